@@ -1,0 +1,7 @@
+// Package fabric is the modelled network: host NICs, links and switches with byte-limited queues, ECN and
+// ECMP, as one pure machine driven by a timeline. The simulator and the real-time fabric process run this
+// same code.
+//
+// Times are lab time in picoseconds. It reads no clock, does no I/O and never drops a packet silently:
+// what was injected was delivered, dropped by a rule of the model, or is still in a queue or on a link.
+package fabric

@@ -1,0 +1,61 @@
+package host
+
+import (
+	"weft/transport"
+	"weft/units"
+)
+
+// Plan is everything one host needs to know to take part in a run. It is plain data: the simulator hands it
+// over in memory, the orchestrator sends it to a node as JSON.
+type Plan struct {
+	Host     transport.HostID
+	Name     string
+	Endpoint transport.Config
+	Conns    []transport.Spec // every connection that begins or ends here
+	Items    []Item           // in the order of the lab file; only those this host takes part in
+	Seed     uint64
+}
+
+// Item is one collective of the workload as one host sees it.
+type Item struct {
+	Index      int                // position in the lab's workload
+	Collective string             // all-to-all, all-reduce, incast, permute
+	Algorithm  string             // ring, direct, ...; resolved, never "auto"
+	Ranks      []transport.HostID // host of each rank
+	Rank       int                // this host's rank
+	Root       int                // incast: rank of the receiver
+	Size       units.Bytes        // of the buffer, in the meaning of nccl-tests
+	Chunk      units.Bytes        // pieces a message is cut into for pipelining; 0: not cut
+	Parallel   int                // all-to-all: messages under way at once per sender; 0: all
+	Repeat     int                // at least 1
+	Start      units.Time         // earliest start
+	Previous   bool               // start when this host's part of the item before it is done, and not before Start
+	Conns      []Peer             // the connection to each peer this rank sends to
+	Expect     []Peer             // the connection from each peer this rank receives from
+	Permute    []int              // permute: rank r sends to Permute[r]
+}
+
+// Peer names the connection to or from a rank.
+type Peer struct {
+	Rank int
+	Conn transport.ConnID
+}
+
+// Flow is the record of one message, from the sender's side except where said.
+type Flow struct {
+	Item, Repeat int
+	Conn         transport.ConnID
+	Message      uint32
+	Src, Dst     transport.HostID
+	Size         units.Bytes
+	Start        units.Time // handed to the transport
+	Acked        units.Time // last byte acknowledged at the sender; 0 if it never was
+}
+
+// Done is the record of one rank's part in one repetition of one item.
+type Done struct {
+	Item, Repeat, Rank int
+	Start, End         units.Time
+	Wrong              int64 // elements of the result that differ from the reference
+	Checked            int64 // elements compared
+}

@@ -1,0 +1,102 @@
+package record
+
+// Summary is what a run comes down to: summary.json, and what `weft run --json` prints. Every time and rate
+// is in lab units; field names end in their unit.
+type Summary struct {
+	Run       string         `json:"run"`
+	Lab       string         `json:"lab"`
+	Point     map[string]any `json:"point,omitempty"`    // values of the sweep at this point
+	Engine    string         `json:"engine"`             // sim, emu
+	Datapath  string         `json:"datapath,omitempty"` // fabric
+	Runtime   string         `json:"runtime,omitempty"`  // namespace
+	Dilation  float64        `json:"dilation"`           // 1 in sim
+	Seed      uint64         `json:"seed"`
+	Transport string         `json:"transport"`
+	Status    string         `json:"status"` // ok, failed, interrupted
+	Error     string         `json:"error,omitempty"`
+	Verified  bool           `json:"verified"`
+
+	Fidelity    *Fidelity    `json:"fidelity,omitempty"` // emulation only
+	Flows       Flows        `json:"flows"`
+	RTT         Quantiles    `json:"rtt_us"`      // of every acknowledged data packet
+	BaseRTTUS   float64      `json:"base_rtt_us"` // of the network: the longest among pairs that talk, data packet there, ack back
+	Collectives []Collective `json:"collectives"`
+	Network     Network      `json:"network"`
+	Clocks      Clocks       `json:"clocks"`
+	Expect      []Expect     `json:"expect"`
+	Warnings    []string     `json:"warnings,omitempty"`
+
+	LabTimeUS float64 `json:"lab_time_us"` // instant of the last completion
+	WallS     float64 `json:"wall_s"`
+	Events    int64   `json:"events"` // simulator events
+}
+
+// Quantiles describe a distribution.
+type Quantiles struct {
+	Mean float64 `json:"mean"`
+	P50  float64 `json:"p50"`
+	P99  float64 `json:"p99"`
+	Max  float64 `json:"max"`
+}
+
+// Flows describes the messages of the run.
+type Flows struct {
+	Count      int64     `json:"count"`
+	Unfinished int64     `json:"unfinished"`
+	Bytes      int64     `json:"bytes"`
+	FCT        Quantiles `json:"fct_us"`
+	Slowdown   Quantiles `json:"slowdown"`
+}
+
+// Collective is one item of the workload.
+type Collective struct {
+	Name      string  `json:"name"`
+	Algorithm string  `json:"algorithm"`
+	Ranks     int     `json:"ranks"`
+	Bytes     int64   `json:"bytes"`
+	Repeat    int     `json:"repeat"`
+	TimeUS    float64 `json:"time_us"` // first start to last end, mean over repetitions
+	AlgBWGbps float64 `json:"algbw_gbps"`
+	BusBWGbps float64 `json:"busbw_gbps"`
+	Wrong     int64   `json:"wrong"`
+	Checked   int64   `json:"checked"`
+}
+
+// Network counts what the fabric saw.
+type Network struct {
+	Packets     int64     `json:"packets"` // handed to NICs
+	DataPackets int64     `json:"data_packets"`
+	Delivered   int64     `json:"delivered"`
+	CEMarks     int64     `json:"ce_marks"`
+	Drops       int64     `json:"drops"` // that the model ordered
+	Retransmits int64     `json:"retransmits"`
+	Timeouts    int64     `json:"timeouts"`
+	Pauses      int64     `json:"pauses"`
+	QueueDelay  Quantiles `json:"queue_delay_us"` // per delivered packet, all switch queues of its path
+	MaxQueue    int64     `json:"max_queue_bytes"`
+}
+
+// Clocks describes the error of the node clocks.
+type Clocks struct {
+	Sync  string    `json:"sync"`
+	Error Quantiles `json:"error_ns"`
+}
+
+// Fidelity says how far an emulated run kept to its schedule.
+type Fidelity struct {
+	Verdict        string   `json:"verdict"`         // ok, degraded, invalid
+	LatenessP99NS  float64  `json:"lateness_p99_ns"` // lab time
+	LatenessMaxNS  float64  `json:"lateness_max_ns"`
+	BaseRTTNS      float64  `json:"base_rtt_ns"`
+	UnorderedDrops int64    `json:"unordered_drops"`
+	CPUMax         float64  `json:"cpu_max"` // busiest second, share of all processors
+	Reasons        []string `json:"reasons,omitempty"`
+}
+
+// Expect is one expectation and how it came out.
+type Expect struct {
+	That string  `json:"that"`
+	Got  float64 `json:"got"`
+	OK   bool    `json:"ok"`
+	Note string  `json:"note,omitempty"` // why it could not be evaluated
+}

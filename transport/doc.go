@@ -1,0 +1,6 @@
+// Package transport is a host's transport endpoint as a pure machine: connections with sequence numbers,
+// acknowledgements, retransmission and pacing, a congestion controller and a path choice for each.
+//
+// It is told the time and handed packets; it returns packets, events and its next deadline. After any call
+// in, drain Transmit and Poll, then read Deadline again. It does no I/O and is not safe for concurrent use.
+package transport
