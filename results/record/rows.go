@@ -1,0 +1,96 @@
+package record
+
+import "weft/units"
+
+// Flow is a row of flows.csv: one message, from the sender's side.
+type Flow struct {
+	Item, Repeat int // item of the workload and its repetition, both from 0
+	Src, Dst     string
+	Conn         uint32
+	Message      uint32
+	Size         units.Bytes
+	Start        units.Time // handed to the transport
+	Finished     bool
+	FCT          units.Time // from Start to the last acknowledgement, when Finished
+	Ideal        units.Time // FCT of the same message alone on the idle network
+}
+
+// Slowdown is FCT over Ideal, or 0 for a flow that did not finish.
+func (f Flow) Slowdown() float64 {
+	if !f.Finished || f.Ideal <= 0 {
+		return 0
+	}
+	return float64(f.FCT) / float64(f.Ideal)
+}
+
+// Part is a row of collectives.csv: one rank's part in one repetition of one item.
+type Part struct {
+	Item, Repeat int
+	Collective   string
+	Algorithm    string
+	Rank         int
+	Host         string
+	Start, End   units.Time
+	Checked      int64 // elements compared with the reference
+	Wrong        int64 // of those, the ones that differ
+}
+
+// Queue is a row of queues.csv: one port that held something at one sampling instant.
+type Queue struct {
+	At     units.Time
+	Port   string // "edge0->agg1"
+	Queued units.Bytes
+}
+
+// Window is a row of cwnd.csv: a change of one connection's congestion window.
+type Window struct {
+	At     units.Time
+	Conn   uint32
+	Window units.Bytes
+	Rate   units.Bandwidth
+}
+
+// Event is a line of events.jsonl. Everything in it is in lab units; wall time has no place here.
+type Event struct {
+	At     units.Time
+	Kind   string // "collective started", "node died" ...
+	Where  string // node, port or item, if any
+	Detail string
+}
+
+// Manifest says what was run, where and by which program: manifest.json. It and the summary are the only
+// files of a run that know wall time.
+type Manifest struct {
+	Run       string         `json:"run"`
+	Lab       string         `json:"lab"`
+	Point     map[string]any `json:"point,omitempty"`
+	Settings  []Setting      `json:"settings"` // the resolved lab, defaults filled in
+	Seed      uint64         `json:"seed"`
+	Version   string         `json:"version"`
+	Engine    string         `json:"engine"`
+	EngineWhy string         `json:"engine_why"` // why this engine was chosen
+	Datapath  string         `json:"datapath,omitempty"`
+	Runtime   string         `json:"runtime,omitempty"`
+	Dilation  float64        `json:"dilation"`
+	Machine   Machine        `json:"machine"`
+	Started   string         `json:"started"` // RFC 3339, UTC
+	Ended     string         `json:"ended,omitempty"`
+	Status    string         `json:"status"` // running, ok, failed, interrupted
+	Error     string         `json:"error,omitempty"`
+}
+
+// Setting is one value of the resolved lab and where it came from.
+type Setting struct {
+	Path  string `json:"path"`
+	Value string `json:"value"`
+	From  string `json:"from"`
+}
+
+// Machine is the computer the run was made on.
+type Machine struct {
+	Host   string `json:"host"`
+	OS     string `json:"os"`
+	Arch   string `json:"arch"`
+	Kernel string `json:"kernel"`
+	CPUs   int    `json:"cpus"`
+}
