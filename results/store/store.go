@@ -1,0 +1,210 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"weft/results/record"
+)
+
+// Names of the files of a run.
+const (
+	ManifestFile    = "manifest.json"
+	SummaryFile     = "summary.json"
+	LabFile         = "lab.yaml"
+	FlowsFile       = "flows.csv"
+	CollectivesFile = "collectives.csv"
+	QueuesFile      = "queues.csv"
+	RTTFile         = "rtt.csv"
+	QueueDelayFile  = "queue_delay.csv"
+	WindowsFile     = "cwnd.csv"
+	EventsFile      = "events.jsonl"
+)
+
+// Options say where a run is kept and what its manifest begins with.
+type Options struct {
+	Root     string          // directory that holds all runs; "" means results
+	Now      time.Time       // start of the run; names the directory
+	Manifest record.Manifest // Lab must be set; Run, Started and Status are filled in
+	LabText  []byte          // the lab file as it was read, kept beside the results; may be empty
+}
+
+// Run is the directory of one run while it is being written. The first error of any write sticks: later
+// writes return it, and Finish does. Not safe for concurrent use.
+type Run struct {
+	dir      string
+	manifest record.Manifest
+	files    map[string]*stream
+	order    []string // names in files, in order of creation
+	err      error
+	closed   bool
+}
+
+// Open creates the directory <root>/<lab>/<stamp>-<n>, the smallest n that is free, and writes a manifest with
+// status "running" into it.
+func Open(o Options) (*Run, error) {
+	if err := checkName(o.Manifest.Lab); err != nil {
+		return nil, err
+	}
+	root := o.Root
+	if root == "" {
+		root = "results"
+	}
+	dir, err := makeDir(filepath.Join(root, o.Manifest.Lab), o.Now.UTC().Format("20060102T150405"))
+	if err != nil {
+		return nil, fmt.Errorf("create a run directory: %w", err)
+	}
+	r := &Run{dir: dir, manifest: o.Manifest, files: map[string]*stream{}}
+	r.manifest.Run = filepath.ToSlash(dir)
+	r.manifest.Started = o.Now.UTC().Format(time.RFC3339)
+	r.manifest.Status = "running"
+	if err := r.writeManifest(); err != nil {
+		return nil, err
+	}
+	if len(o.LabText) > 0 {
+		if err := replaceFile(filepath.Join(dir, LabFile), o.LabText); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// checkName refuses lab names that would lead out of the results directory.
+func checkName(lab string) error {
+	if lab == "" || lab != filepath.Base(lab) || strings.HasPrefix(lab, ".") {
+		return fmt.Errorf("lab name %q cannot name a directory", lab)
+	}
+	return nil
+}
+
+// makeDir creates <parent>/<stamp>-<n> with the smallest n from 1 that does not exist. Creating a directory is
+// atomic, so two runs of the same second never share one.
+func makeDir(parent, stamp string) (string, error) {
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return "", err
+	}
+	for n := 1; ; n++ {
+		dir := filepath.Join(parent, fmt.Sprintf("%s-%d", stamp, n))
+		err := os.Mkdir(dir, 0o755)
+		if err == nil || !errors.Is(err, fs.ErrExist) {
+			return dir, err
+		}
+	}
+}
+
+// Dir returns the directory of the run, as it was named: relative when Options.Root was.
+func (r *Run) Dir() string { return r.dir }
+
+// Update changes the manifest of a run that is under way, for what is only known after the start (the dilation
+// that was chosen, say).
+func (r *Run) Update(change func(*record.Manifest)) error {
+	if r.err == nil {
+		change(&r.manifest)
+		r.err = r.writeManifest()
+	}
+	return r.err
+}
+
+// Finish completes the directory: data files are flushed and synchronised, summary.json is written, and the
+// manifest takes the summary's status. s.Run is set to the directory. now is the end of the run. When something
+// could not be written, the manifest says failed if it still can, and the first error is returned.
+func (r *Run) Finish(now time.Time, s *record.Summary) error {
+	if r.closed {
+		return r.err
+	}
+	r.closed = true
+	s.Run = r.manifest.Run
+	r.closeFiles()
+	if r.err != nil {
+		s.Status = "failed"
+		if s.Error == "" {
+			s.Error = r.err.Error()
+		}
+	}
+	if err := writeJSON(filepath.Join(r.dir, SummaryFile), s); err != nil && r.err == nil {
+		r.err = err
+	}
+	return r.end(now, s.Status, s.Error)
+}
+
+// Abandon closes a run that has no summary to finish with; it does nothing after Finish, so it may be deferred.
+func (r *Run) Abandon(now time.Time, why error) error {
+	if r.closed {
+		return r.err
+	}
+	r.closed = true
+	r.closeFiles()
+	return r.end(now, "failed", why.Error())
+}
+
+// end writes the last manifest.
+func (r *Run) end(now time.Time, status, why string) error {
+	r.manifest.Ended = now.UTC().Format(time.RFC3339)
+	r.manifest.Status, r.manifest.Error = status, why
+	if r.err != nil {
+		r.manifest.Status = "failed"
+		if why == "" {
+			r.manifest.Error = r.err.Error()
+		}
+	}
+	if err := r.writeManifest(); err != nil && r.err == nil {
+		r.err = err
+	}
+	return r.err
+}
+
+func (r *Run) closeFiles() {
+	for _, name := range r.order {
+		if err := r.files[name].close(); err != nil && r.err == nil {
+			r.err = err
+		}
+	}
+}
+
+func (r *Run) writeManifest() error {
+	return writeJSON(filepath.Join(r.dir, ManifestFile), r.manifest)
+}
+
+// writeJSON writes v, indented, in place of whatever path holds. A reader sees the old file or the new one.
+func writeJSON(path string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return replaceFile(path, append(b, '\n'))
+}
+
+// replaceFile writes a temporary file beside path, synchronises it and renames it to path.
+func replaceFile(path string, content []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name()) // the write error is what matters
+		}
+	}()
+	if _, err = f.Write(content); err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Chmod(f.Name(), 0o644)
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}

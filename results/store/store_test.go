@@ -1,0 +1,258 @@
+package store
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weft/results/record"
+	"weft/results/stats"
+	"weft/units"
+)
+
+const us = units.Microsecond
+
+var newYear = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func open(t *testing.T, root string) *Run {
+	t.Helper()
+	r, err := Open(Options{Root: root, Now: newYear, Manifest: record.Manifest{Lab: "pc4-incast", Seed: 7}, LabText: []byte("weft: 1\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func read(t *testing.T, r *Run, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(r.Dir(), name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func fill(t *testing.T, r *Run) {
+	t.Helper()
+	d := stats.NewDist()
+	d.Record(4 * us)
+	d.Record(0)
+	for _, err := range []error{
+		r.Flows([]record.Flow{
+			{Src: "h0", Dst: "h1", Conn: 3, Size: 1500, Start: us / 2, Finished: true, FCT: 10 * us, Ideal: 8 * us},
+			{Item: 1, Repeat: 2, Src: "h1", Dst: "h0", Message: 9, Size: 1, Start: 1, Ideal: us},
+		}),
+		r.Parts([]record.Part{{Collective: "all-reduce", Algorithm: "ring", Rank: 1, Host: "h1", Start: 0, End: 3 * us, Checked: 16}}),
+		r.Queue(record.Queue{At: 12345678, Port: "edge0->h1", Queued: 4158}),
+		r.Window(record.Window{At: us, Conn: 2, Window: 8316, Rate: 50 * units.Gbps}),
+		r.Event(record.Event{At: us, Kind: "node died", Where: "h3", Detail: "killed"}),
+		r.Histogram(RTTFile, d),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestDataFiles(t *testing.T) {
+	r := open(t, t.TempDir())
+	fill(t, r)
+	if err := r.Finish(newYear.Add(time.Second), &record.Summary{Status: "ok"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		FlowsFile: "item,repeat,src,dst,conn,message,bytes,start_us,fct_us,ideal_us,slowdown\n" +
+			"0,0,h0,h1,3,0,1500,0.500000,10.000000,8.000000,1.250000\n" +
+			"1,2,h1,h0,0,9,1,0.000001,,1.000000,\n",
+		CollectivesFile: "item,repeat,collective,algorithm,rank,host,start_us,end_us,checked,wrong\n" +
+			"0,0,all-reduce,ring,1,h1,0.000000,3.000000,16,0\n",
+		QueuesFile:  "time_us,port,queued_bytes\n12.345678,edge0->h1,4158\n",
+		WindowsFile: "time_us,conn,cwnd_bytes,rate_bps\n1.000000,2,8316,50000000000\n",
+		EventsFile:  `{"time_us":1.000000,"event":"node died","where":"h3","detail":"killed"}` + "\n",
+		LabFile:     "weft: 1\n",
+	} {
+		if diff := cmp.Diff(want, read(t, r, name)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	if got := strings.Count(read(t, r, RTTFile), "\n"); got != 3 {
+		t.Errorf("%s has %d lines, want a header and two bars", RTTFile, got)
+	}
+}
+
+func TestManifestFollowsTheRun(t *testing.T) {
+	r := open(t, t.TempDir())
+	want := func(status string) *record.Manifest {
+		t.Helper()
+		m, err := ReadManifest(r.Dir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Status != status {
+			t.Errorf("status %q, want %q", m.Status, status)
+		}
+		return m
+	}
+	if m := want("running"); m.Seed != 7 || m.Started != "2026-01-01T00:00:00Z" || m.Run != filepath.ToSlash(r.Dir()) {
+		t.Errorf("got %+v", m)
+	}
+	if err := r.Update(func(m *record.Manifest) { m.Dilation = 2000 }); err != nil {
+		t.Fatal(err)
+	}
+	if m := want("running"); m.Dilation != 2000 {
+		t.Errorf("dilation %v, want 2000", m.Dilation)
+	}
+	sum := &record.Summary{Lab: "pc4-incast", Status: "interrupted", Error: "by the user"}
+	if err := r.Finish(newYear.Add(time.Minute), sum); err != nil {
+		t.Fatal(err)
+	}
+	if m := want("interrupted"); m.Ended != "2026-01-01T00:01:00Z" || m.Error != "by the user" {
+		t.Errorf("got %+v", m)
+	}
+	back, err := ReadSummary(r.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(sum, back); diff != "" {
+		t.Error(diff)
+	}
+	if err := r.Abandon(newYear, errors.New("too late")); err != nil {
+		t.Error(err)
+	}
+	want("interrupted")
+	if left, _ := filepath.Glob(filepath.Join(r.Dir(), ".*")); left != nil {
+		t.Errorf("temporary files left: %v", left)
+	}
+}
+
+func TestAbandonedRunIsMarkedFailedAndKeepsItsData(t *testing.T) {
+	r := open(t, t.TempDir())
+	fill(t, r)
+	if err := r.Abandon(newYear, errors.New("node h3 died")); err != nil {
+		t.Fatal(err)
+	}
+	m, err := ReadManifest(r.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Status != "failed" || m.Error != "node h3 died" {
+		t.Errorf("got %q, %q", m.Status, m.Error)
+	}
+	if got := read(t, r, QueuesFile); !strings.Contains(got, "edge0->h1") {
+		t.Errorf("queues.csv holds %q", got)
+	}
+}
+
+func TestRunsOfOneSecondNeverShareADirectory(t *testing.T) {
+	root := t.TempDir()
+	var mu sync.Mutex
+	dirs := map[string]bool{}
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			r, err := Open(Options{Root: root, Now: newYear, Manifest: record.Manifest{Lab: "x"}})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			dirs[r.Dir()] = true
+		})
+	}
+	all.Wait()
+	if len(dirs) != 20 || !dirs[filepath.Join(root, "x", "20260101T000000-1")] {
+		t.Errorf("20 runs have %d directories: %v", len(dirs), dirs)
+	}
+}
+
+func TestBadLabNamesAreRefused(t *testing.T) {
+	for _, name := range []string{"", ".", "..", "../x", "a/b", "/etc", ".hidden"} {
+		root := t.TempDir()
+		if _, err := Open(Options{Root: root, Now: newYear, Manifest: record.Manifest{Lab: name}}); err == nil {
+			t.Errorf("%q was accepted", name)
+		}
+		if left, _ := os.ReadDir(root); len(left) > 0 {
+			t.Errorf("%q: something was created", name)
+		}
+	}
+}
+
+func TestPlaceThatCannotBeWritten(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(Options{Root: file, Now: newYear, Manifest: record.Manifest{Lab: "x"}})
+	if err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("got %v, want an error that names %s", err, file)
+	}
+}
+
+// A full disk is seen at the latest when the files are closed; /dev/full is one.
+func TestFullDiskFailsTheRun(t *testing.T) {
+	r := open(t, t.TempDir())
+	fill(t, r)
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skipf("no /dev/full: %v", err)
+	}
+	victim := r.files[QueuesFile]
+	victim.file.Close()
+	victim.file = full
+	victim.buf.Reset(full)
+	var row error
+	for i := 0; row == nil && i < 10000; i++ {
+		row = r.Queue(record.Queue{At: us, Port: "a->b", Queued: 1})
+	}
+	if !errors.Is(row, syscall.ENOSPC) {
+		t.Fatalf("got %v, want no space left on device", row)
+	}
+	if err := r.Event(record.Event{Kind: "late"}); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("the error does not stick: %v", err)
+	}
+	sum := &record.Summary{Status: "ok"}
+	if err := r.Finish(newYear, sum); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("Finish returned %v", err)
+	}
+	if sum.Status != "failed" || !strings.Contains(sum.Error, "no space left") {
+		t.Errorf("summary says %q, %q", sum.Status, sum.Error)
+	}
+	m, err := ReadManifest(r.Dir())
+	if err != nil || m.Status != "failed" {
+		t.Errorf("manifest says %+v, %v", m, err)
+	}
+}
+
+func TestVanishedDirectory(t *testing.T) {
+	r := open(t, t.TempDir())
+	if err := os.RemoveAll(r.Dir()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Queue(record.Queue{}); err == nil {
+		t.Error("a row was written to nowhere")
+	}
+	if err := r.Finish(newYear, &record.Summary{Status: "ok"}); err == nil {
+		t.Error("Finish found nothing wrong")
+	}
+	if _, err := ReadSummary(r.Dir()); err == nil {
+		t.Error("a summary was read from nowhere")
+	}
+}
+
+func TestMicrosAreExact(t *testing.T) {
+	for t0, want := range map[units.Time]string{
+		0: "0.000000", 1: "0.000001", us: "1.000000", 3*us + 40: "3.000040", -us - 7: "-1.000007",
+	} {
+		if got := micros(t0); got != want {
+			t.Errorf("micros(%d) = %s, want %s", t0, got, want)
+		}
+	}
+}
