@@ -1,0 +1,147 @@
+package units
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+var (
+	timeText = quantity{"a time", "10us", "1 ps", []unit{
+		{"ps", int64(Picosecond)}, {"ns", int64(Nanosecond)},
+		{"us", int64(Microsecond)}, {"µs", int64(Microsecond)}, {"μs", int64(Microsecond)}, // U+00B5, U+03BC
+		{"ms", int64(Millisecond)}, {"s", int64(Second)},
+	}}
+	bytesText = quantity{"a size", "4KiB or 50MB", "1 byte", []unit{
+		{"B", int64(Byte)}, {"KB", int64(KB)}, {"kB", int64(KB)}, {"KiB", int64(KiB)},
+		{"MB", int64(MB)}, {"MiB", int64(MiB)}, {"GB", int64(GB)}, {"GiB", int64(GiB)},
+	}}
+	bandwidthText = quantity{"a rate", "100Gbps", "1 bit per second", []unit{
+		{"bps", int64(BitPerSecond)}, {"bit", int64(BitPerSecond)}, {"kbps", int64(Kbps)}, {"kbit", int64(Kbps)},
+		{"Mbps", int64(Mbps)}, {"Mbit", int64(Mbps)}, {"Gbps", int64(Gbps)}, {"Gbit", int64(Gbps)},
+		{"Tbps", int64(Tbps)}, {"Tbit", int64(Tbps)},
+	}}
+	ppbText = quantity{"a frequency error", "20ppm", "1 ppb", []unit{{"ppb", 1}, {"ppm", 1000}}}
+)
+
+// PPB is a relative frequency error in parts per billion: a clock with 1 PPB gains 1 ns in a second.
+type PPB int64
+
+// PPM is a part per million.
+const PPM PPB = 1000
+
+// ParseTime reads a time: a decimal number and one of ps, ns, us (or µs), ms, s. It is exact: a fraction of a
+// picosecond, a missing unit and a value outside ±106 days are errors.
+func ParseTime(text string) (Time, error) {
+	v, err := timeText.parse(text)
+	return Time(v), err
+}
+
+// String writes t in its largest whole unit, exactly: 1500 ns is "1.5us". ParseTime reads it back.
+func (t Time) String() string {
+	if t == 0 {
+		return "0s"
+	}
+	return timeText.format(int64(t))
+}
+
+// ParseBytes reads a size: a decimal number and one of B, KB (or kB), MB, GB (powers of 1000), KiB, MiB, GiB
+// (powers of 1024). It is exact: a fraction of a byte is an error.
+func ParseBytes(text string) (Bytes, error) {
+	v, err := bytesText.parse(text)
+	return Bytes(v), err
+}
+
+// String writes b exactly, in a binary unit if it is a whole number of them and not of thousands, else in a
+// decimal one: "4KiB", "50MB", "1.5KB". ParseBytes reads it back.
+func (b Bytes) String() string {
+	if b != 0 && b%KiB == 0 && b%KB != 0 {
+		for _, u := range []unit{{"GiB", int64(GiB)}, {"MiB", int64(MiB)}, {"KiB", int64(KiB)}} {
+			if int64(b)%u.scale == 0 {
+				return strconv.FormatInt(int64(b)/u.scale, 10) + u.suffix
+			}
+		}
+	}
+	return bytesText.format(int64(b))
+}
+
+// ParseBandwidth reads a rate in bits per second: a decimal number and one of bps, kbps, Mbps, Gbps, Tbps, or
+// the same with bit in place of bps. A bare "G" or a "GB" is an error: some programs read it as bytes.
+func ParseBandwidth(text string) (Bandwidth, error) {
+	v, err := bandwidthText.parse(text)
+	return Bandwidth(v), err
+}
+
+// String writes b in its largest whole unit, exactly: "100Gbps", "2.5Gbps". ParseBandwidth reads it back.
+func (b Bandwidth) String() string { return bandwidthText.format(int64(b)) }
+
+// ParsePPB reads a frequency error: a decimal number and ppm or ppb.
+func ParsePPB(text string) (PPB, error) {
+	v, err := ppbText.parse(text)
+	return PPB(v), err
+}
+
+// String writes p exactly: "20ppm", "999ppb". ParsePPB reads it back.
+func (p PPB) String() string {
+	if p == 0 {
+		return "0ppm"
+	}
+	return ppbText.format(int64(p))
+}
+
+// ParsePercent reads a percentage such as "0.5%" as a ratio, here 0.005: the float64 nearest to it. Percent
+// exists in text only.
+func ParsePercent(text string) (float64, error) {
+	number, suffix, err := split(text)
+	switch {
+	case err != nil:
+	case suffix == "":
+		err = fmt.Errorf("has no unit")
+	case suffix != "%":
+		err = fmt.Errorf("has the unknown unit %q", clip(suffix))
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%q %w; expected a percentage such as 25%%", clip(text), err)
+	}
+	return strconv.ParseFloat(number+"e-2", 64) // rounds once; dividing by 100 would round twice
+}
+
+// FormatPercent writes a finite ratio as the shortest percentage that ParsePercent reads back as the same number.
+func FormatPercent(ratio float64) string {
+	// Move the point of the shortest decimal in the text, where it costs no rounding.
+	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(ratio, 'e', -1, 64), "e")
+	e, _ := strconv.Atoi(exponent)
+	negative := strings.HasPrefix(mantissa, "-")
+	digits := strings.Replace(strings.TrimPrefix(mantissa, "-"), ".", "", 1)
+	point := e + 3 // digits before the point, times 100
+	if point <= 0 {
+		digits, point = strings.Repeat("0", 1-point)+digits, 1
+	}
+	if len(digits) < point {
+		digits += strings.Repeat("0", point-len(digits))
+	}
+	text := digits[:point]
+	if rest := strings.TrimRight(digits[point:], "0"); rest != "" {
+		text += "." + rest
+	}
+	if text = strings.TrimLeft(text, "0"); text == "" || text[0] == '.' {
+		text = "0" + text
+	}
+	if negative {
+		text = "-" + text
+	}
+	return text + "%"
+}
+
+// TimePattern is a regular expression, not anchored, of what ParseTime reads: up to range and precision, and
+// without a sign. Schemas use it.
+func TimePattern() string { return timeText.pattern() }
+
+// BytesPattern is to ParseBytes as TimePattern is to ParseTime.
+func BytesPattern() string { return bytesText.pattern() }
+
+// BandwidthPattern is to ParseBandwidth as TimePattern is to ParseTime.
+func BandwidthPattern() string { return bandwidthText.pattern() }
+
+// PPBPattern is to ParsePPB as TimePattern is to ParseTime.
+func PPBPattern() string { return ppbText.pattern() }

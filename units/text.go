@@ -1,0 +1,161 @@
+package units
+
+import (
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// quantity describes how one kind of quantity is written: a decimal number followed at once by a unit.
+type quantity struct {
+	name    string // "a time"
+	example string // "10us"
+	finest  string // "1 ps": what the text may not be finer than
+	units   []unit // from small to large; the spelling that is printed comes first among equals
+}
+
+type unit struct {
+	suffix string
+	scale  int64 // in the quantity's base unit
+}
+
+// maxText bounds a quantity in text. The longest exact one, -9223372.036854775808s, has 21 characters.
+const maxText = 64
+
+// parse reads text exactly: "0.1us" is 100000 ps, and what no integer of base units can hold is an error.
+func (q *quantity) parse(text string) (int64, error) {
+	number, suffix, err := split(text)
+	if err != nil {
+		return 0, q.errorf(text, "%w", err)
+	}
+	if suffix == "" {
+		return 0, q.errorf(text, "has no unit")
+	}
+	u, ok := q.find(suffix)
+	if !ok {
+		return 0, q.errorf(text, "has the unknown unit %q (known: %s)", clip(suffix), q.known())
+	}
+	whole, fraction, _ := strings.Cut(number, ".")
+	n, ok := new(big.Int).SetString(whole+fraction, 10)
+	if !ok {
+		return 0, q.errorf(text, "does not begin with a decimal number")
+	}
+	n.Mul(n, big.NewInt(u.scale))
+	den := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(len(fraction))), nil)
+	n, rest := n.QuoRem(n, den, new(big.Int))
+	if rest.Sign() != 0 {
+		return 0, q.errorf(text, "is not a whole multiple of %s", q.finest)
+	}
+	if !n.IsInt64() {
+		return 0, q.errorf(text, "is out of range")
+	}
+	return n.Int64(), nil
+}
+
+// errorf is an error about text that ends in what was expected.
+func (q *quantity) errorf(text, format string, args ...any) error {
+	return fmt.Errorf("%q %w; expected %s such as %s", clip(text), fmt.Errorf(format, args...), q.name, q.example)
+}
+
+// clip shortens text for an error message.
+func clip(text string) string {
+	const longest = 40
+	if len(text) <= longest {
+		return text
+	}
+	end := longest
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
+}
+
+func (q *quantity) find(suffix string) (unit, bool) {
+	for _, u := range q.units {
+		if u.suffix == suffix {
+			return u, true
+		}
+	}
+	return unit{}, false
+}
+
+// known lists one spelling of each unit.
+func (q *quantity) known() string {
+	var names []string
+	for i, u := range q.units {
+		if i == 0 || u.scale != q.units[i-1].scale {
+			names = append(names, u.suffix)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// format writes v in the largest unit that leaves it at least 1, with as many decimals as it takes: exact, so
+// that parse gives v back.
+func (q *quantity) format(v int64) string {
+	u := q.units[0]
+	abs := new(big.Int).Abs(big.NewInt(v)) // |math.MinInt64| is not an int64
+	for _, next := range q.units {
+		if next.scale > u.scale && decimal(next.scale) && abs.Cmp(big.NewInt(next.scale)) >= 0 {
+			u = next
+		}
+	}
+	whole, rest := new(big.Int).QuoRem(abs, big.NewInt(u.scale), new(big.Int))
+	text := whole.String()
+	if rest.Sign() != 0 {
+		digits := len(strconv.FormatInt(u.scale, 10)) - 1
+		text += "." + strings.TrimRight(fmt.Sprintf("%0*s", digits, rest.String()), "0")
+	}
+	if v < 0 {
+		text = "-" + text
+	}
+	return text + u.suffix
+}
+
+// decimal says whether scale is a power of ten.
+func decimal(scale int64) bool {
+	for scale > 1 && scale%10 == 0 {
+		scale /= 10
+	}
+	return scale == 1
+}
+
+// split cuts text into a decimal number (digits, an optional sign in front, an optional point between digits)
+// and what follows it.
+func split(text string) (number, suffix string, err error) {
+	if text == "" {
+		return "", "", fmt.Errorf("is empty")
+	}
+	if len(text) > maxText {
+		return "", "", fmt.Errorf("is longer than %d characters", maxText)
+	}
+	i := 0
+	if text[0] == '-' {
+		i++
+	}
+	start := i
+	for i < len(text) && text[i] >= '0' && text[i] <= '9' {
+		i++
+	}
+	if i == start {
+		return "", "", fmt.Errorf("does not begin with a decimal number")
+	}
+	if i+1 < len(text) && text[i] == '.' && text[i+1] >= '0' && text[i+1] <= '9' {
+		for i++; i < len(text) && text[i] >= '0' && text[i] <= '9'; {
+			i++
+		}
+	}
+	return text[:i], text[i:], nil
+}
+
+// pattern is a regular expression (ECMA 262 and RE2 alike) of what parse takes, up to range and precision. A
+// sign is left out: no quantity of a lab file may be negative.
+func (q *quantity) pattern() string {
+	names := make([]string, len(q.units))
+	for i, u := range q.units {
+		names[i] = u.suffix
+	}
+	return `[0-9]+(\.[0-9]+)?(` + strings.Join(names, "|") + `)`
+}
