@@ -1,0 +1,289 @@
+package timeline
+
+import (
+	"fmt"
+	"math/bits"
+
+	"weft/units"
+)
+
+// ID names an entity of a Queue, from 0.
+type ID int32
+
+// Queue holds the pending instants of a set of entities. The zero value has no entities.
+// Not safe for concurrent use: one goroutine owns it.
+//
+// It is a hierarchy of wheels before a heap. A wheel has 4096 slots; a slot of the finest spans 1.024 ns, a
+// slot of each next one a whole turn of the one below. An instant lies on the finest wheel whose present turn
+// contains it, so arming and moving cost the same however many are pending and however far ahead they lie.
+// Occupied slots are found through bitmaps: empty time costs nothing. When the slot that comes next is on a
+// coarse wheel it is spread over finer ones; when it is on the finest it becomes the heap ("front"), which
+// puts its few instants in order.
+type Queue struct {
+	nodes  []node
+	front  heap
+	cur    uint64     // the slot of the finest wheel that front stands for; all in it or before it is in front
+	last   units.Time // the instant popped last
+	armed  int
+	wheels [levels]wheel
+}
+
+// node is an entity. Those in the same slot form a list.
+type node struct {
+	at         units.Time
+	next, prev int32 // neighbours in the slot, plus one; 0 at the ends
+	slot       int32 // level<<slotBits | slot, or inFront, or idle
+}
+
+const (
+	idle    int32 = -1
+	inFront int32 = -2
+)
+
+// New returns a queue of the given number of entities, none of them pending.
+func New(entities int) *Queue {
+	q := &Queue{}
+	q.Grow(entities)
+	return q
+}
+
+// Grow adds n entities, none of them pending, and returns the first; the others follow it.
+func (q *Queue) Grow(n int) (first ID) {
+	first = ID(len(q.nodes))
+	if n < 0 || len(q.nodes)+n > 1<<31-2 {
+		panic(fmt.Sprintf("timeline: cannot grow %d entities by %d", len(q.nodes), n))
+	}
+	q.nodes = append(q.nodes, make([]node, n)...)
+	for i := int(first); i < len(q.nodes); i++ {
+		q.nodes[i].slot = idle
+	}
+	return first
+}
+
+// Len returns how many entities are pending.
+func (q *Queue) Len() int { return q.armed }
+
+// Last returns the instant popped last, the earliest that Set accepts; 0 before the first Pop.
+func (q *Queue) Last() units.Time { return q.last }
+
+// At returns the instant at which id is pending; ok is false when it is not.
+func (q *Queue) At(id ID) (at units.Time, ok bool) {
+	n := &q.nodes[id]
+	return n.at, n.slot != idle
+}
+
+// Set makes id pending at the instant at, instead of any earlier or later one it was pending at.
+// It panics when at lies before the instant popped last: time would run backwards.
+func (q *Queue) Set(id ID, at units.Time) {
+	if at < q.last {
+		panic(fmt.Sprintf("timeline: entity %d set at %d ps, before %d ps which has passed", id, at, q.last))
+	}
+	n := &q.nodes[id]
+	if n.slot != idle {
+		if n.at == at {
+			return
+		}
+		q.remove(n)
+	}
+	q.armed++
+	n.at = at
+	q.place(n, int32(id))
+}
+
+// Clear makes id no longer pending.
+func (q *Queue) Clear(id ID) {
+	if n := &q.nodes[id]; n.slot != idle {
+		q.remove(n)
+	}
+}
+
+// Next returns what Pop would return, and leaves it pending.
+func (q *Queue) Next() (id ID, at units.Time, ok bool) {
+	for q.armed > 0 {
+		for len(q.front) > 0 {
+			if e := q.front[0]; q.holds(e) {
+				return ID(e.id), e.at, true
+			}
+			q.front.pop()
+		}
+		q.refill()
+	}
+	return 0, 0, false
+}
+
+// Pop takes the earliest pending entity off the queue. ok is false when none is pending.
+func (q *Queue) Pop() (id ID, at units.Time, ok bool) {
+	if q.armed == 0 {
+		return 0, 0, false
+	}
+	for {
+		for len(q.front) > 0 {
+			e := q.front.pop()
+			if n := &q.nodes[e.id]; n.slot == inFront && n.at == e.at {
+				n.slot = idle
+				q.armed--
+				q.last = e.at
+				return ID(e.id), e.at, true
+			}
+		}
+		q.refill()
+	}
+}
+
+// holds tells whether e stands for a pending instant. Entries of the heap are not removed when their entity
+// is cleared or moved: they go stale.
+func (q *Queue) holds(e entry) bool {
+	n := &q.nodes[e.id]
+	return n.slot == inFront && n.at == e.at
+}
+
+// place puts n, whose instant is set, into the heap or on a wheel.
+func (q *Queue) place(n *node, id int32) {
+	s := uint64(n.at) >> tickBits
+	if s <= q.cur {
+		q.toFront(n, id)
+		return
+	}
+	level := levelOf(s ^ q.cur)
+	w := &q.wheels[level]
+	i := s >> (level * slotBits) & slotMask
+	head := w.heads[i]
+	n.slot = int32(level<<slotBits | uint(i))
+	n.prev, n.next = 0, head
+	if head != 0 {
+		q.nodes[head-1].prev = id + 1
+	} else {
+		w.occupy(i)
+	}
+	w.heads[i] = id + 1
+}
+
+// toFront puts n into the heap.
+func (q *Queue) toFront(n *node, id int32) {
+	n.slot = inFront
+	n.prev = 0
+	if len(q.front) > 64+2*len(q.nodes) {
+		q.compact()
+	}
+	q.front.push(entry{n.at, tie(n.at, id), id})
+}
+
+// compact rids the heap of stale entries, and of all but one of those that went stale and came true again
+// (which are otherwise harmless: when one of them is popped the others go stale).
+func (q *Queue) compact() {
+	kept := q.front[:0]
+	for _, e := range q.front {
+		if n := &q.nodes[e.id]; q.holds(e) && n.prev == 0 {
+			n.prev = 1 // seen; the lists do not use the field while the node is in the heap
+			kept = append(kept, e)
+		}
+	}
+	for _, e := range kept {
+		q.nodes[e.id].prev = 0
+	}
+	q.front = kept
+	q.front.order()
+}
+
+// remove makes n not pending.
+func (q *Queue) remove(n *node) {
+	q.armed--
+	slot := n.slot
+	n.slot = idle
+	if slot == inFront {
+		return // its entry goes stale
+	}
+	if n.next != 0 {
+		q.nodes[n.next-1].prev = n.prev
+	}
+	if n.prev != 0 {
+		q.nodes[n.prev-1].next = n.next
+		return
+	}
+	w, i := &q.wheels[slot>>slotBits], uint64(slot&slotMask)
+	if w.heads[i] = n.next; n.next == 0 {
+		w.vacate(i)
+	}
+}
+
+// refill moves on to the slot that comes next and puts what is in it into the heap. The heap must be empty
+// and something pending.
+func (q *Queue) refill() {
+	for level := range uint(levels) {
+		w := &q.wheels[level]
+		i, ok := w.first()
+		if !ok {
+			continue
+		}
+		id := w.heads[i]
+		w.heads[i] = 0
+		w.vacate(i)
+		// The present turn of this wheel, its slot i, and the beginning of that on the wheels below.
+		shift := level * slotBits
+		q.cur = q.cur>>(shift+slotBits)<<(shift+slotBits) | i<<shift
+		for id != 0 {
+			n := &q.nodes[id-1]
+			next := n.next
+			if level == 0 {
+				q.toFront(n, id-1)
+			} else {
+				q.place(n, id-1)
+			}
+			id = next
+		}
+		return
+	}
+	panic(fmt.Sprintf("timeline: %d pending, none found", q.armed))
+}
+
+// tie orders entities that are due at the same instant.
+func tie(at units.Time, id int32) uint32 {
+	x := uint64(at) ^ uint64(id)*0x9e3779b97f4a7c15
+	x = (x ^ x>>32) * 0xd6e8feb86659fd93
+	x = (x ^ x>>32) * 0xd6e8feb86659fd93
+	return uint32(x >> 32)
+}
+
+// The wheels.
+const (
+	tickBits = 10 // a slot of the finest wheel spans 1.024 ns
+	slotBits = 12
+	slots    = 1 << slotBits
+	slotMask = slots - 1
+	levels   = 5 // 10 + 5*12 bits reach beyond the last Time
+)
+
+// wheel is 4096 lists of nodes and a bitmap of those that are not empty.
+type wheel struct {
+	heads   [slots]int32 // the first node of each list, plus one
+	words   [slots / 64]uint64
+	summary uint64 // which words are not zero
+}
+
+// levelOf returns the wheel for a slot number that differs from the current one in the bits of diff.
+func levelOf(diff uint64) uint {
+	if diff < slots {
+		return 0
+	}
+	return uint(bits.Len64(diff)-1) / slotBits
+}
+
+func (w *wheel) occupy(i uint64) {
+	w.words[i/64] |= 1 << (i % 64)
+	w.summary |= 1 << (i / 64)
+}
+
+func (w *wheel) vacate(i uint64) {
+	if w.words[i/64] &^= 1 << (i % 64); w.words[i/64] == 0 {
+		w.summary &^= 1 << (i / 64)
+	}
+}
+
+// first returns the first slot that is occupied. None lies before the current one.
+func (w *wheel) first() (i uint64, ok bool) {
+	if w.summary == 0 {
+		return 0, false
+	}
+	word := uint64(bits.TrailingZeros64(w.summary))
+	return word*64 + uint64(bits.TrailingZeros64(w.words[word])), true
+}
