@@ -1,0 +1,61 @@
+package labtime
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"weft/units"
+)
+
+func TestMonoIsTheFirstInstantNotBefore(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := Scale{T0: rapid.Int64Range(0, 1<<50).Draw(t, "t0"), Dilation: rapid.Float64Range(1, 1e5).Draw(t, "dilation")}
+		at := units.Time(rapid.Int64Range(0, int64(units.Second)).Draw(t, "at"))
+		mono := s.Mono(at)
+		if got := s.Lab(mono); got < at {
+			t.Fatalf("lab time of %d is %d, before %d", mono, got, at)
+		}
+		if got := s.Lab(mono - 2); got >= at && mono > s.T0 { // one nanosecond of slack for rounding
+			t.Fatalf("two nanoseconds earlier, %d, is already %d, not before %d", mono-2, got, at)
+		}
+	})
+}
+
+func TestScaleBeforeStartAndNever(t *testing.T) {
+	s := Scale{T0: 5000, Dilation: 2}
+	if got := s.Lab(4000); got != -500*units.Nanosecond {
+		t.Errorf("1000 ns before t0 at dilation 2 is %d ps, want -500 ns", got)
+	}
+	for _, d := range []float64{1, 1e6} { // never is beyond a hundred days at any dilation
+		if got := (Scale{Dilation: d}).Mono(units.Never); got < 100*24*3600*1e9 {
+			t.Errorf("Never maps to %d at dilation %g, want an instant out of reach", got, d)
+		}
+	}
+	if got := s.RealSpan(3 * units.Nanosecond); got != 6 {
+		t.Errorf("3 ns of lab time span %d ns at dilation 2, want 6", got)
+	}
+}
+
+func TestClockIsMonotonicClock(t *testing.T) {
+	c := NewClock()
+	for range 100 {
+		before, now, after := Monotonic(), c.Now(), Monotonic()
+		if now < before-1000 || now > after+1000 {
+			t.Fatalf("clock reads %d between system calls that read %d and %d", now, before, after)
+		}
+	}
+	// A kernel stamp of now, moved by the offset, is now.
+	offset := RealtimeOffset()
+	if wall, mono := readClock(0), Monotonic(); math.Abs(float64(wall-offset-mono)) > 1e6 {
+		t.Errorf("wall clock minus offset is %d ns away from the monotonic clock", wall-offset-mono)
+	}
+}
+
+func BenchmarkNow(b *testing.B) {
+	c := NewClock()
+	for b.Loop() {
+		c.Now()
+	}
+}
