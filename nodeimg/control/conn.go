@@ -1,0 +1,241 @@
+package control
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// FD is the descriptor on which a process of a lab inherits its control connection.
+const FD = 3
+
+// KindError is the kind of a message by which a peer says that it failed. Its body is the text, a string.
+const KindError = "error"
+
+// A RemoteError is what the peer said in a message of KindError.
+type RemoteError struct{ Text string }
+
+func (e *RemoteError) Error() string { return e.Text }
+
+// Conn is one end of a control connection. Send may be called from several goroutines; Recv from one at a
+// time. Close makes a Recv or Send that waits return.
+//
+// A sender waits while the peer does not read, so a process must not send without end and leave its own
+// side unread.
+type Conn struct {
+	sock *net.UnixConn
+	in   *bufio.Reader
+	src  source // owned by Recv
+
+	mu  sync.Mutex // guards out and the order of frames
+	out []byte
+}
+
+// New returns a connection over a connected Unix stream socket, which it owns from then on.
+func New(sock *net.UnixConn) *Conn {
+	c := &Conn{sock: sock, src: source{sock: sock, oob: make([]byte, unix.CmsgSpace(4*MaxFDs))}}
+	c.in = bufio.NewReaderSize(&c.src, 64<<10)
+	return c
+}
+
+// Open returns the connection on an inherited descriptor and closes the descriptor itself.
+func Open(fd int) (*Conn, error) {
+	f := os.NewFile(uintptr(fd), "control")
+	if f == nil {
+		return nil, fmt.Errorf("control: %d is not a descriptor", fd)
+	}
+	defer f.Close()
+	n, err := net.FileConn(f) // duplicates
+	if err != nil {
+		return nil, fmt.Errorf("control: descriptor %d: %w", fd, err)
+	}
+	sock, ok := n.(*net.UnixConn)
+	if !ok {
+		n.Close()
+		return nil, fmt.Errorf("control: descriptor %d is a %s socket, not a Unix one", fd, n.LocalAddr().Network())
+	}
+	return New(sock), nil
+}
+
+// Pair returns a connection and its other end, a file to be inherited by a child process and then closed.
+func Pair() (ours *Conn, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("control: socketpair: %w", err)
+	}
+	ours, err = Open(fds[0])
+	if err != nil {
+		unix.Close(fds[1])
+		return nil, nil, err
+	}
+	return ours, os.NewFile(uintptr(fds[1]), "control"), nil
+}
+
+// Close ends the connection, and with it whatever descriptors arrived and were not taken.
+func (c *Conn) Close() error { return c.sock.Close() }
+
+// SetReadDeadline makes a Recv that waits beyond t return os.ErrDeadlineExceeded; the zero time removes it.
+// A connection whose Recv failed so cannot be read any further.
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.sock.SetReadDeadline(t) }
+
+// Send sends m and copies of fds, which stay the caller's. It returns once the kernel has taken all of it.
+func (c *Conn) Send(m Message, fds ...int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b, err := appendFrame(c.out[:0], m, len(fds))
+	if err != nil {
+		return err
+	}
+	if cap(b) <= 1<<20 { // one large result must not be held for the rest of the run
+		c.out = b
+	}
+	var rights []byte
+	if len(fds) > 0 {
+		rights = unix.UnixRights(fds...)
+	}
+	n, _, err := c.sock.WriteMsgUnix(b, rights, nil) // descriptors go with the first byte
+	if err == nil && n < len(b) {
+		_, err = c.sock.Write(b[n:])
+	}
+	if err != nil {
+		return fmt.Errorf("control: send %q: %w", m.Kind, err)
+	}
+	return nil
+}
+
+// SendValue sends v as the JSON body of a message. A nil v sends an empty body.
+func (c *Conn) SendValue(kind string, v any, fds ...int) error {
+	m := Message{Kind: kind}
+	if v != nil {
+		b, err := json.Marshal(v)
+		if err != nil {
+			return fmt.Errorf("control: body of %q: %w", kind, err)
+		}
+		m.Body = b
+	}
+	return c.Send(m, fds...)
+}
+
+// SendError tells the peer that this side failed: its Expect returns the text as a *RemoteError.
+func (c *Conn) SendError(err error) error { return c.SendValue(KindError, err.Error()) }
+
+// Recv waits for the next message and the descriptors beside it, which are then the caller's and are closed
+// on exec. It returns io.EOF when the peer is gone and everything it sent has been read. After any other
+// error the connection is of no more use.
+func (c *Conn) Recv() (Message, []int, error) {
+	m, n, err := readFrame(c.in)
+	if err == nil && n > len(c.src.fds) {
+		err = fmt.Errorf("control: %q announced %d descriptors, %d came", m.Kind, n, len(c.src.fds))
+	}
+	if err != nil {
+		c.src.drop()
+		return Message{}, nil, err
+	}
+	return m, c.src.take(n), nil
+}
+
+// Expect waits for the next message, which must be of the given kind, and decodes its body into v unless v
+// is nil. A message of KindError becomes a *RemoteError.
+func (c *Conn) Expect(kind string, v any) ([]int, error) {
+	m, fds, err := c.Recv()
+	if err != nil {
+		return nil, err
+	}
+	err = m.is(kind, v)
+	if err != nil {
+		closeAll(fds)
+		return nil, err
+	}
+	return fds, nil
+}
+
+func (m Message) is(kind string, v any) error {
+	switch {
+	case m.Kind == kind && v == nil:
+		return nil
+	case m.Kind == kind:
+		return m.Decode(v)
+	case m.Kind == KindError:
+		var text string
+		if err := m.Decode(&text); err != nil {
+			return err
+		}
+		return &RemoteError{Text: text}
+	}
+	return fmt.Errorf("control: %q came where %q was expected", m.Kind, kind)
+}
+
+// source reads the byte stream and keeps the descriptors that come with it, in order.
+//
+// The kernel may glue bytes before a message with descriptors to its own, and never gives the descriptors
+// of two messages at once (unix_stream_read_generic), so the n-th descriptor announced is the n-th to come,
+// and it has come by the time the message is complete.
+type source struct {
+	sock *net.UnixConn
+	oob  []byte
+	fds  []int // came, not yet taken
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, oobn, flags, _, err := s.sock.ReadMsgUnix(p, s.oob)
+	if oobn > 0 {
+		if e := s.keep(s.oob[:oobn]); e != nil && err == nil {
+			err = e
+		}
+	}
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, unix.ECONNRESET): // reset: the peer left something unread
+		return 0, io.EOF
+	case err != nil:
+		return 0, err
+	case flags&unix.MSG_CTRUNC != 0:
+		return 0, errors.New("control: descriptors were cut off: too many open files?")
+	case len(s.fds) > 4*MaxFDs:
+		return 0, fmt.Errorf("control: %d descriptors came that no message announced", len(s.fds))
+	}
+	return n, nil
+}
+
+// keep files away the descriptors in a control message.
+func (s *source) keep(oob []byte) error {
+	ms, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return fmt.Errorf("control: ancillary data: %w", err)
+	}
+	for _, m := range ms {
+		fds, err := unix.ParseUnixRights(&m)
+		if err != nil {
+			return fmt.Errorf("control: ancillary data: %w", err)
+		}
+		s.fds = append(s.fds, fds...)
+	}
+	return nil
+}
+
+func (s *source) take(n int) []int {
+	if n == 0 {
+		return nil
+	}
+	fds := append([]int(nil), s.fds[:n]...)
+	s.fds = append(s.fds[:0], s.fds[n:]...)
+	return fds
+}
+
+func (s *source) drop() {
+	closeAll(s.fds)
+	s.fds = nil
+}
+
+func closeAll(fds []int) {
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
+}

@@ -1,0 +1,105 @@
+package control
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Limits of one message. They are ours: a thousand times what the largest lab sends, and small enough that
+// a broken peer cannot exhaust the machine.
+const (
+	MaxBody = 64 << 20 // bytes of body
+	MaxKind = 64       // bytes of kind
+	MaxFDs  = 64       // descriptors beside one message; the kernel's own bound is 253 (SCM_MAX_FD)
+)
+
+// ErrTooLarge is returned by Send, before anything is sent, and by Recv when a message passes a limit.
+var ErrTooLarge = errors.New("control: message too large")
+
+// A Message is one thing said: Kind tells how Body is to be read. An empty Body means there is nothing more
+// to know than the kind.
+type Message struct {
+	Kind string
+	Body json.RawMessage
+}
+
+// Decode reads the body into v, a pointer. Both ends are the same program, so a field that v does not have
+// is an error.
+func (m Message) Decode(v any) error {
+	d := json.NewDecoder(bytes.NewReader(m.Body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return fmt.Errorf("control: body of %q: %w", m.Kind, err)
+	}
+	return nil
+}
+
+// A frame on the wire:
+//
+//	0      4        5       6         8      8+k    8+k+n
+//	| n    | k      | fds   | "Wf"    | kind | body |
+//
+// n is the length of the body, big endian; k that of the kind; fds the number of descriptors, which travel
+// with the first byte.
+const headerSize = 8
+
+// mark ends every header. A stream that lost its place is noticed at once instead of being read as lengths.
+const mark = "Wf"
+
+// appendFrame appends the wire form of m with so many descriptors.
+func appendFrame(b []byte, m Message, fds int) ([]byte, error) {
+	switch {
+	case len(m.Body) > MaxBody:
+		return nil, fmt.Errorf("%w: body of %q has %d bytes, the limit is %d", ErrTooLarge, m.Kind, len(m.Body), MaxBody)
+	case len(m.Kind) > MaxKind:
+		return nil, fmt.Errorf("%w: kind has %d bytes, the limit is %d", ErrTooLarge, len(m.Kind), MaxKind)
+	case fds > MaxFDs:
+		return nil, fmt.Errorf("%w: %q with %d descriptors, the limit is %d", ErrTooLarge, m.Kind, fds, MaxFDs)
+	case m.Kind == "":
+		return nil, errors.New("control: a message needs a kind")
+	case len(m.Body) > 0 && !json.Valid(m.Body):
+		return nil, fmt.Errorf("control: body of %q is not JSON", m.Kind)
+	}
+	b = binary.BigEndian.AppendUint32(b, uint32(len(m.Body)))
+	b = append(b, byte(len(m.Kind)), byte(fds))
+	b = append(b, mark...)
+	b = append(b, m.Kind...)
+	return append(b, m.Body...), nil
+}
+
+// readFrame reads one frame: the message and the number of descriptors it announces. The error is io.EOF
+// only when the stream ended between two frames.
+func readFrame(r io.Reader) (m Message, fds int, err error) {
+	var h [headerSize]byte
+	if _, err := io.ReadFull(r, h[:]); err != nil {
+		return Message{}, 0, err
+	}
+	size, kind, fds := int64(binary.BigEndian.Uint32(h[:])), int64(h[4]), int(h[5])
+	switch {
+	case string(h[6:]) != mark:
+		return Message{}, 0, fmt.Errorf("control: not a message header: % x", h)
+	case size > MaxBody || kind > MaxKind || fds > MaxFDs:
+		return Message{}, 0, fmt.Errorf("%w: announced body %d, kind %d, descriptors %d", ErrTooLarge, size, kind, fds)
+	case kind == 0:
+		return Message{}, 0, errors.New("control: a message without a kind")
+	}
+	var buf bytes.Buffer // grows with what arrives, not with what was announced
+	if _, err := io.CopyN(&buf, r, kind+size); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return Message{}, 0, fmt.Errorf("control: message cut short: %w", err)
+	}
+	m.Kind = string(buf.Next(int(kind)))
+	if size > 0 {
+		m.Body = buf.Bytes()
+		if !json.Valid(m.Body) {
+			return Message{}, 0, fmt.Errorf("control: body of %q is not JSON", m.Kind)
+		}
+	}
+	return m, fds, nil
+}
