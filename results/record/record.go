@@ -98,5 +98,5 @@ type Expect struct {
 	That string  `json:"that"`
 	Got  float64 `json:"got"`
 	OK   bool    `json:"ok"`
-	Note string  `json:"note,omitempty"` // why it could not be evaluated
+	Note string  `json:"note,omitempty"` // on a miss: what was found, or why nothing could be
 }

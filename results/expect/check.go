@@ -1,0 +1,123 @@
+package expect
+
+import "fmt"
+
+// Scope is what an expression may refer to beside the summary.
+type Scope struct {
+	// Setting returns a setting of the resolved lab as text (transport.pc4.target_qtime is "2us"). Nil: the lab
+	// is not at hand, and every path is taken to exist.
+	Setting func(path string) (text string, ok bool)
+	// Items is the number of items of the workload, which bounds N in collective.N. 0: not known.
+	Items int
+}
+
+// Check reports, as *Error, names that the lab does not have and units that do not fit.
+func (e *Expr) Check(s Scope) error {
+	t, err := s.typeOf(e.root)
+	if err != nil {
+		return err
+	}
+	if t.shape != truth && t.shape != unknown {
+		return fail(e.root.at, "%v is not an expectation; compare it with something", t)
+	}
+	return nil
+}
+
+// typeOf returns the type of an expression, or why it has none.
+func (s Scope) typeOf(n *node) (typ, error) {
+	switch n.op {
+	case "":
+		return n.lit.typ, nil
+	case "name":
+		return s.typeOfName(n)
+	}
+	types := make([]typ, len(n.args))
+	for i, arg := range n.args {
+		t, err := s.typeOf(arg)
+		if err != nil {
+			return typ{}, err
+		}
+		types[i] = t
+	}
+	return combine(n, types)
+}
+
+func (s Scope) typeOfName(n *node) (typ, error) {
+	if e, ok := find(n.name); ok {
+		if i, _, indexed := collective(n.name); indexed && s.Items > 0 && i >= s.Items {
+			return typ{}, fail(n.at, "%s: the workload has %d items, counted from 0", n.name, s.Items)
+		}
+		return e.typ, nil
+	}
+	if s.Setting == nil {
+		return typ{}, nil
+	}
+	v, err := s.setting(n.name)
+	if err != nil {
+		return typ{}, fail(n.at, "%v", err)
+	}
+	return v.typ, nil
+}
+
+// setting returns the value of a setting of the lab.
+func (s Scope) setting(path string) (value, error) {
+	if s.Setting == nil {
+		return value{}, fmt.Errorf("the lab's %s is not at hand", path)
+	}
+	text, ok := s.Setting(path)
+	if !ok {
+		return value{}, fmt.Errorf("the lab has no setting %s; `weft explain` lists them", path)
+	}
+	v, err := quantity(text)
+	if err != nil {
+		return value{}, fmt.Errorf("%s is %q, which is no quantity", path, text)
+	}
+	return v, nil
+}
+
+// combine is the type of an operation on operands of the given types.
+func combine(n *node, types []typ) (typ, error) {
+	comparison := false
+	switch n.op {
+	case "==", "!=", "<", "<=", ">", ">=":
+		comparison = true
+	}
+	first := types[0]
+	for i, t := range types {
+		switch {
+		case t.shape == unknown || first.shape == unknown:
+		case t.shape != number && (!comparison || n.op != "==" && n.op != "!="):
+			return typ{}, fail(n.args[i].at, "%v cannot be used with %s", t, n.op)
+		case n.op == "*" || n.op == "/":
+		case t != first:
+			return typ{}, fail(n.at, "%s between %v and %v", n.op, first, t)
+		}
+	}
+	switch {
+	case comparison:
+		return aTruth, nil
+	case n.op != "*" && n.op != "/":
+		return known(types), nil
+	case types[0].shape == unknown || types[1].shape == unknown:
+		return typ{}, nil
+	}
+	sign := int8(1)
+	if n.op == "/" {
+		sign = -1
+	}
+	d := dim{first.dim.time + sign*types[1].dim.time, first.dim.data + sign*types[1].dim.data}
+	if max(d.time, -d.time, d.data, -d.data) > 9 {
+		return typ{}, fail(n.at, "%s gives a quantity of a power above 9", n.op)
+	}
+	return typ{number, d}, nil
+}
+
+// known returns the first type that is known.
+func known(types []typ) typ {
+	for _, t := range types {
+		if t.shape != unknown {
+			return t
+		}
+	}
+	return typ{}
+}

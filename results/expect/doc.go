@@ -1,0 +1,20 @@
+// Package expect is the language of a lab's expect section: one comparison per line over the summary of a
+// run, such as
+//
+//	fct_slowdown.p99 <= 1.10 * flows
+//	abs(rtt.mean - (base_rtt + transport.pc4.target_qtime)) <= 10% * rtt.mean
+//	verified == true
+//
+// What comes in is a line of text and, later, a summary; what goes out is a parsed expression, an error that
+// says at which byte of the line something is wrong, or a verdict. Quantities carry units (10us, 25%, 100Gbps,
+// 4KiB) and units are checked: a time is never compared with a number. Comparisons allow for the rounding of
+// binary fractions, one part in 10^9, and nothing else. It is pure.
+//
+// Names are those of the summary (see Names) and the settings of the lab by their path, as `weft explain`
+// prints them: transport.pc4.target_qtime, workload.0.ranks, topology.mtu.
+//
+//	line    = sum [ ("==" | "!=" | "<" | "<=" | ">" | ">=") sum ]
+//	sum     = product { ("+" | "-") product }
+//	product = factor { ("*" | "/") factor }
+//	factor  = "-" factor | quantity | name | "(" sum ")" | ("abs" | "min" | "max") "(" sum { "," sum } ")"
+package expect

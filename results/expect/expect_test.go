@@ -1,0 +1,217 @@
+package expect
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"weft/results/record"
+)
+
+// incast is the summary of eight flows that shared a link fairly.
+func incast() *record.Summary {
+	return &record.Summary{
+		Verified: true, Dilation: 1, BaseRTTUS: 4, LabTimeUS: 1000,
+		RTT:         record.Quantiles{Mean: 5.8, P50: 5.9, P99: 7, Max: 9},
+		Flows:       record.Flows{Count: 8, Bytes: 8e6, FCT: record.Quantiles{Mean: 640, P50: 650, P99: 660, Max: 661}, Slowdown: record.Quantiles{P99: 8.2, Max: 8.25}},
+		Collectives: []record.Collective{{Ranks: 8, Bytes: 1e6, TimeUS: 661, AlgBWGbps: 12.1, BusBWGbps: 96.8, Checked: 16}, {}},
+		Network:     record.Network{Packets: 4000, Delivered: 4000, DataPackets: 2000, CEMarks: 3, QueueDelay: record.Quantiles{Mean: 1.9}, MaxQueue: 65536},
+	}
+}
+
+func scope() Scope {
+	settings := map[string]string{
+		"transport.pc4.target_qtime": "2us", "topology.link.rate": "100Gbps", "topology.mtu": "4096B",
+		"workload.0.ranks": "8", "workload.1.ranks": "all", "queues.buffer": "5bdp",
+	}
+	return Scope{Items: 2, Setting: func(path string) (string, bool) { v, ok := settings[path]; return v, ok }}
+}
+
+func TestHolds(t *testing.T) {
+	for _, text := range []string{
+		"fct_slowdown.p99 <= 1.10 * flows",
+		"verified == true", "verified", "verified != false",
+		"drops == 0", "ce_marks > 2", "ce_marks >= 3", "ce_marks < 4", "ce_marks != 4",
+		"abs(rtt.mean - (base_rtt + transport.pc4.target_qtime)) <= 10% * (base_rtt + transport.pc4.target_qtime)",
+		"rtt.mean <= 1.1 * (base_rtt + 2us)", "base_rtt == 4000ns", "base_rtt == .004ms", "base_rtt == 4e-6s", "base_rtt == 4µs",
+		"min(rtt.p50, rtt.p99, rtt.max) == 5.9us", "max(1, 2, 3) == 3", "min(3, 2) == 2",
+		"collective.0.busbw > 90% * topology.link.rate", "collective.0.algbw == 12.1Gbit", "collective.0.ranks == ranks",
+		"collective.0.time < 1ms", "collective.0.wrong == 0", "collective.0.checked == 16", "collective.0.bytes == 1MB",
+		"max_queue == 64KiB", "bytes / lab_time == 64Gbps", "topology.mtu / 100Gbps < 1us",
+		"-1 < 0", "--1 == 1", "1 - 2 - 3 == -4", "2 * (3 + 4) == 14", "7 / 2 == 3.5", "0.1 + 0.2 == 0.3",
+		"fidelity == ok", "unfinished == 0", "flows == workload.0.ranks", "queue_delay.mean < 2us", "lab_time == 1ms",
+		"packets == 2 * data_packets", "delivered == packets", "retransmits + timeouts == 0", "dilation == 1", "true",
+		"8Gbps * 1us == 1KB", "1 == 100%",
+	} {
+		e, err := Parse(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got := e.Eval(incast(), scope()); !got.OK || got.Note != "" || got.That != text {
+			t.Errorf("%s: got %+v", text, got)
+		}
+	}
+}
+
+func TestMissesSayWhy(t *testing.T) {
+	broken := incast()
+	broken.Fidelity = &record.Fidelity{Verdict: "degraded"}
+	for _, c := range []struct {
+		text string
+		got  float64
+		note string
+	}{
+		{"fct_slowdown.p99 <= flows", 8.2, "8.2 is not <= 8"},
+		{"rtt.mean < 5us", 5.8, "5.8us is not < 5us"},
+		{"fct.p99 < 100us", 660, "660us is not < 100us"},
+		{"verified == false", 1, "true is not == false"},
+		{"collective.0.busbw > 100Gbps", 96.8, "96.8Gbps is not > 100Gbps"},
+		{"bytes > 1GB", 8e6, "8MB is not > 1GB"},
+		{"fidelity == ok", 0, "degraded is not == ok"},
+		{"false", 0, "it is false"},
+		{"flows / drops > 1", 0, "division by zero"},
+		{"collective.1.time > 1us", 0, "collective.1.time: the run ended before this collective was measured"},
+		{"1us * 1us > 2us * 2us", 1, "1 is not > 4"},
+		{"lab_time > 5000s", 1000, "1ms is not > 5000s"},
+	} {
+		e, err := Parse(c.text)
+		if err != nil {
+			t.Errorf("%s: %v", c.text, err)
+			continue
+		}
+		got := e.Eval(broken, scope())
+		if got.OK || math.Abs(got.Got-c.got) > 1e-9 || got.Note != c.note {
+			t.Errorf("%s: got %+v, want %v and %q", c.text, got, c.got, c.note)
+		}
+	}
+}
+
+// What did not happen must not meet an expectation: no flow is no fast flow.
+func TestNothingMeetsNoExpectation(t *testing.T) {
+	nothing := &record.Summary{Flows: record.Flows{Count: 3, Unfinished: 3}}
+	for _, text := range []string{
+		"fct.p99 < 10us", "fct_slowdown.max < 2", "rtt.mean < 10us", "queue_delay.p99 < 1us", "collective.0.time < 1s", "ranks < 99",
+	} {
+		got := All([]string{text}, nothing, Scope{})[0]
+		if got.OK || got.Note == "" {
+			t.Errorf("%s: got %+v", text, got)
+		}
+	}
+}
+
+func TestErrorsHaveAPosition(t *testing.T) {
+	for _, c := range []struct {
+		text   string
+		column int
+		says   string
+	}{
+		{"", 1, "expected a number or a name"},
+		{"flows", 1, "compare it with something"},
+		{"flows ==", 9, "found the end of the line"},
+		{"flows = 1", 7, "no comparison"},
+		{"flows ! 1", 7, "no comparison"},
+		{"flows == 1 == 1", 12, "one comparison"},
+		{"flows == 1 1", 12, "expected an operator"},
+		{"flows == (1 + 2", 16, "for the ( in column 10"},
+		{"flows == )", 10, "expected a number or a name"},
+		{"flows == #", 10, "unexpected character"},
+		{"flows == é", 10, "unexpected character 'é'"},
+		{"flow == 1", 1, "did you mean flows?"},
+		{"fct.p98 < 1us", 1, "did you mean fct.p9"},
+		{"zzzzzzzzzzzzzz < 1us", 1, "nothing is called"},
+		{"fct.p99 < 10", 9, "< between a time and a plain number"},
+		{"fct.p99 < 10KB", 9, "a time and a size"},
+		{"fct.p99 < 10parsecs", 11, `"parsecs" is not a unit`},
+		{"flows < 1..2", 9, "is not a number"},
+		{"flows < .", 9, "is not a number"},
+		{"rtt.mean + flows < 1us", 10, "+ between a time and a plain number"},
+		{"verified < true", 1, "true or false cannot be used with <"},
+		{"verified + 1 == 2", 1, "cannot be used with +"},
+		{"fidelity == true", 10, "a word and true or false"},
+		{"abs(1, 2) == 1", 1, "abs takes one argument"},
+		{"sqrt(4) == 2", 1, "no function"},
+		{"min() == 2", 5, "expected a number or a name"},
+		{"min(1us, 2) == 2us", 1, "min between a time and a plain number"},
+		{"collective.7.busbw > 1Gbps", 1, "the workload has 2 items"},
+		{"collective.x.busbw > 1Gbps", 1, "nothing is called"},
+		{"collective.0.speed > 1Gbps", 1, "nothing is called"},
+		{"transport.pc4.speed > 1", 1, "no setting transport.pc4.speed"},
+		{"workload.1.ranks > 1", 1, `is "all", which is no quantity`},
+		{"queues.buffer > 1B", 1, `is "5bdp", which is no quantity`},
+		{"transport.pc4.target_qtime > 1", 28, "a time and a plain number"},
+		{"1s*1s*1s*1s*1s*1s*1s*1s*1s*1s == 1", 27, "power above 9"},
+		{strings.Repeat("(", 60), 51, "nested"},
+		{strings.Repeat("-", 60) + "1 < 2", 51, "nested"},
+		{strings.Repeat(" ", 1001), 1001, "longer than"},
+	} {
+		e, err := Parse(c.text)
+		if err == nil {
+			err = e.Check(scope())
+		}
+		var at *Error
+		if !errors.As(err, &at) {
+			t.Errorf("%q: got %v, want an error with a position", c.text, err)
+			continue
+		}
+		if at.Offset+1 != c.column || !strings.Contains(at.Error(), c.says) {
+			t.Errorf("%q: got %v, want column %d and %q", c.text, at, c.column, c.says)
+		}
+	}
+}
+
+// Without the lab, a setting fits anything, so that a file can be checked before its defaults are filled in.
+func TestSettingsAreTakenOnTrustWithoutTheLab(t *testing.T) {
+	for _, text := range []string{
+		"transport.pc4.target_qtime > 1us", "rtt.mean + transport.pc4.target_qtime * 2 < topology.mtu / topology.link.rate",
+		"verified == engine.strict", "min(1us, engine.x) < 2us",
+	} {
+		if _, err := Parse(text); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	got := All([]string{"topology.mtu > 1B", "flows >"}, incast(), Scope{})
+	if got[0].OK || !strings.Contains(got[0].Note, "not at hand") {
+		t.Errorf("got %+v", got[0])
+	}
+	if got[1].OK || !strings.Contains(got[1].Note, "end of the line") {
+		t.Errorf("got %+v", got[1])
+	}
+}
+
+func TestNamesAllResolve(t *testing.T) {
+	for _, name := range Names() {
+		name = strings.Replace(name, ".N.", ".0.", 1)
+		e, ok := find(name)
+		if !ok {
+			t.Errorf("%s is listed but not found", name)
+			continue
+		}
+		v, err := e.get(incast())
+		if err != nil || v.typ != e.typ {
+			t.Errorf("%s: value %v of type %v, want type %v, error %v", name, v, v.typ, e.typ, err)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{
+		"fct_slowdown.p99 <= 1.10 * flows", "abs(rtt.mean - (base_rtt + transport.pc4.target_qtime)) <= 10% * rtt.mean",
+		"verified == true", "fidelity == ok", "collective.0.busbw > 90Gbps", "1e9us >= .5µs", "-(-1) == 1", "((", "min(1,2)",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		e, err := Parse(text)
+		if err != nil {
+			var at *Error
+			if !errors.As(err, &at) || at.Offset < 0 || at.Offset > len(text) {
+				t.Fatalf("%q: %v has no position in the text", text, err)
+			}
+			return
+		}
+		e.Eval(incast(), scope())
+		e.Eval(&record.Summary{}, Scope{})
+	})
+}

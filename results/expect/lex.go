@@ -1,0 +1,107 @@
+package expect
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Error says what is wrong with an expression, and where.
+type Error struct {
+	Offset int // byte of the text, from 0
+	Msg    string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("column %d: %s", e.Offset+1, e.Msg) }
+
+func fail(at int, format string, args ...any) *Error {
+	return &Error{Offset: at, Msg: fmt.Sprintf(format, args...)}
+}
+
+// kind of token.
+type kind uint8
+
+const (
+	end kind = iota
+	quantityToken
+	nameToken
+	operator // + - * / ( ) , and the comparisons
+)
+
+type token struct {
+	kind kind
+	text string
+	at   int // byte of the text
+}
+
+// String is how an error names the token.
+func (t token) String() string {
+	if t.kind == end {
+		return "the end of the line"
+	}
+	return fmt.Sprintf("%q", t.text)
+}
+
+// lex cuts the text into tokens; the last is end.
+func lex(text string) ([]token, error) {
+	var out []token
+	for i := 0; i < len(text); {
+		n, k := 1, operator
+		switch c := text[i]; {
+		case c == ' ' || c == '\t':
+			i++
+			continue
+		case digit(c) || c == '.':
+			n, k = quantityLen(text[i:]), quantityToken
+		case letter(c):
+			n, k = nameLen(text[i:]), nameToken
+		case strings.IndexByte("<>=!", c) >= 0:
+			if i+1 < len(text) && text[i+1] == '=' {
+				n = 2
+			} else if c == '=' || c == '!' {
+				return nil, fail(i, "%q is no comparison; write ==, !=, <, <=, > or >=", string(c))
+			}
+		case strings.IndexByte("+-*/(),", c) < 0:
+			r, _ := utf8.DecodeRuneInString(text[i:])
+			return nil, fail(i, "unexpected character %q", r)
+		}
+		out = append(out, token{k, text[i : i+n], i})
+		i += n
+	}
+	return append(out, token{kind: end, at: len(text)}), nil
+}
+
+func digit(c byte) bool  { return c >= '0' && c <= '9' }
+func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' }
+
+// nameLen is the length of the name that s begins with: letters, digits, _ and dots.
+func nameLen(s string) int {
+	n := 0
+	for n < len(s) && (letter(s[n]) || digit(s[n]) || s[n] == '.') {
+		n++
+	}
+	return n
+}
+
+// quantityLen is the length of the number and the unit that s begins with.
+func quantityLen(s string) int {
+	n := 0
+	for n < len(s) && (digit(s[n]) || s[n] == '.') {
+		n++
+	}
+	if n+1 < len(s) && s[n]|0x20 == 'e' && (digit(s[n+1]) || n+2 < len(s) && (s[n+1] == '-' || s[n+1] == '+') && digit(s[n+2])) {
+		for n += 2; n < len(s) && digit(s[n]); {
+			n++
+		}
+	}
+	if n < len(s) && s[n] == '%' {
+		return n + 1
+	}
+	for n < len(s) && (letter(s[n]) || strings.HasPrefix(s[n:], "µ")) {
+		if !letter(s[n]) {
+			n++ // µ has two bytes
+		}
+		n++
+	}
+	return n
+}

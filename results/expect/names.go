@@ -1,0 +1,208 @@
+package expect
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"weft/results/record"
+)
+
+// entry is a name of the summary.
+type entry struct {
+	name string
+	typ  typ
+	get  func(*record.Summary) (value, error)
+}
+
+var (
+	errNoFlow    = errors.New("no flow finished")
+	errNoRTT     = errors.New("no round-trip time was measured")
+	errNoPacket  = errors.New("no packet was delivered")
+	errNoOutcome = errors.New("the run ended before this collective was measured")
+)
+
+// entries lists every name that does not depend on the lab.
+func entries() []entry {
+	count := func(name string, get func(*record.Summary) int64) entry {
+		return entry{name, plain, func(s *record.Summary) (value, error) { return value{typ: plain, num: float64(get(s))}, nil }}
+	}
+	in := func(name string, t typ, get func(*record.Summary) float64) entry {
+		return entry{name, t, func(s *record.Summary) (value, error) { return value{typ: t, num: get(s)}, nil }}
+	}
+	out := []entry{
+		{"verified", aTruth, func(s *record.Summary) (value, error) { return boolean(s.Verified), nil }},
+		{"fidelity", aWord, func(s *record.Summary) (value, error) { return value{typ: aWord, word: verdict(s)}, nil }},
+		count("flows", func(s *record.Summary) int64 { return s.Flows.Count }),
+		count("unfinished", func(s *record.Summary) int64 { return s.Flows.Unfinished }),
+		in("bytes", size, func(s *record.Summary) float64 { return float64(s.Flows.Bytes) }),
+		in("base_rtt", span, func(s *record.Summary) float64 { return s.BaseRTTUS }),
+		in("lab_time", span, func(s *record.Summary) float64 { return s.LabTimeUS }),
+		in("dilation", plain, func(s *record.Summary) float64 { return s.Dilation }),
+		count("packets", func(s *record.Summary) int64 { return s.Network.Packets }),
+		count("data_packets", func(s *record.Summary) int64 { return s.Network.DataPackets }),
+		count("delivered", func(s *record.Summary) int64 { return s.Network.Delivered }),
+		count("drops", func(s *record.Summary) int64 { return s.Network.Drops }),
+		count("ce_marks", func(s *record.Summary) int64 { return s.Network.CEMarks }),
+		count("retransmits", func(s *record.Summary) int64 { return s.Network.Retransmits }),
+		count("timeouts", func(s *record.Summary) int64 { return s.Network.Timeouts }),
+		in("max_queue", size, func(s *record.Summary) float64 { return float64(s.Network.MaxQueue) }),
+		{"ranks", plain, func(s *record.Summary) (value, error) { return ofCollective(s, 0, "ranks") }},
+	}
+	out = append(out, quantiles("fct", span, func(s *record.Summary) (record.Quantiles, error) { return s.Flows.FCT, noFlow(s) })...)
+	out = append(out, quantiles("fct_slowdown", plain, func(s *record.Summary) (record.Quantiles, error) { return s.Flows.Slowdown, noFlow(s) })...)
+	out = append(out, quantiles("rtt", span, func(s *record.Summary) (record.Quantiles, error) {
+		return s.RTT, when(s.RTT.Max <= 0, errNoRTT)
+	})...)
+	return append(out, quantiles("queue_delay", span, func(s *record.Summary) (record.Quantiles, error) {
+		return s.Network.QueueDelay, when(s.Network.Delivered == 0, errNoPacket)
+	})...)
+}
+
+// noFlow guards against an expectation that holds because nothing happened.
+func noFlow(s *record.Summary) error { return when(s.Flows.Count <= s.Flows.Unfinished, errNoFlow) }
+
+func when(bad bool, err error) error {
+	if bad {
+		return err
+	}
+	return nil
+}
+
+// verdict is the fidelity of a run. The simulator keeps its schedule by definition.
+func verdict(s *record.Summary) string {
+	if s.Fidelity == nil {
+		return "ok"
+	}
+	return s.Fidelity.Verdict
+}
+
+// quantiles makes the names of a distribution.
+func quantiles(name string, t typ, get func(*record.Summary) (record.Quantiles, error)) []entry {
+	part := func(suffix string, pick func(record.Quantiles) float64) entry {
+		return entry{name + "." + suffix, t, func(s *record.Summary) (value, error) {
+			q, err := get(s)
+			return value{typ: t, num: pick(q)}, err
+		}}
+	}
+	return []entry{
+		part("mean", func(q record.Quantiles) float64 { return q.Mean }),
+		part("p50", func(q record.Quantiles) float64 { return q.P50 }),
+		part("p99", func(q record.Quantiles) float64 { return q.P99 }),
+		part("max", func(q record.Quantiles) float64 { return q.Max }),
+	}
+}
+
+// Names lists the names of the summary in alphabetical order; collective.N stands for an item of the workload.
+func Names() []string {
+	var out []string
+	for _, e := range entries() {
+		out = append(out, e.name)
+	}
+	for _, field := range collectiveFields() {
+		out = append(out, "collective.N."+field)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func collectiveFields() []string {
+	return []string{"algbw", "busbw", "bytes", "checked", "ranks", "time", "wrong"}
+}
+
+// find returns the entry of a name.
+func find(name string) (entry, bool) {
+	for _, e := range entries() {
+		if e.name == name {
+			return e, true
+		}
+	}
+	i, field, ok := collective(name)
+	if !ok {
+		return entry{}, false
+	}
+	t := plain
+	switch field {
+	case "algbw", "busbw":
+		t = rate
+	case "bytes":
+		t = size
+	case "time":
+		t = span
+	}
+	return entry{name, t, func(s *record.Summary) (value, error) { return ofCollective(s, i, field) }}, true
+}
+
+// collective takes collective.3.busbw apart.
+func collective(name string) (i int, field string, ok bool) {
+	rest, ok := strings.CutPrefix(name, "collective.")
+	if !ok {
+		return 0, "", false
+	}
+	index, field, _ := strings.Cut(rest, ".")
+	i, err := strconv.Atoi(index)
+	return i, field, err == nil && i >= 0 && digit(index[0]) && slices.Contains(collectiveFields(), field)
+}
+
+func ofCollective(s *record.Summary, i int, field string) (value, error) {
+	if i >= len(s.Collectives) {
+		return value{}, errNoOutcome
+	}
+	c := s.Collectives[i]
+	switch field {
+	case "ranks":
+		return value{typ: plain, num: float64(c.Ranks)}, nil
+	case "wrong":
+		return value{typ: plain, num: float64(c.Wrong)}, nil
+	case "checked":
+		return value{typ: plain, num: float64(c.Checked)}, nil
+	case "bytes":
+		return value{typ: size, num: float64(c.Bytes)}, nil
+	}
+	// The rest needs a collective that was measured.
+	err := when(c.TimeUS <= 0, errNoOutcome)
+	switch field {
+	case "time":
+		return value{typ: span, num: c.TimeUS}, err
+	case "algbw":
+		return value{typ: rate, num: c.AlgBWGbps * gbps}, err
+	default:
+		return value{typ: rate, num: c.BusBWGbps * gbps}, err
+	}
+}
+
+// suggestion names the nearest name, when one is near.
+func suggestion(name string) string {
+	best, distance := "", len(name)/2+1
+	for _, candidate := range Names() {
+		if d := editDistance(name, candidate); d < distance {
+			best, distance = candidate, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return "; did you mean " + best + "?"
+}
+
+// editDistance is the Levenshtein distance.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			substitute := diagonal
+			if a[i] != b[j] {
+				substitute++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(substitute, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}
