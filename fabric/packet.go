@@ -16,24 +16,57 @@ const (
 	CE     ECN = 3
 )
 
+// Classes is the number of priorities.
+const Classes = 2
+
+// HeaderRoom is the number of header bytes a packet holds without storage of its own.
+const HeaderRoom = 96
+
 // Packet is one packet on its way through the network. It comes from Network.Get and goes back with
 // Network.Put. Between Inject and the sink's Deliver the network owns it.
 type Packet struct {
-	next *Packet // the packet behind this one in the queue or on the link that holds it
+	// What every hop reads comes first, to share one cache line.
 
+	FlowHash uint64      // hash of the 5-tuple (FlowHash); ECMP choices are a function of it and each switch's seed
+	Size     units.Bytes // bytes on the wire, every header and the frame check sequence included; at least 1
 	Src, Dst HostID
-	Size     units.Bytes // bytes on the wire, every header and the frame check sequence included
-	FlowHash uint64      // hash of the 5-tuple; ECMP choices are a function of it and each switch's seed
 	ECN      ECN
 	Class    uint8      // priority: 0 is served before 1
 	Hops     uint8      // switches passed so far
-	SentAt   units.Time // when its first bit left the sending NIC
 	Queued   units.Time // time spent waiting behind other packets in switches so far
-
-	at units.Time // when it joined the queue, or when its last bit reaches the far end of the link
+	SentAt   units.Time // when its first bit left the sending NIC
 
 	// Payload is the number of bytes of the transport's payload, and Header the transport's header as it is
 	// on the wire. The network reads neither. In emulation Header is the whole frame.
 	Payload units.Bytes
 	Header  []byte
+
+	room [HeaderRoom]byte // what Header starts on
+}
+
+// slab is how many packets are allocated together.
+const slab = 256
+
+// Get returns a packet to fill in and inject: every field zero, Header empty with room for at least
+// HeaderRoom bytes. It comes from a pool; in steady state nothing is allocated.
+func (n *Network) Get() *Packet {
+	if len(n.free) == 0 {
+		packets := make([]Packet, slab)
+		for i := range packets {
+			p := &packets[i]
+			p.Header = p.room[:0]
+			n.free = append(n.free, p)
+		}
+	}
+	p := n.free[len(n.free)-1]
+	n.free = n.free[:len(n.free)-1]
+	return p
+}
+
+// Put takes back a packet that Get returned or Deliver handed over. The caller must not use it any more.
+func (n *Network) Put(p *Packet) {
+	p.FlowHash, p.Size, p.Src, p.Dst = 0, 0, 0, 0
+	p.ECN, p.Class, p.Hops, p.Queued, p.SentAt = 0, 0, 0, 0, 0
+	p.Payload, p.Header = 0, p.Header[:0]
+	n.free = append(n.free, p)
 }
