@@ -1,6 +1,10 @@
 package topology
 
-import "weft/units"
+import (
+	"fmt"
+
+	"weft/units"
+)
 
 // NodeID numbers the nodes of a graph from 0: hosts first, in order, then switches. A host's NodeID is its
 // HostID in packages fabric and transport.
@@ -14,6 +18,17 @@ const (
 	Host Kind = iota + 1
 	Switch
 )
+
+// String returns "host" or "switch".
+func (k Kind) String() string {
+	switch k {
+	case Host:
+		return "host"
+	case Switch:
+		return "switch"
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
 
 // Node is a host or a switch.
 type Node struct {
@@ -30,19 +45,76 @@ type LinkID int32
 // Link joins two nodes. Its settings hold for both directions unless an end overrides them.
 type Link struct {
 	ID    LinkID
-	A, B  NodeID
-	Name  string // "edge0-agg1": the names of A and B
+	A, B  NodeID // A is the end nearer to the hosts; between equals, the one named first
+	Name  string // "edge0-agg1": the names of A and B; a second link between the two is "edge0-agg1#2"
+	Tier  string // the name its settings go by: host, edge, core, leaf; switch between switches of a custom topology
 	Rate  units.Bandwidth
 	Delay units.Time // propagation, one way
 	Down  bool       // absent from the start: no route uses it
 }
 
-// Graph is an immutable network: what a lab's topology section means.
+// Other returns the end of the link that is not n, which must be one of its ends.
+func (l *Link) Other(n NodeID) NodeID {
+	if n == l.A {
+		return l.B
+	}
+	return l.A
+}
+
+// Graph is an immutable network: what a lab's topology section means. Build makes it; safe for concurrent use.
 type Graph struct {
-	Hosts int // nodes [0, Hosts) are hosts
+	Title string // "fat-tree, k=4"
+	Hosts int    // nodes [0, Hosts) are hosts
 	Nodes []Node
 	Links []Link
 
 	// Adjacent lists, per node, the links it has that are not down, by LinkID.
 	Adjacent [][]LinkID
+
+	reference units.Bytes // packet size that decides between equally short paths
+	nodes     map[string]NodeID
+	links     map[string]LinkID
+	routes    *Routes
 }
+
+// Switches is the number of switches: nodes [Hosts, Hosts+Switches()).
+func (g *Graph) Switches() int { return len(g.Nodes) - g.Hosts }
+
+// NodeNamed finds a node by its name.
+func (g *Graph) NodeNamed(name string) (NodeID, bool) {
+	id, ok := g.nodes[name]
+	return id, ok
+}
+
+// LinkNamed finds a link by its name, whichever end is written first.
+func (g *Graph) LinkNamed(name string) (LinkID, bool) {
+	if id, ok := g.links[name]; ok {
+		return id, true
+	}
+	for i := range name { // spine3-leaf0 for leaf0-spine3; a custom name may itself hold a dash
+		if name[i] != '-' {
+			continue
+		}
+		if id, ok := g.links[name[i+1:]+"-"+name[:i]]; ok {
+			return id, true
+		}
+	}
+	return 0, false
+}
+
+// Ports is the number of transmitting ends in the network: two for every link, absent ones included.
+func (g *Graph) Ports() int { return 2 * len(g.Links) }
+
+// Port numbers the transmitting end of link l at node from: 2l at A, 2l+1 at B. from must be an end of l.
+func (g *Graph) Port(l LinkID, from NodeID) int {
+	if g.Links[l].A == from {
+		return 2 * int(l)
+	}
+	return 2*int(l) + 1
+}
+
+// Uplink is the one link a host has.
+func (g *Graph) Uplink(h NodeID) LinkID { return g.routes.uplink[h] }
+
+// Home is the switch a host is attached to.
+func (g *Graph) Home(h NodeID) NodeID { return g.routes.homes[g.routes.home[h]] }

@@ -1,0 +1,59 @@
+package topology
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+)
+
+// MaxHosts is the most hosts a graph can have, a fat-tree with k=64. Ours: it keeps every host in 10.0/15
+// and leaves the rest of 10/8 for what else may need an address.
+const MaxHosts = 65536
+
+// PrefixLen is the length of the one subnet all hosts share, 10.0.0.0/8. Every host reaches every other
+// directly, without a gateway, whatever the switches between them.
+const PrefixLen = 8
+
+// hostsPerByte is how many values the last byte of an address takes: 1 to 254. Addresses ending in 0 or 255
+// are legal in a /8, but some programs take them for a network or a broadcast address.
+const hostsPerByte = 254
+
+// HostAddr is the address of host h: 10.0.0.1 for h0, 10.0.0.254 for h253, 10.0.1.1 for h254, up to
+// 10.1.2.4 for h65535. h must be in [0, MaxHosts).
+func HostAddr(h NodeID) netip.Addr {
+	if h < 0 || h >= MaxHosts {
+		panic(fmt.Sprintf("topology: host %d has no address: hosts end at %d", h, MaxHosts-1))
+	}
+	n := int(h) / hostsPerByte
+	return netip.AddrFrom4([4]byte{10, byte(n >> 8), byte(n), byte(int(h)%hostsPerByte + 1)})
+}
+
+// HostAt is the inverse of HostAddr; ok is false for an address that no host can have. Whether the lab has
+// that many hosts is for the caller to check.
+func HostAt(addr netip.Addr) (h NodeID, ok bool) {
+	if !addr.Is4() {
+		return 0, false
+	}
+	b := addr.As4()
+	n := (int(b[1])<<8|int(b[2]))*hostsPerByte + int(b[3]) - 1
+	if b[0] != 10 || b[3] == 0 || b[3] == 255 || n >= MaxHosts {
+		return 0, false
+	}
+	return NodeID(n), true
+}
+
+// MAC is an Ethernet address.
+type MAC [6]byte
+
+// NodeMAC is the Ethernet address of a node's NIC: locally administered, unicast, 02:57 ("W") and the NodeID
+// in the last four bytes, so 02:57:00:00:00:00 for h0.
+func NodeMAC(n NodeID) MAC {
+	m := MAC{0x02, 0x57}
+	binary.BigEndian.PutUint32(m[2:], uint32(n))
+	return m
+}
+
+// String prints m as 02:57:00:00:00:00.
+func (m MAC) String() string {
+	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
+}

@@ -1,0 +1,547 @@
+package topology_test
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"weft/orchestrator/lab"
+	"weft/orchestrator/topology"
+	"weft/units"
+)
+
+// wire is the link of most tests: 100 Gb/s, 1 us.
+var wire = lab.LinkSpec{Rate: 100 * units.Gbps, Delay: units.Microsecond}
+
+func fatTree(k int) lab.Topology { return lab.Topology{Kind: "fat-tree", K: k, Link: wire, MTU: 4096} }
+
+func leafSpine(leaves, spines, hostsPerLeaf int) lab.Topology {
+	return lab.Topology{Kind: "leaf-spine", Leaves: leaves, Spines: spines, HostsPerLeaf: hostsPerLeaf,
+		Oversubscription: 1, Link: wire, MTU: 4096}
+}
+
+func dumbbell(hosts int) lab.Topology {
+	return lab.Topology{Kind: "dumbbell", Hosts: hosts, Link: wire, MTU: 4096}
+}
+
+func star(hosts int) lab.Topology {
+	return lab.Topology{Kind: "star", Hosts: hosts, Link: wire, MTU: 4096}
+}
+
+// custom reads "h0-s0 s0-s1@3us h1-s1": links, with a delay where it is not that of wire. Nodes whose name
+// begins with s are switches; they are listed as they first appear, after the names in also.
+func custom(links string, also ...string) lab.Topology {
+	t := lab.Topology{Kind: "custom", Link: wire, MTU: 4096}
+	seen := map[string]bool{}
+	add := func(name string) {
+		if !seen[name] {
+			seen[name] = true
+			t.Nodes = append(t.Nodes, lab.CustomNode{Name: name, Switch: strings.HasPrefix(name, "s")})
+		}
+	}
+	for _, name := range also {
+		add(name)
+	}
+	for _, l := range strings.Fields(links) {
+		l, delay, slow := strings.Cut(l, "@")
+		a, b, _ := strings.Cut(l, "-")
+		add(a)
+		add(b)
+		spec := wire
+		if slow {
+			spec.Delay, _ = units.ParseTime(delay)
+		}
+		t.Links = append(t.Links, lab.CustomLink{A: a, B: b, LinkSpec: spec})
+	}
+	return t
+}
+
+type named struct {
+	name string
+	t    lab.Topology
+}
+
+func large() []named {
+	return []named{
+		{"fat-tree-1024", fatTree(16)},
+		{"leaf-spine-8192", leafSpine(128, 64, 64)},
+		{"fat-tree-8192", fatTree(32)},
+	}
+}
+
+func build(tb testing.TB, t lab.Topology) *topology.Graph {
+	tb.Helper()
+	g, err := topology.Build(t)
+	if err != nil {
+		tb.Fatalf("Build(%+v): %v", t, err)
+	}
+	return g
+}
+
+// id finds a node that must be there.
+func id(tb testing.TB, g *topology.Graph, name string) topology.NodeID {
+	tb.Helper()
+	n, ok := g.NodeNamed(name)
+	if !ok {
+		tb.Fatalf("no node %s", name)
+	}
+	return n
+}
+
+// names spells a list of links.
+func names(g *topology.Graph, links []topology.LinkID) string {
+	var s []string
+	for _, l := range links {
+		s = append(s, g.Links[l].Name)
+	}
+	return strings.Join(s, " ")
+}
+
+func TestFatTreeOfFour(t *testing.T) {
+	g := build(t, fatTree(4))
+	if g.Hosts != 16 || g.Switches() != 20 || len(g.Links) != 48 {
+		t.Fatalf("hosts %d switches %d links %d, want 16 20 48", g.Hosts, g.Switches(), len(g.Links))
+	}
+	for _, want := range []string{
+		"h0-edge0", "h15-edge7", "edge0-agg0", "edge0-agg1", "edge7-agg6", "edge7-agg7",
+		"agg0-core0", "agg0-core1", "agg1-core2", "agg1-core3", "agg7-core3",
+	} {
+		if l, ok := g.LinkNamed(want); !ok || g.Links[l].Name != want {
+			t.Errorf("no link %s", want)
+		}
+	}
+	if _, ok := g.LinkNamed("agg0-core2"); ok {
+		t.Error("agg0-core2 is there; agg0 belongs to cores 0 and 1")
+	}
+	if got := names(g, g.Path(0, 15)); got != "h0-edge0 edge0-agg0 agg0-core0 agg6-core0 edge7-agg6 h15-edge7" {
+		t.Errorf("path h0 to h15: %s", got)
+	}
+	if got := names(g, g.Routes().NextHops(id(t, g, "edge0"), 15)); got != "edge0-agg0 edge0-agg1" {
+		t.Errorf("edge0 towards h15: %s", got)
+	}
+	if got := names(g, g.Routes().NextHops(id(t, g, "core3"), 15)); got != "agg7-core3" {
+		t.Errorf("core3 towards h15: %s", got)
+	}
+	if a := g.Nodes[15].Addr; a != "10.0.0.16" {
+		t.Errorf("h15 has %s", a)
+	}
+}
+
+func TestTiersHaveTheirOwnLinks(t *testing.T) {
+	top := fatTree(4)
+	top.Tiers = map[string]lab.LinkSpec{
+		"edge": {Rate: 200 * units.Gbps, Delay: 2 * units.Microsecond},
+		"core": {Delay: 3 * units.Microsecond}, // rate not given: the default's
+	}
+	g := build(t, top)
+	hops := g.Path(0, 15)
+	want := []units.Bandwidth{100 * units.Gbps, 200 * units.Gbps, 100 * units.Gbps, 100 * units.Gbps, 200 * units.Gbps, 100 * units.Gbps}
+	if got := g.Rates(hops); !slices.Equal(got, want) {
+		t.Errorf("rates %v, want %v", got, want)
+	}
+	if got := g.Propagation(hops); got != 12*units.Microsecond {
+		t.Errorf("propagation %v, want 12us", got)
+	}
+}
+
+func TestOversubscriptionScalesTheUplinks(t *testing.T) {
+	rate := func(top lab.Topology) units.Bandwidth {
+		g := build(t, top)
+		l, _ := g.LinkNamed("leaf0-spine0")
+		return g.Links[l].Rate
+	}
+	top := leafSpine(4, 4, 16)
+	if got := rate(top); got != 400*units.Gbps { // 16 * 100 / 4
+		t.Errorf("uplinks at 1:1 have %v", got)
+	}
+	top.Oversubscription = 4
+	if got := rate(top); got != 100*units.Gbps {
+		t.Errorf("uplinks at 4:1 have %v", got)
+	}
+	top.Tiers = map[string]lab.LinkSpec{"host": {Rate: 25 * units.Gbps}}
+	if got := rate(top); got != 25*units.Gbps { // 16 * 25 / (4 * 4)
+		t.Errorf("uplinks of 25 Gbps hosts at 4:1 have %v", got)
+	}
+	top.Tiers["leaf"] = lab.LinkSpec{Delay: 5 * units.Microsecond}
+	if got := rate(top); got != 25*units.Gbps {
+		t.Errorf("a delay for the tier changed its rate to %v", got)
+	}
+	top.Tiers["leaf"] = lab.LinkSpec{Rate: 800 * units.Gbps}
+	if got := rate(top); got != 800*units.Gbps { // said outright
+		t.Errorf("uplinks given as 800 Gbps have %v", got)
+	}
+}
+
+func TestDumbbellHasOneBottleneck(t *testing.T) {
+	top := dumbbell(3)
+	top.Tiers = map[string]lab.LinkSpec{"core": {Rate: 10 * units.Gbps, Delay: 7 * units.Microsecond}}
+	g := build(t, top)
+	if got := names(g, g.Path(2, 3)); got != "h2-switch0 switch0-switch1 h3-switch1" {
+		t.Errorf("path h2 to h3: %s", got)
+	}
+	if got := names(g, g.Path(0, 2)); got != "h0-switch0 h2-switch0" {
+		t.Errorf("path h0 to h2: %s", got)
+	}
+	// 2 × (1 + 7 + 1) us; a 1250-byte packet takes 100 ns at 100 Gb/s and 1 us at 10 Gb/s, an ack of 125 a tenth.
+	want := 18*units.Microsecond + 1200*units.Nanosecond + 120*units.Nanosecond
+	if got := g.PairRTT(0, 5, 1250, 125); got != want {
+		t.Errorf("RTT of h0 and h5 %v, want %v", got, want)
+	}
+	if got := g.BaseRTT(1250, 125); got != want {
+		t.Errorf("base RTT %v, want %v", got, want)
+	}
+	if x := g.Extent(); x != (topology.Extent{Hops: 3, Paths: 1, Propagation: 9 * units.Microsecond}) {
+		t.Errorf("extent %+v", x)
+	}
+}
+
+func TestStarRTT(t *testing.T) {
+	g := build(t, star(5))
+	if got, want := g.BaseRTT(12500, 0), 4*units.Microsecond+2*units.Microsecond; got != want {
+		t.Errorf("base RTT %v, want %v: two links of 1 us each way, 1 us on each for 12,500 bytes", got, want)
+	}
+	if x := g.Extent(); x != (topology.Extent{Hops: 2, Paths: 1, Propagation: 2 * units.Microsecond}) {
+		t.Errorf("extent %+v", x)
+	}
+}
+
+func TestDownLinksCarryNothing(t *testing.T) {
+	top := leafSpine(2, 4, 2)
+	top.Down = []string{"leaf0-spine3", "spine1-leaf1"} // either end first
+	g := build(t, top)
+	if got := names(g, g.Routes().NextHops(id(t, g, "leaf0"), 3)); got != "leaf0-spine0 leaf0-spine2" {
+		t.Errorf("leaf0 towards h3: %s", got)
+	}
+	if got := g.Paths(0, 3); got != 2 {
+		t.Errorf("%d paths, want 2", got)
+	}
+	if got := names(g, g.Adjacent[id(t, g, "spine3")]); got != "leaf1-spine3" {
+		t.Errorf("spine3 has %s", got)
+	}
+	// spine3 cannot reach leaf0 directly; its way leads back down over leaf1, and nothing is ever sent there.
+	if got := names(g, g.Routes().NextHops(id(t, g, "spine3"), 0)); got != "leaf1-spine3" {
+		t.Errorf("spine3 towards h0: %s", got)
+	}
+}
+
+func TestSwitchWithoutLinksHasNoRoutes(t *testing.T) {
+	top := leafSpine(2, 2, 1)
+	top.Down = []string{"leaf0-spine1", "leaf1-spine1"}
+	g := build(t, top)
+	if hops := g.Routes().NextHops(id(t, g, "spine1"), 0); hops != nil {
+		t.Errorf("spine1 routes to h0 over %s", names(g, hops))
+	}
+}
+
+func TestCustomTakesTheFewestHopsThenTheSmallestDelay(t *testing.T) {
+	// Three ways from s0 to s4: over s1 (2 us), over s2 (8 us), over s3 and s5 (0.3 us, but a hop more).
+	g := build(t, custom("h0-s0 s0-s2@4us s2-s4@4us s0-s1 s1-s4 s0-s3@100ns s3-s5@100ns s5-s4@100ns s4-h1"))
+	if got := names(g, g.Routes().NextHops(id(t, g, "s0"), id(t, g, "h1"))); got != "s0-s2 s0-s1" {
+		t.Errorf("s0 towards h1: %s", got)
+	}
+	if got := names(g, g.Path(0, 1)); got != "h0-s0 s0-s1 s1-s4 h1-s4" {
+		t.Errorf("path %s", got)
+	}
+	if got := names(g, g.Path(1, 0)); got != "h1-s4 s1-s4 s0-s1 h0-s0" {
+		t.Errorf("path back %s", got)
+	}
+	if got := g.Path(1, 1); got != nil {
+		t.Errorf("path from h1 to itself: %s", names(g, got))
+	}
+}
+
+func TestParallelLinks(t *testing.T) {
+	g := build(t, custom("h0-s0 s0-s1 s0-s1 s1-h1"))
+	if got := names(g, g.Routes().NextHops(id(t, g, "s0"), id(t, g, "h1"))); got != "s0-s1 s0-s1#2" {
+		t.Errorf("s0 towards h1: %s", got)
+	}
+	if got := g.Paths(0, 1); got != 2 {
+		t.Errorf("%d paths, want 2", got)
+	}
+}
+
+func TestCustomPutsHostsFirst(t *testing.T) {
+	g := build(t, custom("s0-h0 h1-s0", "s0", "h1"))
+	var got []string
+	for _, n := range g.Nodes {
+		got = append(got, fmt.Sprintf("%d %s %s %s", n.ID, n.Name, n.Kind, n.Addr))
+	}
+	want := []string{"0 h1 host 10.0.0.1", "1 h0 host 10.0.0.2", "2 s0 switch "}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if g.Links[0].Name != "h0-s0" { // from the host, whichever is written first
+		t.Errorf("link %s", g.Links[0].Name)
+	}
+	if g.Port(0, 1) != 0 || g.Port(0, 2) != 1 || g.Ports() != 4 {
+		t.Errorf("ports of h0-s0: %d at h0, %d at s0, %d in all", g.Port(0, 1), g.Port(0, 2), g.Ports())
+	}
+}
+
+func TestPathCountSaturates(t *testing.T) {
+	var links []string
+	for i := range 64 { // 64 pairs of parallel links in a row: 2^64 paths
+		links = append(links, fmt.Sprintf("s%d-s%d s%d-s%d", i, i+1, i, i+1))
+	}
+	g := build(t, custom("h0-s0 h1-s64 "+strings.Join(links, " ")))
+	if got := g.Paths(0, 1); got != math.MaxInt {
+		t.Errorf("%d paths, want the most an int holds", got)
+	}
+	if got := g.Paths(1, 1); got != 0 {
+		t.Errorf("%d paths to itself", got)
+	}
+}
+
+func TestBadSections(t *testing.T) {
+	with := func(t lab.Topology, change func(*lab.Topology)) lab.Topology { change(&t); return t }
+	for _, c := range []struct {
+		name string
+		t    lab.Topology
+		want string
+	}{
+		{"no kind", lab.Topology{}, `topology: kind "": want fat-tree, leaf-spine, dumbbell, star or custom`},
+		{"odd k", fatTree(3), "topology: fat-tree: k is 3: want an even number, at least 2"},
+		{"k 0", fatTree(0), "topology: fat-tree: k is 0: want an even number, at least 2"},
+		{"k 66", fatTree(66), "topology: fat-tree: k is 66: 71874 hosts: want at most 65536"},
+		{"no spine", leafSpine(4, 0, 4), "topology: leaf-spine: spines is 0: want 1 to 65536"},
+		{"nothing", leafSpine(0, 1, -1), "topology: leaf-spine: leaves is 0: want 1 to 65536\nhosts per leaf is -1: want 1 to 65536"},
+		{"switches", leafSpine(32000, 1000, 1), "topology: leaf-spine: 33000 switches: want at most 32768"},
+		{"links", leafSpine(2000, 2000, 1), "topology: leaf-spine: 4002000 links: want at most 1048576"},
+		{"tables", leafSpine(30000, 2, 1), "topology: leaf-spine, 30000 leaves of 1 hosts, 2 spines: " +
+			"30000 switches with hosts, 30002 switches and 90000 links in all: too many for route tables"},
+		{"oversubscription", with(leafSpine(2, 2, 2), func(t *lab.Topology) { t.Oversubscription = -1 }),
+			"topology: leaf-spine: oversubscription is -1: want more than 0"},
+		{"oversubscription too large", with(leafSpine(2, 2, 2), func(t *lab.Topology) { t.Oversubscription = 1e12 }),
+			"topology: leaf-spine: oversubscription is 1e+12: the uplinks would have 0bps"},
+		{"no rate for uplinks", with(leafSpine(2, 2, 2), func(t *lab.Topology) { t.Link.Rate = 0 }),
+			"topology: leaf-spine: the rate of host links is 0bps: want more than 0"},
+		{"dumbbell", dumbbell(0), "topology: dumbbell: hosts on each side is 0: want 1 to 65536"},
+		{"dumbbell too large", dumbbell(40000), "topology: dumbbell: 80000 hosts: want at most 65536"},
+		{"star of none", star(0), "topology: star: hosts is 0: want 1 to 65536"},
+		{"star of one", star(1), "topology: star: 1 hosts: want at least 2"},
+		{"tier", with(star(2), func(t *lab.Topology) { t.Tiers = map[string]lab.LinkSpec{"core": wire} }),
+			"topology: star: tiers: a star has the tiers [host] only"},
+		{"fat-tree tier", with(fatTree(4), func(t *lab.Topology) { t.Tiers = map[string]lab.LinkSpec{"leaf": wire} }),
+			"topology: tiers: a fat-tree has the tiers [host edge core] only"},
+		{"rate 0", with(dumbbell(1), func(t *lab.Topology) { t.Link.Rate = 0 }),
+			"topology: dumbbell, 1 hosts on each side: link h0-switch0: rate 0bps: want more than 0\n" +
+				"link h1-switch1: rate 0bps: want more than 0\nlink switch0-switch1: rate 0bps: want more than 0"},
+		{"delay", with(custom("h0-s0 h1-s0"), func(t *lab.Topology) { t.Links[1].Delay = -1 }),
+			"topology: custom, 2 hosts, 1 switches: link h1-s0: delay -1ps: want 0 or more"},
+		{"down unknown", with(star(2), func(t *lab.Topology) { t.Down = []string{"h0-switch1", "h9-switch0"} }),
+			"topology: star, 2 hosts: down: no link is named \"h0-switch1\"\ndown: no link is named \"h9-switch0\""},
+		{"cut off", with(dumbbell(2), func(t *lab.Topology) { t.Down = []string{"switch0-switch1"} }),
+			"topology: dumbbell, 2 hosts on each side: hosts h0 and h2 cannot reach each other over links that are up"},
+		{"first host cut off", with(star(3), func(t *lab.Topology) { t.Down = []string{"h0-switch0"} }),
+			"topology: star, 3 hosts: hosts h0 and h1 cannot reach each other over links that are up"},
+		{"through a host", custom("h0-s0 s0-h1 h1-s1 s1-h2"),
+			"topology: custom, 3 hosts, 2 switches: host h1 has 2 links: want exactly one, to a switch"},
+		{"host to host", custom("h0-h1"), "topology: custom, 2 hosts, 0 switches: link h0-h1 joins two hosts: want a switch at one end"},
+		{"no links", with(custom("", "h0", "h1", "s0"), func(t *lab.Topology) { t.Down = []string{"h0-s0"} }),
+			"topology: custom, 2 hosts, 1 switches: down: no link is named \"h0-s0\""},
+		{"empty", custom(""), "topology: custom: 0 hosts: want at least 2"},
+		{"no name", with(custom("h0-s0 h1-s0"), func(t *lab.Topology) { t.Nodes[1].Name = "" }), "topology: custom: a node has no name"},
+		{"unknown ends", with(custom("h0-s0 h1-s0", "h2"), func(t *lab.Topology) {
+			t.Links = append(t.Links, lab.CustomLink{A: "h2", B: "s9", LinkSpec: wire}, lab.CustomLink{A: "x", B: "s0", LinkSpec: wire},
+				lab.CustomLink{A: "s0", B: "s0", LinkSpec: wire})
+			t.Nodes = append(t.Nodes, lab.CustomNode{Name: "h0"})
+		}), "topology: custom: two nodes are named \"h0\"\nlink h2-s9: no node is named \"s9\"\nlink x-s0: no node is named \"x\"\n" +
+			"link s0-s0 joins a node to itself"},
+		{"same name", lab.Topology{Kind: "custom", Link: wire, Nodes: []lab.CustomNode{
+			{Name: "a"}, {Name: "a-b"}, {Name: "b-c", Switch: true}, {Name: "c", Switch: true}},
+			Links: []lab.CustomLink{{A: "a", B: "b-c"}, {A: "a-b", B: "c"}, {A: "b-c", B: "c"}}},
+			"topology: custom: the links a to b-c and a-b to c would both be named \"a-b-c\""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g, err := topology.Build(c.t)
+			if err == nil || g != nil || err.Error() != c.want {
+				t.Errorf("got %v, %v\nwant %s", g, err, c.want)
+			}
+		})
+	}
+}
+
+func TestKindPrints(t *testing.T) {
+	if got := fmt.Sprint(topology.Host, topology.Switch, topology.Kind(9)); got != "host switch kind 9" {
+		t.Error(got)
+	}
+}
+
+// anyTopology draws a section of any kind, customs included: a tree of switches with some links added.
+func anyTopology() *rapid.Generator[lab.Topology] {
+	return rapid.Custom(func(t *rapid.T) lab.Topology {
+		switch rapid.IntRange(0, 4).Draw(t, "kind") {
+		case 0:
+			return fatTree(2 * rapid.IntRange(1, 4).Draw(t, "k/2"))
+		case 1:
+			top := leafSpine(rapid.IntRange(2, 9).Draw(t, "leaves"), rapid.IntRange(1, 9).Draw(t, "spines"), rapid.IntRange(1, 9).Draw(t, "hosts"))
+			top.Oversubscription = rapid.SampledFrom([]float64{0, 0.5, 1, 3, 7}).Draw(t, "oversubscription")
+			return top
+		case 2:
+			return dumbbell(rapid.IntRange(1, 20).Draw(t, "hosts"))
+		case 3:
+			return star(rapid.IntRange(2, 600).Draw(t, "hosts"))
+		}
+		return anyCustom(t)
+	})
+}
+
+func anyCustom(t *rapid.T) lab.Topology {
+	top := lab.Topology{Kind: "custom", Link: wire, MTU: 1000}
+	spec := func() lab.LinkSpec {
+		return lab.LinkSpec{
+			Rate:  rapid.SampledFrom([]units.Bandwidth{units.Gbps, 7 * units.Gbps, 100 * units.Gbps}).Draw(t, "rate"),
+			Delay: units.Time(rapid.IntRange(0, 3).Draw(t, "delay")) * units.Microsecond,
+		}
+	}
+	switches := rapid.IntRange(1, 12).Draw(t, "switches")
+	hosts := rapid.IntRange(2, 12).Draw(t, "hosts")
+	for i := range switches {
+		top.Nodes = append(top.Nodes, lab.CustomNode{Name: fmt.Sprintf("s%d", i), Switch: true})
+	}
+	for i := range hosts {
+		top.Nodes = append(top.Nodes, lab.CustomNode{Name: fmt.Sprintf("h%d", i)})
+		at := rapid.IntRange(0, switches-1).Draw(t, "at")
+		top.Links = append(top.Links, lab.CustomLink{A: fmt.Sprintf("s%d", at), B: fmt.Sprintf("h%d", i), LinkSpec: spec()})
+	}
+	for i := 1; i < switches; i++ {
+		to := rapid.IntRange(0, i-1).Draw(t, "to")
+		top.Links = append(top.Links, lab.CustomLink{A: fmt.Sprintf("s%d", i), B: fmt.Sprintf("s%d", to), LinkSpec: spec()})
+	}
+	for range rapid.IntRange(0, 12).Draw(t, "more") {
+		a, b := rapid.IntRange(0, switches-1).Draw(t, "a"), rapid.IntRange(0, switches-1).Draw(t, "b")
+		if a > b { // one direction only: the other would be named differently and is as good
+			top.Links = append(top.Links, lab.CustomLink{A: fmt.Sprintf("s%d", a), B: fmt.Sprintf("s%d", b), LinkSpec: spec()})
+		}
+	}
+	return top
+}
+
+func TestCounts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k := 2 * rapid.IntRange(1, 8).Draw(t, "k/2")
+		g, err := topology.Build(fatTree(k))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// "all k-port switches ... supports k^3/4 hosts" (Al-Fares et al., section 3.1).
+		if g.Hosts != k*k*k/4 || g.Switches() != 5*k*k/4 || len(g.Links) != 3*k*k*k/4 {
+			t.Fatalf("k %d: hosts %d switches %d links %d", k, g.Hosts, g.Switches(), len(g.Links))
+		}
+		for s := g.Hosts; s < len(g.Nodes); s++ {
+			if n := len(g.Adjacent[s]); n != k {
+				t.Fatalf("k %d: %s has %d ports", k, g.Nodes[s].Name, n)
+			}
+		}
+		// "(k/2)^2 shortest paths between any two hosts on different pods".
+		if got := g.Paths(0, topology.NodeID(g.Hosts-1)); got != k*k/4 {
+			t.Fatalf("k %d: %d paths between pods, want %d", k, got, k*k/4)
+		}
+		if x := g.Extent(); x.Hops != 6 || x.Paths != k*k/4 || x.Propagation != 6*units.Microsecond {
+			t.Fatalf("k %d: extent %+v", k, x)
+		}
+		if k > 2 && g.Paths(0, topology.NodeID(k/2)) != k/2 {
+			t.Fatalf("k %d: %d paths within a pod, want %d", k, g.Paths(0, topology.NodeID(k/2)), k/2)
+		}
+	})
+}
+
+func TestNodesAreWellFormed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g, err := topology.Build(anyTopology().Draw(t, "topology"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]bool{}
+		once := func(s string) {
+			if seen[s] {
+				t.Fatalf("%s twice", s)
+			}
+			seen[s] = true
+		}
+		subnet := netip.MustParsePrefix(fmt.Sprintf("10.0.0.0/%d", topology.PrefixLen))
+		for i, n := range g.Nodes {
+			once(n.Name)
+			if int(n.ID) != i || (n.Kind == topology.Host) != (i < g.Hosts) {
+				t.Fatalf("node %d is %+v", i, n)
+			}
+			if got, ok := g.NodeNamed(n.Name); !ok || got != n.ID {
+				t.Fatalf("%s is found as %d", n.Name, got)
+			}
+			if n.Kind == topology.Host {
+				once(n.Addr)
+				a, err := netip.ParseAddr(n.Addr)
+				if err != nil || !subnet.Contains(a) {
+					t.Fatalf("%s has address %q: %v", n.Name, n.Addr, err)
+				}
+			}
+		}
+		for i, l := range g.Links {
+			once(l.Name)
+			if int(l.ID) != i || l.A == l.B || (g.Nodes[l.B].Kind == topology.Host) {
+				t.Fatalf("link %d is %+v", i, l)
+			}
+			if got, ok := g.LinkNamed(l.Name); !ok || got != l.ID {
+				t.Fatalf("%s is found as %d", l.Name, got)
+			}
+		}
+	})
+}
+
+func TestSameSectionSameGraph(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		top := anyTopology().Draw(t, "topology")
+		a, errA := topology.Build(top)
+		b, errB := topology.Build(top)
+		if errA != nil || errB != nil {
+			t.Fatal(errA, errB)
+		}
+		if d := cmp.Diff(a, b, cmpopts.EquateComparable(), cmp.AllowUnexported(topology.Graph{}, topology.Routes{})); d != "" {
+			t.Fatal(d)
+		}
+	})
+}
+
+func TestAddresses(t *testing.T) {
+	for h, want := range map[topology.NodeID]string{
+		0: "10.0.0.1", 253: "10.0.0.254", 254: "10.0.1.1", 254*256 - 1: "10.0.255.254", 254 * 256: "10.1.0.1", 65535: "10.1.2.4",
+	} {
+		if got := topology.HostAddr(h).String(); got != want {
+			t.Errorf("host %d has %s, want %s", h, got, want)
+		}
+	}
+	for h := range topology.NodeID(topology.MaxHosts) {
+		a := topology.HostAddr(h)
+		if b := a.As4(); b[3] == 0 || b[3] == 255 {
+			t.Fatalf("host %d has %s", h, a)
+		}
+		if got, ok := topology.HostAt(a); !ok || got != h {
+			t.Fatalf("%s is host %d, want %d", a, got, h)
+		}
+	}
+	for _, a := range []string{"10.0.0.0", "10.0.0.255", "10.1.2.5", "10.255.255.254", "11.0.0.1", "::1", "::ffff:10.0.0.1"} {
+		if h, ok := topology.HostAt(netip.MustParseAddr(a)); ok {
+			t.Errorf("%s is host %d", a, h)
+		}
+	}
+	for _, h := range []topology.NodeID{-1, topology.MaxHosts} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("host %d has an address", h)
+				}
+			}()
+			topology.HostAddr(h)
+		}()
+	}
+	if got := topology.NodeMAC(0x01020304).String(); got != "02:57:01:02:03:04" {
+		t.Errorf("MAC %s", got)
+	}
+}

@@ -1,0 +1,188 @@
+package topology
+
+import (
+	"fmt"
+	"slices"
+
+	"weft/units"
+)
+
+// Routes holds, for every switch and every destination host, the links on which a packet may leave to reach
+// the host in the fewest hops. Links that lead to the same destinations form a group, and a switch has each
+// group once. The tables are computed once per switch that has hosts, its hosts sharing them.
+type Routes struct {
+	hosts    int
+	switches int
+	home     []int32  // per host: index in homes of the switch it is attached to
+	uplink   []LinkID // per host: its link
+	homes    []NodeID // switches that have hosts, by their lowest host
+
+	groups    [][][]LinkID // per switch, from 0
+	hostGroup []int32      // per host: its group at its home
+	via       []int32      // [home][switch]: group towards the home; -1 at the home itself and where no way leads
+	next      []LinkID     // [home][switch]: link of the path of smallest delay; -1 likewise
+}
+
+// Routes returns every equal-cost shortest route of the graph, computed by Build.
+func (g *Graph) Routes() *Routes { return g.routes }
+
+// Groups lists the groups of switch sw: sets of links, each by LinkID. Not to be modified.
+func (r *Routes) Groups(sw NodeID) [][]LinkID { return r.groups[int(sw)-r.hosts] }
+
+// Group returns the index in Groups(sw) of the group towards host; -1 when no way leads there.
+func (r *Routes) Group(sw, host NodeID) int32 {
+	home := r.home[host]
+	if r.homes[home] == sw {
+		return r.hostGroup[host]
+	}
+	return r.via[int(home)*r.switches+int(sw)-r.hosts]
+}
+
+// Row returns Group(sw, host) for every host.
+func (r *Routes) Row(sw NodeID) []int32 {
+	row := make([]int32, r.hosts)
+	for h := range row {
+		row[h] = r.Group(sw, NodeID(h))
+	}
+	return row
+}
+
+// NextHops returns the links on which sw may send towards host; nil when no way leads there.
+func (r *Routes) NextHops(sw, host NodeID) []LinkID {
+	i := r.Group(sw, host)
+	if i < 0 {
+		return nil
+	}
+	return r.Groups(sw)[i]
+}
+
+// maxTable bounds the entries of the route tables, maxWork the links looked at to fill them. Ours: a fat-tree
+// with k=64 needs 1e7 and 4e8.
+const (
+	maxTable = 1 << 25
+	maxWork  = 1 << 29
+)
+
+// route fills the tables of g.routes, which knows where the hosts are.
+func (g *Graph) route() error {
+	r := g.routes
+	r.switches = g.Switches()
+	if n := len(r.homes) * r.switches; n > maxTable || len(r.homes)*len(g.Links) > maxWork {
+		return fmt.Errorf("%d switches with hosts, %d switches and %d links in all: too many for route tables",
+			len(r.homes), r.switches, len(g.Links))
+	}
+	r.groups = make([][][]LinkID, r.switches)
+	r.hostGroup = make([]int32, g.Hosts)
+	for h := range g.Hosts {
+		own := &r.groups[int(g.Home(NodeID(h)))-g.Hosts]
+		r.hostGroup[h] = int32(len(*own))
+		*own = append(*own, r.uplink[h:h+1:h+1])
+	}
+	r.via = make([]int32, len(r.homes)*r.switches)
+	r.next = make([]LinkID, len(r.homes)*r.switches)
+	s := newSearch(g)
+	for i, home := range r.homes {
+		row := i * r.switches
+		s.from(int(home)-g.Hosts, r.via[row:row+r.switches], r.next[row:row+r.switches])
+	}
+	return nil
+}
+
+// search walks the switches of a graph outwards from one of them, breadth first. Its storage is reused.
+type search struct {
+	r     *Routes
+	start []int32 // edges of switch s are [start[s], start[s+1])
+	edges []edge
+	dist  []int32      // hops to the home; -1: not seen yet
+	best  []units.Time // smallest delay among the shortest paths to the home
+	queue []int32
+	group []LinkID // of the switch being looked at
+	known []map[uint64]int32
+	last  []int32 // per switch, the group found last: the next home's is often the same
+}
+
+type edge struct {
+	to   int32
+	link LinkID
+	cost units.Time // delay and transmission of a reference packet
+}
+
+func newSearch(g *Graph) *search {
+	n := g.Switches()
+	s := &search{
+		r: g.routes, start: make([]int32, n+1), dist: make([]int32, n), best: make([]units.Time, n),
+		known: make([]map[uint64]int32, n), last: make([]int32, n),
+	}
+	cost := make([]units.Time, len(g.Links))
+	for i := range g.Links {
+		cost[i] = g.Links[i].Delay + g.Links[i].Rate.TransmitTime(g.reference)
+	}
+	for i := range n {
+		s.known[i] = make(map[uint64]int32)
+		s.last[i] = -1
+		id := NodeID(g.Hosts + i)
+		for _, l := range g.Adjacent[id] {
+			if to := int(g.Links[l].Other(id)) - g.Hosts; to >= 0 {
+				s.edges = append(s.edges, edge{to: int32(to), link: l, cost: cost[l]})
+			}
+		}
+		s.start[i+1] = int32(len(s.edges))
+	}
+	return s
+}
+
+// from fills the tables towards home, a switch counted from 0.
+func (s *search) from(home int, via []int32, next []LinkID) {
+	for i := range s.dist {
+		s.dist[i], via[i], next[i] = -1, -1, -1
+	}
+	s.dist[home], s.best[home] = 0, 0
+	s.queue = append(s.queue[:0], int32(home))
+	for head := 0; head < len(s.queue); head++ {
+		n := s.queue[head]
+		s.group = s.group[:0]
+		nearer := s.dist[n] - 1
+		for _, e := range s.edges[s.start[n]:s.start[n+1]] {
+			switch s.dist[e.to] {
+			case -1:
+				s.dist[e.to] = nearer + 2
+				s.queue = append(s.queue, e.to)
+			case nearer:
+				if d := s.best[e.to] + e.cost; len(s.group) == 0 || d < s.best[n] {
+					s.best[n], next[n] = d, e.link
+				}
+				s.group = append(s.group, e.link)
+			}
+		}
+		if n != int32(home) {
+			via[n] = s.intern(n)
+		}
+	}
+}
+
+// intern returns the number of s.group among the groups of switch n, adding it if it is new.
+func (s *search) intern(n int32) int32 {
+	groups := s.r.groups[n]
+	if i := s.last[n]; i >= 0 && slices.Equal(groups[i], s.group) {
+		return i
+	}
+	h := uint64(14695981039346656037) // FNV-1a
+	for _, l := range s.group {
+		h = (h ^ uint64(l)) * 1099511628211
+	}
+	for { // a different group with the same hash moves on to the next number
+		i, ok := s.known[n][h]
+		if !ok {
+			break
+		}
+		if slices.Equal(groups[i], s.group) {
+			s.last[n] = i
+			return i
+		}
+		h++
+	}
+	i := int32(len(groups))
+	s.r.groups[n] = append(groups, slices.Clone(s.group))
+	s.known[n][h], s.last[n] = i, i
+	return i
+}
