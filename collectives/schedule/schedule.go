@@ -11,6 +11,14 @@ const (
 	Recv
 )
 
+// String returns "send" or "receive".
+func (k Kind) String() string {
+	if k == Send {
+		return "send"
+	}
+	return "receive"
+}
+
 // Buf names one of the two buffers of a rank.
 type Buf uint8
 
@@ -24,15 +32,47 @@ const (
 // length from a peer into a region, replacing or adding to what is there.
 type Op struct {
 	Kind   Kind
-	Peer   int         // rank
-	Tag    uint32      // the same at both ends; unique among the messages from one rank to another
 	Buf    Buf         // Send: read from; Recv: written to
+	Reduce bool        // Recv: add to the region instead of replacing it
+	Final  bool        // Recv: nothing writes to the region later; the result can be verified there and then
+	Tag    uint32      // the same at both ends; unique among the messages from one rank to another
+	Peer   int         // rank
 	Off    units.Bytes // of the region in the buffer
 	Len    units.Bytes // at least 1
-	Reduce bool        // Recv: add to the region instead of replacing it
-	After  []int32     // ops of the same program that must be complete before this one may start
+	After  []int32     // ops of the same program that must be complete before this one may start; not to be changed
 }
 
 // Program is what one rank does. A send is complete when every byte was acknowledged; a receive when the
 // message is there and was applied to the buffer.
 type Program []Op
+
+// Layout is what a rank's two buffers are and what they hold. Its input is as long as the furthest byte that
+// a program or a Copy reads of it.
+type Layout struct {
+	In, Out units.Bytes // sizes; In is 0 when sends read only Out
+	Local   []Copy      // parts of Out that start as parts of the rank's own input, by Off, not overlapping
+	Result  []Want      // what Out must hold in the end, by Off, not overlapping
+}
+
+// Copy is a part of Out that starts as a part of the rank's own input.
+type Copy struct {
+	Off, Len units.Bytes // in Out
+	From     units.Bytes // in the input
+}
+
+// Sum as the Rank of a Want stands for the elementwise sum over every rank.
+const Sum = -1
+
+// Want is a part of a result: the bytes of Out at Off are the input of Rank at From, or the sum of the
+// inputs of all ranks at From.
+type Want struct {
+	Off, Len units.Bytes
+	Rank     int
+	From     units.Bytes
+}
+
+// Traffic is how much one rank sends and receives.
+type Traffic struct {
+	Sends, Receives int         // messages
+	Sent, Received  units.Bytes // bytes of all messages
+}

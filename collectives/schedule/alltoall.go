@@ -1,0 +1,75 @@
+package schedule
+
+// Direct all-to-all: rank r sends block d of its input to rank d, to r+1 first, then r+2, and so on around
+// (PC4, section IV-C: n(n−1) flows; STrack, section 4.3: windows of 16 to 64). Parallel limits how many
+// peers a rank sends to at once: the send to r+i waits until the one to r+i−Parallel is acknowledged. The
+// receiver sets no limit of its own; with all ranks in step it receives from as many as it sends to.
+//
+// The input is cut into one block per rank. A rank's output holds its own block of every rank's input, in
+// rank order. With Chunk, a message is several pieces on one connection, which carries them in order, so
+// waiting for the last of them is waiting for all.
+
+import "weft/units"
+
+type allToAll struct {
+	Spec
+	blocks
+}
+
+func newAllToAll(s Spec) allToAll { return allToAll{s, cutBlocks(s.Size, s.Ranks)} }
+
+func (a allToAll) tags() int64 { return int64(max(1, pieces(a.size(0), a.Chunk))) }
+
+// slot is where the output of rank holds what comes from peer.
+func (a allToAll) slot(rank, peer int) units.Bytes { return units.Bytes(peer) * a.size(rank) }
+
+func (a allToAll) layout(rank int) Layout {
+	own := a.size(rank)
+	l := Layout{In: a.Size, Out: own * units.Bytes(a.Ranks)}
+	if own == 0 {
+		return l
+	}
+	l.Local = []Copy{{Off: a.slot(rank, rank), Len: own, From: a.at(rank)}}
+	l.Result = make([]Want, a.Ranks)
+	for peer := range l.Result {
+		l.Result[peer] = Want{Off: a.slot(rank, peer), Len: own, Rank: peer, From: a.at(rank)}
+	}
+	return l
+}
+
+func (a allToAll) program(rank int) Program {
+	n := a.Ranks
+	v := a.volume(rank)
+	p := make(Program, 0, v.Sends+v.Receives)
+	last := make([]int32, 0, n-1) // the last op of each send so far
+	for i := 1; i < n; i++ {
+		to := mod(rank+i, n)
+		if a.size(to) == 0 {
+			continue
+		}
+		var after []int32
+		if w := len(last) - a.Parallel; a.Parallel > 0 && w >= 0 {
+			after = last[w : w+1 : w+1]
+		}
+		p = appendPieces(p, Op{Kind: Send, Peer: to}, region{In, a.at(to), a.size(to)}, a.Chunk, after)
+		last = append(last, int32(len(p)-1))
+	}
+	for i := 1; i < n; i++ {
+		from := mod(rank-i, n)
+		p = appendPieces(p, Op{Kind: Recv, Peer: from, Final: true},
+			region{Out, a.slot(rank, from), a.size(rank)}, a.Chunk, nil)
+	}
+	return p
+}
+
+func (a allToAll) volume(rank int) Traffic {
+	own, n := a.size(rank), a.Ranks
+	long := int(a.extra) // blocks longer by an element come first
+	all := long*pieces(a.size(0), a.Chunk) + (n-long)*pieces(a.each*Element, a.Chunk)
+	return Traffic{
+		Sends:    all - pieces(own, a.Chunk),
+		Receives: (n - 1) * pieces(own, a.Chunk),
+		Sent:     a.Size - own,
+		Received: units.Bytes(n-1) * own,
+	}
+}

@@ -1,0 +1,78 @@
+package schedule
+
+// Permute: rank r sends Size bytes to Permute[r] and receives as many from the one rank that sends to it
+// (nccl-tests sendrecv is r → r+1; STrack, section 4.2, uses a random derangement).
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+)
+
+type permute struct{ Spec }
+
+func newPermute(s Spec) permute { return permute{s} }
+
+func (c permute) tags() int64 { return int64(pieces(c.Size, c.Chunk)) }
+
+// from is the rank that sends to rank.
+func (c permute) from(rank int) int { return slices.Index(c.Permute, rank) }
+
+func (c permute) layout(rank int) Layout {
+	return Layout{
+		In: c.Size, Out: c.Size,
+		Result: []Want{{Len: c.Size, Rank: c.from(rank)}},
+	}
+}
+
+func (c permute) program(rank int) Program {
+	v := c.volume(rank)
+	p := make(Program, 0, v.Sends+v.Receives)
+	p = appendPieces(p, Op{Kind: Send, Peer: c.Permute[rank]}, region{In, 0, c.Size}, c.Chunk, nil)
+	return appendPieces(p, Op{Kind: Recv, Peer: c.from(rank), Final: true}, region{Out, 0, c.Size}, c.Chunk, nil)
+}
+
+func (c permute) volume(int) Traffic {
+	each := pieces(c.Size, c.Chunk)
+	return Traffic{Sends: each, Receives: each, Sent: c.Size, Received: c.Size}
+}
+
+// checkPermutation refuses what is not a permutation of n ranks without fixed points.
+func checkPermutation(to []int, n int) error {
+	if len(to) != n {
+		return fmt.Errorf("the permutation has %d entries for %d ranks", len(to), n)
+	}
+	seen := make([]bool, n)
+	for r, d := range to {
+		switch {
+		case d < 0 || d >= n:
+			return fmt.Errorf("rank %d would send to rank %d of %d", r, d, n)
+		case d == r:
+			return fmt.Errorf("rank %d would send to itself", r)
+		case seen[d]:
+			return fmt.Errorf("two ranks would send to rank %d", d)
+		}
+		seen[d] = true
+	}
+	return nil
+}
+
+// Derangement returns a permutation of n ranks without fixed points, each with the same probability, as a
+// function of the seed. It draws permutations until one has no fixed point, 2.7 on average. n is at least 2.
+func Derangement(n int, seed uint64) ([]int, error) {
+	if n < 2 {
+		return nil, errors.New("fewer than 2 ranks cannot be permuted without one sending to itself")
+	}
+	rng := rand.New(rand.NewPCG(seed, 0x6465_7261_6e67_6564)) // "deranged"
+	p := make([]int, n)
+	for i := range p {
+		p[i] = i
+	}
+	for {
+		rng.Shuffle(n, func(i, j int) { p[i], p[j] = p[j], p[i] })
+		if !slices.ContainsFunc(p, func(d int) bool { return p[d] == d }) {
+			return p, nil
+		}
+	}
+}
