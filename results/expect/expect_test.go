@@ -34,7 +34,7 @@ func TestHolds(t *testing.T) {
 		"verified == true", "verified", "verified != false",
 		"drops == 0", "ce_marks > 2", "ce_marks >= 3", "ce_marks < 4", "ce_marks != 4",
 		"abs(rtt.mean - (base_rtt + transport.pc4.target_qtime)) <= 10% * (base_rtt + transport.pc4.target_qtime)",
-		"rtt.mean <= 1.1 * (base_rtt + 2us)", "base_rtt == 4000ns", "base_rtt == .004ms", "base_rtt == 4e-6s", "base_rtt == 4µs",
+		"rtt.mean <= 1.1 * (base_rtt + 2us)", "base_rtt == 4000ns", "base_rtt == .004ms", "base_rtt == 4e-6s", "base_rtt == 4µs", "base_rtt == 4μs",
 		"min(rtt.p50, rtt.p99, rtt.max) == 5.9us", "max(1, 2, 3) == 3", "min(3, 2) == 2",
 		"collective.0.busbw > 90% * topology.link.rate", "collective.0.algbw == 12.1Gbit", "collective.0.ranks == ranks",
 		"collective.0.time < 1ms", "collective.0.wrong == 0", "collective.0.checked == 16", "collective.0.bytes == 1MB",

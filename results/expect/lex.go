@@ -97,11 +97,15 @@ func quantityLen(s string) int {
 	if n < len(s) && s[n] == '%' {
 		return n + 1
 	}
-	for n < len(s) && (letter(s[n]) || strings.HasPrefix(s[n:], "µ")) {
-		if !letter(s[n]) {
-			n++ // µ has two bytes
+	for n < len(s) {
+		switch {
+		case letter(s[n]):
+			n++
+		case strings.HasPrefix(s[n:], "µ"), strings.HasPrefix(s[n:], "μ"): // U+00B5, U+03BC
+			n += 2
+		default:
+			return n
 		}
-		n++
 	}
 	return n
 }

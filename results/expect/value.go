@@ -76,15 +76,15 @@ type unit struct {
 	factor float64
 }
 
-// suffixes lists the units of a quantity, the one that a value is printed in first where the factor decides.
+// suffixes lists the units of a quantity, spelled as package units spells them.
 func suffixes() []unit {
 	return []unit{
 		{"%", plain, 0.01},
-		{"ps", span, 1e-6}, {"ns", span, 1e-3}, {"us", span, 1}, {"µs", span, 1}, {"ms", span, 1e3}, {"s", span, 1e6},
+		{"ps", span, 1e-6}, {"ns", span, 1e-3}, {"us", span, 1}, {"µs", span, 1}, {"μs", span, 1}, {"ms", span, 1e3}, {"s", span, 1e6},
 		{"B", size, 1}, {"KB", size, 1e3}, {"kB", size, 1e3}, {"MB", size, 1e6}, {"GB", size, 1e9},
 		{"KiB", size, 1 << 10}, {"MiB", size, 1 << 20}, {"GiB", size, 1 << 30},
-		{"bps", rate, gbps / 1e9}, {"Kbps", rate, gbps / 1e6}, {"Mbps", rate, gbps / 1e3}, {"Gbps", rate, gbps}, {"Tbps", rate, gbps * 1e3},
-		{"bit", rate, gbps / 1e9}, {"Kbit", rate, gbps / 1e6}, {"Mbit", rate, gbps / 1e3}, {"Gbit", rate, gbps}, {"Tbit", rate, gbps * 1e3},
+		{"bps", rate, gbps / 1e9}, {"kbps", rate, gbps / 1e6}, {"Mbps", rate, gbps / 1e3}, {"Gbps", rate, gbps}, {"Tbps", rate, gbps * 1e3},
+		{"bit", rate, gbps / 1e9}, {"kbit", rate, gbps / 1e6}, {"Mbit", rate, gbps / 1e3}, {"Gbit", rate, gbps}, {"Tbit", rate, gbps * 1e3},
 	}
 }
 
@@ -118,7 +118,7 @@ func (v value) String() string {
 	case size:
 		return v.in("B", "KB", "MB", "GB")
 	case rate:
-		return v.in("bps", "Kbps", "Mbps", "Gbps", "Tbps")
+		return v.in("bps", "kbps", "Mbps", "Gbps", "Tbps")
 	}
 	return strconv.FormatFloat(v.num, 'g', 4, 64)
 }
