@@ -1,0 +1,162 @@
+package render_test
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"weft/internal/golden"
+	"weft/orchestrator/lab"
+	"weft/orchestrator/topology"
+	"weft/orchestrator/topology/render"
+	"weft/units"
+)
+
+var wire = lab.LinkSpec{Rate: 100 * units.Gbps, Delay: units.Microsecond}
+
+func labs() map[string]lab.Topology {
+	slow := lab.LinkSpec{Rate: 10 * units.Gbps, Delay: 5 * units.Microsecond}
+	return map[string]lab.Topology{
+		"fat-tree-4": {Kind: "fat-tree", K: 4, Link: wire, MTU: 4096},
+		"leaf-spine-down": {Kind: "leaf-spine", Leaves: 4, Spines: 2, HostsPerLeaf: 2, Oversubscription: 2, Link: wire, MTU: 4096,
+			Down: []string{"leaf0-spine1", "leaf3-spine0"}},
+		"leaf-spine-256": {Kind: "leaf-spine", Leaves: 8, Spines: 4, HostsPerLeaf: 32, Link: wire, MTU: 4096,
+			Down: []string{"leaf7-spine3"}},
+		"dumbbell": {Kind: "dumbbell", Hosts: 2, Link: wire, Tiers: map[string]lab.LinkSpec{"core": slow}, MTU: 4096},
+		"star":     {Kind: "star", Hosts: 3, Link: wire, MTU: 4096},
+		// Names that every format has to escape, a link unlike the others, a switch that nothing joins.
+		"custom": {Kind: "custom", Link: wire, MTU: 4096,
+			Nodes: []lab.CustomNode{{Name: `a "quoted"\name`}, {Name: "<b>&'b'"}, {Name: "sw#1", Switch: true},
+				{Name: "a switch with a name that is longer than a box", Switch: true}, {Name: "top", Switch: true}, {Name: "alone", Switch: true}},
+			Links: []lab.CustomLink{
+				{A: `a "quoted"\name`, B: "sw#1", LinkSpec: wire},
+				{A: "<b>&'b'", B: "a switch with a name that is longer than a box", LinkSpec: wire},
+				{A: "sw#1", B: "top", LinkSpec: wire},
+				{A: "a switch with a name that is longer than a box", B: "top", LinkSpec: wire},
+				{A: "sw#1", B: "a switch with a name that is longer than a box", LinkSpec: slow},
+			}},
+	}
+}
+
+func graph(t *testing.T, name string) *topology.Graph {
+	t.Helper()
+	g, err := topology.Build(labs()[name])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestGolden(t *testing.T) {
+	for name := range labs() {
+		for _, format := range render.Formats() {
+			t.Run(name+"/"+format, func(t *testing.T) {
+				got, err := render.Graph(format, name, graph(t, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				golden.Check(t, name+"."+format, got)
+			})
+		}
+	}
+}
+
+func TestUnknownFormat(t *testing.T) {
+	_, err := render.Graph("png", "x", graph(t, "star"))
+	if err == nil || err.Error() != `graph format "png": want one of text, svg, dot, mermaid` {
+		t.Error(err)
+	}
+}
+
+// TestSVGIsXML parses every picture, one with control characters and markup in its title among them, and looks
+// for references to anything outside.
+func TestSVGIsXML(t *testing.T) {
+	for name := range labs() {
+		got := render.SVG("</title><script>\x00\x1b\xff", graph(t, name))
+		d := xml.NewDecoder(strings.NewReader(got))
+		for {
+			tok, err := d.Token()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			e, ok := tok.(xml.StartElement)
+			if !ok {
+				continue
+			}
+			if e.Name.Local == "script" || e.Name.Local == "image" || e.Name.Local == "use" {
+				t.Errorf("%s: element %s", name, e.Name.Local)
+			}
+			for _, a := range e.Attr {
+				if strings.Contains(a.Value, "url(") || a.Name.Local == "href" {
+					t.Errorf("%s: %s=%q", name, a.Name.Local, a.Value)
+				}
+			}
+		}
+	}
+}
+
+// TestLargeNetworksAreSampled: the text of 8,192 hosts fits a screen or two; the picture joins hosts.
+func TestLargeNetworksAreSampled(t *testing.T) {
+	g, err := topology.Build(lab.Topology{Kind: "leaf-spine", Leaves: 128, Spines: 64, HostsPerLeaf: 64, Link: wire, MTU: 4096})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(render.Text("big", g), "\n"); n > 30 {
+		t.Errorf("the text has %d lines", n)
+	}
+	svg := render.SVG("big", g)
+	if n := strings.Count(svg, "<rect class=\"host\""); n != 128 {
+		t.Errorf("%d boxes of hosts, want one for each leaf", n)
+	}
+	if n := strings.Count(svg, "<path"); n != 128+128*64 {
+		t.Errorf("%d lines, want %d", n, 128+128*64)
+	}
+	if !strings.Contains(render.Mermaid("big", g), "%% 16384 links: Mermaid draws 500") {
+		t.Error("Mermaid's limit is not mentioned")
+	}
+}
+
+func TestAllDown(t *testing.T) {
+	top := lab.Topology{Kind: "custom", Link: wire, MTU: 4096,
+		Nodes: []lab.CustomNode{{Name: "h0"}, {Name: "h1"}, {Name: "s0", Switch: true}, {Name: "s1", Switch: true}},
+		Links: []lab.CustomLink{{A: "h0", B: "s0", LinkSpec: wire}, {A: "h1", B: "s0", LinkSpec: wire}, {A: "s0", B: "s1", LinkSpec: wire}},
+		Down:  []string{"s0-s1"}}
+	g, err := topology.Build(top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "switch links: 100Gbps, 1us (1 down)"
+	for _, format := range []string{"svg", "dot", "mermaid"} {
+		if got, _ := render.Graph(format, "x", g); !strings.Contains(got, want) {
+			t.Errorf("%s does not say %q:\n%s", format, want, got)
+		}
+	}
+}
+
+func ExampleText() {
+	g, err := topology.Build(lab.Topology{Kind: "star", Hosts: 2, Link: wire, MTU: 4096})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Print(render.Text("pair", g))
+	// Output:
+	// pair: star, 2 hosts
+	// 2 hosts, 1 switch, 2 links
+	// farthest hosts: 2 links, 2us of propagation one way; at most 1 equal-cost path
+	//
+	// nodes   count  names    addresses
+	// host    2      h0 h1    10.0.0.1 10.0.0.2
+	// switch  1      switch0
+	//
+	// links  count  rate     delay  differ  down
+	// host   2      100Gbps  1us    0       0
+	//
+	// link        rate     delay
+	// h0-switch0  100Gbps  1us
+	// h1-switch0  100Gbps  1us
+}

@@ -1,0 +1,128 @@
+package render
+
+import (
+	"encoding/xml"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"weft/orchestrator/topology"
+)
+
+// Sizes of the picture in pixels. Ours: sixteen hosts in a row fit a page.
+const (
+	margin    = 20
+	boxHeight = 18
+	slotGap   = 8   // between boxes of a row
+	rowGap    = 90  // from row to row
+	charWidth = 5.6 // of the 9 px font, generously
+	minBox    = 44
+	maxLabel  = 24 // characters; longer names are cut, and whole in the tooltip
+	lineFeed  = 14 // of the heading
+)
+
+// svgStyle is the whole style of the picture; nothing outside the file is referred to.
+const svgStyle = `text{font:9px sans-serif;text-anchor:middle;fill:#222}` +
+	`text.h{font-size:11px;text-anchor:start}text.t{font-size:14px;font-weight:bold;text-anchor:start}` +
+	`rect{stroke:#555;stroke-width:.8;fill:#e8eef7}rect.host{fill:#eef5e6;rx:6px}` +
+	`path{stroke:#999;stroke-width:.8;fill:none}path.odd{stroke:#d9822b;stroke-width:1.4}` +
+	`path.down{stroke:#c23030;stroke-dasharray:4 3}`
+
+// SVG draws g as a picture of layers: hosts at the bottom, switches above, one row for each hop away from the
+// nearest host. Many hosts behind one switch become one box. Lines of a tier that differ from the others are
+// orange, those that are down red and dashed; the pointer on a line or a box shows what it is.
+func SVG(title string, g *topology.Graph) string {
+	p := layout(g)
+	var b strings.Builder
+	tiers := linkTiers(g)
+	top := margin + lineFeed*(len(tiers)+2)
+	p.place(float64(top))
+	height := top + rowGap*(len(p.rows)-1) + boxHeight + margin
+	width := max(p.width+2*margin, 480)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d">`+"\n",
+		width, height, width, height)
+	fmt.Fprintf(&b, "<title>%s</title>\n<style>%s</style>\n<rect width=\"100%%\" height=\"100%%\" style=\"fill:#fff;stroke:none\"/>\n", escape(title), svgStyle)
+	fmt.Fprintf(&b, `<text class="t" x="%d" y="%d">%s: %s</text>`+"\n", margin, margin+6, escape(title), escape(g.Title))
+	for i := range tiers {
+		fmt.Fprintf(&b, `<text class="h" x="%d" y="%d">%s</text>`+"\n", margin, margin+6+lineFeed*(i+1), escape(tiers[i].describe()))
+	}
+	p.lines(&b, tiers)
+	p.boxes(&b)
+	b.WriteString("</svg>\n")
+	return b.String()
+}
+
+// lines draws the links, below the boxes. Links between the same two boxes with nothing to tell apart are one.
+func (p *picture) lines(b *strings.Builder, tiers []linkTier) {
+	of := usual(p.g, tiers)
+	last := [2]*box{}
+	for i := range p.g.Links {
+		l := &p.g.Links[i]
+		from, to := p.of[l.A], p.of[l.B]
+		s := note(l, of[i])
+		if s == "" && from.hosts() > 1 && last == [2]*box{from, to} {
+			continue
+		}
+		if s == "" {
+			last = [2]*box{from, to}
+		}
+		fmt.Fprintf(b, `<path%s d="%s"><title>%s: %v`, class(s), curve(from, to), escape(l.Name), settingsOf(l))
+		if l.Down {
+			b.WriteString(", down")
+		}
+		b.WriteString("</title></path>\n")
+	}
+}
+
+// class is the style of a link with the given note.
+func class(note string) string {
+	switch note {
+	case "":
+		return ""
+	case "down":
+		return ` class="down"`
+	}
+	return ` class="odd"`
+}
+
+// curve is a straight line between rows, and an arc above the boxes within a row.
+func curve(from, to *box) string {
+	if from.y == to.y {
+		rise := 24 + abs(to.x-from.x)/12
+		return fmt.Sprintf("M%.1f %.1fQ%.1f %.1f %.1f %.1f", from.x, from.y, (from.x+to.x)/2, from.y-rise, to.x, to.y)
+	}
+	if from.y < to.y {
+		from, to = to, from
+	}
+	return fmt.Sprintf("M%.1f %.1fL%.1f %.1f", from.x, from.y, to.x, to.y+boxHeight)
+}
+
+func abs(x float64) float64 { return max(x, -x) }
+
+func (p *picture) boxes(b *strings.Builder) {
+	for _, row := range p.rows {
+		for _, x := range row {
+			style := ""
+			if x.kind == topology.Host {
+				style = ` class="host"`
+			}
+			fmt.Fprintf(b, `<g><title>%s</title><rect%s x="%.1f" y="%.1f" width="%.1f" height="%d"/><text x="%.1f" y="%.1f">%s</text></g>`+"\n",
+				escape(x.about), style, x.x-p.box/2, x.y, p.box, boxHeight, x.x, x.y+12.5, escape(cut(x.label)))
+		}
+	}
+}
+
+// cut shortens a name that would not fit its box.
+func cut(s string) string {
+	if utf8.RuneCountInString(s) <= maxLabel {
+		return s
+	}
+	return string([]rune(s)[:maxLabel-1]) + "…"
+}
+
+// escape makes s safe as text and as an attribute of XML; what XML cannot hold becomes U+FFFD.
+func escape(s string) string {
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(s)) // a Builder does not fail
+	return b.String()
+}

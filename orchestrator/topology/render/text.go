@@ -1,0 +1,102 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"weft/orchestrator/topology"
+)
+
+// wholeTable is the most links that Text lists one by one; of larger tiers it shows the first sampled ones,
+// and every link that is down or unlike the others up to as many again. Ours: a fat-tree with k=4 fits.
+const (
+	wholeTable = 64
+	sampled    = 4
+	maxOdd     = 64
+)
+
+// Text describes g for a terminal: the tiers, how far hosts are from each other, the links. Of a large network
+// it lists a sample.
+func Text(title string, g *topology.Graph) string {
+	var b strings.Builder
+	x := g.Extent()
+	fmt.Fprintf(&b, "%s: %s\n", title, g.Title)
+	fmt.Fprintf(&b, "%s, %s, %s\n", plural(g.Hosts, "host"), plural(g.Switches(), "switch"), plural(len(g.Links), "link"))
+	fmt.Fprintf(&b, "farthest hosts: %s, %v of propagation one way; at most %s\n\n",
+		plural(x.Hops, "link"), x.Propagation, plural(x.Paths, "equal-cost path"))
+
+	table(&b, func(row func(...any)) {
+		row("nodes", "count", "names", "addresses")
+		for _, t := range nodeTiers(g) {
+			row(t.name, len(t.nodes), span(g, t.nodes), addresses(g, t.nodes))
+		}
+	})
+	b.WriteByte('\n')
+	tiers := linkTiers(g)
+	table(&b, func(row func(...any)) {
+		row("links", "count", "rate", "delay", "differ", "down")
+		for _, t := range tiers {
+			row(t.name, len(t.links), t.usual.rate, t.usual.delay, t.odd, t.down)
+		}
+	})
+	b.WriteByte('\n')
+	table(&b, func(row func(...any)) {
+		row("link", "rate", "delay", "")
+		for _, t := range tiers {
+			listLinks(g, &t, row)
+		}
+	})
+	return b.String()
+}
+
+// listLinks writes a row for each link of the tier, or for a sample.
+func listLinks(g *topology.Graph, t *linkTier, row func(...any)) {
+	whole := len(g.Links) <= wholeTable
+	left, odd := 0, 0
+	for i, id := range t.links {
+		l := &g.Links[id]
+		special := note(l, t.usual) != ""
+		if !whole && i >= sampled && (!special || odd == maxOdd) {
+			left++
+			continue
+		}
+		if special {
+			odd++
+		}
+		state := ""
+		if l.Down {
+			state = "down"
+		}
+		row(l.Name, l.Rate, l.Delay, state)
+	}
+	if left > 0 {
+		row(fmt.Sprintf("... %d more", left), "", "", "")
+	}
+}
+
+func addresses(g *topology.Graph, nodes []topology.NodeID) string {
+	if g.Nodes[nodes[0]].Addr == "" {
+		return ""
+	}
+	return ends(len(nodes), func(i int) string { return g.Nodes[nodes[i]].Addr })
+}
+
+// table aligns the rows that fill writes.
+func table(b *strings.Builder, fill func(row func(...any))) {
+	var cells strings.Builder
+	w := tabwriter.NewWriter(&cells, 0, 0, 2, ' ', 0)
+	fill(func(values ...any) {
+		for i, v := range values {
+			if i > 0 {
+				fmt.Fprint(w, "\t")
+			}
+			fmt.Fprint(w, v)
+		}
+		fmt.Fprintln(w)
+	})
+	w.Flush()
+	for line := range strings.Lines(cells.String()) {
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+}
