@@ -1,0 +1,179 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"weft/collectives/schedule"
+	"weft/units"
+)
+
+// cell is a stretch of a buffer that is moved and added only as a whole: the inputs that were added up in
+// it, sorted. It is never changed in place, so messages and buffers can share it.
+type cell []source
+
+// source is a cell of a rank's input.
+type source struct{ rank, cell int }
+
+func compare(a, b source) int {
+	if a.rank != b.rank {
+		return a.rank - b.rank
+	}
+	return a.cell - b.cell
+}
+
+// add returns the multiset sum of two cells.
+func add(a, b cell) cell {
+	sum := make(cell, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		if compare(a[0], b[0]) <= 0 {
+			sum, a = append(sum, a[0]), a[1:]
+		} else {
+			sum, b = append(sum, b[0]), b[1:]
+		}
+	}
+	return append(append(sum, a...), b...)
+}
+
+// use is what a rank's ops are doing with a cell right now.
+type use struct {
+	readers int  // sends that are not acknowledged
+	adders  int  // receives that add to it
+	writer  bool // a receive that replaces it
+	final   bool // it was written for the last time
+}
+
+// memory is the two buffers of a rank.
+type memory struct {
+	grain   units.Bytes
+	content [2][]cell
+	uses    [2][]use
+}
+
+// maxCells is where a proof becomes pointless: use a smaller size.
+const maxCells = 1 << 20
+
+func newMemory(l schedule.Layout, rank int, grain units.Bytes) (memory, error) {
+	m := memory{grain: grain}
+	if grain == 0 {
+		return m, errors.New("nothing is moved")
+	}
+	for b, size := range [2]units.Bytes{schedule.In: l.In, schedule.Out: l.Out} {
+		n := size / grain
+		if n > maxCells {
+			return m, fmt.Errorf("%d cells of %d bytes are too many: prove a smaller size", n, grain)
+		}
+		m.content[b] = make([]cell, n)
+		m.uses[b] = make([]use, n)
+	}
+	for i := range m.content[schedule.In] {
+		m.content[schedule.In][i] = cell{{rank, i}}
+	}
+	for _, c := range l.Local {
+		if c.Off < 0 || c.Off+c.Len > l.Out {
+			return m, fmt.Errorf("local copy to [%d,+%d) of %d bytes", c.Off, c.Len, l.Out)
+		}
+		for i := range int(c.Len / grain) {
+			m.content[schedule.Out][int(c.Off/grain)+i] = cell{{rank, int(c.From/grain) + i}}
+		}
+	}
+	return m, nil
+}
+
+// size returns the length of a buffer in bytes.
+func (m *memory) size(b schedule.Buf) units.Bytes { return units.Bytes(len(m.content[b])) * m.grain }
+
+// span returns the cells of an op's region.
+func (m *memory) span(op *schedule.Op) ([]cell, []use) {
+	from, to := op.Off/m.grain, (op.Off+op.Len)/m.grain
+	return m.content[op.Buf][from:to], m.uses[op.Buf][from:to]
+}
+
+// read begins a send: it returns the region as it is and marks it as being read.
+func (m *memory) read(op *schedule.Op) ([]cell, error) {
+	cells, uses := m.span(op)
+	for i := range uses {
+		if uses[i].writer || uses[i].adders > 0 {
+			return nil, fmt.Errorf("sends [%d,+%d) while it is being overwritten", op.Off, op.Len)
+		}
+		uses[i].readers++
+	}
+	return slices.Clone(cells), nil
+}
+
+// release ends a send.
+func (m *memory) release(op *schedule.Op) {
+	_, uses := m.span(op)
+	for i := range uses {
+		uses[i].readers--
+	}
+}
+
+// lock begins a receive. Two receives may add to the same cell: a rank does one at a time.
+func (m *memory) lock(op *schedule.Op) error {
+	_, uses := m.span(op)
+	for i := range uses {
+		u := &uses[i]
+		switch {
+		case u.readers > 0:
+			return fmt.Errorf("overwrites [%d,+%d) while it is being sent", op.Off, op.Len)
+		case u.writer || (u.adders > 0 && !op.Reduce):
+			return fmt.Errorf("overwrites [%d,+%d) while another receive does", op.Off, op.Len)
+		case u.final:
+			return fmt.Errorf("overwrites [%d,+%d), which was final", op.Off, op.Len)
+		case op.Reduce:
+			u.adders++
+		default:
+			u.writer = true
+		}
+	}
+	return nil
+}
+
+// write ends a receive.
+func (m *memory) write(op *schedule.Op, content []cell) error {
+	cells, uses := m.span(op)
+	for i := range cells {
+		if op.Reduce {
+			cells[i] = add(cells[i], content[i])
+			uses[i].adders--
+		} else {
+			cells[i] = content[i]
+			uses[i].writer = false
+		}
+		if op.Final {
+			if uses[i].final || uses[i].adders > 0 {
+				return fmt.Errorf("calls [%d,+%d) final while another receive writes it", op.Off, op.Len)
+			}
+			uses[i].final = true
+		}
+	}
+	return nil
+}
+
+// verify compares Out with the result that is wanted. A cell of the result that a receive has written must
+// have been called final, or else nobody would verify it in a real run.
+func (m *memory) verify(result []schedule.Want, ranks int) error {
+	for _, w := range result {
+		for i := range int(w.Len / m.grain) {
+			at, from := int(w.Off/m.grain)+i, int(w.From/m.grain)+i
+			want := cell{{w.Rank, from}}
+			if w.Rank == schedule.Sum {
+				want = want[:0]
+				for r := range ranks {
+					want = append(want, source{r, from})
+				}
+			}
+			got := m.content[schedule.Out][at]
+			if !slices.Equal(got, want) {
+				return fmt.Errorf("byte %d of the result is the sum of %v, want %v", units.Bytes(at)*m.grain, got, want)
+			}
+			own := len(got) == 1 && len(want) == 1 && got[0].rank == w.Rank
+			if !m.uses[schedule.Out][at].final && !own {
+				return fmt.Errorf("byte %d of the result was never called final", units.Bytes(at)*m.grain)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,298 @@
+package check
+
+import (
+	"fmt"
+
+	"weft/collectives/schedule"
+	"weft/units"
+)
+
+// Order chooses which of several possible steps comes next; it returns an index of steps.
+type Order func(steps []Step) int
+
+// Prove executes the collective with all its ranks and returns the first thing that is wrong.
+func Prove(s schedule.Spec, next Order) error {
+	programs := make([]schedule.Program, s.Ranks)
+	layouts := make([]schedule.Layout, s.Ranks)
+	for r := range s.Ranks {
+		var err error
+		if programs[r], err = schedule.Build(s, r); err != nil {
+			return err
+		}
+		if layouts[r], err = schedule.Shape(s, r); err != nil {
+			return err
+		}
+	}
+	return Execute(programs, layouts, next)
+}
+
+// Execute does the same for programs and layouts that were not made by package schedule.
+func Execute(programs []schedule.Program, layouts []schedule.Layout, next Order) error {
+	e, err := newExecution(programs, layouts)
+	if err != nil {
+		return err
+	}
+	for len(e.steps) > 0 {
+		i := next(e.steps)
+		s := e.steps[i]
+		last := len(e.steps) - 1
+		e.steps[i] = e.steps[last]
+		e.steps = e.steps[:last]
+		if err := e.take(s); err != nil {
+			return err
+		}
+	}
+	return e.finish()
+}
+
+// opID names an op of a rank.
+type opID struct{ rank, op int }
+
+func (o opID) String() string { return fmt.Sprintf("rank %d op %d", o.rank, o.op) }
+
+// state is how far an op has come.
+type state uint8
+
+const (
+	waiting state = iota // for ops before it
+	ready                // Recv: its message may come; Send: it may begin
+	running              // Send: its region is being read; Recv: its region is being written
+	complete
+)
+
+// Action is a kind of Step.
+type Action uint8
+
+// Kinds of Step, in the order that a message goes through them.
+const (
+	Begin       Action = iota + 1 // a send begins: its region is read from now on
+	Arrive                        // the first byte of a message reaches a receive that is ready
+	Apply                         // the last byte is there: the receive is complete
+	Acknowledge                   // the sender hears of it: the send is complete
+)
+
+// Step is something that may happen next.
+type Step struct {
+	Do Action
+	op opID
+}
+
+// progress is what the execution knows about one op.
+type progress struct {
+	state
+	pending int    // ops before it that are not complete
+	next    []int  // ops that wait for it
+	mate    opID   // the op at the other end of the message
+	sent    []cell // Recv: the message, once it has been sent
+}
+
+// execution is all ranks on their way.
+type execution struct {
+	programs []schedule.Program
+	layouts  []schedule.Layout
+	ops      [][]progress
+	memory   []memory
+	steps    []Step
+	left     int // ops that are not complete
+}
+
+func newExecution(programs []schedule.Program, layouts []schedule.Layout) (*execution, error) {
+	e := &execution{programs: programs, layouts: layouts, ops: make([][]progress, len(programs))}
+	grain := grain(programs, layouts)
+	for r, p := range programs {
+		m, err := newMemory(layouts[r], r, grain)
+		if err != nil {
+			return nil, err
+		}
+		e.memory = append(e.memory, m)
+		e.ops[r] = make([]progress, len(p))
+		e.left += len(p)
+	}
+	if err := e.match(); err != nil {
+		return nil, err
+	}
+	for r, p := range programs {
+		for i, op := range p {
+			for _, a := range op.After {
+				if a < 0 || int(a) >= len(p) || int(a) == i {
+					return nil, fmt.Errorf("%v: is after op %d of %d", opID{r, i}, a, len(p))
+				}
+				e.ops[r][a].next = append(e.ops[r][a].next, i)
+			}
+			e.ops[r][i].pending = len(op.After)
+		}
+	}
+	for r, p := range programs {
+		for i := range p {
+			if e.ops[r][i].pending == 0 {
+				e.free(opID{r, i})
+			}
+		}
+	}
+	return e, nil
+}
+
+// match finds the receive of every send.
+func (e *execution) match() error {
+	type message struct {
+		from, to int
+		tag      uint32
+	}
+	sends := map[message]opID{}
+	for r, p := range e.programs {
+		for i, op := range p {
+			at := opID{r, i}
+			if op.Len < 1 || op.Off < 0 || op.Off+op.Len > e.memory[r].size(op.Buf) {
+				return fmt.Errorf("%v: region [%d,+%d) is outside its buffer", at, op.Off, op.Len)
+			}
+			if op.Peer < 0 || op.Peer >= len(e.programs) || op.Peer == r {
+				return fmt.Errorf("%v: peer %d", at, op.Peer)
+			}
+			if op.Kind != schedule.Send {
+				continue
+			}
+			m := message{r, op.Peer, op.Tag}
+			if other, twice := sends[m]; twice {
+				return fmt.Errorf("%v and %v have the same tag %d", other, at, op.Tag)
+			}
+			sends[m] = at
+		}
+	}
+	for r, p := range e.programs {
+		for i, op := range p {
+			if op.Kind != schedule.Recv {
+				continue
+			}
+			at, m := opID{r, i}, message{op.Peer, r, op.Tag}
+			send, ok := sends[m]
+			if !ok {
+				return fmt.Errorf("%v: nothing is sent with tag %d from rank %d", at, op.Tag, op.Peer)
+			}
+			if n := e.at(send).Len; n != op.Len {
+				return fmt.Errorf("%v receives %d bytes, %v sends %d", at, op.Len, send, n)
+			}
+			delete(sends, m)
+			e.ops[r][i].mate = send
+			e.ops[send.rank][send.op].mate = at
+		}
+	}
+	for _, send := range sends {
+		return fmt.Errorf("%v: what it sends is never received", send)
+	}
+	return nil
+}
+
+// at returns the op that o names.
+func (e *execution) at(o opID) *schedule.Op { return &e.programs[o.rank][o.op] }
+
+// of returns what is known about it.
+func (e *execution) of(o opID) *progress { return &e.ops[o.rank][o.op] }
+
+// free makes an op ready, nothing before it being left.
+func (e *execution) free(o opID) {
+	p := e.of(o)
+	p.state = ready
+	switch {
+	case e.at(o).Kind == schedule.Send:
+		e.steps = append(e.steps, Step{Begin, o})
+	case e.of(p.mate).state >= running:
+		e.steps = append(e.steps, Step{Arrive, o})
+	}
+}
+
+// take does one step.
+func (e *execution) take(s Step) error {
+	op, p, m := e.at(s.op), e.of(s.op), &e.memory[s.op.rank]
+	switch s.Do {
+	case Begin:
+		p.state = running
+		content, err := m.read(op)
+		if err != nil {
+			return fmt.Errorf("%v: %w", s.op, err)
+		}
+		mate := e.of(p.mate)
+		mate.sent = content
+		if mate.state == ready {
+			e.steps = append(e.steps, Step{Arrive, p.mate})
+		}
+	case Arrive:
+		p.state = running
+		if err := m.lock(op); err != nil {
+			return fmt.Errorf("%v: %w", s.op, err)
+		}
+		e.steps = append(e.steps, Step{Apply, s.op})
+	case Apply:
+		if err := m.write(op, p.sent); err != nil {
+			return fmt.Errorf("%v: %w", s.op, err)
+		}
+		p.sent = nil
+		e.steps = append(e.steps, Step{Acknowledge, p.mate})
+		e.complete(s.op)
+	case Acknowledge:
+		m.release(op)
+		e.complete(s.op)
+	}
+	return nil
+}
+
+// complete frees what waited for o alone.
+func (e *execution) complete(o opID) {
+	p := e.of(o)
+	p.state = complete
+	e.left--
+	for _, i := range p.next {
+		next := opID{o.rank, i}
+		if n := e.of(next); n.pending > 1 {
+			n.pending--
+		} else {
+			n.pending = 0
+			e.free(next)
+		}
+	}
+}
+
+// finish looks for ops that nothing will ever free, and then at the results.
+func (e *execution) finish() error {
+	if e.left > 0 {
+		for r := range e.ops {
+			for i := range e.ops[r] {
+				if o := (opID{r, i}); e.of(o).state != complete {
+					return fmt.Errorf("deadlock: %d ops wait for ever, among them %v", e.left, o)
+				}
+			}
+		}
+	}
+	for r, l := range e.layouts {
+		if err := e.memory[r].verify(l.Result, len(e.programs)); err != nil {
+			return fmt.Errorf("rank %d: %w", r, err)
+		}
+	}
+	return nil
+}
+
+// grain returns the largest size that divides everything the programs and layouts mention.
+func grain(programs []schedule.Program, layouts []schedule.Layout) units.Bytes {
+	var g units.Bytes
+	with := func(sizes ...units.Bytes) {
+		for _, n := range sizes {
+			for n != 0 {
+				g, n = n, g%n
+			}
+		}
+	}
+	for _, p := range programs {
+		for _, op := range p {
+			with(op.Off, op.Len)
+		}
+	}
+	for _, l := range layouts {
+		with(l.In, l.Out)
+		for _, c := range l.Local {
+			with(c.Off, c.Len, c.From)
+		}
+		for _, w := range l.Result {
+			with(w.Off, w.Len, w.From)
+		}
+	}
+	return g
+}
