@@ -1,0 +1,51 @@
+package bench
+
+import (
+	"fmt"
+
+	"weft/units"
+)
+
+// Factor returns what algorithm bandwidth is multiplied by to get bus bandwidth, for n ranks (nccl-tests,
+// doc/PERFORMANCE.md and src/*.cu).
+func Factor(collective string, n int) (float64, error) {
+	if n < 1 {
+		return 0, fmt.Errorf("bus bandwidth of %s over %d ranks", collective, n)
+	}
+	r := float64(n)
+	switch collective {
+	case "all-reduce":
+		return 2 * (r - 1) / r, nil
+	case "reduce-scatter", "all-gather", "all-to-all", "gather", "scatter":
+		return (r - 1) / r, nil
+	case "broadcast", "reduce", "permute": // permute is its sendrecv
+		return 1, nil
+	case "incast": // ours: what crosses the root's link, see Size
+		return 1, nil
+	}
+	return 0, fmt.Errorf("bus bandwidth of %q is not defined", collective)
+}
+
+// Size returns what nccl-tests prints in its size column for a collective of n ranks whose lab file says
+// size. They are the same but for incast, which nccl-tests does not have: there it is all that the root
+// receives, (n−1)·size, so that its bandwidth is that of the root's link.
+func Size(collective string, n int, size units.Bytes) units.Bytes {
+	if collective == "incast" {
+		return units.Bytes(n-1) * size
+	}
+	return size
+}
+
+// Bandwidth returns algorithm and bus bandwidth of a collective of n ranks that moved size bytes (of the size
+// column) in t. Both are 0 when t is not positive.
+func Bandwidth(collective string, n int, size units.Bytes, t units.Time) (alg, bus units.Bandwidth, err error) {
+	f, err := Factor(collective, n)
+	if err != nil {
+		return 0, 0, err
+	}
+	alg = units.Rate(size, t)
+	return alg, units.Bandwidth(float64(alg) * f), nil
+}
+
+// GBps returns b in gigabytes of 1e9 bytes per second, the unit of nccl-tests.
+func GBps(b units.Bandwidth) float64 { return float64(b) / 8e9 }
