@@ -1,0 +1,208 @@
+package archtest
+
+import (
+	"fmt"
+	"go/ast"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// drivers are the packages at the edge: they own sockets, devices, processes, files and the clock.
+func drivers() []string {
+	return []string{
+		"cmd", "fabric/realtime", "nodeimg", "internal/poller", "clocksync/labtime",
+		"orchestrator/run", "orchestrator/runtime", "orchestrator/deploy", "orchestrator/doctor", "results/store",
+		"tc-shaping/tcnl", "tc-shaping/probe", "tc-shaping/measure",
+	}
+}
+
+// pure reports whether a package must do no I/O: everything that is no driver and no tool of the tests.
+func pure(pkg string) bool {
+	return !below(pkg, drivers()...) && !below(pkg, "internal")
+}
+
+// ioImports are the packages with which one reaches out of the process.
+func ioImports() []string {
+	return []string{
+		"os", "net", "syscall", "log", "plugin", "io/ioutil", "embed", "database",
+		"golang.org/x/sys", "golang.org/x/net", "github.com/vishvananda", "github.com/containernetworking",
+		"github.com/docker", "github.com/spf13",
+	}
+}
+
+// harmless are the packages below one of ioImports that do no I/O.
+func harmless() []string { return []string{"net/netip", "net/url"} }
+
+// confined names the only folders that may use a dependency, and why.
+func confined() map[string]struct {
+	to  []string
+	why string
+} {
+	type where = struct {
+		to  []string
+		why string
+	}
+	return map[string]where{
+		"github.com/spf13/cobra":                  {[]string{"cmd"}, "commands are the business of the command line alone"},
+		"gopkg.in/yaml.v3":                        {[]string{"orchestrator/lab"}, "YAML is how a lab is written, not what a lab is"},
+		"github.com/invopop/jsonschema":           {[]string{"orchestrator/lab"}, "the schema describes the lab file"},
+		"github.com/HdrHistogram/hdrhistogram-go": {[]string{"results/stats"}, "stats.Dist is how everything else keeps a distribution"},
+		"github.com/containernetworking/plugins":  {[]string{"orchestrator/runtime", "fabric/realtime"}, "namespaces are entered in one place"},
+		"github.com/vishvananda/netlink":          {[]string{"orchestrator/runtime", "orchestrator/doctor", "fabric/realtime", "nodeimg", "tc-shaping"}, "the kernel is configured at the edge"},
+		"github.com/docker/docker":                {[]string{"orchestrator/runtime/docker"}, "Docker is one runtime among others"},
+		"github.com/google/go-cmp":                {[]string{"internal/golden"}, "it is for tests, and panics by design"},
+		"pgregory.net/rapid":                      {nil, "it is for tests"},
+		"github.com/santhosh-tekuri/jsonschema":   {nil, "it is for tests"},
+		"C":                                       {nil, "weft is one static binary, built without cgo"},
+	}
+}
+
+// rooms says which rooms each room may use. Longer names come first where they differ from their room.
+func rooms() map[string][]string {
+	core := []string{"units", "timeline", "fabric", "transport", "collectives", "host"}
+	return map[string][]string{
+		"units":                 {},
+		"timeline":              {"units"},
+		"fabric":                {"units", "timeline"},
+		"fabric/realtime":       {"units", "timeline", "fabric", "transport/wire", "clocksync", "internal/poller", "results/stats", "results/record", "nodeimg/control"},
+		"transport":             {"units"},
+		"collectives":           {"units"},
+		"host":                  {"units", "transport", "collectives"},
+		"clocksync":             {"units", "transport"},
+		"sim":                   slices.Concat(core, []string{"clocksync", "results/stats", "results/record"}),
+		"nodeimg":               slices.Concat(core, []string{"clocksync", "internal/poller", "results/stats", "results/record"}),
+		"results":               {"units", "results"},
+		"orchestrator/lab":      {"units", "results/expect"},
+		"orchestrator/topology": {"units", "orchestrator/lab"},
+		"orchestrator/plan":     {"units", "orchestrator/lab", "orchestrator/topology"},
+		"orchestrator":          slices.Concat(core, []string{"fabric/realtime", "clocksync", "sim", "nodeimg", "results", "orchestrator", "internal", "tc-shaping"}),
+		"tc-shaping":            {"units"},
+		"internal":              {"units", "internal"},
+		"cmd":                   slices.Concat(core, []string{"fabric/realtime", "clocksync", "sim", "nodeimg", "results", "orchestrator", "internal", "tc-shaping"}),
+	}
+}
+
+// room is the most specific key of rooms that pkg lies in.
+func room(pkg string) string {
+	best := ""
+	for r := range rooms() {
+		if below(pkg, r) && len(r) > len(best) {
+			best = r
+		}
+	}
+	return best
+}
+
+// checkImports returns what is wrong with the imports of a file.
+func checkImports(s *source) []string {
+	var bad []string
+	complain := func(format string, args ...any) { bad = append(bad, s.name+" "+fmt.Sprintf(format, args...)) }
+	imports := s.imports()
+	for _, name := range slices.Sorted(maps.Keys(imports)) {
+		p := imports[name]
+		own, internal := strings.CutPrefix(p, "weft/")
+		switch {
+		case p == "math/rand":
+			complain("imports math/rand: its global source makes runs differ; use math/rand/v2 with a source made from the lab's seed")
+		case internal && below(own, "cmd"):
+			complain("imports %s: the command line is on top of everything and beneath nothing", p)
+		case internal && !s.test() && !mayUse(s.pkg, own):
+			complain("imports %s: data flows one way, and %s may use only %v (docs/architecture.md)", p, room(s.pkg), rooms()[room(s.pkg)])
+		case !s.test() && pure(s.pkg) && below(p, ioImports()...) && !below(p, harmless()...):
+			complain("imports %s: everything that decides is pure, so that it runs the same in the simulator and on real sockets; I/O belongs to %v", p, drivers())
+		}
+		for lib, rule := range confined() {
+			if below(p, lib) && !s.test() && !below(s.pkg, rule.to...) {
+				complain("imports %s: %s; it is confined to %v", p, rule.why, rule.to)
+			}
+		}
+	}
+	return bad
+}
+
+// mayUse reports whether a package may import another package of the module. A driver inside a pure room has to
+// be named itself.
+func mayUse(pkg, imported string) bool {
+	if room(imported) == room(pkg) {
+		return true
+	}
+	for _, allowed := range rooms()[room(pkg)] {
+		if below(imported, allowed) && (!below(imported, "fabric/realtime") || allowed == "fabric/realtime") {
+			return true
+		}
+	}
+	return false
+}
+
+// checkCalls returns what a file calls and must not.
+func checkCalls(s *source) []string {
+	var bad []string
+	complain := func(n ast.Node, format string, args ...any) {
+		bad = append(bad, s.at(n)+" "+fmt.Sprintf(format, args...))
+	}
+	s.uses("time", func(n ast.Node, name string) {
+		switch name {
+		case "Now", "Since", "Until", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick":
+			if pure(s.pkg) && !s.test() {
+				complain(n, "uses time.%s: the core is told the time and never asks for it; clocks belong to %v", name, drivers())
+			}
+		case "Sleep":
+			if pure(s.pkg) {
+				complain(n, "uses time.Sleep: nothing in the core waits, and a test that sleeps is slow or flaky; wait on an event")
+			}
+		}
+	})
+	s.uses("math/rand/v2", func(n ast.Node, name string) {
+		switch name {
+		case "New", "NewPCG", "NewChaCha8", "NewZipf", "Rand", "PCG", "ChaCha8", "Zipf", "Source":
+		default:
+			complain(n, "uses rand.%s: the global source cannot be seeded; use a *rand.Rand made from the lab's seed", name)
+		}
+	})
+	s.uses("os", func(n ast.Node, name string) {
+		if name == "Exit" && s.name != "cmd/weft/main.go" && !s.test() {
+			complain(n, "uses os.Exit: only main ends the process, or clean-up is skipped; return an error")
+		}
+	})
+	s.uses("os/exec", func(n ast.Node, name string) {
+		if (name == "Command" || name == "CommandContext") && !s.test() && !below(s.pkg, "orchestrator/runtime", "orchestrator/doctor", "nodeimg") {
+			complain(n, "uses exec.%s: programs are started by the runtime alone, and nothing parses their text; use a library or the kernel's interface", name)
+		}
+	})
+	s.uses("log", func(n ast.Node, name string) {
+		complain(n, "uses log.%s: it writes to a global and its Fatal ends the process; take a *slog.Logger or return an error", name)
+	})
+	return bad
+}
+
+// checkShape returns what is wrong with the form of a file.
+func checkShape(s *source) []string {
+	var bad []string
+	if n := strings.Count(s.text, "\n"); n > 600 && !s.test() {
+		bad = append(bad, fmt.Sprintf("%s has %d lines: over 600 a file holds more than one idea; split it", s.name, n))
+	}
+	for _, word := range []string{"TO" + "DO", "FIX" + "ME", "XX" + "X"} {
+		if strings.Contains(s.text, word) {
+			bad = append(bad, fmt.Sprintf("%s contains %s: unfinished work is tracked as issues, and what is merged is finished", s.name, word))
+		}
+	}
+	ast.Inspect(s.tree, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			if n.Name.Name == "init" && n.Recv == nil {
+				bad = append(bad, s.at(n)+" has an init function: it runs before anyone asked and in an order nobody reads; construct values where they are needed")
+			}
+			first, last := s.lines.Position(n.Pos()).Line, s.lines.Position(n.End()).Line
+			if last-first > 100 && !s.test() {
+				bad = append(bad, fmt.Sprintf("%s: %s has %d lines: over 100 a function cannot be read at once; split it", s.at(n), n.Name.Name, last-first+1))
+			}
+		case *ast.GoStmt:
+			if pure(s.pkg) && !s.test() && s.pkg != "sim" {
+				bad = append(bad, s.at(n)+" starts a goroutine: the core is sequential, so that it is deterministic; concurrency belongs to the drivers")
+			}
+		}
+		return true
+	})
+	return bad
+}
