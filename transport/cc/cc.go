@@ -1,0 +1,98 @@
+// Package cc is the seam between the transport and congestion control. A scheme is a Controller at the
+// sender and a Receiver at the other end; each scheme is a package below this one, and package transport
+// names them all in one switch.
+//
+// The seam fits windows (Swift, HPCC, STrack: Window, no pacing), rates (DCQCN: PacingRate, an unlimited
+// Window and timers of its own through Timed) and both at once (PC4). What switches and receivers say comes in
+// with acknowledgements. A controller owns its state and never reaches into the sender.
+package cc
+
+import "weft/units"
+
+// A Controller decides how much of one connection may be in flight and how fast it may leave. Sizes are bytes
+// on the wire, every header included. It is told of a packet after it was sent, so both answers are read
+// again after every call.
+type Controller interface {
+	OnStart(now units.Time) // data was queued on an idle connection: nothing is in flight
+	OnSent(now units.Time, p Sent)
+	OnAck(now units.Time, a Ack)
+	OnLoss(now units.Time, l Loss)
+	Window() units.Bytes         // a packet may leave while less than this is in flight; at least 1
+	PacingRate() units.Bandwidth // the next packet waits until the last one would be out at this rate; 0: unpaced
+}
+
+// Timed is a Controller that acts at instants of its own (DCQCN's rate and alpha timers).
+type Timed interface {
+	Controller
+	Deadline() (at units.Time, ok bool)
+	Advance(now units.Time) // a deadline passed
+}
+
+// A Receiver decides what the acknowledgement of a data packet carries for the Controller at the other end.
+type Receiver interface {
+	OnData(now units.Time, d Data) Feedback
+}
+
+// Link is what both halves of a connection know from the topology.
+type Link struct {
+	Line     units.Bandwidth // of the host's own NIC
+	MTU      units.Bytes     // payload of a full packet
+	Packet   units.Bytes     // a full packet on the wire
+	Baseline units.Time      // delay of a full packet on the idle path, one way
+	BaseRTT  units.Time      // Baseline and the way back of its acknowledgement
+	Hops     int             // links on the way there
+}
+
+// Sent describes a packet that left.
+type Sent struct {
+	Size     units.Bytes
+	InFlight units.Bytes // with this packet
+	Resent   bool
+}
+
+// Ack describes an acknowledgement that arrived.
+type Ack struct {
+	Size       units.Bytes     // newly acknowledged; 0 for a duplicate
+	Packets    int             // newly acknowledged
+	InFlight   units.Bytes     // what is left
+	SentAt     units.Time      // when the packet that caused it left
+	RTT        units.Time      // now - SentAt, positive
+	OneWay     units.Time      // its queueing delay on the way there, as the receiver measured it; may be negative
+	BaseRate   units.Bandwidth // PC4; 0: none
+	Marked     bool            // it was marked on the way
+	Path       uint16          // the path it took
+	AppLimited bool            // less than the window allowed was in flight when it arrived
+}
+
+// LossKind says how a loss was noticed.
+type LossKind uint8
+
+// Kinds of Loss.
+const (
+	Gap     LossKind = iota + 1 // the receiver asked to go back
+	Timeout                     // nothing came back for a whole retransmission timeout
+)
+
+// Loss describes packets given up as lost.
+type Loss struct {
+	Kind LossKind
+	Size units.Bytes // to be sent again
+	Try  int         // Timeout: how many in a row, from 1
+}
+
+// Data describes a data packet that arrived, in order or not.
+type Data struct {
+	At       units.Time // by the receiver's clock
+	SentAt   units.Time // by the sender's clock
+	Baseline units.Time
+	Size     units.Bytes
+	Marked   bool
+	Expected int // connections the controller announced as about to arrive or arriving at this host
+	Observed int // connections that are arriving by what the packets say, this one included
+}
+
+// Feedback is what an acknowledgement carries back.
+type Feedback struct {
+	OneWay   units.Time
+	BaseRate units.Bandwidth
+}

@@ -1,0 +1,293 @@
+package transport
+
+import (
+	"fmt"
+
+	"weft/transport/cc"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// Endpoint is the transport of one host: the halves of its connections, in a round of those that may send.
+type Endpoint struct {
+	cfg       Config
+	conns     map[ConnID]int32 // index in senders, or ^index in receivers
+	senders   []sender
+	receivers []receiver
+	timers    timers // by sender
+	round     round
+	replies   fifo[reply]
+	events    fifo[Event]
+	expected  int // connections that the controller says are arriving or about to
+	observed  int // connections that are arriving by what their packets say
+	counters  Counters
+}
+
+// Counters count what an endpoint did since it was made.
+type Counters struct {
+	DataPackets int64 // sent, those sent again included
+	DataBytes   int64 // their payload
+	Retransmits int64 // data packets sent again
+	Timeouts    int64
+	Acks        int64 // sent, NAKs included
+	Naks        int64 // sent
+	Received    int64 // data packets that arrived, whatever became of them
+	Delivered   int64 // payload bytes placed
+	OutOfOrder  int64 // data packets dropped because an earlier one was missing
+	Duplicates  int64 // data packets dropped because they had arrived before
+	AcksIn      int64 // acknowledgements that arrived, NAKs included
+	BadPackets  int64 // refused: malformed, unknown connection, wrong host, impossible numbers
+	AckDrops    int64 // acknowledgements dropped because too many were waiting
+	Failed      int64 // connections given up
+}
+
+// maxReplies bounds the acknowledgements that wait. A NIC that sends at all sends them faster than full packets
+// arrive; the bound is for a driver that does not.
+const maxReplies = 1 << 16
+
+// New returns an endpoint without connections.
+func New(cfg Config) (*Endpoint, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	return &Endpoint{cfg: cfg, conns: make(map[ConnID]int32), round: newRound()}, nil
+}
+
+// Open adds the half of a connection that lies at this host.
+func (e *Endpoint) Open(s Spec) error {
+	if err := s.check(e.cfg.Host); err != nil {
+		return err
+	}
+	if _, ok := e.conns[s.ID]; ok {
+		return fmt.Errorf("transport: connection %d is open already", s.ID)
+	}
+	sch, err := newScheme(&s)
+	if err != nil {
+		return err
+	}
+	if s.Dst == e.cfg.Host {
+		e.conns[s.ID] = ^int32(len(e.receivers))
+		e.receivers = append(e.receivers, receiver{
+			id: s.ID, src: s.Src, srcPort: s.SrcPort, feedback: sch.receiver(e.cfg.LineRate),
+		})
+		return nil
+	}
+	e.conns[s.ID] = int32(len(e.senders))
+	e.senders = append(e.senders, newSender(e.cfg, &s, sch))
+	e.timers.add()
+	return nil
+}
+
+func newSender(cfg Config, s *Spec, sch scheme) sender {
+	packet := cfg.MTU + perPacket
+	l := cc.Link{
+		Line: cfg.LineRate, MTU: cfg.MTU, Packet: packet, Baseline: s.Forward.Delay(packet), Hops: len(s.Forward.Rates),
+	}
+	l.BaseRTT = l.Baseline + s.Reverse.Delay(wire.AckSize+wire.Overhead)
+	n := sender{
+		id: s.ID, dst: s.Dst, srcPort: s.SrcPort, ect: sch.ect, mtu: cfg.MTU, forward: s.Forward, full: l.Baseline,
+		ctl: sch.controller(l), chooser: sch.chooser(),
+		rto: rto{floor: max(s.RTOMin, 4*l.BaseRTT), maxTries: s.Tries},
+	}
+	if s.RTOMin == 0 {
+		n.rto.floor = max(DefaultRTOMin, n.rto.floor)
+	}
+	if s.Tries == 0 {
+		n.rto.maxTries = DefaultTries
+	}
+	n.timed, _ = n.ctl.(cc.Timed)
+	return n
+}
+
+func (e *Endpoint) sender(c ConnID) (int32, *sender, error) {
+	i, ok := e.conns[c]
+	if !ok || i < 0 {
+		return 0, nil, ErrUnknownConn
+	}
+	return i, &e.senders[i], nil
+}
+
+func (e *Endpoint) receiver(c ConnID) (*receiver, error) {
+	i, ok := e.conns[c]
+	if !ok || i >= 0 {
+		return nil, ErrUnknownConn
+	}
+	return &e.receivers[^i], nil
+}
+
+// Send queues a message on a connection that begins here.
+func (e *Endpoint) Send(now units.Time, c ConnID, m Message) error {
+	i, s, err := e.sender(c)
+	switch {
+	case err != nil:
+		return fmt.Errorf("send on connection %d: %w", c, err)
+	case s.failed:
+		return fmt.Errorf("send on connection %d: %w", c, ErrFailed)
+	case m.Size < 1:
+		return fmt.Errorf("transport: connection %d: message %d of %d bytes", c, m.ID, m.Size)
+	}
+	if s.idle() {
+		s.start(now)
+		e.observe(now, s)
+	}
+	s.queue(now, m)
+	e.schedule(i, now)
+	return nil
+}
+
+// Expect is what the controller knows of connection c, which ends here: so many more flows are about to
+// arrive on it, or, negative, are over. A connection counts once however many it carries, and a
+// connection that is unknown or has none left to end is a broken invariant of the caller.
+func (e *Endpoint) Expect(c ConnID, flows int) {
+	r, err := e.receiver(c)
+	if err != nil {
+		panic(fmt.Sprintf("transport: host %d expects flows on connection %d: %v", e.cfg.Host, c, err))
+	}
+	before := r.expected > 0
+	r.expected += flows
+	if r.expected < 0 {
+		panic(fmt.Sprintf("transport: connection %d: %d flows expected", c, r.expected))
+	}
+	switch after := r.expected > 0; {
+	case after && !before:
+		e.expected++
+	case before && !after:
+		e.expected--
+	}
+}
+
+// Receive takes in a packet. Placement says where its payload belongs. An error means that the packet was
+// refused and changed nothing but Counters.BadPackets.
+func (e *Endpoint) Receive(now units.Time, in *Incoming) (Placement, error) {
+	t, err := wire.Peek(in.Header)
+	var pl Placement
+	switch {
+	case err != nil:
+	case t == wire.TypeData:
+		pl, err = e.receiveData(now, in)
+	default:
+		err = e.receiveAck(now, in)
+	}
+	if err != nil {
+		e.counters.BadPackets++
+	}
+	return pl, err
+}
+
+// Transmit writes the packet that leaves now into out, acknowledgements first, then data of the connections that
+// may send, in turn. It returns false when nothing may leave before the next call in or Deadline.
+func (e *Endpoint) Transmit(now units.Time, out *Outgoing) bool {
+	if at, ok := e.timers.next(); ok && at <= now {
+		e.Advance(now)
+	}
+	if e.replies.len() > 0 {
+		e.transmitReply(out)
+		return true
+	}
+	for {
+		i, ok := e.round.pop(e.senders)
+		if !ok {
+			return false
+		}
+		s := &e.senders[i]
+		if s.maySend() && s.paceAt() <= now {
+			e.counters.DataPackets++
+			if s.send(now, out) {
+				e.counters.Retransmits++
+			}
+			e.counters.DataBytes += int64(out.Payload)
+			e.schedule(i, now)
+			return true
+		}
+		e.schedule(i, now)
+	}
+}
+
+func (e *Endpoint) transmitReply(out *Outgoing) {
+	r := e.replies.at(0)
+	r.ack.Encode(out.Header[:])
+	out.Dst, out.SrcPort, out.ECT, out.Class = r.dst, r.srcPort, false, 0
+	out.Size, out.N = wire.AckSize+wire.Overhead, int(wire.AckSize)
+	out.Conn, out.Message, out.Offset, out.Payload = ConnID(r.ack.Conn), 0, 0, 0
+	e.counters.Acks++
+	if r.ack.Nak {
+		e.counters.Naks++
+	}
+	e.replies.pop()
+}
+
+// Deadline returns when Advance or Transmit should be called next if nothing else happens before.
+func (e *Endpoint) Deadline() (units.Time, bool) { return e.timers.next() }
+
+// Advance lets everything happen that is due by now.
+func (e *Endpoint) Advance(now units.Time) {
+	for {
+		at, ok := e.timers.next()
+		if !ok || at > now {
+			return
+		}
+		i := e.timers.heap[0].id
+		e.timers.clear(i)
+		s := &e.senders[i]
+		if s.timed != nil {
+			if at, ok := s.timed.Deadline(); ok && at <= now {
+				s.timed.Advance(now)
+				e.observe(now, s)
+			}
+		}
+		if s.order.inFlight() > 0 && s.rto.at <= now {
+			e.timeout(now, s)
+		}
+		e.schedule(i, now)
+	}
+}
+
+// Poll returns the next event that the application has not heard of.
+func (e *Endpoint) Poll() (Event, bool) {
+	if e.events.len() == 0 {
+		return Event{}, false
+	}
+	return e.events.pop(), true
+}
+
+// Counters returns what the endpoint did so far.
+func (e *Endpoint) Counters() Counters { return e.counters }
+
+// schedule puts sender i into the round if it may send, and arms its timer for whatever comes first: the end
+// of its pacing wait, its retransmission timeout, its controller's deadline. The timer may be armed too
+// early, never too late: a timeout that moves with every acknowledgement is not worth moving the timer for.
+func (e *Endpoint) schedule(i int32, now units.Time) {
+	s := &e.senders[i]
+	at, armed := units.Never, false
+	if !s.ready && s.maySend() {
+		if p := s.paceAt(); p > now {
+			at, armed = p, true
+		} else {
+			e.round.push(e.senders, i)
+		}
+	}
+	if s.order.inFlight() > 0 {
+		at, armed = min(at, s.rto.at), true
+	}
+	if s.timed != nil && !s.failed {
+		if d, ok := s.timed.Deadline(); ok {
+			at, armed = min(at, d), true
+		}
+	}
+	switch was, ok := e.timers.at(i); {
+	case !armed:
+		e.timers.clear(i)
+	case !ok || at < was:
+		e.timers.set(i, at)
+	}
+}
+
+func (e *Endpoint) observe(now units.Time, s *sender) {
+	if e.cfg.Observer == nil {
+		return
+	}
+	if w, r := s.ctl.Window(), s.ctl.PacingRate(); w != s.sawWindow || r != s.sawRate {
+		s.sawWindow, s.sawRate = w, r
+		e.cfg.Observer.Window(now, s.id, w, r)
+	}
+}

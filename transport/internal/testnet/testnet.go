@@ -1,0 +1,275 @@
+// Package testnet is the smallest network on which transport endpoints can be tried: hosts on the ports of one
+// switch, exact in time, with a hook that loses, doubles or holds up packets. It checks conservation at the end.
+//
+// It is for tests only; package fabric is the real model.
+package testnet
+
+import (
+	"container/heap"
+	"fmt"
+
+	"weft/transport"
+	"weft/units"
+)
+
+// Config is a star: every host has one link of rate Line and delay Delay to the switch.
+type Config struct {
+	Hosts    int
+	Line     units.Bandwidth
+	Delay    units.Time
+	MTU      units.Bytes
+	Buffer   units.Bytes // per switch port; 0: without limit
+	Observer func(host int) transport.Observer
+	Fault    func(now units.Time, p *Packet) Fault // nil: none; asked once per packet at the switch
+}
+
+// Fault is what happens to a packet in the switch.
+type Fault struct {
+	Drop   bool
+	Copies int        // further copies
+	Hold   units.Time // it joins its queue so much later
+}
+
+// Packet is a packet in the network.
+type Packet struct {
+	Src, Dst int
+	Class    uint8
+	Size     units.Bytes
+	Payload  units.Bytes
+	Header   []byte
+	joined   units.Time
+	Waited   units.Time // in the switch's queue
+}
+
+// Net is the network with its hosts.
+type Net struct {
+	cfg    Config
+	Hosts  []*transport.Endpoint
+	Paths  transport.Path // between any two hosts
+	Now    units.Time
+	Events []func(transport.Event) // by host; nil: dropped
+	OnData func(now units.Time, p *Packet, pl transport.Placement, err error)
+
+	queue   events
+	seq     uint64
+	nicFree []units.Time
+	nicBusy []bool
+	ports   []port
+	wake    []units.Time // by host: the wake-up that is in the queue
+
+	Injected, Delivered, Dropped, Copied int
+	MaxQueue                             units.Bytes
+}
+
+type port struct {
+	busy   bool
+	queued units.Bytes
+	class  [2][]*Packet
+}
+
+type event struct {
+	at  units.Time
+	seq uint64
+	do  func()
+}
+
+type events []event
+
+func (q events) Len() int           { return len(q) }
+func (q events) Less(i, j int) bool { return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq }
+func (q events) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *events) Push(x any)        { *q = append(*q, x.(event)) }
+func (q *events) Pop() any {
+	old := *q
+	e := old[len(old)-1]
+	*q = old[:len(old)-1]
+	return e
+}
+
+// New returns the network; its hosts have no connections yet.
+func New(cfg Config) (*Net, error) {
+	n := &Net{
+		cfg: cfg, nicFree: make([]units.Time, cfg.Hosts), nicBusy: make([]bool, cfg.Hosts), ports: make([]port, cfg.Hosts),
+		wake: make([]units.Time, cfg.Hosts), Events: make([]func(transport.Event), cfg.Hosts),
+		Paths: transport.Path{Propagation: 2 * cfg.Delay, Rates: []units.Bandwidth{cfg.Line, cfg.Line}},
+	}
+	for h := range cfg.Hosts {
+		c := transport.Config{Host: transport.HostID(h), MTU: cfg.MTU, LineRate: cfg.Line, Seed: uint64(h)}
+		if cfg.Observer != nil {
+			c.Observer = cfg.Observer(h)
+		}
+		e, err := transport.New(c)
+		if err != nil {
+			return nil, err
+		}
+		n.Hosts = append(n.Hosts, e)
+		n.wake[h] = -1
+	}
+	return n, nil
+}
+
+// Connect opens a connection at both ends, filling in the paths.
+func (n *Net) Connect(s transport.Spec) error {
+	s.Forward, s.Reverse = n.Paths, n.Paths
+	for _, h := range []transport.HostID{s.Src, s.Dst} {
+		if err := n.Hosts[h].Open(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// At calls do at an instant that has not passed.
+func (n *Net) At(at units.Time, do func()) {
+	n.seq++
+	heap.Push(&n.queue, event{at, n.seq, do})
+}
+
+// Send queues a message now.
+func (n *Net) Send(h int, c transport.ConnID, m transport.Message) error {
+	err := n.Hosts[h].Send(n.Now, c, m)
+	n.kick(h)
+	return err
+}
+
+// Run lets everything happen that is due up to the instant until. It returns false when nothing is left.
+func (n *Net) Run(until units.Time) bool {
+	for len(n.queue) > 0 {
+		if n.queue[0].at > until {
+			n.Now = until
+			return true
+		}
+		e := heap.Pop(&n.queue).(event)
+		n.Now = e.at
+		e.do()
+	}
+	return false
+}
+
+// kick lets host h send if its NIC is free, hands over its events and keeps its next deadline.
+func (n *Net) kick(h int) {
+	e := n.Hosts[h]
+	var out transport.Outgoing
+	if !n.nicBusy[h] && e.Transmit(n.Now, &out) {
+		n.inject(h, &out)
+	}
+	for {
+		ev, ok := e.Poll()
+		if !ok {
+			break
+		}
+		if n.Events[h] != nil {
+			n.Events[h](ev)
+		}
+	}
+	at, ok := e.Deadline()
+	if !ok {
+		n.wake[h] = -1
+		return
+	}
+	if at = max(at, n.Now); n.wake[h] != at {
+		n.wake[h] = at
+		n.At(at, func() {
+			if n.wake[h] == at {
+				n.wake[h] = -1
+				e.Advance(at)
+				n.kick(h)
+			}
+		})
+	}
+}
+
+func (n *Net) inject(h int, out *transport.Outgoing) {
+	n.Injected++
+	p := &Packet{
+		Src: h, Dst: int(out.Dst), Class: out.Class, Size: out.Size, Payload: out.Payload,
+		Header: append([]byte(nil), out.Header[:out.N]...),
+	}
+	end := n.Now + n.cfg.Line.TransmitTime(out.Size)
+	n.nicBusy[h] = true
+	n.At(end, func() { n.nicBusy[h] = false; n.kick(h) })
+	n.At(end+n.cfg.Delay, func() { n.arrive(p) })
+}
+
+// arrive is a packet's arrival at the switch.
+func (n *Net) arrive(p *Packet) {
+	var f Fault
+	if n.cfg.Fault != nil {
+		f = n.cfg.Fault(n.Now, p)
+	}
+	if f.Drop {
+		n.Dropped++
+		return
+	}
+	for range f.Copies {
+		q := *p
+		n.Copied++
+		n.At(n.Now, func() { n.join(&q) })
+	}
+	if f.Hold > 0 {
+		n.At(n.Now+f.Hold, func() { n.join(p) })
+		return
+	}
+	n.join(p)
+}
+
+func (n *Net) join(p *Packet) {
+	t := &n.ports[p.Dst]
+	if n.cfg.Buffer > 0 && t.queued+p.Size > n.cfg.Buffer {
+		n.Dropped++
+		return
+	}
+	p.joined = n.Now
+	if !t.busy {
+		n.transmit(t, p)
+		return
+	}
+	t.queued += p.Size
+	n.MaxQueue = max(n.MaxQueue, t.queued)
+	t.class[p.Class] = append(t.class[p.Class], p)
+}
+
+func (n *Net) transmit(t *port, p *Packet) {
+	t.busy = true
+	p.Waited = n.Now - p.joined
+	end := n.Now + n.cfg.Line.TransmitTime(p.Size)
+	n.At(end, func() { n.freed(t) })
+	n.At(end+n.cfg.Delay, func() { n.deliver(p) })
+}
+
+func (n *Net) freed(t *port) {
+	t.busy = false
+	for c := range t.class {
+		if q := t.class[c]; len(q) > 0 {
+			t.class[c] = q[1:]
+			t.queued -= q[0].Size
+			n.transmit(t, q[0])
+			return
+		}
+	}
+}
+
+func (n *Net) deliver(p *Packet) {
+	n.Delivered++
+	pl, err := n.Hosts[p.Dst].Receive(n.Now, &transport.Incoming{
+		At: n.Now, Src: transport.HostID(p.Src), Header: p.Header, Payload: p.Payload,
+	})
+	if n.OnData != nil {
+		n.OnData(n.Now, p, pl, err)
+	}
+	n.kick(p.Dst)
+}
+
+// CheckConservation returns an error unless every packet sent, or copied, was delivered or dropped or is queued;
+// call it when Run returned false, when nothing is on a link.
+func (n *Net) CheckConservation() error {
+	queued := 0
+	for i := range n.ports {
+		queued += len(n.ports[i].class[0]) + len(n.ports[i].class[1])
+	}
+	if n.Injected+n.Copied != n.Delivered+n.Dropped+queued {
+		return fmt.Errorf("testnet: %d sent and %d copied, but %d delivered, %d dropped, %d queued",
+			n.Injected, n.Copied, n.Delivered, n.Dropped, queued)
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package transport
+
+import (
+	"fmt"
+
+	"weft/transport/cc"
+	"weft/transport/path"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// receiveData is what the receiving half does with a data packet.
+func (e *Endpoint) receiveData(now units.Time, in *Incoming) (Placement, error) {
+	var d wire.Data
+	if err := d.Decode(in.Header); err != nil {
+		return Placement{}, err
+	}
+	r, err := e.receiver(ConnID(d.Conn))
+	switch {
+	case err != nil:
+		return Placement{}, fmt.Errorf("data on connection %d: %w", d.Conn, err)
+	case in.Src != r.src:
+		return Placement{}, fmt.Errorf("data on connection %d from host %d: %w", d.Conn, in.Src, ErrForeign)
+	case in.Payload != d.Payload:
+		return Placement{}, fmt.Errorf("data on connection %d: %d bytes of payload instead of %d: %w", d.Conn, in.Payload, d.Payload, ErrProtocol)
+	}
+	v := r.order.judge(d.PSN)
+	if v == inOrder && !r.fits(&d) {
+		return Placement{}, fmt.Errorf("data on connection %d: message %d does not continue at %d: %w", d.Conn, d.Message, d.Offset, ErrProtocol)
+	}
+	e.counters.Received++
+	if v != duplicate && !r.active {
+		r.active = true
+		e.observed++
+	}
+	f := r.feedback.OnData(now, cc.Data{
+		At: in.At, SentAt: d.SentAt, Baseline: d.Baseline, Size: d.Payload + perPacket, Marked: in.CE,
+		Expected: e.expected, Observed: e.observed,
+	})
+	var pl Placement
+	switch v {
+	case inOrder:
+		pl = e.accept(now, r, &d)
+	case duplicate:
+		e.counters.Duplicates++
+	case gap:
+		r.order.asked = true
+		e.counters.OutOfOrder++
+	case beyond:
+		e.counters.OutOfOrder++
+		return Placement{}, nil
+	}
+	e.reply(r, wire.Ack{
+		Nak: v == gap, CE: in.CE, Conn: d.Conn, Expected: uint32(r.order.expected), PSN: d.PSN,
+		SentAt: d.SentAt, OneWay: f.OneWay, BaseRate: f.BaseRate, Path: d.Path, Count: 1,
+	})
+	return pl, nil
+}
+
+// accept takes an in-order packet.
+func (e *Endpoint) accept(now units.Time, r *receiver, d *wire.Data) Placement {
+	if r.take(d) {
+		e.events.push(Event{Kind: MessageReceived, Conn: r.id, Message: r.message, At: now})
+	}
+	if d.Flags&wire.Fin != 0 {
+		r.active = false
+		e.observed--
+	}
+	e.counters.Delivered += int64(d.Payload)
+	return Placement{
+		Conn: r.id, Message: d.Message, Tag: d.Tag, Size: d.Size, Offset: d.Offset, Payload: d.Payload,
+	}
+}
+
+func (e *Endpoint) reply(r *receiver, a wire.Ack) {
+	if e.replies.len() >= maxReplies {
+		e.counters.AckDrops++ // a later one says the same and more
+		return
+	}
+	e.replies.push(reply{ack: a, dst: r.src, srcPort: r.srcPort})
+}
+
+// receiveAck is what the sending half does with an acknowledgement.
+func (e *Endpoint) receiveAck(now units.Time, in *Incoming) error {
+	var a wire.Ack
+	if err := a.Decode(in.Header); err != nil {
+		return err
+	}
+	i, s, err := e.sender(ConnID(a.Conn))
+	if err != nil {
+		return fmt.Errorf("ack on connection %d: %w", a.Conn, err)
+	}
+	expected, ok := s.order.expand(a.Expected)
+	rtt := in.At - a.SentAt
+	switch {
+	case in.Src != s.dst:
+		return fmt.Errorf("ack on connection %d from host %d: %w", a.Conn, in.Src, ErrForeign)
+	case in.Payload != 0 || !ok || rtt <= 0:
+		return fmt.Errorf("ack on connection %d for %d, round trip %d ps: %w", a.Conn, a.Expected, rtt, ErrProtocol)
+	}
+	e.counters.AcksIn++
+	if s.failed {
+		return nil
+	}
+	appLimited := s.order.next == s.queued && s.order.inFlight() < s.ctl.Window()
+	before := s.order
+	s.rto.sample(rtt)
+	if expected > s.order.acked {
+		e.progress(now, s, expected)
+	}
+	s.ctl.OnAck(now, cc.Ack{
+		Size: s.order.ackedBytes - before.ackedBytes, Packets: int(s.order.acked - before.acked),
+		InFlight: s.order.inFlight(), SentAt: a.SentAt, RTT: rtt, OneWay: a.OneWay, BaseRate: a.BaseRate,
+		Marked: a.CE, Path: a.Path, AppLimited: appLimited,
+	})
+	s.chooser.OnFeedback(now, path.Feedback{Path: a.Path, Marked: a.CE, Window: s.ctl.Window()})
+	if a.Nak && expected == s.order.acked && s.order.wentBack != expected+1 {
+		s.order.wentBack = expected + 1
+		e.lose(now, s, cc.Gap)
+	}
+	if e.cfg.Observer != nil {
+		e.cfg.Observer.Acked(now, s.id, rtt, a.OneWay)
+		e.observe(now, s)
+	}
+	e.schedule(i, now)
+	return nil
+}
+
+// progress takes in that all packets before psn have arrived.
+func (e *Endpoint) progress(now units.Time, s *sender, psn uint64) {
+	s.advance(psn, func(m *sending) {
+		e.events.push(Event{Kind: MessageAcked, Conn: s.id, Message: m.Message, At: now, Queued: m.at, Resent: s.resent})
+	})
+	s.rto.tries = 0
+	s.rto.restart(now)
+}
+
+// lose gives up what is in flight as lost.
+func (e *Endpoint) lose(now units.Time, s *sender, k cc.LossKind) {
+	size := s.back()
+	s.ctl.OnLoss(now, cc.Loss{Kind: k, Size: size, Try: s.rto.tries})
+	e.observe(now, s)
+}
+
+// timeout is what happens when nothing new was acknowledged for a whole retransmission timeout.
+func (e *Endpoint) timeout(now units.Time, s *sender) {
+	e.counters.Timeouts++
+	if !s.rto.expire() {
+		e.fail(now, s)
+		return
+	}
+	e.lose(now, s, cc.Timeout)
+}
+
+// fail gives the connection up: tail losses end in an event, never in silence.
+func (e *Endpoint) fail(now units.Time, s *sender) {
+	e.counters.Failed++
+	m := s.messages.at(0)
+	e.events.push(Event{Kind: ConnFailed, Conn: s.id, Message: m.Message, At: now, Queued: m.at, Resent: s.resent})
+	s.failed = true
+	s.back()
+	s.messages.drop()
+}

@@ -1,0 +1,50 @@
+package transport
+
+import (
+	"weft/transport/cc"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// receiver is the receiving half of a connection.
+type receiver struct {
+	id       ConnID
+	src      HostID
+	srcPort  uint16
+	feedback cc.Receiver
+
+	order    receiveOrder
+	expected int  // flows that the controller announced and that are not over
+	active   bool // by what the packets say, a flow is arriving
+
+	// The message that is arriving; arrived is 0 between messages.
+	message Message
+	arrived units.Bytes
+}
+
+// fits says whether an in-order packet continues where the last one ended.
+func (r *receiver) fits(d *wire.Data) bool {
+	if r.arrived == 0 {
+		return d.Offset == 0
+	}
+	return d.Offset == r.arrived && d.Message == r.message.ID && d.Size == r.message.Size && d.Tag == r.message.Tag
+}
+
+// take accepts an in-order packet that fits and says whether the message is complete.
+func (r *receiver) take(d *wire.Data) (complete bool) {
+	r.order.take()
+	r.message = Message{ID: d.Message, Tag: d.Tag, Size: d.Size}
+	r.arrived = d.Offset + d.Payload
+	if r.arrived < d.Size {
+		return false
+	}
+	r.arrived = 0
+	return true
+}
+
+// reply is an acknowledgement that waits to leave.
+type reply struct {
+	ack     wire.Ack
+	dst     HostID
+	srcPort uint16
+}

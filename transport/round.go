@@ -1,0 +1,33 @@
+package transport
+
+// round is the queue of senders that may send, linked through sender.next. Each sends one packet in its turn.
+type round struct {
+	head, tail int32 // -1: empty
+}
+
+func newRound() round { return round{head: -1, tail: -1} }
+
+// push puts sender i last. It must not be in the round.
+func (r *round) push(all []sender, i int32) {
+	all[i].ready, all[i].next = true, -1
+	if r.tail < 0 {
+		r.head = i
+	} else {
+		all[r.tail].next = i
+	}
+	r.tail = i
+}
+
+// pop takes the first sender out.
+func (r *round) pop(all []sender) (i int32, ok bool) {
+	i = r.head
+	if i < 0 {
+		return 0, false
+	}
+	r.head = all[i].next
+	if r.head < 0 {
+		r.tail = -1
+	}
+	all[i].ready = false
+	return i, true
+}

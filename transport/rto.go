@@ -1,0 +1,40 @@
+package transport
+
+import "weft/units"
+
+// rto is the retransmission timer of a connection: RFC 6298's estimate with a floor, doubled on each timeout
+// in a row.
+type rto struct {
+	floor    units.Time
+	srtt     units.Time // 0: no sample yet
+	rttvar   units.Time
+	tries    int // timeouts since something new was acknowledged
+	maxTries int
+	at       units.Time // when it runs out, while anything is in flight
+}
+
+// sample takes in a round-trip time (RFC 6298, section 2, with α = 1/8 and β = 1/4). Every acknowledgement
+// echoes its packet's own stamp, so that packets sent again give samples as good as any.
+func (r *rto) sample(rtt units.Time) {
+	if r.srtt == 0 {
+		r.srtt, r.rttvar = rtt, rtt/2
+		return
+	}
+	d := r.srtt - rtt
+	if d < 0 {
+		d = -d
+	}
+	r.rttvar += (d - r.rttvar) / 4
+	r.srtt += (rtt - r.srtt) / 8
+}
+
+// restart lets the timer run from now.
+func (r *rto) restart(now units.Time) {
+	r.at = now + max(r.floor, r.srtt+4*r.rttvar)<<r.tries
+}
+
+// expire notes a timeout; it returns false when it was one too many.
+func (r *rto) expire() bool {
+	r.tries++
+	return r.tries <= r.maxTries
+}

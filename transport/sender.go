@@ -1,0 +1,186 @@
+package transport
+
+import (
+	"weft/transport/cc"
+	"weft/transport/path"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// perPacket is what every data packet has on the wire besides its payload.
+const perPacket = wire.DataSize + wire.Overhead
+
+// sender is the sending half of a connection.
+type sender struct {
+	id      ConnID
+	dst     HostID
+	srcPort uint16
+	ect     bool
+	ready   bool // in the endpoint's round
+	failed  bool
+
+	next int32 // behind it in the round
+	mtu  units.Bytes
+
+	ctl     cc.Controller
+	timed   cc.Timed // ctl, or nil
+	chooser path.Chooser
+	forward Path
+	full    units.Time // delay of a full packet on the idle path
+
+	order    sendOrder
+	messages fifo[sending] // from the one that holds packet order.acked
+	cursor   int           // which of them holds packet order.next
+	offset   units.Bytes   // of packet order.next in it
+	queued   uint64        // the packet after the last one queued
+	bytes    units.Bytes   // on the wire, of all packets queued so far
+
+	// Pacing: the last packet occupies [paced, paced + pacedSize at the pacing rate].
+	paced     units.Time
+	pacedSize units.Bytes // 0: nothing left yet
+
+	rto       rto
+	resent    int
+	sawWindow units.Bytes // what the observer was told last
+	sawRate   units.Bandwidth
+}
+
+// sending is a message on its way.
+type sending struct {
+	Message
+	first   uint64      // packet
+	packets uint64      // it takes
+	before  units.Bytes // on the wire, of all packets before it
+	at      units.Time  // Send was called
+}
+
+// wireBefore is the size on the wire of all packets before psn, which is in the message or just behind it.
+func (m *sending) wireBefore(psn uint64, mtu units.Bytes) units.Bytes {
+	k := units.Bytes(psn - m.first)
+	return m.before + min(k*mtu, m.Size) + k*perPacket
+}
+
+// queue appends a message.
+func (s *sender) queue(now units.Time, m Message) {
+	n := uint64((m.Size + s.mtu - 1) / s.mtu)
+	s.messages.push(sending{Message: m, first: s.queued, packets: n, before: s.bytes, at: now})
+	s.queued += n
+	s.bytes += m.Size + units.Bytes(n)*perPacket
+}
+
+// idle says that everything queued was acknowledged.
+func (s *sender) idle() bool { return s.order.acked == s.queued }
+
+// maySend says that there is a packet and the window lets it go; pacing may still hold it back.
+func (s *sender) maySend() bool {
+	return s.order.next < s.queued && !s.failed && s.order.inFlight() < s.ctl.Window()
+}
+
+// start begins a busy period: the controller starts anew, and pacing does not make up for the pause.
+func (s *sender) start(now units.Time) {
+	s.ctl.OnStart(now)
+	if rate := s.ctl.PacingRate(); rate > 0 && s.pacedSize > 0 {
+		s.paced = max(s.paced, now-rate.TransmitTime(s.pacedSize))
+	}
+}
+
+// paceAt returns the earliest instant at which pacing lets the next packet leave; units.Time's least value
+// when it does not hold it.
+func (s *sender) paceAt() units.Time {
+	rate := s.ctl.PacingRate()
+	if rate <= 0 || s.pacedSize == 0 {
+		return minTime
+	}
+	return s.paced + rate.TransmitTime(s.pacedSize)
+}
+
+const minTime units.Time = -1 << 63
+
+// pace notes that a packet of size leaves now. A packet that the NIC held up may be made up for by the next
+// one, so that a paced connection gets its rate on a busy NIC; no more than one, so that there are no bursts.
+func (s *sender) pace(now units.Time, size units.Bytes) {
+	start := now
+	if rate := s.ctl.PacingRate(); rate > 0 && s.pacedSize > 0 {
+		start = max(s.paced+rate.TransmitTime(s.pacedSize), now-rate.TransmitTime(size))
+	}
+	s.paced, s.pacedSize = start, size
+}
+
+// send writes the next packet into out. The caller has checked maySend and paceAt.
+func (s *sender) send(now units.Time, out *Outgoing) (resent bool) {
+	m := s.messages.at(s.cursor)
+	payload := min(s.mtu, m.Size-s.offset)
+	size := payload + perPacket
+	baseline := s.full
+	if payload != s.mtu {
+		baseline = s.forward.Delay(size)
+	}
+	d := wire.Data{
+		Conn: uint32(s.id), PSN: uint32(s.order.next), Payload: payload,
+		Message: m.ID, Tag: m.Tag, Offset: s.offset, Size: m.Size,
+		SentAt: now, Baseline: baseline, Path: s.chooser.Choose(now),
+	}
+	if s.offset == 0 {
+		d.Flags |= wire.Announce
+	}
+	if s.order.next+1 == s.queued {
+		d.Flags |= wire.Fin
+	}
+	d.Encode(out.Header[:])
+	out.Dst, out.SrcPort, out.ECT, out.Class = s.dst, s.srcPort+d.Path, s.ect, 1
+	out.Size, out.N = size, int(wire.DataSize)
+	out.Conn, out.Message, out.Offset, out.Payload = s.id, m.ID, s.offset, payload
+
+	s.offset += payload
+	if s.offset == m.Size {
+		s.cursor, s.offset = s.cursor+1, 0
+	}
+	first := s.order.inFlight() == 0
+	resent = s.order.sent(size)
+	if resent {
+		s.resent++
+	}
+	if first {
+		s.rto.restart(now)
+	}
+	s.pace(now, size)
+	s.ctl.OnSent(now, cc.Sent{Size: size, InFlight: s.order.inFlight(), Resent: resent})
+	return resent
+}
+
+// advance takes in that all packets before psn have arrived and hands over each message that is complete.
+func (s *sender) advance(psn uint64, complete func(*sending)) {
+	bytes := s.order.ackedBytes
+	behind := s.order.next < psn
+	for s.messages.len() > 0 {
+		m := s.messages.at(0)
+		end := m.first + m.packets
+		bytes = m.wireBefore(min(psn, end), s.mtu)
+		if psn < end {
+			break
+		}
+		complete(m)
+		s.messages.pop()
+		s.cursor--
+	}
+	s.order.advance(psn, bytes)
+	if behind {
+		s.rewind()
+	}
+}
+
+// back gives up everything in flight as lost and returns its size on the wire.
+func (s *sender) back() units.Bytes {
+	lost := s.order.inFlight()
+	s.order.back()
+	s.rewind()
+	return lost
+}
+
+// rewind points at packet order.next, which is in the first message.
+func (s *sender) rewind() {
+	s.cursor, s.offset = 0, 0
+	if s.messages.len() > 0 {
+		s.offset = units.Bytes(s.order.next-s.messages.at(0).first) * s.mtu
+	}
+}

@@ -1,0 +1,79 @@
+package wire
+
+import (
+	"encoding/binary"
+
+	"weft/units"
+)
+
+// DataSize is the length of a data header.
+const DataSize units.Bytes = 56
+
+// MaxBaseline is the largest baseline delay a data header can carry: 281 s.
+const MaxBaseline units.Time = 1<<48 - 1
+
+// Data is the header of a data packet.
+type Data struct {
+	Flags    Flags
+	Conn     uint32
+	PSN      uint32
+	Payload  units.Bytes // 1 to MaxPayload
+	Message  uint32
+	Tag      uint32
+	Offset   units.Bytes // of the payload in the message; Offset+Payload is at most Size
+	Size     units.Bytes // of the message
+	SentAt   units.Time  // when the packet left the NIC, by the sender's clock (PC4, tx_time)
+	Baseline units.Time  // delay of this packet on an idle path (PC4, baseline), 0 to MaxBaseline
+	Path     uint16      // which of the connection's paths it was sent on
+}
+
+// Encode writes the header to the first DataSize bytes of b. Fields must be in range.
+func (d *Data) Encode(b []byte) {
+	b = b[:DataSize]
+	putPrefix(b, TypeData, d.Flags, d.Conn, d.PSN, uint16(d.Payload))
+	binary.BigEndian.PutUint32(b[16:], d.Message)
+	binary.BigEndian.PutUint32(b[20:], d.Tag)
+	binary.BigEndian.PutUint64(b[24:], uint64(d.Offset))
+	binary.BigEndian.PutUint64(b[32:], uint64(d.Size))
+	binary.BigEndian.PutUint64(b[40:], uint64(d.SentAt))
+	binary.BigEndian.PutUint64(b[48:], uint64(d.Baseline)<<16|uint64(d.Path))
+	seal(b)
+}
+
+// Decode reads the header that b begins with. d is undefined when it returns an error.
+func (d *Data) Decode(b []byte) error {
+	t, err := Peek(b)
+	switch {
+	case err != nil:
+		return err
+	case t != TypeData:
+		return ErrType
+	case len(b) < int(DataSize):
+		return ErrShort
+	}
+	b = b[:DataSize]
+	if !sealed(b) {
+		return ErrCheck
+	}
+	if b[3]&^byte(Announce|Fin) != 0 {
+		return ErrFlags
+	}
+	d.Flags = Flags(b[3])
+	d.Conn = binary.BigEndian.Uint32(b[4:])
+	d.PSN = binary.BigEndian.Uint32(b[8:])
+	d.Payload = units.Bytes(binary.BigEndian.Uint16(b[14:]))
+	d.Message = binary.BigEndian.Uint32(b[16:])
+	d.Tag = binary.BigEndian.Uint32(b[20:])
+	d.Offset = units.Bytes(binary.BigEndian.Uint64(b[24:]))
+	d.Size = units.Bytes(binary.BigEndian.Uint64(b[32:]))
+	d.SentAt = units.Time(binary.BigEndian.Uint64(b[40:]))
+	last := binary.BigEndian.Uint64(b[48:])
+	d.Baseline, d.Path = units.Time(last>>16), uint16(last)
+	if d.Payload < 1 || d.Size < 1 || d.Offset < 0 || d.Payload > d.Size || d.Offset > d.Size-d.Payload {
+		return ErrRange
+	}
+	if d.Flags&Announce != 0 != (d.Offset == 0) || d.Flags&Fin != 0 && d.Offset+d.Payload != d.Size {
+		return ErrFlags
+	}
+	return nil
+}

@@ -1,0 +1,24 @@
+// Package wire is how Weft's transport looks on a UDP datagram: the headers of data packets and of
+// acknowledgements, written into the caller's buffer and read back strictly.
+//
+// Every header opens with the same 16 bytes; the type says what follows. All numbers are big-endian.
+//
+//	 0  magic 'W'            1  version          2  type        3  flags
+//	 4  connection (4)       8  packet sequence number (4): of this packet, or the next one expected
+//	12  check (2)           14  payload bytes that follow the header (2)
+//
+//	data (56 bytes)                            ack, nak (52 bytes)
+//	16  message (4)         20  tag (4)        16  sent at, echoed (8)
+//	24  offset in message (8)                  24  one-way delay (8, signed)
+//	32  size of message (8)                    32  base rate (8)
+//	40  sent at (8, signed)                    40  PSN that caused it (4)    44  path, echoed (2)
+//	48  baseline (6)        54  path (2)       46  packets it stands for (2) 48  reserved, zero (4)
+//
+// Instants and spans are in picoseconds of lab time, rates in bits per second, sizes in bytes. PC4 (Fig. 4) asks
+// for sent at and baseline in data and for one-way delay and base rate in acknowledgements; the rest is
+// what reliability and a choice of paths need. Types 4 and up are free for probes, congestion notifications
+// and selective acknowledgements, each with a layout of its own.
+//
+// The package allocates nothing and keeps nothing. A header that is too short, of another version or type,
+// with a wrong check or with a field out of range is refused with an error that says which.
+package wire

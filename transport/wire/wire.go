@@ -1,0 +1,113 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/bits"
+
+	"weft/units"
+)
+
+// Port is the UDP destination port of every packet of the transport.
+const Port = 4793
+
+// Overhead is what a packet occupies on a link beyond the transport header and its payload: Ethernet header
+// 14, IPv4 header 20, UDP header 8, frame check sequence 4.
+const Overhead units.Bytes = 46
+
+// Version is the version of the layout.
+const Version = 1
+
+// Type says what a packet is.
+type Type uint8
+
+// Types of packet. Numbers from 4 are free.
+const (
+	TypeData Type = 1
+	TypeAck  Type = 2
+	TypeNak  Type = 3 // go back: the expected packet was overtaken (IB, sequence error)
+)
+
+// Flags are the one-bit fields of a header.
+type Flags uint8
+
+// Flags of data packets and of acknowledgements.
+const (
+	Announce Flags = 1 << 0 // data: the first packet of a message
+	Fin      Flags = 1 << 1 // data: the sender has nothing queued behind this packet
+	CE       Flags = 1 << 2 // ack: the packet arrived with congestion experienced
+)
+
+const (
+	magic      = 'W'
+	prefixSize = 16
+
+	// MaxPayload is the most payload bytes that a packet can say it carries.
+	MaxPayload units.Bytes = 1<<16 - 1
+)
+
+// Errors of the decoders.
+var (
+	ErrShort   = errors.New("wire: header is cut short")
+	ErrMagic   = errors.New("wire: not a packet of this transport")
+	ErrVersion = errors.New("wire: unknown version")
+	ErrType    = errors.New("wire: unknown or unexpected type")
+	ErrFlags   = errors.New("wire: flag that the type does not have")
+	ErrCheck   = errors.New("wire: check does not match")
+	ErrRange   = errors.New("wire: field out of range")
+)
+
+// Peek returns the type of the packet that b begins with, after checking magic and version only.
+func Peek(b []byte) (Type, error) {
+	if len(b) < prefixSize {
+		return 0, ErrShort
+	}
+	if b[0] != magic {
+		return 0, ErrMagic
+	}
+	if b[1] != Version {
+		return 0, ErrVersion
+	}
+	return Type(b[2]), nil
+}
+
+// putPrefix writes the common fields; the check is filled in by seal.
+func putPrefix(b []byte, t Type, f Flags, conn, psn uint32, payload uint16) {
+	_ = b[prefixSize-1]
+	b[0], b[1], b[2], b[3] = magic, Version, byte(t), byte(f)
+	binary.BigEndian.PutUint32(b[4:], conn)
+	binary.BigEndian.PutUint32(b[8:], psn)
+	binary.BigEndian.PutUint16(b[12:], 0)
+	binary.BigEndian.PutUint16(b[14:], payload)
+}
+
+// seal writes the check over header b, whose check field must be zero.
+func seal(b []byte) { binary.BigEndian.PutUint16(b[12:], check(b)) }
+
+// sealed says whether header b carries its own check.
+func sealed(b []byte) bool { return binary.BigEndian.Uint16(b[12:]) == check(b) }
+
+// keys are odd numbers without structure (SplitMix64 from 1), one for each word of a header.
+var keys = [8]uint64{
+	0x910a2dec89025cc1, 0xbeeb8da1658eec67, 0xf893a2eefb32555f, 0x71c18690ee42c90b,
+	0x71bb54d8d101b5b9, 0xc34d0bff90150281, 0xe099ec6cd7363ca5, 0x85e7bb0f12278575,
+}
+
+// check is a multilinear hash of the words of a header but for the check itself. It is there to refuse
+// garbage and stray packets: damage on the way is UDP's checksum's business.
+func check(b []byte) uint16 {
+	const checkMask = 0xffffffff_0000ffff // bytes 12 and 13, in the second word
+	h := binary.BigEndian.Uint64(b)*keys[0] + (binary.BigEndian.Uint64(b[8:])&checkMask)*keys[1]
+	i := 2
+	b = b[prefixSize:]
+	for len(b) >= 8 && i < len(keys) {
+		h += binary.BigEndian.Uint64(b) * keys[i]
+		b = b[8:]
+		i++
+	}
+	if len(b) >= 4 {
+		h += uint64(binary.BigEndian.Uint32(b)) * keys[i&7]
+	}
+	h ^= bits.RotateLeft64(h, 32) // the high words decide the result; let the low ones reach them
+	return uint16((h * keys[7]) >> 48)
+}
