@@ -27,7 +27,7 @@ func Thread(p Priority) string {
 	runtime.LockOSThread()
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // cannot fail for a process's own thread
 	if p == Urgent {
-		if setScheduler(unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}) == nil {
+		if setScheduler(unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1, Flags: unix.SCHED_FLAG_RESET_ON_FORK}) == nil {
 			return "fifo"
 		}
 		if unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -19) == nil {

@@ -1,0 +1,170 @@
+package realtime
+
+import (
+	"encoding/binary"
+
+	"weft/fabric"
+	"weft/internal/poller"
+	"weft/timeline"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// read takes what a host has sent, up to a burst. Reading on until there is nothing left would cost a system
+// call more than it brings when frames come one by one, so the burst follows what was there.
+func (l *loop) read(h fabric.HostID) error {
+	port := &l.ports[h]
+	got := 0
+	for got < port.burst {
+		p := l.packet()
+		n, again, err := poller.Read(port.fd, p.Header[:cap(p.Header)])
+		if err != nil || again {
+			l.net.Put(p)
+			port.burst = max(1, port.burst/2)
+			return err
+		}
+		got++
+		l.report.Backlog = max(l.report.Backlog, got)
+		p.Header = p.Header[:n]
+		l.take(h, p)
+	}
+	port.burst = min(2*port.burst, maxBurst)
+	return nil
+}
+
+// packet returns a packet with room for a frame.
+func (l *loop) packet() *fabric.Packet {
+	p := l.net.Get()
+	if cap(p.Header) < l.cfg.MaxFrame {
+		p.Header = make([]byte, 0, l.cfg.MaxFrame) // stays with the packet in the pool
+	}
+	return p
+}
+
+// take gives the frame in p, which host h has sent, to the network; or answers or drops it.
+func (l *loop) take(h fabric.HostID, p *fabric.Packet) {
+	frame := p.Header
+	switch etherType(frame) {
+	case typeIPv4:
+		if d, ok := parseIPv4(frame); !ok {
+			l.report.Malformed++
+		} else if dst, known := l.byIP[d.dst]; !known || dst == h {
+			l.report.NotRouted++
+		} else if now := l.labNow(); now < 0 {
+			l.report.Early++
+		} else {
+			fill(p, h, dst, d)
+			l.depart(now, p, d)
+			return
+		}
+	case typeARP:
+		l.answer(h, frame)
+	default:
+		l.report.NotRouted++
+	}
+	l.net.Put(p)
+}
+
+// fill describes the frame of d to the network.
+func fill(p *fabric.Packet, src, dst fabric.HostID, d datagram) {
+	p.Src, p.Dst = src, dst
+	p.Size = units.Bytes(len(p.Header) + fcsLen)
+	p.Class, p.ECN = d.class(), d.ecn()
+	p.FlowHash = fabric.FlowHash(src, dst, d.sport, d.dport)
+	if d.proto != protoUDP {
+		p.FlowHash ^= uint64(d.proto) * 0x9e3779b97f4a7c15
+	}
+}
+
+// depart hands p to its host's NIC: at its departure instant if it has one and came before it, otherwise now.
+//
+// A node that sends data knows when the packet leaves its NIC and wakes up a little earlier, so that being
+// woken late does not make the packet late.
+func (l *loop) depart(now units.Time, p *fabric.Packet, d datagram) {
+	l.fire(now)
+	at, ok := departure(p.Header, d)
+	if ok {
+		l.report.Departure.Record(max(now-at, 0))
+		p.Payload = 1 // marks it as data: the network does not read it
+	}
+	if !ok || at <= now || at > now+l.cfg.Ahead {
+		l.net.Inject(now, p)
+		return
+	}
+	held := &l.ports[p.Src].held
+	p.SentAt = at
+	held.push(p)
+	if held.n == 1 {
+		l.timeline.Set(l.held+timeline.ID(p.Src), at)
+	}
+}
+
+// release injects the first held packet of h and arms for the next.
+func (l *loop) release(at units.Time, h fabric.HostID) {
+	held := &l.ports[h].held
+	p := held.pop()
+	if next, ok := held.front(); ok {
+		l.timeline.Set(l.held+timeline.ID(h), max(next, at))
+	}
+	p.SentAt = 0
+	l.net.Inject(at, p)
+}
+
+// departure returns the instant at which a data packet of Weft's transport leaves its NIC, by the sender's clock.
+func departure(frame []byte, d datagram) (at units.Time, ok bool) {
+	const sentAt = 40 // of the transport header: see package wire
+	if d.proto != protoUDP || d.dport != wire.Port {
+		return 0, false
+	}
+	header := frame[ethLen+int(frame[ethLen]&0x0f)*4:]
+	if len(header) < udpLen+int(wire.DataSize) {
+		return 0, false
+	}
+	header = header[udpLen:]
+	if t, err := wire.Peek(header); err != nil || t != wire.TypeData {
+		return 0, false
+	}
+	return units.Time(binary.BigEndian.Uint64(header[sentAt:])), true
+}
+
+const udpLen = 8
+
+// Deliver writes a frame that has arrived to its host. It is the network's sink.
+func (l *loop) Deliver(now units.Time, p *fabric.Packet) {
+	frame := p.Header
+	copy(frame, l.cfg.Hosts[p.Dst].MAC[:])
+	if p.ECN == fabric.CE && frame[ipTOSAt]&3 != uint8(fabric.CE) {
+		markCE(frame)
+	}
+	l.write(p.Dst, frame)
+	l.report.Delivery.Record(max(l.labNow()-now, 0))
+	if p.Payload > 0 {
+		l.report.QueueDelay.Record(p.Queued)
+	}
+	l.net.Put(p)
+}
+
+// Idle is the network's sink: nothing is pulled here, the nodes send by themselves.
+func (l *loop) Idle(units.Time, fabric.HostID) {}
+
+// write hands a frame to a host's kernel. One that it does not take is lost, and counted.
+func (l *loop) write(h fabric.HostID, frame []byte) {
+	if n, again, err := poller.Write(l.ports[h].fd, frame); again || err != nil || n != len(frame) {
+		l.report.Refused++
+	}
+}
+
+// answer replies to an ARP request for another host's address.
+func (l *loop) answer(h fabric.HostID, frame []byte) {
+	target, ok := arpQuery(frame)
+	if !ok {
+		l.report.NotRouted++
+		return
+	}
+	if owner, known := l.byIP[target]; known && owner != h {
+		l.report.ARP++
+		l.write(h, answerARP(frame, l.cfg.Hosts[owner].MAC))
+		return
+	}
+	l.report.NotRouted++
+}

@@ -1,0 +1,90 @@
+package realtime
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"weft/fabric"
+	"weft/units"
+)
+
+// port is where a host's frames come from and go to.
+type port struct {
+	fd    int
+	kind  string
+	burst int // frames to try to read in a row: what the last reading suggests is there
+	held  ring
+}
+
+// attach prepares the descriptor of a host.
+func (p *port) attach(from Port) error {
+	if err := unix.SetNonblock(from.FD, true); err != nil {
+		return fmt.Errorf("set nonblocking: %w", err)
+	}
+	switch from.Kind {
+	case PortTAP:
+	case PortPacket:
+		if err := preparePacketSocket(from.FD); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("descriptor of unknown kind %q", from.Kind)
+	}
+	p.fd, p.kind, p.burst = from.FD, from.Kind, 1
+	return nil
+}
+
+// preparePacketSocket makes a packet socket behave as a TAP does: it gives only what the host sent.
+func preparePacketSocket(fd int) error {
+	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
+		return fmt.Errorf("packet socket: ignore outgoing: %w", err)
+	}
+	return nil
+}
+
+// drops returns how many frames the kernel could not queue for reading, as far as it tells: packet sockets do
+// (packet(7), PACKET_STATISTICS); for TAPs the node reads its interface's counter.
+func (p *port) drops() int64 {
+	if p.kind != PortPacket {
+		return 0
+	}
+	s, err := unix.GetsockoptTpacketStats(p.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS)
+	if err != nil {
+		return 0
+	}
+	return int64(s.Drops)
+}
+
+// ring holds packets that came before their departure, first in first out.
+type ring struct {
+	slots   []*fabric.Packet // a power of two
+	head, n int
+}
+
+func (r *ring) push(p *fabric.Packet) {
+	if r.n == len(r.slots) {
+		bigger := make([]*fabric.Packet, max(16, 2*r.n))
+		for i := range r.n {
+			bigger[i] = r.slots[(r.head+i)&(len(r.slots)-1)]
+		}
+		r.slots, r.head = bigger, 0
+	}
+	r.slots[(r.head+r.n)&(len(r.slots)-1)] = p
+	r.n++
+}
+
+// front returns the departure of the first packet, which SentAt keeps until it is injected.
+func (r *ring) front() (departure units.Time, ok bool) {
+	if r.n == 0 {
+		return 0, false
+	}
+	return r.slots[r.head].SentAt, true
+}
+
+func (r *ring) pop() *fabric.Packet {
+	p := r.slots[r.head]
+	r.head = (r.head + 1) & (len(r.slots) - 1)
+	r.n--
+	return p
+}

@@ -1,0 +1,84 @@
+package realtime
+
+import (
+	"weft/fabric"
+	"weft/results/stats"
+	"weft/units"
+)
+
+// Kinds of message between the orchestrator and the fabric process, in the order in which they are first
+// said. The orchestrator says configure, start and at last stop; the fabric process says ready, samples from
+// time to time, and report.
+const (
+	KindConfigure = "configure" // Config
+	KindReady     = "ready"     // nothing: every port is attached, ARP is answered
+	KindStart     = "start"     // Start
+	KindSamples   = "samples"   // []Sample
+	KindStop      = "stop"      // nothing: stop carrying, report
+	KindReport    = "report"    // Report
+)
+
+// Config is all that the fabric process must know beside its ports.
+type Config struct {
+	Network  fabric.Config
+	Dilation float64
+	Hosts    []Address  // by host
+	Sample   units.Time // interval of queue samples in lab time; 0: none
+	MaxFrame int        // longest frame in bytes, Ethernet header included; 0: 10 KB
+
+	// Ahead is the longest that a data packet of Weft's transport may come before the departure instant in
+	// its header; it is held until then. What comes earlier is not believed and leaves at once.
+	Ahead units.Time
+}
+
+// Address is how a host is known on the network.
+type Address struct {
+	IP  [4]byte
+	MAC MAC
+}
+
+// Kinds of descriptor.
+const (
+	PortTAP    = "tap"    // the character device of a TAP: frames without the packet information header
+	PortPacket = "packet" // an AF_PACKET socket bound to one end of a veth
+)
+
+// Port is the fabric's end of a host's cable.
+type Port struct {
+	FD   int
+	Kind string // PortTAP or PortPacket
+}
+
+// Start says when lab time begins.
+type Start struct {
+	T0 int64 // CLOCK_MONOTONIC in nanoseconds
+}
+
+// Sample is the length of one queue at one instant. Empty queues are not reported.
+type Sample struct {
+	At     units.Time
+	Port   int // index in Network.Ports
+	Queued units.Bytes
+}
+
+// Report is what the fabric process knows at the end. Times are lab time.
+type Report struct {
+	Elapsed units.Time // lab time at which it stopped
+	Network fabric.Counters
+
+	Delivery   *stats.Dist // how late each frame was written, against its scheduled arrival
+	Departure  *stats.Dist // how late each data packet of Weft's was read, against its departure instant
+	QueueDelay *stats.Dist // waiting in switches, per delivered data packet
+
+	Refused   int64 // frames that the kernel would not take at the destination: not ordered by the model
+	NotRouted int64 // broadcast, multicast, unknown destinations, protocols other than IPv4 and ARP
+	Malformed int64 // frames cut short or with a broken IPv4 header
+	Early     int64 // frames before the start of lab time
+	ARP       int64 // requests answered
+	Backlog   int   // the most frames read in a row from one port
+	Unsent    int64 // samples that could not be handed over in time
+
+	CPU       int64  // processor time used since the start, in real nanoseconds
+	Scheduler string // what the kernel granted: see poller.Thread
+	Broken    string // what conservation check of the network failed; empty: none
+}

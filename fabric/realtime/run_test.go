@@ -1,0 +1,287 @@
+package realtime
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/clocksync/labtime"
+	"weft/fabric"
+	"weft/nodeimg/control"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// A lab is a fabric process without a process: its loop runs in a goroutine of the test, over a real control
+// connection, and its hosts are the far ends of datagram sockets that stand for TAPs.
+type lab struct {
+	t     *testing.T
+	conn  *control.Conn
+	hosts []int // far ends
+	done  chan error
+	t0    int64
+}
+
+// pair is two hosts on one link each to a switch: 10 Gb/s, 1 us.
+func pair() fabric.Config {
+	port := func(from, to fabric.NodeID) fabric.PortConfig {
+		return fabric.PortConfig{From: from, To: to, Rate: 10 * units.Gbps, Delay: units.Microsecond, Buffer: units.MB}
+	}
+	return fabric.Config{
+		Hosts: 2,
+		Ports: []fabric.PortConfig{port(0, 2), port(1, 2), port(2, 0), port(2, 1)},
+		Switches: []fabric.SwitchConfig{
+			{Name: "s", Groups: [][]int32{{2}, {3}}, Route: []int32{0, 1}},
+		},
+	}
+}
+
+func host(i int) Address {
+	return Address{IP: [4]byte{10, 0, 0, byte(i)}, MAC: MAC{2, 0, 0, 0, 0, byte(i)}}
+}
+
+func start(t *testing.T, cfg Config) *lab {
+	t.Helper()
+	ours, theirs, err := control.Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lab{t: t, conn: ours, done: make(chan error, 1)}
+	t.Cleanup(func() { ours.Close() })
+	fd, err := unix.Dup(int(theirs.Fd())) // Open closes the descriptor it is given
+	theirs.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	remote, err := control.Open(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ports []Port
+	for range cfg.Hosts {
+		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tv := unix.NsecToTimeval(int64(5 * time.Second))
+		_ = unix.SetsockoptTimeval(fds[1], unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv)
+		l.hosts = append(l.hosts, fds[1])
+		t.Cleanup(func() { unix.Close(fds[1]) })
+		t.Cleanup(func() { unix.Close(fds[0]) })
+		ports = append(ports, Port{FD: fds[0], Kind: PortTAP})
+	}
+	go func() { l.done <- Run(remote, ports); remote.Close() }()
+	l.send(KindConfigure, cfg)
+	l.expect(KindReady, nil)
+	return l
+}
+
+func (l *lab) send(kind string, v any, fds ...int) {
+	l.t.Helper()
+	if err := l.conn.SendValue(kind, v, fds...); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *lab) expect(kind string, v any) {
+	l.t.Helper()
+	if _, err := l.conn.Expect(kind, v); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// begin starts lab time and returns its scale.
+func (l *lab) begin(dilation float64) labtime.Scale {
+	l.t0 = labtime.Monotonic()
+	l.send(KindStart, Start{T0: l.t0})
+	time.Sleep(20 * time.Millisecond) // it has been told; frames are no longer early
+	return labtime.Scale{T0: l.t0, Dilation: dilation}
+}
+
+func (l *lab) finish() Report {
+	l.t.Helper()
+	var r Report
+	l.send(KindStop, nil)
+	l.expect(KindReport, &r)
+	if err := <-l.done; err != nil {
+		l.t.Fatalf("the fabric process failed: %v", err)
+	}
+	return r
+}
+
+func (l *lab) write(h int, frame []byte) {
+	l.t.Helper()
+	if _, err := unix.Write(l.hosts[h], frame); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *lab) read(h int) []byte {
+	l.t.Helper()
+	b := make([]byte, 1<<16)
+	n, err := unix.Read(l.hosts[h], b)
+	for err == unix.EINTR {
+		n, err = unix.Read(l.hosts[h], b)
+	}
+	if err != nil {
+		l.t.Fatalf("nothing came to host %d: %v", h, err)
+	}
+	return b[:n]
+}
+
+func between(src, dst Address, tos uint8, body []byte) []byte {
+	return ipFrame(tos, protoUDP, 0x4000, binary.BigEndian.Uint32(src.IP[:]), binary.BigEndian.Uint32(dst.IP[:]), 20, body)
+}
+
+func TestCarriesAFrameInLabTime(t *testing.T) {
+	const dilation = 20000 // 1 us is 20 ms
+	l := start(t, Config{Network: pair(), Dilation: dilation, Hosts: []Address{host(0), host(1)}})
+	early := between(host(0), host(1), 0, make([]byte, 100))
+	l.write(0, early)
+	scale := l.begin(dilation)
+
+	frame := between(host(0), host(1), 0, make([]byte, 1000-ethLen-ipMin-fcsLen)) // 1000 bytes on the wire
+	before := labtime.Monotonic()
+	l.write(0, frame)
+	got := l.read(1)
+	took := scale.LabSpan(labtime.Monotonic() - before)
+	// Two links of 1 us, and 0.8 us to put 1000 bytes on each.
+	if want := 3600 * units.Nanosecond; took < want || took > want+want/10 {
+		t.Errorf("took %d ps of lab time, want %d and little more", took, want)
+	}
+	if mac := host(1).MAC; !slices.Equal(got[:6], mac[:]) || !slices.Equal(got[6:], frame[6:]) {
+		t.Errorf("delivered % x, want its destination's MAC and the rest unchanged", got)
+	}
+	r := l.finish()
+	if r.Early != 1 || r.Network.Delivered != 1 || r.Delivery.Count() != 1 || r.Broken != "" {
+		t.Errorf("report %+v, want 1 early and 1 delivered", r)
+	}
+}
+
+func TestHoldsDataUntilItsDeparture(t *testing.T) {
+	const dilation = 20000
+	l := start(t, Config{
+		Network: pair(), Dilation: dilation, Hosts: []Address{host(0), host(1)}, Ahead: 10 * units.Microsecond,
+	})
+	scale := l.begin(dilation)
+	at := scale.Lab(labtime.Monotonic()) + 5*units.Microsecond
+	header := make([]byte, udpLen+int(wire.DataSize))
+	binary.BigEndian.PutUint16(header[2:], wire.Port)
+	(&wire.Data{Payload: 1, Size: 1, SentAt: at}).Encode(header[udpLen:])
+	frame := between(host(0), host(1), 2, header)
+	l.write(0, frame)
+	l.read(1)
+	arrived := scale.Lab(labtime.Monotonic())
+	wire := units.Bytes(len(frame) + fcsLen)
+	want := at + 2*(units.Microsecond+(10*units.Gbps).TransmitTime(wire))
+	if arrived < want || arrived > want+units.Microsecond/4 {
+		t.Errorf("left at %d and arrived at %d ps, want %d", at, arrived, want)
+	}
+	if r := l.finish(); r.Departure.Count() != 1 || r.QueueDelay.Count() != 1 || r.Departure.Quantile(1) != 0 {
+		t.Errorf("departures %+v, want one that was on time", r.Departure)
+	}
+}
+
+func TestMarksAndSamplesACongestedQueue(t *testing.T) {
+	const dilation = 20000
+	network := pair()
+	network.Ports[3].Rate = units.Gbps
+	network.Ports[3].ECN = fabric.ECNConfig{On: true, Kmin: 1, Kmax: 1, Pmax: 1}
+	l := start(t, Config{
+		Network: network, Dilation: dilation, Hosts: []Address{host(0), host(1)}, Sample: units.Microsecond,
+	})
+	l.begin(dilation)
+	for range 4 {
+		l.write(0, between(host(0), host(1), 2, make([]byte, 462)))
+	}
+	marks := 0
+	for range 4 {
+		got := l.read(1)
+		d, ok := parseIPv4(got)
+		if !ok || onesSum(got[ethLen:ethLen+ipMin]) != 0xffff {
+			t.Fatalf("delivered a broken header: % x", got[:ethLen+ipMin])
+		}
+		if d.ecn() == fabric.CE {
+			marks++
+		}
+	}
+	l.send(KindStop, nil)
+	var samples []Sample
+	l.expect(KindSamples, &samples)
+	var r Report
+	l.expect(KindReport, &r)
+	// 500 bytes take 0.4 us on the NIC and 4 us on the slow port: one goes at once, three wait. A frame is marked
+	// when it leaves others behind: neither the first, which finds the line free, nor the last.
+	if marks != 2 || r.Network.Marks != int64(marks) {
+		t.Errorf("%d frames are marked, the network marked %d", marks, r.Network.Marks)
+	}
+	samples = slices.DeleteFunc(samples, func(s Sample) bool { return s.Port == 0 }) // frames wait for the NIC too
+	if len(samples) == 0 || samples[0].Port != 3 || samples[0].Queued%500 != 0 {
+		t.Errorf("samples %+v, want multiples of 500 bytes in port 3", samples)
+	}
+}
+
+func TestAnswersARPAndCountsWhatItCannotCarry(t *testing.T) {
+	l := start(t, Config{Network: pair(), Dilation: 1, Hosts: []Address{host(0), host(1)}})
+	ask := func(target byte) []byte {
+		f := make([]byte, ethLen+arpLen)
+		copy(f, []byte{255, 255, 255, 255, 255, 255, 2, 0, 0, 0, 0, 0, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 0, 10, 0, 0, 0})
+		copy(f[arpTargetIP:], []byte{10, 0, 0, target})
+		return f
+	}
+	l.write(0, ask(1)) // before the start of lab time, too
+	if got := l.read(0); got[arpOpAt+1] != arpReply || got[arpSenderMAC+5] != 1 {
+		t.Errorf("answer % x, want host 1's address", got)
+	}
+	l.begin(1)
+	l.write(0, ask(0))                                                           // its own: nobody may answer
+	l.write(0, ask(9))                                                           // nobody has it
+	l.write(0, between(host(0), host(9), 0, nil))                                // unknown destination
+	l.write(0, append(make([]byte, 12), 0x86, 0xdd))                             // IPv6
+	l.write(0, append(make([]byte, 12), 8, 0, 0x45))                             // cut
+	l.write(0, between(host(0), host(1), 0, []byte("this one arrives, behind"))) // in order behind the others
+	if _, ok := parseIPv4(l.read(1)); !ok {
+		t.Error("not the frame that was sent")
+	}
+	if r := l.finish(); r.ARP != 1 || r.NotRouted != 4 || r.Malformed != 1 {
+		t.Errorf("%d answered, %d not routed, %d malformed, want 1, 4, 1", r.ARP, r.NotRouted, r.Malformed)
+	}
+}
+
+func TestEndsWhenTheOrchestratorIsGone(t *testing.T) {
+	l := start(t, Config{Network: pair(), Dilation: 1, Hosts: []Address{host(0), host(1)}})
+	l.begin(1)
+	l.conn.Close()
+	if err := <-l.done; !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrClosed) {
+		t.Errorf("ended with %v, want the end of the connection", err)
+	}
+}
+
+func TestRefusesBadConfigurations(t *testing.T) {
+	good := Config{Network: pair(), Dilation: 1, Hosts: []Address{host(0), host(1)}}
+	for name, change := range map[string]func(*Config){
+		"dilation":     func(c *Config) { c.Dilation = 0 },
+		"hosts":        func(c *Config) { c.Hosts = c.Hosts[:1] },
+		"same address": func(c *Config) { c.Hosts = []Address{host(1), host(1)} },
+		"network":      func(c *Config) { c.Network.Ports = c.Network.Ports[1:] },
+	} {
+		c := good
+		change(&c)
+		if _, err := newLoop(c); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	l, err := newLoop(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.attach(0, Port{FD: -1, Kind: PortTAP}) == nil || l.attach(0, Port{FD: 0, Kind: "pipe"}) == nil {
+		t.Error("a bad descriptor or one of no known kind is accepted")
+	}
+}
