@@ -1,0 +1,70 @@
+# Weft. `make` alone lists the targets.
+SHELL      := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS  := -s -w -X main.version=$(VERSION)
+FUZZTIME ?= 10s
+
+# Packages whose tests own sockets, devices, processes or the clock run one at a time, after all others, so that
+# what they measure is not each other.
+DRIVERS := ^weft/(cmd|fabric/realtime|nodeimg|internal/poller|orchestrator/(run|runtime|doctor|deploy)|clocksync/labtime)(/|$$)
+
+.PHONY: help build demo test race lint fmt fuzz bench labs clean go tools
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+go:
+	@command -v go >/dev/null || { echo "Weft needs Go 1.26 or newer: install it from https://go.dev/dl/ and put it in PATH."; exit 1; }
+	@go env GOVERSION >/dev/null || { echo "Weft needs Go 1.26 or newer; this is $$(GOTOOLCHAIN=local go version). See https://go.dev/dl/."; exit 1; }
+
+tools:
+	@.ci/need ip iproute2 "no look into namespaces by hand" \
+	  ping iputils-ping "no test of ping between emulated hosts" \
+	  iperf3 iperf3 "no test of TCP between emulated hosts"
+
+build: go ## build bin/weft, one static binary
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/weft ./cmd/weft
+
+demo: build ## build, then run labs/quickstart.yaml
+	bin/weft run labs/quickstart.yaml
+
+test: lint tools build labs ## everything that can be tested on this machine
+	@echo "== unit tests"
+	go test $$(go list ./... | grep -vE '$(DRIVERS)')
+	@echo "== tests with sockets, devices and processes"
+	go test -p 1 $$(go list ./... | grep -E '$(DRIVERS)')
+
+race: go ## the tests again under the race detector (needs a C compiler)
+	CGO_ENABLED=1 go test -race $$(go list ./... | grep -vE '$(DRIVERS)')
+	CGO_ENABLED=1 go test -race -p 1 $$(go list ./... | grep -E '$(DRIVERS)')
+
+lint: go ## gofmt, go vet, staticcheck, and the rules of internal/archtest
+	@files=$$(gofmt -l .); [ -z "$$files" ] || { echo "not formatted, run make fmt:"; echo "$$files"; exit 1; }
+	go vet ./...
+	go tool staticcheck ./...
+	go test ./internal/archtest
+
+fmt: go ## format all Go files
+	gofmt -w .
+
+fuzz: go ## run every fuzz target for FUZZTIME (10s)
+	@for pkg in $$(go list ./...); do \
+	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "== $$pkg $$target"; \
+	    go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; \
+	done
+
+bench: go ## packets/s, events/s, ns/event and bytes/host of the simulator
+	go test -run '^$$' -bench . -benchmem -timeout 30m ./timeline ./fabric ./transport ./sim
+
+labs: build ## check every lab, and simulate the small ones
+	bin/weft validate $$(find labs -name '*.yaml' | sort)
+	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/smoke/*.yaml
+
+clean: ## remove what was built; results are kept
+	rm -rf bin
+	find . -name '*.test' -o -name '*.prof' | xargs -r rm -f
