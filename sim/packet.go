@@ -1,0 +1,52 @@
+package sim
+
+import (
+	"weft/fabric"
+	"weft/transport"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// sink is the Sim as the network sees it.
+type sink Sim
+
+// Deliver hands p to its host.
+func (k *sink) Deliver(now units.Time, p *fabric.Packet) {
+	s := (*Sim)(k)
+	if p.Payload > 0 {
+		s.delay.record(p.Queued)
+	}
+	h := int(p.Dst)
+	s.in.At = now
+	s.in.Src = transport.HostID(p.Src)
+	s.in.Header = p.Header
+	s.in.Payload = p.Payload
+	s.in.CE = p.ECN == fabric.CE
+	if _, err := s.hosts[h].host.Receive(now, &s.in); err != nil {
+		if s.refused++; s.refused == 1 {
+			s.refusal = err
+		}
+		s.checkFailed(h)
+	}
+	s.net.Put(p)
+	s.settle(now, h)
+}
+
+// Idle pulls the next packet of h.
+func (k *sink) Idle(now units.Time, h fabric.HostID) { (*Sim)(k).settle(now, int(h)) }
+
+// inject sends what host h has put into s.out.
+func (s *Sim) inject(now units.Time, h fabric.HostID) {
+	o := &s.out
+	p := s.net.Get()
+	p.Src, p.Dst = h, fabric.HostID(o.Dst)
+	p.Size = o.Size
+	p.FlowHash = fabric.FlowHash(p.Src, p.Dst, o.SrcPort, wire.Port)
+	p.Class = o.Class
+	if o.ECT {
+		p.ECN = fabric.ECT0
+	}
+	p.Payload = o.Payload
+	p.Header = append(p.Header, o.Header[:o.N]...)
+	s.net.Inject(now, p)
+}
