@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"encoding/binary"
 	"fmt"
 	"net/netip"
 )
@@ -45,15 +44,14 @@ func HostAt(addr netip.Addr) (h NodeID, ok bool) {
 // MAC is an Ethernet address.
 type MAC [6]byte
 
-// NodeMAC is the Ethernet address of a node's NIC: locally administered, unicast, 02:57 ("W") and the NodeID
-// in the last four bytes, so 02:57:00:00:00:00 for h0.
-func NodeMAC(n NodeID) MAC {
-	m := MAC{0x02, 0x57}
-	binary.BigEndian.PutUint32(m[2:], uint32(n))
-	return m
+// HostMAC is the Ethernet address of host h: locally administered and unicast, 02:00 and the four octets of
+// its IPv4 address, so 02:00:0a:00:00:01 for h0. h must be in [0, MaxHosts).
+func HostMAC(h NodeID) MAC {
+	a := HostAddr(h).As4()
+	return MAC{0x02, 0x00, a[0], a[1], a[2], a[3]}
 }
 
-// String prints m as 02:57:00:00:00:00.
+// String prints m as 02:00:0a:00:00:01.
 func (m MAC) String() string {
 	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
 }

@@ -258,12 +258,18 @@ func TestCustomTakesTheFewestHopsThenTheSmallestDelay(t *testing.T) {
 }
 
 func TestParallelLinks(t *testing.T) {
-	g := build(t, custom("h0-s0 s0-s1 s0-s1 s1-h1"))
-	if got := names(g, g.Routes().NextHops(id(t, g, "s0"), id(t, g, "h1"))); got != "s0-s1 s0-s1#2" {
+	top := custom("h0-s0 s0-s1 s1-s0 s0-s1 s1-h1") // the second is written the other way round
+	g := build(t, top)
+	if got := names(g, g.Routes().NextHops(id(t, g, "s0"), id(t, g, "h1"))); got != "s0-s1 s0-s1#2 s0-s1#3" {
 		t.Errorf("s0 towards h1: %s", got)
 	}
-	if got := g.Paths(0, 1); got != 2 {
-		t.Errorf("%d paths, want 2", got)
+	if got := g.Paths(0, 1); got != 3 {
+		t.Errorf("%d paths, want 3", got)
+	}
+	top.Down = []string{"s1-s0#2", "s0-s1"}
+	g = build(t, top)
+	if got := names(g, g.Path(0, 1)); got != "h0-s0 s0-s1#3 h1-s1" {
+		t.Errorf("path %s", got)
 	}
 }
 
@@ -541,7 +547,7 @@ func TestAddresses(t *testing.T) {
 			topology.HostAddr(h)
 		}()
 	}
-	if got := topology.NodeMAC(0x01020304).String(); got != "02:57:01:02:03:04" {
+	if got := topology.HostMAC(254).String(); got != "02:00:0a:00:01:01" {
 		t.Errorf("MAC %s", got)
 	}
 }

@@ -204,6 +204,9 @@ func (b *builder) customLink(l lab.CustomLink) {
 		b.fail("link %s-%s joins a node to itself", l.A, l.B)
 		return
 	}
+	if _, ok := b.g.links[l.B+"-"+l.A]; ok {
+		from, to = to, from // parallel to one that is there: run the same way
+	}
 	a, z := b.g.Nodes[from].Kind, b.g.Nodes[to].Kind
 	if a == Switch && z == Host {
 		from, to = to, from

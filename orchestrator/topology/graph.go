@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"strings"
 
 	"weft/units"
 )
@@ -91,11 +92,15 @@ func (g *Graph) LinkNamed(name string) (LinkID, bool) {
 	if id, ok := g.links[name]; ok {
 		return id, true
 	}
-	for i := range name { // spine3-leaf0 for leaf0-spine3; a custom name may itself hold a dash
-		if name[i] != '-' {
+	ends, number := name, ""
+	if i := strings.LastIndexByte(name, '#'); i >= 0 {
+		ends, number = name[:i], name[i:]
+	}
+	for i := range ends { // spine3-leaf0 for leaf0-spine3; a custom name may itself hold a dash
+		if ends[i] != '-' {
 			continue
 		}
-		if id, ok := g.links[name[i+1:]+"-"+name[:i]]; ok {
+		if id, ok := g.links[ends[i+1:]+"-"+ends[:i]+number]; ok {
 			return id, true
 		}
 	}
