@@ -5,7 +5,8 @@ import "weft/units"
 // Lab is a checked lab: every default filled in, every value in range. A Lab that Parse returned cannot be
 // refused by a later stage for a reason that its text alone could have shown.
 type Lab struct {
-	Name  string
+	File  string // the name Parse was given; problems are reported under it
+	Name  string // 1 to 63 of a-z, 0-9 and -, not - first: safe as the name of a folder, a host or an interface
 	About string
 	Seed  uint64
 
@@ -13,20 +14,27 @@ type Lab struct {
 	Queues    Queues
 	Clocks    Clocks
 	Transport Transport
-	Workload  []Item
+	Workload  []Item // may be empty: a lab to deploy and use by hand
 	Measure   Measure
 	Expect    []Expectation
 	Engine    Engine
 
-	Point   map[string]any // sweep point: path -> value, empty without a sweep
-	Sources []Source       // where every value came from, for `weft explain`
+	// Point is the sweep point: the value (bool, int64, float64 or string) at each path of the sweep that the
+	// command line does not set. It is empty without a sweep.
+	Point   map[string]any
+	Sources []Source // where every value came from, for `weft explain`
 }
 
 // Source says where a value of the resolved lab came from.
 type Source struct {
 	Path  string // transport.pc4.target_qtime
 	Value string // as it would be written in a lab file
-	From  string // "line 12", "default: PC4 paper, section IV-E", "command line", "sweep"
+	From  string // "line 12", "default: PC4 paper, section IV-E", "command line: --set seed=2", "sweep, line 40"
+
+	// Where a problem with the value is to be reported: in the file (0: not there), or on the command line. A
+	// default has the position of the section it belongs to.
+	Line, Column int
+	Flag         string
 }
 
 // Topology is the topology section. Only the fields of its kind are set.
@@ -39,17 +47,21 @@ type Topology struct {
 	HostsPerLeaf     int     // leaf-spine
 	Oversubscription float64 // leaf-spine: host bandwidth : uplink bandwidth per leaf; scales the uplink rate
 
-	Link  LinkSpec            // default of every link
-	Tiers map[string]LinkSpec // by tier: host, edge, core (fat-tree: host = host-edge, edge = edge-agg, core = agg-core);
-	// leaf-spine: host, leaf; dumbbell: host, core; star: host
-	MTU  units.Bytes // payload bytes per packet
-	Down []string    // names of links that do not exist from the start
+	Link LinkSpec // default of every link
+
+	// Tiers holds the tiers that the lab gives a value of their own, by name: host, edge, core (fat-tree: host =
+	// host-edge, edge = edge-agg, core = agg-core); leaf-spine: host, leaf; dumbbell: host, core; star: host.
+	// What the lab leaves open is from Link, but for the rate of tier leaf: 0 there means that it follows from
+	// Oversubscription, as it does when the tier is absent.
+	Tiers map[string]LinkSpec
+	MTU   units.Bytes // payload bytes per packet
+	Down  []string    // names of links that do not exist from the start
 
 	Nodes []CustomNode // custom
 	Links []CustomLink // custom
 }
 
-// LinkSpec is what a link is made of. Every field is set in a resolved lab.
+// LinkSpec is what a link is made of.
 type LinkSpec struct {
 	Rate  units.Bandwidth
 	Delay units.Time
@@ -99,11 +111,14 @@ type Transport struct {
 	PC4  PC4
 }
 
-// PC4 holds the parameters of PC4 (paper Algorithms 1 and 2; section 6 of the notes for what it leaves open).
+// Scaled as PC4.TargetQtime lets the target follow the baseline and the number of flows (section III-C).
+const Scaled units.Time = -1
+
+// PC4 holds the parameters of PC4 (paper Algorithms 1 and 2; docs/adr for what it leaves open).
 type PC4 struct {
-	TargetQtime    units.Time
-	AdjustInterval float64 // in base RTTs, above 1
-	AI, HAI        float64 // additive increments as a share of the line rate
+	TargetQtime    units.Time // at least 0, or Scaled
+	AdjustInterval float64    // in base RTTs, above 1
+	AI, HAI        float64    // additive increments as a share of the line rate
 	Beta           float64
 	MaxMDF         float64
 	BaseRate       string      // controller, observed, off
@@ -128,7 +143,8 @@ type Item struct {
 	Previous   bool // start: previous
 }
 
-// Ranks selects hosts. Exactly one of the fields says how.
+// Ranks selects hosts. Exactly one of the fields says how. For an incast they are the senders: all are all but
+// the root, and random ones are drawn from all but a root that is named.
 type Ranks struct {
 	All    bool
 	First  int      // the first n hosts

@@ -1,0 +1,67 @@
+package lab
+
+import (
+	"fmt"
+	"strings"
+
+	"weft/units"
+)
+
+// Bounds of the measure, expect and engine sections.
+const (
+	minInterval = units.Nanosecond
+	maxInterval = 10 * units.Second
+	maxExpect   = 1000
+	maxDilation = 1e9
+)
+
+var (
+	engineKinds = choice{built: []string{"auto", "sim", "emu", "both"}}
+	runtimes    = choice{built: []string{"auto", "namespace"}, later: []string{"docker"}}
+	datapaths   = choice{built: []string{"auto", "fabric"}, later: []string{"kernel"}}
+)
+
+func (d *decoder) measure(s *section) Measure {
+	var m Measure
+	if f := s.field("queues"); f.n != nil && f.n.kind == scalar && f.n.text == "off" {
+		f.record("off")
+	} else {
+		m.Queues, _ = quantity(f, units.ParseTime, minInterval, maxInterval)
+	}
+	m.CWND = s.field("cwnd").flag()
+	s.field("rates").later("measuring rates is", "off")
+	s.field("packets").later("recording packets is", "off", "false", "no")
+	s.close()
+	return m
+}
+
+// expect keeps the expectations as text: package results/expect knows their language.
+func (d *decoder) expect(f field) []Expectation {
+	var expect []Expectation
+	for _, item := range f.items(maxExpect) {
+		text, ok := read(item, "an expectation such as verified == true", func(text string) (string, error) {
+			if strings.TrimSpace(text) == "" || strings.Contains(text, "\n") {
+				return "", fmt.Errorf("%q is not one line of text; expected an expectation such as verified == true", clip(text))
+			}
+			return text, nil
+		}, func(v string) string { return v })
+		if ok {
+			expect = append(expect, Expectation{Text: text, Line: item.at.line, Column: item.at.column})
+		}
+	}
+	return expect
+}
+
+func (d *decoder) engine(s *section) Engine {
+	var e Engine
+	e.Kind, _ = s.field("kind").enum(engineKinds)
+	e.Runtime, _ = s.field("runtime").enum(runtimes)
+	e.Datapath, _ = s.field("datapath").enum(datapaths)
+	if f := s.field("dilation"); f.n != nil && f.n.kind == scalar && f.n.text == "auto" {
+		f.record("auto")
+	} else {
+		e.Dilation, _ = f.decimal(1, maxDilation)
+	}
+	s.close()
+	return e
+}

@@ -1,0 +1,184 @@
+package lab
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Options is what the command line says about a lab.
+type Options struct {
+	// Set replaces values: each is path=value, such as workload.0.ranks=4, the value as in a lab file. A path
+	// of the sweep is taken out of the sweep.
+	Set []string
+
+	// Engine replaces the keys of the engine section; "" leaves one alone.
+	Engine EngineOptions
+}
+
+// EngineOptions are the flags --engine, --runtime, --datapath and --dilation as given.
+type EngineOptions struct {
+	Kind, Runtime, Datapath, Dilation string
+}
+
+// Parse reads the lab file text, called file in problems, and returns its labs: one, or one for each point of
+// its sweep in the order of the file, the last path of the sweep moving fastest. It opens nothing, and is a
+// function of its arguments.
+//
+// A lab that is wrong in any way is an error of type Problems, which holds everything that is wrong.
+func Parse(file string, text []byte, opts Options) ([]*Lab, error) {
+	return parse(file, text, opts, nil)
+}
+
+// parse is Parse that tells keys, unless nil, what each section asked for.
+func parse(file string, text []byte, opts Options, keys func(pattern string, keys []string)) ([]*Lab, error) {
+	r := newReport(file)
+	sets := opts.overrides(r)
+	root := load(r, text, func(line, column int) origin { return origin{line: line, column: column} })
+	if root == nil {
+		return nil, r.err()
+	}
+	if root.kind != mapping {
+		r.add(root.at, "", "%s; expected a lab, which begins with weft: 1", root.what())
+		return nil, r.err()
+	}
+	root, axes := sweep(r, root, sets)
+	var labs []*Lab
+	for _, p := range points(axes) {
+		tree, values := p.apply(r, root, axes)
+		for _, s := range sets {
+			tree = s.apply(r, tree)
+		}
+		d := &decoder{report: r, keys: keys}
+		labs = append(labs, d.lab(file, tree, values))
+		if r.full() {
+			break
+		}
+	}
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	return labs, nil
+}
+
+// lab reads a whole tree.
+func (d *decoder) lab(file string, root *node, values map[string]any) *Lab {
+	s := field{d: d, n: root, at: root.at}.open()
+	l := &Lab{File: file, Point: values}
+	d.version(s.field("weft"))
+	l.Name = s.field("name").name()
+	if about := s.field("about"); about.n != nil {
+		l.About, _ = about.text("a sentence about the lab")
+		about.record(l.About)
+	}
+	l.Seed = s.field("seed").seed()
+	topology := s.field("topology")
+	if topology.n == nil {
+		topology.problem("missing; expected a section such as topology: {kind: star, hosts: 4}")
+		topology.silent = true
+	}
+	l.Topology = d.topology(topology.open())
+	l.Queues = d.queues(s.section("queues"), l.Topology.MTU)
+	l.Clocks = d.clocks(s.section("clocks"))
+	l.Transport = d.transport(s.section("transport"))
+	l.Workload = d.workload(s.field("workload"), l.Topology)
+	s.field("faults").later("faults are", "off", "[]")
+	l.Measure = d.measure(s.section("measure"))
+	l.Expect = d.expect(s.field("expect"))
+	s.field("sweep")
+	l.Engine = d.engine(s.section("engine"))
+	s.close()
+	l.Sources = d.sources
+	return l
+}
+
+// version is the version of the format that this package reads.
+const version = "1"
+
+func (d *decoder) version(f field) {
+	text, ok := f.text("weft: " + version + ", the version of the format")
+	if ok && text != version {
+		f.problem("%q is not a version of the format that is known here; expected %s", clip(text), version)
+	}
+}
+
+func (f field) seed() uint64 {
+	v, _ := read(f, "a whole number such as 1", func(text string) (uint64, error) {
+		v, err := strconv.ParseUint(text, 10, 64)
+		if err != nil || !digits(text) || !f.n.plain {
+			return 0, fmt.Errorf("%q is not a seed; expected a whole number from 0 to %d", clip(text), uint64(1<<64-1))
+		}
+		return v, nil
+	}, func(v uint64) string { return strconv.FormatUint(v, 10) })
+	return v
+}
+
+// override is a value from the command line.
+type override struct {
+	path  []string
+	value *node
+	at    origin
+}
+
+// overrides reads the options. What is wrong with one is reported under its flag.
+func (o Options) overrides(r *report) []override {
+	var sets []override
+	for _, set := range o.Set {
+		at := origin{flag: "--set " + clip(set)}
+		path, text, ok := strings.Cut(set, "=")
+		if !ok {
+			r.add(at, "", "no value; expected path=value such as seed=2")
+			continue
+		}
+		names, err := splitPath(path)
+		if err != nil {
+			r.add(at, "", "%v", err)
+			continue
+		}
+		if strings.TrimSpace(text) == "" {
+			r.add(at, path, "has no value")
+			continue
+		}
+		if value := load(r, []byte(text), func(int, int) origin { return at }); value != nil {
+			sets = append(sets, override{names, value, at})
+		}
+	}
+	for _, e := range []struct{ key, flag, text string }{
+		{"kind", "engine", o.Engine.Kind}, {"runtime", "runtime", o.Engine.Runtime},
+		{"datapath", "datapath", o.Engine.Datapath}, {"dilation", "dilation", o.Engine.Dilation},
+	} {
+		if e.text != "" {
+			at := origin{flag: "--" + e.flag + " " + clip(e.text)}
+			sets = append(sets, override{[]string{"engine", e.key}, &node{text: e.text, plain: true, at: at}, at})
+		}
+	}
+	return sets
+}
+
+func (o override) apply(r *report, root *node) *node {
+	edited, err := root.with(o.path, o.value)
+	if err != nil {
+		r.add(o.at, strings.Join(o.path, "."), "%v", err)
+		return root
+	}
+	return edited
+}
+
+// Errorf returns a Problem with the value at path, for what a later stage finds wrong: it is reported where the
+// value, or what holds it, was written.
+func (l *Lab) Errorf(path, format string, args ...any) error {
+	p := Problem{File: l.File, Path: path, Message: fmt.Sprintf(format, args...)}
+	for at := path; ; {
+		i := slices.IndexFunc(l.Sources, func(s Source) bool { return s.Path == at || strings.HasPrefix(s.Path, at+".") })
+		if i >= 0 {
+			p.Line, p.Column, p.Flag = l.Sources[i].Line, l.Sources[i].Column, l.Sources[i].Flag
+			return p
+		}
+		cut := strings.LastIndexByte(at, '.')
+		if cut < 0 {
+			return p
+		}
+		at = at[:cut]
+	}
+}

@@ -1,0 +1,357 @@
+package lab
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"weft/units"
+)
+
+// Bounds of the topology section. Ours: they refuse a slip of the pen before it takes the machine's memory.
+const (
+	maxHosts    = 65536 // a fat-tree of k = 64
+	maxK        = 64
+	maxSwitches = 4096    // leaves, spines
+	maxLinks    = 1 << 20 // of a custom topology
+	minMTU      = 64
+	maxMTU      = 9000
+	minRate     = units.Kbps
+	maxRate     = 10 * units.Tbps
+	maxDelay    = units.Second
+)
+
+var topologyKinds = choice{
+	built: []string{"fat-tree", "leaf-spine", "dumbbell", "star", "custom"},
+	later: []string{"clos", "dragonfly-plus", "torus"},
+}
+
+// sizeKeys lists the keys that describe the size of each kind, and tierNames the tiers of its links.
+var (
+	sizeKeys = map[string][]string{
+		"fat-tree":   {"k"},
+		"leaf-spine": {"leaves", "spines", "hosts_per_leaf", "oversubscription"},
+		"dumbbell":   {"hosts"},
+		"star":       {"hosts"},
+		"custom":     {"nodes", "links"},
+	}
+	tierNames = map[string][]string{
+		"fat-tree":   {"host", "edge", "core"},
+		"leaf-spine": {"host", "leaf"},
+		"dumbbell":   {"host", "core"},
+		"star":       {"host"},
+	}
+)
+
+func (d *decoder) topology(s *section) Topology {
+	var t Topology
+	var known bool
+	t.Kind, known = s.field("kind").enum(topologyKinds)
+	s.lenient = !known // what belongs to another kind cannot be judged
+	t.Link = s.link()
+	t.Tiers = s.tiers(t)
+	if known {
+		s.sizes(&t)
+	}
+	t.MTU, _ = s.field("mtu").payload()
+	t.Down = s.down()
+	if t.Kind == "custom" {
+		d.checkCustom(s, &t)
+	}
+	s.close()
+	return t
+}
+
+// sizes reads the keys of t's kind and refuses those of others.
+func (s *section) sizes(t *Topology) {
+	for _, kind := range topologyKinds.built {
+		for _, name := range sizeKeys[kind] {
+			if !slices.Contains(sizeKeys[t.Kind], name) {
+				s.foreign(name, kind, t.Kind)
+			}
+		}
+	}
+	switch t.Kind {
+	case "fat-tree":
+		f := s.field("k")
+		if t.K = f.integer(2, maxK); t.K%2 != 0 {
+			f.problem("%d is odd; expected an even number such as %d", t.K, t.K+1)
+			t.K = 0
+		}
+	case "leaf-spine":
+		t.Leaves = s.field("leaves").integer(1, maxHosts)
+		t.Spines = s.field("spines").integer(1, maxSwitches)
+		t.HostsPerLeaf = s.field("hosts_per_leaf").integer(1, maxHosts)
+		t.Oversubscription = s.oversubscription(t)
+	case "dumbbell":
+		t.Hosts = s.field("hosts").integer(1, maxHosts/2)
+	case "star":
+		t.Hosts = s.field("hosts").integer(2, maxHosts)
+	case "custom":
+		t.Nodes = s.nodes()
+		t.Links = s.links(t.Link)
+	}
+	if n := t.HostCount(); n == 1 || n > maxHosts {
+		s.field("kind").problem("a %s of this size has %d hosts; expected 2 to %d", t.Kind, n, maxHosts)
+	}
+}
+
+// foreign refuses a key of another kind. An oversubscription of 1 is what every kind has.
+func (s *section) foreign(name, owner, kind string) {
+	if s.n == nil || s.n.get(name) == nil {
+		s.field(name)
+		return
+	}
+	f := s.field(name)
+	if name != "oversubscription" || f.n.text != "1" {
+		f.problem("applies to kind %s, not to %s", owner, kind)
+	}
+}
+
+func (s *section) oversubscription(t *Topology) float64 {
+	f := s.field("oversubscription")
+	v, _ := f.decimal(0.01, 1000)
+	if f.written() && t.Tiers["leaf"].Rate != 0 {
+		f.problem("given together with topology.tiers.leaf.rate, which it would change; expected one of them")
+	}
+	return v
+}
+
+// HostCount is how many hosts the topology has, 0 if its size is not set.
+func (t Topology) HostCount() int {
+	switch t.Kind {
+	case "fat-tree":
+		return t.K * t.K * t.K / 4
+	case "leaf-spine":
+		return t.Leaves * t.HostsPerLeaf
+	case "dumbbell":
+		return 2 * t.Hosts
+	case "star":
+		return t.Hosts
+	}
+	hosts := 0
+	for _, n := range t.Nodes {
+		if !n.Switch {
+			hosts++
+		}
+	}
+	return hosts
+}
+
+func (s *section) link() LinkSpec {
+	l := s.section("link")
+	defer l.close()
+	l.field("queues").later("queues of a single link or tier are")
+	spec := LinkSpec{}
+	spec.Rate, _ = l.field("rate").rate()
+	spec.Delay, _ = l.field("delay").delay()
+	return spec
+}
+
+func (s *section) tiers(t Topology) map[string]LinkSpec {
+	f := s.field("tiers")
+	if f.n == nil || t.Kind == "" {
+		return nil
+	}
+	if t.Kind == "custom" {
+		f.problem("a custom topology has no tiers; its links have rates and delays of their own")
+		return nil
+	}
+	all := f.open()
+	defer all.close()
+	tiers := make(map[string]LinkSpec)
+	for _, name := range tierNames[t.Kind] {
+		f := all.field(name)
+		if f.n == nil {
+			continue
+		}
+		l := f.open()
+		l.pattern = "topology.tiers.*"
+		l.field("queues").later("queues of a single link or tier are")
+		spec := LinkSpec{}
+		if rate := l.field("rate"); rate.written() || name != "leaf" {
+			spec.Rate, _ = rate.or(t.Link.Rate.String(), "topology.link.rate").rate()
+		}
+		spec.Delay, _ = l.field("delay").or(t.Link.Delay.String(), "topology.link.delay").delay()
+		l.close()
+		tiers[name] = spec
+	}
+	return tiers
+}
+
+func (f field) rate() (units.Bandwidth, bool) {
+	return quantity(f, units.ParseBandwidth, minRate, maxRate)
+}
+
+func (f field) delay() (units.Time, bool) {
+	return quantity(f, units.ParseTime, 0, maxDelay)
+}
+
+// payload reads the MTU, the one size that may be a bare number: it is a count of bytes everywhere.
+func (f field) payload() (units.Bytes, bool) {
+	show := func(b units.Bytes) string { return strconv.FormatInt(int64(b), 10) }
+	return read(f, "payload bytes per packet such as 4096", between(func(text string) (units.Bytes, error) {
+		if digits(text) {
+			text += "B"
+		}
+		return units.ParseBytes(text)
+	}, minMTU, maxMTU, show), show)
+}
+
+// nameText is the form of every name: of a lab, which becomes a folder, and of a node, which becomes a host
+// name (RFC 1123, section 2.1: 63 characters).
+var nameText = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+
+func (f field) name() string {
+	name, _ := read(f, "a name of 1 to 63 letters a-z, digits and -", func(text string) (string, error) {
+		if !nameText.MatchString(text) {
+			return "", fmt.Errorf("%q is not a name; expected 1 to 63 letters a-z, digits and -, the first not -", clip(text))
+		}
+		return text, nil
+	}, func(v string) string { return v })
+	return name
+}
+
+func (s *section) nodes() []CustomNode {
+	var nodes []CustomNode
+	f := s.field("nodes")
+	if f.n == nil {
+		f.problem("missing; expected a list of nodes such as {name: h0} and {name: s0, switch: true}")
+	}
+	first := make(map[string]int)
+	for i, item := range f.items(maxHosts + maxSwitches) {
+		n := item.open()
+		name := n.field("name")
+		node := CustomNode{Name: name.name(), Switch: n.field("switch").flag()}
+		if at, twice := first[node.Name]; twice && node.Name != "" {
+			name.problem("%q is also the name of node %d; expected a name of its own", node.Name, at)
+		} else {
+			first[node.Name] = i
+		}
+		n.field("image").later("the image of a node is")
+		n.field("run").later("a program of a node is")
+		n.close()
+		nodes = append(nodes, node)
+	}
+	return nodes
+}
+
+func (s *section) links(link LinkSpec) []CustomLink {
+	var links []CustomLink
+	f := s.field("links")
+	if f.n == nil {
+		f.problem("missing; expected a list of links such as {between: [h0, s0]}")
+	}
+	for _, item := range f.items(maxLinks) {
+		l := item.open()
+		var c CustomLink
+		between := l.field("between")
+		ends := between.items(2)
+		if len(ends) == 2 {
+			c.A, c.B = ends[0].name(), ends[1].name()
+		} else {
+			between.problem("expected the names of two nodes such as [h0, s0]")
+		}
+		c.Rate, _ = l.field("rate").or(link.Rate.String(), "topology.link.rate").rate()
+		c.Delay, _ = l.field("delay").or(link.Delay.String(), "topology.link.delay").delay()
+		l.field("queues").later("queues of a single link or tier are")
+		l.close()
+		links = append(links, c)
+	}
+	return links
+}
+
+// linkText is the form of a link's name: its two ends, and a number when several links join them.
+var linkText = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*-[a-z0-9][a-z0-9-]*(#[0-9]+)?$`)
+
+func (s *section) down() []string {
+	f := s.field("down")
+	if f.n != nil && f.n.kind == mapping {
+		f.problem("links drawn at random are not yet supported; expected a list of links such as [leaf0-spine3]")
+		return nil
+	}
+	var down []string
+	seen := make(map[string]bool)
+	for _, item := range f.items(maxValues) {
+		name, ok := read(item, "the name of a link such as leaf0-spine3", func(text string) (string, error) {
+			switch {
+			case !linkText.MatchString(text):
+				return "", fmt.Errorf("%q is not the name of a link; expected its two ends such as leaf0-spine3", clip(text))
+			case seen[text]:
+				return "", fmt.Errorf("%q is there twice", clip(text))
+			}
+			return text, nil
+		}, func(v string) string { return v })
+		if ok {
+			seen[name] = true
+			down = append(down, name)
+		}
+	}
+	return down
+}
+
+// checkCustom checks what the parts of a custom topology say of each other.
+func (d *decoder) checkCustom(s *section, t *Topology) {
+	nodes := make(map[string]CustomNode, len(t.Nodes))
+	names := make([]string, len(t.Nodes))
+	for i, n := range t.Nodes {
+		nodes[n.Name], names[i] = n, n.Name
+	}
+	known := make(map[string]int) // link by its name, either end first
+	items := s.field("links").items(maxLinks)
+	for i, l := range t.Links {
+		if l.A == "" || l.B == "" {
+			continue // reported
+		}
+		a, okA := nodes[l.A]
+		b, okB := nodes[l.B]
+		between := items[i].open().field("between")
+		ends := between.items(2)
+		switch {
+		case !okA:
+			ends[0].problem("no node is named %q%s", l.A, d.nearest(l.A, names))
+		case !okB:
+			ends[1].problem("no node is named %q%s", l.B, d.nearest(l.B, names))
+		case l.A == l.B:
+			between.problem("joins %s to itself", l.A)
+		case !a.Switch && !b.Switch:
+			between.problem("joins two hosts; expected a switch at one end")
+		}
+		number := "" // package topology numbers parallel links from the second on
+		for n := 2; hasKey(known, l.A+"-"+l.B+number); n++ {
+			number = "#" + strconv.Itoa(n)
+		}
+		known[l.A+"-"+l.B+number], known[l.B+"-"+l.A+number] = i, i
+	}
+	d.checkUp(s, t, known)
+}
+
+// checkUp checks the names of links that are down, and that every host has one link left.
+func (d *decoder) checkUp(s *section, t *Topology, known map[string]int) {
+	isDown := make(map[int]bool)
+	for _, f := range s.field("down").items(maxValues) {
+		link, ok := known[f.n.text]
+		if !ok && linkText.MatchString(f.n.text) {
+			f.problem("no link is named %q; a link is named after its ends, such as h0-s0", clip(f.n.text))
+		}
+		isDown[link] = isDown[link] || ok
+	}
+	up := make(map[string]int)
+	for i, l := range t.Links {
+		if !isDown[i] {
+			up[l.A]++
+			up[l.B]++
+		}
+	}
+	for i, f := range s.field("nodes").items(maxHosts + maxSwitches) {
+		if n := t.Nodes[i]; !n.Switch && n.Name != "" && up[n.Name] != 1 {
+			f.problem("host %s has %d links that are not down; expected exactly one", n.Name, up[n.Name])
+		}
+	}
+}
+
+func hasKey[K comparable, V any](m map[K]V, k K) bool {
+	_, ok := m[k]
+	return ok
+}

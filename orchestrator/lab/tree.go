@@ -1,0 +1,274 @@
+package lab
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Bounds on what is read at all, so that a hostile file costs no more than a large one.
+const (
+	maxText   = 1 << 20 // bytes of a lab file
+	maxDepth  = 16      // nesting; the format needs 5
+	maxValues = 100_000 // keys, items and scalars; a custom topology of 10,000 nodes and links needs 80,000
+)
+
+// origin says where a value came from.
+type origin struct {
+	line, column int    // in the file; 0 when it did not come from there
+	flag         string // the command-line flag, "" when it did not come from there
+	sweep        bool   // a value of the sweep section
+	source       string // of a default
+}
+
+// String is the From of a Source.
+func (o origin) String() string {
+	switch {
+	case o.source != "":
+		return "default: " + o.source
+	case o.flag != "":
+		return "command line: " + o.flag
+	case o.sweep:
+		return fmt.Sprintf("sweep, line %d", o.line)
+	default:
+		return fmt.Sprintf("line %d", o.line)
+	}
+}
+
+type kind uint8
+
+const (
+	scalar kind = iota
+	list
+	mapping
+)
+
+// node is a value of the file. Nodes are never changed once they are built: sweep points share them.
+type node struct {
+	kind  kind
+	at    origin
+	text  string // scalar
+	plain bool   // scalar: not quoted
+	items []*node
+	keys  []key // mapping: of items, in order
+}
+
+type key struct {
+	name string
+	at   origin
+}
+
+func (n *node) get(name string) *node {
+	for i, k := range n.keys {
+		if k.name == name {
+			return n.items[i]
+		}
+	}
+	return nil
+}
+
+// null says that n is written but holds nothing.
+func (n *node) null() bool {
+	return n.kind == scalar && n.plain && (n.text == "" || n.text == "~" || strings.EqualFold(n.text, "null"))
+}
+
+// String writes n on one line, as flow YAML where that needs no quotes.
+func (n *node) String() string {
+	parts := make([]string, len(n.items))
+	for i, item := range n.items {
+		parts[i] = item.String()
+		if n.kind == mapping {
+			parts[i] = n.keys[i].name + ": " + parts[i]
+		}
+	}
+	switch n.kind {
+	case mapping:
+		return "{" + strings.Join(parts, ", ") + "}"
+	case list:
+		return "[" + strings.Join(parts, ", ") + "]"
+	default:
+		return n.text
+	}
+}
+
+// load reads text as one YAML document into a tree, or reports why it cannot. Positions start at at.
+func load(r *report, text []byte, at func(line, column int) origin) *node {
+	if len(text) > maxText {
+		r.add(at(1, 1), "", "the file has %d bytes; a lab file has at most %d", len(text), maxText)
+		return nil
+	}
+	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
+	if line, column, problem := badText(text); problem != "" {
+		r.add(at(line, column), "", "%s", problem)
+		return nil
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var document, second yaml.Node
+	switch err := decodeYAML(decoder, &document); {
+	case errors.Is(err, io.EOF):
+		r.add(at(1, 1), "", "the file is empty; expected a lab, which begins with weft: 1")
+		return nil
+	case err != nil:
+		reportSyntax(r, text, at, err)
+		return nil
+	}
+	if err := decodeYAML(decoder, &second); err == nil {
+		r.add(at(second.Line, second.Column), "", "a second document begins here; one file is one lab")
+		return nil
+	} else if !errors.Is(err, io.EOF) {
+		reportSyntax(r, text, at, err)
+		return nil
+	}
+	b := builder{report: r, at: at}
+	return b.build(document.Content[0], "", 0)
+}
+
+// decodeYAML is Decode with a panic of the YAML library, should hostile text find one, turned into an error.
+func decodeYAML(decoder *yaml.Decoder, into *yaml.Node) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("yaml: %v", p)
+		}
+	}()
+	return decoder.Decode(into)
+}
+
+// badText finds the first byte that is not UTF-8 and the first control character.
+func badText(text []byte) (line, column int, problem string) {
+	line, column = 1, 1
+	for len(text) > 0 {
+		c, size := utf8.DecodeRune(text)
+		switch {
+		case c == utf8.RuneError && size == 1:
+			return line, column, fmt.Sprintf("the byte 0x%02x is not UTF-8", text[0])
+		case c == '\n':
+			line, column = line+1, 0
+		case c != '\t' && c != '\r' && forbidden(c):
+			return line, column, fmt.Sprintf("the control character %U", c)
+		}
+		text, column = text[size:], column+1
+	}
+	return 0, 0, ""
+}
+
+// forbidden says that c has no business in a lab file: control characters, and those that only change how
+// the text around them looks or where its lines end.
+func forbidden(c rune) bool {
+	return unicode.IsControl(c) || unicode.Is(unicode.Cf, c) || c == '\u2028' || c == '\u2029'
+}
+
+// reportSyntax reports an error of the YAML library, which knows the line at best.
+func reportSyntax(r *report, text []byte, at func(line, column int) origin, err error) {
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	line := 1
+	if rest, ok := strings.CutPrefix(message, "line "); ok {
+		if number, after, ok := strings.Cut(rest, ": "); ok {
+			if n, err := strconv.Atoi(number); err == nil {
+				line, message = n, after
+			}
+		}
+	}
+	for i, l := range strings.Split(string(text), "\n") {
+		indent := l[:len(l)-len(strings.TrimLeft(l, " \t"))]
+		if tab := strings.IndexByte(indent, '\t'); tab >= 0 && strings.TrimSpace(l) != "" {
+			r.add(at(i+1, tab+1), "", "a tab in the indentation; YAML wants spaces")
+			return
+		}
+	}
+	r.add(at(line, 1), "", "not valid YAML: %s", message)
+}
+
+// builder turns YAML nodes into nodes and refuses what a lab file has no use for.
+type builder struct {
+	report *report
+	at     func(line, column int) origin
+	values int
+}
+
+func (b *builder) build(y *yaml.Node, path string, depth int) *node {
+	n := &node{at: b.at(y.Line, y.Column)}
+	if b.values++; b.values == maxValues+1 {
+		b.report.add(n.at, path, "more than %d values; a lab file has fewer", maxValues)
+	}
+	switch {
+	case b.values > maxValues:
+		return n
+	case depth > maxDepth:
+		b.report.add(n.at, path, "nested more than %d deep", maxDepth)
+		return n
+	case y.Kind == yaml.AliasNode:
+		b.report.add(n.at, path, "the alias *%s; aliases are not read: write the value out", clip(y.Value))
+		return n
+	case y.Style&yaml.TaggedStyle != 0:
+		b.report.add(n.at, path, "the tag %s; tags are not read", clip(y.Tag))
+		return n
+	}
+	switch y.Kind {
+	case yaml.MappingNode:
+		n.kind = mapping
+		b.mapping(n, y, path, depth)
+	case yaml.SequenceNode:
+		n.kind = list
+		for i, item := range y.Content {
+			n.items = append(n.items, b.build(item, join(path, strconv.Itoa(i)), depth+1))
+		}
+	default:
+		n.text, n.plain = y.Value, y.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
+		if i := strings.IndexFunc(n.text, func(c rune) bool { return c != '\n' && forbidden(c) }); i >= 0 {
+			c, _ := utf8.DecodeRuneInString(n.text[i:])
+			b.report.add(n.at, path, "the control character %U", c)
+		}
+	}
+	return n
+}
+
+func (b *builder) mapping(n *node, y *yaml.Node, path string, depth int) {
+	first := make(map[string]int, len(y.Content)/2) // line of each key
+	for i := 0; i+1 < len(y.Content); i += 2 {
+		k := y.Content[i]
+		at := b.at(k.Line, k.Column)
+		switch line, twice := first[k.Value]; {
+		case k.Kind != yaml.ScalarNode:
+			b.report.add(at, path, "a key that is not a word")
+			continue
+		case k.Tag == "!!merge" || k.Value == "<<":
+			b.report.add(at, path, "the merge key <<; merge keys are not read: write the keys out")
+			continue
+		case twice:
+			b.report.add(at, join(path, clip(k.Value)), "the key is there twice; the first is in line %d", line)
+			continue
+		}
+		first[k.Value] = k.Line
+		n.keys = append(n.keys, key{k.Value, at})
+		n.items = append(n.items, b.build(y.Content[i+1], join(path, clip(k.Value)), depth+1))
+	}
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// clip shortens a word for a message and makes it safe to print.
+func clip(word string) string {
+	runes := []rune(strings.Map(func(c rune) rune {
+		if forbidden(c) {
+			return '\uFFFD'
+		}
+		return c
+	}, word))
+	const longest = 40
+	if len(runes) > longest {
+		runes = append(runes[:longest], '…')
+	}
+	return string(runes)
+}
