@@ -1,0 +1,145 @@
+package agent
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/clocksync/labtime"
+	"weft/transport"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+var loopback = [4]byte{127, 0, 0, 1}
+
+func listenSocket(t *testing.T, port int) int {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: loopback, Port: port}); err != nil {
+		t.Skipf("port %d of the loopback is taken: %v", port, err)
+	}
+	return fd
+}
+
+func TestSendAndReceive(t *testing.T) {
+	r, err := newReceiver(listenSocket(t, wire.Port), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSenders(loopback, [][4]byte{loopback})
+	defer s.close()
+	before := labtime.Monotonic()
+	header := [transport.MaxHeader]byte{'h', 'd'}
+	packets := []struct {
+		out     transport.Outgoing
+		payload string
+		tos     uint8
+	}{
+		{transport.Outgoing{SrcPort: 50001, Class: 1, ECT: true, N: 2, Header: header}, "payload", tosECT0},
+		{transport.Outgoing{SrcPort: 50001, Class: 0, N: 2, Header: header}, "", tosControl},
+		{transport.Outgoing{SrcPort: 50001, Class: 1, N: 2, Header: header}, "other", 0},
+	}
+	for i := range packets {
+		if taken, err := s.send(&packets[i].out, []byte(packets[i].payload)); err != nil || !taken {
+			t.Fatalf("send: taken %v, %v", taken, err)
+		}
+	}
+	if len(s.sockets) != 3 {
+		t.Errorf("%d sockets for three TOS values, want 3", len(s.sockets))
+	}
+	after := labtime.Monotonic()
+	offset := labtime.RealtimeOffset()
+	seen := 0
+	n, err := r.receive(func(d datagram) {
+		want := packets[seen]
+		seen++
+		if string(d.data) != "hd"+want.payload || d.tos != want.tos || d.from != 0x7f000001 {
+			t.Errorf("got %q, TOS %#x, from %#x, want %q, %#x", d.data, d.tos, d.from, "hd"+want.payload, want.tos)
+		}
+		// Resolution of the offset and of the kernel's stamp: well below a microsecond on an idle machine.
+		if at := d.at - offset; at < before-100_000 || at > after+100_000 {
+			t.Errorf("stamped %d, sent between %d and %d", at, before, after)
+		}
+	})
+	if n != 3 || err != nil {
+		t.Fatalf("received %d, %v, want 3", n, err)
+	}
+	if n, err := r.receive(func(datagram) {}); n != 0 || err != nil {
+		t.Errorf("received %d, %v from an empty socket", n, err)
+	}
+}
+
+func TestSenderSurvivesAClosedPort(t *testing.T) {
+	s := newSenders(loopback, [][4]byte{loopback})
+	defer s.close()
+	out := transport.Outgoing{SrcPort: 50002, Class: 1, N: 1}
+	for range 3 {
+		if taken, err := s.send(&out, nil); err != nil || !taken {
+			t.Fatalf("sending to a closed port: taken %v, %v", taken, err)
+		}
+	}
+}
+
+func TestDropsAreCounted(t *testing.T) {
+	fd := listenSocket(t, wire.Port)
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 1); err != nil { // the kernel rounds it up
+		t.Fatal(err)
+	}
+	r, err := newReceiver(fd, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSenders(loopback, [][4]byte{loopback})
+	defer s.close()
+	for range 20 {
+		if _, err := s.send(&transport.Outgoing{SrcPort: 50003, N: 90}, make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n, err := r.receive(func(datagram) {})
+	if got := r.drops(); err != nil || got != int64(20-n) || got == 0 {
+		t.Errorf("%d of 20 came, %d counted as dropped, %v", n, got, err)
+	}
+}
+
+func FuzzParseControl(f *testing.F) {
+	f.Add(make([]byte, 32))
+	f.Fuzz(func(_ *testing.T, b []byte) { parseControl(b) })
+}
+
+func TestParseControlSkipsWhatItDoesNotKnow(t *testing.T) {
+	b := unix.UnixRights(1, 2, 3)
+	b = append(b, unix.UnixRights()...)
+	if d := parseControl(b); d.at != 0 || d.tos != 0 {
+		t.Errorf("read %+v from ancillary data of another kind", d)
+	}
+}
+
+func TestNICKeepsTheLineBusyAndNoMore(t *testing.T) {
+	n := nic{line: units.NewLine(units.Gbps), ahead: 3 * units.Microsecond} // 1000 bytes take 8 us
+	us := func(d time.Duration) units.Time { return units.FromDuration(d * time.Microsecond) }
+	give := func(now, want time.Duration) {
+		t.Helper()
+		at, ok := n.slot(us(now))
+		if !ok || at != us(want) {
+			t.Fatalf("at %d us: leaves at %d ps, %v, want %d us", now, at, ok, want)
+		}
+		n.sent(at, 1000)
+	}
+	give(10, 10)
+	if _, ok := n.slot(us(14)); ok {
+		t.Error("takes a second packet 4 us before the line is free")
+	}
+	if n.opens() != us(15) {
+		t.Errorf("opens at %d ps, want 15 us", n.opens())
+	}
+	give(15, 18) // early, and yet it leaves when the line is free
+	give(24, 26) // likewise
+	give(40, 40) // late: the line was idle from 34 us
+}

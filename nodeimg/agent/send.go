@@ -1,0 +1,128 @@
+package agent
+
+import (
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"weft/transport"
+	"weft/transport/wire"
+)
+
+// The TOS of what a node sends: acknowledgements are served first (class selector 6, RFC 2474 section 4.2.2),
+// data may be ECN-capable (ECT(0), RFC 3168 section 5).
+const (
+	tosControl = 0xc0
+	tosECT0    = 0x02
+)
+
+// way is what distinguishes the sockets that a node sends from.
+type way struct {
+	dst  transport.HostID
+	port uint16 // source port: the entropy that switches hash
+	tos  uint8
+}
+
+// senders are a node's sending sockets, one for each way, opened when first used. A connected socket keeps
+// its route, so that a packet costs no look-up.
+type senders struct {
+	own     [4]byte
+	peers   [][4]byte // by host
+	sockets map[way]int
+}
+
+func newSenders(own [4]byte, peers [][4]byte) *senders {
+	return &senders{own: own, peers: peers, sockets: make(map[way]int)}
+}
+
+// wayOf returns the way of a packet.
+func wayOf(out *transport.Outgoing) way {
+	w := way{dst: out.Dst, port: out.SrcPort}
+	if out.Class == 0 {
+		w.tos = tosControl
+	}
+	if out.ECT {
+		w.tos |= tosECT0
+	}
+	return w
+}
+
+// send hands a packet to the kernel. taken is false when the kernel had no room for it.
+func (s *senders) send(out *transport.Outgoing, payload []byte) (taken bool, err error) {
+	fd, ok := s.sockets[wayOf(out)]
+	if !ok {
+		if fd, err = s.open(wayOf(out)); err != nil {
+			return false, err
+		}
+	}
+	vectors := [2]unix.Iovec{{Base: &out.Header[0], Len: uint64(out.N)}}
+	n := uintptr(1)
+	if len(payload) > 0 {
+		vectors[1] = unix.Iovec{Base: &payload[0], Len: uint64(len(payload))}
+		n = 2
+	}
+	for {
+		_, _, errno := unix.RawSyscall(unix.SYS_WRITEV, uintptr(fd), uintptr(unsafe.Pointer(&vectors)), n)
+		switch errno {
+		case 0:
+			return true, nil
+		case unix.EINTR:
+			continue
+		case unix.EAGAIN, unix.ENOBUFS:
+			return false, nil
+		case unix.ECONNREFUSED: // an earlier packet met a closed port; that error is read, so try this one
+			continue
+		}
+		return false, fmt.Errorf("send to host %d: %w", out.Dst, errno)
+	}
+}
+
+// sendBuffer is the send buffer of a socket in bytes. The interface takes packets at once, so it only holds
+// those that wait for a neighbour's address.
+const sendBuffer = 256 << 10
+
+// open makes the socket of a way. Several may have the same source port and different destinations.
+func (s *senders) open(w way) (fd int, err error) {
+	fd, err = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, fmt.Errorf("socket: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			unix.Close(fd)
+			err = fmt.Errorf("socket from port %d to host %d: %w", w.port, w.dst, err)
+		}
+	}()
+	for _, o := range []struct {
+		what                string
+		level, value, param int
+	}{
+		{"share the port", unix.SOL_SOCKET, unix.SO_REUSEADDR, 1},
+		{"send buffer", unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer},
+		// Data is verified by value at the end of a collective; the model neither damages nor needs checksums.
+		{"no checksums", unix.SOL_SOCKET, unix.SO_NO_CHECK, 1},
+		{"TOS", unix.IPPROTO_IP, unix.IP_TOS, int(w.tos)},
+		{"no fragments", unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO},
+	} {
+		if err := unix.SetsockoptInt(fd, o.level, o.value, o.param); err != nil {
+			return fd, fmt.Errorf("%s: %w", o.what, err)
+		}
+	}
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: s.own, Port: int(w.port)}); err != nil {
+		return fd, fmt.Errorf("bind: %w", err)
+	}
+	if err := unix.Connect(fd, &unix.SockaddrInet4{Addr: s.peers[w.dst], Port: wire.Port}); err != nil {
+		return fd, fmt.Errorf("connect: %w", err)
+	}
+	s.sockets[w] = fd
+	return fd, nil
+}
+
+// close closes every socket.
+func (s *senders) close() {
+	for _, fd := range s.sockets {
+		unix.Close(fd)
+	}
+	clear(s.sockets)
+}
