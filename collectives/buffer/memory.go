@@ -1,0 +1,149 @@
+package buffer
+
+import (
+	"fmt"
+	"sort"
+
+	"weft/collectives/schedule"
+	"weft/units"
+)
+
+// Memory is the buffers of one host, for each item that is running. It implements host.Bytes.
+type Memory struct {
+	seed     uint64
+	items    map[int]*item
+	mistakes []Mistake
+}
+
+// Mistake is an element of a result that is not what it should be.
+type Mistake struct {
+	Item, Repeat, Rank int
+	Element            int64 // of the result
+	Got, Want          float32
+}
+
+// maxMistakes is how many mistakes are kept; all are counted.
+const maxMistakes = 8
+
+// New returns a memory without buffers. The seed is the lab's: all hosts must have the same.
+func New(seed uint64) *Memory { return &Memory{seed: seed, items: map[int]*item{}} }
+
+// item is the buffers of one repetition of an item.
+type item struct {
+	index, repeat, rank int
+	values              Values
+	layout              schedule.Layout
+	buffers             [2]store // by schedule.Buf
+	wrong, checked      int64    // elements
+}
+
+// Begin readies the buffers of an item for a repetition: the rank's input, and an output that starts as the
+// layout says.
+func (m *Memory) Begin(index, repeat, rank int, s schedule.Spec) error {
+	if s.Ranks > MaxRanks {
+		return fmt.Errorf("%d ranks: real data is added up exactly for at most %d", s.Ranks, MaxRanks)
+	}
+	it := m.items[index]
+	if it == nil {
+		l, err := schedule.Shape(s, rank)
+		if err != nil {
+			return err
+		}
+		it = &item{index: index, layout: l}
+		if l.In > 0 {
+			it.buffers[schedule.In] = newStore(l.In, []schedule.Copy{{Len: l.In}})
+		}
+		it.buffers[schedule.Out] = newStore(l.Out, l.Local)
+		m.items[index] = it
+	}
+	it.repeat, it.rank, it.wrong, it.checked = repeat, rank, 0, 0
+	it.values.reset(m.seed, index, repeat, s.Ranks)
+	for b := range it.buffers {
+		clear(it.buffers[b].ready)
+	}
+	return nil
+}
+
+// Send is told that op was handed to the transport. The bytes are read when packets leave.
+func (m *Memory) Send(int, *schedule.Op, uint64) {}
+
+// Load returns n bytes from off on of the region that op sends. They stay as they are until the send is
+// complete.
+func (m *Memory) Load(index int, op *schedule.Op, off, n units.Bytes) []byte {
+	it := m.items[index]
+	s, at := &it.buffers[op.Buf], op.Off+off
+	s.touch(at, at+n, &it.values, it.rank)
+	return s.data[at : at+n]
+}
+
+// Place returns the region that op, which replaces, receives into: payload may be copied there right away.
+func (m *Memory) Place(index int, op *schedule.Op) []byte {
+	it := m.items[index]
+	s := &it.buffers[op.Buf]
+	s.claim(op.Off, op.Off+op.Len, &it.values, it.rank)
+	return s.data[op.Off : op.Off+op.Len]
+}
+
+// Apply puts bytes [from, to) of the message that op receives into its region, adding or replacing as it
+// says, and verifies them if op is final. data is nil when they were placed there already. from and to are
+// multiples of an element.
+func (m *Memory) Apply(index int, op *schedule.Op, _ uint64, from, to units.Bytes, data []byte) error {
+	it := m.items[index]
+	s := &it.buffers[op.Buf]
+	a, b := op.Off+from, op.Off+to
+	switch {
+	case op.Reduce:
+		s.touch(a, b, &it.values, it.rank)
+		add(s.data[a:b], data)
+	case data != nil:
+		s.claim(a, b, &it.values, it.rank)
+		copy(s.data[a:b], data)
+	}
+	if op.Final {
+		m.verify(it, a, b)
+	}
+	return nil
+}
+
+// End returns how many elements of the result were compared and how many are wrong. Elements that no final
+// receive wrote and that are not the rank's own are wrong.
+func (m *Memory) End(index int) (wrong, checked int64) {
+	it := m.items[index]
+	var total int64
+	for _, w := range it.layout.Result {
+		total += int64(w.Len / schedule.Element)
+		if w.Rank == it.rank { // a local copy that nothing else writes to
+			it.buffers[schedule.Out].touch(w.Off, w.Off+w.Len, &it.values, it.rank)
+			m.verify(it, w.Off, w.Off+w.Len)
+		}
+	}
+	return it.wrong + max(0, total-it.checked), it.checked
+}
+
+// Close frees the buffers of an item whose last repetition has ended.
+func (m *Memory) Close(index int) { delete(m.items, index) }
+
+// Mistakes returns the first few wrong elements.
+func (m *Memory) Mistakes() []Mistake { return m.mistakes }
+
+// verify compares bytes [from, to) of the output with the result.
+func (m *Memory) verify(it *item, from, to units.Bytes) {
+	data := it.buffers[schedule.Out].data
+	result := it.layout.Result
+	i := sort.Search(len(result), func(i int) bool { return result[i].Off+result[i].Len > from })
+	for ; i < len(result) && result[i].Off < to; i++ {
+		w := result[i]
+		a, b := max(from, w.Off), min(to, w.Off+w.Len)
+		element := uint64((a - w.Off + w.From) / schedule.Element)
+		wrong, first := it.values.compare(data[a:b], w.Rank, element)
+		it.wrong += wrong
+		it.checked += int64((b - a) / schedule.Element)
+		if wrong > 0 && len(m.mistakes) < maxMistakes {
+			at := a + units.Bytes(first)*schedule.Element
+			m.mistakes = append(m.mistakes, Mistake{
+				Item: it.index, Repeat: it.repeat, Rank: it.rank, Element: int64(at / schedule.Element),
+				Got: element32(data[at:]), Want: it.values.at(w.Rank, element+uint64(first)),
+			})
+		}
+	}
+}
