@@ -1,7 +1,6 @@
 package control
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,8 +31,7 @@ func (e *RemoteError) Error() string { return e.Text }
 // side unread.
 type Conn struct {
 	sock *net.UnixConn
-	in   *bufio.Reader
-	src  source // owned by Recv
+	src  source // owned by Recv; unbuffered, so that nothing is taken that Recv did not return: see Inherit
 
 	mu  sync.Mutex // guards out and the order of frames
 	out []byte
@@ -41,9 +39,7 @@ type Conn struct {
 
 // New returns a connection over a connected Unix stream socket, which it owns from then on.
 func New(sock *net.UnixConn) *Conn {
-	c := &Conn{sock: sock, src: source{sock: sock, oob: make([]byte, unix.CmsgSpace(4*MaxFDs))}}
-	c.in = bufio.NewReaderSize(&c.src, 64<<10)
-	return c
+	return &Conn{sock: sock, src: source{sock: sock, oob: make([]byte, unix.CmsgSpace(4*MaxFDs))}}
 }
 
 // Open returns the connection on an inherited descriptor and closes the descriptor itself.
@@ -81,6 +77,23 @@ func Pair() (ours *Conn, theirs *os.File, err error) {
 
 // Close ends the connection, and with it whatever descriptors arrived and were not taken.
 func (c *Conn) Close() error { return c.sock.Close() }
+
+// Inherit puts a copy of the connection's descriptor at fd, open across exec, for the program that this
+// process is about to become. Messages that were not yet received go to that program.
+func (c *Conn) Inherit(fd int) error {
+	raw, err := c.sock.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("control: %w", err)
+	}
+	var dup error
+	if err := raw.Control(func(s uintptr) { dup = unix.Dup3(int(s), fd, 0) }); err != nil {
+		return fmt.Errorf("control: %w", err)
+	}
+	if dup != nil {
+		return fmt.Errorf("control: duplicate to descriptor %d: %w", fd, dup)
+	}
+	return nil
+}
 
 // SetReadDeadline makes a Recv that waits beyond t return os.ErrDeadlineExceeded; the zero time removes it.
 // A connection whose Recv failed so cannot be read any further.
@@ -131,7 +144,7 @@ func (c *Conn) SendError(err error) error { return c.SendValue(KindError, err.Er
 // on exec. It returns io.EOF when the peer is gone and everything it sent has been read. After any other
 // error the connection is of no more use.
 func (c *Conn) Recv() (Message, []int, error) {
-	m, n, err := readFrame(c.in)
+	m, n, err := readFrame(&c.src)
 	if err == nil && n > len(c.src.fds) {
 		err = fmt.Errorf("control: %q announced %d descriptors, %d came", m.Kind, n, len(c.src.fds))
 	}

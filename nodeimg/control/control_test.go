@@ -307,3 +307,33 @@ func BenchmarkSendRecv(b *testing.B) {
 		}
 	}
 }
+
+// What one program did not receive, the program it becomes does, with its descriptors.
+func TestInheritLosesNothing(t *testing.T) {
+	a, b := pair(t)
+	a.SendValue("first", 1)
+	a.SendValue("second", 2, 0, 1)
+	if _, err := b.Expect("first", nil); err != nil {
+		t.Fatal(err)
+	}
+	spare, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Inherit(spare); err != nil {
+		t.Fatal(err)
+	}
+	if flags, err := unix.FcntlInt(uintptr(spare), unix.F_GETFD, 0); err != nil || flags != 0 {
+		t.Errorf("would be closed on exec: %x, %v", flags, err)
+	}
+	heir, err := Open(spare)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer heir.Close()
+	fds, err := heir.Expect("second", nil)
+	if err != nil || len(fds) != 2 {
+		t.Fatalf("descriptors %v, %v", fds, err)
+	}
+	closeAll(fds)
+}

@@ -1,0 +1,185 @@
+package boot
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// unprivileged is the user and group that a process drops to: nobody on every distribution, and the kernel's
+// own overflow ID. It owns nothing.
+const unprivileged = 65534
+
+// A dropper takes privileges from the calling thread, which is about to exec. It keeps only the given
+// capabilities, if the process has them at all.
+type dropper struct {
+	keep  []uintptr
+	notes []string
+}
+
+func (d *dropper) note(format string, args ...any) {
+	d.notes = append(d.notes, fmt.Sprintf(format, args...))
+}
+
+// drop must run on a locked thread. The order matters: each step needs what a later one gives away.
+func (d *dropper) drop() error {
+	if err := limits(); err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil { // ns; survives exec and is inherited
+		d.note("timer slack: %v: timers fire up to 50 us late", err)
+	}
+	if err := d.boundingSet(); err != nil {
+		return err
+	}
+	if err := d.user(); err != nil {
+		return err
+	}
+	if err := d.capabilities(); err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("no new privileges: %w", err)
+	}
+	return nil
+}
+
+// limits bounds what the process may leave behind.
+func limits() error {
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+		return fmt.Errorf("no core dumps: %w", err)
+	}
+	return nil
+}
+
+// boundingSet makes every capability but those kept unreachable, even for a program run as root.
+func (d *dropper) boundingSet() error {
+	for c := uintptr(0); ; c++ {
+		has, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0)
+		if errors.Is(err, unix.EINVAL) {
+			return nil // beyond the last that this kernel knows
+		}
+		if err != nil {
+			return fmt.Errorf("bounding set: %w", err)
+		}
+		if has == 0 || d.keeps(c) {
+			continue
+		}
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
+			return fmt.Errorf("drop capability %d from the bounding set: %w", c, err)
+		}
+	}
+}
+
+func (d *dropper) keeps(c uintptr) bool {
+	for _, k := range d.keep {
+		if k == c {
+			return true
+		}
+	}
+	return false
+}
+
+// user becomes nobody. As root the process would still own the host's files, even without capabilities. In a
+// user namespace with one user there is no other: it is the person who started the lab.
+func (d *dropper) user() error {
+	exe, err := os.Stat("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	if exe.Mode()&1 == 0 {
+		d.note("the program file may be run by its owner only (mode %#o): nodes stay user %d", exe.Mode().Perm(), os.Geteuid())
+		return nil
+	}
+	if err := unix.Prctl(unix.PR_SET_KEEPCAPS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("keep capabilities: %w", err)
+	}
+	// The wrappers of these would change every thread, some through the C library; only this one lives on.
+	if _, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); errno != 0 && errno != unix.EPERM {
+		return fmt.Errorf("drop groups: %w", errno)
+	}
+	const id = unprivileged
+	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESGID, id, id, id); errno != 0 {
+		return d.stays(errno)
+	}
+	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, id, id, id); errno != 0 {
+		return d.stays(errno)
+	}
+	// Changing user forgets the signal to receive when the parent dies.
+	return dieWithParent()
+}
+
+// stays handles a user that cannot be changed: EINVAL where the user namespace has no other, EPERM where the
+// machine withholds the right.
+func (d *dropper) stays(errno unix.Errno) error {
+	switch errno {
+	case unix.EINVAL:
+		return nil
+	case unix.EPERM:
+		d.note("change user: %v: nodes run as user %d, without capabilities", errno, os.Geteuid())
+		return nil
+	}
+	return fmt.Errorf("change user: %w", errno)
+}
+
+// capabilities leaves the process those kept, across exec, and nothing else.
+func (d *dropper) capabilities() error {
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return fmt.Errorf("ambient capabilities: %w", err)
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var have, want [2]unix.CapUserData
+	if err := unix.Capget(&header, &have[0]); err != nil {
+		return fmt.Errorf("capabilities: %w", err)
+	}
+	for _, c := range d.keep {
+		if bit := uint32(1) << (c % 32); have[c/32].Permitted&bit != 0 {
+			want[c/32].Permitted |= bit
+			want[c/32].Effective |= bit
+			want[c/32].Inheritable |= bit
+		}
+	}
+	if err := unix.Capset(&header, &want[0]); err != nil {
+		return fmt.Errorf("drop capabilities: %w", err)
+	}
+	for _, c := range d.keep {
+		if want[c/32].Permitted&(1<<(c%32)) == 0 {
+			continue
+		}
+		if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, c, 0, 0); err != nil {
+			return fmt.Errorf("keep capability %d: %w", c, err)
+		}
+	}
+	return nil
+}
+
+// dieWithParent makes the kernel end this process when the thread that started it ends.
+func dieWithParent() error {
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return fmt.Errorf("parent death signal: %w", err)
+	}
+	return nil
+}
+
+// become replaces the program by itself, keeping only the standard descriptors and those named.
+func become(env []string, keep []int) error {
+	runtime.LockOSThread()
+	const first = 3
+	if err := unix.CloseRange(first, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) {
+		return fmt.Errorf("close descriptors: %w", err) // older kernels: Go opens everything to be closed on exec anyway
+	}
+	for _, fd := range keep {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0); err != nil {
+			return fmt.Errorf("keep descriptor %d: %w", fd, err)
+		}
+	}
+	// Through /proc the program is found however its file was renamed, replaced, deleted or covered.
+	if err := unix.Exec("/proc/self/exe", os.Args, env); err != nil {
+		return fmt.Errorf("exec: %w", err)
+	}
+	return nil
+}

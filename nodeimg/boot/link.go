@@ -1,0 +1,150 @@
+package boot
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// defaultQueue is how many frames an interface holds for the fabric. A queue that is too short drops what
+// the model did not order, so it is far longer than any burst that a window allows.
+const defaultQueue = 10_000
+
+// cable makes the node's interface, gives it its addresses and neighbours, and returns the other end.
+func cable(s *NodeSpec) (Link, error) {
+	// Where there is no IPv6 there is no such file; where there is, eth0 must not send what nobody asked for.
+	if err := sysctl("net/ipv6/conf/default/disable_ipv6", "1"); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return Link{}, err
+	}
+	l := Link{Node: s.Name, Kind: TAP}
+	var err error
+	if s.Veth {
+		err = errors.New("a veth pair was asked for")
+	} else {
+		l.FD, err = openTAP()
+	}
+	if err != nil {
+		l.Kind, l.Why = Packet, err.Error()
+		if l.FD, err = openVeth(s.MTU, s.queue()); err != nil {
+			return Link{}, fmt.Errorf("no TAP device (%s), and no veth pair: %w", l.Why, err)
+		}
+	}
+	if err := configure(s); err != nil {
+		unix.Close(l.FD)
+		return Link{}, err
+	}
+	return l, nil
+}
+
+func (s *NodeSpec) queue() int {
+	if s.Queue > 0 {
+		return s.Queue
+	}
+	return defaultQueue
+}
+
+// openTAP makes a TAP device in this network namespace. Frames carry no header, and as no offload is asked
+// for, each is one packet with its checksums in place.
+func openTAP() (int, error) {
+	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return -1, fmt.Errorf("open /dev/net/tun: %w", err)
+	}
+	r, err := unix.NewIfreq(Interface)
+	if err == nil {
+		r.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI)
+		err = unix.IoctlIfreq(fd, unix.TUNSETIFF, r)
+	}
+	if err == nil {
+		// The device then goes with its namespace, sixteen at a time, and not when the descriptor is closed,
+		// one after the other at 20 ms each.
+		err = unix.IoctlSetInt(fd, unix.TUNSETPERSIST, 1)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("create TAP device: %w", err)
+	}
+	return fd, nil
+}
+
+// configure brings lo and eth0 up.
+func configure(s *NodeSpec) error {
+	if err := loopback(); err != nil {
+		return err
+	}
+	eth, err := netlink.LinkByName(Interface)
+	if err != nil {
+		return fmt.Errorf("find %s: %w", Interface, err)
+	}
+	addr := &netlink.Addr{IPNet: &net.IPNet{
+		IP:   s.Addr.Addr().AsSlice(),
+		Mask: net.CIDRMask(s.Addr.Bits(), 32),
+	}}
+	for _, step := range []struct {
+		what string
+		do   func() error
+	}{
+		// The length of the queue is the size of the device's ring, so it comes before up.
+		{"set queue length", func() error { return netlink.LinkSetTxQLen(eth, s.queue()) }},
+		{"set MTU", func() error { return netlink.LinkSetMTU(eth, int(s.MTU)) }},
+		{"set hardware address", func() error { return netlink.LinkSetHardwareAddr(eth, s.MAC[:]) }},
+		{"add address", func() error { return netlink.AddrAdd(eth, addr) }},
+		{"set up", func() error { return netlink.LinkSetUp(eth) }},
+		{"replace queueing discipline", func() error { return firstInFirstOut(eth) }},
+		{"add neighbours", func() error { return neighbours(eth, s.Peers) }},
+	} {
+		if err := step.do(); err != nil {
+			return fmt.Errorf("%s: %s: %w", Interface, step.what, err)
+		}
+	}
+	return nil
+}
+
+func loopback() error {
+	lo, err := netlink.LinkByName("lo")
+	if err == nil {
+		err = netlink.LinkSetUp(lo)
+	}
+	if err != nil {
+		return fmt.Errorf("set lo up: %w", err)
+	}
+	return nil
+}
+
+// firstInFirstOut replaces whatever the host's default is: fq_codel, for one, would drop and mark by its own
+// judgement, under the model. A kernel without disciplines has nothing to replace.
+func firstInFirstOut(l netlink.Link) error {
+	err := netlink.QdiscReplace(&netlink.GenericQdisc{
+		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: l.Attrs().Index, Parent: netlink.HANDLE_ROOT, Handle: netlink.MakeHandle(1, 0)},
+		QdiscType:  "pfifo", // its limit is the queue length of the device
+	})
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	return err
+}
+
+func neighbours(l netlink.Link, peers []Peer) error {
+	for _, p := range peers {
+		err := netlink.NeighSet(&netlink.Neigh{
+			LinkIndex:    l.Attrs().Index,
+			Family:       netlink.FAMILY_V4,
+			State:        netlink.NUD_PERMANENT,
+			IP:           p.Addr.AsSlice(),
+			HardwareAddr: p.MAC[:],
+		})
+		if err != nil {
+			return fmt.Errorf("%v: %w", p.Addr, err)
+		}
+	}
+	return nil
+}
+
+// sysctl writes a setting of this process's namespaces.
+func sysctl(name, value string) error {
+	return os.WriteFile("/proc/sys/"+name, []byte(value), 0)
+}

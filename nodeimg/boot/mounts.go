@@ -1,0 +1,153 @@
+package boot
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A tree makes the file system that a process of the lab sees: the host's, read-only and without its devices,
+// with its own /proc, /sys, /dev, /tmp and /run.
+type tree struct {
+	notes []string
+}
+
+func (t *tree) note(format string, args ...any) {
+	t.notes = append(t.notes, fmt.Sprintf(format, args...))
+}
+
+// devices are what programs expect of /dev. Anything else, such as the host's disks, is out of reach.
+var devices = []string{"null", "zero", "full", "random", "urandom", "tty"}
+
+// isolate cuts the mounts off from the host's, so that nothing done here shows there, and gives the process
+// the /proc of its own PID namespace, writable until seal.
+func (t *tree) isolate() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make mounts private: %w", err)
+	}
+	// A user namespace may not mount these where the host hides part of its own (mount_too_revealing).
+	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	if err := unix.Mount("proc", "/proc", "proc", flags, ""); err != nil {
+		t.note("mount /proc: %v: the node sees the host's processes", err)
+	}
+	if err := unix.Mount("sysfs", "/sys", "sysfs", flags, ""); err != nil {
+		if err := tmpfs("/sys", "mode=755,size=4k"); err != nil {
+			return err
+		}
+		t.note("mount /sys: %v: it is empty in the node", err)
+	}
+	return nil
+}
+
+// seal makes everything read-only but /tmp, /run and /dev/shm, which are new, empty and in memory.
+func (t *tree) seal() error {
+	if err := makeDev(); err != nil {
+		return err
+	}
+	if err := readOnly("/"); err != nil {
+		return err
+	}
+	for _, dir := range []string{"/tmp", "/run", "/dev/shm"} {
+		if err := tmpfs(dir, "mode=1777,size=25%"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeDev replaces /dev. The new one is put together at /tmp and then moved over the old.
+func makeDev() error {
+	const stage = "/tmp"
+	if err := tmpfs(stage, "mode=755,size=64k"); err != nil {
+		return err
+	}
+	for _, name := range devices {
+		if _, err := os.Stat("/dev/" + name); errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		f, err := os.OpenFile(stage+"/"+name, os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		f.Close()
+		if err := unix.Mount("/dev/"+name, stage+"/"+name, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("bind /dev/%s: %w", name, err)
+		}
+	}
+	for name, to := range map[string]string{"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"} {
+		if err := os.Symlink("/proc/self/fd"+to, stage+"/"+name); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(stage+"/shm", 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mount(stage, "/dev", "", unix.MS_MOVE, ""); err != nil {
+		return fmt.Errorf("move the new /dev into place: %w", err)
+	}
+	return nil
+}
+
+func tmpfs(dir, options string) error {
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
+		return fmt.Errorf("mount %s: %w", dir, err)
+	}
+	return nil
+}
+
+// readOnly makes every mount at and below dir read-only, and its set-user-ID bits void.
+func readOnly(dir string) error {
+	err := unix.MountSetattr(unix.AT_FDCWD, dir, unix.AT_RECURSIVE, &unix.MountAttr{
+		Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID,
+	})
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) { // before Linux 5.12, or a filter on calls
+		return remountEach()
+	}
+	if err != nil {
+		return fmt.Errorf("make %s read-only: %w", dir, err)
+	}
+	return nil
+}
+
+// remountEach does as readOnly, one mount after the other.
+func remountEach() error {
+	table, err := os.ReadFile("/proc/thread-self/mountinfo")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(table)) {
+		point, flags, ok := mountPoint(line)
+		if !ok {
+			return fmt.Errorf("mountinfo: cannot read %q", line)
+		}
+		err := unix.Mount("", point, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|unix.MS_NOSUID|flags, "")
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EACCES) {
+			continue // covered by a later mount: no path leads to it
+		}
+		if err != nil {
+			return fmt.Errorf("make %s read-only: %w", point, err)
+		}
+	}
+	return nil
+}
+
+// mountPoint reads a line of mountinfo (proc(5)): where the mount is and the flags that a remount must repeat,
+// since a user namespace may not clear them.
+func mountPoint(line string) (point string, flags uintptr, ok bool) {
+	f := strings.Fields(line)
+	if len(f) < 6 {
+		return "", 0, false
+	}
+	known := map[string]uintptr{"nodev": unix.MS_NODEV, "noexec": unix.MS_NOEXEC, "noatime": unix.MS_NOATIME,
+		"nodiratime": unix.MS_NODIRATIME, "relatime": unix.MS_RELATIME}
+	for option := range strings.SplitSeq(f[5], ",") {
+		flags |= known[option]
+	}
+	return unescape.Replace(f[4]), flags, true
+}
+
+// unescape undoes what the kernel does to spaces, tabs, line ends and backslashes in mountinfo.
+var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)

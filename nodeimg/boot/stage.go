@@ -1,0 +1,262 @@
+package boot
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"weft/nodeimg/control"
+)
+
+// stageVar names the environment variable by which the first stage tells the second what it did. It is
+// absent in the first.
+const stageVar = "WEFT_BOOTED"
+
+// handover is what the first stage leaves for the second.
+type handover struct {
+	Name    string   `json:"name"`
+	Link    LinkKind `json:"link,omitempty"`
+	Links   int      `json:"links,omitempty"`
+	Sockets []int    `json:"sockets,omitempty"`
+	Report  Report   `json:"report"`
+}
+
+// Node boots this process as a host of a lab, and returns in its second stage, ready for the agent. The
+// connection is the one on which the orchestrator waits. On error the orchestrator has been told, and the
+// process is of no more use.
+func Node(conn *control.Conn) (*NodeEnv, error) {
+	h, err := boot(conn, nodeStage)
+	if err == nil {
+		err = conn.SendValue(KindUp, h.Report)
+	}
+	if err != nil {
+		return nil, failed(conn, "boot node", err)
+	}
+	for _, fd := range h.Sockets {
+		unix.CloseOnExec(fd)
+	}
+	// The process is the init of its PID namespace: orphans of programs run in the node end up here, and
+	// with the signal ignored the kernel buries them.
+	signal.Ignore(unix.SIGCHLD)
+	return &NodeEnv{Name: h.Name, Link: h.Link, Sockets: h.Sockets, Report: h.Report}, nil
+}
+
+// Fabric boots this process as the fabric of a lab, and returns in its second stage, with the far ends of
+// all cables. The process keeps CAP_SYS_NICE if it had it, for Realtime.
+func Fabric(conn *control.Conn) (*FabricEnv, error) {
+	h, err := boot(conn, fabricStage)
+	var links []Link
+	if err == nil {
+		links, err = receiveLinks(conn, h.Links)
+	}
+	if err == nil {
+		err = conn.SendValue(KindUp, h.Report)
+	}
+	if err != nil {
+		return nil, failed(conn, "boot fabric", err)
+	}
+	return &FabricEnv{Links: links, Report: h.Report}, nil
+}
+
+func failed(conn *control.Conn, what string, err error) error {
+	err = fmt.Errorf("%s: %w", what, err)
+	_ = conn.SendError(err) // if the orchestrator is gone, nobody is left to tell
+	return err
+}
+
+// boot runs the first stage, which ends in the second, or takes up what the first left.
+func boot(conn *control.Conn, first func(*control.Conn) (handover, []uintptr, error)) (handover, error) {
+	var h handover
+	if err := dieWithParent(); err != nil {
+		return h, err
+	}
+	if text, second := os.LookupEnv(stageVar); second {
+		os.Unsetenv(stageVar)
+		// Nobody may trace this process or read its memory through /proc but the root of its namespace.
+		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+			return h, err
+		}
+		return h, json.Unmarshal([]byte(text), &h)
+	}
+	runtime.LockOSThread() // everything a thread can lose, it loses here
+	h, keep, err := first(conn)
+	if err != nil {
+		return h, err
+	}
+	return h, h.enter(conn, keep)
+}
+
+// enter drops privileges and becomes the second stage. It returns only on error.
+func (h *handover) enter(conn *control.Conn, keep []uintptr) error {
+	d := dropper{keep: keep}
+	if err := d.drop(); err != nil {
+		return err
+	}
+	h.Report.Notes = append(h.Report.Notes, d.notes...)
+	uid, _, _ := unix.RawSyscall(unix.SYS_GETEUID, 0, 0, 0) // of this thread
+	h.Report.UID = int(uid)
+	text, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	if err := conn.Inherit(control.FD); err != nil {
+		return err
+	}
+	return become(append(os.Environ(), stageVar+"="+string(text)), append(h.Sockets, control.FD))
+}
+
+// nodeStage makes a host.
+func nodeStage(conn *control.Conn) (handover, []uintptr, error) {
+	var spec NodeSpec
+	if _, err := conn.Expect(KindBoot, &spec); err != nil {
+		return handover{}, nil, err
+	}
+	h := handover{Name: spec.Name}
+	if err := spec.check(); err != nil {
+		return h, nil, err
+	}
+	hostname := spec.Hostname
+	if hostname == "" {
+		hostname = spec.Name
+	}
+	var t tree
+	if err := t.begin(hostname); err != nil {
+		return h, nil, err
+	}
+	link, err := cable(&spec)
+	if err != nil {
+		return h, nil, err
+	}
+	err = conn.SendValue(KindLink, link, link.FD)
+	unix.Close(link.FD)
+	if err != nil {
+		return h, nil, err
+	}
+	if h.Sockets, err = listen(&spec); err != nil {
+		return h, nil, err
+	}
+	if err := t.seal(); err != nil {
+		return h, nil, err
+	}
+	h.Link = link.Kind
+	h.Report.Nice = nice(spec.Nice)
+	h.Report.Notes = t.notes
+	return h, nil, nil
+}
+
+// fabricStage makes the fabric's process. It has no interface: its network is the descriptors it is given.
+func fabricStage(conn *control.Conn) (handover, []uintptr, error) {
+	var spec FabricSpec
+	if _, err := conn.Expect(KindBoot, &spec); err != nil {
+		return handover{}, nil, err
+	}
+	h := handover{Name: "fabric", Links: spec.Links}
+	var t tree
+	if err := t.begin(h.Name); err != nil {
+		return h, nil, err
+	}
+	if err := loopback(); err != nil {
+		return h, nil, err
+	}
+	if err := t.seal(); err != nil {
+		return h, nil, err
+	}
+	h.Report.Nice = nice(spec.Nice)
+	h.Report.Notes = t.notes
+	return h, []uintptr{unix.CAP_SYS_NICE}, nil
+}
+
+// begin isolates the process and sets what must be set while /proc can be written to.
+func (t *tree) begin(hostname string) error {
+	if err := unix.Sethostname([]byte(hostname)); err != nil {
+		return fmt.Errorf("set host name %q: %w", hostname, err)
+	}
+	if err := t.isolate(); err != nil {
+		return err
+	}
+	// So that ping works without privileges; a user namespace with one group can name only that one.
+	const groups = "net/ipv4/ping_group_range"
+	if err := sysctl(groups, "0 2147483647"); errors.Is(err, unix.EINVAL) {
+		err = sysctl(groups, "0 0")
+		if err != nil {
+			t.note("%s: %v: ping needs privileges", groups, err)
+		}
+	} else if err != nil {
+		t.note("%s: %v: ping needs privileges", groups, err)
+	}
+	return expendable()
+}
+
+// expendable makes the process and what it runs the first to go when the machine is out of memory.
+func expendable() error {
+	const file, first = "/proc/self/oom_score_adj", 500 // of -1000 to 1000
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if now, err := strconv.Atoi(strings.TrimSpace(string(text))); err != nil || now >= first {
+		return err
+	}
+	return os.WriteFile(file, []byte(strconv.Itoa(first)), 0)
+}
+
+// receiveLinks collects the far ends of n cables.
+func receiveLinks(conn *control.Conn, n int) ([]Link, error) {
+	links := make([]Link, n)
+	for seen := 0; seen < n; {
+		var some []Link
+		fds, err := conn.Expect(KindLinks, &some)
+		if err != nil {
+			return nil, err
+		}
+		if len(fds) != len(some) || len(some) == 0 {
+			return nil, fmt.Errorf("%d cables came with %d descriptors", len(some), len(fds))
+		}
+		for i, l := range some {
+			if l.Index < 0 || l.Index >= n || links[l.Index].Kind != "" {
+				return nil, fmt.Errorf("the cable of %s came as number %d of %d, or twice", l.Node, l.Index, n)
+			}
+			l.FD = fds[i]
+			links[l.Index] = l
+		}
+		seen += len(some)
+	}
+	return links, nil
+}
+
+// listen opens the sockets that s asks for.
+func listen(s *NodeSpec) ([]int, error) {
+	fds := make([]int, 0, len(s.Sockets))
+	for _, want := range s.Sockets {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		if err != nil {
+			return nil, fmt.Errorf("socket: %w", err)
+		}
+		if err := want.open(fd, s); err != nil {
+			return nil, fmt.Errorf("socket %v:%d: %w", s.Addr.Addr(), want.Port, err)
+		}
+		fds = append(fds, fd)
+	}
+	return fds, nil
+}
+
+func (want *Socket) open(fd int, s *NodeSpec) error {
+	if want.ReadBuffer > 0 {
+		if err := readBuffer(fd, want.ReadBuffer); err != nil {
+			return fmt.Errorf("receive buffer: %w", err)
+		}
+	}
+	if want.WriteBuffer > 0 {
+		if err := writeBuffer(fd, want.WriteBuffer); err != nil {
+			return fmt.Errorf("send buffer: %w", err)
+		}
+	}
+	return unix.Bind(fd, &unix.SockaddrInet4{Port: int(want.Port), Addr: s.Addr.Addr().As4()})
+}

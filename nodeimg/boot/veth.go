@@ -1,0 +1,149 @@
+package boot
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"unsafe"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"weft/units"
+)
+
+// farEnd is the name of the veth's other end, in a namespace of its own that no process is in.
+const farEnd = "cable"
+
+// openVeth makes eth0 as one end of a veth pair, and returns a packet socket on the other.
+//
+// The other end lies in a namespace that exists only as long as the socket does, so the node sees one
+// interface, as with a TAP device, and closing the socket removes the pair.
+func openVeth(mtu units.Bytes, queue int) (fd int, err error) {
+	done := make(chan struct{})
+	home, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		return -1, fmt.Errorf("veth: %w", err)
+	}
+	defer home.Close()
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and never unlocked: the thread has left the namespace and ends with the goroutine
+		fd, err = plug(int(home.Fd()), mtu, queue)
+	}()
+	<-done
+	if err == nil {
+		if err = plainFrames(Interface); err != nil {
+			unix.Close(fd)
+		}
+	}
+	if err != nil {
+		return -1, fmt.Errorf("veth: %w", err)
+	}
+	return fd, nil
+}
+
+// plug moves this thread to a new network namespace, makes the pair with its near end in home, and returns
+// a packet socket on the far end.
+func plug(home int, mtu units.Bytes, queue int) (int, error) {
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		return -1, fmt.Errorf("new network namespace: %w", err)
+	}
+	if err := sysctl("net/ipv6/conf/default/disable_ipv6", "1"); err != nil && !os.IsNotExist(err) {
+		return -1, err
+	}
+	far := netlink.NewLinkAttrs()
+	far.Name, far.MTU, far.TxQLen = farEnd, int(mtu), queue
+	pair := &netlink.Veth{LinkAttrs: far, PeerName: Interface, PeerNamespace: netlink.NsFd(home)}
+	if err := netlink.LinkAdd(pair); err != nil {
+		return -1, fmt.Errorf("create pair: %w", err)
+	}
+	link, err := netlink.LinkByName(farEnd)
+	if err == nil {
+		err = netlink.LinkSetUp(link)
+	}
+	if err == nil {
+		err = plainFrames(farEnd)
+	}
+	if err != nil {
+		return -1, err
+	}
+	return packetSocket(link.Attrs().Index)
+}
+
+// packetSocket returns a socket that receives what arrives at the interface, and sends without a queue.
+func packetSocket(index int) (int, error) {
+	// Protocol 0 receives nothing until bind names the interface.
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, fmt.Errorf("packet socket: %w", err)
+	}
+	const all = unix.ETH_P_ALL<<8&0xff00 | unix.ETH_P_ALL>>8 // in network order
+	for _, step := range []struct {
+		what string
+		do   func() error
+	}{
+		{"ignore outgoing", func() error { return unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1) }},
+		{"bypass queue", func() error { return unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_QDISC_BYPASS, 1) }},
+		{"receive buffer", func() error { return readBuffer(fd, 64*units.MiB) }},
+		{"bind", func() error { return unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: all, Ifindex: index}) }},
+	} {
+		if err := step.do(); err != nil {
+			unix.Close(fd)
+			return -1, fmt.Errorf("packet socket: %s: %w", step.what, err)
+		}
+	}
+	return fd, nil
+}
+
+// readBuffer asks for a receive buffer of n bytes: beyond the system's limit if the process may, up to it if
+// it may not.
+func readBuffer(fd int, n units.Bytes) error {
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, int(n)) == nil {
+		return nil
+	}
+	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, int(n))
+}
+
+// writeBuffer does as readBuffer for what waits to be sent.
+func writeBuffer(fd int, n units.Bytes) error {
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, int(n)) == nil {
+		return nil
+	}
+	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, int(n))
+}
+
+// Commands of ethtool(8) that turn an offload off, linux/ethtool.h. TX checksums come first: the others
+// depend on it.
+var offloads = []struct {
+	name string
+	set  uint32
+}{
+	{"tx-checksum", 0x17}, // ETHTOOL_STXCSUM
+	{"tso", 0x1f},         // ETHTOOL_STSO
+	{"gso", 0x24},         // ETHTOOL_SGSO
+	{"gro", 0x2c},         // ETHTOOL_SGRO
+}
+
+// plainFrames makes an interface send only whole, single packets with their checksums filled in: a packet
+// socket would otherwise see 64 KB segments and checksums left for a card to compute.
+func plainFrames(name string) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	for _, o := range offloads {
+		value := struct{ cmd, data uint32 }{o.set, 0}
+		request := struct {
+			name [unix.IFNAMSIZ]byte
+			data unsafe.Pointer
+			_    [16]byte // struct ifreq is longer than what is used of it
+		}{data: unsafe.Pointer(&value)}
+		copy(request.name[:], name)
+		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request))); errno != 0 {
+			return fmt.Errorf("%s: turn %s off: %w", name, o.name, errno)
+		}
+	}
+	return nil
+}

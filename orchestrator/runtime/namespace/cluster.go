@@ -1,0 +1,244 @@
+package namespace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-multierror"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"weft/nodeimg/boot"
+)
+
+// How long to wait for what should take no time at all. Ours.
+const (
+	defaultGrace = 100 * time.Millisecond // for processes to end by themselves
+	killTime     = 3 * time.Second        // for killed ones to be gone: the kernel takes down their namespaces
+	lastWords    = time.Second            // for a process whose connection broke to have ended
+)
+
+var errClosing = errors.New("the lab is being closed")
+
+// Cluster is a running lab.
+type Cluster struct {
+	spec   Spec
+	spawn  *spawner
+	out    *lines // nil: nobody listens
+	fabric *Proc
+	nodes  []*Proc
+	exits  chan Exit
+
+	mu      sync.Mutex // guards what follows
+	started []*Proc
+	closing bool
+
+	watch sync.WaitGroup // one for each started process
+	once  sync.Once      // of Close
+	err   error          // of Close
+}
+
+// Launch starts every process of the lab, waits until all are configured and connected, and returns. When it
+// fails, or ctx ends meanwhile, nothing is left. When ctx ends later, the cluster is closed.
+func Launch(ctx context.Context, spec Spec) (*Cluster, error) {
+	if err := spec.check(); err != nil {
+		return nil, fmt.Errorf("lab %s: %w", spec.Lab, err)
+	}
+	if spec.Grace == 0 {
+		spec.Grace = defaultGrace
+	}
+	c := &Cluster{
+		spec:  spec,
+		spawn: newSpawner(),
+		nodes: make([]*Proc, len(spec.Nodes)),
+		exits: make(chan Exit, len(spec.Nodes)+1),
+	}
+	if spec.Stderr != nil {
+		c.out = &lines{w: spec.Stderr}
+	}
+	if err := c.boot(ctx); err != nil {
+		var all *multierror.Error
+		all = multierror.Append(all, err)
+		if err := c.Close(); err != nil {
+			all = multierror.Append(all, err)
+		}
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("launch lab %s: %w", spec.Lab, ctx.Err())
+		}
+		return nil, fmt.Errorf("launch lab %s: %w", spec.Lab, plain(all))
+	}
+	context.AfterFunc(ctx, func() { c.Close() })
+	return c, nil
+}
+
+// boot brings all processes up, side by side. The first failure ends the others' wait.
+func (c *Cluster) boot(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, c.hangUp)
+	defer stop()
+	var group errgroup.Group
+	do := func(f func() error) {
+		group.Go(func() error {
+			err := f()
+			if err != nil {
+				c.hangUp()
+			}
+			return err
+		})
+	}
+	var err error
+	if c.fabric, err = c.start(Fabric, c.spec.FabricArgs, "fabric"); err != nil {
+		return err
+	}
+	spec := boot.FabricSpec{Links: len(c.nodes), Nice: c.spec.FabricNice}
+	if err := c.fabric.Conn.SendValue(boot.KindBoot, spec); err != nil {
+		return c.failed(c.fabric, err)
+	}
+	do(func() error {
+		_, err := c.fabric.Conn.Expect(boot.KindUp, &c.fabric.Report)
+		return c.failed(c.fabric, err)
+	})
+	for i := range c.nodes {
+		do(func() error { return c.bootNode(i) })
+	}
+	return group.Wait()
+}
+
+// bootNode takes one node through its boot, and its cable to the fabric.
+func (c *Cluster) bootNode(i int) error {
+	p, err := c.start(c.spec.Nodes[i].Name, c.spec.NodeArgs, "node")
+	if err != nil {
+		return err
+	}
+	c.nodes[i] = p
+	if err := p.Conn.SendValue(boot.KindBoot, c.spec.Nodes[i]); err != nil {
+		return c.failed(p, err)
+	}
+	fds, err := p.Conn.Expect(boot.KindLink, &p.Link)
+	if err != nil {
+		return c.failed(p, err)
+	}
+	p.Link.Index = i
+	err = c.fabric.Conn.SendValue(boot.KindLinks, []boot.Link{p.Link}, fds...)
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
+	if err != nil {
+		return c.failed(c.fabric, err)
+	}
+	_, err = p.Conn.Expect(boot.KindUp, &p.Report)
+	return c.failed(p, err)
+}
+
+// failed names the process that err is about. If its connection broke, how the process ended says more.
+func (c *Cluster) failed(p *Proc, err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) {
+		if len(ended([]*running{p.run}, lastWords)) == 0 {
+			return p.run.exit()
+		}
+	}
+	return fmt.Errorf("%s: %w", p.Name, err)
+}
+
+// start starts one process, unless the cluster is being closed.
+func (c *Cluster) start(name string, args []string, command string) (p *Proc, err error) {
+	if args == nil {
+		args = []string{command}
+	}
+	c.spawn.do(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.closing {
+			err = errClosing
+			return
+		}
+		p = &Proc{Name: name}
+		if p.run, p.Conn, err = start(&c.spec, name, args, c.out); err != nil {
+			return
+		}
+		p.PID = p.run.cmd.Process.Pid
+		c.started = append(c.started, p)
+		c.watch.Go(func() { c.await(p) })
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return p, nil
+}
+
+// await reports the end of p unless it was asked for.
+func (c *Cluster) await(p *Proc) {
+	<-p.run.done
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closing {
+		c.exits <- Exit{Name: p.Name, PID: p.PID, Err: p.run.exit()} // has room for all
+	}
+}
+
+// hangUp closes every control connection, which wakes whoever waits on one, here and in the processes.
+func (c *Cluster) hangUp() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closing = true
+	for _, p := range c.started {
+		p.Conn.Close()
+	}
+}
+
+// Node returns the process of the host with this number.
+func (c *Cluster) Node(i int) *Proc { return c.nodes[i] }
+
+// Nodes returns the number of hosts.
+func (c *Cluster) Nodes() int { return len(c.nodes) }
+
+// Fabric returns the fabric's process.
+func (c *Cluster) Fabric() *Proc { return c.fabric }
+
+// Exits reports each process that ends before Close, at once. It is closed by Close.
+func (c *Cluster) Exits() <-chan Exit { return c.exits }
+
+// Close ends every process and returns when all are gone. Connections are closed first, at which processes
+// end by themselves; whichever has not within the grace period is killed. It may be called at any time, and
+// again, with the same result. An error means that a process could not be ended.
+func (c *Cluster) Close() error {
+	c.once.Do(func() { c.err = c.close() })
+	return c.err
+}
+
+func (c *Cluster) close() error {
+	c.hangUp()
+	running := make([]*running, 0, len(c.started)) // nothing is started after hangUp
+	for _, p := range c.started {
+		running = append(running, p.run)
+	}
+	var all *multierror.Error
+	left := ended(running, c.spec.Grace)
+	for _, r := range left {
+		_ = r.cmd.Process.Kill() // it may just have ended
+	}
+	for _, r := range ended(left, killTime) {
+		all = multierror.Append(all, fmt.Errorf("%s (process %d) does not end, %v after it was killed", r.name, r.cmd.Process.Pid, killTime))
+	}
+	c.spawn.stop()
+	if all == nil {
+		c.watch.Wait()
+		close(c.exits)
+	}
+	return plain(all)
+}
+
+// plain makes a multierror read like one sentence.
+func plain(all *multierror.Error) error {
+	if all == nil {
+		return nil
+	}
+	all.ErrorFormat = func(errs []error) string { return errors.Join(errs...).Error() }
+	return all.ErrorOrNil()
+}

@@ -1,0 +1,184 @@
+package namespace
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"weft/nodeimg/control"
+)
+
+// self is this program, however its file was renamed, replaced or deleted since it was started.
+const self = "/proc/self/exe"
+
+// A spawner starts processes from one thread, which lives until stop. A parent-death signal is tied to the
+// thread that started the child, and the Go runtime ends threads as it likes, but not one that is locked.
+type spawner struct {
+	work chan func()
+}
+
+func newSpawner() *spawner {
+	s := &spawner{work: make(chan func())}
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		for f := range s.work {
+			f()
+		}
+	}()
+	return s
+}
+
+// do runs f on the thread and waits for it.
+func (s *spawner) do(f func()) {
+	done := make(chan struct{})
+	s.work <- func() { defer close(done); f() }
+	<-done
+}
+
+// stop ends the thread, and with it every process it started that still runs.
+func (s *spawner) stop() { close(s.work) }
+
+// running is a started process.
+type running struct {
+	name string
+	cmd  *exec.Cmd
+	tail *tail
+	done chan struct{} // closed when it has ended and was waited for
+}
+
+// start starts a process of the lab in new namespaces. It must be called on the spawner's thread.
+func start(spec *Spec, name string, args []string, out *lines) (*running, *control.Conn, error) {
+	conn, theirs, err := control.Pair()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer theirs.Close()
+	r := &running{name: name, tail: &tail{name: name, tee: out}, done: make(chan struct{})}
+	path := spec.Self
+	if path == "" {
+		path = self
+	}
+	r.cmd = &exec.Cmd{
+		Path:       path,
+		Args:       append([]string{"weft"}, args...),
+		Env:        append(environment(), spec.Env...),
+		Dir:        "/",
+		Stdout:     r.tail,
+		Stderr:     r.tail,
+		ExtraFiles: []*os.File{theirs}, // becomes control.FD
+		WaitDelay:  50 * time.Millisecond,
+		SysProcAttr: &syscall.SysProcAttr{
+			Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
+			Pdeathsig:  syscall.SIGKILL,
+			Setsid:     true, // Ctrl-C is for the orchestrator, which then ends the lab in order
+		},
+	}
+	if err := r.cmd.Start(); err != nil {
+		conn.Close()
+		return nil, nil, fmt.Errorf("start: %w", err)
+	}
+	go func() {
+		_ = r.cmd.Wait() // the result is in ProcessState
+		close(r.done)
+	}()
+	return r, conn, nil
+}
+
+// environment is what a process of the lab sees of ours: nothing that could change what it does.
+func environment() []string {
+	return []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "TMPDIR=/tmp", "LANG=C.UTF-8"}
+}
+
+// exit returns how the process ended. It must have.
+func (r *running) exit() *ExitError {
+	e := &ExitError{Name: r.name, State: "unknown", Stderr: r.tail.String()}
+	if s := r.cmd.ProcessState; s != nil {
+		e.State = s.String()
+	}
+	return e
+}
+
+// ended waits until all have ended, but no longer than d, and returns those that have not.
+func ended(rs []*running, d time.Duration) []*running {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	late := false
+	var left []*running
+	for _, r := range rs {
+		if !late {
+			select {
+			case <-r.done:
+			case <-timer.C:
+				late = true
+			}
+		}
+		select {
+		case <-r.done:
+		default:
+			left = append(left, r)
+		}
+	}
+	return left
+}
+
+// maxTail is how much of a process's last words is kept, in bytes.
+const maxTail = 8 << 10
+
+// tail keeps the end of what is written to it, and passes whole lines on.
+type tail struct {
+	name string
+	tee  *lines
+
+	mu   sync.Mutex // guards what follows
+	text []byte
+	line []byte // not ended yet
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, p...)
+	if extra := len(t.text) - maxTail; extra > 0 {
+		t.text = append(t.text[:0], t.text[extra:]...)
+	}
+	if t.tee == nil {
+		return len(p), nil
+	}
+	t.line = append(t.line, p...)
+	for {
+		i := bytes.IndexByte(t.line, '\n')
+		if i < 0 && len(t.line) < maxTail {
+			return len(p), nil
+		}
+		if i < 0 {
+			i = len(t.line) - 1
+		}
+		t.tee.write(t.name, t.line[:i+1])
+		t.line = append(t.line[:0], t.line[i+1:]...)
+	}
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(string(t.text))
+}
+
+// lines is a writer shared by all processes of a lab.
+type lines struct {
+	mu sync.Mutex // guards w
+	w  io.Writer
+}
+
+func (l *lines) write(name string, line []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fmt.Fprintf(l.w, "%s: %s", name, line) // a full disk must not end the lab
+}
