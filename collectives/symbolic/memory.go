@@ -1,0 +1,162 @@
+package symbolic
+
+import (
+	"fmt"
+
+	"weft/collectives/schedule"
+	"weft/units"
+)
+
+// Exchange is what the hosts of a simulation share: the content of the messages under way.
+type Exchange struct {
+	seed     uint64
+	messages map[uint64]message // by key
+	sums     map[sumKey]line
+}
+
+// message is the content of a message: nearly always a single stretch.
+type message struct {
+	first stretch
+	rest  content // the stretches after it
+}
+
+type sumKey struct{ item, repeat, ranks int }
+
+// New returns an exchange for the hosts of one simulation.
+func New(seed uint64) *Exchange {
+	return &Exchange{seed: seed, messages: map[uint64]message{}, sums: map[sumKey]line{}}
+}
+
+// Memory returns the memory of one more host.
+func (x *Exchange) Memory() *Memory { return &Memory{exchange: x} }
+
+// Memory is the buffers of one host, for each item that is running. It implements host.Memory.
+type Memory struct {
+	exchange *Exchange
+	items    []*item // few at a time
+	scratch  content
+}
+
+// item is the buffers of one repetition of an item.
+type item struct {
+	index, repeat, rank int
+	spec                schedule.Spec
+	buffers             [2]content
+}
+
+func (m *Memory) item(index int) *item {
+	for _, it := range m.items {
+		if it.index == index {
+			return it
+		}
+	}
+	return nil
+}
+
+// Begin readies the buffers of an item for a repetition: the rank's input, and an output that starts as the
+// layout says.
+func (m *Memory) Begin(index, repeat, rank int, s schedule.Spec) error {
+	l, err := schedule.Shape(s, rank)
+	if err != nil {
+		return err
+	}
+	it := m.item(index)
+	if it == nil {
+		it = &item{index: index}
+		m.items = append(m.items, it)
+	}
+	it.repeat, it.rank, it.spec = repeat, rank, s
+	own := m.exchange.input(index, repeat, rank)
+	in, out := blank(it.buffers[schedule.In], l.In), blank(it.buffers[schedule.Out], l.Out)
+	if l.In > 0 {
+		in[0].line = own
+	}
+	for _, c := range l.Local {
+		out = out.put(c.Off, content{{c.Len, own.shift(-c.From)}}, false)
+	}
+	it.buffers = [2]content{schedule.In: in, schedule.Out: out}
+	return nil
+}
+
+// Send takes note of what the region of op holds when it is handed to the transport as message key.
+func (m *Memory) Send(index int, op *schedule.Op, key uint64) {
+	m.scratch = m.item(index).buffers[op.Buf].region(m.scratch[:0], op.Off, op.Len)
+	msg := message{first: m.scratch[0]}
+	if len(m.scratch) > 1 {
+		msg.rest = append(content(nil), m.scratch[1:]...)
+	}
+	m.exchange.messages[key] = msg
+}
+
+// Apply puts the content of a message that has arrived whole into the region of op, adding or replacing.
+func (m *Memory) Apply(index int, op *schedule.Op, key uint64, from, to units.Bytes, _ []byte) error {
+	msg, ok := m.exchange.messages[key]
+	if !ok {
+		return fmt.Errorf("message %#x was received, but not sent or received before", key)
+	}
+	delete(m.exchange.messages, key)
+	m.scratch = append(append(m.scratch[:0], msg.first), msg.rest...)
+	if size := m.scratch[len(m.scratch)-1].end; from != 0 || to != op.Len || size != op.Len {
+		return fmt.Errorf("message %#x of %d bytes is applied as [%d,%d) of %d", key, size, from, to, op.Len)
+	}
+	b := &m.item(index).buffers[op.Buf]
+	*b = b.put(op.Off, m.scratch, op.Reduce)
+	return nil
+}
+
+// End returns how many elements the result has, and how many are not the sum of exactly the contributions
+// they should be.
+func (m *Memory) End(index int) (wrong, checked int64) {
+	it := m.item(index)
+	l, err := schedule.Shape(it.spec, it.rank)
+	if err != nil {
+		panic("symbolic: a spec that was good at Begin: " + err.Error())
+	}
+	var bad, all units.Bytes
+	for _, w := range l.Result {
+		want := m.exchange.want(it, w.Rank).shift(w.Off - w.From)
+		bad += it.buffers[schedule.Out].differ(w.Off, w.Len, want)
+		all += w.Len
+	}
+	return int64((bad + schedule.Element - 1) / schedule.Element), int64(all / schedule.Element)
+}
+
+// Close frees the buffers of an item whose last repetition has ended.
+func (m *Memory) Close(index int) {
+	for i, it := range m.items {
+		if it.index == index {
+			m.items = append(m.items[:i], m.items[i+1:]...)
+			return
+		}
+	}
+}
+
+// input is the line of a rank's input.
+func (x *Exchange) input(item, repeat, rank int) line {
+	k := mix(mix(mix(mix(x.seed)+uint64(item))+uint64(repeat)) + uint64(rank))
+	return line{mix(k + 1), mix(k+2) | 1} // an odd slope tells apart all places
+}
+
+// want is the line of the input of a rank, or of the sum of all.
+func (x *Exchange) want(it *item, rank int) line {
+	if rank != schedule.Sum {
+		return x.input(it.index, it.repeat, rank)
+	}
+	k := sumKey{it.index, it.repeat, it.spec.Ranks}
+	sum, ok := x.sums[k]
+	if !ok {
+		for r := range k.ranks {
+			sum = sum.plus(x.input(it.index, it.repeat, r))
+		}
+		x.sums[k] = sum
+	}
+	return sum
+}
+
+// mix is the finalizer of splitmix64.
+func mix(x uint64) uint64 {
+	x += 0x9e37_79b9_7f4a_7c15
+	x = (x ^ x>>30) * 0xbf58_476d_1ce4_e5b9
+	x = (x ^ x>>27) * 0x94d0_49bb_1331_11eb
+	return x ^ x>>31
+}
