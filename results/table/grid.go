@@ -1,0 +1,85 @@
+package table
+
+import (
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// colour is an SGR parameter; 0 is none.
+type colour int
+
+const (
+	bold   colour = 1
+	dim    colour = 2
+	red    colour = 31
+	green  colour = 32
+	yellow colour = 33
+)
+
+// Style says how text may be decorated.
+type Style struct {
+	Colour bool
+}
+
+// paint wraps text in a colour when the style has colours.
+func (s Style) paint(c colour, text string) string {
+	if !s.Colour || c == 0 || text == "" {
+		return text
+	}
+	return "\x1b[" + strconv.Itoa(int(c)) + "m" + text + "\x1b[0m"
+}
+
+// cell is one field of a grid.
+type cell struct {
+	text   string
+	right  bool // aligned to the right, as numbers are
+	colour colour
+}
+
+func left(text string) cell   { return cell{text: text} }
+func right(text string) cell  { return cell{text: text, right: true} }
+func header(text string) cell { return cell{text: text, colour: dim} }
+
+// grid collects rows and writes them with their columns aligned.
+type grid struct {
+	rows [][]cell
+}
+
+func (g *grid) row(cells ...cell) { g.rows = append(g.rows, cells) }
+
+// write prints every row after indent, two spaces between columns, without spaces at the end of a line. The
+// columns of a header row follow the alignment of the row below it.
+func (g *grid) write(w io.Writer, s Style, indent string) error {
+	var widths []int
+	for _, row := range g.rows {
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
+		}
+	}
+	var out strings.Builder
+	for n, row := range g.rows {
+		var line strings.Builder
+		for i, c := range row {
+			if c.colour == dim && n+1 < len(g.rows) && i < len(g.rows[n+1]) {
+				c.right = g.rows[n+1][i].right
+			}
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c.text))
+			if i > 0 {
+				line.WriteString("  ")
+			}
+			if c.right {
+				line.WriteString(pad + s.paint(c.colour, c.text))
+			} else {
+				line.WriteString(s.paint(c.colour, c.text) + pad)
+			}
+		}
+		out.WriteString(strings.TrimRight(indent+line.String(), " ") + "\n")
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}

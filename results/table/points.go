@@ -1,0 +1,114 @@
+package table
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"weft/results/record"
+)
+
+// Points writes several runs, one row each: the points of a sweep, or several labs.
+func Points(w io.Writer, runs []*record.Summary, st Style) error {
+	var g grid
+	g.row(header("lab"), header("point"), header("engine"), header("flows"), header("FCT p50"), header("FCT p99"),
+		header("slowdown p99"), header("RTT mean"), header("queue p99"), header("marks"), header("drops"), header("status"))
+	for _, s := range runs {
+		g.row(left(s.Lab), left(Point(s.Point)), left(s.Engine), right(count(s.Flows.Count)),
+			right(micros(s.Flows.FCT.P50)), right(micros(s.Flows.FCT.P99)), right(digits(s.Flows.Slowdown.P99)),
+			right(micros(s.RTT.Mean)), right(micros(s.Network.QueueDelay.P99)),
+			right(count(s.Network.CEMarks)), right(count(s.Network.Drops)), outcome(s))
+	}
+	return g.write(w, st, "")
+}
+
+// outcome is the last column: how the run went, in a word or two.
+func outcome(s *record.Summary) cell {
+	switch missed := Missed(s); {
+	case s.Status != "ok":
+		return cell{text: s.Status, colour: red}
+	case missed > 0:
+		return cell{text: fmt.Sprintf("missed %d of %d", missed, len(s.Expect)), colour: red}
+	case s.Fidelity != nil && s.Fidelity.Verdict != "ok":
+		return cell{text: "fidelity " + s.Fidelity.Verdict, colour: yellow}
+	case !s.Verified:
+		return cell{text: "not verified", colour: yellow}
+	}
+	return cell{text: "ok", colour: green}
+}
+
+// Compare writes the same lab in two engines side by side with the difference of the second from the first.
+func Compare(w io.Writer, a, b *record.Summary, st Style) error {
+	var g grid
+	g.row(header(a.Lab), header(a.Engine), header(b.Engine), header("difference"))
+	for _, r := range comparison(a, b) {
+		c := right("")
+		if !math.IsNaN(r.share) {
+			c = right(fmt.Sprintf("%+.1f %%", 100*r.share))
+			if math.Abs(r.share) > 0.10 {
+				c.colour = yellow
+			}
+		}
+		g.row(left(r.name), right(micros(r.a)), right(micros(r.b)), c)
+	}
+	return g.write(w, st, "")
+}
+
+type difference struct {
+	name  string
+	a, b  float64 // microseconds
+	share float64 // (b - a) / a; NaN when a is 0
+}
+
+func comparison(a, b *record.Summary) []difference {
+	var out []difference
+	add := func(name string, x, y float64) {
+		share := math.NaN()
+		if x != 0 {
+			share = (y - x) / x
+		}
+		out = append(out, difference{name, x, y, share})
+	}
+	for _, d := range []struct {
+		name string
+		a, b record.Quantiles
+	}{
+		{"flow completion", a.Flows.FCT, b.Flows.FCT},
+		{"round trip", a.RTT, b.RTT},
+		{"switch queues", a.Network.QueueDelay, b.Network.QueueDelay},
+	} {
+		add(d.name+" mean", d.a.Mean, d.b.Mean)
+		add(d.name+" p50", d.a.P50, d.b.P50)
+		add(d.name+" p99", d.a.P99, d.b.P99)
+	}
+	for i := range min(len(a.Collectives), len(b.Collectives)) {
+		add(fmt.Sprintf("%s %d", a.Collectives[i].Name, i), a.Collectives[i].TimeUS, b.Collectives[i].TimeUS)
+	}
+	return out
+}
+
+// Misses lists, below the table of several runs, what was missed and why runs failed; nothing when all is well.
+func Misses(w io.Writer, runs []*record.Summary, st Style) error {
+	var g grid
+	for _, s := range runs {
+		name := s.Lab
+		if p := Point(s.Point); p != "" {
+			name += " " + p
+		}
+		if s.Error != "" {
+			g.row(cell{text: s.Status, colour: red}, left(name), left(s.Error))
+		}
+		for _, e := range s.Expect {
+			if !e.OK {
+				g.row(cell{text: "missed", colour: red}, left(name), left(e.That), left(e.Note))
+			}
+		}
+	}
+	if len(g.rows) == 0 {
+		return nil
+	}
+	if _, err := io.WriteString(w, "\n"); err != nil {
+		return err
+	}
+	return g.write(w, st, "")
+}

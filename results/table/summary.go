@@ -1,0 +1,155 @@
+package table
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"weft/results/record"
+)
+
+// Summary writes one run in full.
+func Summary(w io.Writer, s *record.Summary, st Style) error {
+	if _, err := fmt.Fprintf(w, "%s  %s\n", st.paint(bold, title(s)), verdict(s, st)); err != nil {
+		return err
+	}
+	var g grid
+	add := func(name string, text string) { g.row(header(name), left(text)) }
+	if s.Error != "" {
+		add("error", s.Error)
+	}
+	if s.Run != "" {
+		add("run", s.Run)
+	}
+	add("flows", fmt.Sprintf("%d done of %d, %s", s.Flows.Count-s.Flows.Unfinished, s.Flows.Count, bytes(s.Flows.Bytes)))
+	add("lab time", fmt.Sprintf("%s, in %s of wall time", micros(s.LabTimeUS), micros(s.WallS*1e6)))
+	n := s.Network
+	add("network", fmt.Sprintf("%d packets, %d CE marks, %d drops, %d retransmits, %d timeouts, largest queue %s",
+		n.Packets, n.CEMarks, n.Drops, n.Retransmits, n.Timeouts, bytes(n.MaxQueue)))
+	if f := s.Fidelity; f != nil {
+		add("fidelity", fmt.Sprintf("%s: p99 lateness %s of %s base RTT, %d unordered drops, busiest second %s CPU",
+			f.Verdict, micros(f.LatenessP99NS/1e3), micros(f.BaseRTTNS/1e3), f.UnorderedDrops, percent(f.CPUMax)))
+		for _, r := range f.Reasons {
+			add("", r)
+		}
+	}
+	for _, text := range s.Warnings {
+		add("warning", text)
+	}
+	if err := g.write(w, st, "  "); err != nil {
+		return err
+	}
+	for _, part := range []func(*record.Summary) *grid{distributions, collectives, expectations} {
+		if g := part(s); g != nil {
+			if _, err := io.WriteString(w, "\n"); err != nil {
+				return err
+			}
+			if err := g.write(w, st, "  "); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// title names the run: lab, point of the sweep, engine, transport and seed.
+func title(s *record.Summary) string {
+	parts := []string{s.Lab}
+	if p := Point(s.Point); p != "" {
+		parts = append(parts, p)
+	}
+	engine := s.Engine
+	if s.Runtime != "" {
+		engine += " (" + s.Runtime + ", " + s.Datapath + ", dilation " + digits(s.Dilation) + ")"
+	}
+	return strings.Join(append(parts, engine, s.Transport, fmt.Sprintf("seed %d", s.Seed)), "  ")
+}
+
+// Point writes the values of a sweep point in the order of their paths: "seed=2 workload.0.ranks=8".
+func Point(point map[string]any) string {
+	var parts []string
+	for _, path := range slices.Sorted(maps.Keys(point)) {
+		parts = append(parts, fmt.Sprintf("%s=%v", path, point[path]))
+	}
+	return strings.Join(parts, " ")
+}
+
+// verdict says in a few words how the run went.
+func verdict(s *record.Summary, st Style) string {
+	if s.Status != "ok" {
+		return st.paint(red, s.Status)
+	}
+	out := st.paint(green, "ok, data verified")
+	if !s.Verified {
+		out = st.paint(yellow, "ok, data not verified")
+	}
+	if missed := Missed(s); missed > 0 {
+		out += ", " + st.paint(red, fmt.Sprintf("%d of %d expectations missed", missed, len(s.Expect)))
+	} else if len(s.Expect) > 0 {
+		out += st.paint(green, ", every expectation met")
+	}
+	return out
+}
+
+// Missed counts the expectations that were not met.
+func Missed(s *record.Summary) int {
+	n := 0
+	for _, e := range s.Expect {
+		if !e.OK {
+			n++
+		}
+	}
+	return n
+}
+
+// distributions is the grid of everything that has a mean and quantiles.
+func distributions(s *record.Summary) *grid {
+	g := &grid{}
+	g.row(header(""), header("mean"), header("p50"), header("p99"), header("max"))
+	add := func(name string, q record.Quantiles, write func(float64) string) {
+		g.row(header(name), right(write(q.Mean)), right(write(q.P50)), right(write(q.P99)), right(write(q.Max)))
+	}
+	add("flow completion", s.Flows.FCT, micros)
+	add("slowdown", s.Flows.Slowdown, digits)
+	add("round trip", s.RTT, micros)
+	g.rows[len(g.rows)-1] = append(g.rows[len(g.rows)-1], left("base "+micros(s.BaseRTTUS)))
+	add("switch queues", s.Network.QueueDelay, micros)
+	return g
+}
+
+// collectives is the grid of the workload's items, nil without any.
+func collectives(s *record.Summary) *grid {
+	if len(s.Collectives) == 0 {
+		return nil
+	}
+	g := &grid{}
+	g.row(header("collective"), header("algorithm"), header("ranks"), header("size"), header("repeat"),
+		header("time"), header("algbw"), header("busbw"), header("checked"), header("wrong"))
+	for _, c := range s.Collectives {
+		wrong := right(count(c.Wrong))
+		if c.Wrong > 0 {
+			wrong.colour = red
+		}
+		g.row(left(c.Name), left(c.Algorithm), right(count(int64(c.Ranks))), right(bytes(c.Bytes)), right(count(int64(c.Repeat))),
+			right(micros(c.TimeUS)), right(gbps(c.AlgBWGbps)), right(gbps(c.BusBWGbps)), right(count(c.Checked)), wrong)
+	}
+	return g
+}
+
+// expectations is the grid of the expect section, nil without one.
+func expectations(s *record.Summary) *grid {
+	if len(s.Expect) == 0 {
+		return nil
+	}
+	g := &grid{}
+	for _, e := range s.Expect {
+		if e.OK {
+			g.row(cell{text: "met", colour: green}, left(e.That), left(fmt.Sprintf("got %s", digits(e.Got))))
+		} else {
+			g.row(cell{text: "missed", colour: red}, left(e.That), left(e.Note))
+		}
+	}
+	return g
+}

@@ -1,0 +1,143 @@
+package table
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"weft/internal/golden"
+	"weft/results/record"
+)
+
+func simulated() *record.Summary {
+	return &record.Summary{
+		Run: "results/incast/20260101T000000-1", Lab: "incast", Point: map[string]any{"workload.0.ranks": 8, "seed": 2},
+		Engine: "sim", Dilation: 1, Seed: 2, Transport: "pc4", Status: "ok", Verified: true,
+		Flows: record.Flows{
+			Count: 8, Bytes: 8_000_000, FCT: record.Quantiles{Mean: 640.25, P50: 650, P99: 661.123456, Max: 999.96},
+			Slowdown: record.Quantiles{Mean: 7.9, P50: 8, P99: 8.125, Max: 8.13},
+		},
+		RTT: record.Quantiles{Mean: 5.8, P50: 5.9, P99: 7, Max: 1234}, BaseRTTUS: 4,
+		Collectives: []record.Collective{
+			{Name: "incast", Algorithm: "direct", Ranks: 8, Bytes: 1_000_000, Repeat: 1, TimeUS: 661, AlgBWGbps: 96.8, BusBWGbps: 96.8, Checked: 64},
+			{Name: "all-reduce", Algorithm: "ring", Ranks: 16, Bytes: 262_144, Repeat: 2, TimeUS: 70.5, AlgBWGbps: 29.74, BusBWGbps: 55.77, Checked: 1 << 20, Wrong: 3},
+		},
+		Network:   record.Network{Packets: 4000, DataPackets: 2000, Delivered: 4000, CEMarks: 3, QueueDelay: record.Quantiles{Mean: 1.9, P50: 0.0005, P99: 3, Max: 4}, MaxQueue: 65536},
+		Expect:    []record.Expect{{That: "fct_slowdown.p99 <= 1.05 * flows", Got: 8.125, OK: true}, {That: "verified == true", Got: 1, OK: true}},
+		LabTimeUS: 999.96, WallS: 0.35,
+	}
+}
+
+func emulated() *record.Summary {
+	s := simulated()
+	s.Engine, s.Runtime, s.Datapath, s.Dilation = "emu", "namespace", "fabric", 2000
+	s.Flows.FCT = record.Quantiles{Mean: 660, P50: 655, P99: 800, Max: 900}
+	s.Network.QueueDelay.P50 = 0
+	s.Fidelity = &record.Fidelity{Verdict: "degraded", LatenessP99NS: 412, BaseRTTNS: 4000, UnorderedDrops: 2, CPUMax: 0.913, Reasons: []string{"2 packets lost in socket buffers"}}
+	s.Expect[0] = record.Expect{That: "fct_slowdown.p99 <= 1.05 * flows", Got: 9.1, Note: "9.1 is not <= 8.4"}
+	s.Warnings = []string{"one rank started late"}
+	return s
+}
+
+func failed() *record.Summary {
+	return &record.Summary{Lab: "quickstart", Engine: "emu", Dilation: 1, Transport: "pc4", Status: "failed", Error: "node h3 died: killed"}
+}
+
+func TestSummaries(t *testing.T) {
+	var out strings.Builder
+	for _, s := range []*record.Summary{simulated(), emulated(), failed()} {
+		if err := Summary(&out, s, Style{}); err != nil {
+			t.Fatal(err)
+		}
+		out.WriteString("----\n")
+	}
+	unverified := failed()
+	unverified.Status, unverified.Error = "ok", ""
+	if err := Points(&out, []*record.Summary{simulated(), emulated(), failed(), unverified}, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Misses(&out, []*record.Summary{simulated(), emulated(), failed()}, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	emulatedWell := emulated()
+	emulatedWell.Expect = nil
+	out.WriteString("----\n")
+	if err := Points(&out, []*record.Summary{emulatedWell}, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Misses(&out, []*record.Summary{emulatedWell}, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	out.WriteString("----\n")
+	if err := Compare(&out, emulated(), simulated(), Style{}); err != nil {
+		t.Fatal(err)
+	}
+	golden.Check(t, "tables", out.String())
+	if strings.Contains(out.String(), "\x1b") {
+		t.Error("there is colour without its being wanted")
+	}
+}
+
+func TestColour(t *testing.T) {
+	var out strings.Builder
+	for _, s := range []*record.Summary{simulated(), emulated(), failed()} {
+		if err := Summary(&out, s, Style{Colour: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden.Check(t, "colour", strings.ReplaceAll(out.String(), "\x1b", "ESC"))
+}
+
+func TestProgressWritesOnlyChanges(t *testing.T) {
+	var out strings.Builder
+	p := NewProgress(&out)
+	p.Set("quickstart", 0, 200)
+	p.Set("quickstart", 0, 200)
+	p.Set("quickstart", 100, 200)
+	p.Set("quickstart", 500, 200)
+	p.Set("quickstart", 1, 0)
+	p.Clear()
+	p.Clear()
+	want := "\r\x1b[Kquickstart [..............................]   0 %" +
+		"\r\x1b[Kquickstart [###############...............]  50 %" +
+		"\r\x1b[Kquickstart [##############################] 100 %\r\x1b[K"
+	if out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+func TestNoProgress(t *testing.T) {
+	for _, p := range []*Progress{nil, {}} {
+		p.Set("x", 1, 2)
+		p.Clear()
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{micros(0), "0"}, {micros(0.0000004), "0.4ps"}, {micros(999.96), "1ms"}, {micros(12.3456), "12.35us"}, {micros(3e9), "3000s"},
+		{gbps(96.8), "96.8Gbps"}, {gbps(0.0001), "100kbps"}, {bytes(999), "999B"}, {bytes(65536), "65.54KB"},
+		{digits(123456.7), "123457"}, {digits(0.5), "0.5"}, {percent(0.913), "91.3 %"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %s, want %s", c.got, c.want)
+		}
+	}
+}
+
+type broken struct{ left int }
+
+func (b *broken) Write(p []byte) (int, error) {
+	if b.left--; b.left < 0 {
+		return 0, errors.New("pipe closed")
+	}
+	return len(p), nil
+}
+
+func TestWriteErrorsAreReported(t *testing.T) {
+	for n := range 8 {
+		if err := Summary(&broken{left: n}, simulated(), Style{}); err == nil {
+			t.Errorf("an error after %d writes was lost", n)
+		}
+	}
+}
