@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -83,7 +84,9 @@ func boot(conn *control.Conn, first func(*control.Conn) (handover, []uintptr, er
 		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 			return h, err
 		}
-		return h, json.Unmarshal([]byte(text), &h)
+		err := json.Unmarshal([]byte(text), &h)
+		call(h.Name)
+		return h, err
 	}
 	runtime.LockOSThread() // everything a thread can lose, it loses here
 	h, keep, err := first(conn)
@@ -91,6 +94,13 @@ func boot(conn *control.Conn, first func(*control.Conn) (handover, []uintptr, er
 		return h, err
 	}
 	return h, h.enter(conn, keep)
+}
+
+// call gives the process a name that ps and top can tell it by; exec through /proc made it "exe". Without
+// effect if the runtime has moved us off the first thread, whose name counts.
+func call(name string) {
+	text := append([]byte("weft-"+name), 0) // the kernel takes the first 15 bytes
+	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&text[0])), 0, 0, 0)
 }
 
 // enter drops privileges and becomes the second stage. It returns only on error.

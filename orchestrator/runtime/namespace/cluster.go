@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-multierror"
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"weft/nodeimg/boot"
@@ -21,8 +20,6 @@ const (
 	killTime     = 3 * time.Second        // for killed ones to be gone: the kernel takes down their namespaces
 	lastWords    = time.Second            // for a process whose connection broke to have ended
 )
-
-var errClosing = errors.New("the lab is being closed")
 
 // Cluster is a running lab.
 type Cluster struct {
@@ -79,14 +76,15 @@ func Launch(ctx context.Context, spec Spec) (*Cluster, error) {
 func (c *Cluster) boot(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, c.hangUp)
 	defer stop()
-	var group errgroup.Group
+	var group sync.WaitGroup
+	var first error
+	var once sync.Once
 	do := func(f func() error) {
-		group.Go(func() error {
-			err := f()
-			if err != nil {
+		group.Go(func() {
+			if err := f(); err != nil {
+				once.Do(func() { first = err }) // the others' are only that the lab is being closed
 				c.hangUp()
 			}
-			return err
 		})
 	}
 	var err error
@@ -104,7 +102,8 @@ func (c *Cluster) boot(ctx context.Context) error {
 	for i := range c.nodes {
 		do(func() error { return c.bootNode(i) })
 	}
-	return group.Wait()
+	group.Wait()
+	return first
 }
 
 // bootNode takes one node through its boot, and its cable to the fabric.
@@ -155,7 +154,7 @@ func (c *Cluster) start(name string, args []string, command string) (p *Proc, er
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.closing {
-			err = errClosing
+			err = errors.New("the lab is being closed")
 			return
 		}
 		p = &Proc{Name: name}

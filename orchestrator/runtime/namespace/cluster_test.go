@@ -1,17 +1,41 @@
 package namespace
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/nodeimg/boot"
 )
 
+type buffer struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) { b.mu.Lock(); defer b.mu.Unlock(); return b.b.Write(p) }
+func (b *buffer) String() string              { b.mu.Lock(); defer b.mu.Unlock(); return b.b.String() }
+
+// The bar: the hosts of a k=4 fat-tree and its fabric are up in under 1 s and down in under 0.5 s.
 func TestPrivUpAndDown(t *testing.T) {
+	privileged(t)
 	start := time.Now()
-	c, err := Launch(context.Background(), lab(16))
+	c, err := Launch(t.Context(), lab(16))
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer c.Close()
 	up := time.Since(start)
 	for i := range c.Nodes() {
 		p := c.Node(i)
@@ -23,11 +47,268 @@ func TestPrivUpAndDown(t *testing.T) {
 			t.Errorf("%s answered %q, %v", p.Name, back, err)
 		}
 	}
-	t.Logf("%+v", c.Node(3))
-	t.Logf("%+v", c.Fabric())
 	start = time.Now()
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	t.Logf("16 hosts and the fabric: up in %v, down in %v", up, time.Since(start))
+	down := time.Since(start)
+	t.Logf("16 hosts and the fabric: up in %v, down in %v", up, down)
+	if up > time.Second || down > 500*time.Millisecond {
+		t.Errorf("up in %v (at most 1 s), down in %v (at most 0.5 s)", up, down)
+	}
+	if err := c.Close(); err != nil {
+		t.Errorf("second close: %v", err)
+	}
+	if _, open := <-c.Exits(); open {
+		t.Error("an exit was reported that Close caused")
+	}
+	if err := c.Exec(t.Context(), "h0", Command{Args: []string{"true"}}); !errors.Is(err, ErrNoNode) {
+		t.Errorf("exec after close: %v", err)
+	}
+}
+
+func TestPrivDeathIsReportedByName(t *testing.T) {
+	var out buffer
+	spec := lab(3)
+	spec.Stderr = &out
+	c := begin(t, spec)
+	if err := unix.Kill(c.Node(1).PID, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	want := func(name, text string) {
+		t.Helper()
+		select {
+		case e := <-c.Exits():
+			if e.Name != name || !strings.Contains(e.Err.Error(), text) {
+				t.Errorf("got %s: %v; want %s: %s", e.Name, e.Err, name, text)
+			}
+		case <-time.After(time.Second):
+			t.Errorf("the death of %s was not reported", name)
+		}
+	}
+	want("h1", "h1 died: signal: killed")
+	c.Node(2).Conn.SendValue("crash", nil)
+	want("h2", "panic: asked to") // its last words are in the error
+	c.Fabric().Conn.SendValue("crash", nil)
+	want(Fabric, "fabric died: exit status 2")
+	if !strings.Contains(out.String(), "h2: panic: asked to\n") {
+		t.Errorf("standard error was not passed on:\n%s", out.String())
+	}
+}
+
+// A process that hears nothing is killed, in time.
+func TestPrivCloseDoesNotWaitForTheDeaf(t *testing.T) {
+	c := begin(t, lab(2))
+	for _, p := range []*Proc{c.Node(1), c.Fabric()} {
+		if err := p.Conn.SendValue("hang", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := time.Now()
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if d := time.Since(start); d < defaultGrace || d > 500*time.Millisecond {
+		t.Errorf("closed after %v", d)
+	}
+}
+
+// The kernel lets the fabric run before others, where this machine grants it, although it runs as nobody.
+func TestPrivFabricIsScheduledFirst(t *testing.T) {
+	var out buffer
+	spec := lab(1)
+	spec.Stderr = &out
+	spec.FabricNice, spec.Nodes[0].Nice = -5, -3
+	c := begin(t, spec)
+	c.Fabric().Conn.SendValue("hello", nil)
+	c.Fabric().Conn.Expect("hello", nil) // past the word about scheduling
+	c.Close()
+	t.Logf("%s; nice: fabric %d, node %d", out.String(), c.Fabric().Report.Nice, c.Node(0).Report.Nice)
+	if f, n := c.Fabric().Report.Nice, c.Node(0).Report.Nice; f != 0 && f != -5 || n != 0 && n != -3 {
+		t.Errorf("nice: fabric %d, node %d", f, n)
+	}
+	if !strings.Contains(out.String(), "fabric: scheduling: ") {
+		t.Error("no word about scheduling")
+	}
+}
+
+func TestPrivLaunchFailsAsOne(t *testing.T) {
+	privileged(t)
+	for name, c := range map[string]struct {
+		change func(*Spec)
+		want   string
+	}{
+		"no nodes":        {func(s *Spec) { s.Nodes = nil }, "without nodes"},
+		"same name":       {func(s *Spec) { s.Nodes[2].Name = "h1" }, `two processes would be called "h1"`},
+		"fabric's name":   {func(s *Spec) { s.Nodes[2].Name = Fabric }, `"fabric"`},
+		"bad MTU":         {func(s *Spec) { s.Nodes[2].MTU = 7 }, "h2: boot node: MTU 7 is outside"},
+		"bad MAC":         {func(s *Spec) { s.Nodes[2].MAC = boot.MAC{1} }, "not a unicast address"},
+		"no address":      {func(s *Spec) { s.Nodes[2].Addr = s.Nodes[2].Addr.Masked(); s.Nodes[2].Peers = s.Nodes[1].Peers }, ""},
+		"no program":      {func(s *Spec) { s.Self = "/nonexistent" }, "no such file"},
+		"other program":   {func(s *Spec) { s.Self = "/bin/false" }, "died: exit status 1"},
+		"port taken":      {func(s *Spec) { s.Nodes[2].Sockets = []boot.Socket{{Port: 9000}, {Port: 9000}} }, "socket 10.0.0.3:9000: address already in use"},
+		"long host name":  {func(s *Spec) { s.Nodes[0].Hostname = strings.Repeat("x", 65) }, "set host name"},
+		"a foreign peer":  {func(s *Spec) { s.Nodes[0].Peers[0].MAC = boot.MAC{} }, ""},
+		"process crashes": {func(s *Spec) { s.NodeArgs = []string{"-test.run=^$", "-test.badflag"} }, "died: exit status 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := look(t)
+			spec := lab(4)
+			c.change(&spec)
+			cluster, err := Launch(t.Context(), spec)
+			if cluster != nil {
+				cluster.Close()
+			}
+			if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+			before.same(t)
+		})
+	}
+}
+
+func TestPrivCancelAtAnyTime(t *testing.T) {
+	privileged(t)
+	before := look(t)
+	for d := time.Duration(0); d < 90*time.Millisecond; d += 15 * time.Millisecond {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(d, cancel)
+		c, err := Launch(ctx, lab(8))
+		switch {
+		case err == nil: // it was up before; then it goes down by itself
+			<-ctx.Done()
+			for range c.Exits() {
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		case !errors.Is(err, context.Canceled):
+			t.Errorf("after %v: %v", d, err)
+		}
+		cancel()
+	}
+	before.same(t)
+}
+
+// Frames go from node to node through the fabric, whichever cable was to be had, and carry real checksums:
+// the receiver's kernel checks them.
+func TestPrivTraffic(t *testing.T) {
+	for _, kind := range []boot.LinkKind{boot.TAP, boot.Packet} {
+		t.Run(string(kind), func(t *testing.T) {
+			spec := lab(2)
+			for i := range spec.Nodes {
+				spec.Nodes[i].Veth = kind == boot.Packet
+			}
+			c := begin(t, spec)
+			for i := range c.Nodes() {
+				if got := c.Node(i).Link; got.Kind != kind {
+					t.Skipf("%s has a cable of kind %s: %s", c.Node(i).Name, got.Kind, got.Why)
+				}
+			}
+			if out, err := run(t, c, "h0", "ping", "-c", "3", "-i", "0.01", "-s", "4100", "-M", "do", "10.0.0.2"); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			} else {
+				t.Log(out)
+			}
+			tcp(t, c, 20<<20)
+		})
+	}
+}
+
+// tcp sends n bytes from h0 to h1.
+func tcp(t *testing.T, c *Cluster, n int64) {
+	t.Helper()
+	var l net.Listener
+	err := c.Node(1).Do(func() (err error) { l, err = net.Listen("tcp4", "10.0.0.2:5000"); return err })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		var out net.Conn
+		err := c.Node(0).Do(func() (err error) { out, err = net.DialTimeout("tcp4", "10.0.0.2:5000", 5*time.Second); return err })
+		if err != nil {
+			t.Error(err)
+			l.Close()
+			return
+		}
+		defer out.Close()
+		if _, err := io.CopyN(out, zeros{}, n); err != nil {
+			t.Error(err)
+		}
+	}()
+	in, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	in.SetDeadline(time.Now().Add(20 * time.Second))
+	start := time.Now()
+	got, err := io.Copy(io.Discard, in)
+	if err != nil || got != n {
+		t.Errorf("got %d bytes of %d, %v", got, n, err)
+	}
+	t.Logf("TCP: %.0f Mbit/s", float64(8*got)/1e6/time.Since(start).Seconds())
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// What a node's process has given away, it has in no thread.
+func TestPrivPrivilegesAreGone(t *testing.T) {
+	c := begin(t, lab(2))
+	for _, p := range []*Proc{c.Node(0), c.Fabric()} {
+		caps := "0000000000000000"
+		if p == c.Fabric() {
+			caps = "0000000000800000" // CAP_SYS_NICE
+		}
+		files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", p.PID))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s has threads %v, %v", p.Name, files, err)
+		}
+		for _, file := range files {
+			status := fields(t, file)
+			for _, set := range []string{"CapEff", "CapPrm", "CapInh", "CapBnd", "CapAmb"} {
+				if status[set] != caps {
+					t.Errorf("%s: %s %s is %s, want %s", p.Name, file, set, status[set], caps)
+				}
+			}
+			if status["NoNewPrivs"] != "1" {
+				t.Errorf("%s: NoNewPrivs is %s", p.Name, status["NoNewPrivs"])
+			}
+			if want := strings.Repeat("65534 ", 4); os.Geteuid() == 0 && strings.Join(strings.Fields(status["Uid"]), " ")+" " != want {
+				t.Logf("%s: Uid is %s (a user namespace has no other)", p.Name, status["Uid"])
+			}
+		}
+		t.Logf("%s: %+v", p.Name, p.Report)
+		score, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", p.PID))
+		if strings.TrimSpace(string(score)) != "500" {
+			t.Errorf("%s: oom_score_adj is %s, %v", p.Name, score, err)
+		}
+		open, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p.PID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fd := range open {
+			to, _ := os.Readlink(fd)
+			t.Logf("%s: %s -> %s", p.Name, filepath.Base(fd), to)
+		}
+	}
+}
+
+// fields reads a file of "Key: value" lines.
+func fields(t *testing.T, file string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(line, ":"); ok {
+			m[key] = strings.TrimSpace(value)
+		}
+	}
+	return m
 }

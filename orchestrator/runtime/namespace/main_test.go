@@ -1,41 +1,60 @@
 package namespace
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/netip"
 	"os"
 	"testing"
+	"time"
 
 	"weft/nodeimg/boot"
 	"weft/nodeimg/control"
 )
 
-// The test program stands in for weft: it is run again as every process of a lab.
+// The test program stands in for weft: it is run again as every process of a lab, and as an orchestrator that
+// is to be killed.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "node", "fabric":
 			os.Exit(process(os.Args[1]))
+		case "launch":
+			os.Exit(launch(os.Args[2:]))
+		case "enter":
+			os.Exit(enter(os.Args[2:]))
 		}
 	}
 	os.Exit(m.Run())
 }
 
-// process is the simplest thing that can live in a namespace: it boots and sends every message back.
+// process is the simplest thing that can live in a namespace. A node sends every message back; the fabric
+// also carries frames.
 func process(kind string) int {
 	conn, err := control.Open(control.FD)
-	if err == nil {
-		if kind == "node" {
-			_, err = boot.Node(conn)
-		} else {
-			_, err = boot.Fabric(conn)
+	if err == nil && kind == "node" {
+		_, err = boot.Node(conn)
+	}
+	if err == nil && kind == "fabric" {
+		var env *boot.FabricEnv
+		if env, err = boot.Fabric(conn); err == nil {
+			fmt.Fprintln(os.Stderr, "scheduling:", boot.Realtime())
+			carry(env.Links)
 		}
 	}
 	for err == nil {
 		var m control.Message
 		if m, _, err = conn.Recv(); err == nil {
+			switch m.Kind {
+			case "crash":
+				panic("asked to")
+			case "hang":
+				for {
+					time.Sleep(time.Hour)
+				}
+			}
 			err = conn.Send(m)
 		}
 	}
@@ -46,10 +65,47 @@ func process(kind string) int {
 	return 1
 }
 
+// carry is a hub that knows every host: octet 5 of a hardware address is the node's number plus one.
+func carry(links []boot.Link) {
+	files := make([]*os.File, len(links))
+	for i, l := range links {
+		files[i] = os.NewFile(uintptr(l.FD), l.Node)
+	}
+	for _, f := range files {
+		go func() {
+			frame := make([]byte, 1<<16)
+			for {
+				n, err := f.Read(frame)
+				if err != nil {
+					return
+				}
+				if to := int(frame[5]) - 1; n > 14 && to >= 0 && to < len(files) && frame[0] == 2 {
+					files[to].Write(frame[:n])
+				}
+			}
+		}()
+	}
+}
+
+// launch is an orchestrator: it starts a lab, says so, and waits to be killed.
+func launch(args []string) int {
+	spec := lab(8)
+	spec.NodeArgs, spec.FabricArgs = []string{"node", args[0]}, []string{"fabric", args[0]}
+	c, err := Launch(context.Background(), spec)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fmt.Println("up")
+	time.Sleep(time.Minute)
+	c.Close()
+	return 0
+}
+
 // lab returns n nodes that know each other.
 func lab(n int) Spec {
 	s := Spec{Lab: "test", Nodes: make([]boot.NodeSpec, n)}
-	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i + 1)}) }
+	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}) }
 	for i := range s.Nodes {
 		s.Nodes[i] = boot.NodeSpec{
 			Name: fmt.Sprint("h", i), Addr: netip.PrefixFrom(addr(i), 16), MAC: boot.MACOf(addr(i)), MTU: 4200,
@@ -61,4 +117,40 @@ func lab(n int) Spec {
 		}
 	}
 	return s
+}
+
+// start launches a lab that ends with the test, or skips the test where that cannot be done.
+func begin(t *testing.T, spec Spec) *Cluster {
+	t.Helper()
+	privileged(t)
+	c, err := Launch(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+func privileged(t *testing.T) {
+	t.Helper()
+	if NeedsUserNS() {
+		t.Skip("needs the privilege to create namespaces: run as root, or under unshare --user --map-root-user")
+	}
+	if err := Available(); err != nil {
+		t.Skip(err)
+	}
+}
+
+// run executes a command in a node and returns what it wrote.
+func run(t *testing.T, c *Cluster, node string, args ...string) (string, error) {
+	t.Helper()
+	var out buffer
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	err := c.Exec(ctx, node, Command{Args: args, Stdout: &out, Stderr: &out})
+	return out.String(), err
 }

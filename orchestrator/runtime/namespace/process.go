@@ -75,7 +75,7 @@ func start(spec *Spec, name string, args []string, out *lines) (*running, *contr
 		ExtraFiles: []*os.File{theirs}, // becomes control.FD
 		WaitDelay:  50 * time.Millisecond,
 		SysProcAttr: &syscall.SysProcAttr{
-			Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
+			Cloneflags: namespaces,
 			Pdeathsig:  syscall.SIGKILL,
 			Setsid:     true, // Ctrl-C is for the orchestrator, which then ends the lab in order
 		},

@@ -1,0 +1,176 @@
+package namespace
+
+import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// traces is everything that a lab could leave on a machine. Others may use the machine meanwhile, so
+// processes count only if they are ours: by their parent, or by a mark in their arguments.
+type traces struct {
+	interfaces []string
+	mounts     string
+	children   []string
+}
+
+func look(t *testing.T) traces {
+	t.Helper()
+	var s traces
+	ifs, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range ifs {
+		s.interfaces = append(s.interfaces, i.Name)
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mounts = string(mounts)
+	files, _ := filepath.Glob("/proc/self/task/*/children")
+	for _, f := range files {
+		text, _ := os.ReadFile(f)
+		s.children = append(s.children, strings.Fields(string(text))...)
+	}
+	slices.Sort(s.children)
+	return s
+}
+
+// same fails the test unless everything is as it was.
+func (s traces) same(t *testing.T) {
+	t.Helper()
+	now := look(t)
+	if !slices.Equal(s.interfaces, now.interfaces) {
+		t.Errorf("interfaces were %v, are %v", s.interfaces, now.interfaces)
+	}
+	if s.mounts != now.mounts {
+		t.Errorf("mounts were\n%sare\n%s", s.mounts, now.mounts)
+	}
+	if !slices.Equal(s.children, now.children) {
+		t.Errorf("children were %v, are %v", s.children, now.children)
+	}
+}
+
+// marked returns the processes with a mark in their arguments, and the network namespaces they are in.
+func marked(mark string) (pids []string, namespaces map[string]bool) {
+	namespaces = map[string]bool{}
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range files {
+		text, _ := os.ReadFile(f)
+		if args := strings.Split(string(text), "\x00"); slices.Contains(args, mark) {
+			pids = append(pids, filepath.Base(filepath.Dir(f)))
+			if ns, err := os.Readlink(filepath.Join(filepath.Dir(f), "ns/net")); err == nil {
+				namespaces[ns] = true
+			}
+		}
+	}
+	return pids, namespaces
+}
+
+// inUse returns those of the namespaces in which any process still is.
+func inUse(namespaces map[string]bool) (left []string) {
+	files, _ := filepath.Glob("/proc/[0-9]*/task/*/ns/net")
+	for _, f := range files {
+		if ns, err := os.Readlink(f); err == nil && namespaces[ns] {
+			left = append(left, ns)
+		}
+	}
+	return left
+}
+
+// An orchestrator killed at any instant, while it starts a lab or after, leaves nothing.
+func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
+	privileged(t)
+	before := look(t)
+	seed := uint64(time.Now().UnixNano())
+	rng := rand.New(rand.NewPCG(seed, 0))
+	t.Logf("seed %d", seed)
+	temp := t.TempDir()
+	for i := range 12 {
+		mark := fmt.Sprintf("mark-%d-%d", os.Getpid(), rng.Uint32())
+		cmd := exec.Command("/proc/self/exe", "launch", mark)
+		cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if i < 2 { // when all is up
+			if line, err := bufio.NewReader(out).ReadString('\n'); line != "up\n" {
+				t.Errorf("got %q, %v", line, err)
+			}
+		} else {
+			time.Sleep(time.Duration(rng.Int64N(int64(60 * time.Millisecond))))
+		}
+		pids, spaces := marked(mark)
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		killed := time.Now()
+		cmd.Wait()
+		host, _ := os.Readlink("/proc/self/ns/net")
+		delete(spaces, host)
+		left, used := pids, []string(nil)
+		for time.Since(killed) < 2*time.Second {
+			// A process that is ending loses its arguments before it leaves its namespaces.
+			if left, _ = marked(mark); len(left) == 0 {
+				if used = inUse(spaces); len(used) == 0 {
+					break
+				}
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if len(left)+len(used) > 0 {
+			t.Fatalf("killed with %d processes; %d still run, in namespaces %v", len(pids), len(left), used)
+		}
+		t.Logf("killed with %2d processes: all gone after %v", len(pids), time.Since(killed).Round(time.Millisecond))
+	}
+	if files, err := os.ReadDir(temp); err != nil || len(files) > 0 {
+		t.Errorf("files were left: %v, %v", files, err)
+	}
+	before.same(t)
+}
+
+// A lab that was closed leaves nothing either.
+func TestPrivCloseLeavesNothing(t *testing.T) {
+	privileged(t)
+	before := look(t)
+	mark := fmt.Sprintf("mark-%d-close", os.Getpid())
+	spec := lab(4)
+	spec.NodeArgs, spec.FabricArgs = []string{"node", mark}, []string{"fabric", mark}
+	for i := range spec.Nodes {
+		spec.Nodes[i].Veth = i%2 == 0
+	}
+	c, err := Launch(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids, spaces := marked(mark)
+	if len(pids) != 5 || len(spaces) != 5 {
+		t.Errorf("processes %v in namespaces %v; want 5 in 5", pids, spaces)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if pids, _ := marked(mark); len(pids) > 0 {
+		t.Errorf("processes %v still run", pids)
+	}
+	if left := inUse(spaces); len(left) > 0 {
+		t.Errorf("network namespaces %v still have processes", left)
+	}
+	before.same(t)
+}

@@ -1,0 +1,134 @@
+package namespace
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// enteredVar is set in the environment of a program that Enter started.
+const enteredVar = "WEFT_USERNS"
+
+// namespaces are those that every process of a lab has of its own.
+const namespaces = syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC
+
+// NeedsUserNS reports whether this process may not create namespaces as it is, so that it must Enter a user
+// namespace before it can Launch.
+func NeedsUserNS() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var have [2]unix.CapUserData
+	if err := unix.Capget(&header, &have[0]); err != nil {
+		return os.Geteuid() != 0
+	}
+	for _, c := range []uint{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_CHROOT} {
+		if have[c/32].Effective&(1<<(c%32)) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Available tries whether this process can Launch, after Enter if it needs to. The error says why not.
+func Available() error {
+	attr := &syscall.SysProcAttr{Cloneflags: namespaces}
+	if NeedsUserNS() {
+		if os.Getenv(enteredVar) != "" {
+			return errPowerless
+		}
+		attr = userAttr()
+		attr.Unshareflags = namespaces // by the child, with what the user namespace gave it
+	}
+	// The child gets as far as the exec of what cannot exist, and nothing of it remains.
+	_, err := os.StartProcess("/proc/self/absent", []string{"weft"}, &os.ProcAttr{Sys: attr})
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return nil
+	case err == nil:
+		return errors.New("a program that does not exist was started")
+	case errors.Is(err, unix.ENOSPC):
+		return fmt.Errorf("namespaces are used up, or forbidden by /proc/sys/user/max_*_namespaces: %w", errors.Unwrap(err))
+	case NeedsUserNS():
+		return fmt.Errorf("user namespaces: %w (run as root, or see kernel.unprivileged_userns_clone and kernel.apparmor_restrict_unprivileged_userns)", errors.Unwrap(err))
+	}
+	return fmt.Errorf("namespaces: %w", errors.Unwrap(err))
+}
+
+var errPowerless = errors.New("the user namespace grants no privileges; is kernel.apparmor_restrict_unprivileged_userns set?")
+
+// userAttr asks for a user namespace in which this user is root, and nobody else exists.
+func userAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{
+		Cloneflags:                 syscall.CLONE_NEWUSER,
+		UidMappings:                []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}},
+		GidMappings:                []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}},
+		GidMappingsEnableSetgroups: false,
+	}
+}
+
+// Enter runs this program again, with the given arguments, as root of a new user namespace, and returns its
+// exit code: 128 and the signal's number if a signal ended it. Standard output and error, the working
+// directory and all files are the same, and files it creates belong to this user. It dies when this process
+// does. Signals that ask a program to end are passed on; the terminal's reach only this process.
+// Standard input is passed on unless it is a terminal.
+//
+// The user namespace is all that is new: Launch makes the others for each process of the lab.
+func Enter(args []string) (code int, err error) {
+	if os.Getenv(enteredVar) != "" {
+		return 0, errPowerless
+	}
+	runtime.LockOSThread() // the parent-death signal is this thread's
+	defer runtime.UnlockOSThread()
+	attr := userAttr()
+	attr.Pdeathsig = syscall.SIGKILL
+	attr.Setpgid = true
+	cmd := exec.Cmd{
+		Path:        self,
+		Args:        append([]string{os.Args[0]}, args...),
+		Env:         append(os.Environ(), enteredVar+"=1"),
+		Stdout:      os.Stdout,
+		Stderr:      os.Stderr,
+		SysProcAttr: attr,
+	}
+	if _, err := unix.IoctlGetTermios(int(os.Stdin.Fd()), unix.TCGETS); err != nil {
+		cmd.Stdin = os.Stdin
+	}
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2)
+	defer signal.Stop(signals)
+	if err := cmd.Start(); err != nil {
+		return 0, fmt.Errorf("enter user namespace: %w", err)
+	}
+	done := make(chan struct{})
+	passed := make(chan struct{})
+	go func() {
+		defer close(passed)
+		for {
+			select {
+			case s := <-signals:
+				_ = cmd.Process.Signal(s) // it may just have ended
+			case <-done:
+				return
+			}
+		}
+	}()
+	err = cmd.Wait()
+	close(done)
+	<-passed
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0, nil
+	case !errors.As(err, &exit):
+		return 0, fmt.Errorf("in user namespace: %w", err)
+	}
+	if w, ok := exit.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		return 128 + int(w.Signal()), nil
+	}
+	return exit.ExitCode(), nil
+}

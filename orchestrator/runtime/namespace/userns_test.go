@@ -1,0 +1,162 @@
+package namespace
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// enter is weft as an ordinary user runs it: outside it enters a user namespace, inside it launches a lab,
+// and does as it is told.
+func enter(args []string) int {
+	if NeedsUserNS() {
+		if err := Available(); err != nil {
+			fmt.Fprintln(os.Stderr, "unavailable:", err)
+			return 77
+		}
+		code, err := Enter(append([]string{"enter"}, args...))
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return code
+	}
+	spec := lab(4)
+	spec.NodeArgs, spec.FabricArgs = []string{"node", args[0]}, []string{"fabric", args[0]}
+	start := time.Now()
+	c, err := Launch(context.Background(), spec)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer c.Close()
+	fmt.Printf("up in %v by %s: %s\n", time.Since(start), c.Node(0).Link.Kind, c.Node(0).Link.Why)
+	fmt.Printf("report %+v\n", c.Node(0).Report)
+	switch args[1] {
+	case "ping":
+		err := c.Exec(context.Background(), "h0", Command{Args: []string{"ping", "-c", "2", "-i", "0.01", "10.0.0.2"}, Stdout: os.Stdout, Stderr: os.Stderr})
+		if err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		if err := os.WriteFile(args[2], []byte("result"), 0o644); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		return 42
+	case "wait":
+		interrupted := make(chan os.Signal, 1)
+		signal.Notify(interrupted, unix.SIGINT)
+		fmt.Println("waiting")
+		<-interrupted
+		return 130
+	}
+	return 1
+}
+
+// asNobody runs the test program as an ordinary user.
+func asNobody(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe", append([]string{"enter"}, args...)...)
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if os.Geteuid() == 0 {
+		if NeedsUserNS() {
+			t.Skip("root without privileges cannot become another user")
+		}
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
+	}
+	return cmd
+}
+
+// As an ordinary user everything is the same, and what is written belongs to the user.
+func TestPrivOrdinaryUser(t *testing.T) {
+	before := look(t)
+	dir, err := os.MkdirTemp("", "weft-user")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	mark := fmt.Sprintf("mark-%d-user", os.Getpid())
+	file := filepath.Join(dir, "summary.json")
+	cmd := asNobody(t, mark, "ping", file)
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	switch code := cmd.ProcessState.ExitCode(); code {
+	case 77:
+		t.Skip("user namespaces cannot be had here")
+	case 42:
+	default:
+		t.Fatalf("exit code %d (%v), want 42", code, err)
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(file, &st); err != nil {
+		t.Fatal(err)
+	}
+	want := uint32(os.Geteuid())
+	if want == 0 {
+		want = 65534
+	}
+	if st.Uid != want {
+		t.Errorf("the file belongs to user %d, want %d", st.Uid, want)
+	}
+	if pids, _ := marked(mark); len(pids) > 0 {
+		t.Errorf("processes %v still run", pids)
+	}
+	before.same(t)
+}
+
+// The two processes of an ordinary user's weft end as one, whether interrupted or killed.
+func TestPrivOrdinaryUserInterrupted(t *testing.T) {
+	for _, s := range []struct {
+		signal syscall.Signal
+		code   int
+	}{{unix.SIGINT, 130}, {unix.SIGKILL, -1}} {
+		mark := fmt.Sprintf("mark-%d-%d", os.Getpid(), s.signal)
+		cmd := asNobody(t, mark, "wait")
+		var out buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(10 * time.Second); !strings.Contains(out.String(), "waiting") && !strings.Contains(out.String(), "unavailable"); {
+			if time.Now().After(deadline) {
+				cmd.Process.Kill()
+				cmd.Wait()
+				t.Fatalf("did not come up:\n%s", out.String())
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		if strings.Contains(out.String(), "unavailable") {
+			cmd.Wait()
+			t.Skip(out.String())
+		}
+		pids, _ := marked(mark)
+		sent := time.Now()
+		cmd.Process.Signal(s.signal)
+		cmd.Wait()
+		if code := cmd.ProcessState.ExitCode(); code != s.code {
+			t.Errorf("%v: exit code %d, want %d", s.signal, code, s.code)
+		}
+		left := pids
+		for len(left) > 0 && time.Since(sent) < 2*time.Second {
+			left, _ = marked(mark)
+		}
+		t.Logf("%v: %d processes gone after %v", s.signal, len(pids), time.Since(sent).Round(time.Millisecond))
+		if len(left) > 0 {
+			t.Errorf("%v: %d of %d processes still run", s.signal, len(left), len(pids))
+		}
+	}
+}
