@@ -45,7 +45,7 @@ func (s Scope) typeOf(n *node) (typ, error) {
 func (s Scope) typeOfName(n *node) (typ, error) {
 	if e, ok := find(n.name); ok {
 		if i, _, indexed := collective(n.name); indexed && s.Items > 0 && i >= s.Items {
-			return typ{}, fail(n.at, "%s: the workload has %d items, counted from 0", n.name, s.Items)
+			return typ{}, fail(n.at, "%s: the last item of the workload is collective.%d", n.name, s.Items-1)
 		}
 		return e.typ, nil
 	}

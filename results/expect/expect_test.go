@@ -134,7 +134,7 @@ func TestErrorsHaveAPosition(t *testing.T) {
 		{"sqrt(4) == 2", 1, "no function"},
 		{"min() == 2", 5, "expected a number or a name"},
 		{"min(1us, 2) == 2us", 1, "min between a time and a plain number"},
-		{"collective.7.busbw > 1Gbps", 1, "the workload has 2 items"},
+		{"collective.7.busbw > 1Gbps", 1, "the last item of the workload is collective.1"},
 		{"collective.x.busbw > 1Gbps", 1, "nothing is called"},
 		{"collective.0.speed > 1Gbps", 1, "nothing is called"},
 		{"transport.pc4.speed > 1", 1, "no setting transport.pc4.speed"},
