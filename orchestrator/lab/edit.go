@@ -19,18 +19,19 @@ func splitPath(path string) ([]string, error) {
 		}
 	}
 	if parts[0] == "sweep" || parts[0] == "weft" {
-		return nil, fmt.Errorf("%s cannot be changed from outside the file's own %[1]s line", parts[0])
+		return nil, fmt.Errorf("%s cannot be set by a path", parts[0])
 	}
 	return parts, nil
 }
 
-// with returns n with the value at path replaced, or added where it is absent; n itself is not changed.
-func (n *node) with(path []string, value *node) (*node, error) {
+// with returns n with the value at path replaced, or added where it is absent; n itself is not changed. The keys
+// that it adds come from at.
+func (n *node) with(path []string, value *node, at origin) (*node, error) {
 	if len(path) == 0 {
 		return value, nil
 	}
 	if n == nil || n.null() {
-		n = &node{kind: mapping, at: value.at}
+		n = &node{kind: mapping, at: at}
 	}
 	i := -1
 	switch n.kind {
@@ -48,7 +49,7 @@ func (n *node) with(path []string, value *node) (*node, error) {
 	if i >= 0 {
 		old = n.items[i]
 	}
-	item, err := old.with(path[1:], value)
+	item, err := old.with(path[1:], value, at)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +59,7 @@ func (n *node) with(path []string, value *node) (*node, error) {
 		edited.items[i] = item
 	} else {
 		edited.items = append(edited.items, item)
-		edited.keys = append(edited.keys, key{path[0], value.at})
+		edited.keys = append(edited.keys, key{path[0], at})
 	}
 	return &edited, nil
 }

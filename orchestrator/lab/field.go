@@ -23,8 +23,9 @@ type section struct {
 	n       *node  // nil: absent
 	at      origin
 	asked   []string
-	broken  bool // it is not a mapping, which was reported: stay silent about its fields
-	lenient bool // unknown keys were explained otherwise
+	foreign []string // keys that were explained, but are not to be suggested
+	broken  bool     // it is not a mapping, which was reported: stay silent about its fields
+	lenient bool     // unknown keys were explained otherwise
 }
 
 // field is a value that is being read: one written, or a default.
@@ -56,6 +57,11 @@ func (s *section) field(name string) field {
 	if !slices.Contains(s.asked, name) {
 		s.asked = append(s.asked, name)
 	}
+	return s.look(name)
+}
+
+// look is field for a key that is not to be suggested to who misspelt one.
+func (s *section) look(name string) field {
 	f := field{d: s.d, path: join(s.path, name), pattern: join(s.pattern, name), at: s.at, silent: s.broken}
 	if s.n != nil {
 		f.n = s.n.get(name)
@@ -76,13 +82,13 @@ func (s *section) section(name string) *section { return s.field(name).open() }
 // close reports the keys that nothing asked for.
 func (s *section) close() {
 	if s.d.keys != nil {
-		s.d.keys(s.pattern, s.asked)
+		s.d.keys(s.pattern, slices.Concat(s.asked, s.foreign))
 	}
 	if s.n == nil || s.lenient {
 		return
 	}
 	for _, k := range s.n.keys {
-		if !slices.Contains(s.asked, k.name) {
+		if !slices.Contains(s.asked, k.name) && !slices.Contains(s.foreign, k.name) {
 			s.d.report.add(k.at, join(s.path, clip(k.name)), "unknown key%s; expected one of %s", s.d.nearest(k.name, s.asked), strings.Join(s.asked, ", "))
 		}
 	}

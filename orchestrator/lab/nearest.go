@@ -18,7 +18,7 @@ func (d *decoder) nearest(word string, candidates []string) string {
 	if at < 0 {
 		return ""
 	}
-	return fmt.Sprintf("; did you mean %q?", candidates[at])
+	return fmt.Sprintf(" (did you mean %q?)", candidates[at])
 }
 
 // edits is the Damerau-Levenshtein distance (optimal string alignment): letters inserted, left out, changed,

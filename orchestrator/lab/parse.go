@@ -157,7 +157,7 @@ func (o Options) overrides(r *report) []override {
 }
 
 func (o override) apply(r *report, root *node) *node {
-	edited, err := root.with(o.path, o.value)
+	edited, err := root.with(o.path, o.value, o.at)
 	if err != nil {
 		r.add(o.at, strings.Join(o.path, "."), "%v", err)
 		return root

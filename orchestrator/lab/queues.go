@@ -32,7 +32,7 @@ func (d *decoder) queues(s *section, mtu units.Bytes) Queues {
 	if buffer := s.field("buffer"); buffer.n != nil && buffer.n.kind == mapping {
 		buffer.later("a shared buffer is")
 	} else if q.Buffer, _ = buffer.size(); q.Buffer.Bytes != 0 && q.Buffer.Bytes < mtu+packetRoom {
-		buffer.problem("%v hold no packet of %d bytes and its headers; expected at least %v", q.Buffer, mtu, mtu+packetRoom)
+		buffer.problem("%v holds no packet of %d bytes and its headers; expected at least %v", q.Buffer, mtu, mtu+packetRoom)
 	}
 	q.ECN = s.ecn()
 	s.field("pfc").later("PFC is", "off")

@@ -8,7 +8,7 @@ import (
 // Bounds of the sweep section.
 const (
 	maxPoints = 1000
-	maxWork   = 20_000_000 // points times values of the file
+	maxWork   = 2_000_000 // points times values of the file: seconds, and hundreds of megabytes
 )
 
 // axis is one line of the sweep section: the values that a path takes in turn.
@@ -59,7 +59,7 @@ func readAxis(r *report, root *node, k key, n *node) (axis, bool) {
 		r.add(n.at, where, "%s; expected a list of values such as [1, 2, 3]", emptyOr(n))
 	case !distinct(r, where, n):
 	default:
-		if _, err := root.with(path, n.items[0]); err != nil {
+		if _, err := root.with(path, n.items[0], k.at); err != nil {
 			r.add(k.at, where, "%v", err)
 			return axis{}, false
 		}
@@ -148,7 +148,7 @@ func (p point) apply(r *report, root *node, axes []axis) (*node, map[string]any)
 	for i, a := range axes {
 		v := a.values[p[i]]
 		values[a.key.name] = v.value()
-		edited, err := root.with(a.path, v)
+		edited, err := root.with(a.path, v, a.key.at)
 		if err != nil { // an axis before this one changed what it goes through
 			r.add(a.key.at, "sweep."+clip(a.key.name), "%v", err)
 			continue

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"weft/units"
 )
@@ -65,11 +66,9 @@ func (d *decoder) topology(s *section) Topology {
 
 // sizes reads the keys of t's kind and refuses those of others.
 func (s *section) sizes(t *Topology) {
-	for _, kind := range topologyKinds.built {
-		for _, name := range sizeKeys[kind] {
-			if !slices.Contains(sizeKeys[t.Kind], name) {
-				s.foreign(name, kind, t.Kind)
-			}
+	for _, name := range allSizeKeys() {
+		if !slices.Contains(sizeKeys[t.Kind], name) {
+			s.refuseForeign(name, t.Kind)
 		}
 	}
 	switch t.Kind {
@@ -92,21 +91,38 @@ func (s *section) sizes(t *Topology) {
 		t.Nodes = s.nodes()
 		t.Links = s.links(t.Link)
 	}
-	if n := t.HostCount(); n == 1 || n > maxHosts {
-		s.field("kind").problem("a %s of this size has %d hosts; expected 2 to %d", t.Kind, n, maxHosts)
+	if n := t.HostCount(); n == 1 || n > maxHosts || n == 0 && len(t.Nodes) > 0 {
+		s.field("kind").problem("the number of hosts of this %s is %d; expected 2 to %d", t.Kind, n, maxHosts)
 	}
 }
 
-// foreign refuses a key of another kind. An oversubscription of 1 is what every kind has.
-func (s *section) foreign(name, owner, kind string) {
-	if s.n == nil || s.n.get(name) == nil {
-		s.field(name)
+// allSizeKeys lists every key of sizeKeys once, in a fixed order.
+func allSizeKeys() []string {
+	var all []string
+	for _, kind := range topologyKinds.built {
+		for _, name := range sizeKeys[kind] {
+			if !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+	}
+	return all
+}
+
+// refuseForeign refuses a key of another kind. An oversubscription of 1 is what every kind has.
+func (s *section) refuseForeign(name, kind string) {
+	s.foreign = append(s.foreign, name)
+	f := s.look(name)
+	if !f.written() || name == "oversubscription" && f.n.text == "1" {
 		return
 	}
-	f := s.field(name)
-	if name != "oversubscription" || f.n.text != "1" {
-		f.problem("applies to kind %s, not to %s", owner, kind)
+	var owners []string
+	for _, owner := range topologyKinds.built {
+		if slices.Contains(sizeKeys[owner], name) {
+			owners = append(owners, owner)
+		}
 	}
+	f.problem("applies to kind %s, not to %s", strings.Join(owners, " and "), kind)
 }
 
 func (s *section) oversubscription(t *Topology) float64 {
@@ -142,10 +158,10 @@ func (t Topology) HostCount() int {
 func (s *section) link() LinkSpec {
 	l := s.section("link")
 	defer l.close()
-	l.field("queues").later("queues of a single link or tier are")
 	spec := LinkSpec{}
 	spec.Rate, _ = l.field("rate").rate()
 	spec.Delay, _ = l.field("delay").delay()
+	l.field("queues").later("queues of a single link or tier are")
 	return spec
 }
 
@@ -168,12 +184,12 @@ func (s *section) tiers(t Topology) map[string]LinkSpec {
 		}
 		l := f.open()
 		l.pattern = "topology.tiers.*"
-		l.field("queues").later("queues of a single link or tier are")
 		spec := LinkSpec{}
 		if rate := l.field("rate"); rate.written() || name != "leaf" {
 			spec.Rate, _ = rate.or(t.Link.Rate.String(), "topology.link.rate").rate()
 		}
 		spec.Delay, _ = l.field("delay").or(t.Link.Delay.String(), "topology.link.delay").delay()
+		l.field("queues").later("queues of a single link or tier are")
 		l.close()
 		tiers[name] = spec
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -127,7 +128,11 @@ func load(r *report, text []byte, at func(line, column int) origin) *node {
 		return nil
 	}
 	b := builder{report: r, at: at}
-	return b.build(document.Content[0], "", 0)
+	root := b.build(document.Content[0], "", 0)
+	if b.broken {
+		return nil
+	}
+	return root
 }
 
 // decodeYAML is Decode with a panic of the YAML library, should hostile text find one, turned into an error.
@@ -164,16 +169,22 @@ func forbidden(c rune) bool {
 	return unicode.IsControl(c) || unicode.Is(unicode.Cf, c) || c == '\u2028' || c == '\u2029'
 }
 
+// fromParser matches errors of the library's parser, as opposed to its scanner.
+var fromParser = regexp.MustCompile("^did not find expected (<|node content|'-'|key|',')")
+
 // reportSyntax reports an error of the YAML library, which knows the line at best.
 func reportSyntax(r *report, text []byte, at func(line, column int) origin, err error) {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
-	line := 1
+	line := 0
 	if rest, ok := strings.CutPrefix(message, "line "); ok {
 		if number, after, ok := strings.Cut(rest, ": "); ok {
 			if n, err := strconv.Atoi(number); err == nil {
 				line, message = n, after
 			}
 		}
+	}
+	if fromParser.MatchString(message) {
+		line++ // the library counts these from 0
 	}
 	for i, l := range strings.Split(string(text), "\n") {
 		indent := l[:len(l)-len(strings.TrimLeft(l, " \t"))]
@@ -182,33 +193,40 @@ func reportSyntax(r *report, text []byte, at func(line, column int) origin, err 
 			return
 		}
 	}
-	r.add(at(line, 1), "", "not valid YAML: %s", message)
+	r.add(at(max(line, 1), 1), "", "not valid YAML: %s", message)
 }
 
 // builder turns YAML nodes into nodes and refuses what a lab file has no use for.
 type builder struct {
-	report *report
-	at     func(line, column int) origin
-	values int
+	report  *report
+	at      func(line, column int) origin
+	values  int
+	aliased bool // an alias was reported
+	broken  bool // something was left out that later problems could follow from
+}
+
+// refuse reports what cannot be read at all.
+func (b *builder) refuse(n *node, path, format string, args ...any) *node {
+	b.broken = true
+	b.report.add(n.at, path, format, args...)
+	return n
 }
 
 func (b *builder) build(y *yaml.Node, path string, depth int) *node {
 	n := &node{at: b.at(y.Line, y.Column)}
-	if b.values++; b.values == maxValues+1 {
-		b.report.add(n.at, path, "more than %d values; a lab file has fewer", maxValues)
-	}
+	b.values++
 	switch {
+	case b.values > maxValues+1 || b.aliased && y.Kind == yaml.AliasNode:
+		return n // said once
 	case b.values > maxValues:
-		return n
+		return b.refuse(n, "", "more than %d values; a lab file has fewer", maxValues)
 	case depth > maxDepth:
-		b.report.add(n.at, path, "nested more than %d deep", maxDepth)
-		return n
+		return b.refuse(n, path, "nested more than %d deep", maxDepth)
 	case y.Kind == yaml.AliasNode:
-		b.report.add(n.at, path, "the alias *%s; aliases are not read: write the value out", clip(y.Value))
-		return n
+		b.aliased = true
+		return b.refuse(n, path, "the alias *%s; aliases are not read: write the value out", clip(y.Value))
 	case y.Style&yaml.TaggedStyle != 0:
-		b.report.add(n.at, path, "the tag %s; tags are not read", clip(y.Tag))
-		return n
+		return b.refuse(n, path, "the tag %s; tags are not read", clip(y.Tag))
 	}
 	switch y.Kind {
 	case yaml.MappingNode:

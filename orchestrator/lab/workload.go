@@ -100,13 +100,13 @@ func (f field) ranks(hosts hosts) Ranks {
 	case f.n.kind == mapping:
 		s := f.open()
 		defer s.close()
-		groups := s.field("groups")
+		random, groups := s.field("random"), s.field("groups")
 		s.field("size")
 		if groups.n != nil {
 			groups.problem("groups of ranks are not yet supported; expected %s", expected)
 			return Ranks{}
 		}
-		return Ranks{Random: s.field("random").hostCount(hosts)}
+		return Ranks{Random: random.hostCount(hosts)}
 	case f.n.text == "all":
 		f.record("all")
 		return Ranks{All: true}
@@ -190,7 +190,11 @@ func (s *section) root(it *Item, hosts hosts) string {
 		for taken[hosts.name(free)] {
 			free++
 		}
-		f = f.or(hosts.name(free), "the first host that is not a rank")
+		source := "the first host that is not a rank"
+		if it.Ranks.All {
+			source = "the first host; all others are ranks"
+		}
+		f = f.or(hosts.name(free), source)
 	}
 	root, ok := f.text("the name of a host")
 	switch {

@@ -1,0 +1,331 @@
+package lab
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"weft/internal/golden"
+	"weft/units"
+)
+
+func files(t *testing.T, pattern string) []string {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no files match %s (%v)", pattern, err)
+	}
+	return names
+}
+
+// Every bad file is refused, and what is said of it is in the golden file beside it.
+func TestBadLabs(t *testing.T) {
+	for _, file := range files(t, "testdata/bad/*.yaml") {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			labs, err := Parse(name+".yaml", text, Options{})
+			if err == nil {
+				t.Fatalf("accepted as %d labs", len(labs))
+			}
+			golden.Check(t, "bad/"+name, err.Error()+"\n")
+		})
+	}
+}
+
+// What every good file means, value by value with its origin, is in the golden file beside it.
+func TestGoodLabs(t *testing.T) {
+	for _, file := range files(t, "testdata/good/*.yaml") {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			labs, err := Parse(name+".yaml", text, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var b strings.Builder
+			for i, l := range labs {
+				if len(labs) > 1 {
+					fmt.Fprintf(&b, "point %d: %v\n", i, l.Point)
+				}
+				if i == 0 || i == len(labs)-1 {
+					for _, s := range l.Sources {
+						fmt.Fprintf(&b, "%-32s  %-12s  %s\n", s.Path, s.Value, s.From)
+					}
+				}
+			}
+			golden.Check(t, "good/"+name, b.String())
+		})
+	}
+}
+
+// The labs that come with Weft are read without a problem.
+func TestLabsOfTheRepository(t *testing.T) {
+	for _, file := range append(files(t, "../../labs/*.yaml"), files(t, "../../labs/*/*.yaml")...) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Parse(file, text, Options{}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+const star = "weft: 1\nname: lab\ntopology: {kind: star, hosts: 8}\nworkload:\n  - {collective: incast, ranks: 2, size: 1MB}\n"
+
+func mustParse(t *testing.T, text string, opts Options) []*Lab {
+	t.Helper()
+	labs, err := Parse("lab.yaml", []byte(text), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return labs
+}
+
+func wantProblems(t *testing.T, text string, opts Options, want ...string) {
+	t.Helper()
+	labs, err := Parse("lab.yaml", []byte(text), opts)
+	if err == nil {
+		t.Errorf("accepted as %d labs; want %s", len(labs), want)
+	} else if got := strings.Split(err.Error(), "\n"); !slices.Equal(got, want) {
+		t.Errorf("got problems\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestValuesOfALab(t *testing.T) {
+	l := mustParse(t, star, Options{})[0]
+	want := &Lab{
+		File: "lab.yaml", Name: "lab", Seed: 1,
+		Topology: Topology{Kind: "star", Hosts: 8, Link: LinkSpec{100 * units.Gbps, units.Microsecond}, MTU: 4096},
+		Queues:   Queues{Buffer: Size{BDP: 5}, ECN: &ECN{Kmin: Size{BDP: 0.25}, Kmax: Size{BDP: 0.75}, Pmax: 1}, Routing: "ecmp"},
+		Clocks:   Clocks{Sync: "perfect"},
+		Transport: Transport{Kind: "pc4", PC4: PC4{TargetQtime: 2 * units.Microsecond, AdjustInterval: 1.25, AI: 0.005, HAI: 0.02, Beta: 0.8,
+			MaxMDF: 0.5, BaseRate: "controller", Initial: "base-rate", RTT: "base", RTOMin: units.Millisecond, Epsilon: 100 * units.Nanosecond}},
+		Workload: []Item{{Collective: "incast", Algorithm: "direct", Ranks: Ranks{First: 2}, Root: "h2", Size: units.MB, Repeat: 1}},
+		Measure:  Measure{Queues: 10 * units.Microsecond},
+		Engine:   Engine{Kind: "auto", Runtime: "auto", Datapath: "auto"},
+		Point:    map[string]any{},
+	}
+	if diff := cmp.Diff(want, l, cmpopts.IgnoreFields(Lab{}, "Sources")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// The points of a sweep come in the order of the file, the last path moving fastest.
+func TestSweepIsTheCrossProduct(t *testing.T) {
+	text := star + "sweep:\n  workload.0.ranks: [2, 4]\n  seed: [1, 2, 3]\n"
+	var got []string
+	for _, l := range mustParse(t, text, Options{}) {
+		got = append(got, fmt.Sprintf("%d/%d/%v", l.Workload[0].Ranks.First, l.Seed, l.Point))
+	}
+	want := []string{
+		"2/1/map[seed:1 workload.0.ranks:2]", "2/2/map[seed:2 workload.0.ranks:2]", "2/3/map[seed:3 workload.0.ranks:2]",
+		"4/1/map[seed:1 workload.0.ranks:4]", "4/2/map[seed:2 workload.0.ranks:4]", "4/3/map[seed:3 workload.0.ranks:4]",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}
+
+func TestPointsHaveTypes(t *testing.T) {
+	text := star + "sweep:\n  measure.cwnd: [true]\n  transport.pc4.beta: [0.5]\n  transport.pc4.initial: ['line']\n  workload.0.ranks: [[h1, h2]]\n"
+	got := mustParse(t, text, Options{})[0].Point
+	want := map[string]any{"measure.cwnd": true, "transport.pc4.beta": 0.5, "transport.pc4.initial": "line", "workload.0.ranks": "[h1, h2]"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// The command line overrides the file, and takes what it sets out of the sweep.
+func TestSetOverrides(t *testing.T) {
+	text := star + "transport:\nengine: {kind: emu}\nsweep:\n  workload.0.ranks: [2, 4]\n  seed: [1, 2]\n  engine.kind: [sim, emu]\n"
+	labs := mustParse(t, text, Options{
+		Set:    []string{"workload.0.ranks=[h1, h3]", "transport.pc4.target_qtime=5us", "workload.0.root=h7", "about=a = b"},
+		Engine: EngineOptions{Kind: "sim", Runtime: "namespace", Datapath: "fabric", Dilation: "50"},
+	})
+	if len(labs) != 2 {
+		t.Fatalf("%d labs, want one for each seed", len(labs))
+	}
+	l := labs[1]
+	if got := l.Workload[0].Ranks.Names; !slices.Equal(got, []string{"h1", "h3"}) {
+		t.Errorf("ranks are %q", got)
+	}
+	if got := l.Engine; got != (Engine{Kind: "sim", Runtime: "namespace", Datapath: "fabric", Dilation: 50}) {
+		t.Errorf("the engine is %+v", got)
+	}
+	if l.Transport.PC4.TargetQtime != 5*units.Microsecond || l.About != "a = b" || l.Workload[0].Root != "h7" {
+		t.Errorf("target %v, about %q, root %q", l.Transport.PC4.TargetQtime, l.About, l.Workload[0].Root)
+	}
+	for path, want := range map[string]string{
+		"transport.pc4.target_qtime": "command line: --set transport.pc4.target_qtime=5us",
+		"engine.dilation":            "command line: --dilation 50",
+		"seed":                       "sweep, line 10",
+		"workload.0.size":            "line 5",
+	} {
+		i := slices.IndexFunc(l.Sources, func(s Source) bool { return s.Path == path })
+		if i < 0 || l.Sources[i].From != want {
+			t.Errorf("%s is not from %q: %+v", path, want, l.Sources)
+		}
+	}
+}
+
+// A problem with a value from the command line names the flag.
+func TestSetProblems(t *testing.T) {
+	wantProblems(t, star, Options{
+		Set: []string{"seed", "=1", "seed=", "sweep.seed=[1, 2]", "weft=1", "a..b=1", "seed=two", "seed.x=1", "workload.3.size=1MB",
+			"workload.first.size=1MB", "transprot.kind=pc4", "topology=[1", "topology.link=*x", "seed=\xff",
+			strings.Repeat("a.", 20) + "a=1"},
+		Engine: EngineOptions{Kind: "sym", Runtime: "docker", Datapath: "kernel", Dilation: "0.1"},
+	},
+		`--datapath kernel: engine.datapath: "kernel" is not yet supported; expected one of auto, fabric`,
+		`--dilation 0.1: engine.dilation: "0.1" is out of range; expected 1 to 1000000000`,
+		`--engine sym: engine.kind: unknown value "sym" (did you mean "sim"?); expected one of auto, sim, emu, both`,
+		`--runtime docker: engine.runtime: "docker" is not yet supported; expected one of auto, namespace`,
+		`--set =1: "" is not a path; expected names joined by points, such as transport.kind`,
+		`--set a..b=1: "a..b" is not a path; expected names joined by points, such as transport.kind`,
+		`--set a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.…: the path "a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.…" is longer than 16 names`,
+		`--set seed: no value; expected path=value such as seed=2`,
+		`--set seed.x=1: seed.x: "two" stands where x would be`,
+		`--set seed=: seed: has no value`,
+		`--set seed=two: seed: "two" is not a seed; expected a whole number from 0 to 18446744073709551615`,
+		`--set seed=`+"\uFFFD"+`: the byte 0xff is not UTF-8`,
+		`--set sweep.seed=[1, 2]: sweep cannot be set by a path`,
+		`--set topology.link=*x: not valid YAML: unknown anchor 'x' referenced`,
+		`--set topology=[1: not valid YAML: did not find expected ',' or ']'`,
+		`--set transprot.kind=pc4: transprot: unknown key (did you mean "transport"?); expected one of weft, name, about, seed, topology, queues, clocks, transport, workload, faults, measure, expect, sweep, engine`,
+		`--set weft=1: weft cannot be set by a path`,
+		`--set workload.3.size=1MB: workload.3.size: "3" is no item of a list of 1 (the first is 0)`,
+		`--set workload.first.size=1MB: workload.first.size: "first" is no item of a list of 1 (the first is 0)`,
+	)
+	wantProblems(t, star+"seed: 1\n", Options{Set: []string{"seed.x=1"}},
+		`--set seed.x=1: seed.x: "1" stands where x would be`)
+}
+
+// Hostile text costs little and gives one clear problem.
+func TestHostileText(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"10 MB", strings.Repeat("# ten bytes\n", 1<<20), "lab.yaml:1:1: the file has 12582912 bytes; a lab file has at most 1048576"},
+		{"many values", "expect: [" + strings.Repeat("a,", 200_000) + "]", "lab.yaml:1:200006: more than 100000 values; a lab file has fewer"},
+		{"nested lists", strings.Repeat("[", 1<<20), "lab.yaml:1:1: not valid YAML: exceeded max depth of 10000"},
+		{"nested blocks", nested(3000), "lab.yaml:18:18: " + strings.Repeat("a.", 16) + "a: nested more than 16 deep"},
+		{"UTF-16", "\xff\xfew\x00e\x00f\x00t\x00", "lab.yaml:1:1: the byte 0xff is not UTF-8"},
+		{"NUL", "weft: 1\nname: a\x00b\n", "lab.yaml:2:8: the control character U+0000"},
+	} {
+		t.Run(c.name, func(t *testing.T) { wantProblems(t, c.text, Options{}, c.want) })
+	}
+}
+
+// nested is a mapping in a mapping, n deep.
+func nested(n int) string {
+	var b strings.Builder
+	for i := range n {
+		if b.Len() > 1<<19 {
+			break
+		}
+		b.WriteString(strings.Repeat(" ", i) + "a:\n")
+	}
+	return b.String()
+}
+
+func TestProblemsAreLimited(t *testing.T) {
+	_, err := Parse("lab.yaml", []byte(star+strings.Repeat("x: 1\n", 5000)), Options{})
+	problems, ok := err.(Problems)
+	if !ok || len(problems) != maxProblems+1 {
+		t.Fatalf("%T with %d problems; want %d and a note", err, len(problems), maxProblems)
+	}
+	if got := problems[maxProblems].Error(); got != "lab.yaml: more than 100 problems: the rest is not shown" {
+		t.Errorf("the note is %q", got)
+	}
+}
+
+// A sweep of a large lab is refused before it takes the machine's memory.
+func TestSweepIsLimited(t *testing.T) {
+	var seeds, hosts []string
+	for i := range 500 {
+		seeds = append(seeds, fmt.Sprint(i))
+	}
+	for i := range 8000 {
+		hosts = append(hosts, fmt.Sprint("h", i))
+	}
+	text := "weft: 1\nname: lab\ntopology: {kind: star, hosts: 8000}\nworkload:\n  - {collective: permute, size: 1KB, ranks: [" +
+		strings.Join(hosts, ", ") + "]}\nsweep:\n  seed: [" + strings.Join(seeds, ", ") + "]\n"
+	wantProblems(t, text, Options{}, "lab.yaml:7:3: sweep: 500 points of a lab with 8011 values; expected fewer of either")
+}
+
+// A later stage reports a problem at the line of the value it is about.
+func TestErrorf(t *testing.T) {
+	l := mustParse(t, star+"seed: 3\n", Options{Set: []string{"workload.0.size=2MB"}})[0]
+	for path, want := range map[string]string{
+		"workload.0.ranks":   "lab.yaml:5:33: workload.0.ranks: bad 7",
+		"workload.0.size":    "--set workload.0.size=2MB: workload.0.size: bad 7",
+		"workload":           "lab.yaml:5:18: workload: bad 7",
+		"topology.down.3":    "lab.yaml:3:18: topology.down.3: bad 7",
+		"topology.link.rate": "lab.yaml:3:11: topology.link.rate: bad 7", // a default: the section it is missing from
+		"nothing":            "lab.yaml: nothing: bad 7",
+	} {
+		if got := l.Errorf(path, "bad %d", 7).Error(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+func TestHostCount(t *testing.T) {
+	for _, c := range []struct {
+		t    Topology
+		want int
+	}{
+		{Topology{Kind: "fat-tree", K: 8}, 128},
+		{Topology{Kind: "leaf-spine", Leaves: 4, HostsPerLeaf: 3}, 12},
+		{Topology{Kind: "dumbbell", Hosts: 3}, 6},
+		{Topology{Kind: "star", Hosts: 3}, 3},
+		{Topology{Kind: "custom", Nodes: []CustomNode{{Name: "a"}, {Name: "s", Switch: true}, {Name: "b"}}}, 2},
+		{Topology{}, 0},
+	} {
+		if got := c.t.HostCount(); got != c.want {
+			t.Errorf("%+v has %d hosts, want %d", c.t, got, c.want)
+		}
+	}
+}
+
+// Whatever the text, Parse returns labs or problems, each with a place and in order, and does so twice alike.
+func FuzzParse(f *testing.F) {
+	for _, pattern := range []string{"testdata/good/*.yaml", "testdata/bad/*.yaml"} {
+		names, _ := filepath.Glob(pattern)
+		for _, name := range names {
+			if text, err := os.ReadFile(name); err == nil {
+				f.Add(text, "seed=1")
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte, set string) {
+		labs, err := Parse("f", text, Options{Set: []string{set}})
+		again, errAgain := Parse("f", text, Options{Set: []string{set}})
+		if diff := cmp.Diff(labs, again); diff != "" || fmt.Sprint(err) != fmt.Sprint(errAgain) {
+			t.Fatalf("parsed twice: %s\n%v\n%v", diff, err, errAgain)
+		}
+		if err == nil {
+			if len(labs) == 0 {
+				t.Fatal("neither labs nor an error")
+			}
+			return
+		}
+		for _, p := range err.(Problems) {
+			if p.Message == "" || p.Flag == "" && p.Line < 1 && !strings.HasPrefix(p.Message, "more than") || strings.ContainsAny(p.Error(), "\n\x1b\x00") {
+				t.Fatalf("a problem without place or on two lines: %#v", p)
+			}
+		}
+	})
+}

@@ -1,0 +1,225 @@
+package lab
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"weft/units"
+)
+
+// Schema returns the JSON Schema (draft 2020-12) of the lab file, indented, for editors to complete and check
+// with. It describes the whole format; what it accepts may still be not yet supported. It ends in a newline.
+func Schema() []byte {
+	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, ExpandedStruct: true}
+	s := r.Reflect(writtenLab{})
+	s.Title = "Weft lab"
+	s.Description = "One file is one lab: a network, a transport, a workload, and what is expected of them."
+	addDefaults(s, "")
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		panic(fmt.Sprintf("lab: the schema cannot be written: %v", err)) // plain data of this package
+	}
+	return append(text, '\n')
+}
+
+// addDefaults gives every key under pattern the default of the table.
+func addDefaults(s *jsonschema.Schema, pattern string) {
+	if s.Items != nil {
+		addDefaults(s.Items, join(pattern, "*"))
+	}
+	for _, alternative := range s.OneOf {
+		addDefaults(alternative, pattern)
+	}
+	if s.Properties == nil {
+		return
+	}
+	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
+		path := join(pattern, p.Key)
+		if d, ok := defaults[path]; ok {
+			p.Value.Default = (&node{text: d.text, plain: true}).value()
+		}
+		addDefaults(p.Value, path)
+	}
+}
+
+// matching is a text of one of the patterns given, whole.
+func matching(example string, patterns ...string) *jsonschema.Schema {
+	return &jsonschema.Schema{
+		Type:     "string",
+		Pattern:  "^(" + strings.Join(patterns, "|") + ")$",
+		Examples: []any{example},
+	}
+}
+
+// words is one of the words given.
+func words(w ...string) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "string"}
+	for _, word := range w {
+		s.Enum = append(s.Enum, word)
+	}
+	return s
+}
+
+// schema offers every word of c, the later ones too: editors need not know what is built.
+func (c choice) schema() *jsonschema.Schema { return words(slices.Concat(c.built, c.later)...) }
+
+func oneOf(s ...*jsonschema.Schema) *jsonschema.Schema { return &jsonschema.Schema{OneOf: s} }
+
+// anything of a YAML kind.
+func anything(kind string) *jsonschema.Schema { return &jsonschema.Schema{Type: kind} }
+
+func inRange(kind, least, most string) *jsonschema.Schema {
+	return &jsonschema.Schema{Type: kind, Minimum: json.Number(least), Maximum: json.Number(most)}
+}
+
+func listOf(s *jsonschema.Schema) *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "array", Items: s}
+}
+
+func structure(v any) *jsonschema.Schema {
+	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, ExpandedStruct: true}
+	s := r.Reflect(v)
+	s.Version = ""
+	return s
+}
+
+const (
+	plainNumber = `[0-9]+(\.[0-9]+)?`
+	percentText = plainNumber + `%`
+	bdpText     = plainNumber + `%?bdp`
+)
+
+// The types of values, each with its schema.
+type (
+	nameTextType   string
+	timeType       string
+	offTimeType    string
+	qtimeType      string
+	startType      string
+	rateType       string
+	bytesType      string
+	chunkType      string
+	initialType    string
+	sizeType       string
+	bufferType     string
+	mtuType        string
+	percentType    string
+	shareType      string
+	roundTripsType string
+	flagType       string
+
+	clockTimeType string
+	clockSkewType string
+
+	topologyKindType  string
+	routingType       string
+	markType          string
+	syncType          string
+	transportKindType string
+	baseRateType      string
+	roundTripType     string
+	collectiveType    string
+	algorithmType     string
+	engineKindType    string
+	runtimeType       string
+	datapathType      string
+
+	dilationType string
+	ranksType    string
+	downType     string
+	ecnType      string
+	pfcType      string
+	sharedType   string
+	faultsType   string
+	sweptType    string
+)
+
+func (nameTextType) JSONSchema() *jsonschema.Schema {
+	return matching("pc4-incast", strings.Trim(nameText.String(), "^$"))
+}
+func (timeType) JSONSchema() *jsonschema.Schema { return matching("10us", units.TimePattern()) }
+func (offTimeType) JSONSchema() *jsonschema.Schema {
+	return matching("10us", "off", units.TimePattern())
+}
+func (qtimeType) JSONSchema() *jsonschema.Schema {
+	return matching("2us", "scaled", units.TimePattern())
+}
+func (startType) JSONSchema() *jsonschema.Schema {
+	return matching("previous", "previous", units.TimePattern())
+}
+func (rateType) JSONSchema() *jsonschema.Schema {
+	return matching("100Gbps", units.BandwidthPattern())
+}
+func (bytesType) JSONSchema() *jsonschema.Schema { return matching("50MB", units.BytesPattern()) }
+func (chunkType) JSONSchema() *jsonschema.Schema {
+	return matching("128KB", "off", units.BytesPattern())
+}
+func (initialType) JSONSchema() *jsonschema.Schema {
+	return matching("base-rate", "base-rate", "line", units.BytesPattern())
+}
+func (sizeType) JSONSchema() *jsonschema.Schema {
+	return matching("25%bdp", bdpText, units.BytesPattern())
+}
+func (bufferType) JSONSchema() *jsonschema.Schema {
+	return oneOf(sizeType("").JSONSchema(), anything("object"))
+}
+func (mtuType) JSONSchema() *jsonschema.Schema {
+	return oneOf(inRange("integer", "64", "9000"), bytesType("").JSONSchema())
+}
+func (percentType) JSONSchema() *jsonschema.Schema { return matching("0.5%", percentText) }
+func (shareType) JSONSchema() *jsonschema.Schema {
+	return oneOf(inRange("number", "0", "1"), matching("50%", percentText))
+}
+func (roundTripsType) JSONSchema() *jsonschema.Schema {
+	return matching("1.25rtt", plainNumber+"rtt")
+}
+func (flagType) JSONSchema() *jsonschema.Schema {
+	return oneOf(anything("boolean"), words("on", "off", "yes", "no"))
+}
+
+func (clockTimeType) JSONSchema() *jsonschema.Schema {
+	return matching("±1ms", "off", `((uniform|normal) )?±?`+units.TimePattern())
+}
+func (clockSkewType) JSONSchema() *jsonschema.Schema {
+	return matching("±20ppm", "off", `±?`+units.PPBPattern()+`(/(√s|sqrt\(s\)))?`)
+}
+
+func (topologyKindType) JSONSchema() *jsonschema.Schema  { return topologyKinds.schema() }
+func (routingType) JSONSchema() *jsonschema.Schema       { return routings.schema() }
+func (markType) JSONSchema() *jsonschema.Schema          { return markings.schema() }
+func (syncType) JSONSchema() *jsonschema.Schema          { return syncKinds.schema() }
+func (transportKindType) JSONSchema() *jsonschema.Schema { return transportKinds.schema() }
+func (baseRateType) JSONSchema() *jsonschema.Schema      { return baseRates.schema() }
+func (roundTripType) JSONSchema() *jsonschema.Schema     { return roundTrips.schema() }
+func (collectiveType) JSONSchema() *jsonschema.Schema    { return collectives.schema() }
+func (engineKindType) JSONSchema() *jsonschema.Schema    { return engineKinds.schema() }
+func (runtimeType) JSONSchema() *jsonschema.Schema       { return runtimes.schema() }
+func (datapathType) JSONSchema() *jsonschema.Schema      { return datapaths.schema() }
+func (algorithmType) JSONSchema() *jsonschema.Schema {
+	return words("auto", "direct", "ring", "halving-doubling", "double-binary-tree")
+}
+
+func (dilationType) JSONSchema() *jsonschema.Schema {
+	return oneOf(words("auto"), inRange("number", "1", "1e9"))
+}
+func (ranksType) JSONSchema() *jsonschema.Schema {
+	return oneOf(words("all"), inRange("integer", "1", "65536"), listOf(anything("string")), structure(writtenRandomRanks{}))
+}
+func (downType) JSONSchema() *jsonschema.Schema {
+	return oneOf(listOf(matching("leaf0-spine3", strings.Trim(linkText.String(), "^$"))), anything("object"))
+}
+func (ecnType) JSONSchema() *jsonschema.Schema {
+	return oneOf(words("on", "off"), structure(writtenECN{}))
+}
+func (pfcType) JSONSchema() *jsonschema.Schema    { return oneOf(words("off"), anything("object")) }
+func (sharedType) JSONSchema() *jsonschema.Schema { return oneOf(words("off"), anything("object")) }
+func (faultsType) JSONSchema() *jsonschema.Schema {
+	return oneOf(words("off"), listOf(anything("object")))
+}
+func (sweptType) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "array", MinItems: new(uint64(1)), UniqueItems: true}
+}

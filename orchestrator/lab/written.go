@@ -1,0 +1,146 @@
+package lab
+
+// The types of this file are the lab file as it is written: every key of the format, those whose feature does
+// not exist yet included. They exist for Schema, which makes the JSON Schema of them; Parse reads the text
+// itself, since it needs the place of every value. A test holds the two together.
+
+type writtenLab struct {
+	Weft      int                  `json:"weft" jsonschema:"enum=1" jsonschema_description:"Version of the format."`
+	Name      nameTextType         `json:"name" jsonschema_description:"Name of the lab: the folder of its results and the label of its nodes."`
+	About     string               `json:"about,omitempty" jsonschema_description:"What the lab shows, in a sentence."`
+	Seed      int                  `json:"seed,omitempty" jsonschema:"minimum=0" jsonschema_description:"Every random choice follows from it."`
+	Topology  writtenTopology      `json:"topology" jsonschema_description:"Hosts, switches and links."`
+	Queues    writtenQueues        `json:"queues,omitempty" jsonschema_description:"Egress queues of switches."`
+	Clocks    writtenClocks        `json:"clocks,omitempty" jsonschema_description:"Imperfections of the hosts' clocks, and how they are kept together."`
+	Transport writtenTransport     `json:"transport,omitempty" jsonschema_description:"What carries the messages of the workload."`
+	Workload  []writtenItem        `json:"workload,omitempty" jsonschema_description:"Collectives; they run at once unless start says otherwise."`
+	Faults    faultsType           `json:"faults,omitempty" jsonschema_description:"Things that happen during the run. Not yet supported."`
+	Measure   writtenMeasure       `json:"measure,omitempty" jsonschema_description:"What is recorded besides the flows."`
+	Expect    []string             `json:"expect,omitempty" jsonschema_description:"Checked at the end, such as: fct_slowdown.p99 <= 1.10 * flows. A miss fails the run."`
+	Sweep     map[string]sweptType `json:"sweep,omitempty" jsonschema_description:"Paths and the values they take: a run for every combination."`
+	Engine    writtenEngine        `json:"engine,omitempty" jsonschema_description:"How the lab is run. The command line overrides it."`
+}
+
+type writtenTopology struct {
+	Kind             topologyKindType    `json:"kind" jsonschema_description:"Shape of the network."`
+	K                int                 `json:"k,omitempty" jsonschema:"minimum=2,maximum=64,multipleOf=2" jsonschema_description:"fat-tree: k pods, (k/2)^2 cores, k^3/4 hosts."`
+	Hosts            int                 `json:"hosts,omitempty" jsonschema:"minimum=1,maximum=65536" jsonschema_description:"star: hosts. dumbbell: hosts on each side."`
+	Leaves           int                 `json:"leaves,omitempty" jsonschema:"minimum=1,maximum=65536" jsonschema_description:"leaf-spine: leaf switches."`
+	Spines           int                 `json:"spines,omitempty" jsonschema:"minimum=1,maximum=4096" jsonschema_description:"leaf-spine: spine switches."`
+	HostsPerLeaf     int                 `json:"hosts_per_leaf,omitempty" jsonschema:"minimum=1,maximum=65536" jsonschema_description:"leaf-spine: hosts of each leaf."`
+	Oversubscription float64             `json:"oversubscription,omitempty" jsonschema:"minimum=0.01,maximum=1000" jsonschema_description:"leaf-spine: host bandwidth to uplink bandwidth of a leaf; sets the rate of the uplinks."`
+	Link             writtenLink         `json:"link,omitempty" jsonschema_description:"Default of every link."`
+	Tiers            writtenTiers        `json:"tiers,omitempty" jsonschema_description:"Links of one tier where they differ from the default."`
+	MTU              mtuType             `json:"mtu,omitempty" jsonschema_description:"Payload bytes per packet."`
+	Down             downType            `json:"down,omitempty" jsonschema_description:"Links that do not exist from the start, by name such as leaf0-spine3."`
+	Nodes            []writtenNode       `json:"nodes,omitempty" jsonschema_description:"custom: hosts and switches."`
+	Links            []writtenCustomLink `json:"links,omitempty" jsonschema_description:"custom: links between nodes."`
+}
+
+type writtenLink struct {
+	Rate   rateType      `json:"rate,omitempty" jsonschema_description:"In each direction."`
+	Delay  timeType      `json:"delay,omitempty" jsonschema_description:"Propagation, one way."`
+	Queues writtenQueues `json:"queues,omitempty" jsonschema_description:"Queues of these links. Not yet supported."`
+}
+
+type writtenTiers struct {
+	Host writtenLink `json:"host,omitempty" jsonschema_description:"Between hosts and their switches."`
+	Edge writtenLink `json:"edge,omitempty" jsonschema_description:"fat-tree: between edge and aggregation switches."`
+	Core writtenLink `json:"core,omitempty" jsonschema_description:"fat-tree: between aggregation and core switches. dumbbell: the link in the middle."`
+	Leaf writtenLink `json:"leaf,omitempty" jsonschema_description:"leaf-spine: between leaves and spines."`
+}
+
+type writtenNode struct {
+	Name   nameTextType `json:"name"`
+	Switch bool         `json:"switch,omitempty" jsonschema_description:"A switch; otherwise a host."`
+	Image  string       `json:"image,omitempty" jsonschema_description:"Container image of a host. Not yet supported."`
+	Run    []string     `json:"run,omitempty" jsonschema_description:"Program of a host. Not yet supported."`
+}
+
+type writtenCustomLink struct {
+	Between []string      `json:"between" jsonschema:"minItems=2,maxItems=2" jsonschema_description:"Names of the two nodes."`
+	Rate    rateType      `json:"rate,omitempty" jsonschema_description:"In each direction; topology.link.rate unless given."`
+	Delay   timeType      `json:"delay,omitempty" jsonschema_description:"Propagation, one way; topology.link.delay unless given."`
+	Queues  writtenQueues `json:"queues,omitempty" jsonschema_description:"Queues of this link. Not yet supported."`
+}
+
+type writtenQueues struct {
+	Buffer  bufferType  `json:"buffer,omitempty" jsonschema_description:"Capacity of each port, in bytes or bandwidth-delay products of its link."`
+	Shared  sharedType  `json:"shared,omitempty" jsonschema_description:"One buffer for all ports of a switch. Not yet supported."`
+	ECN     ecnType     `json:"ecn,omitempty" jsonschema_description:"Marking by queue length: from kmin on, always from kmax on."`
+	PFC     pfcType     `json:"pfc,omitempty" jsonschema_description:"Priority flow control. Not yet supported."`
+	Routing routingType `json:"routing,omitempty" jsonschema_description:"How a switch chooses among equal paths."`
+}
+
+type writtenECN struct {
+	Kmin sizeType  `json:"kmin,omitempty" jsonschema_description:"Queue length up to which nothing is marked."`
+	Kmax sizeType  `json:"kmax,omitempty" jsonschema_description:"Queue length above which everything is marked."`
+	Pmax shareType `json:"pmax,omitempty" jsonschema_description:"Probability of a mark at kmax."`
+	Mark markType  `json:"mark,omitempty" jsonschema_description:"When a packet leaves the queue, or when it joins it."`
+}
+
+type writtenClocks struct {
+	Offset clockTimeType `json:"offset,omitempty" jsonschema_description:"Initial offset, uniform, such as ±1ms. Not yet supported but for off."`
+	Skew   clockSkewType `json:"skew,omitempty" jsonschema_description:"Frequency error, such as ±20ppm. Not yet supported but for off."`
+	Wander clockSkewType `json:"wander,omitempty" jsonschema_description:"Random walk of the frequency, such as 0.01ppm/√s. Not yet supported but for off."`
+	Jitter clockTimeType `json:"jitter,omitempty" jsonschema_description:"Error of every timestamp, such as 20ns. Not yet supported but for off."`
+	Sync   syncType      `json:"sync,omitempty" jsonschema_description:"What keeps the clocks together."`
+	Noise  clockTimeType `json:"noise,omitempty" jsonschema_description:"Added to measured one-way delays, such as uniform ±100ns. Not yet supported but for off."`
+}
+
+type writtenTransport struct {
+	Kind   transportKindType `json:"kind,omitempty" jsonschema_description:"Which transport carries the messages."`
+	PC4    writtenPC4        `json:"pc4,omitempty" jsonschema_description:"Parameters of PC4."`
+	STrack map[string]any    `json:"strack,omitempty" jsonschema_description:"Parameters of STrack. Not yet supported."`
+	CCM    map[string]any    `json:"ccm,omitempty" jsonschema_description:"Parameters of CCM. Not yet supported."`
+	RoCE   map[string]any    `json:"roce,omitempty" jsonschema_description:"Parameters of RoCE with DCQCN. Not yet supported."`
+	Swift  map[string]any    `json:"swift,omitempty" jsonschema_description:"Parameters of Swift. Not yet supported."`
+	HPCC   map[string]any    `json:"hpcc,omitempty" jsonschema_description:"Parameters of HPCC. Not yet supported."`
+	Spray  map[string]any    `json:"spray,omitempty" jsonschema_description:"Parameters of spraying. Not yet supported."`
+}
+
+type writtenPC4 struct {
+	TargetQtime    qtimeType      `json:"target_qtime,omitempty" jsonschema_description:"One-way queueing delay to hold; scaled follows the baseline and the number of flows."`
+	AdjustInterval roundTripsType `json:"adjust_interval,omitempty" jsonschema_description:"Least time between two adjustments, in base RTTs, above 1."`
+	AI             percentType    `json:"ai,omitempty" jsonschema_description:"Additive increment, as a share of the line rate."`
+	HAI            percentType    `json:"hai,omitempty" jsonschema_description:"Additive increment while nothing queues, as a share of the line rate."`
+	Beta           shareType      `json:"beta,omitempty" jsonschema_description:"Multiplicative decrease constant."`
+	MaxMDF         shareType      `json:"max_mdf,omitempty" jsonschema_description:"Largest multiplicative decrease."`
+	BaseRate       baseRateType   `json:"base_rate,omitempty" jsonschema_description:"Where the receiver has the number of incoming flows from."`
+	Initial        initialType    `json:"initial,omitempty" jsonschema_description:"What a flow starts with: its base rate, the line rate, or a window in bytes."`
+	RTT            roundTripType  `json:"rtt,omitempty" jsonschema_description:"Which RTT turns a rate into a window."`
+	RTOMin         timeType       `json:"rto_min,omitempty" jsonschema_description:"Least retransmission timeout."`
+	Epsilon        timeType       `json:"epsilon,omitempty" jsonschema_description:"One-way delays up to this count as none."`
+}
+
+type writtenItem struct {
+	Collective collectiveType `json:"collective" jsonschema_description:"What the ranks do together."`
+	Algorithm  algorithmType  `json:"algorithm,omitempty" jsonschema_description:"How they do it. all-reduce: ring, halving-doubling, double-binary-tree."`
+	Ranks      ranksType      `json:"ranks,omitempty" jsonschema_description:"Who takes part: all, the first N hosts, a list of hosts in rank order, or N at random. incast: the senders."`
+	Root       string         `json:"root,omitempty" jsonschema_description:"incast: the receiving host; the first that is not a rank unless given."`
+	Size       bytesType      `json:"size" jsonschema_description:"What nccl-tests calls size: the buffer of each rank; a multiple of 4 bytes. incast: what each sender sends."`
+	Parallel   int            `json:"parallel,omitempty" jsonschema:"minimum=0,maximum=65536" jsonschema_description:"all-to-all: messages under way at once per rank; 0 is no limit."`
+	Chunk      chunkType      `json:"chunk,omitempty" jsonschema_description:"Size of the pieces messages are cut into, or off."`
+	Repeat     int            `json:"repeat,omitempty" jsonschema:"minimum=1,maximum=100000" jsonschema_description:"How often."`
+	Start      startType      `json:"start,omitempty" jsonschema_description:"Time since the start of the run, or previous: when a rank's part of the item before is done."`
+}
+
+type writtenRandomRanks struct {
+	Random int `json:"random,omitempty" jsonschema:"minimum=1,maximum=65536" jsonschema_description:"So many hosts, drawn with the seed."`
+	Groups int `json:"groups,omitempty" jsonschema:"minimum=1" jsonschema_description:"So many groups that do the same at once. Not yet supported."`
+	Size   int `json:"size,omitempty" jsonschema:"minimum=1" jsonschema_description:"Ranks of each group. Not yet supported."`
+}
+
+type writtenMeasure struct {
+	Queues  offTimeType `json:"queues,omitempty" jsonschema_description:"Sampling interval of queue lengths, or off."`
+	Rates   offTimeType `json:"rates,omitempty" jsonschema_description:"Sampling interval of flow rates. Not yet supported but for off."`
+	CWND    flagType    `json:"cwnd,omitempty" jsonschema_description:"Record every change of a window."`
+	Packets flagType    `json:"packets,omitempty" jsonschema_description:"Record every packet. Not yet supported but for off."`
+}
+
+type writtenEngine struct {
+	Kind     engineKindType `json:"kind,omitempty" jsonschema_description:"auto emulates where the machine can and simulates elsewhere."`
+	Runtime  runtimeType    `json:"runtime,omitempty" jsonschema_description:"What nodes are made of."`
+	Datapath datapathType   `json:"datapath,omitempty" jsonschema_description:"What switches are made of."`
+	Dilation dilationType   `json:"dilation,omitempty" jsonschema_description:"How much slower than the lab the emulation runs; auto is the least this machine can carry."`
+}
