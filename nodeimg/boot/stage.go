@@ -245,7 +245,12 @@ func receiveLinks(conn *control.Conn, n int) ([]Link, error) {
 func listen(s *NodeSpec) ([]int, error) {
 	fds := make([]int, 0, len(s.Sockets))
 	for _, want := range s.Sockets {
-		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		low, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		if err != nil {
+			return nil, fmt.Errorf("socket: %w", err)
+		}
+		fd, err := unix.FcntlInt(uintptr(low), unix.F_DUPFD_CLOEXEC, control.FD+1) // control.FD is about to be replaced
+		unix.Close(low)
 		if err != nil {
 			return nil, fmt.Errorf("socket: %w", err)
 		}
