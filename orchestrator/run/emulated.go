@@ -1,0 +1,65 @@
+package run
+
+import (
+	"context"
+
+	"weft/fabric/realtime"
+	"weft/orchestrator/emulate"
+	"weft/orchestrator/topology"
+	"weft/results/record"
+	"weft/results/store"
+	"weft/units"
+)
+
+// emulated runs the experiment in real time. What it returns beside an error is what was collected by then.
+func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Options) (*outcome, error) {
+	out := newOutcome()
+	ports := x.portNames()
+	var kept error
+	keep := func(err error) {
+		if kept == nil {
+			kept = err
+		}
+	}
+	spec := emulate.Experiment{
+		Lab: x.Lab.Name, Fabric: x.Fabric, Plans: x.Plans, Prefix: topology.PrefixLen,
+		Dilation: e.dilation, BaseRTT: x.BaseRTT,
+		SampleQueues: x.Lab.Measure.Queues, Windows: x.Lab.Measure.CWND,
+		Processes: processes(o),
+		Samples: func(samples []realtime.Sample) {
+			for _, s := range samples {
+				keep(dir.Queue(record.Queue{At: s.At, Port: ports[s.Port], Queued: s.Queued}))
+			}
+		},
+	}
+	for h := range x.Plans {
+		spec.Addrs = append(spec.Addrs, topology.HostAddr(topology.NodeID(h)))
+	}
+	if o.Progress != nil {
+		spec.Progress = func(p emulate.Progress) {
+			o.Progress(Progress{Phase: "running", Done: p.Done, Total: p.Total, LabTime: p.At})
+		}
+	}
+	got, err := emulate.Run(ctx, spec)
+	if got == nil {
+		return out, err
+	}
+	out.Flows, out.Dones, out.Transport, out.Fabric = got.Flows, got.Dones, got.Transport, got.Fabric
+	out.Fidelity, out.Warnings = &got.Fidelity, got.Warnings
+	if got.RTT != nil {
+		out.RTT = got.RTT
+	}
+	if got.QueueDelay != nil {
+		out.Queued = got.QueueDelay.Describe(units.Microsecond)
+	}
+	for _, w := range got.Windows {
+		keep(dir.Window(record.Window{At: w.At, Conn: uint32(w.Conn), Window: w.Window, Rate: w.Rate}))
+	}
+	if err == nil {
+		err = kept
+	}
+	return out, err
+}
+
+// processes says how nodes and the fabric are started: as this program.
+func processes(o Options) emulate.Processes { return emulate.Processes{Self: o.Self} }

@@ -1,0 +1,84 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"weft/orchestrator/emulate"
+	"weft/orchestrator/runtime/namespace"
+	"weft/results/store"
+)
+
+// engine is a way to run an experiment, and why it was chosen.
+type engine struct {
+	name     string // sim, emu
+	why      string
+	datapath string
+	runtime  string
+	dilation float64
+	run      func(context.Context, *Experiment, engine, *store.Run, Options) (*outcome, error)
+}
+
+// maxAutoHosts is how many hosts `auto` emulates at most: beyond, processes rather than packets fill the machine.
+// Ours.
+const maxAutoHosts = 128
+
+// choose picks the engine: the one asked for, or with auto the emulation where this machine can and the
+// simulator where it cannot.
+func choose(ctx context.Context, x *Experiment, o Options) (engine, error) {
+	kind := o.Engine
+	if kind == "" {
+		kind = x.Lab.Engine.Kind
+	}
+	switch kind {
+	case "sim":
+		return simulator("asked for"), nil
+	case "emu":
+		if err := namespace.Available(); err != nil {
+			return engine{}, fmt.Errorf("this machine cannot emulate: %w; --engine sim runs the lab anywhere", err)
+		}
+		return emulator(ctx, x, "asked for", o)
+	case "auto":
+		if err := namespace.Available(); err != nil {
+			return simulator(fmt.Sprintf("this machine cannot emulate: %v", err)), nil
+		}
+		if n := x.Graph.Hosts; n > maxAutoHosts {
+			return simulator(fmt.Sprintf("%d hosts are more than the %d that are emulated unless asked for", n, maxAutoHosts)), nil
+		}
+		return emulator(ctx, x, "this machine can emulate", o)
+	}
+	return engine{}, fmt.Errorf("engine %q is not auto, sim or emu", kind)
+}
+
+func simulator(why string) engine {
+	return engine{
+		name: "sim", why: why, dilation: 1,
+		run: func(ctx context.Context, x *Experiment, _ engine, dir *store.Run, o Options) (*outcome, error) {
+			return simulate(ctx, x, dir, o)
+		},
+	}
+}
+
+func emulator(ctx context.Context, x *Experiment, why string, o Options) (engine, error) {
+	d, how, err := dilation(ctx, x, o)
+	if err != nil {
+		return engine{}, err
+	}
+	return engine{
+		name: "emu", datapath: "fabric", runtime: "namespace", dilation: d, run: emulated,
+		why: fmt.Sprintf("%s; datapath fabric, runtime namespace, dilation %g (%s)", why, d, how),
+	}, nil
+}
+
+// dilation is the lab's, or the smallest that this machine can carry the workload at.
+func dilation(ctx context.Context, x *Experiment, o Options) (d float64, how string, err error) {
+	if d := x.Lab.Engine.Dilation; d > 0 {
+		return d, "asked for", nil
+	}
+	c, err := emulate.Calibrate(ctx, processes(o))
+	if err != nil {
+		return 0, "", fmt.Errorf("measure what this machine can carry: %w", err)
+	}
+	d = emulate.AutoDilation(c, emulate.Load(x.Plans), x.BaseRTT)
+	return d, fmt.Sprintf("auto: this machine carries %.0f data packets/s", c.PacketsPerSecond), nil
+}

@@ -1,0 +1,248 @@
+package run
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"weft/collectives/schedule"
+	"weft/fabric"
+	"weft/host"
+	"weft/orchestrator/lab"
+	"weft/orchestrator/topology"
+	"weft/transport"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// Experiment is a lab made concrete: the network and what every host does on it. It is pure data, the same
+// for every engine.
+type Experiment struct {
+	Lab    *lab.Lab
+	Graph  *topology.Graph
+	Fabric fabric.Config
+	Plans  []host.Plan      // by host
+	Conns  []transport.Spec // by ConnID
+
+	// BaseRTT is the longest idle round trip among hosts that talk to each other: a full data packet there,
+	// its acknowledgement back, store and forward.
+	BaseRTT units.Time
+}
+
+// Build makes the experiment of a lab.
+func Build(l *lab.Lab) (*Experiment, error) {
+	g, err := topology.Build(l.Topology)
+	if err != nil {
+		return nil, err
+	}
+	x := &Experiment{Lab: l, Graph: g}
+	if err := x.addWorkload(); err != nil {
+		return nil, err
+	}
+	x.Fabric = fabricConfig(l, g)
+	for _, s := range x.Conns {
+		rtt := s.Forward.Delay(dataWire(l.Topology.MTU)) + s.Reverse.Delay(ackWire)
+		x.BaseRTT = max(x.BaseRTT, rtt)
+	}
+	return x, nil
+}
+
+// dataWire is the size on the wire of a data packet that carries payload bytes.
+func dataWire(payload units.Bytes) units.Bytes { return payload + wire.DataSize + wire.Overhead }
+
+// ackWire is the size on the wire of an acknowledgement.
+const ackWire units.Bytes = wire.AckSize + wire.Overhead
+
+// addWorkload turns every item of the workload into connections and into each host's part of it.
+func (x *Experiment) addWorkload() error {
+	x.Plans = make([]host.Plan, x.Graph.Hosts)
+	for h := range x.Plans {
+		x.Plans[h] = host.Plan{
+			Host: transport.HostID(h),
+			Name: x.Graph.Nodes[h].Name,
+			Seed: x.Lab.Seed,
+			Endpoint: transport.Config{
+				Host:     transport.HostID(h),
+				MTU:      x.Lab.Topology.MTU,
+				LineRate: x.nicRate(topology.NodeID(h)),
+				Seed:     x.Lab.Seed,
+			},
+		}
+	}
+	for i := range x.Lab.Workload {
+		if err := x.addItem(i); err != nil {
+			return fmt.Errorf("workload.%d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// addItem adds one item of the workload: its connections, and a host.Item for every rank.
+func (x *Experiment) addItem(index int) error {
+	it := &x.Lab.Workload[index]
+	ranks, root, err := x.ranksOf(it, index)
+	if err != nil {
+		return err
+	}
+	base := host.Item{
+		Index: index, Collective: it.Collective, Algorithm: it.Algorithm, Ranks: ranks, Root: root,
+		Size: it.Size, Chunk: it.Chunk, Parallel: it.Parallel, Repeat: it.Repeat,
+		Start: it.Start, Previous: it.Previous,
+	}
+	if it.Collective == "permute" {
+		if base.Permute, err = schedule.Derangement(len(ranks), itemSeed(x.Lab.Seed, index)); err != nil {
+			return err
+		}
+	}
+	items := make([]host.Item, len(ranks))
+	for r := range items {
+		items[r] = base
+		items[r].Rank = r
+	}
+	first := len(x.Conns)
+	for r := range ranks {
+		for _, to := range peers(&base, r) {
+			id := x.connect(ranks[r], ranks[to], it)
+			items[r].Conns = append(items[r].Conns, host.Peer{Rank: to, Conn: id})
+			items[to].Expect = append(items[to].Expect, host.Peer{Rank: r, Conn: id})
+		}
+	}
+	x.planBaseRates(x.Conns[first:], it)
+	for r, h := range ranks {
+		x.Plans[h].Items = append(x.Plans[h].Items, items[r])
+	}
+	for _, s := range x.Conns[first:] {
+		x.Plans[s.Src].Conns = append(x.Plans[s.Src].Conns, s)
+		x.Plans[s.Dst].Conns = append(x.Plans[s.Dst].Conns, s)
+	}
+	return nil
+}
+
+// peers returns the ranks that rank r of an item sends to.
+func peers(it *host.Item, r int) []int {
+	n := len(it.Ranks)
+	switch it.Collective {
+	case "incast":
+		if r == it.Root {
+			return nil
+		}
+		return []int{it.Root}
+	case "permute":
+		return []int{it.Permute[r]}
+	case "all-reduce":
+		return []int{(r + 1) % n}
+	default: // all-to-all
+		to := make([]int, 0, n-1)
+		for i := 1; i < n; i++ {
+			to = append(to, (r+i)%n)
+		}
+		return to
+	}
+}
+
+// connect adds a connection between two hosts for an item and returns its number.
+func (x *Experiment) connect(src, dst transport.HostID, it *lab.Item) transport.ConnID {
+	id := transport.ConnID(len(x.Conns))
+	x.Conns = append(x.Conns, transport.Spec{
+		ID: id, Src: src, Dst: dst,
+		SrcPort:    sourcePort(x.Lab.Seed, id),
+		Forward:    x.path(src, dst),
+		Reverse:    x.path(dst, src),
+		Kind:       x.Lab.Transport.Kind,
+		PC4:        pc4Params(x.Lab.Transport.PC4),
+		Collective: it.Collective,
+		RTOMin:     x.Lab.Transport.PC4.RTOMin,
+	})
+	return id
+}
+
+// sourcePort spreads connections over the dynamic port range (RFC 6335, section 6): it is the entropy that
+// ECMP hashes.
+func sourcePort(seed uint64, id transport.ConnID) uint16 {
+	r := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15^uint64(id)))
+	return uint16(49152 + r.IntN(16384))
+}
+
+// planBaseRates gives every connection of an item the rate that a controller which knows the collective would
+// start it at: its receiver's line rate shared among the connections open to it at once (PC4, Table I).
+func (x *Experiment) planBaseRates(conns []transport.Spec, it *lab.Item) {
+	incoming := make(map[transport.HostID]int)
+	for _, s := range conns {
+		incoming[s.Dst]++
+	}
+	for i := range conns {
+		n := incoming[conns[i].Dst]
+		if it.Parallel > 0 {
+			n = min(n, it.Parallel)
+		}
+		conns[i].Initial = x.nicRate(topology.NodeID(conns[i].Dst)) / units.Bandwidth(n)
+	}
+}
+
+// ranksOf resolves the hosts of an item; root is the rank of an incast's receiver, -1 for others.
+func (x *Experiment) ranksOf(it *lab.Item, index int) ([]transport.HostID, int, error) {
+	byName := make(map[string]transport.HostID, x.Graph.Hosts)
+	for h := range x.Graph.Hosts {
+		byName[x.Graph.Nodes[h].Name] = transport.HostID(h)
+	}
+	root := transport.HostID(-1)
+	if it.Root != "" {
+		h, ok := byName[it.Root]
+		if !ok {
+			return nil, 0, fmt.Errorf("root: no host is named %q", it.Root)
+		}
+		root = h
+	}
+	var ranks []transport.HostID
+	switch {
+	case len(it.Ranks.Names) > 0:
+		for _, name := range it.Ranks.Names {
+			h, ok := byName[name]
+			if !ok {
+				return nil, 0, fmt.Errorf("ranks: no host is named %q", name)
+			}
+			ranks = append(ranks, h)
+		}
+	case it.Ranks.Random > 0:
+		r := rand.New(rand.NewPCG(x.Lab.Seed, itemSeed(x.Lab.Seed, index)))
+		for _, h := range r.Perm(x.Graph.Hosts) {
+			if len(ranks) < it.Ranks.Random && transport.HostID(h) != root {
+				ranks = append(ranks, transport.HostID(h))
+			}
+		}
+	default:
+		if it.Collective == "incast" && it.Ranks.All && root < 0 {
+			root = 0
+		}
+		for h := range transport.HostID(x.Graph.Hosts) {
+			if h != root && (it.Ranks.All || len(ranks) < it.Ranks.First) {
+				ranks = append(ranks, h)
+			}
+		}
+	}
+	if it.Collective != "incast" {
+		return ranks, -1, nil
+	}
+	return withRoot(ranks, root, x.Graph.Hosts)
+}
+
+// withRoot appends the receiver of an incast to its senders, as the last rank.
+func withRoot(senders []transport.HostID, root transport.HostID, hosts int) ([]transport.HostID, int, error) {
+	used := make(map[transport.HostID]bool, len(senders))
+	for _, h := range senders {
+		used[h] = true
+	}
+	for h := transport.HostID(0); root < 0 && int(h) < hosts; h++ {
+		if !used[h] {
+			root = h
+		}
+	}
+	if root < 0 || used[root] {
+		return nil, 0, fmt.Errorf("an incast of %d senders needs one more host as its receiver; the lab has %d hosts", len(senders), hosts)
+	}
+	return append(senders, root), len(senders), nil
+}
+
+// itemSeed is the seed of the random choices of one item of the workload.
+func itemSeed(seed uint64, index int) uint64 {
+	return (seed+1)*0xd1342543de82ef95 ^ uint64(index+1)*0x9e3779b97f4a7c15
+}

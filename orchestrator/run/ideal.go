@@ -1,0 +1,28 @@
+package run
+
+import (
+	"weft/transport"
+	"weft/units"
+)
+
+// ideal is the completion time of a message of size bytes alone on the idle network: from its first bit leaving
+// the sender to the acknowledgement of its last packet, every packet sent back to back. It is the denominator
+// of FCT slowdown (PC4, section IV-A, footnote 1).
+//
+// Store and forward: the last packet trails the first by the time its predecessors occupy the slowest link.
+func (x *Experiment) ideal(c transport.ConnID, size units.Bytes) units.Time {
+	s := &x.Conns[c]
+	mtu := x.Lab.Topology.MTU
+	full := int64((size - 1) / mtu) // packets before the last
+	last := size - units.Bytes(full)*mtu
+	back := s.Reverse.Delay(ackWire)
+	if full == 0 {
+		return s.Forward.Delay(dataWire(last)) + back
+	}
+	slowest := s.Forward.Rates[0]
+	for _, r := range s.Forward.Rates {
+		slowest = min(slowest, r)
+	}
+	return s.Forward.Delay(dataWire(mtu)) + units.Time(full-1)*slowest.TransmitTime(dataWire(mtu)) +
+		slowest.TransmitTime(dataWire(last)) + back
+}

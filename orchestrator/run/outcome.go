@@ -1,0 +1,166 @@
+package run
+
+import (
+	"slices"
+
+	"weft/collectives/bench"
+	"weft/fabric"
+	"weft/host"
+	"weft/results/record"
+	"weft/results/stats"
+	"weft/transport"
+	"weft/units"
+)
+
+// outcome is what an engine brings back, before it is put into words.
+type outcome struct {
+	Flows     []host.Flow
+	Dones     []host.Done
+	RTT       *stats.Dist
+	Queued    record.Quantiles // queueing delay of delivered data packets, in microseconds
+	Transport transport.Counters
+	Fabric    fabric.Counters
+	Events    int64
+	Fidelity  *record.Fidelity
+	Warnings  []string
+}
+
+// summarize fills the measured part of a summary.
+func (x *Experiment) summarize(o *outcome, s *record.Summary) {
+	x.sortOutcome(o)
+	s.BaseRTTUS = x.BaseRTT.Microseconds()
+	s.Flows = x.flowsOf(o.Flows)
+	s.RTT = o.RTT.Describe(units.Microsecond)
+	s.Collectives = x.collectivesOf(o.Dones)
+	s.Fidelity, s.Warnings = o.Fidelity, o.Warnings
+	s.Events = o.Events
+	s.Network = record.Network{
+		Packets: o.Fabric.Injected, DataPackets: o.Transport.DataPackets, Delivered: o.Fabric.Delivered,
+		CEMarks: o.Fabric.Marks, Drops: o.Fabric.Dropped,
+		Retransmits: o.Transport.Retransmits, Timeouts: o.Transport.Timeouts,
+		QueueDelay: o.Queued, MaxQueue: int64(o.Fabric.MaxQueue),
+	}
+	s.Clocks = record.Clocks{Sync: x.Lab.Clocks.Sync}
+	for _, f := range o.Flows {
+		s.LabTimeUS = max(s.LabTimeUS, f.Acked.Microseconds())
+	}
+	for _, d := range o.Dones {
+		s.LabTimeUS = max(s.LabTimeUS, d.End.Microseconds())
+	}
+	s.Verified = x.verified(o.Dones)
+}
+
+// sortOutcome puts the rows in an order that no engine's scheduling can change.
+func (x *Experiment) sortOutcome(o *outcome) {
+	slices.SortFunc(o.Flows, func(a, b host.Flow) int {
+		return cmpSeq(int64(a.Conn), int64(b.Conn), int64(a.Repeat), int64(b.Repeat), int64(a.Message), int64(b.Message))
+	})
+	slices.SortFunc(o.Dones, func(a, b host.Done) int {
+		return cmpSeq(int64(a.Item), int64(b.Item), int64(a.Repeat), int64(b.Repeat), int64(a.Rank), int64(b.Rank))
+	})
+}
+
+// cmpSeq compares pairs of numbers, the first pair that differs deciding.
+func cmpSeq(pairs ...int64) int {
+	for i := 0; i < len(pairs); i += 2 {
+		switch {
+		case pairs[i] < pairs[i+1]:
+			return -1
+		case pairs[i] > pairs[i+1]:
+			return 1
+		}
+	}
+	return 0
+}
+
+// verified says whether every rank finished every repetition with a result that was checked and is right.
+func (x *Experiment) verified(dones []host.Done) bool {
+	parts := 0
+	for i := range x.Plans {
+		for _, it := range x.Plans[i].Items {
+			parts += it.Repeat
+		}
+	}
+	for _, d := range dones {
+		if d.Wrong != 0 || (d.Checked == 0 && x.mustCheck(d)) {
+			return false
+		}
+	}
+	return len(dones) == parts && parts > 0
+}
+
+// mustCheck says whether a rank's part leaves a result to check: the senders of an incast receive nothing.
+func (x *Experiment) mustCheck(d host.Done) bool {
+	it := x.item(d.Item)
+	return it.Collective != "incast" || d.Rank == it.Root
+}
+
+// item returns the item of the workload as its first participant sees it.
+func (x *Experiment) item(index int) *host.Item {
+	for i := range x.Plans {
+		for j := range x.Plans[i].Items {
+			if x.Plans[i].Items[j].Index == index {
+				return &x.Plans[i].Items[j]
+			}
+		}
+	}
+	panic("run: item of the workload without participants")
+}
+
+func (x *Experiment) flowsOf(flows []host.Flow) record.Flows {
+	f := record.Flows{Count: int64(len(flows))}
+	var fct []units.Time
+	var slowdown []float64
+	for _, r := range flows {
+		if r.Acked == 0 {
+			f.Unfinished++
+			continue
+		}
+		f.Bytes += int64(r.Size)
+		took := r.Acked - r.Start
+		fct = append(fct, took)
+		slowdown = append(slowdown, float64(took)/float64(x.ideal(r.Conn, r.Size)))
+	}
+	f.FCT = stats.Describe(fct, float64(units.Microsecond))
+	f.Slowdown = stats.Describe(slowdown, 1)
+	return f
+}
+
+// collectivesOf sums up every item: its time is from the instant the last rank joined to the last rank's end, the
+// mean over its repetitions that every rank finished. A rank that came early only waited.
+func (x *Experiment) collectivesOf(dones []host.Done) []record.Collective {
+	out := make([]record.Collective, len(x.Lab.Workload))
+	for i := range out {
+		it := x.item(i)
+		out[i] = record.Collective{
+			Name: it.Collective, Algorithm: it.Algorithm, Ranks: len(it.Ranks),
+			Bytes: int64(it.Size), Repeat: it.Repeat,
+		}
+		c := &out[i]
+		var total units.Time
+		var finished int
+		for rep := range it.Repeat {
+			joined, last, parts := units.Time(0), units.Time(0), 0
+			for _, d := range dones {
+				if d.Item == i && d.Repeat == rep {
+					joined, last, parts = max(joined, d.Start), max(last, d.End), parts+1
+					c.Wrong += d.Wrong
+					c.Checked += d.Checked
+				}
+			}
+			if parts == len(it.Ranks) {
+				total += last - joined
+				finished++
+			}
+		}
+		if finished > 0 {
+			took := total / units.Time(finished)
+			c.TimeUS = took.Microseconds()
+			size := bench.Size(it.Collective, len(it.Ranks), it.Size)
+			if alg, bus, err := bench.Bandwidth(it.Collective, len(it.Ranks), size, took); err == nil {
+				c.AlgBWGbps, c.BusBWGbps = float64(alg)/float64(units.Gbps), float64(bus)/float64(units.Gbps)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,151 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/orchestrator/lab"
+	"weft/results/expect"
+	"weft/results/record"
+	"weft/results/stats"
+	"weft/results/store"
+	"weft/units"
+)
+
+// Options say how a lab is to be run. The zero value runs it as the lab says.
+type Options struct {
+	Engine  string // "", auto, sim or emu; "" takes the lab's
+	Self    string // path of the weft binary that nodes re-execute; "" is this program
+	Root    string // directory that keeps all runs; "" is results
+	LabText []byte // the lab file as it was read, kept with the results
+	Version string
+
+	Say      func(line string) // told, before anything runs, which engine was chosen and why; may be nil
+	Progress func(Progress)    // called every now and then from one goroutine; may be nil
+}
+
+// Progress is how far a run has come.
+type Progress struct {
+	Phase       string // starting, running, collecting
+	Done, Total units.Bytes
+	LabTime     units.Time
+}
+
+// Run runs a lab, leaves its run directory and returns the summary. With a nil summary nothing was run or left.
+// A run that failed or was interrupted has a summary that says so, and the error.
+func Run(ctx context.Context, l *lab.Lab, o Options) (*record.Summary, error) {
+	x, err := Build(l)
+	if err != nil {
+		return nil, err
+	}
+	e, err := choose(ctx, x, o)
+	if err != nil {
+		return nil, err
+	}
+	if o.Say != nil {
+		o.Say(fmt.Sprintf("engine %s: %s", e.name, e.why))
+	}
+	start := time.Now()
+	dir, err := store.Open(store.Options{Root: o.Root, Now: start, LabText: o.LabText, Manifest: manifest(x, e, o)})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = dir.Abandon(time.Now(), errors.New("the run ended without a summary")) }()
+
+	out, runErr := e.run(ctx, x, e, dir, o)
+	s := &record.Summary{
+		Lab: l.Name, Point: l.Point, Engine: e.name, Datapath: e.datapath, Runtime: e.runtime,
+		Dilation: e.dilation, Seed: l.Seed, Transport: l.Transport.Kind, Status: "ok",
+		Collectives: []record.Collective{}, Expect: []record.Expect{},
+	}
+	x.summarize(out, s)
+	s.WallS = time.Since(start).Seconds()
+	switch {
+	case runErr == nil:
+		s.Expect = expect.All(expectations(l), s, Scope(l))
+	case ctx.Err() != nil:
+		s.Status, s.Error = "interrupted", context.Cause(ctx).Error()
+	default:
+		s.Status, s.Error = "failed", runErr.Error()
+	}
+	if err := x.store(out, dir); err == nil || runErr == nil {
+		runErr = errors.Join(runErr, err)
+	}
+	return s, errors.Join(runErr, dir.Finish(time.Now(), s))
+}
+
+// store writes the data files.
+func (x *Experiment) store(o *outcome, dir *store.Run) error {
+	rows := make([]record.Flow, len(o.Flows))
+	for i, f := range o.Flows {
+		rows[i] = record.Flow{
+			Item: f.Item, Repeat: f.Repeat, Src: x.Graph.Nodes[f.Src].Name, Dst: x.Graph.Nodes[f.Dst].Name,
+			Conn: uint32(f.Conn), Message: f.Message, Size: f.Size, Start: f.Start, Finished: f.Acked != 0,
+			Ideal: x.ideal(f.Conn, f.Size),
+		}
+		if f.Acked != 0 {
+			rows[i].FCT = f.Acked - f.Start
+		}
+	}
+	parts := make([]record.Part, len(o.Dones))
+	for i, d := range o.Dones {
+		it := x.item(d.Item)
+		parts[i] = record.Part{
+			Item: d.Item, Repeat: d.Repeat, Collective: it.Collective, Algorithm: it.Algorithm, Rank: d.Rank,
+			Host: x.Graph.Nodes[it.Ranks[d.Rank]].Name, Start: d.Start, End: d.End, Checked: d.Checked, Wrong: d.Wrong,
+		}
+	}
+	return errors.Join(dir.Flows(rows), dir.Parts(parts), dir.Histogram(store.RTTFile, o.RTT))
+}
+
+// expectations returns the lines of the lab's expect section.
+func expectations(l *lab.Lab) []string {
+	lines := make([]string, len(l.Expect))
+	for i, e := range l.Expect {
+		lines[i] = e.Text
+	}
+	return lines
+}
+
+// Scope is what a lab's expectations may refer to besides the summary: its settings and its workload.
+func Scope(l *lab.Lab) expect.Scope {
+	settings := make(map[string]string, len(l.Sources))
+	for _, s := range l.Sources {
+		settings[s.Path] = s.Value
+	}
+	return expect.Scope{
+		Setting: func(path string) (string, bool) { v, ok := settings[path]; return v, ok },
+		Items:   len(l.Workload),
+	}
+}
+
+func manifest(x *Experiment, e engine, o Options) record.Manifest {
+	m := record.Manifest{
+		Lab: x.Lab.Name, Point: x.Lab.Point, Seed: x.Lab.Seed, Version: o.Version,
+		Engine: e.name, EngineWhy: e.why, Datapath: e.datapath, Runtime: e.runtime, Dilation: e.dilation,
+		Machine: machine(),
+	}
+	for _, s := range x.Lab.Sources {
+		m.Settings = append(m.Settings, record.Setting{Path: s.Path, Value: s.Value, From: s.From})
+	}
+	return m
+}
+
+func machine() record.Machine {
+	m := record.Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()}
+	m.Host, _ = os.Hostname() // a machine without a name is still a machine
+	var u unix.Utsname
+	if unix.Uname(&u) == nil {
+		m.Kernel = unix.ByteSliceToString(u.Release[:])
+	}
+	return m
+}
+
+// newOutcome is an outcome with nothing in it yet.
+func newOutcome() *outcome { return &outcome{RTT: stats.NewDist()} }

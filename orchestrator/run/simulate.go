@@ -1,0 +1,107 @@
+package run
+
+import (
+	"context"
+
+	"weft/collectives/symbolic"
+	"weft/host"
+	"weft/results/record"
+	"weft/results/stats"
+	"weft/results/store"
+	"weft/sim"
+	"weft/transport"
+	"weft/units"
+)
+
+// progressEvery is how many events of the simulator pass between two reports of progress: a few per second.
+const progressEvery = 1 << 20
+
+// simulate runs the experiment in virtual time. What it returns beside an error is how far it came.
+func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*outcome, error) {
+	out := newOutcome()
+	watch := &watcher{rtt: out.RTT, dir: dir, windows: x.Lab.Measure.CWND}
+	exchange := symbolic.New(x.Lab.Seed)
+	hosts := make([]*host.Host, len(x.Plans))
+	names := make([]string, len(x.Plans))
+	for i, p := range x.Plans {
+		h, err := host.New(p, exchange.Memory(), watch)
+		if err != nil {
+			return out, err
+		}
+		hosts[i], names[i] = h, p.Name
+	}
+	opts := sim.Options{Names: names, ProgressEvery: progressEvery}
+	if o.Progress != nil {
+		opts.Progress = func(now units.Time, _ int64) { o.Progress(simProgress(hosts, now)) }
+	}
+	if every := x.Lab.Measure.Queues; every > 0 {
+		opts.SampleEvery = every
+		ports := x.portNames()
+		opts.Sample = func(now units.Time, port int, queued units.Bytes) {
+			watch.keep(dir.Queue(record.Queue{At: now, Port: ports[port], Queued: queued}))
+		}
+	}
+	s, err := sim.New(x.Fabric, hosts, opts)
+	if err != nil {
+		return out, err
+	}
+	err = s.Run(ctx)
+	for _, h := range hosts {
+		out.Flows = append(out.Flows, h.Flows()...)
+		out.Dones = append(out.Dones, h.Dones()...)
+		out.Transport.Add(h.Counters())
+	}
+	out.Fabric, out.Events = s.Counters(), s.Events()
+	d := s.QueueDelay()
+	out.Queued = record.Quantiles{
+		Mean: d.Mean().Microseconds(), P50: d.Quantile(0.50).Microseconds(),
+		P99: d.Quantile(0.99).Microseconds(), Max: d.Max().Microseconds(),
+	}
+	if err == nil {
+		err = watch.err
+	}
+	return out, explain(err, hosts)
+}
+
+func simProgress(hosts []*host.Host, now units.Time) Progress {
+	p := Progress{Phase: "running", LabTime: now}
+	for _, h := range hosts {
+		done, total := h.Progress()
+		p.Done += done
+		p.Total += total
+	}
+	return p
+}
+
+// portNames names the fabric's ports: "edge0->agg1" is the queue at edge0 towards agg1.
+func (x *Experiment) portNames() []string {
+	names := make([]string, len(x.Fabric.Ports))
+	for i, p := range x.Fabric.Ports {
+		names[i] = x.Graph.Nodes[p.From].Name + "->" + x.Graph.Nodes[p.To].Name
+	}
+	return names
+}
+
+// watcher is the observer of every endpoint of a simulated run.
+type watcher struct {
+	rtt     *stats.Dist
+	dir     *store.Run
+	windows bool
+	err     error // the first failure to write
+}
+
+// Acked records a round trip.
+func (w *watcher) Acked(_ units.Time, _ transport.ConnID, rtt, _ units.Time) { w.rtt.Record(rtt) }
+
+// Window writes a change of a congestion window, when the lab measures them.
+func (w *watcher) Window(now units.Time, c transport.ConnID, cwnd units.Bytes, rate units.Bandwidth) {
+	if w.windows {
+		w.keep(w.dir.Window(record.Window{At: now, Conn: uint32(c), Window: cwnd, Rate: rate}))
+	}
+}
+
+func (w *watcher) keep(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}

@@ -1,0 +1,19 @@
+package transport
+
+// Add adds the counts of another endpoint.
+func (c *Counters) Add(o Counters) {
+	c.DataPackets += o.DataPackets
+	c.DataBytes += o.DataBytes
+	c.Retransmits += o.Retransmits
+	c.Timeouts += o.Timeouts
+	c.Acks += o.Acks
+	c.Naks += o.Naks
+	c.Received += o.Received
+	c.Delivered += o.Delivered
+	c.OutOfOrder += o.OutOfOrder
+	c.Duplicates += o.Duplicates
+	c.AcksIn += o.AcksIn
+	c.BadPackets += o.BadPackets
+	c.AckDrops += o.AckDrops
+	c.Failed += o.Failed
+}
