@@ -89,11 +89,3 @@ func (n *Network) CheckConservation() error {
 	}
 	return nil
 }
-
-// size returns the sum of the packets' sizes.
-func (r *ring) size() (sum units.Bytes) {
-	for i := range r.n {
-		sum += r.slots[int(r.head+i)&(len(r.slots)-1)].packet.Size
-	}
-	return sum
-}

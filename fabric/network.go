@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"fmt"
+	"math"
 
 	"weft/timeline"
 	"weft/units"
@@ -36,7 +37,7 @@ type Network struct {
 	nics     []int32 // port of each host
 	busy     []bool  // by host: a packet is on the line of its NIC, and the NIC's entity is armed for its end
 	routing  routing
-	free     []*Packet // the pool
+	pool     pool
 	total    Counters
 }
 
@@ -71,7 +72,7 @@ func (n *Network) Owns(id timeline.ID) bool {
 // Inject hands p to the NIC of host p.Src, which sends it at once when it is free and otherwise after those
 // that wait. It never refuses. The caller fills in Src, Dst, Size, FlowHash, ECN, Class, Payload and Header.
 func (n *Network) Inject(now units.Time, p *Packet) {
-	if p.Size <= 0 || p.Class >= Classes || uint(p.Src) >= uint(len(n.nics)) || uint(p.Dst) >= uint(len(n.nics)) {
+	if p.Size <= 0 || p.Size > math.MaxInt32 || p.Class >= Classes || uint(p.Src) >= uint(len(n.nics)) || uint(p.Dst) >= uint(len(n.nics)) {
 		panic(fmt.Sprintf("fabric: injected %d bytes of class %d from host %d to host %d of %d",
 			p.Size, p.Class, p.Src, p.Dst, len(n.nics)))
 	}
@@ -80,11 +81,11 @@ func (n *Network) Inject(now units.Time, p *Packet) {
 	nic := n.nics[p.Src]
 	o := &n.ports[nic]
 	if n.busy[p.Src] {
-		o.wait(now, p)
+		o.wait(now, wrap(p))
 		return
 	}
 	p.SentAt = now
-	n.start(now, nic, o, p)
+	n.start(now, nic, o, wrap(p))
 	n.busy[p.Src] = true
 	n.timeline.Set(n.nicEntity(p.Src), o.freeAt)
 }
@@ -110,11 +111,11 @@ func (n *Network) Fire(now units.Time, id timeline.ID) {
 	if o.waiting > 0 {
 		o.advance(n, now)
 	}
-	p := o.flight.pop().packet
+	e := o.flight.pop()
 	if o.flight.n > 0 {
 		n.timeline.Set(id, o.flight.front().at)
 	}
-	n.arrive(now, o.to, p)
+	n.arrive(now, e)
 }
 
 // nicDone is the end of a transmission of host h.
@@ -129,64 +130,59 @@ func (n *Network) nicDone(now units.Time, h HostID) {
 	n.sink.Idle(now, h)
 }
 
-// arrive is the last bit of p reaching node to.
-func (n *Network) arrive(now units.Time, to NodeID, p *Packet) {
-	s := int(to) - len(n.nics)
-	if s < 0 {
-		if HostID(to) != p.Dst {
-			n.drop(p) // hosts do not forward
-			return
-		}
+// arrive is the last bit of e reaching the far end of a line.
+func (n *Network) arrive(now units.Time, e parcel) {
+	if e.next == atHost {
 		n.total.Delivered++
-		n.total.DeliveredBytes += p.Size
-		n.sink.Deliver(now, p)
+		n.total.DeliveredBytes += units.Bytes(e.size)
+		n.sink.Deliver(now, n.unwrap(&e))
 		return
 	}
-	p.Hops++
-	i, ok := n.routing.port(s, p)
-	if !ok || p.Hops > maxHops {
-		n.drop(p)
+	e.hops++
+	if e.next == noPort || e.hops > maxHops {
+		n.drop(e)
 		return
 	}
-	n.join(now, i, p)
+	n.join(now, e.next, e)
 }
 
 // maxHops is the most switches a packet passes: the usual initial TTL. Routes that go round in circles end here.
 const maxHops = 64
 
-// join puts p into port i of a switch: on the line if it is free, otherwise into the queue, if it fits.
-func (n *Network) join(now units.Time, i int32, p *Packet) {
+// join puts e into port i of a switch: on the line if it is free, otherwise into the queue, if it fits.
+func (n *Network) join(now units.Time, i int32, e parcel) {
 	o := &n.ports[i]
 	if o.waiting > 0 {
 		o.advance(n, now)
 	}
 	if o.freeAt <= now {
-		n.start(now, i, o, p)
+		n.start(now, i, o, e)
 		return
 	}
-	if o.queued()+p.Size > o.buffer {
+	size := units.Bytes(e.size)
+	if o.queued()+size > o.buffer {
 		o.count.Drops++
-		o.count.DropBytes += p.Size
-		n.drop(p)
+		o.count.DropBytes += size
+		n.drop(e)
 		return
 	}
 	if o.ecn.On && o.ecn.Ingress {
-		o.mark(n, p)
+		o.mark(n, &e)
 	}
-	o.wait(now, p)
+	o.wait(now, e)
 }
 
-// start puts p on the free line of port i.
-func (n *Network) start(now units.Time, i int32, o *port, p *Packet) {
-	arrival := o.transmit(now, p)
+// start puts e on the free line of port i.
+func (n *Network) start(now units.Time, i int32, o *port, e parcel) {
+	arrival := o.transmit(n, now, e)
 	if o.flight.n == 1 {
 		n.timeline.Set(n.first+timeline.ID(i), arrival)
 	}
 }
 
-// drop counts p as dropped and returns it to the pool.
-func (n *Network) drop(p *Packet) {
+// drop counts e as dropped and returns its packet to the pool.
+func (n *Network) drop(e parcel) {
 	n.total.Dropped++
-	n.total.DroppedBytes += p.Size
-	n.Put(p)
+	n.total.DroppedBytes += units.Bytes(e.size)
+	n.Put(n.pool.packet(e.packet))
 }

@@ -203,7 +203,7 @@ func TestMarkingOnset(t *testing.T) {
 func TestOnlyCapablePacketsAreMarked(t *testing.T) {
 	n := newWorld(t, funnel(1, PortConfig{Rate: 10 * units.Gbps, Buffer: units.MB, ECN: ECNConfig{On: true}}).route())
 	for i := range 10 {
-		n.send(0, 1, 0, 1000, i).ECN = []ECN{NotECT, ECT0, ECT1, CE}[i%4]
+		n.send(0, 1, 0, 1000, i, func(p *Packet) { p.ECN = []ECN{NotECT, ECT0, ECT1, CE}[i%4] })
 	}
 	n.run(units.Never)
 	var codes []ECN
@@ -229,9 +229,9 @@ func TestMarkingProbability(t *testing.T) {
 	}{{10_000, 0}, {10_001, 0.8 / 40_000}, {20_000, 0.2}, {30_000, 0.4}, {45_000, 0.7}, {50_000, 0.8}, {50_001, 1}} {
 		marks := 0
 		for range tries {
-			p := &Packet{ECN: ECT0, Class: 1}
+			e := parcel{ecn: ECT0, class: 1}
 			o.classes[1].bytes = c.q
-			if o.mark(n.net, p); p.ECN == CE {
+			if o.mark(n.net, &e); e.ecn == CE {
 				marks++
 			}
 		}
@@ -276,7 +276,7 @@ func TestStrictPriority(t *testing.T) {
 	}
 	n.run(1*us + 500*ns)
 	for i := range 3 {
-		n.send(1*us+500*ns, 2, 0, 1000, 100+i).Class = 0 // at the switch from 2.58 µs on
+		n.send(1*us+500*ns, 2, 0, 1000, 100+i, func(p *Packet) { p.Class = 0 }) // at the switch from 2.58 µs on
 	}
 	n.run(units.Never)
 	// The line takes 0 at 1.08 µs, 1 at 1.88 µs, and at 2.68 µs finds the first two of class 0.
@@ -372,8 +372,8 @@ func TestPoolGivesCleanPackets(t *testing.T) {
 		t.Fatalf("header of %d bytes with room for %d", len(again.Header), cap(again.Header))
 	}
 	clean := *again
-	clean.Header = nil
-	if !reflect.DeepEqual(clean, Packet{}) {
+	clean.Header, clean.number = nil, 0
+	if clean.room = [HeaderRoom]byte{}; !reflect.DeepEqual(clean, Packet{}) {
 		t.Errorf("not clean: %+v", clean)
 	}
 }

@@ -41,25 +41,43 @@ type Packet struct {
 	Payload units.Bytes
 	Header  []byte
 
-	room [HeaderRoom]byte // what Header starts on
+	number uint32           // in the pool
+	room   [HeaderRoom]byte // what Header starts on
 }
 
-// slab is how many packets are allocated together.
-const slab = 256
+// Packets are allocated by the slab.
+const (
+	slabBits = 8
+	slab     = 1 << slabBits
+)
+
+// pool is all packets of a network and the numbers of those that are free.
+type pool struct {
+	slabs []*[slab]Packet
+	free  []uint32
+}
+
+// packet returns a packet by its number.
+func (l *pool) packet(number uint32) *Packet { return &l.slabs[number>>slabBits][number&(slab-1)] }
 
 // Get returns a packet to fill in and inject: every field zero, Header empty with room for at least
 // HeaderRoom bytes. It comes from a pool; in steady state nothing is allocated.
 func (n *Network) Get() *Packet {
-	if len(n.free) == 0 {
-		packets := make([]Packet, slab)
+	l := &n.pool
+	if len(l.free) == 0 {
+		packets := new([slab]Packet)
+		first := uint32(len(l.slabs)) << slabBits
+		l.slabs = append(l.slabs, packets)
 		for i := range packets {
 			p := &packets[i]
 			p.Header = p.room[:0]
-			n.free = append(n.free, p)
+			p.number = first + uint32(i)
+			l.free = append(l.free, p.number)
 		}
 	}
-	p := n.free[len(n.free)-1]
-	n.free = n.free[:len(n.free)-1]
+	last := len(l.free) - 1
+	p := l.packet(l.free[last])
+	l.free = l.free[:last]
 	return p
 }
 
@@ -68,5 +86,5 @@ func (n *Network) Put(p *Packet) {
 	p.FlowHash, p.Size, p.Src, p.Dst = 0, 0, 0, 0
 	p.ECN, p.Class, p.Hops, p.Queued, p.SentAt = 0, 0, 0, 0, 0
 	p.Payload, p.Header = 0, p.Header[:0]
-	n.free = append(n.free, p)
+	n.pool.free = append(n.pool.free, p.number)
 }

@@ -41,24 +41,32 @@ func newRouting(cfg *Config) routing {
 	return r
 }
 
-// port returns the output port of switch s for p.
-func (r *routing) port(s int, p *Packet) (i int32, ok bool) {
-	g := r.routes[s*r.hosts+int(p.Dst)]
+// next returns the port that e joins at node to, or atHost, or noPort. It is a function of the tables alone,
+// so it is looked up when e starts on the line to that node and is in the cache anyway.
+func (r *routing) next(to NodeID, e *parcel) int32 {
+	s := int(to) - r.hosts
+	if s < 0 {
+		if HostID(to) != e.dst {
+			return noPort // hosts do not forward
+		}
+		return atHost
+	}
+	g := r.routes[s*r.hosts+int(e.dst)]
 	if g == noRoute {
-		return 0, false
+		return noPort
 	}
-	e := r.groups[r.firsts[s]+int32(g)]
-	if e.n == 1 {
-		return e.first, true
+	k := r.groups[r.firsts[s]+int32(g)]
+	if k.n == 1 {
+		return k.first
 	}
-	return r.members[e.first+choose(p.FlowHash, r.seeds[s], e.n)], true
+	return r.members[k.first+choose(e.flow, r.seeds[s], k.n)]
 }
 
 // choose is ECMP: one of n, the same for every packet of a flow at a switch. The seed goes through the whole
 // mix, so that the choices of switches with different seeds are independent: the flows that one switch has
 // sent the same way spread evenly over the ports of the next.
-func choose(flow, seed uint64, n int32) int32 {
-	hi, _ := bits.Mul64(mix(flow^mix(seed)), uint64(n))
+func choose(flow uint32, seed uint64, n int32) int32 {
+	hi, _ := bits.Mul64(mix(uint64(flow)^mix(seed)), uint64(n))
 	return int32(hi)
 }
 

@@ -152,14 +152,16 @@ func (w *world) Idle(now units.Time, h HostID) {
 	}
 }
 
-// send injects a packet of class 1 that is ECN-capable; Payload numbers it.
-func (w *world) send(now units.Time, src, dst HostID, size units.Bytes, number int) *Packet {
+// send injects a packet of class 1 that is ECN-capable, changed before that; Payload numbers it.
+func (w *world) send(now units.Time, src, dst HostID, size units.Bytes, number int, change ...func(*Packet)) {
 	p := w.net.Get()
 	p.Src, p.Dst, p.Size, p.Class, p.ECN = src, dst, size, 1, ECT0
 	p.FlowHash = FlowHash(src, dst, uint16(number), 4793)
 	p.Payload = units.Bytes(number)
+	for _, c := range change {
+		c(p)
+	}
 	w.net.Inject(now, p)
-	return p
 }
 
 // run fires everything that is due up to the instant until, and checks conservation after each.

@@ -1,0 +1,82 @@
+package fabric
+
+import "weft/units"
+
+// parcel is a packet as queues and lines hold it: with all that a hop reads, so that the packet itself is
+// fetched from memory only where it enters and leaves, and where it has waited. It is 32 bytes, and has no
+// pointer for the garbage collector to follow.
+type parcel struct {
+	at     units.Time // when it joined the queue, or when its last bit reaches the far end of the line
+	packet uint32     // number in the pool
+	flow   uint32     // what ECMP hashes, of Packet.FlowHash
+	dst    HostID
+	next   int32 // on a line: the port it joins at the far end, or atHost, or noPort
+	size   int32
+	ecn    ECN
+	class  uint8
+	hops   uint8
+}
+
+// Ends of the way, instead of a port.
+const (
+	atHost int32 = -1 // the far end is the destination
+	noPort int32 = -2 // the far end cannot forward it
+)
+
+// wrap returns the parcel of a packet that is injected.
+func wrap(p *Packet) parcel {
+	return parcel{
+		packet: p.number, flow: uint32(mix(p.FlowHash)), dst: p.Dst, size: int32(p.Size),
+		ecn: p.ECN, class: p.Class, hops: p.Hops,
+	}
+}
+
+// unwrap returns the packet of a parcel, brought up to date.
+func (n *Network) unwrap(e *parcel) *Packet {
+	p := n.pool.packet(e.packet)
+	p.ECN = e.ecn
+	p.Hops = e.hops
+	return p
+}
+
+// ring is a first-in-first-out list of parcels. Its storage grows and is kept.
+type ring struct {
+	slots []parcel // a power of two, or none yet
+	head  int32
+	n     int32
+}
+
+func (r *ring) push(e parcel) {
+	if int(r.n) == len(r.slots) {
+		r.grow()
+	}
+	r.slots[int(r.head+r.n)&(len(r.slots)-1)] = e
+	r.n++
+}
+
+// front returns the first. The ring must not be empty.
+func (r *ring) front() *parcel { return &r.slots[r.head] }
+
+// pop removes and returns the first. The ring must not be empty.
+func (r *ring) pop() parcel {
+	e := r.slots[r.head]
+	r.head = int32(int(r.head+1) & (len(r.slots) - 1))
+	r.n--
+	return e
+}
+
+func (r *ring) grow() {
+	bigger := make([]parcel, max(4, 2*len(r.slots)))
+	for i := range r.n {
+		bigger[i] = r.slots[int(r.head+i)&(len(r.slots)-1)]
+	}
+	r.slots, r.head = bigger, 0
+}
+
+// size returns the sum of the parcels' sizes.
+func (r *ring) size() (sum units.Bytes) {
+	for i := range r.n {
+		sum += units.Bytes(r.slots[int(r.head+i)&(len(r.slots)-1)].size)
+	}
+	return sum
+}
