@@ -12,7 +12,7 @@ import (
 func drivers() []string {
 	return []string{
 		"cmd", "fabric/realtime", "nodeimg", "internal/poller", "clocksync/labtime",
-		"orchestrator/run", "orchestrator/runtime", "orchestrator/deploy", "orchestrator/doctor", "results/store",
+		"orchestrator/run", "orchestrator/emulate", "orchestrator/runtime", "orchestrator/deploy", "orchestrator/doctor", "results/store",
 		"tc-shaping/tcnl", "tc-shaping/probe", "tc-shaping/measure",
 	}
 }
@@ -47,7 +47,7 @@ func confined() map[string]struct {
 		"github.com/spf13/cobra":                  {[]string{"cmd"}, "commands are the business of the command line alone"},
 		"gopkg.in/yaml.v3":                        {[]string{"orchestrator/lab"}, "YAML is how a lab is written, not what a lab is"},
 		"github.com/invopop/jsonschema":           {[]string{"orchestrator/lab"}, "the schema describes the lab file"},
-		"github.com/HdrHistogram/hdrhistogram-go": {[]string{"results/stats"}, "stats.Dist is how everything else keeps a distribution"},
+		"github.com/HdrHistogram/hdrhistogram-go": {[]string{"results/stats", "sim"}, "stats.Dist is how everything else keeps a distribution"},
 		"github.com/containernetworking/plugins":  {[]string{"orchestrator/runtime", "fabric/realtime"}, "namespaces are entered in one place"},
 		"github.com/vishvananda/netlink":          {[]string{"orchestrator/runtime", "orchestrator/doctor", "fabric/realtime", "nodeimg", "tc-shaping"}, "the kernel is configured at the edge"},
 		"github.com/docker/docker":                {[]string{"orchestrator/runtime/docker"}, "Docker is one runtime among others"},
@@ -110,7 +110,7 @@ func checkImports(s *source) []string {
 		case internal && !s.test() && !mayUse(s.pkg, own):
 			complain("imports %s: data flows one way, and %s may use only %v (docs/architecture.md)", p, room(s.pkg), rooms()[room(s.pkg)])
 		case !s.test() && pure(s.pkg) && below(p, ioImports()...) && !below(p, harmless()...):
-			complain("imports %s: everything that decides is pure, so that it runs the same in the simulator and on real sockets; I/O belongs to %v", p, drivers())
+			complain("imports %s: everything that decides is pure, so that it runs the same in the simulator and on real sockets; I/O belongs to the drivers listed in internal/archtest", p)
 		}
 		for lib, rule := range confined() {
 			if below(p, lib) && !s.test() && !below(s.pkg, rule.to...) {
@@ -145,7 +145,7 @@ func checkCalls(s *source) []string {
 		switch name {
 		case "Now", "Since", "Until", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick":
 			if pure(s.pkg) && !s.test() {
-				complain(n, "uses time.%s: the core is told the time and never asks for it; clocks belong to %v", name, drivers())
+				complain(n, "uses time.%s: the core is told the time and never asks for it; clocks belong to the drivers listed in internal/archtest", name)
 			}
 		case "Sleep":
 			if pure(s.pkg) {

@@ -23,6 +23,9 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 	if s.Run != "" {
 		add("run", s.Run)
 	}
+	if s.Flows.Count == 0 && s.Error != "" {
+		return g.write(w, st, "  ") // it never began: all else is zero
+	}
 	add("flows", fmt.Sprintf("%d done of %d, %s", s.Flows.Count-s.Flows.Unfinished, s.Flows.Count, bytes(s.Flows.Bytes)))
 	add("lab time", fmt.Sprintf("%s, in %s of wall time", micros(s.LabTimeUS), micros(s.WallS*1e6)))
 	n := s.Network
@@ -104,8 +107,11 @@ func Missed(s *record.Summary) int {
 	return n
 }
 
-// distributions is the grid of everything that has a mean and quantiles.
+// distributions is the grid of everything that has a mean and quantiles, nil when nothing was sent.
 func distributions(s *record.Summary) *grid {
+	if s.Flows.Count == 0 {
+		return nil
+	}
 	g := &grid{}
 	g.row(header(""), header("mean"), header("p50"), header("p99"), header("max"))
 	add := func(name string, q record.Quantiles, write func(float64) string) {
