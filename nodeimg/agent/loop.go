@@ -1,0 +1,259 @@
+package agent
+
+import (
+	"sync/atomic"
+	"time"
+
+	"weft/clocksync/labtime"
+	"weft/internal/poller"
+	"weft/transport"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// machine is what the loop drives: a host.Host, or a stand-in for it.
+type machine interface {
+	Start(now units.Time)
+	Receive(now units.Time, in *transport.Incoming) (transport.Placement, error)
+	Place(pl transport.Placement) []byte
+	Placed(now units.Time, pl transport.Placement)
+	Transmit(now units.Time, out *transport.Outgoing) bool
+	Payload(out *transport.Outgoing) []byte
+	Deadline() (units.Time, bool)
+	Advance(now units.Time)
+	Done() bool
+}
+
+// loop is the engine: one thread that owns the machine and the sockets. Other goroutines reach it through
+// start, stop and the poller's Wake alone.
+type loop struct {
+	machine machine
+	clock   labtime.Clock
+	scale   labtime.Scale
+	poll    *poller.Poller
+	in      *receiver
+	out     *senders
+	hosts   map[uint32]transport.HostID // by address
+
+	nic  nic
+	last units.Time // the latest instant the machine was told
+	due  units.Time // what the loop waits for: an instant of its own, or never
+	full bool       // the card took no more for now
+
+	offset    int64 // CLOCK_REALTIME - CLOCK_MONOTONIC
+	offsetAge int64 // when it was read, monotonic
+
+	packet   transport.Outgoing
+	incoming transport.Incoming
+	now      units.Time // while datagrams are taken
+	err      error      // the first that ends the loop
+
+	results  Results
+	report   func(done bool) // tell the orchestrator how far the machine is
+	interval int64           // between reports, nanoseconds
+	next     int64           // when the next is due, monotonic
+	done     bool
+
+	start atomic.Int64 // CLOCK_MONOTONIC of lab time 0; 0: not known yet
+	stop  atomic.Bool
+}
+
+// offsetLife is how long the offset of the wall clock is believed, in nanoseconds: slewing by the 500 ppm that
+// adjtimex allows moves it by 50 us in that time.
+const offsetLife = 100e6
+
+// run waits for the start of lab time and drives the machine until stop.
+func (l *loop) run(dilation float64) error {
+	for l.start.Load() == 0 && !l.stop.Load() {
+		if _, err := l.poll.Wait(poller.Forever); err != nil {
+			return err
+		}
+	}
+	l.scale = labtime.Scale{T0: l.start.Load(), Dilation: dilation}
+	l.refreshOffset()
+	for l.clock.Now() < l.scale.T0 && !l.stop.Load() {
+		if _, err := l.poll.Wait(time.Duration(l.scale.T0 - l.clock.Now())); err != nil {
+			return err
+		}
+	}
+	l.results.CPU = -poller.CPU()
+	l.next = l.clock.Now()
+	l.machine.Start(0)
+	l.due = 0
+	for !l.stop.Load() && l.err == nil {
+		l.turn()
+	}
+	l.results.CPU += poller.CPU()
+	return l.err
+}
+
+// turn does everything that may be done now and waits for more.
+func (l *loop) turn() {
+	l.pump(l.labNow())
+	l.housekeeping()
+	if _, err := l.poll.Wait(l.timeout()); err != nil {
+		l.fail(err)
+		return
+	}
+	if len(l.poll.Ready) > 0 {
+		l.receive()
+	}
+}
+
+func (l *loop) fail(err error) {
+	if l.err == nil {
+		l.err = err
+	}
+}
+
+// labNow returns the present lab time.
+func (l *loop) labNow() units.Time { return l.scale.Lab(l.clock.Now()) }
+
+// tell returns now, or the latest instant that the machine was told if that is later: it looked ahead.
+func (l *loop) tell(now units.Time) units.Time {
+	l.last = max(l.last, now)
+	return l.last
+}
+
+// pump lets the machine do what is due up to nic.ahead from now, and send while the card takes packets. Each
+// packet is told the instant at which it leaves.
+func (l *loop) pump(now units.Time) {
+	acted := false
+	l.full = false
+	for l.err == nil {
+		at, ok := l.nic.slot(now)
+		if !ok {
+			l.full = true
+			break
+		}
+		at = l.tell(at)
+		if d, ok := l.machine.Deadline(); ok && d <= at {
+			l.machine.Advance(at)
+			acted = true
+		}
+		if l.machine.Transmit(at, &l.packet) {
+			l.send(at)
+			acted = true
+			continue
+		}
+		d, ok := l.machine.Deadline()
+		if !ok || d <= at || d > now+l.nic.ahead {
+			break
+		}
+		l.machine.Advance(l.tell(d))
+		acted = true
+	}
+	if acted && l.due <= now+l.nic.ahead { // it woke for that, not for a packet
+		l.results.Timer.Record(max(now-l.due, 0))
+	}
+	l.due = units.Never
+	if l.full {
+		l.due = l.nic.free
+	}
+	if d, ok := l.machine.Deadline(); ok && d < l.due {
+		l.due = d
+	}
+}
+
+// send hands the packet that leaves at the given instant to the kernel.
+func (l *loop) send(at units.Time) {
+	l.nic.sent(at, l.packet.Size)
+	var payload []byte
+	if l.packet.Payload > 0 {
+		payload = l.machine.Payload(&l.packet)
+	}
+	taken, err := l.out.send(&l.packet, payload)
+	if err != nil {
+		l.fail(err)
+	}
+	if !taken {
+		l.results.Unsent++
+	}
+}
+
+// receive takes the datagrams that are there, a batch at a time, and lets the machine answer between two.
+func (l *loop) receive() {
+	for l.err == nil {
+		l.now = l.labNow()
+		n, err := l.in.receive(l.take)
+		if err != nil {
+			l.fail(err)
+		}
+		if n < batch {
+			return
+		}
+		l.pump(l.labNow())
+	}
+}
+
+// take gives a datagram to the machine and puts its payload where the machine says.
+func (l *loop) take(d datagram) {
+	src, known := l.hosts[d.from]
+	header := headerLen(d.data)
+	if !known || header == 0 || header > len(d.data) {
+		l.results.Bad++
+		return
+	}
+	at := l.now
+	if d.at != 0 {
+		at = min(at, max(0, l.scale.Lab(d.at-l.offset)))
+	}
+	l.results.Reaction.Record(l.now - at)
+	in := &l.incoming
+	in.At, in.Src, in.Header, in.CE = at, src, d.data, d.tos&3 == 3
+	in.Payload = units.Bytes(len(d.data) - header)
+	now := l.tell(l.now)
+	pl, err := l.machine.Receive(now, in)
+	if err != nil {
+		l.results.Bad++
+		return
+	}
+	if pl.Payload > 0 {
+		copy(l.machine.Place(pl), d.data[header:])
+		l.machine.Placed(now, pl)
+	}
+}
+
+// headerLen returns the length of the transport header that b begins with; 0: none that is known.
+func headerLen(b []byte) int {
+	t, err := wire.Peek(b)
+	if err != nil {
+		return 0
+	}
+	switch t {
+	case wire.TypeData:
+		return int(wire.DataSize)
+	case wire.TypeAck, wire.TypeNak:
+		return int(wire.AckSize)
+	}
+	return 0
+}
+
+// timeout returns how long to wait: until what is due, a little early, or until the next report.
+func (l *loop) timeout() time.Duration {
+	wake := l.next
+	if l.due != units.Never {
+		wake = min(wake, l.scale.Mono(l.due-l.nic.ahead))
+	}
+	return time.Duration(wake - l.clock.Now())
+}
+
+// housekeeping reports progress and keeps the offset of the wall clock fresh.
+func (l *loop) housekeeping() {
+	if !l.done && l.machine.Done() {
+		l.done = true
+		l.report(true)
+	}
+	now := l.clock.Now()
+	if now >= l.next {
+		l.next = now + l.interval
+		l.report(false)
+	}
+	if now-l.offsetAge > offsetLife {
+		l.refreshOffset()
+	}
+}
+
+func (l *loop) refreshOffset() {
+	l.offset, l.offsetAge = labtime.RealtimeOffset(), l.clock.Now()
+}

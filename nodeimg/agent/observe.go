@@ -1,0 +1,25 @@
+package agent
+
+import (
+	"weft/results/stats"
+	"weft/transport"
+	"weft/units"
+)
+
+// maxWindows bounds the window changes a node keeps: 32 bytes each.
+const maxWindows = 1 << 20
+
+// observer writes down what acknowledgements bring. It is the transport's Observer.
+type observer struct {
+	rtt     *stats.Dist
+	keep    bool // window changes
+	windows []Window
+}
+
+func (o *observer) Acked(_ units.Time, _ transport.ConnID, rtt, _ units.Time) { o.rtt.Record(rtt) }
+
+func (o *observer) Window(now units.Time, c transport.ConnID, cwnd units.Bytes, rate units.Bandwidth) {
+	if o.keep && len(o.windows) < maxWindows {
+		o.windows = append(o.windows, Window{At: now, Conn: c, Window: cwnd, Rate: rate})
+	}
+}

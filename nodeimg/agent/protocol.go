@@ -1,0 +1,70 @@
+package agent
+
+import (
+	"weft/host"
+	"weft/results/stats"
+	"weft/transport"
+	"weft/units"
+)
+
+// Kinds of message between the orchestrator and a node, in the order in which they are first said. The
+// orchestrator says configure, start and at last stop; the node says ready, progress from time to time, done
+// once, and results.
+const (
+	KindConfigure = "configure" // Config
+	KindReady     = "ready"     // nothing: the buffers and sockets are there
+	KindStart     = "start"     // Start
+	KindProgress  = "progress"  // Progress
+	KindDone      = "done"      // Progress: every item of the host is complete; it still answers
+	KindStop      = "stop"      // nothing: stop answering, send results
+	KindResults   = "results"   // Results
+)
+
+// Config is all that a node must know.
+type Config struct {
+	Plan     host.Plan
+	Dilation float64
+	Peers    [][4]byte  // IPv4 address of every host, by host
+	Ahead    units.Time // how long before they are due packets are sent and deadlines looked at
+	Windows  bool       // record every change of a congestion window
+	Report   int64      // real nanoseconds between two Progress messages; 0: 200 ms
+}
+
+// Start says when lab time begins.
+type Start struct {
+	T0 int64 // CLOCK_MONOTONIC in nanoseconds
+}
+
+// Progress is how far a host's part of the workload is.
+type Progress struct {
+	Done, Total units.Bytes // that the host's items receive
+	Waiting     string      // what the host waits for, in words; empty while it gets on and when it is done
+	Failed      string      // why it cannot go on; empty: it can
+}
+
+// Results is what a node knows at the end. Times are lab time.
+type Results struct {
+	Flows    []host.Flow
+	Dones    []host.Done
+	Counters transport.Counters
+	RTT      *stats.Dist // of every acknowledgement
+	Windows  []Window    // in order of time
+
+	// How late the node was: Timer for what it had to do at an instant of its own (deadlines, the NIC becoming
+	// free), Reaction for packets, from their arrival in the kernel to their being handled.
+	Timer, Reaction *stats.Dist
+
+	Dropped   int64 // datagrams that the socket had no room for
+	Unsent    int64 // packets and frames that the kernel did not take
+	Bad       int64 // datagrams that the transport refused, or from unknown hosts
+	CPU       int64 // processor time used since the start, in real nanoseconds
+	Scheduler string
+}
+
+// Window is a change of a congestion window.
+type Window struct {
+	At     units.Time
+	Conn   transport.ConnID
+	Window units.Bytes
+	Rate   units.Bandwidth
+}

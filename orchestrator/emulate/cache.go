@@ -1,0 +1,128 @@
+package emulate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// cached returns the machine's capacity from the user's cache directory, or measures it and keeps it there.
+// Two processes never measure at once: they would measure each other. What is in the cache and cannot be
+// read is measured again; what cannot be written is no error.
+func cached(ctx context.Context, measure func() (Capacity, error)) (Capacity, error) {
+	file, err := cacheFile()
+	if err != nil {
+		return measure()
+	}
+	if c, err := readCapacity(file); err == nil {
+		return c, nil
+	}
+	unlock, err := lock(ctx, file+".lock")
+	if err != nil {
+		if ctx.Err() != nil {
+			return Capacity{}, ctx.Err()
+		}
+		return measure()
+	}
+	defer unlock()
+	if c, err := readCapacity(file); err == nil { // another process measured while this one waited
+		return c, nil
+	}
+	c, err := measure()
+	if err != nil {
+		return c, err
+	}
+	_ = writeCapacity(file, c)
+	return c, nil
+}
+
+// cacheFile names the file for this machine and this program: another kernel, another build, another number
+// of processors or other privileges make another capacity.
+func cacheFile() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return "", err
+	}
+	exe, err := os.Stat("/proc/self/exe")
+	if err != nil {
+		return "", err
+	}
+	key := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d %d %t", u.Release, u.Version, exe.Size(), exe.ModTime().UnixNano(),
+		runtime.NumCPU(), os.Geteuid() == 0))
+	return filepath.Join(dir, "weft", fmt.Sprintf("capacity-%x.json", key[:8])), nil
+}
+
+func readCapacity(file string) (Capacity, error) {
+	var c Capacity
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return c, err
+	}
+	if err := json.Unmarshal(b, &c); err != nil {
+		return c, err
+	}
+	if !(c.PacketsPerSecond > 0) || !(c.LatenessNS >= 0) {
+		return c, fmt.Errorf("%s: capacity %+v", file, c)
+	}
+	return c, nil
+}
+
+// writeCapacity replaces the file as a whole: a reader sees the old one or the new one.
+func writeCapacity(file string, c Capacity) error {
+	b, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(file), ".capacity-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(b, '\n'))
+	if err := errors.Join(err, f.Close()); err != nil {
+		os.Remove(f.Name())
+		return err
+	}
+	return os.Rename(f.Name(), file)
+}
+
+// lockPoll is how often a lock that another process holds is tried.
+const lockPoll = 50 * time.Millisecond
+
+// lock takes the lock that file stands for. The kernel frees it when the process ends, however that happens.
+func lock(ctx context.Context, file string) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return func() { f.Close() }, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			f.Close()
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, ctx.Err()
+		case <-time.After(lockPoll):
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package emulate
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+func TestCapacityIsMeasuredOnce(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	want := Capacity{PacketsPerSecond: 1e5, LatenessNS: 5e4}
+	var measured atomic.Int32
+	measure := func() (Capacity, error) { measured.Add(1); return want, nil }
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			if c, err := cached(t.Context(), measure); err != nil || c != want {
+				t.Errorf("got %+v, %v, want %+v", c, err, want)
+			}
+		})
+	}
+	all.Wait()
+	if n := measured.Load(); n != 1 {
+		t.Errorf("measured %d times, want once", n)
+	}
+	file, err := cacheFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, broken := range []string{"", "{", `{"packets_per_second": 0}`} {
+		if err := os.WriteFile(file, []byte(broken), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		measured.Store(0)
+		if c, err := cached(t.Context(), measure); err != nil || c != want || measured.Load() != 1 {
+			t.Errorf("cache of %q: %+v, %v, measured %d times", broken, c, err, measured.Load())
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), ".*")); len(left) > 0 {
+		t.Errorf("temporary files are left: %v", left)
+	}
+}
+
+func TestCapacityWithoutACache(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", "/dev/null/nowhere")
+	failed := errors.New("failed")
+	if _, err := cached(t.Context(), func() (Capacity, error) { return Capacity{}, failed }); !errors.Is(err, failed) {
+		t.Errorf("got %v, want what measuring said", err)
+	}
+}
+
+func TestWaitingForALockEndsWithTheContext(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "lock")
+	unlock, err := lock(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := lock(ctx, file); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the context's end", err)
+	}
+}

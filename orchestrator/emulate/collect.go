@@ -1,0 +1,148 @@
+package emulate
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"weft/fabric/realtime"
+	"weft/nodeimg/agent"
+	"weft/orchestrator/runtime/namespace"
+	"weft/results/stats"
+	"weft/transport"
+)
+
+func newOutcome(nodes int) *Outcome {
+	return &Outcome{RTT: stats.NewDist(), QueueDelay: stats.NewDist(), Results: make([]*agent.Results, nodes)}
+}
+
+// bootNotes are what the machine did not grant to the processes, each said once.
+func bootNotes(c *namespace.Cluster) (notes []string) {
+	add := func(from []string) {
+		for _, n := range from {
+			if !slices.Contains(notes, n) {
+				notes = append(notes, n)
+			}
+		}
+	}
+	add(c.Fabric().Report.Notes)
+	for i := range c.Nodes() {
+		add(c.Node(i).Report.Notes)
+	}
+	return notes
+}
+
+// collect asks everyone who is still there for results: the nodes first, so that the fabric's report has
+// everything they sent. failed is why the run ended, nil when all went well.
+func (r *run) collect(failed error) {
+	if t, err := readCPU(); err == nil && r.outcome.Fidelity.CPUMax == 0 && r.cpuTotal.total > 0 {
+		r.outcome.Fidelity.CPUMax = t.share(r.cpuTotal) // the run took less than a second
+	}
+	if failed != nil {
+		r.outcome.Elapsed = r.labNow()
+	}
+	limit := time.After(collectTime)
+	for i := range r.nodes {
+		if err := r.cluster.Node(i).Conn.SendValue(agent.KindStop, nil); err != nil {
+			r.nodes[i].lost = err
+		}
+	}
+	r.await(limit, func() bool {
+		for i := range r.nodes {
+			if !r.nodes[i].told && r.nodes[i].lost == nil {
+				return false
+			}
+		}
+		return true
+	})
+	if err := r.cluster.Fabric().Conn.SendValue(realtime.KindStop, nil); err != nil {
+		r.fabric.lost = err
+	}
+	r.await(limit, func() bool { return r.fabric.told || r.fabric.lost != nil })
+	r.merge()
+}
+
+// await takes in news until there is what is waited for, or no more time.
+func (r *run) await(limit <-chan time.Time, enough func() bool) {
+	for !enough() {
+		select {
+		case n := <-r.news:
+			_ = r.take(n) // whoever fails now is marked as lost
+		case <-limit:
+			return
+		}
+	}
+}
+
+// merge puts together what came from all sides.
+func (r *run) merge() {
+	o := r.outcome
+	for i, n := range o.Results {
+		if n == nil {
+			o.Warnings = append(o.Warnings, fmt.Sprintf("%s sent no results", r.name(i)))
+			continue
+		}
+		o.Flows = append(o.Flows, n.Flows...)
+		o.Dones = append(o.Dones, n.Dones...)
+		o.Windows = append(o.Windows, n.Windows...)
+		add(&o.Transport, n.Counters)
+		o.RTT.Merge(n.RTT)
+	}
+	if o.Report == nil {
+		o.Warnings = append(o.Warnings, "the fabric sent no report")
+		return
+	}
+	o.Fabric = o.Report.Network
+	o.QueueDelay.Merge(o.Report.QueueDelay)
+	if n := o.Report.Unsent; n > 0 {
+		o.Warnings = append(o.Warnings, fmt.Sprintf("%d queue samples are missing: the fabric could not hand them over in time", n))
+	}
+}
+
+// judge gives the verdict on what was collected.
+func (r *run) judge() {
+	o := r.outcome
+	e := evidence{baseRTT: r.x.BaseRTT, cpu: o.Fidelity.CPUMax}
+	timers, reactions := stats.NewDist(), stats.NewDist()
+	var sockets, interfaces int64
+	for i, n := range o.Results {
+		if n == nil {
+			e.broken = append(e.broken, fmt.Sprintf("%s did not say how late it was", r.name(i)))
+			continue
+		}
+		timers.Merge(n.Timer)
+		reactions.Merge(n.Reaction)
+		sockets += n.Dropped
+		interfaces += n.Unsent
+	}
+	e.late = []lateness{{"timers of nodes", timers}, {"reactions of nodes", reactions}}
+	e.drops = []drops{{"receive buffers of nodes", sockets}, {"send queues of nodes", interfaces}}
+	if f := o.Report; f == nil {
+		e.broken = append(e.broken, "the fabric did not say how late it was")
+	} else {
+		e.late = append(e.late, lateness{"deliveries", f.Delivery}, lateness{"departures", f.Departure})
+		e.drops = append(e.drops, drops{"the fabric's way into nodes", f.Refused})
+		if f.Broken != "" {
+			e.broken = append(e.broken, f.Broken)
+		}
+	}
+	o.Fidelity = judge(e)
+}
+
+// add adds the counters of one host to the sum.
+func add(sum *transport.Counters, c transport.Counters) {
+	sum.DataPackets += c.DataPackets
+	sum.DataBytes += c.DataBytes
+	sum.Retransmits += c.Retransmits
+	sum.Timeouts += c.Timeouts
+	sum.Acks += c.Acks
+	sum.Naks += c.Naks
+	sum.Received += c.Received
+	sum.Delivered += c.Delivered
+	sum.OutOfOrder += c.OutOfOrder
+	sum.Duplicates += c.Duplicates
+	sum.AcksIn += c.AcksIn
+	sum.BadPackets += c.BadPackets
+	sum.AckDrops += c.AckDrops
+	sum.Failed += c.Failed
+}

@@ -1,0 +1,92 @@
+package emulate
+
+import (
+	"net/netip"
+
+	"weft/fabric/realtime"
+	"weft/nodeimg/agent"
+	"weft/nodeimg/boot"
+	"weft/orchestrator/runtime/namespace"
+	"weft/transport"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// receiveBuffer is the receive buffer of a node's socket in bytes: what arrives while the node does not run.
+const receiveBuffer = 8 * units.MiB
+
+// cluster is what the runtime must start.
+func (x *Experiment) cluster() namespace.Spec {
+	s := namespace.Spec{
+		Lab:        x.Lab,
+		Nodes:      make([]boot.NodeSpec, len(x.Plans)),
+		Self:       x.Processes.Self,
+		NodeArgs:   x.Processes.NodeArgs,
+		FabricArgs: x.Processes.FabricArgs,
+		Env:        x.Processes.Env,
+		Stderr:     x.Processes.Stderr,
+	}
+	prefix := x.Prefix
+	if prefix == 0 {
+		prefix = 8
+	}
+	for i := range x.Plans {
+		s.Nodes[i] = boot.NodeSpec{
+			Name:    x.Plans[i].Name,
+			Addr:    netip.PrefixFrom(x.Addrs[i], prefix),
+			MAC:     boot.MACOf(x.Addrs[i]),
+			MTU:     x.ipMTU(),
+			Peers:   x.neighbours(i),
+			Sockets: []boot.Socket{{Port: wire.Port, ReadBuffer: receiveBuffer}},
+			Veth:    x.Processes.Veth,
+		}
+	}
+	return s
+}
+
+// neighbours are the hosts that host i has connections with: no packet of theirs waits for ARP.
+func (x *Experiment) neighbours(i int) (peers []boot.Peer) {
+	seen := map[transport.HostID]bool{x.Plans[i].Host: true}
+	for _, c := range x.Plans[i].Conns {
+		for _, h := range []transport.HostID{c.Src, c.Dst} {
+			if !seen[h] {
+				seen[h] = true
+				peers = append(peers, boot.Peer{Addr: x.Addrs[h], MAC: boot.MACOf(x.Addrs[h])})
+			}
+		}
+	}
+	return peers
+}
+
+// fabricConfig is what the fabric process must know.
+func (x *Experiment) fabricConfig() realtime.Config {
+	const ethernet = 14
+	c := realtime.Config{
+		Network:  x.Fabric,
+		Dilation: x.Dilation,
+		Hosts:    make([]realtime.Address, len(x.Addrs)),
+		Sample:   x.SampleQueues,
+		MaxFrame: int(x.ipMTU()) + ethernet,
+		Ahead:    2 * x.ahead(), // the node's own rounding must not make its packets unbelievable
+	}
+	for i, a := range x.Addrs {
+		c.Hosts[i] = realtime.Address{IP: a.As4(), MAC: realtime.MAC(boot.MACOf(a))}
+	}
+	return c
+}
+
+// peers are the addresses of all hosts.
+func (x *Experiment) peers() [][4]byte {
+	all := make([][4]byte, len(x.Addrs))
+	for i, a := range x.Addrs {
+		all[i] = a.As4()
+	}
+	return all
+}
+
+// nodeConfig is what the node of host i must know.
+func (x *Experiment) nodeConfig(i int, peers [][4]byte) agent.Config {
+	return agent.Config{
+		Plan: x.Plans[i], Dilation: x.Dilation, Peers: peers, Ahead: x.ahead(), Windows: x.Windows,
+	}
+}

@@ -1,0 +1,132 @@
+package emulate
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"time"
+
+	"weft/fabric"
+	"weft/fabric/realtime"
+	"weft/host"
+	"weft/nodeimg/agent"
+	"weft/results/record"
+	"weft/results/stats"
+	"weft/transport"
+	"weft/units"
+)
+
+// Experiment is what is to be run.
+type Experiment struct {
+	Lab      string // its name, for messages
+	Fabric   fabric.Config
+	Plans    []host.Plan  // by host
+	Addrs    []netip.Addr // IPv4, by host
+	Prefix   int          // length of the one subnet that holds them all; 0: 8
+	Dilation float64      // real time per lab time
+	BaseRTT  units.Time   // of the network: what lateness is measured by
+
+	SampleQueues units.Time // interval of queue samples; 0: none
+	Windows      bool       // record changes of congestion windows
+
+	// Stall is how long the workload may stand still, in real time, before it is given up; 0: by the dilation.
+	Stall time.Duration
+
+	// Progress is called now and then, from one goroutine. Samples is called with queue samples as they come,
+	// likewise; nil: they are in the Outcome. Both may be nil.
+	Progress func(Progress)
+	Samples  func([]realtime.Sample)
+
+	Processes Processes
+}
+
+// Processes says how the processes of a run are started. The zero value runs this program as "weft node" and
+// "weft fabric".
+type Processes struct {
+	Self                 string    // program; empty: this one
+	NodeArgs, FabricArgs []string  // nil: node, fabric
+	Env                  []string  // added to their environment
+	Stderr               io.Writer // what they write, line by line; nil: only the last of it, in errors
+	Veth                 bool      // veth pairs even where TAP devices could be had
+}
+
+// Progress is how far a run is.
+type Progress struct {
+	Done, Total units.Bytes
+	At          units.Time // lab time
+}
+
+// Outcome is what a run brings back. After an error it is what was collected by then.
+type Outcome struct {
+	Flows      []host.Flow
+	Dones      []host.Done
+	Transport  transport.Counters // of all hosts
+	RTT        *stats.Dist        // of every acknowledgement
+	QueueDelay *stats.Dist        // waiting in switches, per delivered data packet
+	Windows    []agent.Window     // by host, and by time at each
+	Samples    []realtime.Sample  // unless Experiment.Samples took them
+	Fabric     fabric.Counters
+	Fidelity   record.Fidelity
+	Elapsed    units.Time // lab time until the last host was done
+	Warnings   []string
+
+	Report  *realtime.Report // of the fabric process; nil: it sent none
+	Results []*agent.Results // by host; nil: it sent none
+}
+
+// check reports what is wrong with x, everything at once.
+func (x *Experiment) check() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if x.Dilation < 1 {
+		bad("dilation %g is below 1", x.Dilation)
+	}
+	if len(x.Plans) == 0 || len(x.Plans) != len(x.Addrs) || len(x.Plans) != x.Fabric.Hosts {
+		bad("%d plans, %d addresses and %d hosts in the network", len(x.Plans), len(x.Addrs), x.Fabric.Hosts)
+	}
+	if x.BaseRTT <= 0 {
+		bad("base round trip of %d ps", x.BaseRTT)
+	}
+	for i, a := range x.Addrs {
+		if !a.Is4() {
+			bad("address of host %d: %v is not IPv4", i, a)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// stall is how long nothing may move before a run is given up.
+func (x *Experiment) stall() time.Duration {
+	if x.Stall > 0 {
+		return x.Stall
+	}
+	// Twenty of the transport's least timeouts, so that a connection has doubled its own a few times.
+	return max(10*time.Second, time.Duration(float64((20*transport.DefaultRTOMin).Duration())*x.Dilation))
+}
+
+// mtu is the largest payload of a data packet among the hosts.
+func (x *Experiment) mtu() units.Bytes {
+	var m units.Bytes
+	for i := range x.Plans {
+		m = max(m, x.Plans[i].Endpoint.MTU)
+	}
+	return m
+}
+
+// ipMTU is the MTU of every node's interface: room for a full data packet.
+func (x *Experiment) ipMTU() units.Bytes {
+	const ipAndUDP = 28
+	return max(x.mtu()+transport.MaxHeader+ipAndUDP, 1500)
+}
+
+// ahead is how long before they are due packets are handed to the fabric. A NIC fetches the next packet while
+// one is on the line; so do the nodes, by as much as covers an ordinary wake-up.
+func (x *Experiment) ahead() units.Time {
+	const wakeUp = 200 * time.Microsecond
+	packet := units.Never
+	for i := range x.Plans {
+		packet = min(packet, x.Plans[i].Endpoint.LineRate.TransmitTime(x.mtu()))
+	}
+	return min(packet, units.Time(float64(units.FromDuration(wakeUp))/x.Dilation))
+}

@@ -1,0 +1,51 @@
+package emulate
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"weft/fabric/realtime"
+	"weft/nodeimg/agent"
+	"weft/nodeimg/boot"
+	"weft/nodeimg/control"
+)
+
+// TestMain is also the processes of the labs that the tests start: they run this program again.
+func TestMain(m *testing.M) {
+	var process func(*control.Conn) error
+	if len(os.Args) == 2 {
+		process = map[string]func(*control.Conn) error{"node": node, "fabric": fabricProcess}[os.Args[1]]
+	}
+	if process == nil {
+		os.Exit(m.Run())
+	}
+	conn, err := control.Open(control.FD)
+	if err == nil {
+		err = process(conn)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func node(conn *control.Conn) error {
+	env, err := boot.Node(conn)
+	if err != nil {
+		return err
+	}
+	return agent.Run(conn, env.Sockets[0])
+}
+
+func fabricProcess(conn *control.Conn) error {
+	env, err := boot.Fabric(conn)
+	if err != nil {
+		return err
+	}
+	ports := make([]realtime.Port, len(env.Links))
+	for _, l := range env.Links {
+		ports[l.Index] = realtime.Port{FD: l.FD, Kind: string(l.Kind)}
+	}
+	return realtime.Run(conn, ports)
+}

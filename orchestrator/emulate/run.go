@@ -1,0 +1,192 @@
+package emulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"weft/clocksync/labtime"
+	"weft/fabric/realtime"
+	"weft/nodeimg/agent"
+	"weft/nodeimg/control"
+	"weft/orchestrator/runtime/namespace"
+	"weft/units"
+)
+
+// How long things may take, in real time. Ours.
+const (
+	startDelay  = 50 * time.Millisecond  // from the start message to lab time 0: all have it by then
+	collectTime = 10 * time.Second       // for results to come
+	lastWords   = 500 * time.Millisecond // from a broken connection to the news that the process ended
+	watchEvery  = 100 * time.Millisecond
+)
+
+// Run runs an experiment and returns what it brought back; also, as far as it goes, beside an error. When ctx
+// ends the run ends with ctx's error.
+func Run(ctx context.Context, x Experiment) (*Outcome, error) {
+	if err := x.check(); err != nil {
+		return nil, fmt.Errorf("emulate: %w", err)
+	}
+	cluster, err := namespace.Launch(ctx, x.cluster())
+	if err != nil {
+		return nil, err
+	}
+	out, err := Drive(ctx, cluster, x)
+	return out, errors.Join(err, cluster.Close())
+}
+
+// Drive runs an experiment on a cluster that was launched for it, and leaves the cluster up.
+func Drive(ctx context.Context, cluster *namespace.Cluster, x Experiment) (*Outcome, error) {
+	r := &run{
+		x: &x, cluster: cluster,
+		nodes:   make([]nodeState, cluster.Nodes()),
+		news:    make(chan news, 4*cluster.Nodes()+64),
+		outcome: newOutcome(cluster.Nodes()),
+	}
+	r.outcome.Warnings = bootNotes(cluster)
+	err := r.configure(ctx)
+	if err == nil {
+		err = r.start()
+	}
+	if err == nil {
+		err = r.watch(ctx)
+		r.collect(err)
+	}
+	r.stopListening()
+	r.judge()
+	return r.outcome, err
+}
+
+// run is one run under way. One goroutine owns it; the others only send news.
+type run struct {
+	x       *Experiment
+	cluster *namespace.Cluster
+	nodes   []nodeState
+	fabric  peerState
+	news    chan news
+	quit    chan struct{} // closed when nobody takes news any more
+	scale   labtime.Scale
+	outcome *Outcome
+
+	moved    time.Time // when progress was made last
+	cpu      cpuTimes  // at the last full second
+	cpuTotal cpuTimes  // at the start
+	cpuAt    time.Time
+}
+
+// peerState is what is known of a process.
+type peerState struct {
+	lost error // its connection broke, or it said that it failed
+	told bool  // its results have come
+}
+
+// nodeState is what is known of a node.
+type nodeState struct {
+	peerState
+	progress agent.Progress
+	done     bool
+}
+
+// fabricPeer marks news of the fabric process among those of nodes.
+const fabricPeer = -1
+
+// configure gives every process its part and waits until all are ready.
+func (r *run) configure(ctx context.Context) error {
+	var group errgroup.Group
+	hurry, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// A process that does not answer must not hold up the end of the run.
+	stop := context.AfterFunc(hurry, func() { r.readDeadline(time.Now()) })
+	tell := func(peer int, conn *control.Conn, configure string, body any, ready string) {
+		group.Go(func() error {
+			err := conn.SendValue(configure, body)
+			if err == nil {
+				_, err = conn.Expect(ready, nil)
+			}
+			if err != nil {
+				cancel()
+			}
+			return r.named(peer, err)
+		})
+	}
+	tell(fabricPeer, r.cluster.Fabric().Conn, realtime.KindConfigure, r.x.fabricConfig(), realtime.KindReady)
+	peers := r.x.peers()
+	for i := range r.nodes {
+		tell(i, r.cluster.Node(i).Conn, agent.KindConfigure, r.x.nodeConfig(i, peers), agent.KindReady)
+	}
+	err := group.Wait()
+	stop()
+	if err != nil {
+		return r.blame(ctx, err)
+	}
+	return nil
+}
+
+func (r *run) readDeadline(t time.Time) {
+	_ = r.cluster.Fabric().Conn.SetReadDeadline(t)
+	for i := range r.nodes {
+		_ = r.cluster.Node(i).Conn.SetReadDeadline(t)
+	}
+}
+
+// start begins lab time everywhere, the fabric's first, and listens.
+func (r *run) start() error {
+	t0 := labtime.Monotonic() + int64(startDelay)
+	r.scale = labtime.Scale{T0: t0, Dilation: r.x.Dilation}
+	if err := r.cluster.Fabric().Conn.SendValue(realtime.KindStart, realtime.Start{T0: t0}); err != nil {
+		return r.named(fabricPeer, err)
+	}
+	for i := range r.nodes {
+		if err := r.cluster.Node(i).Conn.SendValue(agent.KindStart, agent.Start{T0: t0}); err != nil {
+			return r.named(i, err)
+		}
+	}
+	r.quit = make(chan struct{})
+	go r.listen(fabricPeer, r.cluster.Fabric().Conn)
+	for i := range r.nodes {
+		go r.listen(i, r.cluster.Node(i).Conn)
+	}
+	r.moved = time.Now()
+	if t, err := readCPU(); err == nil {
+		r.cpu, r.cpuTotal, r.cpuAt = t, t, r.moved
+	}
+	return nil
+}
+
+// labNow returns the present lab time; 0 before its start.
+func (r *run) labNow() units.Time { return max(0, r.scale.Lab(labtime.Monotonic())) }
+
+// named says which process err is about.
+func (r *run) named(peer int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", r.name(peer), err)
+}
+
+func (r *run) name(peer int) string {
+	if peer == fabricPeer {
+		return r.cluster.Fabric().Name
+	}
+	return r.cluster.Node(peer).Name
+}
+
+// blame prefers the news that a process died, which explains a broken connection, and the caller's wish to
+// end, which explains everything.
+func (r *run) blame(ctx context.Context, err error) error {
+	select {
+	case e, ok := <-r.cluster.Exits():
+		if ok {
+			return e.Err
+		}
+	case <-ctx.Done():
+	case <-time.After(lastWords):
+	}
+	if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
+		return errors.Join(ctx.Err(), err)
+	}
+	return err
+}

@@ -1,0 +1,218 @@
+package emulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"weft/fabric/realtime"
+	"weft/nodeimg/agent"
+	"weft/nodeimg/control"
+)
+
+// news is what a process said, or that it says nothing more.
+type news struct {
+	peer    int
+	message control.Message
+	err     error
+}
+
+// listen passes on what a process says until its connection ends.
+func (r *run) listen(peer int, conn *control.Conn) {
+	for {
+		m, _, err := conn.Recv()
+		select {
+		case r.news <- news{peer, m, err}:
+		case <-r.quit:
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// stopListening ends the listeners, which Close of the cluster wakes.
+func (r *run) stopListening() {
+	if r.quit != nil {
+		close(r.quit)
+	}
+}
+
+// watch waits until every host is done. It fails when a process fails or ends, when nothing moves any more,
+// and when ctx ends.
+func (r *run) watch(ctx context.Context) error {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for !r.done() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case e, ok := <-r.cluster.Exits():
+			if !ok {
+				return errors.New("the cluster was closed")
+			}
+			return e.Err
+		case n := <-r.news:
+			if err := r.take(n); err != nil {
+				return r.whatDied(err)
+			}
+		case now := <-tick.C:
+			r.sampleCPU(now)
+			if still := now.Sub(r.moved); still > r.x.stall() {
+				return fmt.Errorf("nothing has moved for %.1f s (%v of lab time): %s", still.Seconds(), r.scale.LabSpan(int64(still)), r.waiting())
+			}
+		}
+	}
+	r.outcome.Elapsed = r.labNow()
+	return nil
+}
+
+// whatDied returns how the process ended, if one did: that says more than a broken connection.
+func (r *run) whatDied(err error) error {
+	var said *control.RemoteError
+	if errors.As(err, &said) {
+		return err
+	}
+	select {
+	case e, ok := <-r.cluster.Exits():
+		if ok {
+			return e.Err
+		}
+	case <-time.After(lastWords):
+	}
+	return err
+}
+
+// take takes in one piece of news. An error is one that ends the run.
+func (r *run) take(n news) error {
+	if n.err != nil {
+		r.state(n.peer).lost = n.err
+		return r.named(n.peer, fmt.Errorf("its connection ended: %w", n.err))
+	}
+	if n.message.Kind == control.KindError {
+		var text string
+		if err := n.message.Decode(&text); err != nil {
+			text = err.Error()
+		}
+		err := &control.RemoteError{Text: text}
+		r.state(n.peer).lost = err
+		return r.named(n.peer, err)
+	}
+	if n.peer == fabricPeer {
+		return r.named(n.peer, r.takeFabric(n.message))
+	}
+	return r.named(n.peer, r.takeNode(n.peer, n.message))
+}
+
+func (r *run) takeFabric(m control.Message) error {
+	switch m.Kind {
+	case realtime.KindSamples:
+		var s []realtime.Sample
+		if err := m.Decode(&s); err != nil {
+			return err
+		}
+		if r.x.Samples != nil {
+			r.x.Samples(s)
+		} else {
+			r.outcome.Samples = append(r.outcome.Samples, s...)
+		}
+		return nil
+	case realtime.KindReport:
+		r.fabric.told = true
+		r.outcome.Report = new(realtime.Report)
+		return m.Decode(r.outcome.Report)
+	}
+	return fmt.Errorf("%q was not expected", m.Kind)
+}
+
+func (r *run) takeNode(i int, m control.Message) error {
+	n := &r.nodes[i]
+	switch m.Kind {
+	case agent.KindProgress, agent.KindDone:
+		var p agent.Progress
+		if err := m.Decode(&p); err != nil {
+			return err
+		}
+		if p.Done != n.progress.Done || m.Kind == agent.KindDone {
+			r.moved = time.Now()
+		}
+		n.progress = p
+		n.done = n.done || m.Kind == agent.KindDone
+		r.tellProgress()
+		if p.Failed != "" {
+			return errors.New(p.Failed)
+		}
+		return nil
+	case agent.KindResults:
+		n.told = true
+		r.outcome.Results[i] = new(agent.Results)
+		return m.Decode(r.outcome.Results[i])
+	}
+	return fmt.Errorf("%q was not expected", m.Kind)
+}
+
+func (r *run) state(peer int) *peerState {
+	if peer == fabricPeer {
+		return &r.fabric
+	}
+	return &r.nodes[peer].peerState
+}
+
+func (r *run) tellProgress() {
+	if r.x.Progress == nil {
+		return
+	}
+	p := Progress{At: r.labNow()}
+	for i := range r.nodes {
+		p.Done += r.nodes[i].progress.Done
+		p.Total += r.nodes[i].progress.Total
+	}
+	r.x.Progress(p)
+}
+
+func (r *run) done() bool {
+	for i := range r.nodes {
+		if !r.nodes[i].done {
+			return false
+		}
+	}
+	return true
+}
+
+// maxWaiting is how many hosts an error names.
+const maxWaiting = 8
+
+// waiting says who waits for whom.
+func (r *run) waiting() string {
+	var all []string
+	left := 0
+	for i := range r.nodes {
+		switch n := &r.nodes[i]; {
+		case n.done:
+		case len(all) == maxWaiting:
+			left++
+		case n.progress.Waiting == "":
+			all = append(all, r.name(i)+" does not say what it waits for")
+		default:
+			all = append(all, n.progress.Waiting)
+		}
+	}
+	if left > 0 {
+		all = append(all, fmt.Sprintf("and %d more", left))
+	}
+	return strings.Join(all, "; ")
+}
+
+// sampleCPU notes how busy the machine was in each full second.
+func (r *run) sampleCPU(now time.Time) {
+	if r.cpuTotal.total == 0 || now.Sub(r.cpuAt) < time.Second {
+		return
+	}
+	if t, err := readCPU(); err == nil {
+		r.outcome.Fidelity.CPUMax = max(r.outcome.Fidelity.CPUMax, t.share(r.cpu))
+		r.cpu, r.cpuAt = t, now
+	}
+}
