@@ -1,0 +1,235 @@
+package host
+
+import (
+	"fmt"
+
+	"weft/collectives/schedule"
+	"weft/transport"
+	"weft/units"
+)
+
+// Host is one host of a lab. Not safe for concurrent use: one goroutine owns it.
+type Host struct {
+	plan      Plan
+	endpoint  *transport.Endpoint
+	memory    Memory // nil: results are not verified
+	bytes     Bytes  // memory, if it holds bytes
+	runs      []run
+	out       []outLink // by connection
+	in        []inLink  // by connection
+	over      int       // items that are done
+	started   bool
+	nextStart units.Time // when the next item may start
+	err       error
+
+	flows []Flow
+	dones []Done
+	done  units.Bytes // received so far
+	total units.Bytes // to be received
+
+	arriving *inbound // between Receive and Placed
+	free     []*inbound
+	rooms    [][]byte
+}
+
+// New returns the host of a plan. mem holds its buffers; nil studies the network alone and verifies nothing.
+// obs, which may be nil, watches the transport.
+func New(p Plan, mem Memory, obs transport.Observer) (*Host, error) {
+	h := &Host{plan: p, memory: mem, nextStart: units.Never, runs: make([]run, len(p.Items))}
+	if p.Endpoint.Host != p.Host {
+		return nil, fmt.Errorf("host %s: its endpoint is of host %d, not %d", p.Name, p.Endpoint.Host, p.Host)
+	}
+	h.bytes, _ = mem.(Bytes)
+	p.Endpoint.Observer = obs
+	var err error
+	if h.endpoint, err = transport.New(p.Endpoint); err != nil {
+		return nil, fmt.Errorf("host %s: %w", p.Name, err)
+	}
+	if err := h.connect(); err != nil {
+		return nil, fmt.Errorf("host %s: %w", p.Name, err)
+	}
+	messages := 0
+	for i := range p.Items {
+		item := p.Items[i]
+		item.Conns, item.Expect = byRank(item.Conns), byRank(item.Expect)
+		h.runs[i], err = newRun(&item)
+		r := &h.runs[i]
+		if err == nil {
+			err = h.enlist(int32(i))
+		}
+		var v schedule.Traffic
+		if err == nil {
+			v, err = schedule.Volume(r.spec, item.Rank)
+		}
+		if err != nil {
+			return nil, h.itemError(r, err)
+		}
+		h.total += v.Received * units.Bytes(item.Repeat)
+		messages += v.Sends * item.Repeat
+	}
+	h.flows = make([]Flow, 0, min(messages, 64))
+	return h, nil
+}
+
+// Start lets the items begin, each when its time has come.
+func (h *Host) Start(now units.Time) {
+	h.started = true
+	h.launch(now)
+}
+
+// Receive takes in a packet. An error means that it was refused and has changed nothing. The driver of a
+// Memory that holds bytes goes on with Place and Placed.
+func (h *Host) Receive(now units.Time, in *transport.Incoming) (transport.Placement, error) {
+	pl, err := h.endpoint.Receive(now, in)
+	if err != nil {
+		return pl, err
+	}
+	h.arriving = nil
+	if pl.Payload > 0 && h.err == nil {
+		if h.arriving, err = h.arrive(&pl); err != nil {
+			h.fail(err)
+		} else if h.bytes != nil {
+			return pl, nil // events wait until the payload is there
+		}
+		h.land(now, &pl)
+	}
+	h.drain(now)
+	return pl, nil
+}
+
+// Place returns where the payload of a packet goes that Receive has just accepted: exactly as many bytes; nil
+// when it goes nowhere.
+func (h *Host) Place(pl transport.Placement) []byte {
+	if h.bytes == nil || h.arriving == nil || pl.Payload == 0 {
+		return nil
+	}
+	return h.arriving.data[pl.Offset : pl.Offset+pl.Payload]
+}
+
+// Placed says that the payload is where Place said. It does nothing when Place returned nil.
+func (h *Host) Placed(now units.Time, pl transport.Placement) {
+	if h.bytes == nil || h.arriving == nil || pl.Payload == 0 {
+		return
+	}
+	h.land(now, &pl)
+	h.drain(now)
+}
+
+// land takes in that a packet's payload is there.
+func (h *Host) land(now units.Time, pl *transport.Placement) {
+	m := h.arriving
+	if m == nil {
+		return
+	}
+	if !m.cover(pl.Offset, pl.Offset+pl.Payload) {
+		h.fail(h.messageError(&h.in[m.link], pl.Tag, pl.Size, errOverlap))
+		return
+	}
+	h.done += pl.Payload
+	if h.bytes != nil {
+		h.take(now, m) // as it comes; not complete before the transport says so
+	}
+}
+
+// Transmit writes the packet that leaves the NIC at now into out; false: nothing may leave before the next
+// call in, or Deadline.
+func (h *Host) Transmit(now units.Time, out *transport.Outgoing) bool {
+	ok := h.endpoint.Transmit(now, out)
+	h.drain(now)
+	return ok
+}
+
+// Payload returns the bytes that a data packet from Transmit carries; nil when it carries none or the memory
+// holds none. They are good until the next call in.
+func (h *Host) Payload(out *transport.Outgoing) []byte {
+	if out.Payload == 0 || h.bytes == nil {
+		return nil
+	}
+	l, _ := h.outTo(out.Conn)
+	i := l.find(out.Message)
+	if i < 0 {
+		panic(fmt.Sprintf("host %s: connection %d sends message %d, which is not under way", h.plan.Name, out.Conn, out.Message))
+	}
+	r := &h.runs[l.sent[i].run]
+	return h.bytes.Load(r.item.Index, &r.work.ops[l.sent[i].op], out.Offset, out.Payload)
+}
+
+// Deadline returns when Advance or Transmit should be called next if nothing else happens before.
+func (h *Host) Deadline() (units.Time, bool) {
+	at, ok := h.endpoint.Deadline()
+	if h.nextStart == units.Never || ok && at <= h.nextStart {
+		return at, ok
+	}
+	return h.nextStart, true
+}
+
+// Advance lets everything happen that is due by now.
+func (h *Host) Advance(now units.Time) {
+	h.endpoint.Advance(now)
+	h.drain(now)
+	if h.started && h.nextStart <= now && h.err == nil {
+		h.launch(now)
+	}
+}
+
+// drain takes in what the transport has to say.
+func (h *Host) drain(now units.Time) {
+	for {
+		e, ok := h.endpoint.Poll()
+		if !ok {
+			return
+		}
+		if h.err != nil {
+			continue // a host that failed still answers, but goes no further
+		}
+		switch e.Kind {
+		case transport.MessageAcked:
+			h.acked(now, &e)
+		case transport.MessageReceived:
+			h.closed(now, &e)
+		case transport.ConnFailed:
+			h.lost(&e)
+		}
+	}
+}
+
+// acked takes in that a message was acknowledged: its send is complete.
+func (h *Host) acked(now units.Time, e *transport.Event) {
+	l, _ := h.outTo(e.Conn)
+	i := l.find(e.Message.ID)
+	if i < 0 {
+		panic(fmt.Sprintf("host %s: connection %d acknowledges message %d, which is not under way", h.plan.Name, e.Conn, e.Message.ID))
+	}
+	m := l.sent[i]
+	l.sent = append(l.sent[:i], l.sent[i+1:]...)
+	f := h.flow(l, &m)
+	f.Size, f.Acked = e.Message.Size, now
+	h.flows = append(h.flows, f)
+	h.runs[m.run].work.complete(m.op)
+	h.execute(now, m.run)
+}
+
+// closed takes in that every byte of a message has come.
+func (h *Host) closed(now units.Time, e *transport.Event) {
+	l, _ := h.inFrom(e.Conn)
+	m := h.lookup(l, e.Message.Tag)
+	if m == nil || m.closed || m.size != e.Message.Size || m.prefix != m.size {
+		h.fail(h.messageError(l, e.Message.Tag, e.Message.Size, errIncomplete))
+		return
+	}
+	run := m.run // m may be used for another message afterwards
+	h.received(m)
+	h.take(now, m)
+	h.execute(now, run)
+}
+
+// lost takes in that the transport has given up a connection.
+func (h *Host) lost(e *transport.Event) {
+	l, _ := h.outTo(e.Conn)
+	err := fmt.Errorf("%w: no acknowledgement after %d packets were sent again", transport.ErrFailed, e.Resent)
+	if i := l.find(e.Message.ID); i >= 0 {
+		h.fail(h.opError(&h.runs[l.sent[i].run], l.sent[i].op, err))
+		return
+	}
+	h.fail(fmt.Errorf("host %s: connection %d to host %d: %w", h.plan.Name, e.Conn, l.dst, err))
+}

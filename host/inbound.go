@@ -1,0 +1,220 @@
+package host
+
+import (
+	"fmt"
+	"slices"
+
+	"weft/collectives/schedule"
+	"weft/transport"
+	"weft/units"
+)
+
+// inbound is a message that is arriving, or waits for the op that receives it.
+type inbound struct {
+	tag    uint32
+	run    int32
+	place  place
+	link   int32 // in Host.in
+	size   units.Bytes
+	prefix units.Bytes // every byte before it is there
+	island []span      // what is there after a gap, in order; empty when packets come in order
+	used   units.Bytes // applied to the buffer so far
+	data   []byte      // with Bytes: where payload goes, the region itself or staged
+	staged bool        // data is a staging buffer
+	closed bool        // the transport says that every byte is there
+}
+
+// span is bytes [from, to).
+type span struct{ from, to units.Bytes }
+
+// cover takes in that [from, to) is there. It returns false for bytes that are outside the message or that
+// were there before: the transport never says so.
+func (m *inbound) cover(from, to units.Bytes) bool {
+	if from < m.prefix || to <= from || to > m.size {
+		return false
+	}
+	if from == m.prefix && len(m.island) == 0 { // in order
+		m.prefix = to
+		return true
+	}
+	i, _ := slices.BinarySearchFunc(m.island, from, func(s span, at units.Bytes) int { return int(s.from - at) })
+	if i > 0 && m.island[i-1].to > from || i < len(m.island) && m.island[i].from < to {
+		return false
+	}
+	m.island = slices.Insert(m.island, i, span{from, to})
+	for len(m.island) > 0 && m.island[0].from == m.prefix {
+		m.prefix = m.island[0].to
+		m.island = slices.Delete(m.island, 0, 1)
+	}
+	return true
+}
+
+// arrive finds the message that a packet belongs to, or begins it.
+func (h *Host) arrive(pl *transport.Placement) (*inbound, error) {
+	l, at := h.inFrom(pl.Conn)
+	if l == nil {
+		return nil, fmt.Errorf("host %s: data on connection %d, which does not end here", h.plan.Name, pl.Conn)
+	}
+	if m := l.last; m != nil && m.tag == pl.Tag && m.size == pl.Size {
+		return m, nil
+	}
+	refuse := func(err error) (*inbound, error) { return nil, h.messageError(l, pl.Tag, pl.Size, err) }
+	u, repeat, tag := h.owner(l.uses, pl.Tag)
+	if u == nil || pl.Message != pl.Tag {
+		return refuse(errNoReceive)
+	}
+	r := &h.runs[u.run]
+	if r.phase == over || repeat < r.repeat {
+		return refuse(errTwice)
+	}
+	if err := h.prepare(u.run); err != nil {
+		return nil, h.itemError(r, err)
+	}
+	w := r.work
+	op := w.receive(u.peer, tag)
+	if op < 0 {
+		return refuse(errNoReceive)
+	}
+	to := place{int32(repeat), op}
+	m := w.open[to]
+	switch {
+	case m != nil && m.closed, r.phase == running && repeat == r.repeat && w.waits[op] == complete:
+		return refuse(errTwice)
+	case w.ops[op].Len != pl.Size:
+		return refuse(errSize)
+	case m == nil:
+		m = h.admit(u, at, to, pl)
+		w.open[to] = m
+		h.expect(w, u)
+	}
+	l.last = m
+	return m, nil
+}
+
+// lookup returns the message with a tag that is arriving on a connection, or nil.
+func (h *Host) lookup(l *inLink, tag uint32) *inbound {
+	if l.last != nil && l.last.tag == tag {
+		return l.last
+	}
+	u, repeat, opTag := h.owner(l.uses, tag)
+	if u == nil || h.runs[u.run].work == nil {
+		return nil
+	}
+	w := h.runs[u.run].work
+	return w.open[place{int32(repeat), w.receive(u.peer, opTag)}]
+}
+
+// admit makes the record of a message, and with Bytes finds room for it: in the buffer itself when the op
+// may start and replaces what is there, else beside it.
+func (h *Host) admit(u *use, link int32, to place, pl *transport.Placement) *inbound {
+	m := &inbound{}
+	if n := len(h.free); n > 0 {
+		m = h.free[n-1]
+		h.free = h.free[:n-1]
+	}
+	*m = inbound{tag: pl.Tag, run: u.run, place: to, link: link, size: pl.Size, island: m.island[:0]}
+	if h.bytes == nil {
+		return m
+	}
+	r := &h.runs[u.run]
+	if op := &r.work.ops[to.op]; r.ready(to) && !op.Reduce {
+		m.data = h.bytes.Place(r.item.Index, op)
+	} else {
+		m.data, m.staged = h.room(pl.Size), true
+	}
+	return m
+}
+
+// ready says whether the op of the repetition under way may start.
+func (r *run) ready(p place) bool {
+	return r.phase == running && int(p.repeat) == r.repeat && r.work.waits[p.op] == 0
+}
+
+// take applies what has come of a message to the buffer, if its op may start, and completes the op when that
+// is all. The caller goes on with execute.
+func (h *Host) take(now units.Time, m *inbound) {
+	r := &h.runs[m.run]
+	if !r.ready(m.place) {
+		return
+	}
+	w := r.work
+	op := &w.ops[m.place.op]
+	all := m.closed && m.prefix == m.size
+	if err := h.apply(r, op, m, all); err != nil {
+		h.fail(h.opError(r, m.place.op, err))
+		return
+	}
+	if all {
+		delete(w.open, m.place)
+		w.complete(m.place.op)
+		h.release(m)
+	}
+}
+
+func (h *Host) apply(r *run, op *schedule.Op, m *inbound, all bool) error {
+	id := key(h.in[m.link].conn, m.tag)
+	switch {
+	case h.bytes != nil:
+		to := m.prefix
+		if to < m.size {
+			to -= to % schedule.Element
+		}
+		if to == m.used {
+			return nil
+		}
+		var data []byte
+		if m.staged {
+			data = m.data[m.used:to]
+		}
+		from := m.used
+		m.used = to
+		return h.bytes.Apply(r.item.Index, op, id, from, to, data)
+	case h.memory != nil && all:
+		return h.memory.Apply(r.item.Index, op, id, 0, m.size, nil)
+	}
+	return nil
+}
+
+// received takes in that the transport has every byte of a message.
+func (h *Host) received(m *inbound) {
+	m.closed = true
+	l := &h.in[m.link]
+	if l.last == m {
+		l.last = nil
+	}
+	u := useOf(l.uses, m.run)
+	if u.got++; u.got%u.each == 0 {
+		w := h.runs[m.run].work
+		u.announced = false
+		w.flows--
+		h.endpoint.Expect(l.conn, -1)
+		if h.runs[m.run].phase == running {
+			h.announce(m.run)
+		}
+	}
+}
+
+// room returns a staging buffer.
+func (h *Host) room(n units.Bytes) []byte {
+	for i := len(h.rooms) - 1; i >= 0; i-- {
+		if b := h.rooms[i]; cap(b) >= int(n) {
+			h.rooms = slices.Delete(h.rooms, i, i+1)
+			return b[:n]
+		}
+	}
+	return make([]byte, n)
+}
+
+// release returns the record of a message, and its staging buffer, for the next.
+func (h *Host) release(m *inbound) {
+	if m.staged {
+		if len(h.rooms) < maxRooms {
+			h.rooms = append(h.rooms, m.data)
+		}
+		m.data = nil
+	}
+	h.free = append(h.free, m)
+}
+
+// maxRooms bounds the staging buffers that are kept for later.
+const maxRooms = 64

@@ -1,0 +1,155 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"weft/transport"
+	"weft/units"
+)
+
+// use is what one item makes of a connection. Items share connections, so the tag of a message counts the
+// messages that the connection may carry: those of earlier items first, then of earlier repetitions, then the
+// op's own tag. Both ends have the same items on a connection, in the same order, and so agree on base.
+// A message's ID is its tag.
+type use struct {
+	run  int32 // the item
+	peer int32 // rank at the other end
+	link int32 // index in Host.out or Host.in
+	base uint32
+
+	// Of a connection that ends here:
+	each      uint32 // messages per repetition; 0 before the program is built
+	got       uint32 // messages received so far
+	announced bool   // the endpoint was told to expect a flow
+}
+
+// outLink is a connection that begins here.
+type outLink struct {
+	conn transport.ConnID
+	dst  transport.HostID
+	uses []use
+	sent []outbound // not acknowledged, in the order of sending
+}
+
+// outbound is a message that has been handed to the transport and is not acknowledged.
+type outbound struct {
+	id     uint32
+	run    int32
+	op     int32
+	repeat int32
+	start  units.Time
+}
+
+// inLink is a connection that ends here.
+type inLink struct {
+	conn transport.ConnID
+	src  transport.HostID
+	uses []use
+	last *inbound // that a packet belonged to; nil: none that is still open
+}
+
+// find returns the index of a message that is not acknowledged, or -1.
+func (l *outLink) find(id uint32) int {
+	return slices.IndexFunc(l.sent, func(m outbound) bool { return m.id == id })
+}
+
+// outTo returns the connection that begins here and its index, or nil.
+func (h *Host) outTo(c transport.ConnID) (*outLink, int32) {
+	i := sort.Search(len(h.out), func(i int) bool { return h.out[i].conn >= c })
+	if i == len(h.out) || h.out[i].conn != c {
+		return nil, 0
+	}
+	return &h.out[i], int32(i)
+}
+
+// inFrom returns the connection that ends here and its index, or nil.
+func (h *Host) inFrom(c transport.ConnID) (*inLink, int32) {
+	i := sort.Search(len(h.in), func(i int) bool { return h.in[i].conn >= c })
+	if i == len(h.in) || h.in[i].conn != c {
+		return nil, 0
+	}
+	return &h.in[i], int32(i)
+}
+
+// connect makes a link of every connection of the plan and opens it at the endpoint.
+func (h *Host) connect() error {
+	for i := range h.plan.Conns {
+		s := &h.plan.Conns[i]
+		if err := h.endpoint.Open(*s); err != nil {
+			return err
+		}
+		if s.Src == h.plan.Host {
+			h.out = append(h.out, outLink{conn: s.ID, dst: s.Dst})
+		} else {
+			h.in = append(h.in, inLink{conn: s.ID, src: s.Src})
+		}
+	}
+	slices.SortFunc(h.out, func(a, b outLink) int { return int(int64(a.conn) - int64(b.conn)) })
+	slices.SortFunc(h.in, func(a, b inLink) int { return int(int64(a.conn) - int64(b.conn)) })
+	return nil
+}
+
+// enlist gives an item its part of the tags of every connection it uses.
+func (h *Host) enlist(i int32) error {
+	item := h.runs[i].item
+	for _, p := range item.Conns {
+		l, at := h.outTo(p.Conn)
+		if l == nil {
+			return fmt.Errorf("connection %d to rank %d does not begin here", p.Conn, p.Rank)
+		}
+		if err := h.join(&l.uses, use{run: i, peer: int32(p.Rank), link: at}, l.dst); err != nil {
+			return fmt.Errorf("connection %d to rank %d %w", p.Conn, p.Rank, err)
+		}
+	}
+	for _, p := range item.Expect {
+		l, at := h.inFrom(p.Conn)
+		if l == nil {
+			return fmt.Errorf("connection %d from rank %d does not end here", p.Conn, p.Rank)
+		}
+		if err := h.join(&l.uses, use{run: i, peer: int32(p.Rank), link: at}, l.src); err != nil {
+			return fmt.Errorf("connection %d from rank %d %w", p.Conn, p.Rank, err)
+		}
+	}
+	return nil
+}
+
+// join adds a use to those of a connection whose other end is host.
+func (h *Host) join(uses *[]use, u use, host transport.HostID) error {
+	r := &h.runs[u.run]
+	if ranks := r.item.Ranks; u.peer < 0 || int(u.peer) >= len(ranks) || ranks[u.peer] != host {
+		return fmt.Errorf("leads to host %d, which is not that rank", host)
+	}
+	var base uint64
+	if n := len(*uses); n > 0 {
+		last := (*uses)[n-1]
+		if last.run == u.run {
+			return errors.New("is named twice")
+		}
+		base = uint64(last.base) + h.runs[last.run].span()
+	}
+	if base+r.span() > math.MaxUint32 {
+		return errors.New("would carry more than 2^32 messages")
+	}
+	u.base = uint32(base)
+	*uses = append(*uses, u)
+	return nil
+}
+
+// owner returns the use that a tag belongs to, with its repetition and the tag of the op, or nil.
+func (h *Host) owner(uses []use, tag uint32) (u *use, repeat int, op uint32) {
+	for i := len(uses) - 1; i >= 0; i-- {
+		if u := &uses[i]; tag >= u.base {
+			r := &h.runs[u.run]
+			rel := tag - u.base
+			if uint64(rel) >= r.span() {
+				return nil, 0, 0
+			}
+			return u, int(rel / r.tags), rel % r.tags
+		}
+	}
+	return nil, 0, 0
+}

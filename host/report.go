@@ -1,0 +1,183 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"weft/collectives/schedule"
+	"weft/transport"
+	"weft/units"
+)
+
+// Done says whether all items are complete. The host must still be driven: others may wait for its
+// acknowledgements.
+func (h *Host) Done() bool { return h.over == len(h.runs) }
+
+// Flows returns a record of every message sent, the acknowledged ones in order of acknowledgement, then those
+// that never were (Acked is 0). It is the caller's to read, not to change.
+func (h *Host) Flows() []Flow {
+	all := slices.Clip(h.flows)
+	for i := range h.out {
+		l := &h.out[i]
+		for k := range l.sent {
+			m := &l.sent[k]
+			f := h.flow(l, m)
+			f.Size = h.runs[m.run].work.ops[m.op].Len
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// flow is the record of a message but for its size and its end.
+func (h *Host) flow(l *outLink, m *outbound) Flow {
+	return Flow{
+		Item: h.runs[m.run].item.Index, Repeat: int(m.repeat), Conn: l.conn, Message: m.id,
+		Src: h.plan.Host, Dst: l.dst, Start: m.start,
+	}
+}
+
+// Dones returns a record of every repetition that is complete on this host, in order of completion.
+func (h *Host) Dones() []Done { return h.dones }
+
+// Progress returns how many bytes of all messages for this host have arrived, and how many there are.
+func (h *Host) Progress() (done, total units.Bytes) { return h.done, h.total }
+
+// Counters returns what the endpoint did so far.
+func (h *Host) Counters() transport.Counters { return h.endpoint.Counters() }
+
+// Failed returns why this host cannot complete its items, or nil.
+func (h *Host) Failed() error { return h.err }
+
+// fail ends the host's part in the run; the first reason stays.
+func (h *Host) fail(err error) {
+	if h.err == nil {
+		h.err = err
+	}
+}
+
+// Reasons to fail that are found here.
+var (
+	errNoConn     = errors.New("the plan has no connection for it")
+	errNoReceive  = errors.New("no step of the plan receives it")
+	errTwice      = errors.New("it was received before")
+	errSize       = errors.New("the step that receives it expects another size")
+	errOverlap    = errors.New("bytes of it were placed twice or outside")
+	errIncomplete = errors.New("the transport calls it complete, but bytes are missing")
+)
+
+// StepError is a step of a collective that could not be done.
+type StepError struct {
+	Host       string
+	Item       int // position in the lab's workload
+	Collective string
+	Repeat     int
+	Rank       int // of the host
+	Step       int // in the rank's program
+	Kind       schedule.Kind
+	Size       units.Bytes
+	Peer       int // rank
+	PeerHost   transport.HostID
+	Err        error
+}
+
+func (e *StepError) Error() string {
+	return fmt.Sprintf("host %s: item %d (%s), repetition %d, rank %d, step %d: %v of %d bytes, rank %d on host %d: %v",
+		e.Host, e.Item, e.Collective, e.Repeat, e.Rank, e.Step, e.Kind, e.Size, e.Peer, e.PeerHost, e.Err)
+}
+
+func (e *StepError) Unwrap() error { return e.Err }
+
+// MessageError is a message that arrived and does not fit the plan.
+type MessageError struct {
+	Host string
+	Conn transport.ConnID
+	From transport.HostID
+	Tag  uint32
+	Size units.Bytes
+	Err  error
+}
+
+func (e *MessageError) Error() string {
+	return fmt.Sprintf("host %s: message %d of %d bytes from host %d on connection %d: %v",
+		e.Host, e.Tag, e.Size, e.From, e.Conn, e.Err)
+}
+
+func (e *MessageError) Unwrap() error { return e.Err }
+
+// opError makes the StepError of an op of the repetition under way.
+func (h *Host) opError(r *run, op int32, err error) error {
+	o := &r.work.ops[op]
+	return &StepError{
+		Host: h.plan.Name, Item: r.item.Index, Collective: r.item.Collective, Repeat: r.repeat, Rank: r.item.Rank,
+		Step: int(op), Kind: o.Kind, Size: o.Len, Peer: o.Peer, PeerHost: r.item.Ranks[o.Peer], Err: err,
+	}
+}
+
+// messageError makes the MessageError of a message on a connection.
+func (h *Host) messageError(l *inLink, tag uint32, size units.Bytes, err error) error {
+	return &MessageError{Host: h.plan.Name, Conn: l.conn, From: l.src, Tag: tag, Size: size, Err: err}
+}
+
+func (h *Host) itemError(r *run, err error) error {
+	return fmt.Errorf("host %s: item %d (%s), rank %d: %w", h.plan.Name, r.item.Index, r.item.Collective, r.item.Rank, err)
+}
+
+// Waiting says in a line what this host waits for: the item, and its first few steps that could go on if
+// something came from elsewhere. Empty when everything is done.
+func (h *Host) Waiting() string {
+	switch {
+	case h.err != nil:
+		return h.err.Error()
+	case h.Done():
+		return ""
+	case !h.started:
+		return fmt.Sprintf("host %s: was not started", h.plan.Name)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "host %s:", h.plan.Name)
+	for i := range h.runs {
+		r := &h.runs[i]
+		switch {
+		case r.phase == running:
+			h.describe(&b, int32(i))
+		case r.phase == idle && r.item.Previous && i > 0 && h.runs[i-1].phase != over:
+			fmt.Fprintf(&b, " item %d (%s) starts after the one before it;", r.item.Index, r.item.Collective)
+		case r.phase == idle:
+			fmt.Fprintf(&b, " item %d (%s) starts at %.3f us;", r.item.Index, r.item.Collective, r.item.Start.Microseconds())
+		}
+	}
+	return strings.TrimSuffix(b.String(), ";")
+}
+
+// maxDescribed is how many steps Waiting names of each item.
+const maxDescribed = 4
+
+func (h *Host) describe(b *strings.Builder, i int32) {
+	r := &h.runs[i]
+	w := r.work
+	fmt.Fprintf(b, " item %d (%s %s), rank %d, repetition %d of %d, %d of %d steps left:",
+		r.item.Index, r.item.Collective, r.item.Algorithm, r.item.Rank, r.repeat, r.item.Repeat, w.left, len(w.ops))
+	named := 0
+	for k := range w.ops {
+		o := &w.ops[k]
+		if w.waits[k] != 0 && w.waits[k] != started {
+			continue
+		}
+		if named++; named > maxDescribed {
+			b.WriteString(" ...")
+			break
+		}
+		if o.Kind == schedule.Send {
+			fmt.Fprintf(b, " step %d, %d bytes sent to rank %d on host %d and not acknowledged;", k, o.Len, o.Peer, r.item.Ranks[o.Peer])
+			continue
+		}
+		var have units.Bytes
+		if m := w.open[place{int32(r.repeat), int32(k)}]; m != nil {
+			have = m.prefix
+		}
+		fmt.Fprintf(b, " step %d, %d of %d bytes from rank %d on host %d;", k, have, o.Len, o.Peer, r.item.Ranks[o.Peer])
+	}
+}

@@ -1,0 +1,349 @@
+package host
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+
+	"weft/collectives/schedule"
+	"weft/transport"
+	"weft/units"
+)
+
+// phase is how far an item has come on this host.
+type phase uint8
+
+const (
+	idle    phase = iota // not started
+	running              // a repetition is under way
+	over
+)
+
+// run is an item on its way.
+type run struct {
+	item   *Item
+	spec   schedule.Spec
+	tags   uint32 // every tag of the program is below
+	phase  phase
+	repeat int        // the repetition under way
+	begun  units.Time // when it began
+	work   *work      // from the first repetition, or the first early message, to the end
+}
+
+// span is how many tags the item takes on each of its connections.
+func (r *run) span() uint64 { return uint64(r.tags) * uint64(r.item.Repeat) }
+
+// work is the program of a rank being executed.
+type work struct {
+	ops      schedule.Program
+	waits    []int32 // by op: ops before it that are not complete, or started, or complete
+	left     int     // ops that are not complete
+	next     []int32 // ops that wait for op i are next[nextAt[i]:nextAt[i+1]]
+	nextAt   []int32 // nil: no op waits for another
+	receives []int32 // the receives, by peer and tag
+	due      []int32 // ops that may start, first come first served, from first on
+	first    int
+	open     map[place]*inbound
+	incoming []*use // of the connections it receives from, in the order of their first receive
+	told     int    // how many of incoming were looked at in this repetition
+	flows    int    // how many are announced
+}
+
+// States of an op in waits, beside the number of ops before it.
+const (
+	started  int32 = -1 // Send
+	complete int32 = -2
+)
+
+// place is where a message goes: an op of a repetition.
+type place struct{ repeat, op int32 }
+
+func newRun(item *Item) (run, error) {
+	r := run{item: item, spec: schedule.Spec{
+		Collective: item.Collective, Algorithm: item.Algorithm, Ranks: len(item.Ranks), Root: item.Root,
+		Size: item.Size, Chunk: item.Chunk, Parallel: item.Parallel, Permute: item.Permute,
+	}}
+	if item.Repeat < 1 {
+		return r, fmt.Errorf("repeated %d times", item.Repeat)
+	}
+	var err error
+	r.tags, err = schedule.Tags(r.spec)
+	return r, err
+}
+
+// prepare builds the program of an item, if it has not been built.
+func (h *Host) prepare(i int32) error {
+	r := &h.runs[i]
+	if r.work != nil {
+		return nil
+	}
+	ops, err := schedule.Build(r.spec, r.item.Rank)
+	if err != nil {
+		return err
+	}
+	w := &work{ops: ops, waits: make([]int32, len(ops)), open: map[place]*inbound{}}
+	w.link()
+	w.receives = make([]int32, 0, len(ops))
+	for k := range ops {
+		if op := &ops[k]; op.Kind == schedule.Recv {
+			u := h.arrival(i, op.Peer)
+			if u == nil {
+				return fmt.Errorf("receives from rank %d: %w", op.Peer, errNoConn)
+			}
+			if u.each == 0 {
+				w.incoming = append(w.incoming, u)
+			}
+			u.each++
+			w.receives = append(w.receives, int32(k))
+		}
+	}
+	slices.SortFunc(w.receives, func(a, b int32) int {
+		if d := ops[a].Peer - ops[b].Peer; d != 0 {
+			return d
+		}
+		return int(int64(ops[a].Tag) - int64(ops[b].Tag))
+	})
+	r.work = w
+	return nil
+}
+
+// link finds out which ops wait for which.
+func (w *work) link() {
+	n := 0
+	for i := range w.ops {
+		n += len(w.ops[i].After)
+	}
+	if n == 0 {
+		return
+	}
+	w.next, w.nextAt = make([]int32, n), make([]int32, len(w.ops)+2)
+	for i := range w.ops {
+		for _, a := range w.ops[i].After {
+			w.nextAt[a+2]++ // two places on, so that filling moves every beginning to where it belongs
+		}
+	}
+	for i := 2; i < len(w.nextAt); i++ {
+		w.nextAt[i] += w.nextAt[i-1]
+	}
+	for i := range w.ops {
+		for _, a := range w.ops[i].After {
+			w.next[w.nextAt[a+1]] = int32(i)
+			w.nextAt[a+1]++
+		}
+	}
+}
+
+// after returns the ops that wait for op.
+func (w *work) after(op int32) []int32 {
+	if w.nextAt == nil {
+		return nil
+	}
+	return w.next[w.nextAt[op]:w.nextAt[op+1]]
+}
+
+// receive returns the op that receives from a peer under a tag, or -1.
+func (w *work) receive(peer int32, tag uint32) int32 {
+	i, found := slices.BinarySearchFunc(w.receives, tag, func(i int32, tag uint32) int {
+		op := &w.ops[i]
+		if op.Peer != int(peer) {
+			return op.Peer - int(peer)
+		}
+		return int(int64(op.Tag) - int64(tag))
+	})
+	if !found {
+		return -1
+	}
+	return w.receives[i]
+}
+
+// launch begins the items whose time has come.
+func (h *Host) launch(now units.Time) {
+	h.nextStart = units.Never
+	for i := range h.runs {
+		r := &h.runs[i]
+		if r.phase != idle || r.item.Previous && i > 0 && h.runs[i-1].phase != over {
+			continue
+		}
+		if r.item.Start > now {
+			h.nextStart = min(h.nextStart, r.item.Start)
+			continue
+		}
+		if err := h.prepare(int32(i)); err != nil {
+			h.fail(h.itemError(r, err))
+			return
+		}
+		r.phase = running
+		h.begin(now, int32(i))
+		h.execute(now, int32(i))
+	}
+}
+
+// execute starts what may start of an item that is running, and the next repetition when one is done.
+func (h *Host) execute(now units.Time, i int32) {
+	r := &h.runs[i]
+	for r.phase == running && h.err == nil {
+		w := r.work
+		for w.first < len(w.due) && h.err == nil {
+			op := w.due[w.first]
+			w.first++
+			h.start(now, i, op)
+		}
+		w.due, w.first = w.due[:0], 0
+		if w.left > 0 || h.err != nil {
+			return
+		}
+		if h.finish(now, r); r.phase == running {
+			h.begin(now, i)
+		}
+	}
+}
+
+// begin begins a repetition.
+func (h *Host) begin(now units.Time, i int32) {
+	r := &h.runs[i]
+	w := r.work
+	r.begun, w.left, w.told = now, len(w.ops), 0
+	if h.memory != nil {
+		if err := h.memory.Begin(r.item.Index, r.repeat, r.item.Rank, r.spec); err != nil {
+			h.fail(h.itemError(r, err))
+			return
+		}
+	}
+	for op := range w.ops {
+		w.waits[op] = int32(len(w.ops[op].After))
+		if w.waits[op] == 0 {
+			w.due = append(w.due, int32(op))
+		}
+	}
+	h.announce(i)
+}
+
+// finish ends a repetition.
+func (h *Host) finish(now units.Time, r *run) {
+	d := Done{Item: r.item.Index, Repeat: r.repeat, Rank: r.item.Rank, Start: r.begun, End: now}
+	if h.memory != nil {
+		d.Wrong, d.Checked = h.memory.End(r.item.Index)
+	}
+	h.dones = append(h.dones, d)
+	if r.repeat++; r.repeat < r.item.Repeat {
+		return
+	}
+	if h.memory != nil {
+		h.memory.Close(r.item.Index)
+	}
+	r.phase, r.work = over, nil
+	h.over++
+	h.launch(now) // an item may have waited for this one
+}
+
+// start starts an op that waits for no other: a send is handed to the transport, a receive takes what has
+// come for it already.
+func (h *Host) start(now units.Time, i, op int32) {
+	r := &h.runs[i]
+	o := &r.work.ops[op]
+	if o.Kind == schedule.Recv {
+		if m := r.work.open[place{int32(r.repeat), op}]; m != nil {
+			h.take(now, m)
+		}
+		return
+	}
+	l, u := h.departure(i, o.Peer)
+	if l == nil {
+		h.fail(h.opError(r, op, errNoConn))
+		return
+	}
+	id := u.base + uint32(r.repeat)*r.tags + o.Tag
+	if err := h.endpoint.Send(now, l.conn, transport.Message{ID: id, Tag: id, Size: o.Len}); err != nil {
+		h.fail(h.opError(r, op, err))
+		return
+	}
+	l.sent = append(l.sent, outbound{id: id, run: i, op: op, repeat: int32(r.repeat), start: now})
+	r.work.waits[op] = started
+	if h.memory != nil {
+		h.memory.Send(r.item.Index, o, key(l.conn, id))
+	}
+}
+
+// complete takes in that an op is complete, and makes due what waited for it alone. The caller goes on with
+// execute.
+func (w *work) complete(op int32) {
+	w.waits[op] = complete
+	w.left--
+	for _, n := range w.after(op) {
+		if w.waits[n]--; w.waits[n] == 0 {
+			w.due = append(w.due, n)
+		}
+	}
+}
+
+// announce tells the endpoint of the flows that are about to arrive: all, or of an all-to-all that sends to
+// so many peers at once, as many, in the order of the schedule (PC4, section III-C: the controller knows).
+func (h *Host) announce(i int32) {
+	r := &h.runs[i]
+	w := r.work
+	most := len(w.incoming)
+	if r.item.Parallel > 0 && r.item.Collective == schedule.AllToAll {
+		most = min(most, r.item.Parallel)
+	}
+	for ; w.told < len(w.incoming) && w.flows < most; w.told++ {
+		if u := w.incoming[w.told]; u.got < uint32(r.repeat+1)*u.each {
+			h.expect(w, u)
+		}
+	}
+}
+
+// expect announces one flow.
+func (h *Host) expect(w *work, u *use) {
+	if !u.announced {
+		u.announced = true
+		w.flows++
+		h.endpoint.Expect(h.in[u.link].conn, 1)
+	}
+}
+
+// departure returns the connection to a rank, and what the item makes of it; nil if there is none.
+func (h *Host) departure(i int32, rank int) (*outLink, *use) {
+	p, ok := peer(h.runs[i].item.Conns, rank)
+	if !ok {
+		return nil, nil
+	}
+	l, _ := h.outTo(p.Conn)
+	return l, useOf(l.uses, i)
+}
+
+// arrival returns what the item makes of the connection from a rank; nil if there is none.
+func (h *Host) arrival(i int32, rank int) *use {
+	p, ok := peer(h.runs[i].item.Expect, rank)
+	if !ok {
+		return nil
+	}
+	l, _ := h.inFrom(p.Conn)
+	return useOf(l.uses, i)
+}
+
+func useOf(uses []use, run int32) *use {
+	return &uses[slices.IndexFunc(uses, func(u use) bool { return u.run == run })]
+}
+
+// peer finds a rank in a list that is sorted by rank.
+func peer(list []Peer, rank int) (Peer, bool) {
+	i := sort.Search(len(list), func(i int) bool { return list[i].Rank >= rank })
+	if i == len(list) || list[i].Rank != rank {
+		return Peer{}, false
+	}
+	return list[i], true
+}
+
+// byRank returns the list sorted by rank; it leaves the plan's own alone.
+func byRank(list []Peer) []Peer {
+	compare := func(a, b Peer) int { return a.Rank - b.Rank }
+	if slices.IsSortedFunc(list, compare) {
+		return list
+	}
+	list = slices.Clone(list)
+	slices.SortFunc(list, compare)
+	return list
+}
+
+// key names a message in the whole lab.
+func key(c transport.ConnID, id uint32) uint64 { return uint64(c)<<32 | uint64(id) }
