@@ -1,0 +1,183 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/orchestrator/runtime/namespace"
+)
+
+func find(t *testing.T, fs []Finding, name string) Finding {
+	t.Helper()
+	for _, f := range fs {
+		if f.Name == name {
+			return f
+		}
+	}
+	t.Fatalf("nothing is said about %q", name)
+	return Finding{}
+}
+
+// Whatever the machine is, every test has an answer, and whatever is not there says what that costs.
+func TestCheck(t *testing.T) {
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	fs := Check(t.Context(), Options{PacketRate: func(context.Context) (float64, error) { return 123456, nil }})
+	took := time.Since(start)
+	seen := map[string]bool{}
+	for _, f := range fs {
+		if f.Name == "" || f.Detail == "" || seen[f.Name] {
+			t.Errorf("%+v", f)
+		}
+		if (f.State == OK) != (f.Cost == "") || (f.State == OK) != (f.Fix == "") {
+			t.Errorf("cost or fix: %+v", f)
+		}
+		seen[f.Name] = true
+	}
+	var out strings.Builder
+	if err := WriteTable(&out, fs); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("in %v:\n%s", took, out.String())
+	if f := find(t, fs, "packet rate"); f.Detail != "123456 packets/s through the fabric" {
+		t.Errorf("%+v", f)
+	}
+	after, err := net.Interfaces()
+	if err != nil || len(after) != len(interfaces) {
+		t.Errorf("interfaces were %v, are %v (%v)", interfaces, after, err)
+	}
+}
+
+// Where Weft can create namespaces, the findings about them agree with what then works.
+func TestPrivCheck(t *testing.T) {
+	if namespace.NeedsUserNS() {
+		t.Skip("needs the privilege to create namespaces")
+	}
+	fs := Check(t.Context(), Options{})
+	for _, name := range []string{"privileges", "namespaces"} {
+		if f := find(t, fs, name); f.State != OK {
+			t.Errorf("%+v", f)
+		}
+	}
+	if find(t, fs, "TAP").State != OK && find(t, fs, "veth and AF_PACKET").State != OK {
+		t.Error("no kind of cable can be had")
+	}
+	for _, f := range fs {
+		if strings.HasPrefix(f.Name, "qdisc ") && f.State == Missing && !strings.HasPrefix(f.Detail, "this kernel") {
+			t.Errorf("%s: the attempt itself is wrong: %s", f.Name, f.Detail)
+		}
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, f := range Check(ctx, Options{}) {
+		if f.Detail != context.Canceled.Error() {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+func TestPacketRateFails(t *testing.T) {
+	fs := Check(t.Context(), Options{PacketRate: func(context.Context) (float64, error) { return 0, errors.New("no fabric") }})
+	if f := find(t, fs, "packet rate"); f.State != Degraded || f.Detail != "no fabric" {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestDocker(t *testing.T) {
+	dir := t.TempDir()
+	serve := func(name string, h http.HandlerFunc) string {
+		path := filepath.Join(dir, name)
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &http.Server{Handler: h}
+		go s.Serve(l)
+		t.Cleanup(func() { s.Close() })
+		return path
+	}
+	well := serve("well", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/_ping" {
+			t.Errorf("asked for %s", r.URL.Path)
+		}
+		w.Header().Set("Api-Version", "1.47")
+	})
+	ill := serve("ill", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
+	absent := filepath.Join(dir, "absent")
+	for path, want := range map[string]Finding{
+		well:   {Name: "docker", State: OK, Detail: "API 1.47 at " + well},
+		ill:    {Name: "docker", State: Missing, Detail: ill + " answers 500 Internal Server Error"},
+		absent: {Name: "docker", State: Missing, Detail: "dial unix " + absent + ": connect: no such file or directory"},
+	} {
+		got := docker(path).run(t.Context())
+		got.Cost, got.Fix = "", ""
+		if got != want {
+			t.Errorf("got %+v\nwant %+v", got, want)
+		}
+	}
+}
+
+var golden = []Finding{
+	{Name: "TAP", State: OK, Detail: "works"},
+	{Name: "qdisc red", State: Missing, Detail: "this kernel\ndoes not have it", Cost: "no marking", Fix: "another kernel"},
+	{Name: "cores", State: Degraded, Detail: "1", Cost: "time", Fix: "money"},
+}
+
+func TestTable(t *testing.T) {
+	var out strings.Builder
+	if err := WriteTable(&out, golden); err != nil {
+		t.Fatal(err)
+	}
+	want := `TAP        ok        works
+qdisc red  missing   this kernel does not have it
+cores      degraded  1
+
+qdisc red (missing)
+  costs  no marking
+  get it another kernel
+
+cores (degraded)
+  costs  time
+  get it money
+`
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	if err := WriteTable(full, golden); err == nil {
+		t.Error("written to a full disk without an error")
+	}
+}
+
+func TestJSON(t *testing.T) {
+	var out bytes.Buffer
+	if err := WriteJSON(&out, golden); err != nil {
+		t.Fatal(err)
+	}
+	var back []Finding
+	if err := json.Unmarshal(out.Bytes(), &back); err != nil || len(back) != len(golden) || back[1] != golden[1] {
+		t.Errorf("got %+v, %v", back, err)
+	}
+	if !strings.Contains(out.String(), `"state": "ok"`) {
+		t.Error(out.String())
+	}
+}

@@ -1,0 +1,160 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/orchestrator/runtime/namespace"
+	"weft/units"
+)
+
+// machine looks at what there is to run on.
+func machine() []test {
+	return []test{
+		{name: "kernel", try: kernel, grade: Degraded},
+		{name: "go", try: func(context.Context) (string, error) {
+			return fmt.Sprintf("%s %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH), nil
+		}},
+		{name: "cores", try: cores, grade: Degraded,
+			cost: "the fabric and the hosts take turns: emulation needs a large dilation",
+			fix:  "run on a machine, or give the virtual machine, two cores or more"},
+		{name: "memory", try: memory, grade: Degraded,
+			cost: "large labs may be ended by the kernel",
+			fix:  "free memory: a lab of 16 hosts takes about 300 MB"},
+	}
+}
+
+func kernel(context.Context) (string, error) {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return "", err
+	}
+	return unix.ByteSliceToString(u.Sysname[:]) + " " + unix.ByteSliceToString(u.Release[:]), nil
+}
+
+func cores(context.Context) (string, error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return "", err
+	}
+	if n := set.Count(); n < 2 {
+		return "", fmt.Errorf("%d", n)
+	}
+	return fmt.Sprint(set.Count()), nil
+}
+
+func memory(context.Context) (string, error) {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(text)) {
+		var kib int64
+		if n, _ := fmt.Sscanf(line, "MemAvailable: %d kB", &kib); n == 1 {
+			available := fmt.Sprintf("%d MB available", kib*1024/int64(units.MB))
+			if kib*1024 < 512*int64(units.MB) {
+				return "", errors.New(available)
+			}
+			return available, nil
+		}
+	}
+	return "", errors.New("not told in /proc/meminfo")
+}
+
+// isolation looks at what keeps nodes apart from the machine.
+func isolation() []test {
+	return []test{
+		{name: "privileges", try: privileges, grade: Missing,
+			cost: "no emulation (the simulator needs no privileges)",
+			fix:  "run as root, or allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0 user.max_user_namespaces=10000"},
+		{name: "namespaces", try: func(context.Context) (string, error) {
+			return "network, mount, PID, UTS, IPC", namespace.Available()
+		}, grade: Missing,
+			cost: "no emulation with the built-in runtime",
+			fix:  "run outside of the container, or with the right to create namespaces (CAP_SYS_ADMIN)"},
+		{name: "cgroups", try: cgroups, grade: Degraded,
+			cost: "nothing in the built-in runtime; the Docker runtime bounds its containers by them",
+			fix:  "boot with systemd.unified_cgroup_hierarchy=1"},
+	}
+}
+
+func privileges(context.Context) (string, error) {
+	inside, err := os.ReadFile("/proc/self/uid_map")
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	// The first user namespace maps every user to itself: user_namespaces(7).
+	f := strings.Fields(string(inside))
+	initial := len(f) != 3 || f[0] == "0" && f[1] == "0" && f[2] == "4294967295"
+	switch {
+	case !namespace.NeedsUserNS() && initial:
+		return "root", nil
+	case !namespace.NeedsUserNS():
+		return fmt.Sprintf("root of a user namespace (user %s outside)", f[1]), nil
+	}
+	if err := namespace.Available(); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("user %d, who may make user namespaces", os.Geteuid()), nil
+}
+
+func cgroups(context.Context) (string, error) {
+	text, err := os.ReadFile("/sys/fs/cgroup/cgroup.controllers")
+	switch {
+	case err == nil:
+		return "version 2: " + strings.TrimSpace(string(text)), nil
+	case !errors.Is(err, os.ErrNotExist):
+		return "", err
+	}
+	if _, err := os.Stat("/sys/fs/cgroup/cpu"); err == nil {
+		return "", errors.New("version 1")
+	}
+	return "", errors.New("not mounted")
+}
+
+// docker asks the engine whether it is there.
+func docker(socket string) test {
+	if socket == "" {
+		socket = "/var/run/docker.sock"
+	}
+	return test{name: "docker", grade: Missing,
+		try:  func(ctx context.Context) (string, error) { return ping(ctx, socket) },
+		cost: "no Docker runtime; the built-in one does the same labs",
+		fix:  "install Docker Engine, start it, and join the group docker"}
+}
+
+func ping(ctx context.Context, socket string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", socket)
+	}}
+	defer transport.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://docker/_ping", nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := (&http.Client{Transport: transport}).Do(req)
+	if err != nil {
+		var op *net.OpError // without the request around it, which is not what failed
+		if errors.As(err, &op) {
+			return "", op
+		}
+		return "", err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("%s answers %s", socket, resp.Status)
+	}
+	return fmt.Sprintf("API %s at %s", resp.Header.Get("Api-Version"), socket), nil
+}

@@ -1,0 +1,116 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/units"
+)
+
+// timing looks at what decides how far an emulated run can be trusted.
+func timing(o Options) []test {
+	tests := []test{
+		{name: "real-time scheduling", try: scheduling, grade: Degraded,
+			cost: "other programs delay the fabric: a larger dilation, or fidelity worse than ok",
+			fix:  "run as root, or allow it: ulimit -r 1 (limits.conf: rtprio 1)"},
+		{name: "epoll_pwait2", try: pwait2, grade: Degraded,
+			cost: "the fabric waits in whole milliseconds and spins for the rest: more processor time",
+			fix:  "a kernel of 5.11 or later"},
+		{name: "receive timestamps", try: timestamps, grade: Degraded,
+			cost: "packets are stamped when they are read, not when they come: round-trip times are longer by the wait",
+			fix:  "a kernel with SO_TIMESTAMPNS"},
+		{name: "socket buffers", try: buffers, grade: Degraded,
+			cost: "bursts may overflow a socket, which is an unordered drop",
+			fix:  "run as root, or: sysctl net.core.rmem_max=16777216 net.core.wmem_max=16777216"},
+	}
+	if o.PacketRate != nil {
+		tests = append(tests, test{name: "packet rate", grade: Degraded,
+			try: func(ctx context.Context) (string, error) {
+				rate, err := o.PacketRate(ctx)
+				return fmt.Sprintf("%.0f packets/s through the fabric", rate), err
+			},
+			cost: "the dilation has to be chosen by hand",
+			fix:  "see what the measurement could not do"})
+	}
+	return tests
+}
+
+// onThread runs f on a thread of its own, which ends with it, so that f may change what a thread is.
+func onThread(f func() (string, error)) (detail string, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		detail, err = f()
+	}()
+	<-done
+	return detail, err
+}
+
+func scheduling(context.Context) (string, error) {
+	return onThread(func() (string, error) {
+		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
+		err := unix.SchedSetAttr(0, &attr, 0)
+		if err == nil {
+			return "SCHED_FIFO", nil
+		}
+		if unix.Setpriority(unix.PRIO_PROCESS, 0, -20) == nil {
+			return "", fmt.Errorf("SCHED_FIFO: %w; nice -20 instead", err)
+		}
+		return "", fmt.Errorf("SCHED_FIFO and nice -20: %w", err)
+	})
+}
+
+func pwait2(context.Context) (string, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fd)
+	var events [1]unix.EpollEvent
+	wait := unix.NsecToTimespec(int64(time.Microsecond))
+	if err := epollPwait2(fd, &events, &wait); err != nil && !errors.Is(err, unix.EINTR) {
+		return "", err
+	}
+	return "waits in nanoseconds", nil
+}
+
+func timestamps(context.Context) (string, error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fd)
+	return "SO_TIMESTAMPNS", unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
+}
+
+// enough is a receive buffer that holds the window of a long path a few times over. Ours.
+const enough = 4 * units.MiB
+
+func buffers(context.Context) (string, error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fd)
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, int(enough)) != nil {
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, int(enough)); err != nil {
+			return "", err
+		}
+	}
+	got, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
+	if err != nil {
+		return "", err
+	}
+	got /= 2 // the kernel doubles what it is asked for: socket(7)
+	detail := fmt.Sprintf("%d kB", got/int(units.KB))
+	if got < int(enough) {
+		return "", errors.New("at most " + detail)
+	}
+	return detail + " and more", nil
+}
