@@ -118,7 +118,7 @@ const Scaled units.Time = -1
 type PC4 struct {
 	TargetQtime    units.Time // at least 0, or Scaled
 	AdjustInterval float64    // in base RTTs, above 1
-	AI, HAI        float64    // additive increments as a share of the line rate
+	AI, HAI        float64    // additive increments as a share of the base rate
 	Beta           float64
 	MaxMDF         float64
 	BaseRate       string      // controller, observed, off

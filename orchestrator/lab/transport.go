@@ -73,9 +73,9 @@ func (f field) roundTrips() float64 {
 	return v
 }
 
-// percent reads a share of the line rate in percent.
+// percent reads a share of the base rate in percent.
 func (f field) percent() (float64, bool) {
-	return read(f, "a percentage of the line rate such as 0.5%",
+	return read(f, "a percentage of the base rate such as 0.5%",
 		between(units.ParsePercent, 0, 1, units.FormatPercent), units.FormatPercent)
 }
 

@@ -102,8 +102,8 @@ type writtenTransport struct {
 type writtenPC4 struct {
 	TargetQtime    qtimeType      `json:"target_qtime,omitempty" jsonschema_description:"One-way queueing delay to hold; scaled follows the baseline and the number of flows."`
 	AdjustInterval roundTripsType `json:"adjust_interval,omitempty" jsonschema_description:"Least time between two adjustments, in base RTTs, above 1."`
-	AI             percentType    `json:"ai,omitempty" jsonschema_description:"Additive increment, as a share of the line rate."`
-	HAI            percentType    `json:"hai,omitempty" jsonschema_description:"Additive increment while nothing queues, as a share of the line rate."`
+	AI             percentType    `json:"ai,omitempty" jsonschema_description:"Additive increment, as a share of the base rate."`
+	HAI            percentType    `json:"hai,omitempty" jsonschema_description:"Additive increment while nothing queues, as a share of the base rate."`
 	Beta           shareType      `json:"beta,omitempty" jsonschema_description:"Multiplicative decrease constant."`
 	MaxMDF         shareType      `json:"max_mdf,omitempty" jsonschema_description:"Largest multiplicative decrease."`
 	BaseRate       baseRateType   `json:"base_rate,omitempty" jsonschema_description:"Where the receiver has the number of incoming flows from."`
