@@ -34,7 +34,7 @@ const Scaled units.Time = -1
 type Params struct {
 	TargetQtime    units.Time  // at least 0, or Scaled
 	AdjustInterval float64     // in base RTTs, above 1 ("set to exceed one RTT")
-	AI, HAI        float64     // added per interval, as a share of the base rate (of the line rate while none is known)
+	AI, HAI        float64     // added per interval, as a share of the base rate (without one: of a packet per base RTT)
 	Beta           float64     // β, above 0, at most 1
 	MaxMDF         float64     // max_mdf, above 0, below 1
 	BaseRate       string      // Controller, Observed, Off
@@ -42,22 +42,27 @@ type Params struct {
 	InitialWindow  units.Bytes // when Initial is AtWindow, at least 1
 	RTT            string      // BaseRTT, MeasuredRTT
 	Epsilon        units.Time  // delays up to this are no queueing: what the clocks cannot tell apart
+	PacedBelow     float64     // windows of fewer packets are paced; 0: DefaultPacedBelow; the paper's is 1
 }
+
+// DefaultPacedBelow is the number of packets below which a window is paced (docs/adr/0010).
+const DefaultPacedBelow = 4
 
 // Defaults returns the parameters that docs/adr/0011 arrives at.
 func Defaults() Params {
 	return Params{
 		TargetQtime:    2 * units.Microsecond,
-		AdjustInterval: 1.25,
-		AI:             0.01,
-		HAI:            0.02,
-		Beta:           0.8,
+		AdjustInterval: 2,
+		AI:             0.02,
+		HAI:            0.04,
+		Beta:           0.4,
 		MaxMDF:         0.5,
 		BaseRate:       Controller,
 		Initial:        AtBaseRate,
 		InitialWindow:  10 * units.KB,
 		RTT:            BaseRTT,
 		Epsilon:        100 * units.Nanosecond,
+		PacedBelow:     DefaultPacedBelow,
 	}
 }
 
@@ -74,6 +79,8 @@ func (p Params) Check() error {
 		return fmt.Errorf("pc4: beta %v is not above 0 and at most 1", p.Beta)
 	case !(p.MaxMDF > 0 && p.MaxMDF < 1):
 		return fmt.Errorf("pc4: max_mdf %v is not between 0 and 1", p.MaxMDF)
+	case !(p.PacedBelow >= 0):
+		return fmt.Errorf("pc4: pacing below %v packets", p.PacedBelow)
 	case p.Epsilon < 0:
 		return fmt.Errorf("pc4: epsilon %d ps is negative", p.Epsilon)
 	case p.Initial == AtWindow && p.InitialWindow < 1:

@@ -113,12 +113,13 @@ func (s *Sender) computeRate() float64 {
 	}
 }
 
-// unit is what ai and hai are shares of.
+// unit is what ai and hai are shares of: the base rate, so that the sum over all flows of a receiver does not
+// depend on how many they are; without one, a packet per base RTT.
 func (s *Sender) unit() float64 {
 	if s.baseRecorded > 0 {
 		return float64(s.baseRecorded)
 	}
-	return float64(s.link.Line)
+	return float64(8*s.link.Packet) / s.link.BaseRTT.Seconds()
 }
 
 func (s *Sender) interval() units.Time {
@@ -145,26 +146,43 @@ const (
 )
 
 // setRate takes a rate within its limits and derives the window and the pacing from it, lines 12-16.
+//
+// Bytes on the wire stand for both: tx_rate·rtt/8 of them may be in flight, and cwnd is that in packets.
+// The endpoint lets the last packet overshoot the window, so a window that is no whole number of packets would
+// act as the next one; pacing gives it its fraction. The paper paces below one packet; we pace below
+// PacedBelow packets, where rounding up would cost more than a fifth of the rate (docs/adr/0010).
 func (s *Sender) setRate(rate float64) {
-	least := minWindow * float64(8*s.link.MTU) / s.rtt.Seconds()
-	s.txRate = min(max(rate, least), float64(s.link.Line))
-	bytes := s.txRate * s.rtt.Seconds() / 8
+	rtt := s.rtt.Seconds()
+	least := minWindow * float64(8*s.link.MTU) / rtt
+	s.txRate = min(max(rate, least), float64(s.link.Line)) // ours: the paper has no upper limit
+	bytes := s.txRate * rtt / 8
 	s.cwnd = bytes / float64(s.link.MTU) // line 12
-	s.window = max(units.Bytes(math.Ceil(bytes)), 1)
+	s.window = units.Bytes(math.Ceil(bytes))
 	s.pacing = 0 // line 16
-	if PacedBelow > 0 && s.cwnd < PacedBelow {
-		r := s.txRate
-		if Soft > 0 {
-			r *= float64(s.link.BaseRTT) / float64(s.link.BaseRTT+min(s.delay, units.Time(Soft*float64(s.target()))))
-		}
-		s.pacing = max(units.Bandwidth(r), 1) // lines 13-14
+	if s.paced() {
+		s.pacing = units.Bandwidth(math.Ceil(8 * bytes / s.pacingRTT().Seconds())) // lines 13-14
 	}
 }
 
-var (
-	PacedBelow = 1.0
-	Soft       = 0.0
-)
+func (s *Sender) paced() bool {
+	below := s.params.PacedBelow
+	if below == 0 {
+		below = DefaultPacedBelow
+	}
+	// A window that grows with the round trip would feed on its own queue; the rate alone does not.
+	return s.cwnd < below || s.params.RTT == MeasuredRTT
+}
+
+// pacingRTT is the rtt of line 14. With that of line 12 it would cancel, and nothing but the tuning would answer
+// to a queue; a window slows down as the round trip grows. So here the queue counts too, but no
+// more of it than there should be: a flow of far less than a packet per round trip must not wait out a long
+// queue many times over.
+func (s *Sender) pacingRTT() units.Time {
+	if s.params.RTT == MeasuredRTT {
+		return s.rtt
+	}
+	return s.rtt + min(s.delay, s.target())
+}
 
 // Window returns the bytes that may be in flight, of which the last packet may overshoot.
 func (s *Sender) Window() units.Bytes { return s.window }
