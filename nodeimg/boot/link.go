@@ -16,10 +16,6 @@ const defaultQueue = 10_000
 
 // cable makes the node's interface, gives it its addresses and neighbours, and returns the other end.
 func cable(s *NodeSpec) (Link, error) {
-	// Where there is no IPv6 there is no such file; where there is, eth0 must not send what nobody asked for.
-	if err := sysctl("net/ipv6/conf/default/disable_ipv6", "1"); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return Link{}, err
-	}
 	l := Link{Node: s.Name, Kind: TAP}
 	var err error
 	if s.Veth {
@@ -92,6 +88,7 @@ func configure(s *NodeSpec) error {
 		{"set queue length", func() error { return netlink.LinkSetTxQLen(eth, s.queue()) }},
 		{"set MTU", func() error { return netlink.LinkSetMTU(eth, int(s.MTU)) }},
 		{"set hardware address", func() error { return netlink.LinkSetHardwareAddr(eth, s.MAC[:]) }},
+		{"silence IPv6", func() error { return silenceIPv6(eth) }},
 		{"add address", func() error { return netlink.AddrAdd(eth, addr) }},
 		{"set up", func() error { return netlink.LinkSetUp(eth) }},
 		{"replace queueing discipline", func() error { return firstInFirstOut(eth) }},
@@ -126,6 +123,17 @@ func firstInFirstOut(l netlink.Link) error {
 		return nil
 	}
 	return err
+}
+
+// silenceIPv6 keeps the kernel from sending what nobody asked for. The interface must be down. Where /proc/sys
+// is read-only, as in a container, the interface is at least given no IPv6 address, so nothing is sent either.
+func silenceIPv6(l netlink.Link) error {
+	err := sysctl("net/ipv6/conf/"+l.Attrs().Name+"/disable_ipv6", "1")
+	if err == nil || errors.Is(err, os.ErrNotExist) { // no IPv6 in this kernel
+		return nil
+	}
+	const none = 1 // IN6_ADDR_GEN_MODE_NONE
+	return netlink.LinkSetIP6AddrGenMode(l, none)
 }
 
 func neighbours(l netlink.Link, peers []Peer) error {

@@ -49,9 +49,6 @@ func plug(home int, mtu units.Bytes, queue int) (int, error) {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return -1, fmt.Errorf("new network namespace: %w", err)
 	}
-	if err := sysctl("net/ipv6/conf/default/disable_ipv6", "1"); err != nil && !os.IsNotExist(err) {
-		return -1, err
-	}
 	far := netlink.NewLinkAttrs()
 	far.Name, far.MTU, far.TxQLen = farEnd, int(mtu), queue
 	pair := &netlink.Veth{LinkAttrs: far, PeerName: Interface, PeerNamespace: netlink.NsFd(home)}
@@ -59,6 +56,9 @@ func plug(home int, mtu units.Bytes, queue int) (int, error) {
 		return -1, fmt.Errorf("create pair: %w", err)
 	}
 	link, err := netlink.LinkByName(farEnd)
+	if err == nil {
+		err = silenceIPv6(link)
+	}
 	if err == nil {
 		err = netlink.LinkSetUp(link)
 	}

@@ -29,7 +29,7 @@ func machine() []test {
 			fix:  "run on a machine, or give the virtual machine, two cores or more"},
 		{name: "memory", try: memory, grade: Degraded,
 			cost: "large labs may be ended by the kernel",
-			fix:  "free memory: a lab of 16 hosts takes about 300 MB"},
+			fix:  "free memory: a host takes 2 MB and its buffers"},
 	}
 }
 

@@ -33,6 +33,7 @@ type Cluster struct {
 	mu      sync.Mutex // guards what follows
 	started []*Proc
 	closing bool
+	forget  func() bool // the context of Launch
 
 	watch sync.WaitGroup // one for each started process
 	once  sync.Once      // of Close
@@ -68,7 +69,9 @@ func Launch(ctx context.Context, spec Spec) (*Cluster, error) {
 		}
 		return nil, fmt.Errorf("launch lab %s: %w", spec.Lab, plain(all))
 	}
-	context.AfterFunc(ctx, func() { c.Close() })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forget = context.AfterFunc(ctx, func() { c.Close() })
 	return c, nil
 }
 
@@ -186,6 +189,9 @@ func (c *Cluster) hangUp() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closing = true
+	if c.forget != nil {
+		c.forget()
+	}
 	for _, p := range c.started {
 		p.Conn.Close()
 	}

@@ -1,0 +1,186 @@
+package boot
+
+import (
+	"encoding/json"
+	"errors"
+	"net/netip"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"weft/nodeimg/control"
+)
+
+func TestMAC(t *testing.T) {
+	m := MACOf(netip.MustParseAddr("10.1.2.3"))
+	text, err := json.Marshal(m)
+	if err != nil || string(text) != `"02:00:0a:01:02:03"` {
+		t.Errorf("got %s, %v", text, err)
+	}
+	var back MAC
+	if err := json.Unmarshal(text, &back); err != nil || back != m {
+		t.Errorf("got %v, %v", back, err)
+	}
+	for _, bad := range []string{`"02:00"`, `"02:00:5e:10:00:00:00:01"`, `"x"`, `7`} {
+		if err := json.Unmarshal([]byte(bad), &back); err == nil {
+			t.Errorf("%s was accepted", bad)
+		}
+	}
+}
+
+func TestSpecIsChecked(t *testing.T) {
+	good := NodeSpec{Name: "h0", Addr: netip.MustParsePrefix("10.0.0.1/8"), MAC: MAC{2, 0, 0, 0, 0, 1}, MTU: 1500}
+	if err := good.check(); err != nil {
+		t.Error(err)
+	}
+	for want, change := range map[string]func(*NodeSpec){
+		"without a name":        func(s *NodeSpec) { s.Name = "" },
+		"not an IPv4 prefix":    func(s *NodeSpec) { s.Addr = netip.MustParsePrefix("fd00::1/64") },
+		"is not an IPv4":        func(s *NodeSpec) { s.Addr = netip.Prefix{} },
+		"not a unicast address": func(s *NodeSpec) { s.MAC[0] = 3 },
+		"is not a unicast":      func(s *NodeSpec) { s.MAC = MAC{} },
+		"MTU 67 is outside":     func(s *NodeSpec) { s.MTU = 67 },
+		"MTU 65522 is outside":  func(s *NodeSpec) { s.MTU = 65522 },
+	} {
+		s := good
+		change(&s)
+		if err := s.check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+func TestMountPoint(t *testing.T) {
+	for line, want := range map[string]struct {
+		point string
+		flags uintptr
+		ok    bool
+	}{
+		"36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw":         {"/mnt2", unix.MS_NOATIME, true},
+		`40 35 0:2 / /with\040space\134 ro,nosuid,nodev,noexec,relatime - x y z`: {`/with space\`, unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_RELATIME, true},
+		"36 35 98:0": {},
+		"":           {},
+	} {
+		point, flags, ok := mountPoint(line)
+		if point != want.point || flags != want.flags || ok != want.ok {
+			t.Errorf("%q: got %q %x %v", line, point, flags, ok)
+		}
+	}
+}
+
+// ends returns two connected ends of a control connection.
+func ends(t *testing.T) (a, b *control.Conn) {
+	t.Helper()
+	a, f, err := control.Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	fd, err := unix.Dup(int(f.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err = control.Open(fd); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close(); b.Close() })
+	return a, b
+}
+
+// Cables come as nodes get ready, and end in the order of the lab.
+func TestLinksAreSorted(t *testing.T) {
+	orchestrator, fabric := ends(t)
+	go func() {
+		orchestrator.SendValue(KindLinks, []Link{{Index: 2, Node: "c", Kind: TAP}}, 0)
+		orchestrator.SendValue(KindLinks, []Link{{Index: 0, Node: "a", Kind: Packet}, {Index: 1, Node: "b", Kind: TAP}}, 0, 1)
+	}()
+	links, err := receiveLinks(fabric, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"a", "b", "c"} {
+		if l := links[i]; l.Node != name || l.Index != i || l.FD <= 2 {
+			t.Errorf("link %d is %+v", i, l)
+		}
+		unix.Close(links[i].FD)
+	}
+}
+
+func TestBadLinks(t *testing.T) {
+	one := Link{Node: "a", Kind: TAP}
+	for want, send := range map[string]func(*control.Conn){
+		"1 cables came with 0 descriptors": func(c *control.Conn) { c.SendValue(KindLinks, []Link{one}) },
+		"0 cables came with 1 descriptors": func(c *control.Conn) { c.SendValue(KindLinks, []Link{}, 0) },
+		"number 0 of 2, or twice":          func(c *control.Conn) { c.SendValue(KindLinks, []Link{one, one}, 0, 0) },
+		"number 9 of 2":                    func(c *control.Conn) { c.SendValue(KindLinks, []Link{{Index: 9}}, 0) },
+		"no cables":                        func(c *control.Conn) { c.SendError(errors.New("no cables")) },
+		"EOF":                              func(c *control.Conn) { c.Close() },
+	} {
+		orchestrator, fabric := ends(t)
+		send(orchestrator)
+		if _, err := receiveLinks(fabric, 2); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// On a kernel without mount_setattr each mount is made read-only by itself.
+func TestPrivRemountEach(t *testing.T) {
+	result := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread keeps its mounts to itself and ends
+		result <- func() error {
+			if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+				return err
+			}
+			if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+				return err
+			}
+			if err := remountEach(); err != nil {
+				return err
+			}
+			for _, dir := range []string{"/", "/dev/shm"} {
+				var st unix.Statfs_t
+				if err := unix.Statfs(dir, &st); err == nil && st.Flags&unix.ST_RDONLY == 0 {
+					return errors.New(dir + " can be written to")
+				}
+			}
+			return nil
+		}()
+	}()
+	if err := <-result; errors.Is(err, unix.EPERM) {
+		t.Skip("needs the privilege to create namespaces")
+	} else if err != nil {
+		t.Error(err)
+	}
+	var st unix.Statfs_t
+	if err := unix.Statfs("/", &st); err != nil || st.Flags&unix.ST_RDONLY != 0 {
+		t.Fatal("the test's own file system became read-only")
+	}
+}
+
+// A process that was not started by an orchestrator says so, and does nothing.
+func TestBootWithoutAnOrchestrator(t *testing.T) {
+	if os.Getenv(stageVar) != "" {
+		t.Skip("in a lab")
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // boot sets this thread's parent-death signal
+		orchestrator, node := ends(t)
+		orchestrator.SendValue("hello", nil)
+		if _, err := Node(node); err == nil || !strings.Contains(err.Error(), `"hello" came where "boot"`) {
+			t.Errorf("got %v", err)
+		}
+		orchestrator, fabric := ends(t)
+		orchestrator.Close()
+		if _, err := Fabric(fabric); err == nil || !strings.Contains(err.Error(), "boot fabric: EOF") {
+			t.Errorf("got %v", err)
+		}
+	}()
+	<-done
+}
