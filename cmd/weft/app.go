@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"weft/orchestrator/lab"
+)
+
+// Exit codes. Scripts rely on them.
+const (
+	exitOK          = 0
+	exitFailed      = 1   // the run failed
+	exitUsage       = 2   // the command line or the lab file is wrong
+	exitMissed      = 3   // it ran, but an expectation was missed, or the fidelity was not ok under --strict
+	exitInterrupted = 130 // interrupted; everything was torn down, partial results are kept
+)
+
+// errMissed ends a run that missed something. The table has already said what.
+var errMissed = errors.New("an expectation was missed")
+
+// usageError is a mistake on the command line.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// app is one invocation of weft.
+type app struct {
+	stdout, stderr io.Writer
+	engine         engine
+	running        bool // the command line was understood: errors from here on are of the work
+}
+
+// run executes the command line and returns the exit code. Data goes to stdout, words to stderr.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	a := &app{stdout: stdout, stderr: stderr, engine: orchestrated{}}
+	return a.execute(ctx, args)
+}
+
+func (a *app) execute(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	return a.report(ctx, cmd, err)
+}
+
+// report says what went wrong, if anything did, and turns it into an exit code.
+func (a *app) report(ctx context.Context, cmd *cobra.Command, err error) int {
+	var problems lab.Problems
+	var problem lab.Problem
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case ctx.Err() != nil:
+		fmt.Fprintf(a.stderr, "weft: %v; everything was torn down\n", context.Cause(ctx))
+		return exitInterrupted
+	case errors.Is(err, errMissed):
+		return exitMissed
+	case errors.As(err, &problems), errors.As(err, &problem):
+		fmt.Fprintln(a.stderr, err)
+		return exitUsage
+	case errors.As(err, &usage):
+		fmt.Fprintf(a.stderr, "weft: %v\n", err)
+		return exitUsage
+	case !a.running:
+		fmt.Fprintf(a.stderr, "weft: %v\nRun '%s --help' for usage.\n", err, cmd.CommandPath())
+		return exitUsage
+	}
+	fmt.Fprintf(a.stderr, "weft: %v\n", err)
+	return exitFailed
+}
+
+// root builds the tree of commands.
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "weft",
+		Short: "weave AI-cluster networks out of one YAML file",
+		Long: "Weft builds the network that a lab file describes, runs collectives over it with a chosen transport,\n" +
+			"checks the data, and reports in the units of the lab. The same lab runs emulated, with real sockets in\n" +
+			"containers, and simulated.",
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		PersistentPreRun:  func(*cobra.Command, []string) { a.running = true },
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+	}
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.AddCommand(
+		a.runCommand(), a.validateCommand(), a.explainCommand(), a.planCommand(), a.graphCommand(),
+		a.schemaCommand(), a.doctorCommand(), a.versionCommand(),
+	)
+	root.AddCommand(a.insideCommands()...)
+	for _, name := range []string{
+		"deploy", "destroy", "exec", "inspect", "generate", "link", "events", "capture", "clean", "clock", "bench", "results", "paper",
+	} {
+		root.AddCommand(later(name))
+	}
+	return root
+}
+
+// later is a command of the interface whose feature is not built yet: it says so and changes nothing.
+func later(name string) *cobra.Command {
+	return &cobra.Command{
+		Use:                name,
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE:               func(*cobra.Command, []string) error { return usagef("weft %s is not yet supported", name) },
+	}
+}
+
+// labFiles completes the names of lab files.
+func labFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+}

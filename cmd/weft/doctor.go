@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"weft/orchestrator/doctor"
+	"weft/orchestrator/emulate"
+	"weft/orchestrator/runtime/namespace"
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	var asJSON, measure bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "say what this machine can do, and what each missing thing costs",
+		Long: "Try what emulation needs: privileges, namespaces, devices, timers, and how many packets per second this\n" +
+			"machine carries, which bounds the dilation. Nothing that was tried is left behind.",
+		Example: "  weft doctor --measure=false\n  weft doctor --measure=false --json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var o doctor.Options
+			if measure && namespace.Available() == nil {
+				o.PacketRate = packetRate
+			}
+			findings := doctor.Check(cmd.Context(), o)
+			if asJSON {
+				return doctor.WriteJSON(a.stdout, findings)
+			}
+			return doctor.WriteTable(a.stdout, findings)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&measure, "measure", true, "measure the packet rate as well, which takes a few seconds")
+	return cmd
+}
+
+// packetRate measures what the built-in runtime carries on this machine.
+func packetRate(ctx context.Context) (float64, error) {
+	c, err := emulate.Calibrate(ctx, emulate.Processes{})
+	return c.PacketsPerSecond, err
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"weft/fabric/realtime"
+	"weft/nodeimg/agent"
+	"weft/nodeimg/boot"
+	"weft/nodeimg/control"
+)
+
+// insideCommands are what weft is inside the processes of an emulated lab. Each inherits a connection to the
+// orchestrator and lives until that says stop or breaks. They are no use by hand.
+func (a *app) insideCommands() []*cobra.Command {
+	hidden := func(name, short string, body func(*control.Conn) error) *cobra.Command {
+		return &cobra.Command{
+			Use: name, Short: short, Hidden: true, Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error {
+				conn, err := control.Open(control.FD)
+				if err != nil {
+					return usagef("weft %s is a part of weft run and is started by it: %w", name, err)
+				}
+				return errors.Join(body(conn), conn.Close())
+			},
+		}
+	}
+	return []*cobra.Command{
+		hidden("node", "be a host of a lab", nodeProcess),
+		hidden("fabric", "be the network of a lab", fabricProcess),
+	}
+}
+
+func nodeProcess(conn *control.Conn) error {
+	env, err := boot.Node(conn)
+	if err != nil {
+		return err
+	}
+	if len(env.Sockets) != 1 {
+		return fmt.Errorf("node %s was given %d sockets, expected 1", env.Name, len(env.Sockets))
+	}
+	return agent.Run(conn, env.Sockets[0])
+}
+
+func fabricProcess(conn *control.Conn) error {
+	env, err := boot.Fabric(conn)
+	if err != nil {
+		return err
+	}
+	ports := make([]realtime.Port, len(env.Links))
+	for _, l := range env.Links {
+		kind := realtime.PortTAP
+		if l.Kind == boot.Packet {
+			kind = realtime.PortPacket
+		}
+		ports[l.Index] = realtime.Port{FD: l.FD, Kind: kind}
+	}
+	return realtime.Run(conn, ports)
+}

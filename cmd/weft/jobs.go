@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"weft/orchestrator/lab"
+	orchestrate "weft/orchestrator/run"
+	"weft/results/record"
+	"weft/results/table"
+)
+
+// job is one run to be made.
+type job struct {
+	lab     *lab.Lab
+	text    []byte
+	engine  string
+	compare bool // the next job is the same lab in the other engine
+}
+
+func jobsOf(files []file) []job {
+	var jobs []job
+	for _, f := range files {
+		for _, l := range f.labs {
+			if l.Engine.Kind != "both" {
+				jobs = append(jobs, job{lab: l, text: f.text, engine: l.Engine.Kind})
+				continue
+			}
+			jobs = append(jobs, job{lab: l, text: f.text, engine: "sim", compare: true}, job{lab: l, text: f.text, engine: "emu"})
+		}
+	}
+	return jobs
+}
+
+// width is how many jobs are run at once: simulations take a processor each, and what is emulated has the
+// machine to itself.
+func width(jobs []job) int {
+	for _, j := range jobs {
+		if j.engine != "sim" {
+			return 1
+		}
+	}
+	return min(len(jobs), runtime.NumCPU())
+}
+
+// runAll makes every run, and returns the summaries in the order of the jobs with the errors of those that
+// failed. After an interruption no further run is begun, and jobs that were not run have no summary.
+func (a *app) runAll(ctx context.Context, jobs []job, flags runFlags) ([]*record.Summary, error) {
+	w := &watcher{app: a, outcomes: make([]outcome, len(jobs)), wide: width(jobs) > 1, json: flags.json}
+	if terminal(a.stderr) {
+		w.bar = table.NewProgress(a.stderr)
+	}
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range width(jobs) {
+		workers.Go(func() {
+			for i := range next {
+				w.finished(i, a.runOne(ctx, jobs[i], flags, w))
+			}
+		})
+	}
+	for i := range jobs {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	w.clear()
+
+	var runs []*record.Summary
+	errs := []error{w.err}
+	for _, o := range w.outcomes {
+		if o.summary != nil {
+			runs = append(runs, o.summary)
+		}
+		errs = append(errs, o.err)
+	}
+	return runs, errors.Join(errs...)
+}
+
+// outcome is what became of a job.
+type outcome struct {
+	done    bool
+	summary *record.Summary
+	err     error
+}
+
+// runOne makes one run. A run that never began gets a summary that says so.
+func (a *app) runOne(ctx context.Context, j job, flags runFlags, w *watcher) outcome {
+	s, err := a.engine.Run(ctx, j.lab, orchestrate.Options{
+		Engine: j.engine, Root: flags.out, LabText: j.text, Version: versionText(),
+		Say:      w.say,
+		Progress: func(p orchestrate.Progress) { w.progress(j, p) },
+	})
+	if s == nil {
+		s = &record.Summary{
+			Lab: j.lab.Name, Point: j.lab.Point, Engine: j.engine, Seed: j.lab.Seed, Transport: j.lab.Transport.Kind,
+			Status: "failed", Collectives: []record.Collective{}, Expect: []record.Expect{},
+		}
+		if ctx.Err() != nil {
+			s.Status = "interrupted"
+		}
+		if err != nil {
+			s.Error = err.Error()
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", j.lab.Name, err)
+	}
+	return outcome{done: true, summary: s, err: err}
+}
+
+// watcher shows what goes on while jobs run. Runs that go on at once share it.
+type watcher struct {
+	app  *app
+	wide bool // several jobs at once
+	json bool // print the summary of each job
+
+	mu       sync.Mutex // guards what follows, and writing to the terminal
+	bar      *table.Progress
+	said     string
+	outcomes []outcome // by job
+	count    int       // jobs done
+	printed  int       // jobs whose JSON was printed
+	err      error     // of printing it
+}
+
+// say prints a line of words: which engine was chosen and why. Points of a sweep say the same, once.
+func (w *watcher) say(line string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if line == w.said {
+		return
+	}
+	w.said = line
+	w.bar.Clear()
+	fmt.Fprintln(w.app.stderr, line)
+}
+
+func (w *watcher) progress(j job, p orchestrate.Progress) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.wide {
+		return
+	}
+	label := j.lab.Name
+	if total := len(w.outcomes); total > 1 {
+		label = fmt.Sprintf("%s (%d of %d)", label, w.count+1, total)
+	}
+	w.bar.Set(label+" "+p.Phase, int64(p.Done), int64(p.Total))
+}
+
+// finished keeps what became of a job, and prints the JSON of those whose turn has come, so that it is in order.
+func (w *watcher) finished(i int, o outcome) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.outcomes[i] = o
+	w.count++
+	if w.wide {
+		w.bar.Set("runs", int64(w.count), int64(len(w.outcomes)))
+	}
+	for w.json && w.printed < len(w.outcomes) && w.outcomes[w.printed].done {
+		w.bar.Clear()
+		e := json.NewEncoder(w.app.stdout)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(w.outcomes[w.printed].summary); err != nil && w.err == nil {
+			w.err = fmt.Errorf("standard output: %w", err)
+		}
+		w.printed++
+	}
+}
+
+func (w *watcher) clear() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.bar.Clear()
+}

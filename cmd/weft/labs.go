@@ -1,0 +1,129 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"weft/orchestrator/lab"
+	orchestrate "weft/orchestrator/run"
+	"weft/results/expect"
+)
+
+// maxLab is how much of a lab file is read: enough for the parser to see that it is too large, and no more,
+// whatever the path names.
+const maxLab = 12 << 20
+
+// labFlags are the flags of every command that reads lab files and may change them.
+type labFlags struct {
+	set    []string
+	engine lab.EngineOptions
+}
+
+func (f *labFlags) register(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&f.set, "set", nil, "replace a value of the lab, as in --set topology.k=8 (repeatable)")
+	flags.StringVar(&f.engine.Kind, "engine", "", "auto, sim, emu or both; the lab says otherwise (default auto)")
+}
+
+// file is a lab file that was read: its text, and a lab for each point of its sweep.
+type file struct {
+	name string
+	text []byte
+	labs []*lab.Lab
+}
+
+// load reads and checks lab files. Everything wrong in any of them is one lab.Problems.
+func (f *labFlags) load(names []string) ([]file, error) {
+	var files []file
+	var problems lab.Problems
+	for _, name := range names {
+		one, err := f.loadOne(name)
+		var ps lab.Problems
+		switch {
+		case errors.As(err, &ps):
+			problems = append(problems, ps...)
+		case err != nil:
+			return nil, err
+		default:
+			files = append(files, one)
+		}
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return files, nil
+}
+
+func (f *labFlags) loadOne(name string) (file, error) {
+	text, err := readLab(name)
+	if err != nil {
+		return file{}, usageError{err}
+	}
+	labs, err := lab.Parse(name, text, lab.Options{Set: f.set, Engine: f.engine})
+	if err != nil {
+		return file{}, err
+	}
+	if problems := checkExpectations(text, labs); len(problems) > 0 {
+		return file{}, problems
+	}
+	return file{name: name, text: text, labs: labs}, nil
+}
+
+func readLab(name string) (_ []byte, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return io.ReadAll(io.LimitReader(f, maxLab))
+}
+
+// checkExpectations reports expectations that do not parse, or that name or compare what this lab does not
+// have. The points of a sweep share their expectations, so each problem is reported once.
+func checkExpectations(text []byte, labs []*lab.Lab) lab.Problems {
+	lines := strings.Split(string(text), "\n")
+	seen := map[lab.Problem]bool{}
+	var out lab.Problems
+	for _, l := range labs {
+		scope := orchestrate.Scope(l)
+		for i, e := range l.Expect {
+			expr, err := expect.Parse(e.Text)
+			if err == nil {
+				err = expr.Check(scope)
+			}
+			var at *expect.Error
+			if !errors.As(err, &at) {
+				continue
+			}
+			p := lab.Problem{
+				File: l.File, Line: e.Line, Column: column(lines, e, at.Offset),
+				Path: fmt.Sprintf("expect.%d", i), Message: at.Msg,
+			}
+			if !seen[p] {
+				seen[p] = true
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// column is where in the file a byte of an expectation stands: to the right of where the expectation begins if
+// it is written there as it is, else (it is folded, or has escapes) the beginning itself.
+func column(lines []string, e lab.Expectation, offset int) int {
+	if e.Line < 1 || e.Line > len(lines) || e.Column < 1 || e.Column > len(lines[e.Line-1]) {
+		return e.Column
+	}
+	rest := lines[e.Line-1][e.Column-1:]
+	if rest != "" && strings.ContainsAny(rest[:1], `'"`) {
+		rest, offset = rest[1:], offset+1
+	}
+	if !strings.HasPrefix(rest, e.Text) {
+		return e.Column
+	}
+	return e.Column + offset
+}

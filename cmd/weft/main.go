@@ -1,0 +1,17 @@
+// Command weft builds AI-cluster networks out of one YAML file, runs collectives over them with a chosen
+// transport, in emulation or in simulation, and says how far the numbers can be trusted. This package is the
+// command line and nothing else: it reads flags and files, calls the orchestrator, and shows what comes back.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	context.AfterFunc(ctx, stop) // the first signal tears down; a second one ends the process at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}

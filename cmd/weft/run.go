@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"weft/orchestrator/lab"
+	orchestrate "weft/orchestrator/run"
+	"weft/results/junit"
+	"weft/results/record"
+	"weft/results/table"
+)
+
+// engine runs one lab: the orchestrator, or a fake in tests.
+type engine interface {
+	Run(ctx context.Context, l *lab.Lab, o orchestrate.Options) (*record.Summary, error)
+}
+
+type orchestrated struct{}
+
+func (orchestrated) Run(ctx context.Context, l *lab.Lab, o orchestrate.Options) (*record.Summary, error) {
+	return orchestrate.Run(ctx, l, o)
+}
+
+// runFlags are the flags of weft run.
+type runFlags struct {
+	lab    labFlags
+	kernel string
+	out    string
+	junit  string
+	strict bool
+	json   bool
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var flags runFlags
+	cmd := &cobra.Command{
+		Use:   "run LAB...",
+		Short: "run labs: deploy, run the workload, collect, destroy",
+		Long: "Run labs. The first line printed says which engine was chosen and why; the summary follows. A lab with a\n" +
+			"sweep is run once for each of its points. Every run leaves a directory under results/.\n\n" +
+			"Exit codes: 0 all done and every expectation met; 1 the run failed; 2 the command line or a lab file is\n" +
+			"wrong; 3 an expectation was missed, or the fidelity was not ok under --strict; 130 interrupted.",
+		Example: "  weft run labs/quickstart.yaml\n" +
+			"  weft run labs/quickstart.yaml --engine both\n" +
+			"  weft run labs/pc4/incast.yaml --engine sim --json\n" +
+			"  weft run labs/quickstart.yaml --set seed=2 --strict --junit report.xml",
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: labFiles,
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args, flags) },
+	}
+	f := cmd.Flags()
+	flags.lab.register(f)
+	f.StringVar(&flags.lab.engine.Runtime, "runtime", "", "auto or namespace: where emulated nodes live")
+	f.StringVar(&flags.lab.engine.Datapath, "datapath", "", "auto or fabric: what carries emulated packets")
+	f.StringVar(&flags.lab.engine.Dilation, "dilation", "", "auto or a number from 1: how much slower than the lab emulation runs")
+	f.StringVar(&flags.kernel, "kernel", "host", "host: the kernel that emulation runs on")
+	f.StringVar(&flags.out, "out", "", "directory that keeps all runs (default results)")
+	f.StringVar(&flags.junit, "junit", "", "also write a JUnit report to this file")
+	f.BoolVar(&flags.strict, "strict", false, "exit with 3 unless the fidelity of every emulated run is ok")
+	f.BoolVar(&flags.json, "json", false, "print one JSON object per run instead of tables")
+	return cmd
+}
+
+func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
+	switch flags.kernel {
+	case "host":
+	case "uml":
+		return usagef("--kernel uml is not yet supported; expected host")
+	default:
+		return usagef("--kernel %q; expected host", flags.kernel)
+	}
+	files, err := flags.lab.load(names)
+	if err != nil {
+		return err
+	}
+	jobs := jobsOf(files)
+	runs, runErr := a.runAll(ctx, jobs, flags)
+	if !flags.json {
+		if err := a.show(jobs, runs); err != nil {
+			return err
+		}
+	}
+	if flags.junit != "" {
+		if err := writeJUnit(flags.junit, runs, flags.strict); err != nil {
+			return err
+		}
+	}
+	return verdict(ctx, runs, runErr, flags.strict)
+}
+
+// verdict is how all the runs came out, the worst first.
+func verdict(ctx context.Context, runs []*record.Summary, runErr error, strict bool) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	if runErr != nil {
+		return runErr
+	}
+	for _, s := range runs {
+		if s.Status == "ok" && !s.Verified {
+			return fmt.Errorf("%s: the data is not verified: a collective has wrong elements or was not checked", s.Lab)
+		}
+	}
+	for _, s := range runs {
+		if table.Missed(s) > 0 || strict && s.Fidelity != nil && s.Fidelity.Verdict != "ok" {
+			return errMissed
+		}
+	}
+	return nil
+}
+
+// show prints one run in full, or several as a table with what was missed below it.
+func (a *app) show(jobs []job, runs []*record.Summary) error {
+	st := style(a.stdout)
+	switch {
+	case len(runs) == 0:
+		return nil
+	case len(runs) == 1:
+		return table.Summary(a.stdout, runs[0], st)
+	case len(runs) == 2 && jobs[0].compare:
+		for _, s := range runs {
+			if err := table.Summary(a.stdout, s, st); err != nil {
+				return err
+			}
+			fmt.Fprintln(a.stdout)
+		}
+	default:
+		if err := table.Points(a.stdout, runs, st); err != nil {
+			return err
+		}
+		if err := table.Misses(a.stdout, runs, st); err != nil {
+			return err
+		}
+	}
+	for i := 0; i+1 < len(runs); i++ {
+		if !jobs[i].compare {
+			continue
+		}
+		if len(runs) > 2 {
+			fmt.Fprintln(a.stdout)
+		}
+		if err := table.Compare(a.stdout, runs[i], runs[i+1], st); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeJUnit(path string, runs []*record.Summary, strict bool) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("junit report: %w", err)
+	}
+	if err = junit.Write(f, runs, strict); err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"weft/results/table"
+)
+
+// terminal reports whether w is a terminal that understands more than lines of text.
+func terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
+
+// style is how text on w may be decorated: with colour on terminals, unless NO_COLOR asks for none
+// (https://no-color.org).
+func style(w io.Writer) table.Style {
+	return table.Style{Colour: terminal(w) && os.Getenv("NO_COLOR") == ""}
+}
+
+// writeJSON writes v as indented JSON.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
