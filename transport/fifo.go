@@ -12,12 +12,15 @@ func (f *fifo[T]) len() int { return f.n }
 // at returns the i-th element from the front.
 func (f *fifo[T]) at(i int) *T { return &f.buf[(f.head+i)&(len(f.buf)-1)] }
 
-func (f *fifo[T]) push(v T) {
+func (f *fifo[T]) push(v T) { *f.add() = v }
+
+// add appends an element and returns it, to be filled in: it holds what an earlier one left.
+func (f *fifo[T]) add() *T {
 	if f.n == len(f.buf) {
 		f.grow()
 	}
 	f.n++
-	*f.at(f.n - 1) = v
+	return f.at(f.n - 1)
 }
 
 // pop removes and returns the front element. The queue must not be empty.

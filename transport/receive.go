@@ -50,10 +50,16 @@ func (e *Endpoint) receiveData(now units.Time, in *Incoming) (Placement, error) 
 		e.counters.OutOfOrder++
 		return Placement{}, nil
 	}
-	e.reply(r, wire.Ack{
+	if e.replies.len() >= maxReplies {
+		e.counters.AckDrops++ // a later one says the same and more
+		return pl, nil
+	}
+	w := e.replies.add()
+	w.dst, w.srcPort = r.src, r.srcPort
+	w.ack = wire.Ack{
 		Nak: v == gap, CE: in.CE, Conn: d.Conn, Expected: uint32(r.order.expected), PSN: d.PSN,
 		SentAt: d.SentAt, OneWay: f.OneWay, BaseRate: f.BaseRate, Path: d.Path, Count: 1,
-	})
+	}
 	return pl, nil
 }
 
@@ -70,14 +76,6 @@ func (e *Endpoint) accept(now units.Time, r *receiver, d *wire.Data) Placement {
 	return Placement{
 		Conn: r.id, Message: d.Message, Tag: d.Tag, Size: d.Size, Offset: d.Offset, Payload: d.Payload,
 	}
-}
-
-func (e *Endpoint) reply(r *receiver, a wire.Ack) {
-	if e.replies.len() >= maxReplies {
-		e.counters.AckDrops++ // a later one says the same and more
-		return
-	}
-	e.replies.push(reply{ack: a, dst: r.src, srcPort: r.srcPort})
 }
 
 // receiveAck is what the sending half does with an acknowledgement.

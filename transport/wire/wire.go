@@ -3,7 +3,6 @@ package wire
 import (
 	"encoding/binary"
 	"errors"
-	"math/bits"
 
 	"weft/units"
 )
@@ -93,21 +92,20 @@ var keys = [8]uint64{
 	0x71bb54d8d101b5b9, 0xc34d0bff90150281, 0xe099ec6cd7363ca5, 0x85e7bb0f12278575,
 }
 
-// check is a multilinear hash of the words of a header but for the check itself. It is there to refuse
-// garbage and stray packets: damage on the way is UDP's checksum's business.
+// check is a multilinear hash of the words of a header but for the check itself; a header is 48 bytes and a
+// half word or a whole one. It is there to refuse garbage and stray packets: damage on the way is the
+// business of UDP's checksum.
 func check(b []byte) uint16 {
-	const checkMask = 0xffffffff_0000ffff // bytes 12 and 13, in the second word
-	h := binary.BigEndian.Uint64(b)*keys[0] + (binary.BigEndian.Uint64(b[8:])&checkMask)*keys[1]
-	i := 2
-	b = b[prefixSize:]
-	for len(b) >= 8 && i < len(keys) {
-		h += binary.BigEndian.Uint64(b) * keys[i]
-		b = b[8:]
-		i++
+	const butCheck = 0xffffffff_0000ffff // bytes 12 and 13, in the second word
+	_ = b[51]
+	h := binary.BigEndian.Uint64(b)*keys[0] + (binary.BigEndian.Uint64(b[8:])&butCheck)*keys[1] +
+		binary.BigEndian.Uint64(b[16:])*keys[2] + binary.BigEndian.Uint64(b[24:])*keys[3] +
+		binary.BigEndian.Uint64(b[32:])*keys[4] + binary.BigEndian.Uint64(b[40:])*keys[5]
+	if len(b) >= int(DataSize) {
+		h += binary.BigEndian.Uint64(b[48:]) * keys[6]
+	} else {
+		h += uint64(binary.BigEndian.Uint32(b[48:])) * keys[6]
 	}
-	if len(b) >= 4 {
-		h += uint64(binary.BigEndian.Uint32(b)) * keys[i&7]
-	}
-	h ^= bits.RotateLeft64(h, 32) // the high words decide the result; let the low ones reach them
+	h ^= h >> 32 // the high half decides the result; let the low one reach it
 	return uint16((h * keys[7]) >> 48)
 }

@@ -38,6 +38,9 @@ type Sender struct {
 // controller foresees for it, 0 if there is none. p must pass Check.
 func NewSender(p Params, l cc.Link, planned units.Bandwidth) *Sender {
 	s := &Sender{params: p, link: l, planned: planned}
+	if p.PacedBelow == 0 {
+		s.params.PacedBelow = DefaultPacedBelow
+	}
 	s.OnStart(0)
 	return s
 }
@@ -85,6 +88,10 @@ func (s *Sender) OnAck(now units.Time, a cc.Ack) {
 	case now-s.lastAdjust >= s.interval(): // line 9
 		rate = s.computeRate()
 		s.lastAdjust = now // line 11
+	}
+	if rate == s.txRate && s.params.RTT == BaseRTT {
+		s.pace() // the window is a function of what has not changed
+		return
 	}
 	s.setRate(rate)
 }
@@ -153,24 +160,25 @@ const (
 // PacedBelow packets, where rounding up would cost more than a fifth of the rate (docs/adr/0010).
 func (s *Sender) setRate(rate float64) {
 	rtt := s.rtt.Seconds()
-	least := minWindow * float64(8*s.link.MTU) / rtt
-	s.txRate = min(max(rate, least), float64(s.link.Line)) // ours: the paper has no upper limit
+	rate = max(rate, minWindow*float64(8*s.link.MTU)/rtt)
+	s.txRate = min(rate, float64(s.link.Line)) // ours: the paper has no upper limit
 	bytes := s.txRate * rtt / 8
 	s.cwnd = bytes / float64(s.link.MTU) // line 12
 	s.window = units.Bytes(math.Ceil(bytes))
-	s.pacing = 0 // line 16
+	s.pace()
+}
+
+// pace is lines 13-16.
+func (s *Sender) pace() {
+	s.pacing = 0
 	if s.paced() {
-		s.pacing = units.Bandwidth(math.Ceil(8 * bytes / s.pacingRTT().Seconds())) // lines 13-14
+		s.pacing = units.Bandwidth(math.Ceil(s.txRate * float64(s.rtt) / float64(s.pacingRTT())))
 	}
 }
 
 func (s *Sender) paced() bool {
-	below := s.params.PacedBelow
-	if below == 0 {
-		below = DefaultPacedBelow
-	}
 	// A window that grows with the round trip would feed on its own queue; the rate alone does not.
-	return s.cwnd < below || s.params.RTT == MeasuredRTT
+	return s.cwnd < s.params.PacedBelow || s.params.RTT == MeasuredRTT
 }
 
 // pacingRTT is the rtt of line 14. With that of line 12 it would cancel, and nothing but the tuning would answer

@@ -1,0 +1,124 @@
+// Package cctest runs a congestion controller through what every controller must stand: any sequence of
+// operations a transport could call, with any values the network could bring. It is for tests only.
+package cctest
+
+import (
+	"pgregory.net/rapid"
+
+	"weft/transport/cc"
+	"weft/units"
+)
+
+// Limits are what must hold after every operation, besides what Run checks of all controllers.
+type Limits struct {
+	MinWindow units.Bytes                // at least
+	Also      func(cc.Controller) string // "" or what is wrong; may be nil
+}
+
+// Run draws a path and a sequence of operations, makes a controller with newController and checks it after each.
+// The window must be at least MinWindow and never below a byte, the pacing rate between 0 and the line rate, and a controller's own
+// deadline must not lie in the past once it was served. A panic fails the test with the sequence that led to it.
+func Run(t *rapid.T, l Limits, newController func(*rapid.T, cc.Link) cc.Controller) {
+	link := DrawLink(t)
+	d := &drive{t: t, link: link, c: newController(t, link)}
+	d.check(l, "start")
+	for range rapid.IntRange(1, 200).Draw(t, "operations") {
+		d.check(l, d.step())
+	}
+}
+
+// DrawLink draws the path of a connection, from a slow one far away to a fast one at hand.
+func DrawLink(t *rapid.T) cc.Link {
+	mtu := units.Bytes(rapid.Int64Range(64, 9000).Draw(t, "mtu"))
+	base := units.Time(rapid.Int64Range(int64(100*units.Nanosecond), int64(10*units.Millisecond)).Draw(t, "baseline"))
+	return cc.Link{
+		Line: units.Bandwidth(rapid.Int64Range(1_000_000, 1_600_000_000_000).Draw(t, "line")), MTU: mtu, Packet: mtu + 102,
+		Baseline: base, BaseRTT: base + units.Time(rapid.Int64Range(int64(base/2), int64(2*base)).Draw(t, "back")), Hops: 2,
+	}
+}
+
+type drive struct {
+	t        *rapid.T
+	link     cc.Link
+	c        cc.Controller
+	now      units.Time
+	inFlight units.Bytes
+}
+
+// step does one operation and names it.
+func (d *drive) step() string {
+	d.now += units.Time(rapid.Int64Range(0, int64(20*units.Microsecond)).Draw(d.t, "wait"))
+	op := rapid.SampledFrom([]string{"start", "sent", "ack", "ack", "ack", "gap", "timeout", "advance", "long wait"}).Draw(d.t, "op")
+	switch op {
+	case "start":
+		d.inFlight = 0
+		d.c.OnStart(d.now)
+	case "sent":
+		d.inFlight += d.link.Packet
+		d.c.OnSent(d.now, cc.Sent{Size: d.link.Packet, InFlight: d.inFlight, Resent: rapid.Bool().Draw(d.t, "resent")})
+	case "ack":
+		d.ack()
+	case "gap":
+		d.lose(cc.Gap)
+	case "timeout":
+		d.lose(cc.Timeout)
+	case "advance":
+		d.advance()
+	case "long wait":
+		d.now += units.Time(rapid.Int64Range(0, int64(units.Second)).Draw(d.t, "long"))
+	}
+	return op
+}
+
+func (d *drive) ack() {
+	acked := units.Bytes(rapid.Int64Range(0, int64(d.inFlight)).Draw(d.t, "acked"))
+	d.inFlight -= acked
+	rtt := units.Time(rapid.Int64Range(1, int64(100*units.Millisecond)).Draw(d.t, "rtt"))
+	d.c.OnAck(d.now, cc.Ack{
+		Size: acked, Packets: int(acked / d.link.Packet), InFlight: d.inFlight, SentAt: d.now - rtt, RTT: rtt,
+		OneWay:   units.Time(rapid.Int64Range(int64(-units.Millisecond), int64(100*units.Millisecond)).Draw(d.t, "one way")),
+		BaseRate: units.Bandwidth(rapid.Int64Range(0, 2*int64(d.link.Line)).Draw(d.t, "base rate")),
+		Marked:   rapid.Bool().Draw(d.t, "marked"), Path: rapid.Uint16().Draw(d.t, "path"),
+		AppLimited: rapid.Bool().Draw(d.t, "app limited"),
+	})
+}
+
+func (d *drive) lose(k cc.LossKind) {
+	l := cc.Loss{Kind: k, Size: d.inFlight}
+	if k == cc.Timeout {
+		l.Try = rapid.IntRange(1, 10).Draw(d.t, "try")
+	}
+	d.inFlight = 0
+	d.c.OnLoss(d.now, l)
+}
+
+func (d *drive) advance() {
+	c, ok := d.c.(cc.Timed)
+	if !ok {
+		return
+	}
+	at, ok := c.Deadline()
+	if !ok {
+		return
+	}
+	d.now = max(d.now, at)
+	c.Advance(d.now)
+	if at, ok := c.Deadline(); ok && at <= d.now {
+		d.t.Fatalf("deadline %d ps is not after %d ps, when it was served", at, d.now)
+	}
+}
+
+func (d *drive) check(l Limits, after string) {
+	if w := d.c.Window(); w < max(l.MinWindow, 1) {
+		d.t.Fatalf("after %s: window of %d bytes, at least %d", after, w, max(l.MinWindow, 1))
+	}
+	if r := d.c.PacingRate(); r < 0 || r > d.link.Line {
+		d.t.Fatalf("after %s: pacing at %d b/s on a line of %d", after, r, d.link.Line)
+	}
+	if l.Also == nil {
+		return
+	}
+	if wrong := l.Also(d.c); wrong != "" {
+		d.t.Fatalf("after %s: %s", after, wrong)
+	}
+}

@@ -1,0 +1,55 @@
+package pc4_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"weft/transport/cc"
+	"weft/transport/cc/cctest"
+	"weft/transport/cc/pc4"
+	"weft/units"
+)
+
+func drawParams(t *rapid.T) pc4.Params {
+	return pc4.Params{
+		TargetQtime:    units.Time(rapid.Int64Range(-1, int64(80*units.Microsecond)).Draw(t, "target")),
+		AdjustInterval: rapid.Float64Range(1.01, 10).Draw(t, "interval"),
+		AI:             rapid.Float64Range(0, 1).Draw(t, "ai"), HAI: rapid.Float64Range(0, 1).Draw(t, "hai"),
+		Beta: rapid.Float64Range(0.01, 1).Draw(t, "beta"), MaxMDF: rapid.Float64Range(0.01, 0.99).Draw(t, "mdf"),
+		BaseRate:      rapid.SampledFrom([]string{pc4.Controller, pc4.Observed, pc4.Off}).Draw(t, "source"),
+		Initial:       rapid.SampledFrom([]string{pc4.AtBaseRate, pc4.AtLine, pc4.AtWindow}).Draw(t, "initial"),
+		InitialWindow: units.Bytes(rapid.Int64Range(1, 1<<40).Draw(t, "iw")),
+		RTT:           rapid.SampledFrom([]string{pc4.BaseRTT, pc4.MeasuredRTT}).Draw(t, "rtt"),
+		Epsilon:       units.Time(rapid.Int64Range(0, int64(units.Microsecond)).Draw(t, "epsilon")),
+		PacedBelow:    rapid.Float64Range(0, 1000).Draw(t, "paced"),
+	}
+}
+
+// Section III-C: "a lower bound of 0.0001 packets"; and no rate above the line's, none that is not a number. On a path
+// so slow that 0.0001 packets per RTT are more than the line carries, the line is the limit.
+func TestSenderStandsEverything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawParams(t)
+		if err := p.Check(); err != nil {
+			t.Fatal(err)
+		}
+		var line units.Bandwidth
+		limits := cctest.Limits{Also: func(c cc.Controller) string {
+			s := c.(*pc4.Sender)
+			if w := s.CWND(); math.IsNaN(w) || w < 0.0001*(1-1e-9) && s.Rate() < line {
+				return fmt.Sprintf("cwnd of %v packets", w)
+			}
+			if s.Rate() <= 0 || s.Rate() > line {
+				return fmt.Sprintf("rate of %d b/s on a line of %d", s.Rate(), line)
+			}
+			return ""
+		}}
+		cctest.Run(t, limits, func(t *rapid.T, l cc.Link) cc.Controller {
+			line = l.Line
+			return pc4.NewSender(p, l, units.Bandwidth(rapid.Int64Range(0, 2*int64(l.Line)).Draw(t, "planned")))
+		})
+	})
+}
