@@ -107,6 +107,8 @@ func checkImports(s *source) []string {
 			complain("imports math/rand: its global source makes runs differ; use math/rand/v2 with a source made from the lab's seed")
 		case internal && below(own, "cmd"):
 			complain("imports %s: the command line is on top of everything and beneath nothing", p)
+		case internal && !s.test() && forTests(own):
+			complain("imports %s: it is a tool of tests, and what is only for tests is not linked into the program", p)
 		case internal && !s.test() && !mayUse(s.pkg, own):
 			complain("imports %s: data flows one way, and %s may use only %v (docs/architecture.md)", p, room(s.pkg), rooms()[room(s.pkg)])
 		case !s.test() && pure(s.pkg) && below(p, ioImports()...) && !below(p, harmless()...):

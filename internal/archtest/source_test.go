@@ -24,7 +24,13 @@ type source struct {
 }
 
 // test reports whether the file is part of tests only.
-func (s *source) test() bool { return strings.HasSuffix(s.name, "_test.go") }
+func (s *source) test() bool { return strings.HasSuffix(s.name, "_test.go") || forTests(s.pkg) }
+
+// forTests reports whether a package is a tool of tests, by its name: cctest, testnet.
+func forTests(pkg string) bool {
+	base := path.Base(pkg)
+	return strings.HasSuffix(base, "test") || strings.HasPrefix(base, "test") || base == "golden"
+}
 
 // at says where in the module a node is.
 func (s *source) at(n ast.Node) string {
