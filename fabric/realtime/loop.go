@@ -4,12 +4,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"sync/atomic"
 	"time"
 
 	"weft/clocksync/labtime"
 	"weft/fabric"
 	"weft/internal/poller"
+	"weft/nodeimg/control"
 	"weft/results/stats"
 	"weft/timeline"
 	"weft/units"
@@ -18,10 +18,10 @@ import (
 // maxBurst is the most frames read from one port before the others have their turn.
 const maxBurst = 32
 
-// loop is the engine: one thread that owns the network, the timeline and the descriptors. Other goroutines
-// reach it through start, stop and the poller's Wake alone.
+// loop is the engine: one goroutine that owns the network, the timeline and the descriptors.
 type loop struct {
 	cfg   Config
+	conn  *control.Conn
 	clock labtime.Clock
 	scale labtime.Scale
 	poll  *poller.Poller
@@ -35,14 +35,12 @@ type loop struct {
 	byIP   map[uint32]fabric.HostID
 	report Report
 
-	start atomic.Int64 // CLOCK_MONOTONIC of lab time 0; 0: not known yet
-	stop  atomic.Bool
-
 	samples []Sample
-	outbox  chan []Sample // to whoever sends them on
+	stop    bool
+	err     error // the first that ends the loop
 }
 
-func newLoop(cfg Config) (*loop, error) {
+func newLoop(cfg Config, conn *control.Conn) (*loop, error) {
 	if !(cfg.Dilation > 0) || math.IsInf(cfg.Dilation, 0) {
 		return nil, fmt.Errorf("dilation %g", cfg.Dilation)
 	}
@@ -54,11 +52,11 @@ func newLoop(cfg Config) (*loop, error) {
 	}
 	l := &loop{
 		cfg:      cfg,
+		conn:     conn,
 		clock:    labtime.NewClock(),
 		timeline: timeline.New(0),
 		ports:    make([]port, len(cfg.Hosts)),
 		byIP:     make(map[uint32]fabric.HostID, len(cfg.Hosts)),
-		outbox:   make(chan []Sample, 64),
 		report: Report{
 			Delivery: stats.NewDist(), Departure: stats.NewDist(), QueueDelay: stats.NewDist(),
 		},
@@ -77,7 +75,7 @@ func newLoop(cfg Config) (*loop, error) {
 	}
 	l.held = l.timeline.Grow(len(cfg.Hosts))
 	l.sampler = l.timeline.Grow(1)
-	l.poll, err = poller.New(len(cfg.Hosts))
+	l.poll, err = poller.New(len(cfg.Hosts) + 1)
 	return l, err
 }
 
@@ -91,42 +89,79 @@ func (l *loop) attach(host int, p Port) error {
 
 // run carries frames until stop. Before the start of lab time it answers ARP and drops the rest.
 func (l *loop) run() error {
-	for l.start.Load() == 0 && !l.stop.Load() {
-		if err := l.turn(poller.Forever); err != nil {
-			return err
-		}
+	fd, err := l.conn.Descriptor()
+	if err != nil {
+		return err
 	}
-	l.begin()
-	for !l.stop.Load() {
+	if err := l.poll.Add(fd, controlToken); err != nil {
+		return err
+	}
+	for !l.stop {
 		l.fire(l.labNow())
-		if err := l.turn(l.untilNext()); err != nil {
-			return err
+		l.fail(l.turn(l.untilNext()))
+		if l.err != nil {
+			return l.err
 		}
 	}
-	l.end()
-	return nil
+	return l.end()
 }
 
-// begin fixes lab time. Until T0 it is negative, and frames are still early.
-func (l *loop) begin() {
-	l.scale = labtime.Scale{T0: l.start.Load(), Dilation: l.cfg.Dilation}
-	if l.cfg.Sample > 0 {
-		l.timeline.Set(l.sampler, l.cfg.Sample)
+func (l *loop) fail(err error) {
+	if l.err == nil {
+		l.err = err
 	}
-	l.report.CPU = -poller.CPU()
 }
+
+// controlToken marks the control connection among the hosts.
+const controlToken = -1
 
 // turn waits for input and takes it.
 func (l *loop) turn(timeout time.Duration) error {
-	if _, err := l.poll.Wait(timeout); err != nil {
+	if err := l.poll.Wait(timeout); err != nil {
 		return err
 	}
 	for _, h := range l.poll.Ready {
+		if h == controlToken {
+			if err := l.obey(); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := l.read(fabric.HostID(h)); err != nil {
 			return fmt.Errorf("read from port of host %d: %w", h, err)
 		}
 	}
 	return nil
+}
+
+// obey takes a message from the orchestrator.
+func (l *loop) obey() error {
+	m, _, err := l.conn.Recv()
+	if err != nil {
+		return fmt.Errorf("the orchestrator is gone: %w", err)
+	}
+	switch m.Kind {
+	case KindStart:
+		var s Start
+		if err := m.Decode(&s); err != nil {
+			return err
+		}
+		l.begin(s.T0)
+		return nil
+	case KindStop:
+		l.stop = true
+		return nil
+	}
+	return fmt.Errorf("%q was not expected", m.Kind)
+}
+
+// begin fixes lab time. Until t0 it is negative, and frames are still early.
+func (l *loop) begin(t0 int64) {
+	l.scale = labtime.Scale{T0: t0, Dilation: l.cfg.Dilation}
+	if l.cfg.Sample > 0 {
+		l.timeline.Set(l.sampler, l.cfg.Sample)
+	}
+	l.report.CPU = -poller.CPU()
 }
 
 // labNow returns the present lab time; negative before the start.
@@ -149,7 +184,7 @@ func (l *loop) fire(now units.Time) {
 		case l.net.Owns(id):
 			l.net.Fire(at, id)
 		case id == l.sampler:
-			l.sample(at)
+			l.fail(l.sample(at))
 		default:
 			l.release(at, fabric.HostID(id-l.held))
 		}
@@ -159,39 +194,41 @@ func (l *loop) fire(now units.Time) {
 // untilNext returns the real time until something is due.
 func (l *loop) untilNext() time.Duration {
 	_, at, ok := l.timeline.Next()
-	if !ok {
+	if !ok || l.scale.T0 == 0 {
 		return poller.Forever
 	}
 	return time.Duration(l.scale.Mono(at) - l.clock.Now())
 }
 
+// maxSamples is how many samples are sent at once: few enough that sending them makes nothing late.
+const maxSamples = 64
+
 // sample records the queues and arms the next sample.
-func (l *loop) sample(at units.Time) {
+func (l *loop) sample(at units.Time) error {
 	l.timeline.Set(l.sampler, at+l.cfg.Sample)
 	l.net.Sample(at, func(port int, queued units.Bytes) {
 		l.samples = append(l.samples, Sample{At: at, Port: port, Queued: queued})
 	})
-	if len(l.samples) >= 500 {
-		l.flushSamples()
+	if len(l.samples) < maxSamples {
+		return nil
 	}
+	return l.sendSamples()
 }
 
-// flushSamples hands the samples over without waiting; those that find no room are counted.
-func (l *loop) flushSamples() {
+func (l *loop) sendSamples() error {
 	if len(l.samples) == 0 {
-		return
+		return nil
 	}
-	select {
-	case l.outbox <- l.samples:
-	default:
-		l.report.Unsent += int64(len(l.samples))
-	}
-	l.samples = nil
+	err := l.conn.SendValue(KindSamples, l.samples)
+	l.samples = l.samples[:0]
+	return err
 }
 
-// end completes the report.
-func (l *loop) end() {
-	l.flushSamples()
+// end completes the report and sends it.
+func (l *loop) end() error {
+	if err := l.sendSamples(); err != nil {
+		return err
+	}
 	l.report.CPU += poller.CPU()
 	l.report.Elapsed = max(l.labNow(), 0)
 	l.report.Network = l.net.Counters()
@@ -201,4 +238,5 @@ func (l *loop) end() {
 	for i := range l.ports {
 		l.report.Refused += l.ports[i].drops()
 	}
+	return l.conn.SendValue(KindReport, &l.report)
 }

@@ -76,9 +76,8 @@ type Report struct {
 	Early     int64 // frames before the start of lab time
 	ARP       int64 // requests answered
 	Backlog   int   // the most frames read in a row from one port
-	Unsent    int64 // samples that could not be handed over in time
 
 	CPU       int64  // processor time used since the start, in real nanoseconds
-	Scheduler string // what the kernel granted: see poller.Thread
+	Scheduler string // what the kernel granted: see poller.TakeOver
 	Broken    string // what conservation check of the network failed; empty: none
 }

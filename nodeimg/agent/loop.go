@@ -1,7 +1,7 @@
 package agent
 
 import (
-	"sync/atomic"
+	"slices"
 	"time"
 
 	"weft/clocksync/labtime"
@@ -24,8 +24,7 @@ type machine interface {
 	Done() bool
 }
 
-// loop is the engine: one thread that owns the machine and the sockets. Other goroutines reach it through
-// start, stop and the poller's Wake alone.
+// loop is the engine: one goroutine that owns the machine and the sockets.
 type loop struct {
 	machine machine
 	clock   labtime.Clock
@@ -49,14 +48,20 @@ type loop struct {
 	err      error      // the first that ends the loop
 
 	results  Results
-	report   func(done bool) // tell the orchestrator how far the machine is
-	interval int64           // between reports, nanoseconds
-	next     int64           // when the next is due, monotonic
+	obey     func() error          // take a message from the orchestrator
+	report   func(done bool) error // tell it how far the machine is
+	interval int64                 // between reports, nanoseconds
+	next     int64                 // when the next is due, monotonic
+	t0       int64                 // CLOCK_MONOTONIC of lab time 0; 0: not known yet
 	done     bool
-
-	start atomic.Int64 // CLOCK_MONOTONIC of lab time 0; 0: not known yet
-	stop  atomic.Bool
+	stop     bool
 }
+
+// What the poller watches.
+const (
+	socketToken int32 = iota
+	controlToken
+)
 
 // offsetLife is how long the offset of the wall clock is believed, in nanoseconds: slewing by the 500 ppm that
 // adjtimex allows moves it by 50 us in that time.
@@ -64,23 +69,23 @@ const offsetLife = 100e6
 
 // run waits for the start of lab time and drives the machine until stop.
 func (l *loop) run(dilation float64) error {
-	for l.start.Load() == 0 && !l.stop.Load() {
-		if _, err := l.poll.Wait(poller.Forever); err != nil {
-			return err
+	for !l.stop && (l.t0 == 0 || l.clock.Now() < l.t0) && l.err == nil {
+		wait := poller.Forever
+		if l.t0 != 0 {
+			wait = time.Duration(l.t0 - l.clock.Now())
+		}
+		l.fail(l.poll.Wait(wait))
+		if slices.Contains(l.poll.Ready, controlToken) {
+			l.fail(l.obey())
 		}
 	}
-	l.scale = labtime.Scale{T0: l.start.Load(), Dilation: dilation}
+	l.scale = labtime.Scale{T0: l.t0, Dilation: dilation}
 	l.refreshOffset()
-	for l.clock.Now() < l.scale.T0 && !l.stop.Load() {
-		if _, err := l.poll.Wait(time.Duration(l.scale.T0 - l.clock.Now())); err != nil {
-			return err
-		}
-	}
 	l.results.CPU = -poller.CPU()
 	l.next = l.clock.Now()
 	l.machine.Start(0)
 	l.due = 0
-	for !l.stop.Load() && l.err == nil {
+	for !l.stop && l.err == nil {
 		l.turn()
 	}
 	l.results.CPU += poller.CPU()
@@ -91,12 +96,16 @@ func (l *loop) run(dilation float64) error {
 func (l *loop) turn() {
 	l.pump(l.labNow())
 	l.housekeeping()
-	if _, err := l.poll.Wait(l.timeout()); err != nil {
+	if err := l.poll.Wait(l.timeout()); err != nil {
 		l.fail(err)
 		return
 	}
-	if len(l.poll.Ready) > 0 {
-		l.receive()
+	for _, what := range l.poll.Ready {
+		if what == socketToken {
+			l.receive()
+		} else {
+			l.fail(l.obey())
+		}
 	}
 }
 
@@ -242,12 +251,12 @@ func (l *loop) timeout() time.Duration {
 func (l *loop) housekeeping() {
 	if !l.done && l.machine.Done() {
 		l.done = true
-		l.report(true)
+		l.fail(l.report(true))
 	}
 	now := l.clock.Now()
 	if now >= l.next {
 		l.next = now + l.interval
-		l.report(false)
+		l.fail(l.report(false))
 	}
 	if now-l.offsetAge > offsetLife {
 		l.refreshOffset()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 
 	"github.com/vishvananda/netlink"
 
@@ -28,43 +27,34 @@ const reportInterval = 200e6
 // Run is the node: it serves the orchestrator at the other end of conn until it says stop, and returns an
 // error when anything fails before that, the orchestrator's disappearance included. socket is a UDP socket
 // bound to wire.Port on the node's address, with room for what may arrive while the node is not running. It
-// takes the calling goroutine's thread for good.
+// takes over the whole process.
 func Run(conn *control.Conn, socket int) error {
-	if err := serve(conn, socket); err != nil {
-		_ = conn.SendError(err) // the peer may be what failed
-		return err
-	}
-	return nil
+	return serve(conn, socket, func() string { return poller.TakeOver(poller.Prompt, memoryRoom) })
 }
 
-func serve(conn *control.Conn, socket int) error {
+// serve is Run; takeOver is called when everything has been set up.
+func serve(conn *control.Conn, socket int, takeOver func() string) error {
+	err := work(conn, socket, takeOver)
+	if err != nil {
+		_ = conn.SendError(err) // the peer may be what failed
+	}
+	return err
+}
+
+func work(conn *control.Conn, socket int, takeOver func() string) error {
 	var cfg Config
 	if _, err := conn.Expect(KindConfigure, &cfg); err != nil {
 		return err
 	}
-	n, err := newNode(cfg, socket)
+	n, err := newNode(cfg, conn, socket)
 	if err != nil {
-		return fmt.Errorf("%s: %w", cfg.Plan.Name, err)
+		return err
 	}
-	runtime.GOMAXPROCS(2) // the loop, and whatever talks to the orchestrator
-	sent := make(chan error, 1)
-	go func() { sent <- n.forward(conn) }()
-	n.loop.results.Scheduler = poller.Thread(poller.Prompt)
-	poller.QuietMemory(memoryRoom)
+	n.loop.results.Scheduler = takeOver()
 	if err := conn.SendValue(KindReady, nil); err != nil {
 		return err
 	}
-	commands := make(chan error, 1)
-	go func() { commands <- n.listen(conn) }()
-
 	if err := n.loop.run(cfg.Dilation); err != nil {
-		return err
-	}
-	if err := <-commands; err != nil {
-		return err
-	}
-	close(n.outbox)
-	if err := <-sent; err != nil {
 		return err
 	}
 	return conn.SendValue(KindResults, n.results())
@@ -73,19 +63,13 @@ func serve(conn *control.Conn, socket int) error {
 // node is what Run puts together.
 type node struct {
 	loop     loop
+	conn     *control.Conn
 	host     *host.Host
 	observer *observer
-	outbox   chan report
 	before   units.Bytes // done at the last report
 }
 
-// report is a message on its way to the orchestrator.
-type report struct {
-	kind string
-	body Progress
-}
-
-func newNode(cfg Config, socket int) (*node, error) {
+func newNode(cfg Config, conn *control.Conn, socket int) (*node, error) {
 	if !(cfg.Dilation > 0) || math.IsInf(cfg.Dilation, 0) {
 		return nil, fmt.Errorf("dilation %g", cfg.Dilation)
 	}
@@ -93,16 +77,13 @@ func newNode(cfg Config, socket int) (*node, error) {
 	if int(plan.Host) >= len(cfg.Peers) || plan.Host < 0 {
 		return nil, fmt.Errorf("host %d of %d", plan.Host, len(cfg.Peers))
 	}
-	n := &node{
-		observer: &observer{rtt: stats.NewDist(), keep: cfg.Windows},
-		outbox:   make(chan report, 64),
-	}
+	n := &node{conn: conn, observer: &observer{rtt: stats.NewDist(), keep: cfg.Windows}}
 	var err error
 	if n.host, err = host.New(*plan, buffer.New(plan.Seed), n.observer); err != nil {
 		return nil, err
 	}
 	l := &n.loop
-	l.machine, l.report = n.host, n.progress
+	l.machine, l.report, l.obey = n.host, n.progress, n.obey
 	l.clock = labtime.NewClock()
 	l.interval = cfg.Report
 	if l.interval == 0 {
@@ -118,67 +99,52 @@ func newNode(cfg Config, socket int) (*node, error) {
 	if l.in, err = newReceiver(socket, int(plan.Endpoint.MTU)+transport.MaxHeader); err != nil {
 		return nil, err
 	}
-	if l.poll, err = poller.New(1); err != nil {
+	if l.poll, err = poller.New(2); err != nil {
 		return nil, err
 	}
-	return n, l.poll.Add(socket, 0)
-}
-
-// listen takes start and stop from the orchestrator and stops the loop when it is gone.
-func (n *node) listen(conn *control.Conn) error {
-	defer n.loop.poll.Wake()
-	defer n.loop.stop.Store(true)
-	for {
-		m, _, err := conn.Recv()
-		if err != nil {
-			return fmt.Errorf("the orchestrator is gone: %w", err)
-		}
-		switch m.Kind {
-		case KindStart:
-			var s Start
-			if err := m.Decode(&s); err != nil {
-				return err
-			}
-			n.loop.start.Store(s.T0)
-			n.loop.poll.Wake()
-		case KindStop:
-			return nil
-		default:
-			return fmt.Errorf("%q was not expected", m.Kind)
-		}
+	fd, err := conn.Descriptor()
+	if err != nil {
+		return nil, err
 	}
+	return n, errors.Join(l.poll.Add(socket, socketToken), l.poll.Add(fd, controlToken))
 }
 
-// forward sends the loop's reports until the outbox is closed.
-func (n *node) forward(conn *control.Conn) error {
-	for r := range n.outbox {
-		if err := conn.SendValue(r.kind, r.body); err != nil {
+// obey takes a message from the orchestrator.
+func (n *node) obey() error {
+	m, _, err := n.conn.Recv()
+	if err != nil {
+		return fmt.Errorf("the orchestrator is gone: %w", err)
+	}
+	switch m.Kind {
+	case KindStart:
+		var s Start
+		if err := m.Decode(&s); err != nil {
 			return err
 		}
+		n.loop.t0 = s.T0
+		return nil
+	case KindStop:
+		n.loop.stop = true
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%q was not expected", m.Kind)
 }
 
-// progress hands over how far the host is. A report that finds no room is left out, unless it is the last.
-func (n *node) progress(done bool) {
-	r := report{kind: KindProgress}
-	r.body.Done, r.body.Total = n.host.Progress()
-	if r.body.Done == n.before {
-		r.body.Waiting = n.host.Waiting() // takes longer, but there is time
+// progress tells the orchestrator how far the host is.
+func (n *node) progress(done bool) error {
+	var p Progress
+	p.Done, p.Total = n.host.Progress()
+	if p.Done == n.before {
+		p.Waiting = n.host.Waiting() // takes longer, but there is time
 	}
-	n.before = r.body.Done
+	n.before = p.Done
 	if err := n.host.Failed(); err != nil {
-		r.body.Failed = err.Error()
+		p.Failed = err.Error()
 	}
 	if done {
-		r.kind = KindDone
-		n.outbox <- r
-		return
+		return n.conn.SendValue(KindDone, p)
 	}
-	select {
-	case n.outbox <- r:
-	default:
-	}
+	return n.conn.SendValue(KindProgress, p)
 }
 
 // results puts together what the node knows at the end.

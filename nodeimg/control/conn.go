@@ -95,6 +95,19 @@ func (c *Conn) Inherit(fd int) error {
 	return nil
 }
 
+// Descriptor returns the connection's descriptor, for a loop of its own kind that waits until there is
+// something to receive. It stays the connection's.
+func (c *Conn) Descriptor() (fd int, err error) {
+	raw, err := c.sock.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(s uintptr) { fd = int(s) })
+	}
+	if err != nil {
+		return -1, fmt.Errorf("control: %w", err)
+	}
+	return fd, nil
+}
+
 // SetReadDeadline makes a Recv that waits beyond t return os.ErrDeadlineExceeded; the zero time removes it.
 // A connection whose Recv failed so cannot be read any further.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.sock.SetReadDeadline(t) }

@@ -94,39 +94,47 @@ func (r *run) merge() {
 	}
 	o.Fabric = o.Report.Network
 	o.QueueDelay.Merge(o.Report.QueueDelay)
-	if n := o.Report.Unsent; n > 0 {
-		o.Warnings = append(o.Warnings, fmt.Sprintf("%d queue samples are missing: the fabric could not hand them over in time", n))
-	}
 }
 
 // judge gives the verdict on what was collected.
 func (r *run) judge() {
 	o := r.outcome
-	e := evidence{baseRTT: r.x.BaseRTT, cpu: o.Fidelity.CPUMax}
-	timers, reactions := stats.NewDist(), stats.NewDist()
+	e := evidence{baseRTT: r.x.BaseRTT, cpu: o.Fidelity.CPUMax, late: latenessOf(o)}
 	var sockets, interfaces int64
 	for i, n := range o.Results {
 		if n == nil {
 			e.broken = append(e.broken, fmt.Sprintf("%s did not say how late it was", r.name(i)))
 			continue
 		}
-		timers.Merge(n.Timer)
-		reactions.Merge(n.Reaction)
 		sockets += n.Dropped
 		interfaces += n.Unsent
 	}
-	e.late = []lateness{{"timers of nodes", timers}, {"reactions of nodes", reactions}}
 	e.drops = []drops{{"receive buffers of nodes", sockets}, {"send queues of nodes", interfaces}}
 	if f := o.Report; f == nil {
 		e.broken = append(e.broken, "the fabric did not say how late it was")
 	} else {
-		e.late = append(e.late, lateness{"deliveries", f.Delivery}, lateness{"departures", f.Departure})
 		e.drops = append(e.drops, drops{"the fabric's way into nodes", f.Refused})
 		if f.Broken != "" {
 			e.broken = append(e.broken, f.Broken)
 		}
 	}
 	o.Fidelity = judge(e)
+}
+
+// latenessOf returns each kind of lateness that was measured.
+func latenessOf(o *Outcome) []lateness {
+	timers, reactions := stats.NewDist(), stats.NewDist()
+	for _, n := range o.Results {
+		if n != nil {
+			timers.Merge(n.Timer)
+			reactions.Merge(n.Reaction)
+		}
+	}
+	late := []lateness{{"timers of nodes", timers}, {"reactions of nodes", reactions}}
+	if f := o.Report; f != nil {
+		late = append(late, lateness{"deliveries", f.Delivery}, lateness{"departures", f.Departure})
+	}
+	return late
 }
 
 // add adds the counters of one host to the sum.

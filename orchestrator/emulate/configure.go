@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"weft/fabric/realtime"
+	"weft/internal/poller"
 	"weft/nodeimg/agent"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime/namespace"
@@ -23,7 +24,7 @@ func (x *Experiment) cluster() namespace.Spec {
 		Self:       x.Processes.Self,
 		NodeArgs:   x.Processes.NodeArgs,
 		FabricArgs: x.Processes.FabricArgs,
-		Env:        x.Processes.Env,
+		Env:        append([]string{poller.Preemption}, x.Processes.Env...),
 		Stderr:     x.Processes.Stderr,
 	}
 	prefix := x.Prefix

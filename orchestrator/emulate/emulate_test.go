@@ -8,7 +8,7 @@ import (
 	"weft/units"
 )
 
-func privileged(t *testing.T) {
+func privileged(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root to make network namespaces")

@@ -2,17 +2,19 @@ package poller
 
 import (
 	"errors"
+	"os"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// Priority is how urgently a thread wants the processor.
+// Priority is how urgently a process wants the processor.
 type Priority int
 
-// Priorities of a Thread.
+// Priorities.
 const (
 	// Prompt is for node agents: short turns, soon after a wake-up.
 	Prompt Priority = iota
@@ -20,41 +22,55 @@ const (
 	Urgent
 )
 
-// Thread locks the calling goroutine to its thread and asks the kernel for precise timers and prompt
-// wake-ups at the given priority. What an unprivileged process may not have it does without; the fidelity
-// verdict tells whether that was enough. It returns what it got, for the record.
-func Thread(p Priority) string {
-	runtime.LockOSThread()
+// Preemption is the environment variable, as name=value, that a process which is to be taken over should be
+// started with: Go must not interrupt a wait every 10 ms to see whether another goroutine could run.
+const Preemption = "GODEBUG=asyncpreemptoff=1"
+
+// TakeOver makes the process one that runs a single loop in its calling goroutine: one processor, so that no
+// other thread is woken to look for work; no garbage collection until it has grown by room bytes; precise
+// timers; and the scheduling that fits the priority, as far as the kernel grants it. It returns what that
+// is, for the record. What was refused shows in the fidelity verdict, if it matters.
+func TakeOver(p Priority, room int64) (scheduling string) {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	debug.SetMemoryLimit(int64(m.Sys) + room)
+	debug.SetGCPercent(-1)
+	runtime.GOMAXPROCS(1)
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return "as it was"
+	}
+	scheduling = "as it was"
+	for _, t := range threads { // the goroutine is not tied to one of them; new ones inherit
+		if tid, err := strconv.Atoi(t.Name()); err == nil {
+			scheduling = schedule(tid, p)
+		}
+	}
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // cannot fail for a process's own thread
+	return scheduling
+}
+
+// schedule asks for the scheduling of one thread.
+func schedule(tid int, p Priority) string {
+	const size = unix.SizeofSchedAttr
 	if p == Urgent {
-		if setScheduler(unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1, Flags: unix.SCHED_FLAG_RESET_ON_FORK}) == nil {
+		if unix.SchedSetAttr(tid, &unix.SchedAttr{Size: size, Policy: unix.SCHED_FIFO, Priority: 1}, 0) == nil {
 			return "fifo"
 		}
-		if unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -19) == nil {
+		if unix.Setpriority(unix.PRIO_PROCESS, tid, -19) == nil {
 			return "nice -19"
 		}
 	}
 	// A short slice is an early virtual deadline: such a thread runs sooner after it wakes (EEVDF, Linux 6.12).
-	if setScheduler(unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Runtime: shortSlice}) == nil {
+	if unix.SchedSetAttr(tid, &unix.SchedAttr{Size: size, Policy: unix.SCHED_NORMAL, Runtime: shortSlice}, 0) == nil {
 		return "short slice"
 	}
-	return "default"
+	return "as it was"
 }
 
 // shortSlice is the time slice asked for, in nanoseconds: the least that the kernel grants.
 const shortSlice = 100_000
-
-func setScheduler(a unix.SchedAttr) error { return unix.SchedSetAttr(0, &a, 0) }
-
-// QuietMemory turns the garbage collector off until the process has grown by room bytes. The loops of
-// emulation do not allocate per packet; the limit is for what they do not foresee.
-func QuietMemory(room int64) {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	runtime.GC()
-	debug.SetMemoryLimit(int64(m.Sys) + room)
-	debug.SetGCPercent(-1)
-}
 
 // CPU returns the processor time that the process has used, in nanoseconds.
 func CPU() int64 {

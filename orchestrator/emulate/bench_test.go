@@ -1,0 +1,42 @@
+package emulate
+
+import (
+	"os"
+	"strconv"
+	"testing"
+)
+
+// BenchmarkPrivAllToAll carries an all-to-all of 16 hosts at the offered load of WEFT_OFFERED data packets
+// per second, by default the bar.
+func BenchmarkPrivAllToAll(b *testing.B) {
+	privileged(b)
+	offered := 40_000.0
+	if s := os.Getenv("WEFT_OFFERED"); s != "" {
+		f, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		offered = f
+	}
+	for range b.N {
+		rate, o, err := bench(b.Context(), Processes{Stderr: os.Stderr}, offered)
+		if err != nil {
+			b.Fatal(err)
+		}
+		r := o.Report
+		b.ReportMetric(rate, "packets/s")
+		b.ReportMetric(o.Fidelity.CPUMax, "cpu")
+		b.ReportMetric(o.Fidelity.LatenessP99NS*o.dilation/1e3, "late_us")
+		var cpu int64
+		for _, n := range o.Results {
+			cpu += n.CPU
+		}
+		b.Logf("offered %.0f, carried %.0f/s at dilation %g, verdict %s %v; fabric %s %.2f s, nodes %s %.2f s of processor, backlog %d; RTT p50 %v of %v; retransmits %d timeouts %d",
+			offered, rate, o.dilation, o.Fidelity.Verdict, o.Fidelity.Reasons, r.Scheduler, float64(r.CPU)/1e9, o.Results[0].Scheduler, float64(cpu)/1e9, r.Backlog,
+			o.RTT.Quantile(0.5), o.Fidelity.BaseRTTNS, o.Transport.Retransmits, o.Transport.Timeouts)
+		for _, l := range latenessOf(o.Outcome) {
+			b.Logf("%s: p50 %.0f us, p99 %.0f us, max %.0f us of real time (%d)", l.what, l.dist.Quantile(0.5).Microseconds()*o.dilation,
+				l.dist.Quantile(0.99).Microseconds()*o.dilation, l.dist.Quantile(1).Microseconds()*o.dilation, l.dist.Count())
+		}
+	}
+}
