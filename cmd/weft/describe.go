@@ -31,7 +31,7 @@ func (a *app) describe(cmd *cobra.Command, flags *labFlags, show func(*lab.Lab, 
 		}
 		return show(labs[0], len(labs))
 	}
-	flags.register(cmd.Flags())
+	flags.register(cmd)
 	return cmd
 }
 

@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
@@ -24,7 +24,8 @@ type labFlags struct {
 	engine lab.EngineOptions
 }
 
-func (f *labFlags) register(flags *pflag.FlagSet) {
+func (f *labFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringArrayVar(&f.set, "set", nil, "replace a value of the lab, as in --set topology.k=8 (repeatable)")
 	flags.StringVar(&f.engine.Kind, "engine", "", "auto, sim, emu or both; the lab says otherwise (default auto)")
 }

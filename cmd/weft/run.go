@@ -53,7 +53,7 @@ func (a *app) runCommand() *cobra.Command {
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args, flags) },
 	}
 	f := cmd.Flags()
-	flags.lab.register(f)
+	flags.lab.register(cmd)
 	f.StringVar(&flags.lab.engine.Runtime, "runtime", "", "auto or namespace: where emulated nodes live")
 	f.StringVar(&flags.lab.engine.Datapath, "datapath", "", "auto or fabric: what carries emulated packets")
 	f.StringVar(&flags.lab.engine.Dilation, "dilation", "", "auto or a number from 1: how much slower than the lab emulation runs")

@@ -25,7 +25,7 @@ func (a *app) validateCommand() *cobra.Command {
 		ValidArgsFunction: labFiles,
 		RunE:              func(_ *cobra.Command, args []string) error { return a.validate(args, flags, asJSON) },
 	}
-	flags.register(cmd.Flags())
+	flags.register(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the errors of each file as JSON")
 	return cmd
 }

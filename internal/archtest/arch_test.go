@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -53,6 +54,36 @@ func TestNoGoFilesDirectlyInTCShaping(t *testing.T) {
 	}
 }
 
+// A dependency is code that runs here and cannot be changed here: each has its reason in ADR 1, and none stays there
+// after its last use.
+func TestEveryDependencyHasItsReason(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "docs/adr/0001-dependencies.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{}
+	for _, s := range load(t) {
+		for _, p := range s.imports() {
+			if first, _, _ := strings.Cut(p, "/"); strings.Contains(first, ".") {
+				used[strings.TrimPrefix(p, "github.com/")] = true
+			}
+		}
+	}
+	// Names such as golang.org/x/sys, and those of github.com without it.
+	reasons := regexp.MustCompile("`([a-zA-Z][a-zA-Z0-9.-]*/[a-zA-Z0-9./-]+)`").FindAllStringSubmatch(string(text), -1)
+	for p := range used {
+		if !slices.ContainsFunc(reasons, func(r []string) bool { return below(p, r[1]) }) {
+			t.Errorf("%s has no line in docs/adr/0001-dependencies.md: say what it is for, where it may be used, and why it is not ours", p)
+		}
+	}
+	for _, r := range reasons {
+		ours := strings.HasPrefix(r[1], "internal/") || strings.HasPrefix(r[1], "honnef.co/") // the folder of these rules; a tool
+		if !ours && !slices.ContainsFunc(slices.Collect(maps.Keys(used)), func(p string) bool { return below(p, r[1]) }) {
+			t.Errorf("docs/adr/0001-dependencies.md gives a reason for %s, which nothing uses", r[1])
+		}
+	}
+}
+
 // A rule that names a folder which is gone guards nothing.
 func TestRulesOnTheMainRoomsHoldOfSomething(t *testing.T) {
 	for _, folder := range []string{"units", "timeline", "fabric", "transport", "collectives", "host", "sim", "nodeimg", "orchestrator", "results", "cmd", "clocksync"} {
@@ -99,6 +130,7 @@ func TestRulesBite(t *testing.T) {
 		{"cmd/weft/x.go", `package x; import "os/exec"; var _ = exec.Command`, "started by the runtime"},
 		{"cmd/weft/x.go", `package x; import "log"; var _ = log.Fatal`, "slog"},
 		{"sim/x.go", `package x; func init() {}`, "init function"},
+		{"sim/x.go", "package x\n// Before main, which only init is.\nfunc init() {}", ""},
 		{"host/x.go", `package x; func f() { go f() }`, "goroutine"},
 		{"host/x_test.go", `package x; func f() { go f() }`, ""},
 		{"host/x.go", "package x // TO" + "DO later", "tracked as issues"},

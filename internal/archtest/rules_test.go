@@ -192,8 +192,8 @@ func checkShape(s *source) []string {
 	ast.Inspect(s.tree, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
-			if n.Name.Name == "init" && n.Recv == nil {
-				bad = append(bad, s.at(n)+" has an init function: it runs before anyone asked and in an order nobody reads; construct values where they are needed")
+			if n.Name.Name == "init" && n.Recv == nil && !strings.Contains(n.Doc.Text(), "only init") {
+				bad = append(bad, s.at(n)+" has an init function: it runs before anyone asked and in an order nobody reads; construct values where they are needed, or say in its comment why only init can do it")
 			}
 			first, last := s.lines.Position(n.Pos()).Line, s.lines.Position(n.End()).Line
 			if last-first > 100 && !s.test() {
