@@ -20,6 +20,19 @@ import (
 // absent in the first.
 const stageVar = "WEFT_BOOTED"
 
+// titleVar is the environment variable with the name by which ps and top tell the process from others; exec
+// through /proc makes it "exe".
+const titleVar = "WEFT_TITLE"
+
+// The name is that of the first thread, and only init is sure to run there.
+func init() {
+	if title := os.Getenv(titleVar); title != "" {
+		text := append([]byte(title), 0) // the kernel takes the first 15 bytes
+		_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&text[0])), 0, 0, 0)
+		os.Unsetenv(titleVar)
+	}
+}
+
 // handover is what the first stage leaves for the second.
 type handover struct {
 	Name    string   `json:"name"`
@@ -84,9 +97,7 @@ func boot(conn *control.Conn, first func(*control.Conn) (handover, []uintptr, er
 		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 			return h, err
 		}
-		err := json.Unmarshal([]byte(text), &h)
-		call(h.Name)
-		return h, err
+		return h, json.Unmarshal([]byte(text), &h)
 	}
 	runtime.LockOSThread() // everything a thread can lose, it loses here
 	h, keep, err := first(conn)
@@ -94,13 +105,6 @@ func boot(conn *control.Conn, first func(*control.Conn) (handover, []uintptr, er
 		return h, err
 	}
 	return h, h.enter(conn, keep)
-}
-
-// call gives the process a name that ps and top can tell it by; exec through /proc made it "exe". Without
-// effect if the runtime has moved us off the first thread, whose name counts.
-func call(name string) {
-	text := append([]byte("weft-"+name), 0) // the kernel takes the first 15 bytes
-	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&text[0])), 0, 0, 0)
 }
 
 // enter drops privileges and becomes the second stage. It returns only on error.
@@ -119,7 +123,7 @@ func (h *handover) enter(conn *control.Conn, keep []uintptr) error {
 	if err := conn.Inherit(control.FD); err != nil {
 		return err
 	}
-	return become(append(os.Environ(), stageVar+"="+string(text)), append(h.Sockets, control.FD))
+	return become(append(os.Environ(), stageVar+"="+string(text), titleVar+"=weft-"+h.Name), append(h.Sockets, control.FD))
 }
 
 // nodeStage makes a host.

@@ -46,6 +46,9 @@ func Launch(ctx context.Context, spec Spec) (*Cluster, error) {
 	if err := spec.check(); err != nil {
 		return nil, fmt.Errorf("lab %s: %w", spec.Lab, err)
 	}
+	if NeedsUserNS() {
+		return nil, fmt.Errorf("launch lab %s: %w", spec.Lab, ErrNeedsUserNS)
+	}
 	if spec.Grace == 0 {
 		spec.Grace = defaultGrace
 	}

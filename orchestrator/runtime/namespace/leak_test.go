@@ -62,20 +62,38 @@ func (s traces) same(t *testing.T) {
 	}
 }
 
-// marked returns the processes with a mark in their arguments, and the network namespaces they are in.
-func marked(mark string) (pids []string, namespaces map[string]bool) {
-	namespaces = map[string]bool{}
+// marked returns the processes with a mark in their arguments.
+func marked(mark string) (pids []string) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range files {
 		text, _ := os.ReadFile(f)
 		if args := strings.Split(string(text), "\x00"); slices.Contains(args, mark) {
 			pids = append(pids, filepath.Base(filepath.Dir(f)))
-			if ns, err := os.Readlink(filepath.Join(filepath.Dir(f), "ns/net")); err == nil {
-				namespaces[ns] = true
-			}
 		}
 	}
-	return pids, namespaces
+	return pids
+}
+
+// spacesOf returns the network namespaces of processes, other than this one. They are held until the test
+// ends: their names would else be given to new ones.
+func spacesOf(t *testing.T, pids []string) map[string]bool {
+	t.Helper()
+	host, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespaces := map[string]bool{}
+	for _, pid := range pids {
+		hold, err := os.Open("/proc/" + pid + "/ns/net")
+		if err != nil {
+			continue // it has ended
+		}
+		t.Cleanup(func() { hold.Close() })
+		if ns, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", hold.Fd())); err == nil && ns != host {
+			namespaces[ns] = true
+		}
+	}
+	return namespaces
 }
 
 // inUse returns those of the namespaces in which any process still is.
@@ -116,18 +134,17 @@ func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
 		} else {
 			time.Sleep(time.Duration(rng.Int64N(int64(60 * time.Millisecond))))
 		}
-		pids, spaces := marked(mark)
+		pids := marked(mark)
+		spaces := spacesOf(t, pids)
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		killed := time.Now()
 		cmd.Wait()
-		host, _ := os.Readlink("/proc/self/ns/net")
-		delete(spaces, host)
 		left, used := pids, []string(nil)
-		for time.Since(killed) < 2*time.Second {
+		for time.Since(killed) < 5*time.Second {
 			// A process that is ending loses its arguments before it leaves its namespaces.
-			if left, _ = marked(mark); len(left) == 0 {
+			if left = marked(mark); len(left) == 0 {
 				if used = inUse(spaces); len(used) == 0 {
 					break
 				}
@@ -159,14 +176,15 @@ func TestPrivCloseLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pids, spaces := marked(mark)
+	pids := marked(mark)
+	spaces := spacesOf(t, pids)
 	if len(pids) != 5 || len(spaces) != 5 {
 		t.Errorf("processes %v in namespaces %v; want 5 in 5", pids, spaces)
 	}
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	if pids, _ := marked(mark); len(pids) > 0 {
+	if pids := marked(mark); len(pids) > 0 {
 		t.Errorf("processes %v still run", pids)
 	}
 	if left := inUse(spaces); len(left) > 0 {

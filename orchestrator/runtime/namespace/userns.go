@@ -18,6 +18,9 @@ const enteredVar = "WEFT_USERNS"
 // namespaces are those that every process of a lab has of its own.
 const namespaces = syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC
 
+// ErrNeedsUserNS is returned by Launch where NeedsUserNS holds.
+var ErrNeedsUserNS = errors.New("this process may not create namespaces, and has not entered a user namespace where it may")
+
 // NeedsUserNS reports whether this process may not create namespaces as it is, so that it must Enter a user
 // namespace before it can Launch.
 func NeedsUserNS() bool {
