@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"time"
 
 	"weft/clocksync/labtime"
 	"weft/fabric"
@@ -25,6 +24,7 @@ type loop struct {
 	clock labtime.Clock
 	scale labtime.Scale
 	poll  *poller.Poller
+	rest  rest
 
 	timeline *timeline.Queue
 	net      *fabric.Network
@@ -75,6 +75,7 @@ func newLoop(cfg Config, conn *control.Conn) (*loop, error) {
 	}
 	l.held = l.timeline.Grow(len(cfg.Hosts))
 	l.sampler = l.timeline.Grow(1)
+	l.rest = newRest(l)
 	l.poll, err = poller.New(len(cfg.Hosts) + 1)
 	return l, err
 }
@@ -98,7 +99,7 @@ func (l *loop) run() error {
 	}
 	for !l.stop {
 		l.fire(l.labNow())
-		l.fail(l.turn(l.untilNext()))
+		l.fail(l.turn())
 		if l.err != nil {
 			return l.err
 		}
@@ -116,8 +117,8 @@ func (l *loop) fail(err error) {
 const controlToken = -1
 
 // turn waits for input and takes it.
-func (l *loop) turn(timeout time.Duration) error {
-	if err := l.poll.Wait(timeout); err != nil {
+func (l *loop) turn() error {
+	if err := l.wait(); err != nil {
 		return err
 	}
 	for _, h := range l.poll.Ready {
@@ -189,15 +190,6 @@ func (l *loop) fire(now units.Time) {
 			l.release(at, fabric.HostID(id-l.held))
 		}
 	}
-}
-
-// untilNext returns the real time until something is due.
-func (l *loop) untilNext() time.Duration {
-	_, at, ok := l.timeline.Next()
-	if !ok || l.scale.T0 == 0 {
-		return poller.Forever
-	}
-	return time.Duration(l.scale.Mono(at) - l.clock.Now())
 }
 
 // maxSamples is how many samples are sent at once: few enough that sending them makes nothing late.

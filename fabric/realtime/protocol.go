@@ -29,6 +29,10 @@ type Config struct {
 	// Ahead is the longest that a data packet of Weft's transport may come before the departure instant in
 	// its header; it is held until then. What comes earlier is not believed and leaves at once.
 	Ahead units.Time
+
+	// Pause is how much time may pass between two looks at the network when there is much to do: what
+	// deliveries may be late by for the sake of fewer wake-ups, in lab time. 0: be as punctual as can be.
+	Pause units.Time
 }
 
 // Address is how a host is known on the network.

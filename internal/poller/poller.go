@@ -70,3 +70,10 @@ func (p *Poller) Wait(timeout time.Duration) error {
 
 // Close releases the Poller's own descriptor, not those it watches.
 func (p *Poller) Close() { unix.Close(p.epoll) }
+
+// Sleep returns when CLOCK_MONOTONIC has reached the given nanoseconds, or a signal came, whatever becomes
+// readable meanwhile.
+func Sleep(until int64) {
+	ts := unix.NsecToTimespec(until)
+	_, _, _ = unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
+}

@@ -1,0 +1,8 @@
+package fabric
+
+import "weft/timeline"
+
+// PortEntity returns the entity of the timeline that is armed for the next arrival at the far end of a port's
+// line, by the port's index in Config.Ports. A driver that has only to be on time for deliveries looks at
+// those of the ports that lead to hosts.
+func (n *Network) PortEntity(port int) timeline.ID { return n.first + timeline.ID(port) }
