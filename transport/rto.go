@@ -30,8 +30,11 @@ func (r *rto) sample(rtt units.Time) {
 
 // restart lets the timer run from now.
 func (r *rto) restart(now units.Time) {
-	r.at = now + max(r.floor, r.srtt+4*r.rttvar)<<r.tries
+	r.at = now + max(r.floor, r.srtt+4*r.rttvar)<<min(r.tries, maxDoublings)
 }
+
+// maxDoublings bounds the timeout of connections that may try more often than that.
+const maxDoublings = 10
 
 // expire notes a timeout; it returns false when it was one too many.
 func (r *rto) expire() bool {

@@ -75,8 +75,8 @@ func (s *Spec) check(host HostID) error {
 		return fmt.Errorf("transport: connection %d leads from host %d to itself", s.ID, s.Src)
 	case s.Src != host && s.Dst != host:
 		return fmt.Errorf("transport: connection %d from host %d to %d does not concern host %d", s.ID, s.Src, s.Dst, host)
-	case s.RTOMin < 0 || s.Tries < 0:
-		return fmt.Errorf("transport: connection %d: timeout %d ps or %d tries are negative", s.ID, s.RTOMin, s.Tries)
+	case s.RTOMin < 0 || s.Tries < 0 || s.Initial < 0:
+		return fmt.Errorf("transport: connection %d: timeout %d ps, %d tries or initial rate %d is negative", s.ID, s.RTOMin, s.Tries, s.Initial)
 	}
 	if err := s.Forward.check(); err != nil {
 		return fmt.Errorf("transport: connection %d: way there: %w", s.ID, err)
