@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os/signal"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,7 @@ func (a *app) insideCommands() []*cobra.Command {
 		return &cobra.Command{
 			Use: name, Short: short, Hidden: true, Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error {
+				signal.Reset() // a signal ends this process; the orchestrator sees that and ends the lab
 				conn, err := control.Open(control.FD)
 				if err != nil {
 					return usagef("weft %s is a part of weft run and is started by it: %w", name, err)
