@@ -39,10 +39,10 @@ type PortConfig struct {
 //	Kmin < q <= Kmax  with probability Pmax (q - Kmin) / (Kmax - Kmin)
 //	q > Kmax          always
 type ECNConfig struct {
-	On   bool        `json:"on,omitempty"`
 	Kmin units.Bytes `json:"kmin,omitempty"`
 	Kmax units.Bytes `json:"kmax,omitempty"`
 	Pmax float64     `json:"pmax,omitempty"` // in [0, 1]
+	On   bool        `json:"on,omitempty"`
 
 	// Ingress marks a packet when it joins the queue, by what it finds there; otherwise it is marked when its
 	// transmission starts, by what it leaves behind.
@@ -111,9 +111,6 @@ func (c *Config) checkSwitch(s int) error {
 	sw := &c.Switches[s]
 	if len(sw.Route) != c.Hosts {
 		return fmt.Errorf("routes to %d hosts of %d", len(sw.Route), c.Hosts)
-	}
-	if len(sw.Groups) >= noRoute {
-		return fmt.Errorf("%d groups of ports, more than %d", len(sw.Groups), noRoute-1)
 	}
 	for g, ports := range sw.Groups {
 		if len(ports) == 0 {

@@ -29,8 +29,8 @@ type PortCounters struct {
 func (n *Network) Counters() Counters {
 	c := n.total
 	for i := range n.ports {
-		if o := &n.ports[i]; !o.nic {
-			c.MaxQueue = max(c.MaxQueue, o.count.MaxQueue)
+		if o := &n.ports[i]; !o.isNIC() {
+			c.MaxQueue = max(c.MaxQueue, o.maxQueue)
 		}
 	}
 	return c
@@ -40,7 +40,12 @@ func (n *Network) Counters() Counters {
 func (n *Network) Ports() int { return len(n.ports) }
 
 // PortCounters returns the counters of a port, by its index in Config.Ports.
-func (n *Network) PortCounters(port int) PortCounters { return n.ports[port].count }
+func (n *Network) PortCounters(port int) PortCounters {
+	o := &n.ports[port]
+	return PortCounters{
+		Packets: o.packets, Bytes: o.bytes, Drops: o.drops, DropBytes: o.dropBytes, Marks: o.marks, MaxQueue: o.maxQueue,
+	}
+}
 
 // Sample calls f for every port in which bytes wait at now, in order. The packet being transmitted does not
 // wait. now must not lie before the last instant that was fired, nor after the next.
@@ -73,7 +78,7 @@ func (n *Network) CheckConservation() error {
 			queued += k.n
 			size += k.bytes
 		}
-		if queued-o.flight.n != o.waiting || !o.nic && size > o.buffer {
+		if queued-o.flight.n != o.waiting || size > o.buffer {
 			return fmt.Errorf("fabric: port %d: %d packets and %d bytes wait, counted %d packets, room for %d bytes",
 				i, queued-o.flight.n, size, o.waiting, o.buffer)
 		}

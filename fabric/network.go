@@ -23,9 +23,9 @@ type Sink interface {
 // A packet costs one event per hop, however full the queue. When a packet starts on a line its arrival at the
 // far end is known: it is put on the link's list and the link's entity is armed for the first of the list.
 // There is no event for the end of a transmission in a switch. The transmitter is brought up to date
-// (advance) whenever somebody looks at it: a packet that joins its queue, an arrival at the far end of its
-// line, a sample. That is early enough, since whatever starts after the last look arrives after the packet
-// that is now first on the link; and it is exact, since no packet can have joined in between.
+// (advance) when somebody looks at it: a packet that joins its queue, the last packet known to be on its line
+// arriving at the far end, a sample. That is early enough, since whatever starts after the last look arrives
+// after the packets that were on the line then; and it is exact, since no packet can have joined in between.
 //
 // At one instant a transmitter that becomes free first takes the next of those that wait; who joins at that
 // very instant queues behind it.
@@ -81,11 +81,11 @@ func (n *Network) Inject(now units.Time, p *Packet) {
 	nic := n.nics[p.Src]
 	o := &n.ports[nic]
 	if n.busy[p.Src] {
-		o.wait(now, wrap(p))
+		o.wait(now, n.wrap(p))
 		return
 	}
 	p.SentAt = now
-	n.start(now, nic, o, wrap(p))
+	n.start(now, nic, o, n.wrap(p))
 	n.busy[p.Src] = true
 	n.timeline.Set(n.nicEntity(p.Src), o.freeAt)
 }
@@ -108,8 +108,8 @@ func (n *Network) Fire(now units.Time, id timeline.ID) {
 		return
 	}
 	o := &n.ports[i]
-	if o.waiting > 0 {
-		o.advance(n, now)
+	if o.flight.n == 1 && o.waiting > 0 {
+		o.advance(n, now) // the next packet on the line, if there is one, started after the last look
 	}
 	e := o.flight.pop()
 	if o.flight.n > 0 {
@@ -131,11 +131,11 @@ func (n *Network) nicDone(now units.Time, h HostID) {
 }
 
 // arrive is the last bit of e reaching the far end of a line.
-func (n *Network) arrive(now units.Time, e parcel) {
+func (n *Network) arrive(now units.Time, e *parcel) {
 	if e.next == atHost {
 		n.total.Delivered++
 		n.total.DeliveredBytes += units.Bytes(e.size)
-		n.sink.Deliver(now, n.unwrap(&e))
+		n.sink.Deliver(now, n.unwrap(e))
 		return
 	}
 	e.hops++
@@ -150,7 +150,7 @@ func (n *Network) arrive(now units.Time, e parcel) {
 const maxHops = 64
 
 // join puts e into port i of a switch: on the line if it is free, otherwise into the queue, if it fits.
-func (n *Network) join(now units.Time, i int32, e parcel) {
+func (n *Network) join(now units.Time, i int32, e *parcel) {
 	o := &n.ports[i]
 	if o.waiting > 0 {
 		o.advance(n, now)
@@ -161,19 +161,19 @@ func (n *Network) join(now units.Time, i int32, e parcel) {
 	}
 	size := units.Bytes(e.size)
 	if o.queued()+size > o.buffer {
-		o.count.Drops++
-		o.count.DropBytes += size
+		o.drops++
+		o.dropBytes += size
 		n.drop(e)
 		return
 	}
 	if o.ecn.On && o.ecn.Ingress {
-		o.mark(n, &e)
+		o.mark(n, e)
 	}
 	o.wait(now, e)
 }
 
 // start puts e on the free line of port i.
-func (n *Network) start(now units.Time, i int32, o *port, e parcel) {
+func (n *Network) start(now units.Time, i int32, o *port, e *parcel) {
 	arrival := o.transmit(n, now, e)
 	if o.flight.n == 1 {
 		n.timeline.Set(n.first+timeline.ID(i), arrival)
@@ -181,7 +181,7 @@ func (n *Network) start(now units.Time, i int32, o *port, e parcel) {
 }
 
 // drop counts e as dropped and returns its packet to the pool.
-func (n *Network) drop(e parcel) {
+func (n *Network) drop(e *parcel) {
 	n.total.Dropped++
 	n.total.DroppedBytes += units.Bytes(e.size)
 	n.Put(n.pool.packet(e.packet))

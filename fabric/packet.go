@@ -51,10 +51,11 @@ const (
 	slab     = 1 << slabBits
 )
 
-// pool is all packets of a network and the numbers of those that are free.
+// pool is all packets of a network, by number.
 type pool struct {
-	slabs []*[slab]Packet
-	free  []uint32
+	slabs  []*[slab]Packet
+	queued []units.Time // Packet.Queued of those in the network
+	free   []uint32     // numbers of the packets that are nowhere
 }
 
 // packet returns a packet by its number.
@@ -68,6 +69,7 @@ func (n *Network) Get() *Packet {
 		packets := new([slab]Packet)
 		first := uint32(len(l.slabs)) << slabBits
 		l.slabs = append(l.slabs, packets)
+		l.queued = append(l.queued, make([]units.Time, slab)...)
 		for i := range packets {
 			p := &packets[i]
 			p.Header = p.room[:0]

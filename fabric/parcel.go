@@ -3,7 +3,7 @@ package fabric
 import "weft/units"
 
 // parcel is a packet as queues and lines hold it: with all that a hop reads, so that the packet itself is
-// fetched from memory only where it enters and leaves, and where it has waited. It is 32 bytes, and has no
+// fetched from memory only where it enters and leaves. It is 32 bytes, and has no
 // pointer for the garbage collector to follow.
 type parcel struct {
 	at     units.Time // when it joined the queue, or when its last bit reaches the far end of the line
@@ -24,8 +24,9 @@ const (
 )
 
 // wrap returns the parcel of a packet that is injected.
-func wrap(p *Packet) parcel {
-	return parcel{
+func (n *Network) wrap(p *Packet) *parcel {
+	n.pool.queued[p.number] = p.Queued
+	return &parcel{
 		packet: p.number, flow: uint32(mix(p.FlowHash)), dst: p.Dst, size: int32(p.Size),
 		ecn: p.ECN, class: p.Class, hops: p.Hops,
 	}
@@ -36,32 +37,39 @@ func (n *Network) unwrap(e *parcel) *Packet {
 	p := n.pool.packet(e.packet)
 	p.ECN = e.ecn
 	p.Hops = e.hops
+	p.Queued = n.pool.queued[e.packet]
 	return p
 }
 
-// ring is a first-in-first-out list of parcels. Its storage grows and is kept.
+// ring is a first-in-first-out list of parcels. Its storage grows and is kept. Parcels are copied once, from
+// the place they leave to the place they take.
 type ring struct {
 	slots []parcel // a power of two, or none yet
 	head  int32
 	n     int32
 }
 
-func (r *ring) push(e parcel) {
+// push adds a copy of e at the end and returns it, to be changed in place.
+func (r *ring) push(e *parcel) *parcel {
 	if int(r.n) == len(r.slots) {
 		r.grow()
 	}
-	r.slots[int(r.head+r.n)&(len(r.slots)-1)] = e
+	place := &r.slots[int(r.head+r.n)&(len(r.slots)-1)]
+	*place = *e
 	r.n++
+	return place
 }
 
 // front returns the first. The ring must not be empty.
 func (r *ring) front() *parcel { return &r.slots[r.head] }
 
-// pop removes and returns the first. The ring must not be empty.
-func (r *ring) pop() parcel {
-	e := r.slots[r.head]
+// pop removes and returns the first, which stays where it is until the next push. The ring must not be empty.
+func (r *ring) pop() *parcel {
+	e := &r.slots[r.head]
 	r.head = int32(int(r.head+1) & (len(r.slots) - 1))
-	r.n--
+	if r.n--; r.n == 0 {
+		r.head = 0 // stay in the part of the storage that was used last
+	}
 	return e
 }
 

@@ -7,24 +7,32 @@ import "weft/units"
 // While packets wait, freeAt lies after every instant the port has been looked at, so a packet is on the
 // line and the link's entity is armed.
 //
-// What a hop touches of an uncongested port comes first: a network of thousands of ports does not fit the
-// caches nearest to a processor, and the time of a hop is the number of lines it has to fetch.
+// A network of thousands of ports does not fit the caches nearest to a processor, and the time of a hop is
+// mostly the lines it fetches. So what every hop touches comes first, then what packets that wait touch, and
+// the size is a multiple of a line.
 type port struct {
-	flight  ring       // packets whose transmission has started, by their arrival at the far end
-	freeAt  units.Time // when the transmitter has sent the last bit of the last packet
-	delay   units.Time // propagation
-	waiting int32      // packets that wait
-	to      NodeID     // far end
+	flight  ring        // packets whose transmission has started, by their arrival at the far end
+	freeAt  units.Time  // when the transmitter has sent the last bit of the last packet
+	delay   units.Time  // propagation
+	waiting int32       // packets that wait
+	to      NodeID      // far end
+	buffer  units.Bytes // most bytes that wait; unlimited for a NIC
 
-	line   units.Line // the rate
-	count  PortCounters
-	buffer units.Bytes // most bytes that wait
-	nic    bool        // of a host
+	line     units.Line // the rate
+	packets  int64      // see PortCounters
+	bytes    units.Bytes
+	maxQueue units.Bytes
+	random   uint64 // state of the marking draws
 
-	classes [Classes]class
-	ecn     ECNConfig
-	random  uint64 // state of the marking draws
+	classes   [Classes]class
+	ecn       ECNConfig
+	drops     int64
+	dropBytes units.Bytes
+	marks     int64
 }
+
+// unlimited is the buffer of a NIC.
+const unlimited units.Bytes = 1<<63 - 1
 
 // class is the queue of one priority.
 type class struct {
@@ -34,28 +42,33 @@ type class struct {
 
 func newPort(cfg *Config, i int) port {
 	c := &cfg.Ports[i]
-	return port{
+	o := port{
 		to:     c.To,
 		line:   units.NewLine(c.Rate),
 		delay:  c.Delay,
 		buffer: c.Buffer,
-		nic:    cfg.isHost(c.From),
 		ecn:    c.ECN,
 		random: mix(cfg.Seed ^ mix(uint64(i)+1)),
 	}
+	if cfg.isHost(c.From) {
+		o.buffer = unlimited
+	}
+	return o
 }
+
+// isNIC tells whether the port is a host's.
+func (o *port) isNIC() bool { return o.buffer == unlimited }
 
 // queued returns the bytes that wait.
 func (o *port) queued() units.Bytes { return o.classes[0].bytes + o.classes[1].bytes }
 
 // wait puts e at the end of its queue. The caller has checked that it fits.
-func (o *port) wait(now units.Time, e parcel) {
+func (o *port) wait(now units.Time, e *parcel) {
 	c := &o.classes[e.class]
-	e.at = now
-	c.push(e)
+	c.push(e).at = now
 	c.bytes += units.Bytes(e.size)
 	o.waiting++
-	o.count.MaxQueue = max(o.count.MaxQueue, o.queued())
+	o.maxQueue = max(o.maxQueue, o.queued())
 }
 
 // advance brings the transmitter up to now: every transmission that has started since the last look.
@@ -68,28 +81,29 @@ func (o *port) advance(n *Network, now units.Time) {
 		e, start := c.pop(), o.freeAt
 		c.bytes -= units.Bytes(e.size)
 		o.waiting--
-		if p := n.pool.packet(e.packet); o.nic {
-			p.SentAt = start
+		if o.isNIC() {
+			n.pool.packet(e.packet).SentAt = start
 		} else {
-			p.Queued += start - e.at
+			n.pool.queued[e.packet] += start - e.at
 		}
 		if o.ecn.On && !o.ecn.Ingress {
-			o.mark(n, &e)
+			o.mark(n, e)
 		}
 		o.transmit(n, start, e)
 	}
 }
 
 // transmit puts e on the line at start and returns when its last bit reaches the far end.
-func (o *port) transmit(n *Network, start units.Time, e parcel) (arrival units.Time) {
+func (o *port) transmit(n *Network, start units.Time, e *parcel) (arrival units.Time) {
 	size := units.Bytes(e.size)
 	o.freeAt = start + o.line.Transmit(size)
-	o.count.Packets++
-	o.count.Bytes += size
-	e.at = o.freeAt + o.delay
-	e.next = n.routing.next(o.to, &e)
-	o.flight.push(e)
-	return e.at
+	o.packets++
+	o.bytes += size
+	arrival = o.freeAt + o.delay
+	e = o.flight.push(e)
+	e.at = arrival
+	e.next = n.routing.next(o.to, e)
+	return arrival
 }
 
 // mark sets congestion experienced on e, if it is ECN-capable and what waits in its class asks for it.
@@ -105,7 +119,7 @@ func (o *port) mark(n *Network, e *parcel) {
 		}
 	}
 	e.ecn = CE
-	o.count.Marks++
+	o.marks++
 	n.total.Marks++
 }
 

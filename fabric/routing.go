@@ -3,16 +3,24 @@ package fabric
 import "math/bits"
 
 // routing is the forwarding tables of all switches, flat.
+//
+// A switch sends most blocks of consecutive hosts one way: its table has an entry for a block, and spells out
+// only the others. That keeps the tables of a large network in the processor's cache.
 type routing struct {
 	hosts   int
+	blocks  int      // in the table of a switch
 	seeds   []uint64 // by switch
-	routes  []uint16 // [switch][host]: group within the switch, or noRoute
-	firsts  []int32  // by switch: where its groups begin
-	groups  []group
-	members []int32 // ports of the groups of several
+	table   []uint32 // [switch][block]: group; or spelled and the index in single where the block begins
+	single  []uint32 // group of each host of the blocks that are spelled out
+	groups  []group  // noRoute is the first
+	members []int32  // ports of the groups of several
 }
 
-const noRoute = 1<<16 - 1
+const (
+	blockBits = 3
+	blockSize = 1 << blockBits
+	spelled   = 1 << 31
+)
 
 // group is a set of equally good ports.
 type group struct {
@@ -21,24 +29,52 @@ type group struct {
 }
 
 func newRouting(cfg *Config) routing {
-	r := routing{hosts: cfg.Hosts, routes: make([]uint16, 0, len(cfg.Switches)*cfg.Hosts)}
+	r := routing{
+		hosts:  cfg.Hosts,
+		blocks: (cfg.Hosts + blockSize - 1) / blockSize,
+		groups: []group{{noPort, 1}},
+	}
 	for s := range cfg.Switches {
 		sw := &cfg.Switches[s]
+		first := len(r.groups) // so that -1 becomes 0 below
 		r.seeds = append(r.seeds, sw.Seed)
-		r.firsts = append(r.firsts, int32(len(r.groups)))
 		for _, ports := range sw.Groups {
-			if len(ports) == 1 {
-				r.groups = append(r.groups, group{ports[0], 1})
-				continue
-			}
-			r.groups = append(r.groups, group{int32(len(r.members)), int32(len(ports))})
-			r.members = append(r.members, ports...)
+			r.addGroup(ports)
 		}
-		for _, g := range sw.Route {
-			r.routes = append(r.routes, uint16(g)) // -1 becomes noRoute
+		for b := 0; b < cfg.Hosts; b += blockSize {
+			r.addBlock(sw.Route[b:min(b+blockSize, cfg.Hosts)], uint32(first))
 		}
 	}
 	return r
+}
+
+func (r *routing) addGroup(ports []int32) {
+	if len(ports) == 1 {
+		r.groups = append(r.groups, group{ports[0], 1})
+		return
+	}
+	r.groups = append(r.groups, group{int32(len(r.members)), int32(len(ports))})
+	r.members = append(r.members, ports...)
+}
+
+// addBlock adds the entry for a block of hosts, given the groups in the switch's own numbers from first on.
+func (r *routing) addBlock(route []int32, first uint32) {
+	number := func(g int32) uint32 {
+		if g < 0 {
+			return 0
+		}
+		return first + uint32(g)
+	}
+	for _, g := range route {
+		if g != route[0] {
+			r.table = append(r.table, spelled|uint32(len(r.single)))
+			for _, g := range route {
+				r.single = append(r.single, number(g))
+			}
+			return
+		}
+	}
+	r.table = append(r.table, number(route[0]))
 }
 
 // next returns the port that e joins at node to, or atHost, or noPort. It is a function of the tables alone,
@@ -51,11 +87,11 @@ func (r *routing) next(to NodeID, e *parcel) int32 {
 		}
 		return atHost
 	}
-	g := r.routes[s*r.hosts+int(e.dst)]
-	if g == noRoute {
-		return noPort
+	g := r.table[s*r.blocks+int(e.dst>>blockBits)]
+	if g&spelled != 0 {
+		g = r.single[int(g&^spelled)+int(e.dst&(blockSize-1))]
 	}
-	k := r.groups[r.firsts[s]+int32(g)]
+	k := r.groups[g]
 	if k.n == 1 {
 		return k.first
 	}

@@ -13,8 +13,8 @@ type ID int32
 // Queue holds the pending instants of a set of entities. The zero value has no entities.
 // Not safe for concurrent use: one goroutine owns it.
 //
-// It is a hierarchy of wheels before a heap. A wheel has 4096 slots; a slot of the finest spans 1.024 ns, a
-// slot of each next one a whole turn of the one below. An instant lies on the finest wheel whose present turn
+// It is a hierarchy of wheels before a heap. A wheel has 16384 slots; a slot of the finest spans 128 ps,
+// a slot of each next one a whole turn of the one below. An instant lies on the finest wheel whose present turn
 // contains it, so arming and moving cost the same however many are pending and however far ahead they lie.
 // Occupied slots are found through bitmaps: empty time costs nothing. When the slot that comes next is on a
 // coarse wheel it is spread over finer ones; when it is on the finest it becomes the heap ("front"), which
@@ -246,18 +246,18 @@ func tie(at units.Time, id int32) uint32 {
 
 // The wheels.
 const (
-	tickBits = 10 // a slot of the finest wheel spans 1.024 ns
-	slotBits = 12
+	tickBits = 7 // a slot of the finest wheel spans 128 ps and a turn 2.1 µs: one holds few instants, the other a hop
+	slotBits = 14
 	slots    = 1 << slotBits
 	slotMask = slots - 1
-	levels   = 5 // 10 + 5*12 bits reach beyond the last Time
+	levels   = 4 // 7 + 4*14 bits are all that a Time has
 )
 
-// wheel is 4096 lists of nodes and a bitmap of those that are not empty.
+// wheel is a list of nodes for each slot, and a bitmap of those that are not empty.
 type wheel struct {
 	heads   [slots]int32 // the first node of each list, plus one
 	words   [slots / 64]uint64
-	summary uint64 // which words are not zero
+	summary [slots / 64 / 64]uint64 // which words are not zero
 }
 
 // levelOf returns the wheel for a slot number that differs from the current one in the bits of diff.
@@ -269,21 +269,25 @@ func levelOf(diff uint64) uint {
 }
 
 func (w *wheel) occupy(i uint64) {
-	w.words[i/64] |= 1 << (i % 64)
-	w.summary |= 1 << (i / 64)
+	word := i / 64
+	w.words[word] |= 1 << (i % 64)
+	w.summary[word/64] |= 1 << (word % 64)
 }
 
 func (w *wheel) vacate(i uint64) {
-	if w.words[i/64] &^= 1 << (i % 64); w.words[i/64] == 0 {
-		w.summary &^= 1 << (i / 64)
+	word := i / 64
+	if w.words[word] &^= 1 << (i % 64); w.words[word] == 0 {
+		w.summary[word/64] &^= 1 << (word % 64)
 	}
 }
 
 // first returns the first slot that is occupied. None lies before the current one.
 func (w *wheel) first() (i uint64, ok bool) {
-	if w.summary == 0 {
-		return 0, false
+	for k, s := range w.summary {
+		if s != 0 {
+			word := uint64(k)*64 + uint64(bits.TrailingZeros64(s))
+			return word*64 + uint64(bits.TrailingZeros64(w.words[word])), true
+		}
 	}
-	word := uint64(bits.TrailingZeros64(w.summary))
-	return word*64 + uint64(bits.TrailingZeros64(w.words[word])), true
+	return 0, false
 }
