@@ -46,15 +46,21 @@ type network struct {
 	now     units.Time
 	seq     int64
 	free    []units.Time // when each NIC can take the next packet
+	wake    []bool       // whether it is to be asked then
 	way     packets
 	lose    func(p *packet) bool // nil: nothing is lost
 	touch   func(p *packet)      // nil: payload arrives as it was sent
 	refused int
 }
 
+func newNetwork(n int) *network {
+	return &network{free: make([]units.Time, n), wake: make([]bool, n)}
+}
+
 // pump lets host i send what it may now.
 func (n *network) pump(i int) {
 	var out transport.Outgoing
+	defer func() { n.wake[i] = n.free[i] > n.now }()
 	for n.free[i] <= n.now && n.hosts[i].Transmit(n.now, &out) {
 		n.free[i] = n.now + lineRate.TransmitTime(out.Size)
 		n.seq++
@@ -72,7 +78,7 @@ func (n *network) step(t testing.TB) bool {
 	next, who := units.Never, -1
 	for i, h := range n.hosts {
 		at, ok := h.Deadline()
-		if n.free[i] > n.now { // look again when the NIC is free
+		if n.wake[i] && (!ok || n.free[i] < at) {
 			at, ok = n.free[i], true
 		}
 		if at = max(at, n.now); ok && at < next {
@@ -223,7 +229,7 @@ func plans(t testing.TB, n int, jobs []job) []Plan {
 // build makes a network of n hosts that do the jobs.
 func build(t testing.TB, n, kind int, jobs ...job) *network {
 	t.Helper()
-	net := &network{free: make([]units.Time, n)}
+	net := newNetwork(n)
 	x := symbolic.New(5)
 	for _, p := range plans(t, n, jobs) {
 		var mem Memory

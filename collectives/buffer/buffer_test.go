@@ -221,7 +221,7 @@ func TestValuesDoNotRepeat(t *testing.T) {
 	const n = 1 << 16
 	buf := make([]byte, 4*n)
 	v.fill(buf, 5, 0)
-	for _, shift := range []uint64{1, 2, 610, 4096, 1 << 20, 6765, 10946} {
+	for _, shift := range []uint64{1, 2, 3, 4, 8, 610, 4096, 1 << 20, 6765, 10946} {
 		if wrong, _ := v.compare(buf, 5, shift); wrong < n*99/100 {
 			t.Errorf("shifted by %d: only %d of %d differ", shift, wrong, n)
 		}
@@ -265,8 +265,16 @@ func TestMissingMessageIsWrong(t *testing.T) {
 		t.Fatalf("%d wrong, %d checked", wrong, checked)
 	}
 	m.Close(0)
-	if len(m.items) != 0 {
-		t.Fatal("buffers are kept after Close")
+	if err := m.Begin(1, 0, 0, s); err != nil { // the same buffer again, and nothing in it is a result
+		t.Fatal(err)
+	}
+	if wrong, _ := m.End(1); wrong != 200 || len(m.spare) != 0 || len(m.items) != 1 {
+		t.Fatalf("%d wrong, %d items, %d buffers to spare", wrong, len(m.items), len(m.spare))
+	}
+	m.Close(1)
+	s.Size = 40
+	if err := m.Begin(2, 0, 0, s); err != nil || len(m.items[2].buffers[schedule.Out].data) != 80 {
+		t.Fatal(err, len(m.items[2].buffers[schedule.Out].data))
 	}
 }
 

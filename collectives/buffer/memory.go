@@ -12,6 +12,7 @@ import (
 type Memory struct {
 	seed     uint64
 	items    map[int]*item
+	spare    [][]byte // of items that are over
 	mistakes []Mistake
 }
 
@@ -51,9 +52,9 @@ func (m *Memory) Begin(index, repeat, rank int, s schedule.Spec) error {
 		}
 		it = &item{index: index, layout: l}
 		if l.In > 0 {
-			it.buffers[schedule.In] = newStore(l.In, []schedule.Copy{{Len: l.In}})
+			it.buffers[schedule.In] = newStore(m.room(l.In), []schedule.Copy{{Len: l.In}})
 		}
-		it.buffers[schedule.Out] = newStore(l.Out, l.Local)
+		it.buffers[schedule.Out] = newStore(m.room(l.Out), l.Local)
 		m.items[index] = it
 	}
 	it.repeat, it.rank, it.wrong, it.checked = repeat, rank, 0, 0
@@ -120,8 +121,33 @@ func (m *Memory) End(index int) (wrong, checked int64) {
 	return it.wrong + max(0, total-it.checked), it.checked
 }
 
-// Close frees the buffers of an item whose last repetition has ended.
-func (m *Memory) Close(index int) { delete(m.items, index) }
+// Close ends the use of an item's buffers. They are kept for the next item: clearing new ones would hold up
+// the host, and what is left in them cannot pass for a result.
+func (m *Memory) Close(index int) {
+	for _, s := range m.items[index].buffers {
+		if cap(s.data) > 0 {
+			m.spare = append(m.spare, s.data)
+		}
+	}
+	delete(m.items, index)
+}
+
+// room returns n bytes that hold anything.
+func (m *Memory) room(n units.Bytes) []byte {
+	best := -1
+	for i, b := range m.spare {
+		if cap(b) >= int(n) && (best < 0 || cap(b) < cap(m.spare[best])) {
+			best = i
+		}
+	}
+	if best < 0 {
+		m.spare = nil // all too small: let them go
+		return make([]byte, n)
+	}
+	b := m.spare[best]
+	m.spare = append(m.spare[:best], m.spare[best+1:]...)
+	return b[:n]
+}
 
 // Mistakes returns the first few wrong elements.
 func (m *Memory) Mistakes() []Mistake { return m.mistakes }
@@ -142,7 +168,7 @@ func (m *Memory) verify(it *item, from, to units.Bytes) {
 			at := a + units.Bytes(first)*schedule.Element
 			m.mistakes = append(m.mistakes, Mistake{
 				Item: it.index, Repeat: it.repeat, Rank: it.rank, Element: int64(at / schedule.Element),
-				Got: element32(data[at:]), Want: it.values.at(w.Rank, element+uint64(first)),
+				Got: get32(data[at:]), Want: it.values.at(w.Rank, element+uint64(first)),
 			})
 		}
 	}

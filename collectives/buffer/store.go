@@ -15,10 +15,10 @@ type store struct {
 	ready []bool          // pages that hold what they should
 }
 
-func newStore(size units.Bytes, local []schedule.Copy) store {
-	s := store{data: make([]byte, size), local: local}
+func newStore(data []byte, local []schedule.Copy) store {
+	s := store{data: data, local: local}
 	if len(local) > 0 {
-		s.ready = make([]bool, (size+page-1)/page)
+		s.ready = make([]bool, (units.Bytes(len(data))+page-1)/page)
 	}
 	return s
 }

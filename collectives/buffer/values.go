@@ -55,12 +55,12 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// slot spreads elements over the tables. Neighbours and blocks must not look alike: hence a full hash.
-func (v *Values) slot(element uint64) int {
-	x := (element + v.salt) * golden
-	x = (x ^ x>>32) * 0xbf58_476d_1ce4_e5b9
-	return int(x >> (64 - slotBits))
-}
+// spread returns the slots of elements 4·group to 4·group+3, the first in the highest bits. Neighbours and
+// blocks must not look alike: hence a full hash.
+func (v *Values) spread(group uint64) uint64 { return mix(group + v.salt) }
+
+// slot takes one of the four out of a spread.
+func slot(spread, element uint64) int { return int(spread>>(64-slotBits*(1+element%4))) % slots }
 
 // want returns the table and the shift that give the input of a rank, or the sum of all.
 func (v *Values) want(rank int) (table *[slots]float32, shift int) {
@@ -73,10 +73,18 @@ func (v *Values) want(rank int) (table *[slots]float32, shift int) {
 // fill writes the input of a rank from the given element on.
 func (v *Values) fill(dst []byte, rank int, element uint64) {
 	table, shift := v.want(rank)
-	for ; len(dst) >= 4; dst = dst[4:] {
-		x := table[(v.slot(element)+shift)%slots]
-		binary.LittleEndian.PutUint32(dst, math.Float32bits(x))
-		element++
+	for len(dst) >= 4 {
+		x := v.spread(element / 4)
+		if element%4 == 0 && len(dst) >= 16 {
+			put32(dst, table[(slot(x, 0)+shift)%slots])
+			put32(dst[4:], table[(slot(x, 1)+shift)%slots])
+			put32(dst[8:], table[(slot(x, 2)+shift)%slots])
+			put32(dst[12:], table[(slot(x, 3)+shift)%slots])
+			dst, element = dst[16:], element+4
+			continue
+		}
+		put32(dst, table[(slot(x, element)+shift)%slots])
+		dst, element = dst[4:], element+1
 	}
 }
 
@@ -84,15 +92,26 @@ func (v *Values) fill(dst []byte, rank int, element uint64) {
 // given element on, and where the first is (-1: none).
 func (v *Values) compare(got []byte, rank int, element uint64) (wrong int64, first int) {
 	table, shift := v.want(rank)
+	from := element
 	first = -1
-	for i := 0; len(got) >= 4; got, i = got[4:], i+1 {
-		x := table[(v.slot(element)+shift)%slots]
-		if binary.LittleEndian.Uint32(got) != math.Float32bits(x) {
-			if wrong++; first < 0 {
-				first = i
+	for len(got) >= 4 {
+		x := v.spread(element / 4)
+		if element%4 == 0 && len(got) >= 16 {
+			differ := bits(got) ^ math.Float32bits(table[(slot(x, 0)+shift)%slots])
+			differ |= bits(got[4:]) ^ math.Float32bits(table[(slot(x, 1)+shift)%slots])
+			differ |= bits(got[8:]) ^ math.Float32bits(table[(slot(x, 2)+shift)%slots])
+			differ |= bits(got[12:]) ^ math.Float32bits(table[(slot(x, 3)+shift)%slots])
+			if differ == 0 {
+				got, element = got[16:], element+4
+				continue
 			}
 		}
-		element++
+		if bits(got) != math.Float32bits(table[(slot(x, element)+shift)%slots]) {
+			if wrong++; first < 0 {
+				first = int(element - from)
+			}
+		}
+		got, element = got[4:], element+1
 	}
 	return wrong, first
 }
@@ -100,18 +119,20 @@ func (v *Values) compare(got []byte, rank int, element uint64) (wrong int64, fir
 // at returns one value, for messages.
 func (v *Values) at(rank int, element uint64) float32 {
 	table, shift := v.want(rank)
-	return table[(v.slot(element)+shift)%slots]
+	return table[(slot(v.spread(element/4), element)+shift)%slots]
 }
 
 // add adds src to dst element by element. They have the same length, a multiple of 4.
 func add(dst, src []byte) {
 	for len(dst) >= 4 && len(src) >= 4 {
-		a := math.Float32frombits(binary.LittleEndian.Uint32(dst))
-		b := math.Float32frombits(binary.LittleEndian.Uint32(src))
-		binary.LittleEndian.PutUint32(dst, math.Float32bits(a+b))
+		put32(dst, get32(dst)+get32(src))
 		dst, src = dst[4:], src[4:]
 	}
 }
 
-// element32 returns the first element of b.
-func element32(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) }
+// bits returns the first element of b as it is stored.
+func bits(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
+
+// get32 returns the first element of b, and put32 sets it.
+func get32(b []byte) float32    { return math.Float32frombits(bits(b)) }
+func put32(b []byte, x float32) { binary.LittleEndian.PutUint32(b, math.Float32bits(x)) }
