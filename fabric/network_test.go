@@ -390,3 +390,15 @@ func TestOwns(t *testing.T) {
 		t.Error("owns the wrong entities")
 	}
 }
+
+// A packet is three cache lines, a parcel half of one, a port four: what a hop fetches is counted in them.
+func TestSizesAreWholeLines(t *testing.T) {
+	for _, c := range []struct {
+		value any
+		want  uintptr
+	}{{Packet{}, 192}, {parcel{}, 32}, {port{}, 256}} {
+		if got := reflect.TypeOf(c.value).Size(); got != c.want {
+			t.Errorf("%T is %d bytes, want %d", c.value, got, c.want)
+		}
+	}
+}

@@ -19,20 +19,20 @@ const (
 // Classes is the number of priorities.
 const Classes = 2
 
-// HeaderRoom is the number of header bytes a packet holds without storage of its own.
-const HeaderRoom = 96
+// HeaderRoom is the number of header bytes a packet holds without storage of its own. It makes a Packet three
+// cache lines.
+const HeaderRoom = 112
 
 // Packet is one packet on its way through the network. It comes from Network.Get and goes back with
 // Network.Put. Between Inject and the sink's Deliver the network owns it.
 type Packet struct {
-	// What every hop reads comes first, to share one cache line.
-
 	FlowHash uint64      // hash of the 5-tuple (FlowHash); ECMP choices are a function of it and each switch's seed
 	Size     units.Bytes // bytes on the wire, every header and the frame check sequence included; at least 1
 	Src, Dst HostID
 	ECN      ECN
 	Class    uint8      // priority: 0 is served before 1
 	Hops     uint8      // switches passed so far
+	number   uint32     // in the pool
 	Queued   units.Time // time spent waiting behind other packets in switches so far
 	SentAt   units.Time // when its first bit left the sending NIC
 
@@ -41,8 +41,7 @@ type Packet struct {
 	Payload units.Bytes
 	Header  []byte
 
-	number uint32           // in the pool
-	room   [HeaderRoom]byte // what Header starts on
+	room [HeaderRoom]byte // what Header starts on
 }
 
 // Packets are allocated by the slab.

@@ -252,7 +252,7 @@ func TestECMPSpreads(t *testing.T) {
 			for dst := range HostID(16) {
 				for port := range uint16(40) {
 					h := uint32(FlowHash(src, dst, 49152+port, 4793))
-					a, b, c := choose(h, seed, 8), choose(h, seed+1, 8), choose(h, seed+2, 8)
+					a, b, c := choose(h, mix(seed), 8), choose(h, mix(seed+1), 8), choose(h, mix(seed+2), 8)
 					first[a]++
 					second[a][b]++
 					third[b][c]++

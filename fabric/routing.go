@@ -9,11 +9,11 @@ import "math/bits"
 type routing struct {
 	hosts   int
 	blocks  int      // in the table of a switch
-	seeds   []uint64 // by switch
+	seeds   []uint64 // by switch, mixed
 	table   []uint32 // [switch][block]: group; or spelled and the index in single where the block begins
 	single  []uint32 // group of each host of the blocks that are spelled out
 	groups  []group  // noRoute is the first
-	members []int32  // ports of the groups of several
+	members []int32  // ports of the groups
 }
 
 const (
@@ -24,20 +24,21 @@ const (
 
 // group is a set of equally good ports.
 type group struct {
-	first int32 // where in members, or the port itself when it is the only one
+	first int32 // where in members
 	n     int32
 }
 
 func newRouting(cfg *Config) routing {
 	r := routing{
-		hosts:  cfg.Hosts,
-		blocks: (cfg.Hosts + blockSize - 1) / blockSize,
-		groups: []group{{noPort, 1}},
+		hosts:   cfg.Hosts,
+		blocks:  (cfg.Hosts + blockSize - 1) / blockSize,
+		groups:  []group{{0, 1}},
+		members: []int32{noPort},
 	}
 	for s := range cfg.Switches {
 		sw := &cfg.Switches[s]
 		first := len(r.groups) // so that -1 becomes 0 below
-		r.seeds = append(r.seeds, sw.Seed)
+		r.seeds = append(r.seeds, mix(sw.Seed))
 		for _, ports := range sw.Groups {
 			r.addGroup(ports)
 		}
@@ -49,10 +50,6 @@ func newRouting(cfg *Config) routing {
 }
 
 func (r *routing) addGroup(ports []int32) {
-	if len(ports) == 1 {
-		r.groups = append(r.groups, group{ports[0], 1})
-		return
-	}
 	r.groups = append(r.groups, group{int32(len(r.members)), int32(len(ports))})
 	r.members = append(r.members, ports...)
 }
@@ -92,17 +89,14 @@ func (r *routing) next(to NodeID, e *parcel) int32 {
 		g = r.single[int(g&^spelled)+int(e.dst&(blockSize-1))]
 	}
 	k := r.groups[g]
-	if k.n == 1 {
-		return k.first
-	}
 	return r.members[k.first+choose(e.flow, r.seeds[s], k.n)]
 }
 
-// choose is ECMP: one of n, the same for every packet of a flow at a switch. The seed goes through the whole
-// mix, so that the choices of switches with different seeds are independent: the flows that one switch has
-// sent the same way spread evenly over the ports of the next.
+// choose is ECMP: one of n, the same for every packet of a flow at a switch. The switch's seed, mixed, and the
+// flow are mixed together, so that the choices of switches with different seeds are independent: the flows that
+// one switch has sent the same way spread evenly over the ports of the next.
 func choose(flow uint32, seed uint64, n int32) int32 {
-	hi, _ := bits.Mul64(mix(uint64(flow)^mix(seed)), uint64(n))
+	hi, _ := bits.Mul64(mix(uint64(flow)^seed), uint64(n))
 	return int32(hi)
 }
 

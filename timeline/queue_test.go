@@ -132,13 +132,13 @@ func TestQueueStaleEntriesAreBounded(t *testing.T) {
 	q := New(3)
 	for i := range 100_000 {
 		q.Set(0, units.Time(i%2))
-		q.Set(1, units.Time(i%3+500))
+		q.Set(1, units.Time(i%3+50))
 	}
 	if len(q.front) > 200 {
 		t.Fatalf("%d entries for 2 entities", len(q.front))
 	}
 	q.Clear(0)
-	if id, at, ok := q.Pop(); id != 1 || at != 500 || !ok {
+	if id, at, ok := q.Pop(); id != 1 || at != 50 || !ok {
 		t.Fatalf("popped %d at %d, %t", id, at, ok)
 	}
 	if _, _, ok := q.Pop(); ok {
