@@ -68,7 +68,7 @@ func (f *labFlags) loadOne(name string) (file, error) {
 	if err != nil {
 		return file{}, err
 	}
-	if problems := checkExpectations(text, labs); len(problems) > 0 {
+	if problems := append(orchestrate.Check(labs), checkExpectations(text, labs)...); len(problems) > 0 {
 		return file{}, problems
 	}
 	return file{name: name, text: text, labs: labs}, nil

@@ -77,6 +77,13 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	if err != nil {
 		return err
 	}
+	for _, f := range files {
+		for _, l := range f.labs {
+			if err := orchestrate.Runnable(l); err != nil {
+				return err
+			}
+		}
+	}
 	jobs := jobsOf(files)
 	runs, runErr := a.runAll(ctx, jobs, flags)
 	if !flags.json {

@@ -30,7 +30,13 @@ type Experiment struct {
 
 // Build makes the experiment of a lab.
 func Build(l *lab.Lab) (*Experiment, error) {
-	g, err := topology.Build(l.Topology)
+	g, err := graph(l)
+	if err == nil {
+		err = checkQueues(l, g)
+	}
+	if err == nil {
+		err = Runnable(l)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +76,7 @@ func (x *Experiment) addWorkload() error {
 	}
 	for i := range x.Lab.Workload {
 		if err := x.addItem(i); err != nil {
-			return fmt.Errorf("workload.%d: %w", i, err)
+			return x.Lab.Errorf(fmt.Sprintf("workload.%d", i), "%v", err)
 		}
 	}
 	return nil
