@@ -181,15 +181,16 @@ func (s *Sender) paced() bool {
 	return s.cwnd < s.params.PacedBelow || s.params.RTT == MeasuredRTT
 }
 
-// pacingRTT is the rtt of line 14. With that of line 12 it would cancel, and nothing but the tuning would answer
-// to a queue; a window slows down as the round trip grows. So here the queue counts too, but no
-// more of it than there should be: a flow of far less than a packet per round trip must not wait out a long
-// queue many times over.
+// pacingRTT is the rtt of line 14. With that of line 12 it would cancel, and a flow would answer to a queue at its next
+// adjustment only, while a window slows down at once as the round trip grows. So the queue of the last packet
+// counts here as well: as far as there should be one, for at most one base RTT, and below one packet only by that
+// fraction, since a flow that sends a packet in a hundred round trips must not wait out each queue a hundred times.
 func (s *Sender) pacingRTT() units.Time {
 	if s.params.RTT == MeasuredRTT {
 		return s.rtt
 	}
-	return s.rtt + min(s.delay, s.target())
+	queue := min(s.delay, s.target(), s.rtt)
+	return s.rtt + units.Time(float64(queue)*min(s.cwnd, 1))
 }
 
 // Window returns the bytes that may be in flight, of which the last packet may overshoot.

@@ -106,14 +106,24 @@ func TestLargeWindowIsNotPaced(t *testing.T) {
 	c.wantPacing(8 * gbps)
 }
 
-// docs/adr/0010: the rtt of pacing_delay holds the queue of the last packet, up to the target.
+// docs/adr/0010: the rtt of pacing_delay holds the queue of the last packet, up to the target and to a base RTT, and
+// below one packet by that fraction.
 func TestPacingSlowsDownWithTheQueueUpToTheTarget(t *testing.T) {
 	c := newScript(t, simple(), 0)
 	c.ack(10*gbps, us/2)
-	c.wantPacing(8888888888) // 10 · 4/(4+0.5)
+	c.wantPacing(8888888889) // 10 · 4/(4+0.5)
 	c.ack(10*gbps, 7*us)
 	c.wantPacing(8 * gbps) // 10 · 4/(4+1)
 	c.wantRate(10 * gbps)
+	c.ack(4096*units.Mbps, 7*us)
+	c.wantCWND(0.5)
+	c.wantPacing(3640888889) // 4.096 · 4/(4+0.5)
+
+	deep := simple()
+	deep.TargetQtime = 80 * us
+	c = newScript(t, deep, 0)
+	c.ack(10*gbps, 50*us)
+	c.wantPacing(5 * gbps) // 10 · 4/(4+4)
 }
 
 // Section III-C: "a lower bound of 0.0001 packets".
