@@ -28,6 +28,12 @@ type Timed interface {
 	Advance(now units.Time) // a deadline passed
 }
 
+// Notified is a Controller that congestion notification packets are for (DCQCN).
+type Notified interface {
+	Controller
+	OnCNP(now units.Time)
+}
+
 // A Receiver decides what the acknowledgement of a data packet carries for the Controller at the other end.
 type Receiver interface {
 	OnData(now units.Time, d Data) Feedback
@@ -61,7 +67,16 @@ type Ack struct {
 	BaseRate   units.Bandwidth // PC4; 0: none
 	Marked     bool            // it was marked on the way
 	Path       uint16          // the path it took
+	INT        []Hop           // what the switches on its way wrote into it, in order (HPCC); not kept
 	AppLimited bool            // less than the window allowed was in flight when it arrived
+}
+
+// Hop is in-band telemetry: what the port of a switch wrote into a packet that it began to send.
+type Hop struct {
+	At     units.Time      // when, by the switch's clock
+	Sent   units.Bytes     // all that the port had sent before
+	Queued units.Bytes     // what it held behind the packet
+	Rate   units.Bandwidth // of its link
 }
 
 // LossKind says how a loss was noticed.
@@ -95,4 +110,5 @@ type Data struct {
 type Feedback struct {
 	OneWay   units.Time
 	BaseRate units.Bandwidth
+	CNP      bool // a congestion notification packet goes ahead of it
 }

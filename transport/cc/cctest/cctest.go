@@ -48,7 +48,7 @@ type drive struct {
 // step does one operation and names it.
 func (d *drive) step() string {
 	d.now += units.Time(rapid.Int64Range(0, int64(20*units.Microsecond)).Draw(d.t, "wait"))
-	op := rapid.SampledFrom([]string{"start", "sent", "ack", "ack", "ack", "gap", "timeout", "advance", "long wait"}).Draw(d.t, "op")
+	op := rapid.SampledFrom([]string{"start", "sent", "ack", "ack", "ack", "gap", "timeout", "advance", "long wait", "cnp"}).Draw(d.t, "op")
 	switch op {
 	case "start":
 		d.inFlight = 0
@@ -64,6 +64,10 @@ func (d *drive) step() string {
 		d.lose(cc.Timeout)
 	case "advance":
 		d.advance()
+	case "cnp":
+		if c, ok := d.c.(cc.Notified); ok {
+			c.OnCNP(d.now)
+		}
 	case "long wait":
 		d.now += units.Time(rapid.Int64Range(0, int64(units.Second)).Draw(d.t, "long"))
 	}
@@ -79,8 +83,22 @@ func (d *drive) ack() {
 		OneWay:   units.Time(rapid.Int64Range(int64(-units.Millisecond), int64(100*units.Millisecond)).Draw(d.t, "one way")),
 		BaseRate: units.Bandwidth(rapid.Int64Range(0, 2*int64(d.link.Line)).Draw(d.t, "base rate")),
 		Marked:   rapid.Bool().Draw(d.t, "marked"), Path: rapid.Uint16().Draw(d.t, "path"),
-		AppLimited: rapid.Bool().Draw(d.t, "app limited"),
+		INT: d.telemetry(), AppLimited: rapid.Bool().Draw(d.t, "app limited"),
 	})
+}
+
+// telemetry draws what switches may say: little, much, old news, nothing.
+func (d *drive) telemetry() []cc.Hop {
+	hops := make([]cc.Hop, rapid.IntRange(0, 2).Draw(d.t, "hops"))
+	for i := range hops {
+		hops[i] = cc.Hop{
+			At:     d.now - units.Time(rapid.Int64Range(0, int64(units.Millisecond)).Draw(d.t, "age")),
+			Sent:   units.Bytes(rapid.Int64Range(0, 1<<50).Draw(d.t, "sent")),
+			Queued: units.Bytes(rapid.Int64Range(0, 1<<40).Draw(d.t, "queued")),
+			Rate:   d.link.Line * units.Bandwidth(rapid.Int64Range(1, 2).Draw(d.t, "times the line")),
+		}
+	}
+	return hops
 }
 
 func (d *drive) lose(k cc.LossKind) {
