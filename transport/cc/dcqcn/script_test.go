@@ -1,0 +1,83 @@
+package dcqcn_test
+
+import (
+	"math"
+	"testing"
+
+	"weft/transport/cc"
+	"weft/transport/cc/dcqcn"
+	"weft/units"
+)
+
+const (
+	us   = units.Microsecond
+	gbps = units.Gbps
+)
+
+// path is a path of 100 Gb/s.
+func path() cc.Link {
+	return cc.Link{Line: 100 * gbps, MTU: 1000, Packet: 1000, Baseline: 2 * us, BaseRTT: 4 * us, Hops: 2}
+}
+
+// set returns the parameters of a named set on that path.
+func set(t *testing.T, name string) dcqcn.Params {
+	t.Helper()
+	s, ok := dcqcn.ByName(name)
+	if !ok {
+		t.Fatalf("no set %q", name)
+	}
+	return s.Params(100 * gbps)
+}
+
+// script drives a sender and compares. Time passes only by wait, which serves every deadline on its way.
+type script struct {
+	t   *testing.T
+	s   *dcqcn.Sender
+	now units.Time
+}
+
+func newScript(t *testing.T, p dcqcn.Params) *script {
+	t.Helper()
+	if err := p.Check(); err != nil {
+		t.Fatal(err)
+	}
+	return &script{t: t, s: dcqcn.NewSender(p, path())}
+}
+
+func (c *script) wait(d units.Time) {
+	end := c.now + d
+	for {
+		at, ok := c.s.Deadline()
+		if !ok || at > end {
+			break
+		}
+		c.now = at
+		c.s.Advance(at)
+	}
+	c.now = end
+}
+
+func (c *script) cnp() { c.s.OnCNP(c.now) }
+
+func (c *script) send(b units.Bytes) { c.s.OnSent(c.now, cc.Sent{Size: b, InFlight: b}) }
+
+func (c *script) wantRate(want float64) {
+	c.t.Helper()
+	if got := float64(c.s.PacingRate()) / 1e9; math.Abs(got-want) > 1e-6 {
+		c.t.Errorf("at %v: rate is %.6f Gb/s, want %.6f", c.now, got, want)
+	}
+}
+
+func (c *script) wantTarget(want float64) {
+	c.t.Helper()
+	if got := float64(c.s.Target()) / 1e9; math.Abs(got-want) > 1e-6 {
+		c.t.Errorf("at %v: target is %.6f Gb/s, want %.6f", c.now, got, want)
+	}
+}
+
+func (c *script) wantAlpha(want float64) {
+	c.t.Helper()
+	if got := c.s.Alpha(c.now); math.Abs(got-want) > 5e-6 {
+		c.t.Errorf("at %v: alpha is %.6f, want %.6f", c.now, got, want)
+	}
+}
