@@ -24,6 +24,7 @@ func (l *loop) read(h fabric.HostID) error {
 			return err
 		}
 		got++
+		l.rest.frames++
 		l.report.Backlog = max(l.report.Backlog, got)
 		p.Header = p.Header[:n]
 		l.take(h, p)
@@ -137,6 +138,7 @@ func (l *loop) Deliver(now units.Time, p *fabric.Packet) {
 		markCE(frame)
 	}
 	l.write(p.Dst, frame)
+	l.rest.frames++
 	l.report.Delivery.Record(max(l.labNow()-now, 0))
 	if p.Payload > 0 {
 		l.report.QueueDelay.Record(p.Queued)

@@ -2,6 +2,7 @@ package poller
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -63,10 +64,15 @@ func schedule(tid int, p Priority) string {
 		}
 	}
 	// A short slice is an early virtual deadline: such a thread runs sooner after it wakes (EEVDF, Linux 6.12).
-	if unix.SchedSetAttr(tid, &unix.SchedAttr{Size: size, Policy: unix.SCHED_NORMAL, Runtime: shortSlice}, 0) == nil {
-		return "short slice"
+	nice, err := unix.Getpriority(unix.PRIO_PROCESS, tid)
+	if err != nil {
+		return "as it was"
 	}
-	return "as it was"
+	nice = 20 - nice // the system call's value: setpriority(2)
+	if unix.SchedSetAttr(tid, &unix.SchedAttr{Size: size, Policy: unix.SCHED_NORMAL, Nice: int32(nice), Runtime: shortSlice}, 0) != nil {
+		return fmt.Sprintf("nice %d", nice)
+	}
+	return fmt.Sprintf("nice %d, short slice", nice)
 }
 
 // shortSlice is the time slice asked for, in nanoseconds: the least that the kernel grants.

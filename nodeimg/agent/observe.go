@@ -12,11 +12,15 @@ const maxWindows = 1 << 20
 // observer writes down what acknowledgements bring. It is the transport's Observer.
 type observer struct {
 	rtt     *stats.Dist
+	oneWay  *stats.Dist
 	keep    bool // window changes
 	windows []Window
 }
 
-func (o *observer) Acked(_ units.Time, _ transport.ConnID, rtt, _ units.Time) { o.rtt.Record(rtt) }
+func (o *observer) Acked(_ units.Time, _ transport.ConnID, rtt, oneWay units.Time) {
+	o.rtt.Record(rtt)
+	o.oneWay.Record(oneWay)
+}
 
 func (o *observer) Window(now units.Time, c transport.ConnID, cwnd units.Bytes, rate units.Bandwidth) {
 	if o.keep && len(o.windows) < maxWindows {

@@ -48,6 +48,7 @@ type Results struct {
 	Dones    []host.Done
 	Counters transport.Counters
 	RTT      *stats.Dist // of every acknowledgement
+	OneWay   *stats.Dist // queueing delay of the packets acknowledged, as their receivers measured it
 	Windows  []Window    // in order of time
 
 	// How late the node was: Timer for what it had to do at an instant of its own (deadlines, the NIC becoming

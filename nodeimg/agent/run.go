@@ -18,8 +18,15 @@ import (
 	"weft/units"
 )
 
-// memoryRoom is how much the process may grow before garbage is collected.
-const memoryRoom = 256 << 20
+// memoryRoom is how much the process may grow before garbage is collected: three buffers of every item (input,
+// output, what came early), and what else comes up.
+func memoryRoom(p *host.Plan) int64 {
+	room := 256 * units.MiB
+	for i := range p.Items {
+		room += 3 * p.Items[i].Size
+	}
+	return int64(room)
+}
 
 // reportInterval is the default time between two reports of progress, in real nanoseconds.
 const reportInterval = 200e6
@@ -29,11 +36,11 @@ const reportInterval = 200e6
 // bound to wire.Port on the node's address, with room for what may arrive while the node is not running. It
 // takes over the whole process.
 func Run(conn *control.Conn, socket int) error {
-	return serve(conn, socket, func() string { return poller.TakeOver(poller.Prompt, memoryRoom) })
+	return serve(conn, socket, func(room int64) string { return poller.TakeOver(poller.Prompt, room) })
 }
 
 // serve is Run; takeOver is called when everything has been set up.
-func serve(conn *control.Conn, socket int, takeOver func() string) error {
+func serve(conn *control.Conn, socket int, takeOver func(room int64) string) error {
 	err := work(conn, socket, takeOver)
 	if err != nil {
 		_ = conn.SendError(err) // the peer may be what failed
@@ -41,7 +48,7 @@ func serve(conn *control.Conn, socket int, takeOver func() string) error {
 	return err
 }
 
-func work(conn *control.Conn, socket int, takeOver func() string) error {
+func work(conn *control.Conn, socket int, takeOver func(room int64) string) error {
 	var cfg Config
 	if _, err := conn.Expect(KindConfigure, &cfg); err != nil {
 		return err
@@ -50,7 +57,7 @@ func work(conn *control.Conn, socket int, takeOver func() string) error {
 	if err != nil {
 		return err
 	}
-	n.loop.results.Scheduler = takeOver()
+	n.loop.results.Scheduler = takeOver(memoryRoom(&cfg.Plan))
 	if err := conn.SendValue(KindReady, nil); err != nil {
 		return err
 	}
@@ -77,7 +84,7 @@ func newNode(cfg Config, conn *control.Conn, socket int) (*node, error) {
 	if int(plan.Host) >= len(cfg.Peers) || plan.Host < 0 {
 		return nil, fmt.Errorf("host %d of %d", plan.Host, len(cfg.Peers))
 	}
-	n := &node{conn: conn, observer: &observer{rtt: stats.NewDist(), keep: cfg.Windows}}
+	n := &node{conn: conn, observer: &observer{rtt: stats.NewDist(), oneWay: stats.NewDist(), keep: cfg.Windows}}
 	var err error
 	if n.host, err = host.New(*plan, buffer.New(plan.Seed), n.observer); err != nil {
 		return nil, err
@@ -151,7 +158,7 @@ func (n *node) progress(done bool) error {
 func (n *node) results() *Results {
 	r := &n.loop.results
 	r.Flows, r.Dones, r.Counters = n.host.Flows(), n.host.Dones(), n.host.Counters()
-	r.RTT, r.Windows = n.observer.rtt, n.observer.windows
+	r.RTT, r.OneWay, r.Windows = n.observer.rtt, n.observer.oneWay, n.observer.windows
 	r.Dropped = n.loop.in.drops()
 	r.Unsent += interfaceDrops()
 	return r

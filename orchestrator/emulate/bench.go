@@ -12,67 +12,89 @@ import (
 	"weft/units"
 )
 
-// The network that measures the machine: hosts on one switch, with the rates, delays and packets of the labs.
+// The network that measures the machine: hosts on one switch, with the rates and packets of the labs, and the
+// round trip of a fat-tree: six links of 1 us are as long as two of 3.
 const (
 	benchRate  = 100 * units.Gbps
-	benchDelay = units.Microsecond
+	benchDelay = 3 * units.Microsecond
 	benchMTU   = 4096
 )
 
-// star returns an all-to-all of n hosts on one switch, in which every host sends so many full packets to each
-// other. Its load is that of any lab whose hosts are all busy.
-func star(n, packets int, dilation float64) Experiment {
+// star returns n hosts on one switch, without work.
+func star(n int, dilation float64) Experiment {
 	x := Experiment{
-		Lab: "calibration", Dilation: dilation,
+		Lab: "star", Dilation: dilation,
 		Fabric: fabric.Config{Hosts: n, Switches: []fabric.SwitchConfig{{Name: "s0"}}},
 		Plans:  make([]host.Plan, n), Addrs: make([]netip.Addr, n),
 	}
-	path := transport.Path{Propagation: 2 * benchDelay, Rates: []units.Bandwidth{benchRate, benchRate}}
-	x.BaseRTT = path.Delay(benchMTU+wire.DataSize+wire.Overhead) + path.Delay(wire.AckSize+wire.Overhead)
+	there := starPath()
+	x.BaseRTT = there.Delay(benchMTU+wire.DataSize+wire.Overhead) + there.Delay(wire.AckSize+wire.Overhead)
 	line := fabric.PortConfig{Rate: benchRate, Delay: benchDelay, Buffer: 4 * units.MB}
 	sw := &x.Fabric.Switches[0]
-	ranks := make([]transport.HostID, n)
 	for h := range n {
-		ranks[h] = transport.HostID(h)
-		x.Addrs[h] = netip.AddrFrom4([4]byte{10, 0, byte(h >> 8), byte(h%254 + 1)})
+		x.Addrs[h] = netip.AddrFrom4([4]byte{10, 0, byte(h / 254), byte(h%254 + 1)})
 		up, down := line, line
 		up.From, up.To = fabric.NodeID(h), fabric.NodeID(n)
 		down.From, down.To = fabric.NodeID(n), fabric.NodeID(h)
 		x.Fabric.Ports = append(x.Fabric.Ports, up, down)
 		sw.Groups = append(sw.Groups, []int32{int32(2*h + 1)})
 		sw.Route = append(sw.Route, int32(h))
-	}
-	for h := range n {
-		p := &x.Plans[h]
-		*p = host.Plan{
+		x.Plans[h] = host.Plan{
 			Host: transport.HostID(h), Name: fmt.Sprintf("h%d", h),
 			Endpoint: transport.Config{Host: transport.HostID(h), MTU: benchMTU, LineRate: benchRate},
 		}
-		it := host.Item{
-			Collective: "all-to-all", Algorithm: "direct", Ranks: ranks, Rank: h, Repeat: 1,
-			Size: units.Bytes(n*packets) * benchMTU,
-		}
-		for peer := range n {
-			if peer == h {
-				continue
-			}
-			there, back := spec(n, h, peer, path), spec(n, peer, h, path)
-			p.Conns = append(p.Conns, there, back)
-			it.Conns = append(it.Conns, host.Peer{Rank: peer, Conn: there.ID})
-			it.Expect = append(it.Expect, host.Peer{Rank: peer, Conn: back.ID})
-		}
-		p.Items = []host.Item{it}
 	}
 	return x
 }
 
+func starPath() transport.Path {
+	return transport.Path{Propagation: 2 * benchDelay, Rates: []units.Bandwidth{benchRate, benchRate}}
+}
+
+// work adds an item to a star in which every host is the rank of its number. sends says which ranks send to
+// which; everyone who does is told to share the receiver's line among so many.
+func (x *Experiment) work(it host.Item, sends func(src, dst int) bool, among int) {
+	n := len(x.Plans)
+	it.Ranks = make([]transport.HostID, n)
+	for h := range n {
+		it.Ranks[h] = transport.HostID(h)
+	}
+	for h := range n {
+		p := &x.Plans[h]
+		mine := it
+		mine.Rank = h
+		for peer := range n {
+			if peer != h && sends(h, peer) {
+				s := spec(n, h, peer, it.Collective, among)
+				p.Conns = append(p.Conns, s)
+				mine.Conns = append(mine.Conns, host.Peer{Rank: peer, Conn: s.ID})
+			}
+			if peer != h && sends(peer, h) {
+				s := spec(n, peer, h, it.Collective, among)
+				p.Conns = append(p.Conns, s)
+				mine.Expect = append(mine.Expect, host.Peer{Rank: peer, Conn: s.ID})
+			}
+		}
+		p.Items = append(p.Items, mine)
+	}
+}
+
 // spec is the connection from one host of a star to another.
-func spec(n, src, dst int, path transport.Path) transport.Spec {
+func spec(n, src, dst int, collective string, among int) transport.Spec {
 	const firstDynamicPort = 49152 // RFC 6335, section 6
 	return transport.Spec{
 		ID: transport.ConnID(src*n + dst), Src: transport.HostID(src), Dst: transport.HostID(dst),
-		SrcPort: uint16(firstDynamicPort + src*n + dst), Forward: path, Reverse: path,
-		Kind: "pc4", PC4: pc4.Defaults(), Collective: "all-to-all",
-		Initial: benchRate / units.Bandwidth(n-1),
+		SrcPort: uint16(firstDynamicPort + src*n + dst), Forward: starPath(), Reverse: starPath(),
+		Kind: "pc4", PC4: pc4.Defaults(), Collective: collective, Initial: benchRate / units.Bandwidth(among),
 	}
+}
+
+// allToAll is a star in which every host sends so many full packets to each other, so many times. Its load is
+// that of any lab whose hosts are all busy.
+func allToAll(n, packets, repeat int, dilation float64) Experiment {
+	x := star(n, dilation)
+	x.work(host.Item{
+		Collective: "all-to-all", Algorithm: "direct", Size: units.Bytes(n*packets) * benchMTU, Repeat: repeat,
+	}, func(int, int) bool { return true }, n-1)
+	return x
 }

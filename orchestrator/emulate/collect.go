@@ -13,7 +13,7 @@ import (
 )
 
 func newOutcome(nodes int) *Outcome {
-	return &Outcome{RTT: stats.NewDist(), QueueDelay: stats.NewDist(), Results: make([]*agent.Results, nodes)}
+	return &Outcome{RTT: stats.NewDist(), OneWay: stats.NewDist(), QueueDelay: stats.NewDist(), Results: make([]*agent.Results, nodes)}
 }
 
 // bootNotes are what the machine did not grant to the processes, each said once.
@@ -87,6 +87,7 @@ func (r *run) merge() {
 		o.Windows = append(o.Windows, n.Windows...)
 		add(&o.Transport, n.Counters)
 		o.RTT.Merge(n.RTT)
+		o.OneWay.Merge(n.OneWay)
 	}
 	if o.Report == nil {
 		o.Warnings = append(o.Warnings, "the fabric sent no report")

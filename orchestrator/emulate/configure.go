@@ -16,6 +16,9 @@ import (
 // receiveBuffer is the receive buffer of a node's socket in bytes: what arrives while the node does not run.
 const receiveBuffer = 8 * units.MiB
 
+// nodeNice is the priority that nodes ask for: what else runs on the machine should not make them late.
+const nodeNice = -19
+
 // cluster is what the runtime must start.
 func (x *Experiment) cluster() namespace.Spec {
 	s := namespace.Spec{
@@ -40,6 +43,7 @@ func (x *Experiment) cluster() namespace.Spec {
 			Peers:   x.neighbours(i),
 			Sockets: []boot.Socket{{Port: wire.Port, ReadBuffer: receiveBuffer}},
 			Veth:    x.Processes.Veth,
+			Nice:    nodeNice,
 		}
 	}
 	return s

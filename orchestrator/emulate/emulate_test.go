@@ -1,10 +1,25 @@
 package emulate
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"weft/fabric/realtime"
+	"weft/host"
+	"weft/orchestrator/runtime/namespace"
+	"weft/transport/wire"
 	"weft/units"
 )
 
@@ -15,22 +30,288 @@ func privileged(t testing.TB) {
 	}
 }
 
-func TestPrivAllToAll(t *testing.T) {
+// runs runs x, which must go well, and checks what must hold of every run.
+func runs(t *testing.T, x Experiment) *Outcome {
+	t.Helper()
 	privileged(t)
-	x := star(4, 20, 500)
-	x.SampleQueues = 5 * units.Microsecond
-	x.Stall = 5 * time.Second
 	x.Processes.Stderr = os.Stderr
 	o, err := Run(t.Context(), x)
-	if o != nil {
-		t.Logf("fidelity %+v, elapsed %v, transport %+v, fabric %+v", o.Fidelity, o.Elapsed, o.Transport, o.Fabric)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, d := range o.Dones {
-		if d.Wrong != 0 || d.Checked == 0 {
-			t.Errorf("%+v", d)
+		if d.Wrong != 0 {
+			t.Errorf("rank %d has %d wrong elements of %d", d.Rank, d.Wrong, d.Checked)
+		}
+	}
+	for _, f := range o.Flows {
+		if f.Acked <= f.Start {
+			t.Errorf("flow without an end: %+v", f)
+		}
+	}
+	if o.Report.Broken != "" || o.Report.Malformed != 0 || o.Transport.BadPackets != 0 {
+		t.Errorf("broken %q, %d malformed, %d bad packets", o.Report.Broken, o.Report.Malformed, o.Transport.BadPackets)
+	}
+	if o.Fabric.Injected != o.Transport.DataPackets+o.Transport.Acks {
+		t.Errorf("the network carried %d packets, hosts sent %d and %d acknowledgements", o.Fabric.Injected, o.Transport.DataPackets, o.Transport.Acks)
+	}
+	t.Logf("verdict %s %v", o.Fidelity.Verdict, o.Fidelity.Reasons)
+	return o
+}
+
+func TestPrivAllToAll(t *testing.T) {
+	const n, packets, repeat = 4, 20, 3
+	x := allToAll(n, packets, repeat, 500)
+	x.SampleQueues, x.Windows = 2*units.Microsecond, true
+	var last Progress
+	x.Progress = func(p Progress) {
+		if p.Done < last.Done || p.Total < last.Total {
+			t.Errorf("progress goes back from %+v to %+v", last, p)
+		}
+		last = p
+	}
+	o := runs(t, x)
+	if got, want := len(o.Flows), n*(n-1)*repeat; got != want {
+		t.Errorf("%d flows, want %d", got, want)
+	}
+	if got, want := len(o.Dones), n*repeat; got != want {
+		t.Errorf("%d dones, want %d", got, want)
+	}
+	if want := units.Bytes(n * (n - 1) * packets * repeat * benchMTU); last.Done != want || last.Total != want {
+		t.Errorf("progress ends at %+v, want %d bytes", last, want)
+	}
+	if len(o.Samples) == 0 || len(o.Windows) == 0 || o.RTT.Count() == 0 || o.QueueDelay.Count() == 0 {
+		t.Errorf("%d samples, %d windows, %d round trips, %d queue delays", len(o.Samples), len(o.Windows), o.RTT.Count(), o.QueueDelay.Count())
+	}
+	if o.Elapsed <= 0 || o.Fidelity.CPUMax <= 0 {
+		t.Errorf("elapsed %d ps, busiest second %g", o.Elapsed, o.Fidelity.CPUMax)
+	}
+	if !slices.IsSortedFunc(o.Samples, func(a, b realtime.Sample) int { return int(a.At - b.At) }) {
+		t.Error("samples are out of order")
+	}
+}
+
+// The same over packet sockets on veth pairs, for machines without /dev/net/tun.
+func TestPrivVeth(t *testing.T) {
+	x := allToAll(3, 10, 2, 500)
+	x.Processes.Veth = true
+	if o := runs(t, x); len(o.Dones) != 6 {
+		t.Errorf("%d dones, want 6", len(o.Dones))
+	}
+}
+
+// One packet at a time: nothing ever waits, so all it takes beyond the idle path is the emulation's.
+func TestPrivIdleDelay(t *testing.T) {
+	const dilation = 1000
+	x := star(2, dilation)
+	x.work(host.Item{Collective: "incast", Algorithm: "direct", Root: 1, Size: benchMTU, Repeat: 400},
+		func(src, _ int) bool { return src == 0 }, 1)
+	o := runs(t, x)
+	idle := starPath().Delay(benchMTU + wire.DataSize + wire.Overhead)
+	allowed := max(idle*3/100, units.Microsecond/10)
+	excess, rtt := o.OneWay.Quantile(0.5), o.RTT.Quantile(0.5)
+	t.Logf("one way %v + %v (p99 %v), round trip %v of %v (p99 %v)", idle, excess, o.OneWay.Quantile(0.99), rtt, x.BaseRTT, o.RTT.Quantile(0.99))
+	if excess > allowed {
+		t.Errorf("a packet takes %v more than the idle path's %v, want at most %v", excess, idle, allowed)
+	}
+	if rtt < x.BaseRTT || rtt > x.BaseRTT+3*allowed {
+		t.Errorf("round trip %v, want %v", rtt, x.BaseRTT)
+	}
+}
+
+func oneFlowDilation() float64 {
+	if s := os.Getenv("WEFT_DILATION"); s != "" {
+		f, _ := strconv.ParseFloat(s, 64)
+		return f
+	}
+	return 500
+}
+
+// One flow alone gets the whole link.
+func TestPrivOneFlow(t *testing.T) {
+	const packets = 6000
+	x := star(2, oneFlowDilation())
+	x.work(host.Item{Collective: "incast", Algorithm: "direct", Root: 1, Size: packets * benchMTU, Repeat: 1},
+		func(src, _ int) bool { return src == 0 }, 1)
+	o := runs(t, x)
+	took := o.Flows[0].Acked - o.Flows[0].Start - x.BaseRTT
+	rate := units.Rate(packets*(benchMTU+wire.DataSize+wire.Overhead), took)
+	for _, l := range latenessOf(o) {
+		t.Logf("%s: p50 %.0f us, p99 %.0f us, max %.0f us of real time (%d)", l.what, l.dist.Quantile(0.5).Microseconds()*x.Dilation,
+			l.dist.Quantile(0.99).Microseconds()*x.Dilation, l.dist.Quantile(1).Microseconds()*x.Dilation, l.dist.Count())
+	}
+	t.Logf("one way excess %v, rtt %v of %v", o.OneWay.Quantile(0.5), o.RTT.Quantile(0.5), x.BaseRTT)
+	f := simulated(t, x)[0]
+	t.Logf("simulated: %v", units.Rate(packets*(benchMTU+wire.DataSize+wire.Overhead), f.Acked-f.Start-x.BaseRTT))
+	t.Logf("%v on a link of %v, %d retransmits", rate, benchRate, o.Transport.Retransmits)
+	if off := float64(rate)/float64(benchRate) - 1; off < -0.02 || off > 0.02 {
+		t.Errorf("one flow gets %v of %v", rate, benchRate)
+	}
+}
+
+// Programs that know nothing of Weft are carried with the delays of the model.
+func TestPrivPing(t *testing.T) {
+	if _, err := exec.LookPath("ping"); err != nil {
+		t.Skip("ping is not installed")
+	}
+	const dilation = 1000
+	x := star(3, dilation)
+	var out bytes.Buffer
+	x.During = func(ctx context.Context, c *namespace.Cluster) error {
+		return c.Exec(ctx, "h0", namespace.Command{
+			Args: []string{"ping", "-n", "-q", "-c", "10", "-i", "0.05", x.Addrs[2].String()}, Stdout: &out, Stderr: &out,
+		})
+	}
+	runs0 := x
+	privileged(t)
+	o, err := Run(t.Context(), runs0)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	m := regexp.MustCompile(`= ([0-9.]+)/`).FindStringSubmatch(out.String())
+	if m == nil || !strings.Contains(out.String(), " 0% packet loss") {
+		t.Fatalf("ping said\n%s", out.String())
+	}
+	least, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const frame = 64 + 20 + 14 + 4
+	want := 2 * starPath().Delay(frame).Microseconds() * dilation / 1000 // in ms of real time
+	if least < want || least > 1.1*want {
+		t.Errorf("the shortest round trip took %.3f ms, the model's takes %.3f", least, want)
+	}
+	if o.Report.ARP == 0 || o.Fabric.Delivered < 20 {
+		t.Errorf("%d ARP answers, %d packets delivered", o.Report.ARP, o.Fabric.Delivered)
+	}
+}
+
+func TestPrivIperf(t *testing.T) {
+	if _, err := exec.LookPath("iperf3"); err != nil {
+		t.Skip("iperf3 is not installed")
+	}
+	x := star(2, 1000) // 100 Mb/s of real time
+	var out bytes.Buffer
+	x.During = func(ctx context.Context, c *namespace.Cluster) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		server := make(chan error, 1)
+		go func() {
+			server <- c.Exec(ctx, "h1", namespace.Command{Args: []string{"iperf3", "-s", "-1"}, Stdout: &bytes.Buffer{}})
+		}()
+		defer func() { cancel(); <-server }()
+		for try := 0; ; try++ {
+			out.Reset()
+			err := c.Exec(ctx, "h0", namespace.Command{
+				Args: []string{"iperf3", "-c", x.Addrs[1].String(), "-t", "1", "-f", "m"}, Stdout: &out, Stderr: &out,
+			})
+			if err == nil || try == 20 {
+				return err
+			}
+			select { // until the server listens
+			case <-time.After(50 * time.Millisecond):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	privileged(t)
+	if _, err := Run(t.Context(), x); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	m := regexp.MustCompile(`([0-9.]+) Mbits/sec +receiver`).FindStringSubmatch(out.String())
+	if m == nil {
+		t.Fatalf("iperf3 said\n%s", out.String())
+	}
+	if rate, _ := strconv.ParseFloat(m[1], 64); rate < 60 || rate > 100 {
+		t.Errorf("TCP gets %s Mb/s of a link of 100 Mb/s", m[1])
+	}
+}
+
+// long is a workload that does not end by itself in the time of a test.
+func long() Experiment {
+	return allToAll(4, 500, 1000, 5000)
+}
+
+func TestPrivDeathIsReportedByName(t *testing.T) {
+	privileged(t)
+	for _, victim := range []string{"h2", namespace.Fabric} {
+		x := long()
+		killed := make(chan time.Time, 1)
+		x.During = func(ctx context.Context, c *namespace.Cluster) error {
+			time.Sleep(300 * time.Millisecond)
+			p := c.Fabric()
+			if victim != namespace.Fabric {
+				p = c.Node(2)
+			}
+			killed <- time.Now()
+			if err := unix.Kill(p.PID, unix.SIGKILL); err != nil {
+				return err
+			}
+			<-ctx.Done()
+			return nil
+		}
+		o, err := Run(t.Context(), x)
+		took := time.Since(<-killed)
+		var exit *namespace.ExitError
+		if !errors.As(err, &exit) || exit.Name != victim {
+			t.Errorf("%s was killed: %v", victim, err)
+		}
+		if took > 3*time.Second {
+			t.Errorf("%s was killed: it took %v to end", victim, took)
+		}
+		if o == nil || len(o.Results) != 4 || o.Results[1] == nil || o.Transport.DataPackets == 0 || o.Fidelity.Verdict != Invalid {
+			t.Errorf("%s was killed: what the others knew is lost: %+v", victim, o)
+		}
+		if victim == "h2" && (o.Report == nil || o.Results[2] != nil) {
+			t.Errorf("results after the death of h2: report %v, its results %v", o.Report, o.Results[2])
 		}
 	}
 }
+
+func TestPrivInterruptKeepsWhatThereIs(t *testing.T) {
+	privileged(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	x := long()
+	x.During = func(context.Context, *namespace.Cluster) error {
+		time.Sleep(300 * time.Millisecond)
+		cancel()
+		return nil
+	}
+	o, err := Run(ctx, x)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the context's end", err)
+	}
+	if o == nil {
+		t.Error("no outcome")
+	}
+}
+
+// A network that loses everything: who waits for whom is in the error.
+func TestPrivStall(t *testing.T) {
+	privileged(t)
+	x := allToAll(3, 10, 1, 1000)
+	x.Stall = time.Second
+	x.Fabric.Switches[0].Route = []int32{-1, -1, -1}
+	_, err := Run(t.Context(), x)
+	if err == nil || !strings.Contains(err.Error(), "nothing has moved") || !strings.Contains(err.Error(), "h1") {
+		t.Errorf("got %v, want who waits for whom", err)
+	}
+}
+
+func TestRefusesWhatCannotBe(t *testing.T) {
+	x := star(2, 0.5)
+	x.Plans = x.Plans[:1]
+	x.Addrs[0] = x.Addrs[0].Next().Next()
+	_, err := Run(t.Context(), x)
+	for _, want := range []string{"dilation 0.5", "1 plans, 2 addresses"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
+	}
+	if got := fmt.Sprint(o2(star(2, 1)).stall()); got != "10s" {
+		t.Errorf("stall at dilation 1: %s", got)
+	}
+}
+
+func o2(x Experiment) *Experiment { return &x }

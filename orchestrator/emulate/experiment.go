@@ -1,6 +1,7 @@
 package emulate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"weft/fabric/realtime"
 	"weft/host"
 	"weft/nodeimg/agent"
+	"weft/orchestrator/runtime/namespace"
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/transport"
@@ -32,6 +34,10 @@ type Experiment struct {
 
 	// Stall is how long the workload may stand still, in real time, before it is given up; 0: by the dilation.
 	Stall time.Duration
+
+	// During is called when lab time has begun, from a goroutine of its own: the lab is up and carries anything.
+	// The run ends when the workload is done and During has returned; an error ends it at once. It may be nil.
+	During func(context.Context, *namespace.Cluster) error
 
 	// Progress is called now and then, from one goroutine. Samples is called with queue samples as they come,
 	// likewise; nil: they are in the Outcome. Both may be nil.
@@ -63,6 +69,7 @@ type Outcome struct {
 	Dones      []host.Done
 	Transport  transport.Counters // of all hosts
 	RTT        *stats.Dist        // of every acknowledgement
+	OneWay     *stats.Dist        // queueing delay that receivers measured: what a data packet took beyond the idle path
 	QueueDelay *stats.Dist        // waiting in switches, per delivered data packet
 	Windows    []agent.Window     // by host, and by time at each
 	Samples    []realtime.Sample  // unless Experiment.Samples took them

@@ -52,12 +52,31 @@ func Drive(ctx context.Context, cluster *namespace.Cluster, x Experiment) (*Outc
 		err = r.start()
 	}
 	if err == nil {
-		err = r.watch(ctx)
+		err = r.accompany(ctx)
 		r.collect(err)
 	}
 	r.stopListening()
 	r.judge()
 	return r.outcome, err
+}
+
+// accompany watches the run while Experiment.During does what it does.
+func (r *run) accompany(ctx context.Context) error {
+	if r.x.During == nil {
+		return r.watch(ctx, nil)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	during := make(chan error, 1)
+	go func() {
+		time.Sleep(time.Duration(r.scale.T0 - labtime.Monotonic())) // before, nothing is carried
+		during <- r.x.During(ctx, r.cluster)
+	}()
+	err := r.watch(ctx, during)
+	cancel()
+	if !r.duringOver {
+		<-during
+	}
+	return err
 }
 
 // run is one run under way. One goroutine owns it; the others only send news.
@@ -70,6 +89,8 @@ type run struct {
 	quit    chan struct{} // closed when nobody takes news any more
 	scale   labtime.Scale
 	outcome *Outcome
+
+	duringOver bool // Experiment.During has returned
 
 	moved    time.Time // when progress was made last
 	cpu      cpuTimes  // at the last full second

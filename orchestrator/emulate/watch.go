@@ -41,13 +41,19 @@ func (r *run) stopListening() {
 	}
 }
 
-// watch waits until every host is done. It fails when a process fails or ends, when nothing moves any more,
-// and when ctx ends.
-func (r *run) watch(ctx context.Context) error {
+// watch waits until every host is done, and during, if it is not nil, has something to say. It fails when a
+// process fails or ends, when nothing moves any more, and when ctx ends.
+func (r *run) watch(ctx context.Context, during <-chan error) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	for !r.done() {
+	r.duringOver = during == nil
+	for !r.done() || !r.duringOver {
 		select {
+		case err := <-during:
+			r.duringOver = true
+			if err != nil {
+				return err
+			}
 		case <-ctx.Done():
 			return ctx.Err()
 		case e, ok := <-r.cluster.Exits():
@@ -61,12 +67,11 @@ func (r *run) watch(ctx context.Context) error {
 			}
 		case now := <-tick.C:
 			r.sampleCPU(now)
-			if still := now.Sub(r.moved); still > r.x.stall() {
+			if still := now.Sub(r.moved); still > r.x.stall() && !r.done() {
 				return fmt.Errorf("nothing has moved for %.1f s (%v of lab time): %s", still.Seconds(), r.scale.LabSpan(int64(still)), r.waiting())
 			}
 		}
 	}
-	r.outcome.Elapsed = r.labNow()
 	return nil
 }
 
@@ -138,6 +143,9 @@ func (r *run) takeNode(i int, m control.Message) error {
 		}
 		if p.Done != n.progress.Done || m.Kind == agent.KindDone {
 			r.moved = time.Now()
+		}
+		if m.Kind == agent.KindDone {
+			r.outcome.Elapsed = r.labNow() // the last to be done counts
 		}
 		n.progress = p
 		n.done = n.done || m.Kind == agent.KindDone
