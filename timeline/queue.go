@@ -283,8 +283,8 @@ func (w *wheel) vacate(i uint64) {
 
 // first returns the first slot that is occupied. None lies before the current one.
 func (w *wheel) first() (i uint64, ok bool) {
-	for k, s := range w.summary {
-		if s != 0 {
+	for k := range w.summary { // by index: a copy would wait for the store that changed it last
+		if s := w.summary[k]; s != 0 {
 			word := uint64(k)*64 + uint64(bits.TrailingZeros64(s))
 			return word*64 + uint64(bits.TrailingZeros64(w.words[word])), true
 		}
