@@ -68,8 +68,12 @@ func (r *run) accompany(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	during := make(chan error, 1)
 	go func() {
-		time.Sleep(time.Duration(r.scale.T0 - labtime.Monotonic())) // before, nothing is carried
-		during <- r.x.During(ctx, r.cluster)
+		select { // before, nothing is carried
+		case <-ctx.Done():
+			during <- ctx.Err()
+		case <-time.After(time.Duration(r.scale.T0 - labtime.Monotonic())):
+			during <- r.x.During(ctx, r.cluster)
+		}
 	}()
 	err := r.watch(ctx, during)
 	cancel()

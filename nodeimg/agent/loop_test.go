@@ -1,0 +1,144 @@
+package agent
+
+import (
+	"testing"
+	"time"
+
+	"weft/clocksync/labtime"
+	"weft/internal/poller"
+	"weft/results/stats"
+	"weft/transport"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// script is a machine that sends a packet at each of some instants and writes down what it is told.
+type script struct {
+	t        *testing.T
+	at       []units.Time // when its packets may leave, in order
+	departed []units.Time
+	last     units.Time // told
+	received int
+	placed   []byte
+	finished func() bool
+}
+
+func (s *script) tell(now units.Time) {
+	if now < s.last {
+		s.t.Errorf("told %d ps after %d", now, s.last)
+	}
+	s.last = now
+}
+
+func (s *script) Start(now units.Time) { s.tell(now) }
+func (s *script) Receive(now units.Time, in *transport.Incoming) (transport.Placement, error) {
+	s.tell(now)
+	if in.At > now {
+		s.t.Errorf("a packet of %d ps at %d", in.At, now)
+	}
+	s.received++
+	if in.Payload == 0 {
+		return transport.Placement{}, wire.ErrCheck
+	}
+	return transport.Placement{Payload: in.Payload}, nil
+}
+func (s *script) Place(pl transport.Placement) []byte {
+	s.placed = make([]byte, pl.Payload)
+	return s.placed
+}
+func (s *script) Placed(now units.Time, _ transport.Placement) { s.tell(now) }
+func (s *script) Transmit(now units.Time, out *transport.Outgoing) bool {
+	s.tell(now)
+	if len(s.at) == 0 || s.at[0] > now {
+		return false
+	}
+	s.at = s.at[1:]
+	s.departed = append(s.departed, now)
+	payload := []byte("payload")
+	out.Size, out.N, out.Payload = 1000, int(wire.DataSize), units.Bytes(len(payload))
+	out.SrcPort, out.Class, out.ECT = 50000, 1, true
+	d := wire.Data{Payload: out.Payload, Size: out.Payload, SentAt: now}
+	d.Encode(out.Header[:])
+	return true
+}
+func (s *script) Payload(*transport.Outgoing) []byte { return []byte("payload") }
+func (s *script) Deadline() (units.Time, bool) {
+	if len(s.at) == 0 {
+		return 0, false
+	}
+	return s.at[0], true
+}
+func (s *script) Advance(now units.Time) { s.tell(now) }
+func (s *script) Done() bool             { return s.finished() }
+
+// drive runs a loop over the loopback interface, to its own port, until the machine has finished.
+func drive(t *testing.T, m *script, dilation float64, ahead units.Time) *loop {
+	t.Helper()
+	socket := listenSocket(t, wire.Port)
+	in, err := newReceiver(socket, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := poller.New(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	if err := p.Add(socket, socketToken); err != nil {
+		t.Fatal(err)
+	}
+	l := &loop{
+		machine: m, clock: labtime.NewClock(), poll: p, in: in,
+		out:      newSenders(loopback, [][4]byte{loopback}),
+		hosts:    map[uint32]transport.HostID{0x7f000001: 0},
+		nic:      nic{line: units.NewLine(units.Gbps), ahead: ahead}, // 1000 bytes take 8 us
+		interval: reportInterval,
+	}
+	t.Cleanup(l.out.close)
+	l.results.Timer, l.results.Reaction = stats.NewDist(), stats.NewDist()
+	l.report = func(done bool) error { l.stop = l.stop || done; return nil }
+	l.t0 = l.clock.Now() + int64(5*time.Millisecond)
+	if err := l.run(dilation); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestLoopSendsEarlyAndSaysWhenPacketsLeave(t *testing.T) {
+	const us = units.Microsecond
+	m := &script{t: t, at: []units.Time{0, 0, 0, 100 * us, 101 * us}}
+	m.finished = func() bool { return m.received == 5 }
+	// At dilation 500 a packet's 8 us are 4 ms, and the loop may be 1 ms early: time enough for a busy machine.
+	l := drive(t, m, 500, 2*us)
+	want := []units.Time{0, 8 * us, 16 * us, 100 * us, 108 * us}
+	for i, at := range m.departed { // a busy machine makes packets late, never early, and keeps them apart
+		if at < want[i] || i > 0 && at-m.departed[i-1] < 8*us {
+			t.Errorf("packets leave at %d ps, want %d or later", m.departed, want)
+			break
+		}
+	}
+	if string(m.placed) != "payload" || l.results.Bad != 0 || l.results.Unsent != 0 {
+		t.Errorf("placed %q, %d bad, %d unsent", m.placed, l.results.Bad, l.results.Unsent)
+	}
+	if l.results.Timer.Count() == 0 || l.results.Reaction.Count() != 5 || l.results.CPU <= 0 {
+		t.Errorf("%d timers, %d reactions, %d ns of processor", l.results.Timer.Count(), l.results.Reaction.Count(), l.results.CPU)
+	}
+}
+
+func TestLoopCountsWhatItCannotUse(t *testing.T) {
+	m := &script{t: t}
+	m.finished = func() bool { return true }
+	l := drive(t, m, 1, 0)
+	ack := make([]byte, wire.AckSize)
+	(&wire.Ack{Count: 1}).Encode(ack)
+	for _, d := range []datagram{
+		{data: ack, from: 0x0a000001},      // nobody we know
+		{data: ack[:10], from: 0x7f000001}, // cut
+		{data: ack, from: 0x7f000001},      // the machine refuses it
+	} {
+		l.take(d)
+	}
+	if l.results.Bad != 3 || m.received != 1 {
+		t.Errorf("%d bad, %d received, want 3 and 1", l.results.Bad, m.received)
+	}
+}
