@@ -72,9 +72,10 @@ func (n *Network) Owns(id timeline.ID) bool {
 // Inject hands p to the NIC of host p.Src, which sends it at once when it is free and otherwise after those
 // that wait. It never refuses. The caller fills in Src, Dst, Size, FlowHash, ECN, Class, Payload and Header.
 func (n *Network) Inject(now units.Time, p *Packet) {
-	if p.Size <= 0 || p.Size > math.MaxInt32 || p.Class >= Classes || uint(p.Src) >= uint(len(n.nics)) || uint(p.Dst) >= uint(len(n.nics)) {
+	hosts := uint(len(n.nics))
+	if p.Size <= 0 || p.Size > math.MaxInt32 || p.Class >= Classes || uint(p.Src) >= hosts || uint(p.Dst) >= hosts {
 		panic(fmt.Sprintf("fabric: injected %d bytes of class %d from host %d to host %d of %d",
-			p.Size, p.Class, p.Src, p.Dst, len(n.nics)))
+			p.Size, p.Class, p.Src, p.Dst, hosts))
 	}
 	n.total.Injected++
 	n.total.InjectedBytes += p.Size
