@@ -38,10 +38,11 @@ func (r *run) collect(failed error) {
 	if t, err := readCPU(); err == nil && r.outcome.Fidelity.CPUMax == 0 && r.cpuTotal.total > 0 {
 		r.outcome.Fidelity.CPUMax = t.share(r.cpuTotal) // the run took less than a second
 	}
+	limit := collectTime
 	if failed != nil {
+		limit = rescueTime
 		r.outcome.Elapsed = r.labNow()
 	}
-	limit := time.After(collectTime)
 	for i := range r.nodes {
 		if err := r.cluster.Node(i).Conn.SendValue(agent.KindStop, nil); err != nil {
 			r.nodes[i].lost = err
@@ -63,12 +64,13 @@ func (r *run) collect(failed error) {
 }
 
 // await takes in news until there is what is waited for, or no more time.
-func (r *run) await(limit <-chan time.Time, enough func() bool) {
+func (r *run) await(limit time.Duration, enough func() bool) {
+	over := time.After(limit)
 	for !enough() {
 		select {
 		case n := <-r.news:
 			_ = r.take(n) // whoever fails now is marked as lost
-		case <-limit:
+		case <-over:
 			return
 		}
 	}

@@ -282,8 +282,8 @@ func TestPrivInterruptKeepsWhatThereIs(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the context's end", err)
 	}
-	if o == nil {
-		t.Error("no outcome")
+	if o == nil || o.Report == nil || o.Transport.DataPackets == 0 || slices.Contains(o.Results, nil) {
+		t.Errorf("what there was is lost: %+v", o)
 	}
 }
 

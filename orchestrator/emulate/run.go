@@ -19,7 +19,8 @@ import (
 // How long things may take, in real time. Ours.
 const (
 	startDelay  = 50 * time.Millisecond  // from the start message to lab time 0: all have it by then
-	collectTime = 10 * time.Second       // for results to come
+	collectTime = 10 * time.Second       // for the results of the nodes, and of the fabric, to come
+	rescueTime  = time.Second            // likewise, after a failure or an interruption
 	lastWords   = 500 * time.Millisecond // from a broken connection to the news that the process ended
 	watchEvery  = 100 * time.Millisecond
 )
@@ -30,12 +31,24 @@ func Run(ctx context.Context, x Experiment) (*Outcome, error) {
 	if err := x.check(); err != nil {
 		return nil, fmt.Errorf("emulate: %w", err)
 	}
-	cluster, err := namespace.Launch(ctx, x.cluster())
+	cluster, err := launch(ctx, x.cluster())
 	if err != nil {
 		return nil, err
 	}
 	out, err := Drive(ctx, cluster, x)
 	return out, errors.Join(err, cluster.Close())
+}
+
+// launch starts the lab's processes unless ctx ends first. Later the end of ctx does not end them: they still
+// have to say what they know.
+func launch(ctx context.Context, spec namespace.Spec) (*namespace.Cluster, error) {
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	over := context.AfterFunc(ctx, end)
+	cluster, err := namespace.Launch(life, spec)
+	if !over() && err == nil {
+		return nil, errors.Join(ctx.Err(), cluster.Close())
+	}
+	return cluster, err
 }
 
 // Drive runs an experiment on a cluster that was launched for it, and leaves the cluster up.
