@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"weft/transport"
@@ -125,6 +126,11 @@ func TestScan(t *testing.T) {
 		}
 		fmt.Println(text + "|")
 	}
+	for _, target := range []units.Time{2, 50, 200} {
+		p := pc4.Defaults()
+		p.TargetQtime = target * units.Microsecond
+		fmt.Printf("| 5000 to 1, target %d us | %.1f ms |\n", target, 1e3*manyToOne(t, p).Seconds())
+	}
 	for _, below := range []float64{1, 2, 4, 8, 1000} {
 		p := pc4.Defaults()
 		p.PacedBelow = below
@@ -149,4 +155,35 @@ func TestScan(t *testing.T) {
 		p.HAI = hai
 		row(fmt.Sprintf("hai %.0f %%", 100*hai), p)
 	}
+}
+
+// manyToOne is the incast of PC4's Table II: 50 hosts with 100 flows of 500 KB each. It returns the 99th percentile of flow completion
+// times; 205 ms is what the line allows.
+func manyToOne(t testing.TB, p pc4.Params) units.Time {
+	cfg := star(51)
+	cfg.Buffer = 320 * units.MB
+	net, err := testnet.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fct []units.Time
+	for i := range 5000 {
+		h, c := 1+i%50, transport.ConnID(i)
+		if err := net.Connect(transport.Spec{
+			ID: c, Src: transport.HostID(h), Dst: 0, Kind: "pc4", PC4: p, Initial: cfg.Line / 5000, RTOMin: 50 * units.Millisecond,
+		}); err != nil {
+			t.Fatal(err)
+		}
+		net.Hosts[0].Expect(c, 1)
+		net.Events[h] = func(e transport.Event) { fct = append(fct, e.At) }
+		net.At(0, func() {
+			if err := net.Send(h, c, transport.Message{Size: 500 * units.KB}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	net.Events[0] = func(e transport.Event) { net.Hosts[0].Expect(e.Conn, -1) }
+	net.Run(10 * units.Second)
+	slices.Sort(fct)
+	return fct[len(fct)*99/100]
 }
