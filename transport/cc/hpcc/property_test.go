@@ -1,0 +1,53 @@
+package hpcc_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"weft/transport/cc"
+	"weft/transport/cc/cctest"
+	"weft/transport/cc/hpcc"
+	"weft/units"
+)
+
+func drawParams(t *rapid.T) hpcc.Params {
+	p := hpcc.Params{
+		Eta: rapid.Float64Range(0.01, 0.999).Draw(t, "eta"), MaxStage: rapid.IntRange(0, 5).Draw(t, "stages"),
+		BaseRTT: units.Time(rapid.Int64Range(0, int64(10*units.Millisecond)).Draw(t, "T")),
+		MinRate: units.Bandwidth(rapid.Int64Range(0, 1<<41).Draw(t, "least")),
+	}
+	if rapid.Bool().Draw(t, "in bytes") {
+		p.WAI = units.Bytes(rapid.Int64Range(1, 1<<30).Draw(t, "wai"))
+	} else {
+		p.Flows = rapid.IntRange(1, 1<<30).Draw(t, "flows")
+	}
+	return p
+}
+
+// Whatever switches say, the rate is a number between the least and the line's.
+func TestSenderStandsEverything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawParams(t)
+		if err := p.Check(); err != nil {
+			t.Fatal(err)
+		}
+		var line units.Bandwidth
+		limits := cctest.Limits{Also: func(c cc.Controller) string {
+			s := c.(*hpcc.Sender)
+			if u := s.Utilization(); math.IsNaN(u) || math.IsInf(u, 0) || u < 0 {
+				return fmt.Sprintf("U is %v", u)
+			}
+			if r := s.PacingRate(); r < 1 || r < min(p.MinRate, line)-1 {
+				return fmt.Sprintf("rate of %d b/s, least %d, line %d", r, p.MinRate, line)
+			}
+			return ""
+		}}
+		cctest.Run(t, limits, func(_ *rapid.T, l cc.Link) cc.Controller {
+			line = l.Line
+			return hpcc.NewSender(p, l)
+		})
+	})
+}
