@@ -15,10 +15,13 @@ import (
 func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Options) (*outcome, error) {
 	out := newOutcome()
 	ports := x.portNames()
-	var kept error
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var kept error // the first failure to write, which ends the run
 	keep := func(err error) {
-		if kept == nil {
+		if kept == nil && err != nil {
 			kept = err
+			stop()
 		}
 	}
 	spec := emulate.Experiment{
@@ -41,6 +44,9 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 		}
 	}
 	got, err := emulate.Run(ctx, spec)
+	if kept != nil {
+		err = kept
+	}
 	if got == nil {
 		return out, err
 	}

@@ -19,7 +19,9 @@ const progressEvery = 1 << 20
 // simulate runs the experiment in virtual time. What it returns beside an error is how far it came.
 func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*outcome, error) {
 	out := newOutcome()
-	watch := &watcher{rtt: out.RTT, dir: dir, windows: x.Lab.Measure.CWND}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	watch := &watcher{rtt: out.RTT, dir: dir, windows: x.Lab.Measure.CWND, stop: stop}
 	exchange := symbolic.New(x.Lab.Seed)
 	hosts := make([]*host.Host, len(x.Plans))
 	names := make([]string, len(x.Plans))
@@ -57,7 +59,7 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 		Mean: d.Mean().Microseconds(), P50: d.Quantile(0.50).Microseconds(),
 		P99: d.Quantile(0.99).Microseconds(), Max: d.Max().Microseconds(),
 	}
-	if err == nil {
+	if watch.err != nil {
 		err = watch.err
 	}
 	return out, explain(err, hosts)
@@ -87,7 +89,8 @@ type watcher struct {
 	rtt     *stats.Dist
 	dir     *store.Run
 	windows bool
-	err     error // the first failure to write
+	stop    func() // ends the run
+	err     error  // the first failure to write, which ends the run
 }
 
 // Acked records a round trip.
@@ -101,7 +104,8 @@ func (w *watcher) Window(now units.Time, c transport.ConnID, cwnd units.Bytes, r
 }
 
 func (w *watcher) keep(err error) {
-	if w.err == nil {
+	if w.err == nil && err != nil {
 		w.err = err
+		w.stop()
 	}
 }
