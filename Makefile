@@ -9,7 +9,7 @@ FUZZTIME ?= 10s
 
 # Packages whose tests own sockets, devices, processes or the clock run one at a time, after all others, so that
 # what they measure is not each other.
-DRIVERS := ^weft/(cmd|fabric/realtime|nodeimg|internal/poller|orchestrator/(run|emulate|runtime|doctor|deploy)|clocksync/labtime)(/|$$)
+DRIVERS := ^weft/(cmd|e2e|fabric/realtime|nodeimg|internal/poller|orchestrator/(run|emulate|runtime|doctor|deploy)|clocksync/labtime)(/|$$)
 
 .PHONY: help build demo test race lint fmt fuzz bench labs clean go tools
 

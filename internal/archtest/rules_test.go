@@ -79,6 +79,7 @@ func rooms() map[string][]string {
 		"orchestrator":          slices.Concat(core, []string{"fabric/realtime", "clocksync", "sim", "nodeimg", "results", "orchestrator", "internal", "tc-shaping"}),
 		"tc-shaping":            {"units"},
 		"internal":              {"units", "internal"},
+		"e2e":                   {}, // its tests may use anything, and mostly the program
 		"cmd":                   slices.Concat(core, []string{"fabric/realtime", "clocksync", "sim", "nodeimg", "results", "orchestrator", "internal", "tc-shaping"}),
 	}
 }

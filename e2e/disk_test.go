@@ -1,0 +1,155 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// smallDisk is the first argument by which the test program knows that it is to be the helper that follows.
+const smallDisk = "on-small-disk"
+
+// helperFailed is the helper's exit code when it is not weft's.
+const helperFailed = 99
+
+// onSmallDisk runs a program with a new file system of a given size in a folder that nobody else sees, and copies
+// what the program left there to another folder. Arguments: the size, the two folders, the program and its
+// arguments. It must have been started in a mount namespace of its own.
+func onSmallDisk(args []string) (code int) {
+	size, disk, keep, program := args[0], args[1], args[2], args[3:]
+	fail := func(what string, err error) int {
+		fmt.Fprintln(os.Stderr, what, err)
+		return helperFailed
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fail("make mounts private:", err)
+	}
+	if err := unix.Mount("small", disk, "tmpfs", 0, "size="+size); err != nil {
+		return fail("mount a small disk:", err)
+	}
+	cmd := exec.Command(program[0], program[1:]...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		return fail("run", err)
+	}
+	if err := os.CopyFS(keep, os.DirFS(disk)); err != nil {
+		return fail("keep what was left:", err)
+	}
+	return cmd.ProcessState.ExitCode()
+}
+
+// onDisk runs weft with a results folder of limited size. What is in it afterwards is where a run's results
+// always are.
+func (d *desk) onDisk(size string, args ...string) result {
+	d.t.Helper()
+	disk := filepath.Join(d.temp, "disk")
+	if err := os.Mkdir(disk, 0o755); err != nil {
+		d.t.Fatal(err)
+	}
+	cmd := d.command(append(args, "--out", disk)...)
+	cmd.Args = append([]string{"helper", smallDisk, size, disk, filepath.Join(d.dir, "results"), weft}, cmd.Args[1:]...)
+	cmd.Path = "/proc/self/exe"
+	cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWNS
+	if os.Geteuid() != 0 {
+		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+	}
+	r := d.begin(cmd).wait()
+	if r.code == helperFailed {
+		d.t.Skipf("no small disk can be had here: %s", r.stderr)
+	}
+	return r
+}
+
+// A disk that fills up ends the run, which says so and which file it was; what could be written is kept.
+func TestPrivFullDisk(t *testing.T) {
+	d := newDesk(t)
+	r := d.onDisk("128k", "run", lib(t, "quickstart.yaml"), "--engine", "sim", "--set", "measure.queues=100ns", "--set", "measure.cwnd=true")
+	r.wantCode(1).wantWords("no space left on device", ".csv")
+	dirs := d.runs()
+	if len(dirs) != 1 {
+		t.Fatalf("run directories: %v", dirs)
+	}
+	kept := int64(0)
+	entries, err := os.ReadDir(dirs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && strings.HasSuffix(e.Name(), ".csv") {
+			kept += info.Size()
+		}
+	}
+	if kept < 64<<10 {
+		t.Errorf("%d bytes of results were kept: %v", kept, entries)
+	}
+}
+
+// A disk that is full from the start is an error before anything runs.
+func TestPrivNoRoomForAnything(t *testing.T) {
+	d := newDesk(t)
+	r := d.onDisk("4k", "run", lib(t, "quickstart.yaml"), "--engine", "sim")
+	r.wantCode(1).wantWords("no space left on device")
+}
+
+// The end comes when the disk is full, not when the run would have ended.
+func TestPrivFullDiskEndsALongRun(t *testing.T) {
+	for _, engine := range []string{"sim", "emu"} {
+		t.Run(engine, func(t *testing.T) {
+			if engine == "emu" {
+				needEmulation(t)
+			}
+			before := look(t)
+			d := newDesk(t)
+			r := d.onDisk("128k", "run", d.lab("long.yaml", long), "--engine", engine, "--dilation", "1000",
+				"--set", "workload.0.repeat=50000", "--set", "measure.queues=1us")
+			r.wantCode(1).wantWords("no space left on device", "queues.csv")
+			if r.took > 20*time.Second {
+				t.Errorf("it went on for %v", r.took)
+			}
+			t.Logf("ended after %v", r.took.Round(time.Millisecond))
+			before.nothingLeft(t, nil, wait)
+		})
+	}
+}
+
+// What is asked for beside the run directory is as important: nothing may be lost in silence.
+func TestFullOutputs(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip(err)
+	}
+	d := newDesk(t)
+	star := lib(t, "smoke/star.yaml")
+	d.run("run", star, "--engine", "sim", "--junit", "/dev/full").wantCode(1).wantWords("/dev/full", "no space left on device")
+	for _, args := range [][]string{
+		{"run", star, "--engine", "sim"},
+		{"run", star, "--engine", "sim", "--json"},
+		{"validate", star, "--json"},
+		{"explain", star},
+		{"schema"},
+	} {
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := d.command(args...)
+		cmd.Stdout = full
+		var words text
+		cmd.Stderr = &words
+		_ = cmd.Run()
+		full.Close()
+		if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(words.String(), "no space left on device") {
+			t.Errorf("weft %s > /dev/full: exit code %d, want 1; it said %q", strings.Join(args, " "), code, words.String())
+		}
+	}
+}

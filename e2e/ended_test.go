@@ -1,0 +1,228 @@
+package e2e
+
+import (
+	"encoding/csv"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"weft/results/store"
+)
+
+// wait is within what time a run must be over, and gone, once it was told to end or something in it died.
+const wait = 3 * time.Second
+
+// long is a lab that takes a minute and more in either engine: whoever runs it means to end it.
+const long = `
+weft: 1
+name: long
+topology: {kind: star, hosts: 4, link: {rate: 100Gbps, delay: 1us}}
+workload:
+  - {collective: all-to-all, size: 256KB, repeat: 5000}
+`
+
+// enough is how many bytes a host of the long lab has sent when some of its messages are certainly done.
+const enough = 1_000_000
+
+// startLong starts the long lab in the emulation and returns when it is under way.
+func (d *desk) startLong(more ...string) (*process, []member) {
+	d.t.Helper()
+	args := append([]string{"run", d.lab("long.yaml", long), "--engine", "emu", "--dilation", "1000"}, more...)
+	p := d.start(args...)
+	return p, p.midRun(4, enough)
+}
+
+// wantPartial fails the test unless the only run at the desk kept what it had.
+func (d *desk) wantPartial(status, why string) {
+	d.t.Helper()
+	dir, s := d.summary()
+	if s.Status != status || !strings.Contains(s.Error, why) {
+		d.t.Errorf("status %q, error %q; want %s, with %q", s.Status, s.Error, status, why)
+	}
+	if s.Flows.Count == 0 || s.Flows.Unfinished == s.Flows.Count || s.Flows.Bytes == 0 || s.LabTimeUS == 0 {
+		d.t.Errorf("no flow was kept: %+v", s.Flows)
+	}
+	f, err := os.Open(filepath.Join(dir, store.FlowsFile))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil || int64(len(rows)-1) != s.Flows.Count {
+		d.t.Errorf("%s has %d rows of %d flows: %v", store.FlowsFile, len(rows)-1, s.Flows.Count, err)
+	}
+}
+
+// named returns the member with this name.
+func named(t *testing.T, family []member, name string) member {
+	t.Helper()
+	for _, m := range family {
+		if m.name == name {
+			return m
+		}
+	}
+	t.Fatalf("no process is called %s: %v", name, family)
+	return member{}
+}
+
+// Nobody is left to clean up after kill -9, and nothing is left to be cleaned up.
+func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
+	needEmulation(t)
+	before := look(t)
+	d := newDesk(t)
+	p, family := d.startLong()
+	p.signal(syscall.SIGKILL)
+	before.nothingLeft(t, family, wait)
+	if r := p.wait(); r.signal != syscall.SIGKILL {
+		t.Errorf("it ended with %+v", r)
+	}
+	d.clean("long.yaml", "results")
+	if dirs := d.runs(); len(dirs) != 1 {
+		t.Errorf("run directories: %v", dirs)
+	} else if m, err := store.ReadManifest(dirs[0]); err != nil || m.Status != "running" {
+		t.Errorf("the manifest does not say that the run never ended: %+v, %v", m, err)
+	}
+}
+
+// So it is at any instant of the start.
+func TestPrivKilledWhileStarting(t *testing.T) {
+	needEmulation(t)
+	before := look(t)
+	for _, processes := range []int{1, 3, 5} {
+		d := newDesk(t)
+		p := d.start("run", d.lab("long.yaml", long), "--engine", "emu", "--dilation", "1000")
+		var family []member
+		if what := eventually(wait, func() string {
+			if family = p.family(); len(family) < processes {
+				return "too few processes"
+			}
+			return ""
+		}); what != "" {
+			t.Fatalf("%s: %v; weft said:\n%s", what, family, p.stderr.String())
+		}
+		p.signal(syscall.SIGKILL)
+		p.wait()
+		before.nothingLeft(t, family, wait)
+		d.clean("long.yaml", "results")
+	}
+}
+
+// A signal that asks weft to end: everything is torn down, what was measured is kept, and the exit code says so.
+func TestPrivInterrupted(t *testing.T) {
+	needEmulation(t)
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		t.Run(s.String(), func(t *testing.T) {
+			before := look(t)
+			d := newDesk(t)
+			p, family := d.startLong()
+			sent := time.Now()
+			p.signal(s)
+			r := p.wait().wantCode(130)
+			if took := time.Since(sent); took > wait {
+				t.Errorf("it took %v to end", took)
+			} else {
+				t.Logf("ended in %v", took.Round(time.Millisecond))
+			}
+			before.nothingLeft(t, family, wait)
+			r.wantWords("torn down")
+			d.wantPartial("interrupted", "")
+			d.clean("long.yaml", "results")
+		})
+	}
+}
+
+// Whoever asks twice does not want to wait. Even then nothing is left.
+func TestPrivInterruptedTwice(t *testing.T) {
+	needEmulation(t)
+	before := look(t)
+	d := newDesk(t)
+	p, family := d.startLong()
+	p.signal(syscall.SIGINT)
+	sent := time.Now()
+	_ = p.cmd.Process.Signal(syscall.SIGINT) // it may have ended already
+	if r := p.wait(); r.code != 130 && r.signal != syscall.SIGINT || time.Since(sent) > wait {
+		t.Errorf("exit code %d, signal %v after %v", r.code, r.signal, time.Since(sent))
+	}
+	before.nothingLeft(t, family, wait)
+	d.clean("long.yaml", "results")
+}
+
+// A simulation ends as an emulation does.
+func TestInterruptedSimulation(t *testing.T) {
+	d := newDesk(t)
+	p := d.start("run", d.lab("long.yaml", long), "--engine", "sim", "--set", "topology.hosts=16", "--set", "measure.queues=100ns")
+	if what := eventually(patience, func() string {
+		if !p.running() {
+			return ""
+		}
+		samples, _ := filepath.Glob(filepath.Join(d.dir, "results", "*", "*", store.QueuesFile))
+		if len(samples) == 1 {
+			if f, err := os.Stat(samples[0]); err == nil && f.Size() > 0 {
+				return ""
+			}
+		}
+		return "no samples were written"
+	}); what != "" || !p.running() {
+		t.Fatalf("%s; weft said:\n%s%s", what, p.stdout.String(), p.stderr.String())
+	}
+	sent := time.Now()
+	p.signal(syscall.SIGINT)
+	p.wait().wantCode(130)
+	if took := time.Since(sent); took > wait {
+		t.Errorf("it took %v to end", took)
+	}
+	d.wantPartial("interrupted", "")
+}
+
+// A process of the lab that dies ends the run at once, by name, with what was measured kept.
+func TestPrivDeathInTheLab(t *testing.T) {
+	needEmulation(t)
+	for _, victim := range []string{"h2", "fabric"} {
+		t.Run(victim, func(t *testing.T) {
+			before := look(t)
+			d := newDesk(t)
+			p, family := d.startLong("--json")
+			died := time.Now()
+			if err := syscall.Kill(named(t, family, "weft-"+victim).pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			r := p.wait().wantCode(1)
+			if took := time.Since(died); took > wait {
+				t.Errorf("it took %v to end", took)
+			} else {
+				t.Logf("ended in %v", took.Round(time.Millisecond))
+			}
+			before.nothingLeft(t, family, wait)
+			r.wantWords(victim + " died: signal: killed")
+			d.wantPartial("failed", victim+" died")
+			if s := r.summaries(); len(s) != 1 || s[0].Status != "failed" {
+				t.Errorf("--json printed %s", r.stdout)
+			}
+			d.clean("long.yaml", "results")
+		})
+	}
+}
+
+// A process that does not answer any more must not hold up the end.
+func TestPrivInterruptedWithADeafNode(t *testing.T) {
+	needEmulation(t)
+	before := look(t)
+	d := newDesk(t)
+	p, family := d.startLong()
+	if err := syscall.Kill(named(t, family, "weft-h1").pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	sent := time.Now()
+	p.signal(syscall.SIGINT)
+	p.wait().wantCode(130)
+	if took := time.Since(sent); took > wait {
+		t.Errorf("it took %v to end", took)
+	} else {
+		t.Logf("ended in %v", took.Round(time.Millisecond))
+	}
+	before.nothingLeft(t, family, wait)
+	d.wantPartial("interrupted", "")
+}

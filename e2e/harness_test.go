@@ -1,0 +1,260 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"weft/results/record"
+	"weft/results/store"
+)
+
+// patience is how long any run may take before it is taken to hang. Runs take seconds on a quiet machine.
+const patience = 2 * time.Minute
+
+// desk is a place of its own for one use of weft: a working directory, with lab files in it and the results, and
+// a directory for temporary files.
+type desk struct {
+	t    *testing.T
+	dir  string
+	temp string
+}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	return &desk{t: t, dir: t.TempDir(), temp: t.TempDir()}
+}
+
+// lab writes a lab file and returns its name.
+func (d *desk) lab(name, text string) string {
+	d.t.Helper()
+	if err := os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o644); err != nil {
+		d.t.Fatal(err)
+	}
+	return name
+}
+
+// lib returns the absolute path of a lab file of the repository.
+func lib(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(labs, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// command prepares weft to be run at the desk.
+func (d *desk) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(weft, args...)
+	cmd.Dir = d.dir
+	cmd.Env = append(os.Environ(), "TMPDIR="+d.temp, "XDG_CACHE_HOME="+cache, "NO_COLOR=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.WaitDelay = 5 * time.Second // for whoever else holds its standard output
+	return cmd
+}
+
+// run runs weft to its end.
+func (d *desk) run(args ...string) result {
+	d.t.Helper()
+	return d.begin(d.command(args...)).wait()
+}
+
+// start starts weft. The test waits for its end.
+func (d *desk) start(args ...string) *process {
+	d.t.Helper()
+	return d.begin(d.command(args...))
+}
+
+// begin starts a prepared command.
+func (d *desk) begin(cmd *exec.Cmd) *process {
+	d.t.Helper()
+	p := &process{t: d.t, cmd: cmd, done: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = &p.stdout, &p.stderr
+	p.began = time.Now()
+	if err := cmd.Start(); err != nil {
+		d.t.Fatal(err)
+	}
+	go func() {
+		err := cmd.Wait()
+		p.took = time.Since(p.began)
+		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+			p.err = err
+		}
+		close(p.done)
+	}()
+	d.t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it has ended, unless the test failed
+		<-p.done
+	})
+	return p
+}
+
+// process is a weft that was started.
+type process struct {
+	t              *testing.T
+	cmd            *exec.Cmd
+	stdout, stderr text
+	began          time.Time
+	done           chan struct{} // closed when it has ended; then took and err are set
+	took           time.Duration
+	err            error
+}
+
+// signal sends a signal to weft alone.
+func (p *process) signal(s syscall.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatalf("%v: %v; weft said:\n%s", s, err, p.stderr.String())
+	}
+}
+
+// wait waits for the end.
+func (p *process) wait() result {
+	p.t.Helper()
+	select {
+	case <-p.done:
+	case <-time.After(patience):
+		_ = p.cmd.Process.Kill()
+		<-p.done
+		p.t.Fatalf("weft %s: still running after %v; it said:\n%s%s", strings.Join(p.cmd.Args[1:], " "), patience, p.stdout.String(), p.stderr.String())
+	}
+	if p.err != nil {
+		p.t.Error(p.err)
+	}
+	state := p.cmd.ProcessState
+	r := result{t: p.t, args: p.cmd.Args[1:], code: state.ExitCode(), stdout: p.stdout.String(), stderr: p.stderr.String(), took: p.took}
+	if w, ok := state.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		r.signal = w.Signal()
+	}
+	return r
+}
+
+// running reports whether weft has not ended.
+func (p *process) running() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// result is how a use of weft came out.
+type result struct {
+	t              *testing.T
+	args           []string
+	code           int // -1 when a signal ended it
+	signal         syscall.Signal
+	stdout, stderr string
+	took           time.Duration
+}
+
+// wantCode fails the test, with all that weft said, unless it ended with this exit code.
+func (r result) wantCode(code int) result {
+	r.t.Helper()
+	if r.code != code {
+		r.t.Fatalf("weft %s: exit code %d (signal %v), want %d; it said:\n%s%s", strings.Join(r.args, " "), r.code, r.signal, code, r.stdout, r.stderr)
+	}
+	return r
+}
+
+// wantWords fails the test unless standard error holds every one of the texts.
+func (r result) wantWords(words ...string) {
+	r.t.Helper()
+	for _, w := range words {
+		if !strings.Contains(r.stderr, w) {
+			r.t.Errorf("weft %s: standard error does not say %q:\n%s", strings.Join(r.args, " "), w, r.stderr)
+		}
+	}
+}
+
+// summaries reads the objects that `weft run --json` printed, and nothing but them.
+func (r result) summaries() []*record.Summary {
+	r.t.Helper()
+	var all []*record.Summary
+	in := json.NewDecoder(strings.NewReader(r.stdout))
+	in.DisallowUnknownFields()
+	for in.More() {
+		s := new(record.Summary)
+		if err := in.Decode(s); err != nil {
+			r.t.Fatalf("standard output is not a summary: %v\n%s", err, r.stdout)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// runs lists the run directories below the results directory of the desk, by name.
+func (d *desk) runs() []string {
+	d.t.Helper()
+	dirs, err := filepath.Glob(filepath.Join(d.dir, "results", "*", "*"))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return dirs
+}
+
+// summary reads what the only run at the desk left, and checks that the manifest agrees.
+func (d *desk) summary() (dir string, s *record.Summary) {
+	d.t.Helper()
+	dirs := d.runs()
+	if len(dirs) != 1 {
+		d.t.Fatalf("run directories: %v, want one", dirs)
+	}
+	return dirs[0], summaryIn(d.t, dirs[0])
+}
+
+func summaryIn(t *testing.T, dir string) *record.Summary {
+	t.Helper()
+	s, err := store.ReadSummary(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := store.ReadManifest(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Status != s.Status || m.Error != s.Error || m.Ended == "" {
+		t.Errorf("the manifest says %q (%s), ended %q; the summary says %q (%s)", m.Status, m.Error, m.Ended, s.Status, s.Error)
+	}
+	return s
+}
+
+// text is what a process writes, to be read meanwhile.
+type text struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+func (x *text) Write(p []byte) (int, error) { x.mu.Lock(); defer x.mu.Unlock(); return x.b.Write(p) }
+func (x *text) String() string              { x.mu.Lock(); defer x.mu.Unlock(); return x.b.String() }
+
+// eventually asks again and again, for at most d, until wrong says nothing is; else it returns what is.
+func eventually(d time.Duration, wrong func() string) string {
+	deadline := time.After(d)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		what := wrong()
+		if what == "" {
+			return ""
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			return what
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// The program under test, and what all tests share.
+var (
+	weft  string // path of the binary; every user may run it
+	cache string // where weft keeps what it measured of the machine, so that it measures once
+)
+
+// The lab files, seen from this package.
+const labs = "../labs"
+
+// TestMain builds weft. The test program is also run again as the helper of a test: see disk_test.go.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == smallDisk {
+		os.Exit(onSmallDisk(os.Args[2:]))
+	}
+	code, err := build(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func build(m *testing.M) (code int, err error) {
+	dir, err := os.MkdirTemp("", "e2e-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return 0, err
+	}
+	weft, cache = filepath.Join(dir, "weft"), filepath.Join(dir, "cache")
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", weft, "./cmd/weft")
+	cmd.Dir, cmd.Env = "..", append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return 0, fmt.Errorf("build weft: %w\n%s", err, out)
+	}
+	return m.Run(), nil
+}

@@ -1,0 +1,222 @@
+package e2e
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weft/orchestrator/runtime/namespace"
+	"weft/results/record"
+	"weft/results/store"
+)
+
+// slow is a dilation at which the quickstart takes some seconds, on any machine that tests are run on.
+const slow = "5000"
+
+// needEmulation skips a test where the machine cannot emulate.
+func needEmulation(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("emulation takes seconds")
+	}
+	if err := namespace.Available(); err != nil {
+		t.Skipf("this machine cannot emulate: %v", err)
+	}
+}
+
+// wantDone fails the test unless a run did all there was to do, right, and met what the lab expects.
+func wantDone(t *testing.T, s *record.Summary) {
+	t.Helper()
+	if s.Status != "ok" || !s.Verified || s.Flows.Unfinished != 0 || s.Flows.Count == 0 || s.Network.DataPackets == 0 {
+		t.Errorf("%s: %+v", s.Lab, s)
+	}
+	for _, c := range s.Collectives {
+		if c.Wrong != 0 || c.Checked == 0 || c.TimeUS <= 0 {
+			t.Errorf("%s: %+v", s.Lab, c)
+		}
+	}
+	if len(s.Expect) == 0 {
+		t.Errorf("%s: nothing was expected", s.Lab)
+	}
+	for _, e := range s.Expect {
+		if !e.OK {
+			t.Errorf("%s %v: %s: got %g (%s)", s.Lab, s.Point, e.That, e.Got, e.Note)
+		}
+	}
+}
+
+// wantFidelity fails the test unless an emulated run says how far it is to be trusted. The verdict is logged.
+func wantFidelity(t *testing.T, s *record.Summary) {
+	t.Helper()
+	f := s.Fidelity
+	if s.Engine != "emu" || s.Runtime != "namespace" || s.Datapath != "fabric" || s.Dilation < 1 || f == nil {
+		t.Fatalf("not an emulated run: %+v", s)
+	}
+	if !slices.Contains([]string{"ok", "degraded", "invalid"}, f.Verdict) || f.BaseRTTNS <= 0 || f.CPUMax <= 0 {
+		t.Errorf("fidelity %+v", *f)
+	}
+	if (f.Verdict == "ok") != (len(f.Reasons) == 0) {
+		t.Errorf("a verdict of %s for the reasons %q", f.Verdict, f.Reasons)
+	}
+	if f.UnorderedDrops != 0 {
+		t.Errorf("%d packets were lost that the model did not drop", f.UnorderedDrops)
+	}
+	t.Logf("%s at dilation %g in %.1f s: %+v", s.Lab, s.Dilation, s.WallS, *f)
+}
+
+// What --json prints is what summary.json holds, with the fields of the documented interface.
+func TestQuickstartSimulated(t *testing.T) {
+	d := newDesk(t)
+	r := d.run("run", lib(t, "quickstart.yaml"), "--engine", "sim", "--json").wantCode(0)
+	printed := r.summaries()
+	dir, kept := d.summary()
+	if len(printed) != 1 {
+		t.Fatalf("%d summaries were printed:\n%s", len(printed), r.stdout)
+	}
+	if diff := cmp.Diff(kept, printed[0]); diff != "" {
+		t.Errorf("--json differs from summary.json:\n%s", diff)
+	}
+	wantDone(t, kept)
+	if kept.Engine != "sim" || kept.Dilation != 1 || kept.Fidelity != nil || kept.Seed != 1 || kept.Transport != "pc4" || kept.Events == 0 {
+		t.Errorf("%+v", kept)
+	}
+	if rel, err := filepath.Rel(d.dir, dir); err != nil || kept.Run != filepath.ToSlash(rel) {
+		t.Errorf("the summary says it is in %s, it is in %s", kept.Run, rel)
+	}
+	var fields map[string]any
+	if err := json.Unmarshal([]byte(r.stdout), &fields); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"run", "lab", "engine", "dilation", "seed", "transport", "status", "verified", "flows", "collectives",
+		"network", "clocks", "expect", "wall_s", "events",
+	} {
+		if _, ok := fields[name]; !ok {
+			t.Errorf("--json has no field %s", name)
+		}
+	}
+	r.wantWords("engine sim: ")
+	d.clean("results")
+}
+
+// The same lab, seed and version give the same bytes, and the summaries differ in wall time only.
+func TestSimulationIsReproducible(t *testing.T) {
+	simulate := func() (files map[string]string, s *record.Summary) {
+		d := newDesk(t)
+		d.run("run", lib(t, "quickstart.yaml"), "--engine", "sim", "--set", "measure.cwnd=true").wantCode(0)
+		dir, s := d.summary()
+		s.Run, s.WallS = "", 0
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = map[string]string{}
+		for _, e := range entries {
+			content, err := os.ReadFile(filepath.Join(dir, e.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[e.Name()] = string(content)
+		}
+		delete(files, store.SummaryFile)
+		delete(files, store.ManifestFile) // the machine, and when
+		return files, s
+	}
+	first, s1 := simulate()
+	second, s2 := simulate()
+	if diff := cmp.Diff(s1, s2); diff != "" {
+		t.Errorf("summaries differ:\n%s", diff)
+	}
+	for _, name := range []string{store.LabFile, store.FlowsFile, store.CollectivesFile, store.QueuesFile, store.WindowsFile, store.RTTFile} {
+		if strings.Count(first[name], "\n") < 3 {
+			t.Errorf("%s holds next to nothing: %q", name, first[name])
+		}
+	}
+	if len(first) != len(second) {
+		t.Errorf("%d files and %d", len(first), len(second))
+	}
+	for name, content := range first {
+		if content != second[name] {
+			t.Errorf("%s differs between two runs", name)
+		}
+	}
+}
+
+// Both engines do the whole workload and agree. With --strict the verdict decides the exit code.
+func TestPrivQuickstartInBothEngines(t *testing.T) {
+	needEmulation(t)
+	before := look(t)
+	d := newDesk(t)
+	r := d.run("run", lib(t, "quickstart.yaml"), "--engine", "both", "--dilation", slow, "--strict")
+	dirs := d.runs()
+	if len(dirs) != 2 {
+		t.Fatalf("run directories: %v; weft said:\n%s%s", dirs, r.stdout, r.stderr)
+	}
+	sim, emu := summaryIn(t, dirs[0]), summaryIn(t, dirs[1])
+	if sim.Engine != "sim" {
+		sim, emu = emu, sim
+	}
+	wantDone(t, sim)
+	wantDone(t, emu)
+	wantFidelity(t, emu)
+	if emu.Fidelity.Verdict == "ok" {
+		r.wantCode(0)
+	} else {
+		r.wantCode(3)
+	}
+	if sim.Flows.Count != emu.Flows.Count || sim.Flows.Bytes != emu.Flows.Bytes {
+		t.Errorf("flows: simulated %+v, emulated %+v", sim.Flows, emu.Flows)
+	}
+	for _, row := range []string{"flow completion p50", "flow completion p99", "round trip p99", "switch queues p99", "difference"} {
+		if !strings.Contains(r.stdout, row) {
+			t.Errorf("the comparison has no %q:\n%s", row, r.stdout)
+		}
+	}
+	for _, q := range []struct {
+		name     string
+		sim, emu float64
+	}{{"p50", sim.Flows.FCT.P50, emu.Flows.FCT.P50}, {"p99", sim.Flows.FCT.P99, emu.Flows.FCT.P99}} {
+		t.Logf("FCT %s: simulated %.2f us, emulated %.2f us", q.name, q.sim, q.emu)
+		if off := math.Abs(q.emu/q.sim - 1); emu.Fidelity.Verdict == "ok" && off > 0.10 {
+			t.Errorf("FCT %s differs by %.1f %%, at most 10 %% at a verdict of ok", q.name, 100*off)
+		}
+	}
+	before.nothingLeft(t, nil, wait)
+	d.clean("results")
+}
+
+// Left to itself, weft emulates where it can, at a dilation that it found out, and says so first.
+func TestPrivAutomaticChoice(t *testing.T) {
+	needEmulation(t)
+	d := newDesk(t)
+	r := d.run("run", lib(t, "smoke/star.yaml"), "--json").wantCode(0)
+	if !strings.HasPrefix(r.stderr, "engine emu: this machine can emulate") || !strings.Contains(r.stderr, "dilation") {
+		t.Errorf("the first words are\n%s", r.stderr)
+	}
+	_, s := d.summary()
+	wantDone(t, s)
+	wantFidelity(t, s)
+	d.clean("results")
+}
+
+// No machine keeps up with 100 Gb/s and 1 us in real time. The run is done and says that it is worth nothing.
+func TestPrivStrictRefusesWhatCannotBeTrusted(t *testing.T) {
+	needEmulation(t)
+	d := newDesk(t)
+	r := d.run("run", lib(t, "smoke/star.yaml"), "--engine", "emu", "--dilation", "10", "--strict", "--json", "--junit", "report.xml").wantCode(3)
+	_, s := d.summary()
+	if s.Status != "ok" || !s.Verified || s.Fidelity == nil || s.Fidelity.Verdict == "ok" || len(s.Fidelity.Reasons) == 0 {
+		t.Errorf("%+v, fidelity %+v; weft said:\n%s", s, s.Fidelity, r.stderr)
+	}
+	report := d.junit("report.xml")
+	if report.Failures == 0 {
+		t.Errorf("the report has no failure: %+v", report)
+	}
+	d.clean("results", "report.xml")
+}
