@@ -9,19 +9,25 @@ import (
 	"weft/transport"
 	"weft/transport/cc/pc4"
 	"weft/transport/internal/testnet"
+	"weft/transport/wire"
 	"weft/units"
 )
 
+// fataler is a test, of Go's or of rapid's.
+type fataler interface {
+	Fatalf(format string, args ...any)
+}
+
 // ledger checks what arrives against what was sent: every byte of every message exactly once and in order.
 type ledger struct {
-	t      *rapid.T
+	t      fataler
 	sent   map[transport.ConnID][]transport.Message
 	placed map[transport.ConnID]units.Bytes // of the message that is arriving
 	got    map[transport.ConnID]int         // messages complete
 	acked  map[transport.ConnID]int
 }
 
-func newLedger(t *rapid.T) *ledger {
+func newLedger(t fataler) *ledger {
 	return &ledger{
 		t: t, sent: map[transport.ConnID][]transport.Message{}, placed: map[transport.ConnID]units.Bytes{},
 		got: map[transport.ConnID]int{}, acked: map[transport.ConnID]int{},
@@ -67,46 +73,91 @@ func (l *ledger) event(e transport.Event) {
 func TestEveryByteOnceInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		share := func(name string) float64 { return rapid.Float64Range(0, 0.3).Draw(t, name) }
-		loss, copies, hold := share("loss"), share("copies"), share("reorder")
-		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		cfg := testnet.Config{
-			Hosts: 3, Line: 10 * units.Gbps, Delay: units.Microsecond, MTU: 1000, Buffer: 100 * units.KB,
-			Fault: func(units.Time, *testnet.Packet) (f testnet.Fault) {
-				f.Drop = rng.Float64() < loss
-				if rng.Float64() < copies {
-					f.Copies = 1 + rng.IntN(2)
-				}
-				if rng.Float64() < hold {
-					f.Hold = units.Time(rng.Int64N(int64(30 * units.Microsecond)))
-				}
-				return f
-			},
-		}
-		net, err := testnet.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l := newLedger(t)
-		net.OnData = func(_ units.Time, p *testnet.Packet, pl transport.Placement, err error) {
-			if err != nil {
-				t.Fatalf("%+v: %v", p, err)
-			}
-			l.place(pl)
-		}
-		for h := range net.Events {
-			net.Events[h] = l.event
-		}
+		f := faults{loss: share("loss"), copies: share("copies"), hold: share("reorder")}
+		net, l := hostile(t, f, rapid.Uint64().Draw(t, "seed"))
 		drawTraffic(t, net, l)
-		if net.Run(1000 * units.Second) {
-			t.Fatalf("no end: %+v", net.Hosts[0].Counters())
-		}
-		for c, sent := range l.sent {
-			if l.got[c] != len(sent) || l.acked[c] != len(sent) {
-				t.Fatalf("connection %d: %d sent, %d received, %d acknowledged", c, len(sent), l.got[c], l.acked[c])
+		l.finish(net)
+	})
+}
+
+// The same at the worst of it, with messages of hundreds of packets both ways.
+func TestManyPacketsUnderHeavyLoss(t *testing.T) {
+	for seed := range uint64(5) {
+		net, l := hostile(t, faults{loss: 0.3, copies: 0.3, hold: 0.3}, seed)
+		for c, ends := range [][2]int{{0, 1}, {1, 0}, {2, 1}} {
+			connect(t, net, transport.ConnID(c), ends[0], ends[1], pc4.Defaults())
+			for i := range uint32(3) {
+				l.send(net, 0, ends[0], transport.ConnID(c), transport.Message{ID: i, Size: 150_000 + units.Bytes(i)})
 			}
 		}
-		checkQuiet(t, net)
+		l.finish(net)
+	}
+}
+
+type faults struct{ loss, copies, hold float64 }
+
+// hostile returns a star of three hosts with such faults, and the ledger of what happens on it.
+func hostile(t fataler, x faults, seed uint64) (*testnet.Net, *ledger) {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	net, err := testnet.New(testnet.Config{
+		Hosts: 3, Line: 10 * units.Gbps, Delay: units.Microsecond, MTU: 1000, Buffer: 100 * units.KB,
+		Fault: func(units.Time, *testnet.Packet) (f testnet.Fault) {
+			f.Drop = rng.Float64() < x.loss
+			if rng.Float64() < x.copies {
+				f.Copies = 1 + rng.IntN(2)
+			}
+			if rng.Float64() < x.hold {
+				f.Hold = units.Time(rng.Int64N(int64(30 * units.Microsecond)))
+			}
+			return f
+		},
 	})
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	l := newLedger(t)
+	net.OnData = func(_ units.Time, p *testnet.Packet, pl transport.Placement, err error) {
+		if err != nil {
+			t.Fatalf("%+v: %v", p, err)
+		}
+		l.place(pl)
+	}
+	for h := range net.Events {
+		net.Events[h] = l.event
+	}
+	return net, l
+}
+
+func connect(t fataler, net *testnet.Net, c transport.ConnID, src, dst int, p pc4.Params) {
+	if err := net.Connect(transport.Spec{
+		ID: c, Src: transport.HostID(src), Dst: transport.HostID(dst), Kind: "pc4", PC4: p,
+		RTOMin: 50 * units.Microsecond, Tries: 1000,
+	}); err != nil {
+		t.Fatalf("%v", err)
+	}
+}
+
+// send queues a message at an instant and enters it.
+func (l *ledger) send(net *testnet.Net, at units.Time, src int, c transport.ConnID, m transport.Message) {
+	l.sent[c] = append(l.sent[c], m)
+	net.At(at, func() {
+		if err := net.Send(src, c, m); err != nil {
+			l.t.Fatalf("%v", err)
+		}
+	})
+}
+
+// finish runs the network to its end and closes the books.
+func (l *ledger) finish(net *testnet.Net) {
+	if net.Run(1000 * units.Second) {
+		l.t.Fatalf("no end: %+v", net.Hosts[0].Counters())
+	}
+	for c, sent := range l.sent {
+		if l.got[c] != len(sent) || l.acked[c] != len(sent) {
+			l.t.Fatalf("connection %d: %d sent, %d received, %d acknowledged", c, len(sent), l.got[c], l.acked[c])
+		}
+	}
+	checkQuiet(l.t, net)
 }
 
 // drawTraffic opens connections between the three hosts and queues messages on them, now and later.
@@ -115,30 +166,19 @@ func drawTraffic(t *rapid.T, net *testnet.Net, l *ledger) {
 	p.BaseRate = rapid.SampledFrom([]string{pc4.Observed, pc4.Controller, pc4.Off}).Draw(t, "base rate")
 	for c := range transport.ConnID(rapid.IntRange(1, 4).Draw(t, "connections")) {
 		src, dst := int(c)%3, (int(c)+1+int(c)/3)%3
-		if err := net.Connect(transport.Spec{
-			ID: c, Src: transport.HostID(src), Dst: transport.HostID(dst), Kind: "pc4", PC4: p,
-			RTOMin: 50 * units.Microsecond, Tries: 1000,
-		}); err != nil {
-			t.Fatal(err)
-		}
+		connect(t, net, c, src, dst, p)
 		at := units.Time(0)
 		for i := range uint32(rapid.IntRange(1, 4).Draw(t, "messages")) {
-			m := transport.Message{ID: i * 3, Tag: i, Size: units.Bytes(rapid.Int64Range(1, 20000).Draw(t, "size"))}
 			at += units.Time(rapid.Int64Range(0, int64(100*units.Microsecond)).Draw(t, "gap"))
-			l.sent[c] = append(l.sent[c], m)
-			net.At(at, func() {
-				if err := net.Send(src, c, m); err != nil {
-					t.Fatal(err)
-				}
-			})
+			l.send(net, at, src, c, transport.Message{ID: i * 3, Tag: i, Size: units.Bytes(rapid.Int64Range(1, 20000).Draw(t, "size"))})
 		}
 	}
 }
 
 // checkQuiet wants nothing to be pending and the books to balance.
-func checkQuiet(t *rapid.T, net *testnet.Net) {
+func checkQuiet(t fataler, net *testnet.Net) {
 	if err := net.CheckConservation(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v", err)
 	}
 	var out transport.Outgoing
 	for h, e := range net.Hosts {
@@ -152,4 +192,71 @@ func checkQuiet(t *rapid.T, net *testnet.Net) {
 			t.Fatalf("host %d: %+v", h, c)
 		}
 	}
+}
+
+// Packets that nobody sent, with every field at will, harm nothing but what they claim to acknowledge: no panic, and
+// what is refused is counted.
+func TestForgedPackets(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		path := transport.Path{Propagation: 2 * us, Rates: []units.Bandwidth{units.Gbps}}
+		e, err := transport.New(transport.Config{MTU: 1000, LineRate: units.Gbps})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c, ends := range [][2]transport.HostID{{0, 1}, {1, 0}} {
+			s := transport.Spec{ID: transport.ConnID(c), Src: ends[0], Dst: ends[1], Kind: "pc4", PC4: pc4.Defaults(), Forward: path, Reverse: path}
+			if err := e.Open(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := e.Send(0, 0, transport.Message{Size: 20000}); err != nil {
+			t.Fatal(err)
+		}
+		refused, now := int64(0), units.Time(0)
+		var out transport.Outgoing
+		for range rapid.IntRange(1, 60).Draw(t, "packets") {
+			now += units.Time(rapid.Int64Range(0, int64(units.Millisecond)).Draw(t, "wait"))
+			in := forgePacket(t, now)
+			if _, err := e.Receive(now, &in); err != nil {
+				refused++
+			}
+			for range 3 {
+				e.Transmit(now, &out)
+			}
+			if at, ok := e.Deadline(); ok && at < now-units.Second {
+				t.Fatalf("deadline %d ps long before %d ps", at, now)
+			}
+		}
+		if got := e.Counters().BadPackets; got != refused {
+			t.Fatalf("%d refused, %d counted", refused, got)
+		}
+	})
+}
+
+func forgePacket(t *rapid.T, now units.Time) transport.Incoming {
+	var b [transport.MaxHeader]byte
+	in := transport.Incoming{At: now, Src: transport.HostID(rapid.IntRange(0, 2).Draw(t, "src")), CE: rapid.Bool().Draw(t, "ce")}
+	conn, small := uint32(rapid.IntRange(0, 2).Draw(t, "conn")), rapid.Uint32Range(0, 25)
+	stamp := rapid.OneOf(rapid.Int64(), rapid.Int64Range(int64(now-units.Millisecond), int64(now)))
+	if rapid.Bool().Draw(t, "data") {
+		d := wire.Data{
+			Conn: conn, PSN: small.Draw(t, "psn"), Payload: units.Bytes(rapid.Int64Range(1, 1000).Draw(t, "payload")),
+			Message: small.Draw(t, "message"), Offset: units.Bytes(rapid.Int64Min(0).Draw(t, "offset")),
+			Size: units.Bytes(rapid.Int64Min(0).Draw(t, "size")), SentAt: units.Time(stamp.Draw(t, "sent")),
+		}
+		if rapid.Bool().Draw(t, "first") {
+			d.Offset, d.Flags = 0, wire.Announce
+		}
+		d.Encode(b[:])
+		in.Header, in.Payload = b[:wire.DataSize], d.Payload
+		return in
+	}
+	a := wire.Ack{
+		Nak: rapid.Bool().Draw(t, "nak"), Conn: conn, Expected: small.Draw(t, "expected"), PSN: small.Draw(t, "psn"),
+		SentAt: units.Time(stamp.Draw(t, "sent")), OneWay: units.Time(rapid.Int64().Draw(t, "one way")),
+		BaseRate: units.Bandwidth(rapid.Int64Min(0).Draw(t, "base rate")), Count: 1,
+	}
+	a.Encode(b[:])
+	in.Header = b[:wire.AckSize]
+	return in
 }

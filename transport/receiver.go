@@ -15,7 +15,7 @@ type receiver struct {
 
 	order    receiveOrder
 	expected int  // flows that the controller announced and that are not over
-	active   bool // by what the packets say, a flow is arriving
+	active   bool // by what the packets say, a flow is arriving; a sender that dies in mid-message leaves it set
 
 	// The message that is arriving; arrived is 0 between messages.
 	message Message

@@ -16,6 +16,7 @@ type rto struct {
 // sample takes in a round-trip time (RFC 6298, section 2, with α = 1/8 and β = 1/4). Every acknowledgement
 // echoes its packet's own stamp, so that packets sent again give samples as good as any.
 func (r *rto) sample(rtt units.Time) {
+	rtt = min(rtt, maxRTT)
 	if r.srtt == 0 {
 		r.srtt, r.rttvar = rtt, rtt/2
 		return
@@ -32,6 +33,9 @@ func (r *rto) sample(rtt units.Time) {
 func (r *rto) restart(now units.Time) {
 	r.at = now + max(r.floor, r.srtt+4*r.rttvar)<<min(r.tries, maxDoublings)
 }
+
+// maxRTT is the longest round trip that counts as one; a stamp that says more has gone wrong.
+const maxRTT = 100 * units.Second
 
 // maxDoublings bounds the timeout of connections that may try more often than that.
 const maxDoublings = 10

@@ -160,7 +160,7 @@ const (
 // PacedBelow packets, where rounding up would cost more than a fifth of the rate (docs/adr/0010).
 func (s *Sender) setRate(rate float64) {
 	rtt := s.rtt.Seconds()
-	rate = max(rate, minWindow*float64(8*s.link.MTU)/rtt)
+	rate = max(rate, minWindow*float64(8*s.link.MTU)/rtt, 1)
 	s.txRate = min(rate, float64(s.link.Line)) // ours: the paper has no upper limit
 	bytes := s.txRate * rtt / 8
 	s.cwnd = bytes / float64(s.link.MTU) // line 12
@@ -172,7 +172,8 @@ func (s *Sender) setRate(rate float64) {
 func (s *Sender) pace() {
 	s.pacing = 0
 	if s.paced() {
-		s.pacing = units.Bandwidth(math.Ceil(s.txRate * float64(s.rtt) / float64(s.pacingRTT())))
+		rate := math.Ceil(s.txRate * float64(s.rtt) / float64(s.pacingRTT()))
+		s.pacing = min(units.Bandwidth(rate), s.link.Line) // the quotient may round above txRate
 	}
 }
 
