@@ -47,6 +47,8 @@ type loop struct {
 	now      units.Time // while datagrams are taken
 	err      error      // the first that ends the loop
 
+	onGrid bool // nic.ahead is long enough to round to the grid
+
 	results  Results
 	obey     func() error          // take a message from the orchestrator
 	report   func(done bool) error // tell it how far the machine is
@@ -80,6 +82,7 @@ func (l *loop) run(dilation float64) error {
 		}
 	}
 	l.scale = labtime.Scale{T0: l.t0, Dilation: dilation}
+	l.onGrid = l.scale.RealSpan(l.nic.ahead) >= 2*grid
 	l.refreshOffset()
 	l.results.CPU = -poller.CPU()
 	l.next = l.clock.Now()
@@ -96,7 +99,7 @@ func (l *loop) run(dilation float64) error {
 func (l *loop) turn() {
 	l.pump(l.labNow())
 	l.housekeeping()
-	if err := l.poll.Wait(l.timeout()); err != nil {
+	if err := l.wait(); err != nil {
 		l.fail(err)
 		return
 	}
@@ -238,15 +241,29 @@ func headerLen(b []byte) int {
 	return 0
 }
 
-// timeout returns how long to wait: until what is due, a little early, or until the next report. It could be done
-// from nic.ahead before it is due; most of that time is left for a packet to come and save a wake-up.
-func (l *loop) timeout() time.Duration {
-	wake := l.next
-	if l.due != units.Never {
-		wake = min(wake, l.scale.Mono(l.due-l.nic.ahead/2))
-	}
-	return time.Duration(wake - l.clock.Now())
+// wait sleeps until there is something to do, and leaves in the poller what has come.
+func (l *loop) wait() error {
+	return l.poll.Wait(time.Duration(l.wakeUp() - l.clock.Now()))
 }
+
+// wakeUp returns when to wake at the latest: for what is due, a little early, or for the next report.
+//
+// What is due could be done from nic.ahead before; most of that is left for a packet to come and save a
+// wake-up. Instants are rounded down to a grid that all nodes of a machine share: arming a timer that comes
+// before all others of a processor is dear, one at the same time is not.
+func (l *loop) wakeUp() int64 {
+	if l.due == units.Never {
+		return l.next
+	}
+	wake := l.scale.Mono(l.due - l.nic.ahead/4)
+	if l.onGrid {
+		wake &^= grid - 1
+	}
+	return min(l.next, wake)
+}
+
+// grid is the distance of two instants at which nodes wake by themselves, in nanoseconds.
+const grid = 1 << 17
 
 // housekeeping reports progress and keeps the offset of the wall clock fresh.
 func (l *loop) housekeeping() {

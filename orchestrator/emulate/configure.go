@@ -73,7 +73,7 @@ func (x *Experiment) fabricConfig() realtime.Config {
 		Sample:   x.SampleQueues,
 		MaxFrame: int(x.ipMTU()) + ethernet,
 		Ahead:    2 * x.ahead(), // the node's own rounding must not make its packets unbelievable
-		Pause:    x.BaseRTT / 100,
+		Pause:    x.pause(),
 	}
 	for i, a := range x.Addrs {
 		c.Hosts[i] = realtime.Address{IP: a.As4(), MAC: realtime.MAC(boot.MACOf(a))}

@@ -130,10 +130,14 @@ func (x *Experiment) ipMTU() units.Bytes {
 // ahead is how long before they are due packets are handed to the fabric. A NIC fetches the next packet while
 // one is on the line; so do the nodes, by as much as covers an ordinary wake-up.
 func (x *Experiment) ahead() units.Time {
-	const wakeUp = 200 * time.Microsecond
+	const wakeUp = 400 * time.Microsecond
 	packet := units.Never
 	for i := range x.Plans {
 		packet = min(packet, x.Plans[i].Endpoint.LineRate.TransmitTime(x.mtu()))
 	}
 	return min(packet, units.Time(float64(units.FromDuration(wakeUp))/x.Dilation))
 }
+
+// pause is how long what has come may wait for more, to be handled with one wake-up: a hundredth of the base
+// round trip, a fifth of what the verdict allows.
+func (x *Experiment) pause() units.Time { return x.BaseRTT / 100 }
