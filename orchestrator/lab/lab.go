@@ -121,6 +121,7 @@ type PC4 struct {
 	AI, HAI        float64    // additive increments as a share of the base rate
 	Beta           float64
 	MaxMDF         float64
+	PacedBelow     float64     // windows of fewer packets are paced as well
 	BaseRate       string      // controller, observed, off
 	Initial        string      // base-rate, line, or window
 	InitialWindow  units.Bytes // when Initial is window

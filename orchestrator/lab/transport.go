@@ -39,6 +39,7 @@ func (s *section) pc4() PC4 {
 	p.HAI, _ = c.field("hai").percent()
 	p.Beta, _ = c.field("beta").share(0.001, 1)
 	p.MaxMDF, _ = c.field("max_mdf").share(0.001, 0.999)
+	p.PacedBelow, _ = c.field("paced_below").decimal(1, 1000)
 	p.BaseRate, _ = c.field("base_rate").enum(baseRates)
 	p.Initial, p.InitialWindow = c.field("initial").initial()
 	p.RTT, _ = c.field("rtt").enum(roundTrips)

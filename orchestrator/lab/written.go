@@ -106,6 +106,7 @@ type writtenPC4 struct {
 	HAI            percentType    `json:"hai,omitempty" jsonschema_description:"Additive increment while nothing queues, as a share of the base rate."`
 	Beta           shareType      `json:"beta,omitempty" jsonschema_description:"Multiplicative decrease constant."`
 	MaxMDF         shareType      `json:"max_mdf,omitempty" jsonschema_description:"Largest multiplicative decrease."`
+	PacedBelow     float64        `json:"paced_below,omitempty" jsonschema:"minimum=1,maximum=1000" jsonschema_description:"Windows of fewer packets than this are paced as well."`
 	BaseRate       baseRateType   `json:"base_rate,omitempty" jsonschema_description:"Where the receiver has the number of incoming flows from."`
 	Initial        initialType    `json:"initial,omitempty" jsonschema_description:"What a flow starts with: its base rate, the line rate, or a window in bytes."`
 	RTT            roundTripType  `json:"rtt,omitempty" jsonschema_description:"Which RTT turns a rate into a window."`

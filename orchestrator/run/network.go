@@ -78,7 +78,7 @@ func (x *Experiment) path(src, dst transport.HostID) transport.Path {
 func pc4Params(p lab.PC4) pc4.Params {
 	return pc4.Params{
 		TargetQtime: p.TargetQtime, AdjustInterval: p.AdjustInterval, AI: p.AI, HAI: p.HAI,
-		Beta: p.Beta, MaxMDF: p.MaxMDF, BaseRate: p.BaseRate,
+		Beta: p.Beta, MaxMDF: p.MaxMDF, PacedBelow: p.PacedBelow, BaseRate: p.BaseRate,
 		Initial: p.Initial, InitialWindow: p.InitialWindow, RTT: p.RTT, Epsilon: p.Epsilon,
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"weft/orchestrator/lab"
 	"weft/results/record"
 	"weft/transport"
+	"weft/transport/cc/pc4"
 	"weft/units"
 )
 
@@ -192,6 +193,18 @@ func TestCheckFindsWhatOnlyBuildingShows(t *testing.T) {
 		ps := Check(append(labs, labs...))
 		if len(ps) != 1 || !strings.Contains(ps[0].Error(), want) || ps[0].Line < 3 {
 			t.Errorf("%s: problems %v, want one that says %q", text, ps, want)
+		}
+	}
+}
+
+// The lab's table of defaults and the controller's are the same.
+func TestPC4DefaultsAgree(t *testing.T) {
+	want := pc4.Defaults()
+	want.PacedBelow = pc4.DefaultPacedBelow
+	if got := pc4Params(parse(t, star).Transport.PC4); got != want {
+		want.InitialWindow = got.InitialWindow // used with initial: window alone, which names it
+		if got != want {
+			t.Errorf("the lab's defaults %+v, the controller's %+v", got, want)
 		}
 	}
 }
