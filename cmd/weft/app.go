@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/orchestrator/lab"
+	"weft/orchestrator/runtime/namespace"
 )
 
 // Exit codes. Scripts rely on them.
@@ -34,17 +35,20 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 type app struct {
 	stdout, stderr io.Writer
 	engine         engine
+	enter          func(args []string) (code int, err error) // executes a command line in a user namespace; nil: never
+	args           []string
 	running        bool // the command line was understood: errors from here on are of the work
 }
 
 // run executes the command line and returns the exit code. Data goes to stdout, words to stderr.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	a := &app{stdout: stdout, stderr: stderr, engine: orchestrated{}}
+	a := &app{stdout: stdout, stderr: stderr, engine: orchestrated{}, enter: namespace.Enter}
 	return a.execute(ctx, args)
 }
 
 func (a *app) execute(ctx context.Context, args []string) int {
 	root := a.root()
+	a.args = args
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	return a.report(ctx, cmd, err)
@@ -55,9 +59,12 @@ func (a *app) report(ctx context.Context, cmd *cobra.Command, err error) int {
 	var problems lab.Problems
 	var problem lab.Problem
 	var usage usageError
+	var code exitCode
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &code):
+		return int(code)
 	case ctx.Err() != nil:
 		fmt.Fprintf(a.stderr, "weft: %v; everything was torn down\n", context.Cause(ctx))
 		return exitInterrupted

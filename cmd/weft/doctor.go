@@ -20,6 +20,9 @@ func (a *app) doctorCommand() *cobra.Command {
 		Example: "  weft doctor --measure=false\n  weft doctor --measure=false --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.elevate(); err != nil {
+				return err
+			}
 			var o doctor.Options
 			if measure && namespace.Available() == nil {
 				o.PacketRate = packetRate

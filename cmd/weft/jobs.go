@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"weft/orchestrator/lab"
@@ -36,13 +37,16 @@ func jobsOf(files []file) []job {
 	return jobs
 }
 
+// emulates reports whether any of the jobs may be emulated.
+func emulates(jobs []job) bool {
+	return slices.ContainsFunc(jobs, func(j job) bool { return j.engine != "sim" })
+}
+
 // width is how many jobs are run at once: simulations take a processor each, and what is emulated has the
 // machine to itself.
 func width(jobs []job) int {
-	for _, j := range jobs {
-		if j.engine != "sim" {
-			return 1
-		}
+	if emulates(jobs) {
+		return 1
 	}
 	return min(len(jobs), runtime.NumCPU())
 }

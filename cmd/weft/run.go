@@ -85,6 +85,11 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 		}
 	}
 	jobs := jobsOf(files)
+	if emulates(jobs) {
+		if err := a.elevate(); err != nil {
+			return err
+		}
+	}
 	runs, runErr := a.runAll(ctx, jobs, flags)
 	if !flags.json {
 		if err := a.show(jobs, runs); err != nil {
