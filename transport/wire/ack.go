@@ -22,17 +22,23 @@ type Ack struct {
 	BaseRate units.Bandwidth // PC4, base_rate; 0: none
 	Path     uint16          // of that packet, echoed
 	Count    uint16          // packets it stands for, at least 1
+	Room     uint8           // records of telemetry that fit behind the header, 0 to MaxHops
 }
 
-// Encode writes the header to the first AckSize bytes of b. Fields must be in range.
+// Encode writes the header to the first AckSize bytes of b, and an empty table of telemetry behind it if there is Room.
+// Fields must be in range.
 func (a *Ack) Encode(b []byte) {
-	b = b[:AckSize]
 	t, f := TypeAck, Flags(0)
+	if a.Room > 0 {
+		f |= Telemetry
+		clearTelemetry(b[AckSize:], a.Room)
+	}
+	b = b[:AckSize]
 	if a.Nak {
 		t = TypeNak
 	}
 	if a.CE {
-		f = CE
+		f |= CE
 	}
 	putPrefix(b, t, f, a.Conn, a.Expected, 0)
 	binary.BigEndian.PutUint64(b[16:], uint64(a.SentAt))
@@ -54,14 +60,20 @@ func (a *Ack) Decode(b []byte) error {
 	case len(b) < int(AckSize):
 		return ErrShort
 	}
+	behind := b[AckSize:]
 	b = b[:AckSize]
 	if !sealed(b) {
 		return ErrCheck
 	}
-	if b[3]&^byte(CE) != 0 {
+	if b[3]&^byte(CE|Telemetry) != 0 {
 		return ErrFlags
 	}
-	a.Nak, a.CE = t == TypeNak, b[3] != 0
+	a.Nak, a.CE, a.Room = t == TypeNak, Flags(b[3])&CE != 0, 0
+	if Flags(b[3])&Telemetry != 0 {
+		if a.Room, err = checkTelemetry(behind); err != nil {
+			return err
+		}
+	}
 	a.Conn = binary.BigEndian.Uint32(b[4:])
 	a.Expected = binary.BigEndian.Uint32(b[8:])
 	a.SentAt = units.Time(binary.BigEndian.Uint64(b[16:]))

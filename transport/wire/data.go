@@ -25,12 +25,19 @@ type Data struct {
 	SentAt   units.Time  // when the packet left the NIC, by the sender's clock (PC4, tx_time)
 	Baseline units.Time  // delay of this packet on an idle path (PC4, baseline), 0 to MaxBaseline
 	Path     uint16      // which of the connection's paths it was sent on
+	Room     uint8       // records of telemetry that fit behind the header, 0 to MaxHops
 }
 
-// Encode writes the header to the first DataSize bytes of b. Fields must be in range.
+// Encode writes the header to the first DataSize bytes of b, and an empty table of telemetry behind it if there is Room. Fields
+// must be in range; Flags say nothing of telemetry.
 func (d *Data) Encode(b []byte) {
+	flags := d.Flags
+	if d.Room > 0 {
+		flags |= Telemetry
+		clearTelemetry(b[DataSize:], d.Room)
+	}
 	b = b[:DataSize]
-	putPrefix(b, TypeData, d.Flags, d.Conn, d.PSN, uint16(d.Payload))
+	putPrefix(b, TypeData, flags, d.Conn, d.PSN, uint16(d.Payload))
 	binary.BigEndian.PutUint32(b[16:], d.Message)
 	binary.BigEndian.PutUint32(b[20:], d.Tag)
 	binary.BigEndian.PutUint64(b[24:], uint64(d.Offset))
@@ -51,14 +58,20 @@ func (d *Data) Decode(b []byte) error {
 	case len(b) < int(DataSize):
 		return ErrShort
 	}
+	behind := b[DataSize:]
 	b = b[:DataSize]
 	if !sealed(b) {
 		return ErrCheck
 	}
-	if b[3]&^byte(Announce|Fin) != 0 {
+	if b[3]&^byte(Announce|Fin|Telemetry) != 0 {
 		return ErrFlags
 	}
-	d.Flags = Flags(b[3])
+	d.Flags, d.Room = Flags(b[3])&^Telemetry, 0
+	if Flags(b[3])&Telemetry != 0 {
+		if d.Room, err = checkTelemetry(behind); err != nil {
+			return err
+		}
+	}
 	d.Conn = binary.BigEndian.Uint32(b[4:])
 	d.PSN = binary.BigEndian.Uint32(b[8:])
 	d.Payload = units.Bytes(binary.BigEndian.Uint16(b[14:]))

@@ -16,8 +16,9 @@
 //
 // Instants and spans are in picoseconds of lab time, rates in bits per second, sizes in bytes. PC4 (Fig. 4) asks
 // for sent at and baseline in data and for one-way delay and base rate in acknowledgements; the rest is
-// what reliability and a choice of paths need. Types 4 and up are free for probes, congestion notifications
-// and selective acknowledgements, each with a layout of its own.
+// what reliability and a choice of paths need. A congestion notification (CNP, 32 bytes) has the path of the packet that
+// caused it at 16 and nothing else of its own. Telemetry (HPCC) lies behind a header that a flag says has it. Types 5 and up
+// are free for probes and selective acknowledgements, each with a layout of its own.
 //
 // The package allocates nothing and keeps nothing. A header that is too short, of another version or type,
 // with a wrong check or with a field out of range is refused with an error that says which.

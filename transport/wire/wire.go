@@ -20,11 +20,12 @@ const Version = 1
 // Type says what a packet is.
 type Type uint8
 
-// Types of packet. Numbers from 4 are free.
+// Types of packet. Numbers from 5 are free.
 const (
 	TypeData Type = 1
 	TypeAck  Type = 2
 	TypeNak  Type = 3 // go back: the expected packet was overtaken (IB, sequence error)
+	TypeCNP  Type = 4 // congestion notification (DCQCN)
 )
 
 // Flags are the one-bit fields of a header.
@@ -32,9 +33,10 @@ type Flags uint8
 
 // Flags of data packets and of acknowledgements.
 const (
-	Announce Flags = 1 << 0 // data: the first packet of a message
-	Fin      Flags = 1 << 1 // data: the sender has nothing queued behind this packet
-	CE       Flags = 1 << 2 // ack: the packet arrived with congestion experienced
+	Announce  Flags = 1 << 0 // data: the first packet of a message
+	Fin       Flags = 1 << 1 // data: the sender has nothing queued behind this packet
+	CE        Flags = 1 << 2 // ack: the packet arrived with congestion experienced
+	Telemetry Flags = 1 << 3 // both: what switches write lies behind the header (HPCC)
 )
 
 const (
@@ -94,7 +96,7 @@ var keys = [8]uint64{
 
 // check is a multilinear hash of the words of a header but for the check itself; a header is 48 bytes and a
 // half word or a whole one. It is there to refuse garbage and stray packets: damage on the way is the
-// business of UDP's checksum.
+// business of UDP's checksum. Telemetry is not under it: switches write there.
 func check(b []byte) uint16 {
 	const butCheck = 0xffffffff_0000ffff // bytes 12 and 13, in the second word
 	_ = b[51]

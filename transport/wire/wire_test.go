@@ -26,13 +26,13 @@ func exampleAck() Ack {
 }
 
 func encodeData(d Data) []byte {
-	b := make([]byte, DataSize)
+	b := make([]byte, DataSize+TelemetrySize(int(d.Room)))
 	d.Encode(b)
 	return b
 }
 
 func encodeAck(a Ack) []byte {
-	b := make([]byte, AckSize)
+	b := make([]byte, AckSize+TelemetrySize(int(a.Room)))
 	a.Encode(b)
 	return b
 }
@@ -53,8 +53,8 @@ func TestBytes(t *testing.T) {
 }
 
 func TestHeadersFitTheirPlace(t *testing.T) {
-	if DataSize > 96 || AckSize > 96 {
-		t.Errorf("headers of %d and %d bytes, at most 96", DataSize, AckSize)
+	if most := max(DataSize, AckSize) + TelemetrySize(MaxHops); most > 160 {
+		t.Errorf("headers of up to %d bytes, at most 160", most)
 	}
 	// UDP 8, IPv4 20, Ethernet 14, frame check sequence 4.
 	if Overhead != 8+20+14+4 {
@@ -93,6 +93,7 @@ func drawData(t *rapid.T) Data {
 		SentAt:   units.Time(rapid.Int64().Draw(t, "sent")),
 		Baseline: units.Time(rapid.Int64Range(0, int64(MaxBaseline)).Draw(t, "baseline")),
 		Path:     rapid.Uint16().Draw(t, "path"),
+		Room:     rapid.Uint8Range(0, MaxHops).Draw(t, "room"),
 	}
 	if d.Offset == 0 {
 		d.Flags |= Announce
@@ -109,7 +110,7 @@ func drawAck(t *rapid.T) Ack {
 		Conn: rapid.Uint32().Draw(t, "conn"), Expected: rapid.Uint32().Draw(t, "expected"), PSN: rapid.Uint32().Draw(t, "psn"),
 		SentAt: units.Time(rapid.Int64().Draw(t, "sent")), OneWay: units.Time(rapid.Int64().Draw(t, "oneway")),
 		BaseRate: units.Bandwidth(rapid.Int64Min(0).Draw(t, "rate")), Path: rapid.Uint16().Draw(t, "path"),
-		Count: rapid.Uint16Min(1).Draw(t, "count"),
+		Count: rapid.Uint16Min(1).Draw(t, "count"), Room: rapid.Uint8Range(0, MaxHops).Draw(t, "room"),
 	}
 }
 
@@ -197,13 +198,13 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var d Data
 		if d.Decode(b) == nil {
-			if got := encodeData(d); !cmp.Equal(got, b[:DataSize]) {
+			if got := encodeData(d)[:DataSize]; !cmp.Equal(got, b[:DataSize]) {
 				t.Errorf("data %x came back as %x", b[:DataSize], got)
 			}
 		}
 		var a Ack
 		if a.Decode(b) == nil {
-			if got := encodeAck(a); !cmp.Equal(got, b[:AckSize]) {
+			if got := encodeAck(a)[:AckSize]; !cmp.Equal(got, b[:AckSize]) {
 				t.Errorf("ack %x came back as %x", b[:AckSize], got)
 			}
 		}

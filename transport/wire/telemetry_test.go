@@ -1,0 +1,229 @@
+package wire
+
+import (
+	"encoding/hex"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"weft/units"
+)
+
+const us = units.Microsecond
+
+func withRoom(room uint8) []byte {
+	d := exampleData()
+	d.Room = room
+	return encodeData(d)
+}
+
+// The bytes are an agreement between nodes and switches.
+func TestTelemetryBytes(t *testing.T) {
+	b := withRoom(2)
+	if !Stamp(b, Hop{At: 0x0102030405 * units.Nanosecond, Sent: 0x11121314 * 16, Queued: 0x212223 * 64}) {
+		t.Fatal("no room")
+	}
+	const want = "02010000" + "0102030405" + "11121314" + "212223" + "000000000000000000000000"
+	if got := hex.EncodeToString(b[DataSize:]); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	c := CNP{Conn: 0x01020304, PSN: 0x05060708, Path: 9}
+	cnp := make([]byte, CNPSize)
+	c.Encode(cnp)
+	const wantCNP = "570104000102030405060708029000000009" + "0000000000000000000000000000"
+	if got := hex.EncodeToString(cnp); got != wantCNP {
+		t.Errorf("got %s, want %s", got, wantCNP)
+	}
+	if CNPSize+Overhead != 78 {
+		t.Errorf("%d bytes on the wire, RoCEv2's have 78", CNPSize+Overhead)
+	}
+}
+
+// Switches write one behind the other until there is no room; the packet stays good, and the acknowledgement takes it back.
+func TestSwitchesStamp(t *testing.T) {
+	b := withRoom(3)
+	var want []Hop
+	for i := range units.Bytes(3) {
+		h := Hop{At: units.Time(i) * us, Sent: i * 1600, Queued: i * 6400}
+		want = append(want, h)
+		if !Stamp(b, h) {
+			t.Fatalf("no room for %d", i)
+		}
+	}
+	if Stamp(b, Hop{}) {
+		t.Error("room for four records in three")
+	}
+	var d Data
+	if err := d.Decode(b); err != nil || d.Room != 3 {
+		t.Fatalf("room %d, %v", d.Room, err)
+	}
+	got := AppendHops(nil, b)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	a := exampleAck()
+	a.Room = 3
+	back := encodeAck(a)
+	for _, h := range got {
+		Stamp(back, h)
+	}
+	if err := new(Ack).Decode(back); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(want, AppendHops(nil, back)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNoTelemetry(t *testing.T) {
+	cnp := make([]byte, CNPSize)
+	(&CNP{}).Encode(cnp)
+	for name, b := range map[string][]byte{
+		"nothing": nil, "another protocol": make([]byte, 100), "data": encodeData(exampleData()), "ack": encodeAck(exampleAck()),
+		"cnp": cnp, "cut short": withRoom(2)[:DataSize+10], "cut at the header": withRoom(2)[:DataSize],
+		"cnp with the flag": with(cnp, false, func(b []byte) { b[3] = byte(Telemetry) }),
+	} {
+		if Stamp(b, Hop{}) {
+			t.Errorf("%s: stamped", name)
+		}
+		if hops := AppendHops(nil, b); len(hops) > 0 {
+			t.Errorf("%s: %v", name, hops)
+		}
+	}
+}
+
+func TestHeaderLen(t *testing.T) {
+	a := exampleAck()
+	a.Room = 8
+	cnp := make([]byte, CNPSize)
+	(&CNP{}).Encode(cnp)
+	for _, c := range []struct {
+		b    []byte
+		want int
+	}{
+		{encodeData(exampleData()), 56}, {withRoom(1), 72}, {withRoom(8), 156}, {encodeAck(exampleAck()), 52}, {encodeAck(a), 152}, {cnp, 32},
+	} {
+		if got, err := HeaderLen(append(c.b, 1, 2, 3)); got != c.want || err != nil {
+			t.Errorf("%x: %d, %v; want %d", c.b[:4], got, err, c.want)
+		}
+	}
+	for want, b := range map[error][]byte{ErrShort: withRoom(2)[:DataSize], ErrMagic: make([]byte, 99), ErrType: with(cnp, false, func(b []byte) { b[2] = 99 })} {
+		if _, err := HeaderLen(b); !errors.Is(err, want) {
+			t.Errorf("%v instead of %v", err, want)
+		}
+	}
+}
+
+func TestTelemetryRefusals(t *testing.T) {
+	put := func(at int, v byte) []byte {
+		return with(withRoom(2), false, func(b []byte) { b[int(DataSize)+at] = v })
+	}
+	cnp := make([]byte, CNPSize)
+	(&CNP{Conn: 7}).Encode(cnp)
+	reseal := func(at int, v byte) []byte {
+		b := append([]byte(nil), cnp...)
+		b[at], b[12], b[13] = v, 0, 0
+		check := checkCNP(b)
+		b[12], b[13] = byte(check>>8), byte(check)
+		return b
+	}
+	for _, c := range []struct {
+		name string
+		b    []byte
+		want error
+	}{
+		{"no room", put(0, 0), ErrRange}, {"too much room", put(0, 9), ErrRange}, {"more written than fits", put(1, 3), ErrRange},
+		{"reserved", put(3, 1), ErrRange}, {"cut short", withRoom(2)[:DataSize+20], ErrShort}, {"no table", withRoom(2)[:DataSize+3], ErrShort},
+	} {
+		if err := new(Data).Decode(c.b); !errors.Is(err, c.want) {
+			t.Errorf("data, %s: %v, want %v", c.name, err, c.want)
+		}
+	}
+	a := exampleAck()
+	a.Room = 1
+	if err := new(Ack).Decode(encodeAck(a)[:AckSize+9]); !errors.Is(err, ErrShort) {
+		t.Errorf("ack cut short: %v", err)
+	}
+	for _, c := range []struct {
+		name string
+		b    []byte
+		want error
+	}{
+		{"nothing", nil, ErrShort}, {"data", withRoom(0), ErrType}, {"cut short", cnp[:CNPSize-1], ErrShort},
+		{"wrong check", with(cnp, false, func(b []byte) { b[5] = 9 }), ErrCheck}, {"flags", reseal(3, 1), ErrFlags},
+		{"payload", reseal(15, 1), ErrRange}, {"reserved", reseal(31, 1), ErrRange},
+	} {
+		if err := new(CNP).Decode(c.b); !errors.Is(err, c.want) {
+			t.Errorf("cnp, %s: %v, want %v", c.name, err, c.want)
+		}
+	}
+}
+
+// However long a connection lives, records keep their distance: to a nanosecond, 16 bytes and 64 bytes, within 9 minutes and
+// 32 GiB of each other. Queues end at 1 GiB.
+func TestUnwrap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		last := Hop{
+			At:   units.Time(rapid.Int64Range(0, int64(1000*3600)*int64(units.Second)).Draw(t, "at")),
+			Sent: units.Bytes(rapid.Int64Range(0, 1<<55).Draw(t, "sent")),
+		}
+		next := Hop{
+			At:     last.At + units.Time(rapid.Int64Range(-int64(540*units.Second), int64(540*units.Second)).Draw(t, "later")),
+			Sent:   last.Sent + units.Bytes(rapid.Int64Range(-1<<34, 1<<34).Draw(t, "more")),
+			Queued: units.Bytes(rapid.Int64Range(0, 1<<31).Draw(t, "queued")),
+		}
+		if next.At < 0 || next.Sent < 0 {
+			t.Skip()
+		}
+		b := withRoom(2)
+		Stamp(b, last)
+		Stamp(b, next)
+		got := AppendHops(nil, b)
+		back := got[1].Unwrap(got[0])
+		if d := (back.At - got[0].At) - (next.At - last.At); d < -units.Nanosecond || d > units.Nanosecond {
+			t.Errorf("%v apart instead of %v", back.At-got[0].At, next.At-last.At)
+		}
+		if d := (back.Sent - got[0].Sent) - (next.Sent - last.Sent); d < -16 || d > 16 {
+			t.Errorf("%d bytes apart instead of %d", back.Sent-got[0].Sent, next.Sent-last.Sent)
+		}
+		if want := min(next.Queued, 64*queuedMax); back.Queued > want || back.Queued < want-63 {
+			t.Errorf("queue of %d instead of %d", back.Queued, want)
+		}
+	})
+}
+
+func TestCNPRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := CNP{Conn: rapid.Uint32().Draw(t, "conn"), PSN: rapid.Uint32().Draw(t, "psn"), Path: rapid.Uint16().Draw(t, "path")}
+		b := make([]byte, CNPSize)
+		c.Encode(b)
+		var got CNP
+		if err := got.Decode(b); err != nil || got != c {
+			t.Fatalf("%+v: %+v, %v", c, got, err)
+		}
+	})
+}
+
+// No header makes the readers of telemetry panic.
+func FuzzTelemetry(f *testing.F) {
+	f.Add(withRoom(3))
+	a := exampleAck()
+	a.Room = 2
+	f.Add(encodeAck(a))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		n, err := HeaderLen(b)
+		if err == nil && n <= len(b) {
+			var d Data
+			if d.Decode(b) == nil && n != int(DataSize+TelemetrySize(int(d.Room))) {
+				t.Errorf("header of %d bytes with room for %d", n, d.Room)
+			}
+		}
+		Stamp(b, Hop{At: us, Sent: 1000, Queued: 64})
+		if hops := AppendHops(nil, b); len(hops) > 255 {
+			t.Errorf("%d records", len(hops))
+		}
+		_ = new(CNP).Decode(b)
+	})
+}
