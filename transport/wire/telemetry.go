@@ -71,7 +71,7 @@ func AppendHops(hops []Hop, b []byte) []Hop {
 	if t == nil {
 		return hops
 	}
-	for i := range int(t[1]) {
+	for i := range int(min(t[0], t[1])) {
 		r := t[telemetryPrefix+i*recordSize:][:recordSize]
 		hi, lo := binary.BigEndian.Uint64(r), binary.BigEndian.Uint32(r[8:])
 		hops = append(hops, Hop{
@@ -114,6 +114,9 @@ func HeaderLen(b []byte) (int, error) {
 	}
 	if len(b) <= n {
 		return 0, ErrShort
+	}
+	if b[n] < 1 || b[n] > MaxHops {
+		return 0, ErrRange
 	}
 	return n + int(TelemetrySize(int(b[n]))), nil
 }

@@ -109,7 +109,7 @@ func TestHeaderLen(t *testing.T) {
 			t.Errorf("%x: %d, %v; want %d", c.b[:4], got, err, c.want)
 		}
 	}
-	for want, b := range map[error][]byte{ErrShort: withRoom(2)[:DataSize], ErrMagic: make([]byte, 99), ErrType: with(cnp, false, func(b []byte) { b[2] = 99 })} {
+	for want, b := range map[error][]byte{ErrShort: withRoom(2)[:DataSize], ErrRange: with(withRoom(2), false, func(b []byte) { b[DataSize] = 9 }), ErrMagic: make([]byte, 99), ErrType: with(cnp, false, func(b []byte) { b[2] = 99 })} {
 		if _, err := HeaderLen(b); !errors.Is(err, want) {
 			t.Errorf("%v instead of %v", err, want)
 		}
