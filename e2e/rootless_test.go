@@ -1,0 +1,151 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/results/store"
+)
+
+// nobody is the ordinary user that root becomes for these tests.
+const nobody = 65534
+
+// userDesk is a desk of an ordinary user: nobody's, or that of whoever runs the tests.
+func userDesk(t *testing.T) (d *desk, uid uint32) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("emulation takes seconds")
+	}
+	if uid = uint32(os.Geteuid()); uid != 0 {
+		return newDesk(t), uid
+	}
+	top, err := os.MkdirTemp("", "e2e-user-") // t.TempDir is closed to others
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(top) })
+	d = &desk{t: t, dir: filepath.Join(top, "work"), temp: filepath.Join(top, "temp")}
+	if err := os.Chmod(top, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{d.dir, d.temp} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(dir, nobody, nobody); err != nil {
+			t.Skipf("root cannot give files away here: %v", err)
+		}
+	}
+	return d, nobody
+}
+
+// startAs starts weft as that user, or skips the test where an ordinary user cannot emulate.
+func (d *desk) startAs(uid uint32, args ...string) *process {
+	d.t.Helper()
+	cmd := d.command(args...)
+	cmd.Env = append(cmd.Env, "HOME="+d.temp, "XDG_CACHE_HOME=")
+	if uid != uint32(os.Geteuid()) {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uid, Gid: uid}
+	}
+	p := d.begin(cmd)
+	if what := eventually(patience, func() string {
+		if words := p.stderr.String(); strings.Contains(words, "\n") || !p.running() {
+			return ""
+		}
+		return "nothing was said"
+	}); what != "" {
+		d.t.Fatal(what)
+	}
+	if words := p.stderr.String(); strings.Contains(words, "this machine cannot emulate") {
+		d.t.Skip(words)
+	}
+	return p
+}
+
+// The same lab without any privilege. What is left belongs to the user.
+func TestPrivOrdinaryUser(t *testing.T) {
+	before := look(t)
+	d, uid := userDesk(t)
+	text, err := os.ReadFile(lib(t, "smoke/star.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := d.startAs(uid, "run", d.lab("star.yaml", string(text)), "--engine", "emu", "--dilation", slow, "--json").wait().wantCode(0)
+	dir, s := d.summary()
+	wantDone(t, s)
+	wantFidelity(t, s)
+	if printed := r.summaries(); len(printed) != 1 || printed[0].Run != s.Run {
+		t.Errorf("--json printed %s", r.stdout)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) < 5 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	for _, f := range append(files, dir, filepath.Dir(dir)) {
+		var st unix.Stat_t
+		if err := unix.Stat(f, &st); err != nil || st.Uid != uid {
+			t.Errorf("%s belongs to user %d, want %d (%v)", f, st.Uid, uid, err)
+		}
+	}
+	before.nothingLeft(t, nil, wait)
+	d.clean("star.yaml", "results")
+}
+
+// An ordinary user's run ends like any other, although two processes are the orchestrator.
+func TestPrivOrdinaryUserInterrupted(t *testing.T) {
+	for _, c := range []struct {
+		signal syscall.Signal
+		code   int
+	}{{syscall.SIGINT, 130}, {syscall.SIGKILL, -1}} {
+		t.Run(c.signal.String(), func(t *testing.T) {
+			before := look(t)
+			d, uid := userDesk(t)
+			p := d.startAs(uid, "run", d.lab("long.yaml", long), "--engine", "emu", "--dilation", "1000")
+			family := p.midRun(4, enough)
+			sent := time.Now()
+			p.signal(c.signal)
+			p.wait().wantCode(c.code)
+			if took := time.Since(sent); took > wait {
+				t.Errorf("it took %v to end", took)
+			}
+			before.nothingLeft(t, family, wait)
+			if c.signal == syscall.SIGINT {
+				d.wantPartial("interrupted", "")
+			} else if m, err := store.ReadManifest(d.runs()[0]); err != nil || m.Status != "running" {
+				t.Errorf("%+v, %v", m, err)
+			}
+			d.clean("long.yaml", "results")
+		})
+	}
+}
+
+// What doctor tells an ordinary user is what holds where that user's labs run.
+func TestPrivDoctorOfAnOrdinaryUser(t *testing.T) {
+	before := look(t)
+	d, uid := userDesk(t)
+	r := d.startAs(uid, "doctor", "--measure=false", "--json").wait().wantCode(0)
+	var findings []struct{ Name, State, Detail string }
+	if err := json.Unmarshal([]byte(r.stdout), &findings); err != nil {
+		t.Fatalf("%v\n%s", err, r.stdout)
+	}
+	for _, f := range findings {
+		if f.Name == "namespaces" && f.State != "ok" {
+			t.Skipf("no namespaces for ordinary users here: %s", f.Detail)
+		}
+		if strings.Contains(f.Detail, "not tried") {
+			t.Errorf("%s: %s, although the user may make namespaces", f.Name, f.Detail)
+		}
+	}
+	if len(findings) < 10 {
+		t.Errorf("it found next to nothing:\n%s", r.stdout)
+	}
+	before.nothingLeft(t, nil, wait)
+	d.clean()
+}
