@@ -160,9 +160,8 @@ func (l *loop) pump(now units.Time) {
 	}
 	l.due = units.Never
 	if l.full {
-		l.due = l.nic.free
-	}
-	if d, ok := l.machine.Deadline(); ok && d < l.due {
+		l.due = l.nic.free // whatever else is due before could not leave
+	} else if d, ok := l.machine.Deadline(); ok {
 		l.due = d
 	}
 }
