@@ -4,6 +4,7 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"time"
 )
 
 // BenchmarkPrivAllToAll carries an all-to-all of 16 hosts at the offered load of WEFT_OFFERED data packets
@@ -19,11 +20,11 @@ func BenchmarkPrivAllToAll(b *testing.B) {
 		offered = f
 	}
 	for range b.N {
-		rate, o, err := bench(b.Context(), Processes{Stderr: os.Stderr}, offered)
+		o, err := bench(b.Context(), Processes{Stderr: os.Stderr}, 60_000, offered)
 		if err != nil {
 			b.Fatal(err)
 		}
-		r := o.Report
+		r, rate := o.Report, o.rate()
 		b.ReportMetric(rate, "packets/s")
 		b.ReportMetric(o.Fidelity.CPUMax, "cpu")
 		b.ReportMetric(o.Fidelity.LatenessP99NS*o.dilation/1e3, "late_us")
@@ -38,5 +39,18 @@ func BenchmarkPrivAllToAll(b *testing.B) {
 			b.Logf("%s: p50 %.0f us, p99 %.0f us, max %.0f us of real time (%d)", l.what, l.dist.Quantile(0.5).Microseconds()*o.dilation,
 				l.dist.Quantile(0.99).Microseconds()*o.dilation, l.dist.Quantile(1).Microseconds()*o.dilation, l.dist.Count())
 		}
+	}
+}
+
+func TestPrivMeasure(t *testing.T) {
+	privileged(t)
+	start := time.Now()
+	c, err := Measure(t.Context(), Processes{Stderr: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v in %v", c, time.Since(start))
+	if c.PacketsPerSecond < 1000 || c.LatenessNS <= 0 {
+		t.Errorf("measured %+v", c)
 	}
 }

@@ -3,63 +3,73 @@ package emulate
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"time"
 
 	"weft/units"
 )
 
-// The calibration runs: as many hosts as the labs that this is for, and for as long as makes the numbers steady.
+// The calibration runs: as many hosts as the labs that this is for, and as many packets as make the numbers steady.
 const (
-	benchHosts   = 16
-	benchPackets = 60_000 // of each run, in all
-	benchRepeat  = 5      // of the all-to-all in each run, so that memory is touched for the first time in a fifth only
-	overload     = 1e6    // packets of real time per second that no machine of today carries
-	benchStall   = 20 * time.Second
+	benchHosts  = 16
+	benchRepeat = 4       // of the all-to-all in each run, so that memory is touched for the first time in a quarter only
+	benchShort  = 20_000  // packets of the first run
+	benchLong   = 50_000  // and of the second
+	benchLight  = 8_000.0 // packets per second and processor offered in the first: any machine of today carries them
+	benchStall  = 20 * time.Second
 )
 
-// Calibrate measures what this machine can carry, or returns what it measured before: see Cached.
+// Calibrate measures what this machine can carry, or returns what it measured before: see cached.
 func Calibrate(ctx context.Context, p Processes) (Capacity, error) {
 	return cached(ctx, func() (Capacity, error) { return Measure(ctx, p) })
 }
 
-// Measure measures what this machine can carry: how fast it is when asked for more than it can do, then how
-// late it is at the load it will be asked for. It takes a few seconds.
+// Measure measures what this machine can carry: how much processor time a packet takes, first under a light
+// load, then under that which the machine will be asked for; and how late it is then. It takes a few seconds.
+//
+// Offering more than the machine can do and counting what comes through would be simpler, and wrong: when
+// everything is late, time runs out in retransmissions and half of the packets come to nothing.
 func Measure(ctx context.Context, p Processes) (Capacity, error) {
-	var c Capacity
-	rate, _, err := bench(ctx, p, overload)
+	light := benchLight * float64(runtime.NumCPU())
+	out, err := bench(ctx, p, benchShort, light)
 	if err != nil {
-		return c, fmt.Errorf("measure the packet rate: %w", err)
+		return Capacity{}, fmt.Errorf("measure the packet rate: %w", err)
 	}
-	c.PacketsPerSecond = rate
-	_, out, err := bench(ctx, p, workingLoad*rate)
+	out, err = bench(ctx, p, benchLong, workingLoad*out.capacity())
 	if err != nil {
-		return c, fmt.Errorf("measure the lateness: %w", err)
+		return Capacity{}, fmt.Errorf("measure the lateness: %w", err)
 	}
-	c.LatenessNS = out.Fidelity.LatenessP99NS * out.dilation
-	return c, nil
+	return Capacity{PacketsPerSecond: out.capacity(), LatenessNS: out.Fidelity.LatenessP99NS * out.dilation}, nil
 }
 
-// bench runs the all-to-all with so many data packets offered per second of real time, and returns how many
-// were carried.
-func bench(ctx context.Context, p Processes, offered float64) (rate float64, out benchOutcome, err error) {
-	x := allToAll(benchHosts, benchPackets/(benchHosts*(benchHosts-1)*benchRepeat), benchRepeat, 1)
+// benchOutcome is what an all-to-all of the calibration came to.
+type benchOutcome struct {
+	*Outcome
+	dilation float64
+}
+
+// bench runs the all-to-all of so many packets with so many of them offered per second of real time.
+func bench(ctx context.Context, p Processes, packets int, offered float64) (benchOutcome, error) {
+	x := allToAll(benchHosts, max(1, packets/(benchHosts*(benchHosts-1)*benchRepeat)), benchRepeat, 1)
 	x.Dilation = max(1, roundUp(Load(x.Plans)/offered))
 	x.Stall = benchStall
 	x.Processes = p
 	o, err := Run(ctx, x)
-	if err != nil {
-		return 0, out, err
-	}
-	if o.Elapsed <= 0 {
-		return 0, out, fmt.Errorf("the run took %d ps", o.Elapsed)
-	}
-	seconds := float64(o.Elapsed) / float64(units.Second) * x.Dilation
-	delivered := float64(o.Transport.DataPackets - o.Transport.Retransmits)
-	return delivered / seconds, benchOutcome{o, x.Dilation}, nil
+	return benchOutcome{o, x.Dilation}, err
 }
 
-// benchOutcome is an outcome and the dilation it came about at.
-type benchOutcome struct {
-	*Outcome
-	dilation float64
+// rate is how many data packets came through per second of real time.
+func (o benchOutcome) rate() float64 {
+	seconds := float64(o.Elapsed) / float64(units.Second) * o.dilation
+	return float64(o.Transport.DataPackets-o.Transport.Retransmits) / seconds
+}
+
+// capacity is how many data packets per second would keep all processors busy, or the fabric its one.
+func (o benchOutcome) capacity() float64 {
+	all := o.Report.CPU
+	for _, n := range o.Results {
+		all += n.CPU
+	}
+	packets := float64(o.Transport.DataPackets) * 1e9
+	return min(packets*float64(runtime.NumCPU())/float64(all), packets/float64(o.Report.CPU))
 }

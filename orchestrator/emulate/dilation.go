@@ -10,7 +10,8 @@ import (
 
 // Capacity is what a machine can carry.
 type Capacity struct {
-	// PacketsPerSecond is how many data packets of a real second it carries end to end, each acknowledged.
+	// PacketsPerSecond is how many data packets in a second of real time, carried end to end and each
+	// acknowledged, would take all its processors.
 	PacketsPerSecond float64 `json:"packets_per_second"`
 	// LatenessNS is the worst p99 lateness at the working load, in real nanoseconds.
 	LatenessNS float64 `json:"lateness_p99_ns"`

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
@@ -59,6 +58,19 @@ func runs(t *testing.T, x Experiment) *Outcome {
 	return o
 }
 
+// punctual is runs for tests that measure time: it tries a few times to get a run that the verdict calls ok, and
+// skips the test on a machine that is too busy for one.
+func punctual(t *testing.T, x Experiment) *Outcome {
+	t.Helper()
+	for range 4 {
+		if o := runs(t, x); o.Fidelity.Verdict == OK {
+			return o
+		}
+	}
+	t.Skip("this machine is too busy to measure time")
+	return nil
+}
+
 func TestPrivAllToAll(t *testing.T) {
 	const n, packets, repeat = 4, 20, 3
 	x := allToAll(n, packets, repeat, 500)
@@ -106,7 +118,7 @@ func TestPrivIdleDelay(t *testing.T) {
 	x := star(2, dilation)
 	x.work(host.Item{Collective: "incast", Algorithm: "direct", Root: 1, Size: benchMTU, Repeat: 400},
 		func(src, _ int) bool { return src == 0 }, 1)
-	o := runs(t, x)
+	o := punctual(t, x)
 	idle := starPath().Delay(benchMTU + wire.DataSize + wire.Overhead)
 	allowed := max(idle*3/100, units.Microsecond/10)
 	excess, rtt := o.OneWay.Quantile(0.5), o.RTT.Quantile(0.5)
@@ -119,33 +131,20 @@ func TestPrivIdleDelay(t *testing.T) {
 	}
 }
 
-func oneFlowDilation() float64 {
-	if s := os.Getenv("WEFT_DILATION"); s != "" {
-		f, _ := strconv.ParseFloat(s, 64)
-		return f
-	}
-	return 500
-}
-
 // One flow alone gets the whole link.
 func TestPrivOneFlow(t *testing.T) {
-	const packets = 6000
-	x := star(2, oneFlowDilation())
+	const packets = 4000
+	x := star(2, 1000)
 	x.work(host.Item{Collective: "incast", Algorithm: "direct", Root: 1, Size: packets * benchMTU, Repeat: 1},
 		func(src, _ int) bool { return src == 0 }, 1)
-	o := runs(t, x)
-	took := o.Flows[0].Acked - o.Flows[0].Start - x.BaseRTT
-	rate := units.Rate(packets*(benchMTU+wire.DataSize+wire.Overhead), took)
-	for _, l := range latenessOf(o) {
-		t.Logf("%s: p50 %.0f us, p99 %.0f us, max %.0f us of real time (%d)", l.what, l.dist.Quantile(0.5).Microseconds()*x.Dilation,
-			l.dist.Quantile(0.99).Microseconds()*x.Dilation, l.dist.Quantile(1).Microseconds()*x.Dilation, l.dist.Count())
+	rate := func(f host.Flow) units.Bandwidth {
+		return units.Rate(packets*(benchMTU+wire.DataSize+wire.Overhead), f.Acked-f.Start-x.BaseRTT)
 	}
-	t.Logf("one way excess %v, rtt %v of %v", o.OneWay.Quantile(0.5), o.RTT.Quantile(0.5), x.BaseRTT)
-	f := simulated(t, x)[0]
-	t.Logf("simulated: %v", units.Rate(packets*(benchMTU+wire.DataSize+wire.Overhead), f.Acked-f.Start-x.BaseRTT))
-	t.Logf("%v on a link of %v, %d retransmits", rate, benchRate, o.Transport.Retransmits)
-	if off := float64(rate)/float64(benchRate) - 1; off < -0.02 || off > 0.02 {
-		t.Errorf("one flow gets %v of %v", rate, benchRate)
+	o := punctual(t, x)
+	got, want := rate(o.Flows[0]), rate(simulated(t, x)[0])
+	t.Logf("%v, simulated %v, on a link of %v; round trip %v of %v", got, want, benchRate, o.RTT.Quantile(0.5), x.BaseRTT)
+	if off := float64(got)/float64(benchRate) - 1; off < -0.02 || off > 0.02 {
+		t.Errorf("one flow gets %v of %v", got, benchRate)
 	}
 }
 
@@ -162,9 +161,8 @@ func TestPrivPing(t *testing.T) {
 			Args: []string{"ping", "-n", "-q", "-c", "10", "-i", "0.05", x.Addrs[2].String()}, Stdout: &out, Stderr: &out,
 		})
 	}
-	runs0 := x
 	privileged(t)
-	o, err := Run(t.Context(), runs0)
+	o, err := Run(t.Context(), x)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
@@ -309,9 +307,15 @@ func TestRefusesWhatCannotBe(t *testing.T) {
 			t.Errorf("got %v, want %q in it", err, want)
 		}
 	}
-	if got := fmt.Sprint(o2(star(2, 1)).stall()); got != "10s" {
-		t.Errorf("stall at dilation 1: %s", got)
-	}
 }
 
-func o2(x Experiment) *Experiment { return &x }
+func TestStallFollowsTheDilation(t *testing.T) {
+	for dilation, want := range map[float64]time.Duration{1: 10 * time.Second, 1000: 20 * time.Second} {
+		if x := star(2, dilation); x.stall() != want {
+			t.Errorf("at dilation %g: %v, want %v", dilation, x.stall(), want)
+		}
+	}
+	if x := (Experiment{Stall: time.Second}); x.stall() != time.Second {
+		t.Errorf("%v, want what was asked for", x.stall())
+	}
+}
