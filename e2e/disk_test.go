@@ -16,9 +16,6 @@ import (
 // smallDisk is the first argument by which the test program knows that it is to be the helper that follows.
 const smallDisk = "on-small-disk"
 
-// helperFailed is the helper's exit code when it is not weft's.
-const helperFailed = 99
-
 // onSmallDisk runs a program with a new file system of a given size in a folder that nobody else sees, and copies
 // what the program left there to another folder. Arguments: the size, the two folders, the program and its
 // arguments. It must have been started in a mount namespace of its own.
@@ -64,7 +61,11 @@ func (d *desk) onDisk(size string, args ...string) result {
 		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
 		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
 	}
-	r := d.begin(cmd).wait()
+	p, err := d.try(cmd)
+	if err != nil {
+		d.t.Skipf("no small disk can be had here: %v", err)
+	}
+	r := p.wait()
 	if r.code == helperFailed {
 		d.t.Skipf("no small disk can be had here: %s", r.stderr)
 	}

@@ -80,11 +80,20 @@ func (d *desk) start(args ...string) *process {
 // begin starts a prepared command.
 func (d *desk) begin(cmd *exec.Cmd) *process {
 	d.t.Helper()
+	p, err := d.try(cmd)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return p
+}
+
+// try starts a prepared command if it can be started.
+func (d *desk) try(cmd *exec.Cmd) (*process, error) {
 	p := &process{t: d.t, cmd: cmd, done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = &p.stdout, &p.stderr
 	p.began = time.Now()
 	if err := cmd.Start(); err != nil {
-		d.t.Fatal(err)
+		return nil, err
 	}
 	go func() {
 		err := cmd.Wait()
@@ -98,7 +107,7 @@ func (d *desk) begin(cmd *exec.Cmd) *process {
 		_ = cmd.Process.Kill() // it has ended, unless the test failed
 		<-p.done
 	})
-	return p
+	return p, nil
 }
 
 // process is a weft that was started.

@@ -17,10 +17,18 @@ var (
 // The lab files, seen from this package.
 const labs = "../labs"
 
-// TestMain builds weft. The test program is also run again as the helper of a test: see disk_test.go.
+// helperFailed is the exit code of a helper when it is not weft's.
+const helperFailed = 99
+
+// TestMain builds weft. The test program is also run again as a helper, which runs weft under certain conditions.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == smallDisk {
-		os.Exit(onSmallDisk(os.Args[2:]))
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case smallDisk:
+			os.Exit(onSmallDisk(os.Args[2:]))
+		case powerless:
+			os.Exit(withoutPower(os.Args[2:]))
+		}
 	}
 	code, err := build(m)
 	if err != nil {

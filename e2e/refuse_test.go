@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -85,10 +84,6 @@ func TestNowhereToPutResults(t *testing.T) {
 	for _, out := range []string{file, filepath.Join(file, "results"), "/proc/results"} {
 		r := d.run("run", lib(t, "smoke/star.yaml"), "--engine", "sim", "--out", out).wantCode(1)
 		r.wantWords(strings.TrimSuffix(out, "/results"))
-	}
-	if os.Geteuid() != 0 {
-		r := d.run("run", lib(t, "smoke/star.yaml"), "--engine", "sim", "--out", "/etc").wantCode(1)
-		r.wantWords("permission denied")
 	}
 	d.clean(file)
 }

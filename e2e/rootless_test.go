@@ -2,8 +2,11 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -11,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/orchestrator/runtime/namespace"
 	"weft/results/store"
 )
 
@@ -147,5 +151,46 @@ func TestPrivDoctorOfAnOrdinaryUser(t *testing.T) {
 		t.Errorf("it found next to nothing:\n%s", r.stdout)
 	}
 	before.nothingLeft(t, nil, wait)
+	d.clean()
+}
+
+// powerless is the first argument by which the test program knows that it is to be the helper that follows.
+const powerless = "powerless"
+
+// withoutPower becomes a program that has no capability and can get none: its arguments.
+func withoutPower(args []string) (code int) {
+	runtime.LockOSThread()
+	for c := range uintptr(unix.CAP_LAST_CAP + 1) {
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) { // the kernel has fewer
+			fmt.Fprintln(os.Stderr, "drop capabilities:", err)
+			return helperFailed
+		}
+	}
+	fmt.Fprintln(os.Stderr, args[0], unix.Exec(args[0], args, os.Environ()))
+	return helperFailed
+}
+
+// Where nothing can be emulated, weft left to itself simulates, and weft told to emulate says why it cannot.
+func TestAutomaticChoiceWithoutPower(t *testing.T) {
+	run := func(engine string) (*desk, result) {
+		d := newDesk(t)
+		cmd := d.command("run", lib(t, "smoke/star.yaml"), "--engine", engine)
+		if namespace.Available() == nil {
+			cmd.Args = append([]string{"helper", powerless, weft}, cmd.Args[1:]...)
+			cmd.Path = "/proc/self/exe"
+		}
+		r := d.begin(cmd).wait()
+		if r.code == helperFailed {
+			t.Skipf("this user can emulate and cannot be kept from it: %s", r.stderr)
+		}
+		return d, r
+	}
+	d, r := run("auto")
+	r.wantCode(0).wantWords("engine sim: this machine cannot emulate")
+	if _, s := d.summary(); s.Engine != "sim" || s.Status != "ok" {
+		t.Errorf("%+v", s)
+	}
+	d, r = run("emu")
+	r.wantCode(1).wantWords("this machine cannot emulate", "--engine sim")
 	d.clean()
 }
