@@ -21,7 +21,7 @@ func (l *loop) read(h fabric.HostID) error {
 		if err != nil || again {
 			l.net.Put(p)
 			port.burst = max(1, port.burst/2)
-			return err
+			return l.unlessGone(port, err)
 		}
 		got++
 		l.rest.frames++
@@ -31,6 +31,19 @@ func (l *loop) read(h fabric.HostID) error {
 	}
 	port.burst = min(2*port.burst, maxBurst)
 	return nil
+}
+
+// unlessGone returns err, unless it is that the port's host has ended, which is the orchestrator's business: the
+// rest of the network goes on.
+func (l *loop) unlessGone(p *port, err error) error {
+	if err == nil || !isGone(err) {
+		return err
+	}
+	if p.gone {
+		return nil
+	}
+	p.gone = true
+	return l.poll.Remove(p.fd)
 }
 
 // packet returns a packet with room for a frame.
@@ -149,9 +162,18 @@ func (l *loop) Deliver(now units.Time, p *fabric.Packet) {
 // Idle is the network's sink: nothing is pulled here, the nodes send by themselves.
 func (l *loop) Idle(units.Time, fabric.HostID) {}
 
-// write hands a frame to a host's kernel. One that it does not take is lost, and counted.
+// write hands a frame to a host's kernel. One that it does not take is lost, and counted unless the host has ended.
 func (l *loop) write(h fabric.HostID, frame []byte) {
-	if n, again, err := poller.Write(l.ports[h].fd, frame); again || err != nil || n != len(frame) {
+	port := &l.ports[h]
+	if port.gone {
+		return
+	}
+	n, again, err := poller.Write(port.fd, frame)
+	if err != nil && isGone(err) {
+		l.fail(l.unlessGone(port, err))
+		return
+	}
+	if again || err != nil || n != len(frame) {
 		l.report.Refused++
 	}
 }

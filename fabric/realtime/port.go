@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -13,7 +14,8 @@ import (
 type port struct {
 	fd    int
 	kind  string
-	burst int // frames to try to read in a row: what the last reading suggests is there
+	gone  bool // its host has ended, and its interface with it
+	burst int  // frames to try to read in a row: what the last reading suggests is there
 	held  ring
 }
 
@@ -41,6 +43,12 @@ func preparePacketSocket(fd int) error {
 		return fmt.Errorf("packet socket: ignore outgoing: %w", err)
 	}
 	return nil
+}
+
+// isGone says whether an error means that the host at the other end has ended: a TAP whose network namespace is
+// being removed is down, then has no device; a packet socket is down.
+func isGone(err error) bool {
+	return errors.Is(err, unix.ENETDOWN) || errors.Is(err, unix.EBADFD) || errors.Is(err, unix.EIO) || errors.Is(err, unix.ENXIO) || errors.Is(err, unix.ENODEV)
 }
 
 // drops returns how many frames the kernel could not queue for reading, as far as it tells: packet sockets do

@@ -39,6 +39,14 @@ func (p *Poller) Add(fd int, token int32) error {
 	return nil
 }
 
+// Remove stops watching fd.
+func (p *Poller) Remove(fd int) error {
+	if err := unix.EpollCtl(p.epoll, unix.EPOLL_CTL_DEL, fd, nil); err != nil {
+		return fmt.Errorf("epoll_ctl: forget descriptor %d: %w", fd, err)
+	}
+	return nil
+}
+
 // Forever is a timeout that does not end a Wait.
 const Forever time.Duration = 1<<63 - 1
 

@@ -42,6 +42,9 @@ func TestWaitReportsReadableDescriptors(t *testing.T) {
 	if n, again, err := Read(pipe[0], buf); n != 2 || again || err != nil {
 		t.Fatalf("read: %d, %v, %v", n, again, err)
 	}
+	if err := p.Remove(pipe[0]); err != nil {
+		t.Fatal(err)
+	}
 	if _, _, err := Read(-1, buf); err == nil {
 		t.Error("reading a bad descriptor is no error")
 	}

@@ -64,6 +64,9 @@ func cacheFile() (string, error) {
 	return filepath.Join(dir, "weft", fmt.Sprintf("capacity-%x.json", key[:8])), nil
 }
 
+// busyLife is how long a measurement on a machine that looked busy is believed.
+const busyLife = 10 * time.Minute
+
 func readCapacity(file string) (Capacity, error) {
 	var c Capacity
 	b, err := os.ReadFile(file)
@@ -75,6 +78,9 @@ func readCapacity(file string) (Capacity, error) {
 	}
 	if !(c.PacketsPerSecond > 0) || !(c.LatenessNS >= 0) {
 		return c, fmt.Errorf("%s: capacity %+v", file, c)
+	}
+	if info, err := os.Stat(file); c.busy() && (err != nil || time.Since(info.ModTime()) > busyLife) {
+		return c, fmt.Errorf("%s: measured on a busy machine", file)
 	}
 	return c, nil
 }

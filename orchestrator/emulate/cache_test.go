@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 func TestCapacityIsMeasuredOnce(t *testing.T) {
@@ -38,6 +39,21 @@ func TestCapacityIsMeasuredOnce(t *testing.T) {
 		measured.Store(0)
 		if c, err := cached(t.Context(), measure); err != nil || c != want || measured.Load() != 1 {
 			t.Errorf("cache of %q: %+v, %v, measured %d times", broken, c, err, measured.Load())
+		}
+	}
+	// What was measured on a busy machine is believed for a while only.
+	want.LatenessNS = 5e6
+	if err := writeCapacity(file, want); err != nil {
+		t.Fatal(err)
+	}
+	for age, measures := range map[time.Duration]int32{0: 0, 2 * busyLife: 1} {
+		then := time.Now().Add(-age)
+		if err := os.Chtimes(file, then, then); err != nil {
+			t.Fatal(err)
+		}
+		measured.Store(0)
+		if c, err := cached(t.Context(), measure); err != nil || c != want || measured.Load() != measures {
+			t.Errorf("%v old, from a busy machine: %+v, %v, measured %d times", age, c, err, measured.Load())
 		}
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), ".*")); len(left) > 0 {

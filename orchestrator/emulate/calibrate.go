@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"weft/units"
@@ -16,6 +18,7 @@ const (
 	benchShort  = 20_000  // packets of the first run
 	benchLong   = 50_000  // and of the second
 	benchLight  = 8_000.0 // packets per second and processor offered in the first: any machine of today carries them
+	benchTries  = 3       // of the second, while the machine looks busy
 	benchStall  = 20 * time.Second
 )
 
@@ -35,11 +38,21 @@ func Measure(ctx context.Context, p Processes) (Capacity, error) {
 	if err != nil {
 		return Capacity{}, fmt.Errorf("measure the packet rate: %w", err)
 	}
-	out, err = bench(ctx, p, benchLong, workingLoad*out.capacity())
-	if err != nil {
-		return Capacity{}, fmt.Errorf("measure the lateness: %w", err)
+	best := Capacity{PacketsPerSecond: out.capacity()}
+	for try := range benchTries {
+		out, err = bench(ctx, p, benchLong, workingLoad*best.PacketsPerSecond)
+		if err != nil {
+			return Capacity{}, fmt.Errorf("measure the lateness: %w", err)
+		}
+		c := Capacity{PacketsPerSecond: out.capacity(), LatenessNS: out.Fidelity.LatenessP99NS * out.dilation}
+		if try == 0 || c.LatenessNS < best.LatenessNS {
+			best = c
+		}
+		if !best.busy() {
+			break
+		}
 	}
-	return Capacity{PacketsPerSecond: out.capacity(), LatenessNS: out.Fidelity.LatenessP99NS * out.dilation}, nil
+	return best, nil
 }
 
 // benchOutcome is what an all-to-all of the calibration came to.
@@ -55,6 +68,9 @@ func bench(ctx context.Context, p Processes, packets int, offered float64) (benc
 	x.Stall = benchStall
 	x.Processes = p
 	o, err := Run(ctx, x)
+	if err == nil && (o.Report == nil || slices.Contains(o.Results, nil)) {
+		err = fmt.Errorf("the run ended without results: %s", strings.Join(o.Warnings, "; "))
+	}
 	return benchOutcome{o, x.Dilation}, err
 }
 

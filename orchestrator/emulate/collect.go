@@ -45,7 +45,7 @@ func (r *run) collect(failed error) {
 	}
 	for i := range r.nodes {
 		if err := r.cluster.Node(i).Conn.SendValue(agent.KindStop, nil); err != nil {
-			r.nodes[i].lost = err
+			r.nodes[i].lose(err)
 		}
 	}
 	r.await(limit, func() bool {
@@ -57,7 +57,7 @@ func (r *run) collect(failed error) {
 		return true
 	})
 	if err := r.cluster.Fabric().Conn.SendValue(realtime.KindStop, nil); err != nil {
-		r.fabric.lost = err
+		r.fabric.lose(err)
 	}
 	r.await(limit, func() bool { return r.fabric.told || r.fabric.lost != nil })
 	r.merge()
@@ -81,7 +81,7 @@ func (r *run) merge() {
 	o := r.outcome
 	for i, n := range o.Results {
 		if n == nil {
-			o.Warnings = append(o.Warnings, fmt.Sprintf("%s sent no results", r.name(i)))
+			o.Warnings = append(o.Warnings, fmt.Sprintf("%s sent no results: %s", r.name(i), r.nodes[i].why()))
 			continue
 		}
 		o.Flows = append(o.Flows, n.Flows...)
@@ -92,11 +92,19 @@ func (r *run) merge() {
 		o.OneWay.Merge(n.OneWay)
 	}
 	if o.Report == nil {
-		o.Warnings = append(o.Warnings, "the fabric sent no report")
+		o.Warnings = append(o.Warnings, "the fabric sent no report: "+r.fabric.why())
 		return
 	}
 	o.Fabric = o.Report.Network
 	o.QueueDelay.Merge(o.Report.QueueDelay)
+}
+
+// why says why a process that was asked did not answer.
+func (p *peerState) why() string {
+	if p.lost == nil {
+		return "it did not answer in time"
+	}
+	return p.lost.Error()
 }
 
 // judge gives the verdict on what was collected.

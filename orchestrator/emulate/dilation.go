@@ -17,6 +17,9 @@ type Capacity struct {
 	LatenessNS float64 `json:"lateness_p99_ns"`
 }
 
+// busy says that the machine was so late that it probably had other things to do.
+func (c Capacity) busy() bool { return c.LatenessNS > 1e6 }
+
 // workingLoad is the share of its capacity that a machine is asked to carry. Beyond it queues of processes
 // that want to run grow, and lateness with them.
 const workingLoad = 0.65

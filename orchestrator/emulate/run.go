@@ -121,6 +121,13 @@ type peerState struct {
 	told bool  // its results have come
 }
 
+// lose notes why nothing more is to be had of a process; the first reason explains the others.
+func (p *peerState) lose(why error) {
+	if p.lost == nil {
+		p.lost = why
+	}
+}
+
 // nodeState is what is known of a node.
 type nodeState struct {
 	peerState

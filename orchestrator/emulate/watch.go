@@ -94,7 +94,7 @@ func (r *run) whatDied(err error) error {
 // take takes in one piece of news. An error is one that ends the run.
 func (r *run) take(n news) error {
 	if n.err != nil {
-		r.state(n.peer).lost = n.err
+		r.state(n.peer).lose(n.err)
 		return r.named(n.peer, fmt.Errorf("its connection ended: %w", n.err))
 	}
 	if n.message.Kind == control.KindError {
@@ -103,7 +103,7 @@ func (r *run) take(n news) error {
 			text = err.Error()
 		}
 		err := &control.RemoteError{Text: text}
-		r.state(n.peer).lost = err
+		r.state(n.peer).lose(err)
 		return r.named(n.peer, err)
 	}
 	if n.peer == fabricPeer {
