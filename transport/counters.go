@@ -8,11 +8,13 @@ func (c *Counters) Add(o Counters) {
 	c.Timeouts += o.Timeouts
 	c.Acks += o.Acks
 	c.Naks += o.Naks
+	c.CNPs += o.CNPs
 	c.Received += o.Received
 	c.Delivered += o.Delivered
 	c.OutOfOrder += o.OutOfOrder
 	c.Duplicates += o.Duplicates
 	c.AcksIn += o.AcksIn
+	c.CNPsIn += o.CNPsIn
 	c.BadPackets += o.BadPackets
 	c.AckDrops += o.AckDrops
 	c.Failed += o.Failed

@@ -17,6 +17,7 @@ type Endpoint struct {
 	timers    timers // by sender
 	round     round
 	replies   fifo[reply]
+	records   fifo[records] // for those of the replies that have room for telemetry
 	events    fifo[Event]
 	expected  int // connections that the controller says are arriving or about to
 	observed  int // connections that are arriving by what their packets say
@@ -31,11 +32,13 @@ type Counters struct {
 	Timeouts    int64
 	Acks        int64 // sent, NAKs included
 	Naks        int64 // sent
+	CNPs        int64 // congestion notifications sent
 	Received    int64 // data packets that arrived, whatever became of them
 	Delivered   int64 // payload bytes placed
 	OutOfOrder  int64 // data packets dropped because an earlier one was missing
 	Duplicates  int64 // data packets dropped because they had arrived before
 	AcksIn      int64 // acknowledgements that arrived, NAKs included
+	CNPsIn      int64 // congestion notifications that arrived
 	BadPackets  int64 // refused: malformed, unknown connection, wrong host, impossible numbers
 	AckDrops    int64 // acknowledgements dropped because too many were waiting
 	Failed      int64 // connections given up
@@ -65,6 +68,9 @@ func (e *Endpoint) Open(s Spec) error {
 	if err != nil {
 		return err
 	}
+	if switches := len(s.Forward.Rates) - 1; sch.telemetry && (switches < 1 || switches > wire.MaxHops) {
+		return fmt.Errorf("transport: connection %d: %s needs telemetry of 1 to %d switches, the path has %d", s.ID, s.Kind, wire.MaxHops, switches)
+	}
 	if s.Dst == e.cfg.Host {
 		e.conns[s.ID] = ^int32(len(e.receivers))
 		e.receivers = append(e.receivers, receiver{
@@ -79,14 +85,15 @@ func (e *Endpoint) Open(s Spec) error {
 }
 
 func newSender(cfg Config, s *Spec, sch scheme) sender {
-	packet := cfg.MTU + perPacket
+	echo := newEcho(s.Forward, sch.telemetry)
+	packet := cfg.MTU + perPacket + echo.size()
 	l := cc.Link{
 		Line: cfg.LineRate, MTU: cfg.MTU, Packet: packet, Baseline: s.Forward.Delay(packet), Hops: len(s.Forward.Rates),
 	}
-	l.BaseRTT = l.Baseline + s.Reverse.Delay(wire.AckSize+wire.Overhead)
+	l.BaseRTT = l.Baseline + s.Reverse.Delay(wire.AckSize+echo.size()+wire.Overhead)
 	n := sender{
 		id: s.ID, dst: s.Dst, srcPort: s.SrcPort, ect: sch.ect, mtu: cfg.MTU, forward: s.Forward, full: l.Baseline,
-		ctl: sch.controller(l), chooser: sch.chooser(),
+		ctl: sch.controller(l), chooser: sch.chooser(), echo: echo, perPacket: perPacket + echo.size(),
 		rto: rto{floor: max(s.RTOMin, 4*l.BaseRTT), maxTries: s.Tries},
 	}
 	if s.RTOMin == 0 {
@@ -165,6 +172,8 @@ func (e *Endpoint) Receive(now units.Time, in *Incoming) (Placement, error) {
 	case err != nil:
 	case t == wire.TypeData:
 		pl, err = e.receiveData(now, in)
+	case t == wire.TypeCNP:
+		err = e.receiveCNP(now, in)
 	default:
 		err = e.receiveAck(now, in)
 	}
@@ -205,14 +214,25 @@ func (e *Endpoint) Transmit(now units.Time, out *Outgoing) bool {
 
 func (e *Endpoint) transmitReply(out *Outgoing) {
 	r := e.replies.at(0)
-	r.ack.Encode(out.Header[:])
 	out.Dst, out.SrcPort, out.ECT, out.Class = r.dst, r.srcPort, false, 0
-	out.Size, out.N = wire.AckSize+wire.Overhead, int(wire.AckSize)
 	out.Conn, out.Message, out.Offset, out.Payload = ConnID(r.ack.Conn), 0, 0, 0
-	e.counters.Acks++
-	if r.ack.Nak {
-		e.counters.Naks++
+	size := wire.AckSize + wire.TelemetrySize(int(r.ack.Room))
+	if r.cnp {
+		c := wire.CNP{Conn: r.ack.Conn, PSN: r.ack.PSN, Path: r.ack.Path}
+		c.Encode(out.Header[:])
+		e.counters.CNPs++
+		size = wire.CNPSize
+	} else {
+		r.ack.Encode(out.Header[:])
+		e.counters.Acks++
+		if r.ack.Nak {
+			e.counters.Naks++
+		}
+		if r.ack.Room > 0 {
+			e.writeTelemetry(out.Header[:])
+		}
 	}
+	out.Size, out.N = size+wire.Overhead, int(size)
 	e.replies.pop()
 }
 

@@ -34,9 +34,13 @@ func (e *Endpoint) receiveData(now units.Time, in *Incoming) (Placement, error) 
 		e.observed++
 	}
 	f := r.feedback.OnData(now, cc.Data{
-		At: in.At, SentAt: d.SentAt, Baseline: d.Baseline, Size: d.Payload + perPacket, Marked: in.CE,
+		At: in.At, SentAt: d.SentAt, Baseline: d.Baseline, Marked: in.CE,
+		Size:     d.Payload + perPacket + wire.TelemetrySize(int(d.Room)),
 		Expected: e.expected, Observed: e.observed,
 	})
+	if f.CNP {
+		e.queueCNP(r, &d)
+	}
 	var pl Placement
 	switch v {
 	case inOrder:
@@ -55,10 +59,13 @@ func (e *Endpoint) receiveData(now units.Time, in *Incoming) (Placement, error) 
 		return pl, nil
 	}
 	w := e.replies.add()
-	w.dst, w.srcPort = r.src, r.srcPort
+	w.dst, w.srcPort, w.cnp = r.src, r.srcPort, false
 	w.ack = wire.Ack{
 		Nak: v == gap, CE: in.CE, Conn: d.Conn, Expected: uint32(r.order.expected), PSN: d.PSN,
 		SentAt: d.SentAt, OneWay: f.OneWay, BaseRate: f.BaseRate, Path: d.Path, Count: 1,
+	}
+	if d.Room > 0 {
+		w.ack.Room = e.queueTelemetry(in)
 	}
 	return pl, nil
 }
@@ -96,6 +103,10 @@ func (e *Endpoint) receiveAck(now units.Time, in *Incoming) error {
 	case in.Payload != 0 || !ok || rtt <= 0:
 		return fmt.Errorf("ack on connection %d for %d, round trip %d ps: %w", a.Conn, a.Expected, rtt, ErrProtocol)
 	}
+	hops, err := s.echo.read(in.Header, a.Room)
+	if err != nil {
+		return fmt.Errorf("ack on connection %d: %w", a.Conn, err)
+	}
 	e.counters.AcksIn++
 	if s.failed {
 		return nil
@@ -109,7 +120,7 @@ func (e *Endpoint) receiveAck(now units.Time, in *Incoming) error {
 	s.ctl.OnAck(now, cc.Ack{
 		Size: s.order.ackedBytes - before.ackedBytes, Packets: int(s.order.acked - before.acked),
 		InFlight: s.order.inFlight(), SentAt: a.SentAt, RTT: rtt, OneWay: a.OneWay, BaseRate: a.BaseRate,
-		Marked: a.CE, Path: a.Path, AppLimited: appLimited,
+		Marked: a.CE, Path: a.Path, INT: hops, AppLimited: appLimited,
 	})
 	s.chooser.OnFeedback(now, path.Feedback{Path: a.Path, Marked: a.CE, Window: s.ctl.Window()})
 	if a.Nak && expected == s.order.acked && s.order.wentBack != expected+1 {

@@ -42,9 +42,10 @@ func (r *receiver) take(d *wire.Data) (complete bool) {
 	return true
 }
 
-// reply is an acknowledgement that waits to leave.
+// reply is an acknowledgement that waits to leave, or a congestion notification for the same packet.
 type reply struct {
 	ack     wire.Ack
+	cnp     bool
 	dst     HostID
 	srcPort uint16
 }

@@ -7,7 +7,7 @@ import (
 	"weft/units"
 )
 
-// perPacket is what every data packet has on the wire besides its payload.
+// perPacket is what every data packet has on the wire besides its payload and telemetry.
 const perPacket = wire.DataSize + wire.Overhead
 
 // sender is the sending half of a connection.
@@ -19,12 +19,14 @@ type sender struct {
 	ready   bool // in the endpoint's round
 	failed  bool
 
-	next int32 // behind it in the round
-	mtu  units.Bytes
+	next      int32 // behind it in the round
+	mtu       units.Bytes
+	perPacket units.Bytes // what every data packet has on the wire besides its payload
 
 	ctl     cc.Controller
 	timed   cc.Timed // ctl, or nil
 	chooser path.Chooser
+	echo    *echo // nil: no telemetry
 	forward Path
 	full    units.Time // delay of a full packet on the idle path
 
@@ -55,9 +57,9 @@ type sending struct {
 }
 
 // wireBefore is the size on the wire of all packets before psn, which is in the message or just behind it.
-func (m *sending) wireBefore(psn uint64, mtu units.Bytes) units.Bytes {
+func (m *sending) wireBefore(psn uint64, s *sender) units.Bytes {
 	k := units.Bytes(psn - m.first)
-	return m.before + min(k*mtu, m.Size) + k*perPacket
+	return m.before + min(k*s.mtu, m.Size) + k*s.perPacket
 }
 
 // queue appends a message.
@@ -65,7 +67,7 @@ func (s *sender) queue(now units.Time, m Message) {
 	n := uint64((m.Size + s.mtu - 1) / s.mtu)
 	s.messages.push(sending{Message: m, first: s.queued, packets: n, before: s.bytes, at: now})
 	s.queued += n
-	s.bytes += m.Size + units.Bytes(n)*perPacket
+	s.bytes += m.Size + units.Bytes(n)*s.perPacket
 }
 
 // idle says that everything queued was acknowledged.
@@ -110,7 +112,7 @@ func (s *sender) pace(now units.Time, size units.Bytes) {
 func (s *sender) send(now units.Time, out *Outgoing) (resent bool) {
 	m := s.messages.at(s.cursor)
 	payload := min(s.mtu, m.Size-s.offset)
-	size := payload + perPacket
+	size := payload + s.perPacket
 	baseline := s.full
 	if payload != s.mtu {
 		baseline = s.forward.Delay(size)
@@ -118,7 +120,7 @@ func (s *sender) send(now units.Time, out *Outgoing) (resent bool) {
 	d := wire.Data{
 		Conn: uint32(s.id), PSN: uint32(s.order.next), Payload: payload,
 		Message: m.ID, Tag: m.Tag, Offset: s.offset, Size: m.Size,
-		SentAt: now, Baseline: baseline, Path: s.chooser.Choose(now),
+		SentAt: now, Baseline: baseline, Path: s.chooser.Choose(now), Room: s.echo.slots(),
 	}
 	if s.offset == 0 {
 		d.Flags |= wire.Announce
@@ -128,7 +130,7 @@ func (s *sender) send(now units.Time, out *Outgoing) (resent bool) {
 	}
 	d.Encode(out.Header[:])
 	out.Dst, out.SrcPort, out.ECT, out.Class = s.dst, s.srcPort+d.Path, s.ect, 1
-	out.Size, out.N = size, int(wire.DataSize)
+	out.Size, out.N = size, int(size-payload-wire.Overhead)
 	out.Conn, out.Message, out.Offset, out.Payload = s.id, m.ID, s.offset, payload
 
 	s.offset += payload
@@ -155,7 +157,7 @@ func (s *sender) advance(psn uint64, complete func(*sending)) {
 	for s.messages.len() > 0 {
 		m := s.messages.at(0)
 		end := m.first + m.packets
-		bytes = m.wireBefore(min(psn, end), s.mtu)
+		bytes = m.wireBefore(min(psn, end), s)
 		if psn < end {
 			break
 		}

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 
+	"weft/transport/cc/dcqcn"
+	"weft/transport/cc/hpcc"
 	"weft/transport/cc/pc4"
+	"weft/transport/cc/swift"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -36,8 +39,11 @@ type Spec struct {
 	Forward  Path   // from Src to Dst
 	Reverse  Path   // from Dst to Src
 
-	Kind       string          // transport: pc4
+	Kind       string          // transport: pc4, roce, swift, hpcc
 	PC4        pc4.Params      // when Kind is pc4
+	DCQCN      dcqcn.Params    `json:",omitzero"` // when Kind is roce
+	Swift      swift.Params    `json:",omitzero"` // when Kind is swift
+	HPCC       hpcc.Params     `json:",omitzero"` // when Kind is hpcc
 	Initial    units.Bandwidth // base rate that the controller foresees at the start; 0: none
 	Collective string          // what the connection serves: all-reduce, all-to-all, all-gather, ... (PC4, Table I)
 
@@ -99,7 +105,7 @@ func (p Path) check() error {
 			return fmt.Errorf("link rate %d is not positive", r)
 		}
 	}
-	if d := p.Delay(wire.MaxPayload + wire.DataSize + wire.Overhead); d > wire.MaxBaseline {
+	if d := p.Delay(wire.MaxPayload + wire.DataSize + wire.TelemetrySize(wire.MaxHops) + wire.Overhead); d > wire.MaxBaseline {
 		return fmt.Errorf("baseline delay of %d ps is out of range", d)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"weft/transport/wire"
 	"weft/units"
 )
 
@@ -53,7 +54,7 @@ type Outgoing struct {
 }
 
 // MaxHeader is room for any header that package wire writes.
-const MaxHeader = 96
+const MaxHeader = 160
 
 // Incoming is a packet that has arrived.
 type Incoming struct {
@@ -61,7 +62,8 @@ type Incoming struct {
 	Src     HostID     // from the IP header
 	Header  []byte     // the transport header; may be followed by payload; not kept
 	Payload units.Bytes
-	CE      bool // congestion experienced
+	CE      bool       // congestion experienced
+	INT     []wire.Hop // what switches on the way wrote, where the network hands it over apart from the header; not kept
 }
 
 // Placement says what to do with the payload of a data packet that Receive accepted.

@@ -18,12 +18,13 @@ func NewNotifier(p Params) *Notifier { return &Notifier{interval: p.CNPInterval}
 
 // OnData lets a notification leave (SIGCOMM 2015, section 3.2) at once for a marked packet when none left for an
 // interval; else once the interval is over, if a packet in it was marked. We look when a packet arrives
-// rather than by a timer: a connection on which nothing arrives needs no cut.
+// rather than by a timer: a connection on which nothing arrives needs no cut. The delay is for whoever watches.
 func (n *Notifier) OnData(now units.Time, d cc.Data) cc.Feedback {
+	f := cc.Feedback{OneWay: d.At - d.SentAt - d.Baseline}
 	n.pending = n.pending || d.Marked
-	if !n.pending || n.sent && now-n.last < n.interval {
-		return cc.Feedback{}
+	if n.pending && (!n.sent || now-n.last >= n.interval) {
+		n.pending, n.sent, n.last = false, true, now
+		f.CNP = true
 	}
-	n.pending, n.sent, n.last = false, true, now
-	return cc.Feedback{CNP: true}
+	return f
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"weft/transport"
+	"weft/transport/wire"
 	"weft/units"
 )
 
@@ -21,7 +22,19 @@ type Config struct {
 	Buffer   units.Bytes // per switch port; 0: without limit
 	Observer func(host int) transport.Observer
 	Fault    func(now units.Time, p *Packet) Fault // nil: none; asked once per packet at the switch
+	Mark     func(queued units.Bytes) bool         // nil: never; asked of the queue that a packet leaves behind
+	INT      Telemetry
 }
+
+// Telemetry says what the switch does with room for it.
+type Telemetry uint8
+
+// Where telemetry goes.
+const (
+	None     Telemetry = iota
+	Apart              // handed over beside the header, as the simulator does
+	InHeader           // written into the header, as a switch does
+)
 
 // Fault is what happens to a packet in the switch.
 type Fault struct {
@@ -37,6 +50,8 @@ type Packet struct {
 	Size     units.Bytes
 	Payload  units.Bytes
 	Header   []byte
+	ECT, CE  bool
+	INT      []wire.Hop
 	joined   units.Time
 	Waited   units.Time // in the switch's queue
 }
@@ -64,6 +79,7 @@ type Net struct {
 type port struct {
 	busy   bool
 	queued units.Bytes
+	sent   units.Bytes
 	class  [2][]*Packet
 }
 
@@ -184,7 +200,7 @@ func (n *Net) kick(h int) {
 func (n *Net) inject(h int, out *transport.Outgoing) {
 	n.Injected++
 	p := &Packet{
-		Src: h, Dst: int(out.Dst), Class: out.Class, Size: out.Size, Payload: out.Payload,
+		Src: h, Dst: int(out.Dst), Class: out.Class, Size: out.Size, Payload: out.Payload, ECT: out.ECT,
 		Header: append([]byte(nil), out.Header[:out.N]...),
 	}
 	end := n.Now + n.cfg.Line.TransmitTime(out.Size)
@@ -234,6 +250,14 @@ func (n *Net) join(p *Packet) {
 func (n *Net) transmit(t *port, p *Packet) {
 	t.busy = true
 	p.Waited = n.Now - p.joined
+	p.CE = p.ECT && n.cfg.Mark != nil && n.cfg.Mark(t.queued)
+	switch h := (wire.Hop{At: n.Now, Sent: t.sent, Queued: t.queued}); n.cfg.INT {
+	case Apart:
+		p.INT = append(p.INT, h)
+	case InHeader:
+		wire.Stamp(p.Header, h)
+	}
+	t.sent += p.Size
 	end := n.Now + n.cfg.Line.TransmitTime(p.Size)
 	n.At(end, func() { n.freed(t) })
 	n.At(end+n.cfg.Delay, func() { n.deliver(p) })
@@ -254,7 +278,7 @@ func (n *Net) freed(t *port) {
 func (n *Net) deliver(p *Packet) {
 	n.Delivered++
 	pl, err := n.Hosts[p.Dst].Receive(n.Now, &transport.Incoming{
-		At: n.Now, Src: transport.HostID(p.Src), Header: p.Header, Payload: p.Payload,
+		At: n.Now, Src: transport.HostID(p.Src), Header: p.Header, Payload: p.Payload, CE: p.CE, INT: p.INT,
 	})
 	if n.OnData != nil {
 		n.OnData(n.Now, p, pl, err)
