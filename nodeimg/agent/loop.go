@@ -200,8 +200,8 @@ func (l *loop) receive() {
 // take gives a datagram to the machine and puts its payload where the machine says.
 func (l *loop) take(d datagram) {
 	src, known := l.hosts[d.from]
-	header := headerLen(d.data)
-	if !known || header == 0 || header > len(d.data) {
+	header, err := wire.HeaderLen(d.data)
+	if !known || err != nil || header > len(d.data) {
 		l.results.Bad++
 		return
 	}
@@ -223,21 +223,6 @@ func (l *loop) take(d datagram) {
 		copy(l.machine.Place(pl), d.data[header:])
 		l.machine.Placed(now, pl)
 	}
-}
-
-// headerLen returns the length of the transport header that b begins with; 0: none that is known.
-func headerLen(b []byte) int {
-	t, err := wire.Peek(b)
-	if err != nil {
-		return 0
-	}
-	switch t {
-	case wire.TypeData:
-		return int(wire.DataSize)
-	case wire.TypeAck, wire.TypeNak:
-		return int(wire.AckSize)
-	}
-	return 0
 }
 
 // wait sleeps until there is something to do, and leaves in the poller what has come.

@@ -72,7 +72,7 @@ type Op struct {
 // transports, and the headers of UDP (RFC 768) and IPv4 (RFC 791). The Ethernet header and the frame check
 // sequence are not part of an interface's MTU.
 const (
-	headers   = 96 // transport.MaxHeader, as a test holds; a plan knows no transport
+	headers   = 160 // transport.MaxHeader, as a test holds; a plan knows no transport
 	udpHeader = 8
 	ipHeader  = 20
 )
