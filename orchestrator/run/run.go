@@ -77,7 +77,10 @@ func Run(ctx context.Context, l *lab.Lab, o Options) (*record.Summary, error) {
 	if err := x.store(out, dir); err == nil || runErr == nil {
 		runErr = errors.Join(runErr, err)
 	}
-	return s, errors.Join(runErr, dir.Finish(time.Now(), s))
+	if err := dir.Finish(time.Now(), s); err != nil && !errors.Is(runErr, err) {
+		runErr = errors.Join(runErr, err)
+	}
+	return s, runErr
 }
 
 // store writes the data files.

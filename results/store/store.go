@@ -42,12 +42,13 @@ type Run struct {
 	manifest record.Manifest
 	files    map[string]*stream
 	order    []string // names in files, in order of creation
+	reserve  *os.File // room for the files that say how it ended
 	err      error
 	closed   bool
 }
 
 // Open creates the directory <root>/<lab>/<stamp>-<n>, the smallest n that is free, and writes a manifest with
-// status "running" into it.
+// status "running" into it. When that fails no directory is left.
 func Open(o Options) (*Run, error) {
 	if err := checkName(o.Manifest.Lab); err != nil {
 		return nil, err
@@ -64,15 +65,24 @@ func Open(o Options) (*Run, error) {
 	r.manifest.Run = filepath.ToSlash(dir)
 	r.manifest.Started = o.Now.UTC().Format(time.RFC3339)
 	r.manifest.Status = "running"
-	if err := r.writeManifest(); err != nil {
-		return nil, err
-	}
-	if len(o.LabText) > 0 {
-		if err := replaceFile(filepath.Join(dir, LabFile), o.LabText); err != nil {
-			return nil, err
-		}
+	if err := r.begin(o.LabText); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir)) // nobody else knows of it
 	}
 	return r, nil
+}
+
+// begin writes what is known from the start, and takes room for what is not.
+func (r *Run) begin(labText []byte) (err error) {
+	if err := r.writeManifest(); err != nil {
+		return err
+	}
+	if len(labText) > 0 {
+		if err := replaceFile(filepath.Join(r.dir, LabFile), labText); err != nil {
+			return err
+		}
+	}
+	r.reserve, err = reserve(r.dir)
+	return err
 }
 
 // checkName refuses lab names that would lead out of the results directory.
@@ -165,6 +175,7 @@ func (r *Run) closeFiles() {
 			r.err = err
 		}
 	}
+	_ = r.reserve.Close() // nothing of it is kept
 }
 
 func (r *Run) writeManifest() error {
