@@ -72,17 +72,21 @@ func (d *desk) onDisk(size string, args ...string) result {
 	return r
 }
 
-// A disk that fills up ends the run, which says so and which file it was; what could be written is kept.
+// A disk that fills up ends the run, which says so and which file it was; what could be written is kept, and
+// that it is not all of it is written too.
 func TestPrivFullDisk(t *testing.T) {
 	d := newDesk(t)
-	r := d.onDisk("128k", "run", lib(t, "quickstart.yaml"), "--engine", "sim", "--set", "measure.queues=100ns", "--set", "measure.cwnd=true")
+	r := d.onDisk("256k", "run", lib(t, "quickstart.yaml"), "--engine", "sim", "--set", "measure.queues=100ns", "--set", "measure.cwnd=true")
 	r.wantCode(1).wantWords("no space left on device", ".csv")
-	dirs := d.runs()
-	if len(dirs) != 1 {
-		t.Fatalf("run directories: %v", dirs)
+	if n := strings.Count(r.stderr, "no space left on device"); n != 1 {
+		t.Errorf("it says so %d times:\n%s", n, r.stderr)
+	}
+	dir, s := d.summary()
+	if s.Status != "failed" || !strings.Contains(s.Error, "no space left on device") {
+		t.Errorf("status %q, error %q", s.Status, s.Error)
 	}
 	kept := int64(0)
-	entries, err := os.ReadDir(dirs[0])
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,11 +100,16 @@ func TestPrivFullDisk(t *testing.T) {
 	}
 }
 
-// A disk that is full from the start is an error before anything runs.
+// A disk that is full from the start is an error before anything runs, and nothing is left.
 func TestPrivNoRoomForAnything(t *testing.T) {
-	d := newDesk(t)
-	r := d.onDisk("4k", "run", lib(t, "quickstart.yaml"), "--engine", "sim")
-	r.wantCode(1).wantWords("no space left on device")
+	for _, size := range []string{"4k", "16k", "48k"} {
+		d := newDesk(t)
+		r := d.onDisk(size, "run", lib(t, "quickstart.yaml"), "--engine", "sim")
+		r.wantCode(1).wantWords("no space left on device")
+		if runs := d.runs(); len(runs) > 0 {
+			t.Errorf("on a disk of %s there is %v", size, runs)
+		}
+	}
 }
 
 // The end comes when the disk is full, not when the run would have ended.
@@ -112,7 +121,7 @@ func TestPrivFullDiskEndsALongRun(t *testing.T) {
 			}
 			before := look(t)
 			d := newDesk(t)
-			r := d.onDisk("128k", "run", d.lab("long.yaml", long), "--engine", engine, "--dilation", "1000",
+			r := d.onDisk("192k", "run", d.lab("long.yaml", long), "--engine", engine, "--dilation", "1000",
 				"--set", "workload.0.repeat=50000", "--set", "measure.queues=1us")
 			r.wantCode(1).wantWords("no space left on device", "queues.csv")
 			if r.took > 20*time.Second {

@@ -220,3 +220,28 @@ func TestPrivStrictRefusesWhatCannotBeTrusted(t *testing.T) {
 	}
 	d.clean("results", "report.xml")
 }
+
+// Labs do not see each other, although their hosts have the same names and addresses.
+func TestPrivTwoAtOnce(t *testing.T) {
+	needEmulation(t)
+	before := look(t)
+	d := newDesk(t)
+	var all []*process
+	for range 2 {
+		all = append(all, d.start("run", lib(t, "smoke/star.yaml"), "--engine", "emu", "--dilation", "20000"))
+	}
+	for _, p := range all {
+		p.wait().wantCode(0)
+	}
+	dirs := d.runs()
+	if len(dirs) != 2 {
+		t.Errorf("run directories: %v", dirs)
+	}
+	for _, dir := range dirs {
+		s := summaryIn(t, dir)
+		wantDone(t, s)
+		wantFidelity(t, s)
+	}
+	before.nothingLeft(t, nil, wait)
+	d.clean("results")
+}
