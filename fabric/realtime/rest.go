@@ -14,24 +14,25 @@ import (
 //   - sleeps until something can be delivered, not until something happens inside the network: what is due
 //     before is done then, at its own instants, and nobody can tell the difference;
 //   - turns round and looks again when that is sooner than a sleep would take, also at the end of a sleep;
-//   - and, when there is much to do, pauses after each wake-up and takes what has come by then together (as
-//     a network card's interrupts are moderated).
+//   - and, the more there is to do, pauses after each wake-up and takes what has come by then together (as a
+//     network card's interrupts are moderated).
 type rest struct {
 	links []timeline.ID // of the lines that lead to hosts
 	delay units.Time    // the least time from the last switch to a host
-	pause int64         // nanoseconds
+	most  int64         // longest pause, nanoseconds
 	woke  int64         // when the loop woke last, CLOCK_MONOTONIC
 
-	busy   bool  // there was much to do in the last window
-	frames int   // read or written in this window
+	pause  int64 // by what there was to do in the last window; 0: none
+	frames int64 // read or written in this window
 	window int64 // when it began
 }
 
-// A window in which so many frames are read or written is a busy one: with a wake-up for each, waking up would
-// take more than half of a processor.
+// Up to fewFrames read or written in a window there is no pause: a wake-up for each takes half of a processor. From
+// there it grows, until with manyFrames, which two processors just carry, it is as long as it may be.
 const (
 	windowLength = 1_000_000 // nanoseconds
-	busyFrames   = 40
+	fewFrames    = 40
+	manyFrames   = 160
 )
 
 // tooShort is how short a wait does not pay for a sleep, in nanoseconds. Measured: a sleep of 20 us takes 14 us
@@ -43,7 +44,7 @@ const maxPause = 100_000
 
 // newRest prepares for the network in l.
 func newRest(l *loop) rest {
-	r := rest{delay: units.Never, pause: min(maxPause, int64(float64(l.cfg.Pause.Nanoseconds())*l.cfg.Dilation))}
+	r := rest{delay: units.Never, most: min(maxPause, int64(float64(l.cfg.Pause.Nanoseconds())*l.cfg.Dilation))}
 	for i, p := range l.cfg.Network.Ports {
 		if int(p.To) < l.cfg.Network.Hosts {
 			r.links = append(r.links, l.net.PortEntity(i))
@@ -78,7 +79,7 @@ func (l *loop) wait() error {
 	}
 	now := l.clock.Now()
 	l.rest.look(now)
-	if l.rest.busy && now < l.rest.woke+l.rest.pause {
+	if now < l.rest.woke+l.rest.pause {
 		poller.Sleep(l.rest.woke + l.rest.pause)
 		l.rest.woke = l.clock.Now()
 		return l.poll.Wait(0)
@@ -91,7 +92,7 @@ func (l *loop) wait() error {
 	if timeout <= tooShort {
 		return l.poll.Wait(0)
 	}
-	if !l.rest.busy {
+	if l.rest.pause == 0 {
 		timeout -= tooShort // there is time to be punctual: turn round for the rest
 	}
 	err := l.poll.Wait(timeout)
@@ -104,6 +105,7 @@ func (r *rest) look(now int64) {
 	if now-r.window < windowLength {
 		return
 	}
-	r.busy = int64(r.frames)*windowLength >= busyFrames*(now-r.window)
+	frames := r.frames * windowLength / (now - r.window)
+	r.pause = r.most * max(0, min(frames, manyFrames)-fewFrames) / (manyFrames - fewFrames)
 	r.frames, r.window = 0, now
 }
