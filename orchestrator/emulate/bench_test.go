@@ -44,6 +44,9 @@ func BenchmarkPrivAllToAll(b *testing.B) {
 
 func TestPrivMeasure(t *testing.T) {
 	privileged(t)
+	if testing.Short() {
+		t.Skip("takes several seconds")
+	}
 	start := time.Now()
 	c, err := Measure(t.Context(), Processes{Stderr: os.Stderr})
 	if err != nil {
