@@ -268,3 +268,34 @@ func TestIncast(t *testing.T) {
 		}
 	}
 }
+
+// Bolt's Swift, which waits instead of pacing: in a burst of 400 flows from 20 hosts, windows fall far below a packet, and every
+// wait ends.
+func TestBoltCompatIncast(t *testing.T) {
+	cfg := star(21)
+	cfg.Buffer = 0
+	net, err := testnet.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := 0
+	var last units.Time
+	for i := range 400 {
+		s := as("swift", transport.Spec{ID: transport.ConnID(i), Src: transport.HostID(1 + i%20)})
+		s.Swift.BoltCompat = true
+		if err := net.Connect(s); err != nil {
+			t.Fatal(err)
+		}
+		net.Events[s.Src] = func(e transport.Event) { done, last = done+1, e.At }
+		if err := net.Send(int(s.Src), s.ID, transport.Message{ID: 1, Size: 200 * units.KB}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	net.Run(units.Second)
+	if err := net.CheckConservation(); err != nil {
+		t.Error(err)
+	}
+	if ideal := cfg.Line.TransmitTime(400 * 200 * units.KB); done != 400 || last < ideal || last > 3*ideal {
+		t.Errorf("%d of 400 done, the last at %v; the line needs %v", done, last, ideal)
+	}
+}

@@ -103,6 +103,7 @@ func newSender(cfg Config, s *Spec, sch scheme) sender {
 		n.rto.maxTries = DefaultTries
 	}
 	n.timed, _ = n.ctl.(cc.Timed)
+	n.held, _ = n.ctl.(cc.Held)
 	return n
 }
 

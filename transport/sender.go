@@ -25,6 +25,7 @@ type sender struct {
 
 	ctl     cc.Controller
 	timed   cc.Timed // ctl, or nil
+	held    cc.Held  // ctl, or nil
 	chooser path.Chooser
 	echo    *echo // nil: no telemetry
 	forward Path
@@ -89,11 +90,14 @@ func (s *sender) start(now units.Time) {
 // paceAt returns the earliest instant at which pacing lets the next packet leave; units.Time's least value
 // when it does not hold it.
 func (s *sender) paceAt() units.Time {
-	rate := s.ctl.PacingRate()
-	if rate <= 0 || s.pacedSize == 0 {
-		return minTime
+	at := minTime
+	if rate := s.ctl.PacingRate(); rate > 0 && s.pacedSize > 0 {
+		at = s.paced + rate.TransmitTime(s.pacedSize)
 	}
-	return s.paced + rate.TransmitTime(s.pacedSize)
+	if s.held != nil {
+		at = max(at, s.held.NotBefore())
+	}
+	return at
 }
 
 const minTime units.Time = -1 << 63

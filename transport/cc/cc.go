@@ -28,6 +28,13 @@ type Timed interface {
 	Advance(now units.Time) // a deadline passed
 }
 
+// Held is a Controller that names the instant before which the next packet must not leave; its pacing rate, if it has
+// one, counts as well. (A rate is counted from the last packet; Bolt's Swift waits from the last decision.)
+type Held interface {
+	Controller
+	NotBefore() units.Time
+}
+
 // Notified is a Controller that congestion notification packets are for (DCQCN).
 type Notified interface {
 	Controller

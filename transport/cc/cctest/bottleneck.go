@@ -109,6 +109,9 @@ func (n *Net) serve(f *Flow) {
 		if r := f.Controller.PacingRate(); r > 0 && f.sent > 0 {
 			at = max(at, f.last+r.TransmitTime(n.Packet))
 		}
+		if h, ok := f.Controller.(cc.Held); ok {
+			at = max(at, h.NotBefore())
+		}
 		if at > n.Now {
 			next = min(next, at)
 			break

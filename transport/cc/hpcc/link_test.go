@@ -74,11 +74,17 @@ func TestIncastDrains(t *testing.T) {
 	}
 }
 
-// The authors' simulator keeps every flow above its least rate, 1 Gb/s in its script: 200 of them are twice the line. The
-// paper has no such rate, and the queue stays small.
+// The authors' script sets a least rate of 1 Gb/s: 200 flows would be twice the line. The window of a least rate of 100 Mb/s is
+// less than a packet, which leaves the queue at a packet of each at most; so does none.
 func TestManyFlowsDoNotOverrunTheLine(t *testing.T) {
+	for _, least := range []units.Bandwidth{0, 100 * units.Mbps} {
+		manyFlows(t, least)
+	}
+}
+
+func manyFlows(t *testing.T, least units.Bandwidth) {
 	p := hpcc.Defaults()
-	p.Flows = 200
+	p.Flows, p.MinRate = 200, least
 	b := bottleneck()
 	n := cctest.NewNet(b, flows(p, b, make([]units.Time, 200)...)...)
 	n.Run(3 * units.Millisecond)

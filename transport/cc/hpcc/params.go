@@ -14,13 +14,14 @@ type Params struct {
 	WAI      units.Bytes     // W_AI, added on each update; 0: Winit·(1-η)/Flows
 	Flows    int             // N, flows expected to share a link; used when WAI is 0
 	BaseRTT  units.Time      // T, the same for all flows: the longest base RTT of the network; 0: of the connection's own path
-	MinRate  units.Bandwidth // least rate; 0: none but W_AI per T, as in the paper
+	MinRate  units.Bandwidth // least rate; 0: none, as in the paper
 }
 
 // Defaults returns the authors' parameters. Flows is ours: at 100 Gb/s and 5 us, 100 flows give a W_AI of 31 bytes; the
-// authors' script sets 40 Mb/s, which is 25 bytes.
+// authors' script sets 40 Mb/s, which is 25 bytes. MinRate is their simulator's (their script's is 1 Gb/s): without one
+// a flow whose window is W_AI alone learns of a free line only every few milliseconds, with a packet.
 func Defaults() Params {
-	return Params{Eta: 0.95, MaxStage: 0, Flows: 100}
+	return Params{Eta: 0.95, MaxStage: 0, Flows: 100, MinRate: 100 * units.Mbps}
 }
 
 // Check returns an error naming the first parameter that is out of range or not used.

@@ -29,10 +29,10 @@ type script struct {
 	left units.Bytes // in flight, told with acknowledgements
 }
 
-// fixed are parameters with a W_AI of 100 bytes.
+// fixed are parameters with a W_AI of 100 bytes and no least rate.
 func fixed() hpcc.Params {
 	p := hpcc.Defaults()
-	p.WAI, p.Flows = 100, 0
+	p.WAI, p.Flows, p.MinRate = 100, 0, 0
 	return p
 }
 

@@ -9,9 +9,7 @@ import (
 
 // Sender is Algorithm 1: it keeps the window of one connection. It implements cc.Controller.
 //
-// Where Params.BoltCompat is set it behaves as Bolt's simulator does, in two things. Its target is 2·|β_fs| higher,
-// because it subtracts a β_fs that is negative already (4.03 us with the default parameters). And what is
-// left of the window below a packet lets one more packet go, spaced by rtt/cwnd; the paper paces windows below one packet only.
+// Where Params.BoltCompat is set it behaves as Bolt's simulator does (bolt.go and target.scaling).
 type Sender struct {
 	params Params
 	target target
@@ -27,6 +25,7 @@ type Sender struct {
 	anyDrop   bool // decreased says when
 	timeouts  int  // in a row
 	inFlight  units.Bytes
+	bolt      bolt
 }
 
 // NewSender returns a sender on a path. p must pass Check.
@@ -55,7 +54,13 @@ func NewSender(p Params, l cc.Link) *Sender {
 func (s *Sender) OnStart(units.Time) { s.inFlight = 0 }
 
 // OnSent notes what is in flight.
-func (s *Sender) OnSent(_ units.Time, p cc.Sent) { s.inFlight = p.InFlight }
+func (s *Sender) OnSent(now units.Time, p cc.Sent) {
+	fits := s.left() >= s.packet
+	s.inFlight = p.InFlight
+	if s.params.BoltCompat {
+		s.boltSent(now, fits)
+	}
+}
 
 // OnAck is Algorithm 1, "On Receiving ACK".
 func (s *Sender) OnAck(now units.Time, a cc.Ack) {
@@ -70,6 +75,7 @@ func (s *Sender) OnAck(now units.Time, a cc.Ack) {
 		s.decrease(now, max(1-float64(s.params.Beta*over), 1-s.params.MaxMDF))
 	}
 	s.clamp()
+	s.boltDecide(now)
 }
 
 // increase adds AI packets per window acknowledged; below one packet, per packet acknowledged.
@@ -109,6 +115,7 @@ func (s *Sender) OnLoss(now units.Time, l cc.Loss) {
 		s.decrease(now, 1-s.params.MaxMDF)
 	}
 	s.clamp()
+	s.boltDecide(now)
 }
 
 func (s *Sender) clamp() { s.cwnd = min(max(s.cwnd, s.least), s.most) }
@@ -125,17 +132,10 @@ func (s *Sender) Window() units.Bytes {
 
 // PacingRate spaces packets by rtt/cwnd while the window is below one packet, and does not otherwise.
 func (s *Sender) PacingRate() units.Bandwidth {
-	if !s.paced() {
+	if s.cwnd >= 1 || s.params.BoltCompat {
 		return 0
 	}
 	return units.Bandwidth(min(math.Ceil(8*s.cwnd*s.packet/s.rtt.Seconds()), float64(s.line)))
-}
-
-func (s *Sender) paced() bool {
-	if s.params.BoltCompat {
-		return s.sampled && float64(s.cwnd*s.packet)-float64(s.inFlight) < s.packet
-	}
-	return s.cwnd < 1
 }
 
 // CWND returns cwnd in packets.

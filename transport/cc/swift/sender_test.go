@@ -117,28 +117,6 @@ func TestWindowIsInWholePackets(t *testing.T) {
 	}
 }
 
-// Bolt's simulator: the last packet may overshoot; what is left of the window paces it: "delay = rtt·mss/cwnd".
-func TestBoltCompatPacesTheLastPacket(t *testing.T) {
-	p := simple()
-	p.BoltCompat = true
-	c := newScript(t, p, 2.5)
-	if w := c.s.Window(); w != 2500 {
-		t.Errorf("window of %d bytes", w)
-	}
-	c.s.OnSent(0, cc.Sent{Size: 1000, InFlight: 1000})
-	c.s.OnSent(0, cc.Sent{Size: 1000, InFlight: 2000})
-	c.wantGap(0) // nothing was measured yet
-	c.ackLeaving(12*us, 1000)
-	c.wantCWND(2.5)
-	c.wantGap(0) // 1.5 packets are left
-	c.s.OnSent(0, cc.Sent{Size: 1000, InFlight: 2000})
-	c.wantGap(4800 * units.Nanosecond) // half a packet is left: 12 us / 2.5
-	c.gap()
-	c.wantGap(0) // nothing is in flight
-	c.s.OnStart(0)
-	c.wantGap(0)
-}
-
 // "On retransmit timeout: retransmit_cnt++; if ≥ RETX_RESET_THRESHOLD cwnd ← min_cwnd else if can_decrease ...".
 func TestTimeouts(t *testing.T) {
 	c := newScript(t, simple(), 40)
