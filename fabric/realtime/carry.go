@@ -14,6 +14,12 @@ import (
 // call more than it brings when frames come one by one, so the burst follows what was there.
 func (l *loop) read(h fabric.HostID) error {
 	port := &l.ports[h]
+	queued := l.net.NICQueued(h)
+	l.report.MaxNIC = max(l.report.MaxNIC, queued)
+	if queued > maxNICQueue {
+		port.full = true
+		return l.poll.Remove(port.fd)
+	}
 	got := 0
 	for got < port.burst {
 		p := l.packet()
@@ -33,6 +39,21 @@ func (l *loop) read(h fabric.HostID) error {
 	return nil
 }
 
+// maxNICQueue is how many bytes wait in a host's modelled NIC before its frames are left to its kernel, whose
+// interface queue then fills: a program that sends faster than the line is held back or loses packets in its own
+// host, as on any machine. Weft's own nodes send at the line's pace and never come near.
+const maxNICQueue = 256 * units.KB
+
+// Idle is the network's sink: the NIC of h has sent all it had. Nodes send by themselves; only a port
+// that was left alone because its NIC was full is read again.
+func (l *loop) Idle(_ units.Time, h fabric.HostID) {
+	port := &l.ports[h]
+	if port.full && !port.gone {
+		port.full = false
+		l.fail(l.poll.Add(port.fd, int32(h)))
+	}
+}
+
 // unlessGone returns err, unless it is that the port's host has ended, which is the orchestrator's business: the
 // rest of the network goes on.
 func (l *loop) unlessGone(p *port, err error) error {
@@ -43,6 +64,9 @@ func (l *loop) unlessGone(p *port, err error) error {
 		return nil
 	}
 	p.gone = true
+	if p.full {
+		return nil // it is not being read
+	}
 	return l.poll.Remove(p.fd)
 }
 
@@ -158,9 +182,6 @@ func (l *loop) Deliver(now units.Time, p *fabric.Packet) {
 	}
 	l.net.Put(p)
 }
-
-// Idle is the network's sink: nothing is pulled here, the nodes send by themselves.
-func (l *loop) Idle(units.Time, fabric.HostID) {}
 
 // write hands a frame to a host's kernel. One that it does not take is lost, and counted unless the host has ended.
 func (l *loop) write(h fabric.HostID, frame []byte) {

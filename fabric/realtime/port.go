@@ -15,6 +15,7 @@ type port struct {
 	fd    int
 	kind  string
 	gone  bool // its host has ended, and its interface with it
+	full  bool // its NIC has enough to send: nothing is read until that is gone
 	burst int  // frames to try to read in a row: what the last reading suggests is there
 	held  ring
 }

@@ -81,6 +81,8 @@ type Report struct {
 	ARP       int64 // requests answered
 	Backlog   int   // the most frames read in a row from one port
 
+	MaxNIC units.Bytes // the most that was seen waiting in one host's NIC
+
 	CPU       int64  // processor time used since the start, in real nanoseconds
 	Scheduler string // what the kernel granted: see poller.TakeOver
 	Broken    string // what conservation check of the network failed; empty: none

@@ -191,6 +191,31 @@ func TestHoldsDataUntilItsDeparture(t *testing.T) {
 	}
 }
 
+// A host that sends faster than its line is not read from until its NIC has sent what it holds: nothing is lost, and
+// what waits is bounded.
+func TestLeavesAFullNICAlone(t *testing.T) {
+	const frames = 2000
+	network := pair()
+	network.Ports[2].Buffer, network.Ports[3].Buffer = units.GB, units.GB
+	l := start(t, Config{Network: network, Dilation: 100, Hosts: []Address{host(0), host(1)}})
+	l.begin(100)
+	go func() {
+		for range frames {
+			_, _ = unix.Write(l.hosts[0], between(host(0), host(1), 0, make([]byte, 1000))) // the reader notices
+		}
+	}()
+	for i := range frames {
+		if got := l.read(1); len(got) != ethLen+ipMin+1000 {
+			t.Fatalf("frame %d has %d bytes", i, len(got))
+		}
+	}
+	// 2,000 frames of 1 KB take 160 ms at a hundredth of 10 Gb/s; a socket takes them as fast as they are written.
+	r := l.finish()
+	if r.Network.Delivered != frames || r.Refused != 0 || r.MaxNIC > maxNICQueue+maxBurst*2*units.KB {
+		t.Errorf("%d delivered, %d refused, at most %d bytes in the NIC", r.Network.Delivered, r.Refused, r.MaxNIC)
+	}
+}
+
 func TestMarksAndSamplesACongestedQueue(t *testing.T) {
 	const dilation = 20000
 	network := pair()
