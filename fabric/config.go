@@ -1,11 +1,6 @@
 package fabric
 
-import (
-	"errors"
-	"fmt"
-
-	"weft/units"
-)
+import "weft/units"
 
 // NodeID numbers hosts and switches together: host h is h, switch s is Config.Hosts + s.
 type NodeID int32
@@ -28,8 +23,19 @@ type PortConfig struct {
 
 	// Buffer is the most bytes that wait in a switch's port, both classes together; a packet that would
 	// exceed it is dropped. The packet being transmitted is not counted. A host's NIC has no limit.
+	//
+	// In a switch that accounts for its memory (BufferConfig, PFCConfig) it bounds each class for itself, does
+	// not bind packets that PFC protects, and may be 0, no bound, where the switch has a Total.
 	Buffer units.Bytes `json:"buffer,omitempty"`
 	ECN    ECNConfig   `json:"ecn"`
+
+	// PFC is, by class, when the switch at To has this port pause. Nothing pauses where To is a host.
+	PFC [Classes]PFCConfig `json:"pfc,omitzero"`
+
+	// Loss is the probability that the line loses a packet, BitErrors the probability that it corrupts a bit, and
+	// thereby loses the packet. Both in [0, 1].
+	Loss      float64 `json:"loss,omitempty"`
+	BitErrors float64 `json:"bit_errors,omitempty"`
 }
 
 // ECNConfig is when a port marks packets that are ECN-capable (RED on the instantaneous queue, as DCQCN's
@@ -49,83 +55,12 @@ type ECNConfig struct {
 	Ingress bool `json:"ingress,omitempty"`
 }
 
-// SwitchConfig is how a switch chooses output ports.
+// SwitchConfig is how a switch chooses output ports, and its memory.
 type SwitchConfig struct {
 	Name   string    `json:"name,omitempty"`
 	Seed   uint64    `json:"seed"`   // of the ECMP hash; switches of equal seed make equal choices
 	Groups [][]int32 `json:"groups"` // sets of equally good output ports, by their index in Config.Ports
 	Route  []int32   `json:"route"`  // for each destination host an index into Groups, or -1: unreachable
-}
 
-// check returns what is wrong with c, all of it.
-func (c *Config) check() error {
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if c.Hosts < 0 {
-		return fmt.Errorf("%d hosts", c.Hosts)
-	}
-	nics := make([]int, c.Hosts)
-	for i := range c.Ports {
-		p := &c.Ports[i]
-		if err := c.checkPort(p); err != nil {
-			bad("port %d (node %d to node %d): %w", i, p.From, p.To, err)
-			continue
-		}
-		if c.isHost(p.From) {
-			nics[p.From]++
-		}
-	}
-	for h, n := range nics {
-		if n != 1 {
-			bad("host %d has %d NICs, not 1", h, n)
-		}
-	}
-	for s := range c.Switches {
-		if err := c.checkSwitch(s); err != nil {
-			bad("switch %d %s: %w", s, c.Switches[s].Name, err)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (c *Config) isHost(n NodeID) bool { return int(n) < c.Hosts }
-
-func (c *Config) checkPort(p *PortConfig) error {
-	nodes := NodeID(c.Hosts + len(c.Switches))
-	switch e := p.ECN; {
-	case p.From < 0 || p.From >= nodes || p.To < 0 || p.To >= nodes || p.From == p.To:
-		return fmt.Errorf("does not join two of %d nodes", nodes)
-	case p.Rate <= 0:
-		return fmt.Errorf("rate of %d b/s", p.Rate)
-	case p.Delay < 0:
-		return fmt.Errorf("delay of %d ps", p.Delay)
-	case p.Buffer <= 0 && !c.isHost(p.From):
-		return fmt.Errorf("buffer of %d bytes", p.Buffer)
-	case e.On && (e.Kmin < 0 || e.Kmax < e.Kmin || !(e.Pmax >= 0 && e.Pmax <= 1)):
-		return fmt.Errorf("ECN with Kmin %d, Kmax %d, Pmax %g", e.Kmin, e.Kmax, e.Pmax)
-	}
-	return nil
-}
-
-func (c *Config) checkSwitch(s int) error {
-	sw := &c.Switches[s]
-	if len(sw.Route) != c.Hosts {
-		return fmt.Errorf("routes to %d hosts of %d", len(sw.Route), c.Hosts)
-	}
-	for g, ports := range sw.Groups {
-		if len(ports) == 0 {
-			return fmt.Errorf("group %d is empty", g)
-		}
-		for _, p := range ports {
-			if p < 0 || int(p) >= len(c.Ports) || c.Ports[p].From != NodeID(c.Hosts+s) {
-				return fmt.Errorf("group %d: port %d is not one of its own", g, p)
-			}
-		}
-	}
-	for h, g := range sw.Route {
-		if g < -1 || int(g) >= len(sw.Groups) {
-			return fmt.Errorf("route to host %d is group %d of %d", h, g, len(sw.Groups))
-		}
-	}
-	return nil
+	Buffer BufferConfig `json:"buffer,omitzero"`
 }

@@ -1,9 +1,6 @@
 package fabric
 
 import (
-	"fmt"
-
-	"weft/timeline"
 	"weft/units"
 )
 
@@ -13,6 +10,13 @@ type Counters struct {
 	InjectedBytes, DeliveredBytes, DroppedBytes units.Bytes
 	Marks                                       int64       // packets marked CE, once for each port that did
 	MaxQueue                                    units.Bytes // most that ever waited in one port of a switch
+
+	Lost      int64 // packets corrupted on a line
+	LostBytes units.Bytes
+	Cut       int64 // packets on or before a line when its link went down, and those a host sent while it was
+	CutBytes  units.Bytes
+	Overflows int64 // of Dropped, those of a lossless class: its headroom was too small
+	Pauses    int64 // frames sent to have a class paused
 }
 
 // PortCounters are those of one port.
@@ -23,13 +27,30 @@ type PortCounters struct {
 	DropBytes units.Bytes
 	Marks     int64
 	MaxQueue  units.Bytes // most that ever waited
+
+	Lost        int64               // corrupted on its line
+	Cut         int64               // see Counters
+	Pauses      [Classes]int64      // that took effect
+	Paused      [Classes]units.Time // how long they lasted, up to the last event
+	MaxHeadroom units.Bytes         // most of its headroom that was ever used at the far end
+}
+
+// tally is what a port counts where nothing has to be fast.
+type tally struct {
+	from      NodeID
+	drops     int64
+	dropBytes units.Bytes
+	lost, cut int64
+	pauses    [Classes]int64
+	paused    [Classes]units.Time // of the pauses that are over
+	since     [Classes]units.Time // when the present pause began
 }
 
 // Counters returns the totals.
 func (n *Network) Counters() Counters {
 	c := n.total
 	for i := range n.ports {
-		if o := &n.ports[i]; !o.isNIC() {
+		if o := &n.ports[i]; !o.nic {
 			c.MaxQueue = max(c.MaxQueue, o.maxQueue)
 		}
 	}
@@ -41,10 +62,51 @@ func (n *Network) Ports() int { return len(n.ports) }
 
 // PortCounters returns the counters of a port, by its index in Config.Ports.
 func (n *Network) PortCounters(port int) PortCounters {
-	o := &n.ports[port]
-	return PortCounters{
-		Packets: o.packets, Bytes: o.bytes, Drops: o.drops, DropBytes: o.dropBytes, Marks: o.marks, MaxQueue: o.maxQueue,
+	o, t := &n.ports[port], &n.tallies[port]
+	c := PortCounters{
+		Packets: o.packets, Bytes: o.bytes, Drops: t.drops, DropBytes: t.dropBytes, Marks: o.marks, MaxQueue: o.maxQueue,
+		Lost: t.lost, Cut: t.cut, Pauses: t.pauses, Paused: t.paused,
 	}
+	for class := range uint8(Classes) {
+		if o.held>>class&1 != 0 {
+			c.Paused[class] += n.timeline.Last() - t.since[class]
+		}
+		if n.flow != nil {
+			c.MaxHeadroom = max(c.MaxHeadroom, n.flow.account(int32(port), class).maxOver)
+		}
+	}
+	return c
+}
+
+// drop counts e as dropped and returns its packet to the pool.
+func (n *Network) drop(e *parcel) {
+	n.total.Dropped++
+	n.total.DroppedBytes += units.Bytes(e.size)
+	n.Put(n.pool.packet(e.packet))
+}
+
+// refuse drops e because it may not wait in o.
+func (n *Network) refuse(o *port, e *parcel) {
+	t := &n.tallies[o.index]
+	t.drops++
+	t.dropBytes += units.Bytes(e.size)
+	n.drop(e)
+}
+
+// lose counts e as corrupted on the line of a port.
+func (n *Network) lose(port int32, e *parcel) {
+	n.tallies[port].lost++
+	n.total.Lost++
+	n.total.LostBytes += units.Bytes(e.size)
+	n.Put(n.pool.packet(e.packet))
+}
+
+// cut counts e as gone with the link of a port.
+func (n *Network) cut(port int32, e *parcel) {
+	n.tallies[port].cut++
+	n.total.Cut++
+	n.total.CutBytes += units.Bytes(e.size)
+	n.Put(n.pool.packet(e.packet))
 }
 
 // Sample calls f for every port in which bytes wait at now, in order. The packet being transmitted does not
@@ -55,42 +117,22 @@ func (n *Network) Sample(now units.Time, f func(port int, queued units.Bytes)) {
 		if o.waiting == 0 {
 			continue
 		}
-		o.advance(n, now)
-		if q := o.queued(); q > 0 {
+		if q := o.sample(n, now); q > 0 {
 			f(i, q)
 		}
 	}
 }
 
-// CheckConservation returns an error unless every packet and byte that was injected was delivered or dropped
-// or is in a queue or on a link, and every port's own sums agree with what it holds.
-func (n *Network) CheckConservation() error {
-	packets := n.total.Delivered + n.total.Dropped
-	bytes := n.total.DeliveredBytes + n.total.DroppedBytes
-	for i := range n.ports {
-		o := &n.ports[i]
-		queued, size := o.flight.n, units.Bytes(0)
-		for c := range o.classes {
-			k := &o.classes[c]
-			if held := k.size(); held != k.bytes {
-				return fmt.Errorf("fabric: port %d: class %d holds %d bytes, counted %d", i, c, held, k.bytes)
-			}
-			queued += k.n
-			size += k.bytes
-		}
-		if queued-o.flight.n != o.waiting || size > o.buffer {
-			return fmt.Errorf("fabric: port %d: %d packets and %d bytes wait, counted %d packets, room for %d bytes",
-				i, queued-o.flight.n, size, o.waiting, o.buffer)
-		}
-		if _, armed := n.timeline.At(n.first + timeline.ID(i)); armed != (o.flight.n > 0) {
-			return fmt.Errorf("fabric: port %d: %d packets on the line, armed %t", i, o.flight.n, armed)
-		}
-		packets += int64(queued)
-		bytes += size + o.flight.size()
+// sample returns what waits at now. A punctual port is only looked at: to have it act here would change the order
+// of what happens at this instant.
+func (o *port) sample(n *Network, now units.Time) units.Bytes {
+	if !o.punctual {
+		o.advance(n, now)
+		return o.queued()
 	}
-	if packets != n.total.Injected || bytes != n.total.InjectedBytes {
-		return fmt.Errorf("fabric: injected %d packets of %d bytes, found %d of %d",
-			n.total.Injected, n.total.InjectedBytes, packets, bytes)
+	q := o.queued()
+	if c := o.pick(); o.freeAt <= now && c != nil {
+		q -= units.Bytes(c.front().size) // it starts now
 	}
-	return nil
+	return q
 }

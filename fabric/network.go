@@ -13,7 +13,8 @@ type Sink interface {
 	// Deliver hands over a packet whose last bit has reached host p.Dst. The sink owns it and gives it back
 	// with Put.
 	Deliver(now units.Time, p *Packet)
-	// Idle tells that the NIC of h has sent everything it had: the instant to pull the next packet.
+	// Idle tells that the NIC of h has sent everything it may: the instant to pull the next packet, if NICFree.
+	// A NIC that is paused sends no packets of that class; Idle is called again when the pause ends.
 	Idle(now units.Time, h HostID)
 }
 
@@ -27,18 +28,44 @@ type Sink interface {
 // arriving at the far end, a sample. That is early enough, since whatever starts after the last look arrives
 // after the packets that were on the line then; and it is exact, since no packet can have joined in between.
 //
+// A port whose switch accounts for its memory does not wait to be looked at: see pfc.go.
+//
 // At one instant a transmitter that becomes free first takes the next of those that wait; who joins at that
 // very instant queues behind it.
 type Network struct {
 	timeline *timeline.Queue
 	sink     Sink
-	first    timeline.ID // port i's entity is first+i, host h's NIC first+len(ports)+h
+	first    timeline.ID // port i's entity is first+i, host h's NIC first+len(ports)+h, then see pfcEntities
+	entities int
 	ports    []port
 	nics     []int32 // port of each host
-	busy     []bool  // by host: a packet is on the line of its NIC, and the NIC's entity is armed for its end
+	busy     []uint8 // by host: what keeps its NIC from sending: lineBusy, isDown, and the classes that are paused
 	routing  routing
 	pool     pool
 	total    Counters
+	flow     *flowControl // nil when no switch accounts for its memory
+	tallies  []tally      // by port
+	names    []string     // of the switches
+}
+
+// What keeps a NIC from sending, besides the classes that are paused (1<<class).
+const (
+	lineBusy uint8 = 1 << 6 // a packet is on its line, and its entity is armed for the end
+	isDown   uint8 = 1 << 7
+)
+
+func (n *Network) nicEntity(h HostID) timeline.ID {
+	return n.first + timeline.ID(len(n.ports)) + timeline.ID(h)
+}
+
+// transmitterEntity is armed for the end of a transmission of a punctual port.
+func (n *Network) transmitterEntity(port int32) timeline.ID {
+	return n.first + timeline.ID(len(n.ports)+len(n.nics)) + timeline.ID(port)
+}
+
+// frameEntity is armed for the first pause or resume on its way to a port.
+func (n *Network) frameEntity(port int32) timeline.ID {
+	return n.first + timeline.ID(2*len(n.ports)+len(n.nics)) + timeline.ID(port)
 }
 
 // New builds an idle network and adds its entities to q.
@@ -49,16 +76,30 @@ func New(cfg Config, q *timeline.Queue, sink Sink) (*Network, error) {
 	n := &Network{
 		timeline: q,
 		sink:     sink,
-		first:    q.Grow(len(cfg.Ports) + cfg.Hosts),
+		entities: len(cfg.Ports) + cfg.Hosts,
 		ports:    make([]port, len(cfg.Ports)),
 		nics:     make([]int32, cfg.Hosts),
-		busy:     make([]bool, cfg.Hosts),
-		routing:  newRouting(&cfg),
+		busy:     make([]uint8, cfg.Hosts),
+		routing:  newRouting(cfg.Hosts, cfg.Switches),
+		flow:     newFlowControl(&cfg),
+		tallies:  make([]tally, len(cfg.Ports)),
 	}
+	for s := range cfg.Switches {
+		n.names = append(n.names, cfg.Switches[s].Name)
+	}
+	if n.flow != nil {
+		n.entities += 2 * len(cfg.Ports)
+	}
+	n.first = q.Grow(n.entities)
+	punctual := cfg.accounting()
 	for i := range cfg.Ports {
 		n.ports[i] = newPort(&cfg, i)
-		if from := cfg.Ports[i].From; cfg.isHost(from) {
+		from := cfg.Ports[i].From
+		n.tallies[i].from = from
+		if cfg.isHost(from) {
 			n.nics[from] = int32(i)
+		} else {
+			n.ports[i].punctual = punctual[int(from)-cfg.Hosts]
 		}
 	}
 	return n, nil
@@ -66,7 +107,7 @@ func New(cfg Config, q *timeline.Queue, sink Sink) (*Network, error) {
 
 // Owns tells whether an entity of the timeline is the network's: whether Fire takes it.
 func (n *Network) Owns(id timeline.ID) bool {
-	return id >= n.first && int(id-n.first) < len(n.ports)+len(n.nics)
+	return id >= n.first && int(id-n.first) < n.entities
 }
 
 // Inject hands p to the NIC of host p.Src, which sends it at once when it is free and otherwise after those
@@ -79,33 +120,45 @@ func (n *Network) Inject(now units.Time, p *Packet) {
 	}
 	n.total.Injected++
 	n.total.InjectedBytes += p.Size
+	if p.INT {
+		n.pool.record(p.number).n = 0
+	}
 	nic := n.nics[p.Src]
 	o := &n.ports[nic]
-	if n.busy[p.Src] {
-		o.wait(now, n.wrap(p))
-		return
+	if busy := n.busy[p.Src]; busy != 0 {
+		switch {
+		case busy&isDown != 0:
+			n.cut(nic, n.wrap(p))
+			return
+		case busy&(lineBusy|1<<p.Class) != 0:
+			o.wait(now, n.wrap(p))
+			return
+		}
 	}
 	p.SentAt = now
 	n.start(now, nic, o, n.wrap(p))
-	n.busy[p.Src] = true
+	n.busy[p.Src] |= lineBusy
 	n.timeline.Set(n.nicEntity(p.Src), o.freeAt)
 }
 
-// NICFree tells whether a packet injected now would leave at once. It is false until Idle is called.
-func (n *Network) NICFree(h HostID) bool { return !n.busy[h] }
+// NICFree tells whether a packet of any class that is injected now would leave at once. After Inject it is false
+// until Idle is called, and while the NIC is paused or its link is down.
+func (n *Network) NICFree(h HostID) bool { return n.busy[h] == 0 }
+
+// NICFreeFor tells whether a packet of a class that is injected now would leave at once: a NIC that is paused in
+// one class still sends those of the other.
+func (n *Network) NICFreeFor(h HostID, class uint8) bool {
+	return n.busy[h]&(lineBusy|isDown|1<<class) == 0
+}
 
 // NICQueued returns the bytes that wait in the NIC of h, besides the packet on the line.
 func (n *Network) NICQueued(h HostID) units.Bytes { return n.ports[n.nics[h]].queued() }
-
-func (n *Network) nicEntity(h HostID) timeline.ID {
-	return n.first + timeline.ID(len(n.ports)) + timeline.ID(h)
-}
 
 // Fire does what is due at now for an entity that the timeline has popped and the network Owns.
 func (n *Network) Fire(now units.Time, id timeline.ID) {
 	i := int32(id - n.first)
 	if int(i) >= len(n.ports) {
-		n.nicDone(now, HostID(int(i)-len(n.ports)))
+		n.fireOther(now, int(i)-len(n.ports))
 		return
 	}
 	o := &n.ports[i]
@@ -116,7 +169,20 @@ func (n *Network) Fire(now units.Time, id timeline.ID) {
 	if o.flight.n > 0 {
 		n.timeline.Set(id, o.flight.front().at)
 	}
-	n.arrive(now, e)
+	n.arrive(now, i, e)
+}
+
+// fireOther is for the entities that follow those of the ports.
+func (n *Network) fireOther(now units.Time, i int) {
+	if i < len(n.nics) {
+		n.nicDone(now, HostID(i))
+		return
+	}
+	if i -= len(n.nics); i < len(n.ports) {
+		n.transmitted(now, &n.ports[i])
+		return
+	}
+	n.heed(now, int32(i-len(n.ports)))
 }
 
 // nicDone is the end of a transmission of host h.
@@ -127,12 +193,12 @@ func (n *Network) nicDone(now units.Time, h HostID) {
 		n.timeline.Set(n.nicEntity(h), o.freeAt)
 		return
 	}
-	n.busy[h] = false
+	n.busy[h] &^= lineBusy
 	n.sink.Idle(now, h)
 }
 
-// arrive is the last bit of e reaching the far end of a line.
-func (n *Network) arrive(now units.Time, e *parcel) {
+// arrive is the last bit of e reaching the far end of the line of port from.
+func (n *Network) arrive(now units.Time, from int32, e *parcel) {
 	if e.next == atHost {
 		n.total.Delivered++
 		n.total.DeliveredBytes += units.Bytes(e.size)
@@ -140,31 +206,38 @@ func (n *Network) arrive(now units.Time, e *parcel) {
 		return
 	}
 	e.hops++
-	if e.next == noPort || e.hops > maxHops {
-		n.drop(e)
+	if e.next < 0 || e.hops > maxHops {
+		if e.next == lost {
+			n.lose(from, e)
+		} else {
+			n.drop(e)
+		}
 		return
 	}
-	n.join(now, e.next, e)
+	n.join(now, from, e)
 }
 
 // maxHops is the most switches a packet passes: the usual initial TTL. Routes that go round in circles end here.
 const maxHops = 64
 
-// join puts e into port i of a switch: on the line if it is free, otherwise into the queue, if it fits.
-func (n *Network) join(now units.Time, i int32, e *parcel) {
+// join puts e, which came by port from, into port e.next of a switch: on the line if it is free, otherwise into
+// the queue, if it may.
+func (n *Network) join(now units.Time, from int32, e *parcel) {
+	i := e.next
 	o := &n.ports[i]
 	if o.waiting > 0 {
 		o.advance(n, now)
 	}
-	if o.freeAt <= now {
+	if o.freeAt <= now && o.held>>e.class&1 == 0 {
 		n.start(now, i, o, e)
 		return
 	}
-	size := units.Bytes(e.size)
-	if o.queued()+size > o.buffer {
-		o.drops++
-		o.dropBytes += size
-		n.drop(e)
+	if o.punctual {
+		n.admit(now, o, from, e)
+		return
+	}
+	if o.queued()+units.Bytes(e.size) > o.buffer {
+		n.refuse(o, e)
 		return
 	}
 	if o.ecn.On && o.ecn.Ingress {
@@ -179,11 +252,4 @@ func (n *Network) start(now units.Time, i int32, o *port, e *parcel) {
 	if o.flight.n == 1 {
 		n.timeline.Set(n.first+timeline.ID(i), arrival)
 	}
-}
-
-// drop counts e as dropped and returns its packet to the pool.
-func (n *Network) drop(e *parcel) {
-	n.total.Dropped++
-	n.total.DroppedBytes += units.Bytes(e.size)
-	n.Put(n.pool.packet(e.packet))
 }

@@ -32,6 +32,7 @@ type Packet struct {
 	ECN      ECN
 	Class    uint8      // priority: 0 is served before 1
 	Hops     uint8      // switches passed so far
+	INT      bool       // ports of switches write a Hop when they begin to send it: see Network.Telemetry
 	number   uint32     // in the pool
 	Queued   units.Time // time spent waiting behind other packets in switches so far
 	SentAt   units.Time // when its first bit left the sending NIC
@@ -52,9 +53,10 @@ const (
 
 // pool is all packets of a network, by number.
 type pool struct {
-	slabs  []*[slab]Packet
-	queued []units.Time // Packet.Queued of those in the network
-	free   []uint32     // numbers of the packets that are nowhere
+	slabs   []*[slab]Packet
+	queued  []units.Time     // Packet.Queued of those in the network
+	records []*[slab]records // in-band telemetry, once it was asked for
+	free    []uint32         // numbers of the packets that are nowhere
 }
 
 // packet returns a packet by its number.
@@ -85,7 +87,7 @@ func (n *Network) Get() *Packet {
 // Put takes back a packet that Get returned or Deliver handed over. The caller must not use it any more.
 func (n *Network) Put(p *Packet) {
 	p.FlowHash, p.Size, p.Src, p.Dst = 0, 0, 0, 0
-	p.ECN, p.Class, p.Hops, p.Queued, p.SentAt = 0, 0, 0, 0, 0
+	p.ECN, p.Class, p.Hops, p.INT, p.Queued, p.SentAt = 0, 0, 0, false, 0, 0
 	p.Payload, p.Header = 0, p.Header[:0]
 	n.pool.free = append(n.pool.free, p.number)
 }

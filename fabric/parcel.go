@@ -10,17 +10,19 @@ type parcel struct {
 	packet uint32     // number in the pool
 	flow   uint32     // what ECMP hashes, of Packet.FlowHash
 	dst    HostID
-	next   int32 // on a line: the port it joins at the far end, or atHost, or noPort
+	next   int32 // on a line: the port it joins at the far end, or atHost, noPort, lost; in a queue: the port it came by
 	size   int32
 	ecn    ECN
 	class  uint8
 	hops   uint8
+	noted  bool // ports write in-band telemetry
 }
 
 // Ends of the way, instead of a port.
 const (
 	atHost int32 = -1 // the far end is the destination
 	noPort int32 = -2 // the far end cannot forward it
+	lost   int32 = -3 // it is corrupted on the line
 )
 
 // wrap returns the parcel of a packet that is injected.
@@ -28,7 +30,7 @@ func (n *Network) wrap(p *Packet) *parcel {
 	n.pool.queued[p.number] = p.Queued
 	return &parcel{
 		packet: p.number, flow: uint32(mix(p.FlowHash)), dst: p.Dst, size: int32(p.Size),
-		ecn: p.ECN, class: p.Class, hops: p.Hops,
+		ecn: p.ECN, class: p.Class, hops: p.Hops, noted: p.INT,
 	}
 }
 
@@ -60,6 +62,9 @@ func (r *ring) push(e *parcel) *parcel {
 	return place
 }
 
+// nth returns the i-th, from 0, of those in the ring.
+func (r *ring) nth(i int32) *parcel { return &r.slots[int(r.head+i)&(len(r.slots)-1)] }
+
 // front returns the first. The ring must not be empty.
 func (r *ring) front() *parcel { return &r.slots[r.head] }
 
@@ -76,7 +81,7 @@ func (r *ring) pop() *parcel {
 func (r *ring) grow() {
 	bigger := make([]parcel, max(4, 2*len(r.slots)))
 	for i := range r.n {
-		bigger[i] = r.slots[int(r.head+i)&(len(r.slots)-1)]
+		bigger[i] = *r.nth(i)
 	}
 	r.slots, r.head = bigger, 0
 }
@@ -84,7 +89,7 @@ func (r *ring) grow() {
 // size returns the sum of the parcels' sizes.
 func (r *ring) size() (sum units.Bytes) {
 	for i := range r.n {
-		sum += units.Bytes(r.slots[int(r.head+i)&(len(r.slots)-1)].size)
+		sum += units.Bytes(r.nth(i).size)
 	}
 	return sum
 }

@@ -13,7 +13,11 @@ type routing struct {
 	table   []uint32 // [switch][block]: group; or spelled and the index in single where the block begins
 	single  []uint32 // group of each host of the blocks that are spelled out
 	groups  []group  // noRoute is the first
-	members []int32  // ports of the groups
+	members []int32  // ports of the groups that are up, or noPort where none is
+
+	all    []int32 // members when every port is up
+	counts []int32 // by group: how many those are
+	begin  []int   // by switch: its first group; and the end of the last
 }
 
 const (
@@ -28,30 +32,52 @@ type group struct {
 	n     int32
 }
 
-func newRouting(cfg *Config) routing {
+func newRouting(hosts int, switches []SwitchConfig) routing {
 	r := routing{
-		hosts:   cfg.Hosts,
-		blocks:  (cfg.Hosts + blockSize - 1) / blockSize,
-		groups:  []group{{0, 1}},
-		members: []int32{noPort},
+		hosts:  hosts,
+		blocks: (hosts + blockSize - 1) / blockSize,
+		groups: []group{{0, 1}},
+		all:    []int32{noPort},
+		counts: []int32{1},
 	}
-	for s := range cfg.Switches {
-		sw := &cfg.Switches[s]
+	for s := range switches {
+		sw := &switches[s]
 		first := len(r.groups) // so that -1 becomes 0 below
+		r.begin = append(r.begin, first)
 		r.seeds = append(r.seeds, mix(sw.Seed))
 		for _, ports := range sw.Groups {
 			r.addGroup(ports)
 		}
-		for b := 0; b < cfg.Hosts; b += blockSize {
-			r.addBlock(sw.Route[b:min(b+blockSize, cfg.Hosts)], uint32(first))
+		for b := 0; b < hosts; b += blockSize {
+			r.addBlock(sw.Route[b:min(b+blockSize, hosts)], uint32(first))
 		}
 	}
+	r.begin = append(r.begin, len(r.groups))
+	r.members = append(r.members, r.all...)
 	return r
 }
 
 func (r *routing) addGroup(ports []int32) {
-	r.groups = append(r.groups, group{int32(len(r.members)), int32(len(ports))})
-	r.members = append(r.members, ports...)
+	r.groups = append(r.groups, group{int32(len(r.all)), int32(len(ports))})
+	r.counts = append(r.counts, int32(len(ports)))
+	r.all = append(r.all, ports...)
+}
+
+// exclude takes the ports that are down out of the groups of switch s, and the others in.
+func (r *routing) exclude(s int, down func(port int32) bool) {
+	for g := r.begin[s]; g < r.begin[s+1]; g++ {
+		k := &r.groups[g]
+		live := r.members[k.first:k.first]
+		for _, port := range r.all[k.first : k.first+r.counts[g]] {
+			if !down(port) {
+				live = append(live, port)
+			}
+		}
+		if len(live) == 0 {
+			live = append(live, noPort)
+		}
+		k.n = int32(len(live))
+	}
 }
 
 // addBlock adds the entry for a block of hosts, given the groups in the switch's own numbers from first on.

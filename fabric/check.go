@@ -1,0 +1,151 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+
+	"weft/units"
+)
+
+// check returns what is wrong with c, all of it.
+func (c *Config) check() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if c.Hosts < 0 {
+		return fmt.Errorf("%d hosts", c.Hosts)
+	}
+	nics := make([]int, c.Hosts)
+	apart := make([]units.Bytes, len(c.Switches)) // memory that is not shared
+	for i := range c.Ports {
+		p := &c.Ports[i]
+		if err := c.checkPort(p); err != nil {
+			bad("port %d (node %d to node %d): %w", i, p.From, p.To, err)
+			continue
+		}
+		if c.isHost(p.From) {
+			nics[p.From]++
+		}
+		for _, f := range p.PFC {
+			if f.On {
+				apart[int(p.To)-c.Hosts] += f.Reserve + f.Headroom
+			}
+		}
+	}
+	for h, n := range nics {
+		if n != 1 {
+			bad("host %d has %d NICs, not 1", h, n)
+		}
+	}
+	for s := range c.Switches {
+		sw := &c.Switches[s]
+		if err := c.checkSwitch(sw, apart[s]); err != nil {
+			bad("switch %d %s: %w", s, sw.Name, err)
+		}
+		if err := checkTables(sw, c.Hosts, c.owner(s)); err != nil {
+			bad("switch %d %s: %w", s, sw.Name, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) isHost(n NodeID) bool { return int(n) < c.Hosts }
+
+// accounting tells for each switch whether it accounts for its memory.
+func (c *Config) accounting() []bool {
+	punctual := make([]bool, len(c.Switches))
+	for s := range c.Switches {
+		punctual[s] = c.Switches[s].Buffer.Total > 0
+	}
+	for i := range c.Ports {
+		for _, f := range c.Ports[i].PFC {
+			if f.On {
+				punctual[int(c.Ports[i].To)-c.Hosts] = true
+			}
+		}
+	}
+	return punctual
+}
+
+func (c *Config) checkPort(p *PortConfig) error {
+	nodes := NodeID(c.Hosts + len(c.Switches))
+	switch e := p.ECN; {
+	case p.From < 0 || p.From >= nodes || p.To < 0 || p.To >= nodes || p.From == p.To:
+		return fmt.Errorf("does not join two of %d nodes", nodes)
+	case p.Rate <= 0:
+		return fmt.Errorf("rate of %d b/s", p.Rate)
+	case p.Delay < 0:
+		return fmt.Errorf("delay of %d ps", p.Delay)
+	case p.Buffer < 0 || p.Buffer == 0 && !c.isHost(p.From) && c.Switches[int(p.From)-c.Hosts].Buffer.Total == 0:
+		return fmt.Errorf("buffer of %d bytes", p.Buffer)
+	case e.On && (e.Kmin < 0 || e.Kmax < e.Kmin || !(e.Pmax >= 0 && e.Pmax <= 1)):
+		return fmt.Errorf("ECN with Kmin %d, Kmax %d, Pmax %g", e.Kmin, e.Kmax, e.Pmax)
+	}
+	for class, f := range p.PFC {
+		if err := c.checkPFC(p, f); err != nil {
+			return fmt.Errorf("PFC of class %d: %w", class, err)
+		}
+	}
+	return checkErrors(p.Loss, p.BitErrors)
+}
+
+func (c *Config) checkPFC(p *PortConfig, f PFCConfig) error {
+	switch {
+	case f == PFCConfig{}:
+		return nil
+	case !f.On:
+		return errors.New("settings, but it is not on")
+	case c.isHost(p.To):
+		return fmt.Errorf("node %d is a host, which does not pause anybody", p.To)
+	case f.Reserve < 0 || f.Headroom < 0 || f.Response < 0:
+		return fmt.Errorf("reserve of %d bytes, headroom of %d bytes, response time of %d ps", f.Reserve, f.Headroom, f.Response)
+	case f.Alpha == 0 && (f.Xoff <= 0 || f.Xon < 0 || f.Xon > f.Xoff || f.Offset != 0):
+		return fmt.Errorf("static threshold xoff %d, xon %d, offset %d", f.Xoff, f.Xon, f.Offset)
+	case f.Alpha != 0 && (!(f.Alpha > 0) || f.Offset < 0 || f.Xoff != 0 || f.Xon != 0):
+		return fmt.Errorf("dynamic threshold alpha %g, offset %d, xoff %d, xon %d", f.Alpha, f.Offset, f.Xoff, f.Xon)
+	case f.Alpha != 0 && c.Switches[int(p.To)-c.Hosts].Buffer.Total == 0:
+		return fmt.Errorf("dynamic threshold alpha %g, but the switch's buffer has no total", f.Alpha)
+	}
+	return nil
+}
+
+// checkSwitch checks the memory of a switch, of which so many bytes are set apart for ports.
+func (c *Config) checkSwitch(sw *SwitchConfig, apart units.Bytes) error {
+	b := sw.Buffer
+	switch {
+	case b.Total < 0 || !(b.Alpha >= 0) || b.Alpha > 0 && b.Total == 0:
+		return fmt.Errorf("buffer of %d bytes with alpha %g", b.Total, b.Alpha)
+	case b.Total > 0 && apart >= b.Total:
+		return fmt.Errorf("reserves and headrooms of %d bytes leave nothing of a buffer of %d bytes", apart, b.Total)
+	}
+	return nil
+}
+
+// owner returns a function that tells whether a port is one of switch s.
+func (c *Config) owner(s int) func(port int32) bool {
+	return func(p int32) bool {
+		return p >= 0 && int(p) < len(c.Ports) && c.Ports[p].From == NodeID(c.Hosts+s)
+	}
+}
+
+// checkTables checks the groups and routes of a switch.
+func checkTables(sw *SwitchConfig, hosts int, owns func(port int32) bool) error {
+	if len(sw.Route) != hosts {
+		return fmt.Errorf("routes to %d hosts of %d", len(sw.Route), hosts)
+	}
+	for g, ports := range sw.Groups {
+		if len(ports) == 0 {
+			return fmt.Errorf("group %d is empty", g)
+		}
+		for _, p := range ports {
+			if !owns(p) {
+				return fmt.Errorf("group %d: port %d is not one of its own", g, p)
+			}
+		}
+	}
+	for h, g := range sw.Route {
+		if g < -1 || int(g) >= len(sw.Groups) {
+			return fmt.Errorf("route to host %d is group %d of %d", h, g, len(sw.Groups))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package fabric
+
+import (
+	"fmt"
+
+	"weft/timeline"
+	"weft/units"
+)
+
+// CheckConservation returns an error unless every packet and byte that was injected was delivered, dropped, lost
+// or cut off, or is in a queue or on a link; every port's own sums agree with what it holds, and so do the
+// accounts of switches; and everything that can happen next is armed.
+func (n *Network) CheckConservation() error {
+	c := &n.total
+	packets := c.Delivered + c.Dropped + c.Lost + c.Cut
+	bytes := c.DeliveredBytes + c.DroppedBytes + c.LostBytes + c.CutBytes
+	for i := range n.ports {
+		o := &n.ports[i]
+		waiting, size, err := o.conserves()
+		if err == nil {
+			err = n.checkArmed(o)
+		}
+		if err != nil {
+			return fmt.Errorf("fabric: port %d: %w", i, err)
+		}
+		packets += int64(waiting + o.flight.n)
+		bytes += size + o.flight.size()
+	}
+	if packets != c.Injected || bytes != c.InjectedBytes {
+		return fmt.Errorf("fabric: injected %d packets of %d bytes, found %d of %d",
+			c.Injected, c.InjectedBytes, packets, bytes)
+	}
+	if n.flow != nil {
+		return n.checkAccounts()
+	}
+	return nil
+}
+
+// conserves counts what waits in the port.
+func (o *port) conserves() (waiting int32, size units.Bytes, err error) {
+	for c := range o.classes {
+		k := &o.classes[c]
+		if held := k.size(); held != k.bytes {
+			return 0, 0, fmt.Errorf("class %d holds %d bytes, counted %d", c, held, k.bytes)
+		}
+		waiting += k.n
+		size += k.bytes
+	}
+	if waiting != o.waiting || size > o.buffer && !o.punctual {
+		return 0, 0, fmt.Errorf("%d packets and %d bytes wait, counted %d packets, room for %d bytes",
+			waiting, size, o.waiting, o.buffer)
+	}
+	if o.down && waiting+o.flight.n > 0 {
+		return 0, 0, fmt.Errorf("is down, and holds %d packets", waiting+o.flight.n)
+	}
+	return waiting, size, nil
+}
+
+// checkArmed returns an error unless the entities of a port are armed for what happens next.
+func (n *Network) checkArmed(o *port) error {
+	if at, armed := n.timeline.At(n.first + timeline.ID(o.index)); armed != (o.flight.n > 0) || armed && at != o.flight.front().at {
+		return fmt.Errorf("%d packets on the line, armed %t for %d", o.flight.n, armed, at)
+	}
+	now := n.timeline.Last()
+	switch {
+	case o.waiting == 0 || o.pick() == nil:
+	case o.nic && n.busy[o.host(n)]&lineBusy == 0:
+		return fmt.Errorf("the NIC sends nothing of %d packets that wait", o.waiting)
+	case o.nic:
+	case !o.punctual && o.flight.n == 0:
+		return fmt.Errorf("%d packets wait for an empty line", o.waiting)
+	case o.punctual:
+		if at, armed := n.timeline.At(n.transmitterEntity(o.index)); !armed || at > max(o.freeAt, now) {
+			return fmt.Errorf("line is free at %d, armed %t for %d", o.freeAt, armed, at)
+		}
+	}
+	return nil
+}
+
+// checkAccounts returns an error unless the accounts of switches agree with what waits in them, and what the far
+// ends of lines were told with what they know or will.
+func (n *Network) checkAccounts() error {
+	bytes := make([]units.Bytes, len(n.flow.accounts))
+	for i := range n.ports {
+		o := &n.ports[i]
+		for c := range o.classes {
+			r := &o.classes[c].ring
+			for k := range r.n {
+				if e := r.nth(k); o.punctual {
+					bytes[int(e.next)*Classes+c] += units.Bytes(e.size)
+				}
+			}
+		}
+	}
+	used := make([]units.Bytes, len(n.flow.memories))
+	for i := range n.flow.accounts {
+		a := &n.flow.accounts[i]
+		switch a.footing {
+		case lossless:
+			used[a.memory] += a.shared()
+			if a.held+a.over != bytes[i] || a.held < 0 || a.over < 0 || a.over > a.headroom {
+				return fmt.Errorf("fabric: port %d: %d bytes of class %d wait at the far end, counted %d and %d in a headroom of %d",
+					i/Classes, bytes[i], i%Classes, a.held, a.over, a.headroom)
+			}
+		case lossy:
+			used[a.memory] += bytes[i]
+		case uncounted:
+		}
+		if err := n.checkTold(int32(i/Classes), uint8(i%Classes)); err != nil {
+			return err
+		}
+	}
+	for s := range used {
+		if m := &n.flow.memories[s]; used[s] != m.used || m.used > m.shared {
+			return fmt.Errorf("fabric: switch %d: %d bytes of its shared memory are used, counted %d of %d", s, used[s], m.used, m.shared)
+		}
+	}
+	return nil
+}
+
+// checkTold compares what a port was told about a class with what it heeds or will.
+func (n *Network) checkTold(port int32, class uint8) error {
+	o, f := &n.ports[port], &n.flow.frames[port]
+	if at, armed := n.timeline.At(n.frameEntity(port)); armed == f.empty() || armed && at != f.front().at {
+		return fmt.Errorf("fabric: port %d: frames to it %t, armed %t for %d", port, !f.empty(), armed, at)
+	}
+	told := o.held>>class&1 != 0
+	for _, e := range f.list[f.head:] {
+		if e.class == class {
+			told = e.pause
+		}
+	}
+	if a := n.flow.account(port, class); told != a.paused && !o.down {
+		return fmt.Errorf("fabric: port %d: class %d was told to pause %t, will %t", port, class, a.paused, told)
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package fabric
+
+import (
+	"fmt"
+	"math"
+
+	"weft/units"
+)
+
+// lineErrors is how a line corrupts packets: each with a probability of its own, and each of its bits with another
+// one, independently. A corrupted packet is discarded at the far end (frame check sequence).
+type lineErrors struct {
+	packet float64 // logarithm of the probability that a packet is spared as a whole
+	bit    float64 // and of that for one bit
+	random uint64  // state of the draws, apart from those of marking
+}
+
+// newLineErrors returns nil when there are none.
+func newLineErrors(loss, bitErrors float64, seed uint64) *lineErrors {
+	if loss == 0 && bitErrors == 0 {
+		return nil
+	}
+	return &lineErrors{packet: math.Log1p(-loss), bit: math.Log1p(-bitErrors), random: mix(^seed)}
+}
+
+// probability that a packet is corrupted: 1 - (1-loss)(1-bitErrors)^bits.
+func (l *lineErrors) probability(size units.Bytes) float64 {
+	spared := l.packet
+	if l.bit != 0 {
+		spared += float64(l.bit * float64(8*size))
+	}
+	return -math.Expm1(spared)
+}
+
+// corrupts draws for a packet of so many bytes.
+func (l *lineErrors) corrupts(size units.Bytes) bool {
+	return draw(&l.random) < l.probability(size)
+}
+
+// checkErrors returns what is wrong with the probabilities of a line.
+func checkErrors(loss, bitErrors float64) error {
+	if !(loss >= 0 && loss <= 1) || !(bitErrors >= 0 && bitErrors <= 1) {
+		return fmt.Errorf("loss of %g and bit errors of %g", loss, bitErrors)
+	}
+	return nil
+}

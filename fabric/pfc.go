@@ -1,0 +1,300 @@
+package fabric
+
+import (
+	"slices"
+
+	"weft/units"
+)
+
+// Priority flow control (IEEE 802.1Qbb). A switch counts what came by each of its lines and waits, class by class
+// (account). Above a threshold it has the far end of the line pause that class, and later resume it. A frame that
+// says so takes effect when it has passed the link, and takes no time on the line: it is sent ahead of everything,
+// 64 bytes. The packet being transmitted then is finished; of those that wait in the class none is started.
+//
+// A pause lasts until the frame that ends it. A real one lasts 65,535 quanta, 335 µs at 100 Gb/s, and is renewed
+// before; nothing here loses the renewal. A link that goes down ends its pauses; one that comes up begins with those
+// that the far end means.
+//
+// Ports that give memory back at the start of a transmission must do so in time. So the ports of a switch with
+// accounts ("punctual") have an event for the end of a transmission when something waits.
+
+// PFCConfig is when the switch at the far end of a line has the port pause one class.
+type PFCConfig struct {
+	On bool `json:"on,omitempty"`
+
+	// Alpha makes the threshold dynamic: Alpha times what is free of the shared memory, for what the port's
+	// packets use of it. The class is resumed when they use nothing of it, or Offset less than the threshold.
+	Alpha  float64     `json:"alpha,omitempty"`
+	Offset units.Bytes `json:"offset,omitempty"`
+
+	// Xoff is the threshold when Alpha is 0. The class is resumed when no more than Xon is used.
+	Xoff units.Bytes `json:"xoff,omitempty"`
+	Xon  units.Bytes `json:"xon,omitempty"`
+
+	// Reserve is memory of the port's own that is used first and is not held against the threshold; Headroom is
+	// for what is still on its way when the threshold is reached: see CheckLossless.
+	Reserve  units.Bytes `json:"reserve,omitempty"`
+	Headroom units.Bytes `json:"headroom,omitempty"`
+
+	// Response is how long the far end takes to heed a pause that has reached it, besides finishing its packet.
+	Response units.Time `json:"response_ps,omitempty"`
+}
+
+// AlphaAt returns the alpha of a port that is faster than the NICs, for which alpha is meant: doubled for each
+// doubling of the rate (alibaba ns-3, third.cc).
+func AlphaAt(alpha float64, nic, port units.Bandwidth) float64 {
+	for rate := 2 * nic; rate <= port; rate *= 2 {
+		alpha *= 2
+	}
+	return alpha
+}
+
+// frame is a pause or a resume on its way to a port.
+type frame struct {
+	at    units.Time // when it takes effect
+	class uint8
+	pause bool
+}
+
+// frames are those on their way to one port, in order.
+type frames struct {
+	list []frame
+	head int
+}
+
+func (f *frames) empty() bool   { return f.head == len(f.list) }
+func (f *frames) front() *frame { return &f.list[f.head] }
+func (f *frames) last() *frame  { return &f.list[len(f.list)-1] }
+func (f *frames) clear()        { f.list, f.head = f.list[:0], 0 }
+
+func (f *frames) push(e frame) {
+	if f.head > len(f.list)/2 {
+		n := copy(f.list, f.list[f.head:])
+		f.list, f.head = f.list[:n], 0
+	}
+	f.list = append(f.list, e)
+}
+
+func (f *frames) pop() frame {
+	e := f.list[f.head]
+	if f.head++; f.empty() {
+		f.clear()
+	}
+	return e
+}
+
+// flowControl is what a network has where switches account for their memory.
+type flowControl struct {
+	memories []memory  // by switch
+	accounts []account // by port and class: of the switch at its far end
+	frames   []frames  // by port: on their way to it
+}
+
+func (f *flowControl) account(port int32, class uint8) *account {
+	return &f.accounts[int(port)*Classes+int(class)]
+}
+
+// newFlowControl returns nil when no switch accounts for its memory.
+func newFlowControl(cfg *Config) *flowControl {
+	if !slices.Contains(cfg.accounting(), true) {
+		return nil
+	}
+	f := &flowControl{
+		memories: make([]memory, len(cfg.Switches)),
+		accounts: make([]account, len(cfg.Ports)*Classes),
+		frames:   make([]frames, len(cfg.Ports)),
+	}
+	for s := range cfg.Switches {
+		b := cfg.Switches[s].Buffer
+		f.memories[s] = memory{shared: boundless, alpha: b.Alpha}
+		if b.Total > 0 {
+			f.memories[s].shared = b.Total
+		}
+	}
+	for i := range cfg.Ports {
+		p := &cfg.Ports[i]
+		if cfg.isHost(p.To) {
+			continue
+		}
+		s := int(p.To) - cfg.Hosts
+		for class := range p.PFC {
+			a := f.account(int32(i), uint8(class))
+			*a = newAccount(p.PFC[class])
+			a.memory = int32(s)
+			if a.footing == lossless {
+				f.memories[s].shared -= a.reserve + a.headroom
+			} else if class > 0 && cfg.Switches[s].Buffer.Total > 0 {
+				a.footing = lossy
+			}
+		}
+	}
+	return f
+}
+
+func newAccount(c PFCConfig) account {
+	if !c.On {
+		return account{}
+	}
+	return account{
+		footing: lossless, reserve: c.Reserve, headroom: c.Headroom,
+		alpha: c.Alpha, offset: c.Offset, xoff: c.Xoff, xon: c.Xon, response: c.Response,
+	}
+}
+
+// admit puts e, which came by port from, into the queue of a punctual port, if it may.
+func (n *Network) admit(now units.Time, o *port, from int32, e *parcel) {
+	a := n.flow.account(from, e.class)
+	m := &n.flow.memories[a.memory]
+	size, queue := units.Bytes(e.size), o.classes[e.class].bytes
+	switch a.footing {
+	case lossless:
+		if !a.admits(m, size) {
+			n.total.Overflows++
+			n.refuse(o, e)
+			return
+		}
+		a.add(m, size)
+	case lossy:
+		if !m.admits(queue, size) || queue+size > o.buffer {
+			n.refuse(o, e)
+			return
+		}
+		m.used += size
+	case uncounted:
+		if queue+size > o.buffer {
+			n.refuse(o, e)
+			return
+		}
+	}
+	if o.ecn.On && o.ecn.Ingress {
+		o.mark(n, e)
+	}
+	e.next = from // on whose account it waits
+	o.wait(now, e)
+	n.armTransmitter(o)
+	if a.footing == lossless && !a.paused && a.mustPause(m) {
+		n.signal(now, from, e.class, true)
+	}
+}
+
+// release gives back the memory of e, which leaves its queue.
+func (n *Network) release(now units.Time, e *parcel) {
+	a := n.flow.account(e.next, e.class)
+	m := &n.flow.memories[a.memory]
+	switch a.footing {
+	case lossless:
+		a.remove(m, units.Bytes(e.size))
+		if a.paused && a.mayResume(m) {
+			n.signal(now, e.next, e.class, false)
+		}
+	case lossy:
+		m.used -= units.Bytes(e.size)
+	case uncounted:
+	}
+}
+
+// signal sends a frame to port i, unless its link is down.
+func (n *Network) signal(now units.Time, i int32, class uint8, pause bool) {
+	a := n.flow.account(i, class)
+	a.paused = pause
+	o := &n.ports[i]
+	if o.down {
+		return
+	}
+	if pause {
+		n.total.Pauses++
+	}
+	at := now + o.delay + a.response
+	waiting := &n.flow.frames[i]
+	if !waiting.empty() {
+		at = max(at, waiting.last().at)
+	}
+	waiting.push(frame{at, class, pause})
+	if waiting.front().at == at {
+		n.timeline.Set(n.frameEntity(i), at)
+	}
+}
+
+// heed is a frame taking effect at port i. A transmitter that falls free at that very instant starts first.
+func (n *Network) heed(now units.Time, i int32) {
+	waiting := &n.flow.frames[i]
+	f := waiting.pop()
+	if !waiting.empty() {
+		n.timeline.Set(n.frameEntity(i), waiting.front().at)
+	}
+	n.catchUp(now, &n.ports[i])
+	n.hold(now, i, f.class, f.pause)
+}
+
+// catchUp brings the port up to now, a NIC's end of transmission included.
+func (n *Network) catchUp(now units.Time, o *port) {
+	if !o.nic {
+		o.advance(n, now)
+		n.armArrival(o)
+		return
+	}
+	h := o.host(n)
+	if n.busy[h]&lineBusy != 0 && o.freeAt <= now {
+		n.timeline.Clear(n.nicEntity(h))
+		n.nicDone(now, h)
+	}
+}
+
+// hold has port i pause a class, or resume it.
+func (n *Network) hold(now units.Time, i int32, class uint8, pause bool) {
+	o, t := &n.ports[i], &n.tallies[i]
+	bit := uint8(1) << class
+	if pause == (o.held&bit != 0) {
+		return
+	}
+	o.held ^= bit
+	if o.nic {
+		n.busy[o.host(n)] ^= bit
+	}
+	if pause {
+		t.pauses[class]++
+		t.since[class] = now
+		return
+	}
+	t.paused[class] += now - t.since[class]
+	n.restart(now, o)
+}
+
+// restart has a port go on whose line is free or whose classes may have been resumed.
+func (n *Network) restart(now units.Time, o *port) {
+	if o.nic {
+		h := o.host(n)
+		if n.busy[h]&(lineBusy|isDown) == 0 {
+			o.freeAt = now
+			n.busy[h] |= lineBusy
+			n.nicDone(now, h)
+			n.armArrival(o)
+		}
+		return
+	}
+	o.freeAt = max(o.freeAt, now)
+	o.advance(n, now)
+	n.armArrival(o)
+	n.armTransmitter(o)
+}
+
+// transmitted is the end of a transmission of a punctual port.
+func (n *Network) transmitted(now units.Time, o *port) {
+	o.advance(n, now)
+	n.armArrival(o)
+	n.armTransmitter(o)
+}
+
+// armTransmitter makes a punctual port's entity fire when its line falls free, if something may start then.
+func (n *Network) armTransmitter(o *port) {
+	if o.punctual && o.waiting > 0 && o.pick() != nil {
+		n.timeline.Set(n.transmitterEntity(o.index), o.freeAt)
+	}
+}
+
+// armArrival makes the port's entity fire when the first packet on its line arrives.
+func (n *Network) armArrival(o *port) {
+	if o.flight.n > 0 {
+		n.timeline.Set(n.PortEntity(int(o.index)), o.flight.front().at)
+	}
+}
