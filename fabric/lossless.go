@@ -1,0 +1,180 @@
+package fabric
+
+import (
+	"fmt"
+
+	"weft/units"
+)
+
+// LosslessRule is what a configuration must keep so that PFC loses nothing, and serves its purpose.
+type LosslessRule uint8
+
+// Rules.
+const (
+	// RuleCovered: in a switch where one port's packets of a class are protected, those of every port are.
+	RuleCovered LosslessRule = iota + 1
+	// RuleHeadroom: a port's headroom holds what arrives after the pause was sent: what is on the line and what is
+	// put on it until the pause is heeded, the packet that made the switch pause, and the one that is finished.
+	RuleHeadroom
+	// RuleMemory: what is set apart for ports leaves some of the switch's memory to be shared.
+	RuleMemory
+	// RuleECN: a queue that is fed by one port marks packets before the port is paused (DCQCN, SIGCOMM 2015, section 4).
+	// Without it nothing is lost, but congestion control never sees congestion.
+	RuleECN
+)
+
+// String names the rule.
+func (r LosslessRule) String() string {
+	switch r {
+	case RuleCovered:
+		return "covered"
+	case RuleHeadroom:
+		return "headroom"
+	case RuleMemory:
+		return "memory"
+	case RuleECN:
+		return "ecn"
+	default:
+		return fmt.Sprintf("rule %d", uint8(r))
+	}
+}
+
+// LosslessFault is a rule that a configuration breaks.
+type LosslessFault struct {
+	Rule   LosslessRule
+	Switch NodeID
+	Port   int         // the port that is or should be paused, by its index in Config.Ports; RuleMemory: -1
+	Class  uint8       // of the packets; RuleMemory: 0
+	Need   units.Bytes // least headroom; memory set apart; Kmin
+	Have   units.Bytes // headroom; total memory; the threshold at which the port is paused
+
+	text string
+}
+
+// Error says what is wrong, with the numbers.
+func (f LosslessFault) Error() string { return f.text }
+
+// Headroom is the least that keeps a port from losing anything: 2·delay·rate + response·rate + 2·mtu. mtu is the
+// largest packet on the wire.
+func Headroom(rate units.Bandwidth, delay, response units.Time, mtu units.Bytes) units.Bytes {
+	span := 2*delay + response
+	onTheWay := rate.BytesIn(span)
+	if rate.TransmitTime(onTheWay) < span {
+		onTheWay++ // a part of a byte
+	}
+	return onTheWay + 2*mtu
+}
+
+// CheckLossless returns the rules that cfg breaks, in order of switches and ports; none when no port has PFC. mtu is
+// the largest packet on the wire. cfg must be one that New accepts, but for its buffers.
+func CheckLossless(cfg *Config, mtu units.Bytes) (faults []LosslessFault) {
+	k := losslessCheck{cfg: cfg, mtu: mtu, in: make([][]int, len(cfg.Switches)), out: make([][]int, len(cfg.Switches))}
+	for i := range cfg.Ports {
+		p := &cfg.Ports[i]
+		if s := int(p.To) - cfg.Hosts; s >= 0 {
+			k.in[s] = append(k.in[s], i)
+		}
+		if s := int(p.From) - cfg.Hosts; s >= 0 {
+			k.out[s] = append(k.out[s], i)
+		}
+	}
+	for s := range cfg.Switches {
+		shared := k.memory(s)
+		for class := range uint8(Classes) {
+			k.class(s, class, shared)
+		}
+	}
+	return k.faults
+}
+
+// losslessCheck is a check under way.
+type losslessCheck struct {
+	cfg     *Config
+	mtu     units.Bytes
+	in, out [][]int // ports that lead to each switch, and its own
+	faults  []LosslessFault
+}
+
+func (k *losslessCheck) fault(f LosslessFault, format string, args ...any) {
+	name := k.cfg.Switches[int(f.Switch)-k.cfg.Hosts].Name
+	if name == "" {
+		name = fmt.Sprintf("switch %d", int(f.Switch)-k.cfg.Hosts)
+	}
+	f.text = name + ": " + fmt.Sprintf(format, args...)
+	k.faults = append(k.faults, f)
+}
+
+// memory checks switch s as a whole and returns what is left to be shared.
+func (k *losslessCheck) memory(s int) units.Bytes {
+	total := k.cfg.Switches[s].Buffer.Total
+	if total == 0 {
+		return boundless
+	}
+	apart := units.Bytes(0)
+	for _, i := range k.in[s] {
+		for _, f := range k.cfg.Ports[i].PFC {
+			if f.On {
+				apart += f.Reserve + f.Headroom
+			}
+		}
+	}
+	if apart >= total {
+		k.fault(LosslessFault{Rule: RuleMemory, Switch: NodeID(k.cfg.Hosts + s), Port: -1, Need: apart, Have: total},
+			"headrooms and reserves of %d ports take %d bytes, the buffer has %d", len(k.in[s]), apart, total)
+		return 0
+	}
+	return total - apart
+}
+
+// class checks a class in switch s.
+func (k *losslessCheck) class(s int, class uint8, shared units.Bytes) {
+	protected := 0
+	for _, i := range k.in[s] {
+		if k.cfg.Ports[i].PFC[class].On {
+			protected++
+		}
+	}
+	if protected == 0 {
+		return
+	}
+	for _, i := range k.in[s] {
+		p := &k.cfg.Ports[i]
+		f := p.PFC[class]
+		at := LosslessFault{Switch: p.To, Port: i, Class: class}
+		if !f.On {
+			at.Rule = RuleCovered
+			k.fault(at, "port %d from node %d has no PFC in class %d, %d others have", i, p.From, class, protected)
+			continue
+		}
+		if need := Headroom(p.Rate, p.Delay, f.Response, k.mtu); f.Headroom < need {
+			at.Rule, at.Need, at.Have = RuleHeadroom, need, f.Headroom
+			k.fault(at, "port %d from node %d: headroom of %d bytes, needs %d: 2 x %.3f µs + %.3f µs at %d b/s, and 2 x %d bytes",
+				i, p.From, f.Headroom, need, p.Delay.Microseconds(), f.Response.Microseconds(), p.Rate, k.mtu)
+		}
+		k.ecn(s, at, f, shared)
+	}
+}
+
+// ecn checks that each queue of switch s, if it is fed by one port alone, marks before that port is paused.
+func (k *losslessCheck) ecn(s int, at LosslessFault, f PFCConfig, shared units.Bytes) {
+	for _, o := range k.out[s] {
+		e := k.cfg.Ports[o].ECN
+		if !e.On {
+			continue
+		}
+		if pause := pausesAt(f, shared); e.Kmin >= pause {
+			at.Rule, at.Need, at.Have = RuleECN, e.Kmin, pause
+			k.fault(at, "port %d: marks when more than %d bytes wait (Kmin), but a port that feeds it (%d, from node %d) is paused at %d",
+				o, e.Kmin, at.Port, k.cfg.Ports[at.Port].From, at.Have)
+			return
+		}
+	}
+}
+
+// pausesAt returns how many bytes of a port wait when it is paused, if nobody else uses the shared memory.
+func pausesAt(f PFCConfig, shared units.Bytes) units.Bytes {
+	if f.Alpha > 0 {
+		return f.Reserve + min(times(f.Alpha/(1+f.Alpha), shared), shared) // used = alpha (shared - used)
+	}
+	return f.Reserve + min(f.Xoff, shared)
+}
