@@ -1,0 +1,165 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+
+	"weft/units"
+)
+
+// Links that change during a run. now is the instant of the change: not before the last that was fired, nor after the
+// next. What happens by itself at that instant and has not been fired yet comes after the change.
+
+// SetLink takes ports down or up; a link goes down when both of its directions do. What is on the line of a port that
+// goes down, and what waits for it, is cut off, and counted. Switches take their own ports out of and into their
+// groups at once, by themselves, without what they know of other switches changing (see Reroute); a packet to which
+// they have no port left is dropped. A NIC that is down is not free, and what is injected is cut off. Pauses of the
+// port end.
+func (n *Network) SetLink(now units.Time, up bool, ports ...int) {
+	var changed []*port
+	for _, i := range ports {
+		if o := &n.ports[i]; o.down == up {
+			n.catchUp(now, o)
+			o.down = !up
+			changed = append(changed, o)
+		}
+	}
+	n.reconsider()
+	for _, o := range changed {
+		if up {
+			n.goUp(now, o)
+		} else {
+			n.goDown(now, o)
+		}
+	}
+}
+
+func (n *Network) goDown(now units.Time, o *port) {
+	o.freeAt = now
+	n.timeline.Clear(n.PortEntity(int(o.index)))
+	for o.flight.n > 0 {
+		n.cut(o.index, o.flight.pop())
+	}
+	if o.nic {
+		h := o.host(n)
+		n.timeline.Clear(n.nicEntity(h))
+		n.busy[h] = isDown
+	}
+	if n.flow != nil {
+		n.timeline.Clear(n.transmitterEntity(o.index))
+		n.timeline.Clear(n.frameEntity(o.index))
+		n.flow.frames[o.index].clear()
+	}
+	t := &n.tallies[o.index]
+	for c := range o.classes {
+		if o.held>>c&1 != 0 {
+			t.paused[c] += now - t.since[c]
+		}
+		k := &o.classes[c]
+		for k.n > 0 {
+			e := k.pop()
+			k.bytes -= units.Bytes(e.size)
+			o.waiting--
+			if o.punctual {
+				n.release(now, e)
+			}
+			n.cut(o.index, e)
+		}
+	}
+	o.held = 0
+}
+
+func (n *Network) goUp(now units.Time, o *port) {
+	if o.nic {
+		n.busy[o.host(n)] &^= isDown
+	}
+	for class := range uint8(Classes) {
+		if n.flow != nil && n.flow.account(o.index, class).paused {
+			n.hold(now, o.index, class, true)
+		}
+	}
+	if o.nic {
+		n.restart(now, o)
+	}
+}
+
+// SetLine changes the rate and the delay of a port's line for the packets that start from now on. Packets do not
+// overtake: if the delay becomes shorter the line is not used until those on it have got ahead.
+func (n *Network) SetLine(now units.Time, port int, rate units.Bandwidth, delay units.Time) error {
+	if rate <= 0 || delay < 0 {
+		return fmt.Errorf("fabric: port %d: rate of %d b/s, delay of %d ps", port, rate, delay)
+	}
+	o := &n.ports[port]
+	n.catchUp(now, o)
+	o.line, o.delay = units.NewLine(rate), delay
+	if o.flight.n == 0 {
+		return nil
+	}
+	if free := o.flight.nth(o.flight.n-1).at - delay; free > o.freeAt {
+		o.freeAt = free
+	}
+	if o.nic && o.freeAt > now {
+		h := o.host(n)
+		n.busy[h] |= lineBusy
+		n.timeline.Set(n.nicEntity(h), o.freeAt)
+	}
+	n.armTransmitter(o)
+	return nil
+}
+
+// SetErrors changes how a port's line corrupts packets that start from now on: see PortConfig.
+func (n *Network) SetErrors(now units.Time, port int, loss, bitErrors float64) error {
+	if err := checkErrors(loss, bitErrors); err != nil {
+		return fmt.Errorf("fabric: port %d: %w", port, err)
+	}
+	o := &n.ports[port]
+	n.catchUp(now, o)
+	seed := o.random
+	if o.errors != nil {
+		seed = o.errors.random
+	}
+	o.errors = newLineErrors(loss, bitErrors, seed)
+	return nil
+}
+
+// Reroute replaces the seeds, groups and routes of all switches, for the packets that reach them from now on. Ports
+// that are down stay out of the groups. On an error nothing has changed.
+func (n *Network) Reroute(switches []SwitchConfig) error {
+	if len(switches) != len(n.names) {
+		return fmt.Errorf("fabric: tables of %d switches, the network has %d", len(switches), len(n.names))
+	}
+	var errs []error
+	for s := range switches {
+		owns := func(p int32) bool {
+			return p >= 0 && int(p) < len(n.ports) && n.tallies[p].from == NodeID(len(n.nics)+s)
+		}
+		if err := checkTables(&switches[s], len(n.nics), owns); err != nil {
+			errs = append(errs, fmt.Errorf("fabric: switch %d %s: %w", s, n.names[s], err))
+		}
+	}
+	if errs != nil {
+		return errors.Join(errs...)
+	}
+	n.routing = newRouting(len(n.nics), switches)
+	n.reconsider()
+	return nil
+}
+
+// reconsider follows a change of ports or tables: it takes ports that are down out of the groups, and looks up again
+// where the packets on lines go next.
+func (n *Network) reconsider() {
+	for s := range n.names {
+		n.routing.exclude(s, func(port int32) bool { return n.ports[port].down })
+	}
+	for i := range n.ports {
+		o := &n.ports[i]
+		for k := range o.flight.n {
+			if e := o.flight.nth(k); e.next != lost {
+				e.next = n.routing.next(o.to, e)
+			}
+		}
+	}
+}
+
+// Up tells whether a port is up.
+func (n *Network) Up(port int) bool { return !n.ports[port].down }
