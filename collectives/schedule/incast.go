@@ -1,7 +1,8 @@
 package schedule
 
 // Incast: every rank but the root sends Size bytes to the root, all at once (PC4, Fig. 6a; the push half of
-// a parameter server). The root's output holds the senders' inputs in rank order.
+// a parameter server), or so many on each of several flows (PC4, Table II). The root's output holds the senders'
+// inputs in rank order.
 
 import "weft/units"
 
@@ -9,24 +10,30 @@ type incast struct{ Spec }
 
 func newIncast(s Spec) incast { return incast{s} }
 
-func (c incast) tags() int64 { return int64(pieces(c.Size, c.Chunk)) }
+// flows is how many each sender has.
+func (c incast) flows() int { return max(1, c.Flows) }
+
+func (c incast) tags() int64 { return int64(c.flows()) * int64(pieces(c.Size, c.Chunk)) }
+
+// input is what one sender has to send.
+func (c incast) input() units.Bytes { return units.Bytes(c.flows()) * c.Size }
 
 // slot is where the root's output holds what comes from a sender.
 func (c incast) slot(sender int) units.Bytes {
 	if sender > c.Root {
 		sender--
 	}
-	return units.Bytes(sender) * c.Size
+	return units.Bytes(sender) * c.input()
 }
 
 func (c incast) layout(rank int) Layout {
 	if rank != c.Root {
-		return Layout{In: c.Size}
+		return Layout{In: c.input()}
 	}
-	l := Layout{Out: units.Bytes(c.Ranks-1) * c.Size, Result: make([]Want, 0, c.Ranks-1)}
+	l := Layout{Out: units.Bytes(c.Ranks-1) * c.input(), Result: make([]Want, 0, c.Ranks-1)}
 	for sender := range c.Ranks {
 		if sender != c.Root {
-			l.Result = append(l.Result, Want{Off: c.slot(sender), Len: c.Size, Rank: sender})
+			l.Result = append(l.Result, Want{Off: c.slot(sender), Len: c.input(), Rank: sender})
 		}
 	}
 	return l
@@ -36,21 +43,33 @@ func (c incast) program(rank int) Program {
 	v := c.volume(rank)
 	p := make(Program, 0, v.Sends+v.Receives)
 	if rank != c.Root {
-		return appendPieces(p, Op{Kind: Send, Peer: c.Root}, region{In, 0, c.Size}, c.Chunk, nil)
+		return c.append(p, Op{Kind: Send, Peer: c.Root}, In, 0)
 	}
 	for sender := range c.Ranks {
 		if sender != c.Root {
-			p = appendPieces(p, Op{Kind: Recv, Peer: sender, Final: true},
-				region{Out, c.slot(sender), c.Size}, c.Chunk, nil)
+			p = c.append(p, Op{Kind: Recv, Peer: sender, Final: true}, Out, c.slot(sender))
+		}
+	}
+	return p
+}
+
+// append appends the ops of all flows between a sender and the root, which lie one after the other from off on.
+func (c incast) append(p Program, op Op, buf Buf, off units.Bytes) Program {
+	for flow := range c.flows() {
+		first := len(p)
+		p = appendPieces(p, op, region{buf, off + units.Bytes(flow)*c.Size, c.Size}, c.Chunk, nil)
+		for i := first; i < len(p); i++ {
+			p[i].Flow = int32(flow)
+			p[i].Tag += uint32(flow * (len(p) - first))
 		}
 	}
 	return p
 }
 
 func (c incast) volume(rank int) Traffic {
-	each := pieces(c.Size, c.Chunk)
+	each := c.flows() * pieces(c.Size, c.Chunk)
 	if rank != c.Root {
-		return Traffic{Sends: each, Sent: c.Size}
+		return Traffic{Sends: each, Sent: c.input()}
 	}
-	return Traffic{Receives: each * (c.Ranks - 1), Received: units.Bytes(c.Ranks-1) * c.Size}
+	return Traffic{Receives: each * (c.Ranks - 1), Received: units.Bytes(c.Ranks-1) * c.input()}
 }

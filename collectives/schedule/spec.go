@@ -29,12 +29,13 @@ type Spec struct {
 	Root       int         // incast: the receiving rank
 	Size       units.Bytes // see below; a positive multiple of 4
 	Chunk      units.Bytes // messages are cut into pieces of so many bytes; a multiple of 4; 0: not cut
+	Flows      int         // incast: messages of Size from each sender, each a flow of its own; 0: one
 	Parallel   int         // all-to-all: peers a rank sends to at once; 0: all
 	Permute    []int       // permute: rank r sends to Permute[r]; a permutation without fixed points
 
 	// Size is what nccl-tests prints in its size column: all-reduce, the buffer of each rank; all-to-all, the
 	// whole send buffer of each rank, the part it keeps included; permute, what each rank sends. Incast, which
-	// nccl-tests does not have: what each sender sends.
+	// nccl-tests does not have: what each sender sends, on each of its flows.
 }
 
 // Build returns the program of one rank.
@@ -116,6 +117,8 @@ func (s Spec) check(rank int) error {
 		return fmt.Errorf("size %d is not a positive multiple of %d bytes", s.Size, Element)
 	case s.Chunk < 0 || s.Chunk%Element != 0:
 		return fmt.Errorf("chunk %d is not a multiple of %d bytes", s.Chunk, Element)
+	case s.Flows < 0 || s.Flows > 1 && s.Collective != Incast:
+		return fmt.Errorf("%d flows", s.Flows)
 	case s.Parallel < 0:
 		return fmt.Errorf("parallel %d is negative", s.Parallel)
 	case s.Collective == Incast && (s.Root < 0 || s.Root >= s.Ranks):
