@@ -50,7 +50,7 @@ func (c *CNP) Decode(b []byte) error {
 	return nil
 }
 
-// checkCNP is the check over a header that is shorter than those check knows: as if zeros followed.
+// checkCNP is the check over a header of CNPSize, which is shorter than those check knows: as if zeros followed.
 func checkCNP(b []byte) uint16 {
 	var full [AckSize]byte
 	copy(full[:], b[:CNPSize])

@@ -63,7 +63,7 @@ func (d *Data) Decode(b []byte) error {
 	if !sealed(b) {
 		return ErrCheck
 	}
-	if b[3]&^byte(Announce|Fin|Telemetry) != 0 {
+	if b[3]&^byte(Announce|Fin|Telemetry|AckNow) != 0 {
 		return ErrFlags
 	}
 	d.Flags, d.Room = Flags(b[3])&^Telemetry, 0

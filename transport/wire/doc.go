@@ -14,11 +14,19 @@
 //	40  sent at (8, signed)                    40  PSN that caused it (4)    44  path, echoed (2)
 //	48  baseline (6)        54  path (2)       46  packets it stands for (2) 48  reserved, zero (4)
 //
+//	selective ack (56 bytes)                   probe (32 bytes)
+//	16  due: sent at and baseline, echoed (8)  16  sent at (8, signed)
+//	24  bytes received (8)                     24  baseline (6)              30  path (2)
+//	32  bitmap (8)
+//	40  base of bitmap (4)  44  PSN that caused it (4)
+//	48  path, echoed (2)    50  packets out of order (2)
+//	52  one-way delay in ns (4, signed)
+//
 // Instants and spans are in picoseconds of lab time, rates in bits per second, sizes in bytes. PC4 (Fig. 4) asks
 // for sent at and baseline in data and for one-way delay and base rate in acknowledgements; the rest is
 // what reliability and a choice of paths need. A congestion notification (CNP, 32 bytes) has the path of the packet that
-// caused it at 16 and nothing else of its own. Telemetry (HPCC) lies behind a header that a flag says has it. Types 5 and up
-// are free for probes and selective acknowledgements, each with a layout of its own.
+// caused it at 16 and nothing else of its own. Telemetry (HPCC) lies behind a header that a flag says has it. Types 7
+// and up are free.
 //
 // The package allocates nothing and keeps nothing. A header that is too short, of another version or type,
 // with a wrong check or with a field out of range is refused with an error that says which.

@@ -104,8 +104,10 @@ func HeaderLen(b []byte) (int, error) {
 		n = int(DataSize)
 	case TypeAck, TypeNak:
 		n = int(AckSize)
-	case TypeCNP:
-		return int(CNPSize), nil
+	case TypeCNP, TypeProbe:
+		return CNPSize, nil
+	case TypeSack:
+		return int(SackSize), nil
 	default:
 		return 0, ErrType
 	}

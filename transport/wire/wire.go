@@ -20,12 +20,14 @@ const Version = 1
 // Type says what a packet is.
 type Type uint8
 
-// Types of packet. Numbers from 5 are free.
+// Types of packet. Numbers from 7 are free.
 const (
-	TypeData Type = 1
-	TypeAck  Type = 2
-	TypeNak  Type = 3 // go back: the expected packet was overtaken (IB, sequence error)
-	TypeCNP  Type = 4 // congestion notification (DCQCN)
+	TypeData  Type = 1
+	TypeAck   Type = 2
+	TypeNak   Type = 3 // go back: the expected packet was overtaken (IB, sequence error)
+	TypeCNP   Type = 4 // congestion notification (DCQCN)
+	TypeSack  Type = 5 // selective acknowledgement (STrack)
+	TypeProbe Type = 6 // asks for one (STrack)
 )
 
 // Flags are the one-bit fields of a header.
@@ -37,6 +39,8 @@ const (
 	Fin       Flags = 1 << 1 // data: the sender has nothing queued behind this packet
 	CE        Flags = 1 << 2 // ack: the packet arrived with congestion experienced
 	Telemetry Flags = 1 << 3 // both: what switches write lies behind the header (HPCC)
+	AckNow    Flags = 1 << 4 // data: asks for an acknowledgement at once (STrack, section 3.3.1)
+	Probed    Flags = 1 << 5 // selective ack: a probe caused it
 )
 
 const (

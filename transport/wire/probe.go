@@ -1,0 +1,54 @@
+package wire
+
+import (
+	"encoding/binary"
+
+	"weft/units"
+)
+
+// ProbeSize is the length of the header of a probe.
+const ProbeSize = CNPSize
+
+// Probe asks for a selective acknowledgement at once (STrack, section 3.3.2). It queues as data does: what was sent before it
+// and has not arrived with it is lost or on a slower path.
+type Probe struct {
+	Conn     uint32
+	PSN      uint32     // the segment of the bitmap that is asked for is that of this packet
+	SentAt   units.Time // when it left the NIC, by the sender's clock
+	Baseline units.Time // its delay on an idle path, 0 to MaxBaseline
+	Path     uint16     // which of the connection's paths it was sent on
+}
+
+// Encode writes the header to the first ProbeSize bytes of b. Fields must be in range.
+func (p *Probe) Encode(b []byte) {
+	b = b[:ProbeSize]
+	putPrefix(b, TypeProbe, 0, p.Conn, p.PSN, 0)
+	binary.BigEndian.PutUint64(b[16:], uint64(p.SentAt))
+	binary.BigEndian.PutUint64(b[24:], uint64(p.Baseline)<<16|uint64(p.Path))
+	binary.BigEndian.PutUint16(b[12:], checkCNP(b))
+}
+
+// Decode reads the header that b begins with. p is undefined when it returns an error.
+func (p *Probe) Decode(b []byte) error {
+	t, err := Peek(b)
+	switch {
+	case err != nil:
+		return err
+	case t != TypeProbe:
+		return ErrType
+	case len(b) < ProbeSize:
+		return ErrShort
+	case binary.BigEndian.Uint16(b[12:]) != checkCNP(b):
+		return ErrCheck
+	case b[3] != 0:
+		return ErrFlags
+	case b[14] != 0 || b[15] != 0:
+		return ErrRange
+	}
+	last := binary.BigEndian.Uint64(b[24:])
+	p.Conn = binary.BigEndian.Uint32(b[4:])
+	p.PSN = binary.BigEndian.Uint32(b[8:])
+	p.SentAt = units.Time(binary.BigEndian.Uint64(b[16:]))
+	p.Baseline, p.Path = units.Time(last>>16), uint16(last)
+	return nil
+}

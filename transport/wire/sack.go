@@ -1,0 +1,85 @@
+package wire
+
+import (
+	"encoding/binary"
+	"math"
+
+	"weft/units"
+)
+
+// SackSize is the length of the header of a selective acknowledgement.
+const SackSize units.Bytes = 56
+
+// SackBits is how many packets the bitmap of a selective acknowledgement speaks of.
+const SackBits = 64
+
+// Sack is a selective acknowledgement (STrack, section 3.3.1): every packet before Expected has arrived, and of the
+// SackBits packets from Base on those whose bit is set.
+type Sack struct {
+	CE         bool // the packet that caused it was marked
+	Probe      bool // a probe caused it
+	Conn       uint32
+	Expected   uint32      // EPSN, the next PSN in order
+	Base       uint32      // PSN of bit 0, at or after Expected
+	Bitmap     uint64      // bit i: packet Base+i has arrived
+	Received   units.Bytes // on the wire, of all packets that have arrived, duplicates excluded
+	OutOfOrder uint16      // packets beyond Expected that have arrived
+	PSN        uint32      // of the packet that caused it; of a probe: what it asked for
+	Due        units.Time  // when that packet was due on an idle path: its SentAt plus its Baseline, by the sender's clock
+	OneWay     units.Time  // its queueing delay on the way, in nanoseconds, within 2 s either way
+	Path       uint16      // of that packet, echoed
+}
+
+// Encode writes the header to the first SackSize bytes of b. Fields must be in range; OneWay is cut to what fits.
+func (a *Sack) Encode(b []byte) {
+	b = b[:SackSize]
+	f := Flags(0)
+	if a.CE {
+		f |= CE
+	}
+	if a.Probe {
+		f |= Probed
+	}
+	putPrefix(b, TypeSack, f, a.Conn, a.Expected, 0)
+	oneWay := min(max(a.OneWay/units.Nanosecond, math.MinInt32), math.MaxInt32)
+	binary.BigEndian.PutUint64(b[16:], uint64(a.Due))
+	binary.BigEndian.PutUint64(b[24:], uint64(a.Received))
+	binary.BigEndian.PutUint64(b[32:], a.Bitmap)
+	binary.BigEndian.PutUint64(b[40:], uint64(a.Base)<<32|uint64(a.PSN))
+	binary.BigEndian.PutUint64(b[48:], uint64(a.Path)<<48|uint64(a.OutOfOrder)<<32|uint64(uint32(oneWay)))
+	seal(b)
+}
+
+// Decode reads the header that b begins with. a is undefined when it returns an error.
+func (a *Sack) Decode(b []byte) error {
+	t, err := Peek(b)
+	switch {
+	case err != nil:
+		return err
+	case t != TypeSack:
+		return ErrType
+	case len(b) < int(SackSize):
+		return ErrShort
+	}
+	b = b[:SackSize]
+	if !sealed(b) {
+		return ErrCheck
+	}
+	f := Flags(b[3])
+	if f&^(CE|Probed) != 0 {
+		return ErrFlags
+	}
+	a.CE, a.Probe = f&CE != 0, f&Probed != 0
+	a.Conn = binary.BigEndian.Uint32(b[4:])
+	a.Expected = binary.BigEndian.Uint32(b[8:])
+	a.Due = units.Time(binary.BigEndian.Uint64(b[16:]))
+	a.Received = units.Bytes(binary.BigEndian.Uint64(b[24:]))
+	a.Bitmap = binary.BigEndian.Uint64(b[32:])
+	psns, last := binary.BigEndian.Uint64(b[40:]), binary.BigEndian.Uint64(b[48:])
+	a.Base, a.PSN = uint32(psns>>32), uint32(psns)
+	a.Path, a.OutOfOrder, a.OneWay = uint16(last>>48), uint16(last>>32), units.Time(int32(last))*units.Nanosecond
+	if a.Received < 0 || int32(a.Base-a.Expected) < 0 || binary.BigEndian.Uint16(b[14:]) != 0 {
+		return ErrRange
+	}
+	return nil
+}
