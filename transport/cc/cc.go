@@ -53,6 +53,7 @@ type Link struct {
 	Packet   units.Bytes     // a full packet on the wire
 	Baseline units.Time      // delay of a full packet on the idle path, one way
 	BaseRTT  units.Time      // Baseline and the way back of its acknowledgement
+	NetRTT   units.Time      // the longest BaseRTT in the network (STrack, net_base_rtt)
 	Hops     int             // links on the way there
 }
 
@@ -76,6 +77,7 @@ type Ack struct {
 	Path       uint16          // the path it took
 	INT        []Hop           // what the switches on its way wrote into it, in order (HPCC); not kept
 	AppLimited bool            // less than the window allowed was in flight when it arrived
+	Probe      bool            // it answers a probe, not data
 }
 
 // Hop is in-band telemetry: what the port of a switch wrote into a packet that it began to send.
@@ -91,8 +93,9 @@ type LossKind uint8
 
 // Kinds of Loss.
 const (
-	Gap     LossKind = iota + 1 // the receiver asked to go back
-	Timeout                     // nothing came back for a whole retransmission timeout
+	Gap     LossKind = iota + 1 // the receiver asked to go back, or packets overtook more than reordering explains
+	Timeout                     // nothing new came back for a whole retransmission timeout
+	Probed                      // a probe came back and nothing else did
 )
 
 // Loss describes packets given up as lost.

@@ -1,0 +1,50 @@
+package strack_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"weft/transport/cc"
+	"weft/transport/cc/cctest"
+	"weft/transport/cc/strack"
+	"weft/units"
+)
+
+func drawParams(t *rapid.T) strack.Params {
+	return strack.Params{
+		Target: units.Time(rapid.Int64Range(0, int64(units.Millisecond)).Draw(t, "target")),
+		High:   rapid.Float64Range(1, 10).Draw(t, "high"), EWMA: rapid.Float64Range(0.001, 1).Draw(t, "ewma"),
+		Alpha: rapid.Float64Range(0, 100).Draw(t, "alpha"), Beta: rapid.Float64Range(0, 100).Draw(t, "beta"),
+		Eta: rapid.Float64Range(0, 10).Draw(t, "eta"), Gamma: rapid.Float64Range(0.01, 1).Draw(t, "gamma"),
+		MaxMDF: rapid.Float64Range(0.01, 0.99).Draw(t, "mdf"), MaxCWND: rapid.Float64Range(0.01, 100).Draw(t, "max"),
+		MDRequiresECN: rapid.Bool().Draw(t, "ecn"), Paths: rapid.IntRange(1, 256).Draw(t, "paths"),
+	}
+}
+
+// Whatever happens, the window is a number between a packet and its maximum.
+func TestSenderStandsEverything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawParams(t)
+		if err := p.Check(); err != nil {
+			t.Fatal(err)
+		}
+		limits := cctest.Limits{Also: func(c cc.Controller) string {
+			s := c.(*strack.Sender)
+			if w := s.CWND(); math.IsNaN(w) || w < 1 || w > s.MaxWindow() {
+				return fmt.Sprintf("window of %v packets, at most %v", w, s.MaxWindow())
+			}
+			if s.Average() < 0 {
+				return fmt.Sprintf("average delay %v", s.Average())
+			}
+			return ""
+		}}
+		cctest.Run(t, limits, func(_ *rapid.T, l cc.Link) cc.Controller {
+			l.NetRTT = units.Time(rapid.Int64Range(0, int64(units.Millisecond)).Draw(t, "net"))
+			limits.MinWindow = l.Packet
+			return strack.NewSender(p, l)
+		})
+	})
+}
