@@ -149,7 +149,7 @@ func TestLosslessUpDown(t *testing.T) {
 		if k.Injected != 300 || k.Delivered != 300 || k.Dropped != 0 {
 			rt.Fatalf("%+v\n%q", k, n.net.Waiting(nil))
 		}
-		if len(n.net.Waiting(nil)) > 0 || n.net.Stuck() {
+		if _, stuck := n.net.Stuck(); stuck || len(n.net.Waiting(nil)) > 0 {
 			rt.Fatalf("at the end: %q", n.net.Waiting(nil))
 		}
 		for s, m := range n.net.flow.memories {
@@ -268,7 +268,7 @@ func TestConservationUnderChanges(t *testing.T) {
 		if !changed && k.Overflows > 0 {
 			rt.Fatalf("%+v", k)
 		}
-		if !n.net.Stuck() && k.Injected != k.Delivered+k.Dropped+k.Lost+k.Cut {
+		if _, stuck := n.net.Stuck(); !stuck && k.Injected != k.Delivered+k.Dropped+k.Lost+k.Cut {
 			rt.Fatalf("%+v\n%q", k, n.net.Waiting(nil))
 		}
 		var lost, cut int64

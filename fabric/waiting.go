@@ -7,15 +7,19 @@ import (
 	"weft/units"
 )
 
-// Stuck tells whether packets wait in a port that may not send them: it is paused. In a network in which nothing
-// else moves that is a deadlock.
-func (n *Network) Stuck() bool {
+// Stuck tells whether packets wait in a port because their class is paused, and since when at the earliest. In a
+// network in which nothing else moves, or after a long time, that is a deadlock.
+func (n *Network) Stuck() (since units.Time, stuck bool) {
+	since = units.Never
 	for i := range n.ports {
-		if o := &n.ports[i]; o.held != 0 && o.waiting > 0 {
-			return true
+		o := &n.ports[i]
+		for c := range o.classes {
+			if o.held>>c&1 != 0 && o.classes[c].n > 0 {
+				since = min(since, n.tallies[i].since[c])
+			}
 		}
 	}
-	return false
+	return since, since != units.Never
 }
 
 // Waiting says who waits for whom, a line for each port that is paused: since when, by which switch, what of the

@@ -22,6 +22,10 @@ func (k *sink) Deliver(now units.Time, p *fabric.Packet) {
 	s.in.Header = p.Header
 	s.in.Payload = p.Payload
 	s.in.CE = p.ECN == fabric.CE
+	s.in.INT = nil
+	if p.INT {
+		s.telemetry(p)
+	}
 	if _, err := s.hosts[h].host.Receive(now, &s.in); err != nil {
 		if s.refused++; s.refused == 1 {
 			s.refusal = err
@@ -30,6 +34,25 @@ func (k *sink) Deliver(now units.Time, p *fabric.Packet) {
 	}
 	s.net.Put(p)
 	s.settle(now, h)
+}
+
+// telemetry puts what switches wrote into p into s.in. Rates stay here: hosts know them from the topology.
+func (s *Sim) telemetry(p *fabric.Packet) {
+	hops := s.net.Telemetry(p)
+	for i, h := range hops {
+		s.int[i] = wire.Hop{At: h.At, Sent: h.Sent, Queued: h.Queued}
+	}
+	s.in.INT = s.int[:len(hops)]
+}
+
+// asksTelemetry tells whether a header leaves room for switches to write: a data packet's, not an acknowledgement's,
+// which carries it back.
+func asksTelemetry(header []byte) bool {
+	if len(header) < 4 || wire.Flags(header[3])&wire.Telemetry == 0 {
+		return false
+	}
+	t, err := wire.Peek(header)
+	return err == nil && t == wire.TypeData
 }
 
 // Idle pulls the next packet of h.
@@ -48,5 +71,6 @@ func (s *Sim) inject(now units.Time, h fabric.HostID) {
 	}
 	p.Payload = o.Payload
 	p.Header = append(p.Header, o.Header[:o.N]...)
+	p.INT = asksTelemetry(p.Header)
 	s.net.Inject(now, p)
 }

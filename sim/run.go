@@ -14,23 +14,35 @@ import (
 // ErrLimit is wrapped by the error of a run that lab time passed Options.Limit in.
 var ErrLimit = errors.New("lab time limit reached")
 
-// StallError is a run in which nothing is left to happen although hosts are not done: a packet was lost that
-// nobody sends again, or hosts wait for each other.
+// StallError is a run that does not get on although hosts are not done. Nothing is left to happen: a packet was lost
+// that nobody sends again, or hosts wait for each other, or switches do. Or ports have been paused for longer than
+// Options.Stall.
 type StallError struct {
 	At      units.Time
-	Waiting []string // names of the hosts that are not done
+	Paused  units.Time // since when a port that holds packets has been paused; -1: nothing was left to happen
+	Waiting []string   // names of the hosts that are not done
+	Network []string   // who waits for whom in the network, a line each
 }
 
 func (e *StallError) Error() string {
-	const most = 8
-	names := e.Waiting
-	more := ""
-	if len(names) > most {
-		more = fmt.Sprintf(" and %d more", len(names)-most)
-		names = names[:most]
+	why := "nothing left to happen"
+	if e.Paused >= 0 {
+		why = fmt.Sprintf("packets wait in a port that has been paused since %.3f µs", e.Paused.Microseconds())
 	}
-	return fmt.Sprintf("sim: nothing left to happen at %.3f µs, but not done: %s%s",
-		e.At.Microseconds(), strings.Join(names, ", "), more)
+	text := fmt.Sprintf("sim: %s at %.3f µs, but not done: %s", why, e.At.Microseconds(), some(e.Waiting, ", "))
+	if len(e.Network) > 0 {
+		text += "\n  " + some(e.Network, "\n  ")
+	}
+	return text
+}
+
+// some joins the first of a list.
+func some(list []string, separator string) string {
+	const most = 8
+	if len(list) <= most {
+		return strings.Join(list, separator)
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:most], separator), len(list)-most)
 }
 
 // checkEvery is how many events pass between looks at the context and the progress.
@@ -55,19 +67,21 @@ func (s *Sim) run(ctx context.Context) error {
 	for s.working > 0 {
 		id, now, ok := s.timeline.Pop()
 		if !ok {
-			return s.stall()
+			return s.stall(-1)
 		}
 		if now > s.opts.Limit {
 			return fmt.Errorf("sim: %w: %.3f µs", ErrLimit, s.opts.Limit.Microseconds())
 		}
-		for now >= s.nextSample {
-			s.sample()
+		for now >= s.nextLook {
+			s.look()
 		}
 		s.events++
-		if id >= s.timers {
+		if id < s.timers {
+			s.net.Fire(now, id)
+		} else if id < s.script {
 			s.timer(now, int(id-s.timers))
 		} else {
-			s.net.Fire(now, id)
+			s.act(now)
 		}
 		if s.failure != nil {
 			return s.failure
@@ -115,8 +129,12 @@ func (s *Sim) timer(now units.Time, h int) {
 // settle follows every call into host h: it pulls a packet if the NIC is free, and arms the timer.
 func (s *Sim) settle(now units.Time, h int) {
 	st := &s.hosts[h]
-	if s.net.NICFree(fabric.HostID(h)) && st.host.Transmit(now, &s.out) {
-		s.inject(now, fabric.HostID(h))
+	if s.net.NICFree(fabric.HostID(h)) {
+		if st.host.Transmit(now, &s.out) {
+			s.inject(now, fabric.HostID(h))
+		}
+	} else if s.controls != nil {
+		s.answer(now, h)
 	}
 	if !st.done && st.host.Done() {
 		st.done = true
@@ -125,6 +143,24 @@ func (s *Sim) settle(now units.Time, h int) {
 		}
 	}
 	s.arm(now, h)
+}
+
+// answer pulls a packet of class 0 if the NIC of host h is free for it, being paused for others.
+func (s *Sim) answer(now units.Time, h int) {
+	c := s.controls[h]
+	if c != nil && s.net.NICFreeFor(fabric.HostID(h), 0) && c.TransmitControl(now, &s.out) {
+		s.inject(now, fabric.HostID(h))
+	}
+}
+
+// act does the next action.
+func (s *Sim) act(now units.Time) {
+	a := s.actions[0]
+	s.actions = s.actions[1:]
+	if err := a.Do(now, s.net); err != nil {
+		s.fail(fmt.Errorf("sim: action at %.3f µs: %w", now.Microseconds(), err))
+	}
+	s.armScript()
 }
 
 // maxSpins is how often a host may ask to be advanced at one instant without sending anything.
@@ -154,8 +190,8 @@ func (s *Sim) arm(now units.Time, h int) {
 	s.timeline.Set(s.timers+timeline.ID(h), at)
 }
 
-func (s *Sim) stall() error {
-	e := &StallError{At: s.timeline.Last()}
+func (s *Sim) stall(paused units.Time) error {
+	e := &StallError{At: s.timeline.Last(), Paused: paused, Network: s.Waiting()}
 	for h := range s.hosts {
 		if !s.hosts[h].done {
 			e.Waiting = append(e.Waiting, s.name(h))
@@ -174,6 +210,20 @@ func (s *Sim) checkFailed(h int) {
 	if err := s.hosts[h].host.Failed(); err != nil {
 		s.fail(fmt.Errorf("sim: %s: %w", s.name(h), err))
 	}
+}
+
+// look does what is due at regular instants, of which the next is nextLook.
+func (s *Sim) look() {
+	if s.nextStall == s.nextLook {
+		if since, stuck := s.net.Stuck(); stuck && s.nextStall-since >= s.opts.Stall {
+			s.fail(s.stall(since))
+		}
+		s.nextStall += s.opts.Stall
+	}
+	if s.nextSample == s.nextLook {
+		s.sample()
+	}
+	s.nextLook = min(s.nextSample, s.nextStall)
 }
 
 func (s *Sim) sample() {

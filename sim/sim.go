@@ -1,11 +1,14 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"weft/fabric"
 	"weft/timeline"
 	"weft/transport"
+	"weft/transport/wire"
 	"weft/units"
 )
 
@@ -29,10 +32,31 @@ type Host interface {
 	Failed() error
 }
 
+// A Controls is a Host that can be asked for packets of class 0 alone: acknowledgements and notifications. They leave
+// while its NIC is paused for data; hosts that cannot be asked are silent during a pause.
+type Controls interface {
+	// TransmitControl is Transmit for packets of class 0.
+	TransmitControl(now units.Time, out *transport.Outgoing) bool
+}
+
+// Action is something that happens to the network during a run: a link goes down, a line gets worse.
+type Action struct {
+	At units.Time // at least 0
+	Do func(now units.Time, net *fabric.Network) error
+}
+
 // Options are what a run may do besides running. The zero value does none of it.
 type Options struct {
 	Names []string   // of the hosts, for errors; nil: they are numbered
 	Limit units.Time // the run fails when lab time passes this; 0: never
+
+	// Stall is how long packets may wait in a port that is paused, without a resume, before the run fails: they wait
+	// for each other. It is looked at every so long. 0: never.
+	Stall units.Time
+
+	// Actions happen at their instants, in this order where those are equal, as long as hosts are not done. The error
+	// of one ends the run.
+	Actions []Action
 
 	// Sample is called with every port's queue that is not empty, every SampleEvery from that instant on.
 	SampleEvery units.Time
@@ -48,20 +72,26 @@ type Sim struct {
 	timeline *timeline.Queue
 	net      *fabric.Network
 	hosts    []hostState
+	controls []Controls  // by host; nil: nobody can be asked for control alone
 	timers   timeline.ID // host h's entity is timers+h
+	script   timeline.ID // armed for the next of the actions
+	actions  []Action    // that are left
 	opts     Options
 
-	out transport.Outgoing // the packet being asked for
-	in  transport.Incoming // the packet being handed over
+	out transport.Outgoing       // the packet being asked for
+	in  transport.Incoming       // the packet being handed over
+	int [fabric.MaxHops]wire.Hop // what it carries
 
 	events       int64
 	end          units.Time // when the last host was done
 	working      int        // hosts that are not done
 	failure      error      // ends the run
 	delay        Delay
-	refused      int64 // packets that Receive returned an error for
-	refusal      error // the first of these errors
+	refused      int64      // packets that Receive returned an error for
+	refusal      error      // the first of these errors
+	nextLook     units.Time // the first of the next two
 	nextSample   units.Time
+	nextStall    units.Time
 	nextProgress int64
 	started      bool
 }
@@ -82,11 +112,16 @@ func New[H Host](cfg fabric.Config, hosts []H, opts Options) (*Sim, error) {
 	}
 	s := &Sim{
 		timeline: timeline.New(0), hosts: make([]hostState, len(hosts)), working: len(hosts), opts: opts,
-		delay: newDelay(), nextSample: units.Never, nextProgress: opts.ProgressEvery,
+		delay: newDelay(), nextSample: units.Never, nextStall: units.Never, nextProgress: opts.ProgressEvery,
+		actions: slices.Clone(opts.Actions),
 	}
 	if opts.Sample != nil && opts.SampleEvery > 0 {
 		s.nextSample = opts.SampleEvery
 	}
+	if opts.Stall > 0 {
+		s.nextStall = opts.Stall
+	}
+	s.nextLook = min(s.nextSample, s.nextStall)
 	if s.opts.Limit == 0 {
 		s.opts.Limit = units.Never
 	}
@@ -98,8 +133,36 @@ func New[H Host](cfg fabric.Config, hosts []H, opts Options) (*Sim, error) {
 	s.timers = s.timeline.Grow(len(hosts))
 	for h := range hosts {
 		s.hosts[h] = hostState{host: hosts[h], timer: units.Never, advanced: -1}
+		if c, ok := any(hosts[h]).(Controls); ok {
+			if s.controls == nil {
+				s.controls = make([]Controls, len(hosts))
+			}
+			s.controls[h] = c
+		}
+	}
+	if err := s.rehearse(); err != nil {
+		return nil, err
 	}
 	return s, nil
+}
+
+// rehearse puts the actions in order and arms for the first.
+func (s *Sim) rehearse() error {
+	s.script = s.timeline.Grow(1)
+	for i, a := range s.actions {
+		if a.At < 0 || a.Do == nil {
+			return fmt.Errorf("sim: action %d at %d ps", i, a.At)
+		}
+	}
+	slices.SortStableFunc(s.actions, func(a, b Action) int { return cmp.Compare(a.At, b.At) })
+	s.armScript()
+	return nil
+}
+
+func (s *Sim) armScript() {
+	if len(s.actions) > 0 {
+		s.timeline.Set(s.script, s.actions[0].At)
+	}
 }
 
 // End returns the instant at which the last host was done; while one is not, the instant reached.
@@ -118,6 +181,9 @@ func (s *Sim) Counters() fabric.Counters { return s.net.Counters() }
 
 // PortCounters returns the counters of a port, by its index in fabric.Config.
 func (s *Sim) PortCounters(port int) fabric.PortCounters { return s.net.PortCounters(port) }
+
+// Waiting says who waits for whom in the network, a line each: see fabric.Network.Waiting.
+func (s *Sim) Waiting() []string { return s.net.Waiting(s.opts.Names) }
 
 // QueueDelay returns how long the data packets that were delivered waited in switches.
 func (s *Sim) QueueDelay() *Delay { return &s.delay }
