@@ -7,6 +7,7 @@ import (
 
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
+	"weft/transport/wire"
 )
 
 // Check reports what is wrong with labs that only building them shows: hosts that cannot reach each other, links
@@ -24,7 +25,7 @@ func Check(labs []*lab.Lab) lab.Problems {
 			g, err = graph(l)
 		}
 		if err == nil && g != nil {
-			err = checkQueues(l, g)
+			err = checkNetwork(l, g)
 		}
 		var p lab.Problem
 		if errors.As(err, &p) && !seen[p] {
@@ -50,6 +51,15 @@ func graph(l *lab.Lab) (*topology.Graph, error) {
 		return nil, l.Errorf("topology", "%s", strings.TrimPrefix(err.Error(), "topology: "))
 	}
 	return g, nil
+}
+
+// checkNetwork refuses networks that nothing can be run on.
+func checkNetwork(l *lab.Lab, g *topology.Graph) error {
+	if rtt := g.BaseRTT(dataWire(l.Topology.MTU), ackWire); rtt > wire.MaxBaseline {
+		return l.Errorf("topology.link", "a packet of %d bytes and its acknowledgement take %s on an idle path, more than the %s that packets can carry; make links faster or shorter",
+			l.Topology.MTU, rtt, wire.MaxBaseline)
+	}
+	return checkQueues(l, g)
 }
 
 // checkQueues refuses a buffer that cannot hold a packet: every packet that has to wait would be dropped.

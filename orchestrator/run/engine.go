@@ -23,6 +23,10 @@ type engine struct {
 // Ours.
 const maxAutoHosts = 128
 
+// maxHosts is how many hosts are emulated even when asked for: each is a process of some megabytes with a network of
+// its own. Ours.
+const maxHosts = 1024
+
 // choose picks the engine: the one asked for, or with auto the emulation where this machine can and the
 // simulator where it cannot.
 func choose(ctx context.Context, x *Experiment, o Options) (engine, error) {
@@ -36,6 +40,9 @@ func choose(ctx context.Context, x *Experiment, o Options) (engine, error) {
 	case "emu":
 		if err := namespace.Available(); err != nil {
 			return engine{}, fmt.Errorf("this machine cannot emulate: %w; --engine sim runs the lab anywhere", err)
+		}
+		if n := x.Graph.Hosts; n > maxHosts {
+			return engine{}, x.Lab.Errorf("topology", "%d hosts are more than the %d that can be emulated on one machine; --engine sim runs them", n, maxHosts)
 		}
 		return emulator(ctx, x, "asked for", o)
 	case "auto":

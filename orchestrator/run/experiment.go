@@ -32,7 +32,7 @@ type Experiment struct {
 func Build(l *lab.Lab) (*Experiment, error) {
 	g, err := graph(l)
 	if err == nil {
-		err = checkQueues(l, g)
+		err = checkNetwork(l, g)
 	}
 	if err == nil {
 		err = Runnable(l)

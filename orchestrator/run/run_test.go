@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/host"
 	"weft/orchestrator/lab"
 	"weft/results/record"
 	"weft/transport"
@@ -182,9 +183,10 @@ func TestInterruptedRunKeepsWhatItHas(t *testing.T) {
 
 func TestCheckFindsWhatOnlyBuildingShows(t *testing.T) {
 	for text, want := range map[string]string{
-		"topology: {kind: fat-tree, k: 4, down: [edge0-agg7]}":             `no link is named "edge0-agg7"`,
-		"topology: {kind: fat-tree, k: 4, down: [edge0-agg0, edge0-agg1]}": "cannot reach each other",
-		"topology: {kind: star, hosts: 2}\nqueues: {buffer: 0.01bdp}":      "less than one packet",
+		"topology: {kind: fat-tree, k: 4, down: [edge0-agg7]}":              `no link is named "edge0-agg7"`,
+		"topology: {kind: fat-tree, k: 4, down: [edge0-agg0, edge0-agg1]}":  "cannot reach each other",
+		"topology: {kind: star, hosts: 2, link: {rate: 1kbps, delay: 1us}}": "make links faster",
+		"topology: {kind: star, hosts: 2}\nqueues: {buffer: 0.01bdp}":       "less than one packet",
 	} {
 		labs, err := lab.Parse("lab.yaml", []byte("weft: 1\nname: bad\n"+text), lab.Options{})
 		if err != nil {
@@ -205,6 +207,64 @@ func TestPC4DefaultsAgree(t *testing.T) {
 		want.InitialWindow = got.InitialWindow // used with initial: window alone, which names it
 		if got != want {
 			t.Errorf("the lab's defaults %+v, the controller's %+v", got, want)
+		}
+	}
+}
+
+// A run is verified when every rank finished every repetition, every result was compared, and nothing differs.
+func TestVerified(t *testing.T) {
+	x := build(t, star+"workload: [{collective: incast, ranks: 2, size: 1MB, repeat: 2}]") // two senders, h2 receives
+	good := func() []host.Done {
+		var d []host.Done
+		for repeat := range 2 {
+			for rank := range 3 {
+				p := host.Done{Repeat: repeat, Rank: rank}
+				if rank == 2 {
+					p.Checked = 500_000
+				}
+				d = append(d, p)
+			}
+		}
+		return d
+	}
+	for name, c := range map[string]struct {
+		change func([]host.Done) []host.Done
+		want   bool
+	}{
+		"all right":             {func(d []host.Done) []host.Done { return d }, true},
+		"one element is wrong":  {func(d []host.Done) []host.Done { d[2].Wrong = 1; return d }, false},
+		"a sender's is wrong":   {func(d []host.Done) []host.Done { d[0].Wrong = 1; return d }, false},
+		"a result not compared": {func(d []host.Done) []host.Done { d[5].Checked = 0; return d }, false},
+		"a rank is missing":     {func(d []host.Done) []host.Done { return d[:5] }, false},
+		"nothing came back":     {func([]host.Done) []host.Done { return nil }, false},
+	} {
+		if got := x.verified(c.change(good())); got != c.want {
+			t.Errorf("%s: verified %t", name, got)
+		}
+	}
+}
+
+// Queue limits and marking are those of switches: a NIC neither drops nor marks.
+func TestOnlySwitchesHaveQueueSettings(t *testing.T) {
+	x := build(t, star+"workload: [{collective: permute, size: 1MB}]")
+	for i, p := range x.Fabric.Ports {
+		nic := int(p.From) < x.Fabric.Hosts
+		if limited := p.Buffer > 0; limited == nic || p.ECN.On == nic {
+			t.Errorf("port %d from node %d: buffer %d, ECN %t", i, p.From, p.Buffer, p.ECN.On)
+		}
+	}
+}
+
+// Switches hash with seeds of their own, and a lab's seed changes them all.
+func TestSwitchSeedsDiffer(t *testing.T) {
+	seen := map[uint64]bool{}
+	for _, seed := range []int{1, 2} {
+		x := build(t, fmt.Sprintf("weft: 1\nname: seeds\nseed: %d\ntopology: {kind: fat-tree, k: 4}\nworkload: [{collective: permute, size: 1MB}]", seed))
+		for _, sw := range x.Fabric.Switches {
+			if seen[sw.Seed] {
+				t.Errorf("seed %d: switch %s hashes as another does", seed, sw.Name)
+			}
+			seen[sw.Seed] = true
 		}
 	}
 }
