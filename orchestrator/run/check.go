@@ -55,9 +55,10 @@ func graph(l *lab.Lab) (*topology.Graph, error) {
 
 // checkNetwork refuses networks that nothing can be run on.
 func checkNetwork(l *lab.Lab, g *topology.Graph) error {
-	if rtt := g.BaseRTT(dataWire(l.Topology.MTU), ackWire); rtt > wire.MaxBaseline {
+	const longest = wire.MaxPayload + wire.DataSize + wire.Overhead // whatever the MTU: headers have one range
+	if rtt := g.BaseRTT(longest, ackWire); rtt > wire.MaxBaseline/2 {
 		return l.Errorf("topology.link", "a packet of %d bytes and its acknowledgement take %s on an idle path, more than the %s that packets can carry; make links faster or shorter",
-			l.Topology.MTU, rtt, wire.MaxBaseline)
+			longest, rtt, wire.MaxBaseline/2)
 	}
 	return checkQueues(l, g)
 }
