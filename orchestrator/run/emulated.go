@@ -51,6 +51,9 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 		return out, err
 	}
 	out.Flows, out.Dones, out.Transport, out.Fabric = got.Flows, got.Dones, got.Transport, got.Fabric
+	if err != nil {
+		out.Elapsed = got.Elapsed // of a run that ended well, the last completion counts
+	}
 	out.Fidelity, out.Warnings = &got.Fidelity, got.Warnings
 	if got.RTT != nil {
 		out.RTT = got.RTT

@@ -21,6 +21,7 @@ type outcome struct {
 	Transport transport.Counters
 	Fabric    fabric.Counters
 	Events    int64
+	Elapsed   units.Time // lab time reached
 	Fidelity  *record.Fidelity
 	Warnings  []string
 }
@@ -41,6 +42,7 @@ func (x *Experiment) summarize(o *outcome, s *record.Summary) {
 		QueueDelay: o.Queued, MaxQueue: int64(o.Fabric.MaxQueue),
 	}
 	s.Clocks = record.Clocks{Sync: x.Lab.Clocks.Sync}
+	s.LabTimeUS = o.Elapsed.Microseconds()
 	for _, f := range o.Flows {
 		s.LabTimeUS = max(s.LabTimeUS, f.Acked.Microseconds())
 	}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"fmt"
 
 	"weft/collectives/symbolic"
 	"weft/host"
@@ -54,6 +55,12 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 		out.Transport.Add(h.Counters())
 	}
 	out.Fabric, out.Events = s.Counters(), s.Events()
+	if err != nil {
+		out.Elapsed = s.End()
+	}
+	if n, first := s.Refused(); n > 0 {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("%d packets were refused by hosts, the first: %v", n, first))
+	}
 	d := s.QueueDelay()
 	out.Queued = record.Quantiles{
 		Mean: d.Mean().Microseconds(), P50: d.Quantile(0.50).Microseconds(),
