@@ -1,6 +1,8 @@
 package fabric
 
 import (
+	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -151,5 +153,22 @@ func TestPFCConfigErrors(t *testing.T) {
 		if _, err := New(w.route(), nil, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
+	}
+}
+
+// A configuration with everything is plain data, too; without PFC it says nothing of it.
+func TestPFCConfigIsPlainData(t *testing.T) {
+	cfg := sound().route()
+	cfg.Ports[0].Loss, cfg.Ports[0].BitErrors = 0.1, 1e-9
+	text, err := json.Marshal(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Config
+	if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(cfg, back) {
+		t.Fatalf("%v\n%+v\n%+v", err, cfg, back)
+	}
+	if text, err = json.Marshal(chain(1).route()); err != nil || strings.Contains(string(text), "pfc") {
+		t.Errorf("%v: %s", err, text)
 	}
 }

@@ -113,11 +113,18 @@ func TestRealHosts(t *testing.T) {
 }
 
 // The bar of the simulator: 1,024 hosts on three tiers at 100 Gb/s, a permutation of 2 MB in packets of 4 KB,
-// an acknowledgement for each. "engine" has fakes for hosts and is the engine's own part; "pc4" is all of it.
+// an acknowledgement for each. "engine" has fakes for hosts and is the engine's own part; "lossless" is the same with PFC
+// everywhere; "pc4" is all of it.
 func BenchmarkPermutation(b *testing.B) {
 	const k, packets = 16, 500
 	b.Run("engine", func(b *testing.B) {
 		benchmark(b, packets, func() (fabric.Config, []*fake) { return permutation(k, packets, 40) })
+	})
+	b.Run("lossless", func(b *testing.B) {
+		benchmark(b, packets, func() (fabric.Config, []*fake) {
+			cfg, hosts := permutation(k, packets, 40)
+			return lossless(cfg, 50_000), hosts
+		})
 	})
 	b.Run("pc4", func(b *testing.B) {
 		benchmark(b, packets, func() (fabric.Config, []*host.Host) { return realPermutation(b, k, packets) })
