@@ -226,7 +226,7 @@ func TestValuesDoNotRepeat(t *testing.T) {
 			t.Errorf("shifted by %d: only %d of %d differ", shift, wrong, n)
 		}
 	}
-	for _, rank := range []int{0, 4, 6, 63, schedule.Sum} {
+	for _, rank := range []int{0, 4, 6, 63, schedule.All} {
 		if wrong, _ := v.compare(buf, rank, 0); wrong < n*99/100 {
 			t.Errorf("rank %d for 5: only %d of %d differ", rank, wrong, n)
 		}
@@ -247,7 +247,7 @@ func TestSumsAreExact(t *testing.T) {
 			add(down, one)
 		}
 		for _, sum := range [][]byte{up, down} {
-			if wrong, _ := v.compare(sum, schedule.Sum, 50); wrong != 0 {
+			if wrong, _ := v.compare(sum, schedule.All, 50); wrong != 0 {
 				t.Errorf("%d ranks: %d of %d sums differ from the closed form", ranks, wrong, n)
 			}
 		}

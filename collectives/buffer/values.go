@@ -64,7 +64,7 @@ func slot(spread, element uint64) int { return int(spread>>(64-slotBits*(1+eleme
 
 // want returns the table and the shift that give the input of a rank, or the sum of all.
 func (v *Values) want(rank int) (table *[slots]float32, shift int) {
-	if rank == schedule.Sum {
+	if rank == schedule.All {
 		return &v.sums, 0
 	}
 	return &v.table, rank

@@ -1,6 +1,6 @@
 // Package check proves schedules. It executes the programs of all ranks of a collective with a dumb
 // scheduler that takes any legal step next, on symbolic buffers: every cell of a buffer holds the multiset of
-// input cells that were added up in it. The proof of a Spec is one order in which
+// input cells that were reduced in it. The proof of a Spec is one order in which
 //
 //   - every send is received by exactly one receive of the same length and tag,
 //   - no rank reads or writes a region that another of its ops is overwriting, and none overwrites a region

@@ -9,33 +9,6 @@ import (
 	"weft/units"
 )
 
-// cell is a stretch of a buffer that is moved and added only as a whole: the inputs that were added up in
-// it, sorted. It is never changed in place, so messages and buffers can share it.
-type cell []source
-
-// source is a cell of a rank's input.
-type source struct{ rank, cell int }
-
-func compare(a, b source) int {
-	if a.rank != b.rank {
-		return a.rank - b.rank
-	}
-	return a.cell - b.cell
-}
-
-// add returns the multiset sum of two cells.
-func add(a, b cell) cell {
-	sum := make(cell, 0, len(a)+len(b))
-	for len(a) > 0 && len(b) > 0 {
-		if compare(a[0], b[0]) <= 0 {
-			sum, a = append(sum, a[0]), a[1:]
-		} else {
-			sum, b = append(sum, b[0]), b[1:]
-		}
-	}
-	return append(append(sum, a...), b...)
-}
-
 // use is what a rank's ops are doing with a cell right now.
 type use struct {
 	readers int  // sends that are not acknowledged
@@ -49,6 +22,7 @@ type memory struct {
 	grain   units.Bytes
 	content [2][]cell
 	uses    [2][]use
+	fresh   [2][]cell // content as it was in the beginning
 }
 
 // maxCells is where a proof becomes pointless: use a smaller size.
@@ -68,17 +42,26 @@ func newMemory(l schedule.Layout, rank int, grain units.Bytes) (memory, error) {
 		m.uses[b] = make([]use, n)
 	}
 	for i := range m.content[schedule.In] {
-		m.content[schedule.In][i] = cell{{rank, i}}
+		m.content[schedule.In][i] = input(rank, i)
 	}
 	for _, c := range l.Local {
 		if c.Off < 0 || c.Off+c.Len > l.Out {
 			return m, fmt.Errorf("local copy to [%d,+%d) of %d bytes", c.Off, c.Len, l.Out)
 		}
 		for i := range int(c.Len / grain) {
-			m.content[schedule.Out][int(c.Off/grain)+i] = cell{{rank, int(c.From/grain) + i}}
+			m.content[schedule.Out][int(c.Off/grain)+i] = input(rank, int(c.From/grain)+i)
 		}
 	}
+	m.fresh = [2][]cell{slices.Clone(m.content[0]), slices.Clone(m.content[1])}
 	return m, nil
+}
+
+// reset makes the buffers what they were in the beginning.
+func (m *memory) reset() {
+	for b := range m.content {
+		copy(m.content[b], m.fresh[b])
+		clear(m.uses[b])
+	}
 }
 
 // size returns the length of a buffer in bytes.
@@ -154,22 +137,21 @@ func (m *memory) write(op *schedule.Op, content []cell) error {
 
 // verify compares Out with the result that is wanted. A cell of the result that a receive has written must
 // have been called final, or else nobody would verify it in a real run.
-func (m *memory) verify(result []schedule.Want, ranks int) error {
+func (m *memory) verify(result []schedule.Want, rank, ranks int) error {
 	for _, w := range result {
 		for i := range int(w.Len / m.grain) {
 			at, from := int(w.Off/m.grain)+i, int(w.From/m.grain)+i
-			want := cell{{w.Rank, from}}
-			if w.Rank == schedule.Sum {
-				want = want[:0]
-				for r := range ranks {
-					want = append(want, source{r, from})
-				}
+			var want cell
+			if w.Rank == schedule.All {
+				want = everyone(ranks, from)
+			} else {
+				want = input(w.Rank, from)
 			}
 			got := m.content[schedule.Out][at]
-			if !slices.Equal(got, want) {
-				return fmt.Errorf("byte %d of the result is the sum of %v, want %v", units.Bytes(at)*m.grain, got, want)
+			if !got.equal(want) {
+				return fmt.Errorf("byte %d of the result is the reduction of %v, want %v", units.Bytes(at)*m.grain, got, want)
 			}
-			own := len(got) == 1 && len(want) == 1 && got[0].rank == w.Rank
+			own := w.Rank == rank // a local copy that nothing else writes to
 			if !m.uses[schedule.Out][at].final && !own {
 				return fmt.Errorf("byte %d of the result was never called final", units.Bytes(at)*m.grain)
 			}

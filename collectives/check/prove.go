@@ -10,8 +10,9 @@ import (
 // Order chooses which of several possible steps comes next; it returns an index of steps.
 type Order func(steps []Step) int
 
-// Prove executes the collective with all its ranks and returns the first thing that is wrong.
-func Prove(s schedule.Spec, next Order) error {
+// Prove executes the collective with all its ranks, in each of the orders, and returns the first thing that is
+// wrong.
+func Prove(s schedule.Spec, orders ...Order) error {
 	programs := make([]schedule.Program, s.Ranks)
 	layouts := make([]schedule.Layout, s.Ranks)
 	for r := range s.Ranks {
@@ -23,15 +24,26 @@ func Prove(s schedule.Spec, next Order) error {
 			return err
 		}
 	}
-	return Execute(programs, layouts, next)
+	return Execute(programs, layouts, orders...)
 }
 
 // Execute does the same for programs and layouts that were not made by package schedule.
-func Execute(programs []schedule.Program, layouts []schedule.Layout, next Order) error {
+func Execute(programs []schedule.Program, layouts []schedule.Layout, orders ...Order) error {
 	e, err := newExecution(programs, layouts)
 	if err != nil {
 		return err
 	}
+	for _, next := range orders {
+		if err := e.run(next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run executes the programs in one order.
+func (e *execution) run(next Order) error {
+	e.reset()
 	for len(e.steps) > 0 {
 		i := next(e.steps)
 		s := e.steps[i]
@@ -80,10 +92,10 @@ type Step struct {
 // progress is what the execution knows about one op.
 type progress struct {
 	state
-	pending int    // ops before it that are not complete
-	next    []int  // ops that wait for it
-	mate    opID   // the op at the other end of the message
-	sent    []cell // Recv: the message, once it has been sent
+	pending int     // ops before it that are not complete
+	next    []int32 // ops that wait for it
+	mate    opID    // the op at the other end of the message
+	sent    []cell  // Recv: the message, once it has been sent
 }
 
 // execution is all ranks on their way.
@@ -106,7 +118,6 @@ func newExecution(programs []schedule.Program, layouts []schedule.Layout) (*exec
 		}
 		e.memory = append(e.memory, m)
 		e.ops[r] = make([]progress, len(p))
-		e.left += len(p)
 	}
 	if err := e.match(); err != nil {
 		return nil, err
@@ -117,19 +128,31 @@ func newExecution(programs []schedule.Program, layouts []schedule.Layout) (*exec
 				if a < 0 || int(a) >= len(p) || int(a) == i {
 					return nil, fmt.Errorf("%v: is after op %d of %d", opID{r, i}, a, len(p))
 				}
-				e.ops[r][a].next = append(e.ops[r][a].next, i)
-			}
-			e.ops[r][i].pending = len(op.After)
-		}
-	}
-	for r, p := range programs {
-		for i := range p {
-			if e.ops[r][i].pending == 0 {
-				e.free(opID{r, i})
+				e.ops[r][a].next = append(e.ops[r][a].next, int32(i))
 			}
 		}
 	}
 	return e, nil
+}
+
+// reset goes back to the beginning.
+func (e *execution) reset() {
+	e.left, e.steps = 0, e.steps[:0]
+	for r, p := range e.programs {
+		e.memory[r].reset()
+		e.left += len(p)
+		for i := range p {
+			o := &e.ops[r][i]
+			o.state, o.pending, o.sent = waiting, len(p[i].After), nil
+		}
+	}
+	for r, p := range e.programs {
+		for i := range p {
+			if len(p[i].After) == 0 {
+				e.free(opID{r, i})
+			}
+		}
+	}
 }
 
 // match finds the receive of every send.
@@ -138,7 +161,11 @@ func (e *execution) match() error {
 		from, to int
 		tag      uint32
 	}
-	sends := map[message]opID{}
+	n := 0
+	for _, p := range e.programs {
+		n += len(p)
+	}
+	sends := make(map[message]opID, n/2)
 	for r, p := range e.programs {
 		for i, op := range p {
 			at := opID{r, i}
@@ -241,7 +268,7 @@ func (e *execution) complete(o opID) {
 	p.state = complete
 	e.left--
 	for _, i := range p.next {
-		next := opID{o.rank, i}
+		next := opID{o.rank, int(i)}
 		if n := e.of(next); n.pending > 1 {
 			n.pending--
 		} else {
@@ -263,7 +290,7 @@ func (e *execution) finish() error {
 		}
 	}
 	for r, l := range e.layouts {
-		if err := e.memory[r].verify(l.Result, len(e.programs)); err != nil {
+		if err := e.memory[r].verify(l.Result, r, len(e.programs)); err != nil {
 			return fmt.Errorf("rank %d: %w", r, err)
 		}
 	}

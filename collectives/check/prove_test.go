@@ -9,17 +9,22 @@ import (
 	"pgregory.net/rapid"
 
 	"weft/collectives/schedule"
+	"weft/collectives/schedule/scheduletest"
 	"weft/units"
 )
 
 // orders are ways to pick the next step.
 func orders(seed uint64) []Order {
 	rng := rand.New(rand.NewPCG(seed, 0))
+	acks := 0 // so many steps in front are acknowledgements
 	return []Order{
 		func(steps []Step) int { // acknowledgements last: sends go on reading for as long as anything else can happen
-			if i := slices.IndexFunc(steps, func(s Step) bool { return s.Do != Acknowledge }); i >= 0 {
-				return i
+			for ; acks < len(steps); acks++ {
+				if steps[acks].Do != Acknowledge {
+					return acks
+				}
 			}
+			acks--
 			return rng.IntN(len(steps))
 		},
 		func([]Step) int { return 0 },                    // the oldest, more or less
@@ -28,67 +33,31 @@ func orders(seed uint64) []Order {
 	}
 }
 
-func prove(t *testing.T, s schedule.Spec, seed uint64) {
-	t.Helper()
-	for i, next := range orders(seed) {
-		if err := Prove(s, next); err != nil {
-			t.Fatalf("%+v, order %d, seed %d: %v", s, i, seed, err)
-		}
-	}
-}
-
-// One element per block, then blocks that differ by one, then some that are empty.
-func sizes(n int) []units.Bytes {
-	e := units.Bytes(n) * schedule.Element
-	return []units.Bytes{e, e + schedule.Element, max(schedule.Element, e-2*schedule.Element)}
-}
-
-func TestRing(t *testing.T) {
+// Every algorithm of every collective, for all numbers of ranks from 2 to 64: blocks that differ by one element,
+// blocks of several pieces, and blocks some of which are empty.
+func TestEveryAlgorithm(t *testing.T) {
+	const e = schedule.Element
 	for n := 2; n <= 64; n++ {
-		for _, size := range sizes(n) {
-			prove(t, schedule.Spec{Collective: schedule.AllReduce, Algorithm: schedule.Ring, Ranks: n, Size: size}, 1)
+		all := orders(uint64(n))
+		try := func(elements int, chunk units.Bytes, orders ...Order) {
+			scheduletest.Every(n, e*units.Bytes(elements), chunk, func(s schedule.Spec) {
+				if err := Prove(s, orders...); err != nil {
+					t.Fatalf("%+v, seed %d: %v", s, n, err)
+				}
+			})
 		}
-	}
-}
-
-func TestAllToAll(t *testing.T) {
-	for n := 2; n <= 64; n++ {
-		for i, size := range sizes(n) {
-			prove(t, schedule.Spec{Collective: schedule.AllToAll, Algorithm: schedule.Direct, Ranks: n, Size: size, Parallel: i * 3}, 2)
+		try(n+1, 0, all...)
+		try(max(1, n-2), 0, all[0])
+		if n <= 17 || n%16 == 0 {
+			try(2*n+n/2, e, all[0])
 		}
-	}
-}
-
-func TestIncast(t *testing.T) {
-	for n := 2; n <= 64; n++ {
-		prove(t, schedule.Spec{Collective: schedule.Incast, Algorithm: schedule.Direct, Ranks: n, Root: n / 2, Size: 12, Chunk: 8, Flows: n % 4}, 3)
-	}
-}
-
-func TestPermute(t *testing.T) {
-	for n := 2; n <= 64; n++ {
-		to, err := schedule.Derangement(n, uint64(n))
-		if err != nil {
-			t.Fatal(err)
-		}
-		prove(t, schedule.Spec{Collective: schedule.Permute, Algorithm: schedule.Direct, Ranks: n, Permute: to, Size: 12, Chunk: 8}, 4)
 	}
 }
 
 // Any collective with any pieces in any order.
 func TestAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := schedule.Spec{
-			Collective: rapid.SampledFrom([]string{schedule.AllReduce, schedule.AllToAll}).Draw(t, "collective"),
-			Algorithm:  schedule.Direct,
-			Ranks:      rapid.IntRange(2, 9).Draw(t, "ranks"),
-			Size:       schedule.Element * units.Bytes(rapid.IntRange(1, 60).Draw(t, "elements")),
-			Chunk:      schedule.Element * units.Bytes(rapid.IntRange(0, 4).Draw(t, "chunk elements")),
-			Parallel:   rapid.IntRange(0, 3).Draw(t, "parallel"),
-		}
-		if s.Collective == schedule.AllReduce {
-			s.Algorithm = schedule.Ring
-		}
+		s := scheduletest.Any(t, scheduletest.Bounds{Ranks: 12, Elements: 60, Chunks: []int{0, 1, 2, 3, 4, 7}})
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "order"), 0))
 		if err := Prove(s, func(steps []Step) int { return rng.IntN(len(steps)) }); err != nil {
 			t.Fatal(err)
@@ -137,19 +106,19 @@ func TestSpoilt(t *testing.T) {
 		return func(c collective) { change(&c.programs[r][op]) }
 	}
 	for want, spoil := range map[string]func(c collective){
-		"while it is being overwritten|the sum of": edit(1, 4, func(op *schedule.Op) { op.After = nil }),
-		"while it is being sent":                   edit(1, 14, func(op *schedule.Op) { op.After = nil }),
-		"the sum of":                               edit(2, 2, func(op *schedule.Op) { op.Reduce = false }),
-		"never called final":                       edit(3, 14, func(op *schedule.Op) { op.Final = false }),
-		"which was final":                          edit(3, 2, func(op *schedule.Op) { op.Final = true }),
-		"have the same tag":                        edit(3, 1, func(op *schedule.Op) { op.Tag = 0 }),
-		"nothing is sent with tag":                 edit(3, 0, func(op *schedule.Op) { op.Tag = 99 }),
-		"receives 8 bytes":                         edit(3, 0, func(op *schedule.Op) { op.Len = 4 }),
-		"outside its buffer":                       edit(3, 0, func(op *schedule.Op) { op.Off = 64 }),
-		"peer 4":                                   edit(3, 0, func(op *schedule.Op) { op.Peer = 4 }),
-		"is after op 99":                           edit(3, 0, func(op *schedule.Op) { op.After = []int32{99} }),
-		"local copy to":                            func(c collective) { c.layouts[3].Local = []schedule.Copy{{Off: 64, Len: 16}} },
-		"the sum of [{0 ":                          func(c collective) { c.layouts[3].Local = []schedule.Copy{{Len: 8}} },
+		"while it is being overwritten|while it is being sent|the reduction of": edit(1, 4, func(op *schedule.Op) { op.After = nil }),
+		"while it is being sent":   edit(1, 14, func(op *schedule.Op) { op.After = nil }),
+		"the reduction of":         edit(2, 2, func(op *schedule.Op) { op.Reduce = false }),
+		"never called final":       edit(3, 14, func(op *schedule.Op) { op.Final = false }),
+		"which was final":          edit(3, 2, func(op *schedule.Op) { op.Final = true }),
+		"have the same tag":        edit(3, 1, func(op *schedule.Op) { op.Tag = 0 }),
+		"nothing is sent with tag": edit(3, 0, func(op *schedule.Op) { op.Tag = 99 }),
+		"receives 8 bytes":         edit(3, 0, func(op *schedule.Op) { op.Len = 4 }),
+		"outside its buffer":       edit(3, 0, func(op *schedule.Op) { op.Off = 64 }),
+		"peer 4":                   edit(3, 0, func(op *schedule.Op) { op.Peer = 4 }),
+		"is after op 99":           edit(3, 0, func(op *schedule.Op) { op.After = []int32{99} }),
+		"local copy to":            func(c collective) { c.layouts[3].Local = []schedule.Copy{{Off: 64, Len: 16}} },
+		"the reduction of [{0 ":    func(c collective) { c.layouts[3].Local = []schedule.Copy{{Len: 8}} },
 		"is never received": func(c collective) {
 			c.programs[3] = append(c.programs[3], schedule.Op{Kind: schedule.Send, Buf: schedule.Out, Len: 4, Tag: 99})
 		},
@@ -239,4 +208,37 @@ func TestProveRefusesBadSpecs(t *testing.T) {
 	if err := Execute([]schedule.Program{{{Kind: schedule.Send, Len: 4}}}, []schedule.Layout{huge}, nil); err == nil {
 		t.Error("more cells than can be held")
 	}
+}
+
+// Cells are multisets, however they are kept.
+func TestCell(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var sum cell
+		var want []source
+		for range rapid.IntRange(0, 12).Draw(t, "inputs") {
+			s := source{rapid.IntRange(60, 67).Draw(t, "rank"), rapid.IntRange(0, 1).Draw(t, "cell")}
+			want = append(want, s)
+			if rapid.Bool().Draw(t, "left") {
+				sum = add(sum, input(s.rank, s.cell))
+			} else {
+				sum = add(input(s.rank, s.cell), sum)
+			}
+		}
+		slices.SortFunc(want, compare)
+		got := sum.sources()
+		slices.SortFunc(got, compare)
+		if !slices.Equal(got, want) {
+			t.Fatalf("%v, want %v", got, want)
+		}
+		var again cell
+		for _, s := range want {
+			again = add(again, input(s.rank, s.cell))
+		}
+		if !again.equal(sum) {
+			t.Fatalf("%+v is not %+v", again, sum)
+		}
+		if n := rapid.IntRange(1, 70).Draw(t, "ranks"); len(everyone(n, 3).sources()) != n {
+			t.Fatalf("everyone of %d: %v", n, everyone(n, 3))
+		}
+	})
 }

@@ -3,7 +3,8 @@ package schedule
 // Direct all-to-all: rank r sends block d of its input to rank d, to r+1 first, then r+2, and so on around
 // (PC4, section IV-C: n(n−1) flows; STrack, section 4.3: windows of 16 to 64). Parallel limits how many
 // peers a rank sends to at once: the send to r+i waits until the one to r+i−Parallel is acknowledged. The
-// receiver sets no limit of its own; with all ranks in step it receives from as many as it sends to.
+// receiver sets no limit of its own (windowed.go does); with all ranks in step it receives from as many as it
+// sends to.
 //
 // The input is cut into one block per rank. A rank's output holds its own block of every rank's input, in
 // rank order. With Chunk, a message is several pieces on one connection, which carries them in order, so
@@ -16,7 +17,7 @@ type allToAll struct {
 	blocks
 }
 
-func newAllToAll(s Spec) allToAll { return allToAll{s, cutBlocks(s.Size, s.Ranks)} }
+func newAllToAll(s Spec) allToAll { return allToAll{s, cutBlocks(s.Size, s.Ranks, s.Type.Size())} }
 
 func (a allToAll) tags() int64 { return int64(max(1, pieces(a.size(0), a.Chunk))) }
 
@@ -64,12 +65,28 @@ func (a allToAll) program(rank int) Program {
 
 func (a allToAll) volume(rank int) Traffic {
 	own, n := a.size(rank), a.Ranks
-	long := int(a.extra) // blocks longer by an element come first
-	all := long*pieces(a.size(0), a.Chunk) + (n-long)*pieces(a.each*Element, a.Chunk)
 	return Traffic{
-		Sends:    all - pieces(own, a.Chunk),
+		Sends:    a.pieces(n, a.Chunk) - pieces(own, a.Chunk),
 		Receives: (n - 1) * pieces(own, a.Chunk),
 		Sent:     a.Size - own,
 		Received: units.Bytes(n-1) * own,
 	}
+}
+
+func (a allToAll) peers(rank int) (sends, receives []int) { return around(rank, a.Ranks) }
+
+func (a allToAll) inflow(int) int {
+	if a.Parallel > 0 {
+		return min(a.Parallel, a.Ranks-1)
+	}
+	return a.Ranks - 1
+}
+
+// around returns all ranks but one, upwards from it and downwards.
+func around(rank, n int) (up, down []int) {
+	up, down = make([]int, 0, n-1), make([]int, 0, n-1)
+	for i := 1; i < n; i++ {
+		up, down = append(up, mod(rank+i, n)), append(down, mod(rank-i, n))
+	}
+	return up, down
 }

@@ -2,29 +2,47 @@ package schedule
 
 import "weft/units"
 
-// blocks divides a buffer into one block per rank, equal to within an element: the first blocks are longer
-// by one when the elements do not divide.
+// blocks divides a stretch of a buffer into blocks, usually one per rank, equal to within an element: the
+// first ones are longer by one when the elements do not divide.
 type blocks struct {
+	from        units.Bytes // where the first begins
 	each, extra units.Bytes // elements of every block; how many blocks have one more
+	element     units.Bytes
 }
 
-func cutBlocks(size units.Bytes, n int) blocks {
-	elements := size / Element
-	return blocks{each: elements / units.Bytes(n), extra: elements % units.Bytes(n)}
+func cutBlocks(size units.Bytes, n int, element units.Bytes) blocks {
+	elements := size / element
+	return blocks{each: elements / units.Bytes(n), extra: elements % units.Bytes(n), element: element}
 }
 
 // at returns where block b begins, in bytes.
 func (k blocks) at(b int) units.Bytes {
 	i := units.Bytes(b)
-	return (i*k.each + min(i, k.extra)) * Element
+	return k.from + (i*k.each+min(i, k.extra))*k.element
 }
 
 // size returns the length of block b in bytes; it may be 0.
 func (k blocks) size(b int) units.Bytes {
 	if units.Bytes(b) < k.extra {
-		return (k.each + 1) * Element
+		return k.long()
 	}
-	return k.each * Element
+	return k.short()
+}
+
+// long and short are the two lengths of blocks; the first extra ones are long.
+func (k blocks) long() units.Bytes  { return (k.each + 1) * k.element }
+func (k blocks) short() units.Bytes { return k.each * k.element }
+
+// cut divides block b in its turn.
+func (k blocks) cut(b, n int) blocks {
+	sub := cutBlocks(k.size(b), n, k.element)
+	sub.from = k.at(b)
+	return sub
+}
+
+// pieces is into how many messages n blocks are cut, each by itself.
+func (k blocks) pieces(n int, chunk units.Bytes) int {
+	return int(k.extra)*pieces(k.long(), chunk) + (n-int(k.extra))*pieces(k.short(), chunk)
 }
 
 // pieces returns into how many messages n bytes are cut.

@@ -73,3 +73,22 @@ func (c incast) volume(rank int) Traffic {
 	}
 	return Traffic{Receives: each * (c.Ranks - 1), Received: units.Bytes(c.Ranks-1) * c.input()}
 }
+
+func (c incast) peers(rank int) (sends, receives []int) {
+	if rank != c.Root {
+		return []int{c.Root}, nil
+	}
+	for sender := range c.Ranks {
+		if sender != c.Root {
+			receives = append(receives, sender)
+		}
+	}
+	return nil, receives
+}
+
+func (c incast) inflow(rank int) int {
+	if rank != c.Root {
+		return 0
+	}
+	return (c.Ranks - 1) * c.flows()
+}

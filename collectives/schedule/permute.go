@@ -38,6 +38,12 @@ func (c permute) volume(int) Traffic {
 	return Traffic{Sends: each, Receives: each, Sent: c.Size, Received: c.Size}
 }
 
+func (c permute) peers(rank int) (sends, receives []int) {
+	return []int{c.Permute[rank]}, []int{c.from(rank)}
+}
+
+func (c permute) inflow(int) int { return 1 }
+
 // checkPermutation refuses what is not a permutation of n ranks without fixed points.
 func checkPermutation(to []int, n int) error {
 	if len(to) != n {
@@ -56,6 +62,19 @@ func checkPermutation(to []int, n int) error {
 		seen[d] = true
 	}
 	return nil
+}
+
+// Shift returns the permutation in which each of n ranks sends to the one so many further on, around; by may
+// be negative, but no multiple of n.
+func Shift(n, by int) ([]int, error) {
+	if n < 2 || by%n == 0 {
+		return nil, fmt.Errorf("shifted by %d, each of %d ranks would send to itself", by, n)
+	}
+	p := make([]int, n)
+	for r := range p {
+		p[r] = mod(r+by, n)
+	}
+	return p, nil
 }
 
 // Derangement returns a permutation of n ranks without fixed points, each with the same probability, as a

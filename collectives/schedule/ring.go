@@ -2,8 +2,11 @@ package schedule
 
 // Ring all-reduce in NCCL's order (nccl src/device/all_reduce.h, runRing). The buffer is one block per rank.
 // Step 0 sends block r−1 to r+1. The block received in step k, r−2−k, is sent on in step k+1: the first n−1
-// receives add to what is there, the others replace it. So each rank sends 2(n−1) messages of size/n, and
-// message k waits for message k−1 from the other side.
+// receives reduce into what is there, the others replace it. So each rank sends 2(n−1) messages of size/n,
+// and message k waits for message k−1 from the other side.
+//
+// Reduce-scatter is the first n−1 steps, after which rank r holds the reduction of block r; all-gather is the
+// others, before which it holds its own (nccl src/device/reduce_scatter.h, all_gather.h).
 //
 // Blocks are cut into pieces of Chunk that move on as they arrive, each on its own (NCCL: 128 kB).
 //
@@ -14,46 +17,49 @@ package schedule
 type ring struct {
 	Spec
 	blocks
+	first, end int // steps [first, end) of those of an all-reduce
 }
 
-func newRing(s Spec) ring { return ring{s, cutBlocks(s.Size, s.Ranks)} }
+func newRing(s Spec, scatter, gather bool) ring {
+	g := ring{Spec: s, blocks: cutBlocks(s.Size, s.Ranks, s.Type.Size()), end: 2 * (s.Ranks - 1)}
+	if !scatter {
+		g.first = s.Ranks - 1
+	}
+	if !gather {
+		g.end = s.Ranks - 1
+	}
+	return g
+}
 
 // steps is how many blocks each rank sends, and receives.
-func (g ring) steps() int { return 2 * (g.Ranks - 1) }
+func (g ring) steps() int { return g.end - g.first }
 
 // most is the number of pieces of the longest block.
 func (g ring) most() int { return pieces(g.size(0), g.Chunk) }
 
 func (g ring) tags() int64 { return int64(g.steps()) * int64(g.most()) }
 
-func (g ring) layout(int) Layout {
-	return Layout{
-		Out:    g.Size,
-		Local:  []Copy{{Len: g.Size}},
-		Result: []Want{{Len: g.Size, Rank: Sum}},
-	}
-}
+func (g ring) layout(rank int) Layout { return inPlace(g.Spec, g.blocks, rank) }
 
 func (g ring) program(rank int) Program {
 	n := g.Ranks
 	v := g.volume(rank)
 	p := make(Program, 0, v.Sends+v.Receives)
 	edges := make([]int32, 0, cap(p)) // backs every After
-	sentAt := make([]int32, 0, n)     // where the sends of each step begin
+	sentAt := make([]int32, 0, n)     // where the sends of each step that reduces begin
 	received := int32(0)              // where the receives of the step before begin
 	after := func(op int32) []int32 {
 		edges = append(edges, op)
 		return edges[len(edges)-1 : len(edges) : len(edges)]
 	}
-	for k := range g.steps() {
+	for k := g.first; k < g.end; k++ {
 		b := mod(rank-1-k, n)
-		first := int32(len(p))
-		if k < n {
+		if first := int32(len(p)); k < n-1 {
 			sentAt = append(sentAt, first)
 		}
 		for i := range pieces(g.size(b), g.Chunk) {
 			op := g.op(Send, mod(rank+1, n), b, k, i)
-			if k > 0 {
+			if k > g.first {
 				op.After = after(received + int32(i))
 			}
 			p = append(p, op)
@@ -63,8 +69,8 @@ func (g ring) program(rank int) Program {
 		for i := range pieces(g.size(b), g.Chunk) {
 			op := g.op(Recv, mod(rank-1, n), b, k, i)
 			op.Reduce, op.Final = k < n-1, k >= n-2
-			if !op.Reduce { // block b left in step k−(n−1)
-				op.After = after(sentAt[k-(n-1)] + int32(i))
+			if back := k - (n - 1); !op.Reduce && back < len(sentAt) { // block b left in step back
+				op.After = after(sentAt[back] + int32(i))
 			}
 			p = append(p, op)
 		}
@@ -75,19 +81,57 @@ func (g ring) program(rank int) Program {
 // op is piece i of block b in step k.
 func (g ring) op(kind Kind, peer, b, k, i int) Op {
 	off, size := piece(g.size(b), g.Chunk, i)
-	return Op{Kind: kind, Peer: peer, Tag: uint32(k*g.most() + i), Buf: Out, Off: g.at(b) + off, Len: size}
+	return Op{Kind: kind, Peer: peer, Tag: uint32((k-g.first)*g.most() + i), Buf: Out, Off: g.at(b) + off, Len: size}
 }
 
-// volume: each block twice, but for two blocks that pass only once in either direction.
+// volume: every half of an all-reduce passes on all blocks but one, in either direction.
 func (g ring) volume(rank int) Traffic {
 	next, before := mod(rank+1, g.Ranks), mod(rank-1, g.Ranks)
-	long := int(g.extra) // blocks longer by an element come first
-	all := 2 * (long*pieces(g.size(0), g.Chunk) + (g.Ranks-long)*pieces(g.each*Element, g.Chunk))
-	count := func(b int) int { return pieces(g.size(b), g.Chunk) }
-	return Traffic{
-		Sends:    all - count(rank) - count(next),
-		Receives: all - count(rank) - count(before),
-		Sent:     2*g.Size - g.size(rank) - g.size(next),
-		Received: 2*g.Size - g.size(rank) - g.size(before),
+	all := g.blocks.pieces(g.Ranks, g.Chunk)
+	var v Traffic
+	pass := func(notSent, notReceived int) {
+		v.Sends += all - pieces(g.size(notSent), g.Chunk)
+		v.Receives += all - pieces(g.size(notReceived), g.Chunk)
+		v.Sent += g.Size - g.size(notSent)
+		v.Received += g.Size - g.size(notReceived)
 	}
+	if g.first == 0 {
+		pass(rank, before)
+	}
+	if g.end > g.Ranks-1 {
+		pass(next, rank)
+	}
+	return v
+}
+
+func (g ring) peers(rank int) (sends, receives []int) {
+	return []int{mod(rank+1, g.Ranks)}, []int{mod(rank-1, g.Ranks)}
+}
+
+func (g ring) inflow(int) int { return 1 }
+
+// inPlace is the layout of an all-reduce, a reduce-scatter or an all-gather of blocks: all in Out, each rank's
+// block where it is in the whole.
+func inPlace(s Spec, k blocks, rank int) Layout {
+	l := Layout{Out: s.Size}
+	at, own := k.at(rank), k.size(rank)
+	if s.Collective != AllGather {
+		l.Local = []Copy{{Len: s.Size}}
+	} else if own > 0 {
+		l.Local = []Copy{{Off: at, Len: own}}
+	}
+	switch {
+	case s.Collective == AllReduce:
+		l.Result = []Want{{Len: s.Size, Rank: All}}
+	case s.Collective == ReduceScatter && own > 0:
+		l.Result = []Want{{Off: at, Len: own, Rank: All, From: at}}
+	case s.Collective == AllGather:
+		l.Result = make([]Want, 0, s.Ranks)
+		for r := range s.Ranks {
+			if k.size(r) > 0 {
+				l.Result = append(l.Result, Want{Off: k.at(r), Len: k.size(r), Rank: r})
+			}
+		}
+	}
+	return l
 }

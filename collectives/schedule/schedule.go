@@ -29,12 +29,14 @@ const (
 )
 
 // Op is one step of a rank's program: send a region of a buffer to a peer, or receive a message of the same
-// length from a peer into a region, replacing or adding to what is there.
+// length from a peer into a region, replacing what is there or reducing into it.
 type Op struct {
 	Kind   Kind
 	Buf    Buf         // Send: read from; Recv: written to
-	Reduce bool        // Recv: add to the region instead of replacing it
+	Reduce bool        // Recv: combine with the region, by Spec.Op, instead of replacing it
 	Final  bool        // Recv: nothing writes to the region later; the result can be verified there and then
+	Credit bool        // the message says that its receiver may go on; its bytes mean nothing
+	Stage  uint8       // Recv: what comes in one stage comes at about the same time, after the stages before it
 	Tag    uint32      // the same at both ends; unique among the messages from one rank to another
 	Peer   int         // rank
 	Flow   int32       // between the two ranks, from 0: messages of different flows do not wait for each other
@@ -48,7 +50,7 @@ type Op struct {
 type Program []Op
 
 // Layout is what a rank's two buffers are and what they hold. Its input is as long as the furthest byte that
-// a program or a Copy reads of it.
+// a program or a Copy reads of it. What Result does not name of Out is room to work in.
 type Layout struct {
 	In, Out units.Bytes // sizes; In is 0 when sends read only Out
 	Local   []Copy      // parts of Out that start as parts of the rank's own input, by Off, not overlapping
@@ -61,10 +63,10 @@ type Copy struct {
 	From     units.Bytes // in the input
 }
 
-// Sum as the Rank of a Want stands for the elementwise sum over every rank.
-const Sum = -1
+// All as the Rank of a Want stands for the elementwise reduction over every rank.
+const All = -1
 
-// Want is a part of a result: the bytes of Out at Off are the input of Rank at From, or the sum of the
+// Want is a part of a result: the bytes of Out at Off are the input of Rank at From, or the reduction of the
 // inputs of all ranks at From.
 type Want struct {
 	Off, Len units.Bytes

@@ -1,153 +1,26 @@
-package schedule
+package schedule_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"weft/collectives/schedule"
 	"weft/units"
 )
 
-// anySpec draws a valid spec of any collective.
-func anySpec(t *rapid.T) Spec {
-	s := Spec{
-		Algorithm:  Direct,
-		Collective: rapid.SampledFrom([]string{AllReduce, AllToAll, Incast, Permute}).Draw(t, "collective"),
-		Ranks:      rapid.IntRange(2, 40).Draw(t, "ranks"),
-		Size:       Element * units.Bytes(rapid.IntRange(1, 5000).Draw(t, "elements")),
-		Chunk:      Element * units.Bytes(rapid.IntRange(0, 300).Draw(t, "chunk elements")),
-		Parallel:   rapid.IntRange(0, 9).Draw(t, "parallel"),
-	}
-	s.Root = rapid.IntRange(0, s.Ranks-1).Draw(t, "root")
-	switch s.Collective {
-	case AllReduce:
-		s.Algorithm = Ring
-	case Permute:
-		s.Permute, _ = Derangement(s.Ranks, rapid.Uint64().Draw(t, "seed"))
-	}
-	return s
-}
-
-func build(t interface{ Fatal(...any) }, s Spec, rank int) Program {
-	p, err := Build(s, rank)
+func build(t interface{ Fatal(...any) }, s schedule.Spec, rank int) schedule.Program {
+	p, err := schedule.Build(s, rank)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-// Every program matches its closed forms, and each send has exactly one receive of the same length and tag.
-func TestProgramsMatch(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := anySpec(t)
-		tags, err := Tags(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		type message struct {
-			from, to int
-			tag      uint32
-		}
-		open := map[message]units.Bytes{}
-		var receives []message
-		var lengths []units.Bytes
-		for r := range s.Ranks {
-			p := build(t, s, r)
-			l, err := Shape(s, r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got Traffic
-			for i, op := range p {
-				limit := l.Out
-				if op.Buf == In {
-					limit = l.In
-				}
-				if op.Len < 1 || op.Off < 0 || op.Off+op.Len > limit || op.Off%Element != 0 || op.Len%Element != 0 {
-					t.Fatalf("rank %d op %d: [%d,+%d) of %d", r, i, op.Off, op.Len, limit)
-				}
-				if op.Tag >= tags || op.Peer == r {
-					t.Fatalf("rank %d op %d: tag %d of %d, peer %d", r, i, op.Tag, tags, op.Peer)
-				}
-				for _, a := range op.After {
-					if a < 0 || int(a) >= i {
-						t.Fatalf("rank %d op %d is after %d", r, i, a)
-					}
-				}
-				switch op.Kind {
-				case Send:
-					got.Sends++
-					got.Sent += op.Len
-					m := message{r, op.Peer, op.Tag}
-					if _, twice := open[m]; twice {
-						t.Fatalf("%v is sent twice", m)
-					}
-					open[m] = op.Len
-				case Recv:
-					got.Receives++
-					got.Received += op.Len
-					receives = append(receives, message{op.Peer, r, op.Tag})
-					lengths = append(lengths, op.Len)
-				}
-			}
-			want, err := Volume(s, r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != want {
-				t.Fatalf("rank %d moves %+v, closed form %+v", r, got, want)
-			}
-		}
-		for i, m := range receives {
-			if open[m] != lengths[i] {
-				t.Fatalf("%v: sent %d bytes, %d expected", m, open[m], lengths[i])
-			}
-			delete(open, m)
-		}
-		if len(open) != 0 {
-			t.Fatalf("sent and never received: %v", open)
-		}
-	})
-}
-
-// Ring all-reduce: 2(n−1) messages of S/n per rank.
-func TestRingClosedForm(t *testing.T) {
-	const n, size = 32, 128 * units.MiB
-	s := Spec{Collective: AllReduce, Algorithm: Ring, Ranks: n, Size: size}
-	for r := range n {
-		v, err := Volume(s, r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := Traffic{Sends: 2 * (n - 1), Receives: 2 * (n - 1), Sent: 2 * (n - 1) * size / n, Received: 2 * (n - 1) * size / n}
-		if v != want {
-			t.Fatalf("rank %d: %+v, want %+v", r, v, want)
-		}
-	}
-	// Pipelined: each block is cut into 32 pieces of 128 KiB.
-	s.Chunk = 128 * units.KiB
-	if v, _ := Volume(s, 0); v.Sends != 2*(n-1)*32 {
-		t.Fatalf("%d pieces", v.Sends)
-	}
-}
-
-// All-to-all: n−1 messages of S/n per rank.
-func TestAllToAllClosedForm(t *testing.T) {
-	const n, size = 8, 8 * 50 * units.MB
-	v, err := Volume(Spec{Collective: AllToAll, Algorithm: Direct, Ranks: n, Size: size}, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := (Traffic{n - 1, n - 1, (n - 1) * size / n, (n - 1) * size / n}); v != want {
-		t.Fatalf("%+v, want %+v", v, want)
-	}
-}
-
 // print writes a program one op a line.
-func print(p Program) string {
+func print(p schedule.Program) string {
 	var b strings.Builder
 	for i, op := range p {
 		fmt.Fprintf(&b, "%d: %v %d tag %d [%d,+%d)", i, op.Kind, op.Peer, op.Tag, op.Off, op.Len)
@@ -156,6 +29,9 @@ func print(p Program) string {
 		}
 		if op.Final {
 			b.WriteString(" final")
+		}
+		if op.Credit {
+			b.WriteString(" credit")
 		}
 		if op.After != nil {
 			fmt.Fprintf(&b, " after %v", op.After)
@@ -169,7 +45,7 @@ func print(p Program) string {
 // reduce this buffer and data, which will produce the final result", "k-2 steps: copy to next GPU", "Make
 // final copy from buffer to dest" (block r+1).
 func TestRingOrder(t *testing.T) {
-	s := Spec{Collective: AllReduce, Algorithm: Ring, Ranks: 3, Size: 12}
+	s := schedule.Spec{Collective: schedule.AllReduce, Algorithm: schedule.Ring, Ranks: 3, Size: 12}
 	got := print(build(t, s, 1))
 	want := `0: send 2 tag 0 [0,+4)
 1: receive 0 tag 0 [8,+4) add
@@ -187,7 +63,7 @@ func TestRingOrder(t *testing.T) {
 
 // A piece moves on when it has arrived, whatever becomes of the rest of its block.
 func TestRingPipelines(t *testing.T) {
-	s := Spec{Collective: AllReduce, Algorithm: Ring, Ranks: 2, Size: 32, Chunk: 8}
+	s := schedule.Spec{Collective: schedule.AllReduce, Algorithm: schedule.Ring, Ranks: 2, Size: 32, Chunk: 8}
 	got := print(build(t, s, 0))
 	want := `0: send 1 tag 0 [16,+8)
 1: send 1 tag 1 [24,+8)
@@ -204,7 +80,7 @@ func TestRingPipelines(t *testing.T) {
 }
 
 func TestAllToAllOrder(t *testing.T) {
-	s := Spec{Collective: AllToAll, Algorithm: Direct, Ranks: 4, Size: 64, Chunk: 8, Parallel: 2}
+	s := schedule.Spec{Collective: schedule.AllToAll, Algorithm: schedule.Direct, Ranks: 4, Size: 64, Chunk: 8, Parallel: 2}
 	got := print(build(t, s, 2)[:6])
 	want := `0: send 3 tag 0 [48,+8)
 1: send 3 tag 1 [56,+8)
@@ -218,16 +94,96 @@ func TestAllToAllOrder(t *testing.T) {
 	}
 }
 
+// Halving and doubling of 4 ranks, near peers first: rank 2 keeps what bit 0 and then bit 1 of it say, and a
+// receive that replaces waits for the send of what was there.
+func TestHalvingDoublingOrder(t *testing.T) {
+	s := schedule.Spec{Collective: schedule.AllReduce, Algorithm: schedule.HalvingDoubling, Ranks: 4, Size: 32}
+	got := print(build(t, s, 2))
+	want := `0: send 3 tag 0 [16,+16)
+1: receive 3 tag 0 [0,+16) add
+2: send 0 tag 0 [0,+8) after [1]
+3: receive 0 tag 0 [8,+8) add final after [1]
+4: send 0 tag 1 [8,+8) after [3]
+5: receive 0 tag 1 [0,+8) final after [2]
+6: send 3 tag 1 [0,+16) after [5 3]
+7: receive 3 tag 1 [16,+16) final after [0]
+`
+	if got != want {
+		t.Fatalf("got\n%swant\n%s", got, want)
+	}
+	s.FarFirst = true
+	if got := build(t, s, 2)[0]; got.Peer != 0 || got.Off != 0 {
+		t.Fatalf("far first begins with %+v", got)
+	}
+}
+
+// Rank 2 of 8 is an inner one of tree 0, below 4 and above 1 and 3, and a leaf below 1 of tree 1.
+func TestDoubleBinaryTreeOrder(t *testing.T) {
+	s := schedule.Spec{Collective: schedule.AllReduce, Algorithm: schedule.DoubleBinaryTree, Ranks: 8, Size: 32, Chunk: 8}
+	got := print(build(t, s, 2)[:8])
+	want := `0: receive 1 tag 0 [0,+8) add
+1: receive 3 tag 0 [0,+8) add after [0]
+2: send 4 tag 0 [0,+8) after [1]
+3: receive 4 tag 0 [0,+8) final after [2]
+4: send 3 tag 0 [0,+8) after [3]
+5: send 1 tag 0 [0,+8) after [3]
+6: send 1 tag 1 [16,+8)
+7: receive 1 tag 1 [16,+8) final after [6]
+`
+	if got != want {
+		t.Fatalf("got\n%swant\n%s", got, want)
+	}
+}
+
+// Windowed: rank 0 of 4 needs no leave for its first message; it begins the second when the first is
+// acknowledged and rank 2 has said so, and gives leave to the next when a message has come.
+func TestWindowedOrder(t *testing.T) {
+	s := schedule.Spec{Collective: schedule.AllToAll, Algorithm: schedule.Windowed, Ranks: 4, Size: 16, Parallel: 1}
+	got := print(build(t, s, 0))
+	want := `0: send 1 tag 0 [4,+4)
+1: receive 2 tag 1 [16,+4) credit
+2: send 2 tag 0 [8,+4) after [0 1]
+3: receive 3 tag 1 [20,+4) credit
+4: send 3 tag 0 [12,+4) after [2 3]
+5: receive 3 tag 0 [12,+4) final
+6: receive 2 tag 0 [8,+4) final
+7: receive 1 tag 0 [4,+4) final
+8: send 2 tag 1 [0,+4) credit after [5]
+9: send 1 tag 1 [0,+4) credit after [6]
+`
+	if got != want {
+		t.Fatalf("got\n%swant\n%s", got, want)
+	}
+}
+
+// Hierarchical, two groups of two: reduce-scatter inside, all-reduce of the own block across, all-gather inside.
+func TestHierarchicalOrder(t *testing.T) {
+	s := schedule.Spec{Collective: schedule.AllReduce, Algorithm: schedule.Hierarchical, Ranks: 4, Group: 2, Size: 32}
+	got := print(build(t, s, 1))
+	want := `0: send 0 tag 0 [0,+16)
+1: receive 0 tag 0 [16,+16) add
+2: send 3 tag 0 [24,+8) after [1]
+3: receive 3 tag 0 [16,+8) add final after [1]
+4: send 3 tag 1 [16,+8) after [3]
+5: receive 3 tag 1 [24,+8) final after [2]
+6: send 0 tag 1 [16,+16) after [3 5]
+7: receive 0 tag 1 [0,+16) final after [0]
+`
+	if got != want {
+		t.Fatalf("got\n%swant\n%s", got, want)
+	}
+}
+
 // At most Parallel sends are free to run whichever of the others have completed, in order or not.
 func TestAllToAllParallel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, w := rapid.IntRange(2, 40).Draw(t, "ranks"), rapid.IntRange(1, 12).Draw(t, "parallel")
-		p := build(t, Spec{Collective: AllToAll, Algorithm: Direct, Ranks: n, Size: 4096, Parallel: w}, 0)
+		p := build(t, schedule.Spec{Collective: schedule.AllToAll, Algorithm: schedule.Direct, Ranks: n, Size: 4096, Parallel: w}, 0)
 		done := make([]bool, len(p))
 		for range n {
 			var under []int
 			for i, op := range p {
-				ready := op.Kind == Send && !done[i]
+				ready := op.Kind == schedule.Send && !done[i]
 				for _, a := range op.After {
 					ready = ready && done[a]
 				}
@@ -246,128 +202,64 @@ func TestAllToAllParallel(t *testing.T) {
 	})
 }
 
-// Results and local copies lie inside the buffers, in order, without overlap.
-func TestShape(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := anySpec(t)
-		l, err := Shape(s, rapid.IntRange(0, s.Ranks-1).Draw(t, "rank"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		end := units.Bytes(0)
-		for _, w := range l.Result {
-			if w.Off != end || w.Len < 1 {
-				t.Fatalf("result %+v after %d", w, end)
-			}
-			end += w.Len
-		}
-		if end != l.Out {
-			t.Fatalf("the result has %d of %d bytes", end, l.Out)
-		}
-		for _, c := range l.Local {
-			if c.Off < 0 || c.Off+c.Len > l.Out || c.From+c.Len > s.Size {
-				t.Fatalf("%+v in %d bytes", c, l.Out)
-			}
-		}
-	})
-}
-
-func TestCut(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 100).Draw(t, "n")
-		size := Element * units.Bytes(rapid.IntRange(0, 10000).Draw(t, "elements"))
-		k, end := cutBlocks(size, n), units.Bytes(0)
-		for b := range n {
-			if k.at(b) != end {
-				t.Fatalf("block %d at %d, want %d", b, k.at(b), end)
-			}
-			end += k.size(b)
-			if d := k.size(0) - k.size(b); d != 0 && d != Element {
-				t.Fatalf("blocks of %d and %d", k.size(0), k.size(b))
-			}
-		}
-		if end != size {
-			t.Fatalf("blocks add up to %d of %d", end, size)
-		}
-	})
-}
-
-func TestDerangement(t *testing.T) {
-	if _, err := Derangement(1, 1); err == nil {
-		t.Fatal("a derangement of one")
-	}
-	// The two derangements of 3 and the nine of 4 are equally likely: chi-squared with 8 degrees of freedom
-	// is above 26.1 in one case of 1000.
-	for n, all := range map[int]int{3: 2, 4: 9} {
-		count := map[string]int{}
-		const draws = 9000
-		for seed := range uint64(draws) {
-			p, err := Derangement(n, seed)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := checkPermutation(p, n); err != nil {
-				t.Fatal(err)
-			}
-			count[fmt.Sprint(p)]++
-		}
-		chi := 0.0
-		for _, c := range count {
-			d := float64(c) - draws/float64(all)
-			chi += d * d / (draws / float64(all))
-		}
-		if len(count) != all || chi > 26.1 {
-			t.Errorf("n=%d: %d of %d derangements, chi-squared %.1f: %v", n, len(count), all, chi, count)
-		}
-	}
-	a, _ := Derangement(1000, 7)
-	b, _ := Derangement(1000, 7)
-	if !slices.Equal(a, b) {
-		t.Error("the same seed gave two derangements")
-	}
-}
-
 func TestRefused(t *testing.T) {
-	good := Spec{Collective: Incast, Algorithm: Direct, Ranks: 4, Size: 64}
-	for want, change := range map[string]func(*Spec){
-		"1 ranks":               func(s *Spec) { s.Ranks = 1 },
-		"positive multiple":     func(s *Spec) { s.Size = 6 },
-		"size 0":                func(s *Spec) { s.Size = 0 },
-		"chunk 3":               func(s *Spec) { s.Chunk = 3 },
-		"parallel -1":           func(s *Spec) { s.Parallel = -1 },
-		"root 4":                func(s *Spec) { s.Root = 4 },
-		`no algorithm "ring"`:   func(s *Spec) { s.Algorithm = Ring },
-		`"broadcast" has no`:    func(s *Spec) { s.Collective = "broadcast" },
-		"0 entries for 4":       func(s *Spec) { s.Collective = Permute },
-		"to itself":             func(s *Spec) { s.Collective, s.Permute = Permute, []int{1, 0, 2, 3} },
-		"two ranks would send":  func(s *Spec) { s.Collective, s.Permute = Permute, []int{1, 0, 1, 2} },
-		"rank 0 would send":     func(s *Spec) { s.Collective, s.Permute = Permute, []int{4, 0, 1, 2} },
-		"into too many message": func(s *Spec) { s.Size, s.Chunk = units.Bytes(1)<<40, 4 },
+	good := schedule.Spec{Collective: schedule.Incast, Algorithm: schedule.Direct, Ranks: 4, Size: 64}
+	for want, change := range map[string]func(*schedule.Spec){
+		"1 ranks":               func(s *schedule.Spec) { s.Ranks = 1 },
+		"positive multiple":     func(s *schedule.Spec) { s.Size = 6 },
+		"size 0":                func(s *schedule.Spec) { s.Size = 0 },
+		"chunk 3":               func(s *schedule.Spec) { s.Chunk = 3 },
+		"parallel -1":           func(s *schedule.Spec) { s.Parallel = -1 },
+		"root 4":                func(s *schedule.Spec) { s.Root = 4 },
+		`no algorithm "ring"`:   func(s *schedule.Spec) { s.Algorithm = schedule.Ring },
+		`"gossip" has no`:       func(s *schedule.Spec) { s.Collective = "gossip" },
+		"0 entries for 4":       func(s *schedule.Spec) { s.Collective = schedule.Permute },
+		"to itself":             func(s *schedule.Spec) { s.Collective, s.Permute = schedule.Permute, []int{1, 0, 2, 3} },
+		"two ranks would send":  func(s *schedule.Spec) { s.Collective, s.Permute = schedule.Permute, []int{1, 0, 1, 2} },
+		"rank 0 would send":     func(s *schedule.Spec) { s.Collective, s.Permute = schedule.Permute, []int{4, 0, 1, 2} },
+		"type \"float64\"":      func(s *schedule.Spec) { s.Type = "float64" },
+		"reduction \"avg\"":     func(s *schedule.Spec) { s.Op = "avg" },
+		"multiple of 2 bytes":   func(s *schedule.Spec) { s.Type, s.Size = schedule.BFloat16, 7 },
+		"power of two":          func(s *schedule.Spec) { s.Collective, s.Algorithm, s.Ranks = "all-gather", "recursive-doubling", 6 },
+		"groups of 3 ranks":     func(s *schedule.Spec) { s.Collective, s.Algorithm, s.Group = "all-reduce", "hierarchical", 3 },
+		"groups of 0 ranks":     func(s *schedule.Spec) { s.Collective, s.Algorithm = "all-reduce", "hierarchical" },
+		"needs parallel":        func(s *schedule.Spec) { s.Collective, s.Algorithm = "all-to-all", "windowed" },
+		"into too many message": func(s *schedule.Spec) { s.Size, s.Chunk = units.Bytes(1)<<40, 4 },
 	} {
 		s := good
 		change(&s)
-		_, err := Build(s, 0)
+		_, err := schedule.Build(s, 0)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error %v, want %q", s, err, want)
 		}
-		_, err1 := Shape(s, 0)
-		_, err2 := Volume(s, 0)
-		_, err3 := Tags(s)
-		if err1 == nil || err2 == nil || err3 == nil {
-			t.Errorf("%+v: Shape %v, Volume %v, Tags %v", s, err1, err2, err3)
+		_, err1 := schedule.Shape(s, 0)
+		_, err2 := schedule.Volume(s, 0)
+		_, err3 := schedule.Tags(s)
+		_, _, err4 := schedule.Peers(s, 0)
+		_, err5 := schedule.Inflow(s, 0)
+		if err1 == nil || err2 == nil || err3 == nil || err4 == nil || err5 == nil {
+			t.Errorf("%+v: Shape %v, Volume %v, Tags %v, Peers %v, Inflow %v", s, err1, err2, err3, err4, err5)
 		}
 	}
-	if _, err := Build(good, 4); err == nil {
+	if _, err := schedule.Build(good, 4); err == nil {
 		t.Error("rank 4 of 4")
 	}
 }
 
-func BenchmarkBuildRing(b *testing.B) {
-	s := Spec{Collective: AllReduce, Algorithm: Ring, Ranks: 32, Size: 128 * units.MiB, Chunk: 128 * units.KiB}
+func benchmark(b *testing.B, algorithm string, group int) {
+	s := schedule.Spec{
+		Collective: schedule.AllReduce, Algorithm: algorithm, Ranks: 32, Group: group,
+		Size: 128 * units.MiB, Chunk: 128 * units.KiB,
+	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Build(s, 5); err != nil {
+		if _, err := schedule.Build(s, 5); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
+
+func BenchmarkBuildRing(b *testing.B)             { benchmark(b, schedule.Ring, 0) }
+func BenchmarkBuildHalvingDoubling(b *testing.B)  { benchmark(b, schedule.HalvingDoubling, 0) }
+func BenchmarkBuildDoubleBinaryTree(b *testing.B) { benchmark(b, schedule.DoubleBinaryTree, 0) }
+func BenchmarkBuildHierarchical(b *testing.B)     { benchmark(b, schedule.Hierarchical, 8) }

@@ -139,7 +139,7 @@ func (x *Exchange) input(item, repeat, rank int) line {
 
 // want is the line of the input of a rank, or of the sum of all.
 func (x *Exchange) want(it *item, rank int) line {
-	if rank != schedule.Sum {
+	if rank != schedule.All {
 		return x.input(it.index, it.repeat, rank)
 	}
 	k := sumKey{it.index, it.repeat, it.spec.Ranks}
