@@ -1,0 +1,44 @@
+package fabric
+
+import (
+	"math"
+	"testing"
+)
+
+// tiers counts, for flows that cross two switches of n ports each, how many take each of the n² pairs of ports.
+func tiers(n int32, first, second uint64, flows int) []int {
+	ports := make([]int32, n)
+	for i := range ports {
+		ports[i] = int32(i)
+	}
+	sw := func(seed uint64) SwitchConfig {
+		return SwitchConfig{Seed: seed, Groups: [][]int32{ports}, Route: []int32{0, 0}}
+	}
+	r := newRouting(2, []SwitchConfig{sw(first), sw(second)})
+	joint := make([]int, n*n)
+	for f := range flows {
+		e := parcel{flow: uint32(mix(FlowHash(0, 1, uint16(f), uint16(f>>16)))), dst: 1}
+		joint[r.next(2, &e)*n+r.next(3, &e)]++
+	}
+	return joint
+}
+
+// Two tiers of ECMP whose switches have seeds of their own choose independently: of n² pairs of ports every one
+// takes its share of the flows. Were the hash the same, the flows that one switch has sent one way would all go
+// one way at the next, and most of the links behind it would carry nothing (polarisation).
+func TestTiersChooseIndependently(t *testing.T) {
+	const flows = 1 << 16
+	for _, n := range []int32{2, 3, 4, 8, 16, 32} {
+		freedom := float64(n*n - 1)
+		limit := freedom + 6*math.Sqrt(2*freedom) // of its distribution: mean, and six standard deviations
+		for _, seeds := range [][2]uint64{{1, 2}, {0, 1}, {7, 1 << 40}, {0xd1342543de82ef95, 0xd1342543de82ef96}} {
+			if got := chiSquare(tiers(n, seeds[0], seeds[1], flows)); got > limit {
+				t.Errorf("%d ports, seeds %x: chi² %.0f, want at most %.0f", n, seeds, got, limit)
+			}
+		}
+		// The measure sees polarisation: with one seed, only n of the n² pairs are ever taken.
+		if got := chiSquare(tiers(n, 5, 5, flows)); got < flows/2 {
+			t.Errorf("%d ports, one seed: chi² %.0f, and it should be about %d", n, got, flows*int(n-1))
+		}
+	}
+}
