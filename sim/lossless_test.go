@@ -43,7 +43,7 @@ func TestLosslessIncast(t *testing.T) {
 		t.Errorf("ended at %d, want %d", s.End(), want)
 	}
 	for h := 1; h <= senders; h++ {
-		if k := s.PortCounters(2 * h); k.Pauses[1] == 0 || k.Paused[1] == 0 || k.Pauses[0] != 0 {
+		if k := s.net.PortCounters(2 * h); k.Pauses[1] == 0 || k.Paused[1] == 0 || k.Pauses[0] != 0 {
 			t.Errorf("host %d: %+v", h, k)
 		}
 	}

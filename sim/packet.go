@@ -14,7 +14,7 @@ type sink Sim
 func (k *sink) Deliver(now units.Time, p *fabric.Packet) {
 	s := (*Sim)(k)
 	if p.Payload > 0 {
-		s.delay.record(p.Queued)
+		s.delay.Record(p.Queued)
 	}
 	h := int(p.Dst)
 	s.in.At = now

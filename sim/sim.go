@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"weft/fabric"
+	"weft/results/stats"
 	"weft/timeline"
 	"weft/transport"
 	"weft/transport/wire"
@@ -86,7 +87,7 @@ type Sim struct {
 	end          units.Time // when the last host was done
 	working      int        // hosts that are not done
 	failure      error      // ends the run
-	delay        Delay
+	delay        *stats.Dist
 	refused      int64      // packets that Receive returned an error for
 	refusal      error      // the first of these errors
 	nextLook     units.Time // the first of the next two
@@ -112,7 +113,7 @@ func New[H Host](cfg fabric.Config, hosts []H, opts Options) (*Sim, error) {
 	}
 	s := &Sim{
 		timeline: timeline.New(0), hosts: make([]hostState, len(hosts)), working: len(hosts), opts: opts,
-		delay: newDelay(), nextSample: units.Never, nextStall: units.Never, nextProgress: opts.ProgressEvery,
+		delay: stats.NewDist(), nextSample: units.Never, nextStall: units.Never, nextProgress: opts.ProgressEvery,
 		actions: slices.Clone(opts.Actions),
 	}
 	if opts.Sample != nil && opts.SampleEvery > 0 {
@@ -179,14 +180,11 @@ func (s *Sim) Events() int64 { return s.events }
 // Counters returns the totals of the network.
 func (s *Sim) Counters() fabric.Counters { return s.net.Counters() }
 
-// PortCounters returns the counters of a port, by its index in fabric.Config.
-func (s *Sim) PortCounters(port int) fabric.PortCounters { return s.net.PortCounters(port) }
-
 // Waiting says who waits for whom in the network, a line each: see fabric.Network.Waiting.
 func (s *Sim) Waiting() []string { return s.net.Waiting(s.opts.Names) }
 
 // QueueDelay returns how long the data packets that were delivered waited in switches.
-func (s *Sim) QueueDelay() *Delay { return &s.delay }
+func (s *Sim) QueueDelay() *stats.Dist { return s.delay }
 
 // Refused returns how many packets hosts returned an error for, and the first of the errors.
 func (s *Sim) Refused() (packets int64, first error) { return s.refused, s.refusal }

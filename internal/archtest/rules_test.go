@@ -47,7 +47,7 @@ func confined() map[string]struct {
 		"github.com/spf13/cobra":                  {[]string{"cmd"}, "commands are the business of the command line alone"},
 		"gopkg.in/yaml.v3":                        {[]string{"orchestrator/lab"}, "YAML is how a lab is written, not what a lab is"},
 		"github.com/invopop/jsonschema":           {[]string{"orchestrator/lab"}, "the schema describes the lab file"},
-		"github.com/HdrHistogram/hdrhistogram-go": {[]string{"results/stats", "sim"}, "stats.Dist is how everything else keeps a distribution"},
+		"github.com/HdrHistogram/hdrhistogram-go": {[]string{"results/stats"}, "stats.Dist is how everything else keeps a distribution"},
 		"github.com/containernetworking/plugins":  {[]string{"orchestrator/runtime", "fabric/realtime"}, "namespaces are entered in one place"},
 		"github.com/vishvananda/netlink":          {[]string{"orchestrator/runtime", "orchestrator/doctor", "fabric/realtime", "nodeimg", "tc-shaping"}, "the kernel is configured at the edge"},
 		"github.com/docker/docker":                {[]string{"orchestrator/runtime/docker"}, "Docker is one runtime among others"},

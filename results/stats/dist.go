@@ -47,6 +47,17 @@ func (d *Dist) Record(v units.Time) {
 // Count returns how many values were recorded.
 func (d *Dist) Count() int64 { return d.count }
 
+// Mean returns the mean; 0 when nothing was recorded.
+func (d *Dist) Mean() units.Time {
+	if d.count == 0 {
+		return 0
+	}
+	return units.Time(d.sum / float64(d.count))
+}
+
+// Max returns the largest value; 0 when nothing was recorded.
+func (d *Dist) Max() units.Time { return d.max }
+
 // Merge adds everything o holds. o is unchanged.
 func (d *Dist) Merge(o *Dist) {
 	d.hist.Merge(o.hist)

@@ -3,6 +3,7 @@ package stats
 import (
 	"encoding/json"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -117,7 +118,10 @@ func TestDistKeepsToExactQuantiles(t *testing.T) {
 		if want := Mean(exact); math.Abs(sum.Mean-want) > 1e-9*want {
 			t.Fatalf("mean %v, want %v", sum.Mean, want)
 		}
-		if sum.Max != float64(exact[len(exact)-1]) {
+		if got := float64(d.Mean()); math.Abs(got-sum.Mean) > 1 {
+			t.Fatalf("mean %v as a time, %v described", got, sum.Mean)
+		}
+		if sum.Max != float64(exact[len(exact)-1]) || d.Max() != exact[len(exact)-1] {
 			t.Fatalf("max %v, want %v", sum.Max, exact[len(exact)-1])
 		}
 	})
@@ -183,5 +187,25 @@ func TestDistLimits(t *testing.T) {
 	d.Record(5000 * units.Second)
 	if got := d.Describe(units.Second); got.Max != 5000 || got.P50 > 1e-9 {
 		t.Errorf("got %+v, want a median near 0 and a maximum of 5000 s", got)
+	}
+}
+
+func TestNothingRecorded(t *testing.T) {
+	if d := NewDist(); d.Mean() != 0 || d.Max() != 0 || d.Quantile(0.5) != 0 || d.Count() != 0 {
+		t.Errorf("mean %d, max %d, median %d of %d", d.Mean(), d.Max(), d.Quantile(0.5), d.Count())
+	}
+}
+
+func BenchmarkRecord(b *testing.B) {
+	d := NewDist()
+	rng := rand.New(rand.NewPCG(1, 2))
+	var values [4096]units.Time
+	for i := range values {
+		values[i] = units.Time(rng.ExpFloat64() * float64(20*units.Microsecond))
+	}
+	i := 0
+	for b.Loop() {
+		d.Record(values[i%len(values)])
+		i++
 	}
 }
