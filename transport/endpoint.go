@@ -17,7 +17,8 @@ type Endpoint struct {
 	timers    timers // by sender
 	round     round
 	replies   fifo[reply]
-	records   fifo[records] // for those of the replies that have room for telemetry
+	records   fifo[records]   // for those of the replies that have room for telemetry
+	sacks     fifo[wire.Sack] // the replies that are selective acknowledgements
 	events    fifo[Event]
 	expected  int // connections that the controller says are arriving or about to
 	observed  int // connections that are arriving by what their packets say
@@ -30,15 +31,19 @@ type Counters struct {
 	DataBytes   int64 // their payload
 	Retransmits int64 // data packets sent again
 	Timeouts    int64
+	Recoveries  int64 // times that packets were given up as lost under selective repeat
+	Probes      int64 // sent
 	Acks        int64 // sent, NAKs included
 	Naks        int64 // sent
 	CNPs        int64 // congestion notifications sent
 	Received    int64 // data packets that arrived, whatever became of them
 	Delivered   int64 // payload bytes placed
 	OutOfOrder  int64 // data packets dropped because an earlier one was missing
+	Reordered   int64 // data packets placed although an earlier one was missing
 	Duplicates  int64 // data packets dropped because they had arrived before
 	AcksIn      int64 // acknowledgements that arrived, NAKs included
 	CNPsIn      int64 // congestion notifications that arrived
+	ProbesIn    int64 // probes that arrived
 	BadPackets  int64 // refused: malformed, unknown connection, wrong host, impossible numbers
 	AckDrops    int64 // acknowledgements dropped because too many were waiting
 	Failed      int64 // connections given up
@@ -73,9 +78,11 @@ func (e *Endpoint) Open(s Spec) error {
 	}
 	if s.Dst == e.cfg.Host {
 		e.conns[s.ID] = ^int32(len(e.receivers))
-		e.receivers = append(e.receivers, receiver{
-			id: s.ID, src: s.Src, srcPort: s.SrcPort, feedback: sch.receiver(e.cfg.LineRate),
-		})
+		r := receiver{id: s.ID, src: s.Src, srcPort: s.SrcPort, feedback: sch.receiver(e.cfg.LineRate)}
+		if sch.selective {
+			r.arrivals = newArrivals(&s)
+		}
+		e.receivers = append(e.receivers, r)
 		return nil
 	}
 	e.conns[s.ID] = int32(len(e.senders))
@@ -90,17 +97,23 @@ func newSender(cfg Config, s *Spec, sch scheme) sender {
 	l := cc.Link{
 		Line: cfg.LineRate, MTU: cfg.MTU, Packet: packet, Baseline: s.Forward.Delay(packet), Hops: len(s.Forward.Rates),
 	}
-	l.BaseRTT = l.Baseline + s.Reverse.Delay(wire.AckSize+echo.size()+wire.Overhead)
+	ack := wire.AckSize + echo.size()
+	if sch.selective {
+		ack = wire.SackSize
+	}
+	l.BaseRTT = l.Baseline + s.Reverse.Delay(ack+wire.Overhead)
+	l.NetRTT = s.NetRTT
+	if l.NetRTT == 0 {
+		l.NetRTT = l.BaseRTT
+	}
 	n := sender{
 		id: s.ID, dst: s.Dst, srcPort: s.SrcPort, ect: sch.ect, mtu: cfg.MTU, forward: s.Forward, full: l.Baseline,
-		ctl: sch.controller(l), chooser: sch.chooser(), echo: echo, perPacket: perPacket + echo.size(),
-		rto: rto{floor: max(s.RTOMin, 4*l.BaseRTT), maxTries: s.Tries},
+		ctl: sch.controller(l), echo: echo, perPacket: perPacket + echo.size(),
+		rto: newRTO(s, l, sch),
 	}
-	if s.RTOMin == 0 {
-		n.rto.floor = max(DefaultRTOMin, n.rto.floor)
-	}
-	if s.Tries == 0 {
-		n.rto.maxTries = DefaultTries
+	n.chooser = sch.chooser(l, cfg.Seed, n.ctl.Window())
+	if sch.selective {
+		n.flight = newFlight(s, l, sch)
 	}
 	n.timed, _ = n.ctl.(cc.Timed)
 	n.held, _ = n.ctl.(cc.Held)
@@ -173,8 +186,12 @@ func (e *Endpoint) Receive(now units.Time, in *Incoming) (Placement, error) {
 	case err != nil:
 	case t == wire.TypeData:
 		pl, err = e.receiveData(now, in)
+	case t == wire.TypeSack:
+		err = e.receiveSack(now, in)
 	case t == wire.TypeCNP:
 		err = e.receiveCNP(now, in)
+	case t == wire.TypeProbe:
+		err = e.receiveProbe(in)
 	default:
 		err = e.receiveAck(now, in)
 	}
@@ -200,6 +217,12 @@ func (e *Endpoint) Transmit(now units.Time, out *Outgoing) bool {
 			return false
 		}
 		s := &e.senders[i]
+		if s.flight != nil && s.flight.probing {
+			e.counters.Probes++
+			s.probe(now, out)
+			e.schedule(i, now)
+			return true
+		}
 		if s.maySend() && s.paceAt() <= now {
 			e.counters.DataPackets++
 			if s.send(now, out) {
@@ -218,12 +241,20 @@ func (e *Endpoint) transmitReply(out *Outgoing) {
 	out.Dst, out.SrcPort, out.ECT, out.Class = r.dst, r.srcPort, false, 0
 	out.Conn, out.Message, out.Offset, out.Payload = ConnID(r.ack.Conn), 0, 0, 0
 	size := wire.AckSize + wire.TelemetrySize(int(r.ack.Room))
-	if r.cnp {
+	switch r.kind {
+	case replyCNP:
 		c := wire.CNP{Conn: r.ack.Conn, PSN: r.ack.PSN, Path: r.ack.Path}
 		c.Encode(out.Header[:])
 		e.counters.CNPs++
 		size = wire.CNPSize
-	} else {
+	case replySack:
+		a := e.sacks.at(0)
+		a.Encode(out.Header[:])
+		out.Conn = ConnID(a.Conn)
+		e.sacks.pop()
+		e.counters.Acks++
+		size = wire.SackSize
+	case replyAck:
 		r.ack.Encode(out.Header[:])
 		e.counters.Acks++
 		if r.ack.Nak {
@@ -256,8 +287,11 @@ func (e *Endpoint) Advance(now units.Time) {
 				e.observe(now, s)
 			}
 		}
-		if s.order.inFlight() > 0 && s.rto.at <= now {
+		if s.outstanding() && s.rto.at <= now {
 			e.timeout(now, s)
+		}
+		if f := s.flight; f != nil && s.outstanding() && f.probeAt <= now {
+			f.probing, f.probeAt = true, now+f.probeAfter
 		}
 		e.schedule(i, now)
 	}
@@ -280,6 +314,9 @@ func (e *Endpoint) Counters() Counters { return e.counters }
 func (e *Endpoint) schedule(i int32, now units.Time) {
 	s := &e.senders[i]
 	at, armed := units.Never, false
+	if !s.ready && s.flight != nil && s.flight.probing {
+		e.round.push(e.senders, i)
+	}
 	if !s.ready && s.maySend() {
 		if p := s.paceAt(); p > now {
 			at, armed = p, true
@@ -287,8 +324,11 @@ func (e *Endpoint) schedule(i int32, now units.Time) {
 			e.round.push(e.senders, i)
 		}
 	}
-	if s.order.inFlight() > 0 {
+	if s.outstanding() {
 		at, armed = min(at, s.rto.at), true
+		if s.flight != nil {
+			at = min(at, s.flight.probeAt)
+		}
 	}
 	if s.timed != nil && !s.failed {
 		if d, ok := s.timed.Deadline(); ok {

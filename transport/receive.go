@@ -24,6 +24,9 @@ func (e *Endpoint) receiveData(now units.Time, in *Incoming) (Placement, error) 
 	case in.Payload != d.Payload:
 		return Placement{}, fmt.Errorf("data on connection %d: %d bytes of payload instead of %d: %w", d.Conn, in.Payload, d.Payload, ErrProtocol)
 	}
+	if r.arrivals != nil {
+		return e.receiveSelective(now, r, &d, in)
+	}
 	v := r.order.judge(d.PSN)
 	if v == inOrder && !r.fits(&d) {
 		return Placement{}, fmt.Errorf("data on connection %d: message %d does not continue at %d: %w", d.Conn, d.Message, d.Offset, ErrProtocol)
@@ -59,7 +62,7 @@ func (e *Endpoint) receiveData(now units.Time, in *Incoming) (Placement, error) 
 		return pl, nil
 	}
 	w := e.replies.add()
-	w.dst, w.srcPort, w.cnp = r.src, r.srcPort, false
+	w.dst, w.srcPort, w.kind = r.src, r.srcPort, replyAck
 	w.ack = wire.Ack{
 		Nak: v == gap, CE: in.CE, Conn: d.Conn, Expected: uint32(r.order.expected), PSN: d.PSN,
 		SentAt: d.SentAt, OneWay: f.OneWay, BaseRate: f.BaseRate, Path: d.Path, Count: 1,
@@ -100,7 +103,7 @@ func (e *Endpoint) receiveAck(now units.Time, in *Incoming) error {
 	switch {
 	case in.Src != s.dst:
 		return fmt.Errorf("ack on connection %d from host %d: %w", a.Conn, in.Src, ErrForeign)
-	case in.Payload != 0 || !ok || rtt <= 0:
+	case s.flight != nil || in.Payload != 0 || !ok || rtt <= 0:
 		return fmt.Errorf("ack on connection %d for %d, round trip %d ps: %w", a.Conn, a.Expected, rtt, ErrProtocol)
 	}
 	hops, err := s.echo.read(in.Header, a.Room)
@@ -158,6 +161,11 @@ func (e *Endpoint) timeout(now units.Time, s *sender) {
 		e.fail(now, s)
 		return
 	}
+	if s.flight != nil {
+		s.rto.restart(now)
+		e.recover(now, s, s.order.next, cc.Timeout)
+		return
+	}
 	e.lose(now, s, cc.Timeout)
 }
 
@@ -167,6 +175,10 @@ func (e *Endpoint) fail(now units.Time, s *sender) {
 	m := s.messages.at(0)
 	e.events.push(Event{Kind: ConnFailed, Conn: s.id, Message: m.Message, At: now, Queued: m.at, Resent: s.resent})
 	s.failed = true
-	s.back()
+	if s.flight != nil {
+		s.flight.probing = false
+	} else {
+		s.back()
+	}
 	s.messages.drop()
 }

@@ -14,8 +14,9 @@ type receiver struct {
 	feedback cc.Receiver
 
 	order    receiveOrder
-	expected int  // flows that the controller announced and that are not over
-	active   bool // by what the packets say, a flow is arriving; a sender that dies in mid-message leaves it set
+	arrivals *arrivals // selective repeat; nil: go-back-N
+	expected int       // flows that the controller announced and that are not over
+	active   bool      // by what the packets say, a flow is arriving; a sender that dies in mid-message leaves it set
 
 	// The message that is arriving; arrived is 0 between messages.
 	message Message
@@ -42,10 +43,18 @@ func (r *receiver) take(d *wire.Data) (complete bool) {
 	return true
 }
 
-// reply is an acknowledgement that waits to leave, or a congestion notification for the same packet.
+// reply is a packet that waits to leave for the sender of data.
 type reply struct {
-	ack     wire.Ack
-	cnp     bool
+	ack     wire.Ack // what replyAck says; of a replyCNP, what the packet was
+	kind    replyKind
 	dst     HostID
 	srcPort uint16
 }
+
+type replyKind uint8
+
+const (
+	replyAck  replyKind = iota
+	replyCNP            // a congestion notification
+	replySack           // the first of Endpoint.sacks
+)

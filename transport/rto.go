@@ -1,6 +1,9 @@
 package transport
 
-import "weft/units"
+import (
+	"weft/transport/cc"
+	"weft/units"
+)
 
 // rto is the retransmission timer of a connection: RFC 6298's estimate with a floor, doubled on each timeout
 // in a row.
@@ -11,6 +14,18 @@ type rto struct {
 	tries    int // timeouts since something new was acknowledged
 	maxTries int
 	at       units.Time // when it runs out, while anything is in flight
+}
+
+// newRTO returns the timer of a connection. The floor is that of its transport where it does not say itself.
+func newRTO(s *Spec, l cc.Link, sch scheme) rto {
+	r := rto{floor: max(s.RTOMin, 4*l.BaseRTT), maxTries: s.Tries}
+	if s.RTOMin == 0 {
+		r.floor = max(sch.rtoMin, sch.rtoRTTs*l.NetRTT, r.floor)
+	}
+	if s.Tries == 0 {
+		r.maxTries = DefaultTries
+	}
+	return r
 }
 
 // sample takes in a round-trip time (RFC 6298, section 2, with α = 1/8 and β = 1/4). Every acknowledgement

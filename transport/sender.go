@@ -32,6 +32,7 @@ type sender struct {
 	full    units.Time // delay of a full packet on the idle path
 
 	order    sendOrder
+	flight   *flight       // selective repeat; nil: go-back-N
 	messages fifo[sending] // from the one that holds packet order.acked
 	cursor   int           // which of them holds packet order.next
 	offset   units.Bytes   // of packet order.next in it
@@ -76,6 +77,9 @@ func (s *sender) idle() bool { return s.order.acked == s.queued }
 
 // maySend says that there is a packet and the window lets it go; pacing may still hold it back.
 func (s *sender) maySend() bool {
+	if s.flight != nil {
+		return s.maySelect()
+	}
 	return s.order.next < s.queued && !s.failed && s.order.inFlight() < s.ctl.Window()
 }
 
@@ -114,35 +118,46 @@ func (s *sender) pace(now units.Time, size units.Bytes) {
 
 // send writes the next packet into out. The caller has checked maySend and paceAt.
 func (s *sender) send(now units.Time, out *Outgoing) (resent bool) {
-	m := s.messages.at(s.cursor)
-	payload := min(s.mtu, m.Size-s.offset)
+	m, psn, offset := s.messages.at(s.cursor), s.order.next, s.offset
+	again := s.flight != nil && s.flight.waiting > 0
+	if again {
+		psn = s.flight.firstLost()
+		m = s.find(psn)
+		offset = units.Bytes(psn-m.first) * s.mtu
+	}
+	payload := min(s.mtu, m.Size-offset)
 	size := payload + s.perPacket
 	baseline := s.full
 	if payload != s.mtu {
 		baseline = s.forward.Delay(size)
 	}
 	d := wire.Data{
-		Conn: uint32(s.id), PSN: uint32(s.order.next), Payload: payload,
-		Message: m.ID, Tag: m.Tag, Offset: s.offset, Size: m.Size,
+		Conn: uint32(s.id), PSN: uint32(psn), Payload: payload, Message: m.ID, Tag: m.Tag, Offset: offset, Size: m.Size,
 		SentAt: now, Baseline: baseline, Path: s.chooser.Choose(now), Room: s.echo.slots(),
 	}
-	if s.offset == 0 {
+	if offset == 0 {
 		d.Flags |= wire.Announce
 	}
-	if s.order.next+1 == s.queued {
+	if psn+1 == s.queued {
 		d.Flags |= wire.Fin
+	}
+	first := !s.outstanding()
+	if s.flight != nil && s.noteSent(now, psn, size, again) {
+		d.Flags |= wire.AckNow
 	}
 	d.Encode(out.Header[:])
 	out.Dst, out.SrcPort, out.ECT, out.Class = s.dst, s.srcPort+d.Path, s.ect, 1
 	out.Size, out.N = size, int(size-payload-wire.Overhead)
-	out.Conn, out.Message, out.Offset, out.Payload = s.id, m.ID, s.offset, payload
+	out.Conn, out.Message, out.Offset, out.Payload = s.id, m.ID, offset, payload
 
-	s.offset += payload
-	if s.offset == m.Size {
-		s.cursor, s.offset = s.cursor+1, 0
+	resent = again
+	if !again {
+		s.offset += payload
+		if s.offset == m.Size {
+			s.cursor, s.offset = s.cursor+1, 0
+		}
+		resent = s.order.sent(size)
 	}
-	first := s.order.inFlight() == 0
-	resent = s.order.sent(size)
 	if resent {
 		s.resent++
 	}
@@ -150,7 +165,7 @@ func (s *sender) send(now units.Time, out *Outgoing) (resent bool) {
 		s.rto.restart(now)
 	}
 	s.pace(now, size)
-	s.ctl.OnSent(now, cc.Sent{Size: size, InFlight: s.order.inFlight(), Resent: resent})
+	s.ctl.OnSent(now, cc.Sent{Size: size, InFlight: s.inFlight(), Resent: resent})
 	return resent
 }
 

@@ -7,6 +7,7 @@ import (
 	"weft/transport/cc/dcqcn"
 	"weft/transport/cc/hpcc"
 	"weft/transport/cc/pc4"
+	"weft/transport/cc/strack"
 	"weft/transport/cc/swift"
 	"weft/transport/wire"
 	"weft/units"
@@ -39,22 +40,51 @@ type Spec struct {
 	Forward  Path   // from Src to Dst
 	Reverse  Path   // from Dst to Src
 
-	Kind       string          // transport: pc4, roce, swift, hpcc
+	Kind       string          // transport: pc4, roce, swift, hpcc, strack, spray
 	PC4        pc4.Params      // when Kind is pc4
 	DCQCN      dcqcn.Params    `json:",omitzero"` // when Kind is roce
 	Swift      swift.Params    `json:",omitzero"` // when Kind is swift
 	HPCC       hpcc.Params     `json:",omitzero"` // when Kind is hpcc
+	STrack     strack.Params   `json:",omitzero"` // when Kind is strack or spray
 	Initial    units.Bandwidth // base rate that the controller foresees at the start; 0: none
 	Collective string          // what the connection serves: all-reduce, all-to-all, all-gather, ... (PC4, Table I)
 
-	RTOMin units.Time // least retransmission timeout; 0: DefaultRTOMin
+	Recovery  string     `json:",omitempty"` // GoBackN or SelectiveRepeat; empty: what Kind has
+	Selective Selective  `json:",omitzero"`  // of SelectiveRepeat
+	NetRTT    units.Time `json:",omitempty"` // the longest idle round trip of the network (STrack, net_base_rtt); 0: the connection's own
+
+	RTOMin units.Time // least retransmission timeout; 0: DefaultRTOMin, of strack and spray DefaultSTrackRTOMin
 	Tries  int        // timeouts in a row before the connection fails; 0: DefaultTries
 }
+
+// How losses are recovered from.
+const (
+	GoBackN         = "go-back-n"        // InfiniBand's: pc4, swift, hpcc, and roce unless it is told otherwise
+	SelectiveRepeat = "selective-repeat" // STrack's: strack, spray, and roce where it is told so
+)
+
+// Selective are the parameters of selective repeat. What is 0 has its default.
+type Selective struct {
+	AckEvery   units.Bytes // the receiver acknowledges after so many bytes on the wire; DefaultAckEvery
+	Threshold  int         // packets out of order up to which nothing is lost, however small the window; DefaultThreshold
+	ProbeAfter float64     // NetRTTs without an acknowledgement before a probe; DefaultProbeAfter
+}
+
+// Defaults of Selective: four packets of 4 KiB (UEC), and what STrack recommends in section 3.3.2.
+const (
+	DefaultAckEvery           = 16 * 1024 * units.Byte
+	DefaultThreshold          = 5
+	DefaultProbeAfter float64 = 3
+)
 
 // Defaults of a Spec: a floor that deep queues do not reach, and the retry count that NCCL sets on its NICs.
 const (
 	DefaultRTOMin = units.Millisecond
 	DefaultTries  = 7
+
+	// DefaultSTrackRTOMin is the floor of strack and spray, unless eight network RTTs are more: switches that hold five
+	// bandwidth-delay products delay by six RTTs at most.
+	DefaultSTrackRTOMin = 100 * units.Microsecond
 )
 
 // Errors that callers tell apart.
@@ -81,6 +111,12 @@ func (s *Spec) check(host HostID) error {
 		return fmt.Errorf("transport: connection %d leads from host %d to itself", s.ID, s.Src)
 	case s.Src != host && s.Dst != host:
 		return fmt.Errorf("transport: connection %d from host %d to %d does not concern host %d", s.ID, s.Src, s.Dst, host)
+	case s.NetRTT < 0 || s.NetRTT > wire.MaxBaseline:
+		return fmt.Errorf("transport: connection %d: network RTT of %d ps is out of range", s.ID, s.NetRTT)
+	case s.Selective.AckEvery < 0 || s.Selective.Threshold < 0 || s.Selective.Threshold > maxSpan:
+		return fmt.Errorf("transport: connection %d: acknowledgements every %d bytes or a threshold of %d packets is out of range", s.ID, s.Selective.AckEvery, s.Selective.Threshold)
+	case !(s.Selective.ProbeAfter >= 0 && s.Selective.ProbeAfter <= 1e6):
+		return fmt.Errorf("transport: connection %d: probes after %v RTTs", s.ID, s.Selective.ProbeAfter)
 	case s.RTOMin < 0 || s.Tries < 0 || s.Initial < 0:
 		return fmt.Errorf("transport: connection %d: timeout %d ps, %d tries or initial rate %d is negative", s.ID, s.RTOMin, s.Tries, s.Initial)
 	}

@@ -1,0 +1,117 @@
+package transport
+
+import (
+	"fmt"
+
+	"weft/transport/cc"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// What the receiving half does under selective repeat.
+
+// receiveSelective takes a data packet of a connection, checked as far as receiveData does for both kinds of recovery.
+func (e *Endpoint) receiveSelective(now units.Time, r *receiver, d *wire.Data, in *Incoming) (Placement, error) {
+	x := r.arrivals
+	psn, ok := x.expand(d.PSN)
+	fresh := ok && x.fresh(psn)
+	if !ok || fresh && !x.fits(psn, d, e.cfg.MTU) {
+		return Placement{}, fmt.Errorf("data on connection %d: packet %d of message %d at %d: %w", d.Conn, d.PSN, d.Message, d.Offset, ErrProtocol)
+	}
+	e.counters.Received++
+	if fresh && !r.active {
+		r.active = true
+		e.observed++
+	}
+	size := d.Payload + perPacket
+	f := r.feedback.OnData(now, cc.Data{
+		At: in.At, SentAt: d.SentAt, Baseline: d.Baseline, Marked: in.CE, Size: size, Expected: e.expected, Observed: e.observed,
+	})
+	if f.CNP {
+		e.queueCNP(r, d)
+	}
+	var pl Placement
+	due := in.CE || d.Flags&wire.AckNow != 0
+	if fresh {
+		if psn != x.expected {
+			e.counters.Reordered++
+		}
+		due = x.take(psn, size) || due
+		pl = e.place(now, r, psn, d)
+	} else {
+		e.counters.Duplicates++
+		due = true // the sender does not know
+	}
+	x.lowest = min(x.lowest, psn)
+	if due || x.since >= x.every {
+		e.queueSack(r, x.lowest, &wire.Sack{
+			CE: in.CE, PSN: d.PSN, Due: d.SentAt + d.Baseline, OneWay: f.OneWay, Path: d.Path,
+		})
+	}
+	return pl, nil
+}
+
+// place puts the payload of a fresh packet where it belongs, whatever is missing before it.
+func (e *Endpoint) place(now units.Time, r *receiver, psn uint64, d *wire.Data) Placement {
+	x := r.arrivals
+	if x.place(psn, uint64(d.Offset/e.cfg.MTU), d) {
+		e.events.push(Event{
+			Kind: MessageReceived, Conn: r.id, Message: Message{ID: d.Message, Tag: d.Tag, Size: d.Size}, At: now,
+		})
+	}
+	if d.Flags&wire.Fin != 0 {
+		x.fin = max(x.fin, psn+1)
+	}
+	if r.active && x.expected == x.fin && x.outOfOrder == 0 {
+		r.active = false
+		e.observed--
+	}
+	e.counters.Delivered += int64(d.Payload)
+	return Placement{
+		Conn: r.id, Message: d.Message, Tag: d.Tag, Size: d.Size, Offset: d.Offset, Payload: d.Payload,
+	}
+}
+
+// queueSack lets an acknowledgement leave with the segment that holds packet psn. a says what caused it.
+func (e *Endpoint) queueSack(r *receiver, psn uint64, a *wire.Sack) {
+	if e.replies.len() >= maxReplies {
+		e.counters.AckDrops++
+		return
+	}
+	x := r.arrivals
+	base, mask := x.segment(psn)
+	a.Conn, a.Expected, a.Base, a.Bitmap = uint32(r.id), uint32(x.expected), uint32(base), mask
+	a.Received, a.OutOfOrder = x.bytes, uint16(x.outOfOrder)
+	w := e.replies.add()
+	w.dst, w.srcPort, w.kind = r.src, r.srcPort, replySack
+	e.sacks.push(*a)
+	if !a.Probe {
+		x.since, x.lowest = 0, noPacket
+	}
+}
+
+// receiveProbe answers a probe at once (section 3.3.2).
+func (e *Endpoint) receiveProbe(in *Incoming) error {
+	var p wire.Probe
+	if err := p.Decode(in.Header); err != nil {
+		return err
+	}
+	r, err := e.receiver(ConnID(p.Conn))
+	switch {
+	case err != nil:
+		return fmt.Errorf("probe on connection %d: %w", p.Conn, err)
+	case in.Src != r.src:
+		return fmt.Errorf("probe on connection %d from host %d: %w", p.Conn, in.Src, ErrForeign)
+	case in.Payload != 0 || r.arrivals == nil:
+		return fmt.Errorf("probe on connection %d: %w", p.Conn, ErrProtocol)
+	}
+	psn, ok := r.arrivals.expand(p.PSN)
+	if !ok {
+		return fmt.Errorf("probe on connection %d for %d: %w", p.Conn, p.PSN, ErrProtocol)
+	}
+	e.counters.ProbesIn++
+	e.queueSack(r, psn, &wire.Sack{
+		CE: in.CE, Probe: true, PSN: p.PSN, Due: p.SentAt + p.Baseline, OneWay: in.At - p.SentAt - p.Baseline, Path: p.Path,
+	})
+	return nil
+}

@@ -1,0 +1,274 @@
+package transport
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"weft/transport/cc"
+	"weft/transport/path"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// What the sending half does under selective repeat: inflight accounting, and three ways to notice a loss (section 3.3.2).
+//
+//	          more than a window out of order, or
+//	          a probe came back alone, or a timeout
+//	 sending ──────────────────────────────────────► recovering: what is missing up to the highest packet that
+//	    ▲                                                 │       arrived (probe, timeout: that was sent) leaves again,
+//	    └─────────────────────────────────────────────────┘       as far as the window goes, before what is new
+//	          all of it has arrived
+
+// outstanding says that something was sent and not acknowledged.
+func (s *sender) outstanding() bool {
+	if s.flight == nil {
+		return s.order.inFlight() > 0
+	}
+	return s.order.acked < s.order.next && !s.failed
+}
+
+// inFlight is what counts against the window.
+func (s *sender) inFlight() units.Bytes {
+	if s.flight == nil {
+		return s.order.inFlight()
+	}
+	return s.flight.inFlight()
+}
+
+// maySelect is maySend under selective repeat.
+func (s *sender) maySelect() bool {
+	f := s.flight
+	return (f.waiting > 0 || s.order.next < s.queued && s.order.next-s.order.acked < f.span) &&
+		!s.failed && f.inFlight() < s.ctl.Window()
+}
+
+// find returns the message that packet psn is in, which is not acknowledged.
+func (s *sender) find(psn uint64) *sending {
+	lo, hi := 0, s.messages.len()
+	for hi-lo > 1 {
+		if mid := (lo + hi) / 2; s.messages.at(mid).first <= psn {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return s.messages.at(lo)
+}
+
+// wireSize is the size on the wire of packet psn, which is not acknowledged.
+func (s *sender) wireSize(psn uint64) units.Bytes {
+	m := s.find(psn)
+	return min(s.mtu, m.Size-units.Bytes(psn-m.first)*s.mtu) + s.perPacket
+}
+
+// overtaking is how many bytes out of order are no sign of a loss: "the maximum of the current congestion window's worth of
+// packet number and min_threshold".
+func (s *sender) overtaking() units.Bytes {
+	least := units.Bytes(s.flight.threshold) * (s.mtu + s.perPacket)
+	if !s.flight.windowed {
+		return least // one path, and no window to go by
+	}
+	return max(s.ctl.Window(), least)
+}
+
+// asks says whether a packet asks for an acknowledgement as it leaves: when without one the receiver could wait for
+// more than will come, since nothing else may leave and less than it waits for is in flight, or it comes too slowly.
+func (s *sender) asks(more bool) bool {
+	f := s.flight
+	if !more {
+		return true
+	}
+	inFlight := f.inFlight()
+	if inFlight < f.every && inFlight >= s.ctl.Window() {
+		return true
+	}
+	rate := s.ctl.PacingRate()
+	return rate > 0 && rate.BytesIn(f.netRTT) < f.every
+}
+
+// noteSent takes in that packet psn left, of so many bytes, and says whether it asks for an acknowledgement.
+func (s *sender) noteSent(now units.Time, psn uint64, size units.Bytes, again bool) (asks bool) {
+	f := s.flight
+	if again {
+		f.resend(psn, size, s.overtaking())
+	} else {
+		if !s.outstanding() {
+			f.probeAt = now + f.probeAfter
+		}
+		f.sent += size
+		f.arrived.reach(s.order.acked, psn+1)
+		f.lost.reach(s.order.acked, psn+1)
+	}
+	next := s.order.next
+	if !again {
+		next++
+	}
+	return s.asks(f.waiting > 0 || next < s.queued && next-s.order.acked < f.span)
+}
+
+// pass takes in that all packets before psn have arrived.
+func (s *sender) pass(psn uint64) {
+	f := s.flight
+	for f.waiting > 0 {
+		n := f.firstLost()
+		if n >= psn {
+			break
+		}
+		s.unclaim(n)
+	}
+	f.arrived.drop(s.order.acked, psn)
+	f.least = max(f.least, psn)
+	f.highest = max(f.highest, psn)
+}
+
+// note takes in which packets from base on have arrived.
+func (s *sender) note(base, mask uint64) {
+	f := s.flight
+	if base < s.order.acked { // an acknowledgement that was overtaken
+		if s.order.acked-base >= 64 {
+			return
+		}
+		mask >>= s.order.acked - base
+		base = s.order.acked
+	}
+	fresh := mask &^ f.arrived.get(base)
+	if fresh == 0 {
+		return
+	}
+	f.arrived.add(base, fresh)
+	f.highest = max(f.highest, base+uint64(bits.Len64(mask)))
+	if f.waiting == 0 {
+		return
+	}
+	for w := fresh & f.lost.get(base); w != 0; w &= w - 1 {
+		s.unclaim(base + uint64(bits.TrailingZeros64(w)))
+	}
+}
+
+// claim gives all packets before until up as lost that have not arrived and do not wait already. It returns their size.
+func (s *sender) claim(until uint64) (size units.Bytes) {
+	f := s.flight
+	for n := s.order.acked; n < until; n += 64 {
+		fresh := ones(until-n) &^ (f.arrived.get(n) | f.lost.get(n))
+		if fresh == 0 {
+			continue
+		}
+		f.lost.add(n, fresh)
+		f.waiting += bits.OnesCount64(fresh)
+		for ; fresh != 0; fresh &= fresh - 1 {
+			size += s.wireSize(n + uint64(bits.TrailingZeros64(fresh)))
+		}
+	}
+	f.least = s.order.acked
+	f.claimed += size
+	return size
+}
+
+// unclaim takes back that packet psn is lost: it arrived before it was sent again.
+func (s *sender) unclaim(psn uint64) {
+	s.flight.lost.clear(psn)
+	s.flight.waiting--
+	s.flight.claimed -= s.wireSize(psn)
+}
+
+// receiveSack is what the sending half does with a selective acknowledgement (Algorithm 1).
+func (e *Endpoint) receiveSack(now units.Time, in *Incoming) error {
+	var a wire.Sack
+	if err := a.Decode(in.Header); err != nil {
+		return err
+	}
+	i, s, err := e.sender(ConnID(a.Conn))
+	if err != nil {
+		return fmt.Errorf("ack on connection %d: %w", a.Conn, err)
+	}
+	expected, ok := s.order.expand(a.Expected)
+	base := expected + uint64(a.Base-a.Expected)
+	rtt := in.At - (a.Due - s.full)
+	switch {
+	case in.Src != s.dst:
+		return fmt.Errorf("ack on connection %d from host %d: %w", a.Conn, in.Src, ErrForeign)
+	case s.flight == nil || in.Payload != 0 || !ok || rtt <= 0,
+		base+uint64(bits.Len64(a.Bitmap)) > s.order.next, a.Received > s.order.nextBytes:
+		return fmt.Errorf("ack on connection %d for %d, round trip %d ps: %w", a.Conn, a.Expected, rtt, ErrProtocol)
+	}
+	e.counters.AcksIn++
+	if s.failed {
+		return nil
+	}
+	f := s.flight
+	appLimited := s.order.next == s.queued && f.waiting == 0 && f.inFlight() < s.ctl.Window()
+	before := f.received
+	s.rto.sample(rtt)
+	if expected > s.order.acked {
+		s.pass(expected) // its messages are still there
+		e.progress(now, s, expected)
+	}
+	s.note(base, a.Bitmap)
+	f.received = max(f.received, a.Received, s.order.ackedBytes)
+	f.probeAt, f.probing = now+f.probeAfter, false
+	size, full := f.received-before, s.mtu+s.perPacket
+	s.ctl.OnAck(now, cc.Ack{
+		Size: size, Packets: int((size + full - 1) / full), InFlight: f.inFlight(), SentAt: in.At - rtt, RTT: rtt,
+		OneWay: a.OneWay, Marked: a.CE, Path: a.Path, AppLimited: appLimited, Probe: a.Probe,
+	})
+	s.chooser.OnFeedback(now, path.Feedback{Path: a.Path, Marked: a.CE, Window: s.ctl.Window()})
+	e.detect(now, s, &a, expected, rtt)
+	if e.cfg.Observer != nil {
+		e.cfg.Observer.Acked(now, s.id, rtt, a.OneWay)
+		e.observe(now, s)
+	}
+	e.schedule(i, now)
+	return nil
+}
+
+// detect looks for losses in what an acknowledgement says.
+func (e *Endpoint) detect(now units.Time, s *sender, a *wire.Sack, expected uint64, rtt units.Time) {
+	f := s.flight
+	answer := a.Probe && a.Due == f.probeDue
+	switch {
+	case answer && f.others == 0 && rtt-f.baseRTT < 2*f.netRTT: // Algorithm 1, line 10
+		e.recover(now, s, f.probeNext, cc.Probed)
+	case expected < s.order.acked: // was overtaken by another
+	case f.recovering(s.order.acked):
+		if f.waiting == 0 && f.received > f.mark {
+			e.recover(now, s, f.highest, cc.Gap)
+		}
+	case units.Bytes(a.OutOfOrder)*(s.mtu+s.perPacket) > s.overtaking():
+		e.recover(now, s, f.highest, cc.Gap)
+	}
+	if answer {
+		f.probeDue = minTime // a copy of it says nothing
+	} else {
+		f.others++
+	}
+}
+
+// recover begins a recovery, or another round of one: what is missing before packet until leaves again.
+func (e *Endpoint) recover(now units.Time, s *sender, until uint64, k cc.LossKind) {
+	f := s.flight
+	size := s.claim(until)
+	f.until = max(f.until, until)
+	if size == 0 {
+		return
+	}
+	f.mark = math.MaxInt64
+	e.counters.Recoveries++
+	s.ctl.OnLoss(now, cc.Loss{Kind: k, Size: size, Try: s.rto.tries})
+	e.observe(now, s)
+}
+
+// probe writes a probe into out.
+func (s *sender) probe(now units.Time, out *Outgoing) {
+	f := s.flight
+	const size = wire.ProbeSize + wire.Overhead
+	p := wire.Probe{
+		Conn: uint32(s.id), PSN: uint32(s.order.acked), SentAt: now, Baseline: s.forward.Delay(size), Path: s.chooser.Choose(now),
+	}
+	p.Encode(out.Header[:])
+	out.Dst, out.SrcPort, out.ECT, out.Class = s.dst, s.srcPort+p.Path, s.ect, 1 // where data queues, it queues
+	out.Size, out.N = size, wire.ProbeSize
+	out.Conn, out.Message, out.Offset, out.Payload = s.id, 0, 0, 0
+	f.probing, f.probeAt = false, now+f.probeAfter
+	f.probeDue, f.probeNext, f.others = now+p.Baseline, s.order.next, 0
+}
