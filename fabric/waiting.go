@@ -27,11 +27,12 @@ func (n *Network) Stuck() (since units.Time, stuck bool) {
 // far as they reach, and by their numbers. Ports that are not paused but hold packets follow.
 func (n *Network) Waiting(hosts []string) []string {
 	var paused, others []string
+	shares := n.shares()
 	for i := range n.ports {
 		o := &n.ports[i]
 		for class := range uint8(Classes) {
 			if o.held>>class&1 != 0 {
-				paused = append(paused, n.describePause(hosts, o, class))
+				paused = append(paused, n.describePause(hosts, o, class, shares[i*Classes+int(class)]))
 			}
 		}
 		if o.held == 0 && o.waiting > 0 {
@@ -42,30 +43,49 @@ func (n *Network) Waiting(hosts []string) []string {
 	return append(paused, others...)
 }
 
-func (n *Network) describePause(hosts []string, o *port, class uint8) string {
+// share is what waits in one port of what came by another.
+type share struct {
+	port *port
+	size units.Bytes
+}
+
+// shares returns where what came by each port waits, by that port and class.
+func (n *Network) shares() [][]share {
+	all := make([][]share, len(n.ports)*Classes)
+	for i := range n.ports {
+		o := &n.ports[i]
+		for c := range o.classes {
+			r := &o.classes[c].ring
+			for k := range r.n {
+				if !o.punctual {
+					break // it does not know what came by where
+				}
+				e := r.nth(k)
+				list := &all[int(e.next)*Classes+c]
+				if last := len(*list) - 1; last < 0 || (*list)[last].port != o {
+					*list = append(*list, share{port: o})
+				}
+				(*list)[len(*list)-1].size += units.Bytes(e.size)
+			}
+		}
+	}
+	return all
+}
+
+func (n *Network) describePause(hosts []string, o *port, class uint8, shares []share) string {
 	var b strings.Builder
 	k := &o.classes[class]
 	fmt.Fprintf(&b, "%s: class %d paused since %.3f µs, %d packets of %d bytes wait; %s holds",
 		n.describe(hosts, o), class, n.tallies[o.index].since[class].Microseconds(), k.n, k.bytes, n.name(hosts, o.to))
-	separator := " "
-	for i := range n.ports {
-		if n.tallies[i].from != o.to {
-			continue
-		}
-		var size units.Bytes
-		r := &n.ports[i].classes[class].ring
-		for j := range r.n {
-			if e := r.nth(j); e.next == o.index {
-				size += units.Bytes(e.size)
-			}
-		}
-		if size > 0 {
-			fmt.Fprintf(&b, "%s%d bytes for %s (port %d)", separator, size, n.name(hosts, n.ports[i].to), i)
+	if len(shares) == 0 {
+		b.WriteString(" none of its bytes")
+	}
+	for i, s := range shares {
+		separator := " "
+		if i > 0 {
 			separator = ", "
 		}
-	}
-	if separator == " " {
-		b.WriteString(" none of its bytes")
+		fmt.Fprintf(&b, "%s%d bytes for %s (port %d)", separator, s.size, n.name(hosts, s.port.to), s.port.index)
 	}
 	return b.String()
 }
