@@ -88,11 +88,9 @@ func (l *loop) take(h fabric.HostID, p *fabric.Packet) {
 			l.report.Malformed++
 		} else if dst, known := l.byIP[d.dst]; !known || dst == h {
 			l.report.NotRouted++
-		} else if now := l.labNow(); now < 0 {
-			l.report.Early++
 		} else {
 			fill(p, h, dst, d)
-			l.depart(now, p, d)
+			l.depart(l.labNow(), p, d)
 			return
 		}
 	case typeARP:
@@ -117,10 +115,15 @@ func fill(p *fabric.Packet, src, dst fabric.HostID, d datagram) {
 // depart hands p to its host's NIC: at its departure instant if it has one and came before it, otherwise now.
 //
 // A node that sends data knows when the packet leaves its NIC and wakes up a little earlier, so that being
-// woken late does not make the packet late.
+// woken late does not make the packet late. Before the start of lab time there is nothing else to carry.
 func (l *loop) depart(now units.Time, p *fabric.Packet, d datagram) {
 	l.fire(now)
 	at, ok := departure(p.Header, d)
+	if now < 0 && (!ok || l.scale.T0 == 0 || at < 0 || at > now+l.cfg.Ahead) {
+		l.report.Early++
+		l.net.Put(p)
+		return
+	}
 	if ok {
 		l.report.Departure.Record(max(now-at, 0))
 		p.Payload = 1 // marks it as data: the network does not read it

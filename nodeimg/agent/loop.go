@@ -69,25 +69,29 @@ const (
 // adjtimex allows moves it by 50 us in that time.
 const offsetLife = 100e6
 
-// run waits for the start of lab time and drives the machine until stop.
+// prepare does what the machine does at lab time 0, before that has come: filling buffers takes longer than any
+// packet. What it wants to send waits for run.
+func (l *loop) prepare() {
+	l.machine.Start(0)
+	l.due = 0
+}
+
+// run waits for the start message and drives the machine, which must be prepared, until stop.
 func (l *loop) run(dilation float64) error {
-	for !l.stop && (l.t0 == 0 || l.clock.Now() < l.t0) && l.err == nil {
-		wait := poller.Forever
-		if l.t0 != 0 {
-			wait = time.Duration(l.t0 - l.clock.Now())
-		}
-		l.fail(l.poll.Wait(wait))
+	for !l.stop && l.t0 == 0 && l.err == nil {
+		l.fail(l.poll.Wait(poller.Forever))
 		if slices.Contains(l.poll.Ready, controlToken) {
 			l.fail(l.obey())
 		}
 	}
 	l.scale = labtime.Scale{T0: l.t0, Dilation: dilation}
 	l.onGrid = l.scale.RealSpan(l.nic.ahead) >= 2*grid
-	l.refreshOffset()
 	l.results.CPU = -poller.CPU()
 	l.next = l.clock.Now()
-	l.machine.Start(0)
-	l.due = 0
+	l.housekeeping()
+	for !l.stop && l.err == nil && l.clock.Now() < l.wakeUp() {
+		l.rest()
+	}
 	for !l.stop && l.err == nil {
 		l.turn()
 	}
@@ -99,6 +103,11 @@ func (l *loop) run(dilation float64) error {
 func (l *loop) turn() {
 	l.pump(l.labNow())
 	l.housekeeping()
+	l.rest()
+}
+
+// rest waits for something to do, and takes what has come.
+func (l *loop) rest() {
 	if err := l.wait(); err != nil {
 		l.fail(err)
 		return

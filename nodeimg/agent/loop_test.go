@@ -98,6 +98,7 @@ func drive(t *testing.T, m *script, dilation float64, ahead units.Time) *loop {
 	l.results.Timer, l.results.Reaction = stats.NewDist(), stats.NewDist()
 	l.report = func(done bool) error { l.stop = l.stop || done; return nil }
 	l.t0 = l.clock.Now() + int64(5*time.Millisecond)
+	l.prepare()
 	if err := l.run(dilation); err != nil {
 		t.Fatal(err)
 	}

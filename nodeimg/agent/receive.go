@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/binary"
 	"fmt"
+	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -61,6 +62,9 @@ func newReceiver(fd, size int) (*receiver, error) {
 	}
 	size = min(size, maxDatagram)
 	r := &receiver{fd: fd, size: size, buffers: make([]byte, batch*size)}
+	for i := 0; i < len(r.buffers); i += os.Getpagesize() {
+		r.buffers[i] = 0 // now, not while the first packets come
+	}
 	for i := range r.headers {
 		r.vectors[i] = unix.Iovec{Base: &r.buffers[i*size], Len: uint64(size)}
 		h := &r.headers[i].Msghdr

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -72,6 +73,33 @@ func TestSendAndReceive(t *testing.T) {
 	}
 	if n, err := r.receive(func(datagram) {}); n != 0 || err != nil {
 		t.Errorf("received %d, %v from an empty socket", n, err)
+	}
+}
+
+func TestSenderTakesAPreparedSocketForItsFirstWay(t *testing.T) {
+	r, err := newReceiver(listenSocket(t, wire.Port), 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSenders(loopback, [][4]byte{loopback})
+	defer s.close()
+	for range 2 { // both ends of a connection prepare the same
+		if err := s.prepare(0, 50004); err != nil {
+			t.Fatal(err)
+		}
+	}
+	prepared := s.spare[way{dst: 0, port: 50004}]
+	for _, class := range []uint8{0, 1} {
+		if _, err := s.send(&transport.Outgoing{SrcPort: 50004, Class: class, ECT: class == 1, N: 1}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := s.sockets[way{dst: 0, port: 50004, tos: tosControl}]; got != prepared || len(s.sockets) != 2 || len(s.spare) != 0 {
+		t.Errorf("acknowledgements leave by socket %d of %v, want the prepared %d; %d to spare", got, s.sockets, prepared, len(s.spare))
+	}
+	var tos []uint8
+	if _, err := r.receive(func(d datagram) { tos = append(tos, d.tos) }); err != nil || !slices.Equal(tos, []uint8{tosControl, tosECT0}) {
+		t.Errorf("TOS %#x came, %v", tos, err)
 	}
 }
 

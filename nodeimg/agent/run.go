@@ -57,6 +57,7 @@ func work(conn *control.Conn, socket int, takeOver func(room int64) string) erro
 	if err != nil {
 		return err
 	}
+	n.loop.prepare()
 	n.loop.results.Scheduler = takeOver(memoryRoom(&cfg.Plan))
 	if err := conn.SendValue(KindReady, nil); err != nil {
 		return err
@@ -103,6 +104,19 @@ func newNode(cfg Config, conn *control.Conn, socket int) (*node, error) {
 	l.nic = nic{line: units.NewLine(plan.Endpoint.LineRate), ahead: cfg.Ahead}
 	l.results.Timer, l.results.Reaction = stats.NewDist(), stats.NewDist()
 	l.out = newSenders(cfg.Peers[plan.Host], cfg.Peers)
+	for i := range plan.Conns {
+		c := &plan.Conns[i]
+		peer := c.Dst
+		if peer == plan.Host {
+			peer = c.Src
+		}
+		if int(peer) >= len(cfg.Peers) || peer < 0 {
+			return nil, fmt.Errorf("connection %d is with host %d of %d", c.ID, peer, len(cfg.Peers))
+		}
+		if err := l.out.prepare(peer, c.SrcPort); err != nil {
+			return nil, err
+		}
+	}
 	if l.in, err = newReceiver(socket, int(plan.Endpoint.MTU)+transport.MaxHeader); err != nil {
 		return nil, err
 	}

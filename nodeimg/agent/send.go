@@ -24,16 +24,17 @@ type way struct {
 	tos  uint8
 }
 
-// senders are a node's sending sockets, one for each way, opened when first used. A connected socket keeps
+// senders are a node's sending sockets, one for each way, opened when first used unless prepared. A connected socket keeps
 // its route, so that a packet costs no look-up.
 type senders struct {
 	own     [4]byte
 	peers   [][4]byte // by host
 	sockets map[way]int
+	spare   map[way]int // opened before they were needed, without TOS
 }
 
 func newSenders(own [4]byte, peers [][4]byte) *senders {
-	return &senders{own: own, peers: peers, sockets: make(map[way]int)}
+	return &senders{own: own, peers: peers, sockets: make(map[way]int), spare: make(map[way]int)}
 }
 
 // wayOf returns the way of a packet.
@@ -50,11 +51,13 @@ func wayOf(out *transport.Outgoing) way {
 
 // send hands a packet to the kernel. taken is false when the kernel had no room for it.
 func (s *senders) send(out *transport.Outgoing, payload []byte) (taken bool, err error) {
-	fd, ok := s.sockets[wayOf(out)]
+	w := wayOf(out)
+	fd, ok := s.sockets[w]
 	if !ok {
-		if fd, err = s.open(wayOf(out)); err != nil {
+		if fd, err = s.get(w); err != nil {
 			return false, err
 		}
+		s.sockets[w] = fd
 	}
 	vectors := [2]unix.Iovec{{Base: &out.Header[0], Len: uint64(out.N)}}
 	n := uintptr(1)
@@ -81,6 +84,35 @@ func (s *senders) send(out *transport.Outgoing, payload []byte) (taken bool, err
 // sendBuffer is the send buffer of a socket in bytes. The interface takes packets at once, so it only holds
 // those that wait for a neighbour's address.
 const sendBuffer = 256 << 10
+
+// prepare opens the socket that the first packet from a port to a host will need: opening one then takes longer than
+// sending the packet.
+func (s *senders) prepare(dst transport.HostID, port uint16) error {
+	w := way{dst: dst, port: port}
+	if _, ok := s.spare[w]; ok {
+		return nil
+	}
+	fd, err := s.open(w)
+	if err == nil {
+		s.spare[w] = fd
+	}
+	return err
+}
+
+// get returns a socket for a way: a prepared one, or a new one.
+func (s *senders) get(w way) (fd int, err error) {
+	bare := way{dst: w.dst, port: w.port}
+	fd, ok := s.spare[bare]
+	if !ok {
+		return s.open(w)
+	}
+	delete(s.spare, bare)
+	if err := unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_TOS, int(w.tos)); err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("TOS of the socket from port %d to host %d: %w", w.port, w.dst, err)
+	}
+	return fd, nil
+}
 
 // open makes the socket of a way. Several may have the same source port and different destinations.
 func (s *senders) open(w way) (fd int, err error) {
@@ -115,14 +147,15 @@ func (s *senders) open(w way) (fd int, err error) {
 	if err := unix.Connect(fd, &unix.SockaddrInet4{Addr: s.peers[w.dst], Port: wire.Port}); err != nil {
 		return fd, fmt.Errorf("connect: %w", err)
 	}
-	s.sockets[w] = fd
 	return fd, nil
 }
 
 // close closes every socket.
 func (s *senders) close() {
-	for _, fd := range s.sockets {
-		unix.Close(fd)
+	for _, all := range []map[way]int{s.sockets, s.spare} {
+		for _, fd := range all {
+			unix.Close(fd)
+		}
+		clear(all)
 	}
-	clear(s.sockets)
 }
