@@ -70,6 +70,7 @@ func start(t *testing.T, cfg Config) *lab {
 			t.Fatal(err)
 		}
 		tv := unix.NsecToTimeval(int64(5 * time.Second))
+		_ = unix.SetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_SNDBUF, 4<<20)
 		_ = unix.SetsockoptTimeval(fds[1], unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv)
 		l.hosts = append(l.hosts, fds[1])
 		t.Cleanup(func() { unix.Close(fds[1]) })
@@ -191,33 +192,13 @@ func TestHoldsDataUntilItsDeparture(t *testing.T) {
 	}
 }
 
-// Nodes send what leaves at lab time 0 before that has come.
-func TestHoldsDataThatComesBeforeTheStart(t *testing.T) {
-	const dilation = 20000
-	l := start(t, Config{
-		Network: pair(), Dilation: dilation, Hosts: []Address{host(0), host(1)}, Ahead: 10 * units.Microsecond,
-	})
-	header := make([]byte, udpLen+int(wire.DataSize))
-	binary.BigEndian.PutUint16(header[2:], wire.Port)
-	(&wire.Data{Payload: 1, Size: 1}).Encode(header[udpLen:])
-	frame := between(host(0), host(1), 2, header)
-	l.write(0, frame) // nobody knows yet when 0 will be
-	time.Sleep(20 * time.Millisecond)
-	l.send(KindStart, Start{T0: labtime.Monotonic() + int64(100*time.Millisecond)}) // 5 us
-	time.Sleep(20 * time.Millisecond)
-	l.write(0, frame)
-	l.read(1)
-	if r := l.finish(); r.Early != 1 || r.Network.Delivered != 1 || r.Departure.Quantile(1) != 0 {
-		t.Errorf("%d early, %d delivered, departure late by %d ps, want the second frame punctual", r.Early, r.Network.Delivered, r.Departure.Quantile(1))
-	}
-}
-
 // A host that sends faster than its line is not read from until its NIC has sent what it holds: nothing is lost, and
 // what waits is bounded.
 func TestLeavesAFullNICAlone(t *testing.T) {
-	const frames = 2000
+	const frames = 1000
 	network := pair()
 	network.Ports[2].Buffer, network.Ports[3].Buffer = units.GB, units.GB
+	// The test reads late on a busy machine; the socket then holds what came.
 	l := start(t, Config{Network: network, Dilation: 100, Hosts: []Address{host(0), host(1)}})
 	l.begin(100)
 	go func() {
@@ -230,7 +211,7 @@ func TestLeavesAFullNICAlone(t *testing.T) {
 			t.Fatalf("frame %d has %d bytes", i, len(got))
 		}
 	}
-	// 2,000 frames of 1 KB take 160 ms at a hundredth of 10 Gb/s; a socket takes them as fast as they are written.
+	// 1,000 frames of 1 KB take 80 ms at a hundredth of 10 Gb/s; a socket takes them as fast as they are written.
 	r := l.finish()
 	if r.Network.Delivered != frames || r.Refused != 0 || r.MaxNIC > maxNICQueue+maxBurst*2*units.KB {
 		t.Errorf("%d delivered, %d refused, at most %d bytes in the NIC", r.Network.Delivered, r.Refused, r.MaxNIC)
