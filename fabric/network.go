@@ -44,8 +44,10 @@ type Network struct {
 	pool     pool
 	total    Counters
 	flow     *flowControl // nil when no switch accounts for its memory
-	tallies  []tally      // by port
-	names    []string     // of the switches
+	watched  int32        // port, or noPort: see Watch
+	watch    func(now units.Time, queued units.Bytes)
+	tallies  []tally  // by port
+	names    []string // of the switches
 }
 
 // What keeps a NIC from sending, besides the classes that are paused (1<<class).
@@ -83,6 +85,7 @@ func New(cfg Config, q *timeline.Queue, sink Sink) (*Network, error) {
 		routing:  newRouting(cfg.Hosts, cfg.Switches),
 		flow:     newFlowControl(&cfg),
 		tallies:  make([]tally, len(cfg.Ports)),
+		watched:  noPort,
 	}
 	for s := range cfg.Switches {
 		n.names = append(n.names, cfg.Switches[s].Name)
@@ -230,6 +233,9 @@ func (n *Network) join(now units.Time, from int32, e *parcel) {
 	}
 	if o.freeAt <= now && o.held>>e.class&1 == 0 {
 		n.start(now, i, o, e)
+		if i == n.watched {
+			n.passed(now, o)
+		}
 		return
 	}
 	if o.punctual {
@@ -244,6 +250,9 @@ func (n *Network) join(now units.Time, from int32, e *parcel) {
 		o.mark(n, e)
 	}
 	o.wait(now, e)
+	if i == n.watched {
+		n.watch(now, o.queued())
+	}
 }
 
 // start puts e on the free line of port i.

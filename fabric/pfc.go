@@ -171,6 +171,9 @@ func (n *Network) admit(now units.Time, o *port, from int32, e *parcel) {
 	}
 	e.next = from // on whose account it waits
 	o.wait(now, e)
+	if o.index == n.watched {
+		n.watch(now, o.queued())
+	}
 	n.armTransmitter(o)
 	if a.footing == lossless && !a.paused && a.mustPause(m) {
 		n.signal(now, from, e.class, true)

@@ -108,6 +108,9 @@ func (o *port) advance(n *Network, now units.Time) {
 		if o.ecn.On && !o.ecn.Ingress {
 			o.mark(n, e)
 		}
+		if o.index == n.watched {
+			n.watch(start, o.queued())
+		}
 		o.transmit(n, start, e)
 	}
 }
