@@ -13,7 +13,7 @@ type sink Sim
 // Deliver hands p to its host.
 func (k *sink) Deliver(now units.Time, p *fabric.Packet) {
 	s := (*Sim)(k)
-	if p.Payload > 0 {
+	if p.Payload > 0 && now >= s.opts.From {
 		s.delay.Record(p.Queued)
 	}
 	h := int(p.Dst)

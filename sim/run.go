@@ -220,10 +220,14 @@ func (s *Sim) look() {
 		}
 		s.nextStall += s.opts.Stall
 	}
+	if s.nextTick == s.nextLook {
+		s.opts.Tick(s.nextTick)
+		s.nextTick += s.opts.TickEvery
+	}
 	if s.nextSample == s.nextLook {
 		s.sample()
 	}
-	s.nextLook = min(s.nextSample, s.nextStall)
+	s.nextLook = min(s.nextSample, s.nextStall, s.nextTick)
 }
 
 func (s *Sim) sample() {

@@ -59,6 +59,16 @@ type Options struct {
 	// of one ends the run.
 	Actions []Action
 
+	From units.Time // QueueDelay counts packets that are delivered from here on
+
+	// Watch is told of every event of the queue of WatchPort: see fabric.Network.Watch.
+	WatchPort int
+	Watch     func(now units.Time, queued units.Bytes)
+
+	// Tick is called every TickEvery from that instant on, before what happens at it.
+	TickEvery units.Time
+	Tick      func(now units.Time)
+
 	// Sample is called with every port's queue that is not empty, every SampleEvery from that instant on.
 	SampleEvery units.Time
 	Sample      func(now units.Time, port int, queued units.Bytes)
@@ -90,7 +100,8 @@ type Sim struct {
 	delay        *stats.Dist
 	refused      int64      // packets that Receive returned an error for
 	refusal      error      // the first of these errors
-	nextLook     units.Time // the first of the next two
+	nextLook     units.Time // the first of the next three
+	nextTick     units.Time
 	nextSample   units.Time
 	nextStall    units.Time
 	nextProgress int64
@@ -113,8 +124,8 @@ func New[H Host](cfg fabric.Config, hosts []H, opts Options) (*Sim, error) {
 	}
 	s := &Sim{
 		timeline: timeline.New(0), hosts: make([]hostState, len(hosts)), working: len(hosts), opts: opts,
-		delay: stats.NewDist(), nextSample: units.Never, nextStall: units.Never, nextProgress: opts.ProgressEvery,
-		actions: slices.Clone(opts.Actions),
+		delay: stats.NewDist(), nextSample: units.Never, nextStall: units.Never, nextTick: units.Never,
+		nextProgress: opts.ProgressEvery, actions: slices.Clone(opts.Actions),
 	}
 	if opts.Sample != nil && opts.SampleEvery > 0 {
 		s.nextSample = opts.SampleEvery
@@ -122,7 +133,10 @@ func New[H Host](cfg fabric.Config, hosts []H, opts Options) (*Sim, error) {
 	if opts.Stall > 0 {
 		s.nextStall = opts.Stall
 	}
-	s.nextLook = min(s.nextSample, s.nextStall)
+	if opts.Tick != nil && opts.TickEvery > 0 {
+		s.nextTick = opts.TickEvery
+	}
+	s.nextLook = min(s.nextSample, s.nextStall, s.nextTick)
 	if s.opts.Limit == 0 {
 		s.opts.Limit = units.Never
 	}
@@ -131,6 +145,12 @@ func New[H Host](cfg fabric.Config, hosts []H, opts Options) (*Sim, error) {
 		return nil, fmt.Errorf("sim: %w", err)
 	}
 	s.net = net
+	if opts.Watch != nil {
+		if opts.WatchPort < 0 || opts.WatchPort >= len(cfg.Ports) {
+			return nil, fmt.Errorf("sim: watching port %d of %d", opts.WatchPort, len(cfg.Ports))
+		}
+		net.Watch(opts.WatchPort, opts.Watch)
+	}
 	s.timers = s.timeline.Grow(len(hosts))
 	for h := range hosts {
 		s.hosts[h] = hostState{host: hosts[h], timer: units.Never, advanced: -1}
@@ -179,6 +199,9 @@ func (s *Sim) Events() int64 { return s.events }
 
 // Counters returns the totals of the network.
 func (s *Sim) Counters() fabric.Counters { return s.net.Counters() }
+
+// PortCounters returns the counters of a port, by its index in fabric.Config.
+func (s *Sim) PortCounters(port int) fabric.PortCounters { return s.net.PortCounters(port) }
 
 // Waiting says who waits for whom in the network, a line each: see fabric.Network.Waiting.
 func (s *Sim) Waiting() []string { return s.net.Waiting(s.opts.Names) }
