@@ -27,7 +27,8 @@ type Host struct {
 	done  units.Bytes // received so far
 	total units.Bytes // to be received
 
-	arriving *inbound // between Receive and Placed
+	arriving *inbound    // between Receive and Placed
+	offset   units.Bytes // where in it what comes by the connection begins
 	free     []*inbound
 	rooms    [][]byte
 }
@@ -86,7 +87,7 @@ func (h *Host) Receive(now units.Time, in *transport.Incoming) (transport.Placem
 	}
 	h.arriving = nil
 	if pl.Payload > 0 && h.err == nil {
-		if h.arriving, err = h.arrive(&pl); err != nil {
+		if h.arriving, h.offset, err = h.arrive(&pl); err != nil {
 			h.fail(err)
 		} else if h.bytes != nil {
 			return pl, nil // events wait until the payload is there
@@ -103,7 +104,8 @@ func (h *Host) Place(pl transport.Placement) []byte {
 	if h.bytes == nil || h.arriving == nil || pl.Payload == 0 {
 		return nil
 	}
-	return h.arriving.data[pl.Offset : pl.Offset+pl.Payload]
+	at := h.offset + pl.Offset
+	return h.arriving.data[at : at+pl.Payload]
 }
 
 // Placed says that the payload is where Place said. It does nothing when Place returned nil.
@@ -121,7 +123,7 @@ func (h *Host) land(now units.Time, pl *transport.Placement) {
 	if m == nil {
 		return
 	}
-	if !m.cover(pl.Offset, pl.Offset+pl.Payload) {
+	if at := h.offset + pl.Offset; !m.cover(at, at+pl.Payload) {
 		h.fail(h.messageError(&h.in[m.link], pl.Tag, pl.Size, errOverlap))
 		return
 	}
@@ -139,6 +141,13 @@ func (h *Host) Transmit(now units.Time, out *transport.Outgoing) bool {
 	return ok
 }
 
+// TransmitControl is Transmit for a NIC that is told to pause data: only what is of class 0 leaves.
+func (h *Host) TransmitControl(now units.Time, out *transport.Outgoing) bool {
+	ok := h.endpoint.TransmitControl(now, out)
+	h.drain(now)
+	return ok
+}
+
 // Payload returns the bytes that a data packet from Transmit carries; nil when it carries none or the memory
 // holds none. They are good until the next call in.
 func (h *Host) Payload(out *transport.Outgoing) []byte {
@@ -151,7 +160,9 @@ func (h *Host) Payload(out *transport.Outgoing) []byte {
 		panic(fmt.Sprintf("host %s: connection %d sends message %d, which is not under way", h.plan.Name, out.Conn, out.Message))
 	}
 	r := &h.runs[l.sent[i].run]
-	return h.bytes.Load(r.item.Index, &r.work.ops[l.sent[i].op], out.Offset, out.Payload)
+	op := &r.work.ops[l.sent[i].op]
+	off, _ := r.item.part(int(l.sent[i].part), op.Len)
+	return h.bytes.Load(r.item.Index, op, off+out.Offset, out.Payload)
 }
 
 // Deadline returns when Advance or Transmit should be called next if nothing else happens before.
@@ -202,10 +213,16 @@ func (h *Host) acked(now units.Time, e *transport.Event) {
 	}
 	m := l.sent[i]
 	l.sent = append(l.sent[:i], l.sent[i+1:]...)
+	w := h.runs[m.run].work
+	if w.parts != nil {
+		if w.parts[m.op]--; w.parts[m.op] > 0 {
+			return
+		}
+	}
 	f := h.flow(l, &m)
-	f.Size, f.Acked = e.Message.Size, now
+	f.Acked = now
 	h.flows = append(h.flows, f)
-	h.runs[m.run].work.complete(m.op)
+	w.complete(m.op)
 	h.execute(now, m.run)
 }
 
@@ -213,12 +230,17 @@ func (h *Host) acked(now units.Time, e *transport.Event) {
 func (h *Host) closed(now units.Time, e *transport.Event) {
 	l, _ := h.inFrom(e.Conn)
 	m := h.lookup(l, e.Message.Tag)
-	if m == nil || m.closed || m.size != e.Message.Size || m.prefix != m.size {
+	if m == nil || m.closed {
 		h.fail(h.messageError(l, e.Message.Tag, e.Message.Size, errIncomplete))
 		return
 	}
 	run := m.run // m may be used for another message afterwards
-	h.received(m)
+	u := useOf(l.uses, run)
+	if off, size := h.runs[run].item.part(int(u.lane), m.size); size != e.Message.Size || !m.has(off, off+size) {
+		h.fail(h.messageError(l, e.Message.Tag, e.Message.Size, errIncomplete))
+		return
+	}
+	h.received(l, u, m)
 	h.take(now, m)
 	h.execute(now, run)
 }

@@ -11,17 +11,18 @@ import (
 
 // inbound is a message that is arriving, or waits for the op that receives it.
 type inbound struct {
-	tag    uint32
+	tag    uint32 // on the connection of its link
 	run    int32
 	place  place
-	link   int32 // in Host.in
+	link   int32 // in Host.in; of a message that is split, that of its first part
 	size   units.Bytes
 	prefix units.Bytes // every byte before it is there
 	island []span      // what is there after a gap, in order; empty when packets come in order
 	used   units.Bytes // applied to the buffer so far
 	data   []byte      // with Bytes: where payload goes, the region itself or staged
 	staged bool        // data is a staging buffer
-	closed bool        // the transport says that every byte is there
+	parts  int         // of which the transport says that every byte is there
+	closed bool        // it says so of the whole message
 }
 
 // span is bytes [from, to).
@@ -41,7 +42,16 @@ func (m *inbound) cover(from, to units.Bytes) bool {
 	if i > 0 && m.island[i-1].to > from || i < len(m.island) && m.island[i].from < to {
 		return false
 	}
-	m.island = slices.Insert(m.island, i, span{from, to})
+	if i > 0 && m.island[i-1].to == from {
+		i--
+		m.island[i].to = to
+	} else {
+		m.island = slices.Insert(m.island, i, span{from, to})
+	}
+	if i+1 < len(m.island) && m.island[i+1].from == to {
+		m.island[i].to = m.island[i+1].to
+		m.island = slices.Delete(m.island, i+1, i+2)
+	}
 	for len(m.island) > 0 && m.island[0].from == m.prefix {
 		m.prefix = m.island[0].to
 		m.island = slices.Delete(m.island, 0, 1)
@@ -49,16 +59,22 @@ func (m *inbound) cover(from, to units.Bytes) bool {
 	return true
 }
 
-// arrive finds the message that a packet belongs to, or begins it.
-func (h *Host) arrive(pl *transport.Placement) (*inbound, error) {
-	l, at := h.inFrom(pl.Conn)
+// has says that [from, to) is there.
+func (m *inbound) has(from, to units.Bytes) bool {
+	return to <= m.prefix || slices.ContainsFunc(m.island, func(s span) bool { return s.from <= from && to <= s.to })
+}
+
+// arrive finds the message that a packet belongs to, or begins it, and where in it what comes by the connection begins.
+func (h *Host) arrive(pl *transport.Placement) (m *inbound, off units.Bytes, err error) {
+	l, _ := h.inFrom(pl.Conn)
 	if l == nil {
-		return nil, fmt.Errorf("host %s: data on connection %d, which does not end here", h.plan.Name, pl.Conn)
+		return nil, 0, fmt.Errorf("host %s: data on connection %d, which does not end here", h.plan.Name, pl.Conn)
 	}
-	if m := l.last; m != nil && m.tag == pl.Tag && m.size == pl.Size {
-		return m, nil
+	if m := l.last; m != nil && l.tag == pl.Tag && l.size == pl.Size {
+		l.got += pl.Payload
+		return m, l.off, nil
 	}
-	refuse := func(err error) (*inbound, error) { return nil, h.messageError(l, pl.Tag, pl.Size, err) }
+	refuse := func(err error) (*inbound, units.Bytes, error) { return nil, 0, h.messageError(l, pl.Tag, pl.Size, err) }
 	u, repeat, tag := h.owner(l.uses, pl.Tag)
 	if u == nil || pl.Message != pl.Tag {
 		return refuse(errNoReceive)
@@ -68,32 +84,34 @@ func (h *Host) arrive(pl *transport.Placement) (*inbound, error) {
 		return refuse(errTwice)
 	}
 	if err := h.prepare(u.run); err != nil {
-		return nil, h.itemError(r, err)
+		return nil, 0, h.itemError(r, err)
 	}
 	w := r.work
 	op := w.receive(u.peer, tag)
-	if op < 0 {
+	if op < 0 || !r.item.Split && r.item.lane(&w.ops[op]) != int(u.lane) {
 		return refuse(errNoReceive)
 	}
 	to := place{int32(repeat), op}
-	m := w.open[to]
+	off, size := r.item.part(int(u.lane), w.ops[op].Len)
+	m = w.open[to]
 	switch {
 	case m != nil && m.closed, r.phase == running && repeat == r.repeat && w.waits[op] == complete:
 		return refuse(errTwice)
-	case w.ops[op].Len != pl.Size:
+	case size != pl.Size:
 		return refuse(errSize)
 	case m == nil:
-		m = h.admit(u, at, to, pl)
+		m = h.admit(u, to, pl.Tag)
 		w.open[to] = m
-		h.expect(w, u)
 	}
-	l.last = m
-	return m, nil
+	h.expect(w, u)
+	l.last, l.tag, l.off, l.size = m, pl.Tag, off, size
+	l.got += pl.Payload
+	return m, off, nil
 }
 
 // lookup returns the message with a tag that is arriving on a connection, or nil.
 func (h *Host) lookup(l *inLink, tag uint32) *inbound {
-	if l.last != nil && l.last.tag == tag {
+	if l.last != nil && l.tag == tag {
 		return l.last
 	}
 	u, repeat, opTag := h.owner(l.uses, tag)
@@ -106,21 +124,26 @@ func (h *Host) lookup(l *inLink, tag uint32) *inbound {
 
 // admit makes the record of a message, and with Bytes finds room for it: in the buffer itself when the op
 // may start and replaces what is there, else beside it.
-func (h *Host) admit(u *use, link int32, to place, pl *transport.Placement) *inbound {
+func (h *Host) admit(u *use, to place, tag uint32) *inbound {
+	r := &h.runs[u.run]
+	op := &r.work.ops[to.op]
 	m := &inbound{}
 	if n := len(h.free); n > 0 {
 		m = h.free[n-1]
 		h.free = h.free[:n-1]
 	}
-	*m = inbound{tag: pl.Tag, run: u.run, place: to, link: link, size: pl.Size, island: m.island[:0]}
-	if h.bytes == nil {
-		return m
+	link := u.link
+	if r.item.Split {
+		first := h.arrival(u.run, op.Peer, r.item.lane(op))
+		link, tag = first.link, tag-u.base+first.base
 	}
-	r := &h.runs[u.run]
-	if op := &r.work.ops[to.op]; r.ready(to) && !op.Reduce {
+	*m = inbound{tag: tag, run: u.run, place: to, link: link, size: op.Len, island: m.island[:0]}
+	switch {
+	case h.bytes == nil:
+	case r.ready(to) && !op.Reduce:
 		m.data = h.bytes.Place(r.item.Index, op)
-	} else {
-		m.data, m.staged = h.room(pl.Size), true
+	default:
+		m.data, m.staged = h.room(op.Len), true
 	}
 	return m
 }
@@ -175,14 +198,13 @@ func (h *Host) apply(r *run, op *schedule.Op, m *inbound, all bool) error {
 	return nil
 }
 
-// received takes in that the transport has every byte of a message.
-func (h *Host) received(m *inbound) {
-	m.closed = true
-	l := &h.in[m.link]
+// received takes in that the transport has every byte of a message, or of its part on the connection.
+func (h *Host) received(l *inLink, u *use, m *inbound) {
+	m.parts++
+	m.closed = m.parts == h.runs[m.run].item.parts(m.size)
 	if l.last == m {
 		l.last = nil
 	}
-	u := useOf(l.uses, m.run)
 	if u.got++; u.got%u.each == 0 {
 		w := h.runs[m.run].work
 		u.announced = false

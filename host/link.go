@@ -18,6 +18,7 @@ import (
 type use struct {
 	run  int32 // the item
 	peer int32 // rank at the other end
+	lane int32
 	link int32 // index in Host.out or Host.in
 	base uint32
 
@@ -41,6 +42,7 @@ type outbound struct {
 	run    int32
 	op     int32
 	repeat int32
+	part   int32 // of the message; 0 when it is not split
 	start  units.Time
 }
 
@@ -49,7 +51,11 @@ type inLink struct {
 	conn transport.ConnID
 	src  transport.HostID
 	uses []use
-	last *inbound // that a packet belonged to; nil: none that is still open
+	last *inbound    // that a packet belonged to; nil: none that is still open
+	tag  uint32      // of last, here
+	off  units.Bytes // of last: where in it what comes here begins
+	size units.Bytes // of last: how much of it comes here
+	got  units.Bytes // of all messages
 }
 
 // find returns the index of a message that is not acknowledged, or -1.
@@ -101,7 +107,7 @@ func (h *Host) enlist(i int32) error {
 		if l == nil {
 			return fmt.Errorf("connection %d to rank %d does not begin here", p.Conn, p.Rank)
 		}
-		if err := h.join(&l.uses, use{run: i, peer: int32(p.Rank), link: at}, l.dst); err != nil {
+		if err := h.join(&l.uses, use{run: i, peer: int32(p.Rank), lane: int32(p.Lane), link: at}, l.dst); err != nil {
 			return fmt.Errorf("connection %d to rank %d %w", p.Conn, p.Rank, err)
 		}
 	}
@@ -110,7 +116,7 @@ func (h *Host) enlist(i int32) error {
 		if l == nil {
 			return fmt.Errorf("connection %d from rank %d does not end here", p.Conn, p.Rank)
 		}
-		if err := h.join(&l.uses, use{run: i, peer: int32(p.Rank), link: at}, l.src); err != nil {
+		if err := h.join(&l.uses, use{run: i, peer: int32(p.Rank), lane: int32(p.Lane), link: at}, l.src); err != nil {
 			return fmt.Errorf("connection %d from rank %d %w", p.Conn, p.Rank, err)
 		}
 	}

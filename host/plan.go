@@ -26,18 +26,23 @@ type Item struct {
 	Root       int                // incast: rank of the receiver
 	Size       units.Bytes        // of the buffer, in the meaning of nccl-tests
 	Chunk      units.Bytes        // pieces a message is cut into for pipelining; 0: not cut
+	Flows      int                // incast: messages of Size from each sender, each on connections of its own; 0: one
+	QPs        int                // connections that the messages of a flow are spread over; 0: one
+	Split      bool               // each message is cut over all of them; otherwise each goes to the next
 	Parallel   int                // all-to-all: messages under way at once per sender; 0: all
 	Repeat     int                // at least 1
 	Start      units.Time         // earliest start
 	Previous   bool               // start when this host's part of the item before it is done, and not before Start
-	Conns      []Peer             // the connection to each peer this rank sends to
-	Expect     []Peer             // the connection from each peer this rank receives from
+	Conns      []Peer             // the connections to each peer this rank sends to
+	Expect     []Peer             // the connections from each peer this rank receives from
 	Permute    []int              // permute: rank r sends to Permute[r]
 }
 
-// Peer names the connection to or from a rank.
+// Peer names a connection to or from a rank. Two ranks have QPs of them for each flow between them: connection q of
+// flow f is lane f·QPs+q.
 type Peer struct {
 	Rank int
+	Lane int `json:",omitempty"`
 	Conn transport.ConnID
 }
 

@@ -108,35 +108,35 @@ func TestArriveRefuses(t *testing.T) {
 	}
 	h, c := fresh()
 	first := transport.Placement{Conn: c, Size: 8 * units.KB, Payload: 4096}
-	m, err := h.arrive(&first)
+	m, _, err := h.arrive(&first)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := h.arrive(&first); err != nil || again != m {
+	if again, _, err := h.arrive(&first); err != nil || again != m {
 		t.Errorf("the second packet: %p, %v", again, err)
 	}
 	m.closed, h.in[0].last = true, nil
-	if _, err := h.arrive(&first); !errors.Is(err, errTwice) {
+	if _, _, err := h.arrive(&first); !errors.Is(err, errTwice) {
 		t.Errorf("a message that is complete: %v", err)
 	}
 	for want, pl := range map[error]transport.Placement{
 		errNoReceive: {Conn: c, Message: 1, Tag: 0, Size: 8 * units.KB, Payload: 1},
 		errSize:      {Conn: c, Message: 1, Tag: 1, Size: 4 * units.KB, Payload: 1},
 	} {
-		if _, err := h.arrive(&pl); !errors.Is(err, want) {
+		if _, _, err := h.arrive(&pl); !errors.Is(err, want) {
 			t.Errorf("%+v: %v", pl, err)
 		}
 	}
-	if _, err := h.arrive(&transport.Placement{Conn: 9999}); err == nil {
+	if _, _, err := h.arrive(&transport.Placement{Conn: 9999}); err == nil {
 		t.Error("an unknown connection")
 	}
 	h, _ = fresh()
 	h.runs[0].repeat = 1
-	if _, err := h.arrive(&first); !errors.Is(err, errTwice) {
+	if _, _, err := h.arrive(&first); !errors.Is(err, errTwice) {
 		t.Errorf("a repetition that is over: %v", err)
 	}
 	h, _ = fresh()
-	if h.arriving, err = h.arrive(&first); err != nil {
+	if h.arriving, h.offset, err = h.arrive(&first); err != nil {
 		t.Fatal(err)
 	}
 	h.land(0, &first)

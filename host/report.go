@@ -22,20 +22,36 @@ func (h *Host) Flows() []Flow {
 	for i := range h.out {
 		l := &h.out[i]
 		for k := range l.sent {
-			m := &l.sent[k]
-			f := h.flow(l, m)
-			f.Size = h.runs[m.run].work.ops[m.op].Len
-			all = append(all, f)
+			if m := &l.sent[k]; !h.reported(m) {
+				all = append(all, h.flow(l, m))
+			}
 		}
 	}
 	return all
 }
 
-// flow is the record of a message but for its size and its end.
+// reported says that a part of the message before m is not acknowledged either, and stands for the whole message.
+func (h *Host) reported(m *outbound) bool {
+	r := &h.runs[m.run]
+	op := &r.work.ops[m.op]
+	for part := range m.part {
+		if l, _ := h.departure(m.run, op.Peer, r.item.lane(op)+int(part)); l.find(m.id) >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// flow is the record of a message but for its end. One that is split goes by its first connection.
 func (h *Host) flow(l *outLink, m *outbound) Flow {
+	r := &h.runs[m.run]
+	op := &r.work.ops[m.op]
+	if m.part > 0 {
+		l, _ = h.departure(m.run, op.Peer, r.item.lane(op))
+	}
 	return Flow{
-		Item: h.runs[m.run].item.Index, Repeat: int(m.repeat), Conn: l.conn, Message: m.id,
-		Src: h.plan.Host, Dst: l.dst, Start: m.start,
+		Item: r.item.Index, Repeat: int(m.repeat), Conn: l.conn, Message: m.id,
+		Src: h.plan.Host, Dst: l.dst, Size: op.Len, Start: m.start,
 	}
 }
 
@@ -44,6 +60,13 @@ func (h *Host) Dones() []Done { return h.dones }
 
 // Progress returns how many bytes of all messages for this host have arrived, and how many there are.
 func (h *Host) Progress() (done, total units.Bytes) { return h.done, h.total }
+
+// Arrived calls f for every connection that ends here, with the bytes of messages that have arrived on it.
+func (h *Host) Arrived(f func(c transport.ConnID, bytes units.Bytes)) {
+	for i := range h.in {
+		f(h.in[i].conn, h.in[i].got)
+	}
+}
 
 // Counters returns what the endpoint did so far.
 func (h *Host) Counters() transport.Counters { return h.endpoint.Counters() }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sort"
@@ -41,6 +42,7 @@ type work struct {
 	next     []int32 // ops that wait for op i are next[nextAt[i]:nextAt[i+1]]
 	nextAt   []int32 // nil: no op waits for another
 	receives []int32 // the receives, by peer and tag
+	parts    []int32 // by op, of sends that are split: parts that are not acknowledged; nil: none are split
 	due      []int32 // ops that may start, first come first served, from first on
 	first    int
 	open     map[place]*inbound
@@ -61,7 +63,7 @@ type place struct{ repeat, op int32 }
 func newRun(item *Item) (run, error) {
 	r := run{item: item, spec: schedule.Spec{
 		Collective: item.Collective, Algorithm: item.Algorithm, Ranks: len(item.Ranks), Root: item.Root,
-		Size: item.Size, Chunk: item.Chunk, Parallel: item.Parallel, Permute: item.Permute,
+		Size: item.Size, Chunk: item.Chunk, Flows: item.Flows, Parallel: item.Parallel, Permute: item.Permute,
 	}}
 	if item.Repeat < 1 {
 		return r, fmt.Errorf("repeated %d times", item.Repeat)
@@ -86,14 +88,17 @@ func (h *Host) prepare(i int32) error {
 	w.receives = make([]int32, 0, len(ops))
 	for k := range ops {
 		if op := &ops[k]; op.Kind == schedule.Recv {
-			u := h.arrival(i, op.Peer)
-			if u == nil {
-				return fmt.Errorf("receives from rank %d: %w", op.Peer, errNoConn)
+			lane := r.item.lane(op)
+			for part := range r.item.parts(op.Len) {
+				u := h.arrival(i, op.Peer, lane+part)
+				if u == nil {
+					return fmt.Errorf("receives from rank %d: %w", op.Peer, errNoConn)
+				}
+				if u.each == 0 {
+					w.incoming = append(w.incoming, u)
+				}
+				u.each++
 			}
-			if u.each == 0 {
-				w.incoming = append(w.incoming, u)
-			}
-			u.each++
 			w.receives = append(w.receives, int32(k))
 		}
 	}
@@ -103,6 +108,9 @@ func (h *Host) prepare(i int32) error {
 		}
 		return int(int64(ops[a].Tag) - int64(ops[b].Tag))
 	})
+	if r.item.Split {
+		w.parts = make([]int32, len(ops))
+	}
 	r.work = w
 	return nil
 }
@@ -247,20 +255,27 @@ func (h *Host) start(now units.Time, i, op int32) {
 		}
 		return
 	}
-	l, u := h.departure(i, o.Peer)
-	if l == nil {
-		h.fail(h.opError(r, op, errNoConn))
-		return
+	lane, parts := r.item.lane(o), r.item.parts(o.Len)
+	for part := range parts {
+		l, u := h.departure(i, o.Peer, lane+part)
+		if l == nil {
+			h.fail(h.opError(r, op, errNoConn))
+			return
+		}
+		_, size := r.item.part(lane+part, o.Len)
+		id := u.base + uint32(r.repeat)*r.tags + o.Tag
+		if err := h.endpoint.Send(now, l.conn, transport.Message{ID: id, Tag: id, Size: size}); err != nil {
+			h.fail(h.opError(r, op, err))
+			return
+		}
+		l.sent = append(l.sent, outbound{id: id, run: i, op: op, repeat: int32(r.repeat), part: int32(part), start: now})
+		if h.memory != nil && part == 0 {
+			h.memory.Send(r.item.Index, o, key(l.conn, id))
+		}
 	}
-	id := u.base + uint32(r.repeat)*r.tags + o.Tag
-	if err := h.endpoint.Send(now, l.conn, transport.Message{ID: id, Tag: id, Size: o.Len}); err != nil {
-		h.fail(h.opError(r, op, err))
-		return
-	}
-	l.sent = append(l.sent, outbound{id: id, run: i, op: op, repeat: int32(r.repeat), start: now})
 	r.work.waits[op] = started
-	if h.memory != nil {
-		h.memory.Send(r.item.Index, o, key(l.conn, id))
+	if r.work.parts != nil {
+		r.work.parts[op] = int32(parts)
 	}
 }
 
@@ -301,9 +316,9 @@ func (h *Host) expect(w *work, u *use) {
 	}
 }
 
-// departure returns the connection to a rank, and what the item makes of it; nil if there is none.
-func (h *Host) departure(i int32, rank int) (*outLink, *use) {
-	p, ok := peer(h.runs[i].item.Conns, rank)
+// departure returns a connection to a rank, and what the item makes of it; nil if there is none.
+func (h *Host) departure(i int32, rank, lane int) (*outLink, *use) {
+	p, ok := peer(h.runs[i].item.Conns, rank, lane)
 	if !ok {
 		return nil, nil
 	}
@@ -311,9 +326,9 @@ func (h *Host) departure(i int32, rank int) (*outLink, *use) {
 	return l, useOf(l.uses, i)
 }
 
-// arrival returns what the item makes of the connection from a rank; nil if there is none.
-func (h *Host) arrival(i int32, rank int) *use {
-	p, ok := peer(h.runs[i].item.Expect, rank)
+// arrival returns what the item makes of a connection from a rank; nil if there is none.
+func (h *Host) arrival(i int32, rank, lane int) *use {
+	p, ok := peer(h.runs[i].item.Expect, rank, lane)
 	if !ok {
 		return nil
 	}
@@ -325,18 +340,20 @@ func useOf(uses []use, run int32) *use {
 	return &uses[slices.IndexFunc(uses, func(u use) bool { return u.run == run })]
 }
 
-// peer finds a rank in a list that is sorted by rank.
-func peer(list []Peer, rank int) (Peer, bool) {
-	i := sort.Search(len(list), func(i int) bool { return list[i].Rank >= rank })
-	if i == len(list) || list[i].Rank != rank {
+// peer finds a rank and a lane in a list that is sorted by them.
+func peer(list []Peer, rank, lane int) (Peer, bool) {
+	i := sort.Search(len(list), func(i int) bool {
+		return list[i].Rank > rank || list[i].Rank == rank && list[i].Lane >= lane
+	})
+	if i == len(list) || list[i].Rank != rank || list[i].Lane != lane {
 		return Peer{}, false
 	}
 	return list[i], true
 }
 
-// byRank returns the list sorted by rank; it leaves the plan's own alone.
+// byRank returns the list sorted by rank and lane; it leaves the plan's own alone.
 func byRank(list []Peer) []Peer {
-	compare := func(a, b Peer) int { return a.Rank - b.Rank }
+	compare := func(a, b Peer) int { return cmp.Or(a.Rank-b.Rank, a.Lane-b.Lane) }
 	if slices.IsSortedFunc(list, compare) {
 		return list
 	}

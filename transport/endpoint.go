@@ -236,6 +236,18 @@ func (e *Endpoint) Transmit(now units.Time, out *Outgoing) bool {
 	}
 }
 
+// TransmitControl is Transmit for a NIC that is told to pause data: only what is of class 0 leaves.
+func (e *Endpoint) TransmitControl(now units.Time, out *Outgoing) bool {
+	if at, ok := e.timers.next(); ok && at <= now {
+		e.Advance(now)
+	}
+	if e.replies.len() == 0 {
+		return false
+	}
+	e.transmitReply(out)
+	return true
+}
+
 func (e *Endpoint) transmitReply(out *Outgoing) {
 	r := e.replies.at(0)
 	out.Dst, out.SrcPort, out.ECT, out.Class = r.dst, r.srcPort, false, 0
