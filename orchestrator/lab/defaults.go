@@ -1,16 +1,25 @@
 package lab
 
+// Sources that many defaults have in common.
+const (
+	bolt    = "Bolt, NSDI 2023: its authors' simulations of Swift at 100 Gb/s"
+	autoRTO = "ours: longer than the queues of the network can hold a packet, at least 1 ms"
+)
+
 // defaults holds every default that does not depend on another value, as it would be written in a lab file,
 // with where it is from. A * stands for any index. They are read by the same code as what a user writes. This
 // table is the place to retune them.
 //
 // Defaults that follow from other values are beside the code that reads the value: the algorithm of a
-// collective, chunk, root, and what a tier or a custom link takes over from topology.link.
-var defaults = map[string]struct{ text, source string }{
+// collective, chunk, root, and what a tier or a custom link takes over from topology.link; those of DCQCN are in
+// presets.
+var defaults = map[string]value{
 	"seed": {"1", "ours"},
 
 	"topology.link.rate":        {"100Gbps", "PC4 paper, section IV"},
 	"topology.link.delay":       {"1us", "PC4 paper, section IV"},
+	"topology.link.loss":        {"0", "ours"},
+	"topology.link.bit_errors":  {"0", "ours"},
 	"topology.mtu":              {"4096", "STrack paper, section 4.1"},
 	"topology.oversubscription": {"1", "STrack paper, section 4.1: full bisection"},
 	"topology.nodes.*.switch":   {"false", "ours"},
@@ -20,7 +29,14 @@ var defaults = map[string]struct{ text, source string }{
 	"queues.ecn.kmax": {"75%bdp", "STrack paper, section 4.1"},
 	"queues.ecn.pmax": {"1", "ours: the STrack paper leaves it open; its authors' simulator marks linearly up to 1"},
 	"queues.ecn.mark": {"egress", "STrack paper, section 2.2.2"},
+	"queues.pfc":      {"off", "ours"},
 	"queues.routing":  {"ecmp", "ours"},
+
+	"queues.shared.total":   {"16MB/50Gbps", "alibaba-edu/High-Precision-Congestion-Control, run.py: 32 MB at 100 Gb/s"},
+	"queues.pfc.xon_offset": {"3KB", "alibaba-edu/High-Precision-Congestion-Control, switch-mmu.cc"},
+	"queues.pfc.reserve":    {"4KB", "alibaba-edu/High-Precision-Congestion-Control, switch-mmu.cc"},
+	"queues.pfc.headroom":   {"auto", "3 times rate and delay of the link, as alibaba-edu/High-Precision-Congestion-Control, third.cc; at least what losslessness takes"},
+	"queues.pfc.response":   {"0s", "ours"},
 
 	"clocks.sync": {"perfect", "ours"},
 
@@ -38,14 +54,56 @@ var defaults = map[string]struct{ text, source string }{
 	"transport.pc4.rto_min":         {"1ms", "ours: the PC4 paper gives no value"},
 	"transport.pc4.epsilon":         {"100ns", "PC4 paper, section III-B: what the clocks cannot tell apart"},
 
+	"transport.roce.preset":            {"nvidia", "ours: what NICs come with"},
+	"transport.roce.alpha_first":       {"false", "DCQCN paper, Algorithm 1"},
+	"transport.roce.byte_counter":      {"off", "ours: the NICs' counter of 32 MB never leads their timer"},
+	"transport.roce.decrease_interval": {"4us", "NVIDIA DOCA, DCQCN parameters: RATE_REDUCE_MONITOR_PERIOD"},
+	"transport.roce.first_rate":        {"1", "NVIDIA DOCA, DCQCN parameters: RATE_TO_SET_ON_FIRST_CNP, off"},
+	"transport.roce.qps":               {"1", "NCCL: NCCL_IB_QPS_PER_CONNECTION"},
+	"transport.roce.split":             {"round-robin", "NCCL: NCCL_IB_SPLIT_DATA_ON_QPS, off"},
+	"transport.roce.recovery":          {"go-back-n", "RoCEv2"},
+	"transport.roce.rto_min":           {"auto", autoRTO},
+	"transport.roce.tries":             {"7", "NCCL: NCCL_IB_RETRY_CNT"},
+
+	"transport.swift.ai":             {"1", bolt},
+	"transport.swift.beta":           {"0.8", bolt},
+	"transport.swift.max_mdf":        {"0.5", bolt},
+	"transport.swift.base_target":    {"10us", bolt},
+	"transport.swift.per_hop":        {"1us", bolt},
+	"transport.swift.fs_range":       {"100us", bolt},
+	"transport.swift.fs_min":         {"0.1", bolt},
+	"transport.swift.fs_max":         {"256", bolt},
+	"transport.swift.min_window":     {"15B", bolt},
+	"transport.swift.max_window":     {"bdp", bolt},
+	"transport.swift.initial_window": {"bdp", bolt},
+	"transport.swift.retx_reset":     {"5", "csg-htsim, swift.cpp; Bolt has no such rule"},
+	"transport.swift.bolt_compat":    {"false", "ours: Bolt's target is above the paper's at every window"},
+	"transport.swift.rto_min":        {"auto", autoRTO},
+	"transport.swift.tries":          {"7", "NCCL: NCCL_IB_RETRY_CNT"},
+
+	"transport.hpcc.eta":       {"0.95", "HPCC paper, SIGCOMM 2019, section 5.1"},
+	"transport.hpcc.max_stage": {"0", "alibaba-edu/High-Precision-Congestion-Control, run.py; its authors call the paper's 5 a slip"},
+	"transport.hpcc.wai":       {"auto", "HPCC paper, section 3.3: Winit (1 - eta) / N"},
+	"transport.hpcc.flows":     {"100", "ours: a W_AI near the 25 bytes of the authors' run.py at 100 Gb/s"},
+	"transport.hpcc.t":         {"auto", "HPCC paper, section 3.2: the base RTT of the network, the same for all"},
+	"transport.hpcc.min_rate":  {"100Mbps", "alibaba-edu/High-Precision-Congestion-Control, the simulator's default; without one a window of W_AI alone cannot recover"},
+	"transport.hpcc.rto_min":   {"auto", autoRTO},
+	"transport.hpcc.tries":     {"7", "NCCL: NCCL_IB_RETRY_CNT"},
+
 	"workload.*.algorithm": {"auto", "ours"},
 	"workload.*.ranks":     {"all", "ours"},
+	"workload.*.flows":     {"1", "ours"},
 	"workload.*.parallel":  {"0", "PC4 paper, section IV-B: all flows at once"},
 	"workload.*.repeat":    {"1", "ours"},
 	"workload.*.start":     {"0s", "ours"},
 
-	"measure.queues": {"10us", "ours"},
-	"measure.cwnd":   {"false", "ours"},
+	"faults.*.reroute": {"off", "ours"},
+
+	"measure.queues":       {"10us", "ours"},
+	"measure.rates":        {"off", "ours"},
+	"measure.queue_events": {"off", "ours"},
+	"measure.cwnd":         {"false", "ours"},
+	"measure.from":         {"0s", "ours"},
 
 	"engine.kind":     {"auto", "ours"},
 	"engine.runtime":  {"auto", "ours"},

@@ -11,6 +11,9 @@ import (
 type decoder struct {
 	report  *report
 	sources []Source
+	overlay map[string]value                    // defaults that go before those of the table
+	kinds   map[string]bool                     // transports that runs of the file use
+	aside   int                                 // above 0: what is read is not part of this lab, and its sources are not kept
 	keys    func(pattern string, keys []string) // told the keys of every section; tests compare them with the schema
 }
 
@@ -70,8 +73,11 @@ func (s *section) look(name string) field {
 		f.at = f.n.at
 		return f
 	}
-	if value, ok := defaults[f.pattern]; ok {
-		return f.or(value.text, value.source)
+	if v, ok := s.d.overlay[f.pattern]; ok {
+		return f.or(v.text, v.source)
+	}
+	if v, ok := defaults[f.pattern]; ok {
+		return f.or(v.text, v.source)
 	}
 	return f
 }
@@ -97,6 +103,9 @@ func (s *section) close() {
 // written says that the file, the sweep or the command line has the value.
 func (f field) written() bool { return f.n != nil && f.at.source == "" }
 
+// empty says that f is a section without keys.
+func (f field) empty() bool { return f.n != nil && f.n.kind == mapping && len(f.n.keys) == 0 }
+
 // or returns f, or a field with a default that depends on other values.
 func (f field) or(text, source string) field {
 	if f.n == nil && !f.silent {
@@ -114,7 +123,7 @@ func (f field) problem(format string, args ...any) {
 
 // record keeps the value for `weft explain`, as it would be written.
 func (f field) record(value string) {
-	if f.n != nil {
+	if f.n != nil && f.d.aside == 0 {
 		f.d.sources = append(f.d.sources, Source{Path: f.path, Value: value, From: f.at.String(), Line: f.at.line, Column: f.at.column, Flag: f.at.flag})
 	}
 }

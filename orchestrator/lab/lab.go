@@ -15,6 +15,7 @@ type Lab struct {
 	Clocks    Clocks
 	Transport Transport
 	Workload  []Item // may be empty: a lab to deploy and use by hand
+	Faults    []Fault
 	Measure   Measure
 	Expect    []Expectation
 	Engine    Engine
@@ -61,10 +62,12 @@ type Topology struct {
 	Links []CustomLink // custom
 }
 
-// LinkSpec is what a link is made of.
+// LinkSpec is what a link is made of, in each direction.
 type LinkSpec struct {
-	Rate  units.Bandwidth
-	Delay units.Time
+	Rate      units.Bandwidth
+	Delay     units.Time
+	Loss      float64 // share of the packets that are corrupted, drawn for each
+	BitErrors float64 // share of the bits that are; a packet is lost by one of them
 }
 
 // CustomNode is a node of a custom topology.
@@ -79,18 +82,46 @@ type CustomLink struct {
 	LinkSpec
 }
 
-// Size is an amount of data, absolute or as a multiple of the bandwidth-delay product of the link it is used
-// on (its rate times the base RTT of the network). BDP is 0 when the amount is absolute.
+// Size is an amount of data: absolute, in proportion to the rate of the link it is used on, or as a multiple of the
+// link's bandwidth-delay product (its rate times the base RTT of the network).
 type Size struct {
 	Bytes units.Bytes
-	BDP   float64
+	Per   units.Bandwidth // Bytes for so much of the link's rate; 0: Bytes as they are
+	BDP   float64         // 0: Bytes and Per count
+}
+
+// Rate is a bandwidth: absolute, or in proportion to the line rate of the host it is used on.
+type Rate struct {
+	Rate units.Bandwidth
+	Per  units.Bandwidth // Rate for so much of the line; 0: Rate as it is
 }
 
 // Queues is the queues section: egress queues of switches.
 type Queues struct {
-	Buffer  Size   // per port
-	ECN     *ECN   // nil: off
-	Routing string // ecmp
+	Buffer  Size    // per port, when Shared is nil
+	Shared  *Shared // the memory of each switch, for all its ports; never nil with PFC
+	ECN     *ECN    // nil: off
+	PFC     *PFC    // nil: off
+	Routing string  // ecmp
+}
+
+// Shared is one packet memory for all ports of a switch.
+type Shared struct {
+	Total Size // in proportion to a rate: of the fastest port of the switch
+
+	// Alpha is the dynamic threshold, a multiple of the memory that is free: without PFC what a queue may hold,
+	// with PFC what may wait of what came by a port before it is paused. 0: PFC.Xoff says when.
+	Alpha float64
+}
+
+// PFC is priority flow control of the data class, by what came by each port of a switch and waits there.
+type PFC struct {
+	Xoff     *Size       // paused above; nil: Shared.Alpha says when
+	Xon      *Size       // with Xoff: resumed at or below; nil: two full packets less than Xoff
+	Offset   units.Bytes // without Xoff: resumed so far below the threshold
+	Reserve  units.Bytes // of each port's own, used first
+	Headroom *Size       // for what is on its way to a port that is paused; nil: what losslessness takes
+	Response units.Time  // how long the other end takes to heed a pause
 }
 
 // ECN is RED on the instantaneous queue.
@@ -105,31 +136,6 @@ type Clocks struct {
 	Sync string // perfect
 }
 
-// Transport is the transport section.
-type Transport struct {
-	Kind string // pc4
-	PC4  PC4
-}
-
-// Scaled as PC4.TargetQtime lets the target follow the baseline and the number of flows (section III-C).
-const Scaled units.Time = -1
-
-// PC4 holds the parameters of PC4 (paper Algorithms 1 and 2; docs/adr for what it leaves open).
-type PC4 struct {
-	TargetQtime    units.Time // at least 0, or Scaled
-	AdjustInterval float64    // in base RTTs, above 1
-	AI, HAI        float64    // additive increments as a share of the base rate
-	Beta           float64
-	MaxMDF         float64
-	PacedBelow     float64     // windows of fewer packets are paced as well
-	BaseRate       string      // controller, observed, off
-	Initial        string      // base-rate, line, or window
-	InitialWindow  units.Bytes // when Initial is window
-	RTT            string      // base, measured: which RTT cwnd = tx_rate * rtt uses
-	RTOMin         units.Time  // smallest retransmission timeout
-	Epsilon        units.Time  // delays up to this count as zero
-}
-
 // Item is one collective of the workload.
 type Item struct {
 	Collective string // all-to-all, all-reduce, incast, permute
@@ -137,6 +143,7 @@ type Item struct {
 	Ranks      Ranks
 	Root       string // incast: name of the receiving host; "" = the first host that is not a rank
 	Size       units.Bytes
+	Flows      int         // incast: connections of each sender, with a message of Size on each; else 1
 	Parallel   int         // 0: no limit
 	Chunk      units.Bytes // 0: messages are not cut
 	Repeat     int
@@ -153,10 +160,30 @@ type Ranks struct {
 	Random int      // so many hosts, drawn by the lab's seed
 }
 
+// Fault is something that happens to a link during the run: it goes down, or its line changes. Rate, Delay, Loss and
+// BitErrors that are nil stay as they are.
+type Fault struct {
+	At   units.Time
+	Link string     // by the name of its ends
+	For  units.Time // how long; 0: to the end of the run
+	Down bool
+
+	Rate            *units.Bandwidth
+	Delay           *units.Time
+	Loss, BitErrors *float64
+
+	// Reroute is how long after a link went down or came up all switches have taken it into account. 0: never; the
+	// two at its ends have at once.
+	Reroute units.Time
+}
+
 // Measure is the measure section.
 type Measure struct {
 	Queues units.Time // sampling interval of queue lengths; 0: off
+	Rates  units.Time // sampling interval of what connections carry; 0: off
+	Events string     // port such as switch0->h0 whose queue is followed event by event; "": none
 	CWND   bool
+	From   units.Time // distributions and rates of the summary count from here
 }
 
 // Expectation is a line of the expect section.

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"weft/units"
@@ -23,16 +24,33 @@ var (
 
 func (d *decoder) measure(s *section) Measure {
 	var m Measure
-	if f := s.field("queues"); f.n != nil && f.n.kind == scalar && f.n.text == "off" {
-		f.record("off")
-	} else {
-		m.Queues, _ = quantity(f, units.ParseTime, minInterval, maxInterval)
-	}
+	m.Queues = s.field("queues").interval()
+	m.Rates = s.field("rates").interval()
+	m.Events = unless(s.field("queue_events"), "off", field.port)
 	m.CWND = s.field("cwnd").flag()
-	s.field("rates").later("measuring rates is", "off")
+	m.From, _ = quantity(s.field("from"), units.ParseTime, 0, maxStart)
 	s.field("packets").later("recording packets is", "off", "false", "no")
 	s.close()
 	return m
+}
+
+// portText is the form of a port's name: the switch whose queue it is, and the node it leads to.
+var portText = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*->[a-z0-9][a-z0-9-]*$`)
+
+func (f field) port() (string, bool) {
+	return read(f, "the name of a port such as switch0->h0", func(text string) (string, error) {
+		if !portText.MatchString(text) {
+			return "", fmt.Errorf("%q is not the name of a port; expected one such as switch0->h0, or off", clip(text))
+		}
+		return text, nil
+	}, func(v string) string { return v })
+}
+
+// interval reads the time between two samples, or off.
+func (f field) interval() units.Time {
+	return unless(f, "off", func(f field) (units.Time, bool) {
+		return quantity(f, units.ParseTime, minInterval, maxInterval)
+	})
 }
 
 // expect keeps the expectations as text: package results/expect knows their language.

@@ -43,6 +43,7 @@ func parse(file string, text []byte, opts Options, keys func(pattern string, key
 		r.add(root.at, "", "%s; expected a lab, which begins with weft: 1", root.what())
 		return nil, r.err()
 	}
+	kinds := transportKindsOf(root, sets)
 	root, axes := sweep(r, root, sets)
 	var labs []*Lab
 	for _, p := range points(axes) {
@@ -50,7 +51,7 @@ func parse(file string, text []byte, opts Options, keys func(pattern string, key
 		for _, s := range sets {
 			tree = s.apply(r, tree)
 		}
-		d := &decoder{report: r, keys: keys}
+		d := &decoder{report: r, keys: keys, kinds: kinds, overlay: overlay(tree)}
 		labs = append(labs, d.lab(file, tree, values))
 		if r.full() {
 			break
@@ -83,7 +84,7 @@ func (d *decoder) lab(file string, root *node, values map[string]any) *Lab {
 	l.Clocks = d.clocks(s.section("clocks"))
 	l.Transport = d.transport(s.section("transport"))
 	l.Workload = d.workload(s.field("workload"), l.Topology)
-	s.field("faults").later("faults are", "off", "[]")
+	l.Faults = d.faults(s.field("faults"))
 	l.Measure = d.measure(s.section("measure"))
 	l.Expect = d.expect(s.field("expect"))
 	s.field("sweep")

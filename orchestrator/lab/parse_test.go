@@ -109,12 +109,12 @@ func TestValuesOfALab(t *testing.T) {
 	l := mustParse(t, star, Options{})[0]
 	want := &Lab{
 		File: "lab.yaml", Name: "lab", Seed: 1,
-		Topology: Topology{Kind: "star", Hosts: 8, Link: LinkSpec{100 * units.Gbps, units.Microsecond}, MTU: 4096},
+		Topology: Topology{Kind: "star", Hosts: 8, Link: LinkSpec{Rate: 100 * units.Gbps, Delay: units.Microsecond}, MTU: 4096},
 		Queues:   Queues{Buffer: Size{BDP: 5}, ECN: &ECN{Kmin: Size{BDP: 0.25}, Kmax: Size{BDP: 0.75}, Pmax: 1}, Routing: "ecmp"},
 		Clocks:   Clocks{Sync: "perfect"},
 		Transport: Transport{Kind: "pc4", PC4: PC4{TargetQtime: 2 * units.Microsecond, AdjustInterval: 2, AI: 0.02, HAI: 0.04, Beta: 0.4,
 			MaxMDF: 0.5, PacedBelow: 4, BaseRate: "controller", Initial: "base-rate", RTT: "base", RTOMin: units.Millisecond, Epsilon: 100 * units.Nanosecond}},
-		Workload: []Item{{Collective: "incast", Algorithm: "direct", Ranks: Ranks{First: 2}, Root: "h2", Size: units.MB, Repeat: 1}},
+		Workload: []Item{{Collective: "incast", Algorithm: "direct", Ranks: Ranks{First: 2}, Root: "h2", Size: units.MB, Flows: 1, Repeat: 1}},
 		Measure:  Measure{Queues: 10 * units.Microsecond},
 		Engine:   Engine{Kind: "auto", Runtime: "auto", Datapath: "auto"},
 		Point:    map[string]any{},

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"fmt"
-	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -15,9 +14,9 @@ const (
 	maxBuffer = 64 * units.GB
 	maxBDP    = 10_000 // multiples of the bandwidth-delay product
 
-	// packetRoom is what the headers of a packet may add to its payload (package transport: 96 bytes of its own;
+	// packetRoom is what the headers of a packet may add to its payload (package transport: 160 bytes of its own;
 	// UDP 8, IPv4 20, Ethernet 14 and 4).
-	packetRoom = 96 + 8 + 20 + 14 + 4
+	packetRoom = 160 + 8 + 20 + 14 + 4
 )
 
 var (
@@ -28,14 +27,9 @@ var (
 
 func (d *decoder) queues(s *section, mtu units.Bytes) Queues {
 	var q Queues
-	s.field("shared").later("a shared buffer is", "off")
-	if buffer := s.field("buffer"); buffer.n != nil && buffer.n.kind == mapping {
-		buffer.later("a shared buffer is")
-	} else if q.Buffer, _ = buffer.size(); q.Buffer.Bytes != 0 && q.Buffer.Bytes < mtu+packetRoom {
-		buffer.problem("%v holds no packet of %d bytes and its headers; expected at least %v", q.Buffer, mtu, mtu+packetRoom)
-	}
+	q.Buffer, q.Shared = s.memory(mtu)
 	q.ECN = s.ecn()
-	s.field("pfc").later("PFC is", "off")
+	q.PFC = s.pfc(&q)
 	q.Routing, _ = s.field("routing").enum(routings)
 	s.close()
 	return q
@@ -64,55 +58,12 @@ func (s *section) ecn() *ECN {
 	ecn.Ingress = mark == "ingress"
 	switch {
 	case !okMin || !okMax:
-	case (ecn.Kmin.BDP != 0) != (ecn.Kmax.BDP != 0) && ecn.Kmin != (Size{}):
+	case !ecn.Kmin.comparable(ecn.Kmax):
 		kmin.problem("%v and kmax, %v, cannot be compared; expected both in bytes or both in bdp", ecn.Kmin, ecn.Kmax)
-	case ecn.Kmin.BDP > ecn.Kmax.BDP || ecn.Kmin.Bytes > ecn.Kmax.Bytes && ecn.Kmax.BDP == 0:
+	case ecn.Kmin.above(ecn.Kmax):
 		kmin.problem("%v is above kmax, %v; expected at most that", ecn.Kmin, ecn.Kmax)
 	}
 	return &ecn
-}
-
-// size reads an amount of data: in bytes, or in bandwidth-delay products.
-func (f field) size() (Size, bool) {
-	return read(f, "a size such as 64KB, 5bdp or 25%bdp", parseSize, Size.String)
-}
-
-func parseSize(text string) (Size, error) {
-	number, bdp := strings.CutSuffix(text, "bdp")
-	if !bdp {
-		b, err := units.ParseBytes(text)
-		if err == nil && (b < 0 || b > maxBuffer) {
-			err = fmt.Errorf("%q is out of range; expected 0B to %v", clip(text), maxBuffer)
-		}
-		if err != nil && !strings.Contains(err.Error(), "range") {
-			err = fmt.Errorf("%w, or in bandwidth-delay products such as 5bdp or 25%%bdp", err)
-		}
-		return Size{Bytes: b}, err
-	}
-	parse := parseDecimal
-	if strings.HasSuffix(number, "%") {
-		parse = units.ParsePercent
-	}
-	v, err := parse(number)
-	switch {
-	case err != nil:
-		return Size{}, fmt.Errorf("%q is not a number of bandwidth-delay products; expected one such as 5bdp or 25%%bdp", clip(text))
-	case v < 0 || v > maxBDP:
-		return Size{}, fmt.Errorf("%q is out of range; expected 0bdp to %dbdp", clip(text), maxBDP)
-	}
-	return Size{BDP: v}, nil
-}
-
-// String writes s as it would be written in a lab file.
-func (s Size) String() string {
-	switch {
-	case s.BDP == 0:
-		return s.Bytes.String()
-	case s.BDP == math.Trunc(s.BDP):
-		return showDecimal(s.BDP) + "bdp"
-	default:
-		return units.FormatPercent(s.BDP) + "bdp"
-	}
 }
 
 // share reads a ratio, written as a number or in percent, within lo and hi.

@@ -88,29 +88,41 @@ func structure(v any) *jsonschema.Schema {
 }
 
 const (
-	plainNumber = `[0-9]+(\.[0-9]+)?`
-	percentText = plainNumber + `%`
-	bdpText     = plainNumber + `%?bdp`
+	plainNumber  = `[0-9]+(\.[0-9]+)?`
+	percentText  = plainNumber + `%`
+	fractionText = plainNumber + `/` + plainNumber
+	bdpText      = plainNumber + `%?bdp`
 )
 
 // The types of values, each with its schema.
 type (
-	nameTextType   string
-	timeType       string
-	offTimeType    string
-	qtimeType      string
-	startType      string
-	rateType       string
-	bytesType      string
-	chunkType      string
-	initialType    string
-	sizeType       string
-	bufferType     string
-	mtuType        string
-	percentType    string
-	shareType      string
-	roundTripsType string
-	flagType       string
+	nameTextType    string
+	timeType        string
+	offTimeType     string
+	qtimeType       string
+	startType       string
+	rateType        string
+	bytesType       string
+	chunkType       string
+	initialType     string
+	sizeType        string
+	autoSizeType    string
+	autoTimeType    string
+	autoBytesType   string
+	bdpBytesType    string
+	lineRateType    string
+	offLineRateType string
+	gainType        string
+	alphaType       string
+	probabilityType string
+	offPortType     string
+	everType        string
+	linkNameType    string
+	mtuType         string
+	percentType     string
+	shareType       string
+	roundTripsType  string
+	flagType        string
 
 	clockTimeType string
 	clockSkewType string
@@ -121,6 +133,11 @@ type (
 	syncType          string
 	transportKindType string
 	baseRateType      string
+	presetType        string
+	dcqcnModeType     string
+	clampType         string
+	splitType         string
+	recoveryType      string
 	roundTripType     string
 	collectiveType    string
 	algorithmType     string
@@ -162,11 +179,39 @@ func (initialType) JSONSchema() *jsonschema.Schema {
 	return matching("base-rate", "base-rate", "line", units.BytesPattern())
 }
 func (sizeType) JSONSchema() *jsonschema.Schema {
-	return matching("25%bdp", bdpText, units.BytesPattern())
+	return matching("25%bdp", bdpText, units.BytesPattern()+"("+perRate()+")?")
 }
-func (bufferType) JSONSchema() *jsonschema.Schema {
-	return oneOf(sizeType("").JSONSchema(), anything("object"))
+func (autoSizeType) JSONSchema() *jsonschema.Schema {
+	return matching("auto", "auto", bdpText, units.BytesPattern()+"("+perRate()+")?")
 }
+func (autoTimeType) JSONSchema() *jsonschema.Schema {
+	return matching("auto", "auto", units.TimePattern())
+}
+func (autoBytesType) JSONSchema() *jsonschema.Schema {
+	return matching("auto", "auto", units.BytesPattern())
+}
+func (bdpBytesType) JSONSchema() *jsonschema.Schema {
+	return matching("bdp", "bdp", units.BytesPattern())
+}
+func (lineRateType) JSONSchema() *jsonschema.Schema {
+	return matching("5Mbps/25Gbps", units.BandwidthPattern()+"("+perRate()+")?")
+}
+func (offLineRateType) JSONSchema() *jsonschema.Schema {
+	return matching("off", "off", units.BandwidthPattern()+"("+perRate()+")?")
+}
+func (gainType) JSONSchema() *jsonschema.Schema {
+	return oneOf(inRange("number", "0", "1"), matching("1/256", percentText, fractionText))
+}
+func (alphaType) JSONSchema() *jsonschema.Schema {
+	return oneOf(inRange("number", "0", fmt.Sprint(maxAlpha)), matching("1/8", percentText, fractionText))
+}
+func (probabilityType) JSONSchema() *jsonschema.Schema {
+	return oneOf(inRange("number", "0", "1"), matching("0.1%", percentText))
+}
+
+// perRate is the second part of a quantity that is in proportion to a rate.
+func perRate() string { return "/" + units.BandwidthPattern() }
+
 func (mtuType) JSONSchema() *jsonschema.Schema {
 	return oneOf(inRange("integer", "64", "9000"), bytesType("").JSONSchema())
 }
@@ -194,6 +239,11 @@ func (markType) JSONSchema() *jsonschema.Schema          { return markings.schem
 func (syncType) JSONSchema() *jsonschema.Schema          { return syncKinds.schema() }
 func (transportKindType) JSONSchema() *jsonschema.Schema { return transportKinds.schema() }
 func (baseRateType) JSONSchema() *jsonschema.Schema      { return baseRates.schema() }
+func (presetType) JSONSchema() *jsonschema.Schema        { return presetNames().schema() }
+func (dcqcnModeType) JSONSchema() *jsonschema.Schema     { return dcqcnModes.schema() }
+func (clampType) JSONSchema() *jsonschema.Schema         { return clamps.schema() }
+func (splitType) JSONSchema() *jsonschema.Schema         { return splits.schema() }
+func (recoveryType) JSONSchema() *jsonschema.Schema      { return recoveries.schema() }
 func (roundTripType) JSONSchema() *jsonschema.Schema     { return roundTrips.schema() }
 func (collectiveType) JSONSchema() *jsonschema.Schema    { return collectives.schema() }
 func (engineKindType) JSONSchema() *jsonschema.Schema    { return engineKinds.schema() }
@@ -210,15 +260,28 @@ func (ranksType) JSONSchema() *jsonschema.Schema {
 	return oneOf(words("all"), inRange("integer", "1", "65536"), listOf(anything("string")), structure(writtenRandomRanks{}))
 }
 func (downType) JSONSchema() *jsonschema.Schema {
-	return oneOf(listOf(matching("leaf0-spine3", strings.Trim(linkText.String(), "^$"))), anything("object"))
+	return oneOf(listOf(linkNameType("").JSONSchema()), anything("object"))
+}
+func (linkNameType) JSONSchema() *jsonschema.Schema {
+	return matching("leaf0-spine3", strings.Trim(linkText.String(), "^$"))
+}
+func (offPortType) JSONSchema() *jsonschema.Schema {
+	return matching("switch0->h0", "off", strings.Trim(portText.String(), "^$"))
+}
+func (everType) JSONSchema() *jsonschema.Schema {
+	return oneOf(&jsonschema.Schema{Const: true}, matching("1ms", units.TimePattern()))
 }
 func (ecnType) JSONSchema() *jsonschema.Schema {
 	return oneOf(words("on", "off"), structure(writtenECN{}))
 }
-func (pfcType) JSONSchema() *jsonschema.Schema    { return oneOf(words("off"), anything("object")) }
-func (sharedType) JSONSchema() *jsonschema.Schema { return oneOf(words("off"), anything("object")) }
+func (pfcType) JSONSchema() *jsonschema.Schema {
+	return oneOf(words("on", "off"), structure(writtenPFC{}))
+}
+func (sharedType) JSONSchema() *jsonschema.Schema {
+	return oneOf(words("off"), structure(writtenShared{}))
+}
 func (faultsType) JSONSchema() *jsonschema.Schema {
-	return oneOf(words("off"), listOf(anything("object")))
+	return oneOf(words("off"), listOf(structure(writtenFault{})))
 }
 func (sweptType) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "array", MinItems: new(uint64(1)), UniqueItems: true}

@@ -65,7 +65,7 @@ func TestSchemaAcceptsGoodLabs(t *testing.T) {
 func TestSchemaRefusesBadLabs(t *testing.T) {
 	schema := compileSchema(t)
 	for _, name := range []string{"unknown-key", "bare-number", "rate-without-unit", "name-leaves-folder", "k-odd",
-		"wrong-types", "missing-everything", "unknown-enums", "pc4-out-of-range"} {
+		"wrong-types", "missing-everything", "unknown-enums", "pc4-out-of-range", "roce", "swift", "hpcc", "faults"} {
 		text, err := os.ReadFile(filepath.Join("testdata/bad", name+".yaml"))
 		if err != nil {
 			t.Fatal(err)
@@ -99,7 +99,7 @@ func TestSchemaHasTheKeysOfParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, pattern := range []string{"", "topology", "topology.link", "topology.tiers", "topology.tiers.*", "topology.nodes.*", "topology.links.*",
-		"queues", "queues.ecn", "clocks", "transport", "transport.pc4", "workload.*", "workload.*.ranks", "measure", "engine"} {
+		"queues", "queues.ecn", "clocks", "queues.shared", "queues.pfc", "transport", "transport.pc4", "transport.roce", "transport.swift", "transport.hpcc", "faults.*", "workload.*", "workload.*.ranks", "measure", "engine"} {
 		want := sorted(asked[pattern])
 		got := schemaKeys(doc, pattern)
 		if !slices.Equal(got, want) {

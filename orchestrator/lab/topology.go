@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -161,6 +162,8 @@ func (s *section) link() LinkSpec {
 	spec := LinkSpec{}
 	spec.Rate, _ = l.field("rate").rate()
 	spec.Delay, _ = l.field("delay").delay()
+	spec.Loss = l.field("loss").probability()
+	spec.BitErrors = l.field("bit_errors").probability()
 	l.field("queues").later("queues of a single link or tier are")
 	return spec
 }
@@ -188,12 +191,59 @@ func (s *section) tiers(t Topology) map[string]LinkSpec {
 		if rate := l.field("rate"); rate.written() || name != "leaf" {
 			spec.Rate, _ = rate.or(t.Link.Rate.String(), "topology.link.rate").rate()
 		}
-		spec.Delay, _ = l.field("delay").or(t.Link.Delay.String(), "topology.link.delay").delay()
+		l.inherit(&spec, t.Link)
 		l.field("queues").later("queues of a single link or tier are")
 		l.close()
 		tiers[name] = spec
 	}
 	return tiers
+}
+
+// inherit reads what a tier or a link may have of its own besides a rate, and otherwise has from topology.link.
+func (s *section) inherit(own *LinkSpec, link LinkSpec) {
+	own.Delay, _ = s.field("delay").or(link.Delay.String(), "topology.link.delay").delay()
+	own.Loss, own.BitErrors = link.Loss, link.BitErrors
+	if f := s.field("loss"); f.written() {
+		own.Loss = f.probability()
+	}
+	if f := s.field("bit_errors"); f.written() {
+		own.BitErrors = f.probability()
+	}
+}
+
+// probability reads a share below 1 that may be very small: 0.1%, 0.001 or 1e-12.
+func (f field) probability() float64 {
+	const expected = "a share from 0 to below 1, such as 0.1% or 1e-12"
+	p, _ := read(f, expected, func(text string) (float64, error) {
+		p, err := parseProbability(text)
+		switch {
+		case err != nil:
+			return 0, fmt.Errorf("%q is not a share; expected %s", clip(text), expected)
+		case p >= 1:
+			return 0, fmt.Errorf("%q is out of range; expected %s", clip(text), expected)
+		}
+		return p, nil
+	}, showProbability)
+	return p
+}
+
+var probabilityText = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?(e-[0-9]{1,2})?$`)
+
+func parseProbability(text string) (float64, error) {
+	if strings.HasSuffix(text, "%") {
+		return units.ParsePercent(text)
+	}
+	if !probabilityText.MatchString(text) || len(text) > 32 {
+		return 0, errors.New("no decimal number")
+	}
+	return strconv.ParseFloat(text, 64)
+}
+
+func showProbability(p float64) string {
+	if p != 0 && p < 1e-6 {
+		return strconv.FormatFloat(p, 'e', -1, 64)
+	}
+	return showDecimal(p)
 }
 
 func (f field) rate() (units.Bandwidth, bool) {
@@ -270,7 +320,7 @@ func (s *section) links(link LinkSpec) []CustomLink {
 			between.problem("expected the names of two nodes such as [h0, s0]")
 		}
 		c.Rate, _ = l.field("rate").or(link.Rate.String(), "topology.link.rate").rate()
-		c.Delay, _ = l.field("delay").or(link.Delay.String(), "topology.link.delay").delay()
+		l.inherit(&c.LinkSpec, link)
 		l.field("queues").later("queues of a single link or tier are")
 		l.close()
 		links = append(links, c)
@@ -290,21 +340,27 @@ func (s *section) down() []string {
 	var down []string
 	seen := make(map[string]bool)
 	for _, item := range f.items(maxValues) {
-		name, ok := read(item, "the name of a link such as leaf0-spine3", func(text string) (string, error) {
-			switch {
-			case !linkText.MatchString(text):
-				return "", fmt.Errorf("%q is not the name of a link; expected its two ends such as leaf0-spine3", clip(text))
-			case seen[text]:
-				return "", fmt.Errorf("%q is there twice", clip(text))
-			}
-			return text, nil
-		}, func(v string) string { return v })
-		if ok {
+		name := item.linkName()
+		if seen[name] {
+			item.problem("%q is there twice", clip(name))
+			continue
+		}
+		if name != "" {
 			seen[name] = true
 			down = append(down, name)
 		}
 	}
 	return down
+}
+
+func (f field) linkName() string {
+	name, _ := read(f, "the name of a link such as leaf0-spine3", func(text string) (string, error) {
+		if !linkText.MatchString(text) {
+			return "", fmt.Errorf("%q is not the name of a link; expected its two ends such as leaf0-spine3", clip(text))
+		}
+		return text, nil
+	}, func(v string) string { return v })
+	return name
 }
 
 // checkCustom checks what the parts of a custom topology say of each other.

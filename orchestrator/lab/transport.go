@@ -7,21 +7,37 @@ import (
 	"weft/units"
 )
 
-var (
-	transportKinds = choice{built: []string{"pc4"}, later: []string{"strack", "ccm", "roce", "swift", "hpcc", "spray"}}
-	baseRates      = choice{built: []string{"controller", "observed", "off"}}
-	roundTrips     = choice{built: []string{"base", "measured"}}
-)
+// transportKinds lists the transports; the section of each has its name.
+var transportKinds = choice{built: []string{"pc4", "roce", "swift", "hpcc"}, later: []string{"strack", "ccm", "spray"}}
 
 const (
 	maxTimer  = 10 * units.Second // queueing targets and retransmission timeouts
 	maxWindow = units.GB
+	maxTries  = 1000
 )
 
+// transport reads the section of the lab's transport. Those of others are there for other runs of the same file,
+// which a sweep or the command line gives another transport: they are held to the same rules, but set nothing here,
+// and one that no run has a use for is refused.
 func (d *decoder) transport(s *section) Transport {
 	var t Transport
 	t.Kind, _ = s.field("kind").enum(transportKinds)
-	t.PC4 = s.pc4()
+	for _, kind := range transportKinds.built {
+		f := s.field(kind)
+		if kind == t.Kind {
+			t.read(kind, f.open())
+			continue
+		}
+		if !f.written() {
+			continue
+		}
+		if t.Kind != "" && !d.kinds[kind] && !f.empty() {
+			f.problem("no run of this lab uses the transport %s; leave it out", kind)
+		}
+		d.aside++
+		new(Transport).read(kind, f.open())
+		d.aside--
+	}
 	for _, kind := range transportKinds.later {
 		s.field(kind).later("the transport " + kind + " is")
 	}
@@ -29,69 +45,136 @@ func (d *decoder) transport(s *section) Transport {
 	return t
 }
 
-func (s *section) pc4() PC4 {
-	var p PC4
-	c := s.section("pc4")
+// read reads the section of a kind.
+func (t *Transport) read(kind string, c *section) {
 	defer c.close()
-	p.TargetQtime = c.field("target_qtime").qtime()
-	p.AdjustInterval = c.field("adjust_interval").roundTrips()
-	p.AI, _ = c.field("ai").percent()
-	p.HAI, _ = c.field("hai").percent()
-	p.Beta, _ = c.field("beta").share(0.001, 1)
-	p.MaxMDF, _ = c.field("max_mdf").share(0.001, 0.999)
-	p.PacedBelow, _ = c.field("paced_below").decimal(1, 1000)
-	p.BaseRate, _ = c.field("base_rate").enum(baseRates)
-	p.Initial, p.InitialWindow = c.field("initial").initial()
-	p.RTT, _ = c.field("rtt").enum(roundTrips)
-	p.RTOMin, _ = quantity(c.field("rto_min"), units.ParseTime, units.Microsecond, maxTimer)
-	p.Epsilon, _ = quantity(c.field("epsilon"), units.ParseTime, 0, units.Millisecond)
-	return p
+	switch kind {
+	case "pc4":
+		t.PC4 = c.pc4()
+	case "roce":
+		t.RoCE = c.roce()
+	case "swift":
+		t.Swift = c.swift()
+	case "hpcc":
+		t.HPCC = c.hpcc()
+	}
 }
 
-// qtime reads a queueing target: a time, or scaled.
-func (f field) qtime() units.Time {
-	if f.n != nil && f.n.kind == scalar && f.n.text == "scaled" {
-		f.record("scaled")
-		return Scaled
+// transportKindsOf returns the transports that the runs of a lab file use: what it says itself, what its sweep goes
+// through, and what the command line asks for.
+func transportKindsOf(root *node, sets []override) map[string]bool {
+	kinds := make(map[string]bool)
+	add := func(n *node) {
+		if n != nil && n.kind == scalar {
+			kinds[n.text] = true
+		}
 	}
-	t, _ := quantity(f, units.ParseTime, 0, maxTimer)
+	transport := func(n *node) {
+		if n == nil || n.kind != mapping || n.get("kind") == nil {
+			kinds[defaults["transport.kind"].text] = true
+			return
+		}
+		add(n.get("kind"))
+	}
+	transport(root.get("transport"))
+	if s := root.get("sweep"); s != nil {
+		for i, k := range s.keys {
+			for _, v := range s.items[i].items {
+				switch k.name {
+				case "transport.kind":
+					add(v)
+				case "transport":
+					transport(v)
+				}
+			}
+		}
+	}
+	for _, set := range sets {
+		switch strings.Join(set.path, ".") {
+		case "transport.kind":
+			add(set.value)
+		case "transport":
+			transport(set.value)
+		}
+	}
+	return kinds
+}
+
+// timeouts reads when a connection sends again and when it gives up.
+func (c *section) timeouts() Timeouts {
+	return Timeouts{
+		RTOMin: unless(c.field("rto_min"), "auto", func(f field) (units.Time, bool) {
+			return quantity(f, units.ParseTime, units.Microsecond, maxTimer)
+		}),
+		Tries: c.field("tries").integer(1, maxTries),
+	}
+}
+
+// timer reads a time within lo and maxTimer.
+func (f field) timer(lo units.Time) units.Time {
+	t, _ := quantity(f, units.ParseTime, lo, maxTimer)
 	return t
 }
 
-// roundTrips reads a time in base RTTs, such as 1.25rtt, above 1.
-func (f field) roundTrips() float64 {
-	v, _ := read(f, "a time in base RTTs such as 1.25rtt", func(text string) (float64, error) {
-		number, ok := strings.CutSuffix(text, "rtt")
-		v, err := parseDecimal(number)
-		switch {
-		case !ok || err != nil:
-			return 0, fmt.Errorf("%q is not a time in base RTTs; expected one such as 1.25rtt", clip(text))
-		case v <= 1 || v > 1000:
-			return 0, fmt.Errorf("%q is out of range; expected more than 1rtt, up to 1000rtt (PC4 paper, section III-C)", clip(text))
-		}
-		return v, nil
-	}, func(v float64) string { return showDecimal(v) + "rtt" })
+// unless reads f, or takes a word for 0.
+func unless[T any](f field, word string, read func(field) (T, bool)) T {
+	var v T
+	if f.n != nil && f.n.kind == scalar && f.n.text == word {
+		f.record(word)
+		return v
+	}
+	v, _ = read(f)
 	return v
 }
 
-// percent reads a share of the base rate in percent.
-func (f field) percent() (float64, bool) {
-	return read(f, "a percentage of the base rate such as 0.5%",
-		between(units.ParsePercent, 0, 1, units.FormatPercent), units.FormatPercent)
+// lineRate reads a rate: absolute, or for so much of the line.
+func (f field) lineRate() (Rate, bool) {
+	return read(f, "a rate such as 40Mbps or 5Mbps/25Gbps", func(text string) (Rate, error) {
+		return parseRate(text, minRate, maxRate)
+	}, Rate.String)
 }
 
-// initial reads what a flow starts with: base-rate, line, or a window in bytes.
-func (f field) initial() (string, units.Bytes) {
-	if f.n != nil && f.n.kind == scalar && strings.IndexAny(f.n.text, "-0123456789") == 0 {
-		window, _ := quantity(f, units.ParseBytes, 1, maxWindow)
-		return "window", window
+func parseRate(text string, lo, hi units.Bandwidth) (Rate, error) {
+	first, second, per := strings.Cut(text, "/")
+	var r Rate
+	var err error
+	if r.Rate, err = units.ParseBandwidth(first); err == nil && per {
+		r.Per, err = parsePer(text, second)
 	}
-	how, _ := read(f, "base-rate, line, or a window such as 10KB", func(text string) (string, error) {
-		if text != "base-rate" && text != "line" {
-			return "", fmt.Errorf("unknown value %q%s; expected base-rate, line, or a window such as 10KB",
-				clip(text), f.d.nearest(text, []string{"base-rate", "line"}))
-		}
-		return text, nil
-	}, func(v string) string { return v })
-	return how, 0
+	switch {
+	case err != nil && !per:
+		return r, fmt.Errorf("%w, or for so much of the line such as 5Mbps/25Gbps", err)
+	case err != nil:
+		return r, err
+	case r.Rate < lo || r.Rate > hi:
+		return r, fmt.Errorf("%q is out of range; expected %v to %v", clip(text), lo, hi)
+	case per && r.Rate > r.Per:
+		return r, fmt.Errorf("%q is more than the line; expected at most as much as it is for", clip(text))
+	}
+	return r, nil
+}
+
+// parsePer reads the rate that a quantity is in proportion to.
+func parsePer(text, per string) (units.Bandwidth, error) {
+	r, err := units.ParseBandwidth(per)
+	if err == nil && (r < minRate || r > maxRate) {
+		err = fmt.Errorf("%q is out of range; expected it for %v to %v", clip(text), minRate, maxRate)
+	}
+	return r, err
+}
+
+// String writes r as it would be written in a lab file.
+func (r Rate) String() string {
+	if r.Per == 0 {
+		return r.Rate.String()
+	}
+	return r.Rate.String() + "/" + r.Per.String()
+}
+
+// At is r on a line of a rate, at least 1 bit per second unless r is none.
+func (r Rate) At(line units.Bandwidth) units.Bandwidth {
+	if r.Per == 0 {
+		return r.Rate
+	}
+	return max(units.Bandwidth(float64(r.Rate)*(float64(line)/float64(r.Per))), 1)
 }

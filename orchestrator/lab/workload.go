@@ -11,6 +11,7 @@ import (
 const (
 	maxItems    = 1000
 	maxRepeat   = 100_000
+	maxFlows    = 10_000
 	maxSize     = 1000 * units.GB
 	maxStart    = 1000 * units.Second
 	maxMessages = 1 << 26 // of one repetition of one collective, over all ranks: an all-to-all of 8192
@@ -64,6 +65,7 @@ func (s *section) item(index int, hosts hosts) Item {
 		ranks.problem("%s of a single rank; expected at least 2", it.Collective)
 	}
 	it.Size, _ = s.field("size").payloadSize(it.Collective, n)
+	it.Flows = s.flows(it.Collective)
 	it.Parallel = s.parallel(it.Collective)
 	it.Chunk = s.chunk(it.Algorithm)
 	it.checkMessages(s, n)
@@ -242,6 +244,19 @@ func (f field) payloadSize(collective string, ranks int) (units.Bytes, bool) {
 	return 0, false
 }
 
+// flows reads how many connections each sender of an incast has.
+func (s *section) flows(collective string) int {
+	f := s.field("flows")
+	if !f.written() && collective != "incast" {
+		return 1
+	}
+	n := f.integer(1, maxFlows)
+	if n > 1 && collective != "incast" && collective != "" {
+		f.problem("applies to incast, not to %s", collective)
+	}
+	return max(n, 1)
+}
+
 func (s *section) parallel(collective string) int {
 	f := s.field("parallel")
 	if !f.written() && collective != "all-to-all" {
@@ -280,7 +295,7 @@ func (s *section) chunk(algorithm string) units.Bytes {
 // checkMessages refuses a collective of so many messages that no machine could hold its schedule.
 func (it *Item) checkMessages(s *section, ranks int) {
 	n := float64(max(1, ranks))
-	messages, each := n, it.Size // one message to each peer
+	messages, each := n*float64(max(1, it.Flows)), it.Size // one message to each peer
 	switch it.Collective {
 	case "all-to-all":
 		messages, each = n*(n-1), it.Size/units.Bytes(n)
@@ -295,8 +310,11 @@ func (it *Item) checkMessages(s *section, ranks int) {
 		return
 	}
 	f, way := s.field("ranks"), "fewer ranks"
-	if pieces > 1 {
+	switch {
+	case pieces > 1:
 		f, way = s.field("chunk"), "larger chunks"
+	case it.Flows > 1:
+		f, way = s.field("flows"), "fewer flows"
 	}
 	f.problem("%s of %v at %d ranks takes %.0f messages, more than %d; expected %s",
 		it.Collective, it.Size, ranks, messages*pieces, maxMessages, way)

@@ -14,7 +14,7 @@ type writtenLab struct {
 	Clocks    writtenClocks        `json:"clocks,omitempty" jsonschema_description:"Imperfections of the hosts' clocks, and how they are kept together."`
 	Transport writtenTransport     `json:"transport,omitempty" jsonschema_description:"What carries the messages of the workload."`
 	Workload  []writtenItem        `json:"workload,omitempty" jsonschema_description:"Collectives; they run at once unless start says otherwise."`
-	Faults    faultsType           `json:"faults,omitempty" jsonschema_description:"Things that happen during the run. Not yet supported."`
+	Faults    faultsType           `json:"faults,omitempty" jsonschema_description:"What happens to links during the run."`
 	Measure   writtenMeasure       `json:"measure,omitempty" jsonschema_description:"What is recorded besides the flows."`
 	Expect    []string             `json:"expect,omitempty" jsonschema_description:"Checked at the end, such as: fct_slowdown.p99 <= 1.10 * flows. A miss fails the run."`
 	Sweep     map[string]sweptType `json:"sweep,omitempty" jsonschema_description:"Paths and the values they take: a run for every combination."`
@@ -38,9 +38,11 @@ type writtenTopology struct {
 }
 
 type writtenLink struct {
-	Rate   rateType      `json:"rate,omitempty" jsonschema_description:"In each direction."`
-	Delay  timeType      `json:"delay,omitempty" jsonschema_description:"Propagation, one way."`
-	Queues writtenQueues `json:"queues,omitempty" jsonschema_description:"Queues of these links. Not yet supported."`
+	Rate      rateType        `json:"rate,omitempty" jsonschema_description:"In each direction."`
+	Delay     timeType        `json:"delay,omitempty" jsonschema_description:"Propagation, one way."`
+	Loss      probabilityType `json:"loss,omitempty" jsonschema_description:"Share of the packets that are lost at random, in each direction."`
+	BitErrors probabilityType `json:"bit_errors,omitempty" jsonschema_description:"Share of the bits that are wrong; a packet is lost by one of them."`
+	Queues    writtenQueues   `json:"queues,omitempty" jsonschema_description:"Queues of these links. Not yet supported."`
 }
 
 type writtenTiers struct {
@@ -58,17 +60,19 @@ type writtenNode struct {
 }
 
 type writtenCustomLink struct {
-	Between []string      `json:"between" jsonschema:"minItems=2,maxItems=2" jsonschema_description:"Names of the two nodes."`
-	Rate    rateType      `json:"rate,omitempty" jsonschema_description:"In each direction; topology.link.rate unless given."`
-	Delay   timeType      `json:"delay,omitempty" jsonschema_description:"Propagation, one way; topology.link.delay unless given."`
-	Queues  writtenQueues `json:"queues,omitempty" jsonschema_description:"Queues of this link. Not yet supported."`
+	Between   []string        `json:"between" jsonschema:"minItems=2,maxItems=2" jsonschema_description:"Names of the two nodes."`
+	Rate      rateType        `json:"rate,omitempty" jsonschema_description:"In each direction; topology.link.rate unless given."`
+	Delay     timeType        `json:"delay,omitempty" jsonschema_description:"Propagation, one way; topology.link.delay unless given."`
+	Loss      probabilityType `json:"loss,omitempty" jsonschema_description:"Share of the packets that are lost at random, in each direction; topology.link.loss unless given."`
+	BitErrors probabilityType `json:"bit_errors,omitempty" jsonschema_description:"Share of the bits that are wrong; topology.link.bit_errors unless given."`
+	Queues    writtenQueues   `json:"queues,omitempty" jsonschema_description:"Queues of this link. Not yet supported."`
 }
 
 type writtenQueues struct {
-	Buffer  bufferType  `json:"buffer,omitempty" jsonschema_description:"Capacity of each port, in bytes or bandwidth-delay products of its link."`
-	Shared  sharedType  `json:"shared,omitempty" jsonschema_description:"One buffer for all ports of a switch. Not yet supported."`
+	Buffer  sizeType    `json:"buffer,omitempty" jsonschema_description:"Capacity of each port, in bytes or bandwidth-delay products of its link. Not with shared or pfc."`
+	Shared  sharedType  `json:"shared,omitempty" jsonschema_description:"One memory for all ports of a switch, in place of buffer. With pfc there always is one."`
 	ECN     ecnType     `json:"ecn,omitempty" jsonschema_description:"Marking by queue length: from kmin on, always from kmax on."`
-	PFC     pfcType     `json:"pfc,omitempty" jsonschema_description:"Priority flow control. Not yet supported."`
+	PFC     pfcType     `json:"pfc,omitempty" jsonschema_description:"Priority flow control of the data class: a switch pauses who sends it more than it can hold."`
 	Routing routingType `json:"routing,omitempty" jsonschema_description:"How a switch chooses among equal paths."`
 }
 
@@ -77,6 +81,20 @@ type writtenECN struct {
 	Kmax sizeType  `json:"kmax,omitempty" jsonschema_description:"Queue length above which everything is marked."`
 	Pmax shareType `json:"pmax,omitempty" jsonschema_description:"Probability of a mark at kmax."`
 	Mark markType  `json:"mark,omitempty" jsonschema_description:"When a packet leaves the queue, or when it joins it."`
+}
+
+type writtenShared struct {
+	Total sizeType  `json:"total,omitempty" jsonschema_description:"All of it; 16MB/50Gbps is 16 MB for each 50 Gb/s of the fastest port."`
+	Alpha alphaType `json:"alpha,omitempty" jsonschema_description:"Dynamic threshold, a multiple of what is free. Without pfc: the most a queue may hold. With pfc: what may wait of what came by a port before it is paused."`
+}
+
+type writtenPFC struct {
+	Xoff     sizeType     `json:"xoff,omitempty" jsonschema_description:"Static threshold per port; queues.shared.alpha unless given."`
+	Xon      autoSizeType `json:"xon,omitempty" jsonschema_description:"With xoff: resume at or below; auto is two full packets below xoff."`
+	Offset   bytesType    `json:"xon_offset,omitempty" jsonschema_description:"Without xoff: resume so far below the threshold."`
+	Reserve  bytesType    `json:"reserve,omitempty" jsonschema_description:"Memory of each port's own, used first."`
+	Headroom autoSizeType `json:"headroom,omitempty" jsonschema_description:"Memory of each port for what is on its way when it is paused; auto is enough."`
+	Response timeType     `json:"response,omitempty" jsonschema_description:"How long the other end takes to heed a pause that has reached it."`
 }
 
 type writtenClocks struct {
@@ -89,13 +107,13 @@ type writtenClocks struct {
 }
 
 type writtenTransport struct {
-	Kind   transportKindType `json:"kind,omitempty" jsonschema_description:"Which transport carries the messages."`
+	Kind   transportKindType `json:"kind,omitempty" jsonschema_description:"Which transport carries the messages. The sections below hold the parameters of each; one that no run of the lab uses is refused."`
 	PC4    writtenPC4        `json:"pc4,omitempty" jsonschema_description:"Parameters of PC4."`
 	STrack map[string]any    `json:"strack,omitempty" jsonschema_description:"Parameters of STrack. Not yet supported."`
 	CCM    map[string]any    `json:"ccm,omitempty" jsonschema_description:"Parameters of CCM. Not yet supported."`
-	RoCE   map[string]any    `json:"roce,omitempty" jsonschema_description:"Parameters of RoCE with DCQCN. Not yet supported."`
-	Swift  map[string]any    `json:"swift,omitempty" jsonschema_description:"Parameters of Swift. Not yet supported."`
-	HPCC   map[string]any    `json:"hpcc,omitempty" jsonschema_description:"Parameters of HPCC. Not yet supported."`
+	RoCE   writtenRoCE       `json:"roce,omitempty" jsonschema_description:"Parameters of RoCEv2 with DCQCN."`
+	Swift  writtenSwift      `json:"swift,omitempty" jsonschema_description:"Parameters of Swift."`
+	HPCC   writtenHPCC       `json:"hpcc,omitempty" jsonschema_description:"Parameters of HPCC."`
 	Spray  map[string]any    `json:"spray,omitempty" jsonschema_description:"Parameters of spraying. Not yet supported."`
 }
 
@@ -114,12 +132,66 @@ type writtenPC4 struct {
 	Epsilon        timeType       `json:"epsilon,omitempty" jsonschema_description:"One-way delays up to this count as none."`
 }
 
+type writtenRoCE struct {
+	Preset           presetType    `json:"preset,omitempty" jsonschema_description:"Whose parameters of DCQCN: those that are not given are as there."`
+	Mode             dcqcnModeType `json:"mode,omitempty" jsonschema_description:"Which machine: the DCQCN paper's, or the one in NVIDIA's (Mellanox's) NICs."`
+	Clamp            clampType     `json:"clamp,omitempty" jsonschema_description:"When a cut brings the target rate down to the rate: always, if the rate was raised since the last cut, or if the byte counter raised it."`
+	CNPInterval      timeType      `json:"cnp_interval,omitempty" jsonschema_description:"Least time between two congestion notifications of a connection; at 0s every marked packet gets one."`
+	G                gainType      `json:"g,omitempty" jsonschema_description:"Gain of alpha."`
+	InitialAlpha     gainType      `json:"initial_alpha,omitempty" jsonschema_description:"Alpha on the first notification."`
+	AlphaInterval    timeType      `json:"alpha_interval,omitempty" jsonschema_description:"Alpha decays once in it."`
+	AlphaFirst       flagType      `json:"alpha_first,omitempty" jsonschema_description:"Mode paper: raise alpha before the cut, not after."`
+	DecreaseInterval timeType      `json:"decrease_interval,omitempty" jsonschema_description:"Mode mellanox: at most one cut in it."`
+	FirstRate        shareType     `json:"first_rate,omitempty" jsonschema_description:"Mode mellanox: what the first notification leaves of the rate; 1 is off."`
+	MinRate          lineRateType  `json:"min_rate,omitempty" jsonschema_description:"Least rate."`
+	RPTimer          timeType      `json:"rp_timer,omitempty" jsonschema_description:"One stage of recovery for each."`
+	ByteCounter      chunkType     `json:"byte_counter,omitempty" jsonschema_description:"Mode paper: one stage of recovery for so much sent, or off."`
+	F                int           `json:"f,omitempty" jsonschema:"minimum=1,maximum=1000" jsonschema_description:"Stages of fast recovery."`
+	RAI              lineRateType  `json:"rai,omitempty" jsonschema_description:"Added to the target rate in additive increase; 5Mbps/25Gbps is 5 Mb/s for each 25 Gb/s of the line."`
+	RHAI             lineRateType  `json:"rhai,omitempty" jsonschema_description:"Added to the target rate in hyper increase."`
+	QPs              int           `json:"qps,omitempty" jsonschema:"minimum=1,maximum=16" jsonschema_description:"Queue pairs of a connection, each with a source port, a sequence and a rate of its own."`
+	Split            splitType     `json:"split,omitempty" jsonschema_description:"Each message is cut over all queue pairs, or goes to the next one."`
+	Recovery         recoveryType  `json:"recovery,omitempty" jsonschema_description:"What is sent again after a loss."`
+	RTOMin           autoTimeType  `json:"rto_min,omitempty" jsonschema_description:"Least retransmission timeout; auto is longer than the queues of the network can hold a packet."`
+	Tries            int           `json:"tries,omitempty" jsonschema:"minimum=1,maximum=1000" jsonschema_description:"Timeouts in a row before a connection fails."`
+}
+
+type writtenSwift struct {
+	AI            float64      `json:"ai,omitempty" jsonschema:"minimum=0.001,maximum=1000" jsonschema_description:"Packets added per round trip."`
+	Beta          shareType    `json:"beta,omitempty" jsonschema_description:"Multiplicative decrease constant."`
+	MaxMDF        shareType    `json:"max_mdf,omitempty" jsonschema_description:"Largest multiplicative decrease."`
+	BaseTarget    timeType     `json:"base_target,omitempty" jsonschema_description:"Target delay of a path without hops."`
+	PerHop        timeType     `json:"per_hop,omitempty" jsonschema_description:"Added to the target for each link of the path."`
+	FSRange       timeType     `json:"fs_range,omitempty" jsonschema_description:"The most that flow scaling adds to the target; 0s is no flow scaling."`
+	FSMin         float64      `json:"fs_min,omitempty" jsonschema:"minimum=0.0001,maximum=1000000" jsonschema_description:"Window in packets at which it adds all of it."`
+	FSMax         float64      `json:"fs_max,omitempty" jsonschema:"minimum=0.0001,maximum=1000000" jsonschema_description:"Window in packets from which on it adds nothing."`
+	MinWindow     bytesType    `json:"min_window,omitempty" jsonschema_description:"Least window."`
+	MaxWindow     bdpBytesType `json:"max_window,omitempty" jsonschema_description:"Greatest window; bdp is that of the path."`
+	InitialWindow bdpBytesType `json:"initial_window,omitempty" jsonschema_description:"First window; bdp is that of the path."`
+	RetxReset     int          `json:"retx_reset,omitempty" jsonschema:"minimum=1,maximum=1000" jsonschema_description:"Timeouts in a row after which the window is the least."`
+	BoltCompat    flagType     `json:"bolt_compat,omitempty" jsonschema_description:"Compute the target as the simulator of the Bolt paper does, 4 us too high."`
+	RTOMin        autoTimeType `json:"rto_min,omitempty" jsonschema_description:"Least retransmission timeout; auto is longer than the queues of the network can hold a packet."`
+	Tries         int          `json:"tries,omitempty" jsonschema:"minimum=1,maximum=1000" jsonschema_description:"Timeouts in a row before a connection fails."`
+}
+
+type writtenHPCC struct {
+	Eta      shareType       `json:"eta,omitempty" jsonschema_description:"Target utilization."`
+	MaxStage int             `json:"max_stage,omitempty" jsonschema:"minimum=0,maximum=1000" jsonschema_description:"Additive increases in a row before a multiplicative one; at 0 every update is multiplicative."`
+	WAI      autoBytesType   `json:"wai,omitempty" jsonschema_description:"Additive increase of a window; auto is the share of the first window that eta leaves, over flows."`
+	Flows    int             `json:"flows,omitempty" jsonschema:"minimum=1,maximum=1000000" jsonschema_description:"With wai auto: flows expected to share a link."`
+	T        autoTimeType    `json:"t,omitempty" jsonschema_description:"Base RTT that utilization is counted over; auto is the longest of the network."`
+	MinRate  offLineRateType `json:"min_rate,omitempty" jsonschema_description:"Least rate, or off."`
+	RTOMin   autoTimeType    `json:"rto_min,omitempty" jsonschema_description:"Least retransmission timeout; auto is longer than the queues of the network can hold a packet."`
+	Tries    int             `json:"tries,omitempty" jsonschema:"minimum=1,maximum=1000" jsonschema_description:"Timeouts in a row before a connection fails."`
+}
+
 type writtenItem struct {
 	Collective collectiveType `json:"collective" jsonschema_description:"What the ranks do together."`
 	Algorithm  algorithmType  `json:"algorithm,omitempty" jsonschema_description:"How they do it. all-reduce: ring, halving-doubling, double-binary-tree."`
 	Ranks      ranksType      `json:"ranks,omitempty" jsonschema_description:"Who takes part: all, the first N hosts, a list of hosts in rank order, or N at random. incast: the senders."`
 	Root       string         `json:"root,omitempty" jsonschema_description:"incast: the receiving host; the first that is not a rank unless given."`
 	Size       bytesType      `json:"size" jsonschema_description:"What nccl-tests calls size: the buffer of each rank; a multiple of 4 bytes. incast: what each sender sends."`
+	Flows      int            `json:"flows,omitempty" jsonschema:"minimum=1,maximum=10000" jsonschema_description:"incast: connections of each sender, with a message of the size on each."`
 	Parallel   int            `json:"parallel,omitempty" jsonschema:"minimum=0,maximum=65536" jsonschema_description:"all-to-all: messages under way at once per rank; 0 is no limit."`
 	Chunk      chunkType      `json:"chunk,omitempty" jsonschema_description:"Size of the pieces messages are cut into, or off."`
 	Repeat     int            `json:"repeat,omitempty" jsonschema:"minimum=1,maximum=100000" jsonschema_description:"How often."`
@@ -132,9 +204,26 @@ type writtenRandomRanks struct {
 	Size   int `json:"size,omitempty" jsonschema:"minimum=1" jsonschema_description:"Ranks of each group. Not yet supported."`
 }
 
+type writtenFault struct {
+	At        timeType        `json:"at" jsonschema_description:"When."`
+	Link      linkNameType    `json:"link,omitempty" jsonschema_description:"By the names of its ends."`
+	Down      everType        `json:"down,omitempty" jsonschema_description:"The link is down for so long, or true: to the end of the run."`
+	For       everType        `json:"for,omitempty" jsonschema_description:"How long a changed line stays so, or true: to the end of the run."`
+	Rate      rateType        `json:"rate,omitempty" jsonschema_description:"The line's rate is this."`
+	Delay     timeType        `json:"delay,omitempty" jsonschema_description:"The line's delay is this."`
+	Loss      probabilityType `json:"loss,omitempty" jsonschema_description:"The line loses this share of the packets."`
+	BitErrors probabilityType `json:"bit_errors,omitempty" jsonschema_description:"This share of the bits is wrong."`
+	Reroute   offTimeType     `json:"reroute,omitempty" jsonschema_description:"How long after the link went down or came up all switches have taken it into account, or off: only the two at its ends have, at once."`
+	Host      string          `json:"host,omitempty" jsonschema_description:"Not yet supported."`
+	Kill      bool            `json:"kill,omitempty" jsonschema_description:"Not yet supported."`
+	Pause     timeType        `json:"pause,omitempty" jsonschema_description:"Not yet supported."`
+}
+
 type writtenMeasure struct {
 	Queues  offTimeType `json:"queues,omitempty" jsonschema_description:"Sampling interval of queue lengths, or off."`
-	Rates   offTimeType `json:"rates,omitempty" jsonschema_description:"Sampling interval of flow rates. Not yet supported but for off."`
+	Rates   offTimeType `json:"rates,omitempty" jsonschema_description:"Sampling interval of what connections carry, or off."`
+	From    timeType    `json:"from,omitempty" jsonschema_description:"Distributions and rates of the summary count from here: what was before is warm-up."`
+	Events  offPortType `json:"queue_events,omitempty" jsonschema_description:"Port whose queue is followed event by event, by the names of its switch and of the node it leads to, or off."`
 	CWND    flagType    `json:"cwnd,omitempty" jsonschema_description:"Record every change of a window."`
 	Packets flagType    `json:"packets,omitempty" jsonschema_description:"Record every packet. Not yet supported but for off."`
 }

@@ -1,0 +1,78 @@
+package lab
+
+import (
+	"fmt"
+	"strings"
+
+	"weft/units"
+)
+
+var (
+	baseRates  = choice{built: []string{"controller", "observed", "off"}}
+	roundTrips = choice{built: []string{"base", "measured"}}
+)
+
+func (c *section) pc4() PC4 {
+	var p PC4
+	p.TargetQtime = c.field("target_qtime").qtime()
+	p.AdjustInterval = c.field("adjust_interval").roundTrips()
+	p.AI, _ = c.field("ai").percent()
+	p.HAI, _ = c.field("hai").percent()
+	p.Beta, _ = c.field("beta").share(0.001, 1)
+	p.MaxMDF, _ = c.field("max_mdf").share(0.001, 0.999)
+	p.PacedBelow, _ = c.field("paced_below").decimal(1, 1000)
+	p.BaseRate, _ = c.field("base_rate").enum(baseRates)
+	p.Initial, p.InitialWindow = c.field("initial").initial()
+	p.RTT, _ = c.field("rtt").enum(roundTrips)
+	p.RTOMin, _ = quantity(c.field("rto_min"), units.ParseTime, units.Microsecond, maxTimer)
+	p.Epsilon, _ = quantity(c.field("epsilon"), units.ParseTime, 0, units.Millisecond)
+	return p
+}
+
+// qtime reads a queueing target: a time, or scaled.
+func (f field) qtime() units.Time {
+	if f.n != nil && f.n.kind == scalar && f.n.text == "scaled" {
+		f.record("scaled")
+		return Scaled
+	}
+	t, _ := quantity(f, units.ParseTime, 0, maxTimer)
+	return t
+}
+
+// roundTrips reads a time in base RTTs, such as 1.25rtt, above 1.
+func (f field) roundTrips() float64 {
+	v, _ := read(f, "a time in base RTTs such as 1.25rtt", func(text string) (float64, error) {
+		number, ok := strings.CutSuffix(text, "rtt")
+		v, err := parseDecimal(number)
+		switch {
+		case !ok || err != nil:
+			return 0, fmt.Errorf("%q is not a time in base RTTs; expected one such as 1.25rtt", clip(text))
+		case v <= 1 || v > 1000:
+			return 0, fmt.Errorf("%q is out of range; expected more than 1rtt, up to 1000rtt (PC4 paper, section III-C)", clip(text))
+		}
+		return v, nil
+	}, func(v float64) string { return showDecimal(v) + "rtt" })
+	return v
+}
+
+// percent reads a share of the base rate in percent.
+func (f field) percent() (float64, bool) {
+	return read(f, "a percentage of the base rate such as 0.5%",
+		between(units.ParsePercent, 0, 1, units.FormatPercent), units.FormatPercent)
+}
+
+// initial reads what a flow starts with: base-rate, line, or a window in bytes.
+func (f field) initial() (string, units.Bytes) {
+	if f.n != nil && f.n.kind == scalar && strings.IndexAny(f.n.text, "-0123456789") == 0 {
+		window, _ := quantity(f, units.ParseBytes, 1, maxWindow)
+		return "window", window
+	}
+	how, _ := read(f, "base-rate, line, or a window such as 10KB", func(text string) (string, error) {
+		if text != "base-rate" && text != "line" {
+			return "", fmt.Errorf("unknown value %q%s; expected base-rate, line, or a window such as 10KB",
+				clip(text), f.d.nearest(text, []string{"base-rate", "line"}))
+		}
+		return text, nil
+	}, func(v string) string { return v })
+	return how, 0
+}

@@ -1,0 +1,37 @@
+package lab
+
+import "weft/units"
+
+const maxPackets = 1_000_000 // of a window
+
+// swift reads Swift.
+func (c *section) swift() Swift {
+	var s Swift
+	s.AI, _ = c.field("ai").decimal(0.001, 1000)
+	s.Beta, _ = c.field("beta").share(0.001, 1)
+	s.MaxMDF, _ = c.field("max_mdf").share(0.001, 0.999)
+	s.BaseTarget, _ = quantity(c.field("base_target"), units.ParseTime, units.Nanosecond, units.Second)
+	s.PerHop, _ = quantity(c.field("per_hop"), units.ParseTime, 0, units.Second)
+	s.FSRange, _ = quantity(c.field("fs_range"), units.ParseTime, 0, units.Second)
+	least := c.field("fs_min")
+	var okMin, okMax bool
+	s.FSMin, okMin = least.decimal(0.0001, maxPackets)
+	s.FSMax, okMax = c.field("fs_max").decimal(0.0001, maxPackets)
+	if okMin && okMax && s.FSMin >= s.FSMax {
+		least.problem("%v is not below fs_max, %v", s.FSMin, s.FSMax)
+	}
+	s.MinWindow, _ = c.field("min_window").window()
+	most := c.field("max_window")
+	s.MaxWindow = unless(most, "bdp", field.window)
+	if s.MaxWindow != 0 && s.MaxWindow < s.MinWindow {
+		most.problem("%v is below min_window, %v", s.MaxWindow, s.MinWindow)
+	}
+	s.InitialWindow = unless(c.field("initial_window"), "bdp", field.window)
+	s.RetxReset = c.field("retx_reset").integer(1, maxTries)
+	s.BoltCompat = c.field("bolt_compat").flag()
+	s.Timeouts = c.timeouts()
+	return s
+}
+
+// window reads a window in bytes.
+func (f field) window() (units.Bytes, bool) { return quantity(f, units.ParseBytes, 1, maxWindow) }
