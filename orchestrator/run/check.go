@@ -2,12 +2,15 @@ package run
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 
+	"weft/fabric"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 	"weft/transport/wire"
+	"weft/units"
 )
 
 // Check reports what is wrong with labs that only building them shows: hosts that cannot reach each other, links
@@ -27,10 +30,16 @@ func Check(labs []*lab.Lab) lab.Problems {
 		if err == nil && g != nil {
 			err = checkNetwork(l, g)
 		}
-		var p lab.Problem
-		if errors.As(err, &p) && !seen[p] {
-			seen[p] = true
-			out = append(out, p)
+		var many lab.Problems
+		var one lab.Problem
+		if !errors.As(err, &many) && errors.As(err, &one) {
+			many = lab.Problems{one}
+		}
+		for _, p := range many {
+			if !seen[p] {
+				seen[p] = true
+				out = append(out, p)
+			}
 		}
 	}
 	return out
@@ -60,19 +69,75 @@ func checkNetwork(l *lab.Lab, g *topology.Graph) error {
 		return l.Errorf("topology.link", "a packet of %d bytes and its acknowledgement take %s on an idle path, more than the %s that packets can carry; make links faster or shorter",
 			longest, rtt, wire.MaxBaseline/2)
 	}
-	return checkQueues(l, g)
+	if err := checkQueues(l, g); err != nil || l.Queues.PFC == nil {
+		return err
+	}
+	cfg := fabricConfig(l, g)
+	return checkLossless(l, &cfg)
 }
 
 // checkQueues refuses a buffer that cannot hold a packet: every packet that has to wait would be dropped.
 func checkQueues(l *lab.Lab, g *topology.Graph) error {
-	packet := dataWire(l.Topology.MTU)
-	rtt := g.BaseRTT(packet, ackWire)
+	m := newMemory(l, g)
+	packet := m.packet
+	if l.Queues.Shared != nil {
+		return checkShared(l, m)
+	}
 	for i := range g.Links {
 		k := &g.Links[i]
-		if room := sizeOf(l.Queues.Buffer, k.Rate.BytesIn(rtt)); room < packet {
+		if room := m.on(l.Queues.Buffer, k.Rate); room < packet {
 			return l.Errorf("queues.buffer", "%s is %d bytes on link %s, less than one packet of %d bytes on the wire; make it larger",
 				l.Queues.Buffer, room, k.Name, packet)
 		}
 	}
 	return nil
+}
+
+// checkShared refuses a switch that cannot hold a packet for each of its ports.
+func checkShared(l *lab.Lab, m *memory) error {
+	for s := range m.g.Switches() {
+		id := topology.NodeID(m.g.Hosts + s)
+		ports := m.ports[id]
+		if total := m.of(id).Total; total < units.Bytes(ports)*m.packet {
+			return l.Errorf("queues.shared.total", "%s is %d bytes in switch %s, less than one packet of %d bytes on the wire for each of its %d ports; make it larger",
+				l.Queues.Shared.Total, total, m.g.Nodes[id].Name, m.packet, ports)
+		}
+	}
+	return nil
+}
+
+// checkLossless refuses PFC that would lose packets, or would hide congestion from who is to react to it, with the
+// numbers: the first fault of each kind, since ports and switches are mostly alike.
+func checkLossless(l *lab.Lab, cfg *fabric.Config) error {
+	where := map[fabric.LosslessRule]string{
+		fabric.RuleCovered: "queues.pfc", fabric.RuleHeadroom: "queues.pfc.headroom",
+		fabric.RuleMemory: "queues.shared.total", fabric.RuleECN: "queues.ecn.kmin",
+	}
+	count := map[fabric.LosslessRule]int{}
+	faults := fabric.CheckLossless(cfg, largest(l))
+	for _, f := range faults {
+		count[f.Rule]++
+	}
+	if count[fabric.RuleMemory] > 0 {
+		count[fabric.RuleECN] = 0 // it follows: nothing is left for a queue that marks
+	}
+	var found lab.Problems
+	for _, f := range faults {
+		n := count[f.Rule]
+		if count[f.Rule] = 0; n == 0 {
+			continue
+		}
+		more := ""
+		if n > 1 {
+			more = fmt.Sprintf(", and %d more like it", n-1)
+		}
+		var p lab.Problem
+		if errors.As(l.Errorf(where[f.Rule], "this network cannot be lossless: %v%s", f, more), &p) {
+			found = append(found, p)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return found
 }

@@ -38,6 +38,9 @@ func choose(ctx context.Context, x *Experiment, o Options) (engine, error) {
 	case "sim":
 		return simulator("asked for"), nil
 	case "emu":
+		if err := x.emulable(); err != nil {
+			return engine{}, err
+		}
 		if err := namespace.Available(); err != nil {
 			return engine{}, fmt.Errorf("this machine cannot emulate: %w; --engine sim runs the lab anywhere", err)
 		}
@@ -46,6 +49,9 @@ func choose(ctx context.Context, x *Experiment, o Options) (engine, error) {
 		}
 		return emulator(ctx, x, "asked for", o)
 	case "auto":
+		if err := x.emulable(); err != nil {
+			return simulator(fmt.Sprintf("the emulation cannot run this lab: %v", err)), nil
+		}
 		if err := namespace.Available(); err != nil {
 			return simulator(fmt.Sprintf("this machine cannot emulate: %v", err)), nil
 		}
@@ -55,6 +61,27 @@ func choose(ctx context.Context, x *Experiment, o Options) (engine, error) {
 		return emulator(ctx, x, "this machine can emulate", o)
 	}
 	return engine{}, fmt.Errorf("engine %q is not auto, sim or emu", kind)
+}
+
+// emulable refuses what only the simulator does, by the setting that asks for it.
+func (x *Experiment) emulable() error {
+	l := x.Lab
+	refuse := func(path, what string) error {
+		return l.Errorf(path, "%s in the simulator alone so far; --engine sim runs this lab", what)
+	}
+	switch m := &l.Measure; {
+	case l.Transport.Kind == "hpcc":
+		return refuse("transport.kind", "switches write the telemetry of hpcc")
+	case len(l.Faults) > 0:
+		return refuse("faults", "links fail")
+	case m.Rates > 0:
+		return refuse("measure.rates", "rates are measured")
+	case m.Events != "":
+		return refuse("measure.queue_events", "queues are followed event by event")
+	case m.From > 0:
+		return refuse("measure.from", "there is a warm-up")
+	}
+	return nil
 }
 
 func simulator(why string) engine {

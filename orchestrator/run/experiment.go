@@ -9,6 +9,7 @@ import (
 	"weft/host"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
+	"weft/sim"
 	"weft/transport"
 	"weft/transport/wire"
 	"weft/units"
@@ -22,6 +23,9 @@ type Experiment struct {
 	Fabric fabric.Config
 	Plans  []host.Plan      // by host
 	Conns  []transport.Spec // by ConnID
+
+	Actions []sim.Action // what faults make of the network
+	watched int          // port whose queue is followed event by event, -1 for none
 
 	// BaseRTT is the longest idle round trip among hosts that talk to each other: a full data packet there,
 	// its acknowledgement back, store and forward.
@@ -41,22 +45,65 @@ func Build(l *lab.Lab) (*Experiment, error) {
 		return nil, err
 	}
 	x := &Experiment{Lab: l, Graph: g}
+	x.Fabric = fabricConfig(l, g)
+	if err := checkLossless(l, &x.Fabric); err != nil {
+		return nil, err
+	}
 	if err := x.addWorkload(); err != nil {
 		return nil, err
 	}
-	x.Fabric = fabricConfig(l, g)
-	for _, s := range x.Conns {
-		rtt := s.Forward.Delay(dataWire(l.Topology.MTU)) + s.Reverse.Delay(ackWire)
+	for i := range x.Conns {
+		s := &x.Conns[i]
+		more := telemetry(s)
+		rtt := s.Forward.Delay(dataWire(l.Topology.MTU)+more) + s.Reverse.Delay(ackWire+more)
 		x.BaseRTT = max(x.BaseRTT, rtt)
 	}
-	return x, nil
+	x.tune()
+	if err := x.checkQPs(); err != nil {
+		return nil, err
+	}
+	x.Actions, err = x.actions()
+	if err != nil {
+		return nil, err
+	}
+	x.watched, err = x.watchedPort()
+	return x, err
 }
 
-// dataWire is the size on the wire of a data packet that carries payload bytes.
+// watchedPort is the port that measure.queue_events names, -1 for none.
+func (x *Experiment) watchedPort() (int, error) {
+	name := x.Lab.Measure.Events
+	if name == "" {
+		return -1, nil
+	}
+	for i, n := range x.portNames() {
+		if n != name {
+			continue
+		}
+		if int(x.Fabric.Ports[i].From) < x.Graph.Hosts {
+			return 0, x.Lab.Errorf("measure.queue_events", "%s is a host's; expected a switch's, such as switch0->h0", name)
+		}
+		return i, nil
+	}
+	return 0, x.Lab.Errorf("measure.queue_events", "no port is named %q; expected a switch and a node that a link joins, such as switch0->h0", name)
+}
+
+// faultPath is the path of a fault's setting in the lab.
+func faultPath(i int, key string) string { return fmt.Sprintf("faults.%d.%s", i, key) }
+
+// dataWire is the size on the wire of a data packet that carries payload bytes and no telemetry.
 func dataWire(payload units.Bytes) units.Bytes { return payload + wire.DataSize + wire.Overhead }
 
-// ackWire is the size on the wire of an acknowledgement.
+// ackWire is the size on the wire of an acknowledgement without telemetry.
 const ackWire units.Bytes = wire.AckSize + wire.Overhead
+
+// telemetry is what it adds to the packets of a connection, there and back.
+func telemetry(s *transport.Spec) units.Bytes {
+	if s.Kind != "hpcc" {
+		return 0
+	}
+	return wire.TelemetrySize(len(s.Forward.Rates) - 1)
+}
 
 // addWorkload turns every item of the workload into connections and into each host's part of it.
 func (x *Experiment) addWorkload() error {
@@ -92,7 +139,10 @@ func (x *Experiment) addItem(index int) error {
 	base := host.Item{
 		Index: index, Collective: it.Collective, Algorithm: it.Algorithm, Ranks: ranks, Root: root,
 		Size: it.Size, Chunk: it.Chunk, Parallel: it.Parallel, Repeat: it.Repeat,
-		Start: it.Start, Previous: it.Previous,
+		Start: it.Start, Previous: it.Previous, Flows: it.Flows,
+	}
+	if r := &x.Lab.Transport.RoCE; x.Lab.Transport.Kind == "roce" {
+		base.QPs, base.Split = r.QPs, r.Split == "messages" && r.QPs > 1
 	}
 	if it.Collective == "permute" {
 		if base.Permute, err = schedule.Derangement(len(ranks), itemSeed(x.Lab.Seed, index)); err != nil {
@@ -107,20 +157,33 @@ func (x *Experiment) addItem(index int) error {
 	first := len(x.Conns)
 	for r := range ranks {
 		for _, to := range peers(&base, r) {
-			id := x.connect(ranks[r], ranks[to], it)
-			items[r].Conns = append(items[r].Conns, host.Peer{Rank: to, Conn: id})
-			items[to].Expect = append(items[to].Expect, host.Peer{Rank: r, Conn: id})
+			for lane := range max(1, base.Flows) * max(1, base.QPs) {
+				id := x.connect(ranks[r], ranks[to], it)
+				items[r].Conns = append(items[r].Conns, host.Peer{Rank: to, Lane: lane, Conn: id})
+				items[to].Expect = append(items[to].Expect, host.Peer{Rank: r, Lane: lane, Conn: id})
+			}
 		}
 	}
 	x.planBaseRates(x.Conns[first:], it)
 	for r, h := range ranks {
 		x.Plans[h].Items = append(x.Plans[h].Items, items[r])
 	}
-	for _, s := range x.Conns[first:] {
-		x.Plans[s.Src].Conns = append(x.Plans[s.Src].Conns, s)
-		x.Plans[s.Dst].Conns = append(x.Plans[s.Dst].Conns, s)
-	}
 	return nil
+}
+
+// tune sets what connections have of the network as a whole, and hands them to their hosts.
+func (x *Experiment) tune() {
+	for i := range x.Conns {
+		s := &x.Conns[i]
+		if s.Kind == "hpcc" && s.HPCC.BaseRTT == 0 {
+			s.HPCC.BaseRTT = x.BaseRTT
+		}
+		if s.RTOMin == 0 {
+			s.RTOMin = max(transport.DefaultRTOMin, 4*x.BaseRTT+x.drain(s))
+		}
+		x.Plans[s.Src].Conns = append(x.Plans[s.Src].Conns, *s)
+		x.Plans[s.Dst].Conns = append(x.Plans[s.Dst].Conns, *s)
+	}
 }
 
 // peers returns the ranks that rank r of an item sends to.
@@ -153,12 +216,36 @@ func (x *Experiment) connect(src, dst transport.HostID, it *lab.Item) transport.
 		SrcPort:    sourcePort(x.Lab.Seed, id),
 		Forward:    x.path(src, dst),
 		Reverse:    x.path(dst, src),
-		Kind:       x.Lab.Transport.Kind,
-		PC4:        pc4Params(x.Lab.Transport.PC4),
 		Collective: it.Collective,
-		RTOMin:     x.Lab.Transport.PC4.RTOMin,
 	})
+	setTransport(&x.Conns[id], &x.Lab.Transport, x.nicRate(topology.NodeID(src)))
 	return id
+}
+
+// checkQPs refuses queue pairs that nothing would go over: messages take turns, and no connection has a second.
+func (x *Experiment) checkQPs() error {
+	r := &x.Lab.Transport.RoCE
+	if x.Lab.Transport.Kind != "roce" || r.QPs == 1 || r.Split != "round-robin" {
+		return nil
+	}
+	for i := range x.Plans {
+		for k := range x.Plans[i].Items {
+			if more, err := moreThanOne(&x.Plans[i].Items[k]); more || err != nil {
+				return err
+			}
+		}
+	}
+	return x.Lab.Errorf("transport.roce.split", "round-robin has messages take turns, but no connection of this workload carries a second: "+
+		"%d queue pairs would not be used; split: messages cuts each message over all, and chunk makes more messages", r.QPs)
+}
+
+// moreThanOne tells whether a rank sends more than one message on some connection.
+func moreThanOne(it *host.Item) (bool, error) {
+	tags, err := schedule.Tags(schedule.Spec{
+		Collective: it.Collective, Algorithm: it.Algorithm, Ranks: len(it.Ranks), Root: it.Root,
+		Size: it.Size, Chunk: it.Chunk, Flows: it.Flows, Parallel: it.Parallel, Permute: it.Permute,
+	})
+	return int(tags) > max(1, it.Flows), err
 }
 
 // sourcePort spreads connections over the dynamic port range (RFC 6335, section 6): it is the entropy that

@@ -20,7 +20,10 @@ type outcome struct {
 	Queued    record.Quantiles // queueing delay of delivered data packets, in microseconds
 	Transport transport.Counters
 	Fabric    fabric.Counters
-	Events    int64
+	SimEvents int64
+	Events    *stats.Dist   // of the queue that is followed event by event; nil: none is
+	Rates     *record.Rates // nil: not measured, or at no time were all connections open
+	Paused    units.Time
 	Elapsed   units.Time // lab time reached
 	Fidelity  *record.Fidelity
 	Warnings  []string
@@ -34,12 +37,17 @@ func (x *Experiment) summarize(o *outcome, s *record.Summary) {
 	s.RTT = o.RTT.Describe(units.Microsecond)
 	s.Collectives = x.collectivesOf(o.Dones)
 	s.Fidelity, s.Warnings = o.Fidelity, o.Warnings
-	s.Events = o.Events
+	s.Events, s.Rates = o.SimEvents, o.Rates
 	s.Network = record.Network{
 		Packets: o.Fabric.Injected, DataPackets: o.Transport.DataPackets, Delivered: o.Fabric.Delivered,
 		CEMarks: o.Fabric.Marks, Drops: o.Fabric.Dropped,
 		Retransmits: o.Transport.Retransmits, Timeouts: o.Transport.Timeouts,
+		Lost: o.Fabric.Lost, Cut: o.Fabric.Cut, Pauses: o.Fabric.Pauses, PausedUS: o.Paused.Microseconds(),
 		QueueDelay: o.Queued, MaxQueue: int64(o.Fabric.MaxQueue),
+	}
+	if o.Events != nil {
+		q := o.Events.Describe(units.Microsecond)
+		s.Network.QueueEventDelay = &q
 	}
 	s.Clocks = record.Clocks{Sync: x.Lab.Clocks.Sync}
 	s.LabTimeUS = o.Elapsed.Microseconds()
@@ -158,7 +166,7 @@ func (x *Experiment) collectivesOf(dones []host.Done) []record.Collective {
 		if finished > 0 {
 			took := total / units.Time(finished)
 			c.TimeUS = took.Microseconds()
-			size := bench.Size(it.Collective, len(it.Ranks), it.Size)
+			size := bench.Size(it.Collective, len(it.Ranks), units.Bytes(max(1, it.Flows))*it.Size)
 			if alg, bus, err := bench.Bandwidth(it.Collective, len(it.Ranks), size, took); err == nil {
 				c.AlgBWGbps, c.BusBWGbps = float64(alg)/float64(units.Gbps), float64(bus)/float64(units.Gbps)
 			}

@@ -17,12 +17,17 @@ import (
 // progressEvery is how many events of the simulator pass between two reports of progress: a few per second.
 const progressEvery = 1 << 20
 
+// stallAfter is how long packets may wait in a paused port without a resume before a run fails: longer than any buffer
+// takes to drain, and shorter than connections take to give up. Ours.
+const stallAfter = 100 * units.Millisecond
+
 // simulate runs the experiment in virtual time. What it returns beside an error is how far it came.
 func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*outcome, error) {
 	out := newOutcome()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	watch := &watcher{rtt: out.RTT, dir: dir, windows: x.Lab.Measure.CWND, stop: stop}
+	m := &x.Lab.Measure
+	watch := &watcher{rtt: out.RTT, dir: dir, windows: m.CWND, from: m.From, stop: stop}
 	exchange := symbolic.New(x.Lab.Seed)
 	hosts := make([]*host.Host, len(x.Plans))
 	names := make([]string, len(x.Plans))
@@ -33,11 +38,20 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 		}
 		hosts[i], names[i] = h, p.Name
 	}
-	opts := sim.Options{Names: names, ProgressEvery: progressEvery}
+	opts := sim.Options{Names: names, ProgressEvery: progressEvery, From: m.From, Actions: x.Actions, Stall: stallAfter}
 	if o.Progress != nil {
 		opts.Progress = func(now units.Time, _ int64) { o.Progress(simProgress(hosts, now)) }
 	}
-	if every := x.Lab.Measure.Queues; every > 0 {
+	carried := newRates(x, hosts, dir)
+	if m.Rates > 0 {
+		opts.TickEvery = m.Rates
+		opts.Tick = func(now units.Time) { watch.keep(carried.tick(now)) }
+	}
+	if x.watched >= 0 {
+		out.Events = stats.NewDist()
+		opts.WatchPort, opts.Watch = x.watched, x.events(out.Events, m.From)
+	}
+	if every := m.Queues; every > 0 {
 		opts.SampleEvery = every
 		ports := x.portNames()
 		opts.Sample = func(now units.Time, port int, queued units.Bytes) {
@@ -54,13 +68,17 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 		out.Dones = append(out.Dones, h.Dones()...)
 		out.Transport.Add(h.Counters())
 	}
-	out.Fabric, out.Events = s.Counters(), s.Events()
+	out.Fabric, out.SimEvents = s.Counters(), s.Events()
 	if err != nil {
 		out.Elapsed = s.End()
 	}
 	if n, first := s.Refused(); n > 0 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("%d packets were refused by hosts, the first: %v", n, first))
 	}
+	if m.Rates > 0 {
+		out.Rates = carried.summary(m.From, out.Flows)
+	}
+	watch.keep(dir.Ports(x.portRows(s, out)))
 	d := s.QueueDelay()
 	out.Queued = record.Quantiles{
 		Mean: d.Mean().Microseconds(), P50: d.Quantile(0.50).Microseconds(),
@@ -82,6 +100,37 @@ func simProgress(hosts []*host.Host, now units.Time) Progress {
 	return p
 }
 
+// events records how long what waits in the watched port takes to leave.
+func (x *Experiment) events(into *stats.Dist, from units.Time) func(units.Time, units.Bytes) {
+	rate := x.Fabric.Ports[x.watched].Rate
+	return func(now units.Time, queued units.Bytes) {
+		if now >= from {
+			into.Record(rate.TransmitTime(queued))
+		}
+	}
+}
+
+// portRows are the counters of every port that was used, and adds up how long they were paused.
+func (x *Experiment) portRows(s *sim.Sim, out *outcome) []record.Port {
+	var rows []record.Port
+	for i, name := range x.portNames() {
+		c := s.PortCounters(i)
+		row := record.Port{
+			Port: name, Packets: c.Packets, Bytes: c.Bytes, Drops: c.Drops, Marks: c.Marks, MaxQueue: c.MaxQueue,
+			Lost: c.Lost, Cut: c.Cut, MaxHeadroom: c.MaxHeadroom,
+		}
+		for class := range c.Pauses {
+			row.Pauses += c.Pauses[class]
+			row.Paused += c.Paused[class]
+		}
+		out.Paused += row.Paused
+		if row != (record.Port{Port: name}) {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
 // portNames names the fabric's ports: "edge0->agg1" is the queue at edge0 towards agg1.
 func (x *Experiment) portNames() []string {
 	names := make([]string, len(x.Fabric.Ports))
@@ -96,12 +145,17 @@ type watcher struct {
 	rtt     *stats.Dist
 	dir     *store.Run
 	windows bool
-	stop    func() // ends the run
-	err     error  // the first failure to write, which ends the run
+	from    units.Time // round trips count from here
+	stop    func()     // ends the run
+	err     error      // the first failure to write, which ends the run
 }
 
 // Acked records a round trip.
-func (w *watcher) Acked(_ units.Time, _ transport.ConnID, rtt, _ units.Time) { w.rtt.Record(rtt) }
+func (w *watcher) Acked(now units.Time, _ transport.ConnID, rtt, _ units.Time) {
+	if now >= w.from {
+		w.rtt.Record(rtt)
+	}
+}
 
 // Window writes a change of a congestion window, when the lab measures them.
 func (w *watcher) Window(now units.Time, c transport.ConnID, cwnd units.Bytes, rate units.Bandwidth) {

@@ -98,7 +98,8 @@ func (b *builder) leafSpine() error {
 func (b *builder) uplink(host units.Bandwidth) (lab.LinkSpec, error) {
 	s, ok := b.t.Tiers["leaf"]
 	if !ok {
-		s.Delay = b.t.Link.Delay
+		s = b.t.Link
+		s.Rate = 0
 	}
 	if s.Rate != 0 {
 		return s, nil

@@ -45,13 +45,14 @@ type LinkID int32
 
 // Link joins two nodes. Its settings hold for both directions unless an end overrides them.
 type Link struct {
-	ID    LinkID
-	A, B  NodeID // A is the end nearer to the hosts; between equals, the one named first
-	Name  string // "edge0-agg1": the names of A and B; a second link between the two is "edge0-agg1#2"
-	Tier  string // the name its settings go by: host, edge, core, leaf; switch between switches of a custom topology
-	Rate  units.Bandwidth
-	Delay units.Time // propagation, one way
-	Down  bool       // absent from the start: no route uses it
+	ID              LinkID
+	A, B            NodeID // A is the end nearer to the hosts; between equals, the one named first
+	Name            string // "edge0-agg1": the names of A and B; a second link between the two is "edge0-agg1#2"
+	Tier            string // the name its settings go by: host, edge, core, leaf; switch between switches of a custom topology
+	Rate            units.Bandwidth
+	Delay           units.Time // propagation, one way
+	Loss, BitErrors float64    // shares of packets and of bits that are corrupted
+	Down            bool       // absent from the start: no route uses it
 }
 
 // Other returns the end of the link that is not n, which must be one of its ends.

@@ -16,7 +16,9 @@ func incast() *record.Summary {
 		RTT:         record.Quantiles{Mean: 5.8, P50: 5.9, P99: 7, Max: 9},
 		Flows:       record.Flows{Count: 8, Bytes: 8e6, FCT: record.Quantiles{Mean: 640, P50: 650, P99: 660, Max: 661}, Slowdown: record.Quantiles{P99: 8.2, Max: 8.25}},
 		Collectives: []record.Collective{{Ranks: 8, Bytes: 1e6, TimeUS: 661, AlgBWGbps: 12.1, BusBWGbps: 96.8, Checked: 16}, {}},
-		Network:     record.Network{Packets: 4000, Delivered: 4000, DataPackets: 2000, CEMarks: 3, QueueDelay: record.Quantiles{Mean: 1.9}, MaxQueue: 65536},
+		Network:     record.Network{Packets: 4000, Delivered: 4000, DataPackets: 2000, CEMarks: 3, QueueDelay: record.Quantiles{Mean: 1.9}, MaxQueue: 65536,
+			Lost: 7, Cut: 2, Pauses: 5, PausedUS: 12.5, QueueEventDelay: &record.Quantiles{P99: 4.5}},
+		Rates: &record.Rates{Conns: 8, TotalGbps: 96, MinGbps: 11, MeanGbps: 12, MaxGbps: 13, Jain: 0.99},
 	}
 }
 
@@ -43,6 +45,8 @@ func TestHolds(t *testing.T) {
 		"fidelity == ok", "unfinished == 0", "flows == workload.0.ranks", "queue_delay.mean < 2us", "lab_time == 1ms",
 		"packets == 2 * data_packets", "delivered == packets", "retransmits + timeouts == 0", "dilation == 1", "true",
 		"8Gbps * 1us == 1KB", "1 == 100%",
+		"lost == 7", "cut == 2", "pauses > 4", "paused == 12.5us", "queue_event_delay.p99 == 4.5us",
+		"jain > 0.9", "goodput >= 90% * topology.link.rate", "flow_rate.min == 11Gbps", "flow_rate.max - flow_rate.min < flow_rate.mean",
 	} {
 		e, err := Parse(text)
 		if err != nil {
@@ -93,6 +97,7 @@ func TestNothingMeetsNoExpectation(t *testing.T) {
 	nothing := &record.Summary{Flows: record.Flows{Count: 3, Unfinished: 3}}
 	for _, text := range []string{
 		"fct.p99 < 10us", "fct_slowdown.max < 2", "rtt.mean < 10us", "queue_delay.p99 < 1us", "collective.0.time < 1s", "ranks < 99",
+		"jain < 2", "goodput < 1Gbps", "queue_event_delay.p99 < 1s",
 	} {
 		got := All([]string{text}, nothing, Scope{})[0]
 		if got.OK || got.Note == "" {

@@ -20,6 +20,9 @@ var (
 	errNoFlow    = errors.New("no flow finished")
 	errNoRTT     = errors.New("no round-trip time was measured")
 	errNoPacket  = errors.New("no packet was delivered")
+	errNoRates   = errors.New("rates were not measured (measure.rates), or at no time were all connections open")
+	errNoEvents  = errors.New("no queue was followed event by event (measure.queue_events)")
+	errNoPauses  = errors.New("the emulation does not measure it")
 	errNoOutcome = errors.New("the run ended before this collective was measured")
 )
 
@@ -45,6 +48,17 @@ func entries() []entry {
 		count("delivered", func(s *record.Summary) int64 { return s.Network.Delivered }),
 		count("drops", func(s *record.Summary) int64 { return s.Network.Drops }),
 		count("ce_marks", func(s *record.Summary) int64 { return s.Network.CEMarks }),
+		count("lost", func(s *record.Summary) int64 { return s.Network.Lost }),
+		count("cut", func(s *record.Summary) int64 { return s.Network.Cut }),
+		count("pauses", func(s *record.Summary) int64 { return s.Network.Pauses }),
+		{"paused", span, func(s *record.Summary) (value, error) {
+			return value{typ: span, num: s.Network.PausedUS}, when(s.Engine == "emu", errNoPauses)
+		}},
+		rates("jain", plain, func(r *record.Rates) float64 { return r.Jain }),
+		rates("goodput", rate, func(r *record.Rates) float64 { return r.TotalGbps * gbps }),
+		rates("flow_rate.min", rate, func(r *record.Rates) float64 { return r.MinGbps * gbps }),
+		rates("flow_rate.mean", rate, func(r *record.Rates) float64 { return r.MeanGbps * gbps }),
+		rates("flow_rate.max", rate, func(r *record.Rates) float64 { return r.MaxGbps * gbps }),
 		count("retransmits", func(s *record.Summary) int64 { return s.Network.Retransmits }),
 		count("timeouts", func(s *record.Summary) int64 { return s.Network.Timeouts }),
 		in("max_queue", size, func(s *record.Summary) float64 { return float64(s.Network.MaxQueue) }),
@@ -55,9 +69,25 @@ func entries() []entry {
 	out = append(out, quantiles("rtt", span, func(s *record.Summary) (record.Quantiles, error) {
 		return s.RTT, when(s.RTT.Max <= 0, errNoRTT)
 	})...)
+	out = append(out, quantiles("queue_event_delay", span, func(s *record.Summary) (record.Quantiles, error) {
+		if q := s.Network.QueueEventDelay; q != nil {
+			return *q, nil
+		}
+		return record.Quantiles{}, errNoEvents
+	})...)
 	return append(out, quantiles("queue_delay", span, func(s *record.Summary) (record.Quantiles, error) {
 		return s.Network.QueueDelay, when(s.Network.Delivered == 0, errNoPacket)
 	})...)
+}
+
+// rates makes a name of what was measured of the rates of connections.
+func rates(name string, t typ, get func(*record.Rates) float64) entry {
+	return entry{name, t, func(s *record.Summary) (value, error) {
+		if s.Rates == nil {
+			return value{typ: t}, errNoRates
+		}
+		return value{typ: t, num: get(s.Rates)}, nil
+	}}
 }
 
 // noFlow guards against an expectation that holds because nothing happened.

@@ -22,6 +22,7 @@ type Summary struct {
 	BaseRTTUS   float64      `json:"base_rtt_us"` // of the network: the longest among pairs that talk, data packet there, ack back
 	Collectives []Collective `json:"collectives"`
 	Network     Network      `json:"network"`
+	Rates       *Rates       `json:"rates,omitempty"` // where measure.rates asks for them
 	Clocks      Clocks       `json:"clocks"`
 	Expect      []Expect     `json:"expect"`
 	Warnings    []string     `json:"warnings,omitempty"`
@@ -71,9 +72,29 @@ type Network struct {
 	Drops       int64     `json:"drops"` // that the model ordered
 	Retransmits int64     `json:"retransmits"`
 	Timeouts    int64     `json:"timeouts"`
-	Pauses      int64     `json:"pauses"`
+	Lost        int64     `json:"lost"`           // corrupted on a link
+	Cut         int64     `json:"cut"`            // on a link that went down, or waiting for it
+	Pauses      int64     `json:"pauses"`         // that PFC sent
+	PausedUS    float64   `json:"paused_us"`      // how long ports were paused, all together
 	QueueDelay  Quantiles `json:"queue_delay_us"` // per delivered packet, all switch queues of its path
 	MaxQueue    int64     `json:"max_queue_bytes"`
+
+	// How long what waits in the port that measure.queue_events names takes to leave, over the events of its queue: a
+	// packet joining it, a packet leaving it. Not weighted by time.
+	QueueEventDelay *Quantiles `json:"queue_event_delay_us,omitempty"`
+}
+
+// Rates is what connections carried, headers not counted, from measure.from on and while all were open: from the last
+// start to the first end, in whole sampling intervals.
+type Rates struct {
+	FromUS    float64 `json:"from_us"`
+	UntilUS   float64 `json:"until_us"`
+	Conns     int     `json:"connections"`
+	TotalGbps float64 `json:"total_gbps"`
+	MinGbps   float64 `json:"min_gbps"` // the slowest connection
+	MeanGbps  float64 `json:"mean_gbps"`
+	MaxGbps   float64 `json:"max_gbps"`
+	Jain      float64 `json:"jain"` // fairness of the connections' rates, 1 when all are equal
 }
 
 // Clocks describes the error of the node clocks.

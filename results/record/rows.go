@@ -50,6 +50,28 @@ type Window struct {
 	Rate   units.Bandwidth
 }
 
+// Rate is a row of rates.csv: what one connection carried in one sampling interval; none when it was nothing.
+type Rate struct {
+	At    units.Time // end of the interval
+	Conn  uint32
+	Bytes units.Bytes
+	Rate  units.Bandwidth
+}
+
+// Port is a row of ports.csv: what one port of the network did.
+type Port struct {
+	Port        string
+	Packets     int64
+	Bytes       units.Bytes
+	Drops       int64
+	Marks       int64
+	MaxQueue    units.Bytes
+	Lost, Cut   int64
+	Pauses      int64
+	Paused      units.Time
+	MaxHeadroom units.Bytes
+}
+
 // Event is a line of events.jsonl. Everything in it is in lab units; wall time has no place here.
 type Event struct {
 	At     units.Time

@@ -17,6 +17,8 @@ var (
 	partColumns   = []string{"item", "repeat", "collective", "algorithm", "rank", "host", "start_us", "end_us", "checked", "wrong"}
 	queueColumns  = []string{"time_us", "port", "queued_bytes"}
 	windowColumns = []string{"time_us", "conn", "cwnd_bytes", "rate_bps"}
+	rateColumns   = []string{"time_us", "conn", "bytes", "rate_bps"}
+	portColumns   = []string{"port", "packets", "bytes", "drops", "ce_marks", "max_queue_bytes", "lost", "cut", "pauses", "paused_us", "max_headroom_bytes"}
 	barColumns    = []string{"from_us", "to_us", "count"}
 )
 
@@ -67,6 +69,29 @@ func (r *Run) Window(w record.Window) error {
 	b = append(strconv.AppendInt(b, int64(w.Window), 10), ',')
 	f.line = append(strconv.AppendInt(b, int64(w.Rate), 10), '\n')
 	return r.keep(f.write(f.line))
+}
+
+// Rate adds one sample to rates.csv.
+func (r *Run) Rate(s record.Rate) error {
+	f := r.table(RatesFile, rateColumns)
+	if r.err != nil {
+		return r.err
+	}
+	b := append(appendMicros(f.line[:0], s.At), ',')
+	b = append(strconv.AppendUint(b, uint64(s.Conn), 10), ',')
+	b = append(strconv.AppendInt(b, int64(s.Bytes), 10), ',')
+	f.line = append(strconv.AppendInt(b, int64(s.Rate), 10), '\n')
+	return r.keep(f.write(f.line))
+}
+
+// Ports adds rows to ports.csv.
+func (r *Run) Ports(rows []record.Port) error {
+	return writeRows(r, PortsFile, portColumns, rows, func(p record.Port) []string {
+		return []string{
+			p.Port, number(p.Packets), number(p.Bytes), number(p.Drops), number(p.Marks), number(p.MaxQueue), number(p.Lost),
+			number(p.Cut), number(p.Pauses), micros(p.Paused), number(p.MaxHeadroom),
+		}
+	})
 }
 
 // Histogram writes the distribution of a time to a file of its own: RTTFile or QueueDelayFile.

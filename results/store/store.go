@@ -24,6 +24,8 @@ const (
 	RTTFile         = "rtt.csv"
 	QueueDelayFile  = "queue_delay.csv"
 	WindowsFile     = "cwnd.csv"
+	RatesFile       = "rates.csv"
+	PortsFile       = "ports.csv"
 	EventsFile      = "events.jsonl"
 )
 

@@ -1,0 +1,193 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"weft/orchestrator/lab"
+	"weft/units"
+)
+
+// kinds are the transports that labs can choose.
+var kinds = []string{"pc4", "roce", "swift", "hpcc"}
+
+// Every transport carries a workload, lossy and lossless, and the data is right.
+func TestEveryTransportRuns(t *testing.T) {
+	for _, kind := range kinds {
+		for _, queues := range []string{"{pfc: on}", "{shared: {total: 4MB}}", "{pfc: {xoff: 50KB}, ecn: {kmin: 20KB, kmax: 40KB}}"} {
+			s, err := simulateIn(t, t.TempDir(), star+"queues: "+queues+"\ntransport: {kind: "+kind+"}\n"+
+				"workload: [{collective: incast, flows: 3, size: 200KB}, {collective: all-reduce, size: 200KB, start: previous}]")
+			if err != nil {
+				t.Errorf("%s, %s: %v", kind, queues, err)
+				continue
+			}
+			if !s.Verified || s.Flows.Unfinished != 0 || s.Network.Drops != 0 {
+				t.Errorf("%s, %s: %+v", kind, queues, s)
+			}
+		}
+	}
+}
+
+// A flow alone takes what ideal says with every transport: telemetry is part of it. Swift and HPCC start with a window
+// of one bandwidth-delay product, of which eta leaves a part unused.
+func TestLoneFlowOfEveryTransport(t *testing.T) {
+	for kind, most := range map[string]float64{"pc4": 1.005, "roce": 1.005, "swift": 1.01, "hpcc": 1.06} {
+		s, err := simulateIn(t, t.TempDir(), star+"transport: {kind: "+kind+"}\nworkload: [{collective: incast, ranks: [h1], root: h0, size: 10MB}]")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Flows.Slowdown.Mean; got < 0.999 || got > most {
+			t.Errorf("%s: slowdown %.4f, want 1 to %v", kind, got, most)
+		}
+	}
+}
+
+// Queue pairs are connections with ports of their own, in the plans of both hosts; a message that is split is one flow.
+func TestQueuePairs(t *testing.T) {
+	text := star + "transport: {kind: roce, roce: {qps: 4, split: messages}}\nworkload: [{collective: permute, size: 1MB, repeat: 2}]"
+	x := build(t, text)
+	if len(x.Conns) != 5*4 || len(x.Plans[0].Conns) != 2*4 {
+		t.Errorf("%d connections, %d at h0", len(x.Conns), len(x.Plans[0].Conns))
+	}
+	ports := map[uint16]bool{}
+	for _, c := range x.Conns {
+		ports[c.SrcPort] = true
+	}
+	if len(ports) < 18 {
+		t.Errorf("%d source ports of 20 connections", len(ports))
+	}
+	s, err := simulateIn(t, t.TempDir(), text)
+	if err != nil || s.Flows.Count != 10 || !s.Verified {
+		t.Errorf("%d flows, verified %t, %v", s.Flows.Count, s.Verified, err)
+	}
+}
+
+func wantProblem(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	_, err := Build(parse(t, text))
+	var many lab.Problems
+	var one lab.Problem
+	if !errors.As(err, &many) && !errors.As(err, &one) {
+		t.Errorf("got %v, want a problem of the lab: %q", err, parts)
+		return
+	}
+	for _, p := range parts {
+		if !strings.Contains(err.Error(), p) {
+			t.Errorf("got  %v\nwant %q", err, p)
+		}
+	}
+	if got := Check([]*lab.Lab{parse(t, text)}); len(many) > 0 && len(got) != len(many) {
+		t.Errorf("Check found %v, Build %v", got, many)
+	}
+}
+
+// A lab that cannot be lossless, or whose parameters nothing would use, is refused with the numbers, where it says so.
+func TestRefusals(t *testing.T) {
+	work := "\nworkload: [{collective: incast, size: 1MB}]"
+	wantProblem(t, star+"queues: {pfc: {headroom: 20KB}}"+work, "lab.yaml:5:26: queues.pfc.headroom", "cannot be lossless", "20000", "and 4 more")
+	wantProblem(t, star+"queues: {pfc: on, shared: {total: 100KB}}"+work, "lab.yaml:5:35: queues.shared.total", "100000")
+	wantProblem(t, star+"queues: {pfc: on, shared: {total: 1MB}, ecn: {kmin: 1MB, kmax: 1MB}}"+work, "queues.ecn.kmin", "1000000")
+	wantProblem(t, star+"queues: {shared: {total: 10KB}}"+work, "queues.shared.total", "5 ports")
+	wantProblem(t, star+"transport: {kind: roce, roce: {qps: 2}}"+work, "transport.roce.split", "no connection of this workload carries a second")
+	wantProblem(t, star+"measure: {queue_events: switch0->h9}"+work, "measure.queue_events", "no port is named")
+	wantProblem(t, star+"faults: [{at: 1ms, link: h0-switch1, down: true}]"+work, "lab.yaml:5:26: faults.0.link", "no link is named")
+	wantProblem(t, star+"faults: [{at: 1ms, link: h0-switch0, down: 2ms}, {at: 2ms, link: switch0-h0, loss: 1%}]"+work, "faults.1.at", "overlaps with fault 0")
+	wantProblem(t, star+"faults: [{at: 1ms, link: h0-switch0, down: 2ms, reroute: 1us}]"+work, "faults.0.reroute", "no tables would help")
+	wantProblem(t, strings.Replace(star, "star, hosts: 5", "leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 1, down: [leaf0-spine0]", 1)+
+		"faults: [{at: 1ms, link: leaf0-spine0, down: 2ms}]"+work, "faults.0.link", "does not exist from the start")
+}
+
+// What the emulation does not do is refused by it, by name, and auto takes the simulator.
+func TestOnlyTheSimulatorDoes(t *testing.T) {
+	work := "\nworkload: [{collective: incast, size: 1MB}]"
+	for text, path := range map[string]string{
+		"transport: {kind: hpcc}":                                  "transport.kind",
+		"faults: [{at: 1ms, link: h0-switch0, loss: 1%}]":          "faults",
+		"measure: {rates: 1ms}":                                    "measure.rates",
+		"measure: {queue_events: switch0->h0}":                     "measure.queue_events",
+		"measure: {from: 1us}":                                     "measure.from",
+		"queues: {pfc: on}\ntransport: {kind: roce}":               "",
+		"topology: {kind: star, hosts: 5, link: {loss: 0.1%}}":     "",
+		"transport: {kind: swift, swift: {bolt_compat: true}}":     "",
+		"queues: {shared: {total: 1MB, alpha: 2}, ecn: off}":       "",
+		"transport: {kind: roce, roce: {qps: 2, split: messages}}": "",
+	} {
+		base := star
+		if strings.HasPrefix(text, "topology") {
+			base = "weft: 1\nname: lone\n"
+		}
+		err := build(t, base+text+work).emulable()
+		var p lab.Problem
+		switch {
+		case path == "" && err != nil:
+			t.Errorf("%s: %v", text, err)
+		case path != "" && (!errors.As(err, &p) || p.Path != path || !strings.Contains(p.Message, "--engine sim")):
+			t.Errorf("%s: got %v, want a problem of %s", text, err, path)
+		}
+	}
+}
+
+// A link that is down for a while delays what crosses it, and go-back-N recovers; one that loses packets costs some.
+func TestFaults(t *testing.T) {
+	run := func(faults string) (us float64, cut, lost int64) {
+		t.Helper()
+		s, err := simulateIn(t, t.TempDir(), star+"transport: {kind: roce, roce: {rto_min: 100us}}\nfaults: "+faults+
+			"\nworkload: [{collective: incast, ranks: [h1], root: h0, size: 5MB}]")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !s.Verified {
+			t.Errorf("%s: %+v", faults, s)
+		}
+		return s.Flows.FCT.Mean, s.Network.Cut, s.Network.Lost
+	}
+	none, _, _ := run("off")
+	if us, cut, _ := run("[{at: 100us, link: switch0-h1, down: 300us}]"); cut == 0 || us < none+300 || us > none+1000 {
+		t.Errorf("a link down for 300 us: %.1f us instead of %.1f, %d packets cut", us, none, cut)
+	}
+	if us, _, lost := run("[{at: 100us, link: h1-switch0, loss: 5%, for: 100us}]"); lost == 0 || us <= none {
+		t.Errorf("a lossy link: %.1f us instead of %.1f, %d lost", us, none, lost)
+	}
+	if us, _, _ := run("[{at: 0s, link: h1-switch0, rate: 50Gbps}]"); us < 1.9*none || us > 2.1*none {
+		t.Errorf("a link at half its rate: %.1f us instead of %.1f", us, none)
+	}
+	if us, _, _ := run("[{at: 0s, link: h1-switch0, delay: 51us}]"); us < none+90 || us > none+110 {
+		t.Errorf("a link 50 us longer: %.1f us instead of %.1f", us, none)
+	}
+}
+
+// Without a spine's link, traffic that was hashed onto it is lost until all switches know.
+func TestReroute(t *testing.T) {
+	text := strings.Replace(star, "star, hosts: 5", "leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 4", 1) +
+		"transport: {kind: roce, roce: {rto_min: 50us, tries: 20}}\nworkload: [{collective: permute, size: 1MB}]\n" +
+		"faults: [{at: 10us, link: leaf1-spine0, down: true%s}]"
+	s, err := simulateIn(t, t.TempDir(), fmt.Sprintf(text, ", reroute: 200us"))
+	if err != nil || !s.Verified || s.Network.Drops == 0 {
+		t.Errorf("with a reroute: %v, %+v", err, s.Network)
+	}
+	if _, err := simulateIn(t, t.TempDir(), fmt.Sprintf(text, "")); err == nil {
+		t.Error("a flow got through a spine that does not reach its leaf")
+	}
+}
+
+// Rates are measured while all connections are open, and add up to what the receiver's line carries.
+func TestRatesAndQueueEvents(t *testing.T) {
+	s, err := simulateIn(t, t.TempDir(), star+"workload: [{collective: incast, ranks: 4, size: 1MB}]\n"+
+		"measure: {rates: 10us, from: 50us, queue_events: switch0->h4}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := s.Rates
+	if r == nil || r.Conns != 4 || r.FromUS != 50 || r.TotalGbps < 90 || r.TotalGbps > 100 || r.Jain < 0.95 || r.Jain > 1 {
+		t.Fatalf("rates %+v", r)
+	}
+	if r.MinGbps > r.MeanGbps || r.MeanGbps > r.MaxGbps || 4*r.MeanGbps != r.TotalGbps {
+		t.Errorf("rates %+v", r)
+	}
+	q := s.Network.QueueEventDelay
+	if q == nil || q.Max <= 0 || q.Max > float64(100*units.Gbps.TransmitTime(units.Bytes(s.Network.MaxQueue)))/float64(units.Microsecond) {
+		t.Errorf("events %+v, longest queue %d bytes", q, s.Network.MaxQueue)
+	}
+}

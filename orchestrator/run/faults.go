@@ -1,0 +1,148 @@
+package run
+
+import (
+	"cmp"
+	"slices"
+
+	"weft/fabric"
+	"weft/orchestrator/lab"
+	"weft/orchestrator/topology"
+	"weft/sim"
+	"weft/units"
+)
+
+// outage is a fault with its link found.
+type outage struct {
+	lab.Fault
+	link  topology.LinkID
+	index int // in the lab
+}
+
+// until is when the fault is over.
+func (o *outage) until() units.Time {
+	if o.For == 0 {
+		return units.Never
+	}
+	return o.At + o.For
+}
+
+// actions are what the lab's faults make of the network, and when.
+func (x *Experiment) actions() ([]sim.Action, error) {
+	outages, err := x.outages()
+	if err != nil {
+		return nil, err
+	}
+	var all []sim.Action
+	for i := range outages {
+		o := &outages[i]
+		begin, end := x.lineChanges(o)
+		all = append(all, sim.Action{At: o.At, Do: begin})
+		if o.For > 0 {
+			all = append(all, sim.Action{At: o.until(), Do: end})
+		}
+	}
+	reroutes, err := x.reroutes(outages)
+	return append(all, reroutes...), err
+}
+
+// outages finds the links of the faults. Two faults of one link may not overlap: which of them would count?
+func (x *Experiment) outages() ([]outage, error) {
+	var all []outage
+	for i, f := range x.Lab.Faults {
+		link, ok := x.Graph.LinkNamed(f.Link)
+		if !ok {
+			return nil, x.Lab.Errorf(faultPath(i, "link"), "no link is named %q; `weft graph` draws the links", f.Link)
+		}
+		if x.Graph.Links[link].Down {
+			return nil, x.Lab.Errorf(faultPath(i, "link"), "%s does not exist from the start (topology.down)", f.Link)
+		}
+		o := outage{Fault: f, link: link, index: i}
+		for k := range all {
+			if b := &all[k]; b.link == link && b.At < o.until() && o.At < b.until() {
+				return nil, x.Lab.Errorf(faultPath(i, "at"), "overlaps with fault %d of the same link", b.index)
+			}
+		}
+		all = append(all, o)
+	}
+	return all, nil
+}
+
+// lineChanges returns how a fault begins and ends, for both directions of the link.
+func (x *Experiment) lineChanges(o *outage) (begin, end func(units.Time, *fabric.Network) error) {
+	ports := []int{2 * int(o.link), 2*int(o.link) + 1}
+	if o.Down {
+		set := func(up bool) func(units.Time, *fabric.Network) error {
+			return func(now units.Time, net *fabric.Network) error {
+				net.SetLink(now, up, ports...)
+				return nil
+			}
+		}
+		return set(false), set(true)
+	}
+	k := x.Graph.Links[o.link]
+	was := lab.Fault{Rate: &k.Rate, Delay: &k.Delay, Loss: &k.Loss, BitErrors: &k.BitErrors}
+	is := lab.Fault{
+		Rate: cmp.Or(o.Rate, was.Rate), Delay: cmp.Or(o.Delay, was.Delay),
+		Loss: cmp.Or(o.Loss, was.Loss), BitErrors: cmp.Or(o.BitErrors, was.BitErrors),
+	}
+	set := func(f lab.Fault) func(units.Time, *fabric.Network) error {
+		return func(now units.Time, net *fabric.Network) error {
+			for _, p := range ports {
+				if err := net.SetLine(now, p, *f.Rate, *f.Delay); err != nil {
+					return err
+				}
+				if err := net.SetErrors(now, p, *f.Loss, *f.BitErrors); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	return set(is), set(was)
+}
+
+// reroutes are the instants at which all switches take into account that links went down or came up.
+func (x *Experiment) reroutes(outages []outage) ([]sim.Action, error) {
+	type turn struct {
+		at   units.Time
+		o    *outage
+		down bool
+	}
+	var turns []turn
+	for i := range outages {
+		if o := &outages[i]; o.Reroute > 0 {
+			turns = append(turns, turn{o.At + o.Reroute, o, true})
+			if o.For > 0 {
+				turns = append(turns, turn{o.until() + o.Reroute, o, false})
+			}
+		}
+	}
+	slices.SortStableFunc(turns, func(a, b turn) int { return cmp.Compare(a.at, b.at) })
+	var all []sim.Action
+	known := map[topology.LinkID]bool{} // links that the tables leave out
+	for _, t := range turns {
+		known[t.o.link] = t.down
+		tables, err := x.tables(known)
+		if err != nil {
+			return nil, x.Lab.Errorf(faultPath(t.o.index, "reroute"), "no tables would help: %v", err)
+		}
+		all = append(all, sim.Action{At: t.at, Do: func(_ units.Time, net *fabric.Network) error { return net.Reroute(tables) }})
+	}
+	return all, nil
+}
+
+// tables are how switches choose ports when links are missing besides those that do not exist from the start.
+func (x *Experiment) tables(missing map[topology.LinkID]bool) ([]fabric.SwitchConfig, error) {
+	t := x.Lab.Topology
+	t.Down = slices.Clone(t.Down)
+	for i := range x.Graph.Links {
+		if missing[topology.LinkID(i)] {
+			t.Down = append(t.Down, x.Graph.Links[i].Name)
+		}
+	}
+	g, err := topology.Build(t)
+	if err != nil {
+		return nil, err
+	}
+	return switches(x.Lab, g, g.Routes()), nil
+}
