@@ -192,6 +192,27 @@ func TestHoldsDataUntilItsDeparture(t *testing.T) {
 	}
 }
 
+// Nodes send what leaves at lab time 0 before that has come.
+func TestHoldsDataThatComesBeforeTheStart(t *testing.T) {
+	const dilation = 20000
+	l := start(t, Config{
+		Network: pair(), Dilation: dilation, Hosts: []Address{host(0), host(1)}, Ahead: 10 * units.Microsecond,
+	})
+	header := make([]byte, udpLen+int(wire.DataSize))
+	binary.BigEndian.PutUint16(header[2:], wire.Port)
+	(&wire.Data{Payload: 1, Size: 1}).Encode(header[udpLen:])
+	frame := between(host(0), host(1), 2, header)
+	l.write(0, frame) // nobody knows yet when 0 will be
+	time.Sleep(20 * time.Millisecond)
+	l.send(KindStart, Start{T0: labtime.Monotonic() + int64(100*time.Millisecond)}) // 5 us
+	time.Sleep(20 * time.Millisecond)
+	l.write(0, frame)
+	l.read(1)
+	if r := l.finish(); r.Early != 1 || r.Network.Delivered != 1 || r.Departure.Quantile(1) != 0 {
+		t.Errorf("%d early, %d delivered, departure late by %d ps, want the second frame punctual", r.Early, r.Network.Delivered, r.Departure.Quantile(1))
+	}
+}
+
 // A host that sends faster than its line is not read from until its NIC has sent what it holds: nothing is lost, and
 // what waits is bounded.
 func TestLeavesAFullNICAlone(t *testing.T) {
