@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"weft/collectives/schedule"
+	"weft/collectives/schedule/scheduletest"
 	"weft/units"
 )
 
@@ -74,7 +75,7 @@ func run(t interface{ Fatal(...any) }, s schedule.Spec, repeat int, ranks []*Mem
 
 // receive applies a message in one of the ways that a host may: whole, in two parts, or placed directly.
 func receive(t interface{ Fatal(...any) }, m *Memory, item int, op *schedule.Op, data []byte, way int) {
-	half := op.Len / 8 * 4
+	half := op.Len / 8 * 4 // between elements of either size
 	var err error
 	switch {
 	case way%3 == 0:
@@ -108,20 +109,7 @@ func memories(n int, seed uint64) []*Memory {
 }
 
 func anySpec(t *rapid.T) schedule.Spec {
-	s := schedule.Spec{
-		Collective: rapid.SampledFrom([]string{schedule.AllReduce, schedule.AllToAll, schedule.Incast, schedule.Permute}).Draw(t, "collective"),
-		Algorithm:  schedule.Direct,
-		Ranks:      rapid.IntRange(2, 9).Draw(t, "ranks"),
-		Size:       schedule.Element * units.Bytes(rapid.IntRange(1, 20000).Draw(t, "elements")),
-		Chunk:      schedule.Element * units.Bytes(rapid.SampledFrom([]int{0, 100, 4096, 5000}).Draw(t, "chunk elements")),
-	}
-	switch s.Collective {
-	case schedule.AllReduce:
-		s.Algorithm = schedule.Ring
-	case schedule.Permute:
-		s.Permute, _ = schedule.Derangement(s.Ranks, 1)
-	}
-	return s
+	return scheduletest.Any(t, scheduletest.Bounds{Ranks: 9, Elements: 20000, Chunks: []int{0, 100, 4096, 5000}})
 }
 
 // elements is how long all results are together.
@@ -132,7 +120,7 @@ func elements(t interface{ Fatal(...any) }, s schedule.Spec) (n int64) {
 			t.Fatal(err)
 		}
 		for _, w := range l.Result {
-			n += int64(w.Len / schedule.Element)
+			n += int64(w.Len / s.Type.Size())
 		}
 	}
 	return n
@@ -151,18 +139,22 @@ func TestResultsAreRight(t *testing.T) {
 	})
 }
 
-// One wrong byte anywhere, a contribution missing, doubled, or from the wrong place: never unnoticed.
+// One wrong byte anywhere, a contribution missing, doubled, or from the wrong place: never unnoticed in a sum, a
+// product or a copy.
 func TestSpoiltDataIsNoticed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := anySpec(t)
+		extreme := s.Op == schedule.Max || s.Op == schedule.Min
 		volumes := make([]int, s.Ranks)
 		total := 0
 		for r := range volumes {
-			v, _ := schedule.Volume(s, r)
-			volumes[r] = v.Receives
-			total += v.Receives
+			for _, op := range program(t, s, r) {
+				if op.Kind == schedule.Recv && !op.Credit {
+					total++
+				}
+			}
 		}
-		if total == 0 {
+		if total == 0 || extreme {
 			t.Skip()
 		}
 		victim := rapid.IntRange(0, total-1).Draw(t, "message")
@@ -170,17 +162,21 @@ func TestSpoiltDataIsNoticed(t *testing.T) {
 		at := rapid.Int64Range(0, 1<<40).Draw(t, "byte")
 		n := 0
 		m := memories(s.Ranks, 1)
-		wrong, _ := run(t, s, 0, m, func(_ int, _ *schedule.Op, data []byte) {
+		wrong, _ := run(t, s, 0, m, func(_ int, op *schedule.Op, data []byte) {
+			if op.Credit {
+				return
+			}
 			if n++; n != victim+1 {
 				return
 			}
+			element := int64(s.Type.Size())
 			switch how {
 			case 0: // a byte of the exponent, so that it cannot vanish in rounding
-				data[(at%int64(len(data)))/4*4+3] ^= 1
+				data[(at%int64(len(data)))/element*element+element-1] ^= 1
 			case 1:
 				clear(data)
-			case 2:
-				add(data, slices.Clone(data))
+			case 2: // what is no reduction is doubled to 2x or x², neither of which is x
+				reducer(s.Type, s.Op)(data, slices.Clone(data))
 			}
 		})
 		if wrong == 0 {
@@ -190,6 +186,38 @@ func TestSpoiltDataIsNoticed(t *testing.T) {
 			t.Fatalf("mistakes: %+v", mistakes)
 		}
 	})
+}
+
+func program(t interface{ Fatal(...any) }, s schedule.Spec, rank int) schedule.Program {
+	p, err := schedule.Build(s, rank)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// In a maximum or minimum, data that is missing is noticed wherever it would have counted: one element in n.
+func TestMissingExtremesAreNoticed(t *testing.T) {
+	const n, elements = 8, 4000
+	for _, kind := range schedule.Types() {
+		for _, op := range []schedule.Reduction{schedule.Max, schedule.Min} {
+			s := schedule.Spec{
+				Collective: schedule.Reduce, Algorithm: schedule.BinomialTree, Ranks: n,
+				Type: kind, Op: op, Size: elements * kind.Size(),
+			}
+			m := memories(n, 3)
+			first := true
+			wrong, _ := run(t, s, 0, m, func(to int, _ *schedule.Op, data []byte) {
+				if to == 0 && first { // a leaf of the tree, whose contribution is lost
+					first = false
+					copy(data, m[0].Load(3, &schedule.Op{Buf: schedule.Out, Len: s.Size}, 0, s.Size))
+				}
+			})
+			if wrong < elements/n*8/10 || wrong > elements/n*12/10 {
+				t.Errorf("%s %s: %d of %d wrong, want about one in %d", kind, op, wrong, elements, n)
+			}
+		}
+	}
 }
 
 func collect(m []*Memory) (all [][]Mistake) {
@@ -217,7 +245,7 @@ func TestStaleResultIsNoticed(t *testing.T) {
 // Data of a neighbour, or shifted by a block, differs nearly everywhere.
 func TestValuesDoNotRepeat(t *testing.T) {
 	var v Values
-	v.reset(1, 0, 0, 64)
+	v.reset(1, 0, 0, &schedule.Spec{Ranks: 64}, true)
 	const n = 1 << 16
 	buf := make([]byte, 4*n)
 	v.fill(buf, 5, 0)
@@ -233,23 +261,64 @@ func TestValuesDoNotRepeat(t *testing.T) {
 	}
 }
 
-// Sums over 4096 ranks are exact: adding up in two orders gives the closed form.
-func TestSumsAreExact(t *testing.T) {
-	for _, ranks := range []int{1, 2, 33, 4095, MaxRanks} {
-		var v Values
-		v.reset(7, 1, 2, ranks)
-		const n = 1000
-		up, down, one := make([]byte, 4*n), make([]byte, 4*n), make([]byte, 4*n)
-		for r := range ranks {
-			v.fill(one, r, 50)
-			add(up, one)
-			v.fill(one, ranks-1-r, 50)
-			add(down, one)
-		}
-		for _, sum := range [][]byte{up, down} {
-			if wrong, _ := v.compare(sum, schedule.All, 50); wrong != 0 {
-				t.Errorf("%d ranks: %d of %d sums differ from the closed form", ranks, wrong, n)
+// Reductions are exact: in two orders they give what is looked up.
+func TestReductionsAreExact(t *testing.T) {
+	for _, kind := range schedule.Types() {
+		for _, op := range schedule.Reductions() {
+			for _, ranks := range []int{1, 2, 33, 100, 126, 127, 128, 129, 255, 256, 257, 4095, MaxRanks} {
+				s := &schedule.Spec{Ranks: ranks, Type: kind, Op: op}
+				if ranks > maxRanks(s, true) {
+					continue
+				}
+				var v Values
+				v.reset(7, 1, 2, s, true)
+				const n = 1000
+				size := n * kind.Size()
+				up, down, one := make([]byte, size), make([]byte, size), make([]byte, size)
+				reduce := reducer(kind, op)
+				v.fill(up, 0, 50)
+				v.fill(down, ranks-1, 50)
+				for r := 1; r < ranks; r++ {
+					v.fill(one, r, 50)
+					reduce(up, one)
+					v.fill(one, ranks-1-r, 50)
+					reduce(down, one)
+				}
+				for _, got := range [][]byte{up, down} {
+					if wrong, first := v.compare(got, schedule.All, 50); wrong != 0 {
+						at := got[units.Bytes(first)*kind.Size():]
+						t.Errorf("%s %s of %d ranks: %d of %d differ from the closed form: %g, want %g",
+							op, kind, ranks, wrong, n, v.stored(at), v.at(schedule.All, uint64(50+first)))
+					}
+				}
 			}
+		}
+	}
+}
+
+// No value is neutral in a sum or a product, and none is infinite or no number.
+func TestNoValueIsNeutral(t *testing.T) {
+	for _, kind := range schedule.Types() {
+		for _, op := range schedule.Reductions() {
+			for _, ranks := range []int{2, 16, 200} {
+				var v Values
+				v.reset(5, 0, 0, &schedule.Spec{Ranks: ranks, Type: kind, Op: op}, true)
+				neutral := map[schedule.Reduction]float64{schedule.Sum: 0, schedule.Prod: 1, schedule.Max: 0, schedule.Min: 0}[op]
+				for i := range v.table {
+					x, r := number(kind, v.table[i]), number(kind, v.results[i])
+					if x == neutral || x-x != 0 || r-r != 0 {
+						t.Fatalf("%s %s of %d ranks: value %g, result %g", op, kind, ranks, x, r)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestBFloat16Rounds(t *testing.T) {
+	for x, want := range map[float32]float32{1: 1, 257: 256, 258: 258, 259: 260, -3.1: -3.09375, 0: 0} {
+		if got := fromBFloat16(toBFloat16(x)); got != want {
+			t.Errorf("%g becomes %g, want %g", x, got, want)
 		}
 	}
 }
@@ -284,14 +353,23 @@ func TestBeginRefuses(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "at most 4096") {
 		t.Error(err)
 	}
-	if m.Begin(0, 0, 0, schedule.Spec{}) == nil {
+	s := schedule.Spec{
+		Collective: schedule.AllReduce, Algorithm: schedule.Ring, Ranks: 257, Size: 4, Type: schedule.BFloat16,
+	}
+	if err := m.Begin(0, 0, 0, s); err == nil || !strings.Contains(err.Error(), "at most 256") {
+		t.Error(err)
+	}
+	if s.Op = schedule.Prod; m.Begin(0, 0, 0, s) != nil {
+		t.Error("a product of 257 ranks")
+	}
+	if m.Begin(1, 0, 0, schedule.Spec{}) == nil {
 		t.Error("an empty spec")
 	}
 }
 
 func bench(b *testing.B, f func(v *Values, dst, src []byte)) {
 	var v Values
-	v.reset(1, 0, 0, 16)
+	v.reset(1, 0, 0, &schedule.Spec{Ranks: 16}, true)
 	dst, src := make([]byte, 1<<20), make([]byte, 1<<20)
 	v.fill(src, 0, 0)
 	v.fill(dst, 0, 0)
@@ -306,9 +384,22 @@ func BenchmarkCompare(b *testing.B) {
 	bench(b, func(v *Values, _, src []byte) { v.compare(src, 0, 0) })
 }
 func BenchmarkAdd(b *testing.B) { bench(b, func(_ *Values, dst, src []byte) { add(dst, src) }) }
+
+func BenchmarkReduce(b *testing.B) {
+	for _, kind := range schedule.Types() {
+		for _, op := range schedule.Reductions() {
+			reduce := reducer(kind, op)
+			b.Run(string(kind)+"/"+string(op), func(b *testing.B) {
+				bench(b, func(_ *Values, dst, src []byte) { reduce(dst, src) })
+			})
+		}
+	}
+}
+
 func BenchmarkReset(b *testing.B) {
 	var v Values
+	s := &schedule.Spec{Ranks: 16}
 	for b.Loop() {
-		v.reset(1, 0, 0, 16)
+		v.reset(1, 0, 0, s, true)
 	}
 }

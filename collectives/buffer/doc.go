@@ -1,5 +1,6 @@
-// Package buffer is the memory of a rank as real bytes: float32 elements, little-endian, that are filled with
-// the rank's input, sent, added, replaced and verified element by element against a closed form.
+// Package buffer is the memory of a rank as real bytes: elements of float32, bfloat16 or int32, little-endian,
+// that are filled with the rank's input, sent, reduced, replaced and verified element by element against a closed
+// form, bit by bit: inputs are chosen so that reductions are exact in any order (draw.go).
 //
 // An input is a function of (seed, item, repetition, rank, element), so no rank needs another's data to know
 // the result, and what a wrong, missing, repeated or misplaced contribution leaves behind differs from it.

@@ -20,7 +20,7 @@ type Memory struct {
 type Mistake struct {
 	Item, Repeat, Rank int
 	Element            int64 // of the result
-	Got, Want          float32
+	Got, Want          float64
 }
 
 // maxMistakes is how many mistakes are kept; all are counted.
@@ -35,30 +35,37 @@ type item struct {
 	values              Values
 	layout              schedule.Layout
 	buffers             [2]store // by schedule.Buf
-	wrong, checked      int64    // elements
+	element             units.Bytes
+	reduces             bool // the collective does
+	reduce              func(dst, src []byte)
+	wrong, checked      int64 // elements
 }
 
 // Begin readies the buffers of an item for a repetition: the rank's input, and an output that starts as the
 // layout says.
 func (m *Memory) Begin(index, repeat, rank int, s schedule.Spec) error {
-	if s.Ranks > MaxRanks {
-		return fmt.Errorf("%d ranks: real data is added up exactly for at most %d", s.Ranks, MaxRanks)
-	}
 	it := m.items[index]
 	if it == nil {
 		l, err := schedule.Shape(s, rank)
 		if err != nil {
 			return err
 		}
-		it = &item{index: index, layout: l}
-		if l.In > 0 {
-			it.buffers[schedule.In] = newStore(m.room(l.In), []schedule.Copy{{Len: l.In}})
+		facts, err := schedule.About(s.Collective, s.Algorithm)
+		if err != nil {
+			return err
 		}
-		it.buffers[schedule.Out] = newStore(m.room(l.Out), l.Local)
+		if most := maxRanks(&s, facts.Reduces); s.Ranks > most {
+			return fmt.Errorf("%d ranks: real data is reduced exactly for at most %d", s.Ranks, most)
+		}
+		it = &item{index: index, layout: l, element: s.Type.Size(), reduces: facts.Reduces, reduce: reducer(s.Type, s.Op)}
+		if l.In > 0 {
+			it.buffers[schedule.In] = newStore(m.room(l.In), []schedule.Copy{{Len: l.In}}, it.element)
+		}
+		it.buffers[schedule.Out] = newStore(m.room(l.Out), l.Local, it.element)
 		m.items[index] = it
 	}
 	it.repeat, it.rank, it.wrong, it.checked = repeat, rank, 0, 0
-	it.values.reset(m.seed, index, repeat, s.Ranks)
+	it.values.reset(m.seed, index, repeat, &s, it.reduces)
 	for b := range it.buffers {
 		clear(it.buffers[b].ready)
 	}
@@ -95,7 +102,7 @@ func (m *Memory) Apply(index int, op *schedule.Op, _ uint64, from, to units.Byte
 	switch {
 	case op.Reduce:
 		s.touch(a, b, &it.values, it.rank)
-		add(s.data[a:b], data)
+		it.reduce(s.data[a:b], data)
 	case data != nil:
 		s.claim(a, b, &it.values, it.rank)
 		copy(s.data[a:b], data)
@@ -112,7 +119,7 @@ func (m *Memory) End(index int) (wrong, checked int64) {
 	it := m.items[index]
 	var total int64
 	for _, w := range it.layout.Result {
-		total += int64(w.Len / schedule.Element)
+		total += int64(w.Len / it.element)
 		if w.Rank == it.rank { // a local copy that nothing else writes to
 			it.buffers[schedule.Out].touch(w.Off, w.Off+w.Len, &it.values, it.rank)
 			m.verify(it, w.Off, w.Off+w.Len)
@@ -160,15 +167,15 @@ func (m *Memory) verify(it *item, from, to units.Bytes) {
 	for ; i < len(result) && result[i].Off < to; i++ {
 		w := result[i]
 		a, b := max(from, w.Off), min(to, w.Off+w.Len)
-		element := uint64((a - w.Off + w.From) / schedule.Element)
+		element := uint64((a - w.Off + w.From) / it.element)
 		wrong, first := it.values.compare(data[a:b], w.Rank, element)
 		it.wrong += wrong
-		it.checked += int64((b - a) / schedule.Element)
+		it.checked += int64((b - a) / it.element)
 		if wrong > 0 && len(m.mistakes) < maxMistakes {
-			at := a + units.Bytes(first)*schedule.Element
+			at := a + units.Bytes(first)*it.element
 			m.mistakes = append(m.mistakes, Mistake{
-				Item: it.index, Repeat: it.repeat, Rank: it.rank, Element: int64(at / schedule.Element),
-				Got: get32(data[at:]), Want: it.values.at(w.Rank, element+uint64(first)),
+				Item: it.index, Repeat: it.repeat, Rank: it.rank, Element: int64(at / it.element),
+				Got: it.values.stored(data[at:]), Want: it.values.at(w.Rank, element+uint64(first)),
 			})
 		}
 	}

@@ -13,10 +13,12 @@ type store struct {
 	data  []byte
 	local []schedule.Copy // parts that start as parts of the input
 	ready []bool          // pages that hold what they should
+
+	element units.Bytes
 }
 
-func newStore(data []byte, local []schedule.Copy) store {
-	s := store{data: data, local: local}
+func newStore(data []byte, local []schedule.Copy, element units.Bytes) store {
+	s := store{data: data, local: local, element: element}
 	if len(local) > 0 {
 		s.ready = make([]bool, (units.Bytes(len(data))+page-1)/page)
 	}
@@ -58,7 +60,7 @@ func (s *store) fill(from, to units.Bytes, v *Values, rank int) {
 	for _, c := range s.local {
 		a, b := max(from, c.Off), min(to, c.Off+c.Len)
 		if a < b {
-			v.fill(s.data[a:b], rank, uint64((a-c.Off+c.From)/schedule.Element))
+			v.fill(s.data[a:b], rank, uint64((a-c.Off+c.From)/s.element))
 		}
 	}
 }

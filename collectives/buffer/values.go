@@ -2,47 +2,37 @@ package buffer
 
 import (
 	"encoding/binary"
-	"math"
 
 	"weft/collectives/schedule"
 )
 
-// Values are the inputs of all ranks in one repetition of an item, and their sums.
+// Values are the inputs of all ranks in one repetition of an item, and what they reduce to.
 //
-// Element i of rank r is table[(slot(i)+r) mod 4096], where slot is a hash and the table holds random
-// integers from 1 to 4095. So the sum over n ranks depends on slot(i) alone and is looked up too. Sums over
-// up to 4096 ranks stay below 2^24: float32 adds them exactly, in any order. No value is 0, so a contribution
-// that is missing or comes twice always shows; one from another rank or element shows but for one element
-// in 4096.
+// Element i of rank r is table[(slot(i)+r) mod 4096], where slot is a hash and the table holds random values.
+// So the reduction over n ranks depends on slot(i) alone and is looked up too. What the table holds depends
+// on type and reduction (draw.go): reductions are exact, in any order, and as many mistakes as possible show.
+// An element that is from another rank or place shows but for one in as many as there are values.
 type Values struct {
-	salt  uint64
-	table [slots]float32
-	sums  [slots]float32
+	salt    uint64
+	element uint64 // its size
+	table   [slots]uint32
+	results [slots]uint32
+	kind    schedule.Type
 }
 
-// slots is the length of the tables, and MaxRanks how many ranks can be added up exactly.
+// slots is the length of the tables, and MaxRanks how many ranks can share them.
 const (
 	slots    = 1 << slotBits
 	slotBits = 12
 	MaxRanks = slots
 )
 
-// reset makes v the values of one repetition of an item among so many ranks, at most MaxRanks.
-func (v *Values) reset(seed uint64, item, repeat, ranks int) {
+// reset makes v the values of one repetition of an item, which may reduce them.
+func (v *Values) reset(seed uint64, item, repeat int, s *schedule.Spec, reduces bool) {
 	key := mix(mix(mix(seed)+uint64(item)) + uint64(repeat))
 	v.salt = mix(key + 1)
-	for i := range v.table {
-		key += golden
-		v.table[i] = float32(1 + mix(key)%(slots-1))
-	}
-	sum := float32(0) // of the window of so many entries
-	for r := range ranks {
-		sum += v.table[r]
-	}
-	for i := range v.sums {
-		v.sums[i] = sum
-		sum += v.table[(i+ranks)%slots] - v.table[i]
-	}
+	v.kind, v.element = s.Type, uint64(s.Type.Size())
+	v.draw(key, s, reduces)
 }
 
 const golden = 0x9e37_79b9_7f4a_7c15 // 2^64 over the golden ratio (splitmix64)
@@ -62,16 +52,20 @@ func (v *Values) spread(group uint64) uint64 { return mix(group + v.salt) }
 // slot takes one of the four out of a spread.
 func slot(spread, element uint64) int { return int(spread>>(64-slotBits*(1+element%4))) % slots }
 
-// want returns the table and the shift that give the input of a rank, or the sum of all.
-func (v *Values) want(rank int) (table *[slots]float32, shift int) {
+// want returns the table and the shift that give the input of a rank, or the reduction of all.
+func (v *Values) want(rank int) (table *[slots]uint32, shift int) {
 	if rank == schedule.All {
-		return &v.sums, 0
+		return &v.results, 0
 	}
 	return &v.table, rank
 }
 
 // fill writes the input of a rank from the given element on.
 func (v *Values) fill(dst []byte, rank int, element uint64) {
+	if v.element == 2 {
+		v.fill16(dst, rank, element)
+		return
+	}
 	table, shift := v.want(rank)
 	for len(dst) >= 4 {
 		x := v.spread(element / 4)
@@ -88,25 +82,40 @@ func (v *Values) fill(dst []byte, rank int, element uint64) {
 	}
 }
 
-// compare returns how many elements of got differ from the input of a rank, or the sum of all, from the
+// fill16 is fill for elements of two bytes.
+func (v *Values) fill16(dst []byte, rank int, element uint64) {
+	table, shift := v.want(rank)
+	x := v.spread(element / 4)
+	for ; len(dst) >= 2; dst = dst[2:] {
+		put16(dst, table[(slot(x, element)+shift)%slots])
+		if element++; element%4 == 0 {
+			x = v.spread(element / 4)
+		}
+	}
+}
+
+// compare returns how many elements of got differ from the input of a rank, or the reduction of all, from the
 // given element on, and where the first is (-1: none).
 func (v *Values) compare(got []byte, rank int, element uint64) (wrong int64, first int) {
+	if v.element == 2 {
+		return v.compare16(got, rank, element)
+	}
 	table, shift := v.want(rank)
 	from := element
 	first = -1
 	for len(got) >= 4 {
 		x := v.spread(element / 4)
 		if element%4 == 0 && len(got) >= 16 {
-			differ := bits(got) ^ math.Float32bits(table[(slot(x, 0)+shift)%slots])
-			differ |= bits(got[4:]) ^ math.Float32bits(table[(slot(x, 1)+shift)%slots])
-			differ |= bits(got[8:]) ^ math.Float32bits(table[(slot(x, 2)+shift)%slots])
-			differ |= bits(got[12:]) ^ math.Float32bits(table[(slot(x, 3)+shift)%slots])
+			differ := get32(got) ^ table[(slot(x, 0)+shift)%slots]
+			differ |= get32(got[4:]) ^ table[(slot(x, 1)+shift)%slots]
+			differ |= get32(got[8:]) ^ table[(slot(x, 2)+shift)%slots]
+			differ |= get32(got[12:]) ^ table[(slot(x, 3)+shift)%slots]
 			if differ == 0 {
 				got, element = got[16:], element+4
 				continue
 			}
 		}
-		if bits(got) != math.Float32bits(table[(slot(x, element)+shift)%slots]) {
+		if get32(got) != table[(slot(x, element)+shift)%slots] {
 			if wrong++; first < 0 {
 				first = int(element - from)
 			}
@@ -116,23 +125,51 @@ func (v *Values) compare(got []byte, rank int, element uint64) (wrong int64, fir
 	return wrong, first
 }
 
-// at returns one value, for messages.
-func (v *Values) at(rank int, element uint64) float32 {
+// compare16 is compare for elements of two bytes.
+func (v *Values) compare16(got []byte, rank int, element uint64) (wrong int64, first int) {
 	table, shift := v.want(rank)
-	return table[(slot(v.spread(element/4), element)+shift)%slots]
-}
-
-// add adds src to dst element by element. They have the same length, a multiple of 4.
-func add(dst, src []byte) {
-	for len(dst) >= 4 && len(src) >= 4 {
-		put32(dst, get32(dst)+get32(src))
-		dst, src = dst[4:], src[4:]
+	first = -1
+	x := v.spread(element / 4)
+	for i := 0; len(got) >= 2; i, got = i+1, got[2:] {
+		if get16(got) != table[(slot(x, element)+shift)%slots] {
+			if wrong++; first < 0 {
+				first = i
+			}
+		}
+		if element++; element%4 == 0 {
+			x = v.spread(element / 4)
+		}
 	}
+	return wrong, first
 }
 
-// bits returns the first element of b as it is stored.
-func bits(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
+// at returns one value, for messages.
+func (v *Values) at(rank int, element uint64) float64 {
+	table, shift := v.want(rank)
+	return number(v.kind, table[(slot(v.spread(element/4), element)+shift)%slots])
+}
 
-// get32 returns the first element of b, and put32 sets it.
-func get32(b []byte) float32    { return math.Float32frombits(bits(b)) }
-func put32(b []byte, x float32) { binary.LittleEndian.PutUint32(b, math.Float32bits(x)) }
+// stored returns the element that b begins with, for messages.
+func (v *Values) stored(b []byte) float64 {
+	if v.element == 2 {
+		return number(v.kind, get16(b))
+	}
+	return number(v.kind, get32(b))
+}
+
+// get32 and get16 return the first element of b as it is stored, and put32 and put16 set it.
+func get32(b []byte) uint32    { return binary.LittleEndian.Uint32(b) }
+func get16(b []byte) uint32    { return uint32(binary.LittleEndian.Uint16(b)) }
+func put32(b []byte, x uint32) { binary.LittleEndian.PutUint32(b, x) }
+func put16(b []byte, x uint32) { binary.LittleEndian.PutUint16(b, uint16(x)) }
+
+// maxRanks is how many ranks can take part.
+func maxRanks(s *schedule.Spec, reduces bool) int {
+	if reduces && s.Type == schedule.BFloat16 && sums(s) {
+		return maxSumBFloat16
+	}
+	return MaxRanks
+}
+
+// sums says whether the reduction is a sum.
+func sums(s *schedule.Spec) bool { return s.Op == "" || s.Op == schedule.Sum }

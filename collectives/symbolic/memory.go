@@ -78,8 +78,12 @@ func (m *Memory) Begin(index, repeat, rank int, s schedule.Spec) error {
 	return nil
 }
 
-// Send takes note of what the region of op holds when it is handed to the transport as message key.
+// Send takes note of what the region of op holds when it is handed to the transport as message key. The bytes
+// of a credit mean nothing, and nothing is kept of them.
 func (m *Memory) Send(index int, op *schedule.Op, key uint64) {
+	if op.Credit {
+		return
+	}
 	m.scratch = m.item(index).buffers[op.Buf].region(m.scratch[:0], op.Off, op.Len)
 	msg := message{first: m.scratch[0]}
 	if len(m.scratch) > 1 {
@@ -90,6 +94,9 @@ func (m *Memory) Send(index int, op *schedule.Op, key uint64) {
 
 // Apply puts the content of a message that has arrived whole into the region of op, adding or replacing.
 func (m *Memory) Apply(index int, op *schedule.Op, key uint64, from, to units.Bytes, _ []byte) error {
+	if op.Credit {
+		return nil
+	}
 	msg, ok := m.exchange.messages[key]
 	if !ok {
 		return fmt.Errorf("message %#x was received, but not sent or received before", key)
@@ -118,7 +125,8 @@ func (m *Memory) End(index int) (wrong, checked int64) {
 		bad += it.buffers[schedule.Out].differ(w.Off, w.Len, want)
 		all += w.Len
 	}
-	return int64((bad + schedule.Element - 1) / schedule.Element), int64(all / schedule.Element)
+	element := it.spec.Type.Size()
+	return int64((bad + element - 1) / element), int64(all / element)
 }
 
 // Close frees the buffers of an item whose last repetition has ended.
@@ -137,7 +145,7 @@ func (x *Exchange) input(item, repeat, rank int) line {
 	return line{mix(k + 1), mix(k+2) | 1} // an odd slope tells apart all places
 }
 
-// want is the line of the input of a rank, or of the sum of all.
+// want is the line of the input of a rank, or of the reduction of all.
 func (x *Exchange) want(it *item, rank int) line {
 	if rank != schedule.All {
 		return x.input(it.index, it.repeat, rank)

@@ -1,0 +1,200 @@
+package buffer
+
+import (
+	"math"
+
+	"weft/collectives/schedule"
+)
+
+// What the tables hold. A window of n neighbours, around, is what n ranks have for one element; results[i] is
+// the reduction of the window that begins at i, the same in any order:
+//
+//	sum   float32   whole numbers from 1 to 4095: sums over up to 4096 ranks stay below 2^24
+//	      bfloat16  whole numbers from 1 on, so small that sums stay at or below 256: for at most 256 ranks
+//	      int32     any number but 0, modulo 2^32
+//	prod  floats    −2^e, e so often 0 that products of any part of a window are neither too large nor too small
+//	      int32     any odd number but 1, modulo 2^32
+//	max   all       any number
+//	min
+//	none  bfloat16  any number
+//
+// So a contribution to a sum or product that is missing or comes twice always shows: no value is neutral, and
+// any odd number of them too few or too many changes at least the sign of a product. In a maximum a missing
+// one shows in the elements where it is the largest, one in n, and one that comes twice never does.
+func (v *Values) draw(key uint64, s *schedule.Spec, reduces bool) {
+	next := func() uint64 {
+		key += golden
+		return mix(key)
+	}
+	n := s.Ranks
+	switch {
+	case sums(s) && s.Type == schedule.Int32:
+		for i := range v.table {
+			v.table[i] = uint32(1 + next()%math.MaxUint32)
+		}
+		v.slide(n, 0, func(sum, in, out uint32) uint32 { return sum + in - out })
+	case sums(s) && s.Type != schedule.BFloat16:
+		v.drawSums(key, n)
+	case sums(s) && reduces:
+		v.drawSmallSums(next, n)
+	case s.Op == schedule.Prod && s.Type == schedule.Int32:
+		for i := range v.table {
+			v.table[i] = 3 + 2*uint32(next()%(1<<31-1))
+		}
+		v.slide(n, 1, func(product, in, out uint32) uint32 { return product * in * inverse(out) })
+	case s.Op == schedule.Prod:
+		v.drawProducts(next, n, s.Type)
+	default:
+		for i := range v.table {
+			v.table[i] = anything(s.Type, next())
+		}
+		v.extremes(n, s.Op == schedule.Min)
+	}
+}
+
+// maxSumBFloat16 is how many ranks can have a bfloat16 each that is a whole number, and their sum be exact: a
+// bfloat16 has 8 significant bits.
+const maxSumBFloat16 = 256
+
+// slide sets the results, a reduction being given by what adding one value and taking away another does.
+func (v *Values) slide(n int, neutral uint32, step func(r, in, out uint32) uint32) {
+	r := neutral
+	for i := range n {
+		r = step(r, v.table[i], neutral)
+	}
+	for i := range v.results {
+		v.results[i] = r
+		r = step(r, v.table[(i+n)%slots], v.table[i])
+	}
+}
+
+// sparse returns how to choose numbers so that those in a window of n add up to budget at most: one in every
+// is from 0 to most, all others are 0.
+func sparse(n, budget int) (every, most int) {
+	for every = 1; every <= slots; every++ {
+		if most = budget / (n/every + 2); most > 0 { // the table need not be a multiple of every
+			break
+		}
+	}
+	return every, most
+}
+
+// drawSums fills the tables for float32. It is what most runs need, each repetition of an item again.
+func (v *Values) drawSums(key uint64, n int) {
+	for i := range v.table {
+		key += golden
+		v.table[i] = math.Float32bits(float32(1 + mix(key)%(slots-1)))
+	}
+	sum := float32(0)
+	for i := range n {
+		sum += math.Float32frombits(v.table[i])
+	}
+	for i := range v.results {
+		v.results[i] = math.Float32bits(sum)
+		sum += math.Float32frombits(v.table[(i+n)%slots]) - math.Float32frombits(v.table[i])
+	}
+}
+
+// drawSmallSums fills the tables for bfloat16.
+func (v *Values) drawSmallSums(next func() uint64, n int) {
+	every, most := sparse(n, maxSumBFloat16-n)
+	var x [slots]int
+	for i := range x {
+		x[i] = 1
+		if i%every == 0 {
+			x[i] += int(next() % uint64(most+1))
+		}
+		v.table[i] = toBFloat16(float32(x[i]))
+	}
+	sum := 0
+	for i := range n {
+		sum += x[i]
+	}
+	for i := range x {
+		v.results[i] = toBFloat16(float32(sum))
+		sum += x[(i+n)%slots] - x[i]
+	}
+}
+
+// drawProducts fills the tables with negative powers of two.
+func (v *Values) drawProducts(next func() uint64, n int, kind schedule.Type) {
+	const budget = 120 // normal exponents of both types go from −126 to 127
+	every, most := sparse(n, budget)
+	var e [slots]int
+	for i := range e {
+		if i%every == 0 {
+			e[i] = int(next()%uint64(2*most+1)) - most
+		}
+		v.table[i] = code(kind, -math.Ldexp(1, e[i]))
+	}
+	sum, sign := 0, 1.0
+	for i := range n {
+		sum, sign = sum+e[i], -sign
+	}
+	for i := range e {
+		v.results[i] = code(kind, math.Ldexp(sign, sum))
+		sum += e[(i+n)%slots] - e[i]
+	}
+}
+
+// anything returns any number of a type that is neither 0 nor infinite.
+func anything(kind schedule.Type, x uint64) uint32 {
+	switch kind {
+	case schedule.Int32:
+		return uint32(1 + x%math.MaxUint32)
+	case schedule.BFloat16:
+		return toBFloat16(float32(int32(x>>32) | 1))
+	}
+	return math.Float32bits(float32(int32(x>>32) | 1))
+}
+
+// extremes sets the results to the largest value of each window, or the smallest.
+func (v *Values) extremes(n int, smallest bool) {
+	sign := 1.0
+	if smallest {
+		sign = -1
+	}
+	rank := func(i int) float64 { return sign * number(v.kind, v.table[i%slots]) }
+	var queue [2 * slots]int // positions in the window that no later one beats, the largest first
+	first, end := 0, 0
+	for i := range slots + n - 1 {
+		for end > first && rank(queue[end-1]) <= rank(i) {
+			end--
+		}
+		queue[end] = i
+		end++
+		if begin := i - n + 1; begin >= 0 {
+			if queue[first] < begin {
+				first++
+			}
+			v.results[begin] = v.table[queue[first]%slots]
+		}
+	}
+}
+
+// inverse returns what an odd number is to be multiplied by to give 1 modulo 2^32.
+func inverse(x uint32) uint32 {
+	y := x // right in the last 3 bits, and in twice as many after each step (Newton)
+	for range 4 {
+		y *= 2 - x*y
+	}
+	return y
+}
+
+// number returns the value of a stored element, and code its inverse, for values that the type has.
+func number(kind schedule.Type, bits uint32) float64 {
+	switch kind {
+	case schedule.Int32:
+		return float64(int32(bits))
+	case schedule.BFloat16:
+		return float64(fromBFloat16(bits))
+	}
+	return float64(math.Float32frombits(bits))
+}
+
+func code(kind schedule.Type, x float64) uint32 {
+	if kind == schedule.BFloat16 {
+		return toBFloat16(float32(x))
+	}
+	return math.Float32bits(float32(x))
+}
