@@ -39,7 +39,32 @@ func (s Scope) typeOf(n *node) (typ, error) {
 		}
 		types[i] = t
 	}
+	if n.op == "/" && s.zero(n.args[1]) {
+		return typ{}, fail(n.at, "%v", errDivide)
+	}
 	return combine(n, types)
+}
+
+// zero reports whether an expression is 0 whatever a run measures.
+func (s Scope) zero(n *node) bool {
+	if !s.constant(n) {
+		return false
+	}
+	v, err := s.eval(n, nil)
+	return err == nil && v.typ.shape == number && v.num == 0
+}
+
+// constant reports whether an expression is made of literals, and of settings if the lab is at hand.
+func (s Scope) constant(n *node) bool {
+	if n.op == "name" {
+		return s.Setting != nil && setting(n.name)
+	}
+	for _, arg := range n.args {
+		if !s.constant(arg) {
+			return false
+		}
+	}
+	return true
 }
 
 func (s Scope) typeOfName(n *node) (typ, error) {

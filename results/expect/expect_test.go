@@ -16,7 +16,7 @@ func incast() *record.Summary {
 		RTT:         record.Quantiles{Mean: 5.8, P50: 5.9, P99: 7, Max: 9},
 		Flows:       record.Flows{Count: 8, Bytes: 8e6, FCT: record.Quantiles{Mean: 640, P50: 650, P99: 660, Max: 661}, Slowdown: record.Quantiles{P99: 8.2, Max: 8.25}},
 		Collectives: []record.Collective{{Ranks: 8, Bytes: 1e6, TimeUS: 661, AlgBWGbps: 12.1, BusBWGbps: 96.8, Checked: 16}, {}},
-		Network:     record.Network{Packets: 4000, Delivered: 4000, DataPackets: 2000, CEMarks: 3, QueueDelay: record.Quantiles{Mean: 1.9}, MaxQueue: 65536,
+		Network: record.Network{Packets: 4000, Delivered: 4000, DataPackets: 2000, CEMarks: 3, QueueDelay: record.Quantiles{Mean: 1.9}, MaxQueue: 65536,
 			Lost: 7, Cut: 2, Pauses: 5, PausedUS: 12.5, QueueEventDelay: &record.Quantiles{P99: 4.5}},
 		Rates: &record.Rates{Conns: 8, TotalGbps: 96, MinGbps: 11, MeanGbps: 12, MaxGbps: 13, Jain: 0.99},
 	}
@@ -25,7 +25,7 @@ func incast() *record.Summary {
 func scope() Scope {
 	settings := map[string]string{
 		"transport.pc4.target_qtime": "2us", "topology.link.rate": "100Gbps", "topology.mtu": "4096B",
-		"workload.0.ranks": "8", "workload.1.ranks": "all", "queues.buffer": "5bdp",
+		"workload.0.ranks": "8", "workload.1.ranks": "all", "queues.buffer": "5bdp", "workload.2.start": "0",
 	}
 	return Scope{Items: 2, Setting: func(path string) (string, bool) { v, ok := settings[path]; return v, ok }}
 }
@@ -146,6 +146,10 @@ func TestErrorsHaveAPosition(t *testing.T) {
 		{"workload.1.ranks > 1", 1, `is "all", which is no quantity`},
 		{"queues.buffer > 1B", 1, `is "5bdp", which is no quantity`},
 		{"transport.pc4.target_qtime > 1", 28, "a time and a plain number"},
+		{"1 / 0 == 1", 3, "division by zero"},
+		{"flows < 1us / (2us - 2us)", 13, "division by zero"},
+		{"flows < 1 / min(0%, drops) + 1 / -0", 32, "division by zero"},
+		{"flows < 1 / workload.2.start", 11, "division by zero"},
 		{"1s*1s*1s*1s*1s*1s*1s*1s*1s*1s == 1", 27, "power above 9"},
 		{strings.Repeat("(", 60), 51, "nested"},
 		{strings.Repeat("-", 60) + "1 < 2", 51, "nested"},

@@ -43,9 +43,6 @@ func Parse(text string) (*Expr, error) {
 	return e, e.Check(Scope{})
 }
 
-// String returns the line as it was written.
-func (e *Expr) String() string { return e.text }
-
 type parser struct {
 	rest  []token
 	depth int
