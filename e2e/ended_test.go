@@ -82,8 +82,8 @@ func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
 	d.clean("long.yaml", "results")
 	if dirs := d.runs(); len(dirs) != 1 {
 		t.Errorf("run directories: %v", dirs)
-	} else if m, err := store.ReadManifest(dirs[0]); err != nil || m.Status != "running" {
-		t.Errorf("the manifest does not say that the run never ended: %+v, %v", m, err)
+	} else if m, err := store.ReadManifest(dirs[0]); err != nil || m.Status != "failed" || m.Error != "the run was killed" {
+		t.Errorf("nobody can tell what became of the run: %+v, %v", m, err)
 	}
 }
 

@@ -122,7 +122,7 @@ func TestPrivOrdinaryUserInterrupted(t *testing.T) {
 			before.nothingLeft(t, family, wait)
 			if c.signal == syscall.SIGINT {
 				d.wantPartial("interrupted", "")
-			} else if m, err := store.ReadManifest(d.runs()[0]); err != nil || m.Status != "running" {
+			} else if m, err := store.ReadManifest(d.runs()[0]); err != nil || m.Status != "failed" || m.Error != "the run was killed" {
 				t.Errorf("%+v, %v", m, err)
 			}
 			d.clean("long.yaml", "results")

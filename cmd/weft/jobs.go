@@ -8,10 +8,12 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
 	"weft/results/record"
+	"weft/results/store"
 	"weft/results/table"
 )
 
@@ -21,9 +23,11 @@ type job struct {
 	text    []byte
 	engine  string
 	compare bool // the next job is the same lab in the other engine
+	series  store.Series
 }
 
-func jobsOf(files []file) []job {
+// jobsOf lists the runs of a command line that began at an instant.
+func jobsOf(files []file, began time.Time) []job {
 	var jobs []job
 	for _, f := range files {
 		for _, l := range f.labs {
@@ -34,7 +38,21 @@ func jobsOf(files []file) []job {
 			jobs = append(jobs, job{lab: l, text: f.text, engine: "sim", compare: true}, job{lab: l, text: f.text, engine: "emu"})
 		}
 	}
+	number(jobs, began)
 	return jobs
+}
+
+// number counts the jobs of each lab, so that the directories of its runs are in the order of the jobs, whichever
+// begins first.
+func number(jobs []job, began time.Time) {
+	of := map[string]int{}
+	for i := range jobs {
+		of[jobs[i].lab.Name]++
+		jobs[i].series = store.Series{Began: began, Number: of[jobs[i].lab.Name]}
+	}
+	for i := range jobs {
+		jobs[i].series.Of = of[jobs[i].lab.Name]
+	}
 }
 
 // emulates reports whether any of the jobs may be emulated.
@@ -98,7 +116,7 @@ type outcome struct {
 // runOne makes one run. A run that never began gets a summary that says so.
 func (a *app) runOne(ctx context.Context, j job, flags runFlags, w *watcher) outcome {
 	s, err := a.engine.Run(ctx, j.lab, orchestrate.Options{
-		Engine: j.engine, Root: flags.out, LabText: j.text, Version: versionText(),
+		Engine: j.engine, Root: flags.out, LabText: j.text, Version: versionText(), Series: j.series,
 		Say:      w.say,
 		Progress: func(p orchestrate.Progress) { w.progress(j, p) },
 	})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -17,6 +18,9 @@ import (
 // maxLab is how much of a lab file is read: enough for the parser to see that it is too large, and no more,
 // whatever the path names.
 const maxLab = 12 << 20
+
+// errIrregular is why a pipe, a socket or a device is not read.
+var errIrregular = errors.New("it is not a regular file, and a lab is one")
 
 // labFlags are the flags of every command that reads lab files and may change them.
 type labFlags struct {
@@ -74,7 +78,15 @@ func (f *labFlags) loadOne(name string) (file, error) {
 	return file{name: name, text: text, labs: labs}, nil
 }
 
+// readLab reads a regular file: others, such as a pipe that nobody writes to, could keep weft waiting for ever.
 func readLab(name string) (_ []byte, err error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if mode := info.Mode(); !mode.IsRegular() && !mode.IsDir() { // reading a directory is an error that says so
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errIrregular}
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err

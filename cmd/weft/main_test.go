@@ -18,12 +18,9 @@ import (
 	"weft/results/record"
 )
 
-// TestMain runs the tests in the root of the module, where the examples of the help text are true. The test
-// program also stands in for weft in the processes of emulated labs, and in a user namespace.
+// TestMain runs the tests in the root of the module, where the examples of the help text are true. What these tests run
+// is simulated, or not at all: package e2e runs the program.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
-		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
-	}
 	if err := os.Chdir("../.."); err != nil {
 		panic(err)
 	}
@@ -314,10 +311,6 @@ func TestJUnit(t *testing.T) {
 	text, err := os.ReadFile(path)
 	if err != nil || !strings.Contains(string(text), `failures="1"`) {
 		t.Errorf("report %q, %v", text, err)
-	}
-	code, _, stderr := weft(t, &fake{}, "run", "labs/quickstart.yaml", "--junit", filepath.Join(path, "x"))
-	if code != exitFailed || !strings.Contains(stderr, "junit report") {
-		t.Errorf("code %d, stderr %q", code, stderr)
 	}
 }
 

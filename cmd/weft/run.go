@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +13,7 @@ import (
 	orchestrate "weft/orchestrator/run"
 	"weft/results/junit"
 	"weft/results/record"
+	"weft/results/store"
 	"weft/results/table"
 )
 
@@ -84,24 +87,40 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 			}
 		}
 	}
-	jobs := jobsOf(files)
+	jobs := jobsOf(files, time.Now())
 	if emulates(jobs) {
 		if err := a.elevate(); err != nil {
 			return err
 		}
 	}
-	runs, runErr := a.runAll(ctx, jobs, flags)
-	if !flags.json {
-		if err := a.show(jobs, runs); err != nil {
-			return err
-		}
+	report, err := flags.outputs()
+	if err != nil {
+		return usageError{err}
 	}
-	if flags.junit != "" {
-		if err := writeJUnit(flags.junit, runs, flags.strict); err != nil {
-			return err
-		}
+	runs, runErr := a.runAll(ctx, jobs, flags)
+	err = writeJUnit(report, runs, flags.strict)
+	if !flags.json {
+		err = errors.Join(a.show(jobs, runs), err)
+	}
+	if err != nil {
+		return err
 	}
 	return verdict(ctx, runs, runErr, flags.strict)
+}
+
+// outputs makes sure, before anything runs, that what the runs leave can be written, and creates the JUnit report;
+// nil when none is wanted.
+func (f *runFlags) outputs() (report *os.File, err error) {
+	if err := store.CheckRoot(f.out); err != nil {
+		return nil, err
+	}
+	if f.junit == "" {
+		return nil, nil
+	}
+	if report, err = os.Create(f.junit); err != nil {
+		return nil, fmt.Errorf("junit report: %w", err)
+	}
+	return report, nil
 }
 
 // verdict is how all the runs came out, the worst first.
@@ -162,16 +181,17 @@ func (a *app) show(jobs []job, runs []*record.Summary) error {
 	return nil
 }
 
-func writeJUnit(path string, runs []*record.Summary, strict bool) (err error) {
-	f, err := os.Create(path)
+// writeJUnit writes and closes the report, if one is wanted.
+func writeJUnit(report *os.File, runs []*record.Summary, strict bool) error {
+	if report == nil {
+		return nil
+	}
+	err := junit.Write(report, runs, strict)
+	if cerr := report.Close(); err == nil {
+		err = cerr
+	}
 	if err != nil {
 		return fmt.Errorf("junit report: %w", err)
 	}
-	if err = junit.Write(f, runs, strict); err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	return err
+	return nil
 }

@@ -25,6 +25,7 @@ type Options struct {
 	Root    string // directory that keeps all runs; "" is results
 	LabText []byte // the lab file as it was read, kept with the results
 	Version string
+	Series  store.Series // which run this is of its command line; names the directory
 
 	Say      func(line string) // told, before anything runs, which engine was chosen and why; may be nil
 	Progress func(Progress)    // called every now and then from one goroutine; may be nil
@@ -52,7 +53,7 @@ func Run(ctx context.Context, l *lab.Lab, o Options) (*record.Summary, error) {
 		o.Say(fmt.Sprintf("engine %s: %s", e.name, e.why))
 	}
 	start := time.Now()
-	dir, err := store.Open(store.Options{Root: o.Root, Now: start, LabText: o.LabText, Manifest: manifest(x, e, o)})
+	dir, err := store.Open(store.Options{Root: o.Root, Now: start, Series: o.Series, LabText: o.LabText, Manifest: manifest(x, e, o)})
 	if err != nil {
 		return nil, err
 	}

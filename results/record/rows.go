@@ -95,6 +95,7 @@ type Manifest struct {
 	Runtime   string         `json:"runtime,omitempty"`
 	Dilation  float64        `json:"dilation"`
 	Machine   Machine        `json:"machine"`
+	Process   *Process       `json:"process,omitempty"`
 	Started   string         `json:"started"` // RFC 3339, UTC
 	Ended     string         `json:"ended,omitempty"`
 	Status    string         `json:"status"` // running, ok, failed, interrupted
@@ -115,4 +116,12 @@ type Machine struct {
 	Arch   string `json:"arch"`
 	Kernel string `json:"kernel"`
 	CPUs   int    `json:"cpus"`
+}
+
+// Process is the process that makes the run, told from all others that have or had its number.
+type Process struct {
+	PID     int    `json:"pid"`
+	Started uint64 `json:"started_ticks"` // clock ticks from the start of the machine
+	Boot    string `json:"boot"`          // which start of which machine
+	Space   string `json:"pid_namespace"` // that the number is of
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"weft/results/record"
 )
@@ -32,9 +35,18 @@ const (
 // Options say where a run is kept and what its manifest begins with.
 type Options struct {
 	Root     string          // directory that holds all runs; "" means results
-	Now      time.Time       // start of the run; names the directory
-	Manifest record.Manifest // Lab must be set; Run, Started and Status are filled in
+	Now      time.Time       // start of the run
+	Series   Series          // names the directory
+	Manifest record.Manifest // Lab must be set; Run, Started, Status and Process are filled in
 	LabText  []byte          // the lab file as it was read, kept beside the results; may be empty
+}
+
+// Series says which run this is of those that one command line makes of a lab: of the points of a sweep, say, which
+// begin and end in any order. The zero value is a run by itself.
+type Series struct {
+	Began  time.Time // of the command line; the zero value is the start of the run
+	Number int       // of this run, from 1
+	Of     int       // how many there are
 }
 
 // Run is the directory of one run while it is being written. The first error of any write sticks: later
@@ -49,24 +61,26 @@ type Run struct {
 	closed   bool
 }
 
-// Open creates the directory <root>/<lab>/<stamp>-<n>, the smallest n that is free, and writes a manifest with
-// status "running" into it. When that fails no directory is left.
+// Open creates the directory <root>/<lab>/<stamp>-<n> and writes a manifest with status "running" into it. The stamp is
+// the second in which the series began, and n the number of the run in it: where another command line has taken that,
+// the next one further by the length of the series, so that runs of one series never take each other's. When something
+// fails no directory is left.
 func Open(o Options) (*Run, error) {
 	if err := checkName(o.Manifest.Lab); err != nil {
 		return nil, err
 	}
-	root := o.Root
-	if root == "" {
-		root = "results"
+	if o.Series.Began.IsZero() {
+		o.Series.Began = o.Now
 	}
-	dir, err := makeDir(filepath.Join(root, o.Manifest.Lab), o.Now.UTC().Format("20060102T150405"))
+	dir, err := makeDir(filepath.Join(rootDir(o.Root), o.Manifest.Lab), o.Series)
 	if err != nil {
 		return nil, fmt.Errorf("create a run directory: %w", err)
 	}
 	r := &Run{dir: dir, manifest: o.Manifest, files: map[string]*stream{}}
 	r.manifest.Run = filepath.ToSlash(dir)
 	r.manifest.Started = o.Now.UTC().Format(time.RFC3339)
-	r.manifest.Status = "running"
+	r.manifest.Status = running
+	r.manifest.Process = self()
 	if err := r.begin(o.LabText); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir)) // nobody else knows of it
 	}
@@ -95,13 +109,45 @@ func checkName(lab string) error {
 	return nil
 }
 
-// makeDir creates <parent>/<stamp>-<n> with the smallest n from 1 that does not exist. Creating a directory is
+// rootDir is the directory that holds all runs.
+func rootDir(root string) string {
+	if root == "" {
+		return "results"
+	}
+	return root
+}
+
+// CheckRoot returns an error if runs cannot be kept in root: it, or what exists of the way to it, is no directory that
+// may be written to. It creates nothing, and does not see everything, such as a disk that is full.
+func CheckRoot(root string) error {
+	dir := filepath.Clean(rootDir(root))
+	for {
+		info, err := os.Stat(dir)
+		if errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
+			dir = filepath.Dir(dir)
+			continue
+		}
+		if err == nil && !info.IsDir() {
+			err = &fs.PathError{Op: "create a directory in", Path: dir, Err: unix.ENOTDIR}
+		}
+		if err == nil {
+			err = os.NewSyscallError("write to "+dir, unix.Access(dir, unix.W_OK|unix.X_OK))
+		}
+		if err != nil {
+			return fmt.Errorf("nowhere to keep results: %w", err)
+		}
+		return nil
+	}
+}
+
+// makeDir creates <parent>/<stamp>-<n> with the first n of the series that does not exist. Creating a directory is
 // atomic, so two runs of the same second never share one.
-func makeDir(parent, stamp string) (string, error) {
+func makeDir(parent string, s Series) (string, error) {
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return "", err
 	}
-	for n := 1; ; n++ {
+	stamp := s.Began.UTC().Format("20060102T150405")
+	for n := max(s.Number, 1); ; n += max(s.Of, 1) {
 		dir := filepath.Join(parent, fmt.Sprintf("%s-%d", stamp, n))
 		err := os.Mkdir(dir, 0o755)
 		if err == nil || !errors.Is(err, fs.ErrExist) {
@@ -186,11 +232,14 @@ func (r *Run) writeManifest() error {
 
 // writeJSON writes v, indented, in place of whatever path holds. A reader sees the old file or the new one.
 func writeJSON(path string, v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // an expectation reads <=, not \u003c=
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return replaceFile(path, append(b, '\n'))
+	return replaceFile(path, b.Bytes())
 }
 
 // replaceFile writes a temporary file beside path, synchronises it and renames it to path.

@@ -1,8 +1,12 @@
 package store
 
 import (
+	"bufio"
 	"errors"
+	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -11,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"weft/results/record"
 	"weft/results/stats"
@@ -109,12 +114,17 @@ func TestManifestFollowsTheRun(t *testing.T) {
 	if m := want("running"); m.Dilation != 2000 {
 		t.Errorf("dilation %v, want 2000", m.Dilation)
 	}
-	sum := &record.Summary{Lab: "pc4-incast", Status: "interrupted", Error: "by the user"}
+	sum := &record.Summary{
+		Lab: "pc4-incast", Status: "interrupted", Error: "by the user", Expect: []record.Expect{{That: "drops <= 1 * flows"}},
+	}
 	if err := r.Finish(newYear.Add(time.Minute), sum); err != nil {
 		t.Fatal(err)
 	}
 	if m := want("interrupted"); m.Ended != "2026-01-01T00:01:00Z" || m.Error != "by the user" {
 		t.Errorf("got %+v", m)
+	}
+	if text := read(t, r, SummaryFile); !strings.Contains(text, `"drops <= 1 * flows"`) {
+		t.Errorf("an expectation cannot be read: %s", text)
 	}
 	back, err := ReadSummary(r.Dir())
 	if err != nil {
@@ -129,6 +139,133 @@ func TestManifestFollowsTheRun(t *testing.T) {
 	want("interrupted")
 	if left, _ := filepath.Glob(filepath.Join(r.Dir(), ".*")); left != nil {
 		t.Errorf("temporary files left: %v", left)
+	}
+}
+
+// holder is set in the environment of the test program when it is to be a process that opens a run and goes on.
+const holder = "WEFT_TEST_STORE_ROOT"
+
+func TestMain(m *testing.M) {
+	root := os.Getenv(holder)
+	if root == "" {
+		os.Exit(m.Run())
+	}
+	r, err := Open(Options{Root: root, Now: newYear, Manifest: record.Manifest{Lab: "held"}})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println(r.Dir())
+	_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed
+	os.Exit(1)
+}
+
+// After kill -9 nobody is left to write how the run ended. Whoever reads the manifest learns it all the same.
+func TestKilledRunIsFailed(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), holder+"="+t.TempDir())
+	if _, err := cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	dir := strings.TrimSpace(line)
+	alive, err := ReadManifest(dir)
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	if err != nil || alive.Status != "running" || alive.Process == nil || alive.Process.PID != cmd.Process.Pid {
+		t.Fatalf("%q: while it ran, %+v: %v", dir, alive, err)
+	}
+	dead, err := ReadManifest(dir)
+	if err != nil || dead.Status != "failed" || dead.Error != "the run was killed" {
+		t.Errorf("%+v: %v", dead, err)
+	}
+}
+
+// A process is known by more than its number, and one that cannot be seen from here is not said to be dead.
+func TestGone(t *testing.T) {
+	if gone(nil) || gone(self()) {
+		t.Error("this process is gone")
+	}
+	for name, c := range map[string]struct {
+		change func(*record.Process)
+		want   bool
+	}{
+		"same number, started later":  {func(p *record.Process) { p.Started++ }, true},
+		"no such number":              {func(p *record.Process) { p.PID = 1 << 30 }, true},
+		"another boot, or machine":    {func(p *record.Process) { p.PID, p.Boot = 1<<30, "x" }, false},
+		"another namespace":           {func(p *record.Process) { p.PID, p.Space = 1<<30, "x" }, false},
+		"written where there is none": {func(p *record.Process) { *p = record.Process{PID: 1 << 30} }, false},
+	} {
+		p := self()
+		c.change(p)
+		if got := gone(p); got != c.want {
+			t.Errorf("%s: gone %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+// Points of a sweep begin in any order, and are numbered in theirs.
+func TestSeriesAreNumberedInTheirOrder(t *testing.T) {
+	root := t.TempDir()
+	open := func(began time.Time, number, of int) string {
+		t.Helper()
+		r, err := Open(Options{
+			Root: root, Now: newYear.Add(time.Minute), Series: Series{began, number, of}, Manifest: record.Manifest{Lab: "x"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return filepath.Base(r.Dir())
+	}
+	for _, c := range []struct {
+		number, of int
+		want       string
+	}{
+		{3, 3, "20260101T000000-3"}, {1, 3, "20260101T000000-1"}, {2, 3, "20260101T000000-2"},
+		{2, 3, "20260101T000000-5"}, {1, 3, "20260101T000000-4"}, // another command line
+		{1, 1, "20260101T000000-6"},
+	} {
+		if got := open(newYear, c.number, c.of); got != c.want {
+			t.Errorf("run %d of %d is %s, want %s", c.number, c.of, got, c.want)
+		}
+	}
+	if got := open(time.Time{}, 0, 0); got != "20260101T000100-1" {
+		t.Errorf("a run by itself is %s", got)
+	}
+}
+
+func TestRootIsCheckedAndNotCreated(t *testing.T) {
+	base := t.TempDir()
+	for _, good := range []string{base, filepath.Join(base, "a", "b"), "", "."} {
+		if err := CheckRoot(good); err != nil {
+			t.Errorf("%q: %v", good, err)
+		}
+	}
+	if left, _ := os.ReadDir(base); len(left) > 0 {
+		t.Errorf("something was created: %v", left)
+	}
+	file := filepath.Join(base, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{file, filepath.Join(file, "results")} {
+		if err := CheckRoot(bad); err == nil || !strings.Contains(err.Error(), file) {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+	if unix.Access("/sys/kernel", unix.W_OK) != nil {
+		if err := CheckRoot("/sys/kernel/results"); err == nil || !strings.Contains(err.Error(), "write to /sys/kernel") {
+			t.Error(err)
+		}
 	}
 }
 

@@ -1,0 +1,66 @@
+package store
+
+import (
+	"os"
+	"strconv"
+	"strings"
+
+	"weft/results/record"
+)
+
+// running is the status of a run that is not over.
+const running = "running"
+
+// self describes this process, so that others can tell whether it still exists; nil where there is no /proc.
+func self() *record.Process {
+	boot, space := here()
+	started, ok := startOf("self")
+	if !ok || boot == "" || space == "" {
+		return nil
+	}
+	return &record.Process{PID: os.Getpid(), Started: started, Boot: boot, Space: space}
+}
+
+// gone reports whether a process has ended, for all that can be known here: false where it cannot be seen, because it
+// is another machine's, another container's, or of before this machine was started.
+func gone(p *record.Process) bool {
+	if p == nil {
+		return false
+	}
+	boot, space := here()
+	if p.Boot == "" || p.Boot != boot || p.Space != space {
+		return false
+	}
+	started, ok := startOf(strconv.Itoa(p.PID))
+	return !ok || started != p.Started
+}
+
+// here names the boot of this machine and the namespace of process numbers, empty where they have no names.
+func here() (boot, space string) {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", ""
+	}
+	space, err = os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return "", ""
+	}
+	return strings.TrimSpace(string(id)), space
+}
+
+// startOf returns when a process was started, in clock ticks since boot: with its number that is unique. ok is false
+// when there is no such process any more, or only its exit code.
+func startOf(pid string) (ticks uint64, ok bool) {
+	text, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return 0, false
+	}
+	// proc_pid_stat(5): the name, in parentheses, may hold anything; fields 3, the state, and 22 follow it.
+	after := string(text[strings.LastIndexByte(string(text), ')')+1:])
+	fields := strings.Fields(after)
+	if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
+		return 0, false
+	}
+	ticks, err = strconv.ParseUint(fields[19], 10, 64)
+	return ticks, err == nil
+}
