@@ -1,0 +1,362 @@
+package transport_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weft/transport"
+	"weft/transport/path"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// Where STrack's paper is ambiguous or contradicts itself, one test each, numbered as in docs/adr/0030. Those on windows are in package
+// cc/strack, those on paths in package path.
+
+const full = 1000 + wire.DataSize + wire.Overhead // a full packet of a script
+
+// strackSpec is a connection of a script whose receiver acknowledges every four packets, on a network with a base RTT of 8 us.
+func strackSpec() transport.Spec {
+	s := selective("strack", spec(1))
+	s.NetRTT = 8 * us
+	s.Selective.AckEvery = 4 * full
+	return s
+}
+
+func (s *script) sack(p packet) wire.Sack {
+	s.t.Helper()
+	var a wire.Sack
+	if err := a.Decode(p.out.Header[:p.out.N]); err != nil {
+		s.t.Fatal(err)
+	}
+	return a
+}
+
+// marked hands packets to e that were marked on the way.
+func (s *script) marked(e *transport.Endpoint, all ...packet) {
+	s.t.Helper()
+	for i := range all {
+		if _, err := e.Receive(s.now, &transport.Incoming{
+			At: s.now, Src: all[i].from, Header: all[i].out.Header[:all[i].out.N], Payload: all[i].out.Payload, CE: true,
+		}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+func (s *script) wantPSNs(all []packet, want ...uint32) {
+	s.t.Helper()
+	if diff := cmp.Diff(want, s.psns(all)); diff != "" {
+		s.t.Errorf("packets: %s", diff)
+	}
+}
+
+// silence lets time pass until a probe leaves, and returns it.
+func (s *script) silence() packet {
+	s.t.Helper()
+	at, ok := s.a.Deadline()
+	if !ok {
+		s.t.Fatal("nothing to wait for")
+	}
+	s.now = at
+	s.a.Advance(s.now)
+	p := s.one(s.a)
+	var q wire.Probe
+	if err := q.Decode(p.out.Header[:p.out.N]); err != nil {
+		s.t.Fatal(err)
+	}
+	return p
+}
+
+// 9: the probe's "delay" is its queueing delay, and "achievedBDP == 0" that nothing else was acknowledged since it left,
+// which needs a count of its own.
+func TestAmbiguity9ProbeSaysOfALoss(t *testing.T) {
+	lost := func(t *testing.T) (s *script, sent []packet, answer packet) {
+		s = newScript(t, strackSpec())
+		s.send(1, 1, 3000)
+		sent = s.transmit(s.a)
+		probe := s.silence()
+		if s.now != 24*us { // n = 3 network RTTs
+			t.Errorf("probe at %v", s.now)
+		}
+		s.now += 2 * us
+		s.deliver(s.b, probe)
+		answer = s.one(s.b)
+		if a := s.sack(answer); !a.Probe || a.Expected != 0 || a.Base != 0 {
+			t.Errorf("%+v", a)
+		}
+		return s, sent, answer
+	}
+	t.Run("alone and fast", func(t *testing.T) {
+		s, _, answer := lost(t)
+		s.now += 2 * us
+		s.deliver(s.a, answer)
+		s.wantPSNs(s.transmit(s.a), 0, 1, 2)
+		s.deliver(s.a, answer) // a copy of it
+		if again := s.transmit(s.a); again != nil {
+			t.Errorf("a copy of the answer made %d packets go again", len(again))
+		}
+	})
+	t.Run("slow", func(t *testing.T) {
+		s, _, answer := lost(t)
+		s.now += 20 * us // 16 us queued, and some
+		s.deliver(s.a, answer)
+		if again := s.transmit(s.a); again != nil {
+			t.Errorf("%d packets again though the network is congested", len(again))
+		}
+	})
+	t.Run("not alone", func(t *testing.T) {
+		s, sent, answer := lost(t)
+		s.deliver(s.b, sent[2]) // asks for an acknowledgement
+		s.now += 2 * us
+		s.deliver(s.a, s.one(s.b), answer)
+		if again := s.transmit(s.a); again != nil {
+			t.Errorf("%d packets again though others arrive", len(again))
+		}
+	})
+	t.Run("lost", func(t *testing.T) {
+		s, _, _ := lost(t)
+		if s.silence(); s.now != 48*us {
+			t.Errorf("next probe at %v", s.now)
+		}
+	})
+}
+
+// 20: "a packet with current expected PSN is received" would end coalescing where all is in order: only one that fills a hole is
+// acknowledged at once.
+func TestAmbiguity20InOrderIsCoalesced(t *testing.T) {
+	s := newScript(t, strackSpec())
+	s.send(1, 1, 20000)
+	sent := s.transmit(s.a)
+	s.deliver(s.b, sent[0], sent[1], sent[2])
+	if acks := s.transmit(s.b); acks != nil {
+		t.Fatalf("%d acknowledgements for three packets in order", len(acks))
+	}
+	s.deliver(s.b, sent[3])
+	if a := s.sack(s.one(s.b)); a.Expected != 4 || a.Bitmap != 0 || a.OutOfOrder != 0 || a.PSN != 3 {
+		t.Errorf("%+v", a)
+	}
+	s.deliver(s.b, sent[5], sent[6])
+	if acks := s.transmit(s.b); acks != nil {
+		t.Fatalf("%d acknowledgements for two packets beyond a hole", len(acks))
+	}
+	s.deliver(s.b, sent[4])
+	if a := s.sack(s.one(s.b)); a.Expected != 7 || a.Received != 7*full {
+		t.Errorf("%+v", a)
+	}
+}
+
+// 21: a loss is inferred when more packets are out of order than the larger of the window in packets and 5.
+func TestAmbiguity21Threshold(t *testing.T) {
+	c := strackSpec()
+	c.STrack.MaxCWND = 0.01 // a window of one packet
+	for _, x := range []struct {
+		threshold int
+		ooo       uint16
+		again     bool
+	}{{0, 5, false}, {0, 6, true}, {8, 8, false}, {8, 9, true}} {
+		c.Selective.Threshold = x.threshold
+		s := newScript(t, c)
+		s.send(1, 1, 20000)
+		s.now = 5 * us
+		s.one(s.a)
+		a := wire.Sack{Conn: 1, OutOfOrder: x.ooo, Due: 4 * us}
+		s.deliver(s.a, forgeSack(a))
+		if again := s.transmit(s.a); again != nil {
+			t.Errorf("%d packets out of order: sent again though none is known to have arrived", x.ooo)
+		}
+	}
+	// A window of 90 packets (8 us at 100 Gb/s, 1102 bytes each): so many may overtake.
+	s := newScript(t, strackSpec())
+	s.send(1, 1, 300_000)
+	all := s.transmit(s.a)
+	if len(all) != 90 {
+		t.Fatalf("a window of %d packets", len(all))
+	}
+	for i := 1; i <= 91; i++ { // packet 0 is lost; each acknowledgement lets one more leave
+		s.now += us / 100
+		s.marked(s.b, all[i])
+		s.deliver(s.a, s.one(s.b))
+		next := s.transmit(s.a)
+		all = append(all, next...)
+		if got := s.psns(next)[0]; (got == 0) != (i == 91) {
+			t.Errorf("%d packets out of order: next is %d", i, got)
+		}
+	}
+}
+
+func forgeSack(a wire.Sack) packet {
+	p := packet{from: 1}
+	p.out.N = int(wire.SackSize)
+	a.Encode(p.out.Header[:])
+	return p
+}
+
+// 22: a recovery is over when all up to the highest packet that had arrived at its beginning has: what was sent beyond is not
+// claimed lost.
+func TestAmbiguity22EndOfRecovery(t *testing.T) {
+	c := strackSpec()
+	c.Selective.Threshold = 5
+	c.STrack.MaxCWND = 0.12 // 10 packets
+	s := newScript(t, c)
+	s.send(1, 1, 30000)
+	all := s.transmit(s.a)
+	if len(all) != 10 {
+		t.Fatalf("%d packets", len(all))
+	}
+	s.now = 3 * us
+	for i := 2; i < 8; i++ { // 0, 1, 8 and 9 are lost, or late
+		s.marked(s.b, all[i])
+	}
+	acks := s.transmit(s.b)
+	s.now = 6 * us
+	s.deliver(s.a, acks...)
+	more := s.transmit(s.a)
+	s.wantPSNs(more, 10, 11, 12, 13, 14, 15) // six have arrived: six more; six out of order are below a window of ten
+	s.now = 9 * us
+	for i := range 5 {
+		s.marked(s.b, more[i])
+	}
+	s.now = 12 * us
+	s.deliver(s.a, s.transmit(s.b)...) // 11 out of order
+	again := s.transmit(s.a)
+	s.wantPSNs(again[:4], 0, 1, 8, 9) // up to 14, not 15
+	for _, p := range s.psns(again) {
+		if p == 15 {
+			t.Error("a packet beyond the highest that arrived leaves again")
+		}
+	}
+	if got := s.a.Counters(); got.Retransmits != 4 || got.Recoveries != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// 23: the timeout is at least 100 us, beyond what switches that hold five bandwidth-delay products delay: six base RTTs.
+func TestAmbiguity23Timeout(t *testing.T) {
+	for rtt, want := range map[units.Time]units.Time{8 * us: 100 * us, 50 * us: 400 * us} {
+		c := strackSpec()
+		c.NetRTT, c.Selective.ProbeAfter = rtt, 1000 // no probes
+		s := newScript(t, c)
+		s.send(1, 1, 500)
+		s.one(s.a)
+		if at, ok := s.a.Deadline(); !ok || at != want || want <= 6*rtt {
+			t.Errorf("network RTT %v: timeout at %v, want %v", rtt, at, want)
+		}
+		s.now = want
+		s.wantPSNs(s.transmit(s.a), 0)
+		if n := s.a.Counters().Timeouts; n != 1 {
+			t.Errorf("%d timeouts", n)
+		}
+	}
+}
+
+// The timer is one per connection and restarts "whenever a higher EPSN is received"; when it runs out "all the unackowledged packets
+// are declared lost".
+func TestTimeoutSendsAllThatIsMissing(t *testing.T) {
+	c := strackSpec()
+	c.Selective.ProbeAfter = 1000
+	s := newScript(t, c)
+	s.send(1, 1, 8000)
+	all := s.transmit(s.a)
+	s.now = 50 * us
+	s.deliver(s.b, all[0], all[2], all[7]) // the last one asks
+	s.deliver(s.a, s.one(s.b))
+	for s.a.Counters().Timeouts == 0 {
+		s.now, _ = s.a.Deadline()
+		s.a.Advance(s.now)
+	}
+	if s.now < 150*us {
+		t.Errorf("timeout at %v, 100 us after a higher EPSN at the earliest", s.now)
+	}
+	s.wantPSNs(s.transmit(s.a), 1, 3, 4, 5, 6)
+}
+
+// 24: four packets of 4 KiB are enough for an acknowledgement.
+func TestAmbiguity24Coalescing(t *testing.T) {
+	if n := transport.DefaultAckEvery; n != 16384 || n > 4*(4096+wire.DataSize+wire.Overhead) || n <= 3*(4096+wire.DataSize+wire.Overhead) {
+		t.Errorf("an acknowledgement every %d bytes", n)
+	}
+	_, last := run(t, rack(1), 1, 4096*4000, sprayed("strack"))
+	net, _ := run(t, rack(1), 1, 4096*4000, sprayed("strack"))
+	if c := net.Hosts[0].Counters(); c.Acks != 1000 || last == 0 {
+		t.Errorf("%d acknowledgements for 4000 packets in order", c.Acks)
+	}
+}
+
+// 25: between Kmin and Kmax the probability rises linearly to 1, and the queue behind the packet that leaves decides: so the mark of
+// the first packets of an incast comes with a round trip that shows no queue yet (Fig. 4).
+func TestAmbiguity25MarksComeBeforeDelay(t *testing.T) {
+	s := newScript(t, strackSpec())
+	s.send(1, 1, 10000)
+	all := s.transmit(s.a)
+	s.now = 2*us + 2*(100*units.Gbps).TransmitTime(full)
+	s.marked(s.b, all[0])
+	a := s.sack(s.one(s.b))
+	if !a.CE || a.OneWay != 0 {
+		t.Errorf("%+v", a)
+	}
+}
+
+// 29: the mark of an acknowledgement is that of the packet that caused it; a marked packet causes one at once, or its mark would be
+// lost.
+func TestAmbiguity29MarksAreNotLost(t *testing.T) {
+	s := newScript(t, strackSpec())
+	s.send(1, 1, 20000)
+	all := s.transmit(s.a)
+	s.deliver(s.b, all[0])
+	s.marked(s.b, all[1])
+	if a := s.sack(s.one(s.b)); !a.CE || a.PSN != 1 || a.Path != s.data(all[1]).Path || a.Expected != 2 {
+		t.Errorf("%+v", a)
+	}
+	s.deliver(s.b, all[2:6]...)
+	if a := s.sack(s.one(s.b)); a.CE || a.PSN != 5 || a.Path != s.data(all[5]).Path || a.Expected != 6 {
+		t.Errorf("%+v", a)
+	}
+}
+
+// 30: packets that are sent again choose a path as all others do.
+func TestAmbiguity30PathsOfPacketsSentAgain(t *testing.T) {
+	s := newScript(t, strackSpec())
+	s.send(1, 1, 3000)
+	first := s.transmit(s.a)
+	probe := s.silence()
+	s.now += 2 * us
+	s.deliver(s.b, probe)
+	s.now += 2 * us
+	s.deliver(s.a, s.one(s.b))
+	again := s.transmit(s.a)
+	twin := path.NewSTrack(256, full, 99*full)
+	for i, p := range append(append(first, probe), again...) {
+		want := twin.Choose(0)
+		if i == len(first) {
+			twin.OnFeedback(0, path.Feedback{Path: want, Window: 99 * full}) // the answer came without a mark
+		}
+		if got := p.out.SrcPort - 50000; got != want {
+			t.Errorf("packet %d takes path %d, want %d", i, got, want)
+		}
+	}
+}
+
+// 31: Fig. 16's "7500us (worth of 37.5MB switch queue depth)" cannot be at 400 Gb/s: 37.5 MB are 750 us, and 7500 us are 375 MB, more
+// than the 256 MB of the largest switch. Fig. 17 and 18 show 8 of the 32 flows. "6666X" is 6x, "27.427.4" is 27.4.
+func TestAmbiguity31QueueOfFigure16(t *testing.T) {
+	line := 400 * units.Gbps
+	if d := line.TransmitTime(37_500 * units.KB); d != 750*us {
+		t.Errorf("37.5 MB last %v", d)
+	}
+	if n := line.BytesIn(7500 * us); n != 375*units.MB || n < 256*units.MB {
+		t.Errorf("7500 us are %v", n)
+	}
+}
+
+// 32: the size of the collectives of Fig. 21 to 28 is not stated. An all-to-all of 32 ranks that takes 8.5 ms at 4:1 moves some 106 to
+// 110 MB per rank before headers: 31 of 32 parts leave, and all but 31 of the 2047 other NICs' worth of them the rack
+// (64 NICs), over a quarter of the line.
+func TestAmbiguity32SizeOfCollectives(t *testing.T) {
+	const share = 31.0 / 32 * (1984.0 / 2047) * 4
+	perRank := 8.5e-3 * 50e9 / share
+	if perRank < 105e6 || perRank > 115e6 {
+		t.Errorf("%.1f MB", perRank/1e6)
+	}
+}
