@@ -53,3 +53,11 @@ func round(v float64) float64 {
 func count(n int64) string { return strconv.FormatInt(n, 10) }
 
 func percent(share float64) string { return digits(100*share) + " %" }
+
+// known is text, or a dash where there is no value: a 0 would be taken for one.
+func known(is bool, text string) string {
+	if is {
+		return text
+	}
+	return "–"
+}

@@ -14,10 +14,12 @@ func Points(w io.Writer, runs []*record.Summary, st Style) error {
 	g.row(header("lab"), header("point"), header("engine"), header("flows"), header("FCT p50"), header("FCT p99"),
 		header("slowdown p99"), header("RTT mean"), header("queue p99"), header("marks"), header("drops"), header("status"))
 	for _, s := range runs {
-		g.row(left(s.Lab), left(Point(s.Point)), left(s.Engine), right(count(s.Flows.Count)),
-			right(micros(s.Flows.FCT.P50)), right(micros(s.Flows.FCT.P99)), right(digits(s.Flows.Slowdown.P99)),
-			right(micros(s.RTT.Mean)), right(micros(s.Network.QueueDelay.P99)),
-			right(count(s.Network.CEMarks)), right(count(s.Network.Drops)), outcome(s))
+		done, sent := ended(s), s.Network.Packets > 0
+		g.row(left(s.Lab), left(Point(s.Point)), left(s.Engine), right(known(s.Flows.Count > 0, count(s.Flows.Count))),
+			right(known(done, micros(s.Flows.FCT.P50))), right(known(done, micros(s.Flows.FCT.P99))),
+			right(known(done, digits(s.Flows.Slowdown.P99))),
+			right(known(answered(s), micros(s.RTT.Mean))), right(known(delivered(s), micros(s.Network.QueueDelay.P99))),
+			right(known(sent, count(s.Network.CEMarks))), right(known(sent, count(s.Network.Drops))), outcome(s))
 	}
 	return g.write(w, st, "")
 }
@@ -49,15 +51,15 @@ func Compare(w io.Writer, a, b *record.Summary, st Style) error {
 				c.colour = yellow
 			}
 		}
-		g.row(left(r.name), right(micros(r.a)), right(micros(r.b)), c)
+		g.row(left(r.name), right(known(!math.IsNaN(r.a), micros(r.a))), right(known(!math.IsNaN(r.b), micros(r.b))), c)
 	}
 	return g.write(w, st, "")
 }
 
 type difference struct {
 	name  string
-	a, b  float64 // microseconds
-	share float64 // (b - a) / a; NaN when a is 0
+	a, b  float64 // microseconds; NaN where there is no value
+	share float64 // (b - a) / a; NaN when a is 0, or one of them is no value
 }
 
 func comparison(a, b *record.Summary) []difference {
@@ -73,18 +75,35 @@ func comparison(a, b *record.Summary) []difference {
 		name string
 		a, b record.Quantiles
 	}{
-		{"flow completion", a.Flows.FCT, b.Flows.FCT},
-		{"round trip", a.RTT, b.RTT},
-		{"switch queues", a.Network.QueueDelay, b.Network.QueueDelay},
+		{"flow completion", only(ended(a), a.Flows.FCT), only(ended(b), b.Flows.FCT)},
+		{"round trip", only(answered(a), a.RTT), only(answered(b), b.RTT)},
+		{"switch queues", only(delivered(a), a.Network.QueueDelay), only(delivered(b), b.Network.QueueDelay)},
 	} {
 		add(d.name+" mean", d.a.Mean, d.b.Mean)
 		add(d.name+" p50", d.a.P50, d.b.P50)
 		add(d.name+" p99", d.a.P99, d.b.P99)
 	}
 	for i := range min(len(a.Collectives), len(b.Collectives)) {
-		add(fmt.Sprintf("%s %d", a.Collectives[i].Name, i), a.Collectives[i].TimeUS, b.Collectives[i].TimeUS)
+		add(fmt.Sprintf("%s %d", a.Collectives[i].Name, i), positive(a.Collectives[i].TimeUS), positive(b.Collectives[i].TimeUS))
 	}
 	return out
+}
+
+// only is q where there are such values, else quantiles that are none.
+func only(is bool, q record.Quantiles) record.Quantiles {
+	if is {
+		return q
+	}
+	none := math.NaN()
+	return record.Quantiles{Mean: none, P50: none, P99: none, Max: none}
+}
+
+// positive is v, or NaN for a time that was not measured.
+func positive(v float64) float64 {
+	if v > 0 {
+		return v
+	}
+	return math.NaN()
 }
 
 // Misses lists, below the table of several runs, what was missed and why runs failed; nothing when all is well.

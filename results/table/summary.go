@@ -26,8 +26,12 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 	if s.Flows.Count == 0 && s.Error != "" {
 		return g.write(w, st, "  ") // it never began: all else is zero
 	}
-	add("flows", fmt.Sprintf("%d done of %d, %s", s.Flows.Count-s.Flows.Unfinished, s.Flows.Count, bytes(s.Flows.Bytes)))
-	add("lab time", fmt.Sprintf("%s, in %s of wall time", micros(s.LabTimeUS), micros(s.WallS*1e6)))
+	if ended(s) {
+		add("flows", fmt.Sprintf("%d done of %d, %s", s.Flows.Count-s.Flows.Unfinished, s.Flows.Count, bytes(s.Flows.Bytes)))
+	} else {
+		add("flows", fmt.Sprintf("none done of %d", s.Flows.Count))
+	}
+	add("lab time", fmt.Sprintf("%s, in %s of wall time", known(s.LabTimeUS > 0, micros(s.LabTimeUS)), micros(s.WallS*1e6)))
 	n := s.Network
 	add("network", fmt.Sprintf("%d packets, %d CE marks, %d drops, %d retransmits, %d timeouts, largest queue %s",
 		n.Packets, n.CEMarks, n.Drops, n.Retransmits, n.Timeouts, bytes(n.MaxQueue)))
@@ -114,14 +118,15 @@ func distributions(s *record.Summary) *grid {
 	}
 	g := &grid{}
 	g.row(header(""), header("mean"), header("p50"), header("p99"), header("max"))
-	add := func(name string, q record.Quantiles, write func(float64) string) {
-		g.row(header(name), right(write(q.Mean)), right(write(q.P50)), right(write(q.P99)), right(write(q.Max)))
+	add := func(name string, q record.Quantiles, is bool, write func(float64) string) {
+		g.row(header(name), right(known(is, write(q.Mean))), right(known(is, write(q.P50))), right(known(is, write(q.P99))),
+			right(known(is, write(q.Max))))
 	}
-	add("flow completion", s.Flows.FCT, micros)
-	add("slowdown", s.Flows.Slowdown, digits)
-	add("round trip", s.RTT, micros)
+	add("flow completion", s.Flows.FCT, ended(s), micros)
+	add("slowdown", s.Flows.Slowdown, ended(s), digits)
+	add("round trip", s.RTT, answered(s), micros)
 	g.rows[len(g.rows)-1] = append(g.rows[len(g.rows)-1], left("base "+micros(s.BaseRTTUS)))
-	add("switch queues", s.Network.QueueDelay, micros)
+	add("switch queues", s.Network.QueueDelay, delivered(s), micros)
 	return g
 }
 
@@ -134,12 +139,14 @@ func collectives(s *record.Summary) *grid {
 	g.row(header("collective"), header("algorithm"), header("ranks"), header("size"), header("repeat"),
 		header("time"), header("algbw"), header("busbw"), header("checked"), header("wrong"))
 	for _, c := range s.Collectives {
-		wrong := right(count(c.Wrong))
+		done, checked := c.TimeUS > 0, c.Checked > 0
+		wrong := right(known(checked, count(c.Wrong)))
 		if c.Wrong > 0 {
 			wrong.colour = red
 		}
 		g.row(left(c.Name), left(c.Algorithm), right(count(int64(c.Ranks))), right(bytes(c.Bytes)), right(count(int64(c.Repeat))),
-			right(micros(c.TimeUS)), right(gbps(c.AlgBWGbps)), right(gbps(c.BusBWGbps)), right(count(c.Checked)), wrong)
+			right(known(done, micros(c.TimeUS))), right(known(done, gbps(c.AlgBWGbps))), right(known(done, gbps(c.BusBWGbps))),
+			right(known(checked, count(c.Checked))), wrong)
 	}
 	return g
 }

@@ -43,9 +43,19 @@ func failed() *record.Summary {
 	return &record.Summary{Lab: "quickstart", Engine: "emu", Dilation: 1, Transport: "pc4", Status: "failed", Error: "node h3 died: killed"}
 }
 
+// stuck began, and got nothing done.
+func stuck() *record.Summary {
+	s := failed()
+	s.Error, s.Run = "sim: nothing left to happen", "results/quickstart/20260101T000000-2"
+	s.Flows, s.BaseRTTUS, s.WallS = record.Flows{Count: 225, Unfinished: 225}, 4, 0.1
+	s.Network = record.Network{Packets: 20, DataPackets: 20, Drops: 20}
+	s.Collectives = []record.Collective{{Name: "all-reduce", Algorithm: "ring", Ranks: 16, Bytes: 262_144, Repeat: 1}}
+	return s
+}
+
 func TestSummaries(t *testing.T) {
 	var out strings.Builder
-	for _, s := range []*record.Summary{simulated(), emulated(), failed()} {
+	for _, s := range []*record.Summary{simulated(), emulated(), failed(), stuck()} {
 		if err := Summary(&out, s, Style{}); err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +63,7 @@ func TestSummaries(t *testing.T) {
 	}
 	unverified := failed()
 	unverified.Status, unverified.Error = "ok", ""
-	if err := Points(&out, []*record.Summary{simulated(), emulated(), failed(), unverified}, Style{}); err != nil {
+	if err := Points(&out, []*record.Summary{simulated(), emulated(), failed(), stuck(), unverified}, Style{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := Misses(&out, []*record.Summary{simulated(), emulated(), failed()}, Style{}); err != nil {
@@ -70,6 +80,10 @@ func TestSummaries(t *testing.T) {
 	}
 	out.WriteString("----\n")
 	if err := Compare(&out, emulated(), simulated(), Style{}); err != nil {
+		t.Fatal(err)
+	}
+	out.WriteString("----\n")
+	if err := Compare(&out, simulated(), stuck(), Style{}); err != nil {
 		t.Fatal(err)
 	}
 	golden.Check(t, "tables", out.String())
