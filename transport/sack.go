@@ -72,19 +72,18 @@ func (s *sender) overtaking() units.Bytes {
 	return max(s.ctl.Window(), least)
 }
 
-// asks says whether a packet asks for an acknowledgement as it leaves: when without one the receiver could wait for
-// more than will come, since nothing else may leave and less than it waits for is in flight, or it comes too slowly.
-func (s *sender) asks(more bool) bool {
+// asks says whether a packet of so many bytes asks for an acknowledgement as it leaves, a while after the one before: when
+// nothing else may leave and less is in flight than the receiver waits for, or when that would take until a probe, since
+// the NIC serves many connections or the rate is low.
+func (s *sender) asks(more bool, size units.Bytes, since units.Time) bool {
 	f := s.flight
 	if !more {
 		return true
 	}
-	inFlight := f.inFlight()
-	if inFlight < f.every && inFlight >= s.ctl.Window() {
+	if in := f.inFlight(); in < f.every && in >= s.ctl.Window() {
 		return true
 	}
-	rate := s.ctl.PacingRate()
-	return rate > 0 && rate.BytesIn(f.netRTT) < f.every
+	return float64(since)*float64(f.every) > float64(f.probeAfter)*float64(size)
 }
 
 // noteSent takes in that packet psn left, of so many bytes, and says whether it asks for an acknowledgement.
@@ -104,7 +103,9 @@ func (s *sender) noteSent(now units.Time, psn uint64, size units.Bytes, again bo
 	if !again {
 		next++
 	}
-	return s.asks(f.waiting > 0 || next < s.queued && next-s.order.acked < f.span)
+	since := now - f.left
+	f.left = now
+	return s.asks(f.waiting > 0 || next < s.queued && next-s.order.acked < f.span, size, since)
 }
 
 // pass takes in that all packets before psn have arrived.

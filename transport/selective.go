@@ -158,6 +158,7 @@ type flight struct {
 	threshold int         // least packets out of order that say of a loss
 	windowed  bool        // a window of packets out of order does; else the threshold alone
 
+	left       units.Time // when a packet left last, or a busy period began
 	netRTT     units.Time
 	baseRTT    units.Time
 	probeAfter units.Time // of silence

@@ -129,6 +129,22 @@ func TestWhichPacketsAskForAnAck(t *testing.T) {
 	}
 }
 
+// A connection whose turn at the NIC comes rarely asks every time: four packets would take until a probe.
+func TestRareTurnsAskForAnAck(t *testing.T) {
+	s := newScript(t, strackSpec()) // an acknowledgement every four packets, a probe after 24 us
+	s.send(1, 1, 100_000)
+	var out transport.Outgoing
+	for i, wait := range []units.Time{0, us, 6 * us, 7 * us, 6 * us} {
+		s.now += wait
+		if !s.a.Transmit(s.now, &out) {
+			t.Fatal("nothing leaves")
+		}
+		if got := s.data(packet{out: out}).Flags&wire.AckNow != 0; got != (wait > 6*us) {
+			t.Errorf("packet %d after %v asks: %v", i, wait, got)
+		}
+	}
+}
+
 // A packet that is sent again, is lost again, and again by packets behind it: a window that overtakes those that were sent again
 // says that they are lost too.
 func TestPacketsSentAgainAreLostAgain(t *testing.T) {

@@ -86,6 +86,9 @@ func (s *sender) maySend() bool {
 // start begins a busy period: the controller starts anew, and pacing does not make up for the pause.
 func (s *sender) start(now units.Time) {
 	s.ctl.OnStart(now)
+	if s.flight != nil {
+		s.flight.left = now
+	}
 	if rate := s.ctl.PacingRate(); rate > 0 && s.pacedSize > 0 {
 		s.paced = max(s.paced, now-rate.TransmitTime(s.pacedSize))
 	}
