@@ -20,17 +20,17 @@ func Factor(collective string, n int) (float64, error) {
 		return (r - 1) / r, nil
 	case "broadcast", "reduce", "permute": // permute is its sendrecv
 		return 1, nil
-	case "incast": // ours: what crosses the root's link, see Size
+	case "incast", "ps": // ours: what crosses the root's link, see Size
 		return 1, nil
 	}
 	return 0, fmt.Errorf("bus bandwidth of %q is not defined", collective)
 }
 
 // Size returns what nccl-tests prints in its size column for a collective of n ranks whose lab file says
-// size. They are the same but for incast, which nccl-tests does not have: there it is all that the root
-// receives, (n−1)·size, so that its bandwidth is that of the root's link.
+// size. They are the same but for incast and ps, which nccl-tests does not have: there it is all that the root
+// receives, or sends, (n−1)·size, so that the bandwidth is that of the root's link.
 func Size(collective string, n int, size units.Bytes) units.Bytes {
-	if collective == "incast" {
+	if collective == "incast" || collective == "ps" {
 		return units.Bytes(n-1) * size
 	}
 	return size
