@@ -1,25 +1,6 @@
 package boot
 
-import (
-	"fmt"
-
-	"golang.org/x/sys/unix"
-)
-
-// firstNice is the highest priority of the ordinary scheduler.
-const firstNice = -20
-
-// Realtime gives the calling thread, which must be locked to its goroutine, the best scheduling that this
-// process may have, and says which: "SCHED_FIFO 1", else "nice -20", else "nice N" as it was. A thread of
-// SCHED_FIFO runs before all others until it waits, so it must wait.
-func Realtime() string {
-	const priority = 1 // the lowest there is: nothing of ours competes, and the kernel's own threads go first
-	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: priority}
-	if unix.SchedSetAttr(0, &attr, 0) == nil {
-		return fmt.Sprintf("SCHED_FIFO %d", priority)
-	}
-	return fmt.Sprintf("nice %d", nice(firstNice))
-}
+import "golang.org/x/sys/unix"
 
 // nice asks for a priority for the calling thread, and what it starts, and returns what it then has. 0 asks
 // for nothing.

@@ -27,20 +27,6 @@ func HostAddr(h NodeID) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, byte(n >> 8), byte(n), byte(int(h)%hostsPerByte + 1)})
 }
 
-// HostAt is the inverse of HostAddr; ok is false for an address that no host can have. Whether the lab has
-// that many hosts is for the caller to check.
-func HostAt(addr netip.Addr) (h NodeID, ok bool) {
-	if !addr.Is4() {
-		return 0, false
-	}
-	b := addr.As4()
-	n := (int(b[1])<<8|int(b[2]))*hostsPerByte + int(b[3]) - 1
-	if b[0] != 10 || b[3] == 0 || b[3] == 255 || n >= MaxHosts {
-		return 0, false
-	}
-	return NodeID(n), true
-}
-
 // MAC is an Ethernet address.
 type MAC [6]byte
 

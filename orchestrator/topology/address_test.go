@@ -15,19 +15,16 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("host %d has %s, want %s", h, got, want)
 		}
 	}
+	hosts := map[netip.Addr]topology.NodeID{}
 	for h := range topology.NodeID(topology.MaxHosts) {
 		a := topology.HostAddr(h)
 		if b := a.As4(); b[3] == 0 || b[3] == 255 {
 			t.Fatalf("host %d has %s", h, a)
 		}
-		if got, ok := topology.HostAt(a); !ok || got != h {
-			t.Fatalf("%s is host %d, want %d", a, got, h)
+		if other, taken := hosts[a]; taken {
+			t.Fatalf("hosts %d and %d both have %s", other, h, a)
 		}
-	}
-	for _, a := range []string{"10.0.0.0", "10.0.0.255", "10.1.2.5", "10.255.255.254", "11.0.0.1", "::1", "::ffff:10.0.0.1"} {
-		if h, ok := topology.HostAt(netip.MustParseAddr(a)); ok {
-			t.Errorf("%s is host %d", a, h)
-		}
+		hosts[a] = h
 	}
 	for _, h := range []topology.NodeID{-1, topology.MaxHosts} {
 		func() {

@@ -127,20 +127,12 @@ func TestPrivCloseDoesNotWaitForTheDeaf(t *testing.T) {
 
 // The kernel lets the fabric run before others, where this machine grants it, although it runs as nobody.
 func TestPrivFabricIsScheduledFirst(t *testing.T) {
-	var out buffer
 	spec := lab(1)
-	spec.Stderr = &out
 	spec.FabricNice, spec.Nodes[0].Nice = -5, -3
 	c := begin(t, spec)
-	c.Fabric().Conn.SendValue("hello", nil)
-	c.Fabric().Conn.Expect("hello", nil) // past the word about scheduling
-	c.Close()
-	t.Logf("%s; nice: fabric %d, node %d", out.String(), c.Fabric().Report.Nice, c.Node(0).Report.Nice)
+	t.Logf("nice: fabric %d, node %d", c.Fabric().Report.Nice, c.Node(0).Report.Nice)
 	if f, n := c.Fabric().Report.Nice, c.Node(0).Report.Nice; f != 0 && f != -5 || n != 0 && n != -3 {
 		t.Errorf("nice: fabric %d, node %d", f, n)
-	}
-	if !strings.Contains(out.String(), "fabric: scheduling: ") {
-		t.Error("no word about scheduling")
 	}
 }
 

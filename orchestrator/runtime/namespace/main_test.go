@@ -40,7 +40,6 @@ func process(kind string) int {
 	if err == nil && kind == "fabric" {
 		var env *boot.FabricEnv
 		if env, err = boot.Fabric(conn); err == nil {
-			fmt.Fprintln(os.Stderr, "scheduling:", boot.Realtime())
 			carry(env.Links)
 		}
 	}
