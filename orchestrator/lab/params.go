@@ -54,7 +54,7 @@ type RoCE struct {
 
 	QPs      int    // queue pairs of a connection, each with a source port, a sequence and a rate of its own
 	Split    string // messages: each is cut over all queue pairs; round-robin: each goes to the next
-	Recovery string // go-back-n
+	Recovery string // go-back-n, selective-repeat
 
 	Timeouts
 }

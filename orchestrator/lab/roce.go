@@ -11,7 +11,7 @@ var (
 	dcqcnModes = choice{built: []string{"paper", "mellanox"}}
 	clamps     = choice{built: []string{"always", "after-increase", "after-bytes"}}
 	splits     = choice{built: []string{"messages", "round-robin"}}
-	recoveries = choice{built: []string{"go-back-n"}, later: []string{"selective-repeat"}}
+	recoveries = choice{built: []string{"go-back-n", "selective-repeat"}}
 )
 
 const (

@@ -54,8 +54,7 @@ func Build(l *lab.Lab) (*Experiment, error) {
 	}
 	for i := range x.Conns {
 		s := &x.Conns[i]
-		more := telemetry(s)
-		rtt := s.Forward.Delay(dataWire(l.Topology.MTU)+more) + s.Reverse.Delay(ackWire+more)
+		rtt := s.Forward.Delay(dataWire(l.Topology.MTU)+telemetry(s)) + s.Reverse.Delay(replyWire(s))
 		x.BaseRTT = max(x.BaseRTT, rtt)
 	}
 	x.tune()
@@ -96,6 +95,14 @@ func dataWire(payload units.Bytes) units.Bytes { return payload + wire.DataSize 
 
 // ackWire is the size on the wire of an acknowledgement without telemetry.
 const ackWire units.Bytes = wire.AckSize + wire.Overhead
+
+// replyWire is the size on the wire of what answers a data packet of a connection.
+func replyWire(s *transport.Spec) units.Bytes {
+	if s.Recovery == transport.SelectiveRepeat {
+		return wire.SackSize + wire.Overhead
+	}
+	return ackWire + telemetry(s)
+}
 
 // telemetry is what it adds to the packets of a connection, there and back.
 func telemetry(s *transport.Spec) units.Bytes {
@@ -175,6 +182,7 @@ func (x *Experiment) addItem(index int) error {
 func (x *Experiment) tune() {
 	for i := range x.Conns {
 		s := &x.Conns[i]
+		s.NetRTT = x.BaseRTT
 		if s.Kind == "hpcc" && s.HPCC.BaseRTT == 0 {
 			s.HPCC.BaseRTT = x.BaseRTT
 		}

@@ -17,7 +17,7 @@ func (x *Experiment) ideal(c transport.ConnID, size units.Bytes) units.Time {
 	full := int64((size - 1) / mtu) // packets before the last
 	last := size - units.Bytes(full)*mtu
 	more := telemetry(s)
-	back := s.Reverse.Delay(ackWire + more)
+	back := s.Reverse.Delay(replyWire(s))
 	if full == 0 {
 		return s.Forward.Delay(dataWire(last)+more) + back
 	}

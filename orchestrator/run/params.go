@@ -20,6 +20,7 @@ func setTransport(s *transport.Spec, t *lab.Transport, line units.Bandwidth) {
 		o.RTOMin = t.PC4.RTOMin
 	case "roce":
 		s.DCQCN, o = dcqcnParams(t.RoCE, line), t.RoCE.Timeouts
+		s.Recovery = t.RoCE.Recovery
 	case "swift":
 		s.Swift, o = swiftParams(t.Swift), t.Swift.Timeouts
 	case "hpcc":

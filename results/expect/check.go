@@ -113,6 +113,8 @@ func combine(n *node, types []typ) (typ, error) {
 		case t.shape == unknown || first.shape == unknown:
 		case t.shape != number && (!comparison || n.op != "==" && n.op != "!="):
 			return typ{}, fail(n.args[i].at, "%v cannot be used with %s", t, n.op)
+		case n.op == "sqrt" && t != plain:
+			return typ{}, fail(n.args[i].at, "sqrt of %v; expected a plain number", t)
 		case n.op == "*" || n.op == "/":
 		case t != first:
 			return typ{}, fail(n.at, "%s between %v and %v", n.op, first, t)

@@ -16,5 +16,5 @@
 //	line    = sum [ ("==" | "!=" | "<" | "<=" | ">" | ">=") sum ]
 //	sum     = product { ("+" | "-") product }
 //	product = factor { ("*" | "/") factor }
-//	factor  = "-" factor | quantity | name | "(" sum ")" | ("abs" | "min" | "max") "(" sum { "," sum } ")"
+//	factor  = "-" factor | quantity | name | "(" sum ")" | ("abs" | "min" | "max" | "sqrt") "(" sum { "," sum } ")"
 package expect

@@ -12,7 +12,10 @@ import (
 // like, not a margin for measurements.
 const tolerance = 1e-9
 
-var errDivide = errors.New("division by zero")
+var (
+	errDivide = errors.New("division by zero")
+	errRoot   = errors.New("square root of a negative number")
+)
 
 // Eval applies the expression to the summary of a run. Got is the left side of the comparison in the units of
 // the summary: microseconds, bytes, Gb/s; 1 and 0 stand for true and false. A line that cannot be evaluated
@@ -119,6 +122,11 @@ func apply(n *node, args []value) (value, error) {
 		a /= b
 	case "abs":
 		a = math.Abs(a)
+	case "sqrt":
+		if a < 0 {
+			return value{}, errRoot
+		}
+		a = math.Sqrt(a)
 	case "min", "max":
 		for _, v := range args {
 			if n.op == "min" {

@@ -146,9 +146,9 @@ func (p *parser) factor() (*node, error) {
 func (p *parser) call(name token) (*node, error) {
 	n := &node{op: name.text, at: name.at}
 	switch name.text {
-	case "abs", "min", "max":
+	case "abs", "min", "max", "sqrt":
 	default:
-		return nil, fail(name.at, "there is no function %q; there are abs, min and max", name.text)
+		return nil, fail(name.at, "there is no function %q; there are abs, min, max and sqrt", name.text)
 	}
 	open := p.next()
 	for {
@@ -164,8 +164,8 @@ func (p *parser) call(name token) (*node, error) {
 	if err := p.closing(open); err != nil {
 		return nil, err
 	}
-	if name.text == "abs" && len(n.args) != 1 {
-		return nil, fail(name.at, "abs takes one argument, not %d", len(n.args))
+	if (name.text == "abs" || name.text == "sqrt") && len(n.args) != 1 {
+		return nil, fail(name.at, "%s takes one argument, not %d", name.text, len(n.args))
 	}
 	return n, nil
 }
