@@ -103,6 +103,29 @@ func TestSenderTakesAPreparedSocketForItsFirstWay(t *testing.T) {
 	}
 }
 
+// A connection that sprays has a port for every path; the node's sockets stay bounded, and every packet leaves.
+func TestSendersAreBounded(t *testing.T) {
+	r, err := newReceiver(listenSocket(t, wire.Port), 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSenders(loopback, [][4]byte{loopback})
+	defer s.close()
+	s.most = 3
+	for i := range 10 {
+		port := uint16(50010 + i%5)
+		if taken, err := s.send(&transport.Outgoing{SrcPort: port, Class: 1, N: 1}, nil); err != nil || !taken {
+			t.Fatalf("packet %d: taken %v, %v", i, taken, err)
+		}
+		if want := min(i+1, 3); len(s.sockets) != want || len(s.opened) != want {
+			t.Fatalf("%d sockets after %d packets, want %d", len(s.sockets), i+1, want)
+		}
+	}
+	if n, err := r.receive(func(datagram) {}); n != 10 || err != nil {
+		t.Errorf("%d packets came, %v; want 10", n, err)
+	}
+}
+
 func TestSenderSurvivesAClosedPort(t *testing.T) {
 	s := newSenders(loopback, [][4]byte{loopback})
 	defer s.close()

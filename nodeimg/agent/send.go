@@ -30,11 +30,18 @@ type senders struct {
 	own     [4]byte
 	peers   [][4]byte // by host
 	sockets map[way]int
+	opened  []way       // the keys of sockets, first opened first, from oldest on in a circle when there are most
+	oldest  int         // in opened
+	most    int         // sockets
 	spare   map[way]int // opened before they were needed, without TOS
 }
 
+// maxSockets is how many sockets a node sends from. Beyond, the one opened first makes room: a connection that sprays has up to
+// 256 ports, and many nodes share the descriptors of a machine. Ours.
+const maxSockets = 4096
+
 func newSenders(own [4]byte, peers [][4]byte) *senders {
-	return &senders{own: own, peers: peers, sockets: make(map[way]int), spare: make(map[way]int)}
+	return &senders{own: own, peers: peers, most: maxSockets, sockets: make(map[way]int), spare: make(map[way]int)}
 }
 
 // wayOf returns the way of a packet.
@@ -57,7 +64,7 @@ func (s *senders) send(out *transport.Outgoing, payload []byte) (taken bool, err
 		if fd, err = s.get(w); err != nil {
 			return false, err
 		}
-		s.sockets[w] = fd
+		s.keep(w, fd)
 	}
 	vectors := [2]unix.Iovec{{Base: &out.Header[0], Len: uint64(out.N)}}
 	n := uintptr(1)
@@ -79,6 +86,20 @@ func (s *senders) send(out *transport.Outgoing, payload []byte) (taken bool, err
 		}
 		return false, fmt.Errorf("send to host %d: %w", out.Dst, errno)
 	}
+}
+
+// keep notes a new socket, and closes the oldest when there are too many.
+func (s *senders) keep(w way, fd int) {
+	if len(s.opened) < s.most {
+		s.opened = append(s.opened, w)
+	} else {
+		old := s.opened[s.oldest]
+		unix.Close(s.sockets[old])
+		delete(s.sockets, old)
+		s.opened[s.oldest] = w
+		s.oldest = (s.oldest + 1) % s.most
+	}
+	s.sockets[w] = fd
 }
 
 // sendBuffer is the send buffer of a socket in bytes. The interface takes packets at once, so it only holds
@@ -158,4 +179,5 @@ func (s *senders) close() {
 		}
 		clear(all)
 	}
+	s.opened, s.oldest = nil, 0
 }
