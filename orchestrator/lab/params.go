@@ -4,11 +4,12 @@ import "weft/units"
 
 // Transport is the transport section. Only the parameters of its kind are set.
 type Transport struct {
-	Kind  string // pc4, roce, swift, hpcc
-	PC4   PC4
-	RoCE  RoCE
-	Swift Swift
-	HPCC  HPCC
+	Kind   string // pc4, roce, swift, hpcc, strack, spray
+	PC4    PC4
+	RoCE   RoCE
+	Swift  Swift
+	HPCC   HPCC
+	STrack STrack // of spray as well
 }
 
 // Scaled as PC4.TargetQtime lets the target follow the baseline and the number of flows (section III-C).
@@ -87,6 +88,27 @@ type HPCC struct {
 	Flows    int         // 0 when WAI is not
 	T        units.Time  // 0: the longest base RTT of the network
 	MinRate  Rate        // 0: off
+
+	Timeouts
+}
+
+// STrack holds the parameters of STrack (paper Algorithms 1 to 4 and Table 1), and of its recovery.
+type STrack struct {
+	Target    units.Time // target_Qdelay; 0: the base RTT of the network
+	High      float64    // target_Qhigh in targets
+	EWMA      float64    // weight of the newest delay in the average
+	Alpha     float64    // packets, as printed: for 100 Gb/s and 12 us
+	Beta      float64    // the same
+	Eta       float64    // the same
+	Gamma     float64    // of the multiplicative decrease
+	MaxMDF    float64    // the most that it takes
+	MaxWindow float64    // greatest and first window, in bandwidth-delay products of the network
+	NeedMark  bool       // a window shrinks on marked packets only
+	Paths     int        // source ports of a connection
+
+	AckEvery   units.Bytes // the receiver acknowledges after so many bytes
+	Threshold  int         // packets out of order up to which nothing is lost
+	ProbeAfter float64     // base RTTs of the network without an acknowledgement before a probe
 
 	Timeouts
 }

@@ -7,8 +7,17 @@ import (
 	"weft/units"
 )
 
-// transportKinds lists the transports; the section of each has its name.
-var transportKinds = choice{built: []string{"pc4", "roce", "swift", "hpcc"}, later: []string{"strack", "ccm", "spray"}}
+// transportKinds lists the transports; transportSection says where their parameters are.
+var transportKinds = choice{built: []string{"pc4", "roce", "swift", "hpcc", "strack", "spray"}, later: []string{"ccm"}}
+
+// transportSection is the section of a transport's parameters. It has the transport's name, but for spray, which is
+// STrack over paths that are taken in turn, and has its parameters.
+func transportSection(kind string) string {
+	if kind == "spray" {
+		return "strack"
+	}
+	return kind
+}
 
 const (
 	maxTimer  = 10 * units.Second // queueing targets and retransmission timeouts
@@ -22,21 +31,31 @@ const (
 func (d *decoder) transport(s *section) Transport {
 	var t Transport
 	t.Kind, _ = s.field("kind").enum(transportKinds)
+	used := make(map[string]bool)
+	for kind := range d.kinds {
+		used[transportSection(kind)] = true
+	}
 	for _, kind := range transportKinds.built {
+		if kind != transportSection(kind) {
+			continue
+		}
 		f := s.field(kind)
-		if kind == t.Kind {
+		if kind == transportSection(t.Kind) {
 			t.read(kind, f.open())
 			continue
 		}
 		if !f.written() {
 			continue
 		}
-		if t.Kind != "" && !d.kinds[kind] && !f.empty() {
+		if t.Kind != "" && !used[kind] && !f.empty() {
 			f.problem("no run of this lab uses the transport %s; leave it out", kind)
 		}
 		d.aside++
 		new(Transport).read(kind, f.open())
 		d.aside--
+	}
+	if p := t.STrack.Paths; t.Kind == "spray" && p&(p-1) != 0 {
+		s.field("strack").problem("spray goes through its paths by an index that is a power of two; %d paths are not", p)
 	}
 	for _, kind := range transportKinds.later {
 		s.field(kind).later("the transport " + kind + " is")
@@ -57,6 +76,8 @@ func (t *Transport) read(kind string, c *section) {
 		t.Swift = c.swift()
 	case "hpcc":
 		t.HPCC = c.hpcc()
+	case "strack":
+		t.STrack = c.strack()
 	}
 }
 

@@ -109,12 +109,11 @@ type writtenClocks struct {
 type writtenTransport struct {
 	Kind   transportKindType `json:"kind,omitempty" jsonschema_description:"Which transport carries the messages. The sections below hold the parameters of each; one that no run of the lab uses is refused."`
 	PC4    writtenPC4        `json:"pc4,omitempty" jsonschema_description:"Parameters of PC4."`
-	STrack map[string]any    `json:"strack,omitempty" jsonschema_description:"Parameters of STrack. Not yet supported."`
+	STrack writtenSTrack     `json:"strack,omitempty" jsonschema_description:"Parameters of STrack, and of spray, which is STrack over paths that are taken in turn."`
 	CCM    map[string]any    `json:"ccm,omitempty" jsonschema_description:"Parameters of CCM. Not yet supported."`
 	RoCE   writtenRoCE       `json:"roce,omitempty" jsonschema_description:"Parameters of RoCEv2 with DCQCN."`
 	Swift  writtenSwift      `json:"swift,omitempty" jsonschema_description:"Parameters of Swift."`
 	HPCC   writtenHPCC       `json:"hpcc,omitempty" jsonschema_description:"Parameters of HPCC."`
-	Spray  map[string]any    `json:"spray,omitempty" jsonschema_description:"Parameters of spraying. Not yet supported."`
 }
 
 type writtenPC4 struct {
@@ -183,6 +182,25 @@ type writtenHPCC struct {
 	MinRate  offLineRateType `json:"min_rate,omitempty" jsonschema_description:"Least rate, or off."`
 	RTOMin   autoTimeType    `json:"rto_min,omitempty" jsonschema_description:"Least retransmission timeout; auto is longer than the queues of the network can hold a packet."`
 	Tries    int             `json:"tries,omitempty" jsonschema:"minimum=1,maximum=1000" jsonschema_description:"Timeouts in a row before a connection fails."`
+}
+
+type writtenSTrack struct {
+	Target     autoTimeType `json:"target,omitempty" jsonschema_description:"Queueing delay to settle at; auto is the base RTT of the network."`
+	High       float64      `json:"high,omitempty" jsonschema:"minimum=1,maximum=1000" jsonschema_description:"Delay that calls for the achieved window, in targets."`
+	EWMA       gainType     `json:"ewma,omitempty" jsonschema_description:"Weight of the newest delay in the average."`
+	Alpha      float64      `json:"alpha,omitempty" jsonschema:"minimum=0,maximum=1000" jsonschema_description:"Increase below the target, in packets, as printed for 100Gbps and 12us; scaled to the network."`
+	Beta       float64      `json:"beta,omitempty" jsonschema:"minimum=0,maximum=1000" jsonschema_description:"Increase on a long delay without a mark, in packets, as printed; scaled to the network."`
+	Eta        float64      `json:"eta,omitempty" jsonschema:"minimum=0,maximum=1000" jsonschema_description:"Increase for fairness, in packets, as printed; scaled to the network."`
+	Gamma      shareType    `json:"gamma,omitempty" jsonschema_description:"Multiplicative decrease constant."`
+	MaxMDF     shareType    `json:"max_mdf,omitempty" jsonschema_description:"Largest multiplicative decrease."`
+	MaxWindow  float64      `json:"max_window,omitempty" jsonschema:"minimum=0.01,maximum=1000" jsonschema_description:"Greatest and first window, in bandwidth-delay products of the network."`
+	NeedMark   flagType     `json:"md_requires_ecn,omitempty" jsonschema_description:"Shrink windows on marked packets only."`
+	Paths      int          `json:"paths,omitempty" jsonschema:"minimum=1,maximum=256" jsonschema_description:"Source ports of a connection; spray: a power of two."`
+	AckEvery   bytesType    `json:"ack_every,omitempty" jsonschema_description:"The receiver acknowledges after so many bytes."`
+	Threshold  int          `json:"threshold,omitempty" jsonschema:"minimum=1,maximum=10000" jsonschema_description:"Packets out of order up to which nothing counts as lost."`
+	ProbeAfter float64      `json:"probe_after,omitempty" jsonschema:"minimum=0.1,maximum=1000" jsonschema_description:"Base RTTs of the network without an acknowledgement before a probe."`
+	RTOMin     autoTimeType `json:"rto_min,omitempty" jsonschema_description:"Least retransmission timeout; auto is 8 base RTTs of the network, at least 100us."`
+	Tries      int          `json:"tries,omitempty" jsonschema:"minimum=1,maximum=1000" jsonschema_description:"Timeouts in a row before a connection fails."`
 }
 
 type writtenItem struct {

@@ -180,13 +180,18 @@ func (x *Experiment) addItem(index int) error {
 
 // tune sets what connections have of the network as a whole, and hands them to their hosts.
 func (x *Experiment) tune() {
+	net := x.Graph.BaseRTT(dataWire(x.Lab.Topology.MTU), ackWire)
 	for i := range x.Conns {
 		s := &x.Conns[i]
 		s.NetRTT = x.BaseRTT
 		if s.Kind == "hpcc" && s.HPCC.BaseRTT == 0 {
 			s.HPCC.BaseRTT = x.BaseRTT
 		}
-		if s.RTOMin == 0 {
+		strack := s.Kind == "strack" || s.Kind == "spray"
+		if strack {
+			s.NetRTT = net
+		}
+		if s.RTOMin == 0 && !(strack && x.Lab.Queues.Shared == nil) { // STrack's own is for buffers of some bandwidth-delay products
 			s.RTOMin = max(transport.DefaultRTOMin, 4*x.BaseRTT+x.drain(s))
 		}
 		x.Plans[s.Src].Conns = append(x.Plans[s.Src].Conns, *s)
@@ -221,7 +226,7 @@ func (x *Experiment) connect(src, dst transport.HostID, it *lab.Item) transport.
 	id := transport.ConnID(len(x.Conns))
 	x.Conns = append(x.Conns, transport.Spec{
 		ID: id, Src: src, Dst: dst,
-		SrcPort:    sourcePort(x.Lab.Seed, id),
+		SrcPort:    sourcePort(x.Lab.Seed, id, paths(&x.Lab.Transport)),
 		Forward:    x.path(src, dst),
 		Reverse:    x.path(dst, src),
 		Collective: it.Collective,
@@ -257,10 +262,19 @@ func moreThanOne(it *host.Item) (bool, error) {
 }
 
 // sourcePort spreads connections over the dynamic port range (RFC 6335, section 6): it is the entropy that
-// ECMP hashes.
-func sourcePort(seed uint64, id transport.ConnID) uint16 {
+// ECMP hashes. Every path has a port; it is the first.
+func sourcePort(seed uint64, id transport.ConnID, paths int) uint16 {
 	r := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15^uint64(id)))
-	return uint16(49152 + r.IntN(16384))
+	return uint16(49152 + r.IntN(16384-(paths-1)))
+}
+
+// paths is over how many a connection of a transport sends.
+func paths(t *lab.Transport) int {
+	switch t.Kind {
+	case "strack", "spray":
+		return t.STrack.Paths
+	}
+	return 1
 }
 
 // planBaseRates gives every connection of an item the rate that a controller which knows the collective would

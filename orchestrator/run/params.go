@@ -6,6 +6,7 @@ import (
 	"weft/transport/cc/dcqcn"
 	"weft/transport/cc/hpcc"
 	"weft/transport/cc/pc4"
+	"weft/transport/cc/strack"
 	"weft/transport/cc/swift"
 	"weft/units"
 )
@@ -25,6 +26,8 @@ func setTransport(s *transport.Spec, t *lab.Transport, line units.Bandwidth) {
 		s.Swift, o = swiftParams(t.Swift), t.Swift.Timeouts
 	case "hpcc":
 		s.HPCC, o = hpccParams(t.HPCC, line), t.HPCC.Timeouts
+	case "strack", "spray":
+		s.STrack, s.Selective, o = strackParams(t.STrack), selective(t.STrack), t.STrack.Timeouts
 	}
 	s.RTOMin, s.Tries = o.RTOMin, o.Tries
 }
@@ -59,4 +62,16 @@ func hpccParams(p lab.HPCC, line units.Bandwidth) hpcc.Params {
 	return hpcc.Params{
 		Eta: p.Eta, MaxStage: p.MaxStage, WAI: p.WAI, Flows: p.Flows, BaseRTT: p.T, MinRate: p.MinRate.At(line),
 	}
+}
+
+func strackParams(p lab.STrack) strack.Params {
+	return strack.Params{
+		Target: p.Target, High: p.High, EWMA: p.EWMA, Alpha: p.Alpha, Beta: p.Beta, Eta: p.Eta,
+		Gamma: p.Gamma, MaxMDF: p.MaxMDF, MaxCWND: p.MaxWindow, MDRequiresECN: p.NeedMark, Paths: p.Paths,
+	}
+}
+
+// selective are the parameters of STrack's recovery.
+func selective(p lab.STrack) transport.Selective {
+	return transport.Selective{AckEvery: p.AckEvery, Threshold: p.Threshold, ProbeAfter: p.ProbeAfter}
 }

@@ -5,9 +5,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"weft/transport"
 	"weft/transport/cc/dcqcn"
 	"weft/transport/cc/hpcc"
 	"weft/transport/cc/pc4"
+	"weft/transport/cc/strack"
 	"weft/transport/cc/swift"
 	"weft/units"
 )
@@ -47,6 +49,18 @@ func TestDefaultsAreThoseOfTheTransports(t *testing.T) {
 	}
 	if diff := cmp.Diff(hpcc.Defaults(), hpccParams(parse(t, lone("hpcc")).Transport.HPCC, line)); diff != "" {
 		t.Errorf("hpcc: %s", diff)
+	}
+	for _, kind := range []string{"strack", "spray"} {
+		p := parse(t, lone(kind)).Transport.STrack
+		if diff := cmp.Diff(strack.Defaults(), strackParams(p)); diff != "" {
+			t.Errorf("%s: %s", kind, diff)
+		}
+		recovery := transport.Selective{
+			AckEvery: transport.DefaultAckEvery, Threshold: transport.DefaultThreshold, ProbeAfter: transport.DefaultProbeAfter,
+		}
+		if diff := cmp.Diff(recovery, selective(p)); diff != "" {
+			t.Errorf("%s: %s", kind, diff)
+		}
 	}
 	want := pc4.Defaults()
 	want.InitialWindow = 0 // it starts from the base rate

@@ -1,0 +1,32 @@
+package lab
+
+import "weft/units"
+
+const (
+	maxPaths     = 256    // STrack paper, section 4.1
+	maxIncrease  = 1000   // packets
+	maxThreshold = 10_000 // packets
+)
+
+// strack reads STrack, whose paths are to be a power of two where they are taken in turn.
+func (c *section) strack() STrack {
+	var s STrack
+	s.Target = unless(c.field("target"), "auto", func(f field) (units.Time, bool) {
+		return quantity(f, units.ParseTime, units.Nanosecond, units.Second)
+	})
+	s.High, _ = c.field("high").decimal(1, 1000)
+	s.EWMA, _ = c.field("ewma").gain()
+	s.Alpha, _ = c.field("alpha").decimal(0, maxIncrease)
+	s.Beta, _ = c.field("beta").decimal(0, maxIncrease)
+	s.Eta, _ = c.field("eta").decimal(0, maxIncrease)
+	s.Gamma, _ = c.field("gamma").share(0.001, 1)
+	s.MaxMDF, _ = c.field("max_mdf").share(0.001, 0.999)
+	s.MaxWindow, _ = c.field("max_window").decimal(0.01, 1000)
+	s.NeedMark = c.field("md_requires_ecn").flag()
+	s.Paths = c.field("paths").integer(1, maxPaths)
+	s.AckEvery, _ = c.field("ack_every").window()
+	s.Threshold = c.field("threshold").integer(1, maxThreshold)
+	s.ProbeAfter, _ = c.field("probe_after").decimal(0.1, 1000)
+	s.Timeouts = c.timeouts()
+	return s
+}
