@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// BenchmarkPrivAllToAll carries an all-to-all of 16 hosts at the offered load of WEFT_OFFERED data packets
-// per second, by default the bar.
+// BenchmarkPrivAllToAll carries an all-to-all of 16 hosts at the offered load of WEFT_OFFERED data packets per
+// second of real time, by default more than the 40,000 that are to come through.
 func BenchmarkPrivAllToAll(b *testing.B) {
 	privileged(b)
-	offered := 40_000.0
+	offered := 48_000.0
 	if s := os.Getenv("WEFT_OFFERED"); s != "" {
 		f, err := strconv.ParseFloat(s, 64)
 		if err != nil {
@@ -19,13 +19,19 @@ func BenchmarkPrivAllToAll(b *testing.B) {
 		}
 		offered = f
 	}
+	good, runs := 0, 0
 	for range b.N {
-		o, err := bench(b.Context(), Processes{Stderr: os.Stderr}, 60_000, offered)
+		o, err := bench(b.Context(), Processes{Stderr: os.Stderr}, 1.2, offered)
 		if err != nil {
 			b.Fatal(err)
 		}
 		r, rate := o.Report, o.rate()
+		runs++
+		if o.Fidelity.Verdict == OK {
+			good++
+		}
 		b.ReportMetric(rate, "packets/s")
+		b.ReportMetric(float64(good)/float64(runs), "ok/run")
 		b.ReportMetric(o.Fidelity.CPUMax, "cpu")
 		b.ReportMetric(o.Fidelity.LatenessP99NS*o.dilation/1e3, "late_us")
 		var cpu int64
@@ -53,7 +59,7 @@ func TestPrivMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%+v in %v", c, time.Since(start))
-	if c.PacketsPerSecond < 1000 || c.LatenessNS <= 0 {
+	if c.PacketsPerSecond < 1000 || len(c.Lateness) != 3 {
 		t.Errorf("measured %+v", c)
 	}
 }

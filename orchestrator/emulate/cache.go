@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,7 +26,7 @@ func cached(ctx context.Context, measure func() (Capacity, error)) (Capacity, er
 	if c, err := readCapacity(file); err == nil {
 		return c, nil
 	}
-	unlock, err := lock(ctx, file+".lock")
+	unlock, err := lock(ctx, filepath.Join(filepath.Dir(file), "capacity.lock"))
 	if err != nil {
 		if ctx.Err() != nil {
 			return Capacity{}, ctx.Err()
@@ -40,7 +41,9 @@ func cached(ctx context.Context, measure func() (Capacity, error)) (Capacity, er
 	if err != nil {
 		return c, err
 	}
-	_ = writeCapacity(file, c)
+	if writeCapacity(file, c) == nil {
+		prune(file)
+	}
 	return c, nil
 }
 
@@ -76,7 +79,7 @@ func readCapacity(file string) (Capacity, error) {
 	if err := json.Unmarshal(b, &c); err != nil {
 		return c, err
 	}
-	if !(c.PacketsPerSecond > 0) || !(c.LatenessNS >= 0) {
+	if !(c.PacketsPerSecond > 0) || len(c.Lateness) == 0 {
 		return c, fmt.Errorf("%s: capacity %+v", file, c)
 	}
 	if info, err := os.Stat(file); c.busy() && (err != nil || time.Since(info.ModTime()) > busyLife) {
@@ -101,6 +104,34 @@ func writeCapacity(file string, c Capacity) error {
 		return err
 	}
 	return os.Rename(f.Name(), file)
+}
+
+// keptBuilds is how many measurements of other builds, kernels and privileges are kept beside a new one.
+const keptBuilds = 7
+
+// prune removes all but the newest measurements beside file, and what earlier builds left.
+func prune(file string) {
+	type old struct {
+		name string
+		at   time.Time
+	}
+	all, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "capacity-*"))
+	var others []old
+	for _, name := range all {
+		info, err := os.Stat(name)
+		if err != nil || name == file {
+			continue
+		}
+		if filepath.Ext(name) == ".json" {
+			others = append(others, old{name, info.ModTime()})
+		} else if time.Since(info.ModTime()) > time.Hour { // a lock that a build may hold while it measures
+			os.Remove(name)
+		}
+	}
+	slices.SortFunc(others, func(a, b old) int { return b.at.Compare(a.at) })
+	for _, o := range others[min(keptBuilds, len(others)):] {
+		os.Remove(o.name)
+	}
 }
 
 // lockPoll is how often a lock that another process holds is tried.

@@ -3,23 +3,28 @@ package emulate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestCapacityIsMeasuredOnce(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	want := Capacity{PacketsPerSecond: 1e5, LatenessNS: 5e4}
+	want := Capacity{PacketsPerSecond: 1e5, Lateness: []LatenessAt{{1e4, 3e4}, {6e4, 5e4}}, Foreign: 0.1}
+	same := func(c Capacity) bool { return cmp.Equal(c, want) }
 	var measured atomic.Int32
 	measure := func() (Capacity, error) { measured.Add(1); return want, nil }
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			if c, err := cached(t.Context(), measure); err != nil || c != want {
+			if c, err := cached(t.Context(), measure); err != nil || !same(c) {
 				t.Errorf("got %+v, %v, want %+v", c, err, want)
 			}
 		})
@@ -37,12 +42,12 @@ func TestCapacityIsMeasuredOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		measured.Store(0)
-		if c, err := cached(t.Context(), measure); err != nil || c != want || measured.Load() != 1 {
+		if c, err := cached(t.Context(), measure); err != nil || !same(c) || measured.Load() != 1 {
 			t.Errorf("cache of %q: %+v, %v, measured %d times", broken, c, err, measured.Load())
 		}
 	}
 	// What was measured on a busy machine is believed for a while only.
-	want.LatenessNS = 5e6
+	want.Foreign = 0.2
 	if err := writeCapacity(file, want); err != nil {
 		t.Fatal(err)
 	}
@@ -52,12 +57,41 @@ func TestCapacityIsMeasuredOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		measured.Store(0)
-		if c, err := cached(t.Context(), measure); err != nil || c != want || measured.Load() != measures {
+		if c, err := cached(t.Context(), measure); err != nil || !same(c) || measured.Load() != measures {
 			t.Errorf("%v old, from a busy machine: %+v, %v, measured %d times", age, c, err, measured.Load())
 		}
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), ".*")); len(left) > 0 {
 		t.Errorf("temporary files are left: %v", left)
+	}
+}
+
+func TestOldMeasurementsArePruned(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	file, err := cacheFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Dir(file)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 * keptBuilds {
+		for _, ext := range []string{".json", ".json.lock"} {
+			name := filepath.Join(dir, fmt.Sprintf("capacity-%02d%s", i, ext))
+			then := time.Now().Add(-time.Duration(i) * time.Hour)
+			if err := errors.Join(os.WriteFile(name, nil, 0o644), os.Chtimes(name, then, then)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := cached(t.Context(), func() (Capacity, error) { return Capacity{PacketsPerSecond: 1}, nil }); err != nil {
+		t.Fatal(err)
+	}
+	left, _ := filepath.Glob(filepath.Join(dir, "capacity-*.json"))
+	locks, _ := filepath.Glob(filepath.Join(dir, "capacity-*.lock"))
+	if len(left) != keptBuilds+1 || !slices.Contains(left, file) || slices.Contains(left, filepath.Join(dir, "capacity-07.json")) || len(locks) != 1 {
+		t.Errorf("left %v and %v", left, locks)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"weft/nodeimg/agent"
 	"weft/orchestrator/runtime/namespace"
 	"weft/results/stats"
-	"weft/transport"
 )
 
 func newOutcome(nodes int) *Outcome {
@@ -35,9 +34,7 @@ func bootNotes(c *namespace.Cluster) (notes []string) {
 // collect asks everyone who is still there for results: the nodes first, so that the fabric's report has
 // everything they sent. failed is why the run ended, nil when all went well.
 func (r *run) collect(failed error) {
-	if t, err := readCPU(); err == nil && r.outcome.Fidelity.CPUMax == 0 && r.cpuTotal.total > 0 {
-		r.outcome.Fidelity.CPUMax = t.share(r.cpuTotal) // the run took less than a second
-	}
+	r.endCPU()
 	limit := collectTime
 	if failed != nil {
 		limit = rescueTime
@@ -61,6 +58,7 @@ func (r *run) collect(failed error) {
 	}
 	r.await(limit, func() bool { return r.fabric.told || r.fabric.lost != nil })
 	r.merge()
+	r.shareCPU()
 }
 
 // await takes in news until there is what is waited for, or no more time.
@@ -87,7 +85,7 @@ func (r *run) merge() {
 		o.Flows = append(o.Flows, n.Flows...)
 		o.Dones = append(o.Dones, n.Dones...)
 		o.Windows = append(o.Windows, n.Windows...)
-		add(&o.Transport, n.Counters)
+		o.Transport.Add(n.Counters)
 		o.RTT.Merge(n.RTT)
 		o.OneWay.Merge(n.OneWay)
 	}
@@ -146,22 +144,4 @@ func latenessOf(o *Outcome) []lateness {
 		late = append(late, lateness{"deliveries", f.Delivery}, lateness{"departures", f.Departure})
 	}
 	return late
-}
-
-// add adds the counters of one host to the sum.
-func add(sum *transport.Counters, c transport.Counters) {
-	sum.DataPackets += c.DataPackets
-	sum.DataBytes += c.DataBytes
-	sum.Retransmits += c.Retransmits
-	sum.Timeouts += c.Timeouts
-	sum.Acks += c.Acks
-	sum.Naks += c.Naks
-	sum.Received += c.Received
-	sum.Delivered += c.Delivered
-	sum.OutOfOrder += c.OutOfOrder
-	sum.Duplicates += c.Duplicates
-	sum.AcksIn += c.AcksIn
-	sum.BadPackets += c.BadPackets
-	sum.AckDrops += c.AckDrops
-	sum.Failed += c.Failed
 }

@@ -1,7 +1,9 @@
 package emulate
 
 import (
+	"fmt"
 	"math"
+	"slices"
 
 	"weft/host"
 	"weft/transport/wire"
@@ -13,33 +15,105 @@ type Capacity struct {
 	// PacketsPerSecond is how many data packets in a second of real time, carried end to end and each
 	// acknowledged, would take all its processors.
 	PacketsPerSecond float64 `json:"packets_per_second"`
-	// LatenessNS is the worst p99 lateness at the working load, in real nanoseconds.
-	LatenessNS float64 `json:"lateness_p99_ns"`
+	// Lateness is how late the machine is at several loads, in order of the load.
+	Lateness []LatenessAt `json:"lateness"`
+	// Foreign is the share of the processors that other programs took while this was measured.
+	Foreign float64 `json:"foreign_cpu"`
+	// Ordinary says that the kernel granted no real-time scheduling: other programs disturb a run more than they
+	// disturbed the measurement, if they start later.
+	Ordinary bool `json:"ordinary_scheduling,omitempty"`
 }
 
-// busy says that the machine was so late that it probably had other things to do.
-func (c Capacity) busy() bool { return c.LatenessNS > 1e6 }
+// LatenessAt is how late a machine is at one load.
+type LatenessAt struct {
+	PacketsPerSecond float64 `json:"packets_per_second"` // data packets offered per second of real time
+	P99NS            float64 `json:"p99_ns"`             // the worst of the verdict's p99s, in real nanoseconds
+}
+
+// busyForeign is the share of the processors which, taken by others, makes what is measured theirs as much as ours.
+const busyForeign = 0.15
+
+// busy says that the machine had other things to do when it was measured.
+func (c Capacity) busy() bool { return c.Foreign > busyForeign }
 
 // workingLoad is the share of its capacity that a machine is asked to carry. Beyond it queues of processes
 // that want to run grow, and lateness with them.
 const workingLoad = 0.65
 
-// latenessMargin is how far below the ok bound the expected lateness is kept: it was measured on an otherwise
-// idle machine.
-const latenessMargin = 0.6
+// hopelessLoad is the share of its capacity from which on a machine spends its time on retransmissions.
+const hopelessLoad = 1.3
+
+// How far below the ok bound the expected lateness is kept, with real-time scheduling and without: it was measured
+// with an even load, and with whatever else the machine did just then.
+const (
+	latenessMargin = 0.6
+	ordinaryMargin = 0.3
+)
+
+// margin is the share of the ok bound that the expected lateness may take.
+func (c Capacity) margin() float64 {
+	if c.Ordinary {
+		return ordinaryMargin
+	}
+	return latenessMargin
+}
+
+// lateAt returns the lateness to expect at a load, in real nanoseconds: between two loads that were measured on the
+// line between them, outside of all as at the nearest. More load never makes it less late: where a smaller load was
+// found later, something else disturbed it.
+func (c Capacity) lateAt(packetsPerSecond float64) float64 {
+	var above LatenessAt
+	for i, l := range slices.Backward(c.Lateness) {
+		if i == len(c.Lateness)-1 {
+			above = l
+		}
+		l.P99NS = min(l.P99NS, above.P99NS)
+		if l.PacketsPerSecond <= packetsPerSecond {
+			part := 1.0
+			if above.PacketsPerSecond > l.PacketsPerSecond {
+				part = min(1, (packetsPerSecond-l.PacketsPerSecond)/(above.PacketsPerSecond-l.PacketsPerSecond))
+			}
+			return l.P99NS + part*(above.P99NS-l.P99NS)
+		}
+		above = l
+	}
+	return above.P99NS
+}
+
+// hiccup is what an ordinary machine is late by every few hundred wake-ups, in real nanoseconds, whatever runs on it: a
+// short lab has so few that one in a hundred of them is such a one. It must be ok.
+const hiccup = 1e6
 
 // AutoDilation returns the smallest dilation, to two significant digits, at which a machine of capacity c
-// carries load data packets per second of lab time and is late by less than the verdict allows for a network
-// with the given base round trip.
+// carries load data packets per second of lab time and is, at that load, late by less than the verdict allows for
+// a network with the given base round trip: at least by a hiccup.
 func AutoDilation(c Capacity, load float64, baseRTT units.Time) float64 {
 	d := 1.0
 	if c.PacketsPerSecond > 0 {
-		d = max(d, load/(workingLoad*c.PacketsPerSecond))
+		d = roundUp(load / (workingLoad * c.PacketsPerSecond))
 	}
-	if rtt := baseRTT.Nanoseconds(); rtt > 0 {
-		d = max(d, c.LatenessNS/(latenessMargin*okLateness*rtt))
+	allowed := c.margin() * okLateness * baseRTT.Nanoseconds()
+	if allowed <= 0 {
+		return d
 	}
-	return roundUp(d)
+	if len(c.Lateness) > 0 {
+		d = max(d, roundUp(hiccup/(okLateness*baseRTT.Nanoseconds())))
+	}
+	for c.lateAt(load/d) > allowed*d*(1+1e-9) {
+		d = roundUp(d * 1.001) // the next
+	}
+	return d
+}
+
+// CheckDilation returns an error when it is hopeless to carry load data packets per second of lab time at
+// dilation d on a machine of capacity c: it names the smallest dilation that AutoDilation would choose. What is
+// merely too much, and will be late, is allowed: the verdict says so afterwards.
+func CheckDilation(c Capacity, d, load float64, baseRTT units.Time) error {
+	if c.PacketsPerSecond <= 0 || d <= 0 || load/d <= hopelessLoad*c.PacketsPerSecond {
+		return nil
+	}
+	return fmt.Errorf("dilation %g asks for %.0f data packets/s and this machine carries %.0f at most: use dilation %g or more, or --engine sim",
+		d, load/d, c.PacketsPerSecond, AutoDilation(c, load, baseRTT))
 }
 
 // roundUp rounds up to two significant digits.

@@ -18,6 +18,7 @@ import (
 	"weft/fabric/realtime"
 	"weft/host"
 	"weft/orchestrator/runtime/namespace"
+	"weft/transport"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -153,6 +154,36 @@ func TestPrivOneFlow(t *testing.T) {
 	t.Errorf("one flow gets %.1f %% of the link's rate, three times", 100*(1+off))
 }
 
+// The smallest labs, of one cold all-to-all that is over in 21 us, are punctual at the dilation that auto gives them.
+func TestPrivAutoIsOKForASmallLab(t *testing.T) {
+	privileged(t)
+	if testing.Short() {
+		t.Skip("takes several seconds")
+	}
+	c, err := Calibrate(t.Context(), Processes{Stderr: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := allToAll(4, 16, 1, 1)
+	line := transport.Path{Propagation: 2 * units.Microsecond, Rates: []units.Bandwidth{benchRate, benchRate}}
+	for i := range x.Fabric.Ports {
+		x.Fabric.Ports[i].Delay = units.Microsecond
+	}
+	for i := range x.Plans {
+		for k := range x.Plans[i].Conns {
+			x.Plans[i].Conns[k].Forward, x.Plans[i].Conns[k].Reverse = line, line
+		}
+	}
+	x.BaseRTT = line.Delay(benchMTU+wire.DataSize+wire.Overhead) + line.Delay(wire.AckSize+wire.Overhead)
+	x.Dilation = AutoDilation(c, Load(x.Plans), x.BaseRTT)
+	for range 3 {
+		if o := runs(t, x); o.Fidelity.Verdict == OK {
+			return
+		}
+	}
+	t.Errorf("not once ok in three runs at dilation %g, base round trip %v", x.Dilation, x.BaseRTT)
+}
+
 // Programs that know nothing of Weft are carried with the delays of the model.
 func TestPrivPing(t *testing.T) {
 	if _, err := exec.LookPath("ping"); err != nil {
@@ -285,7 +316,7 @@ func TestPrivInterruptKeepsWhatThereIs(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the context's end", err)
 	}
-	if o == nil || o.Report == nil || o.Transport.DataPackets == 0 || slices.Contains(o.Results, nil) {
+	if o == nil || o.Report == nil || o.Transport.DataPackets == 0 || slices.Contains(o.Results, nil) || o.Elapsed <= 0 {
 		t.Errorf("what there was is lost: %+v", o)
 	}
 }

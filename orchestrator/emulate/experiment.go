@@ -75,8 +75,11 @@ type Outcome struct {
 	Samples    []realtime.Sample  // unless Experiment.Samples took them
 	Fabric     fabric.Counters
 	Fidelity   record.Fidelity
-	Elapsed    units.Time // lab time until the last host was done
+	Elapsed    units.Time // lab time until the last host was done; of a run that failed, until it did
+	Foreign    float64    // share of the processors that other programs took, in [0, 1]
 	Warnings   []string
+
+	favoured bool // nodes had real-time scheduling
 
 	Report  *realtime.Report // of the fabric process; nil: it sent none
 	Results []*agent.Results // by host; nil: it sent none

@@ -111,10 +111,8 @@ type run struct {
 
 	duringOver bool // Experiment.During has returned
 
-	moved    time.Time // when progress was made last
-	cpu      cpuTimes  // at the last full second
-	cpuTotal cpuTimes  // at the start
-	cpuAt    time.Time
+	moved time.Time // when progress was made last
+	load  machineLoad
 }
 
 // peerState is what is known of a process.
@@ -181,6 +179,7 @@ func (r *run) favour() {
 			return
 		}
 	}
+	r.outcome.favoured = true
 }
 
 func (r *run) readDeadline(t time.Time) {
@@ -208,9 +207,7 @@ func (r *run) start() error {
 		go r.listen(i, r.cluster.Node(i).Conn)
 	}
 	r.moved = time.Now()
-	if t, err := readCPU(); err == nil {
-		r.cpu, r.cpuTotal, r.cpuAt = t, t, r.moved
-	}
+	r.beginCPU()
 	return nil
 }
 

@@ -66,7 +66,7 @@ func (r *run) watch(ctx context.Context, during <-chan error) error {
 				return r.whatDied(err)
 			}
 		case now := <-tick.C:
-			r.sampleCPU(now)
+			r.sampleCPU()
 			if still := now.Sub(r.moved); still > r.x.stall() && !r.done() {
 				return fmt.Errorf("nothing has moved for %.1f s (%v of lab time): %s", still.Seconds(), r.scale.LabSpan(int64(still)), r.waiting())
 			}
@@ -212,15 +212,4 @@ func (r *run) waiting() string {
 		all = append(all, fmt.Sprintf("and %d more", left))
 	}
 	return strings.Join(all, "; ")
-}
-
-// sampleCPU notes how busy the machine was in each full second.
-func (r *run) sampleCPU(now time.Time) {
-	if r.cpuTotal.total == 0 || now.Sub(r.cpuAt) < time.Second {
-		return
-	}
-	if t, err := readCPU(); err == nil {
-		r.outcome.Fidelity.CPUMax = max(r.outcome.Fidelity.CPUMax, t.share(r.cpu))
-		r.cpu, r.cpuAt = t, now
-	}
 }
