@@ -6,15 +6,16 @@ SHELL      := /bin/bash
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  := -s -w -X main.version=$(VERSION)
 FUZZTIME ?= 10s
+PREFIX   ?= /usr/local
 
 # Packages whose tests own sockets, devices, processes or the clock run one at a time, after all others, so that
 # what they measure is not each other.
 DRIVERS := ^weft/(cmd|e2e|fabric/realtime|nodeimg|internal/poller|orchestrator/(run|emulate|runtime|doctor|deploy)|clocksync/labtime)(/|$$)
 
-.PHONY: help build demo test race lint fmt fuzz bench labs clean go tools
+.PHONY: help build install demo test race lint fmt fuzz bench labs clean go tools
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 go:
 	@command -v go >/dev/null || { echo "Weft needs Go 1.26 or newer: install it from https://go.dev/dl/ and put it in PATH."; exit 1; }
@@ -27,6 +28,10 @@ tools:
 
 build: go ## build bin/weft, one static binary
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/weft ./cmd/weft
+
+install: ## put the weft that was built into PREFIX/bin (/usr/local/bin)
+	@[ -x bin/weft ] || { echo "make build first"; exit 1; }
+	install -D -m 755 bin/weft '$(DESTDIR)$(PREFIX)/bin/weft'
 
 demo: build ## build, then run labs/quickstart.yaml
 	bin/weft run labs/quickstart.yaml
