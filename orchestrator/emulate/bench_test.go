@@ -2,13 +2,15 @@ package emulate
 
 import (
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
 )
 
 // BenchmarkPrivAllToAll carries an all-to-all of 16 hosts at the offered load of WEFT_OFFERED data packets per
-// second of real time, by default more than the 40,000 that are to come through.
+// second of real time, by default so many that more than 40,000 of them come through. It tells the medians of the
+// packets carried and of the worst p99 lateness, in real time, and in which share of the runs the verdict was ok.
 func BenchmarkPrivAllToAll(b *testing.B) {
 	privileged(b)
 	offered := 48_000.0
@@ -19,21 +21,18 @@ func BenchmarkPrivAllToAll(b *testing.B) {
 		}
 		offered = f
 	}
-	good, runs := 0, 0
+	good := 0
+	var rates, late []float64
 	for range b.N {
 		o, err := bench(b.Context(), Processes{Stderr: os.Stderr}, 1.2, offered)
 		if err != nil {
 			b.Fatal(err)
 		}
 		r, rate := o.Report, o.rate()
-		runs++
+		rates, late = append(rates, rate), append(late, o.Fidelity.LatenessP99NS*o.dilation/1e3)
 		if o.Fidelity.Verdict == OK {
 			good++
 		}
-		b.ReportMetric(rate, "packets/s")
-		b.ReportMetric(float64(good)/float64(runs), "ok/run")
-		b.ReportMetric(o.Fidelity.CPUMax, "cpu")
-		b.ReportMetric(o.Fidelity.LatenessP99NS*o.dilation/1e3, "late_us")
 		var cpu int64
 		for _, n := range o.Results {
 			cpu += n.CPU
@@ -46,6 +45,14 @@ func BenchmarkPrivAllToAll(b *testing.B) {
 				l.dist.Quantile(0.99).Microseconds()*o.dilation, l.dist.Quantile(1).Microseconds()*o.dilation, l.dist.Count())
 		}
 	}
+	b.ReportMetric(median(rates), "packets/s")
+	b.ReportMetric(median(late), "late_us")
+	b.ReportMetric(float64(good)/float64(b.N), "ok/op")
+}
+
+// median returns the middle one of some numbers, the upper if there are two.
+func median(of []float64) float64 {
+	return slices.Sorted(slices.Values(of))[len(of)/2]
 }
 
 func TestPrivMeasure(t *testing.T) {

@@ -132,26 +132,27 @@ func TestPrivIdleDelay(t *testing.T) {
 	}
 }
 
-// One flow alone gets the whole link.
+// One flow alone gets the whole link. Its window is what is under way in the base round trip, so that each real
+// round trip's excess, a few wake-ups of 50 us, costs throughput: dilation 4000 makes it less than a hundredth.
 func TestPrivOneFlow(t *testing.T) {
-	const packets = 4000
-	x := star(2, 1000)
+	const packets, dilation = 2000, 4000
+	x := star(2, dilation)
 	x.work(host.Item{Collective: "incast", Algorithm: "direct", Root: 1, Size: packets * benchMTU, Repeat: 1},
 		func(src, _ int) bool { return src == 0 }, 1)
 	rate := func(f host.Flow) units.Bandwidth {
 		return units.Rate(packets*(benchMTU+wire.DataSize+wire.Overhead), f.Acked-f.Start-x.BaseRTT)
 	}
 	want := rate(simulated(t, x)[0])
-	var off float64
-	for range 3 { // the one late packet that the verdict allows costs as much as the test does
+	var shares []float64
+	for range 3 {
 		o := punctual(t, x)
 		got := rate(o.Flows[0])
 		t.Logf("%v, simulated %v, on a link of %v; round trip %v of %v", got, want, benchRate, o.RTT.Quantile(0.5), x.BaseRTT)
-		if off = float64(got)/float64(benchRate) - 1; off > -0.02 && off < 0.02 {
-			return
-		}
+		shares = append(shares, float64(got)/float64(benchRate))
 	}
-	t.Errorf("one flow gets %.1f %% of the link's rate, three times", 100*(1+off))
+	if share := median(shares); share < 0.98 || share > 1.02 {
+		t.Errorf("one flow gets %.1f %% of the link's rate", 100*share)
+	}
 }
 
 // The smallest labs, of one cold all-to-all that is over in 21 us, are punctual at the dilation that auto gives them.
