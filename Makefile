@@ -63,8 +63,9 @@ fuzz: go ## run every fuzz target for FUZZTIME (10s)
 	  done; \
 	done
 
-bench: go ## packets/s, events/s, ns/event and bytes/host of the simulator
+bench: go ## packets/s, events/s, ns/event and bytes/host of the simulator; packets/s and verdict of emulation (root)
 	go test -run '^$$' -bench . -benchmem -timeout 30m ./timeline ./fabric ./transport ./sim
+	go test -run '^$$' -bench PrivAllToAll -benchtime 5x ./orchestrator/emulate
 
 labs: build ## check every lab, and simulate the small ones
 	bin/weft validate $$(find labs -name '*.yaml' | sort)
