@@ -1,9 +1,11 @@
 package host
 
 import (
+	"math/rand/v2"
 	"runtime"
 	"testing"
 
+	"weft/collectives/schedule"
 	"weft/collectives/symbolic"
 	"weft/transport"
 	"weft/units"
@@ -111,5 +113,62 @@ func BenchmarkPermutationHost(b *testing.B) {
 		b.ReportMetric((made-before)/n, "B/host")
 		b.ReportMetric((measure()-before)/n, "B/running-host")
 		runtime.KeepAlive(hosts)
+	}
+}
+
+// What 64 groups of 32 ranks on 2048 hosts hold, all with 100 MiB in pieces of 128 KiB under way at once (STrack,
+// section 4.3), transport and verification included; and what 64 all-reduces over all 2048 hosts hold, one after
+// the other, before they begin and with the first under way.
+func BenchmarkJobs(b *testing.B) {
+	const n, groups = 2048, 64
+	spec := func(algorithm string, ranks int) schedule.Spec {
+		return schedule.Spec{
+			Collective: schedule.AllReduce, Algorithm: algorithm, Ranks: ranks, Size: 100 * units.MiB, Chunk: 128 * units.KiB,
+		}
+	}
+	at := rand.New(rand.NewPCG(1, 1)).Perm(n)
+	for name, jobs := range map[string]func(i int) job{
+		"groups/ring":               func(i int) job { return job{Spec: spec(schedule.Ring, 32), ranks: at[32*i : 32*i+32]} },
+		"groups/double-binary-tree": func(i int) job { return job{Spec: spec(schedule.DoubleBinaryTree, 32), ranks: at[32*i : 32*i+32]} },
+		"all/halving-doubling":      func(int) job { return job{Spec: spec(schedule.HalvingDoubling, n), previous: true} },
+		"all/ring":                  func(int) job { return job{Spec: spec(schedule.Ring, n), previous: true} },
+	} {
+		b.Run(name, func(b *testing.B) {
+			all := make([]job, groups)
+			for i := range all {
+				all[i] = jobs(i)
+			}
+			measure := func() float64 {
+				runtime.GC()
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				return float64(m.HeapAlloc) / float64(units.MB)
+			}
+			for b.Loop() {
+				begin := measure()
+				p := plans(b, n, all)
+				planned := measure()
+				x := symbolic.New(1)
+				hosts := make([]*Host, n)
+				for i := range hosts {
+					h, err := New(p[i], x.Memory(), nil)
+					if err != nil {
+						b.Fatal(err)
+					}
+					hosts[i] = h
+				}
+				made := measure()
+				var out transport.Outgoing
+				for _, h := range hosts {
+					h.Start(0)
+					h.Transmit(0, &out)
+				}
+				b.ReportMetric(planned-begin, "MB-of-plans")
+				b.ReportMetric(made-planned, "MB-of-hosts")
+				b.ReportMetric(measure()-made, "MB-of-running")
+				runtime.KeepAlive(hosts)
+				runtime.KeepAlive(p)
+			}
+		})
 	}
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"testing"
 
+	"weft/collectives/schedule"
 	"weft/transport"
 	"weft/units"
 )
@@ -19,11 +20,16 @@ func TestExpectedFlows(t *testing.T) {
 		{"all-to-all", job{Spec: allToAll(80*units.KB, 0), repeat: 2}, 7},
 		{"all-to-all, 3 at once", job{Spec: allToAll(80*units.KB, 3)}, 3},
 		{"permute", job{Spec: permutation(t, 8, 80*units.KB)}, 1},
+		{"halving-doubling, a peer per step", job{Spec: algorithm("all-reduce", "halving-doubling", 80*units.KB), repeat: 2}, 1},
+		{"hierarchical", job{Spec: grouped(80*units.KB, 4)}, 1},
+		{"direct all-reduce, either half", job{Spec: algorithm("all-reduce", "direct", 80*units.KB)}, 7},
+		{"windowed all-to-all, credits aside", job{Spec: windowed(80*units.KB, 3), repeat: 2}, 3},
+		{"pairwise", job{Spec: algorithm("all-to-all", "pairwise", 80*units.KB)}, 1},
 	} {
 		net := build(t, 8, symbolicMemory, c.job)
 		for i, h := range net.hosts {
 			h.Start(0)
-			if got := h.runs[0].work.flows; got != c.want {
+			if got := h.expected; got != c.want {
 				t.Errorf("%s: %d flows announced at the start, want %d", c.name, got, c.want)
 			}
 			net.pump(i)
@@ -31,9 +37,7 @@ func TestExpectedFlows(t *testing.T) {
 		most := 0
 		for net.step(t) {
 			for _, h := range net.hosts {
-				if w := h.runs[0].work; w != nil {
-					most = max(most, w.flows)
-				}
+				most = max(most, h.expected)
 			}
 		}
 		net.verify(t, 8*c.job.repeats())
@@ -41,6 +45,45 @@ func TestExpectedFlows(t *testing.T) {
 			t.Errorf("%s: up to %d flows announced, want %d", c.name, most, c.want)
 		}
 	}
+}
+
+func algorithm(collective, name string, size units.Bytes) schedule.Spec {
+	return schedule.Spec{Collective: collective, Algorithm: name, Size: size}
+}
+
+func grouped(size units.Bytes, group int) schedule.Spec {
+	s := algorithm(schedule.AllReduce, schedule.Hierarchical, size)
+	s.Group, s.Chunk = group, 4*units.KB
+	return s
+}
+
+func windowed(size units.Bytes, parallel int) schedule.Spec {
+	s := algorithm(schedule.AllToAll, schedule.Windowed, size)
+	s.Parallel = parallel
+	return s
+}
+
+// In a double binary tree as many flows come at once as a rank has neighbours in both trees that send to it.
+func TestExpectedFlowsOfTrees(t *testing.T) {
+	s := algorithm(schedule.AllReduce, schedule.DoubleBinaryTree, 80*units.KB)
+	s.Chunk = 4 * units.KB
+	net := build(t, 8, symbolicMemory, job{Spec: s, repeat: 2})
+	for i, h := range net.hosts {
+		h.Start(0)
+		// Ranks 0 and 7 are the roots; all others have two children and two parents, but 2 and 5 have a neighbour
+		// that is both.
+		want := map[int]int{0: 2, 7: 2, 1: 3, 2: 3, 5: 3, 6: 3}[i]
+		if want == 0 {
+			want = 4
+		}
+		if h.expected > want || h.expected < 2 {
+			t.Errorf("rank %d: %d flows announced, want %d", i, h.expected, want)
+		}
+		net.pump(i)
+	}
+	for net.step(t) {
+	}
+	net.verify(t, 8*2)
 }
 
 func (j job) repeats() int { return max(1, j.repeat) }
@@ -54,7 +97,7 @@ func TestEarlyFlowIsExpected(t *testing.T) {
 		net.step(t)
 	}
 	early := net.hosts[1]
-	if w := early.runs[0].work; w == nil || w.flows != 1 || early.runs[0].phase != idle {
+	if early.expected != 1 || early.runs[0].phase != idle {
 		t.Fatalf("not announced: %+v", early.runs[0])
 	}
 	early.Start(net.now)

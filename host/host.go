@@ -22,6 +22,8 @@ type Host struct {
 	nextStart units.Time // when the next item may start
 	err       error
 
+	expected int // flows that the endpoint was told to expect
+
 	flows []Flow
 	dones []Done
 	done  units.Bytes // received so far
@@ -219,9 +221,11 @@ func (h *Host) acked(now units.Time, e *transport.Event) {
 			return
 		}
 	}
-	f := h.flow(l, &m)
-	f.Acked = now
-	h.flows = append(h.flows, f)
+	if !w.ops[m.op].Credit {
+		f := h.flow(l, &m)
+		f.Acked = now
+		h.flows = append(h.flows, f)
+	}
 	w.complete(m.op)
 	h.execute(now, m.run)
 }

@@ -103,7 +103,9 @@ func (h *Host) arrive(pl *transport.Placement) (m *inbound, off units.Bytes, err
 		m = h.admit(u, to, pl.Tag)
 		w.open[to] = m
 	}
-	h.expect(w, u)
+	if f := w.flowOf(u, w.ops[op].Stage); f != nil && !w.ops[op].Credit {
+		h.expect(w, f)
+	}
 	l.last, l.tag, l.off, l.size = m, pl.Tag, off, size
 	l.got += pl.Payload
 	return m, off, nil
@@ -205,15 +207,7 @@ func (h *Host) received(l *inLink, u *use, m *inbound) {
 	if l.last == m {
 		l.last = nil
 	}
-	if u.got++; u.got%u.each == 0 {
-		w := h.runs[m.run].work
-		u.announced = false
-		w.flows--
-		h.endpoint.Expect(l.conn, -1)
-		if h.runs[m.run].phase == running {
-			h.announce(m.run)
-		}
-	}
+	h.message(u, &h.runs[m.run].work.ops[m.place.op])
 }
 
 // room returns a staging buffer.

@@ -48,7 +48,7 @@ func TestIncastOfFlows(t *testing.T) {
 		net := build(t, 4, kind, job{Spec: s, repeat: 2, qps: 2})
 		root := net.hosts[1]
 		root.Start(0)
-		if got := root.runs[0].work.flows; got != 3*10*2 {
+		if got := root.expected; got != 3*10*2 {
 			t.Errorf("%d flows announced, want 60", got)
 		}
 		net.run(t)

@@ -22,10 +22,7 @@ type use struct {
 	link int32 // index in Host.out or Host.in
 	base uint32
 
-	// Of a connection that ends here:
-	each      uint32 // messages per repetition; 0 before the program is built
-	got       uint32 // messages received so far
-	announced bool   // the endpoint was told to expect a flow
+	flow int32 // of a connection that ends here: the first in work.flows; -1: none
 }
 
 // outLink is a connection that begins here.
@@ -107,7 +104,7 @@ func (h *Host) enlist(i int32) error {
 		if l == nil {
 			return fmt.Errorf("connection %d to rank %d does not begin here", p.Conn, p.Rank)
 		}
-		if err := h.join(&l.uses, use{run: i, peer: int32(p.Rank), lane: int32(p.Lane), link: at}, l.dst); err != nil {
+		if err := h.join(&l.uses, use{run: i, peer: int32(p.Rank), lane: int32(p.Lane), link: at, flow: -1}, l.dst); err != nil {
 			return fmt.Errorf("connection %d to rank %d %w", p.Conn, p.Rank, err)
 		}
 	}
@@ -116,7 +113,7 @@ func (h *Host) enlist(i int32) error {
 		if l == nil {
 			return fmt.Errorf("connection %d from rank %d does not end here", p.Conn, p.Rank)
 		}
-		if err := h.join(&l.uses, use{run: i, peer: int32(p.Rank), lane: int32(p.Lane), link: at}, l.src); err != nil {
+		if err := h.join(&l.uses, use{run: i, peer: int32(p.Rank), lane: int32(p.Lane), link: at, flow: -1}, l.src); err != nil {
 			return fmt.Errorf("connection %d from rank %d %w", p.Conn, p.Rank, err)
 		}
 	}

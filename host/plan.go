@@ -1,6 +1,7 @@
 package host
 
 import (
+	"weft/collectives/schedule"
 	"weft/transport"
 	"weft/units"
 )
@@ -19,20 +20,26 @@ type Plan struct {
 // Item is one collective of the workload as one host sees it.
 type Item struct {
 	Index      int                // position in the lab's workload
-	Collective string             // all-to-all, all-reduce, incast, permute
+	Collective string             // one of schedule.Collectives
 	Algorithm  string             // ring, direct, ...; resolved, never "auto"
+	Type       schedule.Type      // of the elements; "": float32
+	Op         schedule.Reduction // "": sum
 	Ranks      []transport.HostID // host of each rank
 	Rank       int                // this host's rank
-	Root       int                // incast: rank of the receiver
+	Root       int                // of collectives that have one: its rank
 	Size       units.Bytes        // of the buffer, in the meaning of nccl-tests
 	Chunk      units.Bytes        // pieces a message is cut into for pipelining; 0: not cut
 	Flows      int                // incast: messages of Size from each sender, each on connections of its own; 0: one
 	QPs        int                // connections that the messages of a flow are spread over; 0: one
 	Split      bool               // each message is cut over all of them; otherwise each goes to the next
-	Parallel   int                // all-to-all: messages under way at once per sender; 0: all
+	Parallel   int                // all-to-all: peers exchanged with at once; 0: all
+	Group      int                // hierarchical: ranks per group
+	FarFirst   bool               // halving-doubling: the farthest peer first
 	Repeat     int                // at least 1
 	Start      units.Time         // earliest start
 	Previous   bool               // start when this host's part of the item before it is done, and not before Start
+	Compute    units.Time         // how long the host computes before each repetition
+	Jitter     units.Time         // and how much longer at most: drawn uniformly from [0, Jitter] for each rank and repetition
 	Conns      []Peer             // the connections to each peer this rank sends to
 	Expect     []Peer             // the connections from each peer this rank receives from
 	Permute    []int              // permute: rank r sends to Permute[r]
@@ -46,7 +53,7 @@ type Peer struct {
 	Conn transport.ConnID
 }
 
-// Flow is the record of one message, from the sender's side except where said.
+// Flow is the record of one message, from the sender's side except where said. Credits are not recorded.
 type Flow struct {
 	Item, Repeat int
 	Conn         transport.ConnID
@@ -60,7 +67,7 @@ type Flow struct {
 // Done is the record of one rank's part in one repetition of one item.
 type Done struct {
 	Item, Repeat, Rank int
-	Start, End         units.Time
-	Wrong              int64 // elements of the result that differ from the reference
-	Checked            int64 // elements compared
+	Start, End         units.Time // Start is when computing was over
+	Wrong              int64      // elements of the result that differ from the reference
+	Checked            int64      // elements compared
 }

@@ -30,10 +30,14 @@ func (h *Host) Flows() []Flow {
 	return all
 }
 
-// reported says that a part of the message before m is not acknowledged either, and stands for the whole message.
+// reported says that there is nothing more to report of m: it is a credit, or a part of the message before it is
+// not acknowledged either, and stands for the whole message.
 func (h *Host) reported(m *outbound) bool {
 	r := &h.runs[m.run]
 	op := &r.work.ops[m.op]
+	if op.Credit {
+		return true
+	}
 	for part := range m.part {
 		if l, _ := h.departure(m.run, op.Peer, r.item.lane(op)+int(part)); l.find(m.id) >= 0 {
 			return true
@@ -166,6 +170,8 @@ func (h *Host) Waiting() string {
 		switch {
 		case r.phase == running:
 			h.describe(&b, int32(i))
+		case r.phase == computing:
+			fmt.Fprintf(&b, " item %d (%s) computes until %.3f us;", r.item.Index, r.item.Collective, r.begun.Microseconds())
 		case r.phase == idle && r.item.Previous && i > 0 && h.runs[i-1].phase != over:
 			fmt.Fprintf(&b, " item %d (%s) starts after the one before it;", r.item.Index, r.item.Collective)
 		case r.phase == idle:

@@ -3,6 +3,7 @@ package host
 import (
 	"cmp"
 	"fmt"
+	"math/bits"
 	"slices"
 	"sort"
 
@@ -15,8 +16,9 @@ import (
 type phase uint8
 
 const (
-	idle    phase = iota // not started
-	running              // a repetition is under way
+	idle      phase = iota // not started
+	computing              // before a repetition
+	running                // a repetition is under way
 	over
 )
 
@@ -27,7 +29,7 @@ type run struct {
 	tags   uint32 // every tag of the program is below
 	phase  phase
 	repeat int        // the repetition under way
-	begun  units.Time // when it began
+	begun  units.Time // when it began; while computing, when it will
 	work   *work      // from the first repetition, or the first early message, to the end
 }
 
@@ -46,9 +48,12 @@ type work struct {
 	due      []int32 // ops that may start, first come first served, from first on
 	first    int
 	open     map[place]*inbound
-	incoming []*use // of the connections it receives from, in the order of their first receive
-	told     int    // how many of incoming were looked at in this repetition
-	flows    int    // how many are announced
+
+	flows []flow // that come, by stage
+	told  int    // how many of them were looked at in this repetition
+	stage uint8  // under way
+	now   int    // flows of it that are announced
+	most  int    // how many of a stage come at once
 }
 
 // States of an op in waits, beside the number of ops before it.
@@ -62,11 +67,15 @@ type place struct{ repeat, op int32 }
 
 func newRun(item *Item) (run, error) {
 	r := run{item: item, spec: schedule.Spec{
-		Collective: item.Collective, Algorithm: item.Algorithm, Ranks: len(item.Ranks), Root: item.Root,
-		Size: item.Size, Chunk: item.Chunk, Flows: item.Flows, Parallel: item.Parallel, Permute: item.Permute,
+		Collective: item.Collective, Algorithm: item.Algorithm, Ranks: len(item.Ranks), Type: item.Type, Op: item.Op,
+		Root: item.Root, Size: item.Size, Chunk: item.Chunk, Flows: item.Flows, Parallel: item.Parallel,
+		Group: item.Group, FarFirst: item.FarFirst, Permute: item.Permute,
 	}}
-	if item.Repeat < 1 {
+	switch {
+	case item.Repeat < 1:
 		return r, fmt.Errorf("repeated %d times", item.Repeat)
+	case item.Compute < 0 || item.Jitter < 0:
+		return r, fmt.Errorf("computes for %v and up to %v more", item.Compute, item.Jitter)
 	}
 	var err error
 	r.tags, err = schedule.Tags(r.spec)
@@ -85,20 +94,12 @@ func (h *Host) prepare(i int32) error {
 	}
 	w := &work{ops: ops, waits: make([]int32, len(ops)), open: map[place]*inbound{}}
 	w.link()
+	if err := h.collect(i, w); err != nil {
+		return err
+	}
 	w.receives = make([]int32, 0, len(ops))
 	for k := range ops {
-		if op := &ops[k]; op.Kind == schedule.Recv {
-			lane := r.item.lane(op)
-			for part := range r.item.parts(op.Len) {
-				u := h.arrival(i, op.Peer, lane+part)
-				if u == nil {
-					return fmt.Errorf("receives from rank %d: %w", op.Peer, errNoConn)
-				}
-				if u.each == 0 {
-					w.incoming = append(w.incoming, u)
-				}
-				u.each++
-			}
+		if ops[k].Kind == schedule.Recv {
 			w.receives = append(w.receives, int32(k))
 		}
 	}
@@ -169,11 +170,18 @@ func (h *Host) launch(now units.Time) {
 	h.nextStart = units.Never
 	for i := range h.runs {
 		r := &h.runs[i]
-		if r.phase != idle || r.item.Previous && i > 0 && h.runs[i-1].phase != over {
+		if r.phase == idle && !(r.item.Previous && i > 0 && h.runs[i-1].phase != over) {
+			if r.item.Start > now {
+				h.nextStart = min(h.nextStart, r.item.Start)
+				continue
+			}
+			h.compute(now, r)
+		}
+		if r.phase != computing {
 			continue
 		}
-		if r.item.Start > now {
-			h.nextStart = min(h.nextStart, r.item.Start)
+		if r.begun > now {
+			h.nextStart = min(h.nextStart, r.begun)
 			continue
 		}
 		if err := h.prepare(int32(i)); err != nil {
@@ -200,10 +208,34 @@ func (h *Host) execute(now units.Time, i int32) {
 		if w.left > 0 || h.err != nil {
 			return
 		}
-		if h.finish(now, r); r.phase == running {
-			h.begin(now, i)
+		if h.finish(now, r); r.phase != running {
+			return
 		}
+		if h.compute(now, r); r.begun > now {
+			h.nextStart = min(h.nextStart, r.begun)
+			return
+		}
+		r.phase = running
+		h.begin(now, i)
 	}
+}
+
+// compute lets the host compute before the next repetition of an item.
+func (h *Host) compute(now units.Time, r *run) {
+	r.phase, r.begun = computing, now+r.item.Compute
+	if r.item.Jitter > 0 {
+		x := mix(mix(mix(mix(h.plan.Seed)+uint64(r.item.Index))+uint64(r.repeat)) + uint64(r.item.Rank))
+		late, _ := bits.Mul64(x, uint64(r.item.Jitter)+1)
+		r.begun += units.Time(late)
+	}
+}
+
+// mix is the finalizer of splitmix64.
+func mix(x uint64) uint64 {
+	x += 0x9e37_79b9_7f4a_7c15
+	x = (x ^ x>>30) * 0xbf58_476d_1ce4_e5b9
+	x = (x ^ x>>27) * 0x94d0_49bb_1331_11eb
+	return x ^ x>>31
 }
 
 // begin begins a repetition.
@@ -211,6 +243,7 @@ func (h *Host) begin(now units.Time, i int32) {
 	r := &h.runs[i]
 	w := r.work
 	r.begun, w.left, w.told = now, len(w.ops), 0
+	w.enter(0)
 	if h.memory != nil {
 		if err := h.memory.Begin(r.item.Index, r.repeat, r.item.Rank, r.spec); err != nil {
 			h.fail(h.itemError(r, err))
@@ -288,31 +321,6 @@ func (w *work) complete(op int32) {
 		if w.waits[n]--; w.waits[n] == 0 {
 			w.due = append(w.due, n)
 		}
-	}
-}
-
-// announce tells the endpoint of the flows that are about to arrive: all, or of an all-to-all that sends to
-// so many peers at once, as many, in the order of the schedule (PC4, section III-C: the controller knows).
-func (h *Host) announce(i int32) {
-	r := &h.runs[i]
-	w := r.work
-	most := len(w.incoming)
-	if r.item.Parallel > 0 && r.item.Collective == schedule.AllToAll {
-		most = min(most, r.item.Parallel)
-	}
-	for ; w.told < len(w.incoming) && w.flows < most; w.told++ {
-		if u := w.incoming[w.told]; u.got < uint32(r.repeat+1)*u.each {
-			h.expect(w, u)
-		}
-	}
-}
-
-// expect announces one flow.
-func (h *Host) expect(w *work, u *use) {
-	if !u.announced {
-		u.announced = true
-		w.flows++
-		h.endpoint.Expect(h.in[u.link].conn, 1)
 	}
 }
 

@@ -37,9 +37,9 @@ type Op struct {
 	Final  bool        // Recv: nothing writes to the region later; the result can be verified there and then
 	Credit bool        // the message says that its receiver may go on; its bytes mean nothing
 	Stage  uint8       // Recv: what comes in one stage comes at about the same time, after the stages before it
+	Flow   int32       // between the two ranks, from 0: messages of different flows do not wait for each other
 	Tag    uint32      // the same at both ends; unique among the messages from one rank to another
 	Peer   int         // rank
-	Flow   int32       // between the two ranks, from 0: messages of different flows do not wait for each other
 	Off    units.Bytes // of the region in the buffer
 	Len    units.Bytes // at least 1
 	After  []int32     // ops of the same program that must be complete before this one may start; not to be changed

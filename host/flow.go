@@ -1,0 +1,148 @@
+package host
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"weft/collectives/schedule"
+)
+
+// flow is what comes by one connection in one stage of an item, in every repetition. The endpoint is told to
+// expect a flow when it is about to come, and that it is over when all its messages have come (PC4, section
+// III-C: the controller knows). Credits are no flows.
+type flow struct {
+	use       *use
+	stage     uint8
+	announced bool
+	each      uint32 // messages per repetition
+	got       uint32 // messages received so far
+	later     int32  // the flow of the same connection in a later stage; -1: none
+}
+
+// collect finds out which flows an item has, in the order of their stages and then of their first messages.
+func (h *Host) collect(i int32, w *work) error {
+	r := &h.runs[i]
+	var err error
+	if w.most, err = schedule.Inflow(r.spec, r.item.Rank); err != nil {
+		return err
+	}
+	w.most *= r.item.qps()
+	for k := range w.ops {
+		op := &w.ops[k]
+		if op.Kind != schedule.Recv {
+			continue
+		}
+		lane := r.item.lane(op)
+		for part := range r.item.parts(op.Len) {
+			u := h.arrival(i, op.Peer, lane+part)
+			if u == nil {
+				return fmt.Errorf("receives from rank %d: %w", op.Peer, errNoConn)
+			}
+			if op.Credit {
+				continue
+			}
+			f := w.flowOf(u, op.Stage)
+			if f == nil {
+				w.flows = append(w.flows, flow{use: u, stage: op.Stage, later: u.flow})
+				u.flow = int32(len(w.flows) - 1)
+				f = &w.flows[u.flow]
+			}
+			f.each++
+		}
+	}
+	slices.SortStableFunc(w.flows, func(a, b flow) int { return cmp.Compare(a.stage, b.stage) })
+	for k := range w.flows {
+		w.flows[k].use.flow = -1
+	}
+	for k := len(w.flows) - 1; k >= 0; k-- {
+		f := &w.flows[k]
+		f.later, f.use.flow = f.use.flow, int32(k)
+	}
+	return nil
+}
+
+// flowOf returns the flow of a connection in a stage, or nil.
+func (w *work) flowOf(u *use, stage uint8) *flow {
+	for k := u.flow; k >= 0; k = w.flows[k].later {
+		if f := &w.flows[k]; f.stage == stage {
+			return f
+		}
+	}
+	return nil
+}
+
+// announce tells the endpoint of the flows that are about to come: of the stage under way as many as come at
+// once, in the order of the schedule, and when they are over those of the next stage.
+func (h *Host) announce(i int32) {
+	r := &h.runs[i]
+	w := r.work
+	for ; w.told < len(w.flows); w.told++ {
+		f := &w.flows[w.told]
+		if f.got >= uint32(r.repeat+1)*f.each {
+			continue
+		}
+		if f.stage != w.stage {
+			if w.now > 0 {
+				return
+			}
+			w.enter(f.stage)
+		}
+		if w.now >= w.most && !f.announced {
+			return
+		}
+		h.expect(w, f)
+	}
+}
+
+// enter begins a stage, some flows of which may have come already.
+func (w *work) enter(stage uint8) {
+	w.stage, w.now = stage, 0
+	for k := range w.flows {
+		if f := &w.flows[k]; f.stage == stage && f.announced {
+			w.now++
+		}
+	}
+}
+
+// expect announces one flow.
+func (h *Host) expect(w *work, f *flow) {
+	if f.announced {
+		return
+	}
+	f.announced = true
+	h.expected++
+	if f.stage == w.stage {
+		w.now++
+	}
+	h.endpoint.Expect(h.in[f.use.link].conn, 1)
+}
+
+// ended takes back the announcement of a flow.
+func (h *Host) ended(w *work, f *flow) {
+	if !f.announced {
+		return
+	}
+	f.announced = false
+	h.expected--
+	if f.stage == w.stage {
+		w.now--
+	}
+	h.endpoint.Expect(h.in[f.use.link].conn, -1)
+}
+
+// message takes in that a message of a flow, or its part on the connection, is complete.
+func (h *Host) message(u *use, op *schedule.Op) {
+	r := &h.runs[u.run]
+	w := r.work
+	f := w.flowOf(u, op.Stage)
+	if op.Credit || f == nil {
+		return
+	}
+	if f.got++; f.got%f.each == 0 {
+		h.ended(w, f)
+		if r.phase == running {
+			h.announce(u.run)
+		}
+	}
+}
