@@ -36,6 +36,7 @@ type loop struct {
 	report Report
 
 	samples []Sample
+	beat    int64 // when to say next that the process is alive, CLOCK_MONOTONIC
 	stop    bool
 	err     error // the first that ends the loop
 }
@@ -116,8 +117,12 @@ func (l *loop) fail(err error) {
 // controlToken marks the control connection among the hosts.
 const controlToken = -1
 
-// turn waits for input and takes it.
+// turn says now and then that the process is alive, waits for input and takes it.
 func (l *loop) turn() error {
+	if l.scale.T0 != 0 && l.clock.Now() >= l.beat {
+		l.beat = l.clock.Now() + int64(AliveEvery)
+		l.fail(l.conn.SendValue(KindAlive, nil))
+	}
 	if err := l.wait(); err != nil {
 		return err
 	}

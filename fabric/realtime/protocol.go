@@ -1,22 +1,28 @@
 package realtime
 
 import (
+	"time"
+
 	"weft/fabric"
 	"weft/results/stats"
 	"weft/units"
 )
 
 // Kinds of message between the orchestrator and the fabric process, in the order in which they are first
-// said. The orchestrator says configure, start and at last stop; the fabric process says ready, samples from
-// time to time, and report.
+// said. The orchestrator says configure, start and at last stop; the fabric process says ready, alive every
+// AliveEvery from the start, samples from time to time, and report.
 const (
 	KindConfigure = "configure" // Config
 	KindReady     = "ready"     // nothing: every port is attached, ARP is answered
 	KindStart     = "start"     // Start
+	KindAlive     = "alive"     // nothing: it is not stuck
 	KindSamples   = "samples"   // []Sample
 	KindStop      = "stop"      // nothing: stop carrying, report
 	KindReport    = "report"    // Report
 )
+
+// AliveEvery is the real time between two messages that say that the fabric process is not stuck.
+const AliveEvery = 200 * time.Millisecond
 
 // Config is all that the fabric process must know beside its ports.
 type Config struct {

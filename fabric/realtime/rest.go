@@ -86,9 +86,9 @@ func (l *loop) wait() error {
 	}
 	at := l.nextDelivery()
 	if at == units.Never {
-		return l.poll.Wait(poller.Forever)
+		return l.poll.Wait(time.Duration(max(0, l.beat-now)))
 	}
-	timeout := time.Duration(l.scale.Mono(at) - now)
+	timeout := time.Duration(min(l.scale.Mono(at), l.beat) - now)
 	if timeout <= tooShort {
 		return l.poll.Wait(0)
 	}

@@ -304,6 +304,38 @@ func TestPrivDeathIsReportedByName(t *testing.T) {
 	}
 }
 
+func TestPrivSilenceIsReportedByName(t *testing.T) {
+	privileged(t)
+	for _, victim := range []string{"h2", namespace.Fabric} {
+		x := long()
+		stopped := make(chan time.Time, 1)
+		x.During = func(ctx context.Context, c *namespace.Cluster) error {
+			time.Sleep(300 * time.Millisecond)
+			p := c.Fabric()
+			if victim != namespace.Fabric {
+				p = c.Node(2)
+			}
+			stopped <- time.Now()
+			if err := unix.Kill(p.PID, unix.SIGSTOP); err != nil {
+				return err
+			}
+			<-ctx.Done()
+			return nil
+		}
+		o, err := Run(t.Context(), x)
+		took := time.Since(<-stopped)
+		if err == nil || !strings.Contains(err.Error(), victim) || !strings.Contains(err.Error(), "does not answer") {
+			t.Errorf("%s was stopped: %v", victim, err)
+		}
+		if took < silence/2 || took > silence+3*time.Second {
+			t.Errorf("%s was stopped: it took %v to end", victim, took)
+		}
+		if o == nil || o.Results[1] == nil || o.Fidelity.Verdict != Invalid {
+			t.Errorf("%s was stopped: what the others knew is lost: %+v", victim, o)
+		}
+	}
+}
+
 func TestPrivInterruptKeepsWhatThereIs(t *testing.T) {
 	privileged(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -24,6 +24,7 @@ const (
 	rescueTime  = time.Second            // likewise, after a failure or an interruption
 	lastWords   = 500 * time.Millisecond // from a broken connection to the news that the process ended
 	watchEvery  = 100 * time.Millisecond
+	silence     = 3 * time.Second // without a word of a process: they say something every 200 ms
 )
 
 // Run runs an experiment and returns what it brought back; also, as far as it goes, beside an error. When ctx
@@ -111,14 +112,16 @@ type run struct {
 
 	duringOver bool // Experiment.During has returned
 
-	moved time.Time // when progress was made last
-	load  machineLoad
+	moved  time.Time // when progress was made last
+	looked time.Time // when it was seen to last who answers
+	load   machineLoad
 }
 
 // peerState is what is known of a process.
 type peerState struct {
-	lost error // its connection broke, or it said that it failed
-	told bool  // its results have come
+	lost  error     // its connection broke, or it said that it failed
+	told  bool      // its results have come
+	heard time.Time // when it said something last
 }
 
 // lose notes why nothing more is to be had of a process; the first reason explains the others.
@@ -207,6 +210,7 @@ func (r *run) start() error {
 		go r.listen(i, r.cluster.Node(i).Conn)
 	}
 	r.moved = time.Now()
+	r.allHeard(r.moved)
 	r.beginCPU()
 	return nil
 }

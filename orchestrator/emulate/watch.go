@@ -42,7 +42,7 @@ func (r *run) stopListening() {
 }
 
 // watch waits until every host is done, and during, if it is not nil, has something to say. It fails when a
-// process fails or ends, when nothing moves any more, and when ctx ends.
+// process fails, ends or does not answer, when nothing moves any more, and when ctx ends.
 func (r *run) watch(ctx context.Context, during <-chan error) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -67,12 +67,50 @@ func (r *run) watch(ctx context.Context, during <-chan error) error {
 			}
 		case now := <-tick.C:
 			r.sampleCPU()
+			if err := r.hung(now); err != nil {
+				return err
+			}
 			if still := now.Sub(r.moved); still > r.x.stall() && !r.done() {
 				return fmt.Errorf("nothing has moved for %.1f s (%v of lab time): %s", still.Seconds(), r.scale.LabSpan(int64(still)), r.waiting())
 			}
 		}
 	}
 	return nil
+}
+
+// hung returns an error when a process has not said anything for too long: it is stopped, or stuck. What was not
+// heard because this process itself did not run is not held against anyone.
+func (r *run) hung(now time.Time) error {
+	stood := now.Sub(r.looked) > silence/2
+	r.looked = now
+	if stood {
+		r.allHeard(now)
+		return nil
+	}
+	for peer := fabricPeer; peer < len(r.nodes); peer++ {
+		state := r.state(peer)
+		quiet := now.Sub(state.heard)
+		if quiet <= silence {
+			continue
+		}
+		who := "node " + r.name(peer)
+		if peer == fabricPeer {
+			who = "the fabric process"
+		}
+		err := fmt.Errorf("%s does not answer: it has said nothing for %.1f s; is it stopped?", who, quiet.Seconds())
+		state.lose(err)
+		return err
+	}
+	return nil
+}
+
+// allHeard counts as if every process had just said something.
+func (r *run) allHeard(now time.Time) {
+	r.looked = now
+	r.fabric.heard = now
+	for i := range r.nodes {
+		r.nodes[i].heard = now
+	}
 }
 
 // whatDied returns how the process ended, if one did: that says more than a broken connection.
@@ -93,6 +131,7 @@ func (r *run) whatDied(err error) error {
 
 // take takes in one piece of news. An error is one that ends the run.
 func (r *run) take(n news) error {
+	r.state(n.peer).heard = time.Now()
 	if n.err != nil {
 		r.state(n.peer).lose(n.err)
 		return r.named(n.peer, fmt.Errorf("its connection ended: %w", n.err))
@@ -114,6 +153,8 @@ func (r *run) take(n news) error {
 
 func (r *run) takeFabric(m control.Message) error {
 	switch m.Kind {
+	case realtime.KindAlive:
+		return nil
 	case realtime.KindSamples:
 		var s []realtime.Sample
 		if err := m.Decode(&s); err != nil {
