@@ -186,7 +186,7 @@ type Measure struct {
 	From   units.Time // distributions and rates of the summary count from here
 }
 
-// Expectation is a line of the expect section.
+// Expectation is a line of the expect section, without its condition.
 type Expectation struct {
 	Text         string
 	Line, Column int

@@ -53,7 +53,8 @@ func (f field) interval() units.Time {
 	})
 }
 
-// expect keeps the expectations as text: package results/expect knows their language.
+// expect keeps the expectations as text: package results/expect knows their language. One with a condition, such as
+// "drops == 0 when transport.kind == roce", is kept without it if it holds for this lab, and left out otherwise.
 func (d *decoder) expect(f field) []Expectation {
 	var expect []Expectation
 	for _, item := range f.items(maxExpect) {
@@ -63,11 +64,37 @@ func (d *decoder) expect(f field) []Expectation {
 			}
 			return text, nil
 		}, func(v string) string { return v })
-		if ok {
-			expect = append(expect, Expectation{Text: text, Line: item.at.line, Column: item.at.column})
+		if !ok {
+			continue
+		}
+		text, condition, conditional := strings.Cut(text, " when ")
+		if !conditional || item.holds(condition) {
+			expect = append(expect, Expectation{Text: strings.TrimSpace(text), Line: item.at.line, Column: item.at.column})
 		}
 	}
 	return expect
+}
+
+// holds reports whether a setting of the lab that was read before is, or with != is not, what the condition says.
+func (f field) holds(condition string) bool {
+	op := "=="
+	path, want, ok := strings.Cut(condition, op)
+	if !ok {
+		op = "!="
+		path, want, ok = strings.Cut(condition, op)
+	}
+	path, want = strings.TrimSpace(path), strings.TrimSpace(want)
+	if !ok || path == "" || want == "" {
+		f.problem("%q is not a condition; expected a setting and a value such as transport.kind == roce", clip(condition))
+		return false
+	}
+	for _, s := range f.d.sources {
+		if s.Path == path {
+			return (s.Value == want) == (op == "==")
+		}
+	}
+	f.problem("the condition is about %q, which is no setting of this lab; `weft explain` lists them", clip(path))
+	return false
 }
 
 func (d *decoder) engine(s *section) Engine {

@@ -329,3 +329,39 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A condition decides which points of a sweep an expectation is for.
+func TestConditionsOfExpectations(t *testing.T) {
+	text := star + "expect: [verified == true, drops == 0 when transport.kind == roce, pauses == 0 when transport.kind != roce]\n" +
+		"sweep: {transport.kind: [pc4, roce]}\n"
+	var got []string
+	for _, l := range mustParse(t, text, Options{}) {
+		for _, e := range l.Expect {
+			got = append(got, e.Text)
+		}
+	}
+	if want := []string{"verified == true", "pauses == 0", "verified == true", "drops == 0"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Paths can move together. What the command line sets of one keeps the points that have that value.
+func TestPathsThatMoveTogether(t *testing.T) {
+	text := star + "transport: {hpcc: {eta: 0.9}}\nsweep:\n  transport.kind, topology.mtu: [[swift, 4906], [hpcc, 1000]]\n  seed: [1, 2]\n"
+	points := func(opts Options) (got []string) {
+		for _, l := range mustParse(t, text, opts) {
+			got = append(got, fmt.Sprintf("%s/%d/%d/%v", l.Transport.Kind, l.Topology.MTU, l.Seed, l.Point["topology.mtu"]))
+		}
+		return got
+	}
+	all := []string{"swift/4906/1/4906", "swift/4906/2/4906", "hpcc/1000/1/1000", "hpcc/1000/2/1000"}
+	if got := points(Options{}); !slices.Equal(got, all) {
+		t.Errorf("got %q, want %q", got, all)
+	}
+	if got := points(Options{Set: []string{"transport.kind=hpcc"}}); !slices.Equal(got, all[2:]) {
+		t.Errorf("hpcc: got %q, want %q", got, all[2:])
+	}
+	if got, want := points(Options{Set: []string{"transport.kind=pc4", "seed=2"}}), []string{"pc4/4096/2/<nil>"}; !slices.Equal(got, want) {
+		t.Errorf("pc4: got %q, want %q", got, want)
+	}
+}

@@ -11,11 +11,12 @@ const (
 	maxWork   = 2_000_000 // points times values of the file: seconds, and hundreds of megabytes
 )
 
-// axis is one line of the sweep section: the values that a path takes in turn.
+// axis is one line of the sweep section: the values that a path takes in turn, or several paths together.
 type axis struct {
 	key    key
-	path   []string
-	values []*node
+	names  []string // of the paths, as they are written
+	paths  [][]string
+	values [][]*node // of each point of the axis: a value for each path
 }
 
 // sweep takes the sweep section out of root and returns its axes, less those that the command line sets.
@@ -31,8 +32,10 @@ func sweep(r *report, root *node, sets []override) (*node, []axis) {
 	}
 	var axes []axis
 	for i, k := range n.keys {
-		if a, ok := readAxis(r, root, k, n.items[i]); ok && !pinned(a, sets) {
-			axes = append(axes, a)
+		if a, ok := readAxis(r, root, k, n.items[i]); ok {
+			if a.pin(sets); len(a.values) > 0 {
+				axes = append(axes, a)
+			}
 		}
 	}
 	points, values := 1, root.count()
@@ -49,29 +52,55 @@ func sweep(r *report, root *node, sets []override) (*node, []axis) {
 	return root, axes
 }
 
+// readAxis reads a line: "seed: [1, 2]", or "transport.kind, topology.mtu: [[roce, 4096], [hpcc, 1000]]".
 func readAxis(r *report, root *node, k key, n *node) (axis, bool) {
 	where := "sweep." + clip(k.name)
-	path, err := splitPath(k.name)
-	switch {
-	case err != nil:
-		r.add(k.at, where, "%v", err)
-	case n.kind != list || len(n.items) == 0:
-		r.add(n.at, where, "%s; expected a list of values such as [1, 2, 3]", emptyOr(n))
-	case !distinct(r, where, n):
-	default:
-		if _, err := root.with(path, n.items[0], k.at); err != nil {
+	a := axis{key: k, names: pathsOf(k.name)}
+	for _, name := range a.names {
+		path, err := splitPath(name)
+		if err != nil {
 			r.add(k.at, where, "%v", err)
 			return axis{}, false
 		}
-		a := axis{key: k, path: path}
-		for _, v := range n.items {
-			a.values = append(a.values, v.swept())
-		}
-		return a, true
+		a.paths = append(a.paths, path)
 	}
-	return axis{}, false
+	if n.kind != list || len(n.items) == 0 {
+		r.add(n.at, where, "%s; expected a list of values such as [1, 2, 3]", emptyOr(n))
+		return axis{}, false
+	}
+	if !distinct(r, where, n) {
+		return axis{}, false
+	}
+	for _, v := range n.items {
+		values := []*node{v.swept()}
+		if len(a.paths) > 1 {
+			values = v.swept().items
+		}
+		if len(values) != len(a.paths) {
+			r.add(v.at, where, "%s; expected a list of %d values, one for each of the paths", v.what(), len(a.paths))
+			return axis{}, false
+		}
+		a.values = append(a.values, values)
+	}
+	for i, path := range a.paths {
+		if _, err := root.with(path, a.values[0][i], k.at); err != nil {
+			r.add(k.at, where, "%v", err)
+			return axis{}, false
+		}
+	}
+	return a, true
 }
 
+// pathsOf returns the paths of a line of the sweep section.
+func pathsOf(key string) []string {
+	names := strings.Split(key, ",")
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	return names
+}
+
+// emptyOr says what a node is that should be a list of values.
 func emptyOr(n *node) string {
 	if n.kind == list {
 		return "an empty list"
@@ -93,14 +122,23 @@ func distinct(r *report, where string, n *node) bool {
 	return true
 }
 
-// pinned says that the command line sets the path of a, or something that holds it.
-func pinned(a axis, sets []override) bool {
-	for _, s := range sets {
-		if len(s.path) <= len(a.path) && strings.Join(a.path[:len(s.path)], ".") == strings.Join(s.path, ".") {
-			return true
+// pin takes out of a what the command line sets. Of several paths together those points are left that have the value
+// which it sets; none where no point has it.
+func (a *axis) pin(sets []override) {
+	for i, path := range a.paths {
+		for _, s := range sets {
+			if len(s.path) > len(path) || strings.Join(path[:len(s.path)], ".") != strings.Join(s.path, ".") {
+				continue
+			}
+			var left [][]*node
+			for _, values := range a.values {
+				if len(a.paths) > 1 && len(s.path) == len(path) && values[i].String() == s.value.String() {
+					left = append(left, values)
+				}
+			}
+			a.values = left
 		}
 	}
-	return false
 }
 
 // swept returns n marked as a value of the sweep.
@@ -146,14 +184,15 @@ func points(axes []axis) []point {
 func (p point) apply(r *report, root *node, axes []axis) (*node, map[string]any) {
 	values := make(map[string]any, len(p))
 	for i, a := range axes {
-		v := a.values[p[i]]
-		values[a.key.name] = v.value()
-		edited, err := root.with(a.path, v, a.key.at)
-		if err != nil { // an axis before this one changed what it goes through
-			r.add(a.key.at, "sweep."+clip(a.key.name), "%v", err)
-			continue
+		for k, v := range a.values[p[i]] {
+			values[a.names[k]] = v.value()
+			edited, err := root.with(a.paths[k], v, a.key.at)
+			if err != nil { // an axis before this one changed what it goes through
+				r.add(a.key.at, "sweep."+clip(a.key.name), "%v", err)
+				continue
+			}
+			root = edited
 		}
-		root = edited
 	}
 	return root, values
 }

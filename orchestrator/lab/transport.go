@@ -97,15 +97,22 @@ func transportKindsOf(root *node, sets []override) map[string]bool {
 		}
 		add(n.get("kind"))
 	}
-	transport(root.get("transport"))
-	if s := root.get("sweep"); s != nil {
+	transport(root.at0("transport"))
+	if s := root.at0("sweep"); s != nil {
 		for i, k := range s.keys {
+			names := pathsOf(k.name)
 			for _, v := range s.items[i].items {
-				switch k.name {
-				case "transport.kind":
-					add(v)
-				case "transport":
-					transport(v)
+				values := []*node{v}
+				if len(names) > 1 && len(v.items) == len(names) {
+					values = v.items
+				}
+				for j := range values {
+					switch names[j] {
+					case "transport.kind":
+						add(values[j])
+					case "transport":
+						transport(values[j])
+					}
 				}
 			}
 		}

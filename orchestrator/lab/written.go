@@ -16,8 +16,8 @@ type writtenLab struct {
 	Workload  []writtenItem        `json:"workload,omitempty" jsonschema_description:"Collectives; they run at once unless start says otherwise."`
 	Faults    faultsType           `json:"faults,omitempty" jsonschema_description:"What happens to links during the run."`
 	Measure   writtenMeasure       `json:"measure,omitempty" jsonschema_description:"What is recorded besides the flows."`
-	Expect    []string             `json:"expect,omitempty" jsonschema_description:"Checked at the end, such as: fct_slowdown.p99 <= 1.10 * flows. A miss fails the run."`
-	Sweep     map[string]sweptType `json:"sweep,omitempty" jsonschema_description:"Paths and the values they take: a run for every combination."`
+	Expect    []string             `json:"expect,omitempty" jsonschema_description:"Checked at the end, such as: fct_slowdown.p99 <= 1.10 * flows. A miss fails the run. With a condition it is for some runs of a sweep only: drops == 0 when transport.kind == roce."`
+	Sweep     map[string]sweptType `json:"sweep,omitempty" jsonschema_description:"Paths and the values they take: a run for every combination. Several paths that move together are written with commas, and lists of as many values."`
 	Engine    writtenEngine        `json:"engine,omitempty" jsonschema_description:"How the lab is run. The command line overrides it."`
 }
 
