@@ -45,6 +45,15 @@ type Item struct {
 	Permute    []int              // permute: rank r sends to Permute[r]
 }
 
+// Spec is the item as schedules have it.
+func (it *Item) Spec() schedule.Spec {
+	return schedule.Spec{
+		Collective: it.Collective, Algorithm: it.Algorithm, Ranks: len(it.Ranks), Type: it.Type, Op: it.Op, Root: it.Root,
+		Size: it.Size, Chunk: it.Chunk, Flows: it.Flows, Parallel: it.Parallel, Group: it.Group, FarFirst: it.FarFirst,
+		Permute: it.Permute,
+	}
+}
+
 // Peer names a connection to or from a rank. Two ranks have QPs of them for each flow between them: connection q of
 // flow f is lane f·QPs+q.
 type Peer struct {

@@ -66,11 +66,7 @@ const (
 type place struct{ repeat, op int32 }
 
 func newRun(item *Item) (run, error) {
-	r := run{item: item, spec: schedule.Spec{
-		Collective: item.Collective, Algorithm: item.Algorithm, Ranks: len(item.Ranks), Type: item.Type, Op: item.Op,
-		Root: item.Root, Size: item.Size, Chunk: item.Chunk, Flows: item.Flows, Parallel: item.Parallel,
-		Group: item.Group, FarFirst: item.FarFirst, Permute: item.Permute,
-	}}
+	r := run{item: item, spec: item.Spec()}
 	switch {
 	case item.Repeat < 1:
 		return r, fmt.Errorf("repeated %d times", item.Repeat)

@@ -73,7 +73,7 @@ func rooms() map[string][]string {
 		"sim":                   slices.Concat(core, []string{"clocksync", "results/stats", "results/record"}),
 		"nodeimg":               slices.Concat(core, []string{"clocksync", "internal/poller", "results/stats", "results/record"}),
 		"results":               {"units", "results"},
-		"orchestrator/lab":      {"units", "results/expect"},
+		"orchestrator/lab":      {"units", "results/expect", "collectives/schedule"},
 		"orchestrator/topology": {"units", "orchestrator/lab"},
 		"orchestrator/plan":     {"units", "orchestrator/lab", "orchestrator/topology"},
 		"orchestrator":          slices.Concat(core, []string{"fabric/realtime", "clocksync", "sim", "nodeimg", "results", "orchestrator", "internal", "tc-shaping"}),

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"weft/collectives/schedule"
 	"weft/host"
 	"weft/transport/wire"
 	"weft/units"
@@ -157,7 +158,7 @@ func Load(plans []host.Plan) float64 {
 func payload(it *host.Item, mtu units.Bytes) units.Bytes {
 	message := it.Size
 	switch it.Collective {
-	case "all-to-all", "all-reduce":
+	case schedule.AllToAll, schedule.AllReduce, schedule.AllGather, schedule.ReduceScatter, schedule.Gather, schedule.Scatter:
 		message /= units.Bytes(max(1, len(it.Ranks)))
 	}
 	if it.Chunk > 0 {

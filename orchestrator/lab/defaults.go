@@ -109,6 +109,9 @@ var defaults = map[string]value{
 
 	"workload.*.algorithm": {"auto", "ours"},
 	"workload.*.ranks":     {"all", "ours"},
+	"workload.*.type":      {"float32", "nccl-tests: -d float"},
+	"workload.*.op":        {"sum", "nccl-tests: -o sum"},
+	"workload.*.far_first": {"false", "ours: most of the data goes to the nearest"},
 	"workload.*.flows":     {"1", "ours"},
 	"workload.*.parallel":  {"0", "PC4 paper, section IV-B: all flows at once"},
 	"workload.*.repeat":    {"1", "ours"},

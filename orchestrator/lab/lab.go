@@ -1,6 +1,9 @@
 package lab
 
-import "weft/units"
+import (
+	"weft/collectives/schedule"
+	"weft/units"
+)
 
 // Lab is a checked lab: every default filled in, every value in range. A Lab that Parse returned cannot be
 // refused by a later stage for a reason that its text alone could have shown.
@@ -138,21 +141,25 @@ type Clocks struct {
 
 // Item is one collective of the workload.
 type Item struct {
-	Collective string // all-to-all, all-reduce, incast, permute
-	Algorithm  string // resolved: all-to-all: direct; all-reduce: ring; incast, permute: direct
+	Collective string // of schedule.Collectives
+	Algorithm  string // of schedule.Algorithms; resolved
 	Ranks      Ranks
-	Root       string // incast: name of the receiving host; "" = the first host that is not a rank
+	Root       string // name of the host; "": of those that RootApart the first host that is not a rank, of others the first rank
+	Type       schedule.Type
+	Op         schedule.Reduction // "": nothing is reduced
 	Size       units.Bytes
 	Flows      int         // incast: connections of each sender, with a message of Size on each; else 1
-	Parallel   int         // 0: no limit
+	Parallel   int         // all-to-all: peers at once; 0: no limit
+	Group      int         // hierarchical: ranks per group
+	FarFirst   bool        // halving-doubling: the first exchange is with the farthest peer
 	Chunk      units.Bytes // 0: messages are not cut
 	Repeat     int
 	Start      units.Time
 	Previous   bool // start: previous
 }
 
-// Ranks selects hosts. Exactly one of the fields says how. For an incast they are the senders: all are all but
-// the root, and random ones are drawn from all but a root that is named.
+// Ranks selects hosts. Exactly one of the fields says how. For an incast or a parameter server they are the
+// senders: all are all but the root, and random ones are drawn from all but a root that is named.
 type Ranks struct {
 	All    bool
 	First  int      // the first n hosts

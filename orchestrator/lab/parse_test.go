@@ -114,7 +114,7 @@ func TestValuesOfALab(t *testing.T) {
 		Clocks:   Clocks{Sync: "perfect"},
 		Transport: Transport{Kind: "pc4", PC4: PC4{TargetQtime: 2 * units.Microsecond, AdjustInterval: 2, AI: 0.02, HAI: 0.04, Beta: 0.4,
 			MaxMDF: 0.5, PacedBelow: 4, BaseRate: "controller", Initial: "base-rate", RTT: "base", RTOMin: units.Millisecond, Epsilon: 100 * units.Nanosecond}},
-		Workload: []Item{{Collective: "incast", Algorithm: "direct", Ranks: Ranks{First: 2}, Root: "h2", Size: units.MB, Flows: 1, Repeat: 1}},
+		Workload: []Item{{Collective: "incast", Algorithm: "direct", Ranks: Ranks{First: 2}, Root: "h2", Type: "float32", Size: units.MB, Flows: 1, Repeat: 1}},
 		Measure:  Measure{Queues: 10 * units.Microsecond},
 		Engine:   Engine{Kind: "auto", Runtime: "auto", Datapath: "auto"},
 		Point:    map[string]any{},

@@ -141,6 +141,8 @@ type (
 	roundTripType     string
 	collectiveType    string
 	algorithmType     string
+	elementType       string
+	reductionType     string
 	engineKindType    string
 	runtimeType       string
 	datapathType      string
@@ -246,11 +248,13 @@ func (splitType) JSONSchema() *jsonschema.Schema         { return splits.schema(
 func (recoveryType) JSONSchema() *jsonschema.Schema      { return recoveries.schema() }
 func (roundTripType) JSONSchema() *jsonschema.Schema     { return roundTrips.schema() }
 func (collectiveType) JSONSchema() *jsonschema.Schema    { return collectives.schema() }
+func (elementType) JSONSchema() *jsonschema.Schema       { return types.schema() }
+func (reductionType) JSONSchema() *jsonschema.Schema     { return reductions.schema() }
 func (engineKindType) JSONSchema() *jsonschema.Schema    { return engineKinds.schema() }
 func (runtimeType) JSONSchema() *jsonschema.Schema       { return runtimes.schema() }
 func (datapathType) JSONSchema() *jsonschema.Schema      { return datapaths.schema() }
 func (algorithmType) JSONSchema() *jsonschema.Schema {
-	return words("auto", "direct", "ring", "halving-doubling", "double-binary-tree")
+	return words(append([]string{"auto"}, algorithmNames()...)...)
 }
 
 func (dilationType) JSONSchema() *jsonschema.Schema {

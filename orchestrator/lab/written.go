@@ -205,12 +205,16 @@ type writtenSTrack struct {
 
 type writtenItem struct {
 	Collective collectiveType `json:"collective" jsonschema_description:"What the ranks do together."`
-	Algorithm  algorithmType  `json:"algorithm,omitempty" jsonschema_description:"How they do it. all-reduce: ring, halving-doubling, double-binary-tree."`
-	Ranks      ranksType      `json:"ranks,omitempty" jsonschema_description:"Who takes part: all, the first N hosts, a list of hosts in rank order, or N at random. incast: the senders."`
-	Root       string         `json:"root,omitempty" jsonschema_description:"incast: the receiving host; the first that is not a rank unless given."`
-	Size       bytesType      `json:"size" jsonschema_description:"What nccl-tests calls size: the buffer of each rank; a multiple of 4 bytes. incast: what each sender sends."`
+	Algorithm  algorithmType  `json:"algorithm,omitempty" jsonschema_description:"How they do it; auto is the first of the collective: ring of all-reduce, all-gather and reduce-scatter, direct of all-to-all, chain of broadcast and reduce."`
+	Ranks      ranksType      `json:"ranks,omitempty" jsonschema_description:"Who takes part: all, the first N hosts, a list of hosts in rank order, or N at random. incast and ps: the senders."`
+	Root       string         `json:"root,omitempty" jsonschema_description:"The host that a broadcast, reduce, gather or scatter is about: the first rank unless given. incast and ps: the receiving host; the first that is not a rank unless given."`
+	Size       bytesType      `json:"size" jsonschema_description:"What nccl-tests calls size: the buffer of each rank; whole elements. incast and ps: what each sender sends."`
+	Type       elementType    `json:"type,omitempty" jsonschema_description:"What buffers are made of."`
+	Op         reductionType  `json:"op,omitempty" jsonschema_description:"How the elements of several ranks become one, where the collective reduces."`
 	Flows      int            `json:"flows,omitempty" jsonschema:"minimum=1,maximum=10000" jsonschema_description:"incast: connections of each sender, with a message of the size on each."`
-	Parallel   int            `json:"parallel,omitempty" jsonschema:"minimum=0,maximum=65536" jsonschema_description:"all-to-all: messages under way at once per rank; 0 is no limit."`
+	Parallel   int            `json:"parallel,omitempty" jsonschema:"minimum=0,maximum=65536" jsonschema_description:"all-to-all, direct and windowed: peers a rank exchanges with at once; 0 is no limit."`
+	Group      int            `json:"group,omitempty" jsonschema:"minimum=1,maximum=65536" jsonschema_description:"hierarchical: ranks per group."`
+	FarFirst   flagType       `json:"far_first,omitempty" jsonschema_description:"halving-doubling: the first exchange, of half the buffer, is with the farthest peer."`
 	Chunk      chunkType      `json:"chunk,omitempty" jsonschema_description:"Size of the pieces messages are cut into, or off."`
 	Repeat     int            `json:"repeat,omitempty" jsonschema:"minimum=1,maximum=100000" jsonschema_description:"How often."`
 	Start      startType      `json:"start,omitempty" jsonschema_description:"Time since the start of the run, or previous: when a rank's part of the item before is done."`

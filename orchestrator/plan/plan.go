@@ -175,7 +175,7 @@ func memory(g *topology.Graph, l *lab.Lab) units.Bytes {
 	return m
 }
 
-// ranks is how many ranks an item has; of an incast, how many send.
+// ranks is how many ranks an item has besides a root apart from them.
 func ranks(g *topology.Graph, it *lab.Item) int {
 	switch r := it.Ranks; {
 	case r.First > 0:
@@ -185,7 +185,7 @@ func ranks(g *topology.Graph, it *lab.Item) int {
 	case len(r.Names) > 0:
 		return len(r.Names)
 	}
-	if it.Collective == "incast" { // all but the root
+	if it.RootApart() { // all but the root
 		return g.Hosts - 1
 	}
 	return g.Hosts

@@ -11,7 +11,7 @@ import (
 )
 
 // kinds are the transports that labs can choose.
-var kinds = []string{"pc4", "roce", "swift", "hpcc"}
+var kinds = []string{"pc4", "roce", "swift", "hpcc", "strack", "spray"}
 
 // Every transport carries a workload, lossy and lossless, and the data is right.
 func TestEveryTransportRuns(t *testing.T) {

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"weft/collectives/schedule"
 	"weft/fabric"
@@ -144,8 +145,8 @@ func (x *Experiment) addItem(index int) error {
 		return err
 	}
 	base := host.Item{
-		Index: index, Collective: it.Collective, Algorithm: it.Algorithm, Ranks: ranks, Root: root,
-		Size: it.Size, Chunk: it.Chunk, Parallel: it.Parallel, Repeat: it.Repeat,
+		Index: index, Collective: it.Collective, Algorithm: it.Algorithm, Type: it.Type, Op: it.Op, Ranks: ranks, Root: root,
+		Size: it.Size, Chunk: it.Chunk, Parallel: it.Parallel, Group: it.Group, FarFirst: it.FarFirst, Repeat: it.Repeat,
 		Start: it.Start, Previous: it.Previous, Flows: it.Flows,
 	}
 	if r := &x.Lab.Transport.RoCE; x.Lab.Transport.Kind == "roce" {
@@ -161,17 +162,25 @@ func (x *Experiment) addItem(index int) error {
 		items[r] = base
 		items[r].Rank = r
 	}
-	first := len(x.Conns)
+	rates, err := x.plannedRates(&base)
+	if err != nil {
+		return err
+	}
+	spec := base.Spec()
 	for r := range ranks {
-		for _, to := range peers(&base, r) {
+		sends, _, err := schedule.Peers(spec, r)
+		if err != nil {
+			return err
+		}
+		for _, to := range sends {
 			for lane := range max(1, base.Flows) * max(1, base.QPs) {
 				id := x.connect(ranks[r], ranks[to], it)
+				x.Conns[id].Initial = rates[to]
 				items[r].Conns = append(items[r].Conns, host.Peer{Rank: to, Lane: lane, Conn: id})
 				items[to].Expect = append(items[to].Expect, host.Peer{Rank: r, Lane: lane, Conn: id})
 			}
 		}
 	}
-	x.planBaseRates(x.Conns[first:], it)
 	for r, h := range ranks {
 		x.Plans[h].Items = append(x.Plans[h].Items, items[r])
 	}
@@ -196,28 +205,6 @@ func (x *Experiment) tune() {
 		}
 		x.Plans[s.Src].Conns = append(x.Plans[s.Src].Conns, *s)
 		x.Plans[s.Dst].Conns = append(x.Plans[s.Dst].Conns, *s)
-	}
-}
-
-// peers returns the ranks that rank r of an item sends to.
-func peers(it *host.Item, r int) []int {
-	n := len(it.Ranks)
-	switch it.Collective {
-	case "incast":
-		if r == it.Root {
-			return nil
-		}
-		return []int{it.Root}
-	case "permute":
-		return []int{it.Permute[r]}
-	case "all-reduce":
-		return []int{(r + 1) % n}
-	default: // all-to-all
-		to := make([]int, 0, n-1)
-		for i := 1; i < n; i++ {
-			to = append(to, (r+i)%n)
-		}
-		return to
 	}
 }
 
@@ -254,10 +241,7 @@ func (x *Experiment) checkQPs() error {
 
 // moreThanOne tells whether a rank sends more than one message on some connection.
 func moreThanOne(it *host.Item) (bool, error) {
-	tags, err := schedule.Tags(schedule.Spec{
-		Collective: it.Collective, Algorithm: it.Algorithm, Ranks: len(it.Ranks), Root: it.Root,
-		Size: it.Size, Chunk: it.Chunk, Flows: it.Flows, Parallel: it.Parallel, Permute: it.Permute,
-	})
+	tags, err := schedule.Tags(it.Spec())
 	return int(tags) > max(1, it.Flows), err
 }
 
@@ -277,23 +261,21 @@ func paths(t *lab.Transport) int {
 	return 1
 }
 
-// planBaseRates gives every connection of an item the rate that a controller which knows the collective would
-// start it at: its receiver's line rate shared among the connections open to it at once (PC4, Table I).
-func (x *Experiment) planBaseRates(conns []transport.Spec, it *lab.Item) {
-	incoming := make(map[transport.HostID]int)
-	for _, s := range conns {
-		incoming[s.Dst]++
-	}
-	for i := range conns {
-		n := incoming[conns[i].Dst]
-		if it.Parallel > 0 {
-			n = min(n, it.Parallel)
+// plannedRates are the rates, by rank, that a controller which knows the collective would start connections to it at: its line
+// rate shared among the flows that come to it at once (PC4, Table I).
+func (x *Experiment) plannedRates(it *host.Item) ([]units.Bandwidth, error) {
+	rates := make([]units.Bandwidth, len(it.Ranks))
+	for r, h := range it.Ranks {
+		n, err := schedule.Inflow(it.Spec(), r)
+		if err != nil {
+			return nil, err
 		}
-		conns[i].Initial = x.nicRate(topology.NodeID(conns[i].Dst)) / units.Bandwidth(n)
+		rates[r] = x.nicRate(topology.NodeID(h)) / units.Bandwidth(max(1, n)*max(1, it.QPs))
 	}
+	return rates, nil
 }
 
-// ranksOf resolves the hosts of an item; root is the rank of an incast's receiver, -1 for others.
+// ranksOf resolves the hosts of an item; root is the rank that it is about, -1 for others.
 func (x *Experiment) ranksOf(it *lab.Item, index int) ([]transport.HostID, int, error) {
 	byName := make(map[string]transport.HostID, x.Graph.Hosts)
 	for h := range x.Graph.Hosts {
@@ -320,27 +302,37 @@ func (x *Experiment) ranksOf(it *lab.Item, index int) ([]transport.HostID, int, 
 	case it.Ranks.Random > 0:
 		r := rand.New(rand.NewPCG(x.Lab.Seed, itemSeed(x.Lab.Seed, index)))
 		for _, h := range r.Perm(x.Graph.Hosts) {
-			if len(ranks) < it.Ranks.Random && transport.HostID(h) != root {
+			if len(ranks) < it.Ranks.Random && (transport.HostID(h) != root || !it.RootApart()) {
 				ranks = append(ranks, transport.HostID(h))
 			}
 		}
 	default:
-		if it.Collective == "incast" && it.Ranks.All && root < 0 {
+		if it.RootApart() && it.Ranks.All && root < 0 {
 			root = 0
 		}
 		for h := range transport.HostID(x.Graph.Hosts) {
-			if h != root && (it.Ranks.All || len(ranks) < it.Ranks.First) {
+			if (h != root || !it.RootApart()) && (it.Ranks.All || len(ranks) < it.Ranks.First) {
 				ranks = append(ranks, h)
 			}
 		}
 	}
-	if it.Collective != "incast" {
+	switch facts, err := schedule.About(it.Collective, it.Algorithm); {
+	case err != nil:
+		return nil, 0, err
+	case it.RootApart():
+		return withRoot(ranks, root, x.Graph.Hosts)
+	case !facts.Rooted:
 		return ranks, -1, nil
+	case root < 0:
+		return ranks, 0, nil
 	}
-	return withRoot(ranks, root, x.Graph.Hosts)
+	if r := slices.Index(ranks, root); r >= 0 {
+		return ranks, r, nil
+	}
+	return nil, 0, fmt.Errorf("root: %s is none of the ranks that were drawn", it.Root)
 }
 
-// withRoot appends the receiver of an incast to its senders, as the last rank.
+// withRoot appends the receiver of an incast, or a parameter server, to its senders, as the last rank.
 func withRoot(senders []transport.HostID, root transport.HostID, hosts int) ([]transport.HostID, int, error) {
 	used := make(map[transport.HostID]bool, len(senders))
 	for _, h := range senders {
@@ -352,7 +344,7 @@ func withRoot(senders []transport.HostID, root transport.HostID, hosts int) ([]t
 		}
 	}
 	if root < 0 || used[root] {
-		return nil, 0, fmt.Errorf("an incast of %d senders needs one more host as its receiver; the lab has %d hosts", len(senders), hosts)
+		return nil, 0, fmt.Errorf("%d senders need one more host as their receiver; the lab has %d hosts", len(senders), hosts)
 	}
 	return append(senders, root), len(senders), nil
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"weft/collectives/bench"
+	"weft/collectives/schedule"
 	"weft/fabric"
 	"weft/host"
 	"weft/results/record"
@@ -99,10 +100,10 @@ func (x *Experiment) verified(dones []host.Done) bool {
 	return len(dones) == parts && parts > 0
 }
 
-// mustCheck says whether a rank's part leaves a result to check: the senders of an incast receive nothing.
+// mustCheck says whether a rank's part leaves a result to check: who only sends has none.
 func (x *Experiment) mustCheck(d host.Done) bool {
-	it := x.item(d.Item)
-	return it.Collective != "incast" || d.Rank == it.Root
+	l, err := schedule.Shape(x.item(d.Item).Spec(), d.Rank)
+	return err != nil || len(l.Result) > 0
 }
 
 // item returns the item of the workload as its first participant sees it.

@@ -126,6 +126,10 @@ func TestPlannedBaseRatesFillTheLine(t *testing.T) {
 		"{collective: all-reduce, size: 1MB}":              1,
 		"{collective: all-to-all, parallel: 2, size: 1MB}": 2,
 		"{collective: permute, size: 1MB}":                 1,
+
+		"{collective: all-reduce, algorithm: direct, size: 1MB}":                4,
+		"{collective: all-to-all, algorithm: windowed, parallel: 3, size: 1MB}": 3,
+		"{collective: broadcast, size: 1MB}":                                    1,
 	} {
 		x := build(t, star+"workload: ["+item+"]")
 		for _, s := range x.Conns {

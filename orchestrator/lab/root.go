@@ -1,0 +1,77 @@
+package lab
+
+import "weft/collectives/schedule"
+
+// root reads the host that a collective is about. Of an incast and a parameter server it is not among the ranks: unless it
+// is written, it is the first host that is none. Of others it is, and the first of them.
+func (s *section) root(it *Item, facts schedule.Facts, hosts hosts) string {
+	f := s.field("root")
+	switch {
+	case it.Algorithm != "" && !facts.Rooted:
+		if f.written() {
+			f.problem("applies to collectives that have one, such as broadcast and incast, not to %s", it.Collective)
+		}
+		return ""
+	case it.Algorithm == "" || hosts.count == 0:
+		return ""
+	case it.RootApart():
+		return s.rootApart(f, it, hosts)
+	}
+	if !f.written() {
+		if it.Ranks.Random > 0 {
+			return "" // known once the ranks are drawn
+		}
+		first := hosts.name(0)
+		if len(it.Ranks.Names) > 0 {
+			first = it.Ranks.Names[0]
+		}
+		f = f.or(first, "the first of the ranks")
+	}
+	root, ok := f.text("the name of a host")
+	switch {
+	case !ok:
+		return ""
+	case !hosts.has(root):
+		f.problem("no host is named %q%s", clip(root), hosts.hint(s.d, root))
+	case it.Ranks.Random == 0 && !it.Ranks.All && !it.Ranks.members(hosts)[root]:
+		f.problem("%q is none of the ranks; expected one of them", root)
+	default:
+		f.record(root)
+	}
+	return root
+}
+
+// rootApart reads the receiver of an incast, or a parameter server.
+func (s *section) rootApart(f field, it *Item, hosts hosts) string {
+	if !it.Ranks.All && it.Ranks.count(hosts.count) == hosts.count {
+		s.field("ranks").problem("all %d hosts are senders; expected one to be left as the root, or ranks: all", hosts.count)
+		return ""
+	}
+	taken := it.Ranks.members(hosts)
+	if !f.written() {
+		if it.Ranks.Random > 0 {
+			return "" // known once the ranks are drawn
+		}
+		free := 0
+		for taken[hosts.name(free)] {
+			free++
+		}
+		source := "the first host that is not a rank"
+		if it.Ranks.All {
+			source = "the first host; all others are ranks"
+		}
+		f = f.or(hosts.name(free), source)
+	}
+	root, ok := f.text("the name of a host")
+	switch {
+	case !ok:
+		return ""
+	case !hosts.has(root):
+		f.problem("no host is named %q%s", clip(root), hosts.hint(s.d, root))
+	case taken[root]:
+		f.problem("%q is also one of the ranks, which are the senders; expected another host", root)
+	default:
+		f.record(root)
+	}
+	return root
+}
