@@ -3,6 +3,8 @@ package schedule
 import (
 	"fmt"
 	"slices"
+
+	"weft/units"
 )
 
 // Names of collectives, as a lab file writes them.
@@ -151,4 +153,15 @@ func find(s Spec) algorithm {
 		return newPermute(s)
 	}
 	return nil
+}
+
+// pipelineChunk is what NCCL cuts messages into for the network (NCCL_P2P_NET_CHUNKSIZE; STrack, section 4.3).
+const pipelineChunk = 128 * units.KB
+
+// DefaultChunk returns the Chunk that suits an algorithm of a collective: 0 unless it is pipelined.
+func DefaultChunk(collective, algorithm string) units.Bytes {
+	if f, err := About(collective, algorithm); err == nil && f.Pipelined {
+		return pipelineChunk
+	}
+	return 0
 }

@@ -227,6 +227,9 @@ func TestCatalog(t *testing.T) {
 			}
 		}
 	}
+	if a, b := schedule.DefaultChunk("all-reduce", "ring"), schedule.DefaultChunk("all-to-all", "direct"); a != 128*units.KB || b != 0 {
+		t.Errorf("chunks of %v and %v", a, b)
+	}
 	if schedule.Algorithms("gossip") != nil {
 		t.Error("an algorithm for gossip")
 	}
