@@ -69,7 +69,7 @@ bench: go ## packets/s, events/s, ns/event and bytes/host of the simulator; pack
 
 labs: build ## check every lab, and simulate the small ones
 	bin/weft validate $$(find labs -name '*.yaml' | sort)
-	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/smoke/*.yaml labs/collectives/*.yaml
+	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/smoke/*.yaml labs/collectives/*.yaml labs/strack/*.quick.yaml
 
 clean: ## remove what was built; results are kept
 	rm -rf bin
