@@ -11,7 +11,7 @@ import (
 	"weft/units"
 )
 
-// Where STrack's paper is ambiguous or contradicts itself, one test each, numbered as in docs/adr/0030. Those on windows are in package
+// Where STrack's paper is ambiguous or contradicts itself, one test each, numbered as in docs/adr/0040. Those on windows are in package
 // cc/strack, those on paths in package path.
 
 const full = 1000 + wire.DataSize + wire.Overhead // a full packet of a script

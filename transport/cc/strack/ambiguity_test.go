@@ -9,7 +9,7 @@ import (
 	"weft/units"
 )
 
-// Where the paper is ambiguous or contradicts itself, one test each, numbered as in docs/adr/0030. Those on paths are in package
+// Where the paper is ambiguous or contradicts itself, one test each, numbered as in docs/adr/0040. Those on paths are in package
 // path, those on acknowledgements and losses in package transport.
 
 // 5 and 18: windows are packets; the maximum, and the beginning, is one bandwidth-delay product of the network, or a multiple.

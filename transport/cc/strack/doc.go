@@ -5,5 +5,5 @@
 // what arrived; out goes a window in bytes. Windows are counted in packets on the wire, delays in picoseconds. Which path a
 // packet takes is package path's business, what is lost the endpoint's: as printed, a loss alone moves no window.
 //
-// Where the paper leaves a choice the comment at the line names it; docs/adr/0030 lists all of them.
+// Where the paper leaves a choice the comment at the line names it; docs/adr/0040 lists all of them.
 package strack
