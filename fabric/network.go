@@ -154,6 +154,9 @@ func (n *Network) NICFreeFor(h HostID, class uint8) bool {
 	return n.busy[h]&(lineBusy|isDown|1<<class) == 0
 }
 
+// NICPaused tells whether the NIC of h is told to pause a class.
+func (n *Network) NICPaused(h HostID) bool { return n.busy[h]&^(lineBusy|isDown) != 0 }
+
 // NICQueued returns the bytes that wait in the NIC of h, besides the packet on the line.
 func (n *Network) NICQueued(h HostID) units.Bytes { return n.ports[n.nics[h]].queued() }
 
