@@ -118,14 +118,22 @@ func fill(p *fabric.Packet, src, dst fabric.HostID, d datagram) {
 // woken late does not make the packet late. Before the start of lab time there is nothing else to carry.
 func (l *loop) depart(now units.Time, p *fabric.Packet, d datagram) {
 	l.fire(now)
-	at, ok := departure(p.Header, d)
+	header := data(p.Header, d)
+	var at units.Time
+	ok := header != nil
+	if ok {
+		at = departure(header)
+		p.INT = asksTelemetry(header)
+	}
 	if now < 0 && (!ok || l.scale.T0 == 0 || at < 0 || at > now+l.cfg.Ahead) {
 		l.report.Early++
 		l.net.Put(p)
 		return
 	}
 	if ok {
-		l.report.Departure.Record(max(now-at, 0))
+		if l.blames(p.Src, now, at) {
+			l.report.Departure.Record(max(now-at, 0))
+		}
 		p.Payload = 1 // marks it as data: the network does not read it
 	}
 	if !ok || at <= now || at > now+l.cfg.Ahead {
@@ -140,6 +148,17 @@ func (l *loop) depart(now units.Time, p *fabric.Packet, d datagram) {
 	}
 }
 
+// blames says whether a packet of host h that should have left at the instant at, and comes now, can be blamed on
+// the machine. It cannot while PFC holds the host back: what was ready before the host may send waits in its kernel,
+// and rightly comes late.
+func (l *loop) blames(h fabric.HostID, now, at units.Time) bool {
+	port := &l.ports[h]
+	if port.heldBack = l.net.NICPaused(h) || port.heldBack && l.net.NICQueued(h) > 0; port.heldBack {
+		port.heldUntil = now
+	}
+	return at >= port.heldUntil
+}
+
 // release injects the first held packet of h and arms for the next.
 func (l *loop) release(at units.Time, h fabric.HostID) {
 	held := &l.ports[h].held
@@ -151,21 +170,42 @@ func (l *loop) release(at units.Time, h fabric.HostID) {
 	l.net.Inject(at, p)
 }
 
-// departure returns the instant at which a data packet of Weft's transport leaves its NIC, by the sender's clock.
-func departure(frame []byte, d datagram) (at units.Time, ok bool) {
-	const sentAt = 40 // of the transport header: see package wire
+// data returns the header of a data packet of Weft's transport, and what follows it; nil for other frames.
+func data(frame []byte, d datagram) []byte {
 	if d.proto != protoUDP || d.dport != wire.Port {
-		return 0, false
+		return nil
 	}
 	header := frame[ethLen+int(frame[ethLen]&0x0f)*4:]
 	if len(header) < udpLen+int(wire.DataSize) {
-		return 0, false
+		return nil
 	}
 	header = header[udpLen:]
 	if t, err := wire.Peek(header); err != nil || t != wire.TypeData {
-		return 0, false
+		return nil
 	}
-	return units.Time(binary.BigEndian.Uint64(header[sentAt:])), true
+	return header
+}
+
+// departure returns the instant at which a data packet leaves its NIC, by the sender's clock.
+func departure(header []byte) units.Time {
+	const sentAt = 40 // of the transport header: see package wire
+	return units.Time(binary.BigEndian.Uint64(header[sentAt:]))
+}
+
+// asksTelemetry says whether a data packet leaves room for what switches write.
+func asksTelemetry(header []byte) bool { return wire.Flags(header[3])&wire.Telemetry != 0 }
+
+// stamp writes what switches noted of p into the frame, behind the transport header. UDP's checksum is off: nodes
+// send without one.
+func (l *loop) stamp(p *fabric.Packet) {
+	d, ok := parseIPv4(p.Header)
+	if !ok {
+		return
+	}
+	header := data(p.Header, d)
+	for _, h := range l.net.Telemetry(p) {
+		wire.Stamp(header, wire.Hop{At: h.At, Sent: h.Sent, Queued: h.Queued})
+	}
 }
 
 const udpLen = 8
@@ -176,6 +216,9 @@ func (l *loop) Deliver(now units.Time, p *fabric.Packet) {
 	copy(frame, l.cfg.Hosts[p.Dst].MAC[:])
 	if p.ECN == fabric.CE && frame[ipTOSAt]&3 != uint8(fabric.CE) {
 		markCE(frame)
+	}
+	if p.INT {
+		l.stamp(p)
 	}
 	l.write(p.Dst, frame)
 	l.rest.frames++

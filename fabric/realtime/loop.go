@@ -30,6 +30,8 @@ type loop struct {
 	net      *fabric.Network
 	held     timeline.ID // entity of host 0's held packets; the other hosts' follow
 	sampler  timeline.ID
+	script   timeline.ID     // armed for the next of the changes
+	changes  []fabric.Change // that are left
 
 	ports  []port
 	byIP   map[uint32]fabric.HostID
@@ -75,7 +77,8 @@ func newLoop(cfg Config, conn *control.Conn) (*loop, error) {
 		return nil, err
 	}
 	l.held = l.timeline.Grow(len(cfg.Hosts))
-	l.sampler = l.timeline.Grow(1)
+	l.sampler, l.script = l.timeline.Grow(1), l.timeline.Grow(1)
+	l.changes = cfg.Changes
 	l.rest = newRest(l)
 	l.poll, err = poller.New(len(cfg.Hosts) + 1)
 	return l, err
@@ -167,7 +170,22 @@ func (l *loop) begin(t0 int64) {
 	if l.cfg.Sample > 0 {
 		l.timeline.Set(l.sampler, l.cfg.Sample)
 	}
+	l.armScript()
 	l.report.CPU = -poller.CPU()
+}
+
+func (l *loop) armScript() {
+	if len(l.changes) > 0 {
+		l.timeline.Set(l.script, l.changes[0].At)
+	}
+}
+
+// change makes the next change of the network.
+func (l *loop) change(at units.Time) {
+	c := &l.changes[0]
+	l.changes = l.changes[1:]
+	l.fail(c.Make(at, l.net))
+	l.armScript()
 }
 
 // labNow returns the present lab time; negative before the start.
@@ -191,6 +209,8 @@ func (l *loop) fire(now units.Time) {
 			l.net.Fire(at, id)
 		case id == l.sampler:
 			l.fail(l.sample(at))
+		case id == l.script:
+			l.change(at)
 		default:
 			l.release(at, fabric.HostID(id-l.held))
 		}

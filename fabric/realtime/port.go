@@ -18,6 +18,9 @@ type port struct {
 	full  bool // its NIC has enough to send: nothing is read until that is gone
 	burst int  // frames to try to read in a row: what the last reading suggests is there
 	held  ring
+
+	heldBack  bool       // the network keeps the host from sending
+	heldUntil units.Time // up to when it did, as far as is known
 }
 
 // attach prepares the descriptor of a host.

@@ -27,6 +27,7 @@ const AliveEvery = 200 * time.Millisecond
 // Config is all that the fabric process must know beside its ports.
 type Config struct {
 	Network  fabric.Config
+	Changes  []fabric.Change // by their instants
 	Dilation float64
 	Hosts    []Address  // by host
 	Sample   units.Time // interval of queue samples in lab time; 0: none

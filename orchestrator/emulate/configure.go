@@ -68,6 +68,7 @@ func (x *Experiment) fabricConfig() realtime.Config {
 	const ethernet = 14
 	c := realtime.Config{
 		Network:  x.Fabric,
+		Changes:  x.Changes,
 		Dilation: x.Dilation,
 		Hosts:    make([]realtime.Address, len(x.Addrs)),
 		Sample:   x.SampleQueues,

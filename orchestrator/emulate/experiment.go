@@ -23,11 +23,12 @@ import (
 type Experiment struct {
 	Lab      string // its name, for messages
 	Fabric   fabric.Config
-	Plans    []host.Plan  // by host
-	Addrs    []netip.Addr // IPv4, by host
-	Prefix   int          // length of the one subnet that holds them all; 0: 8
-	Dilation float64      // real time per lab time
-	BaseRTT  units.Time   // of the network: what lateness is measured by
+	Changes  []fabric.Change // of the network, by their instants
+	Plans    []host.Plan     // by host
+	Addrs    []netip.Addr    // IPv4, by host
+	Prefix   int             // length of the one subnet that holds them all; 0: 8
+	Dilation float64         // real time per lab time
+	BaseRTT  units.Time      // of the network: what lateness is measured by
 
 	SampleQueues units.Time // interval of queue samples; 0: none
 	Windows      bool       // record changes of congestion windows

@@ -25,7 +25,7 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 		}
 	}
 	spec := emulate.Experiment{
-		Lab: x.Lab.Name, Fabric: x.Fabric, Plans: x.Plans, Prefix: topology.PrefixLen,
+		Lab: x.Lab.Name, Fabric: x.Fabric, Changes: x.Changes, Plans: x.Plans, Prefix: topology.PrefixLen,
 		Dilation: e.dilation, BaseRTT: x.BaseRTT,
 		SampleQueues: x.Lab.Measure.Queues, Windows: x.Lab.Measure.CWND,
 		Processes: processes(o),

@@ -70,10 +70,6 @@ func (x *Experiment) emulable() error {
 		return l.Errorf(path, "%s in the simulator alone so far; --engine sim runs this lab", what)
 	}
 	switch m := &l.Measure; {
-	case l.Transport.Kind == "hpcc":
-		return refuse("transport.kind", "switches write the telemetry of hpcc")
-	case len(l.Faults) > 0:
-		return refuse("faults", "links fail")
 	case m.Rates > 0:
 		return refuse("measure.rates", "rates are measured")
 	case m.Events != "":

@@ -10,7 +10,6 @@ import (
 	"weft/host"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
-	"weft/sim"
 	"weft/transport"
 	"weft/transport/wire"
 	"weft/units"
@@ -25,8 +24,8 @@ type Experiment struct {
 	Plans  []host.Plan      // by host
 	Conns  []transport.Spec // by ConnID
 
-	Actions []sim.Action // what faults make of the network
-	watched int          // port whose queue is followed event by event, -1 for none
+	Changes []fabric.Change // what faults make of the network, by their instants
+	watched int             // port whose queue is followed event by event, -1 for none
 
 	// BaseRTT is the longest idle round trip among hosts that talk to each other: a full data packet there,
 	// its acknowledgement back, store and forward.
@@ -62,7 +61,7 @@ func Build(l *lab.Lab) (*Experiment, error) {
 	if err := x.checkQPs(); err != nil {
 		return nil, err
 	}
-	x.Actions, err = x.actions()
+	x.Changes, err = x.changes()
 	if err != nil {
 		return nil, err
 	}

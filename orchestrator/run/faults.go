@@ -7,7 +7,6 @@ import (
 	"weft/fabric"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
-	"weft/sim"
 	"weft/units"
 )
 
@@ -26,23 +25,25 @@ func (o *outage) until() units.Time {
 	return o.At + o.For
 }
 
-// actions are what the lab's faults make of the network, and when.
-func (x *Experiment) actions() ([]sim.Action, error) {
+// changes are what the lab's faults make of the network, and when.
+func (x *Experiment) changes() ([]fabric.Change, error) {
 	outages, err := x.outages()
 	if err != nil {
 		return nil, err
 	}
-	var all []sim.Action
+	var all []fabric.Change
 	for i := range outages {
 		o := &outages[i]
 		begin, end := x.lineChanges(o)
-		all = append(all, sim.Action{At: o.At, Do: begin})
+		all = append(all, begin)
 		if o.For > 0 {
-			all = append(all, sim.Action{At: o.until(), Do: end})
+			all = append(all, end)
 		}
 	}
 	reroutes, err := x.reroutes(outages)
-	return append(all, reroutes...), err
+	all = append(all, reroutes...)
+	slices.SortStableFunc(all, func(a, b fabric.Change) int { return cmp.Compare(a.At, b.At) })
+	return all, err
 }
 
 // outages finds the links of the faults. Two faults of one link may not overlap: which of them would count?
@@ -68,41 +69,24 @@ func (x *Experiment) outages() ([]outage, error) {
 }
 
 // lineChanges returns how a fault begins and ends, for both directions of the link.
-func (x *Experiment) lineChanges(o *outage) (begin, end func(units.Time, *fabric.Network) error) {
+func (x *Experiment) lineChanges(o *outage) (begin, end fabric.Change) {
 	ports := []int{2 * int(o.link), 2*int(o.link) + 1}
+	begin, end = fabric.Change{At: o.At, Ports: ports}, fabric.Change{At: o.until(), Ports: ports}
 	if o.Down {
-		set := func(up bool) func(units.Time, *fabric.Network) error {
-			return func(now units.Time, net *fabric.Network) error {
-				net.SetLink(now, up, ports...)
-				return nil
-			}
-		}
-		return set(false), set(true)
+		begin.Up, end.Up = new(false), new(true)
+		return begin, end
 	}
 	k := x.Graph.Links[o.link]
-	was := lab.Fault{Rate: &k.Rate, Delay: &k.Delay, Loss: &k.Loss, BitErrors: &k.BitErrors}
-	is := lab.Fault{
-		Rate: cmp.Or(o.Rate, was.Rate), Delay: cmp.Or(o.Delay, was.Delay),
-		Loss: cmp.Or(o.Loss, was.Loss), BitErrors: cmp.Or(o.BitErrors, was.BitErrors),
+	end.Line = &fabric.Line{Rate: k.Rate, Delay: k.Delay, Loss: k.Loss, BitErrors: k.BitErrors}
+	begin.Line = &fabric.Line{
+		Rate: *cmp.Or(o.Rate, &k.Rate), Delay: *cmp.Or(o.Delay, &k.Delay),
+		Loss: *cmp.Or(o.Loss, &k.Loss), BitErrors: *cmp.Or(o.BitErrors, &k.BitErrors),
 	}
-	set := func(f lab.Fault) func(units.Time, *fabric.Network) error {
-		return func(now units.Time, net *fabric.Network) error {
-			for _, p := range ports {
-				if err := net.SetLine(now, p, *f.Rate, *f.Delay); err != nil {
-					return err
-				}
-				if err := net.SetErrors(now, p, *f.Loss, *f.BitErrors); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-	}
-	return set(is), set(was)
+	return begin, end
 }
 
 // reroutes are the instants at which all switches take into account that links went down or came up.
-func (x *Experiment) reroutes(outages []outage) ([]sim.Action, error) {
+func (x *Experiment) reroutes(outages []outage) ([]fabric.Change, error) {
 	type turn struct {
 		at   units.Time
 		o    *outage
@@ -118,7 +102,7 @@ func (x *Experiment) reroutes(outages []outage) ([]sim.Action, error) {
 		}
 	}
 	slices.SortStableFunc(turns, func(a, b turn) int { return cmp.Compare(a.at, b.at) })
-	var all []sim.Action
+	var all []fabric.Change
 	known := map[topology.LinkID]bool{} // links that the tables leave out
 	for _, t := range turns {
 		known[t.o.link] = t.down
@@ -126,7 +110,7 @@ func (x *Experiment) reroutes(outages []outage) ([]sim.Action, error) {
 		if err != nil {
 			return nil, x.Lab.Errorf(faultPath(t.o.index, "reroute"), "no tables would help: %v", err)
 		}
-		all = append(all, sim.Action{At: t.at, Do: func(_ units.Time, net *fabric.Network) error { return net.Reroute(tables) }})
+		all = append(all, fabric.Change{At: t.at, Tables: tables})
 	}
 	return all, nil
 }

@@ -38,9 +38,12 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 		}
 		hosts[i], names[i] = h, p.Name
 	}
-	opts := sim.Options{Names: names, ProgressEvery: progressEvery, From: m.From, Actions: x.Actions, Stall: stallAfter}
+	opts := sim.Options{Names: names, ProgressEvery: progressEvery, From: m.From, Stall: stallAfter}
 	if o.Progress != nil {
 		opts.Progress = func(now units.Time, _ int64) { o.Progress(simProgress(hosts, now)) }
+	}
+	for i := range x.Changes {
+		opts.Actions = append(opts.Actions, sim.Action{At: x.Changes[i].At, Do: x.Changes[i].Make})
 	}
 	carried := newRates(x, hosts, dir)
 	if m.Rates > 0 {
