@@ -171,5 +171,11 @@ func maxRanks(s *schedule.Spec, reduces bool) int {
 	return MaxRanks
 }
 
+// MostRanks is how many ranks of a collective can hold real data that reduces exactly.
+func MostRanks(s schedule.Spec) int {
+	facts, err := schedule.About(s.Collective, s.Algorithm)
+	return maxRanks(&s, err == nil && facts.Reduces)
+}
+
 // sums says whether the reduction is a sum.
 func sums(s *schedule.Spec) bool { return s.Op == "" || s.Op == schedule.Sum }

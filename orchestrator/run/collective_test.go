@@ -76,6 +76,21 @@ func TestRoots(t *testing.T) {
 	}
 }
 
+// Sums of bfloat16 are exact for fewer ranks than maxima are; the simulator needs no real data.
+func TestRealDataBoundsRanks(t *testing.T) {
+	for item, emulable := range map[string]bool{
+		"{collective: all-reduce, type: bfloat16, size: 4KB}":          false,
+		"{collective: all-reduce, type: bfloat16, op: max, size: 4KB}": true,
+		"{collective: all-gather, type: bfloat16, size: 4KB}":          true,
+		"{collective: all-reduce, size: 4KB}":                          true,
+	} {
+		x := build(t, "weft: 1\nname: many\ntopology: {kind: star, hosts: 300}\nworkload: ["+item+"]")
+		if err := x.emulable(); (err == nil) != emulable {
+			t.Errorf("%s: %v", item, err)
+		}
+	}
+}
+
 // Source ports leave room for every path of a connection.
 func TestPortsOfPaths(t *testing.T) {
 	x := build(t, eight+"transport: {kind: strack}\nworkload: [{collective: all-to-all, size: 1KB}, {collective: all-to-all, size: 1KB}]")

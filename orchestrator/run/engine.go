@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"weft/collectives/buffer"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/runtime/namespace"
 	"weft/results/store"
@@ -68,6 +69,12 @@ func (x *Experiment) emulable() error {
 	l := x.Lab
 	refuse := func(path, what string) error {
 		return l.Errorf(path, "%s in the simulator alone so far; --engine sim runs this lab", what)
+	}
+	for i := range l.Workload {
+		if most, n := buffer.MostRanks(l.Workload[i].Spec(0, 0)), len(x.item(i).Ranks); n > most {
+			return l.Errorf(fmt.Sprintf("workload.%d.ranks", i), "emulated hosts reduce %s exactly for at most %d ranks, not for %d; --engine sim runs this lab",
+				l.Workload[i].Type, most, n)
+		}
 	}
 	switch m := &l.Measure; {
 	case m.Rates > 0:
