@@ -107,15 +107,18 @@ func emulator(ctx context.Context, x *Experiment, why string, o Options) (engine
 	}, nil
 }
 
-// dilation is the lab's, or the smallest that this machine can carry the workload at.
+// dilation is the lab's, unless that is hopeless here, or the smallest that this machine can carry the workload at.
 func dilation(ctx context.Context, x *Experiment, o Options) (d float64, how string, err error) {
-	if d := x.Lab.Engine.Dilation; d > 0 {
-		return d, "asked for", nil
-	}
 	c, err := emulate.Calibrate(ctx, processes(o))
 	if err != nil {
 		return 0, "", fmt.Errorf("measure what this machine can carry: %w", err)
 	}
-	d = emulate.AutoDilation(c, emulate.Load(x.Plans), x.BaseRTT)
-	return d, fmt.Sprintf("auto: this machine carries %.0f data packets/s", c.PacketsPerSecond), nil
+	load := emulate.Load(x.Plans)
+	if d := x.Lab.Engine.Dilation; d > 0 {
+		if err := emulate.CheckDilation(c, d, load, x.BaseRTT); err != nil {
+			return 0, "", x.Lab.Errorf("engine.dilation", "%v", err)
+		}
+		return d, "asked for", nil
+	}
+	return emulate.AutoDilation(c, load, x.BaseRTT), fmt.Sprintf("auto: this machine carries %.0f data packets/s", c.PacketsPerSecond), nil
 }
