@@ -8,7 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/clocksync/labtime"
+	"weft/host"
 	"weft/transport"
+	"weft/transport/cc/strack"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -123,6 +125,23 @@ func TestSendersAreBounded(t *testing.T) {
 	}
 	if n, err := r.receive(func(datagram) {}); n != 10 || err != nil {
 		t.Errorf("%d packets came, %v; want 10", n, err)
+	}
+}
+
+// Opening a socket takes longer than sending a packet, so all paths have theirs before the run, if they are not too many. Replies
+// take the first path.
+func TestPathsAhead(t *testing.T) {
+	spray := transport.Spec{Src: 1, Dst: 0, Kind: "spray", STrack: strack.Params{Paths: 256}}
+	back := spray
+	back.Src, back.Dst = 0, 1
+	for conns, want := range map[int]bool{0: true, 15: true, 16: false} {
+		p := host.Plan{Host: 1}
+		for range conns {
+			p.Conns = append(p.Conns, spray, back)
+		}
+		if got := allPathsAhead(&p); got != want {
+			t.Errorf("%d connections each way: %t", conns, got)
+		}
 	}
 }
 

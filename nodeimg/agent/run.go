@@ -104,6 +104,7 @@ func newNode(cfg Config, conn *control.Conn, socket int) (*node, error) {
 	l.nic = nic{line: units.NewLine(plan.Endpoint.LineRate), ahead: cfg.Ahead}
 	l.results.Timer, l.results.Reaction = stats.NewDist(), stats.NewDist()
 	l.out = newSenders(cfg.Peers[plan.Host], cfg.Peers)
+	every := allPathsAhead(plan)
 	for i := range plan.Conns {
 		c := &plan.Conns[i]
 		peer := c.Dst
@@ -113,8 +114,14 @@ func newNode(cfg Config, conn *control.Conn, socket int) (*node, error) {
 		if int(peer) >= len(cfg.Peers) || peer < 0 {
 			return nil, fmt.Errorf("connection %d is with host %d of %d", c.ID, peer, len(cfg.Peers))
 		}
-		if err := l.out.prepare(peer, c.SrcPort); err != nil {
-			return nil, err
+		ahead := 1
+		if every && c.Src == plan.Host {
+			ahead = max(1, c.STrack.Paths)
+		}
+		for path := range ahead {
+			if err := l.out.prepare(peer, c.SrcPort+uint16(path)); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if l.in, err = newReceiver(socket, int(plan.Endpoint.MTU)+transport.MaxHeader); err != nil {
@@ -191,4 +198,17 @@ func interfaceDrops() (n int64) {
 		}
 	}
 	return n
+}
+
+// allPathsAhead says whether the sockets of all paths of a node's connections are to be opened before the run: unless they are
+// more than it keeps.
+func allPathsAhead(plan *host.Plan) bool {
+	all := 0
+	for i := range plan.Conns {
+		if c := &plan.Conns[i]; c.Src == plan.Host {
+			all += c.STrack.Paths
+		}
+		all++
+	}
+	return all <= maxSockets
 }
