@@ -17,9 +17,17 @@ import (
 // progressEvery is how many events of the simulator pass between two reports of progress: a few per second.
 const progressEvery = 1 << 20
 
-// stallAfter is how long packets may wait in a paused port without a resume before a run fails: longer than any buffer
-// takes to drain, and shorter than connections take to give up. Ours.
-const stallAfter = 100 * units.Millisecond
+// leastStall is how long packets may always wait in a paused port without a resume before a run fails. Ours.
+const leastStall = 100 * units.Millisecond
+
+// stall is how long they may in this network: twice as long as all buffers of the network take to drain.
+func (x *Experiment) stall() units.Time {
+	longest := leastStall
+	for i := range x.Conns {
+		longest = max(longest, 2*x.drain(&x.Conns[i]))
+	}
+	return longest
+}
 
 // simulate runs the experiment in virtual time. What it returns beside an error is how far it came.
 func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*outcome, error) {
@@ -38,7 +46,7 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 		}
 		hosts[i], names[i] = h, p.Name
 	}
-	opts := sim.Options{Names: names, ProgressEvery: progressEvery, From: m.From, Stall: stallAfter}
+	opts := sim.Options{Names: names, ProgressEvery: progressEvery, From: m.From, Stall: x.stall()}
 	if o.Progress != nil {
 		opts.Progress = func(now units.Time, _ int64) { o.Progress(simProgress(hosts, now)) }
 	}

@@ -35,6 +35,13 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 	n := s.Network
 	add("network", fmt.Sprintf("%d packets, %d CE marks, %d drops, %d retransmits, %d timeouts, largest queue %s",
 		n.Packets, n.CEMarks, n.Drops, n.Retransmits, n.Timeouts, bytes(n.MaxQueue)))
+	if text := links(&n); text != "" {
+		add("links", text)
+	}
+	if r := s.Rates; r != nil {
+		add("rates", fmt.Sprintf("%s over %d connections, %s to %s each, Jain's index %s, from %s to %s", gbps(r.TotalGbps), r.Conns,
+			gbps(r.MinGbps), gbps(r.MaxGbps), digits(r.Jain), micros(r.FromUS), micros(r.UntilUS)))
+	}
 	if f := s.Fidelity; f != nil {
 		add("fidelity", fmt.Sprintf("%s: p99 lateness %s of %s base RTT, %d unordered drops, busiest second %s CPU",
 			f.Verdict, micros(f.LatenessP99NS/1e3), micros(f.BaseRTTNS/1e3), f.UnorderedDrops, percent(f.CPUMax)))
@@ -111,6 +118,24 @@ func Missed(s *record.Summary) int {
 	return n
 }
 
+// links says what became of links: how often and how long they were paused, what they lost. Empty when nothing did.
+func links(n *record.Network) string {
+	var parts []string
+	switch {
+	case n.PausedUS > 0:
+		parts = append(parts, fmt.Sprintf("%d pauses, %s in all", n.Pauses, micros(n.PausedUS)))
+	case n.Pauses > 0:
+		parts = append(parts, fmt.Sprintf("%d pauses", n.Pauses))
+	}
+	if n.Lost > 0 {
+		parts = append(parts, fmt.Sprintf("%d packets lost", n.Lost))
+	}
+	if n.Cut > 0 {
+		parts = append(parts, fmt.Sprintf("%d packets cut off", n.Cut))
+	}
+	return strings.Join(parts, ", ")
+}
+
 // distributions is the grid of everything that has a mean and quantiles, nil when nothing was sent.
 func distributions(s *record.Summary) *grid {
 	if s.Flows.Count == 0 {
@@ -127,6 +152,9 @@ func distributions(s *record.Summary) *grid {
 	add("round trip", s.RTT, answered(s), micros)
 	g.rows[len(g.rows)-1] = append(g.rows[len(g.rows)-1], left("base "+micros(s.BaseRTTUS)))
 	add("switch queues", s.Network.QueueDelay, delivered(s), micros)
+	if q := s.Network.QueueEventDelay; q != nil {
+		add("queue events", *q, true, micros)
+	}
 	return g
 }
 

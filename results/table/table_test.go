@@ -92,6 +92,19 @@ func TestSummaries(t *testing.T) {
 	}
 }
 
+// What only some runs have is said of those.
+func TestLossyAndMeasuredRun(t *testing.T) {
+	s := simulated()
+	s.Network.Pauses, s.Network.PausedUS, s.Network.Lost, s.Network.Cut = 190, 1234.5, 7, 2
+	s.Network.QueueEventDelay = &record.Quantiles{Mean: 1, P50: 2, P99: 3, Max: 4}
+	s.Rates = &record.Rates{FromUS: 1000, UntilUS: 5000, Conns: 8, TotalGbps: 96, MinGbps: 11.5, MeanGbps: 12, MaxGbps: 12.5, Jain: 0.98765}
+	var out strings.Builder
+	if err := Summary(&out, s, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	golden.Check(t, "measured", out.String())
+}
+
 func TestColour(t *testing.T) {
 	var out strings.Builder
 	for _, s := range []*record.Summary{simulated(), emulated(), failed()} {

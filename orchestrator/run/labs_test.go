@@ -1,0 +1,55 @@
+package run
+
+import (
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"weft/orchestrator/lab"
+)
+
+var slow = flag.Bool("slow", false, "run the labs that take seconds as well")
+
+// The baselines and the paper's figures come out as their labs expect, in the simulator.
+func TestLabsMeetTheirExpectations(t *testing.T) {
+	takesSeconds := map[string]bool{"b3-dcqcn-fairness": true, "b7-permutation": true, "pc4-table2": true}
+	var files []string
+	for _, pattern := range []string{"../../labs/baselines/*.yaml", "../../labs/pc4/*.yaml"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil || len(names) == 0 {
+			t.Fatalf("%s: %v", pattern, err)
+		}
+		files = append(files, names...)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			labs, err := lab.Parse(file, text, lab.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if takesSeconds[labs[0].Name] && !*slow {
+				t.Skip("takes seconds; run with -slow")
+			}
+			for _, l := range labs {
+				s, err := Run(context.Background(), l, Options{Engine: "sim", Root: t.TempDir()})
+				if err != nil {
+					t.Fatalf("%v: %v", l.Point, err)
+				}
+				for _, e := range s.Expect {
+					if !e.OK {
+						t.Errorf("%v: %s: %s", l.Point, e.That, e.Note)
+					}
+				}
+				if len(s.Expect) == 0 {
+					t.Errorf("%v expects nothing", l.Point)
+				}
+			}
+		})
+	}
+}
