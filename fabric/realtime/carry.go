@@ -6,7 +6,6 @@ import (
 	"weft/fabric"
 	"weft/internal/poller"
 	"weft/timeline"
-	"weft/transport/wire"
 	"weft/units"
 )
 
@@ -118,12 +117,12 @@ func fill(p *fabric.Packet, src, dst fabric.HostID, d datagram) {
 // woken late does not make the packet late. Before the start of lab time there is nothing else to carry.
 func (l *loop) depart(now units.Time, p *fabric.Packet, d datagram) {
 	l.fire(now)
-	header := data(p.Header, d)
+	udp := transportOf(p.Header, d)
 	var at units.Time
-	ok := header != nil
+	ok := udp != nil
 	if ok {
-		at = departure(header)
-		p.INT = asksTelemetry(header)
+		at = departure(udp)
+		p.INT = asksTelemetry(udp)
 	}
 	if now < 0 && (!ok || l.scale.T0 == 0 || at < 0 || at > now+l.cfg.Ahead) {
 		l.report.Early++
@@ -170,45 +169,13 @@ func (l *loop) release(at units.Time, h fabric.HostID) {
 	l.net.Inject(at, p)
 }
 
-// data returns the header of a data packet of Weft's transport, and what follows it; nil for other frames.
-func data(frame []byte, d datagram) []byte {
-	if d.proto != protoUDP || d.dport != wire.Port {
-		return nil
-	}
-	header := frame[ethLen+int(frame[ethLen]&0x0f)*4:]
-	if len(header) < udpLen+int(wire.DataSize) {
-		return nil
-	}
-	header = header[udpLen:]
-	if t, err := wire.Peek(header); err != nil || t != wire.TypeData {
-		return nil
-	}
-	return header
+// departure returns the instant at which the data packet in a UDP datagram leaves its NIC, by the sender's clock.
+func departure(udp []byte) units.Time {
+	return units.Time(binary.BigEndian.Uint64(udp[udpLen+sentAt:]))
 }
 
-// departure returns the instant at which a data packet leaves its NIC, by the sender's clock.
-func departure(header []byte) units.Time {
-	const sentAt = 40 // of the transport header: see package wire
-	return units.Time(binary.BigEndian.Uint64(header[sentAt:]))
-}
-
-// asksTelemetry says whether a data packet leaves room for what switches write.
-func asksTelemetry(header []byte) bool { return wire.Flags(header[3])&wire.Telemetry != 0 }
-
-// stamp writes what switches noted of p into the frame, behind the transport header. UDP's checksum is off: nodes
-// send without one.
-func (l *loop) stamp(p *fabric.Packet) {
-	d, ok := parseIPv4(p.Header)
-	if !ok {
-		return
-	}
-	header := data(p.Header, d)
-	for _, h := range l.net.Telemetry(p) {
-		wire.Stamp(header, wire.Hop{At: h.At, Sent: h.Sent, Queued: h.Queued})
-	}
-}
-
-const udpLen = 8
+// sentAt is where a data header has the instant at which the packet left: see package wire.
+const sentAt = 40
 
 // Deliver writes a frame that has arrived to its host. It is the network's sink.
 func (l *loop) Deliver(now units.Time, p *fabric.Packet) {
@@ -218,7 +185,7 @@ func (l *loop) Deliver(now units.Time, p *fabric.Packet) {
 		markCE(frame)
 	}
 	if p.INT {
-		l.stamp(p)
+		note(frame, l.net.Telemetry(p))
 	}
 	l.write(p.Dst, frame)
 	l.rest.frames++

@@ -15,6 +15,7 @@ func dataFrame(d wire.Data) []byte {
 	d.Payload, d.Size = 1, 1
 	header := make([]byte, udpLen+int(wire.DataSize+wire.TelemetrySize(int(d.Room)))+1)
 	binary.BigEndian.PutUint16(header[2:], wire.Port)
+	binary.BigEndian.PutUint16(header[udpLengthAt:], uint16(len(header)))
 	d.Encode(header[udpLen:])
 	return between(host(0), host(1), 2, header)
 }

@@ -1,0 +1,82 @@
+package realtime
+
+import (
+	"encoding/binary"
+
+	"weft/fabric"
+	"weft/transport/wire"
+)
+
+// What the fabric reads and writes of Weft's transport: the header behind UDP's, in which switches note their
+// telemetry. Ordinary traffic is carried as it is.
+
+// Layout of UDP (RFC 768).
+const (
+	udpLen      = 8
+	udpLengthAt = 4
+	udpSumAt    = 6
+)
+
+// udpOf returns the UDP datagram in frame, which has passed parseIPv4 and holds one.
+func udpOf(frame []byte) []byte {
+	ip := frame[ethLen:]
+	return ip[int(ip[0]&0x0f)*4 : binary.BigEndian.Uint16(ip[2:])]
+}
+
+// transportOf returns the UDP datagram of a data packet of Weft's transport, or nil when d is something else, a
+// fragment or cut short.
+func transportOf(frame []byte, d datagram) []byte {
+	if d.proto != protoUDP || d.dport != wire.Port {
+		return nil
+	}
+	udp := udpOf(frame)
+	if len(udp) < udpLen+int(wire.DataSize) {
+		return nil
+	}
+	if t, err := wire.Peek(udp[udpLen:]); err != nil || t != wire.TypeData {
+		return nil
+	}
+	return udp
+}
+
+// asksTelemetry tells whether the header of a data packet leaves room for switches to write.
+func asksTelemetry(udp []byte) bool {
+	n, err := wire.HeaderLen(udp[udpLen:])
+	return err == nil && n > int(wire.DataSize) && udpLen+n <= len(udp) && int(binary.BigEndian.Uint16(udp[udpLengthAt:])) == len(udp)
+}
+
+// note writes what switches say of themselves into the data packet in frame, which asked for it.
+func note(frame []byte, hops []fabric.Hop) {
+	rewrite(udpOf(frame), func(header []byte) {
+		for _, h := range hops {
+			wire.Stamp(header, wire.Hop{At: h.At, Sent: h.Sent, Queued: h.Queued}) // what does not fit is left out
+		}
+	})
+}
+
+// maxHeader is the longest header of a data packet.
+var maxHeader = wire.DataSize + wire.TelemetrySize(wire.MaxHops)
+
+// rewrite has f change the transport's header in a UDP datagram, and corrects the checksum by the difference, word by
+// word, unless the sender did not want one.
+func rewrite(udp []byte, f func(header []byte)) {
+	header := udp[udpLen:]
+	sum := binary.BigEndian.Uint16(udp[udpSumAt:])
+	if sum == 0 {
+		f(header)
+		return
+	}
+	var before [256]byte
+	n := copy(before[:], header[:min(len(header), int(maxHeader))]) &^ 1 // headers are of even length
+	f(header)
+	for i := 0; i < n; i += 2 {
+		old, changed := binary.BigEndian.Uint16(before[i:]), binary.BigEndian.Uint16(header[i:])
+		if old != changed {
+			sum = updateChecksum(sum, old, changed)
+		}
+	}
+	if sum == 0 {
+		sum = 0xffff // 0 says that there is none
+	}
+	binary.BigEndian.PutUint16(udp[udpSumAt:], sum)
+}
