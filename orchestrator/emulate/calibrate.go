@@ -18,7 +18,7 @@ const (
 	benchHosts  = 16
 	benchLight  = 4_000.0 // packets per second and processor offered in the first: any machine of today carries them
 	benchSparse = 0.10    // of the capacity, offered in the last
-	benchTries  = 3       // of the second, while the machine looks busy
+	benchTries  = 2       // of the second, while the machine looks busy
 	benchStall  = 20 * time.Second
 )
 
@@ -46,13 +46,13 @@ func Measure(ctx context.Context, p Processes) (Capacity, error) {
 		return Capacity{}, fmt.Errorf("measure the packet rate: %w", err)
 	}
 	var full benchOutcome
-	carries := light.capacity()
+	c := Capacity{PacketsPerSecond: light.capacity(), Ordinary: !light.favoured}
 	for try := range benchTries {
-		out, err := bench(ctx, p, fullSeconds, workingLoad*carries)
+		out, err := bench(ctx, p, fullSeconds, c.working()*c.PacketsPerSecond)
 		if err != nil {
 			return Capacity{}, fmt.Errorf("measure the lateness: %w", err)
 		}
-		carries = out.capacity()
+		c.PacketsPerSecond = out.capacity()
 		if try == 0 || out.late().P99NS < full.late().P99NS {
 			full = out
 		}
@@ -60,7 +60,7 @@ func Measure(ctx context.Context, p Processes) (Capacity, error) {
 			break
 		}
 	}
-	c := Capacity{PacketsPerSecond: full.capacity(), Ordinary: !full.favoured}
+	c.PacketsPerSecond = full.capacity()
 	sparse, err := bench(ctx, p, sparseSeconds, benchSparse*c.PacketsPerSecond)
 	if err != nil {
 		return Capacity{}, fmt.Errorf("measure the lateness of a small load: %w", err)

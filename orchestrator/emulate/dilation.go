@@ -37,9 +37,22 @@ const busyForeign = 0.15
 // busy says that the machine had other things to do when it was measured.
 func (c Capacity) busy() bool { return c.Foreign > busyForeign }
 
-// workingLoad is the share of its capacity that a machine is asked to carry. Beyond it queues of processes
-// that want to run grow, and lateness with them.
-const workingLoad = 0.65
+// The share of its capacity that a machine is asked to carry, with real-time scheduling and without. Beyond the first
+// queues of processes that want to run grow, and lateness with them. Beyond the second the fabric, through which
+// all packets pass, has had its fair share of a processor as soon as another program wants it too, and waits for
+// milliseconds.
+const (
+	workingLoad  = 0.65
+	ordinaryLoad = 0.35
+)
+
+// working is the share of the capacity that is asked for.
+func (c Capacity) working() float64 {
+	if c.Ordinary {
+		return ordinaryLoad
+	}
+	return workingLoad
+}
 
 // hopelessLoad is the share of its capacity from which on a machine spends its time on retransmissions.
 const hopelessLoad = 1.3
@@ -85,13 +98,17 @@ func (c Capacity) lateAt(packetsPerSecond float64) float64 {
 // short lab has so few that one in a hundred of them is such a one. It must be ok.
 const hiccup = 1e6
 
+// busyStretch is how much longer a lab may take, at most, because other programs made the machine late when it was
+// measured: they come and go, and the verdict tells.
+const busyStretch = 2
+
 // AutoDilation returns the smallest dilation, to two significant digits, at which a machine of capacity c
 // carries load data packets per second of lab time and is, at that load, late by less than the verdict allows for
 // a network with the given base round trip: at least by a hiccup.
 func AutoDilation(c Capacity, load float64, baseRTT units.Time) float64 {
 	d := 1.0
 	if c.PacketsPerSecond > 0 {
-		d = roundUp(load / (workingLoad * c.PacketsPerSecond))
+		d = roundUp(load / (c.working() * c.PacketsPerSecond))
 	}
 	allowed := c.margin() * okLateness * baseRTT.Nanoseconds()
 	if allowed <= 0 {
@@ -100,7 +117,11 @@ func AutoDilation(c Capacity, load float64, baseRTT units.Time) float64 {
 	if len(c.Lateness) > 0 {
 		d = max(d, roundUp(hiccup/(okLateness*baseRTT.Nanoseconds())))
 	}
-	for c.lateAt(load/d) > allowed*d*(1+1e-9) {
+	most := math.Inf(1)
+	if c.busy() {
+		most = roundUp(busyStretch * d)
+	}
+	for d < most && c.lateAt(load/d) > allowed*d*(1+1e-9) {
 		d = roundUp(d * 1.001) // the next
 	}
 	return d

@@ -34,6 +34,8 @@ func TestAutoDilation(t *testing.T) {
 		// 5 % of 14 us are 700 ns, of which 420 ns are used: 8 ms would take 19,000 times as long, but at
 		// dilation 4,800 the load is 10,000 packets/s, where lateness is 2 ms.
 		{"by the lateness at the load", Capacity{PacketsPerSecond: 40e3, Lateness: []LatenessAt{{4e3, 1e6}, {10e3, 2e6}, {26e3, 8e6}}}, 48e6, 14 * us, 4800},
+		// At 7,000 packets/s others made the machine 60 ms late; dilation 290,000 would be for them.
+		{"by twice the load on a busy machine", Capacity{PacketsPerSecond: 20e3, Lateness: []LatenessAt{{7e3, 60e6}}, Foreign: 0.9, Ordinary: true}, 47.6e6, 14 * us, 14000},
 		{"nothing to carry", steady(100e3, 0), 10, 20 * units.Millisecond, 1},
 		{"not measured", Capacity{}, 1e6, us, 1},
 	} {
@@ -53,7 +55,7 @@ func TestAutoDilationIsTheSmallestThatFits(t *testing.T) {
 		load := rapid.Float64Range(1, 1e9).Draw(t, "load")
 		rtt := units.Time(rapid.Int64Range(1e6, 1e9).Draw(t, "rtt"))
 		fits := func(d float64) bool {
-			return load/d <= workingLoad*c.PacketsPerSecond*(1+1e-6) && c.lateAt(load/d) <= c.margin()*okLateness*rtt.Nanoseconds()*d*(1+1e-6)
+			return load/d <= c.working()*c.PacketsPerSecond*(1+1e-6) && c.lateAt(load/d) <= c.margin()*okLateness*rtt.Nanoseconds()*d*(1+1e-6)
 		}
 		d := AutoDilation(c, load, rtt)
 		least := max(1, roundUp(hiccup/(okLateness*rtt.Nanoseconds())))
