@@ -20,8 +20,10 @@ import (
 // with block r; all-gather by recursive doubling is the second, from the nearest peer on. Both are for powers
 // of two.
 //
-// A rank begins a step when what it sends in it has come (and no rank waits for others than its peer). With
-// Chunk that holds piece by piece.
+// A rank begins a step when both messages of the step before are done, as with MPI_Sendrecv: no rank waits for
+// others than its peer. It could begin when the other's message has come, but its own would then share the line
+// with the next, to a peer that does not wait yet: 16 ranks that begin 0.2 ms apart took 5.0 ms instead of 3.0 ms
+// for 16 MB at 100 Gb/s; 2.7 ms either way when they begin together.
 
 type halving struct {
 	Spec
@@ -112,6 +114,7 @@ func (h halving) program(rank int) Program {
 	x := h.exchanges(c)
 	if h.Collective != AllGather {
 		for k := range x {
+			w.turn()
 			w.send(x[k].peer, x[k].give.off, x[k].give.size)
 			w.reduce(x[k].peer, x[k].keep.off, x[k].keep.size, k == len(x)-1)
 			w.stage++
@@ -119,12 +122,14 @@ func (h halving) program(rank int) Program {
 	}
 	if h.Collective != ReduceScatter {
 		for k := len(x) - 1; k >= 0; k-- {
+			w.turn()
 			w.send(x[k].peer, x[k].keep.off, x[k].keep.size)
 			w.replace(x[k].peer, x[k].give.off, x[k].give.size)
 			w.stage++
 		}
 	}
 	if c < h.folded {
+		w.turn()
 		w.send(rank-1, 0, h.Size)
 	}
 	return w.ops

@@ -101,11 +101,11 @@ func TestHalvingDoublingOrder(t *testing.T) {
 	got := print(build(t, s, 2))
 	want := `0: send 3 tag 0 [16,+16)
 1: receive 3 tag 0 [0,+16) add
-2: send 0 tag 0 [0,+8) after [1]
+2: send 0 tag 0 [0,+8) after [0 1]
 3: receive 0 tag 0 [8,+8) add final after [1]
-4: send 0 tag 1 [8,+8) after [3]
+4: send 0 tag 1 [8,+8) after [2 3]
 5: receive 0 tag 1 [0,+8) final after [2]
-6: send 3 tag 1 [0,+16) after [5 3]
+6: send 3 tag 1 [0,+16) after [4 5 3]
 7: receive 3 tag 1 [16,+16) final after [0]
 `
 	if got != want {

@@ -10,7 +10,8 @@ import (
 //
 //   - a send waits for the receives that last wrote what it reads,
 //   - a receive waits for the receives that wrote before it what it writes, and for the sends that read it
-//     since: they read until they are acknowledged.
+//     since: they read until they are acknowledged,
+//   - and after turn, a send waits for those before, so that they do not have to share the line with it.
 //
 // Regions are cut where multiples of Chunk are in the buffer, not in the region, so that pieces of the parts
 // of a region lie within the pieces of the whole and each move on when it has come.
@@ -20,6 +21,8 @@ type weave struct {
 	chunk units.Bytes
 	stage uint8
 	ops   Program
+	sent  int32 // the last op that sends; -1: none
+	ahead int32 // the op that sends wait for since the last turn; -1: none
 	edges []int32
 	cells [][]use // by piece of the buffer
 	tags  map[port]uint32
@@ -41,7 +44,7 @@ type port struct {
 // newWeave begins a program of v on a buffer of the given size.
 func newWeave(size, chunk units.Bytes, v Traffic) *weave {
 	w := &weave{
-		chunk: chunk, tags: map[port]uint32{},
+		chunk: chunk, tags: map[port]uint32{}, sent: -1, ahead: -1,
 		ops: make(Program, 0, v.Sends+v.Receives), edges: make([]int32, 0, v.Sends+v.Receives),
 		cells: make([][]use, gridPieces(0, size, chunk)),
 	}
@@ -65,6 +68,10 @@ func gridPieces(off, n, chunk units.Bytes) int {
 	}
 	return int((off+n-1)/chunk - off/chunk + 1)
 }
+
+// turn makes the sends that follow wait until the last one is acknowledged. A connection carries its messages in
+// order, so that is all to the same peer.
+func (w *weave) turn() { w.ahead = w.sent }
 
 // send sends [off, off+n) to a peer.
 func (w *weave) send(peer int, off, n units.Bytes) {
@@ -94,6 +101,9 @@ func (w *weave) add(op Op, off, n units.Bytes) {
 		op.Tag = w.tags[to]
 		w.tags[to]++
 		op.After = w.wait(i, &op)
+		if op.Kind == Send {
+			w.sent = int32(len(w.ops))
+		}
 		w.ops = append(w.ops, op)
 	}
 }
@@ -108,6 +118,9 @@ func (w *weave) wait(cell int, op *Op) []int32 {
 		if op >= 0 && !slices.Contains(w.edges[from:], op) {
 			w.edges = append(w.edges, op)
 		}
+	}
+	if op.Kind == Send {
+		after(w.ahead)
 	}
 	for k := range uses {
 		u := &uses[k]
