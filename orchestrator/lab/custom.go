@@ -1,0 +1,117 @@
+package lab
+
+import "strconv"
+
+func (s *section) nodes() []CustomNode {
+	var nodes []CustomNode
+	f := s.field("nodes")
+	if f.n == nil {
+		f.problem("missing; expected a list of nodes such as {name: h0} and {name: s0, switch: true}")
+	}
+	first := make(map[string]int)
+	for i, item := range f.items(maxHosts + maxSwitches) {
+		n := item.open()
+		name := n.field("name")
+		node := CustomNode{Name: name.name(), Switch: n.field("switch").flag()}
+		if at, twice := first[node.Name]; twice && node.Name != "" {
+			name.problem("%q is also the name of node %d; expected a name of its own", node.Name, at)
+		} else {
+			first[node.Name] = i
+		}
+		n.field("image").later("the image of a node is")
+		n.field("run").later("a program of a node is")
+		n.close()
+		nodes = append(nodes, node)
+	}
+	return nodes
+}
+
+func (s *section) links(link LinkSpec) []CustomLink {
+	var links []CustomLink
+	f := s.field("links")
+	if f.n == nil {
+		f.problem("missing; expected a list of links such as {between: [h0, s0]}")
+	}
+	for _, item := range f.items(maxLinks) {
+		l := item.open()
+		var c CustomLink
+		between := l.field("between")
+		ends := between.items(2)
+		if len(ends) == 2 {
+			c.A, c.B = ends[0].name(), ends[1].name()
+		} else {
+			between.problem("expected the names of two nodes such as [h0, s0]")
+		}
+		c.Rate, _ = l.field("rate").or(link.Rate.String(), "topology.link.rate").rate()
+		l.inherit(&c.LinkSpec, link)
+		l.field("queues").later("queues of a single link or tier are")
+		l.close()
+		links = append(links, c)
+	}
+	return links
+}
+
+// checkCustom checks what the parts of a custom topology say of each other.
+func (d *decoder) checkCustom(s *section, t *Topology) {
+	nodes := make(map[string]CustomNode, len(t.Nodes))
+	names := make([]string, len(t.Nodes))
+	for i, n := range t.Nodes {
+		nodes[n.Name], names[i] = n, n.Name
+	}
+	known := make(map[string]int) // link by its name, either end first
+	items := s.field("links").items(maxLinks)
+	for i, l := range t.Links {
+		if l.A == "" || l.B == "" {
+			continue // reported
+		}
+		a, okA := nodes[l.A]
+		b, okB := nodes[l.B]
+		between := items[i].open().field("between")
+		ends := between.items(2)
+		switch {
+		case !okA:
+			ends[0].problem("no node is named %q%s", l.A, d.nearest(l.A, names))
+		case !okB:
+			ends[1].problem("no node is named %q%s", l.B, d.nearest(l.B, names))
+		case l.A == l.B:
+			between.problem("joins %s to itself", l.A)
+		case !a.Switch && !b.Switch:
+			between.problem("joins two hosts; expected a switch at one end")
+		}
+		number := "" // package topology numbers parallel links from the second on
+		for n := 2; hasKey(known, l.A+"-"+l.B+number); n++ {
+			number = "#" + strconv.Itoa(n)
+		}
+		known[l.A+"-"+l.B+number], known[l.B+"-"+l.A+number] = i, i
+	}
+	d.checkUp(s, t, known)
+}
+
+// checkUp checks the names of links that are down, and that every host has one link left.
+func (d *decoder) checkUp(s *section, t *Topology, known map[string]int) {
+	isDown := make(map[int]bool)
+	for _, f := range s.field("down").items(maxValues) {
+		link, ok := known[f.n.text]
+		if !ok && linkText.MatchString(f.n.text) {
+			f.problem("no link is named %q; a link is named after its ends, such as h0-s0", clip(f.n.text))
+		}
+		isDown[link] = isDown[link] || ok
+	}
+	up := make(map[string]int)
+	for i, l := range t.Links {
+		if !isDown[i] {
+			up[l.A]++
+			up[l.B]++
+		}
+	}
+	for i, f := range s.field("nodes").items(maxHosts + maxSwitches) {
+		if n := t.Nodes[i]; !n.Switch && n.Name != "" && up[n.Name] != 1 {
+			f.problem("host %s has %d links that are not down; expected exactly one", n.Name, up[n.Name])
+		}
+	}
+}
+
+func hasKey[K comparable, V any](m map[K]V, k K) bool {
+	_, ok := m[k]
+	return ok
+}
