@@ -137,8 +137,9 @@ func (x *Experiment) flowsOf(flows []host.Flow) record.Flows {
 	return f
 }
 
-// collectivesOf sums up every item: its time is from the instant the last rank joined to the last rank's end, the
-// mean over its repetitions that every rank finished. A rank that came early only waited.
+// collectivesOf sums up every item: its time is from the first rank's start to the last rank's end, the mean over its
+// repetitions that every rank finished. So a bandwidth is never more than there was; a rank that starts early
+// (start: previous, with no part in the item before) and waits for the others counts.
 func (x *Experiment) collectivesOf(dones []host.Done) []record.Collective {
 	out := make([]record.Collective, len(x.Lab.Workload))
 	for i := range out {
@@ -151,16 +152,16 @@ func (x *Experiment) collectivesOf(dones []host.Done) []record.Collective {
 		var total units.Time
 		var finished int
 		for rep := range it.Repeat {
-			joined, last, parts := units.Time(0), units.Time(0), 0
+			first, last, parts := units.Never, units.Time(0), 0
 			for _, d := range dones {
 				if d.Item == i && d.Repeat == rep {
-					joined, last, parts = max(joined, d.Start), max(last, d.End), parts+1
+					first, last, parts = min(first, d.Start), max(last, d.End), parts+1
 					c.Wrong += d.Wrong
 					c.Checked += d.Checked
 				}
 			}
 			if parts == len(it.Ranks) {
-				total += last - joined
+				total += last - first
 				finished++
 			}
 		}

@@ -56,7 +56,7 @@ type Collective struct {
 	Ranks     int     `json:"ranks"`
 	Bytes     int64   `json:"bytes"`
 	Repeat    int     `json:"repeat"`
-	TimeUS    float64 `json:"time_us"` // last rank's start to last rank's end, mean over repetitions
+	TimeUS    float64 `json:"time_us"` // first rank's start to last rank's end, mean over repetitions
 	AlgBWGbps float64 `json:"algbw_gbps"`
 	BusBWGbps float64 `json:"busbw_gbps"`
 	Wrong     int64   `json:"wrong"`
