@@ -33,8 +33,8 @@ func orders(seed uint64) []Order {
 	}
 }
 
-// Every algorithm of every collective, for all numbers of ranks from 2 to 64: blocks that differ by one element,
-// blocks of several pieces, and blocks some of which are empty.
+// Every algorithm of every collective, for all numbers of ranks from 2 to 64, with blocks that differ by one element;
+// for many of them also with blocks of several pieces, and blocks some of which are empty.
 func TestEveryAlgorithm(t *testing.T) {
 	const e = schedule.Element
 	for n := 2; n <= 64; n++ {
@@ -47,7 +47,9 @@ func TestEveryAlgorithm(t *testing.T) {
 			})
 		}
 		try(n+1, 0, all...)
-		try(max(1, n-2), 0, all[0])
+		if n <= 17 || n%8 == 0 {
+			try(max(1, n-2), 0, all[0])
+		}
 		if n <= 17 || n%16 == 0 {
 			try(2*n+n/2, e, all[0])
 		}
