@@ -20,7 +20,7 @@ const Version = 1
 // Type says what a packet is.
 type Type uint8
 
-// Types of packet. Numbers from 7 are free.
+// Types of packet. Numbers from 8 are free.
 const (
 	TypeData  Type = 1
 	TypeAck   Type = 2
@@ -28,6 +28,7 @@ const (
 	TypeCNP   Type = 4 // congestion notification (DCQCN)
 	TypeSack  Type = 5 // selective acknowledgement (STrack)
 	TypeProbe Type = 6 // asks for one (STrack)
+	TypePause Type = 7 // the host's card is paused or resumed (IEEE 802.1Qbb), in emulation
 )
 
 // Flags are the one-bit fields of a header.
