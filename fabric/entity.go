@@ -6,3 +6,12 @@ import "weft/timeline"
 // line, by the port's index in Config.Ports. A driver that has only to be on time for deliveries looks at
 // those of the ports that lead to hosts.
 func (n *Network) PortEntity(port int) timeline.ID { return n.first + timeline.ID(port) }
+
+// PauseEntity returns the entity that is armed for the next pause or resume on its way to a port. ok is false when
+// nobody in the network pauses anybody.
+func (n *Network) PauseEntity(port int) (id timeline.ID, ok bool) {
+	if n.flow == nil {
+		return 0, false
+	}
+	return n.frameEntity(int32(port)), true
+}

@@ -54,6 +54,7 @@ func (n *Network) goDown(now units.Time, o *port) {
 	for c := range o.classes {
 		if o.held>>c&1 != 0 {
 			t.paused[c] += now - t.since[c]
+			n.tell(now, o, uint8(c), false)
 		}
 		k := &o.classes[c]
 		for k.n > 0 {

@@ -46,8 +46,9 @@ type Network struct {
 	flow     *flowControl // nil when no switch accounts for its memory
 	watched  int32        // port, or noPort: see Watch
 	watch    func(now units.Time, queued units.Bytes)
-	tallies  []tally  // by port
-	names    []string // of the switches
+	pauses   func(now units.Time, h HostID, class uint8, paused bool) // nil, or see Pauses
+	tallies  []tally                                                  // by port
+	names    []string                                                 // of the switches
 }
 
 // What keeps a NIC from sending, besides the classes that are paused (1<<class).

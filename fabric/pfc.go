@@ -257,10 +257,12 @@ func (n *Network) hold(now units.Time, i int32, class uint8, pause bool) {
 	if pause {
 		t.pauses[class]++
 		t.since[class] = now
+		n.tell(now, o, class, true)
 		return
 	}
 	t.paused[class] += now - t.since[class]
 	n.restart(now, o)
+	n.tell(now, o, class, false)
 }
 
 // restart has a port go on whose line is free or whose classes may have been resumed.
