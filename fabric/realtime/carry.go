@@ -85,6 +85,8 @@ func (l *loop) take(h fabric.HostID, p *fabric.Packet) {
 	case typeIPv4:
 		if d, ok := parseIPv4(frame); !ok {
 			l.report.Malformed++
+		} else if d.src == l.switchIP && l.switchIP != 0 {
+			l.report.NotRouted++ // no host may speak as the network
 		} else if dst, known := l.byIP[d.dst]; !known || dst == h {
 			l.report.NotRouted++
 		} else {
@@ -133,10 +135,10 @@ func (l *loop) depart(now units.Time, p *fabric.Packet, d datagram) {
 		if l.blames(p.Src, now, at) {
 			l.report.Departure.Record(max(now-at, 0))
 		}
-		p.Payload = 1 // marks it as data: the network does not read it
+		p.Payload = punctual
 	}
 	if !ok || at <= now || at > now+l.cfg.Ahead {
-		l.net.Inject(now, p)
+		l.inject(now, p)
 		return
 	}
 	held := &l.ports[p.Src].held
@@ -152,10 +154,31 @@ func (l *loop) depart(now units.Time, p *fabric.Packet, d datagram) {
 // and rightly comes late.
 func (l *loop) blames(h fabric.HostID, now, at units.Time) bool {
 	port := &l.ports[h]
-	if port.heldBack = l.net.NICPaused(h) || port.heldBack && l.net.NICQueued(h) > 0; port.heldBack {
-		port.heldUntil = now
+	if l.holdsBack(h) {
+		port.heldUntil = max(port.heldUntil, now)
 	}
 	return at >= port.heldUntil
+}
+
+// holdsBack says whether data that host h sends now waits because of a pause, which may be over.
+func (l *loop) holdsBack(h fabric.HostID) bool {
+	port := &l.ports[h]
+	port.heldBack = l.net.NICPaused(h) || port.heldBack && l.net.NICQueued(h) > 0
+	return port.heldBack
+}
+
+// What Packet.Payload, which the network does not read, says of a data packet of Weft's transport.
+const (
+	punctual units.Bytes = 1 // it leaves when its sender says
+	heldBack units.Bytes = 2 // a pause was in its way
+)
+
+// inject hands p to its host's NIC.
+func (l *loop) inject(at units.Time, p *fabric.Packet) {
+	if p.Payload == punctual && l.holdsBack(p.Src) {
+		p.Payload = heldBack
+	}
+	l.net.Inject(at, p)
 }
 
 // release injects the first held packet of h and arms for the next.
@@ -166,7 +189,7 @@ func (l *loop) release(at units.Time, h fabric.HostID) {
 		l.timeline.Set(l.held+timeline.ID(h), max(next, at))
 	}
 	p.SentAt = 0
-	l.net.Inject(at, p)
+	l.inject(at, p)
 }
 
 // departure returns the instant at which the data packet in a UDP datagram leaves its NIC, by the sender's clock.
@@ -183,6 +206,9 @@ func (l *loop) Deliver(now units.Time, p *fabric.Packet) {
 	copy(frame, l.cfg.Hosts[p.Dst].MAC[:])
 	if p.ECN == fabric.CE && frame[ipTOSAt]&3 != uint8(fabric.CE) {
 		markCE(frame)
+	}
+	if p.Payload == heldBack {
+		restamp(frame, p.SentAt)
 	}
 	if p.INT {
 		note(frame, l.net.Telemetry(p))

@@ -33,9 +33,11 @@ type loop struct {
 	script   timeline.ID     // armed for the next of the changes
 	changes  []fabric.Change // that are left
 
-	ports  []port
-	byIP   map[uint32]fabric.HostID
-	report Report
+	ports    []port
+	byIP     map[uint32]fabric.HostID
+	switchIP uint32    // Config.Switch
+	notice   [128]byte // frame of a notice
+	report   Report
 
 	samples []Sample
 	beat    int64 // when to say next that the process is alive, CLOCK_MONOTONIC
@@ -75,6 +77,13 @@ func newLoop(cfg Config, conn *control.Conn) (*loop, error) {
 	var err error
 	if l.net, err = fabric.New(cfg.Network, l.timeline, l); err != nil {
 		return nil, err
+	}
+	if cfg.Switch != [4]byte{} {
+		l.switchIP = binary.BigEndian.Uint32(cfg.Switch[:])
+		if h, taken := l.byIP[l.switchIP]; taken {
+			return nil, fmt.Errorf("the switches and host %d have the same address %v", h, cfg.Switch)
+		}
+		l.net.Pauses(l.pauses)
 	}
 	l.held = l.timeline.Grow(len(cfg.Hosts))
 	l.sampler, l.script = l.timeline.Grow(1), l.timeline.Grow(1)
@@ -125,6 +134,7 @@ func (l *loop) turn() error {
 	if l.scale.T0 != 0 && l.clock.Now() >= l.beat {
 		l.beat = l.clock.Now() + int64(AliveEvery)
 		l.fail(l.conn.SendValue(KindAlive, nil))
+		l.remind()
 	}
 	if err := l.wait(); err != nil {
 		return err

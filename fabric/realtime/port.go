@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/fabric"
+	"weft/transport/wire"
 	"weft/units"
 )
 
@@ -21,6 +22,10 @@ type port struct {
 
 	heldBack  bool       // the network keeps the host from sending
 	heldUntil units.Time // up to when it did, as far as is known
+
+	told   uint32     // how often the host was told of a pause or its end
+	notice wire.Pause // the last that it was told
+	repeat bool       // it is told once more at the next beat
 }
 
 // attach prepares the descriptor of a host.

@@ -33,6 +33,10 @@ type Config struct {
 	Sample   units.Time // interval of queue samples in lab time; 0: none
 	MaxFrame int        // longest frame in bytes, Ethernet header included; 0: 10 KB
 
+	// Switch is the address, no host's, from which hosts are told that their NIC is paused: see wire.Pause. Zero:
+	// they are not told, and what they send waits in the NIC.
+	Switch [4]byte
+
 	// Ahead is the longest that a data packet of Weft's transport may come before the departure instant in
 	// its header; it is held until then. What comes earlier is not believed and leaves at once.
 	Ahead units.Time

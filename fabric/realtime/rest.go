@@ -17,7 +17,7 @@ import (
 //   - and, the more there is to do, pauses after each wake-up and takes what has come by then together (as a
 //     network card's interrupts are moderated).
 type rest struct {
-	links []timeline.ID // of the lines that lead to hosts
+	links []timeline.ID // of the lines that lead to hosts, and of the pauses on their way to them
 	delay units.Time    // the least time from the last switch to a host
 	most  int64         // longest pause, nanoseconds
 	woke  int64         // when the loop woke last, CLOCK_MONOTONIC
@@ -48,6 +48,10 @@ func newRest(l *loop) rest {
 	for i, p := range l.cfg.Network.Ports {
 		if int(p.To) < l.cfg.Network.Hosts {
 			r.links = append(r.links, l.net.PortEntity(i))
+			r.delay = min(r.delay, p.Delay)
+		}
+		if id, ok := l.net.PauseEntity(i); ok && int(p.From) < l.cfg.Network.Hosts && l.cfg.Switch != [4]byte{} {
+			r.links = append(r.links, id) // a host that is paused must know
 			r.delay = min(r.delay, p.Delay)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"weft/fabric"
 	"weft/transport/wire"
+	"weft/units"
 )
 
 // What the fabric reads and writes of Weft's transport: the header behind UDP's, in which switches note their
@@ -52,6 +53,12 @@ func note(frame []byte, hops []fabric.Hop) {
 			wire.Stamp(header, wire.Hop{At: h.At, Sent: h.Sent, Queued: h.Queued}) // what does not fit is left out
 		}
 	})
+}
+
+// restamp has the data packet in frame say that it left its NIC at the given instant. The NIC is the fabric's, and a
+// sender that was told of a pause too late could not know.
+func restamp(frame []byte, at units.Time) {
+	rewrite(udpOf(frame), func(header []byte) { wire.Restamp(header, at) })
 }
 
 // maxHeader is the longest header of a data packet.

@@ -18,6 +18,7 @@ type machine interface {
 	Place(pl transport.Placement) []byte
 	Placed(now units.Time, pl transport.Placement)
 	Transmit(now units.Time, out *transport.Outgoing) bool
+	TransmitControl(now units.Time, out *transport.Outgoing) bool
 	Payload(out *transport.Outgoing) []byte
 	Deadline() (units.Time, bool)
 	Advance(now units.Time)
@@ -33,6 +34,8 @@ type loop struct {
 	in      *receiver
 	out     *senders
 	hosts   map[uint32]transport.HostID // by address
+	self    transport.HostID
+	network uint32 // address from which pauses are told; 0: from none
 
 	nic  nic
 	last units.Time // the latest instant the machine was told
@@ -139,7 +142,10 @@ func (l *loop) tell(now units.Time) units.Time {
 // pump lets the machine do what is due up to nic.ahead from now, and send while the card takes packets. Each
 // packet is told the instant at which it leaves.
 func (l *loop) pump(now units.Time) {
-	acted := false
+	acted, transmit := false, l.machine.Transmit
+	if l.nic.until != 0 && l.nic.held(l.clock.Now()) {
+		transmit = l.machine.TransmitControl
+	}
 	l.full = false
 	for l.err == nil {
 		at, ok := l.nic.slot(now)
@@ -152,7 +158,7 @@ func (l *loop) pump(now units.Time) {
 			l.machine.Advance(at)
 			acted = true
 		}
-		if l.machine.Transmit(at, &l.packet) {
+		if transmit(at, &l.packet) {
 			l.send(at)
 			acted = true
 			continue
@@ -208,6 +214,10 @@ func (l *loop) receive() {
 
 // take gives a datagram to the machine and puts its payload where the machine says.
 func (l *loop) take(d datagram) {
+	if d.from == l.network && l.network != 0 {
+		l.pause(d.data)
+		return
+	}
 	src, known := l.hosts[d.from]
 	header, err := wire.HeaderLen(d.data)
 	if !known || err != nil || header > len(d.data) {
@@ -231,6 +241,14 @@ func (l *loop) take(d datagram) {
 	if pl.Payload > 0 {
 		copy(l.machine.Place(pl), d.data[header:])
 		l.machine.Placed(now, pl)
+	}
+}
+
+// pause takes a notice of the network.
+func (l *loop) pause(data []byte) {
+	var p wire.Pause
+	if err := p.Decode(data); err != nil || p.Host != uint32(l.self) || !l.nic.heed(&p, l.clock.Now()) {
+		l.results.Bad++
 	}
 }
 

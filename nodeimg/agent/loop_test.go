@@ -19,6 +19,7 @@ type script struct {
 	departed []units.Time
 	last     units.Time // told
 	received int
+	controls int // asked for control packets alone
 	placed   []byte
 	finished func() bool
 }
@@ -60,6 +61,11 @@ func (s *script) Transmit(now units.Time, out *transport.Outgoing) bool {
 	d := wire.Data{Payload: out.Payload, Size: out.Payload, SentAt: now}
 	d.Encode(out.Header[:])
 	return true
+}
+func (s *script) TransmitControl(now units.Time, _ *transport.Outgoing) bool {
+	s.tell(now)
+	s.controls++
+	return false
 }
 func (s *script) Payload(*transport.Outgoing) []byte { return []byte("payload") }
 func (s *script) Deadline() (units.Time, bool) {

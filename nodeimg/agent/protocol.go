@@ -25,6 +25,7 @@ type Config struct {
 	Plan     host.Plan
 	Dilation float64
 	Peers    [][4]byte  // IPv4 address of every host, by host
+	Switch   [4]byte    // from where the node is told that its card is paused, no host's address; zero: never
 	Ahead    units.Time // how long before they are due packets are sent and deadlines looked at
 	Windows  bool       // record every change of a congestion window
 	Report   int64      // real nanoseconds between two Progress messages; 0: 200 ms

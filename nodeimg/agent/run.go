@@ -101,6 +101,12 @@ func newNode(cfg Config, conn *control.Conn, socket int) (*node, error) {
 	for h, a := range cfg.Peers {
 		l.hosts[binary.BigEndian.Uint32(a[:])] = transport.HostID(h)
 	}
+	l.self = plan.Host
+	if l.network = binary.BigEndian.Uint32(cfg.Switch[:]); l.network != 0 {
+		if h, taken := l.hosts[l.network]; taken {
+			return nil, fmt.Errorf("the switches and host %d have the same address %v", h, cfg.Switch)
+		}
+	}
 	l.nic = nic{line: units.NewLine(plan.Endpoint.LineRate), ahead: cfg.Ahead}
 	l.results.Timer, l.results.Reaction = stats.NewDist(), stats.NewDist()
 	l.out = newSenders(cfg.Peers[plan.Host], cfg.Peers)

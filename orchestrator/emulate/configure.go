@@ -1,7 +1,10 @@
 package emulate
 
 import (
+	"cmp"
+	"encoding/binary"
 	"net/netip"
+	"slices"
 
 	"weft/fabric/realtime"
 	"weft/internal/poller"
@@ -30,10 +33,7 @@ func (x *Experiment) cluster() namespace.Spec {
 		Env:        append([]string{poller.Preemption}, x.Processes.Env...),
 		Stderr:     x.Processes.Stderr,
 	}
-	prefix := x.Prefix
-	if prefix == 0 {
-		prefix = 8
-	}
+	prefix := x.prefix()
 	for i := range x.Plans {
 		s.Nodes[i] = boot.NodeSpec{
 			Name:    x.Plans[i].Name,
@@ -73,6 +73,7 @@ func (x *Experiment) fabricConfig() realtime.Config {
 		Hosts:    make([]realtime.Address, len(x.Addrs)),
 		Sample:   x.SampleQueues,
 		MaxFrame: int(x.ipMTU()) + ethernet,
+		Switch:   x.switchAddr(),
 		Ahead:    2 * x.ahead(), // the node's own rounding must not make its packets unbelievable
 		Pause:    x.pause(),
 	}
@@ -81,6 +82,21 @@ func (x *Experiment) fabricConfig() realtime.Config {
 	}
 	return c
 }
+
+// switchAddr is the address from which nodes are told that their NIC is paused: the last but one of the subnet, whose
+// last is for broadcasts. Zero: a host has it, and nodes are not told.
+func (x *Experiment) switchAddr() [4]byte {
+	a := x.Addrs[0].As4()
+	all := uint32(1)<<(32-x.prefix()) - 1
+	binary.BigEndian.PutUint32(a[:], (binary.BigEndian.Uint32(a[:])|all)-1)
+	if slices.Contains(x.Addrs, netip.AddrFrom4(a)) {
+		return [4]byte{}
+	}
+	return a
+}
+
+// prefix is the length of the subnet's prefix.
+func (x *Experiment) prefix() int { return cmp.Or(x.Prefix, 8) }
 
 // peers are the addresses of all hosts.
 func (x *Experiment) peers() [][4]byte {
@@ -94,6 +110,6 @@ func (x *Experiment) peers() [][4]byte {
 // nodeConfig is what the node of host i must know.
 func (x *Experiment) nodeConfig(i int, peers [][4]byte) agent.Config {
 	return agent.Config{
-		Plan: x.Plans[i], Dilation: x.Dilation, Peers: peers, Ahead: x.ahead(), Windows: x.Windows,
+		Plan: x.Plans[i], Dilation: x.Dilation, Peers: peers, Switch: x.switchAddr(), Ahead: x.ahead(), Windows: x.Windows,
 	}
 }
