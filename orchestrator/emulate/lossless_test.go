@@ -1,0 +1,99 @@
+package emulate
+
+import (
+	"math"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"weft/fabric"
+	"weft/host"
+	"weft/transport/cc/dcqcn"
+	"weft/transport/cc/hpcc"
+	"weft/units"
+)
+
+// twoToOne is a star in which hosts 0 and 1 send to host 2 by a transport, over lossless Ethernet.
+func twoToOne(kind string, packets int, dilation float64) Experiment {
+	x := star(3, dilation)
+	x.Fabric.Switches[0].Buffer.Total = 4 * units.MB
+	for i := range x.Fabric.Ports {
+		if p := &x.Fabric.Ports[i]; int(p.To) == x.Fabric.Hosts {
+			p.PFC[1] = fabric.PFCConfig{On: true, Xoff: 100 * units.KB, Xon: 92 * units.KB, Headroom: 250 * units.KB}
+		}
+	}
+	x.work(host.Item{Collective: "incast", Algorithm: "direct", Root: 2, Size: units.Bytes(packets) * benchMTU, Repeat: 1},
+		func(src, dst int) bool { return src < 2 && dst == 2 }, 2)
+	for h := range x.Plans {
+		for i := range x.Plans[h].Conns {
+			c := &x.Plans[h].Conns[i]
+			c.Kind, c.DCQCN, c.HPCC = kind, dcqcn.Defaults(), hpcc.Defaults()
+		}
+	}
+	return x
+}
+
+// last is when the last flow was over.
+func last(flows []host.Flow) units.Time {
+	return slices.MaxFunc(flows, func(a, b host.Flow) int { return int(a.Acked - b.Acked) }).Acked
+}
+
+// near says whether two spans differ by less than a share of the second.
+func near(a, b units.Time, share float64) bool {
+	return math.Abs(float64(a-b)) <= share*float64(b)
+}
+
+// Without congestion control PFC alone holds two senders back: nothing is lost, the flows end when they do in the simulator, and
+// hosts that are paused wait for it with their packets, so that no round trip is longer than what the switch holds.
+func TestPrivPFC(t *testing.T) {
+	const packets = 500
+	x := twoToOne("roce", packets, 4000)
+	o := punctual(t, x)
+	if o.Fabric.Pauses == 0 || o.Fabric.Dropped != 0 || o.Transport.Retransmits != 0 {
+		t.Errorf("%d pauses, %d drops, %d retransmits", o.Fabric.Pauses, o.Fabric.Dropped, o.Transport.Retransmits)
+	}
+	got, want := last(o.Flows), last(simulated(t, x))
+	// What came by each of two lines waits, at most 100 KB and what was under way when the pause was sent.
+	most := x.BaseRTT + benchRate.TransmitTime(2*(100*units.KB+benchRate.BytesIn(2*benchDelay)+2*(benchMTU+102)))
+	t.Logf("over at %v, simulated %v; round trip %v, at most %v; NIC held %d bytes", got, want, o.RTT.Quantile(0.5), o.RTT.Quantile(1), o.Report.MaxNIC)
+	if !near(got, want, 0.02) {
+		t.Errorf("over at %v, simulated at %v", got, want)
+	}
+	if o.RTT.Quantile(0.99) > most+most/20 {
+		t.Errorf("round trips of up to %v, want at most %v", o.RTT.Quantile(0.99), most)
+	}
+	// A pause that takes a millisecond to be heard lets three packets more into the NIC.
+	if o.Report.MaxNIC > 32*units.KB {
+		t.Errorf("%d bytes waited in a NIC: its host was not told", o.Report.MaxNIC)
+	}
+}
+
+// HPCC needs what the switches write: it keeps their queues short, as it does in the simulator.
+func TestPrivTelemetry(t *testing.T) {
+	x := twoToOne("hpcc", 500, 4000)
+	o := punctual(t, x)
+	got, want := last(o.Flows), last(simulated(t, x))
+	t.Logf("over at %v, simulated %v; round trip %v, p99 %v", got, want, o.RTT.Quantile(0.5), o.RTT.Quantile(0.99))
+	if !near(got, want, 0.02) {
+		t.Errorf("over at %v, simulated at %v", got, want)
+	}
+	if o.Fabric.Pauses != 0 || o.Fabric.Dropped != 0 {
+		t.Errorf("%d pauses, %d drops", o.Fabric.Pauses, o.Fabric.Dropped)
+	}
+	if rtt := o.RTT.Quantile(0.5); rtt > x.BaseRTT+x.BaseRTT/4 {
+		t.Errorf("round trips of %v with a base of %v", rtt, x.BaseRTT)
+	}
+}
+
+// The address that pauses come from is no host's.
+func TestSwitchesHaveAnAddressOfTheirOwn(t *testing.T) {
+	x := star(3, 1)
+	if got := x.switchAddr(); got != [4]byte{10, 255, 255, 254} {
+		t.Errorf("got %v", got)
+	}
+	x.Prefix = 30
+	x.Addrs[2] = netip.AddrFrom4([4]byte{10, 0, 0, 2})
+	if got := x.switchAddr(); got != [4]byte{} {
+		t.Errorf("got %v, want none: a host has it", got)
+	}
+}
