@@ -215,7 +215,7 @@ func (l *loop) receive() {
 // take gives a datagram to the machine and puts its payload where the machine says.
 func (l *loop) take(d datagram) {
 	if d.from == l.network && l.network != 0 {
-		l.pause(d.data)
+		l.pause(d)
 		return
 	}
 	src, known := l.hosts[d.from]
@@ -224,11 +224,7 @@ func (l *loop) take(d datagram) {
 		l.results.Bad++
 		return
 	}
-	at := l.now
-	if d.at != 0 {
-		at = min(at, max(0, l.scale.Lab(d.at-l.offset)))
-	}
-	l.results.Reaction.Record(l.now - at)
+	at := l.arrival(d)
 	in := &l.incoming
 	in.At, in.Src, in.Header, in.CE = at, src, d.data, d.tos&3 == 3
 	in.Payload = units.Bytes(len(d.data) - header)
@@ -244,12 +240,24 @@ func (l *loop) take(d datagram) {
 	}
 }
 
-// pause takes a notice of the network.
-func (l *loop) pause(data []byte) {
-	var p wire.Pause
-	if err := p.Decode(data); err != nil || p.Host != uint32(l.self) || !l.nic.heed(&p, l.clock.Now()) {
-		l.results.Bad++
+// arrival returns when the kernel got a datagram that is taken now, and records how long that took.
+func (l *loop) arrival(d datagram) units.Time {
+	at := l.now
+	if d.at != 0 {
+		at = min(at, max(0, l.scale.Lab(d.at-l.offset)))
 	}
+	l.results.Reaction.Record(l.now - at)
+	return at
+}
+
+// pause takes a notice of the network.
+func (l *loop) pause(d datagram) {
+	var p wire.Pause
+	if err := p.Decode(d.data); err != nil || p.Host != uint32(l.self) || !l.nic.heed(&p, l.clock.Now()) {
+		l.results.Bad++
+		return
+	}
+	l.arrival(d)
 }
 
 // wait sleeps until there is something to do, and leaves in the poller what has come.

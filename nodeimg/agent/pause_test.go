@@ -50,6 +50,7 @@ func TestCardHeedsPauses(t *testing.T) {
 // Only the network may pause a node, with a sound notice for that node; everything else is counted and does nothing.
 func TestLoopRefusesForgedPauses(t *testing.T) {
 	l := loop{clock: labtime.NewClock(), network: 0x0afffffe, self: 3}
+	l.results.Reaction = stats.NewDist()
 	good := wire.Pause{Host: 3, Seq: 1, Class: 1, Held: true}
 	other, damaged := good, notice(good)
 	other.Host = 4
@@ -76,7 +77,7 @@ func TestLoopRefusesForgedPauses(t *testing.T) {
 func TestLoopHoldsDataDuringAPause(t *testing.T) {
 	m := &script{t: t, at: []units.Time{0}}
 	l := loop{machine: m, clock: labtime.NewClock(), network: 1, nic: nic{line: units.NewLine(units.Gbps)}}
-	l.results.Timer = stats.NewDist()
+	l.results.Timer, l.results.Reaction = stats.NewDist(), stats.NewDist()
 	l.take(datagram{data: notice(wire.Pause{Seq: 1, Class: 1, Held: true}), from: 1})
 	l.pump(1000)
 	if m.controls != 1 || len(m.departed) != 0 {
