@@ -54,7 +54,16 @@ func userDesk(t *testing.T) (d *desk, uid uint32) {
 func (d *desk) startAs(uid uint32, args ...string) *process {
 	d.t.Helper()
 	cmd := d.command(args...)
-	cmd.Env = append(cmd.Env, "HOME="+d.temp, "XDG_CACHE_HOME=")
+	home := filepath.Join(filepath.Dir(d.temp), "home") // where what was measured of the machine is kept
+	if err := os.MkdirAll(home, 0o755); err != nil {
+		d.t.Fatal(err)
+	}
+	if uid != uint32(os.Geteuid()) {
+		if err := os.Chown(home, int(uid), int(uid)); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+	cmd.Env = append(cmd.Env, "HOME="+home, "XDG_CACHE_HOME=")
 	if uid != uint32(os.Geteuid()) {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uid, Gid: uid}
 	}
