@@ -4,14 +4,11 @@
 // that were told the same t0 and dilation agree on the lab's time to the nanosecond of real time. Monotonic
 // instants are int64 nanoseconds since boot; instants before t0 are negative lab times.
 //
-// This is the only package of an emulated lab that reads a clock.
+// It computes and reads no clock: package internal/clock does.
 package labtime
 
 import (
 	"math"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"weft/units"
 )
@@ -48,57 +45,4 @@ func (s Scale) Mono(t units.Time) int64 {
 // RealSpan returns how many nanoseconds of real time t spans, rounded up.
 func (s Scale) RealSpan(t units.Time) int64 {
 	return int64(math.Ceil(float64(t) * s.Dilation / 1000))
-}
-
-// Clock reads CLOCK_MONOTONIC without a system call. A Clock is a value; copies read the same clock.
-type Clock struct {
-	base   time.Time
-	offset int64 // CLOCK_MONOTONIC at base
-}
-
-// NewClock finds where Go's monotonic clock stands against CLOCK_MONOTONIC. They are the same clock, but Go
-// counts from the start of the process; the offset is the tightest of several readings, good to some 50 ns.
-func NewClock() Clock {
-	c := Clock{base: time.Now()}
-	best := int64(math.MaxInt64)
-	for range 200 {
-		before := int64(time.Since(c.base))
-		mono := readClock(unix.CLOCK_MONOTONIC)
-		after := int64(time.Since(c.base))
-		if gap := after - before; gap < best {
-			best = gap
-			c.offset = mono - (before + gap/2)
-		}
-	}
-	return c
-}
-
-// Now returns CLOCK_MONOTONIC in nanoseconds.
-func (c Clock) Now() int64 { return c.offset + int64(time.Since(c.base)) }
-
-// Monotonic reads CLOCK_MONOTONIC by a system call: for the odd reading, where a Clock does not pay.
-func Monotonic() int64 { return readClock(unix.CLOCK_MONOTONIC) }
-
-// RealtimeOffset returns CLOCK_REALTIME - CLOCK_MONOTONIC in nanoseconds, which turns a kernel time stamp
-// into a monotonic instant. It moves when the machine's clock is set or slewed: read it again now and then.
-func RealtimeOffset() int64 {
-	best, offset := int64(math.MaxInt64), int64(0)
-	for range 5 {
-		before := readClock(unix.CLOCK_MONOTONIC)
-		wall := readClock(unix.CLOCK_REALTIME)
-		after := readClock(unix.CLOCK_MONOTONIC)
-		if gap := after - before; gap < best {
-			best = gap
-			offset = wall - (before + gap/2)
-		}
-	}
-	return offset
-}
-
-func readClock(id int32) int64 {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(id, &ts); err != nil {
-		panic("labtime: clock_gettime of a clock every Linux has: " + err.Error())
-	}
-	return ts.Nano()
 }

@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"weft/clocksync/labtime"
 	"weft/fabric"
+	"weft/internal/clock"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -25,10 +25,10 @@ func TestWritesTelemetry(t *testing.T) {
 	const dilation = 20000
 	l := start(t, Config{Network: pair(), Dilation: dilation, Hosts: []Address{host(0), host(1)}})
 	scale := l.begin(dilation)
-	before := scale.Lab(labtime.Monotonic())
+	before := scale.Lab(clock.Monotonic())
 	l.write(0, dataFrame(wire.Data{Room: 1}))
 	hops := wire.AppendHops(nil, l.read(1)[ethLen+ipMin+udpLen:])
-	if len(hops) != 1 || hops[0].At < before+units.Microsecond-units.Nanosecond || hops[0].At > scale.Lab(labtime.Monotonic()) || hops[0].Sent != 0 {
+	if len(hops) != 1 || hops[0].At < before+units.Microsecond-units.Nanosecond || hops[0].At > scale.Lab(clock.Monotonic()) || hops[0].Sent != 0 {
 		t.Errorf("after %d: %+v", before, hops)
 	}
 	l.write(0, dataFrame(wire.Data{Room: 1}))
@@ -55,7 +55,7 @@ func TestMakesChanges(t *testing.T) {
 	})
 	scale := l.begin(dilation)
 	l.write(0, between(host(0), host(1), 0, make([]byte, 100))) // cut off
-	for scale.Lab(labtime.Monotonic()) < 6*units.Microsecond {
+	for scale.Lab(clock.Monotonic()) < 6*units.Microsecond {
 	}
 	frame := between(host(0), host(1), 0, make([]byte, 200))
 	l.write(0, frame)

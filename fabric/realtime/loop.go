@@ -7,6 +7,7 @@ import (
 
 	"weft/clocksync/labtime"
 	"weft/fabric"
+	"weft/internal/clock"
 	"weft/internal/poller"
 	"weft/nodeimg/control"
 	"weft/results/stats"
@@ -21,7 +22,7 @@ const maxBurst = 32
 type loop struct {
 	cfg   Config
 	conn  *control.Conn
-	clock labtime.Clock
+	clock clock.Clock
 	scale labtime.Scale
 	poll  *poller.Poller
 	rest  rest
@@ -58,7 +59,7 @@ func newLoop(cfg Config, conn *control.Conn) (*loop, error) {
 	l := &loop{
 		cfg:      cfg,
 		conn:     conn,
-		clock:    labtime.NewClock(),
+		clock:    clock.NewClock(),
 		timeline: timeline.New(0),
 		ports:    make([]port, len(cfg.Hosts)),
 		byIP:     make(map[uint32]fabric.HostID, len(cfg.Hosts)),

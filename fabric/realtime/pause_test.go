@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"weft/clocksync/labtime"
 	"weft/fabric"
+	"weft/internal/clock"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -44,7 +44,7 @@ func TestTellsHostsOfPauses(t *testing.T) {
 	})
 	scale := l.begin(dilation)
 	const frames = 6
-	first := scale.Lab(labtime.Monotonic()) + units.Microsecond
+	first := scale.Lab(clock.Monotonic()) + units.Microsecond
 	for i := range frames {
 		header := make([]byte, udpLen+int(wire.DataSize)+800)
 		binary.BigEndian.PutUint16(header[2:], wire.Port)

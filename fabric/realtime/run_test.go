@@ -14,6 +14,7 @@ import (
 
 	"weft/clocksync/labtime"
 	"weft/fabric"
+	"weft/internal/clock"
 	"weft/nodeimg/control"
 	"weft/transport/wire"
 	"weft/units"
@@ -112,7 +113,7 @@ func (l *lab) expect(kind string, v any) {
 
 // begin starts lab time and returns its scale.
 func (l *lab) begin(dilation float64) labtime.Scale {
-	l.t0 = labtime.Monotonic()
+	l.t0 = clock.Monotonic()
 	l.send(KindStart, Start{T0: l.t0})
 	time.Sleep(20 * time.Millisecond) // it has been told; frames are no longer early
 	return labtime.Scale{T0: l.t0, Dilation: dilation}
@@ -161,10 +162,10 @@ func TestCarriesAFrameInLabTime(t *testing.T) {
 	scale := l.begin(dilation)
 
 	frame := between(host(0), host(1), 0, make([]byte, 1000-ethLen-ipMin-fcsLen)) // 1000 bytes on the wire
-	before := labtime.Monotonic()
+	before := clock.Monotonic()
 	l.write(0, frame)
 	got := l.read(1)
-	took := scale.LabSpan(labtime.Monotonic() - before)
+	took := scale.LabSpan(clock.Monotonic() - before)
 	// Two links of 1 us, and 0.8 us to put 1000 bytes on each.
 	want := 3600 * units.Nanosecond
 	if mac := host(1).MAC; !slices.Equal(got[:6], mac[:]) || !slices.Equal(got[6:], frame[6:]) {
@@ -185,14 +186,14 @@ func TestHoldsDataUntilItsDeparture(t *testing.T) {
 		Network: pair(), Dilation: dilation, Hosts: []Address{host(0), host(1)}, Ahead: 10 * units.Microsecond,
 	})
 	scale := l.begin(dilation)
-	at := scale.Lab(labtime.Monotonic()) + 5*units.Microsecond
+	at := scale.Lab(clock.Monotonic()) + 5*units.Microsecond
 	header := make([]byte, udpLen+int(wire.DataSize))
 	binary.BigEndian.PutUint16(header[2:], wire.Port)
 	(&wire.Data{Payload: 1, Size: 1, SentAt: at}).Encode(header[udpLen:])
 	frame := between(host(0), host(1), 2, header)
 	l.write(0, frame)
 	l.read(1)
-	arrived := scale.Lab(labtime.Monotonic())
+	arrived := scale.Lab(clock.Monotonic())
 	wire := units.Bytes(len(frame) + fcsLen)
 	want := at + 2*(units.Microsecond+(10*units.Gbps).TransmitTime(wire))
 	r := l.finish()
@@ -217,7 +218,7 @@ func TestHoldsDataThatComesBeforeTheStart(t *testing.T) {
 	frame := between(host(0), host(1), 2, header)
 	l.write(0, frame) // nobody knows yet when 0 will be
 	time.Sleep(20 * time.Millisecond)
-	l.send(KindStart, Start{T0: labtime.Monotonic() + int64(100*time.Millisecond)}) // 5 us
+	l.send(KindStart, Start{T0: clock.Monotonic() + int64(100*time.Millisecond)}) // 5 us
 	time.Sleep(20 * time.Millisecond)
 	l.write(0, frame)
 	l.read(1)

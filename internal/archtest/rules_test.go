@@ -11,7 +11,7 @@ import (
 // drivers are the packages at the edge: they own sockets, devices, processes, files and the clock.
 func drivers() []string {
 	return []string{
-		"cmd", "fabric/realtime", "nodeimg", "internal/poller", "clocksync/labtime",
+		"cmd", "fabric/realtime", "nodeimg", "internal/poller", "internal/clock",
 		"orchestrator/run", "orchestrator/emulate", "orchestrator/runtime", "orchestrator/deploy", "orchestrator/doctor", "results/store",
 		"tc-shaping/tcnl", "tc-shaping/probe", "tc-shaping/measure",
 	}
@@ -65,13 +65,13 @@ func rooms() map[string][]string {
 		"units":                 {},
 		"timeline":              {"units"},
 		"fabric":                {"units", "timeline"},
-		"fabric/realtime":       {"units", "timeline", "fabric", "transport/wire", "clocksync", "internal/poller", "results/stats", "results/record", "nodeimg/control"},
+		"fabric/realtime":       {"units", "timeline", "fabric", "transport/wire", "clocksync", "internal/clock", "internal/poller", "results/stats", "results/record", "nodeimg/control"},
 		"transport":             {"units"},
 		"collectives":           {"units"},
 		"host":                  {"units", "transport", "collectives"},
 		"clocksync":             {"units", "transport"},
 		"sim":                   slices.Concat(core, []string{"clocksync", "results/stats", "results/record"}),
-		"nodeimg":               slices.Concat(core, []string{"clocksync", "internal/poller", "results/stats", "results/record"}),
+		"nodeimg":               slices.Concat(core, []string{"clocksync", "internal/clock", "internal/poller", "results/stats", "results/record"}),
 		"results":               {"units", "results"},
 		"orchestrator/lab":      {"units", "results/expect", "collectives/schedule"},
 		"orchestrator/topology": {"units", "orchestrator/lab"},

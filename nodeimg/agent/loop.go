@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"weft/clocksync/labtime"
+	"weft/internal/clock"
 	"weft/internal/poller"
 	"weft/transport"
 	"weft/transport/wire"
@@ -28,7 +29,7 @@ type machine interface {
 // loop is the engine: one goroutine that owns the machine and the sockets.
 type loop struct {
 	machine machine
-	clock   labtime.Clock
+	clock   clock.Clock
 	scale   labtime.Scale
 	poll    *poller.Poller
 	in      *receiver
@@ -301,5 +302,5 @@ func (l *loop) housekeeping() {
 }
 
 func (l *loop) refreshOffset() {
-	l.offset, l.offsetAge = labtime.RealtimeOffset(), l.clock.Now()
+	l.offset, l.offsetAge = clock.RealtimeOffset(), l.clock.Now()
 }

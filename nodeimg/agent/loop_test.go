@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"weft/clocksync/labtime"
+	"weft/internal/clock"
 	"weft/internal/poller"
 	"weft/results/stats"
 	"weft/transport"
@@ -94,7 +94,7 @@ func drive(t *testing.T, m *script, dilation float64, ahead units.Time) *loop {
 		t.Fatal(err)
 	}
 	l := &loop{
-		machine: m, clock: labtime.NewClock(), poll: p, in: in,
+		machine: m, clock: clock.NewClock(), poll: p, in: in,
 		out:      newSenders(loopback, [][4]byte{loopback}),
 		hosts:    map[uint32]transport.HostID{0x7f000001: 0},
 		nic:      nic{line: units.NewLine(units.Gbps), ahead: ahead}, // 1000 bytes take 8 us

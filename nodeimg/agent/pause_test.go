@@ -3,7 +3,7 @@ package agent
 import (
 	"testing"
 
-	"weft/clocksync/labtime"
+	"weft/internal/clock"
 	"weft/results/stats"
 	"weft/transport/wire"
 	"weft/units"
@@ -49,7 +49,7 @@ func TestCardHeedsPauses(t *testing.T) {
 
 // Only the network may pause a node, with a sound notice for that node; everything else is counted and does nothing.
 func TestLoopRefusesForgedPauses(t *testing.T) {
-	l := loop{clock: labtime.NewClock(), network: 0x0afffffe, self: 3}
+	l := loop{clock: clock.NewClock(), network: 0x0afffffe, self: 3}
 	l.results.Reaction = stats.NewDist()
 	good := wire.Pause{Host: 3, Seq: 1, Class: 1, Held: true}
 	other, damaged := good, notice(good)
@@ -76,7 +76,7 @@ func TestLoopRefusesForgedPauses(t *testing.T) {
 // the card holds.
 func TestLoopHoldsDataDuringAPause(t *testing.T) {
 	m := &script{t: t, at: []units.Time{0}}
-	l := loop{machine: m, clock: labtime.NewClock(), network: 1, nic: nic{line: units.NewLine(units.Gbps)}}
+	l := loop{machine: m, clock: clock.NewClock(), network: 1, nic: nic{line: units.NewLine(units.Gbps)}}
 	l.results.Timer, l.results.Reaction = stats.NewDist(), stats.NewDist()
 	l.take(datagram{data: notice(wire.Pause{Seq: 1, Class: 1, Held: true}), from: 1})
 	l.pump(1000)

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/clocksync/labtime"
 	"weft/host"
+	"weft/internal/clock"
 	"weft/transport"
 	"weft/transport/cc/strack"
 	"weft/transport/wire"
@@ -37,7 +37,7 @@ func TestSendAndReceive(t *testing.T) {
 	}
 	s := newSenders(loopback, [][4]byte{loopback})
 	defer s.close()
-	before := labtime.Monotonic()
+	before := clock.Monotonic()
 	header := [transport.MaxHeader]byte{'h', 'd'}
 	packets := []struct {
 		out     transport.Outgoing
@@ -56,8 +56,8 @@ func TestSendAndReceive(t *testing.T) {
 	if len(s.sockets) != 3 {
 		t.Errorf("%d sockets for three TOS values, want 3", len(s.sockets))
 	}
-	after := labtime.Monotonic()
-	offset := labtime.RealtimeOffset()
+	after := clock.Monotonic()
+	offset := clock.RealtimeOffset()
 	seen := 0
 	n, err := r.receive(func(d datagram) {
 		want := packets[seen]

@@ -8,9 +8,9 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"weft/clocksync/labtime"
 	"weft/collectives/buffer"
 	"weft/host"
+	"weft/internal/clock"
 	"weft/internal/poller"
 	"weft/nodeimg/control"
 	"weft/results/stats"
@@ -92,7 +92,7 @@ func newNode(cfg Config, conn *control.Conn, socket int) (*node, error) {
 	}
 	l := &n.loop
 	l.machine, l.report, l.obey = n.host, n.progress, n.obey
-	l.clock = labtime.NewClock()
+	l.clock = clock.NewClock()
 	l.interval = cfg.Report
 	if l.interval == 0 {
 		l.interval = reportInterval

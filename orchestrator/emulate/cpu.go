@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"weft/clocksync/labtime"
+	"weft/internal/clock"
 	"weft/internal/poller"
 )
 
@@ -73,13 +73,13 @@ func (r *run) beginCPU() {
 	if err != nil {
 		return
 	}
-	now := labtime.Monotonic()
+	now := clock.Monotonic()
 	r.load = machineLoad{begin: t, last: t, beginAt: now, lastAt: now, self: poller.CPU()}
 }
 
 // sampleCPU notes how busy the machine was in each full second.
 func (r *run) sampleCPU() {
-	now := labtime.Monotonic()
+	now := clock.Monotonic()
 	if r.load.begin.total == 0 || now-r.load.lastAt < int64(time.Second) {
 		return
 	}
@@ -92,7 +92,7 @@ func (r *run) sampleCPU() {
 // endCPU notes how much the machine has done when the run ends.
 func (r *run) endCPU() {
 	if t, err := readCPU(); err == nil {
-		r.load.end, r.load.endAt = t, labtime.Monotonic()
+		r.load.end, r.load.endAt = t, clock.Monotonic()
 		r.load.self = poller.CPU() - r.load.self
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"weft/clocksync/labtime"
 	"weft/fabric/realtime"
+	"weft/internal/clock"
 	"weft/internal/poller"
 	"weft/nodeimg/agent"
 	"weft/nodeimg/control"
@@ -87,7 +88,7 @@ func (r *run) accompany(ctx context.Context) error {
 		select { // before, nothing is carried
 		case <-ctx.Done():
 			during <- ctx.Err()
-		case <-time.After(time.Duration(r.scale.T0 - labtime.Monotonic())):
+		case <-time.After(time.Duration(r.scale.T0 - clock.Monotonic())):
 			during <- r.x.During(ctx, r.cluster)
 		}
 	}()
@@ -194,7 +195,7 @@ func (r *run) readDeadline(t time.Time) {
 
 // start begins lab time everywhere, the fabric's first, and listens.
 func (r *run) start() error {
-	t0 := labtime.Monotonic() + int64(startDelay)
+	t0 := clock.Monotonic() + int64(startDelay)
 	r.scale = labtime.Scale{T0: t0, Dilation: r.x.Dilation}
 	if err := r.cluster.Fabric().Conn.SendValue(realtime.KindStart, realtime.Start{T0: t0}); err != nil {
 		return r.named(fabricPeer, err)
@@ -216,7 +217,7 @@ func (r *run) start() error {
 }
 
 // labNow returns the present lab time; 0 before its start.
-func (r *run) labNow() units.Time { return max(0, r.scale.Lab(labtime.Monotonic())) }
+func (r *run) labNow() units.Time { return max(0, r.scale.Lab(clock.Monotonic())) }
 
 // named says which process err is about.
 func (r *run) named(peer int, err error) error {
