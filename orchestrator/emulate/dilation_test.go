@@ -80,7 +80,7 @@ func TestLatenessAtALoad(t *testing.T) {
 func TestHopelessDilationIsRefused(t *testing.T) {
 	c := Capacity{PacketsPerSecond: 40e3, Lateness: []LatenessAt{{26e3, 2e5}}}
 	const load, rtt = 47.6e6, 14 * units.Microsecond
-	for _, d := range []float64{916, 1200, 1900} { // 52,000 packets/s, 1.3 times the capacity, and less
+	for _, d := range []float64{298, 1200, 1900} { // 160,000 packets/s, 4 times the capacity, and less
 		if err := CheckDilation(c, d, load, rtt); err != nil {
 			t.Errorf("%g: %v", d, err)
 		}
