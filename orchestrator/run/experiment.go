@@ -23,6 +23,7 @@ type Experiment struct {
 	Fabric fabric.Config
 	Plans  []host.Plan      // by host
 	Conns  []transport.Spec // by ConnID
+	items  []host.Item      // by position in the workload, as any rank has them: without a rank's own connections
 
 	Changes []fabric.Change // what faults make of the network, by their instants
 	watched int             // port whose queue is followed event by event, -1 for none
@@ -156,6 +157,7 @@ func (x *Experiment) addItem(index int) error {
 			return err
 		}
 	}
+	x.items = append(x.items, base)
 	items := make([]host.Item, len(ranks))
 	for r := range items {
 		items[r] = base

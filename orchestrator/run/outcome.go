@@ -106,17 +106,8 @@ func (x *Experiment) mustCheck(d host.Done) bool {
 	return err != nil || len(l.Result) > 0
 }
 
-// item returns the item of the workload as its first participant sees it.
-func (x *Experiment) item(index int) *host.Item {
-	for i := range x.Plans {
-		for j := range x.Plans[i].Items {
-			if x.Plans[i].Items[j].Index == index {
-				return &x.Plans[i].Items[j]
-			}
-		}
-	}
-	panic("run: item of the workload without participants")
-}
+// item returns an item of the workload, by its position.
+func (x *Experiment) item(index int) *host.Item { return &x.items[index] }
 
 func (x *Experiment) flowsOf(flows []host.Flow) record.Flows {
 	f := record.Flows{Count: int64(len(flows))}
