@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
+	"weft/orchestrator/topology/render"
 	"weft/units"
 )
+
+// indent is what stands before the rows of a table.
+const indent = "  "
 
 // wholeHosts is the most hosts whose operations Text lists one by one; of more it lists the first host's.
 const wholeHosts = 4
@@ -37,11 +40,11 @@ func (p Plan) Text() string {
 		return b.String()
 	}
 	b.WriteByte('\n')
-	table(&b, p.resources)
+	render.Table(&b, indent, p.resources)
 	fmt.Fprintf(&b, "\n%s, undone in reverse order:\n", plural(len(p.Ops), "operation"))
-	table(&b, p.counts)
+	render.Table(&b, indent, p.counts)
 	b.WriteByte('\n')
-	table(&b, p.ops)
+	render.Table(&b, indent, p.ops)
 	if left := p.Resources.TAPs - 1; left+1 > wholeHosts {
 		fmt.Fprintf(&b, "... and the same for %s\n", plural(left, "other host"))
 	}
@@ -90,23 +93,4 @@ func plural(n int, one string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %ss", n, one)
-}
-
-// table aligns the rows that fill writes, indented.
-func table(b *strings.Builder, fill func(row func(...any))) {
-	var cells strings.Builder
-	w := tabwriter.NewWriter(&cells, 0, 0, 2, ' ', 0)
-	fill(func(values ...any) {
-		for i, v := range values {
-			if i > 0 {
-				fmt.Fprint(w, "\t")
-			}
-			fmt.Fprint(w, v)
-		}
-		fmt.Fprintln(w)
-	})
-	w.Flush()
-	for line := range strings.Lines(cells.String()) {
-		b.WriteString(strings.TrimRight("  "+line, " \n") + "\n")
-	}
 }

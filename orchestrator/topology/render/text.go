@@ -26,7 +26,7 @@ func Text(title string, g *topology.Graph) string {
 	fmt.Fprintf(&b, "farthest hosts: %s, %v of propagation one way; at most %s\n\n",
 		plural(x.Hops, "link"), x.Propagation, plural(x.Paths, "equal-cost path"))
 
-	table(&b, func(row func(...any)) {
+	Table(&b, "", func(row func(...any)) {
 		row("nodes", "count", "names", "addresses")
 		for _, t := range nodeTiers(g) {
 			row(t.name, len(t.nodes), span(g, t.nodes), addresses(g, t.nodes))
@@ -34,14 +34,14 @@ func Text(title string, g *topology.Graph) string {
 	})
 	b.WriteByte('\n')
 	tiers := linkTiers(g)
-	table(&b, func(row func(...any)) {
+	Table(&b, "", func(row func(...any)) {
 		row("links", "count", "rate", "delay", "differ", "down")
 		for _, t := range tiers {
 			row(t.name, len(t.links), t.usual.rate, t.usual.delay, t.odd, t.down)
 		}
 	})
 	b.WriteByte('\n')
-	table(&b, func(row func(...any)) {
+	Table(&b, "", func(row func(...any)) {
 		row("link", "rate", "delay", "")
 		for _, t := range tiers {
 			listLinks(g, &t, row)
@@ -82,8 +82,8 @@ func addresses(g *topology.Graph, nodes []topology.NodeID) string {
 	return ends(len(nodes), func(i int) string { return g.Nodes[nodes[i]].Addr })
 }
 
-// table aligns the rows that fill writes.
-func table(b *strings.Builder, fill func(row func(...any))) {
+// Table appends the rows that fill writes to b, aligned, each behind indent and without blanks at its end.
+func Table(b *strings.Builder, indent string, fill func(row func(...any))) {
 	var cells strings.Builder
 	w := tabwriter.NewWriter(&cells, 0, 0, 2, ' ', 0)
 	fill(func(values ...any) {
@@ -97,6 +97,6 @@ func table(b *strings.Builder, fill func(row func(...any))) {
 	})
 	w.Flush()
 	for line := range strings.Lines(cells.String()) {
-		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+		b.WriteString(strings.TrimRight(indent+line, " \n") + "\n")
 	}
 }
