@@ -25,18 +25,6 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// The distance is a metric but for the triangle, and no more than the longer word.
-func TestEdits(t *testing.T) {
-	word := rapid.StringMatching(`[abc]{0,6}`)
-	rapid.Check(t, func(t *rapid.T) {
-		a, b := word.Draw(t, "a"), word.Draw(t, "b")
-		d := edits(a, b)
-		if d != edits(b, a) || (d == 0) != (a == b) || d > max(len(a), len(b)) || d < max(len(a), len(b))-min(len(a), len(b)) {
-			t.Fatalf("edits(%q, %q) = %d, the other way %d", a, b, d, edits(b, a))
-		}
-	})
-}
-
 // A size that is printed is read back as the same size.
 func TestParseOfSizeIsIdentity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weft/internal/nearest"
 	"weft/results/record"
 )
 
@@ -206,7 +207,7 @@ func ofCollective(s *record.Summary, i int, field string) (value, error) {
 func suggestion(name string) string {
 	best, distance := "", len(name)/2+1
 	for _, candidate := range Names() {
-		if d := editDistance(name, candidate); d < distance {
+		if d := nearest.Edits(name, candidate); d < distance {
 			best, distance = candidate, d
 		}
 	}
@@ -214,25 +215,4 @@ func suggestion(name string) string {
 		return ""
 	}
 	return "; did you mean " + best + "?"
-}
-
-// editDistance is the Levenshtein distance.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			substitute := diagonal
-			if a[i] != b[j] {
-				substitute++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(substitute, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }
