@@ -15,6 +15,7 @@ import (
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/run"
+	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/namespace"
 	"weft/orchestrator/topology"
 	"weft/units"
@@ -32,7 +33,7 @@ workload:
 const dilation = 1000
 
 // inside runs a lab and, while it is up, what is to be done in its nodes.
-func inside(t *testing.T, text string, do func(ctx context.Context, c *namespace.Cluster) error) *run.Experiment {
+func inside(t *testing.T, text string, do func(ctx context.Context, c runtime.Cluster) error) *run.Experiment {
 	t.Helper()
 	needEmulation(t)
 	if namespace.NeedsUserNS() {
@@ -64,9 +65,9 @@ func inside(t *testing.T, text string, do func(ctx context.Context, c *namespace
 }
 
 // program runs a program of this machine in a node and returns what it prints.
-func program(ctx context.Context, c *namespace.Cluster, node string, args ...string) (string, error) {
+func program(ctx context.Context, c runtime.Cluster, node string, args ...string) (string, error) {
 	var out bytes.Buffer
-	err := c.Exec(ctx, node, namespace.Command{Args: args, Stdout: &out, Stderr: &out})
+	err := c.Exec(ctx, node, runtime.Command{Args: args, Stdout: &out, Stderr: &out})
 	if err != nil {
 		err = fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out.String())
 	}
@@ -74,7 +75,7 @@ func program(ctx context.Context, c *namespace.Cluster, node string, args ...str
 }
 
 // ping returns the shortest of some round trips, in real time.
-func ping(ctx context.Context, c *namespace.Cluster, from, to topology.NodeID, size units.Bytes) (time.Duration, error) {
+func ping(ctx context.Context, c runtime.Cluster, from, to topology.NodeID, size units.Bytes) (time.Duration, error) {
 	out, err := program(ctx, c, fmt.Sprintf("h%d", from), "ping", "-n", "-q", "-c", "8", "-i", "0.03",
 		"-s", strconv.Itoa(int(size)), "-M", "do", topology.HostAddr(to).String())
 	if err != nil {
@@ -99,7 +100,7 @@ func TestPrivPingAcrossTheFatTree(t *testing.T) {
 		took time.Duration
 	}
 	echoes := []echo{{to: 1, size: 56}, {to: 2, size: 56}, {to: 15, size: 56}, {to: 15, size: 4000}}
-	x := inside(t, fatTree, func(ctx context.Context, c *namespace.Cluster) (err error) {
+	x := inside(t, fatTree, func(ctx context.Context, c runtime.Cluster) (err error) {
 		for i := range echoes {
 			if echoes[i].took, err = ping(ctx, c, 0, echoes[i].to, echoes[i].size); err != nil {
 				return err
@@ -131,7 +132,7 @@ func TestPrivTCPAcrossTheFatTree(t *testing.T) {
 			} `json:"sum_received"`
 		} `json:"end"`
 	}
-	inside(t, fatTree, func(ctx context.Context, c *namespace.Cluster) error {
+	inside(t, fatTree, func(ctx context.Context, c runtime.Cluster) error {
 		ctx, cancel := context.WithCancel(ctx)
 		served := make(chan error, 1)
 		go func() {

@@ -7,7 +7,7 @@ import (
 
 	"weft/fabric/realtime"
 	"weft/nodeimg/agent"
-	"weft/orchestrator/runtime/namespace"
+	"weft/orchestrator/runtime"
 	"weft/results/stats"
 )
 
@@ -16,7 +16,7 @@ func newOutcome(nodes int) *Outcome {
 }
 
 // bootNotes are what the machine did not grant to the processes, each said once.
-func bootNotes(c *namespace.Cluster) (notes []string) {
+func bootNotes(c runtime.Cluster) (notes []string) {
 	add := func(from []string) {
 		for _, n := range from {
 			if !slices.Contains(notes, n) {

@@ -10,7 +10,7 @@ import (
 	"weft/internal/poller"
 	"weft/nodeimg/agent"
 	"weft/nodeimg/boot"
-	"weft/orchestrator/runtime/namespace"
+	"weft/orchestrator/runtime"
 	"weft/transport"
 	"weft/transport/wire"
 	"weft/units"
@@ -23,8 +23,8 @@ const receiveBuffer = 8 * units.MiB
 const nodeNice = -19
 
 // cluster is what the runtime must start.
-func (x *Experiment) cluster() namespace.Spec {
-	s := namespace.Spec{
+func (x *Experiment) cluster() runtime.Spec {
+	s := runtime.Spec{
 		Lab:        x.Lab,
 		Nodes:      make([]boot.NodeSpec, len(x.Plans)),
 		Self:       x.Processes.Self,

@@ -17,7 +17,7 @@ import (
 
 	"weft/fabric/realtime"
 	"weft/host"
-	"weft/orchestrator/runtime/namespace"
+	"weft/orchestrator/runtime"
 	"weft/transport"
 	"weft/transport/wire"
 	"weft/units"
@@ -193,8 +193,8 @@ func TestPrivPing(t *testing.T) {
 	const dilation = 1000
 	x := star(3, dilation)
 	var out bytes.Buffer
-	x.During = func(ctx context.Context, c *namespace.Cluster) error {
-		return c.Exec(ctx, "h0", namespace.Command{
+	x.During = func(ctx context.Context, c runtime.Cluster) error {
+		return c.Exec(ctx, "h0", runtime.Command{
 			Args: []string{"ping", "-n", "-q", "-c", "10", "-i", "0.05", x.Addrs[2].String()}, Stdout: &out, Stderr: &out,
 		})
 	}
@@ -227,17 +227,17 @@ func TestPrivIperf(t *testing.T) {
 	}
 	x := star(2, 1000) // 100 Mb/s of real time
 	var out bytes.Buffer
-	x.During = func(ctx context.Context, c *namespace.Cluster) error {
+	x.During = func(ctx context.Context, c runtime.Cluster) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		server := make(chan error, 1)
 		go func() {
-			server <- c.Exec(ctx, "h1", namespace.Command{Args: []string{"iperf3", "-s", "-1"}, Stdout: &bytes.Buffer{}})
+			server <- c.Exec(ctx, "h1", runtime.Command{Args: []string{"iperf3", "-s", "-1"}, Stdout: &bytes.Buffer{}})
 		}()
 		defer func() { cancel(); <-server }()
 		for try := 0; ; try++ {
 			out.Reset()
-			err := c.Exec(ctx, "h0", namespace.Command{
+			err := c.Exec(ctx, "h0", runtime.Command{
 				Args: []string{"iperf3", "-c", x.Addrs[1].String(), "-t", "1", "-f", "m"}, Stdout: &out, Stderr: &out,
 			})
 			if err == nil || try == 20 {
@@ -270,13 +270,13 @@ func long() Experiment {
 
 func TestPrivDeathIsReportedByName(t *testing.T) {
 	privileged(t)
-	for _, victim := range []string{"h2", namespace.Fabric} {
+	for _, victim := range []string{"h2", runtime.Fabric} {
 		x := long()
 		killed := make(chan time.Time, 1)
-		x.During = func(ctx context.Context, c *namespace.Cluster) error {
+		x.During = func(ctx context.Context, c runtime.Cluster) error {
 			time.Sleep(300 * time.Millisecond)
 			p := c.Fabric()
-			if victim != namespace.Fabric {
+			if victim != runtime.Fabric {
 				p = c.Node(2)
 			}
 			killed <- time.Now()
@@ -288,7 +288,7 @@ func TestPrivDeathIsReportedByName(t *testing.T) {
 		}
 		o, err := Run(t.Context(), x)
 		took := time.Since(<-killed)
-		var exit *namespace.ExitError
+		var exit *runtime.ExitError
 		if !errors.As(err, &exit) || exit.Name != victim {
 			t.Errorf("%s was killed: %v", victim, err)
 		}
@@ -306,13 +306,13 @@ func TestPrivDeathIsReportedByName(t *testing.T) {
 
 func TestPrivSilenceIsReportedByName(t *testing.T) {
 	privileged(t)
-	for _, victim := range []string{"h2", namespace.Fabric} {
+	for _, victim := range []string{"h2", runtime.Fabric} {
 		x := long()
 		stopped := make(chan time.Time, 1)
-		x.During = func(ctx context.Context, c *namespace.Cluster) error {
+		x.During = func(ctx context.Context, c runtime.Cluster) error {
 			time.Sleep(300 * time.Millisecond)
 			p := c.Fabric()
-			if victim != namespace.Fabric {
+			if victim != runtime.Fabric {
 				p = c.Node(2)
 			}
 			stopped <- time.Now()
@@ -340,7 +340,7 @@ func TestPrivInterruptKeepsWhatThereIs(t *testing.T) {
 	privileged(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	x := long()
-	x.During = func(context.Context, *namespace.Cluster) error {
+	x.During = func(context.Context, runtime.Cluster) error {
 		time.Sleep(300 * time.Millisecond)
 		cancel()
 		return nil

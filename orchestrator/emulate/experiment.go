@@ -12,7 +12,7 @@ import (
 	"weft/fabric/realtime"
 	"weft/host"
 	"weft/nodeimg/agent"
-	"weft/orchestrator/runtime/namespace"
+	"weft/orchestrator/runtime"
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/transport"
@@ -38,7 +38,7 @@ type Experiment struct {
 
 	// During is called when lab time has begun, from a goroutine of its own: the lab is up and carries anything.
 	// The run ends when the workload is done and During has returned; an error ends it at once. It may be nil.
-	During func(context.Context, *namespace.Cluster) error
+	During func(context.Context, runtime.Cluster) error
 
 	// Progress is called now and then, from one goroutine. Samples is called with queue samples as they come,
 	// likewise; nil: they are in the Outcome. Both may be nil.
@@ -51,11 +51,12 @@ type Experiment struct {
 // Processes says how the processes of a run are started. The zero value runs this program as "weft node" and
 // "weft fabric".
 type Processes struct {
-	Self                 string    // program; empty: this one
-	NodeArgs, FabricArgs []string  // nil: node, fabric
-	Env                  []string  // added to their environment
-	Stderr               io.Writer // what they write, line by line; nil: only the last of it, in errors
-	Veth                 bool      // veth pairs even where TAP devices could be had
+	Launch               runtime.Launch // nil: the built-in runtime
+	Self                 string         // program; empty: this one
+	NodeArgs, FabricArgs []string       // nil: node, fabric
+	Env                  []string       // added to their environment
+	Stderr               io.Writer      // what they write, line by line; nil: only the last of it, in errors
+	Veth                 bool           // veth pairs even where TAP devices could be had
 }
 
 // Progress is how far a run is.

@@ -14,6 +14,7 @@ import (
 	"weft/internal/poller"
 	"weft/nodeimg/agent"
 	"weft/nodeimg/control"
+	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/namespace"
 	"weft/units"
 )
@@ -34,7 +35,7 @@ func Run(ctx context.Context, x Experiment) (*Outcome, error) {
 	if err := x.check(); err != nil {
 		return nil, fmt.Errorf("emulate: %w", err)
 	}
-	cluster, err := launch(ctx, x.cluster())
+	cluster, err := launch(ctx, x.Processes.launch(), x.cluster())
 	if err != nil {
 		return nil, err
 	}
@@ -42,12 +43,26 @@ func Run(ctx context.Context, x Experiment) (*Outcome, error) {
 	return out, errors.Join(err, cluster.Close())
 }
 
+// launch is the runtime to start a lab with.
+func (p *Processes) launch() runtime.Launch {
+	if p.Launch != nil {
+		return p.Launch
+	}
+	return func(ctx context.Context, spec runtime.Spec) (runtime.Cluster, error) {
+		cluster, err := namespace.Launch(ctx, spec)
+		if err != nil {
+			return nil, err // not a nil *namespace.Cluster in an interface
+		}
+		return cluster, nil
+	}
+}
+
 // launch starts the lab's processes unless ctx ends first. Later the end of ctx does not end them: they still
 // have to say what they know.
-func launch(ctx context.Context, spec namespace.Spec) (*namespace.Cluster, error) {
+func launch(ctx context.Context, start runtime.Launch, spec runtime.Spec) (runtime.Cluster, error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	over := context.AfterFunc(ctx, end)
-	cluster, err := namespace.Launch(life, spec)
+	cluster, err := start(life, spec)
 	if !over() && err == nil {
 		return nil, errors.Join(ctx.Err(), cluster.Close())
 	}
@@ -55,7 +70,7 @@ func launch(ctx context.Context, spec namespace.Spec) (*namespace.Cluster, error
 }
 
 // Drive runs an experiment on a cluster that was launched for it, and leaves the cluster up.
-func Drive(ctx context.Context, cluster *namespace.Cluster, x Experiment) (*Outcome, error) {
+func Drive(ctx context.Context, cluster runtime.Cluster, x Experiment) (*Outcome, error) {
 	r := &run{
 		x: &x, cluster: cluster,
 		nodes:   make([]nodeState, cluster.Nodes()),
@@ -103,7 +118,7 @@ func (r *run) accompany(ctx context.Context) error {
 // run is one run under way. One goroutine owns it; the others only send news.
 type run struct {
 	x       *Experiment
-	cluster *namespace.Cluster
+	cluster runtime.Cluster
 	nodes   []nodeState
 	fabric  peerState
 	news    chan news

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/nodeimg/boot"
+	"weft/orchestrator/runtime"
 )
 
 // How long to wait for what should take no time at all. Ours.
@@ -21,17 +22,17 @@ const (
 	lastWords    = time.Second            // for a process whose connection broke to have ended
 )
 
-// Cluster is a running lab.
+// Cluster is a running lab: a runtime.Cluster.
 type Cluster struct {
-	spec   Spec
+	spec   runtime.Spec
 	spawn  *spawner
 	out    *lines // nil: nobody listens
-	fabric *Proc
-	nodes  []*Proc
-	exits  chan Exit
+	fabric *proc
+	nodes  []*proc
+	exits  chan runtime.Exit
 
 	mu      sync.Mutex // guards what follows
-	started []*Proc
+	started []*proc
 	closing bool
 	forget  func() bool // the context of Launch
 
@@ -40,10 +41,16 @@ type Cluster struct {
 	err   error          // of Close
 }
 
+// proc is one process of the lab, and how it runs.
+type proc struct {
+	runtime.Proc
+	run *running
+}
+
 // Launch starts every process of the lab, waits until all are configured and connected, and returns. When it
 // fails, or ctx ends meanwhile, nothing is left. When ctx ends later, the cluster is closed.
-func Launch(ctx context.Context, spec Spec) (*Cluster, error) {
-	if err := spec.check(); err != nil {
+func Launch(ctx context.Context, spec runtime.Spec) (*Cluster, error) {
+	if err := spec.Check(); err != nil {
 		return nil, fmt.Errorf("lab %s: %w", spec.Lab, err)
 	}
 	if NeedsUserNS() {
@@ -55,8 +62,8 @@ func Launch(ctx context.Context, spec Spec) (*Cluster, error) {
 	c := &Cluster{
 		spec:  spec,
 		spawn: newSpawner(),
-		nodes: make([]*Proc, len(spec.Nodes)),
-		exits: make(chan Exit, len(spec.Nodes)+1),
+		nodes: make([]*proc, len(spec.Nodes)),
+		exits: make(chan runtime.Exit, len(spec.Nodes)+1),
 	}
 	if spec.Stderr != nil {
 		c.out = &lines{w: spec.Stderr}
@@ -94,7 +101,7 @@ func (c *Cluster) boot(ctx context.Context) error {
 		})
 	}
 	var err error
-	if c.fabric, err = c.start(Fabric, c.spec.FabricArgs, "fabric"); err != nil {
+	if c.fabric, err = c.start(runtime.Fabric, c.spec.FabricArgs, "fabric"); err != nil {
 		return err
 	}
 	spec := boot.FabricSpec{Links: len(c.nodes), Nice: c.spec.FabricNice}
@@ -139,7 +146,7 @@ func (c *Cluster) bootNode(i int) error {
 }
 
 // failed names the process that err is about. If its connection broke, how the process ended says more.
-func (c *Cluster) failed(p *Proc, err error) error {
+func (c *Cluster) failed(p *proc, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -152,7 +159,7 @@ func (c *Cluster) failed(p *Proc, err error) error {
 }
 
 // start starts one process, unless the cluster is being closed.
-func (c *Cluster) start(name string, args []string, command string) (p *Proc, err error) {
+func (c *Cluster) start(name string, args []string, command string) (p *proc, err error) {
 	if args == nil {
 		args = []string{command}
 	}
@@ -163,7 +170,7 @@ func (c *Cluster) start(name string, args []string, command string) (p *Proc, er
 			err = errors.New("the lab is being closed")
 			return
 		}
-		p = &Proc{Name: name}
+		p = &proc{Proc: runtime.Proc{Name: name}}
 		if p.run, p.Conn, err = start(&c.spec, name, args, c.out); err != nil {
 			return
 		}
@@ -178,12 +185,12 @@ func (c *Cluster) start(name string, args []string, command string) (p *Proc, er
 }
 
 // await reports the end of p unless it was asked for.
-func (c *Cluster) await(p *Proc) {
+func (c *Cluster) await(p *proc) {
 	<-p.run.done
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.closing {
-		c.exits <- Exit{Name: p.Name, PID: p.PID, Err: p.run.exit()} // has room for all
+		c.exits <- runtime.Exit{Name: p.Name, PID: p.PID, Err: p.run.exit()} // has room for all
 	}
 }
 
@@ -201,16 +208,16 @@ func (c *Cluster) hangUp() {
 }
 
 // Node returns the process of the host with this number.
-func (c *Cluster) Node(i int) *Proc { return c.nodes[i] }
+func (c *Cluster) Node(i int) *runtime.Proc { return &c.nodes[i].Proc }
 
 // Nodes returns the number of hosts.
 func (c *Cluster) Nodes() int { return len(c.nodes) }
 
 // Fabric returns the fabric's process.
-func (c *Cluster) Fabric() *Proc { return c.fabric }
+func (c *Cluster) Fabric() *runtime.Proc { return &c.fabric.Proc }
 
 // Exits reports each process that ends before Close, at once. It is closed by Close.
-func (c *Cluster) Exits() <-chan Exit { return c.exits }
+func (c *Cluster) Exits() <-chan runtime.Exit { return c.exits }
 
 // Close ends every process and returns when all are gone. Connections are closed first, at which processes
 // end by themselves; whichever has not within the grace period is killed. It may be called at any time, and

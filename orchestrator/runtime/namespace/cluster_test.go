@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/nodeimg/boot"
+	"weft/orchestrator/runtime"
 )
 
 type buffer struct {
@@ -73,7 +74,7 @@ func upAndDown(t *testing.T) (up, down time.Duration) {
 	if _, open := <-c.Exits(); open {
 		t.Error("an exit was reported that Close caused")
 	}
-	if err := c.Exec(t.Context(), "h0", Command{Args: []string{"true"}}); !errors.Is(err, ErrNoNode) {
+	if err := c.Exec(t.Context(), "h0", runtime.Command{Args: []string{"true"}}); !errors.Is(err, runtime.ErrNoNode) {
 		t.Errorf("exec after close: %v", err)
 	}
 	return up, down
@@ -102,7 +103,7 @@ func TestPrivDeathIsReportedByName(t *testing.T) {
 	c.Node(2).Conn.SendValue("crash", nil)
 	want("h2", "panic: asked to") // its last words are in the error
 	c.Fabric().Conn.SendValue("crash", nil)
-	want(Fabric, "fabric died: exit status 2")
+	want(runtime.Fabric, "fabric died: exit status 2")
 	if !strings.Contains(out.String(), "h2: panic: asked to\n") {
 		t.Errorf("standard error was not passed on:\n%s", out.String())
 	}
@@ -111,7 +112,7 @@ func TestPrivDeathIsReportedByName(t *testing.T) {
 // A process that hears nothing is killed, in time.
 func TestPrivCloseDoesNotWaitForTheDeaf(t *testing.T) {
 	c := begin(t, lab(2))
-	for _, p := range []*Proc{c.Node(1), c.Fabric()} {
+	for _, p := range []*runtime.Proc{c.Node(1), c.Fabric()} {
 		if err := p.Conn.SendValue("hang", nil); err != nil {
 			t.Fatal(err)
 		}
@@ -139,21 +140,21 @@ func TestPrivFabricIsScheduledFirst(t *testing.T) {
 func TestPrivLaunchFailsAsOne(t *testing.T) {
 	privileged(t)
 	for name, c := range map[string]struct {
-		change func(*Spec)
+		change func(*runtime.Spec)
 		want   string
 	}{
-		"no nodes":        {func(s *Spec) { s.Nodes = nil }, "without nodes"},
-		"same name":       {func(s *Spec) { s.Nodes[2].Name = "h1" }, `two processes would be called "h1"`},
-		"fabric's name":   {func(s *Spec) { s.Nodes[2].Name = Fabric }, `"fabric"`},
-		"bad MTU":         {func(s *Spec) { s.Nodes[2].MTU = 7 }, "h2: boot node: MTU 7 is outside"},
-		"bad MAC":         {func(s *Spec) { s.Nodes[2].MAC = boot.MAC{1} }, "not a unicast address"},
-		"no address":      {func(s *Spec) { s.Nodes[2].Addr = s.Nodes[2].Addr.Masked(); s.Nodes[2].Peers = s.Nodes[1].Peers }, ""},
-		"no program":      {func(s *Spec) { s.Self = "/nonexistent" }, "no such file"},
-		"other program":   {func(s *Spec) { s.Self = "/bin/false" }, "died: exit status 1"},
-		"port taken":      {func(s *Spec) { s.Nodes[2].Sockets = []boot.Socket{{Port: 9000}, {Port: 9000}} }, "socket 10.0.0.3:9000: address already in use"},
-		"long host name":  {func(s *Spec) { s.Nodes[0].Hostname = strings.Repeat("x", 65) }, "set host name"},
-		"a foreign peer":  {func(s *Spec) { s.Nodes[0].Peers[0].MAC = boot.MAC{} }, ""},
-		"process crashes": {func(s *Spec) { s.NodeArgs = []string{"-test.run=^$", "-test.badflag"} }, "died: exit status 2"},
+		"no nodes":        {func(s *runtime.Spec) { s.Nodes = nil }, "without nodes"},
+		"same name":       {func(s *runtime.Spec) { s.Nodes[2].Name = "h1" }, `two processes would be called "h1"`},
+		"fabric's name":   {func(s *runtime.Spec) { s.Nodes[2].Name = runtime.Fabric }, `"fabric"`},
+		"bad MTU":         {func(s *runtime.Spec) { s.Nodes[2].MTU = 7 }, "h2: boot node: MTU 7 is outside"},
+		"bad MAC":         {func(s *runtime.Spec) { s.Nodes[2].MAC = boot.MAC{1} }, "not a unicast address"},
+		"no address":      {func(s *runtime.Spec) { s.Nodes[2].Addr = s.Nodes[2].Addr.Masked(); s.Nodes[2].Peers = s.Nodes[1].Peers }, ""},
+		"no program":      {func(s *runtime.Spec) { s.Self = "/nonexistent" }, "no such file"},
+		"other program":   {func(s *runtime.Spec) { s.Self = "/bin/false" }, "died: exit status 1"},
+		"port taken":      {func(s *runtime.Spec) { s.Nodes[2].Sockets = []boot.Socket{{Port: 9000}, {Port: 9000}} }, "socket 10.0.0.3:9000: address already in use"},
+		"long host name":  {func(s *runtime.Spec) { s.Nodes[0].Hostname = strings.Repeat("x", 65) }, "set host name"},
+		"a foreign peer":  {func(s *runtime.Spec) { s.Nodes[0].Peers[0].MAC = boot.MAC{} }, ""},
+		"process crashes": {func(s *runtime.Spec) { s.NodeArgs = []string{"-test.run=^$", "-test.badflag"} }, "died: exit status 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := look(t)
@@ -262,7 +263,7 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 // What a node's process has given away, it has in no thread.
 func TestPrivPrivilegesAreGone(t *testing.T) {
 	c := begin(t, lab(2))
-	for _, p := range []*Proc{c.Node(0), c.Fabric()} {
+	for _, p := range []*runtime.Proc{c.Node(0), c.Fabric()} {
 		caps := "0000000000000000"
 		if p == c.Fabric() {
 			caps = "0000000000800000" // CAP_SYS_NICE

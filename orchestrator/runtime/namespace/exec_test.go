@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"weft/orchestrator/runtime"
 )
 
 // What a program finds in a node: the host's files to read, its own place to write, one interface, itself.
@@ -60,13 +62,13 @@ func TestPrivInsideANode(t *testing.T) {
 func TestPrivExecFails(t *testing.T) {
 	c := begin(t, lab(1))
 	_, err := run(t, c, "h0", "sh", "-c", "exit 7")
-	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 7 {
+	if exit := (*runtime.StatusError)(nil); !errors.As(err, &exit) || exit.Code != 7 {
 		t.Errorf("got %v, want exit status 7", err)
 	}
 	if _, err := run(t, c, "h0", "no-such-program"); !errors.Is(err, exec.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := run(t, c, "h9", "true"); !errors.Is(err, ErrNoNode) || !strings.Contains(err.Error(), "h9") {
+	if _, err := run(t, c, "h9", "true"); !errors.Is(err, runtime.ErrNoNode) || !strings.Contains(err.Error(), "h9") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := run(t, c, "h0"); err == nil {

@@ -12,6 +12,7 @@ import (
 
 	"weft/nodeimg/boot"
 	"weft/nodeimg/control"
+	"weft/orchestrator/runtime"
 )
 
 // The test program stands in for weft: it is run again as every process of a lab, and as an orchestrator that
@@ -102,8 +103,8 @@ func launch(args []string) int {
 }
 
 // lab returns n nodes that know each other.
-func lab(n int) Spec {
-	s := Spec{Lab: "test", Nodes: make([]boot.NodeSpec, n)}
+func lab(n int) runtime.Spec {
+	s := runtime.Spec{Lab: "test", Nodes: make([]boot.NodeSpec, n)}
 	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}) }
 	for i := range s.Nodes {
 		s.Nodes[i] = boot.NodeSpec{
@@ -119,7 +120,7 @@ func lab(n int) Spec {
 }
 
 // start launches a lab that ends with the test, or skips the test where that cannot be done.
-func begin(t *testing.T, spec Spec) *Cluster {
+func begin(t *testing.T, spec runtime.Spec) *Cluster {
 	t.Helper()
 	privileged(t)
 	c, err := Launch(t.Context(), spec)
@@ -150,6 +151,6 @@ func run(t *testing.T, c *Cluster, node string, args ...string) (string, error) 
 	var out buffer
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	err := c.Exec(ctx, node, Command{Args: args, Stdout: &out, Stderr: &out})
+	err := c.Exec(ctx, node, runtime.Command{Args: args, Stdout: &out, Stderr: &out})
 	return out.String(), err
 }

@@ -6,13 +6,14 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
+	goruntime "runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"weft/nodeimg/control"
+	"weft/orchestrator/runtime"
 )
 
 // self is this program, however its file was renamed, replaced or deleted since it was started.
@@ -27,7 +28,7 @@ type spawner struct {
 func newSpawner() *spawner {
 	s := &spawner{work: make(chan func())}
 	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		goruntime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		for f := range s.work {
 			f()
 		}
@@ -54,7 +55,7 @@ type running struct {
 }
 
 // start starts a process of the lab in new namespaces. It must be called on the spawner's thread.
-func start(spec *Spec, name string, args []string, out *lines) (*running, *control.Conn, error) {
+func start(spec *runtime.Spec, name string, args []string, out *lines) (*running, *control.Conn, error) {
 	conn, theirs, err := control.Pair()
 	if err != nil {
 		return nil, nil, err
@@ -97,8 +98,8 @@ func environment() []string {
 }
 
 // exit returns how the process ended. It must have.
-func (r *running) exit() *ExitError {
-	e := &ExitError{Name: r.name, State: "unknown", Stderr: r.tail.String()}
+func (r *running) exit() *runtime.ExitError {
+	e := &runtime.ExitError{Name: r.name, State: "unknown", Stderr: r.tail.String()}
 	if s := r.cmd.ProcessState; s != nil {
 		e.State = s.String()
 	}

@@ -11,7 +11,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
 	"time"
+	"weft/orchestrator/runtime"
 
 	"golang.org/x/sys/unix"
 )
@@ -44,7 +46,7 @@ func enter(args []string) int {
 	fmt.Printf("report %+v\n", c.Node(0).Report)
 	switch args[1] {
 	case "ping":
-		err := c.Exec(context.Background(), "h0", Command{Args: []string{"ping", "-c", "2", "-i", "0.01", "10.0.0.2"}, Stdout: os.Stdout, Stderr: os.Stderr})
+		err := c.Exec(context.Background(), "h0", runtime.Command{Args: []string{"ping", "-c", "2", "-i", "0.01", "10.0.0.2"}, Stdout: os.Stdout, Stderr: os.Stderr})
 		if err != nil {
 			fmt.Println(err)
 			return 1

@@ -1,4 +1,4 @@
-package namespace
+package runtime
 
 import (
 	"errors"
@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"weft/nodeimg/boot"
-	"weft/nodeimg/control"
 )
 
 // Fabric is the name of the fabric's process among the nodes'.
@@ -15,8 +14,11 @@ const Fabric = "fabric"
 
 // Spec is a lab to be started.
 type Spec struct {
-	Lab   string          // its name, for messages
+	Lab   string          // its name, for messages and labels
 	Nodes []boot.NodeSpec // the hosts, by HostID
+
+	// Images are those that commands in this lab will name. A runtime that does not have one refuses the lab.
+	Images []string
 
 	// Self is the program to run as every process; empty means this one. NodeArgs and FabricArgs are its
 	// arguments, "node" and "fabric" when nil. Env is added to an environment that is otherwise made new.
@@ -36,7 +38,8 @@ type Spec struct {
 	Grace time.Duration
 }
 
-func (s *Spec) check() error {
+// Check reports what no runtime can start.
+func (s *Spec) Check() error {
 	if len(s.Nodes) == 0 {
 		return errors.New("a lab without nodes")
 	}
@@ -48,36 +51,4 @@ func (s *Spec) check() error {
 		seen[n.Name] = true
 	}
 	return nil
-}
-
-// Proc is one process of a running lab.
-type Proc struct {
-	Name   string
-	PID    int           // in the namespace of the caller of Launch
-	Conn   *control.Conn // the caller's from the return of Launch to Close
-	Link   boot.Link     // of a node: its cable; FD is not valid here
-	Report boot.Report   // how its boot went
-
-	run *running
-}
-
-// Exit is the unexpected end of a process.
-type Exit struct {
-	Name string
-	PID  int
-	Err  *ExitError
-}
-
-// ExitError says how a process of a lab ended, and what it last said.
-type ExitError struct {
-	Name   string
-	State  string // "exit status 1", "signal: killed"
-	Stderr string // the end of its standard error, at most 8 KiB
-}
-
-func (e *ExitError) Error() string {
-	if e.Stderr == "" {
-		return fmt.Sprintf("%s died: %s", e.Name, e.State)
-	}
-	return fmt.Sprintf("%s died: %s: %s", e.Name, e.State, e.Stderr)
 }
