@@ -98,7 +98,7 @@ var defaults = map[string]value{
 	"transport.strack.eta":             {"0.15", "STrack paper, Table 1"},
 	"transport.strack.gamma":           {"0.8", "STrack paper, Table 1"},
 	"transport.strack.max_mdf":         {"0.5", "STrack paper, Algorithm 4, line 15"},
-	"transport.strack.max_window":      {"1", "STrack paper, section 3.2: a window of one bandwidth-delay product"},
+	"transport.strack.max_cwnd":        {"1", "STrack paper, section 3.2: a window of one bandwidth-delay product"},
 	"transport.strack.md_requires_ecn": {"false", "STrack paper, Algorithm 4 as printed"},
 	"transport.strack.paths":           {"256", "STrack paper, section 4.1: up to 256 paths"},
 	"transport.strack.ack_every":       {"16KiB", "ours: four packets of 4 KiB, as in UEC; the STrack paper leaves it open"},

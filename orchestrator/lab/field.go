@@ -13,6 +13,7 @@ type decoder struct {
 	sources []Source
 	overlay map[string]value                    // defaults that go before those of the table
 	kinds   map[string]bool                     // transports that runs of the file use
+	seed    uint64                              // of the lab
 	aside   int                                 // above 0: what is read is not part of this lab, and its sources are not kept
 	keys    func(pattern string, keys []string) // told the keys of every section; tests compare them with the schema
 }

@@ -17,7 +17,7 @@ type Lab struct {
 	Queues    Queues
 	Clocks    Clocks
 	Transport Transport
-	Workload  []Item // may be empty: a lab to deploy and use by hand
+	Workload  []Item // in the file's order; may be empty: a lab to deploy and use by hand
 	Faults    []Fault
 	Measure   Measure
 	Expect    []Expectation
@@ -139,8 +139,9 @@ type Clocks struct {
 	Sync string // perfect
 }
 
-// Item is one collective of the workload.
+// Item is one collective of the workload. A workload whose ranks are groups has an item for each of them.
 type Item struct {
+	Index      int    // position in the lab file's workload
 	Collective string // of schedule.Collectives
 	Algorithm  string // of schedule.Algorithms; resolved
 	Ranks      Ranks
@@ -165,6 +166,10 @@ type Ranks struct {
 	First  int      // the first n hosts
 	Names  []string // hosts by name, in rank order
 	Random int      // so many hosts, drawn by the lab's seed
+
+	// Groups is how many items with as many ranks share one draw, no host in two of them; Group is which of them it
+	// is, from 0. 0: the draw is this item's alone.
+	Groups, Group int
 }
 
 // Fault is something that happens to a link during the run: it goes down, or its line changes. Rate, Delay, Loss and

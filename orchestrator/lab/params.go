@@ -94,17 +94,17 @@ type HPCC struct {
 
 // STrack holds the parameters of STrack (paper Algorithms 1 to 4 and Table 1), and of its recovery.
 type STrack struct {
-	Target    units.Time // target_Qdelay; 0: the base RTT of the network
-	High      float64    // target_Qhigh in targets
-	EWMA      float64    // weight of the newest delay in the average
-	Alpha     float64    // packets, as printed: for 100 Gb/s and 12 us
-	Beta      float64    // the same
-	Eta       float64    // the same
-	Gamma     float64    // of the multiplicative decrease
-	MaxMDF    float64    // the most that it takes
-	MaxWindow float64    // greatest and first window, in bandwidth-delay products of the network
-	NeedMark  bool       // a window shrinks on marked packets only
-	Paths     int        // source ports of a connection
+	Target   units.Time // target_Qdelay; 0: the base RTT of the network
+	High     float64    // target_Qhigh in targets
+	EWMA     float64    // weight of the newest delay in the average
+	Alpha    float64    // packets, as printed: for 100 Gb/s and 12 us
+	Beta     float64    // the same
+	Eta      float64    // the same
+	Gamma    float64    // of the multiplicative decrease
+	MaxMDF   float64    // the most that it takes
+	MaxCWND  float64    // greatest and first window, in bandwidth-delay products of the network
+	NeedMark bool       // a window shrinks on marked packets only
+	Paths    int        // source ports of a connection
 
 	AckEvery   units.Bytes // the receiver acknowledges after so many bytes
 	Threshold  int         // packets out of order up to which nothing is lost

@@ -74,6 +74,7 @@ func (d *decoder) lab(file string, root *node, values map[string]any) *Lab {
 		about.record(l.About)
 	}
 	l.Seed = s.field("seed").seed()
+	d.seed = l.Seed
 	topology := s.field("topology")
 	if topology.n == nil {
 		topology.problem("missing; expected a section such as topology: {kind: star, hosts: 4}")

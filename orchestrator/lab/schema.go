@@ -150,6 +150,7 @@ type (
 	dilationType string
 	ranksType    string
 	downType     string
+	leavesType   string
 	ecnType      string
 	pfcType      string
 	sharedType   string
@@ -264,7 +265,10 @@ func (ranksType) JSONSchema() *jsonschema.Schema {
 	return oneOf(words("all"), inRange("integer", "1", "65536"), listOf(anything("string")), structure(writtenRandomRanks{}))
 }
 func (downType) JSONSchema() *jsonschema.Schema {
-	return oneOf(listOf(linkNameType("").JSONSchema()), anything("object"))
+	return oneOf(listOf(linkNameType("").JSONSchema()), structure(writtenRandomLinks{}))
+}
+func (leavesType) JSONSchema() *jsonschema.Schema {
+	return matching("16 leaves", strings.Trim(leavesText.String(), "^$"))
 }
 func (linkNameType) JSONSchema() *jsonschema.Schema {
 	return matching("leaf0-spine3", strings.Trim(linkText.String(), "^$"))

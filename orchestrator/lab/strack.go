@@ -21,7 +21,7 @@ func (c *section) strack() STrack {
 	s.Eta, _ = c.field("eta").decimal(0, maxIncrease)
 	s.Gamma, _ = c.field("gamma").share(0.001, 1)
 	s.MaxMDF, _ = c.field("max_mdf").share(0.001, 0.999)
-	s.MaxWindow, _ = c.field("max_window").decimal(0.01, 1000)
+	s.MaxCWND, _ = c.field("max_cwnd").decimal(0.01, 1000)
 	s.NeedMark = c.field("md_requires_ecn").flag()
 	s.Paths = c.field("paths").integer(1, maxPaths)
 	s.AckEvery, _ = c.field("ack_every").window()

@@ -57,7 +57,7 @@ func (d *decoder) topology(s *section) Topology {
 		s.sizes(&t)
 	}
 	t.MTU, _ = s.field("mtu").payload()
-	t.Down = s.down()
+	t.Down = s.down(&t)
 	if t.Kind == "custom" {
 		d.checkCustom(s, &t)
 	}
@@ -281,28 +281,6 @@ func (f field) name() string {
 
 // linkText is the form of a link's name: its two ends, and a number when several links join them.
 var linkText = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*-[a-z0-9][a-z0-9-]*(#[0-9]+)?$`)
-
-func (s *section) down() []string {
-	f := s.field("down")
-	if f.n != nil && f.n.kind == mapping {
-		f.problem("links drawn at random are not yet supported; expected a list of links such as [leaf0-spine3]")
-		return nil
-	}
-	var down []string
-	seen := make(map[string]bool)
-	for _, item := range f.items(maxValues) {
-		name := item.linkName()
-		if seen[name] {
-			item.problem("%q is there twice", clip(name))
-			continue
-		}
-		if name != "" {
-			seen[name] = true
-			down = append(down, name)
-		}
-	}
-	return down
-}
 
 func (f field) linkName() string {
 	name, _ := read(f, "the name of a link such as leaf0-spine3", func(text string) (string, error) {

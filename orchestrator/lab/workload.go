@@ -22,7 +22,10 @@ func (d *decoder) workload(f field, t Topology) []Item {
 	var items []Item
 	hosts := hostsOf(t)
 	for i, item := range f.items(maxItems) {
-		items = append(items, item.open().item(i, hosts))
+		it := item.open().item(i, hosts)
+		for it.Ranks.Group = range max(1, it.Ranks.Groups) {
+			items = append(items, it)
+		}
 	}
 	return items
 }
@@ -30,7 +33,7 @@ func (d *decoder) workload(f field, t Topology) []Item {
 // item reads one collective.
 func (s *section) item(index int, hosts hosts) Item {
 	defer s.close()
-	it := Item{Repeat: 1}
+	it := Item{Index: index, Repeat: 1}
 	collective := s.field("collective")
 	var known bool
 	it.Collective, known = collective.enum(collectives)
@@ -38,6 +41,7 @@ func (s *section) item(index int, hosts hosts) Item {
 	it.Algorithm, facts = s.algorithm(it.Collective)
 	ranks := s.field("ranks")
 	it.Ranks = ranks.ranks(hosts)
+	it.checkGroups(s)
 	n := it.Ranks.count(hosts.count) // 0: unknown
 	it.Root = s.root(&it, facts, hosts)
 	if it.RootApart() && it.Ranks.All {
@@ -61,22 +65,14 @@ func (s *section) item(index int, hosts hosts) Item {
 
 // ranks reads which hosts take part: all, the first so many, a list of names, or so many at random.
 func (f field) ranks(hosts hosts) Ranks {
-	const expected = "all, a number of hosts, a list of hosts such as [h0, h3], or {random: 8}"
+	const expected = "all, a number of hosts, a list of hosts such as [h0, h3], {random: 8}, or {groups: 64, size: 32}"
 	switch {
 	case f.n == nil || f.n.null():
 		f.problem("has no value; expected %s", expected)
 	case f.n.kind == list:
 		return Ranks{Names: f.names(hosts)}
 	case f.n.kind == mapping:
-		s := f.open()
-		defer s.close()
-		random, groups := s.field("random"), s.field("groups")
-		s.field("size")
-		if groups.n != nil {
-			groups.problem("groups of ranks are not yet supported; expected %s", expected)
-			return Ranks{}
-		}
-		return Ranks{Random: random.hostCount(hosts)}
+		return f.open().drawn(hosts)
 	case f.n.text == "all":
 		f.record("all")
 		return Ranks{All: true}
@@ -86,6 +82,42 @@ func (f field) ranks(hosts hosts) Ranks {
 		f.problem("%q is not understood; expected %s", clip(f.n.text), expected)
 	}
 	return Ranks{}
+}
+
+// drawn reads ranks that are drawn: so many, or groups of a size.
+func (s *section) drawn(hosts hosts) Ranks {
+	defer s.close()
+	random, groups, size := s.field("random"), s.field("groups"), s.field("size")
+	if groups.n == nil {
+		if size.n != nil {
+			size.problem("the size of groups, but there are none; expected such as {groups: 64, size: 32}, or {random: 8}")
+			return Ranks{}
+		}
+		return Ranks{Random: random.hostCount(hosts)}
+	}
+	if random.n != nil {
+		random.problem("given together with groups; expected one of them")
+		return Ranks{}
+	}
+	r := Ranks{Groups: groups.hostCount(hosts), Random: size.hostCount(hosts)}
+	if n := hosts.count; n != 0 && r.Groups*r.Random > n {
+		groups.problem("%d groups of %d are %d ranks; the lab has %d hosts", r.Groups, r.Random, r.Groups*r.Random, n)
+		return Ranks{}
+	}
+	return r
+}
+
+// checkGroups refuses groups of what has a host of its own: it would be that of all of them.
+func (it *Item) checkGroups(s *section) {
+	if it.Ranks.Groups == 0 {
+		return
+	}
+	if it.RootApart() {
+		s.field("ranks").problem("groups of %s would share one receiver; expected an item of the workload for each of them", it.Collective)
+	}
+	if root := s.field("root"); root.written() {
+		root.problem("one host cannot be in all groups; expected it to be left out: the first rank of each group")
+	}
 }
 
 // hostCount reads a number of hosts. The topology limits it if it was understood.

@@ -32,7 +32,7 @@ type writtenTopology struct {
 	Link             writtenLink         `json:"link,omitempty" jsonschema_description:"Default of every link."`
 	Tiers            writtenTiers        `json:"tiers,omitempty" jsonschema_description:"Links of one tier where they differ from the default."`
 	MTU              mtuType             `json:"mtu,omitempty" jsonschema_description:"Payload bytes per packet."`
-	Down             downType            `json:"down,omitempty" jsonschema_description:"Links that do not exist from the start, by name such as leaf0-spine3."`
+	Down             downType            `json:"down,omitempty" jsonschema_description:"Links that do not exist from the start, by name such as leaf0-spine3, or so many uplinks of a leaf-spine drawn at random."`
 	Nodes            []writtenNode       `json:"nodes,omitempty" jsonschema_description:"custom: hosts and switches."`
 	Links            []writtenCustomLink `json:"links,omitempty" jsonschema_description:"custom: links between nodes."`
 }
@@ -193,7 +193,7 @@ type writtenSTrack struct {
 	Eta        float64      `json:"eta,omitempty" jsonschema:"minimum=0,maximum=1000" jsonschema_description:"Increase for fairness, in packets, as printed; scaled to the network."`
 	Gamma      shareType    `json:"gamma,omitempty" jsonschema_description:"Multiplicative decrease constant."`
 	MaxMDF     shareType    `json:"max_mdf,omitempty" jsonschema_description:"Largest multiplicative decrease."`
-	MaxWindow  float64      `json:"max_window,omitempty" jsonschema:"minimum=0.01,maximum=1000" jsonschema_description:"Greatest and first window, in bandwidth-delay products of the network."`
+	MaxCWND    float64      `json:"max_cwnd,omitempty" jsonschema:"minimum=0.01,maximum=1000" jsonschema_description:"Greatest and first window, in bandwidth-delay products of the network."`
 	NeedMark   flagType     `json:"md_requires_ecn,omitempty" jsonschema_description:"Shrink windows on marked packets only."`
 	Paths      int          `json:"paths,omitempty" jsonschema:"minimum=1,maximum=256" jsonschema_description:"Source ports of a connection; spray: a power of two."`
 	AckEvery   bytesType    `json:"ack_every,omitempty" jsonschema_description:"The receiver acknowledges after so many bytes."`
@@ -206,7 +206,7 @@ type writtenSTrack struct {
 type writtenItem struct {
 	Collective collectiveType `json:"collective" jsonschema_description:"What the ranks do together."`
 	Algorithm  algorithmType  `json:"algorithm,omitempty" jsonschema_description:"How they do it; auto is the first of the collective: ring of all-reduce, all-gather and reduce-scatter, direct of all-to-all, chain of broadcast and reduce."`
-	Ranks      ranksType      `json:"ranks,omitempty" jsonschema_description:"Who takes part: all, the first N hosts, a list of hosts in rank order, or N at random. incast and ps: the senders."`
+	Ranks      ranksType      `json:"ranks,omitempty" jsonschema_description:"Who takes part: all, the first N hosts, a list of hosts in rank order, N at random, or groups of hosts drawn at random, each of which does the same on its own. incast and ps: the senders."`
 	Root       string         `json:"root,omitempty" jsonschema_description:"The host that a broadcast, reduce, gather or scatter is about: the first rank unless given. incast and ps: the receiving host; the first that is not a rank unless given."`
 	Size       bytesType      `json:"size" jsonschema_description:"What nccl-tests calls size: the buffer of each rank; whole elements. incast and ps: what each sender sends."`
 	Type       elementType    `json:"type,omitempty" jsonschema_description:"What buffers are made of."`
@@ -222,8 +222,13 @@ type writtenItem struct {
 
 type writtenRandomRanks struct {
 	Random int `json:"random,omitempty" jsonschema:"minimum=1,maximum=65536" jsonschema_description:"So many hosts, drawn with the seed."`
-	Groups int `json:"groups,omitempty" jsonschema:"minimum=1" jsonschema_description:"So many groups that do the same at once. Not yet supported."`
-	Size   int `json:"size,omitempty" jsonschema:"minimum=1" jsonschema_description:"Ranks of each group. Not yet supported."`
+	Groups int `json:"groups,omitempty" jsonschema:"minimum=1,maximum=65536" jsonschema_description:"So many groups that do the same at once, each on its own; no host is in two."`
+	Size   int `json:"size,omitempty" jsonschema:"minimum=1,maximum=65536" jsonschema_description:"Ranks of each group."`
+}
+
+type writtenRandomLinks struct {
+	Random int        `json:"random" jsonschema:"minimum=1,maximum=1048576" jsonschema_description:"leaf-spine: so many links between leaves and spines, drawn with the seed."`
+	Among  leavesType `json:"among,omitempty" jsonschema_description:"Leaves that lose them, drawn with the seed, each as many as any other; all unless given."`
 }
 
 type writtenFault struct {

@@ -72,7 +72,7 @@ func (x *Experiment) emulable() error {
 	}
 	for i := range l.Workload {
 		if most, n := buffer.MostRanks(l.Workload[i].Spec(0, 0)), len(x.item(i).Ranks); n > most {
-			return l.Errorf(fmt.Sprintf("workload.%d.ranks", i), "emulated hosts reduce %s exactly for at most %d ranks, not for %d; --engine sim runs this lab",
+			return l.Errorf(fmt.Sprintf("workload.%d.ranks", l.Workload[i].Index), "emulated hosts reduce %s exactly for at most %d ranks, not for %d; --engine sim runs this lab",
 				l.Workload[i].Type, most, n)
 		}
 	}

@@ -131,7 +131,7 @@ func (x *Experiment) addWorkload() error {
 	}
 	for i := range x.Lab.Workload {
 		if err := x.addItem(i); err != nil {
-			return x.Lab.Errorf(fmt.Sprintf("workload.%d", i), "%v", err)
+			return x.Lab.Errorf(fmt.Sprintf("workload.%d", x.Lab.Workload[i].Index), "%v", err)
 		}
 	}
 	return nil
@@ -140,7 +140,7 @@ func (x *Experiment) addWorkload() error {
 // addItem adds one item of the workload: its connections, and a host.Item for every rank.
 func (x *Experiment) addItem(index int) error {
 	it := &x.Lab.Workload[index]
-	ranks, root, err := x.ranksOf(it, index)
+	ranks, root, err := x.ranksOf(it)
 	if err != nil {
 		return err
 	}
@@ -277,7 +277,7 @@ func (x *Experiment) plannedRates(it *host.Item) ([]units.Bandwidth, error) {
 }
 
 // ranksOf resolves the hosts of an item; root is the rank that it is about, -1 for others.
-func (x *Experiment) ranksOf(it *lab.Item, index int) ([]transport.HostID, int, error) {
+func (x *Experiment) ranksOf(it *lab.Item) ([]transport.HostID, int, error) {
 	byName := make(map[string]transport.HostID, x.Graph.Hosts)
 	for h := range x.Graph.Hosts {
 		byName[x.Graph.Nodes[h].Name] = transport.HostID(h)
@@ -301,8 +301,8 @@ func (x *Experiment) ranksOf(it *lab.Item, index int) ([]transport.HostID, int, 
 			ranks = append(ranks, h)
 		}
 	case it.Ranks.Random > 0:
-		r := rand.New(rand.NewPCG(x.Lab.Seed, itemSeed(x.Lab.Seed, index)))
-		for _, h := range r.Perm(x.Graph.Hosts) {
+		r := rand.New(rand.NewPCG(x.Lab.Seed, itemSeed(x.Lab.Seed, it.Index)))
+		for _, h := range r.Perm(x.Graph.Hosts)[it.Ranks.Group*it.Ranks.Random:] {
 			if len(ranks) < it.Ranks.Random && (transport.HostID(h) != root || !it.RootApart()) {
 				ranks = append(ranks, transport.HostID(h))
 			}

@@ -67,7 +67,7 @@ func hpccParams(p lab.HPCC, line units.Bandwidth) hpcc.Params {
 func strackParams(p lab.STrack) strack.Params {
 	return strack.Params{
 		Target: p.Target, High: p.High, EWMA: p.EWMA, Alpha: p.Alpha, Beta: p.Beta, Eta: p.Eta,
-		Gamma: p.Gamma, MaxMDF: p.MaxMDF, MaxCWND: p.MaxWindow, MDRequiresECN: p.NeedMark, Paths: p.Paths,
+		Gamma: p.Gamma, MaxMDF: p.MaxMDF, MaxCWND: p.MaxCWND, MDRequiresECN: p.NeedMark, Paths: p.Paths,
 	}
 }
 

@@ -125,8 +125,16 @@ func Scope(l *lab.Lab) expect.Scope {
 	}
 	return expect.Scope{
 		Setting: func(path string) (string, bool) { v, ok := settings[path]; return v, ok },
-		Items:   len(l.Workload),
+		Items:   written(l),
 	}
+}
+
+// written is how many items the workload of the lab file has.
+func written(l *lab.Lab) int {
+	if n := len(l.Workload); n > 0 {
+		return l.Workload[n-1].Index + 1
+	}
+	return 0
 }
 
 func manifest(x *Experiment, e engine, o Options) record.Manifest {

@@ -139,7 +139,7 @@ func Names() []string {
 }
 
 func collectiveFields() []string {
-	return []string{"algbw", "busbw", "bytes", "checked", "ranks", "time", "wrong"}
+	return []string{"algbw", "busbw", "bytes", "checked", "fastest", "ranks", "time", "wrong"}
 }
 
 // find returns the entry of a name.
@@ -159,7 +159,7 @@ func find(name string) (entry, bool) {
 		t = rate
 	case "bytes":
 		t = size
-	case "time":
+	case "time", "fastest":
 		t = span
 	}
 	return entry{name, t, func(s *record.Summary) (value, error) { return ofCollective(s, i, field) }}, true
@@ -195,6 +195,11 @@ func ofCollective(s *record.Summary, i int, field string) (value, error) {
 	err := when(c.TimeUS <= 0, errNoOutcome)
 	switch field {
 	case "time":
+		return value{typ: span, num: c.TimeUS}, err
+	case "fastest":
+		if c.Groups > 0 {
+			return value{typ: span, num: c.FastestUS}, err
+		}
 		return value{typ: span, num: c.TimeUS}, err
 	case "algbw":
 		return value{typ: rate, num: c.AlgBWGbps * gbps}, err

@@ -49,14 +49,16 @@ type Flows struct {
 	Slowdown   Quantiles `json:"slowdown"`
 }
 
-// Collective is one item of the workload.
+// Collective is one item of the workload: of all its groups, if its ranks are groups.
 type Collective struct {
 	Name      string  `json:"name"`
 	Algorithm string  `json:"algorithm"`
 	Ranks     int     `json:"ranks"`
 	Bytes     int64   `json:"bytes"`
 	Repeat    int     `json:"repeat"`
-	TimeUS    float64 `json:"time_us"` // first rank's start to last rank's end, mean over repetitions
+	TimeUS    float64 `json:"time_us"`              // first rank's start to last rank's end, mean over repetitions; of groups the slowest one's
+	Groups    int     `json:"groups,omitempty"`     // of as many ranks each; absent: the ranks are no groups
+	FastestUS float64 `json:"fastest_us,omitempty"` // the time of the fastest group
 	AlgBWGbps float64 `json:"algbw_gbps"`
 	BusBWGbps float64 `json:"busbw_gbps"`
 	Wrong     int64   `json:"wrong"`

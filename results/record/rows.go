@@ -4,7 +4,7 @@ import "weft/units"
 
 // Flow is a row of flows.csv: one message, from the sender's side.
 type Flow struct {
-	Item, Repeat int // item of the workload and its repetition, both from 0
+	Item, Repeat int // item of the workload, counting every group of ranks as one, and its repetition, both from 0
 	Src, Dst     string
 	Conn         uint32
 	Message      uint32

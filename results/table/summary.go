@@ -172,11 +172,20 @@ func collectives(s *record.Summary) *grid {
 		if c.Wrong > 0 {
 			wrong.colour = red
 		}
-		g.row(left(c.Name), left(c.Algorithm), right(count(int64(c.Ranks))), right(bytes(c.Bytes)), right(count(int64(c.Repeat))),
+		g.row(left(c.Name), left(c.Algorithm), right(ranks(c)), right(bytes(c.Bytes)), right(count(int64(c.Repeat))),
 			right(known(done, micros(c.TimeUS))), right(known(done, gbps(c.AlgBWGbps))), right(known(done, gbps(c.BusBWGbps))),
 			right(known(checked, count(c.Checked))), wrong)
 	}
 	return g
+}
+
+// ranks is how many ranks take part, in how many groups.
+func ranks(c record.Collective) string {
+	n := count(int64(c.Ranks))
+	if c.Groups > 0 {
+		n = count(int64(c.Groups)) + " x " + n
+	}
+	return n
 }
 
 // expectations is the grid of the expect section, nil without one.
