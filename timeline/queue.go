@@ -32,12 +32,15 @@ type Queue struct {
 type node struct {
 	at         units.Time
 	next, prev int32 // neighbours in the slot, plus one; 0 at the ends
-	slot       int32 // level<<slotBits | slot, or inFront, or idle
+	slot       int32 // firstSlot + (level<<slotBits | slot), or inFront, or idle
 }
 
+// idle is zero, so that the entities of a queue that is never told of them cost no memory but addresses: each part of
+// a network that is split has a queue of all entities, and uses its own.
 const (
-	idle    int32 = -1
-	inFront int32 = -2
+	idle      int32 = 0
+	inFront   int32 = 1
+	firstSlot int32 = 2
 )
 
 // New returns a queue of the given number of entities, none of them pending.
@@ -53,10 +56,11 @@ func (q *Queue) Grow(n int) (first ID) {
 	if n < 0 || len(q.nodes)+n > 1<<31-2 {
 		panic(fmt.Sprintf("timeline: cannot grow %d entities by %d", len(q.nodes), n))
 	}
-	q.nodes = append(q.nodes, make([]node, n)...)
-	for i := int(first); i < len(q.nodes); i++ {
-		q.nodes[i].slot = idle
+	if first == 0 {
+		q.nodes = make([]node, n)
+		return first
 	}
+	q.nodes = append(q.nodes, make([]node, n)...)
 	return first
 }
 
@@ -106,18 +110,24 @@ func (q *Queue) Next() (id ID, at units.Time, ok bool) {
 			}
 			q.front.pop()
 		}
-		q.refill()
+		q.refill(units.Never)
 	}
 	return 0, 0, false
 }
 
 // Pop takes the earliest pending entity off the queue. ok is false when none is pending.
-func (q *Queue) Pop() (id ID, at units.Time, ok bool) {
+func (q *Queue) Pop() (id ID, at units.Time, ok bool) { return q.PopUntil(units.Never) }
+
+// PopUntil takes the earliest pending entity off the queue if it is due at end or before; otherwise ok is false.
+func (q *Queue) PopUntil(end units.Time) (id ID, at units.Time, ok bool) {
 	if q.armed == 0 {
 		return 0, 0, false
 	}
 	for {
 		for len(q.front) > 0 {
+			if q.front[0].at > end {
+				return 0, 0, false
+			}
 			e := q.front.pop()
 			if n := &q.nodes[e.id]; n.slot == inFront && n.at == e.at {
 				n.slot = idle
@@ -126,8 +136,26 @@ func (q *Queue) Pop() (id ID, at units.Time, ok bool) {
 				return ID(e.id), e.at, true
 			}
 		}
-		q.refill()
+		if !q.refill(end) {
+			return 0, 0, false
+		}
 	}
+}
+
+// Bound returns an instant before which nothing is pending, exact within a slot of the wheel that the first of what is
+// pending lies on; units.Never when nothing is. Unlike Next it leaves the wheels where they are.
+func (q *Queue) Bound() units.Time {
+	for len(q.front) > 0 {
+		if e := q.front[0]; q.holds(e) {
+			return e.at
+		}
+		q.front.pop()
+	}
+	if q.armed == 0 {
+		return units.Never
+	}
+	level, i := q.first()
+	return max(q.last, units.Time(q.slotStart(level, i)<<tickBits))
 }
 
 // holds tells whether e stands for a pending instant. Entries of the heap are not removed when their entity
@@ -148,7 +176,7 @@ func (q *Queue) place(n *node, id int32) {
 	w := &q.wheels[level]
 	i := s >> (level * slotBits) & slotMask
 	head := w.heads[i]
-	n.slot = int32(level<<slotBits | uint(i))
+	n.slot = firstSlot + int32(level<<slotBits|uint(i))
 	n.prev, n.next = 0, head
 	if head != 0 {
 		q.nodes[head-1].prev = id + 1
@@ -200,40 +228,54 @@ func (q *Queue) remove(n *node) {
 		q.nodes[n.prev-1].next = n.next
 		return
 	}
+	slot -= firstSlot
 	w, i := &q.wheels[slot>>slotBits], uint64(slot&slotMask)
 	if w.heads[i] = n.next; n.next == 0 {
 		w.vacate(i)
 	}
 }
 
-// refill moves on to the slot that comes next and puts what is in it into the heap. The heap must be empty
-// and something pending.
-func (q *Queue) refill() {
+// first returns the slot that comes next, and its wheel. Something must be pending that is not in the heap.
+func (q *Queue) first() (level uint, slot uint64) {
 	for level := range uint(levels) {
-		w := &q.wheels[level]
-		i, ok := w.first()
-		if !ok {
-			continue
+		if i, ok := q.wheels[level].first(); ok {
+			return level, i
 		}
-		id := w.heads[i]
-		w.heads[i] = 0
-		w.vacate(i)
-		// The present turn of this wheel, its slot i, and the beginning of that on the wheels below.
-		shift := level * slotBits
-		q.cur = q.cur>>(shift+slotBits)<<(shift+slotBits) | i<<shift
-		for id != 0 {
-			n := &q.nodes[id-1]
-			next := n.next
-			if level == 0 {
-				q.toFront(n, id-1)
-			} else {
-				q.place(n, id-1)
-			}
-			id = next
-		}
-		return
 	}
 	panic(fmt.Sprintf("timeline: %d pending, none found", q.armed))
+}
+
+// slotStart returns the slot of the finest wheel that slot i of a wheel begins with: the present turn of that wheel, i,
+// and the beginning of those below.
+func (q *Queue) slotStart(level uint, i uint64) uint64 {
+	shift := level * slotBits
+	return q.cur>>(shift+slotBits)<<(shift+slotBits) | i<<shift
+}
+
+// refill moves on to the slot that comes next and puts what is in it into the heap, or on finer wheels, unless it begins
+// after end. The heap must be empty and something pending.
+func (q *Queue) refill(end units.Time) bool {
+	level, i := q.first()
+	start := q.slotStart(level, i)
+	if units.Time(start<<tickBits) > end {
+		return false
+	}
+	w := &q.wheels[level]
+	id := w.heads[i]
+	w.heads[i] = 0
+	w.vacate(i)
+	q.cur = start
+	for id != 0 {
+		n := &q.nodes[id-1]
+		next := n.next
+		if level == 0 {
+			q.toFront(n, id-1)
+		} else {
+			q.place(n, id-1)
+		}
+		id = next
+	}
+	return true
 }
 
 // tie orders entities that are due at the same instant.

@@ -51,7 +51,7 @@ func TestQueueAgainstOracle(t *testing.T) {
 		var last units.Time
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			id := ID(rapid.IntRange(0, n-1).Draw(t, "id"))
-			switch rapid.IntRange(0, 7).Draw(t, "op") {
+			switch rapid.IntRange(0, 9).Draw(t, "op") {
 			case 0, 1, 2, 3:
 				at := last + ahead(t)
 				if at < last {
@@ -71,6 +71,25 @@ func TestQueueAgainstOracle(t *testing.T) {
 				if gotOK {
 					last = gotAt
 					delete(o, gotID)
+				}
+			case 8:
+				end := max(last, last+ahead(t))
+				gotID, gotAt, gotOK := q.PopUntil(end)
+				wantID, wantAt, wantOK := o.next()
+				if wantAt > end || !wantOK {
+					wantID, wantAt, wantOK = 0, 0, false
+				}
+				if gotID != wantID || gotAt != wantAt || gotOK != wantOK {
+					t.Fatalf("PopUntil(%d) = %d, %d, %t; want %d, %d, %t", end, gotID, gotAt, gotOK, wantID, wantAt, wantOK)
+				}
+				if gotOK {
+					last = gotAt
+					delete(o, gotID)
+				}
+			case 9:
+				_, first, ok := o.next()
+				if got := q.Bound(); ok && (got > first || got < last) || !ok && got != units.Never {
+					t.Fatalf("Bound() = %d after %d; the first is at %d, %t", got, last, first, ok)
 				}
 			case 7:
 				gotID, gotAt, gotOK := q.Next()
