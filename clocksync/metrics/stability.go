@@ -1,0 +1,100 @@
+// Package metrics measures clocks: the stability of one against the truth (ADEV, MDEV, TDEV, MTIE), and how far many
+// are from each other.
+//
+// In come time errors at equal distances of true time; out go deviations in the units of the errors. The formulas are
+// those of NIST SP 1065, sections 5.2 to 5.6 and 5.8. It is pure.
+package metrics
+
+import "math"
+
+// A Series is time errors x(0), x(tau0), x(2 tau0) and so on, in any unit of time.
+type Series struct {
+	X    []float64
+	Tau0 float64 // distance of two, above 0, in the same unit
+}
+
+// FromFrequency returns the time errors of fractional frequencies, each the mean of an interval tau0.
+func FromFrequency(y []float64, tau0 float64) Series {
+	x := make([]float64, len(y)+1)
+	for i, f := range y {
+		x[i+1] = x[i] + float64(f*tau0)
+	}
+	return Series{X: x, Tau0: tau0}
+}
+
+// ADEV is the Allan deviation at tau = m tau0 from intervals that do not overlap; NaN when there are too few.
+func (s Series) ADEV(m int) float64 { return s.allan(m, m) }
+
+// OADEV is the Allan deviation at tau = m tau0 from all intervals.
+func (s Series) OADEV(m int) float64 { return s.allan(m, 1) }
+
+func (s Series) allan(m, stride int) float64 {
+	if m < 1 {
+		return math.NaN()
+	}
+	sum, n := 0.0, 0
+	for i := 0; i+2*m < len(s.X); i += stride {
+		d := s.X[i+2*m] - 2*s.X[i+m] + s.X[i]
+		sum += float64(d * d)
+		n++
+	}
+	if n == 0 {
+		return math.NaN()
+	}
+	tau := float64(m) * s.Tau0
+	return math.Sqrt(sum/(2*float64(n))) / tau
+}
+
+// MDEV is the modified Allan deviation at tau = m tau0: it tells white from flicker noise of the phase. NaN when there are
+// too few.
+func (s Series) MDEV(m int) float64 {
+	n := len(s.X) - 3*m + 1
+	if m < 1 || n < 1 {
+		return math.NaN()
+	}
+	second := 0.0 // sum of m second differences, moved along
+	for i := range m {
+		second += s.X[i+2*m] - 2*s.X[i+m] + s.X[i]
+	}
+	sum := float64(second * second)
+	for j := 1; j < n; j++ {
+		second += s.X[j+3*m-1] - 3*s.X[j+2*m-1] + 3*s.X[j+m-1] - s.X[j-1]
+		sum += float64(second * second)
+	}
+	tau := float64(m) * s.Tau0
+	return math.Sqrt(sum/(2*float64(n))) / (float64(m) * tau)
+}
+
+// TDEV is the time deviation at tau = m tau0, tau / sqrt(3) of the modified Allan deviation.
+func (s Series) TDEV(m int) float64 {
+	return float64(m) * s.Tau0 / math.Sqrt(3) * s.MDEV(m)
+}
+
+// MTIE is the largest change of the error within any window of m tau0; NaN when the series is shorter.
+func (s Series) MTIE(m int) float64 {
+	if m < 1 || m >= len(s.X) {
+		return math.NaN()
+	}
+	// Indices of what may yet be the largest and the least of a window, both in order.
+	var high, low []int
+	most := 0.0
+	for i, x := range s.X {
+		for len(high) > 0 && s.X[high[len(high)-1]] <= x {
+			high = high[:len(high)-1]
+		}
+		for len(low) > 0 && s.X[low[len(low)-1]] >= x {
+			low = low[:len(low)-1]
+		}
+		high, low = append(high, i), append(low, i)
+		if high[0] < i-m {
+			high = high[1:]
+		}
+		if low[0] < i-m {
+			low = low[1:]
+		}
+		if i >= m {
+			most = max(most, s.X[high[0]]-s.X[low[0]])
+		}
+	}
+	return most
+}
