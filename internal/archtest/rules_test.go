@@ -54,6 +54,7 @@ func confined() map[string]struct {
 		"github.com/google/go-cmp":                {[]string{"internal/golden"}, "it is for tests, and panics by design"},
 		"pgregory.net/rapid":                      {nil, "it is for tests"},
 		"github.com/santhosh-tekuri/jsonschema":   {nil, "it is for tests"},
+		"gonum.org/v1/plot":                       {[]string{"results/plot"}, "charts are described by results/plot, and look alike"},
 		"C":                                       {nil, "weft is one static binary, built without cgo"},
 	}
 }

@@ -1,0 +1,91 @@
+package plot
+
+import (
+	"math"
+	"slices"
+)
+
+// most is how many points of a series are drawn: more than there are pixels in a line of it. Ours.
+const most = 1000
+
+// CDF is the distribution of values: for each value, the share of all that is not above it. Of many values it has the
+// quantiles at a thousand evenly spaced shares and, so that the tail is seen, at 99.9 % and above; all of them are
+// values that were given. It sorts values in place. NaNs are left out.
+func CDF(name string, values []float64) Series {
+	slices.Sort(values)
+	first := 0
+	for first < len(values) && math.IsNaN(values[first]) {
+		first++ // slices.Sort puts them first
+	}
+	values = values[first:]
+	s := Series{Name: name, Steps: true}
+	n := len(values)
+	if n == 0 {
+		return s
+	}
+	s.X, s.Y = append(s.X, values[0]), append(s.Y, 0)
+	last := 0 // rank that was drawn
+	draw := func(rank int) {
+		if rank > last {
+			s.X, s.Y, last = append(s.X, values[rank-1]), append(s.Y, float64(rank)/float64(n)), rank
+		}
+	}
+	for k := 1; k < most; k++ {
+		draw(int(int64(n) * int64(k) / most))
+	}
+	for left := n / most; left > 0; left /= 2 {
+		draw(n - left)
+	}
+	draw(n)
+	return s
+}
+
+// Thin reduces a series in ascending X to what can be seen of it: where there are many points, of each of 500 stretches
+// of X the first, the last, the lowest and the highest one, so that no peak is lost. A short series is returned as it
+// is. Low and High go with their points.
+func Thin(s Series) Series {
+	n := len(s.X)
+	if n <= 2*most {
+		return s
+	}
+	const stretches = most / 2
+	from, width := s.X[0], (s.X[n-1]-s.X[0])/stretches
+	var keep []int
+	for i := 0; i < n; {
+		end := i + 1
+		low, high := i, i
+		part := stretch(s.X[i], from, width)
+		for ; end < n && stretch(s.X[end], from, width) == part; end++ {
+			if s.Y[end] < s.Y[low] {
+				low = end
+			}
+			if s.Y[end] > s.Y[high] {
+				high = end
+			}
+		}
+		part4 := []int{i, low, high, end - 1}
+		slices.Sort(part4)
+		keep = append(keep, slices.Compact(part4)...)
+		i = end
+	}
+	pick := func(v []float64) []float64 {
+		if v == nil {
+			return nil
+		}
+		out := make([]float64, len(keep))
+		for k, i := range keep {
+			out[k] = v[i]
+		}
+		return out
+	}
+	s.X, s.Y, s.Low, s.High = pick(s.X), pick(s.Y), pick(s.Low), pick(s.High)
+	return s
+}
+
+// stretch is the part of an axis that a value lies in.
+func stretch(v, from, width float64) int {
+	if width <= 0 {
+		return 0
+	}
+	return int((v - from) / width)
+}
