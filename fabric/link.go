@@ -164,3 +164,13 @@ func (n *Network) reconsider() {
 
 // Up tells whether a port is up.
 func (n *Network) Up(port int) bool { return !n.ports[port].down }
+
+// Line returns what a port's line is made of at present.
+func (n *Network) Line(port int) Line {
+	o := &n.ports[port]
+	l := Line{Rate: o.line.Rate(), Delay: o.delay}
+	if o.errors != nil {
+		l.Loss, l.BitErrors = o.errors.loss, o.errors.bitErrors
+	}
+	return l
+}

@@ -13,6 +13,8 @@ type lineErrors struct {
 	packet float64 // logarithm of the probability that a packet is spared as a whole
 	bit    float64 // and of that for one bit
 	random uint64  // state of the draws, apart from those of marking
+
+	loss, bitErrors float64 // as they were given
 }
 
 // newLineErrors returns nil when there are none.
@@ -20,7 +22,7 @@ func newLineErrors(loss, bitErrors float64, seed uint64) *lineErrors {
 	if loss == 0 && bitErrors == 0 {
 		return nil
 	}
-	return &lineErrors{packet: math.Log1p(-loss), bit: math.Log1p(-bitErrors), random: mix(^seed)}
+	return &lineErrors{packet: math.Log1p(-loss), bit: math.Log1p(-bitErrors), random: mix(^seed), loss: loss, bitErrors: bitErrors}
 }
 
 // probability that a packet is corrupted: 1 - (1-loss)(1-bitErrors)^bits.

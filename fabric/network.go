@@ -47,6 +47,7 @@ type Network struct {
 	watched  int32        // port, or noPort: see Watch
 	watch    func(now units.Time, queued units.Bytes)
 	pauses   func(now units.Time, h HostID, class uint8, paused bool) // nil, or see Pauses
+	trace    func(at units.Time, port int, p *Packet, ecn ECN)        // nil, or see Trace
 	tallies  []tally                                                  // by port
 	names    []string                                                 // of the switches
 }

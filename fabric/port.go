@@ -132,6 +132,9 @@ func (o *port) transmit(n *Network, start units.Time, e *parcel) (arrival units.
 	if e.noted && !o.nic {
 		o.stamp(n, start, e)
 	}
+	if n.trace != nil {
+		n.trace(start, int(o.index), n.pool.packet(e.packet), e.ecn)
+	}
 	o.packets++
 	o.bytes += size
 	arrival = o.freeAt + o.delay

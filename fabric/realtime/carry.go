@@ -81,6 +81,14 @@ func (l *loop) packet() *fabric.Packet {
 // take gives the frame in p, which host h has sent, to the network; or answers or drops it.
 func (l *loop) take(h fabric.HostID, p *fabric.Packet) {
 	frame := p.Header
+	if l.ports[h].halted {
+		l.report.Halted++
+		l.net.Put(p)
+		return
+	}
+	if l.captures != nil {
+		l.captureHost(h, sentByHost, frame)
+	}
 	switch etherType(frame) {
 	case typeIPv4:
 		if d, ok := parseIPv4(frame); !ok {
@@ -227,6 +235,13 @@ func (l *loop) write(h fabric.HostID, frame []byte) {
 	port := &l.ports[h]
 	if port.gone {
 		return
+	}
+	if port.halted {
+		l.report.Halted++
+		return
+	}
+	if l.captures != nil {
+		l.captureHost(h, deliveredToHost, frame)
 	}
 	n, again, err := poller.Write(port.fd, frame)
 	if err != nil && isGone(err) {

@@ -40,10 +40,11 @@ type loop struct {
 	notice   [128]byte // frame of a notice
 	report   Report
 
-	samples []Sample
-	beat    int64 // when to say next that the process is alive, CLOCK_MONOTONIC
-	stop    bool
-	err     error // the first that ends the loop
+	samples  []Sample
+	captures []*capture // nil: nobody captures
+	beat     int64      // when to say next that the process is alive, CLOCK_MONOTONIC
+	stop     bool
+	err      error // the first that ends the loop
 }
 
 func newLoop(cfg Config, conn *control.Conn) (*loop, error) {
@@ -136,6 +137,7 @@ func (l *loop) turn() error {
 		l.beat = l.clock.Now() + int64(AliveEvery)
 		l.fail(l.conn.SendValue(KindAlive, nil))
 		l.remind()
+		l.forgetCaptures()
 	}
 	if err := l.wait(); err != nil {
 		return err
@@ -156,11 +158,13 @@ func (l *loop) turn() error {
 
 // obey takes a message from the orchestrator.
 func (l *loop) obey() error {
-	m, _, err := l.conn.Recv()
+	m, fds, err := l.conn.Recv()
 	if err != nil {
 		return fmt.Errorf("the orchestrator is gone: %w", err)
 	}
 	switch m.Kind {
+	case KindChange, KindHalt, KindPlug, KindCapture, KindLook:
+		return l.serve(m, fds)
 	case KindStart:
 		var s Start
 		if err := m.Decode(&s); err != nil {

@@ -13,12 +13,13 @@ import (
 
 // port is where a host's frames come from and go to.
 type port struct {
-	fd    int
-	kind  string
-	gone  bool // its host has ended, and its interface with it
-	full  bool // its NIC has enough to send: nothing is read until that is gone
-	burst int  // frames to try to read in a row: what the last reading suggests is there
-	held  ring
+	fd     int
+	kind   string
+	gone   bool // its host has ended, and its interface with it
+	halted bool // nothing is carried from it or to it
+	full   bool // its NIC has enough to send: nothing is read until that is gone
+	burst  int  // frames to try to read in a row: what the last reading suggests is there
+	held   ring
 
 	heldBack  bool       // the network keeps the host from sending
 	heldUntil units.Time // up to when it did, as far as is known

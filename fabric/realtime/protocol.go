@@ -21,6 +21,61 @@ const (
 	KindReport    = "report"    // Report
 )
 
+// Kinds of request that the orchestrator may make between start and stop. Each is answered, in order.
+const (
+	KindChange  = "change"  // fabric.Change, made at once, whatever its instant; answered by did
+	KindHalt    = "halt"    // Halt; answered by did
+	KindPlug    = "plug"    // Plug, with the descriptor of the host's new cable; answered by did
+	KindCapture = "capture" // Capture, with a socket for Captured records; answered by did
+	KindLook    = "look"    // nothing; answered by state
+	KindDid     = "did"     // Did
+	KindState   = "state"   // State
+)
+
+// Did says whether what was asked for was done.
+type Did struct {
+	Error string // empty: it was
+}
+
+// Halt stops a host, or lets it go on: while it is stopped nothing that it sends is carried, and what arrives for it
+// is lost.
+type Halt struct {
+	Host   int
+	Halted bool
+}
+
+// Plug gives a host a new cable.
+type Plug struct {
+	Host int
+	Kind string // PortTAP or PortPacket
+}
+
+// State is what the network is like at an instant.
+type State struct {
+	At      units.Time
+	Network fabric.Counters
+	Ports   []PortState // by their index in Config.Network.Ports
+	Hosts   []HostState
+
+	Refused, NotRouted, Malformed, Halted int64 // see Report
+}
+
+// PortState is what a port is like.
+type PortState struct {
+	Up       bool
+	Rate     units.Bandwidth
+	Delay    units.Time
+	Loss     float64
+	Queued   units.Bytes
+	Counters fabric.PortCounters
+}
+
+// HostState is what a host is like, as the network sees it.
+type HostState struct {
+	Gone   bool // its end of the cable is gone
+	Halted bool
+}
+
 // AliveEvery is the real time between two messages that say that the fabric process is not stuck.
 const AliveEvery = 200 * time.Millisecond
 
@@ -89,6 +144,7 @@ type Report struct {
 	NotRouted int64 // broadcast, multicast, unknown destinations, protocols other than IPv4 and ARP
 	Malformed int64 // frames cut short or with a broken IPv4 header
 	Early     int64 // frames before the start of lab time
+	Halted    int64 // frames that hosts which were halted sent or should have received
 	ARP       int64 // requests answered
 	Backlog   int   // the most frames read in a row from one port
 

@@ -1,0 +1,130 @@
+package realtime
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"weft/fabric"
+	"weft/nodeimg/control"
+	"weft/units"
+)
+
+// serve does what the orchestrator asks for while lab time runs. An error is one that ends the process; what cannot be
+// done is said in the answer.
+func (l *loop) serve(m control.Message, fds []int) error {
+	kept := false
+	defer func() {
+		if kept {
+			return
+		}
+		for _, fd := range fds {
+			unix.Close(fd)
+		}
+	}()
+	now := l.labNow()
+	if now < 0 {
+		return l.conn.SendValue(KindDid, Did{Error: "lab time has not begun"})
+	}
+	l.fire(now)
+	if m.Kind == KindLook {
+		return l.conn.SendValue(KindState, l.state(now))
+	}
+	var err error
+	switch m.Kind {
+	case KindChange:
+		var c fabric.Change
+		if err = m.Decode(&c); err == nil {
+			err = l.changeNow(now, &c)
+		}
+	case KindHalt:
+		var h Halt
+		if err = m.Decode(&h); err == nil {
+			err = l.halt(h)
+		}
+	case KindPlug:
+		var p Plug
+		if err = m.Decode(&p); err == nil {
+			kept, err = l.plug(p, fds)
+		}
+	case KindCapture:
+		var c Capture
+		if err = m.Decode(&c); err == nil {
+			kept, err = l.capture(c, fds)
+		}
+	}
+	var did Did
+	if err != nil {
+		did.Error = err.Error()
+	}
+	return l.conn.SendValue(KindDid, did)
+}
+
+// changeNow makes a change that was not planned.
+func (l *loop) changeNow(now units.Time, c *fabric.Change) error {
+	for _, p := range c.Ports {
+		if p < 0 || p >= l.net.Ports() {
+			return fmt.Errorf("port %d of %d", p, l.net.Ports())
+		}
+	}
+	return c.Make(now, l.net)
+}
+
+// port returns the port of a host that a request names.
+func (l *loop) port(host int) (*port, error) {
+	if host < 0 || host >= len(l.ports) {
+		return nil, fmt.Errorf("host %d of %d", host, len(l.ports))
+	}
+	return &l.ports[host], nil
+}
+
+func (l *loop) halt(h Halt) error {
+	p, err := l.port(h.Host)
+	if err == nil {
+		p.halted = h.Halted
+	}
+	return err
+}
+
+// plug replaces the cable of a host that was started again.
+func (l *loop) plug(p Plug, fds []int) (kept bool, err error) {
+	port, err := l.port(p.Host)
+	if err != nil {
+		return false, err
+	}
+	if len(fds) != 1 {
+		return false, fmt.Errorf("a cable came with %d descriptors", len(fds))
+	}
+	if !port.gone && !port.full {
+		if err := l.poll.Remove(port.fd); err != nil && !errors.Is(err, unix.ENOENT) {
+			return false, err
+		}
+	}
+	unix.Close(port.fd)
+	port.gone, port.full = false, false
+	if err := l.attach(p.Host, Port{FD: fds[0], Kind: p.Kind}); err != nil {
+		port.gone, port.fd = true, -1
+		return false, err
+	}
+	return true, nil
+}
+
+// state describes the network as it is.
+func (l *loop) state(now units.Time) *State {
+	s := &State{
+		At: now, Network: l.net.Counters(), Ports: make([]PortState, l.net.Ports()), Hosts: make([]HostState, len(l.ports)),
+		Refused: l.report.Refused, NotRouted: l.report.NotRouted, Malformed: l.report.Malformed, Halted: l.report.Halted,
+	}
+	for i := range s.Ports {
+		line := l.net.Line(i)
+		s.Ports[i] = PortState{
+			Up: l.net.Up(i), Rate: line.Rate, Delay: line.Delay, Loss: line.Loss, Counters: l.net.PortCounters(i),
+		}
+	}
+	l.net.Sample(now, func(port int, queued units.Bytes) { s.Ports[port].Queued = queued })
+	for h := range l.ports {
+		s.Hosts[h] = HostState{Gone: l.ports[h].gone, Halted: l.ports[h].halted}
+	}
+	return s
+}

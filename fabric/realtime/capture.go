@@ -1,0 +1,157 @@
+package realtime
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"weft/fabric"
+	"weft/units"
+)
+
+// Capture asks for a copy of every frame that a port begins to send, or that a host sends and receives. The copies go
+// to the socket that comes with the request, a record per message, until its other end is closed.
+type Capture struct {
+	Port int // index in Config.Network.Ports; -1: of a host
+	Host int // -1: of a port
+	Snap int // the most bytes of a frame that are copied; 0: all
+}
+
+// Captured is a frame that was captured, as Append writes it and ParseCaptured reads it.
+type Captured struct {
+	At      units.Time // port: when its first bit left; host: when the fabric read or wrote it
+	Out     bool       // sent by the host or the port; otherwise delivered to the host
+	Length  int        // of the whole frame, in bytes
+	Dropped uint32     // records lost before this one, because nobody read them in time
+	Frame   []byte     // as much of it as was asked for
+}
+
+// capturedHeader is the length of a record without the frame.
+const capturedHeader = 8 + 4 + 4 + 1
+
+// Append appends the record to b.
+func (c *Captured) Append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint64(b, uint64(c.At))
+	b = binary.BigEndian.AppendUint32(b, uint32(c.Length))
+	b = binary.BigEndian.AppendUint32(b, c.Dropped)
+	out := byte(0)
+	if c.Out {
+		out = 1
+	}
+	return append(append(b, out), c.Frame...)
+}
+
+// ParseCaptured reads a record. The frame stays in b.
+func ParseCaptured(b []byte) (Captured, error) {
+	if len(b) < capturedHeader || b[16] > 1 {
+		return Captured{}, fmt.Errorf("captured: a record of %d bytes", len(b))
+	}
+	c := Captured{
+		At: units.Time(binary.BigEndian.Uint64(b)), Length: int(binary.BigEndian.Uint32(b[8:])),
+		Dropped: binary.BigEndian.Uint32(b[12:]), Out: b[16] == 1, Frame: b[capturedHeader:],
+	}
+	if len(c.Frame) > c.Length || c.At < 0 {
+		return Captured{}, fmt.Errorf("captured: %d bytes of a frame of %d at %d", len(c.Frame), c.Length, c.At)
+	}
+	return c, nil
+}
+
+// maxCaptures is how many captures there may be at once.
+const maxCaptures = 64
+
+// capture is one that is under way.
+type capture struct {
+	Capture
+	fd      int
+	dropped uint32
+	record  []byte
+	over    bool
+}
+
+// What captureHost is told of a frame.
+const (
+	sentByHost      = true
+	deliveredToHost = false
+)
+
+// capture begins one.
+func (l *loop) capture(c Capture, fds []int) (kept bool, err error) {
+	switch {
+	case len(fds) != 1:
+		return false, fmt.Errorf("a capture came with %d descriptors", len(fds))
+	case len(l.captures) == maxCaptures:
+		return false, fmt.Errorf("%d captures are under way", maxCaptures)
+	case (c.Host < 0) == (c.Port < 0) || c.Host >= len(l.ports) || c.Port >= l.net.Ports():
+		return false, fmt.Errorf("capture of host %d and port %d", c.Host, c.Port)
+	}
+	if err := unix.SetNonblock(fds[0], true); err != nil {
+		return false, err
+	}
+	if c.Snap <= 0 {
+		c.Snap = l.cfg.MaxFrame
+	}
+	l.captures = append(l.captures, &capture{Capture: c, fd: fds[0]})
+	l.net.Trace(l.tracePort)
+	return true, nil
+}
+
+// captureHost copies a frame that a host has sent, or that is delivered to it.
+func (l *loop) captureHost(h fabric.HostID, sent bool, frame []byte) {
+	for _, c := range l.captures {
+		if c.Host == int(h) {
+			c.copy(max(0, l.labNow()), sent, frame, false)
+		}
+	}
+}
+
+// tracePort copies a packet that a port begins to send.
+func (l *loop) tracePort(at units.Time, port int, p *fabric.Packet, ecn fabric.ECN) {
+	for _, c := range l.captures {
+		if c.Port == port {
+			c.copy(at, true, p.Header, ecn == fabric.CE)
+		}
+	}
+}
+
+// copy sends a record. One for which there is no room is lost, and counted: the network does not wait.
+func (c *capture) copy(at units.Time, out bool, frame []byte, marked bool) {
+	if c.over {
+		return
+	}
+	r := Captured{At: at, Out: out, Length: len(frame), Dropped: c.dropped, Frame: frame[:min(len(frame), c.Snap)]}
+	c.record = r.Append(c.record[:0])
+	if copied := c.record[capturedHeader:]; marked && len(copied) >= ethLen+ipMin && copied[ipTOSAt]&3 != uint8(fabric.CE) {
+		markCE(copied)
+	}
+	err := unix.Send(c.fd, c.record, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
+	switch {
+	case err == nil:
+		c.dropped = 0
+	case errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.ENOBUFS):
+		c.dropped++
+	default:
+		c.over = true
+	}
+}
+
+// forgetCaptures ends those whose other end is closed.
+func (l *loop) forgetCaptures() {
+	if l.captures == nil {
+		return
+	}
+	left := l.captures[:0]
+	for _, c := range l.captures {
+		poll := []unix.PollFd{{Fd: int32(c.fd)}}
+		if n, err := unix.Poll(poll, 0); c.over || err == nil && n > 0 && poll[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0 {
+			unix.Close(c.fd)
+			continue
+		}
+		left = append(left, c)
+	}
+	if l.captures = left; len(left) == 0 {
+		l.captures = nil
+		l.net.Trace(nil)
+	}
+}
