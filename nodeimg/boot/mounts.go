@@ -12,7 +12,9 @@ import (
 // A tree makes the file system that a process of the lab sees: the host's, read-only and without its devices,
 // with its own /proc, /sys, /dev, /tmp and /run.
 type tree struct {
-	notes []string
+	hosts  []HostName // names for /etc/hosts; none: the machine's is left
+	hidden []string   // directories that are to be empty
+	notes  []string
 }
 
 func (t *tree) note(format string, args ...any) {
@@ -46,6 +48,14 @@ func (t *tree) isolate() error {
 func (t *tree) seal() error {
 	if err := makeDev(); err != nil {
 		return err
+	}
+	if err := t.nameHosts(); err != nil {
+		return err
+	}
+	for _, dir := range t.hidden {
+		if err := tmpfs(dir, "mode=755,size=4k"); err != nil {
+			return err
+		}
 	}
 	if err := readOnly("/"); err != nil {
 		return err
@@ -87,6 +97,37 @@ func makeDev() error {
 	}
 	if err := unix.Mount(stage, "/dev", "", unix.MS_MOVE, ""); err != nil {
 		return fmt.Errorf("move the new /dev into place: %w", err)
+	}
+	return nil
+}
+
+// nameHosts puts a file of the lab's names over /etc/hosts. It is written to a file system in memory at /tmp, which is
+// then unhooked and lives on with the file.
+func (t *tree) nameHosts() error {
+	const file = "/etc/hosts"
+	if len(t.hosts) == 0 {
+		return nil
+	}
+	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+		t.note("this machine has no %s: names of hosts mean nothing in the node", file)
+		return nil
+	}
+	text := []byte("127.0.0.1\tlocalhost\n")
+	for _, h := range t.hosts {
+		text = fmt.Appendf(text, "%v\t%s\n", h.Addr, h.Name)
+	}
+	const stage = "/tmp"
+	if err := tmpfs(stage, "mode=755,size=8m"); err != nil {
+		return err
+	}
+	if err := os.WriteFile(stage+"/hosts", text, 0o644); err != nil {
+		return err
+	}
+	if err := unix.Mount(stage+"/hosts", file, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("name the lab's hosts: %w", err)
+	}
+	if err := unix.Unmount(stage, unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("name the lab's hosts: %w", err)
 	}
 	return nil
 }

@@ -28,6 +28,12 @@ type NodeSpec struct {
 	MTU      units.Bytes  `json:"mtu"`   // largest IP packet; 68 to 65521
 	Peers    []Peer       `json:"peers"` // neighbours that are known for good, so that no ARP is needed
 
+	// Hosts are the names by which the node's programs know hosts of the lab: its /etc/hosts, besides localhost. None:
+	// the node has the machine's.
+	Hosts []HostName `json:"hosts,omitempty"`
+	// Hidden are directories of the machine that are empty in the node.
+	Hidden []string `json:"hidden,omitempty"`
+
 	// Queue is how many frames the interface holds for the fabric before it drops; 0 means 10,000.
 	Queue int `json:"queue"`
 	// Nice is the scheduling priority to ask for, -20 (first) to 19; 0 leaves it alone.
@@ -42,6 +48,12 @@ type NodeSpec struct {
 type Peer struct {
 	Addr netip.Addr `json:"addr"`
 	MAC  MAC        `json:"mac"`
+}
+
+// HostName is a host's address by its name.
+type HostName struct {
+	Name string     `json:"name"`
+	Addr netip.Addr `json:"addr"`
 }
 
 // Socket is an IPv4 UDP socket bound to the node's address. Buffers of 0 are left as the system makes them.

@@ -140,7 +140,7 @@ func nodeStage(conn *control.Conn) (handover, []uintptr, error) {
 	if hostname == "" {
 		hostname = spec.Name
 	}
-	var t tree
+	t := tree{hosts: spec.Hosts, hidden: spec.Hidden}
 	if err := t.begin(hostname); err != nil {
 		return h, nil, err
 	}

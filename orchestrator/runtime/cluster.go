@@ -83,6 +83,20 @@ type Command struct {
 	Dir            string   // empty: /tmp, which is the node's own, or what the image says
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+	// TTY says that Stdin, a file, is a terminal that is to be the program's own: what is typed there as Ctrl-C is for
+	// the program, which is the first of a session.
+	TTY bool
+}
+
+// A Restarter is a cluster whose nodes can be ended and started again. The end of a node that Kill ended is still
+// among the Exits.
+type Restarter interface {
+	// Kill ends a node at once, with all that runs in it.
+	Kill(i int) error
+	// Freeze stops every process of a node, or lets them go on.
+	Freeze(i int, frozen bool) error
+	// Restart starts a node again that has ended, with a new cable, whose other end is Link.FD, the caller's.
+	Restart(ctx context.Context, i int) (boot.Link, error)
 }
 
 // ErrNoNode is returned for a node that the lab does not have, or that is no longer running.

@@ -33,6 +33,10 @@ type Spec struct {
 	// standard error. It may be nil: the last of it is in the error of a process that dies either way.
 	Stderr io.Writer
 
+	// Ahead is told of every operation of Launch before it is done, with what undoes it when whoever launched the lab
+	// is gone: a journal. An error stops the launch. It may be called from several goroutines, and be nil.
+	Ahead func(Op) error
+
 	// Grace is how long processes may take to end by themselves once their connection is closed, before
 	// they are killed; 0 means 100 ms.
 	Grace time.Duration
@@ -49,6 +53,31 @@ func (s *Spec) Check() error {
 			return fmt.Errorf("two processes would be called %q", n.Name)
 		}
 		seen[n.Name] = true
+	}
+	return nil
+}
+
+// Op is an operation of a launch, and its undo. It is plain data, so that another process can undo it.
+type Op struct {
+	Do   string // in words: "start node h0"
+	Kind string // of what it makes: Process, Container, Image
+	Name string // what undoes it knows it by: the name of the process in the lab, the ID or name of a container or an image
+}
+
+// Kinds of what operations make.
+const (
+	Process   = "process"   // ends with its orchestrator by itself
+	Container = "container" // stays until it is removed
+	Image     = "image"     // likewise
+)
+
+// Tell tells Ahead, if there is one.
+func (s *Spec) Tell(op Op) error {
+	if s.Ahead == nil {
+		return nil
+	}
+	if err := s.Ahead(op); err != nil {
+		return fmt.Errorf("%s: %w", op.Do, err)
 	}
 	return nil
 }

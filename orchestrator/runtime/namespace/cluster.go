@@ -163,6 +163,9 @@ func (c *Cluster) start(name string, args []string, command string) (p *proc, er
 	if args == nil {
 		args = []string{command}
 	}
+	if err := c.spec.Tell(runtime.Op{Do: "start " + command + " " + name, Kind: runtime.Process, Name: name}); err != nil {
+		return nil, err
+	}
 	c.spawn.do(func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -208,7 +211,11 @@ func (c *Cluster) hangUp() {
 }
 
 // Node returns the process of the host with this number.
-func (c *Cluster) Node(i int) *runtime.Proc { return &c.nodes[i].Proc }
+func (c *Cluster) Node(i int) *runtime.Proc {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return &c.nodes[i].Proc
+}
 
 // Nodes returns the number of hosts.
 func (c *Cluster) Nodes() int { return len(c.nodes) }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os/exec"
 	goruntime "runtime"
+	"slices"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -43,7 +45,7 @@ func (c *Cluster) find(name string) *proc {
 	if c.closing {
 		return nil
 	}
-	for _, p := range c.started {
+	for _, p := range slices.Backward(c.started) { // a node that was started again is there twice
 		if p.Name == name {
 			return p
 		}
@@ -70,7 +72,11 @@ func (p *proc) exec(ctx context.Context, command runtime.Command) error {
 		cmd.Dir = "/tmp"
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = command.Stdin, command.Stdout, command.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) } // so that tcpdump writes out what it has
 	cmd.WaitDelay = time.Second
+	if command.TTY {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
+	}
 	return runtime.Status(cmd.Run())
 }
 
