@@ -57,6 +57,10 @@ type Processes struct {
 	Env                  []string       // added to their environment
 	Stderr               io.Writer      // what they write, line by line; nil: only the last of it, in errors
 	Veth                 bool           // veth pairs even where TAP devices could be had
+
+	// Of labs that stand: see boot.NodeSpec.Hidden and runtime.Spec.Ahead.
+	Hidden []string
+	Ahead  func(runtime.Op) error
 }
 
 // Progress is how far a run is.

@@ -1,0 +1,257 @@
+package emulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/clocksync/labtime"
+	"weft/fabric"
+	"weft/fabric/realtime"
+	"weft/internal/clock"
+	"weft/nodeimg/boot"
+	"weft/nodeimg/control"
+	"weft/orchestrator/runtime"
+	"weft/units"
+)
+
+// Standing is a lab that stands: its network carries whatever programs in its nodes send, and it has no workload. Its
+// methods may be called from several goroutines.
+type Standing struct {
+	cluster runtime.Cluster
+	scale   labtime.Scale
+	broken  chan struct{} // closed when the fabric process is no more
+	why     error         // from then on
+
+	asking  sync.Mutex // one request at a time
+	answers chan control.Message
+}
+
+// answerTime is how long the fabric process may take for an answer, in real time. Ours: it answers within one turn of
+// its loop.
+const answerTime = 5 * time.Second
+
+// Stand launches the processes of a lab and has its network begin. The plans of x are not carried out.
+func Stand(ctx context.Context, x Experiment) (*Standing, error) {
+	if err := x.check(); err != nil {
+		return nil, fmt.Errorf("emulate: %w", err)
+	}
+	cluster, err := launch(ctx, x.Processes.launch(), x.standing())
+	if err != nil {
+		return nil, err
+	}
+	s := &Standing{
+		cluster: cluster, scale: labtime.Scale{Dilation: x.Dilation},
+		broken: make(chan struct{}), answers: make(chan control.Message, 1),
+	}
+	if err := s.begin(ctx, &x); err != nil {
+		return nil, errors.Join(err, cluster.Close())
+	}
+	return s, nil
+}
+
+// standing is what the runtime must start of a lab that stands: nodes whose programs know each other by name.
+func (x *Experiment) standing() runtime.Spec {
+	spec := x.cluster()
+	names := make([]boot.HostName, len(x.Plans))
+	for i := range x.Plans {
+		names[i] = boot.HostName{Name: x.Plans[i].Name, Addr: x.Addrs[i]}
+	}
+	for i := range spec.Nodes {
+		spec.Nodes[i].Hosts, spec.Nodes[i].Hidden = names, x.Processes.Hidden
+	}
+	spec.Ahead = x.Processes.Ahead
+	return spec
+}
+
+// begin configures the fabric process and starts lab time.
+func (s *Standing) begin(ctx context.Context, x *Experiment) error {
+	conn := s.cluster.Fabric().Conn
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Now()) })
+	err := conn.SendValue(realtime.KindConfigure, x.fabricConfig())
+	if err == nil {
+		_, err = conn.Expect(realtime.KindReady, nil)
+	}
+	s.scale.T0 = clock.Monotonic() + int64(startDelay)
+	if err == nil {
+		err = conn.SendValue(realtime.KindStart, realtime.Start{T0: s.scale.T0})
+	}
+	if !stop() {
+		return ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", runtime.Fabric, err)
+	}
+	go s.listen(conn)
+	return nil
+}
+
+// listen takes what the fabric process says until its connection ends.
+func (s *Standing) listen(conn *control.Conn) {
+	defer close(s.broken)
+	for {
+		m, _, err := conn.Recv()
+		if err != nil {
+			s.why = fmt.Errorf("the fabric process is gone: %w", err)
+			return
+		}
+		switch m.Kind {
+		case realtime.KindAlive, realtime.KindSamples:
+		case control.KindError:
+			var text string
+			if err := m.Decode(&text); err != nil {
+				text = err.Error()
+			}
+			s.why = fmt.Errorf("the fabric process failed: %w", &control.RemoteError{Text: text})
+			return
+		default:
+			select {
+			case s.answers <- m:
+			default: // nobody waits for it any more
+			}
+		}
+	}
+}
+
+// ask has the fabric process do something and waits for its answer.
+func (s *Standing) ask(kind string, body any, answer string, into any, fds ...int) error {
+	s.asking.Lock()
+	defer s.asking.Unlock()
+	select {
+	case <-s.answers: // came too late for whoever asked
+	default:
+	}
+	if err := s.cluster.Fabric().Conn.SendValue(kind, body, fds...); err != nil {
+		return fmt.Errorf("%s: %w", runtime.Fabric, err)
+	}
+	timeout := time.NewTimer(answerTime)
+	defer timeout.Stop()
+	select {
+	case m := <-s.answers:
+		if m.Kind != answer {
+			return fmt.Errorf("%s answered %q", runtime.Fabric, m.Kind)
+		}
+		return m.Decode(into)
+	case <-s.broken:
+		return s.why
+	case <-timeout.C:
+		return fmt.Errorf("%s does not answer: is it stopped?", runtime.Fabric)
+	}
+}
+
+// do is ask where all there is to know is whether it was done.
+func (s *Standing) do(kind string, body any, fds ...int) error {
+	var did realtime.Did
+	if err := s.ask(kind, body, realtime.KindDid, &did, fds...); err != nil {
+		return err
+	}
+	if did.Error != "" {
+		return errors.New(did.Error)
+	}
+	return nil
+}
+
+// Cluster is the lab's processes.
+func (s *Standing) Cluster() runtime.Cluster { return s.cluster }
+
+// Now is the present lab time.
+func (s *Standing) Now() units.Time { return max(0, s.scale.Lab(clock.Monotonic())) }
+
+// Broken is closed when the network has ended by itself; Why then says why.
+func (s *Standing) Broken() <-chan struct{} { return s.broken }
+
+// Why is why the network has ended. It may be called once Broken is closed.
+func (s *Standing) Why() error { return s.why }
+
+// Change changes the network at once, whatever the instant in c.
+func (s *Standing) Change(c fabric.Change) error { return s.do(realtime.KindChange, c) }
+
+// Look returns what the network is like.
+func (s *Standing) Look() (*realtime.State, error) {
+	state := new(realtime.State)
+	if err := s.ask(realtime.KindLook, nil, realtime.KindState, state); err != nil {
+		return nil, err
+	}
+	return state, nil
+}
+
+// Capture has copies of frames sent to a socket, until its other end is closed. The descriptor stays the caller's.
+func (s *Standing) Capture(c realtime.Capture, socket int) error {
+	return s.do(realtime.KindCapture, c, socket)
+}
+
+// ErrNoRestart is returned for clusters whose nodes cannot be ended and started again.
+var ErrNoRestart = errors.New("the runtime of this lab cannot end or restart a node")
+
+func (s *Standing) restarter() (runtime.Restarter, error) {
+	r, ok := s.cluster.(runtime.Restarter)
+	if !ok {
+		return nil, ErrNoRestart
+	}
+	return r, nil
+}
+
+// Kill ends a node, with all that runs in it.
+func (s *Standing) Kill(host int) error {
+	r, err := s.restarter()
+	if err != nil {
+		return err
+	}
+	return r.Kill(host)
+}
+
+// Freeze stops a node, or lets it go on: its processes, and what its kernel would send and answer by itself.
+func (s *Standing) Freeze(host int, frozen bool) error {
+	r, err := s.restarter()
+	if err != nil {
+		return err
+	}
+	halt := func() error { return s.do(realtime.KindHalt, realtime.Halt{Host: host, Halted: frozen}) }
+	if frozen { // first the network, so that nobody sees a node that is half stopped
+		if err := halt(); err != nil {
+			return err
+		}
+		return r.Freeze(host, true)
+	}
+	if err := r.Freeze(host, false); err != nil {
+		return err
+	}
+	return halt()
+}
+
+// Restart starts a node again that has ended.
+func (s *Standing) Restart(ctx context.Context, host int) error {
+	r, err := s.restarter()
+	if err != nil {
+		return err
+	}
+	link, err := r.Restart(ctx, host)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(link.FD)
+	err = s.do(realtime.KindPlug, realtime.Plug{Host: host, Kind: portKind(link)}, link.FD)
+	if err != nil {
+		return errors.Join(err, r.Kill(host))
+	}
+	return s.do(realtime.KindHalt, realtime.Halt{Host: host, Halted: false})
+}
+
+// portKind is what the fabric calls a cable's end.
+func portKind(l boot.Link) string {
+	if l.Kind == boot.Packet {
+		return realtime.PortPacket
+	}
+	return realtime.PortTAP
+}
+
+// Close ends every process of the lab and returns when all are gone.
+func (s *Standing) Close() error {
+	err := s.cluster.Close()
+	<-s.broken
+	return err
+}
