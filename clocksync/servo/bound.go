@@ -1,0 +1,88 @@
+package servo
+
+import (
+	"math"
+
+	"weft/units"
+)
+
+// Bound says how far a synchronized clock may be off, from what its servo saw, in the form of fbclock's window of
+// uncertainty: with m = |mean| + spread of the offsets over the last samples it is mean(m) + 4 sd(m), and grows
+// from the last sample on by 1.5 times the mean change of the rate, for each second. Spread is one standard deviation
+// at fbclock, which adds the accuracy that the grandmaster claims; here nothing is added, and it is four standard
+// deviations or the largest deviation.
+//
+// It bounds what can be seen. A path that is longer one way than the other by a shifts both the clock and what is
+// measured by a/2; whoever knows a bound on that has to add it.
+type Bound struct {
+	offsets, spreads, changes ring
+	rate                      float64
+	rated                     bool
+}
+
+// boundWindow is how many samples a Bound looks back; boundLeast is how many it needs.
+const (
+	boundWindow = 100
+	boundLeast  = 8
+)
+
+// Add takes an offset that was measured, and the rate that followed.
+func (b *Bound) Add(offset units.Time, rate float64) {
+	b.offsets.add(float64(offset))
+	mean, sd := b.offsets.moments()
+	b.spreads.add(math.Abs(mean) + max(4*sd, b.offsets.farthest(mean)))
+	if b.rated {
+		b.changes.add(math.Abs(rate - b.rate))
+	}
+	b.rate, b.rated = rate, true
+}
+
+// Last returns the bound at the last sample and its growth per second. ok is false while too few samples have come.
+func (b *Bound) Last() (w units.Time, drift float64, ok bool) {
+	if b.spreads.n < boundLeast {
+		return 0, 0, false
+	}
+	mean, sd := b.spreads.moments()
+	change, _ := b.changes.moments()
+	return units.Time(math.Ceil(clampFloat(mean + 4*sd))), 1.5 * change, true
+}
+
+// Reset forgets all samples, as after a step.
+func (b *Bound) Reset() { *b = Bound{} }
+
+// ring is the last boundWindow numbers.
+type ring struct {
+	v    [boundWindow]float64
+	n    int
+	next int
+}
+
+func (r *ring) add(x float64) {
+	r.v[r.next] = x
+	r.next = (r.next + 1) % boundWindow
+	r.n = min(r.n+1, boundWindow)
+}
+
+// moments returns mean and standard deviation; zeros when there is nothing.
+func (r *ring) moments() (mean, sd float64) {
+	if r.n == 0 {
+		return 0, 0
+	}
+	for _, x := range r.v[:r.n] {
+		mean += x
+	}
+	mean /= float64(r.n)
+	for _, x := range r.v[:r.n] {
+		sd += (x - mean) * (x - mean)
+	}
+	return mean, math.Sqrt(sd / float64(r.n))
+}
+
+// farthest returns the largest distance from x.
+func (r *ring) farthest(x float64) float64 {
+	var far float64
+	for _, v := range r.v[:r.n] {
+		far = max(far, math.Abs(v-x))
+	}
+	return far
+}

@@ -1,0 +1,125 @@
+package servo
+
+import (
+	"errors"
+	"fmt"
+
+	"weft/units"
+)
+
+// PI is a proportional-integral servo after linuxptp's (pi.c): the frequency is first measured from two samples,
+// then steered. What differs: gains are normalised, and so is the wait before the first measurement, which is
+// counted in samples instead of seconds.
+type PI struct {
+	cfg     PIConfig
+	first   *Sample // of the two that measure the frequency; nil: none
+	held    Sample
+	last    units.Time // reading of the last sample
+	started bool       // last is valid
+	running bool       // the frequency has been measured
+	stepped bool       // the first decision has been made
+	count   int        // samples since running
+	drift   float64    // integral: what the rate is when there is no offset
+}
+
+// PIConfig configures a PI servo.
+type PIConfig struct {
+	Interval units.Time // between samples, above 0: a mean will do
+	Gains    Gains      // in steady state
+	Fast     Gains      // of the first FastSamples samples
+	// FastSamples is how long Fast holds. 0: not at all.
+	FastSamples int
+	Limits      Limits
+}
+
+// startup is the wait before the frequency is measured, as a share of 1/I samples: linuxptp's 0.016/ki seconds,
+// at most startupMax.
+const (
+	startup    = 0.016
+	startupMax = 1000
+)
+
+// NewPI returns a servo. The error says which value is out of range.
+func NewPI(cfg PIConfig) (*PI, error) {
+	switch {
+	case cfg.Interval <= 0:
+		return nil, fmt.Errorf("servo: interval %v is not above 0", cfg.Interval)
+	case !cfg.Gains.Stable():
+		return nil, fmt.Errorf("servo: gains %v are not stable: 0 < P < 2, I > 0 and 2P + I < 4 must hold", cfg.Gains)
+	case cfg.FastSamples < 0:
+		return nil, errors.New("servo: the number of fast samples is negative")
+	case cfg.FastSamples > 0 && !cfg.Fast.Stable():
+		return nil, fmt.Errorf("servo: fast gains %v are not stable", cfg.Fast)
+	}
+	if err := cfg.Limits.Check(); err != nil {
+		return nil, err
+	}
+	return &PI{cfg: cfg}, nil
+}
+
+// Update implements Servo.
+func (p *PI) Update(s Sample) (float64, State) {
+	if p.started && s.Local <= p.last {
+		p.Reset()
+	}
+	p.last, p.started = s.Local, true
+	if !p.running {
+		return p.measure(s)
+	}
+	if p.cfg.Limits.exceeds(s.Offset, false) {
+		p.Reset()
+		p.last, p.started = s.Local, true
+		p.hold(s)
+		return p.drift, Unlocked
+	}
+	g := p.cfg.Gains
+	if p.count < p.cfg.FastSamples {
+		g = p.cfg.Fast
+		p.count++
+	}
+	share := float64(s.Offset) * s.weight() / float64(p.cfg.Interval)
+	integral := g.I * share
+	rate, inside := p.cfg.Limits.clamp(p.drift - integral - g.P*share)
+	if inside { // anti-windup
+		p.drift -= integral
+	}
+	return rate, Locked
+}
+
+// measure waits for two samples that lie far enough apart to tell the frequency.
+func (p *PI) measure(s Sample) (float64, State) {
+	if p.first == nil {
+		p.hold(s)
+		return p.drift, Unlocked
+	}
+	g := p.cfg.Gains
+	if p.cfg.FastSamples > 0 {
+		g = p.cfg.Fast
+	}
+	span := float64(s.Local - p.first.Local)
+	if wait := min(startup/g.I, startupMax); span*1.001 < wait*float64(p.cfg.Interval) {
+		return p.drift, Unlocked
+	}
+	p.drift, _ = p.cfg.Limits.clamp(p.drift - float64(s.Offset-p.first.Offset)/span)
+	p.first, p.running, p.count = nil, true, 0
+	jump := p.cfg.Limits.exceeds(s.Offset, !p.stepped)
+	p.stepped = true
+	if jump {
+		return p.drift, Jump
+	}
+	return p.drift, Locked
+}
+
+func (p *PI) hold(s Sample) {
+	p.held = s
+	p.first = &p.held
+}
+
+// Holdover implements Servo.
+func (p *PI) Holdover() float64 { return p.drift }
+
+// RateRatio implements Servo.
+func (p *PI) RateRatio() float64 { return 1 }
+
+// Reset implements Servo.
+func (p *PI) Reset() { p.first, p.started, p.running, p.count = nil, false, false, 0 }
