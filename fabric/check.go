@@ -85,6 +85,12 @@ func (c *Config) checkPort(p *PortConfig) error {
 			return fmt.Errorf("PFC of class %d: %w", class, err)
 		}
 	}
+	if err := p.Disorder.check(); err != nil {
+		return err
+	}
+	if p.PFC != ([Classes]PFCConfig{}) && p.Disorder != (Disorder{}) {
+		return errors.New("PFC over a line that delivers packets late or twice: no headroom is made for them")
+	}
 	return checkErrors(p.Loss, p.BitErrors)
 }
 

@@ -36,6 +36,15 @@ type PortConfig struct {
 	// thereby loses the packet. Both in [0, 1].
 	Loss      float64 `json:"loss,omitempty"`
 	BitErrors float64 `json:"bit_errors,omitempty"`
+
+	Disorder Disorder `json:"disorder,omitzero"`
+}
+
+// Disorder is how a line delivers packets in another order than they were sent, or twice.
+type Disorder struct {
+	Reorder   float64    `json:"reorder,omitempty"`   // probability that a packet comes late, in [0, 1]
+	By        units.Time `json:"by_ps,omitempty"`     // by at most so much, uniformly; above 0 if Reorder is
+	Duplicate float64    `json:"duplicate,omitempty"` // probability that a copy comes with a packet, in [0, 1]
 }
 
 // ECNConfig is when a port marks packets that are ECN-capable (RED on the instantaneous queue, as DCQCN's

@@ -7,9 +7,9 @@ import (
 	"weft/units"
 )
 
-// CheckConservation returns an error unless every packet and byte that was injected was delivered, dropped, lost
-// or cut off, or is in a queue or on a link; every port's own sums agree with what it holds, and so do the
-// accounts of switches; and everything that can happen next is armed.
+// CheckConservation returns an error unless every packet and byte that was injected, or that a line made a copy of, was
+// delivered, dropped, lost or cut off, or is in a queue, on a link or late; every port's own sums agree with what it
+// holds, and so do the accounts of switches; and everything that can happen next is armed.
 func (n *Network) CheckConservation() error {
 	c := &n.total
 	packets := c.Delivered + c.Dropped + c.Lost + c.Cut
@@ -26,9 +26,18 @@ func (n *Network) CheckConservation() error {
 		packets += int64(waiting + o.flight.n)
 		bytes += size + o.flight.size()
 	}
-	if packets != c.Injected || bytes != c.InjectedBytes {
-		return fmt.Errorf("fabric: injected %d packets of %d bytes, found %d of %d",
-			c.Injected, c.InjectedBytes, packets, bytes)
+	if n.late != nil {
+		for i := range n.late.heap {
+			packets++
+			bytes += units.Bytes(n.late.heap[i].size)
+		}
+		if at, armed := n.timeline.At(n.late.entity); armed != (len(n.late.heap) > 0) || armed && at != n.late.heap[0].at {
+			return fmt.Errorf("fabric: %d packets are late, armed %t for %d", len(n.late.heap), armed, at)
+		}
+	}
+	if packets != c.Injected+c.Duplicated || bytes != c.InjectedBytes+c.DuplicatedBytes {
+		return fmt.Errorf("fabric: injected %d packets of %d bytes and made copies of %d of %d, found %d of %d",
+			c.Injected, c.InjectedBytes, c.Duplicated, c.DuplicatedBytes, packets, bytes)
 	}
 	if n.flow != nil {
 		return n.checkAccounts()

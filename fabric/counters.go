@@ -11,12 +11,15 @@ type Counters struct {
 	Marks                                       int64       // packets marked CE, once for each port that did
 	MaxQueue                                    units.Bytes // most that ever waited in one port of a switch
 
-	Lost      int64 // packets corrupted on a line
-	LostBytes units.Bytes
-	Cut       int64 // packets on or before a line when its link went down, and those a host sent while it was
-	CutBytes  units.Bytes
-	Overflows int64 // of Dropped, those of a lossless class: its headroom was too small
-	Pauses    int64 // frames sent to have a class paused
+	Lost            int64 // packets corrupted on a line
+	LostBytes       units.Bytes
+	Cut             int64 // packets on or before a line when its link went down, and those a host sent while it was
+	CutBytes        units.Bytes
+	Duplicated      int64 // copies that lines made: as if injected a second time
+	DuplicatedBytes units.Bytes
+	Late            int64 // packets that lines delivered late
+	Overflows       int64 // of Dropped, those of a lossless class: its headroom was too small
+	Pauses          int64 // frames sent to have a class paused
 }
 
 // PortCounters are those of one port.

@@ -40,6 +40,7 @@ func (n *Network) goDown(now units.Time, o *port) {
 	for o.flight.n > 0 {
 		n.cut(o.index, o.flight.pop())
 	}
+	n.cutLate(o.index)
 	if o.nic {
 		h := o.host(n)
 		n.timeline.Clear(n.nicEntity(h))
@@ -108,18 +109,18 @@ func (n *Network) SetLine(now units.Time, port int, rate units.Bandwidth, delay 
 	return nil
 }
 
-// SetErrors changes how a port's line corrupts packets that start from now on: see PortConfig.
+// SetErrors changes how a port's line corrupts packets that start from now on: see PortConfig. Its disorder stays.
 func (n *Network) SetErrors(now units.Time, port int, loss, bitErrors float64) error {
 	if err := checkErrors(loss, bitErrors); err != nil {
 		return fmt.Errorf("fabric: port %d: %w", port, err)
 	}
 	o := &n.ports[port]
 	n.catchUp(now, o)
-	seed := o.random
+	seed, disorder := o.random, Disorder{}
 	if o.errors != nil {
-		seed = o.errors.random
+		seed, disorder = o.errors.random, o.errors.disorder
 	}
-	o.errors = newLineErrors(loss, bitErrors, seed)
+	o.errors = newLineErrors(loss, bitErrors, disorder, seed)
 	return nil
 }
 
@@ -155,7 +156,7 @@ func (n *Network) reconsider() {
 	for i := range n.ports {
 		o := &n.ports[i]
 		for k := range o.flight.n {
-			if e := o.flight.nth(k); e.next != lost {
+			if e := o.flight.nth(k); e.next != lost && e.next != disturbed {
 				e.next = n.routing.next(o.to, e)
 			}
 		}

@@ -15,14 +15,17 @@ type lineErrors struct {
 	random uint64  // state of the draws, apart from those of marking
 
 	loss, bitErrors float64 // as they were given
+	disorder        Disorder
 }
 
 // newLineErrors returns nil when there are none.
-func newLineErrors(loss, bitErrors float64, seed uint64) *lineErrors {
-	if loss == 0 && bitErrors == 0 {
+func newLineErrors(loss, bitErrors float64, d Disorder, seed uint64) *lineErrors {
+	if loss == 0 && bitErrors == 0 && d == (Disorder{}) {
 		return nil
 	}
-	return &lineErrors{packet: math.Log1p(-loss), bit: math.Log1p(-bitErrors), random: mix(^seed), loss: loss, bitErrors: bitErrors}
+	return &lineErrors{
+		packet: math.Log1p(-loss), bit: math.Log1p(-bitErrors), random: mix(^seed), loss: loss, bitErrors: bitErrors, disorder: d,
+	}
 }
 
 // probability that a packet is corrupted: 1 - (1-loss)(1-bitErrors)^bits.
@@ -36,7 +39,18 @@ func (l *lineErrors) probability(size units.Bytes) float64 {
 
 // corrupts draws for a packet of so many bytes.
 func (l *lineErrors) corrupts(size units.Bytes) bool {
-	return draw(&l.random) < l.probability(size)
+	return (l.packet != 0 || l.bit != 0) && draw(&l.random) < l.probability(size)
+}
+
+// becomes returns lost, disturbed, or noPort for a packet of so many bytes that nothing happens to.
+func (l *lineErrors) becomes(size units.Bytes) int32 {
+	switch {
+	case l.corrupts(size):
+		return lost
+	case l.disorder != Disorder{}:
+		return disturbed
+	}
+	return noPort
 }
 
 // checkErrors returns what is wrong with the probabilities of a line.

@@ -50,6 +50,7 @@ type Network struct {
 	trace    func(at units.Time, port int, p *Packet, ecn ECN)        // nil, or see Trace
 	tallies  []tally                                                  // by port
 	names    []string                                                 // of the switches
+	late     *late                                                    // nil when no line delivers packets late or twice
 }
 
 // What keeps a NIC from sending, besides the classes that are paused (1<<class).
@@ -95,7 +96,14 @@ func New(cfg Config, q *timeline.Queue, sink Sink) (*Network, error) {
 	if n.flow != nil {
 		n.entities += 2 * len(cfg.Ports)
 	}
+	if cfg.disorderly() {
+		n.late = &late{}
+		n.entities++
+	}
 	n.first = q.Grow(n.entities)
+	if n.late != nil {
+		n.late.entity = n.first + timeline.ID(n.entities-1)
+	}
 	punctual := cfg.accounting()
 	for i := range cfg.Ports {
 		n.ports[i] = newPort(&cfg, i)
@@ -182,6 +190,10 @@ func (n *Network) Fire(now units.Time, id timeline.ID) {
 
 // fireOther is for the entities that follow those of the ports.
 func (n *Network) fireOther(now units.Time, i int) {
+	if n.late != nil && i == n.entities-1-len(n.ports) {
+		n.straggle(now)
+		return
+	}
 	if i < len(n.nics) {
 		n.nicDone(now, HostID(i))
 		return
@@ -211,6 +223,10 @@ func (n *Network) arrive(now units.Time, from int32, e *parcel) {
 		n.total.Delivered++
 		n.total.DeliveredBytes += units.Bytes(e.size)
 		n.sink.Deliver(now, n.unwrap(e))
+		return
+	}
+	if e.next == disturbed {
+		n.disturb(now, from, e)
 		return
 	}
 	e.hops++

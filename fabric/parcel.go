@@ -23,6 +23,8 @@ const (
 	atHost int32 = -1 // the far end is the destination
 	noPort int32 = -2 // the far end cannot forward it
 	lost   int32 = -3 // it is corrupted on the line
+
+	disturbed int32 = -4 // the line may deliver it late, or twice
 )
 
 // wrap returns the parcel of a packet that is injected.

@@ -63,7 +63,7 @@ func newPort(cfg *Config, i int) port {
 	if o.nic || o.buffer == 0 {
 		o.buffer = unlimited
 	}
-	o.errors = newLineErrors(c.Loss, c.BitErrors, o.random)
+	o.errors = newLineErrors(c.Loss, c.BitErrors, c.Disorder, o.random)
 	return o
 }
 
@@ -140,9 +140,10 @@ func (o *port) transmit(n *Network, start units.Time, e *parcel) (arrival units.
 	arrival = o.freeAt + o.delay
 	e = o.flight.push(e)
 	e.at = arrival
-	if o.errors != nil && o.errors.corrupts(size) {
-		e.next = lost
-		return arrival
+	if o.errors != nil {
+		if e.next = o.errors.becomes(size); e.next != noPort {
+			return arrival
+		}
 	}
 	e.next = n.routing.next(o.to, e)
 	return arrival

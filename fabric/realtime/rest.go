@@ -55,6 +55,10 @@ func newRest(l *loop) rest {
 			r.delay = min(r.delay, p.Delay)
 		}
 	}
+	if id, ok := l.net.LateEntity(); ok {
+		r.links = append(r.links, id)
+		r.delay = 0 // what comes late may be at its host the instant it is due
+	}
 	return r
 }
 

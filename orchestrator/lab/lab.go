@@ -71,6 +71,9 @@ type LinkSpec struct {
 	Delay     units.Time
 	Loss      float64 // share of the packets that are corrupted, drawn for each
 	BitErrors float64 // share of the bits that are; a packet is lost by one of them
+	Duplicate float64 // share of the packets that come twice
+	Reorder   float64 // share of the packets that come late, by at most ReorderBy
+	ReorderBy units.Time
 }
 
 // CustomNode is a node of a custom topology.

@@ -75,8 +75,19 @@ func (d *decoder) expect(f field) []Expectation {
 	return expect
 }
 
-// holds reports whether a setting of the lab that was read before is, or with != is not, what the condition says.
+// holds reports whether settings of the lab that were read before are, or with != are not, what a condition says. Its
+// parts are joined by "and"; what follows one that does not hold is not looked at, so that it may be about a setting
+// that only some runs have.
 func (f field) holds(condition string) bool {
+	for part := range strings.SplitSeq(condition, " and ") {
+		if !f.holdsPart(part) {
+			return false
+		}
+	}
+	return true
+}
+
+func (f field) holdsPart(condition string) bool {
 	op := "=="
 	path, want, ok := strings.Cut(condition, op)
 	if !ok {

@@ -109,7 +109,7 @@ func TestValuesOfALab(t *testing.T) {
 	l := mustParse(t, star, Options{})[0]
 	want := &Lab{
 		File: "lab.yaml", Name: "lab", Seed: 1,
-		Topology: Topology{Kind: "star", Hosts: 8, Link: LinkSpec{Rate: 100 * units.Gbps, Delay: units.Microsecond}, MTU: 4096},
+		Topology: Topology{Kind: "star", Hosts: 8, Link: LinkSpec{Rate: 100 * units.Gbps, Delay: units.Microsecond, ReorderBy: 10 * units.Microsecond}, MTU: 4096},
 		Queues:   Queues{Buffer: Size{BDP: 5}, ECN: &ECN{Kmin: Size{BDP: 0.25}, Kmax: Size{BDP: 0.75}, Pmax: 1}, Routing: "ecmp"},
 		Clocks:   Clocks{Sync: "perfect"},
 		Transport: Transport{Kind: "pc4", PC4: PC4{TargetQtime: 2 * units.Microsecond, AdjustInterval: 2, AI: 0.02, HAI: 0.04, Beta: 0.4,

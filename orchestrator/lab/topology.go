@@ -164,6 +164,9 @@ func (s *section) link() LinkSpec {
 	spec.Delay, _ = l.field("delay").delay()
 	spec.Loss = l.field("loss").probability()
 	spec.BitErrors = l.field("bit_errors").probability()
+	spec.Duplicate = l.field("duplicate").probability()
+	spec.Reorder = l.field("reorder").probability()
+	spec.ReorderBy = l.field("reorder_by").reorderBy()
 	l.field("queues").later("queues of a single link or tier are")
 	return spec
 }
@@ -209,6 +212,22 @@ func (s *section) inherit(own *LinkSpec, link LinkSpec) {
 	if f := s.field("bit_errors"); f.written() {
 		own.BitErrors = f.probability()
 	}
+	own.Duplicate, own.Reorder, own.ReorderBy = link.Duplicate, link.Reorder, link.ReorderBy
+	if f := s.field("duplicate"); f.written() {
+		own.Duplicate = f.probability()
+	}
+	if f := s.field("reorder"); f.written() {
+		own.Reorder = f.probability()
+	}
+	if f := s.field("reorder_by"); f.written() {
+		own.ReorderBy = f.reorderBy()
+	}
+}
+
+// reorderBy reads by how much a packet comes late.
+func (f field) reorderBy() units.Time {
+	by, _ := quantity(f, units.ParseTime, units.Nanosecond, maxDelay)
+	return by
 }
 
 // probability reads a share below 1 that may be very small: 0.1%, 0.001 or 1e-12.

@@ -16,7 +16,7 @@ type writtenLab struct {
 	Workload  []writtenItem        `json:"workload,omitempty" jsonschema_description:"Collectives; they run at once unless start says otherwise."`
 	Faults    faultsType           `json:"faults,omitempty" jsonschema_description:"What happens to links during the run."`
 	Measure   writtenMeasure       `json:"measure,omitempty" jsonschema_description:"What is recorded besides the flows."`
-	Expect    []string             `json:"expect,omitempty" jsonschema_description:"Checked at the end, such as: fct_slowdown.p99 <= 1.10 * flows. A miss fails the run. With a condition it is for some runs of a sweep only: drops == 0 when transport.kind == roce."`
+	Expect    []string             `json:"expect,omitempty" jsonschema_description:"Checked at the end, such as: fct_slowdown.p99 <= 1.10 * flows. A miss fails the run. With a condition it is for some runs of a sweep only: drops == 0 when transport.kind == roce and seed != 1."`
 	Sweep     map[string]sweptType `json:"sweep,omitempty" jsonschema_description:"Paths and the values they take: a run for every combination. Several paths that move together are written with commas, and lists of as many values."`
 	Engine    writtenEngine        `json:"engine,omitempty" jsonschema_description:"How the lab is run. The command line overrides it."`
 }
@@ -42,6 +42,9 @@ type writtenLink struct {
 	Delay     timeType        `json:"delay,omitempty" jsonschema_description:"Propagation, one way."`
 	Loss      probabilityType `json:"loss,omitempty" jsonschema_description:"Share of the packets that are lost at random, in each direction."`
 	BitErrors probabilityType `json:"bit_errors,omitempty" jsonschema_description:"Share of the bits that are wrong; a packet is lost by one of them."`
+	Duplicate probabilityType `json:"duplicate,omitempty" jsonschema_description:"Share of the packets that come twice. Not with queues.pfc."`
+	Reorder   probabilityType `json:"reorder,omitempty" jsonschema_description:"Share of the packets that come late, so that others overtake them. Not with queues.pfc."`
+	ReorderBy timeType        `json:"reorder_by,omitempty" jsonschema_description:"By how much they come late at most; uniform."`
 	Queues    writtenQueues   `json:"queues,omitempty" jsonschema_description:"Queues of these links. Not yet supported."`
 }
 
@@ -65,6 +68,9 @@ type writtenCustomLink struct {
 	Delay     timeType        `json:"delay,omitempty" jsonschema_description:"Propagation, one way; topology.link.delay unless given."`
 	Loss      probabilityType `json:"loss,omitempty" jsonschema_description:"Share of the packets that are lost at random, in each direction; topology.link.loss unless given."`
 	BitErrors probabilityType `json:"bit_errors,omitempty" jsonschema_description:"Share of the bits that are wrong; topology.link.bit_errors unless given."`
+	Duplicate probabilityType `json:"duplicate,omitempty" jsonschema_description:"Share of the packets that come twice. Not with queues.pfc."`
+	Reorder   probabilityType `json:"reorder,omitempty" jsonschema_description:"Share of the packets that come late, so that others overtake them. Not with queues.pfc."`
+	ReorderBy timeType        `json:"reorder_by,omitempty" jsonschema_description:"By how much they come late at most; uniform."`
 	Queues    writtenQueues   `json:"queues,omitempty" jsonschema_description:"Queues of this link. Not yet supported."`
 }
 

@@ -65,6 +65,9 @@ func (m *memory) port(k *topology.Link, from topology.NodeID) fabric.PortConfig 
 	p := fabric.PortConfig{
 		From: fabric.NodeID(from), To: fabric.NodeID(to), Rate: k.Rate, Delay: k.Delay, Loss: k.Loss, BitErrors: k.BitErrors,
 	}
+	if k.Duplicate > 0 || k.Reorder > 0 {
+		p.Disorder = fabric.Disorder{Reorder: k.Reorder, By: k.ReorderBy, Duplicate: k.Duplicate}
+	}
 	if int(from) >= m.g.Hosts {
 		if m.queues.Shared == nil {
 			p.Buffer = m.on(m.queues.Buffer, k.Rate)

@@ -44,6 +44,7 @@ func (x *Experiment) summarize(o *outcome, s *record.Summary) {
 		CEMarks: o.Fabric.Marks, Drops: o.Fabric.Dropped,
 		Retransmits: o.Transport.Retransmits, Timeouts: o.Transport.Timeouts,
 		Lost: o.Fabric.Lost, Cut: o.Fabric.Cut, Pauses: o.Fabric.Pauses, PausedUS: o.Paused.Microseconds(),
+		Duplicated: o.Fabric.Duplicated, Late: o.Fabric.Late,
 		QueueDelay: o.Queued, MaxQueue: int64(o.Fabric.MaxQueue),
 	}
 	if o.Events != nil {

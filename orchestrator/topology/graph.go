@@ -52,7 +52,10 @@ type Link struct {
 	Rate            units.Bandwidth
 	Delay           units.Time // propagation, one way
 	Loss, BitErrors float64    // shares of packets and of bits that are corrupted
-	Down            bool       // absent from the start: no route uses it
+	Duplicate       float64    // share of the packets that come twice
+	Reorder         float64    // share of the packets that come late, by at most ReorderBy
+	ReorderBy       units.Time
+	Down            bool // absent from the start: no route uses it
 }
 
 // Other returns the end of the link that is not n, which must be one of its ends.

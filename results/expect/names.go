@@ -51,6 +51,8 @@ func entries() []entry {
 		count("ce_marks", func(s *record.Summary) int64 { return s.Network.CEMarks }),
 		count("lost", func(s *record.Summary) int64 { return s.Network.Lost }),
 		count("cut", func(s *record.Summary) int64 { return s.Network.Cut }),
+		count("duplicated", func(s *record.Summary) int64 { return s.Network.Duplicated }),
+		count("late", func(s *record.Summary) int64 { return s.Network.Late }),
 		count("pauses", func(s *record.Summary) int64 { return s.Network.Pauses }),
 		{"paused", span, func(s *record.Summary) (value, error) {
 			return value{typ: span, num: s.Network.PausedUS}, when(s.Engine == "emu", errNoPauses)

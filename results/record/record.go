@@ -74,11 +74,13 @@ type Network struct {
 	Drops       int64     `json:"drops"` // that the model ordered
 	Retransmits int64     `json:"retransmits"`
 	Timeouts    int64     `json:"timeouts"`
-	Lost        int64     `json:"lost"`           // corrupted on a link
-	Cut         int64     `json:"cut"`            // on a link that went down, or waiting for it
-	Pauses      int64     `json:"pauses"`         // that PFC sent
-	PausedUS    float64   `json:"paused_us"`      // how long ports were paused, all together
-	QueueDelay  Quantiles `json:"queue_delay_us"` // per delivered packet, all switch queues of its path
+	Lost        int64     `json:"lost"`                 // corrupted on a link
+	Cut         int64     `json:"cut"`                  // on a link that went down, or waiting for it
+	Duplicated  int64     `json:"duplicated,omitempty"` // copies that links made
+	Late        int64     `json:"late,omitempty"`       // that links delivered late
+	Pauses      int64     `json:"pauses"`               // that PFC sent
+	PausedUS    float64   `json:"paused_us"`            // how long ports were paused, all together
+	QueueDelay  Quantiles `json:"queue_delay_us"`       // per delivered packet, all switch queues of its path
 	MaxQueue    int64     `json:"max_queue_bytes"`
 
 	// How long what waits in the port that measure.queue_events names takes to leave, over the events of its queue: a

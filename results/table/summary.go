@@ -133,6 +133,12 @@ func links(n *record.Network) string {
 	if n.Cut > 0 {
 		parts = append(parts, fmt.Sprintf("%d packets cut off", n.Cut))
 	}
+	if n.Late > 0 {
+		parts = append(parts, fmt.Sprintf("%d packets late", n.Late))
+	}
+	if n.Duplicated > 0 {
+		parts = append(parts, fmt.Sprintf("%d packets doubled", n.Duplicated))
+	}
 	return strings.Join(parts, ", ")
 }
 

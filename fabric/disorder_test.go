@@ -1,0 +1,182 @@
+package fabric
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"weft/units"
+
+	"pgregory.net/rapid"
+)
+
+// disturbedChain sends packets, one every microsecond, over a chain of one switch whose last line is disorderly.
+func disturbedChain(t *testing.T, seed uint64, d Disorder, packets int) *world {
+	w := chain(1)
+	w.Seed = seed
+	w.Ports[2].Disorder = d
+	n := newWorld(t, w.route())
+	for i := range packets {
+		n.run(units.Time(i) * units.Microsecond)
+		n.send(units.Time(i)*units.Microsecond, 0, 1, 1000, i)
+	}
+	n.run(units.Never)
+	return n
+}
+
+// As many packets come late, and twice, as should; a copy is like its packet and comes with it.
+func TestDisorderIsAsOftenAsItSays(t *testing.T) {
+	const packets = 20_000
+	d := Disorder{Reorder: 0.2, By: 10 * units.Microsecond, Duplicate: 0.1}
+	n := disturbedChain(t, 3, d, packets)
+	k := n.net.Counters()
+	near := func(what string, got int64, p float64) {
+		t.Helper()
+		if off := math.Abs(float64(got) - packets*p); off > 4*math.Sqrt(packets*p*(1-p)) {
+			t.Errorf("%s: %d of %d, want %.0f", what, got, packets, packets*p)
+		}
+	}
+	near("late", k.Late, d.Reorder)
+	near("twice", k.Duplicated, d.Duplicate)
+	if k.Delivered != packets+k.Duplicated || k.DuplicatedBytes != units.Bytes(k.Duplicated)*1000 {
+		t.Errorf("%+v", k)
+	}
+	seen := make([]int, packets)
+	overtaken, last := 0, units.Bytes(-1)
+	for _, a := range n.arrivals {
+		seen[a.packet.Payload]++
+		if a.packet.Payload < last {
+			overtaken++
+		}
+		last = max(last, a.packet.Payload)
+		idle := units.Time(a.packet.Payload)*units.Microsecond + 2*units.Microsecond + 2*80*units.Nanosecond
+		if by := a.at - idle; by < 0 || by > d.By {
+			t.Fatalf("packet %d comes %v late, of at most %v", a.packet.Payload, by, d.By)
+		}
+	}
+	if slices.Min(seen) != 1 || slices.Max(seen) != 2 {
+		t.Errorf("packets arrived %d to %d times", slices.Min(seen), slices.Max(seen))
+	}
+	near("overtaken", int64(overtaken), d.Reorder*0.875) // a packet that is less than 1 us late is not, nor one whose followers are later still
+}
+
+// What happens on a disorderly line is a function of the seed, and leaves losses alone.
+func TestDisorderIsSeeded(t *testing.T) {
+	d := Disorder{Reorder: 0.2, By: 10 * units.Microsecond, Duplicate: 0.1}
+	a, b, c := disturbedChain(t, 1, d, 500).numbers(), disturbedChain(t, 1, d, 500).numbers(), disturbedChain(t, 2, d, 500).numbers()
+	if !slices.Equal(a, b) {
+		t.Error("one seed, two runs")
+	}
+	if slices.Equal(a, c) {
+		t.Error("two seeds, one run")
+	}
+}
+
+// A link that goes down takes along what it would have delivered late.
+func TestDownCutsLatePackets(t *testing.T) {
+	w := chain(1)
+	w.Ports[2].Disorder = Disorder{Reorder: 1, By: units.Millisecond}
+	n := newWorld(t, w.route())
+	for i := range 50 {
+		n.send(0, 0, 1, 1000, i)
+	}
+	const at = 100 * units.Microsecond
+	n.run(at)
+	before := len(n.arrivals)
+	n.net.SetLink(at, false, 2, 3)
+	n.check()
+	n.net.SetLink(at, true, 2, 3)
+	n.run(units.Never)
+	if k := n.net.Counters(); len(n.arrivals) != before || k.Cut != int64(50-before) || before == 50 {
+		t.Errorf("%d packets before the link went down, %d after: %+v", before, len(n.arrivals), k)
+	}
+}
+
+// Telemetry of a copy is that of its packet, and is its own.
+func TestCopiesHaveTelemetryOfTheirOwn(t *testing.T) {
+	w := chain(2)
+	w.Ports[2].Disorder = Disorder{Duplicate: 1} // between the two switches
+	n := newWorld(t, w.route())
+	var hops [][]Hop
+	n.send(0, 0, 1, 1000, 1, func(p *Packet) { p.INT = true })
+	n.net.sink = taker{n, func(p *Packet) { hops = append(hops, slices.Clone(n.net.Telemetry(p))) }}
+	n.run(units.Never)
+	if len(hops) != 2 || len(hops[0]) != 2 || hops[0][0] != hops[1][0] || hops[0][1].At == hops[1][1].At {
+		t.Errorf("%+v", hops)
+	}
+}
+
+// taker looks at packets before its world does.
+type taker struct {
+	*world
+	look func(*Packet)
+}
+
+func (k taker) Deliver(now units.Time, p *Packet) {
+	k.look(p)
+	k.world.Deliver(now, p)
+}
+
+// Conservation holds after every event of a network whose lines lose, delay and double packets, with links going down.
+func TestConservationInDisorder(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		cfg := drawNetwork(rt)
+		for i := range cfg.Ports {
+			p := &cfg.Ports[i]
+			p.Loss = rapid.SampledFrom([]float64{0, 0.1}).Draw(rt, "loss")
+			p.Disorder.Duplicate = rapid.SampledFrom([]float64{0, 0.3, 1}).Draw(rt, "duplicate")
+			if p.Disorder.Reorder = rapid.SampledFrom([]float64{0, 0.3, 1}).Draw(rt, "reorder"); p.Disorder.Reorder > 0 {
+				p.Disorder.By = units.Time(rapid.SampledFrom([]int{1, 300_000, 5_000_000}).Draw(rt, "by"))
+			}
+		}
+		n := newWorld(t, cfg)
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "traffic"), 0))
+		now := units.Time(0)
+		for i := range 60 {
+			n.run(now)
+			n.send(now, HostID(rng.IntN(cfg.Hosts)), HostID(rng.IntN(cfg.Hosts)), units.Bytes(64+rng.IntN(1437)), i)
+			now += units.Time(rng.IntN(3)) * units.Time(rng.IntN(300_000))
+			if rng.IntN(10) == 0 {
+				n.net.SetLink(now, rng.IntN(2) == 0, rng.IntN(len(cfg.Ports)))
+			}
+		}
+		n.run(units.Never)
+		if k := n.net.Counters(); k.Injected+k.Duplicated != k.Delivered+k.Dropped+k.Lost+k.Cut {
+			rt.Fatalf("%+v", k)
+		}
+	})
+}
+
+func TestDisorderIsChecked(t *testing.T) {
+	for _, d := range []Disorder{{Reorder: 0.1}, {Reorder: -1, By: 1}, {Reorder: 2, By: 1}, {Duplicate: 1.5}, {Duplicate: math.NaN()}, {By: -1}} {
+		w := chain(1)
+		w.Ports[2].Disorder = d
+		cfg := w.route()
+		if err := cfg.check(); err == nil {
+			t.Errorf("%+v passes", d)
+		}
+	}
+	w := chain(1)
+	w.Ports[0].Disorder = Disorder{Duplicate: 0.5}
+	w.Ports[0].PFC[1] = PFCConfig{On: true, Xoff: 10_000, Xon: 5000, Headroom: 100_000}
+	cfg := w.route()
+	if err := cfg.check(); err == nil {
+		t.Error("PFC over a line that doubles packets passes")
+	}
+}
+
+func TestDisorderAsJSON(t *testing.T) {
+	w := chain(1)
+	w.Ports[2].Disorder = Disorder{Reorder: 0.25, By: 7, Duplicate: 0.5}
+	var back PortConfig
+	text, err := json.Marshal(w.Ports[2])
+	if err == nil {
+		err = json.Unmarshal(text, &back)
+	}
+	if err != nil || !reflect.DeepEqual(back, w.Ports[2]) {
+		t.Errorf("%s: %+v, %v", text, back, err)
+	}
+}
