@@ -72,7 +72,7 @@ func (f *labFlags) loadOne(name string) (file, error) {
 	if err != nil {
 		return file{}, err
 	}
-	if problems := append(orchestrate.Check(labs), checkExpectations(text, labs)...); len(problems) > 0 {
+	if problems := append(orchestrate.Check(labs), checkExpectations(text, labs, len(f.set) == 0)...); len(problems) > 0 {
 		return file{}, problems
 	}
 	return file{name: name, text: text, labs: labs}, nil
@@ -96,9 +96,14 @@ func readLab(name string) (_ []byte, err error) {
 }
 
 // checkExpectations reports expectations that do not parse, or that name or compare what this lab does not
-// have. The points of a sweep share their expectations, so each problem is reported once.
-func checkExpectations(text []byte, labs []*lab.Lab) lab.Problems {
+// have. The points of a sweep share their expectations, so each problem is reported once. Whether the points exist that
+// are compared is known only when no command line takes some of them away: when the sweep is whole.
+func checkExpectations(text []byte, labs []*lab.Lab, whole bool) lab.Problems {
 	lines := strings.Split(string(text), "\n")
+	points := make([]expect.Point, len(labs))
+	for i, l := range labs {
+		points[i].At = expect.At(l.Point)
+	}
 	seen := map[lab.Problem]bool{}
 	var out lab.Problems
 	for _, l := range labs {
@@ -107,6 +112,9 @@ func checkExpectations(text []byte, labs []*lab.Lab) lab.Problems {
 			expr, err := expect.Parse(e.Text)
 			if err == nil {
 				err = expr.Check(scope)
+			}
+			if err == nil && whole && expr.Cross() {
+				err = expr.CheckSweep(points)
 			}
 			var at *expect.Error
 			if !errors.As(err, &at) {

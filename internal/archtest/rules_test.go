@@ -11,7 +11,7 @@ import (
 // drivers are the packages at the edge: they own sockets, devices, processes, files and the clock.
 func drivers() []string {
 	return []string{
-		"cmd", "fabric/realtime", "nodeimg", "internal/poller", "internal/clock",
+		"cmd", "labs", "fabric/realtime", "nodeimg", "internal/poller", "internal/clock",
 		"orchestrator/run", "orchestrator/emulate", "orchestrator/runtime", "orchestrator/deploy", "orchestrator/doctor", "results/store",
 		"tc-shaping/tcnl", "tc-shaping/probe", "tc-shaping/measure",
 	}
@@ -45,7 +45,7 @@ func confined() map[string]struct {
 	}
 	return map[string]where{
 		"github.com/spf13/cobra":                  {[]string{"cmd"}, "commands are the business of the command line alone"},
-		"gopkg.in/yaml.v3":                        {[]string{"orchestrator/lab"}, "YAML is how a lab is written, not what a lab is"},
+		"gopkg.in/yaml.v3":                        {[]string{"orchestrator/lab", "orchestrator/paper"}, "YAML is how a lab is written, not what a lab is"},
 		"github.com/invopop/jsonschema":           {[]string{"orchestrator/lab"}, "the schema describes the lab file"},
 		"github.com/HdrHistogram/hdrhistogram-go": {[]string{"results/stats"}, "stats.Dist is how everything else keeps a distribution"},
 		"github.com/containernetworking/plugins":  {[]string{"orchestrator/runtime", "fabric/realtime"}, "namespaces are entered in one place"},
@@ -76,12 +76,14 @@ func rooms() map[string][]string {
 		"results":               {"units", "results", "internal/nearest"},
 		"orchestrator/lab":      {"units", "results/expect", "collectives/schedule", "internal/nearest"},
 		"orchestrator/topology": {"units", "orchestrator/lab"},
+		"orchestrator/paper":    {"results/expect"},
 		"orchestrator/plan":     {"units", "orchestrator/lab", "orchestrator/topology"},
 		"orchestrator":          slices.Concat(core, []string{"fabric/realtime", "clocksync", "sim", "nodeimg", "results", "orchestrator", "internal", "tc-shaping"}),
 		"tc-shaping":            {"units"},
 		"internal":              {"units", "internal"},
+		"labs":                  {},
 		"e2e":                   {}, // its tests may use anything, and mostly the program
-		"cmd":                   slices.Concat(core, []string{"fabric/realtime", "clocksync", "sim", "nodeimg", "results", "orchestrator", "internal", "tc-shaping"}),
+		"cmd":                   slices.Concat(core, []string{"fabric/realtime", "clocksync", "sim", "nodeimg", "results", "orchestrator", "internal", "tc-shaping", "labs"}),
 	}
 }
 

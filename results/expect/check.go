@@ -1,6 +1,9 @@
 package expect
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Scope is what an expression may refer to beside the summary.
 type Scope struct {
@@ -9,6 +12,8 @@ type Scope struct {
 	Setting func(path string) (text string, ok bool)
 	// Items is the number of items of the workload, which bounds N in collective.N. 0: not known.
 	Items int
+
+	picked func(n *node) (value, error) // what a name stands for while points are compared; nil: the one run's
 }
 
 // Check reports, as *Error, names that the lab does not have and units that do not fit.
@@ -29,7 +34,9 @@ func (s Scope) typeOf(n *node) (typ, error) {
 	case "":
 		return n.lit.typ, nil
 	case "name":
-		return s.typeOfName(n)
+		t, err := s.typeOfName(n)
+		t.list = n.many()
+		return t, err
 	}
 	types := make([]typ, len(n.args))
 	for i, arg := range n.args {
@@ -102,10 +109,19 @@ func (s Scope) setting(path string) (value, error) {
 
 // combine is the type of an operation on operands of the given types.
 func combine(n *node, types []typ) (typ, error) {
-	comparison := false
+	comparison, several := false, false
 	switch n.op {
 	case "==", "!=", "<", "<=", ">", ">=":
 		comparison = true
+	case "min", "max", "mean", "median":
+		several = true
+	}
+	types = slices.Clone(types)
+	for i := range types {
+		if types[i].list && !several {
+			return typ{}, fail(n.args[i].at, "this is one value for each point; take min, max, mean or median of it")
+		}
+		types[i].list = false
 	}
 	first := types[0]
 	for i, t := range types {
@@ -136,7 +152,7 @@ func combine(n *node, types []typ) (typ, error) {
 	if max(d.time, -d.time, d.data, -d.data) > 9 {
 		return typ{}, fail(n.at, "%s gives a quantity of a power above 9", n.op)
 	}
-	return typ{number, d}, nil
+	return typ{shape: number, dim: d}, nil
 }
 
 // known returns the first type that is known.

@@ -16,5 +16,12 @@
 //	line    = sum [ ("==" | "!=" | "<" | "<=" | ">" | ">=") sum ]
 //	sum     = product { ("+" | "-") product }
 //	product = factor { ("*" | "/") factor }
-//	factor  = "-" factor | quantity | name | "(" sum ")" | ("abs" | "min" | "max" | "sqrt") "(" sum { "," sum } ")"
+//	factor  = "-" factor | quantity | name [ "[" selector { "," selector } "]" ] | "(" sum ")"
+//	        | ("abs" | "min" | "max" | "mean" | "median" | "sqrt") "(" sum { "," sum } ")"
+//	selector = key "=" (value | "*")
+//
+// A selection compares points of one sweep: fct.p99[transport=pc4] <= 0.5 * fct.p99[transport=roce] has to hold for every
+// combination of what it leaves open, such as the number of ranks. A key is a path of the sweep, or its beginning or end
+// where only one path has it. * means all points, of which min, max, mean or median is taken:
+// mean(fct.p99[transport=pc4, seed=*]).
 package expect

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"weft/results/record"
+	"weft/results/stats"
 )
 
 // tolerance is the relative difference up to which two numbers count as equal: the rounding of 1.1 * 10 and its
@@ -26,6 +28,16 @@ func (e *Expr) Eval(sum *record.Summary, s Scope) record.Expect {
 		out.Note = err.Error()
 		return out
 	}
+	if e.Cross() {
+		out.Note = "it compares points of a sweep, and this is one run"
+		return out
+	}
+	s.judge(e, sum, &out)
+	return out
+}
+
+// judge fills in how the comparison of an expression comes out.
+func (s Scope) judge(e *Expr, sum *record.Summary, out *record.Expect) {
 	sides := []*node{e.root}
 	if e.root.op != "name" && e.root.op != "" {
 		sides = e.root.args
@@ -35,7 +47,7 @@ func (e *Expr) Eval(sum *record.Summary, s Scope) record.Expect {
 		v, err := s.eval(side, sum)
 		if err != nil {
 			out.Note = err.Error()
-			return out
+			return
 		}
 		got[i] = v
 	}
@@ -52,10 +64,10 @@ func (e *Expr) Eval(sum *record.Summary, s Scope) record.Expect {
 	default:
 		out.Note = fmt.Sprintf("%v is not %s %v", got[0], e.root.op, got[1])
 	}
-	return out
 }
 
-// All evaluates every line. Lines that do not parse are missed, with the error as their note.
+// All evaluates every line but those that compare points of a sweep, which Sweep does when all points are there. Lines
+// that do not parse are missed, with the error as their note.
 func All(lines []string, sum *record.Summary, s Scope) []record.Expect {
 	out := make([]record.Expect, 0, len(lines))
 	for _, line := range lines {
@@ -64,7 +76,9 @@ func All(lines []string, sum *record.Summary, s Scope) []record.Expect {
 			out = append(out, record.Expect{That: line, Note: err.Error()})
 			continue
 		}
-		out = append(out, e.Eval(sum, s))
+		if !e.Cross() {
+			out = append(out, e.Eval(sum, s))
+		}
 	}
 	return out
 }
@@ -75,6 +89,9 @@ func (s Scope) eval(n *node, sum *record.Summary) (value, error) {
 	case "":
 		return n.lit, nil
 	case "name":
+		if s.picked != nil {
+			return s.picked(n)
+		}
 		if e, ok := find(n.name); ok {
 			v, err := e.get(sum)
 			if err != nil {
@@ -127,16 +144,34 @@ func apply(n *node, args []value) (value, error) {
 			return value{}, errRoot
 		}
 		a = math.Sqrt(a)
-	case "min", "max":
-		for _, v := range args {
-			if n.op == "min" {
-				a = min(a, v.num)
-			} else {
-				a = max(a, v.num)
-			}
-		}
+	case "min", "max", "mean", "median":
+		a, err = aggregate(n.op, args)
 	}
-	return value{typ: t, num: a}, nil
+	return value{typ: t, num: a}, err
+}
+
+// aggregate is one number for all that the arguments hold.
+func aggregate(op string, args []value) (float64, error) {
+	var all []float64
+	for _, v := range args {
+		if v.typ.list {
+			all = append(all, v.list...)
+			continue
+		}
+		all = append(all, v.num)
+	}
+	switch {
+	case len(all) == 0:
+		return 0, errors.New("no point of the sweep is meant")
+	case op == "min":
+		return slices.Min(all), nil
+	case op == "max":
+		return slices.Max(all), nil
+	case op == "mean":
+		return stats.Mean(all), nil
+	}
+	slices.Sort(all)
+	return (all[(len(all)-1)/2] + all[len(all)/2]) / 2, nil
 }
 
 // compare decides a comparison.

@@ -25,7 +25,8 @@ const (
 	end kind = iota
 	quantityToken
 	nameToken
-	operator // + - * / ( ) , and the comparisons
+	operator  // + - * / ( ) , and the comparisons
+	selection // what stands between [ and ], both included
 )
 
 type token struct {
@@ -55,6 +56,11 @@ func lex(text string) ([]token, error) {
 			n, k = quantityLen(text[i:]), quantityToken
 		case letter(c):
 			n, k = nameLen(text[i:]), nameToken
+		case c == '[':
+			n, k = strings.IndexByte(text[i:], ']')+1, selection
+			if n == 0 {
+				return nil, fail(i, "no ] for this [")
+			}
 		case strings.IndexByte("<>=!", c) >= 0:
 			if i+1 < len(text) && text[i+1] == '=' {
 				n = 2

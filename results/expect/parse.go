@@ -22,11 +22,21 @@ type node struct {
 	args []*node
 	lit  value
 	name string
+	pick []selector // of a name: which points of a sweep are meant
 }
 
 // Parse reads one line of an expect section. It reports, as *Error, bad syntax, names that nothing has and
 // units that do not fit, as far as that shows without the lab; Check does the rest.
 func Parse(text string) (*Expr, error) {
+	e, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return e, e.Check(Scope{})
+}
+
+// parse reads an expression of any type.
+func parse(text string) (*Expr, error) {
 	if len(text) > maxLen {
 		return nil, fail(maxLen, "the line is longer than %d bytes", maxLen)
 	}
@@ -39,8 +49,7 @@ func Parse(text string) (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Expr{text: text, root: root}
-	return e, e.Check(Scope{})
+	return &Expr{text: text, root: root}, nil
 }
 
 type parser struct {
@@ -127,7 +136,11 @@ func (p *parser) factor() (*node, error) {
 	case t.kind == nameToken && p.peek().text == "(":
 		return p.call(t)
 	case t.kind == nameToken:
-		return named(t)
+		n, err := named(t)
+		if err == nil && p.peek().kind == selection {
+			err = n.selects(p.next())
+		}
+		return n, err
 	case t.text == "-" && t.kind == operator:
 		arg, err := p.factor()
 		return &node{op: "-1", at: t.at, args: []*node{arg}}, err
@@ -146,9 +159,9 @@ func (p *parser) factor() (*node, error) {
 func (p *parser) call(name token) (*node, error) {
 	n := &node{op: name.text, at: name.at}
 	switch name.text {
-	case "abs", "min", "max", "sqrt":
+	case "abs", "min", "max", "sqrt", "mean", "median":
 	default:
-		return nil, fail(name.at, "there is no function %q; there are abs, min, max and sqrt", name.text)
+		return nil, fail(name.at, "there is no function %q; there are abs, min, max, mean, median and sqrt", name.text)
 	}
 	open := p.next()
 	for {

@@ -23,13 +23,14 @@ type dim struct{ time, data int8 }
 type typ struct {
 	shape shape
 	dim   dim
+	list  bool // one for each of several points of a sweep
 }
 
 var (
 	plain  = typ{shape: number}
-	span   = typ{number, dim{time: 1}}
-	size   = typ{number, dim{data: 1}}
-	rate   = typ{number, dim{time: -1, data: 1}}
+	span   = typ{shape: number, dim: dim{time: 1}}
+	size   = typ{shape: number, dim: dim{data: 1}}
+	rate   = typ{shape: number, dim: dim{time: -1, data: 1}}
 	aTruth = typ{shape: truth}
 	aWord  = typ{shape: word}
 )
@@ -57,6 +58,7 @@ type value struct {
 	typ  typ
 	num  float64 // truth: 1 or 0
 	word string
+	list []float64 // of a list: its numbers
 }
 
 func boolean(b bool) value {

@@ -1,0 +1,126 @@
+package paper
+
+import (
+	"fmt"
+	"math"
+
+	"weft/results/expect"
+)
+
+// Row is a line of the table of claims.
+type Row struct {
+	ID        string `json:"id"`
+	Figure    string `json:"figure"`
+	Claim     string `json:"claim"`
+	Paper     string `json:"paper"`
+	Ours      string `json:"ours"`
+	Tolerance string `json:"tolerance"`
+	Class     string `json:"class"`
+	Verdict   string `json:"verdict"` // pass, fail, skipped
+	Note      string `json:"note,omitempty"`
+}
+
+// The verdicts of a row.
+const (
+	Pass    = "pass"
+	Fail    = "fail"
+	Skipped = "skipped"
+)
+
+// Judge holds the claims of a figure against its runs.
+func (f *Figure) Judge(points []expect.Point, quick bool) []Row {
+	rows := make([]Row, len(f.Claims))
+	for i := range f.Claims {
+		c := &f.Claims[i]
+		rows[i] = Row{ID: f.ID, Figure: f.Figure, Claim: c.Claim, Paper: c.Paper, Class: c.Class, Tolerance: c.tolerance(), Note: c.Note}
+		if quick && (c.Quick == "skip" || f.Quick.Skip) {
+			rows[i].Verdict, rows[i].Note = Skipped, "not with --quick"
+			continue
+		}
+		c.judge(points, &rows[i])
+	}
+	return rows
+}
+
+// tolerance says in words when the claim passes.
+func (c *Claim) tolerance() string {
+	switch {
+	case c.Holds != "":
+		return "must hold"
+	case c.Bound == "":
+		return "±" + c.Within
+	case c.Within == "":
+		return c.Bound
+	}
+	return c.Bound + ", " + c.Within
+}
+
+func (c *Claim) judge(points []expect.Point, r *Row) {
+	fail := func(err error) {
+		r.Verdict = Fail
+		r.note(err.Error())
+	}
+	r.Verdict = Pass
+	var ours expect.Quantity
+	if c.Ours != "" {
+		e, err := expect.ParseValue(c.Ours)
+		if err == nil {
+			ours, err = e.Value(points)
+		}
+		if err != nil {
+			fail(err)
+			return
+		}
+		r.Ours = ours.Text
+	}
+	if c.Holds != "" {
+		e, err := expect.Parse(c.Holds)
+		if err != nil {
+			fail(err)
+			return
+		}
+		got := e.Sweep(points)
+		if !got.OK {
+			r.Verdict = Fail
+			r.note(got.Note)
+		}
+		if r.Ours == "" {
+			r.Ours = map[bool]string{true: "holds", false: "does not hold"}[got.OK]
+		}
+		return
+	}
+	theirs, err := expect.ParseQuantity(c.Paper)
+	if err != nil {
+		fail(err)
+		return
+	}
+	if theirs.Unit != ours.Unit {
+		fail(fmt.Errorf("the paper's number is in %q and ours in %q", theirs.Unit, ours.Unit))
+		return
+	}
+	within := expect.Quantity{}
+	if c.Within != "" {
+		if within, err = expect.ParseQuantity(c.Within); err != nil {
+			fail(err)
+			return
+		}
+	}
+	apart := ours.Value - theirs.Value
+	if theirs.Value != 0 {
+		r.Ours += fmt.Sprintf(" (%+.1f %%)", 100*apart/math.Abs(theirs.Value))
+	}
+	if c.Bound == "at most" && apart <= 0 || c.Bound == "at least" && apart >= 0 {
+		return
+	}
+	if math.Abs(apart) > within.Value*math.Abs(theirs.Value)*(1+1e-9) {
+		r.Verdict = Fail
+	}
+}
+
+// note adds what happened to what was known before.
+func (r *Row) note(text string) {
+	if r.Note != "" {
+		text += " (" + r.Note + ")"
+	}
+	r.Note = text
+}

@@ -1,0 +1,263 @@
+package paper
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"weft/results/expect"
+)
+
+// File is the name of the file with a paper's claims, in the folder of its labs.
+const File = "paper.yaml"
+
+// Paper is what is reproduced of a paper.
+type Paper struct {
+	Name    string      `yaml:"paper"` // pc4: the name of the folder, and of the command's argument
+	Title   string      `yaml:"title"` // of the paper, with authors or venue
+	About   string      `yaml:"about"`
+	Figures []Figure    `yaml:"figures"`
+	Open    []Parameter `yaml:"open"` // what the paper leaves open
+}
+
+// Figure is a figure or table of the paper.
+type Figure struct {
+	ID     string   `yaml:"id"`     // P1
+	Figure string   `yaml:"figure"` // Fig. 6a
+	Title  string   `yaml:"title"`
+	About  string   `yaml:"about"`
+	Labs   []string `yaml:"labs"` // files beside paper.yaml
+	Set    []string `yaml:"set"`  // path=value, as with --set
+	Quick  Quick    `yaml:"quick"`
+	Claims []Claim  `yaml:"claims"`
+	Plots  []Plot   `yaml:"plots"`
+}
+
+// Quick is what --quick changes: fewer points, smaller sizes.
+type Quick struct {
+	Labs []string `yaml:"labs"` // instead of the figure's; empty: those
+	Set  []string `yaml:"set"`  // beyond the figure's
+	Skip bool     `yaml:"skip"` // leave the figure out
+}
+
+// Claim is one sentence of the paper that can be measured. With Holds it is true or false; otherwise Ours is compared with
+// Paper.
+type Claim struct {
+	Claim  string `yaml:"claim"`
+	Paper  string `yaml:"paper"`  // the paper's number with its unit, or its words where Holds decides
+	Ours   string `yaml:"ours"`   // a value over the runs
+	Within string `yaml:"within"` // a share of the paper's number: 10%
+	Bound  string `yaml:"bound"`  // "at most" or "at least": better than the paper passes; empty: neither side does
+	Holds  string `yaml:"holds"`  // a comparison over the runs
+	Class  string `yaml:"class"`  // T1 exact, T2 another simulator, T3 ratio and order, T4 trend
+	Note   string `yaml:"note"`   // what is known of a difference: docs/adr/0032
+	Quick  string `yaml:"quick"`  // "skip": not judged under --quick
+}
+
+// Plot is a chart of the figure, redrawn from the runs.
+type Plot struct {
+	Kind    string            `yaml:"kind"` // sweep, cdf, queues, rates, cwnd, clocks
+	Title   string            `yaml:"title"`
+	Caption string            `yaml:"caption"` // what the paper's figure shows
+	X       string            `yaml:"x"`       // sweep: a path of the sweep
+	Y       string            `yaml:"y"`       // sweep: a value of a run, such as rtt.mean; cdf: fct or slowdown
+	By      []string          `yaml:"by"`      // paths that tell the lines apart
+	Where   map[string]string `yaml:"where"`   // only runs with these values
+	Only    string            `yaml:"only"`    // queues: this port; cwnd, rates, clocks: this connection or host
+	Log     string            `yaml:"log"`     // x, y or xy
+	Paper   []Curve           `yaml:"paper"`   // points read off the paper's figure
+}
+
+// Curve is a line of the paper's figure, in the units of the chart.
+type Curve struct {
+	Name string    `yaml:"name"`
+	X    []float64 `yaml:"x"`
+	Y    []float64 `yaml:"y"`
+}
+
+// Parameter is one that the paper leaves open.
+type Parameter struct {
+	Name  string `yaml:"name"`
+	Value string `yaml:"value"` // that Weft uses
+	Why   string `yaml:"why"`
+	// Sensitivity names the figure of this file that shows what other values do; empty: none does.
+	Sensitivity string `yaml:"sensitivity"`
+}
+
+// Load reads and checks the claims of a paper. Everything wrong is in the error, with its place in the file.
+func Load(fsys fs.FS, dir string) (*Paper, error) {
+	name := path.Join(dir, File)
+	text, err := fs.ReadFile(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	p := &Paper{}
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	if err := d.Decode(p); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if err := p.check(fsys, dir); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return p, nil
+}
+
+// Names lists the papers below a folder: every folder in it with a File.
+func Names(fsys fs.FS) ([]string, error) {
+	files, err := fs.Glob(fsys, "*/"+File)
+	for i := range files {
+		files[i] = path.Dir(files[i])
+	}
+	return files, err
+}
+
+// identifier is the form of a figure's name in the file: it becomes part of file names.
+var identifier = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,30}$`)
+
+func (p *Paper) check(fsys fs.FS, dir string) error {
+	var errs []error
+	bad := func(where, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%s: "+format, append([]any{where}, args...)...))
+	}
+	if p.Name != path.Base(dir) {
+		bad("paper", "%q is not the name of its folder, %s", p.Name, path.Base(dir))
+	}
+	if p.Title == "" {
+		bad("title", "is missing")
+	}
+	seen := map[string]bool{}
+	for i := range p.Figures {
+		f := &p.Figures[i]
+		where := fmt.Sprintf("figures.%d (%s)", i, f.ID)
+		switch {
+		case !identifier.MatchString(f.ID):
+			bad(where, "id %q; expected letters, digits and -", f.ID)
+		case seen[f.ID]:
+			bad(where, "id %q is there twice", f.ID)
+		}
+		seen[f.ID] = true
+		if f.Figure == "" || f.Title == "" || len(f.Labs) == 0 {
+			bad(where, "needs figure, title and labs")
+		}
+		for _, l := range append(f.Labs[:len(f.Labs):len(f.Labs)], f.Quick.Labs...) {
+			if !fs.ValidPath(l) {
+				bad(where, "lab %q is no path below %s", l, dir)
+			} else if _, err := fs.Stat(fsys, path.Join(dir, l)); err != nil {
+				bad(where, "%v", err)
+			}
+		}
+		for k := range f.Claims {
+			if err := f.Claims[k].check(); err != nil {
+				bad(fmt.Sprintf("%s.claims.%d", where, k), "%v", err)
+			}
+		}
+		for k := range f.Plots {
+			if err := f.Plots[k].check(); err != nil {
+				bad(fmt.Sprintf("%s.plots.%d", where, k), "%v", err)
+			}
+		}
+	}
+	for i, o := range p.Open {
+		if o.Name == "" || o.Value == "" || o.Why == "" {
+			bad(fmt.Sprintf("open.%d", i), "needs name, value and why")
+		}
+		if o.Sensitivity != "" && !seen[o.Sensitivity] {
+			bad(fmt.Sprintf("open.%d", i), "sensitivity: no figure is called %q", o.Sensitivity)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Claim) check() error {
+	if strings.TrimSpace(c.Claim) == "" || c.Paper == "" {
+		return errors.New("needs claim and paper")
+	}
+	switch c.Class {
+	case "T1", "T2", "T3", "T4":
+	default:
+		return fmt.Errorf("class %q; expected T1, T2, T3 or T4", c.Class)
+	}
+	if c.Quick != "" && c.Quick != "skip" {
+		return fmt.Errorf("quick %q; expected skip, or nothing", c.Quick)
+	}
+	if c.Ours != "" {
+		if _, err := expect.ParseValue(c.Ours); err != nil {
+			return fmt.Errorf("ours: %w", err)
+		}
+	}
+	if c.Holds != "" {
+		if c.Within != "" || c.Bound != "" {
+			return errors.New("holds decides alone, without within and bound")
+		}
+		_, err := expect.Parse(c.Holds)
+		if err != nil {
+			return fmt.Errorf("holds: %w", err)
+		}
+		return nil
+	}
+	return c.checkNumber()
+}
+
+// checkNumber checks a claim that compares two numbers.
+func (c *Claim) checkNumber() error {
+	if c.Ours == "" {
+		return errors.New("needs ours, with within or bound, or holds")
+	}
+	if _, err := expect.ParseQuantity(c.Paper); err != nil {
+		return fmt.Errorf("paper: %w; with words, holds decides", err)
+	}
+	switch c.Bound {
+	case "", "at most", "at least":
+	default:
+		return fmt.Errorf("bound %q; expected at most or at least", c.Bound)
+	}
+	if c.Within == "" {
+		if c.Bound == "" {
+			return errors.New("needs within, bound or holds")
+		}
+		return nil
+	}
+	q, err := expect.ParseQuantity(c.Within)
+	if err != nil || q.Unit != "" || q.Value < 0 {
+		return fmt.Errorf("within %q; expected a share such as 10%%", c.Within)
+	}
+	return nil
+}
+
+func (p *Plot) check() error {
+	switch p.Kind {
+	case "sweep":
+		if p.X == "" || p.Y == "" {
+			return errors.New("a sweep needs x and y")
+		}
+		if _, err := expect.ParseValue(p.Y); err != nil {
+			return fmt.Errorf("y: %w", err)
+		}
+	case "cdf":
+		if p.Y != "fct" && p.Y != "slowdown" {
+			return fmt.Errorf("y %q; a cdf is of fct or slowdown", p.Y)
+		}
+	case "queues", "rates", "cwnd", "clocks":
+	default:
+		return fmt.Errorf("kind %q; expected sweep, cdf, queues, rates, cwnd or clocks", p.Kind)
+	}
+	switch p.Log {
+	case "", "x", "y", "xy":
+	default:
+		return fmt.Errorf("log %q; expected x, y or xy", p.Log)
+	}
+	for _, c := range p.Paper {
+		if len(c.X) != len(c.Y) {
+			return fmt.Errorf("paper curve %q: %d values of x and %d of y", c.Name, len(c.X), len(c.Y))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package paper
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"weft/labs"
+	"weft/results/expect"
+	"weft/results/record"
+)
+
+func folder(text string) fstest.MapFS {
+	return fstest.MapFS{"x/paper.yaml": {Data: []byte(text)}, "x/a.yaml": {}, "x/b.yaml": {}}
+}
+
+const good = `
+paper: x
+title: A paper
+figures:
+  - id: P1
+    figure: Fig. 1
+    title: Something
+    labs: [a.yaml]
+    quick: {labs: [b.yaml]}
+    claims:
+      - {claim: it is fast, paper: 10us, ours: "fct.p99[seed=1]", within: 10%, class: T1}
+      - {claim: it is short, paper: 1KB, ours: "max_queue[seed=1]", bound: at most, class: T3, quick: skip}
+      - {claim: it grows, paper: grows, holds: "fct.p99[seed=2] > fct.p99[seed=1]", class: T4, note: known}
+    plots:
+      - {kind: sweep, x: seed, y: fct.p99, paper: [{name: them, x: [1], y: [2]}]}
+open:
+  - {name: beta, value: "0.4", why: a scan, sensitivity: P1}
+`
+
+func TestClaimsAreJudged(t *testing.T) {
+	p, err := Load(folder(good), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	point := func(seed string, fct float64) expect.Point {
+		return expect.Point{At: map[string]string{"seed": seed}, Summary: &record.Summary{
+			Status: "ok", Flows: record.Flows{Count: 1, FCT: record.Quantiles{P99: fct}}, Network: record.Network{MaxQueue: 900},
+		}}
+	}
+	for _, c := range []struct {
+		first, second float64
+		quick         bool
+		want          string
+	}{
+		{10.9, 11, false, "pass 10.9us (+9.0 %) | pass 900B (-10.0 %) | pass holds"},
+		{11.2, 11, true, "fail 11.2us (+12.0 %) | skipped  | fail does not hold"},
+		{8.9, 9, false, "fail 8.9us (-11.0 %) | pass 900B (-10.0 %) | pass holds"},
+	} {
+		var got []string
+		for _, r := range p.Figures[0].Judge([]expect.Point{point("1", c.first), point("2", c.second)}, c.quick) {
+			got = append(got, r.Verdict+" "+r.Ours)
+		}
+		if text := strings.Join(got, " | "); text != c.want {
+			t.Errorf("got %s, want %s", text, c.want)
+		}
+	}
+	rows := p.Figures[0].Judge(nil, false)
+	for _, r := range rows {
+		if r.Verdict != Fail || r.Note == "" {
+			t.Errorf("nothing was run, and %+v", r)
+		}
+	}
+}
+
+func TestMistakesHavePlaces(t *testing.T) {
+	for _, c := range []struct{ old, replacement, want string }{
+		{"paper: x", "paper: y", `"y" is not the name of its folder, x`},
+		{"labs: [a.yaml]", "labs: [../c.yaml]", "is no path below x"},
+		{"labs: [a.yaml]", "labs: [c.yaml]", "file does not exist"},
+		{"id: P1", "id: P 1", "expected letters"},
+		{"within: 10%, ", "", "claims.0: needs within, bound or holds"},
+		{"within: 10%", "within: 1us", "expected a share"},
+		{"at most", "below", `bound "below"`},
+		{"class: T1", "class: T9", `class "T9"`},
+		{"paper: 10us", "paper: fast", "with words, holds decides"},
+		{"fct.p99[seed=1]", "fct.p98[seed=1]", `column 1: nothing is called "fct.p98"`},
+		{"kind: sweep", "kind: pie", `kind "pie"`},
+		{"x: [1], y: [2]", "x: [1], y: []", "1 values of x and 0 of y"},
+		{"sensitivity: P1", "sensitivity: P2", `no figure is called "P2"`},
+		{"title: A paper", "titel: A paper", "field titel not found"},
+		{"title: A paper", "", "title: is missing"},
+	} {
+		_, err := Load(folder(strings.Replace(good, c.old, c.replacement, 1)), "x")
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "x/paper.yaml: ") {
+			t.Errorf("%s: %v, want %s", c.replacement, err, c.want)
+		}
+	}
+}
+
+// Every paper that comes with Weft can be read.
+func TestPapersOfThisRepository(t *testing.T) {
+	names, err := Names(labs.Files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if _, err := Load(labs.Files, name); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	f.Add(good)
+	f.Fuzz(func(_ *testing.T, text string) {
+		p, err := Load(folder(text), "x")
+		if err != nil {
+			return
+		}
+		for i := range p.Figures {
+			p.Figures[i].Judge(nil, false)
+		}
+	})
+}

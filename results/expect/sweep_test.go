@@ -1,0 +1,136 @@
+package expect
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"weft/results/record"
+)
+
+// points is a sweep over transport and ranks, with two seeds: p99 is 10 us for each rank under pc4, 30 us under roce.
+func points() []Point {
+	var out []Point
+	for seed := 1; seed <= 2; seed++ {
+		for _, kind := range []string{"pc4", "roce"} {
+			for _, ranks := range []int{2, 4} {
+				fct := map[string]float64{"pc4": 10, "roce": 30}[kind]*float64(ranks) + float64(seed)
+				out = append(out, Point{
+					At: map[string]string{"transport.kind": kind, "workload.0.ranks": fmt.Sprint(ranks), "seed": fmt.Sprint(seed)},
+					Summary: &record.Summary{
+						Status: "ok", Verified: true,
+						Flows: record.Flows{Count: int64(ranks), FCT: record.Quantiles{P99: fct}},
+					},
+					Scope: Scope{Setting: func(path string) (string, bool) { return "2us", path == "transport.pc4.target_qtime" }},
+				})
+			}
+		}
+	}
+	return out
+}
+
+func TestSweepComparesPoints(t *testing.T) {
+	for line, want := range map[string]string{
+		"fct.p99[transport=pc4] <= 0.5 * fct.p99[transport=roce]":         "",
+		"fct.p99[transport.kind=roce] <= 2 * fct.p99[transport.kind=pc4]": "seed=1 workload.0.ranks=2: 61us is not <= 42us",
+		"mean(fct.p99[transport=pc4, seed=*]) >= 20us":                    "",
+		"max(fct.p99[transport=pc4, ranks=*, seed=*]) == 42us":            "",
+		"median(fct.p99[transport=pc4, ranks=2, seed=*]) == 21.5us":       "",
+		"min(fct.p99[transport=*]) > transport.pc4.target_qtime":          "",
+		"verified[transport=pc4] == true":                                 "",
+		"fct.p99[ranks=4, seed=1] > fct.p99[ranks=2, seed=2]":             "",
+		"fct.p99[ranks=2] > fct.p99[ranks=4]":                             "seed=1 transport.kind=pc4: 21us is not > 41us",
+		"fct.p99[transport=swift] > 1us":                                  "column 9: no point has transport.kind=swift; there are pc4, roce",
+		"fct.p99[colour=red] > 1us":                                       `column 9: the sweep has no "colour"`,
+		"fct.p99[transport=pc4] <= fct.p99":                               "column 27: fct.p99 of which transport.kind?",
+		"fct.p99[transport=pc4, ranks=2] <= fct.p99[transport=pc4]":       "of which workload.0.ranks?",
+		"rtt.mean[transport=pc4] > 1us":                                   "no round-trip time was measured",
+	} {
+		e, err := Parse(line)
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		got := e.Sweep(points())
+		if (want == "") != got.OK || !strings.Contains(got.Note, want) {
+			t.Errorf("%s: ok %t, %q; want %q", line, got.OK, got.Note, want)
+		}
+		if one := e.Eval(points()[0].Summary, points()[0].Scope); one.OK {
+			t.Errorf("%s holds for one run", line)
+		}
+	}
+	if got := Sweep([]string{"flows > 1", "flows[ranks=2] == 2"}, points()); len(got) != 1 || !got[0].OK {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestSelectionsHavePositions(t *testing.T) {
+	for line, want := range map[string]string{
+		"fct.p99[transport=pc4 > 1us":               "column 8: no ] for this [",
+		"fct.p99[] > 1us":                           `column 9: "" selects nothing`,
+		"fct.p99[seed=1, x] > 1us":                  `column 16: "x" selects nothing`,
+		"fct.p99[seed=*] > 1us":                     "column 1: this is one value for each point",
+		"1us[seed=1] > 1us":                         "column 4: expected an operator",
+		"sqrt(flows[seed=*]) > 1":                   "column 6: this is one value for each point",
+		"true[seed=1] == true":                      "a selection stands behind a name",
+		"mean(fct.p99[seed=*]) > 3":                 "between a time and a plain number",
+		"max(fct.p99[seed=*], flows[seed=*]) > 3us": "max between a time and a plain number",
+	} {
+		_, err := Parse(line)
+		var at *Error
+		if !errors.As(err, &at) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", line, err, want)
+		}
+	}
+}
+
+func TestValues(t *testing.T) {
+	for text, want := range map[string]string{
+		"fct.p99[transport=pc4, ranks=4, seed=2]":                                               "42 us 42us",
+		"mean(fct.p99[transport=pc4, ranks=4, seed=*]) / fct.p99[transport=pc4,ranks=2,seed=1]": "",
+		"max(flows[transport=*, ranks=*, seed=*])":                                              "4  4",
+	} {
+		e, err := ParseValue(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		q, err := e.Value(points())
+		if got := fmt.Sprintf("%g %s %s", q.Value, q.Unit, q.Text); err != nil || want != "" && got != want {
+			t.Errorf("%s: %q, %v; want %q", text, got, err, want)
+		}
+	}
+	e, err := ParseValue("fct.p99[transport=pc4, ranks=4]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Value(points()); err == nil || !strings.Contains(err.Error(), "[seed=*]") {
+		t.Errorf("several values are one: %v", err)
+	}
+	for _, text := range []string{"verified == true", "fct.p99[seed=*]", "(", "verified"} {
+		if _, err := ParseValue(text); err == nil {
+			t.Errorf("%s is a value", text)
+		}
+	}
+	failed := points()
+	failed[0].Summary.Status = "failed"
+	e, _ = ParseValue("mean(fct.p99[transport=*, ranks=*, seed=*])")
+	if _, err := e.Value(failed); err == nil || !strings.Contains(err.Error(), "failed") {
+		t.Errorf("a failed run counts: %v", err)
+	}
+}
+
+func FuzzSweep(f *testing.F) {
+	for _, s := range []string{"fct.p99[transport=pc4] <= 0.5 * fct.p99[transport=roce]", "abs(rtt.mean - 4us) <= 10% * 4us", "a[b=*", "mean(flows[x=*],1)"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		e, err := Parse(s)
+		if err != nil {
+			return
+		}
+		e.Sweep(points())
+		e.Eval(points()[0].Summary, Scope{})
+	})
+}
