@@ -144,15 +144,15 @@ func (h *Host) join(uses *[]use, u use, host transport.HostID) error {
 
 // owner returns the use that a tag belongs to, with its repetition and the tag of the op, or nil.
 func (h *Host) owner(uses []use, tag uint32) (u *use, repeat int, op uint32) {
-	for i := len(uses) - 1; i >= 0; i-- {
-		if u := &uses[i]; tag >= u.base {
-			r := &h.runs[u.run]
-			rel := tag - u.base
-			if uint64(rel) >= r.span() {
-				return nil, 0, 0
-			}
-			return u, int(rel / r.tags), rel % r.tags
-		}
+	i := sort.Search(len(uses), func(i int) bool { return uses[i].base > tag }) - 1
+	if i < 0 {
+		return nil, 0, 0
 	}
-	return nil, 0, 0
+	u = &uses[i]
+	r := &h.runs[u.run]
+	rel := tag - u.base
+	if uint64(rel) >= r.span() {
+		return nil, 0, 0
+	}
+	return u, int(rel / r.tags), rel % r.tags
 }

@@ -1,6 +1,8 @@
 package host
 
 import (
+	"fmt"
+
 	"weft/collectives/schedule"
 	"weft/transport"
 	"weft/units"
@@ -19,7 +21,8 @@ type Plan struct {
 
 // Item is one collective of the workload as one host sees it.
 type Item struct {
-	Index      int                // position in the lab's workload
+	Index      int                // its number in the lab; a host has its items in this order
+	Name       string             // what messages call it; "": item and its Index
 	Collective string             // one of schedule.Collectives
 	Algorithm  string             // ring, direct, ...; resolved, never "auto"
 	Type       schedule.Type      // of the elements; "": float32
@@ -43,6 +46,14 @@ type Item struct {
 	Conns      []Peer             // the connections to each peer this rank sends to
 	Expect     []Peer             // the connections from each peer this rank receives from
 	Permute    []int              // permute: rank r sends to Permute[r]
+}
+
+// name is what messages call the item.
+func (it *Item) name() string {
+	if it.Name != "" {
+		return it.Name
+	}
+	return fmt.Sprintf("item %d", it.Index)
 }
 
 // Spec is the item as schedules have it.

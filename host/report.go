@@ -98,7 +98,8 @@ var (
 // StepError is a step of a collective that could not be done.
 type StepError struct {
 	Host       string
-	Item       int // position in the lab's workload
+	Item       int    // its Index
+	Name       string // what messages call it
 	Collective string
 	Repeat     int
 	Rank       int // of the host
@@ -111,8 +112,8 @@ type StepError struct {
 }
 
 func (e *StepError) Error() string {
-	return fmt.Sprintf("host %s: item %d (%s), repetition %d, rank %d, step %d: %v of %d bytes, rank %d on host %d: %v",
-		e.Host, e.Item, e.Collective, e.Repeat, e.Rank, e.Step, e.Kind, e.Size, e.Peer, e.PeerHost, e.Err)
+	return fmt.Sprintf("host %s: %s (%s), repetition %d, rank %d, step %d: %v of %d bytes, rank %d on host %d: %v",
+		e.Host, e.Name, e.Collective, e.Repeat, e.Rank, e.Step, e.Kind, e.Size, e.Peer, e.PeerHost, e.Err)
 }
 
 func (e *StepError) Unwrap() error { return e.Err }
@@ -138,7 +139,7 @@ func (e *MessageError) Unwrap() error { return e.Err }
 func (h *Host) opError(r *run, op int32, err error) error {
 	o := &r.work.ops[op]
 	return &StepError{
-		Host: h.plan.Name, Item: r.item.Index, Collective: r.item.Collective, Repeat: r.repeat, Rank: r.item.Rank,
+		Host: h.plan.Name, Item: r.item.Index, Name: r.item.name(), Collective: r.item.Collective, Repeat: r.repeat, Rank: r.item.Rank,
 		Step: int(op), Kind: o.Kind, Size: o.Len, Peer: o.Peer, PeerHost: r.item.Ranks[o.Peer], Err: err,
 	}
 }
@@ -149,7 +150,7 @@ func (h *Host) messageError(l *inLink, tag uint32, size units.Bytes, err error) 
 }
 
 func (h *Host) itemError(r *run, err error) error {
-	return fmt.Errorf("host %s: item %d (%s), rank %d: %w", h.plan.Name, r.item.Index, r.item.Collective, r.item.Rank, err)
+	return fmt.Errorf("host %s: %s (%s), rank %d: %w", h.plan.Name, r.item.name(), r.item.Collective, r.item.Rank, err)
 }
 
 // Waiting says in a line what this host waits for: the item, and its first few steps that could go on if
@@ -171,11 +172,11 @@ func (h *Host) Waiting() string {
 		case r.phase == running:
 			h.describe(&b, int32(i))
 		case r.phase == computing:
-			fmt.Fprintf(&b, " item %d (%s) computes until %.3f us;", r.item.Index, r.item.Collective, r.begun.Microseconds())
+			fmt.Fprintf(&b, " %s (%s) computes until %.3f us;", r.item.name(), r.item.Collective, r.begun.Microseconds())
 		case r.phase == idle && r.item.Previous && i > 0 && h.runs[i-1].phase != over:
-			fmt.Fprintf(&b, " item %d (%s) starts after the one before it;", r.item.Index, r.item.Collective)
+			fmt.Fprintf(&b, " %s (%s) starts after the one before it;", r.item.name(), r.item.Collective)
 		case r.phase == idle:
-			fmt.Fprintf(&b, " item %d (%s) starts at %.3f us;", r.item.Index, r.item.Collective, r.item.Start.Microseconds())
+			fmt.Fprintf(&b, " %s (%s) starts at %.3f us;", r.item.name(), r.item.Collective, r.item.Start.Microseconds())
 		}
 	}
 	return strings.TrimSuffix(b.String(), ";")
@@ -187,8 +188,8 @@ const maxDescribed = 4
 func (h *Host) describe(b *strings.Builder, i int32) {
 	r := &h.runs[i]
 	w := r.work
-	fmt.Fprintf(b, " item %d (%s %s), rank %d, repetition %d of %d, %d of %d steps left:",
-		r.item.Index, r.item.Collective, r.item.Algorithm, r.item.Rank, r.repeat, r.item.Repeat, w.left, len(w.ops))
+	fmt.Fprintf(b, " %s (%s %s), rank %d, repetition %d of %d, %d of %d steps left:",
+		r.item.name(), r.item.Collective, r.item.Algorithm, r.item.Rank, r.repeat, r.item.Repeat, w.left, len(w.ops))
 	named := 0
 	for k := range w.ops {
 		o := &w.ops[k]

@@ -341,7 +341,7 @@ func (h *Host) arrival(i int32, rank, lane int) *use {
 }
 
 func useOf(uses []use, run int32) *use {
-	return &uses[slices.IndexFunc(uses, func(u use) bool { return u.run == run })]
+	return &uses[sort.Search(len(uses), func(i int) bool { return uses[i].run >= run })]
 }
 
 // peer finds a rank and a lane in a list that is sorted by them.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -68,7 +69,7 @@ func (f *labFlags) loadOne(name string) (file, error) {
 	if err != nil {
 		return file{}, usageError{err}
 	}
-	labs, err := lab.Parse(name, text, lab.Options{Set: f.set, Engine: f.engine})
+	labs, err := lab.Parse(name, text, lab.Options{Set: f.set, Engine: f.engine, Read: beside(name)})
 	if err != nil {
 		return file{}, err
 	}
@@ -76,6 +77,36 @@ func (f *labFlags) loadOne(name string) (file, error) {
 		return file{}, problems
 	}
 	return file{name: name, text: text, labs: labs}, nil
+}
+
+// maxTrace is how much of a file that a lab names is read.
+const maxTrace = 4 << 20
+
+// beside reads the files that a lab names: those below its folder, wherever links of the file system lead.
+func beside(labFile string) func(string) ([]byte, error) {
+	return func(name string) (_ []byte, err error) {
+		folder, err := os.OpenRoot(filepath.Dir(labFile))
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, folder.Close()) }()
+		info, err := folder.Stat(name)
+		if err == nil && !info.Mode().IsRegular() {
+			err = &fs.PathError{Op: "read", Path: name, Err: errors.New("it is not a regular file")}
+		}
+		if err == nil && info.Size() > maxTrace {
+			err = &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("it has %d bytes, more than %d", info.Size(), maxTrace)}
+		}
+		if err != nil {
+			return nil, err
+		}
+		f, err := folder.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		return io.ReadAll(io.LimitReader(f, maxTrace))
+	}
 }
 
 // readLab reads a regular file: others, such as a pipe that nobody writes to, could keep weft waiting for ever.

@@ -119,6 +119,8 @@ var defaults = map[string]value{
 	"workload.*.parallel":  {"0", "PC4 paper, section IV-B: all flows at once"},
 	"workload.*.repeat":    {"1", "ours"},
 	"workload.*.start":     {"0s", "ours"},
+	"workload.*.compute":   {"0s", "ours"},
+	"workload.*.jitter":    {"0s", "ours"},
 
 	"faults.*.reroute": {"off", "ours"},
 

@@ -11,7 +11,9 @@ import (
 type decoder struct {
 	report  *report
 	sources []Source
-	overlay map[string]value                    // defaults that go before those of the table
+	overlay map[string]value // defaults that go before those of the table
+	read    func(string) ([]byte, error)
+	traces  []Trace
 	kinds   map[string]bool                     // transports that runs of the file use
 	seed    uint64                              // of the lab
 	aside   int                                 // above 0: what is read is not part of this lab, and its sources are not kept

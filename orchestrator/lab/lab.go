@@ -17,7 +17,8 @@ type Lab struct {
 	Queues    Queues
 	Clocks    Clocks
 	Transport Transport
-	Workload  []Item // in the file's order; may be empty: a lab to deploy and use by hand
+	Traces    []Trace // that the workload names
+	Workload  []Item  // in the file's order; may be empty: a lab to deploy and use by hand
 	Faults    []Fault
 	Measure   Measure
 	Expect    []Expectation
@@ -145,6 +146,7 @@ type Clocks struct {
 // Item is one collective of the workload. A workload whose ranks are groups has an item for each of them.
 type Item struct {
 	Index      int    // position in the lab file's workload
+	Row        int    // of the summary: the groups of an item share one, and every collective of a trace has its own
 	Collective string // of schedule.Collectives
 	Algorithm  string // of schedule.Algorithms; resolved
 	Ranks      Ranks
@@ -159,7 +161,10 @@ type Item struct {
 	Chunk      units.Bytes // 0: messages are not cut
 	Repeat     int
 	Start      units.Time
-	Previous   bool // start: previous
+	Previous   bool       // start: previous
+	Compute    units.Time // how long each rank computes before each repetition
+	Jitter     units.Time // how much longer at most, drawn for each rank and repetition
+	Line       *Line      // of a trace: which of its collectives this is, and for which of the Ranks; nil: of none
 }
 
 // Ranks selects hosts. Exactly one of the fields says how. For an incast or a parameter server they are the
@@ -214,3 +219,6 @@ type Engine struct {
 	Datapath string  // auto, fabric
 	Dilation float64 // 0: auto
 }
+
+// Rows is how many rows the summary of a run has: one for each item of the file, and for each collective of a trace.
+func (l *Lab) Rows() int { return rowsOf(l.Workload) }

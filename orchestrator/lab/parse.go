@@ -15,6 +15,10 @@ type Options struct {
 
 	// Engine replaces the keys of the engine section; "" leaves one alone.
 	Engine EngineOptions
+
+	// Read returns the text of a file that a lab names, by its path below the lab file's folder. An error is reported
+	// where the lab names it. Nil: no file can be named.
+	Read func(name string) ([]byte, error)
 }
 
 // EngineOptions are the flags --engine, --runtime, --datapath and --dilation as given.
@@ -23,8 +27,8 @@ type EngineOptions struct {
 }
 
 // Parse reads the lab file text, called file in problems, and returns its labs: one, or one for each point of
-// its sweep in the order of the file, the last path of the sweep moving fastest. It opens nothing, and is a
-// function of its arguments.
+// its sweep in the order of the file, the last path of the sweep moving fastest. It opens nothing but through
+// Options.Read, and is a function of its arguments.
 //
 // A lab that is wrong in any way is an error of type Problems, which holds everything that is wrong.
 func Parse(file string, text []byte, opts Options) ([]*Lab, error) {
@@ -51,7 +55,7 @@ func parse(file string, text []byte, opts Options, keys func(pattern string, key
 		for _, s := range sets {
 			tree = s.apply(r, tree)
 		}
-		d := &decoder{report: r, keys: keys, kinds: kinds, overlay: overlay(tree)}
+		d := &decoder{report: r, keys: keys, kinds: kinds, overlay: overlay(tree), read: opts.Read}
 		labs = append(labs, d.lab(file, tree, values))
 		if r.full() {
 			break
@@ -85,6 +89,7 @@ func (d *decoder) lab(file string, root *node, values map[string]any) *Lab {
 	l.Clocks = d.clocks(s.section("clocks"))
 	l.Transport = d.transport(s.section("transport"))
 	l.Workload = d.workload(s.field("workload"), l.Topology)
+	l.Traces = d.traces
 	l.Faults = d.faults(s.field("faults"))
 	l.Measure = d.measure(s.section("measure"))
 	l.Expect = d.expect(s.field("expect"))

@@ -78,7 +78,8 @@ func TestLabsOfTheRepository(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Parse(file, text, Options{}); err != nil {
+		read := func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(filepath.Dir(file), name)) }
+		if _, err := Parse(file, text, Options{Read: read}); err != nil {
 			t.Error(err)
 		}
 	}

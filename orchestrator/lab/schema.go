@@ -147,15 +147,16 @@ type (
 	runtimeType       string
 	datapathType      string
 
-	dilationType string
-	ranksType    string
-	downType     string
-	leavesType   string
-	ecnType      string
-	pfcType      string
-	sharedType   string
-	faultsType   string
-	sweptType    string
+	dilationType  string
+	ranksType     string
+	traceFileType string
+	downType      string
+	leavesType    string
+	ecnType       string
+	pfcType       string
+	sharedType    string
+	faultsType    string
+	sweptType     string
 )
 
 func (nameTextType) JSONSchema() *jsonschema.Schema {
@@ -264,6 +265,13 @@ func (dilationType) JSONSchema() *jsonschema.Schema {
 func (ranksType) JSONSchema() *jsonschema.Schema {
 	return oneOf(words("all"), inRange("integer", "1", "65536"), listOf(anything("string")), structure(writtenRandomRanks{}))
 }
+func (traceFileType) JSONSchema() *jsonschema.Schema { return anything("string") }
+
+// JSONSchemaExtend says that an item is a collective or a trace.
+func (writtenItem) JSONSchemaExtend(s *jsonschema.Schema) {
+	s.AnyOf = []*jsonschema.Schema{{Required: []string{"collective", "size"}}, {Required: []string{"trace"}}}
+}
+
 func (downType) JSONSchema() *jsonschema.Schema {
 	return oneOf(listOf(linkNameType("").JSONSchema()), structure(writtenRandomLinks{}))
 }

@@ -20,14 +20,37 @@ const (
 
 func (d *decoder) workload(f field, t Topology) []Item {
 	var items []Item
+	rows := 0
 	hosts := hostsOf(t)
 	for i, item := range f.items(maxItems) {
-		it := item.open().item(i, hosts)
+		s := item.open()
+		if s.n != nil && s.n.get("trace") != nil {
+			lines := d.trace(s, i, hosts)
+			for k := range lines {
+				lines[k].Row += rows
+			}
+			items = append(items, lines...)
+			rows = rowsOf(items)
+			continue
+		}
+		s.field("trace")
+		it := s.item(i, hosts)
+		it.Row = rows
 		for it.Ranks.Group = range max(1, it.Ranks.Groups) {
 			items = append(items, it)
 		}
+		rows++
 	}
 	return items
+}
+
+// rowsOf is how many rows the summary of a workload has.
+func rowsOf(items []Item) int {
+	rows := 0
+	for i := range items {
+		rows = max(rows, items[i].Row+1)
+	}
+	return rows
 }
 
 // item reads one collective.
@@ -60,6 +83,8 @@ func (s *section) item(index int, hosts hosts) Item {
 	it.checkSchedule(s, facts, n)
 	it.Repeat = s.field("repeat").integer(1, maxRepeat)
 	it.Start, it.Previous = s.field("start").start(index)
+	it.Compute, _ = quantity(s.field("compute"), units.ParseTime, 0, maxStart)
+	it.Jitter, _ = quantity(s.field("jitter"), units.ParseTime, 0, maxStart)
 	return it
 }
 

@@ -210,11 +210,12 @@ type writtenSTrack struct {
 }
 
 type writtenItem struct {
-	Collective collectiveType `json:"collective" jsonschema_description:"What the ranks do together."`
+	Trace      traceFileType  `json:"trace,omitempty" jsonschema_description:"In place of a collective: a CSV file below the lab file's folder whose lines are collectives that the ranks do one after the other (docs/collectives.md)."`
+	Collective collectiveType `json:"collective,omitempty" jsonschema_description:"What the ranks do together."`
 	Algorithm  algorithmType  `json:"algorithm,omitempty" jsonschema_description:"How they do it; auto is the first of the collective: ring of all-reduce, all-gather and reduce-scatter, direct of all-to-all, chain of broadcast and reduce."`
 	Ranks      ranksType      `json:"ranks,omitempty" jsonschema_description:"Who takes part: all, the first N hosts, a list of hosts in rank order, N at random, or groups of hosts drawn at random, each of which does the same on its own. incast and ps: the senders."`
 	Root       string         `json:"root,omitempty" jsonschema_description:"The host that a broadcast, reduce, gather or scatter is about: the first rank unless given. incast and ps: the receiving host; the first that is not a rank unless given."`
-	Size       bytesType      `json:"size" jsonschema_description:"What nccl-tests calls size: the buffer of each rank; whole elements. incast and ps: what each sender sends."`
+	Size       bytesType      `json:"size,omitempty" jsonschema_description:"What nccl-tests calls size: the buffer of each rank; whole elements. incast and ps: what each sender sends."`
 	Type       elementType    `json:"type,omitempty" jsonschema_description:"What buffers are made of."`
 	Op         reductionType  `json:"op,omitempty" jsonschema_description:"How the elements of several ranks become one, where the collective reduces."`
 	Flows      int            `json:"flows,omitempty" jsonschema:"minimum=1,maximum=10000" jsonschema_description:"incast: connections of each sender, with a message of the size on each."`
@@ -224,6 +225,8 @@ type writtenItem struct {
 	Chunk      chunkType      `json:"chunk,omitempty" jsonschema_description:"Size of the pieces messages are cut into, or off."`
 	Repeat     int            `json:"repeat,omitempty" jsonschema:"minimum=1,maximum=100000" jsonschema_description:"How often."`
 	Start      startType      `json:"start,omitempty" jsonschema_description:"Time since the start of the run, or previous: when a rank's part of the item before is done."`
+	Compute    timeType       `json:"compute,omitempty" jsonschema_description:"How long each rank computes before each repetition of its part."`
+	Jitter     timeType       `json:"jitter,omitempty" jsonschema_description:"How much longer at most: drawn for each rank and repetition, uniformly from 0."`
 }
 
 type writtenRandomRanks struct {

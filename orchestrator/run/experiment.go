@@ -3,7 +3,6 @@ package run
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 
 	"weft/collectives/schedule"
 	"weft/fabric"
@@ -21,9 +20,10 @@ type Experiment struct {
 	Lab    *lab.Lab
 	Graph  *topology.Graph
 	Fabric fabric.Config
-	Plans  []host.Plan      // by host
-	Conns  []transport.Spec // by ConnID
-	items  []host.Item      // by position in the workload, as any rank has them: without a rank's own connections
+	Plans  []host.Plan                  // by host
+	Conns  []transport.Spec             // by ConnID
+	items  []host.Item                  // by position in the workload, as any rank has them: without a rank's own connections
+	shared map[wireKey]transport.ConnID // of traces
 
 	Changes []fabric.Change // what faults make of the network, by their instants
 	watched int             // port whose queue is followed event by event, -1 for none
@@ -115,6 +115,7 @@ func telemetry(s *transport.Spec) units.Bytes {
 
 // addWorkload turns every item of the workload into connections and into each host's part of it.
 func (x *Experiment) addWorkload() error {
+	x.shared = map[wireKey]transport.ConnID{}
 	x.Plans = make([]host.Plan, x.Graph.Hosts)
 	for h := range x.Plans {
 		x.Plans[h] = host.Plan{
@@ -145,17 +146,15 @@ func (x *Experiment) addItem(index int) error {
 		return err
 	}
 	base := host.Item{
-		Index: index, Collective: it.Collective, Algorithm: it.Algorithm, Type: it.Type, Op: it.Op, Ranks: ranks, Root: root,
+		Index: index, Name: itemName(it), Collective: it.Collective, Algorithm: it.Algorithm, Type: it.Type, Op: it.Op, Ranks: ranks, Root: root,
 		Size: it.Size, Chunk: it.Chunk, Parallel: it.Parallel, Group: it.Group, FarFirst: it.FarFirst, Repeat: it.Repeat,
-		Start: it.Start, Previous: it.Previous, Flows: it.Flows,
+		Start: it.Start, Previous: it.Previous, Flows: it.Flows, Compute: it.Compute, Jitter: it.Jitter,
 	}
 	if r := &x.Lab.Transport.RoCE; x.Lab.Transport.Kind == "roce" {
 		base.QPs, base.Split = r.QPs, r.Split == "messages" && r.QPs > 1
 	}
-	if it.Collective == "permute" {
-		if base.Permute, err = schedule.Derangement(len(ranks), itemSeed(x.Lab.Seed, index)); err != nil {
-			return err
-		}
+	if base.Permute, err = x.permutation(it, index, len(ranks)); err != nil {
+		return err
 	}
 	x.items = append(x.items, base)
 	items := make([]host.Item, len(ranks))
@@ -175,8 +174,7 @@ func (x *Experiment) addItem(index int) error {
 		}
 		for _, to := range sends {
 			for lane := range max(1, base.Flows) * max(1, base.QPs) {
-				id := x.connect(ranks[r], ranks[to], it)
-				x.Conns[id].Initial = rates[to]
+				id := x.connect(ranks[r], ranks[to], lane, it, rates[to])
 				items[r].Conns = append(items[r].Conns, host.Peer{Rank: to, Lane: lane, Conn: id})
 				items[to].Expect = append(items[to].Expect, host.Peer{Rank: r, Lane: lane, Conn: id})
 			}
@@ -209,8 +207,32 @@ func (x *Experiment) tune() {
 	}
 }
 
-// connect adds a connection between two hosts for an item and returns its number.
-func (x *Experiment) connect(src, dst transport.HostID, it *lab.Item) transport.ConnID {
+// permutation is who sends to whom in a permute; nil in others.
+func (x *Experiment) permutation(it *lab.Item, index, ranks int) ([]int, error) {
+	switch {
+	case it.Collective != schedule.Permute:
+		return nil, nil
+	case it.Line != nil:
+		return schedule.Shift(ranks, it.Line.Shift)
+	}
+	return schedule.Derangement(ranks, itemSeed(x.Lab.Seed, index))
+}
+
+// wireKey is what tells the connections of a trace apart. Its collectives share them, as those of a communicator do.
+type wireKey struct {
+	trace      int // position in the lab file's workload
+	src, dst   transport.HostID
+	lane       int
+	collective string // PC4's receivers have rules for each
+}
+
+// connect returns a connection between two hosts for an item: a new one, but for collectives of a trace, whose
+// connections stay for those after it. initial is the rate that a controller would start it at.
+func (x *Experiment) connect(src, dst transport.HostID, lane int, it *lab.Item, initial units.Bandwidth) transport.ConnID {
+	key := wireKey{it.Index, src, dst, lane, it.Collective}
+	if id, ok := x.shared[key]; ok && it.Line != nil {
+		return id
+	}
 	id := transport.ConnID(len(x.Conns))
 	x.Conns = append(x.Conns, transport.Spec{
 		ID: id, Src: src, Dst: dst,
@@ -218,8 +240,12 @@ func (x *Experiment) connect(src, dst transport.HostID, it *lab.Item) transport.
 		Forward:    x.path(src, dst),
 		Reverse:    x.path(dst, src),
 		Collective: it.Collective,
+		Initial:    initial,
 	})
 	setTransport(&x.Conns[id], &x.Lab.Transport, x.nicRate(topology.NodeID(src)))
+	if it.Line != nil {
+		x.shared[key] = id
+	}
 	return id
 }
 
@@ -274,80 +300,6 @@ func (x *Experiment) plannedRates(it *host.Item) ([]units.Bandwidth, error) {
 		rates[r] = x.nicRate(topology.NodeID(h)) / units.Bandwidth(max(1, n)*max(1, it.QPs))
 	}
 	return rates, nil
-}
-
-// ranksOf resolves the hosts of an item; root is the rank that it is about, -1 for others.
-func (x *Experiment) ranksOf(it *lab.Item) ([]transport.HostID, int, error) {
-	byName := make(map[string]transport.HostID, x.Graph.Hosts)
-	for h := range x.Graph.Hosts {
-		byName[x.Graph.Nodes[h].Name] = transport.HostID(h)
-	}
-	root := transport.HostID(-1)
-	if it.Root != "" {
-		h, ok := byName[it.Root]
-		if !ok {
-			return nil, 0, fmt.Errorf("root: no host is named %q", it.Root)
-		}
-		root = h
-	}
-	var ranks []transport.HostID
-	switch {
-	case len(it.Ranks.Names) > 0:
-		for _, name := range it.Ranks.Names {
-			h, ok := byName[name]
-			if !ok {
-				return nil, 0, fmt.Errorf("ranks: no host is named %q", name)
-			}
-			ranks = append(ranks, h)
-		}
-	case it.Ranks.Random > 0:
-		r := rand.New(rand.NewPCG(x.Lab.Seed, itemSeed(x.Lab.Seed, it.Index)))
-		for _, h := range r.Perm(x.Graph.Hosts)[it.Ranks.Group*it.Ranks.Random:] {
-			if len(ranks) < it.Ranks.Random && (transport.HostID(h) != root || !it.RootApart()) {
-				ranks = append(ranks, transport.HostID(h))
-			}
-		}
-	default:
-		if it.RootApart() && it.Ranks.All && root < 0 {
-			root = 0
-		}
-		for h := range transport.HostID(x.Graph.Hosts) {
-			if (h != root || !it.RootApart()) && (it.Ranks.All || len(ranks) < it.Ranks.First) {
-				ranks = append(ranks, h)
-			}
-		}
-	}
-	switch facts, err := schedule.About(it.Collective, it.Algorithm); {
-	case err != nil:
-		return nil, 0, err
-	case it.RootApart():
-		return withRoot(ranks, root, x.Graph.Hosts)
-	case !facts.Rooted:
-		return ranks, -1, nil
-	case root < 0:
-		return ranks, 0, nil
-	}
-	if r := slices.Index(ranks, root); r >= 0 {
-		return ranks, r, nil
-	}
-	return nil, 0, fmt.Errorf("root: %s is none of the ranks that were drawn", it.Root)
-}
-
-// withRoot appends the receiver of an incast, or a parameter server, to its senders, as the last rank.
-func withRoot(senders []transport.HostID, root transport.HostID, hosts int) ([]transport.HostID, int, error) {
-	used := make(map[transport.HostID]bool, len(senders))
-	for _, h := range senders {
-		used[h] = true
-	}
-	for h := transport.HostID(0); root < 0 && int(h) < hosts; h++ {
-		if !used[h] {
-			root = h
-		}
-	}
-	if root < 0 || used[root] {
-		return nil, 0, fmt.Errorf("%d senders need one more host as their receiver; the lab has %d hosts", len(senders), hosts)
-	}
-	return append(senders, root), len(senders), nil
 }
 
 // itemSeed is the seed of the random choices of one item of the workload.

@@ -3,7 +3,6 @@ package run
 import (
 	"slices"
 
-	"weft/collectives/bench"
 	"weft/collectives/schedule"
 	"weft/fabric"
 	"weft/host"
@@ -127,74 +126,4 @@ func (x *Experiment) flowsOf(flows []host.Flow) record.Flows {
 	f.FCT = stats.Describe(fct, float64(units.Microsecond))
 	f.Slowdown = stats.Describe(slowdown, 1)
 	return f
-}
-
-// collectivesOf sums up every item of the lab file's workload, the groups of one together: its time is that of the
-// slowest.
-func (x *Experiment) collectivesOf(dones []host.Done) []record.Collective {
-	out := make([]record.Collective, 0, written(x.Lab))
-	for i := range x.items {
-		of := func(d host.Done, i int) int { return d.Item - i } // they are sorted
-		from, _ := slices.BinarySearchFunc(dones, i, of)
-		to, _ := slices.BinarySearchFunc(dones, i+1, of)
-		c := collectiveOf(&x.items[i], dones[from:to])
-		if r := x.Lab.Workload[i].Ranks; r.Groups > 0 {
-			c.Groups, c.FastestUS = r.Groups, c.TimeUS
-		}
-		if x.Lab.Workload[i].Ranks.Group == 0 {
-			out = append(out, c)
-		} else {
-			join(&out[len(out)-1], &c)
-		}
-	}
-	return out
-}
-
-// join adds a group to those of an item before it. What one group did not finish was not finished.
-func join(all, c *record.Collective) {
-	all.Wrong += c.Wrong
-	all.Checked += c.Checked
-	all.FastestUS = min(all.FastestUS, c.TimeUS)
-	if all.FastestUS == 0 {
-		all.TimeUS, all.AlgBWGbps, all.BusBWGbps = 0, 0, 0
-	} else if c.TimeUS > all.TimeUS {
-		all.TimeUS, all.AlgBWGbps, all.BusBWGbps = c.TimeUS, c.AlgBWGbps, c.BusBWGbps
-	}
-}
-
-// collectiveOf sums up one item by what its ranks did: its time is from the first rank's start to the last rank's end,
-// the mean over its repetitions that every rank finished. So a bandwidth is never more than there was; a rank that
-// starts early (start: previous, with no part in the item before) and waits for the others counts.
-func collectiveOf(it *host.Item, dones []host.Done) record.Collective {
-	c := record.Collective{
-		Name: it.Collective, Algorithm: it.Algorithm, Ranks: len(it.Ranks), Bytes: int64(it.Size), Repeat: it.Repeat,
-	}
-	var total units.Time
-	var finished int
-	for len(dones) > 0 { // by repetition
-		parts := slices.IndexFunc(dones, func(d host.Done) bool { return d.Repeat != dones[0].Repeat })
-		if parts < 0 {
-			parts = len(dones)
-		}
-		first, last := units.Never, units.Time(0)
-		for _, d := range dones[:parts] {
-			first, last = min(first, d.Start), max(last, d.End)
-			c.Wrong += d.Wrong
-			c.Checked += d.Checked
-		}
-		if parts == len(it.Ranks) {
-			total += last - first
-			finished++
-		}
-		dones = dones[parts:]
-	}
-	if finished > 0 {
-		took := total / units.Time(finished)
-		c.TimeUS = took.Microseconds()
-		size := bench.Size(it.Collective, len(it.Ranks), units.Bytes(max(1, it.Flows))*it.Size)
-		if alg, bus, err := bench.Bandwidth(it.Collective, len(it.Ranks), size, took); err == nil {
-			c.AlgBWGbps, c.BusBWGbps = float64(alg)/float64(units.Gbps), float64(bus)/float64(units.Gbps)
-		}
-	}
-	return c
 }

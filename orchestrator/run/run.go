@@ -125,16 +125,8 @@ func Scope(l *lab.Lab) expect.Scope {
 	}
 	return expect.Scope{
 		Setting: func(path string) (string, bool) { v, ok := settings[path]; return v, ok },
-		Items:   written(l),
+		Items:   l.Rows(),
 	}
-}
-
-// written is how many items the workload of the lab file has.
-func written(l *lab.Lab) int {
-	if n := len(l.Workload); n > 0 {
-		return l.Workload[n-1].Index + 1
-	}
-	return 0
 }
 
 func manifest(x *Experiment, e engine, o Options) record.Manifest {
@@ -142,6 +134,9 @@ func manifest(x *Experiment, e engine, o Options) record.Manifest {
 		Lab: x.Lab.Name, Point: x.Lab.Point, Seed: x.Lab.Seed, Version: o.Version,
 		Engine: e.name, EngineWhy: e.why, Datapath: e.datapath, Runtime: e.runtime, Dilation: e.dilation,
 		Machine: machine(),
+	}
+	for _, t := range x.Lab.Traces {
+		m.Traces = append(m.Traces, record.Trace{File: t.File, Text: string(t.Text)})
 	}
 	for _, s := range x.Lab.Sources {
 		m.Settings = append(m.Settings, record.Setting{Path: s.Path, Value: s.Value, From: s.From})

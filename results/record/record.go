@@ -52,6 +52,7 @@ type Flows struct {
 // Collective is one item of the workload: of all its groups, if its ranks are groups.
 type Collective struct {
 	Name      string  `json:"name"`
+	Label     string  `json:"label,omitempty"` // what a trace calls it
 	Algorithm string  `json:"algorithm"`
 	Ranks     int     `json:"ranks"`
 	Bytes     int64   `json:"bytes"`

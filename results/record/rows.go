@@ -86,7 +86,8 @@ type Manifest struct {
 	Run       string         `json:"run"`
 	Lab       string         `json:"lab"`
 	Point     map[string]any `json:"point,omitempty"`
-	Settings  []Setting      `json:"settings"` // the resolved lab, defaults filled in
+	Settings  []Setting      `json:"settings"`         // the resolved lab, defaults filled in
+	Traces    []Trace        `json:"traces,omitempty"` // the files that the lab names
 	Seed      uint64         `json:"seed"`
 	Version   string         `json:"version"`
 	Engine    string         `json:"engine"`
@@ -107,6 +108,12 @@ type Setting struct {
 	Path  string `json:"path"`
 	Value string `json:"value"`
 	From  string `json:"from"`
+}
+
+// Trace is a file that the lab names, as it was read.
+type Trace struct {
+	File string `json:"file"` // below the lab file's folder
+	Text string `json:"text"`
 }
 
 // Machine is the computer the run was made on.

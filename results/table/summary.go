@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -178,7 +179,7 @@ func collectives(s *record.Summary) *grid {
 		if c.Wrong > 0 {
 			wrong.colour = red
 		}
-		g.row(left(c.Name), left(c.Algorithm), right(ranks(c)), right(bytes(c.Bytes)), right(count(int64(c.Repeat))),
+		g.row(left(cmp.Or(c.Label, c.Name)), left(c.Algorithm), right(ranks(c)), right(bytes(c.Bytes)), right(count(int64(c.Repeat))),
 			right(known(done, micros(c.TimeUS))), right(known(done, gbps(c.AlgBWGbps))), right(known(done, gbps(c.BusBWGbps))),
 			right(known(checked, count(c.Checked))), wrong)
 	}

@@ -1,0 +1,64 @@
+package run
+
+import (
+	"strings"
+	"testing"
+
+	"weft/orchestrator/lab"
+)
+
+const trained = `name,collective,size,compute,jitter,group,stride
+grads,all-reduce,64KB,10us,5us,4,
+moe,all-to-all,64KB,,,2,4
+again,all-reduce,64KB,,,4,
+`
+
+// The collectives of a trace share connections, as those of a communicator do, and every step of it is verified.
+func TestTraceRuns(t *testing.T) {
+	labs, err := lab.Parse("lab.yaml", []byte(eight+"workload: [{trace: step.csv, repeat: 3}]"), lab.Options{
+		Read: func(string) ([]byte, error) { return []byte(trained), nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := Build(labs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 8 + 8; len(x.Conns) != want { // two rings of four, four pairs both ways
+		t.Errorf("%d connections, want %d", len(x.Conns), want)
+	}
+	s, err := Run(t.Context(), labs[0], Options{Engine: "sim", Root: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !s.Verified || len(s.Collectives) != 3 {
+		t.Fatalf("verified %t, %+v", s.Verified, s.Collectives)
+	}
+	c := s.Collectives[0]
+	if c.Label != "grads" || c.Groups != 2 || c.Ranks != 4 || c.Repeat != 3 || !(c.FastestUS > 0) || c.TimeUS < c.FastestUS || c.Checked != 3*8*16_000 {
+		t.Errorf("%+v", c)
+	}
+	if p := s.Collectives[1]; p.Groups != 4 || p.Ranks != 2 || !(p.BusBWGbps > 0) {
+		t.Errorf("%+v", p)
+	}
+	// Computing is not part of a collective's time, but the run lasts as long.
+	if s.LabTimeUS < 30 || c.TimeUS > 40 {
+		t.Errorf("lab time %g us, all-reduce %g us", s.LabTimeUS, c.TimeUS)
+	}
+}
+
+func TestMessagesSayWhichCollective(t *testing.T) {
+	l := &lab.Item{Index: 2, Ranks: lab.Ranks{Groups: 2, Group: 1}, Line: &lab.Line{Step: 1, Number: 4, Name: "grads", Groups: 2, Group: 1}}
+	if got, want := itemName(l), "item 2, group 1, step 1, collective 4 (grads), its group 1"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	_, err := simulateIn(t, t.TempDir(), eight+`
+workload: [{collective: all-reduce, ranks: {groups: 2, size: 4}, size: 1MB}]
+transport: {kind: roce, roce: {tries: 2}}
+faults: [{at: 0s, link: h5-switch0, down: true}]
+`)
+	if err == nil || !strings.Contains(err.Error(), "item 0, group ") {
+		t.Errorf("error %v; want one that names the group", err)
+	}
+}
