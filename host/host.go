@@ -5,6 +5,7 @@ import (
 
 	"weft/collectives/schedule"
 	"weft/transport"
+	"weft/transport/wire"
 	"weft/units"
 )
 
@@ -14,6 +15,8 @@ type Host struct {
 	endpoint  *transport.Endpoint
 	memory    Memory // nil: results are not verified
 	bytes     Bytes  // memory, if it holds bytes
+	clock     *clock // nil: the host's clock shows lab time
+	passed    bool   // lab time has come to plan.Until
 	runs      []run
 	out       []outLink // by connection
 	in        []inLink  // by connection
@@ -38,13 +41,16 @@ type Host struct {
 // New returns the host of a plan. mem holds its buffers; nil studies the network alone and verifies nothing.
 // obs, which may be nil, watches the transport.
 func New(p Plan, mem Memory, obs transport.Observer) (*Host, error) {
-	h := &Host{plan: p, memory: mem, nextStart: units.Never, runs: make([]run, len(p.Items))}
+	h := &Host{plan: p, memory: mem, nextStart: units.Never, runs: make([]run, len(p.Items)), passed: p.Until == 0}
 	if p.Endpoint.Host != p.Host {
 		return nil, fmt.Errorf("host %s: its endpoint is of host %d, not %d", p.Name, p.Endpoint.Host, p.Host)
 	}
 	h.bytes, _ = mem.(Bytes)
-	p.Endpoint.Observer = obs
+	p.Endpoint.Observer, p.Endpoint.OwnClock = obs, p.Clock != nil
 	var err error
+	if h.clock, err = newClock(&p); err != nil {
+		return nil, fmt.Errorf("host %s: %w", p.Name, err)
+	}
 	if h.endpoint, err = transport.New(p.Endpoint); err != nil {
 		return nil, fmt.Errorf("host %s: %w", p.Name, err)
 	}
@@ -77,12 +83,22 @@ func New(p Plan, mem Memory, obs transport.Observer) (*Host, error) {
 // Start lets the items begin, each when its time has come.
 func (h *Host) Start(now units.Time) {
 	h.started = true
+	h.passed = h.plan.Until <= now
+	if h.clock != nil {
+		h.clock.node.Start(now)
+	}
 	h.launch(now)
 }
 
 // Receive takes in a packet. An error means that it was refused and has changed nothing. The driver of a
 // Memory that holds bytes goes on with Place and Placed.
 func (h *Host) Receive(now units.Time, in *transport.Incoming) (transport.Placement, error) {
+	if in.Port != 0 && in.Port != wire.Port {
+		return transport.Placement{}, h.receiveSync(now, in)
+	}
+	if h.clock != nil {
+		in.Shift = h.clock.stamp(in)
+	}
 	pl, err := h.endpoint.Receive(now, in)
 	if err != nil {
 		return pl, err
@@ -138,6 +154,12 @@ func (h *Host) land(now units.Time, pl *transport.Placement) {
 // Transmit writes the packet that leaves the NIC at now into out; false: nothing may leave before the next
 // call in, or Deadline.
 func (h *Host) Transmit(now units.Time, out *transport.Outgoing) bool {
+	if h.clock != nil {
+		if h.clock.transmit(now, out) {
+			return true
+		}
+		h.endpoint.SetShift(h.clock.node.Sent(now))
+	}
 	ok := h.endpoint.Transmit(now, out)
 	h.drain(now)
 	return ok
@@ -145,6 +167,9 @@ func (h *Host) Transmit(now units.Time, out *transport.Outgoing) bool {
 
 // TransmitControl is Transmit for a NIC that is told to pause data: only what is of class 0 leaves.
 func (h *Host) TransmitControl(now units.Time, out *transport.Outgoing) bool {
+	if h.clock != nil && h.clock.node.Control() && h.clock.transmit(now, out) {
+		return true
+	}
 	ok := h.endpoint.TransmitControl(now, out)
 	h.drain(now)
 	return ok
@@ -169,6 +194,20 @@ func (h *Host) Payload(out *transport.Outgoing) []byte {
 
 // Deadline returns when Advance or Transmit should be called next if nothing else happens before.
 func (h *Host) Deadline() (units.Time, bool) {
+	at, ok := h.work()
+	if h.clock != nil {
+		if d, armed := h.clock.node.Deadline(); armed && (!ok || d < at) {
+			at, ok = d, true
+		}
+	}
+	if !h.passed && (!ok || h.plan.Until < at) {
+		at, ok = h.plan.Until, true
+	}
+	return at, ok
+}
+
+// work is Deadline for the transport and the items.
+func (h *Host) work() (units.Time, bool) {
 	at, ok := h.endpoint.Deadline()
 	if h.nextStart == units.Never || ok && at <= h.nextStart {
 		return at, ok
@@ -178,6 +217,10 @@ func (h *Host) Deadline() (units.Time, bool) {
 
 // Advance lets everything happen that is due by now.
 func (h *Host) Advance(now units.Time) {
+	if h.clock != nil {
+		h.clock.node.Advance(now)
+	}
+	h.passed = h.passed || h.started && h.plan.Until <= now
 	h.endpoint.Advance(now)
 	h.drain(now)
 	if h.started && h.nextStart <= now && h.err == nil {

@@ -3,6 +3,7 @@ package host
 import (
 	"fmt"
 
+	"weft/clocksync/node"
 	"weft/collectives/schedule"
 	"weft/transport"
 	"weft/units"
@@ -17,6 +18,9 @@ type Plan struct {
 	Conns    []transport.Spec // every connection that begins or ends here
 	Items    []Item           // in the order of the lab file; only those this host takes part in
 	Seed     uint64
+
+	Clock *node.Config `json:",omitempty"` // of the host; nil: it shows lab time, and measures what is
+	Until units.Time   `json:",omitempty"` // the host is not done before, whatever its items do
 }
 
 // Item is one collective of the workload as one host sees it.

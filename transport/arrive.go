@@ -25,7 +25,7 @@ func (e *Endpoint) receiveSelective(now units.Time, r *receiver, d *wire.Data, i
 	}
 	size := d.Payload + perPacket
 	f := r.feedback.OnData(now, cc.Data{
-		At: in.At, SentAt: d.SentAt, Baseline: d.Baseline, Marked: in.CE, Size: size, Expected: e.expected, Observed: e.observed,
+		At: in.At + in.Shift, SentAt: d.SentAt, Baseline: d.Baseline, Marked: in.CE, Size: size, Expected: e.expected, Observed: e.observed,
 	})
 	if f.CNP {
 		e.queueCNP(r, d)
@@ -111,7 +111,7 @@ func (e *Endpoint) receiveProbe(in *Incoming) error {
 	}
 	e.counters.ProbesIn++
 	e.queueSack(r, psn, &wire.Sack{
-		CE: in.CE, Probe: true, PSN: p.PSN, Due: p.SentAt + p.Baseline, OneWay: in.At - p.SentAt - p.Baseline, Path: p.Path,
+		CE: in.CE, Probe: true, PSN: p.PSN, Due: p.SentAt + p.Baseline, OneWay: in.At + in.Shift - p.SentAt - p.Baseline, Path: p.Path,
 	})
 	return nil
 }

@@ -20,8 +20,9 @@ type Endpoint struct {
 	records   fifo[records]   // for those of the replies that have room for telemetry
 	sacks     fifo[wire.Sack] // the replies that are selective acknowledgements
 	events    fifo[Event]
-	expected  int // connections that the controller says are arriving or about to
-	observed  int // connections that are arriving by what their packets say
+	expected  int        // connections that the controller says are arriving or about to
+	observed  int        // connections that are arriving by what their packets say
+	shift     units.Time // see SetShift
 	counters  Counters
 }
 
@@ -219,13 +220,13 @@ func (e *Endpoint) Transmit(now units.Time, out *Outgoing) bool {
 		s := &e.senders[i]
 		if s.flight != nil && s.flight.probing {
 			e.counters.Probes++
-			s.probe(now, out)
+			s.probe(now, e.shift, out)
 			e.schedule(i, now)
 			return true
 		}
 		if s.maySend() && s.paceAt() <= now {
 			e.counters.DataPackets++
-			if s.send(now, out) {
+			if s.send(now, e.shift, out) {
 				e.counters.Retransmits++
 			}
 			e.counters.DataBytes += int64(out.Payload)
@@ -234,6 +235,20 @@ func (e *Endpoint) Transmit(now units.Time, out *Outgoing) bool {
 		}
 		e.schedule(i, now)
 	}
+}
+
+// SetShift says what the host's clock will show beyond the instants that Transmit is told: packets are stamped by it.
+// Everything else that an endpoint does goes by the instants themselves.
+func (e *Endpoint) SetShift(shift units.Time) { e.shift = shift }
+
+// roundTrip returns how long ago, by the host's clock, a packet was stamped that the packet in acknowledges. A clock that is
+// not lab time may have been set in between; what is impossible then counts as least, and sample is false.
+func (e *Endpoint) roundTrip(in *Incoming, stamp, least units.Time) (rtt units.Time, sample bool) {
+	rtt = in.At + in.Shift - stamp
+	if rtt <= 0 && e.cfg.OwnClock {
+		return least, false
+	}
+	return rtt, true
 }
 
 // TransmitControl is Transmit for a NIC that is told to pause data: only what is of class 0 leaves.
@@ -250,7 +265,7 @@ func (e *Endpoint) TransmitControl(now units.Time, out *Outgoing) bool {
 
 func (e *Endpoint) transmitReply(out *Outgoing) {
 	r := e.replies.at(0)
-	out.Dst, out.SrcPort, out.ECT, out.Class = r.dst, r.srcPort, false, 0
+	out.Dst, out.SrcPort, out.DstPort, out.ECT, out.Class = r.dst, r.srcPort, 0, false, 0
 	out.Conn, out.Message, out.Offset, out.Payload = ConnID(r.ack.Conn), 0, 0, 0
 	size := wire.AckSize + wire.TelemetrySize(int(r.ack.Room))
 	switch r.kind {

@@ -37,7 +37,7 @@ func (e *Endpoint) receiveData(now units.Time, in *Incoming) (Placement, error) 
 		e.observed++
 	}
 	f := r.feedback.OnData(now, cc.Data{
-		At: in.At, SentAt: d.SentAt, Baseline: d.Baseline, Marked: in.CE,
+		At: in.At + in.Shift, SentAt: d.SentAt, Baseline: d.Baseline, Marked: in.CE,
 		Size:     d.Payload + perPacket + wire.TelemetrySize(int(d.Room)),
 		Expected: e.expected, Observed: e.observed,
 	})
@@ -99,7 +99,7 @@ func (e *Endpoint) receiveAck(now units.Time, in *Incoming) error {
 		return fmt.Errorf("ack on connection %d: %w", a.Conn, err)
 	}
 	expected, ok := s.order.expand(a.Expected)
-	rtt := in.At - a.SentAt
+	rtt, sample := e.roundTrip(in, a.SentAt, s.rto.baseRTT)
 	switch {
 	case in.Src != s.dst:
 		return fmt.Errorf("ack on connection %d from host %d: %w", a.Conn, in.Src, ErrForeign)
@@ -116,13 +116,15 @@ func (e *Endpoint) receiveAck(now units.Time, in *Incoming) error {
 	}
 	appLimited := s.order.next == s.queued && s.order.inFlight() < s.ctl.Window()
 	before := s.order
-	s.rto.sample(rtt)
+	if sample {
+		s.rto.sample(rtt)
+	}
 	if expected > s.order.acked {
 		e.progress(now, s, expected)
 	}
 	s.ctl.OnAck(now, cc.Ack{
 		Size: s.order.ackedBytes - before.ackedBytes, Packets: int(s.order.acked - before.acked),
-		InFlight: s.order.inFlight(), SentAt: a.SentAt, RTT: rtt, OneWay: a.OneWay, BaseRate: a.BaseRate,
+		InFlight: s.order.inFlight(), SentAt: in.At - rtt, RTT: rtt, OneWay: a.OneWay, BaseRate: a.BaseRate,
 		Marked: a.CE, Path: a.Path, INT: hops, AppLimited: appLimited,
 	})
 	s.chooser.OnFeedback(now, path.Feedback{Path: a.Path, Marked: a.CE, Window: s.ctl.Window()})

@@ -9,6 +9,7 @@ import (
 // in a row.
 type rto struct {
 	floor    units.Time
+	baseRTT  units.Time // of the idle path
 	srtt     units.Time // 0: no sample yet
 	rttvar   units.Time
 	tries    int // timeouts since something new was acknowledged
@@ -18,7 +19,7 @@ type rto struct {
 
 // newRTO returns the timer of a connection. The floor is that of its transport where it does not say itself.
 func newRTO(s *Spec, l cc.Link, sch scheme) rto {
-	r := rto{floor: max(s.RTOMin, 4*l.BaseRTT), maxTries: s.Tries}
+	r := rto{baseRTT: l.BaseRTT, floor: max(s.RTOMin, 4*l.BaseRTT), maxTries: s.Tries}
 	if s.RTOMin == 0 {
 		r.floor = max(sch.rtoMin, sch.rtoRTTs*l.NetRTT, r.floor)
 	}

@@ -185,7 +185,7 @@ func (e *Endpoint) receiveSack(now units.Time, in *Incoming) error {
 	}
 	expected, ok := s.order.expand(a.Expected)
 	base := expected + uint64(a.Base-a.Expected)
-	rtt := in.At - (a.Due - s.full)
+	rtt, sample := e.roundTrip(in, a.Due-s.full, s.rto.baseRTT)
 	switch {
 	case in.Src != s.dst:
 		return fmt.Errorf("ack on connection %d from host %d: %w", a.Conn, in.Src, ErrForeign)
@@ -200,7 +200,9 @@ func (e *Endpoint) receiveSack(now units.Time, in *Incoming) error {
 	f := s.flight
 	appLimited := s.order.next == s.queued && f.waiting == 0 && f.inFlight() < s.ctl.Window()
 	before := f.received
-	s.rto.sample(rtt)
+	if sample {
+		s.rto.sample(rtt)
+	}
 	if expected > s.order.acked {
 		s.pass(expected) // its messages are still there
 		e.progress(now, s, expected)
@@ -260,16 +262,16 @@ func (e *Endpoint) recover(now units.Time, s *sender, until uint64, k cc.LossKin
 }
 
 // probe writes a probe into out.
-func (s *sender) probe(now units.Time, out *Outgoing) {
+func (s *sender) probe(now, shift units.Time, out *Outgoing) {
 	f := s.flight
 	const size = wire.ProbeSize + wire.Overhead
 	p := wire.Probe{
-		Conn: uint32(s.id), PSN: uint32(s.order.acked), SentAt: now, Baseline: s.forward.Delay(size), Path: s.chooser.Choose(now),
+		Conn: uint32(s.id), PSN: uint32(s.order.acked), SentAt: now + shift, Baseline: s.forward.Delay(size), Path: s.chooser.Choose(now),
 	}
 	p.Encode(out.Header[:])
-	out.Dst, out.SrcPort, out.ECT, out.Class = s.dst, s.srcPort+p.Path, s.ect, 1 // where data queues, it queues
+	out.Dst, out.SrcPort, out.DstPort, out.ECT, out.Class = s.dst, s.srcPort+p.Path, 0, s.ect, 1 // where data queues, it queues
 	out.Size, out.N = size, wire.ProbeSize
 	out.Conn, out.Message, out.Offset, out.Payload = s.id, 0, 0, 0
 	f.probing, f.probeAt = false, now+f.probeAfter
-	f.probeDue, f.probeNext, f.others = now+p.Baseline, s.order.next, 0
+	f.probeDue, f.probeNext, f.others = p.SentAt+p.Baseline, s.order.next, 0
 }

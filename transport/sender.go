@@ -119,8 +119,8 @@ func (s *sender) pace(now units.Time, size units.Bytes) {
 	s.paced, s.pacedSize = start, size
 }
 
-// send writes the next packet into out. The caller has checked maySend and paceAt.
-func (s *sender) send(now units.Time, out *Outgoing) (resent bool) {
+// send writes the next packet into out, stamped with now and shift. The caller has checked maySend and paceAt.
+func (s *sender) send(now, shift units.Time, out *Outgoing) (resent bool) {
 	m, psn, offset := s.messages.at(s.cursor), s.order.next, s.offset
 	again := s.flight != nil && s.flight.waiting > 0
 	if again {
@@ -136,7 +136,7 @@ func (s *sender) send(now units.Time, out *Outgoing) (resent bool) {
 	}
 	d := wire.Data{
 		Conn: uint32(s.id), PSN: uint32(psn), Payload: payload, Message: m.ID, Tag: m.Tag, Offset: offset, Size: m.Size,
-		SentAt: now, Baseline: baseline, Path: s.chooser.Choose(now), Room: s.echo.slots(),
+		SentAt: now + shift, Baseline: baseline, Path: s.chooser.Choose(now), Room: s.echo.slots(),
 	}
 	if offset == 0 {
 		d.Flags |= wire.Announce
@@ -149,7 +149,7 @@ func (s *sender) send(now units.Time, out *Outgoing) (resent bool) {
 		d.Flags |= wire.AckNow
 	}
 	d.Encode(out.Header[:])
-	out.Dst, out.SrcPort, out.ECT, out.Class = s.dst, s.srcPort+d.Path, s.ect, 1
+	out.Dst, out.SrcPort, out.DstPort, out.ECT, out.Class = s.dst, s.srcPort+d.Path, 0, s.ect, 1
 	out.Size, out.N = size, int(size-payload-wire.Overhead)
 	out.Conn, out.Message, out.Offset, out.Payload = s.id, m.ID, offset, payload
 

@@ -39,6 +39,7 @@ type Message struct {
 type Outgoing struct {
 	Dst     HostID
 	SrcPort uint16      // entropy: the UDP source port
+	DstPort uint16      // of something else than the transport; 0: wire.Port
 	ECT     bool        // set an ECN-capable codepoint
 	Class   uint8       // 0 is served before 1
 	Size    units.Bytes // whole packet on the wire
@@ -58,7 +59,9 @@ const MaxHeader = 160
 
 // Incoming is a packet that has arrived.
 type Incoming struct {
-	At      units.Time // when it arrived, by the receiver's clock; not after the now it is handed over with
+	At      units.Time // when it arrived, not after the now it is handed over with
+	Shift   units.Time // what the receiver's clock showed beyond At: its time stamp is both together
+	Port    uint16     // UDP destination port; 0: wire.Port
 	Src     HostID     // from the IP header
 	Header  []byte     // the transport header; may be followed by payload; not kept
 	Payload units.Bytes

@@ -69,7 +69,7 @@ func rooms() map[string][]string {
 		"fabric/realtime":       {"units", "timeline", "fabric", "transport/wire", "clocksync", "internal/clock", "internal/poller", "results/stats", "results/record", "nodeimg/control"},
 		"transport":             {"units"},
 		"collectives":           {"units"},
-		"host":                  {"units", "transport", "collectives"},
+		"host":                  {"units", "transport", "collectives", "clocksync"},
 		"clocksync":             {"units", "transport"},
 		"sim":                   slices.Concat(core, []string{"clocksync", "results/stats", "results/record"}),
 		"nodeimg":               slices.Concat(core, []string{"clocksync", "internal/clock", "internal/poller", "results/stats", "results/record"}),

@@ -1,0 +1,275 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+
+	"weft/clocksync"
+	"weft/clocksync/clock"
+	"weft/clocksync/noise"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// Node is the clocks of one host. Not safe for concurrent use. The instants that it is told never decrease.
+type Node struct {
+	cfg   Config
+	build func() (clocksync.Protocol, error)
+	clock *clock.Clock
+
+	event stamps // of messages of the protocol
+	data  stamps // of packets of the transport
+	delay *noise.Generator
+
+	protocol   clocksync.Protocol // nil: none, or its process does not run
+	correction clocksync.Correction
+	outage     int        // the next, or the one that is on
+	down       bool       // it is on
+	woken      units.Time // monotonic deadline for which wake was found
+	wake       units.Time // true instant, or earlier
+	armed      bool       // woken and wake are of the protocol's present deadline
+
+	next   units.Time // when the next sample is due
+	report Report
+}
+
+// stamps are the sources of stamps for one purpose.
+type stamps struct{ sent, received *noise.Stamper }
+
+// ErrDown is returned for a message that comes while the protocol's process does not run, or where there is none.
+var ErrDown = errors.New("node: no synchronization runs here")
+
+// New returns the clocks of a host.
+func New(cfg Config) (*Node, error) {
+	return newNode(cfg, func() (clocksync.Protocol, error) { return cfg.protocol() })
+}
+
+func newNode(cfg Config, build func() (clocksync.Protocol, error)) (*Node, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	c, err := clock.New(cfg.Clock)
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{cfg: cfg, build: build, clock: c}
+	source := func(purpose string) *noise.Stamper {
+		return noise.NewStamper(cfg.Stamp, noise.Seed(cfg.Setup.Seed, int(cfg.Setup.Self), purpose))
+	}
+	n.event = stamps{source("message sent"), source("message received")}
+	n.data = stamps{source("packet sent"), source("packet received")}
+	n.delay = noise.NewGenerator(cfg.Delay, noise.Seed(cfg.Setup.Seed, int(cfg.Setup.Self), "measured delay"))
+	if cfg.Sample == 0 {
+		n.next = units.Never
+	}
+	if n.protocol, err = build(); err != nil {
+		return nil, fmt.Errorf("node: %w", err)
+	}
+	return n, nil
+}
+
+// now is what the clocks show at true time t.
+func (n *Node) now(t units.Time) clocksync.Now {
+	return clocksync.Now{Mono: n.clock.Mono(t), Hard: n.clock.Hard(t)}
+}
+
+// Start begins, at true time t.
+func (n *Node) Start(t units.Time) {
+	if n.protocol != nil {
+		n.protocol.Start(n.now(t))
+		n.learn()
+	}
+	n.turn(t)
+}
+
+// learn takes the correction that the protocol publishes. One that has never been synchronized does not replace what was
+// known before the process crashed.
+func (n *Node) learn() {
+	n.armed = false
+	c := n.protocol.Correction()
+	if c.State == clocksync.Free && n.correction.State != clocksync.Free || c.Check() != nil {
+		return
+	}
+	n.correction = c
+}
+
+// turn ends and begins outages that are due by t.
+func (n *Node) turn(t units.Time) {
+	for n.outage < len(n.cfg.Outages) {
+		o := n.cfg.Outages[n.outage]
+		switch {
+		case !n.down && o.At <= t:
+			n.down = true
+			n.crash(t)
+		case n.down && o.For > 0 && o.At+o.For <= t:
+			n.down = false
+			n.outage++
+			n.restart(t)
+		default:
+			return
+		}
+	}
+}
+
+func (n *Node) crash(t units.Time) {
+	n.sample(t)
+	if n.protocol == nil {
+		return
+	}
+	n.report.Counters.Add(n.protocol.Counters())
+	n.protocol, n.armed = nil, false
+	if n.correction.State == clocksync.Locked {
+		n.correction.State = clocksync.Holdover
+	}
+}
+
+func (n *Node) restart(t units.Time) {
+	n.sample(t)
+	p, err := n.build()
+	if err != nil || p == nil { // it was built before, of the same parts
+		return
+	}
+	n.protocol = p
+	p.Start(n.now(t))
+	n.learn()
+}
+
+// Receive takes a message that arrived at true time at, not after t. Data is not kept. An error means that it was
+// refused.
+func (n *Node) Receive(t, at units.Time, from clocksync.Node, port uint16, data []byte) error {
+	n.before(t)
+	if n.protocol == nil {
+		n.report.Rejected++
+		return ErrDown
+	}
+	m := clocksync.Message{From: from, Port: port, Stamp: n.event.received.Received(n.clock.Hard(at)), Data: data}
+	err := n.protocol.Receive(n.now(t), &m)
+	if err != nil {
+		n.report.Rejected++
+	}
+	n.learn()
+	return err
+}
+
+// before does what is due before something happens at t.
+func (n *Node) before(t units.Time) {
+	n.sample(t)
+	n.turn(t)
+}
+
+// Transmit fills in the message that leaves at true time t, or returns false.
+func (n *Node) Transmit(t units.Time, out *clocksync.Outgoing) bool {
+	if n.protocol == nil {
+		return false
+	}
+	now := n.now(t)
+	if !n.protocol.Transmit(now, out) {
+		return false
+	}
+	n.sample(t)
+	if out.Event {
+		n.protocol.Sent(now, out.ID, n.event.sent.Sent(now.Hard))
+	}
+	n.report.Packets++
+	n.report.Wire += Size(out)
+	n.learn()
+	return true
+}
+
+// leastFrame is the shortest Ethernet frame, with its check sequence (IEEE 802.3).
+const leastFrame units.Bytes = 64
+
+// Size is what a message takes on the wire.
+func Size(out *clocksync.Outgoing) units.Bytes {
+	return max(leastFrame, wire.Overhead+units.Bytes(out.N))
+}
+
+// Control says whether messages are served before data.
+func (n *Node) Control() bool { return n.cfg.Control }
+
+// Deadline returns when Advance is wanted, in true time, or earlier.
+func (n *Node) Deadline() (t units.Time, ok bool) {
+	t = units.Never
+	if n.outage < len(n.cfg.Outages) {
+		o := n.cfg.Outages[n.outage]
+		switch {
+		case !n.down:
+			t = o.At
+		case o.For > 0:
+			t = o.At + o.For
+		}
+	}
+	if n.protocol != nil {
+		t = min(t, n.waken())
+	}
+	return t, t != units.Never
+}
+
+// waken is when the protocol's deadline comes.
+func (n *Node) waken() units.Time {
+	if !n.armed {
+		n.armed = true
+		mono, ok := n.protocol.Deadline()
+		switch {
+		case !ok:
+			n.wake = units.Never
+		case mono != n.woken || n.wake == units.Never:
+			n.woken, n.wake = mono, n.clock.When(mono)
+		}
+	}
+	return n.wake
+}
+
+// Advance lets happen what is due by true time t.
+func (n *Node) Advance(t units.Time) {
+	n.before(t)
+	if n.protocol == nil || n.waken() > t {
+		return
+	}
+	if now := n.now(t); now.Mono >= n.woken {
+		n.protocol.Advance(now)
+		n.learn()
+		return
+	}
+	n.wake = n.clock.When(n.woken) // it was too far off to say when
+}
+
+// Sent returns what a packet's stamp adds to true time when it leaves at t.
+func (n *Node) Sent(t units.Time) units.Time {
+	return n.correction.At(n.data.sent.Sent(n.clock.Hard(t))) - t
+}
+
+// Received returns what a packet's stamp adds to true time when it arrives at t.
+func (n *Node) Received(t units.Time) units.Time {
+	return n.correction.At(n.data.received.Received(n.clock.Hard(t))) - t
+}
+
+// Measured is Received for a packet whose one-way delay is measured by it: with the noise that the lab adds.
+func (n *Node) Measured(t units.Time) units.Time { return n.Received(t) + n.delay.Next() }
+
+// sample takes the samples that are due by t.
+func (n *Node) sample(t units.Time) {
+	for ; n.next <= t; n.next += n.cfg.Sample {
+		n.report.Samples = append(n.report.Samples, n.look(n.next))
+	}
+}
+
+// look is the truth at true time t.
+func (n *Node) look(t units.Time) Sample {
+	hard := n.clock.Hard(t)
+	s := Sample{At: t, Error: n.correction.At(hard) - t, State: n.correction.State, Down: n.down}
+	if s.State != clocksync.Free {
+		s.Bound = n.correction.BoundAt(hard)
+	}
+	return s
+}
+
+// Report takes the samples that are due by true time t, the end, and returns what is known.
+func (n *Node) Report(t units.Time) Report {
+	n.sample(t)
+	r := n.report
+	if n.protocol != nil {
+		r.Counters.Add(n.protocol.Counters())
+	}
+	return r
+}

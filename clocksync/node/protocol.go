@@ -1,0 +1,19 @@
+package node
+
+import (
+	"fmt"
+
+	"weft/clocksync"
+)
+
+// Params are the parameters of the protocols; those of the one that runs count.
+type Params struct{}
+
+// protocol returns the node's side of what keeps its clock; nil where nothing does.
+func (c *Config) protocol() (clocksync.Protocol, error) {
+	switch c.Sync {
+	case Perfect, None, "":
+		return nil, nil
+	}
+	return nil, fmt.Errorf("no protocol is called %q", c.Sync)
+}
