@@ -21,7 +21,7 @@ const Classes = 2
 
 // HeaderRoom is the number of header bytes a packet holds without storage of its own. It makes a Packet three
 // cache lines.
-const HeaderRoom = 112
+const HeaderRoom = 110
 
 // Packet is one packet on its way through the network. It comes from Network.Get and goes back with
 // Network.Put. Between Inject and the sink's Deliver the network owns it.
@@ -43,6 +43,7 @@ type Packet struct {
 	Header  []byte
 
 	room [HeaderRoom]byte // what Header starts on
+	Port uint16           // UDP destination port where it is not the transport's; the network does not read it
 }
 
 // Packets are allocated by the slab.
@@ -87,7 +88,7 @@ func (n *Network) Get() *Packet {
 // Put takes back a packet that Get returned or Deliver handed over. The caller must not use it any more.
 func (n *Network) Put(p *Packet) {
 	p.FlowHash, p.Size, p.Src, p.Dst = 0, 0, 0, 0
-	p.ECN, p.Class, p.Hops, p.INT, p.Queued, p.SentAt = 0, 0, 0, false, 0, 0
+	p.ECN, p.Class, p.Hops, p.Port, p.INT, p.Queued, p.SentAt = 0, 0, 0, 0, false, 0, 0
 	p.Payload, p.Header = 0, p.Header[:0]
 	n.pool.free = append(n.pool.free, p.number)
 }

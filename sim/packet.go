@@ -1,6 +1,9 @@
 package sim
 
 import (
+	"cmp"
+
+	"weft/clocksync"
 	"weft/fabric"
 	"weft/transport"
 	"weft/transport/wire"
@@ -17,7 +20,7 @@ func (k *sink) Deliver(now units.Time, p *fabric.Packet) {
 		s.delay.Record(p.Queued)
 	}
 	h := int(p.Dst)
-	s.in.At = now
+	s.in.At, s.in.Shift, s.in.Port = now, 0, p.Port
 	s.in.Src = transport.HostID(p.Src)
 	s.in.Header = p.Header
 	s.in.Payload = p.Payload
@@ -25,6 +28,9 @@ func (k *sink) Deliver(now units.Time, p *fabric.Packet) {
 	s.in.INT = nil
 	if p.INT {
 		s.telemetry(p)
+	}
+	if s.opts.Transparent && p.Port == clocksync.EventPort {
+		clocksync.AddResidence(p.Header, p.Queued)
 	}
 	if _, err := s.hosts[h].host.Receive(now, &s.in); err != nil {
 		if s.refused++; s.refused == 1 {
@@ -64,7 +70,8 @@ func (s *Sim) inject(now units.Time, h fabric.HostID) {
 	p := s.net.Get()
 	p.Src, p.Dst = h, fabric.HostID(o.Dst)
 	p.Size = o.Size
-	p.FlowHash = fabric.FlowHash(p.Src, p.Dst, o.SrcPort, wire.Port)
+	p.Port = o.DstPort
+	p.FlowHash = fabric.FlowHash(p.Src, p.Dst, o.SrcPort, cmp.Or(o.DstPort, wire.Port))
 	p.Class = o.Class
 	if o.ECT {
 		p.ECN = fabric.ECT0

@@ -217,6 +217,8 @@ func (s *Sim) look() {
 	if s.nextStall == s.nextLook {
 		if since, stuck := s.net.Stuck(); stuck && s.nextStall-since >= s.opts.Stall {
 			s.fail(s.stall(since))
+		} else if s.resting() {
+			s.fail(s.stall(-1))
 		}
 		s.nextStall += s.opts.Stall
 	}
@@ -228,6 +230,27 @@ func (s *Sim) look() {
 		s.sample()
 	}
 	s.nextLook = min(s.nextSample, s.nextStall, s.nextTick)
+}
+
+// resting says whether all hosts rest, and rested at the last look with no progress since: between two looks packets that
+// are not paused have arrived.
+func (s *Sim) resting() bool {
+	moved, rest := units.Bytes(0), true
+	for h := range s.hosts {
+		r, ok := s.hosts[h].host.(Resting)
+		if !ok {
+			return false
+		}
+		done, _ := r.Progress()
+		moved += done
+		rest = rest && r.Resting()
+	}
+	before := s.moved
+	s.moved = -1
+	if rest {
+		s.moved = moved
+	}
+	return rest && before == moved
 }
 
 func (s *Sim) sample() {

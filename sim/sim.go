@@ -40,6 +40,14 @@ type Controls interface {
 	TransmitControl(now units.Time, out *transport.Outgoing) bool
 }
 
+// A Resting is a Host that goes on by itself for ever, such as one that keeps a clock, and that tells when nothing else of it
+// has an instant at which it goes on. When all hosts rest and none gets on, the run has stalled.
+type Resting interface {
+	Resting() bool
+	// Progress is how far the host's work is; it grows while it gets on.
+	Progress() (done, total units.Bytes)
+}
+
 // Action is something that happens to the network during a run: a link goes down, a line gets worse.
 type Action struct {
 	At units.Time // at least 0
@@ -58,6 +66,9 @@ type Options struct {
 	// Actions happen at their instants, in this order where those are equal, as long as hosts are not done. The error
 	// of one ends the run.
 	Actions []Action
+
+	// Transparent has every switch correct PTP's event messages for the time that they waited in it.
+	Transparent bool
 
 	From units.Time // QueueDelay counts packets that are delivered from here on
 
@@ -104,6 +115,7 @@ type Sim struct {
 	nextTick     units.Time
 	nextSample   units.Time
 	nextStall    units.Time
+	moved        units.Bytes // progress of all hosts at the last look for a stall
 	nextProgress int64
 	started      bool
 }
@@ -124,7 +136,7 @@ func New[H Host](cfg fabric.Config, hosts []H, opts Options) (*Sim, error) {
 	}
 	s := &Sim{
 		timeline: timeline.New(0), hosts: make([]hostState, len(hosts)), working: len(hosts), opts: opts,
-		delay: stats.NewDist(), nextSample: units.Never, nextStall: units.Never, nextTick: units.Never,
+		delay: stats.NewDist(), moved: -1, nextSample: units.Never, nextStall: units.Never, nextTick: units.Never,
 		nextProgress: opts.ProgressEvery, actions: slices.Clone(opts.Actions),
 	}
 	if opts.Sample != nil && opts.SampleEvery > 0 {
