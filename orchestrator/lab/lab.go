@@ -138,11 +138,6 @@ type ECN struct {
 	Ingress    bool // mark on enqueue instead of on dequeue
 }
 
-// Clocks is the clocks section. Only perfect synchronization exists so far.
-type Clocks struct {
-	Sync string // perfect
-}
-
 // Item is one collective of the workload. A workload whose ranks are groups has an item for each of them.
 type Item struct {
 	Index      int    // position in the lab file's workload

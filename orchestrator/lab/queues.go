@@ -2,8 +2,6 @@ package lab
 
 import (
 	"fmt"
-	"regexp"
-	"strconv"
 	"strings"
 
 	"weft/units"
@@ -20,9 +18,8 @@ const (
 )
 
 var (
-	routings  = choice{built: []string{"ecmp"}, later: []string{"spray", "adaptive", "static"}}
-	markings  = choice{built: []string{"egress", "ingress"}}
-	syncKinds = choice{built: []string{"perfect"}, later: []string{"none", "ptp", "huygens"}}
+	routings = choice{built: []string{"ecmp"}, later: []string{"spray", "adaptive", "static"}}
+	markings = choice{built: []string{"egress", "ingress"}}
 )
 
 func (d *decoder) queues(s *section, mtu units.Bytes) Queues {
@@ -74,35 +71,4 @@ func (f field) share(lo, hi float64) (float64, bool) {
 		}
 		return parseDecimal(text)
 	}, lo, hi, showDecimal), showDecimal)
-}
-
-func (d *decoder) clocks(s *section) Clocks {
-	var c Clocks
-	s.field("offset").laterUnlessZero(`±?`, units.TimePattern(), "", "a clock offset is", "±1ms")
-	s.field("skew").laterUnlessZero(`±?`, units.PPBPattern(), "", "clock skew is", "±20ppm")
-	s.field("wander").laterUnlessZero("", units.PPBPattern(), `/(√s|sqrt\(s\))`, "clock wander is", "0.01ppm/√s")
-	s.field("jitter").laterUnlessZero("", units.TimePattern(), "", "timestamp jitter is", "20ns")
-	s.field("noise").laterUnlessZero(`(uniform|normal) ±?`, units.TimePattern(), "", "measurement noise is", "uniform ±100ns")
-	c.Sync, _ = s.field("sync").enum(syncKinds)
-	s.close()
-	return c
-}
-
-// laterUnlessZero refuses an imperfection of the clocks, which no code honours yet, unless it is off or 0.
-func (f field) laterUnlessZero(before, quantity, after, what, example string) {
-	if f.n == nil {
-		return
-	}
-	text, ok := f.text("off or a value such as " + example)
-	switch {
-	case !ok:
-	case text == "off":
-		f.record("off")
-	case !regexp.MustCompile("^" + before + quantity + after + "$").MatchString(text):
-		f.problem("%s is not understood; expected off or a value such as %s", strconv.Quote(clip(text)), example)
-	case strings.ContainsAny(text, "123456789"):
-		f.problem("%q: %s not yet supported; expected off", clip(text), what)
-	default:
-		f.record(text)
-	}
 }

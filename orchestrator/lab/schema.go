@@ -127,6 +127,10 @@ type (
 	clockTimeType string
 	clockSkewType string
 
+	clockNoiseType string
+	oscillatorType string
+	priorityType   string
+
 	topologyKindType  string
 	routingType       string
 	markType          string
@@ -231,10 +235,15 @@ func (flagType) JSONSchema() *jsonschema.Schema {
 }
 
 func (clockTimeType) JSONSchema() *jsonschema.Schema {
-	return matching("±1ms", "off", `((uniform|normal) )?±?`+units.TimePattern())
+	return matching("±1ms", "off", `±?`+units.TimePattern())
 }
+func (clockNoiseType) JSONSchema() *jsonschema.Schema {
+	return matching("uniform ±100ns", "off", `((uniform|normal|exponential) )?±?`+units.TimePattern())
+}
+func (oscillatorType) JSONSchema() *jsonschema.Schema { return oscillators().schema() }
+func (priorityType) JSONSchema() *jsonschema.Schema   { return priorities.schema() }
 func (clockSkewType) JSONSchema() *jsonschema.Schema {
-	return matching("±20ppm", "off", `±?`+units.PPBPattern()+`(/(√s|sqrt\(s\)))?`)
+	return matching("±20ppm", "off", `±?`+plainNumber+`(ppm|ppb)(/(√s|sqrt\(s\)))?`)
 }
 
 func (topologyKindType) JSONSchema() *jsonschema.Schema  { return topologyKinds.schema() }

@@ -104,12 +104,22 @@ type writtenPFC struct {
 }
 
 type writtenClocks struct {
-	Offset clockTimeType `json:"offset,omitempty" jsonschema_description:"Initial offset, uniform, such as ±1ms. Not yet supported but for off."`
-	Skew   clockSkewType `json:"skew,omitempty" jsonschema_description:"Frequency error, such as ±20ppm. Not yet supported but for off."`
-	Wander clockSkewType `json:"wander,omitempty" jsonschema_description:"Random walk of the frequency, such as 0.01ppm/√s. Not yet supported but for off."`
-	Jitter clockTimeType `json:"jitter,omitempty" jsonschema_description:"Error of every timestamp, such as 20ns. Not yet supported but for off."`
-	Sync   syncType      `json:"sync,omitempty" jsonschema_description:"What keeps the clocks together."`
-	Noise  clockTimeType `json:"noise,omitempty" jsonschema_description:"Added to measured one-way delays, such as uniform ±100ns. Not yet supported but for off."`
+	Sync        syncType       `json:"sync,omitempty" jsonschema_description:"What keeps the clocks together: nothing is wrong with them, nothing does, PTP, or Huygens."`
+	Preset      oscillatorType `json:"preset,omitempty" jsonschema_description:"Class of the oscillators: skew and wander that are not given are as there."`
+	Offset      clockTimeType  `json:"offset,omitempty" jsonschema_description:"Of a clock when the lab begins, uniform, such as ±1ms; or off."`
+	Skew        clockSkewType  `json:"skew,omitempty" jsonschema_description:"Frequency error of a clock, uniform, such as ±20ppm; or off."`
+	Wander      clockSkewType  `json:"wander,omitempty" jsonschema_description:"Random walk of the frequency, such as 0.01ppm/√s; or off."`
+	Jitter      clockTimeType  `json:"jitter,omitempty" jsonschema_description:"Standard deviation of a time stamp, such as 20ns; or off."`
+	Granularity clockTimeType  `json:"granularity,omitempty" jsonschema_description:"Stamps are multiples of it; or off."`
+	Stalls      shareType      `json:"stalls,omitempty" jsonschema_description:"Share of what is sent that is stamped late."`
+	Stall       clockTimeType  `json:"stall,omitempty" jsonschema_description:"How late on average, exponentially."`
+	Noise       clockNoiseType `json:"noise,omitempty" jsonschema_description:"Added to measured one-way delays: uniform ±100ns, normal 100ns, exponential 100ns; or off."`
+	Reference   string         `json:"reference,omitempty" jsonschema_description:"Host whose clock the others follow; the first unless given."`
+	Priority    priorityType   `json:"priority,omitempty" jsonschema_description:"Whether messages queue with data, or are served before it as acknowledgements are."`
+	Transparent flagType       `json:"transparent,omitempty" jsonschema_description:"Switches are transparent clocks: they tell PTP how long its messages waited in them."`
+	Sample      offTimeType    `json:"sample,omitempty" jsonschema_description:"Interval at which the true error of all clocks is recorded, or off."`
+	Limit       timeType       `json:"limit,omitempty" jsonschema_description:"Clocks have converged once they stay within so much of each other."`
+	For         timeType       `json:"for,omitempty" jsonschema_description:"The run lasts at least so long, whatever the workload does."`
 }
 
 type writtenTransport struct {
