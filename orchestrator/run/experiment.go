@@ -58,6 +58,12 @@ func Build(l *lab.Lab) (*Experiment, error) {
 		rtt := s.Forward.Delay(dataWire(l.Topology.MTU)+telemetry(s)) + s.Reverse.Delay(replyWire(s))
 		x.BaseRTT = max(x.BaseRTT, rtt)
 	}
+	if x.BaseRTT == 0 {
+		x.BaseRTT = g.BaseRTT(dataWire(l.Topology.MTU), ackWire)
+	}
+	if err := x.addClocks(); err != nil {
+		return nil, err
+	}
 	x.tune()
 	if err := x.checkQPs(); err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package run
 import (
 	"slices"
 
+	"weft/clocksync/node"
 	"weft/collectives/schedule"
 	"weft/fabric"
 	"weft/host"
@@ -24,7 +25,9 @@ type outcome struct {
 	Events    *stats.Dist   // of the queue that is followed event by event; nil: none is
 	Rates     *record.Rates // nil: not measured, or at no time were all connections open
 	Paused    units.Time
-	Elapsed   units.Time // lab time reached
+	Elapsed   units.Time    // lab time reached
+	Clocks    []node.Report // by host; nil: clocks are perfect
+	Ended     units.Time    // when the last host was done
 	Fidelity  *record.Fidelity
 	Warnings  []string
 }
@@ -50,7 +53,7 @@ func (x *Experiment) summarize(o *outcome, s *record.Summary) {
 		q := o.Events.Describe(units.Microsecond)
 		s.Network.QueueEventDelay = &q
 	}
-	s.Clocks = record.Clocks{Sync: x.Lab.Clocks.Sync}
+	s.Clocks = x.clocksOf(o)
 	s.LabTimeUS = o.Elapsed.Microseconds()
 	for _, f := range o.Flows {
 		s.LabTimeUS = max(s.LabTimeUS, f.Acked.Microseconds())

@@ -105,7 +105,7 @@ func (x *Experiment) store(o *outcome, dir *store.Run) error {
 			Host: x.Graph.Nodes[it.Ranks[d.Rank]].Name, Start: d.Start, End: d.End, Checked: d.Checked, Wrong: d.Wrong,
 		}
 	}
-	return errors.Join(dir.Flows(rows), dir.Parts(parts), dir.Histogram(store.RTTFile, o.RTT))
+	return errors.Join(x.storeClocks(o, dir), dir.Flows(rows), dir.Parts(parts), dir.Histogram(store.RTTFile, o.RTT))
 }
 
 // expectations returns the lines of the lab's expect section.

@@ -46,7 +46,7 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 		}
 		hosts[i], names[i] = h, p.Name
 	}
-	opts := sim.Options{Names: names, ProgressEvery: progressEvery, From: m.From, Stall: x.stall()}
+	opts := sim.Options{Transparent: x.Lab.Clocks.Transparent, Names: names, ProgressEvery: progressEvery, From: m.From, Stall: x.stall()}
 	if o.Progress != nil {
 		opts.Progress = func(now units.Time, _ int64) { o.Progress(simProgress(hosts, now)) }
 	}
@@ -79,7 +79,12 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 		out.Dones = append(out.Dones, h.Dones()...)
 		out.Transport.Add(h.Counters())
 	}
-	out.Fabric, out.SimEvents = s.Counters(), s.Events()
+	out.Fabric, out.SimEvents, out.Ended = s.Counters(), s.Events(), s.End()
+	for _, h := range hosts {
+		if r, ok := h.Clock(s.End()); ok {
+			out.Clocks = append(out.Clocks, r)
+		}
+	}
 	if err != nil {
 		out.Elapsed = s.End()
 	}

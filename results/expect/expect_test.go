@@ -18,6 +18,10 @@ func incast() *record.Summary {
 		Collectives: []record.Collective{{Ranks: 8, Bytes: 1e6, TimeUS: 661, AlgBWGbps: 12.1, BusBWGbps: 96.8, Checked: 16}, {}},
 		Network: record.Network{Packets: 4000, Delivered: 4000, DataPackets: 2000, CEMarks: 3, QueueDelay: record.Quantiles{Mean: 1.9}, MaxQueue: 65536,
 			Lost: 7, Cut: 2, Pauses: 5, PausedUS: 12.5, QueueEventDelay: &record.Quantiles{P99: 4.5}},
+		Clocks: record.Clocks{
+			Sync: "huygens", Samples: 100, Error: record.Quantiles{Mean: 5, P50: 4, P99: 21, Max: 30}, P999: 28, Share: 0.003,
+			Reference: &record.Quantiles{P99: 19}, Bound: &record.Quantiles{P50: 40}, Coverage: new(0.9999), ConvergedUS: new(900.0), Steps: 1, Resets: 2, Refused: 3,
+		},
 		Rates: &record.Rates{Conns: 8, TotalGbps: 96, MinGbps: 11, MeanGbps: 12, MaxGbps: 13, Jain: 0.99},
 	}
 }
@@ -45,6 +49,8 @@ func TestHolds(t *testing.T) {
 		"fidelity == ok", "unfinished == 0", "flows == workload.0.ranks", "queue_delay.mean < 2us", "lab_time == 1ms",
 		"packets == 2 * data_packets", "delivered == packets", "retransmits + timeouts == 0", "dilation == 1", "true",
 		"sqrt(16) == 4", "sqrt(max_queue / 4B) == 128", "8Gbps * 1us == 1KB", "1 == 100%",
+		"clock_error.p99 <= 30ns", "clock_error.p999 == 28ns", "clock_reference.p99 == 19ns", "clock_bound.p50 == 40ns", "clock_coverage > 99.9%",
+		"clock_converged < 1ms", "clock_share < 1%", "clock_steps == 1", "clock_resets == 2", "clock_refused == 3",
 		"lost == 7", "cut == 2", "pauses > 4", "paused == 12.5us", "queue_event_delay.p99 == 4.5us",
 		"jain > 0.9", "goodput >= 90% * topology.link.rate", "flow_rate.min == 11Gbps", "flow_rate.max - flow_rate.min < flow_rate.mean",
 	} {

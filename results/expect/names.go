@@ -24,6 +24,9 @@ var (
 	errNoRates   = errors.New("rates were not measured (measure.rates), or at no time were all connections open")
 	errNoEvents  = errors.New("no queue was followed event by event (measure.queue_events)")
 	errNoPauses  = errors.New("the emulation does not measure it")
+	errNoClocks  = errors.New("the error of clocks was not measured (clocks.sync, clocks.sample)")
+	errNoBound   = errors.New("no two hosts said how far from the truth they may be")
+	errApart     = errors.New("the clocks were farther apart than clocks.limit at the end")
 	errNoOutcome = errors.New("the run ended before this collective was measured")
 )
 
@@ -78,9 +81,49 @@ func entries() []entry {
 		}
 		return record.Quantiles{}, errNoEvents
 	})...)
+	out = append(out, clocks()...)
 	return append(out, quantiles("queue_delay", span, func(s *record.Summary) (record.Quantiles, error) {
 		return s.Network.QueueDelay, when(s.Network.Delivered == 0, errNoPacket)
 	})...)
+}
+
+// clocks makes the names of what is known of the hosts' clocks.
+func clocks() []entry {
+	measured := func(s *record.Summary) error { return when(s.Clocks.Samples == 0, errNoClocks) }
+	in := func(name string, t typ, get func(*record.Clocks) float64) entry {
+		return entry{name, t, func(s *record.Summary) (value, error) { return value{typ: t, num: get(&s.Clocks)}, measured(s) }}
+	}
+	distribution := func(name string, missing error, get func(*record.Clocks) *record.Quantiles) []entry {
+		return quantiles(name, span, func(s *record.Summary) (record.Quantiles, error) {
+			q := get(&s.Clocks)
+			if q == nil {
+				return record.Quantiles{}, missing
+			}
+			return record.Quantiles{Mean: q.Mean / 1e3, P50: q.P50 / 1e3, P99: q.P99 / 1e3, Max: q.Max / 1e3}, measured(s)
+		})
+	}
+	out := []entry{
+		in("clock_error.p999", span, func(c *record.Clocks) float64 { return c.P999 / 1e3 }),
+		in("clock_share", plain, func(c *record.Clocks) float64 { return c.Share }),
+		in("clock_steps", plain, func(c *record.Clocks) float64 { return float64(c.Steps) }),
+		in("clock_resets", plain, func(c *record.Clocks) float64 { return float64(c.Resets) }),
+		in("clock_refused", plain, func(c *record.Clocks) float64 { return float64(c.Refused) }),
+		{"clock_coverage", plain, func(s *record.Summary) (value, error) {
+			if s.Clocks.Coverage == nil {
+				return value{typ: plain}, errNoBound
+			}
+			return value{typ: plain, num: *s.Clocks.Coverage}, nil
+		}},
+		{"clock_converged", span, func(s *record.Summary) (value, error) {
+			if s.Clocks.ConvergedUS == nil {
+				return value{typ: span}, errApart
+			}
+			return value{typ: span, num: *s.Clocks.ConvergedUS}, nil
+		}},
+	}
+	out = append(out, distribution("clock_error", errNoClocks, func(c *record.Clocks) *record.Quantiles { return &c.Error })...)
+	out = append(out, distribution("clock_reference", errNoClocks, func(c *record.Clocks) *record.Quantiles { return c.Reference })...)
+	return append(out, distribution("clock_bound", errNoBound, func(c *record.Clocks) *record.Quantiles { return c.Bound })...)
 }
 
 // rates makes a name of what was measured of the rates of connections.

@@ -102,10 +102,26 @@ type Rates struct {
 	Jain      float64 `json:"jain"` // fairness of the connections' rates, 1 when all are equal
 }
 
-// Clocks describes the error of the node clocks.
+// Clocks describes the error of the hosts' clocks, and what it cost to keep them together. What is absent was not
+// measured: with perfect clocks there is nothing to measure.
 type Clocks struct {
 	Sync  string    `json:"sync"`
-	Error Quantiles `json:"error_ns"`
+	Error Quantiles `json:"error_ns"` // between two hosts, over all pairs and samples since the workload began, or measure.from
+
+	P999        float64    `json:"error_p999_ns,omitempty"`
+	Samples     int64      `json:"samples,omitempty"`      // instants at which all clocks were compared, warm-up included
+	Reference   *Quantiles `json:"reference_ns,omitempty"` // between each host and the one that the others follow
+	Bound       *Quantiles `json:"bound_ns,omitempty"`     // what hosts said that they are within
+	Coverage    *float64   `json:"coverage,omitempty"`     // share of pairs that are no farther apart than their bounds together
+	LimitNS     float64    `json:"limit_ns,omitempty"`
+	ConvergedUS *float64   `json:"converged_us,omitempty"` // from when on no two hosts were farther apart than the limit; absent: at the end they were
+	Packets     int64      `json:"packets,omitempty"`      // of synchronization
+	Bytes       int64      `json:"bytes,omitempty"`        // that they took on the wire
+	Share       float64    `json:"share,omitempty"`        // of what all NICs could send in the run
+	Refused     int64      `json:"refused,omitempty"`      // messages that could not be used
+	Filtered    int64      `json:"filtered,omitempty"`     // measurements that were outliers
+	Steps       int64      `json:"steps,omitempty"`        // corrections that were not continuous
+	Resets      int64      `json:"resets,omitempty"`       // times that a host began anew
 }
 
 // Fidelity says how far an emulated run kept to its schedule.

@@ -72,6 +72,16 @@ type Port struct {
 	MaxHeadroom units.Bytes
 }
 
+// Clock is a row of clocks.csv: the truth about one host's synchronized clock at one instant.
+type Clock struct {
+	At    units.Time
+	Host  string
+	Error units.Time // synchronized time less true time
+	Bound units.Time // what the host says that it is within; 0 while it says nothing
+	State string     // free, locked, holdover
+	Down  bool       // synchronization does not run on it
+}
+
 // Event is a line of events.jsonl. Everything in it is in lab units; wall time has no place here.
 type Event struct {
 	At     units.Time

@@ -19,6 +19,7 @@ var (
 	windowColumns = []string{"time_us", "conn", "cwnd_bytes", "rate_bps"}
 	rateColumns   = []string{"time_us", "conn", "bytes", "rate_bps"}
 	portColumns   = []string{"port", "packets", "bytes", "drops", "ce_marks", "max_queue_bytes", "lost", "cut", "pauses", "paused_us", "max_headroom_bytes"}
+	clockColumns  = []string{"time_us", "host", "error_ns", "bound_ns", "state"}
 	barColumns    = []string{"from_us", "to_us", "count"}
 )
 
@@ -81,6 +82,27 @@ func (r *Run) Rate(s record.Rate) error {
 	b = append(strconv.AppendUint(b, uint64(s.Conn), 10), ',')
 	b = append(strconv.AppendInt(b, int64(s.Bytes), 10), ',')
 	f.line = append(strconv.AppendInt(b, int64(s.Rate), 10), '\n')
+	return r.keep(f.write(f.line))
+}
+
+// Clock adds one sample to clocks.csv. The bound of a host that says none is empty; the state of one on which
+// synchronization does not run is down.
+func (r *Run) Clock(c record.Clock) error {
+	f := r.table(ClocksFile, clockColumns)
+	if r.err != nil {
+		return r.err
+	}
+	b := append(appendMicros(f.line[:0], c.At), ',')
+	b = append(append(b, c.Host...), ',')
+	b = append(appendNanos(b, c.Error), ',')
+	if c.State != "free" {
+		b = appendNanos(b, c.Bound)
+	}
+	b = append(b, ',')
+	if c.Down {
+		c.State = "down"
+	}
+	f.line = append(append(b, c.State...), '\n')
 	return r.keep(f.write(f.line))
 }
 
@@ -177,5 +199,15 @@ func appendMicros(b []byte, t units.Time) []byte {
 	}
 	b = append(strconv.AppendInt(b, int64(t/units.Microsecond), 10), '.')
 	part := strconv.Itoa(int(units.Microsecond + t%units.Microsecond)) // 1 and six digits
+	return append(b, part[1:]...)
+}
+
+// appendNanos writes a time in nanoseconds with three decimals.
+func appendNanos(b []byte, t units.Time) []byte {
+	if t < 0 {
+		b, t = append(b, '-'), -t
+	}
+	b = append(strconv.AppendInt(b, int64(t/units.Nanosecond), 10), '.')
+	part := strconv.Itoa(int(units.Nanosecond + t%units.Nanosecond)) // 1 and three digits
 	return append(b, part[1:]...)
 }

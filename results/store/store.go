@@ -28,6 +28,7 @@ const (
 	QueueDelayFile  = "queue_delay.csv"
 	WindowsFile     = "cwnd.csv"
 	RatesFile       = "rates.csv"
+	ClocksFile      = "clocks.csv"
 	PortsFile       = "ports.csv"
 	EventsFile      = "events.jsonl"
 )

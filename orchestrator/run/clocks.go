@@ -1,0 +1,193 @@
+package run
+
+import (
+	"math/rand/v2"
+
+	"weft/clocksync"
+	"weft/clocksync/clock"
+	"weft/clocksync/metrics"
+	"weft/clocksync/node"
+	"weft/clocksync/noise"
+	"weft/orchestrator/topology"
+	"weft/results/record"
+	"weft/results/stats"
+	"weft/results/store"
+	"weft/units"
+)
+
+// addClocks gives every host its clock, where the lab's are not perfect.
+func (x *Experiment) addClocks() error {
+	c := &x.Lab.Clocks
+	for h := range x.Plans {
+		x.Plans[h].Until = c.For
+	}
+	if !c.Imperfect() {
+		return nil
+	}
+	reference, err := x.reference()
+	if err != nil {
+		return err
+	}
+	for h := range x.Plans {
+		x.Plans[h].Clock = &node.Config{
+			Clock: x.oscillator(h), Stamp: c.Stamp, Delay: c.Noise,
+			Sync: node.Sync(c.Sync), Control: c.Control, Sample: c.Sample,
+			Setup: clocksync.Setup{
+				Self: clocksync.Node(h), Nodes: len(x.Plans), Reference: reference, Seed: x.Lab.Seed,
+				Jitter: c.Stamp.Jitter, Skew: c.Skew,
+			},
+		}
+	}
+	return nil
+}
+
+// reference is the host whose clock the others follow.
+func (x *Experiment) reference() (clocksync.Node, error) {
+	name := x.Lab.Clocks.Reference
+	if name == "" {
+		return 0, nil
+	}
+	for h := range x.Graph.Hosts {
+		if x.Graph.Nodes[h].Name == name {
+			return clocksync.Node(h), nil
+		}
+	}
+	return 0, x.Lab.Errorf("clocks.reference", "no host is named %q", name)
+}
+
+// Cells of the grid on which a clock's frequency is constant. A wander of 1 ppm/sqrt(s) makes less than a picosecond within
+// one, and a run of a second has ten thousand. Ours.
+const cell = 100 * units.Microsecond
+
+// oscillator draws the clock of host h: what is wrong with one does not depend on how many hosts there are.
+func (x *Experiment) oscillator(h int) clock.Config {
+	c := &x.Lab.Clocks
+	cfg := clock.Config{Grid: cell, Seed: noise.Seed(x.Lab.Seed, h, "wander")}
+	if c.Sync == "perfect" {
+		return cfg
+	}
+	seed := noise.Seed(x.Lab.Seed, h, "oscillator")
+	r := rand.New(rand.NewPCG(seed[0], seed[1]))
+	cfg.Offset = units.Time(float64((2*r.Float64() - 1) * float64(c.Offset)))
+	cfg.Skew = float64((2*r.Float64() - 1) * c.Skew)
+	cfg.Wander = c.Wander
+	return cfg
+}
+
+// since is the instant from which the errors of clocks count: measure.from, or when the workload begins.
+func (x *Experiment) since() units.Time {
+	if from := x.Lab.Measure.From; from > 0 {
+		return from
+	}
+	first := units.Never
+	for i := range x.items {
+		first = min(first, x.items[i].Start)
+	}
+	if first == units.Never {
+		return 0
+	}
+	return first
+}
+
+// clocksOf sums up what is known of the hosts' clocks.
+func (x *Experiment) clocksOf(o *outcome) record.Clocks {
+	c := &x.Lab.Clocks
+	s := record.Clocks{Sync: c.Sync}
+	if len(o.Clocks) == 0 || c.Sync == "perfect" {
+		return s
+	}
+	x.account(o, &s)
+	grid := shortest(o.Clocks)
+	if grid == 0 {
+		return s
+	}
+	apart, bounds, follow := stats.NewDist(), stats.NewDist(), stats.NewDist()
+	converged := metrics.Convergence{Limit: c.Limit}
+	since, at := x.since(), make([]metrics.Reading, len(o.Clocks))
+	reference := int(x.Plans[0].Clock.Setup.Reference)
+	var bounded, covered int64
+	for k := range grid {
+		for h := range o.Clocks {
+			p := &o.Clocks[h].Samples[k]
+			at[h] = metrics.Reading{Error: p.Error, Bound: p.Bound, Known: p.State != clocksync.Free}
+		}
+		now := o.Clocks[0].Samples[k].At
+		down := func(h int) bool { return o.Clocks[h].Samples[k].Down }
+		if now < since {
+			converged.Add(now, metrics.Compare(at, down, nil).Worst)
+			continue
+		}
+		i := metrics.Compare(at, down, apart.Record)
+		converged.Add(now, i.Worst)
+		bounded, covered = bounded+i.Bounded, covered+i.Covered
+		for h := range at {
+			if at[h].Known && !down(h) {
+				bounds.Record(at[h].Bound)
+			}
+			if h != reference && !down(h) && !down(reference) {
+				follow.Record(magnitude(at[h].Error - at[reference].Error))
+			}
+		}
+	}
+	s.Error, s.Samples = apart.Describe(units.Nanosecond), int64(grid)
+	q := follow.Describe(units.Nanosecond)
+	s.Reference = &q
+	s.P999 = apart.Quantile(0.999).Nanoseconds()
+	if bounded > 0 {
+		b, share := bounds.Describe(units.Nanosecond), float64(covered)/float64(bounded)
+		s.Bound, s.Coverage = &b, &share
+	}
+	s.LimitNS = c.Limit.Nanoseconds()
+	if at, ok := converged.Since(); ok {
+		us := at.Microseconds()
+		s.ConvergedUS = &us
+	}
+	return s
+}
+
+// account adds up what synchronization did and cost.
+func (x *Experiment) account(o *outcome, s *record.Clocks) {
+	var total clocksync.Counters
+	var capacity float64 // bytes that all NICs could have sent
+	for h := range o.Clocks {
+		r := &o.Clocks[h]
+		total.Add(r.Counters)
+		s.Packets += r.Packets
+		s.Bytes += int64(r.Wire)
+		s.Refused += r.Rejected
+		capacity += float64(x.nicRate(topology.NodeID(h)).BytesIn(o.Ended))
+	}
+	s.Steps, s.Resets, s.Filtered = total.Steps, total.Resets, total.Filtered
+	if capacity > 0 {
+		s.Share = float64(s.Bytes) / capacity
+	}
+}
+
+// shortest is how many samples every host has: those of an emulated run end each when its node was told to stop.
+func shortest(clocks []node.Report) int {
+	n := len(clocks[0].Samples)
+	for i := range clocks {
+		n = min(n, len(clocks[i].Samples))
+	}
+	return n
+}
+
+func magnitude(t units.Time) units.Time { return max(t, -t) }
+
+// storeClocks writes the error of every host's clock over time.
+func (x *Experiment) storeClocks(o *outcome, dir *store.Run) error {
+	if x.Lab.Clocks.Sync == "perfect" {
+		return nil
+	}
+	for h := range o.Clocks {
+		for _, p := range o.Clocks[h].Samples {
+			row := record.Clock{
+				At: p.At, Host: x.Graph.Nodes[h].Name, Error: p.Error, Bound: p.Bound, State: p.State.String(), Down: p.Down,
+			}
+			if err := dir.Clock(row); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
