@@ -103,9 +103,13 @@ func (a *app) root() *cobra.Command {
 		a.runCommand(), a.validateCommand(), a.explainCommand(), a.planCommand(), a.graphCommand(),
 		a.schemaCommand(), a.doctorCommand(), a.versionCommand(),
 	)
+	root.AddCommand(
+		a.deployCommand(), a.destroyCommand(), a.cleanCommand(), a.execCommand(), a.inspectCommand(),
+		a.linkCommand(), a.nodeCommand(), a.eventsCommand(),
+	)
 	root.AddCommand(a.insideCommands()...)
 	for _, name := range []string{
-		"deploy", "destroy", "exec", "inspect", "generate", "link", "events", "capture", "clean", "clock", "bench", "results", "paper",
+		"capture", "generate", "clock", "bench", "results", "paper",
 	} {
 		root.AddCommand(later(name))
 	}

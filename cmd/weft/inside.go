@@ -11,28 +11,36 @@ import (
 	"weft/nodeimg/agent"
 	"weft/nodeimg/boot"
 	"weft/nodeimg/control"
+	"weft/orchestrator/deploy"
 )
 
 // insideCommands are what weft is inside the processes of an emulated lab. Each inherits a connection to the
 // orchestrator and lives until that says stop or breaks. They are no use by hand.
 func (a *app) insideCommands() []*cobra.Command {
-	hidden := func(name, short string, body func(*control.Conn) error) *cobra.Command {
-		return &cobra.Command{
-			Use: name, Short: short, Hidden: true, Args: cobra.NoArgs,
-			RunE: func(*cobra.Command, []string) error {
-				signal.Reset() // a signal ends this process; the orchestrator sees that and ends the lab
-				conn, err := control.Open(control.FD)
-				if err != nil {
-					return usagef("weft %s is a part of weft run and is started by it: %w", name, err)
-				}
-				return errors.Join(body(conn), conn.Close())
-			},
-		}
-	}
 	return []*cobra.Command{
-		hidden("node", "be a host of a lab", nodeProcess),
-		hidden("fabric", "be the network of a lab", fabricProcess),
+		{
+			Use: "fabric", Short: "be the network of a lab", Hidden: true, Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error { return inside("fabric", fabricProcess) },
+		},
+		{
+			Use: "supervise ROOT LAB", Short: "own a deployed lab", Hidden: true, Args: cobra.ExactArgs(2),
+			RunE: func(_ *cobra.Command, args []string) error {
+				return inside("supervise", func(conn *control.Conn) error {
+					return deploy.Supervise(conn, args[0], args[1], deploy.Options{})
+				})
+			},
+		},
 	}
+}
+
+// inside is a process that inherits its connection to whoever started it.
+func inside(name string, body func(*control.Conn) error) error {
+	signal.Reset() // a signal ends this process; the orchestrator sees that and ends the lab
+	conn, err := control.Open(control.FD)
+	if err != nil {
+		return usagef("weft %s is a part of weft run and weft deploy, and is started by them: %w", name, err)
+	}
+	return errors.Join(body(conn), conn.Close())
 }
 
 func nodeProcess(conn *control.Conn) error {

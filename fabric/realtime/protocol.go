@@ -62,12 +62,13 @@ type State struct {
 
 // PortState is what a port is like.
 type PortState struct {
-	Up       bool
-	Rate     units.Bandwidth
-	Delay    units.Time
-	Loss     float64
-	Queued   units.Bytes
-	Counters fabric.PortCounters
+	Up        bool
+	Rate      units.Bandwidth
+	Delay     units.Time
+	Loss      float64
+	BitErrors float64
+	Queued    units.Bytes
+	Counters  fabric.PortCounters
 }
 
 // HostState is what a host is like, as the network sees it.

@@ -87,7 +87,12 @@ func (s *Standing) begin(ctx context.Context, x *Experiment) error {
 		return fmt.Errorf("%s: %w", runtime.Fabric, err)
 	}
 	go s.listen(conn)
-	return nil
+	select { // what is sent before lab time begins is not carried
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Duration(s.scale.T0 - clock.Monotonic())):
+		return nil
+	}
 }
 
 // listen takes what the fabric process says until its connection ends.
@@ -157,6 +162,9 @@ func (s *Standing) do(kind string, body any, fds ...int) error {
 
 // Cluster is the lab's processes.
 func (s *Standing) Cluster() runtime.Cluster { return s.cluster }
+
+// Notes are what the machine did not grant to the processes, in words.
+func (s *Standing) Notes() []string { return bootNotes(s.cluster) }
 
 // Now is the present lab time.
 func (s *Standing) Now() units.Time { return max(0, s.scale.Lab(clock.Monotonic())) }

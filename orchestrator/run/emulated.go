@@ -14,7 +14,7 @@ import (
 // emulated runs the experiment in real time. What it returns beside an error is what was collected by then.
 func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Options) (*outcome, error) {
 	out := newOutcome()
-	ports := x.portNames()
+	ports := x.PortNames()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var kept error // the first failure to write, which ends the run
@@ -24,19 +24,11 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 			stop()
 		}
 	}
-	spec := emulate.Experiment{
-		Lab: x.Lab.Name, Fabric: x.Fabric, Changes: x.Changes, Plans: x.Plans, Prefix: topology.PrefixLen,
-		Dilation: e.dilation, BaseRTT: x.BaseRTT,
-		SampleQueues: x.Lab.Measure.Queues, Windows: x.Lab.Measure.CWND,
-		Processes: processes(o),
-		Samples: func(samples []realtime.Sample) {
-			for _, s := range samples {
-				keep(dir.Queue(record.Queue{At: s.At, Port: ports[s.Port], Queued: s.Queued}))
-			}
-		},
-	}
-	for h := range x.Plans {
-		spec.Addrs = append(spec.Addrs, topology.HostAddr(topology.NodeID(h)))
+	spec := x.emulation(e.dilation, o)
+	spec.Samples = func(samples []realtime.Sample) {
+		for _, s := range samples {
+			keep(dir.Queue(record.Queue{At: s.At, Port: ports[s.Port], Queued: s.Queued}))
+		}
 	}
 	if o.Progress != nil {
 		spec.Progress = func(p emulate.Progress) {
@@ -68,6 +60,20 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 		err = kept
 	}
 	return out, err
+}
+
+// emulation is the experiment as it is run in real time.
+func (x *Experiment) emulation(dilation float64, o Options) emulate.Experiment {
+	spec := emulate.Experiment{
+		Lab: x.Lab.Name, Fabric: x.Fabric, Changes: x.Changes, Plans: x.Plans, Prefix: topology.PrefixLen,
+		Dilation: dilation, BaseRTT: x.BaseRTT,
+		SampleQueues: x.Lab.Measure.Queues, Windows: x.Lab.Measure.CWND,
+		Processes: processes(o),
+	}
+	for h := range x.Plans {
+		spec.Addrs = append(spec.Addrs, topology.HostAddr(topology.NodeID(h)))
+	}
+	return spec
 }
 
 // processes says how nodes and the fabric are started: as this program.

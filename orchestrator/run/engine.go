@@ -101,7 +101,7 @@ func simulator(why string) engine {
 }
 
 func emulator(ctx context.Context, x *Experiment, why string, o Options) (engine, error) {
-	d, how, err := dilation(ctx, x, o)
+	d, how, err := dilationFor(ctx, x, emulate.Load(x.Plans), o)
 	if err != nil {
 		return engine{}, err
 	}
@@ -111,13 +111,13 @@ func emulator(ctx context.Context, x *Experiment, why string, o Options) (engine
 	}, nil
 }
 
-// dilation is the lab's, unless that is hopeless here, or the smallest that this machine can carry the workload at.
-func dilation(ctx context.Context, x *Experiment, o Options) (d float64, how string, err error) {
+// dilationFor is the lab's, unless that is hopeless here, or the smallest that this machine can carry a load at, in data
+// packets per second of lab time.
+func dilationFor(ctx context.Context, x *Experiment, load float64, o Options) (d float64, how string, err error) {
 	c, err := emulate.Calibrate(ctx, processes(o))
 	if err != nil {
 		return 0, "", fmt.Errorf("measure what this machine can carry: %w", err)
 	}
-	load := emulate.Load(x.Plans)
 	if d := x.Lab.Engine.Dilation; d > 0 {
 		if err := emulate.CheckDilation(c, d, load, x.BaseRTT); err != nil {
 			return 0, "", x.Lab.Errorf("engine.dilation", "%v", err)

@@ -82,7 +82,7 @@ func (x *Experiment) watchedPort() (int, error) {
 	if name == "" {
 		return -1, nil
 	}
-	for i, n := range x.portNames() {
+	for i, n := range x.PortNames() {
 		if n != name {
 			continue
 		}
@@ -122,20 +122,7 @@ func telemetry(s *transport.Spec) units.Bytes {
 // addWorkload turns every item of the workload into connections and into each host's part of it.
 func (x *Experiment) addWorkload() error {
 	x.shared = map[wireKey]transport.ConnID{}
-	x.Plans = make([]host.Plan, x.Graph.Hosts)
-	for h := range x.Plans {
-		x.Plans[h] = host.Plan{
-			Host: transport.HostID(h),
-			Name: x.Graph.Nodes[h].Name,
-			Seed: x.Lab.Seed,
-			Endpoint: transport.Config{
-				Host:     transport.HostID(h),
-				MTU:      x.Lab.Topology.MTU,
-				LineRate: x.nicRate(topology.NodeID(h)),
-				Seed:     x.Lab.Seed,
-			},
-		}
-	}
+	x.addHosts()
 	for i := range x.Lab.Workload {
 		if err := x.addItem(i); err != nil {
 			return x.Lab.Errorf(fmt.Sprintf("workload.%d", x.Lab.Workload[i].Index), "%v", err)

@@ -64,7 +64,7 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 	}
 	if every := m.Queues; every > 0 {
 		opts.SampleEvery = every
-		ports := x.portNames()
+		ports := x.PortNames()
 		opts.Sample = func(now units.Time, port int, queued units.Bytes) {
 			watch.keep(dir.Queue(record.Queue{At: now, Port: ports[port], Queued: queued}))
 		}
@@ -129,7 +129,7 @@ func (x *Experiment) events(into *stats.Dist, from units.Time) func(units.Time, 
 // portRows are the counters of every port that was used, and adds up how long they were paused.
 func (x *Experiment) portRows(s *sim.Sim, out *outcome) []record.Port {
 	var rows []record.Port
-	for i, name := range x.portNames() {
+	for i, name := range x.PortNames() {
 		c := s.PortCounters(i)
 		row := record.Port{
 			Port: name, Packets: c.Packets, Bytes: c.Bytes, Drops: c.Drops, Marks: c.Marks, MaxQueue: c.MaxQueue,
@@ -147,8 +147,8 @@ func (x *Experiment) portRows(s *sim.Sim, out *outcome) []record.Port {
 	return rows
 }
 
-// portNames names the fabric's ports: "edge0->agg1" is the queue at edge0 towards agg1.
-func (x *Experiment) portNames() []string {
+// PortNames names the fabric's ports: "edge0->agg1" is the queue at edge0 towards agg1.
+func (x *Experiment) PortNames() []string {
 	names := make([]string, len(x.Fabric.Ports))
 	for i, p := range x.Fabric.Ports {
 		names[i] = x.Graph.Nodes[p.From].Name + "->" + x.Graph.Nodes[p.To].Name

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"weft/orchestrator/deploy"
+	"weft/units"
+)
+
+func (a *app) linkCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "link LAB A-B down|up|set rate=,delay=,loss=,bit_errors=",
+		Short: "change a link of a deployed lab",
+		Long: "Change a link of a deployed lab at once, in both directions: take it down, up again, or change its line. Values are the\n" +
+			"lab's, as in a lab file.",
+		Example: "  weft link quickstart edge0-agg1 down\n  weft link quickstart edge0-agg1 up\n  weft link quickstart h0-edge0 set delay=5us,loss=0.1%",
+		Args:    cobra.RangeArgs(3, 4),
+		RunE: func(_ *cobra.Command, args []string) error {
+			k := deploy.Link{Link: args[1]}
+			switch {
+			case args[2] == "down" && len(args) == 3:
+				k.Up = new(false)
+			case args[2] == "up" && len(args) == 3:
+				k.Up = new(true)
+			case args[2] == "set" && len(args) == 4:
+				if err := lineSettings(args[3], &k); err != nil {
+					return usageError{err}
+				}
+			default:
+				return usagef("%q; expected down, up, or set and a list such as delay=5us,loss=0.1%%", strings.Join(args[2:], " "))
+			}
+			h, done, err := a.deployed(args[0])
+			if err != nil {
+				return err
+			}
+			defer done()
+			return h.Link(k)
+		},
+	}
+}
+
+// lineSettings reads a list such as delay=5us,loss=0.1%.
+func lineSettings(list string, k *deploy.Link) error {
+	for setting := range strings.SplitSeq(list, ",") {
+		key, value, ok := strings.Cut(setting, "=")
+		if !ok {
+			return fmt.Errorf("%q; expected a setting such as delay=5us", setting)
+		}
+		var err error
+		switch key {
+		case "rate":
+			var v units.Bandwidth
+			if v, err = units.ParseBandwidth(value); err == nil && v <= 0 {
+				err = fmt.Errorf("%q is not a rate that a line can have", value)
+			}
+			k.Rate = &v
+		case "delay":
+			var v units.Time
+			if v, err = units.ParseTime(value); err == nil && v < 0 {
+				err = fmt.Errorf("%q is negative", value)
+			}
+			k.Delay = &v
+		case "loss":
+			k.Loss, err = probability(value)
+		case "bit_errors":
+			k.BitErrors, err = probability(value)
+		default:
+			err = fmt.Errorf("%q is nothing that a line has; expected rate, delay, loss or bit_errors", key)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	return nil
+}
+
+// probability reads a share such as 0.1% or 1e-9.
+func probability(text string) (*float64, error) {
+	number, percent := strings.CutSuffix(text, "%")
+	v, err := strconv.ParseFloat(number, 64)
+	if percent {
+		v /= 100
+	}
+	if err != nil || !(v >= 0 && v <= 1) {
+		return nil, fmt.Errorf("%q is not a share; expected one such as 0.1%%", text)
+	}
+	return &v, nil
+}
+
+// nodeCommand changes a node. Without arguments it is what a node of a lab runs: see insideCommands.
+func (a *app) nodeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "node LAB NODE kill|pause|resume|restart",
+		Short: "end, stop or restart a node of a deployed lab",
+		Long: "End a node at once with all that runs in it, stop it so that it neither sends nor answers, let it go on, or start it\n" +
+			"again with a fresh network.",
+		Example: "  weft node quickstart h3 kill\n  weft node quickstart h3 restart",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 0 && len(args) != 3 {
+				return fmt.Errorf("expected a lab, a node, and kill, pause, resume or restart")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return inside("node", nodeProcess)
+			}
+			switch args[2] {
+			case deploy.NodeKill, deploy.NodePause, deploy.NodeResume, deploy.NodeRestart:
+			default:
+				return usagef("%q; expected kill, pause, resume or restart", args[2])
+			}
+			h, done, err := a.deployed(args[0])
+			if err != nil {
+				return err
+			}
+			defer done()
+			return h.Node(deploy.Node{Node: args[1], Action: args[2]})
+		},
+	}
+}
+
+func (a *app) eventsCommand() *cobra.Command {
+	var follow bool
+	cmd := &cobra.Command{
+		Use:     "events [LAB]",
+		Short:   "print what happened to a deployed lab, as JSON lines",
+		Example: "  weft events\n  weft events quickstart --follow",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, done, err := a.deployed(first(args))
+			if err != nil {
+				return err
+			}
+			defer done()
+			out := json.NewEncoder(a.stdout)
+			out.SetEscapeHTML(false)
+			err = h.Events(cmd.Context(), follow, func(e deploy.Event) error { return out.Encode(e) })
+			if cmd.Context().Err() != nil {
+				return exitCode(exitInterrupted)
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the lab is destroyed or Ctrl-C")
+	return cmd
+}

@@ -1,0 +1,292 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weft/orchestrator/deploy"
+)
+
+// stateDir is the state directory of this user. In the user namespace that elevate entered everybody is root, so it is
+// settled before, for what is executed there too.
+func stateDir() string {
+	dir := deploy.DefaultRoot(os.Geteuid())
+	_ = os.Setenv(deploy.RootVar, dir) // it has no NUL
+	return dir
+}
+
+func (a *app) deployOptions() deploy.Options {
+	return deploy.Options{Say: func(line string) { fmt.Fprintln(a.stderr, line) }}
+}
+
+func (a *app) deployCommand() *cobra.Command {
+	var flags labFlags
+	var dry, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "deploy LAB",
+		Short: "bring a lab up and leave it running",
+		Long: "Bring up the network of a lab and leave it running, for programs of your own: see weft exec. What is up already\n" +
+			"stays as it is; another version of the lab is replaced. The lab's workload and faults are not run. Of a sweep\n" +
+			"the first point is deployed.\n\n" +
+			"A supervisor process owns the lab until weft destroy. When deploying fails or is interrupted, nothing is left.",
+		Example: "  weft deploy labs/quickstart.yaml\n  weft deploy labs/quickstart.yaml --dry-run\n" +
+			"  weft exec h0 -- ping -c3 h15\n  weft destroy",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: labFiles,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q, err := a.request(&flags, args[0])
+			if err != nil {
+				return err
+			}
+			if dry {
+				return a.showPlan(q, asJSON)
+			}
+			dir := stateDir()
+			if err := a.elevate(); err != nil {
+				return err
+			}
+			c, err := deploy.Up(cmd.Context(), dir, q, a.deployOptions())
+			if err != nil {
+				return err
+			}
+			return a.showDeployed(c, asJSON)
+		},
+	}
+	flags.register(cmd)
+	cmd.Flags().StringVar(&flags.engine.Runtime, "runtime", "", "auto or namespace: where nodes live")
+	cmd.Flags().StringVar(&flags.engine.Dilation, "dilation", "", "auto or a number from 1: how much slower than the lab its network runs")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would change and why, and change nothing")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// request reads a lab that is to be deployed.
+func (a *app) request(flags *labFlags, name string) (*deploy.Request, error) {
+	files, err := flags.load([]string{name})
+	if err != nil {
+		return nil, err
+	}
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return nil, err
+	}
+	return &deploy.Request{
+		File: path, Text: files[0].text, Set: flags.set, Engine: flags.engine, Version: versionText(), Read: beside(name),
+	}, nil
+}
+
+// deployPlan says what deploying would do.
+func deployPlan(q *deploy.Request) (*deploy.Change, error) {
+	dir := stateDir()
+	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
+		return deploy.Fresh(q)
+	}
+	r, err := deploy.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return deploy.Plan(r, q)
+}
+
+// showPlan says what would change.
+func (a *app) showPlan(q *deploy.Request, asJSON bool) error {
+	c, err := deployPlan(q)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return writeJSON(a.stdout, c)
+	}
+	words := map[string]string{
+		deploy.ActionDeploy: "would be deployed", deploy.ActionReplace: "would be taken down and deployed anew",
+		deploy.ActionRepair: "would be cleaned up and deployed anew", deploy.ActionNone: "would be left as it is",
+	}
+	fmt.Fprintf(a.stdout, "%s %s: %s\n", c.Lab, words[c.Action], c.Why)
+	for _, d := range c.Differences {
+		fmt.Fprintf(a.stdout, "  %s\n", d)
+	}
+	return nil
+}
+
+// showDeployed says what Up did.
+func (a *app) showDeployed(c *deploy.Change, asJSON bool) error {
+	if asJSON {
+		return writeJSON(a.stdout, c)
+	}
+	d := c.Deployment
+	if c.Action == deploy.ActionNone {
+		fmt.Fprintf(a.stdout, "%s is up already, since %s\n", c.Lab, d.Began.Local().Format("15:04:05"))
+		return nil
+	}
+	fmt.Fprintf(a.stdout, "%s is up after %.2f s; dilation %g (%s)\n", c.Lab, c.Took, d.Dilation, d.Why)
+	if d.Dilation != 1 {
+		fmt.Fprintf(a.stderr, "Programs in its nodes see real time: delays are %g times the lab's, rates %g times smaller.\n", d.Dilation, d.Dilation)
+	}
+	return nil
+}
+
+func (a *app) destroyCommand() *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:     "destroy [LAB]",
+		Short:   "take a deployed lab down and remove every trace of it",
+		Long:    "Take a deployed lab down, by its name or its file, and remove every trace of it; without a name the only one. A lab\nthat is not deployed is no error.",
+		Example: "  weft destroy\n  weft destroy quickstart\n  weft destroy --all",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all && len(args) > 0 {
+				return usagef("--all and a lab: which?")
+			}
+			names, err := a.toDestroy(args, all)
+			if err != nil {
+				return err
+			}
+			if len(names) == 0 {
+				fmt.Fprintln(a.stderr, "no lab is deployed")
+			}
+			var errs []error
+			for _, name := range names {
+				errs = append(errs, a.destroy(cmd.Context(), name))
+			}
+			return errors.Join(errs...)
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "every lab of this user")
+	return cmd
+}
+
+// toDestroy are the names of the labs that are meant.
+func (a *app) toDestroy(args []string, all bool) ([]string, error) {
+	if len(args) > 0 {
+		name, err := labNamed(args[0])
+		return []string{name}, err
+	}
+	names, err := deployedLabs()
+	if err == nil && len(names) > 1 && !all {
+		return nil, usagef("%d labs are deployed: %s; name one, or use --all", len(names), strings.Join(names, ", "))
+	}
+	return names, err
+}
+
+func (a *app) destroy(ctx context.Context, name string) error {
+	began := time.Now()
+	found, err := deploy.Down(ctx, stateDir(), name, a.deployOptions())
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		fmt.Fprintf(a.stderr, "%s is not deployed\n", name)
+	default:
+		fmt.Fprintf(a.stdout, "%s is down after %.2f s\n", name, time.Since(began).Seconds())
+	}
+	return nil
+}
+
+func (a *app) cleanCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "clean",
+		Short: "remove whatever crashed labs left, and only what Weft made",
+		Long: "Remove what is left of labs whose deployment was killed, or whose supervisor is no more. Labs that are up stay. Only\n" +
+			"what a journal of Weft names, or what carries its mark, is touched.",
+		Example: "  weft clean\n  weft clean --json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			swept, err := deploy.Clean(cmd.Context(), stateDir(), a.deployOptions())
+			if asJSON {
+				if swept == nil {
+					swept = []deploy.Swept{}
+				}
+				return errors.Join(err, writeJSON(a.stdout, swept))
+			}
+			for _, s := range swept {
+				line := s.Lab + ": " + s.What
+				if s.Why != "" {
+					line += " (" + s.Why + ")"
+				}
+				fmt.Fprintln(a.stdout, line)
+			}
+			if len(swept) == 0 && err == nil {
+				fmt.Fprintln(a.stderr, "there is nothing to clean")
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// deployedLabs lists the labs of this user, by name.
+func deployedLabs() ([]string, error) {
+	dir := stateDir()
+	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	r, err := deploy.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return r.Labs()
+}
+
+// labNamed is the name of the lab that an argument means: a name, or a file with one in it.
+func labNamed(arg string) (string, error) {
+	if deploy.CheckName(arg) == nil {
+		return arg, nil
+	}
+	if !strings.HasSuffix(arg, ".yaml") && !strings.HasSuffix(arg, ".yml") {
+		return "", usageError{deploy.CheckName(arg)}
+	}
+	var flags labFlags
+	files, err := flags.load([]string{arg})
+	if err != nil {
+		return "", err
+	}
+	return files[0].labs[0].Name, nil
+}
+
+// deployed returns the deployed lab that an argument means, or, with none, the only one; and what lets go of it.
+func (a *app) deployed(arg string) (*deploy.Handle, func(), error) {
+	name := ""
+	if arg != "" {
+		var err error
+		if name, err = labNamed(arg); err != nil {
+			return nil, nil, err
+		}
+	}
+	if name == "" {
+		names, err := deployedLabs()
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case len(names) == 0:
+			return nil, nil, usagef("no lab is deployed; weft deploy LAB brings one up")
+		case len(names) > 1:
+			return nil, nil, usagef("%d labs are deployed: %s; which?", len(names), strings.Join(names, ", "))
+		}
+		name = names[0]
+	}
+	dir := stateDir()
+	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
+		return nil, nil, fmt.Errorf("lab %s: %w", name, deploy.ErrNotDeployed)
+	}
+	r, err := deploy.OpenRoot(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := deploy.Open(r, name)
+	if err != nil {
+		r.Close()
+		return nil, nil, err
+	}
+	return h, func() { r.Close() }, nil
+}

@@ -1,0 +1,305 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"weft/fabric"
+	"weft/fabric/realtime"
+	"weft/nodeimg/control"
+	"weft/orchestrator/runtime"
+	"weft/orchestrator/topology"
+)
+
+// handle carries out a request and answers it. An error is the answer.
+func (s *supervisor) handle(conn *control.Conn, m control.Message, fds []int) error {
+	files := make([]*os.File, len(fds))
+	for i, fd := range fds {
+		files[i] = os.NewFile(uintptr(fd), "client")
+		defer files[i].Close()
+	}
+	switch m.Kind {
+	case kindState:
+		state, err := s.state()
+		if err != nil {
+			return err
+		}
+		return conn.SendValue(kindState, state)
+	case kindExec:
+		var e Exec
+		if err := m.Decode(&e); err != nil {
+			return err
+		}
+		return s.exec(conn, &e, files)
+	case kindLink:
+		var k Link
+		if err := m.Decode(&k); err != nil {
+			return err
+		}
+		return s.answer(conn, s.link(&k))
+	case kindNode:
+		var n Node
+		if err := m.Decode(&n); err != nil {
+			return err
+		}
+		return s.answer(conn, s.node(&n))
+	case kindCapture:
+		var c Capture
+		if err := m.Decode(&c); err != nil {
+			return err
+		}
+		return s.capture(conn, &c, files)
+	case kindEvents:
+		var f Follow
+		if err := m.Decode(&f); err != nil {
+			return err
+		}
+		return s.tell(conn, f)
+	}
+	return fmt.Errorf("%q is no request", clip(m.Kind))
+}
+
+func (s *supervisor) answer(conn *control.Conn, err error) error {
+	if err != nil {
+		return err
+	}
+	return conn.SendValue(kindDone, Done{})
+}
+
+// exec runs a program in a node until it ends, the client goes, or the lab ends.
+func (s *supervisor) exec(conn *control.Conn, e *Exec, files []*os.File) error {
+	command := runtime.Command{Args: e.Args, Env: e.Env, TTY: e.TTY}
+	switch {
+	case e.TTY && len(files) == 1:
+		command.Stdin, command.Stdout, command.Stderr = files[0], files[0], files[0]
+	case !e.TTY && len(files) == 3:
+		command.Stdin, command.Stdout, command.Stderr = files[0], files[1], files[2]
+	default:
+		return fmt.Errorf("%d descriptors for a program", len(files))
+	}
+	if err := s.alive(e.Node); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(s.life)
+	defer cancel()
+	go func() {
+		defer cancel() // the client has gone, or says that it wants no more
+		_, _, _ = conn.Recv()
+	}()
+	err := s.lab.Cluster().Exec(ctx, e.Node, command)
+	var status *runtime.StatusError
+	switch {
+	case err == nil:
+		return conn.SendValue(kindExit, Exit{})
+	case errors.As(err, &status):
+		return conn.SendValue(kindExit, Exit{Code: status.Code, Text: status.Text})
+	}
+	return err
+}
+
+// host finds a host of the lab.
+func (s *supervisor) host(name string) (int, error) {
+	h, ok := s.x.Graph.NodeNamed(name)
+	if !ok {
+		return 0, fmt.Errorf("lab %s has no node %q; weft inspect lists them", s.deployment.Lab, clip(name))
+	}
+	if int(h) >= s.x.Graph.Hosts {
+		return 0, fmt.Errorf("%s is a switch: it is modelled in the fabric, and has no process", name)
+	}
+	return int(h), nil
+}
+
+// alive says why nothing can be run in a node.
+func (s *supervisor) alive(name string) error {
+	h, err := s.host(name)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := &s.nodes[h]; n.dead != "" {
+		return fmt.Errorf("%s; weft node %s %s restart starts it again", n.dead, s.deployment.Lab, name)
+	}
+	return nil
+}
+
+// link changes a link.
+func (s *supervisor) link(k *Link) error {
+	id, ok := s.x.Graph.LinkNamed(k.Link)
+	if !ok {
+		return fmt.Errorf("lab %s has no link %q; weft inspect lists them", s.deployment.Lab, clip(k.Link))
+	}
+	l := &s.x.Graph.Links[id]
+	if l.Down {
+		return fmt.Errorf("%s does not exist in this lab (topology.down)", k.Link)
+	}
+	ports := []int{2 * int(id), 2*int(id) + 1}
+	change := fabric.Change{Ports: ports, Up: k.Up}
+	if k.Rate != nil || k.Delay != nil || k.Loss != nil || k.BitErrors != nil {
+		look, err := s.lab.Look()
+		if err != nil {
+			return err
+		}
+		now := look.Ports[ports[0]]
+		line := fabric.Line{Rate: now.Rate, Delay: now.Delay, Loss: now.Loss, BitErrors: now.BitErrors}
+		set(&line.Rate, k.Rate)
+		set(&line.Delay, k.Delay)
+		set(&line.Loss, k.Loss)
+		set(&line.BitErrors, k.BitErrors)
+		change.Line = &line
+	}
+	if err := s.lab.Change(change); err != nil {
+		return err
+	}
+	s.events.add(linkEvent(l.Name, &change))
+	return nil
+}
+
+// linkEvent says what became of a link.
+func linkEvent(name string, c *fabric.Change) Event {
+	e := Event{Event: "link", Link: name}
+	if c.Up != nil {
+		if e.Event = "link-down"; *c.Up {
+			e.Event = "link-up"
+		}
+	}
+	if c.Line != nil {
+		e.Args = map[string]any{
+			"rate_bps": int64(c.Line.Rate), "delay_us": c.Line.Delay.Microseconds(), "loss": c.Line.Loss, "bit_errors": c.Line.BitErrors,
+		}
+	}
+	return e
+}
+
+func set[T any](into *T, value *T) {
+	if value != nil {
+		*into = *value
+	}
+}
+
+// node ends, stops, resumes or restarts a node.
+func (s *supervisor) node(n *Node) error {
+	h, err := s.host(n.Node)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	is := s.nodes[h]
+	s.mu.Unlock()
+	if is.dead != "" && n.Action != NodeRestart {
+		return fmt.Errorf("%s: it is not running", n.Node)
+	}
+	switch n.Action {
+	case NodeKill:
+		s.became(h, func(l *nodeLife) { l.asked = true })
+		err = s.lab.Kill(h)
+		if err == nil {
+			s.became(h, func(l *nodeLife) { l.dead, l.paused = n.Node+" was killed", false })
+		}
+	case NodePause, NodeResume:
+		err = s.lab.Freeze(h, n.Action == NodePause)
+		if err == nil {
+			s.became(h, func(l *nodeLife) { l.paused = n.Action == NodePause })
+		}
+	case NodeRestart:
+		err = s.restart(h, is.dead == "")
+	default:
+		return fmt.Errorf("%q cannot be done to a node; expected kill, pause, resume or restart", clip(n.Action))
+	}
+	if err != nil {
+		return err
+	}
+	s.events.add(Event{Event: map[string]string{
+		NodeKill: "killed", NodePause: "paused", NodeResume: "resumed", NodeRestart: "restarted",
+	}[n.Action], Node: n.Node})
+	return nil
+}
+
+// restart starts a node again, and ends it first if it runs.
+func (s *supervisor) restart(h int, running bool) error {
+	s.became(h, func(l *nodeLife) { l.asked = true })
+	if running {
+		if err := s.lab.Kill(h); err != nil {
+			return err
+		}
+	}
+	if err := s.lab.Restart(s.life, h); err != nil {
+		s.became(h, func(l *nodeLife) { l.dead = err.Error() })
+		return err
+	}
+	s.became(h, func(l *nodeLife) { *l = nodeLife{} })
+	return nil
+}
+
+func (s *supervisor) became(h int, change func(*nodeLife)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(&s.nodes[h])
+}
+
+// capture has frames copied to the client's socket, until the client goes.
+func (s *supervisor) capture(conn *control.Conn, c *Capture, files []*os.File) error {
+	if len(files) != 1 {
+		return fmt.Errorf("%d descriptors for a capture", len(files))
+	}
+	what, err := s.captured(c.What)
+	if err != nil {
+		return err
+	}
+	what.Snap = c.Snap
+	if err := s.lab.Capture(what, int(files[0].Fd())); err != nil {
+		return err
+	}
+	files[0].Close() // the fabric has it now, and sees when the client closes its end
+	s.events.add(Event{Event: "capture", Text: c.What})
+	return conn.SendValue(kindCapture, Capturing{
+		Lab: s.deployment.Lab, Name: c.What, Port: what.Port >= 0, Dilation: s.deployment.Dilation,
+	})
+}
+
+// captured finds what a capture is of.
+func (s *supervisor) captured(name string) (realtime.Capture, error) {
+	for i, port := range s.x.PortNames() {
+		if port == name {
+			return realtime.Capture{Port: i, Host: -1}, nil
+		}
+	}
+	h, ok := s.x.Graph.NodeNamed(name)
+	if ok && int(h) < s.x.Graph.Hosts {
+		return realtime.Capture{Port: -1, Host: int(h)}, nil
+	}
+	if ok {
+		example := s.x.PortNames()[s.x.Graph.Port(s.x.Graph.Adjacent[h][0], topology.NodeID(h))]
+		return realtime.Capture{}, fmt.Errorf("%s is a switch; expected one of its ports, such as '%s'", name, example)
+	}
+	return realtime.Capture{}, fmt.Errorf("lab %s has no node or port %q; weft inspect lists them", s.deployment.Lab, clip(name))
+}
+
+// tell tells a client what happened, and, if it wants, what happens until it goes or the lab ends.
+func (s *supervisor) tell(conn *control.Conn, f Follow) error {
+	ctx, cancel := context.WithCancel(s.life)
+	defer cancel()
+	go func() {
+		defer cancel()
+		_, _, _ = conn.Recv()
+	}()
+	for next := 0; ; {
+		some, after, fresh := s.events.since(next)
+		for _, e := range some {
+			if err := conn.SendValue(kindEvent, e); err != nil {
+				return err
+			}
+		}
+		next = after
+		if !f.Follow {
+			return conn.SendValue(kindDone, Done{})
+		}
+		select {
+		case <-fresh:
+		case <-ctx.Done():
+			return conn.SendValue(kindDone, Done{})
+		}
+	}
+}

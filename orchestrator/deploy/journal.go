@@ -1,0 +1,249 @@
+package deploy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/hashicorp/go-multierror"
+)
+
+// Kinds of what operations make, beside those of package runtime.
+const (
+	kindFile       = "file"       // in the lab's folder
+	kindSupervisor = "supervisor" // processes with the deployment's mark
+)
+
+// entry is a line of a journal: an operation that is about to be done, or, with only its number, what became of it.
+type entry struct {
+	Seq    int    `json:"seq,omitempty"`
+	Do     string `json:"do,omitempty"`
+	Kind   string `json:"kind,omitempty"` // how it is undone
+	Name   string `json:"name,omitempty"` // what
+	Done   bool   `json:"done,omitempty"`
+	Undone bool   `json:"undone,omitempty"`
+
+	Deployment string `json:"deployment,omitempty"` // first line: the mark of its processes
+	Committed  bool   `json:"committed,omitempty"`  // the lab is up, and stays without whoever deployed it
+}
+
+// journalFile is its name in the lab's folder.
+const journalFile = "journal.jsonl"
+
+// Journal is what was done to a machine for a lab, in order. It is safe for concurrent use.
+type Journal struct {
+	step func(string) // told before and after every operation and every undo; nil: nobody is
+
+	mu         sync.Mutex // guards what follows
+	file       *os.File   // nil: it is only read
+	entries    []entry
+	committed  bool
+	deployment string
+}
+
+// createJournal begins the journal of a deployment.
+func createJournal(dir *os.Root, deployment string, step func(string)) (*Journal, error) {
+	f, err := dir.OpenFile(journalFile, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	j := &Journal{file: f, step: step, deployment: deployment}
+	if err := j.write(entry{Deployment: deployment}); err != nil {
+		return nil, errors.Join(err, f.Close(), dir.Remove(journalFile))
+	}
+	return j, nil
+}
+
+// openJournal reads a journal to go on with it. A last line that was cut short is one that was not written.
+func openJournal(dir *os.Root, step func(string)) (*Journal, error) {
+	text, err := dir.ReadFile(journalFile)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	j := &Journal{step: step}
+	if err := j.read(text); err != nil {
+		return nil, err
+	}
+	if j.file, err = dir.OpenFile(journalFile, os.O_WRONLY|os.O_APPEND, 0); err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	if n := bytes.LastIndexByte(text, '\n') + 1; n < len(text) {
+		if err := j.file.Truncate(int64(n)); err != nil {
+			return nil, errors.Join(fmt.Errorf("journal: %w", err), j.file.Close())
+		}
+	}
+	return j, nil
+}
+
+// maxJournal is how much of a journal is believed. A lab of a thousand hosts writes a tenth of it.
+const maxJournal = 8 << 20
+
+// read takes in the text of a journal.
+func (j *Journal) read(text []byte) error {
+	if len(text) > maxJournal {
+		return fmt.Errorf("journal: %d bytes", len(text))
+	}
+	lines := bufio.NewScanner(bytes.NewReader(text[:bytes.LastIndexByte(text, '\n')+1]))
+	lines.Buffer(nil, maxJournal)
+	for n := 1; lines.Scan(); n++ {
+		var e entry
+		d := json.NewDecoder(bytes.NewReader(lines.Bytes()))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&e); err != nil {
+			return fmt.Errorf("journal: line %d: %w", n, err)
+		}
+		if err := j.take(e); err != nil {
+			return fmt.Errorf("journal: line %d: %w", n, err)
+		}
+	}
+	return lines.Err()
+}
+
+// take adds a line to what is known.
+func (j *Journal) take(e entry) error {
+	switch {
+	case e.Deployment != "":
+		j.deployment = e.Deployment
+	case e.Committed:
+		j.committed = true
+	case e.Do != "" && e.Seq == len(j.entries)+1:
+		j.entries = append(j.entries, e)
+	case e.Do == "" && e.Seq >= 1 && e.Seq <= len(j.entries):
+		j.entries[e.Seq-1].Done = j.entries[e.Seq-1].Done || e.Done
+		j.entries[e.Seq-1].Undone = j.entries[e.Seq-1].Undone || e.Undone
+	default:
+		return fmt.Errorf("operation %d after %d", e.Seq, len(j.entries))
+	}
+	return nil
+}
+
+// write appends a line, and returns when the disk has it.
+func (j *Journal) write(e entry) error {
+	line, err := json.Marshal(e)
+	if err == nil {
+		_, err = j.file.Write(append(line, '\n'))
+	}
+	if err == nil {
+		err = j.file.Sync()
+	}
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	return nil
+}
+
+// Ahead writes that an operation is about to be done, and how it is undone, and returns what is to be called with how
+// it went. An operation that failed may have been done in part, and is undone like any other.
+func (j *Journal) Ahead(do, kind, name string) (done func(error) error, err error) {
+	j.tell("before " + do)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	e := entry{Seq: len(j.entries) + 1, Do: do, Kind: kind, Name: name}
+	if err := j.write(e); err != nil {
+		return nil, fmt.Errorf("%s: %w", do, err)
+	}
+	j.entries = append(j.entries, e)
+	return func(err error) error {
+		if err != nil {
+			return fmt.Errorf("%s: %w", do, err)
+		}
+		j.tell("after " + do)
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.entries[e.Seq-1].Done = true
+		return j.write(entry{Seq: e.Seq, Done: true})
+	}, nil
+}
+
+// Do writes an operation ahead and does it.
+func (j *Journal) Do(do, kind, name string, f func() error) error {
+	done, err := j.Ahead(do, kind, name)
+	if err != nil {
+		return err
+	}
+	return done(f())
+}
+
+// Commit writes that the lab is up.
+func (j *Journal) Commit() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.committed = true
+	return j.write(entry{Committed: true})
+}
+
+// Committed says whether the lab was up.
+func (j *Journal) Committed() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.committed
+}
+
+// Deployment is the mark of the deployment's processes.
+func (j *Journal) Deployment() string { return j.deployment }
+
+// An undoer takes away what an operation made, if it is there. What is not there any more is no error.
+type undoer func(ctx context.Context, name string) error
+
+// Rollback undoes, last first, everything that was not undone, and returns all that went wrong. An undo that cannot
+// be written down, because the disk is full, is still done.
+func (j *Journal) Rollback(ctx context.Context, by map[string]undoer) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var all *multierror.Error
+	for _, e := range slices.Backward(j.entries) {
+		if e.Undone {
+			continue
+		}
+		undo := by[e.Kind]
+		if undo == nil {
+			all = multierror.Append(all, fmt.Errorf("undo %s: nobody here can undo a %q", e.Do, e.Kind))
+			continue
+		}
+		j.tell("before undo " + e.Do)
+		if err := undo(ctx, e.Name); err != nil {
+			all = multierror.Append(all, fmt.Errorf("undo %s: %w", e.Do, err))
+			continue
+		}
+		j.entries[e.Seq-1].Undone = true
+		_ = j.write(entry{Seq: e.Seq, Undone: true}) // undoing it once more does no harm
+		j.tell("after undo " + e.Do)
+	}
+	return sentence(all)
+}
+
+func (j *Journal) tell(step string) {
+	if j.step != nil {
+		j.step(step)
+	}
+}
+
+// Close closes the file.
+func (j *Journal) Close() error { return j.file.Close() }
+
+// sentence makes a multierror read like one sentence.
+func sentence(all *multierror.Error) error {
+	if all == nil {
+		return nil
+	}
+	all.ErrorFormat = func(errs []error) string { return errors.Join(errs...).Error() }
+	return all.ErrorOrNil()
+}
+
+// removeFile undoes a file of a lab's folder. The name is one, not a path: see os.Root.
+func removeFile(dir *os.Root) undoer {
+	return func(_ context.Context, name string) error {
+		err := dir.Remove(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+}

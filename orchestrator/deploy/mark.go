@@ -1,0 +1,118 @@
+package deploy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// markVar is set in the environment of every process of a deployment, to the deployment's own random name.
+const markVar = "WEFT_DEPLOYMENT"
+
+// deploymentName is what a deployment's name looks like. Nothing else is looked for among processes.
+var deploymentName = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// marked returns the processes of a deployment, but this one. Those whose environment this user may not read are not
+// among them: they are nodes, which end with their supervisor.
+func marked(deployment string) ([]int, error) {
+	if !deploymentName.MatchString(deployment) {
+		return nil, fmt.Errorf("%q is not a deployment", clip(deployment))
+	}
+	files, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		return nil, err
+	}
+	want := []byte(markVar + "=" + deployment)
+	var pids []int
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			continue // it has ended, or is none of ours
+		}
+		for v := range bytes.SplitSeq(text, []byte{0}) {
+			if !bytes.Equal(v, want) {
+				continue
+			}
+			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f))); err == nil && pid != os.Getpid() {
+				pids = append(pids, pid)
+			}
+			break
+		}
+	}
+	return pids, nil
+}
+
+// killTime is how long killed processes may take to be gone: the kernel takes down their namespaces.
+const killTime = 10 * time.Second
+
+// killMarked ends every process of a deployment and returns when none is left.
+func killMarked(ctx context.Context, deployment string) error {
+	deadline := time.Now().Add(killTime)
+	for {
+		pids, err := marked(deployment)
+		if err != nil || len(pids) == 0 {
+			return err
+		}
+		for _, pid := range pids {
+			if err := kill(pid, deployment); err != nil {
+				return err
+			}
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("processes %v do not end, %v after they were killed", pids, killTime)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+// kill ends a process if it still carries the mark: its number may be another's by now, but not once it is held.
+func kill(pid int, deployment string) error {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil // it has ended
+	}
+	defer unix.Close(fd)
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil || !bytes.Contains(text, []byte(markVar+"="+deployment)) {
+		return nil
+	}
+	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("end process %d: %w", pid, err)
+	}
+	return nil
+}
+
+// awaitEnd returns when a process has ended, or an error when it has not in time.
+func awaitEnd(pid int, limit time.Duration) error {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil // it has ended
+	}
+	defer unix.Close(fd)
+	deadline := time.Now().Add(limit)
+	for {
+		left := time.Until(deadline)
+		if left <= 0 {
+			return fmt.Errorf("process %d does not end", pid)
+		}
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(left.Milliseconds())+1)
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return err
+		}
+		if n > 0 {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package deploy
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"weft/orchestrator/lab"
+)
+
+// Request is a lab to be deployed.
+type Request struct {
+	File   string            `json:"file"` // where the lab was read from, for messages
+	Text   []byte            `json:"-"`    // what was read; kept beside as a file
+	Set    []string          `json:"set,omitempty"`
+	Engine lab.EngineOptions `json:"engine"`
+	Files  map[string][]byte `json:"files,omitempty"` // that the lab names, as they were read
+
+	// Read reads a file that the lab names and Files does not have; nil: there are no others.
+	Read func(name string) ([]byte, error) `json:"-"`
+
+	Version string `json:"version"` // of weft
+}
+
+// Deployment is a request that is being, or was, carried out.
+type Deployment struct {
+	Request
+	Lab      string    `json:"lab"`
+	ID       string    `json:"id"` // random; the mark of its processes
+	Began    time.Time `json:"began"`
+	Dilation float64   `json:"dilation"`
+	Why      string    `json:"why"` // how the dilation was chosen
+}
+
+// Files of a lab's folder, beside the journal.
+const (
+	labFile        = "lab.yaml"
+	deploymentFile = "deployment.json"
+	socketFile     = "socket"
+	eventsFile     = "events.jsonl"
+	logFile        = "supervisor.log"
+)
+
+// newID returns a random name for a deployment.
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// parse returns the lab of a request: of a sweep, its first point.
+func (q *Request) parse() (*lab.Lab, error) {
+	labs, err := lab.Parse(q.File, q.Text, lab.Options{Set: q.Set, Engine: q.Engine, Read: q.read})
+	if err != nil {
+		return nil, err
+	}
+	return labs[0], nil
+}
+
+// read returns a file that the lab names, and keeps it for the supervisor.
+func (q *Request) read(name string) ([]byte, error) {
+	if text, ok := q.Files[name]; ok {
+		return text, nil
+	}
+	if q.Read == nil {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
+	}
+	text, err := q.Read(name)
+	if err != nil {
+		return nil, err
+	}
+	if q.Files == nil {
+		q.Files = map[string][]byte{}
+	}
+	q.Files[name] = text
+	return text, nil
+}
+
+// save writes a deployment to its lab's folder.
+func (d *Deployment) save(dir *os.Root, j *Journal) error {
+	text, err := json.MarshalIndent(d, "", "  ")
+	if err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		name string
+		text []byte
+	}{{labFile, d.Text}, {deploymentFile, append(text, '\n')}} {
+		write := func() error { return writeFile(dir, f.name, f.text) }
+		if err := j.Do("write "+f.name, kindFile, f.name, write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeFile writes a new file, whole or with an error.
+func writeFile(dir *os.Root, name string, text []byte) error {
+	f, err := dir.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
+}
+
+// readDeployment reads what save wrote.
+func readDeployment(dir *os.Root) (*Deployment, error) {
+	text, err := dir.ReadFile(deploymentFile)
+	if err != nil {
+		return nil, err
+	}
+	d := new(Deployment)
+	if err := json.Unmarshal(text, d); err != nil {
+		return nil, fmt.Errorf("%s: %w", deploymentFile, err)
+	}
+	if d.Text, err = dir.ReadFile(labFile); err != nil {
+		return nil, err
+	}
+	if !deploymentName.MatchString(d.ID) {
+		return nil, fmt.Errorf("%s: %q is not a deployment", deploymentFile, clip(d.ID))
+	}
+	return d, CheckName(d.Lab)
+}
+
+// Difference is a setting that two labs do not share.
+type Difference struct {
+	Path string `json:"path"`
+	Was  string `json:"was"` // empty: it was not there
+	Is   string `json:"is"`
+}
+
+func (d Difference) String() string {
+	switch {
+	case d.Was == "":
+		return fmt.Sprintf("%s is new: %s", d.Path, d.Is)
+	case d.Is == "":
+		return fmt.Sprintf("%s is gone: it was %s", d.Path, d.Was)
+	}
+	return fmt.Sprintf("%s changes from %s to %s", d.Path, d.Was, d.Is)
+}
+
+// differences lists the settings in which two labs differ and which a network that stands is made by: not what would
+// be run over it.
+func differences(was, is *lab.Lab) []Difference {
+	idle := []string{"about", "workload", "faults", "measure", "expect", "clocks"}
+	about := func(path string) bool {
+		section, _, _ := strings.Cut(path, ".")
+		return slices.Contains(idle, section)
+	}
+	values := func(l *lab.Lab) map[string]string {
+		m := map[string]string{}
+		for _, s := range l.Sources {
+			if !about(s.Path) {
+				m[s.Path] = s.Value
+			}
+		}
+		return m
+	}
+	before, after := values(was), values(is)
+	var all []Difference
+	for _, s := range is.Sources {
+		if v, ok := before[s.Path]; !about(s.Path) && (!ok || v != s.Value) {
+			all = append(all, Difference{Path: s.Path, Was: v, Is: s.Value})
+		}
+	}
+	for _, s := range was.Sources {
+		if _, ok := after[s.Path]; !about(s.Path) && !ok {
+			all = append(all, Difference{Path: s.Path, Was: s.Value})
+		}
+	}
+	return all
+}
+
+// ErrNotDeployed is returned for a lab of which there is nothing.
+var ErrNotDeployed = errors.New("it is not deployed")
+
+// missing says whether err is that something is not there.
+func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -1,0 +1,205 @@
+package deploy
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// RootVar names the environment variable that says where the state directory is.
+const RootVar = "WEFT_STATE"
+
+// A Root is the state directory: a folder for each deployed lab, and a lock.
+type Root struct {
+	path string
+	dir  *os.Root // so that no name leads out of it
+}
+
+// DefaultRoot is the state directory of this user: what RootVar says, /run/weft for root, and otherwise weft below
+// XDG_RUNTIME_DIR, or, without one, below the directory for temporary files under a name with the user's number.
+func DefaultRoot(user int) string {
+	if dir := os.Getenv(RootVar); dir != "" {
+		return dir
+	}
+	if user == 0 {
+		return "/run/weft"
+	}
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "weft")
+	}
+	return filepath.Join(os.TempDir(), fmt.Sprintf("weft-%d", user))
+}
+
+// OpenRoot opens a state directory, and makes it if it is not there. One that others own, or may enter, is refused.
+func OpenRoot(path string) (*Root, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("state directory: %w", err)
+	}
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("state directory: %w; %s names another", err, RootVar)
+	}
+	var s unix.Stat_t
+	if err := unix.Lstat(path, &s); err != nil {
+		return nil, fmt.Errorf("state directory %s: %w", path, err)
+	}
+	switch {
+	case s.Mode&unix.S_IFMT != unix.S_IFDIR:
+		return nil, fmt.Errorf("state directory %s: it is not a directory; %s names another", path, RootVar)
+	case int(s.Uid) != os.Geteuid():
+		return nil, fmt.Errorf("state directory %s: it belongs to user %d; %s names another", path, s.Uid, RootVar)
+	case s.Mode&0o077 != 0:
+		return nil, fmt.Errorf("state directory %s: others may enter it (mode %#o); chmod 700 %s", path, s.Mode&0o777, path)
+	}
+	dir, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, fmt.Errorf("state directory: %w", err)
+	}
+	return &Root{path: path, dir: dir}, nil
+}
+
+// Close lets go of the directory.
+func (r *Root) Close() error { return r.dir.Close() }
+
+// Path is where the directory is.
+func (r *Root) Path() string { return r.path }
+
+// Remove removes the directory if nothing is in it.
+func (r *Root) Remove() error {
+	err := os.Remove(r.path)
+	if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// labName is what a lab may be called: see lab.Lab.Name.
+var labName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+
+// CheckName refuses what is no name of a lab, and so could be a path.
+func CheckName(name string) error {
+	if !labName.MatchString(name) {
+		return fmt.Errorf("%q is not the name of a lab; expected 1 to 63 of a-z, 0-9 and -", clip(name))
+	}
+	return nil
+}
+
+// clip shortens what comes from outside for a message.
+func clip(s string) string {
+	if len(s) > 80 {
+		return s[:80] + "..."
+	}
+	return s
+}
+
+// lockSuffix ends the name of a lab's lock.
+const lockSuffix = ".lock"
+
+// Labs lists the labs that have a folder here, by name.
+func (r *Root) Labs() ([]string, error) {
+	entries, err := fs.ReadDir(r.dir.FS(), ".")
+	if err != nil {
+		return nil, fmt.Errorf("state directory: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && labName.MatchString(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// locks lists the labs that have a lock here.
+func (r *Root) locks() ([]string, error) {
+	entries, err := fs.ReadDir(r.dir.FS(), ".")
+	if err != nil {
+		return nil, fmt.Errorf("state directory: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), lockSuffix); ok && labName.MatchString(name) && e.Type().IsRegular() {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// A Lock is the right to change a lab. It ends with the process that holds it, however that ends.
+type Lock struct {
+	root *Root
+	name string
+	file *os.File
+}
+
+// lockTime is how long to wait for a lab's lock. Ours: longer than a deployment takes.
+const lockTime = 30 * time.Second
+
+// ErrLocked is returned for a lab that somebody else is changing.
+var ErrLocked = errors.New("somebody else is deploying or destroying this lab")
+
+// Lock takes the lock of a lab, and waits at most for so long.
+func (r *Root) Lock(name string, wait time.Duration) (*Lock, error) {
+	if err := CheckName(name); err != nil {
+		return nil, err
+	}
+	deadline := time.Now().Add(wait)
+	for {
+		l, err := r.tryLock(name)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("lock of lab %s: %w", name, err)
+		case l != nil:
+			return l, nil
+		case time.Now().After(deadline):
+			return nil, fmt.Errorf("lab %s: %w", name, ErrLocked)
+		}
+		time.Sleep(20 * time.Millisecond) // flock cannot wait for a time
+	}
+}
+
+// tryLock takes the lock if nobody has it; nil if somebody does. Whoever unlocks removes the file, so one that was
+// opened may be gone when it is locked, and counts for nothing.
+func (r *Root) tryLock(name string) (*Lock, error) {
+	f, err := r.dir.OpenFile(name+lockSuffix, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	ours, err := f.Stat()
+	if err == nil {
+		var there fs.FileInfo
+		if there, err = r.dir.Lstat(name + lockSuffix); err == nil && os.SameFile(ours, there) {
+			return &Lock{root: r, name: name, file: f}, nil
+		}
+	}
+	f.Close()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return nil, nil
+}
+
+// Unlock gives the lock back and removes its file.
+func (l *Lock) Unlock() error {
+	err := l.root.dir.Remove(l.name + lockSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, l.file.Close())
+}

@@ -1,0 +1,89 @@
+package deploy
+
+import (
+	"os"
+
+	"weft/orchestrator/topology"
+)
+
+// state describes the lab as it is.
+func (s *supervisor) state() (*State, error) {
+	d, g := s.deployment, s.x.Graph
+	out := &State{
+		Lab: d.Lab, Topology: g.Title, File: d.File, Deployment: d.ID, Began: d.Began, Runtime: "namespace", Datapath: "fabric",
+		Dilation: d.Dilation, Supervisor: os.Getpid(), NowUS: s.lab.Now().Microseconds(), Committed: s.journal.Committed(),
+		Notes: s.lab.Notes(),
+	}
+	select {
+	case <-s.lab.Broken():
+		out.Broken = s.lab.Why().Error()
+	default:
+	}
+	for i := range g.Nodes {
+		out.Nodes = append(out.Nodes, s.nodeState(topology.NodeID(i)))
+	}
+	return out, s.describeLinks(out)
+}
+
+func (s *supervisor) nodeState(id topology.NodeID) NodeState {
+	n := &s.x.Graph.Nodes[id]
+	out := NodeState{Name: n.Name, Tier: n.Tier, Address: n.Addr, State: "modelled"}
+	if int(id) >= s.x.Graph.Hosts {
+		return out
+	}
+	p := s.lab.Cluster().Node(int(id))
+	out.MAC, out.Cable = topology.HostMAC(id).String(), string(p.Link.Kind)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch is := &s.nodes[id]; {
+	case is.dead != "":
+		out.State, out.Why = "dead", is.dead
+	case is.paused:
+		out.State, out.PID = "paused", p.PID
+	default:
+		out.State, out.PID = "running", p.PID
+	}
+	return out
+}
+
+// describeLinks adds the links, and what the network has carried.
+func (s *supervisor) describeLinks(out *State) error {
+	g, names := s.x.Graph, s.x.PortNames()
+	if out.Broken != "" {
+		return nil
+	}
+	look, err := s.lab.Look()
+	if err != nil {
+		return err
+	}
+	for i := range g.Links {
+		l := &g.Links[i]
+		p := look.Ports[2*i]
+		k := LinkState{
+			Name: l.Name, A: g.Nodes[l.A].Name, B: g.Nodes[l.B].Name, State: "up",
+			RateBPS: int64(p.Rate), DelayUS: p.Delay.Microseconds(), Loss: p.Loss,
+			Changed: p.Rate != l.Rate || p.Delay != l.Delay || p.Loss != l.Loss || p.BitErrors != l.BitErrors || !l.Down && !p.Up,
+		}
+		switch {
+		case l.Down:
+			k.State = "absent"
+		case !p.Up:
+			k.State = "down"
+		}
+		for end := range 2 {
+			p := &look.Ports[2*i+end]
+			c := &p.Counters
+			k.Ports = append(k.Ports, PortState{
+				Name: names[2*i+end], QueuedBytes: int64(p.Queued), MaxQueue: int64(c.MaxQueue), Packets: c.Packets,
+				Bytes: int64(c.Bytes), Drops: c.Drops, Lost: c.Lost, Cut: c.Cut, Marks: c.Marks,
+			})
+		}
+		out.Links = append(out.Links, k)
+	}
+	c := &look.Network
+	out.Network = &Totals{
+		Injected: c.Injected, Delivered: c.Delivered, Drops: c.Dropped, Lost: c.Lost, Cut: c.Cut, Marks: c.Marks,
+		Refused: look.Refused, NotRouted: look.NotRouted, Halted: look.Halted,
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"weft/nodeimg/control"
+	"weft/orchestrator/emulate"
+	orchestrate "weft/orchestrator/run"
+	"weft/orchestrator/runtime"
+)
+
+// supervisor owns a lab that is up.
+type supervisor struct {
+	deployment *Deployment
+	x          *orchestrate.Experiment
+	dir        *os.Root
+	journal    *Journal
+	options    Options
+	root       *Root
+	events     *events
+	lab        *emulate.Standing
+	life       context.Context // until the lab is to end
+
+	programs sync.WaitGroup // one for each request that is being served
+	end      func()         // ends life
+
+	mu    sync.Mutex // guards what follows
+	nodes []nodeLife // by host
+}
+
+// nodeLife is what became of a node.
+type nodeLife struct {
+	paused bool
+	dead   string // why; empty: it is alive
+	asked  bool   // its end was asked for
+}
+
+// Supervise is the supervisor of a lab: it brings the lab up and owns it until somebody asks it to end it, or SIGTERM
+// does. Until the deployer at the other end of conn has said that the lab is to be kept, it ends with the deployer.
+func Supervise(conn *control.Conn, path, name string, o Options) error {
+	err := supervise(conn, path, name, o)
+	if err != nil {
+		_ = conn.SendError(err) // if the deployer is gone nobody is left to tell
+	}
+	return err
+}
+
+func supervise(conn *control.Conn, path, name string, o Options) (err error) {
+	defer conn.Close()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	signal.Ignore(syscall.SIGHUP, syscall.SIGINT) // they are the deployer's
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	root, err := OpenRoot(path)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	dir, err := root.dir.OpenRoot(name)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	s := &supervisor{root: root, dir: dir, options: o}
+	if s.deployment, err = readDeployment(dir); err != nil {
+		return err
+	}
+	if s.journal, err = openJournal(dir, o.Step); err != nil {
+		return err
+	}
+	defer s.journal.Close()
+	s.life, s.end = context.WithCancel(ctx)
+	defer s.end()
+	return s.live(conn)
+}
+
+// live brings the lab up, serves until the end, and takes it down.
+func (s *supervisor) live(conn *control.Conn) error {
+	kept := make(chan error, 1)
+	go func() {
+		_, err := conn.Expect(kindKeep, nil)
+		if err != nil {
+			s.end() // the deployer is gone, or has thought better of it
+		}
+		kept <- err
+	}()
+	listener, err := s.open()
+	if err != nil {
+		return s.undo(err)
+	}
+	defer listener.Close()
+	if err := s.bringUp(); err != nil {
+		return s.undo(err)
+	}
+	err = conn.SendValue(kindUp, nil)
+	if err == nil {
+		err = <-kept
+	}
+	if err == nil {
+		err = s.journal.Commit()
+	}
+	if err != nil {
+		return s.undo(errors.Join(fmt.Errorf("the deployer is gone: %w", err), s.takeDown()))
+	}
+	s.events.add(Event{Event: "deployed", Text: s.deployment.File})
+	_ = conn.SendValue(kindKept, nil) // whoever deployed may have been killed since: the lab is kept all the same
+	conn.Close()
+	answer := s.serve(listener)
+	err = s.takeDown()
+	if answer == nil { // SIGTERM: nobody else cleans up
+		return s.undo(err)
+	}
+	answer(err)
+	return err
+}
+
+// open makes the files and the socket of the supervisor.
+func (s *supervisor) open() (*listener, error) {
+	err := s.journal.Do("write "+eventsFile, kindFile, eventsFile, func() (err error) {
+		s.events, err = newEvents(s.dir, s.deployment.Lab)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var l *listener
+	err = s.journal.Do("listen", kindFile, socketFile, func() (err error) {
+		l, err = listen(s.dir)
+		return err
+	})
+	return l, err
+}
+
+// bringUp starts the lab.
+func (s *supervisor) bringUp() error {
+	l, err := s.deployment.parse()
+	if err != nil {
+		return err
+	}
+	l.Engine.Dilation = s.deployment.Dilation // as it was chosen
+	standing, err := orchestrate.Standing(s.life, l, orchestrate.Options{Self: s.options.Self})
+	if err != nil {
+		return err
+	}
+	s.x = standing.Experiment
+	spec := standing.Emulation
+	spec.Processes.Env = append(spec.Processes.Env, markVar+"="+s.deployment.ID)
+	spec.Processes.Ahead = s.ahead
+	spec.Processes.Hidden = []string{s.root.path}
+	s.nodes = make([]nodeLife, s.x.Graph.Hosts)
+	if s.lab, err = emulate.Stand(s.life, spec); err != nil {
+		return err
+	}
+	s.events.now = s.lab.Now
+	go s.attend()
+	return nil
+}
+
+// ahead is told of the operations of the launch.
+func (s *supervisor) ahead(op runtime.Op) error {
+	_, err := s.journal.Ahead(op.Do, op.Kind, op.Name)
+	return err
+}
+
+// attend notes what ends by itself, until the lab does.
+func (s *supervisor) attend() {
+	broken := s.lab.Broken()
+	for {
+		select {
+		case exit, ok := <-s.lab.Cluster().Exits():
+			if !ok {
+				return
+			}
+			s.died(exit)
+		case <-broken:
+			broken = nil
+			if s.life.Err() == nil {
+				s.events.add(Event{Event: "broken", Text: s.lab.Why().Error()})
+			}
+		}
+	}
+}
+
+// died notes the end of a process.
+func (s *supervisor) died(exit runtime.Exit) {
+	h, ok := s.x.Graph.NodeNamed(exit.Name)
+	if !ok || int(h) >= len(s.nodes) {
+		s.events.add(Event{Event: "died", Node: exit.Name, Text: exit.Err.Error()})
+		return
+	}
+	s.mu.Lock()
+	n := &s.nodes[h]
+	n.dead, n.paused = exit.Err.Error(), false
+	asked := n.asked
+	s.mu.Unlock()
+	if !asked {
+		s.events.add(Event{Event: "died", Node: exit.Name, Text: exit.Err.Error()})
+	}
+}
+
+// takeDown ends the lab, and with it whatever runs in it.
+func (s *supervisor) takeDown() error {
+	s.end()
+	if s.lab == nil {
+		return nil
+	}
+	if s.options.Step != nil {
+		s.options.Step("before close lab")
+	}
+	err := s.lab.Close()
+	if s.options.Step != nil {
+		s.options.Step("after close lab")
+	}
+	s.programs.Wait()
+	return err
+}
+
+// undo takes away what the supervisor itself made, where nobody else will, and returns err with whatever went wrong.
+func (s *supervisor) undo(err error) error {
+	o := Options{Undo: s.options.Undo}
+	failed := s.journal.Rollback(context.Background(), s.undoers(o))
+	if failed == nil {
+		failed = removeFolder(s.root, s.deployment.Lab)
+	}
+	return errors.Join(err, failed)
+}
+
+// undoers are those of the supervisor, which does not end itself in the middle.
+func (s *supervisor) undoers(o Options) map[string]undoer {
+	by := o.undoers(s.dir)
+	by[kindSupervisor] = func(context.Context, string) error { return nil }
+	return by
+}
+
+// isEnd says whether an error is that the other side has gone.
+func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) }

@@ -1,0 +1,280 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-multierror"
+
+	"weft/nodeimg/control"
+	orchestrate "weft/orchestrator/run"
+)
+
+// Options say how labs are brought up and taken down. The zero value is for weft itself.
+type Options struct {
+	Self string            // program that supervises; empty: this one
+	Args []string          // before root and lab; nil: supervise
+	Step func(step string) // told of every step of a journal; nil: nobody is
+	Undo map[string]undoer // of what other runtimes make, by kind
+	Say  func(line string) // told what is going on; nil: nobody is
+}
+
+func (o *Options) say(format string, args ...any) {
+	if o.Say != nil {
+		o.Say(fmt.Sprintf(format, args...))
+	}
+}
+
+// Change is what Up does, or would do.
+type Change struct {
+	Lab         string       `json:"lab"`
+	Action      string       `json:"action"` // deploy, replace, none, repair
+	Why         string       `json:"why"`
+	Differences []Difference `json:"differences,omitempty"`
+	Took        float64      `json:"took_s,omitempty"`
+	Deployment  *Deployment  `json:"deployment,omitempty"`
+}
+
+// Actions of a Change.
+const (
+	ActionDeploy  = "deploy"  // nothing is there
+	ActionReplace = "replace" // another version of the lab is up
+	ActionRepair  = "repair"  // what is there has crashed, or is broken
+	ActionNone    = "none"    // the same is up
+)
+
+// Fresh is what Up would do where nothing was ever deployed.
+func Fresh(q *Request) (*Change, error) {
+	l, err := q.parse()
+	if err != nil {
+		return nil, err
+	}
+	return &Change{Lab: l.Name, Action: ActionDeploy, Why: "it is not deployed"}, nil
+}
+
+// Plan says what Up would do, without doing it.
+func Plan(r *Root, q *Request) (*Change, error) {
+	l, err := q.parse()
+	if err != nil {
+		return nil, err
+	}
+	c, err := Fresh(q)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := r.dir.OpenRoot(l.Name)
+	if missing(err) {
+		return c, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	c.Action = ActionRepair
+	state, err := stateOf(r, l.Name)
+	if err != nil {
+		c.Why = "what is left of an earlier deployment does not answer"
+		return c, nil
+	}
+	if state.Broken != "" {
+		c.Why = "it is broken: " + state.Broken
+		return c, nil
+	}
+	d, err := readDeployment(dir)
+	if err != nil {
+		c.Why = "what is known of it cannot be read: " + err.Error()
+		return c, nil
+	}
+	was, err := d.parse()
+	if err != nil {
+		c.Action, c.Why = ActionReplace, "this version of Weft does not understand what is up"
+		return c, nil
+	}
+	c.Deployment = d
+	if c.Differences = differences(was, l); len(c.Differences) > 0 {
+		c.Action, c.Why = ActionReplace, "the network differs"
+		return c, nil
+	}
+	c.Action, c.Why = ActionNone, "the same network is up"
+	return c, nil
+}
+
+// Up has a lab deployed: brings it up if it is not, leaves it alone if it is, and replaces it if it is another. When
+// it fails, or ctx ends, nothing is left of what it made.
+func Up(ctx context.Context, path string, q *Request, o Options) (*Change, error) {
+	l, err := q.parse()
+	if err != nil {
+		return nil, err
+	}
+	spec, err := orchestrate.Standing(ctx, l, orchestrate.Options{Self: o.Self})
+	if err != nil {
+		return nil, err
+	}
+	r, lock, err := begin(path, l.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	defer r.Remove() // if nothing came of it
+	defer lock.Unlock()
+	c, err := Plan(r, q)
+	if err != nil || c.Action == ActionNone {
+		return c, err
+	}
+	began := time.Now()
+	if c.Action != ActionDeploy {
+		o.say("%s: %s; taking it down first", l.Name, c.Why)
+		if err := takeDown(ctx, r, l.Name, o); err != nil {
+			return nil, err
+		}
+	}
+	c.Deployment = &Deployment{
+		Request: *q, Lab: l.Name, ID: newID(), Began: began, Dilation: spec.Dilation, Why: spec.Why,
+	}
+	if err := c.Deployment.bringUp(ctx, r, o); err != nil {
+		var all *multierror.Error
+		all = multierror.Append(all, err)
+		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), downTime)
+		defer cancel()
+		if err := takeDown(clean, r, l.Name, o); err != nil {
+			all = multierror.Append(all, err)
+		}
+		return nil, fmt.Errorf("deploy %s: %w", l.Name, sentence(all))
+	}
+	c.Took = time.Since(began).Seconds()
+	return c, nil
+}
+
+// downTime is how long taking down may take after a failure. Ours.
+const downTime = 30 * time.Second
+
+// begin opens the state directory and takes a lab's lock. Whoever takes down the last lab removes the directory, which
+// may be just now.
+func begin(path, name string) (*Root, *Lock, error) {
+	for try := 0; ; try++ {
+		r, err := OpenRoot(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		lock, err := r.Lock(name, lockTime)
+		if err == nil {
+			return r, lock, nil
+		}
+		r.Close()
+		if !missing(err) || try == 5 {
+			return nil, nil, err
+		}
+	}
+}
+
+// bringUp makes the folder and the journal of a lab, and starts its supervisor.
+func (d *Deployment) bringUp(ctx context.Context, r *Root, o Options) error {
+	if o.Step != nil {
+		o.Step("before make folder")
+	}
+	if err := r.dir.Mkdir(d.Lab, 0o700); err != nil {
+		return err
+	}
+	dir, err := r.dir.OpenRoot(d.Lab)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if o.Step != nil {
+		o.Step("after make folder")
+	}
+	j, err := createJournal(dir, d.ID, o.Step)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	if err := d.save(dir, j); err != nil {
+		return err
+	}
+	return d.supervise(ctx, r, dir, j, o)
+}
+
+// supervise starts the supervisor and waits until the lab is up.
+func (d *Deployment) supervise(ctx context.Context, r *Root, dir *os.Root, j *Journal, o Options) error {
+	var log *os.File
+	err := j.Do("write "+logFile, kindFile, logFile, func() (err error) {
+		log, err = dir.OpenFile(logFile, os.O_CREATE|os.O_EXCL|os.O_RDWR|os.O_APPEND, 0o600)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	conn, theirs, err := control.Pair()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	cmd := &exec.Cmd{
+		Path:        "/proc/self/exe",
+		Args:        append([]string{"weft"}, o.args(r.path, d.Lab)...),
+		Env:         append(os.Environ(), markVar+"="+d.ID),
+		Dir:         "/",
+		Stdout:      log,
+		Stderr:      log,
+		ExtraFiles:  []*os.File{theirs}, // becomes control.FD
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}
+	if o.Self != "" {
+		cmd.Path = o.Self
+	}
+	err = j.Do("start supervisor", kindSupervisor, d.ID, cmd.Start)
+	theirs.Close()
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() }) // at which the supervisor ends the lab and itself
+	defer stop()
+	_, err = conn.Expect(kindUp, nil)
+	if err == nil {
+		err = conn.SendValue(kindKeep, nil)
+	}
+	if err == nil {
+		_, err = conn.Expect(kindKept, nil)
+	}
+	if err == nil {
+		return cmd.Process.Release()
+	}
+	conn.Close()
+	_ = cmd.Wait() // it ends by itself, or takeDown ends it
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var said *control.RemoteError
+	if errors.As(err, &said) {
+		return said
+	}
+	return fmt.Errorf("the supervisor ended: %w%s", err, lastWords(log))
+}
+
+// args are the supervisor's.
+func (o *Options) args(root, lab string) []string {
+	args := o.Args
+	if args == nil {
+		args = []string{"supervise"}
+	}
+	return append(append([]string{}, args...), root, lab)
+}
+
+// lastWords is the end of what a supervisor wrote.
+func lastWords(log *os.File) string {
+	const most = 2000
+	info, err := log.Stat()
+	if err != nil || info.Size() == 0 {
+		return ""
+	}
+	text := make([]byte, min(most, info.Size()))
+	n, _ := log.ReadAt(text, info.Size()-int64(len(text)))
+	return ": " + strings.TrimSpace(string(text[:n]))
+}

@@ -1,0 +1,97 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"weft/host"
+	"weft/orchestrator/emulate"
+	"weft/orchestrator/lab"
+	"weft/orchestrator/runtime/namespace"
+	"weft/orchestrator/topology"
+	"weft/transport"
+	"weft/transport/wire"
+)
+
+// Stand is the network of a lab as it is deployed: to be used by hand, without the lab's workload and faults.
+type Stand struct {
+	Experiment *Experiment
+	Emulation  emulate.Experiment
+	Dilation   float64
+	Why        string // how the dilation was chosen
+}
+
+// Standing makes the network of a lab that is to stay up. The lab needs no workload; if it has one, the dilation is one
+// at which this machine could carry it.
+func Standing(ctx context.Context, l *lab.Lab, o Options) (*Stand, error) {
+	g, err := graph(l)
+	if err == nil {
+		err = checkNetwork(l, g)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if l.Engine.Kind == "sim" {
+		return nil, l.Errorf("engine.kind", "the simulator deploys nothing; --engine emu deploys this lab")
+	}
+	if g.Hosts > maxHosts {
+		return nil, l.Errorf("topology", "%d hosts are more than the %d that can be emulated on one machine", g.Hosts, maxHosts)
+	}
+	if err := namespace.Available(); err != nil {
+		return nil, fmt.Errorf("this machine cannot emulate: %w", err)
+	}
+	x := &Experiment{Lab: l, Graph: g, Fabric: fabricConfig(l, g), watched: -1}
+	if err := checkLossless(l, &x.Fabric); err != nil {
+		return nil, err
+	}
+	x.addHosts()
+	x.BaseRTT = g.BaseRTT(dataWire(l.Topology.MTU), ackWire)
+	s := &Stand{Experiment: x, Dilation: l.Engine.Dilation, Why: "asked for"}
+	if s.Dilation == 0 {
+		load, err := standingLoad(l, x)
+		if err != nil {
+			return nil, err
+		}
+		if s.Dilation, s.Why, err = dilationFor(ctx, x, load, o); err != nil {
+			return nil, err
+		}
+	}
+	s.Emulation = x.emulation(s.Dilation, o)
+	return s, nil
+}
+
+// addHosts adds a plan for each host, with nothing to do.
+func (x *Experiment) addHosts() {
+	x.Plans = make([]host.Plan, x.Graph.Hosts)
+	for h := range x.Plans {
+		x.Plans[h] = host.Plan{
+			Host: transport.HostID(h),
+			Name: x.Graph.Nodes[h].Name,
+			Seed: x.Lab.Seed,
+			Endpoint: transport.Config{
+				Host:     transport.HostID(h),
+				MTU:      x.Lab.Topology.MTU,
+				LineRate: x.nicRate(topology.NodeID(h)),
+				Seed:     x.Lab.Seed,
+			},
+		}
+	}
+}
+
+// standingLoad is how many data packets per second of lab time the network should carry: those of the workload, and
+// without one what one host can send. Ours: what people do by hand.
+func standingLoad(l *lab.Lab, x *Experiment) (float64, error) {
+	if len(l.Workload) > 0 {
+		y, err := Build(l)
+		if err != nil {
+			return 0, err
+		}
+		return emulate.Load(y.Plans), nil
+	}
+	most := 0.0
+	for h := range x.Plans {
+		wire := x.Plans[h].Endpoint.MTU + wire.DataSize + wire.Overhead
+		most = max(most, float64(x.Plans[h].Endpoint.LineRate)/float64(8*wire))
+	}
+	return most, nil
+}
