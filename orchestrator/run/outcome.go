@@ -23,6 +23,7 @@ type outcome struct {
 	Fabric    fabric.Counters
 	SimEvents int64
 	Events    *stats.Dist   // of the queue that is followed event by event; nil: none is
+	After     *record.After // nil: the lab does not say from when on
 	Rates     *record.Rates // nil: not measured, or at no time were all connections open
 	Paused    units.Time
 	Elapsed   units.Time    // lab time reached
@@ -46,7 +47,7 @@ func (x *Experiment) summarize(o *outcome, s *record.Summary) {
 		CEMarks: o.Fabric.Marks, Drops: o.Fabric.Dropped,
 		Retransmits: o.Transport.Retransmits, Timeouts: o.Transport.Timeouts,
 		Lost: o.Fabric.Lost, Cut: o.Fabric.Cut, Pauses: o.Fabric.Pauses, PausedUS: o.Paused.Microseconds(),
-		Duplicated: o.Fabric.Duplicated, Late: o.Fabric.Late,
+		After: o.After, Duplicated: o.Fabric.Duplicated, Late: o.Fabric.Late,
 		QueueDelay: o.Queued, MaxQueue: int64(o.Fabric.MaxQueue),
 	}
 	if o.Events != nil {

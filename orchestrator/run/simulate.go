@@ -53,6 +53,7 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 	for i := range x.Changes {
 		opts.Actions = append(opts.Actions, sim.Action{At: x.Changes[i].At, Do: x.Changes[i].Make})
 	}
+	later := x.countFrom(m.From, &opts)
 	carried := newRates(x, hosts, dir)
 	if m.Rates > 0 {
 		opts.TickEvery = m.Rates
@@ -67,6 +68,7 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 		ports := x.PortNames()
 		opts.Sample = func(now units.Time, port int, queued units.Bytes) {
 			watch.keep(dir.Queue(record.Queue{At: now, Port: ports[port], Queued: queued}))
+			later.sample(now, port, queued)
 		}
 	}
 	s, err := sim.New(x.Fabric, hosts, opts)
@@ -85,6 +87,7 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 			out.Clocks = append(out.Clocks, r)
 		}
 	}
+	out.After = later.sum(out.Fabric)
 	if err != nil {
 		out.Elapsed = s.End()
 	}

@@ -27,6 +27,7 @@ var (
 	errNoClocks  = errors.New("the error of clocks was not measured (clocks.sync, clocks.sample)")
 	errNoBound   = errors.New("no two hosts said how far from the truth they may be")
 	errApart     = errors.New("the clocks were farther apart than clocks.limit at the end")
+	errNoAfter   = errors.New("nothing was counted from an instant on (measure.from)")
 	errNoOutcome = errors.New("the run ended before this collective was measured")
 )
 
@@ -67,6 +68,12 @@ func entries() []entry {
 		rates("flow_rate.max", rate, func(r *record.Rates) float64 { return r.MaxGbps * gbps }),
 		count("retransmits", func(s *record.Summary) int64 { return s.Network.Retransmits }),
 		count("timeouts", func(s *record.Summary) int64 { return s.Network.Timeouts }),
+		{"drops_after", plain, func(s *record.Summary) (value, error) {
+			return after(s, plain, func(a *record.After) int64 { return a.Drops })
+		}},
+		{"max_queue_after", size, func(s *record.Summary) (value, error) {
+			return after(s, size, func(a *record.After) int64 { return a.MaxQueue })
+		}},
 		in("max_queue", size, func(s *record.Summary) float64 { return float64(s.Network.MaxQueue) }),
 		{"ranks", plain, func(s *record.Summary) (value, error) { return ofCollective(s, 0, "ranks") }},
 	}
@@ -124,6 +131,14 @@ func clocks() []entry {
 	out = append(out, distribution("clock_error", errNoClocks, func(c *record.Clocks) *record.Quantiles { return &c.Error })...)
 	out = append(out, distribution("clock_reference", errNoClocks, func(c *record.Clocks) *record.Quantiles { return c.Reference })...)
 	return append(out, distribution("clock_bound", errNoBound, func(c *record.Clocks) *record.Quantiles { return c.Bound })...)
+}
+
+// after is what was counted from measure.from on.
+func after(s *record.Summary, t typ, get func(*record.After) int64) (value, error) {
+	if s.Network.After == nil {
+		return value{typ: t}, errNoAfter
+	}
+	return value{typ: t, num: float64(get(s.Network.After))}, nil
 }
 
 // rates makes a name of what was measured of the rates of connections.

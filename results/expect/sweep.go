@@ -81,7 +81,8 @@ func (e *Expr) CheckSweep(points []Point) error {
 type across struct {
 	points []Point
 	pick   map[*node][]condition
-	groups [][]int // points that agree in everything that no selection is about
+	bound  map[string]bool // paths that selections are about, and those that follow from them
+	groups [][]int         // points that agree in everything else
 }
 
 // condition is a selector whose key is a path of the sweep.
@@ -103,8 +104,35 @@ func (e *Expr) across(points []Point) (*across, error) {
 	if err := x.complete(e.root, bound); err != nil {
 		return nil, err
 	}
-	x.group(bound)
+	x.bound = x.implied(bound)
+	x.group(x.bound)
 	return x, nil
+}
+
+// implied adds the paths whose value follows from those that are bound: queues, where transport.kind and queues move
+// together.
+func (x *across) implied(bound map[string]bool) map[string]bool {
+	all := maps.Clone(bound)
+	if len(x.points) == 0 || len(bound) == 0 {
+		return all
+	}
+	for path := range x.points[0].At {
+		values := map[string]string{}
+		follows := true
+		for _, p := range x.points {
+			var key strings.Builder
+			for _, b := range slices.Sorted(maps.Keys(bound)) {
+				key.WriteString(p.At[b] + "\x00")
+			}
+			v, ok := values[key.String()]
+			follows = follows && (!ok || v == p.At[path])
+			values[key.String()] = p.At[path]
+		}
+		if follows {
+			all[path] = true
+		}
+	}
+	return all
 }
 
 // path finds the path of the sweep that a selector is about: itself, or the only one that begins or ends with it.
@@ -257,7 +285,7 @@ func (e *Expr) Sweep(points []Point) record.Expect {
 		s.judge(e, nil, &out)
 		if !out.OK {
 			if len(x.groups) > 1 {
-				out.Note = x.name(e, g) + ": " + out.Note
+				out.Note = x.name(g) + ": " + out.Note
 			}
 			return out
 		}
@@ -266,14 +294,8 @@ func (e *Expr) Sweep(points []Point) record.Expect {
 }
 
 // name writes what the points of a group have in common.
-func (x *across) name(e *Expr, group []int) string {
-	bound := map[string]bool{}
-	for _, conditions := range x.pick {
-		for _, c := range conditions {
-			bound[c.path] = true
-		}
-	}
-	return free(x.points[group[0]].At, bound)
+func (x *across) name(group []int) string {
+	return free(x.points[group[0]].At, x.bound)
 }
 
 // Sweep evaluates those of the lines that compare points of a sweep.

@@ -134,3 +134,27 @@ func FuzzSweep(f *testing.F) {
 		e.Eval(points()[0].Summary, Scope{})
 	})
 }
+
+// What moves together with a path that a selection is about is no other point.
+func TestSweepOfPathsThatMoveTogether(t *testing.T) {
+	var all []Point
+	for _, p := range points() {
+		p.At["queues"] = "lossy"
+		if p.At["transport.kind"] == "roce" {
+			p.At["queues"] = "lossless"
+		}
+		all = append(all, p)
+	}
+	for line, want := range map[string]string{
+		"fct.p99[transport=pc4] <= 0.5 * fct.p99[transport=roce]":         "",
+		"fct.p99[transport.kind=roce] <= 2 * fct.p99[transport.kind=pc4]": "seed=1 workload.0.ranks=2: 61us is not <= 42us",
+	} {
+		e, err := Parse(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.Sweep(all); (want == "") != got.OK || got.Note != want {
+			t.Errorf("%s: ok %t, %q; want %q", line, got.OK, got.Note, want)
+		}
+	}
+}

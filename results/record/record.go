@@ -84,9 +84,17 @@ type Network struct {
 	QueueDelay  Quantiles `json:"queue_delay_us"`       // per delivered packet, all switch queues of its path
 	MaxQueue    int64     `json:"max_queue_bytes"`
 
+	After *After `json:"after,omitempty"` // where measure.from is set
+
 	// How long what waits in the port that measure.queue_events names takes to leave, over the events of its queue: a
 	// packet joining it, a packet leaving it. Not weighted by time.
 	QueueEventDelay *Quantiles `json:"queue_event_delay_us,omitempty"`
+}
+
+// After counts what the fabric saw from measure.from on.
+type After struct {
+	Drops    int64 `json:"drops"`
+	MaxQueue int64 `json:"max_queue_bytes"` // in one port of a switch, at a sampling instant (measure.queues)
 }
 
 // Rates is what connections carried, headers not counted, from measure.from on and while all were open: from the last
