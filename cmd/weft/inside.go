@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/signal"
 
 	"github.com/spf13/cobra"
@@ -12,12 +13,14 @@ import (
 	"weft/nodeimg/boot"
 	"weft/nodeimg/control"
 	"weft/orchestrator/deploy"
+	"weft/orchestrator/runtime/docker"
 )
 
 // insideCommands are what weft is inside the processes of an emulated lab. Each inherits a connection to the
 // orchestrator and lives until that says stop or breaks. They are no use by hand.
 func (a *app) insideCommands() []*cobra.Command {
 	return []*cobra.Command{
+		reapCommand(),
 		{
 			Use: "fabric", Short: "be the network of a lab", Hidden: true, Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return inside("fabric", fabricProcess) },
@@ -36,7 +39,7 @@ func (a *app) insideCommands() []*cobra.Command {
 // inside is a process that inherits its connection to whoever started it.
 func inside(name string, body func(*control.Conn) error) error {
 	signal.Reset() // a signal ends this process; the orchestrator sees that and ends the lab
-	conn, err := control.Open(control.FD)
+	conn, err := boot.Connect()
 	if err != nil {
 		return usagef("weft %s is a part of weft run and weft deploy, and is started by them: %w", name, err)
 	}
@@ -68,4 +71,14 @@ func fabricProcess(conn *control.Conn) error {
 		ports[l.Index] = realtime.Port{FD: l.FD, Kind: kind}
 	}
 	return realtime.Run(conn, ports)
+}
+
+// reapCommand is the process that removes the containers of a lab whose orchestrator was killed.
+func reapCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "reap ENGINE RUN", Short: "remove what a lab leaves when weft is killed", Hidden: true, Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return docker.Reap(cmd.Context(), os.Stdin, args[0], args[1])
+		},
+	}
 }

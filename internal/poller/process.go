@@ -102,6 +102,22 @@ func Favour(pid int) error {
 	return nil
 }
 
+// Prefer gives every thread of another process the scheduling that fits the priority, as far as the kernel grants it
+// to the caller. A process that then takes itself over keeps what it could not have taken.
+func Prefer(pid int, p Priority) (scheduling string) {
+	scheduling = "as it was"
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return scheduling
+	}
+	for _, t := range threads {
+		if tid, err := strconv.Atoi(t.Name()); err == nil {
+			scheduling = schedule(tid, p)
+		}
+	}
+	return scheduling
+}
+
 // shortSlice is the time slice asked for, in nanoseconds: the least that the kernel grants.
 const shortSlice = 100_000
 

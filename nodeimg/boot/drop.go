@@ -17,8 +17,9 @@ const unprivileged = 65534
 // A dropper takes privileges from the calling thread, which is about to exec. It keeps only the given
 // capabilities, if the process has them at all.
 type dropper struct {
-	keep  []uintptr
-	notes []string
+	keep      []uintptr
+	contained bool // by a container engine, which gave the process no privileges to begin with
+	notes     []string
 }
 
 func (d *dropper) note(format string, args ...any) {
@@ -108,6 +109,9 @@ func (d *dropper) user() error {
 	}
 	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, id, id, id); errno != 0 {
 		return d.stays(errno)
+	}
+	if d.contained {
+		return nil
 	}
 	// Changing user forgets the signal to receive when the parent dies.
 	return dieWithParent()

@@ -35,13 +35,38 @@ func (t *tree) isolate() error {
 	if err := unix.Mount("proc", "/proc", "proc", flags, ""); err != nil {
 		t.note("mount /proc: %v: the node sees the host's processes", err)
 	}
-	if err := unix.Mount("sysfs", "/sys", "sysfs", flags, ""); err != nil {
+	return t.sysfs()
+}
+
+// sysfs mounts the /sys of the thread's network namespace.
+func (t *tree) sysfs() error {
+	if err := unix.Mount("sysfs", "/sys", "sysfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		if err := tmpfs("/sys", "mode=755,size=4k"); err != nil {
 			return err
 		}
 		t.note("mount /sys: %v: it is empty in the node", err)
 	}
 	return nil
+}
+
+// View gives the calling thread, which must be locked, share no file system with others (CLONE_FS), and be in a node's
+// network namespace, the files that programs in the node see: the host's, read-only and without its devices. proc is a
+// detached mount of the node's /proc.
+func View(spec *NodeSpec, proc int) error {
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		return fmt.Errorf("new mount namespace: %w", err)
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make mounts private: %w", err)
+	}
+	if err := unix.MoveMount(proc, "", unix.AT_FDCWD, "/proc", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return fmt.Errorf("mount /proc: %w", err)
+	}
+	t := tree{hosts: spec.Hosts, hidden: spec.Hidden}
+	if err := t.sysfs(); err != nil {
+		return err
+	}
+	return t.seal()
 }
 
 // seal makes everything read-only but /tmp, /run and /dev/shm, which are new, empty and in memory.

@@ -46,7 +46,7 @@ type handover struct {
 // connection is the one on which the orchestrator waits. On error the orchestrator has been told, and the
 // process is of no more use.
 func Node(conn *control.Conn) (*NodeEnv, error) {
-	h, err := boot(conn, nodeStage)
+	h, err := boot(conn, stages{free: nodeStage, contained: containedNode})
 	if err == nil {
 		err = conn.SendValue(KindUp, h.Report)
 	}
@@ -65,7 +65,7 @@ func Node(conn *control.Conn) (*NodeEnv, error) {
 // Fabric boots this process as the fabric of a lab, and returns in its second stage, with the far ends of
 // all cables. The process keeps CAP_SYS_NICE if it had it, for Realtime.
 func Fabric(conn *control.Conn) (*FabricEnv, error) {
-	h, err := boot(conn, fabricStage)
+	h, err := boot(conn, stages{free: fabricStage, contained: containedFabric})
 	var links []Link
 	if err == nil {
 		links, err = receiveLinks(conn, h.Links)
@@ -85,14 +85,25 @@ func failed(conn *control.Conn, what string, err error) error {
 	return err
 }
 
+// stage is the first stage of a process: what it leaves for the second, and the capabilities to keep.
+type stage func(*control.Conn) (handover, []uintptr, error)
+
+// stages are the first stages of a process that was started in namespaces, and of one in a container.
+type stages struct{ free, contained stage }
+
 // boot runs the first stage, which ends in the second, or takes up what the first left.
-func boot(conn *control.Conn, first func(*control.Conn) (handover, []uintptr, error)) (handover, error) {
+func boot(conn *control.Conn, s stages) (handover, error) {
 	var h handover
-	if err := dieWithParent(); err != nil {
+	_, inContainer := os.LookupEnv(OwnerVar)
+	first := s.free
+	if inContainer {
+		first = s.contained // its parent is the engine's, and lives as long as it likes
+	} else if err := dieWithParent(); err != nil {
 		return h, err
 	}
 	if text, second := os.LookupEnv(stageVar); second {
 		os.Unsetenv(stageVar)
+		os.Unsetenv(OwnerVar)
 		// Nobody may trace this process or read its memory through /proc but the root of its namespace.
 		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 			return h, err
@@ -104,12 +115,11 @@ func boot(conn *control.Conn, first func(*control.Conn) (handover, []uintptr, er
 	if err != nil {
 		return h, err
 	}
-	return h, h.enter(conn, keep)
+	return h, h.enter(conn, dropper{keep: keep, contained: inContainer})
 }
 
 // enter drops privileges and becomes the second stage. It returns only on error.
-func (h *handover) enter(conn *control.Conn, keep []uintptr) error {
-	d := dropper{keep: keep}
+func (h *handover) enter(conn *control.Conn, d dropper) error {
 	if err := d.drop(); err != nil {
 		return err
 	}
@@ -195,7 +205,12 @@ func (t *tree) begin(hostname string) error {
 	if err := t.isolate(); err != nil {
 		return err
 	}
-	// So that ping works without privileges; a user namespace with one group can name only that one.
+	allowPing(t)
+	return expendable()
+}
+
+// allowPing makes ping work without privileges; a user namespace with one group can name only that one.
+func allowPing(t *tree) {
 	const groups = "net/ipv4/ping_group_range"
 	if err := sysctl(groups, "0 2147483647"); errors.Is(err, unix.EINVAL) {
 		err = sysctl(groups, "0 0")
@@ -205,7 +220,6 @@ func (t *tree) begin(hostname string) error {
 	} else if err != nil {
 		t.note("%s: %v: ping needs privileges", groups, err)
 	}
-	return expendable()
 }
 
 // expendable makes the process and what it runs the first to go when the machine is out of memory.
@@ -245,23 +259,30 @@ func receiveLinks(conn *control.Conn, n int) ([]Link, error) {
 	return links, nil
 }
 
-// listen opens the sockets that s asks for.
-func listen(s *NodeSpec) ([]int, error) {
-	fds := make([]int, 0, len(s.Sockets))
+// listen opens the sockets that s asks for, or none.
+func listen(s *NodeSpec) (fds []int, err error) {
+	defer func() {
+		if err != nil {
+			for _, fd := range fds {
+				unix.Close(fd)
+			}
+			fds = nil
+		}
+	}()
 	for _, want := range s.Sockets {
 		low, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 		if err != nil {
-			return nil, fmt.Errorf("socket: %w", err)
+			return fds, fmt.Errorf("socket: %w", err)
 		}
 		fd, err := unix.FcntlInt(uintptr(low), unix.F_DUPFD_CLOEXEC, control.FD+1) // control.FD is about to be replaced
 		unix.Close(low)
 		if err != nil {
-			return nil, fmt.Errorf("socket: %w", err)
-		}
-		if err := want.open(fd, s); err != nil {
-			return nil, fmt.Errorf("socket %v:%d: %w", s.Addr.Addr(), want.Port, err)
+			return fds, fmt.Errorf("socket: %w", err)
 		}
 		fds = append(fds, fd)
+		if err := want.open(fd, s); err != nil {
+			return fds, fmt.Errorf("socket %v:%d: %w", s.Addr.Addr(), want.Port, err)
+		}
 	}
 	return fds, nil
 }

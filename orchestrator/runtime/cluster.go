@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/containernetworking/plugins/pkg/ns"
+	"github.com/hashicorp/go-multierror"
 
 	"weft/nodeimg/boot"
 	"weft/nodeimg/control"
@@ -121,4 +122,13 @@ func Status(err error) error {
 		s.Code = 128 + int(w.Signal())
 	}
 	return s
+}
+
+// Plain makes a multierror read like one sentence.
+func Plain(all *multierror.Error) error {
+	if all == nil {
+		return nil
+	}
+	all.ErrorFormat = func(errs []error) string { return errors.Join(errs...).Error() }
+	return all.ErrorOrNil()
 }

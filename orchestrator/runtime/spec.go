@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weft/nodeimg/boot"
+	"weft/units"
 )
 
 // Fabric is the name of the fabric's process among the nodes'.
@@ -26,6 +27,9 @@ type Spec struct {
 	NodeArgs, FabricArgs []string
 	Env                  []string
 
+	// Memory is the most that one process may use, where the runtime can bound it; 0: 2 GiB.
+	Memory units.Bytes
+
 	// FabricNice is the scheduling priority that the fabric's process asks for, as boot.FabricSpec.Nice.
 	FabricNice int
 
@@ -40,6 +44,11 @@ type Spec struct {
 	// Grace is how long processes may take to end by themselves once their connection is closed, before
 	// they are killed; 0 means 100 ms.
 	Grace time.Duration
+}
+
+// Environment is what a process of a lab sees of this one's: nothing that could change what it does.
+func Environment() []string {
+	return []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "TMPDIR=/tmp", "LANG=C.UTF-8"}
 }
 
 // Check reports what no runtime can start.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -49,54 +47,10 @@ func (c *Cluster) Freeze(i int, frozen bool) error {
 	if err != nil {
 		return err
 	}
-	signal := unix.SIGCONT
-	if frozen {
-		signal = unix.SIGSTOP
+	if err := runtime.Freeze(p.PID, frozen); err != nil {
+		return fmt.Errorf("%s: %w", p.Name, err)
 	}
-	// A process may start another while they are being stopped: until nobody new is found, all are.
-	done := map[int]bool{}
-	for {
-		pids, err := inside(p.PID)
-		if err != nil {
-			return fmt.Errorf("%s: %w", p.Name, err)
-		}
-		news := false
-		for _, pid := range pids {
-			if done[pid] {
-				continue
-			}
-			done[pid], news = true, true
-			if err := unix.Kill(pid, signal); err != nil && !errors.Is(err, unix.ESRCH) {
-				return fmt.Errorf("%s: process %d: %w", p.Name, pid, err)
-			}
-		}
-		if !news {
-			return nil
-		}
-	}
-}
-
-// inside lists the processes in the PID namespace of a process. Those of nodes below it there are none: they may not
-// make namespaces.
-func inside(pid int) ([]int, error) {
-	space, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid))
-	if err != nil {
-		return nil, err
-	}
-	links, err := filepath.Glob("/proc/[0-9]*/ns/pid")
-	if err != nil {
-		return nil, err
-	}
-	var pids []int
-	for _, l := range links {
-		if s, err := os.Readlink(l); err != nil || s != space {
-			continue
-		}
-		if n, err := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(l)))); err == nil {
-			pids = append(pids, n)
-		}
-	}
-	return pids, nil
+	return nil
 }
 
 // Restart starts a node again that has ended. The other end of its new cable is Link.FD, the caller's.

@@ -26,7 +26,7 @@ const (
 type Cluster struct {
 	spec   runtime.Spec
 	spawn  *spawner
-	out    *lines // nil: nobody listens
+	out    *runtime.Lines // nil: nobody listens
 	fabric *proc
 	nodes  []*proc
 	exits  chan runtime.Exit
@@ -66,7 +66,7 @@ func Launch(ctx context.Context, spec runtime.Spec) (*Cluster, error) {
 		exits: make(chan runtime.Exit, len(spec.Nodes)+1),
 	}
 	if spec.Stderr != nil {
-		c.out = &lines{w: spec.Stderr}
+		c.out = runtime.NewLines(spec.Stderr)
 	}
 	if err := c.boot(ctx); err != nil {
 		var all *multierror.Error
@@ -77,7 +77,7 @@ func Launch(ctx context.Context, spec runtime.Spec) (*Cluster, error) {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("launch lab %s: %w", spec.Lab, ctx.Err())
 		}
-		return nil, fmt.Errorf("launch lab %s: %w", spec.Lab, plain(all))
+		return nil, fmt.Errorf("launch lab %s: %w", spec.Lab, runtime.Plain(all))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -253,14 +253,5 @@ func (c *Cluster) close() error {
 		c.watch.Wait()
 		close(c.exits)
 	}
-	return plain(all)
-}
-
-// plain makes a multierror read like one sentence.
-func plain(all *multierror.Error) error {
-	if all == nil {
-		return nil
-	}
-	all.ErrorFormat = func(errs []error) string { return errors.Join(errs...).Error() }
-	return all.ErrorOrNil()
+	return runtime.Plain(all)
 }

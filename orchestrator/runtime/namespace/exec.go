@@ -66,7 +66,7 @@ func (p *proc) exec(ctx context.Context, command runtime.Command) error {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, command.Args[0], command.Args[1:]...)
-	cmd.Env = append(environment(), command.Env...)
+	cmd.Env = append(runtime.Environment(), command.Env...)
 	cmd.Dir = command.Dir
 	if cmd.Dir == "" {
 		cmd.Dir = "/tmp"

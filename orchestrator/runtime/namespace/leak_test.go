@@ -37,7 +37,12 @@ func look(t *testing.T) traces {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.mounts = string(mounts)
+	for line := range strings.Lines(string(mounts)) {
+		// A container engine's come and go; a lab has none of these kinds.
+		if !strings.Contains(line, " - overlay ") && !strings.Contains(line, " - nsfs ") && !strings.Contains(line, "/containers/") {
+			s.mounts += line
+		}
+	}
 	files, _ := filepath.Glob("/proc/self/task/*/children")
 	for _, f := range files {
 		text, _ := os.ReadFile(f)

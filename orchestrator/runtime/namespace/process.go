@@ -1,14 +1,10 @@
 package namespace
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	goruntime "runtime"
-	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -50,18 +46,18 @@ func (s *spawner) stop() { close(s.work) }
 type running struct {
 	name string
 	cmd  *exec.Cmd
-	tail *tail
+	tail *runtime.Tail
 	done chan struct{} // closed when it has ended and was waited for
 }
 
 // start starts a process of the lab in new namespaces. It must be called on the spawner's thread.
-func start(spec *runtime.Spec, name string, args []string, out *lines) (*running, *control.Conn, error) {
+func start(spec *runtime.Spec, name string, args []string, out *runtime.Lines) (*running, *control.Conn, error) {
 	conn, theirs, err := control.Pair()
 	if err != nil {
 		return nil, nil, err
 	}
 	defer theirs.Close()
-	r := &running{name: name, tail: &tail{name: name, tee: out}, done: make(chan struct{})}
+	r := &running{name: name, tail: runtime.NewTail(name, out), done: make(chan struct{})}
 	path := spec.Self
 	if path == "" {
 		path = self
@@ -69,7 +65,7 @@ func start(spec *runtime.Spec, name string, args []string, out *lines) (*running
 	r.cmd = &exec.Cmd{
 		Path:       path,
 		Args:       append([]string{"weft"}, args...),
-		Env:        append(environment(), spec.Env...),
+		Env:        append(runtime.Environment(), spec.Env...),
 		Dir:        "/",
 		Stdout:     r.tail,
 		Stderr:     r.tail,
@@ -90,11 +86,6 @@ func start(spec *runtime.Spec, name string, args []string, out *lines) (*running
 		close(r.done)
 	}()
 	return r, conn, nil
-}
-
-// environment is what a process of the lab sees of ours: nothing that could change what it does.
-func environment() []string {
-	return []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "TMPDIR=/tmp", "LANG=C.UTF-8"}
 }
 
 // exit returns how the process ended. It must have.
@@ -127,59 +118,4 @@ func ended(rs []*running, d time.Duration) []*running {
 		}
 	}
 	return left
-}
-
-// maxTail is how much of a process's last words is kept, in bytes.
-const maxTail = 8 << 10
-
-// tail keeps the end of what is written to it, and passes whole lines on.
-type tail struct {
-	name string
-	tee  *lines
-
-	mu   sync.Mutex // guards what follows
-	text []byte
-	line []byte // not ended yet
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, p...)
-	if extra := len(t.text) - maxTail; extra > 0 {
-		t.text = append(t.text[:0], t.text[extra:]...)
-	}
-	if t.tee == nil {
-		return len(p), nil
-	}
-	t.line = append(t.line, p...)
-	for {
-		i := bytes.IndexByte(t.line, '\n')
-		if i < 0 && len(t.line) < maxTail {
-			return len(p), nil
-		}
-		if i < 0 {
-			i = len(t.line) - 1
-		}
-		t.tee.write(t.name, t.line[:i+1])
-		t.line = append(t.line[:0], t.line[i+1:]...)
-	}
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.TrimSpace(string(t.text))
-}
-
-// lines is a writer shared by all processes of a lab.
-type lines struct {
-	mu sync.Mutex // guards w
-	w  io.Writer
-}
-
-func (l *lines) write(name string, line []byte) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	fmt.Fprintf(l.w, "%s: %s", name, line) // a full disk must not end the lab
 }

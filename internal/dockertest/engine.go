@@ -1,0 +1,200 @@
+// Package dockertest lends tests a Docker Engine: the one that runs on this machine, or one that it starts for them,
+// with a folder, a socket and a process of its own, and ends after them.
+package dockertest
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// startTime is how long an engine may take to start, and to end.
+const startTime = 30 * time.Second
+
+// lent is the engine of this process's tests.
+var lent struct {
+	sync.Once
+	host string // empty: there is none, because of why
+	why  string
+	stop func()
+}
+
+// Host returns the address of an engine for tests, and makes it that of DOCKER_HOST. The test is skipped where there
+// is none.
+func Host(t testing.TB) string {
+	t.Helper()
+	lent.Do(find)
+	if lent.host == "" {
+		t.Skipf("no Docker Engine for tests: %s", lent.why)
+	}
+	return lent.host
+}
+
+// Stop ends the engine if it was started for the tests. TestMain calls it last.
+func Stop() {
+	if lent.stop != nil {
+		lent.stop()
+	}
+}
+
+// find looks for an engine that runs, or else starts one.
+func find() {
+	host := os.Getenv("DOCKER_HOST")
+	if host == "" {
+		host = "unix:///var/run/docker.sock"
+	}
+	if answers(host) {
+		lent.host = host
+		return
+	}
+	if os.Getenv("DOCKER_HOST") != "" {
+		lent.why = "DOCKER_HOST is " + host + ", where nothing answers"
+		return
+	}
+	if os.Geteuid() != 0 {
+		lent.why = "none is running, and only root may start one"
+		return
+	}
+	os.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin")
+	if _, err := exec.LookPath("dockerd"); err != nil {
+		lent.why = "none is running, and dockerd is not installed: sudo apt-get install docker.io"
+		return
+	}
+	dir, err := os.MkdirTemp("", "engine-*")
+	if err == nil {
+		lent.host, lent.stop, err = start(dir)
+	}
+	if err != nil {
+		lent.why = err.Error()
+		os.RemoveAll(dir)
+		return
+	}
+	os.Setenv("DOCKER_HOST", lent.host)
+}
+
+func answers(host string) bool {
+	conn, err := net.DialTimeout("unix", strings.TrimPrefix(host, "unix://"), time.Second)
+	if err == nil {
+		conn.Close()
+	}
+	return err == nil
+}
+
+// An Engine is one that a test started for itself, and may treat as it likes.
+type Engine struct {
+	Host string
+	dir  string
+	cmd  *exec.Cmd
+	log  bytes.Buffer
+	up   chan struct{}
+	over chan struct{}
+}
+
+// Start starts an engine of the test's own.
+func Start(t testing.TB) *Engine {
+	t.Helper()
+	Host(t) // or skip
+	dir := t.TempDir()
+	if len(dir) > 60 { // a socket's path has at most 107 bytes
+		var err error
+		if dir, err = os.MkdirTemp("", "engine-*"); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(dir) })
+	}
+	if _, err := exec.LookPath("dockerd"); err != nil || os.Geteuid() != 0 {
+		t.Skip("a Docker Engine of the test's own takes root and dockerd")
+	}
+	e := &Engine{dir: dir, Host: "unix://" + filepath.Join(dir, "docker.sock")}
+	if err := e.Restart(); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(e.Stop)
+	return e
+}
+
+func start(dir string) (host string, stop func(), err error) {
+	e := &Engine{dir: dir, Host: "unix://" + filepath.Join(dir, "docker.sock")}
+	if err := e.Restart(); err != nil {
+		return "", nil, err
+	}
+	return e.Host, func() { e.Stop(); os.RemoveAll(dir) }, nil
+}
+
+// Restart starts the engine again after Stop.
+func (e *Engine) Restart() error {
+	e.up, e.over = make(chan struct{}), make(chan struct{})
+	e.cmd = exec.Command("dockerd", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--bridge=none",
+		"--data-root", filepath.Join(e.dir, "data"), "--exec-root", filepath.Join(e.dir, "exec"),
+		"--pidfile", filepath.Join(e.dir, "pid"), "-H", e.Host)
+	e.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGTERM}
+	out, err := e.cmd.StderrPipe()
+	if err != nil {
+		return err
+	}
+	begun := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the engine ends with the thread that started it
+		begun <- e.cmd.Start()
+		<-e.over
+	}()
+	if err := <-begun; err != nil {
+		close(e.over)
+		return fmt.Errorf("start dockerd: %w", err)
+	}
+	go e.follow(bufio.NewScanner(out))
+	select {
+	case <-e.up:
+		return nil
+	case <-e.over:
+	case <-time.After(startTime):
+		e.Stop()
+	}
+	return fmt.Errorf("dockerd does not start: %s", last(e.log.String()))
+}
+
+// follow reads the engine's log until it ends.
+func (e *Engine) follow(lines *bufio.Scanner) {
+	up := false
+	for lines.Scan() {
+		e.log.WriteString(lines.Text() + "\n")
+		if !up && strings.Contains(lines.Text(), "API listen on") {
+			up = true
+			close(e.up)
+		}
+	}
+	_ = e.cmd.Wait()
+	close(e.over)
+}
+
+// Stop ends the engine as a machine does that is shut down.
+func (e *Engine) Stop() { e.end(syscall.SIGTERM) }
+
+// Kill ends the engine at once, and leaves its containers running.
+func (e *Engine) Kill() { e.end(syscall.SIGKILL) }
+
+func (e *Engine) end(s syscall.Signal) {
+	_ = e.cmd.Process.Signal(s) // it may have ended
+	select {
+	case <-e.over:
+	case <-time.After(startTime):
+		_ = e.cmd.Process.Kill()
+		<-e.over
+	}
+}
+
+// last is the end of a log.
+func last(log string) string {
+	lines := strings.Split(strings.TrimSpace(log), "\n")
+	return lines[len(lines)-1]
+}

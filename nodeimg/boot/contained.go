@@ -1,0 +1,142 @@
+package boot
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/nodeimg/control"
+)
+
+// OwnerVar is the environment variable with which a container engine's process is started. Its value is the user who
+// may take control of the process, as a number that is valid in the container.
+const OwnerVar = "WEFT_OWNER"
+
+// patience is how long a process in a container waits for its orchestrator before it ends: as long as a busy engine
+// may take to start it and say so. Ours.
+const patience = 20 * time.Second
+
+// Connect returns the connection on which the orchestrator speaks to this process: the inherited one, or in a
+// container the first that its owner makes.
+func Connect() (*control.Conn, error) {
+	text, inContainer := os.LookupEnv(OwnerVar)
+	if _, second := os.LookupEnv(stageVar); second || !inContainer {
+		return control.Open(control.FD)
+	}
+	owner, err := strconv.Atoi(text)
+	if err != nil || owner < 0 {
+		return nil, fmt.Errorf("%s=%q is not the number of a user", OwnerVar, text)
+	}
+	return control.Accept(owner, patience)
+}
+
+// A process in a container is given everything ready-made, beside the boot message: first where it writes to, then
+// its sockets. It has no privileges and needs none.
+
+// containedNode takes over a node that was wired from outside.
+func containedNode(conn *control.Conn) (handover, []uintptr, error) {
+	var spec NodeSpec
+	fds, err := conn.Expect(KindBoot, &spec)
+	if err != nil {
+		return handover{}, nil, err
+	}
+	h := handover{Name: spec.Name, Link: TAP}
+	if err := spec.check(); err != nil {
+		return h, nil, err
+	}
+	if h.Sockets, err = takeOver(fds, len(spec.Sockets)); err != nil {
+		return h, nil, err
+	}
+	h.Report.Nice = nice(0)
+	return h, nil, nil
+}
+
+// containedFabric takes over the fabric's process.
+func containedFabric(conn *control.Conn) (handover, []uintptr, error) {
+	var spec FabricSpec
+	fds, err := conn.Expect(KindBoot, &spec)
+	if err != nil {
+		return handover{}, nil, err
+	}
+	h := handover{Name: "fabric", Links: spec.Links}
+	if _, err := takeOver(fds, 0); err != nil {
+		return h, nil, err
+	}
+	h.Report.Nice = nice(0)
+	return h, nil, nil
+}
+
+// takeOver makes the first descriptor standard output and standard error, and returns the others out of the way of
+// control.FD.
+func takeOver(fds []int, sockets int) ([]int, error) {
+	if len(fds) != 1+sockets {
+		return nil, fmt.Errorf("%d descriptors came with the boot message, expected %d", len(fds), 1+sockets)
+	}
+	for _, std := range []int{1, 2} {
+		if err := unix.Dup3(fds[0], std, 0); err != nil {
+			return nil, fmt.Errorf("standard output: %w", err)
+		}
+	}
+	var moved []int
+	for i, fd := range fds {
+		if i > 0 {
+			high, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, control.FD+1)
+			if err != nil {
+				return nil, fmt.Errorf("socket: %w", err)
+			}
+			moved = append(moved, high)
+		}
+		unix.Close(fd)
+	}
+	return moved, nil
+}
+
+// Wire makes a node's interface, addresses, neighbours and sockets in the network namespace of the calling thread,
+// which must be locked to it. It is what Node does for itself where it was not started by a container engine. The
+// descriptors (Link.FD and those of the sockets) are the caller's, closed on exec.
+func Wire(spec *NodeSpec) (link Link, sockets []int, notes []string, err error) {
+	if err := spec.check(); err != nil {
+		return Link{}, nil, nil, err
+	}
+	var t tree
+	allowPing(&t)
+	if link, err = cable(spec); err != nil {
+		return Link{}, nil, nil, err
+	}
+	if sockets, err = listen(spec); err != nil {
+		unix.Close(link.FD)
+		return Link{}, nil, nil, err
+	}
+	return link, sockets, t.notes, nil
+}
+
+// Renice gives every thread of another process a priority, and returns what it then has.
+func Renice(pid, want int) (int, error) {
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return 0, err
+	}
+	got := 0
+	for _, t := range threads {
+		tid, err := strconv.Atoi(t.Name())
+		if err != nil {
+			return 0, err
+		}
+		if want != 0 {
+			_ = unix.Setpriority(unix.PRIO_PROCESS, tid, want) // refused: the answer below says so
+		}
+		had, err := unix.Getpriority(unix.PRIO_PROCESS, tid)
+		if errors.Is(err, unix.ESRCH) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		got = 20 - had // the system call's value is 20 - nice: setpriority(2)
+	}
+	return got, nil
+}

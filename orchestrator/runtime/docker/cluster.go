@@ -1,0 +1,292 @@
+package docker
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/internal/poller"
+	"weft/nodeimg/boot"
+	"weft/orchestrator/runtime"
+)
+
+// How long to wait for what should take no time at all. Ours.
+const (
+	defaultGrace = time.Second           // for processes to end by themselves once nobody controls them
+	bootTime     = 15 * time.Second      // for a process that was started to accept control
+	lastWords    = time.Second           // for a process whose connection broke to have ended
+	readTime     = 50 * time.Millisecond // for what a process wrote at its end to be read
+	removeTime   = 20 * time.Second      // for the engine to remove containers that have ended
+)
+
+// errEnded is why a process that has just been started cannot be found.
+var errEnded = errors.New("it ended at once")
+
+// errClosing is why a process is not started.
+var errClosing = errors.New("the lab is being closed")
+
+// proc is one process of the lab, and the container that it is the first of.
+type proc struct {
+	runtime.Proc
+	spec      *boot.NodeSpec // nil: the fabric's
+	container string         // its ID
+	pidfd     int            // held until all is over, so that the number means no other process
+	tail      *runtime.Tail
+	read      chan struct{} // closed when nothing more is to come for tail; nil: nothing ever was
+
+	died  chan struct{} // closed when the container ended; then state is valid
+	gone  chan struct{} // closed when the engine has removed it
+	state string
+	oom   bool
+}
+
+// Cluster is a running lab: a runtime.Cluster.
+type Cluster struct {
+	spec   runtime.Spec
+	engine *engine
+	owner  owner
+	id     string // of this launch: labelRun
+	image  string // of nodes, by its ID
+	out    *runtime.Lines
+	reaper *reaper
+	slots  chan struct{} // taken by what the engine is asked to start at once
+
+	fabric  *proc
+	plugged chan struct{} // closed when the fabric takes cables, or never will
+	nodes   []*proc
+	exits   chan runtime.Exit
+
+	mu      sync.Mutex // guards what follows
+	started map[string]*proc
+	closing bool
+	forget  func() bool // the context of Launch
+	lost    error       // the engine's events ended: why
+
+	life  context.Context // of requests and of the listener
+	end   context.CancelFunc
+	watch sync.WaitGroup
+	once  sync.Once
+	err   error
+}
+
+// Launch starts every process of the lab in a container of its own, waits until all are configured and connected, and
+// returns. When it fails, or ctx ends meanwhile, nothing is left. When ctx ends later, the cluster is closed. It is a
+// runtime.Launch; the engine is that of DOCKER_HOST, or at the usual place.
+func Launch(ctx context.Context, spec runtime.Spec) (runtime.Cluster, error) {
+	c, err := launch(ctx, spec)
+	if err != nil {
+		return nil, fmt.Errorf("launch lab %s: %w", spec.Lab, err)
+	}
+	return c, nil
+}
+
+func launch(ctx context.Context, spec runtime.Spec) (*Cluster, error) {
+	if err := spec.Check(); err != nil {
+		return nil, err
+	}
+	c := &Cluster{spec: spec, exits: make(chan runtime.Exit, len(spec.Nodes)+2), started: map[string]*proc{}, nodes: make([]*proc, len(spec.Nodes))}
+	if err := c.prepare(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.boot(ctx); err != nil {
+		err = errors.Join(err, c.Close())
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forget = context.AfterFunc(ctx, func() { c.Close() })
+	return c, nil
+}
+
+// prepare does all that leaves nothing behind but an image.
+func (c *Cluster) prepare(ctx context.Context) (err error) {
+	if err := privileged(); err != nil {
+		return err
+	}
+	if c.owner, err = self(); err != nil {
+		return err
+	}
+	var id [8]byte
+	if _, err := rand.Read(id[:]); err != nil {
+		return err
+	}
+	c.id = hex.EncodeToString(id[:])
+	if c.spec.Grace == 0 {
+		c.spec.Grace = defaultGrace
+	}
+	if c.spec.Stderr != nil {
+		c.out = runtime.NewLines(c.spec.Stderr)
+	}
+	if c.spec.Self == "" {
+		c.spec.Self = "/proc/self/exe" // this program, however its file was renamed, replaced or deleted
+	}
+	if c.engine, err = open(ctx, ""); err != nil {
+		return err
+	}
+	if err = c.engine.have(ctx, c.spec.Images); err == nil {
+		c.image, err = c.engine.nodeImage(ctx, c.spec.Self)
+	}
+	if err == nil {
+		c.life, c.end = context.WithCancel(context.WithoutCancel(ctx))
+		c.slots = make(chan struct{}, atOnce())
+		c.plugged = make(chan struct{})
+		if err = c.listen(); err == nil {
+			c.reaper, err = startReaper(c.spec.Self, c.engine.host, c.id)
+		}
+		if err != nil {
+			c.end()
+			c.watch.Wait()
+		}
+	}
+	if err != nil {
+		c.engine.api.Close()
+	}
+	return err
+}
+
+// boot brings all processes up, side by side. The first failure ends the others' wait.
+func (c *Cluster) boot(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, c.hangUp)
+	defer stop()
+	var group sync.WaitGroup
+	var first error
+	var once sync.Once
+	do := func(f func() error) {
+		group.Go(func() {
+			if err := f(); err != nil {
+				once.Do(func() { first = err }) // the others' are only that the lab is being closed
+				c.hangUp()
+			}
+		})
+	}
+	do(c.bootFabric)
+	for i := range c.nodes {
+		do(func() error { return c.bootNode(i) })
+	}
+	group.Wait()
+	if first != nil {
+		return first
+	}
+	return c.expectUp(c.fabric)
+}
+
+// bootFabric starts the fabric's process, to which nodes then bring their cables.
+func (c *Cluster) bootFabric() error {
+	defer close(c.plugged)
+	spec := boot.FabricSpec{Links: len(c.nodes), Nice: c.spec.FabricNice}
+	p, err := c.start(runtime.Fabric, nil)
+	if err != nil {
+		return err
+	}
+	if err := c.take(p, spec, spec.Nice); err != nil {
+		return c.failed(p, err)
+	}
+	poller.Prefer(p.PID, poller.Urgent) // what is refused shows in the fidelity verdict, if it matters
+	c.fabric = p
+	return nil
+}
+
+// bootNode takes one node through its boot, and its cable to the fabric.
+func (c *Cluster) bootNode(i int) error {
+	p, cable, err := c.startNode(i)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(cable)
+	<-c.plugged
+	if c.fabric == nil {
+		return errClosing
+	}
+	return c.failed(c.fabric, c.fabric.Conn.SendValue(boot.KindLinks, []boot.Link{p.Link}, cable))
+}
+
+// startNode takes one node through its boot, and returns the other end of its cable.
+func (c *Cluster) startNode(i int) (p *proc, cable int, err error) {
+	spec := &c.spec.Nodes[i]
+	if p, err = c.start(spec.Name, spec); err != nil {
+		return nil, -1, err
+	}
+	defer func() {
+		if err != nil {
+			_ = unix.PidfdSendSignal(p.pidfd, unix.SIGKILL, nil, 0) // what it could not become it need not be
+		}
+	}()
+	if err = c.take(p, spec, spec.Nice); err != nil {
+		return p, -1, c.failed(p, err)
+	}
+	cable = p.Link.FD
+	p.Link.Index, p.Link.FD = i, 0
+	if err = c.expectUp(p); err != nil {
+		unix.Close(cable)
+		return p, -1, err
+	}
+	c.mu.Lock()
+	c.nodes[i] = p
+	c.mu.Unlock()
+	return p, cable, nil
+}
+
+// expectUp waits until a process is what it was to become.
+func (c *Cluster) expectUp(p *proc) error {
+	notes := p.Report.Notes
+	_, err := p.Conn.Expect(boot.KindUp, &p.Report)
+	p.Report.Notes = append(notes, p.Report.Notes...)
+	return c.failed(p, err)
+}
+
+// failed names the process that err is about. If its connection broke, how the process ended says more.
+func (c *Cluster) failed(p *proc, err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) || errors.Is(err, errEnded) {
+		select {
+		case <-p.died:
+			return p.exit()
+		case <-time.After(lastWords):
+		}
+	}
+	return fmt.Errorf("%s: %w", p.Name, err)
+}
+
+// hangUp closes every control connection, which wakes whoever waits on one, here and in the processes.
+func (c *Cluster) hangUp() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closing = true
+	if c.forget != nil {
+		c.forget()
+	}
+	for _, p := range c.started {
+		if p.Conn != nil {
+			p.Conn.Close()
+		}
+	}
+}
+
+// Node returns the process of the host with this number.
+func (c *Cluster) Node(i int) *runtime.Proc {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return &c.nodes[i].Proc
+}
+
+// Nodes returns the number of hosts.
+func (c *Cluster) Nodes() int { return len(c.nodes) }
+
+// Fabric returns the fabric's process.
+func (c *Cluster) Fabric() *runtime.Proc { return &c.fabric.Proc }
+
+// Exits reports each process that ends before Close, at once, and the engine when its connection ends. It is closed
+// by Close.
+func (c *Cluster) Exits() <-chan runtime.Exit { return c.exits }

@@ -1,0 +1,173 @@
+package docker
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/network"
+	"golang.org/x/sys/unix"
+
+	"weft/nodeimg/boot"
+	"weft/orchestrator/runtime"
+	"weft/units"
+)
+
+// Bounds of one container. Ours: a node takes some megabytes and a dozen threads.
+const (
+	defaultMemory = 2 * units.GiB
+	maxProcesses  = 512
+	tmpSize       = "size=64m"
+)
+
+// expendable makes a process one of the first to go when the machine is out of memory: oom_score_adj, of -1000 to 1000.
+const expendable = 500
+
+// labels are those of one container of this lab.
+func (c *Cluster) labels(name string) map[string]string {
+	return map[string]string{labelLab: c.spec.Lab, labelRun: c.id, labelNode: name, labelOwner: c.owner.String()}
+}
+
+// foreign is what a container's name may not contain.
+var foreign = regexp.MustCompile(`[^a-zA-Z0-9_.-]+`)
+
+// containerName names a container for people; its labels are what counts.
+func (c *Cluster) containerName(name string) string {
+	clean := func(s string) string { s = foreign.ReplaceAllString(s, "-"); return s[:min(len(s), 40)] }
+	return fmt.Sprintf("weft-%s-%s-%s", clean(c.spec.Lab), c.id[:6], clean(name))
+}
+
+// host is what every container of a lab is bound to: no network, no privileges, nothing to write to but memory. It
+// removes itself when it ends.
+func (c *Cluster) host() *container.HostConfig {
+	memory := int64(cmp.Or(c.spec.Memory, defaultMemory))
+	processes := int64(maxProcesses)
+	return &container.HostConfig{
+		NetworkMode:    "none",
+		AutoRemove:     true,
+		CapDrop:        []string{"ALL"},
+		SecurityOpt:    []string{"no-new-privileges"},
+		ReadonlyRootfs: true,
+		Tmpfs:          map[string]string{"/tmp": "rw,nosuid,nodev,mode=1777," + tmpSize},
+		LogConfig:      container.LogConfig{Type: "none"},
+		IpcMode:        "private",
+		OomScoreAdj:    expendable,
+		Resources: container.Resources{
+			Memory: memory, MemorySwap: memory, PidsLimit: &processes,
+			// Lower limits need no privilege; the engine may itself lack the one to raise them.
+			Ulimits: []*container.Ulimit{{Name: "core"}},
+		},
+	}
+}
+
+// create creates the container of a node or of the fabric, and returns its ID and what the engine did not grant.
+func (c *Cluster) create(ctx context.Context, name string, spec *boot.NodeSpec) (id string, notes []string, err error) {
+	args, hostname := c.spec.FabricArgs, name
+	host := c.host()
+	if spec != nil {
+		args, hostname = c.spec.NodeArgs, cmp.Or(spec.Hostname, spec.Name)
+		for _, h := range spec.Hosts {
+			host.ExtraHosts = append(host.ExtraHosts, h.Name+":"+h.Addr.String())
+		}
+	}
+	if args == nil && spec != nil {
+		args = []string{"node"}
+	} else if args == nil {
+		args = []string{"fabric"}
+	}
+	as := c.containerName(name)
+	if err := c.spec.Tell(runtime.Op{Do: "create container " + as, Kind: runtime.Container, Name: as}); err != nil {
+		return "", nil, err
+	}
+	owner := os.Geteuid()
+	if c.engine.remapped {
+		owner = overflow // in the container's user namespace we are nobody
+	}
+	config := &container.Config{
+		Image:      c.image,
+		Entrypoint: []string{"/weft"},
+		Cmd:        args,
+		User:       nobody,
+		Hostname:   hostname,
+		WorkingDir: "/",
+		Env:        append([]string{"HOME=/tmp", fmt.Sprintf("%s=%d", boot.OwnerVar, owner)}, c.spec.Env...),
+		Labels:     c.labels(name),
+	}
+	made, err := c.engine.api.ContainerCreate(ctx, config, host, &network.NetworkingConfig{}, nil, as)
+	if err != nil {
+		return "", nil, fmt.Errorf("create container: %w", err)
+	}
+	for _, w := range made.Warnings {
+		notes = append(notes, "the engine says: "+w)
+	}
+	return made.ID, notes, nil
+}
+
+// overflow is how the kernel shows users that a user namespace does not have: user_namespaces(7).
+const overflow = 65534
+
+// begin starts a container and returns the number of its first process, and a descriptor of it.
+func (c *Cluster) begin(ctx context.Context, id string) (pid, pidfd int, err error) {
+	if err := c.engine.api.ContainerStart(ctx, id, container.StartOptions{}); err != nil {
+		return 0, -1, fmt.Errorf("start container: %w", err)
+	}
+	about, err := c.engine.api.ContainerInspect(ctx, id)
+	if err != nil {
+		return 0, -1, fmt.Errorf("inspect container: %w", err)
+	}
+	if about.State == nil || about.State.Pid == 0 {
+		return 0, -1, errEnded
+	}
+	pid = about.State.Pid
+	if pidfd, err = unix.PidfdOpen(pid, 0); err != nil {
+		return 0, -1, fmt.Errorf("%w (process %d: %w)", errEnded, pid, err)
+	}
+	if err := belongs(pid, id); err != nil {
+		unix.Close(pidfd)
+		return 0, -1, err
+	}
+	return pid, pidfd, nil
+}
+
+// belongs makes sure that a process is in a container, by its control group, which it cannot choose.
+func belongs(pid int, id string) error {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if os.IsNotExist(err) {
+		return errEnded
+	}
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(string(text), id) {
+		return fmt.Errorf("process %d is not that of container %.12s: does the engine run in another PID namespace?", pid, id)
+	}
+	return nil
+}
+
+// state says in words how a container's first process ended.
+func state(code string, starved bool) string {
+	var n int
+	if _, err := fmt.Sscan(code, &n); err != nil {
+		return "unknown"
+	}
+	what := fmt.Sprintf("exit status %d", n)
+	if n > 128 && n < 128+65 {
+		what = "signal: " + unix.SignalName(unix.Signal(n-128))
+		if n == 128+int(unix.SIGKILL) {
+			what = "signal: killed"
+		}
+	}
+	if starved {
+		what += " (out of memory)"
+	}
+	return what
+}
+
+// exit makes an error of how a container ended.
+func (p *proc) exit() *runtime.ExitError {
+	return &runtime.ExitError{Name: p.Name, State: p.state, Stderr: p.tail.String()}
+}

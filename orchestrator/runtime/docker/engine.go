@@ -1,0 +1,140 @@
+package docker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/client"
+	"golang.org/x/sys/unix"
+)
+
+// defaultHost is where an engine listens unless it was told otherwise.
+const defaultHost = "unix:///var/run/docker.sock"
+
+// answerTime is how long an engine may take to say who it is. Ours.
+const answerTime = 5 * time.Second
+
+// ErrUnusable is returned where there is no engine that a lab could run on. The text says why, and what to do.
+var ErrUnusable = errors.New("Docker cannot be used here")
+
+// engine is a Docker Engine on this machine.
+type engine struct {
+	api  *client.Client
+	host string
+	// remapped: containers have a user namespace, in which the users of this machine do not exist.
+	remapped bool
+	about    string // version and drivers, for people
+}
+
+// open connects to the engine at host, a unix:// address; empty means DOCKER_HOST, or the usual place. It makes sure
+// that the engine is one for this package.
+func open(ctx context.Context, host string) (*engine, error) {
+	host = cmp.Or(host, os.Getenv(client.EnvOverrideHost), defaultHost)
+	if err := reach(ctx, host); err != nil {
+		return nil, err
+	}
+	api, err := client.NewClientWithOpts(client.WithHost(host), client.WithAPIVersionNegotiation())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrUnusable, host, err)
+	}
+	e := &engine{api: api, host: host}
+	if err := e.ask(ctx); err != nil {
+		api.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// reach tries the engine's socket, whose errors say more than those of a request over it.
+func reach(ctx context.Context, host string) error {
+	u, err := url.Parse(host)
+	if err != nil || u.Scheme != "unix" {
+		return fmt.Errorf("%w: DOCKER_HOST is %s, but nodes are wired from this machine: the engine must be here, at a unix:// address; unset DOCKER_HOST, or use --runtime namespace", ErrUnusable, host)
+	}
+	var d net.Dialer
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	conn, err := d.DialContext(ctx, "unix", u.Path)
+	switch {
+	case err == nil:
+		return conn.Close()
+	case errors.Is(err, unix.EACCES):
+		return fmt.Errorf("%w: %w; run as root", ErrUnusable, err)
+	case errors.Is(err, unix.ENOENT):
+		return fmt.Errorf("%w: no engine is there (%w); install and start one (apt-get install docker.io, systemctl start docker), or use --runtime namespace", ErrUnusable, err)
+	case errors.Is(err, unix.ECONNREFUSED):
+		return fmt.Errorf("%w: no engine is running (%w); start it (systemctl start docker), or use --runtime namespace", ErrUnusable, err)
+	}
+	return fmt.Errorf("%w: %w", ErrUnusable, err)
+}
+
+// ask learns who the engine is, and refuses those whose containers cannot be wired.
+func (e *engine) ask(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	info, err := e.api.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: the engine at %s does not say who it is: %w", ErrUnusable, e.host, err)
+	}
+	has := func(option string) bool {
+		return slices.ContainsFunc(info.SecurityOptions, func(o string) bool { return strings.HasPrefix(o, option) })
+	}
+	switch {
+	case info.OSType != "linux":
+		return fmt.Errorf("%w: the engine at %s runs %s containers, not Linux ones", ErrUnusable, e.host, info.OSType)
+	case has("name=rootless"):
+		return fmt.Errorf("%w: the engine at %s is rootless, and keeps its containers out of reach of this machine's network tools; --runtime namespace needs no root either", ErrUnusable, e.host)
+	}
+	e.remapped = has("name=userns")
+	e.about = fmt.Sprintf("%s (API %s, %s, cgroup v%s) at %s", info.ServerVersion, e.api.ClientVersion(), info.Driver, cmp.Or(info.CgroupVersion, "1"), e.host)
+	return nil
+}
+
+// alive says whether the engine still answers.
+func (e *engine) alive(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	_, err := e.api.Ping(ctx)
+	return err
+}
+
+// Probe tries whether a lab could be launched on the engine at host (empty: DOCKER_HOST, or the usual place). It returns
+// the engine's version and drivers, or why it cannot be used and what to do.
+func Probe(ctx context.Context, host string) (about string, err error) {
+	e, err := open(ctx, host)
+	if err != nil {
+		return "", err
+	}
+	defer e.api.Close()
+	return e.about, privileged()
+}
+
+// privileged says whether this process may enter the network namespaces of containers.
+func privileged() error {
+	const needs = "containers are wired by netlink, which only root may: run as root, or use --runtime namespace, which needs no root"
+	if text, err := os.ReadFile("/proc/self/uid_map"); err == nil {
+		// The first user namespace maps every user to itself: user_namespaces(7).
+		if f := strings.Fields(string(text)); len(f) == 3 && f[2] != "4294967295" {
+			return fmt.Errorf("%w: this process is in a user namespace; %s", ErrUnusable, needs)
+		}
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var have [2]unix.CapUserData
+	if err := unix.Capget(&header, &have[0]); err != nil {
+		return fmt.Errorf("%w: capabilities: %w", ErrUnusable, err)
+	}
+	for c, name := range map[uint]string{unix.CAP_SYS_ADMIN: "CAP_SYS_ADMIN", unix.CAP_NET_ADMIN: "CAP_NET_ADMIN", unix.CAP_SYS_PTRACE: "CAP_SYS_PTRACE"} {
+		if have[c/32].Effective&(1<<(c%32)) == 0 {
+			return fmt.Errorf("%w: this process lacks %s; %s", ErrUnusable, name, needs)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,202 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	goruntime "runtime"
+	"syscall"
+	"time"
+
+	"github.com/docker/docker/api/types"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/pkg/stdcopy"
+	"golang.org/x/sys/unix"
+
+	"weft/nodeimg/boot"
+	"weft/orchestrator/runtime"
+)
+
+// Exec runs a program inside a node and waits for it. A program of this machine runs in the namespaces of the node with
+// this machine's files, read-only, as in the built-in runtime, and with no capability but those to use the node's
+// network as it likes. A program of an image runs in a container of its own that shares the node's network and PID
+// namespace, with the same capabilities and a read-only root. Either ends with the node, or with ctx.
+func (c *Cluster) Exec(ctx context.Context, node string, command runtime.Command) error {
+	p := c.find(node)
+	if p == nil {
+		return fmt.Errorf("%s: %w", node, runtime.ErrNoNode)
+	}
+	var err error
+	switch {
+	case command.Image != "":
+		err = c.execImage(ctx, p, command)
+	case len(command.Args) == 0:
+		err = errors.New("no program was named")
+	default:
+		result := make(chan error, 1)
+		go func() {
+			goruntime.LockOSThread() // never unlocked: the thread is in the node and ends with the goroutine
+			result <- p.exec(ctx, command)
+		}()
+		err = <-result
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", node, err)
+	}
+	return nil
+}
+
+func (c *Cluster) find(name string) *proc {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing {
+		return nil
+	}
+	for _, p := range c.started {
+		if p.Name == name && p.spec != nil && p.Conn != nil && !isClosed(p.died) {
+			return p
+		}
+	}
+	return nil
+}
+
+// exec moves the calling thread into the node and starts a program of this machine from there.
+func (p *proc) exec(ctx context.Context, command runtime.Command) error {
+	if err := p.enter(); err != nil {
+		return fmt.Errorf("enter: %w", err)
+	}
+	if err := boot.Confine(unix.CAP_NET_RAW, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, command.Args[0], command.Args[1:]...)
+	cmd.Env = append(runtime.Environment(), command.Env...)
+	cmd.Dir = command.Dir
+	if cmd.Dir == "" {
+		cmd.Dir = "/tmp"
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = command.Stdin, command.Stdout, command.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) } // so that tcpdump writes out what it has
+	cmd.WaitDelay = time.Second
+	if command.TTY {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
+	}
+	return runtime.Status(cmd.Run())
+}
+
+// enter moves the calling thread into every namespace of p but the mount namespace: the node's holds no programs. It
+// gets a view of this machine's files instead, with the node's /proc.
+func (p *proc) enter() error {
+	if ended(p.pidfd) {
+		return runtime.ErrNoNode
+	}
+	if err := unix.Unshare(unix.CLONE_FS); err != nil { // root and working directory are shared by all threads
+		return err
+	}
+	home, err := unix.Open("/proc/thread-self/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(home)
+	if err := unix.Setns(p.pidfd, unix.CLONE_NEWNS); err != nil {
+		return err
+	}
+	proc, err := unix.OpenTree(unix.AT_FDCWD, "/proc", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+	if err != nil {
+		return fmt.Errorf("the node's /proc: %w", err)
+	}
+	defer unix.Close(proc)
+	if err := unix.Setns(home, unix.CLONE_NEWNS); err != nil {
+		return err
+	}
+	if err := unix.Setns(p.pidfd, unix.CLONE_NEWNET|unix.CLONE_NEWPID|unix.CLONE_NEWUTS|unix.CLONE_NEWIPC); err != nil {
+		return err
+	}
+	return boot.View(p.spec, proc)
+}
+
+// execImage runs a program of an image beside the node.
+func (c *Cluster) execImage(ctx context.Context, p *proc, command runtime.Command) error {
+	if command.TTY {
+		return fmt.Errorf("a program of an image has no terminal; docker exec -it %s gives one", c.containerName(p.Name))
+	}
+	if err := c.engine.have(ctx, []string{command.Image}); err != nil {
+		return err
+	}
+	host := c.host()
+	host.NetworkMode = container.NetworkMode("container:" + p.container)
+	host.PidMode = container.PidMode("container:" + p.container) // so that it ends with the node
+	host.CapAdd = []string{"NET_RAW", "NET_ADMIN", "NET_BIND_SERVICE"}
+	host.Tmpfs["/run"] = host.Tmpfs["/tmp"]
+	config := &container.Config{
+		Image: command.Image, Cmd: command.Args, Env: command.Env, WorkingDir: command.Dir, Labels: c.labels(p.Name),
+		AttachStdin: command.Stdin != nil, OpenStdin: command.Stdin != nil, StdinOnce: true, AttachStdout: true, AttachStderr: true,
+	}
+	made, err := c.engine.api.ContainerCreate(ctx, config, host, &network.NetworkingConfig{}, nil, "")
+	if err != nil {
+		return fmt.Errorf("create container of %s: %w", command.Image, err)
+	}
+	defer c.discard(made.ID)
+	streams, err := c.engine.api.ContainerAttach(ctx, made.ID, container.AttachOptions{Stream: true, Stdin: command.Stdin != nil, Stdout: true, Stderr: true})
+	if err != nil {
+		return fmt.Errorf("attach to %s: %w", command.Image, err)
+	}
+	defer streams.Close()
+	over, failed := c.engine.api.ContainerWait(ctx, made.ID, container.WaitConditionNextExit)
+	if err := c.engine.api.ContainerStart(ctx, made.ID, container.StartOptions{}); err != nil {
+		return fmt.Errorf("start %s: %w", command.Image, err)
+	}
+	heard := copyStreams(streams, command)
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case err := <-failed:
+		return fmt.Errorf("wait for %s: %w", command.Image, err)
+	case r := <-over:
+		<-heard
+		switch {
+		case r.Error != nil:
+			return errors.New(r.Error.Message)
+		case r.StatusCode != 0:
+			return &runtime.StatusError{Code: int(r.StatusCode), Text: state(fmt.Sprint(r.StatusCode), false)}
+		}
+		return nil
+	}
+}
+
+// copyStreams connects a program with whoever runs it. The channel is closed at the end of its output.
+func copyStreams(streams types.HijackedResponse, command runtime.Command) <-chan struct{} {
+	if command.Stdin != nil {
+		go func() {
+			_, _ = io.Copy(streams.Conn, command.Stdin) // the program may have ended
+			_ = streams.CloseWrite()
+		}()
+	}
+	heard := make(chan struct{})
+	go func() {
+		defer close(heard)
+		out, errs := command.Stdout, command.Stderr
+		if out == nil {
+			out = io.Discard
+		}
+		if errs == nil {
+			errs = io.Discard
+		}
+		_, _ = stdcopy.StdCopy(out, errs, streams.Reader)
+	}()
+	return heard
+}
+
+// discard removes a container, and returns when it is gone.
+func (c *Cluster) discard(id string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.life), removeTime)
+	defer cancel()
+	over, failed := c.engine.api.ContainerWait(ctx, id, container.WaitConditionRemoved)
+	_ = c.engine.api.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true}) // it may be gone
+	select {
+	case <-over:
+	case <-failed: // it is gone, or Close sees to it
+	}
+}

@@ -1,0 +1,116 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"weft/internal/dockertest"
+	"weft/nodeimg/boot"
+	"weft/orchestrator/runtime"
+)
+
+// TestMain is also an orchestrator that is to be killed.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 4 && os.Args[1] == "launch" {
+		os.Exit(orchestrate(os.Args[2], os.Args[3]))
+	}
+	code := m.Run()
+	dockertest.Stop()
+	if folder.path != "" {
+		os.RemoveAll(folder.path)
+	}
+	os.Exit(code)
+}
+
+// orchestrate starts a lab, says so, and waits to be killed.
+func orchestrate(self, name string) int {
+	spec := lab(8)
+	spec.Self, spec.Lab = self, name
+	c, err := Launch(context.Background(), spec)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fmt.Println("up")
+	time.Sleep(time.Minute)
+	c.Close()
+	return 0
+}
+
+// folder holds what the tests build.
+var folder struct {
+	sync.Once
+	path string
+	err  error
+}
+
+// node builds the program of testdata/node, which stands in for weft, and returns its path.
+func node(t testing.TB) string {
+	t.Helper()
+	folder.Do(func() {
+		if folder.path, folder.err = os.MkdirTemp("", "nodes-*"); folder.err != nil {
+			return
+		}
+		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", filepath.Join(folder.path, "node"), "./testdata/node")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			folder.err = fmt.Errorf("%w: %s", err, out)
+		}
+	})
+	if folder.err != nil {
+		t.Fatal(folder.err)
+	}
+	return filepath.Join(folder.path, "node")
+}
+
+// lab returns n nodes that know each other.
+func lab(n int) runtime.Spec {
+	s := runtime.Spec{Lab: "test", Nodes: make([]boot.NodeSpec, n)}
+	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}) }
+	for i := range s.Nodes {
+		s.Nodes[i] = boot.NodeSpec{
+			Name: fmt.Sprint("h", i), Addr: netip.PrefixFrom(addr(i), 16), MAC: boot.MACOf(addr(i)), MTU: 4200,
+		}
+		for j := range s.Nodes {
+			if i != j {
+				s.Nodes[i].Peers = append(s.Nodes[i].Peers, boot.Peer{Addr: addr(j), MAC: boot.MACOf(addr(j))})
+			}
+		}
+	}
+	return s
+}
+
+// usable skips the test where there is no engine that it may use.
+func usable(t testing.TB) {
+	t.Helper()
+	host := dockertest.Host(t)
+	if _, err := Probe(t.Context(), host); err != nil {
+		t.Skip(err)
+	}
+}
+
+// begin launches a lab that ends with the test, or skips the test where that cannot be done.
+func begin(t testing.TB, spec runtime.Spec) *Cluster {
+	t.Helper()
+	usable(t)
+	if spec.Self == "" {
+		spec.Self = node(t)
+	}
+	c, err := Launch(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c.(*Cluster)
+}

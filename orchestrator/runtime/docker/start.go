@@ -1,0 +1,153 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"os"
+	goruntime "runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/nodeimg/boot"
+	"weft/nodeimg/control"
+	"weft/orchestrator/runtime"
+)
+
+// atOnce is how many containers the engine is asked to create and start side by side. Starting one is mostly waiting
+// for the kernel and for the processes that the engine starts in turn, so more than there are processors. Ours.
+func atOnce() int { return 4 * goruntime.NumCPU() }
+
+// start creates and starts the container of one process, unless the cluster is being closed. spec is nil for the
+// fabric's.
+func (c *Cluster) start(name string, spec *boot.NodeSpec) (*proc, error) {
+	c.slots <- struct{}{}
+	defer func() { <-c.slots }()
+	if c.isClosing() {
+		return nil, errClosing
+	}
+	p := &proc{Proc: runtime.Proc{Name: name}, spec: spec, pidfd: -1, tail: runtime.NewTail(name, c.out), died: make(chan struct{}), gone: make(chan struct{})}
+	var err error
+	if p.container, p.Report.Notes, err = c.create(c.life, name, spec); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	c.mu.Lock()
+	c.started[p.container] = p
+	closing := c.closing
+	c.mu.Unlock()
+	if closing {
+		return nil, errClosing
+	}
+	if p.PID, p.pidfd, err = c.begin(c.life, p.container); err != nil {
+		return nil, c.failed(p, err)
+	}
+	return p, nil
+}
+
+func (c *Cluster) isClosing() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closing
+}
+
+// take wires a process if it is a node, takes control of it, and hands it what it needs: beside its spec, where its
+// output goes and the sockets that were opened for it.
+func (c *Cluster) take(p *proc, spec any, nice int) error {
+	fds := make([]int, 1, 2)
+	err := p.Do(func() error {
+		if p.spec != nil {
+			link, sockets, notes, err := boot.Wire(p.spec)
+			if err != nil {
+				return err
+			}
+			p.Link = link
+			fds = append(fds, sockets...)
+			p.Report.Notes = append(p.Report.Notes, notes...)
+		}
+		ctx, cancel := context.WithTimeout(c.life, bootTime)
+		defer cancel()
+		conn, err := control.Dial(ctx, p.PID)
+		if err != nil {
+			return err
+		}
+		return c.connected(p, conn)
+	})
+	defer func() {
+		for _, fd := range fds[1:] {
+			unix.Close(fd)
+		}
+	}()
+	if err != nil {
+		if ended(p.pidfd) {
+			return errEnded
+		}
+		return err
+	}
+	if _, err := boot.Renice(p.PID, nice); err != nil {
+		return err
+	}
+	theirs, err := p.listen()
+	if err != nil {
+		return err
+	}
+	defer theirs.Close()
+	fds[0] = int(theirs.Fd())
+	return p.Conn.SendValue(boot.KindBoot, spec, fds...)
+}
+
+// connected makes the connection that of p, unless the cluster is being closed.
+func (c *Cluster) connected(p *proc, conn *control.Conn) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing {
+		conn.Close()
+		return errClosing
+	}
+	p.Conn = conn
+	return nil
+}
+
+// listen returns a file whose writer p.tail hears, until all copies of it are closed.
+func (p *proc) listen() (theirs *os.File, err error) {
+	ours, theirs, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	p.read = make(chan struct{})
+	go func() {
+		defer close(p.read)
+		defer ours.Close()
+		_, _ = ours.WriteTo(p.tail) // its end is that of the process
+	}()
+	return theirs, nil
+}
+
+// ended says whether the process of a descriptor is no more.
+func ended(pidfd int) bool {
+	return len(running([]int{pidfd}, 0)) == 0
+}
+
+// running waits until all processes have ended, but no longer than d, and returns the descriptors of those that
+// have not.
+func running(pidfds []int, d time.Duration) []int {
+	deadline := time.Now().Add(d)
+	for len(pidfds) > 0 {
+		fds := make([]unix.PollFd, len(pidfds))
+		for i, fd := range pidfds {
+			fds[i] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
+		}
+		wait := max(0, time.Until(deadline))
+		_, err := unix.Poll(fds, int((wait+time.Millisecond-1)/time.Millisecond))
+		var left []int
+		for i, fd := range pidfds {
+			if fds[i].Revents&unix.POLLIN == 0 {
+				left = append(left, fd)
+			}
+		}
+		pidfds = left
+		if wait == 0 && err == nil {
+			break
+		}
+	}
+	return pidfds
+}

@@ -1,0 +1,194 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/client"
+	"golang.org/x/sync/errgroup"
+)
+
+// How a reaper goes about its work. Ours.
+const (
+	sweepEvery  = 100 * time.Millisecond
+	settledTime = 2 * time.Second // nothing new in so long: what the engine was asked for has been done
+	reapTime    = 2 * time.Minute // for an engine that does not answer to be back
+)
+
+// mine lists the containers that carry all of this package's labels, of one launch or with an empty run of all.
+func (e *engine) mine(ctx context.Context, run string) ([]container.Summary, error) {
+	label := labelRun
+	if run != "" {
+		label += "=" + run
+	}
+	all, err := e.api.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
+	if err != nil {
+		return nil, fmt.Errorf("list containers: %w", err)
+	}
+	var mine []container.Summary
+	for _, c := range all {
+		if _, ok := ours(c.Labels); ok {
+			mine = append(mine, c)
+		}
+	}
+	return mine, nil
+}
+
+// sweep removes every container of a launch, and returns when none is left. empty says that there should be none.
+func (e *engine) sweep(ctx context.Context, run string, empty bool) error {
+	for {
+		left, err := e.mine(ctx, run)
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		if !empty {
+			if err := e.remove(ctx, left); err != nil {
+				return err
+			}
+		}
+		empty = false
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("containers of run %s are left: %w", run, ctx.Err())
+		case <-time.After(sweepEvery):
+		}
+	}
+}
+
+// remove removes containers, running or not.
+func (e *engine) remove(ctx context.Context, all []container.Summary) error {
+	var group errgroup.Group
+	group.SetLimit(atOnce())
+	for _, c := range all {
+		group.Go(func() error {
+			err := e.api.ContainerRemove(ctx, c.ID, container.RemoveOptions{Force: true, RemoveVolumes: true})
+			if err != nil && !client.IsErrNotFound(err) && !removing(err) {
+				return fmt.Errorf("remove container %s: %w", nameOf(c), err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// removing says whether an error is that the container is being removed already.
+func removing(err error) bool { return strings.Contains(err.Error(), "already in progress") }
+
+func nameOf(c container.Summary) string {
+	if len(c.Names) == 0 {
+		return c.ID[:min(12, len(c.ID))]
+	}
+	return strings.TrimPrefix(c.Names[0], "/")
+}
+
+// Clean removes the containers of labs whose orchestrators are gone, on the engine at host (empty: DOCKER_HOST, or the
+// usual place), and returns their names. What does not carry all labels of this package, or belongs to a process that
+// still runs, is left alone.
+func Clean(ctx context.Context, host string) (names []string, err error) {
+	e, err := open(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	defer e.api.Close()
+	all, err := e.mine(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	var dead []container.Summary
+	for _, c := range all {
+		if o, _ := ours(c.Labels); !o.alive() {
+			dead = append(dead, c)
+			names = append(names, nameOf(c))
+		}
+	}
+	return names, e.remove(ctx, dead)
+}
+
+// A reaper is a second process, which does nothing until this one ends, however that happens, and then removes the
+// containers of one launch.
+type reaper struct {
+	cmd  *exec.Cmd
+	line io.WriteCloser
+}
+
+// startReaper starts the program at self as "weft reap".
+func startReaper(self, host, run string) (*reaper, error) {
+	r := &reaper{cmd: &exec.Cmd{
+		Path: self,
+		Args: []string{"weft", "reap", host, run},
+		Env:  []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8"},
+		Dir:  "/",
+		// Ctrl-C and a closed terminal are for the orchestrator.
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}}
+	var err error
+	if r.line, err = r.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := r.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start reaper: %w", err)
+	}
+	return r, nil
+}
+
+// done is what a reaper reads when there is nothing for it to do.
+const done = "done"
+
+// dismiss ends the reaper: all is gone.
+func (r *reaper) dismiss() error {
+	_, err := io.WriteString(r.line, done)
+	if err := errors.Join(err, r.line.Close(), r.cmd.Wait()); err != nil {
+		return fmt.Errorf("reaper: %w", err)
+	}
+	return nil
+}
+
+// Reap is the process "weft reap": it reads from line until the process that launched a lab dismisses it or is gone,
+// and then removes the lab's containers on the engine at host. An engine that does not answer is asked again for two
+// minutes.
+func Reap(ctx context.Context, line io.Reader, host, run string) error {
+	if !isRun(run) {
+		return fmt.Errorf("%q is not a run", run)
+	}
+	said, err := io.ReadAll(io.LimitReader(line, int64(len(done))))
+	if err == nil && string(said) == done {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, reapTime)
+	defer cancel()
+	var last error
+	for settled := time.Now(); time.Since(settled) < settledTime; {
+		swept, err := reap(ctx, host, run)
+		if last = err; err != nil || swept {
+			settled = time.Now()
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(last, ctx.Err())
+		case <-time.After(sweepEvery):
+		}
+	}
+	return nil
+}
+
+// reap removes what there is, and says whether there was anything.
+func reap(ctx context.Context, host, run string) (bool, error) {
+	e, err := open(ctx, host)
+	if err != nil {
+		return false, err
+	}
+	defer e.api.Close()
+	left, err := e.mine(ctx, run)
+	if err != nil || len(left) == 0 {
+		return false, err
+	}
+	return true, e.remove(ctx, left)
+}

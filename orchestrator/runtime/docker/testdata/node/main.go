@@ -1,0 +1,98 @@
+// Command node stands in for weft in the containers of tests: a node sends every message back, the fabric carries
+// frames too, and a few messages make either misbehave.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"weft/nodeimg/boot"
+	"weft/nodeimg/control"
+	"weft/orchestrator/runtime/docker"
+)
+
+func main() {
+	err := run(os.Args[1:])
+	if err != nil && !errors.Is(err, io.EOF) {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	switch args[0] {
+	case "reap":
+		return docker.Reap(context.Background(), os.Stdin, args[1], args[2])
+	case "die":
+		return errors.New("asked to")
+	case "idle":
+		time.Sleep(time.Hour)
+	}
+	conn, err := boot.Connect()
+	if err != nil {
+		return err
+	}
+	if args[0] == "fabric" {
+		env, err := boot.Fabric(conn)
+		if err != nil {
+			return err
+		}
+		carry(env.Links)
+	} else if _, err := boot.Node(conn); err != nil {
+		return err
+	}
+	for {
+		m, _, err := conn.Recv()
+		if err != nil {
+			return err
+		}
+		switch m.Kind {
+		case "crash":
+			panic("asked to")
+		case "exit":
+			return errors.New("told to")
+		case "hang":
+			time.Sleep(time.Hour)
+		case "memory":
+			hold := make([][]byte, 0, 1<<12)
+			for {
+				b := make([]byte, 1<<20)
+				for i := range b {
+					b[i] = 1
+				}
+				hold = append(hold, b)
+			}
+		case "try":
+			m = control.Message{Kind: "tried", Body: attempts()}
+		}
+		if err := conn.Send(m); err != nil {
+			return err
+		}
+	}
+}
+
+// carry is a hub that knows every host: octet 5 of a hardware address is the node's number plus one.
+func carry(links []boot.Link) {
+	files := make([]*os.File, len(links))
+	for i, l := range links {
+		files[i] = os.NewFile(uintptr(l.FD), l.Node)
+	}
+	for _, f := range files {
+		go func() {
+			frame := make([]byte, 1<<16)
+			for {
+				n, err := f.Read(frame)
+				if err != nil {
+					return
+				}
+				if to := int(frame[5]) - 1; n > 14 && to >= 0 && to < len(files) && frame[0] == 2 {
+					files[to].Write(frame[:n])
+				}
+			}
+		}()
+	}
+}

@@ -1,0 +1,63 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Freeze stops every process in the PID namespace of a process, or lets them go on.
+func Freeze(init int, frozen bool) error {
+	signal := unix.SIGCONT
+	if frozen {
+		signal = unix.SIGSTOP
+	}
+	// A process may start another while they are being stopped: until nobody new is found, all are.
+	done := map[int]bool{}
+	for {
+		pids, err := inside(init)
+		if err != nil {
+			return err
+		}
+		news := false
+		for _, pid := range pids {
+			if done[pid] {
+				continue
+			}
+			done[pid], news = true, true
+			if err := unix.Kill(pid, signal); err != nil && !errors.Is(err, unix.ESRCH) {
+				return fmt.Errorf("process %d: %w", pid, err)
+			}
+		}
+		if !news {
+			return nil
+		}
+	}
+}
+
+// inside lists the processes in the PID namespace of a process. Those of nodes have none below: they may not make
+// namespaces.
+func inside(pid int) ([]int, error) {
+	space, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid))
+	if err != nil {
+		return nil, err
+	}
+	links, err := filepath.Glob("/proc/[0-9]*/ns/pid")
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for _, l := range links {
+		if s, err := os.Readlink(l); err != nil || s != space {
+			continue
+		}
+		if n, err := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(l)))); err == nil {
+			pids = append(pids, n)
+		}
+	}
+	return pids, nil
+}
