@@ -13,7 +13,7 @@ type Counters struct {
 
 	Lost            int64 // packets corrupted on a line
 	LostBytes       units.Bytes
-	Cut             int64 // packets on or before a line when its link went down, and those a host sent while it was
+	Cut             int64 // packets on or before a line when its link went down, those a host sent while it was, and those a switch had no port for
 	CutBytes        units.Bytes
 	Duplicated      int64 // copies that lines made: as if injected a second time
 	DuplicatedBytes units.Bytes

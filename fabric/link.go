@@ -13,7 +13,7 @@ import (
 // SetLink takes ports down or up; a link goes down when both of its directions do. What is on the line of a port that
 // goes down, and what waits for it, is cut off, and counted. Switches take their own ports out of and into their
 // groups at once, by themselves, without what they know of other switches changing (see Reroute); a packet to which
-// they have no port left is dropped. A NIC that is down is not free, and what is injected is cut off. Pauses of the
+// they have no port left is cut off as well, and counted at the port that it came by. A NIC that is down is not free, and what is injected is cut off. Pauses of the
 // port end.
 func (n *Network) SetLink(now units.Time, up bool, ports ...int) {
 	var changed []*port

@@ -230,15 +230,16 @@ func (n *Network) arrive(now units.Time, from int32, e *parcel) {
 		return
 	}
 	e.hops++
-	if e.next < 0 || e.hops > maxHops {
-		if e.next == lost {
-			n.lose(from, e)
-		} else {
-			n.drop(e)
-		}
-		return
+	switch {
+	case e.next == lost:
+		n.lose(from, e)
+	case e.next < 0:
+		n.cut(from, e)
+	case e.hops > maxHops:
+		n.drop(e)
+	default:
+		n.join(now, from, e)
 	}
-	n.join(now, from, e)
 }
 
 // maxHops is the most switches a packet passes: the usual initial TTL. Routes that go round in circles end here.

@@ -318,19 +318,19 @@ func TestSampleSeesWhatWaits(t *testing.T) {
 	}
 }
 
-// What cannot be forwarded is dropped and counted: no route, a route that goes round, a host that is not meant.
-func TestUnroutablePacketsAreDropped(t *testing.T) {
+// What cannot be forwarded is counted: cut off without a route, or at a host that is not meant; dropped on a route that goes round.
+func TestUnroutablePacketsAreCounted(t *testing.T) {
 	noRoute := chain(2).route()
 	noRoute.Switches[1].Route[1] = -1
 	circle := chain(2).route()
 	circle.Switches[1].Route[1] = circle.Switches[1].Route[0]
 	stray := chain(2).route()
 	stray.Switches[0].Route[1] = stray.Switches[0].Route[0]
-	for _, cfg := range []Config{noRoute, circle, stray} {
+	for want, cfg := range []Config{circle, noRoute, stray} {
 		n := newWorld(t, cfg)
 		n.send(0, 0, 1, 1000, 0)
 		n.run(units.Never)
-		if k := n.net.Counters(); k.Dropped != 1 || k.Delivered != 0 {
+		if k := n.net.Counters(); k.Dropped+k.Cut != 1 || (k.Cut == 1) != (want > 0) || k.Delivered != 0 {
 			t.Errorf("%+v", k)
 		}
 	}

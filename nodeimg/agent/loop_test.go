@@ -100,7 +100,7 @@ func drive(t *testing.T, m *script, dilation float64, ahead units.Time) *loop {
 		nic:      nic{line: units.NewLine(units.Gbps), ahead: ahead}, // 1000 bytes take 8 us
 		interval: reportInterval,
 	}
-	t.Cleanup(l.out.close)
+	t.Cleanup(func() { closeAll(l.out) })
 	l.results.Timer, l.results.Reaction = stats.NewDist(), stats.NewDist()
 	l.report = func(done bool) error { l.stop = l.stop || done; return nil }
 	l.t0 = l.clock.Now() + int64(5*time.Millisecond)

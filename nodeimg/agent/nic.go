@@ -53,6 +53,3 @@ func (n *nic) slot(now units.Time) (departure units.Time, ok bool) {
 func (n *nic) sent(departure units.Time, size units.Bytes) {
 	n.free = departure + n.line.Transmit(size)
 }
-
-// opens returns the instant from which slot says yes.
-func (n *nic) opens() units.Time { return n.free - n.ahead }

@@ -170,14 +170,3 @@ func (s *senders) open(w way) (fd int, err error) {
 	}
 	return fd, nil
 }
-
-// close closes every socket.
-func (s *senders) close() {
-	for _, all := range []map[way]int{s.sockets, s.spare} {
-		for _, fd := range all {
-			unix.Close(fd)
-		}
-		clear(all)
-	}
-	s.opened, s.oldest = nil, 0
-}

@@ -138,7 +138,8 @@ type ECN struct {
 	Ingress    bool // mark on enqueue instead of on dequeue
 }
 
-// Item is one collective of the workload. A workload whose ranks are groups has an item for each of them.
+// Item is one collective of the workload. A workload whose ranks are groups has an item for each of them, one that arrives again and
+// again an item for each time.
 type Item struct {
 	Index      int    // position in the lab file's workload
 	Row        int    // of the summary: the groups of an item share one, and every collective of a trace has its own
@@ -160,6 +161,10 @@ type Item struct {
 	Compute    units.Time // how long each rank computes before each repetition
 	Jitter     units.Time // how much longer at most, drawn for each rank and repetition
 	Line       *Line      // of a trace: which of its collectives this is, and for which of the Ranks; nil: of none
+
+	// Arrivals is how many items one of the lab file stands for because it arrives again and again; Arrival is which of them it is,
+	// from 0. Each draws random ranks anew. 0: it does not.
+	Arrivals, Arrival int
 }
 
 // Ranks selects hosts. Exactly one of the fields says how. For an incast or a parameter server they are the

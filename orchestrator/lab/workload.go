@@ -34,12 +34,16 @@ func (d *decoder) workload(f field, t Topology) []Item {
 			continue
 		}
 		s.field("trace")
-		it := s.item(i, hosts)
+		it, p := s.item(i, hosts)
 		it.Row = rows
+		rows++
+		if p != nil {
+			items = append(items, p.arrivals(it, d.seed)...)
+			continue
+		}
 		for it.Ranks.Group = range max(1, it.Ranks.Groups) {
 			items = append(items, it)
 		}
-		rows++
 	}
 	return items
 }
@@ -53,8 +57,8 @@ func rowsOf(items []Item) int {
 	return rows
 }
 
-// item reads one collective.
-func (s *section) item(index int, hosts hosts) Item {
+// item reads one collective, and when it arrives if it does so more than once.
+func (s *section) item(index int, hosts hosts) (Item, *poisson) {
 	defer s.close()
 	it := Item{Index: index, Repeat: 1}
 	collective := s.field("collective")
@@ -85,7 +89,7 @@ func (s *section) item(index int, hosts hosts) Item {
 	it.Start, it.Previous = s.field("start").start(index)
 	it.Compute, _ = quantity(s.field("compute"), units.ParseTime, 0, maxStart)
 	it.Jitter, _ = quantity(s.field("jitter"), units.ParseTime, 0, maxStart)
-	return it
+	return it, s.poisson(&it)
 }
 
 // ranks reads which hosts take part: all, the first so many, a list of names, or so many at random.

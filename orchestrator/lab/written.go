@@ -237,6 +237,12 @@ type writtenItem struct {
 	Start      startType      `json:"start,omitempty" jsonschema_description:"Time since the start of the run, or previous: when a rank's part of the item before is done."`
 	Compute    timeType       `json:"compute,omitempty" jsonschema_description:"How long each rank computes before each repetition of its part."`
 	Jitter     timeType       `json:"jitter,omitempty" jsonschema_description:"How much longer at most: drawn for each rank and repetition, uniformly from 0."`
+	Poisson    writtenPoisson `json:"poisson,omitempty" jsonschema_description:"The item arrives again and again, by a Poisson process: each time as a collective of its own, with random ranks drawn anew."`
+}
+
+type writtenPoisson struct {
+	Every timeType `json:"every" jsonschema_description:"Mean time between two arrivals."`
+	For   timeType `json:"for" jsonschema_description:"How long they go on, from start."`
 }
 
 type writtenRandomRanks struct {

@@ -164,7 +164,7 @@ func TestReroute(t *testing.T) {
 		"transport: {kind: roce, roce: {rto_min: 50us, tries: 20}}\nworkload: [{collective: permute, size: 1MB}]\n" +
 		"faults: [{at: 10us, link: leaf1-spine0, down: true%s}]"
 	s, err := simulateIn(t, t.TempDir(), fmt.Sprintf(text, ", reroute: 200us"))
-	if err != nil || !s.Verified || s.Network.Drops == 0 {
+	if err != nil || !s.Verified || s.Network.Cut == 0 || s.Network.Drops != 0 {
 		t.Errorf("with a reroute: %v, %+v", err, s.Network)
 	}
 	if _, err := simulateIn(t, t.TempDir(), fmt.Sprintf(text, "")); err == nil {

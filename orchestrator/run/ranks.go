@@ -71,7 +71,7 @@ func (x *Experiment) chosen(it *lab.Item, root transport.HostID) ([]transport.Ho
 			return nil, 0, fmt.Errorf("ranks: %w", err)
 		}
 	case it.Ranks.Random > 0:
-		r := rand.New(rand.NewPCG(x.Lab.Seed, itemSeed(x.Lab.Seed, it.Index)))
+		r := rand.New(rand.NewPCG(x.Lab.Seed, itemSeed(x.Lab.Seed, it.Index)+uint64(it.Arrival)*0x9e3779b97f4a7c15))
 		for _, h := range r.Perm(x.Graph.Hosts)[it.Ranks.Group*it.Ranks.Random:] {
 			if len(ranks) < it.Ranks.Random && (transport.HostID(h) != root || !it.RootApart()) {
 				ranks = append(ranks, transport.HostID(h))
@@ -127,6 +127,9 @@ func itemName(it *lab.Item) string {
 	name := fmt.Sprintf("item %d", it.Index)
 	if it.Ranks.Groups > 0 {
 		name += fmt.Sprintf(", group %d", it.Ranks.Group)
+	}
+	if it.Arrivals > 0 {
+		name += fmt.Sprintf(", arrival %d", it.Arrival)
 	}
 	if l := it.Line; l != nil {
 		name += fmt.Sprintf(", step %d, collective %d", l.Step, l.Number)

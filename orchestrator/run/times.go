@@ -10,7 +10,7 @@ import (
 )
 
 // collectivesOf sums up every row of the workload: an item of the lab file, or a collective of a trace. Groups of ranks
-// count together: the time is that of the slowest. The steps of a trace are repetitions.
+// and arrivals count together: the time is that of the slowest. The steps of a trace are repetitions.
 func (x *Experiment) collectivesOf(dones []host.Done) []record.Collective {
 	rows := make([]row, x.Lab.Rows())
 	for i := range x.items {
@@ -20,7 +20,7 @@ func (x *Experiment) collectivesOf(dones []host.Done) []record.Collective {
 		c := collectiveOf(&x.items[i], dones[from:to])
 		it := &x.Lab.Workload[i]
 		step := 0
-		if groups := max(1, it.Ranks.Groups); it.Line != nil {
+		if groups := max(1, it.Ranks.Groups, it.Arrivals); it.Line != nil {
 			c.Label, step = it.Line.Name, it.Line.Step
 			c.Groups = groups * it.Line.Groups
 		} else {

@@ -49,7 +49,7 @@ type Flows struct {
 	Slowdown   Quantiles `json:"slowdown"`
 }
 
-// Collective is one item of the workload: of all its groups, if its ranks are groups.
+// Collective is one item of the workload: of all its groups, if its ranks are groups, or of all its arrivals.
 type Collective struct {
 	Name      string  `json:"name"`
 	Label     string  `json:"label,omitempty"` // what a trace calls it
@@ -76,7 +76,7 @@ type Network struct {
 	Retransmits int64     `json:"retransmits"`
 	Timeouts    int64     `json:"timeouts"`
 	Lost        int64     `json:"lost"`                 // corrupted on a link
-	Cut         int64     `json:"cut"`                  // on a link that went down, or waiting for it
+	Cut         int64     `json:"cut"`                  // on a link that went down, waiting for it, or without another way
 	Duplicated  int64     `json:"duplicated,omitempty"` // copies that links made
 	Late        int64     `json:"late,omitempty"`       // that links delivered late
 	Pauses      int64     `json:"pauses"`               // that PFC sent
