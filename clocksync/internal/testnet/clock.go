@@ -1,0 +1,66 @@
+// Package testnet runs clocksync protocols against imperfect clocks over a small model of a network, for tests: one
+// true time that no protocol sees, nodes with oscillators that err, and paths that delay, lose, repeat and reorder.
+// A run is a function of its Config.
+package testnet
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"weft/clocksync"
+	"weft/units"
+)
+
+// Oscillator says how a node's clock errs.
+type Oscillator struct {
+	Offset units.Time // of the hardware clock at the start
+	Skew   float64    // relative
+	Wander float64    // random walk of the frequency, relative per square root of a second
+	Jitter units.Time // standard deviation of a stamp
+}
+
+// clock is an oscillator at work: its phase is kept at the points of a grid, and is a line between them.
+type clock struct {
+	osc    Oscillator
+	grid   units.Time
+	random *rand.Rand
+	rate   float64
+	phase  []units.Time // of the monotonic clock against true time, at multiples of grid
+	hard   units.Time   // hardware clock minus monotonic clock
+}
+
+func newClock(o Oscillator, grid units.Time, seed uint64) *clock {
+	return &clock{osc: o, grid: grid, random: rand.New(rand.NewPCG(seed, 1)), rate: o.Skew, phase: []units.Time{0}, hard: o.Offset}
+}
+
+// mono returns the monotonic clock at a true time, which is not negative.
+func (c *clock) mono(t units.Time) units.Time {
+	k := int(t / c.grid)
+	for len(c.phase) <= k+1 {
+		c.phase = append(c.phase, c.phase[len(c.phase)-1]+units.Time(math.Round(float64(c.grid)*c.rate)))
+		c.rate += c.osc.Wander * math.Sqrt(c.grid.Seconds()) * c.random.NormFloat64()
+	}
+	into := t - units.Time(k)*c.grid
+	return t + c.phase[k] + units.Time(float64(c.phase[k+1]-c.phase[k])*float64(into)/float64(c.grid))
+}
+
+// when returns the first true time, not before after, at which the monotonic clock shows m.
+func (c *clock) when(m, after units.Time) units.Time {
+	t := max(after, m)
+	for range 4 {
+		t = max(after, t+m-c.mono(t))
+	}
+	for c.mono(t) < m {
+		t += max(1, m-c.mono(t))
+	}
+	return t
+}
+
+func (c *clock) now(t units.Time) clocksync.Now {
+	m := c.mono(t)
+	return clocksync.Now{Mono: m, Hard: m + c.hard}
+}
+
+func (c *clock) stamp(t units.Time) units.Time {
+	return c.mono(t) + c.hard + units.Time(math.Round(float64(c.osc.Jitter)*c.random.NormFloat64()))
+}

@@ -1,0 +1,260 @@
+package testnet
+
+import (
+	"container/heap"
+	"math/rand/v2"
+
+	"weft/clocksync"
+	"weft/units"
+)
+
+// Config is a world.
+type Config struct {
+	Nodes      int
+	Seed       uint64
+	Grid       units.Time // of the clocks; 0: 100 us
+	Oscillator func(n clocksync.Node) Oscillator
+	Start      func(n clocksync.Node) clocksync.Protocol
+	Path       func(r *rand.Rand) Path // makes the path of each ordered pair of nodes
+	Gap        units.Time              // between messages of one NIC; 0: 10 ns
+	Loss       float64                 // of each message
+	Twice      float64                 // share of messages that arrive twice
+	Late       float64                 // share of messages that are overtaken: they take LateBy longer
+	LateBy     units.Time
+	Blocked    func(from, to clocksync.Node, t units.Time) bool // nil: never
+	OnWire     func(t units.Time, from clocksync.Node, m *clocksync.Outgoing)
+}
+
+// Path says how long a message that leaves at t is on its way. Calls come with increasing t. It may change the
+// message, as a transparent clock does.
+type Path interface {
+	Delay(t units.Time, m *clocksync.Outgoing) units.Time
+}
+
+// World is a run.
+type World struct {
+	cfg    Config
+	Now    units.Time // true time
+	random *rand.Rand
+	nodes  []node
+	paths  map[[2]clocksync.Node]Path // looked up, never ranged over
+	events events
+	count  uint64
+	Errors map[string]int // of Receive, by text
+}
+
+type node struct {
+	clock    *clock
+	protocol clocksync.Protocol
+	life     int        // of the protocol: events of a former life are void
+	free     units.Time // when the NIC is
+	armed    units.Time // deadline that the timer is set for
+	timer    uint64     // number of the timer event that counts
+}
+
+type event struct {
+	at      units.Time
+	number  uint64
+	do      func()
+	to      clocksync.Node
+	message *clocksync.Outgoing // nil: do
+	from    clocksync.Node
+}
+
+type events []*event
+
+func (e events) Len() int { return len(e) }
+func (e events) Less(i, j int) bool {
+	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].number < e[j].number
+}
+func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *events) Push(x any)   { *e = append(*e, x.(*event)) }
+func (e *events) Pop() any {
+	old := *e
+	x := old[len(old)-1]
+	*e = old[:len(old)-1]
+	return x
+}
+
+// New makes a world and starts its nodes.
+func New(cfg Config) *World {
+	if cfg.Grid == 0 {
+		cfg.Grid = 100 * units.Microsecond
+	}
+	if cfg.Gap == 0 {
+		cfg.Gap = 10 * units.Nanosecond
+	}
+	w := &World{cfg: cfg, random: rand.New(rand.NewPCG(cfg.Seed, 2)), paths: map[[2]clocksync.Node]Path{}, Errors: map[string]int{},
+		nodes: make([]node, cfg.Nodes)}
+	for i := range w.nodes {
+		n := clocksync.Node(i)
+		w.nodes[i].clock = newClock(cfg.Oscillator(n), cfg.Grid, cfg.Seed*1000+uint64(i))
+	}
+	for i := range w.nodes {
+		w.Restart(clocksync.Node(i))
+	}
+	return w
+}
+
+// At has f done at a true time.
+func (w *World) At(t units.Time, f func()) {
+	w.count++
+	heap.Push(&w.events, &event{at: t, number: w.count, do: f})
+}
+
+// Every has f done at each multiple of an interval from a true time on.
+func (w *World) Every(from, interval units.Time, f func()) {
+	w.At(from, func() {
+		f()
+		w.Every(from+interval, interval, f)
+	})
+}
+
+// Run runs until a true time.
+func (w *World) Run(until units.Time) {
+	for len(w.events) > 0 && w.events[0].at <= until {
+		e := heap.Pop(&w.events).(*event)
+		w.Now = e.at
+		if e.message == nil {
+			e.do()
+			continue
+		}
+		w.deliver(e)
+	}
+	w.Now = until
+}
+
+// Crash takes a node's protocol away; Restart gives it a new one.
+func (w *World) Crash(n clocksync.Node) {
+	w.nodes[n].protocol = nil
+	w.nodes[n].life++
+}
+
+// Restart starts a protocol at a node.
+func (w *World) Restart(n clocksync.Node) {
+	x := &w.nodes[n]
+	x.life++
+	x.armed, x.timer = units.Never, 0
+	x.protocol = w.cfg.Start(n)
+	x.protocol.Start(x.clock.now(w.Now))
+	w.pump(n)
+}
+
+// Step makes a hardware clock jump.
+func (w *World) Step(n clocksync.Node, by units.Time) { w.nodes[n].clock.hard += by }
+
+// Protocol returns a node's protocol, nil while it is down.
+func (w *World) Protocol(n clocksync.Node) clocksync.Protocol { return w.nodes[n].protocol }
+
+// Time returns synchronized time at a node now.
+func (w *World) Time(n clocksync.Node) units.Time {
+	x := &w.nodes[n]
+	return x.protocol.Correction().At(x.clock.now(w.Now).Hard)
+}
+
+// Hard returns what a node's hardware clock shows now.
+func (w *World) Hard(n clocksync.Node) units.Time { return w.nodes[n].clock.now(w.Now).Hard }
+
+// Bound returns the bound that a node publishes now; ok is false while it is free.
+func (w *World) Bound(n clocksync.Node) (bound units.Time, ok bool) {
+	x := &w.nodes[n]
+	c := x.protocol.Correction()
+	return c.BoundAt(x.clock.now(w.Now).Hard), c.State != clocksync.Free
+}
+
+// Inject delivers a message now, as an attacker or a fault would.
+func (w *World) Inject(to clocksync.Node, m clocksync.Message) error {
+	x := &w.nodes[to]
+	m.Stamp = x.clock.stamp(w.Now)
+	err := x.protocol.Receive(x.clock.now(w.Now), &m)
+	w.pump(to)
+	return err
+}
+
+// pump lets a node send what it wants and arms its timer.
+func (w *World) pump(n clocksync.Node) {
+	x := &w.nodes[n]
+	if x.protocol == nil {
+		return
+	}
+	for w.Now >= x.free {
+		var out clocksync.Outgoing
+		if !x.protocol.Transmit(x.clock.now(w.Now), &out) {
+			break
+		}
+		x.free = w.Now + w.cfg.Gap
+		if out.Event {
+			x.protocol.Sent(x.clock.now(w.Now), out.ID, x.clock.stamp(w.Now))
+		}
+		w.send(n, &out)
+		w.later(n, x.free)
+	}
+	at, ok := x.protocol.Deadline()
+	if !ok {
+		at = units.Never
+	}
+	if at == x.armed {
+		return
+	}
+	w.count++
+	x.armed, x.timer = at, w.count
+	if number := x.timer; ok {
+		w.At(x.clock.when(at, w.Now), func() {
+			if x.timer != number || x.protocol == nil {
+				return
+			}
+			x.armed = units.Never
+			x.protocol.Advance(x.clock.now(w.Now))
+			w.pump(n)
+		})
+	}
+}
+
+// later pumps a node, if it is still the same life of it.
+func (w *World) later(n clocksync.Node, t units.Time) {
+	life := w.nodes[n].life
+	w.At(t, func() {
+		if w.nodes[n].life == life {
+			w.pump(n)
+		}
+	})
+}
+
+// send puts a message on its way.
+func (w *World) send(from clocksync.Node, m *clocksync.Outgoing) {
+	if w.cfg.OnWire != nil {
+		w.cfg.OnWire(w.Now, from, m)
+	}
+	key := [2]clocksync.Node{from, m.To}
+	p := w.paths[key]
+	if p == nil {
+		p = w.cfg.Path(rand.New(rand.NewPCG(w.cfg.Seed, 3+uint64(from)<<32+uint64(m.To)<<8)))
+		w.paths[key] = p
+	}
+	copies := 1
+	if w.random.Float64() < w.cfg.Twice {
+		copies = 2
+	}
+	lost := w.random.Float64() < w.cfg.Loss || w.cfg.Blocked != nil && w.cfg.Blocked(from, m.To, w.Now)
+	at := w.Now + p.Delay(w.Now, m)
+	if w.random.Float64() < w.cfg.Late {
+		at += w.cfg.LateBy
+	}
+	for k := 0; k < copies && !lost; k++ {
+		w.count++
+		heap.Push(&w.events, &event{at: at, number: w.count, to: m.To, from: from, message: m})
+		at += units.Time(1 + w.random.Int64N(int64(units.Microsecond)))
+	}
+}
+
+func (w *World) deliver(e *event) {
+	x := &w.nodes[e.to]
+	if x.protocol == nil {
+		return
+	}
+	m := clocksync.Message{From: e.from, Port: e.message.Port, Stamp: x.clock.stamp(w.Now), Data: e.message.Data[:e.message.N]}
+	if err := x.protocol.Receive(x.clock.now(w.Now), &m); err != nil {
+		w.Errors[err.Error()]++
+	}
+	w.pump(e.to)
+}

@@ -1,0 +1,128 @@
+package ptp
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"weft/clocksync"
+	"weft/clocksync/internal/testnet"
+	"weft/clocksync/servo"
+	"weft/internal/golden"
+	"weft/units"
+)
+
+// pairWorld is a master and a slave with a path between.
+type pairWorld struct {
+	interval units.Time
+	base     units.Time
+	jitter   units.Time
+	wander   float64
+	offset   units.Time
+	skew     float64
+	stamp    units.Time
+	path     func(r *rand.Rand) testnet.Path // nil: Jittery
+	change   func(*Config)
+	seed     uint64
+}
+
+func (p pairWorld) make(t testing.TB) *testnet.World {
+	t.Helper()
+	return testnet.New(p.config(t, 2))
+}
+
+func (p pairWorld) config(t testing.TB, nodes int) testnet.Config {
+	t.Helper()
+	path := p.path
+	if path == nil {
+		path = func(r *rand.Rand) testnet.Path { return &testnet.Jittery{Base: p.base, Jitter: p.jitter, Random: r} }
+	}
+	return testnet.Config{
+		Nodes: nodes, Seed: p.seed + 1, Grid: p.interval / 10, Path: path,
+		Oscillator: func(n clocksync.Node) testnet.Oscillator {
+			if n == 0 {
+				return testnet.Oscillator{Jitter: p.stamp}
+			}
+			return testnet.Oscillator{Offset: p.offset, Skew: p.skew, Wander: p.wander, Jitter: p.stamp}
+		},
+		Start: func(n clocksync.Node) clocksync.Protocol {
+			s := clocksync.Setup{Self: n, Nodes: nodes, Seed: p.seed + 7}
+			cfg := Default(s, 0)
+			cfg.SyncInterval, cfg.DelayInterval, cfg.AnnounceInterval = p.interval, p.interval, 2*p.interval
+			if p.change != nil {
+				p.change(&cfg)
+			}
+			c, err := New(s, cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		},
+	}
+}
+
+// errors runs a world and returns root mean square and largest error of node 1 against node 0, once per interval.
+func measure(w *testnet.World, interval units.Time, from, to int) (rms, worst units.Time) {
+	var sum float64
+	w.Every(units.Time(from)*interval, interval, func() {
+		e := w.Time(1) - w.Time(0)
+		sum += float64(e) * float64(e)
+		worst = max(worst, e, -e)
+	})
+	w.Run(units.Time(to)*interval - 1)
+	return units.Time(math.Sqrt(sum / float64(to-from))), worst
+}
+
+// The limits of linuxptp-testsuite 17: wander 1e-9, base delay 100 ns, exponential jitter. At 1 ms the wander is
+// 10^4.5 times as large, so that jitter / (wander T^1.5) stays, and everything else with it.
+func TestAnchorTable(t *testing.T) {
+	samples := 4000
+	if testing.Short() {
+		samples = 1500
+	}
+	var text strings.Builder
+	for _, interval := range []units.Time{units.Second, units.Millisecond} {
+		wander := 1e-9 * math.Pow(interval.Seconds(), -1.5)
+		for _, row := range []struct {
+			jitter                 units.Time
+			pi, piMax, reg, regMax float64 // ns
+			wait                   int     // samples until settled
+		}{
+			{10 * units.Nanosecond, 15, 120, 19, 95, 100},
+			{100 * units.Nanosecond, 84, 675, 110, 510, 200},
+			{units.Microsecond, 474, 3800, 700, 4200, 600},
+			{10 * units.Microsecond, 2670, 21000, 6100, 40000, 1500},
+		} {
+			if row.wait*2 > samples {
+				continue
+			}
+			for _, kind := range []ServoKind{PI, LinReg} {
+				rms, worst := row.pi, row.piMax
+				if kind == LinReg {
+					rms, worst = row.reg, row.regMax
+				}
+				p := pairWorld{interval: interval, base: 100 * units.Nanosecond, jitter: row.jitter, wander: wander, skew: 100e-6,
+					offset: 100 * units.Millisecond, change: func(c *Config) {
+						c.Servo = kind
+						c.Gains = servo.Tuned(row.jitter, wander, interval)
+						c.FastSamples = 0
+						c.Limits = servo.Limits{FirstStep: 20 * units.Microsecond, MaxRate: 900e-6}
+						c.SyncTimeout = 0
+					}}
+				gotRMS, gotMax := measure(p.make(t), interval, row.wait, samples)
+				name := [...]string{"pi", "linreg"}[kind]
+				fmt.Fprintf(&text, "T=%-4v jitter %-5v %-6s rms %8.1f of %5.0f ns, max %8.1f of %5.0f ns\n", interval, row.jitter, name,
+					gotRMS.Nanoseconds(), rms, gotMax.Nanoseconds(), worst)
+				if gotRMS.Nanoseconds() > rms || gotMax.Nanoseconds() > worst {
+					t.Errorf("T=%v jitter %v %s: rms %v, max %v; limits %v and %v ns", interval, row.jitter, name, gotRMS, gotMax, rms, worst)
+				}
+			}
+		}
+	}
+	t.Log("\n" + text.String())
+	if !testing.Short() {
+		golden.Check(t, "anchor", text.String())
+	}
+}

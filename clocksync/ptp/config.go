@@ -1,0 +1,144 @@
+package ptp
+
+import (
+	"fmt"
+
+	"weft/clocksync"
+	"weft/clocksync/servo"
+	"weft/units"
+)
+
+// ServoKind chooses the servo of a Clock.
+type ServoKind uint8
+
+// Servos.
+const (
+	PI ServoKind = iota
+	LinReg
+)
+
+// Config says what a clock is and how it measures. Default fills it in.
+type Config struct {
+	// Ports are the neighbours behind each port of the clock: one port for an ordinary clock, more for a boundary
+	// clock. A neighbour is behind one port only.
+	Ports     [][]clocksync.Node
+	SlaveOnly bool // never becomes a master; then Class is not used
+	Domain    uint8
+	DataSet   DataSet // its own; Grandmaster and Steps are not used
+
+	SyncInterval     units.Time // of Sync, as a master
+	DelayInterval    units.Time // mean, of Delay_Req or Pdelay_Req
+	AnnounceInterval units.Time
+	AnnounceTimeout  int // announce intervals without one until a master is given up; at least 2
+	SyncTimeout      int // sync intervals without a measurement until a master is given up; 0: never
+
+	PeerDelay   bool // the peer delay mechanism, instead of end to end
+	Filter      servo.FilterKind
+	FilterSize  int
+	RawDelay    bool // the last delay measured is used, instead of the filtered one
+	Weighted    bool // samples are weighted by filtered delay / delay
+	Servo       ServoKind
+	Gains       servo.Gains // of PI, in steady state
+	FastSamples int         // for which PI uses servo.DefaultGains first
+	Limits      servo.Limits
+
+	// Asymmetry is what the path from the master is known to take longer than the mean of both ways
+	// (delayAsymmetry). AsymmetryBound is added to the bound that is published: half of the most by which the two ways
+	// may differ without anybody knowing.
+	Asymmetry      units.Time
+	AsymmetryBound units.Time
+
+	// StepAlarm is the change of the hardware clock against the monotonic one that is taken for a step of it. 0: the
+	// two are not compared, and a step shows in the offset only.
+	StepAlarm units.Time
+}
+
+// DefaultBackups is how many nodes after the reference may take its place.
+const DefaultBackups = 1
+
+// Default returns the configuration of an ordinary clock in a lab: the reference is the best master, the nodes that
+// follow it (backups of them, cyclically) may take its place in that order, and all others are slaves of whichever is
+// the best. Intervals are 1 ms, of lab time; gains follow from the interval and the jitter that is expected.
+func Default(s clocksync.Setup, backups int) Config {
+	n := clocksync.Node(s.Nodes)
+	backups = max(0, min(backups, s.Nodes-1))
+	rank := int((s.Self - s.Reference + n) % max(n, 1))
+	var peers []clocksync.Node
+	for k := range n {
+		peer := (s.Reference + k) % n
+		if peer != s.Self && (rank <= backups || int(k) <= backups) {
+			peers = append(peers, peer)
+		}
+	}
+	cfg := Config{
+		Ports:     [][]clocksync.Node{peers},
+		SlaveOnly: rank > backups,
+		DataSet: DataSet{Priority1: DefaultPriority, Class: DefaultClass, Accuracy: accuracyUnknown, Variance: varianceUnknown,
+			Priority2: uint8(min(rank, 255))},
+		SyncInterval: units.Millisecond, DelayInterval: units.Millisecond, AnnounceInterval: 2 * units.Millisecond,
+		AnnounceTimeout: 3, SyncTimeout: 8,
+		Filter: servo.Median, FilterSize: 10,
+		FastSamples: 30,
+		Limits:      servo.DefaultLimits(),
+		StepAlarm:   units.Microsecond,
+	}
+	cfg.Gains = servo.DefaultGains()
+	if s.Jitter > 0 {
+		cfg.Gains = servo.Tuned(s.Jitter, 1e-8, cfg.SyncInterval) // 0.01 ppm per square root of a second: a usual server
+	}
+	if cfg.Gains.P < leastGain.P {
+		cfg.Gains = leastGain
+	}
+	if s.Skew > 0 {
+		cfg.Limits.MaxRate = min(cfg.Limits.MaxRate, 0.9*clocksync.MaxRate, max(10*s.Skew, 1e-5))
+	}
+	return cfg
+}
+
+// leastGain keeps the loop from taking seconds to forget a disturbance: ours, a time constant of 33 samples.
+var leastGain = servo.Gains{P: 0.03, I: 0.0005}
+
+// Check returns what is wrong with the configuration of a clock.
+func (c *Config) Check(s clocksync.Setup) error {
+	for _, v := range []struct {
+		name string
+		t    units.Time
+	}{{"sync", c.SyncInterval}, {"delay", c.DelayInterval}, {"announce", c.AnnounceInterval}} {
+		if v.t <= 0 || v.t > 1000*units.Second {
+			return fmt.Errorf("ptp: %s interval %v is not between 0 and 1000 s", v.name, v.t)
+		}
+	}
+	switch {
+	case s.Nodes < 1 || s.Self < 0 || int(s.Self) >= s.Nodes:
+		return fmt.Errorf("ptp: node %d of %d nodes", s.Self, s.Nodes)
+	case c.AnnounceTimeout < 2:
+		return fmt.Errorf("ptp: announce timeout of %d intervals; the least is 2", c.AnnounceTimeout)
+	case c.SyncTimeout < 0:
+		return fmt.Errorf("ptp: sync timeout of %d intervals", c.SyncTimeout)
+	case c.AsymmetryBound < 0 || c.StepAlarm < 0:
+		return fmt.Errorf("ptp: bound of asymmetry %v or step alarm %v below 0", c.AsymmetryBound, c.StepAlarm)
+	case c.Limits.MaxRate > clocksync.MaxRate:
+		return fmt.Errorf("ptp: largest rate %g is beyond %g", c.Limits.MaxRate, clocksync.MaxRate)
+	case len(c.Ports) > 1<<15:
+		return fmt.Errorf("ptp: %d ports", len(c.Ports))
+	}
+	seen := make([]bool, s.Nodes)
+	for i, peers := range c.Ports {
+		for _, p := range peers {
+			if p < 0 || int(p) >= s.Nodes || p == s.Self || seen[p] {
+				return fmt.Errorf("ptp: node %d behind port %d: no such node, this one, or named twice", p, i+1)
+			}
+			seen[p] = true
+		}
+	}
+	return nil
+}
+
+// newServo makes the servo that the configuration asks for.
+func (c *Config) newServo() (servo.Servo, error) {
+	if c.Servo == LinReg {
+		return servo.NewLinReg(servo.LinRegConfig{Interval: c.SyncInterval, Limits: c.Limits})
+	}
+	return servo.NewPI(servo.PIConfig{Interval: c.SyncInterval, Gains: c.Gains, Fast: servo.DefaultGains(),
+		FastSamples: c.FastSamples, Limits: c.Limits})
+}

@@ -1,0 +1,144 @@
+package ptp
+
+import (
+	"weft/clocksync"
+	"weft/clocksync/servo"
+	"weft/units"
+)
+
+// peer is a neighbour.
+type peer struct {
+	node   clocksync.Node
+	port   int           // index of the port it is behind
+	delay  *servo.Filter // of the path to it, or of the link
+	last   units.Time    // delay measured last
+	learnt units.Time    // when, by the monotonic clock
+
+	requests  window     // sequence numbers of its Delay_Req or Pdelay_Req
+	requestAt units.Time // when to send it a Pdelay_Req
+	sequence  uint16     // of the last
+	exchange  exchange
+	pace      pace
+}
+
+// exchange is one measurement of a link.
+type exchange struct {
+	t1, t2, t4 units.Time
+	correction units.Time // of the response
+	sent       bool       // t1 is valid
+	answered   bool       // t2 and t4 are
+}
+
+// pace follows the rate of a neighbour's clock against this one, over the last exchanges.
+type pace struct {
+	theirs, ours [paceSize]units.Time
+	n, next      int
+}
+
+const (
+	paceSize  = 8
+	paceLimit = 0.01 // beyond, it is no rate of a clock
+)
+
+// add takes an instant as both clocks show it and returns the ratio of their rates, theirs over ours; 1 while unknown.
+func (p *pace) add(theirs, ours units.Time) float64 {
+	ratio := 1.0
+	if p.n == paceSize {
+		if span := ours - p.ours[p.next]; span > 0 {
+			if r := float64(theirs-p.theirs[p.next]) / float64(span); r > 1-paceLimit && r < 1+paceLimit {
+				ratio = r
+			}
+		}
+	}
+	p.theirs[p.next], p.ours[p.next] = theirs, ours
+	p.next = (p.next + 1) % paceSize
+	p.n = min(p.n+1, paceSize)
+	return ratio
+}
+
+// learn takes a measured delay. Nothing arrives before it was sent: a negative one is an error of the clocks, and is
+// not used. A clock whose frequency is not known yet has no better, though: 100 ppm between two stamps that lie a
+// second apart are 100 us.
+func (c *Clock) learn(now clocksync.Now, from *peer, delay units.Time) {
+	if delay < 0 || delay > maxCorrection {
+		c.counters.Filtered++
+		if c.correction.State == clocksync.Locked || delay > maxCorrection {
+			return
+		}
+		delay = 0
+	}
+	from.last, from.learnt = delay, now.Mono
+	from.delay.Add(delay)
+}
+
+// advancePeer asks a neighbour for the delay of the link.
+func (c *Clock) advancePeer(now clocksync.Now, p *peer) {
+	if now.Mono < p.requestAt {
+		return
+	}
+	p.requestAt = after(now.Mono, p.requestAt, c.cfg.DelayInterval)
+	p.sequence++
+	p.exchange = exchange{}
+	c.send(p, Message{Type: PDelayReq, Source: c.ports[p.port].id, Sequence: p.sequence, LogInterval: noInterval})
+}
+
+// onPeerRequest answers a neighbour, in any state of the port.
+func (c *Clock) onPeerRequest(now clocksync.Now, from *peer, m *Message, stamp units.Time) error {
+	if !c.cfg.PeerDelay {
+		return ErrForeign
+	}
+	if !from.requests.accept(now.Mono, m.Sequence, 8*c.cfg.DelayInterval) {
+		return ErrStale
+	}
+	answer := Message{Type: PDelayResp, Flags: FlagTwoStep, Source: c.ports[from.port].id, Sequence: m.Sequence,
+		LogInterval: noInterval, Requesting: m.Source}
+	var rest int64
+	answer.Timestamp, rest = stampOf(c.correction.At(stamp))
+	// The fraction of t2 counts against the turnaround; the Follow_Up returns what the request was corrected by.
+	answer.Correction = -rest
+	c.sendOwing(from, answer, m.Correction)
+	return nil
+}
+
+// onPeerResponse takes t2 and t4.
+func (c *Clock) onPeerResponse(now clocksync.Now, from *peer, m *Message, stamp units.Time) error {
+	x := &from.exchange
+	if !c.cfg.PeerDelay || m.Requesting != c.ports[from.port].id {
+		return ErrForeign
+	}
+	if !x.sent || x.answered || m.Sequence != from.sequence {
+		return ErrStale
+	}
+	t2, ok := m.Timestamp.instant()
+	if !ok {
+		return ErrRange
+	}
+	x.t2, x.t4, x.answered = t2, c.correction.At(stamp), true
+	x.correction, _ = m.corrected()
+	if m.Flags&FlagTwoStep == 0 { // the correctionField holds the turnaround
+		c.learn(now, from, (x.t4-x.t1-x.correction)/2)
+		*x = exchange{}
+	}
+	return nil
+}
+
+// onPeerFollowUp takes t3 and with it the delay of the link.
+func (c *Clock) onPeerFollowUp(now clocksync.Now, from *peer, m *Message) error {
+	x := &from.exchange
+	if !c.cfg.PeerDelay || m.Requesting != c.ports[from.port].id {
+		return ErrForeign
+	}
+	if !x.answered || m.Sequence != from.sequence {
+		return ErrStale
+	}
+	t3, ok := m.Timestamp.instant()
+	if !ok {
+		return ErrRange
+	}
+	correction, _ := m.corrected()
+	t3 += x.correction + correction
+	ratio := from.pace.add(t3, x.t4)
+	c.learn(now, from, (units.Time(float64(x.t4-x.t1)*ratio)-(t3-x.t2))/2)
+	*x = exchange{}
+	return nil
+}
