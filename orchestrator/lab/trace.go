@@ -201,7 +201,7 @@ func (t *expansion) line(l *trace.Item, at int) ([]Item, error) {
 	} else {
 		it.Start += l.Start
 	}
-	if least := it.Type.Size() * units.Bytes(spec.Ranks); (l.Collective == schedule.AllReduce || facts.Shared) && l.Size < least {
+	if least := it.Type.Size() * units.Bytes(spec.Ranks); facts.Shared && l.Size < least {
 		return nil, fmt.Errorf("%v is less than an element for each of %d ranks; expected at least %v", l.Size, spec.Ranks, least)
 	}
 	if n := it.messages(facts, spec.Ranks); n > maxMessages {

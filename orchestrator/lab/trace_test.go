@@ -82,7 +82,7 @@ func TestTraceProblems(t *testing.T) {
 		{"{trace: step.csv, ranks: 3}", step, "step.csv: collective 1 (grads): 3 ranks do not form groups of 4, 1 apart"},
 		{"{trace: step.csv, repeat: 100000}", step, "are more than 20000"},
 		{"{trace: step.csv, repeat: 2}", "collective,size,start\nreduce,4B,\nreduce,4B,1us\n", "workload.0.repeat: collective 2 of step.csv starts at an instant of its own"},
-		{"{trace: step.csv}", "collective,size\nall-reduce,16B\n", "step.csv: collective 1: 16B is less than an element for each of 8 ranks; expected at least 32B"},
+		{"{trace: step.csv}", "collective,size\nall-gather,16B\n", "step.csv: collective 1: 16B is less than an element for each of 8 ranks; expected at least 32B"},
 		{"{trace: step.csv, repeat: 3000}", "collective,size,group\nreduce,4B,2\nreduce,4B,2\n", "becomes 24000 collectives"},
 	} {
 		_, err := Parse("lab.yaml", []byte(traced+"workload: ["+c.item+"]"), reading(map[string]string{"step.csv": c.file}))

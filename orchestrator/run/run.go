@@ -27,8 +27,9 @@ type Options struct {
 	Version string
 	Series  store.Series // which run this is of its command line; names the directory
 
-	Say      func(line string) // told, before anything runs, which engine was chosen and why; may be nil
-	Progress func(Progress)    // called every now and then from one goroutine; may be nil
+	Say      func(line string)   // told, before anything runs, which engine was chosen and why; may be nil
+	Parts    func([]record.Part) // told at the end what every rank did, also of a run that failed; may be nil
+	Progress func(Progress)      // called every now and then from one goroutine; may be nil
 }
 
 // Progress is how far a run has come.
@@ -75,7 +76,11 @@ func Run(ctx context.Context, l *lab.Lab, o Options) (*record.Summary, error) {
 	default:
 		s.Status, s.Error = "failed", runErr.Error()
 	}
-	if err := x.store(out, dir); err == nil || runErr == nil {
+	parts := x.parts(out)
+	if o.Parts != nil {
+		o.Parts(parts)
+	}
+	if err := x.store(out, parts, dir); err == nil || runErr == nil {
 		runErr = errors.Join(runErr, err)
 	}
 	if err := dir.Finish(time.Now(), s); err != nil && !errors.Is(runErr, err) {
@@ -85,7 +90,7 @@ func Run(ctx context.Context, l *lab.Lab, o Options) (*record.Summary, error) {
 }
 
 // store writes the data files.
-func (x *Experiment) store(o *outcome, dir *store.Run) error {
+func (x *Experiment) store(o *outcome, parts []record.Part, dir *store.Run) error {
 	rows := make([]record.Flow, len(o.Flows))
 	for i, f := range o.Flows {
 		rows[i] = record.Flow{
@@ -97,6 +102,11 @@ func (x *Experiment) store(o *outcome, dir *store.Run) error {
 			rows[i].FCT = f.Acked - f.Start
 		}
 	}
+	return errors.Join(x.storeClocks(o, dir), dir.Flows(rows), dir.Parts(parts), dir.Histogram(store.RTTFile, o.RTT))
+}
+
+// parts are the rows of what ranks did.
+func (x *Experiment) parts(o *outcome) []record.Part {
 	parts := make([]record.Part, len(o.Dones))
 	for i, d := range o.Dones {
 		it := x.item(d.Item)
@@ -105,7 +115,7 @@ func (x *Experiment) store(o *outcome, dir *store.Run) error {
 			Host: x.Graph.Nodes[it.Ranks[d.Rank]].Name, Start: d.Start, End: d.End, Checked: d.Checked, Wrong: d.Wrong,
 		}
 	}
-	return errors.Join(x.storeClocks(o, dir), dir.Flows(rows), dir.Parts(parts), dir.Histogram(store.RTTFile, o.RTT))
+	return parts
 }
 
 // expectations returns the lines of the lab's expect section.

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weft/collectives/bench"
+	"weft/collectives/schedule"
+	"weft/orchestrator/benchmark"
+	"weft/orchestrator/lab"
+	orchestrate "weft/orchestrator/run"
+	"weft/results/store"
+	"weft/units"
+)
+
+// benchFlags are the flags of weft bench.
+type benchFlags struct {
+	request     benchmark.Request
+	begin, end  string
+	step        string
+	factor      int64
+	kind, op    string
+	chunk       string
+	transports  []string
+	topology    string
+	labFile     string
+	set         []string
+	engine      lab.EngineOptions
+	out, figure string
+	json        bool
+}
+
+func (a *app) benchCommand() *cobra.Command {
+	var f benchFlags
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "measure collectives over sizes, in the table of nccl-tests",
+		Long: "Measure collectives over sizes, as nccl-tests does: ranks run each size back to back, after a warm-up, over the\n" +
+			"same connections, and its time is the mean over ranks. Times and bandwidths are of the lab, GB/s is 1e9 bytes\n" +
+			"per second, and busbw has the factors of nccl-tests (doc/PERFORMANCE.md). All sizes of a collective, an algorithm and\n" +
+			"a transport are one run, which leaves a directory under results/; bus bandwidth against size is drawn beside them.\n" +
+			"Ctrl-C ends it: the sizes that were measured are shown.\n\n" +
+			"Without --iters, sizes up to 1 MiB are measured 20 times and larger ones as often as takes 20 MiB, at least twice.\n" +
+			"Of --topology, networks for roce and hpcc lose nothing (queues.pfc: on).\n\n" +
+			"Exit codes: 0 all done and right; 1 a run failed, or elements were wrong; 2 the command line or the lab file is wrong;\n" +
+			"130 interrupted.",
+		Example: "  weft bench --collective all-reduce --transport pc4,strack,roce --engine sim\n" +
+			"  weft bench --collective all-reduce --algorithm all --ranks 16 -b 1M -e 64M -f 4\n" +
+			"  weft bench --collective all-to-all --engine emu -b 64K -e 1M -n 5\n" +
+			"  weft bench --lab labs/quickstart.yaml --transport strack --set topology.link.rate=400Gbps --json",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.bench(cmd.Context(), &f) },
+	}
+	fl := cmd.Flags()
+	fl.StringSliceVar(&f.request.Collectives, "collective", []string{schedule.AllReduce}, strings.Join(schedule.Collectives(), ", "))
+	fl.StringSliceVar(&f.request.Algorithms, "algorithm", []string{"auto"}, "auto, all, or names of algorithms; those that a collective has are measured")
+	fl.StringSliceVar(&f.transports, "transport", nil, "transports to compare (default the lab's, else pc4)")
+	fl.IntVar(&f.request.Ranks, "ranks", 0, "how many ranks: the first hosts (default all of the lab, else 8)")
+	fl.StringVarP(&f.begin, "minbytes", "b", "32M", "first size; K, M and G are powers of 1024, units such as KB are written out")
+	fl.StringVarP(&f.end, "maxbytes", "e", "", "last size (default the first)")
+	fl.StringVarP(&f.step, "stepbytes", "i", "1M", "from size to size, unless -f")
+	fl.Int64VarP(&f.factor, "stepfactor", "f", 1, "from size to size, if above 1")
+	fl.IntVarP(&f.request.Iterations, "iters", "n", 0, "measured collectives of each size (default by the size)")
+	fl.IntVarP(&f.request.Warmup, "warmup_iters", "w", 1, "collectives of each size before those")
+	fl.StringVarP(&f.kind, "type", "d", string(schedule.Float32), "elements: "+words(schedule.Types()))
+	fl.StringVarP(&f.op, "op", "o", string(schedule.Sum), "reduction: "+words(schedule.Reductions()))
+	fl.StringVar(&f.chunk, "chunk", "", "what messages are cut into (default what suits the algorithm)")
+	fl.IntVar(&f.request.Parallel, "parallel", 0, "all-to-all: peers at once")
+	fl.IntVar(&f.request.Group, "group", 0, "hierarchical: ranks per local group")
+	fl.StringVar(&f.topology, "topology", "star", "network of just enough hosts: "+strings.Join(benchmark.Topologies(), ", "))
+	fl.StringVar(&f.labFile, "lab", "", "the network, queues and parameters of this lab, in place of --topology")
+	fl.StringArrayVar(&f.set, "set", nil, "replace a value of the lab, as in --set topology.link.rate=400Gbps (repeatable)")
+	fl.StringVar(&f.engine.Kind, "engine", "", "auto, sim or emu (default auto)")
+	fl.StringVar(&f.engine.Dilation, "dilation", "", "auto or a number from 1: how much slower than the lab emulation runs")
+	fl.StringVar(&f.out, "out", "", "directory that keeps all runs (default results)")
+	fl.StringVar(&f.figure, "plot", "", "where bus bandwidth against size is drawn, as .svg or .png (default bench/ of --out)")
+	fl.BoolVar(&f.json, "json", false, "print one JSON object per table instead")
+	return cmd
+}
+
+func words[T ~string](all []T) string {
+	out := make([]string, len(all))
+	for i, w := range all {
+		out[i] = string(w)
+	}
+	return strings.Join(out, ", ")
+}
+
+// read makes a request of the flags that are text.
+func (f *benchFlags) read() error {
+	size := func(flag, text string, to *units.Bytes) error {
+		n, err := bench.ParseSize(text)
+		if err != nil {
+			return usagef("-%s: %v", flag, err)
+		}
+		*to = n
+		return nil
+	}
+	s := &f.request.Sizes
+	if f.end == "" {
+		f.end = f.begin
+	}
+	if err := errors.Join(size("b", f.begin, &s.Begin), size("e", f.end, &s.End), size("i", f.step, &s.Step)); err != nil {
+		return usageError{err}
+	}
+	s.Factor = f.factor
+	if f.chunk != "" {
+		if err := size("-chunk", f.chunk, &f.request.Chunk); err != nil {
+			return err
+		}
+	}
+	f.request.Type, f.request.Op = schedule.Type(f.kind), schedule.Reduction(f.op)
+	switch {
+	case !slices.Contains(schedule.Types(), f.request.Type):
+		return usagef("--type %q; expected one of %s", f.kind, words(schedule.Types()))
+	case !slices.Contains(schedule.Reductions(), f.request.Op):
+		return usagef("--op %q; expected one of %s", f.op, words(schedule.Reductions()))
+	case f.engine.Kind == "both":
+		return usagef("--engine both; expected auto, sim or emu: a benchmark is of one engine")
+	}
+	switch filepath.Ext(f.figure) {
+	case "", ".svg", ".png":
+	default:
+		return usagef("--plot %s; expected a name that ends in .svg or .png", f.figure)
+	}
+	return nil
+}
+
+// bench measures what the flags ask for.
+func (a *app) bench(ctx context.Context, f *benchFlags) error {
+	if err := f.read(); err != nil {
+		return err
+	}
+	cases, err := f.cases(time.Now())
+	if err != nil {
+		return err
+	}
+	if err := store.CheckRoot(f.out); err != nil {
+		return usageError{err}
+	}
+	if cases[0].job.engine != "sim" {
+		if err := a.elevate(); err != nil {
+			return err
+		}
+	}
+	runErr := a.benchAll(ctx, cases, f)
+	var done []benchmark.Curve
+	for i := range cases {
+		if c := &cases[i]; len(c.rows) > 0 {
+			done = append(done, benchmark.Curve{Name: c.name(cases), Rows: c.rows})
+		}
+	}
+	if err := a.draw(f, cases, done); err != nil && runErr == nil {
+		runErr = err
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return runErr
+}
+
+// cases are the runs of a benchmark: for every collective and algorithm one for each transport.
+func (f *benchFlags) cases(began time.Time) ([]benchCase, error) {
+	text, network, err := f.network()
+	if err != nil {
+		return nil, err
+	}
+	measured, err := f.request.Measure()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	var cases []benchCase
+	for i := range measured {
+		for _, transport := range f.transports {
+			c := benchCase{of: &measured[i], transport: transport, network: network}
+			csv := []byte(c.of.Trace())
+			opts := lab.Options{
+				Set: slices.Concat(c.of.Settings(transport, fmt.Sprint(f.request.Ranks)), f.lossless(transport), f.set), Engine: f.engine,
+				Read: func(name string) ([]byte, error) {
+					if name != benchmark.TraceFile {
+						return nil, fmt.Errorf("%s: a benchmark has files of its own", name)
+					}
+					return csv, nil
+				},
+			}
+			labs, err := lab.Parse(network, text, opts)
+			if err != nil {
+				return nil, err
+			}
+			if len(labs) > 1 {
+				return nil, usagef("%s sweeps over %s; choose one with --set", network, plural(len(labs), "run"))
+			}
+			if problems := orchestrate.Check(labs); len(problems) > 0 {
+				return nil, problems
+			}
+			c.job = job{lab: labs[0], text: text, engine: labs[0].Engine.Kind}
+			if c.job.engine == "both" {
+				return nil, usagef("%s is for both engines; choose with --engine", network)
+			}
+			cases = append(cases, c)
+		}
+	}
+	jobs := make([]job, len(cases))
+	for i := range cases {
+		jobs[i] = cases[i].job
+	}
+	number(jobs, began)
+	for i := range cases {
+		cases[i].job = jobs[i]
+	}
+	return cases, nil
+}
+
+// lossless are the settings of a network of ours for transports that need one that loses nothing.
+func (f *benchFlags) lossless(transport string) []string {
+	if f.labFile == "" && benchmark.Lossless(transport) {
+		return []string{"queues.pfc=on"}
+	}
+	return nil
+}
+
+// network returns the lab file that has the network, and what to call it, and fills in what follows from it.
+func (f *benchFlags) network() (text []byte, name string, err error) {
+	if f.labFile == "" {
+		if f.request.Ranks == 0 {
+			f.request.Ranks = 8
+		}
+		if len(f.transports) == 0 {
+			f.transports = []string{"pc4"}
+		}
+		made, err := benchmark.Network(f.topology, max(2, f.request.Ranks))
+		if err != nil {
+			return nil, "", usageError{err}
+		}
+		return []byte(made), f.topology, nil
+	}
+	if text, err = readLab(f.labFile); err != nil {
+		return nil, "", usageError{err}
+	}
+	labs, err := lab.Parse(f.labFile, text, lab.Options{Set: f.set, Engine: f.engine, Read: beside(f.labFile)})
+	if err != nil {
+		return nil, "", err
+	}
+	if f.request.Ranks == 0 {
+		f.request.Ranks = labs[0].Topology.HostCount()
+	}
+	if len(f.transports) == 0 {
+		f.transports = []string{labs[0].Transport.Kind}
+	}
+	return text, f.labFile, nil
+}
+
+// draw writes the picture of all tables.
+func (a *app) draw(f *benchFlags, cases []benchCase, curves []benchmark.Curve) error {
+	c := &cases[0]
+	link := c.job.lab.Topology.Link.Rate
+	chart, ok := benchmark.Chart("Bus bandwidth", fmt.Sprintf("%s, %d ranks; %s; weft bench %s", c.network, f.request.Ranks, link, versionText()),
+		bench.GBps(link), curves)
+	if !ok {
+		return nil
+	}
+	name := f.figure
+	if name == "" {
+		name = filepath.Join(f.out, c.job.lab.Name, c.job.series.Began.UTC().Format("20060102T150405")+"-busbw.svg")
+		if f.out == "" {
+			name = filepath.Join("results", name)
+		}
+	}
+	render := chart.SVG
+	if filepath.Ext(name) == ".png" {
+		render = chart.PNG
+	}
+	image, err := render()
+	if err == nil {
+		err = os.WriteFile(name, image, 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("picture: %w", err)
+	}
+	fmt.Fprintf(a.stderr, "picture: %s\n", name)
+	return nil
+}
