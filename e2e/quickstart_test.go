@@ -134,7 +134,7 @@ func TestSimulationIsReproducible(t *testing.T) {
 		t.Errorf("summaries differ:\n%s", diff)
 	}
 	for _, name := range []string{store.LabFile, store.FlowsFile, store.CollectivesFile, store.QueuesFile, store.WindowsFile, store.RTTFile} {
-		if strings.Count(first[name], "\n") < 3 {
+		if len(first[name]) < 500 {
 			t.Errorf("%s holds next to nothing: %q", name, first[name])
 		}
 	}

@@ -6,5 +6,5 @@ import "embed"
 
 // Files are the lab files by their path below this folder: pc4/incast.yaml.
 //
-//go:embed *.yaml */*.yaml
+//go:embed *.yaml */*
 var Files embed.FS

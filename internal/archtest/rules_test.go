@@ -55,6 +55,7 @@ func confined() map[string]struct {
 		"pgregory.net/rapid":                      {nil, "it is for tests"},
 		"github.com/santhosh-tekuri/jsonschema":   {nil, "it is for tests"},
 		"gonum.org/v1/plot":                       {[]string{"results/plot"}, "charts are described by results/plot, and look alike"},
+		"github.com/parquet-go/parquet-go":        {[]string{"results/store"}, "how rows are kept is the business of one place"},
 		"C":                                       {nil, "weft is one static binary, built without cgo"},
 	}
 }

@@ -51,7 +51,7 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 		out.RTT = got.RTT
 	}
 	if got.QueueDelay != nil {
-		out.Queued = got.QueueDelay.Describe(units.Microsecond)
+		out.Queued, out.Delays = got.QueueDelay.Describe(units.Microsecond), got.QueueDelay
 	}
 	for _, w := range got.Windows {
 		keep(dir.Window(record.Window{At: w.At, Conn: uint32(w.Conn), Window: w.Window, Rate: w.Rate}))

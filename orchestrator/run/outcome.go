@@ -19,6 +19,7 @@ type outcome struct {
 	Dones     []host.Done
 	RTT       *stats.Dist
 	Queued    record.Quantiles // queueing delay of delivered data packets, in microseconds
+	Delays    *stats.Dist      // the same as a distribution; nil: not measured
 	Transport transport.Counters
 	Fabric    fabric.Counters
 	SimEvents int64

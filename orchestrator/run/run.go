@@ -102,7 +102,11 @@ func (x *Experiment) store(o *outcome, parts []record.Part, dir *store.Run) erro
 			rows[i].FCT = f.Acked - f.Start
 		}
 	}
-	return errors.Join(x.storeClocks(o, dir), dir.Flows(rows), dir.Parts(parts), dir.Histogram(store.RTTFile, o.RTT))
+	err := errors.Join(x.storeClocks(o, dir), dir.Flows(rows), dir.Parts(parts), dir.Histogram(store.RTTFile, o.RTT))
+	if o.Delays != nil {
+		err = errors.Join(err, dir.Histogram(store.QueueDelayFile, o.Delays))
+	}
+	return err
 }
 
 // parts are the rows of what ranks did.
@@ -141,7 +145,7 @@ func Scope(l *lab.Lab) expect.Scope {
 
 func manifest(x *Experiment, e engine, o Options) record.Manifest {
 	m := record.Manifest{
-		Lab: x.Lab.Name, Point: x.Lab.Point, Seed: x.Lab.Seed, Version: o.Version,
+		Lab: x.Lab.Name, Point: x.Lab.Point, Seed: x.Lab.Seed, Version: o.Version, Go: runtime.Version(),
 		Engine: e.name, EngineWhy: e.why, Datapath: e.datapath, Runtime: e.runtime, Dilation: e.dilation,
 		Machine: machine(),
 	}

@@ -156,7 +156,7 @@ workload:
 		}
 		dirs[i] = s.Run
 	}
-	names, err := filepath.Glob(filepath.Join(dirs[0], "*.csv"))
+	names, err := filepath.Glob(filepath.Join(dirs[0], "*.parquet"))
 	if err != nil || len(names) < 5 {
 		t.Fatalf("data files %v: %v", names, err)
 	}

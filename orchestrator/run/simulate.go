@@ -99,6 +99,7 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 	}
 	watch.keep(dir.Ports(x.portRows(s, out)))
 	d := s.QueueDelay()
+	out.Delays = d
 	out.Queued = record.Quantiles{
 		Mean: d.Mean().Microseconds(), P50: d.Quantile(0.50).Microseconds(),
 		P99: d.Quantile(0.99).Microseconds(), Max: d.Max().Microseconds(),
@@ -144,6 +145,7 @@ func (x *Experiment) portRows(s *sim.Sim, out *outcome) []record.Port {
 		}
 		out.Paused += row.Paused
 		if row != (record.Port{Port: name}) {
+			row.Rate = x.Fabric.Ports[i].Rate
 			rows = append(rows, row)
 		}
 	}

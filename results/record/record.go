@@ -3,6 +3,7 @@ package record
 // Summary is what a run comes down to: summary.json, and what `weft run --json` prints. Every time and rate
 // is in lab units; field names end in their unit.
 type Summary struct {
+	Format    int            `json:"format"` // version of the run directory
 	Run       string         `json:"run"`
 	Lab       string         `json:"lab"`
 	Point     map[string]any `json:"point,omitempty"`    // values of the sweep at this point

@@ -2,7 +2,7 @@ package record
 
 import "weft/units"
 
-// Flow is a row of flows.csv: one message, from the sender's side.
+// Flow is a row of flows.parquet: one message, from the sender's side.
 type Flow struct {
 	Item, Repeat int // item of the workload, counting every group of ranks as one, and its repetition, both from 0
 	Src, Dst     string
@@ -23,7 +23,7 @@ func (f Flow) Slowdown() float64 {
 	return float64(f.FCT) / float64(f.Ideal)
 }
 
-// Part is a row of collectives.csv: one rank's part in one repetition of one item.
+// Part is a row of collectives.parquet: one rank's part in one repetition of one item.
 type Part struct {
 	Item, Repeat int
 	Collective   string
@@ -35,14 +35,14 @@ type Part struct {
 	Wrong        int64 // of those, the ones that differ
 }
 
-// Queue is a row of queues.csv: one port that held something at one sampling instant.
+// Queue is a row of queues.parquet: one port that held something at one sampling instant.
 type Queue struct {
 	At     units.Time
 	Port   string // "edge0->agg1"
 	Queued units.Bytes
 }
 
-// Window is a row of cwnd.csv: a change of one connection's congestion window.
+// Window is a row of cwnd.parquet: a change of one connection's congestion window.
 type Window struct {
 	At     units.Time
 	Conn   uint32
@@ -50,7 +50,7 @@ type Window struct {
 	Rate   units.Bandwidth
 }
 
-// Rate is a row of rates.csv: what one connection carried in one sampling interval; none when it was nothing.
+// Rate is a row of rates.parquet: what one connection carried in one sampling interval; none when it was nothing.
 type Rate struct {
 	At    units.Time // end of the interval
 	Conn  uint32
@@ -58,7 +58,7 @@ type Rate struct {
 	Rate  units.Bandwidth
 }
 
-// Port is a row of ports.csv: what one port of the network did.
+// Port is a row of ports.parquet: what one port of the network did.
 type Port struct {
 	Port        string
 	Packets     int64
@@ -70,9 +70,10 @@ type Port struct {
 	Pauses      int64
 	Paused      units.Time
 	MaxHeadroom units.Bytes
+	Rate        units.Bandwidth // of its link
 }
 
-// Clock is a row of clocks.csv: the truth about one host's synchronized clock at one instant.
+// Clock is a row of clocks.parquet: the truth about one host's synchronized clock at one instant.
 type Clock struct {
 	At    units.Time
 	Host  string
@@ -93,13 +94,15 @@ type Event struct {
 // Manifest says what was run, where and by which program: manifest.json. It and the summary are the only
 // files of a run that know wall time.
 type Manifest struct {
+	Format    int            `json:"format"` // version of the run directory
 	Run       string         `json:"run"`
 	Lab       string         `json:"lab"`
 	Point     map[string]any `json:"point,omitempty"`
 	Settings  []Setting      `json:"settings"`         // the resolved lab, defaults filled in
 	Traces    []Trace        `json:"traces,omitempty"` // the files that the lab names
 	Seed      uint64         `json:"seed"`
-	Version   string         `json:"version"`
+	Version   string         `json:"version"` // of weft
+	Go        string         `json:"go"`      // version of the compiler
 	Engine    string         `json:"engine"`
 	EngineWhy string         `json:"engine_why"` // why this engine was chosen
 	Datapath  string         `json:"datapath,omitempty"`
@@ -111,6 +114,15 @@ type Manifest struct {
 	Ended     string         `json:"ended,omitempty"`
 	Status    string         `json:"status"` // running, ok, failed, interrupted
 	Error     string         `json:"error,omitempty"`
+	Fidelity  *Fidelity      `json:"fidelity,omitempty"` // of an emulation that ended
+	Files     []File         `json:"files,omitempty"`    // of a run that ended
+}
+
+// File is a file of a run directory.
+type File struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+	Sum   uint32 `json:"crc32c"`
 }
 
 // Setting is one value of the resolved lab and where it came from.

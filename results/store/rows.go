@@ -1,9 +1,10 @@
 package store
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 
 	"weft/results/record"
@@ -11,121 +12,84 @@ import (
 	"weft/units"
 )
 
-// Header lines of the data files. Field names end in their unit.
-var (
-	flowColumns   = []string{"item", "repeat", "src", "dst", "conn", "message", "bytes", "start_us", "fct_us", "ideal_us", "slowdown"}
-	partColumns   = []string{"item", "repeat", "collective", "algorithm", "rank", "host", "start_us", "end_us", "checked", "wrong"}
-	queueColumns  = []string{"time_us", "port", "queued_bytes"}
-	windowColumns = []string{"time_us", "conn", "cwnd_bytes", "rate_bps"}
-	rateColumns   = []string{"time_us", "conn", "bytes", "rate_bps"}
-	portColumns   = []string{"port", "packets", "bytes", "drops", "ce_marks", "max_queue_bytes", "lost", "cut", "pauses", "paused_us", "max_headroom_bytes"}
-	clockColumns  = []string{"time_us", "host", "error_ns", "bound_ns", "state"}
-	barColumns    = []string{"from_us", "to_us", "count"}
-)
-
-// Flows adds rows to flows.csv. A flow that did not finish has an empty fct_us and slowdown.
+// Flows adds rows to flows.parquet. A flow that did not finish has no fct_ps and no slowdown.
 func (r *Run) Flows(rows []record.Flow) error {
-	return writeRows(r, FlowsFile, flowColumns, rows, func(f record.Flow) []string {
-		fct, slowdown := "", ""
+	return each(r, FlowsFile, rows, func(f record.Flow) flowRow {
+		row := flowRow{
+			Item: int32(f.Item), Repeat: int32(f.Repeat), Src: f.Src, Dst: f.Dst, Conn: int64(f.Conn), Message: int64(f.Message),
+			Bytes: int64(f.Size), Start: int64(f.Start), Ideal: int64(f.Ideal),
+		}
 		if f.Finished {
-			fct, slowdown = micros(f.FCT), strconv.FormatFloat(f.Slowdown(), 'f', 6, 64)
+			row.FCT, row.Slowdown = int64(f.FCT), f.Slowdown()
 		}
-		return []string{
-			strconv.Itoa(f.Item), strconv.Itoa(f.Repeat), f.Src, f.Dst, number(f.Conn), number(f.Message),
-			number(f.Size), micros(f.Start), fct, micros(f.Ideal), slowdown,
-		}
+		return row
 	})
 }
 
-// Parts adds rows to collectives.csv.
+// Parts adds rows to collectives.parquet.
 func (r *Run) Parts(rows []record.Part) error {
-	return writeRows(r, CollectivesFile, partColumns, rows, func(p record.Part) []string {
-		return []string{
-			strconv.Itoa(p.Item), strconv.Itoa(p.Repeat), p.Collective, p.Algorithm, strconv.Itoa(p.Rank), p.Host,
-			micros(p.Start), micros(p.End), number(p.Checked), number(p.Wrong),
+	return each(r, CollectivesFile, rows, func(p record.Part) partRow {
+		return partRow{
+			Item: int32(p.Item), Repeat: int32(p.Repeat), Collective: p.Collective, Algorithm: p.Algorithm, Rank: int32(p.Rank),
+			Host: p.Host, Start: int64(p.Start), End: int64(p.End), Checked: p.Checked, Wrong: p.Wrong,
 		}
 	})
 }
 
-// Queue adds one sample to queues.csv.
-func (r *Run) Queue(q record.Queue) error {
-	f := r.table(QueuesFile, queueColumns)
-	if r.err != nil {
-		return r.err
-	}
-	b := appendMicros(f.line[:0], q.At)
-	b = append(append(append(b, ','), q.Port...), ',')
-	f.line = append(strconv.AppendInt(b, int64(q.Queued), 10), '\n')
-	return r.keep(f.write(f.line))
-}
-
-// Window adds one change to cwnd.csv.
-func (r *Run) Window(w record.Window) error {
-	f := r.table(WindowsFile, windowColumns)
-	if r.err != nil {
-		return r.err
-	}
-	b := append(appendMicros(f.line[:0], w.At), ',')
-	b = append(strconv.AppendUint(b, uint64(w.Conn), 10), ',')
-	b = append(strconv.AppendInt(b, int64(w.Window), 10), ',')
-	f.line = append(strconv.AppendInt(b, int64(w.Rate), 10), '\n')
-	return r.keep(f.write(f.line))
-}
-
-// Rate adds one sample to rates.csv.
-func (r *Run) Rate(s record.Rate) error {
-	f := r.table(RatesFile, rateColumns)
-	if r.err != nil {
-		return r.err
-	}
-	b := append(appendMicros(f.line[:0], s.At), ',')
-	b = append(strconv.AppendUint(b, uint64(s.Conn), 10), ',')
-	b = append(strconv.AppendInt(b, int64(s.Bytes), 10), ',')
-	f.line = append(strconv.AppendInt(b, int64(s.Rate), 10), '\n')
-	return r.keep(f.write(f.line))
-}
-
-// Clock adds one sample to clocks.csv. The bound of a host that says none is empty; the state of one on which
-// synchronization does not run is down.
-func (r *Run) Clock(c record.Clock) error {
-	f := r.table(ClocksFile, clockColumns)
-	if r.err != nil {
-		return r.err
-	}
-	b := append(appendMicros(f.line[:0], c.At), ',')
-	b = append(append(b, c.Host...), ',')
-	b = append(appendNanos(b, c.Error), ',')
-	if c.State != "free" {
-		b = appendNanos(b, c.Bound)
-	}
-	b = append(b, ',')
-	if c.Down {
-		c.State = "down"
-	}
-	f.line = append(append(b, c.State...), '\n')
-	return r.keep(f.write(f.line))
-}
-
-// Ports adds rows to ports.csv.
+// Ports adds rows to ports.parquet.
 func (r *Run) Ports(rows []record.Port) error {
-	return writeRows(r, PortsFile, portColumns, rows, func(p record.Port) []string {
-		return []string{
-			p.Port, number(p.Packets), number(p.Bytes), number(p.Drops), number(p.Marks), number(p.MaxQueue), number(p.Lost),
-			number(p.Cut), number(p.Pauses), micros(p.Paused), number(p.MaxHeadroom),
+	return each(r, PortsFile, rows, func(p record.Port) portRow {
+		return portRow{
+			Port: p.Port, Packets: p.Packets, Bytes: int64(p.Bytes), Drops: p.Drops, Marks: p.Marks, MaxQueue: int64(p.MaxQueue),
+			Lost: p.Lost, Cut: p.Cut, Pauses: p.Pauses, Paused: int64(p.Paused), MaxHeadroom: int64(p.MaxHeadroom), Rate: int64(p.Rate),
 		}
 	})
 }
 
 // Histogram writes the distribution of a time to a file of its own: RTTFile or QueueDelayFile.
 func (r *Run) Histogram(file string, d *stats.Dist) error {
-	return writeRows(r, file, barColumns, d.Bars(), func(b stats.Bar) []string {
-		return []string{micros(b.From), micros(b.To), number(b.Count)}
-	})
+	return each(r, file, d.Bars(), func(b stats.Bar) barRow { return barRow{int64(b.From), int64(b.To), b.Count} })
+}
+
+// Queue adds one sample to queues.parquet.
+func (r *Run) Queue(q record.Queue) error {
+	return one(r, QueuesFile, queueRow{int64(q.At), q.Port, int64(q.Queued)})
+}
+
+// Window adds one change to cwnd.parquet.
+func (r *Run) Window(w record.Window) error {
+	return one(r, WindowsFile, windowRow{int64(w.At), int64(w.Conn), int64(w.Window), int64(w.Rate)})
+}
+
+// Rate adds one sample to rates.parquet.
+func (r *Run) Rate(s record.Rate) error {
+	return one(r, RatesFile, rateRow{int64(s.At), int64(s.Conn), int64(s.Bytes), int64(s.Rate)})
+}
+
+// Clock adds one sample to clocks.parquet. The bound of a host that says none is null; the state of one on which
+// synchronization does not run is down.
+func (r *Run) Clock(c record.Clock) error {
+	row := clockRow{Time: int64(c.At), Host: c.Host, Error: int64(c.Error), State: c.State}
+	if c.State != "free" {
+		row.Bound = int64(c.Bound)
+	}
+	if c.Down {
+		row.State = "down"
+	}
+	return one(r, ClocksFile, row)
 }
 
 // Event adds one line to events.jsonl.
 func (r *Run) Event(e record.Event) error {
-	f := r.table(EventsFile, nil)
+	l, ok := r.files[EventsFile].(*lines)
+	if !ok && r.err == nil {
+		f, err := os.OpenFile(filepath.Join(r.dir, EventsFile), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return r.keep(err)
+		}
+		l = &lines{f}
+		r.hold(EventsFile, l)
+	}
 	if r.err != nil {
 		return r.err
 	}
@@ -135,48 +99,47 @@ func (r *Run) Event(e record.Event) error {
 		Where  string      `json:"where,omitempty"`
 		Detail string      `json:"detail,omitempty"`
 	}{json.Number(micros(e.At)), e.Kind, e.Where, e.Detail})
+	if err == nil {
+		_, err = l.file.Write(append(b, '\n'))
+	}
 	if err != nil {
 		return r.keep(fmt.Errorf("%s: %w", EventsFile, err))
 	}
-	return r.keep(f.write(append(b, '\n')))
+	return nil
 }
 
-// table returns the named file, created with its header line when this is its first use. r.err says whether
-// it can be written.
-func (r *Run) table(name string, columns []string) *stream {
-	f, ok := r.files[name]
-	if ok || r.err != nil {
-		return f
+// tableOf returns the named table, created when this is its first use; nil if it cannot be written, which r.err says.
+func tableOf[T any](r *Run, name string) *table[T] {
+	if r.err != nil {
+		return nil
 	}
-	f, err := create(r.dir, name)
+	if t, ok := r.files[name].(*table[T]); ok {
+		return t
+	}
+	t, err := createTable[T](r.dir, name, r.live)
 	if err != nil {
 		r.err = err
 		return nil
 	}
-	r.files[name], r.order = f, append(r.order, name)
-	if columns != nil {
-		w := csv.NewWriter(f)
-		_ = w.Write(columns) // an error stays in w until Error
-		w.Flush()
-		r.err = w.Error()
-	}
-	return f
+	r.hold(name, t)
+	return t
 }
 
-// writeRows adds rows to the named table.
-func writeRows[T any](r *Run, name string, columns []string, rows []T, fields func(T) []string) error {
-	f := r.table(name, columns)
-	if r.err != nil {
-		return r.err
+func (r *Run) hold(name string, s stream) { r.files[name], r.order = s, append(r.order, name) }
+
+func one[T any](r *Run, name string, row T) error {
+	if t := tableOf[T](r, name); t != nil {
+		r.err = t.add(row)
 	}
-	w := csv.NewWriter(f)
-	for _, row := range rows {
-		if err := w.Write(fields(row)); err != nil {
-			return r.keep(err)
-		}
+	return r.err
+}
+
+func each[R, T any](r *Run, name string, rows []R, to func(R) T) error {
+	t := tableOf[T](r, name)
+	for i := 0; i < len(rows) && r.err == nil; i++ {
+		r.err = t.add(to(rows[i]))
 	}
-	w.Flush()
-	return r.keep(w.Error())
+	return r.err
 }
 
 // keep makes the first error stick.
@@ -187,19 +150,15 @@ func (r *Run) keep(err error) error {
 	return r.err
 }
 
-func number[T ~int64 | ~uint32](n T) string { return strconv.FormatInt(int64(n), 10) }
-
 // micros writes t in microseconds with all its six decimals, so that nothing is rounded and equal times are
 // equal text.
-func micros(t units.Time) string { return string(appendMicros(nil, t)) }
-
-func appendMicros(b []byte, t units.Time) []byte {
+func micros(t units.Time) string {
+	sign := ""
 	if t < 0 {
-		b, t = append(b, '-'), -t
+		sign, t = "-", -t
 	}
-	b = append(strconv.AppendInt(b, int64(t/units.Microsecond), 10), '.')
 	part := strconv.Itoa(int(units.Microsecond + t%units.Microsecond)) // 1 and six digits
-	return append(b, part[1:]...)
+	return sign + strconv.FormatInt(int64(t/units.Microsecond), 10) + "." + part[1:]
 }
 
 // appendNanos writes a time in nanoseconds with three decimals.

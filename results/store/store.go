@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,15 +23,15 @@ const (
 	ManifestFile    = "manifest.json"
 	SummaryFile     = "summary.json"
 	LabFile         = "lab.yaml"
-	FlowsFile       = "flows.csv"
-	CollectivesFile = "collectives.csv"
-	QueuesFile      = "queues.csv"
-	RTTFile         = "rtt.csv"
-	QueueDelayFile  = "queue_delay.csv"
-	WindowsFile     = "cwnd.csv"
-	RatesFile       = "rates.csv"
-	ClocksFile      = "clocks.csv"
-	PortsFile       = "ports.csv"
+	FlowsFile       = "flows.parquet"
+	CollectivesFile = "collectives.parquet"
+	QueuesFile      = "queues.parquet"
+	RTTFile         = "rtt.parquet"
+	QueueDelayFile  = "queue_delay.parquet"
+	WindowsFile     = "cwnd.parquet"
+	RatesFile       = "rates.parquet"
+	PortsFile       = "ports.parquet"
+	ClocksFile      = "clocks.parquet"
 	EventsFile      = "events.jsonl"
 )
 
@@ -55,7 +57,8 @@ type Series struct {
 type Run struct {
 	dir      string
 	manifest record.Manifest
-	files    map[string]*stream
+	files    map[string]stream
+	live     bool     // not a simulation: data is flushed by the clock too
 	order    []string // names in files, in order of creation
 	reserve  *os.File // room for the files that say how it ended
 	err      error
@@ -77,7 +80,8 @@ func Open(o Options) (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create a run directory: %w", err)
 	}
-	r := &Run{dir: dir, manifest: o.Manifest, files: map[string]*stream{}}
+	r := &Run{dir: dir, manifest: o.Manifest, files: map[string]stream{}, live: o.Manifest.Engine != "sim"}
+	r.manifest.Format = Format
 	r.manifest.Run = filepath.ToSlash(dir)
 	r.manifest.Started = o.Now.UTC().Format(time.RFC3339)
 	r.manifest.Status = running
@@ -178,7 +182,8 @@ func (r *Run) Finish(now time.Time, s *record.Summary) error {
 		return r.err
 	}
 	r.closed = true
-	s.Run = r.manifest.Run
+	s.Run, s.Format = r.manifest.Run, Format
+	r.manifest.Fidelity = s.Fidelity
 	r.closeFiles()
 	if r.err != nil {
 		s.Status = "failed"
@@ -212,6 +217,7 @@ func (r *Run) end(now time.Time, status, why string) error {
 			r.manifest.Error = r.err.Error()
 		}
 	}
+	r.manifest.Files = r.contents()
 	if err := r.writeManifest(); err != nil && r.err == nil {
 		r.err = err
 	}
@@ -225,6 +231,29 @@ func (r *Run) closeFiles() {
 		}
 	}
 	_ = r.reserve.Close() // nothing of it is kept
+}
+
+// contents lists the files of the run with their sums, so that what is changed later shows.
+func (r *Run) contents() []record.File {
+	var out []record.File
+	for _, name := range append([]string{LabFile, SummaryFile}, r.order...) {
+		if f, err := sum(filepath.Join(r.dir, name)); err == nil {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// sum describes a file.
+func sum(path string) (_ record.File, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return record.File{}, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	h := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	n, err := io.Copy(h, f)
+	return record.File{Name: filepath.Base(path), Bytes: n, Sum: h.Sum32()}, err
 }
 
 func (r *Run) writeManifest() error {

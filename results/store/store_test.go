@@ -57,6 +57,7 @@ func fill(t *testing.T, r *Run) {
 		r.Parts([]record.Part{{Collective: "all-reduce", Algorithm: "ring", Rank: 1, Host: "h1", Start: 0, End: 3 * us, Checked: 16}}),
 		r.Queue(record.Queue{At: 12345678, Port: "edge0->h1", Queued: 4158}),
 		r.Window(record.Window{At: us, Conn: 2, Window: 8316, Rate: 50 * units.Gbps}),
+		r.Clock(record.Clock{At: us, Host: "h3", Error: -17, Bound: 20, State: "locked"}),
 		r.Event(record.Event{At: us, Kind: "node died", Where: "h3", Detail: "killed"}),
 		r.Histogram(RTTFile, d),
 	} {
@@ -73,22 +74,43 @@ func TestDataFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		FlowsFile: "item,repeat,src,dst,conn,message,bytes,start_us,fct_us,ideal_us,slowdown\n" +
-			"0,0,h0,h1,3,0,1500,0.500000,10.000000,8.000000,1.250000\n" +
-			"1,2,h1,h0,0,9,1,0.000001,,1.000000,\n",
-		CollectivesFile: "item,repeat,collective,algorithm,rank,host,start_us,end_us,checked,wrong\n" +
-			"0,0,all-reduce,ring,1,h1,0.000000,3.000000,16,0\n",
-		QueuesFile:  "time_us,port,queued_bytes\n12.345678,edge0->h1,4158\n",
-		WindowsFile: "time_us,conn,cwnd_bytes,rate_bps\n1.000000,2,8316,50000000000\n",
-		EventsFile:  `{"time_us":1.000000,"event":"node died","where":"h3","detail":"killed"}` + "\n",
-		LabFile:     "weft: 1\n",
+		FlowsFile: "item,repeat,src,dst,conn,message,bytes,start_ps,fct_ps,ideal_ps,slowdown\n" +
+			"0,0,h0,h1,3,0,1500,500000,10000000,8000000,1.25\n" +
+			"1,2,h1,h0,0,9,1,1,,1000000,\n",
+		CollectivesFile: "item,repeat,collective,algorithm,rank,host,start_ps,end_ps,checked,wrong\n" +
+			"0,0,all-reduce,ring,1,h1,0,3000000,16,0\n",
+		QueuesFile:  "time_ps,port,queued_bytes\n12345678,edge0->h1,4158\n",
+		WindowsFile: "time_ps,conn,cwnd_bytes,rate_bps\n1000000,2,8316,50000000000\n",
+		ClocksFile:  "time_ps,host,error_ps,bound_ps,state\n1000000,h3,-17,20,locked\n",
+	} {
+		var b strings.Builder
+		if err := Export(&b, r.Dir(), name, "csv"); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, b.String()); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	for name, want := range map[string]string{
+		EventsFile: `{"time_us":1.000000,"event":"node died","where":"h3","detail":"killed"}` + "\n",
+		LabFile:    "weft: 1\n",
 	} {
 		if diff := cmp.Diff(want, read(t, r, name)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	if got := strings.Count(read(t, r, RTTFile), "\n"); got != 3 {
-		t.Errorf("%s has %d lines, want a header and two bars", RTTFile, got)
+	var b strings.Builder
+	if err := Export(&b, r.Dir(), FlowsFile, "json"); err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"item":1,"repeat":2,"src":"h1","dst":"h0","conn":0,"message":9,"bytes":1,"start_ps":1,"fct_ps":null,"ideal_ps":1000000,"slowdown":null}`; !strings.Contains(b.String(), want) {
+		t.Errorf("as JSON: %s", b.String())
+	}
+	if err := Export(io.Discard, r.Dir(), RatesFile, "csv"); !errors.Is(err, ErrNoTable) {
+		t.Errorf("rates that nobody measured: %v", err)
+	}
+	if err := Export(io.Discard, r.Dir(), "../../x", "csv"); err == nil || !strings.Contains(err.Error(), "flows.parquet") {
+		t.Errorf("a file outside: %v", err)
 	}
 }
 
@@ -282,8 +304,8 @@ func TestAbandonedRunIsMarkedFailedAndKeepsItsData(t *testing.T) {
 	if m.Status != "failed" || m.Error != "node h3 died" {
 		t.Errorf("got %q, %q", m.Status, m.Error)
 	}
-	if got := read(t, r, QueuesFile); !strings.Contains(got, "edge0->h1") {
-		t.Errorf("queues.csv holds %q", got)
+	if got := ports(t, r.Dir()); len(got) != 1 || got[0] != "edge0->h1" {
+		t.Errorf("%s holds %q", QueuesFile, got)
 	}
 }
 
@@ -341,12 +363,11 @@ func TestFullDiskFailsTheRun(t *testing.T) {
 	if err != nil {
 		t.Skipf("no /dev/full: %v", err)
 	}
-	victim := r.files[QueuesFile]
+	victim := r.files[QueuesFile].(*table[queueRow])
 	victim.file.Close()
 	victim.file = full
-	victim.buf.Reset(full)
 	var row error
-	for i := 0; row == nil && i < 10000; i++ {
+	for i := 0; row == nil && i < 2*groupRows; i++ {
 		row = r.Queue(record.Queue{At: us, Port: "a->b", Queued: 1})
 	}
 	if !errors.Is(row, syscall.ENOSPC) {
@@ -374,7 +395,7 @@ func TestVanishedDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := r.Queue(record.Queue{}); err == nil {
-		t.Error("a row was written to nowhere")
+		t.Error("a file was created nowhere")
 	}
 	if err := r.Finish(newYear, &record.Summary{Status: "ok"}); err == nil {
 		t.Error("Finish found nothing wrong")
@@ -392,4 +413,25 @@ func TestMicrosAreExact(t *testing.T) {
 			t.Errorf("micros(%d) = %s, want %s", t0, got, want)
 		}
 	}
+}
+
+// ports reads the ports of queues.parquet.
+func ports(t interface {
+	Helper()
+	Fatal(...any)
+}, dir string) []string {
+	t.Helper()
+	var out []string
+	type row struct {
+		Port string `parquet:"port"`
+	}
+	if err := Scan(dir, QueuesFile, func(rows []row) error {
+		for _, r := range rows {
+			out = append(out, strings.Clone(r.Port))
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

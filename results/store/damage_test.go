@@ -1,0 +1,277 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"weft/results/record"
+)
+
+// three writes queues.parquet with three groups and returns the file and where each of its footers ends.
+func three(t testing.TB) (dir string, content []byte, ends []int) {
+	t.Helper()
+	dir = t.TempDir()
+	q, err := createTable[queueRow](dir, QueuesFile, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, port := range []string{"a->b", "b->c", "c->d"} {
+		if err := q.add(queueRow{Time: 1, Port: port, Queued: 2}); err != nil {
+			t.Fatal(err)
+		}
+		if err := q.flush(); err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, int(q.size))
+	}
+	if err := q.close(); err != nil {
+		t.Fatal(err)
+	}
+	content, err = os.ReadFile(filepath.Join(dir, QueuesFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, content, ends
+}
+
+// However many bytes reached the disk: all groups whose footer did, and never anything else.
+func TestCutFilesKeepTheirGroups(t *testing.T) {
+	dir, content, ends := three(t)
+	for cut := range len(content) + 1 {
+		if cut%53 > 0 && !slices.ContainsFunc(ends, func(end int) bool { return cut >= end-1 && cut <= end+1 }) {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, QueuesFile), content[:cut], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		want := 0
+		for _, end := range ends {
+			if cut >= end {
+				want++
+			}
+		}
+		if want > 0 {
+			if got := ports(t, dir); len(got) != want {
+				t.Fatalf("cut at %d: %v, want %d rows", cut, got, want)
+			}
+			continue
+		}
+		if err := Scan(dir, QueuesFile, func([]queueRow) error { return nil }); err == nil || !strings.Contains(err.Error(), QueuesFile) {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+	}
+}
+
+// A byte that is not what was written is told, or was of no meaning; the rows are never wrong.
+func TestDamageIsTold(t *testing.T) {
+	dir, content, _ := three(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		bad := bytes.Clone(content)
+		for range rapid.IntRange(1, 4).Draw(rt, "bytes") {
+			bad[rapid.IntRange(0, len(bad)-1).Draw(rt, "at")] ^= byte(rapid.IntRange(1, 255).Draw(rt, "flip"))
+		}
+		if err := os.WriteFile(filepath.Join(dir, QueuesFile), bad, 0o644); err != nil {
+			rt.Fatal(err)
+		}
+		var got []string
+		err := Scan(dir, QueuesFile, func(rows []queueRow) error {
+			for _, r := range rows {
+				got = append(got, r.Port)
+			}
+			return nil
+		})
+		if err == nil && !strings.HasPrefix("a->b b->c c->d", strings.Join(got, " ")) {
+			rt.Fatalf("read %v", got)
+		}
+	})
+}
+
+func FuzzScan(f *testing.F) {
+	_, content, _ := three(f)
+	f.Add(content)
+	f.Add([]byte("PAR1PAR1"))
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if err := os.WriteFile(filepath.Join(dir, QueuesFile), b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_ = Scan(dir, QueuesFile, func([]queueRow) error { return nil })
+		_ = os.WriteFile(filepath.Join(dir, ManifestFile), b, 0o644)
+		_, _ = ReadManifest(dir)
+	})
+}
+
+func TestNewerAndOlderRunsAreRefused(t *testing.T) {
+	for _, c := range []struct{ file, old, replacement, want string }{
+		{ManifestFile, `"format": 1`, `"format": 7`, "format 7; this weft reads up to 1: take a newer weft"},
+		{ManifestFile, `"format": 1`, `"form": 1`, "names no format"},
+		{ManifestFile, `"format": 1`, `"format": 1,,`, "it is damaged: invalid character"},
+		{SummaryFile, `"format": 1`, `"format": 9`, "format 9"},
+		{SummaryFile, `"drops": 17`, `"drops": 16`, "changed or damaged after the run"},
+		{SummaryFile, `"drops": 17`, `"drops": "x`, "it is damaged"},
+	} {
+		r := open(t, t.TempDir())
+		if err := r.Finish(newYear, &record.Summary{Status: "ok", Network: record.Network{Drops: 17}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadSummary(r.Dir()); err != nil {
+			t.Fatal(err)
+		}
+		text := read(t, r, c.file)
+		if err := os.WriteFile(filepath.Join(r.Dir(), c.file), []byte(strings.Replace(text, c.old, c.replacement, 1)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadSummary(r.Dir()); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.file) {
+			t.Errorf("%s: %v, want %s", c.replacement, err, c.want)
+		}
+	}
+	r := open(t, t.TempDir())
+	if _, err := ReadSummary(r.Dir()); !errors.Is(err, ErrNoSummary) || !strings.Contains(err.Error(), "still running") {
+		t.Errorf("of a run under way: %v", err)
+	}
+	if _, err := ReadSummary(t.TempDir()); !errors.Is(err, ErrNoSummary) {
+		t.Errorf("of an empty folder: %v", err)
+	}
+}
+
+// The same rows are the same bytes, whatever the clock does.
+func TestSameRowsSameBytes(t *testing.T) {
+	write := func() []byte {
+		dir := t.TempDir()
+		q, err := createTable[queueRow](dir, QueuesFile, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.wrote = q.wrote.Add(-time.Hour)
+		for i := range groupRows + 10 {
+			if err := q.add(queueRow{int64(i), "a->b", int64(i % 7)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := q.close(); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(filepath.Join(dir, QueuesFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	if a, b := write(), write(); !bytes.Equal(a, b) {
+		t.Error("two files differ")
+	}
+}
+
+// An emulation that is killed keeps all but its last second.
+func TestLiveFilesAreFlushedByTheClock(t *testing.T) {
+	dir := t.TempDir()
+	q, err := createTable[queueRow](dir, QueuesFile, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer q.close()
+	q.wrote = q.wrote.Add(-2 * time.Second)
+	if err := q.add(queueRow{1, "a->b", 1}); err != nil {
+		t.Fatal(err)
+	}
+	if got := ports(t, dir); len(got) != 1 {
+		t.Errorf("on the disk: %v", got)
+	}
+}
+
+// BenchmarkFlows writes and reads ten million flows.
+func BenchmarkFlows(b *testing.B) {
+	for range b.N {
+		dir := b.TempDir()
+		t, err := createTable[flowRow](dir, FlowsFile, false)
+		if err != nil {
+			b.Fatal(err)
+		}
+		start := time.Now()
+		for i := range int64(10_000_000) {
+			if err := t.add(flowRow{Src: "h1", Dst: "h2", Conn: i % 1000, Message: i, Bytes: 4096, Start: i * 1000, FCT: 5_000_000 + i*7919%1_000_003, Ideal: 4_000_000, Slowdown: 1.5}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := t.close(); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(time.Since(start).Seconds(), "write-s")
+		b.ReportMetric(float64(t.size)/1e6, "MB")
+		start = time.Now()
+		if got, err := Numbers(dir, FlowsFile, "fct_ps"); err != nil || len(got) != 10_000_000 || got[1] != 5_007_919 {
+			b.Fatal(len(got), err)
+		}
+		b.ReportMetric(time.Since(start).Seconds(), "read-s")
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		b.ReportMetric(float64(m.Sys)/1e6, "MB-memory")
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	r := open(t, t.TempDir())
+	fill(t, r)
+	if err := r.Finish(newYear, &record.Summary{Status: "ok"}); err != nil {
+		t.Fatal(err)
+	}
+	for column, want := range map[string][]float64{"fct_ps": {10e6}, "slowdown": {1.25}, "item": {0, 1}, "ideal_ps": {8e6, 1e6}} {
+		if got, err := Numbers(r.Dir(), FlowsFile, column); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, %v; want %v", column, got, err, want)
+		}
+	}
+	if _, err := Numbers(r.Dir(), FlowsFile, "src"); err == nil || !strings.Contains(err.Error(), "not of numbers") {
+		t.Error(err)
+	}
+	if _, err := Numbers(r.Dir(), FlowsFile, "x"); err == nil || !strings.Contains(err.Error(), `no column "x"`) {
+		t.Error(err)
+	}
+	if _, err := Numbers(r.Dir(), RatesFile, "x"); !errors.Is(err, ErrNoTable) {
+		t.Error(err)
+	}
+}
+
+// docs/results.md names every file and every column.
+func TestColumnsAreDocumented(t *testing.T) {
+	b, err := os.ReadFile("../../docs/results.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range Tables() {
+		at := strings.Index(string(b), table.File)
+		for at >= 0 && !strings.Contains(lineAt(string(b), at), "#") {
+			next := strings.Index(string(b)[at+1:], table.File)
+			if next < 0 {
+				at = -1
+				break
+			}
+			at += 1 + next
+		}
+		if at < 0 {
+			t.Errorf("no section is about %s", table.File)
+			continue
+		}
+		section, _, _ := strings.Cut(string(b)[at:], "\n## ")
+		for _, c := range table.Columns {
+			if !strings.Contains(section, "`"+c+"`") {
+				t.Errorf("%s: column %s is not explained", table.File, c)
+			}
+		}
+	}
+}
+
+// lineAt is the line that holds a byte.
+func lineAt(s string, at int) string {
+	from := strings.LastIndexByte(s[:at], '\n') + 1
+	line, _, _ := strings.Cut(s[from:], "\n")
+	return line
+}

@@ -1,0 +1,108 @@
+package store
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Format is the version of the run directory that this program writes and the newest that it reads. It changes when a
+// column changes its meaning; columns and files that are added do not change it.
+const Format = 1
+
+// The rows of the data files, as they are kept. Instants and spans are picoseconds of lab time; field names end in their
+// unit. docs/results.md explains them, and a test holds it to these types.
+type (
+	flowRow struct {
+		Item     int32   `parquet:"item"`
+		Repeat   int32   `parquet:"repeat"`
+		Src      string  `parquet:"src,dict"`
+		Dst      string  `parquet:"dst,dict"`
+		Conn     int64   `parquet:"conn"`
+		Message  int64   `parquet:"message"`
+		Bytes    int64   `parquet:"bytes"`
+		Start    int64   `parquet:"start_ps"`
+		FCT      int64   `parquet:"fct_ps,optional"` // null: it did not finish
+		Ideal    int64   `parquet:"ideal_ps"`
+		Slowdown float64 `parquet:"slowdown,optional"`
+	}
+	partRow struct {
+		Item       int32  `parquet:"item"`
+		Repeat     int32  `parquet:"repeat"`
+		Collective string `parquet:"collective,dict"`
+		Algorithm  string `parquet:"algorithm,dict"`
+		Rank       int32  `parquet:"rank"`
+		Host       string `parquet:"host,dict"`
+		Start      int64  `parquet:"start_ps"`
+		End        int64  `parquet:"end_ps"`
+		Checked    int64  `parquet:"checked"`
+		Wrong      int64  `parquet:"wrong"`
+	}
+	queueRow struct {
+		Time   int64  `parquet:"time_ps,delta"`
+		Port   string `parquet:"port,dict"`
+		Queued int64  `parquet:"queued_bytes"`
+	}
+	windowRow struct {
+		Time   int64 `parquet:"time_ps,delta"`
+		Conn   int64 `parquet:"conn"`
+		Window int64 `parquet:"cwnd_bytes"`
+		Rate   int64 `parquet:"rate_bps"`
+	}
+	rateRow struct {
+		Time  int64 `parquet:"time_ps,delta"`
+		Conn  int64 `parquet:"conn"`
+		Bytes int64 `parquet:"bytes"`
+		Rate  int64 `parquet:"rate_bps"`
+	}
+	clockRow struct {
+		Time  int64  `parquet:"time_ps,delta"`
+		Host  string `parquet:"host,dict"`
+		Error int64  `parquet:"error_ps"`
+		Bound int64  `parquet:"bound_ps,optional"` // null: it says none
+		State string `parquet:"state,dict"`
+	}
+	portRow struct {
+		Port        string `parquet:"port"`
+		Packets     int64  `parquet:"packets"`
+		Bytes       int64  `parquet:"bytes"`
+		Drops       int64  `parquet:"drops"`
+		Marks       int64  `parquet:"ce_marks"`
+		MaxQueue    int64  `parquet:"max_queue_bytes"`
+		Lost        int64  `parquet:"lost"`
+		Cut         int64  `parquet:"cut"`
+		Pauses      int64  `parquet:"pauses"`
+		Paused      int64  `parquet:"paused_ps"`
+		MaxHeadroom int64  `parquet:"max_headroom_bytes"`
+		Rate        int64  `parquet:"rate_bps"`
+	}
+	barRow struct {
+		From  int64 `parquet:"from_ps"`
+		To    int64 `parquet:"to_ps"`
+		Count int64 `parquet:"count"`
+	}
+)
+
+// Table is a data file of a run directory.
+type Table struct {
+	File    string
+	Columns []string
+}
+
+// Tables lists every data file that a run may leave.
+func Tables() []Table {
+	var out []Table
+	for file, row := range map[string]any{
+		FlowsFile: flowRow{}, CollectivesFile: partRow{}, QueuesFile: queueRow{}, WindowsFile: windowRow{}, RatesFile: rateRow{},
+		ClocksFile: clockRow{}, PortsFile: portRow{}, RTTFile: barRow{}, QueueDelayFile: barRow{},
+	} {
+		t := Table{File: file}
+		for f := range reflect.TypeOf(row).Fields() {
+			name, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
+			t.Columns = append(t.Columns, name)
+		}
+		out = append(out, t)
+	}
+	slices.SortFunc(out, func(a, b Table) int { return strings.Compare(a.File, b.File) })
+	return out
+}
