@@ -6,6 +6,17 @@ import (
 	"weft/clocksync"
 )
 
+// Ports are the UDP ports that messages of a kind of synchronization come to.
+func Ports(s Sync) []uint16 {
+	switch s {
+	case PTP:
+		return []uint16{clocksync.EventPort, clocksync.GeneralPort}
+	case Huygens:
+		return []uint16{clocksync.ProbePort}
+	}
+	return nil
+}
+
 // Params are the parameters of the protocols; those of the one that runs count.
 type Params struct{}
 

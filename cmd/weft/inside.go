@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 
@@ -51,10 +50,7 @@ func nodeProcess(conn *control.Conn) error {
 	if err != nil {
 		return err
 	}
-	if len(env.Sockets) != 1 {
-		return fmt.Errorf("node %s was given %d sockets, expected 1", env.Name, len(env.Sockets))
-	}
-	return agent.Run(conn, env.Sockets[0])
+	return agent.Run(conn, env.Sockets)
 }
 
 func fabricProcess(conn *control.Conn) error {

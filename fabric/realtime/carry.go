@@ -3,6 +3,7 @@ package realtime
 import (
 	"encoding/binary"
 
+	"weft/clocksync"
 	"weft/fabric"
 	"weft/internal/poller"
 	"weft/timeline"
@@ -115,6 +116,9 @@ func fill(p *fabric.Packet, src, dst fabric.HostID, d datagram) {
 	p.Src, p.Dst = src, dst
 	p.Size = units.Bytes(len(p.Header) + fcsLen)
 	p.Class, p.ECN = d.class(), d.ecn()
+	if d.proto == protoUDP {
+		p.Port = d.dport
+	}
 	p.FlowHash = fabric.FlowHash(src, dst, d.sport, d.dport)
 	if d.proto != protoUDP {
 		p.FlowHash ^= uint64(d.proto) * 0x9e3779b97f4a7c15
@@ -127,22 +131,25 @@ func fill(p *fabric.Packet, src, dst fabric.HostID, d datagram) {
 // woken late does not make the packet late. Before the start of lab time there is nothing else to carry.
 func (l *loop) depart(now units.Time, p *fabric.Packet, d datagram) {
 	l.fire(now)
+	at, cut := l.cut(p, d)
 	udp := transportOf(p.Header, d)
-	var at units.Time
-	ok := udp != nil
-	if ok {
-		at = departure(udp)
+	data := udp != nil
+	if data {
 		p.INT = asksTelemetry(udp)
+		if !l.cfg.Departs {
+			at = departure(udp)
+		}
 	}
+	ok := cut || data && !l.cfg.Departs
 	if now < 0 && (!ok || l.scale.T0 == 0 || at < 0 || at > now+l.cfg.Ahead) {
 		l.report.Early++
 		l.net.Put(p)
 		return
 	}
-	if ok {
-		if l.blames(p.Src, now, at) {
-			l.report.Departure.Record(max(now-at, 0))
-		}
+	if ok && l.blames(p.Src, now, at) {
+		l.report.Departure.Record(max(now-at, 0))
+	}
+	if ok && data {
 		p.Payload = punctual
 	}
 	if !ok || at <= now || at > now+l.cfg.Ahead {
@@ -216,10 +223,13 @@ func (l *loop) Deliver(now units.Time, p *fabric.Packet) {
 		markCE(frame)
 	}
 	if p.Payload == heldBack {
-		restamp(frame, p.SentAt)
+		l.restamp(frame, p.SentAt)
 	}
 	if p.INT {
 		note(frame, l.net.Telemetry(p))
+	}
+	if l.cfg.Transparent && p.Port == clocksync.EventPort {
+		rewrite(udpOf(frame), func(message []byte) { clocksync.AddResidence(message, p.Queued) })
 	}
 	l.write(p.Dst, frame)
 	l.rest.frames++

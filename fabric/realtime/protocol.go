@@ -100,6 +100,13 @@ type Config struct {
 	// Pause is how much time may pass between two looks at the network when there is much to do: what
 	// deliveries may be late by for the sake of fewer wake-ups, in lab time. 0: be as punctual as can be.
 	Pause units.Time
+
+	// Departs says that data packets and synchronization messages say when they leave behind all that they carry
+	// (wire.AppendDeparture), which is taken off, since their stamps are of imperfect clocks.
+	Departs bool
+
+	// Transparent has switches correct PTP's event messages for the time that they waited in them.
+	Transparent bool
 }
 
 // Address is how a host is known on the network.

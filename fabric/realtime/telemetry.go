@@ -56,9 +56,39 @@ func note(frame []byte, hops []fabric.Hop) {
 }
 
 // restamp has the data packet in frame say that it left its NIC at the given instant. The NIC is the fabric's, and a
-// sender that was told of a pause too late could not know.
-func restamp(frame []byte, at units.Time) {
-	rewrite(udpOf(frame), func(header []byte) { wire.Restamp(header, at) })
+// sender that was told of a pause too late could not know. A stamp of an imperfect clock is as much later as the packet is
+// than its sender foresaw.
+func (l *loop) restamp(frame []byte, at units.Time) {
+	udp := udpOf(frame)
+	if l.cfg.Departs && cap(frame) >= len(frame)+wire.DepartureSize {
+		if foreseen, ok := wire.Departure(frame[:len(frame)+wire.DepartureSize]); ok {
+			at += departure(udp) - foreseen
+		}
+	}
+	rewrite(udp, func(header []byte) { wire.Restamp(header, at) })
+}
+
+// cut takes off the frame in p what says when it leaves, and returns that: it stays in the memory behind the frame.
+func (l *loop) cut(p *fabric.Packet, d datagram) (at units.Time, ok bool) {
+	if !l.cfg.Departs || d.proto != protoUDP {
+		return 0, false
+	}
+	udp := udpOf(p.Header)
+	if len(udp) < udpLen+wire.DepartureSize || int(binary.BigEndian.Uint16(udp[udpLengthAt:])) != len(udp) {
+		return 0, false
+	}
+	if at, ok = wire.Departure(udp); !ok {
+		return 0, false
+	}
+	ip := p.Header[ethLen:]
+	total := binary.BigEndian.Uint16(ip[2:])
+	sum := binary.BigEndian.Uint16(p.Header[ipSumAt:])
+	binary.BigEndian.PutUint16(p.Header[ipSumAt:], updateChecksum(sum, total, total-wire.DepartureSize))
+	binary.BigEndian.PutUint16(ip[2:], total-wire.DepartureSize)
+	binary.BigEndian.PutUint16(udp[udpLengthAt:], uint16(len(udp)-wire.DepartureSize))
+	p.Header = p.Header[:ethLen+int(total)-wire.DepartureSize]
+	p.Size -= wire.DepartureSize
+	return at, true
 }
 
 // maxHeader is the longest header of a data packet.

@@ -33,6 +33,7 @@ type loop struct {
 	scale   labtime.Scale
 	poll    *poller.Poller
 	in      *receiver
+	sync    []*receiver // of synchronization messages
 	out     *senders
 	hosts   map[uint32]transport.HostID // by address
 	self    transport.HostID
@@ -42,6 +43,9 @@ type loop struct {
 	last units.Time // the latest instant the machine was told
 	due  units.Time // what the loop waits for: an instant of its own, or never
 	full bool       // the card took no more for now
+
+	departs bool // packets with an instant say it apart from their stamp: Config.Departs
+	trailer [wire.DepartureSize]byte
 
 	offset    int64 // CLOCK_REALTIME - CLOCK_MONOTONIC
 	offsetAge int64 // when it was read, monotonic
@@ -67,6 +71,7 @@ type loop struct {
 const (
 	socketToken int32 = iota
 	controlToken
+	syncToken // of the first of loop.sync; the others follow
 )
 
 // offsetLife is how long the offset of the wall clock is believed, in nanoseconds: slewing by the 500 ppm that
@@ -117,9 +122,12 @@ func (l *loop) rest() {
 		return
 	}
 	for _, what := range l.poll.Ready {
-		if what == socketToken {
-			l.receive()
-		} else {
+		switch {
+		case what == socketToken:
+			l.receive(l.in)
+		case what >= syncToken:
+			l.receive(l.sync[what-syncToken])
+		default:
 			l.fail(l.obey())
 		}
 	}
@@ -189,7 +197,11 @@ func (l *loop) send(at units.Time) {
 	if l.packet.Payload > 0 {
 		payload = l.machine.Payload(&l.packet)
 	}
-	taken, err := l.out.send(&l.packet, payload)
+	var trailer []byte
+	if l.departs && (l.packet.Payload > 0 || l.packet.DstPort != 0) {
+		trailer = wire.AppendDeparture(l.trailer[:0], at)
+	}
+	taken, err := l.out.send(&l.packet, payload, trailer)
 	if err != nil {
 		l.fail(err)
 	}
@@ -199,10 +211,10 @@ func (l *loop) send(at units.Time) {
 }
 
 // receive takes the datagrams that are there, a batch at a time, and lets the machine answer between two.
-func (l *loop) receive() {
+func (l *loop) receive(from *receiver) {
 	for l.err == nil {
 		l.now = l.labNow()
-		n, err := l.in.receive(l.take)
+		n, err := from.receive(l.take)
 		if err != nil {
 			l.fail(err)
 		}
@@ -220,6 +232,10 @@ func (l *loop) take(d datagram) {
 		return
 	}
 	src, known := l.hosts[d.from]
+	if d.port != 0 {
+		l.takeSync(d, src, known)
+		return
+	}
 	header, err := wire.HeaderLen(d.data)
 	if !known || err != nil || header > len(d.data) {
 		l.results.Bad++
@@ -227,7 +243,7 @@ func (l *loop) take(d datagram) {
 	}
 	at := l.arrival(d)
 	in := &l.incoming
-	in.At, in.Src, in.Header, in.CE = at, src, d.data, d.tos&3 == 3
+	in.At, in.Src, in.Port, in.Header, in.CE = at, src, 0, d.data, d.tos&3 == 3
 	in.Payload = units.Bytes(len(d.data) - header)
 	now := l.tell(l.now)
 	pl, err := l.machine.Receive(now, in)
@@ -238,6 +254,19 @@ func (l *loop) take(d datagram) {
 	if pl.Payload > 0 {
 		copy(l.machine.Place(pl), d.data[header:])
 		l.machine.Placed(now, pl)
+	}
+}
+
+// takeSync gives a synchronization message to the machine.
+func (l *loop) takeSync(d datagram, src transport.HostID, known bool) {
+	if !known {
+		l.results.Bad++
+		return
+	}
+	in := &l.incoming
+	*in = transport.Incoming{At: l.arrival(d), Src: src, Port: d.port, Header: d.data}
+	if _, err := l.machine.Receive(l.tell(l.now), in); err != nil {
+		l.results.Bad++
 	}
 }
 

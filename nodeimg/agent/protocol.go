@@ -1,6 +1,7 @@
 package agent
 
 import (
+	clocks "weft/clocksync/node"
 	"weft/host"
 	"weft/results/stats"
 	"weft/transport"
@@ -28,6 +29,7 @@ type Config struct {
 	Switch   [4]byte    // from where the node is told that its card is paused, no host's address; zero: never
 	Ahead    units.Time // how long before they are due packets are sent and deadlines looked at
 	Windows  bool       // record every change of a congestion window
+	Departs  bool       // data and synchronization say when they leave apart from their stamps: see wire.AppendDeparture
 	Report   int64      // real nanoseconds between two Progress messages; 0: 200 ms
 }
 
@@ -48,9 +50,10 @@ type Results struct {
 	Flows    []host.Flow
 	Dones    []host.Done
 	Counters transport.Counters
-	RTT      *stats.Dist // of every acknowledgement
-	OneWay   *stats.Dist // queueing delay of the packets acknowledged, as their receivers measured it
-	Windows  []Window    // in order of time
+	RTT      *stats.Dist    // of every acknowledgement
+	OneWay   *stats.Dist    // queueing delay of the packets acknowledged, as their receivers measured it
+	Windows  []Window       // in order of time
+	Clock    *clocks.Report `json:",omitempty"` // nil: the host's clock shows lab time
 
 	// How late the node was: Timer for what it had to do at an instant of its own (deadlines, the NIC becoming
 	// free), Reaction for packets, from their arrival in the kernel to their being handled.

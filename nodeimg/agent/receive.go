@@ -24,9 +24,10 @@ type datagram struct {
 	from uint32 // IPv4 address
 	at   int64  // CLOCK_REALTIME in nanoseconds when the kernel got it; 0: it did not say
 	tos  uint8
+	port uint16 // where it came to; 0: wire.Port
 }
 
-// receiver reads datagrams in batches from the socket bound to the transport's port.
+// receiver reads datagrams in batches from a socket, that bound to the transport's port or one for synchronization.
 type receiver struct {
 	fd      int
 	headers [batch]mmsghdr
@@ -35,6 +36,7 @@ type receiver struct {
 	control [batch][controlSize]byte
 	buffers []byte
 	size    int
+	port    uint16 // of the datagrams; 0: wire.Port
 }
 
 // mmsghdr is struct mmsghdr of recvmmsg(2).
@@ -91,7 +93,7 @@ func (r *receiver) receive(f func(datagram)) (n int, err error) {
 	for i := range r.headers[:got] {
 		h := &r.headers[i]
 		d := parseControl(r.control[i][:h.Controllen])
-		d.data = r.buffers[i*r.size:][:h.n]
+		d.data, d.port = r.buffers[i*r.size:][:h.n], r.port
 		d.from = binary.BigEndian.Uint32(r.names[i].Addr[:])
 		f(d)
 	}

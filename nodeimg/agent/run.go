@@ -8,6 +8,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"weft/clocksync"
+	clocks "weft/clocksync/node"
 	"weft/collectives/buffer"
 	"weft/host"
 	"weft/internal/clock"
@@ -32,28 +34,28 @@ func memoryRoom(p *host.Plan) int64 {
 const reportInterval = 200e6
 
 // Run is the node: it serves the orchestrator at the other end of conn until it says stop, and returns an
-// error when anything fails before that, the orchestrator's disappearance included. socket is a UDP socket
-// bound to wire.Port on the node's address, with room for what may arrive while the node is not running. It
-// takes over the whole process.
-func Run(conn *control.Conn, socket int) error {
-	return serve(conn, socket, func(room int64) string { return poller.TakeOver(poller.Prompt, room) })
+// error when anything fails before that, the orchestrator's disappearance included. sockets are UDP sockets
+// bound to wire.Port and, where the host's clock is kept by messages, to node.Ports of them, in order, on the node's
+// address, with room for what may arrive while the node is not running. It takes over the whole process.
+func Run(conn *control.Conn, sockets []int) error {
+	return serve(conn, sockets, func(room int64) string { return poller.TakeOver(poller.Prompt, room) })
 }
 
 // serve is Run; takeOver is called when everything has been set up.
-func serve(conn *control.Conn, socket int, takeOver func(room int64) string) error {
-	err := work(conn, socket, takeOver)
+func serve(conn *control.Conn, sockets []int, takeOver func(room int64) string) error {
+	err := work(conn, sockets, takeOver)
 	if err != nil {
 		_ = conn.SendError(err) // the peer may be what failed
 	}
 	return err
 }
 
-func work(conn *control.Conn, socket int, takeOver func(room int64) string) error {
+func work(conn *control.Conn, sockets []int, takeOver func(room int64) string) error {
 	var cfg Config
 	if _, err := conn.Expect(KindConfigure, &cfg); err != nil {
 		return err
 	}
-	n, err := newNode(cfg, conn, socket)
+	n, err := newNode(cfg, conn, sockets)
 	if err != nil {
 		return err
 	}
@@ -77,7 +79,7 @@ type node struct {
 	before   units.Bytes // done at the last report
 }
 
-func newNode(cfg Config, conn *control.Conn, socket int) (*node, error) {
+func newNode(cfg Config, conn *control.Conn, sockets []int) (*node, error) {
 	if !(cfg.Dilation > 0) || math.IsInf(cfg.Dilation, 0) {
 		return nil, fmt.Errorf("dilation %g", cfg.Dilation)
 	}
@@ -101,7 +103,7 @@ func newNode(cfg Config, conn *control.Conn, socket int) (*node, error) {
 	for h, a := range cfg.Peers {
 		l.hosts[binary.BigEndian.Uint32(a[:])] = transport.HostID(h)
 	}
-	l.self = plan.Host
+	l.self, l.departs = plan.Host, cfg.Departs
 	if l.network = binary.BigEndian.Uint32(cfg.Switch[:]); l.network != 0 {
 		if h, taken := l.hosts[l.network]; taken {
 			return nil, fmt.Errorf("the switches and host %d have the same address %v", h, cfg.Switch)
@@ -130,17 +132,47 @@ func newNode(cfg Config, conn *control.Conn, socket int) (*node, error) {
 			}
 		}
 	}
-	if l.in, err = newReceiver(socket, int(plan.Endpoint.MTU)+transport.MaxHeader); err != nil {
+	if l.poll, err = poller.New(1 + len(sockets)); err != nil {
 		return nil, err
 	}
-	if l.poll, err = poller.New(2); err != nil {
+	if err := n.listen(sockets, plan); err != nil {
 		return nil, err
 	}
 	fd, err := conn.Descriptor()
 	if err != nil {
 		return nil, err
 	}
-	return n, errors.Join(l.poll.Add(socket, socketToken), l.poll.Add(fd, controlToken))
+	return n, l.poll.Add(fd, controlToken)
+}
+
+// listen prepares the sockets that datagrams come to.
+func (n *node) listen(sockets []int, plan *host.Plan) (err error) {
+	var ports []uint16
+	if plan.Clock != nil {
+		ports = clocks.Ports(plan.Clock.Sync)
+	}
+	if len(sockets) != 1+len(ports) {
+		return fmt.Errorf("%d sockets, expected 1 for the transport and %d for synchronization", len(sockets), len(ports))
+	}
+	l := &n.loop
+	if l.in, err = newReceiver(sockets[0], int(plan.Endpoint.MTU)+transport.MaxHeader); err != nil {
+		return err
+	}
+	if err := l.poll.Add(sockets[0], socketToken); err != nil {
+		return err
+	}
+	for i, port := range ports {
+		r, err := newReceiver(sockets[1+i], clocksync.MaxMessage+1) // what is longer must look too long
+		if err != nil {
+			return err
+		}
+		r.port = port
+		l.sync = append(l.sync, r)
+		if err := l.poll.Add(sockets[1+i], syncToken+int32(i)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // obey takes a message from the orchestrator.
@@ -187,6 +219,12 @@ func (n *node) results() *Results {
 	r.Flows, r.Dones, r.Counters = n.host.Flows(), n.host.Dones(), n.host.Counters()
 	r.RTT, r.OneWay, r.Windows = n.observer.rtt, n.observer.oneWay, n.observer.windows
 	r.Dropped = n.loop.in.drops()
+	for _, s := range n.loop.sync {
+		r.Dropped += s.drops()
+	}
+	if c, ok := n.host.Clock(n.loop.tell(n.loop.labNow())); ok {
+		r.Clock = &c
+	}
 	r.Unsent += interfaceDrops()
 	return r
 }

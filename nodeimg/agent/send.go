@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"unsafe"
 
@@ -21,6 +22,7 @@ const (
 type way struct {
 	dst  transport.HostID
 	port uint16 // source port: the entropy that switches hash
+	to   uint16 // destination port; 0: wire.Port
 	tos  uint8
 }
 
@@ -46,7 +48,7 @@ func newSenders(own [4]byte, peers [][4]byte) *senders {
 
 // wayOf returns the way of a packet.
 func wayOf(out *transport.Outgoing) way {
-	w := way{dst: out.Dst, port: out.SrcPort}
+	w := way{dst: out.Dst, port: out.SrcPort, to: out.DstPort}
 	if out.Class == 0 {
 		w.tos = tosControl
 	}
@@ -57,7 +59,7 @@ func wayOf(out *transport.Outgoing) way {
 }
 
 // send hands a packet to the kernel. taken is false when the kernel had no room for it.
-func (s *senders) send(out *transport.Outgoing, payload []byte) (taken bool, err error) {
+func (s *senders) send(out *transport.Outgoing, payload, trailer []byte) (taken bool, err error) {
 	w := wayOf(out)
 	fd, ok := s.sockets[w]
 	if !ok {
@@ -66,11 +68,13 @@ func (s *senders) send(out *transport.Outgoing, payload []byte) (taken bool, err
 		}
 		s.keep(w, fd)
 	}
-	vectors := [2]unix.Iovec{{Base: &out.Header[0], Len: uint64(out.N)}}
+	vectors := [3]unix.Iovec{{Base: &out.Header[0], Len: uint64(out.N)}}
 	n := uintptr(1)
-	if len(payload) > 0 {
-		vectors[1] = unix.Iovec{Base: &payload[0], Len: uint64(len(payload))}
-		n = 2
+	for _, part := range [2][]byte{payload, trailer} {
+		if len(part) > 0 {
+			vectors[n] = unix.Iovec{Base: &part[0], Len: uint64(len(part))}
+			n++
+		}
 	}
 	for {
 		_, _, errno := unix.RawSyscall(unix.SYS_WRITEV, uintptr(fd), uintptr(unsafe.Pointer(&vectors)), n)
@@ -122,7 +126,7 @@ func (s *senders) prepare(dst transport.HostID, port uint16) error {
 
 // get returns a socket for a way: a prepared one, or a new one.
 func (s *senders) get(w way) (fd int, err error) {
-	bare := way{dst: w.dst, port: w.port}
+	bare := way{dst: w.dst, port: w.port, to: w.to}
 	fd, ok := s.spare[bare]
 	if !ok {
 		return s.open(w)
@@ -165,7 +169,7 @@ func (s *senders) open(w way) (fd int, err error) {
 	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: s.own, Port: int(w.port)}); err != nil {
 		return fd, fmt.Errorf("bind: %w", err)
 	}
-	if err := unix.Connect(fd, &unix.SockaddrInet4{Addr: s.peers[w.dst], Port: wire.Port}); err != nil {
+	if err := unix.Connect(fd, &unix.SockaddrInet4{Addr: s.peers[w.dst], Port: int(cmp.Or(w.to, wire.Port))}); err != nil {
 		return fd, fmt.Errorf("connect: %w", err)
 	}
 	return fd, nil

@@ -6,7 +6,9 @@ import (
 	"net/netip"
 	"slices"
 
+	clocks "weft/clocksync/node"
 	"weft/fabric/realtime"
+	"weft/host"
 	"weft/internal/poller"
 	"weft/nodeimg/agent"
 	"weft/nodeimg/boot"
@@ -18,6 +20,9 @@ import (
 
 // receiveBuffer is the receive buffer of a node's socket in bytes: what arrives while the node does not run.
 const receiveBuffer = 8 * units.MiB
+
+// syncBuffer is that of a socket for synchronization messages: some thousand of them.
+const syncBuffer = units.MiB
 
 // nodeNice is the priority that nodes ask for: what else runs on the machine should not make them late.
 const nodeNice = -19
@@ -41,7 +46,7 @@ func (x *Experiment) cluster() runtime.Spec {
 			MAC:     boot.MACOf(x.Addrs[i]),
 			MTU:     x.ipMTU(),
 			Peers:   x.neighbours(i),
-			Sockets: []boot.Socket{{Port: wire.Port, ReadBuffer: receiveBuffer}},
+			Sockets: x.sockets(i),
 			Veth:    x.Processes.Veth,
 			Nice:    nodeNice,
 		}
@@ -49,16 +54,39 @@ func (x *Experiment) cluster() runtime.Spec {
 	return s
 }
 
-// neighbours are the hosts that host i has connections with: no packet of theirs waits for ARP.
+// sockets are those that the node of host i needs: the transport's first.
+func (x *Experiment) sockets(i int) []boot.Socket {
+	s := []boot.Socket{{Port: wire.Port, ReadBuffer: receiveBuffer}}
+	if c := x.Plans[i].Clock; c != nil {
+		for _, port := range clocks.Ports(c.Sync) {
+			s = append(s, boot.Socket{Port: port, ReadBuffer: syncBuffer})
+		}
+	}
+	return s
+}
+
+// departs says whether packets have to say when they leave: some host's clock is not lab time.
+func (x *Experiment) departs() bool {
+	return slices.ContainsFunc(x.Plans, func(p host.Plan) bool { return p.Clock != nil })
+}
+
+// neighbours are the hosts that host i has connections with, or keeps its clock with: no packet of theirs waits for ARP.
 func (x *Experiment) neighbours(i int) (peers []boot.Peer) {
 	seen := map[transport.HostID]bool{x.Plans[i].Host: true}
-	for _, c := range x.Plans[i].Conns {
-		for _, h := range []transport.HostID{c.Src, c.Dst} {
-			if !seen[h] {
-				seen[h] = true
-				peers = append(peers, boot.Peer{Addr: x.Addrs[h], MAC: boot.MACOf(x.Addrs[h])})
-			}
+	add := func(h transport.HostID) {
+		if !seen[h] {
+			seen[h] = true
+			peers = append(peers, boot.Peer{Addr: x.Addrs[h], MAC: boot.MACOf(x.Addrs[h])})
 		}
+	}
+	if c := x.Plans[i].Clock; c != nil && len(clocks.Ports(c.Sync)) > 0 {
+		for h := range x.Plans {
+			add(transport.HostID(h))
+		}
+	}
+	for _, c := range x.Plans[i].Conns {
+		add(c.Src)
+		add(c.Dst)
 	}
 	return peers
 }
@@ -67,15 +95,17 @@ func (x *Experiment) neighbours(i int) (peers []boot.Peer) {
 func (x *Experiment) fabricConfig() realtime.Config {
 	const ethernet = 14
 	c := realtime.Config{
-		Network:  x.Fabric,
-		Changes:  x.Changes,
-		Dilation: x.Dilation,
-		Hosts:    make([]realtime.Address, len(x.Addrs)),
-		Sample:   x.SampleQueues,
-		MaxFrame: int(x.ipMTU()) + ethernet,
-		Switch:   x.switchAddr(),
-		Ahead:    2 * x.ahead(), // the node's own rounding must not make its packets unbelievable
-		Pause:    x.pause(),
+		Network:     x.Fabric,
+		Changes:     x.Changes,
+		Dilation:    x.Dilation,
+		Hosts:       make([]realtime.Address, len(x.Addrs)),
+		Sample:      x.SampleQueues,
+		MaxFrame:    int(x.ipMTU()) + ethernet,
+		Switch:      x.switchAddr(),
+		Transparent: x.Transparent,
+		Ahead:       2 * x.ahead(), // the node's own rounding must not make its packets unbelievable
+		Pause:       x.pause(),
+		Departs:     x.departs(),
 	}
 	for i, a := range x.Addrs {
 		c.Hosts[i] = realtime.Address{IP: a.As4(), MAC: realtime.MAC(boot.MACOf(a))}
@@ -111,5 +141,6 @@ func (x *Experiment) peers() [][4]byte {
 func (x *Experiment) nodeConfig(i int, peers [][4]byte) agent.Config {
 	return agent.Config{
 		Plan: x.Plans[i], Dilation: x.Dilation, Peers: peers, Switch: x.switchAddr(), Ahead: x.ahead(), Windows: x.Windows,
+		Departs: x.departs(),
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/transport"
+	"weft/transport/wire"
 	"weft/units"
 )
 
@@ -29,6 +30,8 @@ type Experiment struct {
 	Prefix   int             // length of the one subnet that holds them all; 0: 8
 	Dilation float64         // real time per lab time
 	BaseRTT  units.Time      // of the network: what lateness is measured by
+
+	Transparent bool // switches correct PTP's event messages for the time that they waited in them
 
 	SampleQueues units.Time // interval of queue samples; 0: none
 	Windows      bool       // record changes of congestion windows
@@ -133,7 +136,11 @@ func (x *Experiment) mtu() units.Bytes {
 // ipMTU is the MTU of every node's interface: room for a full data packet.
 func (x *Experiment) ipMTU() units.Bytes {
 	const ipAndUDP = 28
-	return max(x.mtu()+transport.MaxHeader+ipAndUDP, 1500)
+	more := units.Bytes(0)
+	if x.departs() {
+		more = wire.DepartureSize
+	}
+	return max(x.mtu()+transport.MaxHeader+more+ipAndUDP, 1500)
 }
 
 // ahead is how long before they are due packets are handed to the fabric. A NIC fetches the next packet while

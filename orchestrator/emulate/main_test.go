@@ -35,7 +35,7 @@ func node(conn *control.Conn) error {
 	if err != nil {
 		return err
 	}
-	return agent.Run(conn, env.Sockets[0])
+	return agent.Run(conn, env.Sockets)
 }
 
 func fabricProcess(conn *control.Conn) error {

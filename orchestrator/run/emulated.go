@@ -47,6 +47,14 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 		out.Elapsed = got.Elapsed // of a run that ended well, the last completion counts
 	}
 	out.Fidelity, out.Warnings = &got.Fidelity, got.Warnings
+	out.Ended = got.Elapsed
+	for _, r := range got.Results {
+		if r == nil || r.Clock == nil {
+			out.Clocks = nil
+			break
+		}
+		out.Clocks = append(out.Clocks, *r.Clock)
+	}
 	if got.RTT != nil {
 		out.RTT = got.RTT
 	}
@@ -68,7 +76,7 @@ func (x *Experiment) emulation(dilation float64, o Options) emulate.Experiment {
 		Lab: x.Lab.Name, Fabric: x.Fabric, Changes: x.Changes, Plans: x.Plans, Prefix: topology.PrefixLen,
 		Dilation: dilation, BaseRTT: x.BaseRTT,
 		SampleQueues: x.Lab.Measure.Queues, Windows: x.Lab.Measure.CWND,
-		Processes: processes(o),
+		Processes: processes(o), Transparent: x.Lab.Clocks.Transparent,
 	}
 	for h := range x.Plans {
 		spec.Addrs = append(spec.Addrs, topology.HostAddr(topology.NodeID(h)))

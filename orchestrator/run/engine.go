@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"weft/clocksync/noise"
 	"weft/collectives/buffer"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/runtime/namespace"
@@ -76,9 +75,6 @@ func (x *Experiment) emulable() error {
 			return l.Errorf(fmt.Sprintf("workload.%d.ranks", l.Workload[i].Index), "emulated hosts reduce %s exactly for at most %d ranks, not for %d; --engine sim runs this lab",
 				l.Workload[i].Type, most, n)
 		}
-	}
-	if c := &l.Clocks; c.Sync != "perfect" || c.Stamp != (noise.Stamp{}) {
-		return refuse("clocks.sync", "clocks are imperfect")
 	}
 	switch m := &l.Measure; {
 	case m.Rates > 0:
