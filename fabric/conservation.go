@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"fmt"
+	"slices"
 
 	"weft/timeline"
 	"weft/units"
@@ -11,21 +12,24 @@ import (
 // delivered, dropped, lost or cut off, or is in a queue, on a link or late; every port's own sums agree with what it
 // holds, and so do the accounts of switches; and everything that can happen next is armed.
 func (n *Network) CheckConservation() error {
-	c := &n.total
+	c := n.sum()
 	packets := c.Delivered + c.Dropped + c.Lost + c.Cut
 	bytes := c.DeliveredBytes + c.DroppedBytes + c.LostBytes + c.CutBytes
 	for i := range n.ports {
 		o := &n.ports[i]
 		waiting, size, err := o.conserves()
 		if err == nil {
-			err = n.checkArmed(o)
+			err = n.of(int32(i)).checkArmed(o)
 		}
 		if err != nil {
 			return fmt.Errorf("fabric: port %d: %w", i, err)
 		}
-		packets += int64(waiting + o.flight.n)
-		bytes += size + o.flight.size()
+		flight, _ := n.line(o)
+		packets += int64(waiting + flight.n)
+		bytes += size + flight.size()
 	}
+	p, b := n.inBoxes()
+	packets, bytes = packets+p, bytes+b
 	if n.late != nil {
 		for i := range n.late.heap {
 			packets++
@@ -59,24 +63,26 @@ func (o *port) conserves() (waiting int32, size units.Bytes, err error) {
 		return 0, 0, fmt.Errorf("%d packets and %d bytes wait, counted %d packets, room for %d bytes",
 			waiting, size, o.waiting, o.buffer)
 	}
-	if o.down && waiting+o.flight.n > 0 {
-		return 0, 0, fmt.Errorf("is down, and holds %d packets", waiting+o.flight.n)
-	}
 	return waiting, size, nil
 }
 
 // checkArmed returns an error unless the entities of a port are armed for what happens next.
 func (n *Network) checkArmed(o *port) error {
-	if at, armed := n.timeline.At(n.first + timeline.ID(o.index)); armed != (o.flight.n > 0) || armed && at != o.flight.front().at {
-		return fmt.Errorf("%d packets on the line, armed %t for %d", o.flight.n, armed, at)
+	flight, far := n.line(o)
+	if at, armed := far.timeline.At(n.first + timeline.ID(o.index)); armed != (flight.n > 0) || armed && at != flight.front().at {
+		return fmt.Errorf("%d packets on the line, armed %t for %d", flight.n, armed, at)
 	}
 	now := n.timeline.Last()
 	switch {
+	case n.tallies[o.index].down && o.waiting+flight.n > 0:
+		return fmt.Errorf("is down, and holds %d packets", o.waiting+flight.n)
 	case o.waiting == 0 || o.pick() == nil:
 	case o.nic && n.busy[o.host(n)]&lineBusy == 0:
 		return fmt.Errorf("the NIC sends nothing of %d packets that wait", o.waiting)
 	case o.nic:
-	case !o.punctual && o.flight.n == 0:
+	case o.abroad != no && !slices.Contains(n.side.backlog, o.index):
+		return fmt.Errorf("%d packets wait that nobody looks after", o.waiting)
+	case !o.punctual && o.abroad == no && flight.n == 0:
 		return fmt.Errorf("%d packets wait for an empty line", o.waiting)
 	case o.punctual:
 		if at, armed := n.timeline.At(n.transmitterEntity(o.index)); !armed || at > max(o.freeAt, now) {
@@ -130,7 +136,7 @@ func (n *Network) checkAccounts() error {
 // checkTold compares what a port was told about a class with what it heeds or will.
 func (n *Network) checkTold(port int32, class uint8) error {
 	o, f := &n.ports[port], &n.flow.frames[port]
-	if at, armed := n.timeline.At(n.frameEntity(port)); armed == f.empty() || armed && at != f.front().at {
+	if at, armed := n.of(port).timeline.At(n.frameEntity(port)); armed == f.empty() || armed && at != f.front().at {
 		return fmt.Errorf("fabric: port %d: frames to it %t, armed %t for %d", port, !f.empty(), armed, at)
 	}
 	told := o.held>>class&1 != 0
@@ -139,8 +145,23 @@ func (n *Network) checkTold(port int32, class uint8) error {
 			told = e.pause
 		}
 	}
-	if a := n.flow.account(port, class); told != a.paused && !o.down {
+	if a := n.flow.account(port, class); told != a.paused && !n.tallies[port].down {
 		return fmt.Errorf("fabric: port %d: class %d was told to pause %t, will %t", port, class, a.paused, told)
 	}
 	return nil
+}
+
+// inBoxes counts what one part has posted and another has not taken yet.
+func (n *Network) inBoxes() (packets int64, bytes units.Bytes) {
+	for _, k := range n.whole() {
+		for turn := range k.side.boxes {
+			for i := range k.side.boxes[turn] {
+				for j := range k.side.boxes[turn][i].packets {
+					packets++
+					bytes += units.Bytes(k.side.boxes[turn][i].packets[j].size)
+				}
+			}
+		}
+	}
+	return packets, bytes
 }

@@ -41,6 +41,7 @@ type PortCounters struct {
 // tally is what a port counts where nothing has to be fast.
 type tally struct {
 	from      NodeID
+	down      bool // its link
 	drops     int64
 	dropBytes units.Bytes
 	lost, cut int64
@@ -51,7 +52,7 @@ type tally struct {
 
 // Counters returns the totals.
 func (n *Network) Counters() Counters {
-	c := n.total
+	c := n.sum()
 	for i := range n.ports {
 		if o := &n.ports[i]; !o.nic {
 			c.MaxQueue = max(c.MaxQueue, o.maxQueue)
@@ -72,7 +73,7 @@ func (n *Network) PortCounters(port int) PortCounters {
 	}
 	for class := range uint8(Classes) {
 		if o.held>>class&1 != 0 {
-			c.Paused[class] += n.timeline.Last() - t.since[class]
+			c.Paused[class] += n.last() - t.since[class]
 		}
 		if n.flow != nil {
 			c.MaxHeadroom = max(c.MaxHeadroom, n.flow.account(int32(port), class).maxOver)
@@ -120,7 +121,7 @@ func (n *Network) Sample(now units.Time, f func(port int, queued units.Bytes)) {
 		if o.waiting == 0 {
 			continue
 		}
-		if q := o.sample(n, now); q > 0 {
+		if q := o.sample(n.of(int32(i)), now); q > 0 {
 			f(i, q)
 		}
 	}

@@ -76,7 +76,7 @@ func (n *Network) duplicate(e *parcel) parcel {
 	p, c := n.pool.packet(e.packet), n.Get()
 	c.FlowHash, c.Size, c.Src, c.Dst, c.ECN, c.Class, c.Hops, c.INT = p.FlowHash, p.Size, p.Src, p.Dst, p.ECN, p.Class, p.Hops, p.INT
 	c.SentAt, c.Payload, c.Header = p.SentAt, p.Payload, append(c.Header[:0], p.Header...)
-	n.pool.queued[c.number] = n.pool.queued[p.number]
+	*n.pool.queued(c.number) = *n.pool.queued(p.number)
 	if c.INT {
 		*n.pool.record(c.number) = *n.pool.record(p.number)
 	}

@@ -22,18 +22,6 @@ type records struct {
 	hops [MaxHops]Hop
 }
 
-// record returns the notes of a packet by its number.
-func (l *pool) record(number uint32) *records {
-	s := int(number >> slabBits)
-	for s >= len(l.records) {
-		l.records = append(l.records, nil)
-	}
-	if l.records[s] == nil {
-		l.records[s] = new([slab]records)
-	}
-	return &l.records[s][number&(slab-1)]
-}
-
 // Telemetry returns what the ports on its way noted of p, which asked for it (Packet.INT), in order. It is nil when
 // p did not ask. It is good until Put.
 func (n *Network) Telemetry(p *Packet) []Hop {

@@ -18,27 +18,31 @@ import (
 func (n *Network) SetLink(now units.Time, up bool, ports ...int) {
 	var changed []*port
 	for _, i := range ports {
-		if o := &n.ports[i]; o.down == up {
-			n.catchUp(now, o)
-			o.down = !up
-			changed = append(changed, o)
+		if t := &n.tallies[i]; t.down == up {
+			n.of(int32(i)).catchUp(now, &n.ports[i])
+			t.down = !up
+			changed = append(changed, &n.ports[i])
 		}
 	}
 	n.reconsider()
 	for _, o := range changed {
 		if up {
-			n.goUp(now, o)
+			n.of(o.index).goUp(now, o)
 		} else {
-			n.goDown(now, o)
+			n.of(o.index).goDown(now, o)
 		}
 	}
 }
 
 func (n *Network) goDown(now units.Time, o *port) {
 	o.freeAt = now
-	n.timeline.Clear(n.PortEntity(int(o.index)))
-	for o.flight.n > 0 {
-		n.cut(o.index, o.flight.pop())
+	flight, far := n.line(o)
+	far.timeline.Clear(n.PortEntity(int(o.index)))
+	for flight.n > 0 {
+		n.cut(o.index, flight.pop())
+	}
+	if o.abroad != no {
+		n.unpost(o)
 	}
 	n.cutLate(o.index)
 	if o.nic {
@@ -92,12 +96,14 @@ func (n *Network) SetLine(now units.Time, port int, rate units.Bandwidth, delay 
 		return fmt.Errorf("fabric: port %d: rate of %d b/s, delay of %d ps", port, rate, delay)
 	}
 	o := &n.ports[port]
+	n = n.of(o.index)
 	n.catchUp(now, o)
 	o.line, o.delay = units.NewLine(rate), delay
-	if o.flight.n == 0 {
+	flight, _ := n.line(o)
+	if flight.n == 0 {
 		return nil
 	}
-	if free := o.flight.nth(o.flight.n-1).at - delay; free > o.freeAt {
+	if free := flight.nth(flight.n-1).at - delay; free > o.freeAt {
 		o.freeAt = free
 	}
 	if o.nic && o.freeAt > now {
@@ -115,7 +121,7 @@ func (n *Network) SetErrors(now units.Time, port int, loss, bitErrors float64) e
 		return fmt.Errorf("fabric: port %d: %w", port, err)
 	}
 	o := &n.ports[port]
-	n.catchUp(now, o)
+	n.of(o.index).catchUp(now, o)
 	seed, disorder := o.random, Disorder{}
 	if o.errors != nil {
 		seed, disorder = o.errors.random, o.errors.disorder
@@ -142,7 +148,7 @@ func (n *Network) Reroute(switches []SwitchConfig) error {
 	if errs != nil {
 		return errors.Join(errs...)
 	}
-	n.routing = newRouting(len(n.nics), switches)
+	*n.routing = newRouting(len(n.nics), switches)
 	n.reconsider()
 	return nil
 }
@@ -151,12 +157,13 @@ func (n *Network) Reroute(switches []SwitchConfig) error {
 // where the packets on lines go next.
 func (n *Network) reconsider() {
 	for s := range n.names {
-		n.routing.exclude(s, func(port int32) bool { return n.ports[port].down })
+		n.routing.exclude(s, func(port int32) bool { return n.tallies[port].down })
 	}
 	for i := range n.ports {
 		o := &n.ports[i]
-		for k := range o.flight.n {
-			if e := o.flight.nth(k); e.next != lost && e.next != disturbed {
+		flight, _ := n.line(o)
+		for k := range flight.n {
+			if e := flight.nth(k); e.next != lost && e.next != disturbed {
 				e.next = n.routing.next(o.to, e)
 			}
 		}
@@ -164,7 +171,7 @@ func (n *Network) reconsider() {
 }
 
 // Up tells whether a port is up.
-func (n *Network) Up(port int) bool { return !n.ports[port].down }
+func (n *Network) Up(port int) bool { return !n.tallies[port].down }
 
 // Line returns what a port's line is made of at present.
 func (n *Network) Line(port int) Line {

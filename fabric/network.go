@@ -40,7 +40,7 @@ type Network struct {
 	ports    []port
 	nics     []int32 // port of each host
 	busy     []uint8 // by host: what keeps its NIC from sending: lineBusy, isDown, and the classes that are paused
-	routing  routing
+	routing  *routing
 	pool     pool
 	total    Counters
 	flow     *flowControl // nil when no switch accounts for its memory
@@ -51,6 +51,10 @@ type Network struct {
 	tallies  []tally                                                  // by port
 	names    []string                                                 // of the switches
 	late     *late                                                    // nil when no line delivers packets late or twice
+
+	parts *parts // nil when the network is in one piece: see split.go
+	me    int32  // which of the parts this is
+	side  side   // what only this part touches
 }
 
 // What keeps a NIC from sending, besides the classes that are paused (1<<class).
@@ -78,6 +82,17 @@ func New(cfg Config, q *timeline.Queue, sink Sink) (*Network, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("fabric: %w", err)
 	}
+	n := build(&cfg, q, sink)
+	n.first = q.Grow(n.entities)
+	if n.late != nil {
+		n.late.entity = n.first + timeline.ID(n.entities-1)
+	}
+	return n, nil
+}
+
+// build returns an idle network whose entities no timeline knows yet.
+func build(cfg *Config, q *timeline.Queue, sink Sink) *Network {
+	routes := newRouting(cfg.Hosts, cfg.Switches)
 	n := &Network{
 		timeline: q,
 		sink:     sink,
@@ -85,10 +100,11 @@ func New(cfg Config, q *timeline.Queue, sink Sink) (*Network, error) {
 		ports:    make([]port, len(cfg.Ports)),
 		nics:     make([]int32, cfg.Hosts),
 		busy:     make([]uint8, cfg.Hosts),
-		routing:  newRouting(cfg.Hosts, cfg.Switches),
-		flow:     newFlowControl(&cfg),
+		routing:  &routes,
+		flow:     newFlowControl(cfg),
 		tallies:  make([]tally, len(cfg.Ports)),
 		watched:  noPort,
+		pool:     pool{store: newStore(false)},
 	}
 	for s := range cfg.Switches {
 		n.names = append(n.names, cfg.Switches[s].Name)
@@ -100,13 +116,9 @@ func New(cfg Config, q *timeline.Queue, sink Sink) (*Network, error) {
 		n.late = &late{}
 		n.entities++
 	}
-	n.first = q.Grow(n.entities)
-	if n.late != nil {
-		n.late.entity = n.first + timeline.ID(n.entities-1)
-	}
 	punctual := cfg.accounting()
 	for i := range cfg.Ports {
-		n.ports[i] = newPort(&cfg, i)
+		n.ports[i] = newPort(cfg, i)
 		from := cfg.Ports[i].From
 		n.tallies[i].from = from
 		if cfg.isHost(from) {
@@ -115,7 +127,7 @@ func New(cfg Config, q *timeline.Queue, sink Sink) (*Network, error) {
 			n.ports[i].punctual = punctual[int(from)-cfg.Hosts]
 		}
 	}
-	return n, nil
+	return n
 }
 
 // Owns tells whether an entity of the timeline is the network's: whether Fire takes it.
@@ -137,19 +149,19 @@ func (n *Network) Inject(now units.Time, p *Packet) {
 		n.pool.record(p.number).n = 0
 	}
 	nic := n.nics[p.Src]
-	o := &n.ports[nic]
+	o, e := &n.ports[nic], n.wrap(p)
 	if busy := n.busy[p.Src]; busy != 0 {
 		switch {
 		case busy&isDown != 0:
-			n.cut(nic, n.wrap(p))
+			n.cut(nic, &e)
 			return
 		case busy&(lineBusy|1<<p.Class) != 0:
-			o.wait(now, n.wrap(p))
+			o.wait(now, &e)
 			return
 		}
 	}
 	p.SentAt = now
-	n.start(now, nic, o, n.wrap(p))
+	n.start(now, nic, o, &e)
 	n.busy[p.Src] |= lineBusy
 	n.timeline.Set(n.nicEntity(p.Src), o.freeAt)
 }
@@ -175,6 +187,10 @@ func (n *Network) Fire(now units.Time, id timeline.ID) {
 	i := int32(id - n.first)
 	if int(i) >= len(n.ports) {
 		n.fireOther(now, int(i)-len(n.ports))
+		return
+	}
+	if n.parts != nil && n.parts.landing[i] >= 0 {
+		n.land(now, i)
 		return
 	}
 	o := &n.ports[i]
@@ -272,6 +288,9 @@ func (n *Network) join(now units.Time, from int32, e *parcel) {
 		o.mark(n, e)
 	}
 	o.wait(now, e)
+	if o.abroad != no {
+		n.list(o)
+	}
 	if i == n.watched {
 		n.watch(now, o.queued())
 	}

@@ -46,38 +46,12 @@ type Packet struct {
 	Port uint16           // UDP destination port where it is not the transport's; the network does not read it
 }
 
-// Packets are allocated by the slab.
-const (
-	slabBits = 8
-	slab     = 1 << slabBits
-)
-
-// pool is all packets of a network, by number.
-type pool struct {
-	slabs   []*[slab]Packet
-	queued  []units.Time     // Packet.Queued of those in the network
-	records []*[slab]records // in-band telemetry, once it was asked for
-	free    []uint32         // numbers of the packets that are nowhere
-}
-
-// packet returns a packet by its number.
-func (l *pool) packet(number uint32) *Packet { return &l.slabs[number>>slabBits][number&(slab-1)] }
-
 // Get returns a packet to fill in and inject: every field zero, Header empty with room for at least
 // HeaderRoom bytes. It comes from a pool; in steady state nothing is allocated.
 func (n *Network) Get() *Packet {
 	l := &n.pool
 	if len(l.free) == 0 {
-		packets := new([slab]Packet)
-		first := uint32(len(l.slabs)) << slabBits
-		l.slabs = append(l.slabs, packets)
-		l.queued = append(l.queued, make([]units.Time, slab)...)
-		for i := range packets {
-			p := &packets[i]
-			p.Header = p.room[:0]
-			p.number = first + uint32(i)
-			l.free = append(l.free, p.number)
-		}
+		l.fill()
 	}
 	last := len(l.free) - 1
 	p := l.packet(l.free[last])
@@ -90,5 +64,5 @@ func (n *Network) Put(p *Packet) {
 	p.FlowHash, p.Size, p.Src, p.Dst = 0, 0, 0, 0
 	p.ECN, p.Class, p.Hops, p.Port, p.INT, p.Queued, p.SentAt = 0, 0, 0, 0, false, 0, 0
 	p.Payload, p.Header = 0, p.Header[:0]
-	n.pool.free = append(n.pool.free, p.number)
+	n.pool.put(p.number)
 }

@@ -28,9 +28,9 @@ const (
 )
 
 // wrap returns the parcel of a packet that is injected.
-func (n *Network) wrap(p *Packet) *parcel {
-	n.pool.queued[p.number] = p.Queued
-	return &parcel{
+func (n *Network) wrap(p *Packet) parcel {
+	*n.pool.queued(p.number) = p.Queued
+	return parcel{
 		packet: p.number, flow: uint32(mix(p.FlowHash)), dst: p.Dst, size: int32(p.Size),
 		ecn: p.ECN, class: p.Class, hops: p.Hops, noted: p.INT,
 	}
@@ -41,7 +41,7 @@ func (n *Network) unwrap(e *parcel) *Packet {
 	p := n.pool.packet(e.packet)
 	p.ECN = e.ecn
 	p.Hops = e.hops
-	p.Queued = n.pool.queued[e.packet]
+	p.Queued = *n.pool.queued(e.packet)
 	return p
 }
 

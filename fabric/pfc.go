@@ -174,6 +174,9 @@ func (n *Network) admit(now units.Time, o *port, from int32, e *parcel) {
 	if o.index == n.watched {
 		n.watch(now, o.queued())
 	}
+	if o.abroad != no {
+		n.list(o)
+	}
 	n.armTransmitter(o)
 	if a.footing == lossless && !a.paused && a.mustPause(m) {
 		n.signal(now, from, e.class, true)
@@ -201,20 +204,29 @@ func (n *Network) signal(now units.Time, i int32, class uint8, pause bool) {
 	a := n.flow.account(i, class)
 	a.paused = pause
 	o := &n.ports[i]
-	if o.down {
+	if n.tallies[i].down {
 		return
 	}
 	if pause {
 		n.total.Pauses++
 	}
-	at := now + o.delay + a.response
+	f := frame{now + o.delay + a.response, class, pause}
+	if n.parts != nil && n.parts.owner[i] != n.me {
+		n.postFrame(i, f)
+		return
+	}
+	n.expect(i, f)
+}
+
+// expect puts a frame on its way to port i.
+func (n *Network) expect(i int32, f frame) {
 	waiting := &n.flow.frames[i]
 	if !waiting.empty() {
-		at = max(at, waiting.last().at)
+		f.at = max(f.at, waiting.last().at)
 	}
-	waiting.push(frame{at, class, pause})
-	if waiting.front().at == at {
-		n.timeline.Set(n.frameEntity(i), at)
+	waiting.push(f)
+	if waiting.front().at == f.at {
+		n.timeline.Set(n.frameEntity(i), f.at)
 	}
 }
 

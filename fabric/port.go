@@ -24,7 +24,7 @@ type port struct {
 	held     uint8 // classes that are paused, a bit each
 	punctual bool  // of a switch that accounts for its memory: see pfc.go
 	nic      bool
-	down     bool
+	abroad   abroad
 
 	line     units.Line // the rate
 	packets  int64      // see PortCounters
@@ -100,7 +100,7 @@ func (o *port) advance(n *Network, now units.Time) {
 		if o.nic {
 			n.pool.packet(e.packet).SentAt = start
 		} else {
-			n.pool.queued[e.packet] += start - e.at
+			*n.pool.queued(e.packet) += start - e.at
 			if o.punctual {
 				n.release(start, e)
 			}
@@ -138,14 +138,20 @@ func (o *port) transmit(n *Network, start units.Time, e *parcel) (arrival units.
 	o.packets++
 	o.bytes += size
 	arrival = o.freeAt + o.delay
-	e = o.flight.push(e)
+	if o.abroad != no {
+		e = n.post(o, e)
+	} else {
+		e = o.flight.push(e)
+	}
 	e.at = arrival
 	if o.errors != nil {
 		if e.next = o.errors.becomes(size); e.next != noPort {
 			return arrival
 		}
 	}
-	e.next = n.routing.next(o.to, e)
+	if o.abroad == no { // the other part looks it up in tables of its own
+		e.next = n.routing.next(o.to, e)
+	}
 	return arrival
 }
 

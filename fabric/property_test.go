@@ -206,7 +206,8 @@ func TestPortAgainstSteppedOracle(t *testing.T) {
 			p.Dst, p.Size, p.Class, p.ECN, p.Payload = 0, j.size, j.class, ECT0, units.Bytes(i)
 			n.net.total.Injected++
 			n.net.total.InjectedBytes += p.Size
-			n.net.join(j.at, 1, n.net.wrap(p))
+			e := n.net.wrap(p)
+			n.net.join(j.at, 1, &e)
 			n.check()
 		}
 		n.run(units.Never)

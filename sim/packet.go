@@ -10,13 +10,9 @@ import (
 	"weft/units"
 )
 
-// sink is the Sim as the network sees it.
-type sink Sim
-
-// Deliver hands p to its host.
-func (k *sink) Deliver(now units.Time, p *fabric.Packet) {
-	s := (*Sim)(k)
-	if p.Payload > 0 && now >= s.opts.From {
+// Deliver hands p to its host: a part is the sink of its network.
+func (s *part) Deliver(now units.Time, p *fabric.Packet) {
+	if p.Payload > 0 && now >= s.sim.opts.From {
 		s.delay.Record(p.Queued)
 	}
 	h := int(p.Dst)
@@ -29,21 +25,21 @@ func (k *sink) Deliver(now units.Time, p *fabric.Packet) {
 	if p.INT {
 		s.telemetry(p)
 	}
-	if s.opts.Transparent && p.Port == clocksync.EventPort {
+	if s.sim.opts.Transparent && p.Port == clocksync.EventPort {
 		clocksync.AddResidence(p.Header, p.Queued)
 	}
-	if _, err := s.hosts[h].host.Receive(now, &s.in); err != nil {
+	if _, err := s.sim.hosts[h].host.Receive(now, &s.in); err != nil {
 		if s.refused++; s.refused == 1 {
 			s.refusal = err
 		}
-		s.checkFailed(h)
+		s.checkFailed(now, h)
 	}
 	s.net.Put(p)
 	s.settle(now, h)
 }
 
 // telemetry puts what switches wrote into p into s.in. Rates stay here: hosts know them from the topology.
-func (s *Sim) telemetry(p *fabric.Packet) {
+func (s *part) telemetry(p *fabric.Packet) {
 	hops := s.net.Telemetry(p)
 	for i, h := range hops {
 		s.int[i] = wire.Hop{At: h.At, Sent: h.Sent, Queued: h.Queued}
@@ -62,10 +58,10 @@ func asksTelemetry(header []byte) bool {
 }
 
 // Idle pulls the next packet of h.
-func (k *sink) Idle(now units.Time, h fabric.HostID) { (*Sim)(k).settle(now, int(h)) }
+func (s *part) Idle(now units.Time, h fabric.HostID) { s.settle(now, int(h)) }
 
 // inject sends what host h has put into s.out.
-func (s *Sim) inject(now units.Time, h fabric.HostID) {
+func (s *part) inject(now units.Time, h fabric.HostID) {
 	o := &s.out
 	p := s.net.Get()
 	p.Src, p.Dst = h, fabric.HostID(o.Dst)

@@ -61,60 +61,98 @@ func (s *Sim) Run(ctx context.Context) error {
 }
 
 func (s *Sim) run(ctx context.Context) error {
-	if err := s.start(); err != nil {
+	s.start()
+	if err := s.gather(); err != nil {
 		return err
 	}
-	for s.working > 0 {
-		id, now, ok := s.timeline.Pop()
+	if len(s.parts) > 1 {
+		return s.runParts(ctx)
+	}
+	p := s.parts[0]
+	for p.working > 0 {
+		id, now, ok := p.timeline.PopUntil(s.horizon())
 		if !ok {
-			return s.stall(-1)
-		}
-		if now > s.opts.Limit {
-			return fmt.Errorf("sim: %w: %.3f µs", ErrLimit, s.opts.Limit.Microseconds())
-		}
-		for now >= s.nextLook {
-			s.look()
-		}
-		s.events++
-		if id < s.timers {
-			s.net.Fire(now, id)
-		} else if id < s.script {
-			s.timer(now, int(id-s.timers))
-		} else {
-			s.act(now)
-		}
-		if s.failure != nil {
-			return s.failure
-		}
-		if s.events%checkEvery == 0 {
-			if err := ctx.Err(); err != nil {
-				return fmt.Errorf("sim: stopped at %.3f µs: %w", now.Microseconds(), err)
+			if err := s.look(p.timeline.Bound()); err != nil {
+				return err
 			}
-			s.progress(now)
+			continue
+		}
+		p.fire(now, id)
+		if p.failure != nil {
+			return p.failure
+		}
+		if p.events%checkEvery == 0 {
+			if err := s.check(ctx, now, p.events); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
+// horizon is up to when things may happen without a look.
+func (s *Sim) horizon() units.Time { return min(s.nextLook-1, s.opts.Limit) }
+
+// fire is one event of a part.
+func (p *part) fire(now units.Time, id timeline.ID) {
+	p.events++
+	if id < p.sim.timers {
+		p.net.Fire(now, id)
+	} else {
+		p.timer(now, int(id-p.sim.timers))
+	}
+}
+
 // start starts every host, in order.
-func (s *Sim) start() error {
+func (s *Sim) start() {
 	for h := range s.hosts {
-		s.hosts[h].host.Start(0)
-		s.settle(0, h)
+		st := &s.hosts[h]
+		st.host.Start(0)
+		st.part.settle(0, h)
 	}
 	for h := range s.hosts {
-		s.checkFailed(h)
+		s.hosts[h].part.checkFailed(0, h)
+	}
+}
+
+// gather returns the failure that came first.
+func (s *Sim) gather() error {
+	first := units.Never
+	for _, p := range s.parts {
+		if s.failure == nil && p.failure != nil && p.failed < first {
+			first = p.failed
+		}
+	}
+	for _, p := range s.parts {
+		if s.failure == nil && p.failure != nil && p.failed == first {
+			s.failure = p.failure
+		}
 	}
 	return s.failure
 }
 
+// check looks, between events, at what is outside.
+func (s *Sim) check(ctx context.Context, now units.Time, events int64) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("sim: stopped at %.3f µs: %w", now.Microseconds(), err)
+	}
+	if s.opts.After != nil && len(s.parts) == 1 {
+		s.opts.After()
+	}
+	if s.opts.Progress != nil && events >= s.nextProgress {
+		s.opts.Progress(now, events)
+		s.nextProgress = events + s.opts.ProgressEvery
+	}
+	return nil
+}
+
 // timer is host h's entity firing. A timer that the host has moved ahead since is left where it was, and moved
 // here: most are moved many times before they come.
-func (s *Sim) timer(now units.Time, h int) {
-	st := &s.hosts[h]
+func (p *part) timer(now units.Time, h int) {
+	st := &p.sim.hosts[h]
 	st.timer = units.Never
 	if at, ok := st.host.Deadline(); !ok || at > now {
-		s.arm(now, h)
+		p.arm(now, h)
 		return
 	}
 	if st.advanced != now {
@@ -122,76 +160,69 @@ func (s *Sim) timer(now units.Time, h int) {
 	}
 	st.spins++
 	st.host.Advance(now)
-	s.settle(now, h)
-	s.checkFailed(h)
+	p.settle(now, h)
+	p.checkFailed(now, h)
 }
 
 // settle follows every call into host h: it pulls a packet if the NIC is free, and arms the timer.
-func (s *Sim) settle(now units.Time, h int) {
-	st := &s.hosts[h]
-	if s.net.NICFree(fabric.HostID(h)) {
-		if st.host.Transmit(now, &s.out) {
-			s.inject(now, fabric.HostID(h))
+func (p *part) settle(now units.Time, h int) {
+	st := &p.sim.hosts[h]
+	if p.net.NICFree(fabric.HostID(h)) {
+		if st.host.Transmit(now, &p.out) {
+			p.inject(now, fabric.HostID(h))
 		}
-	} else if s.controls != nil {
-		s.answer(now, h)
+	} else if p.sim.controls != nil {
+		p.answer(now, h)
 	}
 	if !st.done && st.host.Done() {
 		st.done = true
-		if s.working--; s.working == 0 {
-			s.end = now
+		if p.working--; p.working == 0 {
+			p.end = now
 		}
 	}
-	s.arm(now, h)
+	p.arm(now, h)
 }
 
 // answer pulls a packet of class 0 if the NIC of host h is free for it, being paused for others.
-func (s *Sim) answer(now units.Time, h int) {
-	c := s.controls[h]
-	if c != nil && s.net.NICFreeFor(fabric.HostID(h), 0) && c.TransmitControl(now, &s.out) {
-		s.inject(now, fabric.HostID(h))
+func (p *part) answer(now units.Time, h int) {
+	c := p.sim.controls[h]
+	if c != nil && p.net.NICFreeFor(fabric.HostID(h), 0) && c.TransmitControl(now, &p.out) {
+		p.inject(now, fabric.HostID(h))
 	}
-}
-
-// act does the next action.
-func (s *Sim) act(now units.Time) {
-	a := s.actions[0]
-	s.actions = s.actions[1:]
-	if err := a.Do(now, s.net); err != nil {
-		s.fail(fmt.Errorf("sim: action at %.3f µs: %w", now.Microseconds(), err))
-	}
-	s.armScript()
 }
 
 // maxSpins is how often a host may ask to be advanced at one instant without sending anything.
 const maxSpins = 1000
 
 // arm makes sure that host h's entity fires when its deadline comes, or before.
-func (s *Sim) arm(now units.Time, h int) {
-	st := &s.hosts[h]
+func (p *part) arm(now units.Time, h int) {
+	st := &p.sim.hosts[h]
 	at, ok := st.host.Deadline()
 	if !ok || at >= st.timer {
 		return
 	}
 	if at <= now {
 		if st.advanced == now {
-			if !s.net.NICFree(fabric.HostID(h)) {
+			if !p.net.NICFree(fabric.HostID(h)) {
 				return // it has been told, and waits for its NIC: Idle looks again
 			}
 			if st.spins > maxSpins {
-				s.fail(fmt.Errorf("sim: %s does not get past its deadline at %d ps, advanced %d times at %d ps",
-					s.name(h), at, st.spins, now))
+				p.fail(now, fmt.Errorf("sim: %s does not get past its deadline at %d ps, advanced %d times at %d ps",
+					p.sim.name(h), at, st.spins, now))
 				return
 			}
 		}
 		at = now
 	}
 	st.timer = at
-	s.timeline.Set(s.timers+timeline.ID(h), at)
+	p.timeline.Set(p.sim.timers+timeline.ID(h), at)
 }
 
 func (s *Sim) stall(paused units.Time) error {
-	e := &StallError{At: s.timeline.Last(), Paused: paused, Network: s.Waiting()}
+	e := &StallError{Paused: paused, Network: s.Waiting()}
+	for _, p := range s.parts {
+		e.At = max(e.At, p.timeline.Last())
+	}
 	for h := range s.hosts {
 		if !s.hosts[h].done {
 			e.Waiting = append(e.Waiting, s.name(h))
@@ -200,36 +231,49 @@ func (s *Sim) stall(paused units.Time) error {
 	return e
 }
 
-func (s *Sim) fail(err error) {
-	if s.failure == nil {
-		s.failure = err
+func (p *part) fail(now units.Time, err error) {
+	if p.failure == nil {
+		p.failure, p.failed = err, now
 	}
 }
 
-func (s *Sim) checkFailed(h int) {
-	if err := s.hosts[h].host.Failed(); err != nil {
-		s.fail(fmt.Errorf("sim: %s: %w", s.name(h), err))
+func (p *part) checkFailed(now units.Time, h int) {
+	if err := p.sim.hosts[h].host.Failed(); err != nil {
+		p.fail(now, fmt.Errorf("sim: %s: %w", p.sim.name(h), err))
 	}
 }
 
-// look does what is due at regular instants, of which the next is nextLook.
-func (s *Sim) look() {
-	if s.nextStall == s.nextLook {
-		if since, stuck := s.net.Stuck(); stuck && s.nextStall-since >= s.opts.Stall {
-			s.fail(s.stall(since))
-		} else if s.resting() {
-			s.fail(s.stall(-1))
+// look does what is due at nextLook, now that nothing is left to happen before; next is when something is at the
+// earliest. It returns an error when there is nothing to wait for, or no time.
+func (s *Sim) look(next units.Time) error {
+	switch {
+	case next == units.Never && s.nextAction == units.Never:
+		return s.stall(-1)
+	case s.nextLook > s.opts.Limit:
+		return fmt.Errorf("sim: %w: %.3f µs", ErrLimit, s.opts.Limit.Microseconds())
+	}
+	now := s.nextLook
+	if s.nextStall == now {
+		if since, stuck := s.net.Stuck(); stuck && now-since >= s.opts.Stall {
+			s.failure = s.stall(since)
+		} else if s.failure == nil && s.resting() {
+			s.failure = s.stall(-1)
 		}
 		s.nextStall += s.opts.Stall
 	}
-	if s.nextTick == s.nextLook {
-		s.opts.Tick(s.nextTick)
+	if s.nextTick == now {
+		s.opts.Tick(now)
 		s.nextTick += s.opts.TickEvery
 	}
-	if s.nextSample == s.nextLook {
-		s.sample()
+	if s.nextSample == now {
+		s.net.Sample(now, func(port int, queued units.Bytes) { s.opts.Sample(now, port, queued) })
+		s.nextSample += s.opts.SampleEvery
 	}
-	s.nextLook = min(s.nextSample, s.nextStall, s.nextTick)
+	for len(s.actions) > 0 && s.actions[0].At == now {
+		s.act(now)
+	}
+	s.schedule()
+	return s.gather()
 }
 
 // resting says whether all hosts rest, and rested at the last look with no progress since: between two looks packets that
@@ -253,15 +297,11 @@ func (s *Sim) resting() bool {
 	return rest && before == moved
 }
 
-func (s *Sim) sample() {
-	now := s.nextSample
-	s.net.Sample(now, func(port int, queued units.Bytes) { s.opts.Sample(now, port, queued) })
-	s.nextSample += s.opts.SampleEvery
-}
-
-func (s *Sim) progress(now units.Time) {
-	if s.opts.Progress != nil && s.events >= s.nextProgress {
-		s.opts.Progress(now, s.events)
-		s.nextProgress = s.events + s.opts.ProgressEvery
+// act does the next action.
+func (s *Sim) act(now units.Time) {
+	a := s.actions[0]
+	s.actions = s.actions[1:]
+	if err := a.Do(now, s.net); err != nil && s.failure == nil {
+		s.failure = fmt.Errorf("sim: action at %.3f µs: %w", now.Microseconds(), err)
 	}
 }

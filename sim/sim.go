@@ -84,6 +84,20 @@ type Options struct {
 	SampleEvery units.Time
 	Sample      func(now units.Time, port int, queued units.Bytes)
 
+	// Parts is the part of each node, and Count how many there are: see fabric.Config.Partition. nil: one. Hosts of
+	// different parts are called at the same time if Each does that, and share nothing that is not made for it. The
+	// results do not depend on Each.
+	Parts []int32
+	Count int
+
+	// Each calls work(i) for i from 0 to n-1, in any order or at the same time, and returns when all calls have. nil: one
+	// after the other.
+	Each func(n int, work func(i int))
+
+	// After is called after each stretch that the parts have worked through, in a network in one piece every few thousand
+	// events, while no host is being called.
+	After func()
+
 	// Progress is called about every ProgressEvery events.
 	ProgressEvery int64
 	Progress      func(now units.Time, events int64)
@@ -91,38 +105,52 @@ type Options struct {
 
 // Sim is one run. Not safe for concurrent use: one goroutine owns it.
 type Sim struct {
-	timeline *timeline.Queue
-	net      *fabric.Network
+	parts    []*part
+	net      *fabric.Network // any part of it: for what concerns all
 	hosts    []hostState
 	controls []Controls  // by host; nil: nobody can be asked for control alone
 	timers   timeline.ID // host h's entity is timers+h
-	script   timeline.ID // armed for the next of the actions
 	actions  []Action    // that are left
 	opts     Options
 
-	out transport.Outgoing       // the packet being asked for
-	in  transport.Incoming       // the packet being handed over
-	int [fabric.MaxHops]wire.Hop // what it carries
-
-	events       int64
-	end          units.Time // when the last host was done
-	working      int        // hosts that are not done
 	failure      error      // ends the run
-	delay        *stats.Dist
-	refused      int64      // packets that Receive returned an error for
-	refusal      error      // the first of these errors
-	nextLook     units.Time // the first of the next three
+	nextLook     units.Time // the first of the next four
 	nextTick     units.Time
 	nextSample   units.Time
 	nextStall    units.Time
+	nextAction   units.Time
 	moved        units.Bytes // progress of all hosts at the last look for a stall
 	nextProgress int64
 	started      bool
 }
 
+// part is the run of a part of the network and of its hosts.
+type part struct {
+	sim      *Sim
+	timeline *timeline.Queue
+	net      *fabric.Network
+
+	out transport.Outgoing       // the packet being asked for
+	in  transport.Incoming       // the packet being handed over
+	int [fabric.MaxHops]wire.Hop // what it carries
+
+	events  int64
+	working int        // hosts that are not done
+	end     units.Time // when the last of them was
+	failure error      // the first
+	failed  units.Time // when that was
+	delay   *stats.Dist
+	refused int64      // packets that Receive returned an error for
+	refusal error      // the first of these errors
+	posted  bool       // others have posted something that it has not taken
+	waiting units.Time // when a packet that waits for a line to another part starts, at the earliest
+	_       [64]byte   // what parts write lies in different lines of the cache
+}
+
 // hostState is what the driver knows about a host.
 type hostState struct {
 	host     Host
+	part     *part
 	timer    units.Time // when its entity is armed for, or units.Never
 	advanced units.Time // when Advance was called last
 	spins    int32      // how often it was called at that same instant
@@ -135,8 +163,8 @@ func New[H Host](cfg fabric.Config, hosts []H, opts Options) (*Sim, error) {
 		return nil, fmt.Errorf("sim: %d hosts for a network of %d", len(hosts), cfg.Hosts)
 	}
 	s := &Sim{
-		timeline: timeline.New(0), hosts: make([]hostState, len(hosts)), working: len(hosts), opts: opts,
-		delay: stats.NewDist(), moved: -1, nextSample: units.Never, nextStall: units.Never, nextTick: units.Never,
+		hosts: make([]hostState, len(hosts)), opts: opts,
+		nextSample: units.Never, nextStall: units.Never, nextTick: units.Never, nextAction: units.Never, moved: -1,
 		nextProgress: opts.ProgressEvery, actions: slices.Clone(opts.Actions),
 	}
 	if opts.Sample != nil && opts.SampleEvery > 0 {
@@ -148,24 +176,25 @@ func New[H Host](cfg fabric.Config, hosts []H, opts Options) (*Sim, error) {
 	if opts.Tick != nil && opts.TickEvery > 0 {
 		s.nextTick = opts.TickEvery
 	}
-	s.nextLook = min(s.nextSample, s.nextStall, s.nextTick)
 	if s.opts.Limit == 0 {
 		s.opts.Limit = units.Never
 	}
-	net, err := fabric.New(cfg, s.timeline, (*sink)(s))
-	if err != nil {
+	if err := s.split(cfg); err != nil {
 		return nil, fmt.Errorf("sim: %w", err)
 	}
-	s.net = net
 	if opts.Watch != nil {
 		if opts.WatchPort < 0 || opts.WatchPort >= len(cfg.Ports) {
 			return nil, fmt.Errorf("sim: watching port %d of %d", opts.WatchPort, len(cfg.Ports))
 		}
-		net.Watch(opts.WatchPort, opts.Watch)
+		s.net.Watch(opts.WatchPort, opts.Watch)
 	}
-	s.timers = s.timeline.Grow(len(hosts))
 	for h := range hosts {
-		s.hosts[h] = hostState{host: hosts[h], timer: units.Never, advanced: -1}
+		p := s.parts[0]
+		if opts.Parts != nil {
+			p = s.parts[opts.Parts[h]]
+		}
+		p.working++
+		s.hosts[h] = hostState{host: hosts[h], part: p, timer: units.Never, advanced: -1}
 		if c, ok := any(hosts[h]).(Controls); ok {
 			if s.controls == nil {
 				s.controls = make([]Controls, len(hosts))
@@ -179,35 +208,75 @@ func New[H Host](cfg fabric.Config, hosts []H, opts Options) (*Sim, error) {
 	return s, nil
 }
 
-// rehearse puts the actions in order and arms for the first.
+// split builds the network and the parts of the run.
+func (s *Sim) split(cfg fabric.Config) error {
+	count := max(1, s.opts.Count)
+	queues, sinks := make([]*timeline.Queue, count), make([]fabric.Sink, count)
+	for k := range count {
+		p := &part{sim: s, timeline: timeline.New(0), delay: stats.NewDist(), waiting: units.Never}
+		s.parts = append(s.parts, p)
+		queues[k], sinks[k] = p.timeline, p
+	}
+	nets, err := fabric.Split(cfg, s.opts.Parts, queues, sinks)
+	if err != nil {
+		return err
+	}
+	for k, p := range s.parts {
+		p.net = nets[k]
+		s.timers = p.timeline.Grow(cfg.Hosts)
+	}
+	s.net = nets[0]
+	return nil
+}
+
+// rehearse puts the actions in order.
 func (s *Sim) rehearse() error {
-	s.script = s.timeline.Grow(1)
 	for i, a := range s.actions {
 		if a.At < 0 || a.Do == nil {
 			return fmt.Errorf("sim: action %d at %d ps", i, a.At)
 		}
 	}
 	slices.SortStableFunc(s.actions, func(a, b Action) int { return cmp.Compare(a.At, b.At) })
-	s.armScript()
+	s.schedule()
 	return nil
 }
 
-func (s *Sim) armScript() {
+// schedule finds out when to look next.
+func (s *Sim) schedule() {
+	s.nextAction = units.Never
 	if len(s.actions) > 0 {
-		s.timeline.Set(s.script, s.actions[0].At)
+		s.nextAction = s.actions[0].At
 	}
+	s.nextLook = min(s.nextSample, s.nextStall, s.nextTick, s.nextAction)
 }
 
 // End returns the instant at which the last host was done; while one is not, the instant reached.
 func (s *Sim) End() units.Time {
-	if s.working > 0 {
-		return s.timeline.Last()
+	var last, end units.Time
+	for _, p := range s.parts {
+		last, end = max(last, p.timeline.Last()), max(end, p.end)
 	}
-	return s.end
+	if s.working() > 0 {
+		return last
+	}
+	return end
+}
+
+// working returns how many hosts are not done.
+func (s *Sim) working() (hosts int) {
+	for _, p := range s.parts {
+		hosts += p.working
+	}
+	return hosts
 }
 
 // Events returns how many events have been processed.
-func (s *Sim) Events() int64 { return s.events }
+func (s *Sim) Events() (events int64) {
+	for _, p := range s.parts {
+		events += p.events
+	}
+	return events
+}
 
 // Counters returns the totals of the network.
 func (s *Sim) Counters() fabric.Counters { return s.net.Counters() }
@@ -219,10 +288,26 @@ func (s *Sim) PortCounters(port int) fabric.PortCounters { return s.net.PortCoun
 func (s *Sim) Waiting() []string { return s.net.Waiting(s.opts.Names) }
 
 // QueueDelay returns how long the data packets that were delivered waited in switches.
-func (s *Sim) QueueDelay() *stats.Dist { return s.delay }
+func (s *Sim) QueueDelay() *stats.Dist {
+	all := s.parts[0].delay
+	if len(s.parts) > 1 {
+		all = stats.NewDist()
+		for _, p := range s.parts {
+			all.Merge(p.delay)
+		}
+	}
+	return all
+}
 
 // Refused returns how many packets hosts returned an error for, and the first of the errors.
-func (s *Sim) Refused() (packets int64, first error) { return s.refused, s.refusal }
+func (s *Sim) Refused() (packets int64, first error) {
+	for _, p := range s.parts {
+		if packets += p.refused; first == nil {
+			first = p.refusal
+		}
+	}
+	return packets, first
+}
 
 // name returns the name of a host for errors.
 func (s *Sim) name(h int) string {

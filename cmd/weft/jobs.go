@@ -72,7 +72,7 @@ func width(jobs []job) int {
 // runAll makes every run, and returns the summaries in the order of the jobs with the errors of those that
 // failed. After an interruption no further run is begun, and jobs that were not run have no summary.
 func (a *app) runAll(ctx context.Context, jobs []job, flags runFlags) ([]*record.Summary, error) {
-	w := &watcher{app: a, outcomes: make([]outcome, len(jobs)), wide: width(jobs) > 1, json: flags.json}
+	w := &watcher{app: a, outcomes: make([]outcome, len(jobs)), width: width(jobs), json: flags.json}
 	if terminal(a.stderr) {
 		w.bar = table.NewProgress(a.stderr)
 	}
@@ -116,7 +116,7 @@ type outcome struct {
 // runOne makes one run. A run that never began gets a summary that says so.
 func (a *app) runOne(ctx context.Context, j job, flags runFlags, w *watcher) outcome {
 	s, err := a.engine.Run(ctx, j.lab, orchestrate.Options{
-		Engine: j.engine, Root: flags.out, LabText: j.text, Version: versionText(), Series: j.series,
+		Engine: j.engine, Root: flags.out, LabText: j.text, Version: versionText(), Series: j.series, Workers: max(1, runtime.NumCPU()/w.width),
 		Say:      w.say,
 		Progress: func(p orchestrate.Progress) { w.progress(j, p) },
 	})
@@ -140,9 +140,9 @@ func (a *app) runOne(ctx context.Context, j job, flags runFlags, w *watcher) out
 
 // watcher shows what goes on while jobs run. Runs that go on at once share it.
 type watcher struct {
-	app  *app
-	wide bool // several jobs at once
-	json bool // print the summary of each job
+	app   *app
+	width int  // runs at once
+	json  bool // print the summary of each job
 
 	mu       sync.Mutex // guards what follows, and writing to the terminal
 	bar      *table.Progress
@@ -168,7 +168,7 @@ func (w *watcher) say(line string) {
 func (w *watcher) progress(j job, p orchestrate.Progress) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.wide {
+	if w.width > 1 {
 		return
 	}
 	label := j.lab.Name
@@ -184,7 +184,7 @@ func (w *watcher) finished(i int, o outcome) {
 	defer w.mu.Unlock()
 	w.outcomes[i] = o
 	w.count++
-	if w.wide {
+	if w.width > 1 {
 		w.bar.Set("runs", int64(w.count), int64(len(w.outcomes)))
 	}
 	for w.json && w.printed < len(w.outcomes) && w.outcomes[w.printed].done {

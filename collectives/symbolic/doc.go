@@ -11,5 +11,5 @@
 // All reductions are followed as if they were sums: a maximum too must get every contribution exactly once.
 //
 // Messages carry lines from sender to receiver through an Exchange that all hosts of a simulation share.
-// Sizes and offsets are bytes. It is pure; an Exchange and its memories belong to one goroutine.
+// Sizes and offsets are bytes. It is pure. An Exchange may be used by several goroutines, each of its memories by one.
 package symbolic

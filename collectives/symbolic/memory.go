@@ -2,6 +2,7 @@ package symbolic
 
 import (
 	"fmt"
+	"sync"
 
 	"weft/collectives/schedule"
 	"weft/units"
@@ -9,9 +10,41 @@ import (
 
 // Exchange is what the hosts of a simulation share: the content of the messages under way.
 type Exchange struct {
-	seed     uint64
+	seed    uint64
+	shelves [shelves]shelf // of the messages, by a hash of their key
+
+	summing sync.Mutex
+	sums    map[sumKey]line
+}
+
+// shelves keep hosts that are simulated at the same time out of each other's way.
+const shelves = 64
+
+type shelf struct {
+	mutex    sync.Mutex
 	messages map[uint64]message // by key
-	sums     map[sumKey]line
+	_        [48]byte           // a line of the cache each
+}
+
+func (x *Exchange) shelf(key uint64) *shelf { return &x.shelves[mix(key)%shelves] }
+
+// put keeps a message until it is taken.
+func (x *Exchange) put(key uint64, m message) {
+	s := x.shelf(key)
+	s.mutex.Lock()
+	s.messages[key] = m
+	s.mutex.Unlock()
+}
+
+// take removes and returns a message.
+func (x *Exchange) take(key uint64) (m message, ok bool) {
+	s := x.shelf(key)
+	s.mutex.Lock()
+	if m, ok = s.messages[key]; ok {
+		delete(s.messages, key)
+	}
+	s.mutex.Unlock()
+	return m, ok
 }
 
 // message is the content of a message: nearly always a single stretch.
@@ -24,7 +57,11 @@ type sumKey struct{ item, repeat, ranks int }
 
 // New returns an exchange for the hosts of one simulation.
 func New(seed uint64) *Exchange {
-	return &Exchange{seed: seed, messages: map[uint64]message{}, sums: map[sumKey]line{}}
+	x := &Exchange{seed: seed, sums: map[sumKey]line{}}
+	for i := range x.shelves {
+		x.shelves[i].messages = map[uint64]message{}
+	}
+	return x
 }
 
 // Memory returns the memory of one more host.
@@ -89,7 +126,7 @@ func (m *Memory) Send(index int, op *schedule.Op, key uint64) {
 	if len(m.scratch) > 1 {
 		msg.rest = append(content(nil), m.scratch[1:]...)
 	}
-	m.exchange.messages[key] = msg
+	m.exchange.put(key, msg)
 }
 
 // Apply puts the content of a message that has arrived whole into the region of op, adding or replacing.
@@ -97,11 +134,10 @@ func (m *Memory) Apply(index int, op *schedule.Op, key uint64, from, to units.By
 	if op.Credit {
 		return nil
 	}
-	msg, ok := m.exchange.messages[key]
+	msg, ok := m.exchange.take(key)
 	if !ok {
 		return fmt.Errorf("message %#x was received, but not sent or received before", key)
 	}
-	delete(m.exchange.messages, key)
 	m.scratch = append(append(m.scratch[:0], msg.first), msg.rest...)
 	if size := m.scratch[len(m.scratch)-1].end; from != 0 || to != op.Len || size != op.Len {
 		return fmt.Errorf("message %#x of %d bytes is applied as [%d,%d) of %d", key, size, from, to, op.Len)
@@ -151,6 +187,8 @@ func (x *Exchange) want(it *item, rank int) line {
 		return x.input(it.index, it.repeat, rank)
 	}
 	k := sumKey{it.index, it.repeat, it.spec.Ranks}
+	x.summing.Lock()
+	defer x.summing.Unlock()
 	sum, ok := x.sums[k]
 	if !ok {
 		for r := range k.ranks {

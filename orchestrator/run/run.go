@@ -27,9 +27,18 @@ type Options struct {
 	Version string
 	Series  store.Series // which run this is of its command line; names the directory
 
+	Workers int // processors that a simulation may use; 0: all. It makes no difference to the results.
+
 	Say      func(line string)   // told, before anything runs, which engine was chosen and why; may be nil
 	Parts    func([]record.Part) // told at the end what every rank did, also of a run that failed; may be nil
 	Progress func(Progress)      // called every now and then from one goroutine; may be nil
+}
+
+func (o *Options) workers() int {
+	if o.Workers > 0 {
+		return o.Workers
+	}
+	return runtime.GOMAXPROCS(0)
 }
 
 // Progress is how far a run has come.

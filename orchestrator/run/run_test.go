@@ -156,6 +156,49 @@ workload:
 		}
 		dirs[i] = s.Run
 	}
+	sameData(t, dirs)
+}
+
+// A network in parts gives the same whether one processor works through them or several at the same time.
+func TestProcessorsMakeNoDifference(t *testing.T) {
+	for _, kind := range []string{"pc4", "strack", "roce"} {
+		l := parse(t, `
+weft: 1
+name: parts
+topology: {kind: leaf-spine, leaves: 8, spines: 4, hosts_per_leaf: 16, link: {rate: 100Gbps, delay: 1us}}
+queues: {ecn: {kmin: 25%bdp, kmax: 75%bdp, pmax: 1}}
+transport: {kind: `+kind+`}
+measure: {queues: 10us, rates: 10us, cwnd: true}
+workload:
+  - {collective: permute, size: 100KB}
+  - {collective: all-reduce, size: 1MB, start: previous}
+`)
+		var dirs [2]string
+		var events [2]int64
+		for i, workers := range []int{1, 3} {
+			s, err := Run(context.Background(), l, Options{Engine: "sim", Root: t.TempDir(), Workers: workers})
+			if err != nil {
+				t.Fatal(err)
+			}
+			dirs[i], events[i] = s.Run, s.Events
+		}
+		if _, parts := must(Build(l)).Fabric.Partition(); parts < 2 || events[0] != events[1] {
+			t.Errorf("%s: %d parts, %d events", kind, parts, events)
+		}
+		sameData(t, dirs)
+	}
+}
+
+func must[T any](x T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return x
+}
+
+// sameData fails unless two run directories hold the same data.
+func sameData(t *testing.T, dirs [2]string) {
+	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dirs[0], "*.parquet"))
 	if err != nil || len(names) < 5 {
 		t.Fatalf("data files %v: %v", names, err)

@@ -6,11 +6,11 @@ import (
 
 	"weft/collectives/symbolic"
 	"weft/host"
+	"weft/internal/crew"
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/results/store"
 	"weft/sim"
-	"weft/transport"
 	"weft/units"
 )
 
@@ -35,18 +35,26 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	m := &x.Lab.Measure
-	watch := &watcher{rtt: out.RTT, dir: dir, windows: m.CWND, from: m.From, stop: stop}
+	parts, count := x.Fabric.Partition()
+	watch := &writer{dir: dir, stop: stop}
+	watchers := newWatchers(count, m, watch)
 	exchange := symbolic.New(x.Lab.Seed)
 	hosts := make([]*host.Host, len(x.Plans))
 	names := make([]string, len(x.Plans))
 	for i, p := range x.Plans {
-		h, err := host.New(p, exchange.Memory(), watch)
+		h, err := host.New(p, exchange.Memory(), watchers.parts[parts[i]])
 		if err != nil {
 			return out, err
 		}
 		hosts[i], names[i] = h, p.Name
 	}
 	opts := sim.Options{Transparent: x.Lab.Clocks.Transparent, Names: names, ProgressEvery: progressEvery, From: m.From, Stall: x.stall()}
+	opts.Parts, opts.Count, opts.After = parts, count, watchers.flush
+	if workers := min(count, o.workers()); workers > 1 {
+		c := crew.New(workers)
+		defer c.Close()
+		opts.Each = c.Each
+	}
 	if o.Progress != nil {
 		opts.Progress = func(now units.Time, _ int64) { o.Progress(simProgress(hosts, now)) }
 	}
@@ -76,6 +84,7 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 		return out, err
 	}
 	err = s.Run(ctx)
+	watchers.merge(out)
 	for _, h := range hosts {
 		out.Flows = append(out.Flows, h.Flows()...)
 		out.Dones = append(out.Dones, h.Dones()...)
@@ -159,35 +168,4 @@ func (x *Experiment) PortNames() []string {
 		names[i] = x.Graph.Nodes[p.From].Name + "->" + x.Graph.Nodes[p.To].Name
 	}
 	return names
-}
-
-// watcher is the observer of every endpoint of a simulated run.
-type watcher struct {
-	rtt     *stats.Dist
-	dir     *store.Run
-	windows bool
-	from    units.Time // round trips count from here
-	stop    func()     // ends the run
-	err     error      // the first failure to write, which ends the run
-}
-
-// Acked records a round trip.
-func (w *watcher) Acked(now units.Time, _ transport.ConnID, rtt, _ units.Time) {
-	if now >= w.from {
-		w.rtt.Record(rtt)
-	}
-}
-
-// Window writes a change of a congestion window, when the lab measures them.
-func (w *watcher) Window(now units.Time, c transport.ConnID, cwnd units.Bytes, rate units.Bandwidth) {
-	if w.windows {
-		w.keep(w.dir.Window(record.Window{At: now, Conn: uint32(c), Window: cwnd, Rate: rate}))
-	}
-}
-
-func (w *watcher) keep(err error) {
-	if w.err == nil && err != nil {
-		w.err = err
-		w.stop()
-	}
 }

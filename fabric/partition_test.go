@@ -1,0 +1,141 @@
+package fabric
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"weft/timeline"
+	"weft/units"
+)
+
+// leafSpine returns a leaf-spine network: so many hosts on each leaf, each leaf linked to each spine.
+func leafSpine(hosts, leaves, spines int) Config {
+	cfg := Config{Seed: 1, Hosts: hosts * leaves, Switches: make([]SwitchConfig, leaves+spines)}
+	link := func(a, b int) {
+		p := PortConfig{Rate: 100 * units.Gbps, Delay: units.Microsecond, Buffer: units.MB}
+		p.From, p.To = NodeID(a), NodeID(b)
+		cfg.Ports = append(cfg.Ports, p)
+		p.From, p.To = p.To, p.From
+		cfg.Ports = append(cfg.Ports, p)
+	}
+	for h := range cfg.Hosts {
+		link(h, cfg.Hosts+h/hosts)
+	}
+	for l := range leaves {
+		for s := range spines {
+			link(cfg.Hosts+l, cfg.Hosts+leaves+s)
+		}
+	}
+	for s := range cfg.Switches {
+		cfg.Switches[s].Route = slices.Repeat([]int32{-1}, cfg.Hosts)
+	}
+	return cfg
+}
+
+// Racks stay together and spines are apart from them; what is small, disorderly or short stays in one piece.
+func TestPartition(t *testing.T) {
+	cfg := leafSpine(16, 16, 8)
+	part, parts := cfg.Partition()
+	if parts < 4 || parts > 16 {
+		t.Fatalf("%d parts", parts)
+	}
+	for h := range cfg.Hosts {
+		if part[h] != part[cfg.Hosts+h/16] {
+			t.Errorf("host %d is in part %d, its leaf in part %d", h, part[h], part[cfg.Hosts+h/16])
+		}
+	}
+	seen := map[int32]int{}
+	for _, k := range part {
+		seen[k]++
+	}
+	if len(seen) != parts {
+		t.Errorf("%d parts, named %d: %v", parts, len(seen), part)
+	}
+	if err := cfg.checkSplit(part, parts); err != nil {
+		t.Error(err)
+	}
+	whole := func(name string, cfg Config) {
+		if part, parts := cfg.Partition(); parts != 1 || slices.Max(part) != 0 || cfg.checkSplit(part, parts) != nil {
+			t.Errorf("%s: %d parts: %v", name, parts, part)
+		}
+	}
+	whole("small", leafSpine(4, 4, 4))
+	whole("a star", leafSpine(300, 1, 0))
+	short := leafSpine(16, 16, 8)
+	for i := range short.Ports {
+		short.Ports[i].Delay = units.Nanosecond
+	}
+	whole("short lines", short)
+	late := leafSpine(16, 16, 8)
+	late.Ports[0].Disorder = Disorder{Duplicate: 0.1}
+	whole("a line that makes copies", late)
+}
+
+// A ring of switches with hosts on each has no tiers: neighbours go together.
+func TestPartitionWithoutTiers(t *testing.T) {
+	cfg := leafSpine(16, 16, 0)
+	for s := range 16 {
+		for _, to := range []int{(s + 1) % 16, (s + 15) % 16} {
+			cfg.Ports = append(cfg.Ports, PortConfig{
+				From: NodeID(cfg.Hosts + s), To: NodeID(cfg.Hosts + to), Rate: units.Gbps, Delay: units.Microsecond, Buffer: units.MB,
+			})
+		}
+	}
+	part, parts := cfg.Partition()
+	if parts < 2 || !slices.IsSorted(part[cfg.Hosts:]) || cfg.checkSplit(part, parts) != nil {
+		t.Errorf("%d parts: %v", parts, part[cfg.Hosts:])
+	}
+}
+
+// What Split cannot do it refuses.
+func TestSplitRefuses(t *testing.T) {
+	cfg := leafSpine(16, 16, 8)
+	part, parts := cfg.Partition()
+	queues, sinks := make([]*timeline.Queue, parts), make([]Sink, parts)
+	split := func(cfg Config, part []int32) error {
+		for k := range queues {
+			queues[k] = timeline.New(0)
+		}
+		_, err := Split(cfg, part, queues, sinks)
+		return err
+	}
+	if err := split(cfg, part); err != nil {
+		t.Fatal(err)
+	}
+	torn := slices.Clone(part)
+	torn[0] = (torn[0] + 1) % int32(parts)
+	beyond := slices.Clone(part)
+	beyond[len(beyond)-1] = int32(parts)
+	still := leafSpine(16, 16, 8)
+	for i := range still.Ports {
+		still.Ports[i].Delay = 0
+	}
+	late := leafSpine(16, 16, 8)
+	late.Ports[0].Disorder = Disorder{Duplicate: 0.1}
+	for name, err := range map[string]error{
+		"a host apart from its switch": split(cfg, torn), "a part too many": split(cfg, beyond),
+		"a node too few": split(cfg, part[1:]), "lines without a delay": split(still, part), "disorder": split(late, part),
+	} {
+		if err == nil {
+			t.Errorf("%s was not refused", name)
+		}
+	}
+}
+
+// A counter that is new and not added up would be missing from networks in parts.
+func TestAllCountersAreAddedUp(t *testing.T) {
+	var one, sum Counters
+	v := reflect.ValueOf(&one).Elem()
+	for i := range v.NumField() {
+		v.Field(i).SetInt(int64(i + 1))
+	}
+	sum.add(&one)
+	sum.add(&one)
+	for i := range v.NumField() {
+		name, got := v.Type().Field(i).Name, reflect.ValueOf(sum).Field(i).Int()
+		if name != "MaxQueue" && got != 2*int64(i+1) {
+			t.Errorf("%s: %d, want %d", name, got, 2*(i+1))
+		}
+	}
+}

@@ -1,0 +1,113 @@
+// Package crew has a fixed number of workers do many short rounds of work: the parts of a simulated network, a
+// stretch of time of some ten microseconds to milliseconds each. Between rounds workers look for the next one for a
+// moment before they sleep, since to wake one costs as much as a short round.
+package crew
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// Crew is workers that wait for rounds. One goroutine gives them.
+type Crew struct {
+	helpers int
+	round   atomic.Pointer[round]
+	asleep  sync.Mutex // of wake
+	wake    *sync.Cond
+	stopped bool
+	gone    sync.WaitGroup
+}
+
+// round is one call of Each.
+type round struct {
+	n    int
+	work func(int)
+	next atomic.Int64 // the next of the n to be done
+	left atomic.Int64 // how many are not
+}
+
+// patience is how often a worker looks for a round before it sleeps: some ten microseconds.
+const patience = 200
+
+// New returns a crew of so many workers, of which the caller of Each is one. Close ends it.
+func New(workers int) *Crew {
+	c := &Crew{helpers: workers - 1}
+	c.wake = sync.NewCond(&c.asleep)
+	for range c.helpers {
+		c.gone.Go(c.help)
+	}
+	return c
+}
+
+// Each calls work(i) for each i from 0 to n-1, spread over the workers, and returns when all calls have.
+func (c *Crew) Each(n int, work func(int)) {
+	if n < 2 || c.helpers == 0 {
+		for i := range n {
+			work(i)
+		}
+		return
+	}
+	r := &round{n: n, work: work}
+	r.left.Store(int64(n))
+	c.asleep.Lock()
+	c.round.Store(r)
+	c.asleep.Unlock()
+	c.wake.Broadcast()
+	r.do()
+	for r.left.Load() > 0 {
+		runtime.Gosched()
+	}
+	c.round.CompareAndSwap(r, nil)
+}
+
+// do does what is left of a round.
+func (r *round) do() {
+	for {
+		i := int(r.next.Add(1)) - 1
+		if i >= r.n {
+			return
+		}
+		r.work(i)
+		r.left.Add(-1)
+	}
+}
+
+// help is a worker.
+func (c *Crew) help() {
+	var done *round
+	for looks := 0; ; looks++ {
+		r := c.round.Load()
+		if r != nil && r != done {
+			r.do()
+			done, looks = r, 0
+			continue
+		}
+		if looks < patience {
+			runtime.Gosched()
+			continue
+		}
+		c.asleep.Lock()
+		for !c.stopped {
+			if r := c.round.Load(); r != nil && r != done {
+				break
+			}
+			c.wake.Wait()
+		}
+		stopped := c.stopped
+		c.asleep.Unlock()
+		if stopped {
+			return
+		}
+		looks = 0
+	}
+}
+
+// Close ends the workers and waits for that. Each must not be called any more.
+func (c *Crew) Close() {
+	c.asleep.Lock()
+	c.stopped = true
+	c.asleep.Unlock()
+	c.wake.Broadcast()
+	c.gone.Wait()
+}

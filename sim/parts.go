@@ -1,0 +1,98 @@
+package sim
+
+import (
+	"context"
+
+	"weft/units"
+)
+
+// runParts is run for a network in parts. All parts work through the same stretch of time, no longer than the least
+// delay between two of them, and then exchange what goes from one to another: conservative parallel simulation
+// (Chandy and Misra, 1979) with a common horizon. When the last host is done the parts finish their stretch: what
+// else happens in it is counted.
+func (s *Sim) runParts(ctx context.Context) error {
+	lookahead := s.net.Lookahead()
+	active := make([]*part, 0, len(s.parts))
+	each := s.opts.Each
+	if each == nil {
+		each = func(n int, work func(int)) {
+			for i := range n {
+				work(i)
+			}
+		}
+	}
+	var horizon units.Time
+	work := func(i int) { active[i].work(horizon) }
+	var checked int64
+	for s.working() > 0 {
+		next := s.turn()
+		if next > s.horizon() {
+			for _, p := range s.parts {
+				p.take()
+			}
+			if err := s.look(next); err != nil {
+				return err
+			}
+			lookahead = s.net.Lookahead()
+			continue
+		}
+		horizon = min(s.horizon(), next+lookahead-1)
+		active = active[:0]
+		for _, p := range s.parts {
+			if p.posted || p.next() <= horizon {
+				active = append(active, p)
+			}
+		}
+		each(len(active), work)
+		if s.opts.After != nil {
+			s.opts.After()
+		}
+		if err := s.gather(); err != nil {
+			return err
+		}
+		if events := s.Events(); events >= checked+checkEvery {
+			checked = events
+			if err := s.check(ctx, horizon, events); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// turn follows the work of all parts: it returns when the next thing happens at the earliest.
+func (s *Sim) turn() units.Time {
+	next := units.Never
+	s.net.Turn(func(to int, first units.Time) {
+		s.parts[to].posted = true
+		next = min(next, first)
+	})
+	for _, p := range s.parts {
+		next = min(next, p.next())
+	}
+	return next
+}
+
+// next is when something happens in a part at the earliest, besides what others have posted to it.
+func (p *part) next() units.Time { return min(p.timeline.Bound(), p.waiting) }
+
+// take takes what others have posted.
+func (p *part) take() {
+	if p.posted {
+		p.posted = false
+		p.net.Take()
+	}
+}
+
+// work works through a stretch of time.
+func (p *part) work(horizon units.Time) {
+	p.take()
+	for p.failure == nil {
+		id, now, ok := p.timeline.PopUntil(horizon)
+		if !ok {
+			break
+		}
+		p.fire(now, id)
+	}
+	p.waiting = p.net.Flush(horizon)
+}

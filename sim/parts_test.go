@@ -1,0 +1,147 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"weft/fabric"
+	"weft/transport"
+	"weft/units"
+)
+
+// diarist is a fake that writes down what it receives and when.
+type diarist struct {
+	*fake
+	diary []string
+}
+
+func (d *diarist) Receive(now units.Time, in *transport.Incoming) (transport.Placement, error) {
+	d.diary = append(d.diary, fmt.Sprintf("%d from %d, %d bytes, marked %t: %x", now, in.Src, in.Payload, in.CE, in.Header[:4]))
+	return d.fake.Receive(now, in)
+}
+
+// pods puts each pod of a fat-tree of k-port switches into a part, with as many core switches as remain in others.
+func pods(k, cores int, cfg *fabric.Config) (part []int32, count int) {
+	half := k / 2
+	for n := range cfg.Hosts + len(cfg.Switches) {
+		s := n - cfg.Hosts
+		switch {
+		case s < 0:
+			part = append(part, int32(n/(half*half)))
+		case s < k*half:
+			part = append(part, int32(s/half))
+		case s < 2*k*half:
+			part = append(part, int32((s-k*half)/half))
+		default:
+			part = append(part, int32(k+s%cores))
+		}
+	}
+	return part, k + cores
+}
+
+// atOnce does all the work at the same time.
+func atOnce(n int, work func(int)) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { work(i) })
+	}
+	all.Wait()
+}
+
+// A network in parts, worked through one after the other, in the opposite order, or at the same time, has every
+// packet arrive at the instant, with the mark and in the order in which it does in a network in one piece.
+func TestPartsAreTheWhole(t *testing.T) {
+	const k, packets = 4, 60
+	backwards := func(n int, work func(int)) {
+		for i := n - 1; i >= 0; i-- {
+			work(i)
+		}
+	}
+	for name, change := range map[string]func(*fabric.Config){
+		"lossy": func(cfg *fabric.Config) {
+			for i := range cfg.Ports {
+				cfg.Ports[i].Loss = 0.01
+			}
+		},
+		"small buffers": func(cfg *fabric.Config) {
+			for i := range cfg.Ports {
+				cfg.Ports[i].Buffer = 30_000
+			}
+		},
+		"lossless": func(cfg *fabric.Config) { *cfg = lossless(*cfg, 20_000) },
+		"slow core": func(cfg *fabric.Config) {
+			for i := range cfg.Ports {
+				if int(cfg.Ports[i].From) >= cfg.Hosts+k*k/2 {
+					cfg.Ports[i].Rate /= 7
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := fast
+			p.ECN = fabric.ECNConfig{On: true, Kmin: 10_000, Kmax: 60_000, Pmax: 0.8}
+			links := func(now units.Time, net *fabric.Network, up bool) error {
+				net.SetLink(now, up, 60, 61)
+				return nil
+			}
+			diaries := func(split bool, each func(int, func(int))) (all []string, c fabric.Counters) {
+				cfg := fatTree(k, p)
+				change(&cfg)
+				r := rand.New(rand.NewPCG(3, 4))
+				var hosts []*diarist
+				for h := range cfg.Hosts {
+					dst := (h + 1 + r.IntN(cfg.Hosts-1)) % cfg.Hosts
+					if h%3 == 0 {
+						dst = 5 - h/15*5 // an incast
+					}
+					f := newFake(h, dst, packets, 30)
+					f.rto = 300 * units.Microsecond
+					if h == dst {
+						f = newFake(h, 0, 0, 0)
+					}
+					hosts = append(hosts, &diarist{fake: f})
+				}
+				opts := Options{Each: each, Actions: []Action{
+					{At: 20 * units.Microsecond, Do: func(now units.Time, net *fabric.Network) error { return links(now, net, false) }},
+					{At: 61 * units.Microsecond, Do: func(now units.Time, net *fabric.Network) error { return links(now, net, true) }},
+				}}
+				opts.SampleEvery, opts.Sample = 10*units.Microsecond, func(now units.Time, port int, q units.Bytes) {
+					all = append(all, fmt.Sprint(now, port, q))
+				}
+				if split {
+					opts.Parts, opts.Count = pods(k, 2, &cfg)
+				}
+				s := build(t, cfg, hosts, opts)
+				if err := s.Run(context.Background()); err != nil {
+					t.Fatal(err)
+				}
+				for _, h := range hosts {
+					all = append(all, h.diary...)
+				}
+				return all, s.Counters()
+			}
+			want, total := diaries(false, nil)
+			if len(want) < 16*packets || total.Marks == 0 {
+				t.Fatalf("%d lines, %+v", len(want), total)
+			}
+			for order, each := range map[string]func(int, func(int)){"forwards": nil, "backwards": backwards, "at once": atOnce} {
+				got, _ := diaries(true, each)
+				// The parts finish the stretch in which the last host is done.
+				got = slices.DeleteFunc(got, func(s string) bool { return !slices.Contains(want, s) && strings.Contains(s, ", 0 bytes") })
+				if !slices.Equal(got, want) {
+					for i := range want {
+						if i >= len(got) || got[i] != want[i] {
+							t.Errorf("%s: line %d of %d (%d): got %q, want %q", order, i, len(want), len(got), got[min(i, len(got)-1)], want[i])
+							break
+						}
+					}
+				}
+			}
+		})
+	}
+}
