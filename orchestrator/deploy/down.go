@@ -54,6 +54,8 @@ func takeDown(ctx context.Context, r *Root, name string, o Options) error {
 		return fmt.Errorf("lab %s: %w", name, err)
 	}
 	defer j.Close()
+	o.step("before end")
+	j.End()
 	o.step("before end supervisor")
 	err = endSupervisor(r, name, o)
 	o.step("after end supervisor")
@@ -195,13 +197,20 @@ func (r *Root) sweep(ctx context.Context, name string, o Options) Swept {
 		return Swept{name, "failed", err.Error()}
 	}
 	defer lock.Unlock()
-	if s, err := stateOf(r, name); err == nil && s.Committed {
+	if _, err := stateOf(r, name); err == nil && r.committed(name) {
 		return Swept{name, "running", "it is up; weft destroy " + name + " takes it down"}
 	}
 	if err := takeDown(ctx, r, name, o); err != nil {
 		return Swept{name, "failed", err.Error()}
 	}
 	return Swept{name, "removed", ""}
+}
+
+// committed says whether a lab is meant to be up, by its journal.
+func (r *Root) committed(name string) bool {
+	text, err := r.dir.ReadFile(filepath.Join(name, journalFile))
+	j := new(Journal)
+	return err == nil && j.read(text) == nil && j.committed
 }
 
 // strays ends supervisors of this state directory whose lab has no folder any more.

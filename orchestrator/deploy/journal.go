@@ -32,6 +32,7 @@ type entry struct {
 
 	Deployment string `json:"deployment,omitempty"` // first line: the mark of its processes
 	Committed  bool   `json:"committed,omitempty"`  // the lab is up, and stays without whoever deployed it
+	Ending     bool   `json:"ending,omitempty"`     // somebody wants it gone
 }
 
 // journalFile is its name in the lab's folder.
@@ -113,6 +114,8 @@ func (j *Journal) take(e entry) error {
 		j.deployment = e.Deployment
 	case e.Committed:
 		j.committed = true
+	case e.Ending:
+		j.committed = false
 	case e.Do != "" && e.Seq == len(j.entries)+1:
 		j.entries = append(j.entries, e)
 	case e.Do == "" && e.Seq >= 1 && e.Seq <= len(j.entries):
@@ -179,7 +182,15 @@ func (j *Journal) Commit() error {
 	return j.write(entry{Committed: true})
 }
 
-// Committed says whether the lab was up.
+// End writes that the lab is to go: whoever finds it half gone is to finish that. A full disk must not keep it.
+func (j *Journal) End() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.committed = false
+	_ = j.write(entry{Ending: true})
+}
+
+// Committed says whether the lab was up, and nobody wanted it gone.
 func (j *Journal) Committed() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -1,0 +1,195 @@
+package deploy
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// Whoever is killed at whatever step of deploying and destroying, what is left is known, and Clean removes it.
+func TestPrivKilledAtEveryStep(t *testing.T) {
+	privileged(t)
+	for _, role := range []string{"deploy", "supervise", "destroy"} {
+		t.Run(role, func(t *testing.T) {
+			for n := 1; ; n++ {
+				if n > 200 {
+					t.Fatal("there is no end of steps")
+				}
+				if killed := killedAt(t, role, n); !killed {
+					t.Logf("%s has %d steps", role, n-1)
+					if n < 10 {
+						t.Errorf("%s has only %d steps", role, n-1)
+					}
+					return
+				}
+				if t.Failed() {
+					t.Fatalf("%s, step %d", role, n)
+				}
+			}
+		})
+	}
+}
+
+// killedAt deploys and destroys a lab, has a role killed at its n-th step, and cleans up. It says whether there was such
+// a step.
+func killedAt(t *testing.T, role string, n int) bool {
+	t.Helper()
+	root := stateRoot(t)
+	before := look(t)
+	step := fmt.Sprintf("%s:%d", role, n)
+	out, err := again(t, root, step, "deploy", root, "fragile")
+	killed := err != nil
+	if role == "deploy" && err != nil && !wasKilled(err) {
+		t.Fatalf("deploy: %v\n%s", err, out)
+	}
+	if err == nil {
+		// The supervisor may be killed while it ends the lab: to whoever destroys that makes no difference.
+		watch := steps(t, root)
+		out, err = again(t, root, step, "destroy", root, "fragile")
+		if err != nil && !wasKilled(err) {
+			t.Fatalf("destroy: %v\n%s", err, out)
+		}
+		killed = err != nil || watch()
+	}
+	swept, err := Clean(t.Context(), root, Options{})
+	if err != nil {
+		t.Errorf("clean: %v", err)
+	}
+	if role == "destroy" && n == 1 && len(swept) == 1 && swept[0].What == "running" {
+		if _, err := Down(t.Context(), root, "fragile", Options{}); err != nil { // nobody had said yet that it should go
+			t.Error(err)
+		}
+	}
+	before.nothingLeft(t, root)
+	return killed
+}
+
+// steps returns what says whether the supervisor was killed at a step, which it writes to its log, from a copy that
+// outlives the lab's folder.
+func steps(t *testing.T, root string) func() bool {
+	t.Helper()
+	log, err := os.Open(filepath.Join(root, "fragile", logFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() bool {
+		defer log.Close()
+		text := make([]byte, 1)
+		n, _ := log.Read(text)
+		return n > 0
+	}
+}
+
+func wasKilled(err error) bool {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return false
+	}
+	w, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && w.Signal() == syscall.SIGKILL
+}
+
+// A lab that is up when everything about it is killed is cleaned up, and one that is up and well is not touched.
+func TestPrivCleanLeavesWhatIsUp(t *testing.T) {
+	privileged(t)
+	root := stateRoot(t)
+	before := look(t)
+	for _, name := range []string{"well", "crashed"} {
+		if out, err := again(t, root, "", "deploy", root, name); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	r, err := OpenRoot(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	s, err := stateOf(r, "crashed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(s.Supervisor, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := awaitEnd(s.Supervisor, killTime); err != nil {
+		t.Fatal(err)
+	}
+	swept, err := Clean(t.Context(), root, Options{})
+	if err != nil || len(swept) != 2 || swept[0].What != "removed" || swept[0].Lab != "crashed" || swept[1].What != "running" {
+		t.Errorf("%+v, %v", swept, err)
+	}
+	if _, err := stateOf(r, "well"); err != nil {
+		t.Errorf("the lab that was well: %v", err)
+	}
+	if found, err := Down(t.Context(), root, "well", Options{}); err != nil || !found {
+		t.Errorf("destroy: %v, %v", found, err)
+	}
+	if found, err := Down(t.Context(), root, "well", Options{}); err != nil || found {
+		t.Errorf("destroy again: %v, %v", found, err)
+	}
+	before.nothingLeft(t, root)
+}
+
+// What only looks like Weft's is not touched: folders, files, processes, and links that lead elsewhere.
+func TestPrivLookAlikesAreNotTouched(t *testing.T) {
+	privileged(t)
+	root := stateRoot(t)
+	outside := filepath.Join(t.TempDir(), "precious")
+	for _, dir := range []string{outside, filepath.Join(root, "Not-A-Lab"), filepath.Join(root, "lab.d")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	precious := filepath.Join(outside, "file")
+	for _, f := range []string{precious, filepath.Join(root, "notes.txt"), filepath.Join(root, "Not-A-Lab", "file")} {
+		if err := os.WriteFile(f, []byte("precious"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(outside, filepath.Join(root, "linked")); err != nil {
+		t.Fatal(err)
+	}
+	id := newID()
+	alike := exec.Command("sleep", "60")
+	alike.Args = []string{"weft-h0", "60"}
+	alike.Env = []string{markVar + "=" + id + "0", "NOT_" + markVar + "=" + id} // almost
+	alike.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := alike.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = alike.Process.Kill(); _ = alike.Wait() }()
+
+	// A journal that names what is not its lab's.
+	evil := filepath.Join(root, "evil")
+	if err := os.Mkdir(evil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(evil, "out")); err != nil {
+		t.Fatal(err)
+	}
+	journal := fmt.Sprintf(`{"deployment":%q}
+{"seq":1,"do":"a","kind":"file","name":"../../%s/precious/file"}
+{"seq":2,"do":"b","kind":"file","name":%q}
+{"seq":3,"do":"c","kind":"file","name":"out/file"}
+{"seq":4,"do":"d","kind":"supervisor","name":"1"}
+{"seq":5,"do":"e","kind":"container","name":"somebody-elses"}
+`, id, filepath.Base(filepath.Dir(outside)), precious)
+	if err := os.WriteFile(filepath.Join(evil, journalFile), []byte(journal), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Clean(t.Context(), root, Options{}); err == nil {
+		t.Error("a journal that reaches out of its folder was believed")
+	}
+	for _, f := range []string{precious, filepath.Join(root, "notes.txt"), filepath.Join(root, "Not-A-Lab", "file"), filepath.Join(root, "lab.d"), filepath.Join(root, "linked")} {
+		if _, err := os.Lstat(f); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := alike.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("the process that looks alike: %v", err)
+	}
+}
