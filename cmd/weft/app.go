@@ -105,11 +105,11 @@ func (a *app) root() *cobra.Command {
 	)
 	root.AddCommand(
 		a.deployCommand(), a.destroyCommand(), a.cleanCommand(), a.execCommand(), a.inspectCommand(),
-		a.linkCommand(), a.nodeCommand(), a.eventsCommand(),
+		a.linkCommand(), a.nodeCommand(), a.eventsCommand(), a.captureCommand(),
 	)
 	root.AddCommand(a.insideCommands()...)
 	for _, name := range []string{
-		"capture", "generate", "clock", "results", "paper",
+		"generate", "clock", "results", "paper",
 	} {
 		root.AddCommand(later(name))
 	}

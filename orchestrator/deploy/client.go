@@ -171,3 +171,20 @@ func (h *Handle) Events(ctx context.Context, follow bool, f func(Event) error) e
 		}
 	}
 }
+
+// Capture has copies of frames sent to a socket of which the caller keeps the other end, and returns what they are of.
+// It ends when that end is closed. The socket is one of messages: unix(7), SOCK_SEQPACKET.
+func (h *Handle) Capture(c Capture, socket *os.File) (Capturing, error) {
+	d, err := dial(h.root, h.name)
+	if err != nil {
+		return Capturing{}, err
+	}
+	defer d.Close()
+	_ = d.conn.SetReadDeadline(time.Now().Add(askTime))
+	if err := d.conn.SendValue(kindCapture, c, int(socket.Fd())); err != nil {
+		return Capturing{}, err
+	}
+	var is Capturing
+	_, err = d.conn.Expect(kindCapture, &is)
+	return is, err
+}
