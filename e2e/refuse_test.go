@@ -43,7 +43,7 @@ func TestBadInput(t *testing.T) {
 		{name: "one of two labs", lab: good, args: []string{"run", "--engine", "sim", "lab.yaml", "nothing.yaml"}, want: []string{"nothing.yaml"}},
 		{name: "--engine", lab: good, args: []string{"run", "lab.yaml", "--engine", "emulated"}, want: []string{"--engine", "emulated"}},
 		{name: "--dilation", lab: good, args: []string{"run", "lab.yaml", "--dilation", "0.5"}, want: []string{"--dilation", "0.5"}},
-		{name: "--runtime", lab: good, args: []string{"run", "lab.yaml", "--runtime", "docker"}, want: []string{"docker", "not yet supported"}},
+		{name: "--runtime", lab: good, args: []string{"run", "lab.yaml", "--runtime", "podman"}, want: []string{"podman", "docker"}},
 		{name: "--set", lab: good, args: []string{"run", "lab.yaml", "--set", "topology.hosts=one"}, want: []string{"--set", "topology.hosts"}},
 		{name: "unknown flag", lab: good, args: []string{"run", "lab.yaml", "--engin", "sim"}, want: []string{"--engin"}},
 		{name: "unknown command", args: []string{"rum", "lab.yaml"}, want: []string{"rum"}},

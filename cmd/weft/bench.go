@@ -147,7 +147,7 @@ func (a *app) bench(ctx context.Context, f *benchFlags) error {
 		return usageError{err}
 	}
 	if cases[0].job.engine != "sim" {
-		if err := a.elevate(); err != nil {
+		if err := a.elevate(cases[0].job.lab.Engine.Runtime); err != nil {
 			return err
 		}
 	}

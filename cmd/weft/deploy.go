@@ -41,7 +41,7 @@ func (a *app) deployCommand() *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: labFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := a.request(&flags, args[0])
+			q, where, err := a.request(&flags, args[0])
 			if err != nil {
 				return err
 			}
@@ -49,7 +49,7 @@ func (a *app) deployCommand() *cobra.Command {
 				return a.showPlan(q, asJSON)
 			}
 			dir := stateDir()
-			if err := a.elevate(); err != nil {
+			if err := a.elevate(where); err != nil {
 				return err
 			}
 			c, err := deploy.Up(cmd.Context(), dir, q, a.deployOptions())
@@ -60,7 +60,7 @@ func (a *app) deployCommand() *cobra.Command {
 		},
 	}
 	flags.register(cmd)
-	cmd.Flags().StringVar(&flags.engine.Runtime, "runtime", "", "auto or namespace: where nodes live")
+	cmd.Flags().StringVar(&flags.engine.Runtime, "runtime", "", "auto, namespace or docker: where nodes live")
 	cmd.Flags().StringVar(&flags.engine.Dilation, "dilation", "", "auto or a number from 1: how much slower than the lab its network runs")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would change and why, and change nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -68,18 +68,18 @@ func (a *app) deployCommand() *cobra.Command {
 }
 
 // request reads a lab that is to be deployed.
-func (a *app) request(flags *labFlags, name string) (*deploy.Request, error) {
+func (a *app) request(flags *labFlags, name string) (q *deploy.Request, runtime string, err error) {
 	files, err := flags.load([]string{name})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	path, err := filepath.Abs(name)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	return &deploy.Request{
 		File: path, Text: files[0].text, Set: flags.set, Engine: flags.engine, Version: versionText(), Read: beside(name),
-	}, nil
+	}, files[0].labs[0].Engine.Runtime, nil
 }
 
 // deployPlan says what deploying would do.

@@ -20,7 +20,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		Example: "  weft doctor --measure=false\n  weft doctor --measure=false --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.elevate(); err != nil {
+			if err := a.elevate("auto"); err != nil {
 				return err
 			}
 			var o doctor.Options

@@ -55,6 +55,16 @@ func number(jobs []job, began time.Time) {
 	}
 }
 
+// runtimeOf is where the nodes of all jobs are to live, auto if that differs.
+func runtimeOf(jobs []job) string {
+	for _, j := range jobs {
+		if r := j.lab.Engine.Runtime; j.engine != "sim" && r != jobs[0].lab.Engine.Runtime {
+			return "auto"
+		}
+	}
+	return jobs[0].lab.Engine.Runtime
+}
+
 // emulates reports whether any of the jobs may be emulated.
 func emulates(jobs []job) bool {
 	return slices.ContainsFunc(jobs, func(j job) bool { return j.engine != "sim" })

@@ -153,7 +153,7 @@ func TestUsageErrorsExitWith2AndRunNothing(t *testing.T) {
 		{"run labs/nothing.yaml", "no such file"},
 		{"run " + folder, "is a directory"},
 		{"run labs/quickstart.yaml --engine warp", "--engine warp"},
-		{"run labs/quickstart.yaml --runtime docker", "not yet supported"},
+		{"run labs/quickstart.yaml --runtime podman", "docker"},
 		{"run labs/quickstart.yaml --datapath kernel", "not yet supported"},
 		{"run labs/quickstart.yaml --kernel uml", "not yet supported"},
 		{"run labs/quickstart.yaml --kernel plan9", "expected host"},

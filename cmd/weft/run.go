@@ -57,7 +57,7 @@ func (a *app) runCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	flags.lab.register(cmd)
-	f.StringVar(&flags.lab.engine.Runtime, "runtime", "", "auto or namespace: where emulated nodes live")
+	f.StringVar(&flags.lab.engine.Runtime, "runtime", "", "auto, namespace or docker: where emulated nodes live")
 	f.StringVar(&flags.lab.engine.Datapath, "datapath", "", "auto or fabric: what carries emulated packets")
 	f.StringVar(&flags.lab.engine.Dilation, "dilation", "", "auto or a number from 1: how much slower than the lab emulation runs")
 	f.StringVar(&flags.kernel, "kernel", "host", "host: the kernel that emulation runs on")
@@ -89,7 +89,7 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	}
 	jobs := jobsOf(files, time.Now())
 	if emulates(jobs) {
-		if err := a.elevate(); err != nil {
+		if err := a.elevate(runtimeOf(jobs)); err != nil {
 			return err
 		}
 	}

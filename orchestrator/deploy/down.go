@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/go-multierror"
 
 	"weft/orchestrator/runtime"
+	"weft/orchestrator/runtime/docker"
 )
 
 // Down takes a lab down and removes every trace of it. A lab that is not there is no error: found says whether there
@@ -91,9 +92,10 @@ func (o *Options) rollback(ctx context.Context, dir *os.Root, j *Journal) error 
 // undoers undo each kind of operation.
 func (o *Options) undoers(dir *os.Root) map[string]undoer {
 	by := map[string]undoer{
-		kindFile:        removeFile(dir),
-		kindSupervisor:  killMarked,
-		runtime.Process: func(context.Context, string) error { return nil }, // it ended with the supervisor
+		kindFile:          removeFile(dir),
+		kindSupervisor:    killMarked,
+		runtime.Process:   func(context.Context, string) error { return nil }, // it ended with the supervisor
+		runtime.Container: docker.Remove,
 	}
 	maps.Copy(by, o.Undo)
 	return by

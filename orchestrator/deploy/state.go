@@ -10,7 +10,7 @@ import (
 func (s *supervisor) state() (*State, error) {
 	d, g := s.deployment, s.x.Graph
 	out := &State{
-		Lab: d.Lab, Topology: g.Title, File: d.File, Deployment: d.ID, Began: d.Began, Runtime: "namespace", Datapath: "fabric",
+		Lab: d.Lab, Topology: g.Title, File: d.File, Deployment: d.ID, Began: d.Began, Runtime: s.runtime, Datapath: "fabric",
 		Dilation: d.Dilation, Supervisor: os.Getpid(), NowUS: s.lab.Now().Microseconds(), Committed: s.journal.Committed(),
 		Notes: s.lab.Notes(),
 	}

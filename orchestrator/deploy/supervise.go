@@ -20,6 +20,7 @@ import (
 type supervisor struct {
 	deployment *Deployment
 	x          *orchestrate.Experiment
+	runtime    string // what nodes live in
 	dir        *os.Root
 	journal    *Journal
 	options    Options
@@ -153,6 +154,7 @@ func (s *supervisor) bringUp() error {
 	}
 	s.x = standing.Experiment
 	spec := standing.Emulation
+	s.runtime = spec.Processes.Runtime
 	spec.Processes.Env = append(spec.Processes.Env, markVar+"="+s.deployment.ID)
 	spec.Processes.Ahead = s.ahead
 	spec.Processes.Hidden = []string{s.root.path}

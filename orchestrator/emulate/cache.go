@@ -1,6 +1,7 @@
 package emulate
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -8,7 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
+	goruntime "runtime"
 	"slices"
 	"time"
 
@@ -18,8 +19,8 @@ import (
 // cached returns the machine's capacity from the user's cache directory, or measures it and keeps it there.
 // Two processes never measure at once: they would measure each other. What is in the cache and cannot be
 // read is measured again; what cannot be written is no error.
-func cached(ctx context.Context, measure func() (Capacity, error)) (Capacity, error) {
-	file, err := cacheFile()
+func cached(ctx context.Context, runtime string, measure func() (Capacity, error)) (Capacity, error) {
+	file, err := cacheFile(runtime)
 	if err != nil {
 		return measure()
 	}
@@ -48,8 +49,8 @@ func cached(ctx context.Context, measure func() (Capacity, error)) (Capacity, er
 }
 
 // cacheFile names the file for this machine and this program: another kernel, another build, another number
-// of processors or other privileges make another capacity.
-func cacheFile() (string, error) {
+// of processors, other privileges or another runtime make another capacity.
+func cacheFile(runtime string) (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return "", err
@@ -62,8 +63,8 @@ func cacheFile() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	key := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d %d %t", u.Release, u.Version, exe.Size(), exe.ModTime().UnixNano(),
-		runtime.NumCPU(), os.Geteuid() == 0))
+	key := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d %d %t %s", u.Release, u.Version, exe.Size(), exe.ModTime().UnixNano(),
+		goruntime.NumCPU(), os.Geteuid() == 0, cmp.Or(runtime, "namespace")))
 	return filepath.Join(dir, "weft", fmt.Sprintf("capacity-%x.json", key[:8])), nil
 }
 

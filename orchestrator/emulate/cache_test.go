@@ -24,7 +24,7 @@ func TestCapacityIsMeasuredOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			if c, err := cached(t.Context(), measure); err != nil || !same(c) {
+			if c, err := cached(t.Context(), "", measure); err != nil || !same(c) {
 				t.Errorf("got %+v, %v, want %+v", c, err, want)
 			}
 		})
@@ -33,7 +33,7 @@ func TestCapacityIsMeasuredOnce(t *testing.T) {
 	if n := measured.Load(); n != 1 {
 		t.Errorf("measured %d times, want once", n)
 	}
-	file, err := cacheFile()
+	file, err := cacheFile("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestCapacityIsMeasuredOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		measured.Store(0)
-		if c, err := cached(t.Context(), measure); err != nil || !same(c) || measured.Load() != 1 {
+		if c, err := cached(t.Context(), "", measure); err != nil || !same(c) || measured.Load() != 1 {
 			t.Errorf("cache of %q: %+v, %v, measured %d times", broken, c, err, measured.Load())
 		}
 	}
@@ -57,7 +57,7 @@ func TestCapacityIsMeasuredOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		measured.Store(0)
-		if c, err := cached(t.Context(), measure); err != nil || !same(c) || measured.Load() != measures {
+		if c, err := cached(t.Context(), "", measure); err != nil || !same(c) || measured.Load() != measures {
 			t.Errorf("%v old, from a busy machine: %+v, %v, measured %d times", age, c, err, measured.Load())
 		}
 	}
@@ -68,7 +68,7 @@ func TestCapacityIsMeasuredOnce(t *testing.T) {
 
 func TestOldMeasurementsArePruned(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	file, err := cacheFile()
+	file, err := cacheFile("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestOldMeasurementsArePruned(t *testing.T) {
 			}
 		}
 	}
-	if _, err := cached(t.Context(), func() (Capacity, error) { return Capacity{PacketsPerSecond: 1}, nil }); err != nil {
+	if _, err := cached(t.Context(), "", func() (Capacity, error) { return Capacity{PacketsPerSecond: 1}, nil }); err != nil {
 		t.Fatal(err)
 	}
 	left, _ := filepath.Glob(filepath.Join(dir, "capacity-*.json"))
@@ -98,7 +98,7 @@ func TestOldMeasurementsArePruned(t *testing.T) {
 func TestCapacityWithoutACache(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", "/dev/null/nowhere")
 	failed := errors.New("failed")
-	if _, err := cached(t.Context(), func() (Capacity, error) { return Capacity{}, failed }); !errors.Is(err, failed) {
+	if _, err := cached(t.Context(), "", func() (Capacity, error) { return Capacity{}, failed }); !errors.Is(err, failed) {
 		t.Errorf("got %v, want what measuring said", err)
 	}
 }

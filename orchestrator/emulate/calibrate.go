@@ -31,7 +31,7 @@ const (
 
 // Calibrate measures what this machine can carry, or returns what it measured before: see cached.
 func Calibrate(ctx context.Context, p Processes) (Capacity, error) {
-	return cached(ctx, func() (Capacity, error) { return Measure(ctx, p) })
+	return cached(ctx, p.Runtime, func() (Capacity, error) { return Measure(ctx, p) })
 }
 
 // Measure measures what this machine can carry: how much processor time a packet takes, first under a light

@@ -55,6 +55,7 @@ type Experiment struct {
 // "weft fabric".
 type Processes struct {
 	Launch               runtime.Launch // nil: the built-in runtime
+	Runtime              string         // its name, by which the machine's capacity is known; empty: namespace
 	Self                 string         // program; empty: this one
 	NodeArgs, FabricArgs []string       // nil: node, fabric
 	Env                  []string       // added to their environment

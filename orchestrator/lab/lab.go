@@ -215,7 +215,7 @@ type Expectation struct {
 // Engine is the engine section.
 type Engine struct {
 	Kind     string  // auto, sim, emu, both
-	Runtime  string  // auto, namespace
+	Runtime  string  // auto, namespace, docker
 	Datapath string  // auto, fabric
 	Dilation float64 // 0: auto
 }

@@ -18,7 +18,7 @@ const (
 
 var (
 	engineKinds = choice{built: []string{"auto", "sim", "emu", "both"}}
-	runtimes    = choice{built: []string{"auto", "namespace"}, later: []string{"docker"}}
+	runtimes    = choice{built: []string{"auto", "namespace", "docker"}}
 	datapaths   = choice{built: []string{"auto", "fabric"}, later: []string{"kernel"}}
 )
 

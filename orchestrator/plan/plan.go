@@ -80,8 +80,8 @@ const (
 // NICMTU is the MTU of every host's interface in a lab of the given MTU.
 func NICMTU(mtu units.Bytes) units.Bytes { return mtu + headers + udpHeader + ipHeader }
 
-// Build plans the deployment of lab l, whose graph is g, in the namespace runtime with the fabric datapath. In
-// the simulator nothing is created, and the plan has no operations.
+// Build plans the deployment of lab l, whose graph is g, in its runtime (the built-in one if it leaves that open) with the fabric
+// datapath. In the simulator nothing is created, and the plan has no operations.
 func Build(g *topology.Graph, l *lab.Lab, o Options) Plan {
 	p := Plan{Lab: l.Name, Topology: g.Title, Engine: "emu", Runtime: "namespace", Datapath: "fabric", Counts: []Count{}, Ops: []Op{}}
 	engine := o.Engine
@@ -97,8 +97,11 @@ func Build(g *topology.Graph, l *lab.Lab, o Options) Plan {
 		p.Note = "of the two runs, the one in the simulator creates nothing"
 	}
 	p.NICMTU = NICMTU(l.Topology.MTU)
-	fabric := p.add(StartFabric, "fabric", "start the fabric process in namespaces of its own",
-		"end the process; its namespaces and its ends of the cables go with it")
+	if l.Engine.Runtime == "docker" {
+		p.Runtime = "docker"
+	}
+	start, end := p.words()
+	fabric := p.add(StartFabric, "fabric", "start the fabric process "+start, end+" and its ends of the cables go with it")
 	for h := range g.Hosts {
 		p.host(g, topology.NodeID(h), fabric)
 	}
@@ -116,6 +119,14 @@ func Build(g *topology.Graph, l *lab.Lab, o Options) Plan {
 // namespaces is how many every process gets: network, mount, PID, UTS and IPC.
 const namespaces = 5
 
+// words say how the runtime starts and ends a process.
+func (p *Plan) words() (start, end string) {
+	if p.Runtime == "docker" {
+		return "in a container of its own", "end the process; the engine removes its container,"
+	}
+	return "in namespaces of its own", "end the process; its namespaces"
+}
+
 // device is the name of a host's interface.
 const device = "eth0"
 
@@ -123,8 +134,8 @@ const device = "eth0"
 func (p *Plan) host(g *topology.Graph, h topology.NodeID, fabric int) {
 	name, addr := g.Nodes[h].Name, g.Nodes[h].Addr
 	const gone = "goes with " + device
-	node := p.add(StartNode, name, "start a node in namespaces of its own, with a read-only root and no network",
-		"end the process; its namespaces and "+device+" go with it")
+	start, end := p.words()
+	node := p.add(StartNode, name, "start a node "+start+", with a read-only root and no network", end+" and "+device+" go with it")
 	tap := p.add(CreateTAP, name, "create the TAP device "+device+" (a veth pair where /dev/net/tun cannot be opened)",
 		"close its descriptor", node)
 	mtu := p.add(SetMTU, name, fmt.Sprintf("set the MTU of %s to %d", device, p.NICMTU), gone, tap)

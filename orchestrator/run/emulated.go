@@ -24,7 +24,7 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 			stop()
 		}
 	}
-	spec := x.emulation(e.dilation, o)
+	spec := x.emulation(e.dilation, e.place.processes(o))
 	spec.Samples = func(samples []realtime.Sample) {
 		for _, s := range samples {
 			keep(dir.Queue(record.Queue{At: s.At, Port: ports[s.Port], Queued: s.Queued}))
@@ -71,18 +71,15 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 }
 
 // emulation is the experiment as it is run in real time.
-func (x *Experiment) emulation(dilation float64, o Options) emulate.Experiment {
+func (x *Experiment) emulation(dilation float64, p emulate.Processes) emulate.Experiment {
 	spec := emulate.Experiment{
 		Lab: x.Lab.Name, Fabric: x.Fabric, Changes: x.Changes, Plans: x.Plans, Prefix: topology.PrefixLen,
 		Dilation: dilation, BaseRTT: x.BaseRTT,
 		SampleQueues: x.Lab.Measure.Queues, Windows: x.Lab.Measure.CWND,
-		Processes: processes(o), Transparent: x.Lab.Clocks.Transparent,
+		Processes: p, Transparent: x.Lab.Clocks.Transparent,
 	}
 	for h := range x.Plans {
 		spec.Addrs = append(spec.Addrs, topology.HostAddr(topology.NodeID(h)))
 	}
 	return spec
 }
-
-// processes says how nodes and the fabric are started: as this program.
-func processes(o Options) emulate.Processes { return emulate.Processes{Self: o.Self} }

@@ -6,7 +6,6 @@ import (
 
 	"weft/collectives/buffer"
 	"weft/orchestrator/emulate"
-	"weft/orchestrator/runtime/namespace"
 	"weft/results/store"
 )
 
@@ -15,7 +14,7 @@ type engine struct {
 	name     string // sim, emu
 	why      string
 	datapath string
-	runtime  string
+	place    place // of an emulation
 	dilation float64
 	run      func(context.Context, *Experiment, engine, *store.Run, Options) (*outcome, error)
 }
@@ -42,24 +41,31 @@ func choose(ctx context.Context, x *Experiment, o Options) (engine, error) {
 		if err := x.emulable(); err != nil {
 			return engine{}, err
 		}
-		if err := namespace.Available(); err != nil {
-			return engine{}, fmt.Errorf("this machine cannot emulate: %w; --engine sim runs the lab anywhere", err)
+		p, err := places(ctx, x.Lab)
+		if err != nil {
+			return engine{}, unable(err)
 		}
 		if n := x.Graph.Hosts; n > maxHosts {
 			return engine{}, x.Lab.Errorf("topology", "%d hosts are more than the %d that can be emulated on one machine; --engine sim runs them", n, maxHosts)
 		}
-		return emulator(ctx, x, "asked for", o)
+		return emulator(ctx, x, p, "asked for", o)
 	case "auto":
-		if err := x.emulable(); err != nil {
+		if err := x.emulable(); err != nil && chosen(x.Lab) {
+			return engine{}, err
+		} else if err != nil {
 			return simulator(fmt.Sprintf("the emulation cannot run this lab: %v", err)), nil
 		}
-		if err := namespace.Available(); err != nil {
+		p, err := places(ctx, x.Lab)
+		if err != nil && chosen(x.Lab) {
+			return engine{}, unable(err)
+		}
+		if err != nil {
 			return simulator(fmt.Sprintf("this machine cannot emulate: %v", err)), nil
 		}
 		if n := x.Graph.Hosts; n > maxAutoHosts {
 			return simulator(fmt.Sprintf("%d hosts are more than the %d that are emulated unless asked for", n, maxAutoHosts)), nil
 		}
-		return emulator(ctx, x, "this machine can emulate", o)
+		return emulator(ctx, x, p, "this machine can emulate", o)
 	}
 	return engine{}, fmt.Errorf("engine %q is not auto, sim or emu", kind)
 }
@@ -96,21 +102,21 @@ func simulator(why string) engine {
 	}
 }
 
-func emulator(ctx context.Context, x *Experiment, why string, o Options) (engine, error) {
-	d, how, err := dilationFor(ctx, x, emulate.Load(x.Plans), o)
+func emulator(ctx context.Context, x *Experiment, p place, why string, o Options) (engine, error) {
+	d, how, err := dilationFor(ctx, x, emulate.Load(x.Plans), p.processes(o))
 	if err != nil {
 		return engine{}, err
 	}
 	return engine{
-		name: "emu", datapath: "fabric", runtime: "namespace", dilation: d, run: emulated,
-		why: fmt.Sprintf("%s; datapath fabric, runtime namespace, dilation %g (%s)", why, d, how),
+		name: "emu", datapath: "fabric", place: p, dilation: d, run: emulated,
+		why: fmt.Sprintf("%s; datapath fabric, runtime %s, dilation %g (%s)", why, p.runtime, d, how),
 	}, nil
 }
 
 // dilationFor is the lab's, unless that is hopeless here, or the smallest that this machine can carry a load at, in data
 // packets per second of lab time.
-func dilationFor(ctx context.Context, x *Experiment, load float64, o Options) (d float64, how string, err error) {
-	c, err := emulate.Calibrate(ctx, processes(o))
+func dilationFor(ctx context.Context, x *Experiment, load float64, p emulate.Processes) (d float64, how string, err error) {
+	c, err := emulate.Calibrate(ctx, p)
 	if err != nil {
 		return 0, "", fmt.Errorf("measure what this machine can carry: %w", err)
 	}

@@ -71,7 +71,7 @@ func Run(ctx context.Context, l *lab.Lab, o Options) (*record.Summary, error) {
 
 	out, runErr := e.run(ctx, x, e, dir, o)
 	s := &record.Summary{
-		Lab: l.Name, Point: l.Point, Engine: e.name, Datapath: e.datapath, Runtime: e.runtime,
+		Lab: l.Name, Point: l.Point, Engine: e.name, Datapath: e.datapath, Runtime: e.place.runtime,
 		Dilation: e.dilation, Seed: l.Seed, Transport: l.Transport.Kind, Status: "ok",
 		Collectives: []record.Collective{}, Expect: []record.Expect{},
 	}
@@ -155,7 +155,7 @@ func Scope(l *lab.Lab) expect.Scope {
 func manifest(x *Experiment, e engine, o Options) record.Manifest {
 	m := record.Manifest{
 		Lab: x.Lab.Name, Point: x.Lab.Point, Seed: x.Lab.Seed, Version: o.Version, Go: runtime.Version(),
-		Engine: e.name, EngineWhy: e.why, Datapath: e.datapath, Runtime: e.runtime, Dilation: e.dilation,
+		Engine: e.name, EngineWhy: e.why, Datapath: e.datapath, Runtime: e.place.runtime, Dilation: e.dilation,
 		Machine: machine(),
 	}
 	for _, t := range x.Lab.Traces {

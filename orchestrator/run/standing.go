@@ -7,7 +7,6 @@ import (
 	"weft/host"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/lab"
-	"weft/orchestrator/runtime/namespace"
 	"weft/orchestrator/topology"
 	"weft/transport"
 	"weft/transport/wire"
@@ -37,7 +36,8 @@ func Standing(ctx context.Context, l *lab.Lab, o Options) (*Stand, error) {
 	if g.Hosts > maxHosts {
 		return nil, l.Errorf("topology", "%d hosts are more than the %d that can be emulated on one machine", g.Hosts, maxHosts)
 	}
-	if err := namespace.Available(); err != nil {
+	where, err := places(ctx, l)
+	if err != nil {
 		return nil, fmt.Errorf("this machine cannot emulate: %w", err)
 	}
 	x := &Experiment{Lab: l, Graph: g, Fabric: fabricConfig(l, g), watched: -1}
@@ -52,11 +52,11 @@ func Standing(ctx context.Context, l *lab.Lab, o Options) (*Stand, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s.Dilation, s.Why, err = dilationFor(ctx, x, load, o); err != nil {
+		if s.Dilation, s.Why, err = dilationFor(ctx, x, load, where.processes(o)); err != nil {
 			return nil, err
 		}
 	}
-	s.Emulation = x.emulation(s.Dilation, o)
+	s.Emulation = x.emulation(s.Dilation, where.processes(o))
 	return s, nil
 }
 

@@ -112,6 +112,42 @@ func Clean(ctx context.Context, host string) (names []string, err error) {
 	return names, e.remove(ctx, dead)
 }
 
+// Remove removes the container with this name, if there is one and it carries all labels of this package, and returns
+// when it is gone. It is the undo of a runtime.Op of kind Container.
+func Remove(ctx context.Context, name string) error {
+	e, err := open(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer e.api.Close()
+	about, err := e.api.ContainerInspect(ctx, name)
+	if client.IsErrNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("container %s: %w", name, err)
+	}
+	if about.Config == nil || strings.TrimPrefix(about.Name, "/") != name {
+		return nil // the name was taken for the beginning of an ID
+	}
+	if _, ok := ours(about.Config.Labels); !ok {
+		return nil
+	}
+	over, failed := e.api.ContainerWait(ctx, about.ID, container.WaitConditionRemoved)
+	err = e.api.ContainerRemove(ctx, about.ID, container.RemoveOptions{Force: true, RemoveVolumes: true})
+	if err != nil && !client.IsErrNotFound(err) && !removing(err) {
+		return fmt.Errorf("remove container %s: %w", name, err)
+	}
+	select {
+	case <-over:
+	case err := <-failed:
+		if err != nil && !client.IsErrNotFound(err) {
+			return fmt.Errorf("remove container %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
 // A reaper is a second process, which does nothing until this one ends, however that happens, and then removes the
 // containers of one launch.
 type reaper struct {
