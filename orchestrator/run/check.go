@@ -2,11 +2,9 @@ package run
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 	"strings"
 
-	"weft/fabric"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 	"weft/transport/wire"
@@ -78,7 +76,7 @@ func checkNetwork(l *lab.Lab, g *topology.Graph) error {
 		}
 	}
 	cfg := fabricConfig(l, g)
-	return checkLossless(l, &cfg)
+	return checkLossless(l, g, &cfg)
 }
 
 // checkQueues refuses a buffer that cannot hold a packet: every packet that has to wait would be dropped.
@@ -109,40 +107,4 @@ func checkShared(l *lab.Lab, m *memory) error {
 		}
 	}
 	return nil
-}
-
-// checkLossless refuses PFC that would lose packets, or would hide congestion from who is to react to it, with the
-// numbers: the first fault of each kind, since ports and switches are mostly alike.
-func checkLossless(l *lab.Lab, cfg *fabric.Config) error {
-	where := map[fabric.LosslessRule]string{
-		fabric.RuleCovered: "queues.pfc", fabric.RuleHeadroom: "queues.pfc.headroom",
-		fabric.RuleMemory: "queues.shared.total", fabric.RuleECN: "queues.ecn.kmin",
-	}
-	count := map[fabric.LosslessRule]int{}
-	faults := fabric.CheckLossless(cfg, largest(l))
-	for _, f := range faults {
-		count[f.Rule]++
-	}
-	if count[fabric.RuleMemory] > 0 {
-		count[fabric.RuleECN] = 0 // it follows: nothing is left for a queue that marks
-	}
-	var found lab.Problems
-	for _, f := range faults {
-		n := count[f.Rule]
-		if count[f.Rule] = 0; n == 0 {
-			continue
-		}
-		more := ""
-		if n > 1 {
-			more = fmt.Sprintf(", and %d more like it", n-1)
-		}
-		var p lab.Problem
-		if errors.As(l.Errorf(where[f.Rule], "this network cannot be lossless: %v%s", f, more), &p) {
-			found = append(found, p)
-		}
-	}
-	if len(found) == 0 {
-		return nil
-	}
-	return found
 }

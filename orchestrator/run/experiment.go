@@ -47,7 +47,7 @@ func Build(l *lab.Lab) (*Experiment, error) {
 	}
 	x := &Experiment{Lab: l, Graph: g}
 	x.Fabric = fabricConfig(l, g)
-	if err := checkLossless(l, &x.Fabric); err != nil {
+	if err := checkLossless(l, x.Graph, &x.Fabric); err != nil {
 		return nil, err
 	}
 	if err := x.addWorkload(); err != nil {

@@ -41,7 +41,7 @@ func Standing(ctx context.Context, l *lab.Lab, o Options) (*Stand, error) {
 		return nil, fmt.Errorf("this machine cannot emulate: %w", err)
 	}
 	x := &Experiment{Lab: l, Graph: g, Fabric: fabricConfig(l, g), watched: -1}
-	if err := checkLossless(l, &x.Fabric); err != nil {
+	if err := checkLossless(l, x.Graph, &x.Fabric); err != nil {
 		return nil, err
 	}
 	x.addHosts()

@@ -1,0 +1,127 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"weft/fabric"
+	"weft/orchestrator/lab"
+	"weft/orchestrator/topology"
+	"weft/units"
+)
+
+// checkLossless refuses PFC that would lose packets, or would hide congestion from who is to react to it, with the
+// numbers and with some that do: the first fault of each kind, since ports and switches are mostly alike.
+func checkLossless(l *lab.Lab, g *topology.Graph, cfg *fabric.Config) error {
+	where := map[fabric.LosslessRule]string{
+		fabric.RuleCovered: "queues.pfc", fabric.RuleHeadroom: "queues.pfc.headroom",
+		fabric.RuleMemory: "queues.shared.total", fabric.RuleECN: "queues.ecn.kmin",
+	}
+	faults := map[fabric.LosslessRule][]fabric.LosslessFault{}
+	for _, f := range fabric.CheckLossless(cfg, largest(l)) {
+		faults[f.Rule] = append(faults[f.Rule], f)
+	}
+	if len(faults[fabric.RuleMemory]) > 0 {
+		delete(faults, fabric.RuleECN) // it follows: nothing is left for a queue that marks
+	}
+	k := losslessText{l, g, cfg}
+	var found lab.Problems
+	for _, rule := range []fabric.LosslessRule{fabric.RuleCovered, fabric.RuleHeadroom, fabric.RuleMemory, fabric.RuleECN} {
+		same := faults[rule]
+		if len(same) == 0 {
+			continue
+		}
+		more := ""
+		if n := len(same) - 1; n > 0 {
+			more = fmt.Sprintf(" (and %d more like it)", n)
+		}
+		what, way := k.say(same)
+		var p lab.Problem
+		if errors.As(l.Errorf(where[rule], "this network cannot be lossless: %s%s; %s", what, more, way), &p) {
+			found = append(found, p)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return found
+}
+
+// losslessText puts faults into the lab's words.
+type losslessText struct {
+	lab *lab.Lab
+	g   *topology.Graph
+	cfg *fabric.Config
+}
+
+// say says what is wrong, by the first of faults of one rule, and a way out for all of them.
+func (k *losslessText) say(faults []fabric.LosslessFault) (what, way string) {
+	f := &faults[0]
+	sw := k.g.Nodes[f.Switch].Name
+	switch f.Rule {
+	case fabric.RuleHeadroom:
+		p := &k.cfg.Ports[f.Port]
+		need := units.Bytes(0)
+		for i := range faults {
+			need = max(need, faults[i].Need)
+		}
+		return fmt.Sprintf("%s has a headroom of %v for what %s still sends when it is paused, which can be %v: what %v brings in %v there and %v back, and %v until it heeds, and two packets of %v",
+				sw, f.Have, k.name(p.From), f.Need, p.Rate, p.Delay, p.Delay, p.PFC[f.Class].Response, largest(k.lab)),
+			fmt.Sprintf("expected auto, or at least %v", need)
+	case fabric.RuleMemory:
+		need := units.Bytes(0)
+		for i := range faults {
+			need = max(need, k.total(&faults[i]))
+		}
+		return fmt.Sprintf("the headrooms and reserves of %s take %v, and it has %v", sw, f.Need, f.Have),
+			fmt.Sprintf("expected at least %v, so that each port can hold two packets more and is paused behind its Kmin, or a smaller queues.pfc.headroom where it is above what is on its way", need)
+	case fabric.RuleECN:
+		least, total := f.Have, units.Bytes(0)
+		for i := range faults {
+			least, total = min(least, faults[i].Have), max(total, k.total(&faults[i]))
+		}
+		way = fmt.Sprintf("expected kmin below %v, or ecn: off", least)
+		if k.lab.Queues.PFC.Xoff == nil {
+			way += fmt.Sprintf(", or queues.shared.total of at least %v", total)
+		} else {
+			way += fmt.Sprintf(", or queues.pfc.xoff above %v with memory for it", f.Need)
+		}
+		return fmt.Sprintf("%s marks when more than %v (kmin) wait, but pauses a port such as that of %s when %v of it wait, so that nobody would ever be told to slow down",
+			sw, f.Need, k.name(k.cfg.Ports[f.Port].From), f.Have), way
+	default:
+		return f.Error(), "expected all or none of its ports protected"
+	}
+}
+
+func (k *losslessText) name(n fabric.NodeID) string { return k.g.Nodes[n].Name }
+
+// total is how much memory the switch of a fault needs for all that is set apart, and for every queue to mark before a port that
+// feeds it is paused. It is rounded up to three digits.
+func (k *losslessText) total(f *fabric.LosslessFault) units.Bytes {
+	apart, shared, ports := units.Bytes(0), 0.0, 0
+	for i := range k.cfg.Ports {
+		p := &k.cfg.Ports[i]
+		if p.To != f.Switch {
+			continue
+		}
+		ports++
+		c := p.PFC[dataClass]
+		apart += c.Reserve + c.Headroom
+		for j := range k.cfg.Ports {
+			o := &k.cfg.Ports[j]
+			if o.From != f.Switch || !o.ECN.On {
+				continue
+			}
+			at := float64(o.ECN.Kmin + 1 - c.Reserve) // the threshold must be above Kmin
+			if c.Alpha > 0 {
+				at *= (1 + c.Alpha) / c.Alpha
+			}
+			shared = max(shared, at)
+		}
+	}
+	shared = max(shared, float64(2*units.Bytes(ports)*largest(k.lab)))
+	need := float64(apart) + shared + 1
+	digits := math.Pow(10, math.Floor(math.Log10(need))-2)
+	return units.Bytes(math.Ceil(need/digits) * digits)
+}
