@@ -24,7 +24,7 @@ func (n *Network) Stuck() (since units.Time, stuck bool) {
 
 // Waiting says who waits for whom, a line for each port that is paused: since when, by which switch, what of the
 // port's packets waits there and for which ports, and what waits in the port itself. Hosts go by the names given, as
-// far as they reach, and by their numbers. Ports that are not paused but hold packets follow.
+// far as they reach and are not empty, and by their numbers. Ports that are not paused but hold packets follow.
 func (n *Network) Waiting(hosts []string) []string {
 	var paused, others []string
 	shares := n.shares()
@@ -98,7 +98,7 @@ func (n *Network) describe(hosts []string, o *port) string {
 // name returns the name of a node.
 func (n *Network) name(hosts []string, id NodeID) string {
 	if h := int(id); h < len(n.nics) {
-		if h < len(hosts) {
+		if h < len(hosts) && hosts[h] != "" {
 			return hosts[h]
 		}
 		return fmt.Sprintf("host %d", h)

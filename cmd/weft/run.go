@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -105,8 +106,21 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	if err != nil {
 		return err
 	}
+	if len(runs) == 1 && !flags.json && runErr != nil {
+		runErr = told{runErr}
+	}
 	return verdict(ctx, runs, runErr, flags.strict)
 }
+
+// told is an error whose details, the lines after the first, the summary has printed.
+type told struct{ error }
+
+func (e told) Error() string {
+	first, _, _ := strings.Cut(e.error.Error(), "\n")
+	return first
+}
+
+func (e told) Unwrap() error { return e.error }
 
 // outputs makes sure, before anything runs, that what the runs leave can be written, and creates the JUnit report;
 // nil when none is wanted.

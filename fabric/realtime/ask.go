@@ -126,5 +126,10 @@ func (l *loop) state(now units.Time) *State {
 	for h := range l.ports {
 		s.Hosts[h] = HostState{Gone: l.ports[h].gone, Halted: l.ports[h].halted}
 	}
+	names := make([]string, len(l.cfg.Hosts))
+	for h := range names {
+		names[h] = l.cfg.Hosts[h].Name
+	}
+	s.Waiting = l.net.Waiting(names)
 	return s
 }

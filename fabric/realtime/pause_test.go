@@ -2,7 +2,10 @@ package realtime
 
 import (
 	"encoding/binary"
+	"errors"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"weft/fabric"
 	"weft/internal/clock"
@@ -132,5 +135,67 @@ func TestDropsForgedNotices(t *testing.T) {
 	cfg.Switch = host(1).IP
 	if _, err := newLoop(cfg, nil); err == nil {
 		t.Error("a host may have the network's address")
+	}
+}
+
+// writable waits so many milliseconds for a host's socket to take another frame.
+func (l *lab) writable(h, millis int) bool {
+	l.t.Helper()
+	fds := []unix.PollFd{{Fd: int32(l.hosts[h]), Events: unix.POLLOUT}}
+	for {
+		n, err := unix.Poll(fds, millis)
+		if err == nil {
+			return n > 0
+		}
+		if !errors.Is(err, unix.EINTR) {
+			l.t.Fatal(err)
+		}
+	}
+}
+
+// Whatever a host runs: while its NIC is paused its frames are read up to what the NIC holds and no further, so that its
+// socket stops being writable; when the pause ends it is again, and nothing was lost.
+func TestPausedHostCannotWrite(t *testing.T) {
+	cfg := jammed()
+	cfg.Ports[3].Rate = units.Mbps // a frame takes 8 ms: host 0 is paused nearly all the time
+	l := start(t, Config{Network: cfg, Dilation: 1, Hosts: []Address{host(0), host(1)}})
+	l.begin(1)
+	if err := unix.SetNonblock(l.hosts[0], true); err != nil {
+		t.Fatal(err)
+	}
+	frame := between(host(0), host(1), 0, make([]byte, 1000))
+	written := 0
+	for l.writable(0, 100) {
+		switch _, err := unix.Write(l.hosts[0], frame); {
+		case err == nil:
+			written++
+		case !errors.Is(err, unix.EAGAIN):
+			t.Fatal(err)
+		}
+	}
+	var s State
+	l.send(KindLook, nil)
+	l.expect(KindState, &s)
+	if nic := s.Ports[0]; nic.Counters.Pauses[dataClass] == 0 || nic.Queued <= maxNICQueue || nic.Queued > maxNICQueue+maxBurst*2*units.KB {
+		t.Errorf("%d bytes wait in the NIC after %d pauses", nic.Queued, nic.Counters.Pauses[dataClass])
+	}
+	if len(s.Waiting) == 0 {
+		t.Error("nobody waits for anybody")
+	}
+	l.send(KindChange, fabric.Change{Ports: []int{3}, Line: &fabric.Line{Rate: 10 * units.Gbps, Delay: units.Microsecond}})
+	var did Did
+	if l.expect(KindDid, &did); did.Error != "" {
+		t.Fatal(did.Error)
+	}
+	for i := range written {
+		if got := l.read(1); len(got) != len(frame) {
+			t.Fatalf("frame %d has %d bytes", i, len(got))
+		}
+	}
+	if !l.writable(0, 1000) {
+		t.Error("the socket takes nothing after the pause")
+	}
+	if r := l.finish(); r.Broken != "" || r.Refused != 0 || r.Network.Dropped != 0 || r.Network.Delivered != int64(written) {
+		t.Errorf("%d frames were written; report %+v", written, r)
 	}
 }

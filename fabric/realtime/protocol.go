@@ -56,6 +56,7 @@ type State struct {
 	Network fabric.Counters
 	Ports   []PortState // by their index in Config.Network.Ports
 	Hosts   []HostState
+	Waiting []string // who waits for whom: see fabric.Network.Waiting
 
 	Refused, NotRouted, Malformed, Halted int64 // see Report
 }
@@ -111,8 +112,9 @@ type Config struct {
 
 // Address is how a host is known on the network.
 type Address struct {
-	IP  [4]byte
-	MAC MAC
+	Name string
+	IP   [4]byte
+	MAC  MAC
 }
 
 // Kinds of descriptor.

@@ -108,7 +108,7 @@ func (x *Experiment) fabricConfig() realtime.Config {
 		Departs:     x.departs(),
 	}
 	for i, a := range x.Addrs {
-		c.Hosts[i] = realtime.Address{IP: a.As4(), MAC: realtime.MAC(boot.MACOf(a))}
+		c.Hosts[i] = realtime.Address{Name: x.Plans[i].Name, IP: a.As4(), MAC: realtime.MAC(boot.MACOf(a))}
 	}
 	return c
 }

@@ -4,7 +4,9 @@ import (
 	"math"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"weft/fabric"
 	"weft/host"
@@ -95,5 +97,63 @@ func TestSwitchesHaveAnAddressOfTheirOwn(t *testing.T) {
 	x.Addrs[2] = netip.AddrFrom4([4]byte{10, 0, 0, 2})
 	if got := x.switchAddr(); got != [4]byte{} {
 		t.Errorf("got %v, want none: a host has it", got)
+	}
+}
+
+// roundabout makes a star of three hosts a circle of three switches, whose routes all go round the same way.
+func roundabout(x *Experiment) {
+	line := x.Fabric.Ports[0]
+	x.Fabric.Ports, x.Fabric.Switches = nil, nil
+	link := func(a, b fabric.NodeID) {
+		there, back := line, line
+		there.From, there.To, back.From, back.To = a, b, b, a
+		for _, p := range []*fabric.PortConfig{&there, &back} {
+			if p.To >= 3 {
+				p.PFC[1] = fabric.PFCConfig{On: true, Xoff: 20 * units.KB, Xon: 10 * units.KB, Headroom: 250 * units.KB}
+			}
+		}
+		x.Fabric.Ports = append(x.Fabric.Ports, there, back)
+	}
+	for i := range fabric.NodeID(3) {
+		link(i, 3+i)
+	}
+	for i := range fabric.NodeID(3) {
+		link(3+i, 3+(i+1)%3)
+	}
+	for i, name := range []string{"north", "east", "west"} {
+		sw := fabric.SwitchConfig{
+			Name: name, Groups: [][]int32{{int32(2*i + 1)}, {int32(6 + 2*i)}}, Route: []int32{1, 1, 1},
+			Buffer: fabric.BufferConfig{Total: 4 * units.MB},
+		}
+		sw.Route[i] = 0
+		x.Fabric.Switches = append(x.Fabric.Switches, sw)
+	}
+}
+
+// Switches that wait for each other: the run ends with who waits for whom, hosts and ports.
+func TestPrivDeadlockSaysWhoWaits(t *testing.T) {
+	privileged(t)
+	x := star(3, 2000)
+	roundabout(&x)
+	x.Stall = 2 * time.Second
+	x.work(host.Item{Collective: "permute", Algorithm: "direct", Permute: []int{2, 0, 1}, Size: 500 * benchMTU, Repeat: 1},
+		func(src, dst int) bool { return dst == (src+2)%3 }, 1)
+	for h := range x.Plans {
+		for i := range x.Plans[h].Conns {
+			c := &x.Plans[h].Conns[i]
+			c.Kind, c.DCQCN, c.RTOMin = "roce", dcqcn.Defaults(), units.Second
+		}
+	}
+	_, err := Run(t.Context(), x)
+	if err == nil {
+		t.Fatal("there was no deadlock")
+	}
+	for _, want := range []string{"nothing has moved for 2.", "host h0: item 0 (permute", "\n  north to east (port 6): class 1 paused since ", "h0 to north (port 0)", "; east holds "} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in %v", want, err)
+		}
+	}
+	if n := strings.Count(err.Error(), "north to east"); n != 1 {
+		t.Errorf("a port is named %d times", n)
 	}
 }

@@ -126,7 +126,8 @@ type run struct {
 	scale   labtime.Scale
 	outcome *Outcome
 
-	duringOver bool // Experiment.During has returned
+	duringOver bool            // Experiment.During has returned
+	seen       *realtime.State // what the network was like when nothing moved; nil: it was not asked
 
 	moved  time.Time // when progress was made last
 	looked time.Time // when it was seen to last who answers

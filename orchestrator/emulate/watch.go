@@ -71,11 +71,31 @@ func (r *run) watch(ctx context.Context, during <-chan error) error {
 				return err
 			}
 			if still := now.Sub(r.moved); still > r.x.stall() && !r.done() {
-				return fmt.Errorf("nothing has moved for %.1f s (%v of lab time): %s", still.Seconds(), r.scale.LabSpan(int64(still)), r.waiting())
+				return r.stalled(still)
 			}
 		}
 	}
 	return nil
+}
+
+// stalled says that nothing has moved for so long, and who waits for whom: the hosts, and the ports of the network.
+func (r *run) stalled(still time.Duration) error {
+	text := fmt.Sprintf("nothing has moved for %.1f s (%v of lab time): %s", still.Seconds(), r.scale.LabSpan(int64(still)), r.waiting())
+	if err := r.cluster.Fabric().Conn.SendValue(realtime.KindLook, nil); err != nil {
+		r.fabric.lose(err)
+	}
+	r.await(rescueTime, func() bool { return r.seen != nil || r.fabric.lost != nil })
+	if r.seen == nil {
+		return errors.New(text)
+	}
+	lines := r.seen.Waiting
+	if more := len(lines) - maxPorts; more > 0 {
+		lines = append(lines[:maxPorts:maxPorts], fmt.Sprintf("and %d more", more))
+	}
+	for _, line := range lines {
+		text += "\n  " + line
+	}
+	return errors.New(text)
 }
 
 // hung returns an error when a process has not said anything for too long: it is stopped, or stuck. What was not
@@ -166,6 +186,9 @@ func (r *run) takeFabric(m control.Message) error {
 			r.outcome.Samples = append(r.outcome.Samples, s...)
 		}
 		return nil
+	case realtime.KindState:
+		r.seen = new(realtime.State)
+		return m.Decode(r.seen)
 	case realtime.KindReport:
 		r.fabric.told = true
 		r.outcome.Report = new(realtime.Report)
@@ -231,8 +254,11 @@ func (r *run) done() bool {
 	return true
 }
 
-// maxWaiting is how many hosts an error names.
-const maxWaiting = 8
+// How many hosts and ports an error names.
+const (
+	maxWaiting = 8
+	maxPorts   = 16
+)
 
 // waiting says who waits for whom.
 func (r *run) waiting() string {
