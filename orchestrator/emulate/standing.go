@@ -203,10 +203,14 @@ func (s *Standing) restarter() (runtime.Restarter, error) {
 	return r, nil
 }
 
-// Kill ends a node, with all that runs in it.
+// Kill ends a node, with all that runs in it. Its kernel would answer for some milliseconds yet, while the network
+// namespace is taken down; the network hears it no more.
 func (s *Standing) Kill(host int) error {
 	r, err := s.restarter()
 	if err != nil {
+		return err
+	}
+	if err := s.do(realtime.KindHalt, realtime.Halt{Host: host, Halted: true}); err != nil {
 		return err
 	}
 	return r.Kill(host)

@@ -1,0 +1,355 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"weft/orchestrator/deploy"
+	"weft/orchestrator/lab"
+	"weft/orchestrator/topology"
+	"weft/units"
+)
+
+// byHand is a lab of 16 hosts that runs in real time: its links are slow enough for that.
+const byHand = `
+weft: 1
+name: by-hand
+topology: {kind: fat-tree, k: 4, link: {rate: 20Mbps, delay: 1ms}, mtu: 1300}
+queues: {buffer: 200KB, ecn: off}
+engine: {dilation: 1}
+`
+
+// stateful gives the desk a state directory of its own for deployed labs, which the test empties.
+func (d *desk) stateful() *desk {
+	d.t.Helper()
+	needEmulation(d.t)
+	d.t.Setenv(deploy.RootVar, filepath.Join(d.dir, "state"))
+	before := look(d.t)
+	d.t.Cleanup(func() {
+		d.run("destroy", "--all").wantCode(0)
+		before.nothingLeft(d.t, nil, wait)
+	})
+	return d
+}
+
+// deployed is a desk at which a lab is up.
+func deployed(t *testing.T, text string) *desk {
+	t.Helper()
+	d := newDesk(t).stateful()
+	d.run("deploy", d.lab("lab.yaml", text)).wantCode(0)
+	return d
+}
+
+// inspect reads the state of the only deployed lab.
+func (d *desk) inspect() *deploy.State {
+	d.t.Helper()
+	s := new(deploy.State)
+	if err := json.Unmarshal([]byte(d.run("inspect", "--json").wantCode(0).stdout), s); err != nil {
+		d.t.Fatal(err)
+	}
+	return s
+}
+
+// graphOf builds the topology of a lab.
+func graphOf(t *testing.T, text string) *topology.Graph {
+	t.Helper()
+	l, err := lab.Parse("lab.yaml", []byte(text), lab.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := topology.Build(l[0].Topology)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// roundTrip has a node of the deployed lab ping another and returns the shortest round trip.
+func (d *desk) roundTrip(from, to string) time.Duration {
+	d.t.Helper()
+	r := d.run("exec", from, "--", "ping", "-n", "-q", "-c", "8", "-i", "0.05", "-s", "56", to).wantCode(0)
+	least := regexp.MustCompile(`= ([0-9.]+)/`).FindStringSubmatch(r.stdout)
+	if least == nil {
+		d.t.Fatal(r.stdout)
+	}
+	ms, err := strconv.ParseFloat(least[1], 64)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return time.Duration(ms * float64(time.Millisecond))
+}
+
+func needProgram(t *testing.T, name string) {
+	t.Helper()
+	if _, err := exec.LookPath(name); err != nil {
+		t.Skipf("%s is not installed", name)
+	}
+}
+
+// Hosts find each other by name, and ping takes as long as the lab says.
+func TestPrivDeployedPing(t *testing.T) {
+	needProgram(t, "ping")
+	d := deployed(t, byHand)
+	g := graphOf(t, byHand)
+	for _, to := range []topology.NodeID{1, 2, 15} {
+		const wire = 56 + 8 + 20 + 14 + 4
+		want := 2 * g.Delay(g.Path(0, to), wire).Duration()
+		got := d.roundTrip("h0", fmt.Sprint("h", to))
+		t.Logf("h0 to h%d: %v, of the lab %v", to, got, want)
+		if got < want*99/100 || got > want*11/10 {
+			t.Errorf("h0 to h%d takes %v; the lab says %v, and 10 %% more is accepted", to, got, want)
+		}
+	}
+}
+
+// report is what the tests read of iperf3's.
+type report struct {
+	Start struct {
+		MSS int `json:"tcp_mss_default"`
+	} `json:"start"`
+	End struct {
+		Received struct {
+			Rate  float64 `json:"bits_per_second"`
+			Bytes float64 `json:"bytes"`
+		} `json:"sum_received"`
+	} `json:"end"`
+}
+
+// iperf runs a server in one node and a client in another, and returns what the client reports.
+func (d *desk) iperf(args ...string) report {
+	d.t.Helper()
+	server := d.start("exec", "h15", "--", "iperf3", "-s", "-1", "--forceflush")
+	if what := eventually(wait, func() string {
+		if strings.Contains(server.stdout.String(), "listening") {
+			return ""
+		}
+		return "the server does not listen: " + server.stderr.String()
+	}); what != "" {
+		d.t.Fatal(what)
+	}
+	r := d.run(append([]string{"exec", "h0", "--", "iperf3", "-J", "-c", "h15"}, args...)...).wantCode(0)
+	server.wait()
+	var got report
+	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
+		d.t.Fatalf("%v\n%s", err, r.stdout)
+	}
+	return got
+}
+
+// within fails the test unless a rate is that of the lab, but for a share.
+func within(t *testing.T, what string, got, want, share float64) {
+	t.Helper()
+	t.Logf("%s: %.3f Mb/s, the lab says %.3f (%+.2f %%)", what, got/1e6, want/1e6, 100*(got/want-1))
+	if got < want*(1-share) || got > want*(1+share) {
+		t.Errorf("%s: %.3f Mb/s; the lab says %.3f, and %.0f %% are accepted", what, got/1e6, want/1e6, 100*share)
+	}
+}
+
+// What iperf3 gets through is the rate of the lab's links, less the headers of each packet.
+func TestPrivDeployedIperf(t *testing.T) {
+	needProgram(t, "iperf3")
+	d := deployed(t, byHand)
+	const line, ethernet = 20e6, 14 + 4
+	tcp := d.iperf("-t", "5", "-O", "2")
+	const headers = 20 + 20 + 12 // IPv4, TCP, its timestamps
+	payload := float64(tcp.Start.MSS)
+	within(t, fmt.Sprintf("TCP in segments of %.0f bytes", payload), tcp.End.Received.Rate, line*payload/(payload+headers+ethernet), 0.03)
+	udp := d.iperf("-u", "-b", "25M", "-l", "1200", "-t", "3")
+	within(t, "UDP in datagrams of 1200 bytes", udp.End.Received.Rate, line*1200/(1200+8+20+ethernet), 0.03)
+}
+
+// tcpdump works inside, and Weft's captures of a node and of a port are what tshark expects.
+func TestPrivDeployedCaptures(t *testing.T) {
+	needProgram(t, "tshark")
+	needProgram(t, "ping")
+	d := deployed(t, byHand)
+	node := d.start("capture", "h0", "-w", "node.pcapng", "--count", "8")
+	port := d.start("capture", "edge0->h0", "-w", "port.pcapng", "--count", "3")
+	for _, p := range []*process{node, port} {
+		if what := eventually(wait, func() string {
+			if strings.Contains(p.stderr.String(), "capturing") {
+				return ""
+			}
+			return "it does not capture: " + p.stderr.String()
+		}); what != "" {
+			t.Fatal(what)
+		}
+	}
+	d.run("exec", "h0", "--", "ping", "-c", "3", "-i", "0.1", "h15").wantCode(0)
+	node.wait().wantCode(0)
+	port.wait().wantCode(0)
+	fields := func(file, filter string, names ...string) [][]string {
+		args := []string{"-r", filepath.Join(d.dir, file), "-Y", filter, "-T", "fields"}
+		for _, n := range names {
+			args = append(args, "-e", n)
+		}
+		out, err := exec.Command("tshark", args...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rows [][]string
+		for line := range strings.Lines(string(out)) {
+			rows = append(rows, strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
+		}
+		return rows
+	}
+	requests := fields("node.pcapng", "icmp.type == 8", "frame.time_epoch", "frame.packet_flags_direction")
+	replies := fields("node.pcapng", "icmp.type == 0", "frame.time_epoch", "frame.packet_flags_direction")
+	leaving := fields("port.pcapng", "icmp.type == 0 && ip.dst == 10.0.0.1", "frame.time_epoch")
+	if len(requests) != 3 || len(replies) != 3 || len(leaving) != 3 {
+		t.Fatalf("tshark sees %d requests and %d replies at the node, and %d replies at the port; want 3 of each", len(requests), len(replies), len(leaving))
+	}
+	g := graphOf(t, byHand)
+	const wire = 56 + 8 + 20 + 14 + 4
+	back := g.Delay(g.Path(0, 15), wire)
+	last := units.Millisecond + (20 * units.Mbps).TransmitTime(wire) // from the port to the node
+	for i := range requests {
+		at := func(row []string) units.Time {
+			s, err := strconv.ParseFloat(row[0], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return units.Time(s * float64(units.Second))
+		}
+		asked, left, came := at(requests[i]), at(leaving[i]), at(replies[i])
+		if took := came - asked; took < 2*back*99/100 || took > 2*back*11/10 {
+			t.Errorf("the reply came %v after the request; the lab says %v", took, 2*back)
+		}
+		if took := came - left; took < last*99/100 || took > last*12/10 {
+			t.Errorf("the reply came %v after it left the port; the lab says %v", took, last)
+		}
+	}
+}
+
+// What is done to a deployed lab shows.
+func TestPrivDeployedLinksAndNodes(t *testing.T) {
+	needProgram(t, "ping")
+	d := deployed(t, byHand)
+	g := graphOf(t, byHand)
+	const wire = 56 + 8 + 20 + 14 + 4
+	idle := 2 * g.Delay(g.Path(0, 1), wire).Duration()
+	unreachable := func(what string) {
+		t.Helper()
+		if r := d.run("exec", "h0", "--", "ping", "-c1", "-W1", "h1"); r.code != 1 {
+			t.Errorf("%s: ping ended with %d\n%s", what, r.code, r.stdout)
+		}
+	}
+	d.run("link", "by-hand", "h1-edge0", "down").wantCode(0)
+	unreachable("a link is down")
+	d.run("link", "by-hand", "edge0-h1", "up").wantCode(0)
+	d.run("link", "by-hand", "h1-edge0", "set", "delay=21ms").wantCode(0)
+	if got := d.roundTrip("h0", "h1"); got < idle+39*time.Millisecond || got > idle+45*time.Millisecond {
+		t.Errorf("with 20 ms more each way the round trip takes %v instead of %v", got, idle)
+	}
+	d.run("link", "by-hand", "h1-edge0", "set", "delay=1ms,loss=100%").wantCode(0)
+	unreachable("a link loses everything")
+	d.run("link", "by-hand", "h1-edge0", "set", "loss=0").wantCode(0)
+	d.run("node", "by-hand", "h1", "pause").wantCode(0)
+	unreachable("a node is paused")
+	d.run("node", "by-hand", "h1", "resume").wantCode(0)
+	d.roundTrip("h0", "h1")
+	d.run("node", "by-hand", "h1", "kill").wantCode(0)
+	unreachable("a node is killed")
+	d.run("exec", "h1", "--", "true").wantCode(1).wantWords("h1 was killed", "restart")
+	if n := d.inspect().Nodes[1]; n.State != "dead" || n.PID != 0 {
+		t.Errorf("a killed node: %+v", n)
+	}
+	d.run("node", "by-hand", "h1", "restart").wantCode(0)
+	d.roundTrip("h0", "h1")
+
+	var events []string
+	for line := range strings.Lines(d.run("events").wantCode(0).stdout) {
+		var e deploy.Event
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		events = append(events, e.Event)
+	}
+	if got, want := strings.Join(events, " "), "deployed link-down link-up link link link paused resumed killed restarted"; got != want {
+		t.Errorf("events %s, want %s", got, want)
+	}
+	for _, args := range [][]string{
+		{"link", "by-hand", "h1-h2", "down"}, {"node", "by-hand", "edge0", "kill"}, {"exec", "h99", "--", "true"},
+		{"capture", "edge0", "-w", "x.pcapng"}, {"link", "other", "h1-edge0", "down"},
+	} {
+		if r := d.run(args...); r.code != 1 || !strings.HasPrefix(r.stderr, "weft: ") {
+			t.Errorf("weft %v: code %d, %s", args, r.code, r.stderr)
+		}
+	}
+}
+
+// Deploying again changes nothing; another version of the lab replaces it, and --dry-run says so and why.
+func TestPrivDeployIsIdempotent(t *testing.T) {
+	d := deployed(t, byHand)
+	id := d.inspect().Deployment
+	if r := d.run("deploy", "lab.yaml").wantCode(0); !strings.Contains(r.stdout, "up already") || d.inspect().Deployment != id {
+		t.Errorf("deployed again: %s", r.stdout)
+	}
+	if r := d.run("deploy", "lab.yaml", "--dry-run").wantCode(0); !strings.Contains(r.stdout, "left as it is") {
+		t.Error(r.stdout)
+	}
+	other := []string{"deploy", "lab.yaml", "--set", "topology.link.delay=2ms"}
+	if r := d.run(append(other, "--dry-run")...).wantCode(0); !strings.Contains(r.stdout, "topology.link.delay changes from 1ms to 2ms") || d.inspect().Deployment != id {
+		t.Error(r.stdout)
+	}
+	d.run(other...).wantCode(0)
+	if s := d.inspect(); s.Deployment == id || s.Links[0].DelayUS != 2000 {
+		t.Errorf("the lab was not replaced: %+v", s.Links[0])
+	}
+	d.run("destroy", "lab.yaml").wantCode(0)
+	d.run("destroy", "lab.yaml").wantCode(0).wantWords("not deployed")
+}
+
+// Labs stand side by side, with the same addresses, and nobody hears of the other.
+func TestPrivLabsSideBySide(t *testing.T) {
+	needProgram(t, "ping")
+	d := newDesk(t).stateful()
+	for i, name := range []string{"one", "two"} {
+		text := fmt.Sprintf("weft: 1\nname: %s\ntopology: {kind: star, hosts: 2, link: {rate: 10Mbps, delay: %dms}}\nengine: {dilation: 1}\n", name, 1+9*i)
+		d.run("deploy", d.lab(name+".yaml", text)).wantCode(0)
+	}
+	d.run("exec", "h0", "--", "true").wantCode(2).wantWords("2 labs are deployed: one, two")
+	d.run("destroy").wantCode(2)
+	d.run("link", "two", "h1-switch0", "down").wantCode(0)
+	d.run("exec", "--lab", "two", "h0", "--", "ping", "-c1", "-W1", "h1").wantCode(1)
+	d.run("exec", "--lab", "one", "h0", "--", "ping", "-c1", "-W1", "h1").wantCode(0)
+	if r := d.run("exec", "--lab", "one", "h0", "--", "sh", "-c", "exit 42"); r.code != 42 {
+		t.Errorf("exit code %d", r.code)
+	}
+}
+
+// Ctrl-C ends a program in a node and leaves the lab; while a lab is being deployed it leaves nothing.
+func TestPrivInterruptedVerbs(t *testing.T) {
+	d := deployed(t, byHand)
+	p := d.start("exec", "h0", "--", "sleep", "100")
+	time.Sleep(300 * time.Millisecond)
+	p.signal(syscall.SIGINT)
+	p.wait().wantCode(130)
+	if s := d.inspect(); s.Broken != "" {
+		t.Error(s.Broken)
+	}
+	d.run("destroy").wantCode(0)
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		for _, after := range []time.Duration{20, 80, 150} {
+			p := d.start("deploy", "lab.yaml")
+			time.Sleep(after * time.Millisecond)
+			p.signal(s)
+			if r := p.wait(); r.code == 0 { // it was faster
+				d.run("destroy").wantCode(0)
+			} else if r.code != 130 && r.signal == 0 {
+				t.Errorf("%v: exit code %d: %s", s, r.code, r.stderr)
+			}
+			if r := d.run("destroy").wantCode(0); !strings.Contains(r.stderr, "no lab is deployed") {
+				t.Errorf("%v after %v ms left a lab: %s", s, int(after), r.stderr)
+			}
+		}
+	}
+}
