@@ -32,6 +32,9 @@ type Host struct {
 	done  units.Bytes // received so far
 	total units.Bytes // to be received
 
+	corrupt []units.Time // of the plan: that are still to come
+	spoiler Spoiler      // memory, if it is one
+
 	arriving *inbound    // between Receive and Placed
 	offset   units.Bytes // where in it what comes by the connection begins
 	free     []*inbound
@@ -46,6 +49,8 @@ func New(p Plan, mem Memory, obs transport.Observer) (*Host, error) {
 		return nil, fmt.Errorf("host %s: its endpoint is of host %d, not %d", p.Name, p.Endpoint.Host, p.Host)
 	}
 	h.bytes, _ = mem.(Bytes)
+	h.spoiler, _ = mem.(Spoiler)
+	h.corrupt = p.Corrupt
 	p.Endpoint.Observer, p.Endpoint.OwnClock = obs, p.Clock != nil
 	var err error
 	if h.clock, err = newClock(&p); err != nil {
@@ -146,10 +151,32 @@ func (h *Host) land(now units.Time, pl *transport.Placement) {
 		return
 	}
 	h.done += pl.Payload
+	if len(h.corrupt) > 0 && now >= h.corrupt[0] {
+		h.spoil(m, h.offset+pl.Offset+pl.Payload/2)
+	}
 	if h.bytes != nil {
 		h.take(now, m) // as it comes; not complete before the transport says so
 	}
 }
+
+// spoil makes a byte of a message wrong that has just come. Credits have none.
+func (h *Host) spoil(m *inbound, at units.Bytes) {
+	if h.runs[m.run].work.ops[m.place.op].Credit {
+		return
+	}
+	h.corrupt = h.corrupt[1:]
+	if h.bytes != nil {
+		m.data[at] ^= 0x11
+	} else {
+		m.spoiled, m.spoiledAt = true, at
+	}
+}
+
+// Name returns what the plan calls the host.
+func (h *Host) Name() string { return h.plan.Name }
+
+// Uncorrupted returns how many bytes that the plan has wrong are not: no packet came for them.
+func (h *Host) Uncorrupted() int { return len(h.corrupt) }
 
 // Transmit writes the packet that leaves the NIC at now into out; false: nothing may leave before the next
 // call in, or Deadline.

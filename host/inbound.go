@@ -23,6 +23,9 @@ type inbound struct {
 	staged bool        // data is a staging buffer
 	parts  int         // of which the transport says that every byte is there
 	closed bool        // it says so of the whole message
+
+	spoiled   bool // with a Spoiler: a byte is wrong, at spoiledAt
+	spoiledAt units.Bytes
 }
 
 // span is bytes [from, to).
@@ -195,7 +198,11 @@ func (h *Host) apply(r *run, op *schedule.Op, m *inbound, all bool) error {
 		m.used = to
 		return h.bytes.Apply(r.item.Index, op, id, from, to, data)
 	case h.memory != nil && all:
-		return h.memory.Apply(r.item.Index, op, id, 0, m.size, nil)
+		err := h.memory.Apply(r.item.Index, op, id, 0, m.size, nil)
+		if err == nil && m.spoiled && h.spoiler != nil {
+			h.spoiler.Spoil(r.item.Index, op, m.spoiledAt)
+		}
+		return err
 	}
 	return nil
 }

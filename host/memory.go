@@ -22,6 +22,19 @@ type Memory interface {
 	Close(item int)
 }
 
+// Finder is a Memory that knows which part of a result is wrong.
+type Finder interface {
+	// Wrong returns the first byte of Out that is not what the result of the repetition that End ended should be; false:
+	// none is, or nothing came for it.
+	Wrong(item int) (off units.Bytes, ok bool)
+}
+
+// Spoiler is a Memory without bytes that takes in that one of them is wrong.
+type Spoiler interface {
+	// Spoil makes byte off of what op has received something else.
+	Spoil(item int, op *schedule.Op, off units.Bytes)
+}
+
 // Bytes is a Memory that holds real bytes.
 type Bytes interface {
 	Memory

@@ -21,6 +21,10 @@ type Plan struct {
 
 	Clock *node.Config `json:",omitempty"` // of the host; nil: it shows lab time, and measures what is
 	Until units.Time   `json:",omitempty"` // the host is not done before, whatever its items do
+
+	// Corrupt are instants, in order: the first data packet that comes from each on has a byte that is wrong, unnoticed by the
+	// transport, as by a network card or a memory at fault.
+	Corrupt []units.Time `json:",omitempty"`
 }
 
 // Item is one collective of the workload as one host sees it.
@@ -94,4 +98,12 @@ type Done struct {
 	Start, End         units.Time // Start is when computing was over
 	Wrong              int64      // elements of the result that differ from the reference
 	Checked            int64      // elements compared
+	Blame              *Blame     `json:",omitempty"` // of wrong elements, if it is known
+}
+
+// Blame is where a result went wrong.
+type Blame struct {
+	Off  units.Bytes // the first byte of the result that is wrong
+	Step int         // of the rank's program: that received it; -1: none did
+	Peer int         // rank that sent it
 }

@@ -153,6 +153,22 @@ func (h *Host) itemError(r *run, err error) error {
 	return fmt.Errorf("host %s: %s (%s), rank %d: %w", h.plan.Name, r.item.name(), r.item.Collective, r.item.Rank, err)
 }
 
+// Doing says in a few words what this host is at: the item that began last, and the first step of it that is not complete.
+// Empty when it is at nothing.
+func (h *Host) Doing() string {
+	for i := len(h.runs) - 1; i >= 0; i-- {
+		r := &h.runs[i]
+		if r.phase != running {
+			continue
+		}
+		w := r.work
+		step := slices.IndexFunc(w.waits, func(n int32) bool { return n != complete })
+		return fmt.Sprintf("%s (%s by %s), repetition %d, rank %d, step %d of %d", r.item.name(), r.item.Collective, r.item.Algorithm,
+			r.repeat, r.item.Rank, step, len(w.ops))
+	}
+	return ""
+}
+
 // Waiting says in a line what this host waits for: the item, and its first few steps that could go on if
 // something came from elsewhere. Empty when everything is done.
 func (h *Host) Waiting() string {

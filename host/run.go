@@ -260,6 +260,9 @@ func (h *Host) finish(now units.Time, r *run) {
 	d := Done{Item: r.item.Index, Repeat: r.repeat, Rank: r.item.Rank, Start: r.begun, End: now}
 	if h.memory != nil {
 		d.Wrong, d.Checked = h.memory.End(r.item.Index)
+		if d.Wrong > 0 {
+			d.Blame = h.blame(r)
+		}
 	}
 	h.dones = append(h.dones, d)
 	if r.repeat++; r.repeat < r.item.Repeat {
@@ -271,6 +274,26 @@ func (h *Host) finish(now units.Time, r *run) {
 	r.phase, r.work = over, nil
 	h.over++
 	h.launch(now) // an item may have waited for this one
+}
+
+// blame finds out what a wrong result came from; nil: that is not known.
+func (h *Host) blame(r *run) *Blame {
+	f, ok := h.memory.(Finder)
+	if !ok {
+		return nil
+	}
+	off, ok := f.Wrong(r.item.Index)
+	if !ok {
+		return nil
+	}
+	b := &Blame{Off: off, Step: -1}
+	for i := range r.work.ops {
+		op := &r.work.ops[i]
+		if op.Kind == schedule.Recv && !op.Credit && op.Buf == schedule.Out && op.Off <= off && off < op.Off+op.Len {
+			b.Step, b.Peer = i, op.Peer // the last is what the result is from
+		}
+	}
+	return b
 }
 
 // start starts an op that waits for no other: a send is handed to the transport, a receive takes what has

@@ -38,7 +38,8 @@ type item struct {
 	element             units.Bytes
 	reduces             bool // the collective does
 	reduce              func(dst, src []byte)
-	wrong, checked      int64 // elements
+	wrong, checked      int64       // elements
+	first               units.Bytes // of the output: the first that is wrong; -1: none is
 }
 
 // Begin readies the buffers of an item for a repetition: the rank's input, and an output that starts as the
@@ -64,7 +65,7 @@ func (m *Memory) Begin(index, repeat, rank int, s schedule.Spec) error {
 		it.buffers[schedule.Out] = newStore(m.room(l.Out), l.Local, it.element)
 		m.items[index] = it
 	}
-	it.repeat, it.rank, it.wrong, it.checked = repeat, rank, 0, 0
+	it.repeat, it.rank, it.wrong, it.checked, it.first = repeat, rank, 0, 0, -1
 	it.values.reset(m.seed, index, repeat, &s, it.reduces)
 	for b := range it.buffers {
 		clear(it.buffers[b].ready)
@@ -128,6 +129,13 @@ func (m *Memory) End(index int) (wrong, checked int64) {
 	return it.wrong + max(0, total-it.checked), it.checked
 }
 
+// Wrong returns the first byte of the output that is not what the result should be, of those that were compared in the
+// repetition that End ended; false: none is.
+func (m *Memory) Wrong(index int) (off units.Bytes, ok bool) {
+	it := m.items[index]
+	return it.first, it.first >= 0
+}
+
 // Close ends the use of an item's buffers. They are kept for the next item: clearing new ones would hold up
 // the host, and what is left in them cannot pass for a result.
 func (m *Memory) Close(index int) {
@@ -171,8 +179,14 @@ func (m *Memory) verify(it *item, from, to units.Bytes) {
 		wrong, first := it.values.compare(data[a:b], w.Rank, element)
 		it.wrong += wrong
 		it.checked += int64((b - a) / it.element)
-		if wrong > 0 && len(m.mistakes) < maxMistakes {
-			at := a + units.Bytes(first)*it.element
+		if wrong == 0 {
+			continue
+		}
+		at := a + units.Bytes(first)*it.element
+		if it.first < 0 || at < it.first {
+			it.first = at
+		}
+		if len(m.mistakes) < maxMistakes {
 			m.mistakes = append(m.mistakes, Mistake{
 				Item: it.index, Repeat: it.repeat, Rank: it.rank, Element: int64(at / it.element),
 				Got: it.values.stored(data[at:]), Want: it.values.at(w.Rank, element+uint64(first)),

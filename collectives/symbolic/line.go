@@ -103,3 +103,15 @@ func (c content) differ(off, n units.Bytes, want line) (bytes units.Bytes) {
 	}
 	return bytes
 }
+
+// first returns the first byte of [off, off+n) that does not have line want; false: all do.
+func (c content) first(off, n units.Bytes, want line) (units.Bytes, bool) {
+	i, _ := slices.BinarySearchFunc(c, off+1, func(s stretch, at units.Bytes) int { return int(s.end - at) })
+	for at := off; at < off+n; i++ {
+		if c[i].line != want {
+			return at, true
+		}
+		at = c[i].end
+	}
+	return 0, false
+}

@@ -165,6 +165,28 @@ func (m *Memory) End(index int) (wrong, checked int64) {
 	return int64((bad + element - 1) / element), int64(all / element)
 }
 
+// Wrong returns the first byte of the output that is not what the result should be; false: none is.
+func (m *Memory) Wrong(index int) (off units.Bytes, ok bool) {
+	it := m.item(index)
+	l, err := schedule.Shape(it.spec, it.rank)
+	if err != nil {
+		panic("symbolic: a spec that was good at Begin: " + err.Error())
+	}
+	for _, w := range l.Result {
+		want := m.exchange.want(it, w.Rank).shift(w.Off - w.From)
+		if off, ok := it.buffers[schedule.Out].first(w.Off, w.Len, want); ok {
+			return off, true
+		}
+	}
+	return 0, false
+}
+
+// Spoil makes a byte of what op has received something else.
+func (m *Memory) Spoil(index int, op *schedule.Op, off units.Bytes) {
+	b := &m.item(index).buffers[op.Buf]
+	*b = b.put(op.Off+off, content{{1, line{mix(uint64(off)), 0}}}, true)
+}
+
 // Close frees the buffers of an item whose last repetition has ended.
 func (m *Memory) Close(index int) {
 	for i, it := range m.items {

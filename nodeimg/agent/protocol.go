@@ -41,6 +41,7 @@ type Start struct {
 // Progress is how far a host's part of the workload is.
 type Progress struct {
 	Done, Total units.Bytes // that the host's items receive
+	Doing       string      // what the host is at, in words; empty when it is at nothing
 	Waiting     string      // what the host waits for, in words; empty while it gets on and when it is done
 	Failed      string      // why it cannot go on; empty: it can
 }
@@ -59,11 +60,12 @@ type Results struct {
 	// free), Reaction for packets, from their arrival in the kernel to their being handled.
 	Timer, Reaction *stats.Dist
 
-	Dropped   int64 // datagrams that the socket had no room for
-	Unsent    int64 // packets and frames that the kernel did not take
-	Bad       int64 // datagrams that the transport refused, or from unknown hosts
-	CPU       int64 // processor time used since the start, in real nanoseconds
-	Scheduler string
+	Uncorrupted int   // bytes that the plan has wrong and that are not: no packet came for them
+	Dropped     int64 // datagrams that the socket had no room for
+	Unsent      int64 // packets and frames that the kernel did not take
+	Bad         int64 // datagrams that the transport refused, or from unknown hosts
+	CPU         int64 // processor time used since the start, in real nanoseconds
+	Scheduler   string
 }
 
 // Window is a change of a congestion window.

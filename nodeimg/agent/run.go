@@ -200,6 +200,7 @@ func (n *node) obey() error {
 func (n *node) progress(done bool) error {
 	var p Progress
 	p.Done, p.Total = n.host.Progress()
+	p.Doing = n.host.Doing()
 	if p.Done == n.before {
 		p.Waiting = n.host.Waiting() // takes longer, but there is time
 	}
@@ -219,6 +220,7 @@ func (n *node) results() *Results {
 	r.Flows, r.Dones, r.Counters = n.host.Flows(), n.host.Dones(), n.host.Counters()
 	r.RTT, r.OneWay, r.Windows = n.observer.rtt, n.observer.oneWay, n.observer.windows
 	r.Dropped = n.loop.in.drops()
+	r.Uncorrupted = n.host.Uncorrupted()
 	for _, s := range n.loop.sync {
 		r.Dropped += s.drops()
 	}

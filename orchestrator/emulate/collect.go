@@ -82,6 +82,9 @@ func (r *run) merge() {
 			o.Warnings = append(o.Warnings, fmt.Sprintf("%s sent no results: %s", r.name(i), r.nodes[i].why()))
 			continue
 		}
+		if n.Uncorrupted > 0 {
+			o.Warnings = append(o.Warnings, Spared(r.name(i), n.Uncorrupted))
+		}
 		o.Flows = append(o.Flows, n.Flows...)
 		o.Dones = append(o.Dones, n.Dones...)
 		o.Windows = append(o.Windows, n.Windows...)
@@ -95,6 +98,11 @@ func (r *run) merge() {
 	}
 	o.Fabric = o.Report.Network
 	o.QueueDelay.Merge(o.Report.QueueDelay)
+}
+
+// Spared warns that bytes which were to be wrong at a host are not.
+func Spared(name string, n int) string {
+	return fmt.Sprintf("%s: %d bytes that were to be wrong are not: nothing came for them", name, n)
 }
 
 // why says why a process that was asked did not answer.

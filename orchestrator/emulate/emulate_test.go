@@ -292,6 +292,9 @@ func TestPrivDeathIsReportedByName(t *testing.T) {
 		if !errors.As(err, &exit) || exit.Name != victim {
 			t.Errorf("%s was killed: %v", victim, err)
 		}
+		if victim == "h2" && (!strings.Contains(err.Error(), "it was at item 0 (all-to-all by direct)") || !strings.Contains(err.Error(), "rank 2")) {
+			t.Errorf("%v; want what h2 was at", err)
+		}
 		if took > 3*time.Second {
 			t.Errorf("%s was killed: it took %v to end", victim, took)
 		}
@@ -351,6 +354,34 @@ func TestPrivInterruptKeepsWhatThereIs(t *testing.T) {
 	}
 	if o == nil || o.Report == nil || o.Transport.DataPackets == 0 || slices.Contains(o.Results, nil) || o.Elapsed <= 0 {
 		t.Errorf("what there was is lost: %+v", o)
+	}
+}
+
+// A byte that is wrong, which no checksum has seen, makes results wrong: nothing is called right, and who received it in
+// which step is known.
+func TestPrivCorruptedByte(t *testing.T) {
+	privileged(t)
+	x := allToAll(3, 10, 1, 1000)
+	x.Plans[1].Corrupt = []units.Time{0, 1000 * units.Second}
+	o, err := Run(t.Context(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := 0
+	for _, d := range o.Dones {
+		if d.Wrong == 0 {
+			continue
+		}
+		wrong++
+		if d.Rank != 1 || d.Wrong != 1 || d.Blame == nil || d.Blame.Step < 0 || d.Blame.Peer == 1 {
+			t.Errorf("%+v, %+v", d, d.Blame)
+		}
+	}
+	if wrong != 1 {
+		t.Errorf("%d ranks are wrong, want 1", wrong)
+	}
+	if !slices.ContainsFunc(o.Warnings, func(w string) bool { return strings.Contains(w, "h1: 1 bytes that were to be wrong are not") }) {
+		t.Errorf("warnings %q; want that of the byte that nothing came for", o.Warnings)
 	}
 }
 

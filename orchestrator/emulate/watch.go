@@ -10,6 +10,7 @@ import (
 	"weft/fabric/realtime"
 	"weft/nodeimg/agent"
 	"weft/nodeimg/control"
+	"weft/orchestrator/runtime"
 )
 
 // news is what a process said, or that it says nothing more.
@@ -60,7 +61,7 @@ func (r *run) watch(ctx context.Context, during <-chan error) error {
 			if !ok {
 				return errors.New("the cluster was closed")
 			}
-			return e.Err
+			return r.at(e)
 		case n := <-r.news:
 			if err := r.take(n); err != nil {
 				return r.whatDied(err)
@@ -118,6 +119,9 @@ func (r *run) hung(now time.Time) error {
 			who = "the fabric process"
 		}
 		err := fmt.Errorf("%s does not answer: it has said nothing for %.1f s; is it stopped?", who, quiet.Seconds())
+		if peer != fabricPeer && r.doing(peer) != "" {
+			err = fmt.Errorf("%w It was at %s", err, r.doing(peer))
+		}
 		state.lose(err)
 		return err
 	}
@@ -142,11 +146,37 @@ func (r *run) whatDied(err error) error {
 	select {
 	case e, ok := <-r.cluster.Exits():
 		if ok {
-			return e.Err
+			return r.at(e)
 		}
 	case <-time.After(lastWords):
 	}
 	return err
+}
+
+// at says what a node that died was at when it was last heard of; before that, what it had to begin with.
+func (r *run) at(e runtime.Exit) error {
+	for i := range r.nodes {
+		if r.name(i) != e.Name {
+			continue
+		}
+		if doing := r.doing(i); doing != "" {
+			return fmt.Errorf("%w; it was at %s", e.Err, doing)
+		}
+	}
+	return e.Err
+}
+
+// doing is what a node is at; empty if it has no part in the workload, or is done with it.
+func (r *run) doing(i int) string {
+	n := &r.nodes[i]
+	items := r.x.Plans[i].Items
+	switch {
+	case n.progress.Doing != "" || n.done || len(items) == 0:
+		return n.progress.Doing
+	case items[0].Name != "":
+		return fmt.Sprintf("%s (%s by %s), rank %d", items[0].Name, items[0].Collective, items[0].Algorithm, items[0].Rank)
+	}
+	return fmt.Sprintf("item %d (%s by %s), rank %d", items[0].Index, items[0].Collective, items[0].Algorithm, items[0].Rank)
 }
 
 // take takes in one piece of news. An error is one that ends the run.

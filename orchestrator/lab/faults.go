@@ -5,15 +5,39 @@ import "weft/units"
 const maxFaults = 10_000
 
 // faults reads what happens to links during the run.
-func (d *decoder) faults(f field) []Fault {
+func (d *decoder) faults(f field, t Topology) []Fault {
 	if f.n != nil && f.n.kind == scalar && f.n.text == "off" {
 		return nil
 	}
 	var faults []Fault
+	hosts := hostsOf(t)
 	for _, item := range f.items(maxFaults) {
-		faults = append(faults, item.open().fault())
+		s := item.open()
+		if corrupt := s.field("corrupt"); corrupt.n != nil {
+			faults = append(faults, s.corruption(corrupt, hosts))
+			continue
+		}
+		faults = append(faults, s.fault())
 	}
 	return faults
+}
+
+// corruption reads a byte that is wrong.
+func (s *section) corruption(f field, hosts hosts) Fault {
+	defer s.close()
+	t := Fault{}
+	t.At, _ = quantity(s.field("at"), units.ParseTime, 0, maxStart)
+	name, ok := f.text("the name of a host")
+	switch {
+	case !ok:
+		return t
+	case hosts.count > 0 && !hosts.has(name):
+		f.problem("no host is named %q%s", clip(name), hosts.hint(f.d, name))
+		return t
+	}
+	f.record(name)
+	t.Corrupt = name
+	return t
 }
 
 // fault reads one: a link that is down for a time, or to the end of the run, or one whose line is another for a time.

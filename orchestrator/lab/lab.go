@@ -183,7 +183,12 @@ type Ranks struct {
 // Fault is something that happens to a link during the run: it goes down, or its line changes. Rate, Delay, Loss and
 // BitErrors that are nil stay as they are.
 type Fault struct {
-	At   units.Time
+	At units.Time
+
+	// Corrupt is a host: a byte of the first data packet that comes to it from then on is wrong, unnoticed by its transport.
+	// "": the fault is of a link.
+	Corrupt string
+
 	Link string     // by the name of its ends
 	For  units.Time // how long; 0: to the end of the run
 	Down bool

@@ -90,7 +90,7 @@ func (d *decoder) lab(file string, root *node, values map[string]any) *Lab {
 	l.Transport = d.transport(s.section("transport"))
 	l.Workload = d.workload(s.field("workload"), l.Topology)
 	l.Traces = d.traces
-	l.Faults = d.faults(s.field("faults"))
+	l.Faults = d.faults(s.field("faults"), l.Topology)
 	l.Measure = d.measure(s.section("measure"))
 	l.Expect = d.expect(s.field("expect"))
 	s.field("sweep")

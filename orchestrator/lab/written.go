@@ -267,6 +267,7 @@ type writtenFault struct {
 	BitErrors probabilityType `json:"bit_errors,omitempty" jsonschema_description:"This share of the bits is wrong."`
 	Reroute   offTimeType     `json:"reroute,omitempty" jsonschema_description:"How long after the link went down or came up all switches have taken it into account, or off: only the two at its ends have, at once."`
 	Host      string          `json:"host,omitempty" jsonschema_description:"Not yet supported."`
+	Corrupt   string          `json:"corrupt,omitempty" jsonschema_description:"Host: a byte of the first data packet that comes to it from then on is wrong, unnoticed by its transport."`
 	Kill      bool            `json:"kill,omitempty" jsonschema_description:"Not yet supported."`
 	Pause     timeType        `json:"pause,omitempty" jsonschema_description:"Not yet supported."`
 }

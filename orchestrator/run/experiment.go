@@ -68,6 +68,9 @@ func Build(l *lab.Lab) (*Experiment, error) {
 	if err := x.checkQPs(); err != nil {
 		return nil, err
 	}
+	if err := x.corrupt(); err != nil {
+		return nil, err
+	}
 	x.Changes, err = x.changes()
 	if err != nil {
 		return nil, err

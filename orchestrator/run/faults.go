@@ -50,6 +50,9 @@ func (x *Experiment) changes() ([]fabric.Change, error) {
 func (x *Experiment) outages() ([]outage, error) {
 	var all []outage
 	for i, f := range x.Lab.Faults {
+		if f.Corrupt != "" {
+			continue
+		}
 		link, ok := x.Graph.LinkNamed(f.Link)
 		if !ok {
 			return nil, x.Lab.Errorf(faultPath(i, "link"), "no link is named %q; `weft graph` draws the links", f.Link)
@@ -66,6 +69,23 @@ func (x *Experiment) outages() ([]outage, error) {
 		all = append(all, o)
 	}
 	return all, nil
+}
+
+// corrupt tells hosts of the bytes that are to be wrong.
+func (x *Experiment) corrupt() error {
+	for i, f := range x.Lab.Faults {
+		if f.Corrupt == "" {
+			continue
+		}
+		hosts, err := x.named([]string{f.Corrupt})
+		if err != nil {
+			return x.Lab.Errorf(faultPath(i, "corrupt"), "%v", err)
+		}
+		p := &x.Plans[hosts[0]]
+		p.Corrupt = append(p.Corrupt, f.At)
+		slices.Sort(p.Corrupt)
+	}
+	return nil
 }
 
 // lineChanges returns how a fault begins and ends, for both directions of the link.

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"slices"
 
 	"weft/clocksync/node"
@@ -64,6 +65,7 @@ func (x *Experiment) summarize(o *outcome, s *record.Summary) {
 		s.LabTimeUS = max(s.LabTimeUS, d.End.Microseconds())
 	}
 	s.Verified = x.verified(o.Dones)
+	s.Warnings = append(s.Warnings, x.wrong(o.Dones)...)
 }
 
 // sortOutcome puts the rows in an order that no engine's scheduling can change.
@@ -103,6 +105,39 @@ func (x *Experiment) verified(dones []host.Done) bool {
 		}
 	}
 	return len(dones) == parts && parts > 0
+}
+
+// maxWrong is how many wrong results are told one by one.
+const maxWrong = 8
+
+// wrong says which ranks have wrong results, and where those came from.
+func (x *Experiment) wrong(dones []host.Done) []string {
+	var lines []string
+	n := 0
+	for _, d := range dones {
+		if d.Wrong == 0 {
+			continue
+		}
+		if n++; n > maxWrong {
+			continue
+		}
+		it := x.item(d.Item)
+		line := fmt.Sprintf("wrong: %s (%s by %s), repetition %d, rank %d on %s: %d of %d elements", it.Name, it.Collective, it.Algorithm,
+			d.Repeat, d.Rank, x.Graph.Nodes[it.Ranks[d.Rank]].Name, d.Wrong, max(d.Wrong, d.Checked))
+		switch b := d.Blame; {
+		case b == nil:
+		case b.Step < 0:
+			line += fmt.Sprintf(", the first at byte %d of the result, which nobody sent", b.Off)
+		default:
+			line += fmt.Sprintf(", the first at byte %d of the result: step %d received it from rank %d on %s", b.Off, b.Step, b.Peer,
+				x.Graph.Nodes[it.Ranks[b.Peer]].Name)
+		}
+		lines = append(lines, line)
+	}
+	if n > maxWrong {
+		lines = append(lines, fmt.Sprintf("wrong: %d ranks and repetitions more", n-maxWrong))
+	}
+	return lines
 }
 
 // mustCheck says whether a rank's part leaves a result to check: who only sends has none.

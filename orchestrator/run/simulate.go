@@ -7,6 +7,7 @@ import (
 	"weft/collectives/symbolic"
 	"weft/host"
 	"weft/internal/crew"
+	"weft/orchestrator/emulate"
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/results/store"
@@ -89,6 +90,9 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 		out.Flows = append(out.Flows, h.Flows()...)
 		out.Dones = append(out.Dones, h.Dones()...)
 		out.Transport.Add(h.Counters())
+		if n := h.Uncorrupted(); n > 0 {
+			out.Warnings = append(out.Warnings, emulate.Spared(h.Name(), n))
+		}
 	}
 	out.Fabric, out.SimEvents, out.Ended = s.Counters(), s.Events(), s.End()
 	for _, h := range hosts {
