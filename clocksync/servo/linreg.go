@@ -3,23 +3,9 @@ package servo
 import (
 	"fmt"
 	"math"
+	"math/bits"
 
 	"weft/units"
-)
-
-// Sizes of the regressions: powers of two from 4 to 64 points.
-const (
-	sizes     = 5
-	smallest  = 4
-	mostPoint = smallest << (sizes - 1)
-)
-
-// smoothing is the weight of a new prediction error in the running mean of a size; the first firstErrors are
-// averaged instead. tolerance is how much worse than the best a larger size may be and still be taken.
-const (
-	smoothing   = 0.02
-	firstErrors = 10
-	tolerance   = 1.05
 )
 
 // LinReg is a servo by linear regression after linuxptp's (linreg.c). It fits the reference as a function of the
@@ -28,10 +14,7 @@ const (
 // the jitter dominates, few when the frequency wanders.
 type LinReg struct {
 	cfg    LinRegConfig
-	points [mostPoint]point // ring
-	n      int              // points so far, at most mostPoint
-	next   int
-	fits   [sizes]fit
+	points Regression
 	drift  float64 // of the reference against the local clock, from the chosen fit
 	rate   float64 // last returned
 	known  bool    // drift has been measured
@@ -44,23 +27,6 @@ type LinReg struct {
 type LinRegConfig struct {
 	Interval units.Time // between samples, above 0
 	Limits   Limits
-}
-
-// point is a sample: the reference at a reading of the local clock.
-type point struct {
-	local  units.Time
-	offset units.Time // reference minus local clock
-	weight float64
-}
-
-// fit is one regression: reference minus local clock = intercept + slope (local - at).
-type fit struct {
-	at               units.Time
-	base             units.Time // of intercept
-	intercept, slope float64    // picoseconds above base; relative
-	err              float64    // running mean of the prediction error
-	errs             int
-	ok               bool
 }
 
 // NewLinReg returns a servo. The error says which value is out of range.
@@ -84,16 +50,12 @@ func (l *LinReg) Update(s Sample) (float64, State) {
 		l.Reset()
 		l.last, l.began = s.Local, true
 	}
-	p := point{local: s.Local, offset: s.Sync - s.Offset - s.Local, weight: s.weight()}
-	l.judge(p)
-	l.add(p)
-	k := l.regress()
-	if k < 0 {
+	f, ok := l.points.Add(s.Local, s.Sync-s.Offset-s.Local, s.weight())
+	if !ok {
 		return l.rate, Unlocked
 	}
-	f := &l.fits[k]
-	offset := float64(s.Offset) - f.intercept // of the synchronized clock from the fit, which begins at this sample
-	l.drift, _ = l.cfg.Limits.clamp(f.slope)
+	offset := float64(s.Offset) - f.Above // of the synchronized clock from the fit
+	l.drift, _ = l.cfg.Limits.clamp(f.Slope)
 	l.known = true
 	jump := l.cfg.Limits.exceeds(units.Time(math.Round(clampFloat(offset))), !l.steps)
 	l.steps = true
@@ -102,88 +64,11 @@ func (l *LinReg) Update(s Sample) (float64, State) {
 		return l.rate, Jump
 	}
 	spread := 1.0
-	if size := k + 2; size > 4 { // the power of two of the size: longer memories correct more slowly
+	if size := bits.Len(uint(f.Points)) - 1; size > 4 { // the power of two of the size: longer memories correct more slowly
 		spread = float64(size / 2)
 	}
-	l.rate, _ = l.cfg.Limits.clamp(f.slope - offset/float64(l.cfg.Interval)/spread)
+	l.rate, _ = l.cfg.Limits.clamp(f.Slope - offset/float64(l.cfg.Interval)/spread)
 	return l.rate, Locked
-}
-
-// judge holds what each size predicted against the point that came.
-func (l *LinReg) judge(p point) {
-	for i := range l.fits {
-		f := &l.fits[i]
-		if !f.ok {
-			continue
-		}
-		err := math.Abs(float64(p.offset-f.base) - f.intercept - f.slope*float64(p.local-f.at))
-		f.errs++
-		if f.errs <= firstErrors {
-			f.err += (err - f.err) / float64(f.errs)
-		} else {
-			f.err += smoothing * (err - f.err)
-		}
-	}
-}
-
-func (l *LinReg) add(p point) {
-	l.points[l.next] = p
-	l.next = (l.next + 1) % mostPoint
-	l.n = min(l.n+1, mostPoint)
-}
-
-// regress fits every size that there are points for and returns the index of the one to use, or -1.
-func (l *LinReg) regress() int {
-	for i := range l.fits {
-		if size := smallest << i; l.n >= size {
-			l.fits[i].solve(l, size)
-		}
-	}
-	best := -1
-	for i := range l.fits {
-		f := &l.fits[i]
-		if f.ok && (best < 0 || f.errs > 0 && f.err < l.fits[best].err) {
-			best = i
-		}
-	}
-	if best < 0 {
-		return -1
-	}
-	for i := sizes - 1; i > best; i-- {
-		if f := &l.fits[i]; f.ok && f.errs > 0 && f.err <= tolerance*l.fits[best].err {
-			return i
-		}
-	}
-	return best
-}
-
-// solve fits the last size points by weighted least squares. Sums are relative to the last point, so that they
-// keep picoseconds.
-func (f *fit) solve(l *LinReg, size int) {
-	last := &l.points[(l.next+mostPoint-1)%mostPoint]
-	var sw, sx, sy float64
-	for i := 1; i <= size; i++ {
-		p := &l.points[(l.next+mostPoint-i)%mostPoint]
-		sw += p.weight
-		sx += p.weight * float64(p.local-last.local)
-		sy += p.weight * float64(p.offset-last.offset)
-	}
-	mx, my := sx/sw, sy/sw
-	var sxx, sxy float64
-	for i := 1; i <= size; i++ {
-		p := &l.points[(l.next+mostPoint-i)%mostPoint]
-		dx := float64(p.local-last.local) - mx
-		sxx += p.weight * dx * dx
-		sxy += p.weight * dx * (float64(p.offset-last.offset) - my)
-	}
-	if !(sxx > 0) {
-		f.ok = false
-		return
-	}
-	f.at, f.base = last.local, last.offset
-	f.slope = sxy / sxx
-	f.intercept = my - f.slope*mx
-	f.ok = true
 }
 
 // clampFloat keeps a float within what a Time holds.
@@ -203,6 +88,6 @@ func (l *LinReg) RateRatio() float64 {
 // Reset implements Servo.
 func (l *LinReg) Reset() {
 	l.began = false
-	l.n, l.next, l.known = 0, 0, false
-	l.fits = [sizes]fit{}
+	l.known = false
+	l.points.Reset()
 }

@@ -1,0 +1,356 @@
+package huygens
+
+import (
+	"errors"
+	"math/rand/v2"
+
+	"weft/clocksync"
+	"weft/units"
+)
+
+// Agent is one node. It is a clocksync.Protocol.
+type Agent struct {
+	setup  clocksync.Setup
+	cfg    Config
+	random *rand.Rand
+
+	neighbours []neighbour
+	of         []int32 // by node: index in neighbours, or -1
+	fitter     fitter
+
+	out       []letter // messages that are no probes, in order
+	head      int
+	probes    []int32 // neighbours whose probe waits for the NIC, in order
+	probeAt   int
+	nextProbe units.Time // the earliest pairAt
+	pending   pendingProbe
+	nextID    uint32
+
+	join    joining
+	window  uint32     // that is being probed
+	closeAt units.Time // when it is reported, by the monotonic clock
+	x0      units.Time // of the window reported last
+	told    uint32     // that window
+	toldOK  bool
+
+	coordinator *coordinator // nil: this node is none
+	heard       [2]uint32    // window of the last solution of each coordinator
+	heardOK     [2]bool
+	applied     uint32
+	appliedOK   bool
+	missed      int // windows without a solution
+
+	track      track
+	anchor     bool // synchronized time is this node's
+	correction clocksync.Correction
+	apart      units.Time // hardware clock minus monotonic clock
+	counters   clocksync.Counters
+}
+
+// letter is a message to a node.
+type letter struct {
+	to  clocksync.Node
+	n   int
+	b   [clocksync.MaxMessage]byte
+	now bool // a join or welcome, whose last time is that of departure
+}
+
+// pendingProbe is a probe that left and whose stamp has not been told.
+type pendingProbe struct {
+	neighbour int32
+	sequence  uint32
+	index     uint8
+	ok        bool
+}
+
+var _ clocksync.Protocol = (*Agent)(nil)
+
+// New returns an agent. The error says what is wrong with the configuration.
+func New(s clocksync.Setup, cfg Config) (*Agent, error) {
+	if err := cfg.Check(s); err != nil {
+		return nil, err
+	}
+	a := &Agent{setup: s, cfg: cfg, of: make([]int32, s.Nodes), nextProbe: units.Never, closeAt: units.Never,
+		random: rand.New(rand.NewPCG(s.Seed, 0x4855_5947_0000_0000|uint64(s.Self)))}
+	for i := range a.of {
+		a.of[i] = -1
+	}
+	for _, e := range Mesh(s.Nodes, cfg.Degree, s.Seed) {
+		n := neighbour{pairAt: units.Never}
+		switch s.Self {
+		case e.Owner:
+			n.node, n.owned = e.Peer, true
+		case e.Peer:
+			n.node = e.Owner
+		default:
+			continue
+		}
+		a.of[n.node] = int32(len(a.neighbours))
+		a.neighbours = append(a.neighbours, n)
+	}
+	a.track.slewEnd = units.Never
+	if r := a.rank(s.Self); r >= 0 {
+		a.coordinator = newCoordinator(s.Nodes)
+	}
+	return a, nil
+}
+
+// rank returns which coordinator a node is, or -1.
+func (a *Agent) rank(n clocksync.Node) int {
+	r := (int(n) - int(a.setup.Reference) + a.setup.Nodes) % a.setup.Nodes
+	if r >= min(a.cfg.Coordinators, a.setup.Nodes) {
+		return -1
+	}
+	return r
+}
+
+// coordinatorOf returns the node of a rank.
+func (a *Agent) coordinatorOf(rank int) clocksync.Node {
+	return clocksync.Node((int(a.setup.Reference) + rank) % a.setup.Nodes)
+}
+
+// Start implements clocksync.Protocol.
+func (a *Agent) Start(now clocksync.Now) {
+	a.apart = now.Hard - now.Mono
+	a.startJoining(now)
+}
+
+// Receive implements clocksync.Protocol.
+func (a *Agent) Receive(now clocksync.Now, in *clocksync.Message) error {
+	a.watch(now)
+	err := a.receive(now, in)
+	switch {
+	case err == nil:
+		a.counters.Received++
+	case errors.Is(err, ErrForeign):
+		a.counters.Foreign++
+	case errors.Is(err, ErrStale):
+		a.counters.Stale++
+	default:
+		a.counters.Malformed++
+	}
+	return err
+}
+
+func (a *Agent) receive(now clocksync.Now, in *clocksync.Message) error {
+	if in.Port != clocksync.ProbePort || in.From < 0 || int(in.From) >= len(a.of) || in.From == a.setup.Self {
+		return ErrForeign
+	}
+	k, err := peek(in.Data)
+	if err != nil {
+		return err
+	}
+	if in.Stamp >= maxTime || in.Stamp <= -maxTime {
+		return ErrRange
+	}
+	switch k {
+	case kindProbe:
+		return a.onProbe(in)
+	case kindJoin:
+		return a.onJoin(now, in)
+	case kindWelcome:
+		return a.onWelcome(now, in)
+	case kindReport:
+		return a.onReport(in)
+	case kindSolution:
+		return a.onSolution(now, in)
+	}
+	return ErrMagic
+}
+
+// onProbe notes the stamp of a probe and learns what it tells.
+func (a *Agent) onProbe(in *clocksync.Message) error {
+	if a.of[in.From] < 0 {
+		return ErrForeign
+	}
+	n := &a.neighbours[a.of[in.From]]
+	var p probe
+	if err := p.decode(in.Data); err != nil {
+		return err
+	}
+	if n.received.begun && int32(p.sequence-n.received.last) < -ringSize/2 {
+		if -int32(p.sequence-n.received.last) < restarted {
+			return ErrStale
+		}
+		n.forget() // the neighbour was restarted, and counts from its beginning
+	}
+	if !n.received.note(p.sequence, p.index, in.Stamp) {
+		return ErrStale
+	}
+	if n.owned && a.closeAt != units.Never {
+		n.take(&p, &a.cfg, &a.counters)
+	}
+	return nil
+}
+
+// restarted is how far back a sequence number must be to be that of a neighbour's new life.
+const restarted = 16 * ringSize
+
+// Transmit implements clocksync.Protocol.
+func (a *Agent) Transmit(now clocksync.Now, out *clocksync.Outgoing) bool {
+	a.watch(now)
+	a.nextID++
+	*out = clocksync.Outgoing{Port: clocksync.ProbePort, ID: a.nextID}
+	switch {
+	case a.head < len(a.out):
+		l := &a.out[a.head]
+		a.head++
+		if l.now {
+			a.stampNow(now, l)
+		}
+		out.To, out.N = l.to, l.n
+		copy(out.Data[:], l.b[:l.n])
+		if a.head == len(a.out) {
+			a.out, a.head = a.out[:0], 0
+		}
+	case a.probeAt < len(a.probes):
+		i := a.probes[a.probeAt]
+		a.probeAt++
+		if a.probeAt == len(a.probes) {
+			a.probes, a.probeAt = a.probes[:0], 0
+		}
+		a.sendProbe(now, i, out)
+	default:
+		return false
+	}
+	a.counters.Sent++
+	a.counters.SentBytes += int64(out.N)
+	return true
+}
+
+// sendProbe writes the next probe to a neighbour and arms the one after.
+func (a *Agent) sendProbe(now clocksync.Now, i int32, out *clocksync.Outgoing) {
+	n := &a.neighbours[i]
+	n.queued = false
+	p := probe{sequence: n.sequence}
+	if n.second {
+		p.index = 1
+	}
+	var room [perProbe]told
+	p.nsent = copy(p.sent[:], n.sent.recent(room[:0], int(p.index)*perProbe, perProbe))
+	p.nrecv = copy(p.received[:], n.received.recent(room[:0], int(p.index)*perProbe, perProbe))
+	out.To, out.Event, out.N = n.node, true, p.encode(out.Data[:])
+	a.pending = pendingProbe{neighbour: i, sequence: n.sequence, index: p.index, ok: true}
+	if !n.second {
+		n.second, n.pairAt = true, now.Mono+a.cfg.Spacing
+	} else {
+		n.second = false
+		n.sequence++
+		slot := a.cfg.Window / units.Time(a.cfg.Pairs)
+		n.slot = max(n.slot+slot, now.Mono-slot)
+		n.pairAt = max(now.Mono, n.slot+units.Time(a.random.Int64N(int64(slot-2*a.cfg.Spacing)+1)))
+	}
+	a.nextProbe = min(a.nextProbe, n.pairAt)
+}
+
+// Sent implements clocksync.Protocol.
+func (a *Agent) Sent(now clocksync.Now, id uint32, stamp units.Time) {
+	a.watch(now)
+	p := a.pending
+	if !p.ok || id != a.nextID {
+		return
+	}
+	a.pending = pendingProbe{}
+	a.neighbours[p.neighbour].sent.note(p.sequence, p.index, stamp)
+}
+
+// post queues a message; beyond what a node can have to say, it is lost as it could be on the way.
+func (a *Agent) post(to clocksync.Node, now bool, write func(b []byte) int) {
+	if len(a.out)-a.head > 4*a.setup.Nodes+64 {
+		return
+	}
+	if a.head > 0 && len(a.out) == cap(a.out) {
+		a.out, a.head = a.out[:copy(a.out, a.out[a.head:])], 0
+	}
+	a.out = append(a.out, letter{to: to, now: now})
+	l := &a.out[len(a.out)-1]
+	l.n = write(l.b[:])
+}
+
+// Deadline implements clocksync.Protocol.
+func (a *Agent) Deadline() (units.Time, bool) {
+	at := min(a.nextProbe, a.closeAt, a.join.at, a.track.slewEnd)
+	if a.coordinator != nil {
+		at = min(at, a.coordinator.solveAt)
+	}
+	return at, at != units.Never
+}
+
+// Advance implements clocksync.Protocol.
+func (a *Agent) Advance(now clocksync.Now) {
+	a.watch(now)
+	if now.Mono >= a.join.at {
+		a.advanceJoin(now)
+	}
+	if now.Mono >= a.nextProbe {
+		a.queueProbes(now)
+	}
+	if now.Mono >= a.track.slewEnd {
+		a.track.slewEnd = units.Never
+		k := a.correction.Rebase(now.Hard)
+		k.Rate = a.track.target.Rate
+		a.publish(k)
+	}
+	if now.Mono >= a.closeAt {
+		a.closeWindow(now)
+	}
+	if c := a.coordinator; c != nil && now.Mono >= c.solveAt {
+		a.solve(now)
+	}
+}
+
+// queueProbes queues the probes that are due and finds when the next one is.
+func (a *Agent) queueProbes(now clocksync.Now) {
+	a.nextProbe = units.Never
+	for i := range a.neighbours {
+		n := &a.neighbours[i]
+		if n.queued {
+			continue
+		}
+		if now.Mono >= n.pairAt {
+			n.queued = true
+			a.probes = append(a.probes, int32(i))
+			continue
+		}
+		a.nextProbe = min(a.nextProbe, n.pairAt)
+	}
+}
+
+// Correction implements clocksync.Protocol.
+func (a *Agent) Correction() clocksync.Correction { return a.correction }
+
+// Counters implements clocksync.Protocol.
+func (a *Agent) Counters() clocksync.Counters { return a.counters }
+
+// publish replaces the correction, unless it is no line that can be used.
+func (a *Agent) publish(k clocksync.Correction) {
+	if k.Check() != nil {
+		a.counters.Filtered++
+		return
+	}
+	a.correction = k
+	a.counters.Updates++
+}
+
+// watch notices steps of the hardware clock, which the monotonic one does not share: synchronized time goes on as if
+// there had been none, as exactly as the alarm says, and what was measured against the clock before is thrown away.
+func (a *Agent) watch(now clocksync.Now) {
+	step := now.Hard - now.Mono - a.apart
+	if a.cfg.StepAlarm == 0 || step <= a.cfg.StepAlarm && step >= -a.cfg.StepAlarm {
+		return
+	}
+	a.apart += step
+	a.track.step(step)
+	a.correction.From += step
+	a.correction.Offset -= step
+	a.correction.Bound += a.cfg.StepAlarm
+	if a.correction.State == clocksync.Locked && !a.anchor {
+		a.correction.State = clocksync.Holdover
+	}
+	for i := range a.neighbours {
+		a.neighbours[i].forget()
+	}
+	a.pending = pendingProbe{}
+	a.toldOK = false
+	a.counters.Resets++
+}

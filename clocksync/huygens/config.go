@@ -1,0 +1,97 @@
+package huygens
+
+import (
+	"fmt"
+
+	"weft/clocksync"
+	"weft/units"
+)
+
+// Config is how nodes probe and what they make of it. It is the same at every node.
+type Config struct {
+	Degree  int        // neighbours of each node in the mesh
+	Window  units.Time // after which the edges are solved
+	Pairs   int        // coded probes per window, edge and direction
+	Spacing units.Time // of the two packets of a pair
+	Epsilon units.Time // change of a pair's gap from which on it is impure
+
+	Share      float64    // of the points that a fit rests on, of those that are left
+	FewShare   float64    // the same when less than Few are
+	Few        int        //
+	Least      int        // points per direction without which an edge is not fitted
+	SlopeTrust float64    // how far a slope may lie from what the last windows say, once there are enough; relative
+	MaxSkew    float64    // how far two clocks' rates may differ at all, relative
+	Gate       float64    // half round trip, as a multiple of the least of late, above which a fit is not used
+	Sigma      units.Time // least standard deviation of an edge: no weight is larger
+
+	Coordinators int // nodes that solve, from the reference on: at most 2
+	// Memory is how many windows a slope has to be known for before it is trusted.
+	Memory int
+	// StepLimit is the change that makes a clock step, instead of being slewed into over the next window.
+	StepLimit      units.Time
+	StepAlarm      units.Time // see ptp.Config
+	AsymmetryBound units.Time // see ptp.Config
+}
+
+// maxParts bounds the messages of one report.
+const maxParts = 64
+
+// Default returns what the design proposes, for a window of 20 ms of lab time: ten neighbours, 500 pairs 200 ns
+// apart, fits that rest on a tenth of the points, slopes within 50 ppb of what the last windows say.
+func Default(s clocksync.Setup) Config {
+	skew := s.Skew
+	if skew <= 0 {
+		skew = 100e-6
+	}
+	epsilon := max(50*units.Nanosecond, 4*s.Jitter)
+	return Config{
+		Degree: 10, Window: 20 * units.Millisecond, Pairs: 500,
+		// The gap has to be longer than what the filter can see, and short, so that the pair meets one state of a queue:
+		// at 90 % load in bursts, 1 us leaves a quarter of the pairs that 200 ns does.
+		Spacing: max(200*units.Nanosecond, 3*epsilon), Epsilon: epsilon,
+		Share: 0.1, FewShare: 0.02, Few: 100, Least: 20,
+		SlopeTrust: 50e-9, MaxSkew: min(1e-3, 2.2*skew), Gate: 1.2, Sigma: units.Nanosecond / 2,
+		Coordinators: 2, Memory: 4,
+		StepLimit: 10 * units.Microsecond, StepAlarm: units.Microsecond,
+	}
+}
+
+// Check returns what is wrong with a configuration.
+func (c *Config) Check(s clocksync.Setup) error {
+	switch {
+	case s.Nodes < 2 || s.Nodes > 1<<15 || s.Self < 0 || int(s.Self) >= s.Nodes || s.Reference < 0 || int(s.Reference) >= s.Nodes:
+		return fmt.Errorf("huygens: node %d of %d nodes with reference %d; there must be 2 to 32768", s.Self, s.Nodes, s.Reference)
+	case c.Degree < 1 || c.Degree > maxParts*perReport:
+		return fmt.Errorf("huygens: degree %d of the mesh is not between 1 and %d", c.Degree, maxParts*perReport)
+	case c.Pairs < 1 || c.Pairs > 1<<16 || c.Window <= 0 || c.Window > 100*units.Second:
+		return fmt.Errorf("huygens: %d pairs in a window of %v: at most 65536 in 100 s", c.Pairs, c.Window)
+	case c.Spacing < 0 || c.Spacing > maxApart/4 || 2*c.Spacing >= c.Window/units.Time(c.Pairs):
+		return fmt.Errorf("huygens: pairs of spacing %v do not fit into the %v from one to the next", c.Spacing, c.Window/units.Time(c.Pairs))
+	case c.Epsilon <= 0 || c.Sigma <= 0:
+		return fmt.Errorf("huygens: filter of %v and deviation of %v must be above 0", c.Epsilon, c.Sigma)
+	case !(c.Share > 0 && c.Share <= 1) || !(c.FewShare > 0 && c.FewShare <= 1) || c.Few < 0 || c.Least < 2:
+		return fmt.Errorf("huygens: a fit on %v or %v of the points, and at least %d of them", c.Share, c.FewShare, c.Least)
+	case !(c.SlopeTrust > 0) || !(c.MaxSkew > 0 && c.MaxSkew <= 0.002) || !(c.Gate >= 1):
+		return fmt.Errorf("huygens: slopes within %v of the last, at most %v (0.002), round trips up to %v of the least", c.SlopeTrust, c.MaxSkew, c.Gate)
+	case c.Coordinators < 1 || c.Coordinators > 2 || c.Memory < 4:
+		return fmt.Errorf("huygens: %d coordinators (1 or 2), memory of %d windows (4 or more)", c.Coordinators, c.Memory)
+	case c.StepLimit < 0 || c.StepAlarm < 0 || c.AsymmetryBound < 0:
+		return fmt.Errorf("huygens: a limit is negative")
+	}
+	return nil
+}
+
+// share returns how many of n points a fit rests on.
+func (c *Config) share(n int) int {
+	s := c.Share
+	if n < c.Few {
+		s = c.FewShare
+	}
+	return max(1, min(n, int(s*float64(n))))
+}
+
+// Parts of a window, after its end: probes are still on their way, then reports are.
+const (
+	reportAfter = 16 // a 16th of the window
+	solveAfter  = 6  // a 6th
+)

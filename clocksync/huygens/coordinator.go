@@ -1,0 +1,131 @@
+package huygens
+
+import (
+	"math"
+
+	"weft/clocksync"
+	"weft/units"
+)
+
+// coordinator collects the reports of a window and solves them. It remembers nothing from one window to the next, so
+// another one can take over at any time.
+type coordinator struct {
+	window  uint32 // that is collected
+	solveAt units.Time
+	nodes   []reported
+	edges   []measuredEdge
+	solver  solver
+	health  float64 // of the last solution
+	dropped int
+}
+
+// reported is what a node reported of itself.
+type reported struct {
+	ok     bool
+	parts  uint64 // of its report that came
+	anchor bool
+	x0     units.Time
+	rate   float64
+}
+
+type measuredEdge struct {
+	from clocksync.Node
+	edgeFit
+}
+
+func newCoordinator(nodes int) *coordinator {
+	return &coordinator{nodes: make([]reported, nodes), solveAt: units.Never}
+}
+
+// begin starts collecting a window.
+func (c *coordinator) begin(w uint32) {
+	c.window = w
+	clear(c.nodes)
+	c.edges = c.edges[:0]
+}
+
+// take keeps a report. It returns false for one that came already or is of another window.
+func (c *coordinator) take(from clocksync.Node, r *report) bool {
+	n := &c.nodes[from]
+	if r.window != c.window || n.parts>>r.part&1 == 1 || n.ok && (n.x0 != r.x0 || n.rate != r.rate) {
+		return false
+	}
+	n.ok, n.anchor, n.x0, n.rate = true, r.anchor, r.x0, r.rate
+	n.parts |= 1 << r.part
+	for _, e := range r.edges {
+		c.edges = append(c.edges, measuredEdge{from: from, edgeFit: e})
+	}
+	return true
+}
+
+// onReport takes a report.
+func (a *Agent) onReport(in *clocksync.Message) error {
+	if a.coordinator == nil {
+		return ErrForeign
+	}
+	var r report
+	if err := r.decode(in.Data); err != nil {
+		return err
+	}
+	for _, e := range r.edges {
+		if int(e.to) < 0 || int(e.to) >= a.setup.Nodes || e.to == in.From {
+			return ErrRange
+		}
+	}
+	if !a.coordinator.take(in.From, &r) {
+		return ErrStale
+	}
+	return nil
+}
+
+// solve makes the edges of the window agree and tells every node what that says of it.
+func (a *Agent) solve(now clocksync.Now) {
+	c := a.coordinator
+	edges := c.measured()
+	anchor := -1
+	for rank := min(a.cfg.Coordinators, a.setup.Nodes) - 1; rank >= 0; rank-- {
+		if n := a.coordinatorOf(rank); c.nodes[n].ok && c.nodes[n].anchor {
+			anchor = int(n)
+		}
+	}
+	window := c.window
+	result, ok := c.solver.solve(len(c.nodes), edges, anchor)
+	c.health, c.dropped = result.health, result.dropped
+	a.counters.Filtered += int64(result.dropped)
+	c.begin(max(window+1, uint32((a.correction.At(now.Hard)-a.cfg.Window/solveAfter)/a.cfg.Window+windowBase)))
+	a.armSolve(now)
+	if !ok {
+		return
+	}
+	scale := math.Sqrt(max(1, result.health))
+	for i := range c.nodes {
+		if !result.in[i] {
+			continue
+		}
+		s := solution{window: window, err: units.Time(math.Round(result.x[i])), skew: result.s[i], sigma: units.Time(math.Ceil(scale * result.sigma[i]))}
+		if to := clocksync.Node(i); to != a.setup.Self {
+			a.post(to, false, s.encode)
+		} else if err := a.apply(now, a.rank(to), &s); err != nil {
+			a.counters.Stale++
+		}
+	}
+}
+
+// measured returns the edges whose both ends have reported, as errors of the lines by which the nodes go: node j's less
+// node i's.
+func (c *coordinator) measured() []measured {
+	var edges []measured
+	for _, e := range c.edges {
+		i, j := &c.nodes[e.from], &c.nodes[e.to]
+		if !i.ok || !j.ok {
+			continue
+		}
+		edges = append(edges, measured{
+			from: int(e.from), to: int(e.to),
+			d:     float64(e.beta + i.x0 - j.x0),
+			s:     math.Log1p(e.alpha) + math.Log1p(j.rate) - math.Log1p(i.rate),
+			sigma: float64(e.sigma),
+		})
+	}
+	return edges
+}

@@ -1,0 +1,162 @@
+package huygens
+
+import (
+	"math"
+
+	"weft/clocksync"
+	"weft/clocksync/servo"
+	"weft/units"
+)
+
+// neighbour is the other end of an edge.
+type neighbour struct {
+	node  clocksync.Node
+	owned bool // the edge is computed here
+
+	pairAt   units.Time // when the next probe leaves, by the monotonic clock
+	slot     units.Time // when the slot of its pair began
+	second   bool       // it is the second of its pair
+	sequence uint32
+	queued   bool // it waits for the NIC
+
+	sent, received pairs
+
+	// Of an edge that is computed here.
+	upper, lower []point
+	slopes       servo.Regression
+	fits         int // since the slope was forgotten
+	halves       [rememberedHalves]units.Time
+	nhalves      int
+	last         fitState
+}
+
+// fitState is what the fits so far say of an edge.
+type fitState struct {
+	fit   servo.Fit
+	sigma units.Time // of the last offset
+	ok    bool
+}
+
+// deviation is the standard deviation of a slope through the offsets of that many windows.
+func (s *fitState) deviation(window units.Time) float64 {
+	n := float64(s.fit.Points)
+	return float64(s.sigma) / float64(window) * math.Sqrt(12/(n*n*n))
+}
+
+// rememberedHalves is how many windows the least round trip is looked for in: a path that became longer for good is
+// believed after that many.
+const rememberedHalves = 32
+
+// maxPoints bounds the points of a direction in memory, as a multiple of what a window has.
+const maxPoints = 3
+
+// keep takes a pair that is known at both ends, if it is pure. y is how far the other clock seems ahead.
+func (n *neighbour) keep(to *[]point, own, other [2]units.Time, cfg *Config, c *clocksync.Counters) {
+	if !pure(own, other, cfg.Epsilon) {
+		c.Filtered++
+		return
+	}
+	if len(*to) > maxPoints*2*cfg.Pairs {
+		c.Filtered++
+		return
+	}
+	for i := range own {
+		*to = append(*to, point{x: own[i], y: other[i] - own[i]})
+	}
+}
+
+// take learns what a probe tells: pairs of ours that have arrived there, and stamps of theirs that we have received.
+func (n *neighbour) take(p *probe, cfg *Config, c *clocksync.Counters) {
+	for _, t := range p.received[:p.nrecv] {
+		if g := n.sent.find(t.sequence); g != nil {
+			g.used = true
+			n.keep(&n.upper, g.at, t.stamps(), cfg, c)
+		}
+	}
+	for _, t := range p.sent[:p.nsent] {
+		if g := n.received.find(t.sequence); g != nil {
+			g.used = true
+			n.keep(&n.lower, g.at, t.stamps(), cfg, c)
+		}
+	}
+}
+
+// cut splits points into those up to a reading of the own clock and those after.
+func cut(p []point, until units.Time) (before, after []point) {
+	n := 0
+	for i := range p {
+		if p[i].x <= until {
+			p[n], p[i] = p[i], p[n]
+			n++
+		}
+	}
+	return p[:n], p[n:]
+}
+
+// fit computes the edge at the end of a window, for the reading x0 of the own clock. ok is false when too little is
+// known, or what is known met a queue.
+func (n *neighbour) fit(f *fitter, x0, until units.Time, cfg *Config, jitter units.Time) (e edgeFit, ok bool) {
+	upper, later := cut(n.upper, until)
+	lower, laterLow := cut(n.lower, until)
+	points := min(len(upper), len(lower))
+	if points < cfg.Least { // with the next window's there may be enough
+		n.upper = forgetBefore(n.upper, until-patience*cfg.Window)
+		n.lower = forgetBefore(n.lower, until-patience*cfg.Window)
+		return edgeFit{}, false
+	}
+	defer func() {
+		n.upper = n.upper[:copy(n.upper, later)]
+		n.lower = n.lower[:copy(n.lower, laterLow)]
+	}()
+	low, high := -cfg.MaxSkew, cfg.MaxSkew
+	if n.last.ok && n.fits >= cfg.Memory {
+		trust := cfg.SlopeTrust + 4*n.last.deviation(cfg.Window)
+		low, high = max(low, n.last.fit.Slope-trust), min(high, n.last.fit.Slope+trust)
+	}
+	l := f.fit(upper, lower, cfg.share(points), x0, low, high)
+	if !n.gate(l.half, cfg, jitter) {
+		return edgeFit{}, false
+	}
+	if n.last.ok {
+		was := n.last.fit
+		expected := was.Base + units.Time(was.Above+was.Slope*float64(x0-was.At))
+		if d := l.beta - expected; n.fits >= cfg.Memory && (d > cfg.StepLimit || d < -cfg.StepLimit) {
+			n.forget() // one of the clocks was stepped, or the path is another one
+			return edgeFit{}, false
+		}
+	}
+	n.last.fit, n.last.ok = n.slopes.Add(x0, l.beta, 1)
+	n.fits++
+	sigma := max(cfg.Sigma, l.sigma, units.Time(float64(jitter)/math.Sqrt(float64(cfg.share(points)))))
+	n.last.sigma = sigma
+	return edgeFit{to: n.node, points: uint16(min(points, math.MaxUint16)), beta: l.beta, alpha: l.alpha, sigma: sigma}, true
+}
+
+// patience is how many windows points may wait for others.
+const patience = 4
+
+// forgetBefore drops the points before a reading of the own clock.
+func forgetBefore(p []point, x units.Time) []point {
+	_, after := cut(p, x)
+	return p[:copy(p, after)]
+}
+
+// gate reports whether a round trip is about as short as the shortest of late: if not, both directions met queues.
+func (n *neighbour) gate(half units.Time, cfg *Config, jitter units.Time) bool {
+	least := half
+	for _, h := range n.halves[:min(n.nhalves, rememberedHalves)] {
+		least = min(least, h)
+	}
+	n.halves[n.nhalves%rememberedHalves] = half
+	n.nhalves++
+	return float64(half) <= cfg.Gate*float64(max(least, 0))+float64(4*jitter)+float64(cfg.Epsilon)
+}
+
+// forget throws away what was measured of the edge.
+func (n *neighbour) forget() {
+	n.sent.forget()
+	n.received.forget()
+	n.upper, n.lower = n.upper[:0], n.lower[:0]
+	n.slopes.Reset()
+	n.fits, n.nhalves, n.last = 0, 0, fitState{}
+}

@@ -1,0 +1,143 @@
+package huygens
+
+import (
+	"math"
+
+	"weft/units"
+)
+
+// The line between two clouds of points. delta(x), how far the other clock is ahead when the own one shows x, lies below
+// every forward probe (arrival there less departure here: delta + delay) and above every reverse one (departure there
+// less arrival here: delta - delay). A support vector machine takes the line with the widest margin to both. Measured
+// vertically, and with a soft margin of penalty 1/(2k) per point that is crossed, it is the linear program
+//
+//	max m - 1/(2k) (sum xi + sum eta): u_i >= alpha x_i + beta + m - xi_i, v_j <= alpha x_j + beta - m + eta_j, xi, eta >= 0
+//
+// whose solution needs no solver: alpha maximises the concave
+//
+//	g(alpha) = 1/2 (mean of the k smallest u - alpha x  -  mean of the k largest v - alpha x)
+//
+// and beta is half the sum of the two means there; g is the margin: half of a round trip. With k = 1 the margin is hard:
+// the narrowest gap between the hulls. A larger k trades the tails of queues against the noise of stamps.
+
+// point is a probe that passed the filter: x by the own clock, y how far the other one seems to be ahead.
+type point struct {
+	x, y units.Time
+}
+
+// line is what a fit found: delta = beta + alpha (x - x0).
+type line struct {
+	alpha float64
+	beta  units.Time // at x0
+	half  units.Time // half of the least round trip
+	sigma units.Time // standard deviation of beta that the spread of the points suggests
+}
+
+// relative is a point as the fit computes with it: relative to a point nearby.
+type relative struct{ x, y, r float64 }
+
+// fitter keeps the memory of fits.
+type fitter struct {
+	upper, lower []relative
+}
+
+// resolution is how exactly the slope is searched for: what it moves the line by at the ends of the points, in ps.
+const resolution = 0.02
+
+// fit returns the line between forward points (upper) and reverse ones (lower) with k points of each to rest on; its
+// slope lies in [low, high]. Both clouds must have at least k points, and k is at least 1.
+func (f *fitter) fit(upper, lower []point, k int, x0 units.Time, low, high float64) line {
+	base := upper[0].y
+	f.upper = place(f.upper[:0], upper, x0, base, 1)
+	f.lower = place(f.lower[:0], lower, x0, base, -1) // mirrored, so that the k largest are the k smallest
+	span := 1.0
+	for _, p := range f.upper {
+		span = max(span, math.Abs(p.x))
+	}
+	for _, p := range f.lower {
+		span = max(span, math.Abs(p.x))
+	}
+	for (high-low)*span > resolution {
+		alpha := low + (high-low)/2
+		up, down := lowest(f.upper, k, alpha), lowest(f.lower, k, alpha)
+		// The derivative of g: lower points are mirrored, so that their x has its sign changed too.
+		if -down.x-up.x > 0 {
+			low = alpha
+		} else {
+			high = alpha
+		}
+	}
+	alpha := low + (high-low)/2
+	up, down := lowest(f.upper, k, alpha), lowest(f.lower, k, alpha)
+	return line{
+		alpha: alpha,
+		beta:  base + units.Time(math.Round((up.y-down.y)/2)),
+		half:  units.Time(math.Round((up.y + down.y) / 2)),
+		sigma: units.Time(math.Ceil(math.Sqrt((up.v + down.v) / float64(k) / 4))),
+	}
+}
+
+// place returns points relative to x0 and base, mirrored with sign -1.
+func place(to []relative, points []point, x0, base units.Time, sign float64) []relative {
+	for _, p := range points {
+		to = append(to, relative{x: sign * float64(p.x-x0), y: sign * float64(p.y-base)})
+	}
+	return to
+}
+
+// rest is what the k points that a line rests on have in common.
+type rest struct {
+	x, y float64 // means of x, and of y - alpha x
+	v    float64 // variance of the latter
+}
+
+// lowest returns the means over the k points with the smallest y - alpha x.
+func lowest(p []relative, k int, alpha float64) rest {
+	for i := range p {
+		p[i].r = p[i].y - alpha*p[i].x
+	}
+	selectLeast(p, k)
+	var m rest
+	for _, q := range p[:k] {
+		m.x += q.x
+		m.y += q.r
+	}
+	m.x /= float64(k)
+	m.y /= float64(k)
+	for _, q := range p[:k] {
+		m.v += (q.r - m.y) * (q.r - m.y)
+	}
+	m.v /= float64(k)
+	return m
+}
+
+// selectLeast moves the k points with the smallest r to the front (Hoare's FIND).
+func selectLeast(p []relative, k int) {
+	for low, high := 0, len(p)-1; low < high; {
+		pivot := middle(p[low].r, p[low+(high-low)/2].r, p[high].r)
+		i, j := low, high
+		for i <= j {
+			for p[i].r < pivot {
+				i++
+			}
+			for p[j].r > pivot {
+				j--
+			}
+			if i <= j {
+				p[i], p[j] = p[j], p[i]
+				i++
+				j--
+			}
+		}
+		switch {
+		case k-1 <= j:
+			high = j
+		case k-1 >= i:
+			low = i
+		default:
+			return
+		}
+	}
+}
+
+func middle(a, b, c float64) float64 { return max(min(a, b), min(max(a, b), c)) }

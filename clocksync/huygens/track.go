@@ -1,0 +1,54 @@
+package huygens
+
+import (
+	"math"
+
+	"weft/clocksync"
+	"weft/clocksync/servo"
+	"weft/units"
+)
+
+// track is the line that a node believes in, and what it publishes on the way to it.
+type track struct {
+	target  clocksync.Correction // From, Offset and Rate only
+	points  servo.Regression
+	bound   servo.Bound
+	initial units.Time // bound until results have told more
+	results int        // so far
+	slewEnd units.Time // by the monotonic clock, when what is published has reached the target; Never: it has
+}
+
+// warmUp is how many results a line needs to be one.
+const warmUp = 6
+
+// before returns the reading of the hardware clock at which the target shows a synchronized time.
+func (t *track) before(sync units.Time) units.Time {
+	c := t.target
+	d := sync - c.At(c.From)
+	return c.From + d - units.Time(math.Round(float64(d)*(c.Rate/(1+c.Rate))))
+}
+
+// correct takes a result: at the reading x0, the target was ahead by err, and its rate wrong by skew.
+func (t *track) correct(x0, err units.Time, skew float64) {
+	truth := t.target.At(x0) - err
+	rate := (1+t.target.Rate)*math.Exp(-skew) - 1
+	f, ok := t.points.Add(x0, truth-x0, 1)
+	next := clocksync.Correction{From: x0, Offset: truth - x0, Rate: rate}
+	if ok {
+		next = clocksync.Correction{From: f.At, Offset: f.Base + units.Time(math.Round(f.Above)), Rate: f.Slope}
+	}
+	if next.Check() == nil {
+		t.target = next
+	}
+	if t.results++; t.results > warmUp { // the first ones say how wrong it was, not how wrong it will be
+		t.bound.Add(err, t.target.Rate)
+	}
+}
+
+// step moves everything by a step of the hardware clock.
+func (t *track) step(by units.Time) {
+	t.target.From += by
+	t.target.Offset -= by
+	t.points.Reset()
+	t.results = 0
+}

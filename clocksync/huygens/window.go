@@ -1,0 +1,293 @@
+package huygens
+
+import (
+	"weft/clocksync"
+	"weft/units"
+)
+
+// joining is how a node learns roughly what time it is, so that its windows are those of the others.
+type joining struct {
+	at     units.Time // of the next question, by the monotonic clock; Never: none
+	number uint32     // of the last question
+	asked  units.Time // when it left, by the hardware clock
+	open   bool       // it is not answered
+	tries  int
+	best   units.Time // round trip of the best answer
+	offset units.Time // that it says: synchronized time minus the hardware clock
+	count  int        // answers
+	done   bool
+}
+
+const (
+	joinEvery   = 200 * units.Microsecond
+	joinAnswers = 8  // the one with the shortest round trip counts
+	joinTries   = 16 // questions without any answer, after which a coordinator begins by itself; the second waits longer
+	maxRound    = units.Second
+	maxNoise    = 10 * units.Microsecond // of a stamp
+)
+
+// startJoining begins to ask.
+func (a *Agent) startJoining(now clocksync.Now) {
+	a.join = joining{at: now.Mono, number: a.join.number}
+}
+
+// advanceJoin asks once more, or ends asking.
+func (a *Agent) advanceJoin(now clocksync.Now) {
+	j := &a.join
+	rank := a.rank(a.setup.Self)
+	alone := j.count == 0 && j.tries >= joinTries<<(2*max(rank, 0)) || a.cfg.Coordinators == 1
+	if rank >= 0 && alone && a.correction.State == clocksync.Free {
+		a.begin(now, a.correction.Rebase(now.Hard), 0) // nobody is there: synchronized time is this node's
+		return
+	}
+	j.number++
+	j.tries++
+	j.open = false
+	to := a.coordinatorOf((j.tries / 2) % min(a.cfg.Coordinators, a.setup.Nodes))
+	if to == a.setup.Self {
+		to = a.coordinatorOf(1 - rank)
+	}
+	m := times{kind: kindJoin, number: j.number}
+	a.post(to, true, m.encode)
+	j.at = now.Mono + joinEvery
+}
+
+// stampNow writes the time of departure to a join or welcome that leaves.
+func (a *Agent) stampNow(now clocksync.Now, l *letter) {
+	var m times
+	if m.decode(l.b[:l.n]) != nil {
+		return
+	}
+	if m.kind == kindJoin {
+		m.t[0] = now.Hard
+		if m.number == a.join.number {
+			a.join.asked, a.join.open = now.Hard, true
+		}
+	} else {
+		m.t[2] = a.correction.At(now.Hard)
+	}
+	m.encode(l.b[:])
+}
+
+// onJoin answers what time it is.
+func (a *Agent) onJoin(_ clocksync.Now, in *clocksync.Message) error {
+	if a.coordinator == nil {
+		return ErrForeign
+	}
+	var m times
+	if err := m.decode(in.Data); err != nil {
+		return err
+	}
+	answer := times{kind: kindWelcome, joined: a.join.done, number: m.number, t: [3]units.Time{m.t[0], a.correction.At(in.Stamp)}}
+	a.post(in.From, true, answer.encode)
+	return nil
+}
+
+// onWelcome takes an answer.
+func (a *Agent) onWelcome(now clocksync.Now, in *clocksync.Message) error {
+	if a.rank(in.From) < 0 {
+		return ErrForeign
+	}
+	var m times
+	if err := m.decode(in.Data); err != nil {
+		return err
+	}
+	j := &a.join
+	if !j.open || m.number != j.number || m.t[0] != j.asked {
+		return ErrStale
+	}
+	j.open = false
+	if !m.joined {
+		if a.rank(a.setup.Self) == 0 && a.correction.State == clocksync.Free { // the other coordinator knows nothing either
+			a.begin(now, a.correction.Rebase(now.Hard), 0)
+		}
+		return nil
+	}
+	stay := m.t[2] - m.t[1] // below 0 by the noise of a stamp, if it was answered at once
+	round := (in.Stamp - m.t[0]) - stay
+	if stay < -maxNoise || round < -maxNoise || round > maxRound {
+		return ErrRange
+	}
+	round = max(round, 0)
+	if j.count == 0 || round < j.best {
+		j.best = round
+		j.offset = ((m.t[1] - m.t[0]) + (m.t[2] - in.Stamp)) / 2
+	}
+	j.count++
+	if j.count == joinAnswers {
+		k := clocksync.Correction{From: now.Hard, Offset: j.offset}
+		if a.correction.State != clocksync.Free { // it lost the others, and perhaps its time is as good as theirs
+			k.Rate = a.correction.Rate
+			if d := k.At(now.Hard) - a.correction.At(now.Hard); max(d, -d) <= j.best/2+a.correction.BoundAt(now.Hard) {
+				k.Offset = a.correction.At(now.Hard) - now.Hard
+			}
+		}
+		a.begin(now, k, j.best/2)
+	}
+	return nil
+}
+
+// begin starts probing by a first line; bound is how far it may be off. 0: it is the cluster's time.
+func (a *Agent) begin(now clocksync.Now, k clocksync.Correction, bound units.Time) {
+	a.join.done, a.join.at, a.join.open = true, units.Never, false
+	a.anchor = bound == 0
+	a.missed = 0
+	if d := k.At(now.Hard) - a.correction.At(now.Hard); d != 0 {
+		a.counters.Steps++
+	}
+	k.Bound, k.Drift, k.State = bound+a.cfg.AsymmetryBound, 2*a.cfg.MaxSkew, clocksync.Locked
+	if a.anchor {
+		k.Bound, k.Drift = 0, 0
+	}
+	a.publish(k)
+	a.track = track{target: clocksync.Correction{From: k.From, Offset: k.Offset, Rate: k.Rate}, initial: bound, slewEnd: units.Never}
+	a.window = uint32(k.At(now.Hard)/a.cfg.Window) + windowBase
+	a.armWindow(now)
+	slot := a.cfg.Window / units.Time(a.cfg.Pairs)
+	for i := range a.neighbours {
+		n := &a.neighbours[i]
+		n.slot = now.Mono + units.Time(a.random.Int64N(int64(slot)))
+		n.pairAt = n.slot
+	}
+	a.nextProbe = now.Mono
+	if c := a.coordinator; c != nil {
+		c.begin(a.window)
+		a.armSolve(now)
+	}
+}
+
+// windowBase is the number of the window that begins at time 0: clocks may show less.
+const windowBase = 1 << 31
+
+// windowStart returns when a window begins, in synchronized time.
+func (a *Agent) windowStart(w uint32) units.Time {
+	return units.Time(int64(w)-windowBase) * a.cfg.Window
+}
+
+// monoAt returns when the monotonic clock will show that synchronized time is t.
+func (a *Agent) monoAt(now clocksync.Now, t units.Time) units.Time {
+	return now.Mono + max(1, t-a.correction.At(now.Hard)) // rates differ by too little to matter
+}
+
+func (a *Agent) armWindow(now clocksync.Now) {
+	a.closeAt = a.monoAt(now, a.windowStart(a.window+1)+a.cfg.Window/reportAfter)
+}
+
+func (a *Agent) armSolve(now clocksync.Now) {
+	a.coordinator.solveAt = a.monoAt(now, a.windowStart(a.coordinator.window+1)+a.cfg.Window/solveAfter)
+}
+
+// rejoinAfter and holdoverAfter are windows without a solution.
+const (
+	rejoinAfter   = 16
+	holdoverAfter = 3
+)
+
+// closeWindow fits the edges of the window that is over and reports them.
+func (a *Agent) closeWindow(now clocksync.Now) {
+	w := a.window
+	middle := a.windowStart(w) + a.cfg.Window/2
+	x0, until := a.track.before(middle), a.track.before(a.windowStart(w+1))
+	a.window = max(w+1, uint32(a.correction.At(now.Hard)/a.cfg.Window+windowBase))
+	a.armWindow(now)
+	a.missed++
+	if !a.anchor && a.missed > holdoverAfter && a.correction.State == clocksync.Locked {
+		k := a.correction
+		k.State = clocksync.Holdover
+		a.publish(k)
+	}
+	if !a.anchor && a.missed == rejoinAfter {
+		a.counters.Lost++
+		a.startJoining(now) // goes on probing with the time it has
+	}
+	var fits []edgeFit
+	for i := range a.neighbours {
+		n := &a.neighbours[i]
+		if !n.owned {
+			continue
+		}
+		if e, ok := n.fit(&a.fitter, x0, until, &a.cfg, a.setup.Jitter); ok {
+			fits = append(fits, e)
+		} else {
+			a.counters.Filtered++
+		}
+	}
+	a.x0, a.told, a.toldOK = x0, w, true
+	r := report{window: w, anchor: a.anchor, x0: x0, rate: a.track.target.Rate}
+	for {
+		r.edges = fits[:min(len(fits), perReport)]
+		fits = fits[len(r.edges):]
+		for rank := range min(a.cfg.Coordinators, a.setup.Nodes) {
+			if to := a.coordinatorOf(rank); to != a.setup.Self {
+				a.post(to, false, r.encode)
+			} else if a.coordinator != nil {
+				a.coordinator.take(a.setup.Self, &r)
+			}
+		}
+		r.part++
+		if len(fits) == 0 {
+			return
+		}
+	}
+}
+
+// onSolution takes a result of a coordinator.
+func (a *Agent) onSolution(now clocksync.Now, in *clocksync.Message) error {
+	rank := a.rank(in.From)
+	if rank < 0 {
+		return ErrForeign
+	}
+	var s solution
+	if err := s.decode(in.Data); err != nil {
+		return err
+	}
+	return a.apply(now, rank, &s)
+}
+
+// apply corrects the line by a solution. That of the first coordinator counts as long as it is there.
+func (a *Agent) apply(now clocksync.Now, rank int, s *solution) error {
+	if !a.toldOK || s.window != a.told || a.heardOK[rank] && a.heard[rank] == s.window {
+		return ErrStale
+	}
+	a.heard[rank], a.heardOK[rank] = s.window, true
+	first := rank == 0 || !a.heardOK[0] || s.window-a.heard[0] > holdoverAfter
+	if !first || a.appliedOK && a.applied == s.window {
+		return nil
+	}
+	a.applied, a.appliedOK, a.missed = s.window, true, 0
+	if a.join.at != units.Never {
+		a.join.at, a.join.done = units.Never, true
+	}
+	if a.anchor {
+		return nil
+	}
+	a.track.correct(a.x0, s.err, s.skew)
+	a.follow(now, s.sigma)
+	return nil
+}
+
+// follow publishes the way to the target: a slew that ends a window later, or a step when that is far.
+func (a *Agent) follow(now clocksync.Now, sigma units.Time) {
+	k := a.correction.Rebase(now.Hard)
+	k.Rate = a.track.target.Rate
+	gap := a.track.target.At(now.Hard) - k.At(now.Hard)
+	if max(gap, -gap) > a.cfg.StepLimit {
+		k.Offset += gap
+		a.counters.Steps++
+		a.track.slewEnd = units.Never
+		gap = 0
+	} else {
+		k.Rate += float64(gap) / float64(a.cfg.Window)
+		a.track.slewEnd = now.Mono + a.cfg.Window
+	}
+	bound, drift, ok := a.track.bound.Last()
+	if !ok {
+		bound, drift = max(a.track.initial, 4*sigma), leastDrift
+	}
+	k.Bound, k.Drift = max(bound, 4*sigma)+max(gap, -gap)+a.cfg.AsymmetryBound, max(drift, leastDrift)
+	k.State = clocksync.Locked
+	a.publish(k)
+}
+
+// leastDrift is the least growth of a bound: what a rate is not known better than.
+const leastDrift = 20e-9

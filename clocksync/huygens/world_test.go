@@ -1,0 +1,124 @@
+package huygens
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"weft/clocksync"
+	"weft/clocksync/internal/testnet"
+	"weft/units"
+)
+
+// lab is a mesh of imperfect clocks with queues between.
+type lab struct {
+	nodes  int
+	seed   uint64
+	load   float64
+	jitter units.Time
+	wander float64
+	change func(*Config)
+	world  func(*testnet.Config)
+}
+
+func (l lab) config(n clocksync.Node) (clocksync.Setup, Config) {
+	s := clocksync.Setup{Self: n, Nodes: l.nodes, Seed: l.seed, Jitter: l.jitter, Skew: 30e-6}
+	cfg := Default(s)
+	if l.change != nil {
+		l.change(&cfg)
+	}
+	return s, cfg
+}
+
+func (l lab) make(t testing.TB) *testnet.World {
+	t.Helper()
+	w := testnet.Config{
+		Nodes: l.nodes, Seed: l.seed, Grid: units.Millisecond,
+		Oscillator: func(n clocksync.Node) testnet.Oscillator {
+			r := rand.New(rand.NewPCG(l.seed, 77+uint64(n)))
+			return testnet.Oscillator{Offset: units.Time((r.Float64()*2 - 1) * 1e9), Skew: (r.Float64()*2 - 1) * 15e-6,
+				Wander: l.wander, Jitter: l.jitter}
+		},
+		Start: func(n clocksync.Node) clocksync.Protocol {
+			a, err := New(l.config(n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return a
+		},
+		Path: func(r *rand.Rand) testnet.Path { return testnet.NewQueues(r, units.Microsecond, 2, l.load, false) },
+	}
+	if l.world != nil {
+		l.world(&w)
+	}
+	return testnet.New(w)
+}
+
+// verdict is what a run showed from a true time on.
+type verdict struct {
+	errors  []units.Time // of all pairs, absolute, sorted
+	outside int          // of a bound, against node 0
+	checks  int
+	width   units.Time // largest bound
+}
+
+func (v *verdict) quantile(q float64) units.Time {
+	if len(v.errors) == 0 {
+		return units.Never
+	}
+	return v.errors[min(len(v.errors)-1, int(q*float64(len(v.errors))))]
+}
+
+// watch looks at all nodes that are up each interval of true time.
+func watch(w *testnet.World, nodes int, from, interval units.Time) *verdict {
+	v := &verdict{}
+	w.Every(from, interval, func() {
+		var at []units.Time
+		for n := range nodes {
+			if w.Protocol(clocksync.Node(n)) == nil {
+				continue
+			}
+			mine := w.Time(clocksync.Node(n))
+			for _, other := range at {
+				v.errors = append(v.errors, max(mine-other, other-mine))
+			}
+			at = append(at, mine)
+			if bound, ok := w.Bound(clocksync.Node(n)); ok && w.Protocol(0) != nil {
+				v.checks++
+				e := mine - w.Time(0)
+				v.width = max(v.width, bound)
+				if max(e, -e) > bound {
+					v.outside++
+				}
+			}
+		}
+	})
+	return v
+}
+
+func (v *verdict) sort() *verdict { slices.Sort(v.errors); return v }
+
+func small(c *Config) { c.Degree, c.Pairs = 6, 250 }
+
+func TestLoads(t *testing.T) {
+	for _, c := range []struct {
+		load float64
+		p99  units.Time
+	}{{0, 10 * units.Nanosecond}, {0.5, 30 * units.Nanosecond}, {0.9, 100 * units.Nanosecond}} {
+		l := lab{nodes: 12, seed: 3, load: c.load, jitter: 10 * units.Nanosecond, wander: 1e-8, change: small}
+		if c.load > 0.8 {
+			l.change = func(c *Config) { c.Degree = 6 }
+		}
+		w := l.make(t)
+		v := watch(w, l.nodes, 300*units.Millisecond, 700*units.Microsecond)
+		w.Run(600 * units.Millisecond)
+		v.sort()
+		t.Logf("load %v: p50 %v p99 %v max %v, outside %d of %d, width %v, refused %v", c.load, v.quantile(0.5), v.quantile(0.99), v.quantile(1), v.outside, v.checks, v.width, w.Errors)
+		for n := range 1 {
+			t.Logf("node %d: %+v %+v", n, w.Protocol(clocksync.Node(n)).Counters(), w.Protocol(clocksync.Node(n)).Correction())
+		}
+		if v.quantile(0.99) > c.p99 || v.outside > 0 {
+			t.Errorf("load %v: p99 %v, want at most %v; %d outside", c.load, v.quantile(0.99), c.p99, v.outside)
+		}
+	}
+}

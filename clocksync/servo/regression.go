@@ -1,0 +1,143 @@
+package servo
+
+import (
+	"math"
+
+	"weft/units"
+)
+
+// Sizes of the regressions: powers of two from 4 to 64 points.
+const (
+	sizes     = 5
+	smallest  = 4
+	mostPoint = smallest << (sizes - 1)
+)
+
+// smoothing is the weight of a new prediction error in the running mean of a size; the first firstErrors are
+// averaged instead. tolerance is how much worse than the best a larger size may be and still be taken.
+const (
+	smoothing   = 0.02
+	firstErrors = 10
+	tolerance   = 1.05
+)
+
+// Regression fits an offset as a line over the local clock: over the last 4, 8, 16, 32 and 64 points. It keeps for
+// each size how well it has predicted the next point, and gives the line of the largest size that predicts nearly as
+// well as the best: many points when noise dominates, few when the frequency wanders.
+type Regression struct {
+	points [mostPoint]point // ring
+	n      int              // points so far, at most mostPoint
+	next   int
+	fits   [sizes]fit
+}
+
+// Fit is a line: the offset is Base + Above picoseconds at the reading At, and grows by Slope.
+type Fit struct {
+	At     units.Time
+	Base   units.Time
+	Above  float64
+	Slope  float64
+	Points int
+}
+
+type point struct {
+	local  units.Time
+	offset units.Time
+	weight float64
+}
+
+// fit is the regression of one size.
+type fit struct {
+	Fit
+	err  float64 // running mean of the prediction error
+	errs int
+	ok   bool
+}
+
+// Add takes a point and returns the line to use, which begins at the point. ok is false while there are fewer than 4
+// points or all have one reading. The weight is above 0.
+func (r *Regression) Add(local, offset units.Time, weight float64) (f Fit, ok bool) {
+	p := point{local: local, offset: offset, weight: weight}
+	r.judge(p)
+	r.points[r.next] = p
+	r.next = (r.next + 1) % mostPoint
+	r.n = min(r.n+1, mostPoint)
+	k := r.choose()
+	if k < 0 {
+		return Fit{}, false
+	}
+	return r.fits[k].Fit, true
+}
+
+// Reset forgets all points.
+func (r *Regression) Reset() { *r = Regression{} }
+
+// judge holds what each size predicted against the point that came.
+func (r *Regression) judge(p point) {
+	for i := range r.fits {
+		f := &r.fits[i]
+		if !f.ok {
+			continue
+		}
+		err := math.Abs(float64(p.offset-f.Base) - f.Above - f.Slope*float64(p.local-f.At))
+		f.errs++
+		if f.errs <= firstErrors {
+			f.err += (err - f.err) / float64(f.errs)
+		} else {
+			f.err += smoothing * (err - f.err)
+		}
+	}
+}
+
+// choose fits every size that there are points for and returns the index of the one to use, or -1.
+func (r *Regression) choose() int {
+	for i := range r.fits {
+		if size := smallest << i; r.n >= size {
+			r.solve(&r.fits[i], size)
+		}
+	}
+	best := -1
+	for i := range r.fits {
+		f := &r.fits[i]
+		if f.ok && (best < 0 || f.errs > 0 && f.err < r.fits[best].err) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return -1
+	}
+	for i := sizes - 1; i > best; i-- {
+		if f := &r.fits[i]; f.ok && f.errs > 0 && f.err <= tolerance*r.fits[best].err {
+			return i
+		}
+	}
+	return best
+}
+
+// solve fits the last size points by weighted least squares. Sums are relative to the last point, so that they keep
+// picoseconds.
+func (r *Regression) solve(f *fit, size int) {
+	last := &r.points[(r.next+mostPoint-1)%mostPoint]
+	var sw, sx, sy float64
+	for i := 1; i <= size; i++ {
+		p := &r.points[(r.next+mostPoint-i)%mostPoint]
+		sw += p.weight
+		sx += p.weight * float64(p.local-last.local)
+		sy += p.weight * float64(p.offset-last.offset)
+	}
+	mx, my := sx/sw, sy/sw
+	var sxx, sxy float64
+	for i := 1; i <= size; i++ {
+		p := &r.points[(r.next+mostPoint-i)%mostPoint]
+		dx := float64(p.local-last.local) - mx
+		sxx += p.weight * dx * dx
+		sxy += p.weight * dx * (float64(p.offset-last.offset) - my)
+	}
+	if !(sxx > 0) {
+		f.ok = false
+		return
+	}
+	slope := sxy / sxx
+	f.Fit = Fit{At: last.local, Base: last.offset, Above: my - slope*mx, Slope: slope, Points: size}
+	f.ok = true
+}
