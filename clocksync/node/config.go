@@ -17,7 +17,7 @@ type Config struct {
 
 	Sync    Sync
 	Setup   clocksync.Setup
-	Params  Params     // of the protocol
+	PTP     PTPParams  `json:",omitzero"` // when Sync is PTP
 	Control bool       // messages are served before data, as acknowledgements are
 	Outages []Outage   // of the protocol's process, in order
 	Sample  units.Time // distance of two samples of the error, the first at 0; 0: none are taken

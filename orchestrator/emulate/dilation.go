@@ -156,9 +156,12 @@ func roundUp(d float64) float64 {
 // Load returns how many data packets per second of lab time the plans can put on the network at most: every
 // host that sends does so at its line rate, as far as the line rates of the hosts that receive allow.
 func Load(plans []host.Plan) float64 {
-	var sent, received float64
+	var sent, received, messages float64
 	for i := range plans {
 		p := &plans[i]
+		if p.Clock != nil {
+			messages += p.Clock.Rate()
+		}
 		var out, in float64
 		for k := range p.Items {
 			it := &p.Items[k]
@@ -174,7 +177,7 @@ func Load(plans []host.Plan) float64 {
 		sent += out
 		received += in
 	}
-	return min(sent, received)
+	return min(sent, received) + messages/2 // a data packet has its acknowledgement
 }
 
 // payload is how much a data packet of an item carries: a full packet, unless its messages are shorter.

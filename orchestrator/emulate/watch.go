@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"weft/fabric/realtime"
+	"weft/host"
 	"weft/nodeimg/agent"
 	"weft/nodeimg/control"
 	"weft/orchestrator/runtime"
@@ -71,6 +73,9 @@ func (r *run) watch(ctx context.Context, during <-chan error) error {
 			if err := r.hung(now); err != nil {
 				return err
 			}
+			if r.watching() {
+				r.moved = now
+			}
 			if still := now.Sub(r.moved); still > r.x.stall() && !r.done() {
 				return r.stalled(still)
 			}
@@ -97,6 +102,12 @@ func (r *run) stalled(still time.Duration) error {
 		text += "\n  " + line
 	}
 	return errors.New(text)
+}
+
+// watching says whether hosts are to stay for their clocks' sake, whatever their items do: nothing of these need move.
+func (r *run) watching() bool {
+	now := r.labNow()
+	return slices.ContainsFunc(r.x.Plans, func(p host.Plan) bool { return now < p.Until })
 }
 
 // hung returns an error when a process has not said anything for too long: it is stopped, or stuck. What was not

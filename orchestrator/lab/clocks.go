@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"weft/clocksync/clock"
+	clocks "weft/clocksync/node"
 	"weft/clocksync/noise"
 	"weft/units"
 )
@@ -27,6 +28,8 @@ type Clocks struct {
 	Sample      units.Time // distance of two samples of the error; 0: none
 	Limit       units.Time // clocks have converged when they stay within so much of each other
 	For         units.Time // the run lasts at least so long
+
+	PTP clocks.PTPParams // of sync: ptp
 }
 
 // Imperfect says whether a host has a clock that is not lab time, or measures with noise.
@@ -43,7 +46,7 @@ const (
 )
 
 var (
-	syncKinds  = choice{built: []string{"perfect", "none"}, later: []string{"ptp", "huygens"}}
+	syncKinds  = choice{built: []string{"perfect", "none", "ptp"}, later: []string{"huygens"}}
 	priorities = choice{built: []string{"data", "control"}}
 )
 
@@ -96,6 +99,13 @@ func (d *decoder) clocks(s *section) Clocks {
 	}
 	if f := given("limit", "100ns", "PC4 paper, section III-B: what its clocks cannot tell apart"); f.n != nil {
 		c.Limit, _ = quantity(f, units.ParseTime, units.Nanosecond, units.Second)
+	}
+	if p := s.field("ptp"); c.Sync == "ptp" {
+		c.PTP = p.open().ptp()
+	} else if p.written() { // for other runs of the same file
+		d.aside++
+		p.open().ptp()
+		d.aside--
 	}
 	if f := s.field("for"); f.n != nil {
 		c.For, _ = quantity(f, units.ParseTime, 0, maxStart)

@@ -130,6 +130,9 @@ type (
 	clockNoiseType string
 	oscillatorType string
 	priorityType   string
+	mechanismType  string
+	filterType     string
+	servoType      string
 
 	topologyKindType  string
 	routingType       string
@@ -240,6 +243,9 @@ func (clockTimeType) JSONSchema() *jsonschema.Schema {
 func (clockNoiseType) JSONSchema() *jsonschema.Schema {
 	return matching("uniform ±100ns", "off", `((uniform|normal|exponential) )?±?`+units.TimePattern())
 }
+func (mechanismType) JSONSchema() *jsonschema.Schema  { return delayMechanisms.schema() }
+func (filterType) JSONSchema() *jsonschema.Schema     { return delayFilters.schema() }
+func (servoType) JSONSchema() *jsonschema.Schema      { return servos.schema() }
 func (oscillatorType) JSONSchema() *jsonschema.Schema { return oscillators().schema() }
 func (priorityType) JSONSchema() *jsonschema.Schema   { return priorities.schema() }
 func (clockSkewType) JSONSchema() *jsonschema.Schema {

@@ -119,7 +119,23 @@ type writtenClocks struct {
 	Transparent flagType       `json:"transparent,omitempty" jsonschema_description:"Switches are transparent clocks: they tell PTP how long its messages waited in them."`
 	Sample      offTimeType    `json:"sample,omitempty" jsonschema_description:"Interval at which the true error of all clocks is recorded, or off."`
 	Limit       timeType       `json:"limit,omitempty" jsonschema_description:"Clocks have converged once they stay within so much of each other."`
+	PTP         writtenPTP     `json:"ptp,omitempty" jsonschema_description:"Parameters of PTP."`
 	For         timeType       `json:"for,omitempty" jsonschema_description:"The run lasts at least so long, whatever the workload does."`
+}
+
+type writtenPTP struct {
+	Interval  timeType      `json:"interval,omitempty" jsonschema_description:"Between two Syncs, and two Delay_Reqs."`
+	Announce  autoTimeType  `json:"announce,omitempty" jsonschema_description:"Between two Announces; auto is two intervals."`
+	Delay     mechanismType `json:"delay,omitempty" jsonschema_description:"How the delay of the path is measured."`
+	Filter    filterType    `json:"filter,omitempty" jsonschema_description:"Of the path delay: the median, the mean or the least of the last."`
+	Length    int           `json:"filter_length,omitempty" jsonschema:"minimum=1,maximum=1000" jsonschema_description:"How many delays it is over."`
+	Servo     servoType     `json:"servo,omitempty" jsonschema_description:"Proportional and integral, or linear regression."`
+	KP        float64       `json:"kp,omitempty" jsonschema:"minimum=0.0001,maximum=2" jsonschema_description:"Proportional gain of pi, per sample."`
+	KI        float64       `json:"ki,omitempty" jsonschema:"minimum=0,maximum=4" jsonschema_description:"Integral gain of pi, per sample."`
+	Backups   int           `json:"backups,omitempty" jsonschema:"minimum=0,maximum=16" jsonschema_description:"Hosts after the reference that may take its place."`
+	FirstStep timeType      `json:"first_step,omitempty" jsonschema_description:"An offset above this is stepped over at first."`
+	Step      offTimeType   `json:"step,omitempty" jsonschema_description:"An offset above this is stepped over later, or off."`
+	Asymmetry clockTimeType `json:"asymmetry,omitempty" jsonschema_description:"Half of the most by which the two ways of a path may differ: added to the bound that hosts state."`
 }
 
 type writtenTransport struct {

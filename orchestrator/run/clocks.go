@@ -31,7 +31,7 @@ func (x *Experiment) addClocks() error {
 	for h := range x.Plans {
 		x.Plans[h].Clock = &node.Config{
 			Clock: x.oscillator(h), Stamp: c.Stamp, Delay: c.Noise,
-			Sync: node.Sync(c.Sync), Control: c.Control, Sample: c.Sample,
+			Sync: node.Sync(c.Sync), Control: c.Control, Sample: c.Sample, PTP: c.PTP,
 			Setup: clocksync.Setup{
 				Self: clocksync.Node(h), Nodes: len(x.Plans), Reference: reference, Seed: x.Lab.Seed,
 				Jitter: c.Stamp.Jitter, Skew: c.Skew,

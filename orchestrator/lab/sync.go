@@ -1,0 +1,53 @@
+package lab
+
+import (
+	clocks "weft/clocksync/node"
+	"weft/units"
+)
+
+// Bounds of the parameters of protocols.
+const (
+	maxSyncInterval = 1000 * units.Second
+	maxStep         = 1000 * units.Second
+)
+
+var (
+	delayFilters    = choice{built: []string{"median", "mean", "least"}}
+	servos          = choice{built: []string{"pi", "linreg"}}
+	delayMechanisms = choice{built: []string{"end-to-end", "peer"}}
+)
+
+// ptp reads clocks.ptp. Its defaults are those of package ptp.
+func (s *section) ptp() clocks.PTPParams {
+	defer s.close()
+	var p clocks.PTPParams
+	from := "ours: PTP's second, as short as a lab"
+	p.Interval, _ = quantity(s.field("interval").or("1ms", from), units.ParseTime, units.Microsecond, maxSyncInterval)
+	p.Announce = s.field("announce").or("auto", "linuxptp: two sync intervals").autoTime(maxSyncInterval)
+	mechanism, _ := s.field("delay").or("end-to-end", "IEEE 1588-2019, default profile").enum(delayMechanisms)
+	p.PeerDelay = mechanism == "peer"
+	p.Filter, _ = s.field("filter").or("median", "linuxptp: delay_filter").enum(delayFilters)
+	p.Length = s.field("filter_length").or("10", "linuxptp: delay_filter_length").integer(1, 1000)
+	p.Servo, _ = s.field("servo").or("pi", "linuxptp: clock_servo").enum(servos)
+	p.P, _ = s.field("kp").or("0.2", "ours: docs/clocks.md").decimal(0.0001, 2)
+	p.I, _ = s.field("ki").or("0.02", "ours: docs/clocks.md").decimal(0, 4)
+	if p.Backups = s.field("backups").or("1", "ours").integer(0, 16); p.Backups == 0 {
+		p.Backups = -1
+	}
+	p.FirstStep, _ = quantity(s.field("first_step").or("1us", "ours: linuxptp's 20 us, for lab time"), units.ParseTime, units.Nanosecond, maxStep)
+	p.Step = unless(s.field("step").or("10us", "ours, for lab time"), "off", func(f field) (units.Time, bool) {
+		return quantity(f, units.ParseTime, units.Nanosecond, maxStep)
+	})
+	if p.Step == 0 {
+		p.Step = -1
+	}
+	p.Bound = s.field("asymmetry").or("off", "ours").plusMinus(maxJitter)
+	return p
+}
+
+// autoTime reads a time, or auto, which is 0.
+func (f field) autoTime(most units.Time) units.Time {
+	return unless(f, "auto", func(f field) (units.Time, bool) {
+		return quantity(f, units.ParseTime, units.Nanosecond, most)
+	})
+}

@@ -1,0 +1,52 @@
+package table
+
+import (
+	"fmt"
+
+	"weft/results/record"
+)
+
+// synchronization says what keeping the clocks together took. Empty when nothing did.
+func synchronization(c *record.Clocks) string {
+	switch {
+	case c.Samples == 0:
+		return ""
+	case c.Packets == 0:
+		return fmt.Sprintf("%s: nothing keeps them together", c.Sync)
+	}
+	text := fmt.Sprintf("%s: %d packets, %s, %s of what NICs can send", c.Sync, c.Packets, bytes(c.Bytes), percent(c.Share))
+	for _, part := range []struct {
+		n    int64
+		what string
+	}{{c.Refused, "refused"}, {c.Filtered, "measurements left out"}, {c.Steps, "steps"}, {c.Resets, "began anew"}} {
+		if part.n > 0 {
+			text += fmt.Sprintf(", %d %s", part.n, part.what)
+		}
+	}
+	return text
+}
+
+// clocks is the table of the errors of clocks; nil when none were measured.
+func clocks(s *record.Summary) *grid {
+	c := &s.Clocks
+	if c.Samples == 0 {
+		return nil
+	}
+	var g grid
+	g.row(header("clock error"), header("mean"), header("p50"), header("p99"), header("max"), header(""))
+	row := func(name string, q *record.Quantiles, note string) {
+		if q != nil {
+			g.row(header(name), right(micros(q.Mean/1e3)), right(micros(q.P50/1e3)), right(micros(q.P99/1e3)), right(micros(q.Max/1e3)), left(note))
+		}
+	}
+	convergence := fmt.Sprintf("at the end farther apart than %s", micros(c.LimitNS/1e3))
+	if c.ConvergedUS != nil {
+		convergence = fmt.Sprintf("within %s since %s", micros(c.LimitNS/1e3), micros(*c.ConvergedUS))
+	}
+	row("between hosts", &c.Error, convergence)
+	row("to the reference", c.Reference, "")
+	if c.Coverage != nil {
+		row("stated bound", c.Bound, fmt.Sprintf("holds for %s of pairs", percent(*c.Coverage)))
+	}
+	return &g
+}
