@@ -118,6 +118,8 @@ func (c *Config) checkPFC(p *PortConfig, f PFCConfig) error {
 func (c *Config) checkSwitch(sw *SwitchConfig, apart units.Bytes) error {
 	b := sw.Buffer
 	switch {
+	case sw.Balance != ECMP && sw.Balance != Spray && sw.Balance != Adaptive:
+		return fmt.Errorf("balance %q", sw.Balance)
 	case b.Total < 0 || !(b.Alpha >= 0) || b.Alpha > 0 && b.Total == 0:
 		return fmt.Errorf("buffer of %d bytes with alpha %g", b.Total, b.Alpha)
 	case b.Total > 0 && apart >= b.Total:

@@ -29,6 +29,9 @@ type PortConfig struct {
 	Buffer units.Bytes `json:"buffer,omitempty"`
 	ECN    ECNConfig   `json:"ecn"`
 
+	// Light is the most bytes of a packet's class that wait in a port that an adaptive switch thinks light.
+	Light units.Bytes `json:"light,omitempty"`
+
 	// PFC is, by class, when the switch at To has this port pause. Nothing pauses where To is a host.
 	PFC [Classes]PFCConfig `json:"pfc,omitzero"`
 
@@ -72,4 +75,7 @@ type SwitchConfig struct {
 	Route  []int32   `json:"route"`  // for each destination host an index into Groups, or -1: unreachable
 
 	Buffer BufferConfig `json:"buffer,omitzero"`
+
+	// Balance is how it chooses among the ports of a group.
+	Balance Balance `json:"balance,omitempty"`
 }

@@ -33,24 +33,26 @@ type Sink interface {
 // At one instant a transmitter that becomes free first takes the next of those that wait; who joins at that
 // very instant queues behind it.
 type Network struct {
-	timeline *timeline.Queue
-	sink     Sink
-	first    timeline.ID // port i's entity is first+i, host h's NIC first+len(ports)+h, then see pfcEntities
-	entities int
-	ports    []port
-	nics     []int32 // port of each host
-	busy     []uint8 // by host: what keeps its NIC from sending: lineBusy, isDown, and the classes that are paused
-	routing  *routing
-	pool     pool
-	total    Counters
-	flow     *flowControl // nil when no switch accounts for its memory
-	watched  int32        // port, or noPort: see Watch
-	watch    func(now units.Time, queued units.Bytes)
-	pauses   func(now units.Time, h HostID, class uint8, paused bool) // nil, or see Pauses
-	trace    func(at units.Time, port int, p *Packet, ecn ECN)        // nil, or see Trace
-	tallies  []tally                                                  // by port
-	names    []string                                                 // of the switches
-	late     *late                                                    // nil when no line delivers packets late or twice
+	timeline  *timeline.Queue
+	sink      Sink
+	first     timeline.ID // port i's entity is first+i, host h's NIC first+len(ports)+h, then see pfcEntities
+	entities  int
+	ports     []port
+	nics      []int32 // port of each host
+	busy      []uint8 // by host: what keeps its NIC from sending: lineBusy, isDown, and the classes that are paused
+	routing   *routing
+	pool      pool
+	total     Counters
+	flow      *flowControl // nil when no switch accounts for its memory
+	watched   int32        // port, or noPort: see Watch
+	watch     func(now units.Time, queued units.Bytes)
+	pauses    func(now units.Time, h HostID, class uint8, paused bool) // nil, or see Pauses
+	trace     func(at units.Time, port int, p *Packet, ecn ECN)        // nil, or see Trace
+	tallies   []tally                                                  // by port
+	names     []string                                                 // of the switches
+	balancers []balancer                                               // by switch; nil when none chooses by the packet: see adaptive.go
+	lights    []units.Bytes                                            // by port: PortConfig.Light
+	late      *late                                                    // nil when no line delivers packets late or twice
 
 	parts *parts // nil when the network is in one piece: see split.go
 	me    int32  // which of the parts this is
@@ -116,6 +118,7 @@ func build(cfg *Config, q *timeline.Queue, sink Sink) *Network {
 		n.late = &late{}
 		n.entities++
 	}
+	n.balancers, n.lights = newBalancers(cfg)
 	punctual := cfg.accounting()
 	for i := range cfg.Ports {
 		n.ports[i] = newPort(cfg, i)
@@ -249,7 +252,13 @@ func (n *Network) arrive(now units.Time, from int32, e *parcel) {
 	switch {
 	case e.next == lost:
 		n.lose(from, e)
-	case e.next < 0:
+	case e.next == perPacket && e.hops <= maxHops:
+		if e.next = n.decide(now, from, e); e.next == noPort {
+			n.cut(from, e)
+			return
+		}
+		n.join(now, from, e)
+	case e.next < 0 && e.next != perPacket:
 		n.cut(from, e)
 	case e.hops > maxHops:
 		n.drop(e)

@@ -24,6 +24,7 @@ const (
 	noPort int32 = -2 // the far end cannot forward it
 	lost   int32 = -3 // it is corrupted on the line
 
+	perPacket int32 = -5 // the switch at the far end chooses when the packet arrives
 	disturbed int32 = -4 // the line may deliver it late, or twice
 )
 

@@ -29,7 +29,15 @@ const (
 // group is a set of equally good ports.
 type group struct {
 	first int32 // where in members
-	n     int32
+	n     int32 // complement of the number (^n) when the switch chooses for each packet that arrives
+}
+
+// size returns the number of ports.
+func (g *group) size() int32 {
+	if g.n < 0 {
+		return ^g.n
+	}
+	return g.n
 }
 
 func newRouting(hosts int, switches []SwitchConfig) routing {
@@ -46,7 +54,7 @@ func newRouting(hosts int, switches []SwitchConfig) routing {
 		r.begin = append(r.begin, first)
 		r.seeds = append(r.seeds, mix(sw.Seed))
 		for _, ports := range sw.Groups {
-			r.addGroup(ports)
+			r.addGroup(ports, sw.Balance.perPacket() && len(ports) > 1)
 		}
 		for b := 0; b < hosts; b += blockSize {
 			r.addBlock(sw.Route[b:min(b+blockSize, hosts)], uint32(first))
@@ -57,8 +65,12 @@ func newRouting(hosts int, switches []SwitchConfig) routing {
 	return r
 }
 
-func (r *routing) addGroup(ports []int32) {
-	r.groups = append(r.groups, group{int32(len(r.all)), int32(len(ports))})
+func (r *routing) addGroup(ports []int32, perPacket bool) {
+	k := group{int32(len(r.all)), int32(len(ports))}
+	if perPacket {
+		k.n = ^k.n
+	}
+	r.groups = append(r.groups, k)
 	r.counts = append(r.counts, int32(len(ports)))
 	r.all = append(r.all, ports...)
 }
@@ -76,7 +88,11 @@ func (r *routing) exclude(s int, down func(port int32) bool) {
 		if len(live) == 0 {
 			live = append(live, noPort)
 		}
-		k.n = int32(len(live))
+		if n := int32(len(live)); k.n < 0 {
+			k.n = ^n
+		} else {
+			k.n = n
+		}
 	}
 }
 
@@ -100,7 +116,7 @@ func (r *routing) addBlock(route []int32, first uint32) {
 	r.table = append(r.table, number(route[0]))
 }
 
-// next returns the port that e joins at node to, or atHost, or noPort. It is a function of the tables alone,
+// next returns the port that e joins at node to, or atHost, noPort or perPacket. It is a function of the tables alone,
 // so it is looked up when e starts on the line to that node and is in the cache anyway.
 func (r *routing) next(to NodeID, e *parcel) int32 {
 	s := int(to) - r.hosts
@@ -110,12 +126,20 @@ func (r *routing) next(to NodeID, e *parcel) int32 {
 		}
 		return atHost
 	}
-	g := r.table[s*r.blocks+int(e.dst>>blockBits)]
-	if g&spelled != 0 {
-		g = r.single[int(g&^spelled)+int(e.dst&(blockSize-1))]
+	k := r.group(s, e.dst)
+	if k.n < 0 {
+		return perPacket
 	}
-	k := r.groups[g]
 	return r.members[k.first+choose(e.flow, r.seeds[s], k.n)]
+}
+
+// group returns the group of switch s towards a host.
+func (r *routing) group(s int, dst HostID) *group {
+	g := r.table[s*r.blocks+int(dst>>blockBits)]
+	if g&spelled != 0 {
+		g = r.single[int(g&^spelled)+int(dst&(blockSize-1))]
+	}
+	return &r.groups[g]
 }
 
 // choose is ECMP: one of n, the same for every packet of a flow at a switch. The switch's seed, mixed, and the

@@ -203,6 +203,7 @@ func (c *Counters) add(k *Counters) {
 	c.Overflows += k.Overflows
 	c.Pauses += k.Pauses
 	c.Late += k.Late
+	c.PathSwitches += k.PathSwitches
 	c.Duplicated += k.Duplicated
 	c.DuplicatedBytes += k.DuplicatedBytes
 }

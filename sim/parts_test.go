@@ -44,6 +44,15 @@ func pods(k, cores int, cfg *fabric.Config) (part []int32, count int) {
 	return part, k + cores
 }
 
+func balance(cfg *fabric.Config, b fabric.Balance) {
+	for s := range cfg.Switches {
+		cfg.Switches[s].Balance = b
+	}
+	for i := range cfg.Ports {
+		cfg.Ports[i].Light = 5000
+	}
+}
+
 // atOnce does all the work at the same time.
 func atOnce(n int, work func(int)) {
 	var all sync.WaitGroup
@@ -74,6 +83,8 @@ func TestPartsAreTheWhole(t *testing.T) {
 			}
 		},
 		"lossless": func(cfg *fabric.Config) { *cfg = lossless(*cfg, 20_000) },
+		"adaptive": func(cfg *fabric.Config) { balance(cfg, fabric.Adaptive) },
+		"spray":    func(cfg *fabric.Config) { balance(cfg, fabric.Spray) },
 		"slow core": func(cfg *fabric.Config) {
 			for i := range cfg.Ports {
 				if int(cfg.Ports[i].From) >= cfg.Hosts+k*k/2 {

@@ -34,6 +34,7 @@ var defaults = map[string]value{
 	"queues.ecn.mark": {"egress", "STrack paper, section 2.2.2"},
 	"queues.pfc":      {"off", "ours"},
 	"queues.routing":  {"ecmp", "ours"},
+	"queues.light":    {"12.5%bdp", "ours: half of the default kmin"},
 
 	"queues.shared.total":   {"16MB/50Gbps", "alibaba-edu/High-Precision-Congestion-Control, run.py: 32 MB at 100 Gb/s"},
 	"queues.pfc.xon_offset": {"3KB", "alibaba-edu/High-Precision-Congestion-Control, switch-mmu.cc"},

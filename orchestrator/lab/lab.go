@@ -109,7 +109,8 @@ type Queues struct {
 	Shared  *Shared // the memory of each switch, for all its ports; never nil with PFC
 	ECN     *ECN    // nil: off
 	PFC     *PFC    // nil: off
-	Routing string  // ecmp
+	Routing string  // ecmp, spray, adaptive
+	Light   Size    // adaptive: a port is light while no more waits in it
 }
 
 // Shared is one packet memory for all ports of a switch.

@@ -18,7 +18,7 @@ const (
 )
 
 var (
-	routings = choice{built: []string{"ecmp"}, later: []string{"spray", "adaptive", "static"}}
+	routings = choice{built: []string{"ecmp", "spray", "adaptive"}, later: []string{"static"}}
 	markings = choice{built: []string{"egress", "ingress"}}
 )
 
@@ -28,6 +28,12 @@ func (d *decoder) queues(s *section, mtu units.Bytes) Queues {
 	q.ECN = s.ecn()
 	q.PFC = s.pfc(&q)
 	q.Routing, _ = s.field("routing").enum(routings)
+	light := s.field("light")
+	if q.Routing == "adaptive" {
+		q.Light, _ = light.size()
+	} else if light.written() {
+		light.problem("only adaptive routing asks whether a port is light; expected routing: adaptive")
+	}
 	s.close()
 	return q
 }

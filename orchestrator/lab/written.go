@@ -79,7 +79,8 @@ type writtenQueues struct {
 	Shared  sharedType  `json:"shared,omitempty" jsonschema_description:"One memory for all ports of a switch, in place of buffer. With pfc there always is one."`
 	ECN     ecnType     `json:"ecn,omitempty" jsonschema_description:"Marking by queue length: from kmin on, always from kmax on."`
 	PFC     pfcType     `json:"pfc,omitempty" jsonschema_description:"Priority flow control of the data class: a switch pauses who sends it more than it can hold."`
-	Routing routingType `json:"routing,omitempty" jsonschema_description:"How a switch chooses among equal paths."`
+	Routing routingType `json:"routing,omitempty" jsonschema_description:"How a switch chooses among equal paths: by the flow (ecmp), at random for each packet (spray), or by what waits in the ports (adaptive)."`
+	Light   sizeType    `json:"light,omitempty" jsonschema_description:"Adaptive routing: a port is light while no more than this waits in it; a flow stays on its port while that is light."`
 }
 
 type writtenECN struct {

@@ -78,6 +78,9 @@ func (m *memory) port(k *topology.Link, from topology.NodeID) fabric.PortConfig 
 			}
 		}
 	}
+	if m.queues.Routing == "adaptive" && int(from) >= m.g.Hosts {
+		p.Light = m.on(m.queues.Light, k.Rate)
+	}
 	if int(to) >= m.g.Hosts && m.queues.PFC != nil {
 		p.PFC[dataClass] = m.flowControl(k)
 	}

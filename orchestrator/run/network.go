@@ -30,7 +30,7 @@ func switches(l *lab.Lab, g *topology.Graph, routes *topology.Routes) []fabric.S
 	var all []fabric.SwitchConfig
 	for s := range g.Switches() {
 		id := topology.NodeID(g.Hosts + s)
-		sw := fabric.SwitchConfig{Name: g.Nodes[id].Name, Seed: switchSeed(l.Seed, s), Route: routes.Row(id)}
+		sw := fabric.SwitchConfig{Name: g.Nodes[id].Name, Seed: switchSeed(l.Seed, s), Balance: balance(l.Queues.Routing), Route: routes.Row(id)}
 		for _, links := range routes.Groups(id) {
 			ports := make([]int32, len(links))
 			for i, k := range links {
@@ -41,6 +41,14 @@ func switches(l *lab.Lab, g *topology.Graph, routes *topology.Routes) []fabric.S
 		all = append(all, sw)
 	}
 	return all
+}
+
+// balance is how switches choose among equal paths.
+func balance(routing string) fabric.Balance {
+	if routing == "ecmp" {
+		return fabric.ECMP
+	}
+	return fabric.Balance(routing)
 }
 
 // switchSeed keeps the ECMP hashes of switches independent, so that tiers do not polarise.

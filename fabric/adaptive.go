@@ -1,0 +1,203 @@
+package fabric
+
+import "weft/units"
+
+// Switches that choose an output port for each packet when it arrives, instead of one for each flow (ECMP).
+//
+// Only data (class 1) is spread. Acknowledgements and notifications take the port of their flow's hash: there is
+// nothing to gain by having them overtake each other.
+
+// Balance is how a switch chooses among equally good ports.
+type Balance string
+
+// Ways to choose.
+const (
+	ECMP Balance = "" // by the hash of the flow: all its packets take the same port
+
+	// Spray takes a port at random for each packet.
+	Spray Balance = "spray"
+
+	// Adaptive keeps a flow on its port while that is light (PortConfig.Light), and otherwise moves it to a light one: that
+	// with the shortest queue. Where none is light the flow goes to the port with the shortest queue of all.
+	// A switch that has not seen a flow for FlowExpiry starts at the port of its hash. Draft-lyu-rtgwg-coordinated-cm,
+	// section 4: avoid path switching that is not necessary.
+	Adaptive Balance = "adaptive"
+)
+
+func (b Balance) perPacket() bool { return b != ECMP }
+
+// FlowExpiry is how long a switch remembers a flow of which no packet comes. Ours (the draft says nothing).
+const FlowExpiry = 10 * units.Millisecond
+
+// decide chooses the port for e, which has come by port from to a switch that chooses by the packet.
+func (n *Network) decide(now units.Time, from int32, e *parcel) int32 {
+	s := int(n.ports[from].to) - n.routing.hosts
+	k := n.routing.group(s, e.dst)
+	ports := n.routing.members[k.first : k.first+k.size()]
+	usual := choose(e.flow, n.routing.seeds[s], int32(len(ports)))
+	b := &n.balancers[s]
+	switch {
+	case len(ports) == 1 || e.class == 0:
+		return ports[usual]
+	case b.kind == Spray:
+		b.random += 0x9e3779b97f4a7c15
+		return ports[choose(uint32(mix(b.random)), 0, int32(len(ports)))]
+	}
+	f := b.flows.find(now, flowKey(e))
+	if f.port == noPort {
+		f.port = ports[usual]
+	} else if !contains(ports, f.port) {
+		f.port = ports[usual] // its link is down
+		n.total.PathSwitches++
+	}
+	if n.light(now, f.port, e.class) {
+		return f.port
+	}
+	if best := n.shortest(now, ports, usual, e.class); best != f.port {
+		f.port = best
+		n.total.PathSwitches++
+	}
+	return f.port
+}
+
+// shortest returns the port with the shortest queue of a class, the first of equals from ports[first] on.
+func (n *Network) shortest(now units.Time, ports []int32, first int32, class uint8) int32 {
+	best, least := noPort, units.Bytes(1<<62)
+	for i := range ports {
+		port := ports[(int(first)+i)%len(ports)]
+		if q := n.depth(now, port, class); q < least {
+			best, least = port, q
+		}
+	}
+	return best
+}
+
+// depth returns what waits in a port of a class. A port that is told to pause the class is longer than any.
+func (n *Network) depth(now units.Time, port int32, class uint8) units.Bytes {
+	o := &n.ports[port]
+	if o.held>>class&1 != 0 {
+		return 1 << 61
+	}
+	if o.waiting > 0 && !o.punctual {
+		o.advance(n, now)
+	}
+	return o.classes[class].bytes
+}
+
+// light tells whether a port is good for one more packet.
+func (n *Network) light(now units.Time, port int32, class uint8) bool {
+	return n.depth(now, port, class) <= n.lights[port]
+}
+
+func contains(ports []int32, port int32) bool {
+	for _, p := range ports {
+		if p == port {
+			return true
+		}
+	}
+	return false
+}
+
+// balancer is what a switch that chooses by the packet knows.
+type balancer struct {
+	kind   Balance
+	random uint64
+	flows  flowTable
+}
+
+// flowKey names a flow: what ECMP hashes, and the destination.
+func flowKey(e *parcel) uint64 { return uint64(e.flow)<<32 | uint64(uint32(e.dst)) }
+
+// flowEntry is a flow as a switch knows it.
+type flowEntry struct {
+	key  uint64
+	seen units.Time
+	port int32 // it is on, or noPort when nothing is known
+	used bool
+}
+
+// flowTable is a bounded table of flows: sets of eight, in which the flow that was seen longest ago makes room. It
+// doubles while flows that are alive would have to, up to mostFlows.
+type flowTable struct {
+	entries []flowEntry
+	evicted int64 // flows that were forgotten before they expired
+}
+
+// mostFlows bounds what a switch remembers: 32 bytes each, 512 KiB.
+const (
+	mostFlows  = 1 << 14
+	leastFlows = 64
+	ways       = 8
+)
+
+// find returns the entry of a flow, with what is known of it.
+func (t *flowTable) find(now units.Time, key uint64) *flowEntry {
+	if t.entries == nil {
+		t.entries = make([]flowEntry, leastFlows)
+	}
+	for {
+		set := t.set(key)
+		oldest := &set[0]
+		for i := range set {
+			f := &set[i]
+			switch {
+			case f.used && f.key == key:
+				if now-f.seen > FlowExpiry {
+					f.port = noPort
+				}
+				f.seen = now
+				return f
+			case !f.used || oldest.used && f.seen < oldest.seen:
+				oldest = f
+			}
+		}
+		if oldest.used && now-oldest.seen <= FlowExpiry {
+			if len(t.entries) < mostFlows {
+				t.grow()
+				continue
+			}
+			t.evicted++
+		}
+		*oldest = flowEntry{key: key, seen: now, port: noPort, used: true}
+		return oldest
+	}
+}
+
+func (t *flowTable) set(key uint64) []flowEntry {
+	sets := uint64(len(t.entries) / ways)
+	first := mix(key) % sets * ways
+	return t.entries[first : first+ways]
+}
+
+// grow doubles the table. What does not fit any more is forgotten.
+func (t *flowTable) grow() {
+	old := t.entries
+	t.entries = make([]flowEntry, 2*len(old))
+	for _, f := range old {
+		set := t.set(f.key)
+		for i := range set {
+			if f.used && !set[i].used {
+				set[i] = f
+				break
+			}
+		}
+	}
+}
+
+// newBalancers returns nil when no switch chooses by the packet.
+func newBalancers(cfg *Config) (balancers []balancer, light []units.Bytes) {
+	any := false
+	balancers = make([]balancer, len(cfg.Switches))
+	for s := range cfg.Switches {
+		balancers[s] = balancer{kind: cfg.Switches[s].Balance, random: mix(cfg.Seed ^ mix(cfg.Switches[s].Seed+1))}
+		any = any || cfg.Switches[s].Balance.perPacket()
+	}
+	if !any {
+		return nil, nil
+	}
+	light = make([]units.Bytes, len(cfg.Ports))
+	for i := range cfg.Ports {
+		light[i] = cfg.Ports[i].Light
+	}
+	return balancers, light
+}
