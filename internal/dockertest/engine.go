@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -119,7 +121,7 @@ func Start(t testing.TB) *Engine {
 	if err := e.Restart(); err != nil {
 		t.Skip(err)
 	}
-	t.Cleanup(e.Stop)
+	t.Cleanup(func() { e.Stop(); orphans(e.dir); unmount(e.dir) })
 	return e
 }
 
@@ -128,7 +130,7 @@ func start(dir string) (host string, stop func(), err error) {
 	if err := e.Restart(); err != nil {
 		return "", nil, err
 	}
-	return e.Host, func() { e.Stop(); os.RemoveAll(dir) }, nil
+	return e.Host, func() { e.Stop(); unmount(dir); os.RemoveAll(dir) }, nil
 }
 
 // Restart starts the engine again after Stop.
@@ -180,6 +182,32 @@ func (e *Engine) follow(lines *bufio.Scanner) {
 // Stop ends the engine as a machine does that is shut down.
 func (e *Engine) Stop() { e.end(syscall.SIGTERM) }
 
+// unmount takes away the mounts below a folder, which an engine that was killed leaves.
+func unmount(dir string) {
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return
+	}
+	lines := strings.Split(string(table), "\n")
+	for _, line := range slices.Backward(lines) {
+		if f := strings.Fields(line); len(f) > 4 && strings.HasPrefix(f[4], dir+"/") {
+			_ = syscall.Unmount(f[4], syscall.MNT_DETACH)
+		}
+	}
+}
+
+// orphans ends what an engine that was killed leaves running: by its folder, which is in their arguments.
+func orphans(dir string) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(f)))
+		if err == nil && pid != os.Getpid() && bytes.Contains(text, []byte("containerd")) && bytes.Contains(text, []byte(dir+"/")) {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may just have ended
+		}
+	}
+}
+
 // Kill ends the engine at once, and leaves its containers running.
 func (e *Engine) Kill() { e.end(syscall.SIGKILL) }
 
@@ -198,3 +226,6 @@ func last(log string) string {
 	lines := strings.Split(strings.TrimSpace(log), "\n")
 	return lines[len(lines)-1]
 }
+
+// Address is the address of the engine that Host returned.
+func Address() string { return lent.host }

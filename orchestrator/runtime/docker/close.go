@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/docker/docker/client"
 	"github.com/hashicorp/go-multierror"
 	"golang.org/x/sys/unix"
 
@@ -26,7 +27,7 @@ func (c *Cluster) close() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.life), removeTime)
 	defer cancel()
 	var all *multierror.Error
-	if err := c.engine.sweep(ctx, c.id, gone); err != nil {
+	if err := c.sweep(ctx, gone); err != nil {
 		all = multierror.Append(all, fmt.Errorf("%w; what is left is removed when the engine answers again, or by weft clean", err))
 	} else if err := c.reaper.dismiss(); err != nil {
 		all = multierror.Append(all, err)
@@ -43,6 +44,21 @@ func (c *Cluster) close() error {
 		all = multierror.Append(all, err)
 	}
 	return runtime.Plain(all)
+}
+
+// engineTime is how long an engine that does not answer is given to be back. Ours: a restart takes about two seconds.
+const engineTime = 6 * time.Second
+
+// sweep makes sure that no container of this launch is left. An engine that is being restarted is waited for.
+func (c *Cluster) sweep(ctx context.Context, gone bool) error {
+	over := time.Now().Add(engineTime)
+	for {
+		err := c.engine.sweep(ctx, c.id, gone)
+		if err == nil || ctx.Err() != nil || !client.IsErrConnectionFailed(err) && c.engine.alive(ctx) == nil || time.Now().After(over) {
+			return err
+		}
+		time.Sleep(sweepEvery)
+	}
 }
 
 // endProcesses returns when no process of the lab runs any more. The engine is not needed for that.

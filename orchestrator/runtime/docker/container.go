@@ -167,7 +167,14 @@ func state(code string, starved bool) string {
 	return what
 }
 
+// termStatus is how a Go program ends that is told to and is the first of its PID namespace, where signals do not kill.
+const termStatus = "exit status 2"
+
 // exit makes an error of how a container ended.
 func (p *proc) exit() *runtime.ExitError {
-	return &runtime.ExitError{Name: p.Name, State: p.state, Stderr: p.tail.String()}
+	e := &runtime.ExitError{Name: p.Name, State: p.state, Stderr: p.tail.String()}
+	if e.State == termStatus && e.Stderr == "" {
+		e.State += " without a word: told to end, as when the engine is stopped"
+	}
+	return e
 }

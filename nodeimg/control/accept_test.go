@@ -1,0 +1,103 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// accept calls Accept in the background.
+func accept(owner int, patience time.Duration) <-chan struct {
+	conn *Conn
+	err  error
+} {
+	got := make(chan struct {
+		conn *Conn
+		err  error
+	}, 1)
+	go func() {
+		c, err := Accept(owner, patience)
+		got <- struct {
+			conn *Conn
+			err  error
+		}{c, err}
+	}()
+	return got
+}
+
+// Who listens and who calls each find the other to be who it should be, and from then on nobody listens.
+func TestAcceptAndDial(t *testing.T) {
+	got := accept(os.Getuid(), 10*time.Second)
+	c, err := Dial(t.Context(), os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	a := <-got
+	if a.err != nil {
+		t.Fatal(a.err)
+	}
+	defer a.conn.Close()
+	if err := c.SendValue("hello", 7); err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	if _, err := a.conn.Expect("hello", &n); err != nil || n != 7 {
+		t.Errorf("got %d, %v", n, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := Dial(ctx, os.Getpid()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("somebody still listens: %v", err)
+	}
+}
+
+// A caller who is not the owner is hung up on, and does not keep the owner out.
+func TestAcceptRefusesStrangers(t *testing.T) {
+	got := accept(os.Getuid()+1, 300*time.Millisecond)
+	c, err := Dial(t.Context(), os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, _, err := c.Recv(); !errors.Is(err, io.EOF) {
+		t.Errorf("got %v", err)
+	}
+	if a := <-got; a.conn != nil || a.err == nil || !strings.Contains(a.err.Error(), "nobody took control") {
+		t.Errorf("got %v", a.err)
+	}
+	got = accept(os.Getuid()+1, 10*time.Second)
+	for range maxStrangers {
+		c, err := Dial(t.Context(), os.Getpid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	if a := <-got; !errors.Is(a.err, ErrStranger) {
+		t.Errorf("got %v", a.err)
+	}
+}
+
+// What listens must be the process that was started.
+func TestDialRefusesStrangers(t *testing.T) {
+	l, err := net.Listen("unix", endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if _, err := Dial(t.Context(), 1); !errors.Is(err, ErrStranger) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNobodyCallsInTime(t *testing.T) {
+	if _, err := Accept(os.Getuid(), time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,136 @@
+package docker
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weft/internal/dockertest"
+)
+
+// Whatever is wrong with an engine is said in one sentence, with a way out.
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	l, err := net.Listen("unix", path("dead"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	l.Close()
+	serve := func(name, info string) {
+		l, err := net.Listen("unix", path(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Api-Version", "1.41")
+			if strings.HasSuffix(r.URL.Path, "/info") {
+				if info == "" {
+					w.WriteHeader(http.StatusInternalServerError)
+				}
+				w.Header().Set("Content-Type", "application/json")
+				w.Write([]byte(info))
+			}
+		})}
+		go s.Serve(l)
+		t.Cleanup(func() { s.Close() })
+	}
+	serve("ill", "")
+	serve("windows", `{"OSType": "windows"}`)
+	serve("rootless", `{"OSType": "linux", "SecurityOptions": ["name=seccomp,profile=default", "name=rootless"]}`)
+	serve("remapped", `{"OSType": "linux", "ServerVersion": "20.10", "Driver": "overlay2", "SecurityOptions": ["name=userns"]}`)
+	for host, want := range map[string]string{
+		"unix://" + path("absent"):   "no engine is there",
+		"unix://" + path("dead"):     "no engine is running",
+		"unix://" + path("ill"):      "does not say who it is",
+		"unix://" + path("windows"):  "windows containers",
+		"unix://" + path("rootless"): "--runtime namespace needs no root",
+		"tcp://192.0.2.1:2375":       "unset DOCKER_HOST",
+		"ssh://there":                "unset DOCKER_HOST",
+		"nonsense":                   "unset DOCKER_HOST",
+	} {
+		t.Setenv("DOCKER_HOST", host)
+		_, err := open(t.Context(), "")
+		if !errors.Is(err, ErrUnusable) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v, expected %q", host, err, want)
+		}
+		if names, err := Clean(t.Context(), ""); err == nil || len(names) > 0 {
+			t.Errorf("%q: cleaned %v", host, names)
+		}
+	}
+	e, err := open(t.Context(), "unix://"+path("remapped"))
+	if err != nil || !e.remapped || !strings.Contains(e.about, "20.10 (API 1.41, overlay2, cgroup v1)") {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+func TestPrivProbe(t *testing.T) {
+	host := dockertest.Host(t)
+	about, err := Probe(t.Context(), host)
+	t.Logf("%s, %v", about, err)
+	if err != nil && os.Geteuid() == 0 && !errors.Is(err, ErrUnusable) || about == "" && err == nil {
+		t.Errorf("%q, %v", about, err)
+	}
+}
+
+// An owner is read back as it was written, is alive while it runs, and is nobody else.
+func TestOwner(t *testing.T) {
+	o, err := self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back, ok := parseOwner(o.String()); !ok || back != o || !back.alive() {
+		t.Errorf("%v, %v", back, ok)
+	}
+	for _, dead := range []owner{
+		{o.uid, o.pid, o.start + 1, o.boot}, {o.uid, o.pid, o.start, "another"}, {o.uid, 1 << 22, o.start, o.boot},
+	} {
+		if dead.alive() {
+			t.Errorf("%v is alive", dead)
+		}
+	}
+	for _, text := range []string{"", "1.2.3", "1.2.3.", "x.2.3.b", "1.-2.3.b", "1.0.3.b", "1.2.-3.b", "1.2.3.b.c", "01.2.3.b", "-1.2.3.b"} {
+		if o, ok := parseOwner(text); ok {
+			t.Errorf("%q is %v", text, o)
+		}
+	}
+}
+
+func FuzzParseOwner(f *testing.F) {
+	f.Add("0.17.99.c0ffee")
+	f.Fuzz(func(t *testing.T, text string) {
+		if o, ok := parseOwner(text); ok && o.String() != text {
+			t.Errorf("%q is read as %v", text, o)
+		}
+	})
+}
+
+func TestState(t *testing.T) {
+	for code, want := range map[string]string{
+		"0": "exit status 0", "2": "exit status 2", "137": "signal: killed", "139": "signal: SIGSEGV", "": "unknown", "x": "unknown", "255": "exit status 255",
+	} {
+		if got := state(code, false); got != want {
+			t.Errorf("%q is %q, expected %q", code, got, want)
+		}
+	}
+	if got := state("137", true); got != "signal: killed (out of memory)" {
+		t.Error(got)
+	}
+}
+
+// A reaper that was dismissed, or told nonsense, touches nothing.
+func TestReap(t *testing.T) {
+	if err := Reap(t.Context(), strings.NewReader(done), "unix:///absent", "0123456789abcdef"); err != nil {
+		t.Error(err)
+	}
+	for _, run := range []string{"", "0123456789ABCDEF", "0123456789abcde", "../../containers"} {
+		if err := Reap(t.Context(), strings.NewReader(""), "unix:///absent", run); err == nil {
+			t.Errorf("%q is taken for a run", run)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package docker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/image"
+
+	"weft/orchestrator/runtime"
+)
+
+// buffer is a bytes.Buffer that several goroutines may use.
+type buffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// What a program of this machine finds in a node is what it finds in the built-in runtime.
+func TestPrivInsideANode(t *testing.T) {
+	c := begin(t, lab(2))
+	for _, s := range []struct{ script, want string }{
+		{"hostname", "h0"},
+		{"touch /etc/weft-was-here 2>&1; touch /usr/weft-was-here 2>&1; touch /dev/shm/.. 2>&1", "Read-only file system"},
+		{"echo text > /tmp/a && echo text > /run/a && echo text > /dev/shm/a && cat /tmp/a /run/a /dev/shm/a | tr '\\n' ' '", "text text text"},
+		{"echo 1 2>&1 > /proc/sys/net/ipv4/ip_forward", "Read-only file system"},
+		{"ls -x /sys/class/net", "eth0  lo"},
+		{"cat /proc/1/comm", "weft-h0"},
+		{"test $$ -lt 100 && echo few", "few"}, // PIDs are the namespace's own
+		{"cat /proc/net/if_inet6 2>/dev/null | grep -c eth0", "0"},
+		{"ls /dev | tr '\\n' ' '", "fd full null random shm stderr stdin stdout tty urandom zero"},
+		{"grep CapEff /proc/self/status", "0000000000003400"}, // NET_BIND_SERVICE, NET_ADMIN, NET_RAW
+		{"ip -o -4 addr show eth0", "10.0.0.1/16"},
+		{"ip neigh show 10.0.0.2", "PERMANENT"},
+		{"ls /proc/1/root 2>&1", "ermission denied"},
+	} {
+		if out, _ := run(t, c, "h0", "sh", "-c", s.script); !strings.Contains(out, s.want) {
+			t.Errorf("%s: %q, expected %q", s.script, out, s.want)
+		}
+	}
+	var exit *runtime.StatusError
+	if _, err := run(t, c, "h0", "sh", "-c", "exit 7"); !errors.As(err, &exit) || exit.Code != 7 {
+		t.Errorf("got %v", err)
+	}
+	if _, err := run(t, c, "h9", "true"); !errors.Is(err, runtime.ErrNoNode) || !strings.Contains(err.Error(), "h9") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := run(t, c, "h0"); err == nil || !strings.Contains(err.Error(), "no program") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Frames cross the cables: a node answers another's ping.
+func TestPrivPing(t *testing.T) {
+	if _, err := exec.LookPath("ping"); err != nil {
+		t.Skip(err)
+	}
+	c := begin(t, lab(3))
+	if out, err := run(t, c, "h0", "ping", "-c2", "-i0.05", "-W2", "10.0.0.3"); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// A program ends with its node, and with whoever asked for it.
+func TestPrivProgramsEnd(t *testing.T) {
+	c := begin(t, lab(2))
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	if err := c.Exec(ctx, "h0", runtime.Command{Args: []string{"sleep", "60"}}); err == nil {
+		t.Error("ended well")
+	}
+	over := make(chan error, 1)
+	go func() { over <- c.Exec(t.Context(), "h1", runtime.Command{Args: []string{"sleep", "60"}}) }()
+	time.Sleep(100 * time.Millisecond)
+	if err := c.Kill(1); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-over; err == nil || time.Since(start) > 20*time.Second {
+		t.Errorf("ended with %v after %v", err, time.Since(start))
+	}
+}
+
+// userImage imports an image as a user would make it: other files, another user, a command.
+func userImage(t *testing.T, c *Cluster) string {
+	t.Helper()
+	const name = "weft-test/user:1"
+	p, err := read(node(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := c.engine.api.ImageImport(t.Context(), image.ImportSource{Source: bytes.NewReader(p.layer), SourceName: "-"}, name,
+		image.ImportOptions{Changes: []string{`CMD ["/weft", "die"]`}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(complaint(body), body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		e, err := open(context.Background(), "")
+		if err == nil {
+			_, err = e.api.ImageRemove(context.Background(), name, image.RemoveOptions{Force: true})
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	return name
+}
+
+// A program of an image shares its node's network, has its own files, and leaves nothing.
+func TestPrivProgramOfAnImage(t *testing.T) {
+	c := begin(t, lab(2))
+	name := userImage(t, c)
+	var out buffer
+	var exit *runtime.StatusError
+	err := c.Exec(t.Context(), "h1", runtime.Command{Image: name, Stdout: &out, Stderr: &out})
+	if !errors.As(err, &exit) || exit.Code != 1 || out.String() != "asked to\n" {
+		t.Errorf("%v, said %q", err, out.String())
+	}
+	out = buffer{}
+	if err := c.Exec(t.Context(), "h1", runtime.Command{Image: name, Args: []string{"/weft", "cat"}, Stdin: strings.NewReader("in and out"), Stdout: &out}); err != nil || out.String() != "in and out" {
+		t.Errorf("%v, said %q", err, out.String())
+	}
+	out = buffer{}
+	if err := c.Exec(t.Context(), "h1", runtime.Command{Image: name, Args: []string{"/weft", "interfaces"}, Stdout: &out}); err != nil || out.String() != "lo eth0\n" {
+		t.Errorf("%v, said %q", err, out.String())
+	}
+	if err := c.Exec(t.Context(), "h1", runtime.Command{Image: "weft-test/absent:1"}); err == nil || !strings.Contains(err.Error(), "docker pull") {
+		t.Errorf("got %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := c.Exec(ctx, "h1", runtime.Command{Image: name, Args: []string{"/weft", "idle"}}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	over := make(chan error, 1)
+	go func() {
+		over <- c.Exec(t.Context(), "h1", runtime.Command{Image: name, Args: []string{"/weft", "idle"}})
+	}()
+	time.Sleep(500 * time.Millisecond)
+	if err := c.Kill(1); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-over; err == nil {
+		t.Error("a program outlives its node")
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	nothing(t, "test")
+}

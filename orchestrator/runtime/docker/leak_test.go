@@ -1,0 +1,306 @@
+package docker
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/image"
+
+	"weft/internal/dockertest"
+	"weft/orchestrator/runtime"
+)
+
+// marked returns the processes with a mark in their arguments or environment.
+func marked(mark string) (pids []string) {
+	for _, what := range []string{"cmdline", "environ"} {
+		files, _ := filepath.Glob("/proc/[0-9]*/" + what)
+		for _, f := range files {
+			if text, _ := os.ReadFile(f); bytes.Contains(text, []byte(mark)) {
+				pids = append(pids, filepath.Base(filepath.Dir(f)))
+			}
+		}
+	}
+	return pids
+}
+
+// An orchestrator that is killed at any instant, while it starts a lab or after, leaves nothing: no process, no
+// container, not even one that had only been created, and no reaper.
+func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
+	usable(t)
+	self := node(t)
+	seed := uint64(time.Now().UnixNano())
+	rng := rand.New(rand.NewPCG(seed, 0))
+	t.Logf("seed %d", seed)
+	for i := range 8 {
+		name := fmt.Sprintf("killed-%d-%d", os.Getpid(), rng.Uint32())
+		cmd := exec.Command("/proc/self/exe", "launch", self, name)
+		cmd.Stderr = os.Stderr
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if i < 2 { // when all is up
+			if line, err := bufio.NewReader(out).ReadString('\n'); line != "up\n" {
+				t.Errorf("got %q, %v", line, err)
+			}
+		} else {
+			time.Sleep(time.Duration(rng.Int64N(int64(time.Second))))
+		}
+		had := len(of(t, name))
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		killed := time.Now()
+		cmd.Wait()
+		var left []string
+		for time.Since(killed) < 20*time.Second {
+			if left = append(of(t, name), marked(name)...); len(left) == 0 {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if len(left) > 0 {
+			t.Fatalf("killed with %d containers; %v are left", had, left)
+		}
+		t.Logf("killed with %2d containers: all gone after %v", had, time.Since(killed).Round(10*time.Millisecond))
+		time.Sleep(settledTime / 4) // what the engine was still asked for would come now
+		nothing(t, name)
+	}
+	reapers := marked(self + "\x00reap")
+	for deadline := time.Now().Add(3 * settledTime); len(reapers) > 0 && time.Now().Before(deadline); reapers = marked("weft\x00reap\x00" + dockertest.Address()) {
+		time.Sleep(50 * time.Millisecond)
+	}
+	if len(reapers) > 0 {
+		t.Errorf("reapers %v are left", reapers)
+	}
+}
+
+// Containers that hang do not notice that their orchestrator is gone; the reaper does.
+func TestPrivReaperEndsWhatHangs(t *testing.T) {
+	c := begin(t, lab(2))
+	for i := range c.Nodes() {
+		if err := c.Freeze(i, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := time.Now()
+	if err := c.reaper.line.Close(); err != nil { // as the kernel does for a process that ends
+		t.Fatal(err)
+	}
+	for len(of(t, "test")) > 0 && time.Since(start) < 10*time.Second {
+		time.Sleep(10 * time.Millisecond)
+	}
+	nothing(t, "test")
+	t.Logf("gone after %v", time.Since(start).Round(time.Millisecond))
+	c.Close() // says that there is no reaper to dismiss
+	c.once.Do(func() {})
+	c.err = nil
+}
+
+// What looks like a lab's, by name or by some of the labels, is nobody's but its maker's.
+func TestPrivLookAlikesAreLeftAlone(t *testing.T) {
+	c := begin(t, lab(1))
+	api := c.engine.api
+	full := c.labels("h0")
+	without := func(label string) map[string]string {
+		l := map[string]string{}
+		for k, v := range full {
+			if k != label {
+				l[k] = v
+			}
+		}
+		return l
+	}
+	with := func(label, value string) map[string]string {
+		l := without("")
+		l[label] = value
+		return l
+	}
+	var ids []string
+	for name, labels := range map[string]map[string]string{
+		"weft-test-" + c.id[:6] + "-h9": nil,
+		"weft-look-lab":                 without(labelLab),
+		"weft-look-run":                 without(labelRun),
+		"weft-look-node":                without(labelNode),
+		"weft-look-owner":               without(labelOwner),
+		"weft-look-owner2":              with(labelOwner, "0.1.x"),
+		"weft-look-run2":                with(labelRun, "all"),
+		"weft-look-run3":                with(labelRun, strings.ToUpper(c.id)+"G"),
+	} {
+		made, err := api.ContainerCreate(t.Context(), &container.Config{Image: c.image, Cmd: []string{"idle"}, Labels: labels}, &container.HostConfig{NetworkMode: "none"}, nil, nil, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, made.ID)
+		t.Cleanup(func() {
+			e, err := open(context.Background(), "")
+			if err == nil {
+				err = e.api.ContainerRemove(context.Background(), made.ID, container.RemoveOptions{Force: true})
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		if err := Remove(t.Context(), name); err != nil {
+			t.Error(err)
+		}
+	}
+	// A lab of a process that is no more, and one of this process.
+	dead := with(labelOwner, owner{uid: 0, pid: os.Getpid(), start: 1, boot: c.owner.boot}.String())
+	made, err := api.ContainerCreate(t.Context(), &container.Config{Image: c.image, Labels: dead}, &container.HostConfig{NetworkMode: "none"}, nil, nil, "weft-dead")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := Clean(t.Context(), "")
+	if err != nil || !slices.Equal(names, []string{"weft-dead"}) {
+		t.Errorf("cleaned %v, %v", names, err)
+	}
+	if _, err := api.ContainerInspect(t.Context(), made.ID); err == nil {
+		t.Error("what a dead orchestrator left is still there")
+	}
+	if err := c.Node(0).Conn.SendValue("echo", nil); err != nil {
+		t.Errorf("Clean took a lab that is up: %v", err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	e, err := open(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.api.Close()
+	for _, id := range ids {
+		if _, err := e.api.ContainerInspect(t.Context(), id); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// An image is used again if it is the same program, and not because it has the same name.
+func TestPrivImage(t *testing.T) {
+	usable(t)
+	e, err := open(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.api.Close()
+	p, err := read(node(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := e.nodeImage(t.Context(), node(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	if again, err := e.nodeImage(t.Context(), node(t)); err != nil || again != first {
+		t.Errorf("made %s, then %s (%v)", first, again, err)
+	}
+	t.Logf("found again in %v", time.Since(start).Round(time.Millisecond))
+	forged := &program{layer: slices.Clone(p.layer), hash: p.hash}
+	forged.layer[len(forged.layer)/2] ^= 1
+	body, err := e.api.ImageImport(t.Context(), image.ImportSource{Source: bytes.NewReader(forged.layer), SourceName: "-"}, p.ref(),
+		image.ImportOptions{Changes: []string{"LABEL " + labelImage + "=" + p.hash}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(complaint(body), body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := e.find(t.Context(), p); ok || err != nil {
+		t.Errorf("a forged image is found (%v)", err)
+	}
+	if again, err := e.nodeImage(t.Context(), node(t)); err != nil || again == "" {
+		t.Errorf("made %s, %v", again, err)
+	}
+	if _, ok, err := e.find(t.Context(), p); !ok || err != nil {
+		t.Errorf("the image that was made is not found (%v)", err)
+	}
+}
+
+// engineEnds launches a lab on an engine of the test's own, ends the engine, and waits until that is told.
+func engineEnds(t *testing.T, end func(*dockertest.Engine)) (*dockertest.Engine, *Cluster) {
+	t.Helper()
+	usable(t)
+	e := dockertest.Start(t)
+	t.Setenv("DOCKER_HOST", e.Host)
+	spec := lab(3)
+	spec.Self = node(t)
+	c, err := Launch(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end(e)
+	for {
+		select {
+		case x := <-c.Exits():
+			t.Log(x.Err)
+			if x.Name == "docker" {
+				return e, c.(*Cluster)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("nobody says that the engine is gone")
+		}
+	}
+}
+
+// An engine that is restarted in the middle is a clear end of the lab, and nothing is left.
+func TestPrivEngineIsRestarted(t *testing.T) {
+	e, c := engineEnds(t, (*dockertest.Engine).Stop)
+	closed := make(chan error, 1)
+	start := time.Now()
+	go func() { closed <- c.Close() }()
+	time.Sleep(200 * time.Millisecond)
+	if err := e.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	t.Logf("closed in %v", time.Since(start).Round(time.Millisecond))
+	nothing(t, "test")
+}
+
+// An engine that crashes leaves its containers running. Their processes are ended without it; what the engine keeps of
+// them is removed when it is back, which the error says.
+func TestPrivEngineCrashes(t *testing.T) {
+	_, c := engineEnds(t, (*dockertest.Engine).Kill)
+	var pids []int
+	for _, p := range c.started {
+		pids = append(pids, p.PID)
+	}
+	start := time.Now()
+	err := c.Close()
+	if err == nil || !strings.Contains(err.Error(), "weft clean") {
+		t.Errorf("closed with %v", err)
+	}
+	t.Logf("closed in %v: %v", time.Since(start).Round(time.Millisecond), err)
+	for _, pid := range pids {
+		if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil && strings.HasPrefix(string(text), "weft-") {
+			t.Errorf("process %d still runs", pid)
+		}
+	}
+	if err := c.reaper.cmd.Process.Kill(); err != nil { // it would wait for an engine that is not coming back
+		t.Error(err)
+	}
+}
+
+var _ runtime.Cluster = (*Cluster)(nil)
+var _ runtime.Restarter = (*Cluster)(nil)
