@@ -118,7 +118,7 @@ func BenchmarkPermutationHost(b *testing.B) {
 
 // What 64 groups of 32 ranks on 2048 hosts hold, all with 100 MiB in pieces of 128 KiB under way at once (STrack,
 // section 4.3), transport and verification included; and what 64 all-reduces over all 2048 hosts hold, one after
-// the other, before they begin and with the first under way.
+// the other, before they begin and with the first under way, and all at once.
 func BenchmarkJobs(b *testing.B) {
 	const n, groups = 2048, 64
 	spec := func(algorithm string, ranks int) schedule.Spec {
@@ -126,12 +126,21 @@ func BenchmarkJobs(b *testing.B) {
 			Collective: schedule.AllReduce, Algorithm: algorithm, Ranks: ranks, Size: 100 * units.MiB, Chunk: 128 * units.KiB,
 		}
 	}
+	uncut := func(algorithm string) schedule.Spec {
+		s := spec(algorithm, n)
+		s.Chunk = 0
+		return s
+	}
 	at := rand.New(rand.NewPCG(1, 1)).Perm(n)
 	for name, jobs := range map[string]func(i int) job{
 		"groups/ring":               func(i int) job { return job{Spec: spec(schedule.Ring, 32), ranks: at[32*i : 32*i+32]} },
 		"groups/double-binary-tree": func(i int) job { return job{Spec: spec(schedule.DoubleBinaryTree, 32), ranks: at[32*i : 32*i+32]} },
 		"all/halving-doubling":      func(int) job { return job{Spec: spec(schedule.HalvingDoubling, n), previous: true} },
 		"all/ring":                  func(int) job { return job{Spec: spec(schedule.Ring, n), previous: true} },
+
+		// All 64 at once, messages uncut.
+		"all-at-once/halving-doubling":   func(int) job { return job{Spec: uncut(schedule.HalvingDoubling)} },
+		"all-at-once/double-binary-tree": func(int) job { return job{Spec: uncut(schedule.DoubleBinaryTree)} },
 	} {
 		b.Run(name, func(b *testing.B) {
 			all := make([]job, groups)

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"weft/units"
 )
 
 // BenchmarkPrivAllToAll carries an all-to-all of 16 hosts at the offered load of WEFT_OFFERED data packets per
@@ -48,6 +50,12 @@ func BenchmarkPrivAllToAll(b *testing.B) {
 	b.ReportMetric(median(rates), "packets/s")
 	b.ReportMetric(median(late), "late_us")
 	b.ReportMetric(float64(good)/float64(b.N), "ok/op")
+}
+
+// rate is how many data packets came through per second of real time.
+func (o benchOutcome) rate() float64 {
+	seconds := float64(o.Elapsed) / float64(units.Second) * o.dilation
+	return float64(o.Transport.DataPackets-o.Transport.Retransmits) / seconds
 }
 
 // median returns the middle one of some numbers, the upper if there are two.

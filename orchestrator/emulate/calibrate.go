@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"weft/units"
 )
 
 // The calibration runs: as many hosts as the labs that this is for, each of three loads for about as long as makes
@@ -92,12 +91,6 @@ func bench(ctx context.Context, p Processes, seconds, offered float64) (benchOut
 		err = fmt.Errorf("the run ended without results: %s", strings.Join(o.Warnings, "; "))
 	}
 	return benchOutcome{o, x.Dilation, Load(x.Plans) / x.Dilation}, err
-}
-
-// rate is how many data packets came through per second of real time.
-func (o benchOutcome) rate() float64 {
-	seconds := float64(o.Elapsed) / float64(units.Second) * o.dilation
-	return float64(o.Transport.DataPackets-o.Transport.Retransmits) / seconds
 }
 
 // late is how late the machine was, and at which load: as offered, which is how labs are counted too.
