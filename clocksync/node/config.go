@@ -17,10 +17,11 @@ type Config struct {
 
 	Sync    Sync
 	Setup   clocksync.Setup
-	PTP     PTPParams  `json:",omitzero"` // when Sync is PTP
-	Control bool       // messages are served before data, as acknowledgements are
-	Outages []Outage   // of the protocol's process, in order
-	Sample  units.Time // distance of two samples of the error, the first at 0; 0: none are taken
+	PTP     PTPParams     `json:",omitzero"` // when Sync is PTP
+	Huygens HuygensParams `json:",omitzero"` // when Sync is Huygens
+	Control bool          // messages are served before data, as acknowledgements are
+	Outages []Outage      // of the protocol's process, in order
+	Sample  units.Time    // distance of two samples of the error, the first at 0; 0: none are taken
 }
 
 // Sync is what keeps clocks together.

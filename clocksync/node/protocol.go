@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"weft/clocksync"
+	"weft/clocksync/huygens"
 	"weft/clocksync/ptp"
 	"weft/clocksync/servo"
 	"weft/units"
@@ -28,6 +29,8 @@ func (c *Config) protocol() (clocksync.Protocol, error) {
 		return nil, nil
 	case PTP:
 		return ptp.New(c.Setup, c.PTP.config(c.Setup))
+	case Huygens:
+		return huygens.New(c.Setup, c.Huygens.config(c.Setup))
 	}
 	return nil, fmt.Errorf("no protocol is called %q", c.Sync)
 }
@@ -90,9 +93,69 @@ func (p *PTPParams) config(s clocksync.Setup) ptp.Config {
 	return cfg
 }
 
+// HuygensParams are the parameters of Huygens that a lab may set. What is 0 is as huygens.Default has it.
+type HuygensParams struct {
+	Degree       int        // neighbours of each node in the mesh
+	Window       units.Time // after which the mesh is solved
+	Pairs        int        // coded probes per window, edge and direction
+	Spacing      units.Time // of the two packets of a pair
+	Epsilon      units.Time // change of a pair's gap from which on it is impure
+	Share        float64    // of the points that a fit rests on
+	Prior        float64    // how far a slope may lie from what the last windows say
+	Coordinators int        // nodes that solve, from the reference on
+	Step         units.Time // a change above this is a step; negative: none is
+	Bound        units.Time // half of the most by which the two ways of a path may differ
+}
+
+// config is the configuration of a node's agent.
+func (p *HuygensParams) config(s clocksync.Setup) huygens.Config {
+	cfg := huygens.Default(s)
+	cfg.Degree = cmp.Or(p.Degree, cfg.Degree)
+	cfg.Window = cmp.Or(p.Window, cfg.Window)
+	cfg.Pairs = cmp.Or(p.Pairs, cfg.Pairs)
+	if p.Epsilon > 0 {
+		cfg.Epsilon = p.Epsilon
+		cfg.Spacing = max(cfg.Spacing, 3*p.Epsilon)
+	}
+	cfg.Spacing = cmp.Or(p.Spacing, cfg.Spacing)
+	cfg.Share = cmp.Or(p.Share, cfg.Share)
+	cfg.FewShare = min(cfg.FewShare, cfg.Share)
+	cfg.SlopeTrust = cmp.Or(p.Prior, cfg.SlopeTrust)
+	cfg.Coordinators = cmp.Or(p.Coordinators, cfg.Coordinators)
+	switch {
+	case p.Step > 0:
+		cfg.StepLimit = p.Step
+	case p.Step < 0:
+		cfg.StepLimit = 0
+	}
+	cfg.AsymmetryBound = p.Bound
+	return cfg
+}
+
+// CheckParams reports parameters that the protocol cannot work with at a node of so many.
+func (c *Config) CheckParams() error {
+	switch c.Sync {
+	case PTP:
+		cfg := c.PTP.config(c.Setup)
+		return cfg.Check(c.Setup)
+	case Huygens:
+		cfg := c.Huygens.config(c.Setup)
+		return cfg.Check(c.Setup)
+	}
+	return nil
+}
+
 // Rate is how many messages per second of true time a node sends, about.
 func (c *Config) Rate() float64 {
-	if c.Sync != PTP || c.Setup.Nodes < 2 {
+	if c.Setup.Nodes < 2 {
+		return 0
+	}
+	switch c.Sync {
+	case Huygens:
+		h := c.Huygens.config(c.Setup)
+		return 2 * float64(h.Pairs*min(h.Degree, c.Setup.Nodes-1)) / h.Window.Seconds()
+	case PTP:
+	default:
 		return 0
 	}
 	interval := cmp.Or(c.PTP.Interval, units.Millisecond).Seconds()

@@ -29,7 +29,8 @@ type Clocks struct {
 	Limit       units.Time // clocks have converged when they stay within so much of each other
 	For         units.Time // the run lasts at least so long
 
-	PTP clocks.PTPParams // of sync: ptp
+	PTP     clocks.PTPParams     // of sync: ptp
+	Huygens clocks.HuygensParams // of sync: huygens
 }
 
 // Imperfect says whether a host has a clock that is not lab time, or measures with noise.
@@ -46,7 +47,7 @@ const (
 )
 
 var (
-	syncKinds  = choice{built: []string{"perfect", "none", "ptp"}, later: []string{"huygens"}}
+	syncKinds  = choice{built: []string{"perfect", "none", "ptp", "huygens"}}
 	priorities = choice{built: []string{"data", "control"}}
 )
 
@@ -105,6 +106,13 @@ func (d *decoder) clocks(s *section) Clocks {
 	} else if p.written() { // for other runs of the same file
 		d.aside++
 		p.open().ptp()
+		d.aside--
+	}
+	if p := s.field("huygens"); c.Sync == "huygens" {
+		c.Huygens = p.open().huygens()
+	} else if p.written() {
+		d.aside++
+		p.open().huygens()
 		d.aside--
 	}
 	if f := s.field("for"); f.n != nil {

@@ -51,3 +51,25 @@ func (f field) autoTime(most units.Time) units.Time {
 		return quantity(f, units.ParseTime, units.Nanosecond, most)
 	})
 }
+
+// huygens reads clocks.huygens. Its defaults are those of package huygens.
+func (s *section) huygens() clocks.HuygensParams {
+	defer s.close()
+	var p clocks.HuygensParams
+	p.Degree = s.field("degree").or("10", "Huygens: 10 to 20").integer(1, 1000)
+	p.Window, _ = quantity(s.field("window").or("20ms", "ours: Huygens' 2 s, as short as a lab"), units.ParseTime, 10*units.Microsecond, 100*units.Second)
+	p.Pairs = s.field("pairs").or("500", "ours").integer(1, 1<<16)
+	p.Spacing = s.field("spacing").or("auto", "ours: 200 ns, or three times filter").autoTime(units.Millisecond)
+	p.Epsilon = s.field("filter").or("auto", "ours: 50 ns, or four times jitter").autoTime(units.Millisecond)
+	p.Share, _ = s.field("share").or("10%", "ours").share(0.001, 1)
+	p.Prior = s.field("prior").or("50ppb", "ours").ratio("±", "", maxSkew, "50ppb")
+	p.Coordinators = s.field("coordinators").or("2", "ours: the reference and one in its place").integer(1, 2)
+	p.Step = unless(s.field("step").or("10us", "ours"), "off", func(f field) (units.Time, bool) {
+		return quantity(f, units.ParseTime, units.Nanosecond, maxStep)
+	})
+	if p.Step == 0 {
+		p.Step = -1
+	}
+	p.Bound = s.field("asymmetry").or("off", "ours").plusMinus(maxJitter)
+	return p
+}

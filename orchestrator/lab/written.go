@@ -121,6 +121,7 @@ type writtenClocks struct {
 	Sample      offTimeType    `json:"sample,omitempty" jsonschema_description:"Interval at which the true error of all clocks is recorded, or off."`
 	Limit       timeType       `json:"limit,omitempty" jsonschema_description:"Clocks have converged once they stay within so much of each other."`
 	PTP         writtenPTP     `json:"ptp,omitempty" jsonschema_description:"Parameters of PTP."`
+	Huygens     writtenHuygens `json:"huygens,omitempty" jsonschema_description:"Parameters of Huygens."`
 	For         timeType       `json:"for,omitempty" jsonschema_description:"The run lasts at least so long, whatever the workload does."`
 }
 
@@ -137,6 +138,19 @@ type writtenPTP struct {
 	FirstStep timeType      `json:"first_step,omitempty" jsonschema_description:"An offset above this is stepped over at first."`
 	Step      offTimeType   `json:"step,omitempty" jsonschema_description:"An offset above this is stepped over later, or off."`
 	Asymmetry clockTimeType `json:"asymmetry,omitempty" jsonschema_description:"Half of the most by which the two ways of a path may differ: added to the bound that hosts state."`
+}
+
+type writtenHuygens struct {
+	Degree       int           `json:"degree,omitempty" jsonschema:"minimum=1,maximum=1000" jsonschema_description:"Neighbours of each host in the mesh of probes."`
+	Window       timeType      `json:"window,omitempty" jsonschema_description:"After which the mesh is solved."`
+	Pairs        int           `json:"pairs,omitempty" jsonschema:"minimum=1,maximum=65536" jsonschema_description:"Coded probes per window, pair of neighbours and direction."`
+	Spacing      autoTimeType  `json:"spacing,omitempty" jsonschema_description:"Of the two packets of a coded probe."`
+	Filter       autoTimeType  `json:"filter,omitempty" jsonschema_description:"A coded probe whose spacing changed by as much on its way met a queue, and is left out."`
+	Share        shareType     `json:"share,omitempty" jsonschema_description:"Of the probes that are left: those that the fit of a pair rests on."`
+	Prior        clockSkewType `json:"prior,omitempty" jsonschema_description:"How far a frequency may lie from what the last windows say."`
+	Coordinators int           `json:"coordinators,omitempty" jsonschema:"minimum=1,maximum=2" jsonschema_description:"Hosts that solve the mesh, from the reference on."`
+	Step         offTimeType   `json:"step,omitempty" jsonschema_description:"A change above this is made at once, or off: all are slewed."`
+	Asymmetry    clockTimeType `json:"asymmetry,omitempty" jsonschema_description:"Half of the most by which the two ways of a path may differ: added to the bound that hosts state."`
 }
 
 type writtenTransport struct {

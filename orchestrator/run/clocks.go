@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"math/rand/v2"
 
 	"weft/clocksync"
@@ -31,11 +32,14 @@ func (x *Experiment) addClocks() error {
 	for h := range x.Plans {
 		x.Plans[h].Clock = &node.Config{
 			Clock: x.oscillator(h), Stamp: c.Stamp, Delay: c.Noise,
-			Sync: node.Sync(c.Sync), Control: c.Control, Sample: c.Sample, PTP: c.PTP,
+			Sync: node.Sync(c.Sync), Control: c.Control, Sample: c.Sample, PTP: c.PTP, Huygens: c.Huygens,
 			Setup: clocksync.Setup{
 				Self: clocksync.Node(h), Nodes: len(x.Plans), Reference: reference, Seed: x.Lab.Seed,
 				Jitter: c.Stamp.Jitter, Skew: c.Skew,
 			},
+		}
+		if err := x.Plans[h].Clock.CheckParams(); err != nil {
+			return x.Lab.Errorf("clocks."+c.Sync, "%v", err)
 		}
 	}
 	return nil
@@ -143,6 +147,22 @@ func (x *Experiment) clocksOf(o *outcome) record.Clocks {
 		s.ConvergedUS = &us
 	}
 	return s
+}
+
+// unsynchronized is a warning of a run in which the protocol corrected no clock; empty where it did, or there is none.
+func (x *Experiment) unsynchronized(o *outcome) string {
+	c := &x.Lab.Clocks
+	if c.Sync != "ptp" && c.Sync != "huygens" || len(o.Clocks) == 0 || c.Sample == 0 {
+		return ""
+	}
+	for h := range o.Clocks {
+		for _, p := range o.Clocks[h].Samples {
+			if p.State != clocksync.Free && clocksync.Node(h) != x.Plans[h].Clock.Setup.Reference {
+				return ""
+			}
+		}
+	}
+	return fmt.Sprintf("%s corrected no clock before the run ended; clocks.for makes it longer, clocks.huygens.window and clocks.ptp.interval make it faster", c.Sync)
 }
 
 // account adds up what synchronization did and cost.

@@ -57,6 +57,9 @@ func (x *Experiment) summarize(o *outcome, s *record.Summary) {
 		s.Network.QueueEventDelay = &q
 	}
 	s.Clocks = x.clocksOf(o)
+	if text := x.unsynchronized(o); text != "" {
+		s.Warnings = append(s.Warnings, text)
+	}
 	s.LabTimeUS = o.Elapsed.Microseconds()
 	if len(x.items) == 0 {
 		s.LabTimeUS = o.Ended.Microseconds()
