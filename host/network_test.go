@@ -185,7 +185,7 @@ func plans(t testing.TB, n int, jobs []job) []Plan {
 			open[[3]int{src, dst, lane}] = id
 			s := transport.Spec{
 				ID: id, Src: transport.HostID(src), Dst: transport.HostID(dst), SrcPort: uint16(id), Forward: path, Reverse: path,
-				Kind: "pc4", PC4: pc4.Defaults(), Collective: collective, RTOMin: 50 * units.Microsecond,
+				Kind: "pc4", CC: pc4.Defaults(), Collective: collective, RTOMin: 50 * units.Microsecond,
 			}
 			all[src].Conns = append(all[src].Conns, s)
 			all[dst].Conns = append(all[dst].Conns, s)

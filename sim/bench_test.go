@@ -58,7 +58,7 @@ func realPermutation(tb testing.TB, k int, packets uint32) (fabric.Config, []*ho
 		c := transport.Spec{
 			ID: transport.ConnID(h), Src: ranks[h], Dst: ranks[to[h]], SrcPort: uint16(49152 + h),
 			Forward: way(k, h, to[h]), Reverse: way(k, to[h], h),
-			Kind: "pc4", PC4: pc4.Defaults(), Initial: fast.Rate, Collective: "permute",
+			Kind: "pc4", CC: pc4.Defaults(), Initial: fast.Rate, Collective: "permute",
 		}
 		src, dst := &plans[h], &plans[to[h]]
 		src.Conns, dst.Conns = append(src.Conns, c), append(dst.Conns, c)

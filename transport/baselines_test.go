@@ -19,21 +19,21 @@ func as(kind string, s transport.Spec) transport.Spec {
 	s.Kind = kind
 	switch kind {
 	case "roce":
-		s.DCQCN = dcqcn.Defaults()
+		s.CC = dcqcn.Defaults()
 	case "swift":
-		s.Swift = swift.Defaults()
+		s.CC = swift.Defaults()
 	case "hpcc":
-		s.HPCC = hpcc.Defaults()
+		s.CC = hpcc.Defaults()
 	}
 	return s
 }
 
-// DCQCN: the first marked packet lets a notification leave at once, ahead of its acknowledgement, and it cuts the rate
+// CC: the first marked packet lets a notification leave at once, ahead of its acknowledgement, and it cuts the rate
 // of its connection, of no other.
 func TestMarkBringsANotification(t *testing.T) {
 	a, b := as("roce", spec(1)), as("roce", spec(2))
-	a.DCQCN, _ = paper()
-	b.DCQCN = a.DCQCN
+	a.CC, _ = paper()
+	b.CC = a.CC
 	s := newScript(t, a, b)
 	s.send(1, 1, 2000)
 	s.send(2, 1, 2000)
@@ -77,8 +77,10 @@ func TestMarkBringsANotification(t *testing.T) {
 
 // paper is DCQCN in the paper's mode, marking from 40 kB on.
 func paper() (dcqcn.Params, func(units.Bytes) bool) {
-	s, _ := dcqcn.ByName("sigcomm15")
-	return s.Params(100 * units.Gbps), func(queued units.Bytes) bool { return queued > 40*units.KB }
+	return dcqcn.Params{
+		Mode: dcqcn.Paper, Clamp: dcqcn.ClampAlways, CNPInterval: 50 * us, G: 1.0 / 256, InitialAlpha: 1, AlphaInterval: 55 * us,
+		MinRate: 100 * units.Mbps, RPTimer: 55 * us, ByteCounter: 10 * units.MB, F: 5, RAI: 40 * units.Mbps, RHAI: 200 * units.Mbps,
+	}, func(queued units.Bytes) bool { return queued > 40*units.KB }
 }
 
 func TestNotificationsThatAreRefused(t *testing.T) {
@@ -110,7 +112,7 @@ func TestNotificationsThatAreRefused(t *testing.T) {
 	}
 }
 
-// HPCC: data leaves room for one record per switch, which counts as wire bytes; the acknowledgement takes them back.
+// CC: data leaves room for one record per switch, which counts as wire bytes; the acknowledgement takes them back.
 func TestTelemetryGoesThereAndBack(t *testing.T) {
 	s := newScript(t, as("hpcc", spec(1)))
 	s.send(1, 1, 1000)
@@ -282,7 +284,7 @@ func TestBoltCompatIncast(t *testing.T) {
 	var last units.Time
 	for i := range 400 {
 		s := as("swift", transport.Spec{ID: transport.ConnID(i), Src: transport.HostID(1 + i%20)})
-		s.Swift.BoltCompat = true
+		alter(&s, func(p *swift.Params) { p.BoltCompat = true })
 		if err := net.Connect(s); err != nil {
 			t.Fatal(err)
 		}

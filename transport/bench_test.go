@@ -26,7 +26,7 @@ func newPair(t testing.TB, n int, p pc4.Params) *pair {
 		}
 		for c := range n {
 			if err := (*e).Open(transport.Spec{
-				ID: transport.ConnID(c * 7), Src: 0, Dst: 1, Kind: "pc4", PC4: p, Forward: path, Reverse: path, Initial: 100 * units.Gbps / units.Bandwidth(n),
+				ID: transport.ConnID(c * 7), Src: 0, Dst: 1, Kind: "pc4", CC: p, Forward: path, Reverse: path, Initial: 100 * units.Gbps / units.Bandwidth(n),
 			}); err != nil {
 				t.Fatal(err)
 			}

@@ -126,7 +126,7 @@ func TestAcknowledgementsGoBeforeData(t *testing.T) {
 
 func TestWindowHoldsBack(t *testing.T) {
 	c := spec(1)
-	c.PC4.Initial, c.PC4.InitialWindow = pc4.AtWindow, 6000
+	alter(&c, func(p *pc4.Params) { p.Initial, p.InitialWindow = pc4.AtWindow, 6000 })
 	s := newScript(t, c)
 	s.send(1, 1, 100_000)
 	// A packet is 1102 bytes; while less than 6000 are in flight one more may leave.
@@ -223,7 +223,9 @@ func TestExpectRefusesWhatCannotBe(t *testing.T) {
 // PC4, section III-A: "the addition of new flows or the completion of existing flows", seen by the receiver.
 func TestObservedFlowsShareTheLine(t *testing.T) {
 	c1, c2 := spec(1), spec(2)
-	c1.PC4.BaseRate, c2.PC4.BaseRate = pc4.Observed, pc4.Observed
+	for _, c := range []*transport.Spec{&c1, &c2} {
+		alter(c, func(p *pc4.Params) { p.BaseRate = pc4.Observed })
+	}
 	s := newScript(t, c1, c2)
 	s.send(1, 1, 3000)
 	long := s.transmit(s.a)
@@ -315,7 +317,7 @@ func TestOpenAndSendRefusals(t *testing.T) {
 		"to itself":     func(s *transport.Spec) { s.Dst = 0 },
 		"not ours":      func(s *transport.Spec) { s.Src, s.Dst = 3, 4 },
 		"unknown kind":  func(s *transport.Spec) { s.Kind = "carrier pigeon" },
-		"bad params":    func(s *transport.Spec) { s.PC4.Beta = 2 },
+		"bad params":    func(s *transport.Spec) { alter(s, func(p *pc4.Params) { p.Beta = 2 }) },
 		"negative rto":  func(s *transport.Spec) { s.RTOMin = -1 },
 		"no links":      func(s *transport.Spec) { s.Forward.Rates = nil },
 		"dead link":     func(s *transport.Spec) { s.Reverse.Rates = []units.Bandwidth{0} },

@@ -62,7 +62,7 @@ func incast(t testing.TB, cfg testnet.Config, n int, size units.Bytes, p pc4.Par
 	for i := 1; i <= n; i++ {
 		c := transport.ConnID(i)
 		if err := net.Connect(transport.Spec{
-			ID: c, Src: transport.HostID(i), Dst: 0, Kind: "pc4", PC4: p, Initial: cfg.Line / units.Bandwidth(n), Collective: "incast",
+			ID: c, Src: transport.HostID(i), Dst: 0, Kind: "pc4", CC: p, Initial: cfg.Line / units.Bandwidth(n), Collective: "incast",
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +170,7 @@ func manyToOne(t testing.TB, p pc4.Params) units.Time {
 	for i := range 5000 {
 		h, c := 1+i%50, transport.ConnID(i)
 		if err := net.Connect(transport.Spec{
-			ID: c, Src: transport.HostID(h), Dst: 0, Kind: "pc4", PC4: p, Initial: cfg.Line / 5000, RTOMin: 50 * units.Millisecond,
+			ID: c, Src: transport.HostID(h), Dst: 0, Kind: "pc4", CC: p, Initial: cfg.Line / 5000, RTOMin: 50 * units.Millisecond,
 		}); err != nil {
 			t.Fatal(err)
 		}

@@ -40,7 +40,7 @@ func newStar(t *testing.T, hosts int, conns func(c *transport.Spec), senders int
 		t.Fatal(err)
 	}
 	for i := 1; i <= senders; i++ {
-		s := transport.Spec{ID: transport.ConnID(i), Src: transport.HostID(i), Dst: 0, Kind: "pc4", PC4: pc4.Defaults()}
+		s := transport.Spec{ID: transport.ConnID(i), Src: transport.HostID(i), Dst: 0, Kind: "pc4", CC: pc4.Defaults()}
 		conns(&s)
 		if err := net.Connect(s); err != nil {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func send(t *testing.T, net *testnet.Net, at units.Time, h int, size units.Bytes
 // 1ms. PC4 immediately shared bandwidth ... and after the short flow's completion, the long flow quickly recovered its original line
 // rate". The receiver learns of the short flow from its packets.
 func TestShortFlowJoinsLongFlow(t *testing.T) {
-	net := newStar(t, 3, func(c *transport.Spec) { c.PC4.BaseRate = pc4.Observed }, 2)
+	net := newStar(t, 3, func(c *transport.Spec) { alter(c, func(p *pc4.Params) { p.BaseRate = pc4.Observed }) }, 2)
 	r := watchRates(net, 20*us)
 	var fct units.Time
 	net.Events[2] = func(e transport.Event) { fct = e.At - e.Queued }
@@ -91,7 +91,7 @@ func TestShortFlowJoinsLongFlow(t *testing.T) {
 // PC4, section IV-F, Fig. 10: "We added or removed a new flow every 10 milliseconds", here every millisecond:
 // five flows share fairly in every plateau.
 func TestFlowsComeAndGoFairly(t *testing.T) {
-	net := newStar(t, 6, func(c *transport.Spec) { c.PC4.BaseRate = pc4.Observed }, 5)
+	net := newStar(t, 6, func(c *transport.Spec) { alter(c, func(p *pc4.Params) { p.BaseRate = pc4.Observed }) }, 5)
 	r := watchRates(net, 100*us)
 	// Flow i starts at (i-1) ms and has enough to outlive the last one's start.
 	for i := 1; i <= 5; i++ {
@@ -142,7 +142,7 @@ func incastWithoutBaseRate(t *testing.T, target units.Time) (utilisation float64
 	var end units.Time
 	for i := range 64 {
 		h, c := 1+i%8, transport.ConnID(i)
-		if err := net.Connect(transport.Spec{ID: c, Src: transport.HostID(h), Dst: 0, Kind: "pc4", PC4: p}); err != nil {
+		if err := net.Connect(transport.Spec{ID: c, Src: transport.HostID(h), Dst: 0, Kind: "pc4", CC: p}); err != nil {
 			t.Fatal(err)
 		}
 		net.Events[h] = func(e transport.Event) { end = max(end, e.At) }

@@ -120,7 +120,7 @@ func TestControllerWithTimers(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := Path{Rates: []units.Bandwidth{100 * units.Gbps}}
-	if err := e.Open(Spec{ID: 1, Dst: 1, Kind: "pc4", PC4: pc4.Defaults(), Forward: path, Reverse: path}); err != nil {
+	if err := e.Open(Spec{ID: 1, Dst: 1, Kind: "pc4", CC: pc4.Defaults(), Forward: path, Reverse: path}); err != nil {
 		t.Fatal(err)
 	}
 	c := &clockwork{}

@@ -130,7 +130,7 @@ func hostile(t fataler, x faults, seed uint64) (*testnet.Net, *ledger) {
 
 func connect(t fataler, net *testnet.Net, c transport.ConnID, src, dst int, p pc4.Params) {
 	if err := net.Connect(transport.Spec{
-		ID: c, Src: transport.HostID(src), Dst: transport.HostID(dst), Kind: "pc4", PC4: p,
+		ID: c, Src: transport.HostID(src), Dst: transport.HostID(dst), Kind: "pc4", CC: p,
 		RTOMin: 50 * units.Microsecond, Tries: 1000,
 	}); err != nil {
 		t.Fatalf("%v", err)
@@ -204,7 +204,7 @@ func TestForgedPackets(t *testing.T) {
 			t.Fatal(err)
 		}
 		for c, ends := range [][2]transport.HostID{{0, 1}, {1, 0}} {
-			s := transport.Spec{ID: transport.ConnID(c), Src: ends[0], Dst: ends[1], Kind: "pc4", PC4: pc4.Defaults(), Forward: path, Reverse: path}
+			s := transport.Spec{ID: transport.ConnID(c), Src: ends[0], Dst: ends[1], Kind: "pc4", CC: pc4.Defaults(), Forward: path, Reverse: path}
 			if err := e.Open(s); err != nil {
 				t.Fatal(err)
 			}

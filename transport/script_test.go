@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"weft/transport"
+	"weft/transport/cc"
 	"weft/transport/cc/pc4"
 	"weft/transport/wire"
 	"weft/units"
@@ -27,7 +28,7 @@ type packet struct {
 func spec(id transport.ConnID) transport.Spec {
 	path := transport.Path{Propagation: 2 * us, Rates: []units.Bandwidth{100 * units.Gbps, 100 * units.Gbps}}
 	return transport.Spec{
-		ID: id, Src: 0, Dst: 1, SrcPort: 50000, Forward: path, Reverse: path, Kind: "pc4", PC4: pc4.Defaults(), Collective: "incast",
+		ID: id, Src: 0, Dst: 1, SrcPort: 50000, Forward: path, Reverse: path, Kind: "pc4", CC: pc4.Defaults(), Collective: "incast",
 	}
 }
 
@@ -156,4 +157,11 @@ func (s *script) psns(all []packet) []uint32 {
 		n = append(n, s.data(p).PSN)
 	}
 	return n
+}
+
+// alter changes the parameters of a connection.
+func alter[P cc.Params](s *transport.Spec, change func(*P)) {
+	p := s.CC.(P)
+	change(&p)
+	s.CC = p
 }

@@ -93,8 +93,9 @@ func TestBitmapAgreesWithAMap(t *testing.T) {
 
 func strackSpec(paths int) Spec {
 	path := Path{Propagation: 3 * units.Microsecond, Rates: []units.Bandwidth{100 * units.Gbps, 100 * units.Gbps}}
-	s := Spec{ID: 1, Src: 0, Dst: 1, SrcPort: 50000, Forward: path, Reverse: path, Kind: "strack", STrack: strack.Defaults()}
-	s.STrack.Paths = paths
+	p := strack.Defaults()
+	p.Paths = paths
+	s := Spec{ID: 1, Src: 0, Dst: 1, SrcPort: 50000, Forward: path, Reverse: path, Kind: "strack", CC: p}
 	return s
 }
 

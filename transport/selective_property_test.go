@@ -96,9 +96,9 @@ func selective(kind string, s transport.Spec) transport.Spec {
 	s.Kind = kind
 	switch kind {
 	case "roce":
-		s.DCQCN, s.Recovery = dcqcn.Defaults(), transport.SelectiveRepeat
+		s.CC, s.Recovery = dcqcn.Defaults(), transport.SelectiveRepeat
 	default:
-		s.STrack = strack.Defaults()
+		s.CC = strack.Defaults()
 	}
 	return s
 }

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"weft/transport"
+	"weft/transport/cc/strack"
 	"weft/transport/internal/testnet"
 	"weft/transport/wire"
 	"weft/units"
@@ -119,11 +120,11 @@ func TestWhichPacketsAskForAnAck(t *testing.T) {
 		t.Error(diff)
 	}
 	small := strackSpec()
-	small.STrack.MaxCWND = 0.04 // 3 packets
+	alter(&small, func(p *strack.Params) { p.MaxCWND = 0.04 }) // 3 packets
 	if diff := cmp.Diff([]bool{false, false, true}, asks(small, 6000)); diff != "" {
 		t.Error(diff)
 	}
-	small.STrack.MaxCWND = 0.05 // 4
+	alter(&small, func(p *strack.Params) { p.MaxCWND = 0.05 }) // 4
 	if diff := cmp.Diff([]bool{false, false, false, false}, asks(small, 6000)); diff != "" {
 		t.Error(diff)
 	}
@@ -149,7 +150,8 @@ func TestRareTurnsAskForAnAck(t *testing.T) {
 // says that they are lost too.
 func TestPacketsSentAgainAreLostAgain(t *testing.T) {
 	c := strackSpec()
-	c.STrack.MaxCWND, c.Selective.ProbeAfter = 0.07, 1000 // 6 packets
+	alter(&c, func(p *strack.Params) { p.MaxCWND = 0.07 }) // 6 packets
+	c.Selective.ProbeAfter = 1000
 	s := newScript(t, c)
 	s.send(1, 1, 100_000)
 	var resent []int // how many packets arrived before each time that packet 0 left again
@@ -205,13 +207,16 @@ func TestRecoveryIsAChoiceOfRoCE(t *testing.T) {
 
 func TestSelectiveSpecsThatAreRefused(t *testing.T) {
 	for name, change := range map[string]func(*transport.Spec){
-		"network RTT":            func(s *transport.Spec) { s.NetRTT = -1 },
-		"acknowledgements":       func(s *transport.Spec) { s.Selective.AckEvery = -1 },
-		"threshold":              func(s *transport.Spec) { s.Selective.Threshold = -1 },
-		"probes":                 func(s *transport.Spec) { s.Selective.ProbeAfter = -1 },
-		"beyond the last port":   func(s *transport.Spec) { s.SrcPort = 65535 - 254 },
-		"strack: gamma":          func(s *transport.Spec) { s.STrack.Gamma = 0 },
-		"are no power of two":    func(s *transport.Spec) { s.Kind, s.STrack.Paths = "spray", 100 },
+		"network RTT":          func(s *transport.Spec) { s.NetRTT = -1 },
+		"acknowledgements":     func(s *transport.Spec) { s.Selective.AckEvery = -1 },
+		"threshold":            func(s *transport.Spec) { s.Selective.Threshold = -1 },
+		"probes":               func(s *transport.Spec) { s.Selective.ProbeAfter = -1 },
+		"beyond the last port": func(s *transport.Spec) { s.SrcPort = 65535 - 254 },
+		"strack: gamma":        func(s *transport.Spec) { alter(s, func(p *strack.Params) { p.Gamma = 0 }) },
+		"are no power of two": func(s *transport.Spec) {
+			s.Kind = "spray"
+			alter(s, func(p *strack.Params) { p.Paths = 100 })
+		},
 		"unknown recovery \"x\"": func(s *transport.Spec) { s.Recovery = "x" },
 	} {
 		c := strackSpec()

@@ -4,11 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"weft/transport/cc/dcqcn"
-	"weft/transport/cc/hpcc"
-	"weft/transport/cc/pc4"
-	"weft/transport/cc/strack"
-	"weft/transport/cc/swift"
+	"weft/transport/cc"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -41,12 +37,8 @@ type Spec struct {
 	Forward  Path   // from Src to Dst
 	Reverse  Path   // from Dst to Src
 
-	Kind       string          // transport: pc4, roce, swift, hpcc, strack, spray
-	PC4        pc4.Params      // when Kind is pc4
-	DCQCN      dcqcn.Params    `json:",omitzero"` // when Kind is roce
-	Swift      swift.Params    `json:",omitzero"` // when Kind is swift
-	HPCC       hpcc.Params     `json:",omitzero"` // when Kind is hpcc
-	STrack     strack.Params   `json:",omitzero"` // when Kind is strack or spray
+	Kind       string          // transport: a name in the table of kinds, such as pc4
+	CC         cc.Params       // what its congestion control is set to, of the type that the kind has
 	Initial    units.Bandwidth // base rate that the controller foresees at the start; 0: none
 	Collective string          // what the connection serves: all-reduce, all-to-all, all-gather, ... (PC4, Table I)
 

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weft/transport"
+	"weft/transport/cc/strack"
 	"weft/transport/path"
 	"weft/transport/wire"
 	"weft/units"
@@ -150,7 +151,7 @@ func TestAmbiguity20InOrderIsCoalesced(t *testing.T) {
 // 21: a loss is inferred when more packets are out of order than the larger of the window in packets and 5.
 func TestAmbiguity21Threshold(t *testing.T) {
 	c := strackSpec()
-	c.STrack.MaxCWND = 0.01 // a window of one packet
+	alter(&c, func(p *strack.Params) { p.MaxCWND = 0.01 }) // a window of one packet
 	for _, x := range []struct {
 		threshold int
 		ooo       uint16
@@ -198,7 +199,7 @@ func forgeSack(a wire.Sack) packet {
 func TestAmbiguity22EndOfRecovery(t *testing.T) {
 	c := strackSpec()
 	c.Selective.Threshold = 5
-	c.STrack.MaxCWND = 0.12 // 10 packets
+	alter(&c, func(p *strack.Params) { p.MaxCWND = 0.12 }) // 10 packets
 	s := newScript(t, c)
 	s.send(1, 1, 30000)
 	all := s.transmit(s.a)

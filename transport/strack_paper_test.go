@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"weft/transport"
+	"weft/transport/cc/strack"
 	"weft/transport/internal/testnet"
 	"weft/transport/wire"
 	"weft/units"
@@ -39,7 +40,7 @@ func TestOneSprayedFlow(t *testing.T) {
 	for most, share := range map[float64]float64{1: 0.97, 1.1: 0.999} {
 		for _, kind := range []string{"strack", "spray"} {
 			s := sprayed(kind)
-			s.STrack.MaxCWND = most
+			alter(&s, func(p *strack.Params) { p.MaxCWND = most })
 			_, last := run(t, rack(1), 1, size, s)
 			if got := (idealTime(1, size) + 8*us).Seconds() / last.Seconds(); got < share || got > 1.001 {
 				t.Errorf("%s with a window of %v: %v, %.4f of the line", kind, most, last, got)

@@ -56,7 +56,7 @@ func trace(t *testing.T, cfg testnet.Config, every units.Time) string {
 		p := pc4.Defaults()
 		p.BaseRate = pc4.Observed
 		if err := net.Connect(transport.Spec{
-			ID: transport.ConnID(h), Src: transport.HostID(h), Dst: 0, Kind: "pc4", PC4: p, Initial: cfg.Line / 2,
+			ID: transport.ConnID(h), Src: transport.HostID(h), Dst: 0, Kind: "pc4", CC: p, Initial: cfg.Line / 2,
 		}); err != nil {
 			t.Fatal(err)
 		}

@@ -75,7 +75,7 @@ func rooms() map[string][]string {
 		"sim":                   slices.Concat(core, []string{"clocksync", "results/stats", "results/record"}),
 		"nodeimg":               slices.Concat(core, []string{"clocksync", "internal/clock", "internal/poller", "results/stats", "results/record"}),
 		"results":               {"units", "results", "internal/nearest"},
-		"orchestrator/lab":      {"units", "results/expect", "collectives/schedule", "collectives/trace", "clocksync", "internal/nearest"},
+		"orchestrator/lab":      {"units", "transport/cc", "results/expect", "collectives/schedule", "collectives/trace", "clocksync", "internal/nearest"},
 		"orchestrator/topology": {"units", "orchestrator/lab"},
 		"orchestrator/paper":    {"results/expect"},
 		"orchestrator/plan":     {"units", "orchestrator/lab", "orchestrator/topology"},

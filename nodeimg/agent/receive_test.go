@@ -140,7 +140,7 @@ func TestSendersAreBounded(t *testing.T) {
 // Opening a socket takes longer than sending a packet, so all paths have theirs before the run, if they are not too many. Replies
 // take the first path.
 func TestPathsAhead(t *testing.T) {
-	spray := transport.Spec{Src: 1, Dst: 0, Kind: "spray", STrack: strack.Params{Paths: 256}}
+	spray := transport.Spec{Src: 1, Dst: 0, Kind: "spray", CC: strack.Params{Paths: 256}}
 	back := spray
 	back.Src, back.Dst = 0, 1
 	for conns, want := range map[int]bool{0: true, 15: true, 16: false} {

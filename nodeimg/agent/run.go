@@ -124,7 +124,7 @@ func newNode(cfg Config, conn *control.Conn, sockets []int) (*node, error) {
 		}
 		ahead := 1
 		if every && c.Src == plan.Host {
-			ahead = max(1, c.STrack.Paths)
+			ahead = c.Paths()
 		}
 		for path := range ahead {
 			if err := l.out.prepare(peer, c.SrcPort+uint16(path)); err != nil {
@@ -252,9 +252,10 @@ func allPathsAhead(plan *host.Plan) bool {
 	all := 0
 	for i := range plan.Conns {
 		if c := &plan.Conns[i]; c.Src == plan.Host {
-			all += c.STrack.Paths
+			all += c.Paths()
+		} else {
+			all++
 		}
-		all++
 	}
 	return all <= maxSockets
 }

@@ -85,7 +85,7 @@ func spec(n, src, dst int, collective string, among int) transport.Spec {
 	return transport.Spec{
 		ID: transport.ConnID(src*n + dst), Src: transport.HostID(src), Dst: transport.HostID(dst),
 		SrcPort: uint16(firstDynamicPort + src*n + dst), Forward: starPath(), Reverse: starPath(),
-		Kind: "pc4", PC4: pc4.Defaults(), Collective: collective, Initial: benchRate / units.Bandwidth(among),
+		Kind: "pc4", CC: pc4.Defaults(), Collective: collective, Initial: benchRate / units.Bandwidth(among),
 	}
 }
 

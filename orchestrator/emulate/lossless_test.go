@@ -29,7 +29,10 @@ func twoToOne(kind string, packets int, dilation float64) Experiment {
 	for h := range x.Plans {
 		for i := range x.Plans[h].Conns {
 			c := &x.Plans[h].Conns[i]
-			c.Kind, c.DCQCN, c.HPCC = kind, dcqcn.Defaults(), hpcc.Defaults()
+			c.Kind, c.CC = kind, dcqcn.Defaults()
+			if kind == "hpcc" {
+				c.CC = hpcc.Defaults()
+			}
 		}
 	}
 	return x
@@ -141,7 +144,7 @@ func TestPrivDeadlockSaysWhoWaits(t *testing.T) {
 	for h := range x.Plans {
 		for i := range x.Plans[h].Conns {
 			c := &x.Plans[h].Conns[i]
-			c.Kind, c.DCQCN, c.RTOMin = "roce", dcqcn.Defaults(), units.Second
+			c.Kind, c.CC, c.RTOMin = "roce", dcqcn.Defaults(), units.Second
 		}
 	}
 	_, err := Run(t.Context(), x)

@@ -1,9 +1,12 @@
 package lab
 
-import "weft/units"
+import (
+	"weft/transport/cc/hpcc"
+	"weft/units"
+)
 
 // hpcc reads HPCC.
-func (c *section) hpcc() HPCC {
+func (c *section) hpcc() Section {
 	var h HPCC
 	h.Eta, _ = c.field("eta").share(0.01, 1)
 	h.MaxStage = c.field("max_stage").integer(0, maxStages)
@@ -24,4 +27,11 @@ func (c *section) hpcc() HPCC {
 	h.MinRate = unless(c.field("min_rate"), "off", field.lineRate)
 	h.Timeouts = c.timeouts()
 	return h
+}
+
+// Connection returns the parameters of HPCC.
+func (p HPCC) Connection(line units.Bandwidth) Connection {
+	return Connection{Timeouts: p.Timeouts, Params: hpcc.Params{
+		Eta: p.Eta, MaxStage: p.MaxStage, WAI: p.WAI, Flows: p.Flows, BaseRTT: p.T, MinRate: p.MinRate.At(line),
+	}}
 }

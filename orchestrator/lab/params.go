@@ -1,15 +1,35 @@
 package lab
 
-import "weft/units"
+import (
+	"weft/transport/cc"
+	"weft/units"
+)
 
-// Transport is the transport section. Only the parameters of its kind are set.
+// Transport is the transport section.
 type Transport struct {
-	Kind   string // pc4, roce, swift, hpcc, strack, spray
-	PC4    PC4
-	RoCE   RoCE
-	Swift  Swift
-	HPCC   HPCC
-	STrack STrack // of spray as well
+	Kind    string  // of the table of transports
+	Section Section // its parameters: a PC4, RoCE, Swift, HPCC or STrack
+}
+
+// A Section is the parameters that a lab gives a transport.
+type Section interface {
+	// Connection returns what a connection of the transport is made of whose sender has a line of a rate.
+	Connection(line units.Bandwidth) Connection
+}
+
+// Connection is what a lab says of a connection, for its sender's line.
+type Connection struct {
+	Params    cc.Params
+	Recovery  string    // go-back-n, selective-repeat; "": what the transport has
+	Selective Selective // of STrack
+	Timeouts
+}
+
+// Selective are the parameters of selective repeat.
+type Selective struct {
+	AckEvery   units.Bytes // the receiver acknowledges after so many bytes
+	Threshold  int         // packets out of order up to which nothing is lost
+	ProbeAfter float64     // base RTTs of the network without an acknowledgement before a probe
 }
 
 // Scaled as PC4.TargetQtime lets the target follow the baseline and the number of flows (section III-C).
@@ -106,10 +126,7 @@ type STrack struct {
 	NeedMark bool       // a window shrinks on marked packets only
 	Paths    int        // source ports of a connection
 
-	AckEvery   units.Bytes // the receiver acknowledges after so many bytes
-	Threshold  int         // packets out of order up to which nothing is lost
-	ProbeAfter float64     // base RTTs of the network without an acknowledgement before a probe
-
+	Selective
 	Timeouts
 }
 

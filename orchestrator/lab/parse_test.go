@@ -113,7 +113,7 @@ func TestValuesOfALab(t *testing.T) {
 		Topology: Topology{Kind: "star", Hosts: 8, Link: LinkSpec{Rate: 100 * units.Gbps, Delay: units.Microsecond, ReorderBy: 10 * units.Microsecond}, MTU: 4096},
 		Queues:   Queues{Buffer: Size{BDP: 5}, ECN: &ECN{Kmin: Size{BDP: 0.25}, Kmax: Size{BDP: 0.75}, Pmax: 1}, Routing: "ecmp"},
 		Clocks:   Clocks{Sync: "perfect"},
-		Transport: Transport{Kind: "pc4", PC4: PC4{TargetQtime: 2 * units.Microsecond, AdjustInterval: 2, AI: 0.02, HAI: 0.04, Beta: 0.4,
+		Transport: Transport{Kind: "pc4", Section: PC4{TargetQtime: 2 * units.Microsecond, AdjustInterval: 2, AI: 0.02, HAI: 0.04, Beta: 0.4,
 			MaxMDF: 0.5, PacedBelow: 4, BaseRate: "controller", Initial: "base-rate", RTT: "base", RTOMin: units.Millisecond, Epsilon: 100 * units.Nanosecond}},
 		Workload: []Item{{Collective: "incast", Algorithm: "direct", Ranks: Ranks{First: 2}, Root: "h2", Type: "float32", Size: units.MB, Flows: 1, Repeat: 1}},
 		Measure:  Measure{Queues: 10 * units.Microsecond},
@@ -167,8 +167,8 @@ func TestSetOverrides(t *testing.T) {
 	if got := l.Engine; got != (Engine{Kind: "sim", Runtime: "namespace", Datapath: "fabric", Dilation: 50}) {
 		t.Errorf("the engine is %+v", got)
 	}
-	if l.Transport.PC4.TargetQtime != 5*units.Microsecond || l.About != "a = b" || l.Workload[0].Root != "h7" {
-		t.Errorf("target %v, about %q, root %q", l.Transport.PC4.TargetQtime, l.About, l.Workload[0].Root)
+	if pc4 := l.Transport.Section.(PC4); pc4.TargetQtime != 5*units.Microsecond || l.About != "a = b" || l.Workload[0].Root != "h7" {
+		t.Errorf("target %v, about %q, root %q", pc4.TargetQtime, l.About, l.Workload[0].Root)
 	}
 	for path, want := range map[string]string{
 		"transport.pc4.target_qtime": "command line: --set transport.pc4.target_qtime=5us",

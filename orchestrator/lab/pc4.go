@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"weft/transport/cc/pc4"
 	"weft/units"
 )
 
@@ -12,7 +13,7 @@ var (
 	roundTrips = choice{built: []string{"base", "measured"}}
 )
 
-func (c *section) pc4() PC4 {
+func (c *section) pc4() Section {
 	var p PC4
 	p.TargetQtime = c.field("target_qtime").qtime()
 	p.AdjustInterval = c.field("adjust_interval").roundTrips()
@@ -75,4 +76,13 @@ func (f field) initial() (string, units.Bytes) {
 		return text, nil
 	}, func(v string) string { return v })
 	return how, 0
+}
+
+// Connection returns the parameters of PC4.
+func (p PC4) Connection(units.Bandwidth) Connection {
+	return Connection{Timeouts: Timeouts{RTOMin: p.RTOMin}, Params: pc4.Params{
+		TargetQtime: p.TargetQtime, AdjustInterval: p.AdjustInterval, AI: p.AI, HAI: p.HAI,
+		Beta: p.Beta, MaxMDF: p.MaxMDF, PacedBelow: p.PacedBelow, BaseRate: p.BaseRate,
+		Initial: p.Initial, InitialWindow: p.InitialWindow, RTT: p.RTT, Epsilon: p.Epsilon,
+	}}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"weft/transport/cc/dcqcn"
 	"weft/units"
 )
 
@@ -22,7 +23,7 @@ const (
 
 // roce reads RoCEv2 with DCQCN. What is not written is as in the preset; the rest of the defaults are for modes other
 // than the preset's.
-func (c *section) roce() RoCE {
+func (c *section) roce() Section {
 	var r RoCE
 	r.Preset, _ = c.field("preset").enum(presetNames())
 	r.Mode, _ = c.field("mode").enum(dcqcnModes)
@@ -98,4 +99,14 @@ func parseGain(text string) (float64, error) {
 		return 0, err
 	}
 	return a / b, nil // 0 below the line makes it infinite or no number, which is out of range
+}
+
+// Connection returns the parameters of DCQCN, and what losses are recovered from by.
+func (p RoCE) Connection(line units.Bandwidth) Connection {
+	return Connection{Recovery: p.Recovery, Timeouts: p.Timeouts, Params: dcqcn.Params{
+		Mode: p.Mode, Clamp: p.Clamp, CNPInterval: p.CNPInterval,
+		G: p.G, InitialAlpha: p.InitialAlpha, AlphaInterval: p.AlphaInterval, AlphaFirst: p.AlphaFirst,
+		DecreaseInterval: p.DecreaseInterval, FirstRate: p.FirstRate, MinRate: p.MinRate.At(line),
+		RPTimer: p.RPTimer, ByteCounter: p.ByteCounter, F: p.F, RAI: p.RAI.At(line), RHAI: p.RHAI.At(line),
+	}}
 }

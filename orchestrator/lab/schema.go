@@ -256,7 +256,7 @@ func (topologyKindType) JSONSchema() *jsonschema.Schema  { return topologyKinds.
 func (routingType) JSONSchema() *jsonschema.Schema       { return routings.schema() }
 func (markType) JSONSchema() *jsonschema.Schema          { return markings.schema() }
 func (syncType) JSONSchema() *jsonschema.Schema          { return syncKinds.schema() }
-func (transportKindType) JSONSchema() *jsonschema.Schema { return transportKinds.schema() }
+func (transportKindType) JSONSchema() *jsonschema.Schema { return transportKinds().schema() }
 func (baseRateType) JSONSchema() *jsonschema.Schema      { return baseRates.schema() }
 func (presetType) JSONSchema() *jsonschema.Schema        { return presetNames().schema() }
 func (dcqcnModeType) JSONSchema() *jsonschema.Schema     { return dcqcnModes.schema() }

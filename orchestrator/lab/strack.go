@@ -1,6 +1,9 @@
 package lab
 
-import "weft/units"
+import (
+	"weft/transport/cc/strack"
+	"weft/units"
+)
 
 const (
 	maxPaths     = 256    // STrack paper, section 4.1
@@ -9,7 +12,7 @@ const (
 )
 
 // strack reads STrack, whose paths are to be a power of two where they are taken in turn.
-func (c *section) strack() STrack {
+func (c *section) strack() Section {
 	var s STrack
 	s.Target = unless(c.field("target"), "auto", func(f field) (units.Time, bool) {
 		return quantity(f, units.ParseTime, units.Nanosecond, units.Second)
@@ -29,4 +32,12 @@ func (c *section) strack() STrack {
 	s.ProbeAfter, _ = c.field("probe_after").decimal(0.1, 1000)
 	s.Timeouts = c.timeouts()
 	return s
+}
+
+// Connection returns the parameters of STrack, and of its recovery.
+func (p STrack) Connection(units.Bandwidth) Connection {
+	return Connection{Selective: p.Selective, Timeouts: p.Timeouts, Params: strack.Params{
+		Target: p.Target, High: p.High, EWMA: p.EWMA, Alpha: p.Alpha, Beta: p.Beta, Eta: p.Eta,
+		Gamma: p.Gamma, MaxMDF: p.MaxMDF, MaxCWND: p.MaxCWND, MDRequiresECN: p.NeedMark, Paths: p.Paths,
+	}}
 }

@@ -1,11 +1,14 @@
 package lab
 
-import "weft/units"
+import (
+	"weft/transport/cc/swift"
+	"weft/units"
+)
 
 const maxPackets = 1_000_000 // of a window
 
 // swift reads Swift.
-func (c *section) swift() Swift {
+func (c *section) swift() Section {
 	var s Swift
 	s.AI, _ = c.field("ai").decimal(0.001, 1000)
 	s.Beta, _ = c.field("beta").share(0.001, 1)
@@ -35,3 +38,13 @@ func (c *section) swift() Swift {
 
 // window reads a window in bytes.
 func (f field) window() (units.Bytes, bool) { return quantity(f, units.ParseBytes, 1, maxWindow) }
+
+// Connection returns the parameters of Swift.
+func (p Swift) Connection(units.Bandwidth) Connection {
+	return Connection{Timeouts: p.Timeouts, Params: swift.Params{
+		AI: p.AI, Beta: p.Beta, MaxMDF: p.MaxMDF,
+		BaseTarget: p.BaseTarget, PerHop: p.PerHop, FSRange: p.FSRange, FSMin: p.FSMin, FSMax: p.FSMax,
+		MinWindow: p.MinWindow, MaxWindow: p.MaxWindow, InitialWindow: p.InitialWindow,
+		RetxReset: p.RetxReset, BoltCompat: p.BoltCompat,
+	}}
+}

@@ -7,14 +7,39 @@ import (
 	"weft/units"
 )
 
-// transportKinds lists the transports; transportSection says where their parameters are.
-var transportKinds = choice{built: []string{"pc4", "roce", "swift", "hpcc", "strack", "spray"}, later: []string{"ccm"}}
+// transports is where the lab file's transports are named, a line each: the name, the section of its parameters, and what reads it.
+// The section has the transport's name, but for spray, which is STrack over paths that are taken in turn, and has its parameters.
+// What a transport does is registered in package transport (kinds.go).
+var transports = []struct {
+	kind, section string
+	read          func(*section) Section
+}{
+	{"pc4", "pc4", (*section).pc4},
+	{"roce", "roce", (*section).roce},
+	{"swift", "swift", (*section).swift},
+	{"hpcc", "hpcc", (*section).hpcc},
+	{"strack", "strack", (*section).strack},
+	{"spray", "strack", (*section).strack},
+}
 
-// transportSection is the section of a transport's parameters. It has the transport's name, but for spray, which is
-// STrack over paths that are taken in turn, and has its parameters.
+// laterTransports are those that the format names and Weft has not yet.
+var laterTransports = []string{"ccm"}
+
+// transportKinds lists the transports.
+func transportKinds() choice {
+	kinds := choice{later: laterTransports}
+	for _, t := range transports {
+		kinds.built = append(kinds.built, t.kind)
+	}
+	return kinds
+}
+
+// transportSection says where the parameters of a transport are.
 func transportSection(kind string) string {
-	if kind == "spray" {
-		return "strack"
+	for _, t := range transports {
+		if t.kind == kind {
+			return t.section
+		}
 	}
 	return kind
 }
@@ -30,18 +55,19 @@ const (
 // and one that no run has a use for is refused.
 func (d *decoder) transport(s *section) Transport {
 	var t Transport
-	t.Kind, _ = s.field("kind").enum(transportKinds)
+	t.Kind, _ = s.field("kind").enum(transportKinds())
 	used := make(map[string]bool)
 	for kind := range d.kinds {
 		used[transportSection(kind)] = true
 	}
-	for _, kind := range transportKinds.built {
-		if kind != transportSection(kind) {
+	for _, own := range transports {
+		kind := own.kind
+		if kind != own.section {
 			continue
 		}
 		f := s.field(kind)
 		if kind == transportSection(t.Kind) {
-			t.read(kind, f.open())
+			t.Section = f.open().parameters(own.read)
 			continue
 		}
 		if !f.written() {
@@ -51,34 +77,23 @@ func (d *decoder) transport(s *section) Transport {
 			f.problem("no run of this lab uses the transport %s; leave it out", kind)
 		}
 		d.aside++
-		new(Transport).read(kind, f.open())
+		f.open().parameters(own.read)
 		d.aside--
 	}
-	if p := t.STrack.Paths; t.Kind == "spray" && p&(p-1) != 0 {
-		s.field("strack").problem("spray goes through its paths by an index that is a power of two; %d paths are not", p)
+	if p, ok := t.Section.(STrack); ok && t.Kind == "spray" && p.Paths&(p.Paths-1) != 0 {
+		s.field("strack").problem("spray goes through its paths by an index that is a power of two; %d paths are not", p.Paths)
 	}
-	for _, kind := range transportKinds.later {
+	for _, kind := range laterTransports {
 		s.field(kind).later("the transport " + kind + " is")
 	}
 	s.close()
 	return t
 }
 
-// read reads the section of a kind.
-func (t *Transport) read(kind string, c *section) {
-	defer c.close()
-	switch kind {
-	case "pc4":
-		t.PC4 = c.pc4()
-	case "roce":
-		t.RoCE = c.roce()
-	case "swift":
-		t.Swift = c.swift()
-	case "hpcc":
-		t.HPCC = c.hpcc()
-	case "strack":
-		t.STrack = c.strack()
-	}
+// parameters reads all of a transport's section.
+func (s *section) parameters(read func(*section) Section) Section {
+	defer s.close()
+	return read(s)
 }
 
 // transportKindsOf returns the transports that the runs of a lab file use: what it says itself, what its sweep goes

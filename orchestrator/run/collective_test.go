@@ -95,7 +95,7 @@ func TestRealDataBoundsRanks(t *testing.T) {
 func TestPortsOfPaths(t *testing.T) {
 	x := build(t, eight+"transport: {kind: strack}\nworkload: [{collective: all-to-all, size: 1KB}, {collective: all-to-all, size: 1KB}]")
 	for _, s := range x.Conns {
-		if last := int(s.SrcPort) + s.STrack.Paths - 1; s.SrcPort < 49152 || last > 65535 {
+		if last := int(s.SrcPort) + s.Paths() - 1; s.SrcPort < 49152 || last > 65535 {
 			t.Errorf("connection %d has ports %d to %d", s.ID, s.SrcPort, last)
 		}
 		if s.NetRTT < 4*units.Microsecond || s.RTOMin != 0 {

@@ -116,7 +116,7 @@ func replyWire(s *transport.Spec) units.Bytes {
 
 // telemetry is what it adds to the packets of a connection, there and back.
 func telemetry(s *transport.Spec) units.Bytes {
-	if s.Kind != "hpcc" {
+	if !transport.AsksTelemetry(s.Kind) {
 		return 0
 	}
 	return wire.TelemetrySize(len(s.Forward.Rates) - 1)
@@ -146,7 +146,7 @@ func (x *Experiment) addItem(index int) error {
 		Size: it.Size, Chunk: it.Chunk, Parallel: it.Parallel, Group: it.Group, FarFirst: it.FarFirst, Repeat: it.Repeat,
 		Start: it.Start, Previous: it.Previous, Flows: it.Flows, Compute: it.Compute, Jitter: it.Jitter,
 	}
-	if r := &x.Lab.Transport.RoCE; x.Lab.Transport.Kind == "roce" {
+	if r, ok := x.Lab.Transport.Section.(lab.RoCE); ok {
 		base.QPs, base.Split = r.QPs, r.Split == "messages" && r.QPs > 1
 	}
 	if base.Permute, err = x.permutation(it, index, len(ranks)); err != nil {
@@ -188,9 +188,6 @@ func (x *Experiment) tune() {
 	for i := range x.Conns {
 		s := &x.Conns[i]
 		s.NetRTT = x.BaseRTT
-		if s.Kind == "hpcc" && s.HPCC.BaseRTT == 0 {
-			s.HPCC.BaseRTT = x.BaseRTT
-		}
 		strack := s.Kind == "strack" || s.Kind == "spray"
 		if strack {
 			s.NetRTT = net
@@ -247,8 +244,8 @@ func (x *Experiment) connect(src, dst transport.HostID, lane int, it *lab.Item, 
 
 // checkQPs refuses queue pairs that nothing would go over: messages take turns, and no connection has a second.
 func (x *Experiment) checkQPs() error {
-	r := &x.Lab.Transport.RoCE
-	if x.Lab.Transport.Kind != "roce" || r.QPs == 1 || r.Split != "round-robin" {
+	r, ok := x.Lab.Transport.Section.(lab.RoCE)
+	if !ok || r.QPs == 1 || r.Split != "round-robin" {
 		return nil
 	}
 	for i := range x.Plans {
@@ -276,13 +273,7 @@ func sourcePort(seed uint64, id transport.ConnID, paths int) uint16 {
 }
 
 // paths is over how many a connection of a transport sends.
-func paths(t *lab.Transport) int {
-	switch t.Kind {
-	case "strack", "spray":
-		return t.STrack.Paths
-	}
-	return 1
-}
+func paths(t *lab.Transport) int { return transport.PathsOf(t.Section.Connection(units.Gbps).Params) }
 
 // plannedRates are the rates, by rank, that a controller which knows the collective would start connections to it at: its line
 // rate shared among the flows that come to it at once (PC4, Table I).

@@ -47,7 +47,7 @@ func newMemory(l *lab.Lab, g *topology.Graph) *memory {
 
 // largest is the largest packet of a lab on the wire.
 func largest(l *lab.Lab) units.Bytes {
-	if l.Transport.Kind == "hpcc" {
+	if transport.AsksTelemetry(l.Transport.Kind) {
 		return dataWire(l.Topology.MTU) + wire.TelemetrySize(wire.MaxHops)
 	}
 	return dataWire(l.Topology.MTU)

@@ -5,7 +5,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"weft/orchestrator/lab"
 	"weft/transport"
+	"weft/transport/cc"
 	"weft/transport/cc/dcqcn"
 	"weft/transport/cc/hpcc"
 	"weft/transport/cc/pc4"
@@ -14,57 +16,80 @@ import (
 	"weft/units"
 )
 
-// The presets of a lab are the sets of the transport, at every rate, and so are their switches.
-func TestPresetsAreTheSetsOfTheTransport(t *testing.T) {
-	names := map[string]string{"sigcomm15": "paper", "alibaba": "mellanox"}
-	for _, set := range dcqcn.Sets() {
-		name := set.Name
-		if n, ok := names[name]; ok {
-			name = n
-		}
+// params are what a lab gives its transport on a line.
+func params(l *lab.Lab, line units.Bandwidth) cc.Params {
+	return l.Transport.Section.Connection(line).Params
+}
+
+// Every preset is a row of its source (the rates at 100 Gb/s, and at 25 where they scale), and good at every rate.
+func TestPresetsAreThoseOfTheirSources(t *testing.T) {
+	const us, mbps, kb = units.Microsecond, units.Mbps, units.KB
+	for name, want := range map[string]struct {
+		g              float64
+		alpha, cnp, rp units.Time // alpha interval; decrease interval, or in mode paper that of notifications; timer
+		f              int
+		rai, rhai      units.Bandwidth
+		scales         bool
+		least          units.Bandwidth
+		kmin, kmax     units.Bytes
+		pmax           float64
+	}{
+		"nvidia":          {5.0 / 1024, us, 4 * us, 300 * us, 1, 5 * mbps, 50 * mbps, false, mbps, 400 * kb, 1600 * kb, 0.2},
+		"paper":           {1.0 / 256, 55 * us, 50 * us, 55 * us, 5, 40 * mbps, 200 * mbps, false, 100 * mbps, 5 * kb, 200 * kb, 0.01},
+		"mellanox":        {1.0 / 256, us, 4 * us, 300 * us, 1, 20 * mbps, 200 * mbps, true, units.Gbps, 400 * kb, 1600 * kb, 0.2},
+		"ns3-rdma":        {1.0 / 16, 55 * us, 50 * us, 1500 * us, 5, 5 * mbps, 50 * mbps, false, 100 * mbps, 400 * kb, 1600 * kb, 0.2},
+		"ns3-rdma-sample": {1.0 / 256, 55 * us, 50 * us, 60 * us, 5, 40 * mbps, 200 * mbps, false, 100 * mbps, 40 * kb, 1000 * kb, 1},
+		"alibaba-paper":   {1.0 / 256, 50 * us, 50 * us, 55 * us, 1, 20 * mbps, 200 * mbps, true, units.Gbps, 400 * kb, 1600 * kb, 0.2},
+		"alibaba-doc":     {1.0 / 256, us, 4 * us, 900 * us, 1, 50 * mbps, 100 * mbps, false, 100 * mbps, 400 * kb, 1600 * kb, 0.2},
+		"conweave":        {1.0 / 256, us, 4 * us, 300 * us, 1, 40 * mbps, 100 * mbps, true, 100 * mbps, 100 * kb, 400 * kb, 0.2},
+		"simai":           {1.0 / 256, us, 4 * us, 900 * us, 1, 50 * mbps, 100 * mbps, false, 100 * mbps, 400 * kb, 1600 * kb, 0.2},
+		"uet-htsim":       {1.0 / 256, 55 * us, 50 * us, 55 * us, 5, 5000 * mbps, 10000 * mbps, true, 100 * mbps, 400 * kb, 1600 * kb, 0.2},
+	} {
 		l := parse(t, star+"transport: {kind: roce, roce: {preset: "+name+"}}")
-		for _, line := range []units.Bandwidth{10 * units.Gbps, 25 * units.Gbps, 40 * units.Gbps, 100 * units.Gbps, 400 * units.Gbps} {
-			if diff := cmp.Diff(set.Params(line), dcqcnParams(l.Transport.RoCE, line)); diff != "" {
-				t.Errorf("%s at %v, -transport +lab:\n%s", name, line, diff)
+		for _, line := range []units.Bandwidth{units.Gbps, 25 * units.Gbps, 100 * units.Gbps, 1600 * units.Gbps} {
+			p := params(l, line).(dcqcn.Params)
+			if err := p.Check(); err != nil {
+				t.Errorf("%s at %v: %v", name, line, err)
 			}
-			e := l.Queues.ECN
-			got := dcqcn.Marking{Kmin: e.Kmin.On(line, 0), Kmax: e.Kmax.On(line, 0), Pmax: e.Pmax}
-			// simai's is a table of three rates; its value at 100 Gb/s scales with the link here.
-			if set.Marking != nil && (name != "simai" || line == 100*units.Gbps) && got != set.Marking(line) {
-				t.Errorf("%s at %v: marks at %+v, the transport says %+v", name, line, got, set.Marking(line))
+			by := units.Bandwidth(1)
+			if want.scales && line == 25*units.Gbps {
+				by = 4
+			} else if line != 100*units.Gbps {
+				continue
 			}
+			cut := p.DecreaseInterval
+			if p.Mode == dcqcn.Paper {
+				cut = p.CNPInterval
+			}
+			if p.G != want.g || p.AlphaInterval != want.alpha || cut != want.cnp || p.RPTimer != want.rp || p.F != want.f ||
+				p.RAI != want.rai/by || p.RHAI != want.rhai/by || p.MinRate != want.least {
+				t.Errorf("%s at %v: %+v, want %+v", name, line, p, want)
+			}
+		}
+		e, line := l.Queues.ECN, 100*units.Gbps
+		if e.Kmin.On(line, 0) != want.kmin || e.Kmax.On(line, 0) != want.kmax || e.Pmax != want.pmax {
+			t.Errorf("%s marks at %v and %v, %v", name, e.Kmin, e.Kmax, e.Pmax)
 		}
 	}
 }
 
 // What a lab leaves open is what the transports come with.
 func TestDefaultsAreThoseOfTheTransports(t *testing.T) {
-	line := 100 * units.Gbps
-	lone := func(kind string) string { return star + "transport: {kind: " + kind + "}" }
-	if diff := cmp.Diff(dcqcn.Defaults(), dcqcnParams(parse(t, lone("roce")).Transport.RoCE, line)); diff != "" {
-		t.Errorf("roce: %s", diff)
-	}
-	if diff := cmp.Diff(swift.Defaults(), swiftParams(parse(t, lone("swift")).Transport.Swift)); diff != "" {
-		t.Errorf("swift: %s", diff)
-	}
-	if diff := cmp.Diff(hpcc.Defaults(), hpccParams(parse(t, lone("hpcc")).Transport.HPCC, line)); diff != "" {
-		t.Errorf("hpcc: %s", diff)
-	}
-	for _, kind := range []string{"strack", "spray"} {
-		p := parse(t, lone(kind)).Transport.STrack
-		if diff := cmp.Diff(strack.Defaults(), strackParams(p)); diff != "" {
+	fromBase := pc4.Defaults()
+	fromBase.InitialWindow = 0 // it starts from the base rate
+	for kind, want := range map[string]cc.Params{
+		"pc4": fromBase, "roce": dcqcn.Defaults(), "swift": swift.Defaults(), "hpcc": hpcc.Defaults(),
+		"strack": strack.Defaults(), "spray": strack.Defaults(),
+	} {
+		c := parse(t, star+"transport: {kind: "+kind+"}").Transport.Section.Connection(100 * units.Gbps)
+		if diff := cmp.Diff(want, c.Params); diff != "" {
 			t.Errorf("%s: %s", kind, diff)
 		}
-		recovery := transport.Selective{
-			AckEvery: transport.DefaultAckEvery, Threshold: transport.DefaultThreshold, ProbeAfter: transport.DefaultProbeAfter,
+		if s, ok := want.(strack.Params); ok && s.Paths > 0 {
+			recovery := lab.Selective{AckEvery: transport.DefaultAckEvery, Threshold: transport.DefaultThreshold, ProbeAfter: transport.DefaultProbeAfter}
+			if diff := cmp.Diff(recovery, c.Selective); diff != "" {
+				t.Errorf("%s: %s", kind, diff)
+			}
 		}
-		if diff := cmp.Diff(recovery, selective(p)); diff != "" {
-			t.Errorf("%s: %s", kind, diff)
-		}
-	}
-	want := pc4.Defaults()
-	want.InitialWindow = 0 // it starts from the base rate
-	if diff := cmp.Diff(want, pc4Params(parse(t, lone("pc4")).Transport.PC4)); diff != "" {
-		t.Errorf("pc4: %s", diff)
 	}
 }

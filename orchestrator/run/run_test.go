@@ -250,7 +250,7 @@ func TestCheckFindsWhatOnlyBuildingShows(t *testing.T) {
 func TestPC4DefaultsAgree(t *testing.T) {
 	want := pc4.Defaults()
 	want.PacedBelow = pc4.DefaultPacedBelow
-	if got := pc4Params(parse(t, star).Transport.PC4); got != want {
+	if got := params(parse(t, star), units.Gbps).(pc4.Params); got != want {
 		want.InitialWindow = got.InitialWindow // used with initial: window alone, which names it
 		if got != want {
 			t.Errorf("the lab's defaults %+v, the controller's %+v", got, want)

@@ -1,6 +1,6 @@
 // Package cc is the seam between the transport and congestion control. A scheme is a Controller at the
-// sender and a Receiver at the other end; each scheme is a package below this one, and package transport
-// names them all in one switch.
+// sender and a Receiver at the other end; each scheme is a package below this one, and a line of the table of
+// kinds in package transport.
 //
 // The seam fits windows (Swift, HPCC, STrack: Window, no pacing), rates (DCQCN: PacingRate, an unlimited
 // Window and timers of its own through Timed) and both at once (PC4). What switches and receivers say comes in
@@ -8,6 +8,11 @@
 package cc
 
 import "weft/units"
+
+// Params are the parameters of a congestion control: plain data that can be written as JSON and read back into the same type.
+type Params interface {
+	Check() error // names the first that is out of range
+}
 
 // A Controller decides how much of one connection may be in flight and how fast it may leave. Sizes are bytes
 // on the wire, every header included. It is told of a packet after it was sent, so both answers are read

@@ -10,7 +10,7 @@ import (
 
 // "first CNP: Rt = Rc; start α clock and decrease clock": the first cut comes a decrease interval later.
 func TestFirstCutWaitsForTheDecreaseClock(t *testing.T) {
-	c := newScript(t, set(t, "alibaba"))
+	c := newScript(t, set(t, "mellanox"))
 	c.wait(3 * us)
 	c.cnp()
 	c.wantRate(100)
@@ -24,7 +24,7 @@ func TestFirstCutWaitsForTheDecreaseClock(t *testing.T) {
 
 // "every DecreaseInterval, if a CNP arrived since": notifications in between count once.
 func TestOneCutPerDecreaseInterval(t *testing.T) {
-	p := set(t, "alibaba")
+	p := set(t, "mellanox")
 	p.G = 1.0 / (1 << 40) // α stays 1
 	c := newScript(t, p)
 	c.cnp()
@@ -47,7 +47,7 @@ func TestOneCutPerDecreaseInterval(t *testing.T) {
 
 // "every AlphaInterval: α = (1-g)*α + g*[a CNP arrived in this interval]".
 func TestAlphaMovesByWhetherANotificationCame(t *testing.T) {
-	p := set(t, "alibaba")
+	p := set(t, "mellanox")
 	p.G = 0.5
 	c := newScript(t, p)
 	c.cnp() // the first one starts the clock and does not count in its first interval
@@ -65,7 +65,7 @@ func TestAlphaMovesByWhetherANotificationCame(t *testing.T) {
 
 // α after a millisecond of 1 us intervals: 0.01996 at g 1/256, 0.00749 at 5/1024.
 func TestAlphaClockOfOneMicrosecond(t *testing.T) {
-	p := set(t, "alibaba")
+	p := set(t, "mellanox")
 	c := newScript(t, p)
 	c.cnp()
 	c.wait(units.Millisecond)
@@ -79,7 +79,7 @@ func TestAlphaClockOfOneMicrosecond(t *testing.T) {
 
 // α is computed when it is used, by squaring; that is what a clock that ticks would have.
 func TestAlphaIsThatOfATickingClock(t *testing.T) {
-	c := newScript(t, set(t, "alibaba"))
+	c := newScript(t, set(t, "mellanox"))
 	c.cnp()
 	alpha := 1.0
 	for range 777 {

@@ -10,7 +10,7 @@ import (
 
 // "α init 1": the first notification halves the rate, and fast recovery goes halfway back to the old rate each time.
 func TestFastRecovery(t *testing.T) {
-	c := newScript(t, set(t, "sigcomm15"))
+	c := newScript(t, set(t, "paper"))
 	c.wantRate(100)
 	c.cnp()
 	c.wantRate(50)
@@ -23,7 +23,7 @@ func TestFastRecovery(t *testing.T) {
 
 // SIGCOMM 2015, section 3.2: "if the RP gets no feedback for K time units, it updates α = (1-g)α": 55 us in the paper.
 func TestAlphaDecays(t *testing.T) {
-	p := set(t, "sigcomm15")
+	p := set(t, "paper")
 	c := newScript(t, p)
 	c.cnp()
 	c.wait(units.Millisecond) // 18 intervals
@@ -32,7 +32,7 @@ func TestAlphaDecays(t *testing.T) {
 
 // The cut takes the old α; Params.AlphaFirst takes the new one, as the authors' simulator does.
 func TestCutBeforeAlphaRises(t *testing.T) {
-	p := set(t, "sigcomm15")
+	p := set(t, "paper")
 	c := newScript(t, p)
 	c.cnp()
 	c.wait(110 * us) // α = (255/256)² = 0.992203; rate 87.5
@@ -52,7 +52,7 @@ func TestCutBeforeAlphaRises(t *testing.T) {
 
 // A notification restarts the α timer: an interval that it cuts short does not count.
 func TestNotificationRestartsTheAlphaTimer(t *testing.T) {
-	p := set(t, "sigcomm15")
+	p := set(t, "paper")
 	p.G = 0.5
 	c := newScript(t, p)
 	c.cnp() // α stays 1
@@ -68,7 +68,7 @@ func TestNotificationRestartsTheAlphaTimer(t *testing.T) {
 
 // A notification restarts the RP timer and both stages.
 func TestNotificationRestartsRecovery(t *testing.T) {
-	c := newScript(t, set(t, "sigcomm15"))
+	c := newScript(t, set(t, "paper"))
 	c.cnp()
 	c.wait(54 * us)
 	c.cnp() // 50 to 25, target 50
@@ -82,7 +82,7 @@ func TestNotificationRestartsRecovery(t *testing.T) {
 
 // "max(T, BC) < F: fast recovery"; then "Rt += Rai" each time.
 func TestAdditiveIncreaseByTimeAlone(t *testing.T) {
-	c := newScript(t, set(t, "sigcomm15"))
+	c := newScript(t, set(t, "paper"))
 	c.s.At(0, 50*gbps, 50*gbps)
 	c.wait(4 * 55 * us) // stages 1 to 4
 	c.wantTarget(50)
@@ -96,7 +96,7 @@ func TestAdditiveIncreaseByTimeAlone(t *testing.T) {
 
 // "every B bytes sent: BC++; increase()", and a remainder counts towards the next.
 func TestBytesCountStages(t *testing.T) {
-	c := newScript(t, set(t, "sigcomm15"))
+	c := newScript(t, set(t, "paper"))
 	c.cnp()
 	c.send(10*units.MB - 1)
 	c.wantRate(50)
@@ -112,7 +112,7 @@ func TestBytesCountStages(t *testing.T) {
 
 // Before a cut and at the line there is nothing to recover: bytes count for nothing.
 func TestBytesAtTheLineCountForNothing(t *testing.T) {
-	c := newScript(t, set(t, "sigcomm15"))
+	c := newScript(t, set(t, "paper"))
 	c.send(95 * units.MB)
 	c.cnp()
 	c.send(5 * units.MB)
@@ -121,7 +121,7 @@ func TestBytesAtTheLineCountForNothing(t *testing.T) {
 
 // "min(T, BC) >= F: i = min(T,BC)-F+1; Rt += i*Rhai".
 func TestHyperIncrease(t *testing.T) {
-	p := set(t, "sigcomm15")
+	p := set(t, "paper")
 	c := newScript(t, p)
 	c.s.At(0, 10*gbps, 10*gbps)
 	c.send(50 * units.MB) // five byte stages: the fifth adds RAI
@@ -138,7 +138,7 @@ func TestHyperIncrease(t *testing.T) {
 
 // uet-htsim compares with min > F, and so comes to hyper increase a stage late.
 func TestHyperIncreaseIsNotAStageLate(t *testing.T) {
-	c := newScript(t, set(t, "sigcomm15"))
+	c := newScript(t, set(t, "paper"))
 	c.s.At(0, 10*gbps, 10*gbps)
 	c.send(50 * units.MB)
 	c.wait(5 * 55 * us)
@@ -150,7 +150,7 @@ func TestHyperIncreaseIsNotAStageLate(t *testing.T) {
 
 // uet-htsim keeps α in a static variable: one connection's congestion would cut every other's rate.
 func TestConnectionsDoNotShareAlpha(t *testing.T) {
-	p := set(t, "sigcomm15")
+	p := set(t, "paper")
 	p.InitialAlpha = 0.5
 	a, b := newScript(t, p), newScript(t, p)
 	for range 100 {
@@ -163,7 +163,7 @@ func TestConnectionsDoNotShareAlpha(t *testing.T) {
 
 // uet-htsim never moves the instant of the last decay, so that α collapses once an interval is over.
 func TestAlphaDecaysOncePerInterval(t *testing.T) {
-	c := newScript(t, set(t, "sigcomm15"))
+	c := newScript(t, set(t, "paper"))
 	c.cnp()
 	c.wait(55 * us)
 	for range 100 {
@@ -176,7 +176,7 @@ func TestAlphaDecaysOncePerInterval(t *testing.T) {
 // Ours: the target stops at the line. In the authors' simulator it does not, and a rate that stood at the line for long
 // would not recover but jump.
 func TestTargetStopsAtTheLine(t *testing.T) {
-	p := set(t, "sigcomm15")
+	p := set(t, "paper")
 	p.Clamp = dcqcn.ClampAfterBytes // keeps a target that only time has raised
 	p.G = 1.0 / (1 << 40)           // α stays 1
 	c := newScript(t, p)
@@ -206,7 +206,7 @@ func TestClamp(t *testing.T) {
 		{dcqcn.ClampAfterIncrease, func(c *script) { c.send(10 * units.MB) }, "bytes", 75, 37.7},
 		{dcqcn.ClampAfterBytes, func(c *script) { c.send(10 * units.MB) }, "bytes", 75, 37.7},
 	} {
-		p := set(t, "sigcomm15")
+		p := set(t, "paper")
 		p.Clamp = x.clamp
 		c := newScript(t, p)
 		c.cnp()
@@ -222,13 +222,13 @@ func TestClamp(t *testing.T) {
 }
 
 func TestRateStaysAboveItsLeast(t *testing.T) {
-	c := newScript(t, set(t, "sigcomm15"))
+	c := newScript(t, set(t, "paper"))
 	for range 1000 {
 		c.cnp()
 	}
 	c.wantRate(0.1)
 
-	p := set(t, "sigcomm15")
+	p := set(t, "paper")
 	p.MinRate = 200 * gbps // above the line: the line
 	c = newScript(t, p)
 	c.cnp()
@@ -237,7 +237,7 @@ func TestRateStaysAboveItsLeast(t *testing.T) {
 
 // An idle connection must not keep its host awake: recovery ends at the line.
 func TestNoTimerAtTheLine(t *testing.T) {
-	for _, name := range []string{"sigcomm15", "nvidia"} {
+	for _, name := range []string{"paper", "nvidia"} {
 		c := newScript(t, set(t, name))
 		if at, ok := c.s.Deadline(); ok {
 			t.Errorf("%s: timer armed for %v before any notification", name, at)

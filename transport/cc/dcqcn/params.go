@@ -46,8 +46,19 @@ type Params struct {
 	RAI, RHAI   units.Bandwidth // added to the target rate in additive and in hyper increase
 }
 
-// Defaults returns what NVIDIA's NICs come with.
-func Defaults() Params { return nvidia(0) }
+// Defaults returns the NICs' own: DCE_TCP_G 1019 of 1024, INITIAL_ALPHA_VALUE 1023 of 1024, DCE_TCP_RTT,
+// RATE_REDUCE_MONITOR_PERIOD, RPG_TIME_RESET, RPG_THRESHOLD, RPG_AI_RATE, RPG_HAI_RATE, RPG_MIN_RATE, RATE_TO_SET_ON_FIRST_CNP 0
+// (off), CLAMP_TGT_RATE 0, CLAMP_TGT_RATE_AFTER_TIME_INC 1, MIN_TIME_BETWEEN_CNPS 4 (NVIDIA DOCA, DCQCN parameters). Other sets that
+// somebody uses are the presets of a lab (orchestrator/lab).
+func Defaults() Params {
+	return Params{
+		Mode: Mellanox, Clamp: ClampAfterIncrease,
+		CNPInterval: 4 * units.Microsecond,
+		G:           5.0 / 1024, InitialAlpha: 1023.0 / 1024, AlphaInterval: units.Microsecond,
+		DecreaseInterval: 4 * units.Microsecond, FirstRate: 1, MinRate: units.Mbps,
+		RPTimer: 300 * units.Microsecond, F: 1, RAI: 5 * units.Mbps, RHAI: 50 * units.Mbps,
+	}
+}
 
 // Check returns an error naming the first parameter that is out of range or that the mode does not use.
 func (p Params) Check() error {

@@ -15,10 +15,10 @@ func TestRecoveryTo95(t *testing.T) {
 		want         float64
 	}{
 		// After one cut the target is still the line.
-		{"nvidia", 50, 100, 1.2}, {"alibaba", 50, 100, 1.2}, {"simai", 50, 100, 3.6}, {"sigcomm15", 50, 100, 0.22},
+		{"nvidia", 50, 100, 1.2}, {"mellanox", 50, 100, 1.2}, {"simai", 50, 100, 3.6}, {"paper", 50, 100, 0.22},
 		// After cuts that clamped it the target has to be won back too.
-		{"nvidia", 50, 50, 270.9}, {"alibaba", 50, 50, 68.4}, {"conweave", 50, 50, 135.9}, {"simai", 50, 50, 407.7},
-		{"sigcomm15", 50, 50, 62.2}, {"nvidia", 10, 10, 510.9},
+		{"nvidia", 50, 50, 270.9}, {"mellanox", 50, 50, 68.4}, {"conweave", 50, 50, 135.9}, {"simai", 50, 50, 407.7},
+		{"paper", 50, 50, 62.2}, {"nvidia", 10, 10, 510.9},
 	} {
 		s := newScript(t, set(t, c.set))
 		s.s.At(0, c.rate*gbps, c.target*gbps)

@@ -13,7 +13,7 @@ type Params struct {
 	MaxStage int             // additive increases in a row before a multiplicative one; 0: each is multiplicative
 	WAI      units.Bytes     // W_AI, added on each update; 0: Winit·(1-η)/Flows
 	Flows    int             // N, flows expected to share a link; used when WAI is 0
-	BaseRTT  units.Time      // T, the same for all flows: the longest base RTT of the network; 0: of the connection's own path
+	BaseRTT  units.Time      // T, the same for all flows: 0: the longest base RTT of the network, Link.NetRTT
 	MinRate  units.Bandwidth // least rate; 0: none, as in the paper
 }
 

@@ -1,6 +1,7 @@
 package hpcc
 
 import (
+	"cmp"
 	"math"
 
 	"weft/transport/cc"
@@ -36,10 +37,7 @@ type Sender struct {
 
 // NewSender returns a sender on a path, at line rate. p must pass Check.
 func NewSender(p Params, l cc.Link) *Sender {
-	t := p.BaseRTT
-	if t == 0 {
-		t = l.BaseRTT
-	}
+	t := cmp.Or(p.BaseRTT, l.NetRTT, l.BaseRTT)
 	winit := initialWindow(l.Line, t)
 	return &Sender{
 		params: p, line: l.Line, t: t, winit: winit, least: min(initialWindow(p.MinRate, t), winit), increase: p.increase(winit),

@@ -58,3 +58,6 @@ func (p Params) Check() error {
 }
 
 func gain(x float64) bool { return x >= 0 && !math.IsInf(x, 0) }
+
+// SourcePorts is how many source ports a connection sends from: one for each path.
+func (p Params) SourcePorts() int { return p.Paths }

@@ -1,0 +1,208 @@
+package transport
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"weft/transport/cc"
+	"weft/transport/cc/dcqcn"
+	"weft/transport/cc/hpcc"
+	"weft/transport/cc/pc4"
+	"weft/transport/cc/strack"
+	"weft/transport/cc/swift"
+	"weft/transport/path"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// kinds is where every transport is registered, a line each: its name, the type of its parameters, and what it puts into the endpoint.
+// A window or a rate alone, over one path and go-back-N, is plain; telemetry asks switches for what they write into packets.
+var kinds = []kind{
+	register("pc4", pc4Scheme),
+	register("roce", roceScheme),
+	register("swift", plain(swift.NewSender)),
+	register("hpcc", plain(hpcc.NewSender)).telemetry(),
+	register("strack", strackScheme),
+	register("spray", sprayScheme).unless(oddPaths),
+}
+
+// kind is a transport that a Spec can name.
+type kind struct {
+	name   string
+	scheme func(*Spec) (scheme, error)
+	decode func(data []byte) (cc.Params, error)
+	asks   bool // for telemetry
+}
+
+// register names a transport whose parameters are P.
+func register[P cc.Params](name string, build func(*Spec, P) scheme) kind {
+	return kind{
+		name: name,
+		scheme: func(s *Spec) (scheme, error) {
+			p, ok := s.CC.(P)
+			if !ok {
+				return scheme{}, fmt.Errorf("%s has parameters %T, not %T", name, s.CC, p)
+			}
+			if err := p.Check(); err != nil {
+				return scheme{}, err
+			}
+			return build(s, p), nil
+		},
+		decode: func(data []byte) (cc.Params, error) {
+			var p P
+			err := json.Unmarshal(data, &p)
+			return p, err
+		},
+	}
+}
+
+func (k kind) telemetry() kind {
+	build := k.scheme
+	k.asks = true
+	k.scheme = func(s *Spec) (scheme, error) {
+		sch, err := build(s)
+		sch.telemetry = true
+		return sch, err
+	}
+	return k
+}
+
+// unless adds a check of the whole connection.
+func (k kind) unless(wrong func(*Spec) error) kind {
+	build := k.scheme
+	k.scheme = func(s *Spec) (scheme, error) {
+		if err := wrong(s); err != nil {
+			return scheme{}, err
+		}
+		return build(s)
+	}
+	return k
+}
+
+// plain is a controller at the sender and nothing else.
+func plain[P any, C cc.Controller](sender func(P, cc.Link) C) func(*Spec, P) scheme {
+	return func(_ *Spec, p P) scheme {
+		return scheme{
+			controller: func(l cc.Link) cc.Controller { return sender(p, l) },
+			receiver:   meter,
+			chooser:    onePath,
+		}
+	}
+}
+
+func kindOf(name string) (*kind, error) {
+	for i := range kinds {
+		if kinds[i].name == name {
+			return &kinds[i], nil
+		}
+	}
+	return nil, fmt.Errorf("unknown kind %q", name)
+}
+
+// AsksTelemetry tells whether a transport has switches write into its packets.
+func AsksTelemetry(name string) bool {
+	k, err := kindOf(name)
+	return err == nil && k.asks
+}
+
+// Pathed are parameters of a transport whose connections have several paths, each a source port.
+type Pathed interface{ SourcePorts() int }
+
+// Paths is how many source ports the connection's sender uses, from SrcPort on.
+func (s *Spec) Paths() int { return PathsOf(s.CC) }
+
+// PathsOf is how many source ports a connection with these parameters uses.
+func PathsOf(p cc.Params) int {
+	if p, ok := p.(Pathed); ok {
+		return p.SourcePorts()
+	}
+	return 1
+}
+
+// UnmarshalJSON reads what json.Marshal writes of a Spec.
+func (s *Spec) UnmarshalJSON(data []byte) error {
+	type bare Spec
+	in := struct {
+		*bare
+		CC json.RawMessage
+	}{bare: (*bare)(s)}
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	k, err := kindOf(s.Kind)
+	if err == nil {
+		s.CC, err = k.decode(in.CC)
+	}
+	if err != nil {
+		return fmt.Errorf("transport: connection %d: %w", s.ID, err)
+	}
+	return nil
+}
+
+func pc4Scheme(s *Spec, p pc4.Params) scheme {
+	planned, mode := s.Initial, s.Collective
+	return scheme{
+		controller: func(l cc.Link) cc.Controller { return pc4.NewSender(p, l, planned) },
+		receiver:   func(line units.Bandwidth) cc.Receiver { return pc4.NewReceiver(p, mode, line) },
+		chooser:    onePath,
+	}
+}
+
+// roceScheme is RoCEv2: DCQCN over go-back-N, or over selective repeat.
+func roceScheme(_ *Spec, p dcqcn.Params) scheme {
+	return scheme{
+		ect:        true,
+		controller: func(l cc.Link) cc.Controller { return dcqcn.NewSender(p, l) },
+		receiver:   func(units.Bandwidth) cc.Receiver { return dcqcn.NewNotifier(p) },
+		chooser:    onePath,
+		either:     true,
+		span:       func(cc.Link) uint64 { return maxSpan }, // a rate has no window
+	}
+}
+
+// strackScheme is STrack: a window over adaptive paths.
+func strackScheme(s *Spec, p strack.Params) scheme {
+	sch := sprayScheme(s, p)
+	sch.chooser = func(l cc.Link, _ uint64, window units.Bytes) path.Chooser {
+		return path.NewSTrack(p.Paths, l.Packet, window)
+	}
+	return sch
+}
+
+// sprayScheme is STrack's window and recovery over oblivious paths.
+func sprayScheme(s *Spec, p strack.Params) scheme {
+	id := s.ID
+	return scheme{
+		ect:        true,
+		controller: func(l cc.Link) cc.Controller { return strack.NewSender(p, l) },
+		receiver:   meter,
+		chooser: func(_ cc.Link, seed uint64, _ units.Bytes) path.Chooser {
+			return path.NewSpray(p.Paths, seed^uint64(id+1)*0x9e3779b97f4a7c15)
+		},
+		selective: true, windowed: true, paths: p.Paths, rtoMin: DefaultSTrackRTOMin, rtoRTTs: 8,
+		span: func(l cc.Link) uint64 { return spanWindows*uint64(strack.NewSender(p, l).MaxWindow()) + wire.SackBits },
+	}
+}
+
+// spanWindows is how many windows of packets may follow one that is missing. A loss shows after one window (section 3.3.2), and
+// is repaired in another.
+const spanWindows = 4
+
+// oddPaths holds paths that are taken in turn to a power of two: they are an index, XORed.
+func oddPaths(s *Spec) error {
+	if n := s.Paths(); n&(n-1) != 0 {
+		return fmt.Errorf("strack: %d paths are no power of two", n)
+	}
+	return nil
+}
+
+func onePath(cc.Link, uint64, units.Bytes) path.Chooser { return path.ECMP{} }
+
+func meter(units.Bandwidth) cc.Receiver { return oneWay{} }
+
+// oneWay is the receiver of schemes that ask nothing of theirs: it measures, for whoever watches.
+type oneWay struct{}
+
+func (oneWay) OnData(_ units.Time, d cc.Data) cc.Feedback {
+	return cc.Feedback{OneWay: d.At - d.SentAt - d.Baseline}
+}
