@@ -24,7 +24,8 @@ go:
 tools:
 	@.ci/need ip iproute2 "no look into namespaces by hand" \
 	  ping iputils-ping "no test of ping between emulated hosts" \
-	  iperf3 iperf3 "no test of TCP between emulated hosts"
+	  iperf3 iperf3 "no test of TCP between emulated hosts" \
+	  dockerd docker.io "no test of the Docker runtime"
 
 build: go ## build bin/weft, one static binary
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/weft ./cmd/weft
@@ -40,6 +41,8 @@ test: lint tools build labs ## everything that can be tested on this machine
 	@echo "== unit tests"
 	go test $$(go list ./... | grep -vE '$(DRIVERS)')
 	@echo "== tests with sockets, devices and processes"
+	@go test -count=1 -run '^TestPrivProbe$$' -v ./orchestrator/runtime/docker | \
+	  sed -n 's/.*\(no Docker Engine for tests: .*\)/skip: \1. Without it there is no test of the Docker runtime./p'
 	go test -p 1 $$(go list ./... | grep -E '$(DRIVERS)')
 
 race: go ## the tests again under the race detector (needs a C compiler)

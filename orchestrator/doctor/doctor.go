@@ -34,8 +34,8 @@ type Options struct {
 	// then the list says nothing about it.
 	PacketRate func(context.Context) (perSecond float64, err error)
 
-	// DockerSocket is the path to ask for a Docker engine; empty means /var/run/docker.sock.
-	DockerSocket string
+	// DockerHost is where to ask for a Docker Engine, as in unix:///var/run/docker.sock; empty means DOCKER_HOST, or there.
+	DockerHost string
 }
 
 // A test looks for one thing and returns what it found, or the error with which the machine refused.
@@ -53,7 +53,7 @@ func Check(ctx context.Context, o Options) []Finding {
 	tests := append(machine(), isolation()...)
 	tests = append(tests, timing(o)...)
 	tests = append(tests, network()...)
-	tests = append(tests, docker(o.DockerSocket))
+	tests = append(tests, containers(o.DockerHost))
 	findings := make([]Finding, 0, len(tests))
 	for _, t := range tests {
 		findings = append(findings, t.run(ctx))

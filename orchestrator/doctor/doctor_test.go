@@ -6,15 +6,21 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"weft/internal/dockertest"
 	"weft/orchestrator/runtime/namespace"
 )
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	dockertest.Stop()
+	os.Exit(code)
+}
 
 func find(t *testing.T, fs []Finding, name string) Finding {
 	t.Helper()
@@ -98,38 +104,27 @@ func TestPacketRateFails(t *testing.T) {
 	}
 }
 
+// What package docker says of an engine is told without saying twice that it is about Docker.
 func TestDocker(t *testing.T) {
-	dir := t.TempDir()
-	serve := func(name string, h http.HandlerFunc) string {
-		path := filepath.Join(dir, name)
-		l, err := net.Listen("unix", path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := &http.Server{Handler: h}
-		go s.Serve(l)
-		t.Cleanup(func() { s.Close() })
-		return path
-	}
-	well := serve("well", func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/_ping" {
-			t.Errorf("asked for %s", r.URL.Path)
-		}
-		w.Header().Set("Api-Version", "1.47")
-	})
-	ill := serve("ill", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
-	absent := filepath.Join(dir, "absent")
-	for path, want := range map[string]Finding{
-		well:   {Name: "docker", State: OK, Detail: "API 1.47 at " + well},
-		ill:    {Name: "docker", State: Missing, Detail: ill + " answers 500 Internal Server Error"},
-		absent: {Name: "docker", State: Missing, Detail: "dial unix " + absent + ": connect: no such file or directory"},
+	absent := "unix://" + filepath.Join(t.TempDir(), "absent")
+	for host, want := range map[string]string{
+		absent:                 "no engine is there (dial unix " + strings.TrimPrefix(absent, "unix://") + ": connect: no such file or directory)",
+		"tcp://192.0.2.1:2375": "DOCKER_HOST is tcp://192.0.2.1:2375, but nodes are wired from this machine",
 	} {
-		got := docker(path).run(t.Context())
-		got.Cost, got.Fix = "", ""
-		if got != want {
-			t.Errorf("got %+v\nwant %+v", got, want)
+		got := containers(host).run(t.Context())
+		if got.State != Missing || !strings.HasPrefix(got.Detail, want) || got.Fix == "" {
+			t.Errorf("got %+v, expected %s", got, want)
 		}
 	}
+}
+
+func TestPrivDocker(t *testing.T) {
+	host := dockertest.Host(t)
+	got := containers(host).run(t.Context())
+	if got.State == OK != strings.HasSuffix(got.Detail, host) || !strings.Contains(got.Detail, "API 1.") {
+		t.Errorf("%+v", got)
+	}
+	t.Logf("%+v", got)
 }
 
 var golden = []Finding{

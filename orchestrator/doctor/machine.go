@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"runtime"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
+	"weft/orchestrator/runtime/docker"
 	"weft/orchestrator/runtime/namespace"
 	"weft/units"
 )
@@ -121,40 +119,20 @@ func cgroups(context.Context) (string, error) {
 	return "", errors.New("not mounted")
 }
 
-// docker asks the engine whether it is there.
-func docker(socket string) test {
-	if socket == "" {
-		socket = "/var/run/docker.sock"
-	}
+// containers asks the Docker Engine at host who it is, and whether its containers could be nodes.
+func containers(host string) test {
 	return test{name: "docker", grade: Missing,
-		try:  func(ctx context.Context) (string, error) { return ping(ctx, socket) },
-		cost: "no Docker runtime; the built-in one does the same labs",
-		fix:  "install Docker Engine, start it, and join the group docker"}
-}
-
-func ping(ctx context.Context, socket string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "unix", socket)
-	}}
-	defer transport.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://docker/_ping", nil)
-	if err != nil {
-		return "", err
-	}
-	resp, err := (&http.Client{Transport: transport}).Do(req)
-	if err != nil {
-		var op *net.OpError // without the request around it, which is not what failed
-		if errors.As(err, &op) {
-			return "", op
-		}
-		return "", err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s answers %s", socket, resp.Status)
-	}
-	return fmt.Sprintf("API %s at %s", resp.Header.Get("Api-Version"), socket), nil
+		try: func(ctx context.Context) (string, error) {
+			about, err := docker.Probe(ctx, host)
+			if errors.Is(err, docker.ErrUnusable) {
+				text := strings.TrimPrefix(err.Error(), docker.ErrUnusable.Error()+": ")
+				if about != "" {
+					text = about + ": " + text
+				}
+				return "", errors.New(text)
+			}
+			return about, err
+		},
+		cost: "no Docker runtime; the built-in one does the same labs, but for programs in images",
+		fix:  "install Docker Engine 20.10 or newer (apt-get install docker.io), start it (systemctl start docker), and run weft as root"}
 }
