@@ -83,6 +83,7 @@ func (c *Cluster) take(p *proc, spec any, nice int) error {
 		}
 		return err
 	}
+	freeTurns(p.PID)
 	if _, err := boot.Renice(p.PID, nice); err != nil {
 		return err
 	}
