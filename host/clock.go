@@ -87,5 +87,5 @@ func (h *Host) Clock(now units.Time) (node.Report, bool) {
 // items. What keeps its clock goes on for ever.
 func (h *Host) Resting() bool {
 	_, ok := h.work()
-	return !ok && h.passed
+	return (!ok || h.halts.forGood()) && (h.passed || h.halts.forGood()) && (len(h.halts.left) == 0 || h.halts.forGood())
 }

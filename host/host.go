@@ -23,6 +23,7 @@ type Host struct {
 	over      int       // items that are done
 	started   bool
 	nextStart units.Time // when the next item may start
+	halts     halts
 	err       error
 
 	expected int // flows that the endpoint was told to expect
@@ -51,8 +52,11 @@ func New(p Plan, mem Memory, obs transport.Observer) (*Host, error) {
 	h.bytes, _ = mem.(Bytes)
 	h.spoiler, _ = mem.(Spoiler)
 	h.corrupt = p.Corrupt
-	p.Endpoint.Observer, p.Endpoint.OwnClock = obs, p.Clock != nil
 	var err error
+	if h.halts, err = newHalts(&p); err != nil {
+		return nil, fmt.Errorf("host %s: %w", p.Name, err)
+	}
+	p.Endpoint.Observer, p.Endpoint.OwnClock = obs, p.Clock != nil
 	if h.clock, err = newClock(&p); err != nil {
 		return nil, fmt.Errorf("host %s: %w", p.Name, err)
 	}
@@ -98,6 +102,9 @@ func (h *Host) Start(now units.Time) {
 // Receive takes in a packet. An error means that it was refused and has changed nothing. The driver of a
 // Memory that holds bytes goes on with Place and Placed.
 func (h *Host) Receive(now units.Time, in *transport.Incoming) (transport.Placement, error) {
+	if len(h.halts.left) > 0 && h.halts.standsStill(now) {
+		return h.lose()
+	}
 	if in.Port != 0 && in.Port != wire.Port {
 		return transport.Placement{}, h.receiveSync(now, in)
 	}
@@ -181,6 +188,9 @@ func (h *Host) Uncorrupted() int { return len(h.corrupt) }
 // Transmit writes the packet that leaves the NIC at now into out; false: nothing may leave before the next
 // call in, or Deadline.
 func (h *Host) Transmit(now units.Time, out *transport.Outgoing) bool {
+	if len(h.halts.left) > 0 && h.halts.standsStill(now) {
+		return false
+	}
 	if h.clock != nil {
 		if h.clock.transmit(now, out) {
 			return true
@@ -194,6 +204,9 @@ func (h *Host) Transmit(now units.Time, out *transport.Outgoing) bool {
 
 // TransmitControl is Transmit for a NIC that is told to pause data: only what is of class 0 leaves.
 func (h *Host) TransmitControl(now units.Time, out *transport.Outgoing) bool {
+	if len(h.halts.left) > 0 && h.halts.standsStill(now) {
+		return false
+	}
 	if h.clock != nil && h.clock.node.Control() && h.clock.transmit(now, out) {
 		return true
 	}
@@ -230,7 +243,7 @@ func (h *Host) Deadline() (units.Time, bool) {
 	if !h.passed && (!ok || h.plan.Until < at) {
 		at, ok = h.plan.Until, true
 	}
-	return at, ok
+	return h.halts.deadline(at, ok)
 }
 
 // work is Deadline for the transport and the items.
@@ -244,6 +257,9 @@ func (h *Host) work() (units.Time, bool) {
 
 // Advance lets everything happen that is due by now.
 func (h *Host) Advance(now units.Time) {
+	if len(h.halts.left) > 0 && h.halts.standsStill(now) {
+		return
+	}
 	if h.clock != nil {
 		h.clock.node.Advance(now)
 	}

@@ -4,7 +4,7 @@ import "weft/units"
 
 const maxFaults = 10_000
 
-// faults reads what happens to links during the run.
+// faults reads what happens to links and hosts during the run.
 func (d *decoder) faults(f field, t Topology) []Fault {
 	if f.n != nil && f.n.kind == scalar && f.n.text == "off" {
 		return nil
@@ -17,7 +17,7 @@ func (d *decoder) faults(f field, t Topology) []Fault {
 			faults = append(faults, s.corruption(corrupt, hosts))
 			continue
 		}
-		faults = append(faults, s.fault())
+		faults = append(faults, s.fault(hosts))
 	}
 	return faults
 }
@@ -27,33 +27,48 @@ func (s *section) corruption(f field, hosts hosts) Fault {
 	defer s.close()
 	t := Fault{}
 	t.At, _ = quantity(s.field("at"), units.ParseTime, 0, maxStart)
-	name, ok := f.text("the name of a host")
-	switch {
-	case !ok:
-		return t
-	case hosts.count > 0 && !hosts.has(name):
-		f.problem("no host is named %q%s", clip(name), hosts.hint(f.d, name))
-		return t
-	}
-	f.record(name)
-	t.Corrupt = name
+	t.Corrupt = f.victim(hosts)
 	return t
 }
 
-// fault reads one: a link that is down for a time, or to the end of the run, or one whose line is another for a time.
-func (s *section) fault() Fault {
+// victim reads the name of a host of the lab.
+func (f field) victim(hosts hosts) string {
+	name, ok := f.text("the name of a host")
+	if !ok {
+		return ""
+	}
+	if hosts.count > 0 && !hosts.has(name) {
+		f.problem("no host is named %q%s", clip(name), hosts.hint(f.d, name))
+		return ""
+	}
+	f.record(name)
+	return name
+}
+
+// fault reads one: a link that is down for a time, or to the end of the run, or one whose line is another for a time; or a
+// host that ends, or stands still for a time.
+func (s *section) fault(hosts hosts) Fault {
 	defer s.close()
 	var t Fault
 	t.At, _ = quantity(s.field("at"), units.ParseTime, 0, maxStart)
-	link := s.field("link")
-	if link.n != nil || s.n.at0("host") == nil {
-		t.Link = link.linkName()
+	link, host, kill, pause := s.field("link"), s.field("host"), s.field("kill"), s.field("pause")
+	if host.n != nil {
+		s.hostFault(&t, host.victim(hosts), host, kill, pause)
+		for _, key := range []string{"link", "down", "for", "reroute", "rate", "delay", "loss", "bit_errors"} {
+			if f := s.field(key); f.written() {
+				f.problem("given together with host; a fault is of a link or of a host")
+			}
+		}
+		return t
 	}
+	for _, f := range []field{kill, pause} {
+		if f.n != nil {
+			f.problem("happens to a host; expected host: h3, say")
+		}
+	}
+	t.Link = link.linkName()
 	down, span, reroute := s.field("down"), s.field("for"), s.field("reroute")
 	changed := s.line(&t)
-	s.field("host").later("faults of hosts are")
-	s.field("kill").later("ending a host is")
-	s.field("pause").later("pausing a host is")
 	switch {
 	case down.n != nil:
 		t.Down = true
@@ -76,6 +91,24 @@ func (s *section) fault() Fault {
 	}
 	t.For = span.or("true", "ours: to the end of the run").unlessEver()
 	return t
+}
+
+// hostFault reads what happens to a host.
+func (s *section) hostFault(t *Fault, name string, host, kill, pause field) {
+	t.Host = name
+	switch {
+	case kill.n != nil && pause.n != nil:
+		pause.problem("given together with kill; a host that has ended does not stand still")
+	case kill.n != nil:
+		if t.Kill = kill.flag(); !t.Kill {
+			kill.problem("nothing happens to the host; expected kill: true, or no fault")
+		}
+	case pause.n != nil:
+		t.Pause = true
+		t.For, _ = quantity(pause, units.ParseTime, units.Nanosecond, maxStart)
+	default:
+		host.problem("nothing happens to it; expected kill: true, or pause: 1ms, say")
+	}
 }
 
 // line reads what becomes of a line, and returns the first of the keys that is there.

@@ -182,17 +182,20 @@ type Ranks struct {
 }
 
 // Fault is something that happens to a link during the run: it goes down, or its line changes. Rate, Delay, Loss and
-// BitErrors that are nil stay as they are.
+// BitErrors that are nil stay as they are. Or it happens to a host, which ends, or stands still for a time.
 type Fault struct {
 	At units.Time
 
 	// Corrupt is a host: a byte of the first data packet that comes to it from then on is wrong, unnoticed by its transport.
-	// "": the fault is of a link.
+	// "": the fault is another.
 	Corrupt string
 
-	Link string     // by the name of its ends
+	Link string     // by the name of its ends; "": it happens to a host
 	For  units.Time // how long; 0: to the end of the run
 	Down bool
+
+	Host        string
+	Kill, Pause bool // one of the two, of a host
 
 	Rate            *units.Bandwidth
 	Delay           *units.Time

@@ -14,7 +14,7 @@ type writtenLab struct {
 	Clocks    writtenClocks        `json:"clocks,omitempty" jsonschema_description:"Imperfections of the hosts' clocks, and how they are kept together."`
 	Transport writtenTransport     `json:"transport,omitempty" jsonschema_description:"What carries the messages of the workload."`
 	Workload  []writtenItem        `json:"workload,omitempty" jsonschema_description:"Collectives; they run at once unless start says otherwise."`
-	Faults    faultsType           `json:"faults,omitempty" jsonschema_description:"What happens to links during the run."`
+	Faults    faultsType           `json:"faults,omitempty" jsonschema_description:"What happens to links and hosts during the run."`
 	Measure   writtenMeasure       `json:"measure,omitempty" jsonschema_description:"What is recorded besides the flows."`
 	Expect    []string             `json:"expect,omitempty" jsonschema_description:"Checked at the end, such as: fct_slowdown.p99 <= 1.10 * flows. A miss fails the run. With a condition it is for some runs of a sweep only: drops == 0 when transport.kind == roce and seed != 1."`
 	Sweep     map[string]sweptType `json:"sweep,omitempty" jsonschema_description:"Paths and the values they take: a run for every combination. Several paths that move together are written with commas, and lists of as many values."`
@@ -297,10 +297,10 @@ type writtenFault struct {
 	Loss      probabilityType `json:"loss,omitempty" jsonschema_description:"The line loses this share of the packets."`
 	BitErrors probabilityType `json:"bit_errors,omitempty" jsonschema_description:"This share of the bits is wrong."`
 	Reroute   offTimeType     `json:"reroute,omitempty" jsonschema_description:"How long after the link went down or came up all switches have taken it into account, or off: only the two at its ends have, at once."`
-	Host      string          `json:"host,omitempty" jsonschema_description:"Not yet supported."`
 	Corrupt   string          `json:"corrupt,omitempty" jsonschema_description:"Host: a byte of the first data packet that comes to it from then on is wrong, unnoticed by its transport."`
-	Kill      bool            `json:"kill,omitempty" jsonschema_description:"Not yet supported."`
-	Pause     timeType        `json:"pause,omitempty" jsonschema_description:"Not yet supported."`
+	Host      nameTextType    `json:"host,omitempty" jsonschema_description:"A host, in place of a link."`
+	Kill      bool            `json:"kill,omitempty" jsonschema_description:"The host ends: from then on it neither sends nor answers."`
+	Pause     timeType        `json:"pause,omitempty" jsonschema_description:"The host stands still for so long: it sends nothing, and what arrives is lost."`
 }
 
 type writtenMeasure struct {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -68,7 +69,7 @@ func Build(l *lab.Lab) (*Experiment, error) {
 	if err := x.checkQPs(); err != nil {
 		return nil, err
 	}
-	if err := x.corrupt(); err != nil {
+	if err := errors.Join(x.corrupt(), x.addHalts()); err != nil {
 		return nil, err
 	}
 	x.Changes, err = x.changes()

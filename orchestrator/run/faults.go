@@ -50,7 +50,7 @@ func (x *Experiment) changes() ([]fabric.Change, error) {
 func (x *Experiment) outages() ([]outage, error) {
 	var all []outage
 	for i, f := range x.Lab.Faults {
-		if f.Corrupt != "" {
+		if f.Corrupt != "" || f.Host != "" {
 			continue
 		}
 		link, ok := x.Graph.LinkNamed(f.Link)

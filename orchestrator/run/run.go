@@ -76,6 +76,11 @@ func Run(ctx context.Context, l *lab.Lab, o Options) (*record.Summary, error) {
 		Collectives: []record.Collective{}, Expect: []record.Expect{},
 	}
 	x.summarize(out, s)
+	by := units.Time(s.LabTimeUS * float64(units.Microsecond))
+	s.Warnings = append(s.Warnings, x.halted(by)...)
+	if ctx.Err() == nil {
+		runErr = x.blame(runErr, by)
+	}
 	s.WallS = time.Since(start).Seconds()
 	switch {
 	case runErr == nil:

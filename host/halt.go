@@ -1,0 +1,68 @@
+package host
+
+import (
+	"fmt"
+
+	"weft/transport"
+	"weft/units"
+)
+
+// Halt is a time in which a host stands still: it sends nothing, what arrives is lost, and its timers wait. It goes on as
+// if that time had not been, except that the world has moved. docs/adr/0065.
+type Halt struct {
+	At    units.Time
+	Until units.Time // units.Never: for good; the host is then done, whatever it has not done
+}
+
+// halts is what is left of a host's halts, which do not overlap and are in order.
+type halts struct {
+	left   []Halt
+	frozen bool // the first of them has begun
+}
+
+// newHalts checks the halts of a plan.
+func newHalts(p *Plan) (halts, error) {
+	last := units.Time(0)
+	for _, k := range p.Halts {
+		if k.At < last || k.Until <= k.At {
+			return halts{}, fmt.Errorf("halted from %d to %d ps, after %d ps", k.At, k.Until, last)
+		}
+		last = k.Until
+	}
+	return halts{left: p.Halts}, nil
+}
+
+// standsStill says whether the host does at now, and brings halts up to that.
+func (k *halts) standsStill(now units.Time) bool {
+	for len(k.left) > 0 && k.left[0].Until <= now {
+		k.left, k.frozen = k.left[1:], false
+	}
+	if len(k.left) > 0 && k.left[0].At <= now {
+		k.frozen = true
+	}
+	return k.frozen
+}
+
+// forGood says whether the host stands still and will not go on.
+func (k *halts) forGood() bool { return k.frozen && k.left[0].Until == units.Never }
+
+// deadline is when a host must look again, given when it would without halts.
+func (k *halts) deadline(at units.Time, ok bool) (units.Time, bool) {
+	switch {
+	case len(k.left) == 0:
+		return at, ok
+	case k.forGood():
+		return 0, false
+	case k.frozen:
+		return k.left[0].Until, true
+	case !ok || k.left[0].At < at:
+		return k.left[0].At, true
+	}
+	return at, ok
+}
+
+// lose is a packet that arrives while the host stands still.
+func (h *Host) lose() (transport.Placement, error) {
+	h.arriving = nil
+	return transport.Placement{}, nil
+}

@@ -1,0 +1,62 @@
+package run
+
+import (
+	"strings"
+	"testing"
+
+	"weft/orchestrator/lab"
+)
+
+// haltedLab is four hosts that exchange data, one of which has a fault.
+const haltedLab = `
+weft: 1
+name: halted
+topology: {kind: star, hosts: 4, link: {rate: 100Gbps, delay: 1us}}
+workload: [{collective: all-to-all, size: 1MB}]
+faults: [{at: 20us, host: h2, FAULT}]
+`
+
+func haltedRun(t *testing.T, fault string) (status, text string, warnings []string) {
+	t.Helper()
+	labs, err := lab.Parse("lab.yaml", []byte(strings.Replace(haltedLab, "FAULT", fault, 1)), lab.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Run(t.Context(), labs[0], Options{Engine: "sim", Root: t.TempDir()})
+	if s == nil {
+		t.Fatal(err)
+	}
+	return s.Status, s.Error, s.Warnings
+}
+
+func TestPausedHostGoesOn(t *testing.T) {
+	status, text, warnings := haltedRun(t, "pause: 100us")
+	if status != "ok" || len(warnings) != 1 || warnings[0] != "h2 stood still from 20us to 120us" {
+		t.Errorf("%s: %s; %q", status, text, warnings)
+	}
+}
+
+func TestKilledHostIsNamed(t *testing.T) {
+	status, text, warnings := haltedRun(t, "kill: true")
+	if status != "failed" || !strings.HasPrefix(text, "h2 was killed at 20us, as the lab says: ") || len(warnings) != 1 {
+		t.Errorf("%s: %s; %q", status, text, warnings)
+	}
+}
+
+func TestFaultsOfHostsAreChecked(t *testing.T) {
+	for faults, want := range map[string]string{
+		"{at: 1us, host: h9, kill: true}":                                   "faults.0.host: no host is named",
+		"{at: 1us, host: switch0, kill: true}":                              "faults.0.host: no host is named",
+		"{at: 1us, host: h1, kill: true}, {at: 5us, host: h1, pause: 1us}":  "faults.1.at: overlaps",
+		"{at: 1us, host: h1, pause: 5us}, {at: 5us, host: h1, pause: 10us}": "faults.1.at: overlaps",
+	} {
+		text := strings.Replace(haltedLab, "{at: 20us, host: h2, FAULT}", faults, 1)
+		labs, err := lab.Parse("lab.yaml", []byte(text), lab.Options{})
+		if err == nil {
+			_, err = Build(labs[0])
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", faults, err, want)
+		}
+	}
+}
