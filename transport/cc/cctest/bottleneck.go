@@ -46,6 +46,15 @@ func (b Bottleneck) Link() cc.Link {
 	return cc.Link{Line: b.Line, MTU: b.Packet, Packet: b.Packet, Baseline: one, BaseRTT: one + b.Delay, Hops: 2}
 }
 
+// Start returns a flow without end for each instant, with a controller of its own.
+func (b Bottleneck) Start(controller func(cc.Link) cc.Controller, at ...units.Time) []*Flow {
+	var all []*Flow
+	for _, t := range at {
+		all = append(all, &Flow{Controller: controller(b.Link()), Start: t})
+	}
+	return all
+}
+
 // Net is a Bottleneck at work.
 type Net struct {
 	Bottleneck

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"weft/internal/golden"
+	"weft/transport/cc"
 	"weft/transport/cc/cctest"
 	"weft/transport/cc/hpcc"
 	"weft/units"
@@ -14,12 +15,8 @@ func bottleneck() cctest.Bottleneck {
 	return cctest.Bottleneck{Line: 100 * gbps, Delay: 2 * us, Packet: 1000}
 }
 
-func flows(p hpcc.Params, b cctest.Bottleneck, starts ...units.Time) []*cctest.Flow {
-	var all []*cctest.Flow
-	for _, at := range starts {
-		all = append(all, &cctest.Flow{Controller: hpcc.NewSender(p, b.Link()), Start: at})
-	}
-	return all
+func flows(p hpcc.Params, b cctest.Bottleneck, at ...units.Time) []*cctest.Flow {
+	return b.Start(func(l cc.Link) cc.Controller { return hpcc.NewSender(p, l) }, at...)
 }
 
 // One flow, joined by a second after 100 us: who sends what, every 20 us.
