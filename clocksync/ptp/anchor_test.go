@@ -107,7 +107,7 @@ func TestAnchorTable(t *testing.T) {
 					offset: 100 * units.Millisecond, change: func(c *Config) {
 						c.Servo = kind
 						c.Gains = servo.Tuned(row.jitter, wander, interval)
-						c.FastSamples = 0
+						c.Gear = false
 						c.Limits = servo.Limits{FirstStep: 20 * units.Microsecond, MaxRate: 900e-6}
 						c.SyncTimeout = 0
 					}}

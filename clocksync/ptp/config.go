@@ -32,15 +32,15 @@ type Config struct {
 	AnnounceTimeout  int // announce intervals without one until a master is given up; at least 2
 	SyncTimeout      int // sync intervals without a measurement until a master is given up; 0: never
 
-	PeerDelay   bool // the peer delay mechanism, instead of end to end
-	Filter      servo.FilterKind
-	FilterSize  int
-	RawDelay    bool // the last delay measured is used, instead of the filtered one
-	Weighted    bool // samples are weighted by filtered delay / delay
-	Servo       ServoKind
-	Gains       servo.Gains // of PI, in steady state
-	FastSamples int         // for which PI uses servo.DefaultGains first
-	Limits      servo.Limits
+	PeerDelay  bool // the peer delay mechanism, instead of end to end
+	Filter     servo.FilterKind
+	FilterSize int
+	RawDelay   bool // the last delay measured is used, instead of the filtered one
+	Weighted   bool // samples are weighted by filtered delay / delay
+	Servo      ServoKind
+	Gains      servo.Gains // of PI, in steady state
+	Gear       bool        // PI begins with the gains of a regression: see servo.PIConfig
+	Limits     servo.Limits
 
 	// Asymmetry is what the path from the master is known to take longer than the mean of both ways
 	// (delayAsymmetry). AsymmetryBound is added to the bound that is published: half of the most by which the two ways
@@ -78,9 +78,9 @@ func Default(s clocksync.Setup, backups int) Config {
 		SyncInterval: units.Millisecond, DelayInterval: units.Millisecond, AnnounceInterval: 2 * units.Millisecond,
 		AnnounceTimeout: 3, SyncTimeout: 8,
 		Filter: servo.Median, FilterSize: 10,
-		FastSamples: 30,
-		Limits:      servo.DefaultLimits(),
-		StepAlarm:   units.Microsecond,
+		Gear:      true,
+		Limits:    servo.DefaultLimits(),
+		StepAlarm: units.Microsecond,
 	}
 	cfg.Gains = servo.DefaultGains()
 	if s.Jitter > 0 {
@@ -139,6 +139,5 @@ func (c *Config) newServo() (servo.Servo, error) {
 	if c.Servo == LinReg {
 		return servo.NewLinReg(servo.LinRegConfig{Interval: c.SyncInterval, Limits: c.Limits})
 	}
-	return servo.NewPI(servo.PIConfig{Interval: c.SyncInterval, Gains: c.Gains, Fast: servo.DefaultGains(),
-		FastSamples: c.FastSamples, Limits: c.Limits})
+	return servo.NewPI(servo.PIConfig{Interval: c.SyncInterval, Gains: c.Gains, Gear: c.Gear, Limits: c.Limits})
 }

@@ -109,13 +109,14 @@ func (c *Clock) onPeerResponse(now clocksync.Now, from *peer, m *Message, stamp 
 	if !x.sent || x.answered || m.Sequence != from.sequence {
 		return ErrStale
 	}
+	oneStep := m.Flags&FlagTwoStep == 0 // the correctionField holds the turnaround, and there is no t2
 	t2, ok := m.Timestamp.instant()
-	if !ok {
+	if !ok && !oneStep {
 		return ErrRange
 	}
 	x.t2, x.t4, x.answered = t2, c.correction.At(stamp), true
 	x.correction, _ = m.corrected()
-	if m.Flags&FlagTwoStep == 0 { // the correctionField holds the turnaround
+	if oneStep {
 		c.learn(now, from, (x.t4-x.t1-x.correction)/2)
 		*x = exchange{}
 	}

@@ -1,7 +1,6 @@
 package servo
 
 import (
-	"errors"
 	"fmt"
 
 	"weft/units"
@@ -18,7 +17,7 @@ type PI struct {
 	started bool       // last is valid
 	running bool       // the frequency has been measured
 	stepped bool       // the first decision has been made
-	count   int        // samples since running
+	count   int        // samples since running, for the gear
 	drift   float64    // integral: what the rate is when there is no offset
 }
 
@@ -26,10 +25,10 @@ type PI struct {
 type PIConfig struct {
 	Interval units.Time // between samples, above 0: a mean will do
 	Gains    Gains      // in steady state
-	Fast     Gains      // of the first FastSamples samples
-	// FastSamples is how long Fast holds. 0: not at all.
-	FastSamples int
-	Limits      Limits
+	// Gear begins, after each start, with the gains of a regression over all samples so far, and goes over to Gains
+	// as those fall below: noise is averaged from the first sample on, and nothing has to be forgotten slowly.
+	Gear   bool
+	Limits Limits
 }
 
 // startup is the wait before the frequency is measured, as a share of 1/I samples: linuxptp's 0.016/ki seconds,
@@ -46,10 +45,6 @@ func NewPI(cfg PIConfig) (*PI, error) {
 		return nil, fmt.Errorf("servo: interval %v is not above 0", cfg.Interval)
 	case !cfg.Gains.Stable():
 		return nil, fmt.Errorf("servo: gains %v are not stable: 0 < P < 2, I > 0 and 2P + I < 4 must hold", cfg.Gains)
-	case cfg.FastSamples < 0:
-		return nil, errors.New("servo: the number of fast samples is negative")
-	case cfg.FastSamples > 0 && !cfg.Fast.Stable():
-		return nil, fmt.Errorf("servo: fast gains %v are not stable", cfg.Fast)
 	}
 	if err := cfg.Limits.Check(); err != nil {
 		return nil, err
@@ -72,11 +67,8 @@ func (p *PI) Update(s Sample) (float64, State) {
 		p.hold(s)
 		return p.drift, Unlocked
 	}
-	g := p.cfg.Gains
-	if p.count < p.cfg.FastSamples {
-		g = p.cfg.Fast
-		p.count++
-	}
+	g := p.gains()
+	p.count++
 	share := float64(s.Offset) * s.weight() / float64(p.cfg.Interval)
 	integral := g.I * share
 	rate, inside := p.cfg.Limits.clamp(p.drift - integral - g.P*share)
@@ -92,10 +84,7 @@ func (p *PI) measure(s Sample) (float64, State) {
 		p.hold(s)
 		return p.drift, Unlocked
 	}
-	g := p.cfg.Gains
-	if p.cfg.FastSamples > 0 {
-		g = p.cfg.Fast
-	}
+	g := p.gains()
 	span := float64(s.Local - p.first.Local)
 	if wait := min(startup/g.I, startupMax); span*1.001 < wait*float64(p.cfg.Interval) {
 		return p.drift, Unlocked
@@ -108,6 +97,20 @@ func (p *PI) measure(s Sample) (float64, State) {
 		return p.drift, Jump
 	}
 	return p.drift, Locked
+}
+
+// gains returns those of the next sample. In gear they are what a line through n samples, the two that measured the
+// frequency included, gives to the last: P = 2(2n-1)/(n(n+1)) and I = 6/(n(n+1)), but no more than the default.
+func (p *PI) gains() Gains {
+	if !p.cfg.Gear {
+		return p.cfg.Gains
+	}
+	n := float64(p.count + 3)
+	most := DefaultGains()
+	return Gains{
+		P: max(p.cfg.Gains.P, min(most.P, 2*(2*n-1)/(n*(n+1)))),
+		I: max(p.cfg.Gains.I, min(most.I, 6/(n*(n+1)))),
+	}
 }
 
 func (p *PI) hold(s Sample) {

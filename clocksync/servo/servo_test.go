@@ -151,7 +151,7 @@ func TestTunedGainsFollowTheTable(t *testing.T) {
 
 // P alone passes on noise with variance P/(2-P).
 func TestNoiseGainOfP(t *testing.T) {
-	pi, err := NewPI(PIConfig{Interval: units.Millisecond, Gains: Gains{P: 0.7, I: 1e-9}, Fast: DefaultGains(), FastSamples: 1,
+	pi, err := NewPI(PIConfig{Interval: units.Millisecond, Gains: Gains{P: 0.7, I: 1e-9},
 		Limits: Limits{MaxRate: 0.5, FirstStep: 1}})
 	if err != nil {
 		t.Fatal(err)
@@ -171,6 +171,34 @@ func TestNoiseGainOfP(t *testing.T) {
 	}
 	if got, want := math.Sqrt(sum/n-mean*mean)/1e5, math.Sqrt(0.7/1.3); math.Abs(got-want) > 0.05 {
 		t.Errorf("noise is passed on with %.3f, want %.3f", got, want)
+	}
+}
+
+// In gear the noise of the first samples is averaged: after n samples it is passed on as by a regression over them.
+func TestGearAveragesFromTheStart(t *testing.T) {
+	var plain, geared float64
+	for seed := range uint64(50) {
+		for _, gear := range []bool{false, true} {
+			pi, err := NewPI(PIConfig{Interval: units.Millisecond, Gains: Gains{P: 0.03, I: 0.0005}, Gear: gear, Limits: DefaultLimits()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := &plant{r: rand.New(rand.NewPCG(seed, 4)), skew: 20e-6, jitter: 10 * units.Nanosecond}
+			for range 60 {
+				x := p.step(units.Millisecond)
+				rate, st := pi.Update(x)
+				p.apply(x, rate, st)
+			}
+			e := p.err().Nanoseconds()
+			if gear {
+				geared += e * e / 50
+			} else {
+				plain += e * e / 50
+			}
+		}
+	}
+	if g := math.Sqrt(geared); g > 5 || g > math.Sqrt(plain) {
+		t.Errorf("rms error after 60 samples with noise of 10 ns: %.1f ns in gear, %.1f ns without; want at most 5", g, math.Sqrt(plain))
 	}
 }
 
@@ -219,8 +247,6 @@ func TestRefusedConfigurations(t *testing.T) {
 	for want, change := range map[string]func(*PIConfig){
 		"interval":   func(c *PIConfig) { c.Interval = 0 },
 		"not stable": func(c *PIConfig) { c.Gains.P = 2 },
-		"fast gains": func(c *PIConfig) { c.FastSamples = 1 },
-		"negative":   func(c *PIConfig) { c.FastSamples = -1 },
 		"first step": func(c *PIConfig) { c.Limits.FirstStep = -1 },
 		"threshold":  func(c *PIConfig) { c.Limits.Step = -1 },
 		"(0, 1)":     func(c *PIConfig) { c.Limits.MaxRate = math.NaN() },
