@@ -29,15 +29,18 @@ func (b Balance) perPacket() bool { return b != ECMP }
 // FlowExpiry is how long a switch remembers a flow of which no packet comes. Ours (the draft says nothing).
 const FlowExpiry = 10 * units.Millisecond
 
-// decide chooses the port for e, which has come by port from to a switch that chooses by the packet.
-func (n *Network) decide(now units.Time, from int32, e *parcel) int32 {
-	s := int(n.ports[from].to) - n.routing.hosts
+// decide chooses the port for e, which has come by port from to switch s, which chooses by the packet.
+func (n *Network) decide(now units.Time, s int, from int32, e *parcel) int32 {
 	k := n.routing.group(s, e.dst)
 	ports := n.routing.members[k.first : k.first+k.size()]
 	usual := choose(e.flow, n.routing.seeds[s], int32(len(ports)))
 	b := &n.balancers[s]
 	switch {
-	case len(ports) == 1 || e.class == 0:
+	case e.class == 0 || ports[0] == noPort:
+		return ports[usual]
+	case b.kind == CCM && n.pool.tag(e.packet).On:
+		return n.coordinate(now, s, from, ports, usual, e)
+	case b.kind == CCM || len(ports) == 1:
 		return ports[usual]
 	case b.kind == Spray:
 		b.random += 0x9e3779b97f4a7c15
@@ -110,10 +113,13 @@ func flowKey(e *parcel) uint64 { return uint64(e.flow)<<32 | uint64(uint32(e.dst
 
 // flowEntry is a flow as a switch knows it.
 type flowEntry struct {
-	key  uint64
-	seen units.Time
-	port int32 // it is on, or noPort when nothing is known
-	used bool
+	key   uint64
+	seen  units.Time
+	port  int32 // it is on, or noPort when nothing is known
+	used  bool
+	away  int32      // CCM: the port it is kept off, or noPort
+	until units.Time // and how long
+	asked units.Time // CCM: when a switch may ask for another path again
 }
 
 // flowTable is a bounded table of flows: sets of eight, in which the flow that was seen longest ago makes room. It
@@ -123,7 +129,7 @@ type flowTable struct {
 	evicted int64 // flows that were forgotten before they expired
 }
 
-// mostFlows bounds what a switch remembers: 32 bytes each, 512 KiB.
+// mostFlows bounds what a switch remembers: 48 bytes each, 768 KiB.
 const (
 	mostFlows  = 1 << 14
 	leastFlows = 64
@@ -143,7 +149,7 @@ func (t *flowTable) find(now units.Time, key uint64) *flowEntry {
 			switch {
 			case f.used && f.key == key:
 				if now-f.seen > FlowExpiry {
-					f.port = noPort
+					f.port, f.away, f.asked = noPort, noPort, 0
 				}
 				f.seen = now
 				return f
@@ -158,9 +164,23 @@ func (t *flowTable) find(now units.Time, key uint64) *flowEntry {
 			}
 			t.evicted++
 		}
-		*oldest = flowEntry{key: key, seen: now, port: noPort, used: true}
+		*oldest = flowEntry{key: key, seen: now, port: noPort, away: noPort, used: true}
 		return oldest
 	}
+}
+
+// know returns the entry of a flow that is remembered, or nil.
+func (t *flowTable) know(now units.Time, key uint64) *flowEntry {
+	if t.entries == nil {
+		return nil
+	}
+	set := t.set(key)
+	for i := range set {
+		if f := &set[i]; f.used && f.key == key && now-f.seen <= FlowExpiry {
+			return f
+		}
+	}
+	return nil
 }
 
 func (t *flowTable) set(key uint64) []flowEntry {

@@ -153,7 +153,7 @@ func TestFlowTableIsBounded(t *testing.T) {
 			kept++
 		}
 	}
-	t.Logf("10,000 flows: %d remembered in %d bytes, %d evicted", kept, len(table.entries)*32, table.evicted)
+	t.Logf("10,000 flows: %d remembered in %d bytes, %d evicted", kept, len(table.entries)*48, table.evicted)
 	if len(table.entries) > mostFlows || kept < 9000 {
 		t.Errorf("%d entries, %d flows remembered", len(table.entries), kept)
 	}

@@ -45,6 +45,9 @@ func (c *Config) check() error {
 			bad("switch %d %s: %w", s, sw.Name, err)
 		}
 	}
+	if err := c.checkCCM(); err != nil {
+		errs = append(errs, err)
+	}
 	return errors.Join(errs...)
 }
 
@@ -118,7 +121,7 @@ func (c *Config) checkPFC(p *PortConfig, f PFCConfig) error {
 func (c *Config) checkSwitch(sw *SwitchConfig, apart units.Bytes) error {
 	b := sw.Buffer
 	switch {
-	case sw.Balance != ECMP && sw.Balance != Spray && sw.Balance != Adaptive:
+	case sw.Balance != ECMP && sw.Balance != Spray && sw.Balance != Adaptive && sw.Balance != CCM:
 		return fmt.Errorf("balance %q", sw.Balance)
 	case b.Total < 0 || !(b.Alpha >= 0) || b.Alpha > 0 && b.Total == 0:
 		return fmt.Errorf("buffer of %d bytes with alpha %g", b.Total, b.Alpha)
@@ -137,7 +140,7 @@ func (c *Config) owner(s int) func(port int32) bool {
 
 // checkTables checks the groups and routes of a switch.
 func checkTables(sw *SwitchConfig, hosts int, owns func(port int32) bool) error {
-	if len(sw.Route) != hosts {
+	if len(sw.Route) != hosts && sw.Balance != CCM {
 		return fmt.Errorf("routes to %d hosts of %d", len(sw.Route), hosts)
 	}
 	for g, ports := range sw.Groups {

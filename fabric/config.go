@@ -11,6 +11,11 @@ type Config struct {
 	Hosts    int            `json:"hosts"`
 	Ports    []PortConfig   `json:"ports"`
 	Switches []SwitchConfig `json:"switches"`
+
+	// CCM is what coordination leaves open, when the switches' Balance is CCM; Port is then the UDP destination port of
+	// flows, by which a switch finds the flow that a notification is about.
+	CCM  *CCMConfig `json:"ccm,omitempty"`
+	Port uint16     `json:"port,omitempty"`
 }
 
 // PortConfig is one direction of a link: the output queue at From and the way to To. Each host has exactly
@@ -30,7 +35,9 @@ type PortConfig struct {
 	ECN    ECNConfig   `json:"ecn"`
 
 	// Light is the most bytes of a packet's class that wait in a port that an adaptive switch thinks light.
-	Light units.Bytes `json:"light,omitempty"`
+	// Congested is the most that waits in a port that a switch with CCM does not think congested.
+	Light     units.Bytes `json:"light,omitempty"`
+	Congested units.Bytes `json:"congested,omitempty"`
 
 	// PFC is, by class, when the switch at To has this port pause. Nothing pauses where To is a host.
 	PFC [Classes]PFCConfig `json:"pfc,omitzero"`
@@ -72,7 +79,7 @@ type SwitchConfig struct {
 	Name   string    `json:"name,omitempty"`
 	Seed   uint64    `json:"seed"`   // of the ECMP hash; switches of equal seed make equal choices
 	Groups [][]int32 `json:"groups"` // sets of equally good output ports, by their index in Config.Ports
-	Route  []int32   `json:"route"`  // for each destination host an index into Groups, or -1: unreachable
+	Route  []int32   `json:"route"`  // for each destination host, and with CCM then for each switch, an index into Groups, or -1: unreachable
 
 	Buffer BufferConfig `json:"buffer,omitzero"`
 

@@ -18,6 +18,7 @@ type Counters struct {
 	Duplicated      int64 // copies that lines made: as if injected a second time
 	DuplicatedBytes units.Bytes
 	Late            int64 // packets that lines delivered late
+	CCM             CCMCounters
 	PathSwitches    int64 // flows that adaptive switches moved to another port, each time
 	Overflows       int64 // of Dropped, those of a lossless class: its headroom was too small
 	Pauses          int64 // frames sent to have a class paused

@@ -80,6 +80,10 @@ func (n *Network) duplicate(e *parcel) parcel {
 	if c.INT {
 		*n.pool.record(c.number) = *n.pool.record(p.number)
 	}
+	if n.ccm != nil {
+		*n.pool.tag(c.number), *n.pool.note(c.number) = *n.pool.tag(p.number), *n.pool.note(p.number)
+		c.SrcPort = p.SrcPort
+	}
 	n.total.Duplicated++
 	n.total.DuplicatedBytes += p.Size
 	d := *e

@@ -33,26 +33,32 @@ type Sink interface {
 // At one instant a transmitter that becomes free first takes the next of those that wait; who joins at that
 // very instant queues behind it.
 type Network struct {
-	timeline  *timeline.Queue
-	sink      Sink
-	first     timeline.ID // port i's entity is first+i, host h's NIC first+len(ports)+h, then see pfcEntities
-	entities  int
-	ports     []port
-	nics      []int32 // port of each host
-	busy      []uint8 // by host: what keeps its NIC from sending: lineBusy, isDown, and the classes that are paused
-	routing   *routing
-	pool      pool
-	total     Counters
-	flow      *flowControl // nil when no switch accounts for its memory
-	watched   int32        // port, or noPort: see Watch
-	watch     func(now units.Time, queued units.Bytes)
-	pauses    func(now units.Time, h HostID, class uint8, paused bool) // nil, or see Pauses
-	trace     func(at units.Time, port int, p *Packet, ecn ECN)        // nil, or see Trace
-	tallies   []tally                                                  // by port
-	names     []string                                                 // of the switches
-	balancers []balancer                                               // by switch; nil when none chooses by the packet: see adaptive.go
-	lights    []units.Bytes                                            // by port: PortConfig.Light
-	late      *late                                                    // nil when no line delivers packets late or twice
+	timeline     *timeline.Queue
+	sink         Sink
+	first        timeline.ID // port i's entity is first+i, host h's NIC first+len(ports)+h, then see pfcEntities
+	entities     int
+	ports        []port
+	nics         []int32 // port of each host
+	busy         []uint8 // by host: what keeps its NIC from sending: lineBusy, isDown, and the classes that are paused
+	routing      *routing
+	pool         pool
+	total        Counters
+	flow         *flowControl // nil when no switch accounts for its memory
+	watched      int32        // port, or noPort: see Watch
+	watch        func(now units.Time, queued units.Bytes)
+	pauses       func(now units.Time, h HostID, class uint8, paused bool) // nil, or see Pauses
+	trace        func(at units.Time, port int, p *Packet, ecn ECN)        // nil, or see Trace
+	tallies      []tally                                                  // by port
+	names        []string                                                 // of the switches
+	balancers    []balancer                                               // by switch; nil when none chooses by the packet: see adaptive.go
+	ccm          *CCMConfig                                               // nil: no coordination
+	coordinators []ccmSwitch                                              // by switch
+	congestion   []units.Bytes                                            // by port: PortConfig.Congested
+	attending    int                                                      // CCM: the entity of switch s is first+attending+s, armed for what it does by itself
+	follow       func(Step)
+	dstPort      uint16        // of the transport
+	lights       []units.Bytes // by port: PortConfig.Light
+	late         *late         // nil when no line delivers packets late or twice
 
 	parts *parts // nil when the network is in one piece: see split.go
 	me    int32  // which of the parts this is
@@ -114,11 +120,18 @@ func build(cfg *Config, q *timeline.Queue, sink Sink) *Network {
 	if n.flow != nil {
 		n.entities += 2 * len(cfg.Ports)
 	}
+	n.balancers, n.lights = newBalancers(cfg)
+	if n.ccm = cfg.CCM; n.ccm != nil {
+		n.attending = n.entities
+		n.entities += len(cfg.Switches)
+		n.coordinators, n.congestion = newCoordinators(cfg)
+		n.dstPort = cfg.Port
+		n.pool.store.tags = true
+	}
 	if cfg.disorderly() {
 		n.late = &late{}
 		n.entities++
 	}
-	n.balancers, n.lights = newBalancers(cfg)
 	punctual := cfg.accounting()
 	for i := range cfg.Ports {
 		n.ports[i] = newPort(cfg, i)
@@ -213,6 +226,10 @@ func (n *Network) fireOther(now units.Time, i int) {
 		n.straggle(now)
 		return
 	}
+	if k := i + len(n.ports) - n.attending; n.ccm != nil && k >= 0 {
+		n.attend(now, k)
+		return
+	}
 	if i < len(n.nics) {
 		n.nicDone(now, HostID(i))
 		return
@@ -253,11 +270,13 @@ func (n *Network) arrive(now units.Time, from int32, e *parcel) {
 	case e.next == lost:
 		n.lose(from, e)
 	case e.next == perPacket && e.hops <= maxHops:
-		if e.next = n.decide(now, from, e); e.next == noPort {
+		if e.next = n.decide(now, int(n.ports[from].to)-len(n.nics), from, e); e.next == noPort {
 			n.cut(from, e)
 			return
 		}
 		n.join(now, from, e)
+	case e.next == atSwitch:
+		n.heedNote(now, int(e.dst)-len(n.nics), e)
 	case e.next < 0 && e.next != perPacket:
 		n.cut(from, e)
 	case e.hops > maxHops:

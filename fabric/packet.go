@@ -21,7 +21,7 @@ const Classes = 2
 
 // HeaderRoom is the number of header bytes a packet holds without storage of its own. It makes a Packet three
 // cache lines.
-const HeaderRoom = 110
+const HeaderRoom = 102
 
 // Packet is one packet on its way through the network. It comes from Network.Get and goes back with
 // Network.Put. Between Inject and the sink's Deliver the network owns it.
@@ -42,8 +42,10 @@ type Packet struct {
 	Payload units.Bytes
 	Header  []byte
 
-	room [HeaderRoom]byte // what Header starts on
-	Port uint16           // UDP destination port where it is not the transport's; the network does not read it
+	room    [HeaderRoom]byte // what Header starts on
+	Tag     Tag              // coordination tag: see CCM
+	SrcPort uint16           // UDP source port, which notifications name the flow by; without CCM nobody reads it
+	Port    uint16           // UDP destination port where it is not the transport's; the network does not read it
 }
 
 // Get returns a packet to fill in and inject: every field zero, Header empty with room for at least
@@ -64,5 +66,6 @@ func (n *Network) Put(p *Packet) {
 	p.FlowHash, p.Size, p.Src, p.Dst = 0, 0, 0, 0
 	p.ECN, p.Class, p.Hops, p.Port, p.INT, p.Queued, p.SentAt = 0, 0, 0, 0, false, 0, 0
 	p.Payload, p.Header = 0, p.Header[:0]
+	p.Tag, p.SrcPort = Tag{}, 0
 	n.pool.put(p.number)
 }

@@ -24,6 +24,7 @@ const (
 	noPort int32 = -2 // the far end cannot forward it
 	lost   int32 = -3 // it is corrupted on the line
 
+	atSwitch  int32 = -6 // the switch at the far end is the destination
 	perPacket int32 = -5 // the switch at the far end chooses when the packet arrives
 	disturbed int32 = -4 // the line may deliver it late, or twice
 )
@@ -31,6 +32,9 @@ const (
 // wrap returns the parcel of a packet that is injected.
 func (n *Network) wrap(p *Packet) parcel {
 	*n.pool.queued(p.number) = p.Queued
+	if n.ccm != nil {
+		*n.pool.tag(p.number) = p.Tag
+	}
 	return parcel{
 		packet: p.number, flow: uint32(mix(p.FlowHash)), dst: p.Dst, size: int32(p.Size),
 		ecn: p.ECN, class: p.Class, hops: p.Hops, noted: p.INT,
@@ -43,6 +47,9 @@ func (n *Network) unwrap(e *parcel) *Packet {
 	p.ECN = e.ecn
 	p.Hops = e.hops
 	p.Queued = *n.pool.queued(e.packet)
+	if n.ccm != nil {
+		p.Tag = *n.pool.tag(e.packet)
+	}
 	return p
 }
 

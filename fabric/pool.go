@@ -16,6 +16,8 @@ const (
 type slab struct {
 	queued  [slabSize]units.Time // Packet.Queued of those in the network: apart, since hops write it and read no packet
 	records *[slabSize]records   // in-band telemetry, once it was asked for
+	tags    *[slabSize]Tag       // with CCM: as the last switch left them
+	notes   *[slabSize]Note      // with CCM: of those that are notifications
 	packets [slabSize]Packet
 }
 
@@ -33,6 +35,7 @@ type store struct {
 	shared bool    // by parts: then the capacity of slabs is never exceeded, so that what the parts hold of it stays
 	slabs  []*slab // by number
 	spare  []uint32
+	tags   bool // slabs have room for tags and notifications
 }
 
 // mostSlabs bounds the packets of a network that is split, 67 million; one in one piece has no bound.
@@ -64,6 +67,9 @@ func (l *pool) fill() {
 		panic("fabric: more packets in a network than there are numbers for")
 	}
 	b := new(slab)
+	if s.tags {
+		b.tags, b.notes = new([slabSize]Tag), new([slabSize]Note)
+	}
 	first := uint32(len(s.slabs)) << slabBits
 	s.slabs = append(s.slabs, b)
 	l.slabs = s.slabs[:cap(s.slabs)]
@@ -96,6 +102,10 @@ func (l *pool) packet(number uint32) *Packet { return &l.slab(number).packets[nu
 
 // queued returns where a packet's waiting time is added up.
 func (l *pool) queued(number uint32) *units.Time { return &l.slab(number).queued[number&(slabSize-1)] }
+
+// tag returns the coordination tag of a packet on its way, note the notification that it is.
+func (l *pool) tag(number uint32) *Tag   { return &l.slab(number).tags[number&(slabSize-1)] }
+func (l *pool) note(number uint32) *Note { return &l.slab(number).notes[number&(slabSize-1)] }
 
 // record returns the notes of a packet by its number.
 func (l *pool) record(number uint32) *records {

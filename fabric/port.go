@@ -161,6 +161,11 @@ func (o *port) mark(n *Network, e *parcel) {
 	if q <= o.ecn.Kmin || e.ecn == NotECT {
 		return
 	}
+	if n.ccm != nil {
+		if t := n.pool.tag(e.packet); t.On && !t.mark {
+			return
+		}
+	}
 	if q <= o.ecn.Kmax {
 		probability := o.ecn.Pmax * float64(q-o.ecn.Kmin) / float64(o.ecn.Kmax-o.ecn.Kmin)
 		if draw(&o.random) >= probability {

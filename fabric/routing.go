@@ -8,6 +8,7 @@ import "math/bits"
 // only the others. That keeps the tables of a large network in the processor's cache.
 type routing struct {
 	hosts   int
+	dests   int      // what tables have a route for: the hosts, or the switches too
 	blocks  int      // in the table of a switch
 	seeds   []uint64 // by switch, mixed
 	table   []uint32 // [switch][block]: group; or spelled and the index in single where the block begins
@@ -44,9 +45,14 @@ func newRouting(hosts int, switches []SwitchConfig) routing {
 	r := routing{
 		hosts:  hosts,
 		blocks: (hosts + blockSize - 1) / blockSize,
+		dests:  hosts,
 		groups: []group{{0, 1}},
 		all:    []int32{noPort},
 		counts: []int32{1},
+	}
+	if len(switches) > 0 {
+		r.dests = len(switches[0].Route)
+		r.blocks = (r.dests + blockSize - 1) / blockSize
 	}
 	for s := range switches {
 		sw := &switches[s]
@@ -54,10 +60,10 @@ func newRouting(hosts int, switches []SwitchConfig) routing {
 		r.begin = append(r.begin, first)
 		r.seeds = append(r.seeds, mix(sw.Seed))
 		for _, ports := range sw.Groups {
-			r.addGroup(ports, sw.Balance.perPacket() && len(ports) > 1)
+			r.addGroup(ports, sw.Balance == CCM || sw.Balance.perPacket() && len(ports) > 1)
 		}
-		for b := 0; b < hosts; b += blockSize {
-			r.addBlock(sw.Route[b:min(b+blockSize, hosts)], uint32(first))
+		for b := 0; b < r.dests; b += blockSize {
+			r.addBlock(sw.Route[b:min(b+blockSize, r.dests)], uint32(first))
 		}
 	}
 	r.begin = append(r.begin, len(r.groups))
@@ -130,7 +136,11 @@ func (r *routing) next(to NodeID, e *parcel) int32 {
 	if k.n < 0 {
 		return perPacket
 	}
-	return r.members[k.first+choose(e.flow, r.seeds[s], k.n)]
+	port := r.members[k.first+choose(e.flow, r.seeds[s], k.n)]
+	if port == noPort && HostID(to) == e.dst {
+		return atSwitch
+	}
+	return port
 }
 
 // group returns the group of switch s towards a host.

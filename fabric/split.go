@@ -89,6 +89,7 @@ func Split(cfg Config, part []int32, queues []*timeline.Queue, sinks []Sink) ([]
 		}
 	}
 	shared := newStore(true)
+	shared.tags = cfg.CCM != nil
 	for k := range p.all {
 		n := *whole
 		n.timeline, n.sink, n.parts, n.me = queues[k], sinks[k], p, int32(k)
@@ -204,6 +205,7 @@ func (c *Counters) add(k *Counters) {
 	c.Pauses += k.Pauses
 	c.Late += k.Late
 	c.PathSwitches += k.PathSwitches
+	c.CCM.add(&k.CCM)
 	c.Duplicated += k.Duplicated
 	c.DuplicatedBytes += k.DuplicatedBytes
 }

@@ -1,0 +1,282 @@
+package fabric
+
+import (
+	"slices"
+
+	"weft/timeline"
+	"weft/units"
+)
+
+// coordinate is decide for a switch that does CCM (section 6.3): it chooses the port for a tagged data packet.
+func (n *Network) coordinate(now units.Time, s int, from int32, ports []int32, usual int32, e *parcel) int32 {
+	t := n.pool.tag(e.packet)
+	f := n.balancers[s].flows.find(now, flowKey(e))
+	t.mark = t.CC
+	if n.isHost(n.ports[ports[0]].to) {
+		n.lastHop(now, s, from, ports[0], e)
+		return ports[0]
+	}
+	if f.port == noPort || !contains(ports, f.port) {
+		f.port, f.away = ports[usual], noPort
+	}
+	if t.CC {
+		return f.port // adaptive routing does not help it
+	}
+	if now >= f.until {
+		f.away = noPort
+	}
+	light, best := n.lightest(now, ports, usual, f.away, e.class)
+	switch {
+	case light > 1:
+		t.AR = uint16(s + 1)
+	case light == 0:
+		n.nowhere(now, s, from, f, e)
+	}
+	if f.port == f.away || light > 0 && !n.light(now, f.port, e.class) {
+		n.move(now, s, f, best, e)
+	}
+	return f.port
+}
+
+// lightest returns how many ports other than away are light, and that with the shortest queue.
+func (n *Network) lightest(now units.Time, ports []int32, first, away int32, class uint8) (light int, best int32) {
+	best, least := away, units.Bytes(1<<62)
+	for i := range ports {
+		port := ports[(int(first)+i)%len(ports)]
+		if port == away {
+			continue
+		}
+		q := n.depth(now, port, class)
+		if q <= n.lights[port] {
+			light++
+		}
+		if q < least {
+			best, least = port, q
+		}
+	}
+	return light, best
+}
+
+func (n *Network) move(now units.Time, s int, f *flowEntry, port int32, e *parcel) {
+	if port == f.port {
+		return
+	}
+	f.port = port
+	n.total.PathSwitches++
+	n.tellStep(Step{At: now, Switch: n.switchID(s), What: Moved, Src: n.pool.packet(e.packet).Src, Dst: e.dst, Port: port})
+}
+
+// nowhere is a packet for which no path is light here: somebody upstream is asked for another one, or the packet may be
+// marked.
+func (n *Network) nowhere(now units.Time, s int, from int32, f *flowEntry, e *parcel) {
+	t := n.pool.tag(e.packet)
+	src := n.pool.packet(e.packet).Src
+	switch t.AR {
+	case ARNone, uint16(s + 1):
+		t.mark = true
+		n.total.CCM.LastResort++
+		if n.ccm.Strict || now < f.asked {
+			return
+		}
+		f.asked = now + n.ccm.Every
+		n.tellStep(Step{At: now, Switch: n.switchID(s), What: LastResort, Src: src, Dst: e.dst, Port: f.port})
+		n.notify(now, s, from, NodeID(src), e, Note{Type: NeedsCC, Last: true})
+	default:
+		if now < f.asked {
+			return
+		}
+		f.asked = now + n.ccm.RTT
+		to := NodeID(src)
+		if t.AR != ARSource {
+			to = n.switchID(int(t.AR) - 1)
+		}
+		n.notify(now, s, from, to, e, Note{Type: NeedsPath})
+	}
+}
+
+// lastHop is a packet at the switch before its destination: where the port is congested, that is incast (section 6.3.1).
+func (n *Network) lastHop(now units.Time, s int, from, port int32, e *parcel) {
+	w := &n.coordinators[s]
+	k, known := w.port[port]
+	congested := n.depth(now, port, e.class) > n.congestion[port]
+	if !known && !congested {
+		return
+	}
+	if !known {
+		k = len(w.ports)
+		w.ports, w.incast = append(w.ports, port), append(w.incast, &incast{lightSince: units.Never})
+		w.port[port] = k
+		n.timeline.Set(n.switchEntity(s), now+n.ccm.RTT/2)
+	}
+	in, key := w.incast[k], flowKey(e)
+	i := slices.IndexFunc(in.flows, func(f incastFlow) bool { return f.key == key })
+	if i >= 0 {
+		in.flows[i].seen = now
+	}
+	if !congested || i >= 0 && now < in.flows[i].told+n.ccm.Every {
+		return
+	}
+	if i < 0 {
+		if i = len(in.flows); i == mostIncast {
+			n.total.CCM.Forgotten++
+			i = oldest(in.flows)
+		} else {
+			in.flows = append(in.flows, incastFlow{})
+			n.total.CCM.MostFlows = max(n.total.CCM.MostFlows, int64(len(in.flows)))
+		}
+		p := n.pool.packet(e.packet)
+		in.flows[i] = incastFlow{key: key, src: p.Src, dst: p.Dst, srcPort: p.SrcPort, seen: now}
+	}
+	in.flows[i].told = now
+	n.notify(now, s, from, NodeID(in.flows[i].src), e, Note{Type: NeedsCC})
+}
+
+func oldest(flows []incastFlow) int {
+	least := 0
+	for i := range flows {
+		if flows[i].seen < flows[least].seen {
+			least = i
+		}
+	}
+	return least
+}
+
+// attend looks after the flows that a switch has told to be incast: twice in a round trip, as long as there are any.
+func (n *Network) attend(now units.Time, s int) {
+	w := &n.coordinators[s]
+	for k := 0; k < len(w.ports); {
+		port, in := w.ports[k], w.incast[k]
+		switch q := n.depth(now, port, 1); {
+		case q > n.lights[port]:
+			in.lightSince = units.Never
+		case in.lightSince == units.Never:
+			in.lightSince = now
+		}
+		over := in.lightSince != units.Never && now-in.lightSince >= n.ccm.RTT
+		in.flows = slices.DeleteFunc(in.flows, func(f incastFlow) bool { return now-f.seen > FlowExpiry })
+		for i := range in.flows {
+			f := &in.flows[i]
+			switch {
+			case over:
+				n.notifyFlow(now, s, f, Released)
+			case now-f.told >= n.ccm.Refresh:
+				f.told = now
+				n.notifyFlow(now, s, f, NeedsCC)
+			}
+		}
+		if over || len(in.flows) == 0 {
+			w.forget(k)
+			continue
+		}
+		k++
+	}
+	if len(w.ports) > 0 {
+		n.timeline.Set(n.switchEntity(s), now+n.ccm.RTT/2)
+	}
+}
+
+// forget drops a port that has no incast any more.
+func (w *ccmSwitch) forget(k int) {
+	delete(w.port, w.ports[k])
+	w.ports, w.incast = slices.Delete(w.ports, k, k+1), slices.Delete(w.incast, k, k+1)
+	for i := k; i < len(w.ports); i++ {
+		w.port[w.ports[i]] = i
+	}
+}
+
+func (n *Network) notifyFlow(now units.Time, s int, f *incastFlow, what NoteType) {
+	n.send(now, s, n.coordinators[s].inward, NodeID(f.src), Note{Type: what, Src: f.src, Dst: f.dst, SrcPort: f.srcPort})
+}
+
+// notify sends a notification about the flow of e.
+func (n *Network) notify(now units.Time, s int, from int32, to NodeID, e *parcel, note Note) {
+	p := n.pool.packet(e.packet)
+	note.Src, note.Dst, note.SrcPort = p.Src, p.Dst, p.SrcPort
+	n.send(now, s, from, to, note)
+}
+
+// send sends a notification: a packet of the control class, that begins in the switch behind port from.
+func (n *Network) send(now units.Time, s int, from int32, to NodeID, note Note) {
+	note.Switch, note.At = n.switchID(s), now
+	n.total.CCM.Notes[note.Type]++
+	n.tellStep(Step{At: now, Switch: note.Switch, What: StepKind(note.Type - 1), Src: note.Src, Dst: note.Dst, To: to})
+	if n.ccm.Loss > 0 && draw(&n.coordinators[s].random) < n.ccm.Loss {
+		n.total.CCM.Notes[0]++
+		return
+	}
+	p := n.Get()
+	p.Src, p.Dst, p.Size, p.Class = HostID(note.Switch), HostID(to), NoteSize, 0
+	p.FlowHash = FlowHash(p.Src, p.Dst, note.SrcPort, uint16(note.Type))
+	n.total.Injected++
+	n.total.InjectedBytes += p.Size
+	*n.pool.note(p.number) = note
+	*n.pool.tag(p.number) = Tag{}
+	e := n.wrap(p)
+	e.next = n.routing.next(note.Switch, &e)
+	if e.next == perPacket {
+		e.next = n.decide(now, s, from, &e)
+	}
+	if e.next < 0 {
+		n.cut(from, &e)
+		return
+	}
+	n.join(now, from, &e)
+}
+
+// heedNote is a notification that has reached the switch it is for: the flow is kept off the port it is on for a round
+// trip.
+func (n *Network) heedNote(now units.Time, s int, e *parcel) {
+	note := *n.pool.note(e.packet)
+	n.total.Delivered++
+	n.total.DeliveredBytes += units.Bytes(e.size)
+	n.Put(n.pool.packet(e.packet))
+	hash := FlowHash(note.Src, note.Dst, note.SrcPort, n.dstPort)
+	f := n.balancers[s].flows.know(now, uint64(uint32(mix(hash)))<<32|uint64(uint32(note.Dst)))
+	if note.Type != NeedsPath || f == nil || f.port == noPort {
+		n.total.CCM.Ignored++
+		return
+	}
+	f.away, f.until = f.port, now+n.ccm.RTT
+	n.tellStep(Step{At: now, Switch: n.switchID(s), What: HeardPath, Src: note.Src, Dst: note.Dst, Port: f.port})
+}
+
+// NoteOf returns the notification that p is, if it is one: its sender is a switch.
+func (n *Network) NoteOf(p *Packet) (Note, bool) {
+	if n.ccm == nil || int(p.Src) < len(n.nics) {
+		return Note{}, false
+	}
+	return *n.pool.note(p.number), true
+}
+
+// Follow has f told of every step of this part, in order.
+func (n *Network) Follow(f func(Step)) { n.follow = f }
+
+func (n *Network) tellStep(s Step) {
+	if n.follow != nil {
+		n.follow(s)
+	}
+}
+
+func (n *Network) isHost(id NodeID) bool { return int(id) < len(n.nics) }
+
+func (n *Network) switchID(s int) NodeID { return NodeID(len(n.nics) + s) }
+
+// switchEntity is armed for the next attend of a switch.
+func (n *Network) switchEntity(s int) timeline.ID { return n.first + timeline.ID(n.attending+s) }
+
+// newCoordinators returns what each switch knows for CCM.
+func newCoordinators(cfg *Config) (all []ccmSwitch, congestion []units.Bytes) {
+	all = make([]ccmSwitch, len(cfg.Switches))
+	for s := range all {
+		all[s] = ccmSwitch{random: mix(cfg.Seed ^ mix(cfg.Switches[s].Seed+2)), inward: noPort, port: map[int32]int{}}
+	}
+	congestion = make([]units.Bytes, len(cfg.Ports))
+	for i := range cfg.Ports {
+		p := &cfg.Ports[i]
+		congestion[i] = p.Congested
+		if s := int(p.To) - cfg.Hosts; s >= 0 && all[s].inward == noPort {
+			all[s].inward = int32(i)
+		}
+	}
+	return all, congestion
+}

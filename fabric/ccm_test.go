@@ -1,0 +1,264 @@
+package fabric
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"weft/units"
+)
+
+// coordinated returns a network that does CCM, with routes to switches too, and what it does, as lines.
+func coordinated(t *testing.T, w *wiring, change func(*Config)) (*world, *[]string) {
+	t.Helper()
+	hosts := w.Hosts
+	w.Hosts = hosts + len(w.Switches) // for the routes: as if each switch were a host that forwards
+	steps := make([][]int, w.Hosts)
+	for d := range steps {
+		steps[d] = w.stepsToNode(d, hosts)
+	}
+	w.Hosts = hosts
+	for s := range w.Switches {
+		sw := &w.Switches[s]
+		sw.Balance, sw.Groups = CCM, nil
+		sw.Route = make([]int32, len(steps))
+		for d := range steps {
+			var ports []int32
+			for i, p := range w.Ports {
+				if int(p.From) == hosts+s && steps[d][p.From] > 0 && steps[d][p.To] == steps[d][p.From]-1 {
+					ports = append(ports, int32(i))
+				}
+			}
+			if sw.Route[d] = -1; len(ports) > 0 {
+				sw.Route[d] = int32(len(sw.Groups))
+				sw.Groups = append(sw.Groups, ports)
+			}
+		}
+	}
+	for i := range w.Ports {
+		p := &w.Ports[i]
+		p.Light, p.Congested = 5000, 10_000
+		p.ECN = ECNConfig{On: true, Kmin: 10_000, Kmax: 10_000, Pmax: 1}
+	}
+	w.Port = 4793
+	w.CCM = &CCMConfig{RTT: 10 * us, Every: 50 * us, Refresh: 200 * us}
+	if change != nil {
+		change(&w.Config)
+	}
+	n := newWorld(t, w.Config)
+	var lines []string
+	n.net.Follow(func(s Step) {
+		what := []string{"tells CC", "tells release", "asks for another path", "heeds", "moves", "marks as a last resort"}[s.What]
+		lines = append(lines, fmt.Sprintf("switch %d %s: %d to %d", int(s.Switch)-hosts, what, s.Src, s.Dst))
+	})
+	return n, &lines
+}
+
+// stepsToNode is stepsTo for any node; only those from hosts on forward.
+func (w *wiring) stepsToNode(d, hosts int) []int {
+	steps := slices.Repeat([]int{-1}, w.Hosts)
+	steps[d] = 0
+	for next := []int{d}; len(next) > 0; next = next[1:] {
+		if at := next[0]; at == d || at >= hosts {
+			for _, p := range w.Ports {
+				if int(p.To) == at && steps[p.From] < 0 {
+					steps[p.From] = steps[at] + 1
+					next = append(next, int(p.From))
+				}
+			}
+		}
+	}
+	return steps
+}
+
+func tagged(tag Tag, srcPort uint16) func(*Packet) {
+	return func(p *Packet) {
+		p.Tag, p.SrcPort = tag, srcPort
+		p.FlowHash = FlowHash(p.Src, p.Dst, srcPort, 4793)
+	}
+}
+
+// first returns the first step of which there is one, by what it says.
+func count(lines []string, line string) (n int) {
+	for _, l := range lines {
+		if l == line {
+			n++
+		}
+	}
+	return n
+}
+
+// Where several ports are light the AR indicator is the switch; where one is, it is left (section 6.3.5).
+func TestARIndicatorNamesTheLastSwitchWithAChoice(t *testing.T) {
+	n, lines := coordinated(t, diamond(), nil)
+	n.send(0, 0, 1, 1000, 7, tagged(Tag{On: true, AR: ARSource}, 7))
+	n.send(0, 0, 1, 1000, 8, tagged(Tag{On: true, CC: true, AR: ARNone}, 7))
+	n.run(units.Never)
+	if got := n.arrivals[0].packet.Tag; got.AR != 1 || got.CC {
+		t.Errorf("tag %+v, want that of switch 0", got)
+	}
+	if got := n.arrivals[1].packet.Tag; got.AR != ARNone || !got.CC {
+		t.Errorf("tag %+v of incast, want it as it was", got)
+	}
+	if len(*lines) != 0 {
+		t.Errorf("%q", *lines)
+	}
+}
+
+// jam fills the queue of a port with packets of its own that nobody drains.
+func jam(n *world, port int32) { n.net.ports[port].held = 1 << 1 }
+
+// Switch 1, whose only way on is full, asks switch 0, which the tag names, for another path: the flow goes by switch 2.
+func TestUpstreamIsAskedForAnotherPath(t *testing.T) {
+	n, lines := coordinated(t, diamond(), nil)
+	flow := uint16(1)
+	for ; n.net.routing.members[n.net.routing.group(0, 1).first+choose(uint32(mix(FlowHash(0, 1, flow, 4793))), n.net.routing.seeds[0], 2)] != 2; flow++ {
+	}
+	jam(n, 4) // from switch 1 on
+	for i := range 40 {
+		n.send(units.Time(i)*us, 0, 1, 1000, i, tagged(Tag{On: true}, flow))
+		n.run(units.Time(i) * us)
+	}
+	n.run(units.Second)
+	want := []string{"switch 1 asks for another path: 0 to 1", "switch 0 heeds: 0 to 1", "switch 0 moves: 0 to 1"}
+	if got := (*lines)[:3]; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", *lines, want)
+	}
+	c := n.net.Counters()
+	if c.CCM.Notes[NeedsCC] != 0 || c.CCM.LastResort != 0 || c.Marks != 0 || len(n.arrivals) < 30 {
+		t.Errorf("%d arrived, %+v", len(n.arrivals), c)
+	}
+}
+
+// Where nobody upstream has a choice the packet is marked, and the source told that it is to heed the mark; not when
+// strict.
+func TestLastResort(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		w := chain(2)
+		n, lines := coordinated(t, w, func(c *Config) { c.CCM.Strict = strict; c.Ports[2].Rate = units.Gbps })
+		for i := range 40 {
+			n.send(0, 0, 1, 1000, i, tagged(Tag{On: true}, 1))
+		}
+		n.run(units.Never)
+		c := n.net.Counters()
+		told := count(*lines, "switch 0 tells CC: 0 to 1")
+		if c.CCM.LastResort == 0 || c.Marks == 0 || told != int(c.CCM.Notes[NeedsCC]) || (told > 0) == strict {
+			t.Errorf("strict %t: %q, %+v", strict, *lines, c)
+		}
+		notes := 0
+		for i := range n.arrivals {
+			if note, ok := n.net.NoteOf(&n.arrivals[i].packet); ok {
+				notes++
+				if note.Src != 0 || note.Dst != 1 || note.SrcPort != 1 || !note.Last || note.Switch != 2 || n.arrivals[i].packet.Dst != 0 {
+					t.Errorf("%+v", note)
+				}
+			}
+		}
+		if notes != told {
+			t.Errorf("strict %t: %d notes arrived, %d told", strict, notes, told)
+		}
+	}
+}
+
+// At the last hop congestion is incast: sources are told, not more often than they may be; packets of those that have
+// heard are marked, no others; when the queue has been light for a round trip the flows are released, once.
+func TestIncastIsToldAndReleased(t *testing.T) {
+	n, lines := coordinated(t, funnel(4, PortConfig{Rate: 100 * units.Gbps, Delay: us, Buffer: mB}), nil)
+	for i := range 40 {
+		for h := HostID(1); h <= 4; h++ {
+			n.send(0, h, 0, 1000, i, tagged(Tag{On: true, CC: h == 1}, 5))
+		}
+	}
+	n.run(units.Second)
+	for h := 1; h <= 4; h++ {
+		told := count(*lines, fmt.Sprintf("switch 0 tells CC: %d to 0", h))
+		released := count(*lines, fmt.Sprintf("switch 0 tells release: %d to 0", h))
+		if told != 1 || released != 1 {
+			t.Errorf("host %d: told %d times, released %d times", h, told, released)
+		}
+	}
+	for i := range n.arrivals {
+		if p := &n.arrivals[i].packet; p.ECN == CE && p.Src != 1 {
+			t.Fatalf("a packet of host %d is marked, which has not been told", p.Src)
+		}
+	}
+	c := n.net.Counters()
+	if c.Marks == 0 || c.PathSwitches != 0 || c.CCM.MostFlows != 4 {
+		t.Errorf("%+v", c)
+	}
+	if n.queue.Len() != 0 {
+		t.Errorf("%d things are pending when all is over", n.queue.Len())
+	}
+}
+
+// An incast that lasts is told again, and one whose flows have gone silent is forgotten.
+func TestIncastIsRefreshedAndForgotten(t *testing.T) {
+	slow := PortConfig{Rate: units.Gbps, Delay: us, Buffer: mB}
+	n, lines := coordinated(t, funnel(1, slow), nil)
+	for i := range 200 {
+		n.send(0, 1, 0, 1000, i, tagged(Tag{On: true}, 5))
+	}
+	n.run(1500 * us) // 200 packets take 1,600 µs
+	if got := count(*lines, "switch 0 tells CC: 1 to 0"); got < 5 || got > 10 {
+		t.Errorf("told %d times in 1.5 ms", got)
+	}
+	jam(n, 0)
+	n.run(units.Second)
+	if got := count(*lines, "switch 0 tells release: 1 to 0"); got != 0 || n.queue.Len() > 1 {
+		t.Errorf("released %d times from a jam, %d pending", got, n.queue.Len())
+	}
+}
+
+// Notifications that are lost are counted and never arrive.
+func TestLostNotifications(t *testing.T) {
+	n, _ := coordinated(t, funnel(4, PortConfig{Rate: 100 * units.Gbps, Delay: us, Buffer: mB}), func(c *Config) { c.CCM.Loss = 1 })
+	for i := range 40 {
+		for h := HostID(1); h <= 4; h++ {
+			n.send(0, h, 0, 1000, i, tagged(Tag{On: true}, 5))
+		}
+	}
+	n.run(units.Second)
+	c := n.net.Counters()
+	if len(n.arrivals) != 160 || c.CCM.Notes[0] != 8 || c.CCM.Notes[NeedsCC] != 4 || c.CCM.Notes[Released] != 4 {
+		t.Errorf("%d arrived, %+v", len(n.arrivals), c)
+	}
+}
+
+// What a switch keeps of an incast of 10,000 flows is bounded.
+func TestIncastOfTenThousandFlows(t *testing.T) {
+	n, _ := coordinated(t, funnel(10, PortConfig{Rate: units.Gbps, Delay: us, Buffer: units.GB}), nil)
+	for i := range 10_000 {
+		n.send(units.Time(i)*10*ns, HostID(1+i%10), 0, 1000, i, tagged(Tag{On: true}, uint16(i)))
+	}
+	n.run(200 * us)
+	c := n.net.Counters()
+	flows := &n.net.balancers[0].flows
+	t.Logf("10,000 flows: %d told of %d remembered in %d KiB, %d forgotten",
+		c.CCM.MostFlows, len(flows.entries), (len(flows.entries)*48+mostIncast*48)/1024, c.CCM.Forgotten)
+	if c.CCM.MostFlows != mostIncast || c.CCM.Forgotten == 0 || len(flows.entries) > mostFlows {
+		t.Errorf("%+v, %d entries", c.CCM, len(flows.entries))
+	}
+	n.run(units.Second)
+	if n.queue.Len() != 0 {
+		t.Errorf("%d pending", n.queue.Len())
+	}
+}
+
+// CCM is everybody's or nobody's.
+func TestCCMIsChecked(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"a switch without":   func(c *Config) { c.Switches[0].Balance = Adaptive },
+		"no settings":        func(c *Config) { c.CCM = nil },
+		"no RTT":             func(c *Config) { c.CCM.RTT = 0 },
+		"loss":               func(c *Config) { c.CCM.Loss = 2 },
+		"routes to hosts":    func(c *Config) { c.Switches[0].Route = c.Switches[0].Route[:2] },
+		"an unknown balance": func(c *Config) { c.Switches[0].Balance = "x" },
+	} {
+		w := diamond()
+		coordinated(t, w, nil)
+		change(&w.Config)
+		if w.check() == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+}
