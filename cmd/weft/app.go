@@ -100,7 +100,7 @@ func (a *app) root() *cobra.Command {
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.AddCommand(
-		a.runCommand(), a.benchCommand(), a.validateCommand(), a.explainCommand(), a.planCommand(), a.graphCommand(),
+		a.runCommand(), a.benchCommand(), a.clockCommand(), a.validateCommand(), a.explainCommand(), a.planCommand(), a.graphCommand(),
 		a.schemaCommand(), a.doctorCommand(), a.versionCommand(),
 	)
 	root.AddCommand(
@@ -109,7 +109,7 @@ func (a *app) root() *cobra.Command {
 	)
 	root.AddCommand(a.insideCommands()...)
 	for _, name := range []string{
-		"generate", "clock", "results", "paper",
+		"generate", "results", "paper",
 	} {
 		root.AddCommand(later(name))
 	}

@@ -37,6 +37,8 @@ type runFlags struct {
 	junit  string
 	strict bool
 	json   bool
+
+	only func(*lab.Lab) error // changes a lab before it is run; nil: none
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -83,6 +85,11 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	}
 	for _, f := range files {
 		for _, l := range f.labs {
+			if flags.only != nil {
+				if err := flags.only(l); err != nil {
+					return err
+				}
+			}
 			if err := orchestrate.Runnable(l); err != nil {
 				return err
 			}

@@ -116,7 +116,7 @@ func (x *Experiment) store(o *outcome, parts []record.Part, dir *store.Run) erro
 			rows[i].FCT = f.Acked - f.Start
 		}
 	}
-	err := errors.Join(x.storeClocks(o, dir), dir.Flows(rows), dir.Parts(parts), dir.Histogram(store.RTTFile, o.RTT))
+	err := errors.Join(x.storeClocks(o, dir), x.plotClocks(o, dir), dir.Flows(rows), dir.Parts(parts), dir.Histogram(store.RTTFile, o.RTT))
 	if o.Delays != nil {
 		err = errors.Join(err, dir.Histogram(store.QueueDelayFile, o.Delays))
 	}

@@ -174,6 +174,24 @@ func (r *Run) Update(change func(*record.Manifest)) error {
 	return r.err
 }
 
+// PlotsDir is the folder of a run's drawings.
+const PlotsDir = "plots"
+
+// Plot keeps a drawing of the run as plots/NAME.svg. The name is one of the program's own.
+func (r *Run) Plot(name string, svg []byte) error {
+	if r.err != nil {
+		return r.err
+	}
+	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz-") != "" {
+		return r.keep(fmt.Errorf("plot %q: not a name of letters a-z", name))
+	}
+	dir := filepath.Join(r.dir, PlotsDir)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return r.keep(err)
+	}
+	return r.keep(os.WriteFile(filepath.Join(dir, name+".svg"), svg, 0o644))
+}
+
 // Finish completes the directory: data files are flushed and synchronised, summary.json is written, and the
 // manifest takes the summary's status. s.Run is set to the directory. now is the end of the run. When something
 // could not be written, the manifest says failed if it still can, and the first error is returned.

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"weft/orchestrator/lab"
+	"weft/units"
+)
+
+// clockCommand is weft clock: the synchronization of a lab's clocks without its workload.
+func (a *app) clockCommand() *cobra.Command {
+	var flags runFlags
+	var span string
+	cmd := &cobra.Command{
+		Use:   "clock LAB...",
+		Short: "measure how well a lab's clocks are kept together, without its workload",
+		Long: "Run the clocks of labs alone: the synchronization that clocks.sync names, on the network of the lab with its\n" +
+			"faults, without the workload. What is printed is the true error between hosts, how soon it came below\n" +
+			"clocks.limit, whether the bounds that hosts state hold, and what synchronization cost. The run's directory has\n" +
+			"every sample (clocks.parquet) and a drawing of the error over time (plots/clocks.svg).\n\n" +
+			"Errors count from measure.from on, or from the start.",
+		Example: "  weft clock labs/quickstart.yaml --set clocks.sync=huygens --engine sim\n" +
+			"  weft clock labs/clocksync/huygens-load.yaml --engine sim\n" +
+			"  weft clock labs/quickstart.yaml --set clocks.sync=ptp --for 50ms --json",
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: labFiles,
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.clock(cmd.Context(), args, span, flags) },
+	}
+	f := cmd.Flags()
+	flags.kernel = "host"
+	flags.lab.register(cmd)
+	f.StringVar(&span, "for", "", "how long in lab time (default clocks.for, or a hundred PTP intervals, ten Huygens windows)")
+	f.StringVar(&flags.lab.engine.Dilation, "dilation", "", "auto or a number from 1: how much slower than the lab emulation runs")
+	f.StringVar(&flags.out, "out", "", "directory that keeps all runs (default results)")
+	f.StringVar(&flags.junit, "junit", "", "also write a JUnit report to this file")
+	f.BoolVar(&flags.strict, "strict", false, "exit with 3 unless the fidelity of every emulated run is ok")
+	f.BoolVar(&flags.json, "json", false, "print one JSON object per run instead of tables")
+	return cmd
+}
+
+func (a *app) clock(ctx context.Context, names []string, span string, flags runFlags) error {
+	length := units.Time(0)
+	if span != "" {
+		var err error
+		if length, err = units.ParseTime(span); err != nil || length <= 0 {
+			return usagef("--for %q; expected a time such as 50ms", span)
+		}
+	}
+	flags.only = func(l *lab.Lab) error { return clocksAlone(l, length) }
+	return a.run(ctx, names, flags)
+}
+
+// clocksAlone takes the workload out of a lab, and the expectations that are not about clocks.
+func clocksAlone(l *lab.Lab, length units.Time) error {
+	if l.Clocks.Sync == "perfect" {
+		return l.Errorf("clocks.sync", "perfect clocks leave nothing to measure; try --set clocks.sync=huygens")
+	}
+	if l.Clocks.Sample == 0 {
+		return l.Errorf("clocks.sample", "off leaves nothing to measure; expected an interval such as 10us")
+	}
+	l.Workload = nil
+	l.Measure.Rates, l.Measure.Events = 0, ""
+	var kept []lab.Expectation
+	for _, e := range l.Expect {
+		if strings.HasPrefix(e.Text, "clock_") {
+			kept = append(kept, e)
+		}
+	}
+	l.Expect = kept
+	var sources []lab.Source
+	for _, s := range l.Sources {
+		if !strings.HasPrefix(s.Path, "workload.") {
+			sources = append(sources, s)
+		}
+	}
+	l.Sources = sources
+	switch {
+	case length > 0:
+		l.Clocks.For = length
+	case l.Clocks.For > 0:
+	case l.Clocks.Sync == "huygens":
+		l.Clocks.For = 10 * l.Clocks.Huygens.Window
+	case l.Clocks.Sync == "ptp":
+		l.Clocks.For = 100 * l.Clocks.PTP.Interval
+	default:
+		l.Clocks.For = 100 * units.Millisecond
+	}
+	return nil
+}
