@@ -79,6 +79,7 @@ func (a *app) benchCommand() *cobra.Command {
 	fl.StringVar(&f.labFile, "lab", "", "the network, queues and parameters of this lab, in place of --topology")
 	fl.StringArrayVar(&f.set, "set", nil, "replace a value of the lab, as in --set topology.link.rate=400Gbps (repeatable)")
 	fl.StringVar(&f.engine.Kind, "engine", "", "auto, sim or emu (default auto)")
+	fl.StringVar(&f.engine.Runtime, "runtime", "", "auto, namespace or docker: where emulated nodes live")
 	fl.StringVar(&f.engine.Dilation, "dilation", "", "auto or a number from 1: how much slower than the lab emulation runs")
 	fl.StringVar(&f.out, "out", "", "directory that keeps all runs (default results)")
 	fl.StringVar(&f.figure, "plot", "", "where bus bandwidth against size is drawn, as .svg or .png (default bench/ of --out)")
@@ -262,8 +263,19 @@ func (f *benchFlags) network() (text []byte, name string, err error) {
 func (a *app) draw(f *benchFlags, cases []benchCase, curves []benchmark.Curve) error {
 	c := &cases[0]
 	link := c.job.lab.Topology.Link.Rate
-	chart, ok := benchmark.Chart("Bus bandwidth", fmt.Sprintf("%s, %d ranks; %s; weft bench %s", c.network, f.request.Ranks, link, versionText()),
-		bench.GBps(link), curves)
+	title, by := "Bus bandwidth", map[string]bool{}
+	for i := range cases {
+		by[cases[i].of.Title()] = true
+	}
+	if len(by) == 1 {
+		title += " of " + c.of.Title()
+	}
+	engine := c.job.engine
+	if c.summary != nil {
+		engine = c.summary.Engine
+	}
+	caption := fmt.Sprintf("%d ranks, %s, links of %s, engine %s; weft bench %s", f.request.Ranks, c.network, link, engine, versionText())
+	chart, ok := benchmark.Chart(title, caption, bench.GBps(link), curves)
 	if !ok {
 		return nil
 	}

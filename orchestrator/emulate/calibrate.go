@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
 )
 
 // The calibration runs: as many hosts as the labs that this is for, each of three loads for about as long as makes
