@@ -139,8 +139,12 @@ func (s *section) line(t *Fault) (first field) {
 	return first
 }
 
-// unlessEver reads how long something lasts; true is to the end of the run, 0 here.
+// unlessEver reads how long something lasts; true, or nothing, is to the end of the run, 0 here.
 func (f field) unlessEver() units.Time {
+	if f.n != nil && f.n.null() {
+		f.record("true")
+		return 0
+	}
 	return unless(f, "true", func(f field) (units.Time, bool) {
 		return quantity(f, units.ParseTime, units.Nanosecond, maxStart)
 	})

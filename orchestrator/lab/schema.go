@@ -300,7 +300,7 @@ func (offPortType) JSONSchema() *jsonschema.Schema {
 	return matching("switch0->h0", "off", strings.Trim(portText.String(), "^$"))
 }
 func (everType) JSONSchema() *jsonschema.Schema {
-	return oneOf(&jsonschema.Schema{Const: true}, matching("1ms", units.TimePattern()))
+	return oneOf(&jsonschema.Schema{Const: true}, &jsonschema.Schema{Type: "null"}, matching("1ms", units.TimePattern()))
 }
 func (ecnType) JSONSchema() *jsonschema.Schema {
 	return oneOf(words("on", "off"), structure(writtenECN{}))

@@ -290,7 +290,7 @@ type writtenRandomLinks struct {
 type writtenFault struct {
 	At        timeType        `json:"at" jsonschema_description:"When."`
 	Link      linkNameType    `json:"link,omitempty" jsonschema_description:"By the names of its ends."`
-	Down      everType        `json:"down,omitempty" jsonschema_description:"The link is down for so long, or true: to the end of the run."`
+	Down      everType        `json:"down,omitempty" jsonschema_description:"The link is down for so long; true, or nothing, is to the end of the run."`
 	For       everType        `json:"for,omitempty" jsonschema_description:"How long a changed line stays so, or true: to the end of the run."`
 	Rate      rateType        `json:"rate,omitempty" jsonschema_description:"The line's rate is this."`
 	Delay     timeType        `json:"delay,omitempty" jsonschema_description:"The line's delay is this."`

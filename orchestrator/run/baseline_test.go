@@ -175,6 +175,12 @@ func TestFaults(t *testing.T) {
 	if us, cut, _ := run("[{at: 100us, link: switch0-h1, down: 300us}]"); cut == 0 || us < none+300 || us > none+1000 {
 		t.Errorf("a link down for 300 us: %.1f us instead of %.1f, %d packets cut", us, none, cut)
 	}
+	for _, ever := range []string{"down: true", "down: "} {
+		x := build(t, star+"faults: [{at: 100us, link: switch0-h1, "+ever+"}]\nworkload: [{collective: incast, size: 1MB}]")
+		if len(x.Changes) != 1 || *x.Changes[0].Up {
+			t.Errorf("%s: %+v, want a link that never comes up again", ever, x.Changes)
+		}
+	}
 	if us, _, lost := run("[{at: 100us, link: h1-switch0, loss: 5%, for: 100us}]"); lost == 0 || us <= none {
 		t.Errorf("a lossy link: %.1f us instead of %.1f, %d lost", us, none, lost)
 	}
