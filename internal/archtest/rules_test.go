@@ -56,6 +56,7 @@ func confined() map[string]struct {
 		"github.com/santhosh-tekuri/jsonschema":   {nil, "it is for tests"},
 		"gonum.org/v1/plot":                       {[]string{"results/plot"}, "charts are described by results/plot, and look alike"},
 		"github.com/parquet-go/parquet-go":        {[]string{"results/store"}, "how rows are kept is the business of one place"},
+		"gonum.org/v1/gonum":                      {[]string{"results/stats"}, "statistics are made in one place"},
 		"C":                                       {nil, "weft is one static binary, built without cgo"},
 	}
 }

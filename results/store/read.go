@@ -103,3 +103,16 @@ func readJSON[T any](path string) (_ *T, text []byte, err error) {
 	}
 	return v, text, nil
 }
+
+// ReadLab reads the lab file that a run directory keeps; empty where it keeps none.
+func ReadLab(dir string) (string, error) {
+	f, err := os.Open(filepath.Join(dir, LabFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxJSON))
+	return string(text), errors.Join(err, f.Close())
+}

@@ -13,6 +13,7 @@ const separateHosts = 64
 
 // picture is a graph laid out in rows.
 type picture struct {
+	share func(*topology.Link) float64 // of its capacity that a link used; nil: not drawn
 	g     *topology.Graph
 	rows  [][]*box // hosts first
 	of    []*box   // per node

@@ -160,3 +160,14 @@ func ExampleText() {
 	// h0-switch0  100Gbps  1us
 	// h1-switch0  100Gbps  1us
 }
+
+func TestUtilisationIsColoured(t *testing.T) {
+	g := graph(t, "star")
+	shares := []float64{0, 0.5, 1}
+	svg := render.Utilisation("x", g, func(l *topology.Link) float64 { return shares[l.ID] })
+	for _, want := range []string{"stroke:#bbbbbb;stroke-width:0.8", "stroke:#e69f00", "stroke:#a01c1c;stroke-width:3.0", ": 50.0 % used", "</svg>"} {
+		if !strings.Contains(svg, want) {
+			t.Errorf("no %q in it", want)
+		}
+	}
+}

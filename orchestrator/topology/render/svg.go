@@ -31,8 +31,17 @@ const svgStyle = `text{font:9px sans-serif;text-anchor:middle;fill:#222}` +
 // SVG draws g as a picture of layers: hosts at the bottom, switches above, one row for each hop away from the
 // nearest host. Many hosts behind one switch become one box. Lines of a tier that differ from the others are
 // orange, those that are down red and dashed; the pointer on a line or a box shows what it is.
-func SVG(title string, g *topology.Graph) string {
+func SVG(title string, g *topology.Graph) string { return draw(title, g, nil) }
+
+// Utilisation draws g as SVG does, with links from grey over orange to red by the share of their capacity that was used. share
+// gives that of a link, the busier direction, in [0, 1].
+func Utilisation(title string, g *topology.Graph, share func(*topology.Link) float64) string {
+	return draw(title, g, share)
+}
+
+func draw(title string, g *topology.Graph, share func(*topology.Link) float64) string {
 	p := layout(g)
+	p.share = share
 	var b strings.Builder
 	tiers := linkTiers(g)
 	top := margin + lineFeed*(len(tiers)+2)
@@ -60,6 +69,12 @@ func (p *picture) lines(b *strings.Builder, tiers []linkTier) {
 		l := &p.g.Links[i]
 		from, to := p.of[l.A], p.of[l.B]
 		s := note(l, of[i])
+		if p.share != nil && !l.Down {
+			u := min(max(p.share(l), 0), 1)
+			fmt.Fprintf(b, `<path d="%s" style="stroke:%s;stroke-width:%.1f"><title>%s: %.1f %% used</title></path>`+"\n",
+				curve(from, to), heat(u), 0.8+2.2*u, escape(l.Name), 100*u)
+			continue
+		}
 		if s == "" && from.hosts() > 1 && last == [2]*box{from, to} {
 			continue
 		}
@@ -72,6 +87,16 @@ func (p *picture) lines(b *strings.Builder, tiers []linkTier) {
 		}
 		b.WriteString("</title></path>\n")
 	}
+}
+
+// heat is the colour of a share: grey, orange at a half, dark red at one.
+func heat(share float64) string {
+	from, to, at := [3]float64{0xbb, 0xbb, 0xbb}, [3]float64{0xe6, 0x9f, 0x00}, 2*share
+	if share > 0.5 {
+		from, to, at = to, [3]float64{0xa0, 0x1c, 0x1c}, 2*share-1
+	}
+	mix := func(i int) int { return int(from[i] + (to[i]-from[i])*at) }
+	return fmt.Sprintf("#%02x%02x%02x", mix(0), mix(1), mix(2))
 }
 
 // class is the style of a link with the given note.

@@ -1,0 +1,239 @@
+package report
+
+import (
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"weft/results/record"
+)
+
+// style is the whole look of a page: one column that fits a phone, black on white, nothing that is fetched.
+const style = `:root{color-scheme:light}*{box-sizing:border-box}
+body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Liberation Sans",Arial,sans-serif;color:#222;background:#fff;margin:0 auto;max-width:60rem;padding:1rem}
+h1{font-size:1.5rem;margin:.2rem 0}h2{font-size:1.15rem;margin:2rem 0 .5rem;border-bottom:1px solid #ddd;padding-bottom:.2rem}
+.verdict{display:inline-block;padding:.3rem .8rem;border-radius:.4rem;font-weight:600;color:#fff;background:#1a7f37}
+.verdict.bad{background:#b42318}.verdict.doubt{background:#8a5a00}
+.scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem}td,th{text-align:left;padding:.25rem .7rem .25rem 0;border-bottom:1px solid #eee;vertical-align:top}
+td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}th{font-weight:600;color:#555}
+.met{color:#1a7f37;font-weight:600}.missed{color:#b42318;font-weight:600}.skipped{color:#8a5a00;font-weight:600}
+figure{margin:1.2rem 0;break-inside:avoid}figure svg,figure img{width:100%;height:auto;max-width:54rem;display:block}
+pre{background:#f6f6f6;padding:.7rem;overflow-x:auto;font-size:.82rem;white-space:pre-wrap;overflow-wrap:anywhere}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;margin:0}dt{color:#555}dd{margin:0;overflow-wrap:anywhere}
+details summary{cursor:pointer;color:#0072b2}small{color:#555}
+@media (max-width:40rem){body{padding:.7rem;font-size:16px}dl{grid-template-columns:1fr}dt{margin-top:.4rem}}
+@media print{body{max-width:none;font-size:10pt;padding:0}details>*{display:block}h2{break-after:avoid}.scroll{overflow:visible}a{color:inherit}}`
+
+// layout is what all pages have in common. Its content policy forbids fetching, whatever a lab's text may hold.
+const layout = `{{define "page"}}<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<title>{{.Title}}</title><style>` + style + `</style></head><body>
+<h1>{{.Title}}</h1>{{with .About}}<p>{{.}}</p>{{end}}
+<p><span class="verdict {{.Class}}">{{.Verdict}}</span></p>
+{{range .Doubts}}<p class="missed">{{.}}</p>{{end}}
+{{range .Parts}}<section><h2>{{.Heading}}</h2>{{with .Text}}<p>{{.}}</p>{{end}}
+{{with .Facts}}<dl>{{range .}}<dt>{{index . 0}}</dt><dd>{{index . 1}}</dd>{{end}}</dl>{{end}}
+{{range .Tables}}<div class="scroll"><table>{{if .Head}}<thead><tr>{{$t := .}}{{range $i, $h := .Head}}<th{{if $t.Right $i}} class="n"{{end}}>{{$h}}</th>{{end}}</tr></thead>{{end}}
+<tbody>{{$t := .}}{{range .Rows}}<tr>{{range $i, $c := .}}<td class="{{if $t.Right $i}}n {{end}}{{mark $c}}">{{$c}}</td>{{end}}</tr>
+{{end}}</tbody></table></div>{{end}}
+{{range .Pictures}}<figure>{{.}}</figure>
+{{end}}{{with .Pre}}<pre>{{.}}</pre>{{end}}{{with .Folded}}<details><summary>{{.Summary}}</summary>{{with .Facts}}<dl>{{range .}}<dt>{{index . 0}}</dt><dd>{{index . 1}}</dd>{{end}}</dl>{{end}}{{with .Pre}}<pre>{{.}}</pre>{{end}}</details>{{end}}
+</section>{{end}}
+<p><small>{{.Footer}}</small></p></body></html>
+{{end}}`
+
+// Page is a page to be.
+type Page struct {
+	Title, About   string
+	Verdict, Class string // Class: "", bad or doubt
+	Doubts         []string
+	Parts          []Part
+	Footer         string
+}
+
+// Part is a section of a page. What is empty is left out.
+type Part struct {
+	Heading, Text string
+	Facts         [][2]string
+	Tables        []Table
+	Pictures      []template.HTML
+	Pre           string
+	Folded        *Folded
+}
+
+// Folded is what is shown when asked for, and printed.
+type Folded struct {
+	Summary string
+	Facts   [][2]string
+	Pre     string
+}
+
+// Table is a table of text. Columns from Numbers on, and before Words, are aligned to the right.
+type Table struct {
+	Head           []string
+	Rows           [][]string
+	Numbers, Words int // 0, 0: none is a number
+}
+
+// Right says whether a column is of numbers.
+func (t Table) Right(column int) bool { return column >= t.Numbers && column < t.Words }
+
+// mark is the class of a cell that says how something came out.
+func mark(cell string) string {
+	switch cell {
+	case "met", "pass", "ok":
+		return "met"
+	case "missed", "fail", "failed", "interrupted":
+		return "missed"
+	case "skipped":
+		return "skipped"
+	}
+	return ""
+}
+
+// Write writes the page: one file that fetches nothing.
+func (p *Page) Write(w io.Writer) error {
+	t, err := template.New("").Funcs(template.FuncMap{"mark": mark}).Parse(layout)
+	if err != nil {
+		return err
+	}
+	return t.ExecuteTemplate(w, "page", p)
+}
+
+// Inline is a drawing as a part of a page. svg is of package plot, whose text is escaped.
+func Inline(svg []byte) template.HTML { return template.HTML(svg) } //nolint:gosec // it is ours
+
+// Image is a drawing with a style of its own as an image within a page.
+func Image(svg []byte, about string) template.HTML {
+	return template.HTML(fmt.Sprintf(`<img alt="%s" src="data:image/svg+xml;base64,%s">`,
+		template.HTMLEscapeString(about), base64.StdEncoding.EncodeToString(svg)))
+}
+
+// Page is the report of a run. topology is a drawing of the network; empty: none.
+func (r *Run) Page(topology []byte) (*Page, error) {
+	m := r.Manifest
+	p := &Page{Title: m.Lab, About: r.setting("about"), Footer: fmt.Sprintf("weft %s, %s, %s on %s %s", m.Version, m.Started, m.Machine.Host, m.Machine.OS, m.Machine.Kernel)}
+	p.Verdict, p.Class = r.verdict()
+	if s := r.Summary; s != nil {
+		p.Doubts = s.Warnings
+		if s.Fidelity != nil {
+			p.Doubts = append(p.Doubts, s.Fidelity.Reasons...)
+		}
+		p.Parts = append(p.Parts, Part{Heading: "Summary", Facts: facts(s), Tables: []Table{distributions(s), collectives(s)}})
+		if len(s.Expect) > 0 {
+			p.Parts = append(p.Parts, Part{Heading: "Expectations", Tables: []Table{expectations(s.Expect)}})
+		}
+	} else {
+		p.Doubts = []string{r.Why}
+	}
+	figures, err := r.Figures()
+	if err != nil {
+		return nil, err
+	}
+	plots := Part{Heading: "Plots"}
+	for _, f := range figures {
+		svg, err := f.SVG()
+		if err != nil {
+			return nil, err
+		}
+		plots.Pictures = append(plots.Pictures, Inline(svg))
+	}
+	if len(topology) > 0 {
+		plots.Pictures = append(plots.Pictures, Image(topology, "the network, coloured by how much its links were used"))
+	}
+	if len(plots.Pictures) > 0 {
+		p.Parts = append(p.Parts, plots)
+	}
+	p.Parts = append(p.Parts, Part{
+		Heading: "How to run it again", Pre: r.again(), Folded: &Folded{Summary: "the lab file", Pre: r.Lab},
+	}, Part{Heading: "The lab, resolved", Folded: &Folded{Summary: fmt.Sprintf("all %d settings, and where each came from", len(m.Settings)), Facts: settings(m)}})
+	return p, nil
+}
+
+func (r *Run) verdict() (text, class string) {
+	s := r.Summary
+	if s == nil || s.Status != "ok" {
+		text = r.Manifest.Status
+		if r.Manifest.Error != "" {
+			text += ": " + r.Manifest.Error
+		}
+		return text, "bad"
+	}
+	missed := 0
+	for _, e := range s.Expect {
+		if !e.OK {
+			missed++
+		}
+	}
+	switch {
+	case missed > 0:
+		return fmt.Sprintf("%d of %d expectations missed", missed, len(s.Expect)), "bad"
+	case !s.Verified:
+		return "the data is not verified", "doubt"
+	case s.Fidelity != nil && s.Fidelity.Verdict != "ok":
+		return "fidelity " + s.Fidelity.Verdict, "doubt"
+	case len(s.Expect) == 0:
+		return "ok, data verified", ""
+	}
+	return "ok, data verified, every expectation met", ""
+}
+
+func (r *Run) setting(path string) string {
+	for _, s := range r.Manifest.Settings {
+		if s.Path == path {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+// again is the command that makes the run again, from its directory.
+func (r *Run) again() string {
+	m := r.Manifest
+	cmd := "weft run " + quote(m.Run+"/lab.yaml") + " --engine " + m.Engine
+	if m.Engine == "emu" {
+		cmd += " --dilation " + number(m.Dilation)
+	}
+	for _, s := range m.Settings {
+		if strings.HasPrefix(s.From, "command line: --set") {
+			cmd += " --set " + quote(s.Path+"="+s.Value)
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(m.Point)) {
+		cmd += " --set " + quote(fmt.Sprintf("%s=%v", path, m.Point[path]))
+	}
+	return cmd + "\n# weft " + m.Version + ", seed " + strconv.FormatUint(m.Seed, 10)
+}
+
+// quote writes a word for a shell.
+func quote(s string) string {
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,%+", r)
+	}) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func settings(m *record.Manifest) [][2]string {
+	var out [][2]string
+	for _, s := range m.Settings {
+		out = append(out, [2]string{s.Path, s.Value + "   (" + s.From + ")"})
+	}
+	return out
+}
+
+// number writes a value with four significant digits and without an exponent where that is short.
+func number(v float64) string {
+	if math.Abs(v) >= 1e4 && math.Abs(v) < 1e15 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}

@@ -1,0 +1,240 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"weft/results/expect"
+	"weft/results/plot"
+	"weft/results/stats"
+	"weft/units"
+)
+
+// picoseconds reads a time as a lab file has it; 0 where it is none.
+func picoseconds(text string) int64 {
+	t, err := units.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	return int64(t)
+}
+
+// SweepPlot says what a chart of a sweep shows.
+type SweepPlot struct {
+	Name, Title, Caption string
+	X                    string   // a path of the sweep
+	Y                    string   // a value of a run, as in an expectation: rtt.mean
+	YLabel               string   // "" is Y
+	By                   []string // paths that tell lines apart
+	Log                  string   // x, y or xy
+	Reference            []plot.Series
+}
+
+// Drawing is a chart of either kind.
+type Drawing interface {
+	SVG() ([]byte, error)
+	PNG() ([]byte, error)
+}
+
+// Draw draws a value of the points of a sweep over one of its paths: lines where that is made of numbers, bars where it is
+// of names. Points that differ in other paths than X and By, such as the seed, are one point with the 95 % confidence interval of
+// their mean.
+func (p SweepPlot) Draw(points []expect.Point) (Drawing, error) {
+	e, err := expect.ParseValue(p.Y)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.Y, err)
+	}
+	type cell struct{ x, by string }
+	cells := map[cell][]float64{}
+	var xs, bys []string
+	unit := ""
+	for _, pt := range points {
+		if pt.Summary == nil || pt.Summary.Status != "ok" {
+			continue
+		}
+		q, err := e.Value([]expect.Point{pt})
+		if err != nil {
+			continue // nothing of it was measured at this point
+		}
+		unit = q.Unit
+		c := cell{pt.At[p.X], label(pt.At, p.By)}
+		if !slices.Contains(xs, c.x) {
+			xs = append(xs, c.x)
+		}
+		if !slices.Contains(bys, c.by) {
+			bys = append(bys, c.by)
+		}
+		cells[c] = append(cells[c], q.Value)
+	}
+	if len(xs) == 0 {
+		return nil, fmt.Errorf("plot %q: %w", p.Title, plot.ErrEmpty)
+	}
+	at, xUnit, numeric := axisValues(xs)
+	get := func(by, x string) stats.Interval { return stats.MeanInterval(cells[cell{x, by}]) }
+	if !numeric {
+		return p.bars(xs, bys, unit, get), nil
+	}
+	return p.lines(xs, bys, at, xUnit, unit, get), nil
+}
+
+func (p SweepPlot) lines(xs, bys []string, at map[string]float64, xUnit, unit string, get func(by, x string) stats.Interval) plot.Chart {
+	slices.SortFunc(xs, func(a, b string) int { return int(math.Copysign(1, at[a]-at[b])) })
+	c := plot.Chart{
+		Title: p.Title, Caption: p.Caption, X: plot.Axis{Label: p.X, Unit: xUnit}, Y: plot.Axis{Label: p.yLabel(), Unit: unit, Zero: true},
+	}
+	positive := true
+	for _, by := range bys {
+		s := plot.Series{Name: by, Points: true}
+		noisy := false
+		for _, x := range xs {
+			i := get(by, x)
+			if i.N == 0 {
+				continue
+			}
+			s.X, s.Y = append(s.X, at[x]), append(s.Y, i.Mean)
+			s.Low, s.High = append(s.Low, i.Low), append(s.High, i.High)
+			noisy = noisy || i.N > 1
+			positive = positive && i.Low > 0
+		}
+		if !noisy {
+			s.Low, s.High = nil, nil
+		}
+		c.Series = append(c.Series, s)
+	}
+	for _, s := range p.Reference {
+		s.Dashed = true
+		c.Series = append(c.Series, s)
+	}
+	if strings.Contains(p.Log, "x") && at[xs[0]] > 0 {
+		c.X.Scale = plot.Log10
+		if xUnit == "B" || powers(at) {
+			c.X.Scale = plot.Log2
+		}
+	}
+	if strings.Contains(p.Log, "y") && positive {
+		c.Y.Scale = plot.Log10
+	}
+	return c
+}
+
+// powers says whether all values are powers of two.
+func powers(at map[string]float64) bool {
+	for _, v := range at {
+		if f, _ := math.Frexp(v); f != 0.5 {
+			return false
+		}
+	}
+	return true
+}
+
+func (p SweepPlot) bars(xs, bys []string, unit string, get func(by, x string) stats.Interval) plot.Bars {
+	b := plot.Bars{Title: p.Title, Caption: p.Caption, Groups: xs, X: plot.Axis{Label: p.X}, Y: plot.Axis{Label: p.yLabel(), Unit: unit}}
+	for _, by := range bys {
+		s := plot.BarSeries{Name: by}
+		noisy := false
+		for _, x := range xs {
+			i := get(by, x)
+			if i.N == 0 {
+				i.Mean = math.NaN()
+			}
+			s.Values, s.Low, s.High = append(s.Values, i.Mean), append(s.Low, i.Low), append(s.High, i.High)
+			noisy = noisy || i.N > 1
+		}
+		if !noisy {
+			s.Low, s.High = nil, nil
+		}
+		b.Series = append(b.Series, s)
+	}
+	for _, s := range p.Reference {
+		if len(s.Y) > 0 {
+			b.Marks = append(b.Marks, plot.Mark{Name: s.Name, At: s.Y[0]})
+		}
+	}
+	return b
+}
+
+func (p SweepPlot) yLabel() string {
+	if p.YLabel != "" {
+		return p.YLabel
+	}
+	return p.Y
+}
+
+// label names a line: the values of its paths.
+func label(at map[string]string, by []string) string {
+	var parts []string
+	for _, path := range by {
+		if v, ok := at[path]; ok {
+			parts = append(parts, v)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// axisValues reads values of a path as numbers of one unit.
+func axisValues(xs []string) (at map[string]float64, unit string, ok bool) {
+	at = map[string]float64{}
+	for i, x := range xs {
+		q, err := expect.ParseQuantity(x)
+		if err != nil || i > 0 && q.Unit != unit {
+			return nil, "", false
+		}
+		at[x], unit = q.Value, q.Unit
+	}
+	return at, unit, true
+}
+
+// Axes chooses how the points of a sweep are drawn: over the path with the most values that are numbers, the others telling
+// lines apart, seeds as noise. ok is false when nothing is swept but seeds.
+func Axes(points []expect.Point) (x string, by []string, ok bool) {
+	values := map[string]map[string]bool{}
+	for _, p := range points {
+		for path, v := range p.At {
+			if values[path] == nil {
+				values[path] = map[string]bool{}
+			}
+			values[path][v] = true
+		}
+	}
+	best := 0
+	for _, path := range slices.Sorted(maps.Keys(values)) {
+		n := len(values[path])
+		if path == "seed" || n < 2 {
+			continue
+		}
+		if _, _, numeric := axisValues(slices.Sorted(maps.Keys(values[path]))); numeric {
+			n += 1000 // before names, which make bars
+		}
+		if n > best {
+			x, best = path, n
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(values)) {
+		if path != x && path != "seed" && len(values[path]) > 1 {
+			by = append(by, path)
+		}
+	}
+	return x, by, x != ""
+}
+
+// Overview is the charts of a sweep that everybody looks at first.
+func Overview(points []expect.Point) []SweepPlot {
+	x, by, ok := Axes(points)
+	if !ok {
+		return nil
+	}
+	out := []SweepPlot{
+		{Name: "fct", Title: "Flow completion time, 99th percentile", Y: "fct.p99"},
+		{Name: "slowdown", Title: "Slowdown, 99th percentile", Y: "fct_slowdown.p99"},
+		{Name: "rtt", Title: "Mean round trip", Y: "rtt.mean"},
+		{Name: "queueing", Title: "Time in switch queues, 99th percentile", Y: "queue_delay.p99"},
+		{Name: "busbw", Title: "Bus bandwidth of the first collective", Y: "collective.0.busbw"},
+	}
+	for i := range out {
+		out[i].X, out[i].By, out[i].Log = x, by, "x"
+	}
+	return out
+}

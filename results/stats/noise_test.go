@@ -1,0 +1,89 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func near(t *testing.T, what string, got, want, within float64) {
+	t.Helper()
+	if math.Abs(got-want) > within {
+		t.Errorf("%s is %v, want %v", what, got, want)
+	}
+}
+
+// Student's t with 4 degrees of freedom has 0.975 of its weight below 2.776.
+func TestMeanInterval(t *testing.T) {
+	i := MeanInterval([]float64{1, 2, 3, 4, 5})
+	near(t, "mean", i.Mean, 3, 0)
+	near(t, "half", i.High-i.Mean, 2.776*math.Sqrt(2.5/5), 1e-3)
+	near(t, "symmetry", i.Mean-i.Low, i.High-i.Mean, 1e-12)
+	if one := MeanInterval([]float64{7}); one != (Interval{7, 7, 7, 1}) {
+		t.Errorf("of one value %+v", one)
+	}
+}
+
+// Tables of the U test: with 4 and 4 values that do not overlap 2/70, with 5 and 5 2/252.
+func TestMannWhitney(t *testing.T) {
+	near(t, "4, 4", MannWhitney([]float64{1, 2, 3, 4}, []float64{5, 6, 7, 8}), 2.0/70, 1e-12)
+	near(t, "5, 5", MannWhitney([]float64{11, 12, 13, 14, 15}, []float64{1, 2, 3, 4, 5}), 2.0/252, 1e-12)
+	near(t, "3, 3", MannWhitney([]float64{1, 2, 3}, []float64{4, 5, 6}), 0.1, 1e-12)
+	near(t, "interleaved", MannWhitney([]float64{1, 3, 5, 7}, []float64{2, 4, 6, 8}), 0.6857, 1e-3)
+	near(t, "equal", MannWhitney([]float64{2, 2, 2}, []float64{2, 2}), 1, 0)
+	near(t, "nothing", MannWhitney(nil, []float64{2, 2}), 1, 0)
+	var a, b []float64
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		a, b = append(a, r.NormFloat64()), append(b, r.NormFloat64()+1)
+	}
+	if p := MannWhitney(a, b); p > 1e-6 {
+		t.Errorf("one standard deviation apart: p = %v", p)
+	}
+	chance := 0
+	for range 200 {
+		for i := range 15 {
+			a[i], b[i] = r.NormFloat64(), r.NormFloat64()
+		}
+		if MannWhitney(a[:15], b[:15]) < 0.05 {
+			chance++
+		}
+	}
+	if chance < 2 || chance > 22 {
+		t.Errorf("of one distribution, 5 in 100 are below 0.05, not %d in 200", chance)
+	}
+}
+
+// The two sides may be exchanged, and a p-value is a probability.
+func TestMannWhitneyIsSymmetric(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := rapid.SliceOfN(rapid.Float64Range(0, 5), 1, 25)
+		a, b := v.Draw(t, "a"), v.Draw(t, "b")
+		p, q := MannWhitney(a, b), MannWhitney(b, a)
+		if math.Abs(p-q) > 1e-9 || p < 0 || p > 1 || math.IsNaN(p) {
+			t.Fatalf("%v and %v", p, q)
+		}
+	})
+}
+
+func TestBootstrap(t *testing.T) {
+	var v []float64
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 1000 {
+		v = append(v, r.NormFloat64())
+	}
+	mean := func(s []float64) float64 { return Mean(s) }
+	i := Bootstrap(v, mean)
+	near(t, "width", i.High-i.Low, 4/math.Sqrt(1000), 0.03)
+	if i != Bootstrap(v, mean) {
+		t.Error("two intervals of the same values differ")
+	}
+	if i.Low > i.Mean || i.High < i.Mean {
+		t.Errorf("%+v", i)
+	}
+	if one := Bootstrap([]float64{7}, mean); one != (Interval{7, 7, 7, 1}) {
+		t.Errorf("of one value %+v", one)
+	}
+}
