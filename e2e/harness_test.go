@@ -208,7 +208,7 @@ func (r result) summaries() []*record.Summary {
 // runs lists the run directories below the results directory of the desk, by name.
 func (d *desk) runs() []string {
 	d.t.Helper()
-	dirs, err := filepath.Glob(filepath.Join(d.dir, "results", "*", "*"))
+	dirs, err := filepath.Glob(filepath.Join(d.dir, "results", "*", "[0-9]*"))
 	if err != nil {
 		d.t.Fatal(err)
 	}

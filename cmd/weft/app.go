@@ -101,7 +101,7 @@ func (a *app) root() *cobra.Command {
 	root.SetErr(a.stderr)
 	root.AddCommand(
 		a.runCommand(), a.benchCommand(), a.clockCommand(), a.validateCommand(), a.explainCommand(), a.planCommand(), a.graphCommand(),
-		a.schemaCommand(), a.doctorCommand(), a.versionCommand(),
+		a.schemaCommand(), a.resultsCommand(), a.paperCommand(), a.doctorCommand(), a.versionCommand(),
 	)
 	root.AddCommand(
 		a.deployCommand(), a.destroyCommand(), a.cleanCommand(), a.execCommand(), a.inspectCommand(),
@@ -109,7 +109,7 @@ func (a *app) root() *cobra.Command {
 	)
 	root.AddCommand(a.insideCommands()...)
 	for _, name := range []string{
-		"generate", "results", "paper",
+		"generate",
 	} {
 		root.AddCommand(later(name))
 	}

@@ -82,15 +82,27 @@ func width(jobs []job) int {
 // runAll makes every run, and returns the summaries in the order of the jobs with the errors of those that
 // failed. After an interruption no further run is begun, and jobs that were not run have no summary.
 func (a *app) runAll(ctx context.Context, jobs []job, flags runFlags) ([]*record.Summary, error) {
-	w := &watcher{app: a, outcomes: make([]outcome, len(jobs)), width: width(jobs), json: flags.json}
+	w := &watcher{app: a, began: time.Now(), before: map[int]*record.Summary{}, outcomes: make([]outcome, len(jobs)), width: width(jobs), json: flags.json}
 	if terminal(a.stderr) {
 		w.bar = table.NewProgress(a.stderr)
+	}
+	if flags.resume {
+		for i, s := range finished(jobs, flags.out) {
+			w.before[i] = s
+		}
+		if n := len(w.before); n > 0 {
+			fmt.Fprintf(a.stderr, "%d of %d runs were finished before\n", n, len(jobs))
+		}
 	}
 	next := make(chan int)
 	var workers sync.WaitGroup
 	for range width(jobs) {
 		workers.Go(func() {
 			for i := range next {
+				if s := w.before[i]; s != nil {
+					w.finished(i, outcome{done: true, summary: s})
+					continue
+				}
 				w.finished(i, a.runOne(ctx, jobs[i], flags, w))
 			}
 		})
@@ -126,7 +138,7 @@ type outcome struct {
 // runOne makes one run. A run that never began gets a summary that says so.
 func (a *app) runOne(ctx context.Context, j job, flags runFlags, w *watcher) outcome {
 	s, err := a.engine.Run(ctx, j.lab, orchestrate.Options{
-		Engine: j.engine, Root: flags.out, LabText: j.text, Version: versionText(), Series: j.series, Workers: max(1, runtime.NumCPU()/w.width),
+		Engine: j.engine, Root: flags.out, LabText: j.text, Version: versionText(), Program: program(), Series: j.series, Workers: max(1, runtime.NumCPU()/w.width),
 		Say:      w.say,
 		Progress: func(p orchestrate.Progress) { w.progress(j, p) },
 	})
@@ -142,6 +154,9 @@ func (a *app) runOne(ctx context.Context, j job, flags runFlags, w *watcher) out
 			s.Error = err.Error()
 		}
 	}
+	if lerr := leave(j.lab, s); lerr != nil {
+		err = errors.Join(err, fmt.Errorf("report: %w", lerr))
+	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", j.lab.Name, err)
 	}
@@ -153,6 +168,9 @@ type watcher struct {
 	app   *app
 	width int  // runs at once
 	json  bool // print the summary of each job
+	began time.Time
+
+	before map[int]*record.Summary // jobs that were finished before, by their number; not changed once jobs run
 
 	mu       sync.Mutex // guards what follows, and writing to the terminal
 	bar      *table.Progress
@@ -195,7 +213,7 @@ func (w *watcher) finished(i int, o outcome) {
 	w.outcomes[i] = o
 	w.count++
 	if w.width > 1 {
-		w.bar.Set("runs", int64(w.count), int64(len(w.outcomes)))
+		w.bar.Set(fmt.Sprintf("%d of %d runs%s", w.count, len(w.outcomes), remaining(w.began, w.count, len(w.outcomes))), int64(w.count), int64(len(w.outcomes)))
 	}
 	for w.json && w.printed < len(w.outcomes) && w.outcomes[w.printed].done {
 		w.bar.Clear()

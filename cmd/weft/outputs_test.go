@@ -65,7 +65,7 @@ sweep: {seed: [5, 3, 9, 1]}
 	if code := run(t.Context(), []string{"run", path, "--engine", "sim", "--out", root}, &out, &words); code != exitOK {
 		t.Fatalf("code %d: %s", code, words.String())
 	}
-	dirs, err := filepath.Glob(filepath.Join(root, "sweep", "*"))
+	dirs, err := filepath.Glob(filepath.Join(root, "sweep", "[0-9]*"))
 	if err != nil || len(dirs) != 4 {
 		t.Fatalf("%v, %v", dirs, err)
 	}

@@ -31,12 +31,14 @@ func (orchestrated) Run(ctx context.Context, l *lab.Lab, o orchestrate.Options) 
 
 // runFlags are the flags of weft run.
 type runFlags struct {
-	lab    labFlags
-	kernel string
-	out    string
-	junit  string
-	strict bool
-	json   bool
+	lab     labFlags
+	kernel  string
+	out     string
+	junit   string
+	summary string
+	strict  bool
+	json    bool
+	resume  bool
 
 	only func(*lab.Lab) error // changes a lab before it is run; nil: none
 }
@@ -53,7 +55,8 @@ func (a *app) runCommand() *cobra.Command {
 		Example: "  weft run labs/quickstart.yaml\n" +
 			"  weft run labs/quickstart.yaml --engine both\n" +
 			"  weft run labs/pc4/incast.yaml --engine sim --json\n" +
-			"  weft run labs/quickstart.yaml --set seed=2 --strict --junit report.xml",
+			"  weft run labs/quickstart.yaml --set seed=2 --strict --junit report.xml\n" +
+			"  weft run labs/pc4/incast-vs.yaml --engine sim --resume --summary summary.md",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: labFiles,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args, flags) },
@@ -66,6 +69,8 @@ func (a *app) runCommand() *cobra.Command {
 	f.StringVar(&flags.kernel, "kernel", "host", "host: the kernel that emulation runs on")
 	f.StringVar(&flags.out, "out", "", "directory that keeps all runs (default results)")
 	f.StringVar(&flags.junit, "junit", "", "also write a JUnit report to this file")
+	f.StringVar(&flags.summary, "summary", "", "also append a summary in Markdown to this file, as $GITHUB_STEP_SUMMARY wants it")
+	f.BoolVar(&flags.resume, "resume", false, "do not make a run again that this program finished with the same settings")
 	f.BoolVar(&flags.strict, "strict", false, "exit with 3 unless the fidelity of every emulated run is ok")
 	f.BoolVar(&flags.json, "json", false, "print one JSON object per run instead of tables")
 	return cmd
@@ -106,9 +111,11 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 		return usageError{err}
 	}
 	runs, runErr := a.runAll(ctx, jobs, flags)
-	err = writeJUnit(report, runs, flags.strict)
+	judged, err := a.acrossPoints(jobs, runs, flags)
+	all := append(runs[:len(runs):len(runs)], judged...)
+	err = errors.Join(err, writeJUnit(report, all, flags.strict), writeMarkdown(flags.summary, all))
 	if !flags.json {
-		err = errors.Join(a.show(jobs, runs), err)
+		err = errors.Join(a.show(jobs, runs), table.Across(a.stdout, judged, style(a.stdout)), err)
 	}
 	if err != nil {
 		return err
@@ -116,7 +123,7 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	if len(runs) == 1 && !flags.json && runErr != nil {
 		runErr = told{runErr}
 	}
-	return verdict(ctx, runs, runErr, flags.strict)
+	return verdict(ctx, all, runErr, flags.strict)
 }
 
 // told is an error whose details, the lines after the first, the summary has printed.

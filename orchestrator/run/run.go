@@ -25,6 +25,7 @@ type Options struct {
 	Root    string // directory that keeps all runs; "" is results
 	LabText []byte // the lab file as it was read, kept with the results
 	Version string
+	Program string       // what tells this very program from others of its version, kept with the results; may be empty
 	Series  store.Series // which run this is of its command line; names the directory
 
 	Workers int // processors that a simulation may use; 0: all. It makes no difference to the results.
@@ -159,7 +160,7 @@ func Scope(l *lab.Lab) expect.Scope {
 
 func manifest(x *Experiment, e engine, o Options) record.Manifest {
 	m := record.Manifest{
-		Lab: x.Lab.Name, Point: x.Lab.Point, Seed: x.Lab.Seed, Version: o.Version, Go: runtime.Version(),
+		Lab: x.Lab.Name, Point: x.Lab.Point, Seed: x.Lab.Seed, Version: o.Version, Program: o.Program, Go: runtime.Version(),
 		Engine: e.name, EngineWhy: e.why, Datapath: e.datapath, Runtime: e.place.runtime, Dilation: e.dilation,
 		Machine: machine(),
 	}

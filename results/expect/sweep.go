@@ -135,22 +135,30 @@ func (x *across) implied(bound map[string]bool) map[string]bool {
 	return all
 }
 
-// path finds the path of the sweep that a selector is about: itself, or the only one that begins or ends with it.
+// path finds the path of the sweep that a selector is about: itself, its kind, or the only one that begins or ends with it.
 func (x *across) path(s selector) (string, error) {
 	paths := map[string]bool{}
-	values := map[string]bool{}
 	for _, p := range x.points {
 		for path := range p.At {
 			if path == s.key || strings.HasPrefix(path, s.key+".") || strings.HasSuffix(path, "."+s.key) {
 				paths[path] = true
-				values[p.At[path]] = true
 			}
 		}
 	}
-	if paths[s.key] {
-		paths = map[string]bool{s.key: true}
+	for _, exact := range []string{s.key, s.key + ".kind"} {
+		if paths[exact] {
+			paths = map[string]bool{exact: true}
+			break
+		}
 	}
-	switch found := slices.Sorted(maps.Keys(paths)); {
+	found := slices.Sorted(maps.Keys(paths))
+	values := map[string]bool{}
+	for _, p := range x.points {
+		if v, ok := p.At[append(found, "")[0]]; ok {
+			values[v] = true
+		}
+	}
+	switch {
 	case len(found) == 0:
 		return "", fail(s.at, "the sweep has no %q", s.key)
 	case len(found) > 1:

@@ -67,6 +67,7 @@ func decades(lo, hi float64) []plot.Tick {
 	}
 	every := max(1, math.Ceil((to-from)/8)) // of many decades, some have a label
 	var out []plot.Tick
+	named := 0
 	for e := from; e <= to; e++ {
 		for f := 1.0; f < 10; f++ {
 			v := f * math.Pow(10, e)
@@ -76,9 +77,13 @@ func decades(lo, hi float64) []plot.Tick {
 			t := plot.Tick{Value: v}
 			if labels[f] && math.Mod(e-from, every) == 0 {
 				t.Label = number(v, v)
+				named++
 			}
 			out = append(out, t)
 		}
+	}
+	if named < 3 {
+		return even(lo, hi) // of less than an octave or so, a straight scale is as good
 	}
 	return out
 }

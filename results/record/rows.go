@@ -101,8 +101,9 @@ type Manifest struct {
 	Settings  []Setting      `json:"settings"`         // the resolved lab, defaults filled in
 	Traces    []Trace        `json:"traces,omitempty"` // the files that the lab names
 	Seed      uint64         `json:"seed"`
-	Version   string         `json:"version"` // of weft
-	Go        string         `json:"go"`      // version of the compiler
+	Version   string         `json:"version"`           // of weft
+	Program   string         `json:"program,omitempty"` // SHA-256 of weft itself, the first half
+	Go        string         `json:"go"`                // version of the compiler
 	Engine    string         `json:"engine"`
 	EngineWhy string         `json:"engine_why"` // why this engine was chosen
 	Datapath  string         `json:"datapath,omitempty"`

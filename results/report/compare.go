@@ -20,7 +20,7 @@ type Difference struct {
 	Unit   string         `json:"unit,omitempty"`
 	A      stats.Interval `json:"a"`
 	B      stats.Interval `json:"b"`
-	// Change is B over A less 1.
+	// Change is B over A less 1; 0 where A is 0.
 	Change float64 `json:"change"`
 	P      float64 `json:"p"`      // that chance alone does this; 0 where runs are exact
 	Noise  string  `json:"noise"`  // what it was compared with: seeds, flows, none
@@ -39,6 +39,15 @@ type Side []*Run
 func Compare(a, b Side) ([]Difference, error) {
 	pa, pb := a.points(), b.points()
 	var out []Difference
+	if len(pa) == 1 && len(pb) == 1 { // two points are compared when somebody names them
+		for point, side := range pa {
+			for name, other := range pb {
+				if name != point {
+					return comparePoint(point+" : "+name, side, other)
+				}
+			}
+		}
+	}
 	for _, point := range slices.Sorted(maps.Keys(pa)) {
 		other, ok := pb[point]
 		if !ok {
@@ -136,7 +145,7 @@ func comparePoint(point string, a, b Side) ([]Difference, error) {
 			}
 			d.Noise = "seeds"
 		}
-		if d.Change = 0; d.A.Mean != d.B.Mean {
+		if d.A.Mean != 0 {
 			d.Change = d.B.Mean/d.A.Mean - 1
 		}
 		out = append(out, d)
@@ -189,7 +198,7 @@ func Comparison(all []Difference) Table {
 		change, word := "~", ""
 		if d.Beyond {
 			change, word = fmt.Sprintf("%+.1f %%", 100*d.Change), "differs"
-			if math.IsInf(d.Change, 0) {
+			if d.A.Mean == 0 {
 				change = "from 0"
 			}
 		}

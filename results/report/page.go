@@ -128,7 +128,7 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 		}
 		p.Parts = append(p.Parts, Part{Heading: "Summary", Facts: facts(s), Tables: []Table{distributions(s), collectives(s)}})
 		if len(s.Expect) > 0 {
-			p.Parts = append(p.Parts, Part{Heading: "Expectations", Tables: []Table{expectations(s.Expect)}})
+			p.Parts = append(p.Parts, Part{Heading: "Expectations", Tables: []Table{Expectations(s.Expect)}})
 		}
 	} else {
 		p.Doubts = []string{r.Why}

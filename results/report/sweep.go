@@ -60,7 +60,7 @@ func (p SweepPlot) Draw(points []expect.Point) (Drawing, error) {
 			continue // nothing of it was measured at this point
 		}
 		unit = q.Unit
-		c := cell{pt.At[p.X], label(pt.At, p.By)}
+		c := cell{pt.At[p.X], Label(pt.At, p.By)}
 		if !slices.Contains(xs, c.x) {
 			xs = append(xs, c.x)
 		}
@@ -163,8 +163,8 @@ func (p SweepPlot) yLabel() string {
 	return p.Y
 }
 
-// label names a line: the values of its paths.
-func label(at map[string]string, by []string) string {
+// Label names a line of a chart: the values of its paths.
+func Label(at map[string]string, by []string) string {
 	var parts []string
 	for _, path := range by {
 		if v, ok := at[path]; ok {

@@ -69,7 +69,8 @@ func collectives(s *record.Summary) Table {
 	return t
 }
 
-func expectations(all []record.Expect) Table {
+// Expectations is the table of expectations and how they came out.
+func Expectations(all []record.Expect) Table {
 	t := Table{Head: []string{"", "expectation", "got", "note"}, Numbers: 2, Words: 3}
 	for _, e := range all {
 		word := "missed"

@@ -83,3 +83,30 @@ func (g *grid) write(w io.Writer, s Style, indent string) error {
 	_, err := io.WriteString(w, out.String())
 	return err
 }
+
+// Rows writes a table of words: a header, and rows that are as long.
+func Rows(w io.Writer, head []string, rows [][]string, st Style) error {
+	var g grid
+	var cells []cell
+	for _, h := range head {
+		cells = append(cells, header(h))
+	}
+	g.row(cells...)
+	for _, row := range rows {
+		cells = nil
+		for _, text := range row {
+			c := left(text)
+			switch text {
+			case "pass", "ok":
+				c.colour = green
+			case "fail", "failed", "damaged", "interrupted":
+				c.colour = red
+			case "skipped", "running":
+				c.colour = yellow
+			}
+			cells = append(cells, c)
+		}
+		g.row(cells...)
+	}
+	return g.write(w, st, "")
+}

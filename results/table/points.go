@@ -24,6 +24,19 @@ func Points(w io.Writer, runs []*record.Summary, st Style) error {
 	return g.write(w, st, "")
 }
 
+// Across writes what was expected across the points of sweeps; nothing without any.
+func Across(w io.Writer, judged []*record.Summary, st Style) error {
+	for _, s := range judged {
+		if _, err := fmt.Fprintf(w, "\n%s\n", st.paint(bold, s.Lab)); err != nil {
+			return err
+		}
+		if err := expectations(s).write(w, st, "  "); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // outcome is the last column: how the run went, in a word or two.
 func outcome(s *record.Summary) cell {
 	switch missed := Missed(s); {
