@@ -44,6 +44,7 @@ type Agent struct {
 	anchor     bool // synchronized time is this node's
 	correction clocksync.Correction
 	apart      units.Time // hardware clock minus monotonic clock
+	epoch      uint8      // counts steps of the hardware clock, modulo 4: neighbours forget what was before
 	counters   clocksync.Counters
 }
 
@@ -145,7 +146,7 @@ func (a *Agent) receive(now clocksync.Now, in *clocksync.Message) error {
 	}
 	switch k {
 	case kindProbe:
-		return a.onProbe(in)
+		return a.onProbe(now, in)
 	case kindJoin:
 		return a.onJoin(now, in)
 	case kindWelcome:
@@ -159,7 +160,7 @@ func (a *Agent) receive(now clocksync.Now, in *clocksync.Message) error {
 }
 
 // onProbe notes the stamp of a probe and learns what it tells.
-func (a *Agent) onProbe(in *clocksync.Message) error {
+func (a *Agent) onProbe(now clocksync.Now, in *clocksync.Message) error {
 	if a.of[in.From] < 0 {
 		return ErrForeign
 	}
@@ -168,23 +169,28 @@ func (a *Agent) onProbe(in *clocksync.Message) error {
 	if err := p.decode(in.Data); err != nil {
 		return err
 	}
-	if n.received.begun && int32(p.sequence-n.received.last) < -ringSize/2 {
-		if -int32(p.sequence-n.received.last) < restarted {
+	if n.received.begun {
+		switch ahead := int32(p.sequence - n.received.last); {
+		case ahead < -ringSize/2 && now.Mono-n.heard > a.cfg.Window:
+			n.forget() // after such a silence it is a neighbour that was restarted, and counts from its beginning
+		case ahead < -ringSize/2:
+			return ErrStale
+		case ahead > 0 && p.epoch != n.epoch:
+			n.forget() // its clock was stepped
+		case p.epoch != n.epoch:
 			return ErrStale
 		}
-		n.forget() // the neighbour was restarted, and counts from its beginning
 	}
+	n.epoch = p.epoch
 	if !n.received.note(p.sequence, p.index, in.Stamp) {
 		return ErrStale
 	}
+	n.heard = now.Mono
 	if n.owned && a.closeAt != units.Never {
 		n.take(&p, &a.cfg, &a.counters)
 	}
 	return nil
 }
-
-// restarted is how far back a sequence number must be to be that of a neighbour's new life.
-const restarted = 16 * ringSize
 
 // Transmit implements clocksync.Protocol.
 func (a *Agent) Transmit(now clocksync.Now, out *clocksync.Outgoing) bool {
@@ -222,7 +228,7 @@ func (a *Agent) Transmit(now clocksync.Now, out *clocksync.Outgoing) bool {
 func (a *Agent) sendProbe(now clocksync.Now, i int32, out *clocksync.Outgoing) {
 	n := &a.neighbours[i]
 	n.queued = false
-	p := probe{sequence: n.sequence}
+	p := probe{sequence: n.sequence, epoch: a.epoch}
 	if n.second {
 		p.index = 1
 	}
@@ -352,5 +358,6 @@ func (a *Agent) watch(now clocksync.Now) {
 	}
 	a.pending = pendingProbe{}
 	a.toldOK = false
+	a.epoch = (a.epoch + 1) & 3
 	a.counters.Resets++
 }

@@ -20,6 +20,8 @@ type neighbour struct {
 	queued   bool // it waits for the NIC
 
 	sent, received pairs
+	heard          units.Time // when a probe of it was taken last, by the monotonic clock
+	epoch          uint8      // of its clock
 
 	// Of an edge that is computed here.
 	upper, lower []point

@@ -63,6 +63,7 @@ func (t told) stamps() [2]units.Time { return [2]units.Time{t.at, t.at + t.apart
 // probe is one packet of a pair. Both directions have probes of one size, so that they take the same time on a line.
 type probe struct {
 	index    uint8 // 0 or 1
+	epoch    uint8 // 0 to 3: how often the sender's clock was stepped
 	sequence uint32
 	sent     [perProbe]told // earlier pairs of the sender; sequence 0 and at 0: none
 	received [perProbe]told // pairs that the sender has received
@@ -148,7 +149,7 @@ func putSigma(b []byte, t units.Time) {
 func (p *probe) encode(b []byte) int {
 	b = b[:probeSize]
 	clear(b)
-	putHead(b, kindProbe, p.index|uint8(p.nsent)<<2|uint8(p.nrecv)<<4, p.sequence)
+	putHead(b, kindProbe, p.index|uint8(p.nsent)<<2|uint8(p.nrecv)<<4|p.epoch<<6, p.sequence)
 	for i, t := range p.sent[:p.nsent] {
 		t.put(b[headSize+i*toldSize:])
 	}
@@ -176,7 +177,7 @@ func (p *probe) decode(b []byte) error {
 	if len(b) != probeSize {
 		return ErrShort
 	}
-	*p = probe{index: b[3] & 3, sequence: binary.BigEndian.Uint32(b[4:]), nsent: int(b[3] >> 2 & 3), nrecv: int(b[3] >> 4)}
+	*p = probe{index: b[3] & 3, sequence: binary.BigEndian.Uint32(b[4:]), nsent: int(b[3] >> 2 & 3), nrecv: int(b[3] >> 4 & 3), epoch: b[3] >> 6}
 	if p.index > 1 || p.nsent > perProbe || p.nrecv > perProbe {
 		return ErrRange
 	}

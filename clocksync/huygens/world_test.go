@@ -98,27 +98,38 @@ func watch(w *testnet.World, nodes int, from, interval units.Time) *verdict {
 
 func (v *verdict) sort() *verdict { slices.Sort(v.errors); return v }
 
-func small(c *Config) { c.Degree, c.Pairs = 6, 250 }
-
+// The more load, the fewer probes meet empty queues; the bound that each node states holds all the same.
 func TestLoads(t *testing.T) {
 	for _, c := range []struct {
-		load float64
-		p99  units.Time
-	}{{0, 10 * units.Nanosecond}, {0.5, 30 * units.Nanosecond}, {0.9, 100 * units.Nanosecond}} {
-		l := lab{nodes: 12, seed: 3, load: c.load, jitter: 10 * units.Nanosecond, wander: 1e-8, change: small}
-		if c.load > 0.8 {
-			l.change = func(c *Config) { c.Degree = 6 }
-		}
+		load  float64
+		pairs int
+		p99   units.Time
+	}{{0, 120, 10 * units.Nanosecond}, {0.5, 250, 30 * units.Nanosecond}, {0.9, 500, 100 * units.Nanosecond}} {
+		l := lab{nodes: 8, seed: 3, load: c.load, jitter: 10 * units.Nanosecond, wander: 1e-8,
+			change: func(cfg *Config) { cfg.Degree, cfg.Pairs = 6, c.pairs }}
 		w := l.make(t)
 		v := watch(w, l.nodes, 300*units.Millisecond, 700*units.Microsecond)
-		w.Run(600 * units.Millisecond)
+		w.Run(500 * units.Millisecond)
 		v.sort()
-		t.Logf("load %v: p50 %v p99 %v max %v, outside %d of %d, width %v, refused %v", c.load, v.quantile(0.5), v.quantile(0.99), v.quantile(1), v.outside, v.checks, v.width, w.Errors)
-		for n := range 1 {
-			t.Logf("node %d: %+v %+v", n, w.Protocol(clocksync.Node(n)).Counters(), w.Protocol(clocksync.Node(n)).Correction())
+		t.Logf("load %v: p50 %v p99 %v max %v; bounds up to %v", c.load, v.quantile(0.5), v.quantile(0.99), v.quantile(1), v.width)
+		if v.quantile(0.99) > c.p99 || v.outside > 0 || v.checks < 2000 {
+			t.Errorf("load %v: p99 %v, want at most %v; %d of %d errors outside of their bound", c.load, v.quantile(0.99), c.p99, v.outside, v.checks)
 		}
-		if v.quantile(0.99) > c.p99 || v.outside > 0 {
-			t.Errorf("load %v: p99 %v, want at most %v; %d outside", c.load, v.quantile(0.99), c.p99, v.outside)
+	}
+}
+
+// Noise of the stamps is averaged, not only rejected: the limit is 0.35 of it and 5 ns.
+func TestStampNoise(t *testing.T) {
+	for _, jitter := range []units.Time{30 * units.Nanosecond, 100 * units.Nanosecond, 300 * units.Nanosecond} {
+		l := lab{nodes: 8, seed: 4, load: 0.3, jitter: jitter, wander: 1e-8, change: func(cfg *Config) { cfg.Degree, cfg.Pairs = 6, 250 }}
+		w := l.make(t)
+		v := watch(w, l.nodes, 300*units.Millisecond, 700*units.Microsecond)
+		w.Run(500 * units.Millisecond)
+		v.sort()
+		limit := units.Time(0.35*float64(jitter)) + 5*units.Nanosecond
+		t.Logf("stamps of %v: p99 %v of %v", jitter, v.quantile(0.99), limit)
+		if v.quantile(0.99) > limit || v.outside > 0 {
+			t.Errorf("stamps of %v: p99 %v, want at most %v; %d outside of their bound", jitter, v.quantile(0.99), limit, v.outside)
 		}
 	}
 }

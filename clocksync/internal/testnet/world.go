@@ -16,13 +16,15 @@ type Config struct {
 	Oscillator func(n clocksync.Node) Oscillator
 	Start      func(n clocksync.Node) clocksync.Protocol
 	Path       func(r *rand.Rand) Path // makes the path of each ordered pair of nodes
-	Gap        units.Time              // between messages of one NIC; 0: 10 ns
-	Loss       float64                 // of each message
-	Twice      float64                 // share of messages that arrive twice
-	Late       float64                 // share of messages that are overtaken: they take LateBy longer
-	LateBy     units.Time
-	Blocked    func(from, to clocksync.Node, t units.Time) bool // nil: never
-	OnWire     func(t units.Time, from clocksync.Node, m *clocksync.Outgoing)
+	// PathOf makes the path of an ordered pair in place of Path, which does not know whom it connects.
+	PathOf  func(from, to clocksync.Node, r *rand.Rand) Path
+	Gap     units.Time // between messages of one NIC; 0: 10 ns
+	Loss    float64    // of each message
+	Twice   float64    // share of messages that arrive twice
+	Late    float64    // share of messages that are overtaken: they take LateBy longer
+	LateBy  units.Time
+	Blocked func(from, to clocksync.Node, t units.Time) bool // nil: never
+	OnWire  func(t units.Time, from clocksync.Node, m *clocksync.Outgoing)
 }
 
 // Path says how long a message that leaves at t is on its way. Calls come with increasing t. It may change the
@@ -228,7 +230,12 @@ func (w *World) send(from clocksync.Node, m *clocksync.Outgoing) {
 	key := [2]clocksync.Node{from, m.To}
 	p := w.paths[key]
 	if p == nil {
-		p = w.cfg.Path(rand.New(rand.NewPCG(w.cfg.Seed, 3+uint64(from)<<32+uint64(m.To)<<8)))
+		r := rand.New(rand.NewPCG(w.cfg.Seed, 3+uint64(from)<<32+uint64(m.To)<<8))
+		if w.cfg.PathOf != nil {
+			p = w.cfg.PathOf(from, m.To, r)
+		} else {
+			p = w.cfg.Path(r)
+		}
 		w.paths[key] = p
 	}
 	copies := 1

@@ -1,0 +1,353 @@
+package huygens
+
+import (
+	"errors"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"weft/clocksync"
+	"weft/clocksync/internal/testnet"
+	"weft/units"
+)
+
+const (
+	ns = units.Nanosecond
+	ms = units.Millisecond
+)
+
+func usual() lab {
+	return lab{nodes: 8, seed: 3, load: 0.3, jitter: 10 * ns, wander: 1e-8, change: func(c *Config) { c.Degree, c.Pairs = 4, 120 }}
+}
+
+// spread returns the largest difference between nodes that are up, except some.
+func spread(w *testnet.World, nodes int, except ...clocksync.Node) units.Time {
+	least, most := units.Never, -units.Never
+	for n := range clocksync.Node(nodes) {
+		skip := w.Protocol(n) == nil
+		for _, e := range except {
+			skip = skip || n == e
+		}
+		if !skip {
+			least, most = min(least, w.Time(n)), max(most, w.Time(n))
+		}
+	}
+	return most - least
+}
+
+// settle runs until a time and returns the largest spread from then on for a while.
+func settle(w *testnet.World, nodes int, from, until units.Time, except ...clocksync.Node) units.Time {
+	var worst units.Time
+	w.At(from, func() {})
+	w.Run(from)
+	for at := from; at <= until; at += ms {
+		w.Run(at)
+		worst = max(worst, spread(w, nodes, except...))
+	}
+	return worst
+}
+
+func wantWithin(t *testing.T, what string, got, most units.Time) {
+	t.Helper()
+	t.Logf("%s: %v", what, got)
+	if got > most {
+		t.Errorf("%s: clocks differ by up to %v, want at most %v", what, got, most)
+	}
+}
+
+// The reference crashes: nobody steps, the mesh keeps its mean; and it joins again by the time of the others.
+func TestReferenceCrash(t *testing.T) {
+	l := usual()
+	w := l.make(t)
+	wantWithin(t, "before", settle(w, l.nodes, 300*ms, 320*ms), 30*ns)
+	steps := make([]int64, l.nodes)
+	for n := range steps {
+		steps[n] = w.Protocol(clocksync.Node(n)).Counters().Steps
+	}
+	before := w.Time(5)
+	at := w.Now
+	w.Crash(0)
+	wantWithin(t, "without the reference", settle(w, l.nodes, 320*ms, 600*ms), 40*ns)
+	for n := 1; n < l.nodes; n++ {
+		p := w.Protocol(clocksync.Node(n))
+		if p.Counters().Steps != steps[n] || p.Correction().State != clocksync.Locked {
+			t.Errorf("node %d: %d steps, %v", n, p.Counters().Steps-steps[n], p.Correction().State)
+		}
+	}
+	if d := w.Time(5) - before - (w.Now - at); max(d, -d) > 10*units.Microsecond {
+		t.Errorf("without a reference the mesh ran away by %v in %v", d, w.Now-at)
+	}
+	w.Restart(0)
+	wantWithin(t, "with the reference back", settle(w, l.nodes, 760*ms, 800*ms), 100*ns)
+}
+
+// A node that crashes costs the others nothing, and is back within three windows.
+func TestNodeCrash(t *testing.T) {
+	l := usual()
+	w := l.make(t)
+	w.Run(300 * ms)
+	w.Crash(5)
+	wantWithin(t, "the others", settle(w, l.nodes, 301*ms, 400*ms), 40*ns)
+	w.Restart(5)
+	wantWithin(t, "four windows after it is back", settle(w, l.nodes, 490*ms, 600*ms), 100*ns)
+}
+
+// The coordinator and its backup both crash: nodes hold over, and say so.
+func TestCoordinatorsCrash(t *testing.T) {
+	l := usual()
+	w := l.make(t)
+	w.Run(300 * ms)
+	w.Crash(0)
+	w.Crash(1)
+	w.Run(900 * ms)
+	for n := clocksync.Node(2); int(n) < l.nodes; n++ {
+		if s := w.Protocol(n).Correction().State; s != clocksync.Holdover {
+			t.Errorf("node %d is %v without any coordinator", n, s)
+		}
+		if b, _ := w.Bound(n); spread(w, l.nodes)/2 > b {
+			t.Errorf("node %d: bound %v, clocks differ by %v", n, b, spread(w, l.nodes))
+		}
+	}
+	w.Restart(1)
+	w.Restart(0)
+	wantWithin(t, "with both back", settle(w, l.nodes, 1200*ms, 1250*ms), 100*ns)
+}
+
+// A hardware clock that is stepped is noticed, and costs at most what the alarm leaves open.
+func TestClockSteps(t *testing.T) {
+	for _, node := range []clocksync.Node{0, 5} {
+		for _, by := range []units.Time{5 * units.Microsecond, -ms, units.Second} {
+			l := usual()
+			w := l.make(t)
+			w.Run(305 * ms)
+			w.Step(node, by)
+			wantWithin(t, "after a step", settle(w, l.nodes, 306*ms, 450*ms), 100*ns)
+			if w.Protocol(node).Counters().Resets != 1 {
+				t.Errorf("node %d stepped by %v: %+v", node, by, w.Protocol(node).Counters())
+			}
+		}
+	}
+}
+
+// Steps that only the edges show are found by them.
+func TestStepsWithoutAlarm(t *testing.T) {
+	l := usual()
+	l.change = func(c *Config) { c.Degree, c.Pairs, c.StepAlarm = 4, 120, 0 }
+	w := l.make(t)
+	w.Run(305 * ms)
+	w.Step(5, 50*units.Microsecond)
+	wantWithin(t, "a while after", settle(w, l.nodes, 600*ms, 650*ms), 100*ns)
+}
+
+func TestLossRepetitionAndReordering(t *testing.T) {
+	for name, change := range map[string]func(*testnet.Config){
+		"loss":     func(c *testnet.Config) { c.Loss = 0.2 },
+		"repeated": func(c *testnet.Config) { c.Twice = 0.3 },
+		"late":     func(c *testnet.Config) { c.Late, c.LateBy = 0.05, 300*units.Microsecond },
+	} {
+		l := usual()
+		l.world = change
+		w := l.make(t)
+		wantWithin(t, name, settle(w, l.nodes, 400*ms, 600*ms), 60*ns)
+		if c := w.Protocol(3).Counters(); name == "repeated" && c.Stale < 1000 || c.Malformed > 0 {
+			t.Errorf("%s: %+v, refused %v", name, c, w.Errors)
+		}
+	}
+}
+
+// fixed is a path of one delay.
+type fixed struct{ delay units.Time }
+
+func (f fixed) Delay(units.Time, *clocksync.Outgoing) units.Time { return f.delay }
+
+// asymmetric returns a lab whose paths are late by what extra says.
+func asymmetric(extra func(from, to clocksync.Node) units.Time) lab {
+	l := usual()
+	l.jitter, l.wander = 0, 0
+	l.change = func(c *Config) { c.Degree, c.Pairs = 7, 60 }
+	l.world = func(c *testnet.Config) {
+		c.PathOf = func(from, to clocksync.Node, _ *rand.Rand) testnet.Path {
+			return fixed{units.Microsecond + extra(from, to)}
+		}
+	}
+	return l
+}
+
+// One edge whose ways differ does not fit the loops, and is dropped. A node whose ways all differ fits, and is wrong by
+// half of the difference: no loop sees a gradient.
+func TestAsymmetry(t *testing.T) {
+	w := asymmetric(func(from, to clocksync.Node) units.Time {
+		if from == 3 && to == 4 {
+			return 5 * units.Microsecond
+		}
+		return 0
+	}).make(t)
+	wantWithin(t, "one edge of 28", settle(w, 8, 300*ms, 320*ms), 10*ns)
+	w = asymmetric(func(from, to clocksync.Node) units.Time {
+		if to == 3 {
+			return units.Microsecond
+		}
+		return 0
+	}).make(t)
+	wantWithin(t, "the others", settle(w, 8, 300*ms, 320*ms, 3), 10*ns)
+	if e := w.Time(3) - w.Time(0); max(e+500*ns, -e-500*ns) > 10*ns {
+		t.Errorf("a node with 1 us more on every way in is off by %v, want -500 ns", e)
+	}
+}
+
+// A node that tells everybody another time harms itself: its edges do not fit, those of the others do.
+func TestFalseticker(t *testing.T) {
+	w := asymmetric(func(from, to clocksync.Node) units.Time {
+		if from == 3 {
+			return units.Time(to) * 3 * units.Microsecond
+		}
+		return 0
+	}).make(t)
+	wantWithin(t, "the others", settle(w, 8, 300*ms, 320*ms, 3), 20*ns)
+}
+
+// A partition and its end.
+func TestPartition(t *testing.T) {
+	l := usual()
+	l.world = func(c *testnet.Config) {
+		c.Blocked = func(from, to clocksync.Node, at units.Time) bool {
+			return (from < 4) != (to < 4) && at > 300*ms && at < 500*ms
+		}
+	}
+	w := l.make(t)
+	w.Run(499 * ms)
+	for n := clocksync.Node(4); n < 8; n++ {
+		if s := w.Protocol(n).Correction().State; s != clocksync.Holdover {
+			t.Errorf("cut off, node %d is %v", n, s)
+		}
+	}
+	wantWithin(t, "after the partition", settle(w, l.nodes, 800*ms, 850*ms), 100*ns)
+}
+
+// Probes that were recorded and are sent again are counted and ignored, as are messages from whom they cannot be.
+func TestReplayAndForgery(t *testing.T) {
+	type taped struct{ m clocksync.Message }
+	var tape []taped
+	l := usual()
+	l.world = func(c *testnet.Config) {
+		c.OnWire = func(at units.Time, from clocksync.Node, m *clocksync.Outgoing) {
+			if m.To == 3 && at > 100*ms && len(tape) < 500 {
+				tape = append(tape, taped{clocksync.Message{From: from, Port: m.Port, Data: append([]byte(nil), m.Data[:m.N]...)}})
+			}
+		}
+	}
+	w := l.make(t)
+	w.Run(300 * ms)
+	before := w.Protocol(3).Counters()
+	for _, x := range tape {
+		_ = w.Inject(3, x.m)
+	}
+	after := w.Protocol(3).Counters()
+	if got := after.Stale - before.Stale; got < int64(len(tape))*9/10 {
+		t.Errorf("%d of %d old messages were refused", got, len(tape))
+	}
+	for name, m := range map[string]clocksync.Message{
+		"wrong port":         {From: 1, Port: clocksync.EventPort, Data: samples()[0]},
+		"no such node":       {From: 70, Port: clocksync.ProbePort, Data: samples()[0]},
+		"itself":             {From: 3, Port: clocksync.ProbePort, Data: samples()[0]},
+		"report to nobody":   {From: 1, Port: clocksync.ProbePort, Data: samples()[3]},
+		"join to nobody":     {From: 1, Port: clocksync.ProbePort, Data: samples()[1]},
+		"solution of a node": {From: 6, Port: clocksync.ProbePort, Data: samples()[4]},
+		"welcome of a node":  {From: 6, Port: clocksync.ProbePort, Data: samples()[2]},
+	} {
+		if err := w.Inject(3, m); !errors.Is(err, ErrForeign) {
+			t.Errorf("%s: %v, want it refused as foreign", name, err)
+		}
+	}
+	wantWithin(t, "after all that", settle(w, l.nodes, 400*ms, 450*ms), 60*ns)
+}
+
+// Nothing that comes in makes a correction that is no line.
+func TestGarbageNeverBreaksAnAgent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := clocksync.Setup{Self: clocksync.Node(rapid.IntRange(0, 3).Draw(t, "self")), Nodes: 4, Seed: 1, Jitter: 10 * ns}
+		cfg := Default(s)
+		cfg.Pairs, cfg.Least = 20, 2
+		a, err := New(s, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		var now clocksync.Now
+		a.Start(now)
+		for range rapid.IntRange(1, 400).Draw(t, "steps") {
+			now.Mono += units.Time(r.Int64N(5e8))
+			now.Hard = now.Mono
+			if r.IntN(50) == 0 {
+				now.Hard += units.Time(r.Int64N(2e12) - 1e12)
+			}
+			switch r.IntN(4) {
+			case 0:
+				if at, ok := a.Deadline(); ok && at <= now.Mono {
+					a.Advance(now)
+				}
+			case 1:
+				var out clocksync.Outgoing
+				if a.Transmit(now, &out) && out.Event {
+					a.Sent(now, out.ID, now.Hard)
+				}
+			default:
+				data := append([]byte(nil), samples()[r.IntN(5)]...)
+				for range r.IntN(3) {
+					data[3+r.IntN(len(data)-3)] = byte(r.Uint32())
+				}
+				switch kind(data[2]) {
+				case kindSolution, kindReport: // of a window that is awaited
+					putHead(data, kind(data[2]), 0, a.told)
+				case kindWelcome:
+					putHead(data, kindWelcome, 1, a.join.number)
+					putTime(data[headSize:], a.join.asked)
+				}
+				_ = a.Receive(now, &clocksync.Message{From: clocksync.Node(r.IntN(4)), Port: clocksync.ProbePort, Stamp: now.Hard, Data: data})
+			}
+			if err := a.Correction().Check(); err != nil {
+				t.Fatalf("%+v: %v", a.Correction(), err)
+			}
+		}
+	})
+}
+
+func TestSameSeedSameRun(t *testing.T) {
+	run := func() (out []units.Time, c clocksync.Counters) {
+		l := usual()
+		w := l.make(t)
+		w.Every(0, ms, func() { out = append(out, w.Time(5)) })
+		w.Run(100 * ms)
+		return out, w.Protocol(5).Counters()
+	}
+	a, ca := run()
+	b, cb := run()
+	if !reflect.DeepEqual(a, b) || ca != cb {
+		t.Error("two runs of one seed differ")
+	}
+}
+
+func TestRefusedConfigurations(t *testing.T) {
+	s := clocksync.Setup{Self: 1, Nodes: 8}
+	for name, change := range map[string]func(*Config, *clocksync.Setup){
+		"alone":        func(_ *Config, s *clocksync.Setup) { s.Nodes = 1 },
+		"reference":    func(_ *Config, s *clocksync.Setup) { s.Reference = 8 },
+		"degree":       func(c *Config, _ *clocksync.Setup) { c.Degree = 0 },
+		"pairs":        func(c *Config, _ *clocksync.Setup) { c.Pairs = 0 },
+		"window":       func(c *Config, _ *clocksync.Setup) { c.Window = 0 },
+		"spacing":      func(c *Config, _ *clocksync.Setup) { c.Spacing = ms },
+		"epsilon":      func(c *Config, _ *clocksync.Setup) { c.Epsilon = 0 },
+		"share":        func(c *Config, _ *clocksync.Setup) { c.Share = 2 },
+		"slope":        func(c *Config, _ *clocksync.Setup) { c.SlopeTrust = 0 },
+		"coordinators": func(c *Config, _ *clocksync.Setup) { c.Coordinators = 3 },
+		"limits":       func(c *Config, _ *clocksync.Setup) { c.StepLimit = -1 },
+	} {
+		cfg, setup := Default(s), s
+		change(&cfg, &setup)
+		if _, err := New(setup, cfg); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
