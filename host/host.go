@@ -13,10 +13,11 @@ import (
 type Host struct {
 	plan      Plan
 	endpoint  *transport.Endpoint
-	memory    Memory // nil: results are not verified
-	bytes     Bytes  // memory, if it holds bytes
-	clock     *clock // nil: the host's clock shows lab time
-	passed    bool   // lab time has come to plan.Until
+	memory    Memory      // nil: results are not verified
+	bytes     Bytes       // memory, if it holds bytes
+	clock     *clock      // nil: the host's clock shows lab time
+	noise     *background // nil: there is none
+	passed    bool        // lab time has come to plan.Until
 	runs      []run
 	out       []outLink // by connection
 	in        []inLink  // by connection
@@ -58,6 +59,9 @@ func New(p Plan, mem Memory, obs transport.Observer) (*Host, error) {
 	}
 	p.Endpoint.Observer, p.Endpoint.OwnClock = obs, p.Clock != nil
 	if h.clock, err = newClock(&p); err != nil {
+		return nil, fmt.Errorf("host %s: %w", p.Name, err)
+	}
+	if h.noise, err = newBackground(&p); err != nil {
 		return nil, fmt.Errorf("host %s: %w", p.Name, err)
 	}
 	if h.endpoint, err = transport.New(p.Endpoint); err != nil {
@@ -104,6 +108,9 @@ func (h *Host) Start(now units.Time) {
 func (h *Host) Receive(now units.Time, in *transport.Incoming) (transport.Placement, error) {
 	if len(h.halts.left) > 0 && h.halts.standsStill(now) {
 		return h.lose()
+	}
+	if in.Port == DiscardPort {
+		return transport.Placement{}, nil
 	}
 	if in.Port != 0 && in.Port != wire.Port {
 		return transport.Placement{}, h.receiveSync(now, in)
@@ -197,8 +204,19 @@ func (h *Host) Transmit(now units.Time, out *transport.Outgoing) bool {
 		}
 		h.endpoint.SetShift(h.clock.node.Sent(now))
 	}
+	if h.noise != nil && h.noise.turn {
+		h.noise.turn = false
+		if h.noise.transmit(now, out) {
+			return true
+		}
+	}
 	ok := h.endpoint.Transmit(now, out)
 	h.drain(now)
+	if h.noise != nil {
+		if h.noise.turn = ok; !ok {
+			return h.noise.transmit(now, out)
+		}
+	}
 	return ok
 }
 
@@ -240,6 +258,9 @@ func (h *Host) Deadline() (units.Time, bool) {
 			at, ok = d, true
 		}
 	}
+	if h.noise != nil && (!ok || h.noise.next < at) {
+		at, ok = h.noise.next, true
+	}
 	if !h.passed && (!ok || h.plan.Until < at) {
 		at, ok = h.plan.Until, true
 	}
@@ -264,6 +285,9 @@ func (h *Host) Advance(now units.Time) {
 		h.clock.node.Advance(now)
 	}
 	h.passed = h.passed || h.started && h.plan.Until <= now
+	if h.noise != nil {
+		h.noise.advance(now)
+	}
 	h.endpoint.Advance(now)
 	h.drain(now)
 	if h.started && h.nextStart <= now && h.err == nil {

@@ -19,9 +19,10 @@ type Plan struct {
 	Items    []Item           // in the order of the lab file; only those this host takes part in
 	Seed     uint64
 
-	Clock *node.Config `json:",omitempty"` // of the host; nil: it shows lab time, and measures what is
-	Until units.Time   `json:",omitempty"` // the host is not done before, whatever its items do
-	Halts []Halt       `json:",omitempty"` // when it stands still, in order
+	Clock      *node.Config `json:",omitempty"` // of the host; nil: it shows lab time, and measures what is
+	Background *Background  `json:",omitempty"` // nil: none
+	Until      units.Time   `json:",omitempty"` // the host is not done before, whatever its items do
+	Halts      []Halt       `json:",omitempty"` // when it stands still, in order
 
 	// Corrupt are instants, in order: the first data packet that comes from each on has a byte that is wrong, unnoticed by the
 	// transport, as by a network card or a memory at fault.

@@ -17,6 +17,10 @@ func (d *decoder) faults(f field, t Topology) []Fault {
 			faults = append(faults, s.corruption(corrupt, hosts))
 			continue
 		}
+		if clock := s.field("clock"); clock.n != nil {
+			faults = append(faults, s.clockFault(clock, hosts))
+			continue
+		}
 		faults = append(faults, s.fault(hosts))
 	}
 	return faults
@@ -54,7 +58,7 @@ func (s *section) fault(hosts hosts) Fault {
 	link, host, kill, pause := s.field("link"), s.field("host"), s.field("kill"), s.field("pause")
 	if host.n != nil {
 		s.hostFault(&t, host.victim(hosts), host, kill, pause)
-		for _, key := range []string{"link", "down", "for", "reroute", "rate", "delay", "loss", "bit_errors"} {
+		for _, key := range []string{"link", "down", "for", "reroute", "rate", "delay", "loss", "bit_errors", "toward"} {
 			if f := s.field(key); f.written() {
 				f.problem("given together with host; a fault is of a link or of a host")
 			}
@@ -69,6 +73,12 @@ func (s *section) fault(hosts hosts) Fault {
 	t.Link = link.linkName()
 	down, span, reroute := s.field("down"), s.field("for"), s.field("reroute")
 	changed := s.line(&t)
+	if toward := s.field("toward"); toward.n != nil {
+		t.Toward, _ = toward.enumLike("the name of one end of the link")
+		if changed.n == nil {
+			toward.problem("applies to a line that changes")
+		}
+	}
 	switch {
 	case down.n != nil:
 		t.Down = true

@@ -13,16 +13,17 @@ type Lab struct {
 	About string
 	Seed  uint64
 
-	Topology  Topology
-	Queues    Queues
-	Clocks    Clocks
-	Transport Transport
-	Traces    []Trace // that the workload names
-	Workload  []Item  // in the file's order; may be empty: a lab to deploy and use by hand
-	Faults    []Fault
-	Measure   Measure
-	Expect    []Expectation
-	Engine    Engine
+	Topology   Topology
+	Queues     Queues
+	Clocks     Clocks
+	Background Background
+	Transport  Transport
+	Traces     []Trace // that the workload names
+	Workload   []Item  // in the file's order; may be empty: a lab to deploy and use by hand
+	Faults     []Fault
+	Measure    Measure
+	Expect     []Expectation
+	Engine     Engine
 
 	// Point is the sweep point: the value (bool, int64, float64 or string) at each path of the sweep that the
 	// command line does not set. It is empty without a sweep.
@@ -197,9 +198,12 @@ type Fault struct {
 	Host        string
 	Kill, Pause bool // one of the two, of a host
 
+	Clock *ClockFault // of a clock; nil: the fault is another
+
 	Rate            *units.Bandwidth
 	Delay           *units.Time
 	Loss, BitErrors *float64
+	Toward          string // the end of the link to which the line changes; "": both
 
 	// Reroute is how long after a link went down or came up all switches have taken it into account. 0: never; the
 	// two at its ends have at once.

@@ -87,6 +87,9 @@ func (d *decoder) lab(file string, root *node, values map[string]any) *Lab {
 	l.Topology = d.topology(topology.open())
 	l.Queues = d.queues(s.section("queues"), l.Topology.MTU)
 	l.Clocks = d.clocks(s.section("clocks"))
+	if b := s.field("background"); b.n != nil {
+		l.Background = b.open().background()
+	}
 	l.Transport = d.transport(s.section("transport"))
 	l.Workload = d.workload(s.field("workload"), l.Topology)
 	l.Traces = d.traces

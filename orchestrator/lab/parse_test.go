@@ -206,7 +206,7 @@ func TestSetProblems(t *testing.T) {
 		`--set sweep.seed=[1, 2]: sweep cannot be set by a path`,
 		`--set topology.link=*x: not valid YAML: unknown anchor 'x' referenced`,
 		`--set topology=[1: not valid YAML: did not find expected ',' or ']'`,
-		`--set transprot.kind=pc4: transprot: unknown key (did you mean "transport"?); expected one of weft, name, about, seed, topology, queues, clocks, transport, workload, faults, measure, expect, sweep, engine`,
+		`--set transprot.kind=pc4: transprot: unknown key (did you mean "transport"?); expected one of weft, name, about, seed, topology, queues, clocks, background, transport, workload, faults, measure, expect, sweep, engine`,
 		`--set weft=1: weft cannot be set by a path`,
 		`--set workload.3.size=1MB: workload.3.size: "3" is no item of a list of 1 (the first is 0)`,
 		`--set workload.first.size=1MB: workload.first.size: "first" is no item of a list of 1 (the first is 0)`,

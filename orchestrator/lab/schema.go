@@ -131,6 +131,7 @@ type (
 	oscillatorType string
 	priorityType   string
 	mechanismType  string
+	offType        string
 	filterType     string
 	servoType      string
 
@@ -243,6 +244,7 @@ func (clockTimeType) JSONSchema() *jsonschema.Schema {
 func (clockNoiseType) JSONSchema() *jsonschema.Schema {
 	return matching("uniform ±100ns", "off", `((uniform|normal|exponential) )?±?`+units.TimePattern())
 }
+func (offType) JSONSchema() *jsonschema.Schema        { return words("off") }
 func (mechanismType) JSONSchema() *jsonschema.Schema  { return delayMechanisms.schema() }
 func (filterType) JSONSchema() *jsonschema.Schema     { return delayFilters.schema() }
 func (servoType) JSONSchema() *jsonschema.Schema      { return servos.schema() }

@@ -5,20 +5,21 @@ package lab
 // itself, since it needs the place of every value. A test holds the two together.
 
 type writtenLab struct {
-	Weft      int                  `json:"weft" jsonschema:"enum=1" jsonschema_description:"Version of the format."`
-	Name      nameTextType         `json:"name" jsonschema_description:"Name of the lab: the folder of its results and the label of its nodes."`
-	About     string               `json:"about,omitempty" jsonschema_description:"What the lab shows, in a sentence."`
-	Seed      int                  `json:"seed,omitempty" jsonschema:"minimum=0" jsonschema_description:"Every random choice follows from it."`
-	Topology  writtenTopology      `json:"topology" jsonschema_description:"Hosts, switches and links."`
-	Queues    writtenQueues        `json:"queues,omitempty" jsonschema_description:"Egress queues of switches."`
-	Clocks    writtenClocks        `json:"clocks,omitempty" jsonschema_description:"Imperfections of the hosts' clocks, and how they are kept together."`
-	Transport writtenTransport     `json:"transport,omitempty" jsonschema_description:"What carries the messages of the workload."`
-	Workload  []writtenItem        `json:"workload,omitempty" jsonschema_description:"Collectives; they run at once unless start says otherwise."`
-	Faults    faultsType           `json:"faults,omitempty" jsonschema_description:"What happens to links and hosts during the run."`
-	Measure   writtenMeasure       `json:"measure,omitempty" jsonschema_description:"What is recorded besides the flows."`
-	Expect    []string             `json:"expect,omitempty" jsonschema_description:"Checked at the end, such as: fct_slowdown.p99 <= 1.10 * flows. A miss fails the run. With a condition it is for some runs of a sweep only: drops == 0 when transport.kind == roce and seed != 1."`
-	Sweep     map[string]sweptType `json:"sweep,omitempty" jsonschema_description:"Paths and the values they take: a run for every combination. Several paths that move together are written with commas, and lists of as many values."`
-	Engine    writtenEngine        `json:"engine,omitempty" jsonschema_description:"How the lab is run. The command line overrides it."`
+	Weft       int                  `json:"weft" jsonschema:"enum=1" jsonschema_description:"Version of the format."`
+	Name       nameTextType         `json:"name" jsonschema_description:"Name of the lab: the folder of its results and the label of its nodes."`
+	About      string               `json:"about,omitempty" jsonschema_description:"What the lab shows, in a sentence."`
+	Seed       int                  `json:"seed,omitempty" jsonschema:"minimum=0" jsonschema_description:"Every random choice follows from it."`
+	Topology   writtenTopology      `json:"topology" jsonschema_description:"Hosts, switches and links."`
+	Queues     writtenQueues        `json:"queues,omitempty" jsonschema_description:"Egress queues of switches."`
+	Clocks     writtenClocks        `json:"clocks,omitempty" jsonschema_description:"Imperfections of the hosts' clocks, and how they are kept together."`
+	Background writtenBackground    `json:"background,omitempty" jsonschema_description:"Traffic beside the workload: bursts to random hosts at random instants, which nothing holds back. Simulator only."`
+	Transport  writtenTransport     `json:"transport,omitempty" jsonschema_description:"What carries the messages of the workload."`
+	Workload   []writtenItem        `json:"workload,omitempty" jsonschema_description:"Collectives; they run at once unless start says otherwise."`
+	Faults     faultsType           `json:"faults,omitempty" jsonschema_description:"What happens to links and hosts during the run."`
+	Measure    writtenMeasure       `json:"measure,omitempty" jsonschema_description:"What is recorded besides the flows."`
+	Expect     []string             `json:"expect,omitempty" jsonschema_description:"Checked at the end, such as: fct_slowdown.p99 <= 1.10 * flows. A miss fails the run. With a condition it is for some runs of a sweep only: drops == 0 when transport.kind == roce and seed != 1."`
+	Sweep      map[string]sweptType `json:"sweep,omitempty" jsonschema_description:"Paths and the values they take: a run for every combination. Several paths that move together are written with commas, and lists of as many values."`
+	Engine     writtenEngine        `json:"engine,omitempty" jsonschema_description:"How the lab is run. The command line overrides it."`
 }
 
 type writtenTopology struct {
@@ -123,6 +124,12 @@ type writtenClocks struct {
 	PTP         writtenPTP     `json:"ptp,omitempty" jsonschema_description:"Parameters of PTP."`
 	Huygens     writtenHuygens `json:"huygens,omitempty" jsonschema_description:"Parameters of Huygens."`
 	For         timeType       `json:"for,omitempty" jsonschema_description:"The run lasts at least so long, whatever the workload does."`
+}
+
+type writtenBackground struct {
+	Load   shareType `json:"load" jsonschema_description:"Share of each host's line rate."`
+	Burst  int       `json:"burst,omitempty" jsonschema:"minimum=1,maximum=10000" jsonschema_description:"Packets of a burst, sent as fast as the line is."`
+	Packet bytesType `json:"packet,omitempty" jsonschema_description:"Size of each on the wire."`
 }
 
 type writtenPTP struct {
@@ -299,6 +306,12 @@ type writtenFault struct {
 	Reroute   offTimeType     `json:"reroute,omitempty" jsonschema_description:"How long after the link went down or came up all switches have taken it into account, or off: only the two at its ends have, at once."`
 	Corrupt   string          `json:"corrupt,omitempty" jsonschema_description:"Host: a byte of the first data packet that comes to it from then on is wrong, unnoticed by its transport."`
 	Host      nameTextType    `json:"host,omitempty" jsonschema_description:"A host, in place of a link."`
+	Toward    nameTextType    `json:"toward,omitempty" jsonschema_description:"The line changes in the direction of this end alone."`
+	Clock     nameTextType    `json:"clock,omitempty" jsonschema_description:"Host whose clock it happens to, or what keeps it."`
+	Step      string          `json:"step,omitempty" jsonschema_description:"The clock that stamps moves by so much, such as -1us."`
+	Skew      string          `json:"skew,omitempty" jsonschema_description:"The frequency of the clock changes by so much, such as 5ppm."`
+	Over      timeType        `json:"over,omitempty" jsonschema_description:"How long the frequency takes to change."`
+	Sync      offType         `json:"sync,omitempty" jsonschema_description:"off: synchronization does not run on the host, and starts anew after for."`
 	Kill      bool            `json:"kill,omitempty" jsonschema_description:"The host ends: from then on it neither sends nor answers."`
 	Pause     timeType        `json:"pause,omitempty" jsonschema_description:"The host stands still for so long: it sends nothing, and what arrives is lost."`
 }

@@ -1,14 +1,17 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"weft/clocksync"
 	"weft/clocksync/clock"
 	"weft/clocksync/metrics"
 	"weft/clocksync/node"
 	"weft/clocksync/noise"
+	"weft/host"
 	"weft/orchestrator/topology"
 	"weft/results/record"
 	"weft/results/stats"
@@ -21,9 +24,12 @@ func (x *Experiment) addClocks() error {
 	c := &x.Lab.Clocks
 	for h := range x.Plans {
 		x.Plans[h].Until = c.For
+		if b := x.Lab.Background; b.Load > 0 && len(x.Plans) > 1 {
+			x.Plans[h].Background = &host.Background{Load: b.Load, Burst: b.Burst, Packet: b.Packet, Hosts: len(x.Plans)}
+		}
 	}
-	if !c.Imperfect() {
-		return nil
+	if err := x.faultsOfClocks(); err != nil || !c.Imperfect() {
+		return err
 	}
 	reference, err := x.reference()
 	if err != nil {
@@ -38,8 +44,38 @@ func (x *Experiment) addClocks() error {
 				Jitter: c.Stamp.Jitter, Skew: c.Skew,
 			},
 		}
+		x.upset(h)
 		if err := x.Plans[h].Clock.CheckParams(); err != nil {
 			return x.Lab.Errorf("clocks."+c.Sync, "%v", err)
+		}
+	}
+	return nil
+}
+
+// upset puts what faults do to the clock of host h into its plan.
+func (x *Experiment) upset(h int) {
+	c := x.Plans[h].Clock
+	for _, f := range x.Lab.Faults {
+		k := f.Clock
+		switch {
+		case k == nil || k.Host != x.Graph.Nodes[h].Name:
+		case k.Down:
+			c.Outages = append(c.Outages, node.Outage{At: f.At, For: f.For})
+		case k.Step != 0:
+			c.Clock.Steps = append(c.Clock.Steps, clock.Step{At: f.At, By: k.Step})
+		default:
+			c.Clock.Ramps = append(c.Clock.Ramps, clock.Ramp{At: f.At, Over: k.Over, By: k.Skew})
+		}
+	}
+	slices.SortFunc(c.Outages, func(a, b node.Outage) int { return cmp.Compare(a.At, b.At) })
+	slices.SortFunc(c.Clock.Steps, func(a, b clock.Step) int { return cmp.Compare(a.At, b.At) })
+}
+
+// faultsOfClocks refuses faults of clocks where there are none to be upset.
+func (x *Experiment) faultsOfClocks() error {
+	for i, f := range x.Lab.Faults {
+		if f.Clock != nil && x.Lab.Clocks.Sync == "perfect" {
+			return x.Lab.Errorf(faultPath(i, "clock"), "perfect clocks have no faults; expected clocks.sync: none, ptp or huygens")
 		}
 	}
 	return nil

@@ -82,6 +82,9 @@ func (x *Experiment) emulable() error {
 				l.Workload[i].Type, most, n)
 		}
 	}
+	if l.Background.Load > 0 {
+		return refuse("background", "there is background traffic")
+	}
 	switch m := &l.Measure; {
 	case m.Rates > 0:
 		return refuse("measure.rates", "rates are measured")

@@ -50,7 +50,7 @@ func (x *Experiment) changes() ([]fabric.Change, error) {
 func (x *Experiment) outages() ([]outage, error) {
 	var all []outage
 	for i, f := range x.Lab.Faults {
-		if f.Corrupt != "" || f.Host != "" {
+		if f.Corrupt != "" || f.Host != "" || f.Clock != nil {
 			continue
 		}
 		link, ok := x.Graph.LinkNamed(f.Link)
@@ -59,6 +59,9 @@ func (x *Experiment) outages() ([]outage, error) {
 		}
 		if x.Graph.Links[link].Down {
 			return nil, x.Lab.Errorf(faultPath(i, "link"), "%s does not exist from the start (topology.down)", f.Link)
+		}
+		if k := &x.Graph.Links[link]; f.Toward != "" && f.Toward != x.Graph.Nodes[k.A].Name && f.Toward != x.Graph.Nodes[k.B].Name {
+			return nil, x.Lab.Errorf(faultPath(i, "toward"), "%s is no end of %s; expected %s or %s", f.Toward, f.Link, x.Graph.Nodes[k.A].Name, x.Graph.Nodes[k.B].Name)
 		}
 		o := outage{Fault: f, link: link, index: i}
 		for k := range all {
@@ -97,6 +100,13 @@ func (x *Experiment) lineChanges(o *outage) (begin, end fabric.Change) {
 		return begin, end
 	}
 	k := x.Graph.Links[o.link]
+	if o.Toward != "" {
+		one := ports[:1] // from A to B
+		if x.Graph.Nodes[k.A].Name == o.Toward {
+			one = ports[1:]
+		}
+		begin.Ports, end.Ports = one, one
+	}
 	end.Line = &fabric.Line{Rate: k.Rate, Delay: k.Delay, Loss: k.Loss, BitErrors: k.BitErrors}
 	begin.Line = &fabric.Line{
 		Rate: *cmp.Or(o.Rate, &k.Rate), Delay: *cmp.Or(o.Delay, &k.Delay),
