@@ -19,6 +19,8 @@ type Host struct {
 	noise     *background // nil: there is none
 	passed    bool        // lab time has come to plan.Until
 	runs      []run
+	skip      []int32   // by run: the next one that does not wait for the one before it
+	first     int       // runs before it are over
 	out       []outLink // by connection
 	in        []inLink  // by connection
 	over      int       // items that are done
@@ -88,6 +90,13 @@ func New(p Plan, mem Memory, obs transport.Observer) (*Host, error) {
 		}
 		h.total += v.Received * units.Bytes(item.Repeat)
 		messages += v.Sends * item.Repeat
+	}
+	h.skip = make([]int32, len(h.runs))
+	for i, next := len(h.runs)-1, int32(len(h.runs)); i >= 0; i-- {
+		h.skip[i] = next
+		if !h.runs[i].item.Previous {
+			next = int32(i)
+		}
 	}
 	h.flows = make([]Flow, 0, min(messages, 64))
 	return h, nil

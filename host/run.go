@@ -164,9 +164,16 @@ func (w *work) receive(peer int32, tag uint32) int32 {
 // launch begins the items whose time has come.
 func (h *Host) launch(now units.Time) {
 	h.nextStart = units.Never
-	for i := range h.runs {
+	for h.first < len(h.runs) && h.runs[h.first].phase == over {
+		h.first++
+	}
+	for i := h.first; i < len(h.runs); i++ {
 		r := &h.runs[i]
-		if r.phase == idle && !(r.item.Previous && i > 0 && h.runs[i-1].phase != over) {
+		if r.phase == idle && r.item.Previous && i > 0 && h.runs[i-1].phase != over {
+			i = int(h.skip[i]) - 1 // so do all that start after this one
+			continue
+		}
+		if r.phase == idle {
 			if r.item.Start > now {
 				h.nextStart = min(h.nextStart, r.item.Start)
 				continue

@@ -101,7 +101,8 @@ func (t *timed) progress(p orchestrate.Progress) {
 		t.began, t.said = now, now
 	}
 	label := t.label
-	if took := now.Sub(t.began); p.Done > 0 && p.Done < p.Total && took > 2*time.Second {
+	// Small sizes take time and move nothing: until there is something to go by, how long the rest takes is not known.
+	if took := now.Sub(t.began); p.Done > p.Total/50 && p.Done < p.Total && took > 2*time.Second {
 		left := time.Duration(float64(took) * float64(p.Total-p.Done) / float64(p.Done))
 		label += fmt.Sprintf(", %v left", left.Round(time.Second))
 	}

@@ -154,7 +154,8 @@ func roundUp(d float64) float64 {
 }
 
 // Load returns how many data packets per second of lab time the plans can put on the network at most: every
-// host that sends does so at its line rate, as far as the line rates of the hosts that receive allow.
+// host that sends does so at its line rate, as far as the line rates of the hosts that receive allow. Collectives of little
+// data do not fill it: a repetition lasts for a round trip at least, in which its sends are acknowledged.
 func Load(plans []host.Plan) float64 {
 	var sent, received, messages float64
 	for i := range plans {
@@ -167,17 +168,41 @@ func Load(plans []host.Plan) float64 {
 			it := &p.Items[k]
 			wire := payload(it, p.Endpoint.MTU) + wire.DataSize + wire.Overhead
 			rate := float64(p.Endpoint.LineRate) / float64(8*wire)
+			sends, receives := perRepetition(it, p.Endpoint.MTU)
+			trip := roundTrip(p)
 			if len(it.Conns) > 0 {
-				out = max(out, rate)
+				out = max(out, min(rate, sends/trip))
 			}
 			if len(it.Expect) > 0 {
-				in = max(in, rate)
+				in = max(in, min(rate, receives/trip))
 			}
 		}
 		sent += out
 		received += in
 	}
 	return min(sent, received) + messages/2 // a data packet has its acknowledgement
+}
+
+// perRepetition is about how many data packets a rank sends and receives in each repetition of an item.
+func perRepetition(it *host.Item, mtu units.Bytes) (sends, receives float64) {
+	v, err := schedule.Volume(it.Spec(), it.Rank)
+	if err != nil {
+		return math.Inf(1), math.Inf(1)
+	}
+	packets := func(messages int, bytes units.Bytes) float64 {
+		each := float64(bytes) / float64(max(1, messages))
+		return float64(messages) * math.Ceil(each/float64(mtu))
+	}
+	return packets(v.Sends, v.Sent), packets(v.Receives, v.Received)
+}
+
+// roundTrip is the least that a packet and its acknowledgement take on any connection of a host, in seconds of lab time.
+func roundTrip(p *host.Plan) float64 {
+	least := units.Never
+	for i := range p.Conns {
+		least = min(least, p.Conns[i].Forward.Propagation+p.Conns[i].Reverse.Propagation)
+	}
+	return float64(least) / float64(units.Second)
 }
 
 // payload is how much a data packet of an item carries: a full packet, unless its messages are shorter.

@@ -143,3 +143,16 @@ func TestLoad(t *testing.T) {
 		}
 	}
 }
+
+// Small messages do not fill a line: a repetition lasts for a round trip at least.
+func TestLoadOfSmallMessages(t *testing.T) {
+	small, large := allToAll(4, 1, 1, 1), allToAll(4, 1000, 1, 1)
+	few, many := Load(small.Plans), Load(large.Plans)
+	trip := roundTrip(&small.Plans[0])
+	if want := 4 * 3 / trip; few > want*1.001 || few < want*0.999 {
+		t.Errorf("a packet from each to each: %.0f packets/s, want %.0f, 12 in a round trip of %g s", few, want, trip)
+	}
+	if many <= few {
+		t.Errorf("1000 packets from each to each: %.0f packets/s, one: %.0f", many, few)
+	}
+}

@@ -13,8 +13,9 @@ import (
 
 // Bounds of traces.
 const (
-	maxTraceItems = 20_000 // collectives that the traces of a lab become, each group of ranks and each repetition counted
-	maxTraceFile  = 255    // bytes of its name
+	maxTraceItems = 20_000  // collectives that the traces of a lab become, each group of ranks and each repetition counted
+	maxTraceParts = 1 << 20 // parts of ranks in them
+	maxTraceFile  = 255     // bytes of its name
 )
 
 // Trace is a file that the lab names: what a training step asks of the network.
@@ -143,6 +144,9 @@ type expansion struct {
 
 // items returns every collective of every step, for every group of ranks, in the order in which hosts do them.
 func (t *expansion) items(lines []trace.Item) ([]Item, error) {
+	if parts := len(lines) * t.steps * max(1, t.base.Ranks.Groups) * t.ranks; parts > maxTraceParts {
+		return nil, fmt.Errorf("%s becomes %d parts of ranks, each repetition counted; expected at most %d", t.file, parts, maxTraceParts)
+	}
 	perStep := make([][]Item, len(lines))
 	total := 0
 	for i := range lines {
