@@ -109,7 +109,7 @@ func TestEarlyFlowIsExpected(t *testing.T) {
 // watcher counts what the transport tells.
 type watcher struct{ acked, windows int }
 
-func (w *watcher) Acked(units.Time, transport.ConnID, units.Time, units.Time)        { w.acked++ }
+func (w *watcher) Acked(units.Time, transport.ConnID, transport.Acked)               { w.acked++ }
 func (w *watcher) Window(units.Time, transport.ConnID, units.Bytes, units.Bandwidth) { w.windows++ }
 
 func TestObserver(t *testing.T) {

@@ -352,8 +352,8 @@ type watcher struct {
 	window         units.Bytes
 }
 
-func (w *watcher) Acked(_ units.Time, _ transport.ConnID, rtt, oneWay units.Time) {
-	w.acked, w.rtt, w.oneWay = w.acked+1, rtt, oneWay
+func (w *watcher) Acked(_ units.Time, _ transport.ConnID, a transport.Acked) {
+	w.acked, w.rtt, w.oneWay = w.acked+1, a.RTT, a.OneWay
 }
 
 func (w *watcher) Window(_ units.Time, _ transport.ConnID, cwnd units.Bytes, _ units.Bandwidth) {

@@ -30,9 +30,9 @@ type meanRTT struct {
 	sum units.Time
 }
 
-func (m *meanRTT) Acked(_ units.Time, _ transport.ConnID, rtt, _ units.Time) {
+func (m *meanRTT) Acked(_ units.Time, _ transport.ConnID, a transport.Acked) {
 	m.n++
-	m.sum += rtt
+	m.sum += a.RTT
 }
 
 func (m *meanRTT) Window(units.Time, transport.ConnID, units.Bytes, units.Bandwidth) {}

@@ -133,7 +133,7 @@ func (e *Endpoint) receiveAck(now units.Time, in *Incoming) error {
 		e.lose(now, s, cc.Gap)
 	}
 	if e.cfg.Observer != nil {
-		e.cfg.Observer.Acked(now, s.id, rtt, a.OneWay)
+		e.cfg.Observer.Acked(now, s.id, Acked{RTT: rtt, OneWay: a.OneWay, Marked: a.CE})
 		e.observe(now, s)
 	}
 	e.schedule(i, now)

@@ -218,7 +218,7 @@ func (e *Endpoint) receiveSack(now units.Time, in *Incoming) error {
 	s.chooser.OnFeedback(now, path.Feedback{Path: a.Path, Marked: a.CE, Window: s.ctl.Window()})
 	e.detect(now, s, &a, expected, rtt)
 	if e.cfg.Observer != nil {
-		e.cfg.Observer.Acked(now, s.id, rtt, a.OneWay)
+		e.cfg.Observer.Acked(now, s.id, Acked{RTT: rtt, OneWay: a.OneWay, Marked: a.CE})
 		e.observe(now, s)
 	}
 	e.schedule(i, now)

@@ -22,11 +22,17 @@ type Config struct {
 
 // Observer is told what acknowledgements bring.
 type Observer interface {
-	// Acked is told of every acknowledgement: the round trip of the packet that caused it and its queueing
-	// delay on the way there as the receiver measured it.
-	Acked(now units.Time, c ConnID, rtt, oneWay units.Time)
+	// Acked is told of every acknowledgement.
+	Acked(now units.Time, c ConnID, a Acked)
 	// Window is told when the window or the pacing rate has changed; rate is 0 when unpaced.
 	Window(now units.Time, c ConnID, cwnd units.Bytes, rate units.Bandwidth)
+}
+
+// Acked is what an acknowledgement says of the packet that caused it.
+type Acked struct {
+	RTT    units.Time
+	OneWay units.Time // queueing delay on the way there, as the receiver measured it
+	Marked bool       // congestion experienced
 }
 
 // Spec is a connection.

@@ -19,7 +19,7 @@ type lastWindow struct {
 	rate   units.Bandwidth
 }
 
-func (l *lastWindow) Acked(_ units.Time, _ transport.ConnID, rtt, _ units.Time) { l.rtt = rtt }
+func (l *lastWindow) Acked(_ units.Time, _ transport.ConnID, a transport.Acked) { l.rtt = a.RTT }
 
 func (l *lastWindow) Window(_ units.Time, _ transport.ConnID, w units.Bytes, r units.Bandwidth) {
 	l.window, l.rate = w, r

@@ -17,9 +17,9 @@ type observer struct {
 	windows []Window
 }
 
-func (o *observer) Acked(_ units.Time, _ transport.ConnID, rtt, oneWay units.Time) {
-	o.rtt.Record(rtt)
-	o.oneWay.Record(oneWay)
+func (o *observer) Acked(_ units.Time, _ transport.ConnID, a transport.Acked) {
+	o.rtt.Record(a.RTT)
+	o.oneWay.Record(a.OneWay)
 }
 
 func (o *observer) Window(now units.Time, c transport.ConnID, cwnd units.Bytes, rate units.Bandwidth) {

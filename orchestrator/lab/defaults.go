@@ -129,6 +129,7 @@ var defaults = map[string]value{
 	"measure.rates":        {"off", "ours"},
 	"measure.queue_events": {"off", "ours"},
 	"measure.cwnd":         {"false", "ours"},
+	"measure.acks":         {"false", "ours"},
 	"measure.from":         {"0s", "ours"},
 
 	"engine.kind":     {"auto", "ours"},

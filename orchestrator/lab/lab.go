@@ -216,6 +216,7 @@ type Measure struct {
 	Rates  units.Time // sampling interval of what connections carry; 0: off
 	Events string     // port such as switch0->h0 whose queue is followed event by event; "": none
 	CWND   bool
+	Acks   bool       // every acknowledgement is recorded
 	From   units.Time // distributions and rates of the summary count from here
 }
 

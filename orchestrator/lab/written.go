@@ -322,6 +322,7 @@ type writtenMeasure struct {
 	From    timeType    `json:"from,omitempty" jsonschema_description:"Distributions and rates of the summary count from here: what was before is warm-up."`
 	Events  offPortType `json:"queue_events,omitempty" jsonschema_description:"Port whose queue is followed event by event, by the names of its switch and of the node it leads to, or off."`
 	CWND    flagType    `json:"cwnd,omitempty" jsonschema_description:"Record every change of a window."`
+	Acks    flagType    `json:"acks,omitempty" jsonschema_description:"Record every acknowledgement that a sender takes in: the round trip of the packet that caused it, and whether it was marked."`
 	Packets flagType    `json:"packets,omitempty" jsonschema_description:"Record every packet. Not yet supported but for off."`
 }
 

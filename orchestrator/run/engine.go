@@ -88,6 +88,8 @@ func (x *Experiment) emulable() error {
 	switch m := &l.Measure; {
 	case m.Rates > 0:
 		return refuse("measure.rates", "rates are measured")
+	case m.Acks:
+		return refuse("measure.acks", "acknowledgements are recorded one by one")
 	case m.Events != "":
 		return refuse("measure.queue_events", "queues are followed event by event")
 	case m.From > 0:

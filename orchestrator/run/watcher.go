@@ -30,15 +30,20 @@ func (w *writer) keep(err error) {
 type watcher struct {
 	rtt     *stats.Dist
 	windows bool
+	each    bool            // acknowledgements are kept one by one
 	from    units.Time      // round trips count from here
 	rows    []record.Window // not written yet
+	acks    []record.Ack    // not written yet
 	_       [64]byte        // apart from what other parts write
 }
 
-// Acked records a round trip.
-func (w *watcher) Acked(now units.Time, _ transport.ConnID, rtt, _ units.Time) {
+// Acked records a round trip, and keeps the acknowledgement when the lab measures them.
+func (w *watcher) Acked(now units.Time, c transport.ConnID, a transport.Acked) {
 	if now >= w.from {
-		w.rtt.Record(rtt)
+		w.rtt.Record(a.RTT)
+	}
+	if w.each {
+		w.acks = append(w.acks, record.Ack{At: now, Conn: uint32(c), RTT: a.RTT, Marked: a.Marked})
 	}
 }
 
@@ -54,30 +59,37 @@ type watchers struct {
 	parts []*watcher
 	to    *writer
 	rows  []record.Window
+	acks  []record.Ack
 }
 
 func newWatchers(parts int, m *lab.Measure, to *writer) *watchers {
 	w := &watchers{to: to}
 	for range parts {
-		w.parts = append(w.parts, &watcher{rtt: stats.NewDist(), windows: m.CWND, from: m.From})
+		w.parts = append(w.parts, &watcher{rtt: stats.NewDist(), windows: m.CWND, each: m.Acks, from: m.From})
 	}
 	return w
 }
 
 // flush writes what the watchers have kept, in order of time.
 func (w *watchers) flush() {
-	w.rows = w.rows[:0]
+	w.rows, w.acks = w.rows[:0], w.acks[:0]
 	for _, p := range w.parts {
-		w.rows = append(w.rows, p.rows...)
-		p.rows = p.rows[:0]
+		w.rows, w.acks = append(w.rows, p.rows...), append(w.acks, p.acks...)
+		p.rows, p.acks = p.rows[:0], p.acks[:0]
 	}
 	if len(w.parts) > 1 {
 		slices.SortStableFunc(w.rows, func(a, b record.Window) int {
 			return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Conn, b.Conn))
 		})
+		slices.SortStableFunc(w.acks, func(a, b record.Ack) int {
+			return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Conn, b.Conn))
+		})
 	}
 	for _, r := range w.rows {
 		w.to.keep(w.to.dir.Window(r))
+	}
+	for _, a := range w.acks {
+		w.to.keep(w.to.dir.Ack(a))
 	}
 }
 

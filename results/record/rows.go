@@ -42,6 +42,14 @@ type Queue struct {
 	Queued units.Bytes
 }
 
+// Ack is a row of acks.parquet: an acknowledgement that a sender took in.
+type Ack struct {
+	At     units.Time
+	Conn   uint32
+	RTT    units.Time // of the packet that caused it
+	Marked bool       // that packet had seen congestion (CE)
+}
+
 // Window is a row of cwnd.parquet: a change of one connection's congestion window.
 type Window struct {
 	At     units.Time

@@ -61,6 +61,11 @@ func (r *Run) Window(w record.Window) error {
 	return one(r, WindowsFile, windowRow{int64(w.At), int64(w.Conn), int64(w.Window), int64(w.Rate)})
 }
 
+// Ack adds one acknowledgement to acks.parquet.
+func (r *Run) Ack(a record.Ack) error {
+	return one(r, AcksFile, ackRow{int64(a.At), int64(a.Conn), int64(a.RTT), a.Marked})
+}
+
 // Rate adds one sample to rates.parquet.
 func (r *Run) Rate(s record.Rate) error {
 	return one(r, RatesFile, rateRow{int64(s.At), int64(s.Conn), int64(s.Bytes), int64(s.Rate)})

@@ -49,6 +49,12 @@ type (
 		Window int64 `parquet:"cwnd_bytes"`
 		Rate   int64 `parquet:"rate_bps"`
 	}
+	ackRow struct {
+		Time   int64 `parquet:"time_ps,delta"`
+		Conn   int64 `parquet:"conn"`
+		RTT    int64 `parquet:"rtt_ps"`
+		Marked bool  `parquet:"ce"`
+	}
 	rateRow struct {
 		Time  int64 `parquet:"time_ps,delta"`
 		Conn  int64 `parquet:"conn"`
@@ -93,7 +99,7 @@ type Table struct {
 func Tables() []Table {
 	var out []Table
 	for file, row := range map[string]any{
-		FlowsFile: flowRow{}, CollectivesFile: partRow{}, QueuesFile: queueRow{}, WindowsFile: windowRow{}, RatesFile: rateRow{},
+		FlowsFile: flowRow{}, CollectivesFile: partRow{}, QueuesFile: queueRow{}, WindowsFile: windowRow{}, AcksFile: ackRow{}, RatesFile: rateRow{},
 		ClocksFile: clockRow{}, PortsFile: portRow{}, RTTFile: barRow{}, QueueDelayFile: barRow{},
 	} {
 		t := Table{File: file}

@@ -29,6 +29,7 @@ const (
 	RTTFile         = "rtt.parquet"
 	QueueDelayFile  = "queue_delay.parquet"
 	WindowsFile     = "cwnd.parquet"
+	AcksFile        = "acks.parquet"
 	RatesFile       = "rates.parquet"
 	PortsFile       = "ports.parquet"
 	ClocksFile      = "clocks.parquet"

@@ -1,0 +1,43 @@
+package run
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weft/results/store"
+)
+
+// The first acknowledgements of an incast say of congestion before round trips do (STrack paper, Fig. 4).
+func TestAcksOneByOne(t *testing.T) {
+	root := t.TempDir()
+	s, err := simulateIn(t, root, `
+weft: 1
+name: acks
+topology: {kind: star, hosts: 33, link: {rate: 400Gbps, delay: 2us}}
+transport: {kind: strack}
+workload: [{collective: incast, ranks: 32, root: h32, size: 1MB}]
+measure: {acks: true}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := store.Export(&b, filepath.Join(s.Run), store.AcksFile, "csv"); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+	if lines[0] != "time_ps,conn,rtt_ps,ce" || len(lines) < 1000 {
+		t.Fatalf("%d lines, the first %q", len(lines), lines[0])
+	}
+	if first := lines[1]; !strings.HasSuffix(first, ",1") {
+		t.Errorf("the first acknowledgement is %s, want it marked", first)
+	}
+	again := t.TempDir()
+	if _, err := simulateIn(t, again, strings.Replace(star, "lone", "off", 1)+"workload: [{collective: incast, ranks: [h1], root: h0, size: 1MB}]"); err != nil {
+		t.Fatal(err)
+	}
+	if found, _ := filepath.Glob(filepath.Join(again, "*", "*", store.AcksFile)); len(found) > 0 {
+		t.Errorf("%v, though the lab measures none", found)
+	}
+}
