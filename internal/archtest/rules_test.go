@@ -46,7 +46,7 @@ func confined() map[string]struct {
 	return map[string]where{
 		"github.com/spf13/cobra":                  {[]string{"cmd"}, "commands are the business of the command line alone"},
 		"gopkg.in/yaml.v3":                        {[]string{"orchestrator/lab", "orchestrator/paper"}, "YAML is how a lab is written, not what a lab is"},
-		"github.com/invopop/jsonschema":           {[]string{"orchestrator/lab"}, "the schema describes the lab file"},
+		"github.com/invopop/jsonschema":           {[]string{"orchestrator/lab", "results/schema"}, "schemas describe the lab file and what a run leaves"},
 		"github.com/HdrHistogram/hdrhistogram-go": {[]string{"results/stats"}, "stats.Dist is how everything else keeps a distribution"},
 		"github.com/containernetworking/plugins":  {[]string{"orchestrator/runtime", "fabric/realtime"}, "namespaces are entered in one place"},
 		"github.com/vishvananda/netlink":          {[]string{"orchestrator/runtime", "orchestrator/doctor", "fabric/realtime", "nodeimg", "tc-shaping"}, "the kernel is configured at the edge"},
@@ -57,6 +57,7 @@ func confined() map[string]struct {
 		"gonum.org/v1/plot":                       {[]string{"results/plot"}, "charts are described by results/plot, and look alike"},
 		"github.com/parquet-go/parquet-go":        {[]string{"results/store"}, "how rows are kept is the business of one place"},
 		"gonum.org/v1/gonum":                      {[]string{"results/stats"}, "statistics are made in one place"},
+		"github.com/chromedp":                     {nil, "it is for tests"},
 		"C":                                       {nil, "weft is one static binary, built without cgo"},
 	}
 }

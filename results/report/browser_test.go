@@ -1,0 +1,75 @@
+package report
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// ask evaluates JavaScript in the page.
+func ask[T any](ctx context.Context, t *testing.T, script string) T {
+	t.Helper()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](script))
+	if err != nil {
+		t.Fatalf("%s: %v", script, err)
+	}
+	return v
+}
+
+// browser is the path of a Chromium; without one the test is skipped with the reason.
+func browser(t *testing.T) string {
+	t.Helper()
+	for _, path := range []string{"/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"} {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	t.Skip("no chromium here: sudo apt-get install chromium")
+	return ""
+}
+
+// The report in a real browser: nothing is fetched, nothing overflows a phone, everything is printed.
+func TestReportInChromium(t *testing.T) {
+	path := browser(t)
+	file := filepath.Join(t.TempDir(), "report.html")
+	if err := os.WriteFile(file, []byte(page(t, made(t, 1, 10*us, nil))), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	defer cancel()
+	ctx, stop := chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Headless)...)
+	defer stop()
+	ctx, done := chromedp.NewContext(ctx)
+	defer done()
+
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(360, 740, chromedp.EmulateMobile), chromedp.Navigate("file://"+file)); err != nil {
+		t.Fatal(err)
+	}
+	verdict := ask[string](ctx, t, `document.querySelector(".verdict").innerText`)
+	figures := ask[int](ctx, t, `document.querySelectorAll("figure").length`)
+	width := ask[int](ctx, t, `document.documentElement.scrollWidth`)
+	images := ask[int](ctx, t, `[...document.images].filter(i => i.complete && i.naturalWidth > 0).length`)
+	tall := ask[float64](ctx, t, `Math.min(...[...document.querySelectorAll("figure svg")].map(s => s.getBoundingClientRect().height))`)
+	fetched := ask[[]string](ctx, t, `performance.getEntriesByType("resource").map(r => r.name).filter(n => !n.startsWith("data:"))`)
+	pdf, err := chromedp.Run(ctx, chromedp.PrintToPDF())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(fetched) > 0 {
+		t.Errorf("it fetched %v", fetched)
+	}
+	if verdict != "1 of 2 expectations missed" || figures != 8 || images != 1 {
+		t.Errorf("verdict %q, %d figures, %d images", verdict, figures, images)
+	}
+	if width > 360 || tall < 150 {
+		t.Errorf("on a phone of 360 pixels it is %d wide, and a chart %v tall", width, tall)
+	}
+	if pages := strings.Count(string(pdf), "/Type /Page\n") + strings.Count(string(pdf), "/Type /Page/") + strings.Count(string(pdf), "/Type /Page "); len(pdf) < 20_000 || pages < 2 {
+		t.Errorf("printed it has %d bytes and %d pages", len(pdf), pages)
+	}
+}

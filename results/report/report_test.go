@@ -1,0 +1,328 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/results/expect"
+	"weft/results/plot"
+	"weft/results/record"
+	"weft/results/stats"
+	"weft/results/store"
+	"weft/units"
+)
+
+const us = units.Microsecond
+
+var newYear = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// made is a run directory with something of everything; change, if not nil, has the last word on its summary.
+func made(t testing.TB, seed uint64, fct units.Time, change func(*record.Summary)) string {
+	t.Helper()
+	r, err := store.Open(store.Options{
+		Root: t.TempDir(), Now: newYear, LabText: []byte("weft: 1\nname: x # <script>alert(1)</script>\n"),
+		Manifest: record.Manifest{
+			Lab: "x", Seed: seed, Engine: "sim", Version: "v1", Dilation: 1, Point: map[string]any{"transport.kind": "pc4", "workload.0.ranks": 4},
+			Settings: []record.Setting{
+				{Path: "about", Value: `a "quoted" <lab>`, From: "line 2"}, {Path: "measure.queues", Value: "1us"}, {Path: "measure.rates", Value: "1us"},
+				{Path: "topology.mtu", Value: "1 KB", From: "command line: --set topology.mtu=1KB"},
+			},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := stats.NewDist()
+	var flows []record.Flow
+	for i := range 200 {
+		flows = append(flows, record.Flow{Src: "h0", Dst: "h1", Conn: uint32(i % 9), Message: uint32(i), Size: 4096, Finished: i != 7, FCT: fct + units.Time(i*i%977)*us/10, Ideal: 5 * us})
+		d.Record(units.Time(i) * us / 10)
+	}
+	keep := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	keep(r.Flows(flows))
+	keep(r.Histogram(store.QueueDelayFile, d))
+	for i := range 300 {
+		at := units.Time(i) * us
+		keep(r.Queue(record.Queue{At: at, Port: "s->h" + string(rune('0'+i%9)), Queued: units.Bytes(i * 10)}))
+		keep(r.Window(record.Window{At: at, Conn: uint32(i % 9), Window: units.Bytes(4096 + i)}))
+		keep(r.Rate(record.Rate{At: at + us, Conn: uint32(i % 2), Bytes: 1000, Rate: 8 * units.Gbps}))
+		keep(r.Clock(record.Clock{At: at, Host: "h" + string(rune('0'+i%3)), Error: units.Time(i-150) * units.Nanosecond, State: "locked"}))
+	}
+	s := &record.Summary{
+		Lab: "x", Point: map[string]any{"transport.kind": "pc4", "workload.0.ranks": 4, "seed": seed}, Engine: "sim", Seed: seed, Transport: "pc4", Status: "ok", Verified: true, Dilation: 1, LabTimeUS: 300,
+		Flows:       record.Flows{Count: 200, Unfinished: 1, Bytes: 200 * 4096, FCT: record.Quantiles{Mean: fct.Microseconds(), P99: fct.Microseconds() + 95, Max: 200}, Slowdown: record.Quantiles{P99: 30}},
+		RTT:         record.Quantiles{Mean: 6, Max: 9},
+		Network:     record.Network{Delivered: 200, QueueDelay: record.Quantiles{P99: 19}, MaxQueue: 3000},
+		Collectives: []record.Collective{{Name: "incast", Algorithm: "direct", Ranks: 4, BusBWGbps: 90}},
+		Expect:      []record.Expect{{That: "drops == 0 <b>", OK: true}, {That: "flows == 1", Got: 200, Note: "200 is not == 1"}},
+	}
+	if change != nil {
+		change(s)
+	}
+	keep(r.Finish(newYear.Add(time.Second), s))
+	return r.Dir()
+}
+
+func page(t testing.TB, dir string) string {
+	t.Helper()
+	r, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := r.Page([]byte(`<svg xmlns="http://www.w3.org/2000/svg"/>`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := p.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestReportHasEverything(t *testing.T) {
+	text := page(t, made(t, 1, 10*us, nil))
+	for _, want := range []string{
+		"1 of 2 expectations missed", "drops == 0 &lt;b&gt;", "200 is not == 1", "Flow completion times", "Queues over time", "Throughput of connections",
+		"Congestion windows", "Errors of clocks", "Time in switch queues", "data:image/svg+xml;base64,", "&lt;script&gt;", "How to run it again",
+		"--set &#39;topology.mtu=1 KB&#39; --set transport.kind=pc4 --set workload.0.ranks=4", "v1, seed 1", "199 done of 200",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in the report", want)
+		}
+	}
+	for _, bad := range []string{"<script", "http://www.w3.org/1999/xlink", "src=\"http", "@import", "NaN"} {
+		if strings.Contains(text, bad) {
+			t.Errorf("%q is in the report", bad)
+		}
+	}
+	if n := strings.Count(text, "<figure>"); n != 8 {
+		t.Errorf("%d figures", n)
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	for want, change := range map[string]func(*record.Summary){
+		"ok, data verified, every expectation met": func(s *record.Summary) { s.Expect = s.Expect[:1] },
+		"ok, data verified</span>":                 func(s *record.Summary) { s.Expect = nil },
+		"the data is not verified":                 func(s *record.Summary) { s.Expect, s.Verified = nil, false },
+		"fidelity degraded": func(s *record.Summary) {
+			s.Expect, s.Fidelity = nil, &record.Fidelity{Verdict: "degraded", Reasons: []string{"late by 3 us"}}
+		},
+		"failed: node h3 died": func(s *record.Summary) { s.Status, s.Error = "failed", "node h3 died" },
+	} {
+		if text := page(t, made(t, 1, 10*us, change)); !strings.Contains(text, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+}
+
+// A run that left no summary, nor anything else, has a report that says why.
+func TestReportOfAKilledRun(t *testing.T) {
+	r, err := store.Open(store.Options{Root: t.TempDir(), Now: newYear, Manifest: record.Manifest{Lab: "x", Engine: "emu", Dilation: 2000}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Abandon(newYear, errors.New("node h3 died")); err != nil {
+		t.Fatal(err)
+	}
+	if text := page(t, r.Dir()); !strings.Contains(text, "node h3 died") || !strings.Contains(text, "--dilation 2000") {
+		t.Error(text)
+	}
+	if _, err := Load(t.TempDir()); err == nil {
+		t.Error("an empty folder is a run")
+	}
+}
+
+func TestSameRunSameFigures(t *testing.T) {
+	draw := func() string {
+		r, err := Load(made(t, 1, 10*us, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		figures, err := r.Figures()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all strings.Builder
+		for _, f := range figures {
+			svg, err := f.SVG()
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := xml.NewDecoder(bytes.NewReader(svg))
+			for err == nil {
+				_, err = d.Token()
+			}
+			if !errors.Is(err, io.EOF) {
+				t.Errorf("%s: %v", f.Name, err)
+			}
+			all.Write(svg)
+		}
+		return all.String()
+	}
+	if draw() != draw() {
+		t.Error("two drawings of the same data differ")
+	}
+}
+
+// side is runs of seeds 1 to n.
+func side(t *testing.T, n int, fct units.Time) Side {
+	t.Helper()
+	var out Side
+	for seed := range n {
+		r, err := Load(made(t, uint64(seed+1), fct+units.Time(seed)*us/5, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func differing(all []Difference) string {
+	var out []string
+	for _, d := range all {
+		if d.Beyond {
+			out = append(out, d.Metric)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+func TestCompare(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		a, b Side
+		want string
+	}{
+		{"seeds, equal", side(t, 5, 10*us), side(t, 5, 10*us), ""},
+		{"seeds, apart", side(t, 5, 10*us), side(t, 5, 40*us), "flow completion, mean; flow completion, p99"},
+		{"too few seeds to tell", side(t, 3, 10*us), side(t, 3, 40*us), ""},
+		{"one and several", side(t, 1, 40*us), side(t, 4, 10*us), "flow completion, mean; flow completion, p99"},
+		{"one run, little apart", side(t, 1, 10*us), side(t, 1, 11*us), ""},
+		{"one run, far apart", side(t, 1, 10*us), side(t, 1, 400*us), "flow completion, mean; flow completion, p99; slowdown, p99"},
+	} {
+		d, err := Compare(c.a, c.b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := differing(d); got != c.want {
+			t.Errorf("%s: %s; want %s", c.name, got, c.want)
+		}
+		if table := Comparison(d); len(table.Rows) != len(d) || len(table.Rows[0]) != len(table.Head) {
+			t.Errorf("%s: table %v", c.name, table)
+		}
+	}
+	if _, err := Compare(side(t, 1, us), Side{{Summary: nil}}); err == nil {
+		t.Error("nothing was compared, and no error")
+	}
+}
+
+func sweepPoints() []expect.Point {
+	var out []expect.Point
+	for _, kind := range []string{"pc4", "roce"} {
+		for i, size := range []string{"64KB", "1MB"} {
+			for _, seed := range []string{"1", "2"} {
+				s := &record.Summary{Status: "ok", RTT: record.Quantiles{Mean: float64(6 + i*len(kind) + len(seed)), Max: 9}, Flows: record.Flows{Count: 1, FCT: record.Quantiles{P99: 10}}}
+				if seed == "2" {
+					s.RTT.Mean++
+				}
+				out = append(out, expect.Point{At: map[string]string{"transport.kind": kind, "workload.0.size": size, "seed": seed}, Summary: s})
+			}
+		}
+	}
+	return out
+}
+
+func TestSweepPlots(t *testing.T) {
+	x, by, ok := Axes(sweepPoints())
+	if x != "workload.0.size" || len(by) != 1 || by[0] != "transport.kind" || !ok {
+		t.Errorf("%s by %v", x, by)
+	}
+	d, err := SweepPlot{Title: "RTT", X: x, Y: "rtt.mean", By: by, Log: "xy", Reference: []plot.Series{{Name: "paper", X: []float64{64e3}, Y: []float64{4}}}}.Draw(sweepPoints())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := d.(plot.Chart)
+	if len(c.Series) != 3 || c.Series[0].Name != "pc4" || c.Series[0].X[1] != 1e6 || c.Series[0].Y[0] != 7.5 || c.X.Unit != "B" || c.X.Scale != plot.Log2 {
+		t.Errorf("%+v", c)
+	}
+	if half := c.Series[0].High[0] - 7.5; math.Abs(half-12.706*0.5) > 0.01 { // Student's t, one degree of freedom
+		t.Errorf("half of the interval is %v", half)
+	}
+	bars, err := SweepPlot{Title: "RTT", X: "transport.kind", Y: "rtt.mean", By: []string{"workload.0.size"}}.Draw(sweepPoints())
+	if err != nil || len(bars.(plot.Bars).Groups) != 2 || len(bars.(plot.Bars).Series) != 2 {
+		t.Errorf("%+v, %v", bars, err)
+	}
+	if _, err := (SweepPlot{X: x, Y: "goodput"}).Draw(sweepPoints()); !errors.Is(err, plot.ErrEmpty) {
+		t.Errorf("what was not measured: %v", err)
+	}
+	if _, err := (SweepPlot{X: x, Y: "goodpot"}).Draw(sweepPoints()); err == nil || errors.Is(err, plot.ErrEmpty) {
+		t.Errorf("what is nothing: %v", err)
+	}
+	for _, o := range Overview(sweepPoints()) {
+		if _, err := o.Draw(sweepPoints()); err != nil && !errors.Is(err, plot.ErrEmpty) {
+			t.Errorf("%s: %v", o.Name, err)
+		}
+	}
+	table := Points([]*record.Summary{{Point: map[string]any{"seed": 1}, Status: "ok"}, {Status: "failed"}})
+	if len(table.CSV()) != 3 || table.Head[0] != "seed" || table.Rows[1][len(table.Head)-1] != "failed" {
+		t.Errorf("%v", table)
+	}
+}
+
+// Ten million flows: a report in less than 10 s and 1 GB.
+func BenchmarkReportOfTenMillionFlows(b *testing.B) {
+	r, err := store.Open(store.Options{Root: b.TempDir(), Now: newYear, Manifest: record.Manifest{Lab: "large", Engine: "sim"}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	rows := make([]record.Flow, 10_000)
+	for k := range 1000 {
+		for i := range rows {
+			rows[i] = record.Flow{Src: "h1", Dst: "h2", Conn: uint32(i), Size: 4096, Finished: true, FCT: units.Time(5_000_000 + (k*10_000+i)*7919%1_000_003), Ideal: 4 * us}
+		}
+		if err := r.Flows(rows); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := r.Finish(newYear, &record.Summary{Lab: "large", Status: "ok", Flows: record.Flows{Count: 10_000_000}}); err != nil {
+		b.Fatal(err)
+	}
+	runtime.GC()
+	for b.Loop() {
+		start := time.Now()
+		if text := page(b, r.Dir()); !strings.Contains(text, "Flow completion times") {
+			b.Fatal("no chart")
+		}
+		b.ReportMetric(time.Since(start).Seconds(), "report-s")
+	}
+	b.ReportMetric(peak()/1e6, "peak-MB")
+}
+
+// peak is the most memory that this process has had resident, in bytes.
+func peak() float64 {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return math.NaN()
+	}
+	_, rest, _ := strings.Cut(string(text), "VmHWM:")
+	kb := 0.0
+	for _, c := range strings.Fields(rest)[0] {
+		kb = kb*10 + float64(c-'0')
+	}
+	return kb * 1024
+}

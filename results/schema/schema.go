@@ -1,0 +1,68 @@
+// Package schema describes the JSON that a run leaves as JSON Schema (draft 2020-12), for programs that read it. What comes
+// in are the types of package record, what goes out is text. It is pure.
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"weft/results/record"
+	"weft/results/store"
+)
+
+// Summary returns the JSON Schema of summary.json, which is also what `weft run --json` prints, indented. It ends in a newline.
+func Summary() []byte {
+	return describe(record.Summary{}, "Weft summary", "What a run came down to. Times and rates are in lab units; names end in their unit.")
+}
+
+// Manifest returns the JSON Schema of manifest.json.
+func Manifest() []byte {
+	return describe(record.Manifest{}, "Weft manifest", "What was run, where and by which program.")
+}
+
+func describe(v any, title, about string) []byte {
+	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, ExpandedStruct: true, AllowAdditionalProperties: true}
+	s := r.Reflect(v)
+	s.Title, s.Description = title, about
+	if p, ok := s.Properties.Get("format"); ok {
+		p.Const = store.Format
+	}
+	addUnits(s)
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		panic(fmt.Sprintf("schema: it cannot be written: %v", err)) // plain data of this module
+	}
+	return append(text, '\n')
+}
+
+// addUnits says the unit of every number whose name ends in one.
+func addUnits(s *jsonschema.Schema) {
+	if s.Items != nil {
+		addUnits(s.Items)
+	}
+	if s.Properties == nil {
+		return
+	}
+	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
+		for _, u := range [][2]string{
+			{"_us", "microseconds of lab time"}, {"_ns", "nanoseconds of lab time"}, {"_gbps", "Gb/s: 10^9 bits per second"},
+			{"_bytes", "bytes"}, {"_s", "seconds of wall time"}, {"_ticks", "clock ticks"},
+		} {
+			if strings.HasSuffix(p.Key, u[0]) {
+				p.Value.Description = u[1]
+				break
+			}
+		}
+		if p.Value.Type == "array" && p.Value.Items != nil {
+			p.Value.Type = "" // a list that is empty may be null
+			p.Value.OneOf = []*jsonschema.Schema{{Type: "array", Items: p.Value.Items}, {Type: "null"}}
+			addUnits(p.Value.Items)
+			p.Value.Items = nil
+			continue
+		}
+		addUnits(p.Value)
+	}
+}
