@@ -353,3 +353,40 @@ func TestPrivInterruptedVerbs(t *testing.T) {
 		}
 	}
 }
+
+// What is measured between nodes is what the lab says; a link that was changed since is found out.
+func TestPrivDeployedCheck(t *testing.T) {
+	d := deployed(t, strings.Replace(byHand, "kind: fat-tree, k: 4, link: {rate: 20Mbps, delay: 1ms}",
+		"kind: leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 2, link: {rate: 20Mbps, delay: 1ms}, tiers: {host: {loss: 2%}}", 1))
+	check := func(code int) map[string]deploy.Measured {
+		t.Helper()
+		var all []deploy.Measured
+		r := d.run("inspect", "--check", "--json").wantCode(code)
+		if err := json.Unmarshal([]byte(r.stdout), &all); err != nil {
+			t.Fatal(err)
+		}
+		byName := map[string]deploy.Measured{}
+		for _, m := range all {
+			t.Logf("%s: %.2f of %.2f Mb/s, %.0f of %.0f us, %.2f of %.2f %%", m.Link, m.RateBPS/1e6, m.AskedRateBPS/1e6, m.DelayUS, m.AskedDelayUS, 100*m.Loss, 100*m.AskedLoss)
+			byName[m.Link] = m
+		}
+		return byName
+	}
+	for name, m := range check(0) {
+		if !m.OK || !m.Tried {
+			t.Errorf("%s: %+v", name, m)
+		}
+	}
+	d.run("link", "by-hand", "h3-leaf1", "set", "rate=10Mbps,delay=3ms").wantCode(0)
+	d.run("link", "by-hand", "h0-leaf0", "down").wantCode(0)
+	all := check(3)
+	if m := all["h3-leaf1"]; m.OK || m.Bad != "rate, delay" {
+		t.Errorf("a slow link: %+v", m)
+	}
+	if m := all["h0-leaf0"]; m.OK || m.Tried || m.Why != "it is down" {
+		t.Errorf("a link that is down: %+v", m)
+	}
+	if m := all["h1-leaf0"]; !m.OK {
+		t.Errorf("a link that nobody touched: %+v", m)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +13,7 @@ import (
 	"weft/nodeimg/boot"
 	"weft/nodeimg/control"
 	"weft/orchestrator/deploy"
+	"weft/orchestrator/deploy/probe"
 	"weft/orchestrator/runtime/docker"
 )
 
@@ -23,6 +25,10 @@ func (a *app) insideCommands() []*cobra.Command {
 		{
 			Use: "fabric", Short: "be the network of a lab", Hidden: true, Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return inside("fabric", fabricProcess) },
+		},
+		{
+			Use: "probe send PLAN | receive PORT PHASES", Short: "measure the way between two nodes", Hidden: true, Args: cobra.RangeArgs(2, 3),
+			RunE: func(_ *cobra.Command, args []string) error { return a.probe(args) },
 		},
 		{
 			Use: "supervise ROOT LAB", Short: "own a deployed lab", Hidden: true, Args: cobra.ExactArgs(2),
@@ -77,4 +83,27 @@ func reapCommand() *cobra.Command {
 			return docker.Reap(cmd.Context(), os.Stdin, args[0], args[1])
 		},
 	}
+}
+
+// probe is one end of a measurement between two nodes.
+func (a *app) probe(args []string) error {
+	if args[0] == "send" {
+		p, err := probe.ReadPlan(args[1])
+		if err != nil {
+			return usageError{err}
+		}
+		return probe.Send(p)
+	}
+	if args[0] != "receive" || len(args) != 3 {
+		return usagef("expected send PLAN, or receive PORT PHASES")
+	}
+	port, err := strconv.ParseUint(args[1], 10, 16)
+	if err != nil {
+		return usageError{err}
+	}
+	phases, err := strconv.Atoi(args[2])
+	if err != nil {
+		return usageError{err}
+	}
+	return probe.Receive(a.stdout, uint16(port), phases)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -13,12 +14,13 @@ import (
 )
 
 func (a *app) inspectCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, check bool
+	var links int
 	cmd := &cobra.Command{
 		Use:     "inspect [LAB]",
 		Short:   "show a deployed lab: nodes, addresses, links, queues, state",
 		Long:    "Show a deployed lab as it is now: its nodes and their addresses, its links with what they are made of at the moment,\nand what waits in their queues. Times and rates are the lab's.",
-		Example: "  weft inspect\n  weft inspect quickstart --json",
+		Example: "  weft inspect\n  weft inspect quickstart --json\n  weft inspect quickstart --check",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, done, err := a.deployed(first(args))
@@ -26,6 +28,9 @@ func (a *app) inspectCommand() *cobra.Command {
 				return err
 			}
 			defer done()
+			if check {
+				return a.checkLinks(cmd.Context(), h, links, asJSON)
+			}
 			s, err := h.State()
 			if err != nil {
 				return err
@@ -37,7 +42,84 @@ func (a *app) inspectCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&check, "check", false, "measure rate, delay and loss with packets between nodes, and compare them with the lab")
+	cmd.Flags().IntVar(&links, "links", 64, "with --check, the most links to measure, drawn evenly; 0: all")
 	return cmd
+}
+
+// checkLinks measures links of a deployed lab. A link that is not as the lab has it is an expectation that was missed.
+func (a *app) checkLinks(ctx context.Context, h *deploy.Handle, links int, asJSON bool) error {
+	if links < 0 {
+		return usagef("--links must not be negative")
+	}
+	all := []deploy.Measured{}
+	missed, untried := 0, 0
+	bar := terminal(a.stderr)
+	of, err := h.Check(ctx, deploy.Check{Links: links}, func(m deploy.Measured) error {
+		all = append(all, m)
+		switch {
+		case !m.Tried:
+			untried++
+		case !m.OK:
+			missed++
+		}
+		if bar {
+			fmt.Fprintf(a.stderr, "\r%s measured ", plural(len(all), "link"))
+		}
+		return nil
+	})
+	if bar {
+		fmt.Fprintln(a.stderr)
+	}
+	if ctx.Err() != nil {
+		return exitCode(exitInterrupted)
+	}
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		err = writeJSON(a.stdout, all)
+	} else {
+		err = showMeasured(a.stdout, all, of)
+	}
+	if err == nil && missed+untried > 0 {
+		return errMissed
+	}
+	return err
+}
+
+// showMeasured prints what was asked for beside what was measured.
+func showMeasured(w io.Writer, all []deploy.Measured, of deploy.Checked) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "link\tmeasured over\trate asked\tgot\tdelay asked\tgot\tloss asked\tgot\t")
+	for _, m := range all {
+		if !m.Tried {
+			fmt.Fprintf(t, "%s\tnot measured: %s\n", m.Link, m.Why)
+			continue
+		}
+		verdict := "ok"
+		if !m.OK {
+			verdict = "missed: " + m.Bad
+		}
+		fmt.Fprintf(t, "%s\t%s to %s, %s\t%s\t%s\t%.5g us\t%.5g us\t%.3g%%\t%.3g%%\t%s\n", m.Link, m.From, m.To, plural(m.Hops, "link"),
+			gbps(m.AskedRateBPS), gbps(m.RateBPS), m.AskedDelayUS, m.DelayUS, 100*m.AskedLoss, 100*m.Loss, verdict)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%d of %s; rate, delay and loss are those of the whole way over which a link was measured\n", len(all), plural(of.Links, "link"))
+	return err
+}
+
+// gbps prints a rate with its unit to four digits.
+func gbps(bps float64) string {
+	switch {
+	case bps >= 1e9:
+		return fmt.Sprintf("%.4gGbps", bps/1e9)
+	case bps >= 1e6:
+		return fmt.Sprintf("%.4gMbps", bps/1e6)
+	}
+	return fmt.Sprintf("%.4gkbps", bps/1e3)
 }
 
 func first(args []string) string {

@@ -51,6 +51,12 @@ func (s *supervisor) handle(conn *control.Conn, m control.Message, fds []int) er
 			return err
 		}
 		return s.capture(conn, &c, files)
+	case kindCheck:
+		var c Check
+		if err := m.Decode(&c); err != nil {
+			return err
+		}
+		return s.check(conn, c)
 	case kindEvents:
 		var f Follow
 		if err := m.Decode(&f); err != nil {

@@ -16,18 +16,21 @@ const (
 // Kinds of message on the socket of a supervisor. A connection carries one request, which comes first. Every request is
 // answered by what is named here, or by an error.
 const (
-	kindState   = "state"   // nothing; State
-	kindExec    = "exec"    // Exec, with three descriptors, or one that is a terminal; exit
-	kindExit    = "exit"    // Exit
-	kindSignal  = "signal"  // Signal, while a program runs; no answer
-	kindLink    = "link"    // Link; done
-	kindNode    = "node"    // Node; done
-	kindCapture = "capture" // Capture, with a socket; Capturing
-	kindEvents  = "events"  // Follow; event, until there is no more, then done
-	kindEvent   = "event"   // Event
-	kindDone    = "done"    // Done
-	kindEnd     = "end"     // nothing; ended
-	kindEnded   = "ended"   // Ended: nothing runs any more, and the supervisor is about to end
+	kindState    = "state"    // nothing; State
+	kindExec     = "exec"     // Exec, with three descriptors, or one that is a terminal; exit
+	kindExit     = "exit"     // Exit
+	kindSignal   = "signal"   // Signal, while a program runs; no answer
+	kindLink     = "link"     // Link; done
+	kindNode     = "node"     // Node; done
+	kindCapture  = "capture"  // Capture, with a socket; Capturing
+	kindEvents   = "events"   // Follow; event, until there is no more, then done
+	kindEvent    = "event"    // Event
+	kindDone     = "done"     // Done
+	kindCheck    = "check"    // Check; measured, until there is no more, then checked
+	kindMeasured = "measured" // Measured
+	kindChecked  = "checked"  // Checked
+	kindEnd      = "end"      // nothing; ended
+	kindEnded    = "ended"    // Ended: nothing runs any more, and the supervisor is about to end
 )
 
 // Exec is a program to be run in a node. Its descriptors are standard input, output and error, or a terminal that is all

@@ -1,0 +1,63 @@
+package fabric
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"weft/units"
+)
+
+// Way knows the ports that a packet passes, which Trace sees, with all links up and with some down.
+func TestWayIsWhatPacketsTake(t *testing.T) {
+	w := wire(4, 5) // two leaves of two hosts, three spines
+	for h := range 4 {
+		w.link(h, 4+h/2)
+	}
+	var up []int
+	for spine := 6; spine < 9; spine++ {
+		up = append(up, w.link(4, spine), w.link(5, spine))
+	}
+	cfg := w.route()
+	for _, broken := range [][]int{nil, {up[0], up[0] + 1}, {up[1] + 1}} {
+		n := newWorld(t, cfg)
+		n.net.SetLink(0, false, broken...)
+		down := func(port int) bool { return slices.Contains(broken, port) }
+		passed := map[int][]int{}
+		n.net.Trace(func(_ units.Time, port int, p *Packet, ecn ECN) {
+			passed[int(p.Payload)] = append(passed[int(p.Payload)], port)
+			if ecn != ECT0 {
+				t.Errorf("packet %d is marked %d", p.Payload, ecn)
+			}
+		})
+		ways := map[string]bool{}
+		for number := 1; number <= 64; number++ {
+			n.send(units.Time(number)*units.Millisecond, 0, 3, 1000, number)
+			n.run(units.Time(number+1) * units.Millisecond)
+			got, ok := cfg.Way(0, 3, FlowHash(0, 3, uint16(number), 4793), down)
+			arrived := n.numbers()
+			if ok != slices.Contains(arrived, number) || ok && !slices.Equal(got, passed[number]) {
+				t.Errorf("with %v down packet %d passes %v; Way says %v, %v", broken, number, passed[number], got, ok)
+			}
+			ways[fmt.Sprint(got)] = true
+		}
+		if len(ways) < 2 {
+			t.Errorf("with %v down all flows go one way", broken)
+		}
+	}
+	if _, ok := cfg.Way(0, 3, 1, func(port int) bool { return port == 0 }); ok {
+		t.Error("there is a way although the NIC is down")
+	}
+}
+
+// A line is as it was set.
+func TestLineIsWhatWasSet(t *testing.T) {
+	n := newWorld(t, chain(1).route())
+	want := Line{Rate: 7 * units.Mbps, Delay: 3 * us, Loss: 0.125, BitErrors: 1e-9}
+	if err := (&Change{Ports: []int{2}, Line: &want}).Make(0, n.net); err != nil {
+		t.Fatal(err)
+	}
+	if got := n.net.Line(2); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
