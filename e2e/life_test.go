@@ -330,7 +330,14 @@ func TestPrivLabsSideBySide(t *testing.T) {
 func TestPrivInterruptedVerbs(t *testing.T) {
 	d := deployed(t, byHand)
 	p := d.start("exec", "h0", "--", "sleep", "100")
-	time.Sleep(300 * time.Millisecond)
+	if what := eventually(wait, func() string {
+		if r := d.run("exec", "h0", "--", "pgrep", "-x", "sleep"); r.code != 0 {
+			return "the program does not run"
+		}
+		return ""
+	}); what != "" {
+		t.Fatal(what)
+	}
 	p.signal(syscall.SIGINT)
 	p.wait().wantCode(130)
 	if s := d.inspect(); s.Broken != "" {
@@ -340,7 +347,7 @@ func TestPrivInterruptedVerbs(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		for _, after := range []time.Duration{20, 80, 150} {
 			p := d.start("deploy", "lab.yaml")
-			time.Sleep(after * time.Millisecond)
+			<-time.After(after * time.Millisecond)
 			p.signal(s)
 			if r := p.wait(); r.code == 0 { // it was faster
 				d.run("destroy").wantCode(0)
