@@ -10,6 +10,8 @@ func (c *Counters) Add(o Counters) {
 	c.Probes += o.Probes
 	c.Acks += o.Acks
 	c.Naks += o.Naks
+	c.Notices += o.Notices
+	c.Repaths += o.Repaths
 	c.CNPs += o.CNPs
 	c.Received += o.Received
 	c.Delivered += o.Delivered

@@ -12,6 +12,7 @@ import (
 type Endpoint struct {
 	cfg       Config
 	conns     map[ConnID]int32 // index in senders, or ^index in receivers
+	flows     map[flow]int32   // of senders whose packets have a coordination tag
 	senders   []sender
 	receivers []receiver
 	timers    timers // by sender
@@ -48,6 +49,8 @@ type Counters struct {
 	BadPackets  int64 // refused: malformed, unknown connection, wrong host, impossible numbers
 	AckDrops    int64 // acknowledgements dropped because too many were waiting
 	Failed      int64 // connections given up
+	Notices     int64 // of switches, heeded
+	Repaths     int64 // changes of the source port that switches asked for
 }
 
 // maxReplies bounds the acknowledgements that wait. A NIC that sends at all sends them faster than full packets
@@ -87,6 +90,9 @@ func (e *Endpoint) Open(s Spec) error {
 		return nil
 	}
 	e.conns[s.ID] = int32(len(e.senders))
+	if sch.tagged {
+		e.name(&s, int32(len(e.senders)))
+	}
 	e.senders = append(e.senders, newSender(e.cfg, &s, sch))
 	e.timers.add()
 	return nil
@@ -94,7 +100,11 @@ func (e *Endpoint) Open(s Spec) error {
 
 func newSender(cfg Config, s *Spec, sch scheme) sender {
 	echo := newEcho(s.Forward, sch.telemetry)
-	packet := cfg.MTU + perPacket + echo.size()
+	beside := perPacket + echo.size()
+	if sch.tagged {
+		beside += wire.CoordinationSize
+	}
+	packet := cfg.MTU + beside
 	l := cc.Link{
 		Line: cfg.LineRate, MTU: cfg.MTU, Packet: packet, Baseline: s.Forward.Delay(packet), Hops: len(s.Forward.Rates),
 	}
@@ -109,7 +119,7 @@ func newSender(cfg Config, s *Spec, sch scheme) sender {
 	}
 	n := sender{
 		id: s.ID, dst: s.Dst, srcPort: s.SrcPort, ect: sch.ect, mtu: cfg.MTU, forward: s.Forward, full: l.Baseline,
-		ctl: sch.controller(l), echo: echo, perPacket: perPacket + echo.size(),
+		ctl: sch.controller(l), echo: echo, perPacket: beside, paths: sch.paths,
 		rto: newRTO(s, l, sch),
 	}
 	n.chooser = sch.chooser(l, cfg.Seed, n.ctl.Window())
@@ -118,6 +128,9 @@ func newSender(cfg Config, s *Spec, sch scheme) sender {
 	}
 	n.timed, _ = n.ctl.(cc.Timed)
 	n.held, _ = n.ctl.(cc.Held)
+	if sch.tagged {
+		n.coordinated, _ = n.ctl.(cc.Coordinated)
+	}
 	return n
 }
 
@@ -193,6 +206,8 @@ func (e *Endpoint) Receive(now units.Time, in *Incoming) (Placement, error) {
 		err = e.receiveCNP(now, in)
 	case t == wire.TypeProbe:
 		err = e.receiveProbe(in)
+	case t == wire.TypeNotice:
+		err = e.receiveNotice(now, in)
 	default:
 		err = e.receiveAck(now, in)
 	}

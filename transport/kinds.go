@@ -23,6 +23,7 @@ var kinds = []kind{
 	register("swift", plain(swift.NewSender)),
 	register("hpcc", plain(hpcc.NewSender)).telemetry(),
 	register("strack", strackScheme),
+	register("ccm", ccmScheme),
 	register("spray", sprayScheme).unless(oddPaths),
 }
 

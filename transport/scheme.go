@@ -12,6 +12,7 @@ import (
 // A scheme is what a kind of transport puts into the endpoint.
 type scheme struct {
 	ect        bool // packets are ECN-capable
+	tagged     bool // packets have a coordination tag
 	telemetry  bool // packets leave room for what switches write
 	controller func(l cc.Link) cc.Controller
 	receiver   func(line units.Bandwidth) cc.Receiver

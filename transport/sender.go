@@ -23,13 +23,15 @@ type sender struct {
 	mtu       units.Bytes
 	perPacket units.Bytes // what every data packet has on the wire besides its payload
 
-	ctl     cc.Controller
-	timed   cc.Timed // ctl, or nil
-	held    cc.Held  // ctl, or nil
-	chooser path.Chooser
-	echo    *echo // nil: no telemetry
-	forward Path
-	full    units.Time // delay of a full packet on the idle path
+	ctl         cc.Controller
+	timed       cc.Timed       // ctl, or nil
+	held        cc.Held        // ctl, or nil
+	coordinated cc.Coordinated // ctl, or nil
+	paths       int            // source ports
+	chooser     path.Chooser
+	echo        *echo // nil: no telemetry
+	forward     Path
+	full        units.Time // delay of a full packet on the idle path
 
 	order    sendOrder
 	flight   *flight       // selective repeat; nil: go-back-N
@@ -136,7 +138,7 @@ func (s *sender) send(now, shift units.Time, out *Outgoing) (resent bool) {
 	}
 	d := wire.Data{
 		Conn: uint32(s.id), PSN: uint32(psn), Payload: payload, Message: m.ID, Tag: m.Tag, Offset: offset, Size: m.Size,
-		SentAt: now + shift, Baseline: baseline, Path: s.chooser.Choose(now), Room: s.echo.slots(),
+		SentAt: now + shift, Baseline: baseline, Path: s.chooser.Choose(now), Room: s.echo.slots(), Coordination: s.tag(),
 	}
 	if offset == 0 {
 		d.Flags |= wire.Announce

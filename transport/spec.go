@@ -15,6 +15,7 @@ type Config struct {
 	MTU      units.Bytes     // payload of a full packet, 1 to wire.MaxPayload
 	LineRate units.Bandwidth // of the NIC
 	Seed     uint64          // for choices that schemes leave to chance
+	Switches HostID          `json:",omitempty"` // nodes from here on are switches, whose notices count; 0: none
 	OwnClock bool            `json:",omitempty"` // the host's clock is not lab time: see SetShift and Incoming.Shift
 
 	Observer Observer `json:"-"` // nil: nobody watches

@@ -46,6 +46,31 @@ type Notified interface {
 	OnCNP(now units.Time)
 }
 
+// Coordinated is a Controller that switches tell of its flow (CCM).
+type Coordinated interface {
+	Controller
+	OnNotice(now units.Time, n Notice) error // refuses what is old
+	Indicated() bool                         // packets say that the flow causes incast
+}
+
+// NoticeKind says what a switch tells.
+type NoticeKind uint8
+
+// Kinds of Notice.
+const (
+	NeedsCC   NoticeKind = 1 // the flow causes incast
+	Released  NoticeKind = 2 // it does not any more
+	NeedsPath NoticeKind = 3 // another path is wanted
+)
+
+// Notice is what a switch tells of a flow.
+type Notice struct {
+	Kind NoticeKind
+	Last bool       // NeedsCC: not for incast, but since no path is light
+	From uint32     // which switch
+	At   units.Time // when it did
+}
+
 // A Receiver decides what the acknowledgement of a data packet carries for the Controller at the other end.
 type Receiver interface {
 	OnData(now units.Time, d Data) Feedback

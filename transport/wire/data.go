@@ -14,18 +14,19 @@ const MaxBaseline units.Time = 1<<48 - 1
 
 // Data is the header of a data packet.
 type Data struct {
-	Flags    Flags
-	Conn     uint32
-	PSN      uint32
-	Payload  units.Bytes // 1 to MaxPayload
-	Message  uint32
-	Tag      uint32
-	Offset   units.Bytes // of the payload in the message; Offset+Payload is at most Size
-	Size     units.Bytes // of the message
-	SentAt   units.Time  // when the packet left the NIC, by the sender's clock (PC4, tx_time)
-	Baseline units.Time  // delay of this packet on an idle path (PC4, baseline), 0 to MaxBaseline
-	Path     uint16      // which of the connection's paths it was sent on
-	Room     uint8       // records of telemetry that fit behind the header, 0 to MaxHops
+	Flags        Flags
+	Conn         uint32
+	PSN          uint32
+	Payload      units.Bytes // 1 to MaxPayload
+	Message      uint32
+	Tag          uint32
+	Offset       units.Bytes  // of the payload in the message; Offset+Payload is at most Size
+	Size         units.Bytes  // of the message
+	SentAt       units.Time   // when the packet left the NIC, by the sender's clock (PC4, tx_time)
+	Baseline     units.Time   // delay of this packet on an idle path (PC4, baseline), 0 to MaxBaseline
+	Path         uint16       // which of the connection's paths it was sent on
+	Coordination Coordination // behind the header; not together with telemetry
+	Room         uint8        // records of telemetry that fit behind the header, 0 to MaxHops
 }
 
 // Encode writes the header to the first DataSize bytes of b, and an empty table of telemetry behind it if there is Room. Fields
@@ -35,6 +36,10 @@ func (d *Data) Encode(b []byte) {
 	if d.Room > 0 {
 		flags |= Telemetry
 		clearTelemetry(b[DataSize:], d.Room)
+	}
+	if d.Coordination.On {
+		flags |= Coordinated
+		putShim(b[DataSize:], d.Coordination)
 	}
 	b = b[:DataSize]
 	putPrefix(b, TypeData, flags, d.Conn, d.PSN, uint16(d.Payload))
@@ -63,10 +68,15 @@ func (d *Data) Decode(b []byte) error {
 	if !sealed(b) {
 		return ErrCheck
 	}
-	if b[3]&^byte(Announce|Fin|Telemetry|AckNow) != 0 {
+	if b[3]&^byte(Announce|Fin|Telemetry|AckNow|Coordinated) != 0 || Flags(b[3])&(Telemetry|Coordinated) == Telemetry|Coordinated {
 		return ErrFlags
 	}
-	d.Flags, d.Room = Flags(b[3])&^Telemetry, 0
+	d.Flags, d.Room, d.Coordination = Flags(b[3])&^(Telemetry|Coordinated), 0, Coordination{}
+	if Flags(b[3])&Coordinated != 0 {
+		if d.Coordination, err = readShim(behind); err != nil {
+			return err
+		}
+	}
 	if Flags(b[3])&Telemetry != 0 {
 		if d.Room, err = checkTelemetry(behind); err != nil {
 			return err

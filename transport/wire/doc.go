@@ -27,7 +27,7 @@
 // what reliability and a choice of paths need. A congestion notification (CNP, 32 bytes) has the path of the packet that
 // caused it at 16 and nothing else of its own. Telemetry (HPCC) lies behind a header that a flag says has it. A pause (32
 // bytes) is told to a host by the emulated network, not by another host; it has the number of the host in place of a
-// connection, the class in place of a payload, and two instants at 16 and 24. Types 8 and up are free.
+// connection, the class in place of a payload, and two instants at 16 and 24. A notice (40 bytes) is a switch's. Types 9 and up are free.
 //
 // The package allocates nothing and keeps nothing. A header that is too short, of another version or type,
 // with a wrong check or with a field out of range is refused with an error that says which.

@@ -108,8 +108,13 @@ func HeaderLen(b []byte) (int, error) {
 		return CNPSize, nil
 	case TypeSack:
 		return int(SackSize), nil
+	case TypeNotice:
+		return NoticeSize, nil
 	default:
 		return 0, ErrType
+	}
+	if t == TypeData && Flags(b[3])&Coordinated != 0 {
+		return n + CoordinationSize, nil
 	}
 	if Flags(b[3])&Telemetry == 0 {
 		return n, nil

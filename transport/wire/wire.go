@@ -20,15 +20,16 @@ const Version = 1
 // Type says what a packet is.
 type Type uint8
 
-// Types of packet. Numbers from 8 are free.
+// Types of packet. Numbers from 9 are free.
 const (
-	TypeData  Type = 1
-	TypeAck   Type = 2
-	TypeNak   Type = 3 // go back: the expected packet was overtaken (IB, sequence error)
-	TypeCNP   Type = 4 // congestion notification (DCQCN)
-	TypeSack  Type = 5 // selective acknowledgement (STrack)
-	TypeProbe Type = 6 // asks for one (STrack)
-	TypePause Type = 7 // the host's card is paused or resumed (IEEE 802.1Qbb), in emulation
+	TypeData   Type = 1
+	TypeAck    Type = 2
+	TypeNak    Type = 3 // go back: the expected packet was overtaken (IB, sequence error)
+	TypeCNP    Type = 4 // congestion notification (DCQCN)
+	TypeSack   Type = 5 // selective acknowledgement (STrack)
+	TypeProbe  Type = 6 // asks for one (STrack)
+	TypeNotice Type = 8 // a switch tells of a flow (CCM)
+	TypePause  Type = 7 // the host's card is paused or resumed (IEEE 802.1Qbb), in emulation
 )
 
 // Flags are the one-bit fields of a header.
@@ -36,12 +37,13 @@ type Flags uint8
 
 // Flags of data packets and of acknowledgements.
 const (
-	Announce  Flags = 1 << 0 // data: the first packet of a message
-	Fin       Flags = 1 << 1 // data: the sender has nothing queued behind this packet
-	CE        Flags = 1 << 2 // ack: the packet arrived with congestion experienced
-	Telemetry Flags = 1 << 3 // both: what switches write lies behind the header (HPCC)
-	AckNow    Flags = 1 << 4 // data: asks for an acknowledgement at once (STrack, section 3.3.1)
-	Probed    Flags = 1 << 5 // selective ack: a probe caused it
+	Announce    Flags = 1 << 0 // data: the first packet of a message
+	Fin         Flags = 1 << 1 // data: the sender has nothing queued behind this packet
+	CE          Flags = 1 << 2 // ack: the packet arrived with congestion experienced
+	Telemetry   Flags = 1 << 3 // both: what switches write lies behind the header (HPCC)
+	AckNow      Flags = 1 << 4 // data: asks for an acknowledgement at once (STrack, section 3.3.1)
+	Coordinated Flags = 1 << 6 // data: a coordination tag lies behind the header (CCM)
+	Probed      Flags = 1 << 5 // selective ack: a probe caused it
 )
 
 const (

@@ -1,0 +1,92 @@
+package transport
+
+import (
+	"fmt"
+
+	"weft/transport/cc"
+	"weft/transport/cc/ccm"
+	"weft/transport/cc/dcqcn"
+	"weft/transport/cc/pc4"
+	"weft/transport/path"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// ccmScheme is coordinated congestion management: tagged packets, a congestion control that is held back, and a receiver that
+// takes packets as they come, or, to show what that is worth, go-back-N.
+func ccmScheme(s *Spec, p ccm.Params) scheme {
+	planned, mode := s.Initial, s.Collective
+	sch := scheme{
+		ect: true, tagged: true, selective: true, either: true, paths: p.Paths,
+		controller: func(l cc.Link) cc.Controller { return ccm.NewSender(p, l, planned) },
+		receiver:   meter,
+		chooser:    func(cc.Link, uint64, units.Bytes) path.Chooser { return path.NewRepath(p.Paths) },
+		span:       func(cc.Link) uint64 { return maxSpan },
+	}
+	switch {
+	case p.DCQCN != nil:
+		sch.receiver = func(units.Bandwidth) cc.Receiver { return dcqcn.NewNotifier(*p.DCQCN) }
+	case p.PC4 != nil:
+		sch.receiver = func(line units.Bandwidth) cc.Receiver { return pc4.NewReceiver(*p.PC4, mode, line) }
+	}
+	return sch
+}
+
+// tag returns what a data packet of s says to switches (section 6.1).
+func (s *sender) tag() wire.Coordination {
+	if s.coordinated == nil {
+		return wire.Coordination{}
+	}
+	t := wire.Coordination{On: true, CC: s.coordinated.Indicated()}
+	if s.paths > 1 {
+		t.AR = wire.AskSource
+	}
+	return t
+}
+
+// name has notices about a connection find its sender, whichever source port it uses.
+func (e *Endpoint) name(s *Spec, sender int32) {
+	if e.flows == nil {
+		e.flows = map[flow]int32{}
+	}
+	for p := range s.Paths() {
+		e.flows[flow{s.Dst, s.SrcPort + uint16(p)}] = sender
+	}
+}
+
+// flow is what a notice names a flow by.
+type flow struct {
+	dst  HostID
+	port uint16
+}
+
+// receiveNotice is what a source does with a switch's notification (section 6.4). One that is not from that switch's address, or
+// about a flow that does not begin here, or a replay, is refused.
+func (e *Endpoint) receiveNotice(now units.Time, in *Incoming) error {
+	var n wire.Notice
+	if err := n.Decode(in.Header); err != nil {
+		return err
+	}
+	i, ok := e.flows[flow{HostID(n.Dst), n.SrcPort}]
+	switch {
+	case int64(in.Src) != int64(n.Switch) || e.cfg.Switches == 0 || in.Src < e.cfg.Switches:
+		return fmt.Errorf("notice of switch %d from %d: %w", n.Switch, in.Src, ErrForeign)
+	case !ok || HostID(n.Src) != e.cfg.Host:
+		return fmt.Errorf("notice about the flow from %d to %d, port %d: %w", n.Src, n.Dst, n.SrcPort, ErrUnknownConn)
+	case in.Payload != 0:
+		return fmt.Errorf("notice with a payload: %w", ErrProtocol)
+	}
+	s := &e.senders[i]
+	err := s.coordinated.OnNotice(now, cc.Notice{Kind: cc.NoticeKind(n.Kind), Last: n.Last, From: n.Switch, At: n.At})
+	if err != nil {
+		return fmt.Errorf("notice of switch %d on connection %d: %w", n.Switch, s.id, err)
+	}
+	e.counters.Notices++
+	if r, ok := s.chooser.(*path.Repath); ok && n.Kind == wire.NeedsPath {
+		r.Next()
+		e.counters.Repaths++
+	}
+	e.observe(now, s)
+	e.schedule(i, now)
+	return nil
+}

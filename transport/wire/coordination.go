@@ -1,0 +1,65 @@
+package wire
+
+import "encoding/binary"
+
+// Coordination is the tag of a data packet under coordinated congestion management (draft-lyu-rtgwg-coordinated-cm, section 6.1),
+// in a shim behind the header, which switches read and write:
+//
+//	0  1: the flow causes incast (1)   1  reserved, zero (1)   2  AR indicator (2)
+//
+// The AR indicator is 0 (nobody upstream can choose another path), 0xffff (the source host can) or a switch's number
+// plus one.
+type Coordination struct {
+	On bool // the packet has a tag
+	CC bool
+	AR uint16
+}
+
+// CoordinationSize is the length of the shim.
+const CoordinationSize = 4
+
+// AskSource is the AR indicator of a source host that can choose another path.
+const AskSource uint16 = 0xffff
+
+// PeekCoordination returns the tag of the data packet that header b belongs to; On is false where it has none.
+func PeekCoordination(b []byte) Coordination {
+	s := shim(b)
+	if s == nil {
+		return Coordination{}
+	}
+	return Coordination{On: true, CC: s[0] == 1, AR: binary.BigEndian.Uint16(s[2:])}
+}
+
+// SetCoordination overwrites the tag of a data packet that has one.
+func SetCoordination(b []byte, c Coordination) {
+	if s := shim(b); s != nil {
+		putShim(s, c)
+	}
+}
+
+// shim returns the shim behind header b, or nil where there is none.
+func shim(b []byte) []byte {
+	if t, err := Peek(b); err != nil || t != TypeData || Flags(b[3])&Coordinated == 0 || len(b) < int(DataSize)+CoordinationSize {
+		return nil
+	}
+	return b[DataSize : DataSize+CoordinationSize]
+}
+
+func putShim(s []byte, c Coordination) {
+	s[0], s[1] = 0, 0
+	if c.CC {
+		s[0] = 1
+	}
+	binary.BigEndian.PutUint16(s[2:], c.AR)
+}
+
+// readShim reads the shim that b begins with.
+func readShim(b []byte) (Coordination, error) {
+	switch {
+	case len(b) < CoordinationSize:
+		return Coordination{}, ErrShort
+	case b[0] > 1 || b[1] != 0:
+		return Coordination{}, ErrRange
+	}
+	return Coordination{On: true, CC: b[0] == 1, AR: binary.BigEndian.Uint16(b[2:])}, nil
+}
