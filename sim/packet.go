@@ -25,6 +25,9 @@ func (s *part) Deliver(now units.Time, p *fabric.Packet) {
 	if p.INT {
 		s.telemetry(p)
 	}
+	if n, ok := s.net.NoteOf(p); ok {
+		s.notice(p, &n)
+	}
 	if s.sim.opts.Transparent && p.Port == clocksync.EventPort {
 		clocksync.AddResidence(p.Header, p.Queued)
 	}
@@ -45,6 +48,17 @@ func (s *part) telemetry(p *fabric.Packet) {
 		s.int[i] = wire.Hop{At: h.At, Sent: h.Sent, Queued: h.Queued}
 	}
 	s.in.INT = s.int[:len(hops)]
+}
+
+// notice puts into s.in what a switch has sent.
+func (s *part) notice(p *fabric.Packet, n *fabric.Note) {
+	w := wire.Notice{
+		Kind: wire.NoticeKind(n.Type), Last: n.Last, SrcPort: n.SrcPort,
+		Src: uint32(n.Src), Dst: uint32(n.Dst), Switch: uint32(n.Switch), At: n.At,
+	}
+	p.Header = p.Header[:wire.NoticeSize]
+	w.Encode(p.Header)
+	s.in.Header = p.Header
 }
 
 // asksTelemetry tells whether a header leaves room for switches to write: a data packet's, not an acknowledgement's,
@@ -74,6 +88,10 @@ func (s *part) inject(now units.Time, h fabric.HostID) {
 	}
 	p.Payload = o.Payload
 	p.Header = append(p.Header, o.Header[:o.N]...)
+	if s.sim.coordinated {
+		c := wire.PeekCoordination(p.Header)
+		p.Tag, p.SrcPort = fabric.Tag{On: c.On, CC: c.CC, AR: c.AR}, o.SrcPort
+	}
 	p.INT = asksTelemetry(p.Header)
 	s.net.Inject(now, p)
 }

@@ -113,6 +113,7 @@ type Sim struct {
 	actions  []Action    // that are left
 	opts     Options
 
+	coordinated  bool       // switches read tags: see fabric.CCM
 	failure      error      // ends the run
 	nextLook     units.Time // the first of the next four
 	nextTick     units.Time
@@ -179,6 +180,7 @@ func New[H Host](cfg fabric.Config, hosts []H, opts Options) (*Sim, error) {
 	if s.opts.Limit == 0 {
 		s.opts.Limit = units.Never
 	}
+	s.coordinated = cfg.CCM != nil
 	if err := s.split(cfg); err != nil {
 		return nil, fmt.Errorf("sim: %w", err)
 	}

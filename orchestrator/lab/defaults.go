@@ -58,6 +58,17 @@ var defaults = map[string]value{
 	"transport.pc4.rto_min":         {"1ms", "ours: the PC4 paper gives no value"},
 	"transport.pc4.epsilon":         {"100ns", "PC4 paper, section III-B: what the clocks cannot tell apart"},
 
+	"transport.ccm.inner":             {"roce", "ours: the CCM draft leaves it open; DCQCN is its example"},
+	"transport.ccm.recovery":          {"selective-repeat", "ours: packets of a flow overtake each other when it takes another path"},
+	"transport.ccm.timeout":           {"1ms", "ours: the CCM draft does not say what heals a lost notification"},
+	"transport.ccm.paths":             {"1", "ours: hosts have one card, and switches choose"},
+	"transport.ccm.light":             {"12.5%bdp", "ours: half of the default kmin"},
+	"transport.ccm.congested":         {"25%bdp", "ours: the default kmin of DCQCN's marking"},
+	"transport.ccm.notify_every":      {"50us", "ours: as often as a NIC sends CNPs for a flow"},
+	"transport.ccm.refresh":           {"250us", "ours: a quarter of the default timeout"},
+	"transport.ccm.strict":            {"false", "ours: see docs/adr/0091"},
+	"transport.ccm.notification_loss": {"0", "ours"},
+
 	"transport.roce.preset":            {"nvidia", "ours: what NICs come with"},
 	"transport.roce.alpha_first":       {"false", "DCQCN paper, Algorithm 1"},
 	"transport.roce.byte_counter":      {"off", "ours: the NICs' counter of 32 MB never leads their timer"},

@@ -143,6 +143,7 @@ type (
 	baseRateType      string
 	presetType        string
 	dcqcnModeType     string
+	innerType         string
 	clampType         string
 	splitType         string
 	recoveryType      string
@@ -261,6 +262,7 @@ func (syncType) JSONSchema() *jsonschema.Schema          { return syncKinds.sche
 func (transportKindType) JSONSchema() *jsonschema.Schema { return transportKinds().schema() }
 func (baseRateType) JSONSchema() *jsonschema.Schema      { return baseRates.schema() }
 func (presetType) JSONSchema() *jsonschema.Schema        { return presetNames().schema() }
+func (innerType) JSONSchema() *jsonschema.Schema         { return inners.schema() }
 func (dcqcnModeType) JSONSchema() *jsonschema.Schema     { return dcqcnModes.schema() }
 func (clampType) JSONSchema() *jsonschema.Schema         { return clamps.schema() }
 func (splitType) JSONSchema() *jsonschema.Schema         { return splits.schema() }

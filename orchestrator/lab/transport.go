@@ -20,10 +20,11 @@ var transports = []struct {
 	{"hpcc", "hpcc", (*section).hpcc},
 	{"strack", "strack", (*section).strack},
 	{"spray", "strack", (*section).strack},
+	{"ccm", "ccm", (*section).ccm},
 }
 
 // laterTransports are those that the format names and Weft has not yet.
-var laterTransports = []string{"ccm"}
+var laterTransports []string
 
 // transportKinds lists the transports.
 func transportKinds() choice {

@@ -164,7 +164,7 @@ type writtenTransport struct {
 	Kind   transportKindType `json:"kind,omitempty" jsonschema_description:"Which transport carries the messages. The sections below hold the parameters of each; one that no run of the lab uses is refused."`
 	PC4    writtenPC4        `json:"pc4,omitempty" jsonschema_description:"Parameters of PC4."`
 	STrack writtenSTrack     `json:"strack,omitempty" jsonschema_description:"Parameters of STrack, and of spray, which is STrack over paths that are taken in turn."`
-	CCM    map[string]any    `json:"ccm,omitempty" jsonschema_description:"Parameters of CCM. Not yet supported."`
+	CCM    writtenCCM        `json:"ccm,omitempty" jsonschema_description:"Parameters of CCM, of hosts and of switches: all switches of the lab do it."`
 	RoCE   writtenRoCE       `json:"roce,omitempty" jsonschema_description:"Parameters of RoCEv2 with DCQCN."`
 	Swift  writtenSwift      `json:"swift,omitempty" jsonschema_description:"Parameters of Swift."`
 	HPCC   writtenHPCC       `json:"hpcc,omitempty" jsonschema_description:"Parameters of HPCC."`
@@ -207,6 +207,22 @@ type writtenRoCE struct {
 	Recovery         recoveryType  `json:"recovery,omitempty" jsonschema_description:"What is sent again after a loss."`
 	RTOMin           autoTimeType  `json:"rto_min,omitempty" jsonschema_description:"Least retransmission timeout; auto is longer than the queues of the network can hold a packet."`
 	Tries            int           `json:"tries,omitempty" jsonschema:"minimum=1,maximum=1000" jsonschema_description:"Timeouts in a row before a connection fails."`
+}
+
+type writtenCCM struct {
+	Inner            innerType    `json:"inner,omitempty" jsonschema_description:"The congestion control that is coordinated with adaptive routing."`
+	RoCE             writtenRoCE  `json:"roce,omitempty" jsonschema_description:"Parameters of the congestion control inside, when it is DCQCN."`
+	Swift            writtenSwift `json:"swift,omitempty" jsonschema_description:"The same when it is Swift."`
+	PC4              writtenPC4   `json:"pc4,omitempty" jsonschema_description:"The same when it is PC4."`
+	Recovery         recoveryType `json:"recovery,omitempty" jsonschema_description:"How losses are recovered from; under go-back-n every change of path looks like one."`
+	Timeout          timeType     `json:"timeout,omitempty" jsonschema_description:"How long a source believes that its flow causes incast without hearing it again."`
+	Paths            int          `json:"paths,omitempty" jsonschema:"minimum=1,maximum=256" jsonschema_description:"Source ports among which a source changes when it is asked for another path; at 1 it cannot be asked."`
+	Light            sizeType     `json:"light,omitempty" jsonschema_description:"A port is light while no more than this waits in it."`
+	Congested        sizeType     `json:"congested,omitempty" jsonschema_description:"A port to a host in which more than this waits has incast."`
+	NotifyEvery      timeType     `json:"notify_every,omitempty" jsonschema_description:"Least time between two notifications of incast about a flow."`
+	Refresh          timeType     `json:"refresh,omitempty" jsonschema_description:"How often a source is reminded of a flow that has not been released."`
+	Strict           flagType     `json:"strict,omitempty" jsonschema_description:"Do not tell the source when a packet is marked because no path is light, as the draft has it, though it then ignores the mark."`
+	NotificationLoss shareType    `json:"notification_loss,omitempty" jsonschema_description:"Share of notifications that are lost, to see how the rest heals it."`
 }
 
 type writtenSwift struct {

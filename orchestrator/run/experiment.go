@@ -56,7 +56,7 @@ func Build(l *lab.Lab) (*Experiment, error) {
 	}
 	for i := range x.Conns {
 		s := &x.Conns[i]
-		rtt := s.Forward.Delay(dataWire(l.Topology.MTU)+telemetry(s)) + s.Reverse.Delay(replyWire(s))
+		rtt := s.Forward.Delay(dataWire(l.Topology.MTU)+beside(s)) + s.Reverse.Delay(replyWire(s))
 		x.BaseRTT = max(x.BaseRTT, rtt)
 	}
 	if x.BaseRTT == 0 {
@@ -113,6 +113,14 @@ func replyWire(s *transport.Spec) units.Bytes {
 		return wire.SackSize + wire.Overhead
 	}
 	return ackWire + telemetry(s)
+}
+
+// beside is what lies behind the headers of a connection's data packets.
+func beside(s *transport.Spec) units.Bytes {
+	if s.Kind == "ccm" {
+		return wire.CoordinationSize
+	}
+	return telemetry(s)
 }
 
 // telemetry is what it adds to the packets of a connection, there and back.

@@ -16,7 +16,7 @@ func (x *Experiment) ideal(c transport.ConnID, size units.Bytes) units.Time {
 	mtu := x.Lab.Topology.MTU
 	full := int64((size - 1) / mtu) // packets before the last
 	last := size - units.Bytes(full)*mtu
-	more := telemetry(s)
+	more := beside(s)
 	back := s.Reverse.Delay(replyWire(s))
 	if full == 0 {
 		return s.Forward.Delay(dataWire(last)+more) + back

@@ -16,6 +16,7 @@ const dataClass = 1
 // memory resolves what a lab says of queues for the ports and switches of a network.
 type memory struct {
 	queues *lab.Queues
+	ccm    *lab.CCM // nil: no coordination
 	g      *topology.Graph
 	rtt    units.Time        // base RTT of the network
 	packet units.Bytes       // the largest on the wire
@@ -28,6 +29,9 @@ func newMemory(l *lab.Lab, g *topology.Graph) *memory {
 	m := &memory{
 		queues: &l.Queues, g: g, packet: largest(l),
 		rtt: g.BaseRTT(dataWire(l.Topology.MTU), ackWire),
+	}
+	if c, ok := l.Transport.Section.(lab.CCM); ok {
+		m.ccm = &c
 	}
 	m.ports, m.fast = make([]int, len(g.Nodes)), make([]units.Bandwidth, len(g.Nodes))
 	for i := range g.Links { // those that are down too: a fault may let them come up
@@ -49,6 +53,9 @@ func newMemory(l *lab.Lab, g *topology.Graph) *memory {
 func largest(l *lab.Lab) units.Bytes {
 	if transport.AsksTelemetry(l.Transport.Kind) {
 		return dataWire(l.Topology.MTU) + wire.TelemetrySize(wire.MaxHops)
+	}
+	if l.Transport.Kind == "ccm" {
+		return dataWire(l.Topology.MTU) + wire.CoordinationSize
 	}
 	return dataWire(l.Topology.MTU)
 }
@@ -78,13 +85,23 @@ func (m *memory) port(k *topology.Link, from topology.NodeID) fabric.PortConfig 
 			}
 		}
 	}
-	if m.queues.Routing == "adaptive" && int(from) >= m.g.Hosts {
-		p.Light = m.on(m.queues.Light, k.Rate)
+	if int(from) >= m.g.Hosts {
+		m.paths(&p)
 	}
 	if int(to) >= m.g.Hosts && m.queues.PFC != nil {
 		p.PFC[dataClass] = m.flowControl(k)
 	}
 	return p
+}
+
+// paths is what a port of a switch has for choosing paths by the packet.
+func (m *memory) paths(p *fabric.PortConfig) {
+	switch {
+	case m.ccm != nil:
+		p.Light, p.Congested = m.on(m.ccm.Light, p.Rate), m.on(m.ccm.Congested, p.Rate)
+	case m.queues.Routing == "adaptive":
+		p.Light = m.on(m.queues.Light, p.Rate)
+	}
 }
 
 // flowControl is when a switch has the far end of a link pause.

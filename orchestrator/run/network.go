@@ -5,6 +5,7 @@ import (
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 	"weft/transport"
+	"weft/transport/wire"
 	"weft/units"
 )
 
@@ -19,6 +20,7 @@ func fabricConfig(l *lab.Lab, g *topology.Graph) fabric.Config {
 		cfg.Ports = append(cfg.Ports, m.port(k, k.A), m.port(k, k.B))
 	}
 	cfg.Switches = switches(l, g, g.Routes())
+	m.coordinate(&cfg)
 	for s := range cfg.Switches {
 		cfg.Switches[s].Buffer = m.of(topology.NodeID(g.Hosts + s))
 	}
@@ -28,9 +30,16 @@ func fabricConfig(l *lab.Lab, g *topology.Graph) fabric.Config {
 // switches are how each switch chooses ports by the routes given.
 func switches(l *lab.Lab, g *topology.Graph, routes *topology.Routes) []fabric.SwitchConfig {
 	var all []fabric.SwitchConfig
+	var further [][]int32 // notifications are sent to switches
+	if l.Transport.Kind == "ccm" {
+		further = g.ToSwitches()
+	}
 	for s := range g.Switches() {
 		id := topology.NodeID(g.Hosts + s)
-		sw := fabric.SwitchConfig{Name: g.Nodes[id].Name, Seed: switchSeed(l.Seed, s), Balance: balance(l.Queues.Routing), Route: routes.Row(id)}
+		sw := fabric.SwitchConfig{Name: g.Nodes[id].Name, Seed: switchSeed(l.Seed, s), Balance: balance(l), Route: routes.Row(id)}
+		if further != nil {
+			sw.Route = append(sw.Route, further[s]...)
+		}
 		for _, links := range routes.Groups(id) {
 			ports := make([]int32, len(links))
 			for i, k := range links {
@@ -44,11 +53,22 @@ func switches(l *lab.Lab, g *topology.Graph, routes *topology.Routes) []fabric.S
 }
 
 // balance is how switches choose among equal paths.
-func balance(routing string) fabric.Balance {
-	if routing == "ecmp" {
+func balance(l *lab.Lab) fabric.Balance {
+	switch {
+	case l.Transport.Kind == "ccm":
+		return fabric.CCM
+	case l.Queues.Routing == "ecmp":
 		return fabric.ECMP
 	}
-	return fabric.Balance(routing)
+	return fabric.Balance(l.Queues.Routing)
+}
+
+// coordinate says what switches need for coordinated congestion management.
+func (m *memory) coordinate(cfg *fabric.Config) {
+	if c := m.ccm; c != nil {
+		cfg.Port = wire.Port
+		cfg.CCM = &fabric.CCMConfig{RTT: m.rtt, Every: c.Every, Refresh: c.Refresh, Strict: c.Strict, Loss: c.Loss}
+	}
 }
 
 // switchSeed keeps the ECMP hashes of switches independent, so that tiers do not polarise.

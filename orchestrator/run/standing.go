@@ -73,6 +73,7 @@ func (x *Experiment) addHosts() {
 				MTU:      x.Lab.Topology.MTU,
 				LineRate: x.nicRate(topology.NodeID(h)),
 				Seed:     x.Lab.Seed,
+				Switches: transport.HostID(x.Graph.Hosts),
 			},
 		}
 	}

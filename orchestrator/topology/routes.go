@@ -47,6 +47,29 @@ func (r *Routes) Row(sw NodeID) []int32 {
 	return row
 }
 
+// ToSwitches returns for each switch a row like Row's, of the groups towards every switch; -1 for the switch itself and where
+// no way leads. It adds groups: they must be read after it.
+func (g *Graph) ToSwitches() [][]int32 {
+	r := g.routes
+	n := r.switches
+	own := &Routes{hosts: r.hosts, switches: n, groups: r.groups}
+	s := newSearch(g)
+	s.r = own
+	rows := make([][]int32, n)
+	for i := range rows {
+		rows[i] = make([]int32, n)
+		s.known[i] = make(map[uint64]int32)
+	}
+	via, next := make([]int32, n), make([]LinkID, n)
+	for to := range n {
+		s.from(to, via, next)
+		for at := range n {
+			rows[at][to] = via[at]
+		}
+	}
+	return rows
+}
+
 // NextHops returns the links on which sw may send towards host; nil when no way leads there.
 func (r *Routes) NextHops(sw, host NodeID) []LinkID {
 	i := r.Group(sw, host)
