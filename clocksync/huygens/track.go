@@ -19,7 +19,7 @@ type track struct {
 }
 
 // warmUp is how many results a line needs to be one.
-const warmUp = 6
+const warmUp = 4
 
 // before returns the reading of the hardware clock at which the target shows a synchronized time.
 func (t *track) before(sync units.Time) units.Time {

@@ -280,7 +280,7 @@ func (a *Agent) follow(now clocksync.Now, sigma units.Time) {
 		k.Rate += float64(gap) / float64(a.cfg.Window)
 		a.track.slewEnd = now.Mono + a.cfg.Window
 	}
-	bound, drift, ok := a.track.bound.Last()
+	bound, drift, ok := a.track.bound.Last(leastResults)
 	if !ok {
 		bound, drift = max(a.track.initial, 4*sigma), leastDrift
 	}
@@ -288,6 +288,9 @@ func (a *Agent) follow(now clocksync.Now, sigma units.Time) {
 	k.State = clocksync.Locked
 	a.publish(k)
 }
+
+// leastResults is how many results after the first ones it takes to state a bound of their own.
+const leastResults = 3
 
 // leastDrift is the least growth of a bound: what a rate is not known better than.
 const leastDrift = 20e-9

@@ -57,7 +57,7 @@ func New(s clocksync.Setup, cfg Config) (*Clock, error) {
 	if err := cfg.Check(s); err != nil {
 		return nil, err
 	}
-	sv, err := cfg.newServo()
+	sv, err := cfg.newServo(s)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,8 @@ type Config struct {
 	RawDelay   bool // the last delay measured is used, instead of the filtered one
 	Weighted   bool // samples are weighted by filtered delay / delay
 	Servo      ServoKind
-	Gains      servo.Gains // of PI, in steady state
+	Gains      servo.Gains // of PI, in steady state; none: servo.Tuned for the jitter that is expected and Wander
+	Wander     float64     // random walk of the frequency, relative per square root of a second
 	Gear       bool        // PI begins with the gains of a regression: see servo.PIConfig
 	Limits     servo.Limits
 
@@ -80,14 +81,8 @@ func Default(s clocksync.Setup, backups int) Config {
 		Filter: servo.Median, FilterSize: 10,
 		Gear:      true,
 		Limits:    servo.DefaultLimits(),
+		Wander:    1e-8, // 0.01 ppm per square root of a second: a usual server
 		StepAlarm: units.Microsecond,
-	}
-	cfg.Gains = servo.DefaultGains()
-	if s.Jitter > 0 {
-		cfg.Gains = servo.Tuned(s.Jitter, 1e-8, cfg.SyncInterval) // 0.01 ppm per square root of a second: a usual server
-	}
-	if cfg.Gains.P < leastGain.P {
-		cfg.Gains = leastGain
 	}
 	if s.Skew > 0 {
 		cfg.Limits.MaxRate = min(cfg.Limits.MaxRate, 0.9*clocksync.MaxRate, max(10*s.Skew, 1e-5))
@@ -135,9 +130,16 @@ func (c *Config) Check(s clocksync.Setup) error {
 }
 
 // newServo makes the servo that the configuration asks for.
-func (c *Config) newServo() (servo.Servo, error) {
+func (c *Config) newServo(s clocksync.Setup) (servo.Servo, error) {
 	if c.Servo == LinReg {
 		return servo.NewLinReg(servo.LinRegConfig{Interval: c.SyncInterval, Limits: c.Limits})
 	}
-	return servo.NewPI(servo.PIConfig{Interval: c.SyncInterval, Gains: c.Gains, Gear: c.Gear, Limits: c.Limits})
+	gains := c.Gains
+	if gains == (servo.Gains{}) {
+		gains = servo.Tuned(s.Jitter, c.Wander, c.SyncInterval)
+		if gains.P < leastGain.P {
+			gains = leastGain
+		}
+	}
+	return servo.NewPI(servo.PIConfig{Interval: c.SyncInterval, Gains: gains, Gear: c.Gear, Limits: c.Limits})
 }

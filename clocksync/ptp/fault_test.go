@@ -367,7 +367,7 @@ func TestRefusedConfigurations(t *testing.T) {
 		"rate":             func(c *Config, _ *clocksync.Setup) { c.Limits.MaxRate = 0.1 },
 		"itself":           func(c *Config, _ *clocksync.Setup) { c.Ports = [][]clocksync.Node{{1}} },
 		"twice":            func(c *Config, _ *clocksync.Setup) { c.Ports = [][]clocksync.Node{{0}, {0}} },
-		"gains":            func(c *Config, _ *clocksync.Setup) { c.Gains = servo.Gains{} },
+		"gains":            func(c *Config, _ *clocksync.Setup) { c.Gains = servo.Gains{P: 3} },
 		"filter":           func(c *Config, _ *clocksync.Setup) { c.FilterSize = 0 },
 		"regression":       func(c *Config, _ *clocksync.Setup) { c.Servo, c.Limits.Step = LinReg, -1 },
 	} {

@@ -209,7 +209,7 @@ func (c *Clock) steer(now clocksync.Now, offset units.Time, rate float64, state 
 		offset = 0
 	}
 	c.bound.Add(offset, c.servo.Holdover())
-	if w, drift, ok := c.bound.Last(); ok {
+	if w, drift, ok := c.bound.Last(leastSamples); ok {
 		steps := units.Time(c.parent.set.Steps) + 1 // every clock on the way errs, and none knows by how much the others do
 		k.Bound, k.Drift, k.State = w*steps+c.cfg.AsymmetryBound, max(drift, leastDrift)*float64(steps), clocksync.Locked
 	} else if state == servo.Jump {
@@ -220,6 +220,9 @@ func (c *Clock) steer(now clocksync.Now, offset units.Time, rate float64, state 
 		p.state = Slave
 	}
 }
+
+// leastSamples is how many samples it takes to state a bound.
+const leastSamples = 8
 
 // leastDrift is the least growth of a bound: frequencies are not known to better than a part per billion.
 const leastDrift = 1e-9

@@ -20,10 +20,11 @@ type Bound struct {
 	rated                     bool
 }
 
-// boundWindow is how many samples a Bound looks back; boundLeast is how many it needs.
+// boundWindow is how many samples a Bound looks back. With less than boundFew the spread of a few says little, and
+// the bound is wider in proportion.
 const (
 	boundWindow = 100
-	boundLeast  = 8
+	boundFew    = 8
 )
 
 // Add takes an offset that was measured, and the rate that followed.
@@ -37,14 +38,16 @@ func (b *Bound) Add(offset units.Time, rate float64) {
 	b.rate, b.rated = rate, true
 }
 
-// Last returns the bound at the last sample and its growth per second. ok is false while too few samples have come.
-func (b *Bound) Last() (w units.Time, drift float64, ok bool) {
-	if b.spreads.n < boundLeast {
+// Last returns the bound at the last sample and its growth per second. ok is false while less than least samples
+// have come, or none.
+func (b *Bound) Last(least int) (w units.Time, drift float64, ok bool) {
+	if b.spreads.n < max(1, least) {
 		return 0, 0, false
 	}
 	mean, sd := b.spreads.moments()
 	change, _ := b.changes.moments()
-	return units.Time(math.Ceil(clampFloat(mean + 4*sd))), 1.5 * change, true
+	few := boundFew / float64(min(b.spreads.n, boundFew))
+	return units.Time(math.Ceil(clampFloat(few * (mean + 4*sd)))), 1.5 * change, true
 }
 
 // Reset forgets all samples, as after a step.

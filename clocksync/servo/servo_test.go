@@ -301,7 +301,7 @@ func TestServosNeverLoseTheirNumbers(t *testing.T) {
 				}
 			}
 			b.Add(s.Offset, pi.Holdover())
-			if w, drift, ok := b.Last(); ok && (w < 0 || !(drift >= 0)) {
+			if w, drift, ok := b.Last(8); ok && (w < 0 || !(drift >= 0)) {
 				t.Fatalf("bound %v", w)
 			}
 		}
@@ -366,7 +366,7 @@ func TestBoundCoversAndGrows(t *testing.T) {
 			if st == Locked {
 				b.Add(x.Offset, s.Holdover())
 			}
-			if w, _, ok := b.Last(); ok && i > 200 {
+			if w, _, ok := b.Last(8); ok && i > 200 {
 				n++
 				if e := p.err(); max(e, -e) > w {
 					outside++
@@ -376,7 +376,7 @@ func TestBoundCoversAndGrows(t *testing.T) {
 		if outside > 0 || n < 4000 {
 			t.Errorf("%s: %d of %d errors lie outside the bound", name, outside, n)
 		}
-		if _, drift, _ := b.Last(); drift <= 0 {
+		if _, drift, _ := b.Last(8); drift <= 0 {
 			t.Errorf("%s: the bound does not grow", name)
 		}
 	}
