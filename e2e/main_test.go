@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"weft/internal/dockertest"
 )
 
 // The program under test, and what all tests share.
@@ -35,6 +37,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
+	dockertest.Stop()
 	os.Exit(code)
 }
 

@@ -158,6 +158,13 @@ func (s *supervisor) bringUp() error {
 	spec.Processes.Env = append(spec.Processes.Env, markVar+"="+s.deployment.ID)
 	spec.Processes.Ahead = s.ahead
 	spec.Processes.Hidden = []string{s.root.path}
+	spec.Ended = func(host int, err error) {
+		text := "exit status 0"
+		if err != nil {
+			text = err.Error()
+		}
+		s.events.add(Event{Event: "ended", Node: s.x.Graph.Nodes[host].Name, Text: text})
+	}
 	s.nodes = make([]nodeLife, s.x.Graph.Hosts)
 	if s.lab, err = emulate.Stand(s.life, spec); err != nil {
 		return err

@@ -39,6 +39,11 @@ type Experiment struct {
 	// Stall is how long the workload may stand still, in real time, before it is given up; 0: by the dilation.
 	Stall time.Duration
 
+	Programs []Program // what hosts run besides
+
+	// Ended is told, in a lab that stands, how the program of a host ended by itself; nil: nobody is.
+	Ended func(host int, err error)
+
 	// During is called when lab time has begun, from a goroutine of its own: the lab is up and carries anything.
 	// The run ends when the workload is done and During has returned; an error ends it at once. It may be nil.
 	During func(context.Context, runtime.Cluster) error

@@ -92,12 +92,15 @@ func Drive(ctx context.Context, cluster runtime.Cluster, x Experiment) (*Outcome
 	return r.outcome, err
 }
 
-// accompany watches the run while Experiment.During does what it does.
+// accompany watches the run while programs run and Experiment.During does what it does.
 func (r *run) accompany(ctx context.Context) error {
-	if r.x.During == nil {
-		return r.watch(ctx, nil)
-	}
 	ctx, cancel := context.WithCancel(ctx)
+	failed, wait := r.runPrograms(ctx)
+	defer wait()
+	defer cancel()
+	if r.x.During == nil {
+		return r.watch(ctx, nil, failed)
+	}
 	during := make(chan error, 1)
 	go func() {
 		select { // before, nothing is carried
@@ -107,7 +110,7 @@ func (r *run) accompany(ctx context.Context) error {
 			during <- r.x.During(ctx, r.cluster)
 		}
 	}()
-	err := r.watch(ctx, during)
+	err := r.watch(ctx, during, failed)
 	cancel()
 	if !r.duringOver {
 		<-during

@@ -27,6 +27,13 @@ type Standing struct {
 	broken  chan struct{} // closed when the fabric process is no more
 	why     error         // from then on
 
+	programs []Program
+	out      *runtime.Lines            // of programs; nil: nobody listens
+	ended    func(host int, err error) // told of the end of a program; may be nil
+	life     context.Context           // of programs
+	end      context.CancelFunc        // of life
+	running  sync.WaitGroup            // programs
+
 	asking  sync.Mutex // one request at a time
 	answers chan control.Message
 }
@@ -47,10 +54,17 @@ func Stand(ctx context.Context, x Experiment) (*Standing, error) {
 	s := &Standing{
 		cluster: cluster, scale: labtime.Scale{Dilation: x.Dilation},
 		broken: make(chan struct{}), answers: make(chan control.Message, 1),
+		programs: x.Programs, ended: x.Ended,
+	}
+	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
+	if x.Processes.Stderr != nil {
+		s.out = runtime.NewLines(x.Processes.Stderr)
 	}
 	if err := s.begin(ctx, &x); err != nil {
+		s.end()
 		return nil, errors.Join(err, cluster.Close())
 	}
+	s.beside(allHosts)
 	return s, nil
 }
 
@@ -250,7 +264,11 @@ func (s *Standing) Restart(ctx context.Context, host int) error {
 	if err != nil {
 		return errors.Join(err, r.Kill(host))
 	}
-	return s.do(realtime.KindHalt, realtime.Halt{Host: host, Halted: false})
+	if err := s.do(realtime.KindHalt, realtime.Halt{Host: host, Halted: false}); err != nil {
+		return err
+	}
+	s.beside(host)
+	return nil
 }
 
 // portKind is what the fabric calls a cable's end.
@@ -263,7 +281,9 @@ func portKind(l boot.Link) string {
 
 // Close ends every process of the lab and returns when all are gone.
 func (s *Standing) Close() error {
+	s.end()
 	err := s.cluster.Close()
+	s.running.Wait()
 	<-s.broken
 	return err
 }

@@ -45,8 +45,8 @@ func (r *run) stopListening() {
 }
 
 // watch waits until every host is done, and during, if it is not nil, has something to say. It fails when a
-// process fails, ends or does not answer, when nothing moves any more, and when ctx ends.
-func (r *run) watch(ctx context.Context, during <-chan error) error {
+// process or a program fails, a process ends or does not answer, when nothing moves any more, and when ctx ends.
+func (r *run) watch(ctx context.Context, during, failed <-chan error) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	r.duringOver = during == nil
@@ -57,6 +57,8 @@ func (r *run) watch(ctx context.Context, during <-chan error) error {
 			if err != nil {
 				return err
 			}
+		case err := <-failed:
+			return err
 		case <-ctx.Done():
 			return ctx.Err()
 		case e, ok := <-r.cluster.Exits():

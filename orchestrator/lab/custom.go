@@ -1,6 +1,11 @@
 package lab
 
-import "strconv"
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
 
 func (s *section) nodes() []CustomNode {
 	var nodes []CustomNode
@@ -18,12 +23,54 @@ func (s *section) nodes() []CustomNode {
 		} else {
 			first[node.Name] = i
 		}
-		n.field("image").later("the image of a node is")
-		n.field("run").later("a program of a node is")
+		node.Image, node.Run = n.field("image").image(), n.field("run").arguments()
+		if node.Switch && (node.Image != "" || node.Run != nil) {
+			item.problem("a switch is modelled and runs no program; expected one on a host")
+		}
 		n.close()
 		nodes = append(nodes, node)
 	}
 	return nodes
+}
+
+// imageText is the form of an image's name: registry, path, tag and digest, of which all but the path may be missing.
+var imageText = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._:-]*(/[a-zA-Z0-9][a-zA-Z0-9._-]*)*(:[a-zA-Z0-9._-]+)?(@sha256:[0-9a-f]{64})?$`)
+
+// image reads the name of a container image; empty if there is none.
+func (f field) image() string {
+	if f.n == nil {
+		return ""
+	}
+	name, _ := read(f, "an image such as alpine:3", func(text string) (string, error) {
+		if len(text) > 255 || strings.Contains(text, "..") || !imageText.MatchString(text) {
+			return "", fmt.Errorf("%q is not the name of an image; expected one such as alpine:3", clip(text))
+		}
+		return text, nil
+	}, func(v string) string { return v })
+	return name
+}
+
+// Bounds of a program's arguments. Ours; the kernel's are larger.
+const (
+	maxArguments = 100
+	maxArgument  = 4096 // bytes
+)
+
+// arguments reads a program and its arguments; nil if there is none.
+func (f field) arguments() (args []string) {
+	for _, item := range f.items(maxArguments) {
+		arg, _ := read(item, "an argument", func(text string) (string, error) {
+			if len(text) > maxArgument || strings.ContainsRune(text, 0) {
+				return "", fmt.Errorf("%q is no argument; expected at most %d bytes without a zero", clip(text), maxArgument)
+			}
+			return text, nil
+		}, func(v string) string { return v })
+		args = append(args, arg)
+	}
+	if f.n != nil && f.n.kind == list && (len(args) == 0 || args[0] == "") {
+		f.problem("names no program; expected a list such as [iperf3, -s]")
+	}
+	return args
 }
 
 func (s *section) links(link LinkSpec) []CustomLink {

@@ -82,6 +82,10 @@ type LinkSpec struct {
 type CustomNode struct {
 	Name   string
 	Switch bool
+	// Run is a program of the host and its arguments, and Image the container image that holds it; empty: it is one of
+	// the machine. Both empty: the host runs its part of the workload and nothing else.
+	Image string
+	Run   []string
 }
 
 // CustomLink is a link of a custom topology, between two nodes by name.

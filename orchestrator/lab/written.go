@@ -59,8 +59,8 @@ type writtenTiers struct {
 type writtenNode struct {
 	Name   nameTextType `json:"name"`
 	Switch bool         `json:"switch,omitempty" jsonschema_description:"A switch; otherwise a host."`
-	Image  string       `json:"image,omitempty" jsonschema_description:"Container image of a host. Not yet supported."`
-	Run    []string     `json:"run,omitempty" jsonschema_description:"Program of a host. Not yet supported."`
+	Image  string       `json:"image,omitempty" jsonschema_description:"Container image that holds the program of a host; emulation with --runtime docker has it. Its own command is run if run is left out."`
+	Run    []string     `json:"run,omitempty" jsonschema_description:"Program that a host runs in emulation besides its part of the workload, and its arguments: one of this machine, or of the image."`
 }
 
 type writtenCustomLink struct {

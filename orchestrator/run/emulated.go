@@ -2,6 +2,8 @@ package run
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 
 	"weft/fabric/realtime"
 	"weft/orchestrator/emulate"
@@ -10,6 +12,9 @@ import (
 	"weft/results/store"
 	"weft/units"
 )
+
+// outputFile is what the programs of hosts wrote, line by line, each headed by its host.
+const outputFile = "output.log"
 
 // emulated runs the experiment in real time. What it returns beside an error is what was collected by then.
 func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Options) (*outcome, error) {
@@ -35,7 +40,16 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 			o.Progress(Progress{Phase: "running", Done: p.Done, Total: p.Total, LabTime: p.At})
 		}
 	}
+	closed := func() error { return nil }
+	if len(spec.Programs) > 0 {
+		file, err := os.Create(filepath.Join(dir.Dir(), outputFile))
+		if err != nil {
+			return out, err
+		}
+		spec.Processes.Stderr, closed = file, file.Close
+	}
 	got, err := emulate.Run(ctx, spec)
+	keep(closed())
 	if kept != nil {
 		err = kept
 	}
@@ -76,7 +90,7 @@ func (x *Experiment) emulation(dilation float64, p emulate.Processes) emulate.Ex
 		Lab: x.Lab.Name, Fabric: x.Fabric, Changes: x.Changes, Plans: x.Plans, Prefix: topology.PrefixLen,
 		Dilation: dilation, BaseRTT: x.BaseRTT,
 		SampleQueues: x.Lab.Measure.Queues, Windows: x.Lab.Measure.CWND,
-		Processes: p, Transparent: x.Lab.Clocks.Transparent,
+		Processes: p, Transparent: x.Lab.Clocks.Transparent, Programs: x.programs(),
 	}
 	for h := range x.Plans {
 		spec.Addrs = append(spec.Addrs, topology.HostAddr(topology.NodeID(h)))

@@ -36,6 +36,9 @@ func choose(ctx context.Context, x *Experiment, o Options) (engine, error) {
 	}
 	switch kind {
 	case "sim":
+		if at := programPath(x.Lab); at != "" {
+			return engine{}, x.Lab.Errorf(at, "the simulator's hosts run no programs; --engine emu runs this lab")
+		}
 		return simulator("asked for"), nil
 	case "emu":
 		if err := x.emulable(); err != nil {

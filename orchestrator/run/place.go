@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"weft/orchestrator/emulate"
@@ -20,13 +21,21 @@ type place struct {
 // places finds where the nodes of a lab can live on this machine: in the runtime that the lab asks for or, if it leaves
 // that open, in the built-in one, and in Docker's where that one cannot be had.
 func places(ctx context.Context, l *lab.Lab) (place, error) {
+	image := imagePath(l)
 	inNamespaces, inContainers := place{runtime: "namespace"}, place{runtime: "docker", launch: docker.Launch}
 	switch l.Engine.Runtime {
 	case "docker":
 		_, err := docker.Probe(ctx, "")
 		return inContainers, err
 	case "namespace":
+		if image != "" {
+			return inNamespaces, l.Errorf(image, "the built-in runtime knows no images; --runtime docker does, and without the image the host runs a program of this machine")
+		}
 		return inNamespaces, namespace.Available()
+	}
+	if image != "" {
+		_, err := docker.Probe(ctx, "")
+		return inContainers, err
 	}
 	err := namespace.Available()
 	if err == nil {
@@ -43,10 +52,48 @@ func (p place) processes(o Options) emulate.Processes {
 	return emulate.Processes{Launch: p.launch, Runtime: p.runtime, Self: o.Self}
 }
 
-// chosen says that the lab asks for this runtime and no other, so that simulating instead would not be what was asked.
-func chosen(l *lab.Lab) bool { return l.Engine.Runtime == "docker" }
+// chosen says that the lab asks for what only emulation has: this runtime and no other, or programs in hosts. Simulating
+// it instead would not be what was asked.
+func chosen(l *lab.Lab) bool { return l.Engine.Runtime == "docker" || programPath(l) != "" }
+
+// programPath is where the lab's first program is written; empty: it has none.
+func programPath(l *lab.Lab) string {
+	for i, n := range l.Topology.Nodes {
+		switch {
+		case n.Run != nil:
+			return fmt.Sprintf("topology.nodes.%d.run.0", i)
+		case n.Image != "":
+			return fmt.Sprintf("topology.nodes.%d.image", i)
+		}
+	}
+	return ""
+}
+
+// imagePath is where the lab's first image is written; empty: it has none.
+func imagePath(l *lab.Lab) string {
+	for i, n := range l.Topology.Nodes {
+		if n.Image != "" {
+			return fmt.Sprintf("topology.nodes.%d.image", i)
+		}
+	}
+	return ""
+}
+
+// programs are those of the lab's hosts.
+func (x *Experiment) programs() (all []emulate.Program) {
+	for _, n := range x.Lab.Topology.Nodes {
+		if id, ok := x.Graph.NodeNamed(n.Name); ok && (n.Image != "" || n.Run != nil) {
+			all = append(all, emulate.Program{Host: int(id), Command: runtime.Command{Image: n.Image, Args: n.Run}})
+		}
+	}
+	return all
+}
 
 // unable is why this machine cannot emulate, and a way out.
 func unable(err error) error {
+	var written lab.Problem
+	if errors.As(err, &written) {
+		return err
+	}
 	return fmt.Errorf("this machine cannot emulate: %w; --engine sim runs the lab anywhere", err)
 }

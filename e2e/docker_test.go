@@ -1,0 +1,168 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"weft/internal/dockertest"
+	"weft/orchestrator/runtime/docker"
+	"weft/results/record"
+)
+
+// needDocker skips a test where labs cannot be run in Docker.
+func needDocker(t *testing.T) {
+	t.Helper()
+	needEmulation(t)
+	if _, err := docker.Probe(t.Context(), dockertest.Host(t)); err != nil {
+		t.Skip(err)
+	}
+}
+
+// noContainers fails the test unless no container of a lab is left.
+func noContainers(t *testing.T, lab string) {
+	t.Helper()
+	if _, err := exec.LookPath("docker"); err != nil {
+		return
+	}
+	cmd := exec.Command("docker", "ps", "-aq", "--filter", "label=weft.lab="+lab)
+	cmd.Env = append(os.Environ(), "DOCKER_HOST="+dockertest.Address())
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("containers are left: %s (%v)", out, err)
+	}
+}
+
+// What the workload is does not depend on where nodes live.
+func TestPrivQuickstartInDocker(t *testing.T) {
+	needDocker(t)
+	var got [2]*record.Summary
+	for i, runtime := range []string{"docker", "namespace"} {
+		d := newDesk(t)
+		d.run("run", lib(t, "quickstart.yaml"), "--runtime", runtime, "--json").wantCode(0)
+		_, got[i] = d.summary()
+		wantDone(t, got[i])
+		if got[i].Runtime != runtime || got[i].Engine != "emu" {
+			t.Errorf("ran in %s, not %s", got[i].Runtime, runtime)
+		}
+		t.Logf("%s: dilation %g, %.1f s, %+v, flows %+v", runtime, got[i].Dilation, got[i].WallS, *got[i].Fidelity, got[i].Flows)
+	}
+	a, b := got[0], got[1]
+	if a.Flows.Count != b.Flows.Count || a.Flows.Bytes != b.Flows.Bytes || len(a.Collectives) != len(b.Collectives) {
+		t.Errorf("%d flows of %d bytes in Docker, %d of %d in namespaces", a.Flows.Count, a.Flows.Bytes, b.Flows.Count, b.Flows.Bytes)
+	}
+	noContainers(t, "quickstart")
+}
+
+// Where there is no engine, or not the image, the run fails with a way out; it is not simulated instead.
+func TestDockerThatIsNotThere(t *testing.T) {
+	needEmulation(t)
+	d := newDesk(t)
+	cmd := d.command("run", lib(t, "quickstart.yaml"), "--runtime", "docker")
+	cmd.Env = append(cmd.Env, "DOCKER_HOST=unix://"+filepath.Join(d.temp, "absent"))
+	r := d.begin(cmd).wait().wantCode(1)
+	for _, want := range []string{"no engine is there", "systemctl start docker", "--runtime namespace"} {
+		if !strings.Contains(r.stderr, want) {
+			t.Errorf("said %q, expected %q", r.stderr, want)
+		}
+	}
+	file := d.lab("sim.yaml", programs("image: \"weft-absent:1\""))
+	if r := d.run("run", file, "--runtime", "namespace").wantCode(2); !strings.Contains(r.stderr, "sim.yaml:6:") || !strings.Contains(r.stderr, "--runtime docker") {
+		t.Errorf("said %q", r.stderr)
+	}
+	if r := d.run("run", file, "--engine", "sim").wantCode(2); !strings.Contains(r.stderr, "--engine emu") {
+		t.Errorf("said %q", r.stderr)
+	}
+}
+
+// programs is a lab of two hosts, with more of the first.
+func programs(more string) string {
+	return `weft: 1
+name: programs
+topology:
+  kind: custom
+  nodes:
+    - {name: h0, ` + more + `}
+    - {name: h1}
+    - {name: s0, switch: true}
+  links: [{between: [h0, s0]}, {between: [h1, s0]}]
+workload: [{collective: all-reduce, size: 1MB}]
+expect: [verified == true]
+`
+}
+
+// A host's program of an image runs beside the workload, in a container of its own.
+func TestPrivProgramOfAnImageInALab(t *testing.T) {
+	needDocker(t)
+	d := newDesk(t)
+	if r := d.run("run", d.lab("a.yaml", programs(`image: "weft-absent:1"`))).wantCode(1); !strings.Contains(r.stderr, "docker pull weft-absent:1") {
+		t.Errorf("said %q", r.stderr)
+	}
+	const name = "weft-e2e/user:1"
+	tar := exec.Command("tar", "-C", filepath.Dir(weft), "-cf", "-", filepath.Base(weft))
+	load := exec.Command("docker", "import", "-", name)
+	load.Env = append(os.Environ(), "DOCKER_HOST="+dockertest.Address())
+	var err error
+	if load.Stdin, err = tar.StdoutPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := tar.Start(); err != nil {
+		t.Skip(err)
+	}
+	if out, err := load.CombinedOutput(); err != nil {
+		t.Skipf("%v: %s", err, out)
+	}
+	if err := tar.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		remove := exec.Command("docker", "rmi", name)
+		remove.Env = load.Env
+		if out, err := remove.CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
+	d = newDesk(t)
+	own := "/" + filepath.Base(weft)
+	d.run("run", d.lab("b.yaml", programs(`image: "`+name+`", run: [`+own+`, version]`))).wantCode(0)
+	dir, s := d.summary()
+	wantDone(t, s)
+	if text, err := os.ReadFile(filepath.Join(dir, "output.log")); err != nil || !strings.HasPrefix(string(text), "h0: weft ") || s.Runtime != "docker" {
+		t.Errorf("wrote %q, %v, in %s", text, err, s.Runtime)
+	}
+	noContainers(t, "programs")
+}
+
+// Ctrl-C, and Ctrl-C again, leave no container.
+func TestPrivInterruptedInDocker(t *testing.T) {
+	needDocker(t)
+	for name, again := range map[string]time.Duration{"once": 0, "twice": 100 * time.Millisecond, "at once": time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			p := d.start("run", lib(t, "quickstart.yaml"), "--runtime", "docker", "--dilation", slow)
+			<-time.After(2 * time.Second)
+			p.signal(syscall.SIGINT)
+			if again > 0 {
+				<-time.After(again)
+				_ = p.cmd.Process.Signal(syscall.SIGINT) // it may have ended
+			}
+			r := p.wait()
+			if again == 0 {
+				r.wantCode(130)
+			}
+			for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-time.After(50 * time.Millisecond) {
+				names, err := docker.Clean(t.Context(), dockertest.Address())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(names) == 0 {
+					break
+				}
+			}
+			noContainers(t, "quickstart")
+		})
+	}
+}

@@ -1,0 +1,91 @@
+package emulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"weft/internal/clock"
+	"weft/orchestrator/runtime"
+)
+
+// Program is what a host runs besides its part of the workload, from the beginning of lab time until the workload is
+// done or it ends by itself. What it writes goes where that of processes goes.
+type Program struct {
+	Host    int
+	Command runtime.Command // without streams
+}
+
+// images are those that the programs need.
+func (x *Experiment) images() (images []string) {
+	for _, p := range x.Programs {
+		if p.Command.Image != "" {
+			images = append(images, p.Command.Image)
+		}
+	}
+	return images
+}
+
+// runPrograms runs all programs from lab time 0 until ctx ends. The first that fails before is told. wait returns when
+// none runs any more.
+func (r *run) runPrograms(ctx context.Context) (failed <-chan error, wait func()) {
+	failures := make(chan error, len(r.x.Programs))
+	var all sync.WaitGroup
+	var out *runtime.Lines
+	if r.x.Processes.Stderr != nil {
+		out = runtime.NewLines(r.x.Processes.Stderr)
+	}
+	for _, p := range r.x.Programs {
+		all.Go(func() {
+			select { // before, nothing is carried
+			case <-ctx.Done():
+				return
+			case <-time.After(time.Duration(r.scale.T0 - clock.Monotonic())):
+			}
+			if err := p.run(ctx, r.cluster, out); err != nil && ctx.Err() == nil {
+				failures <- err
+			}
+		})
+	}
+	return failures, all.Wait
+}
+
+// run runs the program in its host.
+func (p *Program) run(ctx context.Context, cluster runtime.Cluster, out *runtime.Lines) error {
+	name := cluster.Node(p.Host).Name
+	tail := runtime.NewTail(name, out)
+	command := p.Command
+	command.Stdout, command.Stderr = tail, tail
+	err := cluster.Exec(ctx, name, command)
+	if err == nil {
+		return nil
+	}
+	if said := tail.String(); said != "" {
+		err = fmt.Errorf("%w: %s", err, said)
+	}
+	var status *runtime.StatusError
+	if errors.As(err, &status) {
+		return fmt.Errorf("the program of %w", err)
+	}
+	return err
+}
+
+// beside runs the programs of hosts of a lab that stands, all or those of one host, until the lab ends or they do.
+func (s *Standing) beside(host int) {
+	for _, p := range s.programs {
+		if s.life.Err() != nil || host != allHosts && p.Host != host {
+			continue
+		}
+		s.running.Go(func() {
+			err := p.run(s.life, s.cluster, s.out)
+			if s.ended != nil && s.life.Err() == nil {
+				s.ended(p.Host, err)
+			}
+		})
+	}
+}
+
+// allHosts stands for every host.
+const allHosts = -1
