@@ -147,7 +147,7 @@ func (o Options) overrides(r *report) []override {
 			continue
 		}
 		if strings.TrimSpace(text) == "" {
-			r.add(at, path, "has no value")
+			r.add(at, clip(path), "has no value")
 			continue
 		}
 		if value := load(r, []byte(text), func(int, int) origin { return at }); value != nil {
@@ -169,7 +169,7 @@ func (o Options) overrides(r *report) []override {
 func (o override) apply(r *report, root *node) *node {
 	edited, err := root.with(o.path, o.value, o.at)
 	if err != nil {
-		r.add(o.at, strings.Join(o.path, "."), "%v", err)
+		r.add(o.at, clip(strings.Join(o.path, ".")), "%v", err)
 		return root
 	}
 	return edited

@@ -311,9 +311,14 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	}
+	f.Add([]byte(traced+"workload: [{trace: a.csv}]"), step)
 	f.Fuzz(func(t *testing.T, text []byte, set string) {
-		labs, err := Parse("f", text, Options{Set: []string{set}})
-		again, errAgain := Parse("f", text, Options{Set: []string{set}})
+		opts := Options{Set: []string{set}, Read: func(string) ([]byte, error) { return []byte(set), nil }}
+		if strings.Contains(set, ",") { // a trace rather than a setting
+			opts.Set = nil
+		}
+		labs, err := Parse("f", text, opts)
+		again, errAgain := Parse("f", text, opts)
 		if diff := cmp.Diff(labs, again); diff != "" || fmt.Sprint(err) != fmt.Sprint(errAgain) {
 			t.Fatalf("parsed twice: %s\n%v\n%v", diff, err, errAgain)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"weft/collectives/schedule"
@@ -89,13 +90,15 @@ func (f field) traceFile() (string, bool) {
 	switch {
 	case !ok:
 		return "", false
-	case len(name) > maxTraceFile || !filepath.IsLocal(name) || strings.ContainsAny(name, "\\\x00") || filepath.ToSlash(filepath.Clean(name)) != name:
+	case len(name) > maxTraceFile || !filepath.IsLocal(name) || strings.Contains(name, `\`) || strings.ContainsFunc(name, unprintable) || filepath.ToSlash(filepath.Clean(name)) != name:
 		f.problem("%q; expected %s", clip(name), expected)
 		return "", false
 	}
 	f.record(name)
 	return name, true
 }
+
+func unprintable(r rune) bool { return !strconv.IsPrint(r) || r == '\uFFFD' }
 
 // readTrace returns the collectives of a trace.
 func (d *decoder) readTrace(f field, name string) ([]trace.Item, bool) {
