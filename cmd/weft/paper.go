@@ -245,8 +245,13 @@ func redraw(p paper.Plot, points []expect.Point) ([][]byte, error) {
 		if strings.Contains(p.Log, "x") {
 			c.X.Scale = plot.Log10
 		}
+		distribution := report.Distribution
+		if p.Y == "jobs" {
+			c.X, c.Y.Label = plot.Axis{Label: "time of a collective", Unit: "us"}, "share of collectives"
+			distribution = func(dir, _, name string) (plot.Series, error) { return report.Jobs(dir, name) }
+		}
 		for _, pt := range chosen {
-			s, err := report.Distribution(pt.Summary.Run, p.Y, report.Label(pt.At, p.By))
+			s, err := distribution(pt.Summary.Run, p.Y, report.Label(pt.At, p.By))
 			if err != nil {
 				return nil, err
 			}
@@ -267,7 +272,7 @@ func overTime(p paper.Plot, points []expect.Point, reference []plot.Series) ([][
 			return nil, err
 		}
 		f, err := map[string]func() (report.Figure, error){
-			"queues": r.Queues, "rates": r.Rates, "cwnd": r.Windows, "clocks": r.Clocks,
+			"queues": r.Queues, "rates": r.Rates, "cwnd": r.Windows, "acks": r.Acks, "clocks": r.Clocks,
 		}[p.Kind]()
 		if errors.Is(err, store.ErrNoTable) {
 			continue

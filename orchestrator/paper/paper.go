@@ -63,11 +63,11 @@ type Claim struct {
 
 // Plot is a chart of the figure, redrawn from the runs.
 type Plot struct {
-	Kind    string            `yaml:"kind"` // sweep, cdf, queues, rates, cwnd, clocks
+	Kind    string            `yaml:"kind"` // sweep, cdf, queues, rates, cwnd, acks, clocks
 	Title   string            `yaml:"title"`
 	Caption string            `yaml:"caption"` // what the paper's figure shows
 	X       string            `yaml:"x"`       // sweep: a path of the sweep
-	Y       string            `yaml:"y"`       // sweep: a value of a run, such as rtt.mean; cdf: fct or slowdown
+	Y       string            `yaml:"y"`       // sweep: a value of a run, such as rtt.mean; cdf: fct, slowdown or jobs
 	By      []string          `yaml:"by"`      // paths that tell the lines apart
 	Where   map[string]string `yaml:"where"`   // only runs with these values
 	Only    string            `yaml:"only"`    // queues: this port; cwnd, rates, clocks: this connection or host
@@ -242,12 +242,12 @@ func (p *Plot) check() error {
 			return fmt.Errorf("y: %w", err)
 		}
 	case "cdf":
-		if p.Y != "fct" && p.Y != "slowdown" {
-			return fmt.Errorf("y %q; a cdf is of fct or slowdown", p.Y)
+		if p.Y != "fct" && p.Y != "slowdown" && p.Y != "jobs" {
+			return fmt.Errorf("y %q; a cdf is of fct, slowdown or jobs", p.Y)
 		}
-	case "queues", "rates", "cwnd", "clocks":
+	case "queues", "rates", "cwnd", "acks", "clocks":
 	default:
-		return fmt.Errorf("kind %q; expected sweep, cdf, queues, rates, cwnd or clocks", p.Kind)
+		return fmt.Errorf("kind %q; expected sweep, cdf, queues, rates, cwnd, acks or clocks", p.Kind)
 	}
 	switch p.Log {
 	case "", "x", "y", "xy":

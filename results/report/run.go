@@ -51,7 +51,7 @@ const mostLines = 6
 func (r *Run) Figures() ([]Figure, error) {
 	var out []Figure
 	for _, make := range []func() (Figure, error){
-		r.fct, r.slowdown, r.delays, r.Queues, r.Rates, r.Windows, r.Clocks,
+		r.fct, r.slowdown, r.delays, r.Queues, r.Rates, r.Windows, r.Acks, r.Clocks,
 	} {
 		f, err := make()
 		switch {
