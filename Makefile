@@ -12,7 +12,7 @@ PREFIX   ?= /usr/local
 # what they measure is not each other.
 DRIVERS := ^weft/(cmd|e2e|fabric/realtime|nodeimg|internal/poller|orchestrator/(run|emulate|runtime|doctor|deploy)|internal/clock)(/|$$)
 
-.PHONY: help build install demo test race lint fmt fuzz bench labs baselines clean go tools
+.PHONY: help build install demo test race lint fmt fuzz bench labs baselines reference clean go tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,11 @@ lint: go ## gofmt, go vet, staticcheck, and the rules of internal/archtest
 
 fmt: go ## format all Go files
 	gofmt -w .
+
+reference: go ## write what docs/ has from the code: the reference of the lab file, and schemas
+	go test ./orchestrator/lab -run Reference -update
+	go test ./results/schema -update
+	go test ./cmd/weft -run Schema -update
 
 fuzz: go ## run every fuzz target for FUZZTIME (10s)
 	@for pkg in $$(go list ./...); do \

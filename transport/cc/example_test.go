@@ -1,0 +1,135 @@
+package cc_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"weft/transport/cc"
+	"weft/transport/cc/cctest"
+	"weft/units"
+)
+
+// begin: parameters
+
+// Params of the example: how much of its window a connection gives up when a packet comes back marked.
+type Params struct {
+	Cut float64 // share of the window, above 0 and below 1
+}
+
+// Check names the first parameter that is out of range.
+func (p Params) Check() error {
+	if !(p.Cut > 0 && p.Cut < 1) { // NaN is neither
+		return errors.New("example: cut is not between 0 and 1")
+	}
+	return nil
+}
+
+// end
+
+// begin: controller
+
+// Sender adds a packet to its window for each round trip, and gives up a share of it once in a round trip with a mark.
+type Sender struct {
+	params Params
+	packet float64 // bytes
+	window float64 // bytes
+	rtt    units.Time
+	cut    units.Time // of the window, the last time
+	ever   bool       // cut says when
+}
+
+// NewSender starts at one bandwidth-delay product. p must pass Check.
+func NewSender(p Params, l cc.Link) *Sender {
+	bdp := float64(l.Line) * l.BaseRTT.Seconds() / 8
+	return &Sender{params: p, packet: float64(l.Packet), window: max(bdp, float64(l.Packet)), rtt: l.BaseRTT}
+}
+
+// OnStart keeps what was learnt from the last message.
+func (s *Sender) OnStart(units.Time) {}
+
+// OnSent has nothing to note.
+func (s *Sender) OnSent(units.Time, cc.Sent) {}
+
+// OnAck grows or cuts the window.
+func (s *Sender) OnAck(now units.Time, a cc.Ack) {
+	s.rtt = a.RTT
+	if a.Marked {
+		s.shrink(now, 1-s.params.Cut)
+		return
+	}
+	s.window += s.packet * float64(a.Size) / s.window
+}
+
+// OnLoss halves the window.
+func (s *Sender) OnLoss(now units.Time, _ cc.Loss) { s.shrink(now, 0.5) }
+
+// shrink cuts the window, once in a round trip: only then does the last cut show.
+func (s *Sender) shrink(now units.Time, factor float64) {
+	if s.ever && now-s.cut < s.rtt {
+		return
+	}
+	s.window, s.cut, s.ever = max(s.window*factor, s.packet), now, true
+}
+
+// Window returns the bytes that may be in flight.
+func (s *Sender) Window() units.Bytes { return units.Bytes(s.window) }
+
+// PacingRate is none: acknowledgements are the clock.
+func (s *Sender) PacingRate() units.Bandwidth { return 0 }
+
+// end
+
+// begin: tests
+
+// Whatever happens, at least a packet may leave.
+func TestExampleStandsEverything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := Params{Cut: rapid.Float64Range(0.01, 0.99).Draw(t, "cut")}
+		if err := p.Check(); err != nil {
+			t.Fatal(err)
+		}
+		cctest.Run(t, cctest.Limits{MinWindow: 1}, func(_ *rapid.T, l cc.Link) cc.Controller { return NewSender(p, l) })
+	})
+}
+
+// Four flows share a port that marks above 100 kB.
+func Example() {
+	b := cctest.Bottleneck{
+		Line: 100 * units.Gbps, Delay: 2 * units.Microsecond, Packet: 4096,
+		Mark: func(queued units.Bytes, _ float64) bool { return queued > 100*units.KB },
+	}
+	net := cctest.NewNet(b, b.Start(func(l cc.Link) cc.Controller { return NewSender(Params{Cut: 0.3}, l) }, 0, 0, 0, 0)...)
+	net.Run(units.Millisecond)
+	fair, used := net.Fairness(5 * units.Millisecond)
+	fmt.Printf("Jain's index above 0.95: %t, use of the link above 0.99: %t\n", fair > 0.95, used > 0.99)
+	// Output: Jain's index above 0.95: true, use of the link above 0.99: true
+}
+
+// end
+
+// The text that explains how to add a congestion control has this code, as it is.
+func TestTheDocumentHasThisCode(t *testing.T) {
+	code, err := os.ReadFile("example_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("../../docs/add-a-congestion-control.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part := range strings.SplitSeq(string(code), "// begin: ") {
+		name, rest, ok := strings.Cut(part, "\n")
+		body, _, ended := strings.Cut(rest, "\n// end\n")
+		if !ok || !ended {
+			continue
+		}
+		if block := "```go\n" + strings.TrimSpace(body) + "\n```"; !strings.Contains(string(text), block) {
+			t.Errorf("docs/add-a-congestion-control.md does not have the code of %q as it is here", name)
+		}
+	}
+}
