@@ -351,3 +351,20 @@ func TestRefusedConfigurations(t *testing.T) {
 		}
 	}
 }
+
+// Two nodes, three, another reference, one coordinator: the small cases.
+func TestSmallLabs(t *testing.T) {
+	for _, c := range []struct {
+		nodes, coordinators int
+		reference           clocksync.Node
+	}{{2, 2, 0}, {2, 1, 1}, {3, 2, 2}, {5, 1, 3}} {
+		l := usual()
+		l.nodes, l.reference = c.nodes, c.reference
+		l.change = func(cfg *Config) { cfg.Degree, cfg.Pairs, cfg.Coordinators = 10, 120, c.coordinators }
+		w := l.make(t)
+		wantWithin(t, "a small lab", settle(w, l.nodes, 300*ms, 350*ms), 40*ns)
+		if k := w.Protocol(c.reference).Correction(); k.Offset != 0 || k.Rate != 0 || k.State != clocksync.Locked {
+			t.Errorf("%+v: the reference follows others: %+v", c, k)
+		}
+	}
+}

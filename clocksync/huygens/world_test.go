@@ -12,17 +12,18 @@ import (
 
 // lab is a mesh of imperfect clocks with queues between.
 type lab struct {
-	nodes  int
-	seed   uint64
-	load   float64
-	jitter units.Time
-	wander float64
-	change func(*Config)
-	world  func(*testnet.Config)
+	nodes     int
+	seed      uint64
+	reference clocksync.Node
+	load      float64
+	jitter    units.Time
+	wander    float64
+	change    func(*Config)
+	world     func(*testnet.Config)
 }
 
 func (l lab) config(n clocksync.Node) (clocksync.Setup, Config) {
-	s := clocksync.Setup{Self: n, Nodes: l.nodes, Seed: l.seed, Jitter: l.jitter, Skew: 30e-6}
+	s := clocksync.Setup{Self: n, Nodes: l.nodes, Reference: l.reference, Seed: l.seed, Jitter: l.jitter, Skew: 30e-6}
 	cfg := Default(s)
 	if l.change != nil {
 		l.change(&cfg)

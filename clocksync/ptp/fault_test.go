@@ -378,3 +378,34 @@ func TestRefusedConfigurations(t *testing.T) {
 		}
 	}
 }
+
+// The bound that a clock states holds under noise that PTP cannot see through, too.
+func TestBoundsHold(t *testing.T) {
+	for name, p := range map[string]pairWorld{
+		"idle": pair(nil), "half load": pair(queues(0.5, false)), "full load": pair(queues(0.9, false)), "transparent": pair(queues(0.9, true)),
+	} {
+		for _, kind := range []ServoKind{PI, LinReg} {
+			p.change = func(c *Config) { c.Servo = kind }
+			w := p.make(t)
+			outside, checks := 0, 0
+			var widest units.Time
+			w.Every(0, 500*units.Microsecond, func() {
+				if w.Protocol(1).Correction().State == clocksync.Free {
+					return
+				}
+				e := w.Time(1) - w.Time(0)
+				bound, _ := w.Bound(1)
+				checks++
+				widest = max(widest, bound)
+				if max(e, -e) > bound {
+					outside++
+				}
+			})
+			w.Run(3000 * ms)
+			t.Logf("%s, servo %d: %d of %d outside, bounds up to %v", name, kind, outside, checks, widest)
+			if checks < 5000 || outside*10000 > checks {
+				t.Errorf("%s, servo %d: %d of %d errors are outside of their bound", name, kind, outside, checks)
+			}
+		}
+	}
+}

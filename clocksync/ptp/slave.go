@@ -199,6 +199,9 @@ func (c *Clock) steer(now clocksync.Now, offset units.Time, rate float64, state 
 	k.Rate = rate
 	if state == servo.Jump {
 		k.Offset -= offset
+		if k.State != clocksync.Free { // it is at most as far off as it was, and as it went
+			k.State, k.Bound = clocksync.Holdover, k.Bound+max(offset, -offset)
+		}
 		c.slave.flush()
 		for i := range c.peers {
 			c.peers[i].exchange = exchange{}
@@ -212,8 +215,6 @@ func (c *Clock) steer(now clocksync.Now, offset units.Time, rate float64, state 
 	if w, drift, ok := c.bound.Last(leastSamples); ok {
 		steps := units.Time(c.parent.set.Steps) + 1 // every clock on the way errs, and none knows by how much the others do
 		k.Bound, k.Drift, k.State = w*steps+c.cfg.AsymmetryBound, max(drift, leastDrift)*float64(steps), clocksync.Locked
-	} else if state == servo.Jump {
-		k.State = clocksync.Free
 	}
 	c.publish(k)
 	if p := c.parent.port; p.state == Uncalibrated && state == servo.Locked {
