@@ -25,6 +25,7 @@ tools:
 	@.ci/need ip iproute2 "no look into namespaces by hand" \
 	  ping iputils-ping "no test of ping between emulated hosts" \
 	  iperf3 iperf3 "no test of TCP between emulated hosts" \
+	  tshark tshark "no test that Wireshark understands captures and headers" \
 	  chromium chromium "no test of reports in a browser" \
 	  dockerd docker.io "no test of the Docker runtime"
 

@@ -32,7 +32,7 @@ func (a *app) captureCommand() *cobra.Command {
 		Short: "write packets of a node or a port of a deployed lab as pcapng",
 		Long: "Write what a node sends and receives, or what a port of a switch (or a node's NIC) sends, until Ctrl-C. The file is for\n" +
 			"Wireshark, tshark and tcpdump; - is standard output. Times in it are lab time: of a port the instant at which a\n" +
-			"packet's first bit leaves, of a node that at which the network took or delivered it. weft schema --dissector has\n" +
+			"packet's first bit leaves, of a node that at which the network took or delivered it. weft schema dissector has\n" +
 			"Wireshark understand Weft's own headers.",
 		Example: "  weft capture h0 -w h0.pcapng\n  weft capture 'edge0->agg1' -w port.pcapng --count 100",
 		Args:    cobra.ExactArgs(1),

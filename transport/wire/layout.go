@@ -1,0 +1,121 @@
+package wire
+
+// The layout of every header as data, for programs that read packets of the transport and are not Weft: see package
+// dissector. A test holds it against what the encoders write.
+
+// Kind says how a field is to be read.
+type Kind uint8
+
+// Kinds of field. All are big-endian.
+const (
+	Number  Kind = iota // unsigned
+	Signed              // two's complement
+	Instant             // picoseconds of lab time, signed
+	Span                // picoseconds, unsigned
+	Bits                // a set, shown in hexadecimal
+)
+
+// Field is a part of a header.
+type Field struct {
+	Name  string // short, of letters and _
+	Label string // for people
+	At    int    // first byte
+	Size  int    // bytes, 1 to 8
+	Kind  Kind
+}
+
+// Flag is a bit of a header's flags.
+type Flag struct {
+	Bit   Flags
+	Name  string
+	Label string
+}
+
+// Header is the layout of one type of packet.
+type Header struct {
+	Type   Type
+	Name   string // data, ack ...
+	Label  string
+	Size   int // bytes, without telemetry
+	Flags  []Flag
+	Fields []Field // those of its own, behind the prefix
+}
+
+// Prefix is what every header begins with, from the byte after the flags on.
+func Prefix() []Field {
+	return []Field{
+		{"conn", "Connection", 4, 4, Number},
+		{"psn", "Packet sequence number", 8, 4, Number},
+		{"check", "Check", 12, 2, Bits},
+		{"payload", "Payload bytes", 14, 2, Number},
+	}
+}
+
+// Layout is every type of packet.
+func Layout() []Header {
+	acked := []Field{
+		{"echo", "Sent at, echoed", 16, 8, Instant},
+		{"oneway", "One-way queueing delay", 24, 8, Instant},
+		{"baserate", "Base rate (b/s)", 32, 8, Number},
+		{"cause", "PSN that caused it", 40, 4, Number},
+		{"path", "Path", 44, 2, Number},
+		{"count", "Packets it stands for", 46, 2, Number},
+	}
+	ackFlags := []Flag{{CE, "ce", "Congestion experienced"}, {Telemetry, "telemetry", "Telemetry follows"}}
+	return []Header{
+		{TypeData, "data", "Data", int(DataSize), []Flag{
+			{Announce, "announce", "First packet of a message"}, {Fin, "fin", "Nothing is queued behind it"},
+			{Telemetry, "telemetry", "Telemetry follows"}, {AckNow, "acknow", "Asks for an acknowledgement at once"},
+		}, []Field{
+			{"message", "Message", 16, 4, Number},
+			{"tag", "Tag", 20, 4, Number},
+			{"offset", "Offset in the message", 24, 8, Number},
+			{"size", "Size of the message", 32, 8, Number},
+			{"sent", "Sent at", 40, 8, Instant},
+			{"baseline", "Delay on an idle path", 48, 6, Span},
+			{"path", "Path", 54, 2, Number},
+		}},
+		{TypeAck, "ack", "Acknowledgement", int(AckSize), ackFlags, acked},
+		{TypeNak, "nak", "Go back", int(AckSize), ackFlags, acked},
+		{TypeCNP, "cnp", "Congestion notification", CNPSize, nil, []Field{{"path", "Path", 16, 2, Number}}},
+		{TypeSack, "sack", "Selective acknowledgement", int(SackSize), []Flag{
+			{CE, "ce", "Congestion experienced"}, {Probed, "probed", "A probe caused it"},
+		}, []Field{
+			{"due", "Due on an idle path at", 16, 8, Instant},
+			{"received", "Bytes received", 24, 8, Number},
+			{"bitmap", "Bitmap", 32, 8, Bits},
+			{"base", "Base of the bitmap", 40, 4, Number},
+			{"cause", "PSN that caused it", 44, 4, Number},
+			{"path", "Path", 48, 2, Number},
+			{"disorder", "Packets out of order", 50, 2, Number},
+			{"onewayns", "One-way queueing delay (ns)", 52, 4, Signed},
+		}},
+		{TypeProbe, "probe", "Probe", ProbeSize, nil, []Field{
+			{"sent", "Sent at", 16, 8, Instant},
+			{"baseline", "Delay on an idle path", 24, 6, Span},
+			{"path", "Path", 30, 2, Number},
+		}},
+		{TypePause, "pause", "Card paused or resumed", PauseSize, []Flag{{held, "held", "Held back"}}, []Field{
+			{"at", "At", 16, 8, Instant},
+			{"clears", "Card is empty at", 24, 8, Instant},
+		}},
+	}
+}
+
+// Table is how telemetry lies behind a header whose flags have Telemetry: a byte for the records that fit, one for those
+// written, up to Prefix; then records.
+type Table struct {
+	Prefix, Record int // bytes
+	Fields         []Field
+	AtUnit         int // of each field: picoseconds, bytes, bytes
+	SentUnit       int
+	QueuedUnit     int
+}
+
+// TelemetryTable is the layout of telemetry.
+func TelemetryTable() Table {
+	return Table{
+		Prefix: telemetryPrefix, Record: recordSize, AtUnit: int(atUnit), SentUnit: sentUnit, QueuedUnit: queuedUnit,
+		Fields: []Field{{"at", "At", 0, 5, Number}, {"sent", "Sent before", 5, 4, Number}, {"queued", "Held behind it", 9, 3, Number}},
+	}
+}
