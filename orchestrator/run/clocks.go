@@ -97,12 +97,15 @@ func (x *Experiment) reference() (clocksync.Node, error) {
 
 // Cells of the grid on which a clock's frequency is constant. A wander of 1 ppm/sqrt(s) makes less than a picosecond within
 // one, and a run of a second has ten thousand. Ours.
-const cell = 100 * units.Microsecond
+const (
+	cell      = 100 * units.Microsecond
+	mostCells = 100_000 // of a run that says how long it lasts: longer ones have wider cells
+)
 
 // oscillator draws the clock of host h: what is wrong with one does not depend on how many hosts there are.
 func (x *Experiment) oscillator(h int) clock.Config {
 	c := &x.Lab.Clocks
-	cfg := clock.Config{Grid: cell, Seed: noise.Seed(x.Lab.Seed, h, "wander")}
+	cfg := clock.Config{Grid: max(cell, c.For/mostCells), Seed: noise.Seed(x.Lab.Seed, h, "wander")}
 	if c.Sync == "perfect" {
 		return cfg
 	}
