@@ -16,8 +16,8 @@ type Config struct {
 	Epsilon units.Time // change of a pair's gap from which on it is impure
 
 	Share      float64    // of the points that a fit rests on, of those that are left
-	FewShare   float64    // the same when less than Few are
-	Few        int        //
+	FewShare   float64    // the same, of a few points: of those, fewer are pure
+	Few        int        // points below which FewShare counts
 	Least      int        // points per direction without which an edge is not fitted
 	SlopeTrust float64    // how far a slope may lie from what the last windows say, once there are enough; relative
 	MaxSkew    float64    // how far two clocks' rates may differ at all, relative

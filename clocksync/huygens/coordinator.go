@@ -15,8 +15,7 @@ type coordinator struct {
 	nodes   []reported
 	edges   []measuredEdge
 	solver  solver
-	health  float64 // of the last solution
-	dropped int
+	last    Health
 }
 
 // reported is what a node reported of itself.
@@ -31,6 +30,23 @@ type reported struct {
 type measuredEdge struct {
 	from clocksync.Node
 	edgeFit
+}
+
+// Health says how well the edges of a window agreed.
+type Health struct {
+	Window  uint32  // counted from 2^31, which begins at time 0
+	Nodes   int     // that could be solved: those connected to the anchor, or the most that are
+	Edges   int     // reported
+	Dropped int     // of these, since they did not fit
+	Chi2    float64 // squared standardized residuals per degree of freedom: about 1, or the bounds of edges are wrong
+}
+
+// Health returns that of the last window; ok is false at a node that solves none.
+func (a *Agent) Health() (h Health, ok bool) {
+	if a.coordinator == nil {
+		return Health{}, false
+	}
+	return a.coordinator.last, true
 }
 
 func newCoordinator(nodes int) *coordinator {
@@ -90,7 +106,12 @@ func (a *Agent) solve(now clocksync.Now) {
 	}
 	window := c.window
 	result, ok := c.solver.solve(len(c.nodes), edges, anchor)
-	c.health, c.dropped = result.health, result.dropped
+	c.last = Health{Window: window, Edges: len(edges), Dropped: result.dropped, Chi2: result.health}
+	for _, in := range result.in {
+		if in {
+			c.last.Nodes++
+		}
+	}
 	a.counters.Filtered += int64(result.dropped)
 	c.begin(max(window+1, uint32((a.correction.At(now.Hard)-a.cfg.Window/solveAfter)/a.cfg.Window+windowBase)))
 	a.armSolve(now)

@@ -185,6 +185,12 @@ func TestAsymmetry(t *testing.T) {
 		return 0
 	}).make(t)
 	wantWithin(t, "one edge of 28", settle(w, 8, 300*ms, 320*ms), 10*ns)
+	if h, ok := w.Protocol(0).(*Agent).Health(); !ok || h.Nodes != 8 || h.Edges != 28 || h.Dropped != 1 {
+		t.Errorf("health %+v, want 8 nodes, 28 edges, 1 dropped", h)
+	}
+	if _, ok := w.Protocol(5).(*Agent).Health(); ok {
+		t.Error("a node that solves nothing knows its health")
+	}
 	w = asymmetric(func(from, to clocksync.Node) units.Time {
 		if to == 3 {
 			return units.Microsecond

@@ -52,7 +52,6 @@ type port struct {
 	timeoutAt          units.Time // when Listening or Passive ends without an Announce; PreMaster becomes Master
 	announceSeq        uint16
 	syncSeq            uint16
-	delaySeq           uint16
 }
 
 // foreign is a master that has been heard.
