@@ -29,7 +29,7 @@ func (n *Network) coordinate(now units.Time, s int, from int32, ports []int32, u
 	switch {
 	case light > 1:
 		t.AR = uint16(s + 1)
-	case light == 0:
+	case light == 0 && n.depth(now, f.port, e.class) > n.congestion[f.port]: // neither light nor congested: it stays
 		n.nowhere(now, s, from, f, e)
 	}
 	if f.port == f.away || light > 0 && !n.light(now, f.port, e.class) {

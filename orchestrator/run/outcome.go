@@ -50,6 +50,7 @@ func (x *Experiment) summarize(o *outcome, s *record.Summary) {
 		Retransmits: o.Transport.Retransmits, Timeouts: o.Transport.Timeouts,
 		Lost: o.Fabric.Lost, Cut: o.Fabric.Cut, Pauses: o.Fabric.Pauses, PausedUS: o.Paused.Microseconds(),
 		After: o.After, Duplicated: o.Fabric.Duplicated, Late: o.Fabric.Late,
+		Reordered: o.Transport.Reordered + o.Transport.OutOfOrder, Switched: o.Fabric.PathSwitches, CCM: x.ccm(o),
 		QueueDelay: o.Queued, MaxQueue: int64(o.Fabric.MaxQueue),
 	}
 	if o.Events != nil {
@@ -173,4 +174,17 @@ func (x *Experiment) flowsOf(flows []host.Flow) record.Flows {
 	f.FCT = stats.Describe(fct, float64(units.Microsecond))
 	f.Slowdown = stats.Describe(slowdown, 1)
 	return f
+}
+
+// ccm counts what was done for coordinated congestion management, when the lab has it.
+func (x *Experiment) ccm(o *outcome) *record.CCM {
+	if x.Fabric.CCM == nil {
+		return nil
+	}
+	c := &o.Fabric.CCM
+	return &record.CCM{
+		NeedsCC: c.Notes[fabric.NeedsCC], Released: c.Notes[fabric.Released], NeedsPath: c.Notes[fabric.NeedsPath], Lost: c.Notes[0],
+		Heeded: o.Transport.Notices, Ignored: c.Ignored, Repaths: o.Transport.Repaths,
+		LastResort: c.LastResort, Forgotten: c.Forgotten, MostFlows: c.MostFlows,
+	}
 }

@@ -24,6 +24,7 @@ var (
 	errNoRates   = errors.New("rates were not measured (measure.rates), or at no time were all connections open")
 	errNoEvents  = errors.New("no queue was followed event by event (measure.queue_events)")
 	errNoPauses  = errors.New("the emulation does not measure it")
+	errNoCCM     = errors.New("nothing was coordinated: the transport is not ccm")
 	errNoClocks  = errors.New("the error of clocks was not measured (clocks.sync, clocks.sample)")
 	errNoBound   = errors.New("no two hosts said how far from the truth they may be")
 	errApart     = errors.New("the clocks were farther apart than clocks.limit at the end")
@@ -57,6 +58,15 @@ func entries() []entry {
 		count("cut", func(s *record.Summary) int64 { return s.Network.Cut }),
 		count("duplicated", func(s *record.Summary) int64 { return s.Network.Duplicated }),
 		count("late", func(s *record.Summary) int64 { return s.Network.Late }),
+		count("reordered", func(s *record.Summary) int64 { return s.Network.Reordered }),
+		count("path_switches", func(s *record.Summary) int64 { return s.Network.Switched }),
+		coordinated("ccm.needs_cc", func(c *record.CCM) int64 { return c.NeedsCC }),
+		coordinated("ccm.released", func(c *record.CCM) int64 { return c.Released }),
+		coordinated("ccm.needs_path", func(c *record.CCM) int64 { return c.NeedsPath }),
+		coordinated("ccm.lost", func(c *record.CCM) int64 { return c.Lost }),
+		coordinated("ccm.heeded", func(c *record.CCM) int64 { return c.Heeded }),
+		coordinated("ccm.repaths", func(c *record.CCM) int64 { return c.Repaths }),
+		coordinated("ccm.last_resorts", func(c *record.CCM) int64 { return c.LastResort }),
 		count("pauses", func(s *record.Summary) int64 { return s.Network.Pauses }),
 		{"paused", span, func(s *record.Summary) (value, error) {
 			return value{typ: span, num: s.Network.PausedUS}, when(s.Engine == "emu", errNoPauses)
@@ -280,4 +290,14 @@ func suggestion(name string) string {
 		return ""
 	}
 	return "; did you mean " + best + "?"
+}
+
+// coordinated makes the name of a count of coordinated congestion management.
+func coordinated(name string, get func(*record.CCM) int64) entry {
+	return entry{name, plain, func(s *record.Summary) (value, error) {
+		if s.Network.CCM == nil {
+			return value{typ: plain}, errNoCCM
+		}
+		return value{typ: plain, num: float64(get(s.Network.CCM))}, nil
+	}}
 }

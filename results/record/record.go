@@ -76,13 +76,16 @@ type Network struct {
 	Drops       int64     `json:"drops"` // that the model ordered
 	Retransmits int64     `json:"retransmits"`
 	Timeouts    int64     `json:"timeouts"`
-	Lost        int64     `json:"lost"`                 // corrupted on a link
-	Cut         int64     `json:"cut"`                  // on a link that went down, waiting for it, or without another way
-	Duplicated  int64     `json:"duplicated,omitempty"` // copies that links made
-	Late        int64     `json:"late,omitempty"`       // that links delivered late
-	Pauses      int64     `json:"pauses"`               // that PFC sent
-	PausedUS    float64   `json:"paused_us"`            // how long ports were paused, all together
-	QueueDelay  Quantiles `json:"queue_delay_us"`       // per delivered packet, all switch queues of its path
+	Lost        int64     `json:"lost"`                    // corrupted on a link
+	Cut         int64     `json:"cut"`                     // on a link that went down, waiting for it, or without another way
+	Duplicated  int64     `json:"duplicated,omitempty"`    // copies that links made
+	Late        int64     `json:"late,omitempty"`          // that links delivered late
+	Reordered   int64     `json:"reordered,omitempty"`     // data packets that arrived before an earlier one of their connection
+	Switched    int64     `json:"path_switches,omitempty"` // flows that adaptive switches moved to another port, each time
+	CCM         *CCM      `json:"ccm,omitempty"`
+	Pauses      int64     `json:"pauses"`         // that PFC sent
+	PausedUS    float64   `json:"paused_us"`      // how long ports were paused, all together
+	QueueDelay  Quantiles `json:"queue_delay_us"` // per delivered packet, all switch queues of its path
 	MaxQueue    int64     `json:"max_queue_bytes"`
 
 	After *After `json:"after,omitempty"` // where measure.from is set
@@ -90,6 +93,20 @@ type Network struct {
 	// How long what waits in the port that measure.queue_events names takes to leave, over the events of its queue: a
 	// packet joining it, a packet leaving it. Not weighted by time.
 	QueueEventDelay *Quantiles `json:"queue_event_delay_us,omitempty"`
+}
+
+// CCM counts what switches and sources did for coordinated congestion management.
+type CCM struct {
+	NeedsCC    int64 `json:"needs_cc"`     // notifications of type 1 that switches sent, those of a last resort included
+	Released   int64 `json:"released"`     // of type 2
+	NeedsPath  int64 `json:"needs_path"`   // of type 3
+	Lost       int64 `json:"lost"`         // of all three, by transport.ccm.notification_loss
+	Heeded     int64 `json:"heeded"`       // by sources
+	Ignored    int64 `json:"ignored"`      // by switches that have no use for them
+	Repaths    int64 `json:"repaths"`      // changes of a source port
+	LastResort int64 `json:"last_resorts"` // packets for which no path was light
+	Forgotten  int64 `json:"forgotten"`    // flows of incast that had to make room for others
+	MostFlows  int64 `json:"most_flows"`   // of incast at one port
 }
 
 // After counts what the fabric saw from measure.from on.
