@@ -16,7 +16,7 @@ func incast() *record.Summary {
 		RTT:         record.Quantiles{Mean: 5.8, P50: 5.9, P99: 7, Max: 9},
 		Flows:       record.Flows{Count: 8, Bytes: 8e6, FCT: record.Quantiles{Mean: 640, P50: 650, P99: 660, Max: 661}, Slowdown: record.Quantiles{P99: 8.2, Max: 8.25}},
 		Collectives: []record.Collective{{Ranks: 8, Bytes: 1e6, TimeUS: 661, AlgBWGbps: 12.1, BusBWGbps: 96.8, Checked: 16}, {}},
-		Network: record.Network{Packets: 4000, Delivered: 4000, DataPackets: 2000, CEMarks: 3, QueueDelay: record.Quantiles{Mean: 1.9}, MaxQueue: 65536,
+		Network: record.Network{Packets: 4000, Delivered: 4000, DataPackets: 2000, CEMarks: 3, CCM: &record.CCM{NeedsCC: 1}, QueueDelay: record.Quantiles{Mean: 1.9}, MaxQueue: 65536,
 			Lost: 7, Cut: 2, Pauses: 5, PausedUS: 12.5, After: &record.After{Drops: 1, MaxQueue: 9000}, QueueEventDelay: &record.Quantiles{P99: 4.5}},
 		Clocks: record.Clocks{
 			Sync: "huygens", Samples: 100, Error: record.Quantiles{Mean: 5, P50: 4, P99: 21, Max: 30}, P999: 28, Share: 0.003,
