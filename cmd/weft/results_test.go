@@ -86,6 +86,14 @@ func TestMissesAcrossPointsCount(t *testing.T) {
 	}
 }
 
+// A command line that takes points away takes away what is said of them.
+func TestNarrowedSweepsAreNotMissed(t *testing.T) {
+	_, code, _, stderr := simulateSweep(t, sweepLab, "--set", "workload.0.ranks=2")
+	if code != exitOK || !strings.Contains(stderr, "not judged, since --set leaves no points to compare: fct.p99[ranks=4]") {
+		t.Errorf("code %d: %s", code, stderr)
+	}
+}
+
 // What was finished is not run again, and what was changed is.
 func TestResume(t *testing.T) {
 	root, code, _, stderr := simulateSweep(t, sweepLab)
@@ -211,5 +219,25 @@ func TestPaper(t *testing.T) {
 	words.Reset()
 	if code := run(t.Context(), []string{"paper", "pc4", "--quick", "--only", "P2", "--out", root, "--json"}, &out, &words); code != exitOK || !strings.Contains(words.String(), "2 of 2 runs were finished before") {
 		t.Errorf("code %d: %s", code, words.String())
+	}
+}
+
+// The lab of the tutorial does what the tutorial says.
+func TestTutorialsLab(t *testing.T) {
+	text, err := os.ReadFile("docs/tutorial.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```yaml\n")
+	example, _, ok := strings.Cut(rest, "```")
+	if !ok {
+		t.Fatal("no lab in the tutorial")
+	}
+	_, code, stdout, stderr := simulateSweep(t, example)
+	if code != exitOK || strings.Count(stdout, "mine ") != 6 || !strings.Contains(stderr, "all points: ") {
+		t.Errorf("code %d: %s%s", code, stdout, stderr)
+	}
+	if _, code, stdout, _ := simulateSweep(t, strings.Replace(example, "0.5 * rtt", "0.05 * rtt", 1)); code != exitMissed || !strings.Contains(stdout, "seed=1: ") {
+		t.Errorf("with 0.05: code %d: %s", code, stdout)
 	}
 }

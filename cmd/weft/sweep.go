@@ -61,7 +61,11 @@ func linesOf(jobs []job, which []int) []string {
 func (a *app) acrossPoints(jobs []job, runs []*record.Summary, flags runFlags) (judged []*record.Summary, err error) {
 	for _, which := range sweepsOf(jobs, runs) {
 		points := pointsOf(jobs, runs, which)
-		across := expect.Sweep(linesOf(jobs, which), points)
+		lines := linesOf(jobs, which)
+		if len(flags.lab.set) > 0 {
+			lines = a.possible(lines, points)
+		}
+		across := expect.Sweep(lines, points)
 		first := runs[which[0]]
 		if len(across) > 0 {
 			judged = append(judged, &record.Summary{
@@ -83,6 +87,18 @@ func (a *app) acrossPoints(jobs []job, runs []*record.Summary, flags runFlags) (
 		fmt.Fprintf(a.stderr, "all points: %s\n", filepath.Join(dir, reportFile))
 	}
 	return judged, nil
+}
+
+// possible is those of the lines whose points exist: the command line may have taken some of a sweep's away.
+func (a *app) possible(lines []string, points []expect.Point) []string {
+	return slices.DeleteFunc(lines, func(line string) bool {
+		e, err := expect.Parse(line)
+		if err != nil || !e.Cross() || e.CheckSweep(points) == nil {
+			return false
+		}
+		fmt.Fprintf(a.stderr, "not judged, since --set leaves no points to compare: %s\n", line)
+		return true
+	})
 }
 
 // finished finds the summaries of jobs that were run before, by this very program and with the same settings, and ended well.
