@@ -1,12 +1,15 @@
 package huygens
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"weft/clocksync"
 	"weft/clocksync/internal/testnet"
+	"weft/internal/golden"
 	"weft/units"
 )
 
@@ -133,4 +136,23 @@ func TestStampNoise(t *testing.T) {
 			t.Errorf("stamps of %v: p99 %v, want at most %v; %d outside of their bound", jitter, v.quantile(0.99), limit, v.outside)
 		}
 	}
+}
+
+// How eight clocks within 1 ms and 15 ppm converge: spread of the clocks and largest bound after each window, in ns.
+func TestConvergence(t *testing.T) {
+	var text strings.Builder
+	for _, load := range []float64{0, 0.5} {
+		l := lab{nodes: 8, seed: 3, load: load, jitter: 10 * units.Nanosecond, wander: 1e-8, change: func(cfg *Config) { cfg.Degree, cfg.Pairs = 6, 120 }}
+		w := l.make(t)
+		for window := units.Time(1); window <= 16; window++ {
+			w.Run(window * 20 * units.Millisecond)
+			var bound units.Time
+			for n := range clocksync.Node(l.nodes) {
+				b, _ := w.Bound(n)
+				bound = max(bound, b)
+			}
+			fmt.Fprintf(&text, "load %.1f  %-5v  spread %8d  bound %6d\n", load, w.Now, spread(w, l.nodes)/units.Nanosecond, bound/units.Nanosecond)
+		}
+	}
+	golden.Check(t, "convergence", text.String())
 }

@@ -126,3 +126,29 @@ func TestAnchorTable(t *testing.T) {
 		golden.Check(t, "anchor", text.String())
 	}
 }
+
+// How a slave that starts 300 us off with 20 ppm converges: the error at some instants, in ns.
+func TestConvergence(t *testing.T) {
+	var text strings.Builder
+	for _, peer := range []bool{false, true} {
+		for _, kind := range []ServoKind{PI, LinReg} {
+			p := pair(nil)
+			p.change = func(c *Config) { c.Servo, c.PeerDelay = kind, peer }
+			w := p.make(t)
+			fmt.Fprintf(&text, "%-10s %-6s", [...]string{"end to end", "peer"}[index(peer)], [...]string{"pi", "linreg"}[kind])
+			for _, at := range []units.Time{5, 10, 12, 14, 16, 20, 30, 50, 100, 200, 400} {
+				w.Run(at * ms)
+				fmt.Fprintf(&text, "  %v %d", at*ms, (w.Time(1)-w.Time(0))/units.Nanosecond)
+			}
+			fmt.Fprintln(&text, " ", w.Protocol(1).Correction().State)
+		}
+	}
+	golden.Check(t, "convergence", text.String())
+}
+
+func index(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
