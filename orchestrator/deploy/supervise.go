@@ -43,7 +43,7 @@ type nodeLife struct {
 	asked  bool   // its end was asked for
 }
 
-// Supervise is the supervisor of a lab: it brings the lab up and owns it until somebody asks it to end it, or SIGTERM
+// Supervise is the supervisor of a lab, and leaves conn to be closed by the caller: it brings the lab up and owns it until somebody asks it to end it, or SIGTERM
 // does. Until the deployer at the other end of conn has said that the lab is to be kept, it ends with the deployer.
 func Supervise(conn *control.Conn, path, name string, o Options) error {
 	err := supervise(conn, path, name, o)
@@ -54,7 +54,6 @@ func Supervise(conn *control.Conn, path, name string, o Options) error {
 }
 
 func supervise(conn *control.Conn, path, name string, o Options) (err error) {
-	defer conn.Close()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	signal.Ignore(syscall.SIGHUP, syscall.SIGINT) // they are the deployer's
@@ -114,7 +113,6 @@ func (s *supervisor) live(conn *control.Conn) error {
 	}
 	s.events.add(Event{Event: "deployed", Text: s.deployment.File})
 	_ = conn.SendValue(kindKept, nil) // whoever deployed may have been killed since: the lab is kept all the same
-	conn.Close()
 	answer := s.serve(listener)
 	err = s.takeDown()
 	if answer == nil { // SIGTERM: nobody else cleans up
