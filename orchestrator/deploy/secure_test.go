@@ -1,0 +1,255 @@
+package deploy
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"weft/nodeimg/control"
+)
+
+func TestNamesDoNotEscape(t *testing.T) {
+	root := stateRoot(t)
+	for _, name := range []string{"", ".", "..", "../x", "a/b", "/etc", "A", "-a", "a\x00b", "a.lock", strings.Repeat("a", 64), "ä"} {
+		if err := CheckName(name); err == nil {
+			t.Errorf("%q is accepted", name)
+		}
+		if _, err := Down(t.Context(), root, name, Options{}); err == nil {
+			t.Errorf("%q was taken down", name)
+		}
+	}
+	if _, err := os.Lstat(root); err == nil {
+		t.Error("a state directory was made for no lab")
+	}
+}
+
+func TestStateDirectoryIsItsOwners(t *testing.T) {
+	dir := t.TempDir()
+	open := filepath.Join(dir, "open")
+	if err := os.Mkdir(open, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(t.TempDir(), link); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{open: "others may enter it", file: "not a directory", link: "not a directory"} {
+		if _, err := OpenRoot(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+	if os.Geteuid() == 0 {
+		theirs := filepath.Join(dir, "theirs")
+		if err := errors.Join(os.Mkdir(theirs, 0o700), os.Chown(theirs, 65534, 65534)); err != nil {
+			t.Skip(err)
+		}
+		if _, err := OpenRoot(theirs); err == nil || !strings.Contains(err.Error(), "belongs to user 65534") {
+			t.Error(err)
+		}
+	}
+}
+
+// upLab is a lab of two hosts that is up until the test ends, and a handle on it.
+func upLab(t *testing.T) (root string, h *Handle) {
+	t.Helper()
+	privileged(t)
+	root = stateRoot(t)
+	if out, err := again(t, root, "", "deploy", root, "guarded"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	r, err := OpenRoot(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		r.Close()
+		if _, err := Down(context.Background(), root, "guarded", Options{}); err != nil {
+			t.Error(err)
+		}
+	})
+	if h, err = Open(r, "guarded"); err != nil {
+		t.Fatal(err)
+	}
+	return root, h
+}
+
+// Nobody but the lab's owner reaches its files or its socket; and where they could, the supervisor refuses them.
+func TestPrivSocketIsItsOwners(t *testing.T) {
+	root, h := upLab(t)
+	for name, want := range map[string]os.FileMode{
+		"": os.ModeDir | 0o700, socketFile: os.ModeSocket | 0o600, journalFile: 0o600, labFile: 0o600, deploymentFile: 0o600, eventsFile: 0o600, logFile: 0o600,
+	} {
+		info, err := os.Lstat(filepath.Join(root, "guarded", name))
+		if err != nil || info.Mode() != want {
+			t.Errorf("%q: %v, %v; want %v", name, info.Mode(), err, want)
+		}
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("needs root to be somebody else")
+	}
+	stranger := func() string {
+		cmd := exec.Command("/proc/self/exe", "stranger", filepath.Join(root, "guarded", socketFile))
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		out, _ := cmd.CombinedOutput()
+		return string(out)
+	}
+	if out := stranger(); !strings.Contains(out, "permission denied") {
+		t.Errorf("a stranger connects: %s", out)
+	}
+	for dir := filepath.Join(root, "guarded"); dir != "/"; dir = filepath.Dir(dir) { // somebody opens every door
+		info, err := os.Stat(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode()&0o011 != 0o011 {
+			if err := os.Chmod(dir, 0o711); err != nil {
+				t.Fatal(err)
+			}
+			defer os.Chmod(dir, info.Mode())
+		}
+	}
+	if err := os.Chmod(filepath.Join(root, "guarded", socketFile), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if out := stranger(); !strings.Contains(out, "this lab belongs to another user") {
+		t.Errorf("a stranger is served: %s", out)
+	}
+	_ = h
+}
+
+// strangerRole asks a supervisor how its lab is.
+func strangerRole(args []string) error {
+	sock, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: args[0], Net: "unix"})
+	if err != nil {
+		return err
+	}
+	conn := control.New(sock)
+	_ = conn.SendValue(kindState, nil)
+	_, err = conn.Expect(kindState, nil)
+	return err
+}
+
+// Whatever is sent to its socket, the supervisor refuses it and the lab stays up.
+func TestPrivRequestsAreRefused(t *testing.T) {
+	root, h := upLab(t)
+	dialRaw := func() *net.UnixConn {
+		sock, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: filepath.Join(root, "guarded", socketFile), Net: "unix"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = sock.SetDeadline(time.Now().Add(5 * time.Second))
+		return sock
+	}
+	oversized := append(binary.BigEndian.AppendUint32(nil, 1<<31), 5, 0, 'W', 'f')
+	for _, b := range [][]byte{[]byte("GET / HTTP/1.1\r\n\r\n"), bytes.Repeat([]byte{0xff}, 4096), oversized, {}} {
+		sock := dialRaw()
+		_, _ = sock.Write(b)
+		_ = sock.CloseWrite()
+		if answer, err := io.ReadAll(sock); err != nil && !errors.Is(err, syscall.ECONNRESET) || len(answer) > 0 && !bytes.Contains(answer, []byte("error")) {
+			t.Errorf("% .20x: answered %q, %v", b, answer, err)
+		}
+		sock.Close()
+	}
+	for _, c := range []struct {
+		kind string
+		body any
+		want string
+	}{
+		{"format-disk", nil, "is no request"},
+		{kindExec, map[string]any{"node": "h0", "args": []string{"true"}}, "0 descriptors for a program"},
+		{kindExec, map[string]any{"node": "h0", "uid": 0}, "uid"},
+		{kindExec, "h0", "cannot unmarshal"},
+		{kindLink, Link{Link: "../../etc"}, "has no link"},
+		{kindNode, Node{Node: "h0", Action: "rm -rf"}, "cannot be done to a node"},
+		{kindNode, Node{Node: "fabric", Action: NodeKill}, "has no node"},
+		{kindCapture, Capture{What: "h0"}, "0 descriptors for a capture"},
+		{kindLink, Link{Link: "h0-switch0", Loss: new(7.5)}, "loss of 7.5"},
+	} {
+		conn := control.New(dialRaw())
+		if err := conn.SendValue(c.kind, c.body); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Expect("anything", nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %+v: %v, want %q", c.kind, c.body, err, c.want)
+		}
+		conn.Close()
+	}
+	if s, err := h.State(); err != nil || s.Broken != "" || len(s.Nodes) != 3 {
+		t.Errorf("afterwards: %+v, %v", s, err)
+	}
+}
+
+// What runs in a node, as root of it, reaches neither the machine, nor the lab's files, nor anybody outside.
+func TestPrivNodesAreConfined(t *testing.T) {
+	root, h := upLab(t)
+	s, err := h.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := func(script string) (code int, out string) {
+		t.Helper()
+		read, write, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		null, err := os.Open(os.DevNull)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer null.Close()
+		text := make(chan string, 1)
+		go func() { b, _ := io.ReadAll(read); text <- string(b) }()
+		exit, err := h.Exec(t.Context(), Exec{Node: "h0", Args: []string{"/bin/sh", "-c", script}}, null, write, write)
+		write.Close()
+		out = <-text
+		read.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return exit.Code, out
+	}
+	for what, script := range map[string]string{
+		"write to the machine's files":     "touch /weft-was-here",
+		"write to /etc":                    "echo x >> /etc/hosts",
+		"mount":                            "mount -t tmpfs none /mnt",
+		"make the root writable":           "mount -o remount,rw /",
+		"make a device":                    "mknod /tmp/disk b 8 0",
+		"signal the supervisor":            fmt.Sprintf("kill -0 %d", s.Supervisor),
+		"enter the machine's network":      "nsenter --net=/proc/1/ns/net -t 1 true && test $(ip -o link | wc -l) -gt 2",
+		"leave for another address":        "ip route get 192.0.2.1",
+		"make a namespace":                 "unshare --mount true",
+		"read the machine's memory":        "head -c1 /dev/mem || head -c1 /dev/kmem",
+		"change the machine's settings":    "echo 1 > /proc/sys/kernel/panic",
+		"load a module":                    "modprobe dummy",
+		"trace the node's own first":       "cat /proc/1/environ",
+		"see a process of the machine":     fmt.Sprintf("test -d /proc/%d/ns && test $(ls -d /proc/[0-9]* | wc -l) -gt 6", s.Supervisor),
+		"reach the lab's journal":          "cat " + filepath.Join(root, "guarded", journalFile),
+		"reach the lab's socket":           "test -e " + filepath.Join(root, "guarded", socketFile),
+		"find anything of the lab's files": "test -n \"$(ls " + root + ")\"",
+	} {
+		if code, out := inside(script); code == 0 {
+			t.Errorf("a program in a node can %s:\n%s", what, out)
+		}
+	}
+	if code, out := inside("grep -q h1 /etc/hosts && touch /tmp/mine && ip -o link | grep -q eth0"); code != 0 {
+		t.Errorf("a node has not what it should have: %s", out)
+	}
+	if _, err := os.Lstat("/weft-was-here"); err == nil {
+		t.Error("it was here")
+	}
+}
