@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,16 +24,25 @@ func needDocker(t *testing.T) {
 	}
 }
 
-// noContainers fails the test unless no container of a lab is left.
-func noContainers(t *testing.T, lab string) {
+// containers says what containers of a lab there are; nothing where nobody can tell.
+func containers(t *testing.T, lab string) string {
 	t.Helper()
 	if _, err := exec.LookPath("docker"); err != nil {
-		return
+		return ""
 	}
 	cmd := exec.Command("docker", "ps", "-aq", "--filter", "label=weft.lab="+lab)
 	cmd.Env = append(os.Environ(), "DOCKER_HOST="+dockertest.Address())
 	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
-		t.Errorf("containers are left: %s (%v)", out, err)
+		return fmt.Sprintf("containers are left: %s (%v)", out, err)
+	}
+	return ""
+}
+
+// noContainers fails the test unless no container of a lab is left.
+func noContainers(t *testing.T, lab string) {
+	t.Helper()
+	if what := containers(t, lab); what != "" {
+		t.Error(what)
 	}
 }
 
