@@ -20,9 +20,9 @@ import (
 	"weft/units"
 )
 
-// memoryRoom is how much the process may grow before garbage is collected: three buffers of every item (input,
+// MemoryRoom is how much a node's process may grow before garbage is collected, in bytes: three buffers of every item (input,
 // output, what came early), and what else comes up.
-func memoryRoom(p *host.Plan) int64 {
+func MemoryRoom(p *host.Plan) int64 {
 	room := 256 * units.MiB
 	for i := range p.Items {
 		room += 3 * p.Items[i].Size
@@ -60,7 +60,7 @@ func work(conn *control.Conn, sockets []int, takeOver func(room int64) string) e
 		return err
 	}
 	n.loop.prepare()
-	n.loop.results.Scheduler = takeOver(memoryRoom(&cfg.Plan))
+	n.loop.results.Scheduler = takeOver(MemoryRoom(&cfg.Plan))
 	if err := conn.SendValue(KindReady, nil); err != nil {
 		return err
 	}

@@ -149,6 +149,19 @@ type Swept struct {
 
 // Clean removes whatever crashed deployments left, and nothing else: not labs that are up.
 func Clean(ctx context.Context, path string, o Options) ([]Swept, error) {
+	swept, err := cleanDeployments(ctx, path, o)
+	containers, failed := docker.Clean(ctx, "")
+	for _, name := range containers {
+		swept = append(swept, Swept{name, "removed", "a container whose owner is gone"})
+	}
+	if failed != nil && !errors.Is(failed, docker.ErrUnusable) { // without an engine there are none
+		err = errors.Join(err, failed)
+	}
+	return swept, err
+}
+
+// cleanDeployments does so for what the state directory knows.
+func cleanDeployments(ctx context.Context, path string, o Options) ([]Swept, error) {
 	if _, err := os.Lstat(path); missing(err) {
 		return nil, nil
 	}

@@ -38,6 +38,7 @@ func (x *Experiment) cluster() runtime.Spec {
 		Env:        append([]string{poller.Preemption}, x.Processes.Env...),
 		Stderr:     x.Processes.Stderr,
 		Images:     x.images(),
+		Memory:     x.memory(),
 	}
 	prefix := x.prefix()
 	for i := range x.Plans {
@@ -69,6 +70,15 @@ func (x *Experiment) sockets(i int) []boot.Socket {
 // departs says whether packets have to say when they leave: some host's clock is not lab time.
 func (x *Experiment) departs() bool {
 	return slices.ContainsFunc(x.Plans, func(p host.Plan) bool { return p.Clock != nil })
+}
+
+// memory is more than any process of the run can need: a bound against those that have gone bad.
+func (x *Experiment) memory() units.Bytes {
+	most := 2 * units.GiB // the fabric's: packets on their way
+	for i := range x.Plans {
+		most = max(most, 2*units.Bytes(agent.MemoryRoom(&x.Plans[i])))
+	}
+	return most
 }
 
 // neighbours are the hosts that host i has connections with, or keeps its clock with: no packet of theirs waits for ARP.

@@ -19,11 +19,12 @@ import (
 
 // How long to wait for what should take no time at all. Ours.
 const (
-	defaultGrace = time.Second           // for processes to end by themselves once nobody controls them
-	bootTime     = 15 * time.Second      // for a process that was started to accept control
-	lastWords    = time.Second           // for a process whose connection broke to have ended
-	readTime     = 50 * time.Millisecond // for what a process wrote at its end to be read
-	removeTime   = 20 * time.Second      // for the engine to remove containers that have ended
+	defaultGrace = time.Second            // for processes to end by themselves once nobody controls them
+	bootTime     = 15 * time.Second       // for a process that was started to accept control
+	lastWords    = time.Second            // for a process whose connection broke to have ended
+	exitTime     = 100 * time.Millisecond // from a process's loss of its namespaces to its end
+	readTime     = 50 * time.Millisecond  // for what a process wrote at its end to be read
+	removeTime   = 20 * time.Second       // for the engine to remove containers that have ended
 )
 
 // errEnded is why a process that has just been started cannot be found.
@@ -250,10 +251,14 @@ func (c *Cluster) failed(p *proc, err error) error {
 		return nil
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) || errors.Is(err, errEnded) {
+		limit := lastWords
+		if errors.Is(err, errEnded) {
+			limit = removeTime // it has; a busy engine is late to say how
+		}
 		select {
 		case <-p.died:
 			return p.exit()
-		case <-time.After(lastWords):
+		case <-time.After(limit):
 		}
 	}
 	return fmt.Errorf("%s: %w", p.Name, err)

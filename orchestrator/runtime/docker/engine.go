@@ -23,7 +23,7 @@ const defaultHost = "unix:///var/run/docker.sock"
 const answerTime = 5 * time.Second
 
 // ErrUnusable is returned where there is no engine that a lab could run on. The text says why, and what to do.
-var ErrUnusable = errors.New("Docker cannot be used here")
+var ErrUnusable = errors.New("no Docker for labs here")
 
 // engine is a Docker Engine on this machine.
 type engine struct {

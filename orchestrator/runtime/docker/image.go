@@ -15,9 +15,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
-	"github.com/docker/docker/client"
 )
 
 // repository is the name of node images; the tag is the beginning of the program's hash.
@@ -112,7 +112,7 @@ func (e *engine) nodeImage(ctx context.Context, path string) (string, error) {
 func (e *engine) find(ctx context.Context, p *program) (id string, ok bool, err error) {
 	got, err := e.api.ImageInspect(ctx, p.ref())
 	switch {
-	case client.IsErrNotFound(err):
+	case errdefs.IsNotFound(err):
 		return "", false, nil
 	case err != nil:
 		return "", false, fmt.Errorf("node image: %w", err)
@@ -179,7 +179,7 @@ func (e *engine) have(ctx context.Context, images []string) error {
 			return fmt.Errorf("%q is not the name of an image; expected one such as alpine:3", name)
 		}
 		_, err := e.api.ImageInspect(ctx, name)
-		if client.IsErrNotFound(err) {
+		if errdefs.IsNotFound(err) {
 			return fmt.Errorf("the engine at %s does not have the image %s: docker pull %s, or build or import it", e.host, name, name)
 		}
 		if err != nil {

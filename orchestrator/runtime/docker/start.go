@@ -78,7 +78,8 @@ func (c *Cluster) take(p *proc, spec any, nice int) error {
 		}
 	}()
 	if err != nil {
-		if ended(p.pidfd) {
+		// A process that ends loses its namespaces before it can be seen to have ended.
+		if len(running([]int{p.pidfd}, exitTime)) == 0 {
 			return errEnded
 		}
 		return err

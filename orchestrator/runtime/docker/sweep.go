@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
-	"github.com/docker/docker/client"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -70,7 +70,7 @@ func (e *engine) remove(ctx context.Context, all []container.Summary) error {
 	for _, c := range all {
 		group.Go(func() error {
 			err := e.api.ContainerRemove(ctx, c.ID, container.RemoveOptions{Force: true, RemoveVolumes: true})
-			if err != nil && !client.IsErrNotFound(err) && !removing(err) {
+			if err != nil && !errdefs.IsNotFound(err) && !removing(err) {
 				return fmt.Errorf("remove container %s: %w", nameOf(c), err)
 			}
 			return nil
@@ -121,7 +121,7 @@ func Remove(ctx context.Context, name string) error {
 	}
 	defer e.api.Close()
 	about, err := e.api.ContainerInspect(ctx, name)
-	if client.IsErrNotFound(err) {
+	if errdefs.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
@@ -135,13 +135,13 @@ func Remove(ctx context.Context, name string) error {
 	}
 	over, failed := e.api.ContainerWait(ctx, about.ID, container.WaitConditionRemoved)
 	err = e.api.ContainerRemove(ctx, about.ID, container.RemoveOptions{Force: true, RemoveVolumes: true})
-	if err != nil && !client.IsErrNotFound(err) && !removing(err) {
+	if err != nil && !errdefs.IsNotFound(err) && !removing(err) {
 		return fmt.Errorf("remove container %s: %w", name, err)
 	}
 	select {
 	case <-over:
 	case err := <-failed:
-		if err != nil && !client.IsErrNotFound(err) {
+		if err != nil && !errdefs.IsNotFound(err) {
 			return fmt.Errorf("remove container %s: %w", name, err)
 		}
 	}
