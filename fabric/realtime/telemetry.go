@@ -62,7 +62,7 @@ func (l *loop) restamp(frame []byte, at units.Time) {
 	udp := udpOf(frame)
 	if l.cfg.Departs && cap(frame) >= len(frame)+wire.DepartureSize {
 		if foreseen, ok := wire.Departure(frame[:len(frame)+wire.DepartureSize]); ok {
-			at += departure(udp) - foreseen
+			at += departure(udp) - foreseen // stamped late by as much
 		}
 	}
 	rewrite(udp, func(header []byte) { wire.Restamp(header, at) })
@@ -86,6 +86,7 @@ func (l *loop) cut(p *fabric.Packet, d datagram) (at units.Time, ok bool) {
 	binary.BigEndian.PutUint16(p.Header[ipSumAt:], updateChecksum(sum, total, total-wire.DepartureSize))
 	binary.BigEndian.PutUint16(ip[2:], total-wire.DepartureSize)
 	binary.BigEndian.PutUint16(udp[udpLengthAt:], uint16(len(udp)-wire.DepartureSize))
+	binary.BigEndian.PutUint16(udp[udpSumAt:], 0) // nodes ask for none
 	p.Header = p.Header[:ethLen+int(total)-wire.DepartureSize]
 	p.Size -= wire.DepartureSize
 	return at, true
