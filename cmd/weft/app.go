@@ -105,25 +105,10 @@ func (a *app) root() *cobra.Command {
 	)
 	root.AddCommand(
 		a.deployCommand(), a.destroyCommand(), a.cleanCommand(), a.execCommand(), a.inspectCommand(),
-		a.linkCommand(), a.nodeCommand(), a.eventsCommand(), a.captureCommand(),
+		a.linkCommand(), a.nodeCommand(), a.eventsCommand(), a.captureCommand(), a.generateCommand(),
 	)
 	root.AddCommand(a.insideCommands()...)
-	for _, name := range []string{
-		"generate",
-	} {
-		root.AddCommand(later(name))
-	}
 	return root
-}
-
-// later is a command of the interface whose feature is not built yet: it says so and changes nothing.
-func later(name string) *cobra.Command {
-	return &cobra.Command{
-		Use:                name,
-		Hidden:             true,
-		DisableFlagParsing: true,
-		RunE:               func(*cobra.Command, []string) error { return usagef("weft %s is not yet supported", name) },
-	}
 }
 
 // labFiles completes the names of lab files.
