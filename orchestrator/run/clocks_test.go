@@ -1,0 +1,131 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weft/orchestrator/lab"
+	"weft/results/record"
+)
+
+// simulated runs a lab of four hosts with such a clocks section, and more, in the simulator.
+func simulated(t *testing.T, text string) (*record.Summary, error) {
+	t.Helper()
+	all := "weft: 1\nname: clocks\ntopology: {kind: star, hosts: 4}\n" + text
+	labs, err := lab.Parse("clocks.yaml", []byte(all), lab.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Run(context.Background(), labs[0], Options{Engine: "sim", Root: t.TempDir(), LabText: []byte(all)})
+}
+
+func ran(t *testing.T, text string) *record.Summary {
+	t.Helper()
+	s, err := simulated(t, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestUnsynchronizedClocksDrift(t *testing.T) {
+	c := ran(t, "clocks: {sync: none, offset: ±1us, skew: ±100ppm, for: 20ms}\n").Clocks
+	if c.Samples != 2001 || c.Error.Max < 500 || c.ConvergedUS != nil || c.Coverage != nil || c.Packets != 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestProtocolsKeepClocksTogether(t *testing.T) {
+	for name, text := range map[string]string{
+		"ptp":     "clocks: {sync: ptp, offset: ±100us, for: 60ms}\nmeasure: {from: 30ms}\n",
+		"huygens": "clocks: {sync: huygens, offset: ±100us, for: 30ms, huygens: {degree: 3, window: 2ms, pairs: 50}}\nmeasure: {from: 15ms}\n",
+	} {
+		s := ran(t, text)
+		c := s.Clocks
+		if c.Sync != name || c.Error.P99 > 50 || c.ConvergedUS == nil || c.Coverage == nil || *c.Coverage < 0.9999 || c.Packets == 0 || c.Share <= 0 {
+			t.Errorf("%s: %+v", name, c)
+		}
+		if svg, err := os.ReadFile(filepath.Join(s.Run, "plots", "clocks.svg")); err != nil || !bytes.Contains(svg, []byte("<svg")) {
+			t.Errorf("%s: no drawing: %v", name, err)
+		}
+		if len(s.Warnings) > 0 || !s.Verified {
+			t.Errorf("%s: warnings %v, verified %v", name, s.Warnings, s.Verified)
+		}
+	}
+}
+
+// The same lab and seed make the same bytes, with every source of randomness that clocks have.
+func TestClocksAreDeterministic(t *testing.T) {
+	const text = `clocks: {sync: huygens, offset: ±1us, jitter: 20ns, stalls: 1%, noise: normal 50ns, huygens: {degree: 3, window: 500us, pairs: 20}}
+background: {load: 30%}
+workload: [{collective: all-to-all, size: 1MB, repeat: 8}]
+faults: [{at: 1ms, clock: h2, step: 5us}, {at: 500us, clock: h1, skew: 10ppm, over: 200us}]
+`
+	a, b := ran(t, text), ran(t, text)
+	for _, file := range []string{"clocks.parquet", "flows.parquet"} {
+		x, errX := os.ReadFile(filepath.Join(a.Run, file))
+		y, errY := os.ReadFile(filepath.Join(b.Run, file))
+		if errX != nil || errY != nil || !bytes.Equal(x, y) {
+			t.Errorf("%s differs: %v, %v", file, errX, errY)
+		}
+	}
+	for _, s := range []*record.Summary{a, b} {
+		s.Run, s.WallS = "", 0
+	}
+	x, _ := json.Marshal(a)
+	y, _ := json.Marshal(b)
+	if !bytes.Equal(x, y) {
+		t.Errorf("summaries differ:\n%s\n%s", x, y)
+	}
+	if !a.Verified || a.Clocks.Packets == 0 {
+		t.Errorf("verified %v, %+v", a.Verified, a.Clocks)
+	}
+}
+
+// A crashed process leaves the others alone; a step is found; what takes longer one way is half an error.
+func TestFaultsOfClocks(t *testing.T) {
+	const clocks = "clocks: {sync: huygens, offset: ±1us, for: 40ms, huygens: {degree: 3, window: 2ms, pairs: 50}}\nmeasure: {from: 15ms}\n"
+	if c := ran(t, clocks+"faults: [{at: 20ms, clock: h2, sync: off}]\n").Clocks; c.Error.P99 > 50 || c.Refused == 0 {
+		t.Errorf("a crash: %+v", c)
+	}
+	if c := ran(t, clocks+"faults: [{at: 20ms, clock: h0, step: 3us}]\n").Clocks; c.Error.Max < 2900 || c.Error.P50 > 50 || c.Resets == 0 {
+		t.Errorf("a step: %+v", c)
+	}
+	c := ran(t, clocks+"faults: [{at: 0s, link: h1-switch0, delay: 1.4us, toward: h1}]\n").Clocks
+	if c.Error.Max < 150 || c.Error.Max > 250 {
+		t.Errorf("400 ns of asymmetry: %+v", c)
+	}
+}
+
+func TestRunTooShortForAWindowSaysSo(t *testing.T) {
+	s := ran(t, "clocks: {sync: huygens}\nworkload: [{collective: all-to-all, size: 1MB}]\n")
+	if len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "huygens corrected no clock") {
+		t.Errorf("warnings %q", s.Warnings)
+	}
+}
+
+func TestClocksThatCannotBe(t *testing.T) {
+	for want, text := range map[string]string{
+		"no host is named":       "clocks: {sync: none, reference: h9, for: 1ms}\n",
+		"perfect clocks have no": "clocks: {for: 1ms}\nfaults: [{at: 0s, clock: h1, step: 1us}]\n",
+		"do not fit":             "clocks: {sync: huygens, for: 1ms, huygens: {window: 10us, pairs: 1000}}\n",
+		"nothing to run":         "clocks: {sync: none}\n",
+		"is no end of":           "clocks: {sync: none, for: 1ms}\nfaults: [{at: 0s, link: h1-switch0, delay: 2us, toward: h2}]\n",
+	} {
+		if _, err := simulated(t, text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestNoiseAloneLeavesClocksPerfect(t *testing.T) {
+	s := ran(t, "clocks: {noise: ±400ns}\nworkload: [{collective: incast, ranks: 3, size: 1MB}]\n")
+	if s.Clocks.Samples != 0 || s.Clocks.Error.Max != 0 || !s.Verified {
+		t.Errorf("%+v", s.Clocks)
+	}
+}
