@@ -106,13 +106,9 @@ type Engine struct {
 func Start(t testing.TB) *Engine {
 	t.Helper()
 	Host(t) // or skip
-	dir := t.TempDir()
-	if len(dir) > 60 { // a socket's path has at most 107 bytes
-		var err error
-		if dir, err = os.MkdirTemp("", "engine-*"); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { os.RemoveAll(dir) })
+	dir, err := os.MkdirTemp("", "engine-*") // a short path: a socket's has at most 107 bytes
+	if err != nil {
+		t.Fatal(err)
 	}
 	if _, err := exec.LookPath("dockerd"); err != nil || os.Geteuid() != 0 {
 		t.Skip("a Docker Engine of the test's own takes root and dockerd")
@@ -121,7 +117,7 @@ func Start(t testing.TB) *Engine {
 	if err := e.Restart(); err != nil {
 		t.Skip(err)
 	}
-	t.Cleanup(func() { e.Stop(); orphans(e.dir); unmount(e.dir) })
+	t.Cleanup(e.remove)
 	return e
 }
 
@@ -193,6 +189,19 @@ func unmount(dir string) {
 		if f := strings.Fields(line); len(f) > 4 && strings.HasPrefix(f[4], dir+"/") {
 			_ = syscall.Unmount(f[4], syscall.MNT_DETACH)
 		}
+	}
+}
+
+// remove ends the engine and removes its folder. Processes that were just killed may hold it for a moment.
+func (e *Engine) remove() {
+	e.Stop()
+	for range 50 {
+		orphans(e.dir)
+		unmount(e.dir)
+		if os.RemoveAll(e.dir) == nil {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 
