@@ -105,7 +105,7 @@ type Engine struct {
 // Start starts an engine of the test's own.
 func Start(t testing.TB) *Engine {
 	t.Helper()
-	Host(t) // or skip
+	Host(t)                                  // or skip
 	dir, err := os.MkdirTemp("", "engine-*") // a short path: a socket's has at most 107 bytes
 	if err != nil {
 		t.Fatal(err)
