@@ -201,7 +201,7 @@ func (w *watcher) progress(j job, p orchestrate.Progress) {
 	}
 	label := j.lab.Name
 	if total := len(w.outcomes); total > 1 {
-		label = fmt.Sprintf("%s (%d of %d)", label, w.count+1, total)
+		label = fmt.Sprintf("%s (%d of %d%s)", label, w.count+1, total, remaining(w.began, w.count, total))
 	}
 	w.bar.Set(label+" "+p.Phase, int64(p.Done), int64(p.Total))
 }

@@ -65,7 +65,10 @@ func leave(l *lab.Lab, s *record.Summary) error {
 	return writeReport(s.Run)
 }
 
-// usage draws the network with what its links carried; nothing where that was not measured.
+// maxDrawn is up to how many links a network is drawn in a report: beyond, nobody tells them apart. Ours.
+const maxDrawn = 2000
+
+// usage draws the network with what its links carried; nothing where that was not measured, or there are too many.
 func usage(l *lab.Lab, s *record.Summary) ([]byte, error) {
 	type row struct {
 		Port  string `parquet:"port"`
@@ -90,6 +93,9 @@ func usage(l *lab.Lab, s *record.Summary) ([]byte, error) {
 	g, err := topology.Build(l.Topology)
 	if err != nil {
 		return nil, err
+	}
+	if len(g.Links) > maxDrawn {
+		return nil, nil
 	}
 	return []byte(render.Utilisation("Use of links", g, func(k *topology.Link) float64 {
 		a, b := g.Nodes[k.A].Name, g.Nodes[k.B].Name

@@ -23,7 +23,7 @@ func Reference() []byte {
 		if top != section {
 			section = top
 			fmt.Fprintf(&b, "\n## %s\n\n", top)
-			if p.Description != "" && nested == false && p.Properties != nil {
+			if p.Description != "" && !nested && p.Properties != nil {
 				fmt.Fprintf(&b, "%s\n\n", p.Description)
 			}
 			b.WriteString("| key | value | default | meaning |\n|---|---|---|---|\n")

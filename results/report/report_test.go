@@ -173,7 +173,7 @@ func TestSameRunSameFigures(t *testing.T) {
 		}
 		return all.String()
 	}
-	if draw() != draw() {
+	if first, second := draw(), draw(); first != second {
 		t.Error("two drawings of the same data differ")
 	}
 }

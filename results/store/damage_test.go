@@ -95,6 +95,23 @@ func TestDamageIsTold(t *testing.T) {
 	})
 }
 
+// A file that is nothing but beginnings of footers is given up at once.
+func TestNothingButMagic(t *testing.T) {
+	dir := t.TempDir()
+	for _, text := range []string{"PAR1", "WFT1\x00\x00\x00\x00\x10\x00\x00\x00PAR1"} {
+		if err := os.WriteFile(filepath.Join(dir, QueuesFile), []byte(strings.Repeat(text, 3<<20/len(text))), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if err := Scan(dir, QueuesFile, func([]queueRow) error { return nil }); err == nil || !strings.Contains(err.Error(), "no footer that is whole") {
+			t.Errorf("%q: %v", text, err)
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("%q: it took %v", text, took)
+		}
+	}
+}
+
 func FuzzScan(f *testing.F) {
 	_, content, _ := three(f)
 	f.Add(content)

@@ -165,13 +165,3 @@ func micros(t units.Time) string {
 	part := strconv.Itoa(int(units.Microsecond + t%units.Microsecond)) // 1 and six digits
 	return sign + strconv.FormatInt(int64(t/units.Microsecond), 10) + "." + part[1:]
 }
-
-// appendNanos writes a time in nanoseconds with three decimals.
-func appendNanos(b []byte, t units.Time) []byte {
-	if t < 0 {
-		b, t = append(b, '-'), -t
-	}
-	b = append(strconv.AppendInt(b, int64(t/units.Nanosecond), 10), '.')
-	part := strconv.Itoa(int(units.Nanosecond + t%units.Nanosecond)) // 1 and three digits
-	return append(b, part[1:]...)
-}

@@ -29,6 +29,7 @@ type data struct {
 	name   string
 	size   int64 // up to and with the last footer
 	torn   bool  // something follows that: the run was killed
+	seals  int  // footers that were looked at
 	footer format.FileMetaData
 	groups []group
 }
@@ -49,56 +50,47 @@ func openData(dir, name string) (*data, error) {
 	return d, nil
 }
 
+// maxSeals is how many footers that are not what their seals say are looked at before a file is given up. Ours.
+const maxSeals = 64
+
 // find reads the last whole footer. In a file of a run that was killed it may be followed by a part of a group.
 func (d *data) find() error {
 	info, err := d.file.Stat()
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() {
+	size := info.Size()
+	switch {
+	case !info.Mode().IsRegular():
 		return errors.New("it is not a regular file")
-	}
-	for end := info.Size(); ; end-- {
-		if end, err = d.lastMagic(end); err != nil {
-			return err
-		}
-		if end < 0 {
-			break
-		}
-		text, err := d.footerEnding(end)
-		if err != nil {
-			return err
-		}
-		if text != nil {
-			d.size, d.torn = end, end < info.Size()
-			return d.read(text)
-		}
-	}
-	if info.Size() == 0 {
+	case size == 0:
 		return errors.New("it is empty: the run was killed before it wrote anything of it")
 	}
-	return errors.New("it is damaged, or was not written by weft: there is no footer that is whole")
-}
-
-// lastMagic returns where the last magic before end ends; -1 when there is none.
-func (d *data) lastMagic(end int64) (int64, error) {
 	const step = 1 << 20
-	buf := make([]byte, step+len(magic))
-	for end >= int64(len(magic)+tailSize+sealSize) {
+	buf := make([]byte, min(size, step))
+	for end := size; end >= int64(2*len(magic)); {
 		from := max(0, end-int64(len(buf)))
 		part := buf[:end-from]
 		if _, err := d.file.ReadAt(part, from); err != nil {
-			return 0, err
+			return err
 		}
-		if i := bytes.LastIndex(part, []byte(magic)); i >= 0 {
-			return from + int64(i+len(magic)), nil
+		for i := bytes.LastIndex(part, []byte(magic)); i >= 0 && d.seals < maxSeals; i = bytes.LastIndex(part[:i+len(magic)-1], []byte(magic)) {
+			at := from + int64(i+len(magic))
+			text, err := d.footerEnding(at)
+			if err != nil {
+				return err
+			}
+			if text != nil {
+				d.size, d.torn = at, at < size
+				return d.read(text)
+			}
 		}
-		if from == 0 {
+		if from == 0 || d.seals >= maxSeals {
 			break
 		}
 		end = from + int64(len(magic)) - 1
 	}
-	return -1, nil
+	return errors.New("it is damaged, or was not written by weft: there is no footer that is whole")
 }
 
 // footerEnding returns the footer that ends at an offset, nil if there is none whose seal is right.
@@ -115,12 +107,19 @@ func (d *data) footerEnding(end int64) ([]byte, error) {
 	if n > maxFooter || at < int64(len(magic)) {
 		return nil, nil
 	}
-	text := make([]byte, int64(sealSize)+n)
-	if _, err := d.file.ReadAt(text, at); err != nil {
+	var seal [sealSize]byte
+	if _, err := d.file.ReadAt(seal[:], at); err != nil {
 		return nil, err
 	}
-	footer := text[sealSize:]
-	if string(text[:len(sealMagic)]) != sealMagic || binary.LittleEndian.Uint32(text[len(sealMagic):]) != checksum(footer) {
+	if string(seal[:len(sealMagic)]) != sealMagic {
+		return nil, nil
+	}
+	d.seals++
+	footer := make([]byte, n)
+	if _, err := d.file.ReadAt(footer, at+int64(sealSize)); err != nil {
+		return nil, err
+	}
+	if binary.LittleEndian.Uint32(seal[len(sealMagic):]) != checksum(footer) {
 		return nil, nil
 	}
 	return footer, nil
