@@ -29,7 +29,7 @@ type data struct {
 	name   string
 	size   int64 // up to and with the last footer
 	torn   bool  // something follows that: the run was killed
-	seals  int  // footers that were looked at
+	seals  int   // footers that were looked at
 	footer format.FileMetaData
 	groups []group
 }
