@@ -119,7 +119,8 @@ type flowEntry struct {
 	used  bool
 	away  int32      // CCM: the port it is kept off, or noPort
 	until units.Time // and how long
-	asked units.Time // CCM: when a switch may ask for another path again
+	stuck units.Time // CCM: since when no path is light here or upstream, or units.Never
+	told  units.Time // CCM: when its source may be told of that again
 }
 
 // flowTable is a bounded table of flows: sets of eight, in which the flow that was seen longest ago makes room. It
@@ -129,7 +130,7 @@ type flowTable struct {
 	evicted int64 // flows that were forgotten before they expired
 }
 
-// mostFlows bounds what a switch remembers: 48 bytes each, 768 KiB.
+// mostFlows bounds what a switch remembers: 56 bytes each, 896 KiB.
 const (
 	mostFlows  = 1 << 14
 	leastFlows = 64
@@ -149,7 +150,7 @@ func (t *flowTable) find(now units.Time, key uint64) *flowEntry {
 			switch {
 			case f.used && f.key == key:
 				if now-f.seen > FlowExpiry {
-					f.port, f.away, f.asked = noPort, noPort, 0
+					f.port, f.away, f.stuck, f.told = noPort, noPort, units.Never, 0
 				}
 				f.seen = now
 				return f
@@ -164,7 +165,7 @@ func (t *flowTable) find(now units.Time, key uint64) *flowEntry {
 			}
 			t.evicted++
 		}
-		*oldest = flowEntry{key: key, seen: now, port: noPort, away: noPort, used: true}
+		*oldest = flowEntry{key: key, seen: now, port: noPort, away: noPort, stuck: units.Never, used: true}
 		return oldest
 	}
 }

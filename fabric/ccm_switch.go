@@ -26,15 +26,17 @@ func (n *Network) coordinate(now units.Time, s int, from int32, ports []int32, u
 		f.away = noPort
 	}
 	light, best := n.lightest(now, ports, usual, f.away, e.class)
-	switch {
-	case light > 1:
+	if light > 1 {
 		t.AR = uint16(s + 1)
+	}
+	switch {
+	case light > 0 && (f.port == f.away || !n.light(now, f.port, e.class)):
+		n.move(now, s, f, best, e)
 	case light == 0 && n.depth(now, f.port, e.class) > n.congestion[f.port]: // neither light nor congested: it stays
 		n.nowhere(now, s, from, f, e)
+		return f.port
 	}
-	if f.port == f.away || light > 0 && !n.light(now, f.port, e.class) {
-		n.move(now, s, f, best, e)
-	}
+	f.stuck = units.Never
 	return f.port
 }
 
@@ -66,32 +68,68 @@ func (n *Network) move(now units.Time, s int, f *flowEntry, port int32, e *parce
 	n.tellStep(Step{At: now, Switch: n.switchID(s), What: Moved, Src: n.pool.packet(e.packet).Src, Dst: e.dst, Port: port})
 }
 
-// nowhere is a packet for which no path is light here: somebody upstream is asked for another one, or the packet may be
-// marked.
+// nowhere is a packet for which no path is light here: somebody upstream is asked for another one, or, when that has been so
+// for a round trip, the packet may be marked.
 func (n *Network) nowhere(now units.Time, s int, from int32, f *flowEntry, e *parcel) {
 	t := n.pool.tag(e.packet)
 	src := n.pool.packet(e.packet).Src
-	switch t.AR {
-	case ARNone, uint16(s + 1):
-		t.mark = true
-		n.total.CCM.LastResort++
-		if n.ccm.Strict || now < f.asked {
+	if t.AR != ARNone {
+		f.stuck = units.Never
+		if !n.overloaded(now, f.port, e.class) {
 			return
 		}
-		f.asked = now + n.ccm.Every
-		n.tellStep(Step{At: now, Switch: n.switchID(s), What: LastResort, Src: src, Dst: e.dst, Port: f.port})
-		n.notify(now, s, from, NodeID(src), e, Note{Type: NeedsCC, Last: true})
-	default:
-		if now < f.asked {
-			return
-		}
-		f.asked = now + n.ccm.RTT
 		to := NodeID(src)
 		if t.AR != ARSource {
 			to = n.switchID(int(t.AR) - 1)
 		}
 		n.notify(now, s, from, to, e, Note{Type: NeedsPath})
+		return
 	}
+	if f.stuck == units.Never {
+		f.stuck = now
+	}
+	if now-f.stuck < n.ccm.RTT {
+		return
+	}
+	t.mark = true
+	n.total.CCM.LastResort++
+	if n.ccm.Strict || now < f.told {
+		return
+	}
+	f.told = now + n.ccm.Every
+	n.tellStep(Step{At: now, Switch: n.switchID(s), What: LastResort, Src: src, Dst: e.dst, Port: f.port})
+	n.notify(now, s, from, NodeID(src), e, Note{Type: NeedsCC, Last: true})
+}
+
+// overload is what a port knows of its own requests for other paths.
+type overload struct {
+	seen  units.Time  // when it was congested last
+	again units.Time  // when it may ask again
+	since units.Time  // when its queue was shortest after that, or units.Never
+	least units.Bytes // and how long that was
+}
+
+// overloaded says whether a congested port asks about a flow: about one in a round trip, since it is enough that one leaves
+// and if all did they would meet again; and no more unless its queue, a round trip later, still grows by an eighth of what
+// the line carries: one that stands, left by flows that have gone, is no worse for those that stay.
+func (n *Network) overloaded(now units.Time, port int32, class uint8) bool {
+	o, w := &n.ports[port], &n.overloads[port]
+	fresh := w.again == 0 || now-w.seen > n.ccm.RTT
+	w.seen = now
+	if now < w.again {
+		return false
+	}
+	q := n.depth(now, port, class)
+	if paused := o.held>>class&1 != 0; !fresh && !paused {
+		if w.since == units.Never || q < w.least {
+			w.least, w.since = q, now
+		}
+		if now-w.since < n.ccm.RTT/2 || 8*o.line.Rate().TransmitTime(q-w.least) < now-w.since {
+			return false
+		}
+	}
+	w.again, w.since = now+n.ccm.RTT, units.Never
+	return true
 }
 
 // lastHop is a packet at the switch before its destination: where the port is congested, that is incast (section 6.3.1).

@@ -137,7 +137,8 @@ func TestLastResort(t *testing.T) {
 		w := chain(2)
 		n, lines := coordinated(t, w, func(c *Config) { c.CCM.Strict = strict; c.Ports[2].Rate = units.Gbps })
 		for i := range 40 {
-			n.send(0, 0, 1, 1000, i, tagged(Tag{On: true}, 1))
+			n.run(units.Time(i) * us) // for longer than the round trip of grace
+			n.send(units.Time(i)*us, 0, 1, 1000, i, tagged(Tag{On: true}, 1))
 		}
 		n.run(units.Never)
 		c := n.net.Counters()
@@ -157,6 +158,37 @@ func TestLastResort(t *testing.T) {
 		if notes != told {
 			t.Errorf("strict %t: %d notes arrived, %d told", strict, notes, told)
 		}
+	}
+}
+
+// Two flows meet at switch 1: one of them is asked to go another way, and the one that stays is not, though the queue that
+// the other left stands.
+func TestOneOfTwoFlowsIsAsked(t *testing.T) {
+	w := diamond()
+	n, lines := coordinated(t, w, func(c *Config) {
+		for i := range c.Ports { // what host 0 sends fits two paths only
+			c.Ports[i].Rate = 100 * units.Gbps
+		}
+	})
+	var flows []uint16
+	for f := uint16(1); len(flows) < 2; f++ {
+		if n.net.routing.members[n.net.routing.group(0, 1).first+choose(uint32(mix(FlowHash(0, 1, f, 4793))), n.net.routing.seeds[0], 2)] == 2 {
+			flows = append(flows, f)
+		}
+	}
+	n.net.ports[4].line = units.NewLine(50 * units.Gbps)
+	n.net.ports[5].line = units.NewLine(50 * units.Gbps)
+	for i := range 1000 {
+		at := units.Time(i) * 80 * ns // 1000 bytes in 80 ns are 100 Gb/s, half of it each flow's
+		n.run(at)
+		n.send(at, 0, 1, 1000, i, tagged(Tag{On: true}, flows[i%2]))
+	}
+	n.run(units.Second)
+	if got := count(*lines, "switch 1 asks for another path: 0 to 1"); got != 1 {
+		t.Errorf("asked %d times: %q", got, *lines)
+	}
+	if c := n.net.Counters(); c.CCM.LastResort != 0 || c.Marks != 0 || c.PathSwitches != 1 {
+		t.Errorf("%+v", c)
 	}
 }
 
@@ -234,7 +266,7 @@ func TestIncastOfTenThousandFlows(t *testing.T) {
 	c := n.net.Counters()
 	flows := &n.net.balancers[0].flows
 	t.Logf("10,000 flows: %d told of %d remembered in %d KiB, %d forgotten",
-		c.CCM.MostFlows, len(flows.entries), (len(flows.entries)*48+mostIncast*48)/1024, c.CCM.Forgotten)
+		c.CCM.MostFlows, len(flows.entries), (len(flows.entries)*56+mostIncast*48)/1024, c.CCM.Forgotten)
 	if c.CCM.MostFlows != mostIncast || c.CCM.Forgotten == 0 || len(flows.entries) > mostFlows {
 		t.Errorf("%+v, %d entries", c.CCM, len(flows.entries))
 	}

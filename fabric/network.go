@@ -54,6 +54,7 @@ type Network struct {
 	ccm          *CCMConfig                                               // nil: no coordination
 	coordinators []ccmSwitch                                              // by switch
 	congestion   []units.Bytes                                            // by port: PortConfig.Congested
+	overloads    []overload                                               // by port
 	attending    int                                                      // CCM: the entity of switch s is first+attending+s, armed for what it does by itself
 	follow       func(Step)
 	dstPort      uint16        // of the transport
@@ -125,6 +126,7 @@ func build(cfg *Config, q *timeline.Queue, sink Sink) *Network {
 		n.attending = n.entities
 		n.entities += len(cfg.Switches)
 		n.coordinators, n.congestion = newCoordinators(cfg)
+		n.overloads = make([]overload, len(cfg.Ports))
 		n.dstPort = cfg.Port
 		n.pool.store.tags = true
 	}

@@ -48,10 +48,10 @@ func (c *section) ccm() Section {
 	p.Recovery, _ = c.field("recovery").enum(recoveries)
 	p.Timeout = c.field("timeout").timer(units.Microsecond)
 	p.Paths = c.field("paths").integer(1, 256)
-	light := c.field("light")
 	var okLight, okCongested bool
-	p.Light, okLight = light.size()
 	p.Congested, okCongested = c.field("congested").size()
+	light := c.field("light").or(p.Congested.half().String(), "ours: half of congested")
+	p.Light, okLight = light.size()
 	if okLight && okCongested && p.Light.comparable(p.Congested) && p.Light.above(p.Congested) {
 		light.problem("%v is above congested, %v", p.Light, p.Congested)
 	}
@@ -65,6 +65,9 @@ func (c *section) ccm() Section {
 	p.Loss, _ = c.field("notification_loss").share(0, 1)
 	return p
 }
+
+// half is half of s.
+func (s Size) half() Size { return Size{Bytes: s.Bytes / 2, Per: s.Per, BDP: s.BDP / 2} }
 
 // Connection returns the parameters of CCM's sources.
 func (p CCM) Connection(line units.Bandwidth) Connection {

@@ -78,23 +78,35 @@ var nvidiaECN = preset{
 // overlay returns the defaults that follow from the transport and its preset, by path.
 func overlay(root *node) map[string]value {
 	transport := root.at0("transport")
-	name := transport.at0("roce").at0("preset").textOr(defaults["transport.roce.preset"].text)
+	kind := transport.at0("kind").textOr(defaults["transport.kind"].text)
+	marked := kind == "roce"
+	section := transport
+	if kind == "ccm" {
+		section = transport.at0("ccm")
+		marked = section.at0("inner").textOr(defaults["transport.ccm.inner"].text) == "roce"
+	}
+	name := section.at0("roce").at0("preset").textOr(defaults["transport.roce.preset"].text)
 	all := presets()
 	i := max(0, slices.IndexFunc(all, func(p preset) bool { return p.name == name }))
 	p, over := all[i], make(map[string]value)
 	for k, v := range p.values {
 		over["transport.roce."+k] = value{v, "preset " + p.name + ": " + p.source}
 	}
-	if transport.at0("kind").textOr(defaults["transport.kind"].text) != "roce" {
-		return over
+	if marked {
+		marking := p
+		if p.ecn[0] == "" {
+			marking = nvidiaECN
+		}
+		for i, k := range []string{"kmin", "kmax", "pmax"} {
+			over["queues.ecn."+k] = value{marking.ecn[i], marking.source}
+		}
 	}
-	marking := p
-	if p.ecn[0] == "" {
-		marking = nvidiaECN
+	congested := defaults["transport.ccm.congested"]
+	if v, ok := over["queues.ecn.kmin"]; ok {
+		congested.text = v.text
 	}
-	for i, k := range []string{"kmin", "kmax", "pmax"} {
-		over["queues.ecn."+k] = value{marking.ecn[i], marking.source}
-	}
+	congested.text = root.at0("queues").at0("ecn").at0("kmin").textOr(congested.text)
+	over["transport.ccm.congested"] = congested
 	return over
 }
 

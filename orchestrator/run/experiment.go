@@ -204,9 +204,26 @@ func (x *Experiment) tune() {
 		if s.RTOMin == 0 && !(strack && x.Lab.Queues.Shared == nil) { // STrack's own is for buffers of some bandwidth-delay products
 			s.RTOMin = max(transport.DefaultRTOMin, 4*x.BaseRTT+x.drain(s))
 		}
+		if s.Selective.Threshold == 0 && balance(x.Lab) != fabric.ECMP {
+			s.Selective.Threshold = x.overtaking(s, net)
+		}
 		x.Plans[s.Src].Conns = append(x.Plans[s.Src].Conns, *s)
 		x.Plans[s.Dst].Conns = append(x.Plans[s.Dst].Conns, *s)
 	}
+}
+
+// overtaking is how many packets of a connection may overtake one of it, where switches choose paths by the packet, before that is
+// thought lost: what is sent in two round trips, and while a queue empties that switches move flows away from
+// (docs/adr/0091, 11).
+func (x *Experiment) overtaking(s *transport.Spec, net units.Time) int {
+	line := s.Forward.Rates[0]
+	size := line.BytesIn(2 * net)
+	if c, ok := x.Lab.Transport.Section.(lab.CCM); ok {
+		size += c.Congested.On(line, line.BytesIn(net))
+	} else {
+		size += x.Lab.Queues.Light.On(line, line.BytesIn(net))
+	}
+	return int(size / dataWire(x.Lab.Topology.MTU))
 }
 
 // permutation is who sends to whom in a permute; nil in others.
