@@ -12,7 +12,7 @@ PREFIX   ?= /usr/local
 # what they measure is not each other.
 DRIVERS := ^weft/(cmd|e2e|fabric/realtime|nodeimg|internal/poller|orchestrator/(run|emulate|runtime|doctor|deploy)|internal/clock)(/|$$)
 
-.PHONY: help build install demo test race lint fmt fuzz bench labs baselines reference clean go tools
+.PHONY: help build install demo test race lint fmt fuzz bench labs baselines clocks reference clean go tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -83,6 +83,9 @@ labs: build ## check every lab, and simulate the small ones
 
 baselines: build ## simulate what the baselines and Table II of the PC4 paper are held to (a minute)
 	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/baselines/*.yaml labs/pc4/table2.yaml
+
+clocks: build ## the experiments on clocks, simulated: some minutes
+	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/clocksync/*.yaml labs/pc4/noise.yaml labs/pc4/sync.yaml
 
 clean: ## remove what was built; results are kept
 	rm -rf bin
