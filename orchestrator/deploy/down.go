@@ -54,12 +54,22 @@ func takeDown(ctx context.Context, r *Root, name string, o Options) error {
 	if err != nil {
 		return fmt.Errorf("lab %s: %w", name, err)
 	}
-	defer j.Close()
 	o.step("before end")
 	j.End()
+	if err := j.Close(); err != nil {
+		return fmt.Errorf("lab %s: %w", name, err)
+	}
 	o.step("before end supervisor")
 	err = endSupervisor(r, name, o)
 	o.step("after end supervisor")
+	j, again := openJournal(dir, o.Step) // the supervisor may have written in it what it took down
+	if missing(again) {                  // it has taken down everything, itself included
+		return removeFolder(r, name)
+	}
+	if again != nil {
+		return fmt.Errorf("lab %s: %w", name, errors.Join(err, again))
+	}
+	defer j.Close()
 	var all *multierror.Error
 	if err != nil {
 		all = multierror.Append(all, err)
@@ -93,8 +103,8 @@ func (o *Options) rollback(ctx context.Context, dir *os.Root, j *Journal) error 
 func (o *Options) undoers(dir *os.Root) map[string]undoer {
 	by := map[string]undoer{
 		kindFile:          removeFile(dir),
-		kindSupervisor:    killMarked,
-		runtime.Process:   func(context.Context, string) error { return nil }, // it ended with the supervisor
+		kindSupervisor:    func(ctx context.Context, _, deployment string) error { return killMarked(ctx, deployment) },
+		runtime.Process:   func(context.Context, string, string) error { return nil }, // it ended with the supervisor
 		runtime.Container: docker.Remove,
 	}
 	maps.Copy(by, o.Undo)

@@ -25,8 +25,9 @@ const (
 type entry struct {
 	Seq    int    `json:"seq,omitempty"`
 	Do     string `json:"do,omitempty"`
-	Kind   string `json:"kind,omitempty"` // how it is undone
-	Name   string `json:"name,omitempty"` // what
+	Kind   string `json:"kind,omitempty"`  // how it is undone
+	Name   string `json:"name,omitempty"`  // what
+	Where  string `json:"where,omitempty"` // of a container: the engine that has it; empty: the usual one
 	Done   bool   `json:"done,omitempty"`
 	Undone bool   `json:"undone,omitempty"`
 
@@ -130,8 +131,14 @@ func (j *Journal) take(e entry) error {
 // write appends a line, and returns when the disk has it.
 func (j *Journal) write(e entry) error {
 	line, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	before, err := j.file.Stat()
 	if err == nil {
-		_, err = j.file.Write(append(line, '\n'))
+		if _, err = j.file.Write(append(line, '\n')); err != nil {
+			_ = j.file.Truncate(before.Size()) // half a line, on a full disk, would spoil the next
+		}
 	}
 	if err == nil {
 		err = j.file.Sync()
@@ -144,11 +151,11 @@ func (j *Journal) write(e entry) error {
 
 // Ahead writes that an operation is about to be done, and how it is undone, and returns what is to be called with how
 // it went. An operation that failed may have been done in part, and is undone like any other.
-func (j *Journal) Ahead(do, kind, name string) (done func(error) error, err error) {
+func (j *Journal) Ahead(do, kind, name, where string) (done func(error) error, err error) {
 	j.tell("before " + do)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	e := entry{Seq: len(j.entries) + 1, Do: do, Kind: kind, Name: name}
+	e := entry{Seq: len(j.entries) + 1, Do: do, Kind: kind, Name: name, Where: where}
 	if err := j.write(e); err != nil {
 		return nil, fmt.Errorf("%s: %w", do, err)
 	}
@@ -167,7 +174,7 @@ func (j *Journal) Ahead(do, kind, name string) (done func(error) error, err erro
 
 // Do writes an operation ahead and does it.
 func (j *Journal) Do(do, kind, name string, f func() error) error {
-	done, err := j.Ahead(do, kind, name)
+	done, err := j.Ahead(do, kind, name, "")
 	if err != nil {
 		return err
 	}
@@ -180,6 +187,18 @@ func (j *Journal) Commit() error {
 	defer j.mu.Unlock()
 	j.committed = true
 	return j.write(entry{Committed: true})
+}
+
+// Settle writes that everything of some kinds is undone already: whoever made it has taken it down in order.
+func (j *Journal) Settle(kinds ...string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for i := range j.entries {
+		if e := &j.entries[i]; !e.Undone && slices.Contains(kinds, e.Kind) {
+			e.Undone = true
+			_ = j.write(entry{Seq: e.Seq, Undone: true}) // undoing it once more does no harm
+		}
+	}
 }
 
 // End writes that the lab is to go: whoever finds it half gone is to finish that. A full disk must not keep it.
@@ -201,7 +220,7 @@ func (j *Journal) Committed() bool {
 func (j *Journal) Deployment() string { return j.deployment }
 
 // An undoer takes away what an operation made, if it is there. What is not there any more is no error.
-type undoer func(ctx context.Context, name string) error
+type undoer func(ctx context.Context, where, name string) error
 
 // Rollback undoes, last first, everything that was not undone, and returns all that went wrong. An undo that cannot
 // be written down, because the disk is full, is still done.
@@ -219,7 +238,7 @@ func (j *Journal) Rollback(ctx context.Context, by map[string]undoer) error {
 			continue
 		}
 		j.tell("before undo " + e.Do)
-		if err := undo(ctx, e.Name); err != nil {
+		if err := undo(ctx, e.Where, e.Name); err != nil {
 			all = multierror.Append(all, fmt.Errorf("undo %s: %w", e.Do, err))
 			continue
 		}
@@ -250,7 +269,7 @@ func sentence(all *multierror.Error) error {
 
 // removeFile undoes a file of a lab's folder. The name is one, not a path: see os.Root.
 func removeFile(dir *os.Root) undoer {
-	return func(_ context.Context, name string) error {
+	return func(_ context.Context, _, name string) error {
 		err := dir.Remove(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil

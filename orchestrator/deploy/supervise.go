@@ -14,6 +14,7 @@ import (
 	"weft/orchestrator/emulate"
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/runtime"
+	"weft/orchestrator/runtime/docker"
 )
 
 // supervisor owns a lab that is up.
@@ -174,7 +175,11 @@ func (s *supervisor) bringUp() error {
 
 // ahead is told of the operations of the launch.
 func (s *supervisor) ahead(op runtime.Op) error {
-	_, err := s.journal.Ahead(op.Do, op.Kind, op.Name)
+	where := ""
+	if op.Kind != runtime.Process {
+		where = os.Getenv(docker.HostVar)
+	}
+	_, err := s.journal.Ahead(op.Do, op.Kind, op.Name, where)
 	return err
 }
 
@@ -224,6 +229,9 @@ func (s *supervisor) takeDown() error {
 		s.options.Step("before close lab")
 	}
 	err := s.lab.Close()
+	if err == nil {
+		s.journal.Settle(runtime.Process, runtime.Container)
+	}
 	if s.options.Step != nil {
 		s.options.Step("after close lab")
 	}
@@ -244,7 +252,7 @@ func (s *supervisor) undo(err error) error {
 // undoers are those of the supervisor, which does not end itself in the middle.
 func (s *supervisor) undoers(o Options) map[string]undoer {
 	by := o.undoers(s.dir)
-	by[kindSupervisor] = func(context.Context, string) error { return nil }
+	by[kindSupervisor] = func(context.Context, string, string) error { return nil }
 	return by
 }
 

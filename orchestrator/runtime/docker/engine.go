@@ -34,6 +34,9 @@ type engine struct {
 	about    string // version and drivers, for people
 }
 
+// HostVar names the environment variable that says where the engine is.
+const HostVar = client.EnvOverrideHost
+
 // open connects to the engine at host, a unix:// address; empty means DOCKER_HOST, or the usual place. It makes sure
 // that the engine is one for this package.
 func open(ctx context.Context, host string) (*engine, error) {

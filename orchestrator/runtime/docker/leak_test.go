@@ -158,7 +158,7 @@ func TestPrivLookAlikesAreLeftAlone(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		if err := Remove(t.Context(), name); err != nil {
+		if err := Remove(t.Context(), "", name); err != nil {
 			t.Error(err)
 		}
 	}

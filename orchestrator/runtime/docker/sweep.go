@@ -112,10 +112,10 @@ func Clean(ctx context.Context, host string) (names []string, err error) {
 	return names, e.remove(ctx, dead)
 }
 
-// Remove removes the container with this name, if there is one and it carries all labels of this package, and returns
-// when it is gone. It is the undo of a runtime.Op of kind Container.
-func Remove(ctx context.Context, name string) error {
-	e, err := open(ctx, "")
+// Remove removes the container with this name on the engine at host, as of Clean, if there is one and it carries all labels
+// of this package, and returns when it is gone. It is the undo of a runtime.Op of kind Container.
+func Remove(ctx context.Context, host, name string) error {
+	e, err := open(ctx, host)
 	if err != nil {
 		return err
 	}
