@@ -79,7 +79,7 @@ bench: go ## packets/s, events/s, ns/event and bytes/host of the simulator; pack
 
 labs: build ## check every lab, and simulate the small ones
 	bin/weft validate $$(find labs -name '*.yaml' ! -name paper.yaml | sort)
-	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/smoke/*.yaml labs/collectives/*.yaml labs/strack/*.quick.yaml
+	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/smoke/*.yaml labs/collectives/*.yaml labs/teaching/*.yaml labs/strack/*.quick.yaml
 
 baselines: build ## simulate what the baselines and Table II of the PC4 paper are held to (a minute)
 	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/baselines/*.yaml labs/pc4/table2.yaml

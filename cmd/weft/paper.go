@@ -76,16 +76,18 @@ func (a *app) paper(ctx context.Context, name string, flags paperFlags) error {
 	}
 	page := &report.Page{Title: p.Title, About: p.About, Footer: "weft " + versionText()}
 	var rows []paper.Row
+	var failures []error // of runs
 	began := time.Now()
 	for i := range p.Figures {
 		f := &p.Figures[i]
 		if len(flags.only) > 0 && !slices.Contains(flags.only, f.ID) {
 			continue
 		}
-		figureRows, part, err := a.figure(ctx, name, f, flags)
+		figureRows, part, failed, err := a.figure(ctx, name, f, flags)
 		if err != nil {
 			return err
 		}
+		failures = append(failures, failed)
 		rows = append(rows, figureRows...)
 		page.Parts = append(page.Parts, part)
 	}
@@ -112,7 +114,7 @@ func (a *app) paper(ctx context.Context, name string, flags paperFlags) error {
 		err = table.Rows(a.stdout, t.Head, t.Rows, style(a.stdout))
 	}
 	fmt.Fprintf(a.stderr, "%s, in %v: %s\n", page.Verdict, time.Since(began).Round(time.Second), file)
-	if err == nil && failed > 0 {
+	if err = errors.Join(append(failures, err)...); err == nil && failed > 0 {
 		err = errMissed
 	}
 	return err
@@ -132,12 +134,13 @@ func tally(rows []paper.Row) (passed, failed, skipped int) {
 	return passed, failed, skipped
 }
 
-// figure runs the labs of a figure, judges its claims and draws it.
-func (a *app) figure(ctx context.Context, name string, f *paper.Figure, flags paperFlags) ([]paper.Row, report.Part, error) {
-	part := report.Part{Heading: f.ID + ", " + f.Figure + ": " + f.Title, Text: f.About}
+// figure runs the labs of a figure, judges its claims and draws it. failed is what became of runs; a claim about one that failed
+// fails as well.
+func (a *app) figure(ctx context.Context, name string, f *paper.Figure, flags paperFlags) (rows []paper.Row, part report.Part, failed, err error) {
+	part = report.Part{Heading: f.ID + ", " + f.Figure + ": " + f.Title, Text: f.About}
 	if flags.quick && f.Quick.Skip {
 		part.Text = "Not with --quick. " + part.Text
-		return f.Judge(nil, true), part, nil
+		return f.Judge(nil, true), part, nil, nil
 	}
 	files, set := f.Labs, slices.Clone(f.Set)
 	if flags.quick {
@@ -150,19 +153,16 @@ func (a *app) figure(ctx context.Context, name string, f *paper.Figure, flags pa
 	for _, l := range files {
 		one, err := embedded(path.Join(name, l), set)
 		if err != nil {
-			return nil, part, fmt.Errorf("%s of %s: %w", f.ID, name, err)
+			return nil, part, nil, fmt.Errorf("%s of %s: %w", f.ID, name, err)
 		}
 		all = append(all, one)
 	}
 	fmt.Fprintf(a.stderr, "%s, %s: %s\n", f.ID, f.Figure, f.Title)
 	jobs := jobsOf(all, time.Now())
 	quiet := &app{stdout: a.stdout, stderr: a.stderr, engine: a.engine, enter: a.enter}
-	runs, runErr := quiet.runAll(ctx, jobs, runFlags{out: flags.out, resume: !flags.fresh})
+	runs, failed := quiet.runAll(ctx, jobs, runFlags{out: flags.out, resume: !flags.fresh})
 	if ctx.Err() != nil {
-		return nil, part, context.Cause(ctx)
-	}
-	if runErr != nil {
-		fmt.Fprintf(a.stderr, "weft: %v\n", runErr)
+		return nil, part, nil, context.Cause(ctx)
 	}
 	points := make([]expect.Point, len(runs))
 	for i := range runs {
@@ -171,19 +171,19 @@ func (a *app) figure(ctx context.Context, name string, f *paper.Figure, flags pa
 			points[i].At["lab"] = jobs[i].lab.Name
 		}
 	}
-	rows := f.Judge(points, flags.quick)
+	rows = f.Judge(points, flags.quick)
 	part.Tables = []report.Table{claims(rows)}
 	for _, p := range f.Plots {
 		pictures, err := redraw(p, points)
 		if err != nil {
-			return nil, part, fmt.Errorf("%s of %s: plot %q: %w", f.ID, name, p.Title, err)
+			return nil, part, nil, fmt.Errorf("%s of %s: plot %q: %w", f.ID, name, p.Title, err)
 		}
 		for _, svg := range pictures {
 			part.Pictures = append(part.Pictures, report.Inline(svg))
 		}
 	}
 	part.Folded = &report.Folded{Summary: "the runs", Facts: runFacts(points)}
-	return rows, part, nil
+	return rows, part, failed, nil
 }
 
 // embedded parses a lab of the program for the simulator.

@@ -118,6 +118,7 @@ func finished(jobs []job, root string) map[int]*record.Summary {
 				continue
 			}
 			if s, err := store.ReadSummary(m.Run); err == nil && s.Status == "ok" {
+				s.Run = m.Run
 				out[i] = s
 				break
 			}
