@@ -94,3 +94,64 @@ func TestPrivDeployOnAFullDisk(t *testing.T) {
 		before.nothingLeft(t, nil, wait)
 	}
 }
+
+// A lab is destroyed on the engine on which it was deployed, whatever engine is usual by then, also after a crash.
+func TestPrivDestroyKnowsTheEngine(t *testing.T) {
+	needDocker(t)
+	d := newDesk(t).stateful()
+	d.lab("lab.yaml", pair)
+	for _, crash := range []bool{false, true} {
+		began := time.Now()
+		d.run("deploy", "lab.yaml", "--runtime", "docker").wantCode(0)
+		up := time.Since(began)
+		if crash {
+			for _, pid := range supervisors(filepath.Join(d.dir, "state")) {
+				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		cmd := d.command("destroy", "pair")
+		cmd.Env = append(cmd.Env, "DOCKER_HOST=")
+		began = time.Now()
+		d.begin(cmd).wait().wantCode(0)
+		t.Logf("up after %v, down after %v", up.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+		noContainers(t, "pair")
+	}
+}
+
+// An ordinary user deploys and destroys as root does, in a user namespace that the supervisor keeps.
+func TestPrivOrdinaryUserDeploys(t *testing.T) {
+	d, uid := userDesk(t)
+	state := filepath.Join(d.temp, "state")
+	d.lab("lab.yaml", pair)
+	t.Setenv(deploy.RootVar, state)
+	before := look(t)
+	d.startAs(uid, "deploy", "lab.yaml").wait().wantCode(0)
+	as := func(args ...string) result {
+		cmd := d.command(args...)
+		if uid != uint32(os.Geteuid()) {
+			cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uid, Gid: uid}
+		}
+		return d.begin(cmd).wait()
+	}
+	as("exec", "h0", "--", "ping", "-c1", "h1").wantCode(0)
+	as("node", "pair", "h1", "kill").wantCode(0)
+	as("node", "pair", "h1", "restart").wantCode(0)
+	as("exec", "h1", "--", "ping", "-c1", "h0").wantCode(0)
+	if uid != uint32(os.Geteuid()) {
+		d.run("inspect", "pair").wantCode(1).wantWords("belongs to user") // not even root is served by mistake
+	}
+	pids := supervisors(state)
+	if len(pids) != 1 {
+		t.Fatalf("supervisors: %v", pids)
+	}
+	if err := syscall.Kill(pids[0], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	as("clean").wantCode(0)
+	if _, err := os.Lstat(state); err == nil {
+		t.Error("the state directory is left")
+	}
+	before.nothingLeft(t, nil, wait)
+}
