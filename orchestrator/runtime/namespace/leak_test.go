@@ -197,3 +197,38 @@ func TestPrivCloseLeavesNothing(t *testing.T) {
 	}
 	before.same(t)
 }
+
+// So it is at every step of the start: before each process.
+func TestPrivKilledAtEveryStep(t *testing.T) {
+	privileged(t)
+	before := look(t)
+	for n := 1; ; n++ {
+		mark := fmt.Sprintf("mark-%d-step-%d", os.Getpid(), n)
+		cmd := exec.Command("/proc/self/exe", "launch", mark, fmt.Sprint(n))
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		line, _ := bufio.NewReader(out).ReadString('\n')
+		_ = cmd.Process.Kill() // where there was no such step
+		_ = cmd.Wait()
+		deadline := time.Now().Add(5 * time.Second)
+		for left := marked(mark); len(left) > 0; left = marked(mark) {
+			if time.Now().After(deadline) {
+				t.Fatalf("killed before operation %d: processes %v are left", n, left)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if line == "up\n" {
+			if n != 1+1+8 {
+				t.Errorf("a lab of 8 nodes is started in %d steps", n-1)
+			}
+			break
+		}
+	}
+	before.same(t)
+}

@@ -7,6 +7,9 @@ import (
 	"io"
 	"net/netip"
 	"os"
+	"strconv"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -87,10 +90,28 @@ func carry(links []boot.Link) {
 	}
 }
 
+// fatal kills this process when the operation of a number is about to be done.
+func fatal(number string) func(runtime.Op) error {
+	var left atomic.Int64
+	if n, err := strconv.Atoi(number); err == nil {
+		left.Store(int64(n))
+	}
+	return func(runtime.Op) error {
+		if left.Add(-1) == 0 {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+		return nil
+	}
+}
+
 // launch is an orchestrator: it starts a lab, says so, and waits to be killed.
 func launch(args []string) int {
 	spec := lab(8)
 	spec.NodeArgs, spec.FabricArgs = []string{"node", args[0]}, []string{"fabric", args[0]}
+	if len(args) > 1 {
+		spec.Ahead = fatal(args[1])
+	}
 	c, err := Launch(context.Background(), spec)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
