@@ -132,6 +132,10 @@ func (x *Experiment) since() units.Time {
 	return first
 }
 
+// finer is what errors are multiplied by in a distribution, which keeps half a nanosecond: good clocks are closer. What is
+// more than two seconds counts as two.
+const finer = 512
+
 // clocksOf sums up what is known of the hosts' clocks.
 func (x *Experiment) clocksOf(o *outcome) record.Clocks {
 	c := &x.Lab.Clocks
@@ -160,7 +164,7 @@ func (x *Experiment) clocksOf(o *outcome) record.Clocks {
 			converged.Add(now, metrics.Compare(at, down, nil).Worst)
 			continue
 		}
-		i := metrics.Compare(at, down, apart.Record)
+		i := metrics.Compare(at, down, func(d units.Time) { apart.Record(finer * d) })
 		converged.Add(now, i.Worst)
 		bounded, covered = bounded+i.Bounded, covered+i.Covered
 		for h := range at {
@@ -168,14 +172,14 @@ func (x *Experiment) clocksOf(o *outcome) record.Clocks {
 				bounds.Record(at[h].Bound)
 			}
 			if h != reference && !down(h) && !down(reference) {
-				follow.Record(magnitude(at[h].Error - at[reference].Error))
+				follow.Record(finer * magnitude(at[h].Error-at[reference].Error))
 			}
 		}
 	}
-	s.Error, s.Samples = apart.Describe(units.Nanosecond), int64(grid)
-	q := follow.Describe(units.Nanosecond)
+	s.Error, s.Samples = apart.Describe(finer*units.Nanosecond), int64(grid)
+	q := follow.Describe(finer * units.Nanosecond)
 	s.Reference = &q
-	s.P999 = apart.Quantile(0.999).Nanoseconds()
+	s.P999 = apart.Quantile(0.999).Nanoseconds() / finer
 	if bounded > 0 {
 		b, share := bounds.Describe(units.Nanosecond), float64(covered)/float64(bounded)
 		s.Bound, s.Coverage = &b, &share

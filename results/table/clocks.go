@@ -2,6 +2,7 @@ package table
 
 import (
 	"fmt"
+	"io"
 
 	"weft/results/record"
 )
@@ -49,4 +50,24 @@ func clocks(s *record.Summary) *grid {
 		row("stated bound", c.Bound, fmt.Sprintf("holds for %s of pairs", percent(*c.Coverage)))
 	}
 	return &g
+}
+
+// clockPoints is the table of several runs whose clocks were measured.
+func clockPoints(w io.Writer, runs []*record.Summary, st Style) error {
+	var g grid
+	g.row(header("lab"), header("point"), header("engine"), header("clocks"), header("error p50"), header("p99"), header("max"),
+		header("converged"), header("bound holds"), header("cost"), header("status"))
+	for _, s := range runs {
+		c := &s.Clocks
+		converged, holds := "no", "–"
+		if c.ConvergedUS != nil {
+			converged = micros(*c.ConvergedUS)
+		}
+		if c.Coverage != nil {
+			holds = percent(*c.Coverage)
+		}
+		g.row(left(s.Lab), left(Point(s.Point)), left(s.Engine), left(c.Sync), right(micros(c.Error.P50/1e3)), right(micros(c.Error.P99/1e3)),
+			right(micros(c.Error.Max/1e3)), right(converged), right(holds), right(percent(c.Share)), outcome(s))
+	}
+	return g.write(w, st, "")
 }

@@ -8,8 +8,36 @@ import (
 	"weft/results/record"
 )
 
-// Points writes several runs, one row each: the points of a sweep, or several labs.
+// Points writes several runs, one row each: the points of a sweep, or several labs. Runs whose clocks were measured are
+// in a table of their own, after that of those with a workload.
 func Points(w io.Writer, runs []*record.Summary, st Style) error {
+	var busy, clocked []*record.Summary
+	for _, s := range runs {
+		if s.Clocks.Samples > 0 {
+			clocked = append(clocked, s)
+		}
+		if s.Clocks.Samples == 0 || s.Flows.Count > 0 {
+			busy = append(busy, s)
+		}
+	}
+	if len(busy) > 0 {
+		if err := workloads(w, busy, st); err != nil {
+			return err
+		}
+	}
+	if len(busy) > 0 && len(clocked) > 0 {
+		if _, err := io.WriteString(w, "\n"); err != nil {
+			return err
+		}
+	}
+	if len(clocked) > 0 {
+		return clockPoints(w, clocked, st)
+	}
+	return nil
+}
+
+// workloads is the table of what workloads did.
+func workloads(w io.Writer, runs []*record.Summary, st Style) error {
 	var g grid
 	g.row(header("lab"), header("point"), header("engine"), header("flows"), header("FCT p50"), header("FCT p99"),
 		header("slowdown p99"), header("RTT mean"), header("queue p99"), header("marks"), header("drops"), header("status"))
@@ -95,6 +123,10 @@ func comparison(a, b *record.Summary) []difference {
 		add(d.name+" mean", d.a.Mean, d.b.Mean)
 		add(d.name+" p50", d.a.P50, d.b.P50)
 		add(d.name+" p99", d.a.P99, d.b.P99)
+	}
+	if a.Clocks.Samples > 0 && b.Clocks.Samples > 0 {
+		add("clock error p50", a.Clocks.Error.P50/1e3, b.Clocks.Error.P50/1e3)
+		add("clock error p99", a.Clocks.Error.P99/1e3, b.Clocks.Error.P99/1e3)
 	}
 	for i := range min(len(a.Collectives), len(b.Collectives)) {
 		add(fmt.Sprintf("%s %d", a.Collectives[i].Name, i), positive(a.Collectives[i].TimeUS), positive(b.Collectives[i].TimeUS))
