@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
@@ -55,7 +54,7 @@ func (a *app) generateKind(kind string, keys []string) *cobra.Command {
 		Use: kind, Short: "print a lab with a " + kind + " network", Args: cobra.NoArgs,
 		Example: "  weft generate " + kind,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			text := g.text(kind, keys, cmd.Flags())
+			text := g.text(kind, keys, func(name string) string { return cmd.Flags().Lookup(name).Value.String() })
 			labs, err := lab.Parse("generated", []byte(text), lab.Options{})
 			if err == nil {
 				if problems := orchestrate.Check(labs); len(problems) > 0 {
@@ -85,15 +84,15 @@ func (a *app) generateKind(kind string, keys []string) *cobra.Command {
 	return cmd
 }
 
-// text is the lab file.
-func (g *generated) text(kind string, keys []string, flags *pflag.FlagSet) string {
+// text is the lab file. value is that of a flag.
+func (g *generated) text(kind string, keys []string, value func(flag string) string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# A %s to start from: weft run FILE runs it, weft deploy FILE leaves it running, weft explain FILE shows\n"+
 		"# what every key is that is not here.\nweft: 1\nname: %s\nseed: 1\n\ntopology:\n  kind: %s\n", kind, g.name, kind)
 	for _, k := range keys {
 		name, _, _ := strings.Cut(k, "=")
-		if value := flags.Lookup(name).Value.String(); value != "" {
-			fmt.Fprintf(&b, "  %s: %s\n", strings.ReplaceAll(name, "-", "_"), value)
+		if v := value(name); v != "" {
+			fmt.Fprintf(&b, "  %s: %s\n", strings.ReplaceAll(name, "-", "_"), v)
 		}
 	}
 	fmt.Fprintf(&b, "  link: {rate: %s, delay: %s}\n  mtu: %s\n\ntransport:\n  kind: %s\n", g.rate, g.delay, g.mtu, g.transport)
