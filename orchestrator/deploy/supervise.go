@@ -209,10 +209,16 @@ func (s *supervisor) died(exit runtime.Exit) {
 		s.events.add(Event{Event: "died", Node: exit.Name, Text: exit.Err.Error()})
 		return
 	}
+	if s.lab.Cluster().Node(int(h)).PID != exit.PID {
+		return // it was started again since
+	}
 	s.mu.Lock()
 	n := &s.nodes[h]
-	n.dead, n.paused = exit.Err.Error(), false
 	asked := n.asked
+	n.dead, n.paused = exit.Err.Error(), false
+	if asked {
+		n.dead = exit.Name + " was killed"
+	}
 	s.mu.Unlock()
 	if !asked {
 		s.events.add(Event{Event: "died", Node: exit.Name, Text: exit.Err.Error()})
