@@ -64,7 +64,7 @@ func (d *data) find() error {
 	case !info.Mode().IsRegular():
 		return errors.New("it is not a regular file")
 	case size == 0:
-		return errors.New("it is empty: the run was killed before it wrote anything of it")
+		return fmt.Errorf("it is empty, since the run was killed before it wrote anything of it: %w", ErrNoTable)
 	}
 	const step = 1 << 20
 	buf := make([]byte, min(size, step))
