@@ -83,7 +83,7 @@ type Step struct {
 	What   StepKind
 	Src    HostID
 	Dst    HostID
-	Port   int32  // Moved: now; NeedsPath heard, Marked, told of incast: where the flow is
+	Port   int32  // Moved, Took, TookOnly: where the flow goes; HeardPath: where it went
 	To     NodeID // told: whom
 }
 
@@ -97,7 +97,9 @@ const (
 	ToldPath                     // type 3 sent
 	HeardPath                    // type 3 received and heeded
 	Moved                        // a flow takes another port than before
-	LastResort                   // no path is light here or upstream: the packet may be marked
+	LastResort                   // no path is light here or upstream: type 1 sent, not for incast
+	Took                         // a flow that is new here takes a port, one of several that are light
+	TookOnly                     // the same where at most one is: the AR indicator stays
 )
 
 // CCMCounters are totals of what switches did.

@@ -16,7 +16,8 @@ func (n *Network) coordinate(now units.Time, s int, from int32, ports []int32, u
 		n.lastHop(now, s, from, ports[0], e)
 		return ports[0]
 	}
-	if f.port == noPort || !contains(ports, f.port) {
+	fresh := f.port == noPort
+	if fresh || !contains(ports, f.port) {
 		f.port, f.away = ports[usual], noPort
 	}
 	if t.CC {
@@ -28,6 +29,12 @@ func (n *Network) coordinate(now units.Time, s int, from int32, ports []int32, u
 	light, best := n.lightest(now, ports, usual, f.away, e.class)
 	if light > 1 {
 		t.AR = uint16(s + 1)
+	}
+	if fresh {
+		if light > 0 && !n.light(now, f.port, e.class) {
+			f.port = best
+		}
+		n.took(now, s, f.port, light, e)
 	}
 	switch {
 	case light > 0 && (f.port == f.away || !n.light(now, f.port, e.class)):
@@ -68,6 +75,18 @@ func (n *Network) move(now units.Time, s int, f *flowEntry, port int32, e *parce
 	n.tellStep(Step{At: now, Switch: n.switchID(s), What: Moved, Src: n.pool.packet(e.packet).Src, Dst: e.dst, Port: port})
 }
 
+// took tells of the port that a flow takes that is new here.
+func (n *Network) took(now units.Time, s int, port int32, light int, e *parcel) {
+	if n.follow == nil {
+		return
+	}
+	what := Took
+	if light < 2 {
+		what = TookOnly
+	}
+	n.follow(Step{At: now, Switch: n.switchID(s), What: what, Src: n.pool.packet(e.packet).Src, Dst: e.dst, Port: port})
+}
+
 // nowhere is a packet for which no path is light here: somebody upstream is asked for another one, or, when that has been so
 // for a round trip, the packet may be marked.
 func (n *Network) nowhere(now units.Time, s int, from int32, f *flowEntry, e *parcel) {
@@ -97,7 +116,6 @@ func (n *Network) nowhere(now units.Time, s int, from int32, f *flowEntry, e *pa
 		return
 	}
 	f.told = now + n.ccm.Every
-	n.tellStep(Step{At: now, Switch: n.switchID(s), What: LastResort, Src: src, Dst: e.dst, Port: f.port})
 	n.notify(now, s, from, NodeID(src), e, Note{Type: NeedsCC, Last: true})
 }
 
@@ -237,7 +255,11 @@ func (n *Network) notify(now units.Time, s int, from int32, to NodeID, e *parcel
 func (n *Network) send(now units.Time, s int, from int32, to NodeID, note Note) {
 	note.Switch, note.At = n.switchID(s), now
 	n.total.CCM.Notes[note.Type]++
-	n.tellStep(Step{At: now, Switch: note.Switch, What: StepKind(note.Type - 1), Src: note.Src, Dst: note.Dst, To: to})
+	what := StepKind(note.Type - 1)
+	if note.Last {
+		what = LastResort
+	}
+	n.tellStep(Step{At: now, Switch: note.Switch, What: what, Src: note.Src, Dst: note.Dst, To: to})
 	if n.ccm.Loss > 0 && draw(&n.coordinators[s].random) < n.ccm.Loss {
 		n.total.CCM.Notes[0]++
 		return

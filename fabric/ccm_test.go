@@ -48,7 +48,10 @@ func coordinated(t *testing.T, w *wiring, change func(*Config)) (*world, *[]stri
 	n := newWorld(t, w.Config)
 	var lines []string
 	n.net.Follow(func(s Step) {
-		what := []string{"tells CC", "tells release", "asks for another path", "heeds", "moves", "marks as a last resort"}[s.What]
+		what := []string{"tells CC", "tells release", "asks for another path", "heeds", "moves", "tells CC", "", ""}[s.What]
+		if what == "" {
+			return
+		}
 		lines = append(lines, fmt.Sprintf("switch %d %s: %d to %d", int(s.Switch)-hosts, what, s.Src, s.Dst))
 	})
 	return n, &lines

@@ -80,6 +80,9 @@ type Options struct {
 	TickEvery units.Time
 	Tick      func(now units.Time)
 
+	// Steps is told of every step of coordinated congestion management in a part, in order: see fabric.Network.Follow.
+	Steps func(part int, s fabric.Step)
+
 	// Sample is called with every port's queue that is not empty, every SampleEvery from that instant on.
 	SampleEvery units.Time
 	Sample      func(now units.Time, port int, queued units.Bytes)
@@ -225,6 +228,9 @@ func (s *Sim) split(cfg fabric.Config) error {
 	}
 	for k, p := range s.parts {
 		p.net = nets[k]
+		if s.opts.Steps != nil {
+			p.net.Follow(func(step fabric.Step) { s.opts.Steps(k, step) })
+		}
 		s.timers = p.timeline.Grow(cfg.Hosts)
 	}
 	s.net = nets[0]

@@ -85,8 +85,22 @@ func (e *Endpoint) receiveNotice(now units.Time, in *Incoming) error {
 	if r, ok := s.chooser.(*path.Repath); ok && n.Kind == wire.NeedsPath {
 		r.Next()
 		e.counters.Repaths++
+		e.coordination(now, s, false, true)
 	}
 	e.observe(now, s)
 	e.schedule(i, now)
 	return nil
+}
+
+// CoordinationObserver is an Observer that is also told of what coordinated congestion management does at a source.
+type CoordinationObserver interface {
+	// Coordinated is told when packets begin (cc) or cease to carry the CC indicator, or when the connection takes another
+	// source port (moved).
+	Coordinated(now units.Time, c ConnID, cc, moved bool)
+}
+
+func (e *Endpoint) coordination(now units.Time, s *sender, cc, moved bool) {
+	if o, ok := e.cfg.Observer.(CoordinationObserver); ok {
+		o.Coordinated(now, s.id, cc, moved)
+	}
 }

@@ -389,6 +389,10 @@ func (e *Endpoint) observe(now units.Time, s *sender) {
 	if e.cfg.Observer == nil {
 		return
 	}
+	if c := s.coordinated; c != nil && c.Indicated() != s.sawCC {
+		s.sawCC = !s.sawCC
+		e.coordination(now, s, s.sawCC, false)
+	}
 	if w, r := s.ctl.Window(), s.ctl.PacingRate(); w != s.sawWindow || r != s.sawRate {
 		s.sawWindow, s.sawRate = w, r
 		e.cfg.Observer.Window(now, s.id, w, r)

@@ -27,6 +27,7 @@ type sender struct {
 	timed       cc.Timed       // ctl, or nil
 	held        cc.Held        // ctl, or nil
 	coordinated cc.Coordinated // ctl, or nil
+	sawCC       bool           // what an observer knows of its indicator
 	paths       int            // source ports
 	chooser     path.Chooser
 	echo        *echo // nil: no telemetry

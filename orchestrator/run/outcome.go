@@ -32,6 +32,7 @@ type outcome struct {
 	Clocks    []node.Report // by host; nil: clocks are perfect
 	Ended     units.Time    // when the last host was done
 	Fidelity  *record.Fidelity
+	Diary     *diary // of coordination; nil: there is none
 	Warnings  []string
 }
 
@@ -182,9 +183,13 @@ func (x *Experiment) ccm(o *outcome) *record.CCM {
 		return nil
 	}
 	c := &o.Fabric.CCM
-	return &record.CCM{
+	out := &record.CCM{
 		NeedsCC: c.Notes[fabric.NeedsCC], Released: c.Notes[fabric.Released], NeedsPath: c.Notes[fabric.NeedsPath], Lost: c.Notes[0],
 		Heeded: o.Transport.Notices, Ignored: c.Ignored, Repaths: o.Transport.Repaths,
 		LastResort: c.LastResort, Forgotten: c.Forgotten, MostFlows: c.MostFlows,
 	}
+	if o.Diary != nil {
+		out.Steps, out.Unkept = o.Diary.kept, o.Diary.unkept
+	}
+	return out
 }

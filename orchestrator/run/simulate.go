@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"weft/collectives/symbolic"
+	"weft/fabric"
 	"weft/host"
 	"weft/internal/crew"
 	"weft/orchestrator/emulate"
@@ -39,6 +40,7 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 	parts, count := x.Fabric.Partition()
 	watch := &writer{dir: dir, stop: stop}
 	watchers := newWatchers(count, m, watch)
+	watchers.diary = newDiary(x, dir)
 	exchange := symbolic.New(x.Lab.Seed)
 	hosts := make([]*host.Host, len(x.Plans))
 	names := make([]string, len(x.Plans))
@@ -51,6 +53,12 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 	}
 	opts := sim.Options{Transparent: x.Lab.Clocks.Transparent, Names: names, ProgressEvery: progressEvery, From: m.From, Stall: x.stall()}
 	opts.Parts, opts.Count, opts.After = parts, count, watchers.flush
+	if watchers.diary != nil {
+		opts.Steps = func(part int, s fabric.Step) {
+			w := watchers.parts[part]
+			w.steps = append(w.steps, step{at: s.At, fabric: s})
+		}
+	}
 	if workers := min(count, o.workers()); workers > 1 {
 		c := crew.New(workers)
 		defer c.Close()
@@ -86,6 +94,8 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 	}
 	err = s.Run(ctx)
 	watchers.merge(out)
+	watch.keep(watchers.diary.end(s.End()))
+	out.Diary = watchers.diary
 	for _, h := range hosts {
 		out.Flows = append(out.Flows, h.Flows()...)
 		out.Dones = append(out.Dones, h.Dones()...)

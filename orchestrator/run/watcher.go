@@ -34,6 +34,7 @@ type watcher struct {
 	from    units.Time      // round trips count from here
 	rows    []record.Window // not written yet
 	acks    []record.Ack    // not written yet
+	steps   []step          // not written yet
 	_       [64]byte        // apart from what other parts write
 }
 
@@ -54,8 +55,14 @@ func (w *watcher) Window(now units.Time, c transport.ConnID, cwnd units.Bytes, r
 	}
 }
 
+// Coordinated keeps what a source does for coordinated congestion management.
+func (w *watcher) Coordinated(now units.Time, c transport.ConnID, cc, moved bool) {
+	w.steps = append(w.steps, step{at: now, conn: c, source: true, cc: cc, moved: moved})
+}
+
 // watchers are those of all parts.
 type watchers struct {
+	diary *diary // nil: nothing is coordinated
 	parts []*watcher
 	to    *writer
 	rows  []record.Window
@@ -85,12 +92,26 @@ func (w *watchers) flush() {
 			return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Conn, b.Conn))
 		})
 	}
+	w.tell()
 	for _, r := range w.rows {
 		w.to.keep(w.to.dir.Window(r))
 	}
 	for _, a := range w.acks {
 		w.to.keep(w.to.dir.Ack(a))
 	}
+}
+
+// tell writes the steps.
+func (w *watchers) tell() {
+	if w.diary == nil {
+		return
+	}
+	var all []step
+	for _, p := range w.parts {
+		all = append(all, p.steps...)
+		p.steps = p.steps[:0]
+	}
+	w.to.keep(w.diary.add(all))
 }
 
 // merge writes what is left, and puts the round trips together.

@@ -17,8 +17,12 @@
 //	sum     = product { ("+" | "-") product }
 //	product = factor { ("*" | "/") factor }
 //	factor  = "-" factor | quantity | name [ "[" selector { "," selector } "]" ] | "(" sum ")"
+//	        | ("steps" | "first" | "last") "(" text in double quotes ")"
 //	        | ("abs" | "min" | "max" | "mean" | "median" | "sqrt") "(" sum { "," sum } ")"
 //	selector = key "=" (value | "*")
+//
+// Steps are what switches and hosts did for coordinated congestion management, as sentences (docs/ccm.md). steps("leaf0 moves *")
+// is how often one happened that reads so, with * for any text; first and last are when.
 //
 // A selection compares points of one sweep: fct.p99[transport=pc4] <= 0.5 * fct.p99[transport=roce] has to hold for every
 // combination of what it leaves open, such as the number of ranks. A key is a path of the sweep, or its beginning or end

@@ -27,6 +27,7 @@ const (
 	nameToken
 	operator  // + - * / ( ) , and the comparisons
 	selection // what stands between [ and ], both included
+	quoted    // what stands between double quotes, both included
 )
 
 type token struct {
@@ -56,6 +57,11 @@ func lex(text string) ([]token, error) {
 			n, k = quantityLen(text[i:]), quantityToken
 		case letter(c):
 			n, k = nameLen(text[i:]), nameToken
+		case c == '"':
+			n, k = strings.IndexByte(text[i+1:], '"')+2, quoted
+			if n == 1 {
+				return nil, fail(i, "no second \" for this one")
+			}
 		case c == '[':
 			n, k = strings.IndexByte(text[i:], ']')+1, selection
 			if n == 0 {

@@ -219,6 +219,9 @@ func find(name string) (entry, bool) {
 			return e, true
 		}
 	}
+	if e, ok := ofSteps(name); ok {
+		return e, true
+	}
 	i, field, ok := collective(name)
 	if !ok {
 		return entry{}, false

@@ -133,6 +133,12 @@ func (p *parser) factor() (*node, error) {
 			return nil, fail(t.at, "%v", err)
 		}
 		return &node{at: t.at, lit: v}, nil
+	case t.kind == nameToken && p.peek().text == "(" && aboutSteps(t.text):
+		n, err := p.steps(t)
+		if err == nil && p.peek().kind == selection {
+			err = n.selects(p.next())
+		}
+		return n, err
 	case t.kind == nameToken && p.peek().text == "(":
 		return p.call(t)
 	case t.kind == nameToken:
@@ -161,7 +167,7 @@ func (p *parser) call(name token) (*node, error) {
 	switch name.text {
 	case "abs", "min", "max", "sqrt", "mean", "median":
 	default:
-		return nil, fail(name.at, "there is no function %q; there are abs, min, max, mean, median and sqrt", name.text)
+		return nil, fail(name.at, "there is no function %q; there are abs, min, max, mean, median, sqrt, and of steps: steps, first, last", name.text)
 	}
 	open := p.next()
 	for {

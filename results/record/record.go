@@ -107,6 +107,17 @@ type CCM struct {
 	LastResort int64 `json:"last_resorts"` // packets for which no path was light
 	Forgotten  int64 `json:"forgotten"`    // flows of incast that had to make room for others
 	MostFlows  int64 `json:"most_flows"`   // of incast at one port
+
+	Steps  []Step `json:"steps,omitempty"`        // what switches and hosts did, by when each first happened
+	Unkept int64  `json:"steps_unkept,omitempty"` // steps that read otherwise and came when there were enough
+}
+
+// Step is something that happened for coordinated congestion management, as a sentence.
+type Step struct {
+	Step    string  `json:"step"`
+	Count   int64   `json:"count"`
+	FirstUS float64 `json:"first_us"`
+	LastUS  float64 `json:"last_us"`
 }
 
 // After counts what the fabric saw from measure.from on.

@@ -45,18 +45,18 @@ func TestSignalsAreHeededWhileIndicated(t *testing.T) {
 	s := NewSender(params(), link, link.Line)
 	s.OnStart(0)
 	line := s.PacingRate()
-	cnp(s, 100 * us)
+	cnp(s, 100*us)
 	if s.Indicated() || s.PacingRate() != line {
 		t.Fatalf("without the indicator a CNP left %v of %v", s.PacingRate(), line)
 	}
 	tell(t, s, 200*us, cc.NeedsCC, false)
-	cnp(s, 300 * us)
+	cnp(s, 300*us)
 	cut := s.PacingRate()
 	if !s.Indicated() || cut >= line {
 		t.Fatalf("with the indicator a CNP left %v of %v", cut, line)
 	}
 	tell(t, s, 310*us, cc.Released, false)
-	cnp(s, 600 * us)
+	cnp(s, 600*us)
 	if s.Indicated() || s.PacingRate() < cut {
 		t.Errorf("released, a CNP left %v of %v", s.PacingRate(), cut)
 	}
@@ -90,12 +90,12 @@ func TestLastResortIsHeeded(t *testing.T) {
 	if s.Indicated() {
 		t.Error("a last resort sets the CC indicator")
 	}
-	cnp(s, 200 * us)
+	cnp(s, 200*us)
 	if s.PacingRate() >= line {
 		t.Errorf("a CNP left %v", s.PacingRate())
 	}
 	before := s.PacingRate()
-	cnp(s, 100*us + units.Millisecond)
+	cnp(s, 100*us+units.Millisecond)
 	if s.PacingRate() < before {
 		t.Errorf("when the time was over a CNP still cut %v to %v", before, s.PacingRate())
 	}
