@@ -35,12 +35,16 @@ func (n *Network) decide(now units.Time, s int, from int32, e *parcel) int32 {
 	ports := n.routing.members[k.first : k.first+k.size()]
 	usual := choose(e.flow, n.routing.seeds[s], int32(len(ports)))
 	b := &n.balancers[s]
+	var aside []int32
+	if n.asides != nil && e.class != 0 {
+		aside = n.asides.of(n, s, from, e.dst)
+	}
 	switch {
 	case e.class == 0 || ports[0] == noPort:
 		return ports[usual]
 	case b.kind == CCM && n.pool.tag(e.packet).On:
-		return n.coordinate(now, s, from, ports, usual, e)
-	case b.kind == CCM || len(ports) == 1:
+		return n.coordinate(now, s, from, way{ports, aside, usual}, e)
+	case b.kind == CCM || len(ports)+len(aside) == 1:
 		return ports[usual]
 	case b.kind == Spray:
 		b.random += 0x9e3779b97f4a7c15
@@ -49,18 +53,72 @@ func (n *Network) decide(now units.Time, s int, from int32, e *parcel) int32 {
 	f := b.flows.find(now, flowKey(e))
 	if f.port == noPort {
 		f.port = ports[usual]
-	} else if !contains(ports, f.port) {
+	} else if !contains(ports, f.port) && !contains(aside, f.port) {
 		f.port = ports[usual] // its link is down
 		n.total.PathSwitches++
 	}
 	if n.light(now, f.port, e.class) {
 		return f.port
 	}
-	if best := n.shortest(now, ports, usual, e.class); best != f.port {
+	best := n.shortest(now, ports, usual, e.class)
+	if len(aside) > 0 && !n.light(now, best, e.class) {
+		if other := n.shortest(now, aside, usual%int32(len(aside)), e.class); n.light(now, other, e.class) {
+			best = other
+		}
+	}
+	if best != f.port {
 		f.port = best
 		n.total.PathSwitches++
 	}
 	return f.port
+}
+
+// way is the ports by which a packet may leave a switch.
+type way struct {
+	ports []int32 // equally good
+	aside []int32 // worse
+	usual int32   // of ports, by the flow's hash
+}
+
+// asides is SwitchConfig.Aside and PortConfig.Aside.
+type asides struct {
+	rows   [][]int32 // by switch
+	groups [][][]int32
+	spent  []bool // by port
+}
+
+func newAsides(cfg *Config) *asides {
+	a := &asides{spent: make([]bool, len(cfg.Ports))}
+	any := false
+	for s := range cfg.Switches {
+		a.rows = append(a.rows, cfg.Switches[s].Aside)
+		a.groups = append(a.groups, cfg.Switches[s].Groups)
+		any = any || cfg.Switches[s].Aside != nil
+	}
+	for i := range cfg.Ports {
+		a.spent[i] = cfg.Ports[i].Aside
+	}
+	if !any {
+		return nil
+	}
+	return a
+}
+
+// of returns the ports by which a packet that has come by port from may go aside and that are up.
+func (a *asides) of(n *Network, s int, from int32, dst HostID) []int32 {
+	if a.rows[s] == nil || int(dst) >= len(a.rows[s]) || from >= 0 && a.spent[from] {
+		return nil
+	}
+	g := a.rows[s][dst]
+	if g < 0 {
+		return nil
+	}
+	for _, p := range a.groups[s][g] {
+		if !n.Up(int(p)) {
+			return nil // as if there were none: routes are made anew, detours are not
+		}
+	}
+	return a.groups[s][g]
 }
 
 // shortest returns the port with the shortest queue of a class, the first of equals from ports[first] on.

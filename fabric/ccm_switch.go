@@ -8,7 +8,8 @@ import (
 )
 
 // coordinate is decide for a switch that does CCM (section 6.3): it chooses the port for a tagged data packet.
-func (n *Network) coordinate(now units.Time, s int, from int32, ports []int32, usual int32, e *parcel) int32 {
+func (n *Network) coordinate(now units.Time, s int, from int32, w way, e *parcel) int32 {
+	ports, usual := w.ports, w.usual
 	t := n.pool.tag(e.packet)
 	f := n.balancers[s].flows.find(now, flowKey(e))
 	t.mark = t.CC
@@ -17,7 +18,7 @@ func (n *Network) coordinate(now units.Time, s int, from int32, ports []int32, u
 		return ports[0]
 	}
 	fresh := f.port == noPort
-	if fresh || !contains(ports, f.port) {
+	if fresh || !contains(ports, f.port) && !contains(w.aside, f.port) {
 		f.port, f.away = ports[usual], noPort
 	}
 	if t.CC {
@@ -27,6 +28,9 @@ func (n *Network) coordinate(now units.Time, s int, from int32, ports []int32, u
 		f.away = noPort
 	}
 	light, best := n.lightest(now, ports, usual, f.away, e.class)
+	if light == 0 && len(w.aside) > 0 {
+		light, best = n.lightest(now, w.aside, usual%int32(len(w.aside)), f.away, e.class)
+	}
 	if light > 1 {
 		t.AR = uint16(s + 1)
 	}

@@ -143,6 +143,14 @@ func checkTables(sw *SwitchConfig, hosts int, owns func(port int32) bool) error 
 	if len(sw.Route) != hosts && sw.Balance != CCM {
 		return fmt.Errorf("routes to %d hosts of %d", len(sw.Route), hosts)
 	}
+	if sw.Aside != nil && len(sw.Aside) < hosts {
+		return fmt.Errorf("detours to %d hosts of %d", len(sw.Aside), hosts)
+	}
+	for d, g := range sw.Aside {
+		if g < -1 || int(g) >= len(sw.Groups) {
+			return fmt.Errorf("detours to host %d by group %d of %d", d, g, len(sw.Groups))
+		}
+	}
 	for g, ports := range sw.Groups {
 		if len(ports) == 0 {
 			return fmt.Errorf("group %d is empty", g)

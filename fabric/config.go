@@ -39,6 +39,9 @@ type PortConfig struct {
 	Light     units.Bytes `json:"light,omitempty"`
 	Congested units.Bytes `json:"congested,omitempty"`
 
+	// Aside says that what comes by this port may not be sent aside: see SwitchConfig.Aside.
+	Aside bool `json:"aside,omitempty"`
+
 	// PFC is, by class, when the switch at To has this port pause. Nothing pauses where To is a host.
 	PFC [Classes]PFCConfig `json:"pfc,omitzero"`
 
@@ -80,6 +83,11 @@ type SwitchConfig struct {
 	Seed   uint64    `json:"seed"`   // of the ECMP hash; switches of equal seed make equal choices
 	Groups [][]int32 `json:"groups"` // sets of equally good output ports, by their index in Config.Ports
 	Route  []int32   `json:"route"`  // for each destination host, and with CCM then for each switch, an index into Groups, or -1: unreachable
+
+	// Aside is, for each destination host, a group of ports that lead to switches as far from it as this one, or -1. A switch
+	// that chooses by the packet takes one of them when no port of Route's group is light, for packets that did not come by
+	// a port with PortConfig.Aside. nil: there are none.
+	Aside []int32 `json:"aside,omitempty"`
 
 	Buffer BufferConfig `json:"buffer,omitzero"`
 

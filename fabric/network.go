@@ -59,6 +59,7 @@ type Network struct {
 	follow       func(Step)
 	dstPort      uint16        // of the transport
 	lights       []units.Bytes // by port: PortConfig.Light
+	asides       *asides       // nil: no switch sends packets aside
 	late         *late         // nil when no line delivers packets late or twice
 
 	parts *parts // nil when the network is in one piece: see split.go
@@ -122,6 +123,7 @@ func build(cfg *Config, q *timeline.Queue, sink Sink) *Network {
 		n.entities += 2 * len(cfg.Ports)
 	}
 	n.balancers, n.lights = newBalancers(cfg)
+	n.asides = newAsides(cfg)
 	if n.ccm = cfg.CCM; n.ccm != nil {
 		n.attending = n.entities
 		n.entities += len(cfg.Switches)

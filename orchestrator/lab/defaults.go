@@ -25,6 +25,10 @@ var defaults = map[string]value{
 	"topology.link.reorder_by":  {"10us", "ours: a queue of one round trip in the networks of the papers"},
 	"topology.mtu":              {"4096", "STrack paper, section 4.1"},
 	"topology.oversubscription": {"1", "STrack paper, section 4.1: full bisection"},
+	"topology.racks_per_pod":    {"1", "ours: so that ways between any two computing racks go by layer 4 (CCM draft, Figure 1)"},
+	"topology.detours":          {"false", "ours"},
+	"topology.hosts_per_switch": {"1", "ours"},
+	"topology.routes":           {"shortest", "ours"},
 	"topology.nodes.*.switch":   {"false", "ours"},
 
 	"queues.buffer":   {"5bdp", "STrack paper, section 4.1"},

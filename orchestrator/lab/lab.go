@@ -45,18 +45,28 @@ type Source struct {
 
 // Topology is the topology section. Only the fields of its kind are set.
 type Topology struct {
-	Kind string // fat-tree, leaf-spine, dumbbell, star, custom
+	Kind string // fat-tree, leaf-spine, clos, dragonfly-plus, torus, dumbbell, star, custom
 
 	K                int     // fat-tree: pods; even, at least 2
 	Hosts            int     // star: hosts; dumbbell: hosts on each side
-	Leaves, Spines   int     // leaf-spine
-	HostsPerLeaf     int     // leaf-spine
+	Leaves, Spines   int     // leaf-spine; clos: switches of layers 1 and 2 of a computing rack; dragonfly-plus: of a group
+	HostsPerLeaf     int     // leaf-spine, clos, dragonfly-plus
+	Racks            int     // clos: computing racks
+	SwitchingRacks   int     // clos
+	Cores            int     // clos: switches of layer 4 of a switching rack
+	RacksPerPod      int     // clos: computing racks that share their switches of layer 3
+	Groups           int     // dragonfly-plus
+	Detours          bool    // dragonfly-plus: switches that choose by the packet may go by a third group
+	Dimensions       []int   // torus: switches along each of two or three dimensions
+	HostsPerSwitch   int     // torus
+	UpDown           bool    // routes never go up after they have gone down
 	Oversubscription float64 // leaf-spine: host bandwidth : uplink bandwidth per leaf; scales the uplink rate
 
 	Link LinkSpec // default of every link
 
 	// Tiers holds the tiers that the lab gives a value of their own, by name: host, edge, core (fat-tree: host =
-	// host-edge, edge = edge-agg, core = agg-core); leaf-spine: host, leaf; dumbbell: host, core; star: host.
+	// host-edge, edge = edge-agg, core = agg-core); leaf-spine: host, leaf; dumbbell: host, core; star: host; clos: host, l1, l2,
+	// l3; dragonfly-plus: host, leaf, global; torus: host, switch.
 	// What the lab leaves open is from Link, but for the rate of tier leaf: 0 there means that it follows from
 	// Oversubscription, as it does when the tier is absent.
 	Tiers map[string]LinkSpec

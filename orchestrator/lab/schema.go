@@ -147,6 +147,7 @@ type (
 	clampType         string
 	splitType         string
 	recoveryType      string
+	routesType        string
 	roundTripType     string
 	collectiveType    string
 	algorithmType     string
@@ -266,6 +267,7 @@ func (innerType) JSONSchema() *jsonschema.Schema         { return inners.schema(
 func (dcqcnModeType) JSONSchema() *jsonschema.Schema     { return dcqcnModes.schema() }
 func (clampType) JSONSchema() *jsonschema.Schema         { return clamps.schema() }
 func (splitType) JSONSchema() *jsonschema.Schema         { return splits.schema() }
+func (routesType) JSONSchema() *jsonschema.Schema        { return routeKinds.schema() }
 func (recoveryType) JSONSchema() *jsonschema.Schema      { return recoveries.schema() }
 func (roundTripType) JSONSchema() *jsonschema.Schema     { return roundTrips.schema() }
 func (collectiveType) JSONSchema() *jsonschema.Schema    { return collectives.schema() }

@@ -13,36 +13,46 @@ import (
 
 // Bounds of the topology section. Ours: they refuse a slip of the pen before it takes the machine's memory.
 const (
-	maxHosts    = 65536 // a fat-tree of k = 64
-	maxK        = 64
-	maxSwitches = 4096    // leaves, spines
-	maxLinks    = 1 << 20 // of a custom topology
-	minMTU      = 64
-	maxMTU      = 9000
-	minRate     = units.Kbps
-	maxRate     = 10 * units.Tbps
-	maxDelay    = units.Second
+	maxHosts     = 65536 // a fat-tree of k = 64
+	maxK         = 64
+	maxDimension = 64      // of a torus
+	maxSwitches  = 4096    // leaves, spines
+	maxLinks     = 1 << 20 // of a custom topology
+	minMTU       = 64
+	maxMTU       = 9000
+	minRate      = units.Kbps
+	maxRate      = 10 * units.Tbps
+	maxDelay     = units.Second
 )
 
 var topologyKinds = choice{
-	built: []string{"fat-tree", "leaf-spine", "dumbbell", "star", "custom"},
-	later: []string{"clos", "dragonfly-plus", "torus"},
+	built: []string{"fat-tree", "leaf-spine", "clos", "dragonfly-plus", "torus", "dumbbell", "star", "custom"},
 }
+
+var routeKinds = choice{built: []string{"shortest", "up-down"}}
 
 // sizeKeys lists the keys that describe the size of each kind, and tierNames the tiers of its links.
 var (
 	sizeKeys = map[string][]string{
 		"fat-tree":   {"k"},
 		"leaf-spine": {"leaves", "spines", "hosts_per_leaf", "oversubscription"},
-		"dumbbell":   {"hosts"},
-		"star":       {"hosts"},
-		"custom":     {"nodes", "links"},
+		"clos":       {"racks", "switching_racks", "leaves", "spines", "cores", "racks_per_pod", "hosts_per_leaf"},
+
+		"dragonfly-plus": {"groups", "leaves", "spines", "hosts_per_leaf", "detours"},
+
+		"torus":    {"dimensions", "hosts_per_switch"},
+		"dumbbell": {"hosts"},
+		"star":     {"hosts"},
+		"custom":   {"nodes", "links"},
 	}
 	tierNames = map[string][]string{
-		"fat-tree":   {"host", "edge", "core"},
-		"leaf-spine": {"host", "leaf"},
-		"dumbbell":   {"host", "core"},
-		"star":       {"host"},
+		"fat-tree":       {"host", "edge", "core"},
+		"leaf-spine":     {"host", "leaf"},
+		"clos":           {"host", "l1", "l2", "l3"},
+		"dragonfly-plus": {"host", "leaf", "global"},
+		"torus":          {"host", "switch"},
+		"dumbbell":       {"host", "core"},
+		"star":           {"host"},
 	}
 )
 
@@ -55,6 +65,11 @@ func (d *decoder) topology(s *section) Topology {
 	t.Tiers = s.tiers(t)
 	if known {
 		s.sizes(&t)
+	}
+	routes, _ := s.field("routes").enum(routeKinds)
+	t.UpDown = routes == "up-down"
+	if t.UpDown && t.Detours {
+		s.field("detours").problem("routes that go up and down have no detours; expected false, or routes: shortest")
 	}
 	t.MTU, _ = s.field("mtu").payload()
 	t.Down = s.down(&t)
@@ -84,6 +99,26 @@ func (s *section) sizes(t *Topology) {
 		t.Spines = s.field("spines").integer(1, maxSwitches)
 		t.HostsPerLeaf = s.field("hosts_per_leaf").integer(1, maxHosts)
 		t.Oversubscription = s.oversubscription(t)
+	case "clos":
+		t.Racks = s.field("racks").integer(1, maxSwitches)
+		t.SwitchingRacks = s.field("switching_racks").integer(1, maxSwitches)
+		t.Leaves = s.field("leaves").integer(1, maxSwitches)
+		t.Spines = s.field("spines").integer(1, maxSwitches)
+		t.Cores = s.field("cores").integer(1, maxSwitches)
+		f := s.field("racks_per_pod")
+		if t.RacksPerPod = f.integer(1, maxSwitches); t.RacksPerPod > 0 && t.Racks%t.RacksPerPod != 0 {
+			f.problem("%d computing racks are not pods of %d; expected a divisor", t.Racks, t.RacksPerPod)
+		}
+		t.HostsPerLeaf = s.field("hosts_per_leaf").integer(1, maxHosts)
+	case "dragonfly-plus":
+		t.Groups = s.field("groups").integer(2, maxSwitches)
+		t.Leaves = s.field("leaves").integer(1, maxSwitches)
+		t.Spines = s.field("spines").integer(1, maxSwitches)
+		t.HostsPerLeaf = s.field("hosts_per_leaf").integer(1, maxHosts)
+		t.Detours = s.field("detours").flag()
+	case "torus":
+		t.Dimensions = s.field("dimensions").dimensions()
+		t.HostsPerSwitch = s.field("hosts_per_switch").integer(1, maxHosts)
 	case "dumbbell":
 		t.Hosts = s.field("hosts").integer(1, maxHosts/2)
 	case "star":
@@ -126,6 +161,19 @@ func (s *section) refuseForeign(name, kind string) {
 	f.problem("applies to kind %s, not to %s", strings.Join(owners, " and "), kind)
 }
 
+// dimensions reads how many switches a torus has along each of two or three dimensions.
+func (f field) dimensions() []int {
+	var all []int
+	for _, item := range f.items(3) {
+		all = append(all, item.integer(2, maxDimension))
+	}
+	if len(all) < 2 {
+		f.problem("expected how many switches there are along two or three dimensions, such as [4, 4]")
+		return nil
+	}
+	return all
+}
+
 func (s *section) oversubscription(t *Topology) float64 {
 	f := s.field("oversubscription")
 	v, _ := f.decimal(0.01, 1000)
@@ -142,6 +190,19 @@ func (t Topology) HostCount() int {
 		return t.K * t.K * t.K / 4
 	case "leaf-spine":
 		return t.Leaves * t.HostsPerLeaf
+	case "clos":
+		return t.Racks * t.Leaves * t.HostsPerLeaf
+	case "dragonfly-plus":
+		return t.Groups * t.Leaves * t.HostsPerLeaf
+	case "torus":
+		hosts := t.HostsPerSwitch
+		for _, n := range t.Dimensions {
+			hosts *= n
+		}
+		if len(t.Dimensions) == 0 {
+			return 0
+		}
+		return hosts
 	case "dumbbell":
 		return 2 * t.Hosts
 	case "star":

@@ -26,9 +26,18 @@ type writtenTopology struct {
 	Kind             topologyKindType    `json:"kind" jsonschema_description:"Shape of the network."`
 	K                int                 `json:"k,omitempty" jsonschema:"minimum=2,maximum=64,multipleOf=2" jsonschema_description:"fat-tree: k pods, (k/2)^2 cores, k^3/4 hosts."`
 	Hosts            int                 `json:"hosts,omitempty" jsonschema:"minimum=1,maximum=65536" jsonschema_description:"star: hosts. dumbbell: hosts on each side."`
-	Leaves           int                 `json:"leaves,omitempty" jsonschema:"minimum=1,maximum=65536" jsonschema_description:"leaf-spine: leaf switches."`
-	Spines           int                 `json:"spines,omitempty" jsonschema:"minimum=1,maximum=4096" jsonschema_description:"leaf-spine: spine switches."`
-	HostsPerLeaf     int                 `json:"hosts_per_leaf,omitempty" jsonschema:"minimum=1,maximum=65536" jsonschema_description:"leaf-spine: hosts of each leaf."`
+	Leaves           int                 `json:"leaves,omitempty" jsonschema:"minimum=1,maximum=65536" jsonschema_description:"leaf-spine: leaf switches. clos: switches of layer 1 in each computing rack. dragonfly-plus: leaves of each group."`
+	Spines           int                 `json:"spines,omitempty" jsonschema:"minimum=1,maximum=4096" jsonschema_description:"leaf-spine: spine switches. clos: switches of layer 2 in each computing rack. dragonfly-plus: spines of each group."`
+	HostsPerLeaf     int                 `json:"hosts_per_leaf,omitempty" jsonschema:"minimum=1,maximum=65536" jsonschema_description:"leaf-spine, clos, dragonfly-plus: hosts of each leaf."`
+	Racks            int                 `json:"racks,omitempty" jsonschema:"minimum=1,maximum=4096" jsonschema_description:"clos: computing racks, with hosts and layers 1 and 2."`
+	SwitchingRacks   int                 `json:"switching_racks,omitempty" jsonschema:"minimum=1,maximum=4096" jsonschema_description:"clos: switching racks, with layers 3 and 4."`
+	Cores            int                 `json:"cores,omitempty" jsonschema:"minimum=1,maximum=4096" jsonschema_description:"clos: switches of layer 4 in each switching rack."`
+	RacksPerPod      int                 `json:"racks_per_pod,omitempty" jsonschema:"minimum=1,maximum=4096" jsonschema_description:"clos: computing racks that share their switches of layer 3."`
+	Groups           int                 `json:"groups,omitempty" jsonschema:"minimum=2,maximum=4096" jsonschema_description:"dragonfly-plus: groups."`
+	Detours          flagType            `json:"detours,omitempty" jsonschema_description:"dragonfly-plus: switches that choose by the packet may take a way by a third group when no shortest way is light."`
+	Dimensions       []int               `json:"dimensions,omitempty" jsonschema:"minItems=2,maxItems=3" jsonschema_description:"torus: switches along each dimension."`
+	HostsPerSwitch   int                 `json:"hosts_per_switch,omitempty" jsonschema:"minimum=1,maximum=65536" jsonschema_description:"torus: hosts of each switch."`
+	Routes           routesType          `json:"routes,omitempty" jsonschema_description:"up-down: along a tree, never up after down, so that PFC cannot deadlock in any network; shortest: all shortest ways."`
 	Oversubscription float64             `json:"oversubscription,omitempty" jsonschema:"minimum=0.01,maximum=1000" jsonschema_description:"leaf-spine: host bandwidth to uplink bandwidth of a leaf; sets the rate of the uplinks."`
 	Link             writtenLink         `json:"link,omitempty" jsonschema_description:"Default of every link."`
 	Tiers            writtenTiers        `json:"tiers,omitempty" jsonschema_description:"Links of one tier where they differ from the default."`
@@ -53,7 +62,13 @@ type writtenTiers struct {
 	Host writtenLink `json:"host,omitempty" jsonschema_description:"Between hosts and their switches."`
 	Edge writtenLink `json:"edge,omitempty" jsonschema_description:"fat-tree: between edge and aggregation switches."`
 	Core writtenLink `json:"core,omitempty" jsonschema_description:"fat-tree: between aggregation and core switches. dumbbell: the link in the middle."`
-	Leaf writtenLink `json:"leaf,omitempty" jsonschema_description:"leaf-spine: between leaves and spines."`
+	Leaf writtenLink `json:"leaf,omitempty" jsonschema_description:"leaf-spine, dragonfly-plus: between leaves and spines."`
+
+	L1     writtenLink `json:"l1,omitempty" jsonschema_description:"clos: between layers 1 and 2."`
+	L2     writtenLink `json:"l2,omitempty" jsonschema_description:"clos: between layers 2 and 3."`
+	L3     writtenLink `json:"l3,omitempty" jsonschema_description:"clos: between layers 3 and 4."`
+	Global writtenLink `json:"global,omitempty" jsonschema_description:"dragonfly-plus: between groups."`
+	Switch writtenLink `json:"switch,omitempty" jsonschema_description:"torus: between switches."`
 }
 
 type writtenNode struct {

@@ -51,6 +51,9 @@ func Build(l *lab.Lab) (*Experiment, error) {
 	if err := checkLossless(l, x.Graph, &x.Fabric); err != nil {
 		return nil, err
 	}
+	if err := checkCircles(l, x.Graph); err != nil {
+		return nil, err
+	}
 	if err := x.addWorkload(); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"weft/fabric"
 	"weft/orchestrator/lab"
@@ -46,6 +47,39 @@ func checkLossless(l *lab.Lab, g *topology.Graph, cfg *fabric.Config) error {
 		return nil
 	}
 	return found
+}
+
+// checkCircles refuses PFC where what packets wait for can go in a circle, so that nothing would ever move again. Fat-trees,
+// leaf-spine networks and others whose shortest ways go up and then down have no such circle unless links are down, which is what
+// some experiments are about.
+func checkCircles(l *lab.Lab, g *topology.Graph) error {
+	if l.Queues.PFC == nil {
+		return nil
+	}
+	switch l.Topology.Kind {
+	case "clos", "dragonfly-plus", "torus":
+	default:
+		return nil
+	}
+	circle := g.Circle()
+	if circle == nil {
+		return nil
+	}
+	text := ""
+	for _, p := range circle {
+		k := g.Links[p/2]
+		from := k.A
+		if p%2 == 1 {
+			from = k.B
+		}
+		text += g.Nodes[from].Name + ", "
+	}
+	way := "routes: up-down"
+	if l.Topology.Detours {
+		way = "detours: false, or routes: up-down"
+	}
+	return l.Errorf("queues.pfc", "the switches %s could wait for each other in a circle for ever (the routes of this %s have one, and there are no virtual channels); expected off, or in topology %s",
+		strings.TrimSuffix(text, ", "), l.Topology.Kind, way)
 }
 
 // losslessText puts faults into the lab's words.

@@ -20,6 +20,10 @@ func fabricConfig(l *lab.Lab, g *topology.Graph) fabric.Config {
 		cfg.Ports = append(cfg.Ports, m.port(k, k.A), m.port(k, k.B))
 	}
 	cfg.Switches = switches(l, g, g.Routes())
+	for i := range g.Links {
+		aside := g.Aside(topology.LinkID(i))
+		cfg.Ports[2*i].Aside, cfg.Ports[2*i+1].Aside = aside, aside
+	}
 	m.coordinate(&cfg)
 	for s := range cfg.Switches {
 		cfg.Switches[s].Buffer = m.of(topology.NodeID(g.Hosts + s))
@@ -47,6 +51,7 @@ func switches(l *lab.Lab, g *topology.Graph, routes *topology.Routes) []fabric.S
 			}
 			sw.Groups = append(sw.Groups, ports)
 		}
+		sw.Aside = routes.Asides(id)
 		all = append(all, sw)
 	}
 	return all

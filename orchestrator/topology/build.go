@@ -40,6 +40,12 @@ func (b *builder) generate() error {
 		return b.fatTree()
 	case "leaf-spine":
 		return b.leafSpine()
+	case "clos":
+		return b.clos()
+	case "dragonfly-plus":
+		return b.dragonflyPlus()
+	case "torus":
+		return b.torus()
 	case "dumbbell":
 		return b.dumbbell()
 	case "star":
@@ -47,7 +53,7 @@ func (b *builder) generate() error {
 	case "custom":
 		return b.custom()
 	}
-	return fmt.Errorf("kind %q: want fat-tree, leaf-spine, dumbbell, star or custom", b.t.Kind)
+	return fmt.Errorf("kind %q: want fat-tree, leaf-spine, clos, dragonfly-plus, torus, dumbbell, star or custom", b.t.Kind)
 }
 
 // finish removes the links that are down, checks that what is left is one network, and computes its routes.
@@ -74,7 +80,16 @@ func (b *builder) finish() error {
 	if err := g.checkReach(); err != nil {
 		return err
 	}
-	return g.route()
+	if b.t.UpDown {
+		return g.routeUpDown()
+	}
+	if err := g.route(); err != nil {
+		return err
+	}
+	if b.t.Detours {
+		g.detour()
+	}
+	return nil
 }
 
 func (b *builder) checkLink(l *Link) {

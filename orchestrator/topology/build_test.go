@@ -307,7 +307,7 @@ func TestBadSections(t *testing.T) {
 		t    lab.Topology
 		want string
 	}{
-		{"no kind", lab.Topology{}, `topology: kind "": want fat-tree, leaf-spine, dumbbell, star or custom`},
+		{"no kind", lab.Topology{}, `topology: kind "": want fat-tree, leaf-spine, clos, dragonfly-plus, torus, dumbbell, star or custom`},
 		{"odd k", fatTree(3), "topology: fat-tree: k is 3: want an even number, at least 2"},
 		{"k 0", fatTree(0), "topology: fat-tree: k is 0: want an even number, at least 2"},
 		{"k 66", fatTree(66), "topology: fat-tree: k is 66: 71874 hosts: want at most 65536"},

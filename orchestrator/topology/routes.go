@@ -21,6 +21,7 @@ type Routes struct {
 	hostGroup []int32      // per host: its group at its home
 	via       []int32      // [home][switch]: group towards the home; -1 at the home itself and where no way leads
 	next      []LinkID     // [home][switch]: link of the path of smallest delay; -1 likewise
+	asides    []int32      // [home][switch]: group of detours, -1: none; nil: nowhere any
 }
 
 // Routes returns every equal-cost shortest route of the graph, computed by Build.
@@ -70,6 +71,66 @@ func (g *Graph) ToSwitches() [][]int32 {
 	return rows
 }
 
+// Asides is Row of the detours of a switch; nil where the graph has none. A detour leads to a switch that is as far from the host as this one; only
+// what comes from a link that is no detour itself may take it.
+func (r *Routes) Asides(sw NodeID) []int32 {
+	if r.asides == nil {
+		return nil
+	}
+	row := make([]int32, r.hosts)
+	for h := range row {
+		row[h] = r.asides[int(r.home[h])*r.switches+int(sw)-r.hosts]
+	}
+	return row
+}
+
+// aside says whether link l is one that detours use: what comes from it may take no other.
+func (g *Graph) aside(l LinkID) bool { return g.Links[l].Tier == "global" }
+
+// Aside says whether what arrives by a link may take a detour no more.
+func (g *Graph) Aside(l LinkID) bool { return g.routes.asides != nil && g.aside(l) }
+
+// detour finds the ways of a dragonfly-plus by a third group: from a spine over a global link to one that is as far from the
+// destination.
+func (g *Graph) detour() {
+	r := g.routes
+	s := newSearch(g)
+	for sw := range r.groups { // so that groups that are there already are found again
+		for i, links := range r.groups[sw] {
+			s.group = append(s.group[:0], links...)
+			s.learn(int32(sw), int32(i))
+		}
+	}
+	r.asides = make([]int32, len(r.via))
+	for i, home := range r.homes {
+		s.distances(int32(int(home) - g.Hosts))
+		for sw := range r.switches {
+			s.group = s.group[:0]
+			for _, e := range s.edges[s.start[sw]:s.start[sw+1]] {
+				if g.aside(e.link) && s.dist[e.to] == s.dist[sw] && s.dist[sw] > 0 {
+					s.group = append(s.group, e.link)
+				}
+			}
+			at := i*r.switches + sw
+			if r.asides[at] = -1; len(s.group) > 0 {
+				r.asides[at] = s.intern(int32(sw))
+			}
+		}
+	}
+}
+
+// learn notes that s.group is group i of switch n.
+func (s *search) learn(n, i int32) {
+	h := s.hash()
+	for {
+		if _, taken := s.known[n][h]; !taken {
+			break
+		}
+		h++
+	}
+	s.known[n][h] = i
+}
+
 // NextHops returns the links on which sw may send towards host; nil when no way leads there.
 func (r *Routes) NextHops(sw, host NodeID) []LinkID {
 	i := r.Group(sw, host)
@@ -94,15 +155,7 @@ func (g *Graph) route() error {
 		return fmt.Errorf("%d switches with hosts, %d switches and %d links in all: too many for route tables",
 			len(r.homes), r.switches, len(g.Links))
 	}
-	r.groups = make([][][]LinkID, r.switches)
-	r.hostGroup = make([]int32, g.Hosts)
-	for h := range g.Hosts {
-		own := &r.groups[int(g.Home(NodeID(h)))-g.Hosts]
-		r.hostGroup[h] = int32(len(*own))
-		*own = append(*own, r.uplink[h:h+1:h+1])
-	}
-	r.via = make([]int32, len(r.homes)*r.switches)
-	r.next = make([]LinkID, len(r.homes)*r.switches)
+	g.ownRoutes()
 	s := newSearch(g)
 	for i, home := range r.homes {
 		row := i * r.switches
@@ -121,6 +174,7 @@ type search struct {
 	queue []int32
 	group []LinkID // of the switch being looked at
 	known []map[uint64]int32
+	rank  []int32 // place of each switch from the root; routes that go up and down
 	last  []int32 // per switch, the group found last: the next home's is often the same
 }
 
@@ -183,16 +237,21 @@ func (s *search) from(home int, via []int32, next []LinkID) {
 	}
 }
 
+func (s *search) hash() uint64 {
+	h := uint64(14695981039346656037) // FNV-1a
+	for _, l := range s.group {
+		h = (h ^ uint64(l)) * 1099511628211
+	}
+	return h
+}
+
 // intern returns the number of s.group among the groups of switch n, adding it if it is new.
 func (s *search) intern(n int32) int32 {
 	groups := s.r.groups[n]
 	if i := s.last[n]; i >= 0 && slices.Equal(groups[i], s.group) {
 		return i
 	}
-	h := uint64(14695981039346656037) // FNV-1a
-	for _, l := range s.group {
-		h = (h ^ uint64(l)) * 1099511628211
-	}
+	h := s.hash()
 	for { // a different group with the same hash moves on to the next number
 		i, ok := s.known[n][h]
 		if !ok {
