@@ -114,7 +114,8 @@ func TestCheckRefuses(t *testing.T) {
 }
 
 func TestSourcesAreIndependentAndRepeatable(t *testing.T) {
-	if Seed(1, 2, "rx") != Seed(1, 2, "rx") || Seed(1, 2, "rx") == Seed(1, 2, "tx") || Seed(1, 2, "rx") == Seed(1, 3, "rx") || Seed(1, 2, "rx") == Seed(2, 2, "rx") {
+	first, again := Seed(1, 2, "rx"), Seed(1, 2, "rx")
+	if first != again || first == Seed(1, 2, "tx") || first == Seed(1, 3, "rx") || first == Seed(2, 2, "rx") {
 		t.Error("a seed is of a lab, a node and a purpose")
 	}
 }
