@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"weft/transport/cc"
+	"weft/transport/path"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -50,7 +51,7 @@ type Counters struct {
 	AckDrops    int64 // acknowledgements dropped because too many were waiting
 	Failed      int64 // connections given up
 	Notices     int64 // of switches, heeded
-	Repaths     int64 // changes of the source port that switches asked for
+	Repaths     int64 // changes of the source port: that switches asked for, or after congested rounds (PLB)
 }
 
 // maxReplies bounds the acknowledgements that wait. A NIC that sends at all sends them faster than full packets
@@ -348,7 +349,15 @@ func (e *Endpoint) Poll() (Event, bool) {
 }
 
 // Counters returns what the endpoint did so far.
-func (e *Endpoint) Counters() Counters { return e.counters }
+func (e *Endpoint) Counters() Counters {
+	c := e.counters
+	for i := range e.senders {
+		if p, ok := e.senders[i].chooser.(*path.PLB); ok {
+			c.Repaths += p.Left()
+		}
+	}
+	return c
+}
 
 // schedule puts sender i into the round if it may send, and arms its timer for whatever comes first: the end
 // of its pacing wait, its retransmission timeout, its controller's deadline. The timer may be armed too

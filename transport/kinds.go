@@ -151,12 +151,19 @@ func pc4Scheme(s *Spec, p pc4.Params) scheme {
 
 // roceScheme is RoCEv2: DCQCN over go-back-N, or over selective repeat.
 func roceScheme(_ *Spec, p dcqcn.Params) scheme {
+	chooser := onePath
+	if p.Repath > 0 {
+		chooser = func(l cc.Link, _ uint64, _ units.Bytes) path.Chooser {
+			return path.NewPLB(dcqcn.RepathPorts, p.Repath, l.BaseRTT)
+		}
+	}
 	return scheme{
 		ect:        true,
 		controller: func(l cc.Link) cc.Controller { return dcqcn.NewSender(p, l) },
 		receiver:   func(units.Bandwidth) cc.Receiver { return dcqcn.NewNotifier(p) },
-		chooser:    onePath,
+		chooser:    chooser,
 		either:     true,
+		paths:      p.SourcePorts(),
 		span:       func(cc.Link) uint64 { return maxSpan }, // a rate has no window
 	}
 }

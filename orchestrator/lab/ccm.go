@@ -44,6 +44,9 @@ func (c *section) ccm() Section {
 		s := f.open()
 		s.pattern = join("transport", t.kind)
 		p.Section = s.parameters(t.read)
+		if r, ok := p.Section.(RoCE); ok && r.Repath > 0 {
+			s.field("repath").problem("the switches choose paths, and ask the source for another one by themselves; expected off")
+		}
 	}
 	p.Recovery, _ = c.field("recovery").enum(recoveries)
 	p.Timeout = c.field("timeout").timer(units.Microsecond)

@@ -80,6 +80,7 @@ var defaults = map[string]value{
 	"transport.roce.qps":               {"1", "NCCL: NCCL_IB_QPS_PER_CONNECTION"},
 	"transport.roce.split":             {"round-robin", "NCCL: NCCL_IB_SPLIT_DATA_ON_QPS, off"},
 	"transport.roce.recovery":          {"go-back-n", "RoCEv2"},
+	"transport.roce.repath":            {"off", "ours: RoCE has no repathing; PLB (SIGCOMM 2022) leaves a path after 3 rounds"},
 	"transport.roce.rto_min":           {"auto", autoRTO},
 	"transport.roce.tries":             {"7", "NCCL: NCCL_IB_RETRY_CNT"},
 

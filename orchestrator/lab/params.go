@@ -76,6 +76,7 @@ type RoCE struct {
 	QPs      int    // queue pairs of a connection, each with a source port, a sequence and a rate of its own
 	Split    string // messages: each is cut over all queue pairs; round-robin: each goes to the next
 	Recovery string // go-back-n, selective-repeat
+	Repath   int    // congested rounds after which a connection takes another source port; 0: never
 
 	Timeouts
 }

@@ -54,6 +54,7 @@ func (c *section) roce() Section {
 	r.QPs = c.field("qps").integer(1, maxQPs)
 	r.Split, _ = c.field("split").enum(splits)
 	r.Recovery, _ = c.field("recovery").enum(recoveries)
+	r.Repath = unless(c.field("repath"), "off", func(f field) (int, bool) { return f.integer(1, maxStages), true })
 	r.Timeouts = c.timeouts()
 	return r
 }
@@ -108,5 +109,6 @@ func (p RoCE) Connection(line units.Bandwidth) Connection {
 		G: p.G, InitialAlpha: p.InitialAlpha, AlphaInterval: p.AlphaInterval, AlphaFirst: p.AlphaFirst,
 		DecreaseInterval: p.DecreaseInterval, FirstRate: p.FirstRate, MinRate: p.MinRate.At(line),
 		RPTimer: p.RPTimer, ByteCounter: p.ByteCounter, F: p.F, RAI: p.RAI.At(line), RHAI: p.RHAI.At(line),
+		Repath: p.Repath,
 	}}
 }

@@ -148,6 +148,7 @@ type (
 	splitType         string
 	recoveryType      string
 	routesType        string
+	repathType        string
 	roundTripType     string
 	collectiveType    string
 	algorithmType     string
@@ -188,6 +189,11 @@ func (rateType) JSONSchema() *jsonschema.Schema {
 func (bytesType) JSONSchema() *jsonschema.Schema { return matching("50MB", units.BytesPattern()) }
 func (chunkType) JSONSchema() *jsonschema.Schema {
 	return matching("128KB", "off", units.BytesPattern())
+}
+func (repathType) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
+		{Type: "string", Enum: []any{"off"}}, {Type: "integer", Minimum: "1", Maximum: "1000"},
+	}}
 }
 func (initialType) JSONSchema() *jsonschema.Schema {
 	return matching("base-rate", "base-rate", "line", units.BytesPattern())

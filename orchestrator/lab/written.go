@@ -220,6 +220,7 @@ type writtenRoCE struct {
 	QPs              int           `json:"qps,omitempty" jsonschema:"minimum=1,maximum=16" jsonschema_description:"Queue pairs of a connection, each with a source port, a sequence and a rate of its own."`
 	Split            splitType     `json:"split,omitempty" jsonschema_description:"Each message is cut over all queue pairs, or goes to the next one."`
 	Recovery         recoveryType  `json:"recovery,omitempty" jsonschema_description:"What is sent again after a loss."`
+	Repath           repathType    `json:"repath,omitempty" jsonschema_description:"Take another source port after so many round trips in a row in which half of the acknowledgements were marked, as PLB does."`
 	RTOMin           autoTimeType  `json:"rto_min,omitempty" jsonschema_description:"Least retransmission timeout; auto is longer than the queues of the network can hold a packet."`
 	Tries            int           `json:"tries,omitempty" jsonschema:"minimum=1,maximum=1000" jsonschema_description:"Timeouts in a row before a connection fails."`
 }

@@ -51,7 +51,7 @@ func (x *Experiment) summarize(o *outcome, s *record.Summary) {
 		Retransmits: o.Transport.Retransmits, Timeouts: o.Transport.Timeouts,
 		Lost: o.Fabric.Lost, Cut: o.Fabric.Cut, Pauses: o.Fabric.Pauses, PausedUS: o.Paused.Microseconds(),
 		After: o.After, Duplicated: o.Fabric.Duplicated, Late: o.Fabric.Late,
-		Reordered: o.Transport.Reordered + o.Transport.OutOfOrder, Switched: o.Fabric.PathSwitches, CCM: x.ccm(o),
+		Reordered: o.Transport.Reordered + o.Transport.OutOfOrder, Switched: o.Fabric.PathSwitches + o.Transport.Repaths, CCM: x.ccm(o),
 		QueueDelay: o.Queued, MaxQueue: int64(o.Fabric.MaxQueue),
 	}
 	if o.Events != nil {

@@ -81,7 +81,7 @@ type Network struct {
 	Duplicated  int64     `json:"duplicated,omitempty"`    // copies that links made
 	Late        int64     `json:"late,omitempty"`          // that links delivered late
 	Reordered   int64     `json:"reordered,omitempty"`     // data packets that arrived before an earlier one of their connection
-	Switched    int64     `json:"path_switches,omitempty"` // flows that adaptive switches moved to another port, each time
+	Switched    int64     `json:"path_switches,omitempty"` // flows that adaptive switches moved to another port, and source ports that senders left, each time
 	CCM         *CCM      `json:"ccm,omitempty"`
 	Pauses      int64     `json:"pauses"`         // that PFC sent
 	PausedUS    float64   `json:"paused_us"`      // how long ports were paused, all together

@@ -44,6 +44,21 @@ type Params struct {
 	ByteCounter units.Bytes     // Paper: one stage each time so much was sent; 0: time alone counts
 	F           int             // stages of fast recovery, RPG_THRESHOLD
 	RAI, RHAI   units.Bandwidth // added to the target rate in additive and in hyper increase
+
+	// Repath has the connection take another source port, one of RepathPorts, after so many congested rounds (package path,
+	// PLB); 0: never.
+	Repath int `json:",omitempty"`
+}
+
+// RepathPorts is how many source ports a connection that repaths goes through.
+const RepathPorts = 16
+
+// SourcePorts is how many source ports the connection uses.
+func (p Params) SourcePorts() int {
+	if p.Repath > 0 {
+		return RepathPorts
+	}
+	return 1
 }
 
 // Defaults returns the NICs' own: DCE_TCP_G 1019 of 1024, INITIAL_ALPHA_VALUE 1023 of 1024, DCE_TCP_RTT,
@@ -63,6 +78,8 @@ func Defaults() Params {
 // Check returns an error naming the first parameter that is out of range or that the mode does not use.
 func (p Params) Check() error {
 	switch {
+	case p.Repath < 0:
+		return fmt.Errorf("dcqcn: repathing after %d rounds", p.Repath)
 	case p.CNPInterval < 0:
 		return fmt.Errorf("dcqcn: cnp interval %v is negative", p.CNPInterval)
 	case !(p.G > 0 && p.G <= 1):
