@@ -209,7 +209,7 @@ func (n *Network) Fire(now units.Time, id timeline.ID) {
 		n.fireOther(now, int(i)-len(n.ports))
 		return
 	}
-	if n.parts != nil && n.parts.landing[i] >= 0 {
+	if p := n.parts; p != nil && p.abroad[i>>6]>>(i&63)&1 != 0 {
 		n.land(now, i)
 		return
 	}

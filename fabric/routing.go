@@ -31,6 +31,7 @@ const (
 type group struct {
 	first int32 // where in members
 	n     int32 // complement of the number (^n) when the switch chooses for each packet that arrives
+	only  int32 // the port, when there is one
 }
 
 // size returns the number of ports.
@@ -46,7 +47,7 @@ func newRouting(hosts int, switches []SwitchConfig) routing {
 		hosts:  hosts,
 		blocks: (hosts + blockSize - 1) / blockSize,
 		dests:  hosts,
-		groups: []group{{0, 1}},
+		groups: []group{{0, 1, noPort}},
 		all:    []int32{noPort},
 		counts: []int32{1},
 	}
@@ -72,7 +73,7 @@ func newRouting(hosts int, switches []SwitchConfig) routing {
 }
 
 func (r *routing) addGroup(ports []int32, perPacket bool) {
-	k := group{int32(len(r.all)), int32(len(ports))}
+	k := group{int32(len(r.all)), int32(len(ports)), ports[0]}
 	if perPacket {
 		k.n = ^k.n
 	}
@@ -94,6 +95,7 @@ func (r *routing) exclude(s int, down func(port int32) bool) {
 		if len(live) == 0 {
 			live = append(live, noPort)
 		}
+		k.only = live[0]
 		if n := int32(len(live)); k.n < 0 {
 			k.n = ^n
 		} else {
@@ -133,14 +135,15 @@ func (r *routing) next(to NodeID, e *parcel) int32 {
 		return atHost
 	}
 	k := r.group(s, e.dst)
-	if k.n < 0 {
+	switch {
+	case k.n > 1:
+		return r.members[k.first+choose(e.flow, r.seeds[s], k.n)]
+	case k.n < 0:
 		return perPacket
-	}
-	port := r.members[k.first+choose(e.flow, r.seeds[s], k.n)]
-	if port == noPort && HostID(to) == e.dst {
+	case k.only == noPort && HostID(to) == e.dst:
 		return atSwitch
 	}
-	return port
+	return k.only
 }
 
 // group returns the group of switch s towards a host.

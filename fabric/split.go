@@ -27,10 +27,11 @@ import (
 // part while none is working, after every part has done Take.
 type parts struct {
 	all     []*Network
-	part    []int32 // by node
-	owner   []int32 // by port: the part of From, which does everything up to the start of a transmission
-	landing []int32 // by port: which landing of the part of To, or -1 when it is not abroad
-	turn    int     // which of the two boxes is written
+	part    []int32  // by node
+	owner   []int32  // by port: the part of From, which does everything up to the start of a transmission
+	landing []int32  // by port abroad: which landing of the part of To
+	abroad  []uint64 // a bit by port: small enough to stay in the cache nearest to the processor
+	turn    int      // which of the two boxes is written
 }
 
 // abroad tells whether the line of a port leads to another part.
@@ -77,13 +78,15 @@ func Split(cfg Config, part []int32, queues []*timeline.Queue, sinks []Sink) ([]
 	p := &parts{
 		all: make([]*Network, len(queues)), part: part,
 		owner: make([]int32, len(cfg.Ports)), landing: make([]int32, len(cfg.Ports)),
+		abroad: make([]uint64, len(cfg.Ports)/64+1),
 	}
 	landings := make([]int32, len(queues))
 	for i := range cfg.Ports {
 		to := part[cfg.Ports[i].To]
-		p.owner[i], p.landing[i] = part[cfg.Ports[i].From], -1
+		p.owner[i] = part[cfg.Ports[i].From]
 		if to != p.owner[i] {
 			p.landing[i] = landings[to]
+			p.abroad[i/64] |= 1 << (i % 64)
 			landings[to]++
 			whole.ports[i].abroad = yes
 		}
