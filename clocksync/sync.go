@@ -96,6 +96,9 @@ type Counters struct {
 	Steps     int64 // corrections that are not continuous with the one before
 	Resets    int64 // times that what was learnt was thrown away: the clock stepped, the source changed
 	Lost      int64 // times that a source of time or a peer was given up
+
+	Falsetickers int64 // times that a source began to contradict the majority of them
+	NoMajority   int64 // times that sources began to contradict each other so that no majority was left
 }
 
 // Add adds the counts of another node.
@@ -111,6 +114,8 @@ func (c *Counters) Add(o Counters) {
 	c.Steps += o.Steps
 	c.Resets += o.Resets
 	c.Lost += o.Lost
+	c.Falsetickers += o.Falsetickers
+	c.NoMajority += o.NoMajority
 }
 
 // Truth is what only an experiment knows: what a hardware clock shows at an instant of true time. The error of a node

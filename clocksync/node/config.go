@@ -21,6 +21,7 @@ type Config struct {
 	Huygens HuygensParams `json:",omitzero"` // when Sync is Huygens
 	Control bool          // messages are served before data, as acknowledgements are
 	Outages []Outage      // of the protocol's process, in order
+	Lies    []Lie         `json:",omitempty"` // in order: what the node tells others is wrong
 	Sample  units.Time    // distance of two samples of the error, the first at 0; 0: none are taken
 }
 
@@ -39,6 +40,9 @@ const (
 // back knowing nothing.
 type Outage struct{ At, For units.Time } // For 0: for ever
 
+// Lie is what a falseticker adds to the time that it tells others, from At until the next one. Its own clock is as good as ever.
+type Lie struct{ At, By units.Time }
+
 func (c *Config) check() error {
 	if err := c.Stamp.Check(); err != nil {
 		return err
@@ -48,6 +52,11 @@ func (c *Config) check() error {
 	}
 	if c.Sample < 0 {
 		return fmt.Errorf("node: a sample every %d ps", c.Sample)
+	}
+	for i, l := range c.Lies {
+		if i > 0 && l.At < c.Lies[i-1].At {
+			return fmt.Errorf("node: lie %d at %d ps comes before the last one", i, l.At)
+		}
 	}
 	end := units.Time(-1)
 	for i, o := range c.Outages {

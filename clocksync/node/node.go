@@ -25,6 +25,7 @@ type Node struct {
 	correction clocksync.Correction
 	outage     int        // the next, or the one that is on
 	down       bool       // it is on
+	lie        int        // how many of the lies have begun
 	woken      units.Time // monotonic deadline for which wake was found
 	wake       units.Time // true instant, or earlier
 	armed      bool       // woken and wake are of the protocol's present deadline
@@ -93,8 +94,21 @@ func (n *Node) learn() {
 	n.correction = c
 }
 
-// turn ends and begins outages that are due by t.
+// A liar is a protocol that can be made to tell others a wrong time.
+type liar interface{ Lie(by units.Time) }
+
+// pretend makes the protocol tell what it is to tell now.
+func (n *Node) pretend() {
+	if l, ok := n.protocol.(liar); ok && n.lie > 0 {
+		l.Lie(n.cfg.Lies[n.lie-1].By)
+	}
+}
+
+// turn ends and begins outages and lies that are due by t.
 func (n *Node) turn(t units.Time) {
+	for ; n.lie < len(n.cfg.Lies) && n.cfg.Lies[n.lie].At <= t; n.lie++ {
+		defer n.pretend()
+	}
 	for n.outage < len(n.cfg.Outages) {
 		o := n.cfg.Outages[n.outage]
 		switch {
@@ -130,6 +144,7 @@ func (n *Node) restart(t units.Time) {
 		return
 	}
 	n.protocol = p
+	n.pretend()
 	p.Start(n.now(t))
 	n.learn()
 }
@@ -190,13 +205,16 @@ func (n *Node) Control() bool { return n.cfg.Control }
 // Deadline returns when Advance is wanted, in true time, or earlier.
 func (n *Node) Deadline() (t units.Time, ok bool) {
 	t = units.Never
+	if n.lie < len(n.cfg.Lies) {
+		t = n.cfg.Lies[n.lie].At
+	}
 	if n.outage < len(n.cfg.Outages) {
 		o := n.cfg.Outages[n.outage]
 		switch {
 		case !n.down:
-			t = o.At
+			t = min(t, o.At)
 		case o.For > 0:
-			t = o.At + o.For
+			t = min(t, o.At+o.For)
 		}
 	}
 	if n.protocol != nil {

@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"weft/clocksync"
 	"weft/clocksync/huygens"
@@ -28,7 +29,7 @@ func (c *Config) protocol() (clocksync.Protocol, error) {
 	case Perfect, None, "":
 		return nil, nil
 	case PTP:
-		return ptp.New(c.Setup, c.PTP.config(c.Setup))
+		return c.PTP.clock(c.Setup)
 	case Huygens:
 		return huygens.New(c.Setup, c.Huygens.config(c.Setup))
 	}
@@ -44,6 +45,8 @@ type PTPParams struct {
 	Length    int        // how many delays it is over
 	Servo     string     // pi, linreg
 	P, I      float64    // gains of pi, both per sample; P 0: 0.2 and 0.02
+	Servers   int        // nodes from the reference on that have a source of time each; above 1 the others vote over them
+	Agree     units.Time // how far apart servers are that do not contradict each other; 0: ptp.DefaultAgree
 	Backups   int        // nodes after the reference that may take its place; -1: none, 0: ptp.DefaultBackups
 	FirstStep units.Time // an offset above this is stepped over at first
 	Step      units.Time // and above this later; negative: never
@@ -92,6 +95,47 @@ func (p *PTPParams) config(s clocksync.Setup) ptp.Config {
 	return cfg
 }
 
+// Server says which server of time a node is, from 0, or -1.
+func (p *PTPParams) Server(s clocksync.Setup) int {
+	rank := (int(s.Self) - int(s.Reference) + s.Nodes) % s.Nodes
+	if rank >= p.Servers {
+		return -1
+	}
+	return rank
+}
+
+// clock makes a node's clock: an ordinary one, or with several servers one of them or a voter over them.
+func (p *PTPParams) clock(s clocksync.Setup) (clocksync.Protocol, error) {
+	if p.Servers < 2 {
+		return ptp.New(s, p.config(s))
+	}
+	if rank := p.Server(s); rank >= 0 {
+		own, cfg := p.domain(s, rank)
+		return ptp.New(own, cfg)
+	}
+	setups, servers := make([]clocksync.Setup, p.Servers), make([]ptp.Config, p.Servers)
+	for i := range servers {
+		setups[i], servers[i] = p.domain(s, i)
+	}
+	return ptp.NewVoter(setups, ptp.VoterConfig{Servers: servers, Agree: cmp.Or(p.Agree, ptp.DefaultAgree)})
+}
+
+// domain is what a node is in the domain of a server: the server, with everybody but the other servers, or a slave of it.
+func (p *PTPParams) domain(s clocksync.Setup, rank int) (clocksync.Setup, ptp.Config) {
+	server := func(i int) clocksync.Node { return clocksync.Node((int(s.Reference) + i) % s.Nodes) }
+	all := s.Reference
+	s.Reference = server(rank)
+	s.Seed += uint64(rank) << 32 // so that a node does not ask all servers at one instant
+	one := *p
+	one.Backups = -1
+	cfg := one.config(s)
+	cfg.Domain = uint8(rank)
+	cfg.Ports[0] = slices.DeleteFunc(cfg.Ports[0], func(n clocksync.Node) bool {
+		return s.Self == s.Reference && (int(n)-int(all)+s.Nodes)%s.Nodes < p.Servers
+	})
+	return s, cfg
+}
+
 // HuygensParams are the parameters of Huygens that a lab may set. What is 0 is as huygens.Default has it.
 type HuygensParams struct {
 	Degree       int        // neighbours of each node in the mesh
@@ -135,6 +179,9 @@ func (p *HuygensParams) config(s clocksync.Setup) huygens.Config {
 func (c *Config) CheckParams() error {
 	switch c.Sync {
 	case PTP:
+		if n := c.PTP.Servers; n > 1 && n >= c.Setup.Nodes {
+			return fmt.Errorf("%d servers of time among %d nodes leave none to follow them", n, c.Setup.Nodes)
+		}
 		cfg := c.PTP.config(c.Setup)
 		return cfg.Check(c.Setup)
 	case Huygens:
@@ -158,6 +205,12 @@ func (c *Config) Rate() float64 {
 		return 0
 	}
 	interval := cmp.Or(c.PTP.Interval, units.Millisecond).Seconds()
+	if n := c.PTP.Servers; n > 1 {
+		if c.PTP.Server(c.Setup) < 0 {
+			return float64(n) / interval
+		}
+		return 3 * float64(c.Setup.Nodes-n) / interval
+	}
 	if c.Setup.Self == c.Setup.Reference {
 		return 3 * float64(c.Setup.Nodes-1) / interval // Sync, Follow_Up, Delay_Resp
 	}

@@ -30,6 +30,7 @@ type Clock struct {
 	bound      servo.Bound
 	slave      slave
 	apart      units.Time // hardware clock minus monotonic clock
+	lie        units.Time // see Lie
 	counters   clocksync.Counters
 }
 
@@ -199,6 +200,7 @@ func (c *Clock) Sent(now clocksync.Now, id uint32, stamp units.Time) {
 	switch j.message.Type {
 	case Sync:
 		m.Type, m.LogInterval = FollowUp, logInterval(c.cfg.SyncInterval)
+		at += c.lie
 	case DelayReq:
 		c.slave.requested(m.Sequence, at)
 		return
@@ -273,6 +275,10 @@ func (c *Clock) Grandmaster() ClockIdentity {
 	}
 	return c.id
 }
+
+// Lie makes the clock a falseticker, of an experiment: as a master it tells others a time that is wrong by so much from now
+// on, and goes by the right one itself. 0: the truth.
+func (c *Clock) Lie(by units.Time) { c.lie = by }
 
 // watch compares the hardware clock with the monotonic one. One oscillator drives both, so a change of their
 // difference is a step of the hardware clock, and synchronized time goes on as if there had been none: as exactly as

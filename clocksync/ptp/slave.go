@@ -293,7 +293,7 @@ func (c *Clock) onDelayReq(now clocksync.Now, from *peer, m *Message, stamp unit
 	}
 	answer := Message{Type: DelayResp, Source: p.id, Sequence: m.Sequence, LogInterval: logInterval(c.cfg.DelayInterval), Requesting: m.Source}
 	var rest int64
-	answer.Timestamp, rest = stampOf(c.correction.At(stamp))
+	answer.Timestamp, rest = stampOf(c.correction.At(stamp) + c.lie)
 	answer.Correction = m.Correction - rest
 	c.send(from, answer)
 	return nil

@@ -2,6 +2,7 @@ package servo
 
 import (
 	"math"
+	"slices"
 
 	"weft/units"
 )
@@ -49,6 +50,24 @@ func (b *Bound) Last(least int) (w units.Time, drift float64, ok bool) {
 	few := boundFew / float64(min(b.spreads.n, boundFew))
 	return units.Time(math.Ceil(clampFloat(few * (mean + 4*sd)))), 1.5 * change, true
 }
+
+// Typical is what offsets usually are within, whatever a few of the last were: four standard deviations, by the median of
+// their sizes. 0 when there are none.
+func (b *Bound) Typical() units.Time {
+	var sizes [boundWindow]float64
+	n := b.offsets.n
+	for i, x := range b.offsets.v[:n] {
+		sizes[i] = math.Abs(x)
+	}
+	if n == 0 {
+		return 0
+	}
+	slices.Sort(sizes[:n])
+	return units.Time(math.Ceil(clampFloat(4 * sizes[n/2] / normalMedian)))
+}
+
+// normalMedian is the median size of what is normally distributed, in standard deviations.
+const normalMedian = 0.6745
 
 // Reset forgets all samples, as after a step.
 func (b *Bound) Reset() { *b = Bound{} }

@@ -2,6 +2,7 @@ package lab
 
 import (
 	clocks "weft/clocksync/node"
+	"weft/clocksync/ptp"
 	"weft/units"
 )
 
@@ -31,7 +32,17 @@ func (s *section) ptp() clocks.PTPParams {
 	p.Servo, _ = s.field("servo").or("pi", "linuxptp: clock_servo").enum(servos)
 	p.P, _ = s.field("kp").or("0.2", "ours: docs/clocks.md").decimal(0.0001, 2)
 	p.I, _ = s.field("ki").or("0.02", "ours: docs/clocks.md").decimal(0, 4)
-	if p.Backups = s.field("backups").or("1", "ours").integer(0, 16); p.Backups == 0 {
+	p.Servers = s.field("servers").or("1", "ours").integer(1, ptp.MostServers)
+	if f := s.field("agree"); p.Servers > 1 {
+		p.Agree, _ = quantity(f.or("100ns", "ours: docs/adr/0078"), units.ParseTime, units.Picosecond, units.Second)
+	} else if f.n != nil {
+		f.problem("servers agree where there are several: ptp.servers from 2 on")
+	}
+	if f := s.field("backups"); p.Servers > 1 {
+		if p.Backups = -1; f.n != nil {
+			f.problem("several servers have no backups: they are each other's")
+		}
+	} else if p.Backups = f.or("1", "ours").integer(0, 16); p.Backups == 0 {
 		p.Backups = -1
 	}
 	p.FirstStep, _ = quantity(s.field("first_step").or("1us", "ours: linuxptp's 20 us, for lab time"), units.ParseTime, units.Nanosecond, maxStep)

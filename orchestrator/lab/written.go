@@ -156,6 +156,8 @@ type writtenPTP struct {
 	Servo     servoType     `json:"servo,omitempty" jsonschema_description:"Proportional and integral, or linear regression."`
 	KP        float64       `json:"kp,omitempty" jsonschema:"minimum=0.0001,maximum=2" jsonschema_description:"Proportional gain of pi, per sample."`
 	KI        float64       `json:"ki,omitempty" jsonschema:"minimum=0,maximum=4" jsonschema_description:"Integral gain of pi, per sample."`
+	Servers   int           `json:"servers,omitempty" jsonschema:"minimum=1,maximum=16" jsonschema_description:"Hosts from the reference on that have a source of time of their own, so that their clocks are right. Above 1, the others believe what more than half of them say."`
+	Agree     timeType      `json:"agree,omitempty" jsonschema_description:"With several servers: those that are no farther apart do not contradict each other."`
 	Backups   int           `json:"backups,omitempty" jsonschema:"minimum=0,maximum=16" jsonschema_description:"Hosts after the reference that may take its place."`
 	FirstStep timeType      `json:"first_step,omitempty" jsonschema_description:"An offset above this is stepped over at first."`
 	Step      offTimeType   `json:"step,omitempty" jsonschema_description:"An offset above this is stepped over later, or off."`
@@ -342,6 +344,7 @@ type writtenFault struct {
 	Clock     nameTextType    `json:"clock,omitempty" jsonschema_description:"Host whose clock it happens to, or what keeps it."`
 	Step      string          `json:"step,omitempty" jsonschema_description:"The clock that stamps moves by so much, such as -1us."`
 	Skew      string          `json:"skew,omitempty" jsonschema_description:"The frequency of the clock changes by so much, such as 5ppm."`
+	Lies      string          `json:"lies,omitempty" jsonschema_description:"The time that the host tells others is wrong by so much; it keeps the right one itself. 0s: it does not lie any more."`
 	Over      timeType        `json:"over,omitempty" jsonschema_description:"How long the frequency takes to change."`
 	Sync      offType         `json:"sync,omitempty" jsonschema_description:"off: synchronization does not run on the host, and starts anew after for."`
 	Kill      bool            `json:"kill,omitempty" jsonschema_description:"The host ends: from then on it neither sends nor answers."`

@@ -37,7 +37,7 @@ func (x *Experiment) addClocks() error {
 	}
 	for h := range x.Plans {
 		x.Plans[h].Clock = &node.Config{
-			Clock: x.oscillator(h), Stamp: c.Stamp, Delay: c.Noise,
+			Clock: x.oscillator(h, reference), Stamp: c.Stamp, Delay: c.Noise,
 			Sync: node.Sync(c.Sync), Control: c.Control, Sample: c.Sample, PTP: c.PTP, Huygens: c.Huygens,
 			Setup: clocksync.Setup{
 				Self: clocksync.Node(h), Nodes: len(x.Plans), Reference: reference, Seed: x.Lab.Seed,
@@ -61,6 +61,8 @@ func (x *Experiment) upset(h int) {
 		case k == nil || k.Host != x.Graph.Nodes[h].Name:
 		case k.Down:
 			c.Outages = append(c.Outages, node.Outage{At: f.At, For: f.For})
+		case k.Lies:
+			c.Lies = append(c.Lies, node.Lie{At: f.At, By: k.Lie})
 		case k.Step != 0:
 			c.Clock.Steps = append(c.Clock.Steps, clock.Step{At: f.At, By: k.Step})
 		default:
@@ -68,6 +70,7 @@ func (x *Experiment) upset(h int) {
 		}
 	}
 	slices.SortFunc(c.Outages, func(a, b node.Outage) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(c.Lies, func(a, b node.Lie) int { return cmp.Compare(a.At, b.At) })
 	slices.SortFunc(c.Clock.Steps, func(a, b clock.Step) int { return cmp.Compare(a.At, b.At) })
 }
 
@@ -76,6 +79,9 @@ func (x *Experiment) faultsOfClocks() error {
 	for i, f := range x.Lab.Faults {
 		if f.Clock != nil && x.Lab.Clocks.Sync == "perfect" {
 			return x.Lab.Errorf(faultPath(i, "clock"), "perfect clocks have no faults; expected clocks.sync: none, ptp or huygens")
+		}
+		if f.Clock != nil && f.Clock.Lies && x.Lab.Clocks.Sync != "ptp" {
+			return x.Lab.Errorf(faultPath(i, "lies"), "nobody is told the time by one host where clocks.sync is %s; expected ptp", x.Lab.Clocks.Sync)
 		}
 	}
 	return nil
@@ -102,11 +108,13 @@ const (
 	mostCells = 100_000 // of a run that says how long it lasts: longer ones have wider cells
 )
 
-// oscillator draws the clock of host h: what is wrong with one does not depend on how many hosts there are.
-func (x *Experiment) oscillator(h int) clock.Config {
+// oscillator draws the clock of host h: what is wrong with one does not depend on how many hosts there are. Where several
+// servers of time are voted over, theirs are right: each has a source of its own, such as a receiver of satellites.
+func (x *Experiment) oscillator(h int, reference clocksync.Node) clock.Config {
 	c := &x.Lab.Clocks
 	cfg := clock.Config{Grid: max(cell, c.For/mostCells), Seed: noise.Seed(x.Lab.Seed, h, "wander")}
-	if c.Sync == "perfect" {
+	self := clocksync.Setup{Self: clocksync.Node(h), Nodes: len(x.Plans), Reference: reference}
+	if c.Sync == "perfect" || c.Sync == "ptp" && c.PTP.Servers > 1 && c.PTP.Server(self) >= 0 {
 		return cfg
 	}
 	seed := noise.Seed(x.Lab.Seed, h, "oscillator")
@@ -208,6 +216,20 @@ func (x *Experiment) unsynchronized(o *outcome) string {
 	return fmt.Sprintf("%s corrected no clock before the run ended; clocks.for makes it longer, clocks.huygens.window and clocks.ptp.interval make it faster", c.Sync)
 }
 
+// undecided is a warning of a run in which hosts found no majority among their servers of time; empty without.
+func undecided(o *outcome) string {
+	hosts := 0
+	for h := range o.Clocks {
+		if o.Clocks[h].Counters.NoMajority > 0 {
+			hosts++
+		}
+	}
+	if hosts == 0 {
+		return ""
+	}
+	return fmt.Sprintf("servers of time contradicted each other and left no majority: %d hosts refused them all and went on alone", hosts)
+}
+
 // account adds up what synchronization did and cost.
 func (x *Experiment) account(o *outcome, s *record.Clocks) {
 	var total clocksync.Counters
@@ -221,6 +243,7 @@ func (x *Experiment) account(o *outcome, s *record.Clocks) {
 		capacity += float64(x.nicRate(topology.NodeID(h)).BytesIn(o.Ended))
 	}
 	s.Steps, s.Resets, s.Filtered = total.Steps, total.Resets, total.Filtered
+	s.Falsetickers, s.NoMajority = total.Falsetickers, total.NoMajority
 	if capacity > 0 {
 		s.Share = float64(s.Bytes) / capacity
 	}

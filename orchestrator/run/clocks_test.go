@@ -102,6 +102,19 @@ func TestFaultsOfClocks(t *testing.T) {
 	}
 }
 
+// One of three servers may lie; two leave no majority, and the run says so.
+func TestServersOfTime(t *testing.T) {
+	const clocks = "clocks: {sync: ptp, offset: ±100us, for: 60ms, ptp: {servers: 3}}\nmeasure: {from: 30ms}\n"
+	s := ran(t, clocks+"faults: [{at: 40ms, clock: h1, lies: 5us}]\n")
+	if c := s.Clocks; c.Error.P99 > 50 || c.Falsetickers != 1 || c.NoMajority != 0 || len(s.Warnings) > 0 {
+		t.Errorf("one liar: %+v, warnings %q", c, s.Warnings)
+	}
+	s = ran(t, clocks+"faults: [{at: 40ms, clock: h1, lies: 5us}, {at: 40ms, clock: h2, lies: -5us}, {at: 50ms, clock: h2, lies: 0s}]\n")
+	if c := s.Clocks; c.Error.P99 > 500 || c.NoMajority != 1 || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "no majority: 1 hosts") {
+		t.Errorf("two liars: %+v, warnings %q", c, s.Warnings)
+	}
+}
+
 func TestRunTooShortForAWindowSaysSo(t *testing.T) {
 	s := ran(t, "clocks: {sync: huygens}\nworkload: [{collective: all-to-all, size: 1MB}]\n")
 	if len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "huygens corrected no clock") {
@@ -114,6 +127,8 @@ func TestClocksThatCannotBe(t *testing.T) {
 		"no host is named":       "clocks: {sync: none, reference: h9, for: 1ms}\n",
 		"perfect clocks have no": "clocks: {for: 1ms}\nfaults: [{at: 0s, clock: h1, step: 1us}]\n",
 		"do not fit":             "clocks: {sync: huygens, for: 1ms, huygens: {window: 10us, pairs: 1000}}\n",
+		"leave none to":          "clocks: {sync: ptp, for: 1ms, ptp: {servers: 4}}\n",
+		"told the time by one":   "clocks: {sync: huygens, for: 1ms}\nfaults: [{at: 0s, clock: h1, lies: 1us}]\n",
 		"nothing to run":         "clocks: {sync: none}\n",
 		"is no end of":           "clocks: {sync: none, for: 1ms}\nfaults: [{at: 0s, link: h1-switch0, delay: 2us, toward: h2}]\n",
 	} {

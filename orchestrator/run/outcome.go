@@ -59,6 +59,9 @@ func (x *Experiment) summarize(o *outcome, s *record.Summary) {
 		s.Network.QueueEventDelay = &q
 	}
 	s.Clocks = x.clocksOf(o)
+	if text := undecided(o); text != "" {
+		s.Warnings = append(s.Warnings, text)
+	}
 	if text := x.unsynchronized(o); text != "" {
 		s.Warnings = append(s.Warnings, text)
 	}

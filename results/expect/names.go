@@ -124,6 +124,8 @@ func clocks() []entry {
 		in("clock_share", plain, func(c *record.Clocks) float64 { return c.Share }),
 		in("clock_steps", plain, func(c *record.Clocks) float64 { return float64(c.Steps) }),
 		in("clock_resets", plain, func(c *record.Clocks) float64 { return float64(c.Resets) }),
+		in("clock_falsetickers", plain, func(c *record.Clocks) float64 { return float64(c.Falsetickers) }),
+		in("clock_no_majority", plain, func(c *record.Clocks) float64 { return float64(c.NoMajority) }),
 		in("clock_refused", plain, func(c *record.Clocks) float64 { return float64(c.Refused) }),
 		{"clock_coverage", plain, func(s *record.Summary) (value, error) {
 			if s.Clocks.Coverage == nil {

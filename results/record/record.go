@@ -159,6 +159,9 @@ type Clocks struct {
 	Filtered    int64      `json:"filtered,omitempty"`     // measurements that were outliers
 	Steps       int64      `json:"steps,omitempty"`        // corrections that were not continuous
 	Resets      int64      `json:"resets,omitempty"`       // times that a host began anew
+
+	Falsetickers int64 `json:"falsetickers,omitempty"` // times that a host outvoted a server of time
+	NoMajority   int64 `json:"no_majority,omitempty"`  // times that a host found no majority among its servers, and went on alone
 }
 
 // Fidelity says how far an emulated run kept to its schedule.

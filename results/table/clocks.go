@@ -19,7 +19,7 @@ func synchronization(c *record.Clocks) string {
 	for _, part := range []struct {
 		n    int64
 		what string
-	}{{c.Refused, "refused"}, {c.Filtered, "measurements left out"}, {c.Steps, "steps"}, {c.Resets, "began anew"}} {
+	}{{c.Refused, "refused"}, {c.Filtered, "measurements left out"}, {c.Steps, "steps"}, {c.Resets, "began anew"}, {c.Falsetickers, "servers outvoted"}, {c.NoMajority, "times no majority"}} {
 		if part.n > 0 {
 			text += fmt.Sprintf(", %d %s", part.n, part.what)
 		}
