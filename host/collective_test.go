@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 
 	"weft/collectives/schedule"
 	"weft/collectives/schedule/scheduletest"
+	"weft/transport"
 	"weft/units"
 )
 
@@ -152,6 +154,12 @@ func TestComputingHostWaits(t *testing.T) {
 	}
 	if w := late.Waiting(); w != "host h1: item 0 (incast) computes until 1000.000 us" {
 		t.Errorf("%q", w)
+	}
+	if at, ok := late.Resumes(); !ok || at != units.Millisecond || late.Awaits() != nil {
+		t.Errorf("resumes at %v, %v, and awaits %v", at, ok, late.Awaits())
+	}
+	if _, ok := net.hosts[0].Resumes(); ok || !slices.Equal(net.hosts[0].Awaits(), []transport.HostID{1}) {
+		t.Errorf("the sender resumes by itself: %v, and awaits %v", ok, net.hosts[0].Awaits())
 	}
 	for net.step(t) {
 	}

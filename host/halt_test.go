@@ -33,6 +33,9 @@ func TestHostStandsStillAndGoesOn(t *testing.T) {
 	h.wantDeadline(t, 10*us, true) // it has to notice
 	h.Advance(10 * us)
 	h.wantDeadline(t, 20*us, true)
+	if at, ok := h.Resumes(); !ok || at != 20*us {
+		t.Errorf("resumes at %v, %v", at, ok)
+	}
 	if h.Transmit(15*us, new(transport.Outgoing)) || h.TransmitControl(15*us, new(transport.Outgoing)) {
 		t.Error("it sends while it stands still")
 	}
@@ -58,7 +61,7 @@ func TestHostThatIsKilledIsDone(t *testing.T) {
 	}
 	h.Advance(10 * units.Microsecond)
 	h.wantDeadline(t, 0, false)
-	if !h.Done() || !h.Resting() {
+	if _, ok := h.Resumes(); ok || !h.Done() || !h.Resting() || h.Awaits() != nil {
 		t.Error("a host that was killed is not done")
 	}
 }

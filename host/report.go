@@ -198,6 +198,40 @@ func (h *Host) Waiting() string {
 	return strings.TrimSuffix(b.String(), ";")
 }
 
+// Resumes returns the instant at which the host goes on by itself, whatever comes from others: it has computed, an item is
+// due, or it has stood still for long enough. ok is false if there is none.
+func (h *Host) Resumes() (at units.Time, ok bool) {
+	switch {
+	case h.halts.forGood():
+		return 0, false
+	case h.halts.frozen:
+		return h.halts.left[0].Until, true
+	}
+	return h.nextStart, h.nextStart != units.Never
+}
+
+// Awaits returns the hosts that could get this one on, in order: those that messages are to come from, and those that have
+// not acknowledged what was sent to them. It takes as long as the programs under way are.
+func (h *Host) Awaits() []transport.HostID {
+	var all []transport.HostID
+	if h.Done() {
+		return nil
+	}
+	for i := range h.runs {
+		r := &h.runs[i]
+		if r.phase != running {
+			continue
+		}
+		for k, n := range r.work.waits {
+			if n == 0 || n == started {
+				all = append(all, r.item.Ranks[r.work.ops[k].Peer])
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // maxDescribed is how many steps Waiting names of each item.
 const maxDescribed = 4
 

@@ -44,6 +44,9 @@ type Progress struct {
 	Doing       string      // what the host is at, in words; empty when it is at nothing
 	Waiting     string      // what the host waits for, in words; empty while it gets on and when it is done
 	Failed      string      // why it cannot go on; empty: it can
+
+	Resumes units.Time         `json:",omitempty"` // lab time at which the host goes on by itself, see host.Host.Resumes; 0: at none
+	Awaits  []transport.HostID `json:",omitempty"` // hosts that it waits for; empty while it gets on and when it is done
 }
 
 // Results is what a node knows at the end. Times are lab time.

@@ -202,7 +202,10 @@ func (n *node) progress(done bool) error {
 	p.Done, p.Total = n.host.Progress()
 	p.Doing = n.host.Doing()
 	if p.Done == n.before {
-		p.Waiting = n.host.Waiting() // takes longer, but there is time
+		p.Waiting, p.Awaits = n.host.Waiting(), n.host.Awaits() // takes longer, but there is time
+	}
+	if at, ok := n.host.Resumes(); ok {
+		p.Resumes = at
 	}
 	n.before = p.Done
 	if err := n.host.Failed(); err != nil {

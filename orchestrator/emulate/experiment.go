@@ -126,8 +126,15 @@ func (x *Experiment) stall() time.Duration {
 	if x.Stall > 0 {
 		return x.Stall
 	}
-	// Twenty of the transport's least timeouts, so that a connection has doubled its own a few times.
-	return max(10*time.Second, time.Duration(float64((20*transport.DefaultRTOMin).Duration())*x.Dilation))
+	// Twenty of the transport's least timeouts, so that a connection has doubled its own a few times. Where the round trip
+	// is longer than those, as many of it.
+	return max(10*time.Second, time.Duration(float64((20*max(transport.DefaultRTOMin, x.BaseRTT)).Duration())*x.Dilation))
+}
+
+// settle is how long nothing may move, in real time, until what the hosts say they wait for is what they still wait for: they
+// have said so a few times since, and what was under way has come.
+func (x *Experiment) settle() time.Duration {
+	return max(time.Second, time.Duration(float64((4*x.BaseRTT).Duration())*x.Dilation))
 }
 
 // mtu is the largest payload of a data packet among the hosts.

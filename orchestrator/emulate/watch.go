@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"weft/fabric/realtime"
-	"weft/host"
 	"weft/nodeimg/agent"
 	"weft/nodeimg/control"
 	"weft/orchestrator/runtime"
@@ -75,41 +72,12 @@ func (r *run) watch(ctx context.Context, during, failed <-chan error) error {
 			if err := r.hung(now); err != nil {
 				return err
 			}
-			if r.watching() {
-				r.moved = now
-			}
-			if still := now.Sub(r.moved); still > r.x.stall() && !r.done() {
-				return r.stalled(still)
+			if err := r.getsOn(now); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
-}
-
-// stalled says that nothing has moved for so long, and who waits for whom: the hosts, and the ports of the network.
-func (r *run) stalled(still time.Duration) error {
-	text := fmt.Sprintf("nothing has moved for %.1f s (%v of lab time): %s", still.Seconds(), r.scale.LabSpan(int64(still)), r.waiting())
-	if err := r.cluster.Fabric().Conn.SendValue(realtime.KindLook, nil); err != nil {
-		r.fabric.lose(err)
-	}
-	r.await(rescueTime, func() bool { return r.seen != nil || r.fabric.lost != nil })
-	if r.seen == nil {
-		return errors.New(text)
-	}
-	lines := r.seen.Waiting
-	if more := len(lines) - maxPorts; more > 0 {
-		lines = append(lines[:maxPorts:maxPorts], fmt.Sprintf("and %d more", more))
-	}
-	for _, line := range lines {
-		text += "\n  " + line
-	}
-	return errors.New(text)
-}
-
-// watching says whether hosts are to stay for their clocks' sake, whatever their items do: nothing of these need move.
-func (r *run) watching() bool {
-	now := r.labNow()
-	return slices.ContainsFunc(r.x.Plans, func(p host.Plan) bool { return now < p.Until })
 }
 
 // hung returns an error when a process has not said anything for too long: it is stopped, or stuck. What was not
@@ -295,31 +263,4 @@ func (r *run) done() bool {
 		}
 	}
 	return true
-}
-
-// How many hosts and ports an error names.
-const (
-	maxWaiting = 8
-	maxPorts   = 16
-)
-
-// waiting says who waits for whom.
-func (r *run) waiting() string {
-	var all []string
-	left := 0
-	for i := range r.nodes {
-		switch n := &r.nodes[i]; {
-		case n.done:
-		case len(all) == maxWaiting:
-			left++
-		case n.progress.Waiting == "":
-			all = append(all, r.name(i)+" does not say what it waits for")
-		default:
-			all = append(all, n.progress.Waiting)
-		}
-	}
-	if left > 0 {
-		all = append(all, fmt.Sprintf("and %d more", left))
-	}
-	return strings.Join(all, "; ")
 }

@@ -1,0 +1,100 @@
+package emulate
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/fabric"
+	"weft/host"
+	"weft/transport"
+	"weft/units"
+)
+
+// Hosts that compute for longer than anything may stand still, and begin late, are not stuck.
+func TestPrivComputingIsNoStall(t *testing.T) {
+	x := allToAll(3, 2, 2, 1000)
+	x.Stall = 300 * time.Millisecond
+	for i := range x.Plans {
+		x.Plans[i].Items[0].Start = 700 * units.Microsecond
+		x.Plans[i].Items[0].Compute = 700 * units.Microsecond // 0.7 s of real time
+	}
+	if o := runs(t, x); len(o.Dones) != 6 {
+		t.Errorf("%d dones, want 6", len(o.Dones))
+	}
+}
+
+// A host that the lab kills is reported when nothing but it is waited for, long before the limit of other stalls.
+func TestPrivKilledHostIsReportedAtOnce(t *testing.T) {
+	privileged(t)
+	x := allToAll(4, 500, 1000, 1000)
+	x.Stall = time.Minute
+	x.Plans[2].Halts = []host.Halt{{At: 300 * units.Microsecond, Until: units.Never}}
+	began := time.Now()
+	_, err := Run(t.Context(), x)
+	if err == nil || !strings.Contains(err.Error(), "what is left waits for h2 for ever") || !strings.Contains(err.Error(), "host h1: item 0") {
+		t.Errorf("%v; want that h2 is waited for", err)
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// waiting is a run of hosts, each of which awaits others.
+func waiting(awaits ...[]transport.HostID) *run {
+	x := star(len(awaits), 1)
+	r := &run{x: &x, nodes: make([]nodeState, len(awaits))}
+	for i, a := range awaits {
+		r.nodes[i].progress.Awaits = a
+	}
+	return r
+}
+
+func TestBereft(t *testing.T) {
+	type ids = []transport.HostID
+	for _, c := range []struct {
+		name   string
+		awaits []ids
+		done   int // host that is; -1: none
+		want   []string
+	}{
+		{"a ring without its last", []ids{{3}, {0}, {1}, nil}, -1, []string{"h3"}},
+		{"two that wait for each other only", []ids{{1}, {0}, {3}, nil}, -1, nil},
+		{"one that gets on", []ids{nil, {3}, {3}, nil}, -1, nil},
+		{"one that is done", []ids{nil, {3}, {3}, nil}, 0, []string{"h3"}},
+		{"nobody waits for it", []ids{{1}, {2}, {0}, nil}, -1, nil},
+	} {
+		r := waiting(c.awaits...)
+		r.x.Plans[3].Halts = []host.Halt{{At: 5, Until: units.Never}}
+		r.nodes[3].done = true
+		if c.done >= 0 {
+			r.nodes[c.done].done = true
+		}
+		if got := r.bereft(5); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+		if got := r.bereft(4); got != nil {
+			t.Errorf("%s, before it is killed: %q", c.name, got)
+		}
+	}
+}
+
+func TestResumes(t *testing.T) {
+	r := waiting(nil, nil)
+	if r.resumes(0) {
+		t.Error("nothing is to come, and it is waited for")
+	}
+	r.nodes[1].progress.Resumes = 100
+	if !r.resumes(99) || r.resumes(100) {
+		t.Error("a host that computes until 100")
+	}
+	r.nodes[1].done = true
+	if r.resumes(99) {
+		t.Error("a host that is done computes")
+	}
+	r.x.Changes = []fabric.Change{{At: 50}}
+	if !r.resumes(49) || r.resumes(50) {
+		t.Error("a network that changes at 50")
+	}
+}
