@@ -146,7 +146,13 @@ func (n *Network) overloaded(now units.Time, port int32, class uint8) bool {
 		if w.since == units.Never || q < w.least {
 			w.least, w.since = q, now
 		}
-		if now-w.since < n.ccm.RTT/2 || 8*o.line.Rate().TransmitTime(q-w.least) < now-w.since {
+		if now-w.since < n.ccm.RTT/2 {
+			return false
+		}
+		if 8*o.line.Rate().TransmitTime(q-w.least) < now-w.since {
+			if now-w.since > n.ccm.RTT {
+				w.least, w.since = q, now // what was long ago does not count
+			}
 			return false
 		}
 	}
