@@ -94,7 +94,7 @@ func (l *loop) take(h fabric.HostID, p *fabric.Packet) {
 	case typeIPv4:
 		if d, ok := parseIPv4(frame); !ok {
 			l.report.Malformed++
-		} else if d.src == l.switchIP && l.switchIP != 0 {
+		} else if d.src == l.switchIP && l.switchIP != 0 || l.bySwitch[d.src] {
 			l.report.NotRouted++ // no host may speak as the network
 		} else if dst, known := l.byIP[d.dst]; !known || dst == h {
 			l.report.NotRouted++
@@ -136,6 +136,9 @@ func (l *loop) depart(now units.Time, p *fabric.Packet, d datagram) {
 	data := udp != nil
 	if data {
 		p.INT = asksTelemetry(udp)
+		if l.cfg.Network.CCM != nil {
+			readTag(p, udp, d)
+		}
 		if !l.cfg.Departs {
 			at = departure(udp)
 		}
@@ -217,6 +220,9 @@ const sentAt = 40
 
 // Deliver writes a frame that has arrived to its host. It is the network's sink.
 func (l *loop) Deliver(now units.Time, p *fabric.Packet) {
+	if note, ok := l.net.NoteOf(p); ok {
+		p.Header = l.notification(p.Header, &note)
+	}
 	frame := p.Header
 	copy(frame, l.cfg.Hosts[p.Dst].MAC[:])
 	if p.ECN == fabric.CE && frame[ipTOSAt]&3 != uint8(fabric.CE) {
@@ -224,6 +230,9 @@ func (l *loop) Deliver(now units.Time, p *fabric.Packet) {
 	}
 	if p.Payload == heldBack {
 		l.restamp(frame, p.SentAt)
+	}
+	if p.Tag.On {
+		writeTag(frame, p.Tag)
 	}
 	if p.INT {
 		note(frame, l.net.Telemetry(p))

@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 
@@ -36,8 +37,11 @@ type loop struct {
 
 	ports    []port
 	byIP     map[uint32]fabric.HostID
-	switchIP uint32    // Config.Switch
-	notice   [128]byte // frame of a notice
+	switchIP uint32          // Config.Switch
+	bySwitch map[uint32]bool // addresses of Config.Switches
+	steps    []fabric.Step   // not sent yet
+	followed int             // steps so far
+	notice   [128]byte       // frame of a notice
 	report   Report
 
 	samples  []Sample
@@ -87,6 +91,9 @@ func newLoop(cfg Config, conn *control.Conn) (*loop, error) {
 		}
 		l.net.Pauses(l.pauses)
 	}
+	if err := l.coordinate(); err != nil {
+		return nil, err
+	}
 	l.held = l.timeline.Grow(len(cfg.Hosts))
 	l.sampler, l.script = l.timeline.Grow(1), l.timeline.Grow(1)
 	l.changes = cfg.Changes
@@ -114,6 +121,9 @@ func (l *loop) run() error {
 	}
 	for !l.stop {
 		l.fire(l.labNow())
+		if len(l.steps) >= maxSamples {
+			l.fail(l.sendSteps())
+		}
 		l.fail(l.turn())
 		if l.err != nil {
 			return l.err
@@ -258,7 +268,7 @@ func (l *loop) sendSamples() error {
 
 // end completes the report and sends it.
 func (l *loop) end() error {
-	if err := l.sendSamples(); err != nil {
+	if err := errors.Join(l.sendSamples(), l.sendSteps()); err != nil {
 		return err
 	}
 	l.report.CPU += poller.CPU()

@@ -53,31 +53,29 @@ func (l *loop) remind() {
 
 // noticeFrame returns the frame that tells host h what is in its port's notice. It is good until the next.
 func (l *loop) noticeFrame(h fabric.HostID) []byte {
-	const (
-		total = ipMin + udpLen + int(wire.PauseSize)
-		ttl   = 1 // it is for the next machine only
-	)
-	clear(l.notice[:])
-	f := l.notice[:ethLen+total]
-	a := &l.cfg.Hosts[h]
-	copy(f, a.MAC[:])
-	copy(f[macLen:], []byte{2, 0}) // locally administered, and the address, as hosts' are
-	copy(f[macLen+2:], l.cfg.Switch[:])
-	binary.BigEndian.PutUint16(f[ethTypeAt:], typeIPv4)
-	ip := f[ethLen:]
-	ip[0], ip[1], ip[8], ip[9] = 0x45, 0xc0, ttl, protoUDP
-	binary.BigEndian.PutUint16(ip[2:], uint16(total))
-	copy(ip[12:], l.cfg.Switch[:])
-	copy(ip[16:], a.IP[:])
+	var message [wire.PauseSize]byte
+	l.ports[h].notice.Encode(message[:])
+	return appendDatagram(l.notice[:0], l.cfg.Switch, &l.cfg.Hosts[h], message[:])
+}
+
+// appendDatagram appends the frame of a UDP datagram to a host from an address of the network, port to port of the transport's.
+func appendDatagram(b []byte, from [4]byte, to *Address, message []byte) []byte {
+	const ttl = 1 // it is for the next machine only
+	total := ipMin + udpLen + len(message)
+	b = append(b, to.MAC[:]...)
+	b = append(b, 2, 0, from[0], from[1], from[2], from[3]) // locally administered, and the address, as hosts' are
+	b = binary.BigEndian.AppendUint16(b, typeIPv4)
+	at := len(b)
+	b = append(b, 0x45, 0xc0, byte(total>>8), byte(total), 0, 0, 0, 0, ttl, protoUDP, 0, 0)
+	b = append(b, from[:]...)
+	b = append(b, to.IP[:]...)
 	var sum uint16 = 0xffff // of zeros
-	for i := 0; i < ipMin; i += 2 {
-		sum = updateChecksum(sum, 0, binary.BigEndian.Uint16(ip[i:]))
+	for i := at; i < at+ipMin; i += 2 {
+		sum = updateChecksum(sum, 0, binary.BigEndian.Uint16(b[i:]))
 	}
-	binary.BigEndian.PutUint16(f[ipSumAt:], sum)
-	udp := ip[ipMin:] // without a checksum, as hosts send
-	binary.BigEndian.PutUint16(udp, wire.Port)
-	binary.BigEndian.PutUint16(udp[2:], wire.Port)
-	binary.BigEndian.PutUint16(udp[udpLengthAt:], uint16(len(udp)))
-	l.ports[h].notice.Encode(udp[udpLen:])
-	return f
+	binary.BigEndian.PutUint16(b[at+10:], sum)
+	b = binary.BigEndian.AppendUint16(b, wire.Port) // without a checksum, as hosts send
+	b = binary.BigEndian.AppendUint16(b, wire.Port)
+	b = append(b, byte((udpLen+len(message))>>8), byte(udpLen+len(message)), 0, 0)
+	return append(b, message...)
 }

@@ -10,13 +10,14 @@ import (
 
 // Kinds of message between the orchestrator and the fabric process, in the order in which they are first
 // said. The orchestrator says configure, start and at last stop; the fabric process says ready, alive every
-// AliveEvery from the start, samples from time to time, and report.
+// AliveEvery from the start, samples and steps from time to time, and report.
 const (
 	KindConfigure = "configure" // Config
 	KindReady     = "ready"     // nothing: every port is attached, ARP is answered
 	KindStart     = "start"     // Start
 	KindAlive     = "alive"     // nothing: it is not stuck
 	KindSamples   = "samples"   // []Sample
+	KindSteps     = "steps"     // []fabric.Step
 	KindStop      = "stop"      // nothing: stop carrying, report
 	KindReport    = "report"    // Report
 )
@@ -93,6 +94,9 @@ type Config struct {
 	// Switch is the address, no host's, from which hosts are told that their NIC is paused: see wire.Pause. Zero:
 	// they are not told, and what they send waits in the NIC.
 	Switch [4]byte
+
+	// Switches are the addresses, none of them a host's, from which switches with CCM send notifications. Empty: no switch does CCM.
+	Switches [][4]byte
 
 	// Ahead is the longest that a data packet of Weft's transport may come before the departure instant in
 	// its header; it is held until then. What comes earlier is not believed and leaves at once.

@@ -15,6 +15,7 @@ type observer struct {
 	oneWay  *stats.Dist
 	keep    bool // window changes
 	windows []Window
+	steps   []Step
 }
 
 func (o *observer) Acked(_ units.Time, _ transport.ConnID, a transport.Acked) {
@@ -25,5 +26,15 @@ func (o *observer) Acked(_ units.Time, _ transport.ConnID, a transport.Acked) {
 func (o *observer) Window(now units.Time, c transport.ConnID, cwnd units.Bytes, rate units.Bandwidth) {
 	if o.keep && len(o.windows) < maxWindows {
 		o.windows = append(o.windows, Window{At: now, Conn: c, Window: cwnd, Rate: rate})
+	}
+}
+
+// maxSteps bounds the steps of coordination that a node keeps.
+const maxSteps = 10_000
+
+// Coordinated keeps what the node's connections do for coordinated congestion management.
+func (o *observer) Coordinated(now units.Time, c transport.ConnID, cc, moved bool) {
+	if len(o.steps) < maxSteps {
+		o.steps = append(o.steps, Step{At: now, Conn: c, CC: cc, Moved: moved})
 	}
 }

@@ -27,6 +27,7 @@ type Config struct {
 	Dilation float64
 	Peers    [][4]byte  // IPv4 address of every host, by host
 	Switch   [4]byte    // from where the node is told that its card is paused, no host's address; zero: never
+	Switches [][4]byte  // from where switches with CCM tell of congestion, by their numbers behind the hosts'; none: they do not
 	Ahead    units.Time // how long before they are due packets are sent and deadlines looked at
 	Windows  bool       // record every change of a congestion window
 	Departs  bool       // data and synchronization say when they leave apart from their stamps: see wire.AppendDeparture
@@ -57,6 +58,7 @@ type Results struct {
 	RTT      *stats.Dist    // of every acknowledgement
 	OneWay   *stats.Dist    // queueing delay of the packets acknowledged, as their receivers measured it
 	Windows  []Window       // in order of time
+	Steps    []Step         `json:",omitempty"` // of coordinated congestion management, in order of time
 	Clock    *clocks.Report `json:",omitempty"` // nil: the host's clock shows lab time
 
 	// How late the node was: Timer for what it had to do at an instant of its own (deadlines, the NIC becoming
@@ -69,6 +71,13 @@ type Results struct {
 	Bad         int64 // datagrams that the transport refused, or from unknown hosts
 	CPU         int64 // processor time used since the start, in real nanoseconds
 	Scheduler   string
+}
+
+// Step is something that a source does for coordinated congestion management: see transport.CoordinationObserver.
+type Step struct {
+	At        units.Time
+	Conn      transport.ConnID
+	CC, Moved bool
 }
 
 // Window is a change of a congestion window.

@@ -103,6 +103,13 @@ func newNode(cfg Config, conn *control.Conn, sockets []int) (*node, error) {
 	for h, a := range cfg.Peers {
 		l.hosts[binary.BigEndian.Uint32(a[:])] = transport.HostID(h)
 	}
+	for s, a := range cfg.Switches {
+		ip := binary.BigEndian.Uint32(a[:])
+		if h, taken := l.hosts[ip]; taken {
+			return nil, fmt.Errorf("switch %d and node %d have the same address %v", s, h, a)
+		}
+		l.hosts[ip] = transport.HostID(len(cfg.Peers) + s)
+	}
 	l.self, l.departs = plan.Host, cfg.Departs
 	if l.network = binary.BigEndian.Uint32(cfg.Switch[:]); l.network != 0 {
 		if h, taken := l.hosts[l.network]; taken {
@@ -222,6 +229,7 @@ func (n *node) results() *Results {
 	r := &n.loop.results
 	r.Flows, r.Dones, r.Counters = n.host.Flows(), n.host.Dones(), n.host.Counters()
 	r.RTT, r.OneWay, r.Windows = n.observer.rtt, n.observer.oneWay, n.observer.windows
+	r.Steps = n.observer.steps
 	r.Dropped = n.loop.in.drops()
 	r.Uncorrupted = n.host.Uncorrupted()
 	for _, s := range n.loop.sync {

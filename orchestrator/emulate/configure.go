@@ -113,6 +113,7 @@ func (x *Experiment) fabricConfig() realtime.Config {
 		Sample:      x.SampleQueues,
 		MaxFrame:    int(x.ipMTU()) + ethernet,
 		Switch:      x.switchAddr(),
+		Switches:    x.switches(),
 		Transparent: x.Transparent,
 		Ahead:       2 * x.ahead(), // the node's own rounding must not make its packets unbelievable
 		Pause:       x.pause(),
@@ -152,6 +153,14 @@ func (x *Experiment) peers() [][4]byte {
 func (x *Experiment) nodeConfig(i int, peers [][4]byte) agent.Config {
 	return agent.Config{
 		Plan: x.Plans[i], Dilation: x.Dilation, Peers: peers, Switch: x.switchAddr(), Ahead: x.ahead(), Windows: x.Windows,
-		Departs: x.departs(),
+		Departs: x.departs(), Switches: x.switches(),
 	}
+}
+
+// switches are the addresses of switches that send notifications.
+func (x *Experiment) switches() (all [][4]byte) {
+	for _, a := range x.Switches {
+		all = append(all, a.As4())
+	}
+	return all
 }

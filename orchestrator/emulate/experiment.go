@@ -27,6 +27,7 @@ type Experiment struct {
 	Changes  []fabric.Change // of the network, by their instants
 	Plans    []host.Plan     // by host
 	Addrs    []netip.Addr    // IPv4, by host
+	Switches []netip.Addr    // IPv4, by switch, from which they send notifications: of coordination; else nil
 	Prefix   int             // length of the one subnet that holds them all; 0: 8
 	Dilation float64         // real time per lab time
 	BaseRTT  units.Time      // of the network: what lateness is measured by
@@ -52,6 +53,9 @@ type Experiment struct {
 	// likewise; nil: they are in the Outcome. Both may be nil.
 	Progress func(Progress)
 	Samples  func([]realtime.Sample)
+
+	// Steps is called with what switches do for coordinated congestion management, likewise; nil: nobody is told.
+	Steps func([]fabric.Step)
 
 	Processes Processes
 }

@@ -119,7 +119,7 @@ func (s *Standing) listen(conn *control.Conn) {
 			return
 		}
 		switch m.Kind {
-		case realtime.KindAlive, realtime.KindSamples:
+		case realtime.KindAlive, realtime.KindSamples, realtime.KindSteps:
 		case control.KindError:
 			var text string
 			if err := m.Decode(&text); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"weft/fabric"
 	"weft/fabric/realtime"
 	"weft/nodeimg/agent"
 	"weft/nodeimg/control"
@@ -195,6 +196,15 @@ func (r *run) takeFabric(m control.Message) error {
 			r.x.Samples(s)
 		} else {
 			r.outcome.Samples = append(r.outcome.Samples, s...)
+		}
+		return nil
+	case realtime.KindSteps:
+		var s []fabric.Step
+		if err := m.Decode(&s); err != nil {
+			return err
+		}
+		if r.x.Steps != nil {
+			r.x.Steps(s)
 		}
 		return nil
 	case realtime.KindState:

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"weft/fabric"
 	"weft/fabric/realtime"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/topology"
@@ -33,6 +34,13 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 	spec.Samples = func(samples []realtime.Sample) {
 		for _, s := range samples {
 			keep(dir.Queue(record.Queue{At: s.At, Port: ports[s.Port], Queued: s.Queued}))
+		}
+	}
+	notes := newDiary(x, dir)
+	var steps []step
+	spec.Steps = func(all []fabric.Step) {
+		for _, s := range all {
+			steps = append(steps, step{at: s.At, fabric: s})
 		}
 	}
 	if o.Progress != nil {
@@ -75,6 +83,17 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 	if got.QueueDelay != nil {
 		out.Queued, out.Delays = got.QueueDelay.Describe(units.Microsecond), got.QueueDelay
 	}
+	if notes != nil {
+		for _, r := range got.Results {
+			for i := 0; r != nil && i < len(r.Steps); i++ {
+				s := &r.Steps[i]
+				steps = append(steps, step{at: s.At, conn: s.Conn, source: true, cc: s.CC, moved: s.Moved})
+			}
+		}
+		keep(notes.add(steps))
+		keep(notes.end(got.Elapsed))
+		out.Diary = notes
+	}
 	for _, w := range got.Windows {
 		keep(dir.Window(record.Window{At: w.At, Conn: uint32(w.Conn), Window: w.Window, Rate: w.Rate}))
 	}
@@ -91,6 +110,11 @@ func (x *Experiment) emulation(dilation float64, p emulate.Processes) emulate.Ex
 		Dilation: dilation, BaseRTT: x.BaseRTT,
 		SampleQueues: x.Lab.Measure.Queues, Windows: x.Lab.Measure.CWND,
 		Processes: p, Transparent: x.Lab.Clocks.Transparent, Programs: x.programs(),
+	}
+	if x.Fabric.CCM != nil {
+		for s := range x.Fabric.Switches {
+			spec.Switches = append(spec.Switches, topology.SwitchAddr(s))
+		}
 	}
 	for h := range x.Plans {
 		spec.Addrs = append(spec.Addrs, topology.HostAddr(topology.NodeID(h)))

@@ -27,6 +27,14 @@ func HostAddr(h NodeID) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, byte(n >> 8), byte(n), byte(int(h)%hostsPerByte + 1)})
 }
 
+// SwitchAddr is the address that switch s, counted from 0, sends notifications from: 10.128.0.1 and on, as hosts'. s must be in
+// [0, MaxHosts).
+func SwitchAddr(s int) netip.Addr {
+	a := HostAddr(NodeID(s)).As4()
+	a[1] += 128
+	return netip.AddrFrom4(a)
+}
+
 // MAC is an Ethernet address.
 type MAC [6]byte
 

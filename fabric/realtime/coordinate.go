@@ -1,0 +1,75 @@
+package realtime
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"weft/fabric"
+	"weft/transport/wire"
+)
+
+// Coordinated congestion management in frames: the tag behind a data packet's header is read when the packet comes from its host, and
+// written when it goes to the next; in between the network has it. Notifications for hosts become datagrams from the address
+// of the switch that sends them. Those for switches stay in the network: nothing that a host sends reaches a switch, and none may
+// speak with a switch's address.
+
+// maxSteps bounds the steps that are told of in a run.
+const maxSteps = 100_000
+
+// coordinate prepares for it.
+func (l *loop) coordinate() error {
+	if l.cfg.Network.CCM == nil {
+		return nil
+	}
+	if len(l.cfg.Switches) != len(l.cfg.Network.Switches) {
+		return fmt.Errorf("addresses of %d switches, the network has %d", len(l.cfg.Switches), len(l.cfg.Network.Switches))
+	}
+	l.bySwitch = make(map[uint32]bool, len(l.cfg.Switches))
+	for s, a := range l.cfg.Switches {
+		ip := binary.BigEndian.Uint32(a[:])
+		if h, taken := l.byIP[ip]; taken {
+			return fmt.Errorf("switch %d and host %d have the same address %v", s, h, a)
+		}
+		l.bySwitch[ip] = true
+	}
+	l.net.Follow(func(s fabric.Step) {
+		if l.followed++; l.followed <= maxSteps {
+			l.steps = append(l.steps, s)
+		}
+	})
+	return nil
+}
+
+func (l *loop) sendSteps() error {
+	if len(l.steps) == 0 {
+		return nil
+	}
+	err := l.conn.SendValue(KindSteps, l.steps)
+	l.steps = l.steps[:0]
+	return err
+}
+
+// readTag gives the network the tag of the data packet in a UDP datagram.
+func readTag(p *fabric.Packet, udp []byte, d datagram) {
+	c := wire.PeekCoordination(udp[udpLen:])
+	p.Tag, p.SrcPort = fabric.Tag{On: c.On, CC: c.CC, AR: c.AR}, d.sport
+}
+
+// writeTag puts the tag, as switches have left it, into the data packet in frame.
+func writeTag(frame []byte, t fabric.Tag) {
+	rewrite(udpOf(frame), func(header []byte) {
+		wire.SetCoordination(header, wire.Coordination{On: true, CC: t.CC, AR: t.AR})
+	})
+}
+
+// notification writes the frame of a notification for a host over b, which has room for it.
+func (l *loop) notification(b []byte, n *fabric.Note) []byte {
+	w := wire.Notice{
+		Kind: wire.NoticeKind(n.Type), Last: n.Last, SrcPort: n.SrcPort,
+		Src: uint32(n.Src), Dst: uint32(n.Dst), Switch: uint32(n.Switch), At: max(n.At, 0),
+	}
+	var message [wire.NoticeSize]byte
+	w.Encode(message[:])
+	from := l.cfg.Switches[int(n.Switch)-len(l.cfg.Hosts)]
+	return appendDatagram(b[:0], from, &l.cfg.Hosts[n.Src], message[:])
+}
