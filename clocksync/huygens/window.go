@@ -49,7 +49,7 @@ func (a *Agent) advanceJoin(now clocksync.Now) {
 	}
 	m := times{kind: kindJoin, number: j.number}
 	a.post(to, true, m.encode)
-	j.at = now.Mono + joinEvery
+	j.at = now.Mono + min(joinEvery, a.cfg.Window/joinAnswers)
 }
 
 // stampNow writes the time of departure to a join or welcome that leaves.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -82,7 +83,7 @@ func clocksAlone(l *lab.Lab, length units.Time) error {
 		l.Clocks.For = length
 	case l.Clocks.For > 0:
 	case l.Clocks.Sync == "huygens":
-		l.Clocks.For = 10 * l.Clocks.Huygens.Window
+		l.Clocks.For = 10 * cmp.Or(l.Clocks.Huygens.Window, 20*units.Millisecond)
 	case l.Clocks.Sync == "ptp":
 		l.Clocks.For = 100 * l.Clocks.PTP.Interval
 	default:

@@ -109,6 +109,7 @@ type (
 	autoSizeType    string
 	autoTimeType    string
 	autoBytesType   string
+	autoPairsType   string
 	bdpBytesType    string
 	lineRateType    string
 	offLineRateType string
@@ -209,6 +210,9 @@ func (autoTimeType) JSONSchema() *jsonschema.Schema {
 }
 func (autoBytesType) JSONSchema() *jsonschema.Schema {
 	return matching("auto", "auto", units.BytesPattern())
+}
+func (autoPairsType) JSONSchema() *jsonschema.Schema {
+	return oneOf(words("auto"), inRange("integer", "1", "65536"))
 }
 func (bdpBytesType) JSONSchema() *jsonschema.Schema {
 	return matching("bdp", "bdp", units.BytesPattern())

@@ -68,8 +68,10 @@ func (s *section) huygens() clocks.HuygensParams {
 	defer s.close()
 	var p clocks.HuygensParams
 	p.Degree = s.field("degree").or("10", "Huygens: 10 to 20").integer(1, 1000)
-	p.Window, _ = quantity(s.field("window").or("20ms", "ours: Huygens' 2 s, as short as a lab"), units.ParseTime, 10*units.Microsecond, 100*units.Second)
-	p.Pairs = s.field("pairs").or("500", "ours").integer(1, 1<<16)
+	p.Window = unless(s.field("window").or("auto", "ours: a third of the run, at most 20 ms: Huygens' 2 s, as short as a lab"), "auto", func(f field) (units.Time, bool) {
+		return quantity(f, units.ParseTime, 10*units.Microsecond, 100*units.Second)
+	})
+	p.Pairs = unless(s.field("pairs").or("auto", "ours: 25 per ms, at least 32"), "auto", func(f field) (int, bool) { return f.integer(1, 1<<16), true })
 	p.Spacing = s.field("spacing").or("auto", "ours: 200 ns, or three times filter").autoTime(units.Millisecond)
 	p.Epsilon = s.field("filter").or("auto", "ours: 50 ns, or four times jitter").autoTime(units.Millisecond)
 	p.Share, _ = s.field("share").or("10%", "ours").share(0.001, 1)

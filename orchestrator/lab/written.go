@@ -166,8 +166,8 @@ type writtenPTP struct {
 
 type writtenHuygens struct {
 	Degree       int           `json:"degree,omitempty" jsonschema:"minimum=1,maximum=1000" jsonschema_description:"Neighbours of each host in the mesh of probes."`
-	Window       timeType      `json:"window,omitempty" jsonschema_description:"After which the mesh is solved."`
-	Pairs        int           `json:"pairs,omitempty" jsonschema:"minimum=1,maximum=65536" jsonschema_description:"Coded probes per window, pair of neighbours and direction."`
+	Window       autoTimeType  `json:"window,omitempty" jsonschema_description:"After which the mesh is solved; auto is a third of the run, as far as the lab says how long that is: at least ten round trips, at most 20ms."`
+	Pairs        autoPairsType `json:"pairs,omitempty" jsonschema_description:"Coded probes per window, pair of neighbours and direction; auto is 25 per ms, and at least 32."`
 	Spacing      autoTimeType  `json:"spacing,omitempty" jsonschema_description:"Of the two packets of a coded probe."`
 	Filter       autoTimeType  `json:"filter,omitempty" jsonschema_description:"A coded probe whose spacing changed by as much on its way met a queue, and is left out."`
 	Share        shareType     `json:"share,omitempty" jsonschema_description:"Of the probes that are left: those that the fit of a pair rests on."`

@@ -35,6 +35,7 @@ func (x *Experiment) addClocks() error {
 	if err != nil {
 		return err
 	}
+	x.rhythm(&c.Huygens)
 	for h := range x.Plans {
 		x.Plans[h].Clock = &node.Config{
 			Clock: x.oscillator(h, reference), Stamp: c.Stamp, Delay: c.Noise,

@@ -116,9 +116,17 @@ func TestServersOfTime(t *testing.T) {
 }
 
 func TestRunTooShortForAWindowSaysSo(t *testing.T) {
-	s := ran(t, "clocks: {sync: huygens}\nworkload: [{collective: all-to-all, size: 1MB}]\n")
+	s := ran(t, "clocks: {sync: huygens, huygens: {window: 20ms}}\nworkload: [{collective: all-to-all, size: 1MB}]\n")
 	if len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "huygens corrected no clock") {
 		t.Errorf("warnings %q", s.Warnings)
+	}
+}
+
+// Without a word about windows the clocks of a short run are kept too: windows are as short as the run needs.
+func TestWindowsFitTheRun(t *testing.T) {
+	s := ran(t, "clocks: {sync: huygens, offset: ±1ms, sample: 5us}\nworkload: [{collective: all-reduce, size: 10MB}]\nmeasure: {from: 900us}\n")
+	if c := s.Clocks; c.Error.P50 > 100 || c.Coverage == nil || *c.Coverage < 0.9999 || len(s.Warnings) > 0 {
+		t.Errorf("%+v, warnings %q", c, s.Warnings)
 	}
 }
 
