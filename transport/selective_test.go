@@ -67,8 +67,16 @@ func TestSegmentOfTheLowestPacket(t *testing.T) {
 	if a := s.sack(s.one(s.b)); a.Base != 0 || a.Bitmap != 1<<3 || a.OutOfOrder != 4 || a.Received != 4*full {
 		t.Errorf("%+v", a)
 	}
+	s.deliver(s.b, all[5], all[81]) // the lower one first
+	if a := s.sack(s.one(s.b)); a.Base != 0 || a.Bitmap != 1<<3|1<<5 || a.OutOfOrder != 6 || a.PSN != 81 {
+		t.Errorf("%+v", a)
+	}
+	s.deliver(s.b, all[82], all[83]) // and nothing is left of it
+	if a := s.sack(s.one(s.b)); a.Base != 64 || a.Bitmap != 1<<4|1<<6|0xf<<16 || a.OutOfOrder != 8 {
+		t.Errorf("%+v", a)
+	}
 	s.deliver(s.b, all[0])
-	if a := s.sack(s.one(s.b)); a.Expected != 1 || a.Base != 1 || a.Bitmap != 1<<2 {
+	if a := s.sack(s.one(s.b)); a.Expected != 1 || a.Base != 1 || a.Bitmap != 1<<2|1<<4 {
 		t.Errorf("%+v", a)
 	}
 }

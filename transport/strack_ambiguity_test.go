@@ -7,6 +7,7 @@ import (
 
 	"weft/transport"
 	"weft/transport/cc/strack"
+	"weft/transport/internal/testnet"
 	"weft/transport/path"
 	"weft/transport/wire"
 	"weft/units"
@@ -68,6 +69,39 @@ func (s *script) silence() packet {
 		s.t.Fatal(err)
 	}
 	return p
+}
+
+// 5: paths are twice the connection's own window in packets, as it is when acknowledgements come.
+func TestAmbiguity5PathsFollowTheWindowOfTheConnection(t *testing.T) {
+	for _, x := range []struct {
+		maxCWND float64
+		late    units.Time // queued on the way back
+		want    int
+	}{{0.04, 0, 8}, {0.12, 0, 20}, {1, 0, 180}, {1, 60 * us, 8}} { // windows of 3, 10 and 90 packets, and one that shrinks to 1
+		c := strackSpec()
+		c.Selective.ProbeAfter = 1000
+		alter(&c, func(p *strack.Params) { p.MaxCWND = x.maxCWND })
+		s := newScript(t, c)
+		s.send(1, 1, units.MB)
+		paths := 0 // to the last one that is used
+		for left := 0; left < 950; {
+			all := s.transmit(s.a)
+			for _, p := range all {
+				if d := s.data(p); left >= 500 {
+					paths = max(paths, int(d.Path)+1)
+				}
+				left++
+			}
+			s.now += 3 * us
+			s.marked(s.b, all...) // every path is marked: the round goes on
+			acks := s.transmit(s.b)
+			s.now += 3*us + x.late
+			s.deliver(s.a, acks...)
+		}
+		if paths > x.want || paths < max(x.want/2, 8) {
+			t.Errorf("%v of a BDP, %v late: %d paths, want %d or not much less", x.maxCWND, x.late, paths, x.want)
+		}
+	}
 }
 
 // 9: the probe's "delay" is its queueing delay, and "achievedBDP == 0" that nothing else was acknowledged since it left,
@@ -148,41 +182,37 @@ func TestAmbiguity20InOrderIsCoalesced(t *testing.T) {
 	}
 }
 
-// 21: a loss is inferred when more packets are out of order than the larger of the window in packets and 5.
+// 21: a loss is inferred when more packets are out of order than the larger of the window in packets and 5, or what is set.
 func TestAmbiguity21Threshold(t *testing.T) {
-	c := strackSpec()
-	alter(&c, func(p *strack.Params) { p.MaxCWND = 0.01 }) // a window of one packet
 	for _, x := range []struct {
-		threshold int
-		ooo       uint16
-		again     bool
-	}{{0, 5, false}, {0, 6, true}, {8, 8, false}, {8, 9, true}} {
+		maxCWND         float64 // of 8 us at 100 Gb/s, in packets of 1102 bytes
+		window          int
+		threshold, want int
+	}{
+		{0.025, 2, 0, 5}, // a small window says nothing: five may overtake
+		{0.025, 2, 8, 8},
+		{0.12, 10, 0, 10}, // a window may
+		{0.12, 10, 15, 15},
+		{1, 90, 0, 90},
+	} {
+		c := strackSpec()
 		c.Selective.Threshold = x.threshold
+		alter(&c, func(p *strack.Params) { p.MaxCWND = x.maxCWND })
 		s := newScript(t, c)
-		s.send(1, 1, 20000)
-		s.now = 5 * us
-		s.one(s.a)
-		a := wire.Sack{Conn: 1, OutOfOrder: x.ooo, Due: 4 * us}
-		s.deliver(s.a, forgeSack(a))
-		if again := s.transmit(s.a); again != nil {
-			t.Errorf("%d packets out of order: sent again though none is known to have arrived", x.ooo)
+		s.send(1, 1, 300_000)
+		all := s.transmit(s.a)
+		if len(all) != x.window {
+			t.Fatalf("a window of %d packets, want %d", len(all), x.window)
 		}
-	}
-	// A window of 90 packets (8 us at 100 Gb/s, 1102 bytes each): so many may overtake.
-	s := newScript(t, strackSpec())
-	s.send(1, 1, 300_000)
-	all := s.transmit(s.a)
-	if len(all) != 90 {
-		t.Fatalf("a window of %d packets", len(all))
-	}
-	for i := 1; i <= 91; i++ { // packet 0 is lost; each acknowledgement lets one more leave
-		s.now += us / 100
-		s.marked(s.b, all[i])
-		s.deliver(s.a, s.one(s.b))
-		next := s.transmit(s.a)
-		all = append(all, next...)
-		if got := s.psns(next)[0]; (got == 0) != (i == 91) {
-			t.Errorf("%d packets out of order: next is %d", i, got)
+		for i := 1; i <= x.want+1; i++ { // packet 0 is lost; each acknowledgement lets one more leave
+			s.now += us / 100
+			s.marked(s.b, all[i])
+			s.deliver(s.a, s.one(s.b))
+			next := s.transmit(s.a)
+			all = append(all, next...)
+			if got := s.psns(next)[0]; (got == 0) != (i == x.want+1) {
+				t.Fatalf("window of %d, threshold %d, %d packets out of order: next is %d", x.window, x.threshold, i, got)
+			}
 		}
 	}
 }
@@ -228,7 +258,47 @@ func TestAmbiguity22EndOfRecovery(t *testing.T) {
 			t.Error("a packet beyond the highest that arrived leaves again")
 		}
 	}
+	// 0 arrives, and eleven are still beyond a hole: those that fill it are on their way.
+	s.now = 15 * us
+	s.marked(s.b, again[0])
+	s.deliver(s.a, s.transmit(s.b)...)
+	s.transmit(s.a)
 	if got := s.a.Counters(); got.Retransmits != 4 || got.Recoveries != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// When the recovery is over, the next loss shows as the first did, though the packet had left before the recovery began.
+func TestAmbiguity22LossRightBehindARecovery(t *testing.T) {
+	c := strackSpec()
+	c.Selective.Threshold = 5
+	alter(&c, func(p *strack.Params) { p.MaxCWND = 0.12 }) // 10 packets
+	s := newScript(t, c)
+	s.send(1, 1, 60000)
+	carry := func(all ...packet) []packet { // to the receiver, its acknowledgements to the sender, and what they let leave
+		s.now += us / 10
+		s.marked(s.b, all...)
+		s.deliver(s.a, s.transmit(s.b)...)
+		return s.transmit(s.a)
+	}
+	all := s.transmit(s.a) // 0 to 9, of which 0 is lost
+	for i := 1; i < 11; i++ {
+		all = append(all, carry(all[i])...)
+	}
+	s.wantPSNs(all[10:], 10, 11, 12, 13, 14, 15, 16, 17, 18, 19)
+	again := carry(all[11]) // 11 out of order
+	s.wantPSNs(again, 0, 20)
+	// 12 was on its way by then, and is lost as well. The recovery ends when all up to 11 is there.
+	all = append(all, again[1])
+	all = append(all, carry(again[0])...)
+	for n := 1; n <= 11; n++ {
+		next := carry(all[12+n])
+		if got := s.psns(next)[0]; (got == 12) != (n == 11) {
+			t.Fatalf("%d packets overtook packet 12: next is %d", n, got)
+		}
+		all = append(all, next...)
+	}
+	if got := s.a.Counters(); got.Retransmits != 2 || got.Recoveries != 2 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -286,18 +356,54 @@ func TestAmbiguity24Coalescing(t *testing.T) {
 }
 
 // 25: between Kmin and Kmax the probability rises linearly to 1, and the queue behind the packet that leaves decides: so the mark of
-// the first packets of an incast comes with a round trip that shows no queue yet (Fig. 4).
+// the first packet of an incast comes with a round trip that shows no queue yet (Fig. 4).
 func TestAmbiguity25MarksComeBeforeDelay(t *testing.T) {
-	s := newScript(t, strackSpec())
-	s.send(1, 1, 10000)
-	all := s.transmit(s.a)
-	s.now = 2*us + 2*(100*units.Gbps).TransmitTime(full)
-	s.marked(s.b, all[0])
-	a := s.sack(s.one(s.b))
-	if !a.CE || a.OneWay != 0 {
-		t.Errorf("%+v", a)
+	const senders = 4
+	first := &firstAck{}
+	net, err := testnet.New(testnet.Config{
+		Hosts: senders + 1, Line: 100 * units.Gbps, Delay: us, MTU: 1000,
+		Mark:     func(behind units.Bytes) bool { return behind >= 2*full },
+		Observer: func(int) transport.Observer { return first },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for h := 1; h <= senders; h++ {
+		id := transport.ConnID(h)
+		if err := net.Connect(selective("strack", transport.Spec{ID: id, Src: transport.HostID(h), Dst: 0})); err != nil {
+			t.Fatal(err)
+		}
+		net.At(0, func() {
+			if err := net.Send(h, id, transport.Message{Size: 20000}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	net.Run(units.Second)
+	base := net.Paths.Delay(full) + net.Paths.Delay(wire.SackSize+wire.Overhead)
+	if late := first.ack.RTT - base; !first.seen || !first.ack.Marked || late > 2*(100*units.Gbps).TransmitTime(full) {
+		t.Errorf("the first acknowledgement: %+v, want it marked, and two packets behind a base RTT of %v at most", first.ack, base)
+	}
+	if first.longest < base+us {
+		t.Errorf("the longest round trip is %v", first.longest)
 	}
 }
+
+// firstAck keeps the first acknowledgement of all, and the longest round trip.
+type firstAck struct {
+	seen    bool
+	ack     transport.Acked
+	longest units.Time
+}
+
+func (f *firstAck) Acked(_ units.Time, _ transport.ConnID, a transport.Acked) {
+	if !f.seen {
+		f.ack, f.seen = a, true
+	}
+	f.longest = max(f.longest, a.RTT)
+}
+
+func (f *firstAck) Window(units.Time, transport.ConnID, units.Bytes, units.Bandwidth) {}
 
 // 29: the mark of an acknowledgement is that of the packet that caused it; a marked packet causes one at once, or its mark would be
 // lost.

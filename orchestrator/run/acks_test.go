@@ -2,6 +2,7 @@ package run
 
 import (
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -32,6 +33,10 @@ measure: {acks: true}
 	}
 	if first := lines[1]; !strings.HasSuffix(first, ",1") {
 		t.Errorf("the first acknowledgement is %s, want it marked", first)
+	}
+	rtt, err := strconv.ParseFloat(strings.Split(lines[1], ",")[2], 64)
+	if err != nil || rtt/1e6 > s.BaseRTTUS+0.2 {
+		t.Errorf("the first acknowledgement took %v ps, want two packets more than a base RTT of %v us at most", rtt, s.BaseRTTUS)
 	}
 	again := t.TempDir()
 	if _, err := simulateIn(t, again, strings.Replace(star, "lone", "off", 1)+"workload: [{collective: incast, ranks: [h1], root: h0, size: 1MB}]"); err != nil {

@@ -98,6 +98,15 @@ func TestAmbiguity12CoalescedAcksCountPackets(t *testing.T) {
 	}
 	four.ack(4, 4*us, false)
 	near(t, "increase", (four.s.CWND()-w)/(one.s.CWND()-w), 1, 0.01)
+	one, four = newScript(t, steady(), 400*gbps), newScript(t, steady(), 400*gbps)
+	for _, c := range []*script{one, four} {
+		c.shrink(40)
+	}
+	for range 4 {
+		one.ack(1, 30*us, false) // beyond Qhigh: beta
+	}
+	four.ack(4, 30*us, false)
+	near(t, "increase by beta", (four.s.CWND()-w)/(one.s.CWND()-w), 1, 0.02)
 }
 
 // 13: Qhigh is three targets (Table 1), not "twice the target delay"; it is a parameter.
@@ -114,6 +123,9 @@ func TestAmbiguity13High(t *testing.T) {
 	}
 	if grows(3) || !grows(2) {
 		t.Errorf("at 2.5 targets: grows %v with three, %v with two", grows(3), grows(2))
+	}
+	if high := strack.Defaults().High; high != 3 {
+		t.Errorf("%v targets by default", high)
 	}
 }
 
@@ -156,6 +168,20 @@ func TestAmbiguity15BothDelays(t *testing.T) {
 	if c.s.Average() <= 8*us {
 		t.Fatalf("average %v", c.s.Average())
 	}
+	c.wantCWND(w)
+	// The packet is above, the average is not.
+	c = newScript(t, steady(), 400*gbps)
+	c.wait(16*us + 1)
+	c.ack(1, 30*us, true) // beyond Qhigh, and one packet achieved
+	if b, _ := c.s.Achieved(); c.s.Average() >= base || b != 4000 {
+		t.Fatalf("average %v, achieved %v", c.s.Average(), b)
+	}
+	c.wantCWND(100)
+	c.shrink(60)
+	c.calm()
+	w = c.s.CWND()
+	c.wait(base + 1)
+	c.ack(1, 10*us, true)
 	c.wantCWND(w)
 }
 
@@ -232,7 +258,16 @@ func TestAmbiguity27FairnessIsAckClocked(t *testing.T) {
 	c.wait(base + 1)
 	c.ack(0, 20*us, true) // a decrease and η on one acknowledgement
 	over := (c.s.Average() - 8*us).Seconds() / c.s.Average().Seconds()
-	near(t, "window", c.s.CWND(), w*max(1-0.8*over, 0.5)+0.4, 1e-4)
+	w = float64(w*max(1-0.8*over, 0.5)) + 0.4
+	near(t, "window", c.s.CWND(), w, 1e-4)
+	c.wait(base + 1)
+	c.ack(0, 4*us, true) // η alone, a moment before the next decrease
+	near(t, "window", c.s.CWND(), w+0.4, 1e-4)
+	before := c.s.CWND()
+	c.wait(1)
+	if c.ack(0, 20*us, true); c.s.CWND() >= before {
+		t.Error("η started the wait for the next decrease")
+	}
 }
 
 // 28: cwnd = achievedBDP is never less than the least window, even when nothing was achieved.
