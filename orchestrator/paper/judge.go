@@ -44,15 +44,19 @@ func (f *Figure) Judge(points []expect.Point, quick bool) []Row {
 
 // tolerance says in words when the claim passes.
 func (c *Claim) tolerance() string {
+	number := "±" + c.Within
 	switch {
-	case c.Holds != "":
+	case !c.compares():
 		return "must hold"
-	case c.Bound == "":
-		return "±" + c.Within
-	case c.Within == "":
-		return c.Bound
+	case c.Bound != "" && c.Within == "":
+		number = c.Bound
+	case c.Bound != "":
+		number = c.Bound + ", " + c.Within
 	}
-	return c.Bound + ", " + c.Within
+	if c.Holds != "" {
+		number += ", and must hold"
+	}
+	return number
 }
 
 func (c *Claim) judge(points []expect.Point, r *Row) {
@@ -87,22 +91,27 @@ func (c *Claim) judge(points []expect.Point, r *Row) {
 		if r.Ours == "" {
 			r.Ours = map[bool]string{true: "holds", false: "does not hold"}[got.OK]
 		}
-		return
 	}
+	if c.compares() {
+		if err := c.compare(ours, r); err != nil {
+			fail(err)
+		}
+	}
+}
+
+// compare holds ours against the paper's number.
+func (c *Claim) compare(ours expect.Quantity, r *Row) error {
 	theirs, err := expect.ParseQuantity(c.Paper)
 	if err != nil {
-		fail(err)
-		return
+		return err
 	}
 	if theirs.Unit != ours.Unit {
-		fail(fmt.Errorf("the paper's number is in %q and ours in %q", theirs.Unit, ours.Unit))
-		return
+		return fmt.Errorf("the paper's number is in %q and ours in %q", theirs.Unit, ours.Unit)
 	}
 	within := expect.Quantity{}
 	if c.Within != "" {
 		if within, err = expect.ParseQuantity(c.Within); err != nil {
-			fail(err)
-			return
+			return err
 		}
 	}
 	apart := ours.Value - theirs.Value
@@ -110,11 +119,12 @@ func (c *Claim) judge(points []expect.Point, r *Row) {
 		r.Ours += fmt.Sprintf(" (%+.1f %%)", 100*apart/math.Abs(theirs.Value))
 	}
 	if c.Bound == "at most" && apart <= 0 || c.Bound == "at least" && apart >= 0 {
-		return
+		return nil
 	}
 	if math.Abs(apart) > within.Value*math.Abs(theirs.Value)*(1+1e-9) {
 		r.Verdict = Fail
 	}
+	return nil
 }
 
 // note adds what happened to what was known before.

@@ -27,6 +27,7 @@ figures:
       - {claim: it is fast, paper: 10us, ours: "fct.p99[seed=1]", within: 10%, class: T1}
       - {claim: it is short, paper: 1KB, ours: "max_queue[seed=1]", bound: at most, class: T3, quick: skip}
       - {claim: it grows, paper: grows, holds: "fct.p99[seed=2] > fct.p99[seed=1]", class: T4, note: known}
+      - {claim: a bit, paper: "1.1", ours: "fct.p99[seed=2] / fct.p99[seed=1]", within: 25%, holds: "fct.p99[seed=2] >= fct.p99[seed=1]", class: T3}
     plots:
       - {kind: sweep, x: seed, y: fct.p99, paper: [{name: them, x: [1], y: [2]}]}
 open:
@@ -48,9 +49,10 @@ func TestClaimsAreJudged(t *testing.T) {
 		quick         bool
 		want          string
 	}{
-		{10.9, 11, false, "pass 10.9us (+9.0 %) | pass 900B (-10.0 %) | pass holds"},
-		{11.2, 11, true, "fail 11.2us (+12.0 %) | skipped  | fail does not hold"},
-		{8.9, 9, false, "fail 8.9us (-11.0 %) | pass 900B (-10.0 %) | pass holds"},
+		{10.9, 11, false, "pass 10.9us (+9.0 %) | pass 900B (-10.0 %) | pass holds | pass 1.009 (-8.3 %)"},
+		{11.2, 11, true, "fail 11.2us (+12.0 %) | skipped  | fail does not hold | fail 0.9821 (-10.7 %)"},
+		{8.9, 9, false, "fail 8.9us (-11.0 %) | pass 900B (-10.0 %) | pass holds | pass 1.011 (-8.1 %)"},
+		{10, 15, false, "pass 10us (+0.0 %) | pass 900B (-10.0 %) | pass holds | fail 1.5 (+36.4 %)"}, // the order alone is not enough
 	} {
 		var got []string
 		for _, r := range p.Figures[0].Judge([]expect.Point{point("1", c.first), point("2", c.second)}, c.quick) {
@@ -59,6 +61,9 @@ func TestClaimsAreJudged(t *testing.T) {
 		if text := strings.Join(got, " | "); text != c.want {
 			t.Errorf("got %s, want %s", text, c.want)
 		}
+	}
+	if got := p.Figures[0].Claims[3].tolerance(); got != "±25%, and must hold" {
+		t.Errorf("tolerance %q", got)
 	}
 	rows := p.Figures[0].Judge(nil, false)
 	for _, r := range rows {
