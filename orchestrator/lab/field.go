@@ -17,6 +17,7 @@ type decoder struct {
 	kinds   map[string]bool                     // transports that runs of the file use
 	seed    uint64                              // of the lab
 	aside   int                                 // above 0: what is read is not part of this lab, and its sources are not kept
+	ecnOff  field                               // queues.ecn where it is off; without a node where switches mark
 	keys    func(pattern string, keys []string) // told the keys of every section; tests compare them with the schema
 }
 
@@ -105,6 +106,14 @@ func (s *section) close() {
 
 // written says that the file, the sweep or the command line has the value.
 func (f field) written() bool { return f.n != nil && f.at.source == "" }
+
+// idle reports f, if it is written: because of another setting it would do nothing. Where a sweep goes through the values of that one, f is
+// for its other points.
+func (f field) idle(because field, format string, args ...any) {
+	if f.written() && (because.n == nil || !because.n.at.sweep) {
+		f.problem(format, args...)
+	}
+}
 
 // empty says that f is a section without keys.
 func (f field) empty() bool { return f.n != nil && f.n.kind == mapping && len(f.n.keys) == 0 }

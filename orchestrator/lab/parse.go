@@ -175,6 +175,11 @@ func (o override) apply(r *report, root *node) *node {
 	return edited
 }
 
+// Written says that the file, its sweep or the command line has a value, by its path.
+func (l *Lab) Written(path string) bool {
+	return slices.ContainsFunc(l.Sources, func(s Source) bool { return s.Path == path && !strings.HasPrefix(s.From, "default: ") })
+}
+
 // Errorf returns a Problem with the value at path, for what a later stage finds wrong: it is reported where the
 // value, or what holds it, was written.
 func (l *Lab) Errorf(path, format string, args ...any) error {

@@ -15,29 +15,39 @@ var (
 
 func (c *section) pc4() Section {
 	var p PC4
-	p.TargetQtime = c.field("target_qtime").qtime()
+	var okTarget, okEpsilon bool
+	target := c.field("target_qtime")
+	p.TargetQtime, okTarget = target.qtime()
 	p.AdjustInterval = c.field("adjust_interval").roundTrips()
-	p.AI, _ = c.field("ai").percent()
+	ai := c.field("ai")
+	p.AI, _ = ai.percent()
 	p.HAI, _ = c.field("hai").percent()
 	p.Beta, _ = c.field("beta").share(0.001, 1)
 	p.MaxMDF, _ = c.field("max_mdf").share(0.001, 0.999)
-	p.PacedBelow, _ = c.field("paced_below").decimal(1, 1000)
+	paced := c.field("paced_below")
+	p.PacedBelow, _ = paced.decimal(1, 1000)
 	p.BaseRate, _ = c.field("base_rate").enum(baseRates)
 	p.Initial, p.InitialWindow = c.field("initial").initial()
-	p.RTT, _ = c.field("rtt").enum(roundTrips)
+	rtt := c.field("rtt")
+	if p.RTT, _ = rtt.enum(roundTrips); p.RTT == "measured" {
+		paced.idle(rtt, "with rtt: measured every window is paced; leave it out, or expected rtt: base")
+	}
 	p.RTOMin, _ = quantity(c.field("rto_min"), units.ParseTime, units.Microsecond, maxTimer)
-	p.Epsilon, _ = quantity(c.field("epsilon"), units.ParseTime, 0, units.Millisecond)
+	p.Epsilon, okEpsilon = quantity(c.field("epsilon"), units.ParseTime, 0, units.Millisecond)
+	if okTarget && okEpsilon && p.TargetQtime != Scaled && p.TargetQtime <= p.Epsilon {
+		ai.idle(target, "is added when there is a queue below target_qtime, but %v is not above epsilon, %v, up to which there is none; leave it out, or expected a longer target_qtime",
+			p.TargetQtime, p.Epsilon)
+	}
 	return p
 }
 
 // qtime reads a queueing target: a time, or scaled.
-func (f field) qtime() units.Time {
+func (f field) qtime() (units.Time, bool) {
 	if f.n != nil && f.n.kind == scalar && f.n.text == "scaled" {
 		f.record("scaled")
-		return Scaled
+		return Scaled, true
 	}
-	t, _ := quantity(f, units.ParseTime, 0, maxTimer)
-	return t
+	return quantity(f, units.ParseTime, 0, maxTimer)
 }
 
 // roundTrips reads a time in base RTTs, such as 1.25rtt, above 1.

@@ -44,6 +44,7 @@ func (s *section) ecn() *ECN {
 		switch f.n.text {
 		case "off":
 			f.record("off")
+			s.d.ecnOff = f
 			return nil
 		case "on":
 			f.n = nil // its defaults
@@ -56,7 +57,8 @@ func (s *section) ecn() *ECN {
 	kmin := e.field("kmin")
 	ecn.Kmin, okMin = kmin.size()
 	ecn.Kmax, okMax = e.field("kmax").size()
-	ecn.Pmax, _ = e.field("pmax").share(0, 1)
+	pmax := e.field("pmax")
+	ecn.Pmax, _ = pmax.share(0, 1)
 	mark, _ := e.field("mark").enum(markings)
 	ecn.Ingress = mark == "ingress"
 	switch {
@@ -65,6 +67,8 @@ func (s *section) ecn() *ECN {
 		kmin.problem("%v and kmax, %v, cannot be compared; expected both in bytes or both in bdp", ecn.Kmin, ecn.Kmax)
 	case ecn.Kmin.above(ecn.Kmax):
 		kmin.problem("%v is above kmax, %v; expected at most that", ecn.Kmin, ecn.Kmax)
+	case ecn.Kmin == ecn.Kmax && ecn.Pmax != 1:
+		pmax.idle(kmin, "says how often packets are marked between kmin and kmax, but both are %v and beyond kmax every packet is; expected 1, or another kmax", ecn.Kmin)
 	}
 	return &ecn
 }

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"weft/transport/cc/dcqcn"
@@ -51,12 +52,35 @@ func (c *section) roce() Section {
 	r.F = c.field("f").integer(1, maxStages)
 	r.RAI, _ = c.field("rai").lineRate()
 	r.RHAI, _ = c.field("rhai").lineRate()
-	r.QPs = c.field("qps").integer(1, maxQPs)
-	r.Split, _ = c.field("split").enum(splits)
-	r.Recovery, _ = c.field("recovery").enum(recoveries)
-	r.Repath = unless(c.field("repath"), "off", func(f field) (int, bool) { return f.integer(1, maxStages), true })
+	qps, split, recovery, repath := c.field("qps"), c.field("split"), c.field("recovery"), c.field("repath")
+	r.QPs = qps.integer(1, maxQPs)
+	r.Split, _ = split.enum(splits)
+	r.Recovery, _ = recovery.enum(recoveries)
+	r.Repath = unless(repath, "off", func(f field) (int, bool) { return f.integer(1, maxStages), true })
+	if r.QPs == 1 {
+		split.idle(qps, "there is one queue pair, and nothing to split; expected qps above 1, or leave it out")
+	}
 	r.Timeouts = c.timeouts()
+	c.needsMarks()
+	if c.pattern != c.path { // inside another transport
+		for _, f := range []field{qps, split, recovery, repath} {
+			f.idle(field{}, "the transport around DCQCN has paths and a recovery of its own; leave it out")
+		}
+	}
 	return r
+}
+
+// needsMarks refuses parameters of DCQCN in a network that marks nothing: no notification would ever come, and senders stay at line rate.
+func (c *section) needsMarks() {
+	if c.d.ecnOff.n == nil || c.d.aside > 0 || c.n == nil {
+		return
+	}
+	for _, k := range c.n.keys {
+		if slices.Contains([]string{"qps", "split", "recovery", "rto_min", "tries"}, k.name) {
+			continue
+		}
+		c.field(k.name).idle(c.d.ecnOff, "queues.ecn is off, so that nothing is marked and DCQCN never acts; leave it out, or expected queues.ecn: on")
+	}
 }
 
 // ofMode returns the field of a key that only one mode has. In the other it has no value, and may not be written.

@@ -18,14 +18,20 @@ func (c *section) strack() Section {
 		return quantity(f, units.ParseTime, units.Nanosecond, units.Second)
 	})
 	s.High, _ = c.field("high").decimal(1, 1000)
-	s.EWMA, _ = c.field("ewma").gain()
+	ewma := c.field("ewma")
+	s.EWMA, _ = ewma.gain()
 	s.Alpha, _ = c.field("alpha").decimal(0, maxIncrease)
 	s.Beta, _ = c.field("beta").decimal(0, maxIncrease)
 	s.Eta, _ = c.field("eta").decimal(0, maxIncrease)
-	s.Gamma, _ = c.field("gamma").share(0.001, 1)
-	s.MaxMDF, _ = c.field("max_mdf").share(0.001, 0.999)
+	gamma, most := c.field("gamma"), c.field("max_mdf")
+	s.Gamma, _ = gamma.share(0.001, 1)
+	s.MaxMDF, _ = most.share(0.001, 0.999)
 	s.MaxCWND, _ = c.field("max_cwnd").decimal(0.01, 1000)
-	s.NeedMark = c.field("md_requires_ecn").flag()
+	if s.NeedMark = c.field("md_requires_ecn").flag(); s.NeedMark && c.d.ecnOff.n != nil && c.d.aside == 0 {
+		for _, f := range []field{ewma, gamma, most} {
+			f.idle(c.d.ecnOff, "windows shrink on marked packets only (md_requires_ecn), and queues.ecn is off; leave it out, or expected queues.ecn: on")
+		}
+	}
 	s.Paths = c.field("paths").integer(1, maxPaths)
 	s.AckEvery, _ = c.field("ack_every").window()
 	s.Threshold = c.field("threshold").integer(1, maxThreshold)
