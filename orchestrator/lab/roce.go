@@ -63,7 +63,7 @@ func (c *section) roce() Section {
 	r.Timeouts = c.timeouts()
 	c.needsMarks()
 	if c.pattern != c.path { // inside another transport
-		for _, f := range []field{qps, split, recovery, repath} {
+		for _, f := range []field{qps, split, recovery} {
 			f.idle(field{}, "the transport around DCQCN has paths and a recovery of its own; leave it out")
 		}
 	}

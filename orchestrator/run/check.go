@@ -12,7 +12,8 @@ import (
 )
 
 // Check reports what is wrong with labs that only building them shows: hosts that cannot reach each other, links
-// that do not exist, queues that hold no packet. The points of a sweep share most of what they are, so
+// that do not exist, queues that hold no packet, parameters that no connection would use, what the engine asked for cannot do. All that
+// running a lab would refuse on any machine is refused here. The points of a sweep share most of what they are, so
 // a network is built once for the points that have it in common, and a problem is reported once.
 func Check(labs []*lab.Lab) lab.Problems {
 	var out lab.Problems
@@ -26,14 +27,9 @@ func Check(labs []*lab.Lab) lab.Problems {
 			g, err = graph(l)
 		}
 		if err == nil && g != nil {
-			err = checkNetwork(l, g)
+			err = check(l, g)
 		}
-		var many lab.Problems
-		var one lab.Problem
-		if !errors.As(err, &many) && errors.As(err, &one) {
-			many = lab.Problems{one}
-		}
-		for _, p := range many {
+		for _, p := range problems(l, err) {
 			if !seen[p] {
 				seen[p] = true
 				out = append(out, p)
@@ -41,6 +37,48 @@ func Check(labs []*lab.Lab) lab.Problems {
 		}
 	}
 	return out
+}
+
+// check is Check of one lab on its network. Without anything to run, a lab is one to be deployed.
+func check(l *lab.Lab, g *topology.Graph) error {
+	if Runnable(l) != nil {
+		return checkNetwork(l, g)
+	}
+	x, err := buildOn(l, g)
+	if err != nil {
+		return err
+	}
+	kind := l.Engine.Kind
+	if kind == "sim" || kind == "both" {
+		err = x.simulable()
+	}
+	if err == nil && (kind == "emu" || kind == "both") {
+		err = x.fits()
+	}
+	if err == nil && (kind == "emu" || kind == "both" || chosen(l)) {
+		err = x.emulable()
+	}
+	return err
+}
+
+// problems are those that an error about a lab consists of.
+func problems(l *lab.Lab, err error) lab.Problems {
+	var many lab.Problems
+	var one lab.Problem
+	joined, ok := err.(interface{ Unwrap() []error })
+	switch {
+	case err == nil:
+	case ok:
+		for _, e := range joined.Unwrap() {
+			many = append(many, problems(l, e)...)
+		}
+	case errors.As(err, &many):
+	case errors.As(err, &one):
+		many = lab.Problems{one}
+	default:
+		many = lab.Problems{{File: l.File, Message: err.Error()}}
+	}
+	return many
 }
 
 // Runnable reports, as a lab.Problem, a lab that is sound but has nothing to run.
@@ -82,6 +120,9 @@ func checkNetwork(l *lab.Lab, g *topology.Graph) error {
 // checkQueues refuses a buffer that cannot hold a packet: every packet that has to wait would be dropped.
 func checkQueues(l *lab.Lab, g *topology.Graph) error {
 	m := newMemory(l, g)
+	if err := m.checkThresholds(l); err != nil {
+		return err
+	}
 	packet := m.packet
 	if l.Queues.Shared != nil {
 		return checkShared(l, m)

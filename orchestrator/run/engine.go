@@ -36,8 +36,8 @@ func choose(ctx context.Context, x *Experiment, o Options) (engine, error) {
 	}
 	switch kind {
 	case "sim":
-		if at := programPath(x.Lab); at != "" {
-			return engine{}, x.Lab.Errorf(at, "the simulator's hosts run no programs; --engine emu runs this lab")
+		if err := x.simulable(); err != nil {
+			return engine{}, err
 		}
 		return simulator("asked for"), nil
 	case "emu":
@@ -48,8 +48,8 @@ func choose(ctx context.Context, x *Experiment, o Options) (engine, error) {
 		if err != nil {
 			return engine{}, unable(err)
 		}
-		if n := x.Graph.Hosts; n > maxHosts {
-			return engine{}, x.Lab.Errorf("topology", "%d hosts are more than the %d that can be emulated on one machine; --engine sim runs them", n, maxHosts)
+		if err := x.fits(); err != nil {
+			return engine{}, err
 		}
 		return emulator(ctx, x, p, "asked for", o)
 	case "auto":
@@ -71,6 +71,22 @@ func choose(ctx context.Context, x *Experiment, o Options) (engine, error) {
 		return emulator(ctx, x, p, "this machine can emulate", o)
 	}
 	return engine{}, fmt.Errorf("engine %q is not auto, sim or emu", kind)
+}
+
+// simulable refuses what only emulation does.
+func (x *Experiment) simulable() error {
+	if at := programPath(x.Lab); at != "" {
+		return x.Lab.Errorf(at, "the simulator's hosts run no programs; --engine emu runs this lab")
+	}
+	return nil
+}
+
+// fits refuses more hosts than are emulated.
+func (x *Experiment) fits() error {
+	if n := x.Graph.Hosts; n > maxHosts {
+		return x.Lab.Errorf("topology", "%d hosts are more than the %d that can be emulated on one machine; --engine sim runs them", n, maxHosts)
+	}
+	return nil
 }
 
 // emulable refuses what only the simulator does, by the setting that asks for it.

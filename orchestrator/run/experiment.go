@@ -37,9 +37,15 @@ type Experiment struct {
 // Build makes the experiment of a lab.
 func Build(l *lab.Lab) (*Experiment, error) {
 	g, err := graph(l)
-	if err == nil {
-		err = checkNetwork(l, g)
+	if err != nil {
+		return nil, err
 	}
+	return buildOn(l, g)
+}
+
+// buildOn makes the experiment of a lab whose network is g.
+func buildOn(l *lab.Lab, g *topology.Graph) (*Experiment, error) {
+	err := checkNetwork(l, g)
 	if err == nil {
 		err = Runnable(l)
 	}
@@ -48,9 +54,6 @@ func Build(l *lab.Lab) (*Experiment, error) {
 	}
 	x := &Experiment{Lab: l, Graph: g}
 	x.Fabric = fabricConfig(l, g)
-	if err := checkLossless(l, x.Graph, &x.Fabric); err != nil {
-		return nil, err
-	}
 	if err := checkCircles(l, x.Graph); err != nil {
 		return nil, err
 	}
@@ -69,7 +72,7 @@ func Build(l *lab.Lab) (*Experiment, error) {
 		return nil, err
 	}
 	x.tune()
-	if err := x.checkQPs(); err != nil {
+	if err := x.checkTransport(); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(x.corrupt(), x.addHalts()); err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"weft/fabric"
@@ -20,13 +21,14 @@ func checkLossless(l *lab.Lab, g *topology.Graph, cfg *fabric.Config) error {
 		fabric.RuleMemory: "queues.shared.total", fabric.RuleECN: "queues.ecn.kmin",
 	}
 	faults := map[fabric.LosslessRule][]fabric.LosslessFault{}
-	for _, f := range fabric.CheckLossless(cfg, largest(l)) {
+	declared := atWorst(cfg, worstLines(l, g))
+	for _, f := range fabric.CheckLossless(&declared, largest(l)) {
 		faults[f.Rule] = append(faults[f.Rule], f)
 	}
 	if len(faults[fabric.RuleMemory]) > 0 {
 		delete(faults, fabric.RuleECN) // it follows: nothing is left for a queue that marks
 	}
-	k := losslessText{l, g, cfg}
+	k := losslessText{l, g, &declared}
 	var found lab.Problems
 	for _, rule := range []fabric.LosslessRule{fabric.RuleCovered, fabric.RuleHeadroom, fabric.RuleMemory, fabric.RuleECN} {
 		same := faults[rule]
@@ -82,6 +84,52 @@ func checkCircles(l *lab.Lab, g *topology.Graph) error {
 		strings.TrimSuffix(text, ", "), l.Topology.Kind, way)
 }
 
+// line is what decides how much of a port is on its way to a switch that has paused it.
+type line struct {
+	rate  units.Bandwidth
+	delay units.Time // of packets; the fabric has a pause take as long to reach who sends them
+}
+
+// worstLines are the greatest rate of each port and the greatest delay that the network or a fault of the lab gives it.
+// They need not come together: what left at one rate may be on its way when a fault stretches the line.
+func worstLines(l *lab.Lab, g *topology.Graph) []line {
+	lines := make([]line, g.Ports())
+	for i := range lines {
+		k := &g.Links[i/2]
+		lines[i] = line{k.Rate, k.Delay}
+	}
+	for i := range l.Faults {
+		f := &l.Faults[i]
+		id, ok := g.LinkNamed(f.Link)
+		if !ok {
+			continue // it happens to a host, or is refused later
+		}
+		for port := 2 * id; port < 2*id+2; port++ {
+			k := &g.Links[id]
+			if to := [2]topology.NodeID{k.B, k.A}[port%2]; f.Toward != "" && f.Toward != g.Nodes[to].Name {
+				continue
+			}
+			if f.Rate != nil {
+				lines[port].rate = max(lines[port].rate, *f.Rate)
+			}
+			if f.Delay != nil {
+				lines[port].delay = max(lines[port].delay, *f.Delay)
+			}
+		}
+	}
+	return lines
+}
+
+// atWorst is cfg with such lines.
+func atWorst(cfg *fabric.Config, lines []line) fabric.Config {
+	c := *cfg
+	c.Ports = slices.Clone(cfg.Ports)
+	for i := range c.Ports {
+		c.Ports[i].Rate, c.Ports[i].Delay = lines[i].rate, lines[i].delay
+	}
+	return c
+}
+
 // losslessText puts faults into the lab's words.
 type losslessText struct {
 	lab *lab.Lab
@@ -100,8 +148,12 @@ func (k *losslessText) say(faults []fabric.LosslessFault) (what, way string) {
 		for i := range faults {
 			need = max(need, faults[i].Need)
 		}
-		return fmt.Sprintf("%s has a headroom of %v for what %s still sends when it is paused, which can be %v: what %v brings in %v there and %v back, and %v until it heeds, and two packets of %v",
-				sw, f.Have, k.name(p.From), f.Need, p.Rate, p.Delay, p.Delay, p.PFC[f.Class].Response, largest(k.lab)),
+		when, base := "", &k.g.Links[f.Port/2]
+		if p.Rate != base.Rate || p.Delay != base.Delay {
+			when = " while the faults of this lab last"
+		}
+		return fmt.Sprintf("%s has a headroom of %v for what %s still sends when it is paused, which can be %v%s: what %v brings in %v there and %v back, and %v until it heeds, and two packets of %v",
+				sw, f.Have, k.name(p.From), f.Need, when, p.Rate, p.Delay, p.Delay, p.PFC[f.Class].Response, largest(k.lab)),
 			fmt.Sprintf("expected auto, or at least %v", need)
 	case fabric.RuleMemory:
 		need := units.Bytes(0)

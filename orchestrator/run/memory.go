@@ -22,6 +22,7 @@ type memory struct {
 	packet units.Bytes       // the largest on the wire
 	nic    units.Bandwidth   // of the slowest host: what alpha is meant for
 	ports  []int             // by node
+	worst  []line            // by port: what it takes to lose nothing
 	fast   []units.Bandwidth // by node: the fastest of its ports
 }
 
@@ -40,6 +41,9 @@ func newMemory(l *lab.Lab, g *topology.Graph) *memory {
 			m.ports[n]++
 			m.fast[n] = max(m.fast[n], k.Rate)
 		}
+	}
+	if l.Queues.PFC != nil {
+		m.worst = worstLines(l, g)
 	}
 	for h := range g.Hosts {
 		if r := g.Links[g.Uplink(topology.NodeID(h))].Rate; h == 0 || r < m.nic {
@@ -67,7 +71,8 @@ func (m *memory) on(s lab.Size, rate units.Bandwidth) units.Bytes {
 
 // port is the end of link k at node from, and the way to the other. The NIC of a host neither drops nor marks, but
 // it can be told to pause.
-func (m *memory) port(k *topology.Link, from topology.NodeID) fabric.PortConfig {
+func (m *memory) port(id topology.LinkID, from topology.NodeID) fabric.PortConfig {
+	k := &m.g.Links[id]
 	to := k.Other(from)
 	p := fabric.PortConfig{
 		From: fabric.NodeID(from), To: fabric.NodeID(to), Rate: k.Rate, Delay: k.Delay, Loss: k.Loss, BitErrors: k.BitErrors,
@@ -89,7 +94,7 @@ func (m *memory) port(k *topology.Link, from topology.NodeID) fabric.PortConfig 
 		m.paths(&p)
 	}
 	if int(to) >= m.g.Hosts && m.queues.PFC != nil {
-		p.PFC[dataClass] = m.flowControl(k)
+		p.PFC[dataClass] = m.flowControl(k, m.worst[m.g.Port(id, from)])
 	}
 	return p
 }
@@ -104,14 +109,14 @@ func (m *memory) paths(p *fabric.PortConfig) {
 	}
 }
 
-// flowControl is when a switch has the far end of a link pause.
-func (m *memory) flowControl(k *topology.Link) fabric.PFCConfig {
+// flowControl is when a switch has the far end of a link pause, whose line is at worst what is given.
+func (m *memory) flowControl(k *topology.Link, worst line) fabric.PFCConfig {
 	f := m.queues.PFC
 	c := fabric.PFCConfig{On: true, Reserve: f.Reserve, Response: f.Response}
 	if f.Headroom != nil {
 		c.Headroom = m.on(*f.Headroom, k.Rate)
 	} else {
-		c.Headroom = max(k.Rate.BytesIn(3*k.Delay), fabric.Headroom(k.Rate, k.Delay, f.Response, m.packet))
+		c.Headroom = max(k.Rate.BytesIn(3*k.Delay), fabric.Headroom(worst.rate, worst.delay, f.Response, m.packet))
 	}
 	if f.Xoff == nil {
 		c.Alpha, c.Offset = fabric.AlphaAt(m.queues.Shared.Alpha, m.nic, k.Rate), f.Offset

@@ -17,7 +17,7 @@ func fabricConfig(l *lab.Lab, g *topology.Graph) fabric.Config {
 	cfg := fabric.Config{Seed: l.Seed, Hosts: g.Hosts, Ports: make([]fabric.PortConfig, 0, g.Ports())}
 	for i := range g.Links {
 		k := &g.Links[i]
-		cfg.Ports = append(cfg.Ports, m.port(k, k.A), m.port(k, k.B))
+		cfg.Ports = append(cfg.Ports, m.port(topology.LinkID(i), k.A), m.port(topology.LinkID(i), k.B))
 	}
 	cfg.Switches = switches(l, g, g.Routes())
 	for i := range g.Links {
