@@ -16,15 +16,16 @@ import (
 )
 
 // kinds is where every transport is registered, a line each: its name, the type of its parameters, and what it puts into the endpoint.
-// A window or a rate alone, over one path and go-back-N, is plain; telemetry asks switches for what they write into packets.
+// A window or a rate alone, over one path and go-back-N, is plain; telemetry asks switches for what they write into packets,
+// marked lets them mark packets (ECN), and lossless says that it is meant for networks with PFC.
 var kinds = []kind{
 	register("pc4", pc4Scheme),
-	register("roce", roceScheme),
+	register("roce", roceScheme).marked().lossless(),
 	register("swift", plain(swift.NewSender)),
-	register("hpcc", plain(hpcc.NewSender)).telemetry(),
-	register("strack", strackScheme),
-	register("ccm", ccmScheme),
-	register("spray", sprayScheme).unless(oddPaths),
+	register("hpcc", plain(hpcc.NewSender)).telemetry().lossless(),
+	register("strack", strackScheme).marked(),
+	register("ccm", ccmScheme).marked(),
+	register("spray", sprayScheme).marked().unless(oddPaths),
 }
 
 // kind is a transport that a Spec can name.
@@ -33,6 +34,7 @@ type kind struct {
 	scheme func(*Spec) (scheme, error)
 	decode func(data []byte) (cc.Params, error)
 	asks   bool // for telemetry
+	keeps  bool // made for networks that lose nothing
 }
 
 // register names a transport whose parameters are P.
@@ -65,6 +67,23 @@ func (k kind) telemetry() kind {
 		sch.telemetry = true
 		return sch, err
 	}
+	return k
+}
+
+// marked has packets that switches may mark.
+func (k kind) marked() kind {
+	build := k.scheme
+	k.scheme = func(s *Spec) (scheme, error) {
+		sch, err := build(s)
+		sch.ect = true
+		return sch, err
+	}
+	return k
+}
+
+// lossless says that the transport is meant for a network that loses nothing. It changes nothing of the transport.
+func (k kind) lossless() kind {
+	k.keeps = true
 	return k
 }
 
@@ -104,6 +123,12 @@ func kindOf(name string) (*kind, error) {
 func AsksTelemetry(name string) bool {
 	k, err := kindOf(name)
 	return err == nil && k.asks
+}
+
+// WantsLossless tells whether a transport is meant for networks that lose nothing: those with PFC.
+func WantsLossless(name string) bool {
+	k, err := kindOf(name)
+	return err == nil && k.keeps
 }
 
 // Pathed are parameters of a transport whose connections have several paths, each a source port.
@@ -146,6 +171,7 @@ func pc4Scheme(s *Spec, p pc4.Params) scheme {
 		controller: func(l cc.Link) cc.Controller { return pc4.NewSender(p, l, planned) },
 		receiver:   func(line units.Bandwidth) cc.Receiver { return pc4.NewReceiver(p, mode, line) },
 		chooser:    onePath,
+		spaced:     true,
 	}
 }
 
@@ -158,7 +184,6 @@ func roceScheme(_ *Spec, p dcqcn.Params) scheme {
 		}
 	}
 	return scheme{
-		ect:        true,
 		controller: func(l cc.Link) cc.Controller { return dcqcn.NewSender(p, l) },
 		receiver:   func(units.Bandwidth) cc.Receiver { return dcqcn.NewNotifier(p) },
 		chooser:    chooser,
@@ -181,7 +206,6 @@ func strackScheme(s *Spec, p strack.Params) scheme {
 func sprayScheme(s *Spec, p strack.Params) scheme {
 	id := s.ID
 	return scheme{
-		ect:        true,
 		controller: func(l cc.Link) cc.Controller { return strack.NewSender(p, l) },
 		receiver:   meter,
 		chooser: func(_ cc.Link, seed uint64, _ units.Bytes) path.Chooser {

@@ -55,6 +55,15 @@ func opened(t *testing.T, h HostID, s Spec) *Endpoint {
 	return e
 }
 
+// Who is meant for a lossless network says so where it is registered.
+func TestWantsLossless(t *testing.T) {
+	for name, want := range map[string]bool{"roce": true, "hpcc": true, "swift": false, "pc4": false, "strack": false, "gossip": false} {
+		if got := WantsLossless(name); got != want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
 // A congestion control is its package and a line of the table: with those it crosses to a node as JSON, and carries a message, a
 // window at a time.
 func TestOneLineRegistersACongestionControl(t *testing.T) {

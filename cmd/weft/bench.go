@@ -18,6 +18,7 @@ import (
 	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
 	"weft/results/store"
+	"weft/transport"
 	"weft/units"
 )
 
@@ -221,8 +222,8 @@ func (f *benchFlags) cases(began time.Time) ([]benchCase, error) {
 }
 
 // lossless are the settings of a network of ours for transports that need one that loses nothing.
-func (f *benchFlags) lossless(transport string) []string {
-	if f.labFile == "" && benchmark.Lossless(transport) {
+func (f *benchFlags) lossless(kind string) []string {
+	if f.labFile == "" && transport.WantsLossless(kind) {
 		return []string{"queues.pfc=on"}
 	}
 	return nil

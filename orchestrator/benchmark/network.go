@@ -36,9 +36,6 @@ func Network(kind string, hosts int) (string, error) {
 	return fmt.Sprintf("weft: 1\nname: bench\nabout: sizes of a collective, as nccl-tests measures them\ntopology: {kind: %s, %s}\n", kind, of), nil
 }
 
-// Lossless says whether a transport is made for networks that lose nothing: Network's are given flow control for it.
-func Lossless(transport string) bool { return transport == "roce" || transport == "hpcc" }
-
 // Settings are what makes a lab a benchmark: paths and values, to be set in it.
 func (m *Measured) Settings(transport, ranks string) []string {
 	return []string{
