@@ -119,7 +119,7 @@ func newSender(cfg Config, s *Spec, sch scheme) sender {
 		l.NetRTT = l.BaseRTT
 	}
 	n := sender{
-		id: s.ID, dst: s.Dst, srcPort: s.SrcPort, ect: sch.ect, mtu: cfg.MTU, forward: s.Forward, full: l.Baseline,
+		id: s.ID, dst: s.Dst, srcPort: s.SrcPort, ect: sch.ect, spaced: sch.spaced, mtu: cfg.MTU, forward: s.Forward, full: l.Baseline,
 		ctl: sch.controller(l), echo: echo, perPacket: beside, paths: sch.paths,
 		rto: newRTO(s, l, sch),
 	}

@@ -146,7 +146,7 @@ func (e *Endpoint) progress(now units.Time, s *sender, psn uint64) {
 		e.events.push(Event{Kind: MessageAcked, Conn: s.id, Message: m.Message, At: now, Queued: m.at, Resent: s.resent})
 	})
 	s.rto.tries = 0
-	s.rto.restart(now)
+	s.rto.restart(now, s.patience())
 }
 
 // lose gives up what is in flight as lost.
@@ -164,7 +164,7 @@ func (e *Endpoint) timeout(now units.Time, s *sender) {
 		return
 	}
 	if s.flight != nil {
-		s.rto.restart(now)
+		s.rto.restart(now, s.patience())
 		e.recover(now, s, s.order.next, cc.Timeout)
 		return
 	}

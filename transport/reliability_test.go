@@ -104,6 +104,30 @@ func TestLateAckStopsResending(t *testing.T) {
 	}
 }
 
+// A flow of PC4 that sends a packet per 2.2 ms waits for its acknowledgement twice as long, whatever its floor of 1 ms: the packets of
+// flows paced alike may all wait in one queue. Others have no such rule, and PC4 neither where the floor is longer.
+func TestTimeoutFollowsPacing(t *testing.T) {
+	for _, c := range []struct {
+		rate  units.Bandwidth
+		floor units.Time
+		want  units.Time
+	}{
+		{4 * units.Mbps, 0, 4408 * us}, // two packets of 1102 bytes
+		{4 * units.Mbps, 100 * us, 4408 * us},
+		{4 * units.Mbps, 5 * units.Millisecond, 5 * units.Millisecond},
+		{100 * units.Mbps, 0, units.Millisecond},
+	} {
+		x := spec(1)
+		x.Initial, x.RTOMin = c.rate, c.floor
+		s := newScript(t, x)
+		s.send(1, 1, 500)
+		s.one(s.a)
+		if at, ok := s.a.Deadline(); !ok || at != c.want {
+			t.Errorf("%v: timeout at %v, want %v", c.rate, at, c.want)
+		}
+	}
+}
+
 func TestTimeoutBacksOffAndGivesUp(t *testing.T) {
 	c := spec(1)
 	c.RTOMin = 100 * us

@@ -45,10 +45,27 @@ func (r *rto) sample(rtt units.Time) {
 	r.srtt += (rtt - r.srtt) / 8
 }
 
-// restart lets the timer run from now.
-func (r *rto) restart(now units.Time) {
-	r.at = now + max(r.floor, r.srtt+4*r.rttvar)<<min(r.tries, maxDoublings)
+// restart lets the timer run from now, at least for a time that the pacing asks for.
+func (r *rto) restart(now, least units.Time) {
+	r.at = now + max(r.floor, r.srtt+4*r.rttvar, least)<<min(r.tries, maxDoublings)
 }
+
+// patience is how long an acknowledgement may be waited for at the pacing rate, where the transport says that it counts: twice the time
+// between packets. Flows that are paced alike may all have a packet in one queue, which takes one such time to empty; and
+// before the next one is over nothing could be sent again anyhow (docs/adr/0032).
+func (s *sender) patience() units.Time {
+	if !s.spaced {
+		return 0
+	}
+	rate := s.ctl.PacingRate()
+	if rate == 0 {
+		return 0
+	}
+	return min(2*rate.TransmitTime(s.mtu+s.perPacket), maxPatience)
+}
+
+// maxPatience keeps a timeout within reach whatever the rate; ours.
+const maxPatience = units.Second
 
 // maxRTT is the longest round trip that counts as one; a stamp that says more has gone wrong.
 const maxRTT = 100 * units.Second

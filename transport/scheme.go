@@ -24,6 +24,7 @@ type scheme struct {
 	paths     int        // source ports from the first on; 0: one
 	rtoMin    units.Time // floor of the retransmission timeout, unless so many RTTs of the network are more
 	rtoRTTs   units.Time
+	spaced    bool                   // a retransmission timeout is at least twice the time between paced packets
 	span      func(l cc.Link) uint64 // most packets from the first that is missing to the last sent; selective repeat
 }
 

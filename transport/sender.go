@@ -18,6 +18,7 @@ type sender struct {
 	ect     bool
 	ready   bool // in the endpoint's round
 	failed  bool
+	spaced  bool // timeouts follow the pacing rate
 
 	next      int32 // behind it in the round
 	mtu       units.Bytes
@@ -168,7 +169,7 @@ func (s *sender) send(now, shift units.Time, out *Outgoing) (resent bool) {
 		s.resent++
 	}
 	if first {
-		s.rto.restart(now)
+		s.rto.restart(now, s.patience())
 	}
 	s.pace(now, size)
 	s.ctl.OnSent(now, cc.Sent{Size: size, InFlight: s.inFlight(), Resent: resent})
