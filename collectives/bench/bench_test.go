@@ -26,7 +26,11 @@ func TestVectors(t *testing.T) {
 		// 32 ranks at 400 Gb/s: a ring of 128 MB in 4.96 ms and an all-to-all in 2.48 ms fill the links.
 		{"all-reduce", 32, 128 * units.MB, 4960 * units.Microsecond, 25.806, 50},
 		{"all-to-all", 32, 128 * units.MB, 2480 * units.Microsecond, 51.613, 50},
-		// 32 to 1, 16 MB each, in 10.24 ms at 400 Gb/s.
+		// Double binary trees take 5.12 ms: 2·size/rate, a 32nd more.
+		{"all-reduce", 32, 128 * units.MB, 5120 * units.Microsecond, 25, 48.4375},
+		// 8, 32 and 128 to 1, 16 MB each, in 2.56, 10.24 and 40.96 ms at 400 Gb/s.
+		{"incast", 9, Size("incast", 9, 16*units.MB), 2560 * units.Microsecond, 50, 50},
+		{"incast", 129, Size("incast", 129, 16*units.MB), 40960 * units.Microsecond, 50, 50},
 		{"incast", 33, Size("incast", 33, 16*units.MB), 10240 * units.Microsecond, 50, 50},
 		{"incast", 33, 1, 0, 0, 0},
 	} {

@@ -6,8 +6,8 @@ import "slices"
 type value struct{ text, source string }
 
 // A preset is a set of DCQCN's parameters that somebody uses, by the keys of the section roce. Rates and queue lengths
-// that a source scales with the line are written as such: 5Mbps/25Gbps. Package dcqcn has the same sets as
-// numbers; a test of package run holds the two together.
+// that a source scales with the line are written as such: 5Mbps/25Gbps. The one set that
+// package dcqcn has as numbers is its defaults; tests of package run hold those to the preset nvidia, and every preset to its source.
 type preset struct {
 	name, source string
 	values       map[string]string

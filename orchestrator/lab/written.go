@@ -12,7 +12,7 @@ type writtenLab struct {
 	Topology   writtenTopology      `json:"topology" jsonschema_description:"Hosts, switches and links."`
 	Queues     writtenQueues        `json:"queues,omitempty" jsonschema_description:"Egress queues of switches."`
 	Clocks     writtenClocks        `json:"clocks,omitempty" jsonschema_description:"Imperfections of the hosts' clocks, and how they are kept together."`
-	Background writtenBackground    `json:"background,omitempty" jsonschema_description:"Traffic beside the workload: bursts to random hosts at random instants, which nothing holds back. Simulator only."`
+	Background writtenBackground    `json:"background,omitempty" jsonschema_description:"Traffic beside the workload: bursts to random hosts at random instants, which nothing holds back. Simulator only. It loads the network while the workload is measured; arrivals that are to be measured themselves are items with poisson."`
 	Transport  writtenTransport     `json:"transport,omitempty" jsonschema_description:"What carries the messages of the workload."`
 	Workload   []writtenItem        `json:"workload,omitempty" jsonschema_description:"Collectives; they run at once unless start says otherwise."`
 	Faults     faultsType           `json:"faults,omitempty" jsonschema_description:"What happens to links and hosts during the run."`
@@ -309,7 +309,7 @@ type writtenItem struct {
 	Start      startType      `json:"start,omitempty" jsonschema_description:"Time since the start of the run, or previous: when a rank's part of the item before is done."`
 	Compute    timeType       `json:"compute,omitempty" jsonschema_description:"How long each rank computes before each repetition of its part."`
 	Jitter     timeType       `json:"jitter,omitempty" jsonschema_description:"How much longer at most: drawn for each rank and repetition, uniformly from 0."`
-	Poisson    writtenPoisson `json:"poisson,omitempty" jsonschema_description:"The item arrives again and again, by a Poisson process: each time as a collective of its own, with random ranks drawn anew."`
+	Poisson    writtenPoisson `json:"poisson,omitempty" jsonschema_description:"The item arrives again and again, by a Poisson process: each time as a collective of its own, with random ranks drawn anew. Its messages are acknowledged, measured and verified, and the run waits for them; background traffic is none of these."`
 }
 
 type writtenPoisson struct {

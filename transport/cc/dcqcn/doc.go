@@ -11,7 +11,8 @@
 //     at most once per decrease interval. Only time counts stages.
 //
 // They share their state, their limits and the rule for the target rate (Params.Clamp); paper.go and mellanox.go
-// hold what differs. Sets are the parameters that publications, simulators and NICs use, by name.
+// hold what differs. Defaults are the NICs'; the sets of publications and
+// simulators are presets of a lab (orchestrator/lab).
 //
 // Left out of the SIGCOMM authors' simulator: it halves timer and byte counter during hyper increase, and divides
 // a target of more than ten times the rate by eight. Left out of the NICs' parameters: RPG_GD and RPG_MIN_DEC_FAC, which

@@ -80,6 +80,18 @@ func TestNotificationRestartsRecovery(t *testing.T) {
 	c.wantRate(37.5)
 }
 
+// "TR, T, BR, BC = 0" with a cut: what was sent before it does not count towards the next byte stage.
+func TestACutRestartsTheByteCounter(t *testing.T) {
+	c := newScript(t, set(t, "paper"))
+	c.cnp()
+	c.send(6 * units.MB)
+	c.cnp() // 50 to 25, target 50
+	c.send(10*units.MB - 1)
+	c.wantRate(25)
+	c.send(1)
+	c.wantRate(37.5)
+}
+
 // "max(T, BC) < F: fast recovery"; then "Rt += Rai" each time.
 func TestAdditiveIncreaseByTimeAlone(t *testing.T) {
 	c := newScript(t, set(t, "paper"))

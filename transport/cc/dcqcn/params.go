@@ -20,7 +20,7 @@ const (
 	ClampAfterBytes    = "after-bytes"    // neither: if bytes raised the rate since the last cut; never without a byte counter
 )
 
-// Params are the parameters of DCQCN. Defaults and Sets return full ones; Check says what is wrong with one.
+// Params are the parameters of DCQCN. Defaults returns full ones; Check says what is wrong with one.
 type Params struct {
 	Mode  string // Paper, Mellanox
 	Clamp string // ClampAlways, ClampAfterIncrease, ClampAfterBytes
