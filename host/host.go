@@ -371,7 +371,7 @@ func (h *Host) closed(now units.Time, e *transport.Event) {
 // lost takes in that the transport has given up a connection.
 func (h *Host) lost(e *transport.Event) {
 	l, _ := h.outTo(e.Conn)
-	err := fmt.Errorf("%w: no acknowledgement after %d packets were sent again", transport.ErrFailed, e.Resent)
+	err := fmt.Errorf("%w: no acknowledgement of anything new in %d timeouts in a row; %d packets were sent again", transport.ErrFailed, e.Tries, e.Resent)
 	if i := l.find(e.Message.ID); i >= 0 {
 		h.fail(h.opError(&h.runs[l.sent[i].run], l.sent[i].op, err))
 		return

@@ -175,7 +175,7 @@ func (e *Endpoint) timeout(now units.Time, s *sender) {
 func (e *Endpoint) fail(now units.Time, s *sender) {
 	e.counters.Failed++
 	m := s.messages.at(0)
-	e.events.push(Event{Kind: ConnFailed, Conn: s.id, Message: m.Message, At: now, Queued: m.at, Resent: s.resent})
+	e.events.push(Event{Kind: ConnFailed, Conn: s.id, Message: m.Message, At: now, Queued: m.at, Resent: s.resent, Tries: s.rto.tries})
 	s.failed = true
 	if s.flight != nil {
 		s.flight.probing = false

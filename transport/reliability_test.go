@@ -150,7 +150,7 @@ func TestTimeoutBacksOffAndGivesUp(t *testing.T) {
 		t.Error("still sending after seven tries")
 	}
 	e := s.wantEvents(s.a, transport.ConnFailed)[0]
-	if e.Conn != 1 || e.Message.ID != 1 || e.Resent != 7 {
+	if e.Conn != 1 || e.Message.ID != 1 || e.Resent != 7 || e.Tries != 8 {
 		t.Errorf("%+v", e)
 	}
 	if _, ok := s.a.Deadline(); ok {

@@ -100,5 +100,6 @@ type Event struct {
 	Message Message
 	At      units.Time
 	Queued  units.Time // MessageAcked: when Send was called
-	Resent  int        // MessageAcked: packets sent again on the connection so far
+	Resent  int        // packets sent again on the connection so far
+	Tries   int        // ConnFailed: timeouts in a row
 }

@@ -27,7 +27,7 @@ func with(t *testing.T, e engine, args ...string) (code int, stdout, stderr stri
 func TestBench(t *testing.T) {
 	out := t.TempDir()
 	code, stdout, stderr := with(t, orchestrated{}, "bench", "--collective", "all-reduce", "--transport", "pc4,roce", "--engine", "sim",
-		"--ranks", "4", "-b", "8", "-e", "8K", "-f", "32", "-n", "3", "--out", out)
+		"--ranks", "4", "-b", "8", "-e", "8K", "-f", "32", "-n", "3", "-d", "float", "--out", out)
 	if code != exitOK {
 		t.Fatalf("code %d\n%s\n%s", code, stdout, stderr)
 	}
@@ -99,8 +99,16 @@ func TestBenchMistakes(t *testing.T) {
 	for want, args := range map[string][]string{
 		"-b: \"8Q\" is no size":               {"-b", "8Q"},
 		"-e: ":                                {"-e", "x"},
-		"--type \"half\"":                     {"--type", "half"},
-		"--op \"avg\"":                        {"--op", "avg"},
+		"bfloat16 is as long":                 {"-d", "half"},
+		"call it once for each of float32":    {"-d", "all"},
+		"call it once for each of sum":        {"-o", "all"},
+		"an average is a sum":                 {"--op", "avg"},
+		"--op \"mulsum\"":                     {"-o", "mulsum"},
+		"-f -2; expected 2 or more":           {"-f", "-2"},
+		"-n 0; expected at least 1":           {"-n", "0"},
+		"the first size is 0; at least 1":     {"-b", "0"},
+		"root 8; expected a rank from 0 to 7": {"-r", "8", "--collective", "reduce"},
+		"no such file or directory":           {"--plot", "/no/where/p.svg"},
 		"--engine both":                       {"--engine", "both"},
 		"ends in .svg or .png":                {"--plot", "x.gif"},
 		"topology \"ring\" is not one of":     {"--topology", "ring"},
@@ -123,6 +131,47 @@ func TestBenchMistakes(t *testing.T) {
 	}
 }
 
+// A table says which rank's data is wrong since which step, and what was to be wrong and is not; so does its JSON.
+func TestBenchSaysWhatIsWrong(t *testing.T) {
+	args := []string{"bench", "--engine", "sim", "--ranks", "3", "-b", "64K", "-n", "2", "--collective", "reduce", "-r", "1", "-d", "bfloat16",
+		"--set", "faults=[{at: 5us, corrupt: h1}, {at: 1s, corrupt: h2}]", "--out", t.TempDir()}
+	code, stdout, stderr := with(t, orchestrated{}, args...)
+	for _, want := range []string{
+		"bfloat16     sum       1 ", "# Out of bounds values : 1 FAILED", "# warning: h2: 1 bytes that were to be wrong are not",
+		"# warning: wrong: item 0, step 0", "rank 1 on h1: 1 of 32768 elements", "received it from rank",
+	} {
+		if code != exitFailed || !strings.Contains(stdout, want) {
+			t.Errorf("code %d; %q is missing in\n%s\n%s", code, want, stdout, stderr)
+		}
+	}
+	code, stdout, _ = with(t, orchestrated{}, append(args, "--json")...)
+	var j benchJSON
+	if err := json.Unmarshal([]byte(stdout), &j); err != nil || code != exitFailed || j.Status != "failed" || j.Verified || j.Wrong != 1 ||
+		len(j.Warnings) != 2 || !strings.Contains(j.Error, "not verified") {
+		t.Errorf("code %d, %v, %+v", code, err, j)
+	}
+}
+
+// A picture that could not be written is refused before anything is run.
+func TestBenchPictureIsCheckedFirst(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	write(t, file, "")
+	if err := os.Mkdir(filepath.Join(dir, "d.svg"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{filepath.Join(dir, "none", "p.svg"), filepath.Join(file, "p.svg"), filepath.Join(dir, "d.svg")} {
+		ran := &fake{}
+		code, _, stderr := weft(t, ran, "bench", "--out", dir, "--engine", "sim", "--plot", name)
+		if code != exitUsage || !strings.Contains(stderr, "--plot "+name) || len(ran.runs) > 0 {
+			t.Errorf("%s: code %d, stderr %q, %d runs", name, code, stderr, len(ran.runs))
+		}
+	}
+	if err := checkPicture(filepath.Join(dir, "p.svg")); err != nil {
+		t.Error(err)
+	}
+}
+
 // failing is an engine whose data is wrong.
 type failing struct{ err error }
 
@@ -137,7 +186,8 @@ func TestBenchThatFails(t *testing.T) {
 			want = err.Error()
 		}
 		code, stdout, stderr := with(t, failing{err}, "bench", "--engine", "sim", "--transport", "pc4")
-		if code != exitFailed || !strings.Contains(stderr, want) || !strings.Contains(stdout, "1 sizes were not measured") {
+		if code != exitFailed || !strings.Contains(stderr, want) || !strings.Contains(stdout, "1 sizes were not measured") ||
+			!strings.Contains(stdout, "# Out of bounds values : N/A\n# Avg bus bandwidth    : N/A") {
 			t.Errorf("%v: code %d, stderr %q\n%s", err, code, stderr, stdout)
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -153,7 +154,18 @@ func (c *benchCase) table() string {
 	if missing := len(c.of.Specs) - len(c.rows); missing > 0 {
 		fmt.Fprintf(&b, "# %d sizes were not measured: the run ended before\n#\n", missing)
 	}
+	for _, text := range c.warnings() {
+		fmt.Fprintf(&b, "# warning: %s\n", text)
+	}
 	return b.String()
+}
+
+// warnings are what the run has to say of itself: which rank's data is wrong since which step, among others.
+func (c *benchCase) warnings() []string {
+	if c.summary == nil {
+		return nil
+	}
+	return c.summary.Warnings
 }
 
 // iterations says how often each size is measured.
@@ -177,10 +189,12 @@ type benchJSON struct {
 	Fidelity   string         `json:"fidelity,omitempty"`
 	Status     string         `json:"status"`
 	Error      string         `json:"error,omitempty"`
+	Verified   bool           `json:"verified"` // every rank finished every collective with data that was compared and is right
+	Warnings   []string       `json:"warnings,omitempty"`
 	Warmup     int            `json:"warmup_iterations"`
 	Rows       []benchRowJSON `json:"rows"`
-	Missing    int            `json:"missing"` // sizes that were not measured
-	Wrong      int            `json:"out_of_bounds"`
+	Missing    int            `json:"missing"`       // sizes that were not measured
+	Wrong      int            `json:"out_of_bounds"` // rows with wrong elements
 	BusBW      float64        `json:"avg_busbw_gb_per_s"`
 	WallS      float64        `json:"wall_s"`
 }
@@ -206,11 +220,17 @@ func (c *benchCase) asJSON() benchJSON {
 	}
 	if s := c.summary; s != nil {
 		j.Run, j.Engine, j.Dilation, j.Status, j.Error, j.WallS = s.Run, s.Engine, s.Dilation, s.Status, s.Error, s.WallS
+		j.Verified, j.Warnings = s.Verified, s.Warnings
 		if s.Fidelity != nil {
 			j.Fidelity = s.Fidelity.Verdict
 		}
-	} else if c.err != nil {
-		j.Error = c.err.Error()
+	}
+	if c.err != nil {
+		j.Verified = false
+		j.Error = cmp.Or(j.Error, c.err.Error())
+		if j.Status == "ok" {
+			j.Status = "failed" // the run ended well, and what it measured is not right
+		}
 	}
 	for i, r := range c.rows {
 		m := r.OutOfPlace

@@ -148,10 +148,10 @@ func fit(x float64, width int) string {
 	return s[:width]
 }
 
-// Footer returns the lines below the last row: how many rows had wrong elements, and the mean bus bandwidth of
-// all measures.
+// Footer returns the lines below the last row: how many rows had wrong elements, N/A if no data was compared, and the
+// mean bus bandwidth of all measures, N/A if there is none.
 func Footer(rows []Row) string {
-	bad, n, bus := 0, 0, 0.0
+	bad, n, compared, bus := 0, 0, 0, 0.0
 	for _, r := range rows {
 		for _, m := range []*Result{r.OutOfPlace, r.InPlace} {
 			if m == nil {
@@ -159,17 +159,25 @@ func Footer(rows []Row) string {
 			}
 			n++
 			bus += GBps(m.Bus)
+			if m.Checked {
+				compared++
+			}
 			if m.Checked && m.Wrong > 0 {
 				bad++
 			}
 		}
 	}
-	verdict := "OK"
-	if bad > 0 {
-		verdict = "FAILED"
+	verdict, mean := fmt.Sprintf("%d OK", bad), "N/A"
+	switch {
+	case compared == 0:
+		verdict = "N/A"
+	case bad > 0:
+		verdict = fmt.Sprintf("%d FAILED", bad)
 	}
-	return fmt.Sprintf("# %-20s : %d %s\n# %-20s : %.6g \n#\n",
-		"Out of bounds values", bad, verdict, "Avg bus bandwidth", bus/float64(max(1, n)))
+	if n > 0 {
+		mean = fmt.Sprintf("%.6g", bus/float64(n))
+	}
+	return fmt.Sprintf("# %-20s : %s\n# %-20s : %s \n#\n", "Out of bounds values", verdict, "Avg bus bandwidth", mean)
 }
 
 // Span is when a rank's part in one collective began and ended.

@@ -119,7 +119,7 @@ func TestOnlyInPlace(t *testing.T) {
 	if got := r.String(); got != want {
 		t.Errorf("%q\nwant\n%q", got, want)
 	}
-	if f := Footer(nil); f != "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 0 \n#\n" {
+	if f := Footer(nil); f != "# Out of bounds values : N/A\n# Avg bus bandwidth    : N/A \n#\n" {
 		t.Errorf("%q", f)
 	}
 	if _, err := NewRow(schedule.Spec{Collective: "gossip"}, nil, nil); err == nil {

@@ -38,6 +38,7 @@ const (
 
 // Parse reads a trace. It returns every error at once, each an *Error, up to twenty.
 func Parse(file string, text []byte) ([]Item, error) {
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // a byte order mark, which spreadsheets write
 	r := csv.NewReader(bytes.NewReader(text))
 	r.Comment = '#'
 	r.FieldsPerRecord = -1

@@ -98,6 +98,15 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// Spreadsheets begin a file with a byte order mark.
+func TestByteOrderMark(t *testing.T) {
+	for _, text := range []string{"\ufeffcollective,size\nreduce,8B\n", "\ufeff# a comment\ncollective,size\nreduce,8B\n"} {
+		if items, err := Parse("x.csv", []byte(text)); err != nil || len(items) != 1 {
+			t.Errorf("%q: %v, %v", text, items, err)
+		}
+	}
+}
+
 // What is written is read back, whatever it is.
 func TestFormat(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -75,12 +75,14 @@ func TestMeasureAll(t *testing.T) {
 
 func TestRequestsThatMakeNoSense(t *testing.T) {
 	for want, change := range map[string]func(*Request){
-		"1 ranks; at least 2": func(r *Request) { r.Ranks = 1 },
-		"-1 iterations":       func(r *Request) { r.Iterations = -1 },
-		"100001 iterations":   func(r *Request) { r.Iterations = 100_001 },
-		"no collective":       func(r *Request) { r.Collectives = nil },
-		"the first size":      func(r *Request) { r.Sizes.Begin = 0 },
-		"2001 sizes":          func(r *Request) { r.Sizes = bench.Sizes{Begin: 4, End: 8004, Step: 4} },
+		"1 ranks; at least 2":     func(r *Request) { r.Ranks = 1 },
+		"-1 iterations":           func(r *Request) { r.Iterations = -1 },
+		"100001 iterations":       func(r *Request) { r.Iterations = 100_001 },
+		"root 4; expected a rank": func(r *Request) { r.Root = 4 },
+		"root -1":                 func(r *Request) { r.Root = -1 },
+		"no collective":           func(r *Request) { r.Collectives = nil },
+		"the first size":          func(r *Request) { r.Sizes.Begin = 0 },
+		"2001 sizes":              func(r *Request) { r.Sizes = bench.Sizes{Begin: 4, End: 8004, Step: 4} },
 		`algorithm "chain" is none of all-reduce`: func(r *Request) { r.Algorithms = []string{"chain"} },
 		`collective "gossip" is not known`:        func(r *Request) { r.Collectives = []string{"gossip"} },
 		"3 ranks do not form local groups":        func(r *Request) { r.Ranks, r.Algorithms = 3, []string{"hierarchical"} },

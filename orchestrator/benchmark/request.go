@@ -22,6 +22,7 @@ type Request struct {
 	Warmup      int // before them
 	Type        schedule.Type
 	Op          schedule.Reduction
+	Root        int         // of collectives that have one: below Ranks
 	Chunk       units.Bytes // 0: what suits the algorithm
 	Parallel    int         // of algorithms that have a window: peers at once; 0: 16, or no limit where there need be none
 	Group       int         // of hierarchical: ranks per group; 0: the largest of 8, 4 and 2 that divides the ranks
@@ -56,6 +57,8 @@ func (r *Request) Measure() ([]Measured, error) {
 		return nil, fmt.Errorf("%d ranks; at least 2 are needed", r.Ranks)
 	case r.Iterations < 0 || r.Iterations > maxIterations || r.Warmup < 0 || r.Warmup > maxIterations:
 		return nil, fmt.Errorf("%d iterations after %d; expected up to %d", r.Iterations, r.Warmup, maxIterations)
+	case r.Root < 0 || r.Root >= r.Ranks:
+		return nil, fmt.Errorf("root %d; expected a rank from 0 to %d", r.Root, r.Ranks-1)
 	case len(r.Collectives) == 0 || len(r.Algorithms) == 0:
 		return nil, errors.New("no collective, or no algorithm")
 	}
@@ -131,6 +134,9 @@ func (r *Request) measure(collective, algorithm string, sizes []units.Bytes) (Me
 		if f.Reduces {
 			s.Op = r.Op
 		}
+		if f.Rooted {
+			s.Root = r.Root
+		}
 		if s.Chunk == 0 {
 			s.Chunk = schedule.DefaultChunk(collective, algorithm)
 		}
@@ -191,7 +197,7 @@ func (m *Measured) Trace() string {
 	for i, s := range m.Specs {
 		items[i] = trace.Item{
 			Name: s.Size.String(), Collective: s.Collective, Algorithm: s.Algorithm, Type: s.Type, Op: s.Op, Size: s.Size, Chunk: s.Chunk,
-			Previous: i > 0, Repeat: m.Warmup + m.Iterations[i], Stride: 1, Parallel: s.Parallel, Local: s.Group,
+			Previous: i > 0, Repeat: m.Warmup + m.Iterations[i], Stride: 1, Parallel: s.Parallel, Local: s.Group, Root: s.Root,
 		}
 		if items[i].Op == "" {
 			items[i].Op = schedule.Sum
