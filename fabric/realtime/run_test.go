@@ -96,7 +96,7 @@ func (l *lab) send(kind string, v any, fds ...int) {
 func (l *lab) expect(kind string, v any) {
 	l.t.Helper()
 	m, _, err := l.conn.Recv()
-	for err == nil && m.Kind == KindAlive {
+	for err == nil && (m.Kind == KindAlive || m.Kind == KindSteps) {
 		l.alive++
 		m, _, err = l.conn.Recv()
 	}

@@ -66,6 +66,7 @@ func Layout() []Header {
 		{TypeData, "data", "Data", int(DataSize), []Flag{
 			{Announce, "announce", "First packet of a message"}, {Fin, "fin", "Nothing is queued behind it"},
 			{Telemetry, "telemetry", "Telemetry follows"}, {AckNow, "acknow", "Asks for an acknowledgement at once"},
+			{Coordinated, "coordinated", "A coordination tag follows"},
 		}, []Field{
 			{"message", "Message", 16, 4, Number},
 			{"tag", "Tag", 20, 4, Number},
@@ -99,7 +100,21 @@ func Layout() []Header {
 			{"at", "At", 16, 8, Instant},
 			{"clears", "Card is empty at", 24, 8, Instant},
 		}},
+		{TypeNotice, "notice", "Notification of a switch", NoticeSize, nil, []Field{
+			{"kind", "Notification type", 16, 1, Number},
+			{"last", "No path is light", 17, 1, Number},
+			{"srcport", "Source port of the flow", 18, 2, Number},
+			{"src", "Source of the flow", 20, 4, Number},
+			{"dst", "Destination of the flow", 24, 4, Number},
+			{"switch", "Switch", 28, 4, Number},
+			{"at", "At", 32, 8, Instant},
+		}},
 	}
+}
+
+// Shim is the layout of a coordination tag, which lies behind the header of a data packet whose flags have Coordinated.
+func Shim() []Field {
+	return []Field{{"cc", "CC indicator", 0, 1, Number}, {"ar", "AR indicator", 2, 2, Number}}
 }
 
 // Table is how telemetry lies behind a header whose flags have Telemetry: a byte for the records that fit, one for those

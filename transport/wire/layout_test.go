@@ -47,6 +47,8 @@ func TestLayoutIsWhatEncodersWrite(t *testing.T) {
 			"payload": 0, "sent": 1, "baseline": 2, "path": path}},
 		{TypePause, buf((&Pause{Host: conn, Seq: psn, Class: 1, Held: true, At: 2, Clears: 3}).Encode), held, map[string]uint64{
 			"payload": 1, "at": 2, "clears": 3}},
+		{TypeNotice, buf((&Notice{Kind: NeedsCC, Last: true, SrcPort: 1, Src: 2, Dst: 3, Switch: 4, At: 5}).Encode), 0, map[string]uint64{
+			"payload": 0, "kind": 1, "last": 1, "srcport": 1, "src": 2, "dst": 3, "switch": 4, "at": 5}},
 	} {
 		var h Header
 		for _, l := range Layout() {
@@ -60,7 +62,9 @@ func TestLayoutIsWhatEncodersWrite(t *testing.T) {
 		if n, err := HeaderLen(c.b); err == nil && c.flags&Telemetry == 0 && n != h.Size {
 			t.Errorf("%s: %d bytes, the layout says %d", h.Name, n, h.Size)
 		}
-		c.want["conn"], c.want["psn"] = conn, psn
+		if c.want["conn"], c.want["psn"] = conn, psn; c.kind == TypeNotice {
+			c.want["conn"], c.want["psn"] = 0, 0 // switches know none
+		}
 		covered := 4 // magic, version, type, flags
 		for _, f := range append(Prefix(), h.Fields...) {
 			covered += f.Size
@@ -81,6 +85,19 @@ func TestLayoutIsWhatEncodersWrite(t *testing.T) {
 		}
 		if Flags(c.b[3]) != c.flags || c.flags&^known != 0 {
 			t.Errorf("%s: flags %#x, of %#x", h.Name, c.b[3], known)
+		}
+	}
+}
+
+func TestShimIsWhatEncodersWrite(t *testing.T) {
+	b := make([]byte, DataSize+CoordinationSize)
+	(&Data{Payload: 1, Size: 1, Flags: Announce, Coordination: Coordination{On: true, CC: true, AR: 7}}).Encode(b)
+	if Flags(b[3])&Coordinated == 0 {
+		t.Fatalf("flags %#x", b[3])
+	}
+	for i, want := range []uint64{1, 7} {
+		if got := Shim()[i].value(b[DataSize:]); got != want {
+			t.Errorf("%s is %d, want %d", Shim()[i].Name, got, want)
 		}
 	}
 }

@@ -38,12 +38,21 @@ f.type = ProtoField.uint8("weft.type", "Type", base.DEC, {`)
 	table := wire.TelemetryTable()
 	b.WriteString("f.hop_room = ProtoField.uint8(\"weft.hop.room\", \"Records that fit\")\nf.hop_count = ProtoField.uint8(\"weft.hop.count\", \"Records written\")\n")
 	b.WriteString("f.hop_at = ProtoField.uint64(\"weft.hop.at\", \"At (ns)\")\nf.hop_sent = ProtoField.uint64(\"weft.hop.sent\", \"Sent before (bytes)\")\nf.hop_queued = ProtoField.uint64(\"weft.hop.queued\", \"Held behind it (bytes)\")\n")
+	for _, p := range wire.Shim() {
+		declare(&b, "weft.tag", p)
+	}
 	b.WriteString(help)
 	for _, h := range wire.Layout() {
 		layout(&b, h)
 	}
 	fmt.Fprintf(&b, telemetry, table.Prefix, table.Record, table.Fields[0].Size, table.Fields[1].At, table.Fields[1].Size, table.SentUnit,
 		table.Fields[2].At, table.Fields[2].Size, table.QueuedUnit)
+	b.WriteString("\n-- shim shows the coordination tag behind a header.\nlocal function shim(tree, buf, at)\n")
+	fmt.Fprintf(&b, "  if buf:len() < at + %[1]d then return at end\n  local tag = tree:add(buf(at, %[1]d), \"Coordination tag\")\n", wire.CoordinationSize)
+	for _, p := range wire.Shim() {
+		fmt.Fprintf(&b, "  tag:add(f.tag_%s, buf(at + %d, %d))\n", p.Name, p.At, p.Size)
+	}
+	fmt.Fprintf(&b, "  return at + %d\nend\n", wire.CoordinationSize)
 	fmt.Fprintf(&b, body, wire.Version, wire.Version, wire.Port)
 	return []byte(b.String())
 }
@@ -147,6 +156,7 @@ function weft.dissector(buf, pinfo, root)
   h.show(tree, buf, flags)
   local behind = h.size
   if h.telemetry and buf(3, 1):bitfield(4, 1) == 1 then behind = hops(tree, buf, behind) end
+  if h.name == "data" and buf(3, 1):bitfield(1, 1) == 1 then behind = shim(tree, buf, behind) end
   pinfo.cols.info = h.name .. " conn " .. buf(4, 4):uint() .. " psn " .. buf(8, 4):uint()
   if behind < buf:len() then Dissector.get("data"):call(buf(behind):tvb(), pinfo, root) end
   return buf:len()

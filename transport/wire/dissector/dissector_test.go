@@ -66,6 +66,10 @@ func TestTsharkUnderstandsIt(t *testing.T) {
 	(&wire.Sack{CE: true, Conn: 7, Expected: 8, Base: 9, Bitmap: 0xf0f0, Received: 12, OutOfOrder: 3, PSN: 2, Due: 1, OneWay: -5 * units.Nanosecond, Path: 6}).Encode(sack)
 	cnp := make([]byte, wire.CNPSize)
 	(&wire.CNP{Conn: 7, PSN: 8, Path: 9}).Encode(cnp)
+	notice := make([]byte, wire.NoticeSize)
+	(&wire.Notice{Kind: wire.NeedsPath, SrcPort: 50000, Src: 5, Dst: 6, Switch: 20, At: 77}).Encode(notice)
+	tagged := make([]byte, wire.DataSize+wire.CoordinationSize+5)
+	(&wire.Data{Flags: wire.Announce, Payload: 5, Size: 5, Coordination: wire.Coordination{On: true, CC: true, AR: 21}}).Encode(tagged)
 	cut := data[:20]
 	for _, c := range []struct {
 		frame  []byte
@@ -77,6 +81,8 @@ func TestTsharkUnderstandsIt(t *testing.T) {
 		{sack, []string{"weft.type", "weft.sack.bitmap", "weft.sack.onewayns", "weft.sack.disorder", "weft.sack.ce", "weft.sack.probed"},
 			"5|0x000000000000f0f0|-5|3|True|False"},
 		{cnp, []string{"weft.type", "weft.cnp.path"}, "4|9"},
+		{notice, []string{"weft.type", "weft.notice.kind", "weft.notice.srcport", "weft.notice.src", "weft.notice.dst", "weft.notice.switch", "weft.notice.at"}, "8|3|50000|5|6|20|77"},
+		{tagged, []string{"weft.data.size", "weft.tag.ar"}, "5|21"},
 		{cut, []string{"weft.type"}, ""},
 	} {
 		args := []string{"-X", "lua_script:" + script, "-r", capture(t, datagram(c.frame)), "-T", "fields", "-E", "separator=|"}

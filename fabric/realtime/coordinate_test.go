@@ -1,0 +1,113 @@
+package realtime
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"weft/fabric"
+	"weft/internal/clock"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// told is two hosts and a switch that does CCM, whose line to host 1 is slow.
+func told() Config {
+	cfg := pair()
+	sw := &cfg.Switches[0]
+	sw.Balance, sw.Route = fabric.CCM, []int32{0, 1, -1}
+	for i := range cfg.Ports {
+		cfg.Ports[i].Light, cfg.Ports[i].Congested = 1000, 2000
+	}
+	cfg.Ports[3].Rate = units.Gbps
+	cfg.Port = wire.Port
+	cfg.CCM = &fabric.CCMConfig{RTT: 10 * units.Microsecond, Every: 50 * units.Microsecond, Refresh: 250 * units.Microsecond}
+	return Config{
+		Network: cfg, Dilation: 20000, Hosts: []Address{host(0), host(1)}, Ahead: 50 * units.Microsecond,
+		Switches: [][4]byte{{10, 128, 0, 1}},
+	}
+}
+
+// Tags are read from frames and written to them; a switch tells the source of an incast in a datagram from its own address; and what
+// hosts send to switches, or in their names, goes nowhere and is counted.
+func TestCoordinationInFrames(t *testing.T) {
+	cfg := told()
+	l := start(t, cfg)
+	scale := l.begin(cfg.Dilation)
+	const frames = 8
+	first := scale.Lab(clock.Monotonic()) + units.Microsecond
+	for i := range frames {
+		header := make([]byte, udpLen+int(wire.DataSize)+wire.CoordinationSize+800)
+		binary.BigEndian.PutUint16(header, 50001)
+		binary.BigEndian.PutUint16(header[2:], wire.Port)
+		binary.BigEndian.PutUint16(header[udpLengthAt:], uint16(len(header)))
+		(&wire.Data{
+			Flags: wire.Announce, Payload: 800, Size: 800, SentAt: first + units.Time(i)*units.Microsecond,
+			Coordination: wire.Coordination{On: true, AR: wire.AskSource},
+		}).Encode(header[udpLen:])
+		frame := between(host(0), host(1), 2, header)
+		sealUDP(frame)
+		l.write(0, frame)
+	}
+	forged := make([]byte, udpLen+wire.NoticeSize)
+	binary.BigEndian.PutUint16(forged[2:], wire.Port)
+	binary.BigEndian.PutUint16(forged[udpLengthAt:], uint16(len(forged)))
+	(&wire.Notice{Kind: wire.NeedsCC, Src: 0, Dst: 1, SrcPort: 50001, Switch: 2, At: 1}).Encode(forged[udpLen:])
+	l.write(1, between(Address{IP: cfg.Switches[0], MAC: host(1).MAC}, host(0), 0xc0, forged)) // in the switch's name
+	l.write(1, between(host(1), Address{IP: cfg.Switches[0]}, 0xc0, forged))                   // to the switch
+
+	frame := l.read(0)
+	d, ok := parseIPv4(frame)
+	if !ok || onesSum(frame[ethLen:ethLen+ipMin]) != 0xffff || d.src != binary.BigEndian.Uint32(cfg.Switches[0][:]) || d.dport != wire.Port || d.class() != 0 {
+		t.Fatalf("%+v is no datagram of the switch: % x", d, frame)
+	}
+	var n wire.Notice
+	if err := n.Decode(udpOf(frame)[udpLen:]); err != nil {
+		t.Fatal(err)
+	}
+	if n.Kind != wire.NeedsCC || n.Last || n.Src != 0 || n.Dst != 1 || n.SrcPort != 50001 || n.Switch != 2 || n.At < first {
+		t.Errorf("told %+v", n)
+	}
+	for range frames {
+		frame := l.read(1)
+		if got, want := wire.PeekCoordination(udpOf(frame)[udpLen:]), (wire.Coordination{On: true, AR: wire.AskSource}); got != want {
+			t.Errorf("tag %+v, want %+v", got, want)
+		}
+		if got := checksumOfUDP(frame); got != 0xffff {
+			t.Errorf("sum %#04x under the checksum", got)
+		}
+	}
+	r := l.finish()
+	if r.Broken != "" || r.Refused != 0 || r.NotRouted != 2 || r.Network.CCM.Notes[fabric.NeedsCC] == 0 {
+		t.Errorf("report %+v", r)
+	}
+}
+
+// The tag that switches leave is what the frame gets, under a right checksum.
+func TestTagsKeepTheChecksumRight(t *testing.T) {
+	header := make([]byte, udpLen+int(wire.DataSize)+wire.CoordinationSize+5)
+	binary.BigEndian.PutUint16(header[2:], wire.Port)
+	(&wire.Data{Flags: wire.Announce, Payload: 5, Size: 5, Coordination: wire.Coordination{On: true}}).Encode(header[udpLen:])
+	frame := between(host(0), host(1), 2, header)
+	sealUDP(frame)
+	writeTag(frame, fabric.Tag{On: true, CC: true, AR: 0x1234})
+	if got, want := wire.PeekCoordination(udpOf(frame)[udpLen:]), (wire.Coordination{On: true, CC: true, AR: 0x1234}); got != want {
+		t.Errorf("tag %+v, want %+v", got, want)
+	}
+	if got := checksumOfUDP(frame); got != 0xffff {
+		t.Errorf("sum %#04x under the checksum", got)
+	}
+}
+
+// Switches need addresses of their own.
+func TestCoordinationIsChecked(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"no addresses": func(c *Config) { c.Switches = nil },
+		"a host's":     func(c *Config) { c.Switches[0] = c.Hosts[0].IP },
+	} {
+		cfg := told()
+		change(&cfg)
+		if _, err := newLoop(cfg, nil); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
