@@ -26,6 +26,9 @@ type Agent struct {
 	pending   pendingProbe
 	nextID    uint32
 
+	again   repeats
+	arrived int // probes since the last window was reported
+
 	join    joining
 	window  uint32     // that is being probed
 	closeAt units.Time // when it is reported, by the monotonic clock
@@ -89,7 +92,7 @@ func New(s clocksync.Setup, cfg Config) (*Agent, error) {
 		a.of[n.node] = int32(len(a.neighbours))
 		a.neighbours = append(a.neighbours, n)
 	}
-	a.track.slewEnd = units.Never
+	a.track.slewEnd, a.again.at = units.Never, units.Never
 	if r := a.rank(s.Self); r >= 0 {
 		a.coordinator = newCoordinator(s.Nodes)
 	}
@@ -186,6 +189,7 @@ func (a *Agent) onProbe(now clocksync.Now, in *clocksync.Message) error {
 		return ErrStale
 	}
 	n.heard = now.Mono
+	a.arrived++
 	if n.owned && a.closeAt != units.Never {
 		n.take(&p, &a.cfg, &a.counters)
 	}
@@ -275,7 +279,7 @@ func (a *Agent) post(to clocksync.Node, now bool, write func(b []byte) int) {
 
 // Deadline implements clocksync.Protocol.
 func (a *Agent) Deadline() (units.Time, bool) {
-	at := min(a.nextProbe, a.closeAt, a.join.at, a.track.slewEnd)
+	at := min(a.nextProbe, a.closeAt, a.join.at, a.track.slewEnd, a.again.at)
 	if a.coordinator != nil {
 		at = min(at, a.coordinator.solveAt)
 	}
@@ -296,6 +300,9 @@ func (a *Agent) Advance(now clocksync.Now) {
 		k := a.correction.Rebase(now.Hard)
 		k.Rate = a.track.target.Rate
 		a.publish(k)
+	}
+	if now.Mono >= a.again.at {
+		a.repeat(now)
 	}
 	if now.Mono >= a.closeAt {
 		a.closeWindow(now)

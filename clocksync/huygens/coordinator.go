@@ -118,6 +118,7 @@ func (a *Agent) solve(now clocksync.Now) {
 	if !ok {
 		return
 	}
+	a.again.begin(a.again.lossy)
 	scale := math.Sqrt(max(1, result.health))
 	for i := range c.nodes {
 		if !result.in[i] {
@@ -126,6 +127,7 @@ func (a *Agent) solve(now clocksync.Now) {
 		s := solution{window: window, err: units.Time(math.Round(result.x[i])), skew: result.s[i], sigma: units.Time(math.Ceil(scale * result.sigma[i]))}
 		if to := clocksync.Node(i); to != a.setup.Self {
 			a.post(to, false, s.encode)
+			a.again.keep(now, to, a.cfg.Window, s.encode)
 		} else if err := a.apply(now, a.rank(to), &s); err != nil {
 			a.counters.Stale++
 		}

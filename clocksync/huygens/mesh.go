@@ -14,8 +14,8 @@ type Edge struct {
 
 // Mesh returns the edges of a connected mesh of nodes, in which each node has degree neighbours: all others when there
 // are no more. It is a function of its arguments, so that every node knows the same mesh: a union of random rings
-// through all nodes, and for an odd degree a matching. A few nodes have one neighbour more when two rings would share
-// an edge and no other ring is found.
+// through all nodes, and for an odd degree a matching. In a dense mesh, where rings would share
+// edges and no others are found, some nodes have one or two neighbours less, or one more.
 func Mesh(nodes, degree int, seed uint64) []Edge {
 	if nodes < 2 {
 		return nil
@@ -32,7 +32,30 @@ func Mesh(nodes, degree int, seed uint64) []Edge {
 	if degree%2 == 1 {
 		m.matching(r)
 	}
+	m.fill(degree)
 	return m.edges
+}
+
+// fill adds edges to nodes that miss more than two, which those of a dense mesh may: nearly every edge of its last rings is taken.
+func (m *mesher) fill(degree int) {
+	count := make([]int, m.nodes)
+	for _, e := range m.edges {
+		count[e.Owner]++
+		count[e.Peer]++
+	}
+	for a := range m.nodes {
+		for count[a] < degree-2 {
+			least := -1
+			for b := range m.nodes {
+				if b != a && !m.taken[a*m.nodes+b] && (least < 0 || count[b] < count[least]) {
+					least = b
+				}
+			}
+			m.add(a, least) // there is one: the degree is less than all others
+			count[a]++
+			count[least]++
+		}
+	}
 }
 
 // complete is the mesh of all pairs; each node owns about half of its edges.

@@ -15,6 +15,7 @@ type track struct {
 	bound   servo.Bound
 	initial units.Time // bound until results have told more
 	results int        // so far
+	off     units.Time // by how much the last one found it wrong
 	slewEnd units.Time // by the monotonic clock, when what is published has reached the target; Never: it has
 }
 
@@ -40,6 +41,7 @@ func (t *track) correct(x0, err units.Time, skew float64) {
 	if next.Check() == nil {
 		t.target = next
 	}
+	t.off = max(err, -err)
 	if t.results++; t.results > warmUp { // the first ones say how wrong it was, not how wrong it will be
 		t.bound.Add(err, t.target.Rate)
 	}

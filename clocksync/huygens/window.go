@@ -190,6 +190,7 @@ func (a *Agent) closeWindow(now clocksync.Now) {
 	x0, until := a.track.before(middle), a.track.before(a.windowStart(w+1))
 	a.window = max(w+1, uint32(a.correction.At(now.Hard)/a.cfg.Window+windowBase))
 	a.armWindow(now)
+	a.again.begin(a.lossy())
 	a.missed++
 	if !a.anchor && a.missed > holdoverAfter && a.correction.State == clocksync.Locked {
 		k := a.correction
@@ -220,6 +221,7 @@ func (a *Agent) closeWindow(now clocksync.Now) {
 		for rank := range min(a.cfg.Coordinators, a.setup.Nodes) {
 			if to := a.coordinatorOf(rank); to != a.setup.Self {
 				a.post(to, false, r.encode)
+				a.again.keep(now, to, a.cfg.Window, r.encode)
 			} else if a.coordinator != nil {
 				a.coordinator.take(a.setup.Self, &r)
 			}
@@ -282,12 +284,35 @@ func (a *Agent) follow(now clocksync.Now, sigma units.Time) {
 	}
 	bound, drift, ok := a.track.bound.Last(leastResults)
 	if !ok {
-		bound, drift = max(a.track.initial, 4*sigma), leastDrift
+		bound, drift = a.early(sigma), leastDrift
 	}
-	k.Bound, k.Drift = max(bound, 4*sigma)+max(gap, -gap)+a.cfg.AsymmetryBound, max(drift, leastDrift)
+	bound = max(bound, 4*sigma)
+	if a.track.results > 1 { // what it was wrong by it may be wrong by again
+		bound = max(bound, a.track.off)
+	}
+	k.Bound, k.Drift = bound+max(gap, -gap)+a.cfg.AsymmetryBound, max(drift, leastDrift)
 	k.State = clocksync.Locked
 	a.publish(k)
 }
+
+// early is the bound while there are too few results to tell how wrong a line usually is when the next one comes. After the
+// first, all that is known is how exactly the mesh fixes a line in the middle of a window, with what its edges contradict each other
+// by: sigma. It is used up to two windows and a half later, where an error of its slope (sqrt(12) sigma over a window) has
+// grown to some nine times that. From the second on what they were wrong by counts too.
+func (a *Agent) early(sigma units.Time) units.Time {
+	t := &a.track
+	if t.results < 1 || sigma <= 0 {
+		return max(t.initial, 4*sigma)
+	}
+	bound := 4*earlyGrowth*sigma + units.Time(float64(a.cfg.Window)*a.cfg.SlopeTrust)
+	if t.results > 1 {
+		bound += 2 * t.off
+	}
+	return min(bound, max(t.initial, 4*sigma, t.off))
+}
+
+// earlyGrowth is sqrt(1 + 12 * 2.5^2).
+const earlyGrowth = 9
 
 // leastResults is how many results after the first ones it takes to state a bound of their own.
 const leastResults = 3

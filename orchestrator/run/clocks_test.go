@@ -152,3 +152,29 @@ func TestNoiseAloneLeavesClocksPerfect(t *testing.T) {
 		t.Errorf("%+v", s.Clocks)
 	}
 }
+
+// A network that runs in parts at the same time, which each have their own hosts: clocks are the same whoever goes first.
+func TestClocksOfANetworkInParts(t *testing.T) {
+	const text = "weft: 1\nname: parts\ntopology: {kind: leaf-spine, leaves: 8, spines: 2, hosts_per_leaf: 16}\n" +
+		"clocks: {sync: huygens, offset: ±1us, sample: 100us, for: 3ms, huygens: {degree: 4, window: 500us, pairs: 20}}\nmeasure: {from: 2ms, queues: off}\n"
+	var files [2][]byte
+	for i := range files {
+		labs, err := lab.Parse("parts.yaml", []byte(text), lab.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := Run(context.Background(), labs[0], Options{Engine: "sim", Root: t.TempDir(), LabText: []byte(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Clocks.Error.P99 > 200 || *s.Clocks.Coverage < 0.999 {
+			t.Errorf("%+v", s.Clocks)
+		}
+		if files[i], err = os.ReadFile(filepath.Join(s.Run, "clocks.parquet")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(files[0], files[1]) {
+		t.Error("two runs differ")
+	}
+}

@@ -56,18 +56,21 @@ func clocks(s *record.Summary) *grid {
 func clockPoints(w io.Writer, runs []*record.Summary, st Style) error {
 	var g grid
 	g.row(header("lab"), header("point"), header("engine"), header("clocks"), header("error p50"), header("p99"), header("max"),
-		header("converged"), header("bound holds"), header("cost"), header("status"))
+		header("converged"), header("bound p50"), header("holds"), header("cost"), header("status"))
 	for _, s := range runs {
 		c := &s.Clocks
-		converged, holds := "no", "–"
+		converged, bound, holds := "no", "–", "–"
 		if c.ConvergedUS != nil {
 			converged = micros(*c.ConvergedUS)
 		}
 		if c.Coverage != nil {
 			holds = percent(*c.Coverage)
 		}
+		if c.Bound != nil {
+			bound = micros(c.Bound.P50 / 1e3)
+		}
 		g.row(left(s.Lab), left(Point(s.Point)), left(s.Engine), left(c.Sync), right(micros(c.Error.P50/1e3)), right(micros(c.Error.P99/1e3)),
-			right(micros(c.Error.Max/1e3)), right(converged), right(holds), right(percent(c.Share)), outcome(s))
+			right(micros(c.Error.Max/1e3)), right(converged), right(bound), right(holds), right(percent(c.Share)), outcome(s))
 	}
 	return g.write(w, st, "")
 }
