@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"weft/clocksync/node"
-	"weft/collectives/schedule"
 	"weft/fabric"
 	"weft/host"
 	"weft/results/record"
@@ -102,7 +101,7 @@ func cmpSeq(pairs ...int64) int {
 	return 0
 }
 
-// verified says whether every rank finished every repetition with a result that was checked and is right. Without a
+// verified says whether every rank finished every repetition with a result that was checked, all of it, and is right. Without a
 // workload nothing is wrong.
 func (x *Experiment) verified(dones []host.Done) bool {
 	parts := 0
@@ -112,7 +111,7 @@ func (x *Experiment) verified(dones []host.Done) bool {
 		}
 	}
 	for _, d := range dones {
-		if d.Wrong != 0 || (d.Checked == 0 && x.mustCheck(d)) {
+		if d.Wrong != 0 || d.Checked != due(x.item(d.Item).Spec(), d.Rank) {
 			return false
 		}
 	}
@@ -150,12 +149,6 @@ func (x *Experiment) wrong(dones []host.Done) []string {
 		lines = append(lines, fmt.Sprintf("wrong: %d ranks and repetitions more", n-maxWrong))
 	}
 	return lines
-}
-
-// mustCheck says whether a rank's part leaves a result to check: who only sends has none.
-func (x *Experiment) mustCheck(d host.Done) bool {
-	l, err := schedule.Shape(x.item(d.Item).Spec(), d.Rank)
-	return err != nil || len(l.Result) > 0
 }
 
 // item returns an item of the workload, by its position.

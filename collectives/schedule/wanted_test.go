@@ -1,0 +1,371 @@
+package schedule_test
+
+import (
+	"slices"
+	"testing"
+
+	"weft/collectives/schedule"
+	"weft/collectives/schedule/scheduletest"
+	"weft/units"
+)
+
+// This file says what collectives are for without asking package schedule, which is under test: the blocks, the results
+// and the messages here are written down a second time.
+
+// share is block b of n of so many elements: as even as can be, the first ones longer by one where it does not divide.
+func share(elements, n, b int) (at, size int) {
+	each, longer := elements/n, elements%n
+	if b < longer {
+		return b * (each + 1), each + 1
+	}
+	return longer*(each+1) + (b-longer)*each, each
+}
+
+// wanted is a stretch of a result, in elements: the input of a rank at from, or the reduction of all inputs.
+type wanted struct{ off, size, rank, from int }
+
+// results is what each collective is to leave in the output of a rank (MPI 4.1, chapter 6; nccl-tests, doc/PERFORMANCE.md).
+func results(s schedule.Spec, rank int) []wanted {
+	n, all := s.Ranks, int(s.Size/s.Type.Size())
+	at, own := share(all, n, rank)
+	root := rank == s.Root
+	every := func(size func(r int) (off, len, from int)) (w []wanted) {
+		for r := range n {
+			off, size, from := size(r)
+			w = append(w, wanted{off, size, r, from})
+		}
+		return w
+	}
+	switch s.Collective {
+	case "all-reduce":
+		return []wanted{{0, all, schedule.All, 0}}
+	case "reduce-scatter": // in place: where the block is in the whole
+		return []wanted{{at, own, schedule.All, at}}
+	case "all-gather": // of each rank its whole input
+		return every(func(r int) (int, int, int) { at, size := share(all, n, r); return at, size, 0 })
+	case "all-to-all": // from each rank the block that is for this one
+		return every(func(r int) (int, int, int) { return r * own, own, at })
+	case "broadcast":
+		return []wanted{{0, all, s.Root, 0}}
+	case "scatter":
+		return []wanted{{0, own, s.Root, at}}
+	case "permute":
+		return []wanted{{0, all, slices.Index(s.Permute, rank), 0}}
+	case "reduce":
+		if root {
+			return []wanted{{0, all, schedule.All, 0}}
+		}
+	case "gather":
+		if root {
+			return every(func(r int) (int, int, int) { at, size := share(all, n, r); return at, size, 0 })
+		}
+	case "ps":
+		switch {
+		case s.Algorithm == "pull":
+			return []wanted{{0, all, s.Root, 0}}
+		case s.Algorithm == "both" || root:
+			return []wanted{{0, all, schedule.All, 0}}
+		}
+	case "incast":
+		if root {
+			each := all * max(1, s.Flows)
+			w := every(func(r int) (int, int, int) {
+				if r > s.Root {
+					r--
+				}
+				return r * each, each, 0
+			})
+			return slices.Delete(w, s.Root, s.Root+1)
+		}
+	}
+	return nil
+}
+
+// asked returns what a layout asks for, in elements.
+func asked(s schedule.Spec, rank int) (w []wanted, err error) {
+	l, err := schedule.Shape(s, rank)
+	e := s.Type.Size()
+	for _, r := range l.Result {
+		w = append(w, wanted{int(r.Off / e), int(r.Len / e), r.Rank, int(r.From / e)})
+	}
+	return w, err
+}
+
+// specs calls f with every algorithm of n ranks, sizes that divide and such that do not, and for few ranks every root.
+func specs(n int, f func(schedule.Spec)) {
+	for _, elements := range []int{1, n - 1, n, 2*n + n/2, 3*n + 1} {
+		scheduletest.Every(n, units.Bytes(elements)*schedule.Element, 0, func(s schedule.Spec) {
+			facts, _ := schedule.About(s.Collective, s.Algorithm)
+			if !facts.Rooted || n > 9 {
+				f(s)
+				return
+			}
+			for s.Root = range n {
+				f(s)
+			}
+		})
+	}
+}
+
+// What package schedule asks of a result, which the proofs and the verification of runs go by, is what the collective is
+// for, whole, at every rank.
+func TestResultsAreWhatCollectivesAreFor(t *testing.T) {
+	for n := 2; n <= 64; n++ {
+		specs(n, func(s schedule.Spec) {
+			for rank := range n {
+				got, err := asked(s, rank)
+				want := slices.DeleteFunc(results(s, rank), func(w wanted) bool { return w.size == 0 })
+				if err != nil || !slices.Equal(got, want) {
+					t.Fatalf("%s by %s, %d ranks, root %d, %d bytes, rank %d: %v, %v\nwant %v", s.Collective, s.Algorithm, n, s.Root, s.Size, rank, got, err, want)
+				}
+			}
+		})
+	}
+}
+
+// messages are the sizes in elements of what a rank sends and receives, uncut. Empty ones are not sent.
+type messages struct{ sent, received []int }
+
+// both appends the same sizes to what is sent and what is received.
+func (m *messages) both(sizes ...int) {
+	m.sent, m.received = append(m.sent, sizes...), append(m.received, sizes...)
+}
+
+// moves is what each algorithm moves, by docs/collectives.md, with every block as long as it is.
+func moves(s schedule.Spec, rank int) (m messages) {
+	n, all := s.Ranks, int(s.Size/s.Type.Size())
+	block := func(b int) int { _, size := share(all, n, (b+n)%n); return size }
+	but := func(keep int) (sizes []int) { // all blocks but one
+		for b := range n {
+			if b != (keep+n)%n {
+				sizes = append(sizes, block(b))
+			}
+		}
+		return sizes
+	}
+	times := func(k, size int) []int { return slices.Repeat([]int{size}, k) }
+	place, root := (rank-s.Root+n)%n, rank == s.Root
+	// along is what goes up a tree, from children to parents; down is the other way around.
+	along := func(up, down bool, above, below, size int) {
+		if up {
+			m.sent, m.received = append(m.sent, times(above, size)...), append(m.received, times(below, size)...)
+		}
+		if down {
+			m.sent, m.received = append(m.sent, times(below, size)...), append(m.received, times(above, size)...)
+		}
+	}
+	up, down := s.Collective == "reduce", s.Collective == "broadcast"
+	switch s.Collective + " " + s.Algorithm {
+	case "all-reduce ring": // 2(n−1) blocks: first all but its own, then all but the next rank's
+		m.sent, m.received = slices.Concat(but(rank), but(rank+1)), slices.Concat(but(rank-1), but(rank))
+	case "reduce-scatter ring":
+		m.sent, m.received = but(rank), but(rank-1)
+	case "all-gather ring":
+		m.sent, m.received = but(rank+1), but(rank)
+	case "all-reduce direct": // a block to each, and its own to each
+		m.both(slices.Concat(but(rank), times(n-1, block(rank)))...)
+	case "reduce-scatter direct", "all-to-all direct", "all-to-all pairwise":
+		m.sent, m.received = but(rank), times(n-1, block(rank))
+	case "all-gather direct":
+		m.sent, m.received = times(n-1, block(rank)), but(rank)
+	case "all-to-all windowed": // and so many credits of an element to ranks, and from ranks, whose blocks are not empty
+		m.sent, m.received = but(rank), times(n-1, block(rank))
+		for i := s.Parallel + 1; i < n; i++ {
+			m.sent = append(m.sent, min(1, block(rank)))
+			m.received = append(m.received, min(1, block(rank+i)))
+		}
+	case "all-reduce halving-doubling", "reduce-scatter recursive-halving", "all-gather recursive-doubling":
+		return halves(s, rank)
+	case "all-reduce hierarchical": // two rings: of the group, and of those with the same number in all groups
+		g := s.Group
+		member, group := rank%g, rank/g
+		circle(&m, all, g, member)
+		_, own := share(all, g, member)
+		circle(&m, own, n/g, group)
+	case "all-reduce double-binary-tree": // half of the buffer along each of two trees, up and down
+		second := n - 1 - rank
+		if n%2 == 1 {
+			second = (rank - 1 + n) % n
+		}
+		above, below := binary(n, rank)
+		along(true, true, above, below, (all+1)/2)
+		above, below = binary(n, second)
+		along(true, true, above, below, all/2)
+	case "broadcast chain", "reduce chain":
+		along(up, down, min(1, place), min(1, n-1-place), all)
+	case "broadcast tree", "reduce tree":
+		above, below := binary(n, place)
+		along(up, down, above, below, all)
+	case "broadcast binomial-tree", "reduce binomial-tree": // a child for every power of two below its lowest bit
+		below := 0
+		for bit := 1; place&bit == 0 && place+bit < n; bit *= 2 {
+			below++
+		}
+		along(up, down, min(1, place), below, all)
+	case "ps push", "ps pull", "ps both":
+		below := 0
+		if root {
+			below = n - 1
+		}
+		along(s.Algorithm != "pull", s.Algorithm != "push", min(1, place), below, all)
+	case "gather direct", "scatter direct":
+		m = messages{sent: []int{block(rank)}}
+		if root {
+			m = messages{received: but(rank)}
+		}
+		if s.Collective == "scatter" {
+			m.sent, m.received = m.received, m.sent
+		}
+	case "permute direct":
+		m.both(all)
+	case "incast direct":
+		m.sent = times(max(1, s.Flows), all)
+		if root {
+			m = messages{received: times((n-1)*max(1, s.Flows), all)}
+		}
+	default:
+		panic(s.Collective + " by " + s.Algorithm + " has no closed form here")
+	}
+	return m
+}
+
+// circle is a ring all-reduce of so many elements by count ranks.
+func circle(m *messages, elements, count, place int) {
+	for b := range count {
+		_, size := share(elements, count, b)
+		for _, half := range []int{0, 1} { // first all but its own, then all but the next one's
+			if b != (place+half)%count {
+				m.sent = append(m.sent, size)
+			}
+			if b != (place-1+half+count)%count {
+				m.received = append(m.received, size)
+			}
+		}
+	}
+}
+
+// binary is how many ranks are above and below a place of NCCL's binary tree: odd places are leaves; even ones have
+// somebody to their left, and to their right if there is anybody.
+func binary(n, place int) (above, below int) {
+	switch {
+	case place == 0:
+		return 0, 1
+	case place%2 == 1:
+		return 1, 0
+	case place+1 < n:
+		return 1, 2
+	}
+	return 1, 1
+}
+
+// halves is what recursive halving and doubling move: a rank that ends with a block has worked on the p, p/2, p/4, ... 2
+// blocks around it, p being the largest power of two that is not above n; in each step it gives away the half that is not
+// around it. Ranks beyond p hand the buffer over and get it back.
+func halves(s schedule.Spec, rank int) (m messages) {
+	n, all := s.Ranks, int(s.Size/s.Type.Size())
+	p, log := 1, 0
+	for 2*p <= n {
+		p, log = 2*p, log+1
+	}
+	part := rank - (n - p)
+	if rank < 2*(n-p) {
+		if m.both(all); rank%2 == 0 {
+			return m
+		}
+		part = rank / 2
+	}
+	if s.Collective == "all-reduce" && !s.FarFirst { // the first step is about the last bit
+		reversed := 0
+		for k := range log {
+			reversed |= part >> k & 1 << (log - 1 - k)
+		}
+		part = reversed
+	}
+	span := func(first, count int) (sum int) {
+		for b := first; b < first+count; b++ {
+			_, size := share(all, p, b)
+			sum += size
+		}
+		return sum
+	}
+	for width := p; width > 1; width /= 2 {
+		kept := span(part-part%(width/2), width/2)
+		given := span(part-part%width, width) - kept
+		if s.Collective != "all-gather" {
+			m.sent, m.received = append(m.sent, given), append(m.received, kept)
+		}
+		if s.Collective != "reduce-scatter" {
+			m.sent, m.received = append(m.sent, kept), append(m.received, given)
+		}
+	}
+	return m
+}
+
+// traffic counts messages of so many elements.
+func traffic(s schedule.Spec, m messages) (v schedule.Traffic) {
+	count := func(sizes []int) (n int, sum units.Bytes) {
+		for _, size := range sizes {
+			if size > 0 {
+				n, sum = n+1, sum+units.Bytes(size)*s.Type.Size()
+			}
+		}
+		return n, sum
+	}
+	v.Sends, v.Sent = count(m.sent)
+	v.Receives, v.Received = count(m.received)
+	return v
+}
+
+// programmed is what a program really moves.
+func programmed(p schedule.Program) (v schedule.Traffic) {
+	for _, op := range p {
+		if op.Kind == schedule.Send {
+			v.Sends, v.Sent = v.Sends+1, v.Sent+op.Len
+		} else {
+			v.Receives, v.Received = v.Receives+1, v.Received+op.Len
+		}
+	}
+	return v
+}
+
+// Every program moves what its algorithm is said to, message by message, and Volume says so without it.
+func TestEveryAlgorithmMovesWhatItShould(t *testing.T) {
+	for n := 2; n <= 64; n++ {
+		specs(n, func(s schedule.Spec) {
+			for rank := range n {
+				want := traffic(s, moves(s, rank))
+				volume, err := schedule.Volume(s, rank)
+				if got := programmed(build(t, s, rank)); err != nil || got != want || volume != want {
+					t.Fatalf("%s by %s, %d ranks, root %d, %d bytes, rank %d: %+v, volume %+v, %v\nwant %+v", s.Collective, s.Algorithm, n, s.Root, s.Size, rank, got, volume, err, want)
+				}
+			}
+		})
+	}
+}
+
+// Where pieces divide every block, each message is one whole piece.
+func TestPiecesAreWholeWhereTheyDivide(t *testing.T) {
+	const chunk = 3 * schedule.Element
+	for n := 2; n <= 64; n++ {
+		p := 1
+		for 2*p <= n {
+			p *= 2
+		}
+		scheduletest.Every(n, 2*units.Bytes(n*p)*chunk, chunk, func(s schedule.Spec) {
+			pieces := func(uncut []int) (count int) {
+				for _, size := range uncut {
+					count += max(1, size/3) // a credit is one element
+				}
+				return count
+			}
+			for rank := range n {
+				m := moves(s, rank)
+				want := traffic(s, m)
+				want.Sends, want.Receives = pieces(m.sent), pieces(m.received)
+				if got, err := schedule.Volume(s, rank); err != nil || got != want {
+					t.Fatalf("%s by %s, %d ranks, rank %d: %+v, %v, want %+v", s.Collective, s.Algorithm, n, rank, got, err, want)
+				}
+			}
+		})
+	}
+}
