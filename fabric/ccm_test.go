@@ -297,3 +297,28 @@ func TestCCMIsChecked(t *testing.T) {
 		}
 	}
 }
+
+// A flow stays on its port while that is light, and moves when it is not and another is (avoiding path switching that is not needed).
+func TestAFlowStaysWhileItsPortIsLight(t *testing.T) {
+	n, lines := coordinated(t, diamond(), nil)
+	for i := range 20 {
+		at := units.Time(i) * us
+		n.run(at)
+		n.send(at, 0, 1, 1000, i, tagged(Tag{On: true}, 1))
+	}
+	n.run(50 * us)
+	if c := n.net.Counters(); c.PathSwitches != 0 || len(*lines) != 0 {
+		t.Fatalf("%q, %+v", *lines, c)
+	}
+	on := n.net.balancers[0].flows.know(50*us, uint64(uint32(mix(FlowHash(0, 1, 1, 4793))))<<32|1).port
+	jam(n, on)
+	for i := range 20 {
+		at := 60*us + units.Time(i)*us
+		n.run(at)
+		n.send(at, 0, 1, 1000, 20+i, tagged(Tag{On: true}, 1))
+	}
+	n.run(100 * us)
+	if got := count(*lines, "switch 0 moves: 0 to 1"); got != 1 || n.net.Counters().PathSwitches != 1 {
+		t.Errorf("%d moves: %q", got, *lines)
+	}
+}

@@ -48,7 +48,11 @@ func (c *section) ccm() Section {
 			s.field("repath").problem("the switches choose paths, and ask the source for another one by themselves; expected off")
 		}
 	}
-	p.Recovery, _ = c.field("recovery").enum(recoveries)
+	recovery := c.field("recovery")
+	p.Recovery, _ = recovery.enum(recoveries)
+	if p.Inner == "pc4" && p.Recovery == "selective-repeat" {
+		recovery.problem("selective acknowledgements do not carry the rates that PC4's receivers allot; expected go-back-n")
+	}
 	p.Timeout = c.field("timeout").timer(units.Microsecond)
 	p.Paths = c.field("paths").integer(1, 256)
 	var okLight, okCongested bool

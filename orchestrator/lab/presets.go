@@ -79,11 +79,13 @@ var nvidiaECN = preset{
 func overlay(root *node) map[string]value {
 	transport := root.at0("transport")
 	kind := transport.at0("kind").textOr(defaults["transport.kind"].text)
-	marked := kind == "roce"
+	marked, innerPC4 := kind == "roce", false
 	section := transport
 	if kind == "ccm" {
 		section = transport.at0("ccm")
-		marked = section.at0("inner").textOr(defaults["transport.ccm.inner"].text) == "roce"
+		inner := section.at0("inner").textOr(defaults["transport.ccm.inner"].text)
+		marked = inner == "roce"
+		innerPC4 = inner == "pc4"
 	}
 	name := section.at0("roce").at0("preset").textOr(defaults["transport.roce.preset"].text)
 	all := presets()
@@ -100,6 +102,9 @@ func overlay(root *node) map[string]value {
 		for i, k := range []string{"kmin", "kmax", "pmax"} {
 			over["queues.ecn."+k] = value{marking.ecn[i], marking.source}
 		}
+	}
+	if innerPC4 {
+		over["transport.ccm.recovery"] = value{"go-back-n", "ours: selective acknowledgements do not carry the rates that PC4's receivers allot"}
 	}
 	congested := defaults["transport.ccm.congested"]
 	if v, ok := over["queues.ecn.kmin"]; ok {

@@ -1,0 +1,145 @@
+package transport
+
+import (
+	"errors"
+	"testing"
+
+	"weft/transport/cc/ccm"
+	"weft/transport/cc/dcqcn"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// watched notes what a source does for coordination.
+type watched struct{ set, cleared, moved int }
+
+func (*watched) Acked(units.Time, ConnID, Acked)                         {}
+func (*watched) Window(units.Time, ConnID, units.Bytes, units.Bandwidth) {}
+func (w *watched) Coordinated(_ units.Time, _ ConnID, cc bool, moved bool) {
+	switch {
+	case moved:
+		w.moved++
+	case cc:
+		w.set++
+	default:
+		w.cleared++
+	}
+}
+
+// source is host 0 of four with a connection to host 1 from port 50000, under CCM; nodes from 4 on are switches.
+func source(t *testing.T, paths int) (*Endpoint, *watched) {
+	t.Helper()
+	w := &watched{}
+	d := dcqcn.Defaults()
+	e, err := New(Config{Host: 0, MTU: 1000, LineRate: 100 * units.Gbps, Switches: 4, Observer: w})
+	if err == nil {
+		s := toySpec(ccm.Params{DCQCN: &d, Timeout: units.Millisecond, Paths: paths}, "ccm")
+		s.SrcPort, s.NetRTT = 50000, units.Millisecond // no probe in between
+		err = e.Open(s)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, w
+}
+
+func told(n wire.Notice, from HostID) *Incoming {
+	b := make([]byte, wire.NoticeSize)
+	n.Encode(b)
+	return &Incoming{Src: from, Header: b}
+}
+
+// tagOf sends a packet and returns its tag and source port.
+func tagOf(t *testing.T, e *Endpoint, now units.Time) (wire.Coordination, uint16) {
+	t.Helper()
+	var out Outgoing
+	if err := e.Send(now, 1, Message{ID: uint32(now), Size: 1000}); err != nil {
+		t.Fatal(err)
+	}
+	if !e.Transmit(now, &out) {
+		t.Fatal("nothing leaves")
+	}
+	return wire.PeekCoordination(out.Header[:out.N]), out.SrcPort
+}
+
+// Section 6.4: type 1 sets the CC indicator, type 2 unsets it, type 3 has the source take another path, each for that flow.
+func TestSourceHeedsNotifications(t *testing.T) {
+	e, w := source(t, 4)
+	us := units.Microsecond
+	if tag, port := tagOf(t, e, us); !tag.On || tag.CC || tag.AR != wire.AskSource || port != 50000 {
+		t.Fatalf("at first %+v, port %d", tag, port)
+	}
+	tell := func(at units.Time, kind wire.NoticeKind) {
+		t.Helper()
+		if _, err := e.Receive(at+us, told(wire.Notice{Kind: kind, Src: 0, Dst: 1, SrcPort: 50000, Switch: 5, At: at}, 5)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tell(10*us, wire.NeedsCC)
+	if tag, _ := tagOf(t, e, 20*us); !tag.CC {
+		t.Error("type 1 did not set the indicator")
+	}
+	tell(30*us, wire.Released)
+	if tag, _ := tagOf(t, e, 40*us); tag.CC {
+		t.Error("type 2 did not unset it")
+	}
+	tell(50*us, wire.NeedsPath)
+	if _, port := tagOf(t, e, 60*us); port != 50001 {
+		t.Errorf("type 3: port %d", port)
+	}
+	if c := e.Counters(); c.Notices != 3 || c.Repaths != 1 || c.BadPackets != 0 || *w != (watched{1, 1, 1}) {
+		t.Errorf("%+v, %+v", c, *w)
+	}
+}
+
+// A source that has one path says that nobody upstream can choose (section 6.1).
+func TestOnePathIsNoARPoint(t *testing.T) {
+	e, _ := source(t, 1)
+	if tag, _ := tagOf(t, e, 1); tag.AR != 0 || !tag.On {
+		t.Errorf("%+v", tag)
+	}
+}
+
+// Notices that no switch has sent, about flows that are not here, heard before or damaged are refused and counted, and change nothing.
+func TestForgedNoticesAreRefused(t *testing.T) {
+	e, w := source(t, 4)
+	us := units.Microsecond
+	good := wire.Notice{Kind: wire.NeedsCC, Src: 0, Dst: 1, SrcPort: 50000, Switch: 5, At: 10 * us}
+	change := func(f func(*wire.Notice)) wire.Notice { n := good; f(&n); return n }
+	damaged := told(good, 5)
+	damaged.Header[20] ^= 1
+	long := told(good, 5)
+	long.Payload = 1
+	for name, c := range map[string]struct {
+		in   *Incoming
+		want error
+	}{
+		"from a host":            {told(good, 2), ErrForeign},
+		"as a host":              {told(change(func(n *wire.Notice) { n.Switch = 2 }), 2), ErrForeign},
+		"of another switch":      {told(good, 6), ErrForeign},
+		"about an unknown port":  {told(change(func(n *wire.Notice) { n.SrcPort = 50004 }), 5), ErrUnknownConn},
+		"about an unknown peer":  {told(change(func(n *wire.Notice) { n.Dst = 2 }), 5), ErrUnknownConn},
+		"about another's flow":   {told(change(func(n *wire.Notice) { n.Src = 3 }), 5), ErrUnknownConn},
+		"damaged":                {damaged, wire.ErrCheck},
+		"with a payload":         {long, ErrProtocol},
+		"from the future":        {told(change(func(n *wire.Notice) { n.At = units.Second }), 5), ccm.ErrReplay},
+		"older than the timeout": {told(change(func(n *wire.Notice) { n.At = 0 }), 5), ccm.ErrReplay},
+	} {
+		if _, err := e.Receive(5*units.Millisecond/4, c.in); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+	now := 20 * us
+	if _, err := e.Receive(now, told(good, 5)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Receive(now, told(change(func(n *wire.Notice) { n.Kind, n.At = wire.Released, 11*us }), 5)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Receive(now, told(good, 5)); !errors.Is(err, ccm.ErrReplay) {
+		t.Errorf("again: %v", err)
+	}
+	if c := e.Counters(); c.BadPackets != 11 || c.Notices != 2 || *w != (watched{1, 1, 0}) {
+		t.Errorf("%+v, %+v", c, *w)
+	}
+}
