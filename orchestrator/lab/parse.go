@@ -91,6 +91,9 @@ func (d *decoder) lab(file string, root *node, values map[string]any) *Lab {
 		l.Background = b.open().background()
 	}
 	l.Transport = d.transport(s.section("transport"))
+	if l.Transport.Kind == "ccm" && len(d.kinds) == 1 {
+		s.section("queues").field("routing").idle(field{}, "the switches of ccm choose paths by the packet, whatever this says; leave it out")
+	}
 	l.Workload = d.workload(s.field("workload"), l.Topology)
 	l.Traces = d.traces
 	l.Faults = d.faults(s.field("faults"), l.Topology)
