@@ -222,6 +222,23 @@ expect:
 	golden.File(t, "cmd/weft/testdata/expectations.golden", strings.ReplaceAll(stderr, path, "x.yaml"))
 }
 
+// What a run would refuse once it is built, validation refuses, and a sweep with one such point does not begin.
+func TestBadPointsAreRefusedBeforeAnythingRuns(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lab.yaml")
+	write(t, path, "weft: 1\nname: pairs\ntopology: {kind: star, hosts: 3}\ntransport: {kind: roce}\n"+
+		"workload: [{collective: incast, ranks: 2, size: 1MB}]\nsweep: {transport.roce.qps: [1, 2]}\n")
+	for _, args := range [][]string{{"run", path}, {"validate", path}, {"validate", path, "--set", "transport.roce.qps=4"}} {
+		f := &fake{}
+		code, _, stderr := weft(t, f, args...)
+		if code != 2 || len(f.runs) != 0 || !strings.Contains(stderr, "transport.roce.split: round-robin has messages take turns") {
+			t.Errorf("%q: exit code %d, runs %q\n%s", args, code, f.runs, stderr)
+		}
+	}
+	if code, out, stderr := weft(t, &fake{}, "validate", path, "--set", "transport.roce.qps=1"); code != 0 {
+		t.Errorf("exit code %d\n%s%s", code, out, stderr)
+	}
+}
+
 func TestExitCodes(t *testing.T) {
 	cases := []struct {
 		name  string
