@@ -27,6 +27,7 @@ func ccmScheme(s *Spec, p ccm.Params) scheme {
 	case p.DCQCN != nil:
 		sch.receiver = func(units.Bandwidth) cc.Receiver { return dcqcn.NewNotifier(*p.DCQCN) }
 	case p.PC4 != nil:
+		sch.spaced = true
 		sch.receiver = func(line units.Bandwidth) cc.Receiver { return pc4.NewReceiver(*p.PC4, mode, line) }
 	}
 	return sch
