@@ -5,12 +5,19 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"weft/nodeimg/control"
 )
 
 func main() {
+	if err := control.KeepDescriptors(); err != nil { // whoever started weft may have left some open
+		fmt.Fprintf(os.Stderr, "weft: %v\n", err)
+		os.Exit(exitFailed)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop) // the first signal tears down; a second one ends the process at once
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))

@@ -3,11 +3,12 @@ package boot
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"weft/nodeimg/control"
 )
 
 // unprivileged is the user and group that a process drops to: nobody on every distribution, and the kernel's
@@ -172,9 +173,8 @@ func dieWithParent() error {
 // become replaces the program by itself, keeping only the standard descriptors and those named.
 func become(env []string, keep []int) error {
 	runtime.LockOSThread()
-	const first = 3
-	if err := unix.CloseRange(first, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) {
-		return fmt.Errorf("close descriptors: %w", err) // older kernels: Go opens everything to be closed on exec anyway
+	if err := control.KeepDescriptors(); err != nil {
+		return err
 	}
 	for _, fd := range keep {
 		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0); err != nil {

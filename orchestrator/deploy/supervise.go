@@ -58,6 +58,9 @@ func supervise(conn *control.Conn, path, name string, o Options) (err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	signal.Ignore(syscall.SIGHUP, syscall.SIGINT) // they are the deployer's
+	if err := control.KeepDescriptors(); err != nil {
+		return err
+	}
 	if err := CheckName(name); err != nil {
 		return err
 	}

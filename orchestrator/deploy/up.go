@@ -229,6 +229,9 @@ func (d *Deployment) supervise(ctx context.Context, r *Root, dir *os.Root, j *Jo
 	if o.Self != "" {
 		cmd.Path = o.Self
 	}
+	if err := control.KeepDescriptors(); err != nil {
+		return err
+	}
 	err = j.Do("start supervisor", kindSupervisor, d.ID, cmd.Start)
 	theirs.Close()
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"weft/internal/poller"
 	"weft/nodeimg/boot"
+	"weft/nodeimg/control"
 	"weft/orchestrator/runtime"
 )
 
@@ -89,6 +90,9 @@ func Launch(ctx context.Context, spec runtime.Spec) (runtime.Cluster, error) {
 }
 
 func launch(ctx context.Context, spec runtime.Spec) (*Cluster, error) {
+	if err := control.KeepDescriptors(); err != nil {
+		return nil, err
+	}
 	if err := spec.Check(); err != nil {
 		return nil, err
 	}

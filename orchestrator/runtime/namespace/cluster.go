@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/nodeimg/boot"
+	"weft/nodeimg/control"
 	"weft/orchestrator/runtime"
 )
 
@@ -50,6 +51,9 @@ type proc struct {
 // Launch starts every process of the lab, waits until all are configured and connected, and returns. When it
 // fails, or ctx ends meanwhile, nothing is left. When ctx ends later, the cluster is closed.
 func Launch(ctx context.Context, spec runtime.Spec) (*Cluster, error) {
+	if err := control.KeepDescriptors(); err != nil {
+		return nil, err
+	}
 	if err := spec.Check(); err != nil {
 		return nil, fmt.Errorf("lab %s: %w", spec.Lab, err)
 	}

@@ -1,0 +1,41 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// KeepDescriptors marks every descriptor of this process but the three standard ones as closed on exec, so that no
+// program it starts, or becomes, inherits what the shell or script that started this process had open: a directory of
+// the machine, a lock, the end of a pipe that somebody waits for. What a program is meant to have is given to it
+// afterwards, by name.
+func KeepDescriptors() error {
+	const first = 3
+	err := unix.CloseRange(first, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) { // before Linux 5.11, or a filter on calls
+		err = keepEach(first)
+	}
+	if err != nil {
+		return fmt.Errorf("close descriptors on exec: %w", err)
+	}
+	return nil
+}
+
+// keepEach does as KeepDescriptors, one descriptor after the other.
+func keepEach(first int) error {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd >= first {
+			unix.CloseOnExec(fd) // the one that lists them is gone
+		}
+	}
+	return nil
+}
