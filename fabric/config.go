@@ -58,6 +58,7 @@ type Disorder struct {
 	Reorder   float64    `json:"reorder,omitempty"`   // probability that a packet comes late, in [0, 1]
 	By        units.Time `json:"by_ps,omitempty"`     // by at most so much, uniformly; above 0 if Reorder is
 	Duplicate float64    `json:"duplicate,omitempty"` // probability that a copy comes with a packet, in [0, 1]
+	Jitter    units.Time `json:"jitter_ps,omitempty"` // mean of an exponential delay that every packet has besides
 }
 
 // ECNConfig is when a port marks packets that are ECN-capable (RED on the instantaneous queue, as DCQCN's

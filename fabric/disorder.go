@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"fmt"
+	"math"
 
 	"weft/timeline"
 	"weft/units"
@@ -30,10 +31,21 @@ func (s *straggler) before(o *straggler) bool {
 func (d *Disorder) check() error {
 	switch {
 	case *d == Disorder{}:
-	case !(d.Reorder >= 0 && d.Reorder <= 1) || !(d.Duplicate >= 0 && d.Duplicate <= 1) || d.By < 0 || d.Reorder > 0 && d.By == 0:
-		return fmt.Errorf("a share of %g comes up to %d ps late, one of %g twice", d.Reorder, d.By, d.Duplicate)
+	case !(d.Reorder >= 0 && d.Reorder <= 1) || !(d.Duplicate >= 0 && d.Duplicate <= 1) || d.By < 0 || d.Jitter < 0 || d.Jitter > longestJitter || d.Reorder > 0 && d.By == 0:
+		return fmt.Errorf("a share of %g comes up to %d ps late, one of %g twice, all by %d ps on average", d.Reorder, d.By, d.Duplicate, d.Jitter)
 	}
 	return nil
+}
+
+// longestJitter keeps what is drawn far from overflow.
+const longestJitter = units.Second
+
+// jitter draws what a packet takes longer: exponential, at most 36 times the mean.
+func (l *lineErrors) jitter() units.Time {
+	if l.disorder.Jitter == 0 {
+		return 0
+	}
+	return 1 - units.Time(float64(l.disorder.Jitter)*math.Log1p(-draw(&l.random)))
 }
 
 // disorderly tells whether a line of c delivers packets late or twice.
@@ -57,9 +69,13 @@ func (n *Network) disturb(now units.Time, from int32, e *parcel) {
 	if twice {
 		copied = n.duplicate(&one)
 	}
+	later := d.jitter()
 	if draw(&d.random) < d.disorder.Reorder {
 		n.total.Late++
-		one.at = now + 1 + units.Time(draw(&d.random)*float64(d.disorder.By))
+		later += 1 + units.Time(draw(&d.random)*float64(d.disorder.By))
+	}
+	if later > 0 {
+		one.at = now + later
 		n.late.n++
 		n.late.push(straggler{parcel: one, from: from, number: n.late.n})
 		n.timeline.Set(n.late.entity, n.late.heap[0].at)

@@ -180,3 +180,31 @@ func TestDisorderAsJSON(t *testing.T) {
 		t.Errorf("%s: %+v, %v", text, back, err)
 	}
 }
+
+// Every packet takes longer by an exponential time: its mean and its median are right, and it counts as neither late nor lost.
+func TestJitterIsExponential(t *testing.T) {
+	const packets, mean = 20_000, 300 * units.Nanosecond
+	n := disturbedChain(t, 5, Disorder{Jitter: mean}, packets)
+	if k := n.net.Counters(); k.Delivered != packets || k.Late != 0 || k.Duplicated != 0 {
+		t.Errorf("%+v", k)
+	}
+	var sum units.Time
+	var all []units.Time
+	for _, a := range n.arrivals {
+		by := a.at - units.Time(a.packet.Payload)*units.Microsecond - 2*units.Microsecond - 2*80*units.Nanosecond
+		if by < 1 {
+			t.Fatalf("packet %d comes %v early", a.packet.Payload, -by)
+		}
+		sum += by
+		all = append(all, by)
+	}
+	slices.Sort(all)
+	near := func(what string, got, want units.Time) {
+		t.Helper()
+		if d := got - want; max(d, -d) > want/25 {
+			t.Errorf("%s is %v, want %v", what, got, want)
+		}
+	}
+	near("mean", sum/packets, mean)
+	near("median", all[packets/2], 208*units.Nanosecond) // ln 2 of the mean
+}

@@ -86,6 +86,7 @@ type LinkSpec struct {
 	Duplicate float64 // share of the packets that come twice
 	Reorder   float64 // share of the packets that come late, by at most ReorderBy
 	ReorderBy units.Time
+	Jitter    units.Time // mean of an exponential delay of every packet besides
 }
 
 // CustomNode is a node of a custom topology.

@@ -228,6 +228,7 @@ func (s *section) link() LinkSpec {
 	spec.Duplicate = l.field("duplicate").probability()
 	spec.Reorder = l.field("reorder").probability()
 	spec.ReorderBy = l.field("reorder_by").reorderBy()
+	spec.Jitter = l.field("jitter").plusMinus(maxJitter)
 	l.field("queues").later("queues of a single link or tier are")
 	return spec
 }
@@ -273,7 +274,7 @@ func (s *section) inherit(own *LinkSpec, link LinkSpec) {
 	if f := s.field("bit_errors"); f.written() {
 		own.BitErrors = f.probability()
 	}
-	own.Duplicate, own.Reorder, own.ReorderBy = link.Duplicate, link.Reorder, link.ReorderBy
+	own.Duplicate, own.Reorder, own.ReorderBy, own.Jitter = link.Duplicate, link.Reorder, link.ReorderBy, link.Jitter
 	if f := s.field("duplicate"); f.written() {
 		own.Duplicate = f.probability()
 	}
@@ -282,6 +283,9 @@ func (s *section) inherit(own *LinkSpec, link LinkSpec) {
 	}
 	if f := s.field("reorder_by"); f.written() {
 		own.ReorderBy = f.reorderBy()
+	}
+	if f := s.field("jitter"); f.written() {
+		own.Jitter = f.plusMinus(maxJitter)
 	}
 }
 

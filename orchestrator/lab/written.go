@@ -55,6 +55,7 @@ type writtenLink struct {
 	Duplicate probabilityType `json:"duplicate,omitempty" jsonschema_description:"Share of the packets that come twice. Not with queues.pfc."`
 	Reorder   probabilityType `json:"reorder,omitempty" jsonschema_description:"Share of the packets that come late, so that others overtake them. Not with queues.pfc."`
 	ReorderBy timeType        `json:"reorder_by,omitempty" jsonschema_description:"By how much they come late at most; uniform."`
+	Jitter    offTimeType     `json:"jitter,omitempty" jsonschema_description:"Mean of an exponential delay that every packet has besides, so that some overtake others. Not with queues.pfc."`
 	Queues    writtenQueues   `json:"queues,omitempty" jsonschema_description:"Queues of these links. Not yet supported."`
 }
 
@@ -87,6 +88,7 @@ type writtenCustomLink struct {
 	Duplicate probabilityType `json:"duplicate,omitempty" jsonschema_description:"Share of the packets that come twice. Not with queues.pfc."`
 	Reorder   probabilityType `json:"reorder,omitempty" jsonschema_description:"Share of the packets that come late, so that others overtake them. Not with queues.pfc."`
 	ReorderBy timeType        `json:"reorder_by,omitempty" jsonschema_description:"By how much they come late at most; uniform."`
+	Jitter    offTimeType     `json:"jitter,omitempty" jsonschema_description:"Mean of an exponential delay that every packet has besides, so that some overtake others. Not with queues.pfc."`
 	Queues    writtenQueues   `json:"queues,omitempty" jsonschema_description:"Queues of this link. Not yet supported."`
 }
 

@@ -109,8 +109,8 @@ func checkNetwork(l *lab.Lab, g *topology.Graph) error {
 		return err
 	}
 	for i := range g.Links {
-		if k := &g.Links[i]; k.Duplicate > 0 || k.Reorder > 0 {
-			return l.Errorf("queues.pfc", "link %s delivers packets late or twice, and a switch cannot keep memory for those; leave one of them out: pfc, or duplicate and reorder", k.Name)
+		if k := &g.Links[i]; k.Duplicate > 0 || k.Reorder > 0 || k.Jitter > 0 {
+			return l.Errorf("queues.pfc", "link %s delivers packets late or twice, and a switch cannot keep memory for those; leave one of them out: pfc, or duplicate, reorder and jitter", k.Name)
 		}
 	}
 	cfg := fabricConfig(l, g)

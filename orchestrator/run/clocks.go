@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -161,7 +162,8 @@ func (x *Experiment) clocksOf(o *outcome) record.Clocks {
 	converged := metrics.Convergence{Limit: c.Limit}
 	since, at := x.since(), make([]metrics.Reading, len(o.Clocks))
 	reference := int(x.Plans[0].Clock.Setup.Reference)
-	var bounded, covered int64
+	var bounded, covered, pairs int64
+	var squares float64
 	for k := range grid {
 		for h := range o.Clocks {
 			p := &o.Clocks[h].Samples[k]
@@ -173,7 +175,11 @@ func (x *Experiment) clocksOf(o *outcome) record.Clocks {
 			converged.Add(now, metrics.Compare(at, down, nil).Worst)
 			continue
 		}
-		i := metrics.Compare(at, down, func(d units.Time) { apart.Record(finer * d) })
+		i := metrics.Compare(at, down, func(d units.Time) {
+			apart.Record(finer * d)
+			pairs++
+			squares += d.Nanoseconds() * d.Nanoseconds()
+		})
 		converged.Add(now, i.Worst)
 		bounded, covered = bounded+i.Bounded, covered+i.Covered
 		for h := range at {
@@ -189,6 +195,9 @@ func (x *Experiment) clocksOf(o *outcome) record.Clocks {
 	q := follow.Describe(finer * units.Nanosecond)
 	s.Reference = &q
 	s.P999 = apart.Quantile(0.999).Nanoseconds() / finer
+	if pairs > 0 {
+		s.RMS = math.Sqrt(squares / float64(pairs))
+	}
 	if bounded > 0 {
 		b, share := bounds.Describe(units.Nanosecond), float64(covered)/float64(bounded)
 		s.Bound, s.Coverage = &b, &share

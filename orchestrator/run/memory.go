@@ -77,8 +77,8 @@ func (m *memory) port(id topology.LinkID, from topology.NodeID) fabric.PortConfi
 	p := fabric.PortConfig{
 		From: fabric.NodeID(from), To: fabric.NodeID(to), Rate: k.Rate, Delay: k.Delay, Loss: k.Loss, BitErrors: k.BitErrors,
 	}
-	if k.Duplicate > 0 || k.Reorder > 0 {
-		p.Disorder = fabric.Disorder{Reorder: k.Reorder, By: k.ReorderBy, Duplicate: k.Duplicate}
+	if k.Duplicate > 0 || k.Reorder > 0 || k.Jitter > 0 {
+		p.Disorder = fabric.Disorder{Reorder: k.Reorder, By: k.ReorderBy, Duplicate: k.Duplicate, Jitter: k.Jitter}
 	}
 	if int(from) >= m.g.Hosts {
 		if m.queues.Shared == nil {

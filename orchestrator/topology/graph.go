@@ -55,7 +55,8 @@ type Link struct {
 	Duplicate       float64    // share of the packets that come twice
 	Reorder         float64    // share of the packets that come late, by at most ReorderBy
 	ReorderBy       units.Time
-	Down            bool // absent from the start: no route uses it
+	Jitter          units.Time // mean of an exponential delay of every packet besides
+	Down            bool       // absent from the start: no route uses it
 }
 
 // Other returns the end of the link that is not n, which must be one of its ends.

@@ -121,6 +121,7 @@ func clocks() []entry {
 	}
 	out := []entry{
 		in("clock_error.p999", span, func(c *record.Clocks) float64 { return c.P999 / 1e3 }),
+		in("clock_error.rms", span, func(c *record.Clocks) float64 { return c.RMS / 1e3 }),
 		in("clock_share", plain, func(c *record.Clocks) float64 { return c.Share }),
 		in("clock_steps", plain, func(c *record.Clocks) float64 { return float64(c.Steps) }),
 		in("clock_resets", plain, func(c *record.Clocks) float64 { return float64(c.Resets) }),

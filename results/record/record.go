@@ -146,6 +146,7 @@ type Clocks struct {
 	Error Quantiles `json:"error_ns"` // between two hosts, over all pairs and samples since the workload began, or measure.from
 
 	P999        float64    `json:"error_p999_ns,omitempty"`
+	RMS         float64    `json:"error_rms_ns,omitempty"` // root mean square of the error
 	Samples     int64      `json:"samples,omitempty"`      // instants at which all clocks were compared, warm-up included
 	Reference   *Quantiles `json:"reference_ns,omitempty"` // between each host and the one that the others follow
 	Bound       *Quantiles `json:"bound_ns,omitempty"`     // what hosts said that they are within
