@@ -26,7 +26,7 @@ func (n *node) selects(t token) error {
 	}
 	inner := t.text[1 : len(t.text)-1]
 	at := t.at + 1
-	for part := range strings.SplitSeq(inner, ",") {
+	for _, part := range conditions(inner) {
 		key, val, ok := strings.Cut(part, "=")
 		key, val = strings.TrimSpace(key), strings.TrimSpace(val)
 		if !ok || key == "" || val == "" {
@@ -36,6 +36,23 @@ func (n *node) selects(t token) error {
 		at += len(part) + 1
 	}
 	return nil
+}
+
+// conditions cuts a selection at its commas, but for those within a value: down={random: 64, among: 16 leaves}.
+func conditions(inner string) (out []string) {
+	depth, begin := 0, 0
+	for i, c := range inner {
+		switch {
+		case c == '{':
+			depth++
+		case c == '}':
+			depth--
+		case c == ',' && depth <= 0:
+			out = append(out, inner[begin:i])
+			begin = i + 1
+		}
+	}
+	return append(out, inner[begin:])
 }
 
 // many says whether a name stands for several points.

@@ -65,6 +65,22 @@ func TestSweepComparesPoints(t *testing.T) {
 	}
 }
 
+// A value may be written in braces, with commas.
+func TestSelectionsOfValuesInBraces(t *testing.T) {
+	at := func(down string) Point {
+		return Point{At: map[string]string{"topology.down": down, "seed": "1"}, Summary: &record.Summary{Status: "ok", Flows: record.Flows{Count: 1}}}
+	}
+	few, many := at("{random: 4, among: 2 leaves}"), at("{random: 64, among: 16 leaves}")
+	many.Summary.Flows.Count = 3
+	e, err := Parse("flows[down={random: 64, among: 16 leaves}, seed=1] == 3 * flows[seed=1, down={random: 4, among: 2 leaves}]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := e.Sweep([]Point{few, many}); !got.OK {
+		t.Error(got.Note)
+	}
+}
+
 func TestSelectionsHavePositions(t *testing.T) {
 	for line, want := range map[string]string{
 		"fct.p99[transport=pc4 > 1us":               "column 8: no ] for this [",
