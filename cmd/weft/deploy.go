@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/orchestrator/deploy"
-	"weft/orchestrator/runtime/docker"
 )
 
 // stateDir is the state directory of this user. In the user namespace that elevate entered everybody is root, so it is
@@ -202,8 +201,6 @@ func (a *app) cleanCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			swept, err := deploy.Clean(cmd.Context(), stateDir(), a.deployOptions())
-			strays, failed := strayContainers(cmd.Context())
-			swept, err = append(swept, strays...), errors.Join(err, failed)
 			if asJSON {
 				if swept == nil {
 					swept = []deploy.Swept{}
@@ -225,18 +222,6 @@ func (a *app) cleanCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
-}
-
-// strayContainers removes the containers of orchestrators that are gone, where there is a Docker Engine.
-func strayContainers(ctx context.Context) (swept []deploy.Swept, err error) {
-	if _, err := docker.Probe(ctx, ""); err != nil {
-		return nil, nil // without an engine there are no containers
-	}
-	names, err := docker.Clean(ctx, "")
-	for _, name := range names {
-		swept = append(swept, deploy.Swept{Lab: name, What: "removed", Why: "a container whose orchestrator is gone"})
-	}
-	return swept, err
 }
 
 // deployedLabs lists the labs of this user, by name.

@@ -36,9 +36,14 @@ func (a *app) inspectCommand() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return writeJSON(a.stdout, s)
+				err = writeJSON(a.stdout, s)
+			} else {
+				err = showState(a.stdout, s)
 			}
-			return showState(a.stdout, s)
+			if err == nil && s.Broken != "" {
+				err = fmt.Errorf("lab %s is broken: weft destroy %s takes it down", s.Lab, s.Lab)
+			}
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

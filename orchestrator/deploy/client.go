@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"syscall"
 	"time"
 
 	"weft/nodeimg/control"
@@ -39,8 +40,11 @@ func dial(r *Root, name string) (*client, error) {
 	}
 	defer folder.Close()
 	sock, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: through(folder, socketFile), Net: "unix"})
-	if err != nil {
-		return nil, fmt.Errorf("lab %s has crashed (%w); weft clean removes what is left of it", name, errors.Unwrap(err))
+	if errors.Is(err, syscall.ECONNREFUSED) || missing(err) { // nobody listens, or nobody ever did
+		return nil, fmt.Errorf("lab %s has %w (%w); weft clean removes what is left of it", name, ErrCrashed, errors.Unwrap(err))
+	}
+	if err != nil { // so many wait for an answer that no more may
+		return nil, fmt.Errorf("lab %s: its supervisor does not answer (%w); weft destroy %s ends it", name, errors.Unwrap(err), name)
 	}
 	who, err := peer(sock)
 	if err != nil || int(who.Uid) != os.Geteuid() {
@@ -69,21 +73,35 @@ func Open(r *Root, name string) (*Handle, error) {
 // Name is the lab's.
 func (h *Handle) Name() string { return h.name }
 
+// ErrCrashed is returned for a lab whose supervisor is no more.
+var ErrCrashed = errors.New("crashed")
+
+// stateTime is how long a supervisor may take to say how its lab is. Ours: it takes milliseconds.
+const stateTime = 5 * time.Second
+
 // askTime is how long a supervisor may take for an answer. Ours: a node boots in a fraction of it.
 const askTime = 20 * time.Second
 
 // ask makes a request and reads its answer.
 func (h *Handle) ask(kind string, body any, answer string, into any) error {
+	return h.askWithin(askTime, kind, body, answer, into)
+}
+
+// askWithin does so, and waits for the answer for so long.
+func (h *Handle) askWithin(wait time.Duration, kind string, body any, answer string, into any) error {
 	c, err := dial(h.root, h.name)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	_ = c.conn.SetReadDeadline(time.Now().Add(askTime))
+	_ = c.conn.SetReadDeadline(time.Now().Add(wait))
 	if err := c.conn.SendValue(kind, body); err != nil {
 		return err
 	}
 	_, err = c.conn.Expect(answer, into)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("lab %s: its supervisor (process %d) does not answer within %v; weft destroy %s ends it", h.name, c.pid, wait, h.name)
+	}
 	return err
 }
 
@@ -93,7 +111,7 @@ func stateOf(r *Root, name string) (*State, error) { return (&Handle{r, name}).S
 // State is what the lab is like.
 func (h *Handle) State() (*State, error) {
 	s := new(State)
-	if err := h.ask(kindState, nil, kindState, s); err != nil {
+	if err := h.askWithin(stateTime, kindState, nil, kindState, s); err != nil {
 		return nil, err
 	}
 	return s, nil

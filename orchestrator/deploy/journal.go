@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -60,7 +61,23 @@ func createJournal(dir *os.Root, deployment string, step func(string)) (*Journal
 	if err := j.write(entry{Deployment: deployment}); err != nil {
 		return nil, errors.Join(err, f.Close(), dir.Remove(journalFile))
 	}
+	if err := syncFolder(dir); err != nil { // a crash of the machine must not lose the name of what was synced
+		return nil, errors.Join(err, f.Close(), dir.Remove(journalFile))
+	}
 	return j, nil
+}
+
+// syncFolder returns when the disk has the names of a folder's files.
+func syncFolder(dir *os.Root) error {
+	folder, err := dir.Open(".")
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	defer folder.Close()
+	if err := folder.Sync(); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	return nil
 }
 
 // openJournal reads a journal to go on with it. A last line that was cut short is one that was not written.
@@ -87,10 +104,20 @@ func openJournal(dir *os.Root, step func(string)) (*Journal, error) {
 // maxJournal is how much of a journal is believed. A lab of a thousand hosts writes a tenth of it.
 const maxJournal = 8 << 20
 
-// read takes in the text of a journal.
+// errDamaged is returned for what is not a journal, or names what no journal names.
+var errDamaged = errors.New("it is damaged")
+
+// read takes in the text of a journal, up to the first line that is not one of a journal.
 func (j *Journal) read(text []byte) error {
+	if err := j.lines(text); err != nil {
+		return fmt.Errorf("journal: %w: %w", errDamaged, err)
+	}
+	return nil
+}
+
+func (j *Journal) lines(text []byte) error {
 	if len(text) > maxJournal {
-		return fmt.Errorf("journal: %d bytes", len(text))
+		return fmt.Errorf("%d bytes", len(text))
 	}
 	lines := bufio.NewScanner(bytes.NewReader(text[:bytes.LastIndexByte(text, '\n')+1]))
 	lines.Buffer(nil, maxJournal)
@@ -99,10 +126,10 @@ func (j *Journal) read(text []byte) error {
 		d := json.NewDecoder(bytes.NewReader(lines.Bytes()))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&e); err != nil {
-			return fmt.Errorf("journal: line %d: %w", n, err)
+			return fmt.Errorf("line %d: %w", n, err)
 		}
 		if err := j.take(e); err != nil {
-			return fmt.Errorf("journal: line %d: %w", n, err)
+			return fmt.Errorf("line %d: %w", n, err)
 		}
 	}
 	return lines.Err()
@@ -111,6 +138,12 @@ func (j *Journal) read(text []byte) error {
 // take adds a line to what is known.
 func (j *Journal) take(e entry) error {
 	switch {
+	case e.Deployment != "" && (!deploymentName.MatchString(e.Deployment) || j.deployment != ""):
+		return fmt.Errorf("%q is not its deployment", clip(e.Deployment))
+	case e.Kind == kindFile && (!filepath.IsLocal(e.Name) || e.Name != filepath.Base(e.Name)):
+		return fmt.Errorf("%q is not a file of the lab's folder", clip(e.Name))
+	case e.Kind == kindSupervisor && e.Name != j.deployment:
+		return fmt.Errorf("%q is not its deployment", clip(e.Name))
 	case e.Deployment != "":
 		j.deployment = e.Deployment
 	case e.Committed:
@@ -227,24 +260,54 @@ type undoer func(ctx context.Context, where, name string) error
 func (j *Journal) Rollback(ctx context.Context, by map[string]undoer) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	var all *multierror.Error
+	var failed failures
 	for _, e := range slices.Backward(j.entries) {
 		if e.Undone {
 			continue
 		}
 		undo := by[e.Kind]
 		if undo == nil {
-			all = multierror.Append(all, fmt.Errorf("undo %s: nobody here can undo a %q", e.Do, e.Kind))
+			failed.add(e.Do, fmt.Errorf("nobody here can undo a %q", e.Kind))
 			continue
 		}
 		j.tell("before undo " + e.Do)
 		if err := undo(ctx, e.Where, e.Name); err != nil {
-			all = multierror.Append(all, fmt.Errorf("undo %s: %w", e.Do, err))
+			failed.add(e.Do, err)
 			continue
 		}
 		j.entries[e.Seq-1].Undone = true
 		_ = j.write(entry{Seq: e.Seq, Undone: true}) // undoing it once more does no harm
 		j.tell("after undo " + e.Do)
+	}
+	return failed.sentence()
+}
+
+// failures are the operations that could not be undone, by what went wrong: an engine that is gone is one trouble, however
+// many containers it had.
+type failures struct {
+	errs  []error
+	first []string // what could not be undone for it
+	more  []int    // how many others
+}
+
+func (f *failures) add(do string, err error) {
+	for i := range f.errs {
+		if f.errs[i].Error() == err.Error() {
+			f.more[i]++
+			return
+		}
+	}
+	f.errs, f.first, f.more = append(f.errs, err), append(f.first, do), append(f.more, 0)
+}
+
+func (f *failures) sentence() error {
+	var all *multierror.Error
+	for i, err := range f.errs {
+		what := f.first[i]
+		if n := f.more[i]; n > 0 {
+			what += fmt.Sprintf(" (and %d more)", n)
+		}
+		all = multierror.Append(all, fmt.Errorf("undo %s: %w", what, err))
 	}
 	return sentence(all)
 }

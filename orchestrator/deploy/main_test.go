@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 		role := os.Args[1]
 		body := map[string]func([]string) error{
 			"deploy": deployRole, "destroy": destroyRole, "supervise": superviseRole, "node": nodeRole, "fabric": fabricRole,
-			"stranger": strangerRole,
+			"stranger": strangerRole, "clean": cleanRole,
 		}[role]
 		if body != nil {
 			if err := body(os.Args[2:]); err != nil {
@@ -68,6 +68,14 @@ func deployRole(args []string) error {
 
 func destroyRole(args []string) error {
 	_, err := Down(context.Background(), args[0], args[1], Options{Step: fatal("destroy")})
+	return err
+}
+
+func cleanRole(args []string) error {
+	swept, err := Clean(context.Background(), args[0], Options{})
+	for _, s := range swept {
+		fmt.Printf("%s: %s %s\n", s.Lab, s.What, s.Why)
+	}
 	return err
 }
 

@@ -22,7 +22,30 @@ func (s *supervisor) state() (*State, error) {
 	for i := range g.Nodes {
 		out.Nodes = append(out.Nodes, s.nodeState(topology.NodeID(i)))
 	}
-	return out, s.describeLinks(out)
+	err := s.describeLinks(out)
+	if out.Broken == "" {
+		out.Broken = s.deserted()
+	}
+	return out, err
+}
+
+// deserted says why a lab is of no use any more: no node of it is alive, and not all were meant to end.
+func (s *supervisor) deserted() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	why := ""
+	for i := range s.nodes {
+		if s.nodes[i].dead == "" {
+			return ""
+		}
+		if !s.nodes[i].asked && why == "" {
+			why = s.nodes[i].dead
+		}
+	}
+	if why == "" {
+		return ""
+	}
+	return "no node is alive: " + why
 }
 
 func (s *supervisor) nodeState(id topology.NodeID) NodeState {

@@ -156,13 +156,16 @@ const downTime = 30 * time.Second
 
 // begin opens the state directory and takes a lab's lock. Whoever takes down the last lab removes the directory, which
 // may be just now.
-func begin(path, name string) (*Root, *Lock, error) {
+func begin(path, name string) (*Root, *Lock, error) { return beginWithin(path, name, lockTime) }
+
+// beginWithin does so, and waits at most for so long for the lock.
+func beginWithin(path, name string, wait time.Duration) (*Root, *Lock, error) {
 	for try := 0; ; try++ {
 		r, err := OpenRoot(path)
 		if err != nil {
 			return nil, nil, err
 		}
-		lock, err := r.Lock(name, lockTime)
+		lock, err := r.Lock(name, wait)
 		if err == nil {
 			return r, lock, nil
 		}

@@ -88,13 +88,17 @@ func TestOwner(t *testing.T) {
 		t.Errorf("%v, %v", back, ok)
 	}
 	for _, dead := range []owner{
-		{o.uid, o.pid, o.start + 1, o.boot}, {o.uid, o.pid, o.start, "another"}, {o.uid, 1 << 22, o.start, o.boot},
+		{o.uid, o.pid, o.start + 1, o.space, o.boot}, {o.uid, o.pid, o.start, o.space, "another"}, {o.uid, 1 << 22, o.start, o.space, o.boot},
 	} {
 		if dead.alive() {
 			t.Errorf("%v is alive", dead)
 		}
 	}
-	for _, text := range []string{"", "1.2.3", "1.2.3.", "x.2.3.b", "1.-2.3.b", "1.0.3.b", "1.2.-3.b", "1.2.3.b.c", "01.2.3.b", "-1.2.3.b"} {
+	far := owner{o.uid, 1 << 22, o.start, o.space + 1, o.boot} // nobody here knows whether it runs
+	if !far.alive() {
+		t.Errorf("%v, of another PID namespace, is dead", far)
+	}
+	for _, text := range []string{"", "1.2.3", "1.2.3.b", "1.2.3.4.", "x.2.3.4.b", "1.-2.3.4.b", "1.0.3.4.b", "1.2.-3.4.b", "1.2.3.-4.b", "1.2.3.4.b.c", "01.2.3.4.b", "-1.2.3.4.b"} {
 		if o, ok := parseOwner(text); ok {
 			t.Errorf("%q is %v", text, o)
 		}
@@ -102,7 +106,7 @@ func TestOwner(t *testing.T) {
 }
 
 func FuzzParseOwner(f *testing.F) {
-	f.Add("0.17.99.c0ffee")
+	f.Add("0.17.99.4026531836.c0ffee")
 	f.Fuzz(func(t *testing.T, text string) {
 		if o, ok := parseOwner(text); ok && o.String() != text {
 			t.Errorf("%q is read as %v", text, o)

@@ -163,7 +163,7 @@ func TestPrivLookAlikesAreLeftAlone(t *testing.T) {
 		}
 	}
 	// A lab of a process that is no more, and one of this process.
-	dead := with(labelOwner, owner{uid: 0, pid: os.Getpid(), start: 1, boot: c.owner.boot}.String())
+	dead := with(labelOwner, owner{uid: 0, pid: os.Getpid(), start: 1, space: c.owner.space, boot: c.owner.boot}.String())
 	made, err := api.ContainerCreate(t.Context(), &container.Config{Image: c.image, Labels: dead}, &container.HostConfig{NetworkMode: "none"}, nil, nil, "weft-dead")
 	if err != nil {
 		t.Fatal(err)

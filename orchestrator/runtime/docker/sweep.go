@@ -114,7 +114,10 @@ func Clean(ctx context.Context, host string) (names []string, err error) {
 
 // Remove removes the container with this name on the engine at host, as of Clean, if there is one and it carries all labels
 // of this package, and returns when it is gone. It is the undo of a runtime.Op of kind Container.
-func Remove(ctx context.Context, host, name string) error {
+func Remove(ctx context.Context, host, name string) error { return RemoveOf(ctx, host, "", name) }
+
+// RemoveOf is Remove for what names a container but is not to be believed: one of another lab is left alone. Empty: of any.
+func RemoveOf(ctx context.Context, host, lab, name string) error {
 	e, err := open(ctx, host)
 	if err != nil {
 		return err
@@ -130,7 +133,7 @@ func Remove(ctx context.Context, host, name string) error {
 	if about.Config == nil || strings.TrimPrefix(about.Name, "/") != name {
 		return nil // the name was taken for the beginning of an ID
 	}
-	if _, ok := ours(about.Config.Labels); !ok {
+	if _, ok := ours(about.Config.Labels); !ok || lab != "" && about.Config.Labels[labelLab] != lab {
 		return nil
 	}
 	over, failed := e.api.ContainerWait(ctx, about.ID, container.WaitConditionRemoved)

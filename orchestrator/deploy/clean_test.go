@@ -1,0 +1,249 @@
+package deploy
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// standing deploys a lab and returns its root, opened, and its supervisor.
+func standing(t *testing.T, name string) (r *Root, supervisor int) {
+	t.Helper()
+	root := stateRoot(t)
+	if out, err := again(t, root, "", "deploy", root, name); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	r, err := OpenRoot(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := Down(t.Context(), root, name, Options{}); err != nil {
+			t.Error(err)
+		}
+		r.Close()
+	})
+	s, err := stateOf(r, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, s.Supervisor
+}
+
+// A supervisor that does not answer has not crashed: Clean leaves it, and everybody says who it is and what ends it.
+func TestPrivStuckSupervisorIsLeft(t *testing.T) {
+	privileged(t)
+	r, pid := standing(t, "stuck")
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	_, err := stateOf(r, "stuck")
+	if want := fmt.Sprintf("lab stuck: its supervisor (process %d) does not answer", pid); err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "weft destroy stuck") {
+		t.Errorf("got %v", err)
+	}
+	swept, err := Clean(t.Context(), r.Path(), Options{})
+	if err != nil || len(swept) != 1 || swept[0].What != "busy" {
+		t.Errorf("%+v, %v", swept, err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stateOf(r, "stuck"); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// A supervisor is a stray only if the journal that is there once the lock is held does not know it: a lab that came up
+// after Clean had looked at the journals is not one, nor is one that somebody is deploying.
+func TestPrivLabThatComesUpIsNoStray(t *testing.T) {
+	privileged(t)
+	r, pid := standing(t, "young")
+	text, err := r.dir.ReadFile(filepath.Join("young", journalFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := new(Journal)
+	if err := j.read(text); err != nil {
+		t.Fatal(err)
+	}
+	if ended, err := endStray(t.Context(), r.Path(), "young", j.deployment); ended || err != nil {
+		t.Errorf("the lab's own supervisor was ended (%v), %v", ended, err)
+	}
+	lock, err := r.Lock("young", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.dir.Rename(filepath.Join("young", journalFile), filepath.Join("young", "kept")); err != nil {
+		t.Fatal(err)
+	}
+	if ended, err := endStray(t.Context(), r.Path(), "young", j.deployment); ended || err != nil {
+		t.Errorf("ended under somebody else's lock (%v), %v", ended, err)
+	}
+	if err := r.dir.Rename(filepath.Join("young", "kept"), filepath.Join("young", journalFile)); err != nil {
+		t.Fatal(err)
+	}
+	if err := lock.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, 0); err != nil {
+		t.Errorf("supervisor: %v", err)
+	}
+	// And one that no journal knows is.
+	if err := r.dir.Rename("young", "Elsewhere"); err != nil {
+		t.Fatal(err)
+	}
+	swept, err := Clean(t.Context(), r.Path(), Options{})
+	if err != nil || len(swept) != 1 || swept[0].What != "removed" || swept[0].Lab != "young" {
+		t.Errorf("%+v, %v", swept, err)
+	}
+	if err := r.dir.RemoveAll("Elsewhere"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// From another PID namespace a lab that is up is seen to be up.
+func TestPrivCleanFromAnotherPIDNamespace(t *testing.T) {
+	privileged(t)
+	if _, err := exec.LookPath("unshare"); err != nil {
+		t.Skip(err)
+	}
+	r, pid := standing(t, "far")
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("unshare", "-pf", "--mount-proc", program, "clean", r.Path())
+	cmd.Env = append(os.Environ(), testRootVar+"="+r.Path())
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "far: running") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if err := syscall.Kill(pid, 0); err != nil {
+		t.Errorf("supervisor: %v", err)
+	}
+}
+
+// A journal that cannot be believed is put aside once what carries the lab's mark is ended; what is not Weft's stays.
+func TestPrivDamagedJournal(t *testing.T) {
+	privileged(t)
+	for name, spoil := range map[string]func(string) string{
+		"garbage": func(s string) string { return s + "garbage\n" },
+		"empty-line": func(s string) string {
+			return s[:strings.IndexByte(s, '\n')+1] + "\n" + s[strings.IndexByte(s, '\n')+1:]
+		},
+		"deployment": func(string) string { return `{"deployment":"x"}` + "\n" },
+		"nothing":    func(string) string { return "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := look(t)
+			r, pid := standing(t, name)
+			path := filepath.Join(r.Path(), name, journalFile)
+			text, err := os.ReadFile(path)
+			if err == nil {
+				err = os.WriteFile(path, []byte(spoil(string(text))), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			swept, err := Clean(t.Context(), r.Path(), Options{})
+			if err != nil || len(swept) != 1 || swept[0].What != "running" {
+				t.Fatalf("while it is up: %+v, %v", swept, err)
+			}
+			if err := errors.Join(syscall.Kill(pid, syscall.SIGKILL), awaitEnd(pid, killTime)); err != nil {
+				t.Fatal(err)
+			}
+			swept, err = Clean(t.Context(), r.Path(), Options{})
+			if err != nil || len(swept) != 1 || swept[0].What != "removed" || !strings.Contains(swept[0].Why, "damaged") {
+				t.Errorf("%+v, %v", swept, err)
+			}
+			if found, err := Down(t.Context(), r.Path(), name, Options{}); found || err != nil {
+				t.Errorf("destroy finds it again (%v), %v", found, err)
+			}
+			if swept, err := Clean(t.Context(), r.Path(), Options{}); len(swept) > 0 || err != nil {
+				t.Errorf("clean finds it again: %+v, %v", swept, err)
+			}
+			if _, err := os.Lstat(filepath.Join(r.Path(), name+damagedSuffix, journalFile)); err != nil {
+				t.Error(err)
+			}
+			if err := r.dir.RemoveAll(name + damagedSuffix); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Remove(); err != nil {
+				t.Fatal(err)
+			}
+			before.nothingLeft(t, r.Path())
+		})
+	}
+}
+
+// What is wrong with many things at once is said once.
+func TestRollbackSaysEachTroubleOnce(t *testing.T) {
+	var f failures
+	for i := range 17 {
+		f.add(fmt.Sprint("create container h", i), errors.New("no engine is there"))
+	}
+	f.add("write lab.yaml", errors.New("disk"))
+	if got, want := f.sentence().Error(), "undo create container h0 (and 16 more): no engine is there\nundo write lab.yaml: disk"; got != want {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A lab of which no node is alive is broken, and both State and Clean say so; one whose nodes were killed on purpose waits
+// for them to be started again.
+func TestPrivLabWithoutNodesIsBroken(t *testing.T) {
+	privileged(t)
+	r, _ := standing(t, "deserted")
+	h, err := Open(r, "deserted")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kill := func(i int) {
+		t.Helper()
+		s, err := h.State()
+		if err == nil {
+			err = syscall.Kill(s.Nodes[i].PID, syscall.SIGKILL)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	await := func(node int) *State {
+		t.Helper()
+		for {
+			s, err := h.State()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Nodes[node].State == "dead" {
+				return s
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	for i := range 2 {
+		if err := h.Node(Node{Node: fmt.Sprint("h", i), Action: NodeKill}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	await(0)
+	if s := await(1); s.Broken != "" {
+		t.Errorf("nodes that were killed on purpose make it %q", s.Broken)
+	}
+	if err := h.Node(Node{Node: "h1", Action: NodeRestart}); err != nil {
+		t.Fatal(err)
+	}
+	kill(1)
+	if s := await(1); !strings.HasPrefix(s.Broken, "no node is alive: h1 died") {
+		t.Errorf("it is %q", s.Broken)
+	}
+	swept, err := Clean(t.Context(), r.Path(), Options{})
+	if err != nil || len(swept) != 1 || swept[0].What != "broken" {
+		t.Errorf("%+v, %v", swept, err)
+	}
+}
