@@ -12,10 +12,10 @@ PREFIX   ?= /usr/local
 # what they measure is not each other.
 DRIVERS := ^weft/(cmd|e2e|fabric/realtime|nodeimg|internal/poller|orchestrator/(run|emulate|runtime|doctor|deploy)|internal/clock)(/|$$)
 
-.PHONY: help build install demo test race lint fmt fuzz bench labs baselines clocks reference clean go tools
+.PHONY: help build install demo test race lint fmt fuzz bench labs baselines strack ccm collectives clocks reference clean go tools
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 go:
 	@command -v go >/dev/null || { echo "Weft needs Go 1.26 or newer: install it from https://go.dev/dl/ and put it in PATH."; exit 1; }
@@ -79,7 +79,18 @@ bench: go ## packets/s, events/s, ns/event and bytes/host of the simulator; pack
 
 labs: build ## check every lab, and simulate the small ones
 	bin/weft validate $$(find labs -name '*.yaml' ! -name paper.yaml | sort)
-	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/smoke/*.yaml labs/collectives/*.yaml labs/teaching/*.yaml labs/strack/*.quick.yaml
+	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/smoke/*.yaml labs/teaching/*.yaml \
+	  labs/collectives/all-*.yaml labs/collectives/others.yaml labs/collectives/traces.yaml labs/ccm/example.yaml \
+	  labs/strack/s02-*.quick.yaml labs/strack/s08-*.quick.yaml
+
+strack: build ## the figures of the STrack paper at their quick sizes, simulated: two minutes
+	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/strack/*.quick.yaml
+
+ccm: build ## coordinated congestion management, simulated: two minutes
+	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" $$(ls labs/ccm/*.yaml | grep -vE 'paper|emu')
+
+collectives: build ## every algorithm against its closed form, simulated: a minute
+	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/collectives/*.yaml
 
 baselines: build ## simulate what the baselines and Table II of the PC4 paper are held to (a minute)
 	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/baselines/*.yaml labs/pc4/table2.yaml
