@@ -40,7 +40,8 @@ func (a *app) paperCommand() *cobra.Command {
 		Use:   "paper " + strings.Join(names, "|"),
 		Short: "run a paper's labs and print its numbers beside ours, pass or fail",
 		Long: "Run the labs of a paper in the simulator, print one table (figure, claim, the paper's number, ours, tolerance, pass or\n" +
-			"fail), and write one HTML page with every figure redrawn. A run that this program finished is not made again.\n\n" +
+			"fail), and write one HTML page with every figure redrawn, and each chart beside it as an SVG. A run that this program\n" +
+			"finished is not made again.\n\n" +
 			"Exit codes: 0 every claim passes; 1 a run failed; 3 a claim fails. docs/papers.md says how claims are written.",
 		Example:   "  weft paper pc4 --quick\n  weft paper pc4 --only P1,P7 --json",
 		Args:      cobra.ExactArgs(1),
@@ -74,6 +75,10 @@ func (a *app) paper(ctx context.Context, name string, flags paperFlags) error {
 	if err := store.CheckRoot(flags.out); err != nil {
 		return usageError{err}
 	}
+	if err := os.MkdirAll(flags.out, 0o755); err != nil {
+		return err
+	}
+	stem := filepath.Join(flags.out, "paper-"+name+map[bool]string{true: "-quick"}[flags.quick])
 	page := &report.Page{Title: p.Title, About: p.About, Footer: "weft " + versionText()}
 	var rows []paper.Row
 	var failures []error // of runs
@@ -83,7 +88,10 @@ func (a *app) paper(ctx context.Context, name string, flags paperFlags) error {
 		if len(flags.only) > 0 && !slices.Contains(flags.only, f.ID) {
 			continue
 		}
-		figureRows, part, failed, err := a.figure(ctx, name, f, flags)
+		figureRows, part, pictures, failed, err := a.figure(ctx, name, f, flags)
+		if err == nil {
+			err = leavePictures(stem+"-"+f.ID, pictures)
+		}
 		if err != nil {
 			return err
 		}
@@ -100,10 +108,7 @@ func (a *app) paper(ctx context.Context, name string, flags paperFlags) error {
 	if len(p.Open) > 0 {
 		page.Parts = append(page.Parts, report.Part{Heading: "What the paper leaves open", Tables: []report.Table{open(p.Open)}})
 	}
-	file := filepath.Join(flags.out, "paper-"+name+map[bool]string{true: "-quick"}[flags.quick]+".html")
-	if err := os.MkdirAll(flags.out, 0o755); err != nil {
-		return err
-	}
+	file := stem + ".html"
 	if err := writePage(file, page); err != nil {
 		return err
 	}
@@ -134,13 +139,33 @@ func tally(rows []paper.Row) (passed, failed, skipped int) {
 	return passed, failed, skipped
 }
 
+// leavePictures writes the charts of a figure beside the page, numbered from 1, and removes those of an earlier time beyond them.
+func leavePictures(stem string, pictures [][]byte) error {
+	name := func(i int) string { return fmt.Sprintf("%s-%d.svg", stem, i+1) }
+	for i, svg := range pictures {
+		if err := os.WriteFile(name(i), svg, 0o644); err != nil {
+			return err
+		}
+	}
+	for i := len(pictures); ; i++ {
+		switch err := os.Remove(name(i)); {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
 // figure runs the labs of a figure, judges its claims and draws it. failed is what became of runs; a claim about one that failed
 // fails as well.
-func (a *app) figure(ctx context.Context, name string, f *paper.Figure, flags paperFlags) (rows []paper.Row, part report.Part, failed, err error) {
+func (a *app) figure(ctx context.Context, name string, f *paper.Figure, flags paperFlags) (
+	rows []paper.Row, part report.Part, pictures [][]byte, failed, err error,
+) {
 	part = report.Part{Heading: f.ID + ", " + f.Figure + ": " + f.Title, Text: f.About}
 	if flags.quick && f.Quick.Skip {
 		part.Text = "Not with --quick. " + part.Text
-		return f.Judge(nil, true), part, nil, nil
+		return f.Judge(nil, true), part, nil, nil, nil
 	}
 	files, set := f.Labs, slices.Clone(f.Set)
 	if flags.quick {
@@ -153,7 +178,7 @@ func (a *app) figure(ctx context.Context, name string, f *paper.Figure, flags pa
 	for _, l := range files {
 		one, err := embedded(path.Join(name, l), set)
 		if err != nil {
-			return nil, part, nil, fmt.Errorf("%s of %s: %w", f.ID, name, err)
+			return nil, part, nil, nil, fmt.Errorf("%s of %s: %w", f.ID, name, err)
 		}
 		all = append(all, one)
 	}
@@ -162,7 +187,7 @@ func (a *app) figure(ctx context.Context, name string, f *paper.Figure, flags pa
 	quiet := &app{stdout: a.stdout, stderr: a.stderr, engine: a.engine, enter: a.enter}
 	runs, failed := quiet.runAll(ctx, jobs, runFlags{out: flags.out, resume: !flags.fresh})
 	if ctx.Err() != nil {
-		return nil, part, nil, context.Cause(ctx)
+		return nil, part, nil, nil, context.Cause(ctx)
 	}
 	points := make([]expect.Point, len(runs))
 	for i := range runs {
@@ -174,16 +199,17 @@ func (a *app) figure(ctx context.Context, name string, f *paper.Figure, flags pa
 	rows = f.Judge(points, flags.quick)
 	part.Tables = []report.Table{claims(rows)}
 	for _, p := range f.Plots {
-		pictures, err := redraw(p, points)
+		drawn, err := redraw(p, points)
 		if err != nil {
-			return nil, part, nil, fmt.Errorf("%s of %s: plot %q: %w", f.ID, name, p.Title, err)
+			return nil, part, nil, nil, fmt.Errorf("%s of %s: plot %q: %w", f.ID, name, p.Title, err)
 		}
-		for _, svg := range pictures {
+		for _, svg := range drawn {
 			part.Pictures = append(part.Pictures, report.Inline(svg))
 		}
+		pictures = append(pictures, drawn...)
 	}
 	part.Folded = &report.Folded{Summary: "the runs", Facts: runFacts(points)}
-	return rows, part, failed, nil
+	return rows, part, pictures, failed, nil
 }
 
 // embedded parses a lab of the program for the simulator.

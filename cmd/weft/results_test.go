@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -215,6 +216,12 @@ func TestPaper(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "paper-pc4-quick.html"))
 	if err != nil || strings.Count(string(page), "<figure>") != 2 || !strings.Contains(string(page), "initial window") {
 		t.Errorf("%v: the page has %d figures", err, strings.Count(string(page), "<figure>"))
+	}
+	for i, want := range []bool{true, true, false} {
+		svg, err := os.ReadFile(filepath.Join(root, fmt.Sprintf("paper-pc4-quick-P2-%d.svg", i+1)))
+		if (err == nil) != want || want && !strings.HasPrefix(string(svg), "<svg") {
+			t.Errorf("chart %d beside the page: %v", i+1, err)
+		}
 	}
 	words.Reset()
 	if code := run(t.Context(), []string{"paper", "pc4", "--quick", "--only", "P2", "--out", root, "--json"}, &out, &words); code != exitOK || !strings.Contains(words.String(), "2 of 2 runs were finished before") {
