@@ -318,6 +318,14 @@ func (n *Network) NoteOf(p *Packet) (Note, bool) {
 	return *n.pool.note(p.number), true
 }
 
+// TagOf returns the coordination tag of p, which is on its way, as the last switch left it.
+func (n *Network) TagOf(p *Packet) Tag {
+	if n.ccm == nil {
+		return Tag{}
+	}
+	return *n.pool.tag(p.number)
+}
+
 // Follow has f told of every step of this part, in order.
 func (n *Network) Follow(f func(Step)) { n.follow = f }
 

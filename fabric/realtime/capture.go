@@ -110,7 +110,7 @@ func (l *loop) captureHost(h fabric.HostID, sent bool, frame []byte) {
 func (l *loop) tracePort(at units.Time, port int, p *fabric.Packet, ecn fabric.ECN) {
 	for _, c := range l.captures {
 		if c.Port == port {
-			c.copy(at, true, p.Header, ecn == fabric.CE)
+			c.copy(at, true, l.frameOf(p), ecn == fabric.CE)
 		}
 	}
 }

@@ -221,7 +221,7 @@ const sentAt = 40
 // Deliver writes a frame that has arrived to its host. It is the network's sink.
 func (l *loop) Deliver(now units.Time, p *fabric.Packet) {
 	if note, ok := l.net.NoteOf(p); ok {
-		p.Header = l.notification(p.Header, &note)
+		p.Header = l.notification(p.Header, p.Dst, &note)
 	}
 	frame := p.Header
 	copy(frame, l.cfg.Hosts[p.Dst].MAC[:])

@@ -62,8 +62,23 @@ func writeTag(frame []byte, t fabric.Tag) {
 	})
 }
 
-// notification writes the frame of a notification for a host over b, which has room for it.
-func (l *loop) notification(b []byte, n *fabric.Note) []byte {
+// frameOf is the frame of a packet on its way as it looks at present. It is good until the next.
+func (l *loop) frameOf(p *fabric.Packet) []byte {
+	if n, ok := l.net.NoteOf(p); ok {
+		l.seen = l.notification(l.seen, p.Dst, &n)
+		return l.seen
+	}
+	t := l.net.TagOf(p)
+	if !t.On {
+		return p.Header
+	}
+	l.seen = append(l.seen[:0], p.Header...)
+	writeTag(l.seen, t)
+	return l.seen
+}
+
+// notification writes the frame of a notification for a host or a switch over b.
+func (l *loop) notification(b []byte, dst fabric.HostID, n *fabric.Note) []byte {
 	w := wire.Notice{
 		Kind: wire.NoticeKind(n.Type), Last: n.Last, SrcPort: n.SrcPort,
 		Src: uint32(n.Src), Dst: uint32(n.Dst), Switch: uint32(n.Switch), At: max(n.At, 0),
@@ -71,5 +86,9 @@ func (l *loop) notification(b []byte, n *fabric.Note) []byte {
 	var message [wire.NoticeSize]byte
 	w.Encode(message[:])
 	from := l.cfg.Switches[int(n.Switch)-len(l.cfg.Hosts)]
-	return appendDatagram(b[:0], from, &l.cfg.Hosts[n.Src], message[:])
+	if s := int(dst) - len(l.cfg.Hosts); s >= 0 {
+		a := l.cfg.Switches[s]
+		return appendDatagram(b[:0], from, &Address{IP: a, MAC: MAC{2, 0, a[0], a[1], a[2], a[3]}}, message[:])
+	}
+	return appendDatagram(b[:0], from, &l.cfg.Hosts[dst], message[:])
 }

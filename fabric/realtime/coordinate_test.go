@@ -98,6 +98,40 @@ func TestTagsKeepTheChecksumRight(t *testing.T) {
 	}
 }
 
+// Captures of ports show notifications as they are, to hosts and to switches, and tags as the last switch left them.
+func TestCapturesShowCoordination(t *testing.T) {
+	cfg := told()
+	l, err := newLoop(cfg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	note := fabric.Note{Type: fabric.NeedsPath, Src: 0, Dst: 1, SrcPort: 50001, Switch: 2, At: 7}
+	for dst, ip := range map[fabric.HostID][4]byte{0: cfg.Hosts[0].IP, 2: cfg.Switches[0]} {
+		frame := l.notification(nil, dst, &note)
+		d, ok := parseIPv4(frame)
+		var n wire.Notice
+		if !ok || d.dst != binary.BigEndian.Uint32(ip[:]) || n.Decode(udpOf(frame)[udpLen:]) != nil || n.Kind != wire.NeedsPath || n.At != 7 {
+			t.Errorf("to %d: %+v, %+v", dst, d, n)
+		}
+	}
+	header := make([]byte, udpLen+int(wire.DataSize)+wire.CoordinationSize+5)
+	binary.BigEndian.PutUint16(header[2:], wire.Port)
+	(&wire.Data{Flags: wire.Announce, Payload: 5, Size: 5, Coordination: wire.Coordination{On: true}}).Encode(header[udpLen:])
+	frame := between(host(0), host(1), 2, header)
+	var seen []byte
+	l.net.Trace(func(_ units.Time, _ int, p *fabric.Packet, _ fabric.ECN) { seen = append([]byte(nil), l.frameOf(p)...) })
+	p := l.packet()
+	p.Header = append(p.Header[:0], frame...)
+	d, _ := parseIPv4(p.Header)
+	fill(p, 0, 1, d)
+	readTag(p, transportOf(p.Header, d), d)
+	p.Tag.AR = 9 // as a switch leaves it
+	l.net.Inject(0, p)
+	if got := wire.PeekCoordination(udpOf(seen)[udpLen:]); !got.On || got.AR != 9 {
+		t.Errorf("captured tag %+v", got)
+	}
+}
+
 // Switches need addresses of their own.
 func TestCoordinationIsChecked(t *testing.T) {
 	for name, change := range map[string]func(*Config){

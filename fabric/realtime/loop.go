@@ -40,6 +40,7 @@ type loop struct {
 	switchIP uint32          // Config.Switch
 	bySwitch map[uint32]bool // addresses of Config.Switches
 	steps    []fabric.Step   // not sent yet
+	seen     []byte          // frame of frameOf
 	followed int             // steps so far
 	notice   [128]byte       // frame of a notice
 	report   Report
