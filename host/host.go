@@ -31,7 +31,7 @@ type Host struct {
 
 	expected int // flows that the endpoint was told to expect
 
-	flows []Flow
+	flows flowLog
 	dones []Done
 	done  units.Bytes // received so far
 	total units.Bytes // to be received
@@ -72,7 +72,6 @@ func New(p Plan, mem Memory, obs transport.Observer) (*Host, error) {
 	if err := h.connect(); err != nil {
 		return nil, fmt.Errorf("host %s: %w", p.Name, err)
 	}
-	messages := 0
 	for i := range p.Items {
 		item := p.Items[i]
 		item.Conns, item.Expect = byRank(item.Conns), byRank(item.Expect)
@@ -89,7 +88,6 @@ func New(p Plan, mem Memory, obs transport.Observer) (*Host, error) {
 			return nil, h.itemError(r, err)
 		}
 		h.total += v.Received * units.Bytes(item.Repeat)
-		messages += v.Sends * item.Repeat
 	}
 	h.skip = make([]int32, len(h.runs))
 	for i, next := len(h.runs)-1, int32(len(h.runs)); i >= 0; i-- {
@@ -98,7 +96,6 @@ func New(p Plan, mem Memory, obs transport.Observer) (*Host, error) {
 			next = int32(i)
 		}
 	}
-	h.flows = make([]Flow, 0, min(messages, 64))
 	return h, nil
 }
 
@@ -343,7 +340,7 @@ func (h *Host) acked(now units.Time, e *transport.Event) {
 	if !w.ops[m.op].Credit {
 		f := h.flow(l, &m)
 		f.Acked = now
-		h.flows = append(h.flows, f)
+		h.flows.add(f)
 	}
 	w.complete(m.op)
 	h.execute(now, m.run)

@@ -85,7 +85,7 @@ type Peer struct {
 
 // Flow is the record of one message, from the sender's side except where said. Credits are not recorded.
 type Flow struct {
-	Item, Repeat int
+	Item, Repeat int32 // there are millions of these
 	Conn         transport.ConnID
 	Message      uint32
 	Src, Dst     transport.HostID

@@ -16,9 +16,31 @@ import (
 func (h *Host) Done() bool { return h.over == len(h.runs) && h.passed || h.halts.forGood() }
 
 // Flows returns a record of every message sent, the acknowledged ones in order of acknowledgement, then those
-// that never were (Acked is 0). It is the caller's to read, not to change.
+// that never were (Acked is 0).
 func (h *Host) Flows() []Flow {
-	all := slices.Clip(h.flows)
+	return h.appendFlows(make([]Flow, 0, h.FlowCount()), false)
+}
+
+// FlowCount returns about how many records Flows returns, and no fewer.
+func (h *Host) FlowCount() int {
+	n := h.flows.count()
+	for i := range h.out {
+		n += len(h.out[i].sent)
+	}
+	return n
+}
+
+// TakeFlows appends what Flows returns and forgets the records of what was acknowledged. It is for the end of a run with many
+// messages, of which there would be two copies.
+func (h *Host) TakeFlows(all []Flow) []Flow { return h.appendFlows(all, true) }
+
+func (h *Host) appendFlows(all []Flow, forget bool) []Flow {
+	for _, part := range h.flows {
+		all = append(all, part...)
+	}
+	if forget {
+		h.flows = nil
+	}
 	for i := range h.out {
 		l := &h.out[i]
 		for k := range l.sent {
@@ -54,7 +76,7 @@ func (h *Host) flow(l *outLink, m *outbound) Flow {
 		l, _ = h.departure(m.run, op.Peer, r.item.lane(op))
 	}
 	return Flow{
-		Item: r.item.Index, Repeat: int(m.repeat), Conn: l.conn, Message: m.id,
+		Item: int32(r.item.Index), Repeat: m.repeat, Conn: l.conn, Message: m.id,
 		Src: h.plan.Host, Dst: l.dst, Size: op.Len, Start: m.start,
 	}
 }

@@ -156,8 +156,7 @@ func (x *Experiment) item(index int) *host.Item { return &x.items[index] }
 
 func (x *Experiment) flowsOf(flows []host.Flow) record.Flows {
 	f := record.Flows{Count: int64(len(flows))}
-	var fct []units.Time
-	var slowdown []float64
+	fct, slowdown := make([]units.Time, 0, len(flows)), make([]float64, 0, len(flows))
 	for _, r := range flows {
 		if r.Acked == 0 {
 			f.Unfinished++

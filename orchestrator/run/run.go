@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"weft/host"
 	"weft/orchestrator/lab"
 	"weft/results/expect"
 	"weft/results/record"
@@ -106,22 +108,38 @@ func Run(ctx context.Context, l *lab.Lab, o Options) (*record.Summary, error) {
 
 // store writes the data files.
 func (x *Experiment) store(o *outcome, parts []record.Part, dir *store.Run) error {
-	rows := make([]record.Flow, len(o.Flows))
-	for i, f := range o.Flows {
-		rows[i] = record.Flow{
-			Item: f.Item, Repeat: f.Repeat, Src: x.Graph.Nodes[f.Src].Name, Dst: x.Graph.Nodes[f.Dst].Name,
-			Conn: uint32(f.Conn), Message: f.Message, Size: f.Size, Start: f.Start, Finished: f.Acked != 0,
-			Ideal: x.ideal(f.Conn, f.Size),
-		}
-		if f.Acked != 0 {
-			rows[i].FCT = f.Acked - f.Start
-		}
-	}
-	err := errors.Join(x.storeClocks(o, dir), x.plotClocks(o, dir), dir.Flows(rows), dir.Parts(parts), dir.Histogram(store.RTTFile, o.RTT))
+	err := errors.Join(x.storeClocks(o, dir), x.plotClocks(o, dir), x.storeFlows(o.Flows, dir), dir.Parts(parts), dir.Histogram(store.RTTFile, o.RTT))
 	if o.Delays != nil {
 		err = errors.Join(err, dir.Histogram(store.QueueDelayFile, o.Delays))
 	}
 	return err
+}
+
+// storeFlows writes the flows, so many at a time: a row is twice as large as a record, and there are millions of them.
+func (x *Experiment) storeFlows(flows []host.Flow, dir *store.Run) error {
+	const batch = 4096
+	if err := dir.Flows(nil); err != nil { // there is a file even if there are none
+		return err
+	}
+	rows := make([]record.Flow, 0, min(batch, len(flows)))
+	for part := range slices.Chunk(flows, batch) {
+		rows = rows[:0]
+		for _, f := range part {
+			row := record.Flow{
+				Item: int(f.Item), Repeat: int(f.Repeat), Src: x.Graph.Nodes[f.Src].Name, Dst: x.Graph.Nodes[f.Dst].Name,
+				Conn: uint32(f.Conn), Message: f.Message, Size: f.Size, Start: f.Start, Finished: f.Acked != 0,
+				Ideal: x.ideal(f.Conn, f.Size),
+			}
+			if f.Acked != 0 {
+				row.FCT = f.Acked - f.Start
+			}
+			rows = append(rows, row)
+		}
+		if err := dir.Flows(rows); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // parts are the rows of what ranks did.

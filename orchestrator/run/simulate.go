@@ -96,8 +96,13 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 	watchers.merge(out)
 	watch.keep(watchers.diary.end(s.End()))
 	out.Diary = watchers.diary
+	flows := 0
 	for _, h := range hosts {
-		out.Flows = append(out.Flows, h.Flows()...)
+		flows += h.FlowCount()
+	}
+	out.Flows = make([]host.Flow, 0, flows)
+	for _, h := range hosts {
+		out.Flows = h.TakeFlows(out.Flows)
 		out.Dones = append(out.Dones, h.Dones()...)
 		out.Transport.Add(h.Counters())
 		if n := h.Uncorrupted(); n > 0 {
