@@ -38,6 +38,9 @@ measure: {acks: true}
 	if err != nil || rtt/1e6 > s.BaseRTTUS+0.2 {
 		t.Errorf("the first acknowledgement took %v ps, want two packets more than a base RTT of %v us at most", rtt, s.BaseRTTUS)
 	}
+	if a := s.Acks; a.Connections != 32 || a.FirstMarked < 30 || a.MarkRTTUS != rtt/1e6 || a.DelayUS < 2*s.BaseRTTUS {
+		t.Errorf("senders heard %+v", a)
+	}
 	again := t.TempDir()
 	if _, err := simulateIn(t, again, strings.Replace(star, "lone", "off", 1)+"workload: [{collective: incast, ranks: [h1], root: h0, size: 1MB}]"); err != nil {
 		t.Fatal(err)

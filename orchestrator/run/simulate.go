@@ -39,7 +39,7 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 	m := &x.Lab.Measure
 	parts, count := x.Fabric.Partition()
 	watch := &writer{dir: dir, stop: stop}
-	watchers := newWatchers(count, m, watch)
+	watchers := newWatchers(count, m, x.BaseRTT, watch)
 	watchers.diary = newDiary(x, dir)
 	exchange := symbolic.New(x.Lab.Seed)
 	hosts := make([]*host.Host, len(x.Plans))

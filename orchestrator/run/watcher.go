@@ -67,10 +67,37 @@ type watchers struct {
 	to    *writer
 	rows  []record.Window
 	acks  []record.Ack
+	heard *heard // nil: acknowledgements are not measured
 }
 
-func newWatchers(parts int, m *lab.Measure, to *writer) *watchers {
+// heard is what senders hear first.
+type heard struct {
+	record.Acks
+	late units.Time // a round trip that shows delay
+	from map[uint32]bool
+}
+
+func (h *heard) take(a record.Ack) {
+	if !h.from[a.Conn] {
+		h.from[a.Conn] = true
+		h.Connections++
+		if a.Marked {
+			h.FirstMarked++
+		}
+	}
+	if a.Marked && h.MarkUS == 0 {
+		h.MarkUS, h.MarkRTTUS = a.At.Microseconds(), a.RTT.Microseconds()
+	}
+	if a.RTT >= h.late && h.DelayUS == 0 {
+		h.DelayUS = a.At.Microseconds()
+	}
+}
+
+func newWatchers(parts int, m *lab.Measure, baseRTT units.Time, to *writer) *watchers {
 	w := &watchers{to: to}
+	if m.Acks {
+		w.heard = &heard{late: 2 * baseRTT, from: map[uint32]bool{}}
+	}
 	for range parts {
 		w.parts = append(w.parts, &watcher{rtt: stats.NewDist(), windows: m.CWND, each: m.Acks, from: m.From})
 	}
@@ -98,6 +125,7 @@ func (w *watchers) flush() {
 	}
 	for _, a := range w.acks {
 		w.to.keep(w.to.dir.Ack(a))
+		w.heard.take(a)
 	}
 }
 
@@ -119,5 +147,8 @@ func (w *watchers) merge(out *outcome) {
 	w.flush()
 	for _, p := range w.parts {
 		out.RTT.Merge(p.rtt)
+	}
+	if w.heard != nil {
+		out.Heard = &w.heard.Acks
 	}
 }

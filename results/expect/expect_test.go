@@ -23,6 +23,7 @@ func incast() *record.Summary {
 			Reference: &record.Quantiles{P99: 19}, Bound: &record.Quantiles{P50: 40}, Coverage: new(0.9999), ConvergedUS: new(900.0), Steps: 1, Resets: 2, Refused: 3,
 		},
 		Rates: &record.Rates{Conns: 8, TotalGbps: 96, MinGbps: 11, MeanGbps: 12, MaxGbps: 13, Jain: 0.99},
+		Acks:  &record.Acks{Connections: 8, FirstMarked: 7, MarkUS: 9, MarkRTTUS: 8.5, DelayUS: 17},
 	}
 }
 

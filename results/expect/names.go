@@ -22,6 +22,7 @@ var (
 	errNoRTT     = errors.New("no round-trip time was measured")
 	errNoPacket  = errors.New("no packet was delivered")
 	errNoRates   = errors.New("rates were not measured (measure.rates), or at no time were all connections open")
+	errNoAcks    = errors.New("acknowledgements were not recorded (measure.acks), or none said so")
 	errNoEvents  = errors.New("no queue was followed event by event (measure.queue_events)")
 	errNoPauses  = errors.New("the emulation does not measure it")
 	errNoCCM     = errors.New("nothing was coordinated: the transport is not ccm")
@@ -76,6 +77,11 @@ func entries() []entry {
 		rates("flow_rate.min", rate, func(r *record.Rates) float64 { return r.MinGbps * gbps }),
 		rates("flow_rate.mean", rate, func(r *record.Rates) float64 { return r.MeanGbps * gbps }),
 		rates("flow_rate.max", rate, func(r *record.Rates) float64 { return r.MaxGbps * gbps }),
+		acks("acks.connections", plain, func(a *record.Acks) (float64, bool) { return float64(a.Connections), true }),
+		acks("acks.first_marked", plain, func(a *record.Acks) (float64, bool) { return float64(a.FirstMarked), true }),
+		acks("acks.mark", span, func(a *record.Acks) (float64, bool) { return a.MarkUS, a.MarkUS > 0 }),
+		acks("acks.mark_rtt", span, func(a *record.Acks) (float64, bool) { return a.MarkRTTUS, a.MarkUS > 0 }),
+		acks("acks.delay", span, func(a *record.Acks) (float64, bool) { return a.DelayUS, a.DelayUS > 0 }),
 		count("retransmits", func(s *record.Summary) int64 { return s.Network.Retransmits }),
 		count("timeouts", func(s *record.Summary) int64 { return s.Network.Timeouts }),
 		{"drops_after", plain, func(s *record.Summary) (value, error) {
@@ -161,6 +167,17 @@ func rates(name string, t typ, get func(*record.Rates) float64) entry {
 			return value{typ: t}, errNoRates
 		}
 		return value{typ: t, num: get(s.Rates)}, nil
+	}}
+}
+
+// acks makes a name of what senders heard first.
+func acks(name string, t typ, get func(*record.Acks) (float64, bool)) entry {
+	return entry{name, t, func(s *record.Summary) (value, error) {
+		if s.Acks == nil {
+			return value{typ: t}, errNoAcks
+		}
+		num, ok := get(s.Acks)
+		return value{typ: t, num: num}, when(!ok, errNoAcks)
 	}}
 }
 

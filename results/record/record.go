@@ -24,6 +24,7 @@ type Summary struct {
 	Collectives []Collective `json:"collectives"`
 	Network     Network      `json:"network"`
 	Rates       *Rates       `json:"rates,omitempty"` // where measure.rates asks for them
+	Acks        *Acks        `json:"acks,omitempty"`  // where measure.acks asks for them
 	Clocks      Clocks       `json:"clocks"`
 	Expect      []Expect     `json:"expect"`
 	Warnings    []string     `json:"warnings,omitempty"`
@@ -124,6 +125,15 @@ type Step struct {
 type After struct {
 	Drops    int64 `json:"drops"`
 	MaxQueue int64 `json:"max_queue_bytes"` // in one port of a switch, at a sampling instant (measure.queues)
+}
+
+// Acks is what senders hear first: of marks, and of delay.
+type Acks struct {
+	Connections int64   `json:"connections"`  // that had an acknowledgement
+	FirstMarked int64   `json:"first_marked"` // of them, whose first one said that its packet was marked
+	MarkUS      float64 `json:"mark_us"`      // when the first mark came; 0: none did
+	MarkRTTUS   float64 `json:"mark_rtt_us"`  // the round trip of the packet that it was about
+	DelayUS     float64 `json:"delay_us"`     // when a round trip of twice the network's base RTT was first seen; 0: none was
 }
 
 // Rates is what connections carried, headers not counted, from measure.from on and while all were open: from the last
