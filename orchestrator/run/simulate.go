@@ -96,19 +96,7 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 	watchers.merge(out)
 	watch.keep(watchers.diary.end(s.End()))
 	out.Diary = watchers.diary
-	flows := 0
-	for _, h := range hosts {
-		flows += h.FlowCount()
-	}
-	out.Flows = make([]host.Flow, 0, flows)
-	for _, h := range hosts {
-		out.Flows = h.TakeFlows(out.Flows)
-		out.Dones = append(out.Dones, h.Dones()...)
-		out.Transport.Add(h.Counters())
-		if n := h.Uncorrupted(); n > 0 {
-			out.Warnings = append(out.Warnings, emulate.Spared(h.Name(), n))
-		}
-	}
+	out.collect(hosts)
 	out.Fabric, out.SimEvents, out.Ended = s.Counters(), s.Events(), s.End()
 	for _, h := range hosts {
 		if r, ok := h.Clock(s.End()); ok {
@@ -136,6 +124,23 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 		err = watch.err
 	}
 	return out, explain(err, hosts)
+}
+
+// collect takes in what hosts did.
+func (o *outcome) collect(hosts []*host.Host) {
+	flows := 0
+	for _, h := range hosts {
+		flows += h.FlowCount()
+	}
+	o.Flows = make([]host.Flow, 0, flows)
+	for _, h := range hosts {
+		o.Flows = h.TakeFlows(o.Flows)
+		o.Dones = append(o.Dones, h.Dones()...)
+		o.Transport.Add(h.Counters())
+		if n := h.Uncorrupted(); n > 0 {
+			o.Warnings = append(o.Warnings, emulate.Spared(h.Name(), n))
+		}
+	}
 }
 
 func simProgress(hosts []*host.Host, now units.Time) Progress {
