@@ -15,7 +15,7 @@ import (
 )
 
 // Export writes a data file of a run as CSV with a header line, or as JSON lines. What a row does not have is an empty
-// field, or null.
+// field, or null. Of a run whose manifest cannot be read, or is of a newer weft, nothing is written.
 func Export(w io.Writer, dir, name, form string) (err error) {
 	if !slices.ContainsFunc(Tables(), func(t Table) bool { return t.File == name }) {
 		var names []string
@@ -23,6 +23,9 @@ func Export(w io.Writer, dir, name, form string) (err error) {
 			names = append(names, t.File)
 		}
 		return fmt.Errorf("no data file is called %q; there are %s", name, strings.Join(names, ", "))
+	}
+	if _, err := ReadManifest(dir); err != nil {
+		return err
 	}
 	d, err := openData(dir, name)
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"golang.org/x/sys/unix"
+
 	"weft/results/record"
 )
 
@@ -84,8 +86,24 @@ func known(path string, version int) error {
 	return nil
 }
 
+// openRegular opens a file to read it, and refuses what is none: a pipe without a writer would have its reader wait for ever.
+func openRegular(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: it is not a regular file", path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
 func readJSON[T any](path string) (_ *T, text []byte, err error) {
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -106,7 +124,7 @@ func readJSON[T any](path string) (_ *T, text []byte, err error) {
 
 // ReadLab reads the lab file that a run directory keeps; empty where it keeps none.
 func ReadLab(dir string) (string, error) {
-	f, err := os.Open(filepath.Join(dir, LabFile))
+	f, err := openRegular(filepath.Join(dir, LabFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}

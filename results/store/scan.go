@@ -6,15 +6,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
+
+	"weft/results/record"
 )
 
 // ErrNoTable is that a run has no such data file: what it would hold was not measured.
@@ -36,7 +40,7 @@ type data struct {
 
 // openData opens a data file and finds its last footer that is whole.
 func openData(dir, name string) (*data, error) {
-	f, err := os.Open(filepath.Join(dir, name))
+	f, err := openRegular(filepath.Join(dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, name), ErrNoTable)
 	}
@@ -44,10 +48,41 @@ func openData(dir, name string) (*data, error) {
 		return nil, err
 	}
 	d := &data{file: f, name: filepath.Join(dir, name)}
+	if err := d.belongs(dir, name); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
 	if err := d.find(); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", d.name, err), f.Close())
 	}
 	return d, nil
+}
+
+// belongs holds the file against the manifest of its run: its format is known, and once the run has ended the file has the size and the
+// sum that were written down. What is whole in itself may still be of another run.
+func (d *data) belongs(dir, name string) error {
+	m, err := ReadManifest(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // whoever needs a run has asked for its manifest
+	}
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(m.Files, func(f record.File) bool { return f.Name == name })
+	switch {
+	case i < 0 && len(m.Files) > 0:
+		return fmt.Errorf("%s: it is not of this run: %s does not name it", d.name, ManifestFile)
+	case i < 0:
+		return nil // the run goes on, or was killed
+	}
+	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	n, err := io.Copy(sum, d.file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", d.name, err)
+	}
+	if n != m.Files[i].Bytes || sum.Sum32() != m.Files[i].Sum {
+		return fmt.Errorf("%s: it was changed or damaged after the run: it is not what %s says that was written", d.name, ManifestFile)
+	}
+	return nil
 }
 
 // maxSeals is how many footers that are not what their seals say are looked at before a file is given up. Ours.
@@ -61,8 +96,6 @@ func (d *data) find() error {
 	}
 	size := info.Size()
 	switch {
-	case !info.Mode().IsRegular():
-		return errors.New("it is not a regular file")
 	case size == 0:
 		return fmt.Errorf("it is empty, since the run was killed before it wrote anything of it: %w", ErrNoTable)
 	}
