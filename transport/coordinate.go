@@ -28,7 +28,7 @@ func ccmScheme(s *Spec, p ccm.Params) scheme {
 		sch.receiver = func(units.Bandwidth) cc.Receiver { return dcqcn.NewNotifier(*p.DCQCN) }
 	case p.PC4 != nil:
 		sch.spaced = true
-		sch.receiver = func(line units.Bandwidth) cc.Receiver { return pc4.NewReceiver(*p.PC4, mode, line) }
+		sch.receiver = func(line units.Bandwidth) cc.Receiver { return pc4.NewReceiver(*p.PC4, mode, line, planned) }
 	}
 	return sch
 }

@@ -169,7 +169,7 @@ func pc4Scheme(s *Spec, p pc4.Params) scheme {
 	planned, mode := s.Initial, s.Collective
 	return scheme{
 		controller: func(l cc.Link) cc.Controller { return pc4.NewSender(p, l, planned) },
-		receiver:   func(line units.Bandwidth) cc.Receiver { return pc4.NewReceiver(p, mode, line) },
+		receiver:   func(line units.Bandwidth) cc.Receiver { return pc4.NewReceiver(p, mode, line, planned) },
 		chooser:    onePath,
 		spaced:     true,
 	}

@@ -43,7 +43,7 @@ type PC4 struct {
 	Beta           float64
 	MaxMDF         float64
 	PacedBelow     float64     // windows of fewer packets are paced as well
-	BaseRate       string      // controller, observed, off
+	BaseRate       string      // controller, observed, table, off
 	Initial        string      // base-rate, line, or window
 	InitialWindow  units.Bytes // when Initial is window
 	RTT            string      // base, measured: which RTT cwnd = tx_rate * rtt uses

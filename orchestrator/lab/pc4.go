@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	baseRates  = choice{built: []string{"controller", "observed", "off"}}
+	baseRates  = choice{built: []string{"controller", "observed", "table", "off"}}
 	roundTrips = choice{built: []string{"base", "measured"}}
 )
 

@@ -11,6 +11,7 @@ import (
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 	"weft/transport"
+	"weft/transport/cc/pc4"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -321,9 +322,12 @@ func sourcePort(seed uint64, id transport.ConnID, paths int) uint16 {
 func paths(t *lab.Transport) int { return transport.PathsOf(t.Section.Connection(units.Gbps).Params) }
 
 // plannedRates are the rates, by rank, that a controller which knows the collective would start connections to it at: its line
-// rate shared among the flows that come to it at once (PC4, Table I).
+// rate shared among the flows that come to it at once (PC4, Table I); with base_rate: table among all that come to it.
 func (x *Experiment) plannedRates(it *host.Item) ([]units.Bandwidth, error) {
 	rates, spec := make([]units.Bandwidth, len(it.Ranks)), it.Spec()
+	if x.ratesByTable() {
+		spec.Parallel = len(it.Ranks) // nobody waits for its turn
+	}
 	for r, h := range it.Ranks {
 		n := 1
 		if !checkedBefore(&spec, r) {
@@ -335,6 +339,16 @@ func (x *Experiment) plannedRates(it *host.Item) ([]units.Bandwidth, error) {
 		rates[r] = x.nicRate(topology.NodeID(h)) / units.Bandwidth(max(1, n)*max(1, it.QPs))
 	}
 	return rates, nil
+}
+
+// ratesByTable tells whether base rates are those of Table I, also while fewer flows are active than a collective has.
+func (x *Experiment) ratesByTable() bool {
+	section := x.Lab.Transport.Section
+	if c, ok := section.(lab.CCM); ok {
+		section = c.Section // PC4 may be the congestion control inside
+	}
+	p, ok := section.(lab.PC4)
+	return ok && p.BaseRate == pc4.Table
 }
 
 // itemSeed is the seed of the random choices of one item of the workload.

@@ -118,6 +118,22 @@ func TestRandomRanksLeaveTheRootOut(t *testing.T) {
 	}
 }
 
+// PC4, Table I, read to the letter: line/(n-1) for an all-to-all of n, however many peers a rank serves at once; also inside CCM.
+func TestBaseRatesOfTheTable(t *testing.T) {
+	const item = "workload: [{collective: all-to-all, parallel: 2, size: 1MB}]\n"
+	for transport, flows := range map[string]units.Bandwidth{
+		"{kind: pc4}":                                             2,
+		"{kind: pc4, pc4: {base_rate: table}}":                    4,
+		"{kind: ccm, ccm: {inner: pc4, pc4: {base_rate: table}}}": 4,
+	} {
+		for _, s := range build(t, star+item+"transport: "+transport).Conns {
+			if want := 100 * units.Gbps / flows; s.Initial != want {
+				t.Errorf("%s: connection %d starts at %d, want %d", transport, s.ID, s.Initial, want)
+			}
+		}
+	}
+}
+
 // PC4, Table I: the base rates of the flows that arrive at a host add up to its line rate.
 func TestPlannedBaseRatesFillTheLine(t *testing.T) {
 	for item, flows := range map[string]int{

@@ -11,6 +11,7 @@ import (
 const (
 	Controller = "controller" // the controller's plan (section III-A: "centralized controllers")
 	Observed   = "observed"   // the packets that arrive: a flow counts from its first packet to its last
+	Table      = "table"      // the participants of the collective, as Table I has it, also while fewer flows are active
 	Off        = "off"        // no base rate (section IV-C): AIMD alone
 )
 
@@ -37,7 +38,7 @@ type Params struct {
 	AI, HAI        float64     // added per interval, as a share of the base rate (without one: of a packet per base RTT)
 	Beta           float64     // β, above 0, at most 1
 	MaxMDF         float64     // max_mdf, above 0, below 1
-	BaseRate       string      // Controller, Observed, Off
+	BaseRate       string      // Controller, Observed, Table, Off
 	Initial        string      // AtBaseRate, AtLine, AtWindow
 	InitialWindow  units.Bytes // when Initial is AtWindow, at least 1
 	RTT            string      // BaseRTT, MeasuredRTT
@@ -91,9 +92,9 @@ func (p Params) Check() error {
 
 func (p Params) checkNames() error {
 	switch p.BaseRate {
-	case Controller, Observed, Off:
+	case Controller, Observed, Table, Off:
 	default:
-		return fmt.Errorf("pc4: base rate source %q is not %s, %s or %s", p.BaseRate, Controller, Observed, Off)
+		return fmt.Errorf("pc4: base rate source %q is not %s, %s, %s or %s", p.BaseRate, Controller, Observed, Table, Off)
 	}
 	switch p.Initial {
 	case AtBaseRate, AtLine, AtWindow:

@@ -19,7 +19,7 @@ func drawParams(t *rapid.T) pc4.Params {
 		AdjustInterval: rapid.Float64Range(1.01, 10).Draw(t, "interval"),
 		AI:             rapid.Float64Range(0, 1).Draw(t, "ai"), HAI: rapid.Float64Range(0, 1).Draw(t, "hai"),
 		Beta: rapid.Float64Range(0.01, 1).Draw(t, "beta"), MaxMDF: rapid.Float64Range(0.01, 0.99).Draw(t, "mdf"),
-		BaseRate:      rapid.SampledFrom([]string{pc4.Controller, pc4.Observed, pc4.Off}).Draw(t, "source"),
+		BaseRate:      rapid.SampledFrom([]string{pc4.Controller, pc4.Observed, pc4.Table, pc4.Off}).Draw(t, "source"),
 		Initial:       rapid.SampledFrom([]string{pc4.AtBaseRate, pc4.AtLine, pc4.AtWindow}).Draw(t, "initial"),
 		InitialWindow: units.Bytes(rapid.Int64Range(1, 1<<40).Draw(t, "iw")),
 		RTT:           rapid.SampledFrom([]string{pc4.BaseRTT, pc4.MeasuredRTT}).Draw(t, "rtt"),

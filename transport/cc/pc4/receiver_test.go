@@ -40,7 +40,7 @@ func TestBaseRatesAddUpToTheLine(t *testing.T) {
 		mode := rapid.SampledFrom([]string{pc4.AllReduce, pc4.AllToAll, pc4.AllGather, "incast", "permute"}).Draw(t, "mode")
 		flows := rapid.IntRange(1, 10000).Draw(t, "flows")
 		line := units.Bandwidth(rapid.Int64Range(1_000_000, 1_600_000_000_000).Draw(t, "line"))
-		r := pc4.NewReceiver(pc4.Defaults(), mode, line)
+		r := pc4.NewReceiver(pc4.Defaults(), mode, line, 0)
 		sum := units.Bandwidth(flows) * r.OnData(0, cc.Data{Expected: flows}).BaseRate
 		if sum > line || sum <= line-units.Bandwidth(flows) {
 			t.Fatalf("%s: %d base rates add up to %d of %d", mode, flows, sum, line)
@@ -50,7 +50,7 @@ func TestBaseRatesAddUpToTheLine(t *testing.T) {
 
 // Algorithm 1, line 3: "one_way_delay ← now - pkt.tx_time - pkt.baseline".
 func TestOneWayDelay(t *testing.T) {
-	r := pc4.NewReceiver(pc4.Defaults(), pc4.AllReduce, 100*gbps)
+	r := pc4.NewReceiver(pc4.Defaults(), pc4.AllReduce, 100*gbps, 0)
 	for _, c := range []struct{ at, sent, baseline, want units.Time }{
 		{10 * us, 5 * us, 2 * us, 3 * us},
 		{7 * us, 5 * us, 2 * us, 0},
@@ -67,11 +67,11 @@ func TestOneWayDelay(t *testing.T) {
 func TestWhereTheNumberOfFlowsComesFrom(t *testing.T) {
 	d := cc.Data{Expected: 4, Observed: 2}
 	for source, want := range map[string]units.Bandwidth{
-		pc4.Controller: 25 * gbps, pc4.Observed: 50 * gbps, pc4.Off: 0,
+		pc4.Controller: 25 * gbps, pc4.Observed: 50 * gbps, pc4.Table: 12 * gbps, pc4.Off: 0,
 	} {
 		p := pc4.Defaults()
 		p.BaseRate = source
-		if got := pc4.NewReceiver(p, pc4.AllToAll, 100*gbps).OnData(0, d).BaseRate; got != want {
+		if got := pc4.NewReceiver(p, pc4.AllToAll, 100*gbps, 12*gbps).OnData(0, d).BaseRate; got != want {
 			t.Errorf("%s: %d, want %d", source, got, want)
 		}
 	}
