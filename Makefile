@@ -12,7 +12,7 @@ PREFIX   ?= /usr/local
 # what they measure is not each other.
 DRIVERS := ^weft/(cmd|e2e|fabric/realtime|nodeimg|internal/poller|orchestrator/(run|emulate|runtime|doctor|deploy)|internal/clock)(/|$$)
 
-.PHONY: help build install demo test race lint fmt fuzz bench labs baselines strack ccm collectives clocks reference clean go tools
+.PHONY: help build install demo test killtest race lint fmt fuzz bench labs baselines strack ccm collectives clocks reference clean go tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ test: lint tools build labs ## everything that can be tested on this machine
 	@go test -count=1 -run '^TestPrivProbe$$' -v ./orchestrator/runtime/docker | \
 	  sed -n 's/.*\(no Docker Engine for tests: .*\)/skip: \1. Without it there is no test of the Docker runtime./p'
 	go test -p 1 $$(go list ./... | grep -E '$(DRIVERS)')
+
+killtest: go ## kill deploy, run, destroy, supervisor and reaper at every single step, in both runtimes (root; a quarter of an hour)
+	WEFT_KILLTEST=all go test -count=1 -timeout 60m -run PrivKilledAtEveryStep -v ./orchestrator/deploy
 
 race: go ## the tests again under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race $$(go list ./... | grep -vE '$(DRIVERS)')

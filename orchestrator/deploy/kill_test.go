@@ -3,6 +3,7 @@ package deploy
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,43 +12,56 @@ import (
 	"testing"
 )
 
-// Whoever is killed at whatever step of deploying and destroying, what is left is known, and Clean removes it.
+// everyVar asks for every step; otherwise a sample is taken of those of a runtime that is slow. See make killtest.
+const everyVar = "WEFT_KILLTEST"
+
+// Whoever is killed at whatever step of deploying, running and destroying, in whatever runtime, what is left is known, and
+// Clean removes it.
 func TestPrivKilledAtEveryStep(t *testing.T) {
-	privileged(t)
-	for _, role := range []string{"deploy", "supervise", "destroy"} {
-		t.Run(role, func(t *testing.T) {
-			for n := 1; ; n++ {
-				if n > 200 {
-					t.Fatal("there is no end of steps")
+	for runtime, victims := range map[string]map[string]int{ // in steps of how many
+		"namespace": {"deploy": 1, "supervise": 1, "destroy": 1, "run": 1},
+		"docker":    {"deploy": 7, "supervise": 11, "destroy": 9, "run": 13, "reaper": 23, "both": 13},
+	} {
+		for victim, stride := range victims {
+			t.Run(runtime+"/"+victim, func(t *testing.T) {
+				in(t, runtime)
+				n := 1 + rand.IntN(stride)
+				if os.Getenv(everyVar) != "" {
+					n, stride = 1, 1
 				}
-				if killed := killedAt(t, role, n); !killed {
-					t.Logf("%s has %d steps", role, n-1)
-					if n < 10 {
-						t.Errorf("%s has only %d steps", role, n-1)
-					}
-					return
+				tried := 0
+				for ; killedAt(t, victim, n) && !t.Failed(); n += stride {
+					tried++
 				}
+				t.Logf("killed at %d steps, the last before step %d", tried, n)
 				if t.Failed() {
-					t.Fatalf("%s, step %d", role, n)
+					t.Fatalf("%s, step %d", victim, n)
 				}
-			}
-		})
+				if tried == 0 || stride == 1 && n < 10 {
+					t.Errorf("%s has only %d steps", victim, n-1)
+				}
+			})
+		}
 	}
 }
 
-// killedAt deploys and destroys a lab, has a role killed at its n-th step, and cleans up. It says whether there was such
-// a step.
-func killedAt(t *testing.T, role string, n int) bool {
+// killedAt deploys and destroys a lab, or runs it, has a victim killed at its n-th step, and cleans up. It says whether
+// there was such a step.
+func killedAt(t *testing.T, victim string, n int) bool {
 	t.Helper()
 	root := stateRoot(t)
 	before := look(t)
-	step := fmt.Sprintf("%s:%d", role, n)
-	out, err := again(t, root, step, "deploy", root, "fragile")
-	killed := err != nil
-	if role == "deploy" && err != nil && !wasKilled(err) {
-		t.Fatalf("deploy: %v\n%s", err, out)
+	step := fmt.Sprintf("%s:%d", victim, n)
+	does := "deploy"
+	if victim == "run" {
+		does = victim
 	}
-	if err == nil {
+	out, err := again(t, root, step, does, root, "fragile")
+	killed := err != nil
+	if does == victim && err != nil && !wasKilled(err) {
+		t.Fatalf("%s: %v\n%s", does, err, out)
+	}
+	if err == nil && does == "deploy" {
 		// The supervisor may be killed while it ends the lab: to whoever destroys that makes no difference.
 		watch := steps(t, root)
 		out, err = again(t, root, step, "destroy", root, "fragile")
@@ -60,7 +74,7 @@ func killedAt(t *testing.T, role string, n int) bool {
 	if err != nil {
 		t.Errorf("clean: %v", err)
 	}
-	if role == "destroy" && n == 1 && len(swept) == 1 && swept[0].What == "running" {
+	if victim == "destroy" && n == 1 && len(swept) == 1 && swept[0].What == "running" {
 		if _, err := Down(t.Context(), root, "fragile", Options{}); err != nil { // nobody had said yet that it should go
 			t.Error(err)
 		}

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -10,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -17,8 +20,11 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"weft/fabric/realtime"
+	"weft/internal/dockertest"
 	"weft/nodeimg/boot"
 	"weft/nodeimg/control"
+	orchestrate "weft/orchestrator/run"
+	"weft/orchestrator/runtime/docker"
 	"weft/orchestrator/runtime/namespace"
 )
 
@@ -29,7 +35,7 @@ func TestMain(m *testing.M) {
 		role := os.Args[1]
 		body := map[string]func([]string) error{
 			"deploy": deployRole, "destroy": destroyRole, "supervise": superviseRole, "node": nodeRole, "fabric": fabricRole,
-			"stranger": strangerRole, "clean": cleanRole,
+			"stranger": strangerRole, "clean": cleanRole, "run": runRole,
 		}[role]
 		if body != nil {
 			if err := body(os.Args[2:]); err != nil {
@@ -39,26 +45,63 @@ func TestMain(m *testing.M) {
 			os.Exit(0)
 		}
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	dockertest.Stop()
+	if program.folder != "" {
+		os.RemoveAll(program.folder)
+	}
+	os.Exit(code)
 }
 
-// fatalVar says at which step a process of a role is killed: "supervise:7" is the seventh step of the supervisor.
+// fatalVar says at which step of whom a process is killed: "supervise:7" is the seventh step of the supervisor, at which
+// "reaper:7" kills its reaper, and "both:7" both. The steps of one process come from several goroutines.
 const fatalVar = "TEST_FATAL_STEP"
 
-// fatal kills this process at its step, if it has that role.
-func fatal(role string) func(string) {
+// runtimeVar is the runtime of the labs, and nodeVar the program of their nodes where it is not this one.
+const (
+	runtimeVar = "TEST_RUNTIME"
+	nodeVar    = "TEST_NODE"
+)
+
+// fatal kills what fatalVar says at its step, if it is about one of these.
+func fatal(victims ...string) func(string) {
 	who, number, _ := strings.Cut(os.Getenv(fatalVar), ":")
 	n, _ := strconv.Atoi(number)
+	if !slices.Contains(victims, who) {
+		return nil
+	}
+	var left atomic.Int64
+	left.Store(int64(n))
 	return func(step string) {
-		if who != role {
+		if left.Add(-1) != 0 {
 			return
 		}
-		if n--; n == 0 {
-			fmt.Fprintf(os.Stderr, "killed: %s: %s\n", role, step)
+		fmt.Fprintf(os.Stderr, "killed: %s: %s\n", who, step)
+		if who == "reaper" || who == "both" {
+			for _, pid := range reapers() {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+		if who != "reaper" {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}
 		}
 	}
+}
+
+// reapers are this process's children that are one.
+func reapers() (pids []int) {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", os.Getpid()))
+	for _, f := range files {
+		text, _ := os.ReadFile(f)
+		for pid := range strings.FieldsSeq(string(text)) {
+			args, _ := os.ReadFile("/proc/" + pid + "/cmdline")
+			if n, err := strconv.Atoi(pid); err == nil && strings.HasPrefix(string(args), "weft\x00reap\x00") {
+				pids = append(pids, n)
+			}
+		}
+	}
+	return pids
 }
 
 func deployRole(args []string) error {
@@ -68,6 +111,20 @@ func deployRole(args []string) error {
 
 func destroyRole(args []string) error {
 	_, err := Down(context.Background(), args[0], args[1], Options{Step: fatal("destroy")})
+	return err
+}
+
+// runRole runs a lab as weft run does, and keeps the results in a folder of its root.
+func runRole(args []string) error {
+	q := request(args[1], 2)
+	q.Text = append(q.Text, "workload: [{collective: all-reduce, size: 4kB}]\n"...)
+	l, err := q.parse()
+	if err != nil {
+		return err
+	}
+	_, err = orchestrate.Run(context.Background(), l, orchestrate.Options{
+		Engine: "emu", Self: os.Getenv(nodeVar), Root: args[0] + "-results", Step: fatal("run"), LabText: q.Text,
+	})
 	return err
 }
 
@@ -84,7 +141,7 @@ func superviseRole(args []string) error {
 	if err != nil {
 		return err
 	}
-	return Supervise(conn, args[0], args[1], Options{Step: fatal("supervise")})
+	return Supervise(conn, args[0], args[1], Options{Node: os.Getenv(nodeVar), Step: fatal("supervise", "reaper", "both")})
 }
 
 func nodeRole([]string) error {
@@ -121,8 +178,8 @@ func request(name string, hosts int) *Request {
 weft: 1
 name: %s
 topology: {kind: star, hosts: %d, link: {rate: 100Mbps, delay: 1ms}, mtu: 1500}
-engine: {dilation: 1}
-`, name, hosts)}
+engine: {dilation: 1, runtime: %s}
+`, name, hosts, cmp.Or(os.Getenv(runtimeVar), "namespace"))}
 }
 
 func privileged(t *testing.T) {
@@ -145,6 +202,7 @@ func stateRoot(t *testing.T) string {
 type machine struct {
 	interfaces, qdiscs []string
 	mounts             string
+	engines            string // what the tests' engine has mounted: file systems and network namespaces of containers
 }
 
 func look(t *testing.T) machine {
@@ -169,6 +227,9 @@ func look(t *testing.T) machine {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(mounts)) {
+		if at, ok := strings.CutPrefix(dockertest.Address(), "unix://"); ok && strings.Contains(line, filepath.Dir(at)+"/") {
+			m.engines += line
+		}
 		if !strings.Contains(line, " - overlay ") && !strings.Contains(line, " - nsfs ") && !strings.Contains(line, "/engine-") { // Docker's
 			m.mounts += line
 		}
@@ -177,7 +238,7 @@ func look(t *testing.T) machine {
 }
 
 func (m machine) same(n machine) bool {
-	return slices.Equal(m.interfaces, n.interfaces) && slices.Equal(m.qdiscs, n.qdiscs) && m.mounts == n.mounts
+	return slices.Equal(m.interfaces, n.interfaces) && slices.Equal(m.qdiscs, n.qdiscs) && m.mounts == n.mounts && m.engines == n.engines
 }
 
 // nothingLeft fails the test unless the machine is as it was, nothing runs for a state directory, and there is none.
@@ -193,11 +254,20 @@ func (m machine) nothingLeft(t *testing.T, root string) {
 	if m.mounts != now.mounts {
 		t.Errorf("mounts were\n%sare\n%s", m.mounts, now.mounts)
 	}
+	if m.engines != now.engines {
+		t.Errorf("mounts of the engine were\n%sare\n%s", m.engines, now.engines)
+	}
 	if _, err := os.Lstat(root); err == nil {
 		files, _ := exec.Command("find", root).CombinedOutput()
 		t.Errorf("files are left:\n%s", files)
 	}
-	deadline := time.Now().Add(5 * time.Second)
+	if os.Getenv(runtimeVar) == "docker" {
+		names, err := docker.Clean(t.Context(), "")
+		if err != nil || len(names) > 0 {
+			t.Errorf("containers %v are left (%v)", names, err)
+		}
+	}
+	deadline := time.Now().Add(time.Second)
 	for pids := processesOf(root); len(pids) > 0; pids = processesOf(root) {
 		if time.Now().After(deadline) {
 			t.Fatalf("processes %v are left", pids)
@@ -213,7 +283,8 @@ func processesOf(root string) (pids []string) {
 	for _, f := range files {
 		env, _ := os.ReadFile(f)
 		args, _ := os.ReadFile(filepath.Join(filepath.Dir(f), "cmdline"))
-		if strings.Contains(string(args), root) || strings.Contains(string(env), testRootVar+"="+root+"\x00") {
+		if strings.Contains(string(args), root) || strings.Contains(string(env), testRootVar+"="+root+"\x00") ||
+			dockertest.Address() != "" && strings.HasPrefix(string(args), "weft\x00reap\x00"+dockertest.Address()+"\x00") {
 			pids = append(pids, filepath.Base(filepath.Dir(f)))
 		}
 	}
@@ -231,4 +302,42 @@ func again(t *testing.T, root, fatal string, args ...string) (output string, err
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.CombinedOutput()
 	return string(out), err
+}
+
+// program is weft itself: in containers the test program may lack libraries, and its nodes carry out no workload.
+var program struct {
+	sync.Once
+	folder string
+	err    error
+}
+
+func weftBinary(t *testing.T) string {
+	t.Helper()
+	program.Do(func() {
+		if program.folder, program.err = os.MkdirTemp("", "program-*"); program.err != nil {
+			return
+		}
+		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", filepath.Join(program.folder, "weft"), "weft/cmd/weft")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			program.err = fmt.Errorf("%w: %s", err, out)
+		}
+	})
+	if program.err != nil {
+		t.Fatal(program.err)
+	}
+	return filepath.Join(program.folder, "weft")
+}
+
+// in has the labs of a test live in a runtime, or skips the test where there is none.
+func in(t *testing.T, runtime string) {
+	t.Helper()
+	privileged(t)
+	if runtime == "docker" {
+		if _, err := docker.Probe(t.Context(), dockertest.Host(t)); err != nil {
+			t.Skip(err)
+		}
+	}
+	t.Setenv(nodeVar, weftBinary(t))
+	t.Setenv(runtimeVar, runtime)
 }

@@ -150,7 +150,7 @@ func (s *supervisor) bringUp() error {
 		return err
 	}
 	l.Engine.Dilation = s.deployment.Dilation // as it was chosen
-	standing, err := orchestrate.Standing(s.life, l, orchestrate.Options{Self: s.options.Self})
+	standing, err := orchestrate.Standing(s.life, l, orchestrate.Options{Self: s.options.Node, Step: s.options.Step})
 	if err != nil {
 		return err
 	}
@@ -177,13 +177,12 @@ func (s *supervisor) bringUp() error {
 }
 
 // ahead is told of the operations of the launch.
-func (s *supervisor) ahead(op runtime.Op) error {
+func (s *supervisor) ahead(op runtime.Op) (done func(error) error, err error) {
 	where := ""
 	if op.Kind != runtime.Process {
 		where = os.Getenv(docker.HostVar)
 	}
-	_, err := s.journal.Ahead(op.Do, op.Kind, op.Name, where)
-	return err
+	return s.journal.Ahead(op.Do, op.Kind, op.Name, where)
 }
 
 // attend notes what ends by itself, until the lab does.

@@ -19,6 +19,7 @@ import (
 // Options say how labs are brought up and taken down. The zero value is for weft itself.
 type Options struct {
 	Self string            // program that supervises; empty: this one
+	Node string            // program of nodes; empty: this one
 	Args []string          // before root and lab; nil: supervise
 	Step func(step string) // told of every step of a journal; nil: nobody is
 	Undo map[string]undoer // of what other runtimes make, by kind
@@ -112,7 +113,7 @@ func Up(ctx context.Context, path string, q *Request, o Options) (*Change, error
 	if err != nil {
 		return nil, err
 	}
-	spec, err := orchestrate.Standing(ctx, l, orchestrate.Options{Self: o.Self})
+	spec, err := orchestrate.Standing(ctx, l, orchestrate.Options{Self: o.Node})
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,7 @@ func (x *Experiment) cluster() runtime.Spec {
 		FabricArgs: x.Processes.FabricArgs,
 		Env:        append([]string{poller.Preemption}, x.Processes.Env...),
 		Stderr:     x.Processes.Stderr,
+		Step:       x.Processes.Step,
 		Images:     x.images(),
 		Memory:     x.memory(),
 	}

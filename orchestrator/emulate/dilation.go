@@ -3,6 +3,7 @@ package emulate
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 
 	"weft/collectives/schedule"
@@ -128,6 +129,10 @@ func AutoDilation(c Capacity, load float64, baseRTT units.Time) float64 {
 	}
 	return d
 }
+
+// Certain says whether CheckDilation would find no fault with a dilation on any machine of today, so that none needs to be
+// measured.
+func Certain(d, load float64) bool { return d > 0 && load/d <= benchLight*float64(runtime.NumCPU()) }
 
 // CheckDilation returns an error when it is hopeless to carry load data packets per second of lab time at
 // dilation d on a machine of capacity c: it names the smallest dilation that AutoDilation would choose. What is

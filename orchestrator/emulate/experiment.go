@@ -73,7 +73,9 @@ type Processes struct {
 
 	// Of labs that stand: see boot.NodeSpec.Hidden and runtime.Spec.Ahead.
 	Hidden []string
-	Ahead  func(runtime.Op) error
+	Ahead  func(runtime.Op) (done func(error) error, err error)
+
+	Step func(step string) // see runtime.Spec.Step
 }
 
 // Progress is how far a run is.

@@ -140,7 +140,13 @@ func emulator(ctx context.Context, x *Experiment, p place, why string, o Options
 // dilationFor is the lab's, unless that is hopeless here, or the smallest that this machine can carry a load at, in data
 // packets per second of lab time.
 func dilationFor(ctx context.Context, x *Experiment, load float64, p emulate.Processes) (d float64, how string, err error) {
+	if d := x.Lab.Engine.Dilation; d > 0 && emulate.Certain(d, load) {
+		return d, "asked for", nil
+	}
 	c, err := emulate.Calibrate(ctx, p)
+	if ctx.Err() != nil {
+		return 0, "", ctx.Err() // what else went wrong came of that
+	}
 	if err != nil {
 		return 0, "", fmt.Errorf("measure what this machine can carry: %w", err)
 	}

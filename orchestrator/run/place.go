@@ -49,7 +49,7 @@ func places(ctx context.Context, l *lab.Lab) (place, error) {
 
 // processes says how nodes and the fabric are started: as this program.
 func (p place) processes(o Options) emulate.Processes {
-	return emulate.Processes{Launch: p.launch, Runtime: p.runtime, Self: o.Self}
+	return emulate.Processes{Launch: p.launch, Runtime: p.runtime, Self: o.Self, Step: o.Step}
 }
 
 // chosen says that the lab asks for what only emulation has: this runtime and no other, or programs in hosts. Simulating

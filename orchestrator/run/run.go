@@ -34,6 +34,7 @@ type Options struct {
 
 	Say      func(line string)   // told, before anything runs, which engine was chosen and why; may be nil
 	Parts    func([]record.Part) // told at the end what every rank did, also of a run that failed; may be nil
+	Step     func(step string)   // told of every step of starting and ending an emulated lab: see runtime.Spec; may be nil
 	Progress func(Progress)      // called every now and then from one goroutine; may be nil
 }
 

@@ -38,8 +38,13 @@ type Spec struct {
 	Stderr io.Writer
 
 	// Ahead is told of every operation of Launch before it is done, with what undoes it when whoever launched the lab
-	// is gone: a journal. An error stops the launch. It may be called from several goroutines, and be nil.
-	Ahead func(Op) error
+	// is gone: a journal. What it returns, unless that is nil, is called when the operation was done. An error stops the
+	// launch. It may be called from several goroutines, and be nil.
+	Ahead func(Op) (done func(error) error, err error)
+
+	// Step is told before and after every step of starting and ending the lab, for tests that end the process there. It
+	// may be called from several goroutines, and be nil.
+	Step func(step string)
 
 	// Grace is how long processes may take to end by themselves once their connection is closed, before
 	// they are killed; 0 means 100 ms.
@@ -80,13 +85,29 @@ const (
 	Image     = "image"     // likewise
 )
 
-// Tell tells Ahead, if there is one.
-func (s *Spec) Tell(op Op) error {
-	if s.Ahead == nil {
-		return nil
+// Do tells Ahead, if there is one, of an operation, and does it.
+func (s *Spec) Do(op Op, f func() error) error {
+	var done func(error) error
+	if s.Ahead != nil {
+		var err error
+		if done, err = s.Ahead(op); err != nil {
+			return fmt.Errorf("%s: %w", op.Do, err)
+		}
 	}
-	if err := s.Ahead(op); err != nil {
-		return fmt.Errorf("%s: %w", op.Do, err)
+	err := s.Around(op.Do, f)
+	if err == nil && done != nil {
+		err = done(nil)
 	}
-	return nil
+	return err
+}
+
+// Around does a step, and tells Step before and after.
+func (s *Spec) Around(step string, f func() error) error {
+	if s.Step == nil {
+		return f()
+	}
+	s.Step("before " + step)
+	err := f()
+	s.Step("after " + step)
+	return err
 }

@@ -21,15 +21,16 @@ func (c *Cluster) Close() error {
 }
 
 func (c *Cluster) close() error {
-	c.hangUp()
-	c.endProcesses()
+	around := func(step string, f func()) { _ = c.spec.Around(step, func() error { f(); return nil }) }
+	around("hang up", c.hangUp)
+	around("end processes", c.endProcesses)
 	gone := c.awaitRemoval()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.life), removeTime)
 	defer cancel()
 	var all *multierror.Error
-	if err := c.sweep(ctx, gone); err != nil {
+	if err := c.spec.Around("sweep", func() error { return c.sweep(ctx, gone) }); err != nil {
 		all = multierror.Append(all, fmt.Errorf("%w; what is left is removed when the engine answers again, or by weft clean", err))
-	} else if err := c.reaper.dismiss(); err != nil {
+	} else if err := c.spec.Around("dismiss reaper", c.reaper.dismiss); err != nil {
 		all = multierror.Append(all, err)
 	}
 	c.end()

@@ -139,14 +139,20 @@ func (c *Cluster) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	if err = c.engine.have(ctx, c.spec.Images); err == nil {
-		c.image, err = c.engine.nodeImage(ctx, c.spec.Self)
+		err = c.spec.Around("import image", func() (err error) {
+			c.image, err = c.engine.nodeImage(ctx, c.spec.Self)
+			return err
+		})
 	}
 	if err == nil {
 		c.life, c.end = context.WithCancel(context.WithoutCancel(ctx))
 		c.slots = make(chan struct{}, atOnce())
 		c.plugged = make(chan struct{})
 		if err = c.listen(); err == nil {
-			c.reaper, err = startReaper(c.spec.Self, c.engine.host, c.id)
+			err = c.spec.Around("start reaper", func() (err error) {
+				c.reaper, err = startReaper(c.spec.Self, c.engine.host, c.id, c.owner)
+				return err
+			})
 		}
 		if err != nil {
 			c.end()

@@ -231,11 +231,11 @@ func TestPrivLaunchFailsAsOne(t *testing.T) {
 		"node dies":      {func(s *runtime.Spec) { s.NodeArgs = []string{"die"} }, "exit status 1"},
 		"fabric dies":    {func(s *runtime.Spec) { s.FabricArgs = []string{"die"} }, "fabric died: exit status 1"},
 		"journal is full": {func(s *runtime.Spec) {
-			s.Ahead = func(op runtime.Op) error {
+			s.Ahead = func(op runtime.Op) (func(error) error, error) {
 				if strings.HasSuffix(op.Name, "-h1") {
-					return unix.ENOSPC
+					return nil, unix.ENOSPC
 				}
-				return nil
+				return nil, nil
 			}
 		}, "no space left"},
 	} {
@@ -311,7 +311,7 @@ func TestPrivJournalAndNames(t *testing.T) {
 	spec.Self = node(t)
 	spec.Nodes[0].Hosts = []boot.HostName{{Name: "elsewhere", Addr: spec.Nodes[1].Addr.Addr()}}
 	ops := make(chan runtime.Op, 10)
-	spec.Ahead = func(op runtime.Op) error { ops <- op; return nil }
+	spec.Ahead = func(op runtime.Op) (func(error) error, error) { ops <- op; return nil, nil }
 	c, err := Launch(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)

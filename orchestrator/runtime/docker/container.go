@@ -80,9 +80,6 @@ func (c *Cluster) create(ctx context.Context, name string, spec *boot.NodeSpec) 
 		args = []string{"fabric"}
 	}
 	as := c.containerName(name)
-	if err := c.spec.Tell(runtime.Op{Do: "create container " + as, Kind: runtime.Container, Name: as}); err != nil {
-		return "", nil, err
-	}
 	owner := os.Geteuid()
 	if c.engine.remapped {
 		owner = overflow // in the container's user namespace we are nobody
@@ -97,9 +94,17 @@ func (c *Cluster) create(ctx context.Context, name string, spec *boot.NodeSpec) 
 		Env:        append([]string{"HOME=/tmp", fmt.Sprintf("%s=%d", boot.OwnerVar, owner)}, c.spec.Env...),
 		Labels:     c.labels(name),
 	}
-	made, err := c.engine.api.ContainerCreate(ctx, config, host, &network.NetworkingConfig{}, nil, as)
+	var made container.CreateResponse
+	op := runtime.Op{Do: "create container " + as, Kind: runtime.Container, Name: as}
+	err = c.spec.Do(op, func() (err error) {
+		made, err = c.engine.api.ContainerCreate(ctx, config, host, &network.NetworkingConfig{}, nil, as)
+		if err != nil {
+			return fmt.Errorf("create container: %w", err)
+		}
+		return nil
+	})
 	if err != nil {
-		return "", nil, fmt.Errorf("create container: %w", err)
+		return made.ID, nil, err
 	}
 	for _, w := range made.Warnings {
 		notes = append(notes, "the engine says: "+w)
@@ -112,7 +117,8 @@ const overflow = 65534
 
 // begin starts a container and returns the number of its first process, and a descriptor of it.
 func (c *Cluster) begin(ctx context.Context, id string) (pid, pidfd int, err error) {
-	if err := c.engine.api.ContainerStart(ctx, id, container.StartOptions{}); err != nil {
+	err = c.spec.Around("start container", func() error { return c.engine.api.ContainerStart(ctx, id, container.StartOptions{}) })
+	if err != nil {
 		return 0, -1, fmt.Errorf("start container: %w", err)
 	}
 	about, err := c.engine.api.ContainerInspect(ctx, id)

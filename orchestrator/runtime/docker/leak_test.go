@@ -304,3 +304,42 @@ func TestPrivEngineCrashes(t *testing.T) {
 
 var _ runtime.Cluster = (*Cluster)(nil)
 var _ runtime.Restarter = (*Cluster)(nil)
+
+// Clean returns when no reaper of an orchestrator that is gone is left, and ends one that hangs.
+func TestPrivCleanWaitsForReapers(t *testing.T) {
+	usable(t)
+	o, err := self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.start++ // a process that is no more
+	for _, hangs := range []bool{false, true} {
+		r, err := startReaper(node(t), dockertest.Address(), strings.Repeat("0", 16), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hangs {
+			if err := r.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.line.Close(); err != nil { // as the kernel does for a process that ends
+			t.Fatal(err)
+		}
+		over := make(chan error, 1)
+		go func() { over <- r.cmd.Wait() }()
+		start := time.Now()
+		if _, err := Clean(t.Context(), ""); err != nil {
+			t.Error(err)
+		}
+		t.Logf("cleaned in %v", time.Since(start).Round(time.Millisecond))
+		select {
+		case err := <-over:
+			if hangs != (err != nil) {
+				t.Errorf("the reaper ended with %v", err)
+			}
+		case <-time.After(time.Second):
+			t.Error("the reaper is left")
+		}
+	}
+}

@@ -56,21 +56,27 @@ func (c *Cluster) take(p *proc, spec any, nice int) error {
 	fds := make([]int, 1, 2)
 	err := p.Do(func() error {
 		if p.spec != nil {
-			link, sockets, notes, err := boot.Wire(p.spec)
+			var sockets []int
+			var notes []string
+			err := c.spec.Around("wire "+p.Name, func() (err error) {
+				p.Link, sockets, notes, err = boot.Wire(p.spec)
+				return err
+			})
 			if err != nil {
 				return err
 			}
-			p.Link = link
 			fds = append(fds, sockets...)
 			p.Report.Notes = append(p.Report.Notes, notes...)
 		}
 		ctx, cancel := context.WithTimeout(c.life, bootTime)
 		defer cancel()
-		conn, err := control.Dial(ctx, p.PID)
-		if err != nil {
-			return err
-		}
-		return c.connected(p, conn)
+		return c.spec.Around("dial "+p.Name, func() error {
+			conn, err := control.Dial(ctx, p.PID)
+			if err != nil {
+				return err
+			}
+			return c.connected(p, conn)
+		})
 	})
 	defer func() {
 		for _, fd := range fds[1:] {
@@ -94,7 +100,7 @@ func (c *Cluster) take(p *proc, spec any, nice int) error {
 	}
 	defer theirs.Close()
 	fds[0] = int(theirs.Fd())
-	return p.Conn.SendValue(boot.KindBoot, spec, fds...)
+	return c.spec.Around("boot "+p.Name, func() error { return p.Conn.SendValue(boot.KindBoot, spec, fds...) })
 }
 
 // connected makes the connection that of p, unless the cluster is being closed.

@@ -102,6 +102,23 @@ func Clean(ctx context.Context, host string) (names []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	names, err = e.removeDead(ctx, all)
+	if err != nil {
+		return names, err
+	}
+	waited, err := endReapers(ctx, e.host)
+	if err != nil || !waited {
+		return names, err
+	}
+	if all, err = e.mine(ctx, ""); err != nil { // they waited for what the engine had still been asked for
+		return names, err
+	}
+	late, err := e.removeDead(ctx, all)
+	return append(names, late...), err
+}
+
+// removeDead removes those containers whose owner is gone, and returns their names.
+func (e *engine) removeDead(ctx context.Context, all []container.Summary) (names []string, err error) {
 	var dead []container.Summary
 	for _, c := range all {
 		if o, _ := ours(c.Labels); !o.alive() {
@@ -159,11 +176,11 @@ type reaper struct {
 }
 
 // startReaper starts the program at self as "weft reap".
-func startReaper(self, host, run string) (*reaper, error) {
+func startReaper(self, host, run string, o owner) (*reaper, error) {
 	r := &reaper{cmd: &exec.Cmd{
 		Path: self,
 		Args: []string{"weft", "reap", host, run},
-		Env:  []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8"},
+		Env:  []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8", ownerVar + "=" + o.String()},
 		Dir:  "/",
 		// Ctrl-C and a closed terminal are for the orchestrator.
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},

@@ -130,7 +130,8 @@ func (c *Cluster) bootNode(i int) error {
 		return err
 	}
 	c.nodes[i] = p
-	if err := p.Conn.SendValue(boot.KindBoot, c.spec.Nodes[i]); err != nil {
+	err = c.spec.Around("boot "+p.Name, func() error { return p.Conn.SendValue(boot.KindBoot, c.spec.Nodes[i]) })
+	if err != nil {
 		return c.failed(p, err)
 	}
 	fds, err := p.Conn.Expect(boot.KindLink, &p.Link)
@@ -167,27 +168,35 @@ func (c *Cluster) start(name string, args []string, command string) (p *proc, er
 	if args == nil {
 		args = []string{command}
 	}
-	if err := c.spec.Tell(runtime.Op{Do: "start " + command + " " + name, Kind: runtime.Process, Name: name}); err != nil {
-		return nil, err
-	}
-	c.spawn.do(func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.closing {
-			err = errors.New("the lab is being closed")
-			return
+	op := runtime.Op{Do: "start " + command + " " + name, Kind: runtime.Process, Name: name}
+	err = c.spec.Do(op, func() (err error) {
+		c.spawn.do(func() { p, err = c.startHere(name, args) })
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
-		p = &proc{Proc: runtime.Proc{Name: name}}
-		if p.run, p.Conn, err = start(&c.spec, name, args, c.out); err != nil {
-			return
-		}
-		p.PID = p.run.cmd.Process.Pid
-		c.started = append(c.started, p)
-		c.watch.Go(func() { c.await(p) })
+		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err
 	}
+	return p, nil
+}
+
+// startHere does so on the spawner's thread.
+func (c *Cluster) startHere(name string, args []string) (*proc, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing {
+		return nil, errors.New("the lab is being closed")
+	}
+	p := &proc{Proc: runtime.Proc{Name: name}}
+	var err error
+	if p.run, p.Conn, err = start(&c.spec, name, args, c.out); err != nil {
+		return nil, err
+	}
+	p.PID = p.run.cmd.Process.Pid
+	c.started = append(c.started, p)
+	c.watch.Go(func() { c.await(p) })
 	return p, nil
 }
 
@@ -239,16 +248,20 @@ func (c *Cluster) Close() error {
 }
 
 func (c *Cluster) close() error {
-	c.hangUp()
-	running := make([]*running, 0, len(c.started)) // nothing is started after hangUp
+	_ = c.spec.Around("hang up", func() error { c.hangUp(); return nil })
+	runs := make([]*running, 0, len(c.started)) // nothing is started after hangUp
 	for _, p := range c.started {
-		running = append(running, p.run)
+		runs = append(runs, p.run)
 	}
 	var all *multierror.Error
-	left := ended(running, c.spec.Grace)
-	for _, r := range left {
-		_ = r.cmd.Process.Kill() // it may just have ended
-	}
+	var left []*running
+	_ = c.spec.Around("end processes", func() error {
+		left = ended(runs, c.spec.Grace)
+		for _, r := range left {
+			_ = r.cmd.Process.Kill() // it may just have ended
+		}
+		return nil
+	})
 	for _, r := range ended(left, killTime) {
 		all = multierror.Append(all, fmt.Errorf("%s (process %d) does not end, %v after it was killed", r.name, r.cmd.Process.Pid, killTime))
 	}

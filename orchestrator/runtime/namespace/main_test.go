@@ -91,17 +91,17 @@ func carry(links []boot.Link) {
 }
 
 // fatal kills this process when the operation of a number is about to be done.
-func fatal(number string) func(runtime.Op) error {
+func fatal(number string) func(runtime.Op) (func(error) error, error) {
 	var left atomic.Int64
 	if n, err := strconv.Atoi(number); err == nil {
 		left.Store(int64(n))
 	}
-	return func(runtime.Op) error {
+	return func(runtime.Op) (func(error) error, error) {
 		if left.Add(-1) == 0 {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}
 		}
-		return nil
+		return nil, nil
 	}
 }
 
