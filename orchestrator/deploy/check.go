@@ -37,7 +37,10 @@ type Measured struct {
 	Tried bool   `json:"measured"`         // false: see Why
 	OK    bool   `json:"ok"`               // all three are as asked, within tolerance
 	Bad   string `json:"missed,omitempty"` // which are not
+	Tries int    `json:"tries"`            // how often the way was measured until it was as asked, or given up
+	Bound bool   `json:"bound,omitempty"`  // the link is faster than its way: RateBPS is what it has carried at least
 
+	LinkRateBPS  float64 `json:"link_rate_bps,omitempty"` // with Bound, what the lab file says of the link itself
 	AskedRateBPS float64 `json:"asked_rate_bps"`
 	RateBPS      float64 `json:"rate_bps"`
 	AskedDelayUS float64 `json:"asked_delay_us"`
@@ -102,11 +105,13 @@ func (s *supervisor) check(conn *control.Conn, c Check) error {
 		case measured:
 			known.Link = m.Link
 			m = known
+			s.bound(id, &m)
 		default:
 			if err := s.insist(ctx, w, &m); err != nil {
 				return fmt.Errorf("%s: %w", m.Link, err)
 			}
 			done[w] = m
+			s.bound(id, &m)
 		}
 		if err := conn.SendValue(kindMeasured, m); err != nil {
 			return err
@@ -187,13 +192,23 @@ func (s *supervisor) asked(w *way, size units.Bytes) (rate units.Bandwidth, dela
 // frame is what a UDP payload of n bytes is on the wire: UDP, IPv4, Ethernet and its check.
 func frame(n int) units.Bytes { return units.Bytes(n) + 8 + 20 + 14 + 4 }
 
+// bound notes whether a link is faster than the slowest of the way on which it was measured, which then is all that is known
+// of its rate.
+func (s *supervisor) bound(id topology.LinkID, m *Measured) {
+	m.Bound = m.Tried && float64(s.x.Graph.Links[id].Rate) > m.AskedRateBPS
+	if m.Bound {
+		m.LinkRateBPS = float64(s.x.Graph.Links[id].Rate)
+	}
+}
+
 // tries is how often a way that misses is measured. Ours: a program that takes the processors for some milliseconds
 // makes a way look slower for once; a way that is not as asked for misses each time.
 const tries = 3
 
 // insist measures a way until it is as asked for, or has missed too often.
 func (s *supervisor) insist(ctx context.Context, w *way, m *Measured) error {
-	for range tries {
+	for m.Tries < tries {
+		m.Tries++
 		if err := s.measure(ctx, w, m); err != nil || m.OK || !m.Tried {
 			return err
 		}

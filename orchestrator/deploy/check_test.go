@@ -3,6 +3,10 @@ package deploy
 import (
 	"testing"
 	"time"
+
+	orchestrate "weft/orchestrator/run"
+	"weft/orchestrator/topology"
+	"weft/units"
 )
 
 func TestJudge(t *testing.T) {
@@ -27,6 +31,18 @@ func TestJudge(t *testing.T) {
 		m.judge(200 * time.Microsecond)
 		if m.Bad != c.bad || m.OK != (c.bad == "") {
 			t.Errorf("%s: ok %v, missed %q; want %q", name, m.OK, m.Bad, c.bad)
+		}
+	}
+}
+
+// Of a link that is faster than the way on which it was measured only a bound of the rate is known.
+func TestUplinksAreBounded(t *testing.T) {
+	s := &supervisor{x: &orchestrate.Experiment{Graph: &topology.Graph{Links: []topology.Link{{Rate: 10 * units.Mbps}, {Rate: 40 * units.Mbps}}}}}
+	for id, bound := range []bool{false, true} {
+		m := Measured{Tried: true, OK: true, AskedRateBPS: 10e6, RateBPS: 9.99e6}
+		s.bound(topology.LinkID(id), &m)
+		if m.Bound != bound || bound != (m.LinkRateBPS == 40e6) {
+			t.Errorf("link %d: %+v", id, m)
 		}
 	}
 }
