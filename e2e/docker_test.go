@@ -146,33 +146,35 @@ func TestPrivProgramOfAnImageInALab(t *testing.T) {
 	noContainers(t, "programs")
 }
 
-// Ctrl-C, and Ctrl-C again, leave no container.
+// Ctrl-C in any phase of a run ends it in order: the exit code is that of an interruption, and no container is left when the
+// program has ended. After Ctrl-C twice, which ends it at once, one weft clean leaves none.
 func TestPrivInterruptedInDocker(t *testing.T) {
 	needDocker(t)
-	for name, again := range map[string]time.Duration{"once": 0, "twice": 100 * time.Millisecond, "at once": time.Millisecond} {
+	for name, c := range map[string]struct{ after, again time.Duration }{
+		"at the beginning": {100 * time.Millisecond, 0}, "while it starts": {600 * time.Millisecond, 0},
+		"while it runs": {2 * time.Second, 0}, "twice": {2 * time.Second, 100 * time.Millisecond},
+		"twice while it starts": {600 * time.Millisecond, 100 * time.Millisecond}, "at once": {2 * time.Second, time.Millisecond},
+	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t)
 			p := d.start("run", lib(t, "quickstart.yaml"), "--runtime", "docker", "--dilation", slow)
-			<-time.After(2 * time.Second)
+			<-time.After(c.after)
 			p.signal(syscall.SIGINT)
-			if again > 0 {
-				<-time.After(again)
+			if c.again > 0 {
+				<-time.After(c.again)
 				_ = p.cmd.Process.Signal(syscall.SIGINT) // it may have ended
 			}
-			r := p.wait()
-			if again == 0 {
-				r.wantCode(130)
+			r := p.wait().wantCode(130)
+			if strings.Contains(r.stderr, "without results") || strings.Contains(r.stderr, "measure what") {
+				t.Errorf("said %q", r.stderr)
 			}
-			for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-time.After(50 * time.Millisecond) {
-				names, err := docker.Clean(t.Context(), dockertest.Address())
-				if err != nil {
-					t.Fatal(err)
-				}
-				if len(names) == 0 {
-					break
-				}
+			if c.again > 0 {
+				d.run("clean").wantCode(0)
 			}
 			noContainers(t, "quickstart")
+			if r := d.run("clean").wantCode(0); !strings.Contains(r.stderr, "nothing to clean") {
+				t.Errorf("clean found something: %s", r.stdout)
+			}
 		})
 	}
 }

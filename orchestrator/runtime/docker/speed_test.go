@@ -13,8 +13,8 @@ import (
 	"weft/internal/dockertest"
 )
 
-// fatTree is the number of nodes of a fat-tree of k=4: 16 hosts and 20 switches. Of these the fabric's process models
-// the switches, so that 17 containers make the lab; all 36 hosts is what could be asked for at most.
+// fatTree is the number of nodes of a fat-tree of k=4: 16 hosts and 20 switches. The fabric's process models the switches, so
+// that 17 containers make the lab; like is compared with like by a lab of as many containers: 35 hosts and the fabric.
 const fatTree, fatTreeHosts = 36, 16
 
 // Bringing a lab up takes little more than starting as many bare containers by hand, all at once.
@@ -40,13 +40,21 @@ func TestPrivAsFastAsDockerRun(t *testing.T) {
 	for range rounds {
 		bare = min(bare, bareContainers(t, image, fatTree))
 		hosts = min(hosts, labUp(t, fatTreeHosts))
-		lab = min(lab, labUp(t, fatTree))
+		lab = min(lab, labUp(t, fatTree-1))
 	}
 	t.Logf("%d bare containers by docker run: %v", fatTree, bare.Round(time.Millisecond))
-	t.Logf("fat-tree of %d nodes (%d hosts): %v, ratio %.2f", fatTree, fatTreeHosts, hosts.Round(time.Millisecond), hosts.Seconds()/bare.Seconds())
-	t.Logf("lab of %d hosts: %v, ratio %.2f", fatTree, lab.Round(time.Millisecond), lab.Seconds()/bare.Seconds())
-	if r := hosts.Seconds() / bare.Seconds(); r > 1.3 {
-		t.Errorf("a fat-tree of %d nodes takes %.2f times as long as %d bare containers; 1.3 is the bar", fatTree, r, fatTree)
+	for _, c := range []struct {
+		what string
+		took time.Duration
+	}{
+		{fmt.Sprintf("a fat-tree of %d nodes, %d containers", fatTree, fatTreeHosts+1), hosts},
+		{fmt.Sprintf("a lab of %d containers", fatTree), lab},
+	} {
+		r := c.took.Seconds() / bare.Seconds()
+		t.Logf("%s: %v, ratio %.2f", c.what, c.took.Round(time.Millisecond), r)
+		if r > 1.3 {
+			t.Errorf("%s takes %.2f times as long as %d bare containers; 1.3 is the bar", c.what, r, fatTree)
+		}
 	}
 }
 
