@@ -122,8 +122,8 @@ func TestRandomRanksLeaveTheRootOut(t *testing.T) {
 func TestBaseRatesOfTheTable(t *testing.T) {
 	const item = "workload: [{collective: all-to-all, parallel: 2, size: 1MB}]\n"
 	for transport, flows := range map[string]units.Bandwidth{
-		"{kind: pc4}":                                             2,
-		"{kind: pc4, pc4: {base_rate: table}}":                    4,
+		"{kind: pc4}":                          2,
+		"{kind: pc4, pc4: {base_rate: table}}": 4,
 		"{kind: ccm, ccm: {inner: pc4, pc4: {base_rate: table}}}": 4,
 	} {
 		for _, s := range build(t, star+item+"transport: "+transport).Conns {
