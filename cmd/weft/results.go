@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -285,7 +287,7 @@ func (a *app) resultsExport(root *string) *cobra.Command {
 			}
 			return nil, cobra.ShellCompDirectiveDefault
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			dirs, err := runsNamed(*root, args[0])
 			if err != nil {
 				return err
@@ -300,10 +302,23 @@ func (a *app) resultsExport(root *string) *cobra.Command {
 			if args[2] != "csv" && args[2] != "json" {
 				return usagef("%q; expected csv or json", args[2])
 			}
-			return store.Export(a.stdout, dirs[0], name+".parquet", args[2])
+			return store.Export(untilDone{cmd.Context(), a.stdout}, dirs[0], name+".parquet", args[2])
 		},
 	}
 	return cmd
+}
+
+// untilDone writes until its context is done, so that a signal ends what only writes.
+type untilDone struct {
+	ctx context.Context
+	to  io.Writer
+}
+
+func (w untilDone) Write(p []byte) (int, error) {
+	if w.ctx.Err() != nil {
+		return 0, context.Cause(w.ctx)
+	}
+	return w.to.Write(p)
 }
 
 func tableNames() []string {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -246,5 +248,20 @@ func TestTutorialsLab(t *testing.T) {
 	}
 	if _, code, stdout, _ := simulateSweep(t, strings.Replace(example, "0.5 * rtt", "0.05 * rtt", 1)); code != exitMissed || !strings.Contains(stdout, "seed=1: ") {
 		t.Errorf("with 0.05: code %d: %s", code, stdout)
+	}
+}
+
+// A signal ends an export: what is written next is refused, and says why.
+func TestExportHeedsSignals(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	var out strings.Builder
+	w := untilDone{ctx, &out}
+	if _, err := w.Write([]byte("a")); err != nil {
+		t.Fatal(err)
+	}
+	stopped := errors.New("terminated")
+	cancel(stopped)
+	if _, err := w.Write([]byte("b")); !errors.Is(err, stopped) || out.String() != "a" {
+		t.Errorf("%q was written: %v", out.String(), err)
 	}
 }
