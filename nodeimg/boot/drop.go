@@ -97,6 +97,18 @@ func (d *dropper) user() error {
 		d.note("the program file may be run by its owner only (mode %#o): nodes stay user %d", exe.Mode().Perm(), os.Geteuid())
 		return nil
 	}
+	if err := d.change(unprivileged); err != nil {
+		return err
+	}
+	if d.contained {
+		return nil
+	}
+	// Changing user forgets the signal to receive when the parent dies.
+	return dieWithParent()
+}
+
+// change makes the calling thread another user's, in no group but that user's own, and keeps its capabilities.
+func (d *dropper) change(id int) error {
 	if err := unix.Prctl(unix.PR_SET_KEEPCAPS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("keep capabilities: %w", err)
 	}
@@ -104,18 +116,14 @@ func (d *dropper) user() error {
 	if _, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); errno != 0 && errno != unix.EPERM {
 		return fmt.Errorf("drop groups: %w", errno)
 	}
-	const id = unprivileged
-	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESGID, id, id, id); errno != 0 {
+	to := uintptr(id)
+	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESGID, to, to, to); errno != 0 {
 		return d.stays(errno)
 	}
-	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, id, id, id); errno != 0 {
+	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, to, to, to); errno != 0 {
 		return d.stays(errno)
 	}
-	if d.contained {
-		return nil
-	}
-	// Changing user forgets the signal to receive when the parent dies.
-	return dieWithParent()
+	return nil
 }
 
 // stays handles a user that cannot be changed: EINVAL where the user namespace has no other, EPERM where the
@@ -184,23 +192,6 @@ func become(env []string, keep []int) error {
 	// Through /proc the program is found however its file was renamed, replaced, deleted or covered.
 	if err := unix.Exec("/proc/self/exe", os.Args, env); err != nil {
 		return fmt.Errorf("exec: %w", err)
-	}
-	return nil
-}
-
-// Confine takes every capability but those kept from the calling thread, and from whatever program it starts
-// from then on, and forbids that program to gain any. The thread must be locked and must not be used for
-// anything else afterwards. The user stays the same.
-func Confine(keep ...uintptr) error {
-	d := dropper{keep: keep}
-	if err := d.boundingSet(); err != nil {
-		return err
-	}
-	if err := d.capabilities(); err != nil {
-		return err
-	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("no new privileges: %w", err)
 	}
 	return nil
 }

@@ -9,11 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A tree makes the file system that a process of the lab sees: the host's, read-only and without its devices,
-// with its own /proc, /sys, /dev, /tmp and /run.
+// A tree makes the file system that a process of the lab sees: the machine's programs and what they need to run,
+// read-only, with its own /proc, /sys, /dev, /tmp and /run, and nothing else of the machine's. A read-only mount would
+// not keep a program from reading keys, nor from connecting to a socket of a container engine that it finds there.
 type tree struct {
 	hosts  []HostName // names for /etc/hosts; none: the machine's is left
-	hidden []string   // directories that are to be empty
+	hidden []string   // directories that are to be empty, where they are seen
+	user   int        // of programs: a line of /etc/passwd; 0: none
 	notes  []string
 }
 
@@ -27,8 +29,8 @@ var devices = []string{"null", "zero", "full", "random", "urandom", "tty"}
 // isolate cuts the mounts off from the host's, so that nothing done here shows there, and gives the process
 // the /proc of its own PID namespace, writable until seal.
 func (t *tree) isolate() error {
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("make mounts private: %w", err)
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil { // what the machine unmounts goes here too
+		return fmt.Errorf("cut mounts off: %w", err)
 	}
 	// A user namespace may not mount these where the host hides part of its own (mount_too_revealing).
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
@@ -56,28 +58,32 @@ func View(spec *NodeSpec, proc int) error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("new mount namespace: %w", err)
 	}
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("make mounts private: %w", err)
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil { // what the machine unmounts goes here too
+		return fmt.Errorf("cut mounts off: %w", err)
 	}
 	if err := unix.MoveMount(proc, "", unix.AT_FDCWD, "/proc", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return fmt.Errorf("mount /proc: %w", err)
 	}
-	t := tree{hosts: spec.Hosts, hidden: spec.Hidden}
+	t := tree{hosts: spec.Hosts, hidden: spec.Hidden, user: spec.User}
 	if err := t.sysfs(); err != nil {
 		return err
 	}
 	return t.seal()
 }
 
-// seal makes everything read-only but /tmp, /run and /dev/shm, which are new, empty and in memory.
+// seal leaves the tree that is meant to be seen, read-only but for /tmp, /run and /dev/shm, which are new, empty and in
+// memory.
 func (t *tree) seal() error {
 	if err := makeDev(); err != nil {
 		return err
 	}
-	if err := t.nameHosts(); err != nil {
+	if err := t.plant(); err != nil {
 		return err
 	}
 	for _, dir := range t.hidden {
+		if _, err := os.Stat(dir); err != nil {
+			continue
+		}
 		if err := tmpfs(dir, "mode=755,size=4k"); err != nil {
 			return err
 		}
@@ -86,7 +92,7 @@ func (t *tree) seal() error {
 		return err
 	}
 	for _, dir := range []string{"/tmp", "/run", "/dev/shm"} {
-		if err := tmpfs(dir, "mode=1777,size=25%"); err != nil {
+		if err := tmpfs(dir, "mode=1777,size=64m,nr_inodes=16k"); err != nil {
 			return err
 		}
 	}
@@ -122,37 +128,6 @@ func makeDev() error {
 	}
 	if err := unix.Mount(stage, "/dev", "", unix.MS_MOVE, ""); err != nil {
 		return fmt.Errorf("move the new /dev into place: %w", err)
-	}
-	return nil
-}
-
-// nameHosts puts a file of the lab's names over /etc/hosts. It is written to a file system in memory at /tmp, which is
-// then unhooked and lives on with the file.
-func (t *tree) nameHosts() error {
-	const file = "/etc/hosts"
-	if len(t.hosts) == 0 {
-		return nil
-	}
-	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
-		t.note("this machine has no %s: names of hosts mean nothing in the node", file)
-		return nil
-	}
-	text := []byte("127.0.0.1\tlocalhost\n")
-	for _, h := range t.hosts {
-		text = fmt.Appendf(text, "%v\t%s\n", h.Addr, h.Name)
-	}
-	const stage = "/tmp"
-	if err := tmpfs(stage, "mode=755,size=8m"); err != nil {
-		return err
-	}
-	if err := os.WriteFile(stage+"/hosts", text, 0o644); err != nil {
-		return err
-	}
-	if err := unix.Mount(stage+"/hosts", file, "", unix.MS_BIND, ""); err != nil {
-		return fmt.Errorf("name the lab's hosts: %w", err)
-	}
-	if err := unix.Unmount(stage, unix.MNT_DETACH); err != nil {
-		return fmt.Errorf("name the lab's hosts: %w", err)
 	}
 	return nil
 }

@@ -31,8 +31,10 @@ type NodeSpec struct {
 	// Hosts are the names by which the node's programs know hosts of the lab: its /etc/hosts, besides localhost. None:
 	// the node has the machine's.
 	Hosts []HostName `json:"hosts,omitempty"`
-	// Hidden are directories of the machine that are empty in the node.
+	// Hidden are directories of the machine that are empty in the node, should it see them at all.
 	Hidden []string `json:"hidden,omitempty"`
+	// User is that of the node's programs, as its /etc/passwd names it; 0: none.
+	User int `json:"user,omitempty"`
 
 	// Queue is how many frames the interface holds for the fabric before it drops; 0 means 10,000.
 	Queue int `json:"queue"`

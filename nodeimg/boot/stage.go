@@ -150,7 +150,7 @@ func nodeStage(conn *control.Conn) (handover, []uintptr, error) {
 	if hostname == "" {
 		hostname = spec.Name
 	}
-	t := tree{hosts: spec.Hosts, hidden: spec.Hidden}
+	t := tree{hosts: spec.Hosts, hidden: spec.Hidden, user: spec.User}
 	if err := t.begin(hostname); err != nil {
 		return h, nil, err
 	}

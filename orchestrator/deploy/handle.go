@@ -127,6 +127,8 @@ func (s *supervisor) alive(name string) error {
 	defer s.mu.Unlock()
 	if n := &s.nodes[h]; n.dead != "" {
 		return fmt.Errorf("%s; weft node %s %s restart starts it again", n.dead, s.deployment.Lab, name)
+	} else if n.paused {
+		return fmt.Errorf("%s is paused; weft node %s %s resume lets it go on", name, s.deployment.Lab, name)
 	}
 	return nil
 }

@@ -91,12 +91,17 @@ func (s *supervisor) serve(l *listener) func(error) {
 	}
 }
 
-// admit serves a client, if it is of this user.
+// admit serves a client, if it is of this user and does not run inside a node, of this lab or another.
 func (s *supervisor) admit(sock *net.UnixConn, ending chan<- *control.Conn) {
 	conn := control.New(sock)
 	who, err := peer(sock)
 	if err != nil || int(who.Uid) != os.Geteuid() {
 		_ = conn.SendError(errors.New("this lab belongs to another user"))
+		conn.Close()
+		return
+	}
+	if err := control.Foreign(int(who.Pid)); err != nil {
+		_ = conn.SendError(fmt.Errorf("a lab is not changed from within a node: %w", err))
 		conn.Close()
 		return
 	}

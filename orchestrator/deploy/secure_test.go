@@ -16,7 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"weft/nodeimg/boot"
 	"weft/nodeimg/control"
+	"weft/orchestrator/runtime"
 )
 
 func TestNamesDoNotEscape(t *testing.T) {
@@ -201,27 +203,23 @@ func TestPrivNodesAreConfined(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inside := func(script string) (code int, out string) {
-		t.Helper()
-		read, write, err := os.Pipe()
+	inside := func(script string) (code int, out string) { t.Helper(); return within(t, h, script) }
+	other := filepath.Join(t.TempDir(), "state") // another's state directory, that this lab does not know of
+	elsewhere := filepath.Join(other, "socket")
+	if err := os.Mkdir(other, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	far, err := os.MkdirTemp("/var/tmp", "socket-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(far)
+	for _, path := range []string{elsewhere, filepath.Join(far, "socket")} {
+		l, err := net.Listen("unix", path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		null, err := os.Open(os.DevNull)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer null.Close()
-		text := make(chan string, 1)
-		go func() { b, _ := io.ReadAll(read); text <- string(b) }()
-		exit, err := h.Exec(t.Context(), Exec{Node: "h0", Args: []string{"/bin/sh", "-c", script}}, null, write, write)
-		write.Close()
-		out = <-text
-		read.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return exit.Code, out
+		defer l.Close()
 	}
 	for what, script := range map[string]string{
 		"write to the machine's files":     "touch /weft-was-here",
@@ -240,6 +238,15 @@ func TestPrivNodesAreConfined(t *testing.T) {
 		"see a process of the machine":     fmt.Sprintf("test -d /proc/%d/ns && test $(ls -d /proc/[0-9]* | wc -l) -gt 6", s.Supervisor),
 		"reach the lab's journal":          "cat " + filepath.Join(root, "guarded", journalFile),
 		"reach the lab's socket":           "test -e " + filepath.Join(root, "guarded", socketFile),
+		"reach another lab's supervisor":   "test -e " + elsewhere,
+		"reach a socket of the machine":    "test -e " + filepath.Join(far, "socket"),
+		"find a socket of the machine":     "find / -xdev -type s 2>/dev/null | grep . || find /usr /etc /var /run /tmp /opt /home -type s 2>/dev/null | grep .",
+		"reach a container engine":         "test -e /var/run/docker.sock || test -e /run/docker.sock || test -e /run/containerd",
+		"read the machine's passwords":     "cat /etc/shadow",
+		"look into root's home":            "find /root /home /srv /mnt -mindepth 1 | grep .",
+		"read keys of hosts":               "test -e /etc/ssh",
+		"be root":                          "test $(id -u) = 0",
+		"see keys of the machine":          "test -s /proc/keys",
 		"find anything of the lab's files": "test -n \"$(ls " + root + ")\"",
 	} {
 		if code, out := inside(script); code == 0 {
@@ -251,5 +258,125 @@ func TestPrivNodesAreConfined(t *testing.T) {
 	}
 	if _, err := os.Lstat("/weft-was-here"); err == nil {
 		t.Error("it was here")
+	}
+}
+
+// within runs a script in the first node, and returns how that went.
+func within(t *testing.T, h *Handle, script string) (code int, out string) {
+	t.Helper()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	text := make(chan string, 1)
+	go func() { b, _ := io.ReadAll(read); text <- string(b) }()
+	exit, err := h.Exec(t.Context(), Exec{Node: "h0", Args: []string{"/bin/sh", "-c", script}}, null, write, write)
+	write.Close()
+	out = <-text
+	read.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exit.Code, out
+}
+
+// A program in a node takes no more than its share of processes and of memory, and leaves room for the next.
+func TestPrivProgramsAreBounded(t *testing.T) {
+	_, h := upLab(t)
+	if os.Geteuid() != 0 || !boot.HasUser(boot.UserOf(1)) {
+		t.Skip("processes of a node are counted where its programs can be a user of their own")
+	}
+	_, out := within(t, h, "i=0; while [ $i -lt 1500 ]; do sleep 60 >/dev/null 2>&1 & i=$((i+1)); done; echo started $i")
+	running := strings.Count(processes("sleep\x0060\x00"), "\n")
+	if running < 100 || running > runtime.MaxProcesses || strings.Contains(out, "started 1500") {
+		t.Errorf("%d of 1500 programs run, %d are allowed: %.300s", running, runtime.MaxProcesses, out)
+	}
+	if code, out := within(t, h, "kill -9 -1; true"); code > 128+9 {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	if code, out := within(t, h, "dd if=/dev/zero of=/dev/null bs=4G count=1 2>&1"); code == 0 {
+		t.Errorf("a program takes 4 GiB: %s", out)
+	}
+	if code, out := within(t, h, "dd if=/dev/zero of=/tmp/big bs=1M count=80 2>&1"); code == 0 {
+		t.Errorf("a node writes 80 MB to memory: %s", out)
+	}
+}
+
+// processes lists the command lines of processes that are exactly one.
+func processes(line string) string {
+	var found strings.Builder
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range files {
+		if text, _ := os.ReadFile(f); string(text) == line {
+			found.WriteString(f + "\n")
+		}
+	}
+	return found.String()
+}
+
+// The owner's own programs are refused too where they run inside a node, of whatever lab: in another PID namespace.
+func TestPrivSocketIsNotForNodes(t *testing.T) {
+	root, _ := upLab(t)
+	for name, flags := range map[string]uintptr{
+		"is inside a container or a node": syscall.CLONE_NEWPID, "is in another network namespace": syscall.CLONE_NEWNET,
+	} {
+		cmd := exec.Command("/proc/self/exe", "stranger", filepath.Join(root, "guarded", socketFile))
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags}
+		if out, _ := cmd.CombinedOutput(); !strings.Contains(string(out), name) {
+			t.Errorf("got %s, want %q", out, name)
+		}
+	}
+}
+
+// In a node that is paused nothing is run; a program that would wait for it forever is none.
+func TestPrivExecInAPausedNode(t *testing.T) {
+	_, h := upLab(t)
+	if err := h.Node(Node{Node: "h0", Action: NodePause}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := h.Exec(t.Context(), Exec{Node: "h0", Args: []string{"true"}}, os.Stdin, os.Stdout, os.Stderr)
+	if err == nil || !strings.Contains(err.Error(), "h0 is paused") {
+		t.Errorf("got %v", err)
+	}
+	if err := h.Node(Node{Node: "h0", Action: NodeResume}); err != nil {
+		t.Fatal(err)
+	}
+	if code, out := within(t, h, "true"); code != 0 {
+		t.Errorf("afterwards: %d %s", code, out)
+	}
+}
+
+// A program of one's own is seen with its folder, to read; what lies beside that folder is not.
+func TestPrivProgramOfOnesOwn(t *testing.T) {
+	_, h := upLab(t)
+	dir, err := os.MkdirTemp("/var/tmp", "own-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	tools := filepath.Join(dir, "tools")
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(tools, 0o755), os.WriteFile(filepath.Join(dir, "secret"), nil, 0o644),
+		os.WriteFile(filepath.Join(tools, "data"), []byte("beside"), 0o644),
+		os.WriteFile(filepath.Join(tools, "own"), []byte("#!/bin/sh\ncat ${0%/*}/data; test ! -e "+dir+"/secret && echo; touch ${0%/*}/new; id -un\n"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	_, err = h.Exec(t.Context(), Exec{Node: "h0", Args: []string{filepath.Join(tools, "own")}}, os.Stdin, write, write)
+	write.Close()
+	out, _ := io.ReadAll(read)
+	if err != nil || !strings.HasPrefix(string(out), "beside\n") || !strings.Contains(string(out), "Read-only") {
+		t.Errorf("%v, said %q", err, out)
+	}
+	if _, err := os.Stat(filepath.Join(tools, "new")); err == nil {
+		t.Error("it was written to")
 	}
 }

@@ -44,8 +44,9 @@ type nodeLife struct {
 	asked  bool   // its end was asked for
 }
 
-// Supervise is the supervisor of a lab, and leaves conn to be closed by the caller: it brings the lab up and owns it until somebody asks it to end it, or SIGTERM
-// does. Until the deployer at the other end of conn has said that the lab is to be kept, it ends with the deployer.
+// Supervise is the supervisor of a lab: it brings the lab up and owns it until somebody asks it to end it, or SIGTERM
+// does. Until the deployer at the other end of conn has said that the lab is to be kept, it ends with the deployer. The
+// connection is left for the caller to close.
 func Supervise(conn *control.Conn, path, name string, o Options) error {
 	err := supervise(conn, path, name, o)
 	if err != nil {

@@ -111,7 +111,7 @@ func TestPrivLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := about.HostConfig
-	if h.Privileged || h.Memory != 64<<20 || h.PidsLimit == nil || *h.PidsLimit != maxProcesses || !h.ReadonlyRootfs || !h.AutoRemove ||
+	if h.Privileged || h.Memory != 64<<20 || h.PidsLimit == nil || *h.PidsLimit != runtime.MaxProcesses || !h.ReadonlyRootfs || !h.AutoRemove ||
 		h.NetworkMode != "none" || len(h.CapAdd) > 0 || len(h.Binds)+len(h.Mounts)+len(h.Devices) > 0 || len(about.Mounts) > 0 {
 		t.Errorf("%+v, mounts %v", h, about.Mounts)
 	}

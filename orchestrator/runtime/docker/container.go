@@ -14,15 +14,10 @@ import (
 
 	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
-	"weft/units"
 )
 
-// Bounds of one container. Ours: a node takes some megabytes and a dozen threads.
-const (
-	defaultMemory = 2 * units.GiB
-	maxProcesses  = 512
-	tmpSize       = "size=64m"
-)
+// tmpSize bounds what a container writes.
+const tmpSize = "size=64m"
 
 // expendable makes a process one of the first to go when the machine is out of memory: oom_score_adj, of -1000 to 1000.
 const expendable = 500
@@ -44,8 +39,8 @@ func (c *Cluster) containerName(name string) string {
 // host is what every container of a lab is bound to: no network, no privileges, nothing to write to but memory. It
 // removes itself when it ends.
 func (c *Cluster) host() *container.HostConfig {
-	memory := int64(cmp.Or(c.spec.Memory, defaultMemory))
-	processes := int64(maxProcesses)
+	memory := int64(cmp.Or(c.spec.Memory, runtime.DefaultMemory))
+	processes := int64(runtime.MaxProcesses)
 	return &container.HostConfig{
 		NetworkMode:    "none",
 		AutoRemove:     true,

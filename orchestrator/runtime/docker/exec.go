@@ -5,10 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
-	goruntime "runtime"
-	"syscall"
-	"time"
 
 	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/container"
@@ -20,9 +16,8 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// Exec runs a program inside a node and waits for it. A program of this machine runs in the namespaces of the node with
-// this machine's files, read-only, as in the built-in runtime, and with no capability but those to use the node's
-// network as it likes. A program of an image runs in a container of its own that shares the node's network and PID
+// Exec runs a program inside a node and waits for it. A program of this machine runs in the namespaces of the node in
+// the container's control groups, with this machine's programs to read, as in the built-in runtime: see runtime.Inside. A program of an image runs in a container of its own that shares the node's network and PID
 // namespace, with the same capabilities and a read-only root. Either ends with the node, or with ctx.
 func (c *Cluster) Exec(ctx context.Context, node string, command runtime.Command) error {
 	p := c.find(node)
@@ -33,15 +28,8 @@ func (c *Cluster) Exec(ctx context.Context, node string, command runtime.Command
 	switch {
 	case command.Image != "":
 		err = c.execImage(ctx, p, command)
-	case len(command.Args) == 0:
-		err = errors.New("no program was named")
 	default:
-		result := make(chan error, 1)
-		go func() {
-			goruntime.LockOSThread() // never unlocked: the thread is in the node and ends with the goroutine
-			result <- p.exec(ctx, command)
-		}()
-		err = <-result
+		err = c.execHere(ctx, p, command)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", node, err)
@@ -63,27 +51,19 @@ func (c *Cluster) find(name string) *proc {
 	return nil
 }
 
-// exec moves the calling thread into the node and starts a program of this machine from there.
-func (p *proc) exec(ctx context.Context, command runtime.Command) error {
-	if err := p.enter(); err != nil {
-		return fmt.Errorf("enter: %w", err)
-	}
-	if err := boot.Confine(unix.CAP_NET_RAW, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE); err != nil {
+// execHere runs a program of this machine in the node.
+func (c *Cluster) execHere(ctx context.Context, p *proc, command runtime.Command) error {
+	groups, err := p.groups()
+	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, command.Args[0], command.Args[1:]...)
-	cmd.Env = append(runtime.Environment(), command.Env...)
-	cmd.Dir = command.Dir
-	if cmd.Dir == "" {
-		cmd.Dir = "/tmp"
-	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = command.Stdin, command.Stdout, command.Stderr
-	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) } // so that tcpdump writes out what it has
-	cmd.WaitDelay = time.Second
-	if command.TTY {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
-	}
-	return runtime.Status(cmd.Run())
+	defer func() {
+		for _, f := range groups {
+			f.Close()
+		}
+	}()
+	inside := runtime.Inside{PID: p.PID, Enter: p.enter, Hidden: p.spec.Hidden, Memory: c.spec.Memory, Groups: groups}
+	return inside.Run(ctx, command)
 }
 
 // enter moves the calling thread into every namespace of p but the mount namespace: the node's holds no programs. It
@@ -114,7 +94,9 @@ func (p *proc) enter() error {
 	if err := unix.Setns(p.pidfd, unix.CLONE_NEWNET|unix.CLONE_NEWPID|unix.CLONE_NEWUTS|unix.CLONE_NEWIPC); err != nil {
 		return err
 	}
-	return boot.View(p.spec, proc)
+	spec := *p.spec
+	spec.User = boot.UserOf(p.PID)
+	return boot.View(&spec, proc)
 }
 
 // execImage runs a program of an image beside the node.

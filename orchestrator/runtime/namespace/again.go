@@ -77,7 +77,7 @@ func (c *Cluster) Restart(ctx context.Context, i int) (boot.Link, error) {
 
 // reboot takes a node that was started again through its boot.
 func (c *Cluster) reboot(p *proc, i int) (boot.Link, error) {
-	if err := p.Conn.SendValue(boot.KindBoot, c.spec.Nodes[i]); err != nil {
+	if err := p.Conn.SendValue(boot.KindBoot, c.node(i, p)); err != nil {
 		return boot.Link{}, err
 	}
 	fds, err := p.Conn.Expect(boot.KindLink, &p.Link)

@@ -130,7 +130,7 @@ func (c *Cluster) bootNode(i int) error {
 		return err
 	}
 	c.nodes[i] = p
-	err = c.spec.Around("boot "+p.Name, func() error { return p.Conn.SendValue(boot.KindBoot, c.spec.Nodes[i]) })
+	err = c.spec.Around("boot "+p.Name, func() error { return p.Conn.SendValue(boot.KindBoot, c.node(i, p)) })
 	if err != nil {
 		return c.failed(p, err)
 	}
@@ -148,6 +148,15 @@ func (c *Cluster) bootNode(i int) error {
 	}
 	_, err = p.Conn.Expect(boot.KindUp, &p.Report)
 	return c.failed(p, err)
+}
+
+// node is what a process is to become.
+func (c *Cluster) node(i int, p *proc) boot.NodeSpec {
+	spec := c.spec.Nodes[i]
+	if user := boot.UserOf(p.PID); boot.HasUser(user) {
+		spec.User = user
+	}
+	return spec
 }
 
 // failed names the process that err is about. If its connection broke, how the process ended says more.

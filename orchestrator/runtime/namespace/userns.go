@@ -67,7 +67,8 @@ var errPowerless = errors.New("the user namespace grants no privileges; is kerne
 // userAttr asks for a user namespace in which this user is root, and nobody else exists.
 func userAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
-		Cloneflags:                 syscall.CLONE_NEWUSER,
+		// With mounts of its own, that follow the machine's, the files of programs can be shown in nodes.
+		Cloneflags:                 syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
 		UidMappings:                []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}},
 		GidMappings:                []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}},
 		GidMappingsEnableSetgroups: false,
@@ -80,7 +81,7 @@ func userAttr() *syscall.SysProcAttr {
 // does. Signals that ask a program to end are passed on; the terminal's reach only this process.
 // Standard input is passed on unless it is a terminal.
 //
-// The user namespace is all that is new: Launch makes the others for each process of the lab.
+// The user namespace, and a mount namespace that belongs to it, are all that is new: Launch makes the others for each process of the lab.
 func Enter(args []string) (code int, err error) {
 	if os.Getenv(enteredVar) != "" {
 		return 0, errPowerless

@@ -1,0 +1,65 @@
+package boot
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// families are the kinds of sockets that a program in a node can make: those that its namespaces confine. Others, such
+// as AF_VSOCK, which reaches the hypervisor, know no namespaces.
+var families = []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK, unix.AF_PACKET}
+
+// denied are calls that know no namespaces (keys), or make sockets behind the filter's back.
+var denied = []uint32{unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_IO_URING_SETUP}
+
+// Offsets in struct seccomp_data, linux/seccomp.h; the first argument's low half is first on both architectures.
+const (
+	atCall, atArchitecture, atArgument = 0, 4, 16
+	otherABI                           = 0x40000000 // __X32_SYSCALL_BIT
+)
+
+// filterCalls keeps the calling thread, and what it becomes, from calls that lead out of a node. It must have given up
+// new privileges. On architectures that Weft is not built for nothing is filtered.
+func filterCalls() error {
+	architecture, ok := map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}[runtime.GOARCH]
+	if !ok {
+		return nil
+	}
+	code := callFilter(architecture)
+	program := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
+	if err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0); err != nil && err != unix.EINVAL && err != unix.ENOSYS {
+		return fmt.Errorf("filter system calls: %w", err) // EINVAL: a kernel without filters
+	}
+	return nil
+}
+
+// callFilter is the filter: calls of another architecture do not exist, where the numbers mean other calls.
+func callFilter(architecture uint32) []unix.SockFilter {
+	const (
+		load   = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
+		equal  = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+		least  = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
+		answer = unix.BPF_RET | unix.BPF_K
+	)
+	refuse := func(errno unix.Errno) unix.SockFilter {
+		return unix.SockFilter{Code: answer, K: unix.SECCOMP_RET_ERRNO | uint32(errno)}
+	}
+	allow := unix.SockFilter{Code: answer, K: unix.SECCOMP_RET_ALLOW}
+	code := []unix.SockFilter{
+		{Code: load, K: atArchitecture},
+		{Code: equal, K: architecture, Jt: 1}, refuse(unix.ENOSYS),
+		{Code: load, K: atCall},
+		{Code: least, K: otherABI, Jf: 1}, refuse(unix.ENOSYS),
+	}
+	for _, call := range denied {
+		code = append(code, unix.SockFilter{Code: equal, K: call, Jf: 1}, refuse(unix.ENOSYS))
+	}
+	code = append(code, unix.SockFilter{Code: equal, K: unix.SYS_SOCKET, Jt: 1}, allow, unix.SockFilter{Code: load, K: atArgument})
+	for _, family := range families {
+		code = append(code, unix.SockFilter{Code: equal, K: family, Jf: 1}, allow)
+	}
+	return append(code, refuse(unix.EAFNOSUPPORT))
+}

@@ -1,0 +1,133 @@
+package boot
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Showing is what of the machine's files a program needs besides those that every node has: the folder that it lies
+// in, or where that folder holds much else, its file alone. It is not seen by other programs.
+type Showing struct {
+	program string // its path, without links
+	what    string // the folder, or the file
+	tree    int    // a detached mount of it; -1: none
+}
+
+// wide are folders that are not shown for the sake of a program in them.
+var wide = []string{"/", "/boot", "/dev", "/etc", "/home", "/media", "/mnt", "/opt", "/root", "/run", "/srv", "/tmp", "/var", "/var/lib", "/var/run", "/var/tmp"}
+
+// Show prepares to show a program of this machine in a node, by its absolute path; any other name stands for a program
+// that is there already. No folder that holds one of hidden is shown. The caller is in the machine's mount namespace, and
+// closes what is returned.
+func Show(program string, hidden []string) (*Showing, error) {
+	s := &Showing{program: program, tree: -1}
+	if !filepath.IsAbs(program) || strings.HasPrefix(program, "/proc/") {
+		return s, nil
+	}
+	path, err := filepath.EvalSymlinks(program)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil // it may be in the node
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range folders {
+		if within(path, dir) {
+			return s, nil
+		}
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a program", program)
+	}
+	s.program, s.what = path, filepath.Dir(path)
+	if parts := strings.Split(path, "/"); parts[1] == "opt" && len(parts) > 3 {
+		s.what = "/opt/" + parts[2] // FHS 3.0, section 3.13: a package's own
+	}
+	covers := func(dir string) bool { return within(dir, s.what) || within(s.what, dir) }
+	if slices.Contains(wide, s.what) || filepath.Dir(s.what) == "/home" || slices.ContainsFunc(hidden, covers) {
+		s.what = path
+	}
+	s.tree, err = unix.OpenTree(unix.AT_FDCWD, s.what, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+	if err != nil {
+		return nil, fmt.Errorf("show %s in the node: %w; a program below /usr needs no showing", s.what, err)
+	}
+	return s, nil
+}
+
+// Close lets go of it.
+func (s *Showing) Close() {
+	if s.tree >= 0 {
+		unix.Close(s.tree)
+	}
+}
+
+// Place shows it to the calling thread, which must be in the node, and returns the program's path there. What the node
+// has under this name goes before.
+func (s *Showing) Place() (program string, err error) {
+	if s.tree < 0 {
+		return s.program, nil
+	}
+	if _, err := os.Stat(s.program); err == nil {
+		return s.program, nil
+	}
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		return "", fmt.Errorf("new mount namespace: %w", err)
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+		return "", fmt.Errorf("cut mounts off: %w", err)
+	}
+	const root = unix.MS_REMOUNT | unix.MS_BIND | unix.MS_NOSUID | unix.MS_NODEV
+	if err := unix.Mount("", "/", "", root, ""); err != nil {
+		return "", fmt.Errorf("show %s: %w", s.what, err)
+	}
+	if err := s.point(); err != nil {
+		return "", fmt.Errorf("show %s: %w", s.what, err)
+	}
+	if err := unix.MoveMount(s.tree, "", unix.AT_FDCWD, s.what, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return "", fmt.Errorf("show %s: %w", s.what, err)
+	}
+	err = unix.MountSetattr(unix.AT_FDCWD, s.what, unix.AT_RECURSIVE, &unix.MountAttr{
+		Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV,
+	})
+	if errors.Is(err, unix.ENOSYS) {
+		err = remountEach()
+	}
+	if err != nil {
+		return "", fmt.Errorf("make %s read-only: %w", s.what, err)
+	}
+	if err := unix.Mount("", "/", "", root|unix.MS_RDONLY, ""); err != nil {
+		return "", fmt.Errorf("make / read-only: %w", err)
+	}
+	return s.program, nil
+}
+
+// point makes the folder or file to mount on.
+func (s *Showing) point() error {
+	if s.what != s.program {
+		return os.MkdirAll(s.what, 0o755)
+	}
+	if err := os.MkdirAll(filepath.Dir(s.what), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(s.what, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// within says whether path is dir or below it.
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
