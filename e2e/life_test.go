@@ -308,7 +308,7 @@ func TestPrivDeployIsIdempotent(t *testing.T) {
 	d.run("destroy", "lab.yaml").wantCode(0).wantWords("not deployed")
 }
 
-// Labs stand side by side, with the same addresses, and nobody hears of the other.
+// Labs stand side by side, each with addresses of its own, and nobody hears of the other.
 func TestPrivLabsSideBySide(t *testing.T) {
 	needProgram(t, "ping")
 	d := newDesk(t).stateful()
@@ -318,6 +318,19 @@ func TestPrivLabsSideBySide(t *testing.T) {
 	}
 	d.run("exec", "h0", "--", "true").wantCode(2).wantWords("2 labs are deployed: one, two")
 	d.run("destroy").wantCode(2)
+	for i, name := range []string{"one", "two"} {
+		s := new(deploy.State)
+		if err := json.Unmarshal([]byte(d.run("inspect", name, "--json").wantCode(0).stdout), s); err != nil {
+			t.Fatal(err)
+		}
+		if want := topology.Subnet(i + 1); s.Subnet != want.Prefix().String() || s.Nodes[1].Address != want.HostAddr(1).String() {
+			t.Errorf("%s has %s, and h1 %s; expected %v", name, s.Subnet, s.Nodes[1].Address, want.Prefix())
+		}
+		r := d.run("exec", "--lab", name, "h0", "--", "ip", "-o", "-4", "addr", "show", "eth0").wantCode(0)
+		if !strings.Contains(r.stdout, fmt.Sprintf("10.%d.0.1/16", i+1)) {
+			t.Errorf("%s: %s", name, r.stdout)
+		}
+	}
 	d.run("link", "two", "h1-switch0", "down").wantCode(0)
 	d.run("exec", "--lab", "two", "h0", "--", "ping", "-c1", "-W1", "h1").wantCode(1)
 	d.run("exec", "--lab", "one", "h0", "--", "ping", "-c1", "-W1", "h1").wantCode(0)

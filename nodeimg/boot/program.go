@@ -51,7 +51,7 @@ func (p *Program) Command(cmd *exec.Cmd, groups []*os.File) error {
 	return nil
 }
 
-// The first image is recognized before anything else runs, on the first thread.
+// The first image is recognized here because only init runs before all else, on the first thread, in weft and tests alike.
 func init() {
 	text, ok := os.LookupEnv(programVar)
 	if !ok {
@@ -64,7 +64,7 @@ func init() {
 		err = p.become()
 	}
 	fmt.Fprintf(os.Stderr, "weft: %s: %v\n", p.Path, err)
-	os.Exit(126) // as a shell's, for a program that cannot be started
+	unix.Exit(126) // as a shell's, for a program that cannot be started; this process never was more
 }
 
 // become turns this process into the program. It returns only on error.

@@ -238,7 +238,7 @@ func (s *supervisor) measure(ctx context.Context, w *way, m *Measured) error {
 		probes = int(min(max(40/loss, 300), 4000))
 	}
 	plan := &probe.Plan{
-		To: netip.AddrPortFrom(topology.HostAddr(w.dst), probePort), Source: w.source,
+		To: netip.AddrPortFrom(s.deployment.Subnet.HostAddr(w.dst), probePort), Source: w.source,
 		Phases: []probe.Phase{
 			{Count: 12, Size: small, GapNS: int64(max(5*time.Millisecond, 2*short))},
 			{Count: probes, Size: small, GapNS: int64(max(50*time.Microsecond, 4*short))},

@@ -122,6 +122,7 @@ type State struct {
 	Datapath   string      `json:"datapath"`
 	Dilation   float64     `json:"dilation"`
 	Supervisor int         `json:"supervisor_pid"`
+	Subnet     string      `json:"subnet"` // that its hosts share, and no other lab of the state directory has
 	NowUS      float64     `json:"now_us"` // lab time
 	Committed  bool        `json:"committed"`
 	Broken     string      `json:"broken,omitempty"` // why the network has ended

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"weft/orchestrator/lab"
+	"weft/orchestrator/topology"
 )
 
 // Request is a lab to be deployed.
@@ -37,6 +38,8 @@ type Deployment struct {
 	Began    time.Time `json:"began"`
 	Dilation float64   `json:"dilation"`
 	Why      string    `json:"why"` // how the dilation was chosen
+
+	Subnet topology.Subnet `json:"subnet"` // no other lab of the state directory has it
 }
 
 // Files of a lab's folder, beside the journal.
@@ -126,6 +129,9 @@ func readDeployment(dir *os.Root) (*Deployment, error) {
 	}
 	if !deploymentName.MatchString(d.ID) {
 		return nil, fmt.Errorf("%s: %q is not a deployment", deploymentFile, clip(d.ID))
+	}
+	if d.Subnet < 0 || d.Subnet > topology.MaxSubnets {
+		return nil, fmt.Errorf("%s: %d is not a subnet", deploymentFile, d.Subnet)
 	}
 	return d, CheckName(d.Lab)
 }

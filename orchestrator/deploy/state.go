@@ -3,6 +3,7 @@ package deploy
 import (
 	"os"
 
+	"weft/nodeimg/boot"
 	"weft/orchestrator/topology"
 )
 
@@ -12,7 +13,7 @@ func (s *supervisor) state() (*State, error) {
 	out := &State{
 		Lab: d.Lab, Topology: g.Title, File: d.File, Deployment: d.ID, Began: d.Began, Runtime: s.runtime, Datapath: "fabric",
 		Dilation: d.Dilation, Supervisor: os.Getpid(), NowUS: s.lab.Now().Microseconds(), Committed: s.journal.Committed(),
-		Notes: s.lab.Notes(),
+		Notes: s.lab.Notes(), Subnet: d.Subnet.Prefix().String(),
 	}
 	select {
 	case <-s.lab.Broken():
@@ -49,13 +50,13 @@ func (s *supervisor) deserted() string {
 }
 
 func (s *supervisor) nodeState(id topology.NodeID) NodeState {
-	n := &s.x.Graph.Nodes[id]
+	n, d := &s.x.Graph.Nodes[id], s.deployment
 	out := NodeState{Name: n.Name, Tier: n.Tier, Address: n.Addr, State: "modelled"}
 	if int(id) >= s.x.Graph.Hosts {
 		return out
 	}
 	p := s.lab.Cluster().Node(int(id))
-	out.MAC, out.Cable = topology.HostMAC(id).String(), string(p.Link.Kind)
+	out.MAC, out.Cable = boot.MACOf(d.Subnet.HostAddr(id)).String(), string(p.Link.Kind)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch is := &s.nodes[id]; {

@@ -151,7 +151,7 @@ func (s *supervisor) bringUp() error {
 		return err
 	}
 	l.Engine.Dilation = s.deployment.Dilation // as it was chosen
-	standing, err := orchestrate.Standing(s.life, l, orchestrate.Options{Self: s.options.Node, Step: s.options.Step})
+	standing, err := orchestrate.Standing(s.life, l, orchestrate.Options{Self: s.options.Node, Step: s.options.Step, Subnet: s.deployment.Subnet})
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"weft/nodeimg/control"
 	orchestrate "weft/orchestrator/run"
+	"weft/orchestrator/topology"
 )
 
 // Options say how labs are brought up and taken down. The zero value is for weft itself.
@@ -198,7 +199,11 @@ func (d *Deployment) bringUp(ctx context.Context, r *Root, o Options) error {
 		return err
 	}
 	defer j.Close()
-	if err := d.save(dir, j); err != nil {
+	err = r.choose(d.Lab, func(s topology.Subnet) error {
+		d.Subnet = s
+		return d.save(dir, j)
+	})
+	if err != nil {
 		return err
 	}
 	return d.supervise(ctx, r, dir, j, o)

@@ -106,18 +106,18 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 // emulation is the experiment as it is run in real time.
 func (x *Experiment) emulation(dilation float64, p emulate.Processes) emulate.Experiment {
 	spec := emulate.Experiment{
-		Lab: x.Lab.Name, Fabric: x.Fabric, Changes: x.Changes, Plans: x.Plans, Prefix: topology.PrefixLen,
+		Lab: x.Lab.Name, Fabric: x.Fabric, Changes: x.Changes, Plans: x.Plans, Prefix: x.subnet.Prefix().Bits(),
 		Dilation: dilation, BaseRTT: x.BaseRTT,
 		SampleQueues: x.Lab.Measure.Queues, Windows: x.Lab.Measure.CWND,
 		Processes: p, Transparent: x.Lab.Clocks.Transparent, Programs: x.programs(),
 	}
 	if x.Fabric.CCM != nil {
 		for s := range x.Fabric.Switches {
-			spec.Switches = append(spec.Switches, topology.SwitchAddr(s))
+			spec.Switches = append(spec.Switches, x.subnet.SwitchAddr(s))
 		}
 	}
 	for h := range x.Plans {
-		spec.Addrs = append(spec.Addrs, topology.HostAddr(topology.NodeID(h)))
+		spec.Addrs = append(spec.Addrs, x.subnet.HostAddr(topology.NodeID(h)))
 	}
 	return spec
 }

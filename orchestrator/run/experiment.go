@@ -29,6 +29,7 @@ type Experiment struct {
 
 	Changes []fabric.Change // what faults make of the network, by their instants
 	watched int             // port whose queue is followed event by event, -1 for none
+	subnet  topology.Subnet // of its addresses
 
 	// BaseRTT is the longest idle round trip among hosts that talk to each other: a full data packet there,
 	// its acknowledgement back, store and forward.

@@ -13,6 +13,7 @@ import (
 
 	"weft/host"
 	"weft/orchestrator/lab"
+	"weft/orchestrator/topology"
 	"weft/results/expect"
 	"weft/results/record"
 	"weft/results/stats"
@@ -29,6 +30,8 @@ type Options struct {
 	Version string
 	Program string       // what tells this very program from others of its version, kept with the results; may be empty
 	Series  store.Series // which run this is of its command line; names the directory
+
+	Subnet topology.Subnet // of a lab that stands; 0: that of a lab by itself
 
 	Workers int // processors that a simulation may use; 0: all. It makes no difference to the results.
 

@@ -30,6 +30,7 @@ func Standing(ctx context.Context, l *lab.Lab, o Options) (*Stand, error) {
 	if err != nil {
 		return nil, err
 	}
+	g.Number(o.Subnet)
 	if l.Engine.Kind == "sim" {
 		return nil, l.Errorf("engine.kind", "the simulator deploys nothing; --engine emu deploys this lab")
 	}
@@ -40,7 +41,7 @@ func Standing(ctx context.Context, l *lab.Lab, o Options) (*Stand, error) {
 	if err != nil {
 		return nil, fmt.Errorf("this machine cannot emulate: %w", err)
 	}
-	x := &Experiment{Lab: l, Graph: g, Fabric: fabricConfig(l, g), watched: -1}
+	x := &Experiment{Lab: l, Graph: g, Fabric: fabricConfig(l, g), watched: -1, subnet: o.Subnet}
 	if err := checkLossless(l, x.Graph, &x.Fabric); err != nil {
 		return nil, err
 	}

@@ -73,7 +73,7 @@ func (n *Inside) run(ctx context.Context, command *Command) error {
 		if path, err = exec.LookPath(path); err != nil {
 			return err
 		}
-	} else if _, err := os.Stat(path); err != nil {
+	} else if _, err := os.Stat(path); err != nil && !strings.HasPrefix(path, "/proc/") { // which is the program's own, not this thread's
 		return err
 	}
 	p.Path = path
