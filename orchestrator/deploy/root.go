@@ -47,23 +47,31 @@ func OpenRoot(path string) (*Root, error) {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("state directory: %w; %s names another", err, RootVar)
 	}
-	var s unix.Stat_t
-	if err := unix.Lstat(path, &s); err != nil {
-		return nil, fmt.Errorf("state directory %s: %w", path, err)
-	}
-	switch {
-	case s.Mode&unix.S_IFMT != unix.S_IFDIR:
-		return nil, fmt.Errorf("state directory %s: it is not a directory; %s names another", path, RootVar)
-	case int(s.Uid) != os.Geteuid():
-		return nil, fmt.Errorf("state directory %s: it belongs to user %d; %s names another", path, s.Uid, RootVar)
-	case s.Mode&0o077 != 0:
-		return nil, fmt.Errorf("state directory %s: others may enter it (mode %#o); chmod 700 %s", path, s.Mode&0o777, path)
+	if err := checkRoot(path); err != nil {
+		return nil, err
 	}
 	dir, err := os.OpenRoot(path)
 	if err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
 	return &Root{path: path, dir: dir}, nil
+}
+
+// checkRoot refuses a state directory that others own, or may enter.
+func checkRoot(path string) error {
+	var s unix.Stat_t
+	if err := unix.Lstat(path, &s); err != nil {
+		return fmt.Errorf("state directory %s: %w", path, err)
+	}
+	switch {
+	case s.Mode&unix.S_IFMT != unix.S_IFDIR:
+		return fmt.Errorf("state directory %s: it is not a directory; %s names another", path, RootVar)
+	case int(s.Uid) != os.Geteuid():
+		return fmt.Errorf("state directory %s: it belongs to user %d; %s names another", path, s.Uid, RootVar)
+	case s.Mode&0o077 != 0:
+		return fmt.Errorf("state directory %s: others may enter it (mode %#o); chmod 700 %s", path, s.Mode&0o777, path)
+	}
+	return nil
 }
 
 // Close lets go of the directory.

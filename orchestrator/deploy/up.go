@@ -114,6 +114,9 @@ func Up(ctx context.Context, path string, q *Request, o Options) (*Change, error
 	if err != nil {
 		return nil, err
 	}
+	if err := checkRoot(path); err != nil && !missing(err) { // before the machine is measured, which takes seconds
+		return nil, err
+	}
 	spec, err := orchestrate.Standing(ctx, l, orchestrate.Options{Self: o.Node})
 	if err != nil {
 		return nil, err

@@ -168,3 +168,19 @@ func TestPrivProgramOfAnImage(t *testing.T) {
 	}
 	nothing(t, "test")
 }
+
+// A program of this machine is in its container's control groups: what it starts is counted there, and stopped.
+func TestPrivProgramsAreBounded(t *testing.T) {
+	c := begin(t, lab(1))
+	if out, err := run(t, c, "h0", "sh", "-c", "test ! -e /var/run/docker.sock && test ! -e /run/docker.sock && ! find /usr /etc /var /run -type s 2>/dev/null | grep ."); err != nil {
+		t.Errorf("a program sees sockets of the machine: %v %s", err, out)
+	}
+	out, _ := run(t, c, "h0", "sh", "-c", "grep -c "+c.nodes[0].container+" /proc/self/cgroup; id -u; "+
+		"i=0; while [ $i -lt 1500 ]; do sleep 61 >/dev/null 2>&1 & i=$((i+1)); done; echo started $i")
+	if strings.Contains(out, "started 1500") || !strings.Contains(out, "fork") {
+		t.Errorf("1500 programs were started: %.300s", out)
+	}
+	if f := strings.Fields(out); len(f) < 2 || f[1] == "0" {
+		t.Errorf("it ran as root: %.80s", out)
+	}
+}
