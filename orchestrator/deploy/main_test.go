@@ -61,6 +61,7 @@ const fatalVar = "TEST_FATAL_STEP"
 const (
 	runtimeVar = "TEST_RUNTIME"
 	nodeVar    = "TEST_NODE"
+	hostsVar   = "TEST_HOSTS" // how many, where not 2
 )
 
 // fatal kills what fatalVar says at its step, if it is about one of these.
@@ -105,7 +106,11 @@ func reapers() (pids []int) {
 }
 
 func deployRole(args []string) error {
-	_, err := Up(context.Background(), args[0], request(args[1], 2), Options{Step: fatal("deploy")})
+	hosts := 2
+	if n, err := strconv.Atoi(os.Getenv(hostsVar)); err == nil {
+		hosts = n
+	}
+	_, err := Up(context.Background(), args[0], request(args[1], hosts), Options{Step: fatal("deploy")})
 	return err
 }
 
