@@ -81,7 +81,7 @@ bench: go ## packets/s, events/s, ns/event and bytes/host of the simulator; pack
 	go test -run '^$$' -bench PrivAllToAll -benchtime 5x ./orchestrator/emulate
 
 labs: build ## check every lab, and simulate the small ones
-	bin/weft validate $$(find labs -name '*.yaml' ! -name paper.yaml | sort)
+	bin/weft validate $$(find labs -name '*.yaml' | sort)
 	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/smoke/*.yaml labs/teaching/*.yaml \
 	  labs/collectives/all-*.yaml labs/collectives/others.yaml labs/collectives/traces.yaml labs/ccm/example.yaml \
 	  labs/strack/s02-*.quick.yaml labs/strack/s08-*.quick.yaml
@@ -90,7 +90,7 @@ strack: build ## the figures of the STrack paper at their quick sizes, simulated
 	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/strack/*.quick.yaml
 
 ccm: build ## coordinated congestion management, simulated: two minutes
-	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" $$(ls labs/ccm/*.yaml | grep -vE 'paper|emu')
+	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" $$(ls labs/ccm/*.yaml | grep -v emu)
 
 collectives: build ## every algorithm against its closed form, simulated: a minute
 	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/collectives/*.yaml

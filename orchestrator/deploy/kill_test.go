@@ -18,6 +18,7 @@ const everyVar = "WEFT_KILLTEST"
 // Whoever is killed at whatever step of deploying, running and destroying, in whatever runtime, what is left is known, and
 // Clean removes it.
 func TestPrivKilledAtEveryStep(t *testing.T) {
+	sample := rand.New(rand.NewPCG(uint64(os.Getpid()), 0)) // another one each time
 	for runtime, victims := range map[string]map[string]int{ // in steps of how many
 		"namespace": {"deploy": 1, "supervise": 1, "destroy": 1, "run": 1},
 		"docker":    {"deploy": 7, "supervise": 11, "destroy": 9, "run": 13, "reaper": 23, "both": 13},
@@ -25,7 +26,7 @@ func TestPrivKilledAtEveryStep(t *testing.T) {
 		for victim, stride := range victims {
 			t.Run(runtime+"/"+victim, func(t *testing.T) {
 				in(t, runtime)
-				n := 1 + rand.IntN(stride)
+				n := 1 + sample.IntN(stride)
 				if os.Getenv(everyVar) != "" {
 					n, stride = 1, 1
 				}

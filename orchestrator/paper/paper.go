@@ -16,7 +16,7 @@ import (
 )
 
 // File is the name of the file with a paper's claims, in the folder of its labs.
-const File = "paper.yaml"
+const File = "paper.yml"
 
 // Paper is what is reproduced of a paper.
 type Paper struct {
@@ -33,7 +33,7 @@ type Figure struct {
 	Figure string   `yaml:"figure"` // Fig. 6a
 	Title  string   `yaml:"title"`
 	About  string   `yaml:"about"`
-	Labs   []string `yaml:"labs"` // files beside paper.yaml
+	Labs   []string `yaml:"labs"` // files beside paper.yml
 	Set    []string `yaml:"set"`  // path=value, as with --set
 	Quick  Quick    `yaml:"quick"`
 	Claims []Claim  `yaml:"claims"`

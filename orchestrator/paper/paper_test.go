@@ -11,7 +11,7 @@ import (
 )
 
 func folder(text string) fstest.MapFS {
-	return fstest.MapFS{"x/paper.yaml": {Data: []byte(text)}, "x/a.yaml": {}, "x/b.yaml": {}}
+	return fstest.MapFS{"x/paper.yml": {Data: []byte(text)}, "x/a.yaml": {}, "x/b.yaml": {}}
 }
 
 const good = `
@@ -92,7 +92,7 @@ func TestMistakesHavePlaces(t *testing.T) {
 		{"title: A paper", "", "title: is missing"},
 	} {
 		_, err := Load(folder(strings.Replace(good, c.old, c.replacement, 1)), "x")
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "x/paper.yaml: ") {
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "x/paper.yml: ") {
 			t.Errorf("%s: %v, want %s", c.replacement, err, c.want)
 		}
 	}
