@@ -18,7 +18,7 @@ const everyVar = "WEFT_KILLTEST"
 // Whoever is killed at whatever step of deploying, running and destroying, in whatever runtime, what is left is known, and
 // Clean removes it.
 func TestPrivKilledAtEveryStep(t *testing.T) {
-	sample := rand.New(rand.NewPCG(uint64(os.Getpid()), 0)) // another one each time
+	sample := rand.New(rand.NewPCG(uint64(os.Getpid()), 0))  // another one each time
 	for runtime, victims := range map[string]map[string]int{ // in steps of how many
 		"namespace": {"deploy": 1, "supervise": 1, "destroy": 1, "run": 1},
 		"docker":    {"deploy": 7, "supervise": 11, "destroy": 9, "run": 13, "reaper": 23, "both": 13},
