@@ -76,8 +76,8 @@ func (d *desk) onDisk(size string, args ...string) result {
 // that it is not all of it is written too.
 func TestPrivFullDisk(t *testing.T) {
 	d := newDesk(t)
-	r := d.onDisk("256k", "run", lib(t, "quickstart.yaml"), "--engine", "sim", "--set", "measure.queues=100ns", "--set", "measure.cwnd=true")
-	r.wantCode(1).wantWords("no space left on device", ".csv")
+	r := d.onDisk("1m", "run", d.lab("long.yaml", long), "--engine", "sim", "--set", "topology.hosts=16", "--set", "measure.queues=100ns", "--set", "measure.cwnd=true")
+	r.wantCode(1).wantWords("no space left on device", ".parquet")
 	if n := strings.Count(r.stderr, "no space left on device"); n != 1 {
 		t.Errorf("it says so %d times:\n%s", n, r.stderr)
 	}
@@ -91,7 +91,7 @@ func TestPrivFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && strings.HasSuffix(e.Name(), ".csv") {
+		if info, err := e.Info(); err == nil && strings.HasSuffix(e.Name(), ".parquet") {
 			kept += info.Size()
 		}
 	}
@@ -121,9 +121,9 @@ func TestPrivFullDiskEndsALongRun(t *testing.T) {
 			}
 			before := look(t)
 			d := newDesk(t)
-			r := d.onDisk("192k", "run", d.lab("long.yaml", long), "--engine", engine, "--dilation", "1000",
+			r := d.onDisk("96k", "run", d.lab("long.yaml", long), "--engine", engine, "--dilation", "1000",
 				"--set", "workload.0.repeat=50000", "--set", "measure.queues=1us")
-			r.wantCode(1).wantWords("no space left on device", "queues.csv")
+			r.wantCode(1).wantWords("no space left on device", "queues.parquet")
 			if r.took > 20*time.Second {
 				t.Errorf("it went on for %v", r.took)
 			}

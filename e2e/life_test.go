@@ -203,7 +203,7 @@ func TestPrivDeployedCaptures(t *testing.T) {
 	}
 	requests := fields("node.pcapng", "icmp.type == 8", "frame.time_epoch", "frame.packet_flags_direction")
 	replies := fields("node.pcapng", "icmp.type == 0", "frame.time_epoch", "frame.packet_flags_direction")
-	leaving := fields("port.pcapng", "icmp.type == 0 && ip.dst == 10.0.0.1", "frame.time_epoch")
+	leaving := fields("port.pcapng", "icmp.type == 0", "frame.time_epoch")
 	if len(requests) != 3 || len(replies) != 3 || len(leaving) != 3 {
 		t.Fatalf("tshark sees %d requests and %d replies at the node, and %d replies at the port; want 3 of each", len(requests), len(replies), len(leaving))
 	}

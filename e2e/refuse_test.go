@@ -39,7 +39,7 @@ func TestBadInput(t *testing.T) {
 		{name: "10 MB of list", lab: good + "expect: [" + strings.Repeat("x,", 5<<20) + "]\n", want: []string{"lab.yaml"}},
 		{name: "alias bomb", lab: bomb, want: []string{"lab.yaml:", "alias"}},
 		{name: "depth", lab: good + "expect: " + strings.Repeat("[", 100_000) + "\n", want: []string{"lab.yaml:"}},
-		{name: "not yet supported", lab: good + "faults: [{at: 1us, host: h0, kill: true}]\n", want: []string{"lab.yaml:5:", "not yet supported"}},
+		{name: "not yet supported", lab: good + "queues: {routing: static}\n", want: []string{"lab.yaml:5:", "not yet supported"}},
 		{name: "one of two labs", lab: good, args: []string{"run", "--engine", "sim", "lab.yaml", "nothing.yaml"}, want: []string{"nothing.yaml"}},
 		{name: "--engine", lab: good, args: []string{"run", "lab.yaml", "--engine", "emulated"}, want: []string{"--engine", "emulated"}},
 		{name: "--dilation", lab: good, args: []string{"run", "lab.yaml", "--dilation", "0.5"}, want: []string{"--dilation", "0.5"}},
