@@ -299,7 +299,7 @@ func TestPrivPrivilegesAreGone(t *testing.T) {
 		}
 		for _, fd := range open {
 			to, _ := os.Readlink(fd)
-			if strings.HasPrefix(to, "/") && to != "/dev/null" && to != "/dev/net/tun" {
+			if strings.HasPrefix(to, "/") && to != "/dev/null" && !strings.HasSuffix(to, "/net/tun") { // its TAPs, whose folder it does not see any more
 				t.Errorf("%s: descriptor %s is still %s", p.Name, filepath.Base(fd), to)
 			}
 		}
