@@ -57,8 +57,8 @@ func TestPrivProgramsRunBesideTheWorkload(t *testing.T) {
 func TestPrivAProgramThatFailsEndsTheRun(t *testing.T) {
 	privileged(t)
 	for want, args := range map[string][]string{
-		"the program of h1: exit status 3: no way": {"sh", "-c", "echo no way; exit 3"},
-		"h1: stat /absent: no such file or directory":                    {"/absent"},
+		"the program of h1: exit status 3: no way":    {"sh", "-c", "echo no way; exit 3"},
+		"h1: stat /absent: no such file or directory": {"/absent"},
 	} {
 		x := long()
 		x.Programs = []Program{{Host: 1, Command: runtime.Command{Args: args}}}
