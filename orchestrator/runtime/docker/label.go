@@ -114,6 +114,9 @@ func startOf(pid string) (uint64, error) {
 	if len(f) < 20 {
 		return 0, fmt.Errorf("%s: cannot read %q", file, text)
 	}
+	if f[0] == "Z" || f[0] == "X" { // it has ended, and nobody has asked how
+		return 0, os.ErrNotExist
+	}
 	return strconv.ParseUint(f[19], 10, 64)
 }
 
