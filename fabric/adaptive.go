@@ -1,6 +1,10 @@
 package fabric
 
-import "weft/units"
+import (
+	"slices"
+
+	"weft/units"
+)
 
 // Switches that choose an output port for each packet when it arrives, instead of one for each flow (ECMP).
 //
@@ -53,7 +57,7 @@ func (n *Network) decide(now units.Time, s int, from int32, e *parcel) int32 {
 	f := b.flows.find(now, flowKey(e))
 	if f.port == noPort {
 		f.port = ports[usual]
-	} else if !contains(ports, f.port) && !contains(aside, f.port) {
+	} else if !slices.Contains(ports, f.port) && !slices.Contains(aside, f.port) {
 		f.port = ports[usual] // its link is down
 		n.total.PathSwitches++
 	}
@@ -123,13 +127,7 @@ func (a *asides) of(n *Network, s int, from int32, dst HostID) []int32 {
 
 // shortest returns the port with the shortest queue of a class, the first of equals from ports[first] on.
 func (n *Network) shortest(now units.Time, ports []int32, first int32, class uint8) int32 {
-	best, least := noPort, units.Bytes(1<<62)
-	for i := range ports {
-		port := ports[(int(first)+i)%len(ports)]
-		if q := n.depth(now, port, class); q < least {
-			best, least = port, q
-		}
-	}
+	_, best := n.lightest(now, ports, first, noPort, class)
 	return best
 }
 
@@ -148,15 +146,6 @@ func (n *Network) depth(now units.Time, port int32, class uint8) units.Bytes {
 // light tells whether a port is good for one more packet.
 func (n *Network) light(now units.Time, port int32, class uint8) bool {
 	return n.depth(now, port, class) <= n.lights[port]
-}
-
-func contains(ports []int32, port int32) bool {
-	for _, p := range ports {
-		if p == port {
-			return true
-		}
-	}
-	return false
 }
 
 // balancer is what a switch that chooses by the packet knows.

@@ -18,7 +18,7 @@ func (n *Network) coordinate(now units.Time, s int, from int32, w way, e *parcel
 		return ports[0]
 	}
 	fresh := f.port == noPort
-	if fresh || !contains(ports, f.port) && !contains(w.aside, f.port) {
+	if fresh || !slices.Contains(ports, f.port) && !slices.Contains(w.aside, f.port) {
 		f.port, f.away = ports[usual], noPort
 	}
 	if t.CC {
