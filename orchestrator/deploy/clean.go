@@ -121,7 +121,7 @@ func (r *Root) owned(name string) (s Swept, owned bool) {
 // wanted says whether a lab is meant to be up, by its journal, as far as that can be read: its lock is held, so that no
 // deployment is on its way.
 func (r *Root) wanted(name string) bool {
-	text, err := r.dir.ReadFile(filepath.Join(name, journalFile))
+	text, err := readJournal(r.dir, filepath.Join(name, journalFile))
 	if missing(err) {
 		return false
 	}
@@ -167,13 +167,15 @@ func endStray(ctx context.Context, path, lab, deployment string) (bool, error) {
 	defer r.Close()
 	defer r.Remove()
 	defer lock.Unlock()
-	text, err := r.dir.ReadFile(filepath.Join(lab, journalFile))
+	text, err := readJournal(r.dir, filepath.Join(lab, journalFile))
 	j := new(Journal)
 	switch {
 	case missing(err):
+	case errors.Is(err, errDamaged):
+		return false, nil // see quarantine
 	case err != nil:
 		return false, fmt.Errorf("lab %s: journal: %w", lab, err)
-	case j.read(text) != nil || j.deployment == "" || j.deployment == deployment: // see quarantine
+	case j.read(text) != nil || j.deployment == "" || j.deployment == deployment:
 		return false, nil
 	}
 	return true, killMarked(ctx, deployment)

@@ -3,6 +3,7 @@ package deploy
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -178,6 +179,78 @@ func TestPrivDamagedJournal(t *testing.T) {
 				t.Fatal(err)
 			}
 			before.nothingLeft(t, r.Path())
+		})
+	}
+}
+
+// What a later version of Weft wrote into a journal is left alone and said, and all else is removed; the name is free again.
+func TestPrivJournalOfAnotherVersion(t *testing.T) {
+	privileged(t)
+	for _, verb := range []string{"destroy", "clean"} {
+		t.Run(verb, func(t *testing.T) {
+			before := look(t)
+			r, pid := standing(t, "later")
+			dir := filepath.Join(r.Path(), "later")
+			f, err := os.OpenFile(filepath.Join(dir, journalFile), os.O_APPEND|os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			next := strings.Count(string(text), `"do":`) + 1
+			fmt.Fprintf(f, `{"seq":%d,"do":"make volume","kind":"volume","name":"precious"}`+"\n", next)
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(syscall.Kill(pid, syscall.SIGKILL), awaitEnd(pid, killTime)); err != nil {
+				t.Fatal(err)
+			}
+			if verb == "destroy" {
+				_, err = Down(t.Context(), r.Path(), "later", Options{})
+			} else {
+				_, err = Clean(t.Context(), r.Path(), Options{})
+			}
+			if err == nil || !strings.Contains(err.Error(), `"precious" of the kind "volume"`) || verb == "destroy" && !errors.Is(err, ErrUnknown) {
+				t.Errorf("said %v", err)
+			}
+			if found, err := Down(t.Context(), r.Path(), "later", Options{}); found || err != nil {
+				t.Errorf("destroy finds it again (%v), %v", found, err)
+			}
+			if swept, err := Clean(t.Context(), r.Path(), Options{}); len(swept) > 0 || err != nil {
+				t.Errorf("clean finds it again: %+v, %v", swept, err)
+			}
+			if _, err := os.Lstat(filepath.Join(dir+damagedSuffix, journalFile)); err != nil {
+				t.Error(err)
+			}
+			if err := errors.Join(r.dir.RemoveAll("later"+damagedSuffix), r.Remove()); err != nil {
+				t.Fatal(err)
+			}
+			before.nothingLeft(t, r.Path())
+		})
+	}
+}
+
+// A journal that is not a file is damage: it is neither followed nor waited for.
+func TestPrivJournalThatIsNoFile(t *testing.T) {
+	for what, make := range map[string]func(path string) error{
+		"pipe":   func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"link":   func(path string) error { return os.Symlink("/etc/hostname", path) },
+		"folder": func(path string) error { return os.Mkdir(path, 0o700) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			root := stateRoot(t)
+			if err := errors.Join(os.MkdirAll(filepath.Join(root, "odd"), 0o700), make(filepath.Join(root, "odd", journalFile))); err != nil {
+				t.Fatal(err)
+			}
+			swept, err := Clean(t.Context(), root, Options{})
+			if err != nil || len(swept) != 1 || !strings.Contains(swept[0].Why, "damaged") {
+				t.Errorf("%+v, %v", swept, err)
+			}
+			if _, err := os.Lstat(filepath.Join(root, "odd"+damagedSuffix, journalFile)); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 }

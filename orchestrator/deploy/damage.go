@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -47,7 +48,7 @@ func quarantine(ctx context.Context, r *Root, dir *os.Root, name string, damage 
 // remains are the marks of a lab's processes, and its containers, as far as its folder still tells.
 func remains(dir *os.Root) (ids []string, containers []entry) {
 	j := new(Journal)
-	if text, err := dir.ReadFile(journalFile); err == nil {
+	if text, err := readJournal(dir, journalFile); err == nil {
 		_ = j.read(text) // up to the damage
 	}
 	if j.deployment != "" {
@@ -62,6 +63,30 @@ func remains(dir *os.Root) (ids []string, containers []entry) {
 		}
 	}
 	return ids, containers
+}
+
+// ErrUnknown is returned for a lab that is gone but for what only another version of Weft can undo.
+var ErrUnknown = errors.New("this version of Weft cannot undo")
+
+// finish removes what is left of a lab whose journal was rolled back. Where that named what nobody here knows, the journal
+// is kept, with all the folder, and says so: the lab's name is free again, and what was not understood was not touched.
+func (o *Options) finish(r *Root, name string, unknown []string) error {
+	if len(unknown) == 0 {
+		return removeFolder(r, name)
+	}
+	aside, err := r.putAside(name)
+	if missing(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("lab %s: %w", name, err)
+	}
+	some := strings.Join(unknown[:min(3, len(unknown))], ", ")
+	if n := len(unknown) - 3; n > 0 {
+		some += fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Errorf("lab %s: %w %s, which its journal names, and has left that alone; all else of the lab is removed; the journal is in %s",
+		name, ErrUnknown, some, aside)
 }
 
 // damagedSuffix ends the names of folders that were put aside. It is no part of a lab's name.

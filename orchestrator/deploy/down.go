@@ -82,7 +82,7 @@ func takeDown(ctx context.Context, r *Root, name string, o Options) error {
 	if err := o.rollback(ctx, dir, j); err != nil {
 		return fmt.Errorf("lab %s: %w", name, sentence(multierror.Append(all, err)))
 	}
-	return removeFolder(r, name) // what the supervisor did not say no longer matters
+	return o.finish(r, name, j.Unknown(o.undoers(dir))) // what the supervisor did not say no longer matters
 }
 
 func (o *Options) step(step string) {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -82,7 +83,7 @@ func syncFolder(dir *os.Root) error {
 
 // openJournal reads a journal to go on with it. A last line that was cut short is one that was not written.
 func openJournal(dir *os.Root, step func(string)) (*Journal, error) {
-	text, err := dir.ReadFile(journalFile)
+	text, err := readJournal(dir, journalFile)
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
@@ -103,6 +104,24 @@ func openJournal(dir *os.Root, step func(string)) (*Journal, error) {
 
 // maxJournal is how much of a journal is believed. A lab of a thousand hosts writes a tenth of it.
 const maxJournal = 8 << 20
+
+// readJournal reads the text of a journal, by its path below dir, or a little more than is believed of it. What is not a
+// file was not written by Weft, is not followed, and not waited for.
+func readJournal(dir *os.Root, path string) ([]byte, error) {
+	info, err := dir.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: it is not a file", errDamaged)
+	}
+	f, err := dir.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxJournal+1))
+}
 
 // errDamaged is returned for what is not a journal, or names what no journal names.
 var errDamaged = errors.New("it is damaged")
@@ -140,7 +159,7 @@ func (j *Journal) take(e entry) error {
 	switch {
 	case e.Deployment != "" && (!deploymentName.MatchString(e.Deployment) || j.deployment != ""):
 		return fmt.Errorf("%q is not its deployment", clip(e.Deployment))
-	case e.Kind == kindFile && (!filepath.IsLocal(e.Name) || e.Name != filepath.Base(e.Name)):
+	case e.Kind == kindFile && (!filepath.IsLocal(e.Name) || e.Name != filepath.Base(e.Name) || e.Name == "." || e.Name == journalFile):
 		return fmt.Errorf("%q is not a file of the lab's folder", clip(e.Name))
 	case e.Kind == kindSupervisor && e.Name != j.deployment:
 		return fmt.Errorf("%q is not its deployment", clip(e.Name))
@@ -256,7 +275,8 @@ func (j *Journal) Deployment() string { return j.deployment }
 type undoer func(ctx context.Context, where, name string) error
 
 // Rollback undoes, last first, everything that was not undone, and returns all that went wrong. An undo that cannot
-// be written down, because the disk is full, is still done.
+// be written down, because the disk is full, is still done. What by does not know is left alone, and is not what went
+// wrong: see Unknown.
 func (j *Journal) Rollback(ctx context.Context, by map[string]undoer) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -267,7 +287,6 @@ func (j *Journal) Rollback(ctx context.Context, by map[string]undoer) error {
 		}
 		undo := by[e.Kind]
 		if undo == nil {
-			failed.add(e.Do, fmt.Errorf("nobody here can undo a %q", e.Kind))
 			continue
 		}
 		j.tell("before undo " + e.Do)
@@ -280,6 +299,19 @@ func (j *Journal) Rollback(ctx context.Context, by map[string]undoer) error {
 		j.tell("after undo " + e.Do)
 	}
 	return failed.sentence()
+}
+
+// Unknown describes the operations of which nobody here knows the undo: another version of Weft did them. Only what was
+// undone before is not among them.
+func (j *Journal) Unknown(by map[string]undoer) (what []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, e := range j.entries {
+		if !e.Undone && by[e.Kind] == nil {
+			what = append(what, fmt.Sprintf("%q of the kind %q", clip(e.Name), clip(e.Kind)))
+		}
+	}
+	return what
 }
 
 // failures are the operations that could not be undone, by what went wrong: an engine that is gone is one trouble, however

@@ -3,6 +3,7 @@ package deploy
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // everyVar asks for every step; otherwise a sample is taken of those of a runtime that is slow. See make killtest.
@@ -58,7 +60,7 @@ func killedAt(t *testing.T, victim string, n int) bool {
 		does = victim
 	}
 	out, err := again(t, root, step, does, root, "fragile")
-	killed := err != nil
+	killed, at := err != nil, killedWhere(out)
 	if does == victim && err != nil && !wasKilled(err) {
 		t.Fatalf("%s: %v\n%s", does, err, out)
 	}
@@ -69,11 +71,16 @@ func killedAt(t *testing.T, victim string, n int) bool {
 		if err != nil && !wasKilled(err) {
 			t.Fatalf("destroy: %v\n%s", err, out)
 		}
-		killed = err != nil || watch()
+		said := watch()
+		killed, at = err != nil || said != "", killedWhere(out+said)
 	}
+	began := time.Now()
 	swept, err := Clean(t.Context(), root, Options{})
 	if err != nil {
 		t.Errorf("clean: %v", err)
+	}
+	if killed {
+		t.Logf("%s, killed at %q: clean %s", step, at, found(swept, time.Since(began)))
 	}
 	if victim == "destroy" && n == 1 && len(swept) == 1 && swept[0].What == "running" {
 		if _, err := Down(t.Context(), root, "fragile", Options{}); err != nil { // nobody had said yet that it should go
@@ -84,19 +91,41 @@ func killedAt(t *testing.T, victim string, n int) bool {
 	return killed
 }
 
-// steps returns what says whether the supervisor was killed at a step, which it writes to its log, from a copy that
-// outlives the lab's folder.
-func steps(t *testing.T, root string) func() bool {
+// found says in words what Clean did.
+func found(swept []Swept, took time.Duration) string {
+	if len(swept) == 0 {
+		return "found nothing"
+	}
+	var all []string
+	for _, s := range swept {
+		all = append(all, strings.TrimSuffix(fmt.Sprintf("%s: %s (%s)", s.Lab, s.What, s.Why), " ()"))
+	}
+	return fmt.Sprintf("did in %v: %s", took.Round(time.Millisecond), strings.Join(all, ", "))
+}
+
+// killedWhere is the step that fatal named in what a process wrote.
+func killedWhere(text string) string {
+	_, after, _ := strings.Cut(text, "killed: ")
+	line, _, _ := strings.Cut(after, "\n")
+	_, step, _ := strings.Cut(line, ": ")
+	return step
+}
+
+// steps returns what reads what the supervisor wrote to its log since now, which is where it was killed if it was: from a
+// copy that outlives the lab's folder.
+func steps(t *testing.T, root string) func() string {
 	t.Helper()
 	log, err := os.Open(filepath.Join(root, "fragile", logFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func() bool {
+	return func() string {
 		defer log.Close()
-		text := make([]byte, 1)
-		n, _ := log.Read(text)
-		return n > 0
+		text, err := io.ReadAll(log)
+		if err != nil {
+			t.Error(err)
+		}
+		return string(text)
 	}
 }
 

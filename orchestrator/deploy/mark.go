@@ -30,24 +30,30 @@ func marked(deployment string) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	want := []byte(markVar + "=" + deployment)
 	var pids []int
 	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			continue // it has ended, or is none of ours
-		}
-		for v := range bytes.SplitSeq(text, []byte{0}) {
-			if !bytes.Equal(v, want) {
-				continue
-			}
-			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f))); err == nil && pid != os.Getpid() {
-				pids = append(pids, pid)
-			}
-			break
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f)))
+		if err == nil && pid != os.Getpid() && hasMark(pid, deployment) {
+			pids = append(pids, pid)
 		}
 	}
 	return pids, nil
+}
+
+// hasMark says whether a process carries the mark of a deployment. One that has ended, or that this user may not look at,
+// does not.
+func hasMark(pid int, deployment string) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return false
+	}
+	want := []byte(markVar + "=" + deployment)
+	for v := range bytes.SplitSeq(text, []byte{0}) {
+		if bytes.Equal(v, want) {
+			return true
+		}
+	}
+	return false
 }
 
 // killTime is how long killed processes may take to be gone: the kernel takes down their namespaces.
@@ -84,8 +90,7 @@ func kill(pid int, deployment string) error {
 		return nil // it has ended
 	}
 	defer unix.Close(fd)
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	if err != nil || !bytes.Contains(text, []byte(markVar+"="+deployment)) {
+	if !hasMark(pid, deployment) {
 		return nil
 	}
 	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {

@@ -253,7 +253,7 @@ func (s *supervisor) undo(err error) error {
 	o := Options{Undo: s.options.Undo}
 	failed := s.journal.Rollback(context.Background(), s.undoers(o))
 	if failed == nil {
-		failed = removeFolder(s.root, s.deployment.Lab)
+		failed = o.finish(s.root, s.deployment.Lab, s.journal.Unknown(s.undoers(o)))
 	}
 	return errors.Join(err, failed)
 }
