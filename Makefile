@@ -10,7 +10,7 @@ PREFIX   ?= /usr/local
 
 # Packages whose tests own sockets, devices, processes or the clock run one at a time, after all others, so that
 # what they measure is not each other.
-DRIVERS := ^weft/(cmd|e2e|fabric/realtime|nodeimg|internal/poller|orchestrator/(run|emulate|runtime|doctor|deploy)|internal/clock)(/|$$)
+DRIVERS := ^weft/(cmd|e2e|fabric/realtime|nodeimg|internal/poller|orchestrator/(run|emulate|runtime|doctor|deploy|uml)|internal/(clock|umltest))(/|$$)
 
 .PHONY: help build install demo test killtest race lint fmt fuzz bench labs baselines strack ccm collectives clocks reference clean go tools
 
@@ -27,7 +27,8 @@ tools:
 	  iperf3 iperf3 "no test of TCP between emulated hosts" \
 	  tshark tshark "no test that Wireshark understands captures and headers" \
 	  chromium chromium "no test of reports in a browser" \
-	  dockerd docker.io "no test of the Docker runtime"
+	  dockerd docker.io "no test of the Docker runtime" \
+	  linux.uml user-mode-linux "no test of the kernel datapath, unless this kernel has all its qdiscs, and none of --kernel uml"
 
 build: go ## build bin/weft, one static binary
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/weft ./cmd/weft

@@ -11,9 +11,13 @@ import (
 	"syscall"
 
 	"weft/nodeimg/control"
+	"weft/orchestrator/uml"
 )
 
 func main() {
+	if code, played := uml.Role(os.Args); played {
+		os.Exit(code)
+	}
 	if err := control.KeepDescriptors(); err != nil { // whoever started weft may have left some open
 		fmt.Fprintf(os.Stderr, "weft: %v\n", err)
 		os.Exit(exitFailed)

@@ -1,0 +1,186 @@
+// Package umltest has tests run under User Mode Linux: a kernel of their own, which has every queueing discipline and
+// device that Weft uses, and on which they are root, whoever runs them and whatever the machine's kernel lacks.
+//
+//	func TestMain(m *testing.M) { umltest.Main(m) }
+//
+//	func TestUMLMarks(t *testing.T) {
+//		if umltest.Outside(t) {
+//			return
+//		}
+//		// here is User Mode Linux
+//	}
+//
+// The first test that asks boots it, once for the whole package, and runs all tests there whose names begin with TestUML
+// (or, under go test -run, all that the pattern matches). Each test then passes, fails, or is skipped as it was there, with
+// the same output. Without User Mode Linux they are skipped.
+package umltest
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weft/orchestrator/uml"
+)
+
+// insideVar is set in the environment of tests under User Mode Linux.
+const insideVar = "WEFT_UMLTEST"
+
+// bootTime is what is left for booting when the tests inside get their time.
+const bootTime = 30 * time.Second
+
+// done is what the tests of this process did under User Mode Linux.
+var done struct {
+	sync.Once
+	results map[string]*result
+	rest    string // what no test wrote
+	err     error
+	told    bool   // err has been
+	skip    string // why nothing was done
+}
+
+// Main runs the tests, and is what TestMain does: this program is also its own kernel's first process.
+func Main(m *testing.M) {
+	if code, played := uml.Role(os.Args); played {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
+// Inside reports whether this process runs under User Mode Linux.
+func Inside() bool { return os.Getenv(insideVar) != "" }
+
+// Outside reports whether this process does not run under User Mode Linux. Then the test has been run there, t is told how
+// it went, and there is nothing left to do.
+func Outside(t *testing.T) bool {
+	t.Helper()
+	if Inside() {
+		return false
+	}
+	if strings.Contains(t.Name(), "/") {
+		t.Fatal("umltest.Outside is for tests, not for parts of tests")
+	}
+	done.Do(func() { runAll(t) })
+	if done.skip != "" {
+		t.Skip(done.skip)
+	}
+	r := done.results[t.Name()]
+	switch {
+	case r == nil && done.err != nil && done.told:
+		t.Fatal("as the test before")
+	case r == nil && done.err != nil:
+		done.told = true
+		t.Fatal(done.err)
+	case r == nil:
+		t.Fatalf("the test was not run under User Mode Linux; its name has to begin with TestUML. Said there:\n%s", done.rest)
+	}
+	if out := strings.TrimRight(r.out.String(), "\n"); out != "" {
+		t.Logf("under User Mode Linux:\n%s", out)
+	}
+	switch r.how {
+	case "PASS":
+	case "SKIP":
+		t.SkipNow()
+	case "FAIL":
+		t.FailNow()
+	default:
+		t.Fatalf("the test did not come to its end: %v\n%s", done.err, done.rest)
+	}
+	return true
+}
+
+// runAll runs this program again under User Mode Linux.
+func runAll(t *testing.T) {
+	ctx := t.Context()
+	kernel, err := uml.Find(ctx)
+	if err != nil {
+		done.skip = err.Error()
+		return
+	}
+	args := []string{os.Args[0], "-test.v=test2json"}
+	if d, ok := t.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, d.Add(-time.Second))
+		defer cancel()
+		args = append(args, "-test.timeout="+max(time.Until(d)-bootTime, time.Second).String())
+	}
+	pattern := "^TestUML"
+	flag.Visit(func(f *flag.Flag) {
+		switch f.Name {
+		case "test.run":
+			pattern = f.Value.String()
+		case "test.v", "test.timeout", "test.paniconexit0", "test.testlogfile", "test.coverprofile", "test.gocoverdir",
+			"test.cpuprofile", "test.memprofile", "test.trace", "test.outputdir", "test.fuzz", "test.bench", "test.parallel":
+		default:
+			args = append(args, "-"+f.Name+"="+f.Value.String())
+		}
+	})
+	args = append(args, "-test.run="+pattern)
+	self, err := os.Executable()
+	if err != nil {
+		done.err = err
+		return
+	}
+	var stdout, stderr bytes.Buffer
+	code, err := uml.Run(ctx, uml.Command{
+		Kernel: kernel, Path: self, Args: args, Env: append(os.Environ(), insideVar+"=1"), Stdout: &stdout, Stderr: &stderr,
+	})
+	if err != nil {
+		done.err = err
+	} else if code != 0 {
+		done.err = fmt.Errorf("tests under User Mode Linux ended with %d", code)
+	}
+	done.results, done.rest = parse(stdout.String())
+	done.rest += stderr.String()
+}
+
+// result is how a test went.
+type result struct {
+	how string // PASS, FAIL, SKIP; empty: it did not end
+	out strings.Builder
+}
+
+// mark begins the lines that the testing package writes itself, under -test.v=test2json.
+const mark = "\x16"
+
+// parse reads what tests write. Output of parts of tests is that of the tests.
+func parse(text string) (results map[string]*result, rest string) {
+	results = map[string]*result{}
+	var loose strings.Builder
+	now := ""
+	for line := range strings.Lines(text) {
+		before, framing, marked := strings.Cut(line, mark)
+		if !marked {
+			before, framing = line, ""
+		}
+		if r := results[now]; r != nil {
+			r.out.WriteString(before)
+		} else {
+			loose.WriteString(before)
+		}
+		verb, name, ok := strings.Cut(strings.TrimSpace(framing), ": ") // --- PASS: name (0.00s)
+		if how, ended := strings.CutPrefix(verb, "--- "); ok && ended {
+			name, _, _ = strings.Cut(name, " ")
+			if r := results[name]; r != nil {
+				r.how = how
+			}
+			now, _, _ = strings.Cut(name, "/")
+			continue
+		}
+		f := strings.Fields(framing)
+		if len(f) < 3 || f[0] != "===" {
+			continue
+		}
+		now, _, _ = strings.Cut(f[2], "/")
+		if f[1] == "RUN" && results[now] == nil {
+			results[now] = &result{}
+		}
+	}
+	return results, loose.String()
+}

@@ -1,0 +1,62 @@
+package uml
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Package is the Debian package that holds the kernel and its modules.
+const Package = "user-mode-linux"
+
+// ErrMissing is that no User Mode Linux is installed here.
+var ErrMissing = errors.New("no User Mode Linux here: its kernel linux.uml is not in PATH (sudo apt-get install " + Package + ")")
+
+// Kernel is a User Mode Linux that is installed here.
+type Kernel struct {
+	Path    string // of its program
+	Release string // such as 6.1.176
+	Modules string // directory of its modules
+}
+
+// moduleDirs are where distributions put the modules of a release.
+var moduleDirs = []string{"/usr/lib/uml/modules", "/lib/modules", "/usr/lib/modules"}
+
+// Find returns the kernel that is installed on this machine, or ErrMissing.
+func Find(ctx context.Context) (*Kernel, error) {
+	path, err := exec.LookPath("linux.uml")
+	if err != nil {
+		return nil, ErrMissing
+	}
+	return At(ctx, path)
+}
+
+// At returns the kernel whose program has this path. It asks the program for its release.
+func At(ctx context.Context, path string) (*Kernel, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "--version")
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s --version: %w", path, err)
+	}
+	k := &Kernel{Path: path, Release: strings.TrimSpace(string(out))}
+	if k.Release == "" || strings.ContainsAny(k.Release, "/ \t\n") {
+		return nil, fmt.Errorf("%s --version: %q is no release of a kernel", path, k.Release)
+	}
+	for _, dir := range moduleDirs {
+		dir = filepath.Join(dir, k.Release)
+		if _, err := os.Stat(filepath.Join(dir, "modules.dep")); err == nil {
+			k.Modules = dir
+			return k, nil
+		}
+	}
+	return nil, fmt.Errorf("User Mode Linux %s has no modules here: no %s in any of %s (sudo apt-get install --reinstall %s)",
+		k.Release, filepath.Join(k.Release, "modules.dep"), strings.Join(moduleDirs, ", "), Package)
+}

@@ -1,0 +1,339 @@
+package uml
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/units"
+)
+
+// How long to wait. Ours: a boot takes 1 to 2 s on an idle machine; an interrupted run writes what it has.
+const (
+	bootTime  = time.Minute
+	endTime   = time.Minute     // for the program to end after it was interrupted
+	closeTime = 5 * time.Second // for the stage to end with all its processes
+)
+
+// Command is a program to run under a kernel of its own.
+type Command struct {
+	Kernel *Kernel
+	Path   string   // of the program, as in this process
+	Args   []string // with its name
+	Env    []string // TMPDIR is replaced by a directory in memory, which ends with the kernel
+	Dir    string   // empty: this process's
+	Stdout io.Writer
+	Stderr io.Writer
+
+	Memory units.Bytes   // of the kernel; 0: half of what is available, at most 4 GiB
+	Boot   time.Duration // how long the kernel may take to boot; 0: a minute
+}
+
+// Run boots the kernel, runs the program, and returns its exit code: 128 and the signal's number if a signal ended it. When
+// ctx ends, the program gets SIGINT, and a minute to end by itself; before the program runs, Run returns ctx's cause at
+// once. When Run returns, and when this process is killed, nothing is left of kernel, program, and what that started.
+func Run(ctx context.Context, c Command) (code int, err error) {
+	if c.Memory == 0 {
+		if c.Memory, err = chooseMemory(); err != nil {
+			return 0, err
+		}
+	}
+	o, err := c.order()
+	if err != nil {
+		return 0, err
+	}
+	for _, isolated := range []bool{true, false} {
+		var m *machine
+		if m, err = start(c, isolated); err != nil {
+			if isolated && unisolated(err) {
+				continue
+			}
+			return 0, err
+		}
+		code, err = m.run(ctx, c, o)
+		if errors.Is(err, errUnisolated) {
+			continue
+		}
+		return code, err
+	}
+	return 0, err
+}
+
+// order is what init is told.
+func (c *Command) order() (*order, error) {
+	dir := c.Dir
+	if dir == "" {
+		var err error
+		if dir, err = os.Getwd(); err != nil {
+			return nil, err
+		}
+	}
+	env := []string{"TMPDIR=" + inTmp}
+	for _, v := range c.Env {
+		if name, _, _ := strings.Cut(v, "="); name != "TMPDIR" && name != "XDG_RUNTIME_DIR" { // the latter is in /run
+			env = append(env, v)
+		}
+	}
+	return &order{Path: []byte(c.Path), Args: texts(c.Args), Env: texts(env), Dir: []byte(dir), Host: "uml", Modules: c.Kernel.Modules}, nil
+}
+
+// A machine is a running kernel, and the stage around it.
+type machine struct {
+	cmd     *exec.Cmd
+	alive   *os.File // the stage ends when this is closed
+	line    *os.File
+	console *tail
+	ended   chan struct{} // the stage has ended
+}
+
+var errUnisolated = errors.New("no namespaces for User Mode Linux")
+
+// unisolated says whether starting a process failed for the namespaces it was to have.
+func unisolated(err error) bool {
+	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EUSERS)
+}
+
+// start starts the stage.
+func start(c Command, isolated bool) (*machine, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	if strings.ContainsAny(self, "\"\n") {
+		return nil, fmt.Errorf("User Mode Linux cannot be told to start %q: a path with quotes or line ends; copy the program elsewhere", self)
+	}
+	if err := unix.Access(self, unix.R_OK); err != nil {
+		return nil, fmt.Errorf("User Mode Linux reads its first program as a file, and may not read %s: %w", self, err)
+	}
+	spec, err := json.Marshal(stageSpec{Kernel: c.Kernel.Path, Self: self, Memory: c.Memory, Dirs: memoryDirs(), Isolated: isolated})
+	if err != nil {
+		return nil, err
+	}
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	in, alive, err := os.Pipe()
+	if err != nil {
+		ours.Close()
+		return nil, err
+	}
+	defer in.Close()
+	m := &machine{alive: alive, line: ours, console: &tail{}, ended: make(chan struct{})}
+	m.cmd = &exec.Cmd{
+		Path: "/proc/self/exe", Args: []string{"weft", roleStage, string(spec)}, Env: []string{},
+		Stdin: in, Stdout: m.console, Stderr: m.console, ExtraFiles: []*os.File{theirs},
+		WaitDelay:   time.Second, // for whoever may still hold the console
+		SysProcAttr: stageAttr(isolated),
+	}
+	if err := m.cmd.Start(); err != nil {
+		ours.Close()
+		alive.Close()
+		return nil, fmt.Errorf("start User Mode Linux: %w", err)
+	}
+	go func() {
+		_ = m.cmd.Wait() // its exit code is in ProcessState
+		close(m.ended)
+	}()
+	return m, nil
+}
+
+// stageAttr asks for namespaces, in a user namespace where this user may have none else. The terminal's signals are for
+// this process alone.
+func stageAttr(isolated bool) *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setsid: true}
+	if !isolated {
+		return attr
+	}
+	attr.Cloneflags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
+	if os.Geteuid() != 0 {
+		attr.Cloneflags |= syscall.CLONE_NEWUSER
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+	}
+	return attr
+}
+
+// memoryDirs are where the file of the kernel's memory may be, the best first.
+func memoryDirs() []string {
+	dirs := []string{"/dev/shm"}
+	if d := os.Getenv("XDG_RUNTIME_DIR"); d != "" {
+		dirs = append(dirs, d)
+	}
+	return append(dirs, os.TempDir(), "/tmp", "/var/tmp")
+}
+
+// socketPair returns two ends of a stream. That of the kernel stays blocking until the kernel changes it.
+func socketPair() (ours, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("socket pair: %w", err)
+	}
+	if err := unix.SetNonblock(fds[0], true); err != nil { // so that Close ends a Read
+		return nil, nil, err
+	}
+	return os.NewFile(uintptr(fds[0]), "line"), os.NewFile(uintptr(fds[1]), "line"), nil
+}
+
+// close ends the machine, and waits until nothing is left of it.
+func (m *machine) close() error {
+	m.alive.Close()
+	m.line.Close()
+	select {
+	case <-m.ended:
+		return nil
+	case <-time.After(closeTime):
+	}
+	if err := m.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	<-m.ended
+	return nil
+}
+
+// run has the machine's init follow an order.
+func (m *machine) run(ctx context.Context, c Command, o *order) (code int, err error) {
+	defer func() {
+		if cerr := m.close(); err == nil {
+			err = cerr
+		}
+	}()
+	if err := m.boot(ctx, cmp.Or(c.Boot, bootTime)); err != nil {
+		return 0, m.explain(ctx, err)
+	}
+	o.Clock = time.Now().UnixNano()
+	out := &writer{to: m.line}
+	if err := out.value(kindOrder, o); err != nil {
+		return 0, m.explain(ctx, err)
+	}
+	stop := context.AfterFunc(ctx, func() {
+		_ = out.frame(kindSignal, []byte{byte(unix.SIGINT)}) // if the line is broken, follow says so
+		_ = m.line.SetReadDeadline(time.Now().Add(endTime))
+	})
+	defer stop()
+	code, err = m.follow(c)
+	if err != nil && !errors.Is(err, errProgram) {
+		return 0, m.explain(ctx, err)
+	}
+	return code, err
+}
+
+// boot waits until init says hello.
+func (m *machine) boot(ctx context.Context, most time.Duration) error {
+	if err := m.line.SetReadDeadline(time.Now().Add(most)); err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = m.line.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	k, _, err := readFrame(m.line)
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("it has not booted within %v", most)
+	case errors.Is(err, io.EOF):
+		return errors.New("it ended before it had booted")
+	case err == nil && k != kindHello:
+		return errFrame
+	case err != nil:
+		return err
+	}
+	if !stop() {
+		return context.Cause(ctx)
+	}
+	return m.line.SetReadDeadline(time.Time{})
+}
+
+// errProgram is that the program was not started, as init says.
+var errProgram = errors.New("under User Mode Linux")
+
+// follow passes on what the program writes until init says how it ended.
+func (m *machine) follow(c Command) (code int, err error) {
+	for {
+		k, body, err := readFrame(m.line)
+		if err != nil {
+			return 0, err
+		}
+		switch k {
+		case kindOut:
+			_, err = c.Stdout.Write(body)
+		case kindErr:
+			_, err = c.Stderr.Write(body)
+		case kindExit:
+			var x exit
+			if err := json.Unmarshal(body, &x); err != nil {
+				return 0, fmt.Errorf("%w: %w", errFrame, err)
+			}
+			if x.Error != "" {
+				return 0, fmt.Errorf("%w: %s", errProgram, x.Error)
+			}
+			return x.Code, nil
+		default:
+			err = errFrame
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+}
+
+// explain says why the machine does not do what it should: what its console said last says most.
+func (m *machine) explain(ctx context.Context, err error) error {
+	if ctx.Err() != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		return context.Cause(ctx)
+	}
+	if cerr := m.close(); cerr != nil {
+		return cerr
+	}
+	state := m.cmd.ProcessState
+	if state.ExitCode() == stageUnisolated {
+		return errUnisolated
+	}
+	text := m.console.String()
+	if text == "" {
+		text = "nothing"
+	}
+	return fmt.Errorf("User Mode Linux: %w (%v); its console says last:\n%s", err, state, text)
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu   sync.Mutex // guards text
+	text []byte
+}
+
+const tailSize = 2 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, p...)
+	if over := len(t.text) - tailSize; over > 0 {
+		t.text = append(t.text[:0], t.text[over:]...)
+	}
+	return len(p), nil
+}
+
+// String returns whole lines, as far as there are any.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := t.text
+	if len(text) == tailSize {
+		if i := bytes.IndexByte(text, '\n'); i >= 0 {
+			text = text[i+1:]
+		}
+	}
+	return strings.TrimSpace(string(text))
+}
