@@ -252,6 +252,19 @@ func TestPrivDeployedLinksAndNodes(t *testing.T) {
 	d.run("link", "by-hand", "h1-edge0", "set", "delay=1ms,loss=100%").wantCode(0)
 	unreachable("a link loses everything")
 	d.run("link", "by-hand", "h1-edge0", "set", "loss=0").wantCode(0)
+	d.run("link", "by-hand", "h1-edge0", "set", "duplicate=100%,reorder=100%,reorder_by=1us").wantCode(0)
+	if r := d.run("exec", "h0", "--", "ping", "-c3", "-i0.1", "h1").wantCode(0); !strings.Contains(r.stdout, "(DUP!)") {
+		t.Errorf("a link on which every packet comes twice: %s", r.stdout)
+	}
+	for _, l := range d.inspect().Links {
+		if l.Name == "h1-edge0" && (l.Duplicate != 1 || l.Reorder != 1 || l.ReorderByUS != 1 || !l.Changed) {
+			t.Errorf("inspect says %+v", l)
+		}
+	}
+	d.run("link", "by-hand", "h1-edge0", "set", "duplicate=0,reorder=0").wantCode(0)
+	if r := d.run("exec", "h0", "--", "ping", "-c3", "-i0.1", "h1").wantCode(0); strings.Contains(r.stdout, "(DUP!)") {
+		t.Errorf("a link that is in order again: %s", r.stdout)
+	}
 	d.run("node", "by-hand", "h1", "pause").wantCode(0)
 	unreachable("a node is paused")
 	d.run("node", "by-hand", "h1", "resume").wantCode(0)
@@ -273,7 +286,7 @@ func TestPrivDeployedLinksAndNodes(t *testing.T) {
 		}
 		events = append(events, e.Event)
 	}
-	if got, want := strings.Join(events, " "), "deployed link-down link-up link link link paused resumed killed restarted"; got != want {
+	if got, want := strings.Join(events, " "), "deployed link-down link-up link link link link link paused resumed killed restarted"; got != want {
 		t.Errorf("events %s, want %s", got, want)
 	}
 	for _, args := range [][]string{

@@ -8,7 +8,7 @@ type Change struct {
 	At     units.Time     `json:"at_ps"`
 	Ports  []int          `json:"ports,omitempty"`  // what Up and Line are of, by their index in Config.Ports
 	Up     *bool          `json:"up,omitempty"`     // see SetLink
-	Line   *Line          `json:"line,omitempty"`   // see SetLine and SetErrors
+	Line   *Line          `json:"line,omitempty"`   // see SetLine, SetErrors and SetDisorder
 	Tables []SwitchConfig `json:"tables,omitempty"` // see Reroute
 }
 
@@ -18,6 +18,8 @@ type Line struct {
 	Delay     units.Time      `json:"delay_ps"`
 	Loss      float64         `json:"loss,omitempty"`
 	BitErrors float64         `json:"bit_errors,omitempty"`
+
+	Disorder *Disorder `json:"disorder,omitempty"` // nil: as it is; see SetDisorder
 }
 
 // Make makes the change at now.
@@ -32,6 +34,11 @@ func (c *Change) Make(now units.Time, n *Network) error {
 			}
 			if err := n.SetErrors(now, p, l.Loss, l.BitErrors); err != nil {
 				return err
+			}
+			if l.Disorder != nil {
+				if err := n.SetDisorder(now, p, *l.Disorder); err != nil {
+					return err
+				}
 			}
 		}
 	}

@@ -16,6 +16,9 @@ type Config struct {
 	// flows, by which a switch finds the flow that a notification is about.
 	CCM  *CCMConfig `json:"ccm,omitempty"`
 	Port uint16     `json:"port,omitempty"`
+
+	// Disturbable says that lines that deliver in order may be changed to ones that do not: see SetDisorder.
+	Disturbable bool `json:"disturbable,omitempty"`
 }
 
 // PortConfig is one direction of a link: the output queue at From and the way to To. Each host has exactly

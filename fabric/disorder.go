@@ -48,8 +48,11 @@ func (l *lineErrors) jitter() units.Time {
 	return 1 - units.Time(float64(l.disorder.Jitter)*math.Log1p(-draw(&l.random)))
 }
 
-// disorderly tells whether a line of c delivers packets late or twice.
+// disorderly tells whether a line of c delivers packets late or twice, or may come to.
 func (c *Config) disorderly() bool {
+	if c.Disturbable {
+		return true
+	}
 	for i := range c.Ports {
 		if c.Ports[i].Disorder != (Disorder{}) {
 			return true
@@ -64,6 +67,10 @@ func (n *Network) disturb(now units.Time, from int32, e *parcel) {
 	d := o.errors
 	one := *e
 	one.next = n.routing.next(o.to, &one)
+	if d == nil { // the line has come to order since
+		n.arrive(now, from, &one)
+		return
+	}
 	twice := draw(&d.random) < d.disorder.Duplicate
 	var copied parcel
 	if twice {

@@ -75,6 +75,59 @@ func TestDisorderIsSeeded(t *testing.T) {
 	}
 }
 
+// A line may come to deliver late and twice, and come to order again, if its network was made for that; what is under way then
+// goes by what was so when it was sent.
+func TestSetDisorder(t *testing.T) {
+	w := chain(1)
+	w.Disturbable = true
+	n := newWorld(t, w.route())
+	send := func() {
+		for i := range 10 {
+			n.send(n.queue.Last(), 0, 1, 1000, i)
+		}
+	}
+	set := func(d Disorder) {
+		t.Helper()
+		change := Change{Ports: []int{2}, Line: &Line{Rate: w.Ports[2].Rate, Delay: w.Ports[2].Delay, Disorder: &d}}
+		if err := change.Make(n.queue.Last(), n.net); err != nil {
+			t.Fatal(err)
+		}
+		if got := n.net.Disorder(2); got != d {
+			t.Errorf("%+v was set, is %+v", d, got)
+		}
+		n.check()
+	}
+	want := func(duplicated, late, delivered int64) {
+		t.Helper()
+		n.run(units.Never)
+		if k := n.net.Counters(); k.Duplicated != duplicated || k.Late != late || k.Delivered != delivered {
+			t.Errorf("%d twice, %d late, %d delivered; want %d, %d, %d", k.Duplicated, k.Late, k.Delivered, duplicated, late, delivered)
+		}
+	}
+	send()
+	want(0, 0, 10)
+	set(Disorder{Duplicate: 1})
+	send()
+	want(10, 0, 30)
+	set(Disorder{Reorder: 1, By: units.Microsecond})
+	send()
+	want(10, 10, 40)
+	send()
+	n.run(n.queue.Last() + 1100*units.Nanosecond) // some are on the line
+	set(Disorder{})
+	n.run(units.Never)
+	if k := n.net.Counters(); k.Delivered != 50 {
+		t.Errorf("%+v", k)
+	}
+	if err := n.net.SetDisorder(n.queue.Last(), 2, Disorder{Duplicate: 2}); err == nil {
+		t.Error("a share of 2")
+	}
+	plain := newWorld(t, chain(1).route())
+	if err := plain.net.SetDisorder(0, 2, Disorder{Duplicate: 0.5}); err == nil {
+		t.Error("a network that was not made for it")
+	}
+}
+
 // A link that goes down takes along what it would have delivered late.
 func TestDownCutsLatePackets(t *testing.T) {
 	w := chain(1)

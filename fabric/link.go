@@ -130,6 +130,25 @@ func (n *Network) SetErrors(now units.Time, port int, loss, bitErrors float64) e
 	return nil
 }
 
+// SetDisorder changes how a port's line delivers packets that start from now on: see PortConfig. Those that are late already
+// stay so. The network must have been made for it: see Config.Disturbable.
+func (n *Network) SetDisorder(now units.Time, port int, d Disorder) error {
+	if err := d.check(); err != nil {
+		return fmt.Errorf("fabric: port %d: %w", port, err)
+	}
+	if n.late == nil {
+		return fmt.Errorf("fabric: port %d: lines of this network deliver every packet once and in order, and cannot be changed in that", port)
+	}
+	o := &n.ports[port]
+	n.of(o.index).catchUp(now, o)
+	seed, loss, bitErrors := o.random, 0.0, 0.0
+	if o.errors != nil {
+		seed, loss, bitErrors = o.errors.random, o.errors.loss, o.errors.bitErrors
+	}
+	o.errors = newLineErrors(loss, bitErrors, d, seed)
+	return nil
+}
+
 // Reroute replaces the seeds, groups and routes of all switches, for the packets that reach them from now on. Ports
 // that are down stay out of the groups. On an error nothing has changed.
 func (n *Network) Reroute(switches []SwitchConfig) error {
@@ -173,7 +192,15 @@ func (n *Network) reconsider() {
 // Up tells whether a port is up.
 func (n *Network) Up(port int) bool { return !n.tallies[port].down }
 
-// Line returns what a port's line is made of at present.
+// Disorder returns how a port's line delivers packets at present.
+func (n *Network) Disorder(port int) (d Disorder) {
+	if e := n.ports[port].errors; e != nil {
+		d = e.disorder
+	}
+	return d
+}
+
+// Line returns what a port's line is made of at present, but for its Disorder.
 func (n *Network) Line(port int) Line {
 	o := &n.ports[port]
 	l := Line{Rate: o.line.Rate(), Delay: o.delay}

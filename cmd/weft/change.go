@@ -14,12 +14,14 @@ import (
 
 func (a *app) linkCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "link LAB A-B down|up|set rate=,delay=,loss=,bit_errors=",
+		Use:   "link LAB A-B down|up|set KEY=VALUE,...",
 		Short: "change a link of a deployed lab",
-		Long: "Change a link of a deployed lab at once, in both directions: take it down, up again, or change its line. Values are the\n" +
-			"lab's, as in a lab file.",
-		Example: "  weft link quickstart edge0-agg1 down\n  weft link quickstart edge0-agg1 up\n  weft link quickstart h0-edge0 set delay=5us,loss=0.1%",
-		Args:    cobra.RangeArgs(3, 4),
+		Long: "Change a link of a deployed lab at once, in both directions: take it down, up again, or change its line. Keys and values\n" +
+			"are those of a link in a lab file: rate, delay, loss, bit_errors, duplicate, reorder, reorder_by, jitter. What is not\n" +
+			"named stays as it is.",
+		Example: "  weft link quickstart edge0-agg1 down\n  weft link quickstart edge0-agg1 up\n  weft link quickstart h0-edge0 set delay=5us,loss=0.1%\n" +
+			"  weft link quickstart h0-edge0 set duplicate=1%,reorder=5%,reorder_by=20us",
+		Args: cobra.RangeArgs(3, 4),
 		RunE: func(_ *cobra.Command, args []string) error {
 			k := deploy.Link{Link: args[1]}
 			switch {
@@ -54,29 +56,47 @@ func lineSettings(list string, k *deploy.Link) error {
 		var err error
 		switch key {
 		case "rate":
-			var v units.Bandwidth
-			if v, err = units.ParseBandwidth(value); err == nil && v <= 0 {
-				err = fmt.Errorf("%q is not a rate that a line can have", value)
-			}
-			k.Rate = &v
+			k.Rate, err = lineRate(value)
 		case "delay":
-			var v units.Time
-			if v, err = units.ParseTime(value); err == nil && v < 0 {
-				err = fmt.Errorf("%q is negative", value)
-			}
-			k.Delay = &v
+			k.Delay, err = span(value)
 		case "loss":
 			k.Loss, err = probability(value)
 		case "bit_errors":
 			k.BitErrors, err = probability(value)
+		case "duplicate":
+			k.Duplicate, err = probability(value)
+		case "reorder":
+			k.Reorder, err = probability(value)
+		case "reorder_by":
+			k.ReorderBy, err = span(value)
+		case "jitter":
+			k.Jitter, err = span(value)
 		default:
-			err = fmt.Errorf("%q is nothing that a line has; expected rate, delay, loss or bit_errors", key)
+			return fmt.Errorf("%q is nothing that a line has; expected rate, delay, loss, bit_errors, duplicate, reorder, reorder_by or jitter", key)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
 	}
 	return nil
+}
+
+// lineRate reads a rate such as 10Gbps.
+func lineRate(text string) (*units.Bandwidth, error) {
+	v, err := units.ParseBandwidth(text)
+	if err == nil && v <= 0 {
+		err = fmt.Errorf("%q is not a rate that a line can have", text)
+	}
+	return &v, err
+}
+
+// span reads a time that is not negative, such as 5us.
+func span(text string) (*units.Time, error) {
+	v, err := units.ParseTime(text)
+	if err == nil && v < 0 {
+		err = fmt.Errorf("%q is negative", text)
+	}
+	return &v, err
 }
 
 // probability reads a share such as 0.1% or 1e-9.

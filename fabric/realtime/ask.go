@@ -119,7 +119,8 @@ func (l *loop) state(now units.Time) *State {
 	for i := range s.Ports {
 		line := l.net.Line(i)
 		s.Ports[i] = PortState{
-			Up: l.net.Up(i), Rate: line.Rate, Delay: line.Delay, Loss: line.Loss, BitErrors: line.BitErrors, Counters: l.net.PortCounters(i),
+			Up: l.net.Up(i), Rate: line.Rate, Delay: line.Delay, Loss: line.Loss, BitErrors: line.BitErrors, Disorder: l.net.Disorder(i),
+			Counters: l.net.PortCounters(i),
 		}
 	}
 	l.net.Sample(now, func(port int, queued units.Bytes) { s.Ports[port].Queued = queued })

@@ -69,6 +69,7 @@ type PortState struct {
 	Delay     units.Time
 	Loss      float64
 	BitErrors float64
+	Disorder  fabric.Disorder
 	Queued    units.Bytes
 	Counters  fabric.PortCounters
 }

@@ -11,6 +11,7 @@ import (
 	"weft/nodeimg/control"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/topology"
+	"weft/units"
 )
 
 // handle carries out a request and answers it. An error is the answer.
@@ -145,24 +146,61 @@ func (s *supervisor) link(k *Link) error {
 	}
 	ports := []int{2 * int(id), 2*int(id) + 1}
 	change := fabric.Change{Ports: ports, Up: k.Up}
-	if k.Rate != nil || k.Delay != nil || k.Loss != nil || k.BitErrors != nil {
+	if k.changesLine() {
 		look, err := s.lab.Look()
 		if err != nil {
 			return err
 		}
-		now := look.Ports[ports[0]]
-		line := fabric.Line{Rate: now.Rate, Delay: now.Delay, Loss: now.Loss, BitErrors: now.BitErrors}
-		set(&line.Rate, k.Rate)
-		set(&line.Delay, k.Delay)
-		set(&line.Loss, k.Loss)
-		set(&line.BitErrors, k.BitErrors)
-		change.Line = &line
+		if change.Line, err = k.line(&look.Ports[ports[0]], l.ReorderBy); err != nil {
+			return err
+		}
+		if change.Line.Disorder != nil && s.x.Lab.Queues.PFC != nil {
+			return fmt.Errorf("lab %s has queues.pfc, for which a switch keeps memory for what is on a line; its lines cannot deliver packets late or twice", s.deployment.Lab)
+		}
 	}
 	if err := s.lab.Change(change); err != nil {
 		return err
 	}
 	s.events.add(linkEvent(l.Name, &change))
 	return nil
+}
+
+// changesLine says whether k is about what a line is made of.
+func (k *Link) changesLine() bool {
+	return k.Rate != nil || k.Delay != nil || k.Loss != nil || k.BitErrors != nil || k.disturbs()
+}
+
+// disturbs says whether k is about packets that come twice or late.
+func (k *Link) disturbs() bool {
+	return k.Duplicate != nil || k.Reorder != nil || k.ReorderBy != nil || k.Jitter != nil
+}
+
+// line is what becomes of a line that is now as a port has it. by is how late the lab has packets come, where nothing else is said.
+func (k *Link) line(now *realtime.PortState, by units.Time) (*fabric.Line, error) {
+	line := &fabric.Line{Rate: now.Rate, Delay: now.Delay, Loss: now.Loss, BitErrors: now.BitErrors}
+	set(&line.Rate, k.Rate)
+	set(&line.Delay, k.Delay)
+	set(&line.Loss, k.Loss)
+	set(&line.BitErrors, k.BitErrors)
+	if !k.disturbs() {
+		return line, nil
+	}
+	d := now.Disorder
+	set(&d.Duplicate, k.Duplicate)
+	set(&d.Reorder, k.Reorder)
+	set(&d.By, k.ReorderBy)
+	set(&d.Jitter, k.Jitter)
+	if d.By == 0 && k.ReorderBy == nil {
+		d.By = by
+	}
+	if d.Reorder > 0 && d.By == 0 {
+		return nil, errors.New("a packet that comes late by nothing does not; expected reorder_by=10us, say")
+	}
+	if d.Duplicate == 0 && d.Reorder == 0 && d.Jitter == 0 {
+		d.By = 0 // it is a line that delivers in order
+	}
+	line.Disorder = &d
+	return line, nil
 }
 
 // linkEvent says what became of a link.
@@ -176,6 +214,10 @@ func linkEvent(name string, c *fabric.Change) Event {
 	if c.Line != nil {
 		e.Args = map[string]any{
 			"rate_bps": int64(c.Line.Rate), "delay_us": c.Line.Delay.Microseconds(), "loss": c.Line.Loss, "bit_errors": c.Line.BitErrors,
+		}
+		if d := c.Line.Disorder; d != nil {
+			e.Args["duplicate"], e.Args["reorder"] = d.Duplicate, d.Reorder
+			e.Args["reorder_by_us"], e.Args["jitter_us"] = d.By.Microseconds(), d.Jitter.Microseconds()
 		}
 	}
 	return e

@@ -56,6 +56,10 @@ type Link struct {
 	Delay     *units.Time      `json:"delay_ps,omitempty"`
 	Loss      *float64         `json:"loss,omitempty"`
 	BitErrors *float64         `json:"bit_errors,omitempty"`
+	Duplicate *float64         `json:"duplicate,omitempty"`
+	Reorder   *float64         `json:"reorder,omitempty"`
+	ReorderBy *units.Time      `json:"reorder_by_ps,omitempty"`
+	Jitter    *units.Time      `json:"jitter_ps,omitempty"`
 }
 
 // Node is something to be done to a node.
@@ -146,13 +150,20 @@ type NodeState struct {
 
 // LinkState is a link as it is now.
 type LinkState struct {
-	Name    string      `json:"name"`
-	A       string      `json:"a"`
-	B       string      `json:"b"`
-	State   string      `json:"state"` // up, down, absent
-	RateBPS int64       `json:"rate_bps"`
-	DelayUS float64     `json:"delay_us"`
-	Loss    float64     `json:"loss"`
+	Name    string  `json:"name"`
+	A       string  `json:"a"`
+	B       string  `json:"b"`
+	State   string  `json:"state"` // up, down, absent
+	RateBPS int64   `json:"rate_bps"`
+	DelayUS float64 `json:"delay_us"`
+	Loss    float64 `json:"loss"`
+
+	// How packets come twice or late; not there in labs whose links do neither.
+	Duplicate   float64 `json:"duplicate,omitempty"`
+	Reorder     float64 `json:"reorder,omitempty"`
+	ReorderByUS float64 `json:"reorder_by_us,omitempty"`
+	JitterUS    float64 `json:"jitter_us,omitempty"`
+
 	Changed bool        `json:"changed,omitempty"` // it is not as the lab file has it
 	Ports   []PortState `json:"ports"`             // from A, from B
 }

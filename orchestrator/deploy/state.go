@@ -86,7 +86,9 @@ func (s *supervisor) describeLinks(out *State) error {
 		k := LinkState{
 			Name: l.Name, A: g.Nodes[l.A].Name, B: g.Nodes[l.B].Name, State: "up",
 			RateBPS: int64(p.Rate), DelayUS: p.Delay.Microseconds(), Loss: p.Loss,
-			Changed: p.Rate != l.Rate || p.Delay != l.Delay || p.Loss != l.Loss || p.BitErrors != l.BitErrors || !l.Down && !p.Up,
+			Duplicate: p.Disorder.Duplicate, Reorder: p.Disorder.Reorder, ReorderByUS: p.Disorder.By.Microseconds(), JitterUS: p.Disorder.Jitter.Microseconds(),
+			Changed: p.Rate != l.Rate || p.Delay != l.Delay || p.Loss != l.Loss || p.BitErrors != l.BitErrors || !l.Down && !p.Up ||
+				p.Disorder.Duplicate != l.Duplicate || p.Disorder.Reorder != l.Reorder || p.Disorder.Jitter != l.Jitter,
 		}
 		switch {
 		case l.Down:

@@ -42,6 +42,7 @@ func Standing(ctx context.Context, l *lab.Lab, o Options) (*Stand, error) {
 		return nil, fmt.Errorf("this machine cannot emulate: %w", err)
 	}
 	x := &Experiment{Lab: l, Graph: g, Fabric: fabricConfig(l, g), watched: -1, subnet: o.Subnet}
+	x.Fabric.Disturbable = l.Queues.PFC == nil // by weft link
 	if err := checkLossless(l, x.Graph, &x.Fabric); err != nil {
 		return nil, err
 	}
