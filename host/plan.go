@@ -48,6 +48,7 @@ type Item struct {
 	Parallel   int                // all-to-all: peers exchanged with at once; 0: all
 	Group      int                // hierarchical: ranks per group
 	FarFirst   bool               // halving-doubling: the farthest peer first
+	Shuffle    uint64             // all-to-all, direct: what each rank's order of its peers is drawn with; 0: around
 	Repeat     int                // at least 1
 	Start      units.Time         // earliest start
 	Previous   bool               // start when this host's part of the item before it is done, and not before Start
@@ -71,7 +72,7 @@ func (it *Item) Spec() schedule.Spec {
 	return schedule.Spec{
 		Collective: it.Collective, Algorithm: it.Algorithm, Ranks: len(it.Ranks), Type: it.Type, Op: it.Op, Root: it.Root,
 		Size: it.Size, Chunk: it.Chunk, Flows: it.Flows, Parallel: it.Parallel, Group: it.Group, FarFirst: it.FarFirst,
-		Permute: it.Permute,
+		Shuffle: it.Shuffle, Permute: it.Permute,
 	}
 }
 

@@ -6,11 +6,18 @@ package schedule
 // receiver sets no limit of its own (windowed.go does); with all ranks in step it receives from as many as it
 // sends to.
 //
+// With Shuffle each rank draws an order of its own, as threads that poll many queues have one: then a receiver is sometimes
+// every peer's turn at once and sometimes nobody's, which in step never happens.
+//
 // The input is cut into one block per rank. A rank's output holds its own block of every rank's input, in
 // rank order. With Chunk, a message is several pieces on one connection, which carries them in order, so
 // waiting for the last of them is waiting for all.
 
-import "weft/units"
+import (
+	"math/rand/v2"
+
+	"weft/units"
+)
 
 type allToAll struct {
 	Spec
@@ -43,8 +50,8 @@ func (a allToAll) program(rank int) Program {
 	v := a.volume(rank)
 	p := make(Program, 0, v.Sends+v.Receives)
 	last := make([]int32, 0, n-1) // the last op of each send so far
-	for i := 1; i < n; i++ {
-		to := mod(rank+i, n)
+	up, down := a.peers(rank)
+	for _, to := range up {
 		if a.size(to) == 0 {
 			continue
 		}
@@ -55,8 +62,7 @@ func (a allToAll) program(rank int) Program {
 		p = appendPieces(p, Op{Kind: Send, Peer: to}, region{In, a.at(to), a.size(to)}, a.Chunk, after)
 		last = append(last, int32(len(p)-1))
 	}
-	for i := 1; i < n; i++ {
-		from := mod(rank-i, n)
+	for _, from := range down {
 		p = appendPieces(p, Op{Kind: Recv, Peer: from, Final: true},
 			region{Out, a.slot(rank, from), a.size(rank)}, a.Chunk, nil)
 	}
@@ -73,10 +79,18 @@ func (a allToAll) volume(rank int) Traffic {
 	}
 }
 
-func (a allToAll) peers(rank int) (sends, receives []int) { return around(rank, a.Ranks) }
+func (a allToAll) peers(rank int) (sends, receives []int) {
+	sends, receives = around(rank, a.Ranks)
+	if a.Shuffle != 0 {
+		r := rand.New(rand.NewPCG(a.Shuffle, uint64(rank)))
+		r.Shuffle(len(sends), func(i, k int) { sends[i], sends[k] = sends[k], sends[i] })
+	}
+	return sends, receives
+}
 
+// inflow is as many as a rank sends to, if all go around in step. Orders that are drawn can have every peer at once.
 func (a allToAll) inflow(int) int {
-	if a.Parallel > 0 {
+	if a.Parallel > 0 && a.Shuffle == 0 {
 		return min(a.Parallel, a.Ranks-1)
 	}
 	return a.Ranks - 1

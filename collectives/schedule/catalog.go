@@ -81,6 +81,7 @@ type Facts struct {
 	Window     bool // Parallel limits something
 	Windowed   bool // ... and must be set
 	Order      bool // FarFirst matters
+	Shuffle    bool // Shuffle matters
 }
 
 // About returns the facts of an algorithm of a collective.
@@ -107,7 +108,7 @@ func About(collective, algorithm string) (Facts, error) {
 	case Windowed:
 		f.Window, f.Windowed = true, true
 	case Direct:
-		f.Window = collective == AllToAll
+		f.Window, f.Shuffle = collective == AllToAll, collective == AllToAll
 	}
 	return f, nil
 }

@@ -263,3 +263,36 @@ func BenchmarkBuildRing(b *testing.B)             { benchmark(b, schedule.Ring, 
 func BenchmarkBuildHalvingDoubling(b *testing.B)  { benchmark(b, schedule.HalvingDoubling, 0) }
 func BenchmarkBuildDoubleBinaryTree(b *testing.B) { benchmark(b, schedule.DoubleBinaryTree, 0) }
 func BenchmarkBuildHierarchical(b *testing.B)     { benchmark(b, schedule.Hierarchical, 8) }
+
+// In an order that is drawn each rank still sends to every other once, not all of them in the same order, and every peer's turn may come
+// at once.
+func TestOrdersAreDrawn(t *testing.T) {
+	s := schedule.Spec{Collective: schedule.AllToAll, Algorithm: schedule.Direct, Ranks: 8, Size: 64, Parallel: 2, Shuffle: 1}
+	firsts := map[int]bool{}
+	for rank := range s.Ranks {
+		sends, receives, err := schedule.Peers(s, rank)
+		if err != nil || len(receives) != 7 {
+			t.Fatal(receives, err)
+		}
+		firsts[(sends[0]-rank+s.Ranks)%s.Ranks] = true
+		seen := map[int]bool{}
+		for i, op := range build(t, s, rank)[:7] {
+			if op.Kind != schedule.Send || op.Peer != sends[i] || op.Peer == rank || seen[op.Peer] {
+				t.Errorf("rank %d: op %d is %v to %d, after %v", rank, i, op.Kind, op.Peer, seen)
+			}
+			if (len(op.After) == 1) != (i >= 2) || i >= 2 && op.After[0] != int32(i-2) {
+				t.Errorf("rank %d: op %d waits for %v", rank, i, op.After)
+			}
+			seen[op.Peer] = true
+		}
+	}
+	if len(firsts) < 3 {
+		t.Errorf("ranks begin so far from themselves: %v", firsts)
+	}
+	for shuffle, want := range map[uint64]int{0: 2, 1: 7} {
+		s.Shuffle = shuffle
+		if n, err := schedule.Inflow(s, 0); n != want || err != nil {
+			t.Errorf("shuffle %d: %d at once, want %d: %v", shuffle, n, want, err)
+		}
+	}
+}

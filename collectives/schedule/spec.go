@@ -21,6 +21,7 @@ type Spec struct {
 	Parallel   int         // all-to-all, direct and windowed: peers a rank exchanges with at once; 0: all (not windowed)
 	Group      int         // hierarchical: ranks per group, a divisor of Ranks
 	FarFirst   bool        // halving-doubling: the first exchange is with the farthest peer, not the nearest
+	Shuffle    uint64      // all-to-all, direct: each rank goes through its peers in an order of its own, drawn with it; 0: around from its neighbour
 	Permute    []int       // permute: rank r sends to Permute[r]; a permutation without fixed points
 
 	// Size is what nccl-tests prints in its size column: all-reduce, broadcast, reduce and permute, the buffer

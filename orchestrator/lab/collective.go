@@ -17,6 +17,7 @@ var (
 	collectives = choice{built: schedule.Collectives(), later: []string{"flows"}}
 	types       = choice{built: texts(schedule.Types())}
 	reductions  = choice{built: texts(schedule.Reductions())}
+	orders      = choice{built: []string{"around", "random"}}
 )
 
 func texts[T ~string](words []T) []string {
@@ -181,6 +182,19 @@ func (s *section) farFirst(it *Item, facts schedule.Facts) bool {
 		return false
 	}
 	return f.flag()
+}
+
+// shuffled reads in which order ranks go through their peers: around, or drawn for each.
+func (s *section) shuffled(it *Item, facts schedule.Facts) bool {
+	f := s.field("order")
+	if !facts.Shuffle {
+		if f.written() && it.Algorithm != "" {
+			f.problem("applies to all-to-all by %s, not to %s", schedule.Direct, s.named(it))
+		}
+		return false
+	}
+	order, _ := f.enum(orders)
+	return order == "random"
 }
 
 // chunk reads what messages are cut into: off, or a size.

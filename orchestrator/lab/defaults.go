@@ -132,6 +132,7 @@ var defaults = map[string]value{
 	"workload.*.op":        {"sum", "nccl-tests: -o sum"},
 	"workload.*.far_first": {"false", "ours: most of the data goes to the nearest"},
 	"workload.*.flows":     {"1", "ours"},
+	"workload.*.order":     {"around", "STrack paper, section 4.3: to the next rank first, and around"},
 	"workload.*.parallel":  {"0", "PC4 paper, section IV-B: all flows at once"},
 	"workload.*.repeat":    {"1", "ours"},
 	"workload.*.start":     {"0s", "ours"},

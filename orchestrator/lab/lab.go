@@ -171,6 +171,7 @@ type Item struct {
 	Parallel   int         // all-to-all: peers at once; 0: no limit
 	Group      int         // hierarchical: ranks per group
 	FarFirst   bool        // halving-doubling: the first exchange is with the farthest peer
+	Shuffled   bool        // all-to-all, direct: each rank goes through its peers in an order of its own, drawn with the lab's seed
 	Chunk      units.Bytes // 0: messages are not cut
 	Repeat     int
 	Start      units.Time

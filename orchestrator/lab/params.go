@@ -38,7 +38,7 @@ const Scaled units.Time = -1
 // PC4 holds the parameters of PC4 (paper Algorithms 1 and 2; docs/adr for what it leaves open).
 type PC4 struct {
 	TargetQtime    units.Time // at least 0, or Scaled
-	AdjustInterval float64    // in base RTTs, above 1
+	AdjustInterval float64    // in base RTTs, above 1; 0: off
 	AI, HAI        float64    // additive increments as a share of the base rate
 	Beta           float64
 	MaxMDF         float64

@@ -18,7 +18,9 @@ func (c *section) pc4() Section {
 	var okTarget, okEpsilon bool
 	target := c.field("target_qtime")
 	p.TargetQtime, okTarget = target.qtime()
-	p.AdjustInterval = c.field("adjust_interval").roundTrips()
+	interval := c.field("adjust_interval")
+	var okInterval bool
+	p.AdjustInterval, okInterval = interval.roundTrips()
 	ai := c.field("ai")
 	p.AI, _ = ai.percent()
 	p.HAI, _ = c.field("hai").percent()
@@ -38,6 +40,11 @@ func (c *section) pc4() Section {
 		ai.idle(target, "is added when there is a queue below target_qtime, but %v is not above epsilon, %v, up to which there is none; leave it out, or expected a longer target_qtime",
 			p.TargetQtime, p.Epsilon)
 	}
+	if okInterval && p.AdjustInterval == 0 {
+		for _, name := range []string{"target_qtime", "ai", "hai", "beta", "epsilon"} {
+			c.field(name).idle(interval, "is about adjusting rates, and adjust_interval is off; leave it out, or expected adjust_interval: 2rtt")
+		}
+	}
 	return p
 }
 
@@ -50,20 +57,23 @@ func (f field) qtime() (units.Time, bool) {
 	return quantity(f, units.ParseTime, 0, maxTimer)
 }
 
-// roundTrips reads a time in base RTTs, such as 1.25rtt, above 1.
-func (f field) roundTrips() float64 {
-	v, _ := read(f, "a time in base RTTs such as 1.25rtt", func(text string) (float64, error) {
+// roundTrips reads a time in base RTTs, such as 1.25rtt, above 1; off is 0.
+func (f field) roundTrips() (float64, bool) {
+	if f.n != nil && f.n.kind == scalar && f.n.text == "off" {
+		f.record("off")
+		return 0, true
+	}
+	return read(f, "a time in base RTTs such as 1.25rtt, or off", func(text string) (float64, error) {
 		number, ok := strings.CutSuffix(text, "rtt")
 		v, err := parseDecimal(number)
 		switch {
 		case !ok || err != nil:
-			return 0, fmt.Errorf("%q is not a time in base RTTs; expected one such as 1.25rtt", clip(text))
+			return 0, fmt.Errorf("%q is not a time in base RTTs; expected one such as 1.25rtt, or off", clip(text))
 		case v <= 1 || v > 1000:
 			return 0, fmt.Errorf("%q is out of range; expected more than 1rtt, up to 1000rtt (PC4 paper, section III-C)", clip(text))
 		}
 		return v, nil
 	}, func(v float64) string { return showDecimal(v) + "rtt" })
-	return v
 }
 
 // percent reads a share of the base rate in percent.

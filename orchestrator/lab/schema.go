@@ -124,6 +124,7 @@ type (
 	shareType       string
 	roundTripsType  string
 	flagType        string
+	orderType       string
 
 	clockTimeType string
 	clockSkewType string
@@ -244,7 +245,7 @@ func (shareType) JSONSchema() *jsonschema.Schema {
 	return oneOf(inRange("number", "0", "1"), matching("50%", percentText))
 }
 func (roundTripsType) JSONSchema() *jsonschema.Schema {
-	return matching("1.25rtt", plainNumber+"rtt")
+	return matching("1.25rtt", "off", plainNumber+"rtt")
 }
 func (flagType) JSONSchema() *jsonschema.Schema {
 	return oneOf(anything("boolean"), words("on", "off", "yes", "no"))
@@ -281,6 +282,7 @@ func (routesType) JSONSchema() *jsonschema.Schema        { return routeKinds.sch
 func (recoveryType) JSONSchema() *jsonschema.Schema      { return recoveries.schema() }
 func (roundTripType) JSONSchema() *jsonschema.Schema     { return roundTrips.schema() }
 func (collectiveType) JSONSchema() *jsonschema.Schema    { return collectives.schema() }
+func (orderType) JSONSchema() *jsonschema.Schema         { return orders.schema() }
 func (elementType) JSONSchema() *jsonschema.Schema       { return types.schema() }
 func (reductionType) JSONSchema() *jsonschema.Schema     { return reductions.schema() }
 func (engineKindType) JSONSchema() *jsonschema.Schema    { return engineKinds.schema() }

@@ -81,7 +81,7 @@ func (d *decoder) trace(s *section, index int, hosts hosts) []Item {
 }
 
 // itemKeys are those of a collective that a trace has none of.
-var itemKeys = []string{"collective", "algorithm", "root", "size", "type", "op", "flows", "parallel", "group", "far_first", "chunk", "compute", "jitter"}
+var itemKeys = []string{"collective", "algorithm", "root", "size", "type", "op", "flows", "parallel", "group", "far_first", "order", "chunk", "compute", "jitter"}
 
 // traceFile reads the name of a trace. It is relative to the lab file and stays in its folder.
 func (f field) traceFile() (string, bool) {

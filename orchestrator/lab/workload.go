@@ -83,6 +83,7 @@ func (s *section) item(index int, hosts hosts) (Item, *poisson) {
 	it.Parallel = s.parallel(&it, facts)
 	it.Group = s.group(&it, facts, n)
 	it.FarFirst = s.farFirst(&it, facts)
+	it.Shuffled = s.shuffled(&it, facts)
 	it.Chunk = s.chunk(&it, facts)
 	it.checkSchedule(s, facts, n)
 	it.Repeat = s.field("repeat").integer(1, maxRepeat)

@@ -191,7 +191,7 @@ type writtenTransport struct {
 
 type writtenPC4 struct {
 	TargetQtime    qtimeType      `json:"target_qtime,omitempty" jsonschema_description:"One-way queueing delay to hold; scaled follows the baseline and the number of flows."`
-	AdjustInterval roundTripsType `json:"adjust_interval,omitempty" jsonschema_description:"Least time between two adjustments, in base RTTs, above 1."`
+	AdjustInterval roundTripsType `json:"adjust_interval,omitempty" jsonschema_description:"Least time between two adjustments, in base RTTs, above 1; off leaves rates at the base rate."`
 	AI             percentType    `json:"ai,omitempty" jsonschema_description:"Additive increment, as a share of the base rate."`
 	HAI            percentType    `json:"hai,omitempty" jsonschema_description:"Additive increment while nothing queues, as a share of the base rate."`
 	Beta           shareType      `json:"beta,omitempty" jsonschema_description:"Multiplicative decrease constant."`
@@ -305,6 +305,7 @@ type writtenItem struct {
 	Flows      int            `json:"flows,omitempty" jsonschema:"minimum=1,maximum=10000" jsonschema_description:"incast: connections of each sender, with a message of the size on each."`
 	Parallel   int            `json:"parallel,omitempty" jsonschema:"minimum=0,maximum=65536" jsonschema_description:"all-to-all, direct and windowed: peers a rank exchanges with at once; 0 is no limit."`
 	Group      int            `json:"group,omitempty" jsonschema:"minimum=1,maximum=65536" jsonschema_description:"hierarchical: ranks per group."`
+	Order      orderType      `json:"order,omitempty" jsonschema_description:"all-to-all, direct: a rank's peers one after the other around from its neighbour, or each rank's in an order of its own drawn with the seed."`
 	FarFirst   flagType       `json:"far_first,omitempty" jsonschema_description:"halving-doubling: the first exchange, of half the buffer, is with the farthest peer."`
 	Chunk      chunkType      `json:"chunk,omitempty" jsonschema_description:"Size of the pieces messages are cut into, or off."`
 	Repeat     int            `json:"repeat,omitempty" jsonschema:"minimum=1,maximum=100000" jsonschema_description:"How often."`

@@ -67,7 +67,7 @@ var effects = map[string]map[string]effect{
 		"min_rate": in("100Mbps", "20Gbps", crowd), "rto_min": in("200us", "3ms", lossy), "tries": in("1", "7", cut),
 	},
 	"pc4": {
-		"target_qtime": in("1us", "scaled"), "adjust_interval": in("1.25rtt", "4rtt", "transport.pc4.base_rate=off"), "ai": in("1%", "50%"), "hai": in("1%", "90%", "transport.pc4.initial=10KB"),
+		"target_qtime": in("1us", "scaled"), "adjust_interval": in("1.25rtt", "off", "transport.pc4.base_rate=off"), "ai": in("1%", "50%"), "hai": in("1%", "90%", "transport.pc4.initial=10KB"),
 		"beta": in("0.1", "0.9", "transport.pc4.base_rate=off"), "max_mdf": in("0.05", "0.5", "transport.pc4.base_rate=off", "transport.pc4.beta=1", "transport.pc4.initial=line"), "paced_below": in("1", "8"),
 		"base_rate": in("controller", "off"), "initial": in("base-rate", "line"), "rtt": in("base", "measured", "transport.pc4.initial=line"),
 		"rto_min": in("200us", "3ms", lossy), "epsilon": in("0s", "50us"),

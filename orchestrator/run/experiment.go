@@ -166,6 +166,9 @@ func (x *Experiment) addItem(index int) error {
 	if r, ok := x.Lab.Transport.Section.(lab.RoCE); ok {
 		base.QPs, base.Split = r.QPs, r.Split == "messages" && r.QPs > 1
 	}
+	if it.Shuffled {
+		base.Shuffle = itemSeed(x.Lab.Seed, index) | 1
+	}
 	if base.Permute, err = x.permutation(it, index, len(ranks)); err != nil {
 		return err
 	}

@@ -52,6 +52,9 @@ func Any(t *rapid.T, b Bounds) schedule.Spec {
 	if f.Windowed {
 		s.Parallel = max(1, s.Parallel)
 	}
+	if f.Shuffle {
+		s.Shuffle = rapid.Uint64().Draw(t, "shuffle")
+	}
 	switch c {
 	case schedule.Permute:
 		s.Permute, _ = schedule.Derangement(s.Ranks, rapid.Uint64().Draw(t, "permutation"))
@@ -62,7 +65,7 @@ func Any(t *rapid.T, b Bounds) schedule.Spec {
 }
 
 // Every calls f with a spec of every algorithm of n ranks, with each choice that changes its messages: groups
-// of every size, windows of 1, 3 and more than all, either order, several roots and flows. Algorithms that cannot
+// of every size, windows of 1, 3 and more than all, either order, one that is drawn, several roots and flows. Algorithms that cannot
 // be done by n ranks are left out.
 func Every(n int, size, chunk units.Bytes, f func(schedule.Spec)) {
 	for _, c := range schedule.Collectives() {
@@ -96,6 +99,10 @@ func variants(s schedule.Spec) (all []schedule.Spec) {
 			if !facts.Windowed || s.Parallel > 0 {
 				all = append(all, s)
 			}
+		}
+		if facts.Shuffle {
+			s.Parallel, s.Shuffle = 3, 1
+			all = append(all, s)
 		}
 	case facts.Order:
 		for _, s.FarFirst = range []bool{false, true} {

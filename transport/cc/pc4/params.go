@@ -34,7 +34,7 @@ const Scaled units.Time = -1
 // Params are the parameters of PC4. Defaults returns a full set; Check says what is wrong with one.
 type Params struct {
 	TargetQtime    units.Time  // at least 0, or Scaled
-	AdjustInterval float64     // in base RTTs, above 1 ("set to exceed one RTT")
+	AdjustInterval float64     // in base RTTs, above 1 ("set to exceed one RTT"); 0: the rate is never adjusted, and is the base rate alone (section IV-B)
 	AI, HAI        float64     // added per interval, as a share of the base rate (without one: of a packet per base RTT)
 	Beta           float64     // β, above 0, at most 1
 	MaxMDF         float64     // max_mdf, above 0, below 1
@@ -72,7 +72,7 @@ func (p Params) Check() error {
 	switch {
 	case p.TargetQtime < 0 && p.TargetQtime != Scaled:
 		return fmt.Errorf("pc4: target queueing time %d ps is negative", p.TargetQtime)
-	case !(p.AdjustInterval > 1) || math.IsInf(p.AdjustInterval, 0):
+	case p.AdjustInterval != 0 && !(p.AdjustInterval > 1) || math.IsInf(p.AdjustInterval, 0):
 		return fmt.Errorf("pc4: adjust interval of %v base RTTs does not exceed one", p.AdjustInterval)
 	case !(p.AI >= 0 && p.AI <= 1), !(p.HAI >= 0 && p.HAI <= 1):
 		return fmt.Errorf("pc4: increments ai %v and hai %v must be between 0 and 1", p.AI, p.HAI)

@@ -16,7 +16,7 @@ import (
 func drawParams(t *rapid.T) pc4.Params {
 	return pc4.Params{
 		TargetQtime:    units.Time(rapid.Int64Range(-1, int64(80*units.Microsecond)).Draw(t, "target")),
-		AdjustInterval: rapid.Float64Range(1.01, 10).Draw(t, "interval"),
+		AdjustInterval: rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(1.01, 10)).Draw(t, "interval"),
 		AI:             rapid.Float64Range(0, 1).Draw(t, "ai"), HAI: rapid.Float64Range(0, 1).Draw(t, "hai"),
 		Beta: rapid.Float64Range(0.01, 1).Draw(t, "beta"), MaxMDF: rapid.Float64Range(0.01, 0.99).Draw(t, "mdf"),
 		BaseRate:      rapid.SampledFrom([]string{pc4.Controller, pc4.Observed, pc4.Table, pc4.Off}).Draw(t, "source"),

@@ -85,7 +85,7 @@ func (s *Sender) OnAck(now units.Time, a cc.Ack) {
 			rate = float64(a.BaseRate) // line 6
 		}
 		s.lastAdjust = now // line 7
-	case now-s.lastAdjust >= s.interval(): // line 9
+	case s.params.AdjustInterval > 0 && now-s.lastAdjust >= s.interval(): // line 9
 		rate = s.computeRate()
 		s.lastAdjust = now // line 11
 	}

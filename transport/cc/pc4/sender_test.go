@@ -324,3 +324,17 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		}
 	}
 }
+
+// Section IV-B: "with and without the adjust rate feature enabled". Without it the rate is the base rate, whatever the delay.
+func TestNeverAdjusted(t *testing.T) {
+	p := simple()
+	p.AdjustInterval = 0
+	c := newScript(t, p, 0)
+	c.ack(10*gbps, 0)
+	c.wait(units.Second)
+	c.ack(10*gbps, 0)
+	c.ack(10*gbps, 100*us)
+	c.wantRate(10 * gbps)
+	c.ack(20*gbps, 0)
+	c.wantRate(20 * gbps)
+}
