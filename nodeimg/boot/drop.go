@@ -32,6 +32,9 @@ func (d *dropper) drop() error {
 	if err := limits(); err != nil {
 		return err
 	}
+	if err := ownKeys(); err != nil {
+		return err
+	}
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil { // ns; survives exec and is inherited
 		d.note("timer slack: %v: timers fire up to 50 us late", err)
 	}
@@ -47,7 +50,7 @@ func (d *dropper) drop() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no new privileges: %w", err)
 	}
-	return nil
+	return filterCalls()
 }
 
 // limits bounds what the process may leave behind.

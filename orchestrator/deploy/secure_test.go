@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -231,6 +232,7 @@ func TestPrivNodesAreConfined(t *testing.T) {
 		"enter the machine's network":      "nsenter --net=/proc/1/ns/net -t 1 true && test $(ip -o link | wc -l) -gt 2",
 		"leave for another address":        "ip route get 192.0.2.1",
 		"make a namespace":                 "unshare --mount true",
+		"make a user namespace":            "unshare --user true || unshare --user --net true",
 		"read the machine's memory":        "head -c1 /dev/mem || head -c1 /dev/kmem",
 		"change the machine's settings":    "echo 1 > /proc/sys/kernel/panic",
 		"load a module":                    "modprobe dummy",
@@ -259,6 +261,34 @@ func TestPrivNodesAreConfined(t *testing.T) {
 	if _, err := os.Lstat("/weft-was-here"); err == nil {
 		t.Error("it was here")
 	}
+	for _, pid := range []int{s.Nodes[0].PID, fabricOf(t, s.Supervisor)} {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"NoNewPrivs:\t1\n", "Seccomp:\t2\n", "CapBnd:\t0000000000", "Uid:\t65534"} {
+			if os.Geteuid() == 0 && !strings.Contains(string(text), want) {
+				t.Errorf("process %d has not %q:\n%s", pid, want, text)
+			}
+		}
+	}
+}
+
+// fabricOf is the process of the fabric below a supervisor.
+func fabricOf(t *testing.T, supervisor int) int {
+	t.Helper()
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", supervisor))
+	for _, f := range files {
+		text, _ := os.ReadFile(f)
+		for child := range strings.FieldsSeq(string(text)) {
+			name, _ := os.ReadFile("/proc/" + child + "/comm")
+			if pid, err := strconv.Atoi(child); err == nil && string(name) == "weft-fabric\n" {
+				return pid
+			}
+		}
+	}
+	t.Fatal("the supervisor has no fabric")
+	return 0
 }
 
 // within runs a script in the first node, and returns how that went.
