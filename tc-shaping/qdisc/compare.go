@@ -1,0 +1,118 @@
+package qdisc
+
+import (
+	"fmt"
+	"time"
+)
+
+// Difference is a setting that the kernel does not have as it was asked for.
+type Difference struct {
+	Side       string // "near" or "far"
+	Qdisc      string // "red 2:", say
+	Field      string
+	Asked, Got string
+}
+
+func (d Difference) String() string {
+	return fmt.Sprintf("%s %s: %s: asked for %s, got %s", d.Side, d.Qdisc, d.Field, d.Asked, d.Got)
+}
+
+// field is a Difference of a discipline.
+type field struct{ name, asked, got string }
+
+// Compare lists where what was read back from the kernel is not what was asked for; none means that it is, but for netem's tables,
+// which the kernel does not show.
+func Compare(asked, got Tree) []Difference {
+	return append(compareRows("near", asked.Near, got.Near), compareRows("far", asked.Far, got.Far)...)
+}
+
+func compareRows(side string, asked, got []Qdisc) []Difference {
+	var out []Difference
+	for i := range max(len(asked), len(got)) {
+		switch {
+		case i >= len(got):
+			out = append(out, Difference{side, name(asked[i]), "discipline", asked[i].String(), "none"})
+		case i >= len(asked):
+			out = append(out, Difference{side, name(got[i]), "discipline", "none", got[i].String()})
+		case asked[i].Handle != got[i].Handle || asked[i].Parent != got[i].Parent || asked[i].Options.Kind() != got[i].Options.Kind():
+			out = append(out, Difference{side, name(asked[i]), "discipline", asked[i].String(), got[i].String()})
+		default:
+			for _, f := range asked[i].Options.differs(got[i].Options) {
+				out = append(out, Difference{side, name(asked[i]), f.name, f.asked, f.got})
+			}
+		}
+	}
+	return out
+}
+
+// differs of what no plan asks for has nothing to compare.
+func (o Foreign) differs(got Options) []field {
+	return []field{{"settings", o.String(), got.String()}}
+}
+
+func name(q Qdisc) string { return fmt.Sprintf("%s %v", q.Options.Kind(), q.Handle) }
+
+// fields collects what differs.
+type fields []field
+
+func (f *fields) add(name string, same bool, asked, got any) {
+	if !same {
+		*f = append(*f, field{name, fmt.Sprint(asked), fmt.Sprint(got)})
+	}
+}
+
+// equal adds a field that must be the same exactly.
+func equal[T comparable](f *fields, name string, asked, got T) { f.add(name, asked == got, asked, got) }
+
+func (o TBF) differs(other Options) []field {
+	got, ok := other.(TBF)
+	if !ok { // the kind, with settings that no plan has
+		return []field{{"settings", o.String(), other.String()}}
+	}
+	var f fields
+	equal(&f, "rate, B/s", o.Rate, got.Rate)
+	// The kernel keeps the bucket in nanoseconds, rounds twice, and shows it in units of 64 ns.
+	f.add("bucket", (o.Bucket-got.Bucket).Abs() <= 2*64*time.Nanosecond, o.Bucket, got.Bucket)
+	equal(&f, "limit, bytes", int64(o.Limit), int64(got.Limit))
+	equal(&f, "overhead, bytes", o.Overhead, got.Overhead)
+	return f
+}
+
+func (o FIFO) differs(other Options) []field {
+	got, ok := other.(FIFO)
+	if !ok { // the kind, with settings that no plan has
+		return []field{{"settings", o.String(), other.String()}}
+	}
+	var f fields
+	equal(&f, "limit, bytes", int64(o.Limit), int64(got.Limit))
+	return f
+}
+
+func (o REDStage) differs(other Options) []field {
+	got, ok := other.(REDStage)
+	if !ok { // the kind, with settings that no plan has
+		return []field{{"settings", o.String(), other.String()}}
+	}
+	var f fields
+	equal(&f, "min, bytes", int64(o.Min), int64(got.Min))
+	equal(&f, "max, bytes", int64(o.Max), int64(got.Max))
+	equal(&f, "max_P, 2^-32", o.MaxP, got.MaxP)
+	return f
+}
+
+func (o Netem) differs(other Options) []field {
+	got, ok := other.(Netem)
+	if !ok { // the kind, with settings that no plan has
+		return []field{{"settings", o.String(), other.String()}}
+	}
+	var f fields
+	equal(&f, "delay", o.Latency, got.Latency)
+	equal(&f, "jitter", o.Jitter, got.Jitter)
+	equal(&f, "loss, of 2^32-1", o.Loss, got.Loss)
+	equal(&f, "duplicate, of 2^32-1", o.Duplicate, got.Duplicate)
+	equal(&f, "corrupt, of 2^32-1", o.Corrupt, got.Corrupt)
+	equal(&f, "limit, packets", o.Limit, got.Limit)
+	equal(&f, "rate, B/s", o.Rate, got.Rate)
+	equal(&f, "overhead, bytes", o.Overhead, got.Overhead)
+	return f
+}

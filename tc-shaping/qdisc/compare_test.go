@@ -1,0 +1,96 @@
+package qdisc
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/units"
+)
+
+func TestCompareNamesWhatDiffers(t *testing.T) {
+	d := Direction{Rate: 100 * units.Mbps, Limit: 150_000, Delay: time.Millisecond, RED: &RED{Min: 1000, Max: 2000, Pmax: 0.1, ECN: true}}
+	asked, err := Plan(d, Full())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := Compare(asked, asked); len(diff) > 0 {
+		t.Errorf("a tree differs from itself: %v", diff)
+	}
+	for _, c := range []struct {
+		change func(*Tree)
+		says   string
+	}{
+		{func(t *Tree) { t.Near[0].Options = TBF{Rate: 1, Limit: 150_000} }, "near tbf 1:: rate, B/s: asked for 12500000, got 1"},
+		{func(t *Tree) { t.Near[1].Options = REDStage{Min: 7, Max: 2001} }, "near red 2:: min, bytes: asked for 1000, got 7"},
+		{func(t *Tree) { t.Near[2].Options = FIFO{Limit: 7} }, "near bfifo 3:: limit, bytes: asked for 150000, got 7"},
+		{func(t *Tree) { t.Far[0].Options = Netem{} }, "far netem 1:: delay: asked for 1ms, got 0s"},
+		{func(t *Tree) { t.Far = nil }, "far netem 1:: discipline: asked for root netem"},
+		{func(t *Tree) { t.Near = append(t.Near, t.Far[0]) }, "asked for none, got root netem"},
+		{func(t *Tree) { t.Near[1].Handle = MakeHandle(9, 0) }, "got parent 1:1 red handle 9:"},
+		{func(t *Tree) { t.Near[1].Options = Foreign{Name: "red", Why: "it averages"} }, "got it averages"},
+		{func(t *Tree) { t.Near[0].Options = Foreign{Name: "tbf", Why: "a peak rate"} }, "got a peak rate"},
+		{func(t *Tree) { t.Near[2].Options = Foreign{Name: "bfifo", Why: "broken"} }, "got broken"},
+		{func(t *Tree) { t.Far[0].Options = Foreign{Name: "netem", Why: "gaps"} }, "got gaps"},
+	} {
+		got := Tree{Near: append([]Qdisc(nil), asked.Near...), Far: append([]Qdisc(nil), asked.Far...)}
+		c.change(&got)
+		var lines []string
+		for _, d := range Compare(asked, got) {
+			lines = append(lines, d.String())
+		}
+		if text := strings.Join(lines, "\n"); !strings.Contains(text, c.says) {
+			t.Errorf("got %q\nwant %q in it", text, c.says)
+		}
+	}
+	if diff := Compare(Tree{Near: []Qdisc{{Options: Foreign{}}}}, Tree{Near: []Qdisc{{Options: Foreign{}}}}); len(diff) == 0 {
+		t.Error("a discipline of another kind is compared and found the same")
+	}
+}
+
+func TestHandles(t *testing.T) {
+	for h, want := range map[Handle]string{Root: "root", MakeHandle(1, 0): "1:", MakeHandle(0x1f, 0xa): "1f:a"} {
+		if got := h.String(); got != want {
+			t.Errorf("handle %#x is %q, want %q", uint32(h), got, want)
+		}
+	}
+}
+
+func TestRefuseSaysWhyAndWhatInstead(t *testing.T) {
+	wishes := []Wish{EgressMarking, PFC, INT, CCM, AdaptiveRouting, PacketSpraying, PriorityQueues, SharedBuffer, DynamicThreshold, BitErrors, CutThrough, Trimming}
+	err := Refuse(wishes...)
+	for _, w := range wishes {
+		if !strings.Contains(err.Error(), string(w)) {
+			t.Errorf("%v does not name %q", err, w)
+		}
+		one := Refuse(w)
+		var r *Refusal
+		if !errors.Is(one, ErrRefused) || !errors.As(one, &r) || r.Wish != w || !strings.Contains(r.Why, "take datapath fabric") {
+			t.Errorf("%q is refused as %v; want its name, why, and what to do", w, one)
+		}
+	}
+	if err := Refuse(); err != nil {
+		t.Errorf("nothing is refused: %v", err)
+	}
+	if err := Refuse("ECMP"); err != nil {
+		t.Errorf("what the kernel can do is refused: %v", err)
+	}
+}
+
+func TestSummarise(t *testing.T) {
+	d := Direction{Rate: 100 * units.Mbps, Limit: 150_000, Delay: time.Millisecond, RED: &RED{Min: 1000, Max: 2000, Pmax: 1, ECN: true}}
+	tree, err := Plan(d, Full())
+	if err != nil {
+		t.Fatal(err)
+	}
+	near := []Counters{{Bytes: 10, Packets: 1, Over: 7, Backlog: 99, Waiting: 3}, {Marks: 5}, {Marks: 8}, {Drops: 2}}
+	far := []Counters{{Packets: 4, Backlog: 6, Waiting: 1, Drops: 3}}
+	want := Statistics{Sent: 10, Packets: 1, Overlimits: 7, Backlog: 99, Waiting: 3, Marks: 8, MarksAtMost: 13, Drops: 2, Arrived: 4, InFlight: 6, OnLine: 1, Lost: 3}
+	if got := tree.Summarise(near, far); got != want {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+	if got := tree.Summarise(nil, nil); got != (Statistics{}) {
+		t.Errorf("no counters are %+v", got)
+	}
+}

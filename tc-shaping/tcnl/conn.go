@@ -1,0 +1,122 @@
+package tcnl
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"weft/tc-shaping/qdisc"
+)
+
+// Conn talks to the kernel about the devices of one network namespace: that of the thread that opened it. It may be used from
+// any thread afterwards, by one goroutine at a time.
+type Conn struct {
+	links   *netlink.Handle
+	sockets map[int]*nl.SocketHandle
+}
+
+// Open returns a connection to the network namespace of the calling thread.
+func Open() (*Conn, error) {
+	socket, err := nl.Subscribe(unix.NETLINK_ROUTE)
+	if err != nil {
+		return nil, fmt.Errorf("rtnetlink socket: %w", err)
+	}
+	patience := unix.Timeval{Sec: 60}
+	if err := errors.Join(socket.SetSendTimeout(&patience), socket.SetReceiveTimeout(&patience), socket.SetExtAck(true)); err != nil {
+		socket.Close()
+		return nil, fmt.Errorf("rtnetlink socket: %w", err)
+	}
+	links, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		socket.Close()
+		return nil, fmt.Errorf("rtnetlink socket: %w", err)
+	}
+	return &Conn{links: links, sockets: map[int]*nl.SocketHandle{unix.NETLINK_ROUTE: {Socket: socket}}}, nil
+}
+
+// Close ends the connection. What was set stays.
+func (c *Conn) Close() {
+	c.links.Close()
+	for _, s := range c.sockets {
+		s.Close()
+	}
+}
+
+// request returns a message about a discipline.
+func (c *Conn) request(kind, flags int, device int, q qdisc.Qdisc) *nl.NetlinkRequest {
+	r := nl.NewNetlinkRequest(kind, flags)
+	r.Sockets = c.sockets
+	r.AddData(&nl.TcMsg{Family: nl.FAMILY_ALL, Ifindex: int32(device), Handle: uint32(q.Handle), Parent: uint32(q.Parent)})
+	return r
+}
+
+// set makes or changes one discipline of a device.
+func (c *Conn) set(device int, q qdisc.Qdisc, flags int) error {
+	r := c.request(unix.RTM_NEWQDISC, flags|unix.NLM_F_ACK, device, q)
+	o, err := options(q.Options)
+	if err != nil {
+		return err
+	}
+	r.AddData(nl.NewRtAttr(nl.TCA_KIND, nl.ZeroTerminated(q.Options.Kind())))
+	r.AddData(o)
+	if _, err := r.Execute(unix.NETLINK_ROUTE, 0); err != nil {
+		return fmt.Errorf("%v: %w", q, err)
+	}
+	return nil
+}
+
+func (c *Conn) add(device int, q qdisc.Qdisc) error {
+	return c.set(device, q, unix.NLM_F_CREATE|unix.NLM_F_EXCL)
+}
+
+// clear removes what is at the root of a device, or at its ingress. That there is nothing is no error.
+func (c *Conn) clear(device int, parent qdisc.Handle) error {
+	r := c.request(unix.RTM_DELQDISC, unix.NLM_F_ACK, device, qdisc.Qdisc{Parent: parent})
+	_, err := r.Execute(unix.NETLINK_ROUTE, 0)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL) { // EINVAL: nothing has a place for an ingress
+		return nil
+	}
+	return err
+}
+
+// dump returns all disciplines of a device that were made by somebody, parents before children.
+func (c *Conn) dump(device int) ([]message, error) {
+	var all []message
+	var bad error
+	r := c.request(unix.RTM_GETQDISC, unix.NLM_F_DUMP, device, qdisc.Qdisc{})
+	err := r.ExecuteIter(unix.NETLINK_ROUTE, unix.RTM_NEWQDISC, func(b []byte) bool {
+		m, err := parse(b)
+		switch {
+		case err != nil:
+			bad = errors.Join(bad, err)
+		case m.device == device && m.qdisc.Handle != 0: // without a handle are those that devices have by themselves
+			all = append(all, m)
+		}
+		return true
+	})
+	if err := errors.Join(err, bad); err != nil {
+		return nil, fmt.Errorf("read the disciplines of device %d: %w", device, err)
+	}
+	return inOrder(all), nil
+}
+
+// inOrder follows a device's disciplines from the root to the last child. What hangs elsewhere, as an ingress does, is left out.
+func inOrder(all []message) []message {
+	var row []message
+	parent := qdisc.Root
+	for range all {
+		i := slices.IndexFunc(all, func(m message) bool {
+			return m.qdisc.Parent == parent || parent != qdisc.Root && m.qdisc.Parent>>16 == parent>>16
+		})
+		if i < 0 {
+			break
+		}
+		row = append(row, all[i])
+		parent = all[i].qdisc.Handle
+	}
+	return row
+}

@@ -1,0 +1,132 @@
+package tcnl
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/vishvananda/netlink/nl"
+
+	"weft/tc-shaping/qdisc"
+)
+
+// Attributes of each kind (linux/pkt_sched.h).
+const (
+	tbfParms, tbfRate64, tbfBurst = 1, 4, 6
+
+	redParms, redStab, redMaxP, redFlags = 1, 2, 3, 4
+
+	netemDist, netemReorder, netemCorrupt, netemRate        = 2, 3, 4, 6
+	netemRate64, netemLatency64, netemJitter64              = 8, 10, 11
+	ethernetLinkLayer                                       = 1 // TC_LINKLAYER_ETHERNET
+	redECN, redNoDrop, redAllFlags                   uint32 = 1, 8, 15
+)
+
+// psched is the unit of time in the old fields: 64 ns (PSCHED_SHIFT in net/pkt_sched.h).
+const psched = 64 * time.Nanosecond
+
+func ticks(d time.Duration) uint32 { return uint32(min(d/psched, math.MaxUint32)) }
+
+// options encodes the settings of a discipline as the attribute TCA_OPTIONS.
+func options(o qdisc.Options) (*nl.RtAttr, error) {
+	out := nl.NewRtAttr(nl.TCA_OPTIONS, nil)
+	switch o := o.(type) {
+	case qdisc.FIFO:
+		out.Data = u32s(uint32(o.Limit)) // struct tc_fifo_qopt
+	case qdisc.TBF:
+		tbf(out, o)
+	case qdisc.REDStage:
+		red(out, o)
+	case qdisc.Netem:
+		netem(out, o)
+	default:
+		return nil, fmt.Errorf("a discipline of kind %s: only tbf, red, bfifo and netem are made", o.Kind())
+	}
+	return out, nil
+}
+
+func tbf(out *nl.RtAttr, o qdisc.TBF) {
+	native := nl.NativeEndian()
+	p := make([]byte, 36) // struct tc_tbf_qopt: two tc_ratespec of 12 bytes, limit, buffer, mtu
+	p[1] = ethernetLinkLayer
+	native.PutUint16(p[2:], o.Overhead)
+	native.PutUint32(p[8:], uint32(min(o.Rate, math.MaxUint32)))
+	native.PutUint32(p[24:], uint32(o.Limit))
+	native.PutUint32(p[28:], ticks(o.Bucket))
+	out.AddRtAttr(tbfParms, p)
+	if o.Rate > math.MaxUint32 {
+		out.AddRtAttr(tbfRate64, nl.Uint64Attr(o.Rate))
+	}
+	out.AddRtAttr(tbfBurst, nl.Uint32Attr(uint32(o.Burst))) // exact, where the bucket in ticks is rounded
+}
+
+// cellLog scales the time that the table of shifts is indexed with, which decides nothing where all shifts are the same.
+const cellLog = 0
+
+// red encodes an instantaneous RED: Wlog 0, so that the average is the queue; all shifts 31, so that it is zero after the
+// queue was empty (include/net/red.h, red_calc_qavg_from_idle_time).
+func red(out *nl.RtAttr, o qdisc.REDStage) {
+	var shifts [256]byte
+	for i := range shifts {
+		shifts[i] = 31
+	}
+	redOptions(out, redQopt{min: uint32(o.Min), max: uint32(o.Max), plog: plog(o), cellLog: cellLog}, shifts, o.MaxP, redECN|redNoDrop)
+}
+
+// redQopt is struct tc_red_qopt, but for its flags.
+type redQopt struct {
+	limit, min, max     uint32
+	wlog, plog, cellLog uint8
+}
+
+// redOptions writes what sch_red wants: PARMS, STAB with 256 shifts, MAX_P, and FLAGS. Flags go there alone: the field of
+// PARMS is for kernels before 5.7, has no room for nodrop, and both at once are an error.
+func redOptions(out *nl.RtAttr, q redQopt, shifts [256]byte, maxP, flags uint32) {
+	out.AddRtAttr(redParms, append(u32s(q.limit, q.min, q.max), q.wlog, q.plog, q.cellLog, 0))
+	out.AddRtAttr(redStab, shifts[:])
+	out.AddRtAttr(redMaxP, nl.Uint32Attr(maxP))
+	out.AddRtAttr(redFlags, u32s(flags, redAllFlags)) // struct nla_bitfield32: value, selector
+}
+
+// plog is the old way to say max_P, as 2^-Plog per byte between the thresholds. The kernel takes TCA_RED_MAX_P instead and shows Plog to
+// programs that do not know it.
+func plog(o qdisc.REDStage) uint8 {
+	p := float64(o.MaxP) / (1 << 32) / float64(max(o.Max-o.Min, 1))
+	for i := range uint8(32) {
+		if p >= math.Ldexp(1, -int(i)) {
+			return i
+		}
+	}
+	return 31
+}
+
+func netem(out *nl.RtAttr, o qdisc.Netem) {
+	// struct tc_netem_qopt, and attributes behind it. What is zero is sent, too: a change leaves out nothing.
+	out.Data = u32s(ticks(o.Latency), o.Limit, o.Loss, 0, o.Duplicate, ticks(o.Jitter))
+	out.Data = append(out.Data, attribute(netemLatency64, nl.Uint64Attr(uint64(o.Latency)))...)
+	out.Data = append(out.Data, attribute(netemJitter64, nl.Uint64Attr(uint64(o.Jitter)))...)
+	out.Data = append(out.Data, attribute(netemReorder, u32s(0, 0))...)
+	out.Data = append(out.Data, attribute(netemCorrupt, u32s(o.Corrupt, 0))...)
+	if o.Rate > math.MaxUint32 {
+		out.Data = append(out.Data, attribute(netemRate64, nl.Uint64Attr(o.Rate))...)
+	}
+	rate := u32s(uint32(min(o.Rate, math.MaxUint32)), uint32(o.Overhead), 0, 0) // struct tc_netem_rate
+	out.Data = append(out.Data, attribute(netemRate, rate)...)
+	if len(o.Table) > 0 {
+		table := make([]byte, 2*len(o.Table))
+		for i, v := range o.Table {
+			nl.NativeEndian().PutUint16(table[2*i:], uint16(v))
+		}
+		out.Data = append(out.Data, attribute(netemDist, table)...)
+	}
+}
+
+func attribute(kind int, data []byte) []byte { return nl.NewRtAttr(kind, data).Serialize() }
+
+func u32s(values ...uint32) []byte {
+	b := make([]byte, 4*len(values))
+	for i, v := range values {
+		nl.NativeEndian().PutUint32(b[4*i:], v)
+	}
+	return b
+}
