@@ -68,18 +68,31 @@ func (v *Values) fill(dst []byte, rank int, element uint64) {
 	}
 	table, shift := v.want(rank)
 	for len(dst) >= 4 {
-		x := v.spread(element / 4)
 		if element%4 == 0 && len(dst) >= 16 {
-			put32(dst, table[(slot(x, 0)+shift)%slots])
-			put32(dst[4:], table[(slot(x, 1)+shift)%slots])
-			put32(dst[8:], table[(slot(x, 2)+shift)%slots])
-			put32(dst[12:], table[(slot(x, 3)+shift)%slots])
-			dst, element = dst[16:], element+4
+			n := len(dst) &^ 15
+			v.fillGroups(dst[:n], table, uint64(shift), element/4)
+			dst, element = dst[n:], element+uint64(n/4)
 			continue
 		}
-		put32(dst, table[(slot(x, element)+shift)%slots])
+		put32(dst, table[(slot(v.spread(element/4), element)+shift)%slots])
 		dst, element = dst[4:], element+1
 	}
+}
+
+// fillGroups writes whole groups of four elements. It is what a packet costs its sender in this package.
+func (v *Values) fillGroups(dst []byte, table *[slots]uint32, shift, group uint64) {
+	for ; len(dst) >= 16; dst, group = dst[16:], group+1 {
+		low, high := pairs(table, v.spread(group), shift)
+		binary.LittleEndian.PutUint64(dst, low)
+		binary.LittleEndian.PutUint64(dst[8:16], high)
+	}
+}
+
+// pairs returns the four values that a spread stands for, two in a word as they are stored.
+func pairs(table *[slots]uint32, x, shift uint64) (low, high uint64) {
+	low = uint64(table[(x>>(64-slotBits)+shift)%slots]) | uint64(table[(x>>(64-2*slotBits)+shift)%slots])<<32
+	high = uint64(table[(x>>(64-3*slotBits)+shift)%slots]) | uint64(table[(x>>(64-4*slotBits)+shift)%slots])<<32
+	return low, high
 }
 
 // fill16 is fill for elements of two bytes.
@@ -104,18 +117,13 @@ func (v *Values) compare(got []byte, rank int, element uint64) (wrong int64, fir
 	from := element
 	first = -1
 	for len(got) >= 4 {
-		x := v.spread(element / 4)
-		if element%4 == 0 && len(got) >= 16 {
-			differ := get32(got) ^ table[(slot(x, 0)+shift)%slots]
-			differ |= get32(got[4:]) ^ table[(slot(x, 1)+shift)%slots]
-			differ |= get32(got[8:]) ^ table[(slot(x, 2)+shift)%slots]
-			differ |= get32(got[12:]) ^ table[(slot(x, 3)+shift)%slots]
-			if differ == 0 {
-				got, element = got[16:], element+4
-				continue
+		if element%4 == 0 {
+			n := v.equalGroups(got, table, uint64(shift), element/4)
+			if got, element = got[16*n:], element+uint64(4*n); len(got) < 4 {
+				break
 			}
 		}
-		if get32(got) != table[(slot(x, element)+shift)%slots] {
+		if get32(got) != table[(slot(v.spread(element/4), element)+shift)%slots] {
 			if wrong++; first < 0 {
 				first = int(element - from)
 			}
@@ -123,6 +131,18 @@ func (v *Values) compare(got []byte, rank int, element uint64) (wrong int64, fir
 		got, element = got[4:], element+1
 	}
 	return wrong, first
+}
+
+// equalGroups returns how many whole groups of four elements got begins with that are what they should be.
+func (v *Values) equalGroups(got []byte, table *[slots]uint32, shift, group uint64) (n int) {
+	for ; len(got) >= 16; got, group = got[16:], group+1 {
+		low, high := pairs(table, v.spread(group), shift)
+		if binary.LittleEndian.Uint64(got) != low || binary.LittleEndian.Uint64(got[8:16]) != high {
+			break
+		}
+		n++
+	}
+	return n
 }
 
 // compare16 is compare for elements of two bytes.
