@@ -12,7 +12,8 @@ import (
 type Memory struct {
 	seed     uint64
 	items    map[int]*item
-	spare    [][]byte // of items that are over
+	spare    [][]byte    // of items that are over
+	ahead    units.Bytes // how much more may be touched when it is made: see Ahead
 	mistakes []Mistake
 }
 
@@ -157,11 +158,28 @@ func (m *Memory) room(n units.Bytes) []byte {
 	}
 	if best < 0 {
 		m.spare = nil // all too small: let them go
-		return make([]byte, n)
+		b := make([]byte, n)
+		m.bring(b)
+		return b
 	}
 	b := m.spare[best]
 	m.spare = append(m.spare[:best], m.spare[best+1:]...)
 	return b[:n]
+}
+
+// Ahead has every page of the buffers that are made from now on touched when they are made, up to so many bytes of them
+// together, so that the machine has the memory before the first packet comes for it: getting a page takes as long
+// as handling a packet. 0 ends that.
+func (m *Memory) Ahead(most units.Bytes) { m.ahead = most }
+
+// bring touches the pages of b, as far as Ahead allows.
+func (m *Memory) bring(b []byte) {
+	const smallestPage = 4096
+	n := min(m.ahead, units.Bytes(len(b)))
+	m.ahead -= n
+	for i := units.Bytes(0); i < n; i += smallestPage {
+		b[i] = 0
+	}
 }
 
 // Mistakes returns the first few wrong elements.
