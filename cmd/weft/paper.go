@@ -88,7 +88,7 @@ func (a *app) paper(ctx context.Context, name string, flags paperFlags) error {
 		if len(flags.only) > 0 && !slices.Contains(flags.only, f.ID) {
 			continue
 		}
-		figureRows, part, pictures, failed, err := a.figure(ctx, name, f, flags)
+		figureRows, part, pictures, failed, err := a.figure(ctx, p, f, flags)
 		if err == nil {
 			err = leavePictures(stem+"-"+f.ID, pictures)
 		}
@@ -159,9 +159,10 @@ func leavePictures(stem string, pictures [][]byte) error {
 
 // figure runs the labs of a figure, judges its claims and draws it. failed is what became of runs; a claim about one that failed
 // fails as well.
-func (a *app) figure(ctx context.Context, name string, f *paper.Figure, flags paperFlags) (
+func (a *app) figure(ctx context.Context, p *paper.Paper, f *paper.Figure, flags paperFlags) (
 	rows []paper.Row, part report.Part, pictures [][]byte, failed, err error,
 ) {
+	name := p.Name
 	part = report.Part{Heading: f.ID + ", " + f.Figure + ": " + f.Title, Text: f.About}
 	if flags.quick && f.Quick.Skip {
 		part.Text = "Not with --quick. " + part.Text
@@ -197,7 +198,9 @@ func (a *app) figure(ctx context.Context, name string, f *paper.Figure, flags pa
 		}
 	}
 	rows = f.Judge(points, flags.quick)
-	part.Tables = []report.Table{claims(rows)}
+	if len(rows) > 0 {
+		part.Tables = []report.Table{claims(rows)}
+	}
 	for _, p := range f.Plots {
 		drawn, err := redraw(p, points)
 		if err != nil {
@@ -208,7 +211,10 @@ func (a *app) figure(ctx context.Context, name string, f *paper.Figure, flags pa
 		}
 		pictures = append(pictures, drawn...)
 	}
-	part.Folded = &report.Folded{Summary: "the runs", Facts: runFacts(points)}
+	part.Folded = []report.Folded{
+		{Summary: "parameters, and where each comes from", Tables: []report.Table{parameters(p, f, jobs)}},
+		{Summary: "the runs", Facts: runFacts(points)},
+	}
 	return rows, part, pictures, failed, nil
 }
 
@@ -348,7 +354,7 @@ func claims(rows []paper.Row) report.Table {
 func open(parameters []paper.Parameter) report.Table {
 	t := report.Table{Head: []string{"parameter", "value", "why", "sensitivity"}}
 	for _, o := range parameters {
-		t.Rows = append(t.Rows, []string{o.Name, o.Value, o.Why, o.Sensitivity})
+		t.Rows = append(t.Rows, []string{o.Name, o.Value, o.Why, strings.Join(o.Sensitivity, ", ")})
 	}
 	return t
 }

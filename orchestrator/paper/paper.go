@@ -20,24 +20,26 @@ const File = "paper.yml"
 
 // Paper is what is reproduced of a paper.
 type Paper struct {
-	Name    string      `yaml:"paper"` // pc4: the name of the folder, and of the command's argument
-	Title   string      `yaml:"title"` // of the paper, with authors or venue
-	About   string      `yaml:"about"`
-	Figures []Figure    `yaml:"figures"`
-	Open    []Parameter `yaml:"open"` // what the paper leaves open
+	Name    string            `yaml:"paper"` // pc4: the name of the folder, and of the command's argument
+	Title   string            `yaml:"title"` // of the paper, with authors or venue
+	About   string            `yaml:"about"`
+	Sources map[string]string `yaml:"sources"` // of what labs write, by path or the beginning of one: a section, or that it is ours
+	Figures []Figure          `yaml:"figures"`
+	Open    []Parameter       `yaml:"open"` // what the paper leaves open
 }
 
 // Figure is a figure or table of the paper.
 type Figure struct {
-	ID     string   `yaml:"id"`     // P1
-	Figure string   `yaml:"figure"` // Fig. 6a
-	Title  string   `yaml:"title"`
-	About  string   `yaml:"about"`
-	Labs   []string `yaml:"labs"` // files beside paper.yml
-	Set    []string `yaml:"set"`  // path=value, as with --set
-	Quick  Quick    `yaml:"quick"`
-	Claims []Claim  `yaml:"claims"`
-	Plots  []Plot   `yaml:"plots"`
+	ID      string            `yaml:"id"`     // P1
+	Figure  string            `yaml:"figure"` // Fig. 6a
+	Title   string            `yaml:"title"`
+	About   string            `yaml:"about"`
+	Labs    []string          `yaml:"labs"`    // files beside paper.yml
+	Sources map[string]string `yaml:"sources"` // before the paper's
+	Set     []string          `yaml:"set"`     // path=value, as with --set
+	Quick   Quick             `yaml:"quick"`
+	Claims  []Claim           `yaml:"claims"`
+	Plots   []Plot            `yaml:"plots"`
 }
 
 // Quick is what --quick changes: fewer points, smaller sizes.
@@ -87,8 +89,20 @@ type Parameter struct {
 	Name  string `yaml:"name"`
 	Value string `yaml:"value"` // that Weft uses
 	Why   string `yaml:"why"`
-	// Sensitivity names the figure of this file that shows what other values do; empty: none does.
-	Sensitivity string `yaml:"sensitivity"`
+	// Sensitivity names the figures of this file that show what other values do; empty: none does.
+	Sensitivity Words `yaml:"sensitivity"`
+}
+
+// Words are a word of the file, or a list of them.
+type Words []string
+
+// UnmarshalYAML reads either.
+func (w *Words) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode {
+		*w = Words{n.Value}
+		return nil
+	}
+	return n.Decode((*[]string)(w))
 }
 
 // Load reads and checks the claims of a paper. Everything wrong is in the error, with its place in the file.
@@ -169,8 +183,10 @@ func (p *Paper) check(fsys fs.FS, dir string) error {
 		if o.Name == "" || o.Value == "" || o.Why == "" {
 			bad(fmt.Sprintf("open.%d", i), "needs name, value and why")
 		}
-		if o.Sensitivity != "" && !seen[o.Sensitivity] {
-			bad(fmt.Sprintf("open.%d", i), "sensitivity: no figure is called %q", o.Sensitivity)
+		for _, id := range o.Sensitivity {
+			if !seen[id] {
+				bad(fmt.Sprintf("open.%d", i), "sensitivity: no figure is called %q", id)
+			}
 		}
 	}
 	return errors.Join(errs...)

@@ -26,7 +26,8 @@ type outcome struct {
 	Events    *stats.Dist   // of the queue that is followed event by event; nil: none is
 	After     *record.After // nil: the lab does not say from when on
 	Rates     *record.Rates // nil: not measured, or at no time were all connections open
-	Heard     *record.Acks  // nil: not measured
+	Plateaus  []record.Plateau
+	Heard     *record.Acks // nil: not measured
 	Paused    units.Time
 	Elapsed   units.Time    // lab time reached
 	Clocks    []node.Report // by host; nil: clocks are perfect
@@ -44,7 +45,7 @@ func (x *Experiment) summarize(o *outcome, s *record.Summary) {
 	s.RTT = o.RTT.Describe(units.Microsecond)
 	s.Collectives = x.collectivesOf(o.Dones)
 	s.Fidelity, s.Warnings = o.Fidelity, o.Warnings
-	s.Events, s.Rates, s.Acks = o.SimEvents, o.Rates, o.Heard
+	s.Events, s.Rates, s.Plateaus, s.Acks = o.SimEvents, o.Rates, o.Plateaus, o.Heard
 	s.Network = record.Network{
 		Packets: o.Fabric.Injected, DataPackets: o.Transport.DataPackets, Delivered: o.Fabric.Delivered,
 		CEMarks: o.Fabric.Marks, Drops: o.Fabric.Dropped,

@@ -11,6 +11,7 @@ import (
 // rates samples what connections carry.
 type rates struct {
 	every units.Time
+	rtt   units.Time // of the idle network
 	hosts []*host.Host
 	dir   *store.Run
 	last  []units.Bytes // by connection: what had arrived at the last sample
@@ -18,7 +19,7 @@ type rates struct {
 }
 
 func newRates(x *Experiment, hosts []*host.Host, dir *store.Run) *rates {
-	return &rates{every: x.Lab.Measure.Rates, hosts: hosts, dir: dir, last: make([]units.Bytes, len(x.Conns))}
+	return &rates{every: x.Lab.Measure.Rates, rtt: x.BaseRTT, hosts: hosts, dir: dir, last: make([]units.Bytes, len(x.Conns))}
 }
 
 // tick takes a sample.
@@ -82,17 +83,7 @@ func (r *rates) lastTick() units.Time {
 
 // window is the time in which every connection was open: from its first message's start to its last one's end.
 func window(from units.Time, flows []host.Flow) (begin, end units.Time) {
-	starts, ends := map[transport.ConnID]units.Time{}, map[transport.ConnID]units.Time{}
-	for _, f := range flows {
-		if s, ok := starts[f.Conn]; !ok || f.Start < s {
-			starts[f.Conn] = f.Start
-		}
-		acked := f.Acked
-		if acked == 0 {
-			acked = units.Never
-		}
-		ends[f.Conn] = max(ends[f.Conn], acked)
-	}
+	starts, ends := lives(flows)
 	begin, end = from, units.Never
 	for c, s := range starts {
 		begin, end = max(begin, s), min(end, ends[c])

@@ -111,7 +111,7 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 		out.Warnings = append(out.Warnings, fmt.Sprintf("%d packets were refused by hosts, the first: %v", n, first))
 	}
 	if m.Rates > 0 {
-		out.Rates = carried.summary(m.From, out.Flows)
+		out.Rates, out.Plateaus = carried.summary(m.From, out.Flows), carried.plateaus(out.Flows)
 	}
 	watch.keep(dir.Ports(x.portRows(s, out)))
 	d := s.QueueDelay()

@@ -76,7 +76,7 @@ func (s Scope) constant(n *node) bool {
 
 func (s Scope) typeOfName(n *node) (typ, error) {
 	if e, ok := find(n.name); ok {
-		if i, _, indexed := collective(n.name); indexed && s.Items > 0 && i >= s.Items {
+		if i, _, indexed := numbered("collective.", n.name, collectiveFields()); indexed && s.Items > 0 && i >= s.Items {
 			return typ{}, fail(n.at, "%s: the last item of the workload is collective.%d", n.name, s.Items-1)
 		}
 		return e.typ, nil

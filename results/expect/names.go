@@ -22,6 +22,7 @@ var (
 	errNoRTT     = errors.New("no round-trip time was measured")
 	errNoPacket  = errors.New("no packet was delivered")
 	errNoRates   = errors.New("rates were not measured (measure.rates), or at no time were all connections open")
+	errNoPlateau = errors.New("no plateau: rates were not measured (measure.rates), or connections do not come and go, or too often")
 	errNoAcks    = errors.New("acknowledgements were not recorded (measure.acks), or none said so")
 	errNoEvents  = errors.New("no queue was followed event by event (measure.queue_events)")
 	errNoPauses  = errors.New("the emulation does not measure it")
@@ -224,6 +225,12 @@ func Names() []string {
 	for _, field := range collectiveFields() {
 		out = append(out, "collective.N."+field)
 	}
+	for _, field := range plateauFields() {
+		out = append(out, "plateau.N."+field)
+		if field != "connections" {
+			out = append(out, "plateau.worst."+field)
+		}
+	}
 	slices.Sort(out)
 	return out
 }
@@ -242,7 +249,10 @@ func find(name string) (entry, bool) {
 	if e, ok := ofSteps(name); ok {
 		return e, true
 	}
-	i, field, ok := collective(name)
+	if e, ok := ofPlateau(name); ok {
+		return e, true
+	}
+	i, field, ok := numbered("collective.", name, collectiveFields())
 	if !ok {
 		return entry{}, false
 	}
@@ -258,15 +268,15 @@ func find(name string) (entry, bool) {
 	return entry{name, t, func(s *record.Summary) (value, error) { return ofCollective(s, i, field) }}, true
 }
 
-// collective takes collective.3.busbw apart.
-func collective(name string) (i int, field string, ok bool) {
-	rest, ok := strings.CutPrefix(name, "collective.")
+// numbered takes collective.3.busbw apart.
+func numbered(prefix, name string, fields []string) (i int, field string, ok bool) {
+	rest, ok := strings.CutPrefix(name, prefix)
 	if !ok {
 		return 0, "", false
 	}
 	index, field, _ := strings.Cut(rest, ".")
 	i, err := strconv.Atoi(index)
-	return i, field, err == nil && i >= 0 && digit(index[0]) && slices.Contains(collectiveFields(), field)
+	return i, field, err == nil && i >= 0 && digit(index[0]) && slices.Contains(fields, field)
 }
 
 func ofCollective(s *record.Summary, i int, field string) (value, error) {

@@ -24,7 +24,8 @@ type Summary struct {
 	Collectives []Collective `json:"collectives"`
 	Network     Network      `json:"network"`
 	Rates       *Rates       `json:"rates,omitempty"` // where measure.rates asks for them
-	Acks        *Acks        `json:"acks,omitempty"`  // where measure.acks asks for them
+	Plateaus    []Plateau    `json:"plateaus,omitempty"`
+	Acks        *Acks        `json:"acks,omitempty"` // where measure.acks asks for them
 	Clocks      Clocks       `json:"clocks"`
 	Expect      []Expect     `json:"expect"`
 	Warnings    []string     `json:"warnings,omitempty"`
@@ -147,6 +148,17 @@ type Rates struct {
 	MeanGbps  float64 `json:"mean_gbps"`
 	MaxGbps   float64 `json:"max_gbps"`
 	Jain      float64 `json:"jain"` // fairness of the connections' rates, 1 when all are equal
+}
+
+// Plateau is a time in which the same connections are open: between a first message's start or a last one's end and the next. Where
+// measure.rates asks for them, and at most 64 times.
+type Plateau struct {
+	FromUS    float64 `json:"from_us"`
+	UntilUS   float64 `json:"until_us"` // a base RTT before the next, in whole sampling intervals
+	Conns     int     `json:"connections"`
+	Jain      float64 `json:"jain"`       // fairness of what the connections carried in all of it, their first round trips included
+	TotalGbps float64 `json:"total_gbps"` // headers not counted
+	SettledUS float64 `json:"settled_us"` // after FromUS, until four intervals first have Jain's index of 0.99 and 95 % of the throughput; as long as it lasts where none do
 }
 
 // Clocks describes the error of the hosts' clocks, and what it cost to keep them together. What is absent was not

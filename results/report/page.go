@@ -40,14 +40,14 @@ const layout = `{{define "page"}}<!doctype html>
 {{range .Doubts}}<p class="missed">{{.}}</p>{{end}}
 {{range .Parts}}<section><h2>{{.Heading}}</h2>{{with .Text}}<p>{{.}}</p>{{end}}
 {{with .Facts}}<dl>{{range .}}<dt>{{index . 0}}</dt><dd>{{index . 1}}</dd>{{end}}</dl>{{end}}
-{{range .Tables}}<div class="scroll"><table>{{if .Head}}<thead><tr>{{$t := .}}{{range $i, $h := .Head}}<th{{if $t.Right $i}} class="n"{{end}}>{{$h}}</th>{{end}}</tr></thead>{{end}}
-<tbody>{{$t := .}}{{range .Rows}}<tr>{{range $i, $c := .}}<td class="{{if $t.Right $i}}n {{end}}{{mark $c}}">{{$c}}</td>{{end}}</tr>
-{{end}}</tbody></table></div>{{end}}
+{{range .Tables}}{{template "table" .}}{{end}}
 {{range .Pictures}}<figure>{{.}}</figure>
-{{end}}{{with .Pre}}<pre>{{.}}</pre>{{end}}{{with .Folded}}<details><summary>{{.Summary}}</summary>{{with .Facts}}<dl>{{range .}}<dt>{{index . 0}}</dt><dd>{{index . 1}}</dd>{{end}}</dl>{{end}}{{with .Pre}}<pre>{{.}}</pre>{{end}}</details>{{end}}
+{{end}}{{with .Pre}}<pre>{{.}}</pre>{{end}}{{range .Folded}}<details><summary>{{.Summary}}</summary>{{with .Facts}}<dl>{{range .}}<dt>{{index . 0}}</dt><dd>{{index . 1}}</dd>{{end}}</dl>{{end}}{{range .Tables}}{{template "table" .}}{{end}}{{with .Pre}}<pre>{{.}}</pre>{{end}}</details>{{end}}
 </section>{{end}}
 <p><small>{{.Footer}}</small></p></body></html>
-{{end}}`
+{{end}}{{define "table"}}<div class="scroll"><table>{{if .Head}}<thead><tr>{{$t := .}}{{range $i, $h := .Head}}<th{{if $t.Right $i}} class="n"{{end}}>{{$h}}</th>{{end}}</tr></thead>{{end}}
+<tbody>{{$t := .}}{{range .Rows}}<tr>{{range $i, $c := .}}<td class="{{if $t.Right $i}}n {{end}}{{mark $c}}">{{$c}}</td>{{end}}</tr>
+{{end}}</tbody></table></div>{{end}}`
 
 // Page is a page to be.
 type Page struct {
@@ -65,13 +65,14 @@ type Part struct {
 	Tables        []Table
 	Pictures      []template.HTML
 	Pre           string
-	Folded        *Folded
+	Folded        []Folded
 }
 
 // Folded is what is shown when asked for, and printed.
 type Folded struct {
 	Summary string
 	Facts   [][2]string
+	Tables  []Table
 	Pre     string
 }
 
@@ -152,8 +153,8 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 		p.Parts = append(p.Parts, plots)
 	}
 	p.Parts = append(p.Parts, Part{
-		Heading: "How to run it again", Pre: r.again(), Folded: &Folded{Summary: "the lab file", Pre: r.Lab},
-	}, Part{Heading: "The lab, resolved", Folded: &Folded{Summary: fmt.Sprintf("all %d settings, and where each came from", len(m.Settings)), Facts: settings(m)}})
+		Heading: "How to run it again", Pre: r.again(), Folded: []Folded{{Summary: "the lab file", Pre: r.Lab}},
+	}, Part{Heading: "The lab, resolved", Folded: []Folded{{Summary: fmt.Sprintf("all %d settings, and where each came from", len(m.Settings)), Facts: settings(m)}}})
 	return p, nil
 }
 

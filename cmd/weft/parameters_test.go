@@ -1,0 +1,39 @@
+package main
+
+import (
+	"path"
+	"strings"
+	"testing"
+	"time"
+
+	library "weft/labs"
+	"weft/orchestrator/paper"
+)
+
+// Everything that a lab of the PC4 paper's figures writes has a source, and defaults have theirs.
+func TestEveryParameterOfPC4HasASource(t *testing.T) {
+	p, err := paper.Load(library.Files, "pc4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range p.Figures {
+		f := &p.Figures[i]
+		var all []file
+		for _, l := range f.Labs {
+			one, err := embedded(path.Join("pc4", l), f.Set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, one)
+		}
+		rows := parameters(p, f, jobsOf(all, time.Now())).Rows
+		if len(rows) < 30 {
+			t.Errorf("%s: %d parameters", f.ID, len(rows))
+		}
+		for _, r := range rows {
+			if r[1] == "" || r[2] == "" || strings.HasPrefix(r[2], "the lab file") {
+				t.Errorf("%s: %s: %q from %q", f.ID, r[0], r[1], r[2])
+			}
+		}
+	}
+}
