@@ -35,14 +35,15 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 type app struct {
 	stdout, stderr io.Writer
 	engine         engine
-	enter          func(args []string) (code int, err error) // executes a command line in a user namespace; nil: never
+	enter          func(args []string) (code int, err error)                      // executes a command line in a user namespace; nil: never
+	boot           func(ctx context.Context, args []string) (code int, err error) // executes a command line under User Mode Linux
 	args           []string
 	running        bool // the command line was understood: errors from here on are of the work
 }
 
 // run executes the command line and returns the exit code. Data goes to stdout, words to stderr.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	a := &app{stdout: stdout, stderr: stderr, engine: orchestrated{}, enter: namespace.Enter}
+	a := &app{stdout: stdout, stderr: stderr, engine: orchestrated{}, enter: namespace.Enter, boot: bootUML}
 	return a.execute(ctx, args)
 }
 

@@ -35,6 +35,7 @@ type benchFlags struct {
 	set         []string
 	engine      lab.EngineOptions
 	out, figure string
+	kernel      string
 	json        bool
 }
 
@@ -89,6 +90,7 @@ func (a *app) benchCommand() *cobra.Command {
 	fl.StringVar(&f.engine.Kind, "engine", "", "auto, sim or emu (default auto)")
 	fl.StringVar(&f.engine.Runtime, "runtime", "", "auto, namespace or docker: where emulated nodes live")
 	fl.StringVar(&f.engine.Dilation, "dilation", "", "auto or a number from 1: how much slower than the lab emulation runs")
+	kernelFlag(cmd, &f.kernel)
 	fl.StringVar(&f.out, "out", "", "directory that keeps all runs (default results)")
 	fl.StringVar(&f.figure, "plot", "", "where bus bandwidth against size is drawn, as .svg or .png (default bench/ of --out)")
 	fl.BoolVar(&f.json, "json", false, "print one JSON object per table instead")
@@ -106,6 +108,9 @@ func (a *app) bench(ctx context.Context, f *benchFlags) error {
 	}
 	if err := errors.Join(store.CheckRoot(f.out), checkPicture(f.figure)); err != nil {
 		return usageError{err}
+	}
+	if err := a.on(ctx, f.kernel, []job{cases[0].job}, f.out, f.figure); err != nil {
+		return err
 	}
 	if cases[0].job.engine != "sim" {
 		if err := a.elevate(cases[0].job.lab.Engine.Runtime); err != nil {

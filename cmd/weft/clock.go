@@ -31,10 +31,10 @@ func (a *app) clockCommand() *cobra.Command {
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.clock(cmd.Context(), args, span, flags) },
 	}
 	f := cmd.Flags()
-	flags.kernel = "host"
 	flags.lab.register(cmd)
 	f.StringVar(&span, "for", "", "how long in lab time (default clocks.for, or a hundred PTP intervals, ten Huygens windows)")
 	f.StringVar(&flags.lab.engine.Dilation, "dilation", "", "auto or a number from 1: how much slower than the lab emulation runs")
+	kernelFlag(cmd, &flags.kernel)
 	f.StringVar(&flags.out, "out", "", "directory that keeps all runs (default results)")
 	f.StringVar(&flags.junit, "junit", "", "also write a JUnit report to this file")
 	f.BoolVar(&flags.strict, "strict", false, "exit with 3 unless the fidelity of every emulated run is ok")

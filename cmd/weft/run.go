@@ -66,7 +66,7 @@ func (a *app) runCommand() *cobra.Command {
 	f.StringVar(&flags.lab.engine.Runtime, "runtime", "", "auto, namespace or docker: where emulated nodes live")
 	f.StringVar(&flags.lab.engine.Datapath, "datapath", "", "auto or fabric: what carries emulated packets")
 	f.StringVar(&flags.lab.engine.Dilation, "dilation", "", "auto or a number from 1: how much slower than the lab emulation runs")
-	f.StringVar(&flags.kernel, "kernel", "host", "host: the kernel that emulation runs on")
+	kernelFlag(cmd, &flags.kernel)
 	f.StringVar(&flags.out, "out", "", "directory that keeps all runs (default results)")
 	f.StringVar(&flags.junit, "junit", "", "also write a JUnit report to this file")
 	f.StringVar(&flags.summary, "summary", "", "also append a summary in Markdown to this file, as $GITHUB_STEP_SUMMARY wants it")
@@ -77,13 +77,6 @@ func (a *app) runCommand() *cobra.Command {
 }
 
 func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
-	switch flags.kernel {
-	case "host":
-	case "uml":
-		return usagef("--kernel uml is not yet supported; expected host")
-	default:
-		return usagef("--kernel %q; expected host", flags.kernel)
-	}
 	files, err := flags.lab.load(names)
 	if err != nil {
 		return err
@@ -101,6 +94,9 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 		}
 	}
 	jobs := jobsOf(files, time.Now())
+	if err := a.on(ctx, flags.kernel, jobs, flags.out, flags.junit, flags.summary); err != nil {
+		return err
+	}
 	if emulates(jobs) {
 		if err := a.elevate(runtimeOf(jobs)); err != nil {
 			return err

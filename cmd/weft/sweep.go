@@ -10,6 +10,7 @@ import (
 	"time"
 
 	orchestrate "weft/orchestrator/run"
+	"weft/orchestrator/uml"
 	"weft/results/expect"
 	"weft/results/record"
 	"weft/results/store"
@@ -147,6 +148,9 @@ func manifestsBelow(folder string) []*record.Manifest {
 // sameJob says whether a run was of this job: the same program, engine and settings.
 func sameJob(m *record.Manifest, j job) bool {
 	if m.Status != "ok" || m.Program == "" || m.Program != program() || j.engine != "auto" && m.Engine != j.engine || len(m.Settings) != len(j.lab.Sources) {
+		return false
+	}
+	if m.Engine == "emu" && strings.HasPrefix(m.Machine.Kernel, "uml ") != (uml.Inside() != "") {
 		return false
 	}
 	for i, s := range j.lab.Sources {

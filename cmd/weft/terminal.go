@@ -5,8 +5,6 @@ import (
 	"io"
 	"os"
 
-	"golang.org/x/sys/unix"
-
 	"weft/results/table"
 )
 
@@ -16,8 +14,7 @@ func terminal(w io.Writer) bool {
 	if !ok || os.Getenv("TERM") == "dumb" {
 		return false
 	}
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
+	return reachesTerminal(f)
 }
 
 // style is how text on w may be decorated: with colour on terminals, unless NO_COLOR asks for none

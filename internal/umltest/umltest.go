@@ -29,9 +29,6 @@ import (
 	"weft/orchestrator/uml"
 )
 
-// insideVar is set in the environment of tests under User Mode Linux.
-const insideVar = "WEFT_UMLTEST"
-
 // bootTime is what is left for booting when the tests inside get their time.
 const bootTime = 30 * time.Second
 
@@ -54,7 +51,7 @@ func Main(m *testing.M) {
 }
 
 // Inside reports whether this process runs under User Mode Linux.
-func Inside() bool { return os.Getenv(insideVar) != "" }
+func Inside() bool { return uml.Inside() != "" }
 
 // Outside reports whether this process does not run under User Mode Linux. Then the test has been run there, t is told how
 // it went, and there is nothing left to do.
@@ -129,7 +126,7 @@ func runAll(t *testing.T) {
 	}
 	var stdout, stderr bytes.Buffer
 	code, err := uml.Run(ctx, uml.Command{
-		Kernel: kernel, Path: self, Args: args, Env: append(os.Environ(), insideVar+"=1"), Stdout: &stdout, Stderr: &stderr,
+		Kernel: kernel, Path: self, Args: args, Env: os.Environ(), Stdout: &stdout, Stderr: &stderr,
 	})
 	if err != nil {
 		done.err = err

@@ -14,6 +14,7 @@ import (
 	"weft/host"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
+	"weft/orchestrator/uml"
 	"weft/results/expect"
 	"weft/results/record"
 	"weft/results/stats"
@@ -201,6 +202,9 @@ func machine() record.Machine {
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {
 		m.Kernel = unix.ByteSliceToString(u.Release[:])
+		if uml.Inside() != "" {
+			m.Kernel = "uml " + m.Kernel
+		}
 	}
 	return m
 }

@@ -120,6 +120,11 @@ func settle(o *order) error {
 			return err
 		}
 	}
+	for name, to := range map[string]string{"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"} {
+		if err := os.Symlink("/proc/self/fd"+to, "/dev/"+name); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+	}
 	if err := unix.Sethostname([]byte(o.Host)); err != nil {
 		return fmt.Errorf("host name: %w", err)
 	}

@@ -60,3 +60,30 @@ func At(ctx context.Context, path string) (*Kernel, error) {
 	return nil, fmt.Errorf("User Mode Linux %s has no modules here: no %s in any of %s (sudo apt-get install --reinstall %s)",
 		k.Release, filepath.Join(k.Release, "modules.dep"), strings.Join(moduleDirs, ", "), Package)
 }
+
+// private are the folders that are not the machine's under User Mode Linux.
+var private = []string{"/dev", "/proc", "/run", "/sys"}
+
+// Shared returns an error unless a path, which need not exist, is the same file or folder under User Mode Linux as here.
+func Shared(path string) error {
+	real, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	rest := ""
+	for {
+		if r, err := filepath.EvalSymlinks(real); err == nil {
+			real = filepath.Join(r, rest)
+			break
+		} else if real == "/" {
+			return err
+		}
+		real, rest = filepath.Dir(real), filepath.Join(filepath.Base(real), rest)
+	}
+	for _, dir := range private {
+		if real == dir || strings.HasPrefix(real, dir+"/") {
+			return fmt.Errorf("%s: User Mode Linux has a %s of its own, so this would not be found, or not be kept; use a folder elsewhere", path, dir)
+		}
+	}
+	return nil
+}

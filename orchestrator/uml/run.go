@@ -71,6 +71,12 @@ func Run(ctx context.Context, c Command) (code int, err error) {
 	return 0, err
 }
 
+// insideVar is set in the environment of the program, to the kernel's release.
+const insideVar = "WEFT_UML"
+
+// Inside returns the release of the User Mode Linux that this process runs under, empty if it does not.
+func Inside() string { return os.Getenv(insideVar) }
+
 // order is what init is told.
 func (c *Command) order() (*order, error) {
 	dir := c.Dir
@@ -80,13 +86,20 @@ func (c *Command) order() (*order, error) {
 			return nil, err
 		}
 	}
-	env := []string{"TMPDIR=" + inTmp}
+	if err := Shared(dir); err != nil {
+		return nil, err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	env := []string{"TMPDIR=" + inTmp, insideVar + "=" + c.Kernel.Release}
 	for _, v := range c.Env {
 		if name, _, _ := strings.Cut(v, "="); name != "TMPDIR" && name != "XDG_RUNTIME_DIR" { // the latter is in /run
 			env = append(env, v)
 		}
 	}
-	return &order{Path: []byte(c.Path), Args: texts(c.Args), Env: texts(env), Dir: []byte(dir), Host: "uml", Modules: c.Kernel.Modules}, nil
+	return &order{Path: []byte(c.Path), Args: texts(c.Args), Env: texts(env), Dir: []byte(dir), Host: host, Modules: c.Kernel.Modules}, nil
 }
 
 // A machine is a running kernel, and the stage around it.
@@ -116,6 +129,9 @@ func start(c Command, isolated bool) (*machine, error) {
 	}
 	if err := unix.Access(self, unix.R_OK); err != nil {
 		return nil, fmt.Errorf("User Mode Linux reads its first program as a file, and may not read %s: %w", self, err)
+	}
+	if err := Shared(self); err != nil {
+		return nil, err
 	}
 	spec, err := json.Marshal(stageSpec{Kernel: c.Kernel.Path, Self: self, Memory: c.Memory, Dirs: memoryDirs(), Isolated: isolated})
 	if err != nil {

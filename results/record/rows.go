@@ -152,7 +152,7 @@ type Machine struct {
 	Host   string `json:"host"`
 	OS     string `json:"os"`
 	Arch   string `json:"arch"`
-	Kernel string `json:"kernel"`
+	Kernel string `json:"kernel"` // its release; "uml " before it is User Mode Linux, on the machine's own
 	CPUs   int    `json:"cpus"`
 }
 

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"weft/orchestrator/uml"
+)
+
+// kernelFlag adds --kernel: which kernel emulation runs on.
+func kernelFlag(cmd *cobra.Command, kernel *string) {
+	cmd.Flags().StringVar(kernel, "kernel", "host", "host or uml: the kernel that emulation runs on, this machine's or User Mode Linux")
+}
+
+// on sees to it that a command goes on under the kernel that --kernel names: it returns nil under that kernel, and
+// otherwise has the whole command line executed under it, and returns how that came out. The paths are what the command
+// writes, empty where it does not.
+func (a *app) on(ctx context.Context, kernel string, jobs []job, paths ...string) error {
+	switch kernel {
+	case "", "host":
+		return nil
+	case "uml":
+	default:
+		return usagef("--kernel %q; expected host or uml", kernel)
+	}
+	switch {
+	case slices.ContainsFunc(jobs, func(j job) bool { return j.lab.Engine.Runtime == "docker" }):
+		return usagef("--kernel uml: User Mode Linux has no Docker Engine; --runtime namespace runs there")
+	case !emulates(jobs):
+		return usagef("--kernel uml: --engine sim runs on no kernel but its own model of a network; leave --kernel away, or choose --engine emu")
+	case uml.Inside() != "":
+		return nil
+	}
+	for _, j := range jobs {
+		paths = append(paths, j.lab.File)
+	}
+	for _, p := range paths {
+		if p == "" {
+			continue
+		}
+		if err := uml.Shared(p); err != nil {
+			return usagef("--kernel uml: %w", err)
+		}
+	}
+	code, err := a.boot(ctx, a.args)
+	if err != nil {
+		return err
+	}
+	return exitCode(code)
+}
+
+// terminalsVar tells weft under User Mode Linux which of its outputs end up at a terminal: it sees pipes.
+const terminalsVar = "WEFT_TERMINALS"
+
+// bootUML executes a command line of weft under User Mode Linux.
+func bootUML(ctx context.Context, args []string) (code int, err error) {
+	k, err := uml.Find(ctx)
+	if err != nil {
+		return 0, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	var terminals []string
+	for _, f := range []*os.File{os.Stdout, os.Stderr} {
+		if terminal(f) {
+			terminals = append(terminals, f.Name())
+		}
+	}
+	return uml.Run(ctx, uml.Command{
+		Kernel: k, Path: self, Args: append([]string{os.Args[0]}, args...),
+		Env:    append(os.Environ(), terminalsVar+"="+strings.Join(terminals, " ")),
+		Stdout: os.Stdout, Stderr: os.Stderr,
+	})
+}
+
+// reachesTerminal reports whether a file is a terminal, or ends up at one outside of User Mode Linux.
+func reachesTerminal(f *os.File) bool {
+	if names := os.Getenv(terminalsVar); names != "" && uml.Inside() != "" && (f == os.Stdout || f == os.Stderr) {
+		return slices.Contains(strings.Fields(names), f.Name())
+	}
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}

@@ -1,0 +1,409 @@
+package uml
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/units"
+)
+
+// outerVar has this program run a shell script under User Mode Linux, as weft does: for tests that kill it.
+const outerVar = "UML_TEST_OUTER"
+
+func TestMain(m *testing.M) {
+	if code, played := Role(os.Args); played {
+		os.Exit(code)
+	}
+	if script := os.Getenv(outerVar); script != "" {
+		os.Exit(outer(script))
+	}
+	os.Exit(m.Run())
+}
+
+func outer(script string) int {
+	k, err := Find(context.Background())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 125
+	}
+	code, err := Run(context.Background(), Command{
+		Kernel: k, Path: "/bin/sh", Args: []string{"sh", "-c", script}, Stdout: os.Stdout, Stderr: os.Stderr, Memory: testMemory,
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 125
+	}
+	return code
+}
+
+const testMemory = 256 * units.MiB
+
+// installed is the kernel that is installed here, or skips the test.
+func installed(t *testing.T) *Kernel {
+	t.Helper()
+	k, err := Find(t.Context())
+	if err != nil {
+		t.Skip(err)
+	}
+	return k
+}
+
+// shell is a script to run.
+func shell(t *testing.T, script string, args ...string) (c Command, stdout, stderr *bytes.Buffer) {
+	stdout, stderr = new(bytes.Buffer), new(bytes.Buffer)
+	return Command{
+		Kernel: installed(t), Path: "/bin/sh", Args: append([]string{"sh", "-c", script, "sh"}, args...), Env: os.Environ(),
+		Stdout: stdout, Stderr: stderr, Memory: testMemory,
+	}, stdout, stderr
+}
+
+// Arguments and variables may hold anything, both outputs stay apart, and the exit code comes out.
+func TestRun(t *testing.T) {
+	dir := t.TempDir()
+	odd := []string{"two words", "", `"quoted" 'and' \`, "line\nend", "\xff\x80 not UTF-8", "ünï", "--", "-x"}
+	c, stdout, stderr := shell(t, `printf '%s|' "$@" "$ODD" "$PWD"; echo words >&2; echo kept > file; exit 7`, odd...)
+	c.Dir = dir
+	c.Env = append(c.Env, "ODD=a=b \xfe\n;")
+	code, err := Run(t.Context(), c)
+	if code != 7 || err != nil {
+		t.Fatalf("exit code %d, %v, want 7", code, err)
+	}
+	if want := strings.Join(odd, "|") + "|a=b \xfe\n;|" + dir + "|"; stdout.String() != want {
+		t.Errorf("standard output\n%q, want\n%q", stdout, want)
+	}
+	if stderr.String() != "words\n" {
+		t.Errorf("standard error %q", stderr)
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "file")); string(b) != "kept\n" {
+		t.Errorf("the file written inside has %q, %v", b, err)
+	}
+}
+
+// What a program finds there.
+func TestMachine(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, stdout, _ := shell(t, `
+		[ "$(id -u)" = 0 ] && [ $$ != 1 ] || echo user
+		[ -e /dev/net/tun ] || echo TAP
+		[ -d /sys/class/net/lo ] && [ "$(cat /sys/class/net/lo/flags)" = 0x9 ] || echo loopback
+		for m in sch_netem sch_red sch_htb bridge veth vrf ifb; do [ -d /sys/module/$m ] || echo $m; done
+		[ -z "$(ls -A /run/tmp)" ] && [ "$TMPDIR" = /run/tmp ] || echo temporary
+		echo x > "$TMPDIR/x" || echo temporary
+		[ -n "$(cat /sys/fs/cgroup/cgroup.controllers)" ] || echo control groups
+		ls /dev/fd/ /dev/stderr > /dev/null || echo /dev/fd
+		[ "$(uname -n)" = "$2" ] || echo name
+		cd "$1"; trap 'exit 0' PIPE; : > a; [ "$(stat -c %s a)" = 0 ]; rm a
+		date +%s`, t.TempDir(), host)
+	if code, err := Run(t.Context(), c); code != 0 || err != nil {
+		t.Fatal(code, err)
+	}
+	var now int64
+	if _, err := fmt.Sscan(stdout.String(), &now); err != nil {
+		t.Fatalf("missing:\n%s", stdout)
+	}
+	if d := time.Since(time.Unix(now, 0)); d < -2*time.Second || d > 5*time.Second {
+		t.Errorf("its clock is %v behind", d)
+	}
+}
+
+// Output is neither lost nor changed, however much there is, nor is what the program's last children write.
+func TestOutput(t *testing.T) {
+	const size = 20 << 20
+	c, _, stderr := shell(t, `head -c 20971520 /dev/urandom > data; sha256sum < data >&2; cat data; rm data`)
+	c.Dir = t.TempDir()
+	sum := sha256.New()
+	n := &count{to: sum}
+	c.Stdout = n
+	begin := time.Now()
+	if code, err := Run(t.Context(), c); code != 0 || err != nil {
+		t.Fatal(code, err, stderr)
+	}
+	if got, want := fmt.Sprintf("%x  -\n", sum.Sum(nil)), stderr.String(); got != want || n.n != size {
+		t.Errorf("%d bytes of sum %swant %d of %s", n.n, got, size, want)
+	}
+	t.Logf("%d bytes with boot in %v", size, time.Since(begin))
+}
+
+type count struct {
+	to io.Writer
+	n  int
+}
+
+func (c *count) Write(p []byte) (int, error) {
+	c.n += len(p)
+	return c.to.Write(p)
+}
+
+// A program that a signal ends is told from one that exits, and one that cannot be started from one that fails.
+func TestEnds(t *testing.T) {
+	c, _, _ := shell(t, `kill -SEGV $$`)
+	if code, err := Run(t.Context(), c); code != 128+int(unix.SIGSEGV) || err != nil {
+		t.Errorf("a crash: %d, %v", code, err)
+	}
+	c.Path = "/no/such/program"
+	if code, err := Run(t.Context(), c); !errors.Is(err, errProgram) || !strings.Contains(err.Error(), "/no/such/program: no such file") {
+		t.Errorf("what is not there: %d, %v", code, err)
+	}
+}
+
+// An interrupted program comes to its own end, and what it wrote is there. Children that it leaves do not keep it.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	c, _, stderr := shell(t, `sleep 1000 & trap 'echo partial > result; exit 130' INT; echo ready; while :; do sleep 0.1; done`)
+	c.Dir = t.TempDir()
+	c.Stdout = writerFunc(func(p []byte) (int, error) { cancel(); return len(p), nil })
+	code, err := Run(ctx, c)
+	b, rerr := os.ReadFile(filepath.Join(c.Dir, "result"))
+	if code != 130 || err != nil || string(b) != "partial\n" {
+		t.Errorf("%d, %v, %q, %v\n%s", code, err, b, rerr, stderr)
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// Before the program runs, there is nothing to wait for.
+func TestInterruptedBoot(t *testing.T) {
+	why := errors.New("no more")
+	for _, after := range []time.Duration{0, 20 * time.Millisecond, 500 * time.Millisecond} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(after, func() { cancel(why) })
+		c, _, _ := shell(t, `sleep 1000`)
+		begin := time.Now()
+		if _, err := Run(ctx, c); !errors.Is(err, why) {
+			t.Errorf("after %v: %v", after, err)
+		}
+		if d := time.Since(begin); d > after+5*time.Second {
+			t.Errorf("after %v: took %v", after, d)
+		}
+	}
+}
+
+// Killed at any time, the process outside leaves neither processes nor files.
+func TestKilled(t *testing.T) {
+	installed(t)
+	for _, after := range []string{"", "ready"} {
+		tmp := t.TempDir()
+		before := sharedMemory(t)
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Env = append(os.Environ(), outerVar+"=echo ready; while :; do :; done", "TMPDIR="+tmp, "HOME="+tmp)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if after == "ready" {
+			if _, err := io.ReadFull(out, make([]byte, len("ready"))); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			await(t, "a kernel", func() bool { return len(below(cmd.Process.Pid)) > 1 })
+		}
+		family := below(cmd.Process.Pid)
+		if len(family) < 2 {
+			t.Errorf("after %q: only processes %v: no kernel?", after, family)
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		await(t, "the end of all", func() bool {
+			for _, pid := range family {
+				if unix.Kill(pid, 0) == nil && !zombie(pid) {
+					return false
+				}
+			}
+			return true
+		})
+		if left, err := os.ReadDir(tmp); len(left) > 0 || err != nil {
+			t.Errorf("after %q: %v are left, %v", after, left, err)
+		}
+		if left := sharedMemory(t); left != before {
+			t.Errorf("after %q: /dev/shm has %q, and had %q", after, left, before)
+		}
+	}
+}
+
+// await waits until something holds.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("no %s", what)
+		}
+	}
+}
+
+// below lists all descendants of a process.
+func below(pid int) []int {
+	var all []int
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, f := range tasks {
+		text, _ := os.ReadFile(f)
+		for _, child := range strings.Fields(string(text)) {
+			var c int
+			fmt.Sscan(child, &c)
+			all = append(append(all, c), below(c)...)
+		}
+	}
+	return all
+}
+
+func zombie(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || strings.Contains(string(text), ") Z ")
+}
+
+func sharedMemory(t *testing.T) string {
+	files, err := filepath.Glob("/dev/shm/vm_file*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(files, " ")
+}
+
+// fake makes a program that is to be a kernel.
+func fake(t *testing.T, script string) *Kernel {
+	path := filepath.Join(t.TempDir(), "linux.uml")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return &Kernel{Path: path, Release: "0", Modules: ""}
+}
+
+// A kernel that does not boot is no hang, and its last words are told.
+func TestUnbootable(t *testing.T) {
+	for _, k := range []struct{ script, says, last string }{
+		{"echo Kernel panic: no root; exit 3", "ended before it had booted (exit status 3)", "Kernel panic: no root"},
+		{"echo Waiting for root; echo trouble >&2; sleep 1000 & sleep 1000", "has not booted within 300ms", "Waiting for root\ntrouble"},
+		{"echo 'tty says garbage' >&3; sleep 1000", "something else than frames", ""},
+		{"yes | head -c 100000", "exit status 0", "y\ny"},
+	} {
+		c := Command{Kernel: fake(t, k.script), Path: "/bin/true", Memory: testMemory, Boot: 10 * time.Second}
+		if strings.Contains(k.says, "300ms") {
+			c.Boot = 300 * time.Millisecond
+		}
+		begin := time.Now()
+		_, err := Run(t.Context(), c)
+		if err == nil || !strings.Contains(err.Error(), k.says) || !strings.Contains(err.Error(), k.last) || len(err.Error()) > 2*tailSize {
+			t.Errorf("%s: %v", k.script, err)
+		}
+		if d := time.Since(begin); d > 8*time.Second {
+			t.Errorf("%s: took %v", k.script, d)
+		}
+	}
+}
+
+// A kernel that falls silent or dies under the program is told as such.
+func TestPanics(t *testing.T) {
+	c, _, _ := shell(t, `echo c > /proc/sysrq-trigger; sleep 1000`)
+	if code, err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "sysrq triggered crash") {
+		t.Errorf("%d, %v", code, err)
+	}
+}
+
+func TestFind(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	if _, err := Find(t.Context()); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "apt-get install user-mode-linux") {
+		t.Error(err)
+	}
+	for script, says := range map[string]string{
+		"echo 0.0.1-none":   "0.0.1-none has no modules here",
+		"echo ../../etc":    "is no release",
+		"exit 4":            "--version: exit status 4",
+		"printf ''":         "is no release",
+		"echo one; echo tw": "is no release",
+	} {
+		if _, err := At(t.Context(), fake(t, script).Path); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", script, err, says)
+		}
+	}
+}
+
+// Without modules the kernel runs, and without those that it should have it says which.
+func TestModulesGone(t *testing.T) {
+	c, _, _ := shell(t, "exit 0")
+	k := *c.Kernel
+	k.Modules = t.TempDir()
+	c.Kernel = &k
+	if _, err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "modules.dep: no such file") {
+		t.Error(err)
+	}
+	if err := os.WriteFile(k.Modules+"/modules.dep", []byte("kernel/tun.ko: kernel/need.ko\nkernel/need.ko:\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "load module kernel/need.ko: open") {
+		t.Error(err)
+	}
+}
+
+// Without namespaces all is the same.
+func TestUnisolated(t *testing.T) {
+	c, stdout, _ := shell(t, `echo here; sleep 1000 & exit 5`)
+	m, err := start(c, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := c.order()
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := m.run(t.Context(), c, o)
+	if code != 5 || err != nil || stdout.String() != "here\n" {
+		t.Errorf("%d, %v, %q", code, err, stdout)
+	}
+}
+
+// So it is for a user who owns nothing, with namespaces of his own and without.
+func TestOrdinaryUser(t *testing.T) {
+	installed(t)
+	if os.Geteuid() != 0 {
+		t.Skip("all these tests are an ordinary user's")
+	}
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "uml-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := errors.Join(os.WriteFile(dir+"/with space", self, 0o755), os.Chmod(dir, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(dir + "/with space")
+	cmd.Dir = dir
+	cmd.Env = []string{outerVar + "=id -u; touch mine && cat /etc/shadow; touch /etc/mine; chown 0 mine; exit 9", "PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != 9 || !bytes.HasPrefix(out, []byte("0\n")) || bytes.Contains(out, []byte("root:")) {
+		t.Errorf("%v: %s", err, out)
+	}
+	var s unix.Stat_t
+	if err := unix.Stat(dir+"/mine", &s); err != nil || s.Uid != 65534 {
+		t.Errorf("its file is user %d's, %v", s.Uid, err)
+	}
+	if _, err := os.Stat("/etc/mine"); err == nil {
+		t.Error("it wrote what it may not")
+	}
+}
