@@ -29,6 +29,7 @@ func (a *app) deployOptions() deploy.Options {
 func (a *app) deployCommand() *cobra.Command {
 	var flags labFlags
 	var dry, asJSON bool
+	var kernel string
 	cmd := &cobra.Command{
 		Use:   "deploy LAB",
 		Short: "bring a lab up and leave it running",
@@ -41,6 +42,9 @@ func (a *app) deployCommand() *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: labFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := hostKernel(kernel); err != nil {
+				return err
+			}
 			q, where, err := a.request(&flags, args[0])
 			if err != nil {
 				return err
@@ -61,6 +65,7 @@ func (a *app) deployCommand() *cobra.Command {
 	}
 	flags.register(cmd)
 	cmd.Flags().StringVar(&flags.engine.Runtime, "runtime", "", "auto, namespace or docker: where nodes live")
+	cmd.Flags().StringVar(&kernel, "kernel", "host", "host: the kernel that the network runs on")
 	cmd.Flags().StringVar(&flags.engine.Dilation, "dilation", "", "auto or a number from 1: how much slower than the lab its network runs")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would change and why, and change nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

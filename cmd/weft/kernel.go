@@ -54,6 +54,17 @@ func (a *app) on(ctx context.Context, kernel string, jobs []job, paths ...string
 	return exitCode(code)
 }
 
+// hostKernel refuses every kernel but this machine's, for labs that stay.
+func hostKernel(kernel string) error {
+	switch kernel {
+	case "host":
+		return nil
+	case "uml":
+		return usagef("--kernel uml: User Mode Linux ends with the command that boots it, and a deployed lab stays; weft run --kernel uml runs a lab there, with its workload and with the programs that the lab names")
+	}
+	return usagef("--kernel %q; expected host", kernel)
+}
+
 // terminalsVar tells weft under User Mode Linux which of its outputs end up at a terminal: it sees pipes.
 const terminalsVar = "WEFT_TERMINALS"
 

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Under User Mode Linux the same command line is executed, and what comes of it is what comes of this one.
+func TestKernelUML(t *testing.T) {
+	for _, args := range [][]string{
+		{"run", "labs/quickstart.yaml", "--kernel", "uml"},
+		{"run", "labs/quickstart.yaml", "--engine", "both", "--kernel=uml"},
+		{"bench", "--kernel", "uml", "--engine", "emu"},
+		{"clock", "labs/quickstart.yaml", "--set", "clocks.sync=ptp", "--kernel", "uml"},
+	} {
+		var booted []string
+		var out, words strings.Builder
+		f := &fake{}
+		a := &app{stdout: &out, stderr: &words, engine: f, boot: func(_ context.Context, args []string) (int, error) {
+			booted = args
+			return exitMissed, nil
+		}}
+		if code := a.execute(t.Context(), args); code != exitMissed || !slices.Equal(booted, args) || len(f.runs) > 0 || out.Len()+words.Len() > 0 {
+			t.Errorf("%q: code %d, booted %q, ran %q\n%s%s", args, code, booted, f.runs, &out, &words)
+		}
+	}
+	var words strings.Builder
+	a := &app{stdout: &words, stderr: &words, engine: &fake{}, boot: func(context.Context, []string) (int, error) { return 0, errors.New("no kernel") }}
+	if code := a.execute(t.Context(), []string{"run", "labs/quickstart.yaml", "--kernel", "uml"}); code != exitFailed || words.String() != "weft: no kernel\n" {
+		t.Errorf("code %d, %q", code, &words)
+	}
+}
+
+// What is there already goes on.
+func TestInsideUML(t *testing.T) {
+	t.Setenv("WEFT_UML", "6.1")
+	f := &fake{}
+	if code, _, stderr := weft(t, f, "run", "labs/quickstart.yaml", "--kernel", "uml"); code != 0 || !slices.Equal(f.runs, []string{"quickstart auto"}) {
+		t.Errorf("code %d, ran %q\n%s", code, f.runs, stderr)
+	}
+}
