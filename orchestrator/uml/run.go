@@ -39,6 +39,8 @@ type Command struct {
 
 	Memory units.Bytes   // of the kernel; 0: half of what is available, at most 4 GiB
 	Boot   time.Duration // how long the kernel may take to boot; 0: a minute
+
+	bare bool // without namespaces, as where there are none; for tests
 }
 
 // Run boots the kernel, runs the program, and returns its exit code: 128 and the signal's number if a signal ended it. When
@@ -54,21 +56,21 @@ func Run(ctx context.Context, c Command) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, isolated := range []bool{true, false} {
-		var m *machine
-		if m, err = start(c, isolated); err != nil {
-			if isolated && unisolated(err) {
-				continue
-			}
-			return 0, err
+	if !c.bare {
+		if code, err = c.runIn(ctx, o, true); !errors.Is(err, errUnisolated) {
+			return code, err
 		}
-		code, err = m.run(ctx, c, o)
-		if errors.Is(err, errUnisolated) {
-			continue
-		}
-		return code, err
 	}
-	return 0, err
+	return c.runIn(ctx, o, false)
+}
+
+// runIn runs the program with namespaces for the stage or without.
+func (c *Command) runIn(ctx context.Context, o *order, isolated bool) (code int, err error) {
+	m, err := start(c, isolated)
+	if err != nil {
+		return 0, err
+	}
+	return m.run(ctx, c, o)
 }
 
 // insideVar is set in the environment of the program, to the kernel's release.
@@ -119,7 +121,7 @@ func unisolated(err error) bool {
 }
 
 // start starts the stage.
-func start(c Command, isolated bool) (*machine, error) {
+func start(c *Command, isolated bool) (*machine, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -158,6 +160,9 @@ func start(c Command, isolated bool) (*machine, error) {
 	if err := m.cmd.Start(); err != nil {
 		ours.Close()
 		alive.Close()
+		if isolated && unisolated(err) {
+			return nil, fmt.Errorf("%w: %w", errUnisolated, err)
+		}
 		return nil, fmt.Errorf("start User Mode Linux: %w", err)
 	}
 	go func() {
@@ -221,7 +226,7 @@ func (m *machine) close() error {
 }
 
 // run has the machine's init follow an order.
-func (m *machine) run(ctx context.Context, c Command, o *order) (code int, err error) {
+func (m *machine) run(ctx context.Context, c *Command, o *order) (code int, err error) {
 	defer func() {
 		if cerr := m.close(); err == nil {
 			err = cerr
@@ -275,7 +280,7 @@ func (m *machine) boot(ctx context.Context, most time.Duration) error {
 var errProgram = errors.New("under User Mode Linux")
 
 // follow passes on what the program writes until init says how it ended.
-func (m *machine) follow(c Command) (code int, err error) {
+func (m *machine) follow(c *Command) (code int, err error) {
 	for {
 		k, body, err := readFrame(m.line)
 		if err != nil {

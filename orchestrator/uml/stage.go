@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,10 +83,11 @@ func beStage(text string) int {
 	if _, _, e := unix.Syscall(unix.SYS_PERSONALITY, addrNoRandomize, 0, 0); e != 0 {
 		return stageError(e)
 	}
+	runtime.LockOSThread() // the parent-death signal is this thread's, which never ends before the stage
 	cmd := &exec.Cmd{
 		Path: s.Kernel, Args: s.arguments(), Env: []string{"TMPDIR=" + dir, "HOME=/dev/null"}, Stdout: os.Stdout, Stderr: os.Stderr,
 		ExtraFiles:  []*os.File{os.NewFile(lineFD, "line")},
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	}
 	unix.CloseOnExec(lineFD)
 	if err := cmd.Start(); err != nil {

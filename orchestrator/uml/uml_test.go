@@ -23,6 +23,9 @@ import (
 // outerVar has this program run a shell script under User Mode Linux, as weft does: for tests that kill it.
 const outerVar = "UML_TEST_OUTER"
 
+// bareVar has it do so without namespaces.
+const bareVar = "UML_TEST_BARE"
+
 func TestMain(m *testing.M) {
 	if code, played := Role(os.Args); played {
 		os.Exit(code)
@@ -41,6 +44,7 @@ func outer(script string) int {
 	}
 	code, err := Run(context.Background(), Command{
 		Kernel: k, Path: "/bin/sh", Args: []string{"sh", "-c", script}, Stdout: os.Stdout, Stderr: os.Stderr, Memory: testMemory,
+		bare: os.Getenv(bareVar) != "",
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -199,47 +203,52 @@ func TestInterruptedBoot(t *testing.T) {
 // Killed at any time, the process outside leaves neither processes nor files.
 func TestKilled(t *testing.T) {
 	installed(t)
-	for _, after := range []string{"", "ready"} {
-		tmp := t.TempDir()
-		before := sharedMemory(t)
-		cmd := exec.Command("/proc/self/exe")
-		cmd.Env = append(os.Environ(), outerVar+"=echo ready; while :; do :; done", "TMPDIR="+tmp, "HOME="+tmp)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
+	for _, bare := range []string{"", "1"} {
+		killed(t, "", bare)
+		killed(t, "ready", bare)
+	}
+}
+
+func killed(t *testing.T, after, bare string) {
+	tmp := t.TempDir()
+	before := sharedMemory(t)
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), outerVar+"=echo ready; while :; do :; done", "TMPDIR="+tmp, "HOME="+tmp, bareVar+"="+bare)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if after == "ready" {
+		if _, err := io.ReadFull(out, make([]byte, len("ready"))); err != nil {
 			t.Fatal(err)
 		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if after == "ready" {
-			if _, err := io.ReadFull(out, make([]byte, len("ready"))); err != nil {
-				t.Fatal(err)
+	} else {
+		await(t, "a kernel", func() bool { return len(below(cmd.Process.Pid)) > 1 })
+	}
+	family := below(cmd.Process.Pid)
+	if len(family) < 2 {
+		t.Errorf("after %q: only processes %v: no kernel?", after, family)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	await(t, "the end of all", func() bool {
+		for _, pid := range family {
+			if unix.Kill(pid, 0) == nil && !zombie(pid) {
+				return false
 			}
-		} else {
-			await(t, "a kernel", func() bool { return len(below(cmd.Process.Pid)) > 1 })
 		}
-		family := below(cmd.Process.Pid)
-		if len(family) < 2 {
-			t.Errorf("after %q: only processes %v: no kernel?", after, family)
-		}
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		_ = cmd.Wait()
-		await(t, "the end of all", func() bool {
-			for _, pid := range family {
-				if unix.Kill(pid, 0) == nil && !zombie(pid) {
-					return false
-				}
-			}
-			return true
-		})
-		if left, err := os.ReadDir(tmp); len(left) > 0 || err != nil {
-			t.Errorf("after %q: %v are left, %v", after, left, err)
-		}
-		if left := sharedMemory(t); left != before {
-			t.Errorf("after %q: /dev/shm has %q, and had %q", after, left, before)
-		}
+		return true
+	})
+	if left, err := os.ReadDir(tmp); len(left) > 0 || err != nil {
+		t.Errorf("after %q: %v are left, %v", after, left, err)
+	}
+	if left := sharedMemory(t); left != before {
+		t.Errorf("after %q: /dev/shm has %q, and had %q", after, left, before)
 	}
 }
 
@@ -359,15 +368,8 @@ func TestModulesGone(t *testing.T) {
 // Without namespaces all is the same.
 func TestUnisolated(t *testing.T) {
 	c, stdout, _ := shell(t, `echo here; sleep 1000 & exit 5`)
-	m, err := start(c, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := c.order()
-	if err != nil {
-		t.Fatal(err)
-	}
-	code, err := m.run(t.Context(), c, o)
+	c.bare = true
+	code, err := Run(t.Context(), c)
 	if code != 5 || err != nil || stdout.String() != "here\n" {
 		t.Errorf("%d, %v, %q", code, err, stdout)
 	}
