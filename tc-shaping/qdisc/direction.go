@@ -20,6 +20,9 @@ type Direction struct {
 	Limit units.Bytes
 	// RED marks what arrives at the queue; nil marks nothing. It needs a rate: without, nothing waits.
 	RED *RED
+	// Lateness is how late the machine's timers may come before rate is lost for good; 0 means 100 us, which machines with
+	// time to spare keep. As much as the line carries in it passes the queue without waiting after a pause.
+	Lateness time.Duration
 
 	// Delay is propagation: from the last bit sent to the last bit received.
 	Delay time.Duration
@@ -82,7 +85,7 @@ func (d Direction) check() error {
 	for _, t := range []struct {
 		name string
 		time.Duration
-	}{{"delay", d.Delay}, {"jitter", d.Jitter}, {"reorder_by", d.ReorderBy}} {
+	}{{"delay", d.Delay}, {"jitter", d.Jitter}, {"reorder_by", d.ReorderBy}, {"lateness", d.Lateness}} {
 		if t.Duration < 0 || t.Duration > maxWait {
 			bad("%s of %v: 0 to %v", t.name, t.Duration, maxWait)
 		}

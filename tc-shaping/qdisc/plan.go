@@ -58,15 +58,28 @@ func (d Direction) near() []Qdisc {
 	return chain(append(row, FIFO{Limit: d.Limit})...)
 }
 
-// lateness is what the bucket of a rate forgives: how late a timer of the kernel may come before rate is lost for good. On
-// a machine that is not overloaded, high-resolution timers are late by some tens of microseconds. Ours; see docs/adr/0110.
-const lateness = 100 * time.Microsecond
+// usualLateness is how late a high-resolution timer of the kernel may come on a machine that is not overloaded: some
+// tens of microseconds. Ours; docs/adr/0110 has the measurement.
+const usualLateness = 100 * time.Microsecond
 
 // burst is the size of the bucket: a packet, or else nothing could ever leave (tbf drops what is longer than its bucket),
-// and what passes in the time that timers may be late. A larger one would hide queues: as much as the bucket holds
-// leaves without waiting after a pause.
+// and what passes in the time that timers may be late. A larger one would hide queues.
 func (d Direction) burst() units.Bytes {
-	return d.frame() + units.Bytes(uint64(lateness)*uint64(d.Rate/8)/uint64(time.Second)) // 1e5 x 2^60: no overflow below 1.4 Pb/s
+	late := d.Lateness
+	if late == 0 {
+		late = usualLateness
+	}
+	return d.frame() + amount(late, uint64(d.Rate)/8)
+}
+
+// amount is how many bytes pass in a time at a rate in bytes/s, rounded down.
+func amount(t time.Duration, rate uint64) units.Bytes {
+	hi, lo := bits.Mul64(uint64(t), rate)
+	if hi >= uint64(time.Second) {
+		return math.MaxInt64
+	}
+	q, _ := bits.Div64(hi, lo, uint64(time.Second))
+	return units.Bytes(min(q, math.MaxInt64/2))
 }
 
 // far is what arriving packets pass.
@@ -106,11 +119,7 @@ func (d Direction) inFlight() uint32 {
 		return unlimited
 	}
 	longest := d.Delay + 20*d.Jitter + d.ReorderBy // an exponential beyond 20 means is one in 5e8; the table ends before
-	hi, lo := bits.Mul64(uint64(d.Rate)/8, uint64(longest))
-	q := uint64(math.MaxUint64)
-	if hi < uint64(time.Second) {
-		q, _ = bits.Div64(hi, lo, uint64(time.Second))
-	}
+	q := uint64(amount(longest, uint64(d.Rate)/8))
 	return uint32(min(2*(q/leastFrame)+slack, math.MaxInt32)) // the kernel compares signed lengths
 }
 
@@ -153,6 +162,8 @@ func (d Direction) refuse(kernel Capabilities) error {
 		return refused("a rate of %v: it keeps rates in bytes per second", d.Rate)
 	case d.Rate%8 != 0 && rate < 1_000_000/8:
 		return refused("a rate of %d bit/s: it keeps rates in whole bytes per second, and the nearest below is off by more than a millionth", int64(d.Rate))
+	case d.burst() > math.MaxUint32:
+		return refused("a bucket of %d bytes, for a rate of %v and timers that come %v late: its field has 32 bits", d.burst(), d.Rate, d.Lateness)
 	case d.Rate > 0 && span(d.burst()+d.Overhead, rate) > math.MaxUint32*kernel.Psched:
 		return refused("a rate of %v: a packet of %d bytes takes longer than %v, the longest that tbf can express", d.Rate, d.frame(), math.MaxUint32*kernel.Psched)
 	case d.RED != nil && !d.RED.ECN:

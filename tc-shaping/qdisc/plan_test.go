@@ -95,6 +95,7 @@ func TestPlanRefusesByNameWhatTheKernelCannot(t *testing.T) {
 		{func(d *Direction) { d.Rate = 7 }, Full(), "bytes per second"},
 		{func(d *Direction) { d.Rate = 100_001 }, Full(), "more than a millionth"},
 		{func(d *Direction) { d.Rate = 8; d.Overhead = 60_000 }, Full(), "the longest that tbf can express"},
+		{func(d *Direction) { d.Rate = 100 * units.Gbps; d.Lateness = time.Minute }, Full(), "its field has 32 bits"},
 		{func(d *Direction) { d.RED = &RED{Min: 1, Max: 2} }, Full(), "early drops"},
 		{func(d *Direction) { d.Jitter, d.Reorder, d.ReorderBy = 1, 0.5, 1 }, Full(), "jitter together with reorder"},
 		{func(d *Direction) { d.Jitter = time.Second }, Full(), "netem's ends at"},

@@ -3,7 +3,6 @@ package tcnl
 import (
 	"errors"
 	"fmt"
-	"net"
 	"reflect"
 
 	"github.com/vishvananda/netlink"
@@ -98,16 +97,27 @@ func (e End) receive(row []qdisc.Qdisc) error {
 	return e.Redirect(line)
 }
 
-// AddLine makes the ifb of a device.
+// noAddress is IN6_ADDR_GEN_MODE_NONE of linux/if_link.h.
+const noAddress = 1
+
+// AddLine makes the ifb of a device. It has no address and sends nothing of its own.
 func (e End) AddLine() (End, error) {
 	a := netlink.NewLinkAttrs()
 	a.Name = Line(e.Device)
 	a.TxQLen = 1000
-	a.Flags = net.FlagUp
-	if err := e.Conn.links.LinkAdd(&netlink.Ifb{LinkAttrs: a}); err != nil {
+	links := e.Conn.links
+	if err := links.LinkAdd(&netlink.Ifb{LinkAttrs: a}); err != nil {
 		return End{}, fmt.Errorf("add ifb %s: %w", a.Name, err)
 	}
-	return e.Conn.End(a.Name)
+	l, err := links.LinkByName(a.Name)
+	if err != nil {
+		return End{}, fmt.Errorf("ifb %s: %w", a.Name, err)
+	}
+	_ = links.LinkSetIP6AddrGenMode(l, noAddress) // an error says that the kernel has no IPv6, and then it is as wanted
+	if err := links.LinkSetUp(l); err != nil {
+		return End{}, fmt.Errorf("ifb %s: up: %w", a.Name, err)
+	}
+	return End{Conn: e.Conn, Device: l.Attrs().Index}, nil
 }
 
 // Redirect sends all packets that arrive at a device through another one of its namespace, an ifb, which hands them back.

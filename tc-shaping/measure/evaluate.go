@@ -1,0 +1,163 @@
+package measure
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"weft/units"
+)
+
+// Delay returns a quantile (0 to 1) of the one-way delays of the packets that came; 0 when none did.
+func Delay(packets []Packet, quantile float64) time.Duration {
+	var d []int64
+	for _, p := range packets {
+		if p.Arrived != 0 {
+			d = append(d, p.Arrived-p.Sent)
+		}
+	}
+	if len(d) == 0 {
+		return 0
+	}
+	slices.Sort(d)
+	return time.Duration(d[int(quantile*float64(len(d)-1))])
+}
+
+// Rate returns the rate at which packets came that occupy size bytes each, from the arrival of packet skip to the last one: the slope of
+// the arrivals over their number, by least squares, so that a late stamp at one end weighs little. 0 when fewer than two came.
+func Rate(packets []Packet, skip int, size units.Bytes) units.Bandwidth {
+	var at []int64
+	for _, p := range packets[min(skip, len(packets)):] {
+		if p.Arrived != 0 {
+			at = append(at, p.Arrived)
+		}
+	}
+	if len(at) < 2 {
+		return 0
+	}
+	slices.Sort(at)
+	var sx, sy float64
+	for i, t := range at {
+		sx += float64(i)
+		sy += float64(t - at[0])
+	}
+	n := float64(len(at))
+	mx, my := sx/n, sy/n
+	var xx, xy float64
+	for i, t := range at {
+		dx := float64(i) - mx
+		xx += float64(dx * dx)
+		xy += float64(dx * (float64(t-at[0]) - my))
+	}
+	if xy <= 0 {
+		return 0
+	}
+	perPacket := xy / xx // ns
+	return units.Bandwidth(math.Round(float64(8*size) * 1e9 / perPacket))
+}
+
+// Lost returns how many packets did not come.
+func Lost(packets []Packet) int {
+	n := 0
+	for _, p := range packets {
+		if p.Arrived == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Copies returns how many packets came beyond the first time.
+func Copies(packets []Packet) int {
+	n := 0
+	for _, p := range packets {
+		n += p.Copies
+	}
+	return n
+}
+
+// Marks returns how many packets came marked.
+func Marks(packets []Packet) int {
+	n := 0
+	for _, p := range packets {
+		if p.Marked {
+			n++
+		}
+	}
+	return n
+}
+
+// Sample is a packet with the queue that it found.
+type Sample struct {
+	Queue  units.Bytes // estimated
+	Marked bool
+}
+
+// Queues says for each packet that came how many bytes waited as it was sent: those of the packets before it that had not begun
+// to be transmitted. One begins idle before it arrives: the delay of an empty link. It is right to a packet on a link that keeps
+// the order, whether or not the link keeps its rate. Packets occupy size bytes in a queue. What was lost is taken to have waited nowhere.
+func Queues(packets []Packet, idle time.Duration, size units.Bytes) []Sample {
+	var out []Sample
+	gone := 0 // packets up to it had begun
+	lost := 0 // of those from it on up to this one
+	for i, p := range packets {
+		if p.Arrived == 0 {
+			lost++
+			continue
+		}
+		for gone < i && packets[gone].Arrived-int64(idle) <= p.Sent {
+			if packets[gone].Arrived == 0 {
+				lost--
+			}
+			gone++
+		}
+		out = append(out, Sample{Queue: units.Bytes(i-gone-lost) * size, Marked: p.Marked})
+	}
+	return out
+}
+
+// Share returns the share of the samples that are marked, and that which expected(queue) says on average.
+func Share(samples []Sample, expected func(units.Bytes) float64) (marked, want float64) {
+	for _, s := range samples {
+		if s.Marked {
+			marked++
+		}
+		want += expected(s.Queue)
+	}
+	n := max(1, float64(len(samples)))
+	return marked / n, want / n
+}
+
+// Never is the Onset where nothing is marked.
+const Never units.Bytes = math.MaxInt64
+
+// Onset returns the queue length that separates packets that are not marked from those that are with the fewest
+// mistaken, for marking in a step: so a packet or two whose queue was estimated badly do not move it. It is a length that was seen, or
+// Never.
+func Onset(samples []Sample) units.Bytes {
+	sorted := slices.SortedFunc(slices.Values(samples), func(a, b Sample) int { return int(a.Queue - b.Queue) })
+	mistaken := 0 // with the onset at the first: all that are not marked
+	for _, s := range sorted {
+		if !s.Marked {
+			mistaken++
+		}
+	}
+	best, onset := mistaken, Never
+	if len(sorted) > 0 {
+		onset = sorted[0].Queue
+	}
+	for i, s := range sorted {
+		if s.Marked {
+			mistaken++
+		} else {
+			mistaken--
+		}
+		if mistaken < best {
+			best, onset = mistaken, Never
+			if i+1 < len(sorted) {
+				onset = sorted[i+1].Queue
+			}
+		}
+	}
+	return onset
+}

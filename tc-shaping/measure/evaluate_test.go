@@ -1,0 +1,97 @@
+package measure_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"weft/tc-shaping/measure"
+	"weft/units"
+)
+
+// A link of 8 Mb/s and 5 ms as arithmetic: packets of 1,000 bytes, all sent at once, every third marked, the last lost.
+func perfect() []measure.Packet {
+	p := make([]measure.Packet, 100)
+	for i := range p {
+		p[i] = measure.Packet{Sent: 1e9, Arrived: 1e9 + 5e6 + int64(i+1)*1e6, Marked: i%3 == 0}
+	}
+	p[99].Arrived, p[99].Marked = 0, false
+	p[7].Copies = 2
+	return p
+}
+
+func TestEvaluationOfAPerfectLink(t *testing.T) {
+	p := perfect()
+	if got := measure.Rate(p, 10, 1000); got != 8*units.Mbps {
+		t.Errorf("rate %v, want 8Mbps", got)
+	}
+	if got := measure.Delay(p, 0); got != 6*time.Millisecond {
+		t.Errorf("least delay %v, want 6ms", got)
+	}
+	if got := measure.Delay(p, 0.5); got != 55*time.Millisecond {
+		t.Errorf("median delay %v, want 55ms", got)
+	}
+	if lost, copies, marks := measure.Lost(p), measure.Copies(p), measure.Marks(p); lost != 1 || copies != 2 || marks != 33 {
+		t.Errorf("%d lost, %d copies, %d marks; want 1, 2, 33", lost, copies, marks)
+	}
+	for i, s := range measure.Queues(p, 6*time.Millisecond, 1000) {
+		if want := units.Bytes(1000 * max(0, i-1)); s.Queue != want || s.Marked != p[i].Marked {
+			t.Errorf("packet %d found %+v, want %v waiting", i, s, want)
+		}
+	}
+}
+
+func TestQueuesPassOverWhatWasLost(t *testing.T) {
+	p := make([]measure.Packet, 8) // sent 1 ms apart, 2 ms of a packet on the line, so that the queue grows by one in two
+	for i := range p {
+		p[i] = measure.Packet{Sent: 1e9 + int64(i)*1e6, Arrived: 1e9 + 5e6 + int64(i+1)*2e6}
+	}
+	p[2].Arrived = 0 // and its time on the line stays empty
+	var got []units.Bytes
+	for _, s := range measure.Queues(p, 7*time.Millisecond, 1) {
+		got = append(got, s.Queue)
+	}
+	// At 0 1 3 4 5 6 ms packets have begun at 0 2 - 6 8 10 ms.
+	if want := []units.Bytes{0, 0, 0, 1, 2, 2}; !slices.Equal(got[:6], want) {
+		t.Errorf("queues %v, want %v", got, want)
+	}
+}
+
+func TestEvaluationOfNothing(t *testing.T) {
+	lost := make([]measure.Packet, 5)
+	if r, d := measure.Rate(lost, 0, 1000), measure.Delay(lost, 0.5); r != 0 || d != 0 || len(measure.Queues(lost, 0, 1)) != 0 {
+		t.Errorf("packets that never came have a rate of %v and a delay of %v", r, d)
+	}
+	if r := measure.Rate(perfect(), 1000, 1000); r != 0 {
+		t.Errorf("no packets have a rate of %v", r)
+	}
+	same := []measure.Packet{{Arrived: 1}, {Arrived: 1}, {Arrived: 1}}
+	if r := measure.Rate(same, 0, 1000); r != 0 {
+		t.Errorf("packets at one instant have a rate of %v", r)
+	}
+	if m, w := measure.Share(nil, nil); m != 0 || w != 0 {
+		t.Error("no samples have a share")
+	}
+}
+
+func TestOnsetSeparates(t *testing.T) {
+	var s []measure.Sample
+	for q := range units.Bytes(50) {
+		s = append(s, measure.Sample{Queue: 1000 * q, Marked: q >= 20})
+	}
+	s[3].Marked, s[40].Marked = true, false // two that were mistaken
+	if got := measure.Onset(s); got != 20_000 {
+		t.Errorf("onset at %v, want 20KB", got)
+	}
+	if got := measure.Onset(s[4:20]); got != measure.Never {
+		t.Errorf("onset of none that is marked at %v", got)
+	}
+	if got := measure.Onset(s[20:30]); got != 20_000 {
+		t.Errorf("onset where all are marked at %v, want the shortest queue seen", got)
+	}
+	marked, want := measure.Share(s[20:30], func(q units.Bytes) float64 { return float64(q) / 100_000 })
+	if marked != 1 || math.Abs(want-0.245) > 1e-9 {
+		t.Errorf("share %g, expected %g; want 1 and 0.245", marked, want)
+	}
+}

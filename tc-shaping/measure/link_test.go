@@ -1,0 +1,135 @@
+package measure_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"weft/internal/umltest"
+	"weft/tc-shaping/measure"
+	"weft/tc-shaping/probe"
+	"weft/tc-shaping/qdisc"
+	"weft/tc-shaping/tcnl"
+)
+
+func TestMain(m *testing.M) { umltest.Main(m) }
+
+// link is a veth pair between two namespaces, with a prober across it.
+type link struct {
+	tcnl.Way
+	t        *testing.T
+	tree     qdisc.Tree
+	sender   *measure.Sender
+	receiver *measure.Receiver
+}
+
+// newLink makes one, or skips the test where this kernel lacks what d needs.
+func newLink(t *testing.T, d qdisc.Direction) *link {
+	t.Helper()
+	l := bare(t)
+	kernel, err := probe.Probe()
+	if err != nil {
+		t.Skip(err)
+	}
+	if l.tree, err = qdisc.Plan(d, kernel); errors.Is(err, qdisc.ErrRefused) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Apply(l.tree); err != nil {
+		t.Fatal(err)
+	}
+	got, err := l.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, diff := range qdisc.Compare(l.tree, got) {
+		t.Error(diff)
+	}
+	return l
+}
+
+// bare makes a link that nothing shapes.
+func bare(t *testing.T) *link {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("not root: no network namespaces")
+	}
+	// Never unlocked: the thread ends with the test, and the namespaces with it.
+	runtime.LockOSThread()
+	l := &link{t: t}
+	var far int
+	l.must(unix.Unshare(unix.CLONE_NEWNET))
+	far, err := unix.Open(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	l.must(err)
+	t.Cleanup(func() { _ = unix.Close(far) })
+	l.must(unix.Unshare(unix.CLONE_NEWNET))
+
+	a := netlink.NewLinkAttrs()
+	a.Name, a.HardwareAddr = "near", net.HardwareAddr{2, 0, 0, 0, 0, 1}
+	l.must(netlink.LinkAdd(&netlink.Veth{
+		LinkAttrs: a, PeerName: "far", PeerHardwareAddr: net.HardwareAddr{2, 0, 0, 0, 0, 2}, PeerNamespace: netlink.NsFd(far),
+	}))
+	l.Near = l.end("near", 1, 2)
+	l.sender, err = measure.NewSender(netip.MustParseAddrPort("10.9.0.2:7"))
+	l.must(err)
+	t.Cleanup(func() { _ = l.sender.Close() })
+
+	l.must(unix.Setns(far, unix.CLONE_NEWNET))
+	l.Far = l.end("far", 2, 1)
+	l.receiver, err = measure.NewReceiver(netip.MustParseAddrPort("10.9.0.2:7"))
+	l.must(err)
+	t.Cleanup(func() { _ = l.receiver.Close() })
+	return l
+}
+
+func (l *link) must(err error) {
+	l.t.Helper()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// end gives a device of this namespace an address, and the other's as a neighbour, so that nobody asks.
+func (l *link) end(name string, own, other byte) tcnl.End {
+	l.t.Helper()
+	dev, err := netlink.LinkByName(name)
+	l.must(err)
+	_ = os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/disable_ipv6", []byte("1"), 0) // no router solicitations among probes
+	l.must(netlink.AddrAdd(dev, &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(10, 9, 0, own), Mask: net.CIDRMask(24, 32)}}))
+	l.must(netlink.LinkSetUp(dev))
+	l.must(netlink.NeighAdd(&netlink.Neigh{
+		LinkIndex: dev.Attrs().Index, State: netlink.NUD_PERMANENT, IP: net.IPv4(10, 9, 0, other), HardwareAddr: net.HardwareAddr{2, 0, 0, 0, 0, other},
+	}))
+	conn, err := tcnl.Open()
+	l.must(err)
+	l.t.Cleanup(conn.Close)
+	e, err := conn.End(name)
+	l.must(err)
+	return e
+}
+
+func (l *link) run(t measure.Train) []measure.Packet {
+	l.t.Helper()
+	if t.Wait == 0 {
+		t.Wait = 2 * time.Second
+	}
+	packets, err := measure.Run(l.t.Context(), l.sender, l.receiver, t)
+	l.must(err)
+	return packets
+}
+
+func (l *link) statistics() qdisc.Statistics {
+	l.t.Helper()
+	s, err := l.Statistics(l.tree)
+	l.must(err)
+	return s
+}

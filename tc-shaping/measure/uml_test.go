@@ -1,0 +1,304 @@
+package measure_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"weft/internal/umltest"
+	"weft/tc-shaping/measure"
+	"weft/tc-shaping/qdisc"
+	"weft/tc-shaping/tcnl"
+	"weft/units"
+)
+
+// Packets of the tests: 1,000 bytes as queues count them.
+const (
+	wire   units.Bytes = 1000
+	packet             = wire - qdisc.Ethernet
+)
+
+// slow is what timers of User Mode Linux may be late: it is a process of a machine that does other things.
+const slow = 20 * time.Millisecond
+
+// attempts is how often something is measured until it is right. A machine that stalls spoils a measurement now and then; what is set
+// wrongly is wrong each time.
+const attempts = 5
+
+func (l *link) eventually(measure func() error) {
+	l.t.Helper()
+	var errs []error
+	for range attempts {
+		err := measure()
+		if err == nil {
+			return
+		}
+		errs = append(errs, err)
+	}
+	l.t.Errorf("%d times:\n%v", attempts, errors.Join(errs...))
+}
+
+func TestUMLRateAndDelay(t *testing.T) {
+	if umltest.Outside(t) {
+		return
+	}
+	for _, c := range []struct {
+		rate  units.Bandwidth
+		delay time.Duration
+	}{{units.Mbps, 20 * time.Millisecond}, {4 * units.Mbps, 5 * time.Millisecond}, {8 * units.Mbps, 10 * time.Millisecond}} {
+		l := newLink(t, qdisc.Direction{Rate: c.rate, Limit: units.MB, Delay: c.delay, Lateness: slow})
+		l.wantRate(c.rate)
+		l.wantDelay(c.delay + c.rate.TransmitTime(wire).Duration())
+	}
+}
+
+// A kernel without netem still has rates.
+func TestPrivRate(t *testing.T) {
+	newLink(t, qdisc.Direction{Rate: 50 * units.Mbps, Limit: units.MB, Lateness: time.Millisecond}).wantRate(50 * units.Mbps)
+}
+
+// wantRate sends a train that fills the link: within 2 %.
+func (l *link) wantRate(asked units.Bandwidth) {
+	l.t.Helper()
+	l.eventually(func() error {
+		got := measure.Rate(l.run(measure.Train{Count: 300, Size: packet, Wait: 5 * time.Second}), 60, wire)
+		l.t.Logf("rate: asked for %v, measured %v", asked, got)
+		if math.Abs(float64(got)/float64(asked)-1) > 0.02 {
+			return fmt.Errorf("rate: asked for %v, measured %v: more than 2 %% off", asked, got)
+		}
+		return nil
+	})
+}
+
+// wantDelay sends packets that meet no queue: their median within 3 % + 50 us.
+func (l *link) wantDelay(asked time.Duration) {
+	l.t.Helper()
+	l.eventually(func() error {
+		got := measure.Delay(l.run(measure.Train{Count: 50, Size: packet, Gap: 15 * time.Millisecond}), 0.5)
+		l.t.Logf("one-way delay: asked for %v, measured %v", asked, got)
+		if (got - asked).Abs() > asked*3/100+50*time.Microsecond {
+			return fmt.Errorf("one-way delay: asked for %v, measured %v: more than 3 %% + 50 us off", asked, got)
+		}
+		return nil
+	})
+}
+
+// Marks begin where the queue is longer than Min, to a packet.
+func TestUMLMarksBeginAtKmin(t *testing.T) {
+	if umltest.Outside(t) {
+		return
+	}
+	const rate, delay, kmin = units.Mbps, 2 * time.Millisecond, 20_000
+	l := newLink(t, qdisc.Direction{Rate: rate, Delay: delay, Limit: units.MB, RED: &qdisc.RED{Min: kmin, Max: kmin, Pmax: 1, ECN: true}})
+	l.eventually(func() error {
+		packets := l.run(measure.Train{Count: 50, Size: packet})
+		onset := measure.Onset(measure.Queues(packets, delay+rate.TransmitTime(wire).Duration(), wire))
+		t.Logf("onset: asked for %d bytes, measured %d", kmin, onset)
+		if onset < kmin-wire || onset > kmin+wire {
+			return fmt.Errorf("onset: asked for %d bytes, measured %d: more than a packet off", kmin, onset)
+		}
+		return nil
+	})
+}
+
+// Between Min and Max the share that is marked follows the line, with one stage and with two.
+func TestUMLMarksFollowTheLine(t *testing.T) {
+	if umltest.Outside(t) {
+		return
+	}
+	const rate, delay = 4 * units.Mbps, 2 * time.Millisecond
+	const kmin, kmax = 20_000, 60_000
+	for _, pmax := range []float64{0.2, 0.5, 1} {
+		l := newLink(t, qdisc.Direction{Rate: rate, Delay: delay, Limit: units.MB, Lateness: slow,
+			RED: &qdisc.RED{Min: kmin, Max: kmax, Pmax: pmax, ECN: true}})
+		line := func(q units.Bytes) float64 { return pmax * float64(q-kmin) / (kmax - kmin) }
+		for _, level := range []units.Bytes{30_000, 40_000, 50_000} {
+			l.follows(level, rate, delay, line)
+		}
+	}
+}
+
+// follows keeps the queue at a level and compares the share marked with the line at the queues that packets found, of 400 that
+// found it within 8 packets of the level: when the machine stalls, it moves.
+func (l *link) follows(level units.Bytes, rate units.Bandwidth, delay time.Duration, line func(units.Bytes) float64) {
+	l.t.Helper()
+	bucket := l.tree.Near[0].Options.(qdisc.TBF).Burst
+	burst := int((level + bucket) / wire)
+	idle := delay + rate.TransmitTime(bucket).Duration() // what the bucket let pass at once waits on the line
+	var samples []measure.Sample
+	for range 4 * attempts {
+		packets := l.run(measure.Train{Count: burst + 300, Size: packet, Burst: burst, Gap: rate.TransmitTime(wire).Duration()})
+		for _, s := range measure.Queues(packets, idle, wire)[burst:] {
+			if s.Queue >= level-8*wire && s.Queue <= level+8*wire {
+				samples = append(samples, s)
+			}
+		}
+		if len(samples) >= 400 {
+			break
+		}
+	}
+	got, want := measure.Share(samples, line)
+	l.t.Logf("queue kept at %d bytes: share of %d packets marked %.3f, line %.3f", level, len(samples), got, want)
+	if len(samples) < 400 || math.Abs(got-want) > 0.05 {
+		l.t.Errorf("queue kept at %d bytes: of %d packets (400 wanted) %.3f marked, line %.3f: more than 5 points off, or too few", level, len(samples), got, want)
+	}
+}
+
+// What is in flight is no queue: on a line that holds six times Kmin, nothing is marked; with the delay below RED everything is.
+func TestUMLREDDoesNotCountWhatIsInFlight(t *testing.T) {
+	if umltest.Outside(t) {
+		return
+	}
+	const rate, delay, kmin = 4 * units.Mbps, 200 * time.Millisecond, 16_000
+	l := newLink(t, qdisc.Direction{Rate: rate, Delay: delay, Limit: units.MB, Lateness: slow,
+		RED: &qdisc.RED{Min: kmin, Max: 2 * kmin, Pmax: 1, ECN: true}})
+	paced := measure.Train{Count: 600, Size: packet, Gap: 2500 * time.Microsecond}
+	l.eventually(func() error {
+		marks := measure.Marks(l.run(paced))
+		t.Logf("delay behind the queue, %d bytes in flight, Kmin %d: %d of %d marked", rate.BytesIn(units.FromDuration(delay))*4/5, kmin, marks, paced.Count)
+		if marks > 0 {
+			return fmt.Errorf("%d packets of a link that is not full were marked", marks)
+		}
+		return nil
+	})
+
+	// The trap: netem below RED.
+	below := l.tree
+	below.Near, below.Far = append([]qdisc.Qdisc(nil), below.Near...), nil
+	below.Near[2].Options = qdisc.Netem{Latency: delay, Limit: 10_000}
+	l.must(l.Apply(below))
+	marks := measure.Marks(l.run(paced))
+	t.Logf("delay below RED: %d of %d marked", marks, paced.Count)
+	if marks < paced.Count/2 {
+		t.Errorf("with netem below RED %d of %d were marked: then the measurement shows nothing", marks, paced.Count)
+	}
+}
+
+func TestUMLLossAndCopies(t *testing.T) {
+	if umltest.Outside(t) {
+		return
+	}
+	for _, p := range []float64{0.01, 0.1} {
+		l := newLink(t, qdisc.Direction{Delay: time.Millisecond, Loss: p})
+		l.wantShare("loss", p, measure.Lost)
+		l.wantShare("duplicate", 0, measure.Copies)
+		l = newLink(t, qdisc.Direction{Delay: time.Millisecond, Duplicate: p})
+		l.wantShare("duplicate", p, measure.Copies)
+		l.wantShare("loss", 0, measure.Lost)
+	}
+}
+
+// wantShare is within 3 standard deviations of a binomial.
+func (l *link) wantShare(what string, p float64, count func([]measure.Packet) int) {
+	l.t.Helper()
+	l.eventually(func() error {
+		const n = 2000
+		got := count(l.run(measure.Train{Count: n, Size: 100, Gap: 200 * time.Microsecond, Wait: 200 * time.Millisecond}))
+		sigma := math.Sqrt(n * p * (1 - p))
+		l.t.Logf("%s: asked for %g of %d, %d +- %.1f; counted %d", what, p, n, int(n*p), sigma, got)
+		if math.Abs(float64(got)-n*p) > 3*sigma {
+			return fmt.Errorf("%s: asked for %g of %d, counted %d: more than 3 sigma (%.1f) off", what, p, n, got, sigma)
+		}
+		return nil
+	})
+}
+
+// Jitter is exponential, and late packets are as many as asked for.
+func TestUMLJitterAndLatePackets(t *testing.T) {
+	if umltest.Outside(t) {
+		return
+	}
+	const delay, mean = 5 * time.Millisecond, 40 * time.Millisecond
+	l := newLink(t, qdisc.Direction{Delay: delay, Jitter: mean})
+	train := measure.Train{Count: 1500, Size: 100, Gap: time.Millisecond, Wait: time.Second}
+	l.eventually(func() error {
+		p := l.run(train)
+		for _, q := range []float64{0.25, 0.5, 0.9} {
+			want := delay + time.Duration(-math.Log(1-q)*float64(mean))
+			if got := measure.Delay(p, q); math.Abs(float64(got)/float64(want)-1) > 0.15 {
+				return fmt.Errorf("quantile %g of the delay is %v, want %v of an exponential", q, got, want)
+			}
+		}
+		return nil
+	})
+	l = newLink(t, qdisc.Direction{Delay: delay, Reorder: 0.2, ReorderBy: 10 * mean})
+	l.eventually(func() error {
+		if got := measure.Delay(l.run(train), 0.78); got > 3*delay {
+			return fmt.Errorf("78 %% of the packets take up to %v; only 20 %% are to be later than %v", got, delay)
+		}
+		if got, want := measure.Delay(l.run(train), 0.9), delay+5*mean; math.Abs(float64(got)/float64(want)-1) > 0.2 {
+			return fmt.Errorf("quantile 0.9 of the delay is %v; the middle of the late ones is at %v", got, want)
+		}
+		return nil
+	})
+}
+
+// A change of rate, limit and marking leaves what waits where it is.
+func TestUMLChangeKeepsTheQueue(t *testing.T) {
+	if umltest.Outside(t) {
+		return
+	}
+	d := qdisc.Direction{Rate: 400 * units.Kbps, Delay: 5 * time.Millisecond, Limit: 200_000, Lateness: slow,
+		RED: &qdisc.RED{Min: 50_000, Max: 100_000, Pmax: 0.1, ECN: true}}
+	l := newLink(t, d)
+	d.Rate, d.Limit, d.Delay, d.Loss = 4*units.Mbps, 300_000, 2*time.Millisecond, 0
+	d.RED = &qdisc.RED{Min: 20_000, Max: 30_000, Pmax: 0.2, ECN: true}
+	next, err := qdisc.Plan(d, qdisc.Full())
+	l.must(err)
+
+	done := make(chan []measure.Packet)
+	go func() { // 100 packets take 2 s at the old rate and 0.2 s at the new one
+		p, err := measure.Run(t.Context(), l.sender, l.receiver, measure.Train{Count: 100, Size: packet, Wait: 4 * time.Second})
+		if err != nil {
+			t.Error(err)
+		}
+		done <- p
+	}()
+	var before qdisc.Statistics
+	for before.Packets+before.Waiting < 100 && t.Context().Err() == nil {
+		before = l.statistics()
+	}
+	l.must(l.Change(l.tree, next))
+	after := l.statistics()
+	got, err := l.Read()
+	l.must(err)
+	for _, diff := range qdisc.Compare(next, got) {
+		t.Error(diff)
+	}
+	packets := <-done
+	t.Logf("%d waited before the change, %d after it; %d of 100 lost", before.Waiting, after.Waiting, measure.Lost(packets))
+	if before.Waiting < 20 || after.Waiting+20 < before.Waiting || measure.Lost(packets) > 0 {
+		t.Errorf("%d packets waited before the change, %d after it, %d of 100 were lost", before.Waiting, after.Waiting, measure.Lost(packets))
+	}
+	other, err := qdisc.Plan(qdisc.Direction{Rate: units.Mbps, Limit: 100_000}, qdisc.Full())
+	l.must(err)
+	if err := l.Change(next, other); !errors.Is(err, tcnl.ErrRebuild) {
+		t.Errorf("a change to another shape: %v, want %v", err, tcnl.ErrRebuild)
+	}
+}
+
+// The counters say what the prober saw.
+func TestUMLStatistics(t *testing.T) {
+	if umltest.Outside(t) {
+		return
+	}
+	for _, pmax := range []float64{0.3, 1} {
+		d := qdisc.Direction{Rate: units.Mbps, Delay: time.Millisecond, Limit: 40_000, RED: &qdisc.RED{Min: 10_000, Max: 30_000, Pmax: pmax, ECN: true}}
+		l := newLink(t, d)
+		zero := l.statistics()
+		packets := l.run(measure.Train{Count: 80, Size: packet})
+		s := l.statistics()
+		marks, lost := uint64(measure.Marks(packets)), uint64(measure.Lost(packets))
+		t.Logf("80 sent: %d marked, %d lost; counters %+v", marks, lost, s)
+		if s.Packets-zero.Packets != 80-lost || s.Arrived-zero.Arrived != 80-lost || s.Drops != lost || lost == 0 || s.Overlimits == 0 ||
+			s.Sent-zero.Sent != units.Bytes(80-lost)*wire || s.Backlog != 0 || s.InFlight != 0 || s.Lost != 0 {
+			t.Errorf("the counters differ: %d lost of 80, %+v", lost, s)
+		}
+		// Packets are marked before it is known whether they fit: those that did not are counted by the kernel alone.
+		if s.Marks > marks+lost || s.MarksAtMost < marks || s.Marks == 0 {
+			t.Errorf("%d marked packets came and %d were lost; the kernel counts between %d and %d", marks, lost, s.Marks, s.MarksAtMost)
+		}
+	}
+}
