@@ -145,6 +145,7 @@ func showState(w io.Writer, s *deploy.State) error {
 	fmt.Fprintf(w, "%s: %s\n", s.Lab, s.Topology)
 	fmt.Fprintf(w, "up since %s; runtime %s, datapath %s, dilation %g, addresses %s; lab time %.3f ms\n",
 		s.Began.Local().Format(time.DateTime), s.Runtime, s.Datapath, s.Dilation, s.Subnet, s.NowUS/1e3)
+	fmt.Fprintf(w, "memory: %s\n", s.Memory)
 	if s.Broken != "" {
 		fmt.Fprintf(w, "broken: %s\n", s.Broken)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-multierror"
 
 	"weft/orchestrator/runtime/docker"
+	"weft/orchestrator/runtime/namespace"
 )
 
 // Swept is what Clean did about a lab.
@@ -32,7 +33,11 @@ func Clean(ctx context.Context, path string, o Options) ([]Swept, error) {
 	if failed != nil && !errors.Is(failed, docker.ErrUnusable) { // without an engine there are none
 		err = errors.Join(err, failed)
 	}
-	return swept, err
+	groups, failed := namespace.CleanGroups(ctx)
+	for _, name := range groups {
+		swept = append(swept, Swept{filepath.Base(name), "removed", "a control group whose owner is gone"})
+	}
+	return swept, errors.Join(err, failed)
 }
 
 // cleanDeployments does so for what the state directory knows.

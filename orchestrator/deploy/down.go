@@ -12,6 +12,7 @@ import (
 
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/docker"
+	"weft/orchestrator/runtime/namespace"
 )
 
 // Down takes a lab down and removes every trace of it. A lab that is not there is no error: found says whether there
@@ -111,6 +112,7 @@ func (o *Options) undoers(dir *os.Root) map[string]undoer {
 		kindSupervisor:    func(ctx context.Context, _, deployment string) error { return killMarked(ctx, deployment) },
 		runtime.Process:   func(context.Context, string, string) error { return nil }, // it ended with the supervisor
 		runtime.Container: docker.Remove,
+		runtime.Group:     func(ctx context.Context, _, path string) error { return namespace.RemoveGroup(ctx, path) },
 	}
 	maps.Copy(by, o.Undo)
 	return by

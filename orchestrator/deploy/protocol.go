@@ -126,6 +126,7 @@ type State struct {
 	Datapath   string      `json:"datapath"`
 	Dilation   float64     `json:"dilation"`
 	Supervisor int         `json:"supervisor_pid"`
+	Memory     string      `json:"memory"` // what nodes may use, and what keeps them to it, in words
 	Subnet     string      `json:"subnet"` // that its hosts share, and no other lab of the state directory has
 	NowUS      float64     `json:"now_us"` // lab time
 	Committed  bool        `json:"committed"`

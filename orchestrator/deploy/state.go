@@ -13,7 +13,7 @@ func (s *supervisor) state() (*State, error) {
 	out := &State{
 		Lab: d.Lab, Topology: g.Title, File: d.File, Deployment: d.ID, Began: d.Began, Runtime: s.runtime, Datapath: "fabric",
 		Dilation: d.Dilation, Supervisor: os.Getpid(), NowUS: s.lab.Now().Microseconds(), Committed: s.journal.Committed(),
-		Notes: s.lab.Notes(), Subnet: d.Subnet.Prefix().String(),
+		Notes: s.lab.Notes(), Memory: s.lab.Memory(), Subnet: d.Subnet.Prefix().String(),
 	}
 	select {
 	case <-s.lab.Broken():

@@ -180,7 +180,7 @@ func (s *supervisor) bringUp() error {
 // ahead is told of the operations of the launch.
 func (s *supervisor) ahead(op runtime.Op) (done func(error) error, err error) {
 	where := ""
-	if op.Kind != runtime.Process {
+	if op.Kind == runtime.Container {
 		where = os.Getenv(docker.HostVar)
 	}
 	return s.journal.Ahead(op.Do, op.Kind, op.Name, where)
@@ -239,7 +239,7 @@ func (s *supervisor) takeDown() error {
 	}
 	err := s.lab.Close()
 	if err == nil {
-		s.journal.Settle(runtime.Process, runtime.Container)
+		s.journal.Settle(runtime.Process, runtime.Container, runtime.Group)
 	}
 	if s.options.Step != nil {
 		s.options.Step("after close lab")

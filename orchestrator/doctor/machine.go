@@ -82,6 +82,9 @@ func isolation() []test {
 		{name: "cgroups", try: cgroups, grade: Degraded,
 			cost: "nothing in the built-in runtime; the Docker runtime bounds its containers by them",
 			fix:  "boot with systemd.unified_cgroup_hierarchy=1"},
+		{name: "memory limits", try: func(context.Context) (string, error) { return namespace.GroupMemory() }, grade: Degraded,
+			cost: "in the built-in runtime the memory of programs is bounded for each process, not for all of a node together",
+			fix:  "run as root, or where systemd lets you make control groups: systemd-run --user --scope weft ..."},
 	}
 }
 

@@ -177,6 +177,9 @@ func (s *Standing) do(kind string, body any, fds ...int) error {
 // Cluster is the lab's processes.
 func (s *Standing) Cluster() runtime.Cluster { return s.cluster }
 
+// Memory says in words what memory the nodes may use.
+func (s *Standing) Memory() string { return s.cluster.Bound() }
+
 // Notes are what the machine did not grant to the processes, in words.
 func (s *Standing) Notes() []string { return bootNotes(s.cluster) }
 

@@ -28,6 +28,8 @@ type Cluster interface {
 	Fabric() *Proc
 	// Exits reports each process that ends before Close, at once. It is closed by Close.
 	Exits() <-chan Exit
+	// Bound says in words what memory the nodes may use, and what keeps them to it.
+	Bound() string
 	// Exec runs a program inside a node and waits for it. It ends with the node, or with ctx. An exit status other
 	// than 0 is a *StatusError.
 	Exec(ctx context.Context, node string, command Command) error

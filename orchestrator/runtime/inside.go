@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	goruntime "runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -44,11 +46,22 @@ func (n *Inside) Run(ctx context.Context, command Command) error {
 		return errors.New("no program was named")
 	}
 	result := make(chan error, 1)
-	go func() {
-		goruntime.LockOSThread() // never unlocked: the thread is in the node and ends with the goroutine
-		result <- n.run(ctx, &command)
-	}()
+	OwnThread(func() { result <- n.run(ctx, &command) })
 	return <-result
+}
+
+// OwnThread starts a goroutine with a thread that ends with it, whatever has become of the thread: it may have entered a node. That
+// is not the process's first, which would not end but stay there.
+func OwnThread(f func()) {
+	go func() {
+		goruntime.LockOSThread()
+		if unix.Gettid() != os.Getpid() {
+			f() // never unlocked
+			return
+		}
+		OwnThread(f) // on another, while this one is held
+		goruntime.UnlockOSThread()
+	}()
 }
 
 // run runs the program from the calling thread, which stays in the node.
@@ -90,5 +103,23 @@ func (n *Inside) run(ctx context.Context, command *Command) error {
 	if command.TTY {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
 	}
-	return Status(cmd.Run())
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	expend(cmd.Process.Pid)
+	return Status(cmd.Wait())
+}
+
+// mostExpendable is above what nodes are: where a node is out of memory a program in it goes first. oom_score_adj, of -1000 to 1000.
+const mostExpendable = 900
+
+// expend makes a program the first to go when memory is short. The calling thread sees the node's /proc, in which nothing can be
+// written; others see the machine's.
+func expend(pid int) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte(strconv.Itoa(mostExpendable)), 0) // it may have ended
+	}()
+	<-done
 }

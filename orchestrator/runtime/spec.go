@@ -74,15 +74,15 @@ func (s *Spec) Check() error {
 // Op is an operation of a launch, and its undo. It is plain data, so that another process can undo it.
 type Op struct {
 	Do   string // in words: "start node h0"
-	Kind string // of what it makes: Process, Container, Image
-	Name string // what undoes it knows it by: the name of the process in the lab, the ID or name of a container or an image
+	Kind string // of what it makes: Process, Container, Group
+	Name string // what undoes it knows it by: the name of the process in the lab, the name of a container, the path of a group
 }
 
 // Kinds of what operations make.
 const (
 	Process   = "process"   // ends with its orchestrator by itself
 	Container = "container" // stays until it is removed
-	Image     = "image"     // likewise
+	Group     = "group"     // a control group with those of nodes in it, by its path: stays, empty, until it is removed
 )
 
 // Do tells Ahead, if there is one, of an operation, and does it.

@@ -53,7 +53,7 @@ type proc struct {
 type Cluster struct {
 	spec   runtime.Spec
 	engine *engine
-	owner  owner
+	owner  runtime.Owner
 	id     string // of this launch: labelRun
 	image  string // of nodes, by its ID
 	out    *runtime.Lines
@@ -118,7 +118,7 @@ func (c *Cluster) prepare(ctx context.Context) (err error) {
 	if err := privileged(); err != nil {
 		return err
 	}
-	if c.owner, err = self(); err != nil {
+	if c.owner, err = runtime.Self(); err != nil {
 		return err
 	}
 	var id [8]byte

@@ -27,6 +27,11 @@ func (c *Cluster) labels(name string) map[string]string {
 	return map[string]string{labelLab: c.spec.Lab, labelRun: c.id, labelNode: name, labelOwner: c.owner.String()}
 }
 
+// Bound says what memory the nodes of a lab may use, in words.
+func (c *Cluster) Bound() string {
+	return fmt.Sprintf("%v per node, by the engine", cmp.Or(c.spec.Memory, runtime.DefaultMemory))
+}
+
 // foreign is what a container's name may not contain.
 var foreign = regexp.MustCompile(`[^a-zA-Z0-9_.-]+`)
 

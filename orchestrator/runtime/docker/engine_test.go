@@ -78,42 +78,6 @@ func TestPrivProbe(t *testing.T) {
 	}
 }
 
-// An owner is read back as it was written, is alive while it runs, and is nobody else.
-func TestOwner(t *testing.T) {
-	o, err := self()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if back, ok := parseOwner(o.String()); !ok || back != o || !back.alive() {
-		t.Errorf("%v, %v", back, ok)
-	}
-	for _, dead := range []owner{
-		{o.uid, o.pid, o.start + 1, o.space, o.boot}, {o.uid, o.pid, o.start, o.space, "another"}, {o.uid, 1 << 22, o.start, o.space, o.boot},
-	} {
-		if dead.alive() {
-			t.Errorf("%v is alive", dead)
-		}
-	}
-	far := owner{o.uid, 1 << 22, o.start, o.space + 1, o.boot} // nobody here knows whether it runs
-	if !far.alive() {
-		t.Errorf("%v, of another PID namespace, is dead", far)
-	}
-	for _, text := range []string{"", "1.2.3", "1.2.3.b", "1.2.3.4.", "x.2.3.4.b", "1.-2.3.4.b", "1.0.3.4.b", "1.2.-3.4.b", "1.2.3.-4.b", "1.2.3.4.b.c", "01.2.3.4.b", "-1.2.3.4.b"} {
-		if o, ok := parseOwner(text); ok {
-			t.Errorf("%q is %v", text, o)
-		}
-	}
-}
-
-func FuzzParseOwner(f *testing.F) {
-	f.Add("0.17.99.4026531836.c0ffee")
-	f.Fuzz(func(t *testing.T, text string) {
-		if o, ok := parseOwner(text); ok && o.String() != text {
-			t.Errorf("%q is read as %v", text, o)
-		}
-	})
-}
-
 func TestState(t *testing.T) {
 	for code, want := range map[string]string{
 		"0": "exit status 0", "2": "exit status 2", "137": "signal: killed", "139": "signal: SIGSEGV", "": "unknown", "x": "unknown", "255": "exit status 255",

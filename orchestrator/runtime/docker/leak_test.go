@@ -163,7 +163,7 @@ func TestPrivLookAlikesAreLeftAlone(t *testing.T) {
 		}
 	}
 	// A lab of a process that is no more, and one of this process.
-	dead := with(labelOwner, owner{uid: 0, pid: os.Getpid(), start: 1, space: c.owner.space, boot: c.owner.boot}.String())
+	dead := with(labelOwner, runtime.Owner{UID: 0, PID: os.Getpid(), Start: 1, Space: c.owner.Space, Boot: c.owner.Boot}.String())
 	made, err := api.ContainerCreate(t.Context(), &container.Config{Image: c.image, Labels: dead}, &container.HostConfig{NetworkMode: "none"}, nil, nil, "weft-dead")
 	if err != nil {
 		t.Fatal(err)
@@ -308,11 +308,11 @@ var _ runtime.Restarter = (*Cluster)(nil)
 // Clean returns when no reaper of an orchestrator that is gone is left, and ends one that hangs.
 func TestPrivCleanWaitsForReapers(t *testing.T) {
 	usable(t)
-	o, err := self()
+	o, err := runtime.Self()
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.start++ // a process that is no more
+	o.Start++ // a process that is no more
 	for _, hangs := range []bool{false, true} {
 		r, err := startReaper(node(t), dockertest.Address(), strings.Repeat("0", 16), o)
 		if err != nil {

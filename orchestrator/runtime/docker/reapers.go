@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"weft/orchestrator/runtime"
 )
 
 // ownerVar is set in the environment of a reaper to the process whose end it waits for.
@@ -71,8 +73,8 @@ func isOrphan(pid int, host string) bool {
 	}
 	for v := range strings.SplitSeq(string(env), "\x00") {
 		if text, ok := strings.CutPrefix(v, ownerVar+"="); ok {
-			o, ok := parseOwner(text)
-			return ok && !o.alive()
+			o, ok := runtime.ParseOwner(text)
+			return ok && !o.Alive()
 		}
 	}
 	return false

@@ -14,6 +14,8 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"golang.org/x/sync/errgroup"
+
+	"weft/orchestrator/runtime"
 )
 
 // How a reaper goes about its work. Ours.
@@ -121,7 +123,7 @@ func Clean(ctx context.Context, host string) (names []string, err error) {
 func (e *engine) removeDead(ctx context.Context, all []container.Summary) (names []string, err error) {
 	var dead []container.Summary
 	for _, c := range all {
-		if o, _ := ours(c.Labels); !o.alive() {
+		if o, _ := ours(c.Labels); !o.Alive() {
 			dead = append(dead, c)
 			names = append(names, nameOf(c))
 		}
@@ -176,7 +178,7 @@ type reaper struct {
 }
 
 // startReaper starts the program at self as "weft reap".
-func startReaper(self, host, run string, o owner) (*reaper, error) {
+func startReaper(self, host, run string, o runtime.Owner) (*reaper, error) {
 	r := &reaper{cmd: &exec.Cmd{
 		Path: self,
 		Args: []string{"weft", "reap", host, run},

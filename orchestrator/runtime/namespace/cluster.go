@@ -27,6 +27,7 @@ const (
 type Cluster struct {
 	spec   runtime.Spec
 	spawn  *spawner
+	groups *groups
 	out    *runtime.Lines // nil: nobody listens
 	fabric *proc
 	nodes  []*proc
@@ -72,7 +73,11 @@ func Launch(ctx context.Context, spec runtime.Spec) (*Cluster, error) {
 	if spec.Stderr != nil {
 		c.out = runtime.NewLines(spec.Stderr)
 	}
-	if err := c.boot(ctx); err != nil {
+	var err error
+	if c.groups, err = makeGroups(&c.spec); err == nil {
+		err = c.boot(ctx)
+	}
+	if err != nil {
 		var all *multierror.Error
 		all = multierror.Append(all, err)
 		if err := c.Close(); err != nil {
@@ -188,6 +193,9 @@ func (c *Cluster) start(name string, args []string, command string) (p *proc, er
 	if err != nil {
 		return nil, err
 	}
+	if name != runtime.Fabric {
+		c.groups.enter(name, p.PID) // before it is told what to become
+	}
 	return p, nil
 }
 
@@ -275,6 +283,12 @@ func (c *Cluster) close() error {
 		all = multierror.Append(all, fmt.Errorf("%s (process %d) does not end, %v after it was killed", r.name, r.cmd.Process.Pid, killTime))
 	}
 	c.spawn.stop()
+	if all == nil && c.groups != nil {
+		err := c.spec.Around("remove control group", func() error { return c.groups.remove(context.Background()) })
+		if err != nil {
+			all = multierror.Append(all, err)
+		}
+	}
 	if all == nil {
 		c.watch.Wait()
 		close(c.exits)

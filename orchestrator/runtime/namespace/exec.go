@@ -20,7 +20,16 @@ func (c *Cluster) Exec(ctx context.Context, node string, command runtime.Command
 	case command.Image != "":
 		return fmt.Errorf("%s: the built-in runtime knows no images such as %s; --runtime docker does", node, command.Image)
 	}
-	inside := runtime.Inside{PID: p.PID, Enter: p.enter, Hidden: c.hidden(node), Memory: c.spec.Memory}
+	procs, err := c.groups.procs(node)
+	if err != nil {
+		return fmt.Errorf("%s: %w", node, err)
+	}
+	defer func() {
+		for _, f := range procs {
+			f.Close()
+		}
+	}()
+	inside := runtime.Inside{PID: p.PID, Enter: p.enter, Hidden: c.hidden(node), Memory: c.spec.Memory, Groups: procs}
 	if err := inside.Run(ctx, command); err != nil {
 		return fmt.Errorf("%s: %w", node, err)
 	}

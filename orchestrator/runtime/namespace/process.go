@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	goruntime "runtime"
 	"syscall"
 	"time"
 
@@ -23,12 +22,11 @@ type spawner struct {
 
 func newSpawner() *spawner {
 	s := &spawner{work: make(chan func())}
-	go func() {
-		goruntime.LockOSThread() // never unlocked: the thread ends with the goroutine
+	runtime.OwnThread(func() {
 		for f := range s.work {
 			f()
 		}
-	}()
+	})
 	return s
 }
 

@@ -1,0 +1,183 @@
+package namespace
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"weft/orchestrator/runtime"
+	"weft/units"
+)
+
+// A launch's groups are made below the process's own in version 1, and below the nearest that hands memory on in version 2.
+func TestBoundingHierarchy(t *testing.T) {
+	two := t.TempDir()
+	own := filepath.Join(two, "user.slice/user@1000.service/app.slice/shell.scope")
+	if err := os.MkdirAll(own, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for dir, controllers := range map[string]string{"user.slice": "cpu memory pids", "user.slice/user@1000.service": "memory pids", "user.slice/user@1000.service/app.slice": "pids"} {
+		if err := os.WriteFile(filepath.Join(two, dir, "cgroup.subtree_control"), []byte(controllers+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(one, "job/7"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	mount1 := "30 20 0:26 / /elsewhere rw - cgroup cgroup rw,cpu\n31 20 0:27 / " + one + " rw shared:9 - cgroup cgroup rw,memory\n"
+	mount2 := "32 20 0:28 / " + two + " rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
+	inside := "31 20 0:27 /job " + one + " rw - cgroup cgroup rw,memory\n" // a container's view
+	for _, c := range []struct {
+		what, groups, mounts string
+		want                 hierarchy
+		err                  string
+	}{
+		{"version 1", "4:memory:/job/7\n1:cpu:/\n0::/\n", mount1 + mount2, hierarchy{1, filepath.Join(one, "job/7")}, ""},
+		{"version 1 in a container", "4:memory:/job\n", inside, hierarchy{1, one}, ""},
+		{"version 2", "0::/user.slice/user@1000.service/app.slice/shell.scope\n", mount2, hierarchy{2, filepath.Join(two, "user.slice/user@1000.service")}, ""},
+		{"nobody hands memory on", "0::/user.slice\n", mount2, hierarchy{}, "no group above this process hands memory on"},
+		{"the root of version 2", "0::/\n", mount2, hierarchy{}, "no group above this process hands memory on"},
+		{"a group outside of the namespace", "4:memory:/../other\n", mount1, hierarchy{}, "no hierarchy"},
+		{"nothing is mounted", "0::/\n", "", hierarchy{}, "no hierarchy"},
+		{"nonsense", "x\n", "x\n- y\n", hierarchy{}, "no hierarchy"},
+	} {
+		got, err := boundingIn(c.groups, c.mounts)
+		if c.err == "" && (err != nil || got != c.want) || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+			t.Errorf("%s: %+v, %v; want %+v %s", c.what, got, err, c.want, c.err)
+		}
+	}
+}
+
+// grouped begins a lab whose nodes are bounded, or skips the test.
+func grouped(t *testing.T, memory units.Bytes) *Cluster {
+	t.Helper()
+	if _, err := GroupMemory(); err != nil {
+		t.Skip(err)
+	}
+	spec := lab(2)
+	spec.Memory = memory
+	c := begin(t, spec)
+	if why := c.groups.bounds(); why != nil {
+		t.Skip(why)
+	}
+	return c
+}
+
+// All programs of a node together have no more memory than the node, and the node outlives them.
+func TestPrivMemoryOfANode(t *testing.T) {
+	c := grouped(t, 100*units.MiB)
+	const hog = "head -c 30M /dev/zero | tail -c 30M | (sleep 1; cat) | wc -c" // tail holds all of it
+	if out, err := run(t, c, "h0", "sh", "-c", hog); err != nil || strings.TrimSpace(out) != "31457280" {
+		t.Errorf("a program of 30 MB: %v, %q", err, out)
+	}
+	many := "for i in 1 2 3 4 5 6; do (" + hog + ") & done; wait"
+	out, err := run(t, c, "h0", "sh", "-c", many)
+	if n := strings.Count(out, "31457280"); n == 6 || n == 0 {
+		t.Errorf("%d of 6 programs of 30 MB each fit into 100 MiB: %v\n%s", n, err, out)
+	}
+	if out, err := run(t, c, "h0", "echo", "alive"); err != nil || out != "alive\n" {
+		t.Errorf("afterwards: %v, %q", err, out)
+	}
+	if out, err := run(t, c, "h1", "sh", "-c", hog); err != nil || strings.TrimSpace(out) != "31457280" {
+		t.Errorf("another node: %v, %q", err, out)
+	}
+	select {
+	case e := <-c.Exits():
+		t.Error(e.Err)
+	default:
+	}
+	dir := c.groups.dir
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(dir); err == nil {
+		t.Errorf("%s is left", dir)
+	}
+}
+
+// Groups whose owner is gone are removed; those of others, and what only looks like one, are not.
+func TestPrivCleanGroups(t *testing.T) {
+	c := grouped(t, 0)
+	self, err := runtime.Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := self
+	gone.Start++
+	dead := filepath.Join(c.groups.parent, groupPrefix+gone.String()+"_0123abcd")
+	alike := []string{
+		filepath.Join(c.groups.parent, groupPrefix+gone.String()),
+		filepath.Join(c.groups.parent, groupPrefix+gone.String()+"_0123abcd9"),
+		filepath.Join(c.groups.parent, "not-"+groupPrefix+gone.String()+"_0123abcd"),
+		filepath.Join(c.groups.parent, groupPrefix+self.String()+"_0123abcd"),
+	}
+	for _, dir := range append(slices.Clone(alike), dead, filepath.Join(dead, "0"), filepath.Join(dead, "1")) {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		for _, dir := range append(slices.Clone(alike), filepath.Join(dead, "0"), filepath.Join(dead, "1"), dead) {
+			_ = os.Remove(dir)
+		}
+	})
+	names, err := CleanGroups(t.Context())
+	if err != nil || !slices.Contains(names, dead) {
+		t.Errorf("%v, %v", names, err)
+	}
+	for _, dir := range append(alike, c.groups.dir) {
+		if _, err := os.Lstat(dir); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := RemoveGroup(t.Context(), c.groups.dir); err == nil {
+		t.Error("a group in which nodes run was removed")
+	}
+	folder := filepath.Join(t.TempDir(), filepath.Base(dead))
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{folder, alike[0], c.groups.parent + "/../" + filepath.Base(c.groups.parent) + "/" + filepath.Base(alike[3]), filepath.Base(alike[3])} {
+		if err := RemoveGroup(t.Context(), dir); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, dir := range append(alike, folder) {
+		if _, err := os.Lstat(dir); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// An orchestrator that is killed leaves groups in which nothing runs, and they are known by its name.
+func TestPrivGroupsOfTheKilled(t *testing.T) {
+	privileged(t)
+	if _, err := GroupMemory(); err != nil {
+		t.Skip(err)
+	}
+	cmd := exec.Command("/proc/self/exe", "launch", "mark")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	up := make([]byte, 3)
+	if _, err := out.Read(up); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	names, err := CleanGroups(t.Context())
+	if err != nil || len(names) != 1 {
+		t.Errorf("%v, %v", names, err)
+	}
+	if names, err := CleanGroups(t.Context()); err != nil || len(names) != 0 {
+		t.Errorf("again: %v, %v", names, err)
+	}
+}

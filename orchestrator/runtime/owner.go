@@ -1,0 +1,110 @@
+package runtime
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Owner is a process of this machine that no later one is mistaken for.
+type Owner struct {
+	UID, PID int
+	Start    uint64 // when the process began, in clock ticks since the boot: proc_pid_stat(5)
+	Space    uint64 // the PID namespace in which PID is its number: the inode of /proc/PID/ns/pid, namespaces(7)
+	Boot     string // which boot of the machine
+}
+
+// Self is the owner that this process is.
+func Self() (Owner, error) {
+	o := Owner{UID: os.Geteuid(), PID: os.Getpid()}
+	var err error
+	if o.Start, err = startOf("self"); err != nil {
+		return Owner{}, err
+	}
+	if o.Space, err = pidSpace(); err != nil {
+		return Owner{}, err
+	}
+	o.Boot, err = bootID()
+	return o, err
+}
+
+func (o Owner) String() string {
+	return fmt.Sprintf("%d.%d.%d.%d.%s", o.UID, o.PID, o.Start, o.Space, o.Boot)
+}
+
+// ParseOwner is the inverse of String.
+func ParseOwner(text string) (o Owner, ok bool) {
+	f := strings.Split(text, ".")
+	if len(f) != 5 || f[4] == "" {
+		return Owner{}, false
+	}
+	var errs [4]error
+	o.UID, errs[0] = strconv.Atoi(f[0])
+	o.PID, errs[1] = strconv.Atoi(f[1])
+	o.Start, errs[2] = strconv.ParseUint(f[2], 10, 64)
+	o.Space, errs[3] = strconv.ParseUint(f[3], 10, 64)
+	o.Boot = f[4]
+	for _, err := range errs {
+		if err != nil {
+			return Owner{}, false
+		}
+	}
+	return o, o.UID >= 0 && o.PID > 0 && o.String() == text
+}
+
+// Alive says whether the process still runs. What cannot be read does not count as dead, and nor does a process of another
+// PID namespace, in which this one cannot look.
+func (o Owner) Alive() bool {
+	boot, err := bootID()
+	if err != nil {
+		return true
+	}
+	if boot != o.Boot {
+		return false
+	}
+	if space, err := pidSpace(); err != nil || space != o.Space {
+		return true
+	}
+	if seen, err := os.Readlink("/proc/self"); err != nil || seen != strconv.Itoa(os.Getpid()) {
+		return true // /proc is that of another namespace
+	}
+	start, err := startOf(strconv.Itoa(o.PID))
+	if os.IsNotExist(err) {
+		return false
+	}
+	return err != nil || start == o.Start
+}
+
+func bootID() (string, error) {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(text)), err
+}
+
+// pidSpace identifies the PID namespace of this process.
+func pidSpace() (uint64, error) {
+	var s unix.Stat_t
+	if err := unix.Stat("/proc/self/ns/pid", &s); err != nil {
+		return 0, fmt.Errorf("PID namespace: %w", err)
+	}
+	return s.Ino, nil
+}
+
+// startOf reads field 22 of /proc/PID/stat: proc_pid_stat(5). The second field, the name, may hold anything.
+func startOf(pid string) (uint64, error) {
+	file := "/proc/" + pid + "/stat"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0, err
+	}
+	f := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	if len(f) < 20 {
+		return 0, fmt.Errorf("%s: cannot read %q", file, text)
+	}
+	if f[0] == "Z" || f[0] == "X" { // it has ended, and nobody has asked how
+		return 0, os.ErrNotExist
+	}
+	return strconv.ParseUint(f[19], 10, 64)
+}
