@@ -175,10 +175,11 @@ func (a *app) resultsCompare(root *string) *cobra.Command {
 	var asJSON, all bool
 	cmd := &cobra.Command{
 		Use: "compare A B", Short: "say what differs between two runs or sweeps beyond noise, and by how much",
-		Long: "Compare two runs, or two sweeps point by point. Where both have several seeds, a difference counts if it is beyond\n" +
-			"chance by the Mann-Whitney U test (p < 0.05; it takes four seeds on each side to see any). Of single runs, percentiles of\n" +
-			"flows are held against the 95 % confidence interval of a bootstrap over the flows; counts of simulations are exact. ~ is no\n" +
-			"difference beyond noise.",
+		Long: "Compare two runs, or two sweeps point by point. Where both have several seeds, a difference is held against chance by the\n" +
+			"Mann-Whitney U test (it takes four seeds on each side to see any), and one run against several by Student's t. Of single\n" +
+			"runs, means and percentiles of flows are held against a bootstrap over the flows; anything else of simulations is exact, and of\n" +
+			"emulations nothing is known. A difference counts if its p, adjusted for all that are compared (Benjamini and Hochberg),\n" +
+			"is below 0.05. ~ is no difference beyond noise, ? one that nothing is known of.",
 		Example: "  weft results compare results/pc4-incast/20260101T000000-1 results/pc4-incast/20260102T000000-1\n  weft results compare before after --json",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -207,12 +208,21 @@ func (a *app) resultsCompare(root *string) *cobra.Command {
 				kept := slices.DeleteFunc(slices.Clone(d), func(d report.Difference) bool { return !d.Beyond })
 				if len(kept) == 0 {
 					fmt.Fprintf(a.stderr, "nothing of %d numbers differs beyond noise; --all shows them\n", len(d))
+					if word := report.SingleSeeds(d); word != "" {
+						fmt.Fprintln(a.stderr, word)
+					}
 					return nil
 				}
 				d = kept
 			}
 			t := report.Comparison(d)
-			return table.Rows(a.stdout, t.Head, t.Rows, style(a.stdout))
+			if err := table.Rows(a.stdout, t.Head, t.Rows, style(a.stdout)); err != nil {
+				return err
+			}
+			if word := report.SingleSeeds(d); word != "" {
+				fmt.Fprintln(a.stderr, word)
+			}
+			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -22,12 +22,14 @@ type Difference struct {
 	B      stats.Interval `json:"b"`
 	// Change is B over A less 1; 0 where A is 0.
 	Change float64 `json:"change"`
-	P      float64 `json:"p"`      // that chance alone does this; 0 where runs are exact
-	Noise  string  `json:"noise"`  // what it was compared with: seeds, flows, none
-	Beyond bool    `json:"beyond"` // the difference is beyond noise
+	Noise  string  `json:"noise"` // what it was compared with: seeds, flows, none where simulations are exact, unknown of one emulation
+	// P is how often chance alone does this; Adjusted, for all differences of the comparison together (stats.Adjust), decides. 1 where that is neither.
+	P        float64 `json:"p"`
+	Adjusted float64 `json:"p_adjusted"`
+	Beyond   bool    `json:"beyond"` // Adjusted is below 0.05, or the difference is exact
 }
 
-// alpha is how unlikely a difference has to be of chance to count.
+// alpha is up to which share of the differences that count may be chance.
 const alpha = 0.05
 
 // Side is the runs of one side of a comparison.
@@ -37,7 +39,25 @@ type Side []*Run
 // otherwise over the flows of one run. In the simulator a run is a function of lab and seed, so that with one seed a difference of
 // a count is a fact, and of a percentile it is held against how far it would move with other flows.
 func Compare(a, b Side) ([]Difference, error) {
-	pa, pb := a.points(), b.points()
+	out, err := compareAll(a.points(), b.points())
+	if err != nil {
+		return nil, err
+	}
+	var at []int
+	var ps []float64
+	for i, d := range out {
+		if d.Noise == "seeds" || d.Noise == "flows" {
+			at, ps = append(at, i), append(ps, d.P)
+		}
+	}
+	for k, p := range stats.Adjust(ps) {
+		d := &out[at[k]]
+		d.Adjusted, d.Beyond = p, p < alpha
+	}
+	return out, nil
+}
+
+func compareAll(pa, pb map[string]Side) ([]Difference, error) {
 	var out []Difference
 	if len(pa) == 1 && len(pb) == 1 { // two points are compared when somebody names them
 		for point, side := range pa {
@@ -110,6 +130,7 @@ func metrics(like *record.Summary) []metric {
 		{"drops", "", func(s *record.Summary) float64 { return float64(s.Network.Drops) }},
 		{"retransmits", "", func(s *record.Summary) float64 { return float64(s.Network.Retransmits) }},
 		{"pauses", "", func(s *record.Summary) float64 { return float64(s.Network.Pauses) }},
+		{"lab time", "us", func(s *record.Summary) float64 { return s.LabTimeUS }},
 	}
 	for i, c := range like.Collectives {
 		out = append(out, metric{fmt.Sprintf("%s (%d), busbw", c.Name, i), "Gb/s", func(s *record.Summary) float64 {
@@ -129,21 +150,18 @@ func comparePoint(point string, a, b Side) ([]Difference, error) {
 		if len(va) == 0 || len(vb) == 0 || slices.Max(va) == 0 && slices.Max(vb) == 0 {
 			continue
 		}
-		d := Difference{Point: point, Metric: m.name, Unit: m.unit, A: stats.MeanInterval(va), B: stats.MeanInterval(vb), Noise: "none"}
+		d := Difference{Point: point, Metric: m.name, Unit: m.unit, A: stats.MeanInterval(va), B: stats.MeanInterval(vb), Noise: "seeds", P: 1, Adjusted: 1}
 		switch {
 		case len(va) > 1 && len(vb) > 1:
-			d.Noise, d.P = "seeds", stats.MannWhitney(va, vb)
-			d.Beyond = d.P < alpha
+			d.P = stats.MannWhitney(va, vb)
 		case len(va) == 1 && len(vb) == 1:
 			if err := d.overFlows(a[0], b[0]); err != nil {
 				return nil, err
 			}
+		case len(va) == 1:
+			d.P = stats.OneAgainst(va[0], vb)
 		default:
-			d.Beyond = d.A.Mean < d.B.Low || d.A.Mean > d.B.High
-			if len(va) > 1 {
-				d.Beyond = d.B.Mean < d.A.Low || d.B.Mean > d.A.High
-			}
-			d.Noise = "seeds"
+			d.P = stats.OneAgainst(vb[0], va)
 		}
 		if d.A.Mean != 0 {
 			d.Change = d.B.Mean/d.A.Mean - 1
@@ -174,7 +192,10 @@ func (d *Difference) overFlows(a, b *Run) error {
 	case "slowdown, p99":
 		column, statistic = "slowdown", func(s []float64) float64 { return stats.Quantile(s, 0.99) }
 	default:
-		d.Beyond = d.A.Mean != d.B.Mean && a.Summary.Engine == "sim" && b.Summary.Engine == "sim"
+		d.Noise = "unknown"
+		if a.Summary.Engine == "sim" && b.Summary.Engine == "sim" {
+			d.Noise, d.Beyond = "none", d.A.Mean != d.B.Mean
+		}
 		return nil
 	}
 	va, err := store.Numbers(a.Dir, store.FlowsFile, column)
@@ -186,25 +207,41 @@ func (d *Difference) overFlows(a, b *Run) error {
 		return err
 	}
 	d.Noise, d.A, d.B = "flows", stats.Bootstrap(va, statistic), stats.Bootstrap(vb, statistic)
-	d.P = stats.MannWhitney(va, vb)
-	d.Beyond = d.A.High < d.B.Low || d.B.High < d.A.Low
+	d.P = stats.Apart(d.A, d.B)
 	return nil
+}
+
+// SingleSeeds is what is to be said of a comparison in which a side has one run of a point; "" where both always have several.
+func SingleSeeds(all []Difference) string {
+	for _, d := range all {
+		if d.Noise != "seeds" {
+			return "one run on each side: differences over flows are of this seed, and another may differ by more; compare sweeps over seeds, four at least on each side"
+		}
+	}
+	return ""
 }
 
 // Comparison is the table of what differs.
 func Comparison(all []Difference) Table {
-	t := Table{Head: []string{"point", "metric", "unit", "A", "B", "change", "p", "noise", ""}, Numbers: 3, Words: 7}
+	t := Table{Head: []string{"point", "metric", "unit", "A", "B", "change", "p adjusted", "noise", ""}, Numbers: 3, Words: 7}
 	for _, d := range all {
 		change, word := "~", ""
-		if d.Beyond {
+		switch {
+		case d.Noise == "unknown" && d.A.Mean != d.B.Mean:
+			change = "?"
+		case d.Beyond:
 			change, word = fmt.Sprintf("%+.1f %%", 100*d.Change), "differs"
 			if d.A.Mean == 0 {
 				change = "from 0"
 			}
 		}
 		p := ""
-		if d.Noise != "none" && d.P > 0 {
-			p = fmt.Sprintf("%.3f", d.P)
+		switch {
+		case d.Noise != "seeds" && d.Noise != "flows":
+		case d.Adjusted < 0.001:
+			p = "<0.001"
+		default:
+			p = fmt.Sprintf("%.3f", d.Adjusted)
 		}
 		t.Rows = append(t.Rows, []string{d.Point, d.Metric, d.Unit, interval(d.A), interval(d.B), change, p, d.Noise, word})
 	}

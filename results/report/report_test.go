@@ -222,6 +222,14 @@ func TestCompare(t *testing.T) {
 		if got := differing(d); got != c.want {
 			t.Errorf("%s: %s; want %s", c.name, got, c.want)
 		}
+		for _, row := range d { // what is printed is what decided
+			if held := row.Noise == "seeds" || row.Noise == "flows"; held && row.Beyond != (row.Adjusted < 0.05) || row.Adjusted < row.P {
+				t.Errorf("%s: %+v", c.name, row)
+			}
+		}
+		if (SingleSeeds(d) != "") != (len(c.a) == 1 && len(c.b) == 1) {
+			t.Errorf("%s: of single seeds it says %q", c.name, SingleSeeds(d))
+		}
 		if table := Comparison(d); len(table.Rows) != len(d) || len(table.Rows[0]) != len(table.Head) {
 			t.Errorf("%s: table %v", c.name, table)
 		}

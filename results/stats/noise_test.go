@@ -87,3 +87,43 @@ func TestBootstrap(t *testing.T) {
 		t.Errorf("of one value %+v", one)
 	}
 }
+
+// Estimates of 0 and 2.772 with standard errors of 1 are 1.96 standard errors of the difference apart.
+func TestApart(t *testing.T) {
+	of := func(m, half float64) Interval { return Interval{m, m - half, m + half, 10} }
+	near(t, "p", Apart(of(0, 1.96), of(2.7719, 1.96)), 0.05, 1e-4)
+	near(t, "exchanged", Apart(of(2.7719, 1.96), of(0, 1.96)), 0.05, 1e-4)
+	near(t, "equal", Apart(of(3, 0), of(3, 0)), 1, 0)
+	near(t, "exact, and not equal", Apart(of(3, 0), of(4, 0)), 0, 0)
+}
+
+// Of 1 to 5, s is sqrt(2.5) and t of 2.776 with 4 degrees of freedom is 3 + 2.776 sqrt(2.5 * 1.2).
+func TestOneAgainst(t *testing.T) {
+	others := []float64{1, 2, 3, 4, 5}
+	near(t, "p", OneAgainst(3+2.7764*math.Sqrt(3), others), 0.05, 1e-4)
+	near(t, "below", OneAgainst(3-2.7764*math.Sqrt(3), others), 0.05, 1e-4)
+	near(t, "the mean", OneAgainst(3, others), 1, 0)
+	near(t, "another than all others", OneAgainst(3, []float64{2, 2, 2}), 0, 0)
+	near(t, "one other", OneAgainst(3, []float64{2}), 1, 0)
+}
+
+// The example of Benjamini and Hochberg's paper, table 1: of these 15 four are rejected at 0.05.
+func TestAdjust(t *testing.T) {
+	p := []float64{0.0459, 0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1}
+	kept := 0
+	for i, q := range Adjust(p) {
+		if q < p[i] || q > 1 {
+			t.Errorf("%v becomes %v", p[i], q)
+		}
+		if q <= 0.05 {
+			kept++
+		}
+	}
+	if kept != 4 {
+		t.Errorf("%d are rejected, not 4", kept)
+	}
+	if got := Adjust(nil); len(got) != 0 {
+		t.Error(got)
+	}
+	near(t, "a single test is as it was", Adjust([]float64{0.03})[0], 0.03, 0)
+}
