@@ -109,7 +109,7 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	runs, runErr := a.runAll(ctx, jobs, flags)
 	judged, err := a.acrossPoints(jobs, runs, flags)
 	all := append(runs[:len(runs):len(runs)], judged...)
-	err = errors.Join(err, writeJUnit(report, all, flags.strict), writeMarkdown(flags.summary, all))
+	err = errors.Join(err, writeJUnit(report, runs, judged, flags.strict), writeMarkdown(flags.summary, all))
 	if !flags.json {
 		err = errors.Join(a.show(jobs, runs), table.Across(a.stdout, judged, style(a.stdout)), err)
 	}
@@ -206,11 +206,11 @@ func (a *app) show(jobs []job, runs []*record.Summary) error {
 }
 
 // writeJUnit writes and closes the report, if one is wanted.
-func writeJUnit(report *os.File, runs []*record.Summary, strict bool) error {
+func writeJUnit(report *os.File, runs, across []*record.Summary, strict bool) error {
 	if report == nil {
 		return nil
 	}
-	err := junit.Write(report, runs, strict)
+	err := junit.Write(report, runs, across, strict)
 	if cerr := report.Close(); err == nil {
 		err = cerr
 	}

@@ -51,7 +51,7 @@ func (s Scope) judge(e *Expr, sum *record.Summary, out *record.Expect) {
 		}
 		got[i] = v
 	}
-	out.Got = got[0].natural()
+	out.Got, out.Unit = got[0].natural(), unitOf(got[0].typ)
 	if len(sides) == 1 {
 		out.OK = got[0].num != 0
 	} else {
@@ -64,6 +64,21 @@ func (s Scope) judge(e *Expr, sum *record.Summary, out *record.Expect) {
 	default:
 		out.Note = fmt.Sprintf("%v is not %s %v", got[0], e.root.op, got[1])
 	}
+}
+
+// unitOf is the unit of the natural value of a type.
+func unitOf(t typ) string {
+	switch t {
+	case span:
+		return "us"
+	case size:
+		return "B"
+	case rate:
+		return "Gb/s"
+	case aTruth:
+		return "bool"
+	}
+	return ""
 }
 
 // All evaluates every line but those that compare points of a sweep, which Sweep does when all points are there. Lines

@@ -47,3 +47,24 @@ func TestPlateaus(t *testing.T) {
 		}
 	}
 }
+
+// What was found has a unit.
+func TestGotHasItsUnit(t *testing.T) {
+	for line, want := range map[string]record.Expect{
+		"fct.p99 >= 0us":               {Unit: "us"},
+		"max_queue >= 0B":              {Unit: "B"},
+		"goodput == 96Gbps":            {Unit: "Gb/s", Got: 96},
+		"verified == true":             {Unit: "bool", Got: 1},
+		"flow_rate.min > jain * 1Gbps": {Unit: "Gb/s", Got: 11},
+		"plateau.0.connections == 2":   {Got: 2},
+	} {
+		e, err := Parse(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := e.Eval(incast(), Scope{})
+		if !got.OK || got.Unit != want.Unit || want.Got != 0 && got.Got != want.Got {
+			t.Errorf("%s: %+v", line, got)
+		}
+	}
+}

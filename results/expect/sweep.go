@@ -348,16 +348,7 @@ func quantityOf(v value) (Quantity, error) {
 	if v.typ.shape != number || v.typ.list {
 		return Quantity{}, errTruth
 	}
-	q := Quantity{Value: v.natural(), Text: v.String()}
-	switch v.typ {
-	case span:
-		q.Unit = "us"
-	case size:
-		q.Unit = "B"
-	case rate:
-		q.Unit = "Gb/s"
-	}
-	return q, nil
+	return Quantity{Value: v.natural(), Unit: unitOf(v.typ), Text: v.String()}, nil
 }
 
 // ParseValue reads an expression that is a value instead of a comparison, such as mean(rtt.mean[transport=pc4, seed=*]).

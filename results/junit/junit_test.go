@@ -19,8 +19,9 @@ func runs() []*record.Summary {
 }
 
 func TestReport(t *testing.T) {
+	across := []*record.Summary{{Lab: "incast: across points", Engine: "sim", Expect: []record.Expect{{That: "fct.p99[seed=1] < 1us", Note: "no"}}}}
 	var out strings.Builder
-	if err := Write(&out, runs(), true); err != nil {
+	if err := Write(&out, runs(), across, true); err != nil {
 		t.Fatal(err)
 	}
 	golden.Check(t, "report", out.String())
@@ -28,8 +29,8 @@ func TestReport(t *testing.T) {
 	if err := xml.Unmarshal([]byte(out.String()), &back); err != nil {
 		t.Fatal(err)
 	}
-	if back.Tests != 7 || back.Failures != 4 {
-		t.Errorf("%d tests, %d failures; want 7 and 4", back.Tests, back.Failures)
+	if back.Tests != 8 || back.Failures != 5 {
+		t.Errorf("%d tests, %d failures; want 8 and 5", back.Tests, back.Failures)
 	}
 }
 

@@ -201,7 +201,8 @@ type Fidelity struct {
 // Expect is one expectation and how it came out.
 type Expect struct {
 	That string  `json:"that"`
-	Got  float64 `json:"got"`
+	Got  float64 `json:"got"`            // the left side
+	Unit string  `json:"unit,omitempty"` // of Got: us, B, Gb/s; bool, of which 1 is true; absent: a plain number
 	OK   bool    `json:"ok"`
 	Note string  `json:"note,omitempty"` // on a miss: what was found, or why nothing could be
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"weft/results/record"
+	"weft/results/table"
 )
 
 // facts is the summary of a run in words and numbers.
@@ -77,7 +78,7 @@ func Expectations(all []record.Expect) Table {
 		if e.OK {
 			word = "met"
 		}
-		t.Rows = append(t.Rows, []string{word, e.That, number(e.Got), e.Note})
+		t.Rows = append(t.Rows, []string{word, e.That, table.Got(e), e.Note})
 	}
 	return t
 }

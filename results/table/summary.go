@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"weft/results/record"
@@ -202,6 +203,17 @@ func ranks(c record.Collective) string {
 	return n
 }
 
+// Got is what an expectation found, with its unit.
+func Got(e record.Expect) string {
+	switch e.Unit {
+	case "bool":
+		return strconv.FormatBool(e.Got != 0)
+	case "":
+		return digits(e.Got)
+	}
+	return digits(e.Got) + " " + e.Unit
+}
+
 // expectations is the grid of the expect section, nil without one.
 func expectations(s *record.Summary) *grid {
 	if len(s.Expect) == 0 {
@@ -210,7 +222,7 @@ func expectations(s *record.Summary) *grid {
 	g := &grid{}
 	for _, e := range s.Expect {
 		if e.OK {
-			g.row(cell{text: "met", colour: green}, left(e.That), left(fmt.Sprintf("got %s", digits(e.Got))))
+			g.row(cell{text: "met", colour: green}, left(e.That), left("got "+Got(e)))
 		} else {
 			g.row(cell{text: "missed", colour: red}, left(e.That), left(e.Note))
 		}
