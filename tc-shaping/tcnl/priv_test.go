@@ -1,15 +1,20 @@
 package tcnl_test
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"weft/internal/umltest"
 	"weft/tc-shaping/probe"
 	"weft/tc-shaping/qdisc"
 	"weft/tc-shaping/tcnl"
@@ -60,7 +65,23 @@ func scratch(t *testing.T) (*tcnl.Conn, tcnl.Way) {
 	return c, tcnl.Way{Near: near, Far: far}
 }
 
-func TestPrivRoundTrip(t *testing.T) {
+func TestMain(m *testing.M) { umltest.Main(m) }
+
+// What the machine's kernel has of it.
+func TestPrivRoundTrip(t *testing.T) { roundTrip(t) }
+
+// All of it.
+func TestUMLRoundTrip(t *testing.T) {
+	if umltest.Outside(t) {
+		return
+	}
+	if err := capable(t).Complete(); err != nil {
+		t.Error(err)
+	}
+	roundTrip(t)
+}
+
+func roundTrip(t *testing.T) {
 	mark := &qdisc.RED{Min: 20_000, Max: 80_000, Pmax: 0.2, ECN: true}
 	both := &qdisc.RED{Min: 20_000, Max: 80_000, Pmax: 1, ECN: true}
 	rate := qdisc.Direction{Rate: 100 * units.Mbps, Limit: 150_000}
@@ -112,5 +133,93 @@ func wantTree(t *testing.T, way tcnl.Way, asked qdisc.Tree) {
 	}
 	if t.Failed() {
 		t.Fatal(fmt.Sprintf("asked for\n%vgot\n%v", asked, got))
+	}
+}
+
+// A change that only changes settings is made in place, back and forth, and read back; other shapes are refused untouched.
+func TestPrivChange(t *testing.T) {
+	kernel := capable(t, qdisc.PartTBF, qdisc.PartFIFO)
+	plan := func(d qdisc.Direction) qdisc.Tree {
+		tree, err := qdisc.Plan(d, kernel)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tree
+	}
+	slow, fast := plan(qdisc.Direction{Rate: units.Mbps, Limit: 10_000}), plan(qdisc.Direction{Rate: 100 * units.Gbps, Limit: units.MB, Overhead: 20})
+	_, way := scratch(t)
+	if err := way.Apply(slow); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := way.Change(slow, fast); err != nil {
+			t.Fatal(err)
+		}
+		wantTree(t, way, fast)
+		if err := way.Change(fast, slow); err != nil {
+			t.Fatal(err)
+		}
+		wantTree(t, way, slow)
+	}
+	if err := way.Change(slow, qdisc.Tree{}); !errors.Is(err, tcnl.ErrRebuild) {
+		t.Errorf("a change to nothing: %v, want %v", err, tcnl.ErrRebuild)
+	}
+	wantTree(t, way, slow)
+}
+
+// What tc says of a tree is what was asked for.
+func TestUMLTcAgrees(t *testing.T) {
+	if umltest.Outside(t) {
+		return
+	}
+	if _, err := exec.LookPath("tc"); err != nil {
+		t.Skip(err)
+	}
+	tree, err := qdisc.Plan(qdisc.Direction{
+		Rate: 100 * units.Mbps, Limit: 150_000, Delay: 5 * time.Millisecond, Loss: 0.25, RED: &qdisc.RED{Min: 20_000, Max: 79_999, Pmax: 1, ECN: true},
+	}, capable(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, way := scratch(t)
+	if err := way.Apply(tree); err != nil {
+		t.Fatal(err)
+	}
+	type said struct {
+		Kind, Handle string
+		Options      struct {
+			Rate, Limit, Min, Max any
+			ECN, NoDrop           bool
+			Delay                 struct{ Delay float64 }
+			Loss                  struct{ Loss float64 } `json:"loss-random"`
+		}
+	}
+	show := func(device string) []said {
+		out, err := exec.Command("tc", "-j", "-s", "qdisc", "show", "dev", device).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []said
+		if err := json.Unmarshal(out, &all); err != nil {
+			t.Fatalf("%v in %s", err, out)
+		}
+		t.Logf("%s", out)
+		return all
+	}
+	var got []string
+	for _, q := range append(show("near"), show(tcnl.Line(way.Far.Device))...) {
+		o := q.Options
+		got = append(got, fmt.Sprint(q.Kind, q.Handle, " ", o.Rate, o.Limit, o.Min, o.Max, o.ECN, o.NoDrop, o.Delay.Delay, o.Loss.Loss))
+	}
+	slices.Sort(got)
+	want := []string{
+		"bfifo4: <nil> 150000 <nil> <nil> false false 0 0",
+		"netem1: map[celloverhead:0 cellsize:0 packetoverhead:0 rate:1.25e+07] 3082 <nil> <nil> false false 0.005 0.25",
+		"red2: <nil> 0 20000 80000 true true 0 0",
+		"red3: <nil> 0 58969 80000 true true 0 0",
+		"tbf1: 1.25e+07 <nil> <nil> <nil> false false 0 0",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("tc says\n%q\nwant\n%q", got, want)
 	}
 }

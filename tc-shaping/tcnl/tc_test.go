@@ -1,0 +1,251 @@
+package tcnl
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink/nl"
+
+	"weft/internal/golden"
+	"weft/tc-shaping/qdisc"
+)
+
+// said has what tc (iproute2 6.1) sends for each command: the attributes of its RTM_NEWQDISC, in hexadecimal digits. It is made
+// by strace, with -update, on any kernel: tc sends the message before the kernel says that it lacks the discipline.
+const said = "testdata/tc.golden"
+
+// commands are what is asked of tc, and the same for us.
+var commands = []struct {
+	tc   string
+	ours qdisc.Options
+}{
+	{"bfifo limit 150000", qdisc.FIFO{Limit: 150000}},
+	{"tbf rate 100mbit burst 2764 limit 500000", qdisc.TBF{Rate: 12_500_000, Burst: 2764, Bucket: 221120, Limit: 500000}},
+	// tc computes this bucket with the rate cut to 32 bits: 1.17 ms for 0.10. The kernel takes the burst, which is sent besides.
+	{"tbf rate 400gbit burst 5009014 limit 16000000 overhead 24", qdisc.TBF{Rate: 50_000_000_000, Burst: 5009014, Bucket: 1165952, Limit: 16000000, Overhead: 24}},
+	{"red limit 100000 min 20000 max 60000 avpkt 1000 burst 60 bandwidth 10mbit ecn nodrop probability 0.5", nil},
+	{"red limit 400000 min 30000 max 90000 avpkt 1500 burst 40 bandwidth 100mbit ecn nodrop probability 1", nil},
+	{"netem limit 1416 delay 1ms rate 100mbit", qdisc.Netem{Latency: time.Millisecond, Limit: 1416, Rate: 12_500_000}},
+	// tc sends this delay in units of 64 ns; we send nanoseconds besides.
+	{"netem limit 1000 delay 12345us loss 1% duplicate 50% corrupt 0.1%", qdisc.Netem{
+		Latency: 12345000 / 64 * 64, Limit: 1000, Loss: 42949673, Duplicate: 1 << 31, Corrupt: 4294967}},
+	{"netem limit 1000 delay 10s rate 400gbit 24", qdisc.Netem{Latency: 10 * time.Second, Limit: 1000, Rate: 50_000_000_000, Overhead: 24}},
+}
+
+func TestPrivWhatTcSends(t *testing.T) {
+	for _, tool := range []string{"tc", "strace"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip(err)
+		}
+	}
+	if v, err := exec.Command("tc", "-V").Output(); err != nil || !strings.Contains(string(v), "iproute2-6.1") {
+		t.Skipf("%s (%v): the bytes are those of iproute2 6.1", v, err)
+	}
+	var b strings.Builder
+	for _, c := range commands {
+		args := append(strings.Fields("-qq -e trace=sendmsg -e write=3 unshare -n tc qdisc add dev lo root handle 1:"), strings.Fields(c.tc)...)
+		out, _ := exec.Command("strace", args...).CombinedOutput() // whether the kernel has it does not matter
+		message := dumped(string(out))
+		if len(message) < 36 {
+			t.Skipf("strace of tc: %s", out)
+		}
+		fmt.Fprintf(&b, "# tc qdisc add dev lo root handle 1: %s\n%s\n", c.tc, hex.EncodeToString(message[36:])) // nlmsghdr, tcmsg
+	}
+	golden.File(t, said, b.String())
+}
+
+// dumped returns the bytes of the last buffer that strace shows: lines of " | 00000  5c 01 ... |".
+func dumped(text string) (b []byte) {
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, " | ") || len(line) < 60 {
+			continue
+		}
+		if strings.HasPrefix(line, " | 00000") {
+			b = nil
+		}
+		row, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(line[9:60]), " ", ""))
+		if err != nil {
+			return nil
+		}
+		b = append(b, row...)
+	}
+	return b
+}
+
+// sayings reads the golden file: the kind and the options of each command.
+func sayings(t *testing.T) (kinds []string, options [][]byte) {
+	t.Helper()
+	text, err := os.ReadFile(said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		b, err := hex.DecodeString(strings.TrimSpace(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := attributes(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds = append(kinds, string(bytes.TrimRight(a[nl.TCA_KIND], "\x00")))
+		options = append(options, a[nl.TCA_OPTIONS])
+	}
+	return kinds, options
+}
+
+// What tc sends, decoded, is what we would have sent; and every attribute that both send has the same bytes.
+func TestWeSayWhatTcSays(t *testing.T) {
+	kinds, said := sayings(t)
+	for i, c := range commands {
+		if c.ours == nil {
+			continue // RED: the next test
+		}
+		theirs, err := settings(kinds[i], said[i])
+		if err != nil {
+			t.Fatalf("%s: %v", c.tc, err)
+		}
+		a := qdisc.Tree{Near: []qdisc.Qdisc{{Options: c.ours}}}
+		for _, d := range qdisc.Compare(a, qdisc.Tree{Near: []qdisc.Qdisc{{Options: theirs}}}) {
+			t.Errorf("%s: %v", c.tc, d)
+		}
+		attr, err := options(c.ours)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameBytes(t, c.tc, kinds[i], said[i], attr.Serialize()[4:])
+	}
+}
+
+func sameBytes(t *testing.T, command, kind string, theirs, ours []byte) {
+	t.Helper()
+	head := map[string]int{"netem": 24, "bfifo": 4}[kind] // a struct before the attributes
+	if !bytes.Equal(theirs[:head], ours[:head]) {
+		t.Errorf("%s: we send %x, tc %x", command, ours[:head], theirs[:head])
+	}
+	a, err := attributes(theirs[head:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := attributes(ours[head:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	common := 0
+	for k, v := range b {
+		if kind == "tbf" && k == tbfParms {
+			// cell_log and cell_align belong to a table of times that kernels since 3.8 do not look at, and that we do not send.
+			// The buffer of tc is rounded by its table.
+			v, a[k] = bytes.Clone(v), bytes.Clone(a[k])
+			for _, p := range [][]byte{v, a[k]} {
+				clear(p[:1])
+				clear(p[4:6])
+				clear(p[28:32])
+			}
+		}
+		if theirs, ok := a[k]; ok {
+			common++
+			if !bytes.Equal(v, theirs) {
+				t.Errorf("%s: attribute %d: we send %x, tc %x", command, k, v, theirs)
+			}
+		}
+	}
+	if common == 0 && kind != "bfifo" {
+		t.Errorf("%s: no attribute that both send", command)
+	}
+}
+
+// The encoder of RED, given the parameters that tc computes, gives tc's bytes.
+func TestREDIsByteForByteThatOfTc(t *testing.T) {
+	kinds, said := sayings(t)
+	n := 0
+	for i, c := range commands {
+		if kinds[i] != "red" {
+			continue
+		}
+		n++
+		a, err := attributes(said[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, native := a[redParms], nl.NativeEndian()
+		q := redQopt{limit: native.Uint32(p), min: native.Uint32(p[4:]), max: native.Uint32(p[8:]), wlog: p[12], plog: p[13], cellLog: p[14]}
+		attr := nl.NewRtAttr(nl.TCA_OPTIONS, nil)
+		redOptions(attr, q, [256]byte(a[redStab]), native.Uint32(a[redMaxP]), redECN|redNoDrop)
+		if ours := attr.Serialize()[4:]; !bytes.Equal(ours, said[i]) {
+			t.Errorf("%s:\nwe send %x\ntc      %x", c.tc, ours, said[i])
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d commands with red in %s, want 2", n, said)
+	}
+}
+
+// What is ours and not tc's: Wlog 0, all shifts 31, no limit, and Plog near max_P for programs that know nothing else.
+func TestREDIsInstantaneous(t *testing.T) {
+	attr, err := options(qdisc.REDStage{Min: 20000, Max: 60000, MaxP: 1 << 31})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := attributes(attr.Serialize()[4:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "00000000" + "204e0000" + "60ea0000" + "00" + "11" + "00" + "00" // limit min max Wlog Plog Scell_log flags
+	if nl.NativeEndian().Uint16([]byte{1, 0}) == 1 && hex.EncodeToString(a[redParms]) != want {
+		t.Errorf("PARMS %x, want %s", a[redParms], want)
+	}
+	if !bytes.Equal(a[redStab], bytes.Repeat([]byte{31}, 256)) {
+		t.Errorf("STAB %x, want 256 times 31", a[redStab])
+	}
+}
+
+// Decoding what was encoded gives the same.
+func TestCodecIsItsOwnInverse(t *testing.T) {
+	for _, o := range everyKind() {
+		attr, err := options(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := settings(o.Kind(), attr.Serialize()[4:])
+		if err != nil {
+			t.Fatalf("%v: %v", o, err)
+		}
+		if n, ok := o.(qdisc.Netem); ok { // the table is not shown by the kernel, and not read
+			n.Table = nil
+			o = n
+		}
+		if b, ok := o.(qdisc.TBF); ok { // as exact as its unit
+			b.Burst, b.Bucket = got.(qdisc.TBF).Burst, b.Bucket.Truncate(psched)
+			o = b
+		}
+		if !reflect.DeepEqual(got, o) {
+			t.Errorf("got  %v\nwant %v", got, o)
+		}
+	}
+	if _, err := options(qdisc.Foreign{Name: "htb"}); err == nil {
+		t.Error("a discipline of another kind was encoded")
+	}
+}
+
+func everyKind() []qdisc.Options {
+	return []qdisc.Options{
+		qdisc.FIFO{Limit: 1 << 31},
+		qdisc.TBF{Rate: 125, Burst: 1514, Bucket: 12112 * time.Millisecond, Limit: 1 << 20, Overhead: 65535},
+		qdisc.TBF{Rate: 1 << 40, Burst: 1 << 20, Bucket: 953, Limit: 1 << 20},
+		qdisc.REDStage{Min: 1, Max: 1<<31 - 1, MaxP: 1},
+		qdisc.REDStage{MaxP: 1<<32 - 1},
+		qdisc.Netem{Latency: 24 * time.Hour, Jitter: 2147483647, Loss: 1, Duplicate: 2, Corrupt: 3, Limit: 4, Table: []int16{1, -1}},
+		qdisc.Netem{Rate: 1 << 40, Overhead: -5, Limit: 1},
+	}
+}
