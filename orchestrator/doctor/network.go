@@ -6,10 +6,11 @@ import (
 	"fmt"
 
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
 	"weft/orchestrator/runtime/namespace"
+	"weft/tc-shaping/probe"
+	"weft/tc-shaping/qdisc"
 )
 
 // What the kernel's own network is for.
@@ -34,18 +35,49 @@ func network() []test {
 		{name: "macvlan", try: inScratch(macvlan), grade: Missing,
 			cost: "nothing in the labs of today; no nodes on the machine's own network", fix: fixModules},
 	}
-	for _, q := range disciplines {
-		tests = append(tests, test{name: "qdisc " + q.kind, try: inScratch(q.attach), grade: Missing, cost: q.cost, fix: fixModules})
+	for _, p := range qdisc.Parts() {
+		tests = append(tests, part(p))
 	}
 	return tests
 }
+
+// part looks for something that the kernel's datapath makes links of, as the probe of that datapath does.
+func part(p qdisc.Part) test {
+	names := map[qdisc.Part]string{qdisc.PartIFB: "ifb", qdisc.PartRedirect: "redirection of arriving packets"}
+	name := names[p]
+	if name == "" {
+		name = "qdisc " + string(p)
+	}
+	try := func(context.Context) (string, error) {
+		if namespace.NeedsUserNS() {
+			return "", errUntried
+		}
+		if err := probe.Try(p); err != nil {
+			return "", err
+		}
+		return "works", nil
+	}
+	return test{name: name, try: try, grade: Missing, cost: costs[p], fix: fixModules}
+}
+
+// costs is what a lab goes without where the kernel lacks a part.
+var costs = map[qdisc.Part]string{
+	qdisc.PartTBF:      "no rates in datapath kernel",
+	qdisc.PartFIFO:     "no queues with a limit in bytes in datapath kernel",
+	qdisc.PartRED:      "no ECN marking by thresholds in datapath kernel; the modelled fabric has it",
+	qdisc.PartNetem:    "no delay, jitter or loss in datapath kernel; the modelled fabric has them",
+	qdisc.PartIFB:      "no delay behind a queue in datapath kernel; the modelled fabric has it",
+	qdisc.PartRedirect: "no delay behind a queue in datapath kernel (ingress, matchall and mirred make it); the modelled fabric has it",
+}
+
+var errUntried = errors.New("not tried: it takes the privilege to create a network namespace")
 
 // inScratch runs try in a network namespace that ends with it.
 func inScratch(try func() error) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) {
 		return onThread(func() (string, error) {
 			if namespace.NeedsUserNS() {
-				return "", errors.New("not tried: it takes the privilege to create a network namespace")
+				return "", errUntried
 			}
 			if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 				return "", fmt.Errorf("scratch network namespace: %w", err)
@@ -116,87 +148,4 @@ func macvlan() error {
 	a := attrs("scratch")
 	a.ParentIndex = l.Attrs().Index
 	return netlink.LinkAdd(&netlink.Macvlan{LinkAttrs: a, Mode: netlink.MACVLAN_MODE_BRIDGE})
-}
-
-// disciplines are what tc-shaping builds queues of.
-var disciplines = []discipline{
-	{"netem", netem, "no delay, jitter or loss in datapath kernel; the modelled fabric has them"},
-	{"red", red, "no ECN marking by thresholds in datapath kernel; the modelled fabric has it"},
-	{"htb", htb, "no rates in datapath kernel but by tbf"},
-	{"tbf", tbf, "no rates in datapath kernel but by htb"},
-	{"prio", prio, "no priorities in datapath kernel"},
-	{"fq", generic("fq", netlink.HANDLE_ROOT), "no pacing by the kernel for programs run in nodes"},
-	{"ingress", generic("ingress", netlink.HANDLE_INGRESS), "no shaping of arriving packets in datapath kernel"},
-	{"clsact", generic("clsact", netlink.HANDLE_CLSACT), "no filters on departing packets in datapath kernel"},
-}
-
-type discipline struct {
-	kind string
-	add  func(link int) error
-	cost string
-}
-
-// attach puts the discipline on the loopback interface of this namespace, which is always there.
-func (d discipline) attach() error {
-	lo, err := netlink.LinkByName("lo")
-	if err != nil {
-		return err
-	}
-	err = d.add(lo.Attrs().Index)
-	switch {
-	case errors.Is(err, unix.ENOENT): // sch_api.c: no such kind, and no module of that name
-		return errors.New("this kernel does not have it")
-	case errors.Is(err, unix.EOPNOTSUPP):
-		return errors.New("this kernel has no queueing disciplines")
-	}
-	return err
-}
-
-func at(link int) netlink.QdiscAttrs {
-	return netlink.QdiscAttrs{LinkIndex: link, Parent: netlink.HANDLE_ROOT, Handle: netlink.MakeHandle(1, 0)}
-}
-
-func generic(kind string, parent uint32) func(int) error {
-	return func(link int) error {
-		a := at(link)
-		a.Parent = parent
-		if parent != netlink.HANDLE_ROOT {
-			a.Handle = netlink.MakeHandle(0xffff, 0)
-		}
-		return netlink.QdiscAdd(&netlink.GenericQdisc{QdiscAttrs: a, QdiscType: kind})
-	}
-}
-
-func netem(link int) error {
-	return netlink.QdiscAdd(netlink.NewNetem(at(link), netlink.NetemQdiscAttrs{Latency: 1000, Limit: 100}))
-}
-
-func htb(link int) error { return netlink.QdiscAdd(netlink.NewHtb(at(link))) }
-
-func tbf(link int) error {
-	return netlink.QdiscAdd(&netlink.Tbf{QdiscAttrs: at(link), Rate: 1 << 20, Limit: 1 << 16, Buffer: 1 << 16})
-}
-
-func prio(link int) error { return netlink.QdiscAdd(netlink.NewPrio(at(link))) }
-
-// red is written out, as the netlink package does not know it: linux/pkt_sched.h, tc_red_qopt.
-func red(link int) error {
-	const parms, stab, maxP = 1, 2, 3 // TCA_RED_PARMS, TCA_RED_STAB, TCA_RED_MAX_P
-	native := nl.NativeEndian()
-	opt := make([]byte, 16)
-	native.PutUint32(opt[0:], 1<<20) // limit, bytes
-	native.PutUint32(opt[4:], 1<<15) // qth_min
-	native.PutUint32(opt[8:], 1<<16) // qth_max
-	opt[12], opt[13], opt[14] = 0, 15, 10
-	req := nl.NewNetlinkRequest(unix.RTM_NEWQDISC, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK)
-	a := at(link)
-	req.AddData(&nl.TcMsg{Family: nl.FAMILY_ALL, Ifindex: int32(link), Handle: a.Handle, Parent: a.Parent})
-	req.AddData(nl.NewRtAttr(nl.TCA_KIND, nl.ZeroTerminated("red")))
-	options := nl.NewRtAttr(nl.TCA_OPTIONS, nil)
-	options.AddRtAttr(parms, opt)
-	options.AddRtAttr(stab, make([]byte, 256))
-	options.AddRtAttr(maxP, nl.Uint32Attr(1<<31))
-	req.AddData(options)
-	_, err := req.Execute(unix.NETLINK_ROUTE, 0)
-	return err
 }

@@ -1,0 +1,59 @@
+package probe_test
+
+import (
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/internal/umltest"
+	"weft/tc-shaping/probe"
+	"weft/tc-shaping/qdisc"
+)
+
+func TestMain(m *testing.M) { umltest.Main(m) }
+
+// Whatever the kernel is, each part works or has a reason, and nothing is left of the trials.
+func TestPrivProbe(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("not root: no network namespaces")
+	}
+	before, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := probe.Probe()
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, p := range qdisc.Parts() {
+		t.Logf("%s: %q", p, c.Missing[p])
+		if why := c.Missing[p]; why != "" && !strings.HasPrefix(why, "this kernel") {
+			t.Errorf("%s: the attempt itself is wrong: %s", p, why)
+		}
+	}
+	if c.Tick <= 0 || c.Tick > 10*time.Millisecond || c.Psched != 64*time.Nanosecond {
+		t.Errorf("timers of %v, bursts in %v", c.Tick, c.Psched)
+	}
+	after, err := net.Interfaces()
+	if err != nil || len(after) != len(before) {
+		t.Errorf("interfaces were %v, are %v (%v)", before, after, err)
+	}
+	if err := probe.Try("cake"); err == nil {
+		t.Error("a part that is none was found")
+	}
+}
+
+func TestUMLHasEverything(t *testing.T) {
+	if umltest.Outside(t) {
+		return
+	}
+	c, err := probe.Probe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Complete(); err != nil {
+		t.Error(err)
+	}
+}
