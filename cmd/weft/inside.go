@@ -56,6 +56,9 @@ func nodeProcess(conn *control.Conn) error {
 	if err != nil {
 		return err
 	}
+	if env.Switch {
+		return boot.Hold(conn)
+	}
 	return agent.Run(conn, env.Sockets)
 }
 

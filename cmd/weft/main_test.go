@@ -164,7 +164,7 @@ func TestUsageErrorsExitWith2AndRunNothing(t *testing.T) {
 		{"run " + folder, "is a directory"},
 		{"run labs/quickstart.yaml --engine warp", "--engine warp"},
 		{"run labs/quickstart.yaml --runtime podman", "docker"},
-		{"run labs/quickstart.yaml --datapath kernel", "not yet supported"},
+		{"run labs/quickstart.yaml --datapath kernel", "expected ingress"},
 		{"run labs/quickstart.yaml --kernel plan9", "expected host or uml"},
 		{"run labs/quickstart.yaml --kernel uml --engine sim", "leave --kernel away"},
 		{"run labs/quickstart.yaml --kernel uml --runtime docker", "--runtime namespace runs there"},

@@ -64,7 +64,7 @@ func (a *app) runCommand() *cobra.Command {
 	f := cmd.Flags()
 	flags.lab.register(cmd)
 	f.StringVar(&flags.lab.engine.Runtime, "runtime", "", "auto, namespace or docker: where emulated nodes live")
-	f.StringVar(&flags.lab.engine.Datapath, "datapath", "", "auto or fabric: what carries emulated packets")
+	f.StringVar(&flags.lab.engine.Datapath, "datapath", "", "auto, fabric or kernel: what carries emulated packets")
 	f.StringVar(&flags.lab.engine.Dilation, "dilation", "", "auto or a number from 1: how much slower than the lab emulation runs")
 	kernelFlag(cmd, &flags.kernel)
 	f.StringVar(&flags.out, "out", "", "directory that keeps all runs (default results)")

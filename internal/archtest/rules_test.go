@@ -12,7 +12,7 @@ import (
 func drivers() []string {
 	return []string{
 		"cmd", "labs", "fabric/realtime", "nodeimg", "internal/poller", "internal/clock",
-		"orchestrator/run", "orchestrator/emulate", "orchestrator/runtime", "orchestrator/deploy", "orchestrator/doctor", "orchestrator/uml", "results/store",
+		"orchestrator/run", "orchestrator/emulate", "orchestrator/kernelpath", "orchestrator/runtime", "orchestrator/deploy", "orchestrator/doctor", "orchestrator/uml", "results/store",
 		"tc-shaping/tcnl", "tc-shaping/probe", "tc-shaping/measure",
 	}
 }
@@ -49,7 +49,7 @@ func confined() map[string]struct {
 		"github.com/invopop/jsonschema":           {[]string{"orchestrator/lab", "results/schema"}, "schemas describe the lab file and what a run leaves"},
 		"github.com/HdrHistogram/hdrhistogram-go": {[]string{"results/stats"}, "stats.Dist is how everything else keeps a distribution"},
 		"github.com/containernetworking/plugins":  {[]string{"orchestrator/runtime", "fabric/realtime"}, "namespaces are entered in one place"},
-		"github.com/vishvananda/netlink":          {[]string{"orchestrator/runtime", "orchestrator/doctor", "fabric/realtime", "nodeimg", "tc-shaping"}, "the kernel is configured at the edge"},
+		"github.com/vishvananda/netlink":          {[]string{"orchestrator/runtime", "orchestrator/kernelpath", "orchestrator/doctor", "fabric/realtime", "nodeimg", "tc-shaping"}, "the kernel is configured at the edge"},
 		"github.com/docker/docker":                {[]string{"orchestrator/runtime/docker"}, "Docker is one runtime among others"},
 		"github.com/google/go-cmp":                {[]string{"internal/golden"}, "it is for tests, and panics by design"},
 		"pgregory.net/rapid":                      {nil, "it is for tests"},

@@ -44,6 +44,7 @@ type loop struct {
 	due  units.Time // what the loop waits for: an instant of its own, or never
 	full bool       // the card took no more for now
 
+	holds   bool // the network holds what it gets ahead of time until it is due: not Config.Switched
 	departs bool // packets with an instant say it apart from their stamp: Config.Departs
 	trailer [wire.DepartureSize]byte
 
@@ -148,14 +149,24 @@ func (l *loop) tell(now units.Time) units.Time {
 	return l.last
 }
 
-// pump lets the machine do what is due up to nic.ahead from now, and send while the card takes packets. Each
-// packet is told the instant at which it leaves.
+// early is how long before l.due there is something to do: the card is given packets ahead of time, and what else is due is done
+// so where the network holds what comes too soon.
+func (l *loop) early() units.Time {
+	if l.holds || l.full {
+		return l.nic.ahead
+	}
+	return 0
+}
+
+// pump lets the machine do what is due, up to nic.ahead from now if the network holds packets, and send while the card takes
+// them. Each packet is told the instant at which it leaves.
 func (l *loop) pump(now units.Time) {
-	acted, transmit := false, l.machine.Transmit
+	acted, transmit, woken := false, l.machine.Transmit, l.due-l.early()
 	if l.nic.until != 0 && l.nic.held(l.clock.Now()) {
 		transmit = l.machine.TransmitControl
 	}
 	l.full = false
+	horizon := now + l.early()
 	for l.err == nil {
 		at, ok := l.nic.slot(now)
 		if !ok {
@@ -173,13 +184,13 @@ func (l *loop) pump(now units.Time) {
 			continue
 		}
 		d, ok := l.machine.Deadline()
-		if !ok || d <= at || d > now+l.nic.ahead {
+		if !ok || d <= at || d > horizon {
 			break
 		}
 		l.machine.Advance(l.tell(d))
 		acted = true
 	}
-	if acted && l.due <= now+l.nic.ahead { // it woke for that, not for a packet
+	if acted && woken <= now { // it woke for that, not for a packet
 		l.results.Timer.Record(max(now-l.due, 0))
 	}
 	l.due = units.Never
@@ -304,8 +315,8 @@ func (l *loop) wakeUp() int64 {
 	if l.due == units.Never {
 		return l.next
 	}
-	wake := l.scale.Mono(l.due - l.nic.ahead/4)
-	if l.onGrid {
+	wake := l.scale.Mono(l.due - l.early()/4)
+	if l.onGrid && l.early() > 0 {
 		wake &^= grid - 1
 	}
 	return min(l.next, wake)

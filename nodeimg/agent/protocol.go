@@ -31,6 +31,7 @@ type Config struct {
 	Ahead    units.Time // how long before they are due packets are sent and deadlines looked at
 	Windows  bool       // record every change of a congestion window
 	Departs  bool       // data and synchronization say when they leave apart from their stamps: see wire.AppendDeparture
+	Switched bool       // the machine's kernel carries packets: it holds none until it is due, and chooses ways by addresses and ports
 	Report   int64      // real nanoseconds between two Progress messages; 0: 200 ms
 }
 

@@ -117,7 +117,7 @@ func newNode(cfg Config, conn *control.Conn, sockets []int) (*node, error) {
 		}
 		l.hosts[ip] = transport.HostID(len(cfg.Peers) + s)
 	}
-	l.self, l.departs = plan.Host, cfg.Departs
+	l.self, l.departs, l.holds = plan.Host, cfg.Departs, !cfg.Switched
 	if l.network = binary.BigEndian.Uint32(cfg.Switch[:]); l.network != 0 {
 		if h, taken := l.hosts[l.network]; taken {
 			return nil, fmt.Errorf("the switches and host %d have the same address %v", h, cfg.Switch)
@@ -126,6 +126,7 @@ func newNode(cfg Config, conn *control.Conn, sockets []int) (*node, error) {
 	l.nic = nic{line: units.NewLine(plan.Endpoint.LineRate), ahead: cfg.Ahead}
 	l.results.Timer, l.results.Reaction = stats.NewDist(), stats.NewDist()
 	l.out = newSenders(cfg.Peers[plan.Host], cfg.Peers)
+	l.out.loose = cfg.Switched
 	every := allPathsAhead(plan)
 	for i := range plan.Conns {
 		c := &plan.Conns[i]

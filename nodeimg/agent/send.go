@@ -27,8 +27,10 @@ type way struct {
 }
 
 // senders are a node's sending sockets, one for each way, opened when first used unless prepared. A connected socket keeps
-// its route, so that a packet costs no look-up.
+// its route, so that a packet costs no look-up; but it also has a random number that switches of the kernel take for the hash
+// of its packets (sk_txhash), so that no seed would make two runs alike.
 type senders struct {
+	loose   bool // sockets are not connected
 	own     [4]byte
 	peers   [][4]byte // by host
 	sockets map[way]int
@@ -77,7 +79,12 @@ func (s *senders) send(out *transport.Outgoing, payload, trailer []byte) (taken 
 		}
 	}
 	for {
-		_, _, errno := unix.RawSyscall(unix.SYS_WRITEV, uintptr(fd), uintptr(unsafe.Pointer(&vectors)), n)
+		var errno unix.Errno
+		if s.loose {
+			errno = s.sendTo(fd, w, vectors[:n])
+		} else {
+			_, _, errno = unix.RawSyscall(unix.SYS_WRITEV, uintptr(fd), uintptr(unsafe.Pointer(&vectors)), n)
+		}
 		switch errno {
 		case 0:
 			return true, nil
@@ -90,6 +97,16 @@ func (s *senders) send(out *transport.Outgoing, payload, trailer []byte) (taken 
 		}
 		return false, fmt.Errorf("send to host %d: %w", out.Dst, errno)
 	}
+}
+
+// sendTo is what sends from a socket that is not connected.
+func (s *senders) sendTo(fd int, w way, parts []unix.Iovec) unix.Errno {
+	port := cmp.Or(w.to, wire.Port)
+	name := unix.RawSockaddrInet4{Family: unix.AF_INET, Port: port<<8 | port>>8, Addr: s.peers[w.dst]} // in network order on both architectures
+	m := unix.Msghdr{Name: (*byte)(unsafe.Pointer(&name)), Namelen: unix.SizeofSockaddrInet4, Iov: &parts[0]}
+	m.SetIovlen(len(parts))
+	_, _, errno := unix.RawSyscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(&m)), 0)
+	return errno
 }
 
 // keep notes a new socket, and closes the oldest when there are too many.
@@ -168,6 +185,9 @@ func (s *senders) open(w way) (fd int, err error) {
 	}
 	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: s.own, Port: int(w.port)}); err != nil {
 		return fd, fmt.Errorf("bind: %w", err)
+	}
+	if s.loose {
+		return fd, nil
 	}
 	if err := unix.Connect(fd, &unix.SockaddrInet4{Addr: s.peers[w.dst], Port: int(cmp.Or(w.to, wire.Port))}); err != nil {
 		return fd, fmt.Errorf("connect: %w", err)

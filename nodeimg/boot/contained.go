@@ -44,7 +44,10 @@ func containedNode(conn *control.Conn) (handover, []uintptr, error) {
 	if err != nil {
 		return handover{}, nil, err
 	}
-	h := handover{Name: spec.Name, Link: TAP}
+	h := handover{Name: spec.Name, Link: TAP, Switch: spec.Switch}
+	if spec.Wired || spec.Switch {
+		h.Link = Wired
+	}
 	if err := spec.check(); err != nil {
 		return h, nil, err
 	}
@@ -97,18 +100,28 @@ func takeOver(fds []int, sockets int) ([]int, error) {
 
 // Wire makes a node's interface, addresses, neighbours and sockets in the network namespace of the calling thread,
 // which must be locked to it. It is what Node does for itself where it was not started by a container engine. The
-// descriptors (Link.FD and those of the sockets) are the caller's, closed on exec.
+// descriptors (Link.FD and those of the sockets) are the caller's, closed on exec. A host with Wired must have its cable; FD
+// then is -1.
 func Wire(spec *NodeSpec) (link Link, sockets []int, notes []string, err error) {
 	if err := spec.check(); err != nil {
 		return Link{}, nil, nil, err
 	}
 	var t tree
 	allowPing(&t)
-	if link, err = cable(spec); err != nil {
+	switch {
+	case spec.Switch:
+		return Link{FD: -1}, nil, t.notes, loopback()
+	case spec.Wired:
+		link = Link{Node: spec.Name, Kind: Wired, FD: -1}
+		err = wire(spec)
+	default:
+		link, err = cable(spec)
+	}
+	if err != nil {
 		return Link{}, nil, nil, err
 	}
 	if sockets, err = listen(spec); err != nil {
-		unix.Close(link.FD)
+		link.close()
 		return Link{}, nil, nil, err
 	}
 	return link, sockets, t.notes, nil

@@ -93,6 +93,7 @@ func configure(s *NodeSpec) error {
 		{"set up", func() error { return netlink.LinkSetUp(eth) }},
 		{"replace queueing discipline", func() error { return firstInFirstOut(eth) }},
 		{"add neighbours", func() error { return neighbours(eth, s.Peers) }},
+		{"add routes", func() error { return routes(eth, s) }},
 	} {
 		if err := step.do(); err != nil {
 			return fmt.Errorf("%s: %s: %w", Interface, step.what, err)

@@ -44,6 +44,14 @@ type NodeSpec struct {
 	Sockets []Socket `json:"sockets"`
 	// Veth makes the cable a veth pair even where a TAP device could be had.
 	Veth bool `json:"veth"`
+
+	// Wired says that the orchestrator makes the cable, to a switch that is a node, and Gateway is that switch's address,
+	// to which goes all that is for none of the peers. Addr then is a prefix of one address.
+	Wired   bool     `json:"wired,omitempty"`
+	Gateway *Gateway `json:"gateway,omitempty"`
+	// Switch says that it is no host but a switch: it holds a network, which the orchestrator configures, and runs nothing.
+	// It has no Addr, MAC and MTU of its own.
+	Switch bool `json:"switch,omitempty"`
 }
 
 // Peer is another host of the lab.
@@ -101,6 +109,7 @@ type NodeEnv struct {
 	Name    string
 	Link    LinkKind
 	Sockets []int // descriptors of NodeSpec.Sockets, in order, not blocking, closed on exec
+	Switch  bool  // nothing runs in it: see Hold
 	Report  Report
 }
 
@@ -143,6 +152,8 @@ func (s *NodeSpec) check() error {
 	switch {
 	case s.Name == "":
 		return fmt.Errorf("a node without a name")
+	case s.Switch:
+		return nil
 	case !s.Addr.IsValid() || !s.Addr.Addr().Is4():
 		return fmt.Errorf("address %v is not an IPv4 prefix", s.Addr)
 	case s.MAC[0]&1 != 0 || s.MAC == MAC{}:

@@ -39,6 +39,7 @@ type handover struct {
 	Link    LinkKind `json:"link,omitempty"`
 	Links   int      `json:"links,omitempty"`
 	Sockets []int    `json:"sockets,omitempty"`
+	Switch  bool     `json:"switch,omitempty"`
 	Report  Report   `json:"report"`
 }
 
@@ -59,7 +60,7 @@ func Node(conn *control.Conn) (*NodeEnv, error) {
 	// The process is the init of its PID namespace: orphans of programs run in the node end up here, and
 	// with the signal ignored the kernel buries them.
 	signal.Ignore(unix.SIGCHLD)
-	return &NodeEnv{Name: h.Name, Link: h.Link, Sockets: h.Sockets, Report: h.Report}, nil
+	return &NodeEnv{Name: h.Name, Link: h.Link, Sockets: h.Sockets, Switch: h.Switch, Report: h.Report}, nil
 }
 
 // Fabric boots this process as the fabric of a lab, and returns in its second stage, with the far ends of
@@ -142,7 +143,7 @@ func nodeStage(conn *control.Conn) (handover, []uintptr, error) {
 	if _, err := conn.Expect(KindBoot, &spec); err != nil {
 		return handover{}, nil, err
 	}
-	h := handover{Name: spec.Name}
+	h := handover{Name: spec.Name, Switch: spec.Switch}
 	if err := spec.check(); err != nil {
 		return h, nil, err
 	}
@@ -151,16 +152,11 @@ func nodeStage(conn *control.Conn) (handover, []uintptr, error) {
 		hostname = spec.Name
 	}
 	t := tree{hosts: spec.Hosts, hidden: spec.Hidden, user: spec.User}
-	if err := t.begin(hostname); err != nil {
-		return h, nil, err
-	}
-	link, err := cable(&spec)
+	err := t.begin(hostname)
 	if err != nil {
 		return h, nil, err
 	}
-	err = conn.SendValue(KindLink, link, link.FD)
-	unix.Close(link.FD)
-	if err != nil {
+	if h.Link, err = attach(conn, &spec); err != nil {
 		return h, nil, err
 	}
 	if h.Sockets, err = listen(&spec); err != nil {
@@ -169,10 +165,28 @@ func nodeStage(conn *control.Conn) (handover, []uintptr, error) {
 	if err := t.seal(); err != nil {
 		return h, nil, err
 	}
-	h.Link = link.Kind
 	h.Report.Nice = nice(spec.Nice)
 	h.Report.Notes = t.notes
 	return h, nil, nil
+}
+
+// attach gives a node its network: the loopback of a switch, whose ports come later, a cable that the orchestrator plugs in, or
+// one whose other end it is handed.
+func attach(conn *control.Conn, s *NodeSpec) (LinkKind, error) {
+	switch {
+	case s.Switch:
+		return "", loopback()
+	case s.Wired:
+		l, err := plugged(conn, s)
+		return l.Kind, err
+	}
+	l, err := cable(s)
+	if err != nil {
+		return "", err
+	}
+	err = conn.SendValue(KindLink, l, l.FD)
+	unix.Close(l.FD)
+	return l.Kind, err
 }
 
 // fabricStage makes the fabric's process. It has no interface: its network is the descriptors it is given.

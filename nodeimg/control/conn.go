@@ -48,15 +48,20 @@ func Open(fd int) (*Conn, error) {
 	if f == nil {
 		return nil, fmt.Errorf("control: %d is not a descriptor", fd)
 	}
+	return Of(f)
+}
+
+// Of returns the connection on a file, and closes the file.
+func Of(f *os.File) (*Conn, error) {
 	defer f.Close()
 	n, err := net.FileConn(f) // duplicates
 	if err != nil {
-		return nil, fmt.Errorf("control: descriptor %d: %w", fd, err)
+		return nil, fmt.Errorf("control: %s: %w", f.Name(), err)
 	}
 	sock, ok := n.(*net.UnixConn)
 	if !ok {
 		n.Close()
-		return nil, fmt.Errorf("control: descriptor %d is a %s socket, not a Unix one", fd, n.LocalAddr().Network())
+		return nil, fmt.Errorf("control: %s is a %s socket, not a Unix one", f.Name(), n.LocalAddr().Network())
 	}
 	return New(sock), nil
 }

@@ -16,7 +16,7 @@ func newOutcome(nodes int) *Outcome {
 }
 
 // bootNotes are what the machine did not grant to the processes, each said once.
-func bootNotes(c runtime.Cluster) (notes []string) {
+func bootNotes(c runtime.Cluster, carrier *carrier) (notes []string) {
 	add := func(from []string) {
 		for _, n := range from {
 			if !slices.Contains(notes, n) {
@@ -24,7 +24,10 @@ func bootNotes(c runtime.Cluster) (notes []string) {
 			}
 		}
 	}
-	add(c.Fabric().Report.Notes)
+	add(carrier.notes)
+	for i := range c.Switches() {
+		add(c.Switch(i).Report.Notes)
+	}
 	for i := range c.Nodes() {
 		add(c.Node(i).Report.Notes)
 	}
@@ -53,7 +56,7 @@ func (r *run) collect(failed error) {
 		}
 		return true
 	})
-	if err := r.cluster.Fabric().Conn.SendValue(realtime.KindStop, nil); err != nil {
+	if err := r.carrier.conn.SendValue(realtime.KindStop, nil); err != nil {
 		r.fabric.lose(err)
 	}
 	r.await(limit, func() bool { return r.fabric.told || r.fabric.lost != nil })
@@ -93,10 +96,14 @@ func (r *run) merge() {
 		o.OneWay.Merge(n.OneWay)
 	}
 	if o.Report == nil {
-		o.Warnings = append(o.Warnings, "the fabric sent no report: "+r.fabric.why())
+		o.Warnings = append(o.Warnings, r.carrier.who+" sent no report: "+r.fabric.why())
 		return
 	}
 	o.Fabric = o.Report.Network
+	if r.x.Kernel != nil {
+		o.QueueDelay.Merge(o.OneWay) // as receivers measured it: nobody sees a packet in the kernel's queues
+		return
+	}
 	o.QueueDelay.Merge(o.Report.QueueDelay)
 }
 
@@ -127,10 +134,14 @@ func (r *run) judge() {
 		interfaces += n.Unsent
 	}
 	e.drops = []drops{{"receive buffers of nodes", sockets}, {"send queues of nodes", interfaces}}
+	into := "the fabric's way into nodes"
+	if r.x.Kernel != nil {
+		into = "the kernel's way between nodes"
+	}
 	if f := o.Report; f == nil {
-		e.broken = append(e.broken, "the fabric did not say how late it was")
+		e.broken = append(e.broken, r.carrier.who+" did not say what it lost")
 	} else {
-		e.drops = append(e.drops, drops{"the fabric's way into nodes", f.Refused})
+		e.drops = append(e.drops, drops{into, f.Refused})
 		if f.Broken != "" {
 			e.broken = append(e.broken, f.Broken)
 		}
@@ -148,7 +159,7 @@ func latenessOf(o *Outcome) []lateness {
 		}
 	}
 	late := []lateness{{"timers of nodes", timers}, {"reactions of nodes", reactions}}
-	if f := o.Report; f != nil {
+	if f := o.Report; f != nil && f.Delivery != nil {
 		late = append(late, lateness{"deliveries", f.Delivery}, lateness{"departures", f.Departure})
 	}
 	return late

@@ -28,7 +28,7 @@ const syncBuffer = units.MiB
 const nodeNice = -19
 
 // cluster is what the runtime must start.
-func (x *Experiment) cluster() runtime.Spec {
+func (x *Experiment) cluster() (runtime.Spec, error) {
 	s := runtime.Spec{
 		Lab:        x.Lab,
 		Nodes:      make([]boot.NodeSpec, len(x.Plans)),
@@ -54,7 +54,7 @@ func (x *Experiment) cluster() runtime.Spec {
 			Nice:    nodeNice,
 		}
 	}
-	return s
+	return s, x.switched(&s)
 }
 
 // sockets are those that the node of host i needs: the transport's first.
@@ -154,7 +154,7 @@ func (x *Experiment) peers() [][4]byte {
 func (x *Experiment) nodeConfig(i int, peers [][4]byte) agent.Config {
 	return agent.Config{
 		Plan: x.Plans[i], Dilation: x.Dilation, Peers: peers, Switch: x.switchAddr(), Ahead: x.ahead(), Windows: x.Windows,
-		Departs: x.departs(), Switches: x.switches(),
+		Departs: x.Kernel == nil && x.departs(), Switches: x.switches(), Switched: x.Kernel != nil,
 	}
 }
 

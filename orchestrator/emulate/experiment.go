@@ -32,6 +32,8 @@ type Experiment struct {
 	Dilation float64         // real time per lab time
 	BaseRTT  units.Time      // of the network: what lateness is measured by
 
+	Kernel *Kernel // who carries packets: the machine's kernel; nil: the modelled fabric
+
 	Transparent bool // switches correct PTP's event messages for the time that they waited in them
 
 	SampleQueues units.Time // interval of queue samples; 0: none

@@ -35,7 +35,11 @@ func Run(ctx context.Context, x Experiment) (*Outcome, error) {
 	if err := x.check(); err != nil {
 		return nil, fmt.Errorf("emulate: %w", err)
 	}
-	cluster, err := launch(ctx, x.Processes.launch(), x.cluster())
+	spec, err := x.cluster()
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := launch(ctx, x.Processes.launch(), spec)
 	if err != nil {
 		return nil, err
 	}
@@ -71,14 +75,20 @@ func launch(ctx context.Context, start runtime.Launch, spec runtime.Spec) (runti
 
 // Drive runs an experiment on a cluster that was launched for it, and leaves the cluster up.
 func Drive(ctx context.Context, cluster runtime.Cluster, x Experiment) (*Outcome, error) {
+	carrier, err := x.carrier(cluster)
+	if err != nil {
+		return nil, err
+	}
+	defer carrier.close()
 	r := &run{
-		x: &x, cluster: cluster,
+		carrier: carrier,
+		x:       &x, cluster: cluster,
 		nodes:   make([]nodeState, cluster.Nodes()),
 		news:    make(chan news, 4*cluster.Nodes()+64),
 		outcome: newOutcome(cluster.Nodes()),
 	}
-	r.outcome.Warnings = bootNotes(cluster)
-	err := r.configure(ctx)
+	r.outcome.Warnings = bootNotes(cluster, carrier)
+	err = r.configure(ctx)
 	if err == nil {
 		r.favour()
 		err = r.start()
@@ -122,6 +132,7 @@ func (r *run) accompany(ctx context.Context) error {
 type run struct {
 	x       *Experiment
 	cluster runtime.Cluster
+	carrier *carrier
 	nodes   []nodeState
 	fabric  peerState
 	news    chan news
@@ -158,7 +169,7 @@ type nodeState struct {
 	done     bool
 }
 
-// fabricPeer marks news of the fabric process among those of nodes.
+// fabricPeer marks news of what carries packets among those of nodes.
 const fabricPeer = -1
 
 // configure gives every process its part and waits until all are ready.
@@ -180,7 +191,7 @@ func (r *run) configure(ctx context.Context) error {
 			return r.named(peer, err)
 		})
 	}
-	tell(fabricPeer, r.cluster.Fabric().Conn, realtime.KindConfigure, r.x.fabricConfig(), realtime.KindReady)
+	tell(fabricPeer, r.carrier.conn, realtime.KindConfigure, r.x.fabricConfig(), realtime.KindReady)
 	peers := r.x.peers()
 	for i := range r.nodes {
 		tell(i, r.cluster.Node(i).Conn, agent.KindConfigure, r.x.nodeConfig(i, peers), agent.KindReady)
@@ -206,7 +217,7 @@ func (r *run) favour() {
 }
 
 func (r *run) readDeadline(t time.Time) {
-	_ = r.cluster.Fabric().Conn.SetReadDeadline(t)
+	_ = r.carrier.conn.SetReadDeadline(t)
 	for i := range r.nodes {
 		_ = r.cluster.Node(i).Conn.SetReadDeadline(t)
 	}
@@ -216,7 +227,7 @@ func (r *run) readDeadline(t time.Time) {
 func (r *run) start() error {
 	t0 := clock.Monotonic() + int64(startDelay)
 	r.scale = labtime.Scale{T0: t0, Dilation: r.x.Dilation}
-	if err := r.cluster.Fabric().Conn.SendValue(realtime.KindStart, realtime.Start{T0: t0}); err != nil {
+	if err := r.carrier.conn.SendValue(realtime.KindStart, realtime.Start{T0: t0}); err != nil {
 		return r.named(fabricPeer, err)
 	}
 	for i := range r.nodes {
@@ -225,7 +236,7 @@ func (r *run) start() error {
 		}
 	}
 	r.quit = make(chan struct{})
-	go r.listen(fabricPeer, r.cluster.Fabric().Conn)
+	go r.listen(fabricPeer, r.carrier.conn)
 	for i := range r.nodes {
 		go r.listen(i, r.cluster.Node(i).Conn)
 	}
@@ -248,7 +259,7 @@ func (r *run) named(peer int, err error) error {
 
 func (r *run) name(peer int) string {
 	if peer == fabricPeer {
-		return r.cluster.Fabric().Name
+		return r.carrier.name
 	}
 	return r.cluster.Node(peer).Name
 }

@@ -23,8 +23,9 @@ import (
 // methods may be called from several goroutines.
 type Standing struct {
 	cluster runtime.Cluster
+	carrier *carrier
 	scale   labtime.Scale
-	broken  chan struct{} // closed when the fabric process is no more
+	broken  chan struct{} // closed when what carries packets is no more
 	why     error         // from then on
 
 	programs []Program
@@ -47,12 +48,20 @@ func Stand(ctx context.Context, x Experiment) (*Standing, error) {
 	if err := x.check(); err != nil {
 		return nil, fmt.Errorf("emulate: %w", err)
 	}
-	cluster, err := launch(ctx, x.Processes.launch(), x.standing())
+	spec, err := x.standing()
 	if err != nil {
 		return nil, err
 	}
+	cluster, err := launch(ctx, x.Processes.launch(), spec)
+	if err != nil {
+		return nil, err
+	}
+	carrier, err := x.carrier(cluster)
+	if err != nil {
+		return nil, errors.Join(err, cluster.Close())
+	}
 	s := &Standing{
-		cluster: cluster, scale: labtime.Scale{Dilation: x.Dilation},
+		cluster: cluster, carrier: carrier, scale: labtime.Scale{Dilation: x.Dilation},
 		broken: make(chan struct{}), answers: make(chan control.Message, 1),
 		programs: x.Programs, ended: x.Ended,
 	}
@@ -62,6 +71,7 @@ func Stand(ctx context.Context, x Experiment) (*Standing, error) {
 	}
 	if err := s.begin(ctx, &x); err != nil {
 		s.end()
+		carrier.close()
 		return nil, errors.Join(err, cluster.Close())
 	}
 	s.beside(allHosts)
@@ -69,8 +79,11 @@ func Stand(ctx context.Context, x Experiment) (*Standing, error) {
 }
 
 // standing is what the runtime must start of a lab that stands: nodes whose programs know each other by name.
-func (x *Experiment) standing() runtime.Spec {
-	spec := x.cluster()
+func (x *Experiment) standing() (runtime.Spec, error) {
+	spec, err := x.cluster()
+	if err != nil {
+		return spec, err
+	}
 	names := make([]boot.HostName, len(x.Plans))
 	for i := range x.Plans {
 		names[i] = boot.HostName{Name: x.Plans[i].Name, Addr: x.Addrs[i]}
@@ -78,13 +91,16 @@ func (x *Experiment) standing() runtime.Spec {
 	for i := range spec.Nodes {
 		spec.Nodes[i].Hosts, spec.Nodes[i].Hidden = names, x.Processes.Hidden
 	}
+	for i := range spec.Switches {
+		spec.Switches[i].Hosts, spec.Switches[i].Hidden = names, x.Processes.Hidden
+	}
 	spec.Ahead = x.Processes.Ahead
-	return spec
+	return spec, nil
 }
 
 // begin configures the fabric process and starts lab time.
 func (s *Standing) begin(ctx context.Context, x *Experiment) error {
-	conn := s.cluster.Fabric().Conn
+	conn := s.carrier.conn
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Now()) })
 	err := conn.SendValue(realtime.KindConfigure, x.fabricConfig())
 	if err == nil {
@@ -98,7 +114,7 @@ func (s *Standing) begin(ctx context.Context, x *Experiment) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", runtime.Fabric, err)
+		return fmt.Errorf("%s: %w", s.carrier.name, err)
 	}
 	go s.listen(conn)
 	select { // what is sent before lab time begins is not carried
@@ -115,7 +131,7 @@ func (s *Standing) listen(conn *control.Conn) {
 	for {
 		m, _, err := conn.Recv()
 		if err != nil {
-			s.why = fmt.Errorf("the fabric process is gone: %w", err)
+			s.why = fmt.Errorf("%s is gone: %w", s.carrier.who, err)
 			return
 		}
 		switch m.Kind {
@@ -125,7 +141,7 @@ func (s *Standing) listen(conn *control.Conn) {
 			if err := m.Decode(&text); err != nil {
 				text = err.Error()
 			}
-			s.why = fmt.Errorf("the fabric process failed: %w", &control.RemoteError{Text: text})
+			s.why = fmt.Errorf("%s failed: %w", s.carrier.who, &control.RemoteError{Text: text})
 			return
 		default:
 			select {
@@ -144,21 +160,21 @@ func (s *Standing) ask(kind string, body any, answer string, into any, fds ...in
 	case <-s.answers: // came too late for whoever asked
 	default:
 	}
-	if err := s.cluster.Fabric().Conn.SendValue(kind, body, fds...); err != nil {
-		return fmt.Errorf("%s: %w", runtime.Fabric, err)
+	if err := s.carrier.conn.SendValue(kind, body, fds...); err != nil {
+		return fmt.Errorf("%s: %w", s.carrier.name, err)
 	}
 	timeout := time.NewTimer(answerTime)
 	defer timeout.Stop()
 	select {
 	case m := <-s.answers:
 		if m.Kind != answer {
-			return fmt.Errorf("%s answered %q", runtime.Fabric, m.Kind)
+			return fmt.Errorf("%s answered %q", s.carrier.name, m.Kind)
 		}
 		return m.Decode(into)
 	case <-s.broken:
 		return s.why
 	case <-timeout.C:
-		return fmt.Errorf("%s does not answer: is it stopped?", runtime.Fabric)
+		return fmt.Errorf("%s does not answer: is it stopped?", s.carrier.name)
 	}
 }
 
@@ -181,7 +197,7 @@ func (s *Standing) Cluster() runtime.Cluster { return s.cluster }
 func (s *Standing) Memory() string { return s.cluster.Bound() }
 
 // Notes are what the machine did not grant to the processes, in words.
-func (s *Standing) Notes() []string { return bootNotes(s.cluster) }
+func (s *Standing) Notes() []string { return bootNotes(s.cluster, s.carrier) }
 
 // Now is the present lab time.
 func (s *Standing) Now() units.Time { return max(0, s.scale.Lab(clock.Monotonic())) }
@@ -262,8 +278,12 @@ func (s *Standing) Restart(ctx context.Context, host int) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(link.FD)
-	err = s.do(realtime.KindPlug, realtime.Plug{Host: host, Kind: portKind(link)}, link.FD)
+	var fds []int
+	if link.Kind != boot.Wired {
+		defer unix.Close(link.FD)
+		fds = []int{link.FD}
+	}
+	err = s.do(realtime.KindPlug, realtime.Plug{Host: host, Kind: portKind(link)}, fds...)
 	if err != nil {
 		return errors.Join(err, r.Kill(host))
 	}
@@ -286,6 +306,7 @@ func portKind(l boot.Link) string {
 func (s *Standing) Close() error {
 	s.end()
 	err := s.cluster.Close()
+	s.carrier.close()
 	s.running.Wait()
 	<-s.broken
 	return err

@@ -87,7 +87,7 @@ func (r *run) bereft(lab units.Time) []string {
 // stalled says that nothing has moved for so long, why if that is known, and who waits for whom: the hosts, and the ports of the network.
 func (r *run) stalled(still time.Duration, why string) error {
 	text := fmt.Sprintf("nothing has moved for %.1f s (%v of lab time)%s: %s", still.Seconds(), r.scale.LabSpan(int64(still)), why, r.waiting())
-	if err := r.cluster.Fabric().Conn.SendValue(realtime.KindLook, nil); err != nil {
+	if err := r.carrier.conn.SendValue(realtime.KindLook, nil); err != nil {
 		r.fabric.lose(err)
 	}
 	r.await(rescueTime, func() bool { return r.seen != nil || r.fabric.lost != nil })

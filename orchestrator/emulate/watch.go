@@ -98,7 +98,7 @@ func (r *run) hung(now time.Time) error {
 		}
 		who := "node " + r.name(peer)
 		if peer == fabricPeer {
-			who = "the fabric process"
+			who = r.carrier.who
 		}
 		err := fmt.Errorf("%s does not answer: it has said nothing for %.1f s; is it stopped?", who, quiet.Seconds())
 		if peer != fabricPeer && r.doing(peer) != "" {

@@ -246,7 +246,7 @@ type Expectation struct {
 type Engine struct {
 	Kind     string  // auto, sim, emu, both
 	Runtime  string  // auto, namespace, docker
-	Datapath string  // auto, fabric
+	Datapath string  // auto, fabric, kernel
 	Dilation float64 // 0: auto
 }
 

@@ -19,7 +19,7 @@ const (
 var (
 	engineKinds = choice{built: []string{"auto", "sim", "emu", "both"}}
 	runtimes    = choice{built: []string{"auto", "namespace", "docker"}}
-	datapaths   = choice{built: []string{"auto", "fabric"}, later: []string{"kernel"}}
+	datapaths   = choice{built: []string{"auto", "fabric", kernel}}
 )
 
 func (d *decoder) measure(s *section) Measure {

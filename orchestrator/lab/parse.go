@@ -103,6 +103,7 @@ func (d *decoder) lab(file string, root *node, values map[string]any) *Lab {
 	l.Engine = d.engine(s.section("engine"))
 	s.close()
 	l.Sources = d.sources
+	d.checkKernel(l)
 	return l
 }
 

@@ -367,6 +367,6 @@ type writtenMeasure struct {
 type writtenEngine struct {
 	Kind     engineKindType `json:"kind,omitempty" jsonschema_description:"auto emulates where the machine can and simulates elsewhere."`
 	Runtime  runtimeType    `json:"runtime,omitempty" jsonschema_description:"What nodes are made of."`
-	Datapath datapathType   `json:"datapath,omitempty" jsonschema_description:"What switches are made of."`
+	Datapath datapathType   `json:"datapath,omitempty" jsonschema_description:"What switches are made of: auto and fabric, the modelled switches in one process; kernel, a namespace for each switch in which Linux forwards, shaped by tc."`
 	Dilation dilationType   `json:"dilation,omitempty" jsonschema_description:"How much slower than the lab the emulation runs; auto is the least this machine can carry."`
 }

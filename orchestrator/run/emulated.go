@@ -111,6 +111,12 @@ func (x *Experiment) emulation(dilation float64, p emulate.Processes) emulate.Ex
 		SampleQueues: x.Lab.Measure.Queues, Windows: x.Lab.Measure.CWND,
 		Processes: p, Transparent: x.Lab.Clocks.Transparent, Programs: x.programs(),
 	}
+	if x.Lab.Engine.Datapath == onKernel {
+		spec.Kernel = &emulate.Kernel{Net: x.subnet.Prefix()}
+		for s := range x.Fabric.Switches {
+			spec.Kernel.Switches = append(spec.Kernel.Switches, x.subnet.SwitchAddr(s))
+		}
+	}
 	if x.Fabric.CCM != nil {
 		for s := range x.Fabric.Switches {
 			spec.Switches = append(spec.Switches, x.subnet.SwitchAddr(s))

@@ -132,8 +132,8 @@ func emulator(ctx context.Context, x *Experiment, p place, why string, o Options
 		return engine{}, err
 	}
 	return engine{
-		name: "emu", datapath: "fabric", place: p, dilation: d, run: emulated,
-		why: fmt.Sprintf("%s; datapath fabric, runtime %s, dilation %g (%s)", why, p.runtime, d, how),
+		name: "emu", datapath: p.datapath, place: p, dilation: d, run: emulated,
+		why: fmt.Sprintf("%s; datapath %s, runtime %s, dilation %g (%s)", why, p.datapath, p.runtime, d, how),
 	}, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"weft/orchestrator/emulate"
+	"weft/orchestrator/kernelpath"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/docker"
@@ -14,13 +15,27 @@ import (
 
 // place is where the nodes of an emulation live.
 type place struct {
-	runtime string
-	launch  runtime.Launch // nil: the built-in runtime's
+	runtime  string
+	launch   runtime.Launch // nil: the built-in runtime's
+	datapath string         // fabric, kernel
 }
 
-// places finds where the nodes of a lab can live on this machine: in the runtime that the lab asks for or, if it leaves
-// that open, in the built-in one, and in Docker's where that one cannot be had.
+// places finds where the nodes of a lab can live on this machine, and what carries their packets.
 func places(ctx context.Context, l *lab.Lab) (place, error) {
+	p, err := nodesIn(ctx, l)
+	p.datapath = "fabric"
+	if err == nil && l.Engine.Datapath == onKernel {
+		p.datapath, err = onKernel, kernelpath.Available()
+	}
+	return p, err
+}
+
+// onKernel is the datapath of the machine's kernel.
+const onKernel = "kernel"
+
+// nodesIn finds where the nodes of a lab can live on this machine: in the runtime that the lab asks for or, if it leaves
+// that open, in the built-in one, and in Docker's where that one cannot be had.
+func nodesIn(ctx context.Context, l *lab.Lab) (place, error) {
 	image := imagePath(l)
 	inNamespaces, inContainers := place{runtime: "namespace"}, place{runtime: "docker", launch: docker.Launch}
 	switch l.Engine.Runtime {
@@ -52,9 +67,11 @@ func (p place) processes(o Options) emulate.Processes {
 	return emulate.Processes{Launch: p.launch, Runtime: p.runtime, Self: o.Self, Step: o.Step}
 }
 
-// chosen says that the lab asks for what only emulation has: this runtime and no other, or programs in hosts. Simulating
-// it instead would not be what was asked.
-func chosen(l *lab.Lab) bool { return l.Engine.Runtime == "docker" || programPath(l) != "" }
+// chosen says that the lab asks for what only emulation has: this runtime or datapath and no other, or programs in hosts.
+// Simulating it instead would not be what was asked.
+func chosen(l *lab.Lab) bool {
+	return l.Engine.Runtime == "docker" || l.Engine.Datapath == onKernel || programPath(l) != ""
+}
 
 // programPath is where the lab's first program is written; empty: it has none.
 func programPath(l *lab.Lab) string {

@@ -24,7 +24,10 @@ type Cluster interface {
 	// Nodes is the number of hosts, and Node the process of the host with this number.
 	Nodes() int
 	Node(i int) *Proc
-	// Fabric is the fabric's process.
+	// Switches is the number of switches that are nodes, and Switch the process of the one with this number.
+	Switches() int
+	Switch(i int) *Proc
+	// Fabric is the fabric's process; nil if switches are nodes.
 	Fabric() *Proc
 	// Exits reports each process that ends before Close, at once. It is closed by Close.
 	Exits() <-chan Exit

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"weft/nodeimg/boot"
@@ -17,6 +18,11 @@ const Fabric = "fabric"
 type Spec struct {
 	Lab   string          // its name, for messages and labels
 	Nodes []boot.NodeSpec // the hosts, by HostID
+
+	// Switches are nodes too, of a lab that the machine's kernel switches: it has no fabric process, and Cables join its
+	// nodes by their names. The hosts of one are wired (boot.NodeSpec.Wired).
+	Switches []boot.NodeSpec
+	Cables   []boot.Cable
 
 	// Images are those that commands in this lab will name. A runtime that does not have one refuses the lab.
 	Images []string
@@ -62,14 +68,24 @@ func (s *Spec) Check() error {
 		return errors.New("a lab without nodes")
 	}
 	seen := map[string]bool{Fabric: true}
-	for _, n := range s.Nodes {
+	for _, n := range slices.Concat(s.Nodes, s.Switches) {
 		if seen[n.Name] {
 			return fmt.Errorf("two processes would be called %q", n.Name)
 		}
 		seen[n.Name] = true
 	}
+	for _, c := range s.Cables {
+		for _, end := range []boot.CableEnd{c.A, c.B} {
+			if !seen[end.Node] || end.Node == Fabric {
+				return fmt.Errorf("a cable leads to %q, which is no node", end.Node)
+			}
+		}
+	}
 	return nil
 }
+
+// Switched says that the machine's kernel switches the lab: it has no fabric process.
+func (s *Spec) Switched() bool { return len(s.Switches) > 0 }
 
 // Op is an operation of a launch, and its undo. It is plain data, so that another process can undo it.
 type Op struct {

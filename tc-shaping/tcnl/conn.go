@@ -86,22 +86,32 @@ func (c *Conn) clear(device int, parent qdisc.Handle) error {
 // dump returns all disciplines of a device that were made by somebody, parents before children.
 func (c *Conn) dump(device int) ([]message, error) {
 	var all []message
+	err := c.each(func(m message) {
+		if m.device == device {
+			all = append(all, m)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the disciplines of device %d: %w", device, err)
+	}
+	return inOrder(all), nil
+}
+
+// each calls f with every discipline of the namespace that was made by somebody.
+func (c *Conn) each(f func(message)) error {
 	var bad error
-	r := c.request(unix.RTM_GETQDISC, unix.NLM_F_DUMP, device, qdisc.Qdisc{})
+	r := c.request(unix.RTM_GETQDISC, unix.NLM_F_DUMP, 0, qdisc.Qdisc{})
 	err := r.ExecuteIter(unix.NETLINK_ROUTE, unix.RTM_NEWQDISC, func(b []byte) bool {
 		m, err := parse(b)
 		switch {
 		case err != nil:
 			bad = errors.Join(bad, err)
-		case m.device == device && m.qdisc.Handle != 0: // without a handle are those that devices have by themselves
-			all = append(all, m)
+		case m.qdisc.Handle != 0: // without a handle are those that devices have by themselves
+			f(m)
 		}
 		return true
 	})
-	if err := errors.Join(err, bad); err != nil {
-		return nil, fmt.Errorf("read the disciplines of device %d: %w", device, err)
-	}
-	return inOrder(all), nil
+	return errors.Join(err, bad)
 }
 
 // inOrder follows a device's disciplines from the root to the last child. What hangs elsewhere, as an ingress does, is left out.
@@ -119,4 +129,19 @@ func inOrder(all []message) []message {
 		parent = all[i].qdisc.Handle
 	}
 	return row
+}
+
+// Dropped returns how many packets the devices of the namespace lost beside their disciplines, since they were made: on their way to
+// another device, and in the kernel's queue of what has arrived.
+func (c *Conn) Dropped() (n int64, err error) {
+	links, err := c.links.LinkList()
+	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
+		return 0, fmt.Errorf("read the counters of devices: %w", err)
+	}
+	for _, l := range links {
+		if s := l.Attrs().Statistics; s != nil {
+			n += int64(s.RxDropped + s.TxDropped)
+		}
+	}
+	return n, nil
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/tc-shaping/qdisc"
+	"weft/units"
 )
 
 // End is a device at one end of a link, by its number in its network namespace.
@@ -242,4 +243,16 @@ func count(all []message) []qdisc.Counters {
 		out = append(out, m.counters)
 	}
 	return out
+}
+
+// Backlogs returns how much waits below each device of the namespace, by its number, in bytes; devices whose queues are empty are left
+// out. It asks the kernel once, however many devices there are.
+func (c *Conn) Backlogs() (map[int]units.Bytes, error) {
+	waiting := map[int]units.Bytes{}
+	err := c.each(func(m message) {
+		if m.qdisc.Parent == qdisc.Root && m.counters.Backlog > 0 {
+			waiting[m.device] = m.counters.Backlog
+		}
+	})
+	return waiting, err
 }

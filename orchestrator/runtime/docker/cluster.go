@@ -63,7 +63,9 @@ type Cluster struct {
 	fabric  *proc
 	plugged chan struct{} // closed when the fabric takes cables, or never will
 	nodes   []*proc
-	exits   chan runtime.Exit
+
+	switches []*proc
+	exits    chan runtime.Exit
 
 	mu      sync.Mutex // guards what follows
 	started map[string]*proc
@@ -95,6 +97,9 @@ func launch(ctx context.Context, spec runtime.Spec) (*Cluster, error) {
 	}
 	if err := spec.Check(); err != nil {
 		return nil, err
+	}
+	if spec.Switched() {
+		return nil, errors.New("containers are no switches of datapath kernel: --runtime namespace has them, or --datapath fabric")
 	}
 	c := &Cluster{spec: spec, exits: make(chan runtime.Exit, len(spec.Nodes)+2), started: map[string]*proc{}, nodes: make([]*proc, len(spec.Nodes))}
 	if err := c.prepare(ctx); err != nil {
@@ -299,8 +304,17 @@ func (c *Cluster) Node(i int) *runtime.Proc {
 // Nodes returns the number of hosts.
 func (c *Cluster) Nodes() int { return len(c.nodes) }
 
-// Fabric returns the fabric's process.
-func (c *Cluster) Fabric() *runtime.Proc { return &c.fabric.Proc }
+// Switches returns the number of switches that are nodes, and Switch the process of one.
+func (c *Cluster) Switches() int              { return len(c.switches) }
+func (c *Cluster) Switch(i int) *runtime.Proc { return &c.switches[i].Proc }
+
+// Fabric returns the fabric's process; nil if switches are nodes.
+func (c *Cluster) Fabric() *runtime.Proc {
+	if c.fabric == nil {
+		return nil
+	}
+	return &c.fabric.Proc
+}
 
 // Exits reports each process that ends before Close, at once, and the engine when its connection ends. It is closed
 // by Close.

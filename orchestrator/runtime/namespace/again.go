@@ -53,7 +53,8 @@ func (c *Cluster) Freeze(i int, frozen bool) error {
 	return nil
 }
 
-// Restart starts a node again that has ended. The other end of its new cable is Link.FD, the caller's.
+// Restart starts a node again that has ended. The other end of its new cable is Link.FD, the caller's; where switches are nodes
+// it is -1.
 func (c *Cluster) Restart(ctx context.Context, i int) (boot.Link, error) {
 	if p, err := c.alive(i); err == nil {
 		return boot.Link{}, fmt.Errorf("%s is running", p.Name)
@@ -64,7 +65,7 @@ func (c *Cluster) Restart(ctx context.Context, i int) (boot.Link, error) {
 	}
 	stop := context.AfterFunc(ctx, func() { p.Conn.Close() })
 	defer stop()
-	link, err := c.reboot(p, i)
+	link, err := c.reboot(ctx, p, i)
 	if err != nil {
 		_ = p.run.cmd.Process.Kill() // what it could not become it need not be
 		return boot.Link{}, c.failed(p, err)
@@ -76,11 +77,15 @@ func (c *Cluster) Restart(ctx context.Context, i int) (boot.Link, error) {
 }
 
 // reboot takes a node that was started again through its boot.
-func (c *Cluster) reboot(p *proc, i int) (boot.Link, error) {
+func (c *Cluster) reboot(ctx context.Context, p *proc, i int) (boot.Link, error) {
 	if err := p.Conn.SendValue(boot.KindBoot, c.node(i, p)); err != nil {
 		return boot.Link{}, err
 	}
 	fds, err := p.Conn.Expect(boot.KindLink, &p.Link)
+	p.Link.Index = i
+	if err == nil && c.spec.Switched() {
+		return p.Link, c.replug(ctx, p)
+	}
 	if err == nil && len(fds) != 1 {
 		err = fmt.Errorf("a cable came with %d descriptors", len(fds))
 	}
@@ -93,7 +98,6 @@ func (c *Cluster) reboot(p *proc, i int) (boot.Link, error) {
 		}
 		return boot.Link{}, err
 	}
-	p.Link.Index = i
 	link := p.Link
 	link.FD = fds[0]
 	return link, nil

@@ -25,13 +25,14 @@ const (
 
 // Cluster is a running lab: a runtime.Cluster.
 type Cluster struct {
-	spec   runtime.Spec
-	spawn  *spawner
-	groups *groups
-	out    *runtime.Lines // nil: nobody listens
-	fabric *proc
-	nodes  []*proc
-	exits  chan runtime.Exit
+	spec     runtime.Spec
+	spawn    *spawner
+	groups   *groups
+	out      *runtime.Lines // nil: nobody listens
+	fabric   *proc          // nil: switches are nodes
+	nodes    []*proc
+	switches []*proc
+	exits    chan runtime.Exit
 
 	mu      sync.Mutex // guards what follows
 	started []*proc
@@ -65,10 +66,11 @@ func Launch(ctx context.Context, spec runtime.Spec) (*Cluster, error) {
 		spec.Grace = defaultGrace
 	}
 	c := &Cluster{
-		spec:  spec,
-		spawn: newSpawner(),
-		nodes: make([]*proc, len(spec.Nodes)),
-		exits: make(chan runtime.Exit, len(spec.Nodes)+1),
+		spec:     spec,
+		spawn:    newSpawner(),
+		nodes:    make([]*proc, len(spec.Nodes)),
+		switches: make([]*proc, len(spec.Switches)),
+		exits:    make(chan runtime.Exit, len(spec.Nodes)+len(spec.Switches)+1),
 	}
 	if spec.Stderr != nil {
 		c.out = runtime.NewLines(spec.Stderr)
@@ -109,6 +111,10 @@ func (c *Cluster) boot(ctx context.Context) error {
 			}
 		})
 	}
+	if c.spec.Switched() {
+		c.bootSwitched(do, group.Wait, func() bool { return first == nil })
+		return first
+	}
 	var err error
 	if c.fabric, err = c.start(runtime.Fabric, c.spec.FabricArgs, "fabric"); err != nil {
 		return err
@@ -128,22 +134,28 @@ func (c *Cluster) boot(ctx context.Context) error {
 	return first
 }
 
-// bootNode takes one node through its boot, and its cable to the fabric.
-func (c *Cluster) bootNode(i int) error {
+// startNode starts one node and takes it as far as its cable, whose descriptors it returns.
+func (c *Cluster) startNode(i int) (fds []int, err error) {
 	p, err := c.start(c.spec.Nodes[i].Name, c.spec.NodeArgs, "node")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c.nodes[i] = p
 	err = c.spec.Around("boot "+p.Name, func() error { return p.Conn.SendValue(boot.KindBoot, c.node(i, p)) })
-	if err != nil {
-		return c.failed(p, err)
-	}
-	fds, err := p.Conn.Expect(boot.KindLink, &p.Link)
-	if err != nil {
-		return c.failed(p, err)
+	if err == nil {
+		fds, err = p.Conn.Expect(boot.KindLink, &p.Link)
 	}
 	p.Link.Index = i
+	return fds, c.failed(p, err)
+}
+
+// bootNode takes one node through its boot, and its cable to the fabric.
+func (c *Cluster) bootNode(i int) error {
+	fds, err := c.startNode(i)
+	if err != nil {
+		return err
+	}
+	p := c.nodes[i]
 	err = c.fabric.Conn.SendValue(boot.KindLinks, []boot.Link{p.Link}, fds...)
 	for _, fd := range fds {
 		unix.Close(fd)
@@ -250,8 +262,17 @@ func (c *Cluster) Node(i int) *runtime.Proc {
 // Nodes returns the number of hosts.
 func (c *Cluster) Nodes() int { return len(c.nodes) }
 
-// Fabric returns the fabric's process.
-func (c *Cluster) Fabric() *runtime.Proc { return &c.fabric.Proc }
+// Switches returns the number of switches that are nodes, and Switch the process of one.
+func (c *Cluster) Switches() int              { return len(c.switches) }
+func (c *Cluster) Switch(i int) *runtime.Proc { return &c.switches[i].Proc }
+
+// Fabric returns the fabric's process; nil if switches are nodes.
+func (c *Cluster) Fabric() *runtime.Proc {
+	if c.fabric == nil {
+		return nil
+	}
+	return &c.fabric.Proc
+}
 
 // Exits reports each process that ends before Close, at once. It is closed by Close.
 func (c *Cluster) Exits() <-chan runtime.Exit { return c.exits }

@@ -1,0 +1,134 @@
+package boot
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"weft/nodeimg/control"
+	"weft/units"
+)
+
+// Wired is a cable between two nodes that the orchestrator makes: a veth pair, with no descriptor.
+const Wired LinkKind = "veth"
+
+// KindPlugged tells a node that its cable is there.
+const KindPlugged = "plugged"
+
+// Cable is a veth pair between two nodes of a lab.
+type Cable struct {
+	A     CableEnd    `json:"a"`
+	B     CableEnd    `json:"b"`
+	MTU   units.Bytes `json:"mtu"`   // largest IP packet
+	Queue int         `json:"queue"` // frames that an end holds before it drops, as NodeSpec.Queue
+}
+
+// CableEnd is an interface of a node.
+type CableEnd struct {
+	Node      string `json:"node"`
+	Interface string `json:"interface"`
+	MAC       MAC    `json:"mac"`
+	Index     int    `json:"index,omitempty"` // of the interface in its namespace, at end A; 0: the next
+}
+
+// Plug makes a cable, end A in the network namespace of the calling thread, which must be locked to it, and end B in that of a
+// descriptor. Neither is up, and what the machine does to frames by itself, to spare work, is off at A.
+func Plug(c *Cable, b int) error {
+	a := netlink.NewLinkAttrs()
+	a.Name, a.MTU, a.TxQLen, a.HardwareAddr = c.A.Interface, int(c.MTU), c.Queue, net.HardwareAddr(c.A.MAC[:])
+	a.Index = c.A.Index
+	pair := &netlink.Veth{
+		LinkAttrs: a, PeerName: c.B.Interface, PeerHardwareAddr: net.HardwareAddr(c.B.MAC[:]),
+		PeerNamespace: netlink.NsFd(b), PeerMTU: uint32(c.MTU), PeerTxQLen: c.Queue,
+	}
+	if err := netlink.LinkAdd(pair); err != nil {
+		return fmt.Errorf("cable from %s to %s: %w", c.A.Node, c.B.Node, err)
+	}
+	return PlainFrames(c.A.Interface)
+}
+
+// PlainFrames makes an interface of the calling thread's network namespace send and receive single packets with their
+// checksums filled in: a segment of 64 KB, made to spare work, would be one packet to every queue.
+func PlainFrames(name string) error { return plainFrames(name) }
+
+// plugged asks for the node's cable and waits until it is there.
+func plugged(conn *control.Conn, s *NodeSpec) (Link, error) {
+	l := Link{Node: s.Name, Kind: Wired, FD: -1}
+	if err := conn.SendValue(KindLink, l); err != nil {
+		return l, err
+	}
+	if _, err := conn.Expect(KindPlugged, nil); err != nil {
+		return l, err
+	}
+	return l, wire(s)
+}
+
+// wire readies an end that a cable was plugged into.
+func wire(s *NodeSpec) error {
+	if err := plainFrames(Interface); err != nil {
+		return err
+	}
+	return configure(s)
+}
+
+// A Gateway is where a host sends what is for none of its neighbours.
+type Gateway struct {
+	Addr netip.Addr   `json:"addr"`
+	MAC  MAC          `json:"mac"`
+	Net  netip.Prefix `json:"net"` // what lies behind it
+}
+
+// routes tells a host that has a gateway the way to its neighbours and to all others. Its own prefix holds nobody else.
+func routes(l netlink.Link, s *NodeSpec) error {
+	if s.Gateway == nil {
+		return nil
+	}
+	index := l.Attrs().Index
+	direct := func(a netip.Addr) error {
+		return netlink.RouteReplace(&netlink.Route{LinkIndex: index, Scope: netlink.SCOPE_LINK, Dst: single(a), Src: s.Addr.Addr().AsSlice()})
+	}
+	if err := neighbours(l, []Peer{{s.Gateway.Addr, s.Gateway.MAC}}); err != nil {
+		return err
+	}
+	if err := direct(s.Gateway.Addr); err != nil {
+		return fmt.Errorf("route to the gateway %v: %w", s.Gateway.Addr, err)
+	}
+	for _, p := range s.Peers {
+		if err := direct(p.Addr); err != nil {
+			return fmt.Errorf("route to %v: %w", p.Addr, err)
+		}
+	}
+	err := netlink.RouteReplace(&netlink.Route{
+		LinkIndex: index, Gw: s.Gateway.Addr.AsSlice(), Src: s.Addr.Addr().AsSlice(),
+		Dst: &net.IPNet{IP: s.Gateway.Net.Masked().Addr().AsSlice(), Mask: net.CIDRMask(s.Gateway.Net.Bits(), 32)},
+	})
+	if err != nil {
+		return fmt.Errorf("route to %v by %v: %w", s.Gateway.Net, s.Gateway.Addr, err)
+	}
+	return nil
+}
+
+// single is the network of one address.
+func single(a netip.Addr) *net.IPNet {
+	return &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(32, 32)}
+}
+
+// Hold is the life of a switch that is a node: its kernel does everything, and the process is there so that its namespaces
+// are. It returns when the orchestrator ends it or is gone.
+func Hold(conn *control.Conn) error {
+	for {
+		if _, _, err := conn.Recv(); err != nil {
+			return nil // that is how it ends
+		}
+	}
+}
+
+// close closes the descriptor of a link that has one.
+func (l *Link) close() {
+	if l.FD >= 0 {
+		unix.Close(l.FD)
+	}
+}

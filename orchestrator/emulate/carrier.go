@@ -1,0 +1,103 @@
+package emulate
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"weft/nodeimg/boot"
+	"weft/nodeimg/control"
+	"weft/orchestrator/kernelpath"
+	"weft/orchestrator/runtime"
+)
+
+// Kernel says that the machine's kernel carries the packets of an experiment: its switches are nodes.
+type Kernel struct {
+	Switches []netip.Addr // their addresses, by switch
+	Net      netip.Prefix // that holds all addresses
+}
+
+// A carrier is what carries the packets of a lab: the process of the modelled fabric, or this process's hold on the kernel. It
+// is told what to do, and tells what happens, at the other end of a connection, in the words of package realtime.
+type carrier struct {
+	name  string // in messages
+	who   string // likewise, in a sentence
+	conn  *control.Conn
+	notes []string
+	ended chan struct{} // closed when it does nothing any more; nil: it ends with the cluster
+}
+
+// carrier returns what carries packets in a cluster that was launched for x.
+func (x *Experiment) carrier(cluster runtime.Cluster) (*carrier, error) {
+	if x.Kernel == nil {
+		f := cluster.Fabric()
+		return &carrier{name: f.Name, who: "the fabric process", conn: f.Conn, notes: f.Report.Notes}, nil
+	}
+	network, err := x.network()
+	if err != nil {
+		return nil, err
+	}
+	ours, theirs, err := control.Pair()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := control.Of(theirs)
+	if err != nil {
+		return nil, errors.Join(err, ours.Close())
+	}
+	c := &carrier{name: "datapath kernel", who: "the kernel's datapath", conn: ours, ended: make(chan struct{})}
+	if !kernelpath.Seeded() {
+		c.notes = []string{"this kernel has no hash seed for each switch (Linux 6.11): their choices among equal ways differ by the order of shares of one hash"}
+	}
+	go func() {
+		defer close(c.ended)
+		_ = kernelpath.Serve(conn, network, cluster) // it has told the other end
+	}()
+	return c, nil
+}
+
+// close ends what carries packets, if it does not end with the cluster, and waits for that.
+func (c *carrier) close() {
+	if c.ended == nil {
+		return
+	}
+	c.conn.Close()
+	<-c.ended
+}
+
+// network is what the kernel is to be made into.
+func (x *Experiment) network() (*kernelpath.Network, error) {
+	names := make([]string, len(x.Plans))
+	for h := range x.Plans {
+		names[h] = x.Plans[h].Name
+	}
+	n, err := kernelpath.Plan(&kernelpath.Lab{
+		Fabric: &x.Fabric, Hosts: names, Addrs: x.Addrs, Switches: x.Kernel.Switches, Net: x.Kernel.Net, MTU: x.ipMTU(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("datapath kernel: %w", err)
+	}
+	return n, nil
+}
+
+// switched adds to what a runtime must start what a lab needs whose switches are nodes.
+func (x *Experiment) switched(s *runtime.Spec) error {
+	if x.Kernel == nil {
+		return nil
+	}
+	n, err := x.network()
+	if err != nil {
+		return err
+	}
+	s.Cables = n.Cables
+	for i := range n.Switches {
+		s.Switches = append(s.Switches, boot.NodeSpec{Name: n.Switches[i].Name, Switch: true, MTU: x.ipMTU()})
+	}
+	for h := range s.Nodes {
+		host, node := &n.Hosts[h], &s.Nodes[h]
+		home := &n.Switches[host.Home]
+		node.Wired, node.Addr, node.Peers = true, netip.PrefixFrom(host.Addr, host.Addr.BitLen()), host.Peers
+		node.Gateway = &boot.Gateway{Addr: home.Addr, MAC: home.MAC, Net: x.Kernel.Net}
+	}
+	return nil
+}

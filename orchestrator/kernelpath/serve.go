@@ -1,0 +1,389 @@
+package kernelpath
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"weft/clocksync/labtime"
+	"weft/fabric"
+	"weft/fabric/realtime"
+	"weft/internal/clock"
+	"weft/nodeimg/control"
+	"weft/orchestrator/runtime"
+	"weft/tc-shaping/probe"
+	"weft/tc-shaping/qdisc"
+	"weft/tc-shaping/tcnl"
+	"weft/units"
+)
+
+// Nodes are the processes that hold the namespaces of a lab: a runtime.Cluster.
+type Nodes interface {
+	Node(i int) *runtime.Proc
+	Switch(i int) *runtime.Proc
+}
+
+// Serve has the kernel carry the packets of a lab. It serves the orchestrator at the other end of conn until that says stop, in
+// the words of package realtime, and closes conn. Nothing that it makes outlives the nodes.
+func Serve(conn *control.Conn, net *Network, nodes Nodes) error {
+	c := &carrier{conn: conn, net: net, nodes: nodes, routes: make([]*routing, len(net.Switches))}
+	defer conn.Close()
+	defer c.letGo()
+	err := c.setUp()
+	if err == nil {
+		err = conn.SendValue(realtime.KindReady, nil)
+	}
+	if err == nil {
+		err = c.run()
+	}
+	if err != nil {
+		err = fmt.Errorf("datapath kernel: %w", err)
+		_ = conn.SendError(err) // the peer may be what failed
+	}
+	return err
+}
+
+// carrier is a network under way. One goroutine owns it.
+type carrier struct {
+	conn   *control.Conn
+	net    *Network
+	nodes  Nodes
+	cfg    realtime.Config
+	routes []*routing // by switch
+	lines  []line     // by port of the fabric
+	halted []bool     // by host
+	kernel qdisc.Capabilities
+
+	hosts, switches []*tcnl.Conn // to their networks; nil: none yet
+	bySwitch        [][]int      // ports of the fabric
+	lost            int64        // packets that interfaces had lost when lab time began
+	scale           labtime.Scale
+	next            int // of cfg.Changes
+
+	maxQueue units.Bytes // the most that a sample found waiting in one port of a switch
+}
+
+// atOnce is how many namespaces are set up side by side: the kernel does one after the other most of the time. Ours.
+const atOnce = 4
+
+// setUp makes everything that the configuration asks for.
+func (c *carrier) setUp() error {
+	if _, err := c.conn.Expect(realtime.KindConfigure, &c.cfg); err != nil {
+		return err
+	}
+	if len(c.cfg.Network.Ports) != len(c.net.Ends) || !(c.cfg.Dilation > 0) {
+		return fmt.Errorf("%d ports where %d were planned, dilation %g", len(c.cfg.Network.Ports), len(c.net.Ends), c.cfg.Dilation)
+	}
+	c.halted, c.bySwitch = make([]bool, len(c.net.Hosts)), make([][]int, len(c.net.Switches))
+	for p, end := range c.net.Ends {
+		if end.Switch >= 0 {
+			c.bySwitch[end.Switch] = append(c.bySwitch[end.Switch], p)
+		}
+	}
+	var err error
+	if c.kernel, err = probe.Probe(); err != nil {
+		return err
+	}
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for s := range c.net.Switches {
+		group.Go(func() error {
+			return c.nodes.Switch(s).Do(func() (err error) {
+				c.routes[s], err = prepare(c.net, s)
+				return err
+			})
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for s := range c.routes {
+		group.Go(func() error {
+			if err := c.nodes.Switch(s).Do(allUp); err != nil {
+				return fmt.Errorf("%s: %w", c.net.Switches[s].Name, err)
+			}
+			return c.install(s)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := c.shape(); err != nil {
+		return err
+	}
+	return c.begin()
+}
+
+// letGo closes what is open. The network stays until its nodes end.
+func (c *carrier) letGo() {
+	for _, r := range c.routes {
+		if r != nil {
+			r.Close()
+		}
+	}
+	for _, conn := range slices.Concat(c.hosts, c.switches) {
+		if conn != nil {
+			conn.Close()
+		}
+	}
+}
+
+// message is one from the orchestrator, or why none comes any more.
+type message struct {
+	m   control.Message
+	fds []int
+	err error
+}
+
+// listen passes on what the orchestrator says until the connection ends.
+func (c *carrier) listen(to chan<- message, quit <-chan struct{}) {
+	for {
+		m, fds, err := c.conn.Recv()
+		select {
+		case to <- message{m, fds, err}:
+		case <-quit:
+			closeAll(fds)
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// How often queues are looked at, in real time, whatever the lab asks for: each look asks the kernel once per switch, and is to take
+// a small share of the time at most. Without samples the greatest queue is still wanted. Ours.
+const (
+	leastSample  = 5 * time.Millisecond
+	sampleShare  = 20 // one in so many
+	otherwiseAll = 100 * time.Millisecond
+)
+
+// sampling is how long to wait until the next look at the queues, when the last took so long.
+func (c *carrier) sampling(took time.Duration) time.Duration {
+	wait := otherwiseAll
+	if c.cfg.Sample > 0 {
+		wait = time.Duration(float64(c.cfg.Sample.Duration()) * c.cfg.Dilation)
+	}
+	return max(leastSample, wait-took, sampleShare*took)
+}
+
+// run serves until the orchestrator says stop.
+func (c *carrier) run() error {
+	var start realtime.Start
+	if _, err := c.conn.Expect(realtime.KindStart, &start); err != nil {
+		return err
+	}
+	c.scale = labtime.Scale{T0: start.T0, Dilation: c.cfg.Dilation}
+	messages, quit := make(chan message), make(chan struct{})
+	defer close(quit)
+	go c.listen(messages, quit)
+	alive := time.NewTicker(realtime.AliveEvery)
+	defer alive.Stop()
+	look := time.NewTimer(c.sampling(0))
+	defer look.Stop()
+	for {
+		change := c.untilChange()
+		select {
+		case m := <-messages:
+			if over, err := c.obey(m); over || err != nil {
+				return err
+			}
+		case <-alive.C:
+			if err := c.conn.SendValue(realtime.KindAlive, nil); err != nil {
+				return err
+			}
+		case <-look.C:
+			began := time.Now()
+			if err := c.sample(); err != nil {
+				return err
+			}
+			look.Reset(c.sampling(time.Since(began)))
+		case <-change:
+			if err := c.make(&c.cfg.Changes[c.next]); err != nil {
+				return err
+			}
+			c.next++
+		}
+	}
+}
+
+// untilChange fires when the next change of the network is due; nil: there is none.
+func (c *carrier) untilChange() <-chan time.Time {
+	if c.next >= len(c.cfg.Changes) {
+		return nil
+	}
+	return time.After(time.Duration(c.scale.Mono(c.cfg.Changes[c.next].At) - clock.Monotonic()))
+}
+
+// labNow is the present lab time.
+func (c *carrier) labNow() units.Time { return max(0, c.scale.Lab(clock.Monotonic())) }
+
+// obey does what the orchestrator asks for. An error is one that ends the run; what cannot be done is said in the answer.
+func (c *carrier) obey(m message) (over bool, err error) {
+	defer closeAll(m.fds)
+	if m.err != nil {
+		return true, fmt.Errorf("the orchestrator is gone: %w", m.err)
+	}
+	switch m.m.Kind {
+	case realtime.KindStop:
+		report, err := c.report()
+		if err != nil {
+			return true, err
+		}
+		return true, c.conn.SendValue(realtime.KindReport, report)
+	case realtime.KindLook:
+		state, err := c.state()
+		if err != nil {
+			return true, err
+		}
+		return false, c.conn.SendValue(realtime.KindState, state)
+	}
+	var did realtime.Did
+	if err := c.request(m); err != nil {
+		did.Error = err.Error()
+	}
+	return false, c.conn.SendValue(realtime.KindDid, did)
+}
+
+// request does what may fail without harm to the rest.
+func (c *carrier) request(m message) error {
+	switch m.m.Kind {
+	case realtime.KindChange:
+		var change fabric.Change
+		if err := m.m.Decode(&change); err != nil {
+			return err
+		}
+		return c.make(&change)
+	case realtime.KindHalt:
+		var h realtime.Halt
+		if err := m.m.Decode(&h); err != nil {
+			return err
+		}
+		return c.halt(h)
+	case realtime.KindPlug:
+		var p realtime.Plug
+		if err := m.m.Decode(&p); err != nil {
+			return err
+		}
+		return c.plug(p.Host)
+	case realtime.KindCapture:
+		var p realtime.Capture
+		if err := m.m.Decode(&p); err != nil {
+			return err
+		}
+		return errors.New("datapath kernel copies no frames for weft; tcpdump does, in a host or a switch: weft exec NODE -- tcpdump -i IFACE -w -")
+	}
+	return fmt.Errorf("%q was not expected", m.m.Kind)
+}
+
+// make makes a change of the network.
+func (c *carrier) make(change *fabric.Change) error {
+	for _, p := range change.Ports {
+		if p < 0 || p >= len(c.lines) {
+			return fmt.Errorf("port %d of %d", p, len(c.lines))
+		}
+	}
+	for _, p := range change.Ports {
+		l := &c.lines[p]
+		if change.Up != nil {
+			l.down = !*change.Up
+		}
+		if change.Line != nil {
+			l.line = *change.Line
+		}
+		if err := c.apply(p); err != nil {
+			return err
+		}
+	}
+	for _, p := range change.Ports {
+		if s := c.net.Ends[p].Switch; change.Up != nil && s >= 0 {
+			if err := c.install(s); err != nil {
+				return err
+			}
+		}
+	}
+	return c.reroute(change.Tables)
+}
+
+// reroute has all switches forward by new tables; nil: they go on.
+func (c *carrier) reroute(tables []fabric.SwitchConfig) error {
+	if tables == nil {
+		return nil
+	}
+	if len(tables) != len(c.routes) {
+		return fmt.Errorf("tables of %d switches for %d", len(tables), len(c.routes))
+	}
+	for s := range tables {
+		if err := c.net.route(s, &tables[s]); err != nil {
+			return err
+		}
+		if err := c.install(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// install has a switch forward by its tables, but for ways that are down: it knows of its own.
+func (c *carrier) install(s int) error {
+	sw := &c.net.Switches[s]
+	down := func(way int) bool { return len(c.lines) > 0 && c.lines[sw.Ports[way].Port].down }
+	groups := make([][]int, len(sw.Groups))
+	for g, ways := range sw.Groups {
+		groups[g] = slices.DeleteFunc(slices.Clone(ways), down)
+	}
+	routes := slices.DeleteFunc(slices.Clone(sw.Routes), func(r Route) bool { return len(groups[r.Group]) == 0 })
+	if err := c.routes[s].install(groups, routes); err != nil {
+		return fmt.Errorf("%s: %w", sw.Name, err)
+	}
+	return nil
+}
+
+// halt has a host's lines carry nothing, or carry again.
+func (c *carrier) halt(h realtime.Halt) error {
+	if h.Host < 0 || h.Host >= len(c.halted) {
+		return fmt.Errorf("host %d of %d", h.Host, len(c.halted))
+	}
+	c.halted[h.Host] = h.Halted
+	for p, end := range c.net.Ends {
+		if end.Host != h.Host {
+			continue
+		}
+		if err := c.apply(p ^ 1); err != nil { // towards the host: what it sends itself ends with it
+			return err
+		}
+	}
+	return nil
+}
+
+// plug takes the new cable of a host that was started again.
+func (c *carrier) plug(host int) error {
+	if host < 0 || host >= len(c.halted) {
+		return fmt.Errorf("host %d of %d", host, len(c.halted))
+	}
+	home := c.net.Hosts[host].Home
+	err := c.nodes.Switch(home).Do(func() error { return c.routes[home].plugAgain(host) })
+	if err == nil {
+		err = c.openHost(host)
+	}
+	for p, end := range c.net.Ends {
+		if err != nil || end.Host != host {
+			continue
+		}
+		if err = c.shapeLine(p); err == nil {
+			err = c.shapeLine(p ^ 1)
+		}
+	}
+	return err
+}
+
+func closeAll(fds []int) {
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
+}

@@ -1,0 +1,300 @@
+package kernelpath
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"weft/nodeimg/boot"
+)
+
+// routing is how one switch forwards at present. Its socket is in the switch's namespace, whatever thread uses it.
+type routing struct {
+	sw     *Switch
+	hosts  []Host
+	socket *nl.NetlinkSocket
+	index  []int    // of the interface of each of the switch's ports
+	next   uint32   // ID of the next object
+	used   []uint32 // objects in use: groups first
+	routes map[int]bool
+}
+
+// settings are what the kernel is told for a switch's namespace before it has interfaces, below /proc/sys/net/ipv4 or ipv6. What
+// a kernel does not have it does not do.
+var settings = []struct{ name, value string }{
+	{"ipv6/conf/all/disable_ipv6", "1"}, {"ipv6/conf/default/disable_ipv6", "1"}, // nothing that nobody asked for
+	{"ipv4/ip_forward", "1"},
+	{"ipv4/conf/all/rp_filter", "0"}, {"ipv4/conf/default/rp_filter", "0"}, // ways there and back differ
+	{"ipv4/conf/all/send_redirects", "0"}, {"ipv4/conf/default/send_redirects", "0"},
+	{"ipv4/conf/all/arp_ignore", "1"},
+	{"ipv4/fib_multipath_hash_policy", "1"}, // addresses, protocol and ports
+	{"ipv4/fib_multipath_use_neigh", "0"},
+}
+
+// hashSeed is the file of a namespace's own seed: Linux 6.11.
+const hashSeed = "/proc/sys/net/ipv4/fib_multipath_hash_seed"
+
+// Seeded says whether the kernel has switches hash each with a seed of its own.
+func Seeded() bool {
+	_, err := os.Stat(hashSeed)
+	return err == nil
+}
+
+// prepare sets up the namespace of a switch, but for routes: of next hops behind interfaces whose other end is up. The calling
+// thread is in it.
+func prepare(n *Network, s int) (*routing, error) {
+	sw := &n.Switches[s]
+	for _, o := range settings {
+		if err := os.WriteFile("/proc/sys/net/"+o.name, []byte(o.value), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s: %w", sw.Name, err)
+		}
+	}
+	if Seeded() {
+		if err := os.WriteFile(hashSeed, []byte(strconv.FormatUint(max(1, sw.Seed>>32), 10)), 0); err != nil {
+			return nil, fmt.Errorf("%s: %w", sw.Name, err)
+		}
+	}
+	socket, err := nl.Subscribe(unix.NETLINK_ROUTE)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", sw.Name, err)
+	}
+	r := &routing{sw: sw, hosts: n.Hosts, socket: socket, next: 1, routes: map[int]bool{}}
+	for _, step := range []struct {
+		what string
+		do   func() error
+	}{
+		{"bridge of the rack", r.bridge},
+		{"ports", func() error { return r.ports(n) }},
+	} {
+		if err := step.do(); err != nil {
+			socket.Close()
+			return nil, fmt.Errorf("%s: %s: %w", sw.Name, step.what, err)
+		}
+	}
+	return r, nil
+}
+
+// upTime is how long the kernel may take to see that both ends of cables are up, and upPoll how often it is asked. Ours: it
+// does so by itself within milliseconds.
+const (
+	upTime = 10 * time.Second
+	upPoll = 2 * time.Millisecond
+)
+
+// allUp waits until all interfaces of the calling thread's namespace carry packets. Until then bridges and queues drop them.
+func allUp() error {
+	for deadline := time.Now().Add(upTime); ; {
+		links, err := netlink.LinkList()
+		if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
+			return err
+		}
+		i := slices.IndexFunc(links, func(l netlink.Link) bool { return l.Type() == "veth" && l.Attrs().OperState != netlink.OperUp })
+		if i < 0 && err == nil {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("interface %s is not up after %v", links[max(i, 0)].Attrs().Name, upTime)
+		}
+		time.Sleep(upPoll)
+	}
+}
+
+// Close lets go of the switch, which goes on.
+func (r *routing) Close() { r.socket.Close() }
+
+// bridge makes the bridge that hosts hang on, or gives a switch without hosts its address.
+func (r *routing) bridge() error {
+	own := &netlink.Addr{IPNet: single(r.sw.Addr)}
+	if len(r.sw.Rack) == 0 {
+		lo, err := netlink.LinkByName("lo")
+		if err != nil {
+			return err
+		}
+		return netlink.AddrAdd(lo, own)
+	}
+	snooping := false
+	a := netlink.NewLinkAttrs()
+	a.Name, a.HardwareAddr = Bridge, net.HardwareAddr(r.sw.MAC[:])
+	bridge := &netlink.Bridge{LinkAttrs: a, MulticastSnooping: &snooping}
+	if err := netlink.LinkAdd(bridge); err != nil {
+		return err
+	}
+	for _, m := range r.sw.Rack {
+		if err := r.member(bridge.Attrs().Index, m); err != nil {
+			return err
+		}
+	}
+	link, err := netlink.LinkByName(Bridge)
+	if err != nil {
+		return err
+	}
+	mtu := link.Attrs().MTU // the least of its members'
+	if err := netlink.LinkSetMTU(link, mtu); err != nil {
+		return err
+	}
+	if err := netlink.AddrAdd(link, own); err != nil {
+		return err
+	}
+	if err := netlink.LinkSetUp(link); err != nil {
+		return err
+	}
+	for _, m := range r.sw.Rack {
+		h := &r.hosts[m.Host]
+		if err := neighbour(link, h.Addr, h.MAC); err != nil {
+			return err
+		}
+		to := &netlink.Route{LinkIndex: link.Attrs().Index, Scope: netlink.SCOPE_LINK, Dst: single(h.Addr), Src: r.sw.Addr.AsSlice()}
+		if err := netlink.RouteReplace(to); err != nil {
+			return fmt.Errorf("route to %s: %w", h.Name, err)
+		}
+	}
+	return nil
+}
+
+// member puts the cable of a host on the bridge, which need not learn where the host is, nor tell others of what is for it.
+func (r *routing) member(bridge int, m Member) error {
+	link, err := netlink.LinkByName(m.Interface)
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.Interface, err)
+	}
+	if err := netlink.LinkSetMasterByIndex(link, bridge); err != nil {
+		return fmt.Errorf("%s: %w", m.Interface, err)
+	}
+	if err := netlink.LinkSetLearning(link, false); err != nil {
+		return fmt.Errorf("%s: %w", m.Interface, err)
+	}
+	if err := netlink.LinkSetFlood(link, false); err != nil {
+		return fmt.Errorf("%s: %w", m.Interface, err)
+	}
+	if err := netlink.LinkSetUp(link); err != nil {
+		return fmt.Errorf("%s: %w", m.Interface, err)
+	}
+	mac := r.hosts[m.Host].MAC
+	err = netlink.NeighSet(&netlink.Neigh{
+		LinkIndex: link.Attrs().Index, Family: unix.AF_BRIDGE, State: netlink.NUD_NOARP, Flags: netlink.NTF_MASTER,
+		HardwareAddr: net.HardwareAddr(mac[:]),
+	})
+	if err != nil {
+		return fmt.Errorf("%s: address of %s: %w", m.Interface, r.hosts[m.Host].Name, err)
+	}
+	return nil
+}
+
+// plugAgain takes a host's new cable in place of the old.
+func (r *routing) plugAgain(host int) error {
+	bridge, err := netlink.LinkByName(Bridge)
+	if err != nil {
+		return err
+	}
+	for _, m := range r.sw.Rack {
+		if m.Host == host {
+			return r.member(bridge.Attrs().Index, m)
+		}
+	}
+	return fmt.Errorf("host %d is not on the bridge of %s", host, r.sw.Name)
+}
+
+// ports brings up what leads to other switches, which are known there for good.
+func (r *routing) ports(n *Network) error {
+	for _, p := range r.sw.Ports {
+		link, err := netlink.LinkByName(p.Interface)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.Interface, err)
+		}
+		r.index = append(r.index, link.Attrs().Index)
+		if err := netlink.LinkSetUp(link); err != nil {
+			return fmt.Errorf("%s: %w", p.Interface, err)
+		}
+		peer := &n.Switches[p.Peer]
+		if err := neighbour(link, peer.Addr, peer.MAC); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// install has the switch forward by these tables in place of those before. What is under way on old ways is not lost: new
+// ones are there before old ones go.
+func (r *routing) install(groups [][]int, routes []Route) error {
+	old := r.used
+	r.used = nil
+	ids := make([]uint32, len(groups))
+	for g, ways := range groups {
+		var err error
+		if ids[g], err = r.ways(ways); err != nil {
+			return err
+		}
+	}
+	now := make(map[int]bool, len(routes))
+	for _, to := range routes {
+		if err := r.to(r.hosts[to.Host].Addr, ids[to.Group]); err != nil {
+			return err
+		}
+		now[to.Host] = true
+	}
+	for h := range r.hosts {
+		if r.routes[h] && !now[h] {
+			if err := r.to(r.hosts[h].Addr, 0); err != nil {
+				return err
+			}
+		}
+	}
+	r.routes = now
+	for _, id := range old {
+		if err := r.remove(id); err != nil {
+			return fmt.Errorf("next hop %d: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// ways makes a next hop, or a group of them, and returns its ID.
+func (r *routing) ways(ways []int) (uint32, error) {
+	var members []uint32
+	for _, w := range spread(len(ways), r.sw.Seed) {
+		p := &r.sw.Ports[ways[w]]
+		h := hop{id: r.next, index: r.index[ways[w]], via: p.Via}
+		if err := r.add(h); err != nil {
+			return 0, err
+		}
+		members = append(members, r.next)
+		r.next++
+	}
+	if len(members) == 1 {
+		r.used = append(r.used, members[0])
+		return members[0], nil
+	}
+	id := r.next
+	r.next++
+	if err := r.group(id, members); err != nil {
+		return 0, err
+	}
+	r.used = append(append(r.used, id), members...)
+	return id, nil
+}
+
+// neighbour makes who has an address known for good, so that nobody asks.
+func neighbour(l netlink.Link, a netip.Addr, mac boot.MAC) error {
+	err := netlink.NeighSet(&netlink.Neigh{
+		LinkIndex: l.Attrs().Index, Family: netlink.FAMILY_V4, State: netlink.NUD_PERMANENT, IP: a.AsSlice(), HardwareAddr: net.HardwareAddr(mac[:]),
+	})
+	if err != nil {
+		return fmt.Errorf("%s: neighbour %v: %w", l.Attrs().Name, a, err)
+	}
+	return nil
+}
+
+// single is the network of one address.
+func single(a netip.Addr) *net.IPNet {
+	return &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(32, 32)}
+}

@@ -1,0 +1,176 @@
+package kernelpath
+
+import (
+	"fmt"
+
+	"weft/fabric"
+	"weft/fabric/realtime"
+	"weft/tc-shaping/qdisc"
+)
+
+// sample tells how much waits in the ports of switches.
+func (c *carrier) sample() error {
+	var all []realtime.Sample
+	for s, conn := range c.switches {
+		waiting, err := conn.Backlogs()
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.net.Switches[s].Name, err)
+		}
+		if len(waiting) == 0 {
+			continue
+		}
+		now := c.labNow()
+		for _, p := range c.bySwitch[s] {
+			queued := waiting[c.lines[p].way.Near.Device]
+			if queued > 0 {
+				all = append(all, realtime.Sample{At: now, Port: p, Queued: queued})
+			}
+			c.maxQueue = max(c.maxQueue, queued)
+		}
+	}
+	if len(all) == 0 || c.cfg.Sample == 0 {
+		return nil
+	}
+	return c.conn.SendValue(realtime.KindSamples, all)
+}
+
+// statistics are those of a direction since lab time began.
+func (c *carrier) statistics(p int) (qdisc.Statistics, error) {
+	l := &c.lines[p]
+	s, err := l.way.Statistics(l.tree)
+	if err != nil {
+		return s, c.of(p, err)
+	}
+	b := &l.base
+	s.Sent -= b.Sent
+	s.Packets -= b.Packets
+	s.Drops -= b.Drops
+	s.Marks -= b.Marks
+	s.MarksAtMost -= b.MarksAtMost
+	s.Arrived -= b.Arrived
+	s.Lost -= b.Lost
+	return s, nil
+}
+
+// begin has all counters count from now on.
+func (c *carrier) begin() error {
+	for p := range c.lines {
+		s, err := c.statistics(p)
+		if err != nil {
+			return err
+		}
+		b := &c.lines[p].base
+		b.Sent += s.Sent
+		b.Packets += s.Packets
+		b.Drops += s.Drops
+		b.Marks += s.Marks
+		b.MarksAtMost += s.MarksAtMost
+		b.Arrived += s.Arrived
+		b.Lost += s.Lost
+	}
+	var err error
+	c.lost, err = c.interfaceDrops()
+	return err
+}
+
+// totals is what all directions came to.
+type totals struct {
+	network   fabric.Counters
+	ports     []realtime.PortState
+	unordered int64    // packets lost that nobody ordered lost
+	waiting   []string // who waits, in words
+}
+
+// count reads all counters.
+func (c *carrier) count() (*totals, error) {
+	t := &totals{ports: make([]realtime.PortState, len(c.lines))}
+	for p := range c.lines {
+		s, err := c.statistics(p)
+		if err != nil {
+			return nil, err
+		}
+		c.add(t, p, &s)
+	}
+	t.network.MaxQueue = c.maxQueue
+	lost, err := c.interfaceDrops()
+	t.unordered += lost - c.lost
+	return t, err
+}
+
+// add adds the counters of a direction.
+func (c *carrier) add(t *totals, p int, s *qdisc.Statistics) {
+	l, n := &c.lines[p], &t.network
+	from, to := c.net.Ends[p], c.net.Ends[p^1]
+	state := &t.ports[p]
+	*state = realtime.PortState{Up: !l.down, Rate: l.line.Rate, Delay: l.line.Delay, Loss: l.line.Loss, Queued: s.Backlog}
+	k := &state.Counters
+	k.Packets, k.Bytes, k.Marks, k.Drops = int64(s.Packets), s.Sent, int64(s.Marks), int64(s.Drops)
+	k.Lost = int64(s.Lost)
+	if from.Host >= 0 {
+		n.Injected += int64(s.Packets)
+		n.InjectedBytes += s.Sent
+		t.unordered += int64(s.Drops) // the queue of a NIC has no end
+	} else {
+		n.Marks += int64(s.Marks)
+		n.Dropped += int64(s.Drops)
+	}
+	if to.Host >= 0 {
+		n.Delivered += int64(s.Arrived)
+	}
+	if l.lossy {
+		n.Lost += int64(s.Lost)
+	} else {
+		t.unordered += int64(s.Lost)
+	}
+	if s.Waiting > 0 {
+		t.waiting = append(t.waiting, fmt.Sprintf("the port of %s to %s holds %d packets, %v", c.name(from), c.name(to), s.Waiting, s.Backlog))
+	}
+	c.maxQueue = max(c.maxQueue, s.Backlog)
+}
+
+// interfaceDrops is how many packets interfaces of the lab lost for want of room, beside their queues: where one hands them to
+// another, and where they wait to be taken in.
+func (c *carrier) interfaceDrops() (int64, error) {
+	var all int64
+	for s, conn := range c.switches {
+		n, err := conn.Dropped()
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", c.net.Switches[s].Name, err)
+		}
+		all += n
+	}
+	for h, conn := range c.hosts {
+		if conn == nil {
+			continue
+		}
+		n, err := conn.Dropped()
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", c.net.Hosts[h].Name, err)
+		}
+		all += n
+	}
+	return all, nil
+}
+
+// report is what is known at the end.
+func (c *carrier) report() (*realtime.Report, error) {
+	t, err := c.count()
+	if err != nil {
+		return nil, err
+	}
+	return &realtime.Report{Elapsed: c.labNow(), Network: t.network, Refused: t.unordered, Scheduler: "the kernel's"}, nil
+}
+
+// state is what the network is like.
+func (c *carrier) state() (*realtime.State, error) {
+	t, err := c.count()
+	if err != nil {
+		return nil, err
+	}
+	s := &realtime.State{At: c.labNow(), Network: t.network, Ports: t.ports, Waiting: t.waiting, Refused: t.unordered}
+	s.Hosts = make([]realtime.HostState, len(c.halted))
+	for h, halted := range c.halted {
+		s.Hosts[h].Halted = halted
+	}
+	return s, nil
+}

@@ -1,0 +1,78 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// kernel is the datapath of the machine's own kernel.
+const kernel = "kernel"
+
+// checkKernel reports what a lab asks for and the kernel's datapath cannot do, by the name of the setting, with a way out.
+func (d *decoder) checkKernel(l *Lab) {
+	if l.Engine.Datapath != kernel {
+		return
+	}
+	refuse := func(path, format string, args ...any) {
+		var p Problem
+		if errors.As(l.Errorf(path, "datapath kernel "+format+", or datapath fabric", args...), &p) {
+			d.report.add(origin{line: p.Line, column: p.Column, flag: p.Flag}, p.Path, "%s", p.Message)
+		}
+	}
+	if e := l.Queues.ECN; e != nil && !e.Ingress {
+		refuse("queues.ecn.mark", "marks packets when they join a queue (sch_red), not when they leave it; expected ingress")
+	}
+	if l.Queues.PFC != nil {
+		refuse("queues.pfc", "loses what finds a queue full: Linux has no priority flow control between interfaces; expected off")
+	}
+	if l.Queues.Shared != nil && l.Queues.PFC == nil { // which needs it
+		refuse("queues.shared", "has a buffer for each port, not one for all; expected queues.buffer")
+	}
+	if l.Queues.Routing != "ecmp" && l.Transport.Kind != "ccm" {
+		refuse("queues.routing", "hashes addresses and ports, and chooses nothing by the packet; expected ecmp")
+	}
+	switch l.Transport.Kind {
+	case "hpcc":
+		refuse("transport.kind", "writes no telemetry into packets, which hpcc needs; expected another transport")
+	case "ccm":
+		refuse("transport.kind", "has no switches that take part in congestion management, which ccm needs; expected another transport")
+	}
+	if l.Clocks.Transparent {
+		refuse("clocks.transparent", "corrects no messages of PTP; expected false")
+	}
+	if l.Clocks.Control {
+		refuse("clocks.priority", "serves all packets in the order they come; expected data")
+	}
+	d.kernelLines(l, refuse)
+}
+
+// kernelLines reports what lines of the kernel's datapath cannot be.
+func (d *decoder) kernelLines(l *Lab, refuse func(path, format string, args ...any)) {
+	spec := func(path string, s LinkSpec) {
+		if s.BitErrors > 0 {
+			refuse(path+".bit_errors", "would deliver packets with wrong bits, which the modelled line loses; expected loss")
+		}
+		if s.Jitter > 0 && s.Reorder > 0 {
+			refuse(path+".jitter", "has one distribution of delays for a line (sch_netem); expected jitter or reorder")
+		}
+	}
+	t := &l.Topology
+	spec("topology.link", t.Link)
+	for _, tier := range slices.Sorted(maps.Keys(t.Tiers)) {
+		if s := t.Tiers[tier]; s.BitErrors != t.Link.BitErrors || s.Jitter != t.Link.Jitter || s.Reorder != t.Link.Reorder {
+			spec("topology.tiers."+tier, s)
+		}
+	}
+	for i := range t.Links {
+		if s := t.Links[i].LinkSpec; s.BitErrors != t.Link.BitErrors || s.Jitter != t.Link.Jitter || s.Reorder != t.Link.Reorder {
+			spec(fmt.Sprintf("topology.links.%d", i), s)
+		}
+	}
+	for i := range l.Faults {
+		if e := l.Faults[i].BitErrors; e != nil && *e > 0 {
+			refuse(fmt.Sprintf("faults.%d.bit_errors", i), "would deliver packets with wrong bits, which the modelled line loses; expected loss")
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package runtime
+
+import (
+	"fmt"
+	"os"
+	"sync"
+
+	"weft/nodeimg/boot"
+)
+
+// Plug makes cables between nodes, whose processes find returns by their names: all there are, or those of one node. A pair is
+// made where its ends belong, so that nothing of it is ever seen elsewhere, and is gone with either.
+func Plug(cables []boot.Cable, find func(node string) *Proc) error {
+	byNode := map[string][]*boot.Cable{}
+	for i := range cables {
+		c := &cables[i]
+		byNode[c.A.Node] = append(byNode[c.A.Node], c)
+	}
+	var group sync.WaitGroup
+	errs := make(chan error, 2*len(cables)+1)
+	for node, mine := range byNode {
+		group.Go(func() {
+			p := find(node)
+			if p == nil {
+				errs <- fmt.Errorf("%s: %w", node, ErrNoNode)
+				return
+			}
+			for _, c := range mine {
+				if err := plug(p, c, find(c.B.Node)); err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	close(errs)
+	return <-errs // the first, if there is one
+}
+
+// plug makes one cable from the network of a to that of b.
+func plug(a *Proc, c *boot.Cable, b *Proc) error {
+	if b == nil {
+		return fmt.Errorf("%s: %w", c.B.Node, ErrNoNode)
+	}
+	far, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", b.PID))
+	if err != nil {
+		return fmt.Errorf("%s: %w", b.Name, err)
+	}
+	defer far.Close()
+	if err := a.Do(func() error { return boot.Plug(c, int(far.Fd())) }); err != nil {
+		return err
+	}
+	if err := b.Do(func() error { return boot.PlainFrames(c.B.Interface) }); err != nil {
+		return fmt.Errorf("%s: %w", b.Name, err)
+	}
+	return nil
+}
+
+// CablesOf are the cables of one node.
+func (s *Spec) CablesOf(node string) (own []boot.Cable) {
+	for _, c := range s.Cables {
+		if c.A.Node == node || c.B.Node == node {
+			own = append(own, c)
+		}
+	}
+	return own
+}
