@@ -39,7 +39,7 @@ func Calibrate(ctx context.Context, p Processes) (Capacity, error) {
 // Offering more than the machine can do and counting what comes through would be simpler, and wrong: when
 // everything is late, time runs out in retransmissions and half of the packets come to nothing.
 func Measure(ctx context.Context, p Processes) (Capacity, error) {
-	light, err := bench(ctx, p, lightSeconds, benchLight*float64(runtime.NumCPU()))
+	light, err := bench(ctx, p, lightSeconds, light())
 	if err != nil {
 		return Capacity{}, fmt.Errorf("measure the packet rate: %w", err)
 	}
@@ -80,10 +80,11 @@ type benchOutcome struct {
 
 // bench runs the all-to-all for about so many seconds, with so many packets offered per second of real time.
 func bench(ctx context.Context, p Processes, seconds, offered float64) (benchOutcome, error) {
-	messages := float64(benchHosts * (benchHosts - 1))
-	x := allToAll(benchHosts, max(1, int(seconds*offered/messages)), 1, 1)
+	hosts := calibrationHosts()
+	messages := float64(hosts * (hosts - 1))
+	x := allToAll(hosts, max(1, int(seconds*offered/messages)), 1, 1)
 	x.Dilation = max(1, roundUp(Load(x.Plans)/offered))
-	x.Stall = benchStall
+	x.Stall = max(benchStall, x.stall())
 	x.Processes = p
 	o, err := Run(ctx, x)
 	if err == nil && (o.Report == nil || slices.Contains(o.Results, nil)) {

@@ -84,7 +84,7 @@ func (r *run) watch(ctx context.Context, during, failed <-chan error) error {
 // hung returns an error when a process has not said anything for too long: it is stopped, or stuck. What was not
 // heard because this process itself did not run is not held against anyone.
 func (r *run) hung(now time.Time) error {
-	stood := now.Sub(r.looked) > silence/2
+	stood := now.Sub(r.looked) > patience()/2
 	r.looked = now
 	if stood {
 		r.allHeard(now)
@@ -93,7 +93,7 @@ func (r *run) hung(now time.Time) error {
 	for peer := fabricPeer; peer < len(r.nodes); peer++ {
 		state := r.state(peer)
 		quiet := now.Sub(state.heard)
-		if quiet <= silence {
+		if quiet <= patience() {
 			continue
 		}
 		who := "node " + r.name(peer)
