@@ -56,7 +56,7 @@ type loop struct {
 	now      units.Time // while datagrams are taken
 	err      error      // the first that ends the loop
 
-	onGrid bool // nic.ahead is long enough to round to the grid
+	grid int64 // the distance of two instants at which the node wakes by itself, in nanoseconds
 
 	results  Results
 	obey     func() error          // take a message from the orchestrator
@@ -95,7 +95,7 @@ func (l *loop) run(dilation float64) error {
 		}
 	}
 	l.scale = labtime.Scale{T0: l.t0, Dilation: dilation}
-	l.onGrid = l.scale.RealSpan(l.nic.ahead) >= 2*grid
+	l.grid = gridFor(l.scale.RealSpan(l.nic.ahead))
 	l.results.CPU = -poller.CPU()
 	l.next = l.clock.Now()
 	l.housekeeping()
@@ -315,15 +315,26 @@ func (l *loop) wakeUp() int64 {
 	if l.due == units.Never {
 		return l.next
 	}
-	wake := l.scale.Mono(l.due - l.early()/4)
-	if l.onGrid && l.early() > 0 {
-		wake &^= grid - 1
+	early := l.early()
+	wake := l.scale.Mono(l.due - early/4)
+	if early > 0 {
+		wake &^= l.grid - 1
 	}
 	return min(l.next, wake)
 }
 
-// grid is the distance of two instants at which nodes wake by themselves, in nanoseconds.
-const grid = 1 << 17
+// gridFor returns the distance of two instants at which nodes wake by themselves, in nanoseconds, when what is due may be
+// done so many before: the largest power of two with which nothing is looked at too soon.
+func gridFor(ahead int64) int64 {
+	grid := int64(longestGrid)
+	for grid > 1 && grid > ahead-ahead/4 {
+		grid /= 2
+	}
+	return grid
+}
+
+// longestGrid bounds it: the sooner a node looks, the less it knows.
+const longestGrid = 1 << 17
 
 // housekeeping reports progress and keeps the offset of the wall clock fresh.
 func (l *loop) housekeeping() {
