@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"math/bits"
 	"time"
 
 	"weft/internal/poller"
@@ -87,8 +88,8 @@ func (l *loop) wait() error {
 	}
 	now := l.clock.Now()
 	l.rest.look(now)
-	if now < l.rest.woke+l.rest.pause {
-		poller.Sleep(l.rest.woke + l.rest.pause)
+	if until := l.rest.until(); now < until {
+		poller.Sleep(until)
 		l.rest.woke = l.clock.Now()
 		return l.poll.Wait(0)
 	}
@@ -107,6 +108,20 @@ func (l *loop) wait() error {
 	l.rest.woke = l.clock.Now()
 	return err
 }
+
+// until returns the end of a pause: an instant, near that at which it would end, that nodes wake at too. The more
+// processes wait for the same instant the fewer interrupts there are. Each takes some microseconds in a virtual machine.
+func (r *rest) until() int64 {
+	if r.pause == 0 {
+		return 0
+	}
+	grid := int64(1) << (bits.Len64(uint64(2*r.pause)) - 1) // so that a pause lasts up to twice as long, and not less than nothing
+	grid = min(grid, longestGrid)
+	return (r.woke + r.pause + grid/2) &^ (grid - 1)
+}
+
+// longestGrid is that of the nodes (package agent), in nanoseconds.
+const longestGrid = 1 << 17
 
 // look closes a window that is over.
 func (r *rest) look(now int64) {
