@@ -43,7 +43,7 @@ func (c Capacity) busy() bool { return c.Foreign > busyForeign }
 // milliseconds.
 const (
 	workingLoad  = 0.65
-	ordinaryLoad = 0.35
+	ordinaryLoad = 0.2
 )
 
 // working is the share of the capacity that is asked for.
@@ -55,9 +55,8 @@ func (c Capacity) working() float64 {
 }
 
 // hopelessLoad is the share of its capacity from which on a machine spends its time on retransmissions. The capacity is
-// estimated at a moderate load, where every packet wakes somebody; under pressure a packet costs less than half of that
-// (44,800 packets/s were carried punctually by a machine estimated at 19,000), so the limit leaves room for it.
-const hopelessLoad = 4
+// what fills the processors at a load below it; at a higher one a packet costs a little less.
+const hopelessLoad = 2
 
 // How far below the ok bound the expected lateness is kept, with real-time scheduling and without: it was measured
 // with an even load, and with whatever else the machine did just then.
