@@ -2,12 +2,17 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"weft/orchestrator/doctor"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/runtime/namespace"
+	"weft/orchestrator/uml"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -27,6 +32,9 @@ func (a *app) doctorCommand() *cobra.Command {
 			if measure && namespace.Available() == nil {
 				o.PacketRate = packetRate
 			}
+			if measure {
+				o.BootUML = bootTime
+			}
 			findings := doctor.Check(cmd.Context(), o)
 			if asJSON {
 				return doctor.WriteJSON(a.stdout, findings)
@@ -35,7 +43,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&measure, "measure", true, "measure the packet rate as well, which takes a few seconds")
+	cmd.Flags().BoolVar(&measure, "measure", true, "measure the packet rate and boot User Mode Linux as well, which takes a few seconds")
 	return cmd
 }
 
@@ -43,4 +51,18 @@ func (a *app) doctorCommand() *cobra.Command {
 func packetRate(ctx context.Context) (float64, error) {
 	c, err := emulate.Calibrate(ctx, emulate.Processes{})
 	return c.PacketsPerSecond, err
+}
+
+// bootTime is how long User Mode Linux takes to boot, and to run a program that does next to nothing.
+func bootTime(ctx context.Context, k *uml.Kernel) (time.Duration, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	code, err := uml.Run(ctx, uml.Command{Kernel: k, Path: self, Args: []string{"weft", "version"}, Dir: "/", Env: os.Environ(), Stdout: io.Discard, Stderr: io.Discard})
+	if err == nil && code != 0 {
+		err = fmt.Errorf("weft version ended with %d there", code)
+	}
+	return time.Since(began), err
 }

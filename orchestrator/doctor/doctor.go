@@ -7,6 +7,9 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"time"
+
+	"weft/orchestrator/uml"
 )
 
 // State says how much of something there is.
@@ -34,6 +37,10 @@ type Options struct {
 	// then the list says nothing about it.
 	PacketRate func(context.Context) (perSecond float64, err error)
 
+	// BootUML boots the User Mode Linux that is installed here, and says how long that took. It may be nil: then the list
+	// says only which one there is.
+	BootUML func(context.Context, *uml.Kernel) (time.Duration, error)
+
 	// DockerHost is where to ask for a Docker Engine, as in unix:///var/run/docker.sock; empty means DOCKER_HOST, or there.
 	DockerHost string
 }
@@ -48,11 +55,11 @@ type test struct {
 }
 
 // Check tries everything and returns the findings in a fixed order. It takes well under a second, apart from
-// Options.PacketRate.
+// Options.PacketRate and Options.BootUML.
 func Check(ctx context.Context, o Options) []Finding {
 	tests := append(machine(), isolation()...)
 	tests = append(tests, timing(o)...)
-	tests = append(tests, network()...)
+	tests = append(tests, network(o)...)
 	tests = append(tests, containers(o.DockerHost))
 	findings := make([]Finding, 0, len(tests))
 	for _, t := range tests {

@@ -14,6 +14,7 @@ import (
 
 	"weft/internal/dockertest"
 	"weft/orchestrator/runtime/namespace"
+	"weft/orchestrator/uml"
 )
 
 func TestMain(m *testing.M) {
@@ -174,5 +175,26 @@ func TestJSON(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), `"state": "ok"`) {
 		t.Error(out.String())
+	}
+}
+
+// Whether a kernel of its own can be had is said in any case, and how.
+func TestUserModeLinux(t *testing.T) {
+	f := find(t, Check(t.Context(), Options{BootUML: func(context.Context, *uml.Kernel) (time.Duration, error) {
+		return 0, errors.New("it ended before it had booted")
+	}}), "User Mode Linux")
+	installed := strings.Contains(f.Detail, "it ended")
+	if f.State != Degraded || !installed && !strings.Contains(f.Detail, "linux.uml is not in PATH") || !strings.Contains(f.Fix, "apt-get install user-mode-linux") {
+		t.Errorf("%+v", f)
+	}
+	if !installed {
+		t.Skip(f.Detail)
+	}
+	if f := find(t, Check(t.Context(), Options{}), "User Mode Linux"); f.State != OK || !strings.Contains(f.Detail, "--kernel uml") {
+		t.Errorf("%+v", f)
+	}
+	t.Setenv("PATH", t.TempDir())
+	if f := find(t, Check(t.Context(), Options{}), "User Mode Linux"); f.State != Degraded || !strings.Contains(f.Detail, "not in PATH") {
+		t.Errorf("%+v", f)
 	}
 }

@@ -16,12 +16,13 @@ import (
 // What the kernel's own network is for.
 const (
 	costKernelPath = "no datapath kernel; the modelled fabric does the same labs"
-	fixModules     = "a kernel with it built in or as a module (Debian, Ubuntu: package linux-modules-extra)"
+	fixModules     = "a kernel with it built in or as a module (Debian, Ubuntu: package linux-modules-extra), or --kernel uml"
 )
 
 // network looks at devices and queueing disciplines.
-func network() []test {
+func network(o Options) []test {
 	tests := []test{
+		otherKernel(o),
 		{name: "TAP", try: inScratch(tap), grade: Degraded,
 			cost: "hosts are connected by veth pairs and packet sockets: a little more work for each packet",
 			fix:  "modprobe tun; as an ordinary user also: chmod 0666 /dev/net/tun"},

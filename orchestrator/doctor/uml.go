@@ -1,0 +1,29 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"weft/orchestrator/uml"
+)
+
+// otherKernel looks for the kernel that labs can have where the machine's own lacks something.
+func otherKernel(o Options) test {
+	return test{name: "User Mode Linux", grade: Degraded,
+		try: func(ctx context.Context) (string, error) {
+			k, err := uml.Find(ctx)
+			if err != nil {
+				return "", err
+			}
+			detail := fmt.Sprintf("%s, %s: --kernel uml", k.Release, k.Path)
+			if o.BootUML == nil {
+				return detail, nil
+			}
+			took, err := o.BootUML(ctx, k)
+			return fmt.Sprintf("%s; boots in %v", detail, took.Round(100*time.Millisecond)), err
+		},
+		cost: "no --kernel uml: datapath kernel takes a kernel of this machine's own that has all qdiscs it needs",
+		fix:  "sudo apt-get install " + uml.Package,
+	}
+}
