@@ -48,7 +48,7 @@ func (d Direction) near() []Qdisc {
 		return nil
 	}
 	rate := uint64(d.Rate) / 8
-	burst := d.burst()
+	burst := d.Bucket()
 	row := []Options{TBF{Rate: rate, Burst: burst, Bucket: span(burst+d.Overhead, rate), Limit: d.Limit, Overhead: uint16(d.Overhead)}}
 	if d.RED != nil {
 		for _, s := range stages(*d.RED) {
@@ -62,9 +62,10 @@ func (d Direction) near() []Qdisc {
 // tens of microseconds. Ours; docs/adr/0110 has the measurement.
 const usualLateness = 100 * time.Microsecond
 
-// burst is the size of the bucket: a packet, or else nothing could ever leave (tbf drops what is longer than its bucket),
-// and what passes in the time that timers may be late. A larger one would hide queues.
-func (d Direction) burst() units.Bytes {
+// Bucket is the size of the bucket that a rate has: a packet, or else nothing could ever leave (tbf drops what is longer than its bucket),
+// and what passes in the time that timers may be late. A larger one would hide queues:
+// as much as it holds goes on to the line at once after a pause.
+func (d Direction) Bucket() units.Bytes {
 	late := d.Lateness
 	if late == 0 {
 		late = usualLateness
@@ -162,9 +163,9 @@ func (d Direction) refuse(kernel Capabilities) error {
 		return refused("a rate of %v: it keeps rates in bytes per second", d.Rate)
 	case d.Rate%8 != 0 && rate < 1_000_000/8:
 		return refused("a rate of %d bit/s: it keeps rates in whole bytes per second, and the nearest below is off by more than a millionth", int64(d.Rate))
-	case d.burst() > math.MaxUint32:
-		return refused("a bucket of %d bytes, for a rate of %v and timers that come %v late: its field has 32 bits", d.burst(), d.Rate, d.Lateness)
-	case d.Rate > 0 && span(d.burst()+d.Overhead, rate) > math.MaxUint32*kernel.Psched:
+	case d.Bucket() > math.MaxUint32:
+		return refused("a bucket of %d bytes, for a rate of %v and timers that come %v late: its field has 32 bits", d.Bucket(), d.Rate, d.Lateness)
+	case d.Rate > 0 && span(d.Bucket()+d.Overhead, rate) > math.MaxUint32*kernel.Psched:
 		return refused("a rate of %v: a packet of %d bytes takes longer than %v, the longest that tbf can express", d.Rate, d.frame(), math.MaxUint32*kernel.Psched)
 	case d.RED != nil && !d.RED.ECN:
 		return refused("early drops: queues mark ECN-capable packets, and drop at their limit alone")
