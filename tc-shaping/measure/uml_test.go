@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -37,7 +38,24 @@ func (l *link) eventually(measure func() error) {
 		}
 		errs = append(errs, err)
 	}
+	l.skipIfStalled(errors.Join(errs...))
 	l.t.Errorf("%d times:\n%v", attempts, errors.Join(errs...))
+}
+
+// skipIfStalled skips the rest of a test that failed where one timer in ten comes more than 5 ms late: nothing that is measured
+// there says anything of a link.
+func (l *link) skipIfStalled(err error) {
+	l.t.Helper()
+	late := make([]time.Duration, 200)
+	for i := range late {
+		start := time.Now()
+		time.Sleep(time.Millisecond)
+		late[i] = time.Since(start) - time.Millisecond
+	}
+	slices.Sort(late)
+	if p90 := late[len(late)*9/10]; p90 > 5*time.Millisecond && !l.t.Failed() {
+		l.t.Skipf("this machine stalls, one timer in ten is %v late or more: nothing can be measured\n%v", p90, err)
+	}
 }
 
 func TestUMLRateAndDelay(t *testing.T) {
@@ -142,6 +160,7 @@ func (l *link) follows(level units.Bytes, rate units.Bandwidth, delay time.Durat
 	got, want := measure.Share(samples, line)
 	l.t.Logf("queue kept at %d bytes: share of %d packets marked %.3f, line %.3f", level, len(samples), got, want)
 	if len(samples) < 400 || math.Abs(got-want) > 0.05 {
+		l.skipIfStalled(fmt.Errorf("queue kept at %d bytes: of %d packets %.3f marked, line %.3f", level, len(samples), got, want))
 		l.t.Errorf("queue kept at %d bytes: of %d packets (400 wanted) %.3f marked, line %.3f: more than 5 points off, or too few", level, len(samples), got, want)
 	}
 }
