@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"slices"
+	"time"
 
 	clocks "weft/clocksync/node"
 	"weft/fabric/realtime"
@@ -103,6 +104,18 @@ func (x *Experiment) neighbours(i int) (peers []boot.Peer) {
 	return peers
 }
 
+// leastSample is the least real time between samples of the queues: at a dilation of 1 the fabric, which goes before whatever else the
+// machine does, would spend a whole processor on one each 10 us.
+const leastSample = 200 * time.Microsecond
+
+// sampleEvery is the interval of queue samples, in lab time; 0: there are none.
+func (x *Experiment) sampleEvery() units.Time {
+	if x.SampleQueues == 0 {
+		return 0
+	}
+	return max(x.SampleQueues, units.Time(float64(units.FromDuration(leastSample))/x.Dilation))
+}
+
 // fabricConfig is what the fabric process must know.
 func (x *Experiment) fabricConfig() realtime.Config {
 	const ethernet = 14
@@ -111,7 +124,7 @@ func (x *Experiment) fabricConfig() realtime.Config {
 		Changes:     x.Changes,
 		Dilation:    x.Dilation,
 		Hosts:       make([]realtime.Address, len(x.Addrs)),
-		Sample:      x.SampleQueues,
+		Sample:      x.sampleEvery(),
 		MaxFrame:    int(x.ipMTU()) + ethernet,
 		Switch:      x.switchAddr(),
 		Switches:    x.switches(),

@@ -59,6 +59,7 @@ func Standing(ctx context.Context, l *lab.Lab, o Options) (*Stand, error) {
 		}
 	}
 	s.Emulation = x.emulation(s.Dilation, where.processes(o))
+	s.Emulation.SampleQueues = 0 // nobody keeps samples, and a network that only stands has to cost nothing
 	return s, nil
 }
 
