@@ -267,7 +267,7 @@ func redraw(p paper.Plot, points []expect.Point) ([][]byte, error) {
 	}
 	switch p.Kind {
 	case "sweep":
-		d, err := report.SweepPlot{Title: p.Title, Caption: p.Caption, X: p.X, Y: p.Y, By: p.By, Log: p.Log, Reference: reference}.Draw(chosen)
+		d, err := report.SweepPlot{Title: p.Title, Caption: p.Caption, X: p.X, Y: p.Y, By: p.By, Log: p.Log, Near: p.Near, Reference: reference}.Draw(chosen)
 		return one(d, err)
 	case "cdf":
 		c := plot.Chart{Title: p.Title, Caption: p.Caption, X: plot.Axis{Label: "slowdown"}, Y: plot.Axis{Label: "share of flows"}}

@@ -74,6 +74,7 @@ type Plot struct {
 	Where   map[string]string `yaml:"where"`   // only runs with these values
 	Only    string            `yaml:"only"`    // queues: this port; cwnd, rates, clocks: this connection or host
 	Log     string            `yaml:"log"`     // x, y or xy
+	Near    bool              `yaml:"near"`    // sweep: the vertical axis begins near the least value, not at 0
 	Paper   []Curve           `yaml:"paper"`   // points read off the paper's figure
 }
 

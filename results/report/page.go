@@ -14,21 +14,25 @@ import (
 	"weft/results/record"
 )
 
-// style is the whole look of a page: one column that fits a phone, black on white, nothing that is fetched.
+// style is the whole look of a page: one column that fits a phone, black on white, nothing that is fetched. What is wider than the phone scrolls on its own,
+// and has a shadow at the side where there is more: the first two backgrounds move with the content and cover those that stay.
 const style = `:root{color-scheme:light}*{box-sizing:border-box}
 body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Liberation Sans",Arial,sans-serif;color:#222;background:#fff;margin:0 auto;max-width:60rem;padding:1rem}
 h1{font-size:1.5rem;margin:.2rem 0}h2{font-size:1.15rem;margin:2rem 0 .5rem;border-bottom:1px solid #ddd;padding-bottom:.2rem}
 .verdict{display:inline-block;padding:.3rem .8rem;border-radius:.4rem;font-weight:600;color:#fff;background:#1a7f37}
 .verdict.bad{background:#b42318}.verdict.doubt{background:#8a5a00}
-.scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem}td,th{text-align:left;padding:.25rem .7rem .25rem 0;border-bottom:1px solid #eee;vertical-align:top}
+.scroll{overflow-x:auto;margin:.8rem 0;background:linear-gradient(to right,#fff 40%,#fff0) 0 0/3rem 100%,linear-gradient(to left,#fff 40%,#fff0) 100% 0/3rem 100%,
+linear-gradient(to right,#0004,#0000) 0 0/.8rem 100%,linear-gradient(to left,#0004,#0000) 100% 0/.8rem 100%,#fff;background-repeat:no-repeat;background-attachment:local,local,scroll,scroll}
+table{border-collapse:collapse;font-size:.9rem}td,th{text-align:left;padding:.25rem .7rem .25rem 0;border-bottom:1px solid #eee;vertical-align:top}
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}th{font-weight:600;color:#555}
 .met{color:#1a7f37;font-weight:600}.missed{color:#b42318;font-weight:600}.skipped{color:#8a5a00;font-weight:600}
 figure{margin:1.2rem 0;break-inside:avoid}figure svg,figure img{width:100%;height:auto;max-width:54rem;display:block}
 pre{background:#f6f6f6;padding:.7rem;overflow-x:auto;font-size:.82rem;white-space:pre-wrap;overflow-wrap:anywhere}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;margin:0}dt{color:#555}dd{margin:0;overflow-wrap:anywhere}
 details summary{cursor:pointer;color:#0072b2}small{color:#555}
-@media (max-width:40rem){body{padding:.7rem;font-size:16px}dl{grid-template-columns:1fr}dt{margin-top:.4rem}}
-@media print{body{max-width:none;font-size:10pt;padding:0}details>*{display:block}h2{break-after:avoid}.scroll{overflow:visible}a{color:inherit}}`
+@media (max-width:40rem){body{padding:.7rem;font-size:16px}figure{overflow-x:auto}figure svg,figure img{min-width:34rem}dl{grid-template-columns:1fr}dt{margin-top:.4rem}}
+@media print{body{max-width:none;font-size:10pt;padding:0}details>*{display:block}details::details-content{content-visibility:visible;block-size:auto}h2{break-after:avoid}
+.scroll{overflow:visible;background:none}table{font-size:8.5pt}tr{break-inside:avoid}td{overflow-wrap:anywhere}.verdict{print-color-adjust:exact;-webkit-print-color-adjust:exact}a{color:inherit}}`
 
 // layout is what all pages have in common. Its content policy forbids fetching, whatever a lab's text may hold.
 const layout = `{{define "page"}}<!doctype html>

@@ -27,9 +27,9 @@ type SweepPlot struct {
 	Name, Title, Caption string
 	X                    string   // a path of the sweep
 	Y                    string   // a value of a run, as in an expectation: rtt.mean
-	YLabel               string   // "" is Y
 	By                   []string // paths that tell lines apart
 	Log                  string   // x, y or xy
+	Near                 bool     // the vertical axis of lines begins near the least value, not at 0
 	Reference            []plot.Series
 }
 
@@ -83,7 +83,7 @@ func (p SweepPlot) Draw(points []expect.Point) (Drawing, error) {
 func (p SweepPlot) lines(xs, bys []string, at map[string]float64, xUnit, unit string, get func(by, x string) stats.Interval) plot.Chart {
 	slices.SortFunc(xs, func(a, b string) int { return int(math.Copysign(1, at[a]-at[b])) })
 	c := plot.Chart{
-		Title: p.Title, Caption: p.Caption, X: plot.Axis{Label: p.X, Unit: xUnit}, Y: plot.Axis{Label: p.yLabel(), Unit: unit, Zero: true},
+		Title: p.Title, Caption: p.Caption, X: plot.Axis{Label: pathWords(p.X), Unit: xUnit}, Y: plot.Axis{Label: valueWords(p.Y), Unit: unit, Zero: !p.Near},
 	}
 	positive := true
 	for _, by := range bys {
@@ -131,7 +131,7 @@ func powers(at map[string]float64) bool {
 }
 
 func (p SweepPlot) bars(xs, bys []string, unit string, get func(by, x string) stats.Interval) plot.Bars {
-	b := plot.Bars{Title: p.Title, Caption: p.Caption, Groups: xs, X: plot.Axis{Label: p.X}, Y: plot.Axis{Label: p.yLabel(), Unit: unit}}
+	b := plot.Bars{Title: p.Title, Caption: p.Caption, Groups: xs, X: plot.Axis{Label: pathWords(p.X)}, Y: plot.Axis{Label: valueWords(p.Y), Unit: unit}}
 	for _, by := range bys {
 		s := plot.BarSeries{Name: by}
 		noisy := false
@@ -156,35 +156,26 @@ func (p SweepPlot) bars(xs, bys []string, unit string, get func(by, x string) st
 	return b
 }
 
-func (p SweepPlot) yLabel() string {
-	if p.YLabel != "" {
-		return p.YLabel
-	}
-	return p.Y
-}
-
-// Label names a line of a chart: the values of its paths.
-func Label(at map[string]string, by []string) string {
-	var parts []string
-	for _, path := range by {
-		if v, ok := at[path]; ok {
-			parts = append(parts, v)
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-// axisValues reads values of a path as numbers of one unit.
+// axisValues reads values of a path as numbers of one unit. "off" is 0 among others, and "±1us" is how far something goes.
 func axisValues(xs []string) (at map[string]float64, unit string, ok bool) {
 	at = map[string]float64{}
-	for i, x := range xs {
-		q, err := expect.ParseQuantity(x)
-		if err != nil || i > 0 && q.Unit != unit {
+	known := false
+	for _, x := range xs {
+		if x == "off" {
+			at[x] = 0
+			continue
+		}
+		_, number, far := strings.Cut(x, "±") // uniform ±1us
+		if !far {
+			number = x
+		}
+		q, err := expect.ParseQuantity(number)
+		if err != nil || known && q.Unit != unit {
 			return nil, "", false
 		}
-		at[x], unit = q.Value, q.Unit
+		at[x], unit, known = q.Value, q.Unit, true
 	}
-	return at, unit, true
+	return at, unit, known
 }
 
 // Axes chooses how the points of a sweep are drawn: over the path with the most values that are numbers, the others telling

@@ -15,10 +15,10 @@ func facts(s *record.Summary) [][2]string {
 	n := &s.Network
 	out := [][2]string{
 		{"engine", strings.TrimSpace(s.Engine + " " + s.Runtime + " " + s.Datapath)}, {"transport", s.Transport}, {"seed", strconv.FormatUint(s.Seed, 10)},
-		{"flows", fmt.Sprintf("%d done of %d, %s bytes", s.Flows.Count-s.Flows.Unfinished, s.Flows.Count, number(float64(s.Flows.Bytes)))},
+		{"flows", fmt.Sprintf("%d done of %d, %s", s.Flows.Count-s.Flows.Unfinished, s.Flows.Count, table.Bytes(s.Flows.Bytes))},
 		{"lab time", number(s.LabTimeUS) + " us"}, {"base RTT", number(s.BaseRTTUS) + " us"},
-		{"network", fmt.Sprintf("%d packets, %d CE marks, %d drops, %d retransmits, %d timeouts, %d pauses; largest queue %s KB",
-			n.Packets, n.CEMarks, n.Drops, n.Retransmits, n.Timeouts, n.Pauses, number(float64(n.MaxQueue)/1e3))},
+		{"network", fmt.Sprintf("%d packets, %d CE marks, %d drops, %d retransmits, %d timeouts, %d pauses; largest queue %s",
+			n.Packets, n.CEMarks, n.Drops, n.Retransmits, n.Timeouts, n.Pauses, table.Bytes(n.MaxQueue))},
 	}
 	for path, v := range s.Point {
 		out = append(out, [2]string{path, fmt.Sprint(v)})
@@ -60,10 +60,10 @@ func distributions(s *record.Summary) Table {
 }
 
 func collectives(s *record.Summary) Table {
-	t := Table{Head: []string{"collective", "algorithm", "ranks", "bytes", "time us", "algbw Gb/s", "busbw Gb/s", "checked", "wrong"}, Numbers: 2, Words: 9}
+	t := Table{Head: []string{"collective", "algorithm", "ranks", "size", "time us", "algbw Gb/s", "busbw Gb/s", "checked", "wrong"}, Numbers: 2, Words: 9}
 	for _, c := range s.Collectives {
 		t.Rows = append(t.Rows, []string{
-			c.Name, c.Algorithm, strconv.Itoa(c.Ranks), number(float64(c.Bytes)), number(c.TimeUS), number(c.AlgBWGbps), number(c.BusBWGbps),
+			c.Name, c.Algorithm, strconv.Itoa(c.Ranks), table.Bytes(c.Bytes), number(c.TimeUS), number(c.AlgBWGbps), number(c.BusBWGbps),
 			strconv.FormatInt(c.Checked, 10), strconv.FormatInt(c.Wrong, 10),
 		})
 	}

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,10 +17,37 @@ import (
 	"weft/results/record"
 )
 
+// bare is the directory of a run that was killed before it had any data.
+func bare(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := writeJSON(filepath.Join(dir, ManifestFile), record.Manifest{Format: Format, Status: running}); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// What is whole but beside no manifest is of no run.
+func TestDataWithoutAManifest(t *testing.T) {
+	dir, _, _ := three(t)
+	if err := os.Remove(filepath.Join(dir, ManifestFile)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Scan(dir, QueuesFile, func([]queueRow) error { return nil }); err == nil || !strings.Contains(err.Error(), ManifestFile) {
+		t.Error(err)
+	}
+	if err := Export(io.Discard, dir, QueuesFile, "csv"); err == nil || !strings.Contains(err.Error(), ManifestFile) {
+		t.Error(err)
+	}
+	if _, err := Numbers(dir, QueuesFile, "queued_bytes"); err == nil || !strings.Contains(err.Error(), ManifestFile) {
+		t.Error(err)
+	}
+}
+
 // three writes queues.parquet with three groups and returns the file and where each of its footers ends.
 func three(t testing.TB) (dir string, content []byte, ends []int) {
 	t.Helper()
-	dir = t.TempDir()
+	dir = bare(t)
 	q, err := createTable[queueRow](dir, QueuesFile, false)
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +125,7 @@ func TestDamageIsTold(t *testing.T) {
 
 // A file that is nothing but beginnings of footers is given up at once.
 func TestNothingButMagic(t *testing.T) {
-	dir := t.TempDir()
+	dir := bare(t)
 	for _, text := range []string{"PAR1", "WFT1\x00\x00\x00\x00\x10\x00\x00\x00PAR1"} {
 		if err := os.WriteFile(filepath.Join(dir, QueuesFile), []byte(strings.Repeat(text, 3<<20/len(text))), 0o644); err != nil {
 			t.Fatal(err)
@@ -190,7 +218,7 @@ func TestSameRowsSameBytes(t *testing.T) {
 
 // An emulation that is killed keeps all but its last second.
 func TestLiveFilesAreFlushedByTheClock(t *testing.T) {
-	dir := t.TempDir()
+	dir := bare(t)
 	q, err := createTable[queueRow](dir, QueuesFile, true)
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +236,7 @@ func TestLiveFilesAreFlushedByTheClock(t *testing.T) {
 // BenchmarkFlows writes and reads ten million flows.
 func BenchmarkFlows(b *testing.B) {
 	for range b.N {
-		dir := b.TempDir()
+		dir := bare(b)
 		t, err := createTable[flowRow](dir, FlowsFile, false)
 		if err != nil {
 			b.Fatal(err)
@@ -291,4 +319,36 @@ func lineAt(s string, at int) string {
 	from := strings.LastIndexByte(s[:at], '\n') + 1
 	line, _, _ := strings.Cut(s[from:], "\n")
 	return line
+}
+
+// What a run left and is gone, or has grown beyond what can be read, is told at once.
+func TestFilesThatAreGoneOrGrew(t *testing.T) {
+	dir, content, _ := three(t)
+	m := record.Manifest{Format: Format, Status: "ok", Files: []record.File{{Name: QueuesFile, Bytes: int64(len(content)), Sum: checksum(content)}, {Name: SummaryFile, Bytes: 2}}}
+	if err := writeJSON(filepath.Join(dir, ManifestFile), m); err != nil {
+		t.Fatal(err)
+	}
+	if got := ports(t, dir); len(got) != 3 {
+		t.Fatal(got)
+	}
+	scan := func() error { return Scan(dir, QueuesFile, func([]queueRow) error { return nil }) }
+	if err := os.Truncate(filepath.Join(dir, QueuesFile), 1<<40); err != nil {
+		t.Skip(err) // a file system without sparse files
+	}
+	began := time.Now()
+	if err := scan(); err == nil || !strings.Contains(err.Error(), "changed or damaged") || time.Since(began) > 10*time.Second {
+		t.Errorf("a terabyte: %v after %v", err, time.Since(began))
+	}
+	if err := os.Remove(filepath.Join(dir, QueuesFile)); err != nil {
+		t.Fatal(err)
+	}
+	if err := scan(); !errors.Is(err, errRemoved) {
+		t.Error(err)
+	}
+	if _, err := ReadSummary(dir); !errors.Is(err, errRemoved) {
+		t.Error(err)
+	}
+	if err := Scan(dir, RatesFile, func([]rateRow) error { return nil }); !errors.Is(err, ErrNoTable) {
+		t.Error(err)
+	}
 }

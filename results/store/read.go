@@ -21,6 +21,9 @@ const maxJSON = 64 << 20
 func ReadSummary(dir string) (*record.Summary, error) {
 	s, text, err := readJSON[record.Summary](filepath.Join(dir, SummaryFile))
 	if errors.Is(err, fs.ErrNotExist) {
+		if err := absent(dir, SummaryFile); errors.Is(err, errRemoved) {
+			return nil, fmt.Errorf("%s: %w", filepath.Join(dir, SummaryFile), err)
+		}
 		return nil, fmt.Errorf("%s has no summary: %w", dir, unfinished(dir))
 	}
 	if err != nil {

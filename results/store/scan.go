@@ -42,7 +42,7 @@ type data struct {
 func openData(dir, name string) (*data, error) {
 	f, err := openRegular(filepath.Join(dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, name), ErrNoTable)
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, name), absent(dir, name))
 	}
 	if err != nil {
 		return nil, err
@@ -57,12 +57,23 @@ func openData(dir, name string) (*data, error) {
 	return d, nil
 }
 
+// errRemoved is that a file is not there that a run left.
+var errRemoved = fmt.Errorf("it was removed after the run: %s names it", ManifestFile)
+
+// absent says why there is no such file: the run never had it, or it is gone.
+func absent(dir, name string) error {
+	if m, err := ReadManifest(dir); err == nil && slices.ContainsFunc(m.Files, func(f record.File) bool { return f.Name == name }) {
+		return errRemoved
+	}
+	return ErrNoTable
+}
+
 // belongs holds the file against the manifest of its run: its format is known, and once the run has ended the file has the size and the
-// sum that were written down. What is whole in itself may still be of another run.
+// sum that were written down. What is whole in itself may still be of another run, or of none: a file without a manifest beside it.
 func (d *data) belongs(dir, name string) error {
 	m, err := ReadManifest(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // whoever needs a run has asked for its manifest
+		return fmt.Errorf("%s: it is not of a run: there is no %s beside it", d.name, ManifestFile)
 	}
 	if err != nil {
 		return err
@@ -74,12 +85,17 @@ func (d *data) belongs(dir, name string) error {
 	case i < 0:
 		return nil // the run goes on, or was killed
 	}
-	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
-	n, err := io.Copy(sum, d.file)
+	info, err := d.file.Stat()
 	if err != nil {
-		return fmt.Errorf("%s: %w", d.name, err)
+		return err
 	}
-	if n != m.Files[i].Bytes || sum.Sum32() != m.Files[i].Sum {
+	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	if info.Size() == m.Files[i].Bytes { // a sparse file of a terabyte is not read to find out
+		if _, err := io.Copy(sum, d.file); err != nil {
+			return fmt.Errorf("%s: %w", d.name, err)
+		}
+	}
+	if info.Size() != m.Files[i].Bytes || sum.Sum32() != m.Files[i].Sum {
 		return fmt.Errorf("%s: it was changed or damaged after the run: it is not what %s says that was written", d.name, ManifestFile)
 	}
 	return nil

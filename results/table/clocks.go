@@ -15,7 +15,7 @@ func synchronization(c *record.Clocks) string {
 	case c.Packets == 0:
 		return fmt.Sprintf("%s: nothing keeps them together", c.Sync)
 	}
-	text := fmt.Sprintf("%s: %d packets, %s, %s of what NICs can send", c.Sync, c.Packets, bytes(c.Bytes), percent(c.Share))
+	text := fmt.Sprintf("%s: %d packets, %s, %s of what NICs can send", c.Sync, c.Packets, Bytes(c.Bytes), percent(c.Share))
 	for _, part := range []struct {
 		n    int64
 		what string

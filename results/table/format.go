@@ -15,8 +15,8 @@ func gbps(v float64) string {
 	return scaled(v*1e9, []string{"bps", "kbps", "Mbps", "Gbps", "Tbps"}, 1000)
 }
 
-// bytes writes a size.
-func bytes(n int64) string {
+// Bytes writes a size with four significant digits in the unit that suits it.
+func Bytes(n int64) string {
 	return scaled(float64(n), []string{"B", "KB", "MB", "GB", "TB"}, 1000)
 }
 

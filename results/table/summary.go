@@ -30,14 +30,14 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 	}
 	switch {
 	case ended(s):
-		add("flows", fmt.Sprintf("%d done of %d, %s", s.Flows.Count-s.Flows.Unfinished, s.Flows.Count, bytes(s.Flows.Bytes)))
+		add("flows", fmt.Sprintf("%d done of %d, %s", s.Flows.Count-s.Flows.Unfinished, s.Flows.Count, Bytes(s.Flows.Bytes)))
 	case s.Flows.Count > 0 || s.Clocks.Samples == 0:
 		add("flows", fmt.Sprintf("none done of %d", s.Flows.Count))
 	}
 	add("lab time", fmt.Sprintf("%s, in %s of wall time", known(s.LabTimeUS > 0, micros(s.LabTimeUS)), micros(s.WallS*1e6)))
 	n := s.Network
 	add("network", fmt.Sprintf("%d packets, %d CE marks, %d drops, %d retransmits, %d timeouts, largest queue %s",
-		n.Packets, n.CEMarks, n.Drops, n.Retransmits, n.Timeouts, bytes(n.MaxQueue)))
+		n.Packets, n.CEMarks, n.Drops, n.Retransmits, n.Timeouts, Bytes(n.MaxQueue)))
 	if text := links(&n); text != "" {
 		add("links", text)
 	}
@@ -187,7 +187,7 @@ func collectives(s *record.Summary) *grid {
 		if c.Wrong > 0 {
 			wrong.colour = red
 		}
-		g.row(left(cmp.Or(c.Label, c.Name)), left(c.Algorithm), right(ranks(c)), right(bytes(c.Bytes)), right(count(int64(c.Repeat))),
+		g.row(left(cmp.Or(c.Label, c.Name)), left(c.Algorithm), right(ranks(c)), right(Bytes(c.Bytes)), right(count(int64(c.Repeat))),
 			right(known(done, micros(c.TimeUS))), right(known(done, gbps(c.AlgBWGbps))), right(known(done, gbps(c.BusBWGbps))),
 			right(known(checked, count(c.Checked))), wrong)
 	}

@@ -143,7 +143,7 @@ func TestNoProgress(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{micros(0), "0"}, {micros(0.0000004), "0.4ps"}, {micros(999.96), "1ms"}, {micros(12.3456), "12.35us"}, {micros(3e9), "3000s"},
-		{gbps(96.8), "96.8Gbps"}, {gbps(0.0001), "100kbps"}, {bytes(999), "999B"}, {bytes(65536), "65.54KB"},
+		{gbps(96.8), "96.8Gbps"}, {gbps(0.0001), "100kbps"}, {Bytes(999), "999B"}, {Bytes(65536), "65.54KB"},
 		{digits(123456.7), "123457"}, {digits(0.5), "0.5"}, {percent(0.913), "91.3 %"},
 	} {
 		if c.got != c.want {

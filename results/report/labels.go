@@ -1,0 +1,88 @@
+package report
+
+import (
+	"strings"
+)
+
+// Label names a line of a chart or a run by the values of its paths: "pc4, adjust interval 2rtt". A parameter of another transport than the run's is
+// left out.
+func Label(at map[string]string, by []string) string {
+	var parts []string
+	for _, path := range by {
+		v, ok := at[path]
+		if !ok || foreign(at, path) {
+			continue
+		}
+		if name := lastWords(path); name != "kind" && name != "lab" {
+			v = name + " " + v
+		}
+		parts = append(parts, v)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// foreign says that path is a parameter of a transport that is not the run's.
+func foreign(at map[string]string, path string) bool {
+	kind, swept := at["transport.kind"]
+	p := strings.Split(path, ".")
+	return swept && len(p) > 2 && p[0] == "transport" && p[1] != kind
+}
+
+// lastWords is the last part of a path: adjust interval.
+func lastWords(path string) string {
+	return strings.ReplaceAll(path[strings.LastIndex(path, ".")+1:], "_", " ")
+}
+
+// pathWords is what an axis calls a path of a lab: ranks, and ai of pc4.
+func pathWords(path string) string {
+	p := strings.Split(path, ".")
+	switch last := lastWords(path); {
+	case len(p) == 1:
+		return last
+	case last == "kind":
+		return p[len(p)-2]
+	case p[0] == "workload" && p[1] == "0":
+		return last
+	case p[0] == "workload":
+		return last + " of item " + p[1]
+	case p[0] == "topology":
+		return strings.Join(p[1:], " ")
+	default:
+		return last + " of " + strings.Join(p[max(0, len(p)-2):len(p)-1], " ")
+	}
+}
+
+// names are what axes call the values of a run that are not a distribution.
+var names = map[string]string{
+	"jain": "Jain's index", "goodput": "throughput of all connections", "drops": "dropped packets", "lab_time": "time until the last flow ends",
+	"max_queue": "largest queue", "flow_rate.min": "slowest connection", "flow_rate.mean": "mean throughput of a connection", "flow_rate.max": "fastest connection",
+	"plateau.worst.jain": "least Jain's index of a plateau", "plateau.worst.settled": "longest time until a plateau is settled",
+	"plateau.worst.goodput": "least throughput of a plateau", "ce_marks": "marked packets", "paused": "time paused",
+}
+
+// distributionNames are what axes call those of a run, before the quantile.
+var distributionNames = map[string]string{
+	"fct": "flow completion time", "fct_slowdown": "slowdown", "rtt": "round trip", "queue_delay": "time in switch queues",
+	"queue_event_delay": "queueing at its events", "clock_error": "error of clocks",
+}
+
+var quantileNames = map[string]string{"mean": "mean", "p50": "median", "p99": "99th percentile", "max": "largest"}
+
+// valueWords is what an axis calls a value of a run; an expression is its own name.
+func valueWords(y string) string {
+	if name, ok := names[y]; ok {
+		return name
+	}
+	if i := strings.LastIndex(y, "."); i > 0 {
+		if d, q := distributionNames[y[:i]], quantileNames[y[i+1:]]; d != "" && q != "" {
+			return d + ", " + q
+		}
+	}
+	if p := strings.Split(y, "."); len(p) == 3 && p[0] == "collective" {
+		field := map[string]string{"busbw": "bus bandwidth", "algbw": "bandwidth", "time": "time", "fastest": "time of the fastest group"}[p[2]]
+		if field != "" {
+			return field + " of collective " + p[1]
+		}
+	}
+	return y
+}
