@@ -57,8 +57,7 @@ func newRest(l *loop) rest {
 		}
 	}
 	if id, ok := l.net.LateEntity(); ok {
-		r.links = append(r.links, id)
-		r.delay = 0 // what comes late may be at its host the instant it is due
+		r.links = append(r.links, id) // what comes late, and came to the end of its line before, may be at its host when it is due
 	}
 	return r
 }

