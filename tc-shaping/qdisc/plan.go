@@ -113,14 +113,14 @@ func (d Direction) far() []Qdisc {
 func (d Direction) inFlight() uint32 {
 	const (
 		leastFrame = 60
-		slack      = 1000 // netem's own default: for the bucket of the queue, and late timers
+		slack      = 1000 // netem's own default: for late timers
 		unlimited  = 10_000_000
 	)
 	if d.Rate == 0 {
 		return unlimited
 	}
 	longest := d.Delay + 20*d.Jitter + d.ReorderBy // an exponential beyond 20 means is one in 5e8; the table ends before
-	q := uint64(amount(longest, uint64(d.Rate)/8))
+	q := uint64(amount(longest, uint64(d.Rate)/8) + d.Bucket()) // what the bucket lets pass at once waits on the line
 	return uint32(min(2*(q/leastFrame)+slack, math.MaxInt32)) // the kernel compares signed lengths
 }
 

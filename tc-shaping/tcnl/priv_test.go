@@ -132,7 +132,7 @@ func wantTree(t *testing.T, way tcnl.Way, asked qdisc.Tree) {
 		t.Error(d)
 	}
 	if t.Failed() {
-		t.Fatal(fmt.Sprintf("asked for\n%vgot\n%v", asked, got))
+		t.Fatalf("asked for\n%vgot\n%v", asked, got)
 	}
 }
 
@@ -214,7 +214,7 @@ func TestUMLTcAgrees(t *testing.T) {
 	slices.Sort(got)
 	want := []string{
 		"bfifo4: <nil> 150000 <nil> <nil> false false 0 0",
-		"netem1: map[celloverhead:0 cellsize:0 packetoverhead:0 rate:1.25e+07] 3082 <nil> <nil> false false 0.005 0.25",
+		"netem1: map[celloverhead:0 cellsize:0 packetoverhead:0 rate:1.25e+07] 3174 <nil> <nil> false false 0.005 0.25",
 		"red2: <nil> 0 20000 80000 true true 0 0",
 		"red3: <nil> 0 58969 80000 true true 0 0",
 		"tbf1: 1.25e+07 <nil> <nil> <nil> false false 0 0",
