@@ -11,6 +11,7 @@ import (
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/docker"
 	"weft/orchestrator/runtime/namespace"
+	"weft/orchestrator/uml"
 )
 
 // place is where the nodes of an emulation live.
@@ -26,6 +27,9 @@ func places(ctx context.Context, l *lab.Lab) (place, error) {
 	p.datapath = "fabric"
 	if err == nil && l.Engine.Datapath == onKernel {
 		p.datapath, err = onKernel, kernelpath.Available()
+		if err != nil && uml.Inside() == "" {
+			err = fmt.Errorf("%w; %s", err, uml.Offer(ctx))
+		}
 	}
 	return p, err
 }

@@ -87,3 +87,11 @@ func Shared(path string) error {
 	}
 	return nil
 }
+
+// Offer says how a lab can have a kernel with all that the kernel's datapath needs, where the machine's own lacks some of it.
+func Offer(ctx context.Context) string {
+	if k, err := Find(ctx); err == nil {
+		return fmt.Sprintf("weft run --kernel uml runs the lab under User Mode Linux %s, which is installed here", k.Release)
+	}
+	return "weft run --kernel uml runs the lab under User Mode Linux, once that is installed: sudo apt-get install " + Package
+}

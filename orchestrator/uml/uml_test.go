@@ -332,6 +332,9 @@ func TestPanics(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
+	if s := Offer(t.Context()); !strings.Contains(s, "once that is installed: sudo apt-get install user-mode-linux") {
+		t.Error(s)
+	}
 	if _, err := Find(t.Context()); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "apt-get install user-mode-linux") {
 		t.Error(err)
 	}
