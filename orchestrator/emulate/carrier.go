@@ -9,6 +9,7 @@ import (
 	"weft/nodeimg/control"
 	"weft/orchestrator/kernelpath"
 	"weft/orchestrator/runtime"
+	"weft/tc-shaping/probe"
 )
 
 // Kernel says that the machine's kernel carries the packets of an experiment: its switches are nodes.
@@ -78,6 +79,15 @@ func (x *Experiment) network() (*kernelpath.Network, error) {
 		return nil, fmt.Errorf("datapath kernel: %w", err)
 	}
 	return n, nil
+}
+
+// CheckKernel reports what this machine's kernel cannot honour of the network: the first port, and why.
+func (x *Experiment) CheckKernel() (port int, err error) {
+	kernel, err := probe.Probe()
+	if err != nil {
+		return 0, err
+	}
+	return kernelpath.Check(&x.Fabric, x.Dilation, x.ipMTU(), kernel)
 }
 
 // switched adds to what a runtime must start what a lab needs whose switches are nodes.

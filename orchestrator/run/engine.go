@@ -127,7 +127,7 @@ func simulator(why string) engine {
 }
 
 func emulator(ctx context.Context, x *Experiment, p place, why string, o Options) (engine, error) {
-	d, how, err := dilationFor(ctx, x, emulate.Load(x.Plans), p.processes(o))
+	d, how, err := p.dilation(ctx, x, emulate.Load(x.Plans), o)
 	if err != nil {
 		return engine{}, err
 	}
@@ -135,6 +135,42 @@ func emulator(ctx context.Context, x *Experiment, p place, why string, o Options
 		name: "emu", datapath: p.datapath, place: p, dilation: d, run: emulated,
 		why: fmt.Sprintf("%s; datapath %s, runtime %s, dilation %g (%s)", why, p.datapath, p.runtime, d, how),
 	}, nil
+}
+
+// dilation is that of a lab in a place which carries a load, in data packets per second of lab time, and how it came about.
+func (p place) dilation(ctx context.Context, x *Experiment, load float64, o Options) (d float64, how string, err error) {
+	if p.datapath != onKernel {
+		return dilationFor(ctx, x, load, p.processes(o))
+	}
+	d, how = x.Lab.Engine.Dilation, "asked for"
+	if d == 0 {
+		pace, err := emulate.MeasureKernel()
+		if err != nil {
+			return 0, "", err
+		}
+		n := x.switches()
+		d, how = pace.Dilation(load, n, x.BaseRTT), fmt.Sprintf("auto: this kernel carries about %.0f data packets/s over %d switches", pace.Rate(n), n)
+	}
+	return d, how, x.honoured(d)
+}
+
+// switches is over how many switches the longest ways between hosts lead.
+func (x *Experiment) switches() int {
+	most := 1
+	for i := range x.Conns {
+		most = max(most, len(x.Conns[i].Forward.Rates)-1)
+	}
+	return most
+}
+
+// honoured refuses what the kernel cannot be at a dilation, by the setting of the lab.
+func (x *Experiment) honoured(d float64) error {
+	spec := x.emulation(d, emulate.Processes{})
+	port, err := spec.CheckKernel()
+	if err == nil {
+		return nil
+	}
+	return x.Lab.Errorf("engine.datapath", "%s at dilation %g: %v; datapath fabric can", x.PortNames()[port], d, err)
 }
 
 // dilationFor is the lab's, unless that is hopeless here, or the smallest that this machine can carry a load at, in data

@@ -54,7 +54,7 @@ func Standing(ctx context.Context, l *lab.Lab, o Options) (*Stand, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s.Dilation, s.Why, err = dilationFor(ctx, x, load, where.processes(o)); err != nil {
+		if s.Dilation, s.Why, err = where.dilation(ctx, x, load, o); err != nil {
 			return nil, err
 		}
 	}
