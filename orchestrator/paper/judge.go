@@ -116,7 +116,11 @@ func (c *Claim) compare(ours expect.Quantity, r *Row) error {
 	}
 	apart := ours.Value - theirs.Value
 	if theirs.Value != 0 {
-		r.Ours += fmt.Sprintf(" (%+.1f %%)", 100*apart/math.Abs(theirs.Value))
+		percent := 100 * apart / math.Abs(theirs.Value)
+		if math.Abs(percent) < 0.05 {
+			percent = 0 // not -0.0
+		}
+		r.Ours += fmt.Sprintf(" (%+.1f %%)", percent)
 	}
 	if c.Bound == "at most" && apart <= 0 || c.Bound == "at least" && apart >= 0 {
 		return nil

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -47,5 +48,54 @@ func TestAcksAndJobs(t *testing.T) {
 	jobs, err := Jobs(r.Dir(), "jobs")
 	if err != nil || jobs.X[0] != 4 || jobs.X[len(jobs.X)-1] != 7 {
 		t.Errorf("%+v, %v; want 4 and 7 us", jobs, err)
+	}
+}
+
+// Charts of connections name their hosts, and the number as well where several have the same.
+func TestConnectionsHaveNames(t *testing.T) {
+	r, err := Load(made(t, 1, 10*us, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, draw := range []func() (Figure, error){r.Rates, r.Windows} {
+		f, err := draw()
+		if err != nil || len(f.Series) == 0 {
+			t.Fatal(f.Series, err)
+		}
+		for _, s := range f.Series {
+			if !strings.Contains(s.Name, " to ") {
+				t.Errorf("%s: a line is called %q", f.Name, s.Name)
+			}
+		}
+	}
+}
+
+func TestWordsOfAxesAndLegends(t *testing.T) {
+	for path, want := range map[string]string{
+		"workload.0.ranks": "ranks", "workload.2.size": "size of item 2", "transport.kind": "transport", "transport.pc4.adjust_interval": "adjust interval of pc4",
+		"clocks.noise": "noise of clocks", "topology.link.rate": "link rate", "seed": "seed", "queues.ecn.kmin": "kmin of ecn",
+	} {
+		if got := pathWords(path); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	for y, want := range map[string]string{
+		"fct.p99": "flow completion time, 99th percentile", "collective.0.busbw": "bus bandwidth of collective 0", "jain": "Jain's index",
+		"fct.p99 / 40us": "fct.p99 / 40us", "collective.0.ranks": "collective.0.ranks",
+	} {
+		if got := valueWords(y); got != want {
+			t.Errorf("%s: %q, want %q", y, got, want)
+		}
+	}
+	at := map[string]string{"transport.kind": "roce", "transport.pc4.ai": "2%", "workload.0.parallel": "2", "lab": "x"}
+	if got := Label(at, []string{"lab", "transport.kind", "transport.pc4.ai", "workload.0.parallel", "none"}); got != "x, roce, parallel 2" {
+		t.Errorf("label %q", got)
+	}
+	values, unit, ok := axisValues([]string{"off", "±100ns", "uniform ±1us"})
+	if !ok || unit != "us" || values["off"] != 0 || values["±100ns"] != 0.1 || values["uniform ±1us"] != 1 {
+		t.Errorf("%v %q %v", values, unit, ok)
+	}
+	if _, _, ok := axisValues([]string{"off", "on"}); ok {
+		t.Error("on is a number")
 	}
 }

@@ -250,6 +250,9 @@ func (r *Run) Rates() (Figure, error) {
 		o.add(connection(conn), at, 0)
 	}
 	s, caption := o.series("connections")
+	if err == nil {
+		err = r.nameConnections(s)
+	}
 	return Figure{"rates", plot.Chart{
 		Title: "Throughput of connections over time", Caption: caption, X: timeAxis(), Y: plot.Axis{Label: "throughput", Unit: "Gb/s", Zero: true}, Series: s,
 	}}, err
@@ -272,6 +275,9 @@ func (r *Run) Windows() (Figure, error) {
 		return nil
 	})
 	s, caption := o.series("connections")
+	if err == nil {
+		err = r.nameConnections(s)
+	}
 	return Figure{"cwnd", plot.Chart{
 		Title: "Congestion windows over time", Caption: caption, X: timeAxis(), Y: plot.Axis{Label: "congestion window", Unit: "KB", Zero: true}, Series: s,
 	}}, err
