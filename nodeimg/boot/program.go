@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -105,7 +106,18 @@ func (p *Program) become() error {
 	if err := filterCalls(); err != nil {
 		return err
 	}
+	heedSignals()
 	return unix.Exec(p.Path, os.Args, os.Environ())
+}
+
+// heedSignals has every signal do what it does by default. A supervisor ignores Ctrl-C, and what is started by somebody who
+// ignores a signal ignores it too: sigaction(2). Nothing of this process runs afterwards.
+func heedSignals() {
+	const last = 64
+	var byDefault [4]uint64 // struct sigaction of the kernel: SIG_DFL, and no flags, restorer and mask
+	for s := uintptr(1); s <= last; s++ {
+		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&byDefault)), 0, 8, 0, 0) // two cannot be changed
+	}
 }
 
 // limits bounds what the program may use.
