@@ -77,10 +77,13 @@ type Setup struct {
 	Reference Node   // whose clock the others follow: grandmaster, or anchor of a mesh
 	Seed      uint64 // of the lab, the same at every node: every random choice follows from it, Self and a purpose
 
-	// Jitter is the standard deviation of a stamp that can be expected, and Skew the largest error of an oscillator's
-	// frequency, as a ratio. Protocols derive defaults from them that their parameters leave open.
-	Jitter units.Time
-	Skew   float64
+	// Jitter is the standard deviation of a stamp that can be expected, Quantum what stamps are multiples of, Skew the
+	// largest error of an oscillator's frequency, as a ratio, and Offset the largest of a clock that nobody has set; 0: it may
+	// show anything. Protocols derive from them what their parameters leave open, and bounds where they have measured nothing.
+	Jitter  units.Time
+	Quantum units.Time
+	Skew    float64
+	Offset  units.Time
 }
 
 // Counters count what a protocol did at a node.

@@ -2,6 +2,7 @@ package huygens
 
 import (
 	"errors"
+	"math"
 	"math/rand/v2"
 
 	"weft/clocksync"
@@ -13,6 +14,7 @@ type Agent struct {
 	setup  clocksync.Setup
 	cfg    Config
 	random *rand.Rand
+	noise  units.Time // standard deviation of a stamp, by jitter and by quanta
 
 	neighbours []neighbour
 	of         []int32 // by node: index in neighbours, or -1
@@ -44,7 +46,11 @@ type Agent struct {
 	missed      int // windows without a solution
 
 	track      track
-	anchor     bool // synchronized time is this node's
+	anchor     bool       // synchronized time is this node's
+	lone       bool       // synchronized time is not the reference's: that was never heard of
+	yielded    bool       // it was the anchor in the reference's place, until that was there
+	adrift     units.Time // how far synchronized time was from the reference's at most
+	adriftAt   units.Time // then, by the monotonic clock
 	correction clocksync.Correction
 	apart      units.Time // hardware clock minus monotonic clock
 	epoch      uint8      // counts steps of the hardware clock, modulo 4: neighbours forget what was before
@@ -75,11 +81,13 @@ func New(s clocksync.Setup, cfg Config) (*Agent, error) {
 		return nil, err
 	}
 	a := &Agent{setup: s, cfg: cfg, of: make([]int32, s.Nodes), nextProbe: units.Never, closeAt: units.Never,
+		noise:  units.Time(math.Round(math.Hypot(float64(s.Jitter), float64(s.Quantum)/math.Sqrt(12)))),
 		random: rand.New(rand.NewPCG(s.Seed, 0x4855_5947_0000_0000|uint64(s.Self)))}
 	for i := range a.of {
 		a.of[i] = -1
 	}
-	for _, e := range Mesh(s.Nodes, cfg.Degree, s.Seed) {
+	mesh := Mesh(s.Nodes, cfg.Degree, s.Seed)
+	for _, e := range mesh {
 		n := neighbour{pairAt: units.Never}
 		switch s.Self {
 		case e.Owner:
@@ -94,7 +102,7 @@ func New(s clocksync.Setup, cfg Config) (*Agent, error) {
 	}
 	a.track.slewEnd, a.again.at = units.Never, units.Never
 	if r := a.rank(s.Self); r >= 0 {
-		a.coordinator = newCoordinator(s.Nodes)
+		a.coordinator = newCoordinator(s.Nodes, mesh, cfg.Sigma)
 	}
 	return a, nil
 }
@@ -155,7 +163,7 @@ func (a *Agent) receive(now clocksync.Now, in *clocksync.Message) error {
 	case kindWelcome:
 		return a.onWelcome(now, in)
 	case kindReport:
-		return a.onReport(in)
+		return a.onReport(now, in)
 	case kindSolution:
 		return a.onSolution(now, in)
 	}

@@ -2,6 +2,7 @@ package huygens
 
 import (
 	"fmt"
+	"math"
 
 	"weft/clocksync"
 	"weft/units"
@@ -21,15 +22,16 @@ type Config struct {
 	Least      int        // points per direction without which an edge is not fitted
 	SlopeTrust float64    // how far a slope may lie from what the last windows say, once there are enough; relative
 	MaxSkew    float64    // how far two clocks' rates may differ at all, relative
-	Gate       float64    // half round trip, as a multiple of the least of late, above which a fit is not used
 	Sigma      units.Time // least standard deviation of an edge: no weight is larger
 
 	Coordinators int // nodes that solve, from the reference on: at most 2
 	// Memory is how many windows a slope has to be known for before it is trusted.
 	Memory int
 	// StepLimit is the change that makes a clock step, instead of being slewed into over the next window.
-	StepLimit      units.Time
-	StepAlarm      units.Time // see ptp.Config
+	StepLimit units.Time
+	// StepAlarm is the change of the hardware clock against the monotonic one that is taken for a step of it; 0: none is. One
+	// oscillator drives both, so that nothing else changes them.
+	StepAlarm      units.Time
 	AsymmetryBound units.Time // see ptp.Config
 }
 
@@ -43,16 +45,16 @@ func Default(s clocksync.Setup) Config {
 	if skew <= 0 {
 		skew = 100e-6
 	}
-	epsilon := max(50*units.Nanosecond, 4*s.Jitter)
+	epsilon := max(50*units.Nanosecond, 4*s.Jitter, 4*s.Quantum/3) // a gap changes by less than a quantum
 	return Config{
 		Degree: 10, Window: 20 * units.Millisecond, Pairs: 500,
 		// The gap has to be longer than what the filter can see, and short, so that the pair meets one state of a queue:
 		// at 90 % load in bursts, 1 us leaves a quarter of the pairs that 200 ns does.
 		Spacing: max(200*units.Nanosecond, 3*epsilon), Epsilon: epsilon,
 		Share: 0.1, FewShare: 0.02, Few: 100, Least: 20,
-		SlopeTrust: 50e-9, MaxSkew: min(1e-3, 2.2*skew), Gate: 1.2, Sigma: units.Nanosecond / 2,
+		SlopeTrust: 50e-9, MaxSkew: min(1e-3, 2.2*skew), Sigma: units.Nanosecond / 2,
 		Coordinators: 2, Memory: 4,
-		StepLimit: 10 * units.Microsecond, StepAlarm: units.Microsecond,
+		StepLimit: 10 * units.Microsecond, StepAlarm: units.Nanosecond,
 	}
 }
 
@@ -71,8 +73,8 @@ func (c *Config) Check(s clocksync.Setup) error {
 		return fmt.Errorf("huygens: filter of %v and deviation of %v must be above 0", c.Epsilon, c.Sigma)
 	case !(c.Share > 0 && c.Share <= 1) || !(c.FewShare > 0 && c.FewShare <= 1) || c.Few < 0 || c.Least < 2:
 		return fmt.Errorf("huygens: a fit on %v or %v of the points, and at least %d of them", c.Share, c.FewShare, c.Least)
-	case !(c.SlopeTrust > 0) || !(c.MaxSkew > 0 && c.MaxSkew <= 0.002) || !(c.Gate >= 1):
-		return fmt.Errorf("huygens: slopes within %v of the last, at most %v (0.002), round trips up to %v of the least", c.SlopeTrust, c.MaxSkew, c.Gate)
+	case !(c.SlopeTrust > 0) || !(c.MaxSkew > 0 && c.MaxSkew <= 0.002):
+		return fmt.Errorf("huygens: slopes within %v of the last, at most %v (0.002)", c.SlopeTrust, c.MaxSkew)
 	case c.Coordinators < 1 || c.Coordinators > 2 || c.Memory < 4:
 		return fmt.Errorf("huygens: %d coordinators (1 or 2), memory of %d windows (4 or more)", c.Coordinators, c.Memory)
 	case c.StepLimit < 0 || c.StepAlarm < 0 || c.AsymmetryBound < 0:
@@ -81,14 +83,20 @@ func (c *Config) Check(s clocksync.Setup) error {
 	return nil
 }
 
-// share returns how many of n points a fit rests on.
-func (c *Config) share(n int) int {
+// shares returns how many of n points a fit rests on: few where there are queues, since few points met none, and many where the
+// noise of stamps is all there is. Few are as many as bring that noise down to fine.
+func (c *Config) shares(n int, jitter units.Time) (few, many int) {
 	s := c.Share
 	if n < c.Few {
 		s = c.FewShare
 	}
-	return max(1, min(n, int(s*float64(n))))
+	many = max(1, min(n, int(s*float64(n))))
+	noise := float64(jitter) / float64(fine)
+	return max(1, min(many, int(math.Ceil(max(4, min(float64(n), noise*noise)))))), many
 }
+
+// fine is a noise of an edge that is small enough: the mesh makes less of it.
+const fine = 2 * units.Nanosecond
 
 // Parts of a window, after its end: probes are still on their way, then reports are.
 const (

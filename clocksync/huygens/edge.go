@@ -115,8 +115,16 @@ func (n *neighbour) fit(f *fitter, x0, until units.Time, cfg *Config, jitter uni
 		trust := cfg.SlopeTrust + 4*n.last.deviation(cfg.Window)
 		low, high = max(low, n.last.fit.Slope-trust), min(high, n.last.fit.Slope+trust)
 	}
-	l := f.fit(upper, lower, cfg.share(points), x0, low, high)
-	if !n.gate(l.half, cfg, jitter) {
+	few, many := cfg.shares(points, jitter)
+	l := f.fit(upper, lower, many, x0, low, high)
+	rest := many
+	if few < many {
+		if sharp := f.fit(upper, lower, few, x0, low, high); l.half-sharp.half > 2*jitter+cfg.Sigma { // more than noise: queues
+			l, rest = sharp, few
+		}
+	}
+	excess, ok := n.gate(l.half, cfg, jitter)
+	if !ok {
 		return edgeFit{}, false
 	}
 	if n.last.ok {
@@ -129,7 +137,11 @@ func (n *neighbour) fit(f *fitter, x0, until units.Time, cfg *Config, jitter uni
 	}
 	n.last.fit, n.last.ok = n.slopes.Add(x0, l.beta, 1)
 	n.fits++
-	sigma := max(cfg.Sigma, l.sigma, units.Time(float64(jitter)/math.Sqrt(float64(cfg.share(points)))))
+	sigma := max(cfg.Sigma, l.sigma, units.Time(float64(jitter)/math.Sqrt(float64(rest))))
+	// A round trip that is longer than the shortest met queues, nobody knows in which direction: the offset is off by up to half of
+	// that, either way. What the noise of stamps makes of the shortest is no queue.
+	queued := float64(max(0, excess-2*jitter)) / 2
+	sigma = units.Time(math.Hypot(float64(sigma), queued))
 	n.last.sigma = sigma
 	return edgeFit{to: n.node, points: uint16(min(points, math.MaxUint16)), beta: l.beta, alpha: l.alpha, sigma: sigma}, true
 }
@@ -143,15 +155,17 @@ func forgetBefore(p []point, x units.Time) []point {
 	return p[:copy(p, after)]
 }
 
-// gate reports whether a round trip is about as short as the shortest of late: if not, both directions met queues.
-func (n *neighbour) gate(half units.Time, cfg *Config, jitter units.Time) bool {
+// gate returns by how much half a round trip is longer than the shortest of late, and whether that is so little that the edge
+// can be used: if not, both directions met queues. The offset may be off by as much.
+func (n *neighbour) gate(half units.Time, cfg *Config, jitter units.Time) (excess units.Time, ok bool) {
 	least := half
 	for _, h := range n.halves[:min(n.nhalves, rememberedHalves)] {
 		least = min(least, h)
 	}
 	n.halves[n.nhalves%rememberedHalves] = half
 	n.nhalves++
-	return float64(half) <= cfg.Gate*float64(max(least, 0))+float64(4*jitter)+float64(cfg.Epsilon)
+	excess = half - least
+	return excess, excess <= 4*jitter+cfg.Epsilon
 }
 
 // forget throws away what was measured of the edge.

@@ -118,7 +118,7 @@ func TestCoordinatorsCrash(t *testing.T) {
 // A hardware clock that is stepped is noticed, and costs at most what the alarm leaves open.
 func TestClockSteps(t *testing.T) {
 	for _, node := range []clocksync.Node{0, 5} {
-		for _, by := range []units.Time{5 * units.Microsecond, -ms, units.Second} {
+		for _, by := range []units.Time{-30 * ns, 300 * ns, 5 * units.Microsecond, -ms, units.Second} {
 			l := usual()
 			w := l.make(t)
 			w.Run(305 * ms)

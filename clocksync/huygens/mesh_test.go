@@ -4,13 +4,15 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 )
 
-// Every node has the degree that was asked for, or one less or more in a small mesh, and every node reaches every other.
+// Every node has the degree that was asked for, one of them one less where no such mesh exists, owns half of its edges, and
+// reaches every other.
 func TestMeshIsConnectedAndRegular(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 90).Draw(t, "nodes")
@@ -20,7 +22,7 @@ func TestMeshIsConnectedAndRegular(t *testing.T) {
 		if !reflect.DeepEqual(edges, Mesh(n, degree, seed)) {
 			t.Fatal("two nodes know different meshes")
 		}
-		count := make([]int, n)
+		count, owns := make([]int, n), make([]int, n)
 		reach := map[[2]int]bool{}
 		var v solver
 		var all []measured
@@ -32,16 +34,27 @@ func TestMeshIsConnectedAndRegular(t *testing.T) {
 			reach[[2]int{a, b}] = true
 			count[a]++
 			count[b]++
+			owns[a]++
 			all = append(all, measured{from: a, to: b, sigma: 1})
 		}
 		if got := v.choose(n, all, -1); got != n {
 			t.Fatalf("%d of %d nodes are connected", got, n)
 		}
 		want := min(max(degree, 2), n-1)
+		less := 0
 		for i, c := range count {
-			if c < want-2 || c > want+1 || n > 2*degree+4 && c < want-1 {
+			switch {
+			case c == want-1 && want*n%2 == 1:
+				less++
+			case c != want:
 				t.Fatalf("node %d of %d has %d neighbours, want %d", i, n, c, want)
 			}
+			if d := 2*owns[i] - c; d < -2 || d > 2 {
+				t.Fatalf("node %d owns %d of %d edges", i, owns[i], c)
+			}
+		}
+		if less > 1 {
+			t.Fatalf("%d nodes of %d have less than %d neighbours", less, n, want)
 		}
 	})
 	if Mesh(1, 3, 1) != nil {
@@ -75,6 +88,7 @@ func TestSolveAgainstGonum(t *testing.T) {
 	if !ok {
 		t.Fatal("not solved")
 	}
+	edges = slices.DeleteFunc(edges, func(e measured) bool { return e.dropped }) // one in 16000 is beyond four deviations by chance
 	a := mat.NewDense(len(edges)+1, 20, nil)
 	b := mat.NewVecDense(len(edges)+1, nil)
 	for i, e := range edges {
@@ -92,7 +106,7 @@ func TestSolveAgainstGonum(t *testing.T) {
 			t.Errorf("node %d: %v, gonum says %v", i, got.x[i], x.AtVec(i))
 		}
 	}
-	if got.x[3] != 0 || got.dropped != 0 || got.health > 3 {
+	if got.x[3] != 0 || got.dropped > 1 || got.health > 3 {
 		t.Errorf("anchor %v, dropped %d, health %v", got.x[3], got.dropped, got.health)
 	}
 }
@@ -162,12 +176,85 @@ func TestSolvingWhatFallsApart(t *testing.T) {
 	}
 }
 
+// liars returns a mesh in which some nodes report edges of their own that are wrong by what lie says, and claim deviations of 1 ps.
+func liars(n, degree int, lie func(e measured, k int) (float64, bool)) ([]measured, []float64) {
+	edges, truth := graph(n, degree, 500, rand.New(rand.NewPCG(9, 2)))
+	for i := range edges {
+		if by, lies := lie(edges[i], i); lies {
+			edges[i].d += by
+			edges[i].sigma = 1
+		}
+	}
+	return edges, truth
+}
+
+// What nodes lie about in their reports, and with whatever certainty, costs the others next to nothing.
+func TestNodesThatLieAboutTheirEdges(t *testing.T) {
+	for name, lie := range map[string]func(e measured, k int) (float64, bool){
+		"by microseconds":          func(e measured, k int) (float64, bool) { return 5e6 * float64(e.to%3+1), e.from == 3 },
+		"by one amount":            func(e measured, k int) (float64, bool) { return 5e6, e.from == 3 },
+		"by a little":              func(e measured, k int) (float64, bool) { return 4e3 * float64(k%3-1), e.from == 3 },
+		"two of them, in one tone": func(e measured, k int) (float64, bool) { return 5e6, e.from == 3 || e.from == 7 },
+		"one edge":                 func(e measured, k int) (float64, bool) { return 1e6, e.from == 3 && e.to > 10 },
+	} {
+		edges, truth := liars(16, 6, lie)
+		var v solver
+		a, ok := v.solve(16, edges, 0)
+		if !ok {
+			t.Fatalf("%s: not solved", name)
+		}
+		for i := range truth {
+			if e := a.x[i] - (truth[i] - truth[0]); i != 3 && i != 7 && (!a.in[i] || math.Abs(e) > 3000) {
+				t.Errorf("%s: honest node %d is moved by %.0f ps, told %v", name, i, e, a.in[i])
+			}
+		}
+	}
+}
+
+// Taking an edge out of the inverse is the same as never having had it.
+func TestDroppingAnEdgeIsSolvingWithoutIt(t *testing.T) {
+	edges, _ := graph(20, 6, 100, rand.New(rand.NewPCG(5, 2)))
+	var with, without solver
+	with.choose(20, edges, 0)
+	with.factor(20, edges)
+	if !with.drop(&edges[7]) {
+		t.Fatal("the edge is the only one between its ends")
+	}
+	without.choose(20, edges, 0)
+	without.factor(20, edges)
+	at := func(v *solver, i, j int) float64 { // what gauges do not change
+		return v.inv[i*20+i] + v.inv[j*20+j] - 2*v.inv[i*20+j]
+	}
+	for i := range 20 {
+		for j := range i {
+			if a, b := at(&with, i, j), at(&without, i, j); math.Abs(a-b) > 1e-9*b {
+				t.Fatalf("between %d and %d: %g, want %g", i, j, a, b)
+			}
+		}
+	}
+}
+
 // A window of 256 nodes has to be solved in much less than a window lasts in an emulation: 20 ms times its dilation.
 func BenchmarkSolve256(b *testing.B) {
 	edges, _ := graph(256, 10, 100, rand.New(rand.NewPCG(1, 1)))
 	var v solver
 	for b.Loop() {
-		if _, ok := v.solve(256, edges, 0); !ok {
+		if _, ok := v.solve(256, slices.Clone(edges), 0); !ok {
+			b.Fatal("not solved")
+		}
+	}
+}
+
+// The same when every ninth edge is false, by amounts that differ.
+func BenchmarkSolve256False(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 1))
+	edges, _ := graph(256, 10, 100, r)
+	for i := 0; i < len(edges); i += 9 {
+		edges[i].d += 1e6 * math.Exp(3*r.NormFloat64())
+	}
+	var v solver
+	for b.Loop() {
+		if _, ok := v.solve(256, slices.Clone(edges), 0); !ok {
 			b.Fatal("not solved")
 		}
 	}

@@ -27,37 +27,93 @@ type answer struct {
 const (
 	outlier = 4
 	rounds  = 25
+	// bridge is what an edge's residual leaves of its variance, relative, below which nothing else connects its ends: it
+	// cannot be held against anything.
+	bridge = 1e-3
+	// lightest is how small a standard deviation of an edge counts, as a share of the median of all: what one node claims
+	// of its own edges gives it no more than 16 times the weight of others.
+	lightest = 0.25
 )
 
 // solver makes edges agree (network effect): x minimises the weighted sum of squares of x[to] - x[from] - d, which is
 // what the least change of the edges around all loops comes to. Edges whose residual is far out of proportion are
-// dropped, the worst first, and it solves again.
+// dropped, the worst first, and it solves again: a dropped edge is a change of rank one of the inverse.
 type solver struct {
 	n     int
 	index []int     // of each node among those that are solved, or -1
 	l     []float64 // Laplacian, then its Cholesky factor
 	inv   []float64 // inverse
 	sizes []float64
+	far   []float64 // inv times an edge that is dropped
 }
 
-// solve returns the errors of n nodes such that those of the anchor are 0; without one (-1) their mean is. ok is false
-// when no two nodes are connected.
+// solve returns the errors of n nodes such that those of the anchor are 0; without one (-1) their mean is. A node most of
+// whose edges had to be dropped is told nothing: which of them are right, nobody knows. ok is false when no two nodes are
+// connected.
 func (v *solver) solve(n int, edges []measured, anchor int) (a answer, ok bool) {
 	a = answer{x: make([]float64, n), s: make([]float64, n), sigma: make([]float64, n), in: make([]bool, n)}
+	v.level(edges)
+	m := v.choose(n, edges, anchor)
+	if m < 2 || !v.factor(m, edges) {
+		return a, false
+	}
 	for range rounds {
-		m := v.choose(n, edges, anchor)
-		if m < 2 {
-			return a, false
-		}
-		if !v.factor(m, edges) {
-			return a, false
-		}
 		v.offsets(&a, edges, anchor)
 		if !v.reject(&a, edges, m) {
-			return a, true
+			break
 		}
 	}
+	if a.dropped == 0 {
+		return a, true
+	}
+	v.distrust(&a, edges, anchor)
+	if m = v.choose(n, edges, anchor); m < 2 || !v.factor(m, edges) { // once more from the edges, without what downdates rounded
+		a.in = make([]bool, n)
+		return a, false
+	}
+	v.offsets(&a, edges, anchor)
 	return a, true
+}
+
+// level keeps edges that claim to be far better than the median from outweighing all others.
+func (v *solver) level(edges []measured) {
+	v.sizes = v.sizes[:0]
+	for i := range edges {
+		v.sizes = append(v.sizes, edges[i].sigma)
+	}
+	if len(v.sizes) == 0 {
+		return
+	}
+	slices.Sort(v.sizes)
+	least := lightest * v.sizes[len(v.sizes)/2]
+	for i := range edges {
+		edges[i].sigma = max(edges[i].sigma, least)
+	}
+}
+
+// distrust drops what is left of the edges of nodes most of whose edges were dropped, other than the anchor.
+func (v *solver) distrust(a *answer, edges []measured, anchor int) {
+	kept, gone := make([]int, len(a.x)), make([]int, len(a.x))
+	for i := range edges {
+		count := kept
+		if edges[i].dropped {
+			count = gone
+		}
+		count[edges[i].from]++
+		count[edges[i].to]++
+	}
+	for i := range edges {
+		e := &edges[i]
+		if e.dropped {
+			continue
+		}
+		for _, k := range [2]int{e.from, e.to} {
+			if k != anchor && gone[k] > kept[k] && !e.dropped {
+				e.dropped = true
+				a.dropped++
+			}
+		}
+	}
 }
 
 // choose numbers the nodes of the component that the anchor is in, or of the largest, and returns how many they are.
@@ -175,21 +231,11 @@ func (v *solver) offsets(a *answer, edges []measured, anchor int) {
 func (v *solver) reject(a *answer, edges []measured, m int) bool {
 	v.sizes = v.sizes[:0]
 	var chi float64
-	z := func(e *measured) float64 {
-		f, t := v.index[e.from], v.index[e.to]
-		resistance := v.inv[f*m+f] + v.inv[t*m+t] - 2*v.inv[f*m+t]
-		free := 1 - resistance/(e.sigma*e.sigma) // 0: nothing else connects its ends, and it fits by itself
-		if free < 1e-3 {
-			return 0
-		}
-		return math.Abs(a.x[e.to]-a.x[e.from]-e.d) / (e.sigma * math.Sqrt(free))
-	}
 	for i := range edges {
 		if e := &edges[i]; !e.dropped && v.index[e.from] >= 0 {
-			size := z(e)
 			r := (a.x[e.to] - a.x[e.from] - e.d) / e.sigma
 			chi += r * r
-			v.sizes = append(v.sizes, size)
+			v.sizes = append(v.sizes, v.residual(a, e))
 		}
 	}
 	free := len(v.sizes) - m + 1
@@ -200,16 +246,62 @@ func (v *solver) reject(a *answer, edges []measured, m int) bool {
 	a.health = chi / float64(free)
 	worst := slices.Max(v.sizes)
 	slices.Sort(v.sizes)
-	scale := max(v.sizes[len(v.sizes)/2]/0.6745, 1e-12) // the median of |normal| is 0.6745 sigma
+	scale := max(v.sizes[len(v.sizes)/2]/normalMedian, 1e-12)
 	limit := max(outlier*scale, worst/2)
 	found := false
+	var far []int
 	for i := range edges {
-		if e := &edges[i]; !e.dropped && v.index[e.from] >= 0 && z(e) > limit {
-			e.dropped, found = true, true
+		if e := &edges[i]; !e.dropped && v.index[e.from] >= 0 && v.residual(a, e) > limit {
+			far = append(far, i)
+		}
+	}
+	for _, i := range far {
+		if v.drop(&edges[i]) {
 			a.dropped++
+			found = true
 		}
 	}
 	return found
+}
+
+// normalMedian is the median size of what is normally distributed, in standard deviations.
+const normalMedian = 0.6745
+
+// freedom is what an edge's residual has of its variance, relative: 1 less the share of the edge in what connects its ends.
+func (v *solver) freedom(e *measured) float64 {
+	f, t, m := v.index[e.from], v.index[e.to], v.n
+	return 1 - (v.inv[f*m+f]+v.inv[t*m+t]-2*v.inv[f*m+t])/(e.sigma*e.sigma)
+}
+
+// residual is the standardized residual of an edge; 0 of one that nothing else can be held against.
+func (v *solver) residual(a *answer, e *measured) float64 {
+	free := v.freedom(e)
+	if free < bridge {
+		return 0
+	}
+	return math.Abs(a.x[e.to]-a.x[e.from]-e.d) / (e.sigma * math.Sqrt(free))
+}
+
+// drop takes an edge out of the inverse (Sherman and Morrison), unless nothing else connects its ends any more.
+func (v *solver) drop(e *measured) bool {
+	free := v.freedom(e)
+	if free < bridge {
+		return false
+	}
+	f, t, m := v.index[e.from], v.index[e.to], v.n
+	v.far = slices.Grow(v.far[:0], m)[:m]
+	for k := range m {
+		v.far[k] = v.inv[t*m+k] - v.inv[f*m+k]
+	}
+	scale := 1 / (e.sigma * e.sigma * free)
+	for k, x := range v.far {
+		row := v.inv[k*m : k*m+m]
+		for j, y := range v.far {
+			row[j] += scale * x * y
+		}
+	}
+	e.dropped = true
+	return true
 }
 
 // cholesky replaces the lower half of a symmetric matrix by its factor. It returns false if it is not positive definite.

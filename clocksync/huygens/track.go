@@ -47,10 +47,22 @@ func (t *track) correct(x0, err units.Time, skew float64) {
 	}
 }
 
+// drift is how fast the bound grows, once there are results enough to tell.
+func (t *track) drift() (d float64, ok bool) {
+	_, d, ok = t.bound.Last(leastResults)
+	return d, ok
+}
+
 // step moves everything by a step of the hardware clock.
 func (t *track) step(by units.Time) {
 	t.target.From += by
 	t.target.Offset -= by
+	t.restart()
+}
+
+// restart forgets what results have told.
+func (t *track) restart() {
 	t.points.Reset()
+	t.bound.Reset()
 	t.results = 0
 }

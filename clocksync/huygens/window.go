@@ -14,6 +14,8 @@ type joining struct {
 	tries  int
 	best   units.Time // round trip of the best answer
 	offset units.Time // that it says: synchronized time minus the hardware clock
+	adrift units.Time // how far that may be from the reference's
+	lone   bool       // the answers are of a node that never knew the reference's time
 	count  int        // answers
 	done   bool
 }
@@ -36,8 +38,8 @@ func (a *Agent) advanceJoin(now clocksync.Now) {
 	j := &a.join
 	rank := a.rank(a.setup.Self)
 	alone := j.count == 0 && j.tries >= joinTries<<(2*max(rank, 0)) || a.cfg.Coordinators == 1
-	if rank >= 0 && alone && a.correction.State == clocksync.Free {
-		a.begin(now, a.correction.Rebase(now.Hard), 0) // nobody is there: synchronized time is this node's
+	if rank >= 0 && alone && (a.correction.State == clocksync.Free || a.yielded) {
+		a.lead(now, rank) // nobody is there
 		return
 	}
 	j.number++
@@ -64,7 +66,7 @@ func (a *Agent) stampNow(now clocksync.Now, l *letter) {
 			a.join.asked, a.join.open = now.Hard, true
 		}
 	} else {
-		m.t[2] = a.correction.At(now.Hard)
+		m.t[2], m.t[3] = a.correction.At(now.Hard), a.doubt(now)
 	}
 	m.encode(l.b[:])
 }
@@ -78,7 +80,7 @@ func (a *Agent) onJoin(_ clocksync.Now, in *clocksync.Message) error {
 	if err := m.decode(in.Data); err != nil {
 		return err
 	}
-	answer := times{kind: kindWelcome, joined: a.join.done, number: m.number, t: [3]units.Time{m.t[0], a.correction.At(in.Stamp)}}
+	answer := times{kind: kindWelcome, joined: a.join.done, lone: a.lone, number: m.number, t: [4]units.Time{m.t[0], a.correction.At(in.Stamp)}}
 	a.post(in.From, true, answer.encode)
 	return nil
 }
@@ -97,50 +99,116 @@ func (a *Agent) onWelcome(now clocksync.Now, in *clocksync.Message) error {
 		return ErrStale
 	}
 	j.open = false
-	if !m.joined {
-		if a.rank(a.setup.Self) == 0 && a.correction.State == clocksync.Free { // the other coordinator knows nothing either
-			a.begin(now, a.correction.Rebase(now.Hard), 0)
+	if !m.joined || m.lone {
+		if a.rank(a.setup.Self) == 0 && a.correction.State == clocksync.Free { // the other coordinator does not know the reference's time either
+			a.lead(now, 0)
+			return nil
 		}
-		return nil
+		if !m.joined {
+			return nil
+		}
 	}
 	stay := m.t[2] - m.t[1] // below 0 by the noise of a stamp, if it was answered at once
 	round := (in.Stamp - m.t[0]) - stay
-	if stay < -maxNoise || round < -maxNoise || round > maxRound {
+	if stay < -maxNoise || round < -maxNoise || round > maxRound || m.t[3] < 0 {
 		return ErrRange
 	}
+	switch {
+	case m.lone && !j.lone && j.count > 0:
+		return nil // who knows the reference's time has answered
+	case j.lone && !m.lone:
+		j.count = 0
+	}
+	j.lone = m.lone
 	round = max(round, 0)
 	if j.count == 0 || round < j.best {
-		j.best = round
+		j.best, j.adrift = round, m.t[3]
 		j.offset = ((m.t[1] - m.t[0]) + (m.t[2] - in.Stamp)) / 2
 	}
 	j.count++
 	if j.count == joinAnswers {
-		k := clocksync.Correction{From: now.Hard, Offset: j.offset}
-		if a.correction.State != clocksync.Free { // it lost the others, and perhaps its time is as good as theirs
-			k.Rate = a.correction.Rate
-			if d := k.At(now.Hard) - a.correction.At(now.Hard); max(d, -d) <= j.best/2+a.correction.BoundAt(now.Hard) {
-				k.Offset = a.correction.At(now.Hard) - now.Hard
-			}
-		}
-		a.begin(now, k, j.best/2)
+		a.joined(now)
 	}
 	return nil
 }
 
-// begin starts probing by a first line; bound is how far it may be off. 0: it is the cluster's time.
-func (a *Agent) begin(now clocksync.Now, k clocksync.Correction, bound units.Time) {
+// joined begins by the best of the answers.
+func (a *Agent) joined(now clocksync.Now) {
+	j := &a.join
+	// The least of eight round trips is too short by the noise of four stamps, some 1.5 deviations of their sum; so is the
+	// offset wrong by half of that sum, here four deviations of it. Each stamp is up to a quantum early.
+	bound := j.best/2 + 8*a.setup.Jitter + a.setup.Quantum
+	k := clocksync.Correction{From: now.Hard, Offset: j.offset}
+	if a.correction.State != clocksync.Free { // it lost the others, and perhaps its time is as good as theirs
+		k.Rate = a.correction.Rate
+		d := k.At(now.Hard) - a.correction.At(now.Hard)
+		if own := a.correction.BoundAt(now.Hard); own <= bound+j.adrift && max(d, -d) <= bound+own+j.adrift {
+			k.Offset, bound = a.correction.At(now.Hard)-now.Hard, own
+		}
+	}
+	a.anchor, a.yielded, a.lone, a.adrift, a.adriftAt = false, false, j.lone, j.adrift, now.Mono
+	k.Bound, k.Drift = bound+a.cfg.AsymmetryBound+a.adrift, 2*a.cfg.MaxSkew
+	a.begin(now, k, bound)
+}
+
+// lead begins as the node whose time is the cluster's. Only the reference's is the one that was asked for: a node in its
+// place cannot know how far it is from that, but for what clocks are off by at first.
+func (a *Agent) lead(now clocksync.Now, rank int) {
+	k := a.correction.Rebase(now.Hard)
+	a.anchor, a.yielded, a.lone, a.adrift, a.adriftAt = true, false, rank != 0, 0, now.Mono
+	k.Bound, k.Drift = 0, 0
+	if a.lone {
+		a.adrift = unknown
+		if a.setup.Offset > 0 {
+			a.adrift = 2*a.setup.Offset + units.Time(2*a.cfg.MaxSkew*float64(now.Mono))
+		}
+		k.Bound, k.Drift = a.adrift, 2*a.cfg.MaxSkew
+	}
+	a.begin(now, k, 0)
+}
+
+// unknown is how far a clock may be off that nobody has set.
+const unknown = units.Second
+
+// yield ends leading in the reference's place: the reference is there. From now on this node follows it.
+func (a *Agent) yield(now clocksync.Now) {
+	if !a.anchor || !a.lone {
+		return
+	}
+	a.anchor, a.yielded, a.missed = false, true, 0
+	a.coordinator.nodes[a.setup.Self].anchor = false
+	a.counters.Resets++
+	k := a.correction.Rebase(now.Hard)
+	k.State = clocksync.Holdover
+	a.publish(k)
+}
+
+// doubt is how far the cluster's time may be from the reference's: nothing while that is there, what rates are not known
+// better than from when it is gone.
+func (a *Agent) doubt(now clocksync.Now) units.Time {
+	if a.anchor && !a.lone {
+		return 0
+	}
+	drift := leastDrift
+	if d, ok := a.track.drift(); ok {
+		drift = max(drift, d)
+	}
+	if a.lone {
+		drift = 2 * a.cfg.MaxSkew
+	}
+	return a.adrift + units.Time(drift*float64(max(0, now.Mono-a.adriftAt)))
+}
+
+// begin starts probing by a first line, which is off by up to initial.
+func (a *Agent) begin(now clocksync.Now, k clocksync.Correction, initial units.Time) {
 	a.join.done, a.join.at, a.join.open = true, units.Never, false
-	a.anchor = bound == 0
 	a.missed = 0
 	if d := k.At(now.Hard) - a.correction.At(now.Hard); d != 0 {
 		a.counters.Steps++
 	}
-	k.Bound, k.Drift, k.State = bound+a.cfg.AsymmetryBound, 2*a.cfg.MaxSkew, clocksync.Locked
-	if a.anchor {
-		k.Bound, k.Drift = 0, 0
-	}
+	k.State = clocksync.Locked
 	a.publish(k)
-	a.track = track{target: clocksync.Correction{From: k.From, Offset: k.Offset, Rate: k.Rate}, initial: bound, slewEnd: units.Never}
+	a.track = track{target: clocksync.Correction{From: k.From, Offset: k.Offset, Rate: k.Rate}, initial: initial, slewEnd: units.Never}
 	a.window = uint32(k.At(now.Hard)/a.cfg.Window) + windowBase
 	a.armWindow(now)
 	slot := a.cfg.Window / units.Time(a.cfg.Pairs)
@@ -177,10 +245,11 @@ func (a *Agent) armSolve(now clocksync.Now) {
 	a.coordinator.solveAt = a.monoAt(now, a.windowStart(a.coordinator.window+1)+a.cfg.Window/solveAfter)
 }
 
-// rejoinAfter and holdoverAfter are windows without a solution.
+// Windows without a solution.
 const (
-	rejoinAfter   = 16
-	holdoverAfter = 3
+	holdoverAfter   = 3
+	loneRejoinAfter = 4 // of a node that followed one in the reference's place: that one may have found the reference
+	rejoinAfter     = 16
 )
 
 // closeWindow fits the edges of the window that is over and reports them.
@@ -197,7 +266,7 @@ func (a *Agent) closeWindow(now clocksync.Now) {
 		k.State = clocksync.Holdover
 		a.publish(k)
 	}
-	if !a.anchor && a.missed == rejoinAfter {
+	if !a.anchor && (a.missed == rejoinAfter || a.lone && a.missed == loneRejoinAfter) {
 		a.counters.Lost++
 		a.startJoining(now) // goes on probing with the time it has
 	}
@@ -207,14 +276,14 @@ func (a *Agent) closeWindow(now clocksync.Now) {
 		if !n.owned {
 			continue
 		}
-		if e, ok := n.fit(&a.fitter, x0, until, &a.cfg, a.setup.Jitter); ok {
+		if e, ok := n.fit(&a.fitter, x0, until, &a.cfg, a.noise); ok {
 			fits = append(fits, e)
 		} else {
 			a.counters.Filtered++
 		}
 	}
 	a.x0, a.told, a.toldOK = x0, w, true
-	r := report{window: w, anchor: a.anchor, x0: x0, rate: a.track.target.Rate}
+	r := report{window: w, anchor: a.anchor, lone: a.lone, x0: x0, rate: a.track.target.Rate}
 	for {
 		r.edges = fits[:min(len(fits), perReport)]
 		fits = fits[len(r.edges):]
@@ -260,9 +329,17 @@ func (a *Agent) apply(now clocksync.Now, rank int, s *solution) error {
 	if a.join.at != units.Never {
 		a.join.at, a.join.done = units.Never, true
 	}
+	if a.anchor && s.lone {
+		return nil
+	}
+	a.yield(now)
 	if a.anchor {
 		return nil
 	}
+	if a.lone && !s.lone { // what the line was wrong by so far was against another time
+		a.track.restart()
+	}
+	a.yielded, a.lone, a.adrift, a.adriftAt = a.yielded && s.lone, s.lone, s.adrift, now.Mono
 	a.track.correct(a.x0, s.err, s.skew)
 	a.follow(now, s.sigma)
 	return nil
@@ -290,7 +367,10 @@ func (a *Agent) follow(now clocksync.Now, sigma units.Time) {
 	if a.track.results > 1 { // what it was wrong by it may be wrong by again
 		bound = max(bound, a.track.off)
 	}
-	k.Bound, k.Drift = bound+max(gap, -gap)+a.cfg.AsymmetryBound, max(drift, leastDrift)
+	k.Bound, k.Drift = bound+max(gap, -gap)+a.cfg.AsymmetryBound+a.adrift, max(drift, leastDrift)
+	if a.adrift > 0 { // of this line, and of what it is held against
+		k.Drift *= 2
+	}
 	k.State = clocksync.Locked
 	a.publish(k)
 }

@@ -24,16 +24,16 @@ const (
 // Layout.
 const (
 	magic      = 'H'
-	version    = 1
+	version    = 2
 	headSize   = 8 // magic, version, kind, index or flags, number
 	toldSize   = 16
 	probeSize  = headSize + 2*perProbe*toldSize
-	timesSize  = headSize + 3*8
+	timesSize  = headSize + 4*8
 	reportHead = headSize + 14
 	edgeSize   = 20
 	// perReport is how many edges a report has room for.
 	perReport    = (clocksync.MaxMessage - reportHead) / edgeSize
-	solutionSize = headSize + 16
+	solutionSize = headSize + 24
 
 	perProbe = 2 // pairs of each direction that a probe tells of
 
@@ -75,8 +75,9 @@ type probe struct {
 type times struct {
 	kind   kind
 	joined bool // the sender of a welcome knows the time; otherwise the times say nothing
+	lone   bool // but not the reference's
 	number uint32
-	t      [3]units.Time // join: departure. welcome: that, arrival and departure in synchronized time
+	t      [4]units.Time // join: departure. welcome: that, arrival and departure in synchronized time, and how far that may be from the reference's
 }
 
 // report is what a node tells a coordinator at the end of a window.
@@ -84,6 +85,7 @@ type report struct {
 	window uint32
 	part   uint8      // of the report; the last has last set
 	anchor bool       // the node may be the anchor
+	lone   bool       // but its time is not the reference's
 	x0     units.Time // reading of its clock at which it thought it was the middle of the window
 	rate   float64    // of the line by which it thought so
 	edges  []edgeFit  // at most perReport
@@ -102,9 +104,22 @@ type edgeFit struct {
 // solution is what a coordinator tells a node.
 type solution struct {
 	window uint32
+	lone   bool       // of time that is not the reference's
 	err    units.Time // synchronized time that the node had at x0, less what it was
 	skew   float64    // error of its rate
 	sigma  units.Time
+	adrift units.Time // how far the cluster's time may be from the reference's
+}
+
+// flags packs up to two of them into the index of a head.
+func flags(first, second bool) (f uint8) {
+	if first {
+		f = 1
+	}
+	if second {
+		f |= 2
+	}
+	return f
 }
 
 func putHead(b []byte, k kind, index uint8, number uint32) {
@@ -195,11 +210,7 @@ func (p *probe) decode(b []byte) error {
 }
 
 func (m *times) encode(b []byte) int {
-	var flags uint8
-	if m.joined {
-		flags = 1
-	}
-	putHead(b, m.kind, flags, m.number)
+	putHead(b, m.kind, flags(m.joined, m.lone), m.number)
 	for i, t := range m.t {
 		putTime(b[headSize+8*i:], t)
 	}
@@ -210,10 +221,10 @@ func (m *times) decode(b []byte) error {
 	if len(b) != timesSize {
 		return ErrShort
 	}
-	if b[3] > 1 {
+	if b[3] > 3 {
 		return ErrRange
 	}
-	*m = times{kind: kind(b[2]), joined: b[3] == 1, number: binary.BigEndian.Uint32(b[4:])}
+	*m = times{kind: kind(b[2]), joined: b[3]&1 == 1, lone: b[3]&2 == 2, number: binary.BigEndian.Uint32(b[4:])}
 	for i := range m.t {
 		var ok bool
 		if m.t[i], ok = readTime(b[headSize+8*i:]); !ok {
@@ -224,11 +235,7 @@ func (m *times) decode(b []byte) error {
 }
 
 func (r *report) encode(b []byte) int {
-	var flags uint8
-	if r.anchor {
-		flags = 1
-	}
-	putHead(b, kindReport, flags, r.window)
+	putHead(b, kindReport, flags(r.anchor, r.lone), r.window)
 	b = b[headSize:]
 	putTime(b, r.x0)
 	putRate(b[8:], r.rate)
@@ -253,10 +260,10 @@ func (r *report) decode(b []byte) error {
 		return ErrShort
 	}
 	x0, ok := readTime(b[headSize:])
-	if !ok || b[3] > 1 || b[headSize+12] >= maxParts {
+	if !ok || b[3] > 3 || b[headSize+12] >= maxParts {
 		return ErrRange
 	}
-	r.window, r.anchor, r.part = binary.BigEndian.Uint32(b[4:]), b[3] == 1, b[headSize+12]
+	r.window, r.anchor, r.lone, r.part = binary.BigEndian.Uint32(b[4:]), b[3]&1 == 1, b[3]&2 == 2, b[headSize+12]
 	r.x0, r.rate = x0, readRate(b[headSize+8:])
 	r.edges = r.room[:n]
 	for i := range r.edges {
@@ -272,10 +279,11 @@ func (r *report) decode(b []byte) error {
 }
 
 func (s *solution) encode(b []byte) int {
-	putHead(b, kindSolution, 0, s.window)
+	putHead(b, kindSolution, flags(s.lone, false), s.window)
 	putTime(b[headSize:], s.err)
 	putRate(b[headSize+8:], s.skew)
 	putSigma(b[headSize+12:], s.sigma)
+	putTime(b[headSize+16:], s.adrift)
 	return solutionSize
 }
 
@@ -284,8 +292,11 @@ func (s *solution) decode(b []byte) error {
 		return ErrShort
 	}
 	var ok bool
-	s.window = binary.BigEndian.Uint32(b[4:])
-	if s.err, ok = readTime(b[headSize:]); !ok || b[3] != 0 {
+	s.window, s.lone = binary.BigEndian.Uint32(b[4:]), b[3] == 1
+	if s.err, ok = readTime(b[headSize:]); !ok || b[3] > 1 {
+		return ErrRange
+	}
+	if s.adrift, ok = readTime(b[headSize+16:]); !ok || s.adrift < 0 {
 		return ErrRange
 	}
 	s.skew, s.sigma = readRate(b[headSize+8:]), units.Time(binary.BigEndian.Uint32(b[headSize+12:]))

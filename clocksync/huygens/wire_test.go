@@ -26,7 +26,7 @@ func samples() [][]byte {
 		r.edges = append(r.edges, edgeFit{to: clocksync.Node(i), points: 500, beta: -1e12, alpha: -1e-6, sigma: 2000})
 	}
 	add(r.encode)
-	add((&solution{window: 1, err: -3000, skew: 5e-9, sigma: 1000}).encode)
+	add((&solution{window: 1, lone: true, err: -3000, skew: 5e-9, sigma: 1000, adrift: 77}).encode)
 	return out
 }
 
@@ -97,7 +97,7 @@ func TestRefusedMessages(t *testing.T) {
 		"third of a pair":      {with(probe, 3, 2), ErrRange},
 		"three pairs":          {with(probe, 3, 3<<2), ErrRange},
 		"time of years":        {with(probe, headSize+4, 0x7f), ErrRange},
-		"flags of a join":      {with(join, 3, 2), ErrRange},
+		"flags of a join":      {with(join, 3, 4), ErrRange},
 		"short join":           {join[:20], ErrShort},
 		"join from afar":       {with(join, headSize, 0x7f), ErrRange},
 		"report without edges": {report[:reportHead], ErrShort},
@@ -105,7 +105,7 @@ func TestRefusedMessages(t *testing.T) {
 		"part 64":              {with(report, headSize+12, 64), ErrRange},
 		"certain edge":         {append(report[:reportHead+16:reportHead+16], append([]byte{0, 0, 0, 0}, report[reportHead+20:]...)...), ErrRange},
 		"short solution":       {solution[:10], ErrShort},
-		"flags of a solution":  {with(solution, 3, 1), ErrRange},
+		"flags of a solution":  {with(solution, 3, 2), ErrRange},
 	} {
 		if _, err := again(c.b); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)

@@ -20,13 +20,14 @@ type lab struct {
 	reference clocksync.Node
 	load      float64
 	jitter    units.Time
+	offset    units.Time // that nodes are told; 0: that of make
 	wander    float64
 	change    func(*Config)
 	world     func(*testnet.Config)
 }
 
 func (l lab) config(n clocksync.Node) (clocksync.Setup, Config) {
-	s := clocksync.Setup{Self: n, Nodes: l.nodes, Reference: l.reference, Seed: l.seed, Jitter: l.jitter, Skew: 30e-6}
+	s := clocksync.Setup{Self: n, Nodes: l.nodes, Reference: l.reference, Seed: l.seed, Jitter: l.jitter, Skew: 30e-6, Offset: max(l.offset, units.Millisecond)}
 	cfg := Default(s)
 	if l.change != nil {
 		l.change(&cfg)

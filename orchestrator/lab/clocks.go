@@ -28,6 +28,7 @@ type Clocks struct {
 	Sample      units.Time // distance of two samples of the error; 0: none
 	Limit       units.Time // clocks have converged when they stay within so much of each other
 	For         units.Time // the run lasts at least so long
+	Warmup      units.Time // how long clocks are kept before the workload begins; 0: as the run sees fit, negative: not at all
 
 	PTP     clocks.PTPParams     // of sync: ptp
 	Huygens clocks.HuygensParams // of sync: huygens
@@ -101,6 +102,9 @@ func (d *decoder) clocks(s *section) Clocks {
 	if f := given("limit", "100ns", "PC4 paper, section III-B: what its clocks cannot tell apart"); f.n != nil {
 		c.Limit, _ = quantity(f, units.ParseTime, units.Nanosecond, units.Second)
 	}
+	if f := given("warmup", "auto", "ours: eight windows of Huygens, if the lab leaves them open"); f.n != nil {
+		c.Warmup = f.warmup()
+	}
 	if p := s.field("ptp"); c.Sync == "ptp" {
 		c.PTP = p.open().ptp()
 	} else if p.written() { // for other runs of the same file
@@ -129,6 +133,15 @@ func (f field) enumLike(expected string) (string, bool) {
 		}
 		return text, nil
 	}, func(v string) string { return v })
+}
+
+// warmup reads a time, auto, which is 0, or off, which is negative.
+func (f field) warmup() units.Time {
+	if f.n.kind == scalar && f.n.text == "off" {
+		f.record("off")
+		return -1
+	}
+	return f.autoTime(maxStart)
 }
 
 // plusMinus reads a time, with or without ± before it, or off. Absent is off.

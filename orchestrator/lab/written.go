@@ -140,6 +140,7 @@ type writtenClocks struct {
 	Limit       timeType       `json:"limit,omitempty" jsonschema_description:"Clocks have converged once they stay within so much of each other."`
 	PTP         writtenPTP     `json:"ptp,omitempty" jsonschema_description:"Parameters of PTP."`
 	Huygens     writtenHuygens `json:"huygens,omitempty" jsonschema_description:"Parameters of Huygens."`
+	Warmup      autoTimeType   `json:"warmup,omitempty" jsonschema_description:"How long clocks are kept before the workload begins: what the lab says of instants counts from then on. Auto is eight windows of Huygens where the lab says nothing of windows, and else nothing."`
 	For         timeType       `json:"for,omitempty" jsonschema_description:"The run lasts at least so long, whatever the workload does."`
 }
 

@@ -22,7 +22,9 @@ import (
 
 // addClocks gives every host its clock, where the lab's are not perfect.
 func (x *Experiment) addClocks() error {
-	c := &x.Lab.Clocks
+	l := *x.Lab // what the run chooses for itself is not the lab's
+	x.Lab = &l
+	c := &l.Clocks
 	for h := range x.Plans {
 		x.Plans[h].Until = c.For
 		if b := x.Lab.Background; b.Load > 0 && len(x.Plans) > 1 {
@@ -36,14 +38,15 @@ func (x *Experiment) addClocks() error {
 	if err != nil {
 		return err
 	}
-	x.rhythm(&c.Huygens)
+	x.warmUp(x.rhythm(&c.Huygens))
+	c = &x.Lab.Clocks
 	for h := range x.Plans {
 		x.Plans[h].Clock = &node.Config{
 			Clock: x.oscillator(h, reference), Stamp: c.Stamp, Delay: c.Noise,
 			Sync: node.Sync(c.Sync), Control: c.Control, Sample: c.Sample, PTP: c.PTP, Huygens: c.Huygens,
 			Setup: clocksync.Setup{
 				Self: clocksync.Node(h), Nodes: len(x.Plans), Reference: reference, Seed: x.Lab.Seed,
-				Jitter: c.Stamp.Jitter, Skew: c.Skew,
+				Jitter: c.Stamp.Jitter, Quantum: c.Stamp.Quantum, Skew: c.Skew, Offset: max(c.Offset, 1),
 			},
 		}
 		x.upset(h)

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"slices"
+
 	"weft/clocksync/node"
 	"weft/orchestrator/topology"
 	"weft/units"
@@ -13,14 +15,17 @@ const (
 	leastPairs   = 32                     // fits want 20 points of each direction, two of a pair that came whole, also when half met queues
 	leastWindows = 3                      // of a run: what one finds is used in the next. Shorter ones meet nothing but queues when the run begins with load
 	leastRounds  = 10                     // base RTTs: reports of a window travel in a tenth of one
+	warmWindows  = 8                      // before the workload: joining takes up to two, a line needs four, and its rate is better by more
 )
 
-// rhythm chooses the window and how many pairs it has, where the lab leaves them open: short runs have short windows.
-func (x *Experiment) rhythm(p *node.HuygensParams) {
+// rhythm chooses the window and how many pairs it has, where the lab leaves them open: short runs have short windows. It
+// returns how long clocks need with these before a workload may rely on them; 0 where the lab chose for itself.
+func (x *Experiment) rhythm(p *node.HuygensParams) (warm units.Time) {
 	if x.Lab.Clocks.Sync != "huygens" {
-		return
+		return 0
 	}
 	if p.Window == 0 {
+		defer func() { warm = warmWindows * p.Window }()
 		p.Window = usualWindow
 		if length := x.length(); length > 0 {
 			p.Window = min(usualWindow, max(length/leastWindows, leastRounds*x.BaseRTT))
@@ -29,6 +34,44 @@ func (x *Experiment) rhythm(p *node.HuygensParams) {
 	if p.Pairs == 0 {
 		p.Pairs = max(leastPairs, int(usualPairs*p.Window/usualWindow))
 	}
+	return 0
+}
+
+// warmUp lets clocks be kept for a while before the workload begins, as those of a cluster are before a job: what the lab says
+// of instants counts from then on. A workload that begins late needs less of it, and clocks alone need none.
+func (x *Experiment) warmUp(auto units.Time) {
+	by := x.Lab.Clocks.Warmup
+	if len(x.items) == 0 || by < 0 {
+		return
+	}
+	if by == 0 {
+		first := x.items[0].Start
+		for i := range x.items {
+			first = min(first, x.items[i].Start)
+		}
+		if by = auto - first; by <= 0 {
+			return
+		}
+	}
+	for i := range x.items {
+		x.items[i].Start += by
+	}
+	for h := range x.Plans {
+		for i := range x.Plans[h].Items {
+			x.Plans[h].Items[i].Start += by
+		}
+	}
+	l := *x.Lab
+	l.Faults = slices.Clone(l.Faults)
+	for i := range l.Faults {
+		if l.Faults[i].At > 0 { // what is so from the beginning stays so
+			l.Faults[i].At += by
+		}
+	}
+	if l.Measure.From > 0 {
+		l.Measure.From += by
+	}
+	x.Lab = &l
 }
 
 // length is how long the run lasts, roughly and at least: every repetition of an item takes as long as sending its buffer.
