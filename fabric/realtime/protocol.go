@@ -167,5 +167,6 @@ type Report struct {
 
 	CPU       int64  // processor time used since the start, in real nanoseconds
 	Scheduler string // what the kernel granted: see poller.TakeOver
+	Links     string // what was measured of links before, as a table; empty: nothing
 	Broken    string // what conservation check of the network failed; empty: none
 }

@@ -1,6 +1,7 @@
 package emulate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -26,6 +27,7 @@ type carrier struct {
 	conn  *control.Conn
 	notes []string
 	ended chan struct{} // closed when it does nothing any more; nil: it ends with the cluster
+	end   context.CancelFunc
 }
 
 // carrier returns what carries packets in a cluster that was launched for x.
@@ -46,13 +48,14 @@ func (x *Experiment) carrier(cluster runtime.Cluster) (*carrier, error) {
 	if err != nil {
 		return nil, errors.Join(err, ours.Close())
 	}
-	c := &carrier{name: "datapath kernel", who: "the kernel's datapath", conn: ours, ended: make(chan struct{})}
+	ctx, end := context.WithCancel(context.Background())
+	c := &carrier{name: "datapath kernel", who: "the kernel's datapath", conn: ours, ended: make(chan struct{}), end: end}
 	if !kernelpath.Seeded() {
 		c.notes = []string{"this kernel has no hash seed for each switch (Linux 6.11): their choices among equal ways differ by the order of shares of one hash"}
 	}
 	go func() {
 		defer close(c.ended)
-		_ = kernelpath.Serve(conn, network, cluster) // it has told the other end
+		_ = kernelpath.Serve(ctx, conn, network, cluster) // it has told the other end
 	}()
 	return c, nil
 }
@@ -62,6 +65,7 @@ func (c *carrier) close() {
 	if c.ended == nil {
 		return
 	}
+	c.end()
 	c.conn.Close()
 	<-c.ended
 }

@@ -22,10 +22,11 @@ type KernelPace struct {
 }
 
 // What a data packet and its acknowledgement cost, in turns: at the hosts, where four times somebody is woken and something is sent, and at each
-// switch, where both pass a queue, a timer and a line. Ours, as measured under User Mode Linux; docs/adr/0120.
+// switch, where both pass a queue, a timer and a line. Ours: twice what they were found to cost under User Mode Linux, since what is sent comes in
+// bursts; docs/adr/0120.
 const (
-	turnsPerPacket = 4
-	turnsPerSwitch = 1.5
+	turnsPerPacket = 10
+	turnsPerSwitch = 3
 )
 
 // Dilation returns the smallest dilation, to two significant digits, at which a kernel of this pace carries load data packets per second

@@ -22,6 +22,7 @@ import (
 // How long things may take, in real time. Ours.
 const (
 	startDelay  = 50 * time.Millisecond  // from the start message to lab time 0: all have it by then
+	slowStart   = 300 * time.Millisecond // likewise, where one processor does everything slowly: User Mode Linux
 	collectTime = 10 * time.Second       // for the results of the nodes, and of the fabric, to come
 	rescueTime  = time.Second            // likewise, after a failure or an interruption
 	lastWords   = 500 * time.Millisecond // from a broken connection to the news that the process ended
@@ -225,7 +226,7 @@ func (r *run) readDeadline(t time.Time) {
 
 // start begins lab time everywhere, the fabric's first, and listens.
 func (r *run) start() error {
-	t0 := clock.Monotonic() + int64(startDelay)
+	t0 := clock.Monotonic() + int64(r.x.startDelay())
 	r.scale = labtime.Scale{T0: t0, Dilation: r.x.Dilation}
 	if err := r.carrier.conn.SendValue(realtime.KindStart, realtime.Start{T0: t0}); err != nil {
 		return r.named(fabricPeer, err)
@@ -244,6 +245,14 @@ func (r *run) start() error {
 	r.allHeard(r.moved)
 	r.beginCPU()
 	return nil
+}
+
+// startDelay is how long before lab time 0 all are told of it.
+func (x *Experiment) startDelay() time.Duration {
+	if x.Kernel != nil {
+		return slowStart
+	}
+	return startDelay
 }
 
 // labNow returns the present lab time; 0 before its start.

@@ -3,9 +3,11 @@ package kernelpath
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"weft/fabric"
+	"weft/orchestrator/runtime"
 	"weft/tc-shaping/qdisc"
 	"weft/tc-shaping/tcnl"
 	"weft/transport/wire"
@@ -199,6 +201,21 @@ func (c *carrier) of(p int, err error) error {
 		return nil
 	}
 	return fmt.Errorf("link from %s to %s: %w", c.name(c.net.Ends[p]), c.name(c.net.Ends[p^1]), err)
+}
+
+// proc is the process of the node that an end belongs to, addr its address.
+func (c *carrier) proc(e End) *runtime.Proc {
+	if e.Host >= 0 {
+		return c.nodes.Node(e.Host)
+	}
+	return c.nodes.Switch(e.Switch)
+}
+
+func (c *carrier) addr(e End) netip.Addr {
+	if e.Host >= 0 {
+		return c.net.Hosts[e.Host].Addr
+	}
+	return c.net.Switches[e.Switch].Addr
 }
 
 // name is that of the node that an end belongs to.

@@ -1,6 +1,7 @@
 package kernelpath
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,12 +29,13 @@ type Nodes interface {
 }
 
 // Serve has the kernel carry the packets of a lab. It serves the orchestrator at the other end of conn until that says stop, in
-// the words of package realtime, and closes conn. Nothing that it makes outlives the nodes.
-func Serve(conn *control.Conn, net *Network, nodes Nodes) error {
+// the words of package realtime, and closes conn. ctx ends it while links are measured; later conn does. Nothing that it makes
+// outlives the nodes.
+func Serve(ctx context.Context, conn *control.Conn, net *Network, nodes Nodes) error {
 	c := &carrier{conn: conn, net: net, nodes: nodes, routes: make([]*routing, len(net.Switches))}
 	defer conn.Close()
 	defer c.letGo()
-	err := c.setUp()
+	err := c.setUp(ctx)
 	if err == nil {
 		err = conn.SendValue(realtime.KindReady, nil)
 	}
@@ -61,6 +63,7 @@ type carrier struct {
 	hosts, switches []*tcnl.Conn // to their networks; nil: none yet
 	bySwitch        [][]int      // ports of the fabric
 	lost            int64        // packets that interfaces had lost when lab time began
+	findings        []Finding    // of the measurement before lab time
 	scale           labtime.Scale
 	next            int // of cfg.Changes
 
@@ -71,7 +74,7 @@ type carrier struct {
 const atOnce = 4
 
 // setUp makes everything that the configuration asks for.
-func (c *carrier) setUp() error {
+func (c *carrier) setUp(ctx context.Context) error {
 	if _, err := c.conn.Expect(realtime.KindConfigure, &c.cfg); err != nil {
 		return err
 	}
@@ -112,10 +115,14 @@ func (c *carrier) setUp() error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	if err := c.shape(); err != nil {
-		return err
+	err = c.shape()
+	if err == nil {
+		err = c.verify(ctx)
 	}
-	return c.begin()
+	if err == nil {
+		err = c.begin()
+	}
+	return err
 }
 
 // letGo closes what is open. The network stays until its nodes end.

@@ -158,7 +158,7 @@ func (c *carrier) report() (*realtime.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &realtime.Report{Elapsed: c.labNow(), Network: t.network, Refused: t.unordered, Scheduler: "the kernel's"}, nil
+	return &realtime.Report{Elapsed: c.labNow(), Network: t.network, Refused: t.unordered, Scheduler: "the kernel's", Links: Table(c.findings)}, nil
 }
 
 // state is what the network is like.

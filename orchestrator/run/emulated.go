@@ -17,6 +17,9 @@ import (
 // outputFile is what the programs of hosts wrote, line by line, each headed by its host.
 const outputFile = "output.log"
 
+// linksFile is what was measured of the links of the kernel's datapath before the run, beside what was asked.
+const linksFile = "links.txt"
+
 // emulated runs the experiment in real time. What it returns beside an error is what was collected by then.
 func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Options) (*outcome, error) {
 	out := newOutcome()
@@ -70,6 +73,9 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 	}
 	out.Fidelity, out.Warnings = &got.Fidelity, got.Warnings
 	out.Ended = got.Elapsed
+	if got.Report != nil && got.Report.Links != "" {
+		keep(os.WriteFile(filepath.Join(dir.Dir(), linksFile), []byte(got.Report.Links), 0o644))
+	}
 	for _, r := range got.Results {
 		if r == nil || r.Clock == nil {
 			out.Clocks = nil

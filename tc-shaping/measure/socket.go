@@ -151,3 +151,11 @@ func now(clock int32) int64 {
 	}
 	return t.Nano()
 }
+
+// Through has probes leave by a device of the namespace, whatever ways lead to the receiver. The calling thread may be anywhere.
+func (s *Sender) Through(device string) error {
+	if err := unix.BindToDevice(s.fd, device); err != nil {
+		return fmt.Errorf("send probes through %s: %w", device, err)
+	}
+	return nil
+}

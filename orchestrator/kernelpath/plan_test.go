@@ -1,0 +1,159 @@
+package kernelpath
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"weft/fabric"
+	"weft/internal/golden"
+	"weft/units"
+)
+
+// two is a network of two switches with hosts that are joined by so many links.
+func two(hosts, joins int) *Lab {
+	l := &Lab{
+		Fabric: &fabric.Config{Hosts: 2 * hosts, Switches: make([]fabric.SwitchConfig, 2)},
+		Net:    netip.MustParsePrefix("10.0.0.0/8"), MTU: 4284,
+	}
+	port := func(from, to int) {
+		l.Fabric.Ports = append(l.Fabric.Ports, fabric.PortConfig{From: fabric.NodeID(from), To: fabric.NodeID(to), Rate: 100 * units.Gbps, Delay: units.Microsecond, Buffer: units.MB})
+	}
+	for h := range 2 * hosts {
+		port(h, 2*hosts+h/hosts)
+		port(2*hosts+h/hosts, h)
+		l.Hosts = append(l.Hosts, fmt.Sprintf("h%d", h))
+		l.Addrs = append(l.Addrs, netip.AddrFrom4([4]byte{10, 0, 0, byte(h + 1)}))
+	}
+	up := [2][]int32{}
+	for range joins {
+		up[0] = append(up[0], int32(len(l.Fabric.Ports)))
+		up[1] = append(up[1], int32(len(l.Fabric.Ports)+1))
+		port(2*hosts, 2*hosts+1)
+		port(2*hosts+1, 2*hosts)
+	}
+	for s := range 2 {
+		sw := &l.Fabric.Switches[s]
+		sw.Name, sw.Seed = fmt.Sprintf("s%d", s), uint64(s+1)
+		for h := range 2 * hosts {
+			if h/hosts == s {
+				sw.Route = append(sw.Route, int32(len(sw.Groups)))
+				sw.Groups = append(sw.Groups, []int32{int32(2*h + 1)})
+			}
+		}
+		sw.Groups = append(sw.Groups, up[s])
+		route := sw.Route
+		sw.Route = nil
+		for h := range 2 * hosts {
+			if h/hosts == s {
+				sw.Route, route = append(sw.Route, route[0]), route[1:]
+			} else {
+				sw.Route = append(sw.Route, int32(len(sw.Groups)-1))
+			}
+		}
+		l.Switches = append(l.Switches, netip.AddrFrom4([4]byte{10, 128, 0, byte(s + 1)}))
+	}
+	return l
+}
+
+func TestPlan(t *testing.T) {
+	n, err := Plan(two(2, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, h := range n.Hosts {
+		fmt.Fprintf(&b, "%+v\n", h)
+	}
+	for _, s := range n.Switches {
+		fmt.Fprintf(&b, "%+v\n", s)
+	}
+	for _, c := range n.Cables {
+		fmt.Fprintf(&b, "%+v\n", c)
+	}
+	for i, e := range n.Ends {
+		fmt.Fprintf(&b, "%d %+v\n", i, e)
+	}
+	golden.Check(t, "plan", b.String())
+}
+
+func TestPlanRefuses(t *testing.T) {
+	for want, change := range map[string]func(*Lab){
+		"not the two directions":  func(l *Lab) { l.Fabric.Ports[1].To = 3 },
+		"without a switch":        func(l *Lab) { l.Fabric.Ports[0].To, l.Fabric.Ports[1].From = 1, 1 },
+		"more than one link":      func(l *Lab) { l.Fabric.Ports[2].From, l.Fabric.Ports[3].To = 0, 0 },
+		"has no link":             func(l *Lab) { l.Fabric.Ports = l.Fabric.Ports[2:] },
+		"addresses of 2 switches": func(l *Lab) { l.Switches = l.Switches[:1] },
+		"not its own":             func(l *Lab) { l.Fabric.Switches[0].Groups[2][0] = 9 },
+	} {
+		l := two(2, 2)
+		change(l)
+		if _, err := Plan(l); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// Interfaces have the names of what they lead to, unless the kernel would not have them, or a second one has it.
+func TestInterfaceNames(t *testing.T) {
+	l := two(3, 2)
+	l.Hosts[0], l.Hosts[1], l.Hosts[2] = "rack", "a-host-with-a-long-name", "port1"
+	n, err := Plan(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, m := range n.Switches[0].Rack {
+		names = append(names, m.Interface)
+	}
+	for _, p := range n.Switches[0].Ports {
+		names = append(names, p.Interface)
+	}
+	if want := []string{"port1", "port3", "port5", "s1", "port14"}; !slices.Equal(names, want) {
+		t.Errorf("%v, want %v", names, want)
+	}
+}
+
+// Every way has the same share of the hash's range, of any stretch of whole rounds too, and orders of two switches differ.
+func TestSpread(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ways, seed := rapid.IntRange(2, 16).Draw(t, "ways"), rapid.Uint64().Draw(t, "seed")
+		order := spread(ways, seed)
+		if len(order) != rounds*ways {
+			t.Fatalf("%d shares", len(order))
+		}
+		for round := range slices.Chunk(order, ways) {
+			round = slices.Clone(round)
+			slices.Sort(round)
+			for i, w := range round {
+				if w != i {
+					t.Fatalf("a round of %v", round)
+				}
+			}
+		}
+		if slices.Equal(order, spread(ways, seed+1)) {
+			t.Fatalf("seeds %d and %d make the same order", seed, seed+1)
+		}
+	})
+	if one := spread(1, 7); !slices.Equal(one, []int{0}) {
+		t.Errorf("one way has shares %v", one)
+	}
+}
+
+// What a lab says is stretched by the dilation; sizes are not.
+func TestReal(t *testing.T) {
+	p := &fabric.PortConfig{Buffer: units.MB, ECN: fabric.ECNConfig{On: true, Kmin: 10_000, Kmax: 20_000, Pmax: 0.5}, Disorder: fabric.Disorder{Jitter: units.Microsecond}}
+	l := &fabric.Line{Rate: 100 * units.Gbps, Delay: units.Microsecond, Loss: 0.01}
+	d := Real(p, l, 2000, 4284, false)
+	if d.Rate != 50*units.Mbps || d.Delay.Microseconds() != 2000 || d.Jitter.Microseconds() != 2000 || d.Loss != 0.01 || d.Overhead != 4 ||
+		d.Limit != units.MB || d.RED == nil || d.RED.Min != 10_000 || d.RED.Max != 20_000 || d.RED.Pmax != 0.5 {
+		t.Errorf("%+v %+v", d, d.RED)
+	}
+	if d := Real(p, l, 2000, 4284, true); d.Limit != hostQueue {
+		t.Errorf("the NIC of a host holds %v", d.Limit)
+	}
+}
