@@ -24,7 +24,7 @@ h1{font-size:1.5rem;margin:.2rem 0}h2{font-size:1.15rem;margin:2rem 0 .5rem;bord
 .scroll{overflow-x:auto;margin:.8rem 0;background:linear-gradient(to right,#fff 40%,#fff0) 0 0/3rem 100%,linear-gradient(to left,#fff 40%,#fff0) 100% 0/3rem 100%,
 linear-gradient(to right,#0004,#0000) 0 0/.8rem 100%,linear-gradient(to left,#0004,#0000) 100% 0/.8rem 100%,#fff;background-repeat:no-repeat;background-attachment:local,local,scroll,scroll}
 table{border-collapse:collapse;font-size:.9rem}td,th{text-align:left;padding:.25rem .7rem .25rem 0;border-bottom:1px solid #eee;vertical-align:top}
-td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}th{font-weight:600;color:#555}
+td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}td.n{white-space:nowrap}th{font-weight:600;color:#555}
 .met{color:#1a7f37;font-weight:600}.missed{color:#b42318;font-weight:600}.skipped{color:#8a5a00;font-weight:600}
 figure{margin:1.2rem 0;break-inside:avoid}figure svg,figure img{width:100%;height:auto;max-width:54rem;display:block}
 pre{background:#f6f6f6;padding:.7rem;overflow-x:auto;font-size:.82rem;white-space:pre-wrap;overflow-wrap:anywhere}

@@ -153,6 +153,34 @@ func (o *over) add(name string, ps int64, v float64) {
 	o.peak[s.Name] = max(o.peak[s.Name], v, -v)
 }
 
+// sampled is series of samples that each hold for an interval. Where there is none, the value is 0.
+type sampled struct {
+	over
+	every int64            // picoseconds; 0: not known
+	until map[string]int64 // to when the last sample holds
+}
+
+func newSampled(every int64) *sampled {
+	return &sampled{over: *newOver(), every: every, until: map[string]int64{}}
+}
+
+// sample adds what a series is from an instant on.
+func (o *sampled) sample(name string, ps int64, v float64) {
+	until := o.until[name] // the start of the run, before the first
+	if o.every > 0 && ps > until {
+		o.add(name, until, 0)
+	}
+	o.add(name, ps, v)
+	o.until[o.of[name].Name] = ps + o.every // the name that is kept; rows are reused
+}
+
+// end lets all series end at 0.
+func (o *sampled) end() {
+	for _, name := range o.names {
+		o.add(name, o.until[name], 0)
+	}
+}
+
 // series are the lines with the highest peaks, in the order of their names, and what was left out.
 func (o *over) series(what string) (out []plot.Series, caption string) {
 	names := slices.Clone(o.names)
@@ -194,22 +222,14 @@ func (r *Run) Queues() (Figure, error) {
 		Port   string `parquet:"port"`
 		Queued int64  `parquet:"queued_bytes"`
 	}
-	o := newOver()
-	last, gap := map[string]int64{}, r.interval("measure.queues")
+	o := newSampled(r.interval("measure.queues"))
 	err := store.Scan(r.Dir, store.QueuesFile, func(rows []row) error {
 		for _, q := range rows {
-			// A port that is empty at a sampling instant has no row of it.
-			if at, ok := last[q.Port]; ok && gap > 0 && q.Time > at+gap {
-				o.add(q.Port, at+gap, 0)
-			}
-			o.add(q.Port, q.Time, float64(q.Queued)/1e3)
-			last[strings.Clone(q.Port)] = q.Time
+			o.sample(q.Port, q.Time, float64(q.Queued)/1e3) // a port that is empty at a sampling instant has no row of it
 		}
 		return nil
 	})
-	for _, name := range o.names {
-		o.add(name, last[name]+gap, 0)
-	}
+	o.end()
 	s, caption := o.series("ports")
 	return Figure{"queues", plot.Chart{
 		Title: "Queues over time", Caption: caption, X: timeAxis(), Y: plot.Axis{Label: "queued", Unit: "KB", Zero: true}, Series: s,
@@ -233,22 +253,14 @@ func (r *Run) Rates() (Figure, error) {
 		Conn int64 `parquet:"conn"`
 		Rate int64 `parquet:"rate_bps"`
 	}
-	o := newOver()
-	last, gap := map[int64]int64{}, r.interval("measure.rates")
+	o := newSampled(r.interval("measure.rates"))
 	err := store.Scan(r.Dir, store.RatesFile, func(rows []row) error {
 		for _, q := range rows {
-			name := connection(q.Conn)
-			if at, ok := last[q.Conn]; (ok && q.Time > at+gap || !ok && q.Time > gap) && gap > 0 {
-				o.add(name, at, 0) // nothing arrived in between
-			}
-			o.add(name, q.Time-gap, float64(q.Rate)/1e9)
-			last[q.Conn] = q.Time
+			o.sample(connection(q.Conn), q.Time-o.every, float64(q.Rate)/1e9) // what arrived in an interval is told at its end
 		}
 		return nil
 	})
-	for conn, at := range last {
-		o.add(connection(conn), at, 0)
-	}
+	o.end()
 	s, caption := o.series("connections")
 	if err == nil {
 		err = r.nameConnections(s)
