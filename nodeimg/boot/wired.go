@@ -1,6 +1,7 @@
 package boot
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -43,6 +44,11 @@ func Plug(c *Cable, b int) error {
 	pair := &netlink.Veth{
 		LinkAttrs: a, PeerName: c.B.Interface, PeerHardwareAddr: net.HardwareAddr(c.B.MAC[:]),
 		PeerNamespace: netlink.NsFd(b), PeerMTU: uint32(c.MTU), PeerTxQLen: c.Queue,
+	}
+	if old, err := netlink.LinkByName(c.A.Interface); err == nil { // of a node that has ended: the kernel takes its time
+		if err := netlink.LinkDel(old); err != nil && !errors.Is(err, unix.ENODEV) {
+			return fmt.Errorf("old cable from %s to %s: %w", c.A.Node, c.B.Node, err)
+		}
 	}
 	if err := netlink.LinkAdd(pair); err != nil {
 		return fmt.Errorf("cable from %s to %s: %w", c.A.Node, c.B.Node, err)

@@ -203,11 +203,21 @@ func TestPrivCloseLeavesNothing(t *testing.T) {
 
 // So it is at every step of the start: before each process.
 func TestPrivKilledAtEveryStep(t *testing.T) {
+	killedAtEveryStep(t, 1+8)
+}
+
+// And at every step of a lab whose switches are nodes.
+func TestPrivSwitchedLabKilledAtEveryStep(t *testing.T) {
+	killedAtEveryStep(t, 1+4+1, "switched") // and its cables
+}
+
+// killedAtEveryStep kills an orchestrator before each operation of a launch, of which there are so many.
+func killedAtEveryStep(t *testing.T, operations int, kind ...string) {
 	privileged(t)
 	before := look(t)
 	for n := 1; ; n++ {
 		mark := fmt.Sprintf("mark-%d-step-%d", os.Getpid(), n)
-		cmd := exec.Command("/proc/self/exe", "launch", mark, fmt.Sprint(n))
+		cmd := exec.Command("/proc/self/exe", append([]string{"launch", mark, fmt.Sprint(n)}, kind...)...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		out, err := cmd.StdoutPipe()
 		if err != nil {
@@ -227,12 +237,12 @@ func TestPrivKilledAtEveryStep(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		if line == "up\n" {
-			want := 1 + 8
+			want := operations
 			if _, err := GroupMemory(); err == nil {
 				want++
 			}
 			if n-1 != want {
-				t.Errorf("a lab of 8 nodes is started in %d steps, want %d", n-1, want)
+				t.Errorf("the lab is started in %d steps, want %d", n-1, want)
 			}
 			break
 		}

@@ -108,6 +108,9 @@ func fatal(number string) func(runtime.Op) (func(error) error, error) {
 // launch is an orchestrator: it starts a lab, says so, and waits to be killed.
 func launch(args []string) int {
 	spec := lab(8)
+	if len(args) > 2 {
+		spec = switched(4)
+	}
 	spec.NodeArgs, spec.FabricArgs = []string{"node", args[0]}, []string{"fabric", args[0]}
 	if len(args) > 1 {
 		spec.Ahead = fatal(args[1])
@@ -136,6 +139,23 @@ func lab(n int) runtime.Spec {
 				s.Nodes[i].Peers = append(s.Nodes[i].Peers, boot.Peer{Addr: addr(j), MAC: boot.MACOf(addr(j))})
 			}
 		}
+	}
+	return s
+}
+
+// switched returns n nodes on one switch that is a node, too.
+func switched(n int) runtime.Spec {
+	s := lab(n)
+	s.Switches = []boot.NodeSpec{{Name: "s0", Switch: true}}
+	gateway := netip.AddrFrom4([4]byte{10, 128, 0, 1})
+	for i := range s.Nodes {
+		h := &s.Nodes[i]
+		h.Wired, h.Addr = true, netip.PrefixFrom(h.Addr.Addr(), 32)
+		h.Gateway = &boot.Gateway{Addr: gateway, MAC: boot.MACOf(gateway), Net: netip.MustParsePrefix("10.0.0.0/8")}
+		s.Cables = append(s.Cables, boot.Cable{
+			A: boot.CableEnd{Node: "s0", Interface: h.Name, MAC: boot.MACOf(gateway), Index: 1000 + i},
+			B: boot.CableEnd{Node: h.Name, Interface: boot.Interface, MAC: h.MAC}, MTU: h.MTU, Queue: 100,
+		})
 	}
 	return s
 }

@@ -23,7 +23,8 @@ func (c *Cluster) bootSwitched(do func(func() error), wait func(), well func() b
 		return
 	}
 	do(func() error {
-		return c.spec.Around("plug cables", func() error { return runtime.Plug(c.spec.Cables, c.known) })
+		op := runtime.Op{Do: "plug cables", Kind: runtime.Process, Name: c.spec.Switches[0].Name} // they end with their nodes
+		return c.spec.Do(op, func() error { return runtime.Plug(c.spec.Cables, c.known) })
 	})
 	if wait(); !well() {
 		return

@@ -1,0 +1,100 @@
+package namespace
+
+import (
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+
+	"weft/nodeimg/boot"
+)
+
+// Nodes of a lab without a fabric are joined by cables, with what spares the kernel work turned off; a node that is started again
+// gets its cable again.
+func TestPrivSwitchedLab(t *testing.T) {
+	c := begin(t, switched(3))
+	if c.Fabric() != nil || c.Switches() != 1 || c.Switch(0).Name != "s0" {
+		t.Fatalf("fabric %v, %d switches", c.Fabric(), c.Switches())
+	}
+	if l := c.Node(1).Link; l.Kind != boot.Wired {
+		t.Errorf("cable %+v", l)
+	}
+	hub := func() error { // a bridge, as the switch would have
+		bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "hub", TxQLen: -1}}
+		if _, err := netlink.LinkByName("hub"); err != nil {
+			if err := netlink.LinkAdd(bridge); err != nil {
+				return err
+			}
+		}
+		master, err := netlink.LinkByName("hub")
+		if err != nil {
+			return err
+		}
+		for _, name := range []string{"h0", "h1", "h2"} {
+			l, err := netlink.LinkByName(name)
+			if err != nil {
+				return err
+			}
+			if err := netlink.LinkSetMaster(l, master); err != nil {
+				return err
+			}
+			if err := netlink.LinkSetUp(l); err != nil {
+				return err
+			}
+		}
+		return netlink.LinkSetUp(master)
+	}
+	if err := c.Switch(0).Do(hub); err != nil {
+		t.Fatal(err)
+	}
+	for _, where := range []string{"h0", "s0"} {
+		out, err := run(t, c, where, "ip", "-br", "link")
+		if err != nil || !strings.Contains(out, map[string]string{"h0": "eth0", "s0": "h2"}[where]) {
+			t.Errorf("%s: %v: %s", where, err, out)
+		}
+	}
+	if out, err := run(t, c, "h0", "ping", "-c", "1", "-W", "5", "10.0.0.3"); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	if err := c.Kill(1); err != nil {
+		t.Fatal(err)
+	}
+	link, err := c.Restart(t.Context(), 1)
+	if err != nil || link.Kind != boot.Wired || link.Index != 1 {
+		t.Fatalf("%+v, %v", link, err)
+	}
+	if err := c.Switch(0).Do(hub); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := run(t, c, "h0", "ping", "-c", "1", "-W", "5", "10.0.0.2"); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	if ifs, err := net.Interfaces(); err != nil {
+		t.Error(err)
+	} else {
+		for _, i := range ifs {
+			if i.Name == "h1" || i.Name == "hub" {
+				t.Errorf("the machine has an interface %s", i.Name)
+			}
+		}
+	}
+}
+
+func TestCablesLeadToNodes(t *testing.T) {
+	for _, bad := range []string{"h7", "fabric", ""} {
+		s := switched(2)
+		s.Cables[1].B.Node = bad
+		if err := s.Check(); err == nil || !strings.Contains(err.Error(), "which is no node") {
+			t.Errorf("a cable to %q: %v", bad, err)
+		}
+	}
+	s := switched(2)
+	s.Switches[0].Name = "h1"
+	if err := s.Check(); err == nil || !strings.Contains(err.Error(), "two processes") {
+		t.Error(err)
+	}
+	if got := s.CablesOf("h1"); len(got) != 1 || got[0].B.Node != "h1" {
+		t.Errorf("%+v", got)
+	}
+}
