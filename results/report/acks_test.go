@@ -95,6 +95,9 @@ func TestWordsOfAxesAndLegends(t *testing.T) {
 	if !ok || unit != "us" || values["off"] != 0 || values["±100ns"] != 0.1 || values["uniform ±1us"] != 1 {
 		t.Errorf("%v %q %v", values, unit, ok)
 	}
+	if values, unit, ok := axisValues([]string{"0.5%", "2%"}); !ok || unit != "%" || values["0.5%"] != 0.5 {
+		t.Errorf("%v %q %v", values, unit, ok)
+	}
 	if _, _, ok := axisValues([]string{"off", "on"}); ok {
 		t.Error("on is a number")
 	}

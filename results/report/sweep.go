@@ -170,6 +170,9 @@ func axisValues(xs []string) (at map[string]float64, unit string, ok bool) {
 			number = x
 		}
 		q, err := expect.ParseQuantity(number)
+		if strings.HasSuffix(number, "%") {
+			q.Value, q.Unit = 100*q.Value, "%"
+		}
 		if err != nil || known && q.Unit != unit {
 			return nil, "", false
 		}
