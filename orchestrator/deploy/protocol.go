@@ -145,7 +145,7 @@ type NodeState struct {
 	MAC     string `json:"mac,omitempty"`
 	PID     int    `json:"pid,omitempty"`
 	Cable   string `json:"cable,omitempty"` // tap, packet
-	State   string `json:"state"`           // running, paused, dead; modelled for a switch
+	State   string `json:"state"`           // running, paused, dead; modelled for a switch of the fabric
 	Why     string `json:"why,omitempty"`   // of a dead one
 }
 

@@ -15,6 +15,9 @@ func (s *supervisor) state() (*State, error) {
 		Dilation: d.Dilation, Supervisor: os.Getpid(), NowUS: s.lab.Now().Microseconds(), Committed: s.journal.Committed(),
 		Notes: s.lab.Notes(), Memory: s.lab.Memory(), Subnet: d.Subnet.Prefix().String(),
 	}
+	if s.switched() {
+		out.Datapath = "kernel"
+	}
 	select {
 	case <-s.lab.Broken():
 		out.Broken = s.lab.Why().Error()
@@ -52,7 +55,10 @@ func (s *supervisor) deserted() string {
 func (s *supervisor) nodeState(id topology.NodeID) NodeState {
 	n, d := &s.x.Graph.Nodes[id], s.deployment
 	out := NodeState{Name: n.Name, Tier: n.Tier, Address: n.Addr, State: "modelled"}
-	if int(id) >= s.x.Graph.Hosts {
+	if sw := int(id) - s.x.Graph.Hosts; sw >= 0 {
+		if s.switched() {
+			out.State, out.PID, out.Address = "running", s.lab.Cluster().Switch(sw).PID, d.Subnet.SwitchAddr(sw).String()
+		}
 		return out
 	}
 	p := s.lab.Cluster().Node(int(id))

@@ -43,9 +43,10 @@ func Real(p *fabric.PortConfig, l *fabric.Line, dilation float64, mtu units.Byte
 		Jitter: stretched(p.Disorder.Jitter), Duplicate: p.Disorder.Duplicate, Reorder: p.Disorder.Reorder, ReorderBy: stretched(p.Disorder.By),
 	}
 	if d.Rate > 0 {
-		// Half a packet more or less makes no queue; a timer that is late by that much is common where labs are slow.
-		half := float64(mtu+qdisc.Ethernet) / 2 * 8e9 / float64(d.Rate)
-		d.Lateness = max(100*time.Microsecond, time.Duration(half))
+		// One packet more or less makes no queue; a timer that is late by that much is common where labs are slow, and the
+		// line spaces what leaves at once.
+		one := float64(mtu+qdisc.Ethernet) * 8e9 / float64(d.Rate)
+		d.Lateness = max(100*time.Microsecond, time.Duration(one))
 	}
 	if host {
 		d.Limit = hostQueue

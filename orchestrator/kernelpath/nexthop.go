@@ -30,15 +30,16 @@ type hop struct {
 
 // nhmsg is struct nhmsg.
 type nhmsg struct {
-	family uint8
-	flags  uint32
+	family   uint8
+	protocol uint8
+	flags    uint32
 }
 
 func (m *nhmsg) Len() int { return 8 }
 
 func (m *nhmsg) Serialize() []byte {
 	b := make([]byte, m.Len())
-	b[0], b[2] = m.family, unix.RTPROT_STATIC
+	b[0], b[2] = m.family, m.protocol
 	binary.NativeEndian.PutUint32(b[4:], m.flags)
 	return b
 }
@@ -58,7 +59,7 @@ func do(q *nl.NetlinkRequest) error {
 // add makes a next hop. The neighbour is on the interface whatever addresses that has.
 func (r *routing) add(h hop) error {
 	q := r.request(unix.RTM_NEWNEXTHOP, unix.NLM_F_CREATE|unix.NLM_F_EXCL)
-	q.AddData(&nhmsg{family: unix.AF_INET, flags: unix.RTNH_F_ONLINK})
+	q.AddData(&nhmsg{family: unix.AF_INET, protocol: unix.RTPROT_STATIC, flags: unix.RTNH_F_ONLINK})
 	q.AddData(nl.NewRtAttr(nhaID, nl.Uint32Attr(h.id)))
 	q.AddData(nl.NewRtAttr(nhaOIF, nl.Uint32Attr(uint32(h.index))))
 	q.AddData(nl.NewRtAttr(nhaGateway, h.via.AsSlice()))
@@ -77,7 +78,7 @@ func (r *routing) group(id uint32, members []uint32) error {
 		b = append(b, 0, 0, 0, 0)
 	}
 	q := r.request(unix.RTM_NEWNEXTHOP, unix.NLM_F_CREATE|unix.NLM_F_EXCL)
-	q.AddData(&nhmsg{family: unix.AF_UNSPEC})
+	q.AddData(&nhmsg{family: unix.AF_UNSPEC, protocol: unix.RTPROT_STATIC})
 	q.AddData(nl.NewRtAttr(nhaID, nl.Uint32Attr(id)))
 	q.AddData(nl.NewRtAttr(nhaGroup, b))
 	if err := do(q); err != nil {

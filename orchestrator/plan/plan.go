@@ -32,8 +32,9 @@ type Resources struct {
 	Processes  int         `json:"processes"`
 	Namespaces int         `json:"namespaces"`
 	TAPs       int         `json:"taps"`
-	Neighbours int         `json:"neighbours"`   // permanent entries in neighbour tables
-	Memory     units.Bytes `json:"memory_bytes"` // estimate: see memory
+	Cables     int         `json:"cables,omitempty"` // veth pairs between nodes
+	Neighbours int         `json:"neighbours"`       // permanent entries in neighbour tables
+	Memory     units.Bytes `json:"memory_bytes"`     // estimate: see memory
 }
 
 // Count is how many operations of a kind there are.
@@ -81,7 +82,7 @@ const (
 func NICMTU(mtu units.Bytes) units.Bytes { return mtu + headers + udpHeader + ipHeader }
 
 // Build plans the deployment of lab l, whose graph is g, in its runtime (the built-in one if it leaves that open) with the fabric
-// datapath. In the simulator nothing is created, and the plan has no operations.
+// datapath, or with that of the kernel if it asks for it. In the simulator nothing is created, and the plan has no operations.
 func Build(g *topology.Graph, l *lab.Lab, o Options) Plan {
 	p := Plan{Lab: l.Name, Topology: g.Title, Engine: "emu", Runtime: "namespace", Datapath: "fabric", Counts: []Count{}, Ops: []Op{}}
 	engine := o.Engine
@@ -99,6 +100,12 @@ func Build(g *topology.Graph, l *lab.Lab, o Options) Plan {
 	p.NICMTU = NICMTU(l.Topology.MTU)
 	if l.Engine.Runtime == "docker" {
 		p.Runtime = "docker"
+	}
+	if l.Engine.Datapath == "kernel" {
+		p.Datapath = "kernel"
+		p.kernel(g, l)
+		p.count()
+		return p
 	}
 	start, end := p.words()
 	fabric := p.add(StartFabric, "fabric", "start the fabric process "+start, end+" and its ends of the cables go with it")

@@ -39,6 +39,12 @@ func pair() *lab.Lab {
 	}
 }
 
+// onKernel has the machine's kernel switch a lab.
+func onKernel(l *lab.Lab) *lab.Lab {
+	l.Engine.Datapath = "kernel"
+	return l
+}
+
 func build(t *testing.T, l *lab.Lab, o plan.Options) plan.Plan {
 	t.Helper()
 	g, err := topology.Build(l.Topology)
@@ -58,6 +64,7 @@ func TestGolden(t *testing.T) {
 		{"quickstart-sim", quickstart(), plan.Options{Engine: "sim"}},
 		{"pair", pair(), plan.Options{}},
 		{"pair-both", pair(), plan.Options{Engine: "both"}},
+		{"pair-kernel", onKernel(pair()), plan.Options{}},
 	} {
 		p := build(t, c.l, c.o)
 		golden.Check(t, c.name+".text", p.Text())

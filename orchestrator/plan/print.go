@@ -54,10 +54,16 @@ func (p Plan) Text() string {
 func (p Plan) resources(row func(...any)) {
 	r := p.Resources
 	row("uses", "", "")
-	row("processes", r.Processes, fmt.Sprintf("the fabric and %s", plural(r.Processes-1, "node")))
-	row("namespaces", r.Namespaces, "network, mount, PID, UTS and IPC of each process")
-	row("TAP devices", r.TAPs, fmt.Sprintf("MTU %d: the lab's, %d for headers of the transport, %d for UDP and IP",
-		p.NICMTU, headers, udpHeader+ipHeader))
+	mtu := fmt.Sprintf("MTU %d: the lab's, %d for headers of the transport, %d for UDP and IP", p.NICMTU, headers, udpHeader+ipHeader)
+	if r.Cables > 0 {
+		row("processes", r.Processes, "hosts and switches")
+		row("namespaces", r.Namespaces, "network, mount, PID, UTS and IPC of each process")
+		row("veth pairs", r.Cables, mtu)
+	} else {
+		row("processes", r.Processes, fmt.Sprintf("the fabric and %s", plural(r.Processes-1, "node")))
+		row("namespaces", r.Namespaces, "network, mount, PID, UTS and IPC of each process")
+		row("TAP devices", r.TAPs, mtu)
+	}
 	row("neighbours", r.Neighbours, "in the nodes")
 	row("memory", mebibytes(r.Memory), "estimate: processes, and the buffers of the collectives")
 }
