@@ -12,10 +12,10 @@ PREFIX   ?= /usr/local
 # what they measure is not each other.
 DRIVERS := ^weft/(cmd|e2e|fabric/realtime|nodeimg|internal/poller|orchestrator/(run|emulate|runtime|doctor|deploy|uml)|internal/(clock|umltest)|tc-shaping/(tcnl|probe|measure))(/|$$)
 
-.PHONY: help build install demo test killtest race lint fmt fuzz bench labs baselines papers strack ccm collectives clocks reference clean go tools
+.PHONY: help build install demo test killtest race lint fmt fuzz bench bench-htsim labs baselines papers strack ccm collectives clocks reference clean go tools
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 go:
 	@command -v go >/dev/null || { echo "Weft needs Go 1.26 or newer: install it from https://go.dev/dl/ and put it in PATH."; exit 1; }
@@ -77,9 +77,13 @@ fuzz: go ## run every fuzz target for FUZZTIME (10s)
 	  done; \
 	done
 
-bench: go ## packets/s, events/s, ns/event and bytes/host of the simulator; packets/s and verdict of emulation (root)
+bench: go ## the simulator: events/s, ns/event, packets/s, bytes/host, 128 to 8,192 hosts; how soon commands end; emulation (root)
 	go test -run '^$$' -bench . -benchmem -timeout 30m ./timeline ./fabric ./transport ./sim
+	go test -run '^$$' -bench Command -benchtime 10x ./e2e
 	go test -run '^$$' -bench PrivAllToAll -benchtime 5x ./orchestrator/emulate
+
+bench-htsim: build ## the simulator beside htsim: HTSIM=its sim/datacenter, built
+	.ci/bench-htsim '$(HTSIM)'
 
 labs: build ## check every lab, and simulate the small ones
 	bin/weft validate $$(find labs -name '*.yaml' | sort)

@@ -51,6 +51,7 @@ func benchmarkScale(b *testing.B, pattern string, k, workers int) {
 		packets += s.QueueDelay().Count()
 	}
 	b.ReportMetric(float64(wall.Nanoseconds())/float64(events), "ns/event")
+	b.ReportMetric(float64(events)/wall.Seconds(), "events/s")
 	b.ReportMetric(float64(packets)/wall.Seconds(), "packets/s")
 	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(hosts), "bytes/host")
 }
