@@ -110,7 +110,9 @@ func (q *Queue) Next() (id ID, at units.Time, ok bool) {
 			}
 			q.front.pop()
 		}
-		q.refill(units.Never)
+		if level, first, ok := q.turn(units.Never); ok {
+			q.spread(level, first)
+		}
 	}
 	return 0, 0, false
 }
@@ -136,9 +138,17 @@ func (q *Queue) PopUntil(end units.Time) (id ID, at units.Time, ok bool) {
 				return ID(e.id), e.at, true
 			}
 		}
-		if !q.refill(end) {
+		level, first, ok := q.turn(end)
+		if !ok {
 			return 0, 0, false
 		}
+		if n := &q.nodes[first-1]; level == 0 && n.next == 0 && n.at <= end { // alone in its slot, as most are
+			n.slot = idle
+			q.armed--
+			q.last = n.at
+			return ID(first - 1), n.at, true
+		}
+		q.spread(level, first)
 	}
 }
 
@@ -252,20 +262,25 @@ func (q *Queue) slotStart(level uint, i uint64) uint64 {
 	return q.cur>>(shift+slotBits)<<(shift+slotBits) | i<<shift
 }
 
-// refill moves on to the slot that comes next and puts what is in it into the heap, or on finer wheels, unless it begins
-// after end. The heap must be empty and something pending.
-func (q *Queue) refill(end units.Time) bool {
+// turn moves on to the slot that comes next, unless it begins after end, and empties it: it returns the first of the list
+// that was in it, plus one, and its wheel. The heap must be empty and something pending.
+func (q *Queue) turn(end units.Time) (level uint, first int32, ok bool) {
 	level, i := q.first()
 	start := q.slotStart(level, i)
 	if units.Time(start<<tickBits) > end {
-		return false
+		return level, 0, false
 	}
 	w := &q.wheels[level]
-	id := w.heads[i]
+	first = w.heads[i]
 	w.heads[i] = 0
 	w.vacate(i)
 	q.cur = start
-	for id != 0 {
+	return level, first, true
+}
+
+// spread puts a list that turn took out of a slot into the heap, or on finer wheels.
+func (q *Queue) spread(level uint, first int32) {
+	for id := first; id != 0; {
 		n := &q.nodes[id-1]
 		next := n.next
 		if level == 0 {
@@ -275,7 +290,6 @@ func (q *Queue) refill(end units.Time) bool {
 		}
 		id = next
 	}
-	return true
 }
 
 // tie orders entities that are due at the same instant.
