@@ -59,7 +59,13 @@ func OwnThread(f func()) {
 			f() // never unlocked
 			return
 		}
-		OwnThread(f) // on another, while this one is held
+		begun := make(chan struct{})
+		go func() {
+			goruntime.LockOSThread() // another: the first is held until then, also where there is one processor
+			close(begun)
+			f()
+		}()
+		<-begun
 		goruntime.UnlockOSThread()
 	}()
 }
