@@ -40,7 +40,7 @@ func (r *run) collect(failed error) {
 	r.endCPU()
 	limit := collectTime
 	if failed != nil {
-		limit = rescueTime
+		limit = rescue()
 		r.outcome.Elapsed = r.labNow()
 	}
 	for i := range r.nodes {

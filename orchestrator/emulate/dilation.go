@@ -130,7 +130,7 @@ func AutoDilation(c Capacity, load float64, baseRTT units.Time) float64 {
 
 // Certain says whether CheckDilation would find no fault with a dilation on any machine of today, so that none needs to be
 // measured.
-func Certain(d, load float64) bool { return d > 0 && load/d <= light() }
+func Certain(d, load float64) bool { return d > 0 && load/d <= certain() }
 
 // CheckDilation returns an error when it is hopeless to carry load data packets per second of lab time at
 // dilation d on a machine of capacity c: it names the smallest dilation that AutoDilation would choose. What is
