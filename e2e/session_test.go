@@ -1,0 +1,96 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The session that the documentation shows goes as it says.
+func TestPrivDocumentedSession(t *testing.T) {
+	needProgram(t, "ping")
+	needProgram(t, "iperf3")
+	text, err := os.ReadFile("../docs/life-of-a-lab.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newDesk(t).stateful()
+	d.lab("by-hand.yaml", fenced(t, string(text), "yaml"))
+	var command string
+	var want []string
+	code := 0
+	check := func() {
+		if command == "" {
+			return
+		}
+		out, got := d.shell(command)
+		if got != code {
+			t.Errorf("$ %s\nexit code %d, want %d:\n%s", command, got, code, out)
+		}
+		for _, line := range want {
+			pattern := "(?m)^" + strings.ReplaceAll(regexp.QuoteMeta(line), `\.\.\.`, ".*") + "$"
+			if !regexp.MustCompile(pattern).MatchString(out) {
+				t.Errorf("$ %s\ndoes not print %q:\n%s", command, line, out)
+			}
+		}
+	}
+	for line := range strings.Lines(fenced(t, string(text), "console")) {
+		line = strings.TrimSuffix(line, "\n")
+		if next, ok := strings.CutPrefix(line, "$ "); ok {
+			check()
+			command, want, code = next, nil, 0
+		} else if n, err := fmt.Sscanf(line, "exit code %d", &code); n != 1 || err != nil {
+			want = append(want, line)
+		}
+	}
+	check()
+}
+
+// fenced returns the first block of a language in a text of Markdown.
+func fenced(t *testing.T, text, language string) string {
+	t.Helper()
+	_, after, ok := strings.Cut(text, "```"+language+"\n")
+	block, _, closed := strings.Cut(after, "```")
+	if !ok || !closed {
+		t.Fatalf("no block of %s", language)
+	}
+	return block
+}
+
+// shell runs a line of a session as somebody would type it, and returns what appeared.
+func (d *desk) shell(line string) (out string, code int) {
+	d.t.Helper()
+	cmd := d.command()
+	cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", line}
+	cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(weft)+":"+os.Getenv("PATH"))
+	text, err := cmd.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		d.t.Fatal(err)
+	}
+	return string(text), cmd.ProcessState.ExitCode()
+}
+
+// What deploying and destroying take in both runtimes, the best of three, for people to read.
+func TestPrivDeployTimes(t *testing.T) {
+	for _, runtime := range []string{"namespace", "docker"} {
+		t.Run(runtime, func(t *testing.T) {
+			if runtime == "docker" {
+				needDocker(t)
+			}
+			d := newDesk(t).stateful()
+			d.lab("lab.yaml", byHand)
+			up, down := time.Hour, time.Hour
+			for range 3 {
+				up = min(up, d.run("deploy", "lab.yaml", "--runtime", runtime).wantCode(0).took)
+				down = min(down, d.run("destroy").wantCode(0).took)
+			}
+			t.Logf("%s: 16 hosts are up in %v, and gone in %v", runtime, up.Round(time.Millisecond), down.Round(time.Millisecond))
+		})
+	}
+}
