@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"weft/fabric/realtime"
+	"weft/internal/umltest"
 	"weft/nodeimg/agent"
 	"weft/nodeimg/boot"
 	"weft/nodeimg/control"
@@ -18,7 +19,7 @@ func TestMain(m *testing.M) {
 		process = map[string]func(*control.Conn) error{"node": node, "fabric": fabricProcess}[os.Args[1]]
 	}
 	if process == nil {
-		os.Exit(m.Run())
+		umltest.Main(m)
 	}
 	conn, err := control.Open(control.FD)
 	if err == nil {
@@ -34,6 +35,9 @@ func node(conn *control.Conn) error {
 	env, err := boot.Node(conn)
 	if err != nil {
 		return err
+	}
+	if env.Switch {
+		return boot.Hold(conn)
 	}
 	return agent.Run(conn, env.Sockets)
 }

@@ -1,0 +1,75 @@
+package emulate
+
+import (
+	"net/netip"
+	"testing"
+
+	"weft/fabric"
+	"weft/internal/umltest"
+	"weft/units"
+)
+
+// onKernel has the machine's kernel carry a star's packets.
+func onKernel(x Experiment) Experiment {
+	x.Kernel = &Kernel{Switches: []netip.Addr{netip.MustParseAddr("10.128.0.1")}, Net: netip.MustParsePrefix("10.0.0.0/8")}
+	for i := range x.Fabric.Ports {
+		if p := &x.Fabric.Ports[i]; int(p.From) >= x.Fabric.Hosts {
+			p.ECN = fabric.ECNConfig{On: true, Ingress: true, Kmin: 500_000, Kmax: 1_000_000, Pmax: 1}
+		}
+	}
+	return x
+}
+
+// underUML says that the test runs where the kernel has everything, and was not only told how it went there.
+func underUML(t *testing.T) bool { return !umltest.Outside(t) }
+
+// The kernel carries what the fabric would: every message arrives, counters of queues and hosts agree, and links were measured before.
+func TestUMLKernel(t *testing.T) {
+	if !underUML(t) {
+		return
+	}
+	const n, packets = 3, 10
+	x := onKernel(allToAll(n, packets, 1, 40_000))
+	x.SampleQueues = units.Microsecond
+	o, err := Run(t.Context(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(o.Flows) != n*(n-1) || o.Transport.Retransmits != 0 {
+		t.Errorf("%d flows, %d retransmits", len(o.Flows), o.Transport.Retransmits)
+	}
+	sent := o.Transport.DataPackets + o.Transport.Acks
+	if o.Fabric.Injected != sent || o.Fabric.Delivered != sent || o.Fabric.Dropped != 0 || o.Fidelity.UnorderedDrops != 0 {
+		t.Errorf("hosts sent %d packets; %+v, %d lost without order", sent, o.Fabric, o.Fidelity.UnorderedDrops)
+	}
+	if o.Report.Links == "" || o.QueueDelay.Count() == 0 {
+		t.Errorf("links %q, %d delays", o.Report.Links, o.QueueDelay.Count())
+	}
+	t.Logf("%s\nround trip %v, idle %v; %v", o.Report.Links, o.RTT.Quantile(0.5), x.BaseRTT, o.Fidelity.Reasons)
+	if p50 := o.RTT.Quantile(0.5); p50 < x.BaseRTT*9/10 {
+		t.Errorf("the median round trip is %v, less than that of an idle network, %v", p50, x.BaseRTT)
+	}
+}
+
+// A link that goes down loses everything until it is up again, by order.
+func TestUMLKernelLinkDown(t *testing.T) {
+	if !underUML(t) {
+		return
+	}
+	x := onKernel(allToAll(3, 60, 1, 40_000))
+	down, up := false, true
+	x.Changes = []fabric.Change{
+		{At: 5 * units.Microsecond, Ports: []int{0, 1}, Up: &down},
+		{At: 12 * units.Microsecond, Ports: []int{0, 1}, Up: &up},
+	}
+	o, err := Run(t.Context(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Fabric.Lost == 0 || o.Transport.Retransmits == 0 || o.Fidelity.UnorderedDrops != 0 {
+		t.Errorf("%d lost on lines, %d sent again, %d lost without order", o.Fabric.Lost, o.Transport.Retransmits, o.Fidelity.UnorderedDrops)
+	}
+	if len(o.Flows) != 6 {
+		t.Errorf("%d flows", len(o.Flows))
+	}
+}
