@@ -29,8 +29,10 @@ const (
 	KindPlug    = "plug"    // Plug, with the descriptor of the host's new cable; answered by did
 	KindCapture = "capture" // Capture, with a socket for Captured records; answered by did
 	KindLook    = "look"    // nothing; answered by state
+	KindMeasure = "measure" // Measure: of the kernel's links, by probes; answered by measured
 	KindDid     = "did"     // Did
 	KindState   = "state"   // State
+	KindFound   = "found"   // Found
 )
 
 // Did says whether what was asked for was done.
@@ -43,6 +45,23 @@ type Did struct {
 type Halt struct {
 	Host   int
 	Halted bool
+}
+
+// Measure asks what a direction of a link of the kernel's is really like.
+type Measure struct {
+	Port int // index in Config.Network.Ports
+}
+
+// Found is what probes found of a direction. Rate and Delay are the lab's.
+type Found struct {
+	Error  string // why it could not be measured; empty: it was
+	Missed string // what is not as asked, in words; empty: everything is
+	Tries  int
+	Rate   units.Bandwidth // what was found
+	Delay  units.Time      // of a full packet on the idle line, its transmission included
+	Asked  units.Time      // the same, as the lab says
+	Lost   int             // probes
+	Sent   int
 }
 
 // Plug gives a host a new cable.

@@ -84,6 +84,9 @@ func (s *supervisor) check(conn *control.Conn, c Check) error {
 	if err != nil {
 		return err
 	}
+	if s.switched() {
+		return s.checkKernel(conn, s.sample(c.Links), look)
+	}
 	down := func(port int) bool { return !look.Ports[port].Up }
 	links := s.sample(c.Links)
 	ways := s.ways(links, down)

@@ -155,6 +155,11 @@ func (s *Standing) listen(conn *control.Conn) {
 
 // ask has the fabric process do something and waits for its answer.
 func (s *Standing) ask(kind string, body any, answer string, into any, fds ...int) error {
+	return s.askFor(answerTime, kind, body, answer, into, fds...)
+}
+
+// askFor is ask for what takes its time.
+func (s *Standing) askFor(limit time.Duration, kind string, body any, answer string, into any, fds ...int) error {
 	s.asking.Lock()
 	defer s.asking.Unlock()
 	select {
@@ -164,7 +169,7 @@ func (s *Standing) ask(kind string, body any, answer string, into any, fds ...in
 	if err := s.carrier.conn.SendValue(kind, body, fds...); err != nil {
 		return fmt.Errorf("%s: %w", s.carrier.name, err)
 	}
-	timeout := time.NewTimer(answerTime)
+	timeout := time.NewTimer(limit)
 	defer timeout.Stop()
 	select {
 	case m := <-s.answers:
@@ -219,6 +224,15 @@ func (s *Standing) Look() (*realtime.State, error) {
 		return nil, err
 	}
 	return state, nil
+}
+
+// measureTime is how long the measurement of one direction may take, in real time. Ours: some seconds for each try.
+const measureTime = 5 * time.Minute
+
+// Measure finds out by probes what a direction of a link is like, where the machine's kernel carries packets.
+func (s *Standing) Measure(port int) (found realtime.Found, err error) {
+	err = s.askFor(measureTime, realtime.KindMeasure, realtime.Measure{Port: port}, realtime.KindFound, &found)
+	return found, err
 }
 
 // Capture has copies of frames sent to a socket, until its other end is closed. The descriptor stays the caller's.

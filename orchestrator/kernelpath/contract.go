@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"weft/fabric/realtime"
 	"weft/tc-shaping/measure"
 	"weft/tc-shaping/qdisc"
 	"weft/units"
@@ -72,15 +73,9 @@ func (c *carrier) verify(ctx context.Context) error {
 	}
 	broken := false
 	for _, p := range c.choose() {
-		var findings []Finding
-		for range tries {
-			now, err := c.examine(ctx, p)
-			if err != nil {
-				return c.of(p, err)
-			}
-			if findings = better(findings, now); allOK(findings) {
-				break
-			}
+		findings, _, err := c.insist(ctx, p)
+		if err != nil {
+			return c.of(p, err)
 		}
 		broken = broken || !allOK(findings)
 		c.findings = append(c.findings, findings...)
@@ -89,6 +84,47 @@ func (c *carrier) verify(ctx context.Context) error {
 		return errors.New("links are not what the lab asks for; is the machine too busy? A larger dilation helps then\n" + Table(c.findings))
 	}
 	return nil
+}
+
+// insist measures a direction until it is as asked, but not for ever.
+func (c *carrier) insist(ctx context.Context, p int) (findings []Finding, found realtime.Found, err error) {
+	for try := range tries {
+		x, err := c.examine(ctx, p)
+		if err != nil {
+			return nil, found, err
+		}
+		best := found
+		found = x.got
+		if found.Tries = try + 1; try > 0 && findings[1].OK { // the rate, which hardly ever is too good
+			found.Rate = best.Rate
+		}
+		if findings = better(findings, x.found); allOK(findings) {
+			break
+		}
+	}
+	var missed []string
+	for _, f := range findings {
+		if !f.OK {
+			missed = append(missed, fmt.Sprintf("%s: %s for %s", f.What, f.Measured, f.Asked))
+		}
+	}
+	found.Missed = strings.Join(missed, "; ")
+	return findings, found, nil
+}
+
+// measure answers what a direction is like at present.
+func (c *carrier) measure(p int) realtime.Found {
+	if p < 0 || p >= len(c.lines) {
+		return realtime.Found{Error: fmt.Sprintf("port %d of %d", p, len(c.lines))}
+	}
+	if c.lines[p].down || c.deaf(p) {
+		return realtime.Found{Error: "it is down"}
+	}
+	_, found, err := c.insist(context.Background(), p)
+	if err != nil {
+		found.Error = c.of(p, err).Error()
+	}
+	return found
 }
 
 // better keeps of each property the finding that is as asked, if there is one.
@@ -141,20 +177,20 @@ func (c *carrier) direction(p int) qdisc.Direction {
 }
 
 // examine measures one direction.
-func (c *carrier) examine(ctx context.Context, p int) ([]Finding, error) {
+func (c *carrier) examine(ctx context.Context, p int) (*exam, error) {
 	s, r, err := c.probes(p)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
 	defer r.Close()
-	x := exam{d: c.direction(p), name: c.name(c.net.Ends[p]) + " > " + c.name(c.net.Ends[p^1]), size: c.mtu(), s: s, r: r}
+	x := &exam{dilation: c.cfg.Dilation, d: c.direction(p), name: c.name(c.net.Ends[p]) + " > " + c.name(c.net.Ends[p^1]), size: c.mtu(), s: s, r: r}
 	for _, test := range []func(context.Context) error{x.idle, x.busy, x.losses} {
 		if err := test(ctx); err != nil {
 			return nil, err
 		}
 	}
-	return x.found, nil
+	return x, nil
 }
 
 // probes opens the sockets of a measurement at both ends of a direction.
@@ -188,6 +224,14 @@ type exam struct {
 	s     *measure.Sender
 	r     *measure.Receiver
 	found []Finding
+
+	dilation float64
+	got      realtime.Found // in lab time
+}
+
+// lab is a real time in lab time.
+func (x *exam) lab(d time.Duration) units.Time {
+	return units.Time(float64(units.FromDuration(d)) / x.dilation)
 }
 
 func (x *exam) add(what, asked, got string, ok bool) {
@@ -213,6 +257,7 @@ func (x *exam) idle(ctx context.Context) error {
 		return err
 	}
 	got, asked := measure.Delay(packets, 0), x.d.Delay+x.each()
+	x.got.Delay, x.got.Asked = x.lab(got), x.lab(asked)
 	bound := delaySlack + time.Duration(delayBound*float64(asked))
 	if x.d.Jitter > 0 || x.d.Reorder > 0 {
 		bound += x.late() + x.each()
@@ -242,10 +287,12 @@ func (x *exam) busy(ctx context.Context) error {
 	}
 	if x.d.Jitter == 0 && x.d.Reorder == 0 {
 		rate := measure.Rate(packets, 2, x.wire())
+		x.got.Rate = units.Bandwidth(float64(rate) * x.dilation)
 		off := math.Abs(float64(rate)-float64(x.d.Rate)) / float64(x.d.Rate)
 		x.add("rate", x.d.Rate.String(), rate.String(), off <= rateBound)
 	}
 	if x.d.Loss == 0 {
+		x.got.Lost, x.got.Sent = measure.Lost(packets), len(packets)
 		x.add("loss", "0", fmt.Sprintf("%d of %d", measure.Lost(packets), len(packets)), measure.Lost(packets) == 0)
 	}
 	if marks {
@@ -289,6 +336,7 @@ func (x *exam) losses(ctx context.Context) error {
 		return err
 	}
 	got := float64(measure.Lost(packets)) / lossPacket
+	x.got.Lost, x.got.Sent = measure.Lost(packets), lossPacket
 	bound := lossSigmas * math.Sqrt(x.d.Loss*(1-x.d.Loss)/lossPacket)
 	x.add("loss", fmt.Sprintf("%.3g %%", 100*x.d.Loss), fmt.Sprintf("%.3g %% of %d", 100*got, lossPacket), math.Abs(got-x.d.Loss) <= bound+1.0/lossPacket)
 	return nil

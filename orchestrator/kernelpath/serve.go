@@ -243,6 +243,12 @@ func (c *carrier) obey(m message) (over bool, err error) {
 			return true, err
 		}
 		return true, c.conn.SendValue(realtime.KindReport, report)
+	case realtime.KindMeasure:
+		var measure realtime.Measure
+		if err := m.m.Decode(&measure); err != nil {
+			return true, err
+		}
+		return false, c.conn.SendValue(realtime.KindFound, c.measure(measure.Port))
 	case realtime.KindLook:
 		state, err := c.state()
 		if err != nil {

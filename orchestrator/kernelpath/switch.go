@@ -258,8 +258,11 @@ func (r *routing) install(groups [][]int, routes []Route) error {
 	return nil
 }
 
-// ways makes a next hop, or a group of them, and returns its ID.
+// ways makes a next hop, or a group of them, and returns its ID; 0: there is no way.
 func (r *routing) ways(ways []int) (uint32, error) {
+	if len(ways) == 0 {
+		return 0, nil
+	}
 	var members []uint32
 	for _, w := range spread(len(ways), r.sw.Seed) {
 		p := &r.sw.Ports[ways[w]]

@@ -1,0 +1,41 @@
+package deploy
+
+import (
+	"weft/fabric/realtime"
+	"weft/nodeimg/control"
+	"weft/orchestrator/topology"
+)
+
+// checkKernel measures links that are the kernel's, each direction by itself, and tells the client as it goes: probes go from one end
+// to the other.
+func (s *supervisor) checkKernel(conn *control.Conn, links []topology.LinkID, look *realtime.State) error {
+	g := s.x.Graph
+	for _, id := range links {
+		k := &g.Links[id]
+		for port := 2 * int(id); port < 2*int(id)+2; port++ {
+			from, to := k.A, k.B
+			if port%2 == 1 {
+				from, to = to, from
+			}
+			found, err := s.lab.Measure(port)
+			if err != nil {
+				return err
+			}
+			asked := look.Ports[port]
+			m := Measured{
+				Link: k.Name, From: g.Nodes[from].Name, To: g.Nodes[to].Name, Hops: 1, Why: found.Error, Tried: found.Error == "",
+				OK: found.Error == "" && found.Missed == "", Bad: found.Missed, Tries: found.Tries,
+				AskedRateBPS: float64(asked.Rate), RateBPS: float64(found.Rate),
+				AskedDelayUS: found.Asked.Microseconds(), DelayUS: found.Delay.Microseconds(),
+				AskedLoss: asked.Loss, Probes: int64(found.Sent),
+			}
+			if found.Sent > 0 {
+				m.Loss = float64(found.Lost) / float64(found.Sent)
+			}
+			if err := conn.SendValue(kindMeasured, m); err != nil {
+				return err
+			}
+		}
+	}
+	return conn.SendValue(kindChecked, Checked{Links: 2 * len(s.sample(0))})
+}
