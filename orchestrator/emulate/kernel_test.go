@@ -2,6 +2,7 @@ package emulate
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 
 	"weft/fabric"
@@ -23,6 +24,26 @@ func onKernel(x Experiment) Experiment {
 // underUML says that the test runs where the kernel has everything, and was not only told how it went there.
 func underUML(t *testing.T) bool { return !umltest.Outside(t) }
 
+// carried runs an experiment. On a machine whose timers come so late that rates are lost, which the run then says, the test is skipped.
+func carried(t *testing.T, x Experiment) *Outcome {
+	t.Helper()
+	for try := 0; ; try++ {
+		o, err := Run(t.Context(), x)
+		if err == nil {
+			return o
+		}
+		if !strings.Contains(err.Error(), "links are not what the lab asks for") {
+			t.Fatal(err)
+		}
+		if pace, bad := MeasureKernel(); bad == nil && pace.Late > 5e6 {
+			t.Skipf("this machine wakes threads %.1f ms late: %v", pace.Late/1e6, err)
+		}
+		if try == 2 {
+			t.Fatal(err)
+		}
+	}
+}
+
 // The kernel carries what the fabric would: every message arrives, counters of queues and hosts agree, and links were measured before.
 func TestUMLKernel(t *testing.T) {
 	if !underUML(t) {
@@ -31,10 +52,7 @@ func TestUMLKernel(t *testing.T) {
 	const n, packets = 3, 10
 	x := onKernel(allToAll(n, packets, 1, 40_000))
 	x.SampleQueues = units.Microsecond
-	o, err := Run(t.Context(), x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := carried(t, x)
 	if len(o.Flows) != n*(n-1) || o.Transport.Retransmits != 0 {
 		t.Errorf("%d flows, %d retransmits", len(o.Flows), o.Transport.Retransmits)
 	}
@@ -62,10 +80,7 @@ func TestUMLKernelLinkDown(t *testing.T) {
 		{At: 5 * units.Microsecond, Ports: []int{0, 1}, Up: &down},
 		{At: 12 * units.Microsecond, Ports: []int{0, 1}, Up: &up},
 	}
-	o, err := Run(t.Context(), x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := carried(t, x)
 	if o.Fabric.Lost == 0 || o.Transport.Retransmits == 0 || o.Fidelity.UnorderedDrops != 0 {
 		t.Errorf("%d lost on lines, %d sent again, %d lost without order", o.Fabric.Lost, o.Transport.Retransmits, o.Fidelity.UnorderedDrops)
 	}
