@@ -23,6 +23,8 @@ func main() {
 		os.Exit(exitFailed)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	context.AfterFunc(ctx, stop) // the first signal tears down; a second one ends the process at once
+	// A terminal that closes may say so twice, to the session and to whoever is in the foreground: setsid(2), termios(3).
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	context.AfterFunc(ctx, stop) // the first signal tears down; a second Ctrl-C or SIGTERM ends the process at once
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
