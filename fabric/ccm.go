@@ -106,6 +106,7 @@ const (
 type CCMCounters struct {
 	Notes      [4]int64 // sent, by type; [0]: of all, those that were lost by CCMConfig.Loss
 	Ignored    int64    // notifications that a switch had no use for
+	BadTags    int64    // packets whose AR indicator named nobody
 	LastResort int64    // packets
 	Forgotten  int64    // flows that had to make room in a table before they expired
 	MostFlows  int64    // most flows that a switch kept track of for incast
@@ -167,6 +168,7 @@ func (c *CCMCounters) add(k *CCMCounters) {
 		c.Notes[i] += k.Notes[i]
 	}
 	c.Ignored += k.Ignored
+	c.BadTags += k.BadTags
 	c.LastResort += k.LastResort
 	c.Forgotten += k.Forgotten
 	c.MostFlows = max(c.MostFlows, k.MostFlows)

@@ -11,6 +11,7 @@ import (
 func (n *Network) coordinate(now units.Time, s int, from int32, w way, e *parcel) int32 {
 	ports, usual := w.ports, w.usual
 	t := n.pool.tag(e.packet)
+	n.checkTag(from, t)
 	f := n.balancers[s].flows.find(now, flowKey(e))
 	t.mark = t.CC
 	if n.isHost(n.ports[ports[0]].to) {
@@ -49,6 +50,16 @@ func (n *Network) coordinate(now units.Time, s int, from int32, w way, e *parcel
 	}
 	f.stuck = units.Never
 	return f.port
+}
+
+// checkTag has the AR indicator of a tag name nobody unless it names somebody who can be asked: a host can write what it likes, but
+// only itself makes sense at the first switch.
+func (n *Network) checkTag(from int32, t *Tag) {
+	if t.AR == ARNone || t.AR == ARSource || !n.ports[from].nic && int(t.AR) <= len(n.balancers) {
+		return
+	}
+	t.AR = ARNone
+	n.total.CCM.BadTags++
 }
 
 // lightest returns how many ports other than away are light, and that with the shortest queue.
@@ -91,27 +102,28 @@ func (n *Network) took(now units.Time, s int, port int32, light int, e *parcel) 
 	n.follow(Step{At: now, Switch: n.switchID(s), What: what, Src: n.pool.packet(e.packet).Src, Dst: e.dst, Port: port})
 }
 
-// nowhere is a packet for which no path is light here: somebody upstream is asked for another one, or, when that has been so
-// for a round trip, the packet may be marked.
+// nowhere is a packet for which no path is light here: somebody upstream is asked for another one. The packet may be marked when nobody
+// can be asked and that has been so for a round trip, or when asking has let the queue grow to where every packet is marked (Kmax): no
+// path upstream was any better.
 func (n *Network) nowhere(now units.Time, s int, from int32, f *flowEntry, e *parcel) {
 	t := n.pool.tag(e.packet)
 	src := n.pool.packet(e.packet).Src
 	if t.AR != ARNone {
 		f.stuck = units.Never
-		if !n.overloaded(now, f.port, e.class) {
+		if n.overloaded(now, f.port, e.class) {
+			to := NodeID(src)
+			if t.AR != ARSource {
+				to = n.switchID(int(t.AR) - 1)
+			}
+			n.notify(now, s, from, to, e, Note{Type: NeedsPath})
+		}
+		if n.depth(now, f.port, e.class) <= n.ports[f.port].ecn.Kmax {
 			return
 		}
-		to := NodeID(src)
-		if t.AR != ARSource {
-			to = n.switchID(int(t.AR) - 1)
-		}
-		n.notify(now, s, from, to, e, Note{Type: NeedsPath})
-		return
-	}
-	if f.stuck == units.Never {
+	} else if f.stuck == units.Never {
 		f.stuck = now
-	}
-	if now-f.stuck < n.ccm.RTT {
+		return
+	} else if now-f.stuck < n.ccm.RTT {
 		return
 	}
 	t.mark = true

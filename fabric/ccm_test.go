@@ -322,3 +322,53 @@ func TestAFlowStaysWhileItsPortIsLight(t *testing.T) {
 		t.Errorf("%d moves: %q", got, *lines)
 	}
 }
+
+// A tag is written by whoever sends the packet: an AR indicator that names nobody, or from a host a switch, is taken for none and
+// counted.
+func TestAnIndicatorThatNamesNobodyIsNone(t *testing.T) {
+	n, lines := coordinated(t, diamond(), nil)
+	for port := range n.net.ports {
+		if !n.net.ports[port].nic {
+			jam(n, int32(port))
+		}
+	}
+	for i := range 40 {
+		at := units.Time(i) * us
+		n.run(at)
+		n.send(at, 0, 1, 1000, i, tagged(Tag{On: true, AR: []uint16{60_000, 5, 4, 1}[i%4]}, 1))
+	}
+	n.run(100 * us)
+	c := n.net.Counters()
+	if c.CCM.BadTags != 40 || c.CCM.Notes[NeedsPath] != 0 || c.CCM.LastResort == 0 {
+		t.Errorf("%+v: %q", c.CCM, *lines)
+	}
+	for port := range n.net.ports {
+		tag := Tag{On: true, AR: 60_000}
+		if n.net.checkTag(int32(port), &tag); tag.AR != ARNone {
+			t.Errorf("from port %d: %+v", port, tag)
+		}
+	}
+}
+
+// Where asking upstream does not help, because all paths there are as full, packets are marked before they are dropped.
+func TestFullPathsEverywhereAreTheLastResort(t *testing.T) {
+	n, lines := coordinated(t, diamond(), func(c *Config) {
+		for i := range c.Ports {
+			c.Ports[i].ECN = ECNConfig{On: true, Kmin: 10_000, Kmax: 40_000, Pmax: 0.1}
+		}
+	})
+	n.net.ports[4].line = units.NewLine(10 * units.Gbps) // each way on from switch 0 leads to one of these
+	n.net.ports[8].line = units.NewLine(10 * units.Gbps)
+	for i := range 2000 {
+		at := units.Time(i) * 80 * ns
+		n.run(at)
+		n.send(at, 0, 1, 1000, i, tagged(Tag{On: true}, uint16(1+i%8)))
+	}
+	n.run(units.Second)
+	if asked := n.net.Counters().CCM.Notes[NeedsPath]; asked < 2 {
+		t.Errorf("asked upstream %d times: %q", asked, *lines)
+	}
+	if c := n.net.Counters(); c.CCM.LastResort == 0 || c.Marks == 0 || c.CCM.Notes[NeedsCC] == 0 {
+		t.Errorf("%+v", c)
+	}
+}

@@ -11,6 +11,7 @@ func (c *Counters) Add(o Counters) {
 	c.Acks += o.Acks
 	c.Naks += o.Naks
 	c.Notices += o.Notices
+	c.Refused += o.Refused
 	c.Repaths += o.Repaths
 	c.CNPs += o.CNPs
 	c.Received += o.Received

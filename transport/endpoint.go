@@ -51,6 +51,7 @@ type Counters struct {
 	AckDrops    int64 // acknowledgements dropped because too many were waiting
 	Failed      int64 // connections given up
 	Notices     int64 // of switches, heeded
+	Refused     int64 // notices of switches that were not: forged, replayed, about unknown flows; among BadPackets
 	Repaths     int64 // changes of the source port: that switches asked for, or after congested rounds (PLB)
 }
 
@@ -208,7 +209,9 @@ func (e *Endpoint) Receive(now units.Time, in *Incoming) (Placement, error) {
 	case t == wire.TypeProbe:
 		err = e.receiveProbe(in)
 	case t == wire.TypeNotice:
-		err = e.receiveNotice(now, in)
+		if err = e.receiveNotice(now, in); err != nil {
+			e.counters.Refused++
+		}
 	default:
 		err = e.receiveAck(now, in)
 	}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"weft/fabric"
@@ -157,6 +158,11 @@ func (x *Experiment) tables(missing map[topology.LinkID]bool) ([]fabric.SwitchCo
 	g, err := topology.Build(t)
 	if err != nil {
 		return nil, err
+	}
+	if x.Lab.Queues.PFC != nil && hasCircles(x.Lab.Topology.Kind) {
+		if text := circleOf(g); text != "" {
+			return nil, fmt.Errorf("with queues.pfc the switches %s could then wait for each other in a circle for ever", text)
+		}
 	}
 	return switches(x.Lab, g, g.Routes()), nil
 }

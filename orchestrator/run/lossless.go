@@ -55,19 +55,30 @@ func checkLossless(l *lab.Lab, g *topology.Graph, cfg *fabric.Config) error {
 // leaf-spine networks and others whose shortest ways go up and then down have no such circle unless links are down, which is what
 // some experiments are about.
 func checkCircles(l *lab.Lab, g *topology.Graph) error {
-	if l.Queues.PFC == nil {
+	if l.Queues.PFC == nil || !hasCircles(l.Topology.Kind) {
 		return nil
 	}
-	switch l.Topology.Kind {
-	case "clos", "dragonfly-plus", "torus":
-	default:
+	text := circleOf(g)
+	if text == "" {
 		return nil
 	}
-	circle := g.Circle()
-	if circle == nil {
-		return nil
+	way := "routes: up-down"
+	if l.Topology.Detours {
+		way = "detours: false, or routes: up-down"
 	}
+	return l.Errorf("queues.pfc", "the switches %s could wait for each other in a circle for ever (the routes of this %s have one, and there are no virtual channels); expected off, or in topology %s",
+		text, l.Topology.Kind, way)
+}
+
+// hasCircles says whether routes of a kind of topology can go round without links that are down.
+func hasCircles(kind string) bool {
+	return kind == "clos" || kind == "dragonfly-plus" || kind == "torus"
+}
+
+// circleOf names the switches that could wait for each other in a circle; "" if none could.
+func circleOf(g *topology.Graph) string {
 	text := ""
+	circle := g.Circle()
 	for _, p := range circle {
 		k := g.Links[p/2]
 		from := k.A
@@ -76,12 +87,7 @@ func checkCircles(l *lab.Lab, g *topology.Graph) error {
 		}
 		text += g.Nodes[from].Name + ", "
 	}
-	way := "routes: up-down"
-	if l.Topology.Detours {
-		way = "detours: false, or routes: up-down"
-	}
-	return l.Errorf("queues.pfc", "the switches %s could wait for each other in a circle for ever (the routes of this %s have one, and there are no virtual channels); expected off, or in topology %s",
-		strings.TrimSuffix(text, ", "), l.Topology.Kind, way)
+	return strings.TrimSuffix(text, ", ")
 }
 
 // line is what decides how much of a port is on its way to a switch that has paused it.

@@ -182,7 +182,7 @@ func (x *Experiment) ccm(o *outcome) *record.CCM {
 	c := &o.Fabric.CCM
 	out := &record.CCM{
 		NeedsCC: c.Notes[fabric.NeedsCC], Released: c.Notes[fabric.Released], NeedsPath: c.Notes[fabric.NeedsPath], Lost: c.Notes[0],
-		Heeded: o.Transport.Notices, Ignored: c.Ignored, Repaths: o.Transport.Repaths,
+		Heeded: o.Transport.Notices, Refused: o.Transport.Refused, Ignored: c.Ignored, BadTags: c.BadTags, Repaths: o.Transport.Repaths,
 		LastResort: c.LastResort, Forgotten: c.Forgotten, MostFlows: c.MostFlows,
 	}
 	if o.Diary != nil {

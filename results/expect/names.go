@@ -67,6 +67,8 @@ func entries() []entry {
 		coordinated("ccm.needs_path", func(c *record.CCM) int64 { return c.NeedsPath }),
 		coordinated("ccm.lost", func(c *record.CCM) int64 { return c.Lost }),
 		coordinated("ccm.heeded", func(c *record.CCM) int64 { return c.Heeded }),
+		coordinated("ccm.refused", func(c *record.CCM) int64 { return c.Refused }),
+		coordinated("ccm.bad_tags", func(c *record.CCM) int64 { return c.BadTags }),
 		coordinated("ccm.repaths", func(c *record.CCM) int64 { return c.Repaths }),
 		coordinated("ccm.last_resorts", func(c *record.CCM) int64 { return c.LastResort }),
 		count("pauses", func(s *record.Summary) int64 { return s.Network.Pauses }),

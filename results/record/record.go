@@ -104,7 +104,9 @@ type CCM struct {
 	NeedsPath  int64 `json:"needs_path"`   // of type 3
 	Lost       int64 `json:"lost"`         // of all three, by transport.ccm.notification_loss
 	Heeded     int64 `json:"heeded"`       // by sources
+	Refused    int64 `json:"refused"`      // by sources: forged, replayed, about flows that are not theirs
 	Ignored    int64 `json:"ignored"`      // by switches that have no use for them
+	BadTags    int64 `json:"bad_tags"`     // data packets whose AR indicator names no switch that could be asked
 	Repaths    int64 `json:"repaths"`      // changes of a source port
 	LastResort int64 `json:"last_resorts"` // packets for which no path was light
 	Forgotten  int64 `json:"forgotten"`    // flows of incast that had to make room for others

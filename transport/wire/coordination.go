@@ -21,13 +21,13 @@ const CoordinationSize = 4
 // AskSource is the AR indicator of a source host that can choose another path.
 const AskSource uint16 = 0xffff
 
-// PeekCoordination returns the tag of the data packet that header b belongs to; On is false where it has none.
+// PeekCoordination returns the tag of the data packet that header b belongs to; On is false where it has none, or one that receivers refuse.
 func PeekCoordination(b []byte) Coordination {
-	s := shim(b)
-	if s == nil {
+	c, err := readShim(shim(b))
+	if err != nil {
 		return Coordination{}
 	}
-	return Coordination{On: true, CC: s[0] == 1, AR: binary.BigEndian.Uint16(s[2:])}
+	return c
 }
 
 // SetCoordination overwrites the tag of a data packet that has one.

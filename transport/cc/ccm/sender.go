@@ -64,6 +64,7 @@ type Sender struct {
 	until  units.Time // and how long
 	marked units.Time // signals are heeded up to then although it is not: no path is light
 	heard  [sources]source
+	floor  units.Time // of sources that are not among these: nothing up to then counts
 }
 
 // sources is how many switches are remembered, to tell replays: the last hop, and those that may ask on the way.
@@ -78,7 +79,7 @@ type source struct {
 
 // NewSender returns the controller of a connection that starts unheld by any incast. planned is for PC4.
 func NewSender(p Params, l cc.Link, planned units.Bandwidth) *Sender {
-	s := &Sender{timeout: p.Timeout, baseRTT: l.BaseRTT, marked: -1}
+	s := &Sender{timeout: p.Timeout, baseRTT: l.BaseRTT, marked: -1, floor: -1}
 	switch {
 	case p.Swift != nil:
 		s.inner = swift.NewSender(*p.Swift, l)
@@ -125,7 +126,8 @@ func (s *Sender) OnNotice(now units.Time, n cc.Notice) error {
 	return nil
 }
 
-// newer notes what a switch sent, unless it is as old as what it sent before.
+// newer notes what a switch sent, unless it is as old as what it sent before. Of a switch that is not remembered any more, or not yet, what
+// is as old as anything that was forgotten may be a replay.
 func (s *Sender) newer(from uint32, at units.Time) bool {
 	oldest := &s.heard[0]
 	for i := range s.heard {
@@ -140,6 +142,12 @@ func (s *Sender) newer(from uint32, at units.Time) bool {
 		case !h.used || oldest.used && h.at < oldest.at:
 			oldest = h
 		}
+	}
+	if at <= s.floor {
+		return false
+	}
+	if oldest.used {
+		s.floor = max(s.floor, oldest.at)
 	}
 	*oldest = source{from, at, true}
 	return true

@@ -136,6 +136,27 @@ func TestReplays(t *testing.T) {
 	}
 }
 
+// What one switch said stays heard when others have pushed it out of memory.
+func TestReplayOfAForgottenSwitch(t *testing.T) {
+	s := NewSender(params(), link, link.Line)
+	now := 10 * units.Millisecond
+	told := cc.Notice{Kind: cc.NeedsCC, From: 20, At: now - 20*us}
+	if err := s.OnNotice(now, told); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.OnNotice(now, cc.Notice{Kind: cc.Released, From: 20, At: now - 19*us}); err != nil {
+		t.Fatal(err)
+	}
+	for k := range uint32(sources) {
+		if err := s.OnNotice(now, cc.Notice{Kind: cc.NeedsPath, From: 100 + k, At: now - us}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.OnNotice(now, told); !errors.Is(err, ErrReplay) || s.Indicated() {
+		t.Errorf("%v, indicated %t", err, s.Indicated())
+	}
+}
+
 // Delay that is not to be heeded looks like none to a congestion control that goes by it.
 func TestDelayIsHeldBack(t *testing.T) {
 	w := swift.Defaults()
