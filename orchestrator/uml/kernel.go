@@ -57,7 +57,7 @@ func At(ctx context.Context, path string) (*Kernel, error) {
 			return k, nil
 		}
 	}
-	return nil, fmt.Errorf("User Mode Linux %s has no modules here: no %s in any of %s (sudo apt-get install --reinstall %s)",
+	return nil, fmt.Errorf("no modules of User Mode Linux %s here: no %s in any of %s (sudo apt-get install --reinstall %s)",
 		k.Release, filepath.Join(k.Release, "modules.dep"), strings.Join(moduleDirs, ", "), Package)
 }
 

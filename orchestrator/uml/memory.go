@@ -26,7 +26,7 @@ func chooseMemory() (units.Bytes, error) {
 	}
 	m := min(available/2, mostMemory)
 	if m < leastMemory {
-		return 0, fmt.Errorf("User Mode Linux takes %v of memory at least, and half of what is available here, %v, is less", leastMemory, available)
+		return 0, fmt.Errorf("too little memory for User Mode Linux: it takes %v at least, and half of what is available here is %v", leastMemory, available/2)
 	}
 	return m / units.MiB * units.MiB, nil
 }

@@ -127,10 +127,10 @@ func start(c *Command, isolated bool) (*machine, error) {
 		return nil, err
 	}
 	if strings.ContainsAny(self, "\"\n") {
-		return nil, fmt.Errorf("User Mode Linux cannot be told to start %q: a path with quotes or line ends; copy the program elsewhere", self)
+		return nil, fmt.Errorf("no way to have User Mode Linux start %q: a path with quotes or line ends; copy the program elsewhere", self)
 	}
 	if err := unix.Access(self, unix.R_OK); err != nil {
-		return nil, fmt.Errorf("User Mode Linux reads its first program as a file, and may not read %s: %w", self, err)
+		return nil, fmt.Errorf("no way to have User Mode Linux start %s, which it has to read: %w", self, err)
 	}
 	if err := Shared(self); err != nil {
 		return nil, err
@@ -325,7 +325,7 @@ func (m *machine) explain(ctx context.Context, err error) error {
 	if text == "" {
 		text = "nothing"
 	}
-	return fmt.Errorf("User Mode Linux: %w (%v); its console says last:\n%s", err, state, text)
+	return fmt.Errorf("no run under User Mode Linux: %w (%v); its console says last:\n%s", err, state, text)
 }
 
 // tail keeps the end of what is written to it.

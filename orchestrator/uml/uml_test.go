@@ -339,7 +339,7 @@ func TestFind(t *testing.T) {
 		t.Error(err)
 	}
 	for script, says := range map[string]string{
-		"echo 0.0.1-none":   "0.0.1-none has no modules here",
+		"echo 0.0.1-none":   "no modules of User Mode Linux 0.0.1-none here",
 		"echo ../../etc":    "is no release",
 		"exit 4":            "--version: exit status 4",
 		"printf ''":         "is no release",
