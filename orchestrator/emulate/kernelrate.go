@@ -22,11 +22,11 @@ type KernelPace struct {
 }
 
 // What a data packet and its acknowledgement cost, in turns: at the hosts, where four times somebody is woken and something is sent, and at each
-// switch, where both pass a queue, a timer and a line. Ours: twice what they were found to cost under User Mode Linux, since what is sent comes in
+// switch, where both pass a queue, a timer and a line. Ours: three times what they were found to cost under User Mode Linux, since what is sent comes in
 // bursts; docs/adr/0120.
 const (
-	turnsPerPacket = 10
-	turnsPerSwitch = 3
+	turnsPerPacket = 16
+	turnsPerSwitch = 5
 )
 
 // Dilation returns the smallest dilation, to two significant digits, at which a kernel of this pace carries load data packets per second

@@ -16,17 +16,17 @@ func TestKernelDilation(t *testing.T) {
 		want     float64
 	}{
 		{KernelPace{Turn: 1, Late: 1}, 1e6, 1, 2000},          // 1 ms is 5 % of 10 us
-		{KernelPace{Turn: 10_000, Late: 1}, 1e8, 1, 20_000},   // 13 turns of 10 us at 65 %
-		{KernelPace{Turn: 10_000, Late: 1}, 1e8, 5, 39_000},   // 25 turns
-		{KernelPace{Turn: 10_000, Late: 4e6}, 1e8, 1, 20_000}, // 4 ms would do with less
-		{KernelPace{Turn: 10_000, Late: 1e9}, 1e8, 1, 40_000}, // twice what it would be
+		{KernelPace{Turn: 10_000, Late: 1}, 1e8, 1, 33_000},   // 21 turns of 10 us at 65 %
+		{KernelPace{Turn: 10_000, Late: 1}, 1e8, 5, 64_000},   // 41 turns
+		{KernelPace{Turn: 10_000, Late: 4e6}, 1e8, 1, 33_000}, // 4 ms would do with less
+		{KernelPace{Turn: 10_000, Late: 1e9}, 1e8, 1, 66_000}, // twice what it would be
 		{KernelPace{Turn: 0.0001, Late: 0.0001}, 1, 1, 2000},
 	} {
 		if got := c.pace.Dilation(c.load, c.switches, base); got != c.want {
 			t.Errorf("%+v, %g packets/s over %d switches: dilation %g, want %g", c.pace, c.load, c.switches, got, c.want)
 		}
 	}
-	if got := (KernelPace{Turn: 1, Late: 1}).Dilation(1e9, 1, 0); got != 20 {
+	if got := (KernelPace{Turn: 1, Late: 1}).Dilation(1e9, 1, 0); got != 33 {
 		t.Errorf("without a round trip: %g", got)
 	}
 }
