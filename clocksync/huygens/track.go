@@ -15,6 +15,7 @@ type track struct {
 	bound   servo.Bound
 	initial units.Time // bound until results have told more
 	results int        // so far
+	fitted  int        // of which the target is a line through; 0: it goes by the last one alone
 	off     units.Time // by how much the last one found it wrong
 	slewEnd units.Time // by the monotonic clock, when what is published has reached the target; Never: it has
 }
@@ -34,8 +35,10 @@ func (t *track) correct(x0, err units.Time, skew float64) {
 	truth := t.target.At(x0) - err
 	rate := (1+t.target.Rate)*math.Exp(-skew) - 1
 	f, ok := t.points.Add(x0, truth-x0, 1)
+	t.fitted = 0
 	next := clocksync.Correction{From: x0, Offset: truth - x0, Rate: rate}
 	if ok {
+		t.fitted = f.Points
 		next = clocksync.Correction{From: f.At, Offset: f.Base + units.Time(math.Round(f.Above)), Rate: f.Slope}
 	}
 	if next.Check() == nil {
@@ -45,6 +48,15 @@ func (t *track) correct(x0, err units.Time, skew float64) {
 	if t.results++; t.results > warmUp { // the first ones say how wrong it was, not how wrong it will be
 		t.bound.Add(err, t.target.Rate)
 	}
+}
+
+// slope is how wrong the target's rate may be when its results are off by up to bound and that of a window by sigma: the
+// deviation of a regression's slope, of n points a window apart, or of the slope within one window, four times.
+func (t *track) slope(bound, sigma, window units.Time) float64 {
+	if n := float64(t.fitted); n > 0 {
+		return float64(bound) / float64(window) * math.Sqrt(12/(n*n*n))
+	}
+	return 4 * float64(sigma) / float64(window) * math.Sqrt(12)
 }
 
 // drift is how fast the bound grows, once there are results enough to tell.

@@ -367,6 +367,7 @@ func (a *Agent) follow(now clocksync.Now, sigma units.Time) {
 	if a.track.results > 1 { // what it was wrong by it may be wrong by again
 		bound = max(bound, a.track.off)
 	}
+	drift = max(drift, a.track.slope(bound, sigma, a.cfg.Window)) // counts when the next results do not come
 	k.Bound, k.Drift = bound+max(gap, -gap)+a.cfg.AsymmetryBound+a.adrift, max(drift, leastDrift)
 	if a.adrift > 0 { // of this line, and of what it is held against
 		k.Drift *= 2

@@ -82,7 +82,7 @@ func Default(s clocksync.Setup, backups int) Config {
 		Gear:      true,
 		Limits:    servo.DefaultLimits(),
 		Wander:    1e-8, // 0.01 ppm per square root of a second: a usual server
-		StepAlarm: units.Microsecond,
+		StepAlarm: units.Nanosecond,
 	}
 	if s.Skew > 0 {
 		cfg.Limits.MaxRate = min(cfg.Limits.MaxRate, 0.9*clocksync.MaxRate, max(10*s.Skew, 1e-5))
