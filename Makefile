@@ -12,7 +12,7 @@ PREFIX   ?= /usr/local
 # what they measure is not each other.
 DRIVERS := ^weft/(cmd|e2e|fabric/realtime|nodeimg|internal/poller|orchestrator/(run|emulate|runtime|doctor|deploy|uml)|internal/(clock|umltest)|tc-shaping/(tcnl|probe|measure))(/|$$)
 
-.PHONY: help build install demo test killtest race lint fmt fuzz bench bench-htsim labs baselines papers strack ccm collectives clocks reference clean go tools
+.PHONY: help build install demo test killtest race lint fmt fuzz bench bench-htsim labs baselines papers strack ccm collectives clocks clocks-seeds reference clean go tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
