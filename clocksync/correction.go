@@ -38,6 +38,7 @@ type Correction struct {
 	From   units.Time // on the hardware clock
 	Offset units.Time // at From
 	Rate   float64    // added time per time: -20e-6 takes 20 ppm off. Finite, within MaxRate
+	Slew   float64    // part of Rate that is correcting an offset, and is to cease when nobody replaces the line
 	Bound  units.Time // at From, at least 0; without meaning while State is Free
 	Drift  float64    // growth of the bound, at least 0
 	State  State
@@ -68,11 +69,25 @@ func (c Correction) Rebase(from units.Time) Correction {
 	return c
 }
 
+// Hold returns the line that goes on from a reading without what was correcting an offset: what is kept of a line that
+// nobody will replace.
+func (c Correction) Hold(from units.Time) Correction {
+	c = c.Rebase(from)
+	c.Rate -= c.Slew
+	c.Slew = 0
+	if c.State == Locked {
+		c.State = Holdover
+	}
+	return c
+}
+
 // Check reports what makes a correction unusable: numbers that are none, or out of range.
 func (c Correction) Check() error {
 	switch {
 	case math.IsNaN(c.Rate) || math.Abs(c.Rate) > MaxRate:
 		return fmt.Errorf("clocksync: correction of rate %g, beyond %g", c.Rate, MaxRate)
+	case math.IsNaN(c.Slew) || math.Abs(c.Slew) > 2*MaxRate:
+		return fmt.Errorf("clocksync: correction that slews by %g, beyond %g", c.Slew, 2*MaxRate)
 	case math.IsNaN(c.Drift) || c.Drift < 0 || c.Drift > 1:
 		return fmt.Errorf("clocksync: correction whose bound drifts by %g", c.Drift)
 	case c.Bound < 0:

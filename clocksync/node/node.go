@@ -88,7 +88,10 @@ func (n *Node) Start(t units.Time) {
 func (n *Node) learn() {
 	n.armed = false
 	c := n.protocol.Correction()
-	if c.State == clocksync.Free && n.correction.State != clocksync.Free || c.Check() != nil {
+	if c.Check() != nil {
+		return
+	}
+	if c.State == clocksync.Free && n.correction.State != clocksync.Free && n.protocol.Counters().Updates == 0 {
 		return
 	}
 	n.correction = c
@@ -132,8 +135,9 @@ func (n *Node) crash(t units.Time) {
 	}
 	n.report.Counters.Add(n.protocol.Counters())
 	n.protocol, n.armed = nil, false
-	if n.correction.State == clocksync.Locked {
-		n.correction.State = clocksync.Holdover
+	n.correction = n.correction.Hold(n.clock.Hard(t))
+	if n.cfg.Setup.Self == n.cfg.Setup.Reference { // others go on without it, and it cannot know how fast
+		n.correction.Drift += 2 * n.cfg.Setup.Skew
 	}
 }
 

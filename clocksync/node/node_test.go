@@ -273,3 +273,30 @@ func TestNewRefuses(t *testing.T) {
 		t.Error("no node keeps its clock")
 	}
 }
+
+// fixed is a protocol that publishes one line.
+type fixed struct{ line clocksync.Correction }
+
+func (*fixed) Start(clocksync.Now)                              {}
+func (*fixed) Receive(clocksync.Now, *clocksync.Message) error  { return nil }
+func (*fixed) Transmit(clocksync.Now, *clocksync.Outgoing) bool { return false }
+func (*fixed) Sent(clocksync.Now, uint32, units.Time)           {}
+func (*fixed) Deadline() (units.Time, bool)                     { return 0, false }
+func (*fixed) Advance(clocksync.Now)                            {}
+func (f *fixed) Correction() clocksync.Correction               { return f.line }
+func (*fixed) Counters() clocksync.Counters                     { return clocksync.Counters{} }
+
+// A process that crashes while its line corrects an offset leaves the frequency behind, not the slew: nobody would end it.
+func TestACrashEndsASlew(t *testing.T) {
+	n, err := newNode(Config{Clock: clock.Config{Grid: ms}, Outages: []Outage{{At: ms}}}, func() (clocksync.Protocol, error) {
+		return &fixed{clocksync.Correction{Rate: 110e-6, Slew: 100e-6, State: clocksync.Locked, Bound: 50}}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Start(0)
+	n.Advance(ms)
+	if k := n.correction; k.Rate < 9.9e-6 || k.Rate > 10.1e-6 || k.Slew != 0 || k.State != clocksync.Holdover {
+		t.Errorf("left behind: %+v", k)
+	}
+}

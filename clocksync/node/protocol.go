@@ -92,6 +92,7 @@ func (p *PTPParams) config(s clocksync.Setup) ptp.Config {
 		cfg.Limits.Step = 0
 	}
 	cfg.AsymmetryBound = p.Bound
+	cfg.LimitRate(s.Skew)
 	return cfg
 }
 

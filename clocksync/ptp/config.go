@@ -84,11 +84,26 @@ func Default(s clocksync.Setup, backups int) Config {
 		Wander:    1e-8, // 0.01 ppm per square root of a second: a usual server
 		StepAlarm: units.Nanosecond,
 	}
-	if s.Skew > 0 {
-		cfg.Limits.MaxRate = min(cfg.Limits.MaxRate, 0.9*clocksync.MaxRate, max(10*s.Skew, 1e-5))
-	}
+	cfg.DataSet.Priority1 += uint8(min(rank, 255-DefaultPriority))
+	cfg.LimitRate(s.Skew)
 	return cfg
 }
+
+// LimitRate bounds what is taken for the frequency by what oscillators that are wrong by up to skew need, and the rate by
+// what slews an offset that is not stepped over away within slewIntervals: how good an oscillator is says nothing of how
+// far off a clock begins.
+func (c *Config) LimitRate(skew float64) {
+	if skew <= 0 {
+		return
+	}
+	drift := max(10*skew, 1e-5)
+	slew := max(c.Limits.FirstStep, c.Limits.Step).Seconds() / (slewIntervals * c.SyncInterval.Seconds())
+	c.Limits.MaxRate = min(servo.DefaultLimits().MaxRate, max(drift, slew))
+	c.Limits.MaxDrift = min(c.Limits.MaxRate, drift)
+}
+
+// slewIntervals is how long an offset that is not stepped over may take to be slewed away. Ours.
+const slewIntervals = 10
 
 // leastGain keeps the loop from taking seconds to forget a disturbance: ours, a time constant of 33 samples.
 var leastGain = servo.Gains{P: 0.03, I: 0.0005}

@@ -21,7 +21,6 @@ type DataSet struct {
 const (
 	DefaultPriority = 128
 	DefaultClass    = 248
-	accuracyUnknown = 0xfe
 	varianceUnknown = 0xffff
 	maxSteps        = 255 // an Announce that says so or more goes in a circle (clause 9.3.2.5)
 )

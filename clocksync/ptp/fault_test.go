@@ -236,7 +236,7 @@ func TestPairing(t *testing.T) {
 		if typ == Sync {
 			m.Flags = FlagTwoStep
 		}
-		m.Timestamp, m.Correction = stampOf(w.Time(0) - units.Microsecond)
+		m.Timestamp, m.Correction = stampOf(w.Time(0) - units.Microsecond + units.Time(sequence-base)*units.Nanosecond)
 		var b [MaxSize]byte
 		port := clocksync.GeneralPort
 		if typ == Sync {

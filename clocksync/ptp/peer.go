@@ -14,11 +14,23 @@ type peer struct {
 	last   units.Time    // delay measured last
 	learnt units.Time    // when, by the monotonic clock
 
+	detours outliers // of the delay
+
+	told      reading // the t1 that it gave last
+	announced reading // what its clock showed at its last Announce
+
 	requests  window     // sequence numbers of its Delay_Req or Pdelay_Req
 	requestAt units.Time // when to send it a Pdelay_Req
 	sequence  uint16     // of the last
 	exchange  exchange
 	pace      pace
+}
+
+// reading is what a neighbour said that its clock showed. A clock runs forwards: what is earlier than what it said
+// before was said before, and comes again. What is known outlasts whatever else is forgotten of a neighbour that falls silent.
+type reading struct {
+	at units.Time
+	ok bool
 }
 
 // exchange is one measurement of a link.
@@ -56,6 +68,10 @@ func (p *pace) add(theirs, ours units.Time) float64 {
 	return ratio
 }
 
+// detour is how many FirstSteps beyond the usual a delay has to be to be left aside: what is below is what the median is for,
+// and a path that became longer should not have to wait. Ours.
+const detour = 4
+
 // learn takes a measured delay. Nothing arrives before it was sent: a negative one is an error of the clocks, and is
 // not used. A clock whose frequency is not known yet has no better, though: 100 ppm between two stamps that lie a
 // second apart are 100 us.
@@ -66,6 +82,11 @@ func (c *Clock) learn(now clocksync.Now, from *peer, delay units.Time) {
 			return
 		}
 		delay = 0
+	}
+	usual, known := from.delay.Value()
+	if from.detours.aside(known && c.cfg.Limits.FirstStep > 0 && delay > usual+detour*c.cfg.Limits.FirstStep) { // held up on its way, as a spike of the offset is
+		c.counters.Filtered++
+		return
 	}
 	from.last, from.learnt = delay, now.Mono
 	from.delay.Add(delay)

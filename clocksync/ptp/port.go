@@ -71,7 +71,8 @@ func newPort(id PortIdentity, peers []peer) port {
 // mostForeign bounds the table of masters.
 func (p *port) mostForeign() int { return 4*len(p.peers) + 4 }
 
-// window tells new sequence numbers from old ones. After a silence any number is new: its sender was restarted.
+// window tells new sequence numbers from old ones. After a silence any number is new: its sender was restarted. Whether
+// what it says is new as well is for who reads it to find out: see peer.told and peer.announced.
 type window struct {
 	last uint16
 	at   units.Time
@@ -115,17 +116,15 @@ func (c *Clock) onAnnounce(now clocksync.Now, from *peer, m *Message) error {
 	}
 	p := &c.ports[from.port]
 	f := p.find(m.Source)
+	if err := c.fresh(now, from, f, m); err != nil {
+		return err
+	}
 	if f == nil {
 		if len(p.foreign) >= p.mostForeign() {
 			return ErrForeign
 		}
-		p.foreign = append(p.foreign, foreign{peer: from})
+		p.foreign = append(p.foreign, foreign{peer: from, sequence: window{last: m.Sequence, at: now.Mono, ok: true}})
 		f = &p.foreign[len(p.foreign)-1]
-	} else if f.peer != from {
-		return ErrForeign
-	}
-	if !f.sequence.accept(now.Mono, m.Sequence, c.announceWait()) {
-		return ErrStale
 	}
 	f.claim = claim{set: m.Announce, sender: m.Source, receiver: p.id}
 	if f.count > 0 && now.Mono-f.heard <= qualifyWindow*c.cfg.AnnounceInterval {
@@ -138,6 +137,41 @@ func (c *Clock) onAnnounce(now clocksync.Now, from *peer, m *Message) error {
 	}
 	if f.trusted {
 		c.decideStates(now)
+	}
+	return nil
+}
+
+// fresh refuses an Announce that is older than one that came. Masters say when they announce; one that says an
+// earlier time than it did has to go on counting while it is heard: then its clock was set back. After a silence
+// that would be a message of long ago that comes again. Of a master that does not say, the number alone counts.
+func (c *Clock) fresh(now clocksync.Now, from *peer, f *foreign, m *Message) error {
+	if f != nil && f.peer != from {
+		return ErrForeign
+	}
+	w := window{}
+	if f != nil {
+		w = f.sequence
+	}
+	if m.Timestamp == (Timestamp{}) {
+		if !w.accept(now.Mono, m.Sequence, c.announceWait()) {
+			return ErrStale
+		}
+	} else {
+		at, ok := m.Timestamp.instant()
+		later, counts := !from.announced.ok || at > from.announced.at, w.ok && int16(m.Sequence-w.last) > 0
+		switch {
+		case !ok:
+			return ErrRange
+		case !later && !counts:
+			return ErrStale
+		case counts && from.told.ok && at+c.cfg.AnnounceInterval < from.told.at:
+			from.told.at = at
+		}
+		from.announced = reading{ok: true, at: at}
+		w = window{last: m.Sequence, at: now.Mono, ok: true}
+	}
+	if f != nil {
+		f.sequence = w
 	}
 	return nil
 }
@@ -225,6 +259,7 @@ func (c *Clock) follow(now clocksync.Now, best *foreign, d0 *claim) {
 		c.coast(now)
 		c.forget()
 	}
+	c.bound.Reset() // it was of offsets from another clock
 	c.parent = parent{ok: true, source: best.claim.sender, peer: best.peer, port: &c.ports[best.peer.port], set: best.claim.set}
 	c.slave.start(now.Mono, c)
 }
@@ -265,7 +300,7 @@ func (c *Clock) advancePort(now clocksync.Now, p *port) {
 		c.decideStates(now)
 	}
 	if now.Mono >= p.announceAt {
-		c.announce(p)
+		c.announce(now, p)
 		p.announceAt = after(now.Mono, p.announceAt, c.cfg.AnnounceInterval)
 	}
 	if now.Mono >= p.syncAt {
@@ -299,22 +334,27 @@ func (c *Clock) timeout(now clocksync.Now, p *port) {
 	}
 }
 
-// settled is the number of Announce messages after which a master that is not the reference is taken for it: the
-// reference would have been heard.
-const settled = 20
-
-// announce tells everybody behind a port whom this clock follows.
-func (c *Clock) announce(p *port) {
+// announce tells everybody behind a port whom this clock follows, and how well that one knows the time.
+func (c *Clock) announce(now clocksync.Now, p *port) {
 	set := c.cfg.DataSet
-	if c.parent.ok {
+	switch {
+	case c.parent.ok:
 		set = c.parent.set
 		set.Steps++
-	} else if c.correction.State == clocksync.Free && (c.setup.Self == c.setup.Reference || p.announceSeq >= settled) {
-		c.correction.State = clocksync.Locked // it is the time that others follow
+	case c.setup.Self == c.setup.Reference:
+		if c.correction.State == clocksync.Free {
+			c.correction.State = clocksync.Locked // it is the time that others follow
+		}
+		set.Accuracy = accuracyExact
+	case c.correction.State != clocksync.Free: // it knew the time when it lost the reference
+		set.Accuracy = accuracyOf(c.correction.BoundAt(now.Hard))
+	default:
+		set.Accuracy = accuracyUnknown
 	}
+	at, _ := stampOf(c.correction.At(now.Hard) + c.lie)
 	for i := range p.peers {
 		c.send(&p.peers[i], Message{Type: Announce, Flags: FlagTimescale, Source: p.id, Sequence: p.announceSeq,
-			LogInterval: logInterval(c.cfg.AnnounceInterval), Announce: set})
+			LogInterval: logInterval(c.cfg.AnnounceInterval), Timestamp: at, Announce: set})
 	}
 	p.announceSeq++
 }

@@ -1,6 +1,8 @@
 package ptp
 
 import (
+	"math/bits"
+
 	"weft/clocksync"
 	"weft/clocksync/servo"
 	"weft/units"
@@ -16,12 +18,17 @@ type slave struct {
 	measured bool       // t1 and t2 are valid
 
 	requestAt units.Time // when to send a Delay_Req
+	retryAt   units.Time // when to send one more, unless that is answered
+	retries   int        // sent since one was answered
 	request   uint16     // sequence number of the last
 	t3        units.Time
 	asked     bool // it was sent, and is not answered
 
 	giveUpAt units.Time // when the parent is given up for want of measurements
 	quietAt  units.Time // when the clock coasts for want of measurements
+	slewedAt units.Time // when what corrects an offset has done so
+	heardAt  units.Time // half of a measurement came
+	spikes   outliers   // of the offset
 }
 
 // half is half of a pair of Sync and Follow_Up.
@@ -40,7 +47,7 @@ const coastAfter = 3
 const farAhead = 64
 
 func (s *slave) deadline() units.Time {
-	return min(orNever(s.requestAt), orNever(s.giveUpAt), orNever(s.quietAt))
+	return min(orNever(s.requestAt), orNever(s.retryAt), orNever(s.giveUpAt), orNever(s.quietAt), orNever(s.slewedAt))
 }
 
 // orNever reads the zero value as unarmed: a slave without a parent has no timers.
@@ -58,6 +65,7 @@ func (s *slave) start(now units.Time, c *Clock) {
 	if !c.cfg.PeerDelay {
 		s.requestAt = now + c.spread(2*c.cfg.DelayInterval)
 		c.parent.peer.delay.Reset()
+		c.parent.peer.learnt = now // nothing yet, and it has as long for it as for the next
 	}
 }
 
@@ -111,6 +119,7 @@ func (c *Clock) onSync(now clocksync.Now, from *peer, m *Message, stamp units.Ti
 	}
 	correction, _ := m.corrected()
 	s.sync = half{ok: true, sequence: m.Sequence, at: c.correction.At(stamp), hard: stamp, correction: correction}
+	c.heard(now)
 	if m.Flags&FlagTwoStep == 0 {
 		t1, ok := m.Timestamp.instant()
 		if !ok {
@@ -119,8 +128,15 @@ func (c *Clock) onSync(now clocksync.Now, from *peer, m *Message, stamp units.Ti
 		}
 		s.followUp = half{ok: true, sequence: m.Sequence, at: t1}
 	}
-	c.pair(now)
-	return nil
+	return c.pair(now)
+}
+
+// heard notes that the parent gives time: it is there, though its Announces may be lost.
+func (c *Clock) heard(now clocksync.Now) {
+	c.slave.heardAt = now.Mono
+	if f := c.parent.port.find(c.parent.source); f != nil {
+		f.heard = now.Mono
+	}
 }
 
 // onFollowUp takes t1.
@@ -140,29 +156,36 @@ func (c *Clock) onFollowUp(now clocksync.Now, from *peer, m *Message) error {
 	}
 	correction, _ := m.corrected()
 	s.followUp = half{ok: true, sequence: m.Sequence, at: t1, correction: correction}
-	c.pair(now)
-	return nil
+	return c.pair(now)
 }
 
-// pair measures the offset once a Sync has its Follow_Up. Of two that do not belong together the older is dropped.
-func (c *Clock) pair(now clocksync.Now) {
+// pair measures the offset once a Sync has its Follow_Up. Of two that do not belong together the older is dropped. A
+// t1 that does not lie after the last one is of a message that comes again; after a silence its number does not tell.
+func (c *Clock) pair(now clocksync.Now) error {
 	s := &c.slave
 	if !s.sync.ok || !s.followUp.ok {
-		return
+		return nil
 	}
 	switch older := int16(s.sync.sequence - s.followUp.sequence); {
 	case older < 0:
 		s.sync.ok = false
-		return
+		return nil
 	case older > 0:
 		s.followUp.ok = false
-		return
+		return nil
 	}
+	told := &c.parent.peer.told
+	if told.ok && s.followUp.at <= told.at {
+		s.sync, s.followUp = half{}, half{}
+		return ErrStale
+	}
+	*told = reading{ok: true, at: s.followUp.at}
 	s.t1 = s.followUp.at + s.followUp.correction + s.sync.correction + c.cfg.Asymmetry
 	s.t2, s.hard = s.sync.at, s.sync.hard
 	s.measured = true
 	s.sync, s.followUp = half{}, half{}
 	c.measure(now)
+	return nil
 }
 
 // measure makes a sample of t1, t2 and the delay, and steers.
@@ -184,10 +207,49 @@ func (c *Clock) measure(now clocksync.Now) {
 		delay = last
 	}
 	s := &c.slave
-	s.rearm(now.Mono, c)
 	offset := s.t2 - s.t1 - delay
+	if c.spike(now, offset) {
+		return
+	}
+	s.rearm(now.Mono, c)
 	rate, state := c.servo.Update(servo.Sample{Local: s.hard, Sync: s.t2, Offset: offset, Weight: weight})
 	c.steer(now, offset, rate, state)
+}
+
+// A measurement is left aside when its offset is beyond FirstStep and beyond spikeSpan times what offsets usually are:
+// a Sync was held up on its way. SPTP's client does likewise (ring of 30, 15 skips); the numbers are ours.
+const (
+	spikeSpan    = 2
+	spikeSamples = 8
+)
+
+// outliers remembers which of the last ten measurements lay far off, a bit for each.
+type outliers uint16
+
+// aside takes whether a measurement lies far off, and reports whether to leave it aside. Where half of the last ten do,
+// what is measured has moved.
+func (o *outliers) aside(far bool) bool {
+	*o = *o << 1 & 0x3ff
+	if far {
+		*o |= 1
+	}
+	return far && bits.OnesCount16(uint16(*o)) < 5
+}
+
+// spike reports whether an offset is to be left aside.
+func (c *Clock) spike(now clocksync.Now, offset units.Time) bool {
+	s := &c.slave
+	size := max(offset, -offset)
+	first := c.cfg.Limits.FirstStep
+	if !s.spikes.aside(first > 0 && size > first && c.bound.Samples() >= spikeSamples && size > spikeSpan*c.bound.Typical()) {
+		return false
+	}
+	s.measured = false // nor is it good for a delay
+	c.counters.Filtered++
+	if c.cfg.SyncTimeout > 0 {
+		s.giveUpAt = now.Mono + c.patience()
+	}
+	return true
 }
 
 // steer publishes what the servo decided.
@@ -197,6 +259,7 @@ func (c *Clock) steer(now clocksync.Now, offset units.Time, rate float64, state 
 	}
 	k := c.correction.Rebase(now.Hard)
 	k.Rate = rate
+	c.slave.slewedAt = now.Mono + c.cfg.SyncInterval + c.cfg.SyncInterval/4
 	if state == servo.Jump {
 		k.Offset -= offset
 		if k.State != clocksync.Free { // it is at most as far off as it was, and as it went
@@ -212,9 +275,15 @@ func (c *Clock) steer(now clocksync.Now, offset units.Time, rate float64, state 
 		offset = 0
 	}
 	c.bound.Add(offset, c.servo.Holdover())
+	steady, unsteady := c.bound.Steady()
+	known, traced := accuracyBound(c.parent.set.Accuracy)
 	if w, drift, ok := c.bound.Last(leastSamples); ok {
 		steps := units.Time(c.parent.set.Steps) + 1 // every clock on the way errs, and none knows by how much the others do
-		k.Bound, k.Drift, k.State = w*steps+c.cfg.AsymmetryBound, max(drift, leastDrift)*float64(steps), clocksync.Locked
+		k.Bound, k.Drift, k.State = w*steps+c.cfg.AsymmetryBound+known, max(drift, 2*unsteady, leastDrift)*float64(steps), clocksync.Locked
+	}
+	k.Slew = rate - steady
+	if !traced { // it follows somebody who does not know the time
+		k.Bound, k.Drift, k.State = 0, 0, clocksync.Free
 	}
 	c.publish(k)
 	if p := c.parent.port; p.state == Uncalibrated && state == servo.Locked {
@@ -240,12 +309,9 @@ func (c *Clock) publish(k clocksync.Correction) {
 
 // coast goes on with the frequency that is known, without what was correcting an offset.
 func (c *Clock) coast(now clocksync.Now) {
-	if c.correction.State != clocksync.Locked {
-		return
+	if c.correction.State == clocksync.Locked || c.correction.Slew != 0 {
+		c.publish(c.correction.Hold(now.Hard))
 	}
-	k := c.correction.Rebase(now.Hard)
-	k.Rate, k.State = c.servo.Holdover(), clocksync.Holdover
-	c.publish(k)
 }
 
 // advanceSlave does what is due as a slave.
@@ -254,20 +320,55 @@ func (c *Clock) advanceSlave(now clocksync.Now) {
 	if !c.parent.ok {
 		return
 	}
+	if now.Mono >= orNever(s.slewedAt) {
+		s.slewedAt = 0
+		k := c.correction.Rebase(now.Hard)
+		k.Rate, k.Slew = k.Rate-k.Slew, 0
+		c.publish(k)
+	}
 	if now.Mono >= orNever(s.quietAt) {
 		s.quietAt = 0
 		c.coast(now)
 	}
 	if now.Mono >= orNever(s.giveUpAt) {
-		s.giveUpAt = 0
-		c.giveUp(now)
+		if s.giveUpAt = now.Mono + c.patience(); !c.hopeful(now) {
+			s.giveUpAt = 0
+			c.giveUp(now)
+			return
+		}
+	}
+	c.askDelay(now)
+}
+
+// hopeful reports whether a parent that gave no time for long may yet do so: half of what it takes comes, and not so
+// long ago the rest did.
+func (c *Clock) hopeful(now clocksync.Now) bool {
+	return now.Mono-c.slave.heardAt < c.patience() && now.Mono-c.parent.peer.learnt < 4*c.patience()
+}
+
+// mostRetries is how many Delay_Reqs are sent between two that are due, one when a quarter of the interval went by
+// without an answer. Without loss none is. Ours.
+const mostRetries = 3
+
+// askDelay sends the Delay_Req that is due.
+func (c *Clock) askDelay(now clocksync.Now) {
+	s := &c.slave
+	due, again := now.Mono >= orNever(s.requestAt), now.Mono >= orNever(s.retryAt)
+	if !due && !again {
 		return
 	}
-	if now.Mono >= orNever(s.requestAt) {
-		s.request++
-		s.asked = false
-		c.send(c.parent.peer, Message{Type: DelayReq, Source: c.parent.port.id, Sequence: s.request, LogInterval: noInterval})
+	s.retryAt = 0
+	if due {
 		s.requestAt = now.Mono + c.spread(2*c.cfg.DelayInterval)
+		s.retries = 0
+	} else {
+		s.retries++
+	}
+	s.request++
+	s.asked = false
+	c.send(c.parent.peer, Message{Type: DelayReq, Source: c.parent.port.id, Sequence: s.request, LogInterval: noInterval})
+	if delay, ok := c.parent.peer.delay.Value(); ok && s.retries < mostRetries && 4*delay < c.cfg.DelayInterval/4 {
+		s.retryAt = now.Mono + c.cfg.DelayInterval/4
 	}
 }
 
@@ -312,7 +413,11 @@ func (c *Clock) onDelayResp(now clocksync.Now, from *peer, m *Message) error {
 	if !ok {
 		return ErrRange
 	}
-	s.asked = false
+	s.asked, s.retryAt = false, 0
+	if told := &from.told; told.ok && t4+c.cfg.SyncInterval < told.at { // its clock was set back: this answers what was asked just now
+		told.at = t4
+		s.measured = false
+	}
 	if !s.measured {
 		return nil
 	}

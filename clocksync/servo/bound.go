@@ -17,6 +17,7 @@ import (
 // measured by a/2; whoever knows a bound on that has to add it.
 type Bound struct {
 	offsets, spreads, changes ring
+	rates                     ring
 	rate                      float64
 	rated                     bool
 }
@@ -36,7 +37,31 @@ func (b *Bound) Add(offset units.Time, rate float64) {
 	if b.rated {
 		b.changes.add(math.Abs(rate - b.rate))
 	}
+	b.rates.add(rate)
 	b.rate, b.rated = rate, true
+}
+
+// steadyWindow is over how many rates at most a frequency is taken that is to last. Ours: what one sample adds to a
+// servo's frequency is noise, and more than so many milliseconds ago a warming oscillator had another.
+const steadyWindow = 16
+
+// Steady returns the frequency to go on with when no more samples come, and its standard deviation: of the last rates, no
+// more than half of them, so that a servo that has just begun is taken by what it knows now. A frequency that
+// changes evenly is off by at most 1.8 of these. Zeros when there are no samples.
+func (b *Bound) Steady() (rate, sd float64) {
+	n := min(steadyWindow, (b.rates.n+1)/2)
+	if n == 0 {
+		return 0, 0
+	}
+	for i := range n {
+		rate += b.rates.last(i)
+	}
+	rate /= float64(n)
+	for i := range n {
+		d := b.rates.last(i) - rate
+		sd += float64(d * d)
+	}
+	return rate, math.Sqrt(sd / float64(n))
 }
 
 // Last returns the bound at the last sample and its growth per second. ok is false while less than least samples
@@ -69,6 +94,9 @@ func (b *Bound) Typical() units.Time {
 // normalMedian is the median size of what is normally distributed, in standard deviations.
 const normalMedian = 0.6745
 
+// Samples returns how many offsets it looks back to.
+func (b *Bound) Samples() int { return b.offsets.n }
+
 // Reset forgets all samples, as after a step.
 func (b *Bound) Reset() { *b = Bound{} }
 
@@ -84,6 +112,9 @@ func (r *ring) add(x float64) {
 	r.next = (r.next + 1) % boundWindow
 	r.n = min(r.n+1, boundWindow)
 }
+
+// last returns the number that came i before the last.
+func (r *ring) last(i int) float64 { return r.v[(r.next-1-i+2*boundWindow)%boundWindow] }
 
 // moments returns mean and standard deviation; zeros when there is nothing.
 func (r *ring) moments() (mean, sd float64) {

@@ -55,7 +55,7 @@ func (l *LinReg) Update(s Sample) (float64, State) {
 		return l.rate, Unlocked
 	}
 	offset := float64(s.Offset) - f.Above // of the synchronized clock from the fit
-	l.drift, _ = l.cfg.Limits.clamp(f.Slope)
+	l.drift = l.cfg.Limits.frequency(f.Slope)
 	l.known = true
 	jump := l.cfg.Limits.exceeds(units.Time(math.Round(clampFloat(offset))), !l.steps)
 	l.steps = true

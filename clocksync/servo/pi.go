@@ -57,6 +57,7 @@ func (p *PI) Update(s Sample) (float64, State) {
 	if p.started && s.Local <= p.last {
 		p.Reset()
 	}
+	missed := float64(max(1, (s.Local-p.last+p.cfg.Interval/2)/p.cfg.Interval)) // intervals since the last sample
 	p.last, p.started = s.Local, true
 	if !p.running {
 		return p.measure(s)
@@ -70,10 +71,10 @@ func (p *PI) Update(s Sample) (float64, State) {
 	g := p.gains()
 	p.count++
 	share := float64(s.Offset) * s.weight() / float64(p.cfg.Interval)
-	integral := g.I * share
+	integral := g.I * share / missed // an offset that grew for longer says less of the frequency
 	rate, inside := p.cfg.Limits.clamp(p.drift - integral - g.P*share)
 	if inside { // anti-windup
-		p.drift -= integral
+		p.drift = p.cfg.Limits.frequency(p.drift - integral)
 	}
 	return rate, Locked
 }
@@ -89,7 +90,7 @@ func (p *PI) measure(s Sample) (float64, State) {
 	if wait := min(startup/g.I, startupMax); span*1.001 < wait*float64(p.cfg.Interval) {
 		return p.drift, Unlocked
 	}
-	p.drift, _ = p.cfg.Limits.clamp(p.drift - float64(s.Offset-p.first.Offset)/span)
+	p.drift = p.cfg.Limits.frequency(p.drift - float64(s.Offset-p.first.Offset)/span)
 	p.first, p.running, p.count = nil, true, 0
 	jump := p.cfg.Limits.exceeds(s.Offset, !p.stepped)
 	p.stepped = true

@@ -60,6 +60,8 @@ type Limits struct {
 	Step units.Time
 	// MaxRate bounds the rate, either way; above 0.
 	MaxRate float64
+	// MaxDrift bounds the part of it that is the oscillator's error; 0: as MaxRate.
+	MaxDrift float64
 }
 
 // DefaultLimits step above 1 us first and above 10 us later, and correct up to 500 ppm: ours, for lab time. Those
@@ -77,6 +79,8 @@ func (l Limits) Check() error {
 		return fmt.Errorf("servo: step threshold %v is negative", l.Step)
 	case !(l.MaxRate > 0 && l.MaxRate < 1):
 		return fmt.Errorf("servo: largest rate %v is not in (0, 1)", l.MaxRate)
+	case !(l.MaxDrift >= 0 && l.MaxDrift < 1):
+		return fmt.Errorf("servo: largest drift %v is not in [0, 1)", l.MaxDrift)
 	}
 	return nil
 }
@@ -96,6 +100,15 @@ func (l Limits) clamp(rate float64) (float64, bool) {
 		return -l.MaxRate, false
 	}
 	return rate, true
+}
+
+// frequency keeps an estimate of the oscillator's error within the limits.
+func (l Limits) frequency(drift float64) float64 {
+	if l.MaxDrift > 0 {
+		l.MaxRate = min(l.MaxRate, l.MaxDrift)
+	}
+	drift, _ = l.clamp(drift)
+	return drift
 }
 
 // weight returns the weight of a sample.
