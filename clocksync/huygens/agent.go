@@ -306,7 +306,7 @@ func (a *Agent) Advance(now clocksync.Now) {
 	if now.Mono >= a.track.slewEnd {
 		a.track.slewEnd = units.Never
 		k := a.correction.Rebase(now.Hard)
-		k.Rate = a.track.target.Rate
+		k.Rate, k.Slew = a.track.target.Rate, 0
 		a.publish(k)
 	}
 	if now.Mono >= a.again.at {

@@ -348,7 +348,7 @@ func (a *Agent) apply(now clocksync.Now, rank int, s *solution) error {
 // follow publishes the way to the target: a slew that ends a window later, or a step when that is far.
 func (a *Agent) follow(now clocksync.Now, sigma units.Time) {
 	k := a.correction.Rebase(now.Hard)
-	k.Rate = a.track.target.Rate
+	k.Rate, k.Slew = a.track.target.Rate, 0
 	gap := a.track.target.At(now.Hard) - k.At(now.Hard)
 	if max(gap, -gap) > a.cfg.StepLimit {
 		k.Offset += gap
@@ -356,7 +356,8 @@ func (a *Agent) follow(now clocksync.Now, sigma units.Time) {
 		a.track.slewEnd = units.Never
 		gap = 0
 	} else {
-		k.Rate += float64(gap) / float64(a.cfg.Window)
+		k.Slew = float64(gap) / float64(a.cfg.Window)
+		k.Rate += k.Slew
 		a.track.slewEnd = now.Mono + a.cfg.Window
 	}
 	bound, drift, ok := a.track.bound.Last(leastResults)

@@ -42,28 +42,29 @@ type Instant struct {
 	Covered int64      // of these, those that are no farther apart than both bounds together
 }
 
-// Compare compares the readings of all nodes, and gives each pair's distance to record, which may be nil. A node of which
-// skip says so, which may be nil, is left out: it is not there.
+// Compare compares the readings of all nodes, and gives each pair's distance to record, which may be nil. The distances of a
+// node of which skip says so, which may be nil, are left out: nothing keeps its clock. What it says of its own bound has to
+// hold all the same.
 func Compare(nodes []Reading, skip func(i int) bool, record func(d units.Time)) Instant {
 	var at Instant
 	Pairs(len(nodes), func(i, j int) {
-		if skip != nil && (skip(i) || skip(j)) {
-			return
-		}
 		a, b := &nodes[i], &nodes[j]
 		d := a.Error - b.Error
 		if d < 0 {
 			d = -d
-		}
-		at.Worst = max(at.Worst, d)
-		if record != nil {
-			record(d)
 		}
 		if a.Known && b.Known {
 			at.Bounded++
 			if d <= a.Bound+b.Bound {
 				at.Covered++
 			}
+		}
+		if skip != nil && (skip(i) || skip(j)) {
+			return
+		}
+		at.Worst = max(at.Worst, d)
+		if record != nil {
+			record(d)
 		}
 	})
 	return at

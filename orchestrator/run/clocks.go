@@ -219,12 +219,21 @@ func (x *Experiment) unsynchronized(o *outcome) string {
 	if c.Sync != "ptp" && c.Sync != "huygens" || len(o.Clocks) == 0 || c.Sample == 0 {
 		return ""
 	}
+	corrected, never := 0, 0
 	for h := range o.Clocks {
-		for _, p := range o.Clocks[h].Samples {
-			if p.State != clocksync.Free && clocksync.Node(h) != x.Plans[h].Clock.Setup.Reference {
-				return ""
-			}
+		switch {
+		case clocksync.Node(h) == x.Plans[h].Clock.Setup.Reference || c.PTP.Servers > 1 && c.PTP.Server(x.Plans[h].Clock.Setup) >= 0:
+		case o.Clocks[h].Counters.Updates > 0:
+			corrected++
+		default:
+			never++
 		}
+	}
+	switch {
+	case never == 0:
+		return ""
+	case corrected > 0:
+		return fmt.Sprintf("%s never corrected the clocks of %d of %d hosts", c.Sync, never, never+corrected)
 	}
 	return fmt.Sprintf("%s corrected no clock before the run ended; clocks.for makes it longer, clocks.huygens.window and clocks.ptp.interval make it faster", c.Sync)
 }
