@@ -150,7 +150,7 @@ func look(t *testing.T) traces {
 	for _, dir := range []string{"/run", "/run/netns", "/run/lock", "/dev/shm", "/tmp", "/var/tmp", "/sys/fs/cgroup"} {
 		entries, _ := os.ReadDir(dir)
 		for _, e := range entries {
-			if strings.Contains(strings.ToLower(e.Name()), "weft") {
+			if strings.HasPrefix(strings.ToLower(e.Name()), "weft") {
 				now.files = append(now.files, filepath.Join(dir, e.Name()))
 			}
 		}
