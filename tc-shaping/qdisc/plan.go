@@ -119,9 +119,9 @@ func (d Direction) inFlight() uint32 {
 	if d.Rate == 0 {
 		return unlimited
 	}
-	longest := d.Delay + 20*d.Jitter + d.ReorderBy // an exponential beyond 20 means is one in 5e8; the table ends before
+	longest := d.Delay + 20*d.Jitter + d.ReorderBy              // an exponential beyond 20 means is one in 5e8; the table ends before
 	q := uint64(amount(longest, uint64(d.Rate)/8) + d.Bucket()) // what the bucket lets pass at once waits on the line
-	return uint32(min(2*(q/leastFrame)+slack, math.MaxInt32)) // the kernel compares signed lengths
+	return uint32(min(2*(q/leastFrame)+slack, math.MaxInt32))   // the kernel compares signed lengths
 }
 
 // chain puts each discipline below the one before it.
