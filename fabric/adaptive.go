@@ -133,10 +133,15 @@ func (n *Network) shortest(now units.Time, ports []int32, first int32, class uin
 
 // depth returns what waits in a port of a class. A port that is told to pause the class is longer than any.
 func (n *Network) depth(now units.Time, port int32, class uint8) units.Bytes {
-	o := &n.ports[port]
-	if o.held>>class&1 != 0 {
+	if n.ports[port].held>>class&1 != 0 {
 		return 1 << 61
 	}
+	return n.queue(now, port, class)
+}
+
+// queue returns what waits in a port of a class, paused or not.
+func (n *Network) queue(now units.Time, port int32, class uint8) units.Bytes {
+	o := &n.ports[port]
 	if o.waiting > 0 && !o.punctual {
 		o.advance(n, now)
 	}

@@ -127,7 +127,8 @@ type ccmSwitch struct {
 // incast is what a switch knows of a port to a host.
 type incast struct {
 	flows      []incastFlow
-	lightSince units.Time // or units.Never while it is not light
+	at         map[uint64]int // where in these a flow is, by its key
+	lightSince units.Time     // or units.Never while it is not light
 }
 
 // incastFlow is a flow whose source was told.

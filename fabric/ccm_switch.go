@@ -117,7 +117,7 @@ func (n *Network) nowhere(now units.Time, s int, from int32, f *flowEntry, e *pa
 			}
 			n.notify(now, s, from, to, e, Note{Type: NeedsPath})
 		}
-		if n.depth(now, f.port, e.class) <= n.ports[f.port].ecn.Kmax {
+		if n.queue(now, f.port, e.class) <= n.ports[f.port].ecn.Kmax {
 			return
 		}
 	} else if f.stuck == units.Never {
@@ -182,31 +182,53 @@ func (n *Network) lastHop(now units.Time, s int, from, port int32, e *parcel) {
 	}
 	if !known {
 		k = len(w.ports)
-		w.ports, w.incast = append(w.ports, port), append(w.incast, &incast{lightSince: units.Never})
+		w.ports, w.incast = append(w.ports, port), append(w.incast, &incast{lightSince: units.Never, at: map[uint64]int{}})
 		w.port[port] = k
 		n.timeline.Set(n.switchEntity(s), now+n.ccm.RTT/2)
 	}
 	in, key := w.incast[k], flowKey(e)
-	i := slices.IndexFunc(in.flows, func(f incastFlow) bool { return f.key == key })
-	if i >= 0 {
+	i, told := in.at[key]
+	if told {
 		in.flows[i].seen = now
 	}
-	if !congested || i >= 0 && now < in.flows[i].told+n.ccm.Every {
+	if !congested || told && now < in.flows[i].told+n.ccm.Every {
 		return
 	}
-	if i < 0 {
-		if i = len(in.flows); i == mostIncast {
-			n.total.CCM.Forgotten++
-			i = oldest(in.flows)
-		} else {
-			in.flows = append(in.flows, incastFlow{})
-			n.total.CCM.MostFlows = max(n.total.CCM.MostFlows, int64(len(in.flows)))
-		}
+	if !told {
 		p := n.pool.packet(e.packet)
-		in.flows[i] = incastFlow{key: key, src: p.Src, dst: p.Dst, srcPort: p.SrcPort, seen: now}
+		i = in.add(n, incastFlow{key: key, src: p.Src, dst: p.Dst, srcPort: p.SrcPort, seen: now})
 	}
 	in.flows[i].told = now
 	n.notify(now, s, from, NodeID(in.flows[i].src), e, Note{Type: NeedsCC})
+}
+
+// add has a flow take its place at a port, or that of the flow that was seen longest ago.
+func (in *incast) add(n *Network, f incastFlow) int {
+	i := len(in.flows)
+	if i == mostIncast {
+		n.total.CCM.Forgotten++
+		i = oldest(in.flows)
+		delete(in.at, in.flows[i].key)
+		in.flows[i] = f
+	} else {
+		in.flows = append(in.flows, f)
+		n.total.CCM.MostFlows = max(n.total.CCM.MostFlows, int64(len(in.flows)))
+	}
+	in.at[f.key] = i
+	return i
+}
+
+// expire forgets the flows that have been silent for FlowExpiry.
+func (in *incast) expire(now units.Time) {
+	before := len(in.flows)
+	in.flows = slices.DeleteFunc(in.flows, func(f incastFlow) bool { return now-f.seen > FlowExpiry })
+	if len(in.flows) == before {
+		return
+	}
+	clear(in.at)
+	for i := range in.flows {
+		in.at[in.flows[i].key] = i
+	}
 }
 
 func oldest(flows []incastFlow) int {
@@ -231,7 +253,7 @@ func (n *Network) attend(now units.Time, s int) {
 			in.lightSince = now
 		}
 		over := in.lightSince != units.Never && now-in.lightSince >= n.ccm.RTT
-		in.flows = slices.DeleteFunc(in.flows, func(f incastFlow) bool { return now-f.seen > FlowExpiry })
+		in.expire(now)
 		for i := range in.flows {
 			f := &in.flows[i]
 			switch {

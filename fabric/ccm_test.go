@@ -171,6 +171,7 @@ func TestOneOfTwoFlowsIsAsked(t *testing.T) {
 	n, lines := coordinated(t, w, func(c *Config) {
 		for i := range c.Ports { // what host 0 sends fits two paths only
 			c.Ports[i].Rate = 100 * units.Gbps
+			c.Ports[i].ECN.Kmax = 40_000 // up to which asking upstream may let the queue grow
 		}
 	})
 	var flows []uint16
@@ -256,26 +257,6 @@ func TestLostNotifications(t *testing.T) {
 	c := n.net.Counters()
 	if len(n.arrivals) != 160 || c.CCM.Notes[0] != 8 || c.CCM.Notes[NeedsCC] != 4 || c.CCM.Notes[Released] != 4 {
 		t.Errorf("%d arrived, %+v", len(n.arrivals), c)
-	}
-}
-
-// What a switch keeps of an incast of 10,000 flows is bounded.
-func TestIncastOfTenThousandFlows(t *testing.T) {
-	n, _ := coordinated(t, funnel(10, PortConfig{Rate: units.Gbps, Delay: us, Buffer: units.GB}), nil)
-	for i := range 10_000 {
-		n.send(units.Time(i)*10*ns, HostID(1+i%10), 0, 1000, i, tagged(Tag{On: true}, uint16(i)))
-	}
-	n.run(200 * us)
-	c := n.net.Counters()
-	flows := &n.net.balancers[0].flows
-	t.Logf("10,000 flows: %d told of %d remembered in %d KiB, %d forgotten",
-		c.CCM.MostFlows, len(flows.entries), (len(flows.entries)*56+mostIncast*48)/1024, c.CCM.Forgotten)
-	if c.CCM.MostFlows != mostIncast || c.CCM.Forgotten == 0 || len(flows.entries) > mostFlows {
-		t.Errorf("%+v, %d entries", c.CCM, len(flows.entries))
-	}
-	n.run(units.Second)
-	if n.queue.Len() != 0 {
-		t.Errorf("%d pending", n.queue.Len())
 	}
 }
 
