@@ -11,6 +11,7 @@ func TestOvertakingIsNoLossWhereSwitchesChoose(t *testing.T) {
 		"transport: {kind: roce, roce: {recovery: selective-repeat}}\nqueues: {routing: adaptive}": {15, 40},
 		"transport: {kind: roce, roce: {recovery: selective-repeat}}\nqueues: {routing: spray}":    {15, 40},
 		"transport: {kind: roce, roce: {recovery: selective-repeat}}":                              {0, 0},
+		"transport: {kind: roce, roce: {recovery: selective-repeat, repath: 3}}":                   {15, 40},
 		"transport: {kind: strack}": {5, 5},
 	} {
 		x := build(t, head+text)

@@ -228,7 +228,7 @@ func (x *Experiment) tune() {
 		if s.RTOMin == 0 && !(strack && x.Lab.Queues.Shared == nil) { // STrack's own is for buffers of some bandwidth-delay products
 			s.RTOMin = max(transport.DefaultRTOMin, 4*x.BaseRTT+x.drain(s))
 		}
-		if s.Selective.Threshold == 0 && balance(x.Lab) != fabric.ECMP {
+		if s.Selective.Threshold == 0 && manyPaths(x.Lab) {
 			s.Selective.Threshold = x.overtaking(s, net)
 		}
 		x.Plans[s.Src].Conns = append(x.Plans[s.Src].Conns, *s)
@@ -236,7 +236,13 @@ func (x *Experiment) tune() {
 	}
 }
 
-// overtaking is how many packets of a connection may overtake one of it, where switches choose paths by the packet, before that is
+// manyPaths says whether packets of one connection take several paths: switches choose them, or the source takes another port (PLB).
+func manyPaths(l *lab.Lab) bool {
+	r, ok := l.Transport.Section.(lab.RoCE)
+	return balance(l) != fabric.ECMP || ok && r.Repath > 0
+}
+
+// overtaking is how many packets of a connection may overtake one of it, where it takes several paths, before that is
 // thought lost: what is sent in two round trips, and while a queue empties that switches move flows away from
 // (docs/adr/0091, 11).
 func (x *Experiment) overtaking(s *transport.Spec, net units.Time) int {
