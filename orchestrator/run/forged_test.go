@@ -2,12 +2,14 @@ package run
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"weft/collectives/symbolic"
 	"weft/host"
 	"weft/sim"
 	"weft/transport"
+	"weft/transport/cc/ccm"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -42,6 +44,106 @@ func (f *forger) Transmit(now units.Time, out *transport.Outgoing) bool {
 	}
 	f.sent++
 	return true
+}
+
+// besieged is a host to which, for every packet that it gets, notifications of each kind come that it is to refuse, from the address of
+// the switch itself: what no host can send (TestCoordinationInFrames), and has to be refused all the same.
+type besieged struct {
+	*host.Host
+	each, sent int
+	port       uint16 // of the flow that it sends
+	heard      wire.Notice
+	refused    [4]int // for the address, the flow, its age, its form
+}
+
+func (b *besieged) Transmit(now units.Time, out *transport.Outgoing) bool {
+	ok := b.Host.Transmit(now, out)
+	if ok && out.Payload > 0 {
+		b.port = out.SrcPort
+	}
+	return ok
+}
+
+func (b *besieged) Receive(now units.Time, in *transport.Incoming) (transport.Placement, error) {
+	for range b.each {
+		b.forge(now)
+	}
+	return b.Host.Receive(now, in)
+}
+
+func (b *besieged) forge(now units.Time) {
+	if b.heard.Kind == 0 { // the one that is true: it says nothing new
+		b.heard = wire.Notice{Kind: wire.Released, Src: 0, Dst: 1, SrcPort: b.port, Switch: 4, At: now}
+		var header [wire.NoticeSize]byte
+		b.heard.Encode(header[:])
+		if _, err := b.Host.Receive(now, &transport.Incoming{At: now, Src: 4, Header: header[:]}); err != nil {
+			panic(err)
+		}
+	}
+	n := wire.Notice{Kind: wire.NeedsCC, Src: 0, Dst: 1, SrcPort: b.port, Switch: 4, At: now}
+	from := transport.HostID(4)
+	var header [wire.NoticeSize]byte
+	switch b.sent % 6 {
+	case 0: // from another host
+		from = 2
+	case 1: // about a flow that it does not have
+		n.SrcPort, n.Last = 1, true
+	case 2: // about a flow of somebody else
+		n.Src, n.Kind = 3, wire.NeedsPath
+	case 3: // that it has heard
+		n = b.heard
+	case 4: // that is yet to come
+		n.At, n.Last = now+units.Second, true
+	}
+	n.Encode(header[:])
+	if b.sent%6 == 5 {
+		header[30] ^= 0xff // malformed
+	}
+	b.sent++
+	_, err := b.Host.Receive(now, &transport.Incoming{At: now, Src: from, Header: header[:]})
+	for i, why := range []error{transport.ErrForeign, transport.ErrUnknownConn, ccm.ErrReplay, wire.ErrCheck} {
+		if errors.Is(err, why) {
+			b.refused[i]++
+		}
+	}
+}
+
+// Notifications from the switch's address that are forged, replayed or malformed slow a flow no more than others do.
+func TestForgedNotificationsOfTheSwitch(t *testing.T) {
+	finish := func(each int) (units.Time, *besieged, transport.Counters) {
+		x := build(t, "weft: 1\nname: forged\ntopology: {kind: star, hosts: 4}\ntransport: {kind: ccm, ccm: {paths: 4}}\nworkload:\n  - {collective: incast, ranks: [h0], root: h1, size: 20MB}\n")
+		exchange := symbolic.New(x.Lab.Seed)
+		hosts := make([]*besieged, len(x.Plans))
+		for i, p := range x.Plans {
+			h, err := host.New(p, exchange.Memory(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			hosts[i] = &besieged{Host: h}
+		}
+		hosts[0].each = each
+		s, err := sim.New(x.Fabric, hosts, sim.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		return s.End(), hosts[0], hosts[0].Counters()
+	}
+	alone, _, _ := finish(0)
+	flooded, target, c := finish(60)
+	forged := target.sent
+	t.Logf("alone %v, with %d forged notifications %v; refused for address, flow, age, form: %d", alone, forged, flooded, target.refused)
+	if r := target.refused; r != [4]int{forged / 6, forged / 3, forged / 3, forged / 6} {
+		t.Errorf("%d forged, refused for address, flow, age, form: %d", forged, r)
+	}
+	if forged < 10_000 || c.Notices != 1 || c.Refused != int64(forged) || c.Repaths != 0 {
+		t.Errorf("%d forged, %d refused, %d heeded, %d changes of path", forged, c.Refused, c.Notices, c.Repaths)
+	}
+	if float64(flooded) > 1.05*float64(alone) {
+		t.Errorf("%v with a flood, %v without", flooded, alone)
+	}
 }
 
 func (f *forger) Deadline() (units.Time, bool) {
