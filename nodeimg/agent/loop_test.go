@@ -80,6 +80,12 @@ func (s *script) Done() bool             { return s.finished() }
 // drive runs a loop over the loopback interface, to its own port, until the machine has finished.
 func drive(t *testing.T, m *script, dilation float64, ahead units.Time) *loop {
 	t.Helper()
+	return driveOf(t, m, map[uint32]transport.HostID{0x7f000001: 0}, dilation, ahead)
+}
+
+// driveOf is drive for any machine, to which packets come from several addresses.
+func driveOf(t *testing.T, m machine, hosts map[uint32]transport.HostID, dilation float64, ahead units.Time) *loop {
+	t.Helper()
 	socket := listenSocket(t, wire.Port)
 	in, err := newReceiver(socket, 2048)
 	if err != nil {
@@ -96,7 +102,7 @@ func drive(t *testing.T, m *script, dilation float64, ahead units.Time) *loop {
 	l := &loop{
 		machine: m, clock: clock.NewClock(), poll: p, in: in,
 		out:      newSenders(loopback, [][4]byte{loopback}),
-		hosts:    map[uint32]transport.HostID{0x7f000001: 0},
+		hosts:    hosts,
 		nic:      nic{line: units.NewLine(units.Gbps), ahead: ahead}, // 1000 bytes take 8 us
 		interval: reportInterval,
 	}

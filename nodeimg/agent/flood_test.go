@@ -1,0 +1,146 @@
+package agent
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/transport"
+	"weft/transport/cc/ccm"
+	"weft/transport/cc/dcqcn"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// besieged is a script to which notifications of switches come; an endpoint with a flow from host 0 to host 1 judges them.
+type besieged struct {
+	*script
+	endpoint *transport.Endpoint
+}
+
+func (b *besieged) Receive(now units.Time, in *transport.Incoming) (transport.Placement, error) {
+	if in.Payload > 0 {
+		return b.script.Receive(now, in)
+	}
+	return b.endpoint.Receive(now, in)
+}
+
+// judge returns the endpoint of host 0 of four, with a flow from its port 50000 to host 1; nodes from 4 on are switches.
+func judge(t *testing.T) *transport.Endpoint {
+	t.Helper()
+	d := dcqcn.Defaults()
+	e, err := transport.New(transport.Config{Host: 0, MTU: 1000, LineRate: units.Gbps, Switches: 4})
+	if err == nil {
+		way := transport.Path{Propagation: units.Microsecond, Rates: []units.Bandwidth{units.Gbps}}
+		err = e.Open(transport.Spec{
+			ID: 1, Dst: 1, Kind: "ccm", SrcPort: 50000, NetRTT: units.Millisecond, Forward: way, Reverse: way,
+			CC: ccm.Params{DCQCN: &d, Timeout: units.Second, Paths: 4},
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// flood sends one notification that is true, then forged ones of each kind over the loopback interface until stop, one every so
+// often, and tells how many of them there were.
+func flood(t *testing.T, every time.Duration, stop <-chan struct{}) (forged int64) {
+	to := &unix.SockaddrInet4{Addr: loopback, Port: wire.Port}
+	from := func(last byte) int {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err == nil {
+			err = unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, last}})
+		}
+		if err != nil {
+			t.Errorf("127.0.0.%d: %v", last, err)
+		}
+		return fd
+	}
+	theSwitch, host, nobody := from(2), from(3), from(9)
+	defer unix.Close(theSwitch)
+	defer unix.Close(host)
+	defer unix.Close(nobody)
+	notice := func(change func(*wire.Notice)) []byte {
+		n := wire.Notice{Kind: wire.Released, Src: 0, Dst: 1, SrcPort: 50000, Switch: 4, At: 1}
+		change(&n)
+		b := make([]byte, wire.NoticeSize)
+		n.Encode(b)
+		return b
+	}
+	same := notice(func(*wire.Notice) {})
+	needs := notice(func(n *wire.Notice) { n.Kind, n.At = wire.NeedsCC, 2 })
+	damaged := notice(func(n *wire.Notice) { n.Kind, n.At = wire.NeedsPath, 2 })
+	damaged[30] ^= 0xff
+	kinds := []struct {
+		fd   int
+		data []byte
+	}{
+		{theSwitch, same}, // again
+		{host, needs},     // not from the switch
+		{nobody, needs},
+		{theSwitch, notice(func(n *wire.Notice) { n.Kind, n.SrcPort, n.At = wire.NeedsPath, 1, 2 })}, // no such flow
+		{theSwitch, notice(func(n *wire.Notice) { n.Kind, n.At = wire.NeedsCC, 1000*units.Second })}, // yet to come
+		{theSwitch, damaged},
+		{theSwitch, same[:20]},
+	}
+	if err := unix.Sendto(theSwitch, same, 0, to); err != nil {
+		t.Error(err)
+	}
+	for tick := time.NewTicker(every); ; forged++ {
+		select {
+		case <-stop:
+			tick.Stop()
+			return forged
+		case <-tick.C:
+		}
+		k := kinds[forged%int64(len(kinds))]
+		if err := unix.Sendto(k.fd, k.data, 0, to); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Sixteen forged notifications for each packet that a node sends, over real sockets, are refused and counted, and delay none of the
+// packets: the last leaves at most 5 % later.
+func TestFloodOfForgedNotices(t *testing.T) {
+	const packets, dilation = 50, 2000 // a packet's 8 us are 16 ms
+	run := func(every time.Duration) (last units.Time, c transport.Counters, bad, forged int64) {
+		t.Run("", func(t *testing.T) {
+			m := &besieged{script: &script{t: t, at: make([]units.Time, packets)}, endpoint: judge(t)}
+			m.finished = func() bool { return m.received == packets }
+			stop, done := make(chan struct{}), make(chan struct{})
+			go func() {
+				defer close(done)
+				if every > 0 {
+					forged = flood(t, every, stop)
+				}
+			}()
+			halt := sync.OnceFunc(func() { close(stop); <-done })
+			defer halt()
+			l := driveOf(t, m, map[uint32]transport.HostID{0x7f000001: 0, 0x7f000002: 4, 0x7f000003: 2}, dilation, 2*units.Microsecond)
+			halt()
+			last, c, bad = m.departed[packets-1], m.endpoint.Counters(), int64(l.results.Bad)
+		})
+		return last, c, bad, forged
+	}
+	var best float64
+	for range 3 { // a busy machine delays either
+		alone, _, _, _ := run(0)
+		if alone == 0 {
+			t.Skip("the port is taken") // and what has it is not to be flooded
+		}
+		flooded, c, bad, forged := run(time.Millisecond)
+		slower := float64(flooded)/float64(alone) - 1
+		t.Logf("alone %v, with %d forged notices %v: %+.2f %%; %d refused by the endpoint, %d in all", alone, forged, flooded, 100*slower, c.Refused, bad)
+		if c.Notices > 1 || c.Repaths != 0 || c.Refused < forged/2 || bad < forged*9/10 {
+			t.Errorf("%d forged, %d refused in all; by the endpoint %d refused, %d heeded", forged, bad, c.Refused, c.Notices)
+		}
+		if best = slower; best <= 0.05 {
+			return
+		}
+	}
+	t.Errorf("%.1f %% slower", 100*best)
+}
