@@ -121,7 +121,11 @@ func (b *builder) torus() error {
 	if err := errors.Join(positive("hosts per switch", t.HostsPerSwitch), b.checkTiers("host", "switch")); err != nil {
 		return fmt.Errorf("torus: %w", err)
 	}
-	b.g.Title = fmt.Sprintf("torus, %s, %d hosts at each switch", text[1:], t.HostsPerSwitch)
+	each := "1 host"
+	if t.HostsPerSwitch > 1 {
+		each = strconv.Itoa(t.HostsPerSwitch) + " hosts"
+	}
+	b.g.Title = fmt.Sprintf("torus, %s, %s at each switch", text[1:], each)
 	n := int64(switches) * int64(t.HostsPerSwitch)
 	if err := checkSize(n, int64(switches), n+int64(switches*len(t.Dimensions))); err != nil {
 		return fmt.Errorf("torus: %w", err)
