@@ -81,6 +81,21 @@ func (c *carrier) setUp(ctx context.Context) error {
 	if len(c.cfg.Network.Ports) != len(c.net.Ends) || !(c.cfg.Dilation > 0) {
 		return fmt.Errorf("%d ports where %d were planned, dilation %g", len(c.cfg.Network.Ports), len(c.net.Ends), c.cfg.Dilation)
 	}
+	err := c.forward()
+	if err == nil {
+		err = c.shape()
+	}
+	if err == nil {
+		err = c.verify(ctx)
+	}
+	if err == nil {
+		err = c.begin()
+	}
+	return err
+}
+
+// forward makes switches that forward, over lines that take no time.
+func (c *carrier) forward() error {
 	c.halted, c.bySwitch = make([]bool, len(c.net.Hosts)), make([][]int, len(c.net.Switches))
 	for p, end := range c.net.Ends {
 		if end.Switch >= 0 {
@@ -112,17 +127,7 @@ func (c *carrier) setUp(ctx context.Context) error {
 			return c.install(s)
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	err = c.shape()
-	if err == nil {
-		err = c.verify(ctx)
-	}
-	if err == nil {
-		err = c.begin()
-	}
-	return err
+	return group.Wait()
 }
 
 // letGo closes what is open. The network stays until its nodes end.

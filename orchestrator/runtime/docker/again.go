@@ -57,7 +57,7 @@ func (c *Cluster) Freeze(i int, frozen bool) error {
 }
 
 // Restart starts a node again that has ended, in a new container of the same name. The other end of its new cable is
-// Link.FD, the caller's.
+// Link.FD, the caller's; where switches are nodes it is -1.
 func (c *Cluster) Restart(ctx context.Context, i int) (boot.Link, error) {
 	if p, err := c.alive(i); err == nil {
 		return boot.Link{}, fmt.Errorf("%s is running", p.Name)
@@ -70,6 +70,9 @@ func (c *Cluster) Restart(ctx context.Context, i int) (boot.Link, error) {
 	}
 	if ctx.Err() != nil {
 		return boot.Link{}, ctx.Err()
+	}
+	if c.spec.Switched() {
+		return c.restartWired(i)
 	}
 	p, cable, err := c.startNode(i)
 	if err != nil {

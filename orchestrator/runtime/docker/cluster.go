@@ -60,10 +60,9 @@ type Cluster struct {
 	reaper *reaper
 	slots  chan struct{} // taken by what the engine is asked to start at once
 
-	fabric  *proc
-	plugged chan struct{} // closed when the fabric takes cables, or never will
-	nodes   []*proc
-
+	fabric   *proc         // nil: switches are nodes
+	plugged  chan struct{} // closed when the fabric takes cables, or never will
+	nodes    []*proc
 	switches []*proc
 	exits    chan runtime.Exit
 
@@ -98,10 +97,13 @@ func launch(ctx context.Context, spec runtime.Spec) (*Cluster, error) {
 	if err := spec.Check(); err != nil {
 		return nil, err
 	}
-	if spec.Switched() {
-		return nil, errors.New("containers are no switches of datapath kernel: --runtime namespace has them, or --datapath fabric")
+	c := &Cluster{
+		spec:     spec,
+		exits:    make(chan runtime.Exit, len(spec.Nodes)+len(spec.Switches)+2),
+		started:  map[string]*proc{},
+		nodes:    make([]*proc, len(spec.Nodes)),
+		switches: make([]*proc, len(spec.Switches)),
 	}
-	c := &Cluster{spec: spec, exits: make(chan runtime.Exit, len(spec.Nodes)+2), started: map[string]*proc{}, nodes: make([]*proc, len(spec.Nodes))}
 	if err := c.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -185,6 +187,10 @@ func (c *Cluster) boot(ctx context.Context) error {
 			}
 		})
 	}
+	if c.spec.Switched() {
+		c.bootSwitched(do, group.Wait, func() bool { return first == nil })
+		return first
+	}
 	do(c.bootFabric)
 	for i := range c.nodes {
 		do(func() error { return c.bootNode(i) })
@@ -234,7 +240,7 @@ func (c *Cluster) startNode(i int) (p *proc, cable int, err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = unix.PidfdSendSignal(p.pidfd, unix.SIGKILL, nil, 0) // what it could not become it need not be
+			p.discard()
 		}
 	}()
 	if err = c.take(p, spec, spec.Nice); err != nil {
@@ -246,10 +252,15 @@ func (c *Cluster) startNode(i int) (p *proc, cable int, err error) {
 		unix.Close(cable)
 		return p, -1, err
 	}
-	c.mu.Lock()
-	c.nodes[i] = p
-	c.mu.Unlock()
+	c.setNode(i, p)
 	return p, cable, nil
+}
+
+// setNode makes p the process of the host with this number.
+func (c *Cluster) setNode(i int, p *proc) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nodes[i] = p
 }
 
 // expectUp waits until a process is what it was to become.

@@ -1,5 +1,5 @@
-// Package docker is the runtime that puts the processes of a lab, one per host and one for the fabric, into containers
-// of a Docker Engine on this machine.
+// Package docker is the runtime that puts the processes of a lab, one per host and one for the fabric or, where the
+// machine's kernel switches, one per switch, into containers of a Docker Engine on this machine.
 //
 //	cluster, err := docker.Launch(ctx, spec) // a runtime.Cluster, as of the built-in runtime
 //	err = docker.Probe(ctx, "")              // whether it can be had here, or why not

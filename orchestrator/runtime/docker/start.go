@@ -50,8 +50,8 @@ func (c *Cluster) isClosing() bool {
 	return c.closing
 }
 
-// take wires a process if it is a node, takes control of it, and hands it what it needs: beside its spec, where its
-// output goes and the sockets that were opened for it.
+// take wires a process if it is a node, takes control of it unless that was done, and hands it what it needs: beside its spec,
+// where its output goes and the sockets that were opened for it.
 func (c *Cluster) take(p *proc, spec any, nice int) error {
 	fds := make([]int, 1, 2)
 	err := p.Do(func() error {
@@ -68,15 +68,7 @@ func (c *Cluster) take(p *proc, spec any, nice int) error {
 			fds = append(fds, sockets...)
 			p.Report.Notes = append(p.Report.Notes, notes...)
 		}
-		ctx, cancel := context.WithTimeout(c.life, bootTime)
-		defer cancel()
-		return c.spec.Around("dial "+p.Name, func() error {
-			conn, err := control.Dial(ctx, p.PID)
-			if err != nil {
-				return err
-			}
-			return c.connected(p, conn)
-		})
+		return c.dial(p)
 	})
 	defer func() {
 		for _, fd := range fds[1:] {
@@ -84,11 +76,7 @@ func (c *Cluster) take(p *proc, spec any, nice int) error {
 		}
 	}()
 	if err != nil {
-		// A process that ends loses its namespaces before it can be seen to have ended.
-		if len(running([]int{p.pidfd}, exitTime)) == 0 {
-			return errEnded
-		}
-		return err
+		return p.gonePerhaps(err)
 	}
 	freeTurns(p.PID)
 	if _, err := boot.Renice(p.PID, nice); err != nil {
@@ -101,6 +89,31 @@ func (c *Cluster) take(p *proc, spec any, nice int) error {
 	defer theirs.Close()
 	fds[0] = int(theirs.Fd())
 	return c.spec.Around("boot "+p.Name, func() error { return p.Conn.SendValue(boot.KindBoot, spec, fds...) })
+}
+
+// gonePerhaps is what went wrong with a process that was to be reached: that it has ended, if it has. One that ends loses its
+// namespaces before it can be seen to have ended.
+func (p *proc) gonePerhaps(err error) error {
+	if err != nil && len(running([]int{p.pidfd}, exitTime)) == 0 {
+		return errEnded
+	}
+	return err
+}
+
+// dial takes control of a process, unless that was done. The calling thread is in its network namespace.
+func (c *Cluster) dial(p *proc) error {
+	if p.Conn != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(c.life, bootTime)
+	defer cancel()
+	return c.spec.Around("dial "+p.Name, func() error {
+		conn, err := control.Dial(ctx, p.PID)
+		if err != nil {
+			return err
+		}
+		return c.connected(p, conn)
+	})
 }
 
 // connected makes the connection that of p, unless the cluster is being closed.

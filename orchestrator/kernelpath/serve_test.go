@@ -1,0 +1,292 @@
+package kernelpath
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"weft/fabric/realtime"
+	"weft/internal/dockertest"
+	"weft/nodeimg/boot"
+	"weft/orchestrator/runtime"
+	"weft/orchestrator/runtime/docker"
+	"weft/orchestrator/runtime/namespace"
+	"weft/tc-shaping/qdisc"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	dockertest.Stop()
+	os.Exit(code)
+}
+
+// dilation makes the 100 Gb/s of two 50 Mb/s, which any machine keeps.
+const dilation = 2000
+
+// spec is what a runtime must start for a planned network.
+func spec(l *Lab, n *Network) runtime.Spec {
+	s := runtime.Spec{Lab: "serve", Cables: n.Cables}
+	for i := range n.Switches {
+		s.Switches = append(s.Switches, boot.NodeSpec{Name: n.Switches[i].Name, Switch: true, MTU: l.MTU})
+	}
+	for i := range n.Hosts {
+		h := &n.Hosts[i]
+		home := &n.Switches[h.Home]
+		s.Nodes = append(s.Nodes, boot.NodeSpec{
+			Name: h.Name, Addr: netip.PrefixFrom(h.Addr, 32), MAC: h.MAC, MTU: l.MTU, Peers: h.Peers, Wired: true,
+			Gateway: &boot.Gateway{Addr: home.Addr, MAC: home.MAC, Net: l.Net},
+		})
+	}
+	return s
+}
+
+// program builds what stands in for weft in nodes.
+func program(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "node")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", path, "weft/orchestrator/runtime/docker/testdata/node")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return path
+}
+
+// launch brings up a lab in a runtime, or skips the test where that cannot be.
+func launch(t *testing.T, where string, s runtime.Spec) runtime.Cluster {
+	t.Helper()
+	if namespace.NeedsUserNS() {
+		t.Skip("needs the privilege to create namespaces: run as root, or under unshare --user --map-root-user")
+	}
+	if where == "docker" {
+		if _, err := docker.Probe(t.Context(), dockertest.Host(t)); err != nil {
+			t.Skip(err)
+		}
+		c, err := docker.Launch(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	if err := namespace.Available(); err != nil {
+		t.Skip(err)
+	}
+	c, err := namespace.Launch(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// carrying has the kernel carry packets between the nodes of a cluster.
+func carrying(t *testing.T, l *Lab, n *Network, c runtime.Cluster) *carrier {
+	t.Helper()
+	k := &carrier{net: n, nodes: c, routes: make([]*routing, len(n.Switches))}
+	k.cfg = realtime.Config{Network: *l.Fabric, Dilation: dilation, MaxFrame: int(l.MTU + qdisc.Ethernet)}
+	t.Cleanup(k.letGo)
+	if err := k.forward(); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.shape(); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// Nodes of either runtime hold what Plan says: bridges, routes over groups of next hops on both ways there are, and links at their
+// rates. What needs parts that some kernels lack (delay, marks) is tested by package emulate under User Mode Linux.
+func TestPrivForwards(t *testing.T) {
+	for _, where := range []string{"namespace", "docker"} {
+		t.Run(where, func(t *testing.T) {
+			l := two(2, 2)
+			for i := range l.Fabric.Ports {
+				l.Fabric.Ports[i].Delay = 0
+			}
+			n, err := Plan(l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := spec(l, n)
+			s.Self = program(t)
+			before := interfaces(t)
+			c := launch(t, where, s)
+			defer func() {
+				if err := c.Close(); err != nil {
+					t.Error(err)
+				}
+				if after := interfaces(t); !slices.Equal(before, after) {
+					t.Errorf("interfaces before: %v; after: %v", before, after)
+				}
+			}()
+			k := carrying(t, l, n, c)
+			holds(t, c, n)
+			for from, to := range map[string]string{"h0": "10.0.0.2", "h1": "10.0.0.3", "h3": "10.0.0.1"} {
+				if out, err := run(t, c, from, "ping", "-c", "2", "-i", "0.1", "-W", "5", to); err != nil {
+					t.Errorf("ping from %s to %s: %v: %s", from, to, err, out)
+				}
+			}
+			bothWays(t, c, n)
+			rate(t, k, n.Switches[0].Ports[1].Port)
+			rate(t, k, 1) // to the first host
+		})
+	}
+}
+
+// rate measures the rate of a direction, until it is as asked.
+func rate(t *testing.T, k *carrier, port int) {
+	t.Helper()
+	var got []Finding
+	for range tries {
+		s, r, err := k.probes(port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := &exam{dilation: dilation, d: k.direction(port), size: k.mtu(), s: s, r: r}
+		err = x.busy(t.Context())
+		s.Close()
+		r.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = better(got, x.found)
+		if allOK(got) {
+			t.Logf("port %d: %s of %s", port, got[0].Measured, got[0].Asked)
+			return
+		}
+	}
+	t.Errorf("port %d:\n%s", port, Table(got))
+}
+
+// holds compares what the namespace of the first switch has with the plan.
+func holds(t *testing.T, c runtime.Cluster, n *Network) {
+	t.Helper()
+	sw := &n.Switches[0]
+	err := c.Switch(0).Do(func() error {
+		bridge, err := netlink.LinkByName(Bridge)
+		if err != nil {
+			return err
+		}
+		for _, m := range sw.Rack {
+			link, err := netlink.LinkByName(m.Interface)
+			if err != nil {
+				return err
+			}
+			if link.Attrs().MasterIndex != bridge.Attrs().Index {
+				t.Errorf("%s is not on the bridge", m.Interface)
+			}
+		}
+		for _, to := range sw.Routes {
+			way, err := netlink.RouteGet(n.Hosts[to.Host].Addr.AsSlice())
+			if err != nil || len(way) != 1 {
+				return fmt.Errorf("route to %s: %v, %w", n.Hosts[to.Host].Name, way, err)
+			}
+			if !slices.Contains(sw.Groups[to.Group], slices.IndexFunc(sw.Ports, func(p Port) bool { return nameOf(way[0].LinkIndex) == p.Interface })) {
+				t.Errorf("%s is reached by %s", n.Hosts[to.Host].Name, nameOf(way[0].LinkIndex))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	out, err := run(t, c, sw.Name, "ip", "nexthop")
+	if errors.Is(err, exec.ErrNotFound) {
+		t.Skip("no ip of iproute2")
+	}
+	if hops := strings.Count(out, " via "); err != nil || hops != rounds*2 || strings.Count(out, "group") != 1 {
+		t.Errorf("%d next hops, %v:\n%s", hops, err, out)
+	}
+	if out, err := run(t, c, sw.Name, "cat", "/proc/sys/net/ipv4/fib_multipath_hash_policy"); err != nil || out != "1\n" {
+		t.Errorf("hash policy %q, %v", out, err)
+	}
+}
+
+func nameOf(index int) string {
+	l, err := netlink.LinkByIndex(index)
+	if err != nil {
+		return err.Error()
+	}
+	return l.Attrs().Name
+}
+
+// bothWays sends packets of many flows from one rack to the other, and finds them on both links between.
+func bothWays(t *testing.T, c runtime.Cluster, n *Network) {
+	t.Helper()
+	const flows = 200
+	carried := func() (packets [2]uint64) {
+		err := c.Switch(0).Do(func() error {
+			for i := range packets {
+				l, err := netlink.LinkByName(n.Switches[0].Ports[i].Interface)
+				if err != nil {
+					return err
+				}
+				packets[i] = l.Attrs().Statistics.TxPackets
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return packets
+	}
+	before := carried()
+	err := c.Node(0).Do(func() error {
+		for i := range flows {
+			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			err = unix.Sendto(fd, []byte("x"), 0, &unix.SockaddrInet4{Addr: n.Hosts[2].Addr.As4(), Port: 20_000 + i})
+			unix.Close(fd)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got [2]uint64
+	for deadline := time.Now().Add(5 * time.Second); got[0]+got[1] < flows && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		now := carried()
+		got = [2]uint64{now[0] - before[0], now[1] - before[1]}
+	}
+	if got[0]+got[1] < flows || got[0] < flows/4 || got[1] < flows/4 { // a quarter is more than seven sigma from half
+		t.Errorf("of %d flows %d took one way and %d the other", flows, got[0], got[1])
+	}
+}
+
+func interfaces(t *testing.T) (names []string) {
+	t.Helper()
+	all, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range all {
+		names = append(names, i.Name)
+	}
+	return names
+}
+
+// run executes a program in a node and returns what it wrote.
+func run(t *testing.T, c runtime.Cluster, node string, args ...string) (string, error) {
+	t.Helper()
+	var out strings.Builder
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	err := c.Exec(ctx, node, runtime.Command{Args: args, Stdout: &out})
+	return out.String(), err
+}

@@ -1,0 +1,108 @@
+package docker
+
+import (
+	"golang.org/x/sys/unix"
+
+	"weft/nodeimg/boot"
+	"weft/orchestrator/runtime"
+)
+
+// bootSwitched brings up a lab whose switches are nodes: all containers, then their cables, and then what hosts do with theirs. do
+// does something beside what was begun before, and wait waits for all of that; well says that nothing has failed.
+//
+// A switch is a container as a host is, of the same image and with no capability: its namespace is configured from outside, and its
+// process only waits.
+func (c *Cluster) bootSwitched(do func(func() error), wait func(), well func() bool) {
+	for i := range c.switches {
+		do(func() error { return c.bootSwitch(i) })
+	}
+	for i := range c.nodes {
+		do(func() error {
+			p, err := c.startWired(i)
+			if err == nil {
+				c.setNode(i, p)
+			}
+			return err
+		})
+	}
+	if wait(); !well() {
+		return
+	}
+	do(func() error {
+		op := runtime.Op{Do: "plug cables", Kind: runtime.Process, Name: c.spec.Switches[0].Name} // they end with their nodes
+		return c.spec.Do(op, func() error { return runtime.Plug(c.spec.Cables, c.known) })
+	})
+	if wait(); !well() {
+		return
+	}
+	for i := range c.nodes {
+		do(func() error { return c.wireUp(i, c.nodes[i]) })
+	}
+	wait()
+}
+
+// bootSwitch takes one switch through its boot.
+func (c *Cluster) bootSwitch(i int) error {
+	spec := &c.spec.Switches[i]
+	p, err := c.start(spec.Name, spec)
+	if err != nil {
+		return err
+	}
+	c.switches[i] = p
+	if err := c.take(p, spec, spec.Nice); err != nil {
+		return c.failed(p, err)
+	}
+	return c.expectUp(p)
+}
+
+// startWired starts a host and takes control of it, so that it waits for its cable for as long as that takes.
+func (c *Cluster) startWired(i int) (*proc, error) {
+	spec := &c.spec.Nodes[i]
+	p, err := c.start(spec.Name, spec)
+	if err != nil {
+		return nil, err
+	}
+	err = p.Do(func() error { return c.dial(p) })
+	return p, c.failed(p, p.gonePerhaps(err))
+}
+
+// wireUp has a host that has its cable boot.
+func (c *Cluster) wireUp(i int, p *proc) error {
+	spec := &c.spec.Nodes[i]
+	if err := c.take(p, spec, spec.Nice); err != nil {
+		return c.failed(p, err)
+	}
+	p.Link.Index = i
+	return c.expectUp(p)
+}
+
+// restartWired starts a host again, with a new cable to its switch.
+func (c *Cluster) restartWired(i int) (boot.Link, error) {
+	p, err := c.startWired(i)
+	if err != nil {
+		if p != nil {
+			p.discard()
+		}
+		return boot.Link{}, err
+	}
+	if err = runtime.Plug(c.spec.CablesOf(p.Name), c.known); err == nil {
+		err = c.wireUp(i, p)
+	}
+	if err != nil {
+		p.discard()
+		return boot.Link{}, err
+	}
+	c.setNode(i, p)
+	return p.Link, nil
+}
+
+// discard ends a process that could not become what it was to be.
+func (p *proc) discard() { _ = unix.PidfdSendSignal(p.pidfd, unix.SIGKILL, nil, 0) }
+
+// known is the process of a node by its name; nil if there is none.
+func (c *Cluster) known(node string) *runtime.Proc {
+	if p := c.find(node); p != nil {
+		return &p.Proc
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package docker
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+
+	"weft/nodeimg/boot"
+	"weft/nodeimg/control"
+	"weft/orchestrator/runtime"
+)
+
+// switched returns n nodes on one switch that is a node, too.
+func switched(n int) runtime.Spec {
+	s := lab(n)
+	s.Switches = []boot.NodeSpec{{Name: "s0", Switch: true}}
+	gateway := netip.AddrFrom4([4]byte{10, 128, 0, 1})
+	for i := range s.Nodes {
+		h := &s.Nodes[i]
+		h.Wired, h.Addr = true, netip.PrefixFrom(h.Addr.Addr(), 32)
+		h.Gateway = &boot.Gateway{Addr: gateway, MAC: boot.MACOf(gateway), Net: netip.MustParsePrefix("10.0.0.0/8")}
+		s.Cables = append(s.Cables, boot.Cable{
+			A: boot.CableEnd{Node: "s0", Interface: h.Name, MAC: boot.MACOf(gateway), Index: 1000 + i},
+			B: boot.CableEnd{Node: h.Name, Interface: boot.Interface, MAC: h.MAC}, MTU: h.MTU, Queue: 100,
+		})
+	}
+	return s
+}
+
+// hub bridges what the calling thread's namespace has, as a switch would.
+func hub() error {
+	if _, err := netlink.LinkByName("hub"); err != nil {
+		a := netlink.NewLinkAttrs()
+		a.Name = "hub"
+		if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: a}); err != nil {
+			return err
+		}
+	}
+	master, err := netlink.LinkByName("hub")
+	if err != nil {
+		return err
+	}
+	links, err := netlink.LinkList()
+	if err != nil {
+		return err
+	}
+	for _, l := range links {
+		if l.Type() == "veth" {
+			if err := netlink.LinkSetMaster(l, master); err != nil {
+				return err
+			}
+			if err := netlink.LinkSetUp(l); err != nil {
+				return err
+			}
+		}
+	}
+	return netlink.LinkSetUp(master)
+}
+
+// Nodes of a lab without a fabric are containers that cables join. A switch is one with as few rights as the others; a host that is
+// started again gets its cable again.
+func TestPrivSwitchedLab(t *testing.T) {
+	c := begin(t, switched(3))
+	if c.Fabric() != nil || c.Switches() != 1 || c.Switch(0).Name != "s0" {
+		t.Fatalf("fabric %v, %d switches", c.Fabric(), c.Switches())
+	}
+	if l := c.Node(1).Link; l.Kind != boot.Wired || l.Index != 1 {
+		t.Errorf("cable %+v", l)
+	}
+	all, err := c.engine.mine(t.Context(), c.id)
+	if err != nil || len(all) != 4 {
+		t.Errorf("%d containers, %v", len(all), err)
+	}
+	about, err := c.engine.api.ContainerInspect(t.Context(), c.switches[0].container)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := about.HostConfig; h.Privileged || h.NetworkMode != "none" || len(h.CapAdd) > 0 || strings.Join(h.CapDrop, " ") != "ALL" ||
+		!h.ReadonlyRootfs || len(h.Binds)+len(h.Mounts)+len(h.Devices) > 0 || about.Image != c.image {
+		t.Errorf("%+v", h)
+	}
+	if err := c.Switch(0).Do(hub); err != nil {
+		t.Fatal(err)
+	}
+	reaches(t, c, "h0", "10.0.0.3")
+	if err := c.Kill(1); err != nil {
+		t.Fatal(err)
+	}
+	link, err := c.Restart(t.Context(), 1)
+	if err != nil || link.Kind != boot.Wired || link.Index != 1 || link.FD != -1 {
+		t.Fatalf("%+v, %v", link, err)
+	}
+	if err := c.Switch(0).Do(hub); err != nil {
+		t.Fatal(err)
+	}
+	reaches(t, c, "h0", "10.0.0.2")
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if all, err := c.engine.mine(context.Background(), c.id); len(all) > 0 {
+		t.Errorf("containers %v are left (%v)", all, err)
+	}
+}
+
+// A switch that has gone bad can change nothing of its network: that is done from outside.
+func TestPrivABadSwitchReachesNothing(t *testing.T) {
+	c := begin(t, switched(1))
+	p := c.Switch(0)
+	got := map[string]string{}
+	if err := p.Conn.Send(control.Message{Kind: "try"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Conn.Expect("tried", &got); err != nil {
+		t.Fatal(err)
+	}
+	for what, want := range map[string]string{
+		"write /proc/sys": "read-only file system", "mount": "operation not permitted", "unshare": "operation not permitted",
+		"raw socket": "operation not permitted", "route out": "network is unreachable", "engine": "no such file or directory",
+		"CapEff": "0000000000000000", "CapBnd": "0000000000000000", "NoNewPrivs": "1", "Seccomp": "2", "interfaces": "lo h0",
+	} {
+		if !strings.Contains(got[what], want) {
+			t.Errorf("%s: %q, expected %q", what, got[what], want)
+		}
+	}
+}
+
+// A cable that cannot be made fails the launch, which leaves nothing.
+func TestPrivSwitchedLabFails(t *testing.T) {
+	usable(t)
+	s := switched(2)
+	s.Self, s.Lab = node(t), "unplugged"
+	s.Cables[1].A.Interface = "a-name-that-the-kernel-does-not-take"
+	if c, err := Launch(t.Context(), s); err == nil || !strings.Contains(err.Error(), "cable from s0 to h1") {
+		t.Errorf("got %v, %v", c, err)
+	}
+	nothing(t, "unplugged")
+}
+
+func reaches(t *testing.T, c *Cluster, node, addr string) {
+	t.Helper()
+	var out strings.Builder
+	if err := c.Exec(t.Context(), node, runtime.Command{Args: []string{"ping", "-c", "1", "-W", "5", addr}, Stdout: &out}); err != nil {
+		t.Errorf("%v: %s", err, out.String())
+	}
+}
