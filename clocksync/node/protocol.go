@@ -51,6 +51,24 @@ type PTPParams struct {
 	FirstStep units.Time // an offset above this is stepped over at first
 	Step      units.Time // and above this later; negative: never
 	Bound     units.Time // half of the most by which the two ways of a path may differ
+	Place     *Place     `json:",omitempty"` // in a tree of boundary clocks; nil: everybody follows the reference
+}
+
+// Place is where a node is in a tree of boundary clocks. Who has both a master and followers is one. There are no backups.
+type Place struct {
+	Master    clocksync.Node   // whom it asks for the time; itself: the reference
+	Followers []clocksync.Node // who ask it
+}
+
+// ports are those of the clock of node self: one toward its master, one toward all who follow it.
+func (p *Place) ports(self clocksync.Node) (ports [][]clocksync.Node) {
+	if p.Master != self {
+		ports = append(ports, []clocksync.Node{p.Master})
+	}
+	if len(p.Followers) > 0 {
+		ports = append(ports, p.Followers)
+	}
+	return ports
 }
 
 // usualGains are those of PI unless a lab has its own, once it is out of gear (docs/adr/0075): between the hosts of the
@@ -93,6 +111,9 @@ func (p *PTPParams) config(s clocksync.Setup) ptp.Config {
 	}
 	cfg.AsymmetryBound = p.Bound
 	cfg.LimitRate(s.Skew)
+	if p.Place != nil {
+		cfg.Ports, cfg.SlaveOnly = p.Place.ports(s.Self), len(p.Place.Followers) == 0
+	}
 	return cfg
 }
 
@@ -211,6 +232,9 @@ func (c *Config) Rate() float64 {
 			return float64(n) / interval
 		}
 		return 3 * float64(c.Setup.Nodes-n) / interval
+	}
+	if p := c.PTP.Place; p != nil {
+		return (1 + 3*float64(len(p.Followers))) / interval
 	}
 	if c.Setup.Self == c.Setup.Reference {
 		return 3 * float64(c.Setup.Nodes-1) / interval // Sync, Follow_Up, Delay_Resp

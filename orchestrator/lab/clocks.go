@@ -30,8 +30,9 @@ type Clocks struct {
 	For         units.Time // the run lasts at least so long
 	Warmup      units.Time // how long clocks are kept before the workload begins; 0: as the run sees fit, negative: not at all
 
-	PTP     clocks.PTPParams     // of sync: ptp
-	Huygens clocks.HuygensParams // of sync: huygens
+	PTP      clocks.PTPParams     // of sync: ptp
+	Boundary Boundary             // of sync: ptp
+	Huygens  clocks.HuygensParams // of sync: huygens
 }
 
 // Imperfect says whether a host has a clock that is not lab time, or measures with noise.
@@ -106,7 +107,7 @@ func (d *decoder) clocks(s *section) Clocks {
 		c.Warmup = f.warmup()
 	}
 	if p := s.field("ptp"); c.Sync == "ptp" {
-		c.PTP = p.open().ptp()
+		c.PTP, c.Boundary = p.open().ptp()
 	} else if p.written() { // for other runs of the same file
 		d.aside++
 		p.open().ptp()

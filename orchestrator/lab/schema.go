@@ -133,6 +133,7 @@ type (
 	oscillatorType string
 	priorityType   string
 	mechanismType  string
+	boundaryType   string
 	offType        string
 	filterType     string
 	servoType      string
@@ -297,6 +298,9 @@ func (dilationType) JSONSchema() *jsonschema.Schema {
 }
 func (ranksType) JSONSchema() *jsonschema.Schema {
 	return oneOf(words("all"), inRange("integer", "1", "65536"), listOf(anything("string")), structure(writtenRandomRanks{}))
+}
+func (boundaryType) JSONSchema() *jsonschema.Schema {
+	return oneOf(boundaries.schema(), listOf(anything("string")))
 }
 func (traceFileType) JSONSchema() *jsonschema.Schema { return anything("string") }
 

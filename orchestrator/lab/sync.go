@@ -10,16 +10,19 @@ import (
 const (
 	maxSyncInterval = 1000 * units.Second
 	maxStep         = 1000 * units.Second
+	leastKI         = 0.000001 // without the integral an error of the frequency stays an error of the time
+	mostBoundary    = 1 << 14
 )
 
 var (
 	delayFilters    = choice{built: []string{"median", "mean", "least"}}
 	servos          = choice{built: []string{"pi", "linreg"}}
 	delayMechanisms = choice{built: []string{"end-to-end", "peer"}}
+	boundaries      = choice{built: []string{"off", "edge"}}
 )
 
 // ptp reads clocks.ptp. Its defaults are those of package ptp.
-func (s *section) ptp() clocks.PTPParams {
+func (s *section) ptp() (clocks.PTPParams, Boundary) {
 	defer s.close()
 	var p clocks.PTPParams
 	from := "ours: PTP's second, as short as a lab"
@@ -31,16 +34,29 @@ func (s *section) ptp() clocks.PTPParams {
 	p.Length = s.field("filter_length").or("10", "linuxptp: delay_filter_length").integer(1, 1000)
 	p.Servo, _ = s.field("servo").or("pi", "linuxptp: clock_servo").enum(servos)
 	p.P, _ = s.field("kp").or("0.2", "ours: docs/clocks.md").decimal(0.0001, 2)
-	p.I, _ = s.field("ki").or("0.02", "ours: docs/clocks.md").decimal(0, 4)
+	ki := s.field("ki").or("0.02", "ours: docs/clocks.md")
+	p.I, _ = ki.decimal(leastKI, 4)
+	if p.Servo == "pi" && 2*p.P+p.I >= 4 {
+		ki.problem("a loop with kp %v is not stable; expected less than %v, 4 - 2 kp", p.P, max(0, 4-2*p.P))
+	}
 	p.Servers = s.field("servers").or("1", "ours").integer(1, ptp.MostServers)
 	if f := s.field("agree"); p.Servers > 1 {
 		p.Agree, _ = quantity(f.or("100ns", "ours: docs/adr/0078"), units.ParseTime, units.Picosecond, units.Second)
 	} else if f.n != nil {
 		f.problem("servers agree where there are several: ptp.servers from 2 on")
 	}
+	boundary := s.field("boundary").or("off", "ours")
+	b := boundary.boundary()
+	if b.Some() && p.Servers > 1 {
+		boundary.problem("boundary clocks follow one reference; expected off with ptp.servers, or one server")
+	}
 	if f := s.field("backups"); p.Servers > 1 {
 		if p.Backups = -1; f.n != nil {
 			f.problem("several servers have no backups: they are each other's")
+		}
+	} else if b.Some() {
+		if p.Backups = -1; f.n != nil && f.integer(0, 16) > 0 {
+			f.problem("boundary clocks have no backups: each goes on for those behind it; expected 0")
 		}
 	} else if p.Backups = f.or("1", "ours").integer(0, 16); p.Backups == 0 {
 		p.Backups = -1
@@ -53,7 +69,35 @@ func (s *section) ptp() clocks.PTPParams {
 		p.Step = -1
 	}
 	p.Bound = s.field("asymmetry").or("off", "ours").plusMinus(maxJitter)
-	return p
+	return p, b
+}
+
+// Boundary says which hosts are boundary clocks.
+type Boundary struct {
+	Edge  bool     // the first host behind every switch but the reference's
+	Hosts []string // by name; each follows the nearest of the reference and those before it
+}
+
+// Some tells whether any host is to be one.
+func (b *Boundary) Some() bool { return b.Edge || len(b.Hosts) > 0 }
+
+// boundary reads off, edge or a list of hosts. Who is a host is for the topology to say.
+func (f field) boundary() Boundary {
+	var b Boundary
+	if f.n == nil {
+		return b
+	}
+	if f.n.kind == scalar {
+		word, _ := f.enum(boundaries)
+		b.Edge = word == "edge"
+		return b
+	}
+	for _, item := range f.items(mostBoundary) {
+		if name, ok := item.enumLike("the name of a host"); ok {
+			b.Hosts = append(b.Hosts, name)
+		}
+	}
+	return b
 }
 
 // autoTime reads a time, or auto, which is 0.

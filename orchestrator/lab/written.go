@@ -158,10 +158,11 @@ type writtenPTP struct {
 	Length    int           `json:"filter_length,omitempty" jsonschema:"minimum=1,maximum=1000" jsonschema_description:"How many delays it is over."`
 	Servo     servoType     `json:"servo,omitempty" jsonschema_description:"Proportional and integral, or linear regression."`
 	KP        float64       `json:"kp,omitempty" jsonschema:"minimum=0.0001,maximum=2" jsonschema_description:"Proportional gain of pi, per sample."`
-	KI        float64       `json:"ki,omitempty" jsonschema:"minimum=0,maximum=4" jsonschema_description:"Integral gain of pi, per sample."`
+	KI        float64       `json:"ki,omitempty" jsonschema:"minimum=0.000001,maximum=4" jsonschema_description:"Integral gain of pi, per sample; with 2 kp it is below 4."`
 	Servers   int           `json:"servers,omitempty" jsonschema:"minimum=1,maximum=16" jsonschema_description:"Hosts from the reference on that have a source of time of their own, so that their clocks are right. Above 1, the others believe what more than half of them say."`
 	Agree     timeType      `json:"agree,omitempty" jsonschema_description:"With several servers: those that are no farther apart do not contradict each other."`
 	Backups   int           `json:"backups,omitempty" jsonschema:"minimum=0,maximum=16" jsonschema_description:"Hosts after the reference that may take its place."`
+	Boundary  boundaryType  `json:"boundary,omitempty" jsonschema_description:"Hosts that are boundary clocks: they follow, and serve the time to the hosts that are nearest to them. Each follows the nearest, by links, of the reference and the boundary clocks before it. Edge is the first host behind every switch but the reference's; or a list of hosts."`
 	FirstStep timeType      `json:"first_step,omitempty" jsonschema_description:"An offset above this is stepped over at first."`
 	Step      offTimeType   `json:"step,omitempty" jsonschema_description:"An offset above this is stepped over later, or off."`
 	Asymmetry clockTimeType `json:"asymmetry,omitempty" jsonschema_description:"Half of the most by which the two ways of a path may differ: added to the bound that hosts state."`

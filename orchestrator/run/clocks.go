@@ -38,6 +38,10 @@ func (x *Experiment) addClocks() error {
 	if err != nil {
 		return err
 	}
+	places, err := x.places(reference)
+	if err != nil {
+		return err
+	}
 	x.warmUp(x.rhythm(&c.Huygens))
 	c = &x.Lab.Clocks
 	for h := range x.Plans {
@@ -48,6 +52,9 @@ func (x *Experiment) addClocks() error {
 				Self: clocksync.Node(h), Nodes: len(x.Plans), Reference: reference, Seed: x.Lab.Seed,
 				Jitter: c.Stamp.Jitter, Quantum: c.Stamp.Quantum, Skew: c.Skew, Offset: max(c.Offset, 1),
 			},
+		}
+		if places != nil {
+			x.Plans[h].Clock.PTP.Place = &places[h]
 		}
 		x.upset(h)
 		if err := x.Plans[h].Clock.CheckParams(); err != nil {

@@ -1,0 +1,109 @@
+package node
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"weft/clocksync"
+	"weft/clocksync/internal/testnet"
+	"weft/units"
+)
+
+// chain is a world of four nodes of which 1 and 2 are boundary clocks: 0 <- 1 <- 2 <- 3.
+func chain(t *testing.T, params PTPParams) *testnet.World {
+	t.Helper()
+	return testnet.New(testnet.Config{
+		Nodes: 4, Seed: 5,
+		Path: func(r *rand.Rand) testnet.Path {
+			return &testnet.Jittery{Base: us, Jitter: 10 * units.Nanosecond, Random: r}
+		},
+		Oscillator: func(n clocksync.Node) testnet.Oscillator {
+			return testnet.Oscillator{Offset: units.Time(n) * 100 * us, Skew: float64(n) * 5e-6, Wander: 1e-9, Jitter: 5 * units.Nanosecond}
+		},
+		Start: func(n clocksync.Node) clocksync.Protocol {
+			p, err := linked(params, n).clock(clocksync.Setup{Self: n, Nodes: 4, Seed: 9, Skew: 20e-6, Jitter: 5 * units.Nanosecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		},
+	})
+}
+
+// linked is params of node n of a chain of four.
+func linked(params PTPParams, n clocksync.Node) *PTPParams {
+	params.Place = &Place{Master: max(0, n-1)}
+	if n < 3 {
+		params.Place.Followers = []clocksync.Node{n + 1}
+	}
+	params.Backups = -1
+	return &params
+}
+
+func worstOf(w *testnet.World) (worst units.Time) {
+	for n := range clocksync.Node(4) {
+		e := w.Time(n) - w.Time(0)
+		worst = max(worst, e, -e)
+	}
+	return worst
+}
+
+func TestAChainOfBoundaryClocksKeepsTime(t *testing.T) {
+	for name, params := range map[string]PTPParams{"end to end": {Interval: ms}, "peer": {Interval: ms, PeerDelay: true}} {
+		w := chain(t, params)
+		worst, outside := units.Time(0), 0
+		w.Every(150*ms, 100*us, func() {
+			worst = max(worst, worstOf(w))
+			for n := range clocksync.Node(4) {
+				e := w.Time(n) - w.Time(0)
+				if b, ok := w.Bound(n); !ok || max(e, -e) > b {
+					outside++
+				}
+			}
+		})
+		w.Run(300 * ms)
+		if worst > 150*units.Nanosecond || outside > 0 {
+			t.Errorf("%s: up to %v off, %d times outside of the bound", name, worst, outside)
+		}
+	}
+}
+
+// Who is behind a boundary clock that has crashed goes on by its frequency, says so, and is taken up again.
+func TestABoundaryClockCrashes(t *testing.T) {
+	w := chain(t, PTPParams{Interval: ms})
+	w.Run(150 * ms)
+	w.Crash(1)
+	w.Run(200 * ms)
+	last := w.Protocol(3).Correction()
+	e := w.Time(3) - w.Time(0)
+	if b, ok := w.Bound(3); !ok || max(e, -e) > b || e == 0 {
+		t.Errorf("50 ms after the crash: %v off, bound %v, %v", e, b, last.State)
+	}
+	w.Restart(1)
+	w.Run(400 * ms)
+	if worst := worstOf(w); worst > 150*units.Nanosecond || w.Protocol(3).Correction().State != clocksync.Locked {
+		t.Errorf("after the restart: up to %v off, %v", worst, w.Protocol(3).Correction().State)
+	}
+}
+
+func TestPortsOfBoundaryClocks(t *testing.T) {
+	s := clocksync.Setup{Self: 1, Nodes: 4, Skew: 20e-6}
+	p := PTPParams{Place: &Place{Master: 0, Followers: []clocksync.Node{2, 3}}}
+	cfg := p.config(s)
+	if cfg.SlaveOnly || len(cfg.Ports) != 2 || !slices.Equal(cfg.Ports[0], []clocksync.Node{0}) || !slices.Equal(cfg.Ports[1], []clocksync.Node{2, 3}) {
+		t.Errorf("a boundary clock: %v, slave only %v", cfg.Ports, cfg.SlaveOnly)
+	}
+	c := Config{Sync: PTP, PTP: p, Setup: s}
+	if r := c.Rate(); r != 7000 { // a Delay_Req, and three messages for each follower
+		t.Errorf("%v messages per second", r)
+	}
+	p.Place = &Place{Master: 1, Followers: []clocksync.Node{0}}
+	if cfg = p.config(s); cfg.SlaveOnly || len(cfg.Ports) != 1 {
+		t.Errorf("the reference: %v, slave only %v", cfg.Ports, cfg.SlaveOnly)
+	}
+	p.Place = &Place{}
+	if cfg = p.config(s); !cfg.SlaveOnly || len(cfg.Ports) != 1 {
+		t.Errorf("a host at the end: %v, slave only %v", cfg.Ports, cfg.SlaveOnly)
+	}
+}
