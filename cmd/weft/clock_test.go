@@ -36,6 +36,9 @@ expect: [flows > 0, clock_coverage >= 99%]
 	if s.Flows.Count != 0 || s.LabTimeUS != 30_000 || s.Clocks.Samples != 3001 || len(s.Expect) != 1 {
 		t.Errorf("%+v", s)
 	}
+	if st := s.Clocks.Stability; st == nil || st.Hosts != 2 || len(st.At) != 3 || st.At[2].TauUS != 1000 || st.At[2].MTIE <= 0 || len(st.Classes) != 3 {
+		t.Errorf("stability %+v", st)
+	}
 	if _, err := os.Stat(filepath.Join(s.Run, "plots", "clocks.svg")); err != nil {
 		t.Error(err)
 	}

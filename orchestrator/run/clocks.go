@@ -212,6 +212,7 @@ func (x *Experiment) clocksOf(o *outcome) record.Clocks {
 		b, share := bounds.Describe(units.Nanosecond), float64(covered)/float64(bounded)
 		s.Bound, s.Coverage = &b, &share
 	}
+	s.Stability = stability(o.Clocks, reference, grid, since)
 	s.LimitNS = c.Limit.Nanoseconds()
 	if at, ok := converged.Since(); ok {
 		us := at.Microseconds()

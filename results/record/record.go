@@ -187,6 +187,37 @@ type Clocks struct {
 
 	Falsetickers int64 `json:"falsetickers,omitempty"` // times that a host outvoted a server of time
 	NoMajority   int64 `json:"no_majority,omitempty"`  // times that a host found no majority among its servers, and went on alone
+
+	Stability *Stability `json:"stability,omitempty"`
+}
+
+// Stability is that of the hosts' clocks against the reference's, since the workload began, or measure.from: at each
+// averaging time the worst host's. Nothing is filtered.
+type Stability struct {
+	Hosts    int        `json:"hosts"`       // that were compared: those whose protocol ran all the time
+	MaxTE    float64    `json:"max_te_ns"`   // largest error
+	Constant float64    `json:"constant_ns"` // largest mean of a host's error
+	At       []Averaged `json:"at"`
+	Classes  []Class    `json:"g8273_2"`
+}
+
+// Averaged is stability at one averaging time.
+type Averaged struct {
+	TauUS float64 `json:"tau_us"`
+	ADEV  float64 `json:"adev"`    // Allan deviation, of overlapping intervals: a share
+	MDEV  float64 `json:"mdev"`    // modified Allan deviation: a share
+	TDEV  float64 `json:"tdev_ns"` // time deviation
+	MTIE  float64 `json:"mtie_ns"` // largest change of the error within that time
+}
+
+// Class is the limits of a class of ITU-T G.8273.2, to read the numbers beside: they are for 1000 s of one piece of equipment,
+// and no run of a lab says that they are kept.
+type Class struct {
+	Name     string  `json:"class"`
+	MaxTE    float64 `json:"max_te_ns"`
+	Constant float64 `json:"constant_ns"`
+	MTIE     float64 `json:"mtie_ns"`
+	TDEV     float64 `json:"tdev_ns"`
 }
 
 // Fidelity says how far an emulated run kept to its schedule.

@@ -37,7 +37,9 @@ func TestSummariesMeetTheSchema(t *testing.T) {
 		{Format: store.Format},
 		{
 			Format: store.Format, Point: map[string]any{"seed": 1}, Fidelity: &record.Fidelity{Verdict: "ok"}, Collectives: []record.Collective{{Name: "x"}},
-			Rates: &record.Rates{Jain: 1}, Expect: []record.Expect{{That: "x"}}, Warnings: []string{"y"}, Clocks: record.Clocks{ConvergedUS: &converged},
+			Rates: &record.Rates{Jain: 1}, Expect: []record.Expect{{That: "x"}}, Warnings: []string{"y"}, Clocks: record.Clocks{
+				ConvergedUS: &converged, Stability: &record.Stability{At: []record.Averaged{{TauUS: 1}}, Classes: []record.Class{{Name: "A"}}},
+			},
 		},
 	} {
 		b, err := json.Marshal(sum)

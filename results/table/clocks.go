@@ -3,6 +3,7 @@ package table
 import (
 	"fmt"
 	"io"
+	"strconv"
 
 	"weft/results/record"
 )
@@ -48,6 +49,35 @@ func clocks(s *record.Summary) *grid {
 	row("to the reference", c.Reference, "")
 	if c.Coverage != nil {
 		row("stated bound", c.Bound, fmt.Sprintf("holds for %s of pairs", percent(*c.Coverage)))
+	}
+	return &g
+}
+
+// stability is the table of what clocks do over averaging times, and of limits to read it beside; nil when there was a workload,
+// whose tables are enough, or nothing was measured.
+func stability(s *record.Summary) *grid {
+	t := s.Clocks.Stability
+	if t == nil || s.Flows.Count > 0 {
+		return nil
+	}
+	var g grid
+	ns := func(v float64) cell { return right(micros(v / 1e3)) }
+	share := func(v float64) cell { return right(strconv.FormatFloat(v, 'g', 3, 64)) }
+	none := right("")
+	g.row(header("to the reference, worst host"), header("ADEV"), header("MDEV"), header("TDEV"), header("MTIE"), header("mean"), header("max"), header(""))
+	for i, a := range t.At {
+		mean, most := none, none
+		if i == 0 {
+			mean, most = ns(t.Constant), ns(t.MaxTE)
+		}
+		g.row(left("over "+micros(a.TauUS)), share(a.ADEV), share(a.MDEV), ns(a.TDEV), ns(a.MTIE), mean, most)
+	}
+	for i, c := range t.Classes {
+		note := ""
+		if i == 0 {
+			note = "limits for 1000 s of one clock, for comparison alone"
+		}
+		g.row(header("G.8273.2 class "+c.Name), none, none, ns(c.TDEV), ns(c.MTIE), ns(c.Constant), ns(c.MaxTE), left(note))
 	}
 	return &g
 }

@@ -37,6 +37,31 @@ func TestSummaryShowsClocks(t *testing.T) {
 	}
 }
 
+func TestSummaryShowsStabilityBesideLimits(t *testing.T) {
+	s := clocked("ptp")
+	s.Clocks.Stability = &record.Stability{
+		Hosts: 3, MaxTE: 12, Constant: 1.5, At: []record.Averaged{{TauUS: 10, ADEV: 2.83e-5, MDEV: 1e-6, TDEV: 0.25, MTIE: 7}, {TauUS: 100}},
+		Classes: []record.Class{{Name: "A", MaxTE: 100, Constant: 50, MTIE: 40, TDEV: 4}},
+	}
+	var b text.Buffer
+	if err := Summary(&b, s, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"over 10us", "2.83e-05", "250ps", "7ns", "1.5ns", "over 100us", "G.8273.2 class A", "40ns", "for comparison alone"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(b.String(), "complian") {
+		t.Errorf("a run speaks of compliance:\n%s", b.String())
+	}
+	s.Flows.Count = 8
+	b.Reset()
+	if err := Summary(&b, s, Style{}); err != nil || strings.Contains(b.String(), "G.8273.2") {
+		t.Errorf("a run with a workload has the table: %v\n%s", err, b.String())
+	}
+}
+
 func TestSummaryOfClocksThatNothingKeeps(t *testing.T) {
 	s := clocked("none")
 	s.Clocks = record.Clocks{Sync: "none", Samples: 10, Error: record.Quantiles{P99: 2000}, LimitNS: 100}

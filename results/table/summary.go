@@ -61,7 +61,7 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 	if err := g.write(w, st, "  "); err != nil {
 		return err
 	}
-	for _, part := range []func(*record.Summary) *grid{distributions, collectives, clocks, expectations} {
+	for _, part := range []func(*record.Summary) *grid{distributions, collectives, clocks, stability, expectations} {
 		if g := part(s); g != nil {
 			if _, err := io.WriteString(w, "\n"); err != nil {
 				return err
