@@ -3,16 +3,18 @@ package topology
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
 // numbered adds racks times n switches named prefix-rack-number, both from 1, and returns the first: those of a rack follow
-// each other.
-func (b *builder) numbered(prefix string, racks, n int) NodeID {
+// each other. group is what a rack is called before its number.
+func (b *builder) numbered(prefix, group string, racks, n int) NodeID {
 	first := NodeID(len(b.g.Nodes))
 	for r := range racks {
 		for i := range n {
-			b.node(prefix+"-"+strconv.Itoa(r+1)+"-"+strconv.Itoa(i+1), Switch, prefix)
+			id := b.node(prefix+"-"+strconv.Itoa(r+1)+"-"+strconv.Itoa(i+1), Switch, prefix)
+			b.g.Nodes[id].Group = group + " " + strconv.Itoa(r+1)
 		}
 	}
 	return first
@@ -43,10 +45,10 @@ func (b *builder) clos() error {
 		return fmt.Errorf("clos: %w", err)
 	}
 	hosts := b.many(int(n), "h", Host, "host")
-	l1 := b.numbered("l1", t.Racks, t.Leaves)
-	l2 := b.numbered("l2", t.Racks, t.Spines)
-	l3 := b.numbered("l3", t.SwitchingRacks, third)
-	l4 := b.numbered("l4", t.SwitchingRacks, t.Cores)
+	l1 := b.numbered("l1", "computing rack", t.Racks, t.Leaves)
+	l2 := b.numbered("l2", "computing rack", t.Racks, t.Spines)
+	l3 := b.numbered("l3", "switching rack", t.SwitchingRacks, third)
+	l4 := b.numbered("l4", "switching rack", t.SwitchingRacks, t.Cores)
 	for h := range int(n) {
 		b.link(hosts+NodeID(h), l1+NodeID(h/t.HostsPerLeaf), "host", b.tier("host"))
 	}
@@ -88,8 +90,8 @@ func (b *builder) dragonflyPlus() error {
 		return fmt.Errorf("dragonfly-plus: %w", err)
 	}
 	hosts := b.many(int(n), "h", Host, "host")
-	leaves := b.numbered("leaf", t.Groups, t.Leaves)
-	spines := b.numbered("spine", t.Groups, t.Spines)
+	leaves := b.numbered("leaf", "group", t.Groups, t.Leaves)
+	spines := b.numbered("spine", "group", t.Groups, t.Spines)
 	for h := range int(n) {
 		b.link(hosts+NodeID(h), leaves+NodeID(h/t.HostsPerLeaf), "host", b.tier("host"))
 	}
@@ -130,6 +132,7 @@ func (b *builder) torus() error {
 	if err := checkSize(n, int64(switches), n+int64(switches*len(t.Dimensions))); err != nil {
 		return fmt.Errorf("torus: %w", err)
 	}
+	b.g.Grid = slices.Clone(t.Dimensions)
 	hosts := b.many(int(n), "h", Host, "host")
 	first := NodeID(len(b.g.Nodes))
 	for s := range switches {

@@ -38,6 +38,10 @@ type Node struct {
 	Kind Kind
 	Tier string // host, edge, agg, core, leaf, spine, switch
 	Addr string // IPv4 address of a host, 10.x.y.z; empty for switches
+
+	// Group is where a switch of a clos or dragonfly-plus stands: "computing rack 1", "switching rack 2", "group 3". Hosts
+	// stand where their switch does.
+	Group string
 }
 
 // LinkID numbers the links of a graph from 0. A link is full duplex.
@@ -73,6 +77,7 @@ type Graph struct {
 	Hosts int    // nodes [0, Hosts) are hosts
 	Nodes []Node
 	Links []Link
+	Grid  []int // of a torus: switches along each dimension, the last moving fastest; nil for others
 
 	// Adjacent lists, per node, the links it has that are not down, by LinkID.
 	Adjacent [][]LinkID

@@ -13,12 +13,37 @@ const separateHosts = 64
 
 // picture is a graph laid out in rows.
 type picture struct {
-	share func(*topology.Link) float64 // of its capacity that a link used; nil: not drawn
-	g     *topology.Graph
-	rows  [][]*box // hosts first
-	of    []*box   // per node
-	box   float64  // width of a box
-	width int      // of the widest row
+	share  func(*topology.Link) float64 // of its capacity that a link used; nil: not drawn
+	g      *topology.Graph
+	rows   [][]*box // hosts first
+	of     []*box   // per node
+	box    float64  // width of a box
+	width  int      // of what is drawn, without margins
+	bottom int      // of what is drawn, known once it is placed
+
+	arrangement arrangement
+	frames      []frame
+	notes       []label
+}
+
+// arrangement is a way to place what a picture has: in layers, in frames, on a grid.
+type arrangement interface {
+	place(top float64)            // gives every box its coordinates, none above top, and the picture its bottom
+	line(l *topology.Link) string // the path of a link, as SVG writes it
+}
+
+// frame is a rectangle with a name around what stands together.
+type frame struct {
+	name                string
+	x, y, width, height float64
+	above               bool // the name stands above what is inside; else below
+}
+
+// label is a small text outside the boxes.
+type label struct {
+	x, y float64
+	side string // class of the text: "w" in the middle of x, "w l" ending there, "w r" beginning there
+	text string
 }
 
 // box is a node, or the hosts behind one switch together.
@@ -40,8 +65,19 @@ func (b *box) hosts() int {
 	return len(b.nodes)
 }
 
-// layout puts the nodes of g into rows and orders each row so that neighbours stand near each other.
+// layout lays out g as what it is.
 func layout(g *topology.Graph) *picture {
+	switch {
+	case g.Grid != nil:
+		return gridded(g)
+	case g.Nodes[g.Hosts].Group != "":
+		return framed(g)
+	}
+	return layered(g)
+}
+
+// boxed makes a picture with a box for every switch, in rows by their distance from the hosts, and boxes for the hosts.
+func boxed(g *topology.Graph, joinHosts bool) *picture {
 	p := &picture{g: g, of: make([]*box, len(g.Nodes))}
 	level := levels(g)
 	p.rows = make([][]*box, slices.Max(level)+1)
@@ -49,19 +85,30 @@ func layout(g *topology.Graph) *picture {
 		n := &g.Nodes[s]
 		p.add(level[s], &box{nodes: []topology.NodeID{n.ID}, kind: topology.Switch, label: n.Name, about: n.Name + " (" + n.Tier + ")"})
 	}
-	p.addHosts()
-	for _, row := range p.rows[2:] {
-		p.arrange(row)
-	}
+	p.addHosts(joinHosts)
 	longest := 0
-	widest := 0
 	for _, row := range p.rows {
-		widest = max(widest, len(row))
 		for _, b := range row {
 			longest = max(longest, utf8.RuneCountInString(cut(b.label)))
 		}
 	}
 	p.box = max(minBox, float64(longest)*charWidth+8)
+	return p
+}
+
+// layers is the arrangement of most pictures: rows, each ordered so that neighbours stand near each other.
+type layers struct{ *picture }
+
+func layered(g *topology.Graph) *picture {
+	p := boxed(g, g.Hosts > separateHosts)
+	for _, row := range p.rows[2:] {
+		p.arrange(row)
+	}
+	widest := 0
+	for _, row := range p.rows {
+		widest = max(widest, len(row))
+	}
+	p.arrangement = layers{p}
 	p.width = int(float64(widest) * (p.box + slotGap))
 	return p
 }
@@ -74,8 +121,8 @@ func (p *picture) add(row int, b *box) {
 	}
 }
 
-// addHosts fills the lowest row, in the order of the switches above.
-func (p *picture) addHosts() {
+// addHosts fills the lowest row, in the order of the switches above; joined, those of a switch share a box.
+func (p *picture) addHosts(joined bool) {
 	g := p.g
 	behind := make([][]topology.NodeID, len(g.Nodes))
 	for h := range topology.NodeID(g.Hosts) {
@@ -84,7 +131,7 @@ func (p *picture) addHosts() {
 	}
 	for _, sw := range p.rows[1] {
 		hosts := behind[sw.nodes[0]]
-		if g.Hosts > separateHosts && len(hosts) > 1 {
+		if joined && len(hosts) > 1 {
 			about := fmt.Sprintf("%d hosts: %s (%s)", len(hosts), span(g, hosts), addresses(g, hosts))
 			p.add(0, &box{nodes: hosts, kind: topology.Host, label: span(g, hosts), about: about})
 			continue
@@ -125,8 +172,8 @@ func (p *picture) arrange(row []*box) {
 	}
 }
 
-// place gives every box its coordinates: rows spread evenly over the width, the highest row at top.
-func (p *picture) place(top float64) {
+// place spreads the rows evenly over the width, the highest at top.
+func (p layers) place(top float64) {
 	for i, row := range p.rows {
 		slot := float64(p.width) / float64(len(row))
 		for j, b := range row {
@@ -134,7 +181,10 @@ func (p *picture) place(top float64) {
 			b.y = top + float64(rowGap*(len(p.rows)-1-i))
 		}
 	}
+	p.bottom = int(top) + rowGap*(len(p.rows)-1) + boxHeight
 }
+
+func (p layers) line(l *topology.Link) string { return curve(p.of[l.A], p.of[l.B]) }
 
 // levels counts, for every node, the hops to the nearest host over any link, up or down: 0 for hosts, 1 for
 // the switches they are attached to. What no link joins is put at 1.

@@ -18,6 +18,7 @@ const (
 	charWidth = 5.6 // of the 9 px font, generously
 	minBox    = 44
 	maxLabel  = 24 // characters; longer names are cut, and whole in the tooltip
+	headWidth = 8  // of a character of the title, generously
 	lineFeed  = 14 // of the heading
 )
 
@@ -28,8 +29,13 @@ const svgStyle = `text{font:9px sans-serif;text-anchor:middle;fill:#222}` +
 	`path{stroke:#999;stroke-width:.8;fill:none}path.odd{stroke:#d9822b;stroke-width:1.4}` +
 	`path.down{stroke:#c23030;stroke-dasharray:4 3}`
 
+// noteStyle is added where there are frames or labels.
+const noteStyle = `rect.f{fill:#fafafa;stroke:#aaa;stroke-dasharray:5 3;rx:4px}text.f{font-size:10px;fill:#555}` +
+	`text.w{font-size:8px;fill:#777}text.l{text-anchor:end}text.r{text-anchor:start}`
+
 // SVG draws g as a picture of layers: hosts at the bottom, switches above, one row for each hop away from the
-// nearest host. Many hosts behind one switch become one box. Lines of a tier that differ from the others are
+// nearest host. Racks of a clos and groups of a dragonfly-plus are framed; a torus is a grid, of three dimensions several, and
+// lines that close its rings end at the name of the switch they go to. Many hosts behind one switch become one box. Lines of a tier that differ from the others are
 // orange, those that are down red and dashed; the pointer on a line or a box shows what it is.
 func SVG(title string, g *topology.Graph) string { return draw(title, g, nil) }
 
@@ -45,18 +51,25 @@ func draw(title string, g *topology.Graph, share func(*topology.Link) float64) s
 	var b strings.Builder
 	tiers := linkTiers(g)
 	top := margin + lineFeed*(len(tiers)+2)
-	p.place(float64(top))
-	height := top + rowGap*(len(p.rows)-1) + boxHeight + margin
+	p.arrangement.place(float64(top))
+	height := p.bottom + margin
 	width := max(p.width+2*margin, 480)
+	style := svgStyle
+	if len(p.frames)+len(p.notes) > 0 {
+		style += noteStyle
+		width = max(width, 2*margin+headWidth*utf8.RuneCountInString(title+": "+g.Title))
+	}
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d">`+"\n",
 		width, height, width, height)
-	fmt.Fprintf(&b, "<title>%s</title>\n<style>%s</style>\n<rect width=\"100%%\" height=\"100%%\" style=\"fill:#fff;stroke:none\"/>\n", escape(title), svgStyle)
+	fmt.Fprintf(&b, "<title>%s</title>\n<style>%s</style>\n<rect width=\"100%%\" height=\"100%%\" style=\"fill:#fff;stroke:none\"/>\n", escape(title), style)
 	fmt.Fprintf(&b, `<text class="t" x="%d" y="%d">%s: %s</text>`+"\n", margin, margin+6, escape(title), escape(g.Title))
 	for i := range tiers {
 		fmt.Fprintf(&b, `<text class="h" x="%d" y="%d">%s</text>`+"\n", margin, margin+6+lineFeed*(i+1), escape(tiers[i].describe()))
 	}
+	p.borders(&b)
 	p.lines(&b, tiers)
 	p.boxes(&b)
+	p.labels(&b)
 	b.WriteString("</svg>\n")
 	return b.String()
 }
@@ -72,7 +85,7 @@ func (p *picture) lines(b *strings.Builder, tiers []linkTier) {
 		if p.share != nil && !l.Down {
 			u := min(max(p.share(l), 0), 1)
 			fmt.Fprintf(b, `<path d="%s" style="stroke:%s;stroke-width:%.1f"><title>%s: %.1f %% used</title></path>`+"\n",
-				curve(from, to), heat(u), 0.8+2.2*u, escape(l.Name), 100*u)
+				p.arrangement.line(l), heat(u), 0.8+2.2*u, escape(l.Name), 100*u)
 			continue
 		}
 		if s == "" && from.hosts() > 1 && last == [2]*box{from, to} {
@@ -81,7 +94,7 @@ func (p *picture) lines(b *strings.Builder, tiers []linkTier) {
 		if s == "" {
 			last = [2]*box{from, to}
 		}
-		fmt.Fprintf(b, `<path%s d="%s"><title>%s: %v`, class(s), curve(from, to), escape(l.Name), settingsOf(l))
+		fmt.Fprintf(b, `<path%s d="%s"><title>%s: %v`, class(s), p.arrangement.line(l), escape(l.Name), settingsOf(l))
 		if l.Down {
 			b.WriteString(", down")
 		}
@@ -134,6 +147,25 @@ func (p *picture) boxes(b *strings.Builder) {
 			fmt.Fprintf(b, `<g><title>%s</title><rect%s x="%.1f" y="%.1f" width="%.1f" height="%d"/><text x="%.1f" y="%.1f">%s</text></g>`+"\n",
 				escape(x.about), style, x.x-p.box/2, x.y, p.box, boxHeight, x.x, x.y+12.5, escape(cut(x.label)))
 		}
+	}
+}
+
+// borders draws the frames, below all else.
+func (p *picture) borders(b *strings.Builder) {
+	for _, f := range p.frames {
+		y := f.y + f.height - 6
+		if f.above {
+			y = f.y + 13
+		}
+		fmt.Fprintf(b, `<rect class="f" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/><text class="f" x="%.1f" y="%.1f">%s</text>`+"\n",
+			f.x, f.y, f.width, f.height, f.x+f.width/2, y, escape(f.name))
+	}
+}
+
+// labels draws the small texts.
+func (p *picture) labels(b *strings.Builder) {
+	for _, n := range p.notes {
+		fmt.Fprintf(b, `<text class="%s" x="%.1f" y="%.1f">%s</text>`+"\n", n.side, n.x, n.y, escape(n.text))
 	}
 }
 
