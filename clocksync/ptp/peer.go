@@ -92,12 +92,13 @@ func (c *Clock) learn(now clocksync.Now, from *peer, delay units.Time) {
 	from.delay.Add(delay)
 }
 
-// advancePeer asks a neighbour for the delay of the link.
+// advancePeer asks a neighbour for the delay of the link, at random instants as Delay_Reqs are: at equal distances
+// questions could meet somebody's Syncs in a queue every time, and no filter would see it.
 func (c *Clock) advancePeer(now clocksync.Now, p *peer) {
 	if now.Mono < p.requestAt {
 		return
 	}
-	p.requestAt = after(now.Mono, p.requestAt, c.cfg.DelayInterval)
+	p.requestAt = now.Mono + c.spread(2*c.cfg.DelayInterval)
 	p.sequence++
 	p.exchange = exchange{}
 	c.send(p, Message{Type: PDelayReq, Source: c.ports[p.port].id, Sequence: p.sequence, LogInterval: noInterval})
