@@ -10,7 +10,7 @@ PREFIX   ?= /usr/local
 
 # Packages whose tests own sockets, devices, processes or the clock run one at a time, after all others, so that
 # what they measure is not each other.
-DRIVERS := ^weft/(cmd|e2e|fabric/realtime|nodeimg|internal/poller|orchestrator/(run|emulate|kernelpath|runtime|doctor|deploy|uml)|internal/(clock|umltest)|tc-shaping/(tcnl|probe|measure))(/|$$)
+DRIVERS := ^weft/(cmd|e2e|fabric/realtime|nodeimg|internal/poller|orchestrator/(run|capture|emulate|kernelpath|runtime|doctor|deploy|uml)|internal/(clock|umltest)|tc-shaping/(tcnl|probe|measure))(/|$$)
 
 .PHONY: help build install demo test killtest race lint fmt fuzz bench bench-htsim labs baselines papers strack ccm collectives clocks clocks-seeds reference clean go tools
 

@@ -1,20 +1,19 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
-	"weft/fabric/realtime"
+	"weft/orchestrator/capture"
 	"weft/orchestrator/deploy"
-	"weft/orchestrator/pcapng"
+	orchestrate "weft/orchestrator/run"
 )
 
 // captureFlags are the flags of weft capture.
@@ -60,7 +59,7 @@ func (a *app) capture(ctx context.Context, h *deploy.Handle, what string, flags 
 	if flags.snap < 0 || flags.count < 0 || flags.limit < 0 {
 		return usagef("--snap, --count and --for must not be negative")
 	}
-	ours, theirs, err := messages()
+	ours, theirs, err := capture.Messages()
 	if err != nil {
 		return err
 	}
@@ -83,9 +82,10 @@ func (a *app) capture(ctx context.Context, h *deploy.Handle, what string, flags 
 	stop := context.AfterFunc(ctx, func() { ours.SetReadDeadline(time.Now()) })
 	defer stop()
 	fmt.Fprintf(a.stderr, "capturing %s of %s; Ctrl-C ends it\n", is.Name, is.Lab)
-	buffered := bufio.NewWriter(out)
-	n, lost, err := copyFrames(buffered, ours, flags, is)
-	err = errors.Join(err, buffered.Flush())
+	n, lost, err := capture.Copy(out, ours, capture.Of{
+		Lab: is.Lab, Name: is.Name, Port: is.Port, Dilation: is.Dilation, Snap: flags.snap, Program: "weft " + versionText(),
+		Count: flags.count, Live: flags.file == "-",
+	})
 	fmt.Fprintf(a.stderr, "%s captured\n", plural(int(n), "packet"))
 	if lost > 0 {
 		fmt.Fprintf(a.stderr, "%s could not be written in time and are missing\n", plural(int(lost), "packet"))
@@ -104,72 +104,37 @@ func (a *app) createCapture(name string) (io.WriteCloser, error) {
 	return os.Create(name)
 }
 
-// maxRecord is the longest record of a captured frame.
-const maxRecord = 128 << 10
-
-// copyFrames writes what comes until enough has, or no more does. A capture that was told to end is a good one.
-func copyFrames(w *bufio.Writer, from *os.File, flags *captureFlags, is deploy.Capturing) (n, lost int64, err error) {
-	kind := "node"
-	if is.Port {
-		kind = "port"
-	}
-	file, err := pcapng.NewWriter(w, pcapng.Interface{
-		Name: is.Name, Description: fmt.Sprintf("%s %s of lab %s", kind, is.Name, is.Lab), Snap: flags.snap,
-		Comment: fmt.Sprintf("times are lab time; the lab ran %g times slower", is.Dilation), Program: "weft " + versionText(),
-	})
-	if err != nil {
-		return 0, 0, err
-	}
-	record := make([]byte, maxRecord)
-	for flags.count == 0 || n < flags.count {
-		size, err := from.Read(record)
-		if err != nil || size == 0 {
-			return n, lost, endOfCapture(err)
-		}
-		c, err := realtime.ParseCaptured(record[:size])
-		if err != nil {
-			return n, lost, err
-		}
-		lost += int64(c.Dropped)
-		if err := file.Write(pcapng.Frame{At: c.At, Out: c.Out, Length: c.Length, Dropped: c.Dropped, Data: c.Frame}); err != nil {
-			return n, lost, err
-		}
-		n++
-		if w.Buffered() > 0 && flags.file == "-" {
-			if err := w.Flush(); err != nil {
-				return n, lost, err
-			}
-		}
-	}
-	return n, lost, nil
+// runCaptureFlag adds --capture of commands that run labs.
+func runCaptureFlag(cmd *cobra.Command, written *[]string) {
+	cmd.Flags().StringArrayVar(written, "capture", nil,
+		"POINT=FILE: write packets of a host, or of a port such as 'leaf0->spine1', of the emulated run to a new file as pcapng; may be repeated")
 }
 
-// endOfCapture is nil for what ends captures that are well.
-func endOfCapture(err error) error {
-	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) {
-		return nil
+// captures are what --capture asks for. They are of one run, which is emulated.
+func (f *runFlags) captures(jobs []job) (all []orchestrate.Capture, err error) {
+	if len(f.capture) == 0 {
+		return nil, nil
 	}
-	return err
-}
-
-// captureBuffer is how many bytes of records may wait to be written, if the machine allows.
-const captureBuffer = 4 << 20
-
-// messages makes a pair of sockets that carry a record per message.
-func messages() (ours, theirs *os.File, err error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, fmt.Errorf("capture: %w", err)
-	}
-	for _, fd := range fds {
-		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, captureBuffer) != nil {
-			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, captureBuffer) // what the system allows
+	for _, text := range f.capture {
+		point, file, ok := strings.Cut(text, "=")
+		switch {
+		case !ok || point == "" || file == "":
+			return nil, usagef("--capture %q; expected POINT=FILE, such as h0=h0.pcapng or 'leaf0->spine1=port.pcapng'", text)
+		case file == "-":
+			return nil, usagef("--capture %s: standard output has the results of the run; name a file", text)
 		}
+		all = append(all, orchestrate.Capture{Point: point, File: file})
 	}
-	if err := unix.SetNonblock(fds[0], true); err != nil { // so that reading can be ended
-		unix.Close(fds[0])
-		unix.Close(fds[1])
-		return nil, nil, fmt.Errorf("capture: %w", err)
+	switch {
+	case f.resume:
+		return nil, usagef("--capture: runs that --resume leaves out have no packets; leave --resume away")
+	case len(jobs) == 2 && jobs[0].compare:
+		return nil, usagef("--capture: the simulator's packets have no bytes to write; --engine emu, without the simulation beside it, captures")
+	case len(jobs) != 1:
+		return nil, usagef("--capture: this command line makes %d runs, and a capture is of one; choose it by its lab file, and a point of a sweep by --set", len(jobs))
 	}
-	return os.NewFile(uintptr(fds[0]), "capture"), os.NewFile(uintptr(fds[1]), "capture"), nil
+	if err := orchestrate.Capturable(jobs[0].lab, jobs[0].engine, all); err != nil {
+		return nil, usageError{err}
+	}
+	return all, nil
 }

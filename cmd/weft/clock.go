@@ -25,7 +25,8 @@ func (a *app) clockCommand() *cobra.Command {
 			"Errors count from measure.from on, or from the start.",
 		Example: "  weft clock labs/quickstart.yaml --set clocks.sync=huygens --engine sim\n" +
 			"  weft clock labs/clocksync/huygens-load.yaml --engine sim\n" +
-			"  weft clock labs/quickstart.yaml --set clocks.sync=ptp --for 50ms --json",
+			"  weft clock labs/quickstart.yaml --set clocks.sync=ptp --for 50ms --json\n" +
+			"  weft clock labs/quickstart.yaml --engine emu --set clocks.sync=ptp --for 20ms --dilation 500 --capture h1=ptp.pcapng",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: labFiles,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.clock(cmd.Context(), args, span, flags) },
@@ -37,6 +38,7 @@ func (a *app) clockCommand() *cobra.Command {
 	kernelFlag(cmd, &flags.kernel)
 	f.StringVar(&flags.out, "out", "", "directory that keeps all runs (default results)")
 	f.StringVar(&flags.junit, "junit", "", "also write a JUnit report to this file")
+	runCaptureFlag(cmd, &flags.capture)
 	f.BoolVar(&flags.strict, "strict", false, "exit with 3 unless the fidelity of every emulated run is ok")
 	f.BoolVar(&flags.json, "json", false, "print one JSON object per run instead of tables")
 	return cmd

@@ -24,6 +24,8 @@ type job struct {
 	engine  string
 	compare bool // the next job is the same lab in the other engine
 	series  store.Series
+
+	captures []orchestrate.Capture
 }
 
 // jobsOf lists the runs of a command line that began at an instant.
@@ -139,6 +141,7 @@ type outcome struct {
 func (a *app) runOne(ctx context.Context, j job, flags runFlags, w *watcher) outcome {
 	s, err := a.engine.Run(ctx, j.lab, orchestrate.Options{
 		Engine: j.engine, Root: flags.out, LabText: j.text, Version: versionText(), Program: program(), Series: j.series, Workers: max(1, runtime.NumCPU()/w.width),
+		Captures: j.captures,
 		Say:      w.say,
 		Progress: func(p orchestrate.Progress) { w.progress(j, p) },
 	})

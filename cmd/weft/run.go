@@ -39,6 +39,7 @@ type runFlags struct {
 	strict  bool
 	json    bool
 	resume  bool
+	capture []string // POINT=FILE
 
 	only func(*lab.Lab) error // changes a lab before it is run; nil: none
 }
@@ -56,7 +57,8 @@ func (a *app) runCommand() *cobra.Command {
 			"  weft run labs/quickstart.yaml --engine both\n" +
 			"  weft run labs/pc4/incast.yaml --engine sim --json\n" +
 			"  weft run labs/quickstart.yaml --set seed=2 --strict --junit report.xml\n" +
-			"  weft run labs/pc4/incast-vs.yaml --engine sim --resume --summary summary.md",
+			"  weft run labs/pc4/incast-vs.yaml --engine sim --resume --summary summary.md\n" +
+			"  weft run labs/ccm/example-emu.yaml --engine emu --capture h2=h2.pcapng",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: labFiles,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args, flags) },
@@ -71,6 +73,7 @@ func (a *app) runCommand() *cobra.Command {
 	f.StringVar(&flags.junit, "junit", "", "also write a JUnit report to this file")
 	f.StringVar(&flags.summary, "summary", "", "also append a summary in Markdown to this file, as $GITHUB_STEP_SUMMARY wants it")
 	f.BoolVar(&flags.resume, "resume", false, "do not make a run again that this program finished with the same settings")
+	runCaptureFlag(cmd, &flags.capture)
 	f.BoolVar(&flags.strict, "strict", false, "exit with 3 unless the fidelity of every emulated run is ok")
 	f.BoolVar(&flags.json, "json", false, "print one JSON object per run instead of tables")
 	return cmd
@@ -94,7 +97,16 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 		}
 	}
 	jobs := jobsOf(files, time.Now())
-	if err := a.on(ctx, flags.kernel, jobs, flags.out, flags.junit, flags.summary); err != nil {
+	captures, err := flags.captures(jobs)
+	if err != nil {
+		return err
+	}
+	written := []string{flags.out, flags.junit, flags.summary}
+	for _, c := range captures {
+		jobs[0].captures = append(jobs[0].captures, c)
+		written = append(written, c.File)
+	}
+	if err := a.on(ctx, flags.kernel, jobs, written...); err != nil {
 		return err
 	}
 	if emulates(jobs) {

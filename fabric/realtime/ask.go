@@ -11,7 +11,7 @@ import (
 	"weft/units"
 )
 
-// serve does what the orchestrator asks for while lab time runs. An error is one that ends the process; what cannot be
+// serve does what the orchestrator asks for while lab time runs; captures may begin before. An error is one that ends the process; what cannot be
 // done is said in the answer.
 func (l *loop) serve(m control.Message, fds []int) error {
 	kept := false
@@ -24,7 +24,7 @@ func (l *loop) serve(m control.Message, fds []int) error {
 		}
 	}()
 	now := l.labNow()
-	if now < 0 {
+	if now < 0 && m.Kind != KindCapture {
 		return l.conn.SendValue(KindDid, Did{Error: "lab time has not begun"})
 	}
 	l.fire(now)

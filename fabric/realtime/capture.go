@@ -68,6 +68,7 @@ type capture struct {
 	dropped uint32
 	record  []byte
 	over    bool
+	lost    *int64 // counts what is dropped of all captures
 }
 
 // What captureHost is told of a frame.
@@ -92,7 +93,7 @@ func (l *loop) capture(c Capture, fds []int) (kept bool, err error) {
 	if c.Snap <= 0 {
 		c.Snap = l.cfg.MaxFrame
 	}
-	l.captures = append(l.captures, &capture{Capture: c, fd: fds[0]})
+	l.captures = append(l.captures, &capture{Capture: c, fd: fds[0], lost: &l.report.Uncaptured})
 	l.net.Trace(l.tracePort)
 	return true, nil
 }
@@ -131,6 +132,7 @@ func (c *capture) copy(at units.Time, out bool, frame []byte, marked bool) {
 		c.dropped = 0
 	case errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.ENOBUFS):
 		c.dropped++
+		*c.lost++
 	default:
 		c.over = true
 	}

@@ -22,7 +22,8 @@ const (
 	KindReport    = "report"    // Report
 )
 
-// Kinds of request that the orchestrator may make between start and stop. Each is answered, in order.
+// Kinds of request that the orchestrator may make between start and stop; a capture also between ready and start, so
+// that it has the first frame. Each is answered, in order.
 const (
 	KindChange  = "change"  // fabric.Change, made at once, whatever its instant; answered by did
 	KindHalt    = "halt"    // Halt; answered by did
@@ -181,6 +182,8 @@ type Report struct {
 	Halted    int64 // frames that hosts which were halted sent or should have received
 	ARP       int64 // requests answered
 	Backlog   int   // the most frames read in a row from one port
+
+	Uncaptured int64 // records of captures that were lost, because nobody read them in time
 
 	MaxNIC units.Bytes // the most that was seen waiting in one host's NIC
 

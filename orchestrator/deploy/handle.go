@@ -10,7 +10,6 @@ import (
 	"weft/fabric/realtime"
 	"weft/nodeimg/control"
 	"weft/orchestrator/runtime"
-	"weft/orchestrator/topology"
 	"weft/units"
 )
 
@@ -303,7 +302,7 @@ func (s *supervisor) capture(conn *control.Conn, c *Capture, files []*os.File) e
 	if len(files) != 1 {
 		return fmt.Errorf("%d descriptors for a capture", len(files))
 	}
-	what, err := s.captured(c.What)
+	what, err := s.x.Captured(clip(c.What))
 	if err != nil {
 		return err
 	}
@@ -316,24 +315,6 @@ func (s *supervisor) capture(conn *control.Conn, c *Capture, files []*os.File) e
 	return conn.SendValue(kindCapture, Capturing{
 		Lab: s.deployment.Lab, Name: c.What, Port: what.Port >= 0, Dilation: s.deployment.Dilation,
 	})
-}
-
-// captured finds what a capture is of.
-func (s *supervisor) captured(name string) (realtime.Capture, error) {
-	for i, port := range s.x.PortNames() {
-		if port == name {
-			return realtime.Capture{Port: i, Host: -1}, nil
-		}
-	}
-	h, ok := s.x.Graph.NodeNamed(name)
-	if ok && int(h) < s.x.Graph.Hosts {
-		return realtime.Capture{Port: -1, Host: int(h)}, nil
-	}
-	if ok {
-		example := s.x.PortNames()[s.x.Graph.Port(s.x.Graph.Adjacent[h][0], topology.NodeID(h))]
-		return realtime.Capture{}, fmt.Errorf("%s is a switch; expected one of its ports, such as '%s'", name, example)
-	}
-	return realtime.Capture{}, fmt.Errorf("lab %s has no node or port %q; weft inspect lists them", s.deployment.Lab, clip(name))
 }
 
 // tell tells a client what happened, and, if it wants, what happens until it goes or the lab ends.

@@ -100,6 +100,9 @@ func (r *run) merge() {
 		return
 	}
 	o.Fabric = o.Report.Network
+	if n := o.Report.Uncaptured; n > 0 {
+		o.Warnings = append(o.Warnings, fmt.Sprintf("captures lack %d packets, which came faster than they could be written; a higher dilation gives time", n))
+	}
 	if r.x.Kernel != nil {
 		o.QueueDelay.Merge(o.OneWay) // as receivers measured it: nobody sees a packet in the kernel's queues
 		return

@@ -43,6 +43,7 @@ type Experiment struct {
 	Stall time.Duration
 
 	Programs []Program // what hosts run besides
+	Captures []Capture // of the modelled fabric's frames
 
 	// Ended is told, in a lab that stands, how the program of a host ended by itself; nil: nobody is.
 	Ended func(host int, err error)
@@ -60,6 +61,12 @@ type Experiment struct {
 	Steps func([]fabric.Step)
 
 	Processes Processes
+}
+
+// Capture is of frames of a run, from the first on.
+type Capture struct {
+	Of     realtime.Capture
+	Socket int // that copies are sent to, a record per message; it stays the caller's
 }
 
 // Processes says how the processes of a run are started. The zero value runs this program as "weft node" and

@@ -186,6 +186,9 @@ func (r *run) configure(ctx context.Context) error {
 			if err == nil {
 				_, err = conn.Expect(ready, nil)
 			}
+			if err == nil && peer == fabricPeer {
+				err = r.capture()
+			}
 			if err != nil {
 				cancel()
 			}
@@ -201,6 +204,24 @@ func (r *run) configure(ctx context.Context) error {
 	stop()
 	if err != nil {
 		return r.blame(ctx, err)
+	}
+	return nil
+}
+
+// capture has the captures begin.
+func (r *run) capture() error {
+	for _, c := range r.x.Captures {
+		var did realtime.Did
+		err := r.carrier.conn.SendValue(realtime.KindCapture, c.Of, c.Socket)
+		if err == nil {
+			_, err = r.carrier.conn.Expect(realtime.KindDid, &did)
+		}
+		if err == nil && did.Error != "" {
+			err = errors.New(did.Error)
+		}
+		if err != nil {
+			return fmt.Errorf("capture: %w", err)
+		}
 	}
 	return nil
 }

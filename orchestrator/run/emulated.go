@@ -7,6 +7,7 @@ import (
 
 	"weft/fabric"
 	"weft/fabric/realtime"
+	"weft/orchestrator/capture"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/topology"
 	"weft/results/record"
@@ -59,8 +60,12 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 		}
 		spec.Processes.Stderr, closed = file, file.Close
 	}
+	spec.Captures = e.captures.begin(stop, func(c *capturing) capture.Of {
+		return capture.Of{Lab: x.Lab.Name, Name: c.Point, Port: c.of.Port >= 0, Dilation: e.dilation, Program: "weft " + o.Version}
+	})
 	got, err := emulate.Run(ctx, spec)
 	keep(closed())
+	keep(e.captures.end(err != nil, o.Say))
 	if kept != nil {
 		err = kept
 	}

@@ -16,6 +16,7 @@ type engine struct {
 	datapath string
 	place    place // of an emulation
 	dilation float64
+	captures captures
 	run      func(context.Context, *Experiment, engine, *store.Run, Options) (*outcome, error)
 }
 

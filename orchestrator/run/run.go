@@ -34,9 +34,11 @@ type Options struct {
 
 	Subnet topology.Subnet // of a lab that stands; 0: that of a lab by itself
 
+	Captures []Capture // of the run, which has to be emulated
+
 	Workers int // processors that a simulation may use; 0: all. It makes no difference to the results.
 
-	Say      func(line string)   // told, before anything runs, which engine was chosen and why; may be nil
+	Say      func(line string)   // told, before anything runs, which engine was chosen and why, and at the end what was captured; may be nil
 	Parts    func([]record.Part) // told at the end what every rank did, also of a run that failed; may be nil
 	Step     func(step string)   // told of every step of starting and ending an emulated lab: see runtime.Spec; may be nil
 	Progress func(Progress)      // called every now and then from one goroutine; may be nil
@@ -63,9 +65,18 @@ func Run(ctx context.Context, l *lab.Lab, o Options) (*record.Summary, error) {
 	if err != nil {
 		return nil, err
 	}
+	captures, err := x.createCaptures(o)
+	if err != nil {
+		return nil, err
+	}
+	defer captures.discard()
 	e, err := choose(ctx, x, o)
 	if err != nil {
 		return nil, err
+	}
+	e.captures = captures
+	if e.name == "sim" && len(captures) > 0 {
+		return nil, fmt.Errorf("--capture: the simulator's packets have no bytes to write, and the lab would be simulated: %s; --engine emu captures where the machine can", e.why)
 	}
 	if o.Say != nil {
 		o.Say(fmt.Sprintf("engine %s: %s", e.name, e.why))

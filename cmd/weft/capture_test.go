@@ -1,0 +1,41 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What --capture cannot have is refused before anything runs, by name and with what can be done.
+func TestCaptureOfRunsIsRefused(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.pcapng")
+	for _, c := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"--capture", "h0"}, []string{"POINT=FILE"}},
+		{[]string{"--capture", "=" + file}, []string{"POINT=FILE"}},
+		{[]string{"--capture", "h0=-"}, []string{"standard output"}},
+		{[]string{"--capture", "h99=" + file}, []string{`"h99"`, "h0->"}},
+		{[]string{"--capture", "h0=" + file, "--engine", "sim"}, []string{"simulator", "--engine emu"}},
+		{[]string{"--capture", "h0=" + file, "--engine", "both"}, []string{"simulator", "--engine emu"}},
+		{[]string{"--capture", "h0=" + file, "--engine", "emu", "--datapath", "kernel"}, []string{"datapath kernel", "datapath fabric"}},
+		{[]string{"--capture", "h0=" + file, "--engine", "emu", "--resume"}, []string{"--resume"}},
+		{[]string{"--capture", "h0=" + file, "--engine", "emu", "labs/pc4/incast.yaml"}, []string{"runs, and a capture is of one"}},
+	} {
+		var f fake
+		code, stdout, stderr := weft(t, &f, append([]string{"run", "labs/quickstart.yaml"}, c.args...)...)
+		if code != exitUsage || stdout != "" || len(f.runs) > 0 {
+			t.Errorf("%v: code %d, %q, runs %v", c.args, code, stdout, f.runs)
+		}
+		for _, w := range c.want {
+			if !strings.Contains(stderr, w) {
+				t.Errorf("%v: %q does not say %q", c.args, stderr, w)
+			}
+		}
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("a file was left")
+	}
+}

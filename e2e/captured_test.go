@@ -1,0 +1,157 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// tshark returns fields of the packets of a capture that a filter lets through, a line for each.
+func (d *desk) tshark(file, filter string, names ...string) []string {
+	d.t.Helper()
+	args := []string{"-n", "-r", filepath.Join(d.dir, file), "-Y", filter, "-T", "fields", "-E", "separator=|"}
+	if script := filepath.Join(d.dir, "weft.lua"); isFile(script) {
+		args = append([]string{"-X", "lua_script:" + script}, args...)
+	}
+	for _, n := range names {
+		args = append(args, "-e", n)
+	}
+	out, err := exec.Command("tshark", args...).Output()
+	if err != nil {
+		d.t.Fatalf("tshark %s: %v", strings.Join(args, " "), err)
+	}
+	return strings.Fields(string(out))
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// A run under coordinated congestion management, captured: every data packet of the source has its tag, some are told to mind
+// congestion, and the notifications of all three types are there, from switch to host and from switch to switch.
+func TestPrivCapturedCoordination(t *testing.T) {
+	needEmulation(t)
+	needProgram(t, "tshark")
+	d := newDesk(t)
+	d.lab("weft.lua", d.run("schema", "dissector").wantCode(0).stdout)
+	r := d.run("run", lib(t, "ccm/example-emu.yaml"), "--engine", "emu", "--capture", "h2=h2.pcapng", "--capture", "spine0->leaf1=asks.pcapng")
+	if r.code != 0 && r.code != 3 { // on a busy machine times are others
+		r.wantCode(0)
+	}
+	r.wantWords("packets of h2 in h2.pcapng: ", "packets of spine0->leaf1 in asks.pcapng: ")
+	const data, fromH2 = "1", "10.0.0.3"
+	for _, line := range d.tshark("h2.pcapng", "weft.type == "+data+" && ip.src == "+fromH2, "weft.tag.cc", "weft.tag.ar") {
+		if cc, ar, _ := strings.Cut(line, "|"); cc != "0" && cc != "1" || ar == "" {
+			t.Fatalf("a data packet of h2 has the tag %q", line)
+		}
+	}
+	tagged := d.tshark("h2.pcapng", "weft.tag.ar && ip.src == "+fromH2, "weft.tag.cc")
+	if len(tagged) < 1000 || !slices.Contains(tagged, "0") || !slices.Contains(tagged, "1") {
+		t.Errorf("%d packets with tags", len(tagged))
+	}
+	told := d.tshark("h2.pcapng", "weft.notice.kind && ip.dst == "+fromH2, "weft.notice.kind")
+	if !slices.Contains(told, "1") || !slices.Contains(told, "2") {
+		t.Errorf("notifications to h2: %v", told)
+	}
+	if asked := d.tshark("asks.pcapng", "weft.notice.kind == 3", "ip.dst"); !slices.Contains(asked, "10.128.0.2") {
+		t.Errorf("leaf1 is asked: %v", asked)
+	}
+	for _, file := range []string{"h2.pcapng", "asks.pcapng"} {
+		if bad := d.tshark(file, "_ws.malformed || _ws.lua.error", "frame.number"); len(bad) > 0 {
+			t.Errorf("%s: packets %v", file, bad)
+		}
+	}
+}
+
+// The synchronization of clocks, captured: Wireshark knows PTP by itself.
+func TestPrivCapturedPTP(t *testing.T) {
+	needEmulation(t)
+	needProgram(t, "tshark")
+	d := newDesk(t)
+	lab := d.lab("ptp.yaml", `
+weft: 1
+name: ptp
+topology: {kind: star, hosts: 2, link: {rate: 10Gbps, delay: 1us}}
+clocks: {sync: ptp, ptp: {interval: 500us}}
+`)
+	d.run("clock", lab, "--engine", "emu", "--dilation", "500", "--for", "10ms", "--capture", "h1=h1.pcapng", "--capture", "h1->switch0=nic.pcapng").wantCode(0)
+	const master, follower = "10.0.0.1", "10.0.0.2"
+	count := map[string]int{}
+	for _, line := range d.tshark("h1.pcapng", "ptp.v2.versionptp == 2", "ip.src", "udp.dstport", "ptp.v2.messagetype") {
+		count[line]++
+	}
+	for _, want := range []string{master + "|319|0x00", master + "|320|0x08", follower + "|319|0x01", master + "|320|0x09", master + "|320|0x0b"} {
+		if count[want] < 3 {
+			t.Errorf("%d of %s: %v", count[want], want, count)
+		}
+	}
+	if len(d.tshark("nic.pcapng", "ptp.v2.messagetype == 1", "ptp.v2.sequenceid")) < 3 || len(d.tshark("nic.pcapng", "ip.src == "+master, "frame.number")) > 0 {
+		t.Error("what h1 sends is not what its NIC sends")
+	}
+	for _, file := range []string{"h1.pcapng", "nic.pcapng"} {
+		if bad := d.tshark(file, "_ws.malformed", "frame.number"); len(bad) > 0 {
+			t.Errorf("%s: packets %v", file, bad)
+		}
+	}
+}
+
+// A run that is interrupted, or killed, leaves a capture that can be read to its end.
+func TestPrivCaptureOfAnInterruptedRun(t *testing.T) {
+	needEmulation(t)
+	needProgram(t, "tshark")
+	for name, how := range map[string]syscall.Signal{"interrupted": syscall.SIGINT, "killed": syscall.SIGKILL} {
+		t.Run(name, func(t *testing.T) {
+			before := look(t)
+			d := newDesk(t)
+			p, family := d.startLong("--capture", "h0=h0.pcapng")
+			p.signal(how)
+			if r := p.wait(); how == syscall.SIGINT {
+				r.wantCode(130).wantWords("packets of h0 in h0.pcapng: ")
+			}
+			before.nothingLeft(t, family, wait)
+			if got := d.tshark("h0.pcapng", "udp", "frame.number"); len(got) < 100 {
+				t.Errorf("%d packets", len(got))
+			}
+			d.clean("long.yaml", "results", "h0.pcapng")
+		})
+	}
+}
+
+// What cannot be captured is said before anything runs, or as it cannot begin, and no file is left; one that was there stays as
+// it was.
+func TestPrivCaptureThatCannotBegin(t *testing.T) {
+	needEmulation(t)
+	var many []string
+	for range 65 { // more than the fabric process takes
+		many = append(many, "--capture", "h0="+filepath.Join("many", "x"+string(rune('A'+len(many)/2))))
+	}
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"there":     {[]string{"--capture", "h1=new.pcapng", "--capture", "h0=old.pcapng"}, "old.pcapng is there already"},
+		"no folder": {[]string{"--capture", "h1=new.pcapng", "--capture", "h0=none/x.pcapng"}, "none/x.pcapng: no such file or directory"},
+		"many":      {many, "64 captures"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			d.lab("old.pcapng", "mine")
+			if err := os.Mkdir(filepath.Join(d.dir, "many"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			r := d.run(append([]string{"run", d.lab("long.yaml", long), "--engine", "emu", "--dilation", "1000"}, c.args...)...)
+			r.wantCode(1).wantWords(c.want)
+			if left, err := os.ReadDir(filepath.Join(d.dir, "many")); err != nil || len(left) > 0 {
+				t.Errorf("left: %v, %v", left, err)
+			}
+			if text, err := os.ReadFile(filepath.Join(d.dir, "old.pcapng")); string(text) != "mine" || isFile(filepath.Join(d.dir, "new.pcapng")) {
+				t.Errorf("%q, %v", text, err)
+			}
+		})
+	}
+}
