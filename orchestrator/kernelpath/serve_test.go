@@ -11,25 +11,65 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"weft/fabric"
 	"weft/fabric/realtime"
 	"weft/internal/dockertest"
+	"weft/internal/umltest"
 	"weft/nodeimg/boot"
+	"weft/nodeimg/control"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/docker"
 	"weft/orchestrator/runtime/namespace"
+	"weft/orchestrator/uml"
 	"weft/tc-shaping/qdisc"
+	"weft/units"
 )
 
+// TestMain is also the nodes of the built-in runtime, and tests for an ordinary user, in a user namespace.
 func TestMain(m *testing.M) {
+	if code, played := uml.Role(os.Args); played {
+		os.Exit(code)
+	}
+	switch {
+	case len(os.Args) > 1 && os.Args[1] == "node":
+		if err := node(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	case len(os.Args) > 1 && os.Args[1] == "enter":
+		if namespace.NeedsUserNS() {
+			code, err := namespace.Enter(os.Args[1:])
+			if err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				code = 1
+			}
+			os.Exit(code)
+		}
+		os.Args = slices.Delete(os.Args, 1, 2)
+	}
 	code := m.Run()
 	dockertest.Stop()
 	os.Exit(code)
+}
+
+// node holds namespaces.
+func node() error {
+	conn, err := control.Open(control.FD)
+	if err != nil {
+		return err
+	}
+	if _, err := boot.Node(conn); err != nil {
+		return err
+	}
+	return boot.Hold(conn)
 }
 
 // dilation makes the 100 Gb/s of two 50 Mb/s, which any machine keeps.
@@ -52,7 +92,7 @@ func spec(l *Lab, n *Network) runtime.Spec {
 	return s
 }
 
-// program builds what stands in for weft in nodes.
+// program builds what stands in for weft in containers.
 func program(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "node")
@@ -74,6 +114,7 @@ func launch(t *testing.T, where string, s runtime.Spec) runtime.Cluster {
 		if _, err := docker.Probe(t.Context(), dockertest.Host(t)); err != nil {
 			t.Skip(err)
 		}
+		s.Self = program(t)
 		c, err := docker.Launch(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)
@@ -118,10 +159,8 @@ func TestPrivForwards(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := spec(l, n)
-			s.Self = program(t)
 			before := interfaces(t)
-			c := launch(t, where, s)
+			c := launch(t, where, spec(l, n))
 			defer func() {
 				if err := c.Close(); err != nil {
 					t.Error(err)
@@ -141,6 +180,74 @@ func TestPrivForwards(t *testing.T) {
 			rate(t, k, n.Switches[0].Ports[1].Port)
 			rate(t, k, 1) // to the first host
 		})
+	}
+}
+
+// Root is not needed: in a user namespace the same holds.
+func TestPrivForwardsForAnOrdinaryUser(t *testing.T) {
+	if os.Geteuid() != 0 || namespace.NeedsUserNS() {
+		t.Skip("for root, who can be another user")
+	}
+	out, err := asNobody("^TestPrivForwards$/^namespace$")
+	if err != nil {
+		t.Errorf("%v:\n%s", err, out)
+	}
+	if strings.Contains(out, "--- SKIP") {
+		t.Skip(out)
+	}
+}
+
+// asNobody runs tests as an ordinary user in a user namespace.
+func asNobody(tests string) (output string, err error) {
+	cmd := exec.Command("/proc/self/exe", "enter", "-test.run="+tests, "-test.v")
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// Where the kernel has everything, links of an ordinary user's lab have their delays and marks, too.
+func TestUMLShapesForAnOrdinaryUser(t *testing.T) {
+	if umltest.Outside(t) {
+		return
+	}
+	out, err := asNobody("^TestPrivShapes$")
+	if err != nil || !strings.Contains(out, "--- PASS: TestPrivShapes") && !strings.Contains(out, "too busy") {
+		t.Errorf("%v:\n%s", err, out)
+	}
+	t.Log(out)
+}
+
+func TestPrivShapes(t *testing.T) {
+	if err := Available(); err != nil {
+		t.Skip(err)
+	}
+	l := two(1, 1)
+	for i := range l.Fabric.Ports {
+		p := &l.Fabric.Ports[i]
+		p.Rate, p.Delay = 2*units.Gbps, 10*units.Microsecond // 1 Mb/s and 20 ms
+		if int(p.From) >= l.Fabric.Hosts {
+			p.ECN = fabric.ECNConfig{On: true, Ingress: true, Kmin: 20_000, Kmax: 60_000, Pmax: 1}
+		}
+	}
+	n, err := Plan(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := launch(t, "namespace", spec(l, n))
+	defer func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	k := carrying(t, l, n, c)
+	err = k.verify(t.Context())
+	t.Logf("\n%s", Table(k.findings))
+	if err != nil && strings.Contains(err.Error(), "links are not what the lab asks for") {
+		t.Skip("this machine is too busy") // as a run would say
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,0 +1,149 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"weft/internal/golden"
+	"weft/orchestrator/emulate"
+	"weft/orchestrator/kernelpath"
+	"weft/orchestrator/lab"
+	"weft/units"
+)
+
+// Topologies that are asked of the kernel, and how many switches a packet crosses at most.
+var kernelTopologies = []struct {
+	name, topology string
+	most           int
+}{
+	{"star", "{kind: star, hosts: 3, link: LINK}", 1},
+	{"dumbbell", "{kind: dumbbell, hosts: 2, link: LINK, tiers: {core: {rate: 50Gbps}}}", 2},
+	{"leaf-spine", "{kind: leaf-spine, leaves: 3, spines: 2, hosts_per_leaf: 2, link: LINK}", 3},
+	{"fat-tree", "{kind: fat-tree, k: 4, link: LINK}", 5},
+	{"custom", `
+  kind: custom
+  link: LINK
+  nodes:
+    - {name: left, switch: true}
+    - {name: upper, switch: true}
+    - {name: lower, switch: true}
+    - {name: right, switch: true}
+    - {name: a}
+    - {name: b}
+    - {name: c}
+  links:
+    - {between: [a, left]}
+    - {between: [b, left], rate: 25Gbps}
+    - {between: [c, right]}
+    - {between: [left, upper]}
+    - {between: [left, lower]}
+    - {between: [left, lower]}
+    - {between: [upper, right]}
+    - {between: [lower, right]}`, 3},
+}
+
+// kernelPlan is what is made of a lab on the kernel's datapath.
+func kernelPlan(t *testing.T, topology string) *kernelpath.Network {
+	t.Helper()
+	text := fmt.Sprintf("weft: 1\nname: planned\ntopology: %s\nworkload: [{collective: all-to-all, size: 64KB}]\nengine: {datapath: kernel}\n"+
+		"queues: {ecn: off}\n", strings.Replace(topology, "LINK", "{rate: 100Gbps, delay: 1us}", 1))
+	labs, err := lab.Parse("planned.yaml", []byte(text), lab.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := Build(labs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := x.emulation(1000, emulate.Processes{})
+	l := kernelpath.Lab{Fabric: &spec.Fabric, Addrs: spec.Addrs, Switches: spec.Kernel.Switches, Net: spec.Kernel.Net, MTU: 4 * units.KB}
+	for h := range x.Plans {
+		l.Hosts = append(l.Hosts, x.Plans[h].Name)
+	}
+	n, err := kernelpath.Plan(&l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Every kind of topology becomes bridges and routes by which all hosts reach each other, whatever way switches choose, over no
+// more switches than there are on a shortest way.
+func TestKernelReachesAll(t *testing.T) {
+	for _, c := range kernelTopologies {
+		n := kernelPlan(t, c.topology)
+		most := 0
+		for from := range n.Hosts {
+			for to := range n.Hosts {
+				if from != to {
+					most = max(most, crossed(t, n, n.Hosts[from].Home, to, len(n.Switches)))
+				}
+			}
+		}
+		if most != c.most {
+			t.Errorf("%s: packets cross up to %d switches, expected %d", c.name, most, c.most)
+		}
+	}
+}
+
+// crossed is how many switches a packet crosses at most from one on, to a host.
+func crossed(t *testing.T, n *kernelpath.Network, at, to, left int) int {
+	sw := &n.Switches[at]
+	if left == 0 {
+		t.Fatalf("packets to %s go in circles at %s", n.Hosts[to].Name, sw.Name)
+	}
+	if slices.ContainsFunc(sw.Rack, func(m kernelpath.Member) bool { return m.Host == to }) {
+		return 1
+	}
+	i := slices.IndexFunc(sw.Routes, func(r kernelpath.Route) bool { return r.Host == to })
+	if i < 0 || len(sw.Groups[sw.Routes[i].Group]) == 0 {
+		t.Fatalf("%s has no way to %s", sw.Name, n.Hosts[to].Name)
+	}
+	most := 0
+	for _, way := range sw.Groups[sw.Routes[i].Group] {
+		p := &sw.Ports[way]
+		if end := n.Ends[p.Port]; end.Switch != at || end.Interface != p.Interface || n.Ends[p.Port^1].Switch != p.Peer || n.Switches[p.Peer].Addr != p.Via {
+			t.Fatalf("%s: port %+v has ends %+v and %+v", sw.Name, *p, end, n.Ends[p.Port^1])
+		}
+		most = max(most, crossed(t, n, p.Peer, to, left-1))
+	}
+	return most + 1
+}
+
+// What is made of the smaller ones, for review.
+func TestKernelPlans(t *testing.T) {
+	for _, c := range kernelTopologies {
+		if c.name != "dumbbell" && c.name != "custom" {
+			continue
+		}
+		n := kernelPlan(t, c.topology)
+		var b strings.Builder
+		for _, h := range n.Hosts {
+			fmt.Fprintf(&b, "%s %v %v on %s, beside", h.Name, h.Addr, h.MAC, n.Switches[h.Home].Name)
+			for _, p := range h.Peers {
+				fmt.Fprintf(&b, " %v", p.Addr)
+			}
+			b.WriteString("\n")
+		}
+		for _, sw := range n.Switches {
+			fmt.Fprintf(&b, "%s %v %v, bridge", sw.Name, sw.Addr, sw.MAC)
+			for _, m := range sw.Rack {
+				fmt.Fprintf(&b, " %s", m.Interface)
+			}
+			b.WriteString("\n")
+			for _, r := range sw.Routes {
+				fmt.Fprintf(&b, "  to %s by", n.Hosts[r.Host].Addr)
+				for _, way := range sw.Groups[r.Group] {
+					fmt.Fprintf(&b, " %s via %v", sw.Ports[way].Interface, sw.Ports[way].Via)
+				}
+				b.WriteString("\n")
+			}
+		}
+		for _, k := range n.Cables {
+			fmt.Fprintf(&b, "%s:%s - %s:%s\n", k.A.Node, k.A.Interface, k.B.Node, k.B.Interface)
+		}
+		golden.Check(t, "kernel-"+c.name, b.String())
+	}
+}
