@@ -48,8 +48,9 @@ test: lint tools build labs ## everything that can be tested on this machine
 	  sed -n 's/.*\(no Docker Engine for tests: .*\)/skip: \1. Without it there is no test of the Docker runtime./p'
 	go test -p 1 $$(go list ./... | grep -E '$(DRIVERS)')
 
-killtest: go ## kill deploy, run, destroy, supervisor and reaper at every single step, in both runtimes (root; a quarter of an hour)
-	WEFT_KILLTEST=all go test -count=1 -timeout 60m -run PrivKilledAtEveryStep -v ./orchestrator/deploy
+killtest: go ## kill deploy, run, destroy, supervisor and reaper at every single step, in both runtimes and datapaths (root; half an hour)
+	WEFT_KILLTEST=all go test -count=1 -timeout 60m -run '^TestPrivKilledAtEveryStep$$' -v ./orchestrator/deploy
+	WEFT_KILLTEST=all go test -count=1 -timeout 60m -run '^TestUMLKilledAtEveryStep$$' -v ./orchestrator/deploy
 
 race: go ## the tests again under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race $$(go list ./... | grep -vE '$(DRIVERS)')

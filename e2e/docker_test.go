@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weft/internal/dockertest"
+	"weft/orchestrator/kernelpath"
 	"weft/orchestrator/runtime/docker"
 	"weft/results/record"
 )
@@ -65,6 +66,43 @@ func TestPrivQuickstartInDocker(t *testing.T) {
 		t.Errorf("%d flows of %d bytes in Docker, %d of %d in namespaces", a.Flows.Count, a.Flows.Bytes, b.Flows.Count, b.Flows.Bytes)
 	}
 	noContainers(t, "quickstart")
+}
+
+// switchedLab is four hosts on two switches that are nodes, with as much delay.
+func switchedLab(delay string) string {
+	return `weft: 1
+name: switched
+topology: {kind: dumbbell, hosts: 2, link: {rate: 100Gbps, delay: ` + delay + `}, mtu: 4096}
+queues: {ecn: off}
+workload: [{collective: all-to-all, size: 64kB}]
+expect: [verified == true, unfinished == 0]
+engine: {datapath: kernel, dilation: 2000}
+`
+}
+
+// Containers are switches of the kernel's datapath: a run's, which are gone after it, and a deployed lab's, which programs run in.
+func TestPrivKernelInDocker(t *testing.T) {
+	needDocker(t)
+	if err := kernelpath.Available(); err != nil {
+		t.Skip(err)
+	}
+	d := newDesk(t)
+	file := d.lab("switched.yaml", switchedLab("1us"))
+	d.run("run", file, "--runtime", "docker", "--json").wantCode(0)
+	_, got := d.summary()
+	wantDone(t, got)
+	if got.Runtime != "docker" || got.Engine != "emu" {
+		t.Errorf("ran in %s", got.Runtime)
+	}
+	noContainers(t, "switched")
+	d.run("deploy", file, "--runtime", "docker").wantCode(0)
+	t.Cleanup(func() { d.run("destroy", "switched") })
+	if r := d.run("exec", "--lab", "switched", "switch0", "--", "ip", "route").wantCode(0); !strings.Contains(r.stdout, "nhid") {
+		t.Errorf("routes of switch0:\n%s", r.stdout)
+	}
+	d.run("exec", "--lab", "switched", "h0", "--", "ping", "-c", "1", "-W", "5", "h3").wantCode(0)
+	d.run("destroy", "switched").wantCode(0)
+	noContainers(t, "switched")
 }
 
 // Where there is no engine, or not the image, the run fails with a way out; it is not simulated instead.

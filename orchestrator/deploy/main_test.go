@@ -3,7 +3,9 @@ package deploy
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -21,16 +23,21 @@ import (
 
 	"weft/fabric/realtime"
 	"weft/internal/dockertest"
+	"weft/nodeimg/agent"
 	"weft/nodeimg/boot"
 	"weft/nodeimg/control"
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/runtime/docker"
 	"weft/orchestrator/runtime/namespace"
+	"weft/orchestrator/uml"
 )
 
 // The test program stands in for weft: it is run again as whoever deploys and destroys, as the supervisor, and as every
 // process of a lab. fatalVar has one of them end at a step.
 func TestMain(m *testing.M) {
+	if code, played := uml.Role(os.Args); played {
+		os.Exit(code)
+	}
 	if len(os.Args) > 1 {
 		role := os.Args[1]
 		body := map[string]func([]string) error{
@@ -62,6 +69,8 @@ const (
 	runtimeVar = "TEST_RUNTIME"
 	nodeVar    = "TEST_NODE"
 	hostsVar   = "TEST_HOSTS" // how many, where not 2
+
+	datapathVar = "TEST_DATAPATH" // where not fabric
 )
 
 // fatal kills what fatalVar says at its step, if it is about one of these.
@@ -154,11 +163,18 @@ func nodeRole([]string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := boot.Node(conn); err != nil {
+	env, err := boot.Node(conn)
+	if err != nil {
 		return err
 	}
-	_, _, _ = conn.Recv() // until the lab ends
-	return nil
+	if env.Switch {
+		return boot.Hold(conn)
+	}
+	err = agent.Run(conn, env.Sockets)
+	if errors.Is(err, io.EOF) {
+		return nil // the lab ended
+	}
+	return err
 }
 
 func fabricRole([]string) error {
@@ -177,14 +193,19 @@ func fabricRole([]string) error {
 	return realtime.Run(conn, ports)
 }
 
-// request is a star of so many hosts, in real time.
+// request is a star of so many hosts, in real time; on the kernel's datapath slow enough for any machine.
 func request(name string, hosts int) *Request {
+	datapath := cmp.Or(os.Getenv(datapathVar), "fabric")
+	line, queues := "100Mbps, delay: 1ms", ""
+	if datapath == "kernel" {
+		line, queues = "1Mbps, delay: 20ms", "queues: {ecn: off}\n"
+	}
 	return &Request{File: name + ".yaml", Text: fmt.Appendf(nil, `
 weft: 1
 name: %s
-topology: {kind: star, hosts: %d, link: {rate: 100Mbps, delay: 1ms}, mtu: 1500}
-engine: {dilation: 1, runtime: %s}
-`, name, hosts, cmp.Or(os.Getenv(runtimeVar), "namespace"))}
+topology: {kind: star, hosts: %d, link: {rate: %s}, mtu: 1500}
+engine: {dilation: 1, runtime: %s, datapath: %s}
+%s`, name, hosts, line, cmp.Or(os.Getenv(runtimeVar), "namespace"), datapath, queues)}
 }
 
 func privileged(t *testing.T) {

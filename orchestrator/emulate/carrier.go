@@ -55,7 +55,7 @@ func (x *Experiment) carrier(cluster runtime.Cluster) (*carrier, error) {
 	}
 	go func() {
 		defer close(c.ended)
-		_ = kernelpath.Serve(ctx, conn, network, cluster) // it has told the other end
+		_ = kernelpath.Serve(ctx, conn, network, cluster, x.Processes.Step) // it has told the other end
 	}()
 	return c, nil
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"weft/clocksync/labtime"
@@ -16,7 +15,6 @@ import (
 	"weft/internal/clock"
 	"weft/nodeimg/control"
 	"weft/orchestrator/runtime"
-	"weft/tc-shaping/probe"
 	"weft/tc-shaping/qdisc"
 	"weft/tc-shaping/tcnl"
 	"weft/units"
@@ -30,9 +28,9 @@ type Nodes interface {
 
 // Serve has the kernel carry the packets of a lab. It serves the orchestrator at the other end of conn until that says stop, in
 // the words of package realtime, and closes conn. ctx ends it while links are measured; later conn does. Nothing that it makes
-// outlives the nodes.
-func Serve(ctx context.Context, conn *control.Conn, net *Network, nodes Nodes) error {
-	c := &carrier{conn: conn, net: net, nodes: nodes, routes: make([]*routing, len(net.Switches))}
+// outlives the nodes. step, if there is one, is told before and after every step of making the network, as runtime.Spec.Step is.
+func Serve(ctx context.Context, conn *control.Conn, net *Network, nodes Nodes, step func(string)) error {
+	c := &carrier{conn: conn, net: net, nodes: nodes, routes: make([]*routing, len(net.Switches)), steps: runtime.Spec{Step: step}}
 	defer conn.Close()
 	defer c.letGo()
 	err := c.setUp(ctx)
@@ -67,81 +65,8 @@ type carrier struct {
 	scale           labtime.Scale
 	next            int // of cfg.Changes
 
-	maxQueue units.Bytes // the most that a sample found waiting in one port of a switch
-}
-
-// atOnce is how many namespaces are set up side by side: the kernel does one after the other most of the time. Ours.
-const atOnce = 4
-
-// setUp makes everything that the configuration asks for.
-func (c *carrier) setUp(ctx context.Context) error {
-	if _, err := c.conn.Expect(realtime.KindConfigure, &c.cfg); err != nil {
-		return err
-	}
-	if len(c.cfg.Network.Ports) != len(c.net.Ends) || !(c.cfg.Dilation > 0) {
-		return fmt.Errorf("%d ports where %d were planned, dilation %g", len(c.cfg.Network.Ports), len(c.net.Ends), c.cfg.Dilation)
-	}
-	err := c.forward()
-	if err == nil {
-		err = c.shape()
-	}
-	if err == nil {
-		err = c.verify(ctx)
-	}
-	if err == nil {
-		err = c.begin()
-	}
-	return err
-}
-
-// forward makes switches that forward, over lines that take no time.
-func (c *carrier) forward() error {
-	c.halted, c.bySwitch = make([]bool, len(c.net.Hosts)), make([][]int, len(c.net.Switches))
-	for p, end := range c.net.Ends {
-		if end.Switch >= 0 {
-			c.bySwitch[end.Switch] = append(c.bySwitch[end.Switch], p)
-		}
-	}
-	var err error
-	if c.kernel, err = probe.Probe(); err != nil {
-		return err
-	}
-	var group errgroup.Group
-	group.SetLimit(atOnce)
-	for s := range c.net.Switches {
-		group.Go(func() error {
-			return c.nodes.Switch(s).Do(func() (err error) {
-				c.routes[s], err = prepare(c.net, s)
-				return err
-			})
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	for s := range c.routes {
-		group.Go(func() error {
-			if err := c.nodes.Switch(s).Do(allUp); err != nil {
-				return fmt.Errorf("%s: %w", c.net.Switches[s].Name, err)
-			}
-			return c.install(s)
-		})
-	}
-	return group.Wait()
-}
-
-// letGo closes what is open. The network stays until its nodes end.
-func (c *carrier) letGo() {
-	for _, r := range c.routes {
-		if r != nil {
-			r.Close()
-		}
-	}
-	for _, conn := range slices.Concat(c.hosts, c.switches) {
-		if conn != nil {
-			conn.Close()
-		}
-	}
+	steps    runtime.Spec // only told of steps
+	maxQueue units.Bytes  // the most that a sample found waiting in one port of a switch
 }
 
 // message is one from the orchestrator, or why none comes any more.

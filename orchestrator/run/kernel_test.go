@@ -22,6 +22,9 @@ var kernelTopologies = []struct {
 	{"dumbbell", "{kind: dumbbell, hosts: 2, link: LINK, tiers: {core: {rate: 50Gbps}}}", 2},
 	{"leaf-spine", "{kind: leaf-spine, leaves: 3, spines: 2, hosts_per_leaf: 2, link: LINK}", 3},
 	{"fat-tree", "{kind: fat-tree, k: 4, link: LINK}", 5},
+	{"clos", "{kind: clos, racks: 2, switching_racks: 2, leaves: 2, spines: 2, cores: 2, hosts_per_leaf: 2, link: LINK}", 7},
+	{"torus", "{kind: torus, dimensions: [3, 3], hosts_per_switch: 2, link: LINK}", 3},
+	{"dragonfly-plus", "{kind: dragonfly-plus, groups: 3, leaves: 2, spines: 2, hosts_per_leaf: 2, link: LINK}", 4},
 	{"custom", `
   kind: custom
   link: LINK

@@ -1,0 +1,86 @@
+package kernelpath
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"weft/fabric/realtime"
+	"weft/tc-shaping/probe"
+)
+
+// atOnce is how many namespaces are set up side by side: the kernel does one after the other most of the time. Ours.
+const atOnce = 4
+
+// setUp makes everything that the configuration asks for.
+func (c *carrier) setUp(ctx context.Context) error {
+	if _, err := c.conn.Expect(realtime.KindConfigure, &c.cfg); err != nil {
+		return err
+	}
+	if len(c.cfg.Network.Ports) != len(c.net.Ends) || !(c.cfg.Dilation > 0) {
+		return fmt.Errorf("%d ports where %d were planned, dilation %g", len(c.cfg.Network.Ports), len(c.net.Ends), c.cfg.Dilation)
+	}
+	err := c.steps.Around("make bridges and routes", c.forward)
+	if err == nil {
+		err = c.steps.Around("shape links", c.shape)
+	}
+	if err == nil {
+		err = c.steps.Around("measure links", func() error { return c.verify(ctx) })
+	}
+	if err == nil {
+		err = c.begin()
+	}
+	return err
+}
+
+// forward makes switches that forward, over lines that take no time.
+func (c *carrier) forward() error {
+	c.halted, c.bySwitch = make([]bool, len(c.net.Hosts)), make([][]int, len(c.net.Switches))
+	for p, end := range c.net.Ends {
+		if end.Switch >= 0 {
+			c.bySwitch[end.Switch] = append(c.bySwitch[end.Switch], p)
+		}
+	}
+	var err error
+	if c.kernel, err = probe.Probe(); err != nil {
+		return err
+	}
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for s := range c.net.Switches {
+		group.Go(func() error {
+			return c.nodes.Switch(s).Do(func() (err error) {
+				c.routes[s], err = prepare(c.net, s)
+				return err
+			})
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for s := range c.routes {
+		group.Go(func() error {
+			if err := c.nodes.Switch(s).Do(allUp); err != nil {
+				return fmt.Errorf("%s: %w", c.net.Switches[s].Name, err)
+			}
+			return c.install(s)
+		})
+	}
+	return group.Wait()
+}
+
+// letGo closes what is open. The network stays until its nodes end.
+func (c *carrier) letGo() {
+	for _, r := range c.routes {
+		if r != nil {
+			r.Close()
+		}
+	}
+	for _, conn := range slices.Concat(c.hosts, c.switches) {
+		if conn != nil {
+			conn.Close()
+		}
+	}
+}
