@@ -265,8 +265,8 @@ func TestPrivSecondCtrlC(t *testing.T) {
 	for _, after := range []time.Duration{30 * time.Millisecond, 120 * time.Millisecond, 250 * time.Millisecond} {
 		p := d.start("deploy", "lab.yaml")
 		<-time.After(after)
-		p.signal(syscall.SIGINT)
-		_ = p.cmd.Process.Signal(syscall.SIGINT) // it may have ended
+		_ = p.cmd.Process.Signal(syscall.SIGINT) // it may be up and weft have ended
+		_ = p.cmd.Process.Signal(syscall.SIGINT)
 		if r := p.wait(); r.code != 0 && r.code != 130 && r.signal != syscall.SIGINT {
 			t.Errorf("after %v: exit code %d: %s", after, r.code, r.stderr)
 		}
