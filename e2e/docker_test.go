@@ -195,6 +195,7 @@ func TestPrivInterruptedInDocker(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t)
+			d.run("clean") // empty control groups of labs that other tests killed
 			p := d.start("run", lib(t, "quickstart.yaml"), "--runtime", "docker", "--dilation", slow)
 			<-time.After(c.after)
 			p.signal(syscall.SIGINT)
