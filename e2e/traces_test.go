@@ -199,14 +199,12 @@ func ours() (left []string) {
 	return left
 }
 
-// hostSpace is the network namespace in which the tests began: the first thread may since have been taken into another.
-var hostSpace, _ = os.Readlink("/proc/self/ns/net")
-
 // inUse lists the network namespaces of the family in which any thread still is.
 func inUse(family []member) (left []string) {
+	host, _ := os.Readlink("/proc/self/ns/net")
 	spaces := map[string]bool{}
 	for _, m := range family {
-		if m.space != "" && m.space != hostSpace {
+		if m.space != "" && m.space != host {
 			spaces[m.space] = true
 		}
 	}

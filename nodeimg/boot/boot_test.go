@@ -5,12 +5,12 @@ import (
 	"errors"
 	"net/netip"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/thread"
 	"weft/nodeimg/control"
 )
 
@@ -130,8 +130,7 @@ func TestBadLinks(t *testing.T) {
 // On a kernel without mount_setattr each mount is made read-only by itself.
 func TestPrivRemountEach(t *testing.T) {
 	result := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread keeps its mounts to itself and ends
+	thread.Own(func() { // the thread keeps its mounts to itself
 		result <- func() error {
 			if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 				return err
@@ -150,7 +149,7 @@ func TestPrivRemountEach(t *testing.T) {
 			}
 			return nil
 		}()
-	}()
+	})
 	if err := <-result; errors.Is(err, unix.EPERM) {
 		t.Skip("needs the privilege to create namespaces")
 	} else if err != nil {
@@ -168,9 +167,8 @@ func TestBootWithoutAnOrchestrator(t *testing.T) {
 		t.Skip("in a lab")
 	}
 	done := make(chan struct{})
-	go func() {
+	thread.Own(func() { // boot sets its parent-death signal
 		defer close(done)
-		runtime.LockOSThread() // boot sets this thread's parent-death signal
 		orchestrator, node := ends(t)
 		orchestrator.SendValue("hello", nil)
 		if _, err := Node(node); err == nil || !strings.Contains(err.Error(), `"hello" came where "boot"`) {
@@ -181,6 +179,6 @@ func TestBootWithoutAnOrchestrator(t *testing.T) {
 		if _, err := Fabric(fabric); err == nil || !strings.Contains(err.Error(), "boot fabric: EOF") {
 			t.Errorf("got %v", err)
 		}
-	}()
+	})
 	<-done
 }

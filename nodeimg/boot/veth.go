@@ -3,12 +3,12 @@ package boot
 import (
 	"fmt"
 	"os"
-	"runtime"
 	"unsafe"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"weft/internal/thread"
 	"weft/units"
 )
 
@@ -26,11 +26,10 @@ func openVeth(mtu units.Bytes, queue int) (fd int, err error) {
 		return -1, fmt.Errorf("veth: %w", err)
 	}
 	defer home.Close()
-	go func() {
+	thread.Own(func() { // which leaves the namespace
 		defer close(done)
-		runtime.LockOSThread() // and never unlocked: the thread has left the namespace and ends with the goroutine
 		fd, err = plug(int(home.Fd()), mtu, queue)
-	}()
+	})
 	<-done
 	if err == nil {
 		if err = plainFrames(Interface); err != nil {

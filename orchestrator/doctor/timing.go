@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/thread"
 	"weft/units"
 )
 
@@ -43,11 +43,10 @@ func timing(o Options) []test {
 // onThread runs f on a thread of its own, which ends with it, so that f may change what a thread is.
 func onThread(f func() (string, error)) (detail string, err error) {
 	done := make(chan struct{})
-	go func() {
+	thread.Own(func() {
 		defer close(done)
-		runtime.LockOSThread()
 		detail, err = f()
-	}()
+	})
 	<-done
 	return detail, err
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	goruntime "runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/thread"
 	"weft/nodeimg/boot"
 	"weft/units"
 )
@@ -46,28 +46,8 @@ func (n *Inside) Run(ctx context.Context, command Command) error {
 		return errors.New("no program was named")
 	}
 	result := make(chan error, 1)
-	OwnThread(func() { result <- n.run(ctx, &command) })
+	thread.Own(func() { result <- n.run(ctx, &command) })
 	return <-result
-}
-
-// OwnThread starts a goroutine with a thread that ends with it, whatever has become of the thread: it may have entered a node. That
-// is not the process's first, which would not end but stay there.
-func OwnThread(f func()) {
-	go func() {
-		goruntime.LockOSThread()
-		if unix.Gettid() != os.Getpid() {
-			f() // never unlocked
-			return
-		}
-		begun := make(chan struct{})
-		go func() {
-			goruntime.LockOSThread() // another: the first is held until then, also where there is one processor
-			close(begun)
-			f()
-		}()
-		<-begun
-		goruntime.UnlockOSThread()
-	}()
 }
 
 // run runs the program from the calling thread, which stays in the node.

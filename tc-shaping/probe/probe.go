@@ -6,11 +6,11 @@ package probe
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/thread"
 	"weft/tc-shaping/qdisc"
 	"weft/tc-shaping/tcnl"
 )
@@ -38,10 +38,7 @@ var errNoNamespace = errors.New("no network namespace to try it in")
 // Try returns nil when the kernel has a part, and else why not, in words.
 func Try(p qdisc.Part) error {
 	done := make(chan error)
-	go func() { // the thread ends with the goroutine, as it is never unlocked, and its namespace with the thread
-		runtime.LockOSThread()
-		done <- inScratch(p)
-	}()
+	thread.Own(func() { done <- inScratch(p) }) // the namespace ends with the thread
 	return <-done
 }
 

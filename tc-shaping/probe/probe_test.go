@@ -3,6 +3,7 @@ package probe_test
 import (
 	"net"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +43,21 @@ func TestPrivProbe(t *testing.T) {
 	}
 	if err := probe.Try("cake"); err == nil {
 		t.Error("a part that is none was found")
+	}
+}
+
+// With one processor a trial would sooner or later begin on the process's first thread, and stay.
+func TestPrivTryLeavesTheProcessWhereItIs(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	before, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		_ = probe.Try(qdisc.PartFIFO) // it may well not be had
+	}
+	if after, err := os.Readlink("/proc/self/ns/net"); err != nil || after != before {
+		t.Errorf("the process was in %s, and is in %s (%v)", before, after, err)
 	}
 }
 

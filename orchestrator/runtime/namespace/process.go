@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"weft/internal/thread"
 	"weft/nodeimg/control"
 	"weft/orchestrator/runtime"
 )
@@ -22,7 +23,7 @@ type spawner struct {
 
 func newSpawner() *spawner {
 	s := &spawner{work: make(chan func())}
-	runtime.OwnThread(func() {
+	thread.Own(func() {
 		for f := range s.work {
 			f()
 		}

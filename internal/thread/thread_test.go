@@ -1,19 +1,19 @@
-package runtime
+package thread
 
 import (
 	"os"
-	goruntime "runtime"
+	"runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
 
 // With one processor the goroutine that is to be elsewhere would be the next on the process's first thread, again and again.
-func TestOwnThreadOnOneProcessor(t *testing.T) {
-	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(1))
+func TestOwnOnOneProcessor(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for range 200 {
 		tid := make(chan int)
-		OwnThread(func() { tid <- unix.Gettid() })
+		Own(func() { tid <- unix.Gettid() })
 		if got := <-tid; got == os.Getpid() {
 			t.Fatal("on the process's first thread")
 		}
