@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/invopop/jsonschema"
+
+	"weft/results/expect"
 )
 
 // Reference returns the reference of the lab file as Markdown: every key with its type, default, source and meaning, from the
@@ -30,6 +32,12 @@ func Reference() []byte {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", path, kindOf(p), defaultOf(path, required), inCell(p.Description))
 	})
+	b.WriteString("\n## Names in expectations\n\n" +
+		"What `expect` can ask of a run, beside the lab's own settings by their path. `N` is a number from 0. What they mean is in\n" +
+		"[results.md](results.md), [clocks.md](clocks.md) and [ccm.md](ccm.md).\n\n| name | is |\n|---|---|\n")
+	for _, name := range expect.Names() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", name, expect.Kind(name))
+	}
 	return []byte(b.String())
 }
 

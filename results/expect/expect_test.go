@@ -21,6 +21,7 @@ func incast() *record.Summary {
 		Clocks: record.Clocks{
 			Sync: "huygens", Samples: 100, Error: record.Quantiles{Mean: 5, P50: 4, P99: 21, Max: 30}, P999: 28, Share: 0.003,
 			Reference: &record.Quantiles{P99: 19}, Bound: &record.Quantiles{P50: 40}, Coverage: new(0.9999), ConvergedUS: new(900.0), Steps: 1, Resets: 2, Refused: 3,
+			Stability: &record.Stability{MaxTE: 30, Constant: 2, At: []record.Averaged{{TauUS: 100, ADEV: 1e-6, MDEV: 1e-6, TDEV: 1, MTIE: 20}}},
 		},
 		Rates:    &record.Rates{Conns: 8, TotalGbps: 96, MinGbps: 11, MeanGbps: 12, MaxGbps: 13, Jain: 0.99},
 		Plateaus: []record.Plateau{{Conns: 2, Jain: 0.99, TotalGbps: 96, SettledUS: 5}},

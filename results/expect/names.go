@@ -150,6 +150,7 @@ func clocks() []entry {
 			return value{typ: span, num: *s.Clocks.ConvergedUS}, nil
 		}},
 	}
+	out = append(out, overall()...)
 	out = append(out, distribution("clock_error", errNoClocks, func(c *record.Clocks) *record.Quantiles { return &c.Error })...)
 	out = append(out, distribution("clock_reference", errNoClocks, func(c *record.Clocks) *record.Quantiles { return c.Reference })...)
 	return append(out, distribution("clock_bound", errNoBound, func(c *record.Clocks) *record.Quantiles { return c.Bound })...)
@@ -218,7 +219,8 @@ func quantiles(name string, t typ, get func(*record.Summary) (record.Quantiles, 
 	}
 }
 
-// Names lists the names of the summary in alphabetical order; collective.N stands for an item of the workload.
+// Names lists the names of the summary in alphabetical order. N stands for a number from 0: collective.N for an item of the workload,
+// plateau.N for a plateau, clock_stability.N for an averaging time.
 func Names() []string {
 	var out []string
 	for _, e := range entries() {
@@ -233,8 +235,20 @@ func Names() []string {
 			out = append(out, "plateau.worst."+field)
 		}
 	}
+	for _, field := range stabilityFields() {
+		out = append(out, "clock_stability.N."+field)
+	}
 	slices.Sort(out)
 	return out
+}
+
+// Kind says in words what one of Names stands for; "" for another.
+func Kind(name string) string {
+	e, ok := find(strings.Replace(name, ".N.", ".0.", 1))
+	if !ok {
+		return ""
+	}
+	return e.typ.String()
 }
 
 func collectiveFields() []string {
@@ -252,6 +266,9 @@ func find(name string) (entry, bool) {
 		return e, true
 	}
 	if e, ok := ofPlateau(name); ok {
+		return e, true
+	}
+	if e, ok := ofStability(name); ok {
 		return e, true
 	}
 	i, field, ok := numbered("collective.", name, collectiveFields())
