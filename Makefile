@@ -12,7 +12,7 @@ PREFIX   ?= /usr/local
 # what they measure is not each other.
 DRIVERS := ^weft/(cmd|e2e|fabric/realtime|nodeimg|internal/poller|orchestrator/(run|capture|emulate|kernelpath|runtime|doctor|deploy|uml)|internal/(clock|umltest)|tc-shaping/(tcnl|probe|measure))(/|$$)
 
-.PHONY: help build install demo test killtest race lint fmt fuzz bench bench-htsim labs baselines papers strack ccm collectives clocks clocks-seeds reference clean go tools
+.PHONY: help build install demo test killtest race lint fmt fuzz bench bench-htsim bench-large labs baselines papers strack ccm collectives clocks clocks-seeds reference clean go tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,6 +85,12 @@ bench: go ## the simulator: events/s, ns/event, packets/s, bytes/host, 128 to 8,
 
 bench-htsim: build ## the simulator beside htsim: HTSIM=its sim/datacenter, built
 	.ci/bench-htsim '$(HTSIM)'
+
+SIZE ?= 2MB
+
+bench-large: build ## 8,192 hosts send SIZE (2MB) each, simulated, and how long it takes; SIZE=100MB: minutes
+	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; time bin/weft run labs/scale/permutation-8192.yaml --engine sim \
+	  --out "$$dir" --set workload.0.size=$(SIZE)
 
 labs: build ## check every lab, and simulate the small ones
 	bin/weft validate $$(find labs -name '*.yaml' | sort)
