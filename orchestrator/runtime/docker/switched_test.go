@@ -139,10 +139,11 @@ func TestPrivSwitchedLabFails(t *testing.T) {
 	nothing(t, "unplugged")
 }
 
+// reaches fails the test if a node does not get an answer within some seconds, which a bridge's port may need until it forwards.
 func reaches(t *testing.T, c *Cluster, node, addr string) {
 	t.Helper()
 	var out strings.Builder
-	if err := c.Exec(t.Context(), node, runtime.Command{Args: []string{"ping", "-c", "1", "-W", "5", addr}, Stdout: &out}); err != nil {
+	if err := c.Exec(t.Context(), node, runtime.Command{Args: []string{"ping", "-c", "1", "-w", "5", addr}, Stdout: &out}); err != nil {
 		t.Errorf("%v: %s", err, out.String())
 	}
 }

@@ -54,7 +54,8 @@ func TestPrivSwitchedLab(t *testing.T) {
 			t.Errorf("%s: %v: %s", where, err, out)
 		}
 	}
-	if out, err := run(t, c, "h0", "ping", "-c", "1", "-W", "5", "10.0.0.3"); err != nil {
+	// A port of the bridge forwards when the kernel has noticed its carrier, which may be a second later: ping asks until it is answered.
+	if out, err := run(t, c, "h0", "ping", "-c", "1", "-w", "5", "10.0.0.3"); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
 	if err := c.Kill(1); err != nil {
@@ -67,7 +68,7 @@ func TestPrivSwitchedLab(t *testing.T) {
 	if err := c.Switch(0).Do(hub); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := run(t, c, "h0", "ping", "-c", "1", "-W", "5", "10.0.0.2"); err != nil {
+	if out, err := run(t, c, "h0", "ping", "-c", "1", "-w", "5", "10.0.0.2"); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
 	if ifs, err := net.Interfaces(); err != nil {
