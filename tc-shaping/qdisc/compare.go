@@ -45,6 +45,17 @@ func compareRows(side string, asked, got []Qdisc) []Difference {
 	return out
 }
 
+// differs lists how a discipline is not the asked one, by compare if its settings are of the same type.
+func differs[T Options](asked T, got Options, compare func(f *fields, got T)) []field {
+	same, ok := got.(T)
+	if !ok { // the kind, with settings that no plan has
+		return []field{{"settings", asked.String(), got.String()}}
+	}
+	var f fields
+	compare(&f, same)
+	return f
+}
+
 // differs of what no plan asks for has nothing to compare.
 func (o Foreign) differs(got Options) []field {
 	return []field{{"settings", o.String(), got.String()}}
@@ -64,55 +75,39 @@ func (f *fields) add(name string, same bool, asked, got any) {
 // equal adds a field that must be the same exactly.
 func equal[T comparable](f *fields, name string, asked, got T) { f.add(name, asked == got, asked, got) }
 
-func (o TBF) differs(other Options) []field {
-	got, ok := other.(TBF)
-	if !ok { // the kind, with settings that no plan has
-		return []field{{"settings", o.String(), other.String()}}
-	}
-	var f fields
-	equal(&f, "rate, B/s", o.Rate, got.Rate)
-	// The kernel keeps the bucket in nanoseconds, rounds twice, and shows it in units of 64 ns.
-	f.add("bucket", (o.Bucket-got.Bucket).Abs() <= 2*64*time.Nanosecond, o.Bucket, got.Bucket)
-	equal(&f, "limit, bytes", int64(o.Limit), int64(got.Limit))
-	equal(&f, "overhead, bytes", o.Overhead, got.Overhead)
-	return f
+func (o TBF) differs(got Options) []field {
+	return differs(o, got, func(f *fields, got TBF) {
+		equal(f, "rate, B/s", o.Rate, got.Rate)
+		// The kernel keeps the bucket in nanoseconds, rounds twice, and shows it in units of 64 ns.
+		f.add("bucket", (o.Bucket-got.Bucket).Abs() <= 2*64*time.Nanosecond, o.Bucket, got.Bucket)
+		equal(f, "limit, bytes", int64(o.Limit), int64(got.Limit))
+		equal(f, "overhead, bytes", o.Overhead, got.Overhead)
+	})
 }
 
-func (o FIFO) differs(other Options) []field {
-	got, ok := other.(FIFO)
-	if !ok { // the kind, with settings that no plan has
-		return []field{{"settings", o.String(), other.String()}}
-	}
-	var f fields
-	equal(&f, "limit, bytes", int64(o.Limit), int64(got.Limit))
-	return f
+func (o FIFO) differs(got Options) []field {
+	return differs(o, got, func(f *fields, got FIFO) {
+		equal(f, "limit, bytes", int64(o.Limit), int64(got.Limit))
+	})
 }
 
-func (o REDStage) differs(other Options) []field {
-	got, ok := other.(REDStage)
-	if !ok { // the kind, with settings that no plan has
-		return []field{{"settings", o.String(), other.String()}}
-	}
-	var f fields
-	equal(&f, "min, bytes", int64(o.Min), int64(got.Min))
-	equal(&f, "max, bytes", int64(o.Max), int64(got.Max))
-	equal(&f, "max_P, 2^-32", o.MaxP, got.MaxP)
-	return f
+func (o REDStage) differs(got Options) []field {
+	return differs(o, got, func(f *fields, got REDStage) {
+		equal(f, "min, bytes", int64(o.Min), int64(got.Min))
+		equal(f, "max, bytes", int64(o.Max), int64(got.Max))
+		equal(f, "max_P, 2^-32", o.MaxP, got.MaxP)
+	})
 }
 
-func (o Netem) differs(other Options) []field {
-	got, ok := other.(Netem)
-	if !ok { // the kind, with settings that no plan has
-		return []field{{"settings", o.String(), other.String()}}
-	}
-	var f fields
-	equal(&f, "delay", o.Latency, got.Latency)
-	equal(&f, "jitter", o.Jitter, got.Jitter)
-	equal(&f, "loss, of 2^32-1", o.Loss, got.Loss)
-	equal(&f, "duplicate, of 2^32-1", o.Duplicate, got.Duplicate)
-	equal(&f, "corrupt, of 2^32-1", o.Corrupt, got.Corrupt)
-	equal(&f, "limit, packets", o.Limit, got.Limit)
-	equal(&f, "rate, B/s", o.Rate, got.Rate)
-	equal(&f, "overhead, bytes", o.Overhead, got.Overhead)
-	return f
+func (o Netem) differs(got Options) []field {
+	return differs(o, got, func(f *fields, got Netem) {
+		equal(f, "delay", o.Latency, got.Latency)
+		equal(f, "jitter", o.Jitter, got.Jitter)
+		equal(f, "loss, of 2^32-1", o.Loss, got.Loss)
+		equal(f, "duplicate, of 2^32-1", o.Duplicate, got.Duplicate)
+		equal(f, "corrupt, of 2^32-1", o.Corrupt, got.Corrupt)
+		equal(f, "limit, packets", o.Limit, got.Limit)
+		equal(f, "rate, B/s", o.Rate, got.Rate)
+		equal(f, "overhead, bytes", o.Overhead, got.Overhead)
+	})
 }
