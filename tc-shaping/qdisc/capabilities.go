@@ -37,9 +37,6 @@ type Capabilities struct {
 // Full is a kernel that has everything, for plans that are made before there is a kernel, and for tests.
 func Full() Capabilities { return Capabilities{Tick: time.Nanosecond, Psched: 64 * time.Nanosecond} }
 
-// Has reports whether a part works.
-func (c Capabilities) Has(p Part) bool { return c.Missing[p] == "" }
-
 // Lacks returns those of the parts that do not work, in the order given, with the reason of each as text.
 func (c Capabilities) Lacks(parts ...Part) []string {
 	var out []string

@@ -1,7 +1,6 @@
 package qdisc
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -54,27 +53,6 @@ func TestHandles(t *testing.T) {
 		if got := h.String(); got != want {
 			t.Errorf("handle %#x is %q, want %q", uint32(h), got, want)
 		}
-	}
-}
-
-func TestRefuseSaysWhyAndWhatInstead(t *testing.T) {
-	wishes := []Wish{EgressMarking, PFC, INT, CCM, AdaptiveRouting, PacketSpraying, PriorityQueues, SharedBuffer, DynamicThreshold, BitErrors, CutThrough, Trimming}
-	err := Refuse(wishes...)
-	for _, w := range wishes {
-		if !strings.Contains(err.Error(), string(w)) {
-			t.Errorf("%v does not name %q", err, w)
-		}
-		one := Refuse(w)
-		var r *Refusal
-		if !errors.Is(one, ErrRefused) || !errors.As(one, &r) || r.Wish != w || !strings.Contains(r.Why, "take datapath fabric") {
-			t.Errorf("%q is refused as %v; want its name, why, and what to do", w, one)
-		}
-	}
-	if err := Refuse(); err != nil {
-		t.Errorf("nothing is refused: %v", err)
-	}
-	if err := Refuse("ECMP"); err != nil {
-		t.Errorf("what the kernel can do is refused: %v", err)
 	}
 }
 
