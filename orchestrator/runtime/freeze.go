@@ -10,8 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Freeze stops every process in the PID namespace of a process, or lets them go on.
-func Freeze(init int, frozen bool) error {
+// Freeze stops every process of a node, or lets them go on.
+func (p *Proc) Freeze(frozen bool) error {
+	if err := freeze(p.PID, frozen); err != nil {
+		return fmt.Errorf("%s: %w", p.Name, err)
+	}
+	return nil
+}
+
+// freeze stops every process in the PID namespace of a process, or lets them go on.
+func freeze(init int, frozen bool) error {
 	signal := unix.SIGCONT
 	if frozen {
 		signal = unix.SIGSTOP

@@ -50,10 +50,7 @@ func (c *Cluster) Freeze(i int, frozen bool) error {
 	if err != nil {
 		return err
 	}
-	if err := runtime.Freeze(p.PID, frozen); err != nil {
-		return fmt.Errorf("%s: %w", p.Name, err)
-	}
-	return nil
+	return p.Freeze(frozen)
 }
 
 // Restart starts a node again that has ended, in a new container of the same name. The other end of its new cable is

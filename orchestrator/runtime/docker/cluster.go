@@ -176,28 +176,16 @@ func (c *Cluster) prepare(ctx context.Context) (err error) {
 func (c *Cluster) boot(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, c.hangUp)
 	defer stop()
-	var group sync.WaitGroup
-	var first error
-	var once sync.Once
-	do := func(f func() error) {
-		group.Go(func() {
-			if err := f(); err != nil {
-				once.Do(func() { first = err }) // the others' are only that the lab is being closed
-				c.hangUp()
-			}
-		})
-	}
+	b := runtime.Boot{HangUp: c.hangUp}
 	if c.spec.Switched() {
-		c.bootSwitched(do, group.Wait, func() bool { return first == nil })
-		return first
+		return c.bootSwitched(&b)
 	}
-	do(c.bootFabric)
+	b.Do(c.bootFabric)
 	for i := range c.nodes {
-		do(func() error { return c.bootNode(i) })
+		b.Do(func() error { return c.bootNode(i) })
 	}
-	group.Wait()
-	if first != nil {
-		return first
+	if err := b.Wait(); err != nil {
+		return err
 	}
 	return c.expectUp(c.fabric)
 }

@@ -7,38 +7,23 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// bootSwitched brings up a lab whose switches are nodes: all containers, then their cables, and then what hosts do with theirs. do
-// does something beside what was begun before, and wait waits for all of that; well says that nothing has failed.
+// bootSwitched brings up a lab whose switches are nodes.
 //
 // A switch is a container as a host is, of the same image and with no capability: its namespace is configured from outside, and its
 // process only waits.
-func (c *Cluster) bootSwitched(do func(func() error), wait func(), well func() bool) {
-	for i := range c.switches {
-		do(func() error { return c.bootSwitch(i) })
-	}
-	for i := range c.nodes {
-		do(func() error {
+func (c *Cluster) bootSwitched(b *runtime.Boot) error {
+	return b.Switched(&c.spec, runtime.Switched{
+		Switch: c.bootSwitch,
+		Host: func(i int) error {
 			p, err := c.startWired(i)
 			if err == nil {
 				c.setNode(i, p)
 			}
 			return err
-		})
-	}
-	if wait(); !well() {
-		return
-	}
-	do(func() error {
-		op := runtime.Op{Do: "plug cables", Kind: runtime.Process, Name: c.spec.Switches[0].Name} // they end with their nodes
-		return c.spec.Do(op, func() error { return runtime.Plug(c.spec.Cables, c.known) })
+		},
+		WireUp: func(i int) error { return c.wireUp(i, c.nodes[i]) },
+		Find:   c.known,
 	})
-	if wait(); !well() {
-		return
-	}
-	for i := range c.nodes {
-		do(func() error { return c.wireUp(i, c.nodes[i]) })
-	}
-	wait()
 }
 
 // bootSwitch takes one switch through its boot.

@@ -100,20 +100,9 @@ func Launch(ctx context.Context, spec runtime.Spec) (*Cluster, error) {
 func (c *Cluster) boot(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, c.hangUp)
 	defer stop()
-	var group sync.WaitGroup
-	var first error
-	var once sync.Once
-	do := func(f func() error) {
-		group.Go(func() {
-			if err := f(); err != nil {
-				once.Do(func() { first = err }) // the others' are only that the lab is being closed
-				c.hangUp()
-			}
-		})
-	}
+	b := runtime.Boot{HangUp: c.hangUp}
 	if c.spec.Switched() {
-		c.bootSwitched(do, group.Wait, func() bool { return first == nil })
-		return first
+		return c.bootSwitched(&b)
 	}
 	var err error
 	if c.fabric, err = c.start(runtime.Fabric, c.spec.FabricArgs, "fabric"); err != nil {
@@ -123,15 +112,14 @@ func (c *Cluster) boot(ctx context.Context) error {
 	if err := c.fabric.Conn.SendValue(boot.KindBoot, spec); err != nil {
 		return c.failed(c.fabric, err)
 	}
-	do(func() error {
+	b.Do(func() error {
 		_, err := c.fabric.Conn.Expect(boot.KindUp, &c.fabric.Report)
 		return c.failed(c.fabric, err)
 	})
 	for i := range c.nodes {
-		do(func() error { return c.bootNode(i) })
+		b.Do(func() error { return c.bootNode(i) })
 	}
-	group.Wait()
-	return first
+	return b.Wait()
 }
 
 // startNode starts one node and takes it as far as its cable, whose descriptors it returns.
