@@ -37,14 +37,12 @@ const (
 
 // solver makes edges agree (network effect): x minimises the weighted sum of squares of x[to] - x[from] - d, which is
 // what the least change of the edges around all loops comes to. Edges whose residual is far out of proportion are
-// dropped, the worst first, and it solves again: a dropped edge is a change of rank one of the inverse.
+// dropped, the worst first (normal.go).
 type solver struct {
-	n     int
-	index []int     // of each node among those that are solved, or -1
-	l     []float64 // Laplacian, then its Cholesky factor
-	inv   []float64 // inverse
+	normal
+	index []int // of each node among those that are solved, or -1
 	sizes []float64
-	far   []float64 // inv times an edge that is dropped
+	far   []int // edges that a round drops
 }
 
 // solve returns the errors of n nodes such that those of the anchor are 0; without one (-1) their mean is. A node most of
@@ -57,21 +55,19 @@ func (v *solver) solve(n int, edges []measured, anchor int) (a answer, ok bool) 
 	if m < 2 || !v.factor(m, edges) {
 		return a, false
 	}
+	v.begin(edges, v.index)
 	for range rounds {
-		v.offsets(&a, edges, anchor)
-		if !v.reject(&a, edges, m) {
+		if !v.reject(&a, edges) {
 			break
 		}
 	}
-	if a.dropped == 0 {
-		return a, true
+	if a.dropped > 0 {
+		v.distrust(&a, edges, anchor)
+		if m = v.choose(n, edges, anchor); m < 2 || !v.factor(m, edges) { // once more from the edges, without what changes rounded
+			return a, false
+		}
 	}
-	v.distrust(&a, edges, anchor)
-	if m = v.choose(n, edges, anchor); m < 2 || !v.factor(m, edges) { // once more from the edges, without what downdates rounded
-		a.in = make([]bool, n)
-		return a, false
-	}
-	v.offsets(&a, edges, anchor)
+	v.offsets(&a, edges, v.index, anchor)
 	return a, true
 }
 
@@ -159,86 +155,22 @@ func (v *solver) choose(n int, edges []measured, anchor int) int {
 	return m
 }
 
-// factor builds the Laplacian with the mean as gauge, and its inverse by Cholesky.
-func (v *solver) factor(m int, edges []measured) bool {
-	v.n = m
-	v.l = slices.Grow(v.l[:0], m*m)[:m*m]
-	v.inv = slices.Grow(v.inv[:0], m*m)[:m*m]
-	clear(v.l)
-	var total float64
-	for i := range edges {
-		e := &edges[i]
-		if e.dropped || v.index[e.from] < 0 {
-			continue
-		}
-		a, b, w := v.index[e.from], v.index[e.to], 1/(e.sigma*e.sigma)
-		v.l[a*m+a] += w
-		v.l[b*m+b] += w
-		v.l[a*m+b] -= w
-		v.l[b*m+a] -= w
-		total += w
-	}
-	gauge := total / float64(m) / float64(m)
-	for i := range v.l {
-		v.l[i] += gauge
-	}
-	return cholesky(v.l, m) && invert(v.l, v.inv, m)
-}
-
-// offsets solves for offsets and rates and moves them to the gauge.
-func (v *solver) offsets(a *answer, edges []measured, anchor int) {
-	m := v.n
-	rhs, rates := make([]float64, m), make([]float64, m)
-	for i := range edges {
-		e := &edges[i]
-		if e.dropped || v.index[e.from] < 0 {
-			continue
-		}
-		f, t, w := v.index[e.from], v.index[e.to], 1/(e.sigma*e.sigma)
-		rhs[t] += w * e.d
-		rhs[f] -= w * e.d
-		rates[t] += w * e.s
-		rates[f] -= w * e.s
-	}
-	ref := -1
-	if anchor >= 0 {
-		ref = v.index[anchor]
-	}
-	for i, k := range v.index {
-		a.in[i] = k >= 0
-		a.x[i], a.s[i], a.sigma[i] = 0, 0, 0
-		if k < 0 {
-			continue
-		}
-		for j := range m {
-			c := v.inv[k*m+j]
-			if ref >= 0 {
-				c -= v.inv[ref*m+j]
-			}
-			a.x[i] += c * rhs[j]
-			a.s[i] += c * rates[j]
-		}
-		variance := v.inv[k*m+k]
-		if ref >= 0 {
-			variance += v.inv[ref*m+ref] - 2*v.inv[k*m+ref]
-		}
-		a.sigma[i] = math.Sqrt(max(0, variance))
-	}
-}
+// factor sets the normal equations up for the edges between the m nodes that were chosen.
+func (v *solver) factor(m int, edges []measured) bool { return v.normal.factor(m, edges, v.index) }
 
 // reject drops the edges whose residual is out of proportion, the worst first, and reports whether there were any. The
 // residuals are held against their own median, since the standard deviations of edges are estimates.
-func (v *solver) reject(a *answer, edges []measured, m int) bool {
+func (v *solver) reject(a *answer, edges []measured) bool {
 	v.sizes = v.sizes[:0]
 	var chi float64
 	for i := range edges {
 		if e := &edges[i]; !e.dropped && v.index[e.from] >= 0 {
-			r := (a.x[e.to] - a.x[e.from] - e.d) / e.sigma
+			r := v.misfit(e, v.index) / e.sigma
 			chi += r * r
-			v.sizes = append(v.sizes, v.residual(a, e))
+			v.sizes = append(v.sizes, v.residual(i, e))
 		}
 	}
-	free := len(v.sizes) - m + 1
+	free := len(v.sizes) - v.n + 1
 	if free <= 0 {
 		a.health = 0
 		return false
@@ -248,15 +180,16 @@ func (v *solver) reject(a *answer, edges []measured, m int) bool {
 	slices.Sort(v.sizes)
 	scale := max(v.sizes[len(v.sizes)/2]/normalMedian, 1e-12)
 	limit := max(outlier*scale, worst/2)
-	found := false
-	var far []int
+	v.far = v.far[:0]
 	for i := range edges {
-		if e := &edges[i]; !e.dropped && v.index[e.from] >= 0 && v.residual(a, e) > limit {
-			far = append(far, i)
+		if e := &edges[i]; !e.dropped && v.index[e.from] >= 0 && v.residual(i, e) > limit {
+			v.far = append(v.far, i)
 		}
 	}
-	for _, i := range far {
-		if v.drop(&edges[i]) {
+	found := false
+	for _, i := range v.far {
+		if v.free[i] >= bridge { // something else connects its ends, still
+			v.drop(i, edges, v.index)
 			a.dropped++
 			found = true
 		}
@@ -267,93 +200,10 @@ func (v *solver) reject(a *answer, edges []measured, m int) bool {
 // normalMedian is the median size of what is normally distributed, in standard deviations.
 const normalMedian = 0.6745
 
-// freedom is what an edge's residual has of its variance, relative: 1 less the share of the edge in what connects its ends.
-func (v *solver) freedom(e *measured) float64 {
-	f, t, m := v.index[e.from], v.index[e.to], v.n
-	return 1 - (v.inv[f*m+f]+v.inv[t*m+t]-2*v.inv[f*m+t])/(e.sigma*e.sigma)
-}
-
-// residual is the standardized residual of an edge; 0 of one that nothing else can be held against.
-func (v *solver) residual(a *answer, e *measured) float64 {
-	free := v.freedom(e)
-	if free < bridge {
+// residual is the standardized residual of edge i; 0 of one that nothing else can be held against.
+func (v *solver) residual(i int, e *measured) float64 {
+	if v.free[i] < bridge {
 		return 0
 	}
-	return math.Abs(a.x[e.to]-a.x[e.from]-e.d) / (e.sigma * math.Sqrt(free))
-}
-
-// drop takes an edge out of the inverse (Sherman and Morrison), unless nothing else connects its ends any more.
-func (v *solver) drop(e *measured) bool {
-	free := v.freedom(e)
-	if free < bridge {
-		return false
-	}
-	f, t, m := v.index[e.from], v.index[e.to], v.n
-	v.far = slices.Grow(v.far[:0], m)[:m]
-	for k := range m {
-		v.far[k] = v.inv[t*m+k] - v.inv[f*m+k]
-	}
-	scale := 1 / (e.sigma * e.sigma * free)
-	for k, x := range v.far {
-		row := v.inv[k*m : k*m+m]
-		for j, y := range v.far {
-			row[j] += scale * x * y
-		}
-	}
-	e.dropped = true
-	return true
-}
-
-// cholesky replaces the lower half of a symmetric matrix by its factor. It returns false if it is not positive definite.
-func cholesky(a []float64, n int) bool {
-	for j := range n {
-		row := a[j*n : j*n+j]
-		d := a[j*n+j]
-		for _, x := range row {
-			d -= x * x
-		}
-		if !(d > 0) {
-			return false
-		}
-		d = math.Sqrt(d)
-		a[j*n+j] = d
-		for i := j + 1; i < n; i++ {
-			s := a[i*n+j]
-			other := a[i*n : i*n+j]
-			for k, x := range row {
-				s -= x * other[k]
-			}
-			a[i*n+j] = s / d
-		}
-	}
-	return true
-}
-
-// invert writes the inverse of the matrix whose Cholesky factor is l.
-func invert(l, inv []float64, n int) bool {
-	column := make([]float64, n)
-	for c := range n {
-		clear(column)
-		for i := c; i < n; i++ { // forward: L y = e_c
-			s := 0.0
-			if i == c {
-				s = 1
-			}
-			for k, x := range l[i*n+c : i*n+i] {
-				s -= x * column[c+k]
-			}
-			column[i] = s / l[i*n+i]
-		}
-		for i := n - 1; i >= 0; i-- { // backward: L^T x = y
-			s := column[i] / l[i*n+i]
-			column[i] = s
-			for k, x := range l[i*n : i*n+i] {
-				column[k] -= x * s
-			}
-		}
-		for i, x := range column {
-			inv[i*n+c] = x
-		}
-	}
-	return true
+	return math.Abs(v.misfit(e, v.index)) / (e.sigma * math.Sqrt(v.free[i]))
 }
