@@ -30,6 +30,7 @@ type Clock struct {
 	bound      servo.Bound
 	slave      slave
 	apart      units.Time // hardware clock minus monotonic clock
+	lookAt     units.Time // when that is looked at next, by the monotonic clock, should nothing happen before
 	lie        units.Time // see Lie
 	counters   clocksync.Counters
 }
@@ -228,7 +229,7 @@ func (c *Clock) sendOwing(to *peer, m Message, owed int64) {
 
 // Deadline implements clocksync.Protocol.
 func (c *Clock) Deadline() (units.Time, bool) {
-	at := c.slave.deadline()
+	at := min(c.slave.deadline(), c.lookAt)
 	for i := range c.ports {
 		at = min(at, c.ports[i].deadline(c.announceWait()))
 	}
@@ -284,8 +285,13 @@ func (c *Clock) Lie(by units.Time) { c.lie = by }
 // difference is a step of the hardware clock, and synchronized time goes on as if there had been none: as exactly as
 // the two can be compared, which is what the alarm says. What was measured against the clock before is worthless.
 func (c *Clock) watch(now clocksync.Now) {
+	c.lookAt = units.Never
+	if c.cfg.StepAlarm == 0 {
+		return
+	}
+	c.lookAt = now.Mono + max(1, c.cfg.SyncInterval/looks)
 	step := now.Hard - now.Mono - c.apart
-	if c.cfg.StepAlarm == 0 || step <= c.cfg.StepAlarm && step >= -c.cfg.StepAlarm {
+	if step <= c.cfg.StepAlarm && step >= -c.cfg.StepAlarm {
 		return
 	}
 	c.apart += step
@@ -298,6 +304,10 @@ func (c *Clock) watch(now clocksync.Now) {
 	}
 	c.forget()
 }
+
+// looks is how often per interval a clock looks for a step of itself, at least: messages alone may leave it a whole interval for what it
+// stamps to be wrong.
+const looks = 8
 
 // forget throws away what has been measured, but not the rate.
 func (c *Clock) forget() {

@@ -99,6 +99,19 @@ func TestClockSteps(t *testing.T) {
 	}
 }
 
+// A step is seen within an eighth of an interval, whenever the next message comes.
+func TestStepsAreSeenSoon(t *testing.T) {
+	for into := range units.Time(10) {
+		w := pair(nil).make(t)
+		w.Run(200*ms + into*100*units.Microsecond)
+		w.Step(1, ms)
+		w.Run(w.Now + 126*units.Microsecond)
+		if e := w.Time(1) - w.Time(0); max(e, -e) > 100*units.Nanosecond {
+			t.Errorf("stepped %v after a Sync, an eighth of an interval later the error is %v", into*100*units.Microsecond, e)
+		}
+	}
+}
+
 // Lost, repeated and late messages are counted, and the time stays.
 func TestLossRepetitionAndReordering(t *testing.T) {
 	for name, change := range map[string]func(*testnet.Config){
