@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/tc-shaping/measure"
 	"weft/tc-shaping/qdisc"
 	"weft/units"
 )
@@ -30,7 +31,10 @@ func TestCheck(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	got := Table([]Finding{{"h0 > s0", "rate", "10Mbps", "9.9Mbps", true}, {"s0 > h0", "delay and one packet", "2ms", "3ms", false}})
+	got := Table([]Finding{
+		{"h0 > s0", measure.Finding{What: "rate", Asked: "10Mbps", Measured: "9.9Mbps", OK: true}},
+		{"s0 > h0", measure.Finding{What: "delay and one packet", Asked: "2ms", Measured: "3ms"}},
+	})
 	for _, want := range []string{"h0 > s0", "9.9Mbps", "3ms", "outside"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)

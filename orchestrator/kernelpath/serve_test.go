@@ -251,29 +251,16 @@ func TestPrivShapes(t *testing.T) {
 	}
 }
 
-// rate measures the rate of a direction, until it is as asked.
+// rate measures a direction and its rate, until it is as asked.
 func rate(t *testing.T, k *carrier, port int) {
 	t.Helper()
-	var got []Finding
-	for range tries {
-		s, r, err := k.probes(port)
-		if err != nil {
-			t.Fatal(err)
-		}
-		x := &exam{dilation: dilation, d: k.direction(port), size: k.mtu(), s: s, r: r}
-		err = x.busy(t.Context())
-		s.Close()
-		r.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got = better(got, x.found)
-		if allOK(got) {
-			t.Logf("port %d: %s of %s", port, got[0].Measured, got[0].Asked)
-			return
-		}
+	found, _, err := k.insist(t.Context(), port)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Errorf("port %d:\n%s", port, Table(got))
+	if t.Logf("port %d: %+v", port, found); !found.OK() {
+		t.Errorf("port %d is not as asked", port)
+	}
 }
 
 // holds compares what the namespace of the first switch has with the plan.

@@ -4,196 +4,219 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"weft/tc-shaping/qdisc"
 	"weft/units"
 )
 
-// Row is one thing that was asked of a direction, what was measured of it, and whether that is within its bound.
-type Row struct {
-	What, Asked, Measured, Bound string
-	OK                           bool
+// How far a direction may be from what was asked: the specification of the kernel's datapath. Marks: a packet.
+const (
+	rateBound  = 0.02
+	delayBound = 0.03
+	delaySlack = 50 * time.Microsecond
+	lossSigmas = 3
+)
+
+// What a direction is examined with. Ours: as little as tells it from what it may not be.
+const (
+	rateTime   = 100 * time.Millisecond // of a train at the full rate, at least
+	ratePacket = 24                     // packets of one, at least
+	mostPacket = 600                    // and at most
+	idlePacket = 8                      // packets on an idle line
+	lossPacket = 400
+	probeSlack = 250 * time.Millisecond // for the last packets of a train
+)
+
+// Finding is one property of a direction, as asked and as measured.
+type Finding struct {
+	What, Asked, Measured string
+	OK                    bool // within its bound
 }
 
-// Table writes rows as a table with a heading, a line each; what is out of bounds says so.
-func Table(rows []Row) string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "what\tasked\tmeasured\tbound\t")
-	for _, r := range rows {
-		verdict := ""
-		if !r.OK {
-			verdict = "out of bounds"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.What, r.Asked, r.Measured, r.Bound, verdict)
-	}
-	_ = w.Flush() // a Builder takes everything
-	return b.String()
+// The property that Rate is about.
+const rateProperty = "rate"
+
+// Found is what a direction is really like.
+type Found struct {
+	Findings   []Finding       // the same properties in the same order for the same direction
+	Rate       units.Bandwidth // 0: not measured, as where packets overtake each other
+	Delay      time.Duration   // of a full packet on the idle line, its transmission included
+	Asked      time.Duration   // the same, as it should be
+	Lost, Sent int             // packets of the train that loss is told from
 }
 
-// Kept reports whether all rows are within their bounds.
-func Kept(rows []Row) bool {
-	for _, r := range rows {
-		if !r.OK {
+// OK reports whether everything is as asked.
+func (f *Found) OK() bool {
+	for _, p := range f.Findings {
+		if !p.OK {
 			return false
 		}
 	}
 	return true
 }
 
-// Bounds of the contract: the specification of the kernel's datapath. Delay: 3 % and 50 us.
-const (
-	rateBound  = 0.02
-	delayShare = 0.03
-	delayFixed = 50 * time.Microsecond
-	markBound  = 0.05
-	sigmas     = 3
-)
+// Keep takes of each property what an earlier examination found as asked: other programs of a machine make a measurement worse,
+// never better.
+func (f *Found) Keep(before *Found) {
+	for i, p := range before.Findings {
+		if !p.OK {
+			continue
+		}
+		if f.Findings[i] = p; p.What == rateProperty {
+			f.Rate = before.Rate
+		}
+	}
+}
 
-// Counts of packets that the contract is measured with. Ours: a rate within a fraction of its bound, and no longer than needed.
-const (
-	spaced = 30  // that meet no queue
-	busy   = 200 // that fill the line
-)
-
-// Verify measures a direction and holds it against what was asked for. Nothing else may be on the link, and the queue is empty
-// before. It takes the time of some hundred packets of the MTU, and of a queue of RED.Max bytes where there are marks.
+// Examine measures a direction and holds it against what was asked for. Nothing else may be on the link, and the queue is empty
+// before. It takes the time of some ten to some hundred packets of the MTU, and of a queue of RED.Max bytes where there are marks.
 // An error says that nothing could be measured.
-func Verify(ctx context.Context, s *Sender, r *Receiver, d qdisc.Direction) ([]Row, error) {
-	v := verification{Direction: d, s: s, r: r}
-	v.size = d.MTU
-	if v.size == 0 {
-		v.size = 1500
+func Examine(ctx context.Context, s *Sender, r *Receiver, d qdisc.Direction) (*Found, error) {
+	x := exam{d: d, s: s, r: r, size: d.MTU}
+	if x.size == 0 {
+		x.size = 1500
 	}
-	v.wire = v.size + qdisc.Ethernet
-	if d.Rate > 0 {
-		v.each = d.Rate.TransmitTime(v.wire + d.Overhead).Duration()
-	}
-	for _, step := range []func(context.Context) error{v.delay, v.rate, v.marks} {
-		if err := step(ctx); err != nil {
-			return v.rows, err
+	for _, test := range []func(context.Context) error{x.idle, x.busy, x.losses} {
+		if err := test(ctx); err != nil {
+			return nil, err
 		}
 	}
-	v.loss()
-	return v.rows, nil
+	return &x.found, nil
 }
 
-// verification is a direction that is being measured.
-type verification struct {
-	qdisc.Direction
-	s          *Sender
-	r          *Receiver
-	size, wire units.Bytes   // of a packet, as IP and as queues count it
-	each       time.Duration // it takes on the line
-	sent, lost int
-	rows       []Row
+// exam is a direction that is being measured.
+type exam struct {
+	d     qdisc.Direction
+	s     *Sender
+	r     *Receiver
+	size  units.Bytes // of the packets
+	found Found
 }
 
-func (v *verification) run(ctx context.Context, t Train) ([]Packet, error) {
-	t.Size = v.size
-	t.Wait = v.Delay + 20*v.Jitter + v.ReorderBy + time.Duration(t.Count)*v.each + 200*time.Millisecond
-	return Run(ctx, v.s, v.r, t)
+func (x *exam) add(what, asked, got string, ok bool) {
+	x.found.Findings = append(x.found.Findings, Finding{what, asked, got, ok})
 }
 
-func (v *verification) delay(ctx context.Context) error {
-	p, err := v.run(ctx, Train{Count: spaced, Gap: max(2*v.each, time.Millisecond)})
+// packet is what one packet takes of a queue.
+func (x *exam) packet() units.Bytes { return x.size + qdisc.Ethernet }
+
+// each is how long one takes on the line.
+func (x *exam) each() time.Duration { return x.takes(x.packet()) }
+
+// takes is how long so much of a queue takes at the rate.
+func (x *exam) takes(queued units.Bytes) time.Duration {
+	if x.d.Rate == 0 {
+		return 0
+	}
+	return time.Duration(float64(queued+x.d.Overhead) * 8e9 / float64(x.d.Rate))
+}
+
+// transit is from the beginning of the transmission of so much of a queue to its arrival.
+func (x *exam) transit(queued units.Bytes) time.Duration {
+	if !x.d.Line() {
+		return x.d.Delay
+	}
+	return x.d.Delay + x.takes(queued)
+}
+
+// late is how much later than the delay packets may come, by order.
+func (x *exam) late() time.Duration { return 20*x.d.Jitter + x.d.ReorderBy }
+
+// disorder says that packets overtake each other, so that the times between arrivals say nothing of the rate.
+func (x *exam) disorder() bool { return x.d.Jitter > 0 || x.d.Reorder > 0 }
+
+// idle measures the delay of packets that find nobody waiting: the least of them, as what is more is the machine's.
+func (x *exam) idle(ctx context.Context) error {
+	t := Train{Count: idlePacket, Size: x.size, Gap: x.each() + x.each()/2, Wait: x.d.Delay + x.late() + probeSlack}
+	packets, err := Run(ctx, x.s, x.r, t)
 	if err != nil {
 		return err
 	}
-	v.sent, v.lost = v.sent+len(p), v.lost+Lost(p)
-	if v.Loss > 0.9 || v.Reorder > 0.4 {
-		return nil // a median says nothing of the line's delay
+	got, asked := Delay(packets, 0), x.transit(x.packet())
+	x.found.Delay, x.found.Asked = got, asked
+	bound := delaySlack + time.Duration(delayBound*float64(asked))
+	if x.disorder() {
+		bound += x.late() + x.each()
 	}
-	asked := v.Delay
-	if v.line() {
-		asked += v.each
-	}
-	bound := time.Duration(delayShare*float64(asked)) + delayFixed
-	if v.Jitter > 0 { // the median of an exponential, and what 30 draws of one may be off
-		asked += time.Duration(math.Ln2 * float64(v.Jitter))
-		bound += time.Duration(sigmas * float64(v.Jitter) / math.Sqrt(spaced))
-	}
-	got := Delay(p, 0.5)
-	v.row("one-way delay", asked, got, "+-"+bound.Round(time.Microsecond).String(), (got-asked).Abs() <= bound)
+	ok := got > 0 && got >= asked-bound && got <= asked+bound
+	x.add("delay and one packet", asked.Round(time.Microsecond).String(), got.Round(time.Microsecond).String(), ok)
 	return nil
 }
 
-// line reports whether the time of a transmission is part of the delay (qdisc.Direction: without a line, packets arrive as they leave).
-func (v *verification) line() bool {
-	return v.Delay > 0 || v.Jitter > 0 || v.Loss > 0 || v.Duplicate > 0 || v.Corrupt > 0 || v.Reorder > 0
-}
-
-func (v *verification) rate(ctx context.Context) error {
-	if v.Rate == 0 {
+// busy measures the rate, and where a queue begins to mark.
+func (x *exam) busy(ctx context.Context) error {
+	if x.d.Rate == 0 {
 		return nil
 	}
-	// As much as fits with some to spare waits from the start, so that the line stays busy should the sender be held up.
-	p, err := v.run(ctx, Train{Count: busy, Burst: int(min(busy, v.Limit*3/4/v.wire)), Gap: v.each})
+	count := min(mostPacket, max(ratePacket, int(rateTime/max(1, x.each()))))
+	room := int(x.d.Limit/x.packet()) - 1
+	burst := min(count, room)
+	bucket := x.d.Bucket() // passes at once, and waits on the line instead
+	marks := false
+	if red := x.d.RED; red != nil {
+		if n := int((red.Max+bucket)/x.packet()) + 4; n <= min(room, mostPacket) {
+			marks = true
+			burst = n
+			count = max(count, n)
+		}
+	}
+	t := Train{Count: count, Size: x.size, Burst: max(1, burst), Gap: x.each(), Wait: x.d.Delay + x.late() + time.Duration(count)*x.each() + probeSlack}
+	packets, err := Run(ctx, x.s, x.r, t)
 	if err != nil {
 		return err
 	}
-	v.sent, v.lost = v.sent+len(p), v.lost+Lost(p)
-	if v.Loss > 0 || v.Jitter > 0 || v.Reorder > 0 { // gaps in arrivals are not the rate's
-		return nil
+	if !x.disorder() {
+		rate := Rate(packets, int(bucket/x.packet()), x.packet()+x.d.Overhead)
+		x.found.Rate = rate
+		off := math.Abs(float64(rate)-float64(x.d.Rate)) / float64(x.d.Rate)
+		x.add(rateProperty, x.d.Rate.String(), rate.String(), off <= rateBound)
 	}
-	got := Rate(p, busy/4, v.wire+v.Overhead)
-	v.row("rate", v.Rate, got, "+-2%", math.Abs(float64(got)/float64(v.Rate)-1) <= rateBound)
+	if lost := Lost(packets); x.d.Loss == 0 {
+		x.found.Lost, x.found.Sent = lost, len(packets)
+		x.add("loss", "0", fmt.Sprintf("%d of %d", lost, len(packets)), lost == 0)
+	}
+	if marks {
+		x.onset(Queues(packets, x.transit(bucket), x.packet()))
+	}
 	return nil
 }
 
-// marks fills the queue to beyond Max at once and looks at who was marked at which length.
-func (v *verification) marks(ctx context.Context) error {
-	if v.RED == nil || v.Jitter > 0 || v.Reorder > 0 {
-		return nil
-	}
-	bucket := v.Bucket() // passes at once, and waits on the line instead
-	count := int(min(v.RED.Max+bucket+20*v.wire, v.Limit) / v.wire)
-	p, err := v.run(ctx, Train{Count: count})
-	if err != nil {
-		return err
-	}
-	below, between, above := 0, []Sample(nil), [2]int{}
-	for _, s := range Queues(p, v.Delay+v.Rate.TransmitTime(bucket+v.Overhead).Duration(), v.wire) {
+// onset compares where marks begin and from where on all packets have one, with a packet to spare at either.
+func (x *exam) onset(samples []Sample) {
+	early, missing, least := 0, 0, units.Bytes(-1)
+	for _, s := range samples {
 		switch {
-		case s.Queue < v.RED.Min-v.wire:
-			below += one(s.Marked)
-		case s.Queue > v.RED.Max+2*v.wire:
-			above[0], above[1] = above[0]+1, above[1]+one(s.Marked)
-		case s.Queue >= v.RED.Min && s.Queue <= v.RED.Max:
-			between = append(between, s)
+		case s.Marked && s.Queue < x.d.RED.Min-x.packet():
+			early++
+		case !s.Marked && s.Queue > x.d.RED.Max+x.packet() && x.d.RED.Pmax == 1:
+			missing++
+		}
+		if s.Marked && (least < 0 || s.Queue < least) {
+			least = s.Queue
 		}
 	}
-	v.row("marked below kmin", 0, below, "a packet", below == 0)
-	if above[0] > 0 {
-		v.row("marked above kmax", above[0], above[1], "a packet", above[1] == above[0])
+	got := "none"
+	if least >= 0 {
+		got = fmt.Sprintf("from %v; %d too early, %d missing", least, early, missing)
 	}
-	if v.RED.Max == v.RED.Min || len(between) == 0 {
+	x.add("marks", fmt.Sprintf("from %v, all from %v", x.d.RED.Min, x.d.RED.Max), got, early == 0 && missing == 0)
+}
+
+// losses measures the share of packets that a line loses by order.
+func (x *exam) losses(ctx context.Context) error {
+	if x.d.Loss == 0 || x.d.Loss == 1 {
 		return nil
 	}
-	got, want := Share(between, func(q units.Bytes) float64 {
-		return v.RED.Pmax * float64(q-v.RED.Min) / float64(v.RED.Max-v.RED.Min)
-	})
-	bound := markBound + sigmas*math.Sqrt(want*(1-want)/float64(len(between)))
-	v.row("share marked between", fmt.Sprintf("%.3f", want), fmt.Sprintf("%.3f of %d", got, len(between)), fmt.Sprintf("+-%.3f", bound), math.Abs(got-want) <= bound)
-	return nil
-}
-
-func one(b bool) int {
-	if b {
-		return 1
+	const small = 64
+	t := Train{Count: lossPacket, Size: small, Gap: time.Millisecond / 4, Wait: x.d.Delay + x.late() + probeSlack}
+	packets, err := Run(ctx, x.s, x.r, t)
+	if err != nil {
+		return err
 	}
-	return 0
-}
-
-func (v *verification) loss() {
-	n := float64(v.sent)
-	bound := sigmas * math.Sqrt(n*v.Loss*(1-v.Loss))
-	v.row("lost of "+fmt.Sprint(v.sent), fmt.Sprintf("%.1f", n*v.Loss), v.lost, fmt.Sprintf("+-%.1f", bound), math.Abs(float64(v.lost)-n*v.Loss) <= bound)
-}
-
-func (v *verification) row(what string, asked, measured any, bound string, ok bool) {
-	v.rows = append(v.rows, Row{What: what, Asked: fmt.Sprint(asked), Measured: fmt.Sprint(measured), Bound: bound, OK: ok})
+	x.found.Lost, x.found.Sent = Lost(packets), lossPacket
+	got := float64(x.found.Lost) / lossPacket
+	bound := lossSigmas * math.Sqrt(x.d.Loss*(1-x.d.Loss)/lossPacket)
+	x.add("loss", fmt.Sprintf("%.3g %%", 100*x.d.Loss), fmt.Sprintf("%.3g %% of %d", 100*got, lossPacket), math.Abs(got-x.d.Loss) <= bound+1.0/lossPacket)
+	return nil
 }

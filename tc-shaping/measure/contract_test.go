@@ -2,7 +2,6 @@ package measure_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,14 +11,16 @@ import (
 	"weft/units"
 )
 
-func TestTableSaysWhatIsOutOfBounds(t *testing.T) {
-	rows := []measure.Row{{What: "rate", Asked: "2Mbps", Measured: "1Mbps", Bound: "+-2%"}, {What: "lost of 9", Asked: "0", Measured: "0", Bound: "+-0", OK: true}}
-	want := "what       asked  measured  bound  \nrate       2Mbps  1Mbps     +-2%   out of bounds\nlost of 9  0      0         +-0    \n"
-	if got := measure.Table(rows); got != want {
-		t.Errorf("got\n%q\nwant\n%q", got, want)
+// What an examination before found as asked stays; what it did not is as found now.
+func TestKeep(t *testing.T) {
+	before := measure.Found{Rate: 9, Lost: 3, Findings: []measure.Finding{{What: "delay"}, {What: "rate", OK: true}, {What: "loss"}}}
+	now := measure.Found{Rate: 5, Lost: 1, Findings: []measure.Finding{{What: "delay", OK: true}, {What: "rate"}, {What: "loss"}}}
+	if now.Keep(&before); now.Rate != 9 || now.Lost != 1 || now.OK() {
+		t.Errorf("%+v", now)
 	}
-	if measure.Kept(rows) || !measure.Kept(rows[1:]) {
-		t.Error("a contract is kept when all of its rows are")
+	now.Findings = now.Findings[:2]
+	if !now.OK() {
+		t.Errorf("%+v is as asked", now)
 	}
 }
 
@@ -31,26 +32,25 @@ func TestUMLContract(t *testing.T) {
 	d := qdisc.Direction{Rate: 4 * units.Mbps, Delay: 20 * time.Millisecond, Limit: 400_000, Lateness: slow,
 		RED: &qdisc.RED{Min: 60_000, Max: 150_000, Pmax: 0.2, ECN: true}}
 	l := newLink(t, d)
-	verify := func(d qdisc.Direction) []measure.Row {
-		rows, err := measure.Verify(t.Context(), l.sender, l.receiver, d)
+	examine := func(d qdisc.Direction) *measure.Found {
+		found, err := measure.Examine(t.Context(), l.sender, l.receiver, d)
 		l.must(err)
-		t.Logf("\n%s", measure.Table(rows))
-		return rows
+		t.Logf("%+v", found)
+		return found
 	}
 	l.eventually(func() error {
-		if rows := verify(d); !measure.Kept(rows) {
-			return fmt.Errorf("broken:\n%s", measure.Table(rows))
+		if found := examine(d); !found.OK() {
+			return fmt.Errorf("broken: %+v", found)
 		}
 		return nil
 	})
 	other := d
 	other.Rate, other.Delay, other.Loss = 5*units.Mbps, 10*time.Millisecond, 0.5
 	broken := map[string]bool{}
-	for _, r := range verify(other) {
-		what, _, _ := strings.Cut(r.What, " ")
-		broken[what] = broken[what] || !r.OK
+	for _, f := range examine(other).Findings {
+		broken[f.What] = !f.OK
 	}
-	for _, what := range []string{"one-way", "lost"} {
+	for _, what := range []string{"delay and one packet", "rate", "loss"} {
 		if !broken[what] {
 			t.Errorf("%s is not as asked, and the contract does not say so", what)
 		}
@@ -62,11 +62,10 @@ func TestPrivContract(t *testing.T) {
 	d := qdisc.Direction{Rate: 50 * units.Mbps, Limit: units.MB, Lateness: 2 * time.Millisecond}
 	l := newLink(t, d)
 	l.eventually(func() error {
-		rows, err := measure.Verify(t.Context(), l.sender, l.receiver, d)
+		found, err := measure.Examine(t.Context(), l.sender, l.receiver, d)
 		l.must(err)
-		t.Logf("\n%s", measure.Table(rows))
-		if !measure.Kept(rows) {
-			return fmt.Errorf("broken:\n%s", measure.Table(rows))
+		if t.Logf("%+v", found); !found.OK() {
+			return fmt.Errorf("broken: %+v", found)
 		}
 		return nil
 	})

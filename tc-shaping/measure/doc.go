@@ -5,5 +5,5 @@
 // to it that nothing else is sent meanwhile. Both ends read the same clock, that of the machine: departures are stamped before
 // the system call, arrivals by the kernel (SO_TIMESTAMPNS), so a receiver that is woken late distorts nothing.
 //
-// Train and Contract hold what is sent and what is found; evaluate.go is pure.
+// Train is what is sent, Examine holds what is found against what was asked; evaluate.go is pure.
 package measure

@@ -67,26 +67,6 @@ func Lost(packets []Packet) int {
 	return n
 }
 
-// Copies returns how many packets came beyond the first time.
-func Copies(packets []Packet) int {
-	n := 0
-	for _, p := range packets {
-		n += p.Copies
-	}
-	return n
-}
-
-// Marks returns how many packets came marked.
-func Marks(packets []Packet) int {
-	n := 0
-	for _, p := range packets {
-		if p.Marked {
-			n++
-		}
-	}
-	return n
-}
-
 // Sample is a packet with the queue that it found.
 type Sample struct {
 	Queue  units.Bytes // estimated
@@ -114,50 +94,4 @@ func Queues(packets []Packet, idle time.Duration, size units.Bytes) []Sample {
 		out = append(out, Sample{Queue: units.Bytes(i-gone-lost) * size, Marked: p.Marked})
 	}
 	return out
-}
-
-// Share returns the share of the samples that are marked, and that which expected(queue) says on average.
-func Share(samples []Sample, expected func(units.Bytes) float64) (marked, want float64) {
-	for _, s := range samples {
-		if s.Marked {
-			marked++
-		}
-		want += expected(s.Queue)
-	}
-	n := max(1, float64(len(samples)))
-	return marked / n, want / n
-}
-
-// Never is the Onset where nothing is marked.
-const Never units.Bytes = math.MaxInt64
-
-// Onset returns the queue length that separates packets that are not marked from those that are with the fewest
-// mistaken, for marking in a step: so a packet or two whose queue was estimated badly do not move it. It is a length that was seen, or
-// Never.
-func Onset(samples []Sample) units.Bytes {
-	sorted := slices.SortedFunc(slices.Values(samples), func(a, b Sample) int { return int(a.Queue - b.Queue) })
-	mistaken := 0 // with the onset at the first: all that are not marked
-	for _, s := range sorted {
-		if !s.Marked {
-			mistaken++
-		}
-	}
-	best, onset := mistaken, Never
-	if len(sorted) > 0 {
-		onset = sorted[0].Queue
-	}
-	for i, s := range sorted {
-		if s.Marked {
-			mistaken++
-		} else {
-			mistaken--
-		}
-		if mistaken < best {
-			best, onset = mistaken, Never
-			if i+1 < len(sorted) {
-				onset = sorted[i+1].Queue
-			}
-		}
-	}
-	return onset
 }

@@ -32,7 +32,7 @@ func TestEvaluationOfAPerfectLink(t *testing.T) {
 	if got := measure.Delay(p, 0.5); got != 55*time.Millisecond {
 		t.Errorf("median delay %v, want 55ms", got)
 	}
-	if lost, copies, marks := measure.Lost(p), measure.Copies(p), measure.Marks(p); lost != 1 || copies != 2 || marks != 33 {
+	if lost, copies, marks := measure.Lost(p), copies(p), marks(p); lost != 1 || copies != 2 || marks != 33 {
 		t.Errorf("%d lost, %d copies, %d marks; want 1, 2, 33", lost, copies, marks)
 	}
 	for i, s := range measure.Queues(p, 6*time.Millisecond, 1000) {
@@ -70,7 +70,7 @@ func TestEvaluationOfNothing(t *testing.T) {
 	if r := measure.Rate(same, 0, 1000); r != 0 {
 		t.Errorf("packets at one instant have a rate of %v", r)
 	}
-	if m, w := measure.Share(nil, nil); m != 0 || w != 0 {
+	if m, w := share(nil, nil); m != 0 || w != 0 {
 		t.Error("no samples have a share")
 	}
 }
@@ -81,16 +81,16 @@ func TestOnsetSeparates(t *testing.T) {
 		s = append(s, measure.Sample{Queue: 1000 * q, Marked: q >= 20})
 	}
 	s[3].Marked, s[40].Marked = true, false // two that were mistaken
-	if got := measure.Onset(s); got != 20_000 {
+	if got := onset(s); got != 20_000 {
 		t.Errorf("onset at %v, want 20KB", got)
 	}
-	if got := measure.Onset(s[4:20]); got != measure.Never {
+	if got := onset(s[4:20]); got != never {
 		t.Errorf("onset of none that is marked at %v", got)
 	}
-	if got := measure.Onset(s[20:30]); got != 20_000 {
+	if got := onset(s[20:30]); got != 20_000 {
 		t.Errorf("onset where all are marked at %v, want the shortest queue seen", got)
 	}
-	marked, want := measure.Share(s[20:30], func(q units.Bytes) float64 { return float64(q) / 100_000 })
+	marked, want := share(s[20:30], func(q units.Bytes) float64 { return float64(q) / 100_000 })
 	if marked != 1 || math.Abs(want-0.245) > 1e-9 {
 		t.Errorf("share %g, expected %g; want 1 and 0.245", marked, want)
 	}

@@ -112,7 +112,7 @@ func TestUMLMarksBeginAtKmin(t *testing.T) {
 	l := newLink(t, qdisc.Direction{Rate: rate, Delay: delay, Limit: units.MB, RED: &qdisc.RED{Min: kmin, Max: kmin, Pmax: 1, ECN: true}})
 	l.eventually(func() error {
 		packets := l.run(measure.Train{Count: 50, Size: packet})
-		onset := measure.Onset(measure.Queues(packets, delay+rate.TransmitTime(wire).Duration(), wire))
+		onset := onset(measure.Queues(packets, delay+rate.TransmitTime(wire).Duration(), wire))
 		t.Logf("onset: asked for %d bytes, measured %d", kmin, onset)
 		if onset < kmin-wire || onset > kmin+wire {
 			return fmt.Errorf("onset: asked for %d bytes, measured %d: more than a packet off", kmin, onset)
@@ -157,12 +157,12 @@ func (l *link) follows(level units.Bytes, rate units.Bandwidth, delay time.Durat
 		if n := len(samples); n >= 2400 {
 			break
 		} else if n >= 400 {
-			if got, want := measure.Share(samples, line); math.Abs(got-want) <= 0.05 {
+			if got, want := share(samples, line); math.Abs(got-want) <= 0.05 {
 				break
 			}
 		}
 	}
-	got, want := measure.Share(samples, line)
+	got, want := share(samples, line)
 	l.t.Logf("queue kept at %d bytes: share of %d packets marked %.3f, line %.3f", level, len(samples), got, want)
 	if len(samples) < 400 || math.Abs(got-want) > 0.05 {
 		l.skipIfStalled(fmt.Errorf("queue kept at %d bytes: of %d packets %.3f marked, line %.3f", level, len(samples), got, want))
@@ -180,7 +180,7 @@ func TestUMLREDDoesNotCountWhatIsInFlight(t *testing.T) {
 		RED: &qdisc.RED{Min: kmin, Max: 2 * kmin, Pmax: 1, ECN: true}})
 	paced := measure.Train{Count: 600, Size: packet, Gap: 2500 * time.Microsecond}
 	l.eventually(func() error {
-		marks := measure.Marks(l.run(paced))
+		marks := marks(l.run(paced))
 		t.Logf("delay behind the queue, %d bytes in flight, Kmin %d: %d of %d marked", rate.BytesIn(units.FromDuration(delay))*4/5, kmin, marks, paced.Count)
 		if marks > 0 {
 			return fmt.Errorf("%d packets of a link that is not full were marked", marks)
@@ -193,7 +193,7 @@ func TestUMLREDDoesNotCountWhatIsInFlight(t *testing.T) {
 	below.Near, below.Far = append([]qdisc.Qdisc(nil), below.Near...), nil
 	below.Near[2].Options = qdisc.Netem{Latency: delay, Limit: 10_000}
 	l.must(l.Apply(below))
-	marks := measure.Marks(l.run(paced))
+	marks := marks(l.run(paced))
 	t.Logf("delay below RED: %d of %d marked", marks, paced.Count)
 	if marks < paced.Count/2 {
 		t.Errorf("with netem below RED %d of %d were marked: then the measurement shows nothing", marks, paced.Count)
@@ -207,9 +207,9 @@ func TestUMLLossAndCopies(t *testing.T) {
 	for _, p := range []float64{0.01, 0.1} {
 		l := newLink(t, qdisc.Direction{Delay: time.Millisecond, Loss: p})
 		l.wantShare("loss", p, measure.Lost)
-		l.wantShare("duplicate", 0, measure.Copies)
+		l.wantShare("duplicate", 0, copies)
 		l = newLink(t, qdisc.Direction{Delay: time.Millisecond, Duplicate: p})
-		l.wantShare("duplicate", p, measure.Copies)
+		l.wantShare("duplicate", p, copies)
 		l.wantShare("loss", 0, measure.Lost)
 	}
 }
@@ -314,7 +314,7 @@ func TestUMLStatistics(t *testing.T) {
 		zero := l.statistics()
 		packets := l.run(measure.Train{Count: 80, Size: packet})
 		s := l.statistics()
-		marks, lost := uint64(measure.Marks(packets)), uint64(measure.Lost(packets))
+		marks, lost := uint64(marks(packets)), uint64(measure.Lost(packets))
 		t.Logf("80 sent: %d marked, %d lost; counters %+v", marks, lost, s)
 		if s.Packets-zero.Packets != 80-lost || s.Arrived-zero.Arrived != 80-lost || s.Drops != lost || lost == 0 || s.Overlimits == 0 ||
 			s.Sent-zero.Sent != units.Bytes(80-lost)*wire || s.Backlog != 0 || s.InFlight != 0 || s.Lost != 0 {

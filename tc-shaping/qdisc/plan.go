@@ -30,15 +30,15 @@ func (d Direction) needs() []Part {
 	if d.RED != nil {
 		parts = append(parts, PartRED)
 	}
-	if d.line() {
+	if d.Line() {
 		parts = append(parts, PartNetem, PartIFB, PartRedirect)
 	}
 	return parts
 }
 
-// line reports whether packets take time, or come to harm, after they have left the queue. A rate alone does not need it: packets
+// Line reports whether packets take time, or come to harm, after they have left the queue. A rate alone does not need it: packets
 // then arrive when their transmission begins.
-func (d Direction) line() bool {
+func (d Direction) Line() bool {
 	return d.Delay > 0 || d.Jitter > 0 || d.Loss > 0 || d.Duplicate > 0 || d.Corrupt > 0 || d.Reorder > 0
 }
 
@@ -85,7 +85,7 @@ func amount(t time.Duration, rate uint64) units.Bytes {
 
 // far is what arriving packets pass.
 func (d Direction) far() []Qdisc {
-	if !d.line() {
+	if !d.Line() {
 		return nil
 	}
 	o := Netem{
@@ -177,7 +177,7 @@ func (d Direction) refuse(kernel Capabilities) error {
 		return refused("packets that come up to %v late: netem's jitter ends at %v", d.ReorderBy, longestUnit)
 	case d.Reorder > 0 && d.Reorder*tableSize < 1:
 		return refused("a share of %g that comes late: netem's tables end at one in %d", d.Reorder, tableSize)
-	case (d.Rate > 0 || d.line()) && kernel.Tick > 50*time.Microsecond:
+	case (d.Rate > 0 || d.Line()) && kernel.Tick > 50*time.Microsecond:
 		return refused("a rate or delay: the kernel's timers have a resolution of %v (no high-resolution timers)", kernel.Tick)
 	}
 	for _, s := range []struct {

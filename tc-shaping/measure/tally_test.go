@@ -1,0 +1,75 @@
+package measure_test
+
+import (
+	"math"
+	"slices"
+
+	"weft/tc-shaping/measure"
+	"weft/units"
+)
+
+// copies returns how many packets came beyond the first time.
+func copies(packets []measure.Packet) int {
+	n := 0
+	for _, p := range packets {
+		n += p.Copies
+	}
+	return n
+}
+
+// marks returns how many packets came marked.
+func marks(packets []measure.Packet) int {
+	n := 0
+	for _, p := range packets {
+		if p.Marked {
+			n++
+		}
+	}
+	return n
+}
+
+// share returns the share of the samples that are marked, and that which expected(queue) says on average.
+func share(samples []measure.Sample, expected func(units.Bytes) float64) (marked, want float64) {
+	for _, s := range samples {
+		if s.Marked {
+			marked++
+		}
+		want += expected(s.Queue)
+	}
+	n := max(1, float64(len(samples)))
+	return marked / n, want / n
+}
+
+// never is the onset where nothing is marked.
+const never units.Bytes = math.MaxInt64
+
+// onset returns the queue length that separates packets that are not marked from those that are with the fewest
+// mistaken, for marking in a step: so a packet or two whose queue was estimated badly do not move it. It is a length that was seen, or
+// never.
+func onset(samples []measure.Sample) units.Bytes {
+	sorted := slices.SortedFunc(slices.Values(samples), func(a, b measure.Sample) int { return int(a.Queue - b.Queue) })
+	mistaken := 0 // with the onset at the first: all that are not marked
+	for _, s := range sorted {
+		if !s.Marked {
+			mistaken++
+		}
+	}
+	best, onset := mistaken, never
+	if len(sorted) > 0 {
+		onset = sorted[0].Queue
+	}
+	for i, s := range sorted {
+		if s.Marked {
+			mistaken++
+		} else {
+			mistaken--
+		}
+		if mistaken < best {
+			best, onset = mistaken, never
+			if i+1 < len(sorted) {
+				onset = sorted[i+1].Queue
+			}
+		}
+	}
+	return onset
+}
