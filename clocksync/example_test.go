@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strings"
 	"testing"
 
 	"weft/clocksync"
 	"weft/clocksync/internal/testnet"
+	"weft/internal/golden"
 	"weft/units"
 )
 
@@ -183,24 +182,7 @@ func Example() {
 
 // The text that explains how to add a protocol has this code, as it is.
 func TestTheDocumentHasThisCode(t *testing.T) {
-	code, err := os.ReadFile("example_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile("../docs/add-a-synchronization-protocol.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for part := range strings.SplitSeq(string(code), "// begin: ") {
-		name, rest, ok := strings.Cut(part, "\n")
-		body, _, ended := strings.Cut(rest, "\n// end\n")
-		if !ok || !ended {
-			continue
-		}
-		if block := "```go\n" + strings.TrimSpace(body) + "\n```"; !strings.Contains(string(text), block) {
-			t.Errorf("docs/add-a-synchronization-protocol.md does not have the code of %q as it is here", name)
-		}
-	}
+	golden.Quoted(t, "../docs/add-a-synchronization-protocol.md", "example_test.go")
 }
 
 // What no question asked for is refused, whoever sends it.

@@ -1,5 +1,5 @@
 // Package golden compares what a test produced with a file under testdata, and rewrites the file when the test
-// runs with -update, so that a change of output is reviewed as a diff. It is for tests only.
+// runs with -update, so that a change of output is reviewed as a diff. It holds pages of documentation to the code that they quote, too. It is for tests only.
 package golden
 
 import (

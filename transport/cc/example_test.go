@@ -3,12 +3,11 @@ package cc_test
 import (
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"weft/internal/golden"
 	"weft/transport/cc"
 	"weft/transport/cc/cctest"
 	"weft/units"
@@ -114,22 +113,5 @@ func Example() {
 
 // The text that explains how to add a congestion control has this code, as it is.
 func TestTheDocumentHasThisCode(t *testing.T) {
-	code, err := os.ReadFile("example_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile("../../docs/add-a-congestion-control.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for part := range strings.SplitSeq(string(code), "// begin: ") {
-		name, rest, ok := strings.Cut(part, "\n")
-		body, _, ended := strings.Cut(rest, "\n// end\n")
-		if !ok || !ended {
-			continue
-		}
-		if block := "```go\n" + strings.TrimSpace(body) + "\n```"; !strings.Contains(string(text), block) {
-			t.Errorf("docs/add-a-congestion-control.md does not have the code of %q as it is here", name)
-		}
-	}
+	golden.Quoted(t, "../../docs/add-a-congestion-control.md", "example_test.go")
 }
