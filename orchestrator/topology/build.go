@@ -80,13 +80,10 @@ func (b *builder) finish() error {
 	if err := g.checkReach(); err != nil {
 		return err
 	}
-	if b.t.UpDown {
-		return g.routeUpDown()
-	}
-	if err := g.route(); err != nil {
+	if err := g.route(b.t.UpDown); err != nil {
 		return err
 	}
-	if b.t.Detours {
+	if b.t.Detours && !b.t.UpDown {
 		g.detour()
 	}
 	return nil

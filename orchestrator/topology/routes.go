@@ -147,8 +147,8 @@ const (
 	maxWork  = 1 << 29
 )
 
-// route fills the tables of g.routes, which knows where the hosts are.
-func (g *Graph) route() error {
+// route fills the tables of g.routes, which knows where the hosts are: with the shortest ways, or with ways up and down.
+func (g *Graph) route(upDown bool) error {
 	r := g.routes
 	r.switches = g.Switches()
 	if n := len(r.homes) * r.switches; n > maxTable || len(r.homes)*len(g.Links) > maxWork {
@@ -157,11 +157,30 @@ func (g *Graph) route() error {
 	}
 	g.ownRoutes()
 	s := newSearch(g)
+	towards := s.from
+	if upDown {
+		s.rank = s.ranks()
+		towards = s.upDown
+	}
 	for i, home := range r.homes {
 		row := i * r.switches
-		s.from(int(home)-g.Hosts, r.via[row:row+r.switches], r.next[row:row+r.switches])
+		towards(int(home)-g.Hosts, r.via[row:row+r.switches], r.next[row:row+r.switches])
 	}
 	return nil
+}
+
+// ownRoutes makes empty tables, with the way from each switch to its own hosts.
+func (g *Graph) ownRoutes() {
+	r := g.routes
+	r.groups = make([][][]LinkID, r.switches)
+	r.hostGroup = make([]int32, g.Hosts)
+	for h := range g.Hosts {
+		own := &r.groups[int(g.Home(NodeID(h)))-g.Hosts]
+		r.hostGroup[h] = int32(len(*own))
+		*own = append(*own, r.uplink[h:h+1:h+1])
+	}
+	r.via = make([]int32, len(r.homes)*r.switches)
+	r.next = make([]LinkID, len(r.homes)*r.switches)
 }
 
 // search walks the switches of a graph outwards from one of them, breadth first. Its storage is reused.

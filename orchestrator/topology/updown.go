@@ -2,45 +2,8 @@ package topology
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 )
-
-// routeUpDown fills the tables with routes that go up and then down a tree, never up again (up*/down*: Schroeder et al., Autonet,
-// 1991): so waiting for room never goes in a circle, whatever the network (Dally and Seitz, 1987). An end of a link is up
-// if it is nearer to the root, the switch from which the farthest is nearest, or as near and has the lower number. Where a
-// way down to the host exists packets take the shortest of those, and otherwise the shortest way to such a switch: what has
-// begun to go down has a way down from there on, so a switch need not know where a packet comes from.
-func (g *Graph) routeUpDown() error {
-	r := g.routes
-	r.switches = g.Switches()
-	if n := len(r.homes) * r.switches; n > maxTable || len(r.homes)*len(g.Links) > maxWork {
-		return fmt.Errorf("%d switches with hosts, %d switches and %d links in all: too many for route tables",
-			len(r.homes), r.switches, len(g.Links))
-	}
-	g.ownRoutes()
-	s := newSearch(g)
-	s.rank = s.ranks()
-	for i, home := range r.homes {
-		row := i * r.switches
-		s.upDown(int(home)-g.Hosts, r.via[row:row+r.switches], r.next[row:row+r.switches])
-	}
-	return nil
-}
-
-// ownRoutes makes empty tables, with the way from each switch to its own hosts.
-func (g *Graph) ownRoutes() {
-	r := g.routes
-	r.groups = make([][][]LinkID, r.switches)
-	r.hostGroup = make([]int32, g.Hosts)
-	for h := range g.Hosts {
-		own := &r.groups[int(g.Home(NodeID(h)))-g.Hosts]
-		r.hostGroup[h] = int32(len(*own))
-		*own = append(*own, r.uplink[h:h+1:h+1])
-	}
-	r.via = make([]int32, len(r.homes)*r.switches)
-	r.next = make([]LinkID, len(r.homes)*r.switches)
-}
 
 // ranks is the place of each switch in the order from the root: a link goes up to the lower one.
 func (s *search) ranks() []int32 {
@@ -83,7 +46,11 @@ func (s *search) distances(from int32) {
 	}
 }
 
-// upDown fills the tables towards home, a switch counted from 0.
+// upDown fills the tables towards home, a switch counted from 0, with ways that go up and then down a tree, never up again (up*/down*:
+// Schroeder et al., Autonet, 1991): so waiting for room never goes in a circle, whatever the network (Dally and Seitz, 1987). An end of a
+// link is up if it is nearer to the root, the switch from which the farthest is nearest, or as near and has the lower number. Where a
+// way down to the host exists packets take the shortest of those, and otherwise the shortest way to such a switch: what has
+// begun to go down has a way down from there on, so a switch need not know where a packet comes from.
 func (s *search) upDown(home int, via []int32, next []LinkID) {
 	const far = 1 << 30
 	n := len(s.dist)
