@@ -36,12 +36,7 @@ func (a *app) captureCommand() *cobra.Command {
 		Example: "  weft capture h0 -w h0.pcapng\n  weft capture 'edge0->agg1' -w port.pcapng --count 100",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, done, err := a.deployed(flags.lab)
-			if err != nil {
-				return err
-			}
-			defer done()
-			return a.capture(cmd.Context(), h, args[0], &flags)
+			return a.onDeployed(flags.lab, func(h *deploy.Handle) error { return a.capture(cmd.Context(), h, args[0], &flags) })
 		},
 	}
 	f := cmd.Flags()

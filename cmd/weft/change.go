@@ -36,12 +36,7 @@ func (a *app) linkCommand() *cobra.Command {
 			default:
 				return usagef("%q; expected down, up, or set and a list such as delay=5us,loss=0.1%%", strings.Join(args[2:], " "))
 			}
-			h, done, err := a.deployed(args[0])
-			if err != nil {
-				return err
-			}
-			defer done()
-			return h.Link(k)
+			return a.onDeployed(args[0], func(h *deploy.Handle) error { return h.Link(k) })
 		},
 	}
 }
@@ -135,12 +130,8 @@ func (a *app) nodeCommand() *cobra.Command {
 			default:
 				return usagef("%q; expected kill, pause, resume or restart", args[2])
 			}
-			h, done, err := a.deployed(args[0])
-			if err != nil {
-				return err
-			}
-			defer done()
-			return h.Node(deploy.Node{Node: args[1], Action: args[2]})
+			n := deploy.Node{Node: args[1], Action: args[2]}
+			return a.onDeployed(args[0], func(h *deploy.Handle) error { return h.Node(n) })
 		},
 	}
 }
@@ -153,18 +144,15 @@ func (a *app) eventsCommand() *cobra.Command {
 		Example: "  weft events\n  weft events quickstart --follow",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, done, err := a.deployed(first(args))
-			if err != nil {
-				return err
-			}
-			defer done()
 			out := json.NewEncoder(a.stdout)
 			out.SetEscapeHTML(false)
-			err = h.Events(cmd.Context(), follow, func(e deploy.Event) error { return out.Encode(e) })
-			if cmd.Context().Err() != nil {
-				return exitCode(exitInterrupted)
-			}
-			return err
+			return a.onDeployed(first(args), func(h *deploy.Handle) error {
+				err := h.Events(cmd.Context(), follow, func(e deploy.Event) error { return out.Encode(e) })
+				if cmd.Context().Err() != nil {
+					return exitCode(exitInterrupted)
+				}
+				return err
+			})
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the lab is destroyed or Ctrl-C")

@@ -259,39 +259,39 @@ func labNamed(arg string) (string, error) {
 	return files[0].labs[0].Name, nil
 }
 
-// deployed returns the deployed lab that an argument means, or, with none, the only one; and what lets go of it.
-func (a *app) deployed(arg string) (*deploy.Handle, func(), error) {
+// onDeployed does something with the deployed lab that an argument means, or, with none, with the only one.
+func (a *app) onDeployed(arg string, do func(*deploy.Handle) error) error {
 	name := ""
 	if arg != "" {
 		var err error
 		if name, err = labNamed(arg); err != nil {
-			return nil, nil, err
+			return err
 		}
 	}
 	if name == "" {
 		names, err := deployedLabs()
 		switch {
 		case err != nil:
-			return nil, nil, err
+			return err
 		case len(names) == 0:
-			return nil, nil, usagef("no lab is deployed; weft deploy LAB brings one up")
+			return usagef("no lab is deployed; weft deploy LAB brings one up")
 		case len(names) > 1:
-			return nil, nil, usagef("%d labs are deployed: %s; which?", len(names), strings.Join(names, ", "))
+			return usagef("%d labs are deployed: %s; which?", len(names), strings.Join(names, ", "))
 		}
 		name = names[0]
 	}
 	dir := stateDir()
 	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
-		return nil, nil, fmt.Errorf("lab %s: %w", name, deploy.ErrNotDeployed)
+		return fmt.Errorf("lab %s: %w", name, deploy.ErrNotDeployed)
 	}
 	r, err := deploy.OpenRoot(dir)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
+	defer r.Close()
 	h, err := deploy.Open(r, name)
 	if err != nil {
-		r.Close()
-		return nil, nil, err
+		return err
 	}
-	return h, func() { r.Close() }, nil
+	return do(h)
 }

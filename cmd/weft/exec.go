@@ -23,11 +23,6 @@ func (a *app) execCommand() *cobra.Command {
 		Example: "  weft exec h0 -- ping -c3 h15\n  weft exec h0 -- iperf3 -c h15\n  weft exec h0 -- tcpdump -ni eth0\n  weft exec h0",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, done, err := a.deployed(name)
-			if err != nil {
-				return err
-			}
-			defer done()
 			program := args[1:]
 			if len(program) > 0 && program[0] == "--" {
 				program = program[1:]
@@ -35,7 +30,7 @@ func (a *app) execCommand() *cobra.Command {
 			if len(program) == 0 {
 				program = []string{shell()}
 			}
-			return a.exec(cmd.Context(), h, args[0], program)
+			return a.onDeployed(name, func(h *deploy.Handle) error { return a.exec(cmd.Context(), h, args[0], program) })
 		},
 	}
 	cmd.Flags().SetInterspersed(false)

@@ -23,33 +23,35 @@ func (a *app) inspectCommand() *cobra.Command {
 		Example: "  weft inspect\n  weft inspect quickstart --json\n  weft inspect quickstart --check",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, done, err := a.deployed(first(args))
-			if err != nil {
-				return err
-			}
-			defer done()
-			if check {
-				return a.checkLinks(cmd.Context(), h, links, asJSON)
-			}
-			s, err := h.State()
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				err = writeJSON(a.stdout, s)
-			} else {
-				err = showState(a.stdout, s)
-			}
-			if err == nil && s.Broken != "" {
-				err = fmt.Errorf("lab %s is broken: weft destroy %s takes it down", s.Lab, s.Lab)
-			}
-			return err
+			return a.onDeployed(first(args), func(h *deploy.Handle) error {
+				if check {
+					return a.checkLinks(cmd.Context(), h, links, asJSON)
+				}
+				return a.inspect(h, asJSON)
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&check, "check", false, "measure rate, delay and loss with packets between nodes, and compare them with the lab")
 	cmd.Flags().IntVar(&links, "links", 64, "with --check, the most links to measure, drawn evenly; 0: all")
 	return cmd
+}
+
+// inspect prints what a deployed lab is like.
+func (a *app) inspect(h *deploy.Handle, asJSON bool) error {
+	s, err := h.State()
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		err = writeJSON(a.stdout, s)
+	} else {
+		err = showState(a.stdout, s)
+	}
+	if err == nil && s.Broken != "" {
+		err = fmt.Errorf("lab %s is broken: weft destroy %s takes it down", s.Lab, s.Lab)
+	}
+	return err
 }
 
 // checkLinks measures links of a deployed lab. A link that is not as the lab has it is an expectation that was missed.
