@@ -27,14 +27,21 @@ func (s *section) root(it *Item, facts schedule.Facts, hosts hosts) string {
 		}
 		f = f.or(first, "the first of the ranks")
 	}
+	return s.rootNamed(f, hosts, "%q is none of the ranks; expected one of them", func(root string) bool {
+		return it.Ranks.Random > 0 || it.Ranks.All || it.Ranks.members(hosts)[root]
+	})
+}
+
+// rootNamed reads the name of a host that fits, or says why it does not.
+func (s *section) rootNamed(f field, hosts hosts, otherwise string, fits func(root string) bool) string {
 	root, ok := f.text("the name of a host")
 	switch {
 	case !ok:
 		return ""
 	case !hosts.has(root):
 		f.problem("no host is named %q%s", clip(root), hosts.hint(s.d, root))
-	case it.Ranks.Random == 0 && !it.Ranks.All && !it.Ranks.members(hosts)[root]:
-		f.problem("%q is none of the ranks; expected one of them", root)
+	case !fits(root):
+		f.problem(otherwise, root)
 	default:
 		f.record(root)
 	}
@@ -62,16 +69,6 @@ func (s *section) rootApart(f field, it *Item, hosts hosts) string {
 		}
 		f = f.or(hosts.name(free), source)
 	}
-	root, ok := f.text("the name of a host")
-	switch {
-	case !ok:
-		return ""
-	case !hosts.has(root):
-		f.problem("no host is named %q%s", clip(root), hosts.hint(s.d, root))
-	case taken[root]:
-		f.problem("%q is also one of the ranks, which are the senders; expected another host", root)
-	default:
-		f.record(root)
-	}
-	return root
+	const otherwise = "%q is also one of the ranks, which are the senders; expected another host"
+	return s.rootNamed(f, hosts, otherwise, func(root string) bool { return !taken[root] })
 }
