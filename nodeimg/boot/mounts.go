@@ -29,8 +29,8 @@ var devices = []string{"null", "zero", "full", "random", "urandom", "tty"}
 // isolate cuts the mounts off from the host's, so that nothing done here shows there, and gives the process
 // the /proc of its own PID namespace, writable until seal.
 func (t *tree) isolate() error {
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil { // what the machine unmounts goes here too
-		return fmt.Errorf("cut mounts off: %w", err)
+	if err := cutOff(); err != nil {
+		return err
 	}
 	// A user namespace may not mount these where the host hides part of its own (mount_too_revealing).
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
@@ -38,6 +38,22 @@ func (t *tree) isolate() error {
 		t.note("mount /proc: %v: the node sees the host's processes", err)
 	}
 	return t.sysfs()
+}
+
+// cutOff has mounts that are made here show nowhere else. What the machine unmounts goes here too.
+func cutOff() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+		return fmt.Errorf("cut mounts off: %w", err)
+	}
+	return nil
+}
+
+// ownMounts moves the calling thread to a mount namespace of its own, cut off.
+func ownMounts() error {
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		return fmt.Errorf("new mount namespace: %w", err)
+	}
+	return cutOff()
 }
 
 // sysfs mounts the /sys of the thread's network namespace.
@@ -55,11 +71,8 @@ func (t *tree) sysfs() error {
 // network namespace, the files that programs in the node see: the host's, read-only and without its devices. proc is a
 // detached mount of the node's /proc.
 func View(spec *NodeSpec, proc int) error {
-	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
-		return fmt.Errorf("new mount namespace: %w", err)
-	}
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil { // what the machine unmounts goes here too
-		return fmt.Errorf("cut mounts off: %w", err)
+	if err := ownMounts(); err != nil {
+		return err
 	}
 	if err := unix.MoveMount(proc, "", unix.AT_FDCWD, "/proc", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return fmt.Errorf("mount /proc: %w", err)

@@ -81,11 +81,8 @@ func (s *Showing) Place() (program string, err error) {
 	if _, err := os.Stat(s.program); err == nil {
 		return s.program, nil
 	}
-	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
-		return "", fmt.Errorf("new mount namespace: %w", err)
-	}
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
-		return "", fmt.Errorf("cut mounts off: %w", err)
+	if err := ownMounts(); err != nil {
+		return "", err
 	}
 	const root = unix.MS_REMOUNT | unix.MS_BIND | unix.MS_NOSUID | unix.MS_NODEV
 	if err := unix.Mount("", "/", "", root, ""); err != nil {
