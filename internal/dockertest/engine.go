@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -126,7 +125,7 @@ func start(dir string) (host string, stop func(), err error) {
 	if err := e.Restart(); err != nil {
 		return "", nil, err
 	}
-	return e.Host, func() { e.Stop(); unmount(dir); os.RemoveAll(dir) }, nil
+	return e.Host, func() { e.Stop(); os.RemoveAll(dir) }, nil
 }
 
 // Restart starts the engine again after Stop.
@@ -135,7 +134,8 @@ func (e *Engine) Restart() error {
 	e.cmd = exec.Command("dockerd", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--bridge=none",
 		"--data-root", filepath.Join(e.dir, "data"), "--exec-root", filepath.Join(e.dir, "exec"),
 		"--pidfile", filepath.Join(e.dir, "pid"), "-H", e.Host)
-	e.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGTERM}
+	// Its mounts are in a namespace of its own: tests of whoever look for mounts that were left behind.
+	e.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGTERM, Unshareflags: syscall.CLONE_NEWNS}
 	out, err := e.cmd.StderrPipe()
 	if err != nil {
 		return err
@@ -178,26 +178,11 @@ func (e *Engine) follow(lines *bufio.Scanner) {
 // Stop ends the engine as a machine does that is shut down.
 func (e *Engine) Stop() { e.end(syscall.SIGTERM) }
 
-// unmount takes away the mounts below a folder, which an engine that was killed leaves.
-func unmount(dir string) {
-	table, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return
-	}
-	lines := strings.Split(string(table), "\n")
-	for _, line := range slices.Backward(lines) {
-		if f := strings.Fields(line); len(f) > 4 && strings.HasPrefix(f[4], dir+"/") {
-			_ = syscall.Unmount(f[4], syscall.MNT_DETACH)
-		}
-	}
-}
-
 // remove ends the engine and removes its folder. Processes that were just killed may hold it for a moment.
 func (e *Engine) remove() {
 	e.Stop()
 	for range 50 {
 		orphans(e.dir)
-		unmount(e.dir)
 		if os.RemoveAll(e.dir) == nil {
 			return
 		}
