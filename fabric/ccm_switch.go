@@ -346,7 +346,7 @@ func (n *Network) heedNote(now units.Time, s int, e *parcel) {
 
 // NoteOf returns the notification that p is, if it is one: its sender is a switch.
 func (n *Network) NoteOf(p *Packet) (Note, bool) {
-	if n.ccm == nil || int(p.Src) < len(n.nics) {
+	if n.ccm == nil || int(p.Src) < len(n.nics) || p.Port != 0 { // notifications have no port of their own
 		return Note{}, false
 	}
 	return *n.pool.note(p.number), true

@@ -98,7 +98,7 @@ func (n *Network) disturb(now units.Time, from int32, e *parcel) {
 func (n *Network) duplicate(e *parcel) parcel {
 	p, c := n.pool.packet(e.packet), n.Get()
 	c.FlowHash, c.Size, c.Src, c.Dst, c.ECN, c.Class, c.Hops, c.INT = p.FlowHash, p.Size, p.Src, p.Dst, p.ECN, p.Class, p.Hops, p.INT
-	c.SentAt, c.Payload, c.Header = p.SentAt, p.Payload, append(c.Header[:0], p.Header...)
+	c.SentAt, c.Payload, c.Port, c.Header = p.SentAt, p.Payload, p.Port, append(c.Header[:0], p.Header...)
 	*n.pool.queued(c.number) = *n.pool.queued(p.number)
 	if c.INT {
 		*n.pool.record(c.number) = *n.pool.record(p.number)

@@ -61,6 +61,7 @@ type Network struct {
 	lights       []units.Bytes // by port: PortConfig.Light
 	asides       *asides       // nil: no switch sends packets aside
 	late         *late         // nil when no line delivers packets late or twice
+	staff        *staff        // nil: no programs run on switches
 
 	parts *parts // nil when the network is in one piece: see split.go
 	me    int32  // which of the parts this is
@@ -131,6 +132,9 @@ func build(cfg *Config, q *timeline.Queue, sink Sink) *Network {
 		n.overloads = make([]overload, len(cfg.Ports))
 		n.dstPort = cfg.Port
 		n.pool.store.tags = true
+	}
+	if n.staff = newStaff(cfg, n.entities); n.staff != nil {
+		n.entities += len(cfg.Switches)
 	}
 	if cfg.disorderly() {
 		n.late = &late{}
@@ -230,6 +234,12 @@ func (n *Network) fireOther(now units.Time, i int) {
 		n.straggle(now)
 		return
 	}
+	if n.staff != nil && i+len(n.ports) >= n.staff.first {
+		s := i + len(n.ports) - n.staff.first
+		n.staff.stations.Advance(now, s)
+		n.relieve(now, s)
+		return
+	}
 	if k := i + len(n.ports) - n.attending; n.ccm != nil && k >= 0 {
 		n.attend(now, k)
 		return
@@ -273,6 +283,7 @@ func (n *Network) arrive(now units.Time, from int32, e *parcel) {
 	switch {
 	case e.next == lost:
 		n.lose(from, e)
+	case e.flags&(passed|local) != 0 && !n.attended(now, from, e):
 	case e.next == perPacket && e.hops <= maxHops:
 		if e.next = n.decide(now, int(n.ports[from].to)-len(n.nics), from, e); e.next == noPort {
 			n.cut(from, e)

@@ -28,7 +28,7 @@ const HeaderRoom = 102
 type Packet struct {
 	FlowHash uint64      // hash of the 5-tuple (FlowHash); ECMP choices are a function of it and each switch's seed
 	Size     units.Bytes // bytes on the wire, every header and the frame check sequence included; at least 1
-	Src, Dst HostID
+	Src, Dst HostID      // where they are one, it is for the station of the switch that the host is attached to: see Stations
 	ECN      ECN
 	Class    uint8      // priority: 0 is served before 1
 	Hops     uint8      // switches passed so far
@@ -45,7 +45,7 @@ type Packet struct {
 	room    [HeaderRoom]byte // what Header starts on
 	Tag     Tag              // coordination tag: see CCM
 	SrcPort uint16           // UDP source port, which notifications name the flow by; without CCM nobody reads it
-	Port    uint16           // UDP destination port where it is not the transport's; the network does not read it
+	Port    uint16           // UDP destination port where it is not the transport's: see Config.Stations
 }
 
 // Get returns a packet to fill in and inject: every field zero, Header empty with room for at least

@@ -15,8 +15,15 @@ type parcel struct {
 	ecn    ECN
 	class  uint8
 	hops   uint8
-	noted  bool // ports write in-band telemetry
+	flags  uint8
 }
+
+// Flags of a parcel.
+const (
+	noted  uint8 = 1 << iota // ports write in-band telemetry
+	passed                   // stations of switches look at it: see Stations
+	local                    // it is for the station at the end of the line
+)
 
 // Ends of the way, instead of a port.
 const (
@@ -35,9 +42,21 @@ func (n *Network) wrap(p *Packet) parcel {
 	if n.ccm != nil {
 		*n.pool.tag(p.number) = p.Tag
 	}
+	var flags uint8
+	if p.INT {
+		flags = noted
+	}
+	if w := n.staff; w != nil {
+		if p.Port == w.port {
+			flags |= passed
+		}
+		if p.Src == p.Dst {
+			flags |= local
+		}
+	}
 	return parcel{
 		packet: p.number, flow: uint32(mix(p.FlowHash)), dst: p.Dst, size: int32(p.Size),
-		ecn: p.ECN, class: p.Class, hops: p.Hops, noted: p.INT,
+		ecn: p.ECN, class: p.Class, hops: p.Hops, flags: flags,
 	}
 }
 

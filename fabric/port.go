@@ -129,7 +129,7 @@ func (o *port) pick() *class {
 func (o *port) transmit(n *Network, start units.Time, e *parcel) (arrival units.Time) {
 	size := units.Bytes(e.size)
 	o.freeAt = start + o.line.Transmit(size)
-	if e.noted && !o.nic {
+	if e.flags&noted != 0 && !o.nic {
 		o.stamp(n, start, e)
 	}
 	if n.trace != nil {

@@ -1,0 +1,172 @@
+package fabric
+
+import (
+	"fmt"
+
+	"weft/timeline"
+	"weft/units"
+)
+
+// Stations are the programs that run on the switches beside forwarding, such as the peer delay mechanism of PTP: machines that
+// are told the time and handed packets. The network asks for what they send, and when they want to be asked, after every call
+// but Pass. Switches count from 0, and so do the links of each (Config.SwitchLinks). In a network in parts the calls
+// for different switches come at the same time.
+type Stations interface {
+	// Receive takes a packet for this switch, which came by one of its links. The network keeps it.
+	Receive(now units.Time, s, link int, p *Packet)
+	// Pass looks at a packet to the port of stations (Config.Stations) that came by a link of switch s and is to be
+	// forwarded. It may change bytes of the header. False: it ends here.
+	Pass(now units.Time, s, link int, p *Packet) bool
+	// Transmit fills in Size, Class, Port and Header of the packet that switch s sends now, and returns the link; false: there is
+	// none. It goes to whoever is at the other end, queues as any packet does, and says in Queued for how long it did.
+	Transmit(now units.Time, s int, p *Packet) (link int, ok bool)
+	// Deadline returns when switch s wants Advance, not before now; false: when nothing comes, never.
+	Deadline(s int) (units.Time, bool)
+	Advance(now units.Time, s int)
+}
+
+// SwitchLink is a link of a switch: the ports, by their index in Config.Ports, by which it sends and hears on it.
+type SwitchLink struct{ Out, In int }
+
+// SwitchLinks returns the links of every switch, in the order of the ports by which they send. Of several links to one
+// neighbour the first port out belongs to the first port in, and so on; a port without one for the other direction is no link.
+func (c *Config) SwitchLinks() [][]SwitchLink {
+	type ends struct{ from, to NodeID }
+	in := map[ends][]int{}
+	for i := range c.Ports {
+		p := &c.Ports[i]
+		in[ends{p.From, p.To}] = append(in[ends{p.From, p.To}], i)
+	}
+	links := make([][]SwitchLink, len(c.Switches))
+	for i := range c.Ports {
+		p := &c.Ports[i]
+		back := ends{p.To, p.From}
+		if !c.isHost(p.From) && len(in[back]) > 0 {
+			s := int(p.From) - c.Hosts
+			links[s] = append(links[s], SwitchLink{Out: i, In: in[back][0]})
+			in[back] = in[back][1:]
+		}
+	}
+	return links
+}
+
+// staff is the stations of a network, and what it has to know of them.
+type staff struct {
+	stations Stations
+	port     uint16 // see Config.Stations
+	first    int    // entity of the first switch, less that of the network
+	links    [][]SwitchLink
+	link     []int32 // by port into a switch: which of its links that is, or -1
+}
+
+func newStaff(cfg *Config, entities int) *staff {
+	if cfg.Stations == 0 {
+		return nil
+	}
+	w := &staff{port: cfg.Stations, first: entities, links: cfg.SwitchLinks(), link: make([]int32, len(cfg.Ports))}
+	for i := range w.link {
+		w.link[i] = -1
+	}
+	for _, links := range w.links {
+		for k, l := range links {
+			w.link[l.In] = int32(k)
+		}
+	}
+	return w
+}
+
+// Employ has stations begin to run on the switches, those of this part: what they want to do first is asked for. It panics
+// unless the network was made for it (Config.Stations).
+func (n *Network) Employ(now units.Time, stations Stations) {
+	if n.staff == nil {
+		panic("fabric: stations for a network that has none")
+	}
+	w := *n.staff // parts have one each
+	w.stations = stations
+	n.staff = &w
+	for s := range w.links {
+		if n.parts == nil || n.parts.part[n.switchID(s)] == n.me {
+			n.relieve(now, s)
+		}
+	}
+}
+
+// stationEntity is armed for what a switch's station does by itself.
+func (n *Network) stationEntity(s int) timeline.ID { return n.first + timeline.ID(n.staff.first+s) }
+
+// attended hands a packet that came by port from, and is of interest to stations, to that of the switch there. It is false when
+// the packet ends there.
+func (n *Network) attended(now units.Time, from int32, e *parcel) bool {
+	w := n.staff
+	s, link := int(n.ports[from].to)-len(n.nics), int(w.link[from])
+	if w.stations == nil || link < 0 {
+		if e.flags&local != 0 {
+			n.reached(e)
+		}
+		return e.flags&local == 0
+	}
+	p := n.pool.packet(e.packet)
+	if e.flags&local == 0 {
+		if w.stations.Pass(now, s, link, p) {
+			return true
+		}
+		n.reached(e)
+		return false
+	}
+	p.Queued = *n.pool.queued(e.packet)
+	w.stations.Receive(now, s, link, p)
+	n.reached(e)
+	n.relieve(now, s)
+	return false
+}
+
+// reached counts e as delivered to a switch and returns its packet to the pool.
+func (n *Network) reached(e *parcel) {
+	n.total.Delivered++
+	n.total.DeliveredBytes += units.Bytes(e.size)
+	n.Put(n.pool.packet(e.packet))
+}
+
+// relieve sends what the station of a switch has to send, and arms its entity.
+func (n *Network) relieve(now units.Time, s int) {
+	w := n.staff
+	for {
+		p := n.Get()
+		k, ok := w.stations.Transmit(now, s, p)
+		if !ok {
+			n.Put(p)
+			break
+		}
+		n.dispatch(now, s, w.links[s][k], p)
+	}
+	if at, ok := w.stations.Deadline(s); ok {
+		if at < now {
+			panic(fmt.Sprintf("fabric: the station of switch %d wants to act at %d ps, before %d ps", s, at, now))
+		}
+		n.timeline.Set(n.stationEntity(s), at)
+		return
+	}
+	n.timeline.Clear(n.stationEntity(s))
+}
+
+// dispatch puts a packet of a switch's own into the port of a link.
+func (n *Network) dispatch(now units.Time, s int, l SwitchLink, p *Packet) {
+	to := n.ports[l.Out].to
+	p.Src = HostID(n.switchID(s))
+	n.total.Injected++
+	n.total.InjectedBytes += p.Size
+	if n.isHost(to) {
+		p.Dst = HostID(to)
+	}
+	e := n.wrap(p)
+	e.flags = 0
+	if !n.isHost(to) {
+		e.flags = local
+	}
+	e.next = int32(l.Out)
+	if n.tallies[l.Out].down {
+		n.cut(int32(l.Out), &e)
+		return
+	}
+	n.join(now, int32(l.In), &e)
+}
