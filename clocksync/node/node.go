@@ -199,9 +199,10 @@ func (n *Node) Transmit(t units.Time, out *clocksync.Outgoing) bool {
 const leastFrame units.Bytes = 64
 
 // Size is what a message takes on the wire.
-func Size(out *clocksync.Outgoing) units.Bytes {
-	return max(leastFrame, wire.Overhead+units.Bytes(out.N))
-}
+func Size(out *clocksync.Outgoing) units.Bytes { return SizeOf(out.N) }
+
+// SizeOf is what a message of n bytes takes on the wire.
+func SizeOf(n int) units.Bytes { return max(leastFrame, wire.Overhead+units.Bytes(n)) }
 
 // Control says whether messages are served before data.
 func (n *Node) Control() bool { return n.cfg.Control }

@@ -38,20 +38,21 @@ func (c *Config) protocol() (clocksync.Protocol, error) {
 
 // PTPParams are the parameters of PTP that a lab may set. What is 0 or empty is as ptp.Default has it.
 type PTPParams struct {
-	Interval  units.Time // between two Syncs, and two Delay_Reqs
-	Announce  units.Time // between two Announces; 0: twice Interval
-	PeerDelay bool       // the peer delay mechanism
-	Filter    string     // of the path delay: median, mean, least
-	Length    int        // how many delays it is over
-	Servo     string     // pi, linreg
-	P, I      float64    // gains of pi, both per sample; P 0: 0.2 and 0.02
-	Servers   int        // nodes from the reference on that have a source of time each; above 1 the others vote over them
-	Agree     units.Time // how far apart servers are that do not contradict each other; 0: ptp.DefaultAgree
-	Backups   int        // nodes after the reference that may take its place; -1: none, 0: ptp.DefaultBackups
-	FirstStep units.Time // an offset above this is stepped over at first
-	Step      units.Time // and above this later; negative: never
-	Bound     units.Time // half of the most by which the two ways of a path may differ
-	Place     *Place     `json:",omitempty"` // in a tree of boundary clocks; nil: everybody follows the reference
+	Interval  units.Time     // between two Syncs, and two Delay_Reqs
+	Announce  units.Time     // between two Announces; 0: twice Interval
+	PeerDelay bool           // the peer delay mechanism
+	Filter    string         // of the path delay: median, mean, least
+	Length    int            // how many delays it is over
+	Servo     string         // pi, linreg
+	P, I      float64        // gains of pi, both per sample; P 0: 0.2 and 0.02
+	Servers   int            // nodes from the reference on that have a source of time each; above 1 the others vote over them
+	Agree     units.Time     // how far apart servers are that do not contradict each other; 0: ptp.DefaultAgree
+	Backups   int            // nodes after the reference that may take its place; -1: none, 0: ptp.DefaultBackups
+	FirstStep units.Time     // an offset above this is stepped over at first
+	Step      units.Time     // and above this later; negative: never
+	Bound     units.Time     // half of the most by which the two ways of a path may differ
+	Bridge    clocksync.Node // the switch that the node is attached to, if it is a peer-to-peer transparent clock: see ptp.Config; with PeerDelay
+	Place     *Place         `json:",omitempty"` // in a tree of boundary clocks; nil: everybody follows the reference
 }
 
 // Place is where a node is in a tree of boundary clocks. Who has both a master and followers is one. There are no backups.
@@ -85,7 +86,7 @@ func (p *PTPParams) config(s clocksync.Setup) ptp.Config {
 	if p.Announce > 0 {
 		cfg.AnnounceInterval = p.Announce
 	}
-	cfg.PeerDelay = p.PeerDelay
+	cfg.PeerDelay, cfg.Bridge = p.PeerDelay, p.Bridge
 	switch p.Filter {
 	case "mean":
 		cfg.Filter = servo.Mean
@@ -227,6 +228,9 @@ func (c *Config) Rate() float64 {
 		return 0
 	}
 	interval := cmp.Or(c.PTP.Interval, units.Millisecond).Seconds()
+	if c.PTP.Bridge != 0 {
+		return (3 + 2*float64(c.followers())) / interval // Pdelay_Req, Pdelay_Resp and its Follow_Up; Sync and Follow_Up
+	}
 	if n := c.PTP.Servers; n > 1 {
 		if c.PTP.Server(c.Setup) < 0 {
 			return float64(n) / interval
@@ -240,4 +244,18 @@ func (c *Config) Rate() float64 {
 		return 3 * float64(c.Setup.Nodes-1) / interval // Sync, Follow_Up, Delay_Resp
 	}
 	return 1 / interval
+}
+
+// followers is how many nodes ask this one for the time.
+func (c *Config) followers() int {
+	p := &c.PTP
+	switch {
+	case p.Place != nil:
+		return len(p.Place.Followers)
+	case p.Servers > 1 && p.Server(c.Setup) >= 0:
+		return c.Setup.Nodes - p.Servers
+	case p.Servers <= 1 && c.Setup.Self == c.Setup.Reference:
+		return c.Setup.Nodes - 1
+	}
+	return 0
 }

@@ -10,129 +10,204 @@ import (
 	"weft/units"
 )
 
-// wire is a row of transparent bridges between node 0 and node 1, as a pair of paths. Each bridge has a clock of its own
-// and holds what passes for a time that it draws; what its neighbours ask of it, it answers.
-type wire struct {
-	bridges []*Transparent
-	skew    []float64
+// chain is a row of transparent clocks between node 0 and node 1, as a pair of paths: each holds what passes for a time that it
+// draws, and measures that by a clock of its own. With bridges they are peer-to-peer.
+type chain struct {
+	bridges []*Bridge // nil: end to end
+	skew    []float64 // of each clock
 	random  *rand.Rand
 	link    units.Time
 	held    units.Time
 }
 
-func (w *wire) local(b int, t units.Time) units.Time {
-	return t + units.Time(float64(t)*w.skew[b]) + units.Time(b)*units.Second
-}
-
-// Delay implements testnet.Path for messages end to end: through every bridge in turn.
-func (w *wire) Delay(t units.Time, m *clocksync.Outgoing) units.Time {
-	at := t + w.link
-	for k := range w.bridges {
+// Delay implements testnet.Path for messages from end to end.
+func (w *chain) Delay(_ units.Time, m *clocksync.Outgoing) units.Time {
+	total := w.link
+	for k := range w.skew {
 		b, in := k, 0
 		if m.To == 0 {
-			b, in = len(w.bridges)-1-k, 1
+			b, in = len(w.skew)-1-k, 1
 		}
-		if w.bridges[b].Receive(w.local(b, at), in, m.Data[:m.N]) != nil {
-			return 1 << 50 // refused: it never comes
+		if w.bridges != nil && !w.bridges[b].Pass(in, m.Data[:m.N]) {
+			return 1 << 50 // it goes no further
 		}
-		at += units.Time(float64(w.held) * w.random.ExpFloat64())
-		if port, _, ok := w.bridges[b].Transmit(w.local(b, at), m.Data[:]); !ok || port != 1-in {
-			return 1 << 50
+		held := units.Time(float64(w.held) * w.random.ExpFloat64())
+		if m.Port == clocksync.EventPort {
+			clocksync.AddResidence(m.Data[:m.N], held+units.Time(float64(held)*w.skew[b]))
 		}
-		at += w.link
+		total += held + w.link
 	}
-	return at - t
+	return total
 }
 
-// bridgedWorld is a pair with bridges between. With peer delay every message passes the world hop by hop, since each
-// link is measured by itself: the bridges are nodes from 2 on.
-func bridgedWorld(t *testing.T, peer bool, n int) (*testnet.World, []*Transparent) {
+// bridgedWorld is a pair with n transparent clocks between, which err by 50 ppm. With peer they are nodes from 2 on, which
+// measure the links between them, and those to the pair.
+func bridgedWorld(t *testing.T, peer bool, n int) (*testnet.World, *chain) {
 	t.Helper()
 	p := pair(nil)
 	p.stamp = 2 * units.Nanosecond
+	w := &chain{random: rand.New(rand.NewPCG(1, 1)), link: 500 * units.Nanosecond, held: 5 * units.Microsecond}
+	for i := range n {
+		w.skew = append(w.skew, 50e-6*float64(1-i))
+	}
 	if !peer {
-		shared := &wire{random: rand.New(rand.NewPCG(1, 1)), link: 500 * units.Nanosecond, held: 5 * units.Microsecond}
-		for i := range n {
-			b, err := NewTransparent(IdentityOf(clocksync.Node(100+i)), 2, false, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			shared.bridges = append(shared.bridges, b)
-			shared.skew = append(shared.skew, 50e-6*float64(1-i))
-		}
-		p.path = func(*rand.Rand) testnet.Path { return shared }
-		return p.make(t), shared.bridges
+		p.path = func(*rand.Rand) testnet.Path { return w }
+		return p.make(t), w
 	}
 	cfg := p.config(t, 2+n)
-	var bridges []*Transparent
-	end := cfg.Start
+	pairs := cfg.Oscillator
+	cfg.Oscillator = func(node clocksync.Node) testnet.Oscillator {
+		if node < 2 {
+			return pairs(node)
+		}
+		return testnet.Oscillator{Offset: units.Second, Skew: w.skew[node-2], Jitter: 2 * units.Nanosecond}
+	}
+	ends := [2]clocksync.Node{2, clocksync.Node(1 + n)}
 	cfg.Start = func(node clocksync.Node) clocksync.Protocol {
 		if node >= 2 {
-			b, err := NewTransparent(IdentityOf(node), 2, true, ms)
+			b, err := NewBridge(IdentityOf(node), 2, ms)
 			if err != nil {
 				t.Fatal(err)
 			}
-			bridges = append(bridges, b)
+			w.bridges = append(w.bridges, b)
 			side := [2]clocksync.Node{node - 1, node + 1}
-			if node == 2 {
+			if node == ends[0] {
 				side[0] = 0
 			}
-			if int(node) == 1+n {
+			if node == ends[1] {
 				side[1] = 1
 			}
 			return &bridgeNode{b: b, side: side}
 		}
-		_ = end
-		s := clocksync.Setup{Self: node, Nodes: 2 + n, Seed: 7}
+		s := clocksync.Setup{Self: node, Nodes: 2, Seed: 7}
 		c := Default(s, 0)
-		c.PeerDelay = true
-		c.Ports = [][]clocksync.Node{{2}}
-		if node == 1 {
-			c.Ports = [][]clocksync.Node{{clocksync.Node(1 + n)}}
-		}
+		c.PeerDelay, c.Bridge = true, ends[node]
 		clock, err := New(s, c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return clock
 	}
-	cfg.Path = func(*rand.Rand) testnet.Path { return oneWay{700 * units.Nanosecond} }
-	return testnet.New(cfg), bridges
+	cfg.PathOf = func(from, to clocksync.Node, _ *rand.Rand) testnet.Path {
+		if from < 2 && to < 2 {
+			return w
+		}
+		return oneWay{w.link}
+	}
+	return testnet.New(cfg), w
 }
 
-// bridgeNode is a bridge as a node of the world: its stamps are those of its own free-running clock.
+// bridgeNode is the bridge of a switch as a node of the world.
 type bridgeNode struct {
-	b    *Transparent
+	b    *Bridge
 	side [2]clocksync.Node
 }
 
 func (n *bridgeNode) Start(now clocksync.Now) { n.b.Start(now.Mono) }
 func (n *bridgeNode) Receive(now clocksync.Now, m *clocksync.Message) error {
-	port := 0
+	link := 0
 	if m.From == n.side[1] {
-		port = 1
+		link = 1
 	}
-	return n.b.Receive(now.Mono, port, m.Data)
+	return n.b.Receive(now.Mono, link, m.Data)
 }
 func (n *bridgeNode) Transmit(now clocksync.Now, m *clocksync.Outgoing) bool {
-	port, size, ok := n.b.Transmit(now.Mono, m.Data[:])
+	link, size, ok := n.b.Transmit(now.Mono, m.Data[:])
 	if !ok {
 		return false
 	}
-	m.To, m.N, m.Port = n.side[port], size, clocksync.GeneralPort
-	if Type(m.Data[0] & 0xf).Event() {
-		m.Port = clocksync.EventPort
-	}
+	m.To, m.N, m.Port = n.side[link], size, clocksync.EventPort
 	return true
 }
 func (n *bridgeNode) Sent(clocksync.Now, uint32, units.Time) {}
 func (n *bridgeNode) Deadline() (units.Time, bool)           { return n.b.Deadline() }
 func (n *bridgeNode) Advance(now clocksync.Now)              { n.b.Advance(now.Mono) }
 func (n *bridgeNode) Correction() clocksync.Correction       { return clocksync.Correction{} }
-func (n *bridgeNode) Counters() clocksync.Counters           { return clocksync.Counters{} }
+func (n *bridgeNode) Counters() clocksync.Counters           { return n.b.Counters() }
+
+// A chain of transparent clocks between master and slave, which err by 50 ppm: linuxptp-testsuite allows 30 ns.
+func TestTransparentChain(t *testing.T) {
+	for _, peer := range []bool{false, true} {
+		w, c := bridgedWorld(t, peer, 3)
+		var worst units.Time
+		w.Every(300*ms, ms, func() { e := w.Time(1) - w.Time(0); worst = max(worst, e, -e) })
+		w.Run(800 * ms)
+		if worst > 30*units.Nanosecond {
+			t.Errorf("peer delay %v: error up to %v; %+v %v", peer, worst, w.Protocol(1).Counters(), w.Errors)
+		}
+		for i, b := range c.bridges {
+			if k := b.Counters(); k.Stale+k.Foreign+k.Malformed > 0 || k.Sent < 1500 || k.Filtered > 10 {
+				t.Errorf("bridge %d: %+v", i, k)
+			}
+			for link := range 2 {
+				if d, ok := b.Delay(link); !ok || d < c.link-5*units.Nanosecond || d > c.link+5*units.Nanosecond {
+					t.Errorf("bridge %d measured link %d as %v, it is %v", i, link, d, c.link)
+				}
+			}
+		}
+	}
+}
+
+// A link that becomes longer is measured anew: ten exchanges later half of the median's are of it.
+func TestBridgesFollowALink(t *testing.T) {
+	b, err := NewBridge(9, 1, ms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Start(0)
+	delay := units.Microsecond
+	at := units.Time(0)
+	for i := range 20 {
+		if i == 10 {
+			delay = 3 * units.Microsecond
+		}
+		b.Advance(at)
+		var buf [MaxSize]byte
+		_, n, ok := b.Transmit(at, buf[:])
+		if !ok {
+			t.Fatal("no Pdelay_Req")
+		}
+		var q Message
+		if err := q.Decode(buf[:n]); err != nil || q.Type != PDelayReq {
+			t.Fatalf("%+v: %v", q, err)
+		}
+		a := Message{Type: PDelayResp, Source: PortIdentity{1, 1}, Sequence: q.Sequence, Requesting: q.Source}
+		if err := b.Receive(at+2*delay, 0, buf[:a.Encode(buf[:])]); err != nil {
+			t.Fatal(err)
+		}
+		if d, ok := b.Delay(0); i == 9 && d != units.Microsecond || i == 19 && d != delay || !ok {
+			t.Errorf("exchange %d: a link of %v was measured as %v", i, delay, d)
+		}
+		at += ms
+	}
+}
+
+// A bridge answers in one step: the turnaround is in the correctionField, with what the request was corrected by.
+func TestBridgesAnswer(t *testing.T) {
+	b, err := NewBridge(9, 2, ms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Start(0)
+	q := Message{Type: PDelayReq, Domain: 3, Source: PortIdentity{1, 1}, Sequence: 77, Correction: clocksync.Scaled(250)}
+	var buf [MaxSize]byte
+	if err := b.Receive(1000, 1, buf[:q.Encode(buf[:])]); err != nil {
+		t.Fatal(err)
+	}
+	link, n, ok := b.Transmit(4000, buf[:])
+	var a Message
+	if err := a.Decode(buf[:n]); err != nil || !ok || link != 1 {
+		t.Fatalf("link %d %v: %v", link, ok, err)
+	}
+	want := Message{Type: PDelayResp, Domain: 3, Flags: FlagUnicast, Source: PortIdentity{9, 2}, Sequence: 77, LogInterval: noInterval,
+		Requesting: PortIdentity{1, 1}, Correction: clocksync.Scaled(250) + clocksync.Scaled(3000)}
+	if a != want {
+		t.Errorf("%+v\n%+v", a, want)
+	}
+}
 
 func TestBridgesRefuse(t *testing.T) {
-	b, err := NewTransparent(9, 2, true, ms)
+	b, err := NewBridge(9, 2, ms)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,27 +221,130 @@ func TestBridgesRefuse(t *testing.T) {
 		want error
 	}{
 		"the other mechanism":    {Message{Type: DelayReq}, ErrForeign},
-		"for another bridge":     {Message{Type: PDelayResp, Requesting: PortIdentity{8, 1}}, ErrForeign},
+		"of another bridge":      {Message{Type: PDelayResp, Requesting: PortIdentity{8, 1}}, ErrForeign},
+		"of another link":        {Message{Type: PDelayResp, Requesting: PortIdentity{9, 2}}, ErrForeign},
 		"not asked":              {Message{Type: PDelayResp, Requesting: PortIdentity{9, 1}}, ErrStale},
 		"a Follow_Up of nothing": {Message{Type: PDelayRespFollowUp, Requesting: PortIdentity{9, 1}}, ErrStale},
+		"a negative correction":  {Message{Type: PDelayReq, Correction: -1 << 20}, ErrRange},
 	} {
 		if err := say(c.m); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
-	if err := say(Message{Type: Sync}); err != nil || len(b.out) != 0 {
-		t.Errorf("a Sync passed a link whose delay nobody knows: %v", err)
+	if b.Receive(0, 5, make([]byte, 44)) == nil || b.Receive(0, 0, nil) == nil {
+		t.Error("garbage was taken")
 	}
-	if b.Receive(0, 5, make([]byte, 44)) == nil || b.Receive(0, 0, nil) == nil || b.Refused() != 6 {
-		t.Errorf("refused %d", b.Refused())
+	if k := b.Counters(); k.Foreign != 3 || k.Stale != 2 || k.Malformed != 3 || k.Received != 0 {
+		t.Errorf("%+v", k)
+	}
+	var buf [MaxSize]byte
+	m := Message{Type: Sync}
+	if n := m.Encode(buf[:]); b.Pass(0, buf[:n]) {
+		t.Error("a Sync passed a link whose delay nobody knows")
+	}
+	m = Message{Type: FollowUp}
+	if n := m.Encode(buf[:]); !b.Pass(0, buf[:n]) || !b.Pass(0, nil) {
+		t.Error("what is no Sync was held back")
 	}
 	for range 200 {
-		_ = say(Message{Type: Announce})
+		_ = say(Message{Type: PDelayReq})
 	}
-	if len(b.out) > 200 || say(Message{Type: Announce}) == nil {
+	if len(b.out) > 20 || !errors.Is(say(Message{Type: PDelayReq}), ErrStale) {
 		t.Error("a queue that nobody empties grows for ever")
 	}
-	if _, err := NewTransparent(9, 2, true, 0); err == nil {
+	if _, err := NewBridge(9, 2, 0); err == nil {
 		t.Error("an interval of 0 was taken")
 	}
+}
+
+// Delays that come out below 0, and answers in two steps of which one is missing or comes twice, are not used.
+func TestBridgesMeasureWholeExchanges(t *testing.T) {
+	b, err := NewBridge(9, 1, ms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Start(0)
+	me := PortIdentity{9, 1}
+	var buf [MaxSize]byte
+	ask := func(at units.Time) uint16 {
+		b.Advance(at)
+		_, n, _ := b.Transmit(at, buf[:])
+		var q Message
+		if err := q.Decode(buf[:n]); err != nil {
+			t.Fatal(err)
+		}
+		return q.Sequence
+	}
+	stamp := func(at units.Time) Timestamp { s, _ := stampOf(at); return s }
+	hear := func(at units.Time, m Message) error { return b.Receive(at, 0, buf[:m.Encode(buf[:])]) }
+	one := ask(0)
+	response := Message{Type: PDelayResp, Flags: FlagTwoStep, Sequence: one, Requesting: me, Timestamp: stamp(5 * units.Microsecond)}
+	if err := hear(4*units.Microsecond, response); err != nil {
+		t.Fatal(err)
+	}
+	if err := hear(4*units.Microsecond, response); !errors.Is(err, ErrStale) {
+		t.Errorf("a response came twice: %v", err)
+	}
+	two := ask(ms)
+	followUp := Message{Type: PDelayRespFollowUp, Sequence: one, Requesting: me, Timestamp: stamp(6 * units.Microsecond)}
+	if err := hear(ms, followUp); !errors.Is(err, ErrStale) {
+		t.Errorf("a Follow_Up of the exchange before: %v", err)
+	}
+	response.Sequence, followUp.Sequence = two, two
+	if err := hear(ms+4*units.Microsecond, response); err != nil {
+		t.Fatal(err)
+	}
+	if err := hear(ms+5*units.Microsecond, followUp); err != nil {
+		t.Fatal(err)
+	}
+	if d, ok := b.Delay(0); !ok || d != 1500*units.Nanosecond { // (4 us there and back - 1 us there) / 2
+		t.Errorf("%v %v", d, ok)
+	}
+	three := ask(2 * ms)
+	response.Sequence, followUp.Sequence, followUp.Timestamp = three, three, stamp(50*units.Microsecond)
+	if err := errors.Join(hear(2*ms+4*units.Microsecond, response), hear(2*ms+5*units.Microsecond, followUp)); err != nil {
+		t.Fatal(err)
+	}
+	if d, _ := b.Delay(0); d != 1500*units.Nanosecond || b.Counters().Filtered != 1 {
+		t.Errorf("a turnaround longer than the exchange: %v, %+v", d, b.Counters())
+	}
+}
+
+// Nothing that a neighbour sends breaks a bridge or makes it measure less than 0.
+func FuzzBridge(f *testing.F) {
+	for typ := range Type(16) {
+		if typ.size() == 0 {
+			continue
+		}
+		var buf [MaxSize]byte
+		m := Message{Type: typ, Requesting: PortIdentity{9, 1}, Sequence: 1}
+		f.Add(buf[:m.Encode(buf[:])], uint32(1000))
+	}
+	f.Fuzz(func(t *testing.T, data []byte, later uint32) {
+		b, err := NewBridge(9, 2, ms)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Start(0)
+		b.Advance(ms)
+		var out [MaxSize]byte
+		for {
+			if _, _, ok := b.Transmit(ms, out[:]); !ok {
+				break
+			}
+		}
+		at := ms + units.Time(later)
+		_ = b.Receive(at, 0, data)
+		b.Pass(1, data)
+		for {
+			if _, n, ok := b.Transmit(at, out[:]); !ok {
+				break
+			} else if new(Message).Decode(out[:n]) != nil {
+				t.Fatalf("sent % x", out[:n])
+			}
+		}
+		if d, ok := b.Delay(0); ok && (d < 0 || d > maxCorrection) {
+			t.Fatalf("a link of %v", d)
+		}
+	})
 }

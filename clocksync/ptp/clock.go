@@ -19,6 +19,7 @@ type Clock struct {
 	ports  []port
 	peers  []peer
 	of     []int32 // by node: index in peers, or -1
+	link   *peer   // the bridge at the other end of the link; nil: there is none
 	parent parent
 
 	out     queue
@@ -93,6 +94,13 @@ func New(s clocksync.Setup, cfg Config) (*Clock, error) {
 		}
 		c.ports[i] = newPort(PortIdentity{Clock: c.id, Port: uint16(i + 1)}, c.peers[first:])
 	}
+	if cfg.Bridge != 0 && len(c.ports) > 0 {
+		f, err := servo.NewFilter(cfg.Filter, cfg.FilterSize)
+		if err != nil {
+			return nil, err
+		}
+		c.link = &peer{node: cfg.Bridge, delay: f}
+	}
 	c.out.limit = 8*total + 16
 	return c, nil
 }
@@ -103,12 +111,21 @@ func (c *Clock) Start(now clocksync.Now) {
 	for i := range c.ports {
 		c.listen(now, &c.ports[i])
 	}
-	if c.cfg.PeerDelay {
+	c.links(func(p *peer) { p.requestAt = now.Mono + c.spread(c.cfg.DelayInterval) })
+	c.decideStates(now)
+}
+
+// links calls f for everybody the way to whom is measured by the peer delay mechanism.
+func (c *Clock) links(f func(*peer)) {
+	switch {
+	case !c.cfg.PeerDelay:
+	case c.link != nil:
+		f(c.link)
+	default:
 		for i := range c.peers {
-			c.peers[i].requestAt = now.Mono + c.spread(c.cfg.DelayInterval)
+			f(&c.peers[i])
 		}
 	}
-	c.decideStates(now)
 }
 
 // spread returns an instant within an interval, so that clocks that start together do not speak together.
@@ -141,10 +158,10 @@ func (c *Clock) receive(now clocksync.Now, in *clocksync.Message) error {
 	if event := in.Port == clocksync.EventPort; event != m.Type.Event() || !event && in.Port != clocksync.GeneralPort {
 		return ErrPort
 	}
-	if in.From < 0 || int(in.From) >= len(c.of) || c.of[in.From] < 0 || m.Domain != c.cfg.Domain || m.Source.Clock == c.id {
+	from := c.sender(in.From, &m)
+	if from == nil {
 		return ErrForeign
 	}
-	from := &c.peers[c.of[in.From]]
 	if _, ok := m.corrected(); !ok || !soundInterval(m.LogInterval) {
 		return ErrRange
 	}
@@ -168,6 +185,20 @@ func (c *Clock) receive(now clocksync.Now, in *clocksync.Message) error {
 	}
 }
 
+// sender returns who sent a message; nil: it is nobody who may. A bridge is in all domains, but answers in that of who asks.
+func (c *Clock) sender(from clocksync.Node, m *Message) *peer {
+	switch {
+	case m.Source.Clock == c.id:
+	case c.link != nil && from == c.link.node:
+		if m.Type == PDelayReq || (m.Type == PDelayResp || m.Type == PDelayRespFollowUp) && m.Domain == c.cfg.Domain {
+			return c.link
+		}
+	case from >= 0 && int(from) < len(c.of) && c.of[from] >= 0 && m.Domain == c.cfg.Domain:
+		return &c.peers[c.of[from]]
+	}
+	return nil
+}
+
 // Transmit implements clocksync.Protocol.
 func (c *Clock) Transmit(now clocksync.Now, out *clocksync.Outgoing) bool {
 	c.watch(now)
@@ -183,6 +214,9 @@ func (c *Clock) Transmit(now clocksync.Now, out *clocksync.Outgoing) bool {
 		c.pending = j
 	}
 	out.N = m.Encode(out.Data[:])
+	if c.cfg.PeerDelay && m.Type == Sync {
+		out.N = pad(out.Data[:], out.N)
+	}
 	c.counters.Sent++
 	c.counters.SentBytes += int64(out.N)
 	return true
@@ -197,7 +231,7 @@ func (c *Clock) Sent(now clocksync.Now, id uint32, stamp units.Time) {
 	}
 	c.pending = job{}
 	at := c.correction.At(stamp)
-	m := Message{Source: j.message.Source, Sequence: j.message.Sequence}
+	m := Message{Domain: j.message.Domain, Source: j.message.Source, Sequence: j.message.Sequence}
 	switch j.message.Type {
 	case Sync:
 		m.Type, m.LogInterval = FollowUp, logInterval(c.cfg.SyncInterval)
@@ -222,7 +256,9 @@ func (c *Clock) send(to *peer, m Message) { c.sendOwing(to, m, 0) }
 
 // sendOwing is send for an event message whose Follow_Up has to carry a correction.
 func (c *Clock) sendOwing(to *peer, m Message, owed int64) {
-	m.Domain = c.cfg.Domain
+	if to != c.link {
+		m.Domain = c.cfg.Domain
+	}
 	m.Flags |= FlagUnicast
 	c.out.push(job{peer: to, message: m, owed: owed})
 }
@@ -233,11 +269,7 @@ func (c *Clock) Deadline() (units.Time, bool) {
 	for i := range c.ports {
 		at = min(at, c.ports[i].deadline(c.announceWait()))
 	}
-	if c.cfg.PeerDelay {
-		for i := range c.peers {
-			at = min(at, c.peers[i].requestAt)
-		}
-	}
+	c.links(func(p *peer) { at = min(at, p.requestAt) })
 	return at, at != units.Never
 }
 
@@ -247,11 +279,7 @@ func (c *Clock) Advance(now clocksync.Now) {
 	for i := range c.ports {
 		c.advancePort(now, &c.ports[i])
 	}
-	if c.cfg.PeerDelay {
-		for i := range c.peers {
-			c.advancePeer(now, &c.peers[i])
-		}
-	}
+	c.links(func(p *peer) { c.advancePeer(now, p) })
 	c.advanceSlave(now)
 }
 
@@ -313,9 +341,7 @@ const looks = 8
 func (c *Clock) forget() {
 	c.slave.flush()
 	c.servo.Reset()
-	for i := range c.peers {
-		c.peers[i].exchange = exchange{}
-	}
+	c.links(func(p *peer) { p.exchange = exchange{} })
 	c.pending = job{}
 	c.counters.Resets++
 }

@@ -32,7 +32,11 @@ type Config struct {
 	AnnounceTimeout  int // announce intervals without one until a master is given up; at least 2
 	SyncTimeout      int // sync intervals without a measurement until a master is given up; 0: never
 
-	PeerDelay  bool // the peer delay mechanism, instead of end to end
+	PeerDelay bool // the peer delay mechanism, instead of end to end
+	// Bridge is the switch at the other end of the clock's link, a peer-to-peer transparent clock: the delay of that link is
+	// measured instead of those to the neighbours, the rest is in the messages that it passes on. Switches are numbered behind
+	// Setup.Nodes. 0: none. With PeerDelay only.
+	Bridge     clocksync.Node
 	Filter     servo.FilterKind
 	FilterSize int
 	RawDelay   bool // the last delay measured is used, instead of the filtered one
@@ -129,6 +133,8 @@ func (c *Config) Check(s clocksync.Setup) error {
 		return fmt.Errorf("ptp: bound of asymmetry %v or step alarm %v below 0", c.AsymmetryBound, c.StepAlarm)
 	case c.Limits.MaxRate > clocksync.MaxRate:
 		return fmt.Errorf("ptp: largest rate %g is beyond %g", c.Limits.MaxRate, clocksync.MaxRate)
+	case c.Bridge != 0 && (!c.PeerDelay || int(c.Bridge) < s.Nodes):
+		return fmt.Errorf("ptp: node %d of %d is no switch whose link is measured, or peer delay is off", c.Bridge, s.Nodes)
 	case len(c.Ports) > 1<<15:
 		return fmt.Errorf("ptp: %d ports", len(c.Ports))
 	}

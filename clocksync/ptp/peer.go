@@ -101,18 +101,18 @@ func (c *Clock) advancePeer(now clocksync.Now, p *peer) {
 	p.requestAt = now.Mono + c.spread(2*c.cfg.DelayInterval)
 	p.sequence++
 	p.exchange = exchange{}
-	c.send(p, Message{Type: PDelayReq, Source: c.ports[p.port].id, Sequence: p.sequence, LogInterval: noInterval})
+	c.send(p, Message{Type: PDelayReq, Domain: c.cfg.Domain, Source: c.ports[p.port].id, Sequence: p.sequence, LogInterval: noInterval})
 }
 
 // onPeerRequest answers a neighbour, in any state of the port.
 func (c *Clock) onPeerRequest(now clocksync.Now, from *peer, m *Message, stamp units.Time) error {
-	if !c.cfg.PeerDelay {
+	if !c.cfg.PeerDelay || c.link != nil && from != c.link { // nobody but the bridge is at the other end
 		return ErrForeign
 	}
 	if !from.requests.accept(now.Mono, m.Sequence, 8*c.cfg.DelayInterval) {
 		return ErrStale
 	}
-	answer := Message{Type: PDelayResp, Flags: FlagTwoStep, Source: c.ports[from.port].id, Sequence: m.Sequence,
+	answer := Message{Type: PDelayResp, Domain: m.Domain, Flags: FlagTwoStep, Source: c.ports[from.port].id, Sequence: m.Sequence,
 		LogInterval: noInterval, Requesting: m.Source}
 	var rest int64
 	answer.Timestamp, rest = stampOf(c.correction.At(stamp))

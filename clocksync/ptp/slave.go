@@ -190,15 +190,16 @@ func (c *Clock) pair(now clocksync.Now) error {
 
 // measure makes a sample of t1, t2 and the delay, and steers.
 func (c *Clock) measure(now clocksync.Now) {
-	delay, ok := c.parent.peer.delay.Value()
+	way := c.way()
+	delay, ok := way.delay.Value()
 	if !ok {
 		return
 	}
-	if now.Mono-c.parent.peer.learnt > c.patience() { // the way there has failed: nobody knows how long the way back is
+	if now.Mono-way.learnt > c.patience() { // the way there has failed: nobody knows how long the way back is
 		c.counters.Filtered++
 		return
 	}
-	last := c.parent.peer.last
+	last := way.last
 	weight := 1.0
 	if c.cfg.Weighted && last > delay && last > 0 {
 		weight = float64(delay) / float64(last)
@@ -214,6 +215,15 @@ func (c *Clock) measure(now clocksync.Now) {
 	s.rearm(now.Mono, c)
 	rate, state := c.servo.Update(servo.Sample{Local: s.hard, Sync: s.t2, Offset: offset, Weight: weight})
 	c.steer(now, offset, rate, state)
+}
+
+// way is whose delay the offset from the parent is measured with: the parent's, or that of the link to the bridge, which has added
+// the rest to what it passed on.
+func (c *Clock) way() *peer {
+	if c.link != nil {
+		return c.link
+	}
+	return c.parent.peer
 }
 
 // A measurement is left aside when its offset is beyond FirstStep and beyond spikeSpan times what offsets usually are:
@@ -266,10 +276,8 @@ func (c *Clock) steer(now clocksync.Now, offset units.Time, rate float64, state 
 			k.State, k.Bound = clocksync.Holdover, k.Bound+max(offset, -offset)
 		}
 		c.slave.flush()
-		for i := range c.peers {
-			c.peers[i].exchange = exchange{}
-		}
-		c.parent.peer.delay.Reset() // it was measured with a frequency that was wrong
+		c.links(func(p *peer) { p.exchange = exchange{} })
+		c.way().delay.Reset() // it was measured with a frequency that was wrong
 		c.bound.Reset()
 		c.counters.Steps++
 		offset = 0
@@ -343,7 +351,7 @@ func (c *Clock) advanceSlave(now clocksync.Now) {
 // hopeful reports whether a parent that gave no time for long may yet do so: half of what it takes comes, and not so
 // long ago the rest did.
 func (c *Clock) hopeful(now clocksync.Now) bool {
-	return now.Mono-c.slave.heardAt < c.patience() && now.Mono-c.parent.peer.learnt < 4*c.patience()
+	return now.Mono-c.slave.heardAt < c.patience() && now.Mono-c.way().learnt < 4*c.patience()
 }
 
 // mostRetries is how many Delay_Reqs are sent between two that are due, one when a quarter of the interval went by
