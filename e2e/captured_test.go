@@ -100,6 +100,44 @@ clocks: {sync: ptp, ptp: {interval: 500us}}
 	}
 }
 
+// The peer delay mechanism, captured: a host and its switch measure their link from both ends, two switches theirs; Syncs are as
+// long as what links are measured by, and bring with them how long the way was.
+func TestPrivCapturedPeerDelay(t *testing.T) {
+	needEmulation(t)
+	needProgram(t, "tshark")
+	d := newDesk(t)
+	lab := d.lab("peer.yaml", `
+weft: 1
+name: peer
+topology: {kind: leaf-spine, leaves: 2, spines: 1, hosts_per_leaf: 1, link: {rate: 10Gbps, delay: 1us}}
+clocks: {sync: ptp, transparent: peer, ptp: {interval: 500us}}
+`)
+	d.run("clock", lab, "--engine", "emu", "--dilation", "500", "--for", "10ms", "--capture", "h1=h1.pcapng", "--capture", "leaf1->spine0=up.pcapng").wantCode(0)
+	const master, follower, leaf, spine = "10.0.0.1", "10.0.0.2", "10.128.0.2", "10.128.0.3"
+	count := map[string]int{}
+	for _, file := range []string{"h1.pcapng", "up.pcapng"} {
+		for _, line := range d.tshark(file, "ptp.v2.versionptp == 2", "ip.src", "ip.dst", "udp.dstport", "ptp.v2.messagetype", "ptp.v2.messagelength") {
+			count[line]++
+		}
+		if bad := d.tshark(file, "_ws.malformed", "frame.number"); len(bad) > 0 {
+			t.Errorf("%s: packets %v", file, bad)
+		}
+	}
+	for _, want := range []string{
+		master + "|" + follower + "|319|0x00|54", master + "|" + follower + "|320|0x08|44",
+		follower + "|" + leaf + "|319|0x02|54", leaf + "|" + follower + "|319|0x03|54",
+		leaf + "|" + follower + "|319|0x02|54", follower + "|" + leaf + "|319|0x03|54", follower + "|" + leaf + "|320|0x0a|54",
+		leaf + "|" + spine + "|319|0x02|54", leaf + "|" + spine + "|319|0x03|54",
+	} {
+		if count[want] < 3 {
+			t.Errorf("%d of %s: %v", count[want], want, count)
+		}
+	}
+	if late := d.tshark("h1.pcapng", "ptp.v2.messagetype == 0 && ptp.v2.correction.ns < 3000", "frame.number"); len(late) > 0 {
+		t.Errorf("Syncs %v took less than the three links before the last", late)
+	}
+}
+
 // A run that is interrupted, or killed, leaves a capture that can be read to its end.
 func TestPrivCaptureOfAnInterruptedRun(t *testing.T) {
 	needEmulation(t)

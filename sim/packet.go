@@ -79,6 +79,9 @@ func (s *part) inject(now units.Time, h fabric.HostID) {
 	o := &s.out
 	p := s.net.Get()
 	p.Src, p.Dst = h, fabric.HostID(o.Dst)
+	if int(o.Dst) >= len(s.sim.hosts) { // the switch that the host is attached to
+		p.Dst = h
+	}
 	p.Size = o.Size
 	p.Port = o.DstPort
 	p.FlowHash = fabric.FlowHash(p.Src, p.Dst, o.SrcPort, cmp.Or(o.DstPort, wire.Port))

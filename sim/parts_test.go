@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"weft/clocksync"
 	"weft/fabric"
 	"weft/transport"
 	"weft/units"
@@ -21,6 +22,10 @@ type diarist struct {
 }
 
 func (d *diarist) Receive(now units.Time, in *transport.Incoming) (transport.Placement, error) {
+	if in.Port != 0 { // a switch asks: it is not answered, and what was asked tells how long that waited
+		d.diary = append(d.diary, fmt.Sprintf("%d from %d, 0 bytes: %x", now, in.Src, in.Header))
+		return transport.Placement{}, nil
+	}
 	d.diary = append(d.diary, fmt.Sprintf("%d from %d, %d bytes, marked %t: %x", now, in.Src, in.Payload, in.CE, in.Header[:4]))
 	return d.fake.Receive(now, in)
 }
@@ -62,6 +67,20 @@ func atOnce(n int, work func(int)) {
 	all.Wait()
 }
 
+// delays are those of the links between switches, as these have measured them.
+func delays(t *testing.T, s *Sim, cfg fabric.Config) (all []string) {
+	for k, links := range cfg.SwitchLinks() {
+		for i, l := range links {
+			d, ok := s.bridges.all[k].Delay(i)
+			if toHost := int(cfg.Ports[l.Out].To) < cfg.Hosts; ok == toHost || ok && d != units.Microsecond+8*units.Nanosecond {
+				t.Errorf("switch %d measured link %d as %v %v", k, i, d, ok)
+			}
+			all = append(all, fmt.Sprint(k, i, d))
+		}
+	}
+	return all
+}
+
 // A network in parts, worked through one after the other, in the opposite order, or at the same time, has every
 // packet arrive at the instant, with the mark and in the order in which it does in a network in one piece.
 func TestPartsAreTheWhole(t *testing.T) {
@@ -84,6 +103,7 @@ func TestPartsAreTheWhole(t *testing.T) {
 		},
 		"lossless": func(cfg *fabric.Config) { *cfg = lossless(*cfg, 20_000) },
 		"adaptive": func(cfg *fabric.Config) { balance(cfg, fabric.Adaptive) },
+		"bridges":  func(cfg *fabric.Config) { cfg.Stations = clocksync.EventPort },
 		"spray":    func(cfg *fabric.Config) { balance(cfg, fabric.Spray) },
 		"slow core": func(cfg *fabric.Config) {
 			for i := range cfg.Ports {
@@ -124,6 +144,9 @@ func TestPartsAreTheWhole(t *testing.T) {
 				opts.SampleEvery, opts.Sample = 10*units.Microsecond, func(now units.Time, port int, q units.Bytes) {
 					all = append(all, fmt.Sprint(now, port, q))
 				}
+				if cfg.Stations != 0 {
+					opts.PeerDelay, opts.Transparent = 20*units.Microsecond, true
+				}
 				if split {
 					opts.Parts, opts.Count = pods(k, 2, &cfg)
 				}
@@ -133,6 +156,9 @@ func TestPartsAreTheWhole(t *testing.T) {
 				}
 				for _, h := range hosts {
 					all = append(all, h.diary...)
+				}
+				if s.bridges != nil {
+					all = append(all, delays(t, s, cfg)...)
 				}
 				return all, s.Counters()
 			}

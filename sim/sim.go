@@ -70,6 +70,11 @@ type Options struct {
 	// Transparent has every switch correct PTP's event messages for the time that they waited in it.
 	Transparent bool
 
+	// PeerDelay has every switch measure its links once per interval and add the delay of the link that a Sync came by as well: they
+	// are peer-to-peer transparent clocks. The network is made for it (fabric.Config.Stations is PTP's event port). 0: they do not.
+	PeerDelay units.Time
+	Control   bool // what they send is of class 0
+
 	From units.Time // QueueDelay counts packets that are delivered from here on
 
 	// Watch is told of every event of the queue of WatchPort: see fabric.Network.Watch.
@@ -116,6 +121,7 @@ type Sim struct {
 	actions  []Action    // that are left
 	opts     Options
 
+	bridges      *bridges   // nil: see Options.PeerDelay
 	coordinated  bool       // switches read tags: see fabric.CCM
 	failure      error      // ends the run
 	nextLook     units.Time // the first of the next four
@@ -234,7 +240,7 @@ func (s *Sim) split(cfg fabric.Config) error {
 		s.timers = p.timeline.Grow(cfg.Hosts)
 	}
 	s.net = nets[0]
-	return nil
+	return s.employ(&cfg)
 }
 
 // rehearse puts the actions in order.

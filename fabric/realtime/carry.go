@@ -96,6 +96,10 @@ func (l *loop) take(h fabric.HostID, p *fabric.Packet) {
 			l.report.Malformed++
 		} else if d.src == l.switchIP && l.switchIP != 0 || l.bySwitch[d.src] {
 			l.report.NotRouted++ // no host may speak as the network
+		} else if l.toSwitch(h, frame, d) {
+			fill(p, h, h, d)
+			l.depart(l.labNow(), p, d)
+			return
 		} else if dst, known := l.byIP[d.dst]; !known || dst == h {
 			l.report.NotRouted++
 		} else {
@@ -116,7 +120,7 @@ func fill(p *fabric.Packet, src, dst fabric.HostID, d datagram) {
 	p.Src, p.Dst = src, dst
 	p.Size = units.Bytes(len(p.Header) + fcsLen)
 	p.Class, p.ECN = d.class(), d.ecn()
-	if d.proto == protoUDP {
+	if d.proto == protoUDP && len(udpOf(p.Header)) >= udpLen {
 		p.Port = d.dport
 	}
 	p.FlowHash = fabric.FlowHash(src, dst, d.sport, d.dport)

@@ -21,23 +21,36 @@ func (l *loop) coordinate() error {
 	if l.cfg.Network.CCM == nil {
 		return nil
 	}
-	if len(l.cfg.Switches) != len(l.cfg.Network.Switches) {
-		return fmt.Errorf("addresses of %d switches, the network has %d", len(l.cfg.Switches), len(l.cfg.Network.Switches))
-	}
-	l.bySwitch = make(map[uint32]bool, len(l.cfg.Switches))
-	for s, a := range l.cfg.Switches {
-		ip := binary.BigEndian.Uint32(a[:])
-		if h, taken := l.byIP[ip]; taken {
-			return fmt.Errorf("switch %d and host %d have the same address %v", s, h, a)
-		}
-		l.bySwitch[ip] = true
-	}
 	l.net.Follow(func(s fabric.Step) {
 		if l.followed++; l.followed <= maxSteps {
 			l.steps = append(l.steps, s)
 		}
 	})
 	return nil
+}
+
+// nameSwitches notes the addresses of switches that send, for coordination or as transparent clocks.
+func (l *loop) nameSwitches() error {
+	if n := len(l.cfg.Switches); n != len(l.cfg.Network.Switches) && (n > 0 || l.cfg.Network.CCM != nil || l.cfg.PeerDelay > 0) {
+		return fmt.Errorf("addresses of %d switches, the network has %d", n, len(l.cfg.Network.Switches))
+	}
+	l.bySwitch = make(map[uint32]bool, len(l.cfg.Switches))
+	for s, a := range l.cfg.Switches {
+		if h, taken := l.byIP[addressOf(a)]; taken {
+			return fmt.Errorf("switch %d and host %d have the same address %v", s, h, a)
+		}
+		l.bySwitch[addressOf(a)] = true
+	}
+	return nil
+}
+
+// addressOf is an address as frames are looked up by it.
+func addressOf(a [4]byte) uint32 { return binary.BigEndian.Uint32(a[:]) }
+
+// switchAddress is how switch s is known on the network.
+func (l *loop) switchAddress(s int) Address {
+	a := l.cfg.Switches[s]
+	return Address{IP: a, MAC: MAC{2, 0, a[0], a[1], a[2], a[3]}}
 }
 
 func (l *loop) sendSteps() error {
@@ -87,8 +100,8 @@ func (l *loop) notification(b []byte, dst fabric.HostID, n *fabric.Note) []byte 
 	w.Encode(message[:])
 	from := l.cfg.Switches[int(n.Switch)-len(l.cfg.Hosts)]
 	if s := int(dst) - len(l.cfg.Hosts); s >= 0 {
-		a := l.cfg.Switches[s]
-		return appendDatagram(b[:0], from, &Address{IP: a, MAC: MAC{2, 0, a[0], a[1], a[2], a[3]}}, message[:])
+		to := l.switchAddress(s)
+		return appendDatagram(b[:0], from, &to, wire.Port, tosControl, message[:])
 	}
-	return appendDatagram(b[:0], from, &l.cfg.Hosts[dst], message[:])
+	return appendDatagram(b[:0], from, &l.cfg.Hosts[dst], wire.Port, tosControl, message[:])
 }

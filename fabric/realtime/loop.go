@@ -39,6 +39,7 @@ type loop struct {
 	byIP     map[uint32]fabric.HostID
 	switchIP uint32          // Config.Switch
 	bySwitch map[uint32]bool // addresses of Config.Switches
+	bridges  *bridges        // nil: see Config.PeerDelay
 	steps    []fabric.Step   // not sent yet
 	seen     []byte          // frame of frameOf
 	followed int             // steps so far
@@ -92,7 +93,10 @@ func newLoop(cfg Config, conn *control.Conn) (*loop, error) {
 		}
 		l.net.Pauses(l.pauses)
 	}
-	if err := l.coordinate(); err != nil {
+	if err := errors.Join(l.nameSwitches(), l.coordinate()); err != nil {
+		return nil, err
+	}
+	if err := l.employ(); err != nil {
 		return nil, err
 	}
 	l.held = l.timeline.Grow(len(cfg.Hosts))
@@ -277,6 +281,10 @@ func (l *loop) end() error {
 	l.report.Network = l.net.Counters()
 	if err := l.net.CheckConservation(); err != nil {
 		l.report.Broken = err.Error()
+	}
+	if l.bridges != nil {
+		c := l.bridges.counters()
+		l.report.Bridges = &c
 	}
 	for i := range l.ports {
 		l.report.Refused += l.ports[i].drops()

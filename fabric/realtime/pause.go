@@ -55,18 +55,21 @@ func (l *loop) remind() {
 func (l *loop) noticeFrame(h fabric.HostID) []byte {
 	var message [wire.PauseSize]byte
 	l.ports[h].notice.Encode(message[:])
-	return appendDatagram(l.notice[:0], l.cfg.Switch, &l.cfg.Hosts[h], message[:])
+	return appendDatagram(l.notice[:0], l.cfg.Switch, &l.cfg.Hosts[h], wire.Port, tosControl, message[:])
 }
 
-// appendDatagram appends the frame of a UDP datagram to a host from an address of the network, port to port of the transport's.
-func appendDatagram(b []byte, from [4]byte, to *Address, message []byte) []byte {
+// tosControl is the TOS of what is served first: see datagram.class.
+const tosControl = 0xc0
+
+// appendDatagram appends the frame of a UDP datagram from an address of the network, port to same port.
+func appendDatagram(b []byte, from [4]byte, to *Address, port uint16, tos byte, message []byte) []byte {
 	const ttl = 1 // it is for the next machine only
 	total := ipMin + udpLen + len(message)
 	b = append(b, to.MAC[:]...)
 	b = append(b, 2, 0, from[0], from[1], from[2], from[3]) // locally administered, and the address, as hosts' are
 	b = binary.BigEndian.AppendUint16(b, typeIPv4)
 	at := len(b)
-	b = append(b, 0x45, 0xc0, byte(total>>8), byte(total), 0, 0, 0, 0, ttl, protoUDP, 0, 0)
+	b = append(b, 0x45, tos, byte(total>>8), byte(total), 0, 0, 0, 0, ttl, protoUDP, 0, 0)
 	b = append(b, from[:]...)
 	b = append(b, to.IP[:]...)
 	var sum uint16 = 0xffff // of zeros
@@ -74,8 +77,8 @@ func appendDatagram(b []byte, from [4]byte, to *Address, message []byte) []byte 
 		sum = updateChecksum(sum, 0, binary.BigEndian.Uint16(b[i:]))
 	}
 	binary.BigEndian.PutUint16(b[at+10:], sum)
-	b = binary.BigEndian.AppendUint16(b, wire.Port) // without a checksum, as hosts send
-	b = binary.BigEndian.AppendUint16(b, wire.Port)
+	b = binary.BigEndian.AppendUint16(b, port) // without a checksum, as hosts send
+	b = binary.BigEndian.AppendUint16(b, port)
 	b = append(b, byte((udpLen+len(message))>>8), byte(udpLen+len(message)), 0, 0)
 	return append(b, message...)
 }

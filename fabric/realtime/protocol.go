@@ -3,6 +3,7 @@ package realtime
 import (
 	"time"
 
+	"weft/clocksync"
 	"weft/fabric"
 	"weft/results/stats"
 	"weft/units"
@@ -116,7 +117,8 @@ type Config struct {
 	// they are not told, and what they send waits in the NIC.
 	Switch [4]byte
 
-	// Switches are the addresses, none of them a host's, from which switches with CCM send notifications. Empty: no switch does CCM.
+	// Switches are the addresses, none of them a host's, from which switches send: notifications of CCM, and what measures their links. Empty:
+	// they send nothing.
 	Switches [][4]byte
 
 	// Ahead is the longest that a data packet of Weft's transport may come before the departure instant in
@@ -133,6 +135,12 @@ type Config struct {
 
 	// Transparent has switches correct PTP's event messages for the time that they waited in them.
 	Transparent bool
+
+	// PeerDelay has every switch measure its links once per interval, and add the delay of the link that a Sync came by as well:
+	// they are peer-to-peer transparent clocks. Network.Stations is PTP's event port, and Switches are the addresses that they
+	// send from. 0: they do not. Control has what they send served before data.
+	PeerDelay units.Time
+	Control   bool
 }
 
 // Address is how a host is known on the network.
@@ -182,6 +190,8 @@ type Report struct {
 	Halted    int64 // frames that hosts which were halted sent or should have received
 	ARP       int64 // requests answered
 	Backlog   int   // the most frames read in a row from one port
+
+	Bridges *clocksync.Counters `json:",omitempty"` // of switches that are peer-to-peer transparent clocks; nil: none is
 
 	Uncaptured int64 // records of captures that were lost, because nobody read them in time
 

@@ -27,7 +27,7 @@ type Config struct {
 	Dilation float64
 	Peers    [][4]byte  // IPv4 address of every host, by host
 	Switch   [4]byte    // from where the node is told that its card is paused, no host's address; zero: never
-	Switches [][4]byte  // from where switches with CCM tell of congestion, by their numbers behind the hosts'; none: they do not
+	Switches [][4]byte  // of switches that send, or are sent to, by their numbers behind the hosts': with CCM, or as peer-to-peer transparent clocks
 	Ahead    units.Time // how long before they are due packets are sent and deadlines looked at
 	Windows  bool       // record every change of a congestion window
 	Departs  bool       // data and synchronization say when they leave apart from their stamps: see wire.AppendDeparture

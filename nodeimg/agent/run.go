@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 
@@ -125,7 +126,7 @@ func newNode(cfg Config, conn *control.Conn, sockets []int) (*node, error) {
 	}
 	l.nic = nic{line: units.NewLine(plan.Endpoint.LineRate), ahead: cfg.Ahead}
 	l.results.Timer, l.results.Reaction = stats.NewDist(), stats.NewDist()
-	l.out = newSenders(cfg.Peers[plan.Host], cfg.Peers)
+	l.out = newSenders(cfg.Peers[plan.Host], slices.Concat(cfg.Peers, cfg.Switches))
 	l.out.loose = cfg.Switched
 	every := allPathsAhead(plan)
 	for i := range plan.Conns {

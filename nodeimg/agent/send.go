@@ -32,7 +32,7 @@ type way struct {
 type senders struct {
 	loose   bool // sockets are not connected
 	own     [4]byte
-	peers   [][4]byte // by host
+	peers   [][4]byte // by host, and switches behind them
 	sockets map[way]int
 	opened  []way       // the keys of sockets, first opened first, from oldest on in a circle when there are most
 	oldest  int         // in opened

@@ -96,6 +96,9 @@ func (x *Experiment) neighbours(i int) (peers []boot.Peer) {
 		for h := range x.Plans {
 			add(transport.HostID(h))
 		}
+		if s := int(c.PTP.Bridge) - len(x.Plans); c.Sync == clocks.PTP && s >= 0 {
+			peers = append(peers, boot.Peer{Addr: x.Switches[s], MAC: boot.MACOf(x.Switches[s])})
+		}
 	}
 	for _, c := range x.Plans[i].Conns {
 		add(c.Src)
@@ -129,6 +132,8 @@ func (x *Experiment) fabricConfig() realtime.Config {
 		Switch:      x.switchAddr(),
 		Switches:    x.switches(),
 		Transparent: x.Transparent,
+		PeerDelay:   x.PeerDelay,
+		Control:     x.Control,
 		Ahead:       2 * x.ahead(), // the node's own rounding must not make its packets unbelievable
 		Pause:       x.pause(),
 		Departs:     x.departs(),

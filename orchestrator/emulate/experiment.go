@@ -27,14 +27,16 @@ type Experiment struct {
 	Changes  []fabric.Change // of the network, by their instants
 	Plans    []host.Plan     // by host
 	Addrs    []netip.Addr    // IPv4, by host
-	Switches []netip.Addr    // IPv4, by switch, from which they send notifications: of coordination; else nil
+	Switches []netip.Addr    // IPv4, by switch, from which they send: notifications of coordination, or what measures their links; else nil
 	Prefix   int             // length of the one subnet that holds them all; 0: 8
 	Dilation float64         // real time per lab time
 	BaseRTT  units.Time      // of the network: what lateness is measured by
 
 	Kernel *Kernel // who carries packets: the machine's kernel; nil: the modelled fabric
 
-	Transparent bool // switches correct PTP's event messages for the time that they waited in them
+	Transparent bool       // switches correct PTP's event messages for the time that they waited in them
+	PeerDelay   units.Time // and for the delay of links, which they measure so often: peer-to-peer transparent clocks; 0: they do not
+	Control     bool       // with PeerDelay: what measures links is served before data
 
 	SampleQueues units.Time // interval of queue samples; 0: none
 	Windows      bool       // record changes of congestion windows

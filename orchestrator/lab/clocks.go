@@ -25,6 +25,7 @@ type Clocks struct {
 	Reference   string     // host whose clock the others follow; "": the first
 	Control     bool       // messages are served before data
 	Transparent bool       // switches correct PTP's event messages
+	PeerToPeer  bool       // and by the delay of the link that they came by: of Transparent
 	Sample      units.Time // distance of two samples of the error; 0: none
 	Limit       units.Time // clocks have converged when they stay within so much of each other
 	For         units.Time // the run lasts at least so long
@@ -95,7 +96,7 @@ func (d *decoder) clocks(s *section) Clocks {
 		c.Control = p == "control"
 	}
 	if f := given("transparent", "false", "ours: most switches are not"); f.n != nil {
-		c.Transparent = f.flag()
+		c.Transparent, c.PeerToPeer = f.transparent()
 	}
 	if f := given("sample", "10us", "ours"); f.n != nil {
 		c.Sample = f.interval()
@@ -107,10 +108,10 @@ func (d *decoder) clocks(s *section) Clocks {
 		c.Warmup = f.warmup()
 	}
 	if p := s.field("ptp"); c.Sync == "ptp" {
-		c.PTP, c.Boundary = p.open().ptp()
+		c.PTP, c.Boundary = p.open().ptp(c.PeerToPeer)
 	} else if p.written() { // for other runs of the same file
 		d.aside++
-		p.open().ptp()
+		p.open().ptp(c.PeerToPeer)
 		d.aside--
 	}
 	if p := s.field("huygens"); c.Sync == "huygens" {
@@ -124,6 +125,15 @@ func (d *decoder) clocks(s *section) Clocks {
 		c.For, _ = quantity(f, units.ParseTime, 0, maxStart)
 	}
 	return c
+}
+
+// transparent reads true or false, or peer, which is true and more.
+func (f field) transparent() (some, peer bool) {
+	if f.n.kind == scalar && f.n.text == "peer" {
+		f.record("peer")
+		return true, true
+	}
+	return f.flagOr("peer"), false
 }
 
 // enumLike reads a word.

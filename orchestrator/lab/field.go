@@ -245,15 +245,22 @@ func digits(text string) bool {
 }
 
 // flag reads true or false.
-func (f field) flag() bool {
-	v, _ := read(f, "true or false", func(text string) (bool, error) {
+func (f field) flag() bool { return f.flagOr("") }
+
+// flagOr is flag for a key that may also be another word, which its reader looks for first.
+func (f field) flagOr(other string) bool {
+	expected, neither := "true or false", "neither true nor false"
+	if other != "" {
+		expected, neither = "true, false or "+other, "none of true, false and "+other
+	}
+	v, _ := read(f, expected, func(text string) (bool, error) {
 		switch text {
 		case "true", "on", "yes":
 			return true, nil
 		case "false", "off", "no":
 			return false, nil
 		}
-		return false, fmt.Errorf("%q is neither true nor false", clip(text))
+		return false, fmt.Errorf("%q is %s", clip(text), neither)
 	}, strconv.FormatBool)
 	return v
 }

@@ -129,14 +129,15 @@ type (
 	clockTimeType string
 	clockSkewType string
 
-	clockNoiseType string
-	oscillatorType string
-	priorityType   string
-	mechanismType  string
-	boundaryType   string
-	offType        string
-	filterType     string
-	servoType      string
+	clockNoiseType  string
+	oscillatorType  string
+	priorityType    string
+	mechanismType   string
+	transparentType string
+	boundaryType    string
+	offType         string
+	filterType      string
+	servoType       string
 
 	topologyKindType  string
 	routingType       string
@@ -250,6 +251,10 @@ func (roundTripsType) JSONSchema() *jsonschema.Schema {
 }
 func (flagType) JSONSchema() *jsonschema.Schema {
 	return oneOf(anything("boolean"), words("on", "off", "yes", "no"))
+}
+
+func (transparentType) JSONSchema() *jsonschema.Schema {
+	return oneOf(anything("boolean"), words("on", "off", "yes", "no", "peer"))
 }
 
 func (clockTimeType) JSONSchema() *jsonschema.Schema {

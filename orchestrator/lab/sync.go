@@ -21,15 +21,23 @@ var (
 	boundaries      = choice{built: []string{"off", "edge"}}
 )
 
-// ptp reads clocks.ptp. Its defaults are those of package ptp.
-func (s *section) ptp() (clocks.PTPParams, Boundary) {
+// ptp reads clocks.ptp, of a lab whose switches may be peer-to-peer transparent clocks. Its defaults are those of package ptp.
+func (s *section) ptp(peerToPeer bool) (clocks.PTPParams, Boundary) {
 	defer s.close()
 	var p clocks.PTPParams
 	from := "ours: PTP's second, as short as a lab"
 	p.Interval, _ = quantity(s.field("interval").or("1ms", from), units.ParseTime, units.Microsecond, maxSyncInterval)
 	p.Announce = s.field("announce").or("auto", "linuxptp: two sync intervals").autoTime(maxSyncInterval)
-	mechanism, _ := s.field("delay").or("end-to-end", "IEEE 1588-2019, default profile").enum(delayMechanisms)
-	p.PeerDelay = mechanism == "peer"
+	delay, usual := s.field("delay"), "end-to-end"
+	source := "IEEE 1588-2019, default profile"
+	if peerToPeer {
+		usual, source = "peer", "clocks.transparent: peer"
+	}
+	delay = delay.or(usual, source)
+	mechanism, ok := delay.enum(delayMechanisms)
+	if p.PeerDelay = mechanism == "peer"; peerToPeer && ok && !p.PeerDelay {
+		delay.problem("peer-to-peer transparent clocks pass no Delay_Req on; expected peer, or clocks.transparent: true")
+	}
 	p.Filter, _ = s.field("filter").or("median", "linuxptp: delay_filter").enum(delayFilters)
 	p.Length = s.field("filter_length").or("10", "linuxptp: delay_filter_length").integer(1, 1000)
 	p.Servo, _ = s.field("servo").or("pi", "linuxptp: clock_servo").enum(servos)

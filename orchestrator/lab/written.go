@@ -123,25 +123,25 @@ type writtenPFC struct {
 }
 
 type writtenClocks struct {
-	Sync        syncType       `json:"sync,omitempty" jsonschema_description:"What keeps the clocks together: nothing is wrong with them, nothing does, PTP, or Huygens."`
-	Preset      oscillatorType `json:"preset,omitempty" jsonschema_description:"Class of the oscillators: skew and wander that are not given are as there."`
-	Offset      clockTimeType  `json:"offset,omitempty" jsonschema_description:"Of a clock when the lab begins, uniform, such as ±1ms; or off."`
-	Skew        clockSkewType  `json:"skew,omitempty" jsonschema_description:"Frequency error of a clock, uniform, such as ±20ppm; or off."`
-	Wander      clockSkewType  `json:"wander,omitempty" jsonschema_description:"Random walk of the frequency, such as 0.01ppm/√s; or off."`
-	Jitter      clockTimeType  `json:"jitter,omitempty" jsonschema_description:"Standard deviation of a time stamp, such as 20ns; or off."`
-	Granularity clockTimeType  `json:"granularity,omitempty" jsonschema_description:"Stamps are multiples of it; or off."`
-	Stalls      shareType      `json:"stalls,omitempty" jsonschema_description:"Share of what is sent that is stamped late."`
-	Stall       clockTimeType  `json:"stall,omitempty" jsonschema_description:"How late on average, exponentially."`
-	Noise       clockNoiseType `json:"noise,omitempty" jsonschema_description:"Added to measured one-way delays: uniform ±100ns, normal 100ns, exponential 100ns; or off."`
-	Reference   string         `json:"reference,omitempty" jsonschema_description:"Host whose clock the others follow; the first unless given."`
-	Priority    priorityType   `json:"priority,omitempty" jsonschema_description:"Whether messages queue with data, or are served before it as acknowledgements are."`
-	Transparent flagType       `json:"transparent,omitempty" jsonschema_description:"Switches are transparent clocks: they tell PTP how long its messages waited in them."`
-	Sample      offTimeType    `json:"sample,omitempty" jsonschema_description:"Interval at which the true error of all clocks is recorded, or off."`
-	Limit       timeType       `json:"limit,omitempty" jsonschema_description:"Clocks have converged once they stay within so much of each other."`
-	PTP         writtenPTP     `json:"ptp,omitempty" jsonschema_description:"Parameters of PTP."`
-	Huygens     writtenHuygens `json:"huygens,omitempty" jsonschema_description:"Parameters of Huygens."`
-	Warmup      autoTimeType   `json:"warmup,omitempty" jsonschema_description:"How long clocks are kept before the workload begins: what the lab says of instants counts from then on. Auto is eight windows of Huygens where the lab says nothing of windows, and else nothing."`
-	For         timeType       `json:"for,omitempty" jsonschema_description:"The run lasts at least so long, whatever the workload does."`
+	Sync        syncType        `json:"sync,omitempty" jsonschema_description:"What keeps the clocks together: nothing is wrong with them, nothing does, PTP, or Huygens."`
+	Preset      oscillatorType  `json:"preset,omitempty" jsonschema_description:"Class of the oscillators: skew and wander that are not given are as there."`
+	Offset      clockTimeType   `json:"offset,omitempty" jsonschema_description:"Of a clock when the lab begins, uniform, such as ±1ms; or off."`
+	Skew        clockSkewType   `json:"skew,omitempty" jsonschema_description:"Frequency error of a clock, uniform, such as ±20ppm; or off."`
+	Wander      clockSkewType   `json:"wander,omitempty" jsonschema_description:"Random walk of the frequency, such as 0.01ppm/√s; or off."`
+	Jitter      clockTimeType   `json:"jitter,omitempty" jsonschema_description:"Standard deviation of a time stamp, such as 20ns; or off."`
+	Granularity clockTimeType   `json:"granularity,omitempty" jsonschema_description:"Stamps are multiples of it; or off."`
+	Stalls      shareType       `json:"stalls,omitempty" jsonschema_description:"Share of what is sent that is stamped late."`
+	Stall       clockTimeType   `json:"stall,omitempty" jsonschema_description:"How late on average, exponentially."`
+	Noise       clockNoiseType  `json:"noise,omitempty" jsonschema_description:"Added to measured one-way delays: uniform ±100ns, normal 100ns, exponential 100ns; or off."`
+	Reference   string          `json:"reference,omitempty" jsonschema_description:"Host whose clock the others follow; the first unless given."`
+	Priority    priorityType    `json:"priority,omitempty" jsonschema_description:"Whether messages queue with data, or are served before it as acknowledgements are."`
+	Transparent transparentType `json:"transparent,omitempty" jsonschema_description:"Switches are transparent clocks: they tell PTP how long its messages waited in them. Peer: they also measure the delay of each of their links, and add that of the link that a Sync came by (peer-to-peer transparent clocks); hosts then measure their own link (ptp.delay: peer)."`
+	Sample      offTimeType     `json:"sample,omitempty" jsonschema_description:"Interval at which the true error of all clocks is recorded, or off."`
+	Limit       timeType        `json:"limit,omitempty" jsonschema_description:"Clocks have converged once they stay within so much of each other."`
+	PTP         writtenPTP      `json:"ptp,omitempty" jsonschema_description:"Parameters of PTP."`
+	Huygens     writtenHuygens  `json:"huygens,omitempty" jsonschema_description:"Parameters of Huygens."`
+	Warmup      autoTimeType    `json:"warmup,omitempty" jsonschema_description:"How long clocks are kept before the workload begins: what the lab says of instants counts from then on. Auto is eight windows of Huygens where the lab says nothing of windows, and else nothing."`
+	For         timeType        `json:"for,omitempty" jsonschema_description:"The run lasts at least so long, whatever the workload does."`
 }
 
 type writtenBackground struct {
@@ -151,9 +151,9 @@ type writtenBackground struct {
 }
 
 type writtenPTP struct {
-	Interval  timeType      `json:"interval,omitempty" jsonschema_description:"Between two Syncs, and two Delay_Reqs."`
+	Interval  timeType      `json:"interval,omitempty" jsonschema_description:"Between two Syncs, and two Delay_Reqs or Pdelay_Reqs, also of switches."`
 	Announce  autoTimeType  `json:"announce,omitempty" jsonschema_description:"Between two Announces; auto is two intervals."`
-	Delay     mechanismType `json:"delay,omitempty" jsonschema_description:"How the delay of the path is measured."`
+	Delay     mechanismType `json:"delay,omitempty" jsonschema_description:"How the delay of the path is measured: end to end by Delay_Req, or by the peer delay mechanism. That is for the two ends of a link: with clocks.transparent: peer it is between a host and its switch, otherwise between a host and its master, through switches that take part in nothing."`
 	Filter    filterType    `json:"filter,omitempty" jsonschema_description:"Of the path delay: the median, the mean or the least of the last."`
 	Length    int           `json:"filter_length,omitempty" jsonschema:"minimum=1,maximum=1000" jsonschema_description:"How many delays it is over."`
 	Servo     servoType     `json:"servo,omitempty" jsonschema_description:"Proportional and integral, or linear regression."`

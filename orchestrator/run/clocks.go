@@ -17,6 +17,7 @@ import (
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/results/store"
+	"weft/transport/wire"
 	"weft/units"
 )
 
@@ -55,6 +56,9 @@ func (x *Experiment) addClocks() error {
 		}
 		if places != nil {
 			x.Plans[h].Clock.PTP.Place = &places[h]
+		}
+		if c.PeerToPeer {
+			x.Plans[h].Clock.PTP.Bridge = clocksync.Node(x.Graph.Home(topology.NodeID(h)))
 		}
 		x.upset(h)
 		if err := x.Plans[h].Clock.CheckParams(); err != nil {
@@ -272,11 +276,16 @@ func (x *Experiment) account(o *outcome, s *record.Clocks) {
 		s.Refused += r.Rejected
 		capacity += float64(x.nicRate(topology.NodeID(h)).BytesIn(o.Ended))
 	}
-	s.Steps, s.Resets, s.Filtered = total.Steps, total.Resets, total.Filtered
-	s.Falsetickers, s.NoMajority = total.Falsetickers, total.NoMajority
 	if capacity > 0 {
 		s.Share = float64(s.Bytes) / capacity
 	}
+	b := &o.Bridges
+	s.Packets += b.Sent
+	s.Bytes += b.SentBytes + b.Sent*int64(wire.Overhead)
+	s.Refused += b.Malformed + b.Stale + b.Foreign
+	total.Add(*b)
+	s.Steps, s.Resets, s.Filtered = total.Steps, total.Resets, total.Filtered
+	s.Falsetickers, s.NoMajority = total.Falsetickers, total.NoMajority
 }
 
 // shortest is how many samples every host has: those of an emulated run end each when its node was told to stop.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/clocksync"
 	"weft/orchestrator/lab"
 	"weft/results/record"
 )
@@ -103,6 +104,32 @@ func TestFaultsOfClocks(t *testing.T) {
 }
 
 // One of three servers may lie; two leave no majority, and the run says so.
+// Switches that are peer-to-peer transparent clocks measure their links, whoever follows whom; what they send is counted.
+func TestSwitchesMeasureTheirLinks(t *testing.T) {
+	const run = ", offset: ±10us, for: 60ms, sample: 100us"
+	without := ran(t, "clocks: {sync: ptp, transparent: on"+run+"}\nmeasure: {from: 30ms}\n").Clocks
+	for name, more := range map[string]string{
+		"alone": "", "servers": ", ptp: {servers: 3}", "control": ", priority: control",
+	} {
+		c := ran(t, "clocks: {sync: ptp, transparent: peer"+run+more+"}\nmeasure: {from: 30ms}\n").Clocks
+		if c.Error.Max > 50 || c.Coverage == nil || *c.Coverage < 0.9999 || c.Packets < without.Packets+600 {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+	x, err := planned(t, leaves, "  transparent: peer\n  ptp: {boundary: edge}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x.Fabric.Stations != clocksync.EventPort {
+		t.Errorf("stations at port %d", x.Fabric.Stations)
+	}
+	for h, want := range []clocksync.Node{9, 9, 9, 10, 10, 10, 11, 11, 11} {
+		if p := &x.Plans[h].Clock.PTP; p.Bridge != want || !p.PeerDelay {
+			t.Errorf("host %d measures the link to %d", h, p.Bridge)
+		}
+	}
+}
+
 func TestServersOfTime(t *testing.T) {
 	const clocks = "clocks: {sync: ptp, offset: ±100us, for: 60ms, ptp: {servers: 3}}\nmeasure: {from: 30ms}\n"
 	s := ran(t, clocks+"faults: [{at: 40ms, clock: h1, lies: 5us}]\n")

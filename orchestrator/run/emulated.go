@@ -78,6 +78,9 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 	}
 	out.Fidelity, out.Warnings = &got.Fidelity, got.Warnings
 	out.Ended = got.Elapsed
+	if got.Report != nil && got.Report.Bridges != nil {
+		out.Bridges = *got.Report.Bridges
+	}
 	if got.Report != nil && got.Report.Links != "" {
 		keep(os.WriteFile(filepath.Join(dir.Dir(), linksFile), []byte(got.Report.Links), 0o644))
 	}
@@ -128,7 +131,10 @@ func (x *Experiment) emulation(dilation float64, p emulate.Processes) emulate.Ex
 			spec.Kernel.Switches = append(spec.Kernel.Switches, x.subnet.SwitchAddr(s))
 		}
 	}
-	if x.Fabric.CCM != nil {
+	if x.Fabric.Stations != 0 {
+		spec.PeerDelay, spec.Control = x.Lab.Clocks.PTP.Interval, x.Lab.Clocks.Control
+	}
+	if x.Fabric.CCM != nil || x.Fabric.Stations != 0 {
 		for s := range x.Fabric.Switches {
 			spec.Switches = append(spec.Switches, x.subnet.SwitchAddr(s))
 		}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"weft/clocksync"
 	"weft/fabric"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
@@ -25,6 +26,9 @@ func fabricConfig(l *lab.Lab, g *topology.Graph) fabric.Config {
 		cfg.Ports[2*i].Aside, cfg.Ports[2*i+1].Aside = aside, aside
 	}
 	m.coordinate(&cfg)
+	if l.Clocks.Sync == "ptp" && l.Clocks.PeerToPeer {
+		cfg.Stations = clocksync.EventPort
+	}
 	for s := range cfg.Switches {
 		cfg.Switches[s].Buffer = m.of(topology.NodeID(g.Hosts + s))
 	}

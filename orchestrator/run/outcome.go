@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"weft/clocksync"
 	"weft/clocksync/node"
 	"weft/fabric"
 	"weft/host"
@@ -29,9 +30,10 @@ type outcome struct {
 	Plateaus  []record.Plateau
 	Heard     *record.Acks // nil: not measured
 	Paused    units.Time
-	Elapsed   units.Time    // lab time reached
-	Clocks    []node.Report // by host; nil: clocks are perfect
-	Ended     units.Time    // when the last host was done
+	Elapsed   units.Time         // lab time reached
+	Clocks    []node.Report      // by host; nil: clocks are perfect
+	Bridges   clocksync.Counters // of switches that are peer-to-peer transparent clocks
+	Ended     units.Time         // when the last host was done
 	Fidelity  *record.Fidelity
 	Diary     *diary // of coordination; nil: there is none
 	Warnings  []string

@@ -52,6 +52,9 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 		hosts[i], names[i] = h, p.Name
 	}
 	opts := sim.Options{Transparent: x.Lab.Clocks.Transparent, Names: names, ProgressEvery: progressEvery, From: m.From, Stall: x.stall()}
+	if x.Fabric.Stations != 0 {
+		opts.PeerDelay, opts.Control = x.Lab.Clocks.PTP.Interval, x.Lab.Clocks.Control
+	}
 	opts.Parts, opts.Count, opts.After = parts, count, watchers.flush
 	if watchers.diary != nil {
 		opts.Steps = func(part int, s fabric.Step) {
@@ -103,6 +106,7 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 			out.Clocks = append(out.Clocks, r)
 		}
 	}
+	out.Bridges = s.Bridges()
 	out.After = later.sum(out.Fabric)
 	if err != nil {
 		out.Elapsed = s.End()
