@@ -45,10 +45,21 @@ func wantDone(t *testing.T, s *record.Summary) {
 		t.Errorf("%s: nothing was expected", s.Lab)
 	}
 	for _, e := range s.Expect {
-		if !e.OK {
+		if !e.OK && (trusted(s) || e.That != "fidelity == ok") {
 			t.Errorf("%s %v: %s: got %g (%s)", s.Lab, s.Point, e.That, e.Got, e.Note)
 		}
 	}
+}
+
+// trusted says that weft does not doubt a run. It must where the machine was kept from it by what else it does.
+func trusted(s *record.Summary) bool { return s.Fidelity == nil || s.Fidelity.Verdict == "ok" }
+
+// strictly is the exit code after a run that is held to its fidelity.
+func strictly(s *record.Summary) int {
+	if trusted(s) {
+		return 0
+	}
+	return 3
 }
 
 // wantFidelity fails the test unless an emulated run says how far it is to be trusted. The verdict is logged.
@@ -166,11 +177,7 @@ func TestPrivQuickstartInBothEngines(t *testing.T) {
 	wantDone(t, sim)
 	wantDone(t, emu)
 	wantFidelity(t, emu)
-	if emu.Fidelity.Verdict == "ok" {
-		r.wantCode(0)
-	} else {
-		r.wantCode(3)
-	}
+	r.wantCode(strictly(emu))
 	if sim.Flows.Count != emu.Flows.Count || sim.Flows.Bytes != emu.Flows.Bytes {
 		t.Errorf("flows: simulated %+v, emulated %+v", sim.Flows, emu.Flows)
 	}
@@ -184,7 +191,7 @@ func TestPrivQuickstartInBothEngines(t *testing.T) {
 		sim, emu float64
 	}{{"p50", sim.Flows.FCT.P50, emu.Flows.FCT.P50}, {"p99", sim.Flows.FCT.P99, emu.Flows.FCT.P99}} {
 		t.Logf("FCT %s: simulated %.2f us, emulated %.2f us", q.name, q.sim, q.emu)
-		if off := math.Abs(q.emu/q.sim - 1); emu.Fidelity.Verdict == "ok" && off > 0.10 {
+		if off := math.Abs(q.emu/q.sim - 1); trusted(emu) && off > 0.10 {
 			t.Errorf("FCT %s differs by %.1f %%, at most 10 %% at a verdict of ok", q.name, 100*off)
 		}
 	}
