@@ -175,7 +175,8 @@ func TestPrivProgramOfAnImageInALab(t *testing.T) {
 	})
 	d = newDesk(t)
 	own := "/" + filepath.Base(weft)
-	d.run("run", d.lab("b.yaml", programs(`image: "`+name+`", run: [`+own+`, version]`))).wantCode(0)
+	lab := d.lab("b.yaml", programs(`image: "`+name+`", run: [`+own+`, version]`))
+	d.run("run", lab, "--dilation", slow, "--set", "workload.0.size=8MB").wantCode(0) // some seconds: at the end the program is ended, too
 	dir, s := d.summary()
 	wantDone(t, s)
 	if text, err := os.ReadFile(filepath.Join(dir, "output.log")); err != nil || !strings.HasPrefix(string(text), "h0: weft ") || s.Runtime != "docker" {
