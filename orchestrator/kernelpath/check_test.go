@@ -2,9 +2,13 @@ package kernelpath
 
 import (
 	"errors"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"weft/fabric"
+	"weft/fabric/realtime"
 	"weft/tc-shaping/measure"
 	"weft/tc-shaping/qdisc"
 	"weft/units"
@@ -15,6 +19,15 @@ func TestCheck(t *testing.T) {
 	if _, err := Check(l.Fabric, 1000, l.MTU, qdisc.Full()); err != nil {
 		t.Error(err)
 	}
+	// A lab says how late packets come even where none does: 10 us.
+	for _, d := range []fabric.Disorder{{Jitter: 100 * units.Nanosecond}, {Duplicate: 0.01}, {Reorder: 0.01}} {
+		d.By = 10 * units.Microsecond
+		l.Fabric.Ports[3].Disorder = d
+		if _, err := Check(l.Fabric, 1000, l.MTU, qdisc.Full()); err != nil {
+			t.Errorf("%+v: %v", d, err)
+		}
+	}
+	l.Fabric.Ports[3].Disorder = fabric.Disorder{}
 	l.Fabric.Ports[3].Buffer = 2 * units.KB
 	if port, err := Check(l.Fabric, 1000, l.MTU, qdisc.Full()); port != 3 || !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), "does not fit") {
 		t.Errorf("port %d: %v", port, err)
@@ -27,6 +40,45 @@ func TestCheck(t *testing.T) {
 	without.Missing = map[qdisc.Part]string{qdisc.PartNetem: "this kernel does not have it"}
 	if _, err := Check(l.Fabric, 1000, l.MTU, without); !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), "netem") {
 		t.Error(err)
+	}
+}
+
+// What the kernel cannot honour of a change is refused by name, and then nothing has changed, of other directions neither.
+func TestRefusedChangesChangeNothing(t *testing.T) {
+	l := two(1, 1)
+	n, err := Plan(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &carrier{net: n, kernel: qdisc.Full(), cfg: realtime.Config{Network: *l.Fabric, Dilation: 1000, MaxFrame: 4298}}
+	c.begins()
+	for p := range c.lines {
+		if err := c.plan(p, &c.lines[p]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	was := slices.Clone(c.lines)
+	line := func(change func(*fabric.Line)) *fabric.Line {
+		l := lineOf(&l.Fabric.Ports[0])
+		change(&l)
+		return &l
+	}
+	down := false
+	for says, to := range map[string]*fabric.Line{
+		"expected a smaller dilation": line(func(l *fabric.Line) { l.Rate = units.Kbps }),
+		"bit errors":                  line(func(l *fabric.Line) { l.BitErrors = 1e-3 }),
+		"jitter together with reorder": line(func(l *fabric.Line) {
+			l.Disorder = &fabric.Disorder{Jitter: units.Microsecond, Reorder: 0.1, By: units.Microsecond}
+		}),
+		"loss of 1e-12": line(func(l *fabric.Line) { l.Loss = 1e-12 }),
+	} {
+		err := c.make(&fabric.Change{Ports: []int{0, 1}, Line: to, Up: &down})
+		if !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), says) {
+			t.Errorf("got %v, want %q", err, says)
+		}
+		if !reflect.DeepEqual(c.lines, was) {
+			t.Errorf("%q has changed lines", says)
+		}
 	}
 }
 

@@ -58,7 +58,7 @@ func (c *carrier) verify(ctx context.Context) error {
 	}
 	broken := false
 	for _, p := range c.choose() {
-		found, _, err := c.insist(ctx, p)
+		found, _, err := c.insist(ctx, p, c.direction(p))
 		if err != nil {
 			return c.of(p, err)
 		}
@@ -73,10 +73,10 @@ func (c *carrier) verify(ctx context.Context) error {
 	return nil
 }
 
-// insist measures a direction until it is as asked, but not for ever, and returns how often it did.
-func (c *carrier) insist(ctx context.Context, p int) (found *measure.Found, times int, err error) {
+// insist measures a direction, which should be d, until it is as asked, but not for ever, and returns how often it did.
+func (c *carrier) insist(ctx context.Context, p int, d qdisc.Direction) (found *measure.Found, times int, err error) {
 	for times < tries && (found == nil || !found.OK()) {
-		again, err := c.examine(ctx, p)
+		again, err := c.examine(ctx, p, d)
 		if err != nil {
 			return nil, times, err
 		}
@@ -94,10 +94,10 @@ func (c *carrier) measure(p int) realtime.Found {
 	if p < 0 || p >= len(c.lines) {
 		return realtime.Found{Error: fmt.Sprintf("port %d of %d", p, len(c.lines))}
 	}
-	if c.lines[p].down || c.deaf(p) {
+	if c.lines[p].down || c.lines[p].deaf {
 		return realtime.Found{Error: "it is down"}
 	}
-	found, times, err := c.insist(context.Background(), p)
+	found, times, err := c.insist(context.Background(), p, c.direction(p))
 	if err != nil {
 		return realtime.Found{Error: c.of(p, err).Error()}
 	}
@@ -155,15 +155,15 @@ func (c *carrier) between(p int) string {
 	return c.name(c.net.Ends[p]) + " > " + c.name(c.net.Ends[p^1])
 }
 
-// examine measures one direction.
-func (c *carrier) examine(ctx context.Context, p int) (*measure.Found, error) {
+// examine measures one direction, which should be d.
+func (c *carrier) examine(ctx context.Context, p int, d qdisc.Direction) (*measure.Found, error) {
 	s, r, err := c.probes(p)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
 	defer r.Close()
-	return measure.Examine(ctx, s, r, c.direction(p))
+	return measure.Examine(ctx, s, r, d)
 }
 
 // probes opens the sockets of a measurement at both ends of a direction.

@@ -19,6 +19,7 @@ type line struct {
 	port  *fabric.PortConfig
 	line  fabric.Line // as it is at present
 	down  bool
+	deaf  bool // it leads to a host that is halted
 	lossy bool // it loses packets by order, or did
 	way   tcnl.Way
 	tree  qdisc.Tree       // as it was applied
@@ -32,15 +33,24 @@ const uncounted = wire.Overhead - qdisc.Ethernet - 20 - 8 // IPv4, UDP
 // take. Ours: more than any of them is ever ahead.
 const hostQueue = 256 * units.MiB
 
-// Real is one direction of a link in real time, at a dilation. IPv4 packets have at most mtu bytes.
+// lineOf is the line of a port as the lab begins.
+func lineOf(p *fabric.PortConfig) fabric.Line {
+	return fabric.Line{Rate: p.Rate, Delay: p.Delay, Loss: p.Loss, BitErrors: p.BitErrors, Disorder: &p.Disorder}
+}
+
+// Real is one direction of a link in real time, at a dilation: the queue of a port and a line, which says all (its Disorder is not nil).
+// IPv4 packets have at most mtu bytes.
 func Real(p *fabric.PortConfig, l *fabric.Line, dilation float64, mtu units.Bytes, host bool) qdisc.Direction {
 	stretched := func(t units.Time) time.Duration {
 		return time.Duration(float64(t) * dilation / float64(units.Nanosecond))
 	}
 	d := qdisc.Direction{
 		Rate: units.Bandwidth(float64(l.Rate)/dilation) / 8 * 8, Overhead: uncounted, Limit: p.Buffer, MTU: mtu,
-		Delay: stretched(l.Delay), Loss: l.Loss,
-		Jitter: stretched(p.Disorder.Jitter), Duplicate: p.Disorder.Duplicate, Reorder: p.Disorder.Reorder, ReorderBy: stretched(p.Disorder.By),
+		Wire: true, Delay: stretched(l.Delay), Loss: l.Loss,
+		Jitter: stretched(l.Disorder.Jitter), Duplicate: l.Disorder.Duplicate, Reorder: l.Disorder.Reorder,
+	}
+	if d.Reorder > 0 { // else nothing comes late, whatever the lab says of how late
+		d.ReorderBy = stretched(l.Disorder.By)
 	}
 	if d.Rate > 0 {
 		// One packet more or less makes no queue; a timer that is late by that much is common where labs are slow, and the
@@ -64,7 +74,7 @@ const coarsest = 1e-3
 func Check(cfg *fabric.Config, dilation float64, mtu units.Bytes, kernel qdisc.Capabilities) (port int, err error) {
 	for i := range cfg.Ports {
 		p := &cfg.Ports[i]
-		l := fabric.Line{Rate: p.Rate, Delay: p.Delay, Loss: p.Loss}
+		l := lineOf(p)
 		if _, err := plan(p, &l, dilation, mtu, int(p.From) < cfg.Hosts, kernel); err != nil {
 			return i, err
 		}
@@ -74,6 +84,9 @@ func Check(cfg *fabric.Config, dilation float64, mtu units.Bytes, kernel qdisc.C
 
 // plan is what a direction is in the kernel.
 func plan(p *fabric.PortConfig, l *fabric.Line, dilation float64, mtu units.Bytes, host bool, kernel qdisc.Capabilities) (qdisc.Tree, error) {
+	if l.BitErrors > 0 {
+		return qdisc.Tree{}, fmt.Errorf("%w: bit errors, of which it would deliver packets with wrong bits; expected loss", qdisc.ErrRefused)
+	}
 	d := Real(p, l, dilation, mtu, host)
 	if exact := float64(l.Rate) / dilation; exact-float64(d.Rate) > coarsest*exact {
 		return qdisc.Tree{}, fmt.Errorf("%w: a rate of %g bit/s, which it counts in whole bytes per second; expected a smaller dilation than %g", qdisc.ErrRefused, exact, dilation)
@@ -92,15 +105,22 @@ func (c *carrier) shape() error {
 	if err := c.open(); err != nil {
 		return err
 	}
-	c.lines = make([]line, len(c.net.Ends))
+	c.begins()
 	for p := range c.lines {
-		cfg := &c.cfg.Network.Ports[p]
-		c.lines[p].port, c.lines[p].line = cfg, fabric.Line{Rate: cfg.Rate, Delay: cfg.Delay, Loss: cfg.Loss}
 		if err := c.shapeLine(p); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// begins has lines as the lab begins.
+func (c *carrier) begins() {
+	c.lines = make([]line, len(c.net.Ends))
+	for p := range c.lines {
+		cfg := &c.cfg.Network.Ports[p]
+		c.lines[p].port, c.lines[p].line = cfg, lineOf(cfg)
+	}
 }
 
 // open connects to the networks of all nodes.
@@ -150,55 +170,71 @@ func (c *carrier) end(e End) (tcnl.End, error) {
 // shapeLine makes one direction what it should be at present, anew.
 func (c *carrier) shapeLine(p int) error {
 	l := &c.lines[p]
-	near, err := c.end(c.net.Ends[p])
-	if err != nil {
-		return c.of(p, err)
+	err := c.reach(p)
+	if err == nil {
+		err = c.plan(p, l)
 	}
-	far, err := c.end(c.net.Ends[p^1]) // where the way back begins
-	if err != nil {
-		return c.of(p, err)
-	}
-	if l.tree, err = c.tree(p); err == nil {
-		l.way = tcnl.Way{Near: near, Far: far}
+	if err == nil {
 		err = l.way.Apply(l.tree)
 	}
 	return c.of(p, err)
 }
 
-// tree is what a direction should be in the kernel at present.
-func (c *carrier) tree(p int) (qdisc.Tree, error) {
-	l := &c.lines[p]
-	now := l.line
-	if l.down || c.deaf(p) {
-		now.Loss = 1
+// reach finds the devices of a direction.
+func (c *carrier) reach(p int) (err error) {
+	way := &c.lines[p].way
+	if way.Near, err = c.end(c.net.Ends[p]); err == nil {
+		way.Far, err = c.end(c.net.Ends[p^1]) // where the way back begins
 	}
-	l.lossy = l.lossy || now.Loss > 0
-	return plan(l.port, &now, c.cfg.Dilation, c.mtu(), c.net.Ends[p].Host >= 0, c.kernel)
+	return err
 }
 
-// deaf says that a port leads to a host that is halted.
-func (c *carrier) deaf(p int) bool {
-	h := c.net.Ends[p^1].Host
-	return h >= 0 && c.halted[h]
+// plan has l, which port p is or is to be, say what that is in the kernel.
+func (c *carrier) plan(p int, l *line) (err error) {
+	l.lossy = l.lossy || l.line.Loss > 0
+	l.tree, err = c.planned(p, l, l.line)
+	if err == nil && (l.down || l.deaf) {
+		lost := l.line
+		lost.Loss, l.lossy = 1, true
+		l.tree, err = c.planned(p, l, lost)
+	}
+	return err
+}
+
+// planned is a direction with a line that is now so.
+func (c *carrier) planned(p int, l *line, now fabric.Line) (qdisc.Tree, error) {
+	return plan(l.port, &now, c.cfg.Dilation, c.mtu(), c.net.Ends[p].Host >= 0, c.kernel)
 }
 
 // mtu is the largest IP packet.
 func (c *carrier) mtu() units.Bytes { return units.Bytes(c.cfg.MaxFrame) - qdisc.Ethernet }
 
-// apply changes a direction to what it should be at present. What waits stays, if that can be.
-func (c *carrier) apply(p int) error {
-	l := &c.lines[p]
-	tree, err := c.tree(p)
-	if err == nil {
-		if err = l.way.Change(l.tree, tree); errors.Is(err, tcnl.ErrRebuild) {
-			err = l.way.Apply(tree)
-			l.base = qdisc.Statistics{}
+// change makes directions what become makes of them. What waits there goes on waiting. On an error all are as they were.
+func (c *carrier) change(ports []int, become func(*line)) error {
+	next := make([]line, len(ports))
+	for i, p := range ports {
+		next[i] = c.lines[p]
+		become(&next[i])
+		if err := c.plan(p, &next[i]); err != nil {
+			return c.of(p, err)
 		}
 	}
-	if err == nil {
-		l.tree = tree
+	for i, p := range ports {
+		l := &c.lines[p]
+		err := l.way.Change(l.tree, next[i].tree)
+		if err == nil {
+			continue
+		}
+		err = c.of(p, err)
+		for k, p := range ports[:i+1] { // the last may be half changed
+			err = errors.Join(err, c.of(p, c.lines[p].way.Change(next[k].tree, c.lines[p].tree)))
+		}
+		return err
 	}
-	return c.of(p, err)
+	for i, p := range ports {
+		c.lines[p] = next[i]
+	}
+	return nil
 }
 
 // of says which port an error is about.

@@ -102,6 +102,7 @@ func TestPlanRefuses(t *testing.T) {
 func TestInterfaceNames(t *testing.T) {
 	l := two(3, 2)
 	l.Hosts[0], l.Hosts[1], l.Hosts[2] = "rack", "a-host-with-a-long-name", "port1"
+	l.Fabric.Switches[1].Name = "wire65537" // an ifb's
 	n, err := Plan(l)
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +114,7 @@ func TestInterfaceNames(t *testing.T) {
 	for _, p := range n.Switches[0].Ports {
 		names = append(names, p.Interface)
 	}
-	if want := []string{"port1", "port3", "port5", "s1", "port14"}; !slices.Equal(names, want) {
+	if want := []string{"port1", "port3", "port5", "port12", "port14"}; !slices.Equal(names, want) {
 		t.Errorf("%v, want %v", names, want)
 	}
 }
@@ -147,7 +148,9 @@ func TestSpread(t *testing.T) {
 // What a lab says is stretched by the dilation; sizes are not.
 func TestReal(t *testing.T) {
 	p := &fabric.PortConfig{Buffer: units.MB, ECN: fabric.ECNConfig{On: true, Kmin: 10_000, Kmax: 20_000, Pmax: 0.5}, Disorder: fabric.Disorder{Jitter: units.Microsecond}}
-	l := &fabric.Line{Rate: 100 * units.Gbps, Delay: units.Microsecond, Loss: 0.01}
+	p.Rate, p.Delay, p.Loss = 100*units.Gbps, units.Microsecond, 0.01
+	now := lineOf(p)
+	l := &now
 	d := Real(p, l, 2000, 4284, false)
 	if d.Rate != 50*units.Mbps || d.Delay.Microseconds() != 2000 || d.Jitter.Microseconds() != 2000 || d.Loss != 0.01 || d.Overhead != 4 ||
 		d.Limit != units.MB || d.RED == nil || d.RED.Min != 10_000 || d.RED.Max != 20_000 || d.RED.Pmax != 0.5 {
@@ -155,5 +158,8 @@ func TestReal(t *testing.T) {
 	}
 	if d := Real(p, l, 2000, 4284, true); d.Limit != hostQueue {
 		t.Errorf("the NIC of a host holds %v", d.Limit)
+	}
+	if l.Delay = 0; !Real(p, l, 2000, 4284, false).Line() {
+		t.Error("without delay there is no line, and a packet arrives before it is transmitted")
 	}
 }

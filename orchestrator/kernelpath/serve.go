@@ -231,17 +231,19 @@ func (c *carrier) make(change *fabric.Change) error {
 			return fmt.Errorf("port %d of %d", p, len(c.lines))
 		}
 	}
-	for _, p := range change.Ports {
-		l := &c.lines[p]
+	err := c.change(change.Ports, func(l *line) {
 		if change.Up != nil {
 			l.down = !*change.Up
 		}
 		if change.Line != nil {
-			l.line = *change.Line
+			was := l.line.Disorder
+			if l.line = *change.Line; l.line.Disorder == nil {
+				l.line.Disorder = was
+			}
 		}
-		if err := c.apply(p); err != nil {
-			return err
-		}
+	})
+	if err != nil {
+		return err
 	}
 	for _, p := range change.Ports {
 		if s := c.net.Ends[p].Switch; change.Up != nil && s >= 0 {
@@ -292,16 +294,17 @@ func (c *carrier) halt(h realtime.Halt) error {
 	if h.Host < 0 || h.Host >= len(c.halted) {
 		return fmt.Errorf("host %d of %d", h.Host, len(c.halted))
 	}
-	c.halted[h.Host] = h.Halted
+	var towards []int // what it sends itself ends with it
 	for p, end := range c.net.Ends {
-		if end.Host != h.Host {
-			continue
-		}
-		if err := c.apply(p ^ 1); err != nil { // towards the host: what it sends itself ends with it
-			return err
+		if end.Host == h.Host {
+			towards = append(towards, p^1)
 		}
 	}
-	return nil
+	err := c.change(towards, func(l *line) { l.deaf = h.Halted })
+	if err == nil {
+		c.halted[h.Host] = h.Halted
+	}
+	return err
 }
 
 // plug takes the new cable of a host that was started again.

@@ -28,6 +28,7 @@ import (
 	"weft/orchestrator/runtime/docker"
 	"weft/orchestrator/runtime/namespace"
 	"weft/orchestrator/uml"
+	"weft/tc-shaping/measure"
 	"weft/tc-shaping/qdisc"
 	"weft/units"
 )
@@ -140,10 +141,43 @@ func carrying(t *testing.T, l *Lab, n *Network, c runtime.Cluster) *carrier {
 	if err := k.forward(); err != nil {
 		t.Fatal(err)
 	}
-	if err := k.shape(); err != nil {
+	shape := k.shape
+	if k.kernel.Complete() != nil {
+		shape = k.rates
+	}
+	if err := shape(); err != nil {
 		t.Fatal(err)
 	}
 	return k
+}
+
+// rates gives every direction its rate, as kernels can that have no netem.
+func (c *carrier) rates() error {
+	if err := c.open(); err != nil {
+		return err
+	}
+	c.begins()
+	for p := range c.lines {
+		tree, err := qdisc.Plan(c.withoutLine(p), c.kernel)
+		if err == nil {
+			err = c.reach(p)
+		}
+		if err == nil {
+			c.lines[p].tree = tree
+			err = c.lines[p].way.Apply(tree)
+		}
+		if err != nil {
+			return c.of(p, err)
+		}
+	}
+	return nil
+}
+
+// withoutLine is what a port should be where nothing is behind its queue.
+func (c *carrier) withoutLine(p int) qdisc.Direction {
+	d := c.direction(p)
+	d.Wire = false
+	return d
 }
 
 // Nodes of either runtime hold what Plan says: bridges, routes over groups of next hops on both ways there are, and links at their
@@ -251,10 +285,103 @@ func TestPrivShapes(t *testing.T) {
 	}
 }
 
+// A deployed line is changed in all that it can be, while packets wait, and none is lost; what it counted goes on.
+func TestUMLChanges(t *testing.T) {
+	if umltest.Outside(t) {
+		return
+	}
+	l := two(1, 1)
+	for i := range l.Fabric.Ports {
+		p := &l.Fabric.Ports[i]
+		p.Rate, p.Delay = 2*units.Gbps, 10*units.Microsecond // 1 Mb/s and 20 ms
+	}
+	n, err := Plan(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := launch(t, "namespace", spec(l, n))
+	defer func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	k := carrying(t, l, n, c)
+	if err := k.begin(); err != nil {
+		t.Fatal(err)
+	}
+	const port, packets = 0, 30 // of the first host, some 35 ms each
+	s, r, err := k.probes(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan []measure.Packet)
+	go func() {
+		p, err := measure.Run(t.Context(), s, r, measure.Train{Count: packets, Size: l.MTU, Wait: 5 * time.Second})
+		if err != nil {
+			t.Error(err)
+		}
+		done <- p
+	}()
+	count := func() qdisc.Statistics {
+		s, err := k.statistics(port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for s := count(); s.Packets+s.Waiting < packets && t.Context().Err() == nil; s = count() {
+	}
+	before := count()
+	line := func(change func(*fabric.Line)) {
+		t.Helper()
+		to := lineOf(&l.Fabric.Ports[port])
+		change(&to)
+		if err := k.make(&fabric.Change{Ports: []int{port, port + 1}, Line: &to}); err != nil {
+			t.Error(err)
+			return
+		}
+		for p := port; p < port+2; p++ {
+			d := qdisc.Tree{}
+			if got, err := k.lines[p].way.Read(); err != nil {
+				t.Error(err)
+			} else if d, err = qdisc.Plan(k.direction(p), k.kernel); err != nil || len(qdisc.Compare(d, got)) > 0 {
+				t.Errorf("%+v is\n%v%v%v", to, got, qdisc.Compare(d, got), err)
+			}
+		}
+	}
+	line(func(l *fabric.Line) { l.Delay = 0 })
+	line(func(l *fabric.Line) {})
+	line(func(l *fabric.Line) { l.Disorder = &fabric.Disorder{Jitter: 100 * units.Nanosecond} })
+	line(func(l *fabric.Line) { l.Loss, l.Disorder = 1e-9, nil }) // disorder as it is
+	if d := k.direction(port); d.Jitter == 0 {
+		t.Errorf("a change of loss has put an end to jitter: %+v", d)
+	}
+	line(func(l *fabric.Line) { l.Disorder = &fabric.Disorder{Duplicate: 1e-9} })
+	line(func(l *fabric.Line) { l.Disorder = &fabric.Disorder{Reorder: 0.001, By: units.Nanosecond} })
+	line(func(l *fabric.Line) { l.Disorder, l.Delay = &fabric.Disorder{}, 0 })
+	after := count()
+	if lost := measure.Lost(<-done); lost > 0 || before.Waiting < 15 || after.Waiting < 5 || after.Packets < before.Packets {
+		t.Errorf("before: %+v, after: %+v; %d of %d lost", before, after, lost, packets)
+	}
+	if s := count(); s.Packets != packets || s.Arrived != packets || s.Lost != 0 {
+		t.Errorf("%d were sent: %+v", packets, s)
+	}
+	s.Close()
+	r.Close()
+	found := k.measure(port)
+	if t.Logf("without delay: %+v", found); found.Error != "" || found.Missed != "" {
+		t.Errorf("without delay: %+v", found)
+	}
+}
+
 // rate measures a direction and its rate, until it is as asked.
 func rate(t *testing.T, k *carrier, port int) {
 	t.Helper()
-	found, _, err := k.insist(t.Context(), port)
+	d := k.direction(port)
+	if len(k.lines[port].tree.Far) == 0 {
+		d = k.withoutLine(port)
+	}
+	found, _, err := k.insist(t.Context(), port, d)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,9 @@ type Direction struct {
 	// time to spare keep. As much as the line carries in it passes the queue without waiting after a pause.
 	Lateness time.Duration
 
+	// Wire has packets arrive when their transmission ends even where nothing else befalls them behind the queue. What the line does
+	// can then be changed while packets wait. Without it a rate alone needs no netem, and packets arrive as their transmission begins.
+	Wire bool
 	// Delay is propagation: from the last bit sent to the last bit received.
 	Delay time.Duration
 	// Jitter is the mean of an exponential delay that every packet has besides. Packets overtake each other.

@@ -36,10 +36,9 @@ func (d Direction) needs() []Part {
 	return parts
 }
 
-// Line reports whether packets take time, or come to harm, after they have left the queue. A rate alone does not need it: packets
-// then arrive when their transmission begins.
+// Line reports whether packets take time, or come to harm, after they have left the queue.
 func (d Direction) Line() bool {
-	return d.Delay > 0 || d.Jitter > 0 || d.Loss > 0 || d.Duplicate > 0 || d.Corrupt > 0 || d.Reorder > 0
+	return d.Wire || d.Delay > 0 || d.Jitter > 0 || d.Loss > 0 || d.Duplicate > 0 || d.Corrupt > 0 || d.Reorder > 0
 }
 
 // near is what leaving packets pass.

@@ -40,6 +40,7 @@ func directions() []named {
 		{"marks in a step", Direction{Rate: rate, Limit: limit, RED: &RED{Min: 30_000, Max: 30_000, Pmax: 1, ECN: true}}},
 		{"400 Gb/s undilated, jumbo packets, with preamble and gap", Direction{Rate: 400 * units.Gbps, Limit: 16 * units.MB, MTU: 9000, Overhead: 24, Delay: time.Microsecond}},
 		{"1 Mb/s: the bucket is a packet and little more", Direction{Rate: units.Mbps, Limit: limit}},
+		{"no delay: transmission takes its time on the line", Direction{Rate: rate, Limit: limit, Wire: true}},
 		{"loss, copies, bit errors", Direction{Loss: 0.01, Duplicate: 0.5, Corrupt: 1}},
 		{"jitter: the time of a packet is part of the delay", Direction{Rate: rate, Limit: limit, Delay: time.Millisecond, Jitter: 100 * time.Microsecond}},
 		{"late packets", Direction{Delay: time.Millisecond, Reorder: 0.1, ReorderBy: 2 * time.Millisecond}},

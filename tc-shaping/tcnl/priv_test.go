@@ -167,6 +167,23 @@ func TestPrivChange(t *testing.T) {
 	wantTree(t, way, slow)
 }
 
+// A device that only has the name of an ifb is somebody else's, and stays.
+func TestPrivRemovesNoOthersDevice(t *testing.T) {
+	capable(t)
+	c, way := scratch(t)
+	a := netlink.NewLinkAttrs()
+	a.Name = tcnl.Line(way.Far.Device)
+	if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: a, PeerName: "other"}); err != nil {
+		t.Skip(err)
+	}
+	if err := way.Remove(); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.End(a.Name); err != nil {
+		t.Error(err)
+	}
+}
+
 // What tc says of a tree is what was asked for.
 func TestUMLTcAgrees(t *testing.T) {
 	if umltest.Outside(t) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -31,7 +32,12 @@ func (c *Conn) End(name string) (End, error) {
 type Way struct{ Near, Far End }
 
 // Line is the name of the ifb that packets are sent through which arrive at a device.
-func Line(device int) string { return fmt.Sprintf("wire%d", device) }
+func Line(device int) string { return fmt.Sprintf("%s%d", linePrefix, device) }
+
+const linePrefix = "wire"
+
+// IsLine says whether a device's name may be that of an ifb.
+func IsLine(name string) bool { return strings.HasPrefix(name, linePrefix) }
 
 // Apply makes the disciplines of a direction, in place of those that there were: what waited in them is lost.
 // Both devices should be there and down, or idle. An error names the discipline and has the kernel's own words; then the direction is as
@@ -70,6 +76,9 @@ const ingress qdisc.Handle = 0xfffffff1
 func (e End) removeLine() error {
 	l, err := e.Conn.links.LinkByName(Line(e.Device))
 	if errors.As(err, new(netlink.LinkNotFoundError)) {
+		return nil
+	}
+	if err == nil && l.Type() != "ifb" { // of somebody else's
 		return nil
 	}
 	if err == nil {
