@@ -88,7 +88,7 @@ func New(s clocksync.Setup, cfg Config) (*Agent, error) {
 	}
 	mesh := Mesh(s.Nodes, cfg.Degree, s.Seed)
 	for _, e := range mesh {
-		n := neighbour{pairAt: units.Never}
+		n := neighbour{pairAt: units.Never, spacing: cfg.Spacing}
 		switch s.Self {
 		case e.Owner:
 			n.node, n.owned = e.Peer, true
@@ -198,6 +198,7 @@ func (a *Agent) onProbe(now clocksync.Now, in *clocksync.Message) error {
 	}
 	n.heard = now.Mono
 	a.arrived++
+	n.disperse(&p)
 	if n.owned && a.closeAt != units.Never {
 		n.take(&p, &a.cfg, &a.counters)
 	}
@@ -250,13 +251,13 @@ func (a *Agent) sendProbe(now clocksync.Now, i int32, out *clocksync.Outgoing) {
 	out.To, out.Event, out.N = n.node, true, p.encode(out.Data[:])
 	a.pending = pendingProbe{neighbour: i, sequence: n.sequence, index: p.index, ok: true}
 	if !n.second {
-		n.second, n.pairAt = true, now.Mono+a.cfg.Spacing
+		n.second, n.pairAt = true, now.Mono+n.spacing
 	} else {
 		n.second = false
 		n.sequence++
 		slot := a.cfg.Window / units.Time(a.cfg.Pairs)
 		n.slot = max(n.slot+slot, now.Mono-slot)
-		n.pairAt = max(now.Mono, n.slot+units.Time(a.random.Int64N(int64(slot-2*a.cfg.Spacing)+1)))
+		n.pairAt = max(now.Mono, n.slot+units.Time(a.random.Int64N(int64(slot-2*n.spacing)+1)))
 	}
 	a.nextProbe = min(a.nextProbe, n.pairAt)
 }

@@ -19,6 +19,9 @@ type neighbour struct {
 	sequence uint32
 	queued   bool // it waits for the NIC
 
+	spacing units.Time // of the two packets of a pair
+	apart   dispersion // of the pairs of this window
+
 	sent, received pairs
 	heard          units.Time // when a probe of it was taken last, by the monotonic clock
 	epoch          uint8      // of its clock
@@ -30,6 +33,65 @@ type neighbour struct {
 	halves       [rememberedHalves]units.Time
 	nhalves      int
 	last         fitState
+	all          extremes // of this window's points, pure or not
+}
+
+// dispersion is what pairs came to on their way.
+type dispersion struct {
+	pairs   int
+	gap     units.Time // the least when they arrived
+	stretch units.Time // the least by which one was longer then than when it left
+}
+
+// disperse notes what the other end tells of pairs that were sent to it.
+func (n *neighbour) disperse(p *probe) {
+	for _, t := range p.received[:p.nrecv] {
+		g := n.sent.find(t.sequence)
+		if g == nil {
+			continue
+		}
+		stretch := t.apart - (g.at[1] - g.at[0])
+		if n.apart.pairs == 0 {
+			n.apart.gap, n.apart.stretch = t.apart, stretch
+		}
+		n.apart.pairs++
+		n.apart.gap, n.apart.stretch = min(n.apart.gap, t.apart), min(n.apart.stretch, stretch)
+	}
+}
+
+// widen makes the gap of pairs longer where not one of a window kept it: the second packet waits for the first at a link that takes
+// longer for a packet than the gap is, and the filter would leave nothing but pairs that queued.
+func (n *neighbour) widen(cfg *Config) {
+	if n.apart.pairs >= cfg.Least && n.apart.stretch >= cfg.Epsilon {
+		n.spacing = max(n.spacing, min(n.apart.gap+2*cfg.Epsilon, maxApart/4, cfg.Window/units.Time(cfg.Pairs)/4))
+	}
+	n.apart = dispersion{}
+}
+
+// extremes are the lowest of the forward points and the highest of the reverse ones, against the line so far.
+type extremes struct {
+	upper, lower     units.Time
+	haveUp, haveDown bool
+}
+
+// half is half of the least round trip; ok is false where it is not known.
+func (e *extremes) half() (h units.Time, ok bool) {
+	return (e.upper - e.lower) / 2, e.haveUp && e.haveDown
+}
+
+// see notes a point, of a pair that may have queued: a packet that the filter leaves out for its fellow's sake may be the fastest.
+func (n *neighbour) see(forward bool, x, y units.Time) {
+	if !n.last.ok {
+		return
+	}
+	was, e := n.last.fit, &n.all
+	y -= was.Base + units.Time(was.Above+was.Slope*float64(x-was.At))
+	switch {
+	case forward && (!e.haveUp || y < e.upper):
+		e.upper, e.haveUp = y, true
+	case !forward && (!e.haveDown || y > e.lower):
+		e.lower, e.haveDown = y, true
+	}
 }
 
 // fitState is what the fits so far say of an edge.
@@ -54,6 +116,9 @@ const maxPoints = 3
 
 // keep takes a pair that is known at both ends, if it is pure. y is how far the other clock seems ahead.
 func (n *neighbour) keep(to *[]point, own, other [2]units.Time, cfg *Config, c *clocksync.Counters) {
+	for i := range own {
+		n.see(to == &n.upper, own[i], other[i]-own[i])
+	}
 	if !pure(own, other, cfg.Epsilon) {
 		c.Filtered++
 		return
@@ -116,14 +181,17 @@ func (n *neighbour) fit(f *fitter, x0, until units.Time, cfg *Config, jitter uni
 		low, high = max(low, n.last.fit.Slope-trust), min(high, n.last.fit.Slope+trust)
 	}
 	few, many := cfg.shares(points, jitter)
-	l := f.fit(upper, lower, many, x0, low, high)
-	rest := many
+	on := func(k int) line { // as large a share of the larger cloud
+		return f.fit(upper, lower, k*len(upper)/points, k*len(lower)/points, x0, low, high)
+	}
+	l, rest := on(many), many
 	if few < many {
-		if sharp := f.fit(upper, lower, few, x0, low, high); l.half-sharp.half > 2*jitter+cfg.Sigma { // more than noise: queues
+		if sharp := on(few); l.half-sharp.half > 2*jitter+cfg.Sigma { // more than noise: queues
 			l, rest = sharp, few
 		}
 	}
 	excess, ok := n.gate(l.half, cfg, jitter)
+	n.all = extremes{}
 	if !ok {
 		return edgeFit{}, false
 	}
@@ -155,10 +223,13 @@ func forgetBefore(p []point, x units.Time) []point {
 	return p[:copy(p, after)]
 }
 
-// gate returns by how much half a round trip is longer than the shortest of late, and whether that is so little that the edge
+// gate returns by how much half a round trip is longer than the shortest of late, or of any packets of this window, and whether that is so little that the edge
 // can be used: if not, both directions met queues. The offset may be off by as much.
 func (n *neighbour) gate(half units.Time, cfg *Config, jitter units.Time) (excess units.Time, ok bool) {
 	least := half
+	if h, ok := n.all.half(); ok && n.fits >= cfg.Memory {
+		least = min(least, h)
+	}
 	for _, h := range n.halves[:min(n.nhalves, rememberedHalves)] {
 		least = min(least, h)
 	}
@@ -174,5 +245,5 @@ func (n *neighbour) forget() {
 	n.received.forget()
 	n.upper, n.lower = n.upper[:0], n.lower[:0]
 	n.slopes.Reset()
-	n.fits, n.nhalves, n.last = 0, 0, fitState{}
+	n.fits, n.nhalves, n.last, n.all = 0, 0, fitState{}, extremes{}
 }

@@ -9,16 +9,17 @@ import (
 // The line between two clouds of points. delta(x), how far the other clock is ahead when the own one shows x, lies below
 // every forward probe (arrival there less departure here: delta + delay) and above every reverse one (departure there
 // less arrival here: delta - delay). A support vector machine takes the line with the widest margin to both. Measured
-// vertically, and with a soft margin of penalty 1/(2k) per point that is crossed, it is the linear program
+// vertically, and with a soft margin of penalties 1/(2k) and 1/(2l) per point that is crossed, it is the linear program
 //
-//	max m - 1/(2k) (sum xi + sum eta): u_i >= alpha x_i + beta + m - xi_i, v_j <= alpha x_j + beta - m + eta_j, xi, eta >= 0
+//	max m - sum xi / 2k - sum eta / 2l: u_i >= alpha x_i + beta + m - xi_i, v_j <= alpha x_j + beta - m + eta_j, xi, eta >= 0
 //
 // whose solution needs no solver: alpha maximises the concave
 //
-//	g(alpha) = 1/2 (mean of the k smallest u - alpha x  -  mean of the k largest v - alpha x)
+//	g(alpha) = 1/2 (mean of the k smallest u - alpha x  -  mean of the l largest v - alpha x)
 //
-// and beta is half the sum of the two means there; g is the margin: half of a round trip. With k = 1 the margin is hard:
-// the narrowest gap between the hulls. A larger k trades the tails of queues against the noise of stamps.
+// and beta is half the sum of the two means there; g is the margin: half of a round trip. With k = l = 1 the margin is hard:
+// the narrowest gap between the hulls. Larger ones trade the tails of queues against the noise of stamps. That noise moves the k
+// smallest of n points by what k/n is: k and l are the same share of their clouds, so that both move alike.
 
 // point is a probe that passed the filter: x by the own clock, y how far the other one seems to be ahead.
 type point struct {
@@ -44,12 +45,12 @@ type fitter struct {
 // resolution is how exactly the slope is searched for: what it moves the line by at the ends of the points, in ps.
 const resolution = 0.02
 
-// fit returns the line between forward points (upper) and reverse ones (lower) with k points of each to rest on; its
-// slope lies in [low, high]. Both clouds must have at least k points, and k is at least 1.
-func (f *fitter) fit(upper, lower []point, k int, x0 units.Time, low, high float64) line {
+// fit returns the line between forward points (upper) and reverse ones (lower) with k of those and l of these to rest on; its
+// slope lies in [low, high]. Both clouds must have as many points, and k and l are at least 1.
+func (f *fitter) fit(upper, lower []point, k, l int, x0 units.Time, low, high float64) line {
 	base := upper[0].y
 	f.upper = place(f.upper[:0], upper, x0, base, 1)
-	f.lower = place(f.lower[:0], lower, x0, base, -1) // mirrored, so that the k largest are the k smallest
+	f.lower = place(f.lower[:0], lower, x0, base, -1) // mirrored, so that the largest are the smallest
 	span := 1.0
 	for _, p := range f.upper {
 		span = max(span, math.Abs(p.x))
@@ -59,7 +60,7 @@ func (f *fitter) fit(upper, lower []point, k int, x0 units.Time, low, high float
 	}
 	for (high-low)*span > resolution {
 		alpha := low + (high-low)/2
-		up, down := lowest(f.upper, k, alpha), lowest(f.lower, k, alpha)
+		up, down := lowest(f.upper, k, alpha), lowest(f.lower, l, alpha)
 		// The derivative of g: lower points are mirrored, so that their x has its sign changed too.
 		if -down.x-up.x > 0 {
 			low = alpha
@@ -68,12 +69,12 @@ func (f *fitter) fit(upper, lower []point, k int, x0 units.Time, low, high float
 		}
 	}
 	alpha := low + (high-low)/2
-	up, down := lowest(f.upper, k, alpha), lowest(f.lower, k, alpha)
+	up, down := lowest(f.upper, k, alpha), lowest(f.lower, l, alpha)
 	return line{
 		alpha: alpha,
 		beta:  base + units.Time(math.Round((up.y-down.y)/2)),
 		half:  units.Time(math.Round((up.y + down.y) / 2)),
-		sigma: units.Time(math.Ceil(math.Sqrt((up.v + down.v) / float64(k) / 4))),
+		sigma: units.Time(math.Ceil(math.Sqrt((up.v/float64(k) + down.v/float64(l)) / 4))),
 	}
 }
 

@@ -13,14 +13,17 @@ import (
 	"weft/units"
 )
 
-// program returns the optimum of the soft-margin problem as a linear program: max m - 1/(2k) sum of violations.
-func program(t *rapid.T, upper, lower []relative, k int) float64 {
+// program returns the optimum of the soft-margin problem as a linear program: max m - 1/(2k) and 1/(2kl) sums of violations.
+func program(t *rapid.T, upper, lower []relative, k, kl int) float64 {
 	n, l := len(upper), len(lower)
 	vars := 6 + 2*(n+l) + 2 // alpha, beta, m as differences; violations; slacks; slacks of the limits of alpha
 	c := make([]float64, vars)
 	c[4], c[5] = -1, 1
 	for i := range n + l {
 		c[6+i] = 1 / (2 * float64(k))
+		if i >= n {
+			c[6+i] = 1 / (2 * float64(kl))
+		}
 	}
 	a := mat.NewDense(n+l+2, vars, nil)
 	b := make([]float64, n+l+2)
@@ -60,6 +63,7 @@ func TestFitAgainstALinearProgram(t *testing.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		n := rapid.IntRange(3, 20).Draw(t, "n")
 		k := rapid.IntRange(1, max(1, n/2)).Draw(t, "k")
+		kl := rapid.IntRange(1, max(1, n/2)).Draw(t, "kl")
 		slope := (r.Float64()*2 - 1) * 1e-4
 		var up, low []point
 		var upper, lower []relative
@@ -73,13 +77,13 @@ func TestFitAgainstALinearProgram(t *testing.T) {
 			lower = append(lower, relative{x: float64(y) / 1e10, y: float64(v) / 1e6})
 		}
 		var f fitter
-		got := f.fit(up, low, k, 0, -1e-3, 1e-3)
-		want := program(t, upper, lower, k)
+		got := f.fit(up, low, k, kl, 0, -1e-3, 1e-3)
+		want := program(t, upper, lower, k, kl)
 		// g at the optimum is the value of the program.
 		if d := float64(got.half)/1e6 - want; math.Abs(d) > 2e-6 {
-			t.Fatalf("n=%d k=%d: margin %v, the program says %v", n, k, float64(got.half)/1e6, want)
+			t.Fatalf("n=%d k=%d kl=%d: margin %v, the program says %v", n, k, kl, float64(got.half)/1e6, want)
 		}
-		if k == 1 { // the program may trade margin against violations at no cost; the closed form has none
+		if k == 1 && kl == 1 { // the program may trade margin against violations at no cost; the closed form has none
 			for _, p := range up { // nothing crosses
 				if d := float64(p.y) - float64(got.beta) - got.alpha*float64(p.x) - float64(got.half); d < -2 {
 					t.Fatalf("an upper point lies %v ps inside of the margin", -d)
@@ -95,10 +99,10 @@ func TestFitKeepsToItsSlopes(t *testing.T) {
 		up, low = append(up, point{i * 1e8, 1e6 + i*1e4}), append(low, point{i * 1e8, -1e6 + i*1e4}) // 100 ppm
 	}
 	var f fitter
-	if l := f.fit(up, low, 5, 0, -50e-6, 50e-6); math.Abs(l.alpha-50e-6) > 1e-9 {
+	if l := f.fit(up, low, 5, 5, 0, -50e-6, 50e-6); math.Abs(l.alpha-50e-6) > 1e-9 {
 		t.Errorf("slope %v, want the nearest that is allowed", l.alpha)
 	}
-	if l := f.fit(up, low, 5, 25e8, -1e-3, 1e-3); math.Abs(l.alpha-100e-6) > 1e-10 || l.beta != 250000 || l.half != 1e6 {
+	if l := f.fit(up, low, 5, 5, 25e8, -1e-3, 1e-3); math.Abs(l.alpha-100e-6) > 1e-10 || l.beta != 250000 || l.half != 1e6 {
 		t.Errorf("%+v, want slope 1e-4, 250000 ps, half 10^6 ps", l)
 	}
 }
@@ -107,7 +111,7 @@ func TestFitKeepsToItsSlopes(t *testing.T) {
 func TestFitOfDegeneratePoints(t *testing.T) {
 	same := []point{{5, 10}, {5, 10}, {5, 10}}
 	var f fitter
-	if l := f.fit(same, same, 3, 0, -1e-3, 1e-3); math.IsNaN(l.alpha) || l.half != 0 {
+	if l := f.fit(same, same, 3, 3, 0, -1e-3, 1e-3); math.IsNaN(l.alpha) || l.half != 0 {
 		t.Errorf("%+v", l)
 	}
 }

@@ -95,7 +95,7 @@ func TestPriorKeepsTheSlope(t *testing.T) {
 	if limit := cfg.SlopeTrust + 45e-9; !ok || math.Abs(e.alpha) > limit {
 		t.Errorf("the slope became %.0f ppb, want at most %.0f; fitted %v", e.alpha*1e9, limit*1e9, ok)
 	}
-	free := f.fit(n.upperOf(r, tilted), n.lowerOf(r), 20, middleOf(6), -1e-3, 1e-3)
+	free := f.fit(n.upperOf(r, tilted), n.lowerOf(r), 20, 20, middleOf(6), -1e-3, 1e-3)
 	if math.Abs(free.alpha) < 5*cfg.SlopeTrust {
 		t.Errorf("without a prior the slope is %.0f ppb: the window shows nothing", free.alpha*1e9)
 	}

@@ -273,6 +273,7 @@ func (a *Agent) closeWindow(now clocksync.Now) {
 	var fits []edgeFit
 	for i := range a.neighbours {
 		n := &a.neighbours[i]
+		n.widen(&a.cfg)
 		if !n.owned {
 			continue
 		}

@@ -1,0 +1,105 @@
+package huygens
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"weft/clocksync"
+	"weft/clocksync/internal/testnet"
+	"weft/units"
+)
+
+// slow is a link that takes a while for each packet of whoever sends there.
+type slow struct {
+	packet units.Time
+	free   *units.Time // when the last one is through
+}
+
+func (s slow) Delay(t units.Time, _ *clocksync.Outgoing) units.Time {
+	at := t + units.Microsecond
+	*s.free = max(at, *s.free) + s.packet
+	return *s.free - t
+}
+
+// The reference, or another node, is behind a link that takes 1 us for a probe, five gaps of a pair: pairs arrive stretched whether
+// they queued or not, and are sent farther apart from then on. The link is busy for a third of the time with probes, one way.
+func TestASlowLink(t *testing.T) {
+	for _, node := range []clocksync.Node{0, 3} {
+		l := usual()
+		l.jitter = 5 * ns
+		l.change = func(c *Config) { c.Degree, c.Pairs, c.Window = 7, 250, 10*ms }
+		l.world = func(c *testnet.Config) {
+			var free units.Time
+			c.PathOf = func(from, to clocksync.Node, _ *rand.Rand) testnet.Path {
+				switch node {
+				case to:
+					return slow{units.Microsecond, &free}
+				case from:
+					return fixed{2 * units.Microsecond}
+				}
+				return fixed{units.Microsecond}
+			}
+		}
+		w := l.make(t)
+		v := watch(w, l.nodes, 80*ms, 700*units.Microsecond)
+		w.Run(200 * ms)
+		v.sort()
+		t.Logf("node %d: p99 %v, bounds up to %v", node, v.quantile(0.99), v.width)
+		if v.quantile(0.99) > 5*ns || v.outside > 0 || v.checks < 1000 {
+			t.Errorf("node %d behind a slow link: p99 %v, want at most 5 ns; %d of %d outside of their bounds", node, v.quantile(0.99), v.outside, v.checks)
+		}
+		for i := range w.Protocol(5).(*Agent).neighbours {
+			n := &w.Protocol(5).(*Agent).neighbours[i]
+			if wide := n.spacing >= units.Microsecond; wide != (n.node == node) {
+				t.Errorf("pairs to node %d are %v apart", n.node, n.spacing)
+			}
+		}
+	}
+}
+
+// All pairs that pass the filter have met the same queue ever since, so that no round trip was ever shorter. One packet that did not, of a
+// pair that was left out, gives them away.
+func TestGateKnowsWhatTheFilterLeftOut(t *testing.T) {
+	cfg := Default(clocksync.Setup{Jitter: ns})
+	late := func(float64) units.Time { return 800 * ns }
+	for _, faster := range []bool{false, true} {
+		n, f, r := &neighbour{node: 1, owned: true}, &fitter{}, rand.New(rand.NewPCG(1, 2))
+		for k := range 8 {
+			if faster {
+				n.see(true, middleOf(k), units.Microsecond)
+				n.see(false, middleOf(k), -units.Microsecond)
+			}
+			cloud(n, r, k, late, none)
+			if _, ok := n.fit(f, middleOf(k), units.Never, &cfg, ns); k > cfg.Memory && ok == faster {
+				t.Fatalf("window %d, with packets that were faster %v: fitted %v", k, faster, ok)
+			}
+		}
+	}
+}
+
+// Where one direction keeps more of its points than the other, both rest on the same share of them, so that the noise of stamps moves
+// both alike.
+func TestOneWayLoadIsNoOffset(t *testing.T) {
+	const jitter = 20 * ns
+	cfg := Default(clocksync.Setup{Jitter: jitter})
+	n, f, r := &neighbour{node: 1, owned: true}, &fitter{}, rand.New(rand.NewPCG(1, 2))
+	var mean float64
+	for k := range 30 {
+		for i := range 1000 {
+			x := units.Time(k)*20*ms + units.Time(r.Int64N(int64(20*ms)))
+			noise := func() units.Time { return units.Time(r.NormFloat64() * float64(jitter)) }
+			n.lower = append(n.lower, point{x, -units.Microsecond + noise()})
+			if i%10 == 0 {
+				n.upper = append(n.upper, point{x, units.Microsecond + noise()})
+			}
+		}
+		e, ok := n.fit(f, middleOf(k), units.Never, &cfg, jitter)
+		if !ok {
+			t.Fatalf("window %d is not fitted", k)
+		}
+		mean += float64(e.beta) / 30
+	}
+	if d := units.Time(mean); d > 2*ns || d < -2*ns { // with as many points of each it is 8.6 ns
+		t.Errorf("a tenth of the probes one way, and the offset is %v on average", d)
+	}
+}
