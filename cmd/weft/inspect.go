@@ -168,18 +168,18 @@ func showState(w io.Writer, s *deploy.State) error {
 		return err
 	}
 	fmt.Fprintln(w)
-	fmt.Fprintln(t, "link\tstate\trate\tdelay\tloss\tqueued\tpackets\tdropped\t")
+	fmt.Fprintln(t, "link\tstate\trate\tdelay\tloss\tqueued\tpackets\tmarked\tdropped\t")
 	for _, k := range s.Links {
 		changed := ""
 		if k.Changed {
 			changed = "(changed)"
 		}
-		var queued, packets, drops int64
+		var queued, packets, marks, drops int64
 		for _, p := range k.Ports {
-			queued, packets, drops = queued+p.QueuedBytes, packets+p.Packets, drops+p.Drops+p.Lost+p.Cut
+			queued, packets, marks, drops = queued+p.QueuedBytes, packets+p.Packets, marks+p.Marks, drops+p.Drops+p.Lost+p.Cut
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%.4g%%\t%d B\t%d\t%d\t%s\n", k.Name, k.State, units.Bandwidth(k.RateBPS),
-			units.Time(k.DelayUS*float64(units.Microsecond)), 100*k.Loss, queued, packets, drops, changed)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%.4g%%\t%d B\t%d\t%d\t%d\t%s\n", k.Name, k.State, units.Bandwidth(k.RateBPS),
+			units.Time(k.DelayUS*float64(units.Microsecond)), 100*k.Loss, queued, packets, marks, drops, changed)
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -254,7 +254,8 @@ const maxSamples = 64
 func (l *loop) sample(at units.Time) error {
 	l.timeline.Set(l.sampler, at+l.cfg.Sample)
 	l.net.Sample(at, func(port int, queued units.Bytes) {
-		l.samples = append(l.samples, Sample{At: at, Port: port, Queued: queued})
+		c := l.net.PortCounters(port)
+		l.samples = append(l.samples, Sample{At: at, Port: port, Queued: queued, Marks: c.Marks, Drops: c.Drops})
 	})
 	if len(l.samples) < maxSamples {
 		return nil

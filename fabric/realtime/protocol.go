@@ -167,11 +167,14 @@ type Start struct {
 	T0 int64 // CLOCK_MONOTONIC in nanoseconds
 }
 
-// Sample is the length of one queue at one instant. Empty queues are not reported.
+// Sample is the length of one queue at one instant, and what it has marked and dropped since lab time began. Empty queues are
+// not reported; those of the kernel, which is seldom asked, are where they have marked or dropped since their last sample.
 type Sample struct {
 	At     units.Time
 	Port   int // index in Network.Ports
 	Queued units.Bytes
+	Marks  int64 // packets
+	Drops  int64 // packets
 }
 
 // Report is what the fabric process knows at the end. Times are lab time.

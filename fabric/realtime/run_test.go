@@ -300,6 +300,9 @@ func TestMarksAndSamplesACongestedQueue(t *testing.T) {
 	if len(samples) == 0 || samples[0].Port != 3 || samples[0].Queued%500 != 0 {
 		t.Errorf("samples %+v, want multiples of 500 bytes in port 3", samples)
 	}
+	if n := len(samples); n > 0 && (samples[n-1].Marks == 0 || samples[n-1].Marks > int64(marks) || samples[0].Marks > samples[n-1].Marks) {
+		t.Errorf("samples %+v of %d marks", samples, marks)
+	}
 }
 
 func TestAnswersARPAndCountsWhatItCannotCarry(t *testing.T) {

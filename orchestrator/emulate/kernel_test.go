@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"weft/fabric"
+	"weft/host"
 	"weft/internal/umltest"
+	"weft/transport/cc/dcqcn"
 	"weft/units"
 )
 
@@ -66,6 +68,44 @@ func TestUMLKernel(t *testing.T) {
 	t.Logf("%s\nround trip %v, idle %v; %v", o.Report.Links, o.RTT.Quantile(0.5), x.BaseRTT, o.Fidelity.Reasons)
 	if p50 := o.RTT.Quantile(0.5); p50 < x.BaseRTT*9/10 {
 		t.Errorf("the median round trip is %v, less than that of an idle network, %v", p50, x.BaseRTT)
+	}
+}
+
+// Samples say what ports have marked by then, counted from the start of lab time: no more than all in the end, and in order.
+func TestUMLKernelSamplesMarks(t *testing.T) {
+	if !underUML(t) {
+		return
+	}
+	const n = 4
+	x := star(n, 40_000)
+	x.work(host.Item{Collective: "all-to-all", Algorithm: "direct", Size: n * 20 * benchMTU, Repeat: 1}, func(int, int) bool { return true }, 1)
+	x = onKernel(x)
+	for h := range x.Plans {
+		for i := range x.Plans[h].Conns { // PC4's packets are not marked
+			x.Plans[h].Conns[i].Kind, x.Plans[h].Conns[i].CC = "roce", dcqcn.Defaults()
+		}
+	}
+	for i := range x.Fabric.Ports {
+		if e := &x.Fabric.Ports[i].ECN; e.On {
+			e.Kmin, e.Kmax = 4000, 4001 // whatever finds a packet waiting is marked
+		}
+	}
+	x.Fabric.Ports[1].Rate /= 4 // a queue before the first host
+	x.SampleQueues = units.Microsecond / 2
+	o := carried(t, x)
+	last := map[int]int64{}
+	for _, s := range o.Samples {
+		if s.Marks < last[s.Port] || s.Drops != 0 {
+			t.Errorf("after %d marks: %+v", last[s.Port], s)
+		}
+		last[s.Port] = s.Marks
+	}
+	var all int64
+	for _, marks := range last {
+		all += marks
+	}
+	if t.Logf("%d samples, the last of %d marks; %d in the end", len(o.Samples), all, o.Fabric.Marks); all == 0 || all > o.Fabric.Marks {
+		t.Errorf("samples of %d marks; the network has %d", all, o.Fabric.Marks)
 	}
 }
 

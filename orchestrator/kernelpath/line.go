@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weft/fabric"
+	"weft/fabric/realtime"
 	"weft/orchestrator/runtime"
 	"weft/tc-shaping/qdisc"
 	"weft/tc-shaping/tcnl"
@@ -24,6 +25,7 @@ type line struct {
 	way   tcnl.Way
 	tree  qdisc.Tree       // as it was applied
 	base  qdisc.Statistics // when lab time began
+	told  realtime.Sample  // the last of its queue
 }
 
 // uncounted is what a packet occupies on the modelled wire beyond what the kernel counts: the frame check sequence.

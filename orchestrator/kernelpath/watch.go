@@ -8,24 +8,24 @@ import (
 	"weft/tc-shaping/qdisc"
 )
 
-// sample tells how much waits in the ports of switches.
+// sample tells how much waits in the ports of switches, and what they have marked and dropped.
 func (c *carrier) sample() error {
 	var all []realtime.Sample
 	for s, conn := range c.switches {
-		waiting, err := conn.Backlogs()
+		queues, err := conn.Queues()
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.net.Switches[s].Name, err)
 		}
-		if len(waiting) == 0 {
-			continue
-		}
 		now := c.labNow()
 		for _, p := range c.bySwitch[s] {
-			queued := waiting[c.lines[p].way.Near.Device]
-			if queued > 0 {
-				all = append(all, realtime.Sample{At: now, Port: p, Queued: queued})
+			l := &c.lines[p]
+			q := queues[l.way.Near.Device]
+			is := realtime.Sample{At: now, Port: p, Queued: q.Backlog, Marks: int64(q.Marks - l.base.Marks), Drops: int64(q.Drops - l.base.Drops)}
+			if is.Queued > 0 || is.Marks != l.told.Marks || is.Drops != l.told.Drops {
+				l.told = is
+				all = append(all, is)
 			}
-			c.maxQueue = max(c.maxQueue, queued)
+			c.maxQueue = max(c.maxQueue, q.Backlog)
 		}
 	}
 	if len(all) == 0 || c.cfg.Sample == 0 {

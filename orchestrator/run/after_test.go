@@ -1,6 +1,11 @@
 package run
 
-import "testing"
+import (
+	"slices"
+	"testing"
+
+	"weft/results/store"
+)
 
 // Drops and queues from an instant on are those after it: an incast drops in its first round trips, and not later.
 func TestCountsFromAnInstantOn(t *testing.T) {
@@ -18,6 +23,10 @@ workload: [{collective: incast, ranks: 32, root: h32, size: 2MB}]
 	all := s.Network.Drops
 	if s, err = simulateIn(t, t.TempDir(), text+"measure: {from: 1ns, queues: 1us}\n"); err != nil || s.Network.After.Drops != all {
 		t.Errorf("from the beginning: %v, %+v of %d drops", err, s.Network.After, all)
+	}
+	drops, err := store.Numbers(s.Run, store.QueuesFile, "drops")
+	if err != nil || int64(slices.Max(drops)) == 0 || int64(slices.Max(drops)) > all {
+		t.Errorf("queues: %v, at most %v drops of %d", err, slices.Max(drops), all)
 	}
 	if q := s.Network.After.MaxQueue; q > s.Network.MaxQueue || q < s.Network.MaxQueue*9/10 {
 		t.Errorf("a queue of at most %d, sampled %d", s.Network.MaxQueue, q)

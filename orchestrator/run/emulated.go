@@ -37,7 +37,7 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 	spec := x.emulation(e.dilation, e.place.processes(o))
 	spec.Samples = func(samples []realtime.Sample) {
 		for _, s := range samples {
-			keep(dir.Queue(record.Queue{At: s.At, Port: ports[s.Port], Queued: s.Queued}))
+			keep(dir.Queue(record.Queue{At: s.At, Port: ports[s.Port], Queued: s.Queued, Marks: s.Marks, Drops: s.Drops}))
 		}
 	}
 	notes := newDiary(x, dir)

@@ -83,11 +83,13 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 		out.Events = stats.NewDist()
 		opts.WatchPort, opts.Watch = x.watched, x.events(out.Events, m.From)
 	}
+	var s *sim.Sim
 	if every := m.Queues; every > 0 {
 		opts.SampleEvery = every
 		ports := x.PortNames()
 		opts.Sample = func(now units.Time, port int, queued units.Bytes) {
-			watch.keep(dir.Queue(record.Queue{At: now, Port: ports[port], Queued: queued}))
+			c := s.PortCounters(port)
+			watch.keep(dir.Queue(record.Queue{At: now, Port: ports[port], Queued: queued, Marks: c.Marks, Drops: c.Drops}))
 			later.sample(now, port, queued)
 		}
 	}

@@ -35,11 +35,13 @@ type Part struct {
 	Wrong        int64 // of those, the ones that differ
 }
 
-// Queue is a row of queues.parquet: one port that held something at one sampling instant.
+// Queue is a row of queues.parquet: one port that held something at one sampling instant, and what it had done by then.
 type Queue struct {
 	At     units.Time
 	Port   string // "edge0->agg1"
 	Queued units.Bytes
+	Marks  int64 // packets marked since the run began
+	Drops  int64 // packets that did not fit since the run began
 }
 
 // Ack is a row of acks.parquet: an acknowledgement that a sender took in.

@@ -198,7 +198,7 @@ func TestSameRowsSameBytes(t *testing.T) {
 		}
 		q.wrote = q.wrote.Add(-time.Hour)
 		for i := range groupRows + 10 {
-			if err := q.add(queueRow{int64(i), "a->b", int64(i % 7)}); err != nil {
+			if err := q.add(queueRow{Time: int64(i), Port: "a->b", Queued: int64(i % 7)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -225,7 +225,7 @@ func TestLiveFilesAreFlushedByTheClock(t *testing.T) {
 	}
 	defer q.close()
 	q.wrote = q.wrote.Add(-2 * time.Second)
-	if err := q.add(queueRow{1, "a->b", 1}); err != nil {
+	if err := q.add(queueRow{Time: 1, Port: "a->b", Queued: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if got := ports(t, dir); len(got) != 1 {

@@ -53,7 +53,7 @@ func (r *Run) Histogram(file string, d *stats.Dist) error {
 
 // Queue adds one sample to queues.parquet.
 func (r *Run) Queue(q record.Queue) error {
-	return one(r, QueuesFile, queueRow{int64(q.At), q.Port, int64(q.Queued)})
+	return one(r, QueuesFile, queueRow{int64(q.At), q.Port, int64(q.Queued), q.Marks, q.Drops})
 }
 
 // Window adds one change to cwnd.parquet.

@@ -42,6 +42,8 @@ type (
 		Time   int64  `parquet:"time_ps,delta"`
 		Port   string `parquet:"port,dict"`
 		Queued int64  `parquet:"queued_bytes"`
+		Marks  int64  `parquet:"ce_marks,delta"`
+		Drops  int64  `parquet:"drops,delta"`
 	}
 	windowRow struct {
 		Time   int64 `parquet:"time_ps,delta"`

@@ -320,6 +320,11 @@ func TestUMLStatistics(t *testing.T) {
 			s.Sent-zero.Sent != units.Bytes(80-lost)*wire || s.Backlog != 0 || s.InFlight != 0 || s.Lost != 0 {
 			t.Errorf("the counters differ: %d lost of 80, %+v", lost, s)
 		}
+		queues, err := l.Near.Conn.Queues()
+		l.must(err)
+		if q := queues[l.Near.Device]; q != (tcnl.Queue{Marks: s.Marks, Drops: s.Drops}) {
+			t.Errorf("read with all others: %+v; alone %+v", q, s)
+		}
 		// Packets are marked before it is known whether they fit: those that did not are counted by the kernel alone.
 		if s.Marks > marks+lost || s.MarksAtMost < marks || s.Marks == 0 {
 			t.Errorf("%d marked packets came and %d were lost; the kernel counts between %d and %d", marks, lost, s.Marks, s.MarksAtMost)

@@ -254,14 +254,29 @@ func count(all []message) []qdisc.Counters {
 	return out
 }
 
-// Backlogs returns how much waits below each device of the namespace, by its number, in bytes; devices whose queues are empty are left
-// out. It asks the kernel once, however many devices there are.
-func (c *Conn) Backlogs() (map[int]units.Bytes, error) {
-	waiting := map[int]units.Bytes{}
+// Queue is what waits below a device, and what its disciplines have done with packets since they were made.
+type Queue struct {
+	Backlog units.Bytes
+	Marks   uint64 // as qdisc.Statistics has them
+	Drops   uint64
+}
+
+// Queues returns the queues of the devices of the namespace that have disciplines of somebody's, by the devices' numbers. It asks the
+// kernel once, however many devices there are.
+func (c *Conn) Queues() (map[int]Queue, error) {
+	all := map[int]Queue{}
 	err := c.each(func(m message) {
-		if m.qdisc.Parent == qdisc.Root && m.counters.Backlog > 0 {
-			waiting[m.device] = m.counters.Backlog
+		q := all[m.device]
+		if m.qdisc.Parent == qdisc.Root {
+			q.Backlog = m.counters.Backlog
 		}
+		switch m.kind {
+		case "red":
+			q.Marks = max(q.Marks, m.counters.Marks)
+		case "bfifo":
+			q.Drops += m.counters.Drops
+		}
+		all[m.device] = q
 	})
-	return waiting, err
+	return all, err
 }
