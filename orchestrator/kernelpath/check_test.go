@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"weft/fabric"
 	"weft/fabric/realtime"
@@ -78,6 +79,21 @@ func TestRefusedChangesChangeNothing(t *testing.T) {
 		}
 		if !reflect.DeepEqual(c.lines, was) {
 			t.Errorf("%q has changed lines", says)
+		}
+	}
+}
+
+// Where links are not as asked, what the machine did meanwhile is said with them, and only one that stalled is said to.
+func TestBroken(t *testing.T) {
+	for late, stalls := range map[time.Duration]bool{time.Millisecond: false, 6 * time.Millisecond: true} {
+		err := broken([]Finding{{"h0 > s0", measure.Finding{What: "rate", Asked: "10Mbps", Measured: "9Mbps"}}}, late)
+		for _, want := range []string{"links are not what the lab asks for", late.String(), "9Mbps", "larger dilation"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%q is not in %v", want, err)
+			}
+		}
+		if strings.Contains(err.Error(), "this machine stalls") != stalls {
+			t.Errorf("%v late: %v", late, err)
 		}
 	}
 }

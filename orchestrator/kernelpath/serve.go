@@ -41,8 +41,7 @@ func Serve(ctx context.Context, conn *control.Conn, net *Network, nodes Nodes, s
 		err = c.run()
 	}
 	if err != nil {
-		err = fmt.Errorf("datapath kernel: %w", err)
-		_ = conn.SendError(err) // the peer may be what failed
+		_ = conn.SendError(err) // the peer, which knows whom it speaks with, may be what failed
 	}
 	return err
 }

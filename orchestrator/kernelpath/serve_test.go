@@ -246,10 +246,13 @@ func TestUMLShapesForAnOrdinaryUser(t *testing.T) {
 		return
 	}
 	out, err := asNobody("^TestPrivShapes$")
-	if err != nil || !strings.Contains(out, "--- PASS: TestPrivShapes") && !strings.Contains(out, "too busy") {
+	if err != nil || !strings.Contains(out, "--- PASS: TestPrivShapes") && !strings.Contains(out, "this machine stalls") {
 		t.Errorf("%v:\n%s", err, out)
 	}
 	t.Log(out)
+	if strings.Contains(out, "--- SKIP") {
+		t.Skip("this machine stalls")
+	}
 }
 
 func TestPrivShapes(t *testing.T) {
@@ -277,11 +280,28 @@ func TestPrivShapes(t *testing.T) {
 	k := carrying(t, l, n, c)
 	err = k.verify(t.Context())
 	t.Logf("\n%s", Table(k.findings))
-	if err != nil && strings.Contains(err.Error(), "links are not what the lab asks for") {
-		t.Skip("this machine is too busy") // as a run would say
-	}
+	skipIfStalled(t, err)
 	if err != nil {
 		t.Error(err)
+	}
+	// What somebody else makes of a link is found, by reading and by measuring: here marks that begin too late, as by tc qdisc replace.
+	const port = 3 // to the second host
+	wrong := slices.Clone(k.lines[port].tree.Near)
+	wrong[1].Options = qdisc.REDStage{Min: 400_000, Max: 500_000, MaxP: 1 << 30}
+	if err := k.lines[port].way.Change(k.lines[port].tree, qdisc.Tree{Near: wrong, Far: k.lines[port].tree.Far}); err != nil {
+		t.Fatal(err)
+	}
+	found := k.measure(port)
+	if t.Logf("%+v", found); found.Error != "" || !strings.Contains(found.Missed, "red 2:: min, bytes") || !strings.Contains(found.Missed, "marks") {
+		t.Errorf("marks are wrong, and what is found is %+v", found)
+	}
+}
+
+// skipIfStalled skips a test whose links are not as asked where the machine stalled each time they were measured, as that says itself.
+func skipIfStalled(t *testing.T, err error) {
+	t.Helper()
+	if err != nil && strings.Contains(err.Error(), "this machine stalls") {
+		t.Skip(err)
 	}
 }
 

@@ -4,28 +4,32 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"weft/tc-shaping/qdisc"
 	"weft/units"
 )
 
-// How far a direction may be from what was asked: the specification of the kernel's datapath. Marks: a packet.
+// How far a direction may be from what was asked: the specification of the kernel's datapath. Where marks begin: a packet.
 const (
-	rateBound  = 0.02
-	delayBound = 0.03
-	delaySlack = 50 * time.Microsecond
-	lossSigmas = 3
+	rateBound   = 0.02
+	delayBound  = 0.03
+	delaySlack  = 50 * time.Microsecond
+	shareSigmas = 3
+	markPoints  = 0.05 // of the share of marks between the thresholds
 )
 
 // What a direction is examined with. Ours: as little as tells it from what it may not be.
 const (
-	rateTime   = 100 * time.Millisecond // of a train at the full rate, at least
-	ratePacket = 24                     // packets of one, at least
-	mostPacket = 600                    // and at most
-	idlePacket = 8                      // packets on an idle line
-	lossPacket = 400
-	probeSlack = 250 * time.Millisecond // for the last packets of a train
+	rateTime   = 100 * time.Millisecond        // of a train at the full rate, at least
+	ratePacket = 24                            // packets of one, at least
+	mostPacket = 600                           // and at most
+	idlePacket = 8                             // packets on an idle line
+	lossPacket = 400                           // packets at least, where some are lost by order
+	lossMost   = 4000                          // and at most
+	lossPower  = 4 * shareSigmas * shareSigmas // as many as have three standard deviations be half of the loss: this, by the loss
+	probeSlack = 250 * time.Millisecond        // for the last packets of a train
 )
 
 // Finding is one property of a direction, as asked and as measured.
@@ -34,16 +38,24 @@ type Finding struct {
 	OK                    bool // within its bound
 }
 
-// The property that Rate is about.
-const rateProperty = "rate"
+// Properties that more is known of than their findings say.
+const (
+	rateProperty    = "rate"
+	lossProperty    = "loss"
+	betweenProperty = "marked between"
+)
 
 // Found is what a direction is really like.
 type Found struct {
-	Findings   []Finding       // the same properties in the same order for the same direction
+	Findings   []Finding
 	Rate       units.Bandwidth // 0: not measured, as where packets overtake each other
 	Delay      time.Duration   // of a full packet on the idle line, its transmission included
 	Asked      time.Duration   // the same, as it should be
-	Lost, Sent int             // packets of the train that loss is told from
+	Lost, Sent int             // packets of the trains that loss is told from
+	// Late is by how much one timer in ten of the machine came too late meanwhile, or later: see Stall.
+	Late time.Duration
+
+	shares []share
 }
 
 // OK reports whether everything is as asked.
@@ -56,17 +68,40 @@ func (f *Found) OK() bool {
 	return true
 }
 
-// Keep takes of each property what an earlier examination found as asked: other programs of a machine make a measurement worse,
-// never better.
+// Keep takes of each property what an earlier examination of the same direction found as asked: other programs of a machine make a
+// measurement worse, never better. Chance does not: shares of packets are of all that both examinations sent. Of Late the lesser stays.
 func (f *Found) Keep(before *Found) {
-	for i, p := range before.Findings {
-		if !p.OK {
-			continue
-		}
-		if f.Findings[i] = p; p.What == rateProperty {
-			f.Rate = before.Rate
+	f.Late = min(f.Late, before.Late)
+	for _, p := range before.Findings {
+		if i := f.find(p.What); i < 0 {
+			f.Findings = append(f.Findings, p)
+		} else if p.OK {
+			switch f.Findings[i] = p; p.What {
+			case rateProperty:
+				f.Rate = before.Rate
+			case lossProperty:
+				f.Lost, f.Sent = before.Lost, before.Sent
+			}
 		}
 	}
+	for _, s := range before.shares {
+		i := slices.IndexFunc(f.shares, func(o share) bool { return o.what == s.what })
+		if i < 0 {
+			f.shares = append(f.shares, s)
+			continue
+		}
+		o := &f.shares[i]
+		o.pool(s)
+		f.Findings[f.find(s.what)] = o.finding()
+		if s.what == lossProperty {
+			f.Lost, f.Sent = o.hits, o.of
+		}
+	}
+}
+
+// find returns where a property is among the findings; -1: nowhere.
+func (f *Found) find(what string) int {
+	return slices.IndexFunc(f.Findings, func(p Finding) bool { return p.What == what })
 }
 
 // Examine measures a direction and holds it against what was asked for. Nothing else may be on the link, and the queue is empty
@@ -77,10 +112,15 @@ func Examine(ctx context.Context, s *Sender, r *Receiver, d qdisc.Direction) (*F
 	if x.size == 0 {
 		x.size = 1500
 	}
+	late := watch()
+	var err error
 	for _, test := range []func(context.Context) error{x.idle, x.busy, x.losses} {
-		if err := test(ctx); err != nil {
-			return nil, err
+		if err == nil {
+			err = test(ctx)
 		}
+	}
+	if x.found.Late = late(); err != nil {
+		return nil, err
 	}
 	return &x.found, nil
 }
@@ -96,6 +136,11 @@ type exam struct {
 
 func (x *exam) add(what, asked, got string, ok bool) {
 	x.found.Findings = append(x.found.Findings, Finding{what, asked, got, ok})
+}
+
+func (x *exam) addShare(s share) {
+	x.found.shares = append(x.found.shares, s)
+	x.found.Findings = append(x.found.Findings, s.finding())
 }
 
 // packet is what one packet takes of a queue.
@@ -152,13 +197,21 @@ func (x *exam) busy(ctx context.Context) error {
 	count := min(mostPacket, max(ratePacket, int(rateTime/max(1, x.each()))))
 	room := int(x.d.Limit/x.packet()) - 1
 	burst := min(count, room)
-	bucket := x.d.Bucket() // passes at once, and waits on the line instead
-	marks := false
-	if red := x.d.RED; red != nil {
-		if n := int((red.Max+bucket)/x.packet()) + 4; n <= min(room, mostPacket) {
-			marks = true
+	bucket := x.d.Bucket()   // passes at once, and waits on the line instead
+	fills := units.Bytes(-1) // the queue, for marks; -1: nothing can be told of them
+	if red := x.d.RED; red != nil && !x.disorder() {
+		const beyond = 16 // packets: to tell a queue that marks all from one that marks most
+		upTo := red.Max
+		if n := int((upTo+bucket)/x.packet()) + beyond; n <= min(room, mostPacket) {
 			burst = n
-			count = max(count, n)
+		} else {
+			burst = min(room, mostPacket)
+			upTo = units.Bytes(burst-beyond)*x.packet() - bucket
+		}
+		count = max(count, burst)
+		if fills = upTo; upTo < red.Min {
+			fills = -1
+			x.add("marks", fmt.Sprintf("from %v", red.Min), fmt.Sprintf("not measured: no more than %d packets are sent at once", burst), true)
 		}
 	}
 	t := Train{Count: count, Size: x.size, Burst: max(1, burst), Gap: x.each(), Wait: x.d.Delay + x.late() + time.Duration(count)*x.each() + probeSlack}
@@ -174,33 +227,15 @@ func (x *exam) busy(ctx context.Context) error {
 	}
 	if lost := Lost(packets); x.d.Loss == 0 {
 		x.found.Lost, x.found.Sent = lost, len(packets)
-		x.add("loss", "0", fmt.Sprintf("%d of %d", lost, len(packets)), lost == 0)
+		x.add(lossProperty, "0", fmt.Sprintf("%d of %d", lost, len(packets)), lost == 0)
 	}
-	if marks {
-		x.onset(Queues(packets, x.transit(bucket), x.packet()))
+	if fills >= 0 {
+		if x.d.Loss > 0 { // behind the queue, which what is lost waited in
+			waited(packets)
+		}
+		x.marks(Queues(packets, x.transit(bucket), x.packet()), fills)
 	}
 	return nil
-}
-
-// onset compares where marks begin and from where on all packets have one, with a packet to spare at either.
-func (x *exam) onset(samples []Sample) {
-	early, missing, least := 0, 0, units.Bytes(-1)
-	for _, s := range samples {
-		switch {
-		case s.Marked && s.Queue < x.d.RED.Min-x.packet():
-			early++
-		case !s.Marked && s.Queue > x.d.RED.Max+x.packet() && x.d.RED.Pmax == 1:
-			missing++
-		}
-		if s.Marked && (least < 0 || s.Queue < least) {
-			least = s.Queue
-		}
-	}
-	got := "none"
-	if least >= 0 {
-		got = fmt.Sprintf("from %v; %d too early, %d missing", least, early, missing)
-	}
-	x.add("marks", fmt.Sprintf("from %v, all from %v", x.d.RED.Min, x.d.RED.Max), got, early == 0 && missing == 0)
 }
 
 // losses measures the share of packets that a line loses by order.
@@ -209,14 +244,18 @@ func (x *exam) losses(ctx context.Context) error {
 		return nil
 	}
 	const small = 64
-	t := Train{Count: lossPacket, Size: small, Gap: time.Millisecond / 4, Wait: x.d.Delay + x.late() + probeSlack}
+	count := int(min(lossMost, max(lossPacket, lossPower/x.d.Loss)))
+	gap := max(time.Millisecond/4, x.takes(small+qdisc.Ethernet)) // so that none waits
+	t := Train{Count: count, Size: small, Gap: gap, Wait: x.d.Delay + x.late() + probeSlack}
 	packets, err := Run(ctx, x.s, x.r, t)
 	if err != nil {
 		return err
 	}
-	x.found.Lost, x.found.Sent = Lost(packets), lossPacket
-	got := float64(x.found.Lost) / lossPacket
-	bound := lossSigmas * math.Sqrt(x.d.Loss*(1-x.d.Loss)/lossPacket)
-	x.add("loss", fmt.Sprintf("%.3g %%", 100*x.d.Loss), fmt.Sprintf("%.3g %% of %d", 100*got, lossPacket), math.Abs(got-x.d.Loss) <= bound+1.0/lossPacket)
+	s := share{what: lossProperty}
+	for _, p := range packets {
+		s.add(p.Arrived == 0, x.d.Loss, x.d.Loss, x.d.Loss)
+	}
+	x.found.Lost, x.found.Sent = s.hits, s.of
+	x.addShare(s)
 	return nil
 }

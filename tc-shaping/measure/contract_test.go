@@ -11,8 +11,12 @@ import (
 	"weft/units"
 )
 
-// What an examination before found as asked stays; what it did not is as found now.
+// What an examination before found as asked stays; what it did not is as found now. Findings go by their names.
 func TestKeep(t *testing.T) {
+	one := measure.Found{Late: 7, Findings: []measure.Finding{{What: "rate"}}}
+	if one.Keep(&measure.Found{Late: 5, Findings: []measure.Finding{{What: "delay", OK: true}, {What: "rate", OK: true}}}); !one.OK() || len(one.Findings) != 2 || one.Late != 5 {
+		t.Errorf("%+v", one)
+	}
 	before := measure.Found{Rate: 9, Lost: 3, Findings: []measure.Finding{{What: "delay"}, {What: "rate", OK: true}, {What: "loss"}}}
 	now := measure.Found{Rate: 5, Lost: 1, Findings: []measure.Finding{{What: "delay", OK: true}, {What: "rate"}, {What: "loss"}}}
 	if now.Keep(&before); now.Rate != 9 || now.Lost != 1 || now.OK() {
@@ -44,6 +48,28 @@ func TestUMLContract(t *testing.T) {
 		}
 		return nil
 	})
+	// Marks that are missing are found out: all of them, and those above Kmax alone (as after tc qdisc replace).
+	for _, red := range []qdisc.RED{{Min: 380_000, Max: 390_000, Pmax: 0.2, ECN: true}, {Min: 60_000, Max: 390_000, Pmax: 0.7, ECN: true}} {
+		wrong := d
+		wrong.RED = &red
+		tree, err := qdisc.Plan(wrong, qdisc.Full())
+		l.must(err)
+		l.must(l.Apply(tree))
+		found := examine(d)
+		for range attempts {
+			if again := examine(d); !found.OK() {
+				again.Keep(found)
+				found = again
+			}
+		}
+		for _, f := range found.Findings {
+			if f.What == "marks" && f.OK {
+				t.Errorf("with %+v marks are as asked: %+v", red, f)
+			}
+		}
+	}
+	l.must(l.Apply(l.tree))
+
 	other := d
 	other.Rate, other.Delay, other.Loss = 5*units.Mbps, 10*time.Millisecond, 0.5
 	broken := map[string]bool{}

@@ -69,8 +69,9 @@ func Lost(packets []Packet) int {
 
 // Sample is a packet with the queue that it found.
 type Sample struct {
-	Queue  units.Bytes // estimated
-	Marked bool
+	Queue     units.Bytes // estimated
+	Marked    bool
+	AfterLoss bool // the packet before it did not come, or was lost behind the queue: whether it had a mark is not known
 }
 
 // Queues says for each packet that came how many bytes waited as it was sent: those of the packets before it that had not begun
@@ -78,11 +79,13 @@ type Sample struct {
 // the order, whether or not the link keeps its rate. Packets occupy size bytes in a queue. What was lost is taken to have waited nowhere.
 func Queues(packets []Packet, idle time.Duration, size units.Bytes) []Sample {
 	var out []Sample
+	after := false
 	gone := 0 // packets up to it had begun
 	lost := 0 // of those from it on up to this one
 	for i, p := range packets {
 		if p.Arrived == 0 {
 			lost++
+			after = true
 			continue
 		}
 		for gone < i && packets[gone].Arrived-int64(idle) <= p.Sent {
@@ -91,7 +94,30 @@ func Queues(packets []Packet, idle time.Duration, size units.Bytes) []Sample {
 			}
 			gone++
 		}
-		out = append(out, Sample{Queue: units.Bytes(i-gone-lost) * size, Marked: p.Marked})
+		if p.Unseen {
+			after = true
+			continue
+		}
+		out = append(out, Sample{Queue: units.Bytes(i-gone-lost) * size, Marked: p.Marked, AfterLoss: after})
+		after = false
 	}
 	return out
+}
+
+// waited gives packets that were lost behind a queue the times at which they would have come, between those of their neighbours that did.
+// Those at the end that nobody followed stay lost.
+func waited(packets []Packet) {
+	last := -1 // that came
+	for i := range packets {
+		if packets[i].Arrived == 0 {
+			continue
+		}
+		for k := last + 1; k < i; k++ {
+			packets[k].Unseen = true
+			if packets[k].Arrived = packets[i].Arrived; last >= 0 {
+				packets[k].Arrived = packets[last].Arrived + (packets[i].Arrived-packets[last].Arrived)*int64(k-last)/int64(i-last)
+			}
+		}
+		last = i
+	}
 }

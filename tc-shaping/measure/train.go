@@ -27,6 +27,7 @@ type Packet struct {
 	Arrived int64 // 0: it did not
 	Copies  int   // how often it came beyond the first time
 	Marked  bool  // congestion experienced
+	Unseen  bool  // it was lost behind a queue, and Arrived is made up
 }
 
 // number tells trains apart, so that a late packet of one is not counted in the next.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"testing"
 	"time"
 
@@ -31,30 +30,28 @@ const attempts = 5
 func (l *link) eventually(measure func() error) {
 	l.t.Helper()
 	var errs []error
+	quiet := time.Duration(math.MaxInt64)
 	for range attempts {
+		late := watch()
 		err := measure()
-		if err == nil {
+		if quiet = min(quiet, late()); err == nil {
 			return
 		}
 		errs = append(errs, err)
 	}
-	l.skipIfStalled(errors.Join(errs...))
+	l.skipIfStalled(quiet, errors.Join(errs...))
 	l.t.Errorf("%d times:\n%v", attempts, errors.Join(errs...))
 }
 
-// skipIfStalled skips the rest of a test that failed where one timer in ten comes more than 5 ms late: nothing that is measured
-// there says anything of a link.
-func (l *link) skipIfStalled(err error) {
+// watch is measure.Watch, also where that name is taken.
+var watch = measure.Watch
+
+// skipIfStalled skips the rest of a test that failed where the machine stalled each time that it was measured, as was seen meanwhile:
+// one timer in ten came so late or later.
+func (l *link) skipIfStalled(late time.Duration, err error) {
 	l.t.Helper()
-	late := make([]time.Duration, 200)
-	for i := range late {
-		start := time.Now()
-		time.Sleep(time.Millisecond)
-		late[i] = time.Since(start) - time.Millisecond
-	}
-	slices.Sort(late)
-	if p90 := late[len(late)*9/10]; p90 > 5*time.Millisecond && !l.t.Failed() {
-		l.t.Skipf("this machine stalls, one timer in ten is %v late or more: nothing can be measured\n%v", p90, err)
+	if late > measure.Stall && !l.t.Failed() {
+		l.t.Skipf("this machine stalls, one timer in ten is %v late or more: nothing can be measured\n%v", late, err)
 	}
 }
 
@@ -147,8 +144,11 @@ func (l *link) follows(level units.Bytes, rate units.Bandwidth, delay time.Durat
 	burst := int((level + bucket) / wire)
 	idle := delay + rate.TransmitTime(bucket).Duration() // what the bucket let pass at once waits on the line
 	var samples []measure.Sample
+	quiet := time.Duration(math.MaxInt64)
 	for range 4 * attempts {
+		late := watch()
 		packets := l.run(measure.Train{Count: burst + 300, Size: packet, Burst: burst, Gap: rate.TransmitTime(wire).Duration()})
+		quiet = min(quiet, late())
 		for _, s := range measure.Queues(packets, idle, wire)[burst:] {
 			if s.Queue >= level-8*wire && s.Queue <= level+8*wire {
 				samples = append(samples, s)
@@ -165,7 +165,7 @@ func (l *link) follows(level units.Bytes, rate units.Bandwidth, delay time.Durat
 	got, want := share(samples, line)
 	l.t.Logf("queue kept at %d bytes: share of %d packets marked %.3f, line %.3f", level, len(samples), got, want)
 	if len(samples) < 400 || math.Abs(got-want) > 0.05 {
-		l.skipIfStalled(fmt.Errorf("queue kept at %d bytes: of %d packets %.3f marked, line %.3f", level, len(samples), got, want))
+		l.skipIfStalled(quiet, fmt.Errorf("queue kept at %d bytes: of %d packets %.3f marked, line %.3f", level, len(samples), got, want))
 		l.t.Errorf("queue kept at %d bytes: of %d packets (400 wanted) %.3f marked, line %.3f: more than 5 points off, or too few", level, len(samples), got, want)
 	}
 }

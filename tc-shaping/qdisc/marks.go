@@ -95,5 +95,21 @@ func (t Tree) MarkedShare(queue units.Bytes) float64 {
 	return 1 - unmarked
 }
 
+// Patience is the most packets in a row that go unmarked where each finds at least so much waiting, since sch_red's gaps between marks have an
+// end; math.MaxInt: any number.
+func (r RED) Patience(queue units.Bytes) int {
+	most := math.MaxInt
+	for _, s := range stages(r) {
+		switch {
+		case queue >= s.Max:
+			return 0
+		case queue > s.Min && s.MaxP > 0:
+			pb := float64(s.MaxP) / (1 << 32) * float64(queue-s.Min) / float64(s.Max-s.Min)
+			most = min(most, int(math.Ceil(1/pb)))
+		}
+	}
+	return most
+}
+
 // probability is p in 2^-32, of which 1 is the nearest below.
 func probability(p float64) uint32 { return uint32(min(math.Round(p*(1<<32)), math.MaxUint32)) }

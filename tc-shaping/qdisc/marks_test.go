@@ -64,6 +64,39 @@ func TestMarkedShareIsThatOfTheKernelsChoice(t *testing.T) {
 	}
 }
 
+// No more packets in a row go unmarked than Patience says, and some rows are as long.
+func TestPatience(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for _, pmax := range []float64{0, 0.05, 0.2, 0.5, 0.7, 1} {
+		r := RED{Min: 10_000, Max: 110_000, Pmax: pmax, ECN: true}
+		tree, err := Plan(Direction{Rate: units.Gbps, Limit: units.MB, RED: &r}, Full())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, queue := range []units.Bytes{9_000, 10_000, 30_000, 60_000, 109_000, 110_001} {
+			longest := 0
+			for range 2000 { // rows from a queue that was short before
+				gates := gates(tree)
+				marked, row := false, 0
+				for ; !marked && row <= 200; row++ {
+					for _, g := range gates {
+						marked = g.choose(random, queue) || marked
+					}
+				}
+				if marked {
+					row--
+				}
+				longest = max(longest, row)
+			}
+			p := r.Patience(queue)
+			single := pmax <= singleStage || queue > r.Max // two rarely are both at their longest
+			if longest > p || p <= 200 && single && longest < p*9/10 {
+				t.Errorf("pmax %g, %d bytes: up to %d packets in a row go unmarked, want %d", pmax, queue, longest, p)
+			}
+		}
+	}
+}
+
 // gate is the state of one sch_red (struct red_vars).
 type gate struct {
 	REDStage
