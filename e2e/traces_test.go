@@ -98,18 +98,25 @@ func (m member) sent() int {
 // midRun waits until every one of the lab's hosts has sent that many bytes, and returns all processes.
 func (p *process) midRun(hosts, bytes int) (family []member) {
 	p.t.Helper()
+	had := map[int]int{} // bytes sent, by process, when they were looked at last
 	what := eventually(patience, func() string {
 		if !p.running() {
 			return ""
 		}
 		family = p.family()
-		busy := 0
+		busy, all := 0, 0
 		for _, m := range family {
-			if strings.HasPrefix(m.name, "weft-h") && m.sent() >= bytes {
+			if !strings.HasPrefix(m.name, "weft-h") {
+				continue
+			}
+			all++
+			now := m.sent()
+			if before := had[m.pid]; before >= bytes && now > before {
 				busy++
 			}
+			had[m.pid] = now
 		}
-		if busy < hosts {
+		if busy < hosts || all != hosts { // hosts that measure the machine are more, or do not send any more
 			return fmt.Sprintf("%d of %d hosts have sent %d bytes, of processes %v", busy, hosts, bytes, family)
 		}
 		return ""

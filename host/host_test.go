@@ -243,7 +243,7 @@ func TestMissingContributionIsFound(t *testing.T) {
 			for i, p := range plans(t, 4, []job{{Spec: ring(8*units.KB, 0)}}) {
 				var mem Memory = x.Memory()
 				if real {
-					mem = buffer.New(1)
+					mem = buffer.New(1, nil)
 				}
 				if i == 2 {
 					f := forgetful{Memory: mem, victim: 2, twice: twice}
@@ -333,7 +333,7 @@ func TestOddPackets(t *testing.T) {
 		net := newNetwork(4)
 		for _, p := range plans(t, 4, []job{{Spec: s, repeat: 2}}) {
 			p.Endpoint.MTU = 1001
-			h, err := New(p, buffer.New(1), nil)
+			h, err := New(p, buffer.New(1, nil), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -238,7 +238,7 @@ func build(t testing.TB, n, kind int, jobs ...job) *network {
 		var mem Memory
 		switch kind {
 		case realMemory:
-			mem = buffer.New(5)
+			mem = buffer.New(5, nil)
 		case symbolicMemory:
 			mem = x.Memory()
 		}

@@ -101,9 +101,9 @@ func receive(t interface{ Fatal(...any) }, m *Memory, item int, op *schedule.Op,
 }
 
 func memories(n int, seed uint64) []*Memory {
-	m := make([]*Memory, n)
+	m, shelf := make([]*Memory, n), new(Shelf)
 	for i := range m {
-		m[i] = New(seed)
+		m[i] = New(seed, shelf)
 	}
 	return m
 }
@@ -325,7 +325,7 @@ func TestBFloat16Rounds(t *testing.T) {
 
 // A part of the result that nobody received is wrong, not unchecked.
 func TestMissingMessageIsWrong(t *testing.T) {
-	m := New(1)
+	m := New(1, nil)
 	s := schedule.Spec{Collective: schedule.Incast, Algorithm: schedule.Direct, Ranks: 3, Size: 400}
 	if err := m.Begin(0, 0, 0, s); err != nil {
 		t.Fatal(err)
@@ -348,7 +348,7 @@ func TestMissingMessageIsWrong(t *testing.T) {
 }
 
 func TestBeginRefuses(t *testing.T) {
-	m := New(1)
+	m := New(1, nil)
 	err := m.Begin(0, 0, 0, schedule.Spec{Collective: schedule.Incast, Algorithm: schedule.Direct, Ranks: MaxRanks + 1, Size: 4})
 	if err == nil || !strings.Contains(err.Error(), "at most 4096") {
 		t.Error(err)

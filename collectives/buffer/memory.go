@@ -11,9 +11,11 @@ import (
 // Memory is the buffers of one host, for each item that is running. It implements host.Bytes.
 type Memory struct {
 	seed     uint64
+	shelf    *Shelf
 	items    map[int]*item
-	spare    [][]byte    // of items that are over
-	ahead    units.Bytes // how much more may be touched when it is made: see Ahead
+	spare    [][]byte     // of items that are over
+	made     func([]byte) // see Made
+	ahead    units.Bytes  // how much more may be touched when it is made: see Ahead
 	mistakes []Mistake
 }
 
@@ -27,13 +29,19 @@ type Mistake struct {
 // maxMistakes is how many mistakes are kept; all are counted.
 const maxMistakes = 8
 
-// New returns a memory without buffers. The seed is the lab's: all hosts must have the same.
-func New(seed uint64) *Memory { return &Memory{seed: seed, items: map[int]*item{}} }
+// New returns a memory without buffers. The seed is the lab's: all hosts must have the same. Memories that one goroutine uses may
+// share a shelf, where what all of them compare with then lies once; nil: the memory has its own.
+func New(seed uint64, s *Shelf) *Memory {
+	if s == nil {
+		s = new(Shelf)
+	}
+	return &Memory{seed: seed, shelf: s, items: map[int]*item{}}
+}
 
 // item is the buffers of one repetition of an item.
 type item struct {
 	index, repeat, rank int
-	values              Values
+	values              *Values
 	layout              schedule.Layout
 	buffers             [2]store // by schedule.Buf
 	element             units.Bytes
@@ -67,7 +75,8 @@ func (m *Memory) Begin(index, repeat, rank int, s schedule.Spec) error {
 		m.items[index] = it
 	}
 	it.repeat, it.rank, it.wrong, it.checked, it.first = repeat, rank, 0, 0, -1
-	it.values.reset(m.seed, index, repeat, &s, it.reduces)
+	m.shelf.put(it.values)
+	it.values = m.shelf.take(m.seed, index, repeat, &s, it.reduces)
 	for b := range it.buffers {
 		clear(it.buffers[b].ready)
 	}
@@ -82,7 +91,7 @@ func (m *Memory) Send(int, *schedule.Op, uint64) {}
 func (m *Memory) Load(index int, op *schedule.Op, off, n units.Bytes) []byte {
 	it := m.items[index]
 	s, at := &it.buffers[op.Buf], op.Off+off
-	s.touch(at, at+n, &it.values, it.rank)
+	s.touch(at, at+n, it.values, it.rank)
 	return s.data[at : at+n]
 }
 
@@ -90,7 +99,7 @@ func (m *Memory) Load(index int, op *schedule.Op, off, n units.Bytes) []byte {
 func (m *Memory) Place(index int, op *schedule.Op) []byte {
 	it := m.items[index]
 	s := &it.buffers[op.Buf]
-	s.claim(op.Off, op.Off+op.Len, &it.values, it.rank)
+	s.claim(op.Off, op.Off+op.Len, it.values, it.rank)
 	return s.data[op.Off : op.Off+op.Len]
 }
 
@@ -103,10 +112,10 @@ func (m *Memory) Apply(index int, op *schedule.Op, _ uint64, from, to units.Byte
 	a, b := op.Off+from, op.Off+to
 	switch {
 	case op.Reduce:
-		s.touch(a, b, &it.values, it.rank)
+		s.touch(a, b, it.values, it.rank)
 		it.reduce(s.data[a:b], data)
 	case data != nil:
-		s.claim(a, b, &it.values, it.rank)
+		s.claim(a, b, it.values, it.rank)
 		copy(s.data[a:b], data)
 	}
 	if op.Final {
@@ -123,7 +132,7 @@ func (m *Memory) End(index int) (wrong, checked int64) {
 	for _, w := range it.layout.Result {
 		total += int64(w.Len / it.element)
 		if w.Rank == it.rank { // a local copy that nothing else writes to
-			it.buffers[schedule.Out].touch(w.Off, w.Off+w.Len, &it.values, it.rank)
+			it.buffers[schedule.Out].touch(w.Off, w.Off+w.Len, it.values, it.rank)
 			m.verify(it, w.Off, w.Off+w.Len)
 		}
 	}
@@ -145,6 +154,7 @@ func (m *Memory) Close(index int) {
 			m.spare = append(m.spare, s.data)
 		}
 	}
+	m.shelf.put(m.items[index].values)
 	delete(m.items, index)
 }
 
@@ -159,6 +169,9 @@ func (m *Memory) room(n units.Bytes) []byte {
 	if best < 0 {
 		m.spare = nil // all too small: let them go
 		b := make([]byte, n)
+		if m.made != nil {
+			m.made(b)
+		}
 		m.bring(b)
 		return b
 	}
@@ -166,6 +179,9 @@ func (m *Memory) room(n units.Bytes) []byte {
 	m.spare = append(m.spare[:best], m.spare[best+1:]...)
 	return b[:n]
 }
+
+// Made has f called with each buffer that is made from now on, before anything is in it.
+func (m *Memory) Made(f func([]byte)) { m.made = f }
 
 // Ahead has every page of the buffers that are made from now on touched when they are made, up to so many bytes of them
 // together, so that the machine has the memory before the first packet comes for it: getting a page takes as long

@@ -18,6 +18,7 @@ type Values struct {
 	table   [slots]uint32
 	results [slots]uint32
 	kind    schedule.Type
+	volume  volume // on its Shelf
 }
 
 // slots is the length of the tables, and MaxRanks how many ranks can share them.

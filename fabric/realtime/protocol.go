@@ -121,6 +121,9 @@ type Config struct {
 	// they send nothing.
 	Switches [][4]byte
 
+	// More says that another configure follows the report.
+	More bool
+
 	// Ahead is the longest that a data packet of Weft's transport may come before the departure instant in
 	// its header; it is held until then. What comes earlier is not believed and leaves at once.
 	Ahead units.Time

@@ -19,19 +19,25 @@ func Run(conn *control.Conn, ports []Port) error {
 
 // serve is Run; takeOver is called when everything has been set up.
 func serve(conn *control.Conn, ports []Port, takeOver func() string) error {
-	l, err := setUp(conn, ports)
-	if err == nil {
-		l.report.Scheduler = takeOver()
-		err = conn.SendValue(KindReady, nil)
+	for {
+		l, err := setUp(conn, ports)
+		if err == nil {
+			l.report.Scheduler = takeOver()
+			err = conn.SendValue(KindReady, nil)
+		}
+		if err == nil {
+			err = l.run()
+		}
+		if err != nil {
+			err = fmt.Errorf("fabric: %w", err)
+			_ = conn.SendError(err) // the peer may be what failed
+			return err
+		}
+		l.poll.Close()
+		if !l.cfg.More {
+			return nil
+		}
 	}
-	if err == nil {
-		err = l.run()
-	}
-	if err != nil {
-		err = fmt.Errorf("fabric: %w", err)
-		_ = conn.SendError(err) // the peer may be what failed
-	}
-	return err
 }
 
 // setUp builds the loop from the configuration and attaches the ports.

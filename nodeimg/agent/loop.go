@@ -1,12 +1,8 @@
 package agent
 
 import (
-	"slices"
-	"time"
-
 	"weft/clocksync/labtime"
 	"weft/internal/clock"
-	"weft/internal/poller"
 	"weft/transport"
 	"weft/transport/wire"
 	"weft/units"
@@ -31,7 +27,6 @@ type loop struct {
 	machine machine
 	clock   clock.Clock
 	scale   labtime.Scale
-	poll    *poller.Poller
 	in      *receiver
 	sync    []*receiver // of synchronization messages
 	out     *senders
@@ -66,13 +61,20 @@ type loop struct {
 	t0       int64                 // CLOCK_MONOTONIC of lab time 0; 0: not known yet
 	done     bool
 	stop     bool
+	wake     int64         // when to turn at the latest, monotonic
+	watched  map[int32]int // descriptors, by what they are
+	left     bool          // and they are not watched any more
+	awake    bool          // that has been: nothing is due before lab time 0
+	called   bool          // something has come since the last turn
 }
 
-// What the poller watches.
+// What the poller watches of a node, each node from a multiple of tokens on.
 const (
 	socketToken int32 = iota
 	controlToken
+	keeperToken
 	syncToken // of the first of loop.sync; the others follow
+	tokens    = 16
 )
 
 // offsetLife is how long the offset of the wall clock is believed, in nanoseconds: slewing by the 500 ppm that
@@ -86,53 +88,40 @@ func (l *loop) prepare() {
 	l.due = 0
 }
 
-// run waits for the start message and drives the machine, which must be prepared, until stop.
-func (l *loop) run(dilation float64) error {
-	for !l.stop && l.t0 == 0 && l.err == nil {
-		l.fail(l.poll.Wait(poller.Forever))
-		if slices.Contains(l.poll.Ready, controlToken) {
-			l.fail(l.obey())
-		}
-	}
+// begin is what follows the start message.
+func (l *loop) begin(dilation float64) {
 	l.scale = labtime.Scale{T0: l.t0, Dilation: dilation}
 	l.grid = gridFor(l.scale.RealSpan(l.nic.ahead))
-	l.results.CPU = -poller.CPU()
 	l.next = l.clock.Now()
 	l.housekeeping()
-	for !l.stop && l.err == nil && l.clock.Now() < l.wakeUp() {
-		l.rest()
-	}
-	for !l.stop && l.err == nil {
-		l.turn()
-	}
-	l.results.CPU += poller.CPU()
-	return l.err
+	l.wake = l.wakeUp()
 }
 
-// turn does everything that may be done now and waits for more.
+// turn does everything that may be done now.
 func (l *loop) turn() {
+	l.called, l.awake = false, true
 	l.pump(l.labNow())
 	l.housekeeping()
-	l.rest()
+	l.wake = l.wakeUp()
 }
 
-// rest waits for something to do, and takes what has come.
-func (l *loop) rest() {
-	if err := l.wait(); err != nil {
-		l.fail(err)
-		return
-	}
-	for _, what := range l.poll.Ready {
-		switch {
-		case what == socketToken:
-			l.receive(l.in)
-		case what >= syncToken:
-			l.receive(l.sync[what-syncToken])
-		default:
-			l.fail(l.obey())
-		}
+// heed takes what has come.
+func (l *loop) heed(what int32) {
+	l.called = true
+	switch {
+	case what == socketToken:
+		l.receive(l.in)
+	case what >= syncToken:
+		l.receive(l.sync[what-syncToken])
+	case what == keeperToken:
+		l.fail(errKept) // it speaks only when it is asked
+	default:
+		l.fail(l.obey())
 	}
 }
+
+// over says that the node does nothing more.
+func (l *loop) over() bool { return l.stop || l.err != nil }
 
 func (l *loop) fail(err error) {
 	if l.err == nil {
@@ -299,11 +288,6 @@ func (l *loop) pause(d datagram) {
 		return
 	}
 	l.arrival(d)
-}
-
-// wait sleeps until there is something to do, and leaves in the poller what has come.
-func (l *loop) wait() error {
-	return l.poll.Wait(time.Duration(l.wakeUp() - l.clock.Now()))
 }
 
 // wakeUp returns when to wake at the latest: for what is due, a little early, or for the next report.

@@ -87,7 +87,7 @@ func drive(t *testing.T, m *script, dilation float64, ahead units.Time) *loop {
 func driveOf(t *testing.T, m machine, hosts map[uint32]transport.HostID, dilation float64, ahead units.Time) *loop {
 	t.Helper()
 	socket := listenSocket(t, wire.Port)
-	in, err := newReceiver(socket, 2048)
+	in, err := newReceiver(socket, trayOf(2048))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,22 +96,23 @@ func driveOf(t *testing.T, m machine, hosts map[uint32]transport.HostID, dilatio
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
-	if err := p.Add(socket, socketToken); err != nil {
-		t.Fatal(err)
-	}
 	l := &loop{
-		machine: m, clock: clock.NewClock(), poll: p, in: in,
+		machine: m, clock: clock.NewClock(), in: in,
 		out:      newSenders(loopback, [][4]byte{loopback}),
 		hosts:    hosts,
 		nic:      nic{line: units.NewLine(units.Gbps), ahead: ahead}, // 1000 bytes take 8 us
 		interval: reportInterval,
 	}
-	t.Cleanup(func() { closeAll(l.out) })
+	t.Cleanup(l.out.close)
 	l.results.Timer, l.results.Reaction = stats.NewDist(), stats.NewDist()
 	l.report = func(done bool) error { l.stop = l.stop || done; return nil }
 	l.t0 = l.clock.Now() + int64(5*time.Millisecond)
 	l.prepare()
-	if err := l.run(dilation); err != nil {
+	d := driver{poll: p, loops: []*loop{l}}
+	if err := d.watch(0, map[int32]int{socketToken: socket}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.run(dilation); err != nil {
 		t.Fatal(err)
 	}
 	return l

@@ -10,8 +10,12 @@ import (
 
 // Kinds of message between the orchestrator and a node, in the order in which they are first said. The
 // orchestrator says configure, start and at last stop; the node says ready, progress from time to time, done
-// once, and results.
+// once, and results. After Config.More all begins again with configure.
 const (
+	KindLend      = "lend"      // nothing, instead of configure: another process is to drive the node; the orchestrator has nothing more to say
+	KindLent      = "lent"      // nothing, with a connection to this process for whoever drives the node, and the node's sockets
+	KindAlive     = "alive"     // nothing: said from then on, now and then
+	KindAdopt     = "adopt"     // Adopt, to a process that is no node, with a control connection and what came with lent, for each node it is to drive
 	KindConfigure = "configure" // Config
 	KindReady     = "ready"     // nothing: the buffers and sockets are there
 	KindStart     = "start"     // Start
@@ -20,6 +24,12 @@ const (
 	KindStop      = "stop"      // nothing: stop answering, send results
 	KindResults   = "results"   // Results
 )
+
+// Adopt gives a node to a process that drives several. On the connection that comes with it the process is the node.
+type Adopt struct {
+	Name string // of the node
+	Left int    // how many nodes follow
+}
 
 // Config is all that a node must know.
 type Config struct {
@@ -32,6 +42,7 @@ type Config struct {
 	Windows  bool       // record every change of a congestion window
 	Departs  bool       // data and synchronization say when they leave apart from their stamps: see wire.AppendDeparture
 	Switched bool       // the machine's kernel carries packets: it holds none until it is due, and chooses ways by addresses and ports
+	More     bool       // another configure follows the results
 	Report   int64      // real nanoseconds between two Progress messages; 0: 200 ms
 }
 

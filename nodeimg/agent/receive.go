@@ -29,14 +29,20 @@ type datagram struct {
 
 // receiver reads datagrams in batches from a socket, that bound to the transport's port or one for synchronization.
 type receiver struct {
-	fd      int
+	fd   int
+	tray *tray
+	port uint16 // of the datagrams; 0: wire.Port
+}
+
+// tray is where datagrams are put that a system call takes. All receivers of a process share one, which so stays in the cache.
+type tray struct {
 	headers [batch]mmsghdr
 	vectors [batch]unix.Iovec
 	names   [batch]unix.RawSockaddrInet4
 	control [batch][controlSize]byte
 	buffers []byte
-	size    int
-	port    uint16 // of the datagrams; 0: wire.Port
+	size    int // room for each datagram
+	used    int // headers that the last call has changed
 }
 
 // mmsghdr is struct mmsghdr of recvmmsg(2).
@@ -49,8 +55,8 @@ type mmsghdr struct {
 // controlSize is room for a time stamp and a TOS, each with its header, and to spare.
 const controlSize = 96
 
-// newReceiver prepares fd, a UDP socket bound to wire.Port, for reading datagrams of up to size bytes.
-func newReceiver(fd, size int) (*receiver, error) {
+// newReceiver prepares fd, a UDP socket bound to wire.Port, for reading datagrams into a tray.
+func newReceiver(fd int, t *tray) (*receiver, error) {
 	for _, o := range []struct {
 		what         string
 		level, value int
@@ -62,42 +68,60 @@ func newReceiver(fd, size int) (*receiver, error) {
 			return nil, fmt.Errorf("socket for port %d: %s: %w", wire.Port, o.what, err)
 		}
 	}
-	size = min(size, maxDatagram)
-	r := &receiver{fd: fd, size: size, buffers: make([]byte, batch*size)}
-	for i := 0; i < len(r.buffers); i += os.Getpagesize() {
-		r.buffers[i] = 0 // now, not while the first packets come
+	return &receiver{fd: fd, tray: t}, nil
+}
+
+// fit makes room for datagrams of up to size bytes.
+func (t *tray) fit(size int) {
+	if size = min(size, maxDatagram); size <= t.size {
+		return
 	}
-	for i := range r.headers {
-		r.vectors[i] = unix.Iovec{Base: &r.buffers[i*size], Len: uint64(size)}
-		h := &r.headers[i].Msghdr
-		h.Iov, h.Iovlen = &r.vectors[i], 1
-		h.Name = (*byte)(unsafe.Pointer(&r.names[i]))
-		h.Control = &r.control[i][0]
+	t.size, t.buffers, t.used = size, make([]byte, batch*size), batch
+	for i := 0; i < len(t.buffers); i += os.Getpagesize() {
+		t.buffers[i] = 0 // now, not while the first packets come
 	}
-	return r, nil
+	for i := range t.headers {
+		t.vectors[i] = unix.Iovec{Base: &t.buffers[i*size], Len: uint64(size)}
+		h := &t.headers[i].Msghdr
+		h.Iov, h.Iovlen = &t.vectors[i], 1
+		h.Name = (*byte)(unsafe.Pointer(&t.names[i]))
+		h.Control = &t.control[i][0]
+	}
 }
 
 // receive takes what is there, up to batch datagrams, and gives each to f, which must not keep it.
 func (r *receiver) receive(f func(datagram)) (n int, err error) {
-	for i := range r.headers {
-		r.headers[i].Namelen = unix.SizeofSockaddrInet4
-		r.headers[i].Controllen = controlSize
+	t := r.tray
+	for i := range t.headers[:t.used] {
+		t.headers[i].Namelen = unix.SizeofSockaddrInet4
+		t.headers[i].Controllen = controlSize
 	}
-	got, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(r.fd), uintptr(unsafe.Pointer(&r.headers)), batch, unix.MSG_DONTWAIT, 0, 0)
+	t.used = 0
+	got, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(r.fd), uintptr(unsafe.Pointer(&t.headers)), batch, unix.MSG_DONTWAIT, 0, 0)
 	if errno == unix.EAGAIN || errno == unix.EINTR {
 		return 0, nil
 	}
 	if errno != 0 {
 		return 0, fmt.Errorf("recvmmsg: %w", errno)
 	}
-	for i := range r.headers[:got] {
-		h := &r.headers[i]
-		d := parseControl(r.control[i][:h.Controllen])
-		d.data, d.port = r.buffers[i*r.size:][:h.n], r.port
-		d.from = binary.BigEndian.Uint32(r.names[i].Addr[:])
+	t.used = int(got)
+	for i := range t.headers[:got] {
+		h := &t.headers[i]
+		d := parseControl(t.control[i][:h.Controllen])
+		d.data, d.port = t.buffers[i*t.size:][:h.n], r.port
+		d.from = binary.BigEndian.Uint32(t.names[i].Addr[:])
 		f(d)
 	}
 	return int(got), nil
+}
+
+// drain forgets what is there, of an earlier run.
+func (r *receiver) drain() error {
+	for {
+		if n, err := r.receive(func(datagram) {}); n == 0 || err != nil {
+			return err
+		}
+	}
 }
 
 // drops returns how many datagrams the socket had no room for since it was opened (SO_MEMINFO, whose last

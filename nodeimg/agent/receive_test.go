@@ -30,22 +30,13 @@ func listenSocket(t *testing.T, port int) int {
 	return fd
 }
 
-// closeAll closes the sockets of senders, which a node keeps for as long as it lives.
-func closeAll(s *senders) {
-	for _, all := range []map[way]int{s.sockets, s.spare} {
-		for _, fd := range all {
-			unix.Close(fd)
-		}
-	}
-}
-
 func TestSendAndReceive(t *testing.T) {
-	r, err := newReceiver(listenSocket(t, wire.Port), 1<<20)
+	r, err := newReceiver(listenSocket(t, wire.Port), trayOf(1<<20))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := newSenders(loopback, [][4]byte{loopback})
-	defer closeAll(s)
+	defer s.close()
 	before := clock.Monotonic()
 	header := [transport.MaxHeader]byte{'h', 'd'}
 	packets := []struct {
@@ -88,14 +79,14 @@ func TestSendAndReceive(t *testing.T) {
 }
 
 func TestSenderTakesAPreparedSocketForItsFirstWay(t *testing.T) {
-	r, err := newReceiver(listenSocket(t, wire.Port), 2048)
+	r, err := newReceiver(listenSocket(t, wire.Port), trayOf(2048))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := newSenders(loopback, [][4]byte{loopback})
-	defer closeAll(s)
+	defer s.close()
 	for range 2 { // both ends of a connection prepare the same
-		if err := s.prepare(0, 50004); err != nil {
+		if err := s.prepare([]way{{port: 50004}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -116,12 +107,12 @@ func TestSenderTakesAPreparedSocketForItsFirstWay(t *testing.T) {
 
 // A connection that sprays has a port for every path; the node's sockets stay bounded, and every packet leaves.
 func TestSendersAreBounded(t *testing.T) {
-	r, err := newReceiver(listenSocket(t, wire.Port), 2048)
+	r, err := newReceiver(listenSocket(t, wire.Port), trayOf(2048))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := newSenders(loopback, [][4]byte{loopback})
-	defer closeAll(s)
+	defer s.close()
 	s.most = 3
 	for i := range 10 {
 		port := uint16(50010 + i%5)
@@ -148,7 +139,7 @@ func TestPathsAhead(t *testing.T) {
 		for range conns {
 			p.Conns = append(p.Conns, spray, back)
 		}
-		if got := allPathsAhead(&p); got != want {
+		if got := allPathsAhead(&p, maxSockets); got != want {
 			t.Errorf("%d connections each way: %t", conns, got)
 		}
 	}
@@ -156,7 +147,7 @@ func TestPathsAhead(t *testing.T) {
 
 func TestSenderSurvivesAClosedPort(t *testing.T) {
 	s := newSenders(loopback, [][4]byte{loopback})
-	defer closeAll(s)
+	defer s.close()
 	out := transport.Outgoing{SrcPort: 50002, Class: 1, N: 1}
 	for range 3 {
 		if taken, err := s.send(&out, nil, nil); err != nil || !taken {
@@ -170,12 +161,12 @@ func TestDropsAreCounted(t *testing.T) {
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 1); err != nil { // the kernel rounds it up
 		t.Fatal(err)
 	}
-	r, err := newReceiver(fd, 2048)
+	r, err := newReceiver(fd, trayOf(2048))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := newSenders(loopback, [][4]byte{loopback})
-	defer closeAll(s)
+	defer s.close()
 	for range 20 {
 		if _, err := s.send(&transport.Outgoing{SrcPort: 50003, N: 90}, make([]byte, 1000), nil); err != nil {
 			t.Fatal(err)
@@ -221,4 +212,11 @@ func TestNICKeepsTheLineBusyAndNoMore(t *testing.T) {
 	give(15, 18) // early, and yet it leaves when the line is free
 	give(24, 26) // likewise
 	give(40, 40) // late: the line was idle from 34 us
+}
+
+// trayOf is a tray for datagrams of up to size bytes.
+func trayOf(size int) *tray {
+	t := new(tray)
+	t.fit(size)
+	return t
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -38,6 +39,9 @@ const reportInterval = 200e6
 // error when anything fails before that, the orchestrator's disappearance included. sockets are UDP sockets
 // bound to wire.Port and, where the host's clock is kept by messages, to node.Ports of them, in order, on the node's
 // address, with room for what may arrive while the node is not running. It takes over the whole process.
+//
+// As the orchestrator says, the process lends its sockets instead to another that drives several nodes, or is that other one,
+// which has no sockets of its own.
 func Run(conn *control.Conn, sockets []int) error {
 	return serve(conn, sockets, func(room int64) string { return poller.TakeOver(poller.Prompt, room) })
 }
@@ -52,25 +56,80 @@ func serve(conn *control.Conn, sockets []int, takeOver func(room int64) string) 
 }
 
 func work(conn *control.Conn, sockets []int, takeOver func(room int64) string) error {
-	var cfg Config
-	if _, err := conn.Expect(KindConfigure, &cfg); err != nil {
-		return err
-	}
-	n, err := newNode(cfg, conn, sockets)
+	m, fds, err := conn.Recv()
 	if err != nil {
 		return err
 	}
-	n.memory.Ahead(touchedAhead)
-	n.loop.prepare()
-	n.memory.Ahead(0)
-	n.loop.results.Scheduler = takeOver(MemoryRoom(&cfg.Plan))
-	if err := conn.SendValue(KindReady, nil); err != nil {
-		return err
+	switch m.Kind {
+	case KindLend:
+		return lend(conn, sockets)
+	case KindAdopt:
+		return driveAdopted(conn, m, fds, takeOver)
 	}
-	if err := n.loop.run(cfg.Dilation); err != nil {
-		return err
+	for {
+		var cfg Config
+		if err := m.Is(KindConfigure, &cfg); err != nil {
+			return err
+		}
+		n, err := newNode(cfg, conn, sockets, nil, maxSockets, new(tray), nil)
+		if err == nil {
+			_, err = driveAll([]*node{n}, takeOver)
+		}
+		if err != nil || !cfg.More {
+			return err
+		}
+		if m, _, err = conn.Recv(); err != nil {
+			return err
+		}
 	}
-	return conn.SendValue(KindResults, n.results())
+}
+
+// driveAll drives nodes until they are told to stop, and sends their results. An error is of the node whose number is returned.
+func driveAll(nodes []*node, takeOver func(room int64) string) (failed int, err error) {
+	d := driver{loops: make([]*loop, len(nodes))}
+	room, watched := int64(0), 0
+	for i, n := range nodes {
+		d.loops[i] = &n.loop
+		watched += len(n.descriptors)
+		room += MemoryRoom(n.plan)
+		n.memory.Ahead(touchedAhead)
+		n.loop.prepare()
+		n.memory.Ahead(0)
+	}
+	if d.poll, err = poller.New(watched); err != nil {
+		return 0, err
+	}
+	defer d.poll.Close()
+	defer func() {
+		for _, n := range nodes {
+			n.loop.out.close()
+		}
+	}()
+	for i, n := range nodes {
+		if err := d.watch(i, n.descriptors); err != nil {
+			return i, err
+		}
+	}
+	scheduling := takeOver(room)
+	for i, n := range nodes {
+		n.loop.results.Scheduler = scheduling
+		if err := n.conn.SendValue(KindReady, nil); err != nil {
+			return i, err
+		}
+	}
+	if failed, err = d.run(nodes[0].dilation); err != nil {
+		return failed, err
+	}
+	for i, n := range nodes {
+		if n.loop.err != nil { // what became of it is known
+			n.conn.Close()
+			continue
+		}
+		if err := n.conn.SendValue(KindResults, n.results()); err != nil {
+			return i, err
+		}
+	}
+	return 0, nil
 }
 
 // touchedAhead is how much memory for buffers a node gets before lab time 0, in bytes: getting it takes 10 to 30 ms.
@@ -84,9 +143,15 @@ type node struct {
 	host     *host.Host
 	observer *observer
 	before   units.Bytes // done at the last report
+	plan     *host.Plan
+	dilation float64
+	more     bool    // Config.More
+	keeper   *keeper // of the node, where this is another process; else nil
+
+	descriptors map[int32]int // to be watched, by what they are
 }
 
-func newNode(cfg Config, conn *control.Conn, sockets []int) (*node, error) {
+func newNode(cfg Config, conn *control.Conn, sockets []int, k *keeper, most int, t *tray, s *buffer.Shelf) (*node, error) {
 	if !(cfg.Dilation > 0) || math.IsInf(cfg.Dilation, 0) {
 		return nil, fmt.Errorf("dilation %g", cfg.Dilation)
 	}
@@ -94,8 +159,9 @@ func newNode(cfg Config, conn *control.Conn, sockets []int) (*node, error) {
 	if int(plan.Host) >= len(cfg.Peers) || plan.Host < 0 {
 		return nil, fmt.Errorf("host %d of %d", plan.Host, len(cfg.Peers))
 	}
-	n := &node{conn: conn, observer: &observer{rtt: stats.NewDist(), oneWay: stats.NewDist(), keep: cfg.Windows}}
-	n.memory = buffer.New(plan.Seed)
+	n := &node{conn: conn, plan: plan, dilation: cfg.Dilation, more: cfg.More, keeper: k, descriptors: map[int32]int{}, observer: &observer{rtt: stats.NewDist(), oneWay: stats.NewDist(), keep: cfg.Windows}}
+	n.memory = buffer.New(plan.Seed, s)
+	n.memory.Made(inLargePages)
 	var err error
 	if n.host, err = host.New(*plan, n.memory, n.observer); err != nil {
 		return nil, err
@@ -127,42 +193,45 @@ func newNode(cfg Config, conn *control.Conn, sockets []int) (*node, error) {
 	l.nic = nic{line: units.NewLine(plan.Endpoint.LineRate), ahead: cfg.Ahead}
 	l.results.Timer, l.results.Reaction = stats.NewDist(), stats.NewDist()
 	l.out = newSenders(cfg.Peers[plan.Host], slices.Concat(cfg.Peers, cfg.Switches))
-	l.out.loose = cfg.Switched
-	every := allPathsAhead(plan)
+	l.out.loose, l.out.keeper, l.out.most = cfg.Switched, k, most
+	if err := n.openAhead(cfg.Peers); err != nil {
+		return nil, err
+	}
+	if err := n.listen(sockets, plan, t); err != nil {
+		return nil, err
+	}
+	if n.descriptors[controlToken], err = conn.Descriptor(); err == nil && k != nil {
+		n.descriptors[keeperToken], err = k.conn.Descriptor()
+	}
+	return n, err
+}
+
+// openAhead opens the sockets that the node will send from.
+func (n *node) openAhead(peers [][4]byte) error {
+	plan, ways := n.plan, map[way]bool{}
+	every := allPathsAhead(plan, n.loop.out.most)
 	for i := range plan.Conns {
 		c := &plan.Conns[i]
 		peer := c.Dst
 		if peer == plan.Host {
 			peer = c.Src
 		}
-		if int(peer) >= len(cfg.Peers) || peer < 0 {
-			return nil, fmt.Errorf("connection %d is with host %d of %d", c.ID, peer, len(cfg.Peers))
+		if int(peer) >= len(peers) || peer < 0 {
+			return fmt.Errorf("connection %d is with host %d of %d", c.ID, peer, len(peers))
 		}
 		ahead := 1
 		if every && c.Src == plan.Host {
 			ahead = c.Paths()
 		}
 		for path := range ahead {
-			if err := l.out.prepare(peer, c.SrcPort+uint16(path)); err != nil {
-				return nil, err
-			}
+			ways[way{dst: peer, port: c.SrcPort + uint16(path)}] = true
 		}
 	}
-	if l.poll, err = poller.New(1 + len(sockets)); err != nil {
-		return nil, err
-	}
-	if err := n.listen(sockets, plan); err != nil {
-		return nil, err
-	}
-	fd, err := conn.Descriptor()
-	if err != nil {
-		return nil, err
-	}
-	return n, l.poll.Add(fd, controlToken)
+	return n.loop.out.prepare(slices.Collect(maps.Keys(ways)))
 }
 
 // listen prepares the sockets that datagrams come to.
-func (n *node) listen(sockets []int, plan *host.Plan) (err error) {
+func (n *node) listen(sockets []int, plan *host.Plan, t *tray) (err error) {
 	var ports []uint16
 	if plan.Clock != nil {
 		ports = clocks.Ports(plan.Clock.Sync)
@@ -170,23 +239,23 @@ func (n *node) listen(sockets []int, plan *host.Plan) (err error) {
 	if len(sockets) != 1+len(ports) {
 		return fmt.Errorf("%d sockets, expected 1 for the transport and %d for synchronization", len(sockets), len(ports))
 	}
+	t.fit(max(int(plan.Endpoint.MTU)+transport.MaxHeader, clocksync.MaxMessage+1)) // what is longer must look too long
 	l := &n.loop
-	if l.in, err = newReceiver(sockets[0], int(plan.Endpoint.MTU)+transport.MaxHeader); err != nil {
+	if l.in, err = newReceiver(sockets[0], t); err != nil {
 		return err
 	}
-	if err := l.poll.Add(sockets[0], socketToken); err != nil {
+	if err := l.in.drain(); err != nil {
 		return err
 	}
+	n.descriptors[socketToken] = sockets[0]
 	for i, port := range ports {
-		r, err := newReceiver(sockets[1+i], clocksync.MaxMessage+1) // what is longer must look too long
+		r, err := newReceiver(sockets[1+i], t)
 		if err != nil {
 			return err
 		}
 		r.port = port
 		l.sync = append(l.sync, r)
-		if err := l.poll.Add(sockets[1+i], syncToken+int32(i)); err != nil {
-			return err
-		}
+		n.descriptors[syncToken+int32(i)] = sockets[1+i]
 	}
 	return nil
 }
@@ -247,7 +316,11 @@ func (n *node) results() *Results {
 	if c, ok := n.host.Clock(n.loop.tell(n.loop.labNow())); ok {
 		r.Clock = &c
 	}
-	r.Unsent += interfaceDrops()
+	if n.keeper != nil {
+		r.Unsent += n.keeper.drops()
+	} else {
+		r.Unsent += interfaceDrops()
+	}
 	return r
 }
 
@@ -268,7 +341,7 @@ func interfaceDrops() (n int64) {
 
 // allPathsAhead says whether the sockets of all paths of a node's connections are to be opened before the run: unless they are
 // more than it keeps.
-func allPathsAhead(plan *host.Plan) bool {
+func allPathsAhead(plan *host.Plan, most int) bool {
 	all := 0
 	for i := range plan.Conns {
 		if c := &plan.Conns[i]; c.Src == plan.Host {
@@ -277,5 +350,5 @@ func allPathsAhead(plan *host.Plan) bool {
 			all++
 		}
 	}
-	return all <= maxSockets
+	return all <= most
 }

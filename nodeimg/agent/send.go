@@ -3,10 +3,13 @@ package agent
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"weft/nodeimg/control"
 	"weft/transport"
 	"weft/transport/wire"
 )
@@ -37,6 +40,7 @@ type senders struct {
 	opened  []way       // the keys of sockets, first opened first, from oldest on in a circle when there are most
 	oldest  int         // in opened
 	most    int         // sockets
+	keeper  *keeper     // opens them; nil: this process does
 	spare   map[way]int // opened before they were needed, without TOS
 }
 
@@ -83,7 +87,7 @@ func (s *senders) send(out *transport.Outgoing, payload, trailer []byte) (taken 
 		if s.loose {
 			errno = s.sendTo(fd, w, vectors[:n])
 		} else {
-			_, _, errno = unix.RawSyscall(unix.SYS_WRITEV, uintptr(fd), uintptr(unsafe.Pointer(&vectors)), n)
+			errno = sendOn(fd, vectors[:n])
 		}
 		switch errno {
 		case 0:
@@ -97,6 +101,18 @@ func (s *senders) send(out *transport.Outgoing, payload, trailer []byte) (taken 
 		}
 		return false, fmt.Errorf("send to host %d: %w", out.Dst, errno)
 	}
+}
+
+// sendOn is what sends from a socket that is connected. Going through write(2) would cost a tenth more.
+func sendOn(fd int, parts []unix.Iovec) (errno unix.Errno) {
+	if len(parts) == 1 {
+		_, _, errno = unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(parts[0].Base)), uintptr(parts[0].Len), 0, 0, 0)
+		return errno
+	}
+	m := unix.Msghdr{Iov: &parts[0]}
+	m.SetIovlen(len(parts))
+	_, _, errno = unix.RawSyscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(&m)), 0)
+	return errno
 }
 
 // sendTo is what sends from a socket that is not connected.
@@ -123,22 +139,46 @@ func (s *senders) keep(w way, fd int) {
 	s.sockets[w] = fd
 }
 
+// close closes all sockets.
+func (s *senders) close() {
+	for _, open := range []map[way]int{s.sockets, s.spare} {
+		for _, fd := range open {
+			unix.Close(fd)
+		}
+	}
+}
+
 // sendBuffer is the send buffer of a socket in bytes. The interface takes packets at once, so it only holds
 // those that wait for a neighbour's address.
 const sendBuffer = 256 << 10
 
-// prepare opens the socket that the first packet from a port to a host will need: opening one then takes longer than
+// prepare opens the sockets that the first packets on ways without TOS will need: opening one then takes longer than
 // sending the packet.
-func (s *senders) prepare(dst transport.HostID, port uint16) error {
-	w := way{dst: dst, port: port}
-	if _, ok := s.spare[w]; ok {
-		return nil
+func (s *senders) prepare(ways []way) error {
+	for some := range slices.Chunk(ways, control.MaxFDs) {
+		if s.keeper != nil {
+			outlets := make([]outlet, len(some))
+			for i, w := range some {
+				outlets[i] = s.outlet(w)
+			}
+			fds, err := s.keeper.open(outlets)
+			if err != nil {
+				return err
+			}
+			for i, w := range some {
+				s.spare[w] = fds[i]
+			}
+			continue
+		}
+		for _, w := range some {
+			fd, err := s.open(w)
+			if err != nil {
+				return err
+			}
+			s.spare[w] = fd
+		}
 	}
-	fd, err := s.open(w)
-	if err == nil {
-		s.spare[w] = fd
-	}
-	return err
+	return nil
 }
 
 // get returns a socket for a way: a prepared one, or a new one.
@@ -156,8 +196,39 @@ func (s *senders) get(w way) (fd int, err error) {
 	return fd, nil
 }
 
-// open makes the socket of a way. Several may have the same source port and different destinations.
+// open makes the socket of a way.
 func (s *senders) open(w way) (fd int, err error) {
+	n := s.outlet(w)
+	if s.keeper != nil {
+		fds, err := s.keeper.open([]outlet{n})
+		if err != nil {
+			return -1, err
+		}
+		return fds[0], nil
+	}
+	return n.open()
+}
+
+// outlet is the socket that a way takes.
+func (s *senders) outlet(w way) outlet {
+	n := outlet{From: s.own, Port: w.port, TOS: w.tos, To: s.peers[w.dst], ToPort: cmp.Or(w.to, wire.Port)}
+	if s.loose {
+		n.ToPort = 0
+	}
+	return n
+}
+
+// outlet is a socket to send from. Several may have the same source port and different destinations.
+type outlet struct {
+	From   [4]byte
+	Port   uint16
+	TOS    uint8
+	To     [4]byte
+	ToPort uint16 // 0: it is not connected
+}
+
+// open makes the socket in the network namespace of this process.
+func (n *outlet) open() (fd int, err error) {
 	fd, err = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return -1, fmt.Errorf("socket: %w", err)
@@ -165,7 +236,7 @@ func (s *senders) open(w way) (fd int, err error) {
 	defer func() {
 		if err != nil {
 			unix.Close(fd)
-			err = fmt.Errorf("socket from port %d to host %d: %w", w.port, w.dst, err)
+			err = fmt.Errorf("socket from port %d to %v: %w", n.Port, netip.AddrFrom4(n.To), err)
 		}
 	}()
 	for _, o := range []struct {
@@ -176,20 +247,20 @@ func (s *senders) open(w way) (fd int, err error) {
 		{"send buffer", unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer},
 		// Data is verified by value at the end of a collective; the model neither damages nor needs checksums.
 		{"no checksums", unix.SOL_SOCKET, unix.SO_NO_CHECK, 1},
-		{"TOS", unix.IPPROTO_IP, unix.IP_TOS, int(w.tos)},
+		{"TOS", unix.IPPROTO_IP, unix.IP_TOS, int(n.TOS)},
 		{"no fragments", unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO},
 	} {
 		if err := unix.SetsockoptInt(fd, o.level, o.value, o.param); err != nil {
 			return fd, fmt.Errorf("%s: %w", o.what, err)
 		}
 	}
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: s.own, Port: int(w.port)}); err != nil {
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: n.From, Port: int(n.Port)}); err != nil {
 		return fd, fmt.Errorf("bind: %w", err)
 	}
-	if s.loose {
+	if n.ToPort == 0 {
 		return fd, nil
 	}
-	if err := unix.Connect(fd, &unix.SockaddrInet4{Addr: s.peers[w.dst], Port: int(cmp.Or(w.to, wire.Port))}); err != nil {
+	if err := unix.Connect(fd, &unix.SockaddrInet4{Addr: n.To, Port: int(n.ToPort)}); err != nil {
 		return fd, fmt.Errorf("connect: %w", err)
 	}
 	return fd, nil

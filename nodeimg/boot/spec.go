@@ -52,6 +52,8 @@ type NodeSpec struct {
 	// Switch says that it is no host but a switch: it holds a network, which the orchestrator configures, and runs nothing.
 	// It has no Addr, MAC and MTU of its own.
 	Switch bool `json:"switch,omitempty"`
+	// Agents says that it is neither: it drives hosts whose sockets it is given, and has no network of its own.
+	Agents bool `json:"agents,omitempty"`
 }
 
 // Peer is another host of the lab.
@@ -152,7 +154,7 @@ func (s *NodeSpec) check() error {
 	switch {
 	case s.Name == "":
 		return fmt.Errorf("a node without a name")
-	case s.Switch:
+	case s.Switch || s.Agents:
 		return nil
 	case !s.Addr.IsValid() || !s.Addr.Addr().Is4():
 		return fmt.Errorf("address %v is not an IPv4 prefix", s.Addr)

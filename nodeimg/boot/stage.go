@@ -174,7 +174,7 @@ func nodeStage(conn *control.Conn) (handover, []uintptr, error) {
 // one whose other end it is handed.
 func attach(conn *control.Conn, s *NodeSpec) (LinkKind, error) {
 	switch {
-	case s.Switch:
+	case s.Switch || s.Agents:
 		return "", loopback()
 	case s.Wired:
 		l, err := plugged(conn, s)

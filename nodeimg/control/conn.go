@@ -180,7 +180,7 @@ func (c *Conn) Expect(kind string, v any) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = m.is(kind, v)
+	err = m.Is(kind, v)
 	if err != nil {
 		closeAll(fds)
 		return nil, err
@@ -188,7 +188,8 @@ func (c *Conn) Expect(kind string, v any) ([]int, error) {
 	return fds, nil
 }
 
-func (m Message) is(kind string, v any) error {
+// Is decodes the body of a message that must be of the given kind into v, unless v is nil: see Conn.Expect.
+func (m Message) Is(kind string, v any) error {
 	switch {
 	case m.Kind == kind && v == nil:
 		return nil

@@ -28,6 +28,9 @@ func bootNotes(c runtime.Cluster, carrier *carrier) (notes []string) {
 	for i := range c.Switches() {
 		add(c.Switch(i).Report.Notes)
 	}
+	for i := range c.Agents() {
+		add(c.Agent(i).Report.Notes)
+	}
 	for i := range c.Nodes() {
 		add(c.Node(i).Report.Notes)
 	}
@@ -44,7 +47,7 @@ func (r *run) collect(failed error) {
 		r.outcome.Elapsed = r.labNow()
 	}
 	for i := range r.nodes {
-		if err := r.cluster.Node(i).Conn.SendValue(agent.KindStop, nil); err != nil {
+		if err := r.crew.conns[i].SendValue(agent.KindStop, nil); err != nil {
 			r.nodes[i].lose(err)
 		}
 	}

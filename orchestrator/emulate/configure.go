@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"net/netip"
+	goruntime "runtime"
 	"slices"
 	"time"
 
@@ -41,6 +42,7 @@ func (x *Experiment) cluster() (runtime.Spec, error) {
 		Step:       x.Processes.Step,
 		Images:     x.images(),
 		Memory:     x.memory(),
+		Agents:     x.agents(),
 	}
 	prefix := x.prefix()
 	for i := range x.Plans {
@@ -56,6 +58,15 @@ func (x *Experiment) cluster() (runtime.Spec, error) {
 		}
 	}
 	return s, x.switched(&s)
+}
+
+// agents is how many processes drive the nodes: one for each processor but the fabric's, so that a wake-up serves many nodes and
+// nobody waits for a processor. None where the machine's kernel carries packets: each node's process drives itself there.
+func (x *Experiment) agents() int {
+	if x.Kernel != nil {
+		return 0
+	}
+	return max(1, min(goruntime.NumCPU()-1, len(x.Plans)))
 }
 
 // sockets are those that the node of host i needs: the transport's first.
@@ -137,6 +148,7 @@ func (x *Experiment) fabricConfig() realtime.Config {
 		Ahead:       2 * x.ahead(), // the node's own rounding must not make its packets unbelievable
 		Pause:       x.pause(),
 		Departs:     x.departs(),
+		More:        x.more,
 	}
 	for i, a := range x.Addrs {
 		c.Hosts[i] = realtime.Address{Name: x.Plans[i].Name, IP: a.As4(), MAC: realtime.MAC(boot.MACOf(a))}
@@ -172,7 +184,7 @@ func (x *Experiment) peers() [][4]byte {
 func (x *Experiment) nodeConfig(i int, peers [][4]byte) agent.Config {
 	return agent.Config{
 		Plan: x.Plans[i], Dilation: x.Dilation, Peers: peers, Switch: x.switchAddr(), Ahead: x.ahead(), Windows: x.Windows,
-		Departs: x.Kernel == nil && x.departs(), Switches: x.switches(), Switched: x.Kernel != nil,
+		Departs: x.Kernel == nil && x.departs(), Switches: x.switches(), Switched: x.Kernel != nil, More: x.more,
 	}
 }
 

@@ -63,6 +63,8 @@ type Experiment struct {
 	Steps func([]fabric.Step)
 
 	Processes Processes
+
+	more bool // the processes run another experiment afterwards
 }
 
 // Capture is of frames of a run, from the first on.
@@ -87,6 +89,8 @@ type Processes struct {
 	Ahead  func(runtime.Op) (done func(error) error, err error)
 
 	Step func(step string) // see runtime.Spec.Step
+
+	Measuring func(done, of int) // told, from one goroutine, how far Calibrate is if it has to measure; may be nil
 }
 
 // Progress is how far a run is.

@@ -76,6 +76,16 @@ func launch(ctx context.Context, start runtime.Launch, spec runtime.Spec) (runti
 
 // Drive runs an experiment on a cluster that was launched for it, and leaves the cluster up.
 func Drive(ctx context.Context, cluster runtime.Cluster, x Experiment) (*Outcome, error) {
+	crew, err := lend(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	defer crew.close()
+	return drive(ctx, cluster, crew, x)
+}
+
+// drive is Drive by those who drive the nodes.
+func drive(ctx context.Context, cluster runtime.Cluster, crew *crew, x Experiment) (*Outcome, error) {
 	carrier, err := x.carrier(cluster)
 	if err != nil {
 		return nil, err
@@ -83,7 +93,7 @@ func Drive(ctx context.Context, cluster runtime.Cluster, x Experiment) (*Outcome
 	defer carrier.close()
 	r := &run{
 		carrier: carrier,
-		x:       &x, cluster: cluster,
+		x:       &x, cluster: cluster, crew: crew,
 		nodes:   make([]nodeState, cluster.Nodes()),
 		news:    make(chan news, 4*cluster.Nodes()+64),
 		outcome: newOutcome(cluster.Nodes()),
@@ -133,6 +143,7 @@ func (r *run) accompany(ctx context.Context) error {
 type run struct {
 	x       *Experiment
 	cluster runtime.Cluster
+	crew    *crew
 	carrier *carrier
 	nodes   []nodeState
 	fabric  peerState
@@ -198,12 +209,12 @@ func (r *run) configure(ctx context.Context) error {
 	tell(fabricPeer, r.carrier.conn, realtime.KindConfigure, r.x.fabricConfig(), realtime.KindReady)
 	peers := r.x.peers()
 	for i := range r.nodes {
-		tell(i, r.cluster.Node(i).Conn, agent.KindConfigure, r.x.nodeConfig(i, peers), agent.KindReady)
+		tell(i, r.crew.conns[i], agent.KindConfigure, r.x.nodeConfig(i, peers), agent.KindReady)
 	}
 	err := group.Wait()
 	stop()
 	if err != nil {
-		return r.blame(ctx, err)
+		return blame(ctx, r.cluster, err)
 	}
 	return nil
 }
@@ -229,8 +240,8 @@ func (r *run) capture() error {
 // favour asks for the nodes to run before whatever else the machine does. They run for some ten microseconds at a
 // time; waiting for others to finish their milliseconds is most of what makes them late.
 func (r *run) favour() {
-	for i := range r.nodes {
-		if err := poller.Favour(r.cluster.Node(i).PID); err != nil {
+	for _, p := range drivers(r.cluster) {
+		if err := poller.Favour(p.PID); err != nil {
 			r.outcome.Warnings = append(r.outcome.Warnings, fmt.Sprintf("nodes wait for other programs: %v", err))
 			return
 		}
@@ -240,9 +251,7 @@ func (r *run) favour() {
 
 func (r *run) readDeadline(t time.Time) {
 	_ = r.carrier.conn.SetReadDeadline(t)
-	for i := range r.nodes {
-		_ = r.cluster.Node(i).Conn.SetReadDeadline(t)
-	}
+	r.crew.readDeadline(t)
 }
 
 // start begins lab time everywhere, the fabric's first, and listens.
@@ -253,14 +262,14 @@ func (r *run) start() error {
 		return r.named(fabricPeer, err)
 	}
 	for i := range r.nodes {
-		if err := r.cluster.Node(i).Conn.SendValue(agent.KindStart, agent.Start{T0: t0}); err != nil {
+		if err := r.crew.conns[i].SendValue(agent.KindStart, agent.Start{T0: t0}); err != nil {
 			return r.named(i, err)
 		}
 	}
 	r.quit = make(chan struct{})
 	go r.listen(fabricPeer, r.carrier.conn)
 	for i := range r.nodes {
-		go r.listen(i, r.cluster.Node(i).Conn)
+		go r.listen(i, r.crew.conns[i])
 	}
 	r.moved = time.Now()
 	r.allHeard(r.moved)
@@ -296,9 +305,9 @@ func (r *run) name(peer int) string {
 
 // blame prefers the news that a process died, which explains a broken connection, and the caller's wish to
 // end, which explains everything.
-func (r *run) blame(ctx context.Context, err error) error {
+func blame(ctx context.Context, cluster runtime.Cluster, err error) error {
 	select {
-	case e, ok := <-r.cluster.Exits():
+	case e, ok := <-cluster.Exits():
 		if ok {
 			return e.Err
 		}

@@ -95,7 +95,7 @@ func (x *Experiment) standing() (runtime.Spec, error) {
 	for i := range spec.Switches {
 		spec.Switches[i].Hosts, spec.Switches[i].Hidden = names, x.Processes.Hidden
 	}
-	spec.Ahead = x.Processes.Ahead
+	spec.Ahead, spec.Agents = x.Processes.Ahead, 0 // they run no workload
 	return spec, nil
 }
 

@@ -29,8 +29,8 @@ func (r *run) listen(peer int, conn *control.Conn) {
 		case <-r.quit:
 			return
 		}
-		if err != nil {
-			return
+		if err != nil || m.Kind == agent.KindResults || m.Kind == realtime.KindReport {
+			return // these are the last
 		}
 	}
 }
@@ -93,6 +93,9 @@ func (r *run) hung(now time.Time) error {
 	for peer := fabricPeer; peer < len(r.nodes); peer++ {
 		state := r.state(peer)
 		quiet := now.Sub(state.heard)
+		if peer != fabricPeer {
+			quiet = max(quiet, r.crew.quiet(peer, now))
+		}
 		if quiet <= patience() {
 			continue
 		}
@@ -114,6 +117,7 @@ func (r *run) hung(now time.Time) error {
 func (r *run) allHeard(now time.Time) {
 	r.looked = now
 	r.fabric.heard = now
+	r.crew.allHeard(now)
 	for i := range r.nodes {
 		r.nodes[i].heard = now
 	}

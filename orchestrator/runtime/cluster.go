@@ -29,6 +29,9 @@ type Cluster interface {
 	Switch(i int) *Proc
 	// Fabric is the fabric's process; nil if switches are nodes.
 	Fabric() *Proc
+	// Agents is the number of processes that may drive nodes, and Agent one of them: see Spec.Agents.
+	Agents() int
+	Agent(i int) *Proc
 	// Exits reports each process that ends before Close, at once. It is closed by Close.
 	Exits() <-chan Exit
 	// Bound says in words what memory the nodes may use, and what keeps them to it.

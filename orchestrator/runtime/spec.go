@@ -33,6 +33,10 @@ type Spec struct {
 	NodeArgs, FabricArgs []string
 	Env                  []string
 
+	// Agents is how many processes are to be started besides that are no nodes, and may drive some (agent.KindAdopt). A runtime
+	// may start none.
+	Agents int
+
 	// Memory is the most that one process may use, where the runtime can bound it; 0: 2 GiB.
 	Memory units.Bytes
 
@@ -81,8 +85,16 @@ func (s *Spec) Check() error {
 			}
 		}
 	}
+	for i := range s.Agents {
+		if seen[AgentsName(i)] {
+			return fmt.Errorf("two processes would be called %q", AgentsName(i))
+		}
+	}
 	return nil
 }
+
+// AgentsName is the name of a process that drives nodes.
+func AgentsName(i int) string { return fmt.Sprintf("agents%d", i) }
 
 // Switched says that the machine's kernel switches the lab: it has no fabric process.
 func (s *Spec) Switched() bool { return len(s.Switches) > 0 }

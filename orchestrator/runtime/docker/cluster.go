@@ -304,6 +304,11 @@ func (c *Cluster) Node(i int) *runtime.Proc {
 func (c *Cluster) Nodes() int { return len(c.nodes) }
 
 // Switches returns the number of switches that are nodes, and Switch the process of one.
+// Agents is 0, and Agent is not called: each container drives itself.
+func (c *Cluster) Agents() int             { return 0 }
+func (c *Cluster) Agent(int) *runtime.Proc { return nil }
+
+// Switches returns the number of switches that are nodes, and Switch the process of one.
 func (c *Cluster) Switches() int              { return len(c.switches) }
 func (c *Cluster) Switch(i int) *runtime.Proc { return &c.switches[i].Proc }
 

@@ -32,6 +32,7 @@ type Cluster struct {
 	fabric   *proc          // nil: switches are nodes
 	nodes    []*proc
 	switches []*proc
+	agents   []*proc
 	exits    chan runtime.Exit
 
 	mu      sync.Mutex // guards what follows
@@ -70,7 +71,8 @@ func Launch(ctx context.Context, spec runtime.Spec) (*Cluster, error) {
 		spawn:    newSpawner(),
 		nodes:    make([]*proc, len(spec.Nodes)),
 		switches: make([]*proc, len(spec.Switches)),
-		exits:    make(chan runtime.Exit, len(spec.Nodes)+len(spec.Switches)+1),
+		agents:   make([]*proc, spec.Agents),
+		exits:    make(chan runtime.Exit, len(spec.Nodes)+len(spec.Switches)+spec.Agents+1),
 	}
 	if spec.Stderr != nil {
 		c.out = runtime.NewLines(spec.Stderr)
@@ -119,6 +121,9 @@ func (c *Cluster) boot(ctx context.Context) error {
 	for i := range c.nodes {
 		b.Do(func() error { return c.bootNode(i) })
 	}
+	for i := range c.agents {
+		b.Do(func() error { return c.bootAgents(i) })
+	}
 	return b.Wait()
 }
 
@@ -152,6 +157,20 @@ func (c *Cluster) bootNode(i int) error {
 		return c.failed(c.fabric, err)
 	}
 	_, err = p.Conn.Expect(boot.KindUp, &p.Report)
+	return c.failed(p, err)
+}
+
+// bootAgents takes one process that drives nodes through its boot.
+func (c *Cluster) bootAgents(i int) error {
+	p, err := c.start(runtime.AgentsName(i), c.spec.NodeArgs, "node")
+	if err != nil {
+		return err
+	}
+	c.agents[i] = p
+	spec := boot.NodeSpec{Name: p.Name, Agents: true, Nice: c.spec.Nodes[0].Nice}
+	if err = p.Conn.SendValue(boot.KindBoot, spec); err == nil {
+		_, err = p.Conn.Expect(boot.KindUp, &p.Report)
+	}
 	return c.failed(p, err)
 }
 
@@ -253,6 +272,10 @@ func (c *Cluster) Nodes() int { return len(c.nodes) }
 // Switches returns the number of switches that are nodes, and Switch the process of one.
 func (c *Cluster) Switches() int              { return len(c.switches) }
 func (c *Cluster) Switch(i int) *runtime.Proc { return &c.switches[i].Proc }
+
+// Agents returns the number of processes that may drive nodes, and Agent one of them.
+func (c *Cluster) Agents() int               { return len(c.agents) }
+func (c *Cluster) Agent(i int) *runtime.Proc { return &c.agents[i].Proc }
 
 // Fabric returns the fabric's process; nil if switches are nodes.
 func (c *Cluster) Fabric() *runtime.Proc {

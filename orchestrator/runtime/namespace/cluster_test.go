@@ -262,8 +262,10 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // What a node's process has given away, it has in no thread.
 func TestPrivPrivilegesAreGone(t *testing.T) {
-	c := begin(t, lab(2))
-	for _, p := range []*runtime.Proc{c.Node(0), c.Fabric()} {
+	spec := lab(2)
+	spec.Agents = 1
+	c := begin(t, spec)
+	for _, p := range []*runtime.Proc{c.Node(0), c.Agent(0), c.Fabric()} {
 		caps := "0000000000000000"
 		if p == c.Fabric() {
 			caps = "0000000000800000" // CAP_SYS_NICE

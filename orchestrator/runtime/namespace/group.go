@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,6 +30,8 @@ type groups struct {
 	dir    string // empty: there are none
 	why    error  // then
 	memory units.Bytes
+	nodes  int // that a process with the agents of several drives, at most
+	agents []string
 
 	mu sync.Mutex     // guards what follows
 	of map[string]int // the group of a node, by the node's name
@@ -51,6 +54,10 @@ func groupOwner(name string) (runtime.Owner, bool) {
 // bounded, but not all of a node together.
 func makeGroups(spec *runtime.Spec) (*groups, error) {
 	g := &groups{memory: cmp.Or(spec.Memory, runtime.DefaultMemory), of: map[string]int{}}
+	for i := range spec.Agents {
+		g.agents = append(g.agents, runtime.AgentsName(i))
+		g.nodes = (len(spec.Nodes) + spec.Agents - 1) / spec.Agents
+	}
 	owner, err := runtime.Self()
 	if err != nil {
 		return nil, err
@@ -108,7 +115,11 @@ func (g *groups) group(node string) (string, error) {
 		return "", err
 	}
 	g.of[node] = n
-	most := strconv.FormatInt(int64(g.memory), 10)
+	memory := g.memory
+	if slices.Contains(g.agents, node) {
+		memory *= units.Bytes(g.nodes)
+	}
+	most := strconv.FormatInt(int64(memory), 10)
 	if g.version == 1 {
 		if err := set(dir, "memory.limit_in_bytes", most); err != nil {
 			return "", err

@@ -1,0 +1,58 @@
+package buffer
+
+import "weft/collectives/schedule"
+
+// A Shelf holds the values that memories use, which are the same for all ranks: 32 KB for each repetition of an item that some
+// host is in. The zero value is empty. It belongs to one goroutine.
+type Shelf struct {
+	used  map[volume]*lent
+	spare []*Values
+}
+
+// volume is what values depend on.
+type volume struct {
+	seed         uint64
+	item, repeat int
+	ranks        int
+	kind         schedule.Type
+	op           schedule.Reduction
+	reduces      bool
+}
+
+// lent are values that some memories use.
+type lent struct {
+	values *Values
+	users  int
+}
+
+// take returns the values of a repetition. They are for reading, until put.
+func (s *Shelf) take(seed uint64, item, repeat int, spec *schedule.Spec, reduces bool) *Values {
+	key := volume{seed, item, repeat, spec.Ranks, spec.Type, spec.Op, reduces}
+	if l := s.used[key]; l != nil {
+		l.users++
+		return l.values
+	}
+	v := new(Values)
+	if n := len(s.spare); n > 0 {
+		v, s.spare = s.spare[n-1], s.spare[:n-1]
+	}
+	v.reset(seed, item, repeat, spec, reduces)
+	v.volume = key
+	if s.used == nil {
+		s.used = map[volume]*lent{}
+	}
+	s.used[key] = &lent{v, 1}
+	return v
+}
+
+// put ends a use of values that were taken; nil: of none.
+func (s *Shelf) put(v *Values) {
+	if v == nil {
+		return
+	}
+	l := s.used[v.volume]
+	if l.users--; l.users == 0 {
+		delete(s.used, v.volume)
+		s.spare = append(s.spare, v)
+	}
+}

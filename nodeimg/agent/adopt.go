@@ -1,0 +1,98 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"weft/collectives/buffer"
+	"weft/nodeimg/control"
+)
+
+// adopted is a node that its own process has lent.
+type adopted struct {
+	name    string
+	conn    *control.Conn // the orchestrator's
+	keeper  *keeper
+	sockets []int
+}
+
+// adopt takes a node from the message that gives it away. The descriptors are a control connection, one to the node's
+// process, and its sockets.
+func adopt(m control.Message, fds []int) (a adopted, left int, err error) {
+	var how Adopt
+	if err := m.Is(KindAdopt, &how); err != nil {
+		return a, 0, err
+	}
+	if len(fds) < 3 {
+		return a, 0, fmt.Errorf("%s came with %d descriptors", how.Name, len(fds))
+	}
+	a.name, a.sockets, a.keeper = how.Name, fds[2:], new(keeper)
+	if a.conn, err = control.Of(os.NewFile(uintptr(fds[0]), "control")); err == nil {
+		a.keeper.conn, err = control.Of(os.NewFile(uintptr(fds[1]), "keeper"))
+	}
+	return a, how.Left, err
+}
+
+// driveAdopted is the life of a process that drives several nodes, of which the first has come.
+func driveAdopted(conn *control.Conn, m control.Message, fds []int, takeOver func(room int64) string) error {
+	var lent []adopted
+	for {
+		a, left, err := adopt(m, fds)
+		if err != nil {
+			return err
+		}
+		lent = append(lent, a)
+		if left == 0 {
+			break
+		}
+		if m, fds, err = conn.Recv(); err != nil {
+			return err
+		}
+	}
+	failed, more, err := 0, true, error(nil)
+	for more && err == nil {
+		failed, more, err = configure(lent, takeOver)
+	}
+	if err == nil {
+		return nil
+	}
+	_ = lent[failed].conn.SendError(err)
+	_, _, _ = conn.Recv() // it is told before the connections of all others end: until it ends this process
+	return fmt.Errorf("%s: %w", lent[failed].name, err)
+}
+
+// configure makes the nodes and drives them; more says that this is to be done again. An error is of the node whose number is returned.
+func configure(lent []adopted, takeOver func(room int64) string) (failed int, more bool, err error) {
+	nodes, t, shelf := make([]*node, len(lent)), new(tray), new(buffer.Shelf)
+	most, err := socketsFor(len(lent))
+	if err != nil {
+		return 0, false, err
+	}
+	for i, a := range lent {
+		var cfg Config
+		if _, err := a.conn.Expect(KindConfigure, &cfg); err != nil {
+			return i, false, err
+		}
+		if nodes[i], err = newNode(cfg, a.conn, a.sockets, a.keeper, most, t, shelf); err != nil {
+			return i, false, err
+		}
+	}
+	failed, err = driveAll(nodes, takeOver)
+	return failed, nodes[0].more, err
+}
+
+// socketsFor is how many sockets each of n nodes in this process may send from.
+func socketsFor(n int) (int, error) {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return 0, fmt.Errorf("limit of descriptors: %w", err)
+	}
+	const others = 8 // that a node has besides, and more
+	share := int(min(limit.Cur, 1<<30))/(n+1) - others
+	if share < 1 {
+		return 0, fmt.Errorf("%d nodes in a process that may have %d descriptors", n, limit.Cur)
+	}
+	return min(maxSockets, share), nil
+}

@@ -1,0 +1,148 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/nodeimg/control"
+)
+
+// A node whose agent runs in another process, with those of other nodes, is kept by its own: it lent the agent its sockets,
+// opens more for it, and says that it is alive. When it ends, its agent stops.
+
+// Kinds of message between a node's agent and its keeper. Each is answered in kind, or by control.KindError.
+const (
+	kindOpen  = "open"  // []outlet; answered with as many descriptors
+	kindDrops = "drops" // nothing; answered with a number: see interfaceDrops
+)
+
+// lend hands the sockets of a node to whoever drives it, and keeps the node until the orchestrator ends it.
+func lend(conn *control.Conn, sockets []int) error {
+	mine, theirs, err := control.Pair()
+	if err != nil {
+		return err
+	}
+	defer mine.Close()
+	err = conn.SendValue(KindLent, nil, append([]int{int(theirs.Fd())}, sockets...)...)
+	for _, fd := range sockets {
+		unix.Close(fd)
+	}
+	if err := errors.Join(err, theirs.Close()); err != nil {
+		return err
+	}
+	over := make(chan error, 2)
+	go func() {
+		if err := keep(mine); err != nil { // that the agent is done is no reason to end
+			over <- err
+		}
+	}()
+	go func() {
+		_, _, err := conn.Recv() // the orchestrator has nothing to say but that it is gone
+		over <- unlessOver(err)
+	}()
+	alive := time.NewTicker(keeperAlive)
+	defer alive.Stop()
+	for {
+		select {
+		case err := <-over:
+			return err
+		case <-alive.C:
+			if err := conn.SendValue(KindAlive, nil); err != nil {
+				return unlessOver(err)
+			}
+		}
+	}
+}
+
+// keeperAlive is how often a keeper says that it is alive, in real time.
+const keeperAlive = 500 * time.Millisecond
+
+// keep does what the agent of the node asks for until that is gone.
+func keep(agent *control.Conn) error {
+	for {
+		m, _, err := agent.Recv()
+		if err != nil {
+			return unlessOver(err)
+		}
+		if err := oblige(agent, m); err != nil {
+			return err
+		}
+	}
+}
+
+// unlessOver returns err, or nil for the end of a connection, which is how a lab ends.
+func unlessOver(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) {
+		return nil
+	}
+	return err
+}
+
+// oblige answers one request. An error is one of the connection.
+func oblige(agent *control.Conn, m control.Message) error {
+	switch m.Kind {
+	case kindDrops:
+		return agent.SendValue(kindDrops, interfaceDrops())
+	case kindOpen:
+		var want []outlet
+		if err := m.Decode(&want); err != nil {
+			return err
+		}
+		var fds []int
+		defer func() {
+			for _, fd := range fds {
+				unix.Close(fd)
+			}
+		}()
+		for i := range want {
+			fd, err := want[i].open()
+			if err != nil {
+				return agent.SendError(err)
+			}
+			fds = append(fds, fd)
+		}
+		return agent.SendValue(kindOpen, nil, fds...)
+	}
+	return fmt.Errorf("%q was not expected", m.Kind)
+}
+
+// keeper is the agent's end of the connection to its node.
+type keeper struct{ conn *control.Conn }
+
+// open has sockets opened in the node, at most control.MaxFDs.
+func (k *keeper) open(want []outlet) ([]int, error) {
+	if err := k.conn.SendValue(kindOpen, want); err != nil {
+		return nil, err
+	}
+	fds, err := k.conn.Expect(kindOpen, nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(fds) != len(want) {
+		for _, fd := range fds {
+			unix.Close(fd)
+		}
+		return nil, fmt.Errorf("%d sockets came for %d", len(fds), len(want))
+	}
+	for _, fd := range fds {
+		if err := unix.SetNonblock(fd, true); err != nil {
+			return nil, err
+		}
+	}
+	return fds, nil
+}
+
+// drops are what the node's interfaces dropped.
+func (k *keeper) drops() (n int64) {
+	if k.conn.SendValue(kindDrops, nil) != nil {
+		return 0
+	}
+	if _, err := k.conn.Expect(kindDrops, &n); err != nil {
+		return 0
+	}
+	return n
+}
