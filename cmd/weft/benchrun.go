@@ -97,6 +97,10 @@ type timed struct {
 }
 
 func (t *timed) progress(p orchestrate.Progress) {
+	if p.Phase == orchestrate.Measuring {
+		t.bar.Set(p.Phase, int64(p.Done), int64(p.Total))
+		return
+	}
 	now := time.Now()
 	if t.began.IsZero() {
 		t.began, t.said = now, now

@@ -26,7 +26,14 @@ func BenchmarkPrivAllToAll(b *testing.B) {
 	good := 0
 	var rates, late []float64
 	for range b.N {
-		o, err := bench(b.Context(), Processes{Stderr: os.Stderr}, 1.2, offered)
+		m, err := newBench(b.Context(), Processes{Stderr: os.Stderr})
+		if err != nil {
+			b.Fatal(err)
+		}
+		o, err := m.last().run(b.Context(), 1.2, offered)
+		if err := m.close(); err != nil {
+			b.Error(err)
+		}
 		if err != nil {
 			b.Fatal(err)
 		}

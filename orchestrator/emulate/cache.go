@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	goruntime "runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -48,8 +49,8 @@ func cached(ctx context.Context, runtime string, measure func() (Capacity, error
 	return c, nil
 }
 
-// cacheFile names the file for this machine and this program: another kernel, another build, another number
-// of processors, other privileges or another runtime make another capacity.
+// cacheFile names the file for this machine and this program: another kernel, another build, other processors or another number
+// of them, other privileges or another runtime make another capacity.
 func cacheFile(runtime string) (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -63,9 +64,23 @@ func cacheFile(runtime string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	key := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d %d %t %s", u.Release, u.Version, exe.Size(), exe.ModTime().UnixNano(),
-		goruntime.NumCPU(), os.Geteuid() == 0, cmp.Or(runtime, "namespace")))
+	key := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d %d %s %t %s", u.Release, u.Version, exe.Size(), exe.ModTime().UnixNano(),
+		goruntime.NumCPU(), processor(), os.Geteuid() == 0, cmp.Or(runtime, "namespace")))
 	return filepath.Join(dir, "weft", fmt.Sprintf("capacity-%x.json", key[:8])), nil
+}
+
+// processor is what the machine calls its processors; empty where it does not say.
+func processor() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, ok := strings.CutPrefix(line, "model name"); ok {
+			return strings.TrimSpace(name)
+		}
+	}
+	return ""
 }
 
 // busyLife is how long a measurement on a machine that looked busy is believed.

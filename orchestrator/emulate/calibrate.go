@@ -3,28 +3,30 @@ package emulate
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"runtime"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"weft/orchestrator/runtime"
 )
 
 // The calibration runs: as many hosts as the labs that this is for, each of three loads for about as long as makes
-// the numbers steady.
+// the numbers steady. All are made by the same processes: starting some takes as long as a run.
 const (
 	benchHosts = 16
 	benchLight = 4_000.0 // packets per second and processor offered in the first: any machine of today carries them
 	benchPress = 2.5     // times what the first suggests is offered in the second
-	benchTries = 2       // of the third, while the machine looks busy
 	benchStall = 20 * time.Second
 )
 
 // How long each run is, in seconds of real time at the load offered.
 const (
-	lightSeconds = 0.3
+	lightSeconds = 0.2
 	pressSeconds = 0.4
-	fullSeconds  = 0.6
+	fullSeconds  = 0.5
 )
 
 // Calibrate measures what this machine can carry, or returns what it measured before: see cached.
@@ -40,28 +42,42 @@ func Calibrate(ctx context.Context, p Processes) (Capacity, error) {
 // serves several. So the first load tells how much may be offered to learn what fills the machine. Offering much more
 // and counting what comes through would be wrong: when everything is late, time runs out in retransmissions.
 func Measure(ctx context.Context, p Processes) (Capacity, error) {
-	light, err := bench(ctx, p, lightSeconds, light())
+	p.measuring(0)
+	b, err := newBench(ctx, p)
 	if err != nil {
 		return Capacity{}, fmt.Errorf("measure the packet rate: %w", err)
 	}
-	press, err := bench(ctx, p, pressSeconds, benchPress*light.capacity())
+	c, err := b.measure(ctx, p.measuring)
+	return c, errors.Join(err, b.close())
+}
+
+// measuring tells how many of the steps of measuring are done.
+func (p *Processes) measuring(done int) {
+	const steps = 4 // starting the processes, and three runs
+	if p.Measuring != nil {
+		p.Measuring(done, steps)
+	}
+}
+
+// measure makes the runs, and tells after each step how many are done.
+func (b *bench) measure(ctx context.Context, tell func(done int)) (Capacity, error) {
+	tell(1)
+	light, err := b.run(ctx, lightSeconds, light())
+	if err != nil {
+		return Capacity{}, fmt.Errorf("measure the packet rate: %w", err)
+	}
+	tell(2)
+	press, err := b.run(ctx, pressSeconds, benchPress*light.capacity())
 	if err != nil {
 		return Capacity{}, fmt.Errorf("measure the packet rate under pressure: %w", err)
 	}
 	c := Capacity{PacketsPerSecond: max(light.capacity(), press.capacity()), Ordinary: !light.favoured}
-	var full benchOutcome
-	for try := range benchTries {
-		out, err := bench(ctx, p, fullSeconds, c.working()*c.PacketsPerSecond)
-		if err != nil {
-			return Capacity{}, fmt.Errorf("measure the lateness: %w", err)
-		}
-		if try == 0 || out.late().P99NS < full.late().P99NS {
-			full = out
-		}
-		if full.Foreign <= busyForeign {
-			break
-		}
+	tell(3)
+	full, err := b.last().run(ctx, fullSeconds, c.working()*c.PacketsPerSecond)
+	if err != nil {
+		return Capacity{}, fmt.Errorf("measure the lateness: %w", err)
 	}
+	tell(4)
 	for _, out := range []benchOutcome{light, press, full} {
 		c.Lateness = append(c.Lateness, out.late())
 		c.Foreign = max(c.Foreign, out.Foreign)
@@ -77,15 +93,51 @@ type benchOutcome struct {
 	offered  float64 // data packets per second of real time
 }
 
-// bench runs the all-to-all for about so many seconds, with so many packets offered per second of real time.
-func bench(ctx context.Context, p Processes, seconds, offered float64) (benchOutcome, error) {
-	hosts := calibrationHosts()
-	messages := float64(hosts * (hosts - 1))
-	x := allToAll(hosts, max(1, int(seconds*offered/messages)), 1, 1)
+// bench is what measures: the processes of a star.
+type bench struct {
+	hosts   int
+	more    bool // runs after the next
+	cluster runtime.Cluster
+	crew    *crew
+}
+
+// newBench starts the processes.
+func newBench(ctx context.Context, p Processes) (*bench, error) {
+	b := &bench{hosts: calibrationHosts(), more: true}
+	x := allToAll(b.hosts, 1, 1, 1)
+	x.Processes = p
+	spec, err := x.cluster()
+	if err != nil {
+		return nil, err
+	}
+	if b.cluster, err = launch(ctx, p.launch(), spec); err != nil {
+		return nil, err
+	}
+	if b.crew, err = lend(ctx, b.cluster); err != nil {
+		return nil, errors.Join(err, b.cluster.Close())
+	}
+	return b, nil
+}
+
+// last makes the next run the last.
+func (b *bench) last() *bench {
+	b.more = false
+	return b
+}
+
+func (b *bench) close() error {
+	b.crew.close()
+	return b.cluster.Close()
+}
+
+// run runs the all-to-all for about so many seconds, with so many packets offered per second of real time.
+func (b *bench) run(ctx context.Context, seconds, offered float64) (benchOutcome, error) {
+	messages := float64(b.hosts * (b.hosts - 1))
+	x := allToAll(b.hosts, max(1, int(seconds*offered/messages)), 1, 1)
 	x.Dilation = max(1, roundUp(Load(x.Plans)/offered))
 	x.Stall = max(benchStall, x.stall())
-	x.Processes = p
-	o, err := Run(ctx, x)
+	x.more = b.more
+	o, err := drive(ctx, b.cluster, b.crew, x)
 	if err == nil && (o.Report == nil || slices.Contains(o.Results, nil)) {
 		err = fmt.Errorf("the run ended without results: %s", strings.Join(o.Warnings, "; "))
 	}
@@ -104,5 +156,5 @@ func (o benchOutcome) capacity() float64 {
 		all += n.CPU
 	}
 	packets := float64(o.Transport.DataPackets) * 1e9
-	return min(packets*float64(runtime.NumCPU())/float64(all), packets/float64(o.Report.CPU))
+	return min(packets*float64(goruntime.NumCPU())/float64(all), packets/float64(o.Report.CPU))
 }

@@ -12,6 +12,7 @@ import (
 	"weft/orchestrator/runtime/docker"
 	"weft/orchestrator/runtime/namespace"
 	"weft/orchestrator/uml"
+	"weft/units"
 )
 
 // place is where the nodes of an emulation live.
@@ -68,7 +69,13 @@ func nodesIn(ctx context.Context, l *lab.Lab) (place, error) {
 
 // processes says how nodes and the fabric are started: as this program.
 func (p place) processes(o Options) emulate.Processes {
-	return emulate.Processes{Launch: p.launch, Runtime: p.runtime, Self: o.Self, Step: o.Step}
+	all := emulate.Processes{Launch: p.launch, Runtime: p.runtime, Self: o.Self, Step: o.Step}
+	if o.Progress != nil {
+		all.Measuring = func(done, of int) {
+			o.Progress(Progress{Phase: Measuring, Done: units.Bytes(done), Total: units.Bytes(of)})
+		}
+	}
+	return all
 }
 
 // chosen says that the lab asks for what only emulation has: this runtime or datapath and no other, or programs in hosts.

@@ -51,10 +51,13 @@ func (o *Options) workers() int {
 	return runtime.GOMAXPROCS(0)
 }
 
+// Measuring is the phase in which it is found out what the machine can carry: once for a program on a machine, and before anything runs.
+const Measuring = "measuring the machine"
+
 // Progress is how far a run has come.
 type Progress struct {
-	Phase       string // starting, running, collecting
-	Done, Total units.Bytes
+	Phase       string      // Measuring or running
+	Done, Total units.Bytes // of Measuring: steps
 	LabTime     units.Time
 }
 
