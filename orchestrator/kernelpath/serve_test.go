@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -205,6 +206,7 @@ func TestPrivForwards(t *testing.T) {
 			}()
 			k := carrying(t, l, n, c)
 			holds(t, c, n)
+			plain(t, c, n)
 			for from, to := range map[string]string{"h0": "10.0.0.2", "h1": "10.0.0.3", "h3": "10.0.0.1"} {
 				if out, err := run(t, c, from, "ping", "-c", "2", "-i", "0.1", "-W", "5", to); err != nil {
 					t.Errorf("ping from %s to %s: %v: %s", from, to, err, out)
@@ -451,6 +453,47 @@ func holds(t *testing.T, c runtime.Cluster, n *Network) {
 	}
 	if out, err := run(t, c, sw.Name, "cat", "/proc/sys/net/ipv4/fib_multipath_hash_policy"); err != nil || out != "1\n" {
 		t.Errorf("hash policy %q, %v", out, err)
+	}
+}
+
+// plain holds every end of every cable to single packets with their checksums filled in.
+func plain(t *testing.T, c runtime.Cluster, n *Network) {
+	t.Helper()
+	spares := []struct {
+		name string
+		get  uint32
+	}{{"tx-checksum", 0x16}, {"tso", 0x1e}, {"gso", 0x23}, {"gro", 0x2b}} // ETHTOOL_GTXCSUM, _GTSO, _GGSO, _GGRO
+	for _, e := range n.Ends {
+		node := c.Switch(max(0, e.Switch))
+		if e.Host >= 0 {
+			node = c.Node(e.Host)
+		}
+		err := node.Do(func() error {
+			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			for _, s := range spares {
+				value := struct{ cmd, data uint32 }{s.get, 0}
+				request := struct {
+					name [unix.IFNAMSIZ]byte
+					data unsafe.Pointer
+					_    [16]byte
+				}{data: unsafe.Pointer(&value)}
+				copy(request.name[:], e.Interface)
+				if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request))); errno != 0 {
+					return fmt.Errorf("%s of %s: %w", s.name, e.Interface, errno)
+				}
+				if value.data != 0 {
+					t.Errorf("%+v: %s is on", e, s.name)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }
 
