@@ -91,7 +91,7 @@ func (x *Experiment) CheckKernel() (port int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return kernelpath.Check(&x.Fabric, x.Dilation, x.ipMTU(), kernel)
+	return kernelpath.Check(&x.Fabric, x.Changes, x.Dilation, x.ipMTU(), kernel)
 }
 
 // switched adds to what a runtime must start what a lab needs whose switches are nodes.

@@ -40,6 +40,15 @@ func lineOf(p *fabric.PortConfig) fabric.Line {
 	return fabric.Line{Rate: p.Rate, Delay: p.Delay, Loss: p.Loss, BitErrors: p.BitErrors, Disorder: &p.Disorder}
 }
 
+// become is what a change makes of a line.
+func become(was fabric.Line, change *fabric.Line) fabric.Line {
+	now := *change
+	if now.Disorder == nil {
+		now.Disorder = was.Disorder
+	}
+	return now
+}
+
 // Real is one direction of a link in real time, at a dilation: the queue of a port and a line, which says all (its Disorder is not nil).
 // IPv4 packets have at most mtu bytes.
 func Real(p *fabric.PortConfig, l *fabric.Line, dilation float64, mtu units.Bytes, host bool) qdisc.Direction {
@@ -72,13 +81,26 @@ func Real(p *fabric.PortConfig, l *fabric.Line, dilation float64, mtu units.Byte
 // coarsest is the most that a rate may be off because the kernel counts in bytes per second.
 const coarsest = 1e-3
 
-// Check reports what the kernel cannot honour of a network at a dilation: the first port, by its number, and why.
-func Check(cfg *fabric.Config, dilation float64, mtu units.Bytes, kernel qdisc.Capabilities) (port int, err error) {
+// Check reports what the kernel cannot honour of a network, and of what becomes of it, at a dilation: the first port, by its number, and why.
+func Check(cfg *fabric.Config, changes []fabric.Change, dilation float64, mtu units.Bytes, kernel qdisc.Capabilities) (port int, err error) {
 	for i := range cfg.Ports {
 		p := &cfg.Ports[i]
 		l := lineOf(p)
 		if _, err := plan(p, &l, dilation, mtu, int(p.From) < cfg.Hosts, kernel); err != nil {
 			return i, err
+		}
+	}
+	for i := range changes {
+		change := &changes[i]
+		if change.Line == nil {
+			continue
+		}
+		for _, port := range change.Ports {
+			p := &cfg.Ports[port]
+			l := become(lineOf(p), change.Line)
+			if _, err := plan(p, &l, dilation, mtu, int(p.From) < cfg.Hosts, kernel); err != nil {
+				return port, fmt.Errorf("from %v on: %w", change.At.Duration(), err)
+			}
 		}
 	}
 	return 0, nil

@@ -235,10 +235,7 @@ func (c *carrier) make(change *fabric.Change) error {
 			l.down = !*change.Up
 		}
 		if change.Line != nil {
-			was := l.line.Disorder
-			if l.line = *change.Line; l.line.Disorder == nil {
-				l.line.Disorder = was
-			}
+			l.line = become(l.line, change.Line)
 		}
 	})
 	if err != nil {

@@ -63,7 +63,10 @@ func (x *exam) marks(samples []Sample, fills units.Bytes) {
 		got += fmt.Sprintf("; no more than %v waited", m.longest)
 	}
 	x.add("marks", fmt.Sprintf("from %v, all from %v", red.Min, red.Max), got, m.early == 0 && m.missing == 0 && filled)
-	if m.between.of > 0 {
+	if m.between.of == 0 {
+		return
+	}
+	if low, high := m.between.bounds(); low > 0 || high < 1 { // else so few say nothing
 		x.addShare(m.between)
 	}
 }
