@@ -20,9 +20,12 @@ func (d *desk) tshark(file, filter string, names ...string) []string {
 	for _, n := range names {
 		args = append(args, "-e", n)
 	}
-	out, err := exec.Command("tshark", args...).Output()
+	var said strings.Builder
+	cmd := exec.Command("tshark", args...)
+	cmd.Stderr = &said
+	out, err := cmd.Output()
 	if err != nil {
-		d.t.Fatalf("tshark %s: %v", strings.Join(args, " "), err)
+		d.t.Fatalf("tshark %s: %v: %s", strings.Join(args, " "), err, said.String())
 	}
 	return strings.Fields(string(out))
 }

@@ -195,6 +195,7 @@ func TestPrivTerminalOfARunIsClosed(t *testing.T) {
 			}
 			before := look(t)
 			d := newDesk(t).stateful()
+			d.run("clean") // empty control groups of labs that other tests killed
 			for _, args := range [][]string{
 				{"run", d.lab("long.yaml", long), "--engine", "emu", "--dilation", "1000", "--runtime", runtime},
 				{"deploy", d.lab("lab.yaml", byHand), "--runtime", runtime},
