@@ -308,6 +308,13 @@ func TestBridgesMeasureWholeExchanges(t *testing.T) {
 	if d, _ := b.Delay(0); d != 1500*units.Nanosecond || b.Counters().Filtered != 1 {
 		t.Errorf("a turnaround longer than the exchange: %v, %+v", d, b.Counters())
 	}
+	response.Sequence, response.Flags = ask(3*ms), 0
+	if err := hear(3*ms+21*units.Second, response); err != nil {
+		t.Fatal(err)
+	}
+	if d, _ := b.Delay(0); d != 1500*units.Nanosecond || b.Counters().Filtered != 2 {
+		t.Errorf("an answer after 21 s: %v, %+v", d, b.Counters())
+	}
 }
 
 // Nothing that a neighbour sends breaks a bridge or makes it measure less than 0.

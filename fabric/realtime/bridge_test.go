@@ -115,3 +115,25 @@ func TestSwitchesNeedAddresses(t *testing.T) {
 		}
 	}
 }
+
+// A message that a transparent clock has corrected has the checksum that it would have been sent with; one without stays without.
+func TestCorrectionsKeepTheChecksumRight(t *testing.T) {
+	for i := range units.Time(200) {
+		m := ptp.Message{Type: ptp.Sync, Sequence: uint16(i * 331), Correction: int64(i) * 0x1234567}
+		body := make([]byte, udpLen+ptp.MaxSize)
+		binary.BigEndian.PutUint16(body[2:], clocksync.EventPort)
+		body = body[:udpLen+m.Encode(body[udpLen:])]
+		frame := between(host(0), host(1), 0, body)
+		if i > 0 {
+			sealUDP(frame)
+		}
+		rewrite(udpOf(frame), func(message []byte) { clocksync.AddResidence(message, i*i*units.Nanosecond+i) })
+		var got ptp.Message
+		if err := got.Decode(udpOf(frame)[udpLen:]); err != nil || got.Correction != m.Correction+clocksync.Scaled(i*i*units.Nanosecond+i) {
+			t.Fatalf("%+v: %v", got, err)
+		}
+		if sum := binary.BigEndian.Uint16(udpOf(frame)[udpSumAt:]); i == 0 && sum != 0 || i > 0 && checksumOfUDP(frame) != 0xffff {
+			t.Fatalf("message %d: checksum %#04x", i, sum)
+		}
+	}
+}

@@ -1,0 +1,307 @@
+package ptp
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"weft/clocksync"
+	"weft/clocksync/servo"
+	"weft/units"
+)
+
+// What is measured and not used, filter by filter: each of these fails when its filter is taken out.
+
+// taught is a servo that keeps what it is told.
+type taught struct{ samples []servo.Sample }
+
+func (t *taught) Update(s servo.Sample) (float64, servo.State) {
+	t.samples = append(t.samples, s)
+	return 0, servo.Locked
+}
+func (t *taught) Holdover() float64  { return 0 }
+func (t *taught) RateRatio() float64 { return 1 }
+func (t *taught) Reset()             {}
+
+// follower is a clock that follows node 0, at the beginning.
+func follower(t *testing.T, change func(*Config)) (*Clock, *taught) {
+	t.Helper()
+	s := clocksync.Setup{Self: 1, Nodes: 2}
+	cfg := Default(s, 0)
+	if change != nil {
+		change(&cfg)
+	}
+	c, err := New(s, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Start(clocksync.Now{})
+	c.parent = parent{ok: true, source: PortIdentity{IdentityOf(0), 1}, peer: &c.peers[0], port: &c.ports[0], set: DataSet{Accuracy: accuracyExact}}
+	c.slave.start(0, c)
+	k := &taught{}
+	c.servo = k
+	return c, k
+}
+
+func at(t units.Time) clocksync.Now { return clocksync.Now{Mono: t, Hard: t} }
+
+// Nothing arrives before it was sent: a negative delay is not used, but as none by a clock whose frequency is not known yet; nor is
+// one longer than any network's.
+func TestImpossibleDelays(t *testing.T) {
+	for _, c := range []struct {
+		state clocksync.State
+		delay units.Time
+		want  units.Time // below 0: it is not used
+	}{
+		{clocksync.Locked, -1, -1}, {clocksync.Free, -1, 0}, {clocksync.Holdover, -units.Second, 0},
+		{clocksync.Locked, maxCorrection + 1, -1}, {clocksync.Free, maxCorrection + 1, -1}, {clocksync.Locked, 0, 0},
+	} {
+		k, _ := follower(t, nil)
+		k.correction.State = c.state
+		k.learn(at(ms), k.parent.peer, c.delay)
+		got, ok := k.parent.peer.delay.Value()
+		if ok != (c.want >= 0) || ok && got != c.want {
+			t.Errorf("a delay of %v, %v: %v %v", c.delay, c.state, got, ok)
+		}
+		if (k.counters.Filtered > 0) != (c.delay < 0 || c.delay > maxCorrection) {
+			t.Errorf("a delay of %v, %v: %d counted", c.delay, c.state, k.counters.Filtered)
+		}
+	}
+}
+
+// A delay of four first steps beyond the usual was held up and is left aside, unless half of the last ten are as long.
+func TestDetours(t *testing.T) {
+	k, _ := follower(t, nil)
+	p, first := k.parent.peer, k.cfg.Limits.FirstStep
+	usual := units.Microsecond
+	for range 10 {
+		k.learn(at(ms), p, usual)
+	}
+	k.learn(at(2*ms), p, usual+detour*first)
+	if p.last != usual+detour*first || k.counters.Filtered != 0 {
+		t.Errorf("a delay at the limit was left aside: %v", p.last)
+	}
+	k.learn(at(2*ms), p, usual)
+	far := usual + detour*first + 1
+	for i := range 4 {
+		k.learn(at(3*ms), p, far)
+		if d, _ := p.delay.Value(); p.last != usual || d != usual || p.learnt != 2*ms || k.counters.Filtered != int64(i+1) {
+			t.Fatalf("detour %d was used: %v, %d counted", i, p.last, k.counters.Filtered)
+		}
+	}
+	k.learn(at(4*ms), p, far)
+	if p.last != far || p.learnt != 4*ms || k.counters.Filtered != 4 {
+		t.Errorf("a path that is longer five times of ten is still left aside: %v", p.last)
+	}
+}
+
+// An offset is a spike beyond the first step and twice what offsets usually are, once eight are known. It makes no sample and
+// is good for no delay, and who gives it is still there. Half of the last ten are no spikes.
+func TestOffsetsThatAreSpikes(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		known int
+		usual units.Time // size of the offsets so far
+		size  units.Time
+		spike bool
+	}{
+		{"beyond both", 20, 10 * units.Nanosecond, 1001 * units.Nanosecond, true},
+		{"before the others", 20, 10 * units.Nanosecond, -1001 * units.Nanosecond, true},
+		{"within the first step", 20, 10 * units.Nanosecond, units.Microsecond, false},
+		{"as far as others", 20, units.Microsecond, 5 * units.Microsecond, false},
+		{"nothing known", 7, 10 * units.Nanosecond, 5 * units.Microsecond, false},
+	} {
+		k, servo := follower(t, nil)
+		for i := range c.known {
+			sign := units.Time(1 - 2*(i%2))
+			k.bound.Add(sign*c.usual, 0)
+		}
+		k.learn(at(ms), k.parent.peer, units.Microsecond)
+		k.slave.t1, k.slave.t2, k.slave.measured = ms, ms+units.Microsecond+c.size, true
+		k.slave.giveUpAt = 1
+		k.measure(at(2 * ms))
+		if spike := len(servo.samples) == 0; spike != c.spike || spike == k.slave.measured || spike != (k.counters.Filtered == 1) {
+			t.Errorf("%s: left aside %v, good for a delay %v, %d counted", c.name, spike, k.slave.measured, k.counters.Filtered)
+		}
+		if k.slave.giveUpAt != 2*ms+k.patience() {
+			t.Errorf("%s: the parent is given up at %v", c.name, k.slave.giveUpAt)
+		}
+	}
+	k, servo := follower(t, nil)
+	for range 20 {
+		k.bound.Add(10*units.Nanosecond, 0)
+	}
+	k.learn(at(ms), k.parent.peer, units.Microsecond)
+	for i := range units.Time(5) {
+		k.slave.t1, k.slave.t2, k.slave.measured = i*ms, i*ms+3*units.Microsecond, true
+		k.measure(at(ms + i))
+	}
+	if len(servo.samples) != 1 || servo.samples[0].Offset != 2*units.Microsecond {
+		t.Errorf("a master that moved: %+v", servo.samples)
+	}
+}
+
+// With Weighted a sample counts by how much the last delay was longer than usual.
+func TestWeights(t *testing.T) {
+	for _, weighted := range []bool{false, true} {
+		k, servo := follower(t, func(c *Config) { c.Weighted = weighted })
+		for _, d := range []units.Time{1, 1, 4} {
+			k.learn(at(ms), k.parent.peer, d*units.Microsecond)
+		}
+		k.slave.t1, k.slave.t2 = ms, ms+units.Microsecond
+		k.measure(at(ms))
+		if want := map[bool]float64{false: 1, true: 0.25}[weighted]; len(servo.samples) != 1 || servo.samples[0].Weight != want {
+			t.Errorf("weighted %v: %+v, want %v", weighted, servo.samples, want)
+		}
+	}
+}
+
+// A neighbour's clock is as fast against this one as over the last eight exchanges; what no clock can be says nothing.
+func TestPace(t *testing.T) {
+	for rate, want := range map[float64]float64{50e-6: 1 + 50e-6, -200e-6: 1 - 200e-6, 0.02: 1, -0.5: 1} {
+		var p pace
+		var got float64
+		for i := range units.Time(paceSize + 1) {
+			got = p.add(i*ms+units.Time(float64(i*ms)*rate), i*ms)
+			if i < paceSize && got != 1 {
+				t.Errorf("a ratio of %g after %d exchanges", got, i+1)
+			}
+		}
+		if math.Abs(got-want) > 1e-9 {
+			t.Errorf("rate %g: ratio %.9f, want %.9f", rate, got, want)
+		}
+	}
+}
+
+// The answer to a question that is open tells that the parent's clock was set back: what it said before counts no more, and
+// what it then said of a Sync is good for no delay.
+func TestParentThatWasSetBack(t *testing.T) {
+	k, _ := follower(t, nil)
+	answer := func(t4 units.Time) error {
+		k.slave.request, k.slave.asked, k.slave.t3, k.slave.measured, k.slave.t1, k.slave.t2 = 7, true, ms, true, 0, units.Microsecond
+		m := Message{Type: DelayResp, Source: k.parent.source, Sequence: 7, Requesting: k.ports[0].id}
+		m.Timestamp, _ = stampOf(t4)
+		return k.onDelayResp(at(ms), k.parent.peer, &m)
+	}
+	k.parent.peer.told = reading{ok: true, at: 10 * ms}
+	if err := answer(10*ms - k.cfg.SyncInterval); err != nil || k.parent.peer.told.at != 10*ms || !k.slave.measured {
+		t.Errorf("an answer of about now: %v, %+v", err, k.parent.peer.told)
+	}
+	if err := answer(2 * ms); err != nil || k.parent.peer.told.at != 2*ms || k.slave.measured {
+		t.Errorf("an answer of long ago: %v, %+v, good for a delay: %v", err, k.parent.peer.told, k.slave.measured)
+	}
+}
+
+// A question that comes twice is answered once, in both mechanisms.
+func TestQuestionsAreAnsweredOnce(t *testing.T) {
+	for _, typ := range []Type{DelayReq, PDelayReq} {
+		k, _ := follower(t, func(c *Config) { c.PeerDelay = typ == PDelayReq })
+		k.ports[0].state = Master
+		for k.out.head < len(k.out.jobs) {
+			k.out.pop()
+		}
+		var buf [MaxSize]byte
+		m := Message{Type: typ, Source: PortIdentity{IdentityOf(0), 1}, Sequence: 40, LogInterval: noInterval}
+		in := clocksync.Message{From: 0, Port: clocksync.EventPort, Data: buf[:m.Encode(buf[:])]}
+		if err := k.Receive(at(ms), &in); err != nil {
+			t.Fatal(err)
+		}
+		answers := len(k.out.jobs)
+		if err := k.Receive(at(ms), &in); !errors.Is(err, ErrStale) || len(k.out.jobs) != answers || answers != 1 {
+			t.Errorf("type %d twice: %v, %d answers", typ, err, len(k.out.jobs))
+		}
+	}
+}
+
+// A correction that is no line is not published.
+func TestOnlyLinesArePublished(t *testing.T) {
+	k, _ := follower(t, nil)
+	before := k.correction
+	for _, bad := range []clocksync.Correction{{Rate: math.NaN()}, {Rate: 2 * clocksync.MaxRate}, {Bound: -1}, {Drift: -1}} {
+		k.publish(bad)
+	}
+	if k.correction != before || k.counters.Filtered != 4 || k.counters.Updates != 0 {
+		t.Errorf("%+v, %+v", k.correction, k.counters)
+	}
+}
+
+// A clock behind a bridge asks and answers nobody else, and a bridge answers in the domain of the question.
+func TestOnlyTheBridgeIsAtTheOtherEnd(t *testing.T) {
+	k, _ := follower(t, func(c *Config) { c.PeerDelay, c.Bridge, c.Domain = true, 5, 3 })
+	say := func(from clocksync.Node, m Message) error {
+		var buf [MaxSize]byte
+		m.Source = PortIdentity{IdentityOf(from), 1}
+		return k.Receive(at(ms), &clocksync.Message{From: from, Port: clocksync.EventPort, Data: buf[:m.Encode(buf[:])]})
+	}
+	for name, c := range map[string]struct {
+		from clocksync.Node
+		m    Message
+		want error
+	}{
+		"another host asks":         {0, Message{Type: PDelayReq, Domain: 3}, ErrForeign},
+		"another switch asks":       {4, Message{Type: PDelayReq}, ErrForeign},
+		"the bridge gives the time": {5, Message{Type: Sync, Domain: 3}, ErrForeign},
+		"it answers elsewhere":      {5, Message{Type: PDelayResp, Requesting: k.ports[0].id}, ErrForeign},
+		"it answers nothing":        {5, Message{Type: PDelayResp, Domain: 3, Requesting: k.ports[0].id}, ErrStale},
+		"it asks":                   {5, Message{Type: PDelayReq, Sequence: 1}, nil},
+	} {
+		if err := say(c.from, c.m); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+	j, ok := k.out.pop()
+	if !ok || j.message.Type != PDelayResp || j.message.Domain != 0 || j.peer.node != 5 {
+		t.Errorf("%+v", j)
+	}
+	for _, bad := range []func(*Config){
+		func(c *Config) { c.Bridge = 1; c.PeerDelay = true }, func(c *Config) { c.Bridge = 5 },
+	} {
+		cfg := Default(clocksync.Setup{Self: 1, Nodes: 2}, 0)
+		bad(&cfg)
+		if _, err := New(clocksync.Setup{Self: 1, Nodes: 2}, cfg); err == nil {
+			t.Errorf("bridge %d, peer delay %v: taken", cfg.Bridge, cfg.PeerDelay)
+		}
+	}
+}
+
+// Behind a step, exchanges that were open are of two clocks.
+func TestStepsEndExchanges(t *testing.T) {
+	for _, bridge := range []clocksync.Node{0, 5} {
+		k, _ := follower(t, func(c *Config) { c.PeerDelay, c.Bridge = true, bridge })
+		way := k.way()
+		way.exchange = exchange{t1: 1, sent: true}
+		k.watch(clocksync.Now{Mono: ms, Hard: 3 * ms})
+		if way.exchange.sent || k.counters.Resets != 1 {
+			t.Errorf("bridge %d: the clock was set: %+v", bridge, way.exchange)
+		}
+		way.exchange = exchange{t1: 1, sent: true}
+		way.delay.Add(units.Microsecond)
+		k.steer(clocksync.Now{Mono: ms, Hard: 3 * ms}, units.Millisecond, 0, servo.Jump)
+		if _, ok := way.delay.Value(); way.exchange.sent || ok {
+			t.Errorf("bridge %d: time jumped: %+v, delay known %v", bridge, way.exchange, ok)
+		}
+	}
+}
+
+// With the peer delay mechanism a Sync is as long as what links are measured by, and reads as before.
+func TestSyncsArePadded(t *testing.T) {
+	for _, peer := range []bool{false, true} {
+		k, _ := follower(t, func(c *Config) { c.PeerDelay = peer })
+		for k.out.head < len(k.out.jobs) {
+			k.out.pop()
+		}
+		want := Message{Type: Sync, Flags: FlagTwoStep | FlagUnicast, Source: k.ports[0].id, Sequence: 5}
+		k.send(&k.peers[0], want)
+		var out clocksync.Outgoing
+		var got Message
+		if !k.Transmit(at(ms), &out) || got.Decode(out.Data[:out.N]) != nil || got != want {
+			t.Fatalf("%+v, want %+v", got, want)
+		}
+		if length := map[bool]int{false: Sync.size(), true: PDelayReq.size()}[peer]; out.N != length || int(out.Data[2])<<8|int(out.Data[3]) != length {
+			t.Errorf("peer delay %v: %d bytes, % x", peer, out.N, out.Data[:out.N])
+		}
+		if peer && string(out.Data[44:54]) != "\x80\x08\x00\x06\x00\x00\x00\x00\x00\x00" {
+			t.Errorf("% x is no PAD TLV", out.Data[44:54])
+		}
+	}
+}
