@@ -51,6 +51,7 @@ type Agent struct {
 	yielded    bool       // it was the anchor in the reference's place, until that was there
 	adrift     units.Time // how far synchronized time was from the reference's at most
 	adriftAt   units.Time // then, by the monotonic clock
+	off        units.Time // how far its line was from the reference's at most, when that was last there
 	correction clocksync.Correction
 	apart      units.Time // hardware clock minus monotonic clock
 	epoch      uint8      // counts steps of the hardware clock, modulo 4: neighbours forget what was before

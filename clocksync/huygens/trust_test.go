@@ -135,3 +135,33 @@ func TestReportsOfOthersEdges(t *testing.T) {
 		t.Errorf("kept %+v", got)
 	}
 }
+
+// The reference's first report is lost to the second coordinator, and its solution to another node, who takes the second's: the mean of nodes
+// that have just joined, some 200 ns off. The bound says so, and the next solution is not held against what that one told.
+func TestTheMeanOfThoseWhoHaveJustJoined(t *testing.T) {
+	for seed := range uint64(8) {
+		l := usual()
+		l.change, l.load, l.seed = brisk, 0, seed
+		l.world = func(c *testnet.Config) {
+			c.Blocked = func(from, to clocksync.Node, at units.Time) bool {
+				return from == 0 && (to == 1 || to == 5) && at > 4*ms && at < 13*ms
+			}
+			was := c.Oscillator
+			c.Oscillator = func(n clocksync.Node) testnet.Oscillator {
+				o := was(n)
+				o.Skew = 15e-6
+				if n == 0 {
+					o.Skew = -15e-6
+				}
+				return o
+			}
+		}
+		w := l.make(t)
+		v := watch(w, l.nodes, 5*ms, 100*units.Microsecond)
+		w.Run(40 * ms)
+		if v.outside > 0 {
+			t.Errorf("seed %d: %d of %d are outside of their bounds", seed, v.outside, v.checks)
+		}
+		wantWithin(t, "with the reference", settle(w, l.nodes, 40*ms, 60*ms), 30*ns)
+	}
+}

@@ -148,6 +148,7 @@ func (a *Agent) joined(now clocksync.Now) {
 	}
 	a.anchor, a.yielded, a.lone, a.adrift, a.adriftAt = false, false, j.lone, j.adrift, now.Mono
 	k.Bound, k.Drift = bound+a.cfg.AsymmetryBound+a.adrift, 2*a.cfg.MaxSkew
+	a.off = bound
 	a.begin(now, k, bound)
 }
 
@@ -183,8 +184,8 @@ func (a *Agent) yield(now clocksync.Now) {
 	a.publish(k)
 }
 
-// doubt is how far the cluster's time may be from the reference's: nothing while that is there, what rates are not known
-// better than from when it is gone.
+// doubt is how far the cluster's time, as this node knows it, may be from the reference's: as far as its own line while that is there, and
+// what rates are not known better than from when it is gone.
 func (a *Agent) doubt(now clocksync.Now) units.Time {
 	if a.anchor && !a.lone {
 		return 0
@@ -196,7 +197,11 @@ func (a *Agent) doubt(now clocksync.Now) units.Time {
 	if a.lone {
 		drift = 2 * a.cfg.MaxSkew
 	}
-	return a.adrift + units.Time(drift*float64(max(0, now.Mono-a.adriftAt)))
+	d := units.Time(drift * float64(max(0, now.Mono-a.adriftAt)))
+	if a.adrift == 0 { // it has followed the reference's own time so far
+		d += a.off
+	}
+	return a.adrift + d
 }
 
 // begin starts probing by a first line, which is off by up to initial.
@@ -337,7 +342,8 @@ func (a *Agent) apply(now clocksync.Now, rank int, s *solution) error {
 	if a.anchor {
 		return nil
 	}
-	if a.lone && !s.lone { // what the line was wrong by so far was against another time
+	other := a.adrift > 0 && s.adrift == 0 && max(s.err, -s.err) > apart*s.sigma
+	if a.lone && !s.lone || other { // what the line was wrong by so far was against another time
 		a.track.restart()
 	}
 	a.yielded, a.lone, a.adrift, a.adriftAt = a.yielded && s.lone, s.lone, s.adrift, now.Mono
@@ -345,6 +351,9 @@ func (a *Agent) apply(now clocksync.Now, rank int, s *solution) error {
 	a.follow(now, s.sigma)
 	return nil
 }
+
+// apart is by how many deviations the reference's time has to differ from that of the others, when it is back, to be another one.
+const apart = 8
 
 // follow publishes the way to the target: a slew that ends a window later, or a step when that is far.
 func (a *Agent) follow(now clocksync.Now, sigma units.Time) {
@@ -370,6 +379,9 @@ func (a *Agent) follow(now clocksync.Now, sigma units.Time) {
 		bound = max(bound, a.track.off)
 	}
 	drift = max(drift, a.track.slope(bound, sigma, a.cfg.Window)) // counts when the next results do not come
+	if a.adrift == 0 {
+		a.off = bound
+	}
 	k.Bound, k.Drift = bound+max(gap, -gap)+a.cfg.AsymmetryBound+a.adrift, max(drift, leastDrift)
 	if a.adrift > 0 { // of this line, and of what it is held against
 		k.Drift *= 2
