@@ -74,7 +74,7 @@ func newRun(item *Item) (run, error) {
 		return r, fmt.Errorf("computes for %v and up to %v more", item.Compute, item.Jitter)
 	}
 	var err error
-	r.tags, err = schedule.Tags(r.spec)
+	r.tags, err = schedule.TagsOf(r.spec, item.Rank)
 	return r, err
 }
 

@@ -140,7 +140,7 @@ type outcome struct {
 // runOne makes one run. A run that never began gets a summary that says so.
 func (a *app) runOne(ctx context.Context, j job, flags runFlags, w *watcher) outcome {
 	s, err := a.engine.Run(ctx, j.lab, orchestrate.Options{
-		Engine: j.engine, Root: flags.out, LabText: j.text, Version: versionText(), Program: program(), Series: j.series, Workers: max(1, runtime.NumCPU()/w.width),
+		Engine: j.engine, Root: flags.out, LabText: j.text, Version: versionText(), Program: program(), Series: j.series, Workers: max(1, runtime.GOMAXPROCS(0)/w.width),
 		Captures: j.captures,
 		Say:      w.say,
 		Progress: func(p orchestrate.Progress) { w.progress(j, p) },

@@ -2,16 +2,12 @@ package main
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/csv"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
@@ -31,24 +27,6 @@ const (
 	sweepFile    = "sweep.json"
 	tableFile    = "table.csv"
 )
-
-// program is the sum of this program's file: what makes a finished run worth keeping. Empty when it cannot be read.
-var program = sync.OnceValue(func() string {
-	path, err := os.Executable()
-	if err != nil {
-		return ""
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return ""
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
-})
 
 // leave writes the drawing of the network and the report into the directory of a run that was made.
 func leave(l *lab.Lab, s *record.Summary) error {

@@ -80,6 +80,7 @@ func (a *app) runCommand() *cobra.Command {
 }
 
 func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
+	collectUsually := collectLate()
 	files, err := flags.lab.load(names)
 	if err != nil {
 		return err
@@ -110,6 +111,7 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 		return err
 	}
 	if emulates(jobs) {
+		collectUsually()
 		if err := a.elevate(runtimeOf(jobs)); err != nil {
 			return err
 		}

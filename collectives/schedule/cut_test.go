@@ -44,7 +44,7 @@ func TestDerangement(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := checkPermutation(p, n); err != nil {
+			if err := checkPermutation(p, n, 0); err != nil {
 				t.Fatal(err)
 			}
 			count[fmt.Sprint(p)]++

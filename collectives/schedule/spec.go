@@ -58,8 +58,11 @@ func Volume(s Spec, rank int) (Traffic, error) {
 }
 
 // Tags returns a bound that every Tag of the collective is below. It is the same for all ranks.
-func Tags(s Spec) (uint32, error) {
-	a, err := resolve(s, 0)
+func Tags(s Spec) (uint32, error) { return TagsOf(s, 0) }
+
+// TagsOf is Tags for a caller that needs them for one rank.
+func TagsOf(s Spec, rank int) (uint32, error) {
+	a, err := resolve(s, rank)
 	if err != nil {
 		return 0, err
 	}
@@ -137,7 +140,7 @@ func (s Spec) check(rank int) error {
 	case s.Parallel < 0:
 		return fmt.Errorf("parallel %d is negative", s.Parallel)
 	case s.Collective == Permute:
-		return checkPermutation(s.Permute, s.Ranks)
+		return checkPermutation(s.Permute, s.Ranks, rank)
 	}
 	f, err := About(s.Collective, s.Algorithm)
 	switch {

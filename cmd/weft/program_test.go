@@ -1,0 +1,26 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// A program that the go command linked names what it is made of; other files do not.
+func TestBuildID(t *testing.T) {
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	if id := buildID(f); len(id) < 40 {
+		t.Errorf("build id %q", id)
+	}
+	if id := buildID(strings.NewReader("package main")); id != nil {
+		t.Errorf("build id of a text: %q", id)
+	}
+}
