@@ -13,17 +13,18 @@ type ID int32
 // Queue holds the pending instants of a set of entities. The zero value has no entities.
 // Not safe for concurrent use: one goroutine owns it.
 //
-// It is a hierarchy of wheels before a heap. A wheel has 16384 slots; a slot of the finest spans 128 ps,
+// It is a hierarchy of wheels. A wheel has 4096 slots; a slot of the finest spans 512 ps,
 // a slot of each next one a whole turn of the one below. An instant lies on the finest wheel whose present turn
 // contains it, so arming and moving cost the same however many are pending and however far ahead they lie.
 // Occupied slots are found through bitmaps: empty time costs nothing. When the slot that comes next is on a
-// coarse wheel it is spread over finer ones; when it is on the finest it becomes the heap ("front"), which
-// puts its few instants in order.
+// coarse wheel it is spread over finer ones. One on the finest holds few instants, and the least of them is looked for; if
+// they are many they go into a heap ("front"), which puts them in order.
 type Queue struct {
 	nodes  []node
 	front  heap
-	cur    uint64     // the slot of the finest wheel that front stands for; all in it or before it is in front
+	cur    uint64     // a slot of the finest wheel: all before it is in front; all in it is either in front or on the wheel
 	last   units.Time // the instant popped last
+	end    units.Time // up to when PopUntil found nothing last
 	armed  int
 	wheels [levels]wheel
 }
@@ -110,9 +111,12 @@ func (q *Queue) Next() (id ID, at units.Time, ok bool) {
 			}
 			q.front.pop()
 		}
-		if level, first, ok := q.turn(units.Never); ok {
-			q.spread(level, first)
+		if level, i := q.first(); level == 0 {
+			if id, few := q.least(q.wheels[0].heads[i]); few {
+				return ID(id), q.nodes[id].at, true
+			}
 		}
+		q.turn(units.Never)
 	}
 	return 0, 0, false
 }
@@ -122,12 +126,10 @@ func (q *Queue) Pop() (id ID, at units.Time, ok bool) { return q.PopUntil(units.
 
 // PopUntil takes the earliest pending entity off the queue if it is due at end or before; otherwise ok is false.
 func (q *Queue) PopUntil(end units.Time) (id ID, at units.Time, ok bool) {
-	if q.armed == 0 {
-		return 0, 0, false
-	}
-	for {
+	for q.armed > 0 {
 		for len(q.front) > 0 {
 			if q.front[0].at > end {
+				q.end = end
 				return 0, 0, false
 			}
 			e := q.front.pop()
@@ -138,22 +140,52 @@ func (q *Queue) PopUntil(end units.Time) (id ID, at units.Time, ok bool) {
 				return ID(e.id), e.at, true
 			}
 		}
-		level, first, ok := q.turn(end)
-		if !ok {
-			return 0, 0, false
+		w := &q.wheels[0]
+		if i, occupied := w.first(); occupied {
+			start := q.cur&^slotMask | i
+			if units.Time(start<<tickBits) > end {
+				break
+			}
+			if id, few := q.least(w.heads[i]); few {
+				n := &q.nodes[id]
+				if q.cur = start; n.at > end {
+					break
+				}
+				q.last = n.at
+				q.remove(n)
+				return ID(id), n.at, true
+			}
 		}
-		if n := &q.nodes[first-1]; level == 0 && n.next == 0 && n.at <= end { // alone in its slot, as most are
-			n.slot = idle
-			q.armed--
-			q.last = n.at
-			return ID(first - 1), n.at, true
+		if !q.turn(end) {
+			break
 		}
-		q.spread(level, first)
 	}
+	q.end = end
+	return 0, 0, false
 }
 
-// Bound returns an instant before which nothing is pending, exact within a slot of the wheel that the first of what is
-// pending lies on; units.Never when nothing is. Unlike Next it leaves the wheels where they are.
+// few is how many of a slot are looked through for the one that is due next.
+const few = 4
+
+// least returns the first to be due of a list that begins with first; ok is false when it is longer than few.
+func (q *Queue) least(first int32) (id int32, ok bool) {
+	id = first - 1
+	n := &q.nodes[id]
+	for count, next := 1, n.next; next != 0; count++ {
+		if count == few {
+			return 0, false
+		}
+		m := &q.nodes[next-1]
+		if m.at < n.at || m.at == n.at && (entry{m.at, tie(m.at, next-1), next - 1}).before(entry{n.at, tie(n.at, id), id}) {
+			id, n = next-1, m
+		}
+		next = m.next
+	}
+	return id, true
+}
+
+// Bound returns an instant before which nothing is pending, at most grain before the first of what is pending if that is
+// near, or a slot of the wheel that it lies on; units.Never when nothing is. Unlike Next it leaves the wheels where they are.
 func (q *Queue) Bound() units.Time {
 	for len(q.front) > 0 {
 		if e := q.front[0]; q.holds(e) {
@@ -165,8 +197,22 @@ func (q *Queue) Bound() units.Time {
 		return units.Never
 	}
 	level, i := q.first()
-	return max(q.last, units.Time(q.slotStart(level, i)<<tickBits))
+	if level > 0 {
+		return max(q.last, units.Time(q.slotStart(level, i)<<tickBits))
+	}
+	first := units.Never
+	for id := q.wheels[0].heads[i]; id != 0; id = q.nodes[id-1].next {
+		first = min(first, q.nodes[id-1].at)
+	}
+	if start := first &^ (grain - 1); start > q.end {
+		return max(q.last, start)
+	}
+	return first
 }
+
+// grain is how exact Bound is, in picoseconds. Networks in parts begin their stretches there: what still happens after the last host is
+// done, and is counted, depends on it.
+const grain = 128
 
 // holds tells whether e stands for a pending instant. Entries of the heap are not removed when their entity
 // is cleared or moved: they go stale.
@@ -178,11 +224,14 @@ func (q *Queue) holds(e entry) bool {
 // place puts n, whose instant is set, into the heap or on a wheel.
 func (q *Queue) place(n *node, id int32) {
 	s := uint64(n.at) >> tickBits
-	if s <= q.cur {
+	if s <= q.cur && (s < q.cur || len(q.front) > 0 && q.wheels[0].heads[s&slotMask] == 0) {
 		q.toFront(n, id)
 		return
 	}
-	level := levelOf(s ^ q.cur)
+	level := uint(0)
+	if diff := s ^ q.cur; diff >= slots {
+		level = levelOf(diff)
+	}
 	w := &q.wheels[level]
 	i := s >> (level * slotBits) & slotMask
 	head := w.heads[i]
@@ -262,24 +311,19 @@ func (q *Queue) slotStart(level uint, i uint64) uint64 {
 	return q.cur>>(shift+slotBits)<<(shift+slotBits) | i<<shift
 }
 
-// turn moves on to the slot that comes next, unless it begins after end, and empties it: it returns the first of the list
-// that was in it, plus one, and its wheel. The heap must be empty and something pending.
-func (q *Queue) turn(end units.Time) (level uint, first int32, ok bool) {
+// turn moves on to the slot that comes next, unless it begins after end, and empties it: into the heap, or onto finer wheels.
+// The heap must be empty and something pending.
+func (q *Queue) turn(end units.Time) (ok bool) {
 	level, i := q.first()
 	start := q.slotStart(level, i)
 	if units.Time(start<<tickBits) > end {
-		return level, 0, false
+		return false
 	}
 	w := &q.wheels[level]
-	first = w.heads[i]
+	first := w.heads[i]
 	w.heads[i] = 0
 	w.vacate(i)
 	q.cur = start
-	return level, first, true
-}
-
-// spread puts a list that turn took out of a slot into the heap, or on finer wheels.
-func (q *Queue) spread(level uint, first int32) {
 	for id := first; id != 0; {
 		n := &q.nodes[id-1]
 		next := n.next
@@ -290,6 +334,7 @@ func (q *Queue) spread(level uint, first int32) {
 		}
 		id = next
 	}
+	return true
 }
 
 // tie orders entities that are due at the same instant.
@@ -302,48 +347,42 @@ func tie(at units.Time, id int32) uint32 {
 
 // The wheels.
 const (
-	tickBits = 7 // a slot of the finest wheel spans 128 ps and a turn 2.1 µs: one holds few instants, the other a hop
-	slotBits = 14
+	tickBits = 9 // a slot of the finest wheel spans 512 ps and a turn 2.1 µs: one holds few instants, the other a hop
+	slotBits = 12
 	slots    = 1 << slotBits
 	slotMask = slots - 1
-	levels   = 4 // 7 + 4*14 bits are all that a Time has
+	levels   = 5 // 9 + 5*12 bits are more than a Time has
 )
 
 // wheel is a list of nodes for each slot, and a bitmap of those that are not empty.
 type wheel struct {
 	heads   [slots]int32 // the first node of each list, plus one
 	words   [slots / 64]uint64
-	summary [slots / 64 / 64]uint64 // which words are not zero
+	summary uint64 // which words are not zero
 }
 
-// levelOf returns the wheel for a slot number that differs from the current one in the bits of diff.
-func levelOf(diff uint64) uint {
-	if diff < slots {
-		return 0
-	}
-	return uint(bits.Len64(diff)-1) / slotBits
-}
+// levelOf returns the wheel for a slot number that differs from the current one in the bits of diff, some of which are above
+// those of the finest wheel.
+func levelOf(diff uint64) uint { return uint(bits.Len64(diff)-1) / slotBits }
 
 func (w *wheel) occupy(i uint64) {
 	word := i / 64
 	w.words[word] |= 1 << (i % 64)
-	w.summary[word/64] |= 1 << (word % 64)
+	w.summary |= 1 << word
 }
 
 func (w *wheel) vacate(i uint64) {
 	word := i / 64
 	if w.words[word] &^= 1 << (i % 64); w.words[word] == 0 {
-		w.summary[word/64] &^= 1 << (word % 64)
+		w.summary &^= 1 << word
 	}
 }
 
 // first returns the first slot that is occupied. None lies before the current one.
 func (w *wheel) first() (i uint64, ok bool) {
-	for k := range w.summary { // by index: a copy would wait for the store that changed it last
-		if s := w.summary[k]; s != 0 {
-			word := uint64(k)*64 + uint64(bits.TrailingZeros64(s))
-			return word*64 + uint64(bits.TrailingZeros64(w.words[word])), true
-		}
+	if s := w.summary; s != 0 {
+		word := uint64(bits.TrailingZeros64(s))
+		return word*64 + uint64(bits.TrailingZeros64(w.words[word%(slots/64)])), true
 	}
 	return 0, false
 }
