@@ -16,6 +16,8 @@ type Endpoint struct {
 	flows     map[flow]int32   // of senders whose packets have a coordination tag
 	senders   []sender
 	receivers []receiver
+	sent      int32  // index in senders of the connection that was asked for last
+	received  int32  // likewise in receivers
 	timers    timers // by sender
 	round     round
 	replies   fifo[reply]
@@ -136,19 +138,29 @@ func newSender(cfg Config, s *Spec, sch scheme) sender {
 	return n
 }
 
+// sender returns the connection that begins here. Most packets are of the one that was asked for last.
 func (e *Endpoint) sender(c ConnID) (int32, *sender, error) {
+	if i := e.sent; int(i) < len(e.senders) && e.senders[i].id == c {
+		return i, &e.senders[i], nil
+	}
 	i, ok := e.conns[c]
 	if !ok || i < 0 {
 		return 0, nil, ErrUnknownConn
 	}
+	e.sent = i
 	return i, &e.senders[i], nil
 }
 
+// receiver returns the connection that ends here, likewise.
 func (e *Endpoint) receiver(c ConnID) (*receiver, error) {
+	if i := e.received; int(i) < len(e.receivers) && e.receivers[i].id == c {
+		return &e.receivers[i], nil
+	}
 	i, ok := e.conns[c]
 	if !ok || i >= 0 {
 		return nil, ErrUnknownConn
 	}
+	e.received = ^i
 	return &e.receivers[^i], nil
 }
 
