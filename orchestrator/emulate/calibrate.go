@@ -91,6 +91,7 @@ type benchOutcome struct {
 	*Outcome
 	dilation float64
 	offered  float64 // data packets per second of real time
+	drivers  int     // processes that drive several nodes; 0: each drives itself
 }
 
 // bench is what measures: the processes of a star.
@@ -141,7 +142,7 @@ func (b *bench) run(ctx context.Context, seconds, offered float64) (benchOutcome
 	if err == nil && (o.Report == nil || slices.Contains(o.Results, nil)) {
 		err = fmt.Errorf("the run ended without results: %s", strings.Join(o.Warnings, "; "))
 	}
-	return benchOutcome{o, x.Dilation, Load(x.Plans) / x.Dilation}, err
+	return benchOutcome{o, x.Dilation, Load(x.Plans) / x.Dilation, b.cluster.Agents()}, err
 }
 
 // late is how late the machine was, and at which load: as offered, which is how labs are counted too.
@@ -149,12 +150,17 @@ func (o benchOutcome) late() LatenessAt {
 	return LatenessAt{PacketsPerSecond: o.offered, P99NS: o.Fidelity.LatenessP99NS * o.dilation}
 }
 
-// capacity is how many data packets per second would keep all processors busy, or the fabric its one.
+// capacity is how many data packets per second would keep all processors busy, or the fabric its one, or those that drive nodes
+// theirs.
 func (o benchOutcome) capacity() float64 {
-	all := o.Report.CPU
+	var nodes int64
 	for _, n := range o.Results {
-		all += n.CPU
+		nodes += n.CPU
 	}
 	packets := float64(o.Transport.DataPackets) * 1e9
-	return min(packets*float64(goruntime.NumCPU())/float64(all), packets/float64(o.Report.CPU))
+	most := min(packets*float64(goruntime.NumCPU())/float64(o.Report.CPU+nodes), packets/float64(o.Report.CPU))
+	if o.drivers > 0 {
+		most = min(most, packets*float64(o.drivers)/float64(nodes))
+	}
+	return most
 }
