@@ -83,7 +83,7 @@ engine: {datapath: kernel, dilation: 2000}
 // Containers are switches of the kernel's datapath: a run's, which are gone after it, and a deployed lab's, which programs run in.
 func TestPrivKernelInDocker(t *testing.T) {
 	needDocker(t)
-	if err := kernelpath.Available(); err != nil {
+	if _, err := kernelpath.Available(); err != nil {
 		t.Skip(err)
 	}
 	d := newDesk(t)

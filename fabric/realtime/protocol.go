@@ -14,7 +14,7 @@ import (
 // AliveEvery from the start, samples and steps from time to time, and report.
 const (
 	KindConfigure = "configure" // Config
-	KindReady     = "ready"     // nothing: every port is attached, ARP is answered
+	KindReady     = "ready"     // nothing: every port is attached, ARP is answered; of the kernel's datapath, Ready
 	KindStart     = "start"     // Start
 	KindAlive     = "alive"     // nothing: it is not stuck
 	KindSamples   = "samples"   // []Sample
@@ -40,6 +40,18 @@ const (
 // Did says whether what was asked for was done.
 type Did struct {
 	Error string // empty: it was
+}
+
+// Ready is at which dilation the kernel carries packets: Config's, or one of those that it may have instead.
+type Ready struct {
+	Dilation float64
+	Tried    []Tried // before
+}
+
+// Tried is a dilation at which links are not what the lab asks for.
+type Tried struct {
+	Dilation float64
+	Links    string // as in Report
 }
 
 // Halt stops a host, or lets it go on: while it is stopped nothing that it sends is carried, and what arrives for it
@@ -109,6 +121,7 @@ type Config struct {
 	Network  fabric.Config
 	Changes  []fabric.Change // by their instants
 	Dilation float64
+	Slower   []float64  // larger dilations, in the order in which the kernel may have them where its links are not as asked
 	Hosts    []Address  // by host
 	Sample   units.Time // interval of queue samples in lab time; 0: none
 	MaxFrame int        // longest frame in bytes, Ethernet header included; 0: 10 KB

@@ -8,10 +8,16 @@ import (
 
 // Kinds of message between whoever deploys a lab and its supervisor, over the connection that the supervisor inherits.
 const (
-	kindUp   = "up"   // supervisor: the lab is up
+	kindUp   = "up"   // supervisor: the lab is up; up
 	kindKeep = "keep" // deployer: then keep it; until this is said the lab ends with the deployer
 	kindKept = "kept" // supervisor: it is written down
 )
+
+// up is what the lab came to be.
+type up struct {
+	Dilation float64
+	Why      string // as in Deployment
+}
 
 // Kinds of message on the socket of a supervisor. A connection carries one request, which comes first. Every request is
 // answered by what is named here, or by an error.

@@ -106,7 +106,7 @@ func (s *supervisor) live(conn *control.Conn) error {
 	if err := s.bringUp(); err != nil {
 		return s.undo(err)
 	}
-	err = conn.SendValue(kindUp, nil)
+	err = conn.SendValue(kindUp, up{s.deployment.Dilation, s.deployment.Why})
 	if err == nil {
 		err = <-kept
 	}
@@ -150,8 +150,9 @@ func (s *supervisor) bringUp() error {
 	if err != nil {
 		return err
 	}
-	l.Engine.Dilation = s.deployment.Dilation // as it was chosen
-	standing, err := orchestrate.Standing(s.life, l, orchestrate.Options{Self: s.options.Node, Step: s.options.Step, Subnet: s.deployment.Subnet})
+	standing, err := orchestrate.Standing(s.life, l, orchestrate.Options{
+		Self: s.options.Node, Step: s.options.Step, Subnet: s.deployment.Subnet, Dilation: s.deployment.Dilation,
+	})
 	if err != nil {
 		return err
 	}
@@ -171,6 +172,9 @@ func (s *supervisor) bringUp() error {
 	s.nodes = make([]nodeLife, s.x.Graph.Hosts)
 	if s.lab, err = emulate.Stand(s.life, spec); err != nil {
 		return err
+	}
+	if d := standing.Dilation; d != s.deployment.Dilation {
+		s.deployment.Dilation, s.deployment.Why = d, standing.Why
 	}
 	s.events.now = s.lab.Now
 	go s.attend()

@@ -251,8 +251,10 @@ func (d *Deployment) supervise(ctx context.Context, r *Root, dir *os.Root, j *Jo
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() }) // at which the supervisor ends the lab and itself
 	defer stop()
-	_, err = conn.Expect(kindUp, nil)
+	var is up
+	_, err = conn.Expect(kindUp, &is)
 	if err == nil {
+		d.Dilation, d.Why = is.Dilation, is.Why
 		err = conn.SendValue(kindKeep, nil)
 	}
 	if err == nil {

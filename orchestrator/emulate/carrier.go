@@ -6,17 +6,39 @@ import (
 	"fmt"
 	"net/netip"
 
+	"weft/fabric/realtime"
 	"weft/nodeimg/boot"
 	"weft/nodeimg/control"
 	"weft/orchestrator/kernelpath"
 	"weft/orchestrator/runtime"
-	"weft/tc-shaping/probe"
+	"weft/tc-shaping/qdisc"
 )
 
 // Kernel says that the machine's kernel carries the packets of an experiment: its switches are nodes.
 type Kernel struct {
 	Switches []netip.Addr // their addresses, by switch
 	Net      netip.Prefix // that holds all addresses
+
+	// Slower are dilations that the lab may have instead of its own, in this order, each only where links are not as asked at
+	// those before; none: then it fails. Slowed is told of the one that it has, before anything runs; it may be nil.
+	Slower []float64
+	Slowed func(realtime.Ready)
+}
+
+// ready takes what carries packets at its word that it does, and sets the dilation at which it does so.
+func (x *Experiment) ready(conn *control.Conn) error {
+	if x.Kernel == nil {
+		_, err := conn.Expect(realtime.KindReady, nil)
+		return err
+	}
+	var r realtime.Ready
+	if _, err := conn.Expect(realtime.KindReady, &r); err != nil {
+		return err
+	}
+	if x.Dilation = r.Dilation; len(r.Tried) > 0 && x.Kernel.Slowed != nil {
+		x.Kernel.Slowed(r)
+	}
+	return nil
 }
 
 // A carrier is what carries the packets of a lab: the process of the modelled fabric, or this process's hold on the kernel. It
@@ -85,12 +107,8 @@ func (x *Experiment) network() (*kernelpath.Network, error) {
 	return n, nil
 }
 
-// CheckKernel reports what this machine's kernel cannot honour of the network: the first port, and why.
-func (x *Experiment) CheckKernel() (port int, err error) {
-	kernel, err := probe.Probe()
-	if err != nil {
-		return 0, err
-	}
+// CheckKernel reports what a kernel cannot honour of the network: the first port, and why.
+func (x *Experiment) CheckKernel(kernel qdisc.Capabilities) (port int, err error) {
 	return kernelpath.Check(&x.Fabric, x.Changes, x.Dilation, x.ipMTU(), kernel)
 }
 

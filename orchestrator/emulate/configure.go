@@ -130,6 +130,14 @@ func (x *Experiment) sampleEvery() units.Time {
 	return max(x.SampleQueues, units.Time(float64(units.FromDuration(leastSample))/x.Dilation))
 }
 
+// slower are the dilations that the kernel may have instead.
+func (x *Experiment) slower() []float64 {
+	if x.Kernel == nil {
+		return nil
+	}
+	return x.Kernel.Slower
+}
+
 // fabricConfig is what the fabric process must know.
 func (x *Experiment) fabricConfig() realtime.Config {
 	const ethernet = 14
@@ -137,6 +145,7 @@ func (x *Experiment) fabricConfig() realtime.Config {
 		Network:     x.Fabric,
 		Changes:     x.Changes,
 		Dilation:    x.Dilation,
+		Slower:      x.slower(),
 		Hosts:       make([]realtime.Address, len(x.Addrs)),
 		Sample:      x.sampleEvery(),
 		MaxFrame:    int(x.ipMTU()) + ethernet,

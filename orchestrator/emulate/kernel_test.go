@@ -4,8 +4,10 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"weft/fabric"
+	"weft/fabric/realtime"
 	"weft/host"
 	"weft/internal/umltest"
 	"weft/transport/cc/dcqcn"
@@ -126,5 +128,32 @@ func TestUMLKernelLinkDown(t *testing.T) {
 	}
 	if len(o.Flows) != 6 {
 		t.Errorf("%d flows", len(o.Flows))
+	}
+}
+
+// At a dilation at which links are not as asked another is tried, if there may be one, and what runs has that.
+func TestUMLKernelSlower(t *testing.T) {
+	if !underUML(t) {
+		return
+	}
+	const hopeless = 100 // 1 Gb/s
+	x := onKernel(allToAll(2, 5, 1, hopeless))
+	x.Kernel.Slower = []float64{2 * hopeless, 40_000}
+	var told realtime.Ready
+	x.Kernel.Slowed = func(r realtime.Ready) { told = r }
+	began := time.Now()
+	o := carried(t, x)
+	if len(o.Flows) != 2 || told.Dilation != 40_000 || len(told.Tried) != 2 {
+		t.Fatalf("%d flows, at %g after %+v", len(o.Flows), told.Dilation, told.Tried)
+	}
+	if tried := told.Tried[0]; tried.Dilation != hopeless || !strings.Contains(tried.Links, "outside") || strings.Contains(o.Report.Links, "outside") {
+		t.Errorf("at %g:\n%s\nat last:\n%s", tried.Dilation, tried.Links, o.Report.Links)
+	}
+	if most := units.Time(float64(units.FromDuration(time.Since(began))) / 40_000); o.Elapsed > most {
+		t.Errorf("lab time went on to %v, in %v at most", o.Elapsed, most)
+	}
+	x.Kernel.Slower = nil
+	if _, err := Run(t.Context(), x); err == nil || !strings.Contains(err.Error(), "links are not what the lab asks for") || !strings.Contains(err.Error(), "outside") {
+		t.Errorf("without another dilation: %v", err)
 	}
 }

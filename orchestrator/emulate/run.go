@@ -13,7 +13,6 @@ import (
 	"weft/internal/clock"
 	"weft/internal/poller"
 	"weft/nodeimg/agent"
-	"weft/nodeimg/control"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/namespace"
 	"weft/units"
@@ -186,32 +185,49 @@ const fabricPeer = -1
 
 // configure gives every process its part and waits until all are ready.
 func (r *run) configure(ctx context.Context) error {
-	var group errgroup.Group
+	group := new(errgroup.Group)
 	hurry, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// A process that does not answer must not hold up the end of the run.
 	stop := context.AfterFunc(hurry, func() { r.readDeadline(time.Now()) })
-	tell := func(peer int, conn *control.Conn, configure string, body any, ready string) {
-		group.Go(func() error {
-			err := conn.SendValue(configure, body)
-			if err == nil {
-				_, err = conn.Expect(ready, nil)
-			}
-			if err == nil && peer == fabricPeer {
-				err = r.capture()
-			}
+	do := func(peer int, f func() error) func() error {
+		return func() error {
+			err := f()
 			if err != nil {
 				cancel()
 			}
 			return r.named(peer, err)
-		})
+		}
 	}
-	tell(fabricPeer, r.carrier.conn, realtime.KindConfigure, r.x.fabricConfig(), realtime.KindReady)
-	peers := r.x.peers()
-	for i := range r.nodes {
-		tell(i, r.crew.conns[i], agent.KindConfigure, r.x.nodeConfig(i, peers), agent.KindReady)
+	group.Go(do(fabricPeer, func() error {
+		err := r.carrier.conn.SendValue(realtime.KindConfigure, r.x.fabricConfig())
+		if err == nil {
+			err = r.x.ready(r.carrier.conn)
+		}
+		if err == nil {
+			err = r.capture()
+		}
+		return err
+	}))
+	var err error
+	if r.x.Kernel != nil { // measures links, which takes a quiet machine; and only then is it known how slow lab time is
+		err = group.Wait()
+		group = new(errgroup.Group)
 	}
-	err := group.Wait()
+	if err == nil {
+		peers := r.x.peers()
+		for i := range r.nodes {
+			conn, config := r.crew.conns[i], r.x.nodeConfig(i, peers)
+			group.Go(do(i, func() error {
+				err := conn.SendValue(agent.KindConfigure, config)
+				if err == nil {
+					_, err = conn.Expect(agent.KindReady, nil)
+				}
+				return err
+			}))
+		}
+		err = group.Wait()
+	}
 	stop()
 	if err != nil {
 		return blame(ctx, r.cluster, err)

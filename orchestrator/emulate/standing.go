@@ -62,7 +62,7 @@ func Stand(ctx context.Context, x Experiment) (*Standing, error) {
 		return nil, errors.Join(err, cluster.Close())
 	}
 	s := &Standing{
-		cluster: cluster, carrier: carrier, scale: labtime.Scale{Dilation: x.Dilation},
+		cluster: cluster, carrier: carrier,
 		broken: make(chan struct{}), answers: make(chan control.Message, 1),
 		programs: x.Programs, ended: x.Ended,
 	}
@@ -105,8 +105,9 @@ func (s *Standing) begin(ctx context.Context, x *Experiment) error {
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Now()) })
 	err := conn.SendValue(realtime.KindConfigure, x.fabricConfig())
 	if err == nil {
-		_, err = conn.Expect(realtime.KindReady, nil)
+		err = x.ready(conn)
 	}
+	s.scale.Dilation = x.Dilation
 	s.scale.T0 = clock.Monotonic() + int64(startDelay)
 	if err == nil {
 		err = conn.SendValue(realtime.KindStart, realtime.Start{T0: s.scale.T0})

@@ -4,16 +4,18 @@ import (
 	"fmt"
 
 	"weft/tc-shaping/probe"
+	"weft/tc-shaping/qdisc"
 )
 
-// Available tries whether this machine's kernel can be the datapath of a lab. The error says what it lacks.
-func Available() error {
+// Available tries whether this machine's kernel can be the datapath of a lab, and returns what it can do. The error says what it
+// lacks.
+func Available() (qdisc.Capabilities, error) {
 	kernel, err := probe.Probe()
 	if err == nil {
 		err = kernel.Complete()
 	}
 	if err != nil {
-		return fmt.Errorf("datapath kernel: %w", err)
+		return kernel, fmt.Errorf("datapath kernel: %w", err)
 	}
-	return nil
+	return kernel, nil
 }

@@ -2,6 +2,7 @@ package kernelpath
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net/netip"
@@ -58,7 +59,7 @@ func broken(all []Finding, quiet time.Duration) error {
 	if quiet > measure.Stall {
 		why = "this machine stalls: " + why
 	}
-	return fmt.Errorf("links are not what the lab asks for; %s. A larger dilation helps where the machine is too busy\n%s", why, Table(all))
+	return fmt.Errorf("%w; %s. A larger dilation helps where the machine is too busy\n%s", errMissed, why, Table(all))
 }
 
 // verify reads every direction back, and measures some: of each kind, as settings go, one, and then others.
@@ -84,12 +85,17 @@ func (c *carrier) verify(ctx context.Context) error {
 		for _, f := range found.Findings {
 			c.findings = append(c.findings, Finding{c.between(p), f})
 		}
+		if !kept && len(c.cfg.Slower) > 0 { // the rest would not change that another dilation is next
+			break
+		}
 	}
 	if !kept {
 		return broken(c.findings, quiet)
 	}
 	return nil
 }
+
+var errMissed = errors.New("links are not what the lab asks for")
 
 // insist measures a direction, which should be d, until it is as asked, but not for ever, and returns how often it did.
 func (c *carrier) insist(ctx context.Context, p int, d qdisc.Direction) (found *measure.Found, times int, err error) {

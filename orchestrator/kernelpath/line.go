@@ -124,11 +124,8 @@ func plan(p *fabric.PortConfig, l *fabric.Line, dilation float64, mtu units.Byte
 	return qdisc.Plan(d, kernel)
 }
 
-// shape makes every direction of every link what the lab says.
+// shape makes every direction of every link what the lab says, at the dilation of the configuration.
 func (c *carrier) shape() error {
-	if err := c.open(); err != nil {
-		return err
-	}
 	c.begins()
 	for p := range c.lines {
 		if err := c.shapeLine(p); err != nil {

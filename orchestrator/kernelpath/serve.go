@@ -35,7 +35,7 @@ func Serve(ctx context.Context, conn *control.Conn, net *Network, nodes Nodes, s
 	defer c.letGo()
 	err := c.setUp(ctx)
 	if err == nil {
-		err = conn.SendValue(realtime.KindReady, nil)
+		err = conn.SendValue(realtime.KindReady, realtime.Ready{Dilation: c.cfg.Dilation, Tried: c.tried})
 	}
 	if err == nil {
 		err = c.run()
@@ -61,6 +61,7 @@ type carrier struct {
 	bySwitch        [][]int      // ports of the fabric
 	lost            int64        // packets that interfaces had lost when lab time began
 	findings        []Finding    // of the measurement before lab time
+	tried           []realtime.Tried
 	scale           labtime.Scale
 	next            int // of cfg.Changes
 

@@ -142,6 +142,9 @@ func carrying(t *testing.T, l *Lab, n *Network, c runtime.Cluster) *carrier {
 	if err := k.forward(); err != nil {
 		t.Fatal(err)
 	}
+	if err := k.open(); err != nil {
+		t.Fatal(err)
+	}
 	shape := k.shape
 	if k.kernel.Complete() != nil {
 		shape = k.rates
@@ -258,7 +261,7 @@ func TestUMLShapesForAnOrdinaryUser(t *testing.T) {
 }
 
 func TestPrivShapes(t *testing.T) {
-	if err := Available(); err != nil {
+	if _, err := Available(); err != nil {
 		t.Skip(err)
 	}
 	l := two(1, 1)

@@ -2,8 +2,10 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"weft/fabric"
 	"weft/fabric/realtime"
@@ -38,6 +40,17 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 	spec.Samples = func(samples []realtime.Sample) {
 		for _, s := range samples {
 			keep(dir.Queue(record.Queue{At: s.At, Port: ports[s.Port], Queued: s.Queued, Marks: s.Marks, Drops: s.Drops}))
+		}
+	}
+	if k := spec.Kernel; k != nil {
+		k.Slower, k.Slowed = e.slower, func(r realtime.Ready) {
+			out.Dilation = r.Dilation
+			why := fmt.Sprintf("dilation %g: %s", r.Dilation, slowed(r))
+			keep(dir.Update(func(m *record.Manifest) { m.Dilation, m.EngineWhy = r.Dilation, m.EngineWhy+"; "+why }))
+			out.Warnings = append(out.Warnings, why)
+			if o.Say != nil {
+				o.Say(why)
+			}
 		}
 	}
 	notes := newDiary(x, dir)
@@ -76,7 +89,7 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 	if err != nil {
 		out.Elapsed = got.Elapsed // of a run that ended well, the last completion counts
 	}
-	out.Fidelity, out.Warnings = &got.Fidelity, got.Warnings
+	out.Fidelity, out.Warnings = &got.Fidelity, append(out.Warnings, got.Warnings...)
 	out.Ended = got.Elapsed
 	if got.Report != nil && got.Report.Bridges != nil {
 		out.Bridges = *got.Report.Bridges
@@ -115,6 +128,15 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 		err = kept
 	}
 	return out, err
+}
+
+// slowed says why the kernel's datapath has another dilation than was chosen.
+func slowed(r realtime.Ready) string {
+	at := make([]string, len(r.Tried))
+	for i, t := range r.Tried {
+		at[i] = fmt.Sprintf("%g", t.Dilation)
+	}
+	return fmt.Sprintf("at %s links were not what the lab asks for", strings.Join(at, ", at "))
 }
 
 // emulation is the experiment as it is run in real time.

@@ -7,6 +7,7 @@ import (
 	"weft/collectives/buffer"
 	"weft/orchestrator/emulate"
 	"weft/results/store"
+	"weft/tc-shaping/qdisc"
 )
 
 // engine is a way to run an experiment, and why it was chosen.
@@ -16,6 +17,7 @@ type engine struct {
 	datapath string
 	place    place // of an emulation
 	dilation float64
+	slower   []float64 // what the kernel's datapath may have instead, should its links not be as asked; in turn
 	captures captures
 	run      func(context.Context, *Experiment, engine, *store.Run, Options) (*outcome, error)
 }
@@ -133,7 +135,7 @@ func emulator(ctx context.Context, x *Experiment, p place, why string, o Options
 		return engine{}, err
 	}
 	return engine{
-		name: "emu", datapath: p.datapath, place: p, dilation: d, run: emulated,
+		name: "emu", datapath: p.datapath, place: p, dilation: d, slower: x.slower(p, d), run: emulated,
 		why: fmt.Sprintf("%s; datapath %s, runtime %s, dilation %g (%s)", why, p.datapath, p.runtime, d, how),
 	}, nil
 }
@@ -152,7 +154,28 @@ func (p place) dilation(ctx context.Context, x *Experiment, load float64, o Opti
 		n := x.switches()
 		d, how = pace.Dilation(load, n, x.BaseRTT), fmt.Sprintf("auto: this kernel carries about %.0f data packets/s over %d switches", pace.Rate(n), n)
 	}
-	return d, how, x.honoured(d)
+	return d, how, x.honoured(d, p.kernel)
+}
+
+// How often, and by how much, the kernel's datapath becomes slower when its links are not what the lab asks for, while the lab leaves
+// its dilation open. Ours: a machine that is busier than when it was measured, and not one that cannot.
+const (
+	slowerTimes = 3
+	slowerBy    = 2
+)
+
+// slower are the dilations that a lab in a place may have instead of d.
+func (x *Experiment) slower(p place, d float64) (all []float64) {
+	if p.datapath != onKernel || x.Lab.Engine.Dilation != 0 {
+		return nil
+	}
+	for range slowerTimes {
+		if d *= slowerBy; x.honoured(d, p.kernel) != nil {
+			break
+		}
+		all = append(all, d)
+	}
+	return all
 }
 
 // switches is over how many switches the longest ways between hosts lead.
@@ -164,10 +187,19 @@ func (x *Experiment) switches() int {
 	return most
 }
 
-// honoured refuses what the kernel cannot be at a dilation, by the setting of the lab.
-func (x *Experiment) honoured(d float64) error {
+// checkKernel refuses what no kernel can be at the dilation that the lab asks for.
+func (x *Experiment) checkKernel() error {
+	d := x.Lab.Engine.Dilation
+	if x.Lab.Engine.Datapath != onKernel || x.Lab.Engine.Kind == "sim" || d == 0 {
+		return nil
+	}
+	return x.honoured(d, qdisc.Full())
+}
+
+// honoured refuses what a kernel cannot be at a dilation, by the setting of the lab.
+func (x *Experiment) honoured(d float64, kernel qdisc.Capabilities) error {
 	spec := x.emulation(d, emulate.Processes{})
-	port, err := spec.CheckKernel()
+	port, err := spec.CheckKernel(kernel)
 	if err == nil {
 		return nil
 	}

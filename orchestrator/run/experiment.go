@@ -85,7 +85,7 @@ func buildOn(l *lab.Lab, g *topology.Graph) (*Experiment, error) {
 		return nil, err
 	}
 	x.watched, err = x.watchedPort()
-	return x, err
+	return x, errors.Join(err, x.checkKernel())
 }
 
 // watchedPort is the port that measure.queue_events names, -1 for none.

@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"weft/fabric/realtime"
 	"weft/internal/golden"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/kernelpath"
 	"weft/orchestrator/lab"
+	"weft/tc-shaping/qdisc"
 	"weft/units"
 )
 
@@ -148,5 +150,40 @@ func TestKernelPlans(t *testing.T) {
 			fmt.Fprintf(&b, "%s:%s - %s:%s\n", k.A.Node, k.A.Interface, k.B.Node, k.B.Interface)
 		}
 		golden.Check(t, "kernel-"+c.name, b.String())
+	}
+}
+
+// What no kernel can be at the dilation that a lab asks for is refused before there is one; where the lab leaves the dilation open,
+// only what may be is tried.
+func TestKernelHonoursDilation(t *testing.T) {
+	text := func(dilation string) string {
+		return star + "queues: {ecn: {mark: ingress}}\nworkload: [{collective: incast, ranks: 2, root: h3, size: 64KB}]\nengine: {datapath: kernel" + dilation + "}\n"
+	}
+	wantProblem(t, text(", dilation: 1000000000"), "engine.datapath", "at dilation 1e+09", "whole bytes per second")
+	if _, err := Build(parse(t, text(", dilation: 30000"))); err != nil {
+		t.Error(err)
+	}
+	x, err := Build(parse(t, text("")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := place{datapath: onKernel, kernel: qdisc.Full()}
+	if got := x.slower(p, 30_000); !slices.Equal(got, []float64{60_000, 120_000, 240_000}) {
+		t.Errorf("instead of 30000: %v", got)
+	}
+	if got := x.slower(p, 3e8); len(got) != 0 {
+		t.Errorf("instead of 300,000,000: %v", got)
+	}
+	x.Lab.Engine.Dilation = 30_000
+	if got := x.slower(p, 30_000); got != nil {
+		t.Errorf("instead of what was asked for: %v", got)
+	}
+}
+
+// A run that came to be slower says so.
+func TestSlowed(t *testing.T) {
+	got := slowed(realtime.Ready{Dilation: 400, Tried: []realtime.Tried{{Dilation: 100}, {Dilation: 200}}})
+	if want := "at 100, at 200 links were not what the lab asks for"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

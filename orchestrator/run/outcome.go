@@ -37,6 +37,7 @@ type outcome struct {
 	Fidelity  *record.Fidelity
 	Diary     *diary // of coordination; nil: there is none
 	Warnings  []string
+	Dilation  float64 // that it came to have; 0: the engine's
 }
 
 // summarize fills the measured part of a summary.

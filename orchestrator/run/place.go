@@ -12,14 +12,16 @@ import (
 	"weft/orchestrator/runtime/docker"
 	"weft/orchestrator/runtime/namespace"
 	"weft/orchestrator/uml"
+	"weft/tc-shaping/qdisc"
 	"weft/units"
 )
 
 // place is where the nodes of an emulation live.
 type place struct {
 	runtime  string
-	launch   runtime.Launch // nil: the built-in runtime's
-	datapath string         // fabric, kernel
+	launch   runtime.Launch     // nil: the built-in runtime's
+	datapath string             // fabric, kernel
+	kernel   qdisc.Capabilities // of the datapath kernel
 }
 
 // places finds where the nodes of a lab can live on this machine, and what carries their packets.
@@ -27,7 +29,8 @@ func places(ctx context.Context, l *lab.Lab) (place, error) {
 	p, err := nodesIn(ctx, l)
 	p.datapath = "fabric"
 	if err == nil && l.Engine.Datapath == onKernel {
-		p.datapath, err = onKernel, kernelpath.Available()
+		p.datapath = onKernel
+		p.kernel, err = kernelpath.Available()
 		if err != nil && uml.Inside() == "" {
 			err = fmt.Errorf("%w; %s", err, uml.Offer(ctx))
 		}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,8 @@ type Options struct {
 	Program string       // what tells this very program from others of its version, kept with the results; may be empty
 	Series  store.Series // which run this is of its command line; names the directory
 
-	Subnet topology.Subnet // of a lab that stands; 0: that of a lab by itself
+	Subnet   topology.Subnet // of a lab that stands; 0: that of a lab by itself
+	Dilation float64         // likewise, as it was chosen before for a lab that leaves it open; 0: choose
 
 	Captures []Capture // of the run, which has to be emulated
 
@@ -94,7 +96,7 @@ func Run(ctx context.Context, l *lab.Lab, o Options) (*record.Summary, error) {
 	out, runErr := e.run(ctx, x, e, dir, o)
 	s := &record.Summary{
 		Lab: l.Name, Point: l.Point, Engine: e.name, Datapath: e.datapath, Runtime: e.place.runtime,
-		Dilation: e.dilation, Seed: l.Seed, Transport: l.Transport.Kind, Status: "ok",
+		Dilation: cmp.Or(out.Dilation, e.dilation), Seed: l.Seed, Transport: l.Transport.Kind, Status: "ok",
 		Collectives: []record.Collective{}, Expect: []record.Expect{},
 	}
 	x.summarize(out, s)

@@ -1,9 +1,11 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
+	"weft/fabric/realtime"
 	"weft/host"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/lab"
@@ -48,7 +50,10 @@ func Standing(ctx context.Context, l *lab.Lab, o Options) (*Stand, error) {
 	}
 	x.addHosts()
 	x.BaseRTT = g.BaseRTT(dataWire(l.Topology.MTU), ackWire)
-	s := &Stand{Experiment: x, Dilation: l.Engine.Dilation, Why: "asked for"}
+	if err := x.checkKernel(); err != nil {
+		return nil, err
+	}
+	s := &Stand{Experiment: x, Dilation: cmp.Or(l.Engine.Dilation, o.Dilation), Why: "asked for"}
 	if s.Dilation == 0 {
 		load, err := standingLoad(l, x)
 		if err != nil {
@@ -59,6 +64,10 @@ func Standing(ctx context.Context, l *lab.Lab, o Options) (*Stand, error) {
 		}
 	}
 	s.Emulation = x.emulation(s.Dilation, where.processes(o))
+	if k := s.Emulation.Kernel; k != nil {
+		k.Slower = x.slower(where, s.Dilation)
+		k.Slowed = func(r realtime.Ready) { s.Dilation, s.Why = r.Dilation, slowed(r) }
+	}
 	s.Emulation.SampleQueues = 0 // nobody keeps samples, and a network that only stands has to cost nothing
 	return s, nil
 }
