@@ -43,15 +43,7 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 		}
 	}
 	if k := spec.Kernel; k != nil {
-		k.Slower, k.Slowed = e.slower, func(r realtime.Ready) {
-			out.Dilation = r.Dilation
-			why := fmt.Sprintf("dilation %g: %s", r.Dilation, slowed(r))
-			keep(dir.Update(func(m *record.Manifest) { m.Dilation, m.EngineWhy = r.Dilation, m.EngineWhy+"; "+why }))
-			out.Warnings = append(out.Warnings, why)
-			if o.Say != nil {
-				o.Say(why)
-			}
-		}
+		k.Slower, k.Slowed = e.slower, func(r realtime.Ready) { keep(out.slow(r, dir, o.Say)) }
 	}
 	notes := newDiary(x, dir)
 	var steps []step
@@ -128,6 +120,17 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 		err = kept
 	}
 	return out, err
+}
+
+// slow notes that a run has another dilation than was chosen, and says so: to say, if it is not nil, at once.
+func (o *outcome) slow(r realtime.Ready, dir *store.Run, say func(string)) error {
+	why := fmt.Sprintf("dilation %g: %s", r.Dilation, slowed(r))
+	o.Dilation = r.Dilation
+	o.Warnings = append(o.Warnings, why)
+	if say != nil {
+		say(why)
+	}
+	return dir.Update(func(m *record.Manifest) { m.Dilation, m.EngineWhy = r.Dilation, m.EngineWhy+"; "+why })
 }
 
 // slowed says why the kernel's datapath has another dilation than was chosen.

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/poller"
 	"weft/units"
 )
 
@@ -93,6 +94,7 @@ func beStage(text string) int {
 	if err := cmd.Start(); err != nil {
 		return stageError(err)
 	}
+	_ = poller.Favour(cmd.Process.Pid) // where that may not be, the kernel waits for other programs, and its lateness tells
 	ended := make(chan int, 1)
 	go func() {
 		_ = cmd.Wait()
@@ -135,13 +137,9 @@ func (s *stageSpec) arguments() []string {
 	}
 }
 
-// quoted is a value as the kernel reads it (lib/cmdline.c, next_arg): quotes keep spaces together, and nothing quotes quotes.
-func quoted(value string) string {
-	if strings.ContainsAny(value, " \t") {
-		return `"` + value + `"`
-	}
-	return value
-}
+// quoted is a value as the kernel reads it (lib/cmdline.c, next_arg): quotes keep spaces together, and nothing quotes quotes. The
+// kernel's spaces are Latin-1's (lib/ctype.c): the byte 0xa0 is one, wherever in a character of UTF-8 it stands.
+func quoted(value string) string { return `"` + value + `"` }
 
 // memoryMount is where the stage has, in a mount namespace of its own, a file system in memory: for the kernel alone, and
 // gone with it.
@@ -183,11 +181,15 @@ func killChildren() {
 }
 
 // children lists the processes whose parent is any thread of this one.
-func children() []int {
+func children() []int { return childrenOf(os.Getpid()) }
+
+// childrenOf lists the processes whose parent is any thread of one.
+func childrenOf(pid int) []int {
 	var pids []int
-	tasks, _ := os.ReadDir("/proc/self/task")
+	of := fmt.Sprintf("/proc/%d/task/", pid)
+	tasks, _ := os.ReadDir(of)
 	for _, t := range tasks {
-		text, _ := os.ReadFile("/proc/self/task/" + t.Name() + "/children")
+		text, _ := os.ReadFile(of + t.Name() + "/children")
 		for _, f := range strings.Fields(string(text)) {
 			if pid, err := strconv.Atoi(f); err == nil {
 				pids = append(pids, pid)

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/poller"
 	"weft/units"
 )
 
@@ -378,7 +379,8 @@ func TestUnisolated(t *testing.T) {
 	}
 }
 
-// So it is for a user who owns nothing, with namespaces of his own and without.
+// So it is for a user who owns nothing, with namespaces of his own and without, by a program whose path has a space and a byte that
+// is one to the kernel.
 func TestOrdinaryUser(t *testing.T) {
 	installed(t)
 	if os.Geteuid() != 0 {
@@ -388,15 +390,16 @@ func TestOrdinaryUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const odd = "/voilà, a space"
 	dir, err := os.MkdirTemp("", "uml-*")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	if err := errors.Join(os.WriteFile(dir+"/with space", self, 0o755), os.Chmod(dir, 0o777)); err != nil {
+	if err := errors.Join(os.WriteFile(dir+odd, self, 0o755), os.Chmod(dir, 0o777)); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(dir + "/with space")
+	cmd := exec.Command(dir + odd)
 	cmd.Dir = dir
 	cmd.Env = []string{outerVar + "=id -u; touch mine && cat /etc/shadow; touch /etc/mine; chown 0 mine; exit 9", "PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
@@ -410,5 +413,47 @@ func TestOrdinaryUser(t *testing.T) {
 	}
 	if _, err := os.Stat("/etc/mine"); err == nil {
 		t.Error("it wrote what it may not")
+	}
+}
+
+// The kernel goes before ordinary programs, with all that it starts, where this user may have that.
+func TestGoesFirst(t *testing.T) {
+	c, _, _ := shell(t, "true")
+	m, err := start(&c, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := m.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := m.boot(t.Context(), bootTime); err != nil {
+		t.Fatal(err)
+	}
+	policy := func(pid int) uint32 {
+		a, err := unix.SchedGetAttr(pid, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.Policy
+	}
+	may := &exec.Cmd{Path: "/bin/sleep", Args: []string{"sleep", "10"}}
+	if err := may.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer may.Wait()
+	defer may.Process.Kill()
+	if err := poller.Favour(may.Process.Pid); err != nil {
+		t.Skip(err)
+	}
+	kernels := childrenOf(m.cmd.Process.Pid)
+	if len(kernels) != 1 || policy(kernels[0]) != unix.SCHED_RR {
+		t.Fatalf("the stage's children: %v", kernels)
+	}
+	for _, pid := range childrenOf(kernels[0]) {
+		if policy(pid) != unix.SCHED_RR {
+			t.Errorf("a process of the kernel's has policy %d", policy(pid))
+		}
 	}
 }
