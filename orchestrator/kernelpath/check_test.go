@@ -1,7 +1,9 @@
 package kernelpath
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -10,6 +12,7 @@ import (
 
 	"weft/fabric"
 	"weft/fabric/realtime"
+	"weft/nodeimg/control"
 	"weft/tc-shaping/measure"
 	"weft/tc-shaping/qdisc"
 	"weft/units"
@@ -103,6 +106,38 @@ func TestBroken(t *testing.T) {
 			t.Errorf("%v late: %v", late, err)
 		}
 	}
+}
+
+// A measurement that takes long is no silence, and ends when nobody listens any more.
+func TestMeanwhile(t *testing.T) {
+	near, far, err := control.Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	peer, err := control.Of(far)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &carrier{conn: near}
+	heard := make(chan error, 1)
+	go func() {
+		m, _, err := peer.Recv()
+		if err == nil && m.Kind != realtime.KindAlive {
+			err = fmt.Errorf("%q", m.Kind)
+		}
+		heard <- err
+	}()
+	if err := c.meanwhile(func(context.Context) { err = <-heard }); err != nil {
+		t.Error(err)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	peer.Close()
+	if err := c.meanwhile(func(ctx context.Context) { <-ctx.Done() }); err == nil {
+		t.Error("nobody listens, and that is no error")
+	}
+	near.Close()
 }
 
 func TestTable(t *testing.T) {

@@ -114,7 +114,7 @@ func (c *carrier) insist(ctx context.Context, p int, d qdisc.Direction) (found *
 }
 
 // measure answers what a direction is like at present.
-func (c *carrier) measure(p int) realtime.Found {
+func (c *carrier) measure(ctx context.Context, p int) realtime.Found {
 	if p < 0 || p >= len(c.lines) {
 		return realtime.Found{Error: fmt.Sprintf("port %d of %d", p, len(c.lines))}
 	}
@@ -125,7 +125,7 @@ func (c *carrier) measure(p int) realtime.Found {
 	if err != nil {
 		return realtime.Found{Error: c.of(p, err).Error()}
 	}
-	found, times, err := c.insist(context.Background(), p, c.direction(p))
+	found, times, err := c.insist(ctx, p, c.direction(p))
 	if err != nil {
 		return realtime.Found{Error: c.of(p, err).Error()}
 	}

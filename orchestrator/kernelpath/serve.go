@@ -178,7 +178,12 @@ func (c *carrier) obey(m message) (over bool, err error) {
 		if err := m.m.Decode(&measure); err != nil {
 			return true, err
 		}
-		return false, c.conn.SendValue(realtime.KindFound, c.measure(measure.Port))
+		var found realtime.Found
+		err := c.meanwhile(func(ctx context.Context) { found = c.measure(ctx, measure.Port) })
+		if err != nil {
+			return true, err
+		}
+		return false, c.conn.SendValue(realtime.KindFound, found)
 	case realtime.KindLook:
 		state, err := c.state()
 		if err != nil {
@@ -191,6 +196,33 @@ func (c *carrier) obey(m message) (over bool, err error) {
 		did.Error = err.Error()
 	}
 	return false, c.conn.SendValue(realtime.KindDid, did)
+}
+
+// meanwhile does what takes its time, and says all the while that nothing is stuck. An error is that nobody listens; then what is done is
+// cut short.
+func (c *carrier) meanwhile(do func(context.Context)) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do(ctx)
+	}()
+	defer func() {
+		cancel()
+		<-done
+	}()
+	alive := time.NewTicker(realtime.AliveEvery)
+	defer alive.Stop()
+	for {
+		select {
+		case <-done:
+			return nil
+		case <-alive.C:
+			if err := c.conn.SendValue(realtime.KindAlive, nil); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 // request does what may fail without harm to the rest.

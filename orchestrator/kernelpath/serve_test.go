@@ -296,7 +296,7 @@ func TestPrivShapes(t *testing.T) {
 	if err := k.lines[port].way.Change(k.lines[port].tree, qdisc.Tree{Near: wrong, Far: k.lines[port].tree.Far}); err != nil {
 		t.Fatal(err)
 	}
-	found := k.measure(port)
+	found := k.measure(t.Context(), port)
 	if t.Logf("%+v", found); found.Error != "" || !strings.Contains(found.Missed, "red 2:: min, bytes") || !strings.Contains(found.Missed, "marks") {
 		t.Errorf("marks are wrong, and what is found is %+v", found)
 	}
@@ -393,7 +393,7 @@ func TestUMLChanges(t *testing.T) {
 	}
 	s.Close()
 	r.Close()
-	found := k.measure(port)
+	found := k.measure(t.Context(), port)
 	if t.Logf("without delay: %+v", found); found.Error != "" || found.Missed != "" {
 		t.Errorf("without delay: %+v", found)
 	}
