@@ -2,6 +2,7 @@ package huygens
 
 import (
 	"math"
+	"slices"
 
 	"weft/clocksync"
 	"weft/clocksync/servo"
@@ -32,6 +33,7 @@ type neighbour struct {
 	fits         int // since the slope was forgotten
 	halves       [rememberedHalves]units.Time
 	nhalves      int
+	shorter      units.Time // half of a round trip that was too short to be believed at once; 0: none
 	last         fitState
 	all          extremes // of this window's points, pure or not
 }
@@ -230,13 +232,24 @@ func (n *neighbour) gate(half units.Time, cfg *Config, jitter units.Time) (exces
 	if h, ok := n.all.half(); ok && n.fits >= cfg.Memory {
 		least = min(least, h)
 	}
-	for _, h := range n.halves[:min(n.nhalves, rememberedHalves)] {
-		least = min(least, h)
+	if n.nhalves > 0 {
+		least = min(least, n.shortest())
 	}
+	most := 4*jitter + cfg.Epsilon
+	if n.nhalves > 0 && half < n.shortest()-most && max(half-n.shorter, n.shorter-half) > most {
+		n.shorter = half // what one window alone shows of a shorter path may be a clock that was set, or told wrong, in its midst
+		return 0, false
+	}
+	n.shorter = 0
 	n.halves[n.nhalves%rememberedHalves] = half
 	n.nhalves++
 	excess = half - least
-	return excess, excess <= 4*jitter+cfg.Epsilon
+	return excess, excess <= most
+}
+
+// shortest returns the least half of a round trip of late.
+func (n *neighbour) shortest() units.Time {
+	return slices.Min(n.halves[:min(n.nhalves, rememberedHalves)])
 }
 
 // forget throws away what was measured of the edge.
@@ -245,5 +258,5 @@ func (n *neighbour) forget() {
 	n.received.forget()
 	n.upper, n.lower = n.upper[:0], n.lower[:0]
 	n.slopes.Reset()
-	n.fits, n.nhalves, n.last, n.all = 0, 0, fitState{}, extremes{}
+	n.fits, n.nhalves, n.shorter, n.last, n.all = 0, 0, 0, fitState{}, extremes{}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -212,6 +213,43 @@ func TestFalseticker(t *testing.T) {
 		return 0
 	}).make(t)
 	wantWithin(t, "the others", settle(w, 8, 300*ms, 320*ms, 3), 20*ns)
+}
+
+// A node whose clock is told wrong, by as much to everybody, is told that it is wrong by as much, and goes wrong itself. Nobody else moves,
+// and nobody else's bound fails, whatever the lie is and as many lie as do. The reference is believed (docs/adr/0125).
+func TestConsistentLies(t *testing.T) {
+	for _, c := range []struct {
+		by    units.Time
+		liars []clocksync.Node
+	}{{50 * ns, []clocksync.Node{3}}, {10 * units.Microsecond, []clocksync.Node{3}}, {-units.Second, []clocksync.Node{3}},
+		{10 * units.Microsecond, []clocksync.Node{1, 3, 4, 5, 7}}} {
+		l := usual()
+		l.change, l.load = brisk, 0
+		w := l.make(t)
+		w.Run(100 * ms)
+		for _, n := range c.liars {
+			w.Protocol(n).(*Agent).Lie(c.by)
+		}
+		wantWithin(t, "the others", settle(w, l.nodes, 101*ms, 160*ms, c.liars...), 20*ns)
+		for n := range clocksync.Node(l.nodes) {
+			e := w.Time(n) - w.Time(0)
+			if b, _ := w.Bound(n); max(e, -e) > b && !slices.Contains(c.liars, n) {
+				t.Errorf("a lie of %v: node %d is off by %v, and states %v", c.by, n, e, b)
+			}
+		}
+		if e := w.Time(c.liars[0]) - w.Time(0); c.by > -ms && c.by < ms && max(e+c.by, -e-c.by) > 30*ns {
+			t.Errorf("who lied by %v is off by %v, want as much the other way", c.by, e)
+		}
+	}
+	l := usual()
+	l.change, l.load = brisk, 0
+	w := l.make(t)
+	w.Run(100 * ms)
+	w.Protocol(0).(*Agent).Lie(units.Microsecond)
+	wantWithin(t, "who follows a reference that lies", settle(w, l.nodes, 400*ms, 420*ms, 0), 30*ns)
+	if e := w.Time(5) - w.Time(0); max(e-units.Microsecond, units.Microsecond-e) > 30*ns {
+		t.Errorf("the reference lies by 1 us, and who follows it is off by %v", e)
+	}
 }
 
 // A partition and its end.

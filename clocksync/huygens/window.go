@@ -283,6 +283,7 @@ func (a *Agent) closeWindow(now clocksync.Now) {
 			continue
 		}
 		if e, ok := n.fit(&a.fitter, x0, until, &a.cfg, a.noise); ok {
+			e.beta -= a.lie
 			fits = append(fits, e)
 		} else {
 			a.counters.Filtered++

@@ -96,8 +96,8 @@ func (x *Experiment) faultsOfClocks() error {
 		if f.Clock != nil && x.Lab.Clocks.Sync == "perfect" {
 			return x.Lab.Errorf(faultPath(i, "clock"), "perfect clocks have no faults; expected clocks.sync: none, ptp or huygens")
 		}
-		if f.Clock != nil && f.Clock.Lies && x.Lab.Clocks.Sync != "ptp" {
-			return x.Lab.Errorf(faultPath(i, "lies"), "nobody is told the time by one host where clocks.sync is %s; expected ptp", x.Lab.Clocks.Sync)
+		if f.Clock != nil && f.Clock.Lies && x.Lab.Clocks.Sync == "none" {
+			return x.Lab.Errorf(faultPath(i, "lies"), "nobody tells anybody the time where clocks.sync is none; expected ptp or huygens")
 		}
 	}
 	return nil

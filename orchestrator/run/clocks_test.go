@@ -163,7 +163,7 @@ func TestClocksThatCannotBe(t *testing.T) {
 		"perfect clocks have no": "clocks: {for: 1ms}\nfaults: [{at: 0s, clock: h1, step: 1us}]\n",
 		"do not fit":             "clocks: {sync: huygens, for: 1ms, huygens: {window: 10us, pairs: 1000}}\n",
 		"leave none to":          "clocks: {sync: ptp, for: 1ms, ptp: {servers: 4}}\n",
-		"told the time by one":   "clocks: {sync: huygens, for: 1ms}\nfaults: [{at: 0s, clock: h1, lies: 1us}]\n",
+		"nobody tells anybody":   "clocks: {sync: none, for: 1ms}\nfaults: [{at: 0s, clock: h1, lies: 1us}]\n",
 		"nothing to run":         "clocks: {sync: none}\n",
 		"is no end of":           "clocks: {sync: none, for: 1ms}\nfaults: [{at: 0s, link: h1-switch0, delay: 2us, toward: h2}]\n",
 	} {
