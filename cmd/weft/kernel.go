@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -84,11 +85,35 @@ func bootUML(ctx context.Context, args []string) (code int, err error) {
 			terminals = append(terminals, f.Name())
 		}
 	}
-	return uml.Run(ctx, uml.Command{
+	words := &heard{to: os.Stderr}
+	code, err = uml.Run(ctx, uml.Command{
 		Kernel: k, Path: self, Args: append([]string{os.Args[0]}, args...),
 		Env:    append(os.Environ(), terminalsVar+"="+strings.Join(terminals, " ")),
-		Stdout: os.Stdout, Stderr: os.Stderr,
+		Stdout: os.Stdout, Stderr: words,
 	})
+	if err == nil {
+		err = words.unsaid(ctx, code)
+	}
+	return code, err
+}
+
+// heard passes on what is written, and knows whether anything was.
+type heard struct {
+	to  io.Writer
+	any bool
+}
+
+func (h *heard) Write(p []byte) (int, error) {
+	h.any = h.any || len(p) > 0
+	return h.to.Write(p)
+}
+
+// unsaid is why a program that said nothing ended with code, if that is an interruption: it came before the program saw to signals.
+func (h *heard) unsaid(ctx context.Context, code int) error {
+	if code != exitInterrupted || h.any {
+		return nil
+	}
+	return context.Cause(ctx)
 }
 
 // reachesTerminal reports whether a file is a terminal, or ends up at one outside of User Mode Linux.
