@@ -111,11 +111,15 @@ func showMeasured(w io.Writer, all []deploy.Measured, of deploy.Checked) error {
 		if m.OK && m.Bound {
 			verdict = fmt.Sprintf("ok, but its own rate of %s was not measured above %s", gbps(m.LinkRateBPS), gbps(m.RateBPS))
 		}
+		got := gbps(m.RateBPS)
+		if m.RateBPS == 0 { // of a link on which packets overtake each other
+			got = "-"
+		}
 		if m.Tries > 1 {
 			verdict += fmt.Sprintf(" (try %d)", m.Tries)
 		}
 		fmt.Fprintf(t, "%s\t%s to %s, %s\t%s\t%s\t%.5g us\t%.5g us\t%.3g%%\t%.3g%%\t%s\n", m.Link, m.From, m.To, plural(m.Hops, "link"),
-			gbps(m.AskedRateBPS), gbps(m.RateBPS), m.AskedDelayUS, m.DelayUS, 100*m.AskedLoss, 100*m.Loss, verdict)
+			gbps(m.AskedRateBPS), got, m.AskedDelayUS, m.DelayUS, 100*m.AskedLoss, 100*m.Loss, verdict)
 	}
 	if err := t.Flush(); err != nil {
 		return err

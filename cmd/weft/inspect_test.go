@@ -22,3 +22,15 @@ func TestInspectShowsMarks(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+// Where packets overtake each other no rate is measured, which is no rate of 0.
+func TestCheckShowsWhatWasNotMeasured(t *testing.T) {
+	var b strings.Builder
+	m := deploy.Measured{Link: "h0-switch0", From: "h0", To: "switch0", Hops: 1, Tried: true, OK: true, AskedRateBPS: 1e9, AskedDelayUS: 2, DelayUS: 3}
+	if err := showMeasured(&b, []deploy.Measured{m}, deploy.Checked{Links: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(got, "1 link 1Gbps - 2 us 3 us") {
+		t.Error(got)
+	}
+}

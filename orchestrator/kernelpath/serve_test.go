@@ -297,7 +297,7 @@ func TestPrivShapes(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := k.measure(t.Context(), port)
-	if t.Logf("%+v", found); found.Error != "" || !strings.Contains(found.Missed, "red 2:: min, bytes") || !strings.Contains(found.Missed, "marks") {
+	if t.Logf("%+v", found); found.Error != "" || !strings.Contains(found.Missed, "red 2: min, bytes") || !strings.Contains(found.Missed, "marks") {
 		t.Errorf("marks are wrong, and what is found is %+v", found)
 	}
 }

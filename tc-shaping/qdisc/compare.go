@@ -14,7 +14,7 @@ type Difference struct {
 }
 
 func (d Difference) String() string {
-	return fmt.Sprintf("%s %s: %s: asked for %s, got %s", d.Side, d.Qdisc, d.Field, d.Asked, d.Got)
+	return fmt.Sprintf("%s %s %s: asked for %s, got %s", d.Side, d.Qdisc, d.Field, d.Asked, d.Got)
 }
 
 // field is a Difference of a discipline.

@@ -21,11 +21,11 @@ func TestCompareNamesWhatDiffers(t *testing.T) {
 		change func(*Tree)
 		says   string
 	}{
-		{func(t *Tree) { t.Near[0].Options = TBF{Rate: 1, Limit: 150_000} }, "near tbf 1:: rate, B/s: asked for 12500000, got 1"},
-		{func(t *Tree) { t.Near[1].Options = REDStage{Min: 7, Max: 2001} }, "near red 2:: min, bytes: asked for 1000, got 7"},
-		{func(t *Tree) { t.Near[2].Options = FIFO{Limit: 7} }, "near bfifo 3:: limit, bytes: asked for 150000, got 7"},
-		{func(t *Tree) { t.Far[0].Options = Netem{} }, "far netem 1:: delay: asked for 1ms, got 0s"},
-		{func(t *Tree) { t.Far = nil }, "far netem 1:: discipline: asked for root netem"},
+		{func(t *Tree) { t.Near[0].Options = TBF{Rate: 1, Limit: 150_000} }, "near tbf 1: rate, B/s: asked for 12500000, got 1"},
+		{func(t *Tree) { t.Near[1].Options = REDStage{Min: 7, Max: 2001} }, "near red 2: min, bytes: asked for 1000, got 7"},
+		{func(t *Tree) { t.Near[2].Options = FIFO{Limit: 7} }, "near bfifo 3: limit, bytes: asked for 150000, got 7"},
+		{func(t *Tree) { t.Far[0].Options = Netem{} }, "far netem 1: delay: asked for 1ms, got 0s"},
+		{func(t *Tree) { t.Far = nil }, "far netem 1: discipline: asked for root netem"},
 		{func(t *Tree) { t.Near = append(t.Near, t.Far[0]) }, "asked for none, got root netem"},
 		{func(t *Tree) { t.Near[1].Handle = MakeHandle(9, 0) }, "got parent 1:1 red handle 9:"},
 		{func(t *Tree) { t.Near[1].Options = Foreign{Name: "red", Why: "it averages"} }, "got it averages"},
