@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/orchestrator/uml"
+	"weft/results/store"
 )
 
 // kernelFlag adds --kernel: which kernel emulation runs on.
@@ -85,10 +86,14 @@ func bootUML(ctx context.Context, args []string) (code int, err error) {
 			terminals = append(terminals, f.Name())
 		}
 	}
+	env := append(os.Environ(), terminalsVar+"="+strings.Join(terminals, " "))
+	if own := store.Outer(); own != "" {
+		env = append(env, own)
+	}
 	words := &heard{to: os.Stderr}
 	code, err = uml.Run(ctx, uml.Command{
 		Kernel: k, Path: self, Args: append([]string{os.Args[0]}, args...),
-		Env:    append(os.Environ(), terminalsVar+"="+strings.Join(terminals, " ")),
+		Env:    env,
 		Stdout: os.Stdout, Stderr: words,
 	})
 	if err == nil {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"encoding/json"
 	"os"
 	"strconv"
 	"strings"
@@ -11,8 +12,33 @@ import (
 // running is the status of a run that is not over.
 const running = "running"
 
-// self describes this process, so that others can tell whether it still exists; nil where there is no /proc.
+// outerVar is the environment variable with the process of the machine that this one ends with, as JSON, where this one is of a
+// kernel of its own, which nobody outside can look into.
+const outerVar = "WEFT_OUTER_PROCESS"
+
+// Outer is the setting of the environment by which runs of a process in another kernel are known as this process's. It is empty where
+// this process cannot be told from others.
+func Outer() string {
+	p := own()
+	text, err := json.Marshal(p)
+	if p == nil || err != nil {
+		return ""
+	}
+	return outerVar + "=" + string(text)
+}
+
+// self describes the process that runs end with, so that others can tell whether it still exists: this one, or the one outside. It
+// is nil where there is no /proc.
 func self() *record.Process {
+	p := new(record.Process)
+	if text := os.Getenv(outerVar); text != "" && json.Unmarshal([]byte(text), p) == nil {
+		return p
+	}
+	return own()
+}
+
+// own describes this process.
+func own() *record.Process {
 	boot, space := here()
 	started, ok := startOf("self")
 	if !ok || boot == "" || space == "" {

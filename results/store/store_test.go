@@ -214,6 +214,19 @@ func TestKilledRunIsFailed(t *testing.T) {
 	}
 }
 
+// A run in another kernel ends with the process outside that began it, which told it who it is.
+func TestOuterProcess(t *testing.T) {
+	name, text, _ := strings.Cut(Outer(), "=")
+	t.Setenv(name, strings.Replace(text, fmt.Sprintf(`"pid":%d`, os.Getpid()), `"pid":1073741824`, 1))
+	if p := self(); p.PID != 1<<30 || p.Boot != own().Boot || !gone(p) {
+		t.Errorf("%+v", p)
+	}
+	r := open(t, t.TempDir())
+	if m, err := ReadManifest(r.Dir()); err != nil || m.Status != "failed" {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
 // A process is known by more than its number, and one that cannot be seen from here is not said to be dead.
 func TestGone(t *testing.T) {
 	if gone(nil) || gone(self()) {
