@@ -91,6 +91,7 @@ func beStage(text string) int {
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	}
 	unix.CloseOnExec(lineFD)
+	pin()
 	if err := cmd.Start(); err != nil {
 		return stageError(err)
 	}
@@ -114,6 +115,26 @@ func beStage(text string) int {
 		killChildren()
 	}
 	return code
+}
+
+// pin keeps this thread, and what it starts, on one of its processors: the kernel and the process in which it runs others take turns,
+// and on two processors each turn wakes an idle one, which takes several times as long (docs/adr/0116).
+func pin() {
+	var may, one unix.CPUSet
+	if unix.SchedGetaffinity(0, &may) != nil || may.Count() < 2 {
+		return
+	}
+	nth := int(time.Now().UnixNano()/1000) % may.Count() // another than that of other kernels, perhaps
+	for cpu := 0; ; cpu++ {
+		if may.IsSet(cpu) {
+			if nth == 0 {
+				one.Set(cpu)
+				break
+			}
+			nth--
+		}
+	}
+	_ = unix.SchedSetaffinity(0, &one) // else it is slower
 }
 
 const addrNoRandomize = 0x0040000 // linux/personality.h

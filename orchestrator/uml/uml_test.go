@@ -451,6 +451,10 @@ func TestGoesFirst(t *testing.T) {
 	if len(kernels) != 1 || policy(kernels[0]) != unix.SCHED_RR {
 		t.Fatalf("the stage's children: %v", kernels)
 	}
+	var on unix.CPUSet
+	if err := unix.SchedGetaffinity(kernels[0], &on); err != nil || on.Count() != 1 {
+		t.Errorf("it runs on %d processors, %v", on.Count(), err)
+	}
 	for _, pid := range childrenOf(kernels[0]) {
 		if policy(pid) != unix.SCHED_RR {
 			t.Errorf("a process of the kernel's has policy %d", policy(pid))
