@@ -202,7 +202,7 @@ func (a *Agent) onProbe(now clocksync.Now, in *clocksync.Message) error {
 	a.arrived++
 	n.disperse(&p)
 	if n.owned && a.closeAt != units.Never {
-		n.take(&p, &a.cfg, &a.counters)
+		n.take(&p, &a.cfg, a.noise, &a.counters)
 	}
 	return nil
 }

@@ -36,6 +36,29 @@ type neighbour struct {
 	shorter      units.Time // half of a round trip that was too short to be believed at once; 0: none
 	last         fitState
 	all          extremes // of this window's points, pure or not
+	ours, theirs habit    // gap of the pairs that leave here, and there
+}
+
+// habit is the gap by which most pairs leave. The stamps of a pair that has it vouch for each other: one that was late by itself
+// would have made the gap another one.
+type habit struct {
+	gap   units.Time
+	votes int
+}
+
+// maxVotes bounds for how long a gap counts that is seen no longer.
+const maxVotes = 16
+
+// vouches tells whether a pair left by the usual gap, which it is a vote for or against (Boyer and Moore, MJRTY, 1991).
+func (u *habit) vouches(gap, tolerance units.Time) bool {
+	if d := gap - u.gap; d <= tolerance && d >= -tolerance {
+		u.votes = min(u.votes+1, maxVotes)
+		return u.votes > 1
+	}
+	if u.votes--; u.votes < 0 {
+		*u = habit{gap, 1}
+	}
+	return false
 }
 
 // dispersion is what pairs came to on their way.
@@ -81,7 +104,8 @@ func (e *extremes) half() (h units.Time, ok bool) {
 	return (e.upper - e.lower) / 2, e.haveUp && e.haveDown
 }
 
-// see notes a point, of a pair that may have queued: a packet that the filter leaves out for its fellow's sake may be the fastest.
+// see notes a point, of a pair that may have queued: a packet that the filter leaves out for its fellow's sake may be the fastest. It must
+// not be one whose stamp of departure was late, which looks faster than any can be.
 func (n *neighbour) see(forward bool, x, y units.Time) {
 	if !n.last.ok {
 		return
@@ -117,9 +141,15 @@ const rememberedHalves = 32
 const maxPoints = 3
 
 // keep takes a pair that is known at both ends, if it is pure. y is how far the other clock seems ahead.
-func (n *neighbour) keep(to *[]point, own, other [2]units.Time, cfg *Config, c *clocksync.Counters) {
-	for i := range own {
-		n.see(to == &n.upper, own[i], other[i]-own[i])
+func (n *neighbour) keep(to *[]point, own, other [2]units.Time, cfg *Config, jitter units.Time, c *clocksync.Counters) {
+	forward, sent, by := true, own, &n.ours
+	if to == &n.lower {
+		forward, sent, by = false, other, &n.theirs
+	}
+	if by.vouches(sent[1]-sent[0], 6*jitter+2*cfg.Sigma) { // a gap has the noise of two stamps, and so has the usual one
+		for i := range own {
+			n.see(forward, own[i], other[i]-own[i])
+		}
 	}
 	if !pure(own, other, cfg.Epsilon) {
 		c.Filtered++
@@ -135,17 +165,17 @@ func (n *neighbour) keep(to *[]point, own, other [2]units.Time, cfg *Config, c *
 }
 
 // take learns what a probe tells: pairs of ours that have arrived there, and stamps of theirs that we have received.
-func (n *neighbour) take(p *probe, cfg *Config, c *clocksync.Counters) {
+func (n *neighbour) take(p *probe, cfg *Config, jitter units.Time, c *clocksync.Counters) {
 	for _, t := range p.received[:p.nrecv] {
 		if g := n.sent.find(t.sequence); g != nil {
 			g.used = true
-			n.keep(&n.upper, g.at, t.stamps(), cfg, c)
+			n.keep(&n.upper, g.at, t.stamps(), cfg, jitter, c)
 		}
 	}
 	for _, t := range p.sent[:p.nsent] {
 		if g := n.received.find(t.sequence); g != nil {
 			g.used = true
-			n.keep(&n.lower, g.at, t.stamps(), cfg, c)
+			n.keep(&n.lower, g.at, t.stamps(), cfg, jitter, c)
 		}
 	}
 }
@@ -225,8 +255,8 @@ func forgetBefore(p []point, x units.Time) []point {
 	return p[:copy(p, after)]
 }
 
-// gate returns by how much half a round trip is longer than the shortest of late, or of any packets of this window, and whether that is so little that the edge
-// can be used: if not, both directions met queues. The offset may be off by as much.
+// gate returns by how much half a round trip is longer than the shortest of late, or of any packets of this window, and whether that
+// is so little that the edge can be used: if not, both directions met queues. The offset may be off by as much.
 func (n *neighbour) gate(half units.Time, cfg *Config, jitter units.Time) (excess units.Time, ok bool) {
 	least := half
 	if h, ok := n.all.half(); ok && n.fits >= cfg.Memory {

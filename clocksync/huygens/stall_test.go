@@ -1,0 +1,52 @@
+package huygens
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"weft/clocksync"
+	"weft/units"
+)
+
+// Probes whose stamp of departure was late look faster than any can be. The filter leaves their pairs out, and they must not be held
+// against those that passed: edges are fitted window after window, and none of it counts as a queue.
+func TestLateStampsAreNoShorterPath(t *testing.T) {
+	cfg := Default(clocksync.Setup{})
+	for _, share := range []float64{0.001, 0.01} {
+		n, f, r := &neighbour{node: 1, owned: true, spacing: cfg.Spacing}, &fitter{}, rand.New(rand.NewPCG(1, 2))
+		var c clocksync.Counters
+		late := func() (d units.Time) {
+			if r.Float64() < share {
+				d = units.Time(r.ExpFloat64() * float64(200*ns))
+			}
+			return d
+		}
+		const windows = 40
+		aside, doubted := 0, 0
+		for k := range windows {
+			for range 250 {
+				for _, to := range []*[]point{&n.upper, &n.lower} {
+					left := units.Time(k)*20*ms + units.Time(r.Int64N(int64(20*ms)))
+					sent := [2]units.Time{left + late(), left + cfg.Spacing + late()}
+					arrived := [2]units.Time{left + units.Microsecond, left + cfg.Spacing + units.Microsecond}
+					if to == &n.upper {
+						n.keep(to, sent, arrived, &cfg, 0, &c)
+					} else {
+						n.keep(to, arrived, sent, &cfg, 0, &c)
+					}
+				}
+			}
+			e, ok := n.fit(f, middleOf(k), units.Never, &cfg, 0)
+			switch {
+			case !ok:
+				aside++
+			case e.sigma > 10*ns:
+				doubted++
+			}
+		}
+		t.Logf("%v stamped late: %d of %d windows left aside, %d doubted", share, aside, windows, doubted)
+		if aside+doubted > windows/10 {
+			t.Errorf("%v stamped late: %d of %d windows left aside, %d taken for queues", share, aside, windows, doubted)
+		}
+	}
+}
