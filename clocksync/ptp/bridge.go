@@ -31,6 +31,7 @@ type bridgeLink struct {
 	delay     *servo.Filter
 	requestAt units.Time
 	sequence  uint16
+	silent    int // questions in a row without an answer
 	x         exchange
 }
 
@@ -56,6 +57,9 @@ func NewBridge(id ClockIdentity, links int, interval units.Time) (*Bridge, error
 	}
 	return b, nil
 }
+
+// bridgePatience is how many questions in a row may be without an answer until the delay is not known any more. Ours.
+const bridgePatience = 8
 
 // bridgeFilter is how many delays of a link the median is of: as of a clock.
 const bridgeFilter = 10
@@ -135,25 +139,33 @@ func (b *Bridge) response(now units.Time, link int, m *Message) error {
 		return ErrForeign
 	case !x.sent || m.Sequence != l.sequence || x.answered == (m.Type == PDelayResp):
 		return ErrStale
+	case m.Type == PDelayRespFollowUp && m.Source != x.source:
+		return ErrForeign
 	case !inReach && (m.Type == PDelayRespFollowUp || m.Flags&FlagTwoStep != 0):
 		return ErrRange
 	}
 	turnaround := correction
 	if m.Type == PDelayResp {
-		x.t2, x.t4, x.correction, x.answered = at, now, correction, true
+		x.t2, x.t4, x.correction, x.answered, x.source = at, now, correction, true, m.Source
 		if m.Flags&FlagTwoStep != 0 {
 			return nil
 		}
 	} else {
+		if at < x.t2-turnNoise { // it left before it came
+			*x = exchange{}
+			b.counters.Filtered++
+			return nil
+		}
 		turnaround = at + x.correction + correction - x.t2
 	}
 	delay := (x.t4 - x.t1 - turnaround) / 2
 	*x = exchange{}
-	if delay < 0 || delay > maxCorrection {
+	if delay > maxCorrection || delay < -turnNoise {
 		b.counters.Filtered++
 		return nil
 	}
-	l.delay.Add(delay)
+	l.silent = 0
+	l.delay.Add(max(0, delay)) // nothing arrives before it was sent
 	return nil
 }
 
@@ -194,6 +206,9 @@ func (b *Bridge) Advance(now units.Time) {
 			continue
 		}
 		l.requestAt = after(now, l.requestAt, b.interval)
+		if l.silent++; l.silent > bridgePatience { // it may be another link by now, or the end of one
+			l.delay.Reset()
+		}
 		l.sequence++
 		l.x = exchange{}
 		b.out = append(b.out, bridged{link: i, message: Message{
@@ -205,7 +220,7 @@ func (b *Bridge) Advance(now units.Time) {
 // Delay returns the delay of a link; ok is false while it is not known.
 func (b *Bridge) Delay(link int) (units.Time, bool) { return b.links[link].delay.Value() }
 
-// Counters returns what the bridge did so far. Filtered counts Syncs that went no further, and delays below 0.
+// Counters returns what the bridge did so far. Filtered counts Syncs that went no further, and delays that cannot be.
 func (b *Bridge) Counters() clocksync.Counters { return b.counters }
 
 // padTLV fills a message up (IEEE 1588-2019, table 52).

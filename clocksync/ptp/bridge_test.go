@@ -315,6 +315,36 @@ func TestBridgesMeasureWholeExchanges(t *testing.T) {
 	if d, _ := b.Delay(0); d != 1500*units.Nanosecond || b.Counters().Filtered != 2 {
 		t.Errorf("an answer after 21 s: %v, %+v", d, b.Counters())
 	}
+	const again = 30 * units.Second
+	response.Flags, response.Source, followUp.Source = FlagTwoStep, PortIdentity{3, 1}, PortIdentity{4, 1}
+	four := ask(again)
+	response.Sequence, response.Timestamp, followUp.Sequence, followUp.Timestamp = four, stamp(5*units.Second), four, stamp(units.Second)
+	if err := hear(again+3*units.Microsecond, response); err != nil {
+		t.Fatal(err)
+	}
+	if err := hear(again+3*units.Microsecond, followUp); !errors.Is(err, ErrForeign) {
+		t.Errorf("a Follow_Up of another port: %v", err)
+	}
+	followUp.Source = response.Source
+	if err := hear(again+3*units.Microsecond, followUp); err != nil {
+		t.Fatal(err)
+	}
+	if d, _ := b.Delay(0); d != 1500*units.Nanosecond || b.Counters().Filtered != 3 {
+		t.Errorf("an answer that left before the question came: %v, %+v", d, b.Counters())
+	}
+	response.Sequence, response.Flags, response.Correction = ask(again+ms), 0, clocksync.Scaled(5*units.Microsecond)
+	if err := hear(again+ms+4900*units.Nanosecond, response); err != nil {
+		t.Fatal(err)
+	}
+	if d, _ := b.Delay(0); d != 750*units.Nanosecond { // the median of 1.5 us and 0: below 0 by noise
+		t.Errorf("50 ns below 0: %v", d)
+	}
+	for k := range units.Time(bridgePatience + 2) {
+		ask(again + (2+k)*ms)
+	}
+	if d, ok := b.Delay(0); ok {
+		t.Errorf("nobody answers any more, and the delay is %v", d)
+	}
 }
 
 // Nothing that a neighbour sends breaks a bridge or makes it measure less than 0.

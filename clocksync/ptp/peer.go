@@ -33,12 +33,16 @@ type reading struct {
 	ok bool
 }
 
+// turnNoise is by how much an answer may seem to have left before the question came, by the noise of stamps. Ours.
+const turnNoise = 10 * units.Microsecond
+
 // exchange is one measurement of a link.
 type exchange struct {
 	t1, t2, t4 units.Time
 	correction units.Time // of the response
-	sent       bool       // t1 is valid
-	answered   bool       // t2 and t4 are
+	source     PortIdentity
+	sent       bool // t1 is valid
+	answered   bool // t2 and t4 are
 }
 
 // pace follows the rate of a neighbour's clock against this one, over the last exchanges.
@@ -138,6 +142,7 @@ func (c *Clock) onPeerResponse(now clocksync.Now, from *peer, m *Message, stamp 
 	}
 	x.t2, x.t4, x.answered = t2, c.correction.At(stamp), true
 	x.correction, _ = m.corrected()
+	x.source = m.Source
 	if oneStep {
 		c.learn(now, from, (x.t4-x.t1-x.correction)/2)
 		*x = exchange{}
@@ -154,9 +159,17 @@ func (c *Clock) onPeerFollowUp(now clocksync.Now, from *peer, m *Message) error 
 	if !x.answered || m.Sequence != from.sequence {
 		return ErrStale
 	}
+	if m.Source != x.source {
+		return ErrForeign
+	}
 	t3, ok := m.Timestamp.instant()
 	if !ok {
 		return ErrRange
+	}
+	if t3 < x.t2-max(turnNoise, 8*c.setup.Jitter) { // it left before it came
+		*x = exchange{}
+		c.counters.Filtered++
+		return nil
 	}
 	correction, _ := m.corrected()
 	t3 += x.correction + correction
