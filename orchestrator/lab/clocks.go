@@ -9,6 +9,7 @@ import (
 	"weft/clocksync/clock"
 	clocks "weft/clocksync/node"
 	"weft/clocksync/noise"
+	"weft/clocksync/servo"
 	"weft/units"
 )
 
@@ -75,7 +76,12 @@ func (d *decoder) clocks(s *section) Clocks {
 	preset, _ := clock.PresetOf(c.Preset)
 	from := "preset " + c.Preset
 	c.Offset = given("offset", "off", "ours: clocks are right when the lab begins").plusMinus(maxOffset)
-	c.Skew = given("skew", "±"+showRatio(preset.Skew), from).ratio("±", "", maxSkew, "±20ppm")
+	skew := given("skew", "±"+showRatio(preset.Skew), from)
+	c.Skew = skew.ratio("±", "", maxSkew, "±20ppm")
+	if most := servo.DefaultLimits().MaxRate / 2; c.Sync == "ptp" && c.Skew > most {
+		skew.problem("two clocks may differ by twice that, and PTP's servos correct up to %s; expected up to ±%s, or sync: huygens",
+			showRatio(2*most), showRatio(most))
+	}
 	c.Wander = given("wander", showRatio(preset.Wander)+"/√s", from).ratio("", "/√s", maxWander, "0.01ppm/√s")
 	c.Stamp.Jitter = given("jitter", "5ns", "ours: of stamps by hardware").plusMinus(maxJitter)
 	c.Stamp.Quantum = given("granularity", "1ns", "ours: of stamps by hardware").plusMinus(maxJitter)

@@ -247,7 +247,24 @@ func (x *Experiment) unsynchronized(o *outcome) string {
 	case corrected > 0:
 		return fmt.Sprintf("%s never corrected the clocks of %d of %d hosts", c.Sync, never, never+corrected)
 	}
-	return fmt.Sprintf("%s corrected no clock before the run ended; clocks.for makes it longer, clocks.huygens.window and clocks.ptp.interval make it faster", c.Sync)
+	return fmt.Sprintf("%s corrected no clock before the run ended; clocks.for makes it longer, a shorter clocks.huygens.window or clocks.ptp.interval makes it "+
+		"faster, if that is still longer than a round trip of a link", c.Sync)
+}
+
+// leastCoverage is the share of bounds that hold below which a run says that they do not. Ours.
+const leastCoverage = 0.95
+
+// unbounded is a warning of a run whose clocks were wrong by more than they said, which no clock can see by itself; empty without.
+func unbounded(c *record.Clocks, drops int64) string {
+	if c.Coverage == nil || *c.Coverage >= leastCoverage {
+		return ""
+	}
+	text := fmt.Sprintf("the bounds that clocks stated held for %.3g %% of pairs alone: a path took longer one way than back, without "+
+		"clocks.*.asymmetry, or was never free of a queue", math.Floor(1000**c.Coverage)/10)
+	if drops > 0 {
+		text += fmt.Sprintf(" (%d packets were dropped; fewer clocks.huygens.pairs load a slow link less)", drops)
+	}
+	return text
 }
 
 // undecided is a warning of a run in which hosts found no majority among their servers of time; empty without.

@@ -103,7 +103,6 @@ func TestFaultsOfClocks(t *testing.T) {
 	}
 }
 
-// One of three servers may lie; two leave no majority, and the run says so.
 // Switches that are peer-to-peer transparent clocks measure their links, whoever follows whom; what they send is counted.
 func TestSwitchesMeasureTheirLinks(t *testing.T) {
 	const run = ", offset: ±10us, for: 60ms, sample: 100us"
@@ -130,6 +129,7 @@ func TestSwitchesMeasureTheirLinks(t *testing.T) {
 	}
 }
 
+// One of three servers may lie; two leave no majority, and the run says so.
 func TestServersOfTime(t *testing.T) {
 	const clocks = "clocks: {sync: ptp, offset: ±100us, for: 60ms, ptp: {servers: 3}}\nmeasure: {from: 30ms}\n"
 	s := ran(t, clocks+"faults: [{at: 40ms, clock: h1, lies: 5us}]\n")
@@ -146,6 +146,17 @@ func TestRunTooShortForAWindowSaysSo(t *testing.T) {
 	s := ran(t, "clocks: {sync: huygens, huygens: {window: 20ms}}\nworkload: [{collective: all-to-all, size: 1MB}]\n")
 	if len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "huygens corrected no clock") {
 		t.Errorf("warnings %q", s.Warnings)
+	}
+}
+
+// A path that is longer one way is what no clock can see: the run says that bounds do not hold, unless they are told of it.
+func TestBoundsThatDoNotHoldAreToldOf(t *testing.T) {
+	for declared, want := range map[string]int{"off": 1, "200ns": 0} {
+		s := ran(t, "clocks: {sync: huygens, offset: ±10us, for: 60ms, sample: 100us, huygens: {degree: 3, window: 5ms, pairs: 100, asymmetry: "+declared+"}}\n"+
+			"faults: [{at: 0s, link: h1-switch0, delay: 1.4us, toward: h1}]\nmeasure: {from: 40ms}\n")
+		if len(s.Warnings) != want || want > 0 && !strings.Contains(s.Warnings[0], "bounds that clocks stated held for") {
+			t.Errorf("asymmetry %s: %v of the bounds held, warnings %q", declared, *s.Clocks.Coverage, s.Warnings)
+		}
 	}
 }
 

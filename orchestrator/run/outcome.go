@@ -69,6 +69,9 @@ func (x *Experiment) summarize(o *outcome, s *record.Summary) {
 	if text := x.unsynchronized(o); text != "" {
 		s.Warnings = append(s.Warnings, text)
 	}
+	if text := unbounded(&s.Clocks, o.Fabric.Dropped); text != "" {
+		s.Warnings = append(s.Warnings, text)
+	}
 	s.LabTimeUS = o.Elapsed.Microseconds()
 	if len(x.items) == 0 {
 		s.LabTimeUS = o.Ended.Microseconds()
