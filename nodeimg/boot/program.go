@@ -82,7 +82,7 @@ func (p *Program) become() error {
 	if err := limits(); err != nil {
 		return err
 	}
-	if err := p.limits(); err != nil {
+	if err := bound("processes", unix.RLIMIT_NPROC, p.Processes); err != nil {
 		return err
 	}
 	if err := ownKeys(); err != nil {
@@ -107,6 +107,9 @@ func (p *Program) become() error {
 		return err
 	}
 	heedSignals()
+	if err := bound("memory", unix.RLIMIT_DATA, uint64(p.Memory)); err != nil { // last: this process may have more than the program may
+		return err
+	}
 	return unix.Exec(p.Path, os.Args, os.Environ())
 }
 
@@ -120,23 +123,17 @@ func heedSignals() {
 	}
 }
 
-// limits bounds what the program may use.
-func (p *Program) limits() error {
-	for _, l := range []struct {
-		name     string
-		resource int
-		most     uint64
-	}{{"processes", unix.RLIMIT_NPROC, p.Processes}, {"memory", unix.RLIMIT_DATA, uint64(p.Memory)}} {
-		var now unix.Rlimit
-		if err := unix.Getrlimit(l.resource, &now); err != nil {
-			return fmt.Errorf("limit of %s: %w", l.name, err)
-		}
-		if l.most == 0 || now.Max <= l.most {
-			continue
-		}
-		if err := unix.Setrlimit(l.resource, &unix.Rlimit{Cur: min(l.most, now.Cur), Max: l.most}); err != nil {
-			return fmt.Errorf("limit of %s: %w", l.name, err)
-		}
+// bound lowers a limit of this process, for good; most 0 is none.
+func bound(name string, resource int, most uint64) error {
+	var now unix.Rlimit
+	if err := unix.Getrlimit(resource, &now); err != nil {
+		return fmt.Errorf("limit of %s: %w", name, err)
+	}
+	if most == 0 || now.Max <= most {
+		return nil
+	}
+	if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: min(most, now.Cur), Max: most}); err != nil {
+		return fmt.Errorf("limit of %s: %w", name, err)
 	}
 	return nil
 }
