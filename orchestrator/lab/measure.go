@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"weft/units"
@@ -102,11 +103,33 @@ func (f field) holdsPart(condition string) bool {
 	}
 	for _, s := range f.d.sources {
 		if s.Path == path {
-			return (s.Value == want) == (op == "==")
+			return sameValue(s.Value, want) == (op == "==")
 		}
 	}
 	f.problem("the condition is about %q, which is no setting of this lab; `weft explain` lists them", clip(path))
 	return false
+}
+
+// sameValue reports whether two texts are one value, also where they write a quantity differently: 0s and 0ns, 50% and 0.5.
+func sameValue(a, b string) bool {
+	return a == b || sameAs(units.ParseTime, a, b) || sameAs(units.ParseBytes, a, b) || sameAs(units.ParseBandwidth, a, b) || sameAs(ratio, a, b)
+}
+
+func sameAs[T comparable](parse func(string) (T, error), a, b string) bool {
+	x, err := parse(a)
+	if err != nil {
+		return false
+	}
+	y, err := parse(b)
+	return err == nil && x == y
+}
+
+// ratio reads a number or a percentage.
+func ratio(text string) (float64, error) {
+	if strings.HasSuffix(text, "%") {
+		return units.ParsePercent(text)
+	}
+	return strconv.ParseFloat(text, 64)
 }
 
 func (d *decoder) engine(s *section) Engine {

@@ -351,6 +351,21 @@ func TestConditionsOfExpectations(t *testing.T) {
 	}
 }
 
+// A condition is about a value, however the two places write it.
+func TestConditionsCompareValues(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{
+		{"0s", "0ns", true}, {"1us", "1000ns", true}, {"1us", "1ns", false}, {"4KiB", "4096B", true}, {"100Gbps", "0.1Tbps", true},
+		{"50%", "0.5", true}, {"4", "4.0", true}, {"4", "5", false}, {"roce", "roce", true}, {"roce", "pc4", false}, {"0s", "0B", false}, {"off", "0s", false},
+	} {
+		if got := sameValue(c.a, c.b); got != c.want {
+			t.Errorf("%s and %s: %v", c.a, c.b, got)
+		}
+	}
+}
+
 // Paths can move together. What the command line sets of one keeps the points that have that value.
 func TestPathsThatMoveTogether(t *testing.T) {
 	text := star + "transport: {hpcc: {eta: 0.9}}\nsweep:\n  transport.kind, topology.mtu: [[swift, 4906], [hpcc, 1000]]\n  seed: [1, 2]\n"
