@@ -112,7 +112,7 @@ func (f field) holdsPart(condition string) bool {
 
 // sameValue reports whether two texts are one value, also where they write a quantity differently: 0s and 0ns, 50% and 0.5.
 func sameValue(a, b string) bool {
-	return a == b || sameAs(units.ParseTime, a, b) || sameAs(units.ParseBytes, a, b) || sameAs(units.ParseBandwidth, a, b) || sameAs(ratio, a, b)
+	return a == b || sameAs(units.ParseTime, a, b) || sameAs(units.ParseBytes, a, b) || sameAs(units.ParseBandwidth, a, b) || sameAs(orPercent(parseNumber), a, b)
 }
 
 func sameAs[T comparable](parse func(string) (T, error), a, b string) bool {
@@ -124,13 +124,7 @@ func sameAs[T comparable](parse func(string) (T, error), a, b string) bool {
 	return err == nil && x == y
 }
 
-// ratio reads a number or a percentage.
-func ratio(text string) (float64, error) {
-	if strings.HasSuffix(text, "%") {
-		return units.ParsePercent(text)
-	}
-	return strconv.ParseFloat(text, 64)
-}
+func parseNumber(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
 
 func (d *decoder) engine(s *section) Engine {
 	var e Engine

@@ -75,10 +75,15 @@ func (s *section) ecn() *ECN {
 
 // share reads a ratio, written as a number or in percent, within lo and hi.
 func (f field) share(lo, hi float64) (float64, bool) {
-	return read(f, fmt.Sprintf("a share from %v to %v, such as 0.5 or 50%%", lo, hi), between(func(text string) (float64, error) {
+	return read(f, fmt.Sprintf("a share from %v to %v, such as 0.5 or 50%%", lo, hi), between(orPercent(parseDecimal), lo, hi, showDecimal), showDecimal)
+}
+
+// orPercent reads a ratio: what ends in %, or else as parse does.
+func orPercent(parse func(string) (float64, error)) func(string) (float64, error) {
+	return func(text string) (float64, error) {
 		if strings.HasSuffix(text, "%") {
 			return units.ParsePercent(text)
 		}
-		return parseDecimal(text)
-	}, lo, hi, showDecimal), showDecimal)
+		return parse(text)
+	}
 }

@@ -19,11 +19,7 @@ func parseSize(text string) (Size, error) {
 	if !bdp {
 		return parseSizeInBytes(text)
 	}
-	parse := parseDecimal
-	if strings.HasSuffix(number, "%") {
-		parse = units.ParsePercent
-	}
-	v, err := parse(number)
+	v, err := orPercent(parseDecimal)(number)
 	switch {
 	case err != nil:
 		return Size{}, fmt.Errorf("%q is not a number of bandwidth-delay products; expected one such as 5bdp or 25%%bdp", clip(text))

@@ -299,7 +299,7 @@ func (f field) reorderBy() units.Time {
 func (f field) probability() float64 {
 	const expected = "a share from 0 to below 1, such as 0.1% or 1e-12"
 	p, _ := read(f, expected, func(text string) (float64, error) {
-		p, err := parseProbability(text)
+		p, err := orPercent(parseProbability)(text)
 		switch {
 		case err != nil:
 			return 0, fmt.Errorf("%q is not a share; expected %s", clip(text), expected)
@@ -314,9 +314,6 @@ func (f field) probability() float64 {
 var probabilityText = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?(e-[0-9]{1,2})?$`)
 
 func parseProbability(text string) (float64, error) {
-	if strings.HasSuffix(text, "%") {
-		return units.ParsePercent(text)
-	}
 	if !probabilityText.MatchString(text) || len(text) > 32 {
 		return 0, errors.New("no decimal number")
 	}
