@@ -133,6 +133,22 @@ func launch(t *testing.T, where string, s runtime.Spec) runtime.Cluster {
 	return c
 }
 
+// launched begins the network of a lab in namespaces, until the test ends.
+func launched(t *testing.T, l *Lab) *carrier {
+	t.Helper()
+	n, err := Plan(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := launch(t, "namespace", spec(l, n))
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return carrying(t, l, n, c)
+}
+
 // carrying has the kernel carry packets between the nodes of a cluster.
 func carrying(t *testing.T, l *Lab, n *Network, c runtime.Cluster) *carrier {
 	t.Helper()
@@ -272,18 +288,8 @@ func TestPrivShapes(t *testing.T) {
 			p.ECN = fabric.ECNConfig{On: true, Ingress: true, Kmin: 20_000, Kmax: 60_000, Pmax: 1}
 		}
 	}
-	n, err := Plan(l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := launch(t, "namespace", spec(l, n))
-	defer func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	k := carrying(t, l, n, c)
-	err = k.verify(t.Context())
+	k := launched(t, l)
+	err := k.verify(t.Context())
 	t.Logf("\n%s", Table(k.findings))
 	skipIfStalled(t, err)
 	if err != nil {
@@ -320,17 +326,7 @@ func TestUMLChanges(t *testing.T) {
 		p := &l.Fabric.Ports[i]
 		p.Rate, p.Delay = 2*units.Gbps, 10*units.Microsecond // 1 Mb/s and 20 ms
 	}
-	n, err := Plan(l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := launch(t, "namespace", spec(l, n))
-	defer func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	k := carrying(t, l, n, c)
+	k := launched(t, l)
 	if err := k.begin(); err != nil {
 		t.Fatal(err)
 	}
