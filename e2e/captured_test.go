@@ -65,9 +65,7 @@ func TestPrivCapturedCoordination(t *testing.T) {
 		t.Errorf("leaf1 is asked: %v", asked)
 	}
 	for _, file := range []string{"h2.pcapng", "asks.pcapng"} {
-		if bad := d.tshark(file, "_ws.malformed || _ws.lua.error", "frame.number"); len(bad) > 0 {
-			t.Errorf("%s: packets %v", file, bad)
-		}
+		d.intact(file)
 	}
 }
 
@@ -97,9 +95,7 @@ clocks: {sync: ptp, ptp: {interval: 500us}}
 		t.Error("what h1 sends is not what its NIC sends")
 	}
 	for _, file := range []string{"h1.pcapng", "nic.pcapng"} {
-		if bad := d.tshark(file, "_ws.malformed", "frame.number"); len(bad) > 0 {
-			t.Errorf("%s: packets %v", file, bad)
-		}
+		d.intact(file)
 	}
 }
 
@@ -122,9 +118,7 @@ clocks: {sync: ptp, transparent: peer, ptp: {interval: 500us}}
 		for _, line := range d.tshark(file, "ptp.v2.versionptp == 2", "ip.src", "ip.dst", "udp.dstport", "ptp.v2.messagetype", "ptp.v2.messagelength") {
 			count[line]++
 		}
-		if bad := d.tshark(file, "_ws.malformed", "frame.number"); len(bad) > 0 {
-			t.Errorf("%s: packets %v", file, bad)
-		}
+		d.intact(file)
 	}
 	for _, want := range []string{
 		master + "|" + follower + "|319|0x00|54", master + "|" + follower + "|320|0x08|44",
@@ -194,5 +188,13 @@ func TestPrivCaptureThatCannotBegin(t *testing.T) {
 				t.Errorf("%q, %v", text, err)
 			}
 		})
+	}
+}
+
+// intact tells of packets of a capture that Wireshark or our dissector cannot read.
+func (d *desk) intact(file string) {
+	d.t.Helper()
+	if bad := d.tshark(file, "_ws.malformed || _ws.lua.error", "frame.number"); len(bad) > 0 {
+		d.t.Errorf("%s: packets %v", file, bad)
 	}
 }
