@@ -301,8 +301,8 @@ func TestNoValueIsNeutral(t *testing.T) {
 	for _, kind := range schedule.Types() {
 		for _, op := range schedule.Reductions() {
 			for _, ranks := range []int{2, 16, 200} {
-				var v Values
-				v.reset(5, 0, 0, &schedule.Spec{Ranks: ranks, Type: kind, Op: op}, true)
+				v := drawn{kind: kind}
+				v.draw(5, &schedule.Spec{Ranks: ranks, Type: kind, Op: op}, true)
 				neutral := map[schedule.Reduction]float64{schedule.Sum: 0, schedule.Prod: 1, schedule.Max: 0, schedule.Min: 0}[op]
 				for i := range v.table {
 					x, r := number(kind, v.table[i]), number(kind, v.results[i])

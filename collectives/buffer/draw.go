@@ -6,6 +6,12 @@ import (
 	"weft/collectives/schedule"
 )
 
+// drawn is what the values are taken from: of each slot, the input, and what the window that begins there reduces to.
+type drawn struct {
+	kind           schedule.Type
+	table, results [slots]uint32
+}
+
 // What the tables hold. A window of n neighbours, around, is what n ranks have for one element; results[i] is
 // the reduction of the window that begins at i, the same in any order:
 //
@@ -21,7 +27,7 @@ import (
 // So a contribution to a sum or product that is missing or comes twice always shows: no value is neutral, and
 // any odd number of them too few or too many changes at least the sign of a product. In a maximum a missing
 // one shows in the elements where it is the largest, one in n, and one that comes twice never does.
-func (v *Values) draw(key uint64, s *schedule.Spec, reduces bool) {
+func (d *drawn) draw(key uint64, s *schedule.Spec, reduces bool) {
 	next := func() uint64 {
 		key += golden
 		return mix(key)
@@ -29,26 +35,26 @@ func (v *Values) draw(key uint64, s *schedule.Spec, reduces bool) {
 	n := s.Ranks
 	switch {
 	case sums(s) && s.Type == schedule.Int32:
-		for i := range v.table {
-			v.table[i] = uint32(1 + next()%math.MaxUint32)
+		for i := range d.table {
+			d.table[i] = uint32(1 + next()%math.MaxUint32)
 		}
-		v.slide(n, 0, func(sum, in, out uint32) uint32 { return sum + in - out })
+		d.slide(n, 0, func(sum, in, out uint32) uint32 { return sum + in - out })
 	case sums(s) && s.Type != schedule.BFloat16:
-		v.drawSums(key, n)
+		d.drawSums(key, n)
 	case sums(s) && reduces:
-		v.drawSmallSums(next, n)
+		d.drawSmallSums(next, n)
 	case s.Op == schedule.Prod && s.Type == schedule.Int32:
-		for i := range v.table {
-			v.table[i] = 3 + 2*uint32(next()%(1<<31-1))
+		for i := range d.table {
+			d.table[i] = 3 + 2*uint32(next()%(1<<31-1))
 		}
-		v.slide(n, 1, func(product, in, out uint32) uint32 { return product * in * inverse(out) })
+		d.slide(n, 1, func(product, in, out uint32) uint32 { return product * in * inverse(out) })
 	case s.Op == schedule.Prod:
-		v.drawProducts(next, n, s.Type)
+		d.drawProducts(next, n, s.Type)
 	default:
-		for i := range v.table {
-			v.table[i] = anything(s.Type, next())
+		for i := range d.table {
+			d.table[i] = anything(s.Type, next())
 		}
-		v.extremes(n, s.Op == schedule.Min)
+		d.extremes(n, s.Op == schedule.Min)
 	}
 }
 
@@ -57,14 +63,14 @@ func (v *Values) draw(key uint64, s *schedule.Spec, reduces bool) {
 const maxSumBFloat16 = 256
 
 // slide sets the results, a reduction being given by what adding one value and taking away another does.
-func (v *Values) slide(n int, neutral uint32, step func(r, in, out uint32) uint32) {
+func (d *drawn) slide(n int, neutral uint32, step func(r, in, out uint32) uint32) {
 	r := neutral
 	for i := range n {
-		r = step(r, v.table[i], neutral)
+		r = step(r, d.table[i], neutral)
 	}
-	for i := range v.results {
-		v.results[i] = r
-		r = step(r, v.table[(i+n)%slots], v.table[i])
+	for i := range d.results {
+		d.results[i] = r
+		r = step(r, d.table[(i+n)%slots], d.table[i])
 	}
 }
 
@@ -80,23 +86,23 @@ func sparse(n, budget int) (every, most int) {
 }
 
 // drawSums fills the tables for float32. It is what most runs need, each repetition of an item again.
-func (v *Values) drawSums(key uint64, n int) {
-	for i := range v.table {
+func (d *drawn) drawSums(key uint64, n int) {
+	for i := range d.table {
 		key += golden
-		v.table[i] = math.Float32bits(float32(1 + mix(key)%(slots-1)))
+		d.table[i] = math.Float32bits(float32(1 + mix(key)%(slots-1)))
 	}
 	sum := float32(0)
 	for i := range n {
-		sum += math.Float32frombits(v.table[i])
+		sum += math.Float32frombits(d.table[i])
 	}
-	for i := range v.results {
-		v.results[i] = math.Float32bits(sum)
-		sum += math.Float32frombits(v.table[(i+n)%slots]) - math.Float32frombits(v.table[i])
+	for i := range d.results {
+		d.results[i] = math.Float32bits(sum)
+		sum += math.Float32frombits(d.table[(i+n)%slots]) - math.Float32frombits(d.table[i])
 	}
 }
 
 // drawSmallSums fills the tables for bfloat16.
-func (v *Values) drawSmallSums(next func() uint64, n int) {
+func (d *drawn) drawSmallSums(next func() uint64, n int) {
 	every, most := sparse(n, maxSumBFloat16-n)
 	var x [slots]int
 	for i := range x {
@@ -104,20 +110,20 @@ func (v *Values) drawSmallSums(next func() uint64, n int) {
 		if i%every == 0 {
 			x[i] += int(next() % uint64(most+1))
 		}
-		v.table[i] = toBFloat16(float32(x[i]))
+		d.table[i] = toBFloat16(float32(x[i]))
 	}
 	sum := 0
 	for i := range n {
 		sum += x[i]
 	}
 	for i := range x {
-		v.results[i] = toBFloat16(float32(sum))
+		d.results[i] = toBFloat16(float32(sum))
 		sum += x[(i+n)%slots] - x[i]
 	}
 }
 
 // drawProducts fills the tables with negative powers of two.
-func (v *Values) drawProducts(next func() uint64, n int, kind schedule.Type) {
+func (d *drawn) drawProducts(next func() uint64, n int, kind schedule.Type) {
 	const budget = 120 // normal exponents of both types go from −126 to 127
 	every, most := sparse(n, budget)
 	var e [slots]int
@@ -125,14 +131,14 @@ func (v *Values) drawProducts(next func() uint64, n int, kind schedule.Type) {
 		if i%every == 0 {
 			e[i] = int(next()%uint64(2*most+1)) - most
 		}
-		v.table[i] = code(kind, -math.Ldexp(1, e[i]))
+		d.table[i] = code(kind, -math.Ldexp(1, e[i]))
 	}
 	sum, sign := 0, 1.0
 	for i := range n {
 		sum, sign = sum+e[i], -sign
 	}
 	for i := range e {
-		v.results[i] = code(kind, math.Ldexp(sign, sum))
+		d.results[i] = code(kind, math.Ldexp(sign, sum))
 		sum += e[(i+n)%slots] - e[i]
 	}
 }
@@ -149,12 +155,12 @@ func anything(kind schedule.Type, x uint64) uint32 {
 }
 
 // extremes sets the results to the largest value of each window, or the smallest.
-func (v *Values) extremes(n int, smallest bool) {
+func (d *drawn) extremes(n int, smallest bool) {
 	sign := 1.0
 	if smallest {
 		sign = -1
 	}
-	rank := func(i int) float64 { return sign * number(v.kind, v.table[i%slots]) }
+	rank := func(i int) float64 { return sign * number(d.kind, d.table[i%slots]) }
 	var queue [2 * slots]int // positions in the window that no later one beats, the largest first
 	first, end := 0, 0
 	for i := range slots + n - 1 {
@@ -167,7 +173,7 @@ func (v *Values) extremes(n int, smallest bool) {
 			if queue[first] < begin {
 				first++
 			}
-			v.results[begin] = v.table[queue[first]%slots]
+			d.results[begin] = d.table[queue[first]%slots]
 		}
 	}
 }
