@@ -9,13 +9,14 @@ import (
 
 // Values are the inputs of all ranks in one repetition of an item, and what they reduce to.
 //
-// Element i of rank r is table[(slot(i)+r) mod 4096], where the table holds random values. So the reduction over n ranks depends on
-// slot(i) alone and is looked up too. What the table holds depends on type and reduction (draw.go): reductions are exact, in any
-// order, and as many mistakes as possible show.
+// Element i of rank r is table[(slot(i)+r) mod 4096], where the table holds random values. So the reduction over n ranks
+// depends on slot(i) alone and is looked up too. What the table holds depends on type and reduction (draw.go): reductions
+// are exact, in any order, and as many mistakes as possible show.
 //
-// Elements follow each other in strips. The slot of a strip's first is a hash, and each that follows is stride slots behind, so that no
-// two elements of a strip are the same unless their ranks are 127 apart. The tables are kept in that order: a strip is copied, and
-// compared, as one piece. An element that is from another rank or place shows but for one in as many as there are values.
+// Elements follow each other in strips. The slot of a strip's first is a hash, and each that follows is stride slots behind,
+// so that no two elements of a strip are the same unless their ranks are 127 apart. The tables are kept in that order: a
+// strip is copied, and compared, as one piece. An element that is from another rank or place shows but for one in as many as
+// there are values.
 type Values struct {
 	salt    uint64
 	size    int // of an element, bytes
@@ -36,7 +37,7 @@ const (
 	slots    = 1 << slotBits
 	slotBits = 12
 	MaxRanks = slots
-	strip      = 32
+	strip    = 32
 	stride   = 127
 	back     = 3967
 )
