@@ -120,7 +120,7 @@ clocks: build ## the experiments on clocks, simulated: some minutes
 	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/clocksync/*.yaml labs/pc4/noise.yaml labs/pc4/sync.yaml
 
 SEEDS ?= 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20
-SEEDED := $(filter-out labs/clocksync/huygens-load.yaml labs/clocksync/anchor.yaml labs/clocksync/paper.yml, $(wildcard labs/clocksync/*.yaml))
+SEEDED := $(filter-out labs/clocksync/huygens-load.yaml, $(wildcard labs/clocksync/*.yaml))
 
 clocks-seeds: build ## the same, but for the longest, over the seeds of SEEDS: an hour or so
 	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bad=0; for seed in $(SEEDS); do bin/weft run --engine sim --set seed=$$seed --out "$$dir" $(SEEDED) || bad=1; done; exit $$bad
