@@ -17,7 +17,7 @@ import (
 )
 
 // needDocker skips a test where labs cannot be run in Docker.
-func needDocker(t *testing.T) {
+func needDocker(t testing.TB) {
 	t.Helper()
 	needEmulation(t)
 	if _, err := docker.Probe(t.Context(), dockertest.Host(t)); err != nil {
@@ -26,7 +26,7 @@ func needDocker(t *testing.T) {
 }
 
 // containers says what containers of a lab there are; nothing where nobody can tell.
-func containers(t *testing.T, lab string) string {
+func containers(t testing.TB, lab string) string {
 	t.Helper()
 	if _, err := exec.LookPath("docker"); err != nil {
 		return ""
@@ -40,7 +40,7 @@ func containers(t *testing.T, lab string) string {
 }
 
 // noContainers fails the test unless no container of a lab is left.
-func noContainers(t *testing.T, lab string) {
+func noContainers(t testing.TB, lab string) {
 	t.Helper()
 	if what := containers(t, lab); what != "" {
 		t.Error(what)

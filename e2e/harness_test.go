@@ -23,12 +23,12 @@ const patience = 2 * time.Minute
 // desk is a place of its own for one use of weft: a working directory, with lab files in it and the results, and
 // a directory for temporary files.
 type desk struct {
-	t    *testing.T
+	t    testing.TB
 	dir  string
 	temp string
 }
 
-func newDesk(t *testing.T) *desk {
+func newDesk(t testing.TB) *desk {
 	t.Helper()
 	return &desk{t: t, dir: t.TempDir(), temp: t.TempDir()}
 }
@@ -43,7 +43,7 @@ func (d *desk) lab(name, text string) string {
 }
 
 // lib returns the absolute path of a lab file of the repository.
-func lib(t *testing.T, name string) string {
+func lib(t testing.TB, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(labs, name))
 	if err != nil {
@@ -112,7 +112,7 @@ func (d *desk) try(cmd *exec.Cmd) (*process, error) {
 
 // process is a weft that was started.
 type process struct {
-	t              *testing.T
+	t              testing.TB
 	cmd            *exec.Cmd
 	stdout, stderr text
 	began          time.Time
@@ -162,7 +162,7 @@ func (p *process) running() bool {
 
 // result is how a use of weft came out.
 type result struct {
-	t              *testing.T
+	t              testing.TB
 	args           []string
 	code           int // -1 when a signal ended it
 	signal         syscall.Signal
@@ -225,7 +225,7 @@ func (d *desk) summary() (dir string, s *record.Summary) {
 	return dirs[0], summaryIn(d.t, dirs[0])
 }
 
-func summaryIn(t *testing.T, dir string) *record.Summary {
+func summaryIn(t testing.TB, dir string) *record.Summary {
 	t.Helper()
 	s, err := store.ReadSummary(dir)
 	if err != nil {

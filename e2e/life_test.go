@@ -87,7 +87,7 @@ func (d *desk) roundTrip(from, to string) time.Duration {
 	return time.Duration(ms * float64(time.Millisecond))
 }
 
-func needProgram(t *testing.T, name string) {
+func needProgram(t testing.TB, name string) {
 	t.Helper()
 	if _, err := exec.LookPath(name); err != nil {
 		t.Skipf("%s is not installed", name)

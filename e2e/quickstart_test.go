@@ -20,7 +20,7 @@ import (
 const slow = "5000"
 
 // needEmulation skips a test where the machine cannot emulate.
-func needEmulation(t *testing.T) {
+func needEmulation(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("emulation takes seconds")
@@ -31,7 +31,7 @@ func needEmulation(t *testing.T) {
 }
 
 // wantDone fails the test unless a run did all there was to do, right, and met what the lab expects.
-func wantDone(t *testing.T, s *record.Summary) {
+func wantDone(t testing.TB, s *record.Summary) {
 	t.Helper()
 	if s.Status != "ok" || !s.Verified || s.Flows.Unfinished != 0 || s.Flows.Count == 0 || s.Network.DataPackets == 0 {
 		t.Errorf("%s: %+v", s.Lab, s)
@@ -63,7 +63,7 @@ func strictly(s *record.Summary) int {
 }
 
 // wantFidelity fails the test unless an emulated run says how far it is to be trusted. The verdict is logged.
-func wantFidelity(t *testing.T, s *record.Summary) {
+func wantFidelity(t testing.TB, s *record.Summary) {
 	t.Helper()
 	f := s.Fidelity
 	if s.Engine != "emu" || s.Runtime != "namespace" || s.Datapath != "fabric" || s.Dilation < 1 || f == nil {

@@ -16,7 +16,7 @@ import (
 // terminal is what somebody sits at: the other side of a pseudo-terminal (pty(7)) that a weft has as its own.
 type terminal struct {
 	*process
-	t     *testing.T
+	t     testing.TB
 	side  *os.File // ours
 	ours  int      // its descriptor
 	shown text     // what has appeared on it

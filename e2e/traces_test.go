@@ -135,7 +135,7 @@ type traces struct {
 }
 
 // look takes stock of the machine.
-func look(t *testing.T) traces {
+func look(t testing.TB) traces {
 	t.Helper()
 	var now traces
 	interfaces, err := net.Interfaces()
@@ -167,7 +167,7 @@ func look(t *testing.T) traces {
 
 // nothingLeft fails the test unless, within d, every process of the family is gone, so are their network
 // namespaces and all other processes of the program under test, and the machine is as it was before.
-func (before traces) nothingLeft(t *testing.T, family []member, d time.Duration) {
+func (before traces) nothingLeft(t testing.TB, family []member, d time.Duration) {
 	t.Helper()
 	start := time.Now()
 	what := eventually(d, func() string {

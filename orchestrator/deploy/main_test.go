@@ -208,7 +208,7 @@ engine: {dilation: 1, runtime: %s, datapath: %s}
 %s`, name, hosts, line, cmp.Or(os.Getenv(runtimeVar), "namespace"), datapath, queues)}
 }
 
-func privileged(t *testing.T) {
+func privileged(t testing.TB) {
 	t.Helper()
 	if namespace.NeedsUserNS() {
 		t.Skip("needs the privilege to create namespaces: run as root, or under unshare --user --map-root-user")
@@ -219,7 +219,7 @@ func privileged(t *testing.T) {
 }
 
 // stateRoot is a state directory that is not there yet, and belongs to one test.
-func stateRoot(t *testing.T) string {
+func stateRoot(t testing.TB) string {
 	t.Helper()
 	return filepath.Join(t.TempDir(), "state")
 }
@@ -321,7 +321,7 @@ func processesOf(root string) (pids []string) {
 const testRootVar = "TEST_STATE_ROOT"
 
 // again runs this program in a role, and returns how that went.
-func again(t *testing.T, root, fatal string, args ...string) (output string, err error) {
+func again(t testing.TB, root, fatal string, args ...string) (output string, err error) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe", args...)
 	cmd.Env = append(os.Environ(), fatalVar+"="+fatal, testRootVar+"="+root)
@@ -337,7 +337,7 @@ var program struct {
 	err    error
 }
 
-func weftBinary(t *testing.T) string {
+func weftBinary(t testing.TB) string {
 	t.Helper()
 	program.Do(func() {
 		if program.folder, program.err = os.MkdirTemp("", "program-*"); program.err != nil {
@@ -356,7 +356,7 @@ func weftBinary(t *testing.T) string {
 }
 
 // in has the labs of a test live in a runtime, or skips the test where there is none.
-func in(t *testing.T, runtime string) {
+func in(t testing.TB, runtime string) {
 	t.Helper()
 	privileged(t)
 	if runtime == "docker" {
