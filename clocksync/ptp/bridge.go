@@ -32,6 +32,7 @@ type bridgeLink struct {
 	requestAt units.Time
 	sequence  uint16
 	silent    int // questions in a row without an answer
+	detours   outliers
 	x         exchange
 }
 
@@ -61,6 +62,9 @@ func NewBridge(id ClockIdentity, links int, interval units.Time) (*Bridge, error
 // bridgePatience is how many questions in a row may be without an answer until the delay is not known any more. Ours.
 const bridgePatience = 8
 
+// bridgeDetour is how far beyond the usual a delay is left aside, unless half of the last ten are: as of a clock with servo.DefaultLimits.
+const bridgeDetour = detour * units.Microsecond
+
 // bridgeFilter is how many delays of a link the median is of: as of a clock.
 const bridgeFilter = 10
 
@@ -77,7 +81,7 @@ func (b *Bridge) Pass(link int, message []byte) bool {
 	if len(message) < headerSize || Type(message[0]&0x0f) != Sync || message[1]&0x0f != version&0x0f {
 		return true
 	}
-	delay, ok := b.links[link].delay.Value()
+	delay, ok := usual(b.links[link].delay)
 	if !ok {
 		b.counters.Filtered++
 		return false
@@ -165,7 +169,11 @@ func (b *Bridge) response(now units.Time, link int, m *Message) error {
 		return nil
 	}
 	l.silent = 0
-	l.delay.Add(max(0, delay)) // nothing arrives before it was sent
+	if d, known := b.Delay(link); l.detours.aside(known && delay > d+bridgeDetour) {
+		b.counters.Filtered++
+		return nil
+	}
+	l.delay.Add(delay)
 	return nil
 }
 
@@ -218,7 +226,7 @@ func (b *Bridge) Advance(now units.Time) {
 }
 
 // Delay returns the delay of a link; ok is false while it is not known.
-func (b *Bridge) Delay(link int) (units.Time, bool) { return b.links[link].delay.Value() }
+func (b *Bridge) Delay(link int) (units.Time, bool) { return usual(b.links[link].delay) }
 
 // Counters returns what the bridge did so far. Filtered counts Syncs that went no further, and delays that cannot be.
 func (b *Bridge) Counters() clocksync.Counters { return b.counters }

@@ -76,24 +76,34 @@ func (p *pace) add(theirs, ours units.Time) float64 {
 // and a path that became longer should not have to wait. Ours.
 const detour = 4
 
-// learn takes a measured delay. Nothing arrives before it was sent: a negative one is an error of the clocks, and is
-// not used. A clock whose frequency is not known yet has no better, though: 100 ppm between two stamps that lie a
-// second apart are 100 us.
+// learn takes a measured delay. Nothing arrives before it was sent: one that is below 0 by more than stamps are noisy is an error of the
+// clocks, and is not used. A clock whose frequency is not known yet has no better, though: 100 ppm between two stamps that
+// lie a second apart are 100 us. One that is below 0 by noise is kept, so that the median is of both halves of it.
 func (c *Clock) learn(now clocksync.Now, from *peer, delay units.Time) {
-	if delay < 0 || delay > maxCorrection {
+	if delay < -c.stampNoise() || delay > maxCorrection {
 		c.counters.Filtered++
 		if c.correction.State == clocksync.Locked || delay > maxCorrection {
 			return
 		}
 		delay = 0
 	}
-	usual, known := from.delay.Value()
-	if from.detours.aside(known && c.cfg.Limits.FirstStep > 0 && delay > usual+detour*c.cfg.Limits.FirstStep) { // held up on its way, as a spike of the offset is
+	delayed, known := usual(from.delay)
+	if from.detours.aside(known && c.cfg.Limits.FirstStep > 0 && delay > delayed+detour*c.cfg.Limits.FirstStep) { // held up on its way, as a spike of the offset is
 		c.counters.Filtered++
 		return
 	}
 	from.last, from.learnt = delay, now.Mono
 	from.delay.Add(delay)
+}
+
+// stampNoise is by how much a delay may seem to be below 0: half of a sum of four stamps is as noisy as one, and eight deviations
+// of one do not happen.
+func (c *Clock) stampNoise() units.Time { return 8*c.setup.Jitter + c.setup.Quantum }
+
+// usual is the delay of a path or link as its last measurements have it; ok is false when there are none.
+func usual(f *servo.Filter) (units.Time, bool) {
+	delay, ok := f.Value()
+	return max(0, delay), ok
 }
 
 // advancePeer asks a neighbour for the delay of the link, at random instants as Delay_Reqs are: at equal distances

@@ -191,7 +191,7 @@ func (c *Clock) pair(now clocksync.Now) error {
 // measure makes a sample of t1, t2 and the delay, and steers.
 func (c *Clock) measure(now clocksync.Now) {
 	way := c.way()
-	delay, ok := way.delay.Value()
+	delay, ok := usual(way.delay)
 	if !ok {
 		return
 	}
@@ -199,7 +199,7 @@ func (c *Clock) measure(now clocksync.Now) {
 		c.counters.Filtered++
 		return
 	}
-	last := way.last
+	last := max(0, way.last)
 	weight := 1.0
 	if c.cfg.Weighted && last > delay && last > 0 {
 		weight = float64(delay) / float64(last)
@@ -375,7 +375,7 @@ func (c *Clock) askDelay(now clocksync.Now) {
 	s.request++
 	s.asked = false
 	c.send(c.parent.peer, Message{Type: DelayReq, Source: c.parent.port.id, Sequence: s.request, LogInterval: noInterval})
-	if delay, ok := c.parent.peer.delay.Value(); ok && s.retries < mostRetries && 4*delay < c.cfg.DelayInterval/4 {
+	if delay, ok := usual(c.parent.peer.delay); ok && s.retries < mostRetries && 4*delay < c.cfg.DelayInterval/4 {
 		s.retryAt = now.Mono + c.cfg.DelayInterval/4
 	}
 }
