@@ -172,6 +172,10 @@ func (a *Agent) receive(now clocksync.Now, in *clocksync.Message) error {
 	return ErrMagic
 }
 
+// silence is after how many pairs that did not come a neighbour that counts from its beginning was restarted, which takes longer: it
+// asks for the time first. What is on its way for so long is no probe of worth.
+const silence = 8
+
 // onProbe notes the stamp of a probe and learns what it tells.
 func (a *Agent) onProbe(now clocksync.Now, in *clocksync.Message) error {
 	if a.of[in.From] < 0 {
@@ -184,7 +188,7 @@ func (a *Agent) onProbe(now clocksync.Now, in *clocksync.Message) error {
 	}
 	if n.received.begun {
 		switch ahead := int32(p.sequence - n.received.last); {
-		case ahead < -ringSize/2 && now.Mono-n.heard > a.cfg.Window:
+		case ahead < -ringSize/2 && now.Mono-n.heard > silence*a.cfg.Window/units.Time(a.cfg.Pairs):
 			n.forget() // after such a silence it is a neighbour that was restarted, and counts from its beginning
 		case ahead < -ringSize/2:
 			return ErrStale
