@@ -34,19 +34,19 @@ func (b Balance) perPacket() bool { return b != ECMP }
 const FlowExpiry = 10 * units.Millisecond
 
 // decide chooses the port for e, which has come by port from to switch s, which chooses by the packet.
-func (n *Network) decide(now units.Time, s int, from int32, e *parcel) int32 {
-	k := n.routing.group(s, e.dst)
+func (n *Network) decide(now units.Time, s int, from int32, e *Packet) int32 {
+	k := n.routing.group(s, e.Dst)
 	ports := n.routing.members[k.first : k.first+k.size()]
 	usual := choose(e.flow, n.routing.seeds[s], int32(len(ports)))
 	b := &n.balancers[s]
 	var aside []int32
-	if n.asides != nil && e.class != 0 {
-		aside = n.asides.of(n, s, from, e.dst)
+	if n.asides != nil && e.Class != 0 {
+		aside = n.asides.of(n, s, from, e.Dst)
 	}
 	switch {
-	case e.class == 0 || ports[0] == noPort:
+	case e.Class == 0 || ports[0] == noPort:
 		return ports[usual]
-	case b.kind == CCM && n.pool.tag(e.packet).On:
+	case b.kind == CCM && e.Tag.On:
 		return n.coordinate(now, s, from, way{ports, aside, usual}, e)
 	case b.kind == CCM || len(ports)+len(aside) == 1:
 		return ports[usual]
@@ -61,12 +61,12 @@ func (n *Network) decide(now units.Time, s int, from int32, e *parcel) int32 {
 		f.port = ports[usual] // its link is down
 		n.total.PathSwitches++
 	}
-	if n.light(now, f.port, e.class) {
+	if n.light(now, f.port, e.Class) {
 		return f.port
 	}
-	best := n.shortest(now, ports, usual, e.class)
-	if len(aside) > 0 && !n.light(now, best, e.class) {
-		if other := n.shortest(now, aside, usual%int32(len(aside)), e.class); n.light(now, other, e.class) {
+	best := n.shortest(now, ports, usual, e.Class)
+	if len(aside) > 0 && !n.light(now, best, e.Class) {
+		if other := n.shortest(now, aside, usual%int32(len(aside)), e.Class); n.light(now, other, e.Class) {
 			best = other
 		}
 	}
@@ -142,7 +142,7 @@ func (n *Network) depth(now units.Time, port int32, class uint8) units.Bytes {
 // queue returns what waits in a port of a class, paused or not.
 func (n *Network) queue(now units.Time, port int32, class uint8) units.Bytes {
 	o := &n.ports[port]
-	if o.waiting > 0 && !o.punctual {
+	if o.waiting > 0 && !o.is(punctual) {
 		o.advance(n, now)
 	}
 	return o.classes[class].bytes
@@ -161,7 +161,7 @@ type balancer struct {
 }
 
 // flowKey names a flow: what ECMP hashes, and the destination.
-func flowKey(e *parcel) uint64 { return uint64(e.flow)<<32 | uint64(uint32(e.dst)) }
+func flowKey(e *Packet) uint64 { return uint64(e.flow)<<32 | uint64(uint32(e.Dst)) }
 
 // flowEntry is a flow as a switch knows it.
 type flowEntry struct {

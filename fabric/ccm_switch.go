@@ -8,9 +8,9 @@ import (
 )
 
 // coordinate is decide for a switch that does CCM (section 6.3): it chooses the port for a tagged data packet.
-func (n *Network) coordinate(now units.Time, s int, from int32, w way, e *parcel) int32 {
+func (n *Network) coordinate(now units.Time, s int, from int32, w way, e *Packet) int32 {
 	ports, usual := w.ports, w.usual
-	t := n.pool.tag(e.packet)
+	t := &e.Tag
 	n.checkTag(from, t)
 	f := n.balancers[s].flows.find(now, flowKey(e))
 	t.mark = t.CC
@@ -28,23 +28,23 @@ func (n *Network) coordinate(now units.Time, s int, from int32, w way, e *parcel
 	if now >= f.until {
 		f.away = noPort
 	}
-	light, best := n.lightest(now, ports, usual, f.away, e.class)
+	light, best := n.lightest(now, ports, usual, f.away, e.Class)
 	if light == 0 && len(w.aside) > 0 {
-		light, best = n.lightest(now, w.aside, usual%int32(len(w.aside)), f.away, e.class)
+		light, best = n.lightest(now, w.aside, usual%int32(len(w.aside)), f.away, e.Class)
 	}
 	if light > 1 {
 		t.AR = uint16(s + 1)
 	}
 	if fresh {
-		if light > 0 && !n.light(now, f.port, e.class) {
+		if light > 0 && !n.light(now, f.port, e.Class) {
 			f.port = best
 		}
 		n.took(now, s, f.port, light, e)
 	}
 	switch {
-	case light > 0 && (f.port == f.away || !n.light(now, f.port, e.class)):
+	case light > 0 && (f.port == f.away || !n.light(now, f.port, e.Class)):
 		n.move(now, s, f, best, e)
-	case light == 0 && n.depth(now, f.port, e.class) > n.congestion[f.port]: // neither light nor congested: it stays
+	case light == 0 && n.depth(now, f.port, e.Class) > n.congestion[f.port]: // neither light nor congested: it stays
 		n.nowhere(now, s, from, f, e)
 		return f.port
 	}
@@ -55,7 +55,7 @@ func (n *Network) coordinate(now units.Time, s int, from int32, w way, e *parcel
 // checkTag has the AR indicator of a tag name nobody unless it names somebody who can be asked: a host can write what it likes, but
 // only itself makes sense at the first switch.
 func (n *Network) checkTag(from int32, t *Tag) {
-	if t.AR == ARNone || t.AR == ARSource || !n.ports[from].nic && int(t.AR) <= len(n.balancers) {
+	if t.AR == ARNone || t.AR == ARSource || !n.ports[from].is(nic) && int(t.AR) <= len(n.balancers) {
 		return
 	}
 	t.AR = ARNone
@@ -81,17 +81,17 @@ func (n *Network) lightest(now units.Time, ports []int32, first, away int32, cla
 	return light, best
 }
 
-func (n *Network) move(now units.Time, s int, f *flowEntry, port int32, e *parcel) {
+func (n *Network) move(now units.Time, s int, f *flowEntry, port int32, e *Packet) {
 	if port == f.port {
 		return
 	}
 	f.port = port
 	n.total.PathSwitches++
-	n.tellStep(Step{At: now, Switch: n.switchID(s), What: Moved, Src: n.pool.packet(e.packet).Src, Dst: e.dst, Port: port})
+	n.tellStep(Step{At: now, Switch: n.switchID(s), What: Moved, Src: e.Src, Dst: e.Dst, Port: port})
 }
 
 // took tells of the port that a flow takes that is new here.
-func (n *Network) took(now units.Time, s int, port int32, light int, e *parcel) {
+func (n *Network) took(now units.Time, s int, port int32, light int, e *Packet) {
 	if n.follow == nil {
 		return
 	}
@@ -99,25 +99,25 @@ func (n *Network) took(now units.Time, s int, port int32, light int, e *parcel) 
 	if light < 2 {
 		what = TookOnly
 	}
-	n.follow(Step{At: now, Switch: n.switchID(s), What: what, Src: n.pool.packet(e.packet).Src, Dst: e.dst, Port: port})
+	n.follow(Step{At: now, Switch: n.switchID(s), What: what, Src: e.Src, Dst: e.Dst, Port: port})
 }
 
 // nowhere is a packet for which no path is light here: somebody upstream is asked for another one. The packet may be marked when nobody
 // can be asked and that has been so for a round trip, or when asking has let the queue grow to where every packet is marked (Kmax): no
 // path upstream was any better.
-func (n *Network) nowhere(now units.Time, s int, from int32, f *flowEntry, e *parcel) {
-	t := n.pool.tag(e.packet)
-	src := n.pool.packet(e.packet).Src
+func (n *Network) nowhere(now units.Time, s int, from int32, f *flowEntry, e *Packet) {
+	t := &e.Tag
+	src := e.Src
 	if t.AR != ARNone {
 		f.stuck = units.Never
-		if n.overloaded(now, f.port, e.class) {
+		if n.overloaded(now, f.port, e.Class) {
 			to := NodeID(src)
 			if t.AR != ARSource {
 				to = n.switchID(int(t.AR) - 1)
 			}
 			n.notify(now, s, from, to, e, Note{Type: NeedsPath})
 		}
-		if n.queue(now, f.port, e.class) <= n.ports[f.port].ecn.Kmax {
+		if n.queue(now, f.port, e.Class) <= n.ports[f.port].ecn.Kmax {
 			return
 		}
 	} else if f.stuck == units.Never {
@@ -173,10 +173,10 @@ func (n *Network) overloaded(now units.Time, port int32, class uint8) bool {
 }
 
 // lastHop is a packet at the switch before its destination: where the port is congested, that is incast (section 6.3.1).
-func (n *Network) lastHop(now units.Time, s int, from, port int32, e *parcel) {
+func (n *Network) lastHop(now units.Time, s int, from, port int32, e *Packet) {
 	w := &n.coordinators[s]
 	k, known := w.port[port]
-	congested := n.depth(now, port, e.class) > n.congestion[port]
+	congested := n.depth(now, port, e.Class) > n.congestion[port]
 	if !known && !congested {
 		return
 	}
@@ -195,8 +195,7 @@ func (n *Network) lastHop(now units.Time, s int, from, port int32, e *parcel) {
 		return
 	}
 	if !told {
-		p := n.pool.packet(e.packet)
-		i = in.add(n, incastFlow{key: key, src: p.Src, dst: p.Dst, srcPort: p.SrcPort, seen: now})
+		i = in.add(n, incastFlow{key: key, src: e.Src, dst: e.Dst, srcPort: e.SrcPort, seen: now})
 	}
 	in.flows[i].told = now
 	n.notify(now, s, from, NodeID(in.flows[i].src), e, Note{Type: NeedsCC})
@@ -289,9 +288,8 @@ func (n *Network) notifyFlow(now units.Time, s int, f *incastFlow, what NoteType
 }
 
 // notify sends a notification about the flow of e.
-func (n *Network) notify(now units.Time, s int, from int32, to NodeID, e *parcel, note Note) {
-	p := n.pool.packet(e.packet)
-	note.Src, note.Dst, note.SrcPort = p.Src, p.Dst, p.SrcPort
+func (n *Network) notify(now units.Time, s int, from int32, to NodeID, e *Packet, note Note) {
+	note.Src, note.Dst, note.SrcPort = e.Src, e.Dst, e.SrcPort
 	n.send(now, s, from, to, note)
 }
 
@@ -314,26 +312,25 @@ func (n *Network) send(now units.Time, s int, from int32, to NodeID, note Note) 
 	n.total.Injected++
 	n.total.InjectedBytes += p.Size
 	*n.pool.note(p.number) = note
-	*n.pool.tag(p.number) = Tag{}
-	e := n.wrap(p)
-	e.next = n.routing.next(note.Switch, &e)
-	if e.next == perPacket {
-		e.next = n.decide(now, s, from, &e)
+	n.enter(p)
+	p.onto = n.routing.next(note.Switch, p)
+	if p.onto == perPacket {
+		p.onto = n.decide(now, s, from, p)
 	}
-	if e.next < 0 {
-		n.cut(from, &e)
+	if p.onto < 0 {
+		n.cut(from, p)
 		return
 	}
-	n.join(now, from, &e)
+	n.join(now, from, p)
 }
 
 // heedNote is a notification that has reached the switch it is for: the flow is kept off the port it is on for a round
 // trip.
-func (n *Network) heedNote(now units.Time, s int, e *parcel) {
-	note := *n.pool.note(e.packet)
+func (n *Network) heedNote(now units.Time, s int, e *Packet) {
+	note := *n.pool.note(e.number)
 	n.total.Delivered++
-	n.total.DeliveredBytes += units.Bytes(e.size)
-	n.Put(n.pool.packet(e.packet))
+	n.total.DeliveredBytes += e.Size
+	n.Put(e)
 	hash := FlowHash(note.Src, note.Dst, note.SrcPort, n.dstPort)
 	f := n.balancers[s].flows.know(now, uint64(uint32(mix(hash)))<<32|uint64(uint32(note.Dst)))
 	if note.Type != NeedsPath || f == nil || f.port == noPort {
@@ -357,7 +354,7 @@ func (n *Network) TagOf(p *Packet) Tag {
 	if n.ccm == nil {
 		return Tag{}
 	}
-	return *n.pool.tag(p.number)
+	return p.Tag
 }
 
 // Follow has f told of every step of this part, in order.

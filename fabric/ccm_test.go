@@ -180,8 +180,8 @@ func TestOneOfTwoFlowsIsAsked(t *testing.T) {
 			flows = append(flows, f)
 		}
 	}
-	n.net.ports[4].line = units.NewLine(50 * units.Gbps)
-	n.net.ports[5].line = units.NewLine(50 * units.Gbps)
+	n.net.ports[4].setLine(units.NewLine(50 * units.Gbps))
+	n.net.ports[5].setLine(units.NewLine(50 * units.Gbps))
 	for i := range 1000 {
 		at := units.Time(i) * 80 * ns // 1000 bytes in 80 ns are 100 Gb/s, half of it each flow's
 		n.run(at)
@@ -309,7 +309,7 @@ func TestAFlowStaysWhileItsPortIsLight(t *testing.T) {
 func TestAnIndicatorThatNamesNobodyIsNone(t *testing.T) {
 	n, lines := coordinated(t, diamond(), nil)
 	for port := range n.net.ports {
-		if !n.net.ports[port].nic {
+		if !n.net.ports[port].is(nic) {
 			jam(n, int32(port))
 		}
 	}
@@ -339,7 +339,7 @@ func TestFullPathsEverywhereAreTheLastResort(t *testing.T) {
 		}
 	})
 	n.net.ports[4].line = units.NewLine(10 * units.Gbps) // each way on from switch 0 leads to one of these
-	n.net.ports[8].line = units.NewLine(10 * units.Gbps)
+	n.net.ports[8].setLine(units.NewLine(10 * units.Gbps))
 	for i := range 2000 {
 		at := units.Time(i) * 80 * ns
 		n.run(at)

@@ -25,17 +25,18 @@ func (n *Network) CheckConservation() error {
 			return fmt.Errorf("fabric: port %d: %w", i, err)
 		}
 		flight, _ := n.line(o)
-		packets += int64(waiting + flight.n)
-		bytes += size + flight.size()
+		onLine, bits := flight.sum()
+		packets += int64(waiting + onLine)
+		bytes += size + bits
 	}
 	p, b := n.inBoxes()
 	packets, bytes = packets+p, bytes+b
 	if n.late != nil {
 		for i := range n.late.heap {
 			packets++
-			bytes += units.Bytes(n.late.heap[i].size)
+			bytes += n.late.heap[i].packet.Size
 		}
-		if at, armed := n.timeline.At(n.late.entity); armed != (len(n.late.heap) > 0) || armed && at != n.late.heap[0].at {
+		if at, armed := n.timeline.At(n.late.entity); armed != (len(n.late.heap) > 0) || armed && at != n.late.heap[0].packet.at {
 			return fmt.Errorf("fabric: %d packets are late, armed %t for %d", len(n.late.heap), armed, at)
 		}
 	}
@@ -53,13 +54,14 @@ func (n *Network) CheckConservation() error {
 func (o *port) conserves() (waiting int32, size units.Bytes, err error) {
 	for c := range o.classes {
 		k := &o.classes[c]
-		if held := k.size(); held != k.bytes {
+		packets, held := k.sum()
+		if held != k.bytes {
 			return 0, 0, fmt.Errorf("class %d holds %d bytes, counted %d", c, held, k.bytes)
 		}
-		waiting += k.n
+		waiting += packets
 		size += k.bytes
 	}
-	if waiting != o.waiting || size > o.buffer && !o.punctual {
+	if waiting != o.waiting || size > o.buffer && !o.is(punctual) {
 		return 0, 0, fmt.Errorf("%d packets and %d bytes wait, counted %d packets, room for %d bytes",
 			waiting, size, o.waiting, o.buffer)
 	}
@@ -69,22 +71,23 @@ func (o *port) conserves() (waiting int32, size units.Bytes, err error) {
 // checkArmed returns an error unless the entities of a port are armed for what happens next.
 func (n *Network) checkArmed(o *port) error {
 	flight, far := n.line(o)
-	if at, armed := far.timeline.At(n.first + timeline.ID(o.index)); armed != (flight.n > 0) || armed && at != flight.front().at {
-		return fmt.Errorf("%d packets on the line, armed %t for %d", flight.n, armed, at)
+	onLine, _ := flight.sum()
+	if at, armed := far.timeline.At(n.first + timeline.ID(o.index)); armed != (onLine > 0) || armed && at != flight.first.at {
+		return fmt.Errorf("%d packets on the line, armed %t for %d", onLine, armed, at)
 	}
 	now := n.timeline.Last()
 	switch {
-	case n.tallies[o.index].down && o.waiting+flight.n > 0:
-		return fmt.Errorf("is down, and holds %d packets", o.waiting+flight.n)
+	case n.tallies[o.index].down && o.waiting+onLine > 0:
+		return fmt.Errorf("is down, and holds %d packets", o.waiting+onLine)
 	case o.waiting == 0 || o.pick() == nil:
-	case o.nic && n.busy[o.host(n)]&lineBusy == 0:
+	case o.is(nic) && n.busy[o.host(n)]&lineBusy == 0:
 		return fmt.Errorf("the NIC sends nothing of %d packets that wait", o.waiting)
-	case o.nic:
+	case o.is(nic):
 	case o.abroad != no && !slices.Contains(n.side.backlog, o.index):
 		return fmt.Errorf("%d packets wait that nobody looks after", o.waiting)
-	case !o.punctual && o.abroad == no && flight.n == 0:
+	case !o.is(punctual) && o.abroad == no && flight.empty():
 		return fmt.Errorf("%d packets wait for an empty line", o.waiting)
-	case o.punctual:
+	case o.is(punctual):
 		if at, armed := n.timeline.At(n.transmitterEntity(o.index)); !armed || at > max(o.freeAt, now) {
 			return fmt.Errorf("line is free at %d, armed %t for %d", o.freeAt, armed, at)
 		}
@@ -99,11 +102,8 @@ func (n *Network) checkAccounts() error {
 	for i := range n.ports {
 		o := &n.ports[i]
 		for c := range o.classes {
-			r := &o.classes[c].ring
-			for k := range r.n {
-				if e := r.nth(k); o.punctual {
-					bytes[int(e.next)*Classes+c] += units.Bytes(e.size)
-				}
+			for e := o.classes[c].first; e != nil && o.is(punctual); e = e.behind {
+				bytes[int(e.onto)*Classes+c] += e.Size
 			}
 		}
 	}
@@ -156,9 +156,9 @@ func (n *Network) inBoxes() (packets int64, bytes units.Bytes) {
 	for _, k := range n.whole() {
 		for turn := range k.side.boxes {
 			for i := range k.side.boxes[turn] {
-				for j := range k.side.boxes[turn][i].packets {
+				for _, posted := range k.side.boxes[turn][i].packets {
 					packets++
-					bytes += units.Bytes(k.side.boxes[turn][i].packets[j].size)
+					bytes += posted.packet.Size
 				}
 			}
 		}

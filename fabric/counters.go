@@ -56,7 +56,7 @@ type tally struct {
 func (n *Network) Counters() Counters {
 	c := n.sum()
 	for i := range n.ports {
-		if o := &n.ports[i]; !o.nic {
+		if o := &n.ports[i]; !o.is(nic) {
 			c.MaxQueue = max(c.MaxQueue, o.maxQueue)
 		}
 	}
@@ -85,34 +85,34 @@ func (n *Network) PortCounters(port int) PortCounters {
 }
 
 // drop counts e as dropped and returns its packet to the pool.
-func (n *Network) drop(e *parcel) {
+func (n *Network) drop(e *Packet) {
 	n.total.Dropped++
-	n.total.DroppedBytes += units.Bytes(e.size)
-	n.Put(n.pool.packet(e.packet))
+	n.total.DroppedBytes += e.Size
+	n.Put(e)
 }
 
 // refuse drops e because it may not wait in o.
-func (n *Network) refuse(o *port, e *parcel) {
+func (n *Network) refuse(o *port, e *Packet) {
 	t := &n.tallies[o.index]
 	t.drops++
-	t.dropBytes += units.Bytes(e.size)
+	t.dropBytes += e.Size
 	n.drop(e)
 }
 
 // lose counts e as corrupted on the line of a port.
-func (n *Network) lose(port int32, e *parcel) {
+func (n *Network) lose(port int32, e *Packet) {
 	n.tallies[port].lost++
 	n.total.Lost++
-	n.total.LostBytes += units.Bytes(e.size)
-	n.Put(n.pool.packet(e.packet))
+	n.total.LostBytes += e.Size
+	n.Put(e)
 }
 
 // cut counts e as gone with the link of a port.
-func (n *Network) cut(port int32, e *parcel) {
+func (n *Network) cut(port int32, e *Packet) {
 	n.tallies[port].cut++
 	n.total.Cut++
-	n.total.CutBytes += units.Bytes(e.size)
-	n.Put(n.pool.packet(e.packet))
+	n.total.CutBytes += e.Size
+	n.Put(e)
 }
 
 // Sample calls f for every port in which bytes wait at now, in order. The packet being transmitted does not
@@ -132,13 +132,13 @@ func (n *Network) Sample(now units.Time, f func(port int, queued units.Bytes)) {
 // sample returns what waits at now. A punctual port is only looked at: to have it act here would change the order
 // of what happens at this instant.
 func (o *port) sample(n *Network, now units.Time) units.Bytes {
-	if !o.punctual {
+	if !o.is(punctual) {
 		o.advance(n, now)
 		return o.queued()
 	}
 	q := o.queued()
 	if c := o.pick(); o.freeAt <= now && c != nil {
-		q -= units.Bytes(c.front().size) // it starts now
+		q -= c.first.Size // it starts now
 	}
 	return q
 }

@@ -18,13 +18,13 @@ type late struct {
 
 // straggler is a packet that comes late by a line.
 type straggler struct {
-	parcel
+	packet *Packet
 	from   int32  // port
 	number uint64 // of those that come at one instant, the one that was sent first is first
 }
 
 func (s *straggler) before(o *straggler) bool {
-	return s.at < o.at || s.at == o.at && s.number < o.number
+	return s.packet.at < o.packet.at || s.packet.at == o.packet.at && s.number < o.number
 }
 
 // check returns what is wrong with d.
@@ -62,19 +62,17 @@ func (c *Config) disorderly() bool {
 }
 
 // disturb delivers e, which has come to the end of the line of port from, in the way of that line: now, later, or twice.
-func (n *Network) disturb(now units.Time, from int32, e *parcel) {
+func (n *Network) disturb(now units.Time, from int32, e *Packet) {
 	o := &n.ports[from]
 	d := o.errors
-	one := *e
-	one.next = n.routing.next(o.to, &one)
+	e.onto = n.routing.next(o.to, e)
 	if d == nil { // the line has come to order since
-		n.arrive(now, from, &one)
+		n.arrive(now, from, e)
 		return
 	}
-	twice := draw(&d.random) < d.disorder.Duplicate
-	var copied parcel
-	if twice {
-		copied = n.duplicate(&one)
+	var copied *Packet
+	if draw(&d.random) < d.disorder.Duplicate {
+		copied = n.duplicate(e)
 	}
 	later := d.jitter()
 	if draw(&d.random) < d.disorder.Reorder {
@@ -82,46 +80,43 @@ func (n *Network) disturb(now units.Time, from int32, e *parcel) {
 		later += 1 + units.Time(draw(&d.random)*float64(d.disorder.By))
 	}
 	if later > 0 {
-		one.at = now + later
+		e.at = now + later
 		n.late.n++
-		n.late.push(straggler{parcel: one, from: from, number: n.late.n})
-		n.timeline.Set(n.late.entity, n.late.heap[0].at)
+		n.late.push(straggler{packet: e, from: from, number: n.late.n})
+		n.timeline.Set(n.late.entity, n.late.heap[0].packet.at)
 	} else {
-		n.arrive(now, from, &one)
+		n.arrive(now, from, e)
 	}
-	if twice {
-		n.arrive(now, from, &copied)
+	if copied != nil {
+		n.arrive(now, from, copied)
 	}
 }
 
-// duplicate returns the parcel of a packet that is like that of e.
-func (n *Network) duplicate(e *parcel) parcel {
-	p, c := n.pool.packet(e.packet), n.Get()
-	c.FlowHash, c.Size, c.Src, c.Dst, c.ECN, c.Class, c.Hops, c.INT = p.FlowHash, p.Size, p.Src, p.Dst, p.ECN, p.Class, p.Hops, p.INT
-	c.SentAt, c.Payload, c.Port, c.Header = p.SentAt, p.Payload, p.Port, append(c.Header[:0], p.Header...)
-	*n.pool.queued(c.number) = *n.pool.queued(p.number)
+// duplicate returns a packet that is like p.
+func (n *Network) duplicate(p *Packet) *Packet {
+	c := n.Get()
+	number, header, room := c.number, c.Header, c.room
+	*c = *p
+	c.number, c.Header, c.room = number, append(header[:0], p.Header...), room
 	if c.INT {
 		*n.pool.record(c.number) = *n.pool.record(p.number)
 	}
 	if n.ccm != nil {
-		*n.pool.tag(c.number), *n.pool.note(c.number) = *n.pool.tag(p.number), *n.pool.note(p.number)
-		c.SrcPort = p.SrcPort
+		*n.pool.note(c.number) = *n.pool.note(p.number)
 	}
 	n.total.Duplicated++
 	n.total.DuplicatedBytes += p.Size
-	d := *e
-	d.packet = c.number
-	return d
+	return c
 }
 
 // straggle delivers the packet that is due.
 func (n *Network) straggle(now units.Time) {
 	s := n.late.pop()
 	if len(n.late.heap) > 0 {
-		n.timeline.Set(n.late.entity, n.late.heap[0].at)
+		n.timeline.Set(n.late.entity, n.late.heap[0].packet.at)
 	}
-	s.next = n.routing.next(n.ports[s.from].to, &s.parcel)
-	n.arrive(now, s.from, &s.parcel)
+	s.packet.onto = n.routing.next(n.ports[s.from].to, s.packet)
+	n.arrive(now, s.from, s.packet)
 }
 
 // cutLate cuts off the packets that would have come late by the line of a port.
@@ -132,14 +127,14 @@ func (n *Network) cutLate(port int32) {
 	var rest late
 	for i := range n.late.heap {
 		if s := &n.late.heap[i]; s.from == port {
-			n.cut(port, &s.parcel)
+			n.cut(port, s.packet)
 		} else {
 			rest.push(*s)
 		}
 	}
 	n.late.heap = rest.heap
 	if n.timeline.Clear(n.late.entity); len(rest.heap) > 0 {
-		n.timeline.Set(n.late.entity, rest.heap[0].at)
+		n.timeline.Set(n.late.entity, rest.heap[0].packet.at)
 	}
 }
 

@@ -33,8 +33,8 @@ func (n *Network) Telemetry(p *Packet) []Hop {
 }
 
 // stamp notes for e, whose transmission starts.
-func (o *port) stamp(n *Network, start units.Time, e *parcel) {
-	r := n.pool.record(e.packet)
+func (o *port) stamp(n *Network, start units.Time, e *Packet) {
+	r := n.pool.record(e.number)
 	if r.n == MaxHops {
 		return
 	}

@@ -38,14 +38,14 @@ func (n *Network) goDown(now units.Time, o *port) {
 	o.freeAt = now
 	flight, far := n.line(o)
 	far.timeline.Clear(n.PortEntity(int(o.index)))
-	for flight.n > 0 {
+	for !flight.empty() {
 		n.cut(o.index, flight.pop())
 	}
 	if o.abroad != no {
 		n.unpost(o)
 	}
 	n.cutLate(o.index)
-	if o.nic {
+	if o.is(nic) {
 		h := o.host(n)
 		n.timeline.Clear(n.nicEntity(h))
 		n.busy[h] = isDown
@@ -62,11 +62,11 @@ func (n *Network) goDown(now units.Time, o *port) {
 			n.tell(now, o, uint8(c), false)
 		}
 		k := &o.classes[c]
-		for k.n > 0 {
+		for !k.empty() {
 			e := k.pop()
-			k.bytes -= units.Bytes(e.size)
+			k.bytes -= e.Size
 			o.waiting--
-			if o.punctual {
+			if o.is(punctual) {
 				n.release(now, e)
 			}
 			n.cut(o.index, e)
@@ -76,7 +76,7 @@ func (n *Network) goDown(now units.Time, o *port) {
 }
 
 func (n *Network) goUp(now units.Time, o *port) {
-	if o.nic {
+	if o.is(nic) {
 		n.busy[o.host(n)] &^= isDown
 	}
 	for class := range uint8(Classes) {
@@ -84,7 +84,7 @@ func (n *Network) goUp(now units.Time, o *port) {
 			n.hold(now, o.index, class, true)
 		}
 	}
-	if o.nic {
+	if o.is(nic) {
 		n.restart(now, o)
 	}
 }
@@ -98,15 +98,16 @@ func (n *Network) SetLine(now units.Time, port int, rate units.Bandwidth, delay 
 	o := &n.ports[port]
 	n = n.of(o.index)
 	n.catchUp(now, o)
-	o.line, o.delay = units.NewLine(rate), delay
+	o.setLine(units.NewLine(rate))
+	o.delay = delay
 	flight, _ := n.line(o)
-	if flight.n == 0 {
+	if flight.empty() {
 		return nil
 	}
-	if free := flight.nth(flight.n-1).at - delay; free > o.freeAt {
+	if free := flight.last.at - delay; free > o.freeAt {
 		o.freeAt = free
 	}
-	if o.nic && o.freeAt > now {
+	if o.is(nic) && o.freeAt > now {
 		h := o.host(n)
 		n.busy[h] |= lineBusy
 		n.timeline.Set(n.nicEntity(h), o.freeAt)
@@ -126,7 +127,7 @@ func (n *Network) SetErrors(now units.Time, port int, loss, bitErrors float64) e
 	if o.errors != nil {
 		seed, disorder = o.errors.random, o.errors.disorder
 	}
-	o.errors = newLineErrors(loss, bitErrors, disorder, seed)
+	o.setErrors(newLineErrors(loss, bitErrors, disorder, seed))
 	return nil
 }
 
@@ -145,7 +146,7 @@ func (n *Network) SetDisorder(now units.Time, port int, d Disorder) error {
 	if o.errors != nil {
 		seed, loss, bitErrors = o.errors.random, o.errors.loss, o.errors.bitErrors
 	}
-	o.errors = newLineErrors(loss, bitErrors, d, seed)
+	o.setErrors(newLineErrors(loss, bitErrors, d, seed))
 	return nil
 }
 
@@ -181,9 +182,9 @@ func (n *Network) reconsider() {
 	for i := range n.ports {
 		o := &n.ports[i]
 		flight, _ := n.line(o)
-		for k := range flight.n {
-			if e := flight.nth(k); e.next != lost && e.next != disturbed {
-				e.next = n.routing.next(o.to, e)
+		for e := flight.first; e != nil; e = e.behind {
+			if e.onto != lost && e.onto != disturbed {
+				e.onto = n.routing.next(o.to, e)
 			}
 		}
 	}

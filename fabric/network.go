@@ -131,7 +131,7 @@ func build(cfg *Config, q *timeline.Queue, sink Sink) *Network {
 		n.coordinators, n.congestion = newCoordinators(cfg)
 		n.overloads = make([]overload, len(cfg.Ports))
 		n.dstPort = cfg.Port
-		n.pool.store.tags = true
+		n.pool.store.notes = true
 	}
 	if n.staff = newStaff(cfg, n.entities); n.staff != nil {
 		n.entities += len(cfg.Switches)
@@ -140,7 +140,7 @@ func build(cfg *Config, q *timeline.Queue, sink Sink) *Network {
 		n.late = &late{}
 		n.entities++
 	}
-	punctual := cfg.accounting()
+	accounting := cfg.accounting()
 	for i := range cfg.Ports {
 		n.ports[i] = newPort(cfg, i)
 		from := cfg.Ports[i].From
@@ -148,7 +148,7 @@ func build(cfg *Config, q *timeline.Queue, sink Sink) *Network {
 		if cfg.isHost(from) {
 			n.nics[from] = int32(i)
 		} else {
-			n.ports[i].punctual = punctual[int(from)-cfg.Hosts]
+			n.ports[i].set(punctual, accounting[int(from)-cfg.Hosts])
 		}
 	}
 	return n
@@ -173,19 +173,20 @@ func (n *Network) Inject(now units.Time, p *Packet) {
 		n.pool.record(p.number).n = 0
 	}
 	nic := n.nics[p.Src]
-	o, e := &n.ports[nic], n.wrap(p)
+	o := &n.ports[nic]
+	n.enter(p)
 	if busy := n.busy[p.Src]; busy != 0 {
 		switch {
 		case busy&isDown != 0:
-			n.cut(nic, &e)
+			n.cut(nic, p)
 			return
 		case busy&(lineBusy|1<<p.Class) != 0:
-			o.wait(now, &e)
+			o.wait(now, p)
 			return
 		}
 	}
 	p.SentAt = now
-	n.start(now, nic, o, &e)
+	n.start(now, nic, o, p)
 	n.busy[p.Src] |= lineBusy
 	n.timeline.Set(n.nicEntity(p.Src), o.freeAt)
 }
@@ -218,12 +219,12 @@ func (n *Network) Fire(now units.Time, id timeline.ID) {
 		return
 	}
 	o := &n.ports[i]
-	if o.flight.n == 1 && o.waiting > 0 {
+	if o.waiting > 0 && o.flight.first.behind == nil {
 		o.advance(n, now) // the next packet on the line, if there is one, started after the last look
 	}
 	e := o.flight.pop()
-	if o.flight.n > 0 {
-		n.timeline.Set(id, o.flight.front().at)
+	if !o.flight.empty() {
+		n.timeline.Set(id, o.flight.first.at)
 	}
 	n.arrive(now, i, e)
 }
@@ -268,33 +269,33 @@ func (n *Network) nicDone(now units.Time, h HostID) {
 }
 
 // arrive is the last bit of e reaching the far end of the line of port from.
-func (n *Network) arrive(now units.Time, from int32, e *parcel) {
-	if e.next == atHost {
+func (n *Network) arrive(now units.Time, from int32, e *Packet) {
+	if e.onto == atHost {
 		n.total.Delivered++
-		n.total.DeliveredBytes += units.Bytes(e.size)
-		n.sink.Deliver(now, n.unwrap(e))
+		n.total.DeliveredBytes += e.Size
+		n.sink.Deliver(now, e)
 		return
 	}
-	if e.next == disturbed {
+	if e.onto == disturbed {
 		n.disturb(now, from, e)
 		return
 	}
-	e.hops++
+	e.Hops++
 	switch {
-	case e.next == lost:
+	case e.onto == lost:
 		n.lose(from, e)
 	case e.flags&(passed|local) != 0 && !n.attended(now, from, e):
-	case e.next == perPacket && e.hops <= maxHops:
-		if e.next = n.decide(now, int(n.ports[from].to)-len(n.nics), from, e); e.next == noPort {
+	case e.onto == perPacket && e.Hops <= maxHops:
+		if e.onto = n.decide(now, int(n.ports[from].to)-len(n.nics), from, e); e.onto == noPort {
 			n.cut(from, e)
 			return
 		}
 		n.join(now, from, e)
-	case e.next == atSwitch:
-		n.heedNote(now, int(e.dst)-len(n.nics), e)
-	case e.next < 0 && e.next != perPacket:
+	case e.onto == atSwitch:
+		n.heedNote(now, int(e.Dst)-len(n.nics), e)
+	case e.onto < 0 && e.onto != perPacket:
 		n.cut(from, e)
-	case e.hops > maxHops:
+	case e.Hops > maxHops:
 		n.drop(e)
 	default:
 		n.join(now, from, e)
@@ -304,30 +305,30 @@ func (n *Network) arrive(now units.Time, from int32, e *parcel) {
 // maxHops is the most switches a packet passes: the usual initial TTL. Routes that go round in circles end here.
 const maxHops = 64
 
-// join puts e, which came by port from, into port e.next of a switch: on the line if it is free, otherwise into
+// join puts e, which came by port from, into port e.onto of a switch: on the line if it is free, otherwise into
 // the queue, if it may.
-func (n *Network) join(now units.Time, from int32, e *parcel) {
-	i := e.next
+func (n *Network) join(now units.Time, from int32, e *Packet) {
+	i := e.onto
 	o := &n.ports[i]
 	if o.waiting > 0 {
 		o.advance(n, now)
 	}
-	if o.freeAt <= now && o.held>>e.class&1 == 0 {
+	if o.freeAt <= now && o.held>>e.Class&1 == 0 {
 		n.start(now, i, o, e)
 		if i == n.watched {
 			n.passed(now, o)
 		}
 		return
 	}
-	if o.punctual {
+	if o.is(punctual) {
 		n.admit(now, o, from, e)
 		return
 	}
-	if o.queued()+units.Bytes(e.size) > o.buffer {
+	if o.queued()+e.Size > o.buffer {
 		n.refuse(o, e)
 		return
 	}
-	if o.ecn.On && o.ecn.Ingress {
+	if o.is(marksSoon) {
 		o.mark(n, e)
 	}
 	o.wait(now, e)
@@ -340,9 +341,9 @@ func (n *Network) join(now units.Time, from int32, e *parcel) {
 }
 
 // start puts e on the free line of port i.
-func (n *Network) start(now units.Time, i int32, o *port, e *parcel) {
+func (n *Network) start(now units.Time, i int32, o *port, e *Packet) {
 	arrival := o.transmit(n, now, e)
-	if o.flight.n == 1 {
+	if o.flight.first == e {
 		n.timeline.Set(n.first+timeline.ID(i), arrival)
 	}
 }

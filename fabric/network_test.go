@@ -229,9 +229,9 @@ func TestMarkingProbability(t *testing.T) {
 	}{{10_000, 0}, {10_001, 0.8 / 40_000}, {20_000, 0.2}, {30_000, 0.4}, {45_000, 0.7}, {50_000, 0.8}, {50_001, 1}} {
 		marks := 0
 		for range tries {
-			e := parcel{ecn: ECT0, class: 1}
+			e := Packet{ECN: ECT0, Class: 1}
 			o.classes[1].bytes = c.q
-			if o.mark(n.net, &e); e.ecn == CE {
+			if o.mark(n.net, &e); e.ECN == CE {
 				marks++
 			}
 		}
@@ -391,12 +391,12 @@ func TestOwns(t *testing.T) {
 	}
 }
 
-// A packet is three cache lines, a parcel half of one, a port four: what a hop fetches is counted in them.
+// A packet is three cache lines, a port four: what a hop fetches is counted in them.
 func TestSizesAreWholeLines(t *testing.T) {
 	for _, c := range []struct {
 		value any
 		want  uintptr
-	}{{Packet{}, 192}, {parcel{}, 32}, {port{}, 256}} {
+	}{{Packet{}, 192}, {port{}, 256}} {
 		if got := reflect.TypeOf(c.value).Size(); got != c.want {
 			t.Errorf("%T is %d bytes, want %d", c.value, got, c.want)
 		}

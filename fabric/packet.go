@@ -21,31 +21,74 @@ const Classes = 2
 
 // HeaderRoom is the number of header bytes a packet holds without storage of its own. It makes a Packet three
 // cache lines.
-const HeaderRoom = 102
+const HeaderRoom = 77
 
 // Packet is one packet on its way through the network. It comes from Network.Get and goes back with
 // Network.Put. Between Inject and the sink's Deliver the network owns it.
+//
+// What a hop reads and writes comes first and is one line of the cache; the rest is for where packets enter and leave.
 type Packet struct {
-	FlowHash uint64      // hash of the 5-tuple (FlowHash); ECMP choices are a function of it and each switch's seed
-	Size     units.Bytes // bytes on the wire, every header and the frame check sequence included; at least 1
-	Src, Dst HostID      // where they are one, it is for the station of the switch that the host is attached to: see Stations
+	at     units.Time  // when it joined the queue, or when its last bit reaches the far end of the line
+	behind *Packet     // the next in the queue or on the line
+	Size   units.Bytes // bytes on the wire, every header and the frame check sequence included; at least 1
+	Queued units.Time  // time spent waiting behind other packets in switches so far
+	SentAt units.Time  // when its first bit left the sending NIC
+
+	Src, Dst HostID // where they are one, it is for the station of the switch that the host is attached to: see Stations
+	flow     uint32 // what ECMP hashes, of FlowHash
+	onto     int32  // on a line: the port it joins at the far end, or atHost, noPort, lost; in a queue: the port it came by
+	number   uint32 // in the pool
 	ECN      ECN
-	Class    uint8      // priority: 0 is served before 1
-	Hops     uint8      // switches passed so far
-	INT      bool       // ports of switches write a Hop when they begin to send it: see Network.Telemetry
-	number   uint32     // in the pool
-	Queued   units.Time // time spent waiting behind other packets in switches so far
-	SentAt   units.Time // when its first bit left the sending NIC
+	Class    uint8 // priority: 0 is served before 1
+	Hops     uint8 // switches passed so far
+	flags    uint8
+
+	FlowHash uint64 // hash of the 5-tuple (FlowHash); ECMP choices are a function of it and each switch's seed
 
 	// Payload is the number of bytes of the transport's payload, and Header the transport's header as it is
 	// on the wire. The network reads neither. In emulation Header is the whole frame.
 	Payload units.Bytes
 	Header  []byte
 
-	room    [HeaderRoom]byte // what Header starts on
 	Tag     Tag              // coordination tag: see CCM
 	SrcPort uint16           // UDP source port, which notifications name the flow by; without CCM nobody reads it
 	Port    uint16           // UDP destination port where it is not the transport's: see Config.Stations
+	INT     bool             // ports of switches write a Hop when they begin to send it: see Network.Telemetry
+	room    [HeaderRoom]byte // what Header starts on
+}
+
+// Flags of a packet.
+const (
+	noted  uint8 = 1 << iota // ports write in-band telemetry
+	passed                   // stations of switches look at it: see Stations
+	local                    // it is for the station at the end of the line
+)
+
+// Ends of the way, instead of a port.
+const (
+	atHost int32 = -1 // the far end is the destination
+	noPort int32 = -2 // the far end cannot forward it
+	lost   int32 = -3 // it is corrupted on the line
+
+	atSwitch  int32 = -6 // the switch at the far end is the destination
+	perPacket int32 = -5 // the switch at the far end chooses when the packet arrives
+	disturbed int32 = -4 // the line may deliver it late, or twice
+)
+
+// enter derives what hops read of a packet that is injected.
+func (n *Network) enter(p *Packet) {
+	p.flow, p.flags = uint32(mix(p.FlowHash)), 0
+	if p.INT {
+		p.flags = noted
+	}
+	if w := n.staff; w != nil {
+		if p.Port == w.port {
+			p.flags |= passed
+		}
+		if p.Src == p.Dst {
+			p.flags |= local
+		}
+	}
 }
 
 // Get returns a packet to fill in and inject: every field zero, Header empty with room for at least
@@ -56,16 +99,15 @@ func (n *Network) Get() *Packet {
 		l.fill()
 	}
 	last := len(l.free) - 1
-	p := l.packet(l.free[last])
+	p := l.free[last]
 	l.free = l.free[:last]
 	return p
 }
 
 // Put takes back a packet that Get returned or Deliver handed over. The caller must not use it any more.
 func (n *Network) Put(p *Packet) {
-	p.FlowHash, p.Size, p.Src, p.Dst = 0, 0, 0, 0
-	p.ECN, p.Class, p.Hops, p.Port, p.INT, p.Queued, p.SentAt = 0, 0, 0, 0, false, 0, 0
-	p.Payload, p.Header = 0, p.Header[:0]
-	p.Tag, p.SrcPort = Tag{}, 0
-	n.pool.put(p.number)
+	p.Size, p.Queued, p.SentAt, p.Src, p.Dst = 0, 0, 0, 0, 0
+	p.ECN, p.Class, p.Hops, p.FlowHash, p.Payload = 0, 0, 0, 0, 0
+	p.Header, p.Tag, p.SrcPort, p.Port, p.INT = p.Header[:0], Tag{}, 0, 0, false
+	n.pool.put(p)
 }

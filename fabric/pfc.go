@@ -142,10 +142,10 @@ func newAccount(c PFCConfig) account {
 }
 
 // admit puts e, which came by port from, into the queue of a punctual port, if it may.
-func (n *Network) admit(now units.Time, o *port, from int32, e *parcel) {
-	a := n.flow.account(from, e.class)
+func (n *Network) admit(now units.Time, o *port, from int32, e *Packet) {
+	a := n.flow.account(from, e.Class)
 	m := &n.flow.memories[a.memory]
-	size, queue := units.Bytes(e.size), o.classes[e.class].bytes
+	size, queue := e.Size, o.classes[e.Class].bytes
 	switch a.footing {
 	case lossless:
 		if !a.admits(m, size) {
@@ -166,10 +166,10 @@ func (n *Network) admit(now units.Time, o *port, from int32, e *parcel) {
 			return
 		}
 	}
-	if o.ecn.On && o.ecn.Ingress {
+	if o.is(marksSoon) {
 		o.mark(n, e)
 	}
-	e.next = from // on whose account it waits
+	e.onto = from // on whose account it waits
 	o.wait(now, e)
 	if o.index == n.watched {
 		n.watch(now, o.queued())
@@ -179,22 +179,22 @@ func (n *Network) admit(now units.Time, o *port, from int32, e *parcel) {
 	}
 	n.armTransmitter(o)
 	if a.footing == lossless && !a.paused && a.mustPause(m) {
-		n.signal(now, from, e.class, true)
+		n.signal(now, from, e.Class, true)
 	}
 }
 
 // release gives back the memory of e, which leaves its queue.
-func (n *Network) release(now units.Time, e *parcel) {
-	a := n.flow.account(e.next, e.class)
+func (n *Network) release(now units.Time, e *Packet) {
+	a := n.flow.account(e.onto, e.Class)
 	m := &n.flow.memories[a.memory]
 	switch a.footing {
 	case lossless:
-		a.remove(m, units.Bytes(e.size))
+		a.remove(m, e.Size)
 		if a.paused && a.mayResume(m) {
-			n.signal(now, e.next, e.class, false)
+			n.signal(now, e.onto, e.Class, false)
 		}
 	case lossy:
-		m.used -= units.Bytes(e.size)
+		m.used -= e.Size
 	case uncounted:
 	}
 }
@@ -243,7 +243,7 @@ func (n *Network) heed(now units.Time, i int32) {
 
 // catchUp brings the port up to now, a NIC's end of transmission included.
 func (n *Network) catchUp(now units.Time, o *port) {
-	if !o.nic {
+	if !o.is(nic) {
 		o.advance(n, now)
 		n.armArrival(o)
 		return
@@ -263,7 +263,7 @@ func (n *Network) hold(now units.Time, i int32, class uint8, pause bool) {
 		return
 	}
 	o.held ^= bit
-	if o.nic {
+	if o.is(nic) {
 		n.busy[o.host(n)] ^= bit
 	}
 	if pause {
@@ -279,7 +279,7 @@ func (n *Network) hold(now units.Time, i int32, class uint8, pause bool) {
 
 // restart has a port go on whose line is free or whose classes may have been resumed.
 func (n *Network) restart(now units.Time, o *port) {
-	if o.nic {
+	if o.is(nic) {
 		h := o.host(n)
 		if n.busy[h]&(lineBusy|isDown) == 0 {
 			o.freeAt = now
@@ -304,14 +304,14 @@ func (n *Network) transmitted(now units.Time, o *port) {
 
 // armTransmitter makes a punctual port's entity fire when its line falls free, if something may start then.
 func (n *Network) armTransmitter(o *port) {
-	if o.punctual && o.waiting > 0 && o.pick() != nil {
+	if o.is(punctual) && o.waiting > 0 && o.pick() != nil {
 		n.timeline.Set(n.transmitterEntity(o.index), o.freeAt)
 	}
 }
 
 // armArrival makes the port's entity fire when the first packet on its line arrives.
 func (n *Network) armArrival(o *port) {
-	if o.flight.n > 0 {
-		n.timeline.Set(n.PortEntity(int(o.index)), o.flight.front().at)
+	if !o.flight.empty() {
+		n.timeline.Set(n.PortEntity(int(o.index)), o.flight.first.at)
 	}
 }

@@ -1,10 +1,6 @@
 package fabric
 
-import (
-	"sync"
-
-	"weft/units"
-)
+import "sync"
 
 // Packets are allocated by the slab and never freed: a packet goes from the pool to the network and back.
 const (
@@ -12,12 +8,10 @@ const (
 	slabSize = 1 << slabBits
 )
 
-// slab is so many packets, with consecutive numbers, and what ports write about each while it is on its way.
+// slab is so many packets, with consecutive numbers, and what few of them have.
 type slab struct {
-	queued  [slabSize]units.Time // Packet.Queued of those in the network: apart, since hops write it and read no packet
-	records *[slabSize]records   // in-band telemetry, once it was asked for
-	tags    *[slabSize]Tag       // with CCM: as the last switch left them
-	notes   *[slabSize]Note      // with CCM: of those that are notifications
+	records *[slabSize]records // in-band telemetry, once it was asked for
+	notes   *[slabSize]Note    // with CCM: of those that are notifications
 	packets [slabSize]Packet
 }
 
@@ -26,7 +20,7 @@ type slab struct {
 type pool struct {
 	store *store
 	slabs []*slab // by number, all that may come along
-	free  []uint32
+	free  []*Packet
 }
 
 // store is the slabs of a network. Parts that run at the same time meet here once in many packets.
@@ -34,8 +28,8 @@ type store struct {
 	mutex  sync.Mutex
 	shared bool    // by parts: then the capacity of slabs is never exceeded, so that what the parts hold of it stays
 	slabs  []*slab // by number
-	spare  []uint32
-	tags   bool // slabs have room for tags and notifications
+	spare  []*Packet
+	notes  bool // slabs have room for notifications
 }
 
 // mostSlabs bounds the packets of a network that is split, 67 million; one in one piece has no bound.
@@ -67,8 +61,8 @@ func (l *pool) fill() {
 		panic("fabric: more packets in a network than there are numbers for")
 	}
 	b := new(slab)
-	if s.tags {
-		b.tags, b.notes = new([slabSize]Tag), new([slabSize]Note)
+	if s.notes {
+		b.notes = new([slabSize]Note)
 	}
 	first := uint32(len(s.slabs)) << slabBits
 	s.slabs = append(s.slabs, b)
@@ -77,13 +71,13 @@ func (l *pool) fill() {
 		p := &b.packets[i]
 		p.Header = p.room[:0]
 		p.number = first + uint32(i)
-		l.free = append(l.free, p.number)
+		l.free = append(l.free, p)
 	}
 }
 
 // put takes a packet back. A part that receives more than it sends gives them to the others.
-func (l *pool) put(number uint32) {
-	if l.free = append(l.free, number); len(l.free) < 4*batch || !l.store.shared {
+func (l *pool) put(p *Packet) {
+	if l.free = append(l.free, p); len(l.free) < 4*batch || !l.store.shared {
 		return
 	}
 	s := l.store
@@ -97,14 +91,7 @@ func (l *pool) put(number uint32) {
 // slab returns the slab of a packet by its number.
 func (l *pool) slab(number uint32) *slab { return l.slabs[number>>slabBits] }
 
-// packet returns a packet by its number.
-func (l *pool) packet(number uint32) *Packet { return &l.slab(number).packets[number&(slabSize-1)] }
-
-// queued returns where a packet's waiting time is added up.
-func (l *pool) queued(number uint32) *units.Time { return &l.slab(number).queued[number&(slabSize-1)] }
-
-// tag returns the coordination tag of a packet on its way, note the notification that it is.
-func (l *pool) tag(number uint32) *Tag   { return &l.slab(number).tags[number&(slabSize-1)] }
+// note returns the notification that a packet is.
 func (l *pool) note(number uint32) *Note { return &l.slab(number).notes[number&(slabSize-1)] }
 
 // record returns the notes of a packet by its number.

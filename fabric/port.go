@@ -11,32 +11,62 @@ import "weft/units"
 // armed again when the class is resumed.
 //
 // A network of thousands of ports does not fit the caches nearest to a processor, and the time of a hop is
-// mostly the lines it fetches. So what every hop touches comes first, then what packets that wait touch, and
-// the size is a multiple of a line.
+// mostly the lines it fetches. So what every hop touches is the first line, what it counts and packets that wait touch the
+// second, and what decides about those the third.
 type port struct {
-	flight  ring       // packets whose transmission has started, by their arrival at the far end
+	flight  list       // packets whose transmission has started, by their arrival at the far end
 	freeAt  units.Time // when the transmitter has sent the last bit of the last packet
 	delay   units.Time // propagation
-	waiting int32      // packets that wait
-	to      NodeID     // far end
+	perByte units.Time // how long a byte takes, or 0 when line has to be asked
+	bytes   units.Bytes
+	waiting int32  // packets that wait
+	to      NodeID // far end
+	index   int32  // in Config.Ports
+	held    uint8  // classes that are paused, a bit each
+	kind    kind
+	abroad  abroad
 
-	index    int32 // in Config.Ports
-	held     uint8 // classes that are paused, a bit each
-	punctual bool  // of a switch that accounts for its memory: see pfc.go
-	nic      bool
-	abroad   abroad
-
-	line     units.Line // the rate
-	packets  int64      // see PortCounters
-	bytes    units.Bytes
+	packets  int64 // see PortCounters
+	classes  [Classes]class
 	maxQueue units.Bytes
-	random   uint64      // state of the marking draws
-	errors   *lineErrors // nil: the line makes none
 
-	classes [Classes]class
-	buffer  units.Bytes // most bytes that wait; unlimited for a NIC
-	ecn     ECNConfig
-	marks   int64
+	buffer units.Bytes // most bytes that wait; unlimited for a NIC
+	ecn    ECNConfig
+	random uint64 // state of the marking draws
+	marks  int64
+	errors *lineErrors // nil: the line makes none
+
+	line units.Line // the rate
+	_    [5]uint64
+}
+
+// kind is what is special about a port, a bit each.
+type kind uint8
+
+const (
+	nic       kind = 1 << iota
+	punctual       // of a switch that accounts for its memory: see pfc.go
+	marksLate      // marks packets that leave its queue
+	marksSoon      // marks packets that join its queue
+	faulty         // its line makes errors
+)
+
+func (o *port) is(k kind) bool { return o.kind&k != 0 }
+
+// set changes what a port is.
+func (o *port) set(k kind, on bool) {
+	if o.kind &^= k; on {
+		o.kind |= k
+	}
+}
+
+// setLine makes l the port's line.
+func (o *port) setLine(l units.Line) { o.line, o.perByte = l, l.PerByte() }
+
+// setErrors makes the port's line corrupt packets: nil, it does not.
+func (o *port) setErrors(e *lineErrors) {
+	o.errors = e
+	o.set(faulty, e != nil)
 }
 
 // unlimited is the buffer of a NIC, and of a port that only the memory of its switch bounds.
@@ -44,7 +74,7 @@ const unlimited units.Bytes = 1<<63 - 1
 
 // class is the queue of one priority.
 type class struct {
-	ring  // by the instant they joined
+	list  // by the instant they joined
 	bytes units.Bytes
 }
 
@@ -53,17 +83,19 @@ func newPort(cfg *Config, i int) port {
 	o := port{
 		to:     c.To,
 		index:  int32(i),
-		nic:    cfg.isHost(c.From),
-		line:   units.NewLine(c.Rate),
 		delay:  c.Delay,
 		buffer: c.Buffer,
 		ecn:    c.ECN,
 		random: mix(cfg.Seed ^ mix(uint64(i)+1)),
 	}
-	if o.nic || o.buffer == 0 {
+	o.setLine(units.NewLine(c.Rate))
+	o.set(nic, cfg.isHost(c.From))
+	o.set(marksSoon, c.ECN.On && c.ECN.Ingress)
+	o.set(marksLate, c.ECN.On && !c.ECN.Ingress)
+	if o.is(nic) || o.buffer == 0 {
 		o.buffer = unlimited
 	}
-	o.errors = newLineErrors(c.Loss, c.BitErrors, c.Disorder, o.random)
+	o.setErrors(newLineErrors(c.Loss, c.BitErrors, c.Disorder, o.random))
 	return o
 }
 
@@ -74,10 +106,11 @@ func (o *port) host(n *Network) HostID { return HostID(n.tallies[o.index].from) 
 func (o *port) queued() units.Bytes { return o.classes[0].bytes + o.classes[1].bytes }
 
 // wait puts e at the end of its queue. The caller has checked that it fits.
-func (o *port) wait(now units.Time, e *parcel) {
-	c := &o.classes[e.class]
-	c.push(e).at = now
-	c.bytes += units.Bytes(e.size)
+func (o *port) wait(now units.Time, e *Packet) {
+	c := &o.classes[e.Class]
+	e.at = now
+	c.push(e)
+	c.bytes += e.Size
 	o.waiting++
 	o.maxQueue = max(o.maxQueue, o.queued())
 }
@@ -86,7 +119,7 @@ func (o *port) wait(now units.Time, e *parcel) {
 func (o *port) advance(n *Network, now units.Time) {
 	for o.waiting > 0 && o.freeAt <= now {
 		c := &o.classes[0]
-		if c.n == 0 {
+		if c.empty() {
 			c = &o.classes[1]
 		}
 		if o.held != 0 {
@@ -95,17 +128,17 @@ func (o *port) advance(n *Network, now units.Time) {
 			}
 		}
 		e, start := c.pop(), o.freeAt
-		c.bytes -= units.Bytes(e.size)
+		c.bytes -= e.Size
 		o.waiting--
-		if o.nic {
-			n.pool.packet(e.packet).SentAt = start
+		if o.is(nic) {
+			e.SentAt = start
 		} else {
-			*n.pool.queued(e.packet) += start - e.at
-			if o.punctual {
+			e.Queued += start - e.at
+			if o.is(punctual) {
 				n.release(start, e)
 			}
 		}
-		if o.ecn.On && !o.ecn.Ingress {
+		if o.is(marksLate) {
 			o.mark(n, e)
 		}
 		if o.index == n.watched {
@@ -118,53 +151,53 @@ func (o *port) advance(n *Network, now units.Time) {
 // pick returns the class whose first packet is sent next, or nil when all that wait are held.
 func (o *port) pick() *class {
 	for c := range o.classes {
-		if o.classes[c].n > 0 && o.held>>c&1 == 0 {
+		if !o.classes[c].empty() && o.held>>c&1 == 0 {
 			return &o.classes[c]
 		}
 	}
 	return nil
 }
 
-// transmit puts e on the line at start and returns when its last bit reaches the far end.
-func (o *port) transmit(n *Network, start units.Time, e *parcel) (arrival units.Time) {
-	size := units.Bytes(e.size)
-	o.freeAt = start + o.line.Transmit(size)
-	if e.flags&noted != 0 && !o.nic {
+// transmit puts e on the line at start. It returns when its last bit reaches the far end.
+func (o *port) transmit(n *Network, start units.Time, e *Packet) (arrival units.Time) {
+	took := o.perByte * units.Time(e.Size)
+	if o.perByte == 0 {
+		took = o.line.Transmit(e.Size)
+	}
+	o.freeAt = start + took
+	if e.flags&noted != 0 && !o.is(nic) {
 		o.stamp(n, start, e)
 	}
 	if n.trace != nil {
-		n.trace(start, int(o.index), n.pool.packet(e.packet), e.ecn)
+		n.trace(start, int(o.index), e, e.ECN)
 	}
 	o.packets++
-	o.bytes += size
+	o.bytes += e.Size
 	arrival = o.freeAt + o.delay
-	if o.abroad != no {
-		e = n.post(o, e)
-	} else {
-		e = o.flight.push(e)
-	}
 	e.at = arrival
-	if o.errors != nil {
-		if e.next = o.errors.becomes(size); e.next != noPort {
-			return arrival
-		}
+	e.onto = noPort
+	if o.is(faulty) {
+		e.onto = o.errors.becomes(e.Size)
 	}
-	if o.abroad == no { // the other part looks it up in tables of its own
-		e.next = n.routing.next(o.to, e)
+	if o.abroad != no { // the other part looks up where it goes next in tables of its own
+		n.post(o, e)
+		return arrival
+	}
+	o.flight.push(e)
+	if e.onto == noPort {
+		e.onto = n.routing.next(o.to, e)
 	}
 	return arrival
 }
 
 // mark sets congestion experienced on e, if it is ECN-capable and what waits in its class asks for it.
-func (o *port) mark(n *Network, e *parcel) {
-	q := o.classes[e.class].bytes
-	if q <= o.ecn.Kmin || e.ecn == NotECT {
+func (o *port) mark(n *Network, e *Packet) {
+	q := o.classes[e.Class].bytes
+	if q <= o.ecn.Kmin || e.ECN == NotECT {
 		return
 	}
-	if n.ccm != nil {
-		if t := n.pool.tag(e.packet); t.On && !t.mark {
-			return
-		}
+	if n.ccm != nil && e.Tag.On && !e.Tag.mark {
+		return
 	}
 	if q <= o.ecn.Kmax {
 		probability := o.ecn.Pmax * float64(q-o.ecn.Kmin) / float64(o.ecn.Kmax-o.ecn.Kmin)
@@ -172,7 +205,7 @@ func (o *port) mark(n *Network, e *parcel) {
 			return
 		}
 	}
-	e.ecn = CE
+	e.ECN = CE
 	o.marks++
 	n.total.Marks++
 }

@@ -206,8 +206,9 @@ func TestPortAgainstSteppedOracle(t *testing.T) {
 			p.Dst, p.Size, p.Class, p.ECN, p.Payload = 0, j.size, j.class, ECT0, units.Bytes(i)
 			n.net.total.Injected++
 			n.net.total.InjectedBytes += p.Size
-			e := n.net.wrap(p)
-			n.net.join(j.at, 1, &e)
+			n.net.enter(p)
+			p.onto = 0
+			n.net.join(j.at, 1, p)
 			n.check()
 		}
 		n.run(units.Never)

@@ -126,21 +126,21 @@ func (r *routing) addBlock(route []int32, first uint32) {
 
 // next returns the port that e joins at node to, or atHost, noPort or perPacket. It is a function of the tables alone,
 // so it is looked up when e starts on the line to that node and is in the cache anyway.
-func (r *routing) next(to NodeID, e *parcel) int32 {
+func (r *routing) next(to NodeID, e *Packet) int32 {
 	s := int(to) - r.hosts
 	if s < 0 {
-		if HostID(to) != e.dst {
+		if HostID(to) != e.Dst {
 			return noPort // hosts do not forward
 		}
 		return atHost
 	}
-	k := r.group(s, e.dst)
+	k := r.group(s, e.Dst)
 	switch {
 	case k.n > 1:
 		return r.members[k.first+choose(e.flow, r.seeds[s], k.n)]
 	case k.n < 0:
 		return perPacket
-	case k.only == noPort && HostID(to) == e.dst:
+	case k.only == noPort && HostID(to) == e.Dst:
 		return atSwitch
 	}
 	return k.only

@@ -45,16 +45,21 @@ const (
 
 // side is what a part has for dealing with others.
 type side struct {
-	landings []ring     // packets on lines from other parts
+	landings []list     // packets on lines from other parts
 	boxes    [2][]box   // by turn and part: posted, not taken
 	posted   [2][]int32 // by turn: parts with something in their box
 	backlog  []int32    // ports abroad in which packets wait
 }
 
+// posted is a packet on the line of a port.
+type posted struct {
+	packet *Packet
+	port   int32
+}
+
 // box is what one part has posted to another in one turn.
 type box struct {
-	packets []parcel
-	ports   []int32 // on whose line each is
+	packets []posted
 	frames  []frame
 	for_    []int32 // the port each is for
 	first   units.Time
@@ -92,12 +97,12 @@ func Split(cfg Config, part []int32, queues []*timeline.Queue, sinks []Sink) ([]
 		}
 	}
 	shared := newStore(true)
-	shared.tags = cfg.CCM != nil
+	shared.notes = cfg.CCM != nil
 	for k := range p.all {
 		n := *whole
 		n.timeline, n.sink, n.parts, n.me = queues[k], sinks[k], p, int32(k)
 		n.pool = pool{store: shared, slabs: shared.slabs[:cap(shared.slabs)]}
-		n.side.landings = make([]ring, landings[k])
+		n.side.landings = make([]list, landings[k])
 		for turn := range n.side.boxes {
 			n.side.boxes[turn] = make([]box, len(queues))
 			for i := range n.side.boxes[turn] {
@@ -166,7 +171,7 @@ func (n *Network) of(port int32) *Network {
 }
 
 // line returns the packets on the line of a port, and the part that fires when they arrive.
-func (n *Network) line(o *port) (*ring, *Network) {
+func (n *Network) line(o *port) (*list, *Network) {
 	if o.abroad == no {
 		return &o.flight, n.of(o.index)
 	}
@@ -216,18 +221,17 @@ func (c *Counters) add(k *Counters) {
 // box returns where this part posts to another in this turn.
 func (n *Network) box(to int32) *box {
 	b := &n.side.boxes[n.parts.turn][to]
-	if len(b.ports)+len(b.for_) == 0 {
+	if len(b.packets)+len(b.for_) == 0 {
 		n.side.posted[n.parts.turn] = append(n.side.posted[n.parts.turn], to)
 	}
 	return b
 }
 
-// post puts e, which is starting on the line of o, into the box of the part at its far end, to be changed in place.
-func (n *Network) post(o *port, e *parcel) *parcel {
+// post puts e, which has started on the line of o, into the box of the part at its far end.
+func (n *Network) post(o *port, e *Packet) {
 	b := n.box(n.parts.part[o.to])
-	b.packets, b.ports = append(b.packets, *e), append(b.ports, o.index)
-	b.first = min(b.first, o.freeAt+o.delay)
-	return &b.packets[len(b.packets)-1]
+	b.packets = append(b.packets, posted{e, o.index})
+	b.first = min(b.first, e.at)
 }
 
 // postFrame posts a pause or resume to the part that owns port i.
@@ -249,8 +253,8 @@ func (n *Network) list(o *port) {
 func (n *Network) land(now units.Time, i int32) {
 	r := &n.side.landings[n.parts.landing[i]]
 	e := r.pop()
-	if r.n > 0 {
-		n.timeline.Set(n.PortEntity(int(i)), r.front().at)
+	if !r.empty() {
+		n.timeline.Set(n.PortEntity(int(i)), r.first.at)
 	}
 	n.arrive(now, i, e)
 }
@@ -259,20 +263,19 @@ func (n *Network) land(now units.Time, i int32) {
 func (n *Network) Take() {
 	for _, from := range n.parts.all {
 		b := &from.side.boxes[1-n.parts.turn][n.me]
-		for k := range b.packets {
-			i := b.ports[k]
-			e := n.side.landings[n.parts.landing[i]].push(&b.packets[k])
-			if e.next != lost {
-				e.next = n.routing.next(n.ports[i].to, e)
+		for _, k := range b.packets {
+			e, r := k.packet, &n.side.landings[n.parts.landing[k.port]]
+			if e.onto != lost {
+				e.onto = n.routing.next(n.ports[k.port].to, e)
 			}
-			if n.side.landings[n.parts.landing[i]].n == 1 {
-				n.timeline.Set(n.PortEntity(int(i)), e.at)
+			if r.push(e); r.first == e {
+				n.timeline.Set(n.PortEntity(int(k.port)), e.at)
 			}
 		}
 		for k, i := range b.for_ {
 			n.expect(i, b.frames[k])
 		}
-		*b = box{b.packets[:0], b.ports[:0], b.frames[:0], b.for_[:0], units.Never}
+		*b = box{b.packets[:0], b.frames[:0], b.for_[:0], units.Never}
 	}
 }
 
@@ -303,15 +306,15 @@ func (n *Network) Flush(horizon units.Time) (next units.Time) {
 func (n *Network) unpost(o *port) {
 	b := &n.side.boxes[n.parts.turn][n.parts.part[o.to]]
 	kept := 0
-	for k := range b.packets {
-		if b.ports[k] == o.index {
-			n.cut(o.index, &b.packets[k])
+	for _, k := range b.packets {
+		if k.port == o.index {
+			n.cut(o.index, k.packet)
 			continue
 		}
-		b.packets[kept], b.ports[kept] = b.packets[k], b.ports[k]
+		b.packets[kept] = k
 		kept++
 	}
-	b.packets, b.ports = b.packets[:kept], b.ports[:kept]
+	b.packets = b.packets[:kept]
 	far := n.parts.all[n.parts.part[o.to]]
 	b, kept = &far.side.boxes[n.parts.turn][n.me], 0
 	for k := range b.frames {

@@ -96,7 +96,7 @@ func (n *Network) stationEntity(s int) timeline.ID { return n.first + timeline.I
 
 // attended hands a packet that came by port from, and is of interest to stations, to that of the switch there. It is false when
 // the packet ends there.
-func (n *Network) attended(now units.Time, from int32, e *parcel) bool {
+func (n *Network) attended(now units.Time, from int32, e *Packet) bool {
 	w := n.staff
 	s, link := int(n.ports[from].to)-len(n.nics), int(w.link[from])
 	if w.stations == nil || link < 0 {
@@ -105,26 +105,24 @@ func (n *Network) attended(now units.Time, from int32, e *parcel) bool {
 		}
 		return e.flags&local == 0
 	}
-	p := n.pool.packet(e.packet)
 	if e.flags&local == 0 {
-		if w.stations.Pass(now, s, link, p) {
+		if w.stations.Pass(now, s, link, e) {
 			return true
 		}
 		n.reached(e)
 		return false
 	}
-	p.Queued = *n.pool.queued(e.packet)
-	w.stations.Receive(now, s, link, p)
+	w.stations.Receive(now, s, link, e)
 	n.reached(e)
 	n.relieve(now, s)
 	return false
 }
 
 // reached counts e as delivered to a switch and returns its packet to the pool.
-func (n *Network) reached(e *parcel) {
+func (n *Network) reached(e *Packet) {
 	n.total.Delivered++
-	n.total.DeliveredBytes += units.Bytes(e.size)
-	n.Put(n.pool.packet(e.packet))
+	n.total.DeliveredBytes += e.Size
+	n.Put(e)
 }
 
 // relieve sends what the station of a switch has to send, and arms its entity.
@@ -158,15 +156,15 @@ func (n *Network) dispatch(now units.Time, s int, l SwitchLink, p *Packet) {
 	if n.isHost(to) {
 		p.Dst = HostID(to)
 	}
-	e := n.wrap(p)
-	e.flags = 0
+	n.enter(p)
+	p.flags = 0
 	if !n.isHost(to) {
-		e.flags = local
+		p.flags = local
 	}
-	e.next = int32(l.Out)
+	p.onto = int32(l.Out)
 	if n.tallies[l.Out].down {
-		n.cut(int32(l.Out), &e)
+		n.cut(int32(l.Out), p)
 		return
 	}
-	n.join(now, int32(l.In), &e)
+	n.join(now, int32(l.In), p)
 }

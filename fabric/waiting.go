@@ -14,7 +14,7 @@ func (n *Network) Stuck() (since units.Time, stuck bool) {
 	for i := range n.ports {
 		o := &n.ports[i]
 		for c := range o.classes {
-			if o.held>>c&1 != 0 && o.classes[c].n > 0 {
+			if o.held>>c&1 != 0 && !o.classes[c].empty() {
 				since = min(since, n.tallies[i].since[c])
 			}
 		}
@@ -55,17 +55,12 @@ func (n *Network) shares() [][]share {
 	for i := range n.ports {
 		o := &n.ports[i]
 		for c := range o.classes {
-			r := &o.classes[c].ring
-			for k := range r.n {
-				if !o.punctual {
-					break // it does not know what came by where
-				}
-				e := r.nth(k)
-				list := &all[int(e.next)*Classes+c]
+			for e := o.classes[c].first; e != nil && o.is(punctual); e = e.behind { // others do not know what came by where
+				list := &all[int(e.onto)*Classes+c]
 				if last := len(*list) - 1; last < 0 || (*list)[last].port != o {
 					*list = append(*list, share{port: o})
 				}
-				(*list)[len(*list)-1].size += units.Bytes(e.size)
+				(*list)[len(*list)-1].size += e.Size
 			}
 		}
 	}
@@ -75,8 +70,9 @@ func (n *Network) shares() [][]share {
 func (n *Network) describePause(hosts []string, o *port, class uint8, shares []share) string {
 	var b strings.Builder
 	k := &o.classes[class]
+	packets, _ := k.sum()
 	fmt.Fprintf(&b, "%s: class %d paused since %.3f µs, %d packets of %d bytes wait; %s holds",
-		n.describe(hosts, o), class, n.tallies[o.index].since[class].Microseconds(), k.n, k.bytes, n.name(hosts, o.to))
+		n.describe(hosts, o), class, n.tallies[o.index].since[class].Microseconds(), packets, k.bytes, n.name(hosts, o.to))
 	if len(shares) == 0 {
 		b.WriteString(" none of its bytes")
 	}

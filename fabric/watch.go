@@ -18,7 +18,7 @@ func (n *Network) Pauses(f func(now units.Time, h HostID, class uint8, paused bo
 
 // tell tells of a pause at port o, if it is a NIC's and anybody wants to know.
 func (n *Network) tell(now units.Time, o *port, class uint8, paused bool) {
-	if o.nic && n.pauses != nil {
+	if o.is(nic) && n.pauses != nil {
 		n.pauses(now, o.host(n), class, paused)
 	}
 }

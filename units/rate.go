@@ -87,6 +87,9 @@ func NewLine(rate Bandwidth) Line {
 // Rate returns the rate the line was made with.
 func (l *Line) Rate() Bandwidth { return l.rate }
 
+// PerByte returns how long each byte occupies the line, or 0 when that is no whole number of picoseconds.
+func (l *Line) PerByte() Time { return l.perByte }
+
 // Transmit returns how long the next n bytes occupy the line.
 func (l *Line) Transmit(n Bytes) Time {
 	if l.perByte != 0 {
