@@ -76,17 +76,17 @@ func (d *decoder) clocks(s *section) Clocks {
 	preset, _ := clock.PresetOf(c.Preset)
 	from := "preset " + c.Preset
 	c.Offset = given("offset", "off", "ours: clocks are right when the lab begins").plusMinus(maxOffset)
-	skew := given("skew", "±"+showRatio(preset.Skew), from)
+	skew := given("skew", "±"+ShowRatio(preset.Skew), from)
 	c.Skew = skew.ratio("±", "", maxSkew, "±20ppm")
 	if most := servo.DefaultLimits().MaxRate / 2; c.Sync == "ptp" && c.Skew > most {
 		skew.problem("two clocks may differ by twice that, and PTP's servos correct up to %s; expected up to ±%s, or sync: huygens",
-			showRatio(2*most), showRatio(most))
+			ShowRatio(2*most), ShowRatio(most))
 	}
-	c.Wander = given("wander", showRatio(preset.Wander)+"/√s", from).ratio("", "/√s", maxWander, "0.01ppm/√s")
+	c.Wander = given("wander", ShowRatio(preset.Wander)+"/√s", from).ratio("", "/√s", maxWander, "0.01ppm/√s")
 	c.Stamp.Jitter = given("jitter", "5ns", "ours: of stamps by hardware").plusMinus(maxJitter)
 	c.Stamp.Quantum = given("granularity", "1ns", "ours: of stamps by hardware").plusMinus(maxJitter)
 	if f := s.field("stalls"); f.n != nil {
-		c.Stamp.Stalled, _ = f.share(0, 1)
+		c.Stamp.Stalled = unless(f, "off", func(f field) (float64, bool) { return f.share(0, 1) })
 	}
 	if f := s.field("stall"); f.n != nil {
 		c.Stamp.Stall = f.plusMinus(maxJitter)
@@ -202,10 +202,10 @@ func (f field) ratio(before, after string, most float64, example string) float64
 		case !ok:
 			return 0, fmt.Errorf("%q is not understood; expected off or a value such as %s", clip(text), example)
 		case v > most:
-			return 0, fmt.Errorf("%q is out of range; expected up to %s", clip(text), showRatio(most)+after)
+			return 0, fmt.Errorf("%q is out of range; expected up to %s", clip(text), ShowRatio(most)+after)
 		}
 		return v, nil
-	}, func(v float64) string { return before + showRatio(v) + after })
+	}, func(v float64) string { return before + ShowRatio(v) + after })
 	return v
 }
 
@@ -231,8 +231,8 @@ func parseRatio(text, after string) (float64, bool) {
 	return v, err == nil
 }
 
-// showRatio writes a ratio in ppm, or in ppb where that is shorter, so that parseRatio reads the same number back.
-func showRatio(v float64) string {
+// ShowRatio writes a ratio in ppm, or in ppb where that is shorter, so that parseRatio reads the same number back.
+func ShowRatio(v float64) string {
 	for _, u := range []struct {
 		unit, exponent string
 		scale          float64

@@ -122,6 +122,7 @@ type (
 	mtuType         string
 	percentType     string
 	shareType       string
+	offShareType    string
 	roundTripsType  string
 	flagType        string
 	orderType       string
@@ -245,6 +246,9 @@ func (mtuType) JSONSchema() *jsonschema.Schema {
 func (percentType) JSONSchema() *jsonschema.Schema { return matching("0.5%", percentText) }
 func (shareType) JSONSchema() *jsonschema.Schema {
 	return oneOf(inRange("number", "0", "1"), matching("50%", percentText))
+}
+func (offShareType) JSONSchema() *jsonschema.Schema {
+	return oneOf(inRange("number", "0", "1"), matching("50%", "off", percentText))
 }
 func (roundTripsType) JSONSchema() *jsonschema.Schema {
 	return matching("1.25rtt", "off", plainNumber+"rtt")

@@ -130,7 +130,7 @@ type writtenClocks struct {
 	Wander      clockSkewType   `json:"wander,omitempty" jsonschema_description:"Random walk of the frequency, such as 0.01ppm/√s; or off."`
 	Jitter      clockTimeType   `json:"jitter,omitempty" jsonschema_description:"Standard deviation of a time stamp, such as 20ns; or off."`
 	Granularity clockTimeType   `json:"granularity,omitempty" jsonschema_description:"Stamps are multiples of it; or off."`
-	Stalls      shareType       `json:"stalls,omitempty" jsonschema_description:"Share of what is sent that is stamped late."`
+	Stalls      offShareType    `json:"stalls,omitempty" jsonschema_description:"Share of what is sent that is stamped late; or off."`
 	Stall       clockTimeType   `json:"stall,omitempty" jsonschema_description:"How late on average, exponentially."`
 	Noise       clockNoiseType  `json:"noise,omitempty" jsonschema_description:"Added to measured one-way delays: uniform ±100ns, normal 100ns, exponential 100ns; or off."`
 	Reference   string          `json:"reference,omitempty" jsonschema_description:"Host whose clock the others follow; the first unless given."`

@@ -12,7 +12,9 @@ import (
 	"weft/clocksync/metrics"
 	"weft/clocksync/node"
 	"weft/clocksync/noise"
+	"weft/clocksync/servo"
 	"weft/host"
+	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 	"weft/results/record"
 	"weft/results/stats"
@@ -45,13 +47,17 @@ func (x *Experiment) addClocks() error {
 	}
 	x.warmUp(x.rhythm(&c.Huygens))
 	c = &x.Lab.Clocks
+	warmed, err := x.warmed(reference)
+	if err != nil {
+		return err
+	}
 	for h := range x.Plans {
 		x.Plans[h].Clock = &node.Config{
 			Clock: x.oscillator(h, reference), Stamp: c.Stamp, Delay: c.Noise,
 			Sync: node.Sync(c.Sync), Control: c.Control, Sample: c.Sample, PTP: c.PTP, Huygens: c.Huygens,
 			Setup: clocksync.Setup{
 				Self: clocksync.Node(h), Nodes: len(x.Plans), Reference: reference, Seed: x.Lab.Seed,
-				Jitter: c.Stamp.Jitter, Quantum: c.Stamp.Quantum, Skew: c.Skew, Offset: max(c.Offset, 1),
+				Jitter: c.Stamp.Jitter, Quantum: c.Stamp.Quantum, Skew: c.Skew + warmed, Offset: max(c.Offset, 1),
 			},
 		}
 		if places != nil {
@@ -101,6 +107,37 @@ func (x *Experiment) faultsOfClocks() error {
 		}
 	}
 	return nil
+}
+
+// warmed returns by how much faults change the frequency of a clock at most: an oscillator is as wrong as that as well. PTP refuses
+// what its servos cannot correct, between a clock and the reference.
+func (x *Experiment) warmed(reference clocksync.Node) (most float64, err error) {
+	order := make([]int, len(x.Lab.Faults))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(x.Lab.Faults[a].At, x.Lab.Faults[b].At) })
+	leads := x.Graph.Nodes[reference].Name
+	changed := make(map[string]float64) // by host
+	var lead, others float64            // what the reference's is changed by at most, and any other's
+	for _, i := range order {
+		k := x.Lab.Faults[i].Clock
+		if k == nil || k.Skew == 0 {
+			continue
+		}
+		changed[k.Host] += k.Skew
+		if far := math.Abs(changed[k.Host]); k.Host == leads {
+			lead = max(lead, far)
+		} else {
+			others = max(others, far)
+		}
+		apart, limit := 2*x.Lab.Clocks.Skew+lead+others, servo.DefaultLimits().MaxRate
+		if x.Lab.Clocks.Sync == "ptp" && apart > limit {
+			return 0, x.Lab.Errorf(faultPath(i, "skew"), "two clocks may differ by %s then, and PTP's servos correct up to %s; expected less, or sync: huygens",
+				lab.ShowRatio(math.Round(1e9*apart)/1e9), lab.ShowRatio(limit))
+		}
+	}
+	return max(lead, others), nil
 }
 
 // reference is the host whose clock the others follow.

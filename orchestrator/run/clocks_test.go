@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,6 +101,23 @@ func TestFaultsOfClocks(t *testing.T) {
 	c := ran(t, clocks+"faults: [{at: 0s, link: h1-switch0, delay: 1.4us, toward: h1}]\n").Clocks
 	if c.Error.Max < 150 || c.Error.Max > 250 {
 		t.Errorf("400 ns of asymmetry: %+v", c)
+	}
+}
+
+// A fault that makes a good oscillator worse is followed as far as servos go, and refused beyond: two clocks, one of which is the
+// reference, change against each other.
+func TestClocksThatChangeLater(t *testing.T) {
+	const clocks = "clocks: {sync: %s, preset: ocxo, offset: ±1us, sample: 100us, for: 120ms, huygens: {window: 10ms}}\nmeasure: {from: 80ms}\n"
+	if c := ran(t, fmt.Sprintf(clocks, "ptp")+"faults: [{at: 20ms, clock: h2, skew: 50ppm, over: 20ms}]\n").Clocks; c.Error.Max > 50 {
+		t.Errorf("a clock that became 50 ppm faster: %+v", c)
+	}
+	const over = "faults: [{at: 20ms, clock: h2, skew: 300ppm}, {at: 10ms, clock: h0, skew: -150ppm}, {at: 30ms, clock: h0, skew: -100ppm}]\n"
+	_, err := simulated(t, fmt.Sprintf(clocks, "ptp")+over)
+	if err == nil || !strings.Contains(err.Error(), "faults.2.skew") || !strings.Contains(err.Error(), "550.01ppm") {
+		t.Errorf("550 ppm between two clocks: %v", err)
+	}
+	if _, err := simulated(t, fmt.Sprintf(clocks, "huygens")+over); err != nil {
+		t.Errorf("Huygens has no such limit: %v", err)
 	}
 }
 
