@@ -18,10 +18,10 @@ type ID int32
 // contains it, so arming and moving cost the same however many are pending and however far ahead they lie.
 // Occupied slots are found through bitmaps: empty time costs nothing. When the slot that comes next is on a
 // coarse wheel it is spread over finer ones. One on the finest holds few instants, and the least of them is looked for; if
-// they are many they go into a heap ("front"), which puts them in order.
+// they are many they are put in order ("front").
 type Queue struct {
 	nodes  []node
-	front  heap
+	front  front
 	cur    uint64     // a slot of the finest wheel: all before it is in front; all in it is either in front or on the wheel
 	last   units.Time // the instant popped last
 	end    units.Time // up to when PopUntil found nothing last
@@ -106,13 +106,13 @@ func (q *Queue) Clear(id ID) {
 func (q *Queue) Next() (id ID, at units.Time, ok bool) {
 	for q.armed > 0 {
 		for len(q.front) > 0 {
-			if e := q.front[0]; q.holds(e) {
+			if e := q.front.first(); q.holds(e) {
 				return ID(e.id), e.at, true
 			}
-			q.front.pop()
+			q.front = q.front[:len(q.front)-1]
 		}
 		if level, i := q.first(); level == 0 {
-			if id, few := q.least(q.wheels[0].heads[i]); few {
+			if id, few := q.least(q.wheels[0].heads[i] - 1); few {
 				return ID(id), q.nodes[id].at, true
 			}
 		}
@@ -127,18 +127,19 @@ func (q *Queue) Pop() (id ID, at units.Time, ok bool) { return q.PopUntil(units.
 // PopUntil takes the earliest pending entity off the queue if it is due at end or before; otherwise ok is false.
 func (q *Queue) PopUntil(end units.Time) (id ID, at units.Time, ok bool) {
 	for q.armed > 0 {
-		for len(q.front) > 0 {
-			if q.front[0].at > end {
-				q.end = end
-				return 0, 0, false
+		if last := len(q.front) - 1; last >= 0 {
+			e := q.front[last]
+			if e.at > end {
+				break
 			}
-			e := q.front.pop()
+			q.front = q.front[:last]
 			if n := &q.nodes[e.id]; n.slot == inFront && n.at == e.at {
 				n.slot = idle
 				q.armed--
 				q.last = e.at
 				return ID(e.id), e.at, true
 			}
+			continue
 		}
 		w := &q.wheels[0]
 		if i, occupied := w.first(); occupied {
@@ -146,7 +147,20 @@ func (q *Queue) PopUntil(end units.Time) (id ID, at units.Time, ok bool) {
 			if units.Time(start<<tickBits) > end {
 				break
 			}
-			if id, few := q.least(w.heads[i]); few {
+			id := w.heads[i] - 1
+			n := &q.nodes[id]
+			if n.next == 0 { // alone, as most are
+				if q.cur = start; n.at > end {
+					break
+				}
+				w.heads[i] = 0
+				w.vacate(i)
+				n.slot = idle
+				q.armed--
+				q.last = n.at
+				return ID(id), n.at, true
+			}
+			if id, few := q.least(id); few {
 				n := &q.nodes[id]
 				if q.cur = start; n.at > end {
 					break
@@ -167,9 +181,8 @@ func (q *Queue) PopUntil(end units.Time) (id ID, at units.Time, ok bool) {
 // few is how many of a slot are looked through for the one that is due next.
 const few = 4
 
-// least returns the first to be due of a list that begins with first; ok is false when it is longer than few.
-func (q *Queue) least(first int32) (id int32, ok bool) {
-	id = first - 1
+// least returns the first to be due of the list that begins with id; ok is false when it is longer than few.
+func (q *Queue) least(id int32) (first int32, ok bool) {
 	n := &q.nodes[id]
 	for count, next := 1, n.next; next != 0; count++ {
 		if count == few {
@@ -188,10 +201,10 @@ func (q *Queue) least(first int32) (id int32, ok bool) {
 // near, or a slot of the wheel that it lies on; units.Never when nothing is. Unlike Next it leaves the wheels where they are.
 func (q *Queue) Bound() units.Time {
 	for len(q.front) > 0 {
-		if e := q.front[0]; q.holds(e) {
+		if e := q.front.first(); q.holds(e) {
 			return e.at
 		}
-		q.front.pop()
+		q.front = q.front[:len(q.front)-1]
 	}
 	if q.armed == 0 {
 		return units.Never
@@ -214,28 +227,28 @@ func (q *Queue) Bound() units.Time {
 // done, and is counted, depends on it.
 const grain = 128
 
-// holds tells whether e stands for a pending instant. Entries of the heap are not removed when their entity
+// holds tells whether e stands for a pending instant. Entries of the front are not removed when their entity
 // is cleared or moved: they go stale.
 func (q *Queue) holds(e entry) bool {
 	n := &q.nodes[e.id]
 	return n.slot == inFront && n.at == e.at
 }
 
-// place puts n, whose instant is set, into the heap or on a wheel.
+// place puts n, whose instant is set, into the front or on a wheel.
 func (q *Queue) place(n *node, id int32) {
 	s := uint64(n.at) >> tickBits
 	if s <= q.cur && (s < q.cur || len(q.front) > 0 && q.wheels[0].heads[s&slotMask] == 0) {
 		q.toFront(n, id)
 		return
 	}
-	level := uint(0)
+	w, i := &q.wheels[0], s&slotMask
+	n.slot = firstSlot + int32(i)
 	if diff := s ^ q.cur; diff >= slots {
-		level = levelOf(diff)
+		level := levelOf(diff)
+		w, i = &q.wheels[level], s>>(level*slotBits&63)&slotMask
+		n.slot = firstSlot + int32(level<<slotBits|uint(i))
 	}
-	w := &q.wheels[level]
-	i := s >> (level * slotBits) & slotMask
 	head := w.heads[i]
-	n.slot = firstSlot + int32(level<<slotBits|uint(i))
 	n.prev, n.next = 0, head
 	if head != 0 {
 		q.nodes[head-1].prev = id + 1
@@ -245,23 +258,23 @@ func (q *Queue) place(n *node, id int32) {
 	w.heads[i] = id + 1
 }
 
-// toFront puts n into the heap.
+// toFront puts n into the front, in its place.
 func (q *Queue) toFront(n *node, id int32) {
 	n.slot = inFront
 	n.prev = 0
 	if len(q.front) > 64+2*len(q.nodes) {
 		q.compact()
 	}
-	q.front.push(entry{n.at, tie(n.at, id), id})
+	q.front.insert(entry{n.at, tie(n.at, id), id})
 }
 
-// compact rids the heap of stale entries, and of all but one of those that went stale and came true again
+// compact rids the front of stale entries, and of all but one of those that went stale and came true again
 // (which are otherwise harmless: when one of them is popped the others go stale).
 func (q *Queue) compact() {
 	kept := q.front[:0]
 	for _, e := range q.front {
 		if n := &q.nodes[e.id]; q.holds(e) && n.prev == 0 {
-			n.prev = 1 // seen; the lists do not use the field while the node is in the heap
+			n.prev = 1 // seen; the lists do not use the field while the node is in the front
 			kept = append(kept, e)
 		}
 	}
@@ -269,7 +282,6 @@ func (q *Queue) compact() {
 		q.nodes[e.id].prev = 0
 	}
 	q.front = kept
-	q.front.order()
 }
 
 // remove makes n not pending.
@@ -294,7 +306,7 @@ func (q *Queue) remove(n *node) {
 	}
 }
 
-// first returns the slot that comes next, and its wheel. Something must be pending that is not in the heap.
+// first returns the slot that comes next, and its wheel. Something must be pending that is not in the front.
 func (q *Queue) first() (level uint, slot uint64) {
 	for level := range uint(levels) {
 		if i, ok := q.wheels[level].first(); ok {
@@ -311,8 +323,8 @@ func (q *Queue) slotStart(level uint, i uint64) uint64 {
 	return q.cur>>(shift+slotBits)<<(shift+slotBits) | i<<shift
 }
 
-// turn moves on to the slot that comes next, unless it begins after end, and empties it: into the heap, or onto finer wheels.
-// The heap must be empty and something pending.
+// turn moves on to the slot that comes next, unless it begins after end, and empties it: into the front, or onto finer wheels.
+// The front must be empty and something pending.
 func (q *Queue) turn(end units.Time) (ok bool) {
 	level, i := q.first()
 	start := q.slotStart(level, i)
@@ -324,17 +336,34 @@ func (q *Queue) turn(end units.Time) (ok bool) {
 	w.heads[i] = 0
 	w.vacate(i)
 	q.cur = start
+	if level == 0 {
+		q.line(first)
+		return true
+	}
 	for id := first; id != 0; {
 		n := &q.nodes[id-1]
 		next := n.next
-		if level == 0 {
-			q.toFront(n, id-1)
-		} else {
-			q.place(n, id-1)
-		}
+		q.place(n, id-1)
 		id = next
 	}
 	return true
+}
+
+// line puts the nodes of a list into the front, which is empty.
+func (q *Queue) line(first int32) {
+	for id := first; id != 0; {
+		n := &q.nodes[id-1]
+		n.slot, n.prev = inFront, 0
+		e := entry{n.at, tie(n.at, id-1), id - 1}
+		if id = n.next; len(q.front) < mostInserted {
+			q.front.insert(e)
+		} else {
+			q.front = append(q.front, e)
+		}
+	}
+	if len(q.front) > mostInserted {
+		q.front.sort()
+	}
 }
 
 // tie orders entities that are due at the same instant.

@@ -108,7 +108,7 @@ func TestQueueAgainstOracle(t *testing.T) {
 	})
 }
 
-// Many entities in one slot, many at one instant: the heap is deep.
+// Many entities in one slot, many at one instant: the front is long.
 func TestQueueManyAtOnce(t *testing.T) {
 	const n = 5000
 	rng := rand.New(rand.NewPCG(1, 2))
