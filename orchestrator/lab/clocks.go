@@ -48,6 +48,7 @@ const (
 	maxSkew   = 0.001
 	maxWander = 0.001
 	maxJitter = units.Millisecond
+	maxFor    = 10_000 * units.Second // a hundred and more samples of PTP's longest usual interval, 16 s
 )
 
 var (
@@ -128,7 +129,7 @@ func (d *decoder) clocks(s *section) Clocks {
 		d.aside--
 	}
 	if f := s.field("for"); f.n != nil {
-		c.For, _ = quantity(f, units.ParseTime, 0, maxStart)
+		c.For, _ = quantity(f, units.ParseTime, 0, maxFor)
 	}
 	return c
 }

@@ -30,7 +30,7 @@ func (d *decoder) measure(s *section) Measure {
 	m.Events = unless(s.field("queue_events"), "off", field.port)
 	m.CWND = s.field("cwnd").flag()
 	m.Acks = s.field("acks").flag()
-	m.From, _ = quantity(s.field("from"), units.ParseTime, 0, maxStart)
+	m.From, _ = quantity(s.field("from"), units.ParseTime, 0, maxFor)
 	s.field("packets").later("recording packets is", "off", "false", "no")
 	s.close()
 	return m
