@@ -52,6 +52,7 @@ type Agent struct {
 	adrift     units.Time // how far synchronized time was from the reference's at most
 	adriftAt   units.Time // then, by the monotonic clock
 	off        units.Time // how far its line was from the reference's at most, when that was last there
+	away       float64    // and how fast it may go away from there
 	correction clocksync.Correction
 	apart      units.Time // hardware clock minus monotonic clock
 	epoch      uint8      // counts steps of the hardware clock, modulo 4: neighbours forget what was before

@@ -103,3 +103,31 @@ func TestOneWayLoadIsNoOffset(t *testing.T) {
 		t.Errorf("a tenth of the probes one way, and the offset is %v on average", d)
 	}
 }
+
+// The reference is there when the others begin, and can tell nobody anything from then on, as behind a link that is slower than its probes.
+// How fast its clock is was never known: the others go by their mean, and their bounds grow by what two clocks may differ by.
+func TestAReferenceThatWasNeverMeasured(t *testing.T) {
+	for _, seed := range []uint64{0, 3} {
+		l := usual()
+		l.seed, l.load = seed, 0
+		l.change = func(c *Config) { c.Degree, c.Pairs, c.Window = 7, 40, 10*ms }
+		l.world = func(c *testnet.Config) {
+			c.Blocked = func(from, to clocksync.Node, at units.Time) bool {
+				return (from == 0 || to == 0) && at > 4*ms && at < 600*ms
+			}
+		}
+		w := l.make(t)
+		v := watch(w, l.nodes, 5*ms, 700*units.Microsecond)
+		w.Run(590 * ms)
+		v.sort()
+		if v.quantile(1) < 2*units.Microsecond {
+			t.Errorf("seed %d: the others are %v from the reference: there is nothing to be seen", seed, v.quantile(1))
+		}
+		wantWithin(t, "with the reference back", settle(w, l.nodes, 660*ms, 700*ms), 100*ns)
+		v.sort()
+		t.Logf("seed %d: up to %v off, bounds up to %v", seed, v.quantile(1), v.width)
+		if v.outside > 0 || v.checks < 5000 {
+			t.Errorf("seed %d: %d of %d outside of their bounds", seed, v.outside, v.checks)
+		}
+	}
+}

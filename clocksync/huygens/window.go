@@ -149,6 +149,9 @@ func (a *Agent) joined(now clocksync.Now) {
 	a.anchor, a.yielded, a.lone, a.adrift, a.adriftAt = false, false, j.lone, j.adrift, now.Mono
 	k.Bound, k.Drift = bound+a.cfg.AsymmetryBound+a.adrift, 2*a.cfg.MaxSkew
 	a.off = bound
+	if a.correction.State == clocksync.Free { // whoever lost the others knows its rate
+		a.away = k.Drift
+	}
 	a.begin(now, k, bound)
 }
 
@@ -185,12 +188,12 @@ func (a *Agent) yield(now clocksync.Now) {
 }
 
 // doubt is how far the cluster's time, as this node knows it, may be from the reference's: as far as its own line while that is there, and
-// what rates are not known better than from when it is gone.
+// what its rate was not known better than from when it is gone.
 func (a *Agent) doubt(now clocksync.Now) units.Time {
 	if a.anchor && !a.lone {
 		return 0
 	}
-	drift := leastDrift
+	drift := max(leastDrift, a.away)
 	if d, ok := a.track.drift(); ok {
 		drift = max(drift, d)
 	}
@@ -380,12 +383,13 @@ func (a *Agent) follow(now clocksync.Now, sigma units.Time) {
 		bound = max(bound, a.track.off)
 	}
 	drift = max(drift, a.track.slope(bound, sigma, a.cfg.Window)) // counts when the next results do not come
+	drift = max(drift, leastDrift)
 	if a.adrift == 0 {
-		a.off = bound
+		a.off, a.away = bound, drift
 	}
-	k.Bound, k.Drift = bound+max(gap, -gap)+a.cfg.AsymmetryBound+a.adrift, max(drift, leastDrift)
+	k.Bound, k.Drift = bound+max(gap, -gap)+a.cfg.AsymmetryBound+a.adrift, drift
 	if a.adrift > 0 { // of this line, and of what it is held against
-		k.Drift *= 2
+		k.Drift += max(drift, a.away)
 	}
 	k.State = clocksync.Locked
 	a.publish(k)

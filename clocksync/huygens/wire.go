@@ -35,6 +35,9 @@ const (
 	perReport    = (clocksync.MaxMessage - reportHead) / edgeSize
 	solutionSize = headSize + 24
 
+	// ProbeSize is a probe without what carries it, in bytes.
+	ProbeSize = probeSize
+
 	perProbe = 2 // pairs of each direction that a probe tells of
 
 	maxApart = units.Time(math.MaxInt32) // of the two packets of a pair: 2 ms

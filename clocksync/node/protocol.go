@@ -246,6 +246,16 @@ func (c *Config) Rate() float64 {
 	return 1 / interval
 }
 
+// Probes is what Huygens' probes take of a node's link, each way; 0 without.
+func (c *Config) Probes() units.Bandwidth {
+	if c.Sync != Huygens {
+		return 0
+	}
+	h := c.Huygens.config(c.Setup)
+	edges := min(max(h.Degree, 2), c.Setup.Nodes-1)
+	return units.Bandwidth(8 * float64(SizeOf(huygens.ProbeSize)) * float64(2*h.Pairs*edges) / h.Window.Seconds())
+}
+
 // followers is how many nodes ask this one for the time.
 func (c *Config) followers() int {
 	p := &c.PTP

@@ -71,6 +71,25 @@ func (x *Experiment) addClocks() error {
 			return x.Lab.Errorf("clocks."+c.Sync, "%v", err)
 		}
 	}
+	return x.probesFit()
+}
+
+// probesFit refuses probes of Huygens that a host's link cannot carry: they would wait for each other for ever, and tell nothing of that
+// host's clock. A fault that is over some time may slow a link down to less.
+func (x *Experiment) probesFit() error {
+	const wayOut = "expected fewer clocks.huygens.pairs or neighbours (degree), or a longer window"
+	for h := range x.Plans {
+		need := x.Plans[h].Clock.Probes()
+		link := x.Graph.Uplink(topology.NodeID(h))
+		if rate := x.Graph.Links[link].Rate; need >= rate {
+			return x.Lab.Errorf("clocks.huygens", "probes take %v of the link of %s, which carries %v; %s", need, x.Graph.Nodes[h].Name, rate, wayOut)
+		}
+		for i, f := range x.Lab.Faults {
+			if at, ok := x.Graph.LinkNamed(f.Link); ok && at == link && f.Rate != nil && f.For == 0 && need >= *f.Rate {
+				return x.Lab.Errorf(faultPath(i, "rate"), "probes of Huygens take %v of the link of %s; %s", need, x.Graph.Nodes[h].Name, wayOut)
+			}
+		}
+	}
 	return nil
 }
 

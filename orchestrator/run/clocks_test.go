@@ -234,3 +234,26 @@ func TestClocksOfANetworkInParts(t *testing.T) {
 		t.Error("two runs differ")
 	}
 }
+
+// Probes that a host's link cannot carry are refused, with what they take; a fault that is over some time may leave them less.
+func TestProbesThatDoNotFit(t *testing.T) {
+	const clocks = "clocks: {sync: huygens, offset: ±1us, sample: 1ms, for: 20ms, huygens: {degree: 3, window: 10ms, pairs: 250}}\n" // 141.6 Mb/s
+	for text, want := range map[string]string{
+		"faults: [{at: 5ms, link: h2-switch0, rate: 140Mbps}]\n":            "faults.0.rate: probes of Huygens take 141.6Mbps of the link of h2",
+		"faults: [{at: 5ms, link: h2-switch0, rate: 140Mbps, for: 10ms}]\n": "",
+		"faults: [{at: 5ms, link: h2-switch0, rate: 145Mbps}]\n":            "",
+	} {
+		if _, err := simulated(t, clocks+text); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+	const slow = "clocks: {sync: huygens, for: 20ms, huygens: {pairs: 65000, window: 40ms}}\n"
+	labs, err := lab.Parse("clocks.yaml", []byte("weft: 1\nname: clocks\ntopology: {kind: star, hosts: 4, link: {rate: 1Gbps}}\n"+slow), lab.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Run(context.Background(), labs[0], Options{Engine: "sim", Root: t.TempDir()})
+	if err == nil || !strings.Contains(err.Error(), "probes take 9.204Gbps of the link of h0, which carries 1Gbps; expected fewer clocks.huygens.pairs") {
+		t.Errorf("9 Gb/s of probes on 1: %v", err)
+	}
+}
