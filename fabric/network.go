@@ -209,13 +209,13 @@ func (n *Network) NICQueued(h HostID) units.Bytes { return n.ports[n.nics[h]].qu
 
 // Fire does what is due at now for an entity that the timeline has popped and the network Owns.
 func (n *Network) Fire(now units.Time, id timeline.ID) {
-	i := int32(id - n.first)
+	i := uint32(id - n.first)
 	if int(i) >= len(n.ports) {
 		n.fireOther(now, int(i)-len(n.ports))
 		return
 	}
 	if p := n.parts; p != nil && p.abroad[i>>6]>>(i&63)&1 != 0 {
-		n.land(now, i)
+		n.land(now, int32(i))
 		return
 	}
 	o := &n.ports[i]
@@ -226,7 +226,7 @@ func (n *Network) Fire(now units.Time, id timeline.ID) {
 	if !o.flight.empty() {
 		n.timeline.Set(id, o.flight.first.at)
 	}
-	n.arrive(now, i, e)
+	n.arrive(now, int32(i), e)
 }
 
 // fireOther is for the entities that follow those of the ports.
@@ -270,6 +270,11 @@ func (n *Network) nicDone(now units.Time, h HostID) {
 
 // arrive is the last bit of e reaching the far end of the line of port from.
 func (n *Network) arrive(now units.Time, from int32, e *Packet) {
+	if e.onto >= 0 && e.Hops < maxHops && e.flags&(passed|local) == 0 { // as nearly all do
+		e.Hops++
+		n.join(now, from, e)
+		return
+	}
 	if e.onto == atHost {
 		n.total.Delivered++
 		n.total.DeliveredBytes += e.Size
@@ -313,7 +318,7 @@ func (n *Network) join(now units.Time, from int32, e *Packet) {
 	if o.waiting > 0 {
 		o.advance(n, now)
 	}
-	if o.freeAt <= now && o.held>>e.Class&1 == 0 {
+	if o.freeAt <= now && (o.held == 0 || o.held>>e.Class&1 == 0) {
 		n.start(now, i, o, e)
 		if i == n.watched {
 			n.passed(now, o)
@@ -342,8 +347,8 @@ func (n *Network) join(now units.Time, from int32, e *Packet) {
 
 // start puts e on the free line of port i.
 func (n *Network) start(now units.Time, i int32, o *port, e *Packet) {
-	arrival := o.transmit(n, now, e)
+	o.transmit(n, i, now, e)
 	if o.flight.first == e {
-		n.timeline.Set(n.first+timeline.ID(i), arrival)
+		n.timeline.Set(n.first+timeline.ID(i), e.at)
 	}
 }

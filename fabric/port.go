@@ -1,6 +1,10 @@
 package fabric
 
-import "weft/units"
+import (
+	"math"
+
+	"weft/units"
+)
 
 // port is one direction of a link: a queue for each class, the transmitter, and the packets on the line.
 //
@@ -11,24 +15,24 @@ import "weft/units"
 // armed again when the class is resumed.
 //
 // A network of thousands of ports does not fit the caches nearest to a processor, and the time of a hop is
-// mostly the lines it fetches. So what every hop touches is the first line, what it counts and packets that wait touch the
-// second, and what decides about those the third.
+// mostly the lines it fetches. So what every hop touches is the first line, what packets that wait touch the second, and what
+// decides about those the third.
 type port struct {
 	flight  list       // packets whose transmission has started, by their arrival at the far end
 	freeAt  units.Time // when the transmitter has sent the last bit of the last packet
 	delay   units.Time // propagation
-	perByte units.Time // how long a byte takes, or 0 when line has to be asked
+	packets int64      // see PortCounters
 	bytes   units.Bytes
 	waiting int32  // packets that wait
 	to      NodeID // far end
-	index   int32  // in Config.Ports
+	perByte int32  // how long a byte takes in ps, or 0 when line has to be asked
 	held    uint8  // classes that are paused, a bit each
 	kind    kind
 	abroad  abroad
 
-	packets  int64 // see PortCounters
 	classes  [Classes]class
 	maxQueue units.Bytes
+	index    int32 // in Config.Ports
 
 	buffer units.Bytes // most bytes that wait; unlimited for a NIC
 	ecn    ECNConfig
@@ -61,7 +65,12 @@ func (o *port) set(k kind, on bool) {
 }
 
 // setLine makes l the port's line.
-func (o *port) setLine(l units.Line) { o.line, o.perByte = l, l.PerByte() }
+func (o *port) setLine(l units.Line) {
+	o.line, o.perByte = l, 0
+	if one := l.PerByte(); one <= math.MaxInt32 {
+		o.perByte = int32(one)
+	}
+}
 
 // setErrors makes the port's line corrupt packets: nil, it does not.
 func (o *port) setErrors(e *lineErrors) {
@@ -144,7 +153,7 @@ func (o *port) advance(n *Network, now units.Time) {
 		if o.index == n.watched {
 			n.watch(start, o.queued())
 		}
-		o.transmit(n, start, e)
+		o.transmit(n, o.index, start, e)
 	}
 }
 
@@ -158,9 +167,9 @@ func (o *port) pick() *class {
 	return nil
 }
 
-// transmit puts e on the line at start. It returns when its last bit reaches the far end.
-func (o *port) transmit(n *Network, start units.Time, e *Packet) (arrival units.Time) {
-	took := o.perByte * units.Time(e.Size)
+// transmit puts e on the line of o, which is port i, at start.
+func (o *port) transmit(n *Network, i int32, start units.Time, e *Packet) {
+	took := units.Time(o.perByte) * units.Time(e.Size)
 	if o.perByte == 0 {
 		took = o.line.Transmit(e.Size)
 	}
@@ -169,25 +178,23 @@ func (o *port) transmit(n *Network, start units.Time, e *Packet) (arrival units.
 		o.stamp(n, start, e)
 	}
 	if n.trace != nil {
-		n.trace(start, int(o.index), e, e.ECN)
+		n.trace(start, int(i), e, e.ECN)
 	}
 	o.packets++
 	o.bytes += e.Size
-	arrival = o.freeAt + o.delay
-	e.at = arrival
+	e.at = o.freeAt + o.delay
 	e.onto = noPort
 	if o.is(faulty) {
 		e.onto = o.errors.becomes(e.Size)
 	}
 	if o.abroad != no { // the other part looks up where it goes next in tables of its own
-		n.post(o, e)
-		return arrival
+		n.post(i, o, e)
+		return
 	}
 	o.flight.push(e)
 	if e.onto == noPort {
 		e.onto = n.routing.next(o.to, e)
 	}
-	return arrival
 }
 
 // mark sets congestion experienced on e, if it is ECN-capable and what waits in its class asks for it.

@@ -227,10 +227,10 @@ func (n *Network) box(to int32) *box {
 	return b
 }
 
-// post puts e, which has started on the line of o, into the box of the part at its far end.
-func (n *Network) post(o *port, e *Packet) {
+// post puts e, which has started on the line of o, port i, into the box of the part at its far end.
+func (n *Network) post(i int32, o *port, e *Packet) {
 	b := n.box(n.parts.part[o.to])
-	b.packets = append(b.packets, posted{e, o.index})
+	b.packets = append(b.packets, posted{e, i})
 	b.first = min(b.first, e.at)
 }
 

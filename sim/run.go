@@ -96,10 +96,10 @@ func (s *Sim) horizon() units.Time { return min(s.nextLook-1, s.opts.Limit) }
 // fire is one event of a part.
 func (p *part) fire(now units.Time, id timeline.ID) {
 	p.events++
-	if id < p.sim.timers {
+	if id < p.timers {
 		p.net.Fire(now, id)
 	} else {
-		p.timer(now, int(id-p.sim.timers))
+		p.timer(now, int(id-p.timers))
 	}
 }
 
@@ -215,7 +215,7 @@ func (p *part) arm(now units.Time, h int) {
 		at = now
 	}
 	st.timer = at
-	p.timeline.Set(p.sim.timers+timeline.ID(h), at)
+	p.timeline.Set(p.timers+timeline.ID(h), at)
 }
 
 func (s *Sim) stall(paused units.Time) error {

@@ -116,9 +116,8 @@ type Sim struct {
 	parts    []*part
 	net      *fabric.Network // any part of it: for what concerns all
 	hosts    []hostState
-	controls []Controls  // by host; nil: nobody can be asked for control alone
-	timers   timeline.ID // host h's entity is timers+h
-	actions  []Action    // that are left
+	controls []Controls // by host; nil: nobody can be asked for control alone
+	actions  []Action   // that are left
 	opts     Options
 
 	bridges      *bridges   // nil: see Options.PeerDelay
@@ -139,6 +138,7 @@ type part struct {
 	sim      *Sim
 	timeline *timeline.Queue
 	net      *fabric.Network
+	timers   timeline.ID // host h's entity is timers+h
 
 	out transport.Outgoing       // the packet being asked for
 	in  transport.Incoming       // the packet being handed over
@@ -237,7 +237,7 @@ func (s *Sim) split(cfg fabric.Config) error {
 		if s.opts.Steps != nil {
 			p.net.Follow(func(step fabric.Step) { s.opts.Steps(k, step) })
 		}
-		s.timers = p.timeline.Grow(cfg.Hosts)
+		p.timers = p.timeline.Grow(cfg.Hosts)
 	}
 	s.net = nets[0]
 	return s.employ(&cfg)
