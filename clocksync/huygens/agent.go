@@ -205,7 +205,7 @@ func (a *Agent) onProbe(now clocksync.Now, in *clocksync.Message) error {
 	}
 	n.heard = now.Mono
 	a.arrived++
-	n.disperse(&p)
+	n.disperse(&p, &a.cfg)
 	if n.owned && a.closeAt != units.Never {
 		n.take(&p, &a.cfg, a.noise, &a.counters)
 	}
@@ -262,7 +262,7 @@ func (a *Agent) sendProbe(now clocksync.Now, i int32, out *clocksync.Outgoing) {
 	out.To, out.Event, out.N = n.node, true, p.encode(out.Data[:])
 	a.pending = pendingProbe{neighbour: i, sequence: n.sequence, index: p.index, ok: true}
 	if !n.second {
-		n.second, n.pairAt = true, now.Mono+n.spacing
+		n.second, n.pairAt = true, now.Mono+n.gap(n.sequence, &a.cfg)
 	} else {
 		n.second = false
 		n.sequence++

@@ -8,6 +8,7 @@ type gap struct {
 	at       [2]units.Time
 	have     [2]bool
 	used     bool // it has become points
+	told     bool // the other end has told how far apart it arrived
 }
 
 func (g *gap) complete() bool { return g.have[0] && g.have[1] }

@@ -22,6 +22,7 @@ type neighbour struct {
 
 	spacing units.Time // of the two packets of a pair
 	apart   dispersion // of the pairs of this window
+	trial   trial
 
 	sent, received pairs
 	heard          units.Time // when a probe of it was taken last, by the monotonic clock
@@ -68,14 +69,46 @@ type dispersion struct {
 	stretch units.Time // the least by which one was longer then than when it left
 }
 
+// trial is what pairs came to that were sent closer together than the others, where those were widened.
+type trial struct{ windows, kept int }
+
+const (
+	trialEvery   = 16 // one of so many pairs is a trial
+	trialWindows = 8  // after which trials are counted anew
+	trialsKept   = 4  // of these, which have to keep their gap: more than stamps that were late make look so
+)
+
+// gap is how far apart the packets of a pair leave.
+func (n *neighbour) gap(sequence uint32, cfg *Config) units.Time {
+	if n.tries(sequence, cfg) {
+		return n.narrower(cfg)
+	}
+	return n.spacing
+}
+
+// tries tells whether a pair is a trial.
+func (n *neighbour) tries(sequence uint32, cfg *Config) bool {
+	return n.spacing > cfg.Spacing && sequence%trialEvery == 0
+}
+
+// narrower is the gap of trials.
+func (n *neighbour) narrower(cfg *Config) units.Time { return max(cfg.Spacing, n.spacing/2) }
+
 // disperse notes what the other end tells of pairs that were sent to it.
-func (n *neighbour) disperse(p *probe) {
+func (n *neighbour) disperse(p *probe, cfg *Config) {
 	for _, t := range p.received[:p.nrecv] {
 		g := n.sent.find(t.sequence)
-		if g == nil {
+		if g == nil || g.told {
 			continue
 		}
+		g.told = true
 		stretch := t.apart - (g.at[1] - g.at[0])
+		if n.tries(t.sequence, cfg) {
+			if stretch < cfg.Epsilon {
+				n.trial.kept++
+			}
+			continue
+		}
 		if n.apart.pairs == 0 {
 			n.apart.gap, n.apart.stretch = t.apart, stretch
 		}
@@ -84,13 +117,22 @@ func (n *neighbour) disperse(p *probe) {
 	}
 }
 
-// widen makes the gap of pairs longer where not one of a window kept it: the second packet waits for the first at a link that takes
-// longer for a packet than the gap is, and the filter would leave nothing but pairs that queued.
-func (n *neighbour) widen(cfg *Config) {
+// adapt makes the gap of pairs longer where not one of a window kept it: the second packet waits for the first at a link that takes
+// longer for a packet than the gap is, and the filter would leave nothing but pairs that queued. It makes a gap that is longer than
+// configured shorter again when pairs keep half of it.
+func (n *neighbour) adapt(cfg *Config) {
 	if n.apart.pairs >= cfg.Least && n.apart.stretch >= cfg.Epsilon {
 		n.spacing = max(n.spacing, min(n.apart.gap+2*cfg.Epsilon, maxApart/4, cfg.Window/units.Time(cfg.Pairs)/4))
+		n.trial = trial{}
 	}
 	n.apart = dispersion{}
+	n.trial.windows++
+	switch {
+	case n.trial.kept >= trialsKept:
+		n.spacing, n.trial = n.narrower(cfg), trial{}
+	case n.trial.windows >= trialWindows:
+		n.trial = trial{}
+	}
 }
 
 // extremes are the lowest of the forward points and the highest of the reverse ones, against the line so far.

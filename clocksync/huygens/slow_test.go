@@ -131,3 +131,50 @@ func TestAReferenceThatWasNeverMeasured(t *testing.T) {
 		}
 	}
 }
+
+// A link that was slow for a while has made pairs farther apart; when it is fast they are as close as ever after some windows, and while it
+// is slow no pair of another gap than they need is tried but one of sixteen.
+func TestAGapNarrowsAgain(t *testing.T) {
+	const fast = 300 * ms
+	l := usual()
+	l.jitter, l.load = 5*ns, 0
+	l.change = func(c *Config) { c.Degree, c.Pairs, c.Window = 7, 120, 10*ms }
+	l.world = func(c *testnet.Config) {
+		var free units.Time
+		c.PathOf = func(_, to clocksync.Node, _ *rand.Rand) testnet.Path {
+			if to == 3 {
+				return until{fast, slow{units.Microsecond, &free}, fixed{units.Microsecond}}
+			}
+			return fixed{units.Microsecond}
+		}
+	}
+	w := l.make(t)
+	n := func() *neighbour { a := w.Protocol(5).(*Agent); return &a.neighbours[a.of[3]] }
+	narrow := 0
+	w.Every(60*ms, 10*ms, func() {
+		if w.Now < fast && n().spacing < units.Microsecond {
+			narrow++
+		}
+	})
+	w.Run(fast)
+	if narrow > 0 {
+		t.Errorf("over a slow link pairs were too close %d times of 24", narrow)
+	}
+	w.Run(fast + 120*ms)
+	if cfg := &w.Protocol(5).(*Agent).cfg; n().spacing != cfg.Spacing {
+		t.Errorf("twelve windows after the link is fast again pairs are %v apart, want %v", n().spacing, cfg.Spacing)
+	}
+}
+
+// until is one path up to an instant, and then another.
+type until struct {
+	at            units.Time
+	before, after testnet.Path
+}
+
+func (u until) Delay(t units.Time, m *clocksync.Outgoing) units.Time {
+	if t < u.at {
+		return u.before.Delay(t, m)
+	}
+	return u.after.Delay(t, m)
+}

@@ -281,7 +281,7 @@ func (a *Agent) closeWindow(now clocksync.Now) {
 	var fits []edgeFit
 	for i := range a.neighbours {
 		n := &a.neighbours[i]
-		n.widen(&a.cfg)
+		n.adapt(&a.cfg)
 		if !n.owned {
 			continue
 		}
