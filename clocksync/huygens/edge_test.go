@@ -1,0 +1,124 @@
+package huygens
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"weft/clocksync"
+	"weft/units"
+)
+
+func always(d units.Time) func(float64) units.Time { return func(float64) units.Time { return d } }
+
+// What a round trip is longer by than the shortest, less the noise of stamps, may have been in one direction: half of it is in the edge's
+// deviation.
+func TestQueuesAreInTheDeviation(t *testing.T) {
+	cfg := Default(clocksync.Setup{Jitter: ns})
+	n, f, r := known(t, &cfg)
+	cloud(n, r, 6, none, none)
+	e, ok := n.fit(f, middleOf(6), units.Never, &cfg, ns)
+	if !ok || e.sigma > 2*ns {
+		t.Fatalf("idle: %+v, fitted %v", e, ok)
+	}
+	cloud(n, r, 7, always(60*ns), none)
+	e, ok = n.fit(f, middleOf(7), units.Never, &cfg, ns)
+	if want := (30*ns - 2*ns) / 2; !ok || e.sigma < want-ns || e.sigma > want+ns {
+		t.Errorf("a round trip 60 ns longer: %+v, fitted %v, want a deviation of %v", e, ok, want)
+	}
+}
+
+// Where nineteen of twenty points queued, a tenth of them is too many to rest on.
+func TestFewPointsWhereThereAreQueues(t *testing.T) {
+	cfg := Default(clocksync.Setup{Jitter: ns})
+	n, f, r := known(t, &cfg)
+	cloud(n, r, 6, func(float64) units.Time {
+		if r.IntN(20) == 0 {
+			return 0
+		}
+		return 50*ns + units.Time(r.Int64N(int64(300*ns)))
+	}, none)
+	e, ok := n.fit(f, middleOf(6), units.Never, &cfg, ns)
+	if !ok || max(e.beta, -e.beta) > 2*ns {
+		t.Errorf("%+v, fitted %v: off by the queues that most points met", e, ok)
+	}
+}
+
+// An edge of too few points is not fitted; they wait for those of the next windows, and no longer than that.
+func TestTooFewPointsWait(t *testing.T) {
+	cfg := Default(clocksync.Setup{Jitter: ns})
+	add := func(n *neighbour, k, count int) {
+		r := rand.New(rand.NewPCG(3, uint64(k)))
+		for range count {
+			x := units.Time(k)*cfg.Window + units.Time(r.Int64N(int64(cfg.Window)))
+			n.upper = append(n.upper, point{x, units.Microsecond})
+			n.lower = append(n.lower, point{x, -units.Microsecond})
+		}
+	}
+	for _, c := range []struct {
+		counts []int
+		ok     bool // of the last window
+	}{
+		{[]int{cfg.Least}, true}, {[]int{cfg.Least - 1}, false}, {[]int{cfg.Least - 1, 1}, true},
+		{[]int{cfg.Least - 1, 0, 0, 0, 0, 1}, false}, // the first are older than patience
+	} {
+		n, f := &neighbour{node: 1, owned: true}, &fitter{}
+		var e edgeFit
+		var ok bool
+		for k, count := range c.counts {
+			add(n, k, count)
+			e, ok = n.fit(f, middleOf(k), units.Time(k+1)*cfg.Window, &cfg, ns)
+		}
+		if ok != c.ok || ok && int(e.points) < cfg.Least {
+			t.Errorf("%v points in windows: fitted %v of %d, want %v", c.counts, ok, e.points, c.ok)
+		}
+	}
+	n, f := &neighbour{node: 1, owned: true}, &fitter{} // and those of one direction do not make up for the other
+	add(n, 0, 2*cfg.Least)
+	n.lower = n.lower[:cfg.Least-1]
+	if _, ok := n.fit(f, middleOf(0), cfg.Window, &cfg, ns); ok {
+		t.Errorf("fitted with %d points of one direction, of at least %d", len(n.lower), cfg.Least)
+	}
+}
+
+// An offset that changed by more than clocks do is that of another clock or path: the edge is begun anew. One that changed by less is
+// believed.
+func TestAnEdgeThatStepsIsBegunAnew(t *testing.T) {
+	cfg := Default(clocksync.Setup{Jitter: ns})
+	for _, sign := range []units.Time{1, -1} {
+		for _, c := range []struct {
+			by units.Time
+			ok bool
+		}{{cfg.StepLimit * 9 / 10, true}, {cfg.StepLimit * 11 / 10, false}} {
+			n, f, r := known(t, &cfg)
+			d := sign * c.by
+			cloud(n, r, 6, always(d), always(-d)) // the other clock is ahead by d
+			_, ok := n.fit(f, middleOf(6), units.Never, &cfg, ns)
+			if ok != c.ok || !ok && (n.fits != 0 || n.last.ok) {
+				t.Errorf("the other clock steps by %v: fitted %v, want %v; %d windows are known", d, ok, c.ok, n.fits)
+			}
+		}
+	}
+}
+
+// A line that is to move by more than the limit steps; by less it is slewed, over a window.
+func TestStepOrSlew(t *testing.T) {
+	s := clocksync.Setup{Self: 1, Nodes: 4, Seed: 1}
+	for _, sign := range []units.Time{1, -1} {
+		for _, more := range []units.Time{-ns, ns} {
+			cfg := Default(s)
+			a, err := New(s, cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := clocksync.Now{Mono: units.Second, Hard: units.Second}
+			by := sign * (cfg.StepLimit + more)
+			a.track.target = clocksync.Correction{From: now.Hard, Offset: by}
+			a.follow(now, ns)
+			k, steps := a.Correction(), a.Counters().Steps
+			at, later := k.At(now.Hard)-now.Hard, k.At(now.Hard+cfg.Window)-now.Hard-cfg.Window
+			if step := more > 0; step && (at != by || steps != 1 || k.Slew != 0) || !step && (at != 0 || steps != 0) || max(later-by, by-later) > 10 {
+				t.Errorf("to move by %v: %v at once and %v a window later, %d steps", by, at, later, steps)
+			}
+		}
+	}
+}
