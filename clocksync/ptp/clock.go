@@ -29,6 +29,7 @@ type Clock struct {
 	correction clocksync.Correction
 	servo      servo.Servo
 	bound      servo.Bound
+	adrift     bool // what the servo knows is of a master that does not know the time
 	slave      slave
 	apart      units.Time // hardware clock minus monotonic clock
 	lookAt     units.Time // when that is looked at next, by the monotonic clock, should nothing happen before

@@ -14,7 +14,10 @@ import (
 // What is measured and not used, filter by filter: each of these fails when its filter is taken out.
 
 // taught is a servo that keeps what it is told.
-type taught struct{ samples []servo.Sample }
+type taught struct {
+	samples  []servo.Sample
+	restarts int
+}
 
 func (t *taught) Update(s servo.Sample) (float64, servo.State) {
 	t.samples = append(t.samples, s)
@@ -23,6 +26,7 @@ func (t *taught) Update(s servo.Sample) (float64, servo.State) {
 func (t *taught) Holdover() float64  { return 0 }
 func (t *taught) RateRatio() float64 { return 1 }
 func (t *taught) Reset()             {}
+func (t *taught) Restart()           { t.restarts++ }
 
 // follower is a clock that follows node 0, at the beginning.
 func follower(t *testing.T, change func(*Config)) (*Clock, *taught) {
@@ -231,6 +235,26 @@ func TestOffsetsThatAreSpikes(t *testing.T) {
 	}
 	if len(servo.samples) != 1 || servo.samples[0].Offset != 2*units.Microsecond {
 		t.Errorf("a master that moved: %+v", servo.samples)
+	}
+}
+
+// A master that does not know the time is followed all the same. What was measured of it says nothing of the reference, be that another master or
+// the same one when it has heard of it: the servo starts again, once, and may step.
+func TestReferenceAfterAMasterThatKnowsNothing(t *testing.T) {
+	k, servo := follower(t, nil)
+	k.learn(at(ms), k.parent.peer, units.Microsecond)
+	for i, c := range []struct {
+		accuracy uint8
+		restarts int
+		samples  int // that the bound is of
+	}{{accuracyExact, 0, 1}, {accuracyUnknown, 0, 2}, {accuracyUnknown, 0, 3}, {accuracyExact, 1, 1}, {accuracyExact, 1, 2}} {
+		k.parent.set.Accuracy = c.accuracy
+		when := units.Time(i+2) * ms
+		k.slave.t1, k.slave.t2, k.slave.measured = when, when+units.Microsecond, true
+		k.measure(at(when))
+		if servo.restarts != c.restarts || k.bound.Samples() != c.samples {
+			t.Errorf("sample %d: %d restarts, a bound of %d samples; want %+v", i, servo.restarts, k.bound.Samples(), c)
+		}
 	}
 }
 

@@ -208,6 +208,12 @@ func (c *Clock) measure(now clocksync.Now) {
 		delay = last
 	}
 	s := &c.slave
+	_, traced := accuracyBound(c.parent.set.Accuracy)
+	if traced && c.adrift { // what it was in step with has nothing to do with the time
+		c.servo.Restart()
+		c.bound.Reset()
+	}
+	c.adrift = !traced
 	offset := s.t2 - s.t1 - delay
 	if c.spike(now, offset) {
 		return

@@ -91,3 +91,9 @@ func (l *LinReg) Reset() {
 	l.known = false
 	l.points.Reset()
 }
+
+// Restart implements Servo.
+func (l *LinReg) Restart() {
+	l.Reset()
+	l.steps = false
+}

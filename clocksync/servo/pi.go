@@ -19,6 +19,7 @@ type PI struct {
 	stepped bool       // the first decision has been made
 	count   int        // samples since running, for the gear
 	drift   float64    // integral: what the rate is when there is no offset
+	residue float64    // what is left of the offset that the first decision did not step over, with a gear
 }
 
 // PIConfig configures a PI servo.
@@ -26,7 +27,8 @@ type PIConfig struct {
 	Interval units.Time // between samples, above 0: a mean will do
 	Gains    Gains      // in steady state
 	// Gear begins, after each start, with the gains of a regression over all samples so far, and goes over to Gains
-	// as those fall below: noise is averaged from the first sample on, and nothing has to be forgotten slowly.
+	// as those fall below: noise is averaged from the first sample on, and nothing has to be forgotten slowly. An offset at the
+	// start that is too small for a step is slewed away, and not taken for a frequency.
 	Gear   bool
 	Limits Limits
 }
@@ -70,13 +72,22 @@ func (p *PI) Update(s Sample) (float64, State) {
 	}
 	g := p.gains()
 	p.count++
-	share := float64(s.Offset) * s.weight() / float64(p.cfg.Interval)
-	integral := g.I * share / missed // an offset that grew for longer says less of the frequency
+	interval := float64(p.cfg.Interval)
+	share := float64(s.Offset) * s.weight() / interval
+	integral := g.I * (share - p.residue*s.weight()/interval) / missed // an offset that grew for longer says less of the frequency
 	rate, inside := p.cfg.Limits.clamp(p.drift - integral - g.P*share)
 	if inside { // anti-windup
 		p.drift = p.cfg.Limits.frequency(p.drift - integral)
 	}
+	p.slewed(s.Offset, (p.drift-rate)*interval)
 	return rate, Locked
+}
+
+// slewed takes off the residue what is corrected of an offset until the next sample.
+func (p *PI) slewed(offset units.Time, by float64) {
+	if offset != 0 {
+		p.residue *= 1 - max(0, min(1, by/float64(offset)))
+	}
 }
 
 // measure waits for two samples that lie far enough apart to tell the frequency.
@@ -91,11 +102,14 @@ func (p *PI) measure(s Sample) (float64, State) {
 		return p.drift, Unlocked
 	}
 	p.drift = p.cfg.Limits.frequency(p.drift - float64(s.Offset-p.first.Offset)/span)
-	p.first, p.running, p.count = nil, true, 0
+	p.first, p.running, p.count, p.residue = nil, true, 0, 0
 	jump := p.cfg.Limits.exceeds(s.Offset, !p.stepped)
 	p.stepped = true
 	if jump {
 		return p.drift, Jump
+	}
+	if p.cfg.Gear { // a line through all samples begins where it may: where it does says nothing of its slope
+		p.residue = float64(s.Offset)
 	}
 	return p.drift, Locked
 }
@@ -127,3 +141,9 @@ func (p *PI) RateRatio() float64 { return 1 }
 
 // Reset implements Servo.
 func (p *PI) Reset() { p.first, p.started, p.running, p.count = nil, false, false, 0 }
+
+// Restart implements Servo.
+func (p *PI) Restart() {
+	p.Reset()
+	p.stepped = false
+}

@@ -50,6 +50,8 @@ type Servo interface {
 	RateRatio() float64
 	// Reset forgets everything but the rate.
 	Reset()
+	// Restart does as Reset, and the next decision is the first again: of a reference that has nothing to do with the last one.
+	Restart()
 }
 
 // Limits say when a clock is stepped and how fast it may be made to run.

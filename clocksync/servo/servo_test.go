@@ -350,6 +350,46 @@ func TestFiltersAgainstSorting(t *testing.T) {
 	})
 }
 
+// An offset at the start that is too small for a step says nothing of the frequency: with a gear it is slewed away and the frequency, known from
+// two samples, stays. After Restart the first decision steps as the first one did.
+func TestGearKeepsTheFrequencyOfAnOffset(t *testing.T) {
+	for _, missing := range []int{1, 4} { // samples come every so many intervals
+		pi, err := NewPI(PIConfig{Interval: units.Millisecond, Gains: Gains{P: 0.2, I: 0.02}, Gear: true, Limits: DefaultLimits()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const skew = 20e-6
+		p := &plant{r: rand.New(rand.NewPCG(1, 2)), skew: skew, local: 900 * units.Nanosecond}
+		var far float64
+		for i := range 60 {
+			x := p.step(units.Time(missing) * units.Millisecond)
+			rate, st := pi.Update(x)
+			if st == Jump {
+				t.Fatalf("stepped by %v", x.Offset)
+			}
+			if missing > 1 && st == Locked { // what corrects an offset ceases after an interval
+				rate = pi.Holdover() + (rate-pi.Holdover())/float64(missing)
+			}
+			p.apply(x, rate, st)
+			if i > 1 {
+				far = max(far, math.Abs(pi.Holdover()+skew))
+			}
+		}
+		if e := p.err(); far > 0.5e-6 || max(e, -e) > 5*units.Nanosecond {
+			t.Errorf("every %d ms: the frequency was wrong by up to %.3g, and the clock is off by %v", missing, far, e)
+		}
+		pi.Restart()
+		for range 3 {
+			x := p.step(units.Millisecond)
+			x.Offset += 2 * units.Microsecond
+			if _, st := pi.Update(x); st == Jump {
+				return
+			}
+		}
+		t.Error("after Restart 2 us are no step")
+	}
+}
+
 // The bound holds for the noise it was made of, and grows with age.
 func TestBoundCoversAndGrows(t *testing.T) {
 	for name, s := range servos(t, units.Millisecond) {
