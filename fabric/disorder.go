@@ -95,9 +95,9 @@ func (n *Network) disturb(now units.Time, from int32, e *Packet) {
 // duplicate returns a packet that is like p.
 func (n *Network) duplicate(p *Packet) *Packet {
 	c := n.Get()
-	number, header, room := c.number, c.Header, c.room
-	*c = *p
-	c.number, c.Header, c.room = number, append(header[:0], p.Header...), room
+	number, header := c.number, c.Header
+	*c = *p // what is on p's own room, too: the header is written there once more, or elsewhere
+	c.number, c.Header = number, append(header[:0], p.Header...)
 	if c.INT {
 		*n.pool.record(c.number) = *n.pool.record(p.number)
 	}

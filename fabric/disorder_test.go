@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"weft/units"
@@ -159,6 +160,24 @@ func TestCopiesHaveTelemetryOfTheirOwn(t *testing.T) {
 	n.run(units.Never)
 	if len(hops) != 2 || len(hops[0]) != 2 || hops[0][0] != hops[1][0] || hops[0][1].At == hops[1][1].At {
 		t.Errorf("%+v", hops)
+	}
+}
+
+// The header of a copy is that of its packet, on the packet's own room and beyond it, and a packet that comes again from the pool has none of the last.
+func TestCopiesHaveTheHeader(t *testing.T) {
+	w := chain(2)
+	w.Ports[2].Disorder = Disorder{Duplicate: 1}
+	n := newWorld(t, w.route())
+	var got []string
+	n.net.sink = taker{n, func(p *Packet) { got = append(got, string(p.Header)) }}
+	var want []string
+	for k, text := range []string{"first", strings.Repeat("long ", HeaderRoom), "another", ""} {
+		n.send(n.queue.Last(), 0, 1, 1000, k, func(p *Packet) { p.Header = append(p.Header, text...) })
+		n.run(units.Never)
+		want = append(want, text, text)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
