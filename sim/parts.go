@@ -30,10 +30,13 @@ func (s *Sim) runParts(ctx context.Context) error {
 			for _, p := range s.parts {
 				p.take()
 			}
+			actions := len(s.actions)
 			if err := s.look(next); err != nil {
 				return err
 			}
-			lookahead = s.net.Lookahead()
+			if len(s.actions) < actions { // they may change lines
+				lookahead = s.net.Lookahead()
+			}
 			continue
 		}
 		horizon = min(s.horizon(), next+lookahead-1)

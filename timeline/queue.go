@@ -81,7 +81,7 @@ func (q *Queue) At(id ID) (at units.Time, ok bool) {
 // It panics when at lies before the instant popped last: time would run backwards.
 func (q *Queue) Set(id ID, at units.Time) {
 	if at < q.last {
-		panic(fmt.Sprintf("timeline: entity %d set at %d ps, before %d ps which has passed", id, at, q.last))
+		q.refuse(id, at)
 	}
 	n := &q.nodes[id]
 	if n.slot != idle {
@@ -92,7 +92,16 @@ func (q *Queue) Set(id ID, at units.Time) {
 	}
 	q.armed++
 	n.at = at
+	if s := uint64(at) >> tickBits; s > q.cur && s^q.cur < slots { // as most are
+		q.hang(&q.wheels[0], s&slotMask, n, int32(id))
+		n.slot = firstSlot + int32(s&slotMask)
+		return
+	}
 	q.place(n, int32(id))
+}
+
+func (q *Queue) refuse(id ID, at units.Time) {
+	panic(fmt.Sprintf("timeline: entity %d set at %d ps, before %d ps which has passed", id, at, q.last))
 }
 
 // Clear makes id no longer pending.
@@ -248,14 +257,19 @@ func (q *Queue) place(n *node, id int32) {
 		w, i = &q.wheels[level], s>>(level*slotBits&63)&slotMask
 		n.slot = firstSlot + int32(level<<slotBits|uint(i))
 	}
-	head := w.heads[i]
+	q.hang(w, i, n, id)
+}
+
+// hang puts n at the head of the list of slot i of a wheel.
+func (q *Queue) hang(w *wheel, i uint64, n *node, id int32) {
+	head := w.heads[i&slotMask]
 	n.prev, n.next = 0, head
 	if head != 0 {
 		q.nodes[head-1].prev = id + 1
 	} else {
 		w.occupy(i)
 	}
-	w.heads[i] = id + 1
+	w.heads[i&slotMask] = id + 1
 }
 
 // toFront puts n into the front, in its place.
