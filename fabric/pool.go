@@ -8,11 +8,12 @@ const (
 	slabSize = 1 << slabBits
 )
 
-// slab is so many packets, with consecutive numbers, and what few of them have.
+// slab is so many packets, with consecutive numbers, and what few of them have. The packets come first, so that each begins with a
+// line of the cache.
 type slab struct {
+	packets [slabSize]Packet
 	records *[slabSize]records // in-band telemetry, once it was asked for
 	notes   *[slabSize]Note    // with CCM: of those that are notifications
-	packets [slabSize]Packet
 }
 
 // pool is the packets of a network, or of a part of one: the parts share the slabs, so that a packet crosses from one

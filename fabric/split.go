@@ -51,10 +51,11 @@ type side struct {
 	backlog  []int32    // ports abroad in which packets wait
 }
 
-// posted is a packet on the line of a port.
+// posted is a packet on the line of a port, and where that leads.
 type posted struct {
 	packet *Packet
 	port   int32
+	to     NodeID
 }
 
 // box is what one part has posted to another in one turn.
@@ -230,7 +231,7 @@ func (n *Network) box(to int32) *box {
 // post puts e, which has started on the line of o, port i, into the box of the part at its far end.
 func (n *Network) post(i int32, o *port, e *Packet) {
 	b := n.box(n.parts.part[o.to])
-	b.packets = append(b.packets, posted{e, i})
+	b.packets = append(b.packets, posted{e, i, o.to})
 	b.first = min(b.first, e.at)
 }
 
@@ -266,7 +267,7 @@ func (n *Network) Take() {
 		for _, k := range b.packets {
 			e, r := k.packet, &n.side.landings[n.parts.landing[k.port]]
 			if e.onto != lost {
-				e.onto = n.routing.next(n.ports[k.port].to, e)
+				e.onto = n.routing.next(k.to, e)
 			}
 			if r.push(e); r.first == e {
 				n.timeline.Set(n.PortEntity(int(k.port)), e.at)

@@ -11,38 +11,40 @@ import (
 
 // Host is one host of a lab. Not safe for concurrent use: one goroutine owns it.
 type Host struct {
-	plan      Plan
+	// What every packet reads and writes comes first, in few lines of the cache.
+	halts     halts
 	endpoint  *transport.Endpoint
-	memory    Memory      // nil: results are not verified
-	bytes     Bytes       // memory, if it holds bytes
 	clock     *clock      // nil: the host's clock shows lab time
 	noise     *background // nil: there is none
-	passed    bool        // lab time has come to plan.Until
-	runs      []run
-	skip      []int32   // by run: the next one that does not wait for the one before it
-	first     int       // runs before it are over
-	out       []outLink // by connection
-	in        []inLink  // by connection
-	over      int       // items that are done
-	started   bool
-	nextStart units.Time // when the next item may start
-	halts     halts
+	arriving  *inbound    // between Receive and Placed
+	offset    units.Bytes // where in it what comes by the connection begins
 	err       error
+	bytes     Bytes        // memory, if it holds bytes
+	in        []inLink     // by connection
+	done      units.Bytes  // received so far
+	corrupt   []units.Time // of the plan: that are still to come
+	nextStart units.Time   // when the next item may start
+	over      int          // items that are done
+	passed    bool         // lab time has come to plan.Until
+	started   bool
+
+	plan   Plan
+	memory Memory // nil: results are not verified
+	runs   []run
+	skip   []int32   // by run: the next one that does not wait for the one before it
+	first  int       // runs before it are over
+	out    []outLink // by connection
 
 	expected int // flows that the endpoint was told to expect
 
 	flows flowLog
 	dones []Done
-	done  units.Bytes // received so far
 	total units.Bytes // to be received
 
-	corrupt []units.Time // of the plan: that are still to come
-	spoiler Spoiler      // memory, if it is one
+	spoiler Spoiler // memory, if it is one
 
-	arriving *inbound    // between Receive and Placed
-	offset   units.Bytes // where in it what comes by the connection begins
-	free     []*inbound
-	rooms    [][]byte
+	free  []*inbound
+	rooms [][]byte
 }
 
 // New returns the host of a plan. mem holds its buffers; nil studies the network alone and verifies nothing.

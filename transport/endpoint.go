@@ -11,23 +11,25 @@ import (
 
 // Endpoint is the transport of one host: the halves of its connections, in a round of those that may send.
 type Endpoint struct {
-	cfg       Config
-	conns     map[ConnID]int32 // index in senders, or ^index in receivers
-	flows     map[flow]int32   // of senders whose packets have a coordination tag
+	// What every packet reads and writes comes first, in few lines of the cache.
 	senders   []sender
 	receivers []receiver
-	sent      int32  // index in senders of the connection that was asked for last
-	received  int32  // likewise in receivers
-	timers    timers // by sender
+	sent      int32 // index in senders of the connection that was asked for last
+	received  int32 // likewise in receivers
 	round     round
+	timers    timers // by sender
 	replies   fifo[reply]
-	records   fifo[records]   // for those of the replies that have room for telemetry
-	sacks     fifo[wire.Sack] // the replies that are selective acknowledgements
+	expected  int // connections that the controller says are arriving or about to
+	observed  int // connections that are arriving by what their packets say
 	events    fifo[Event]
-	expected  int        // connections that the controller says are arriving or about to
-	observed  int        // connections that are arriving by what their packets say
 	shift     units.Time // see SetShift
-	counters  Counters
+
+	cfg      Config
+	counters Counters
+	conns    map[ConnID]int32 // index in senders, or ^index in receivers
+	flows    map[flow]int32   // of senders whose packets have a coordination tag
+	records  fifo[records]    // for those of the replies that have room for telemetry
+	sacks    fifo[wire.Sack]  // the replies that are selective acknowledgements
 }
 
 // Counters count what an endpoint did since it was made.

@@ -12,45 +12,45 @@ const perPacket = wire.DataSize + wire.Overhead
 
 // sender is the sending half of a connection.
 type sender struct {
-	id      ConnID
-	dst     HostID
-	srcPort uint16
-	ect     bool
-	ready   bool // in the endpoint's round
-	failed  bool
-	spaced  bool // timeouts follow the pacing rate
-
+	// What every packet and every acknowledgement read comes first, in few lines of the cache.
+	id        ConnID
+	dst       HostID
+	srcPort   uint16
+	ect       bool
+	ready     bool // in the endpoint's round
+	failed    bool
+	spaced    bool  // timeouts follow the pacing rate
+	sawCC     bool  // what an observer knows of its indicator
 	next      int32 // behind it in the round
+	ctl       cc.Controller
+	order     sendOrder
+	queued    uint64  // the packet after the last one queued
+	flight    *flight // selective repeat; nil: go-back-N
+	echo      *echo   // nil: no telemetry
+	chooser   path.Chooser
+	timed     cc.Timed // ctl, or nil
+	held      cc.Held  // ctl, or nil
 	mtu       units.Bytes
 	perPacket units.Bytes // what every data packet has on the wire besides its payload
-
-	ctl         cc.Controller
-	timed       cc.Timed       // ctl, or nil
-	held        cc.Held        // ctl, or nil
-	coordinated cc.Coordinated // ctl, or nil
-	sawCC       bool           // what an observer knows of its indicator
-	paths       int            // source ports
-	chooser     path.Chooser
-	echo        *echo // nil: no telemetry
-	forward     Path
-	full        units.Time // delay of a full packet on the idle path
-
-	order    sendOrder
-	flight   *flight       // selective repeat; nil: go-back-N
-	messages fifo[sending] // from the one that holds packet order.acked
-	cursor   int           // which of them holds packet order.next
-	offset   units.Bytes   // of packet order.next in it
-	queued   uint64        // the packet after the last one queued
-	bytes    units.Bytes   // on the wire, of all packets queued so far
 
 	// Pacing: the last packet occupies [paced, paced + pacedSize at the pacing rate].
 	paced     units.Time
 	pacedSize units.Bytes // 0: nothing left yet
 
-	rto       rto
-	resent    int
-	sawWindow units.Bytes // what the observer was told last
-	sawRate   units.Bandwidth
+	coordinated cc.Coordinated // ctl, or nil
+	sawWindow   units.Bytes    // what the observer was told last
+	sawRate     units.Bandwidth
+	rto         rto
+
+	messages fifo[sending] // from the one that holds packet order.acked
+	cursor   int           // which of them holds packet order.next
+	offset   units.Bytes   // of packet order.next in it
+	bytes    units.Bytes   // on the wire, of all packets queued so far
+
+	full    units.Time // delay of a full packet on the idle path
+	forward Path
+	resent  int
+	paths   int // source ports
 }
 
 // sending is a message on its way.

@@ -27,16 +27,16 @@ func ComputeBaseRate(mode string, n int, line units.Bandwidth) units.Bandwidth {
 
 // Receiver is Algorithm 1 for the connections of one mode that arrive at a host.
 type Receiver struct {
-	params  Params
-	mode    string
 	line    units.Bandwidth
 	planned units.Bandwidth
+	source  string // Params.BaseRate
+	mode    string
 }
 
 // NewReceiver returns the receiver half for connections of a collective mode at a host with a NIC of rate line. planned is the base
 // rate that the collective has by Table I, which is the answer when Params.BaseRate is Table, and unused otherwise.
 func NewReceiver(p Params, mode string, line, planned units.Bandwidth) *Receiver {
-	return &Receiver{params: p, mode: mode, line: line, planned: planned}
+	return &Receiver{source: p.BaseRate, mode: mode, line: line, planned: planned}
 }
 
 // OnData is Algorithm 1, lines 1-3.
@@ -49,7 +49,7 @@ func (r *Receiver) OnData(_ units.Time, d cc.Data) cc.Feedback {
 
 func (r *Receiver) baseRate(d cc.Data) units.Bandwidth {
 	flows := d.Expected
-	switch r.params.BaseRate {
+	switch r.source {
 	case Off:
 		return 0
 	case Table:

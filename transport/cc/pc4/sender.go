@@ -19,10 +19,7 @@ const minWindow = 0.0001
 //	                                       d < target +ai
 //	                                       d ≥ target ·max(1-max_mdf, 1-β(d-target)/(d+baseline))
 type Sender struct {
-	params  Params
-	link    cc.Link
-	planned units.Bandwidth // base rate before the first acknowledgement, 0: not known
-
+	// What every acknowledgement reads and writes comes first, in one line of the cache, and what it reads of the parameters next.
 	txRate       float64         // bits per second
 	baseRecorded units.Bandwidth // 0: none
 	lastAdjust   units.Time
@@ -32,14 +29,26 @@ type Sender struct {
 	cwnd   float64    // packets
 	window units.Bytes
 	pacing units.Bandwidth
+
+	epsilon    units.Time // Params.Epsilon
+	interval   units.Time // Params.AdjustInterval in lab time, 0: the rate is never adjusted
+	pacedBelow float64    // Params.PacedBelow
+	measured   bool       // Params.RTT is MeasuredRTT
+
+	link    cc.Link
+	params  Params
+	planned units.Bandwidth // base rate before the first acknowledgement, 0: not known
 }
 
 // NewSender returns a sender on a path, starting as p.Initial says; planned is the base rate that the
 // controller foresees for it, 0 if there is none. p must pass Check.
 func NewSender(p Params, l cc.Link, planned units.Bandwidth) *Sender {
-	s := &Sender{params: p, link: l, planned: planned}
+	s := &Sender{
+		params: p, link: l, planned: planned, epsilon: p.Epsilon, pacedBelow: p.PacedBelow, measured: p.RTT == MeasuredRTT,
+		interval: units.Time(p.AdjustInterval * float64(l.BaseRTT)),
+	}
 	if p.PacedBelow == 0 {
-		s.params.PacedBelow = DefaultPacedBelow
+		s.pacedBelow = DefaultPacedBelow
 	}
 	s.OnStart(0)
 	return s
@@ -71,10 +80,10 @@ func (s *Sender) OnSent(units.Time, cc.Sent) {}
 // OnAck is Algorithm 2, lines 2-16.
 func (s *Sender) OnAck(now units.Time, a cc.Ack) {
 	s.delay = a.OneWay
-	if s.delay <= s.params.Epsilon {
+	if s.delay <= s.epsilon {
 		s.delay = 0
 	}
-	if s.params.RTT == MeasuredRTT {
+	if s.measured {
 		s.rtt = a.RTT
 	}
 	rate := s.txRate
@@ -85,11 +94,11 @@ func (s *Sender) OnAck(now units.Time, a cc.Ack) {
 			rate = float64(a.BaseRate) // line 6
 		}
 		s.lastAdjust = now // line 7
-	case s.params.AdjustInterval > 0 && now-s.lastAdjust >= s.interval(): // line 9
+	case s.interval > 0 && now-s.lastAdjust >= s.interval: // line 9
 		rate = s.computeRate()
 		s.lastAdjust = now // line 11
 	}
-	if rate == s.txRate && s.params.RTT == BaseRTT {
+	if rate == s.txRate && !s.measured {
 		s.pace() // the window is a function of what has not changed
 		return
 	}
@@ -127,10 +136,6 @@ func (s *Sender) unit() float64 {
 		return float64(s.baseRecorded)
 	}
 	return float64(8*s.link.Packet) / s.link.BaseRTT.Seconds()
-}
-
-func (s *Sender) interval() units.Time {
-	return units.Time(s.params.AdjustInterval * float64(s.link.BaseRTT))
 }
 
 // target is TARGET_DELAY(), line 3, which the paper describes in words (section III-C): proportional to the baseline
@@ -179,7 +184,7 @@ func (s *Sender) pace() {
 
 func (s *Sender) paced() bool {
 	// A window that grows with the round trip would feed on its own queue; the rate alone does not.
-	return s.cwnd < s.params.PacedBelow || s.params.RTT == MeasuredRTT
+	return s.cwnd < s.pacedBelow || s.measured
 }
 
 // pacingRTT is the rtt of line 14. With that of line 12 it would cancel, and a flow would answer to a queue at its next
@@ -187,7 +192,7 @@ func (s *Sender) paced() bool {
 // counts here as well: as far as there should be one, for at most one base RTT, and below one packet only by that
 // fraction, since a flow that sends a packet in a hundred round trips must not wait out each queue a hundred times.
 func (s *Sender) pacingRTT() units.Time {
-	if s.params.RTT == MeasuredRTT {
+	if s.measured {
 		return s.rtt
 	}
 	queue := min(s.delay, s.target(), s.rtt)
