@@ -6,13 +6,13 @@ import "weft/units"
 // a hop touches the line of the cache that it lies on and no other place where packets are kept.
 type list struct{ first, last *Packet }
 
-// push puts p at the end.
+// push puts p at the end. Its instant does not change from now on.
 func (l *list) push(p *Packet) {
 	p.behind = nil
 	if l.first == nil {
 		l.first = p
 	} else {
-		l.last.behind = p
+		l.last.behind, l.last.then = p, p.at
 	}
 	l.last = p
 }

@@ -224,7 +224,7 @@ func (n *Network) Fire(now units.Time, id timeline.ID) {
 	}
 	e := o.flight.pop()
 	if !o.flight.empty() {
-		n.timeline.Set(id, o.flight.first.at)
+		n.timeline.Set(id, e.then)
 	}
 	n.arrive(now, int32(i), e)
 }

@@ -21,7 +21,7 @@ const Classes = 2
 
 // HeaderRoom is the number of header bytes a packet holds without storage of its own. It makes a Packet three
 // cache lines.
-const HeaderRoom = 77
+const HeaderRoom = 69
 
 // Packet is one packet on its way through the network. It comes from Network.Get and goes back with
 // Network.Put. Between Inject and the sink's Deliver the network owns it.
@@ -30,9 +30,9 @@ const HeaderRoom = 77
 type Packet struct {
 	at     units.Time  // when it joined the queue, or when its last bit reaches the far end of the line
 	behind *Packet     // the next in the queue or on the line
+	then   units.Time  // its at: to arm a port for the next packet that one is not fetched
 	Size   units.Bytes // bytes on the wire, every header and the frame check sequence included; at least 1
 	Queued units.Time  // time spent waiting behind other packets in switches so far
-	SentAt units.Time  // when its first bit left the sending NIC
 
 	Src, Dst HostID // where they are one, it is for the station of the switch that the host is attached to: see Stations
 	flow     uint32 // what ECMP hashes, of FlowHash
@@ -43,7 +43,8 @@ type Packet struct {
 	Hops     uint8 // switches passed so far
 	flags    uint8
 
-	FlowHash uint64 // hash of the 5-tuple (FlowHash); ECMP choices are a function of it and each switch's seed
+	FlowHash uint64     // hash of the 5-tuple (FlowHash); ECMP choices are a function of it and each switch's seed
+	SentAt   units.Time // when its first bit left the sending NIC
 
 	// Payload is the number of bytes of the transport's payload, and Header the transport's header as it is
 	// on the wire. The network reads neither. In emulation Header is the whole frame.

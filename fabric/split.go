@@ -255,7 +255,7 @@ func (n *Network) land(now units.Time, i int32) {
 	r := &n.side.landings[n.parts.landing[i]]
 	e := r.pop()
 	if !r.empty() {
-		n.timeline.Set(n.PortEntity(int(i)), r.first.at)
+		n.timeline.Set(n.PortEntity(int(i)), e.then)
 	}
 	n.arrive(now, i, e)
 }

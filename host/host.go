@@ -25,12 +25,12 @@ type Host struct {
 	corrupt   []units.Time // of the plan: that are still to come
 	nextStart units.Time   // when the next item may start
 	over      int          // items that are done
-	passed    bool         // lab time has come to plan.Until
+	runs      []run
+	passed    bool // lab time has come to plan.Until
 	started   bool
 
 	plan   Plan
-	memory Memory // nil: results are not verified
-	runs   []run
+	memory Memory    // nil: results are not verified
 	skip   []int32   // by run: the next one that does not wait for the one before it
 	first  int       // runs before it are over
 	out    []outLink // by connection

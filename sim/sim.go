@@ -165,6 +165,7 @@ type hostState struct {
 	advanced units.Time // when Advance was called last
 	spins    int32      // how often it was called at that same instant
 	done     bool
+	_        [2]int64 // a line of the cache each
 }
 
 // New builds a run of hosts over the network that cfg describes.

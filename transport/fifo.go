@@ -27,7 +27,9 @@ func (f *fifo[T]) add() *T {
 func (f *fifo[T]) pop() T {
 	v := f.buf[f.head]
 	f.head = (f.head + 1) & (len(f.buf) - 1)
-	f.n--
+	if f.n--; f.n == 0 {
+		f.head = 0 // stay in the part of the storage that was used last
+	}
 	return v
 }
 
