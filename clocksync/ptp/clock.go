@@ -340,9 +340,14 @@ const looks = 8
 
 // forget throws away what has been measured, but not the rate.
 func (c *Clock) forget() {
-	c.slave.flush()
+	c.abandon()
 	c.servo.Reset()
+	c.counters.Resets++
+}
+
+// abandon ends the measurements that have begun.
+func (c *Clock) abandon() {
+	c.slave.flush()
 	c.links(func(p *peer) { p.exchange = exchange{} })
 	c.pending = job{}
-	c.counters.Resets++
 }

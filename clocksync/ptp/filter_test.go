@@ -16,6 +16,7 @@ import (
 // taught is a servo that keeps what it is told.
 type taught struct {
 	samples  []servo.Sample
+	resets   int
 	restarts int
 }
 
@@ -25,7 +26,7 @@ func (t *taught) Update(s servo.Sample) (float64, servo.State) {
 }
 func (t *taught) Holdover() float64  { return 0 }
 func (t *taught) RateRatio() float64 { return 1 }
-func (t *taught) Reset()             {}
+func (t *taught) Reset()             { t.resets++ }
 func (t *taught) Restart()           { t.restarts++ }
 
 // follower is a clock that follows node 0, at the beginning.
@@ -255,6 +256,23 @@ func TestReferenceAfterAMasterThatKnowsNothing(t *testing.T) {
 		if servo.restarts != c.restarts || k.bound.Samples() != c.samples {
 			t.Errorf("sample %d: %d restarts, a bound of %d samples; want %+v", i, servo.restarts, k.bound.Samples(), c)
 		}
+	}
+}
+
+// Another master of the same time ends the measurements of the last one, and the frequency that is known stays: two samples of its successor, a
+// millisecond apart, would be wrong by parts per million, and nothing may come for long after them.
+func TestFrequencyOutlastsAMaster(t *testing.T) {
+	k, servo := follower(t, func(c *Config) { c.PeerDelay = true })
+	k.bound.Add(10, 0)
+	p := k.parent.peer
+	p.exchange, k.slave.measured = exchange{t1: 1, sent: true}, true
+	next := foreign{peer: p, claim: claim{set: k.parent.set, sender: PortIdentity{IdentityOf(7), 1}}}
+	k.follow(at(ms), &next, &claim{set: k.cfg.DataSet})
+	if k.parent.source != next.claim.sender || p.exchange.sent || k.slave.measured || k.bound.Samples() != 0 {
+		t.Errorf("%+v, an exchange %+v, measured %v", k.parent, p.exchange, k.slave.measured)
+	}
+	if servo.resets+servo.restarts > 0 || k.counters.Resets > 0 || k.counters.Lost != 1 {
+		t.Errorf("%+v, %+v", servo, k.counters)
 	}
 }
 

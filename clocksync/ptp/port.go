@@ -257,7 +257,7 @@ func (c *Clock) follow(now clocksync.Now, best *foreign, d0 *claim) {
 	if c.parent.ok {
 		c.counters.Lost++
 		c.coast(now)
-		c.forget()
+		c.abandon() // the frequency that is known is of the same time: no two samples would say it as well
 	}
 	c.bound.Reset() // it was of offsets from another clock
 	c.parent = parent{ok: true, source: best.claim.sender, peer: best.peer, port: &c.ports[best.peer.port], set: best.claim.set}
