@@ -42,3 +42,21 @@ func TestNothingIsRepeatedWithoutLoss(t *testing.T) {
 		}
 	}
 }
+
+// Where 97 of 100 questions and answers are lost on their way, one answer is enough to begin by, and its bound holds.
+func TestOneAnswerIsEnoughWhereMostAreLost(t *testing.T) {
+	l := usual()
+	l.load = 0
+	l.world = func(c *testnet.Config) { c.Loss = 0.85 }
+	w := l.make(t)
+	v := watch(w, l.nodes, 0, 700*units.Microsecond)
+	w.Run(100 * ms) // 500 questions, of which 11 are answered
+	for n := range clocksync.Node(l.nodes) {
+		if a := w.Protocol(n).(*Agent); !a.join.done || n > 1 && a.join.count >= joinAnswers {
+			t.Errorf("node %d: begun %v after %d answers to %d questions", n, a.join.done, a.join.count, a.join.tries)
+		}
+	}
+	if v.outside > 0 {
+		t.Errorf("%d of %d outside of their bounds", v.outside, v.checks)
+	}
+}

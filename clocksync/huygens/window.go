@@ -23,6 +23,7 @@ type joining struct {
 const (
 	joinEvery   = 200 * units.Microsecond
 	joinAnswers = 8  // the one with the shortest round trip counts
+	joinEnough  = 64 // questions after which one answer is enough: most are lost
 	joinTries   = 16 // questions without any answer, after which a coordinator begins by itself; the second waits longer
 	maxRound    = units.Second
 	maxNoise    = 10 * units.Microsecond // of a stamp
@@ -40,6 +41,10 @@ func (a *Agent) advanceJoin(now clocksync.Now) {
 	alone := j.count == 0 && j.tries >= joinTries<<(2*max(rank, 0)) || a.cfg.Coordinators == 1
 	if rank >= 0 && alone && (a.correction.State == clocksync.Free || a.yielded) {
 		a.lead(now, rank) // nobody is there
+		return
+	}
+	if j.count > 0 && j.tries >= joinEnough {
+		a.joined(now)
 		return
 	}
 	j.number++
@@ -126,7 +131,7 @@ func (a *Agent) onWelcome(now clocksync.Now, in *clocksync.Message) error {
 		j.offset = ((m.t[1] - m.t[0]) + (m.t[2] - in.Stamp)) / 2
 	}
 	j.count++
-	if j.count == joinAnswers {
+	if j.count == joinAnswers || j.tries >= joinEnough {
 		a.joined(now)
 	}
 	return nil
