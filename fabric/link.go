@@ -100,13 +100,11 @@ func (n *Network) SetLine(now units.Time, port int, rate units.Bandwidth, delay 
 	n.catchUp(now, o)
 	o.setLine(units.NewLine(rate))
 	o.delay = delay
-	flight, _ := n.line(o)
-	if flight.empty() {
+	arrival, ok := n.lastArrival(o)
+	if !ok {
 		return nil
 	}
-	if free := flight.last.at - delay; free > o.freeAt {
-		o.freeAt = free
-	}
+	o.freeAt = max(o.freeAt, arrival-delay)
 	if o.is(nic) && o.freeAt > now {
 		h := o.host(n)
 		n.busy[h] |= lineBusy

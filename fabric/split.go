@@ -180,6 +180,22 @@ func (n *Network) line(o *port) (*list, *Network) {
 	return &far.side.landings[n.parts.landing[o.index]], far
 }
 
+// lastArrival returns when the last packet on the line of a port reaches its far end, and whether there is one.
+func (n *Network) lastArrival(o *port) (at units.Time, ok bool) {
+	flight, _ := n.line(o)
+	if !flight.empty() {
+		at, ok = flight.last.at, true
+	}
+	if o.abroad != no { // one that has just started is not with the other part yet
+		for _, k := range n.side.boxes[n.parts.turn][n.parts.part[o.to]].packets {
+			if k.port == o.index {
+				at, ok = max(at, k.packet.at), true
+			}
+		}
+	}
+	return at, ok
+}
+
 // last returns the instant that was fired last.
 func (n *Network) last() units.Time {
 	var last units.Time

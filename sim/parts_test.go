@@ -182,3 +182,40 @@ func TestPartsAreTheWhole(t *testing.T) {
 		})
 	}
 }
+
+// A line that becomes shorter at the very instant at which a packet starts on it is used no sooner by a network in parts than by
+// one in one piece: what has just started is posted, and on no line yet.
+func TestPartsWhenALineChangesAsAPacketStarts(t *testing.T) {
+	const start = 18_095_200 * units.Picosecond // of the sixth packet that leaves the first switch
+	slow := fabric.PortConfig{Rate: 10 * units.Gbps, Delay: 50 * units.Microsecond, Buffer: units.MB}
+	diary := func(at units.Time, parts []int32) []string {
+		cfg := fabric.Config{Hosts: 2, Switches: make([]fabric.SwitchConfig, 2)}
+		for _, l := range []struct {
+			from, to fabric.NodeID
+			fabric.PortConfig
+		}{{0, 2, fast}, {2, 0, fast}, {1, 3, fast}, {3, 1, fast}, {2, 3, slow}, {3, 2, slow}} {
+			l.From, l.To = l.from, l.to
+			cfg.Ports = append(cfg.Ports, l.PortConfig)
+		}
+		cfg.Switches[0].Groups, cfg.Switches[0].Route = [][]int32{{1}, {4}}, []int32{0, 1}
+		cfg.Switches[1].Groups, cfg.Switches[1].Route = [][]int32{{5}, {3}}, []int32{0, 1}
+		hosts := []*diarist{{fake: newFake(0, 1, 20, 20)}, {fake: newFake(1, 0, 0, 0)}}
+		opts := Options{Actions: []Action{{At: at, Do: func(now units.Time, net *fabric.Network) error {
+			return net.SetLine(now, 4, 100*units.Gbps, units.Microsecond)
+		}}}}
+		if parts != nil {
+			opts.Parts, opts.Count = parts, 2
+		}
+		s := build(t, cfg, hosts, opts)
+		if err := s.Run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		return slices.Concat(hosts[0].diary, hosts[1].diary)
+	}
+	for _, at := range []units.Time{start - 1, start, start + 1} {
+		want, got := diary(at, nil), diary(at, []int32{0, 1, 0, 1})
+		if len(want) < 40 || !slices.Equal(got, want) {
+			t.Errorf("a change at %d ps: in parts %q, in one piece %q", at, got, want)
+		}
+	}
+}
