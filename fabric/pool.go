@@ -1,6 +1,9 @@
 package fabric
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // Packets are allocated by the slab and never freed: a packet goes from the pool to the network and back.
 const (
@@ -12,8 +15,8 @@ const (
 // line of the cache.
 type slab struct {
 	packets [slabSize]Packet
-	records *[slabSize]records // in-band telemetry, once it was asked for
-	notes   *[slabSize]Note    // with CCM: of those that are notifications
+	notes   *[slabSize]Note                   // with CCM: of those that are notifications
+	records atomic.Pointer[[slabSize]records] // in-band telemetry, once it was asked for: by parts at the same time, perhaps
 }
 
 // pool is the packets of a network, or of a part of one: the parts share the slabs, so that a packet crosses from one
@@ -98,8 +101,10 @@ func (l *pool) note(number uint32) *Note { return &l.slab(number).notes[number&(
 // record returns the notes of a packet by its number.
 func (l *pool) record(number uint32) *records {
 	b := l.slab(number)
-	if b.records == nil {
-		b.records = new([slabSize]records)
+	r := b.records.Load()
+	if r == nil {
+		b.records.CompareAndSwap(nil, new([slabSize]records))
+		r = b.records.Load()
 	}
-	return &b.records[number&(slabSize-1)]
+	return &r[number&(slabSize-1)]
 }
