@@ -95,13 +95,27 @@ func readCapacity(file string) (Capacity, error) {
 	if err := json.Unmarshal(b, &c); err != nil {
 		return c, err
 	}
-	if !(c.PacketsPerSecond > 0) || len(c.Lateness) == 0 {
+	if !c.sensible() {
 		return c, fmt.Errorf("%s: capacity %+v", file, c)
 	}
 	if info, err := os.Stat(file); c.busy() && (err != nil || time.Since(info.ModTime()) > busyLife) {
 		return c, fmt.Errorf("%s: measured on a busy machine", file)
 	}
 	return c, nil
+}
+
+// sensible tells whether c can be what a machine was measured to carry: at least a packet each second, at most a billion, and
+// lateness at rising loads.
+func (c Capacity) sensible() bool {
+	within := func(x, least, most float64) bool { return x >= least && x <= most }
+	least := 0.0
+	for _, l := range c.Lateness {
+		if !within(l.PacketsPerSecond, least, 1e9) || !within(l.P99NS, 0, 1e12) {
+			return false
+		}
+		least = l.PacketsPerSecond
+	}
+	return within(c.PacketsPerSecond, 1, 1e9) && least > 0
 }
 
 // writeCapacity replaces the file as a whole: a reader sees the old one or the new one.

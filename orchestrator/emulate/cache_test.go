@@ -37,7 +37,13 @@ func TestCapacityIsMeasuredOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, broken := range []string{"", "{", `{"packets_per_second": 0}`} {
+	for _, broken := range []string{"", "{", `{"packets_per_second": 0}`, `[]`,
+		`{"packets_per_second": 1e-300, "lateness": [{"packets_per_second": 1, "p99_ns": 1}]}`,
+		`{"packets_per_second": 1e300, "lateness": [{"packets_per_second": 1, "p99_ns": 1}]}`,
+		`{"packets_per_second": 1e5, "lateness": [{}]}`,
+		`{"packets_per_second": 1e5, "lateness": [{"packets_per_second": 1e4, "p99_ns": -1}]}`,
+		`{"packets_per_second": 1e5, "lateness": [{"packets_per_second": 2e4, "p99_ns": 1}, {"packets_per_second": 1e4, "p99_ns": 1}]}`,
+	} {
 		if err := os.WriteFile(file, []byte(broken), 0o644); err != nil {
 			t.Fatal(err)
 		}
