@@ -80,6 +80,7 @@ fuzz: go ## run every fuzz target for FUZZTIME (10s)
 
 bench: go ## the simulator: events/s, ns/event, packets/s, bytes/host, 128 to 8,192 hosts; how soon commands end; emulation, Docker (root)
 	go test -run '^$$' -bench . -benchmem -timeout 30m ./timeline ./fabric ./transport ./sim
+	go test -run '^$$' -bench Flows -benchtime 1x ./orchestrator/run
 	go test -run '^$$' -bench Command -benchtime 10x ./e2e
 	go test -run '^$$' -bench PrivAllToAll -benchtime 5x ./orchestrator/emulate
 	go test -run '^$$' -bench PrivDeploy -benchtime 3x ./e2e ./orchestrator/deploy
