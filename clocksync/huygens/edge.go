@@ -182,11 +182,11 @@ const rememberedHalves = 32
 // maxPoints bounds the points of a direction in memory, as a multiple of what a window has.
 const maxPoints = 3
 
-// keep takes a pair that is known at both ends, if it is pure. y is how far the other clock seems ahead.
-func (n *neighbour) keep(to *[]point, own, other [2]units.Time, cfg *Config, jitter units.Time, c *clocksync.Counters) {
-	forward, sent, by := true, own, &n.ours
-	if to == &n.lower {
-		forward, sent, by = false, other, &n.theirs
+// keep takes a pair of ours (forward) or of theirs that is known at both ends, if it is pure. y is how far the other clock seems ahead.
+func (n *neighbour) keep(forward bool, own, other [2]units.Time, cfg *Config, jitter units.Time, c *clocksync.Counters) {
+	to, sent, by := &n.upper, own, &n.ours
+	if !forward {
+		to, sent, by = &n.lower, other, &n.theirs
 	}
 	if by.vouches(sent[1]-sent[0], 6*jitter+2*cfg.Sigma) { // a gap has the noise of two stamps, and so has the usual one
 		for i := range own {
@@ -211,13 +211,13 @@ func (n *neighbour) take(p *probe, cfg *Config, jitter units.Time, c *clocksync.
 	for _, t := range p.received[:p.nrecv] {
 		if g := n.sent.find(t.sequence); g != nil {
 			g.used = true
-			n.keep(&n.upper, g.at, t.stamps(), cfg, jitter, c)
+			n.keep(true, g.at, t.stamps(), cfg, jitter, c)
 		}
 	}
 	for _, t := range p.sent[:p.nsent] {
 		if g := n.received.find(t.sequence); g != nil {
 			g.used = true
-			n.keep(&n.lower, g.at, t.stamps(), cfg, jitter, c)
+			n.keep(false, g.at, t.stamps(), cfg, jitter, c)
 		}
 	}
 }

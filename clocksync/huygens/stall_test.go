@@ -25,14 +25,14 @@ func TestLateStampsAreNoShorterPath(t *testing.T) {
 		aside, doubted := 0, 0
 		for k := range windows {
 			for range 250 {
-				for _, to := range []*[]point{&n.upper, &n.lower} {
+				for _, forward := range []bool{true, false} {
 					left := units.Time(k)*20*ms + units.Time(r.Int64N(int64(20*ms)))
 					sent := [2]units.Time{left + late(), left + cfg.Spacing + late()}
 					arrived := [2]units.Time{left + units.Microsecond, left + cfg.Spacing + units.Microsecond}
-					if to == &n.upper {
-						n.keep(to, sent, arrived, &cfg, 0, &c)
+					if forward {
+						n.keep(true, sent, arrived, &cfg, 0, &c)
 					} else {
-						n.keep(to, arrived, sent, &cfg, 0, &c)
+						n.keep(false, arrived, sent, &cfg, 0, &c)
 					}
 				}
 			}
