@@ -8,11 +8,27 @@ LDFLAGS  := -s -w -X main.version=$(VERSION)
 FUZZTIME ?= 10s
 PREFIX   ?= /usr/local
 
-# Packages whose tests own sockets, devices, processes or the clock run one at a time, after all others, so that
-# what they measure is not each other.
-DRIVERS := ^weft/(cmd|e2e|fabric/realtime|nodeimg|internal/poller|orchestrator/(run|capture|emulate|kernelpath|runtime|doctor|deploy|uml)|internal/(clock|umltest)|tc-shaping/(tcnl|probe|measure))(/|$$)
+# One variant of each package: with cgo, or with the paths of this machine in it, the build cache would hold a second
+# copy of everything, and a first `make test` would compile twice.
+export CGO_ENABLED ?= 0
+export GOFLAGS     := $(strip -trimpath -buildvcs=false $(GOFLAGS))
 
-.PHONY: help build install demo test killtest race lint fmt fuzz bench bench-htsim bench-large labs baselines papers strack ccm collectives clocks clocks-seeds reference clean go tools
+# Tests are linked without debug information, which takes half as long, and not vetted again after `make lint`.
+TEST := go test -vet=off -ldflags='-s -w'
+
+# Which cases `make test` takes of tests that have too many for everyday: other ones for each commit. See internal/sample.
+export WEFT_SAMPLE ?= $(shell git rev-parse HEAD 2>/dev/null || echo none)
+
+# Each package's tests run in namespaces of their own, side by side with others'.
+ISOLATE := -exec "'$(CURDIR)/.ci/isolate'" -timeout 30m
+
+# About half of the end-to-end tests, by time: they mostly wait.
+HALF := Docker|Image|Captur|Terminal|Disk
+
+# Packages whose tests measure time run one at a time, after all others.
+MEASURE := ^weft/(fabric/realtime|orchestrator/emulate|tc-shaping/measure)$$
+
+.PHONY: help build install image release demo test test-all killtest race lint fmt fuzz bench bench-htsim bench-large labs same baselines papers strack ccm collectives clocks clocks-seeds reference clean go tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,36 +47,53 @@ tools:
 	  linux.uml user-mode-linux "no test of the kernel datapath, unless this kernel has all its qdiscs, and none of --kernel uml"
 
 build: go ## build bin/weft, one static binary
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/weft ./cmd/weft
+	go build -ldflags '$(LDFLAGS)' -o bin/weft ./cmd/weft
 
 install: ## put the weft that was built into PREFIX/bin (/usr/local/bin)
 	@[ -x bin/weft ] || { echo "make build first"; exit 1; }
 	install -D -m 755 bin/weft '$(DESTDIR)$(PREFIX)/bin/weft'
 
+IMAGE ?= weft:$(VERSION)
+
+image: build ## make a container image that runs weft, IMAGE (weft:VERSION), with the Docker Engine here; nothing is pulled
+	.ci/image bin/weft '$(IMAGE)'
+
+release: go ## make dist/: archives for linux amd64 and arm64 (static binary, manual pages, completions) and SHA256SUMS; reproducible
+	.ci/release '$(VERSION)'
+
 demo: build ## build, then run labs/quickstart.yaml
 	bin/weft run labs/quickstart.yaml
 
-test: lint tools build labs ## everything that can be tested on this machine
-	@echo "== unit tests"
-	go test $$(go list ./... | grep -vE '$(DRIVERS)')
-	@echo "== tests with sockets, devices and processes"
+test: lint tools build labs ## everything that can be tested on this machine: minutes
 	@go test -count=1 -run '^TestPrivProbe$$' -v ./orchestrator/runtime/docker | \
 	  sed -n 's/.*\(no Docker Engine for tests: .*\)/skip: \1. Without it there is no test of the Docker runtime./p'
-	go test -p 1 $$(go list ./... | grep -E '$(DRIVERS)')
+	@echo "== tests, several packages at a time, and those of e2e in two halves beside them"
+	@bad=0; \
+	$(TEST) $(ISOLATE) -run '$(HALF)' ./e2e & one=$$!; \
+	$(TEST) $(ISOLATE) -skip '$(HALF)' ./e2e & two=$$!; \
+	$(TEST) $(ISOLATE) -p 2 $$(go list ./... | grep -vE '$(MEASURE)|^weft/e2e$$') || bad=1; \
+	wait $$one || bad=1; wait $$two || bad=1; exit $$bad
+	@echo "== tests that measure time, one package at a time"
+	$(TEST) $(ISOLATE) -p 1 $$(go list ./... | grep -E '$(MEASURE)')
 
-killtest: go ## kill deploy, run, destroy, supervisor and reaper at every single step, in both runtimes and datapaths (root; half an hour)
-	WEFT_KILLTEST=all go test -count=1 -timeout 60m -run '^TestPrivKilledAtEveryStep$$' -v ./orchestrator/deploy
-	WEFT_KILLTEST=all go test -count=1 -timeout 60m -run '^TestUMLKilledAtEveryStep$$' -v ./orchestrator/deploy
+test-all: ## the same with every case of what make test samples: each step killed, all of User Mode Linux (half an hour)
+	WEFT_TEST=all $(MAKE) test
+
+KILLS ?= 100
+
+killtest: go ## kill whatever takes part in run, deploy and destroy: KILLS (100) times at random, from KILL_SEED on, then at every step (root; an hour)
+	WEFT_KILLS=$(KILLS) WEFT_KILL_SEED=$(KILL_SEED) $(TEST) $(ISOLATE) -count=1 -run '^TestPrivKilledAtRandom$$' -v ./orchestrator/deploy
+	WEFT_TEST=all $(TEST) $(ISOLATE) -count=1 -run '^Test(Priv|UML)KilledAtEveryStep$$' -v ./orchestrator/deploy
 
 race: go ## the tests again under the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race $$(go list ./... | grep -vE '$(DRIVERS)')
-	CGO_ENABLED=1 go test -race -p 1 $$(go list ./... | grep -E '$(DRIVERS)')
+	@bad=0; CGO_ENABLED=1 $(TEST) $(ISOLATE) -timeout 2h -race -p 2 $$(go list ./... | grep -vE '$(MEASURE)') || bad=1; \
+	CGO_ENABLED=1 $(TEST) $(ISOLATE) -timeout 2h -race -p 1 $$(go list ./... | grep -E '$(MEASURE)') || bad=1; exit $$bad
 
 lint: go ## gofmt, go vet, staticcheck, and the rules of internal/archtest
 	@files=$$(gofmt -l .); [ -z "$$files" ] || { echo "not formatted, run make fmt:"; echo "$$files"; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...
-	go test ./internal/archtest
+	$(TEST) ./internal/archtest
 
 fmt: go ## format all Go files
 	gofmt -w .
@@ -70,11 +103,11 @@ reference: go ## write what docs/ has from the code: the reference of the lab fi
 	go test ./results/schema -update
 	go test ./cmd/weft -run Schema -update
 
-fuzz: go ## run every fuzz target for FUZZTIME (10s)
+fuzz: go ## run every fuzz target for FUZZTIME (10s); make test tries 500 mutations of each
 	@for pkg in $$(go list ./...); do \
 	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 	    echo "== $$pkg $$target"; \
-	    go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+	    go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$pkg; \
 	  done; \
 	done
 
@@ -99,6 +132,11 @@ labs: build ## check every lab, and simulate the small ones
 	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bin/weft run --engine sim --out "$$dir" labs/smoke/*.yaml labs/teaching/*.yaml \
 	  labs/collectives/all-*.yaml labs/collectives/others.yaml labs/collectives/traces.yaml labs/ccm/example.yaml \
 	  labs/strack/s02-*.quick.yaml labs/strack/s08-*.quick.yaml
+
+BASE ?= HEAD
+
+same: go ## simulate all labs with this tree and with commit BASE (HEAD), and name the data files that differ
+	.ci/same '$(BASE)'
 
 papers: build ## all papers at their quick sizes, their numbers beside ours (ten minutes); a claim that fails is told, and no error
 	@for p in pc4 strack ccm clocksync; do \
@@ -127,6 +165,6 @@ SEEDED := $(filter-out labs/clocksync/huygens-load.yaml, $(wildcard labs/clocksy
 clocks-seeds: build ## the same, but for the longest, over the seeds of SEEDS: an hour or so
 	dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; bad=0; for seed in $(SEEDS); do bin/weft run --engine sim --set seed=$$seed --out "$$dir" $(SEEDED) || bad=1; done; exit $$bad
 
-clean: ## remove what was built; results are kept
-	rm -rf bin
+clean: ## remove what was built; runs are kept
+	rm -rf bin dist
 	find . -name '*.test' -o -name '*.prof' | xargs -r rm -f

@@ -41,7 +41,7 @@ func TestPrivBench(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(d.dir, j.Run, "manifest.json")); err != nil {
 		t.Error(err)
 	}
-	if pictures, _ := filepath.Glob(filepath.Join(d.dir, "results", "bench", "*-busbw.svg")); len(pictures) != 1 {
+	if pictures, _ := filepath.Glob(filepath.Join(d.dir, "runs", "bench", "*-busbw.svg")); len(pictures) != 1 {
 		t.Errorf("pictures %v", pictures)
 	}
 }
@@ -51,7 +51,7 @@ func TestInterruptedBench(t *testing.T) {
 	d := newDesk(t)
 	p := d.start("bench", "--collective", "all-to-all", "--engine", "sim", "-b", "128", "-e", "1G", "-f", "1024", "-n", "20", "--set", "measure.queues=100ns")
 	if what := eventually(patience, func() string {
-		samples, _ := filepath.Glob(filepath.Join(d.dir, "results", "bench", "*", store.QueuesFile))
+		samples, _ := filepath.Glob(filepath.Join(d.dir, "runs", "bench", "*", store.QueuesFile))
 		if len(samples) == 1 {
 			if info, err := os.Stat(samples[0]); err == nil && info.Size() > 1<<16 {
 				return ""
@@ -63,7 +63,7 @@ func TestInterruptedBench(t *testing.T) {
 	}
 	p.signal(syscall.SIGINT)
 	r := p.wait().wantCode(130)
-	if !strings.Contains(r.stdout, "         128             4     float    none      -1 ") || !strings.Contains(r.stdout, "sizes were not measured") {
+	if !strings.Contains(r.stdout, "         128             4     float    none      -1 ") || !strings.Contains(r.stdout, "not measured: the run ended before") {
 		t.Errorf("what was measured is not shown:\n%s\n%s", r.stdout, r.stderr)
 	}
 }

@@ -163,7 +163,7 @@ func TestPrivCaptureOfAnInterruptedRun(t *testing.T) {
 			if len(got) < 100 {
 				t.Errorf("%d packets", len(got))
 			}
-			d.clean("long.yaml", "results", "h0.pcapng")
+			d.clean("long.yaml", "runs", "h0.pcapng")
 		})
 	}
 }
@@ -191,7 +191,7 @@ func TestPrivCaptureThatCannotBegin(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := d.run(append([]string{"run", d.lab("long.yaml", long), "--engine", "emu", "--dilation", "1000"}, c.args...)...)
-			r.wantCode(1).wantWords(c.want)
+			r.wantCode(1).wantTold(c.want)
 			if left, err := os.ReadDir(filepath.Join(d.dir, "many")); err != nil || len(left) > 0 {
 				t.Errorf("left: %v, %v", left, err)
 			}

@@ -21,7 +21,7 @@ func TestReadOnlyCommands(t *testing.T) {
 		{[]string{"explain", quickstart}, []string{"topology.k", "transport.pc4.target_qtime", "PC4"}},
 		{[]string{"explain", quickstart, "--json"}, []string{`"settings"`}},
 		{[]string{"explain", incast, "--set", "seed=3"}, []string{"seed"}},
-		{[]string{"plan", quickstart}, []string{"TAP", "15 other hosts"}},
+		{[]string{"plan", quickstart}, []string{"TAP", "105 operations like these"}},
 		{[]string{"plan", quickstart, "--json"}, []string{"h15"}},
 		{[]string{"graph", quickstart}, []string{"h15", "fat-tree"}},
 		{[]string{"graph", quickstart, "--format", "dot"}, []string{"graph", "h15"}},

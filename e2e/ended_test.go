@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/quiettest"
 	"weft/results/store"
 )
 
@@ -73,7 +74,7 @@ func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
 	if r := p.wait(); r.signal != syscall.SIGKILL {
 		t.Errorf("it ended with %+v", r)
 	}
-	d.clean("long.yaml", "results")
+	d.clean("long.yaml", "runs")
 	if dirs := d.runs(); len(dirs) != 1 {
 		t.Errorf("run directories: %v", dirs)
 	} else if m, err := store.ReadManifest(dirs[0]); err != nil || m.Status != "failed" || m.Error != "the run was killed" {
@@ -89,7 +90,7 @@ func TestPrivKilledWhileStarting(t *testing.T) {
 		d := newDesk(t)
 		p := d.start("run", d.lab("long.yaml", long), "--engine", "emu", "--dilation", "1000")
 		var family []member
-		if what := eventually(wait, func() string {
+		if what := eventually(patience, func() string {
 			if family = p.family(); len(family) < processes {
 				return "too few processes"
 			}
@@ -100,7 +101,7 @@ func TestPrivKilledWhileStarting(t *testing.T) {
 		p.signal(syscall.SIGKILL)
 		p.wait()
 		before.nothingLeft(t, family, wait)
-		d.clean("long.yaml", "results")
+		d.clean("long.yaml", "runs")
 	}
 }
 
@@ -112,18 +113,14 @@ func TestPrivInterrupted(t *testing.T) {
 			before := look(t)
 			d := newDesk(t)
 			p, family := d.startLong()
-			sent := time.Now()
+			sent := quiettest.Start()
 			p.signal(s)
 			r := p.wait().wantCode(130)
-			if took := time.Since(sent); took > wait {
-				t.Errorf("it took %v to end", took)
-			} else {
-				t.Logf("ended in %v", took.Round(time.Millisecond))
-			}
+			sent.AtMost(t, wait, "the end")
 			before.nothingLeft(t, family, wait)
 			r.wantWords("torn down")
 			d.wantPartial("interrupted", "")
-			d.clean("long.yaml", "results")
+			d.clean("long.yaml", "runs")
 		})
 	}
 }
@@ -135,13 +132,15 @@ func TestPrivInterruptedTwice(t *testing.T) {
 	d := newDesk(t)
 	p, family := d.startLong()
 	p.signal(syscall.SIGINT)
-	sent := time.Now()
+	sent := quiettest.Start()
 	_ = p.cmd.Process.Signal(syscall.SIGINT) // it may have ended already
-	if r := p.wait(); r.code != 130 && r.signal != syscall.SIGINT || time.Since(sent) > wait {
-		t.Errorf("exit code %d, signal %v after %v", r.code, r.signal, time.Since(sent))
+	r := p.wait()
+	sent.AtMost(t, wait, "the end")
+	if r.code != 130 && r.signal != syscall.SIGINT {
+		t.Errorf("exit code %d, signal %v", r.code, r.signal)
 	}
 	before.nothingLeft(t, family, wait)
-	d.clean("long.yaml", "results")
+	d.clean("long.yaml", "runs")
 }
 
 // A simulation ends as an emulation does.
@@ -152,7 +151,7 @@ func TestInterruptedSimulation(t *testing.T) {
 		if !p.running() {
 			return ""
 		}
-		samples, _ := filepath.Glob(filepath.Join(d.dir, "results", "*", "*", store.QueuesFile))
+		samples, _ := filepath.Glob(filepath.Join(d.dir, "runs", "*", "*", store.QueuesFile))
 		if len(samples) == 1 {
 			if info, err := os.Stat(samples[0]); err == nil && info.Size() > 64<<10 {
 				return "" // a group of rows is on the disk
@@ -162,12 +161,10 @@ func TestInterruptedSimulation(t *testing.T) {
 	}); what != "" || !p.running() {
 		t.Fatalf("%s; weft said:\n%s%s", what, p.stdout.String(), p.stderr.String())
 	}
-	sent := time.Now()
+	sent := quiettest.Start()
 	p.signal(syscall.SIGINT)
 	p.wait().wantCode(130)
-	if took := time.Since(sent); took > wait {
-		t.Errorf("it took %v to end", took)
-	}
+	sent.AtMost(t, wait, "the end")
 	d.wantPartial("interrupted", "")
 }
 
@@ -179,23 +176,19 @@ func TestPrivDeathInTheLab(t *testing.T) {
 			before := look(t)
 			d := newDesk(t)
 			p, family := d.startLong("--json")
-			died := time.Now()
+			died := quiettest.Start()
 			if err := syscall.Kill(named(t, family, "weft-"+victim).pid, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
 			r := p.wait().wantCode(1)
-			if took := time.Since(died); took > wait {
-				t.Errorf("it took %v to end", took)
-			} else {
-				t.Logf("ended in %v", took.Round(time.Millisecond))
-			}
+			died.AtMost(t, wait, "the end")
 			before.nothingLeft(t, family, wait)
 			r.wantWords(victim + " died: signal: killed")
 			d.wantPartial("failed", victim+" died")
 			if s := r.summaries(); len(s) != 1 || s[0].Status != "failed" {
 				t.Errorf("--json printed %s", r.stdout)
 			}
-			d.clean("long.yaml", "results")
+			d.clean("long.yaml", "runs")
 		})
 	}
 }
@@ -209,14 +202,10 @@ func TestPrivInterruptedWithADeafNode(t *testing.T) {
 	if err := syscall.Kill(named(t, family, "weft-h1").pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	sent := time.Now()
+	sent := quiettest.Start()
 	p.signal(syscall.SIGINT)
 	p.wait().wantCode(130)
-	if took := time.Since(sent); took > wait {
-		t.Errorf("it took %v to end", took)
-	} else {
-		t.Logf("ended in %v", took.Round(time.Millisecond))
-	}
+	sent.AtMost(t, wait, "the end")
 	before.nothingLeft(t, family, wait)
 	d.wantPartial("interrupted", "")
 }

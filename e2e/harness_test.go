@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/orchestrator/deploy"
 	"weft/results/record"
 	"weft/results/store"
 )
@@ -26,11 +27,13 @@ type desk struct {
 	t    testing.TB
 	dir  string
 	temp string
+
+	state string // where labs that stay up are kept unless the test says where: not among those of the machine's users
 }
 
 func newDesk(t testing.TB) *desk {
 	t.Helper()
-	return &desk{t: t, dir: t.TempDir(), temp: t.TempDir()}
+	return &desk{t: t, dir: t.TempDir(), temp: t.TempDir(), state: filepath.Join(t.TempDir(), "state")}
 }
 
 // lab writes a lab file and returns its name.
@@ -59,7 +62,10 @@ func lib(t testing.TB, name string) string {
 func (d *desk) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(weft, args...)
 	cmd.Dir = d.dir
-	cmd.Env = append(os.Environ(), "TMPDIR="+d.temp, "XDG_CACHE_HOME="+cache, "NO_COLOR=1")
+	cmd.Env = append(os.Environ(), "TMPDIR="+d.temp, "XDG_CACHE_HOME="+cache, "WEFT_OUT=", "NO_COLOR=1")
+	if os.Getenv(deploy.RootVar) == "" {
+		cmd.Env = append(cmd.Env, deploy.RootVar+"="+d.state)
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.WaitDelay = 5 * time.Second // for whoever else holds its standard output
 	return cmd
@@ -189,6 +195,17 @@ func (r result) wantWords(words ...string) {
 	}
 }
 
+// wantTold fails the test unless standard output or standard error, which a person sees together, holds every one of the
+// texts: the summary of a run that failed says why.
+func (r result) wantTold(words ...string) {
+	r.t.Helper()
+	for _, w := range words {
+		if !strings.Contains(r.stdout+r.stderr, w) {
+			r.t.Errorf("weft %s does not say %q:\n%s%s", strings.Join(r.args, " "), w, r.stdout, r.stderr)
+		}
+	}
+}
+
 // summaries reads the objects that `weft run --json` printed, and nothing but them.
 func (r result) summaries() []*record.Summary {
 	r.t.Helper()
@@ -205,10 +222,10 @@ func (r result) summaries() []*record.Summary {
 	return all
 }
 
-// runs lists the run directories below the results directory of the desk, by name.
+// runs lists the run directories of the desk, by name.
 func (d *desk) runs() []string {
 	d.t.Helper()
-	dirs, err := filepath.Glob(filepath.Join(d.dir, "results", "*", "[0-9]*"))
+	dirs, err := filepath.Glob(filepath.Join(d.dir, "runs", "*", "[0-9]*"))
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func TestIncastMeetsTheFigureOfThePaper(t *testing.T) {
 	if report := d.junit("report.xml"); len(report.Suites) != len(degrees) || report.Failures != 0 || report.Tests < 4*len(degrees) {
 		t.Errorf("%+v", report)
 	}
-	d.clean("results", "report.xml")
+	d.clean("runs", "report.xml")
 }
 
 const missing = `

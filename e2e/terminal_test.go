@@ -17,10 +17,11 @@ import (
 type terminal struct {
 	*process
 	t     testing.TB
-	side  *os.File // ours
-	ours  int      // its descriptor
-	shown text     // what has appeared on it
-	fd    int      // of the side that weft has, to look at its settings
+	side  *os.File     // ours
+	ours  int          // its descriptor
+	shown text         // what has appeared on it
+	fd    int          // of the side that weft has, to look at its settings
+	was   unix.Termios // its settings before weft began
 }
 
 // sit starts weft at a terminal of so many rows and columns.
@@ -47,6 +48,7 @@ func (d *desk) sit(rows, columns uint16, args ...string) *terminal {
 	}
 	x := &terminal{t: d.t, side: os.NewFile(uintptr(fd), "terminal"), ours: fd, fd: int(theirs.Fd())}
 	x.resize(rows, columns)
+	x.was = x.settings()
 	cmd := d.command(args...)
 	cmd.Stdin = theirs
 	cmd.SysProcAttr.Setsid, cmd.SysProcAttr.Setctty = true, true
@@ -93,7 +95,7 @@ func (x *terminal) types(keys string) {
 // shows waits until something has appeared, and forgets what has.
 func (x *terminal) shows(want string) {
 	x.t.Helper()
-	if what := eventually(2*wait, func() string {
+	if what := eventually(patience, func() string {
 		if strings.Contains(x.shown.String(), want) {
 			return ""
 		}
@@ -128,14 +130,13 @@ func TestPrivShellInANode(t *testing.T) {
 			d := newDesk(t).stateful()
 			d.run("deploy", d.lab("lab.yaml", byHand), "--runtime", runtime).wantCode(0)
 			x := d.sit(33, 101, "exec", "h0", "--", "sh")
-			before := x.settings()
 			x.types("stty size; echo PS1=$((6*7)) $(hostname)\r")
 			x.shows("33 101")
 			x.resize(20, 80)
 			x.types("sleep 0.2; stty size\r")
 			x.shows("20 80")
 			x.types("sleep 100\r")
-			if what := eventually(wait, func() string {
+			if what := eventually(patience, func() string {
 				if d.run("exec", "h0", "--", "pgrep", "-x", "sleep").code != 0 {
 					return "the program does not run"
 				}
@@ -150,8 +151,8 @@ func TestPrivShellInANode(t *testing.T) {
 			if r := x.wait(); r.code != 7 {
 				t.Errorf("exit code %d", r.code)
 			}
-			if after := x.settings(); after != before {
-				t.Errorf("the terminal was left as %+v, it was %+v", after, before)
+			if after := x.settings(); after != x.was {
+				t.Errorf("the terminal was left as %+v, it was %+v", after, x.was)
 			}
 		})
 	}
@@ -163,7 +164,7 @@ func TestPrivTerminalIsClosed(t *testing.T) {
 	x := d.sit(24, 80, "exec", "h0", "--", "sh")
 	x.types("sleep 4321\r")
 	runs := func() bool { return d.run("exec", "h0", "--", "pgrep", "-f", "sleep 4321").code == 0 }
-	if what := eventually(wait, func() string {
+	if what := eventually(patience, func() string {
 		if !runs() {
 			return "the program does not run"
 		}
@@ -173,7 +174,7 @@ func TestPrivTerminalIsClosed(t *testing.T) {
 	}
 	x.side.Close()
 	x.wait()
-	if what := eventually(wait, func() string {
+	if what := eventually(patience, func() string {
 		if runs() {
 			return "the program still runs"
 		}
@@ -201,11 +202,11 @@ func TestPrivTerminalOfARunIsClosed(t *testing.T) {
 				{"deploy", d.lab("lab.yaml", byHand), "--runtime", runtime},
 			} {
 				for _, after := range []time.Duration{0, 100 * time.Millisecond, 700 * time.Millisecond} {
-					_ = os.RemoveAll(filepath.Join(d.dir, "results"))
+					_ = os.RemoveAll(filepath.Join(d.dir, "runs"))
 					_ = os.RemoveAll(filepath.Join(d.dir, "state"))
 					x := d.sit(24, 80, args...)
 					if what := eventually(time.Minute, func() string { // before it makes anything the signal may end it as it ends any program
-						for _, dir := range []string{"results", "state"} {
+						for _, dir := range []string{"runs", "state"} {
 							if made, _ := os.ReadDir(filepath.Join(d.dir, dir)); len(made) > 0 {
 								return ""
 							}
@@ -239,7 +240,7 @@ func TestPrivTerminalOfARunIsClosed(t *testing.T) {
 func TestPrivSecondCtrlC(t *testing.T) {
 	d := deployed(t, byHand)
 	p := d.start("exec", "h0", "--", "sh", "-c", `trap "" TERM INT; echo deaf; while :; do sleep 0.1; done`)
-	if what := eventually(wait, func() string {
+	if what := eventually(patience, func() string {
 		if strings.Contains(p.stdout.String(), "deaf") {
 			return ""
 		}
@@ -254,7 +255,7 @@ func TestPrivSecondCtrlC(t *testing.T) {
 	if r := p.wait(); r.code != 130 && r.signal != syscall.SIGINT {
 		t.Errorf("exit code %d, signal %v", r.code, r.signal)
 	}
-	if what := eventually(wait, func() string {
+	if what := eventually(patience, func() string {
 		if d.run("exec", "h0", "--", "pgrep", "-f", "echo deaf").code == 0 {
 			return "a program that is deaf to signals still runs"
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/internal/quiettest"
 	"weft/orchestrator/deploy"
 	"weft/transport/wire"
 )
@@ -53,7 +54,7 @@ func pingsEveryHost(t *testing.T, d *desk) {
 func (d *desk) background(from, to string) {
 	d.t.Helper()
 	p := d.start("exec", from, "--", "ping", "-i", "0.05", to)
-	if what := eventually(wait, func() string {
+	if what := eventually(patience, func() string {
 		if strings.Contains(p.stdout.String(), "bytes from") {
 			return ""
 		}
@@ -95,33 +96,28 @@ func seesWithTshark(t *testing.T, d *desk) {
 func fillsTheLink(t *testing.T, d *desk) {
 	const line, ethernet = 20e6, 14 + 4
 	within(t, "TCP", 0.03, func() (got, want float64) {
-		tcp := d.iperf("-t", "5", "-O", "2")
+		tcp := d.iperf("-t", "3", "-O", "1")
 		const headers = 20 + 20 + 12 // IPv4, TCP, its timestamps
 		payload := float64(tcp.Start.MSS)
 		return tcp.End.Received.Rate, line * payload / (payload + headers + ethernet)
 	})
 	within(t, "UDP", 0.03, func() (got, want float64) {
-		udp := d.iperf("-u", "-b", "25M", "-l", "1200", "-t", "3")
+		udp := d.iperf("-u", "-b", "25M", "-l", "1200", "-t", "2")
 		return udp.End.Received.Rate, line * 1200 / (1200 + 8 + 20 + ethernet)
 	})
 }
 
-// within fails the test unless a rate, in b/s, is that of the lab but for a share. One that is too low is measured up to three
-// times: what else the machine does can only slow it.
+// within fails the test unless a rate, in b/s, is that of the lab but for a share. See quiettest.Check.
 func within(t *testing.T, what string, share float64, measure func() (got, want float64)) {
 	t.Helper()
-	for try := 1; ; try++ {
+	quiettest.Check(t, 3, func() error {
 		got, want := measure()
-		t.Logf("%s, try %d: %.3f Mb/s, the lab says %.3f (%+.2f %%)", what, try, got/1e6, want/1e6, 100*(got/want-1))
-		low := got < want*(1-share)
-		if low && try < 3 {
-			continue
+		t.Logf("%s: %.3f Mb/s, the lab says %.3f (%+.2f %%)", what, got/1e6, want/1e6, 100*(got/want-1))
+		if got < want*(1-share) || got > want*(1+share) {
+			return fmt.Errorf("%s: %.3f Mb/s; the lab says %.3f, and %.0f %% are accepted", what, got/1e6, want/1e6, 100*share)
 		}
-		if low || got > want*(1+share) {
-			t.Errorf("%s: %.3f Mb/s; the lab says %.3f, and %.0f %% are accepted", what, got/1e6, want/1e6, 100*share)
-		}
-		return
-	}
+		return nil
+	})
 }
 
 // Wireshark's tools understand Weft's headers in Weft's captures, by the dissector that weft prints.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weft/internal/quiettest"
 )
 
 // member is a process that a weft started, directly or through another.
@@ -131,7 +133,7 @@ func (p *process) midRun(hosts, bytes int) (family []member) {
 type traces struct {
 	interfaces []string
 	mounts     []string
-	files      []string // called something with weft, where programs leave files
+	files      []string // called something with weft, where programs leave files beside TMPDIR, which is the desk's own
 }
 
 // look takes stock of the machine.
@@ -154,7 +156,7 @@ func look(t testing.TB) traces {
 			now.mounts = append(now.mounts, strings.TrimSuffix(line, "\n"))
 		}
 	}
-	for _, dir := range []string{"/run", "/run/netns", "/run/lock", "/dev/shm", "/tmp", "/var/tmp", "/sys/fs/cgroup"} {
+	for _, dir := range []string{"/run", "/run/netns", "/run/lock", "/dev/shm", "/sys/fs/cgroup"} {
 		entries, _ := os.ReadDir(dir)
 		for _, e := range entries {
 			if strings.HasPrefix(strings.ToLower(e.Name()), "weft") {
@@ -165,12 +167,13 @@ func look(t testing.TB) traces {
 	return now
 }
 
-// nothingLeft fails the test unless, within d, every process of the family is gone, so are their network
-// namespaces and all other processes of the program under test, and the machine is as it was before.
+// nothingLeft fails the test unless every process of the family is gone, so are their network
+// namespaces and all other processes of the program under test, and the machine is as it was before, on a
+// quiet machine within d.
 func (before traces) nothingLeft(t testing.TB, family []member, d time.Duration) {
 	t.Helper()
-	start := time.Now()
-	what := eventually(d, func() string {
+	start := quiettest.Start()
+	what := eventually(patience, func() string {
 		var left []string
 		for _, m := range family {
 			if m.alive() {
@@ -186,10 +189,10 @@ func (before traces) nothingLeft(t testing.TB, family []member, d time.Duration)
 		return strings.Join(left, "\n")
 	})
 	if what != "" {
-		t.Errorf("left behind after %v:\n%s", d, what)
+		t.Errorf("left behind after %v:\n%s", patience, what)
 		return
 	}
-	t.Logf("%d processes and all their traces gone within %v", len(family), time.Since(start).Round(time.Millisecond))
+	start.AtMost(t, d, fmt.Sprintf("the end of %d processes and all their traces", len(family)))
 }
 
 // ours lists the processes that run the program under test, as far as this user may know.

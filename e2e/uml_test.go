@@ -49,7 +49,7 @@ expect: [verified == true, drops == 0, flows == 1]
 	if text, err := os.ReadFile(filepath.Join(d.dir, "report.xml")); err != nil || !strings.Contains(string(text), "flows == 1") {
 		t.Errorf("report.xml: %q, %v", text, err)
 	}
-	d.clean("lab.yaml", "results", "report.xml")
+	d.clean("lab.yaml", "runs", "report.xml")
 	before.nothingLeft(t, nil, wait)
 	t.Logf("%v, of which the run %v s", r.took.Round(time.Millisecond), s.WallS)
 }

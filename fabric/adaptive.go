@@ -3,6 +3,7 @@ package fabric
 import (
 	"slices"
 
+	"weft/internal/splitmix"
 	"weft/units"
 )
 
@@ -51,8 +52,8 @@ func (n *Network) decide(now units.Time, s int, from int32, e *Packet) int32 {
 	case b.kind == CCM || len(ports)+len(aside) == 1:
 		return ports[usual]
 	case b.kind == Spray:
-		b.random += 0x9e3779b97f4a7c15
-		return ports[choose(uint32(mix(b.random)), 0, int32(len(ports)))]
+		b.random += splitmix.Gamma
+		return ports[choose(uint32(splitmix.Mix(b.random)), 0, int32(len(ports)))]
 	}
 	f := b.flows.find(now, flowKey(e))
 	if f.port == noPort {
@@ -238,7 +239,7 @@ func (t *flowTable) know(now units.Time, key uint64) *flowEntry {
 
 func (t *flowTable) set(key uint64) []flowEntry {
 	sets := uint64(len(t.entries) / ways)
-	first := mix(key) % sets * ways
+	first := splitmix.Mix(key) % sets * ways
 	return t.entries[first : first+ways]
 }
 
@@ -262,7 +263,7 @@ func newBalancers(cfg *Config) (balancers []balancer, light []units.Bytes) {
 	any := false
 	balancers = make([]balancer, len(cfg.Switches))
 	for s := range cfg.Switches {
-		balancers[s] = balancer{kind: cfg.Switches[s].Balance, random: mix(cfg.Seed ^ mix(cfg.Switches[s].Seed+1))}
+		balancers[s] = balancer{kind: cfg.Switches[s].Balance, random: splitmix.Mix(cfg.Seed ^ splitmix.Mix(cfg.Switches[s].Seed+1))}
 		any = any || cfg.Switches[s].Balance.perPacket()
 	}
 	if !any {

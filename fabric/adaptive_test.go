@@ -3,6 +3,7 @@ package fabric
 import (
 	"testing"
 
+	"weft/internal/splitmix"
 	"weft/units"
 )
 
@@ -143,13 +144,13 @@ func TestFlowTableIsBounded(t *testing.T) {
 	var table flowTable
 	for round := range 3 {
 		for k := range uint64(10_000) {
-			f := table.find(units.Time(round)*units.Millisecond, mix(k))
+			f := table.find(units.Time(round)*units.Millisecond, splitmix.Mix(k))
 			f.port = int32(k % 7)
 		}
 	}
 	kept := 0
 	for k := range uint64(10_000) {
-		if table.find(3*units.Millisecond, mix(k)).port == int32(k%7) {
+		if table.find(3*units.Millisecond, splitmix.Mix(k)).port == int32(k%7) {
 			kept++
 		}
 	}
@@ -160,12 +161,12 @@ func TestFlowTableIsBounded(t *testing.T) {
 	size := len(table.entries)
 	later := 3*units.Millisecond + FlowExpiry + 1
 	for k := range uint64(10_000) {
-		if table.find(later, mix(k)).port != noPort {
+		if table.find(later, splitmix.Mix(k)).port != noPort {
 			t.Fatalf("flow %d is remembered after its time", k)
 		}
 	}
 	for k := range uint64(100_000) {
-		table.find(later, mix(k+1<<40))
+		table.find(later, splitmix.Mix(k+1<<40))
 	}
 	if len(table.entries) > mostFlows || len(table.entries) < size || table.evicted == 0 {
 		t.Errorf("%d entries after 100,000 flows, %d evicted", len(table.entries), table.evicted)

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"unsafe"
 
+	"weft/internal/fuzztest"
+	"weft/internal/splitmix"
 	"weft/units"
 )
 
@@ -26,7 +28,7 @@ func instants(all []Step, what StepKind) (at []units.Time) {
 
 // key is that of a flow in the tables of switches.
 func key(src, dst HostID, port uint16) uint64 {
-	return uint64(uint32(mix(FlowHash(src, dst, port, 4793))))<<32 | uint64(uint32(dst))
+	return uint64(uint32(splitmix.Mix(FlowHash(src, dst, port, 4793))))<<32 | uint64(uint32(dst))
 }
 
 // A queue that is short for less than a round trip releases nobody. When it is short for longer, the release comes at a known instant:
@@ -197,9 +199,10 @@ func TestIncastOfTenThousandFlows(t *testing.T) {
 
 // Whatever tags hosts write, switches whose queues are full do not fail, ask nobody who does not exist, and lose no packet.
 func FuzzTags(f *testing.F) {
-	f.Add([]byte{0, 0, 0, 1, 0, 0xff, 0xff, 2, 0, 0xea, 0x60, 3, 1, 0, 1, 4, 2, 0, 4, 5}, uint8(0xff))
-	f.Add([]byte{0, 0, 5, 1, 0, 0, 5, 1, 3, 0, 2, 1}, uint8(5))
-	f.Fuzz(func(t *testing.T, tags []byte, jammed uint8) {
+	corpus := fuzztest.New(f)
+	corpus.Add([]byte{0, 0, 0, 1, 0, 0xff, 0xff, 2, 0, 0xea, 0x60, 3, 1, 0, 1, 4, 2, 0, 4, 5}, uint8(0xff))
+	corpus.Add([]byte{0, 0, 5, 1, 0, 0, 5, 1, 3, 0, 2, 1}, uint8(5))
+	corpus.Fuzz(func(t *testing.T, tags []byte, jammed uint8) {
 		n, _ := coordinated(t, diamond(), nil)
 		all := steps(n)
 		for bit, port := range []int32{2, 4, 6, 8, 3, 5, 7, 9} {

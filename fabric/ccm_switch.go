@@ -3,7 +3,7 @@ package fabric
 import (
 	"slices"
 
-	"weft/timeline"
+	"weft/internal/splitmix"
 	"weft/units"
 )
 
@@ -184,7 +184,7 @@ func (n *Network) lastHop(now units.Time, s int, from, port int32, e *Packet) {
 		k = len(w.ports)
 		w.ports, w.incast = append(w.ports, port), append(w.incast, &incast{lightSince: units.Never, at: map[uint64]int{}})
 		w.port[port] = k
-		n.timeline.Set(n.switchEntity(s), now+n.ccm.RTT/2)
+		n.timeline.Set(n.entities.of(attendance, s), now+n.ccm.RTT/2)
 	}
 	in, key := w.incast[k], flowKey(e)
 	i, told := in.at[key]
@@ -270,7 +270,7 @@ func (n *Network) attend(now units.Time, s int) {
 		k++
 	}
 	if len(w.ports) > 0 {
-		n.timeline.Set(n.switchEntity(s), now+n.ccm.RTT/2)
+		n.timeline.Set(n.entities.of(attendance, s), now+n.ccm.RTT/2)
 	}
 }
 
@@ -332,7 +332,7 @@ func (n *Network) heedNote(now units.Time, s int, e *Packet) {
 	n.total.DeliveredBytes += e.Size
 	n.Put(e)
 	hash := FlowHash(note.Src, note.Dst, note.SrcPort, n.dstPort)
-	f := n.balancers[s].flows.know(now, uint64(uint32(mix(hash)))<<32|uint64(uint32(note.Dst)))
+	f := n.balancers[s].flows.know(now, uint64(uint32(splitmix.Mix(hash)))<<32|uint64(uint32(note.Dst)))
 	if note.Type != NeedsPath || f == nil || f.port == noPort {
 		n.total.CCM.Ignored++
 		return
@@ -370,14 +370,11 @@ func (n *Network) isHost(id NodeID) bool { return int(id) < len(n.nics) }
 
 func (n *Network) switchID(s int) NodeID { return NodeID(len(n.nics) + s) }
 
-// switchEntity is armed for the next attend of a switch.
-func (n *Network) switchEntity(s int) timeline.ID { return n.first + timeline.ID(n.attending+s) }
-
 // newCoordinators returns what each switch knows for CCM.
 func newCoordinators(cfg *Config) (all []ccmSwitch, congestion []units.Bytes) {
 	all = make([]ccmSwitch, len(cfg.Switches))
 	for s := range all {
-		all[s] = ccmSwitch{random: mix(cfg.Seed ^ mix(cfg.Switches[s].Seed+2)), inward: noPort, port: map[int32]int{}}
+		all[s] = ccmSwitch{random: splitmix.Mix(cfg.Seed ^ splitmix.Mix(cfg.Switches[s].Seed+2)), inward: noPort, port: map[int32]int{}}
 	}
 	congestion = make([]units.Bytes, len(cfg.Ports))
 	for i := range cfg.Ports {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"weft/internal/splitmix"
 	"weft/units"
 )
 
@@ -115,7 +116,7 @@ func jam(n *world, port int32) { n.net.ports[port].held = 1 << 1 }
 func TestUpstreamIsAskedForAnotherPath(t *testing.T) {
 	n, lines := coordinated(t, diamond(), nil)
 	flow := uint16(1)
-	for ; n.net.routing.members[n.net.routing.group(0, 1).first+choose(uint32(mix(FlowHash(0, 1, flow, 4793))), n.net.routing.seeds[0], 2)] != 2; flow++ {
+	for ; n.net.routing.members[n.net.routing.group(0, 1).first+choose(uint32(splitmix.Mix(FlowHash(0, 1, flow, 4793))), n.net.routing.seeds[0], 2)] != 2; flow++ {
 	}
 	jam(n, 4) // from switch 1 on
 	for i := range 40 {
@@ -176,7 +177,7 @@ func TestOneOfTwoFlowsIsAsked(t *testing.T) {
 	})
 	var flows []uint16
 	for f := uint16(1); len(flows) < 2; f++ {
-		if n.net.routing.members[n.net.routing.group(0, 1).first+choose(uint32(mix(FlowHash(0, 1, f, 4793))), n.net.routing.seeds[0], 2)] == 2 {
+		if n.net.routing.members[n.net.routing.group(0, 1).first+choose(uint32(splitmix.Mix(FlowHash(0, 1, f, 4793))), n.net.routing.seeds[0], 2)] == 2 {
 			flows = append(flows, f)
 		}
 	}
@@ -291,7 +292,7 @@ func TestAFlowStaysWhileItsPortIsLight(t *testing.T) {
 	if c := n.net.Counters(); c.PathSwitches != 0 || len(*lines) != 0 {
 		t.Fatalf("%q, %+v", *lines, c)
 	}
-	on := n.net.balancers[0].flows.know(50*us, uint64(uint32(mix(FlowHash(0, 1, 1, 4793))))<<32|1).port
+	on := n.net.balancers[0].flows.know(50*us, uint64(uint32(splitmix.Mix(FlowHash(0, 1, 1, 4793))))<<32|1).port
 	jam(n, on)
 	for i := range 20 {
 		at := 60*us + units.Time(i)*us

@@ -46,16 +46,16 @@ func TestDisorderIsAsOftenAsItSays(t *testing.T) {
 		t.Errorf("%+v", k)
 	}
 	seen := make([]int, packets)
-	overtaken, last := 0, units.Bytes(-1)
+	overtaken, last := 0, int64(-1)
 	for _, a := range n.arrivals {
-		seen[a.packet.Payload]++
-		if a.packet.Payload < last {
+		seen[a.packet.Context]++
+		if a.packet.Context < last {
 			overtaken++
 		}
-		last = max(last, a.packet.Payload)
-		idle := units.Time(a.packet.Payload)*units.Microsecond + 2*units.Microsecond + 2*80*units.Nanosecond
+		last = max(last, a.packet.Context)
+		idle := units.Time(a.packet.Context)*units.Microsecond + 2*units.Microsecond + 2*80*units.Nanosecond
 		if by := a.at - idle; by < 0 || by > d.By {
-			t.Fatalf("packet %d comes %v late, of at most %v", a.packet.Payload, by, d.By)
+			t.Fatalf("packet %d comes %v late, of at most %v", a.packet.Context, by, d.By)
 		}
 	}
 	if slices.Min(seen) != 1 || slices.Max(seen) != 2 {
@@ -263,9 +263,9 @@ func TestJitterIsExponential(t *testing.T) {
 	var sum units.Time
 	var all []units.Time
 	for _, a := range n.arrivals {
-		by := a.at - units.Time(a.packet.Payload)*units.Microsecond - 2*units.Microsecond - 2*80*units.Nanosecond
+		by := a.at - units.Time(a.packet.Context)*units.Microsecond - 2*units.Microsecond - 2*80*units.Nanosecond
 		if by < 1 {
-			t.Fatalf("packet %d comes %v early", a.packet.Payload, -by)
+			t.Fatalf("packet %d comes %v early", a.packet.Context, -by)
 		}
 		sum += by
 		all = append(all, by)

@@ -47,12 +47,12 @@ func (n *Network) goDown(now units.Time, o *port) {
 	n.cutLate(o.index)
 	if o.is(nic) {
 		h := o.host(n)
-		n.timeline.Clear(n.nicEntity(h))
+		n.timeline.Clear(n.entities.of(nicFree, int(h)))
 		n.busy[h] = isDown
 	}
 	if n.flow != nil {
-		n.timeline.Clear(n.transmitterEntity(o.index))
-		n.timeline.Clear(n.frameEntity(o.index))
+		n.timeline.Clear(n.entities.of(portFree, int(o.index)))
+		n.timeline.Clear(n.entities.of(frameEnd, int(o.index)))
 		n.flow.frames[o.index].clear()
 	}
 	t := &n.tallies[o.index]
@@ -108,7 +108,7 @@ func (n *Network) SetLine(now units.Time, port int, rate units.Bandwidth, delay 
 	if o.is(nic) && o.freeAt > now {
 		h := o.host(n)
 		n.busy[h] |= lineBusy
-		n.timeline.Set(n.nicEntity(h), o.freeAt)
+		n.timeline.Set(n.entities.of(nicFree, int(h)), o.freeAt)
 	}
 	n.armTransmitter(o)
 	return nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"weft/internal/splitmix"
 	"weft/units"
 )
 
@@ -24,7 +25,7 @@ func newLineErrors(loss, bitErrors float64, d Disorder, seed uint64) *lineErrors
 		return nil
 	}
 	return &lineErrors{
-		packet: math.Log1p(-loss), bit: math.Log1p(-bitErrors), random: mix(^seed), loss: loss, bitErrors: bitErrors, disorder: d,
+		packet: math.Log1p(-loss), bit: math.Log1p(-bitErrors), random: splitmix.Mix(^seed), loss: loss, bitErrors: bitErrors, disorder: d,
 	}
 }
 

@@ -44,6 +44,7 @@ type LosslessFault struct {
 	Rule   LosslessRule
 	Switch NodeID
 	Port   int         // the port that is or should be paused, by its index in Config.Ports; RuleMemory: -1
+	Queue  int         // RuleECN: the port whose queue marks too late
 	Class  uint8       // of the packets; RuleMemory: 0
 	Need   units.Bytes // least headroom; memory set apart; Kmin
 	Have   units.Bytes // headroom; total memory; the threshold at which the port is paused
@@ -157,13 +158,10 @@ func (k *losslessCheck) class(s int, class uint8, shared units.Bytes) {
 
 // ecn checks that each queue of switch s, if it is fed by one port alone, marks before that port is paused.
 func (k *losslessCheck) ecn(s int, at LosslessFault, f PFCConfig, shared units.Bytes) {
+	pause := pausesAt(f, shared)
 	for _, o := range k.out[s] {
-		e := k.cfg.Ports[o].ECN
-		if !e.On {
-			continue
-		}
-		if pause := pausesAt(f, shared); e.Kmin >= pause {
-			at.Rule, at.Need, at.Have = RuleECN, e.Kmin, pause
+		if e := &k.cfg.Ports[o].ECN; e.On && e.Kmin >= pause {
+			at.Rule, at.Need, at.Have, at.Queue = RuleECN, e.Kmin, pause, o
 			k.fault(at, "port %d: marks when more than %d bytes wait (Kmin), but a port that feeds it (%d, from node %d) is paused at %d",
 				o, e.Kmin, at.Port, k.cfg.Ports[at.Port].From, at.Have)
 			return

@@ -35,8 +35,7 @@ type Sink interface {
 type Network struct {
 	timeline     *timeline.Queue
 	sink         Sink
-	first        timeline.ID // port i's entity is first+i, host h's NIC first+len(ports)+h, then see pfcEntities
-	entities     int
+	entities     entities
 	ports        []port
 	nics         []int32 // port of each host
 	busy         []uint8 // by host: what keeps its NIC from sending: lineBusy, isDown, and the classes that are paused
@@ -55,7 +54,6 @@ type Network struct {
 	coordinators []ccmSwitch                                              // by switch
 	congestion   []units.Bytes                                            // by port: PortConfig.Congested
 	overloads    []overload                                               // by port
-	attending    int                                                      // CCM: the entity of switch s is first+attending+s, armed for what it does by itself
 	follow       func(Step)
 	dstPort      uint16        // of the transport
 	lights       []units.Bytes // by port: PortConfig.Light
@@ -74,30 +72,13 @@ const (
 	isDown   uint8 = 1 << 7
 )
 
-func (n *Network) nicEntity(h HostID) timeline.ID {
-	return n.first + timeline.ID(len(n.ports)) + timeline.ID(h)
-}
-
-// transmitterEntity is armed for the end of a transmission of a punctual port.
-func (n *Network) transmitterEntity(port int32) timeline.ID {
-	return n.first + timeline.ID(len(n.ports)+len(n.nics)) + timeline.ID(port)
-}
-
-// frameEntity is armed for the first pause or resume on its way to a port.
-func (n *Network) frameEntity(port int32) timeline.ID {
-	return n.first + timeline.ID(2*len(n.ports)+len(n.nics)) + timeline.ID(port)
-}
-
 // New builds an idle network and adds its entities to q.
 func New(cfg Config, q *timeline.Queue, sink Sink) (*Network, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("fabric: %w", err)
 	}
 	n := build(&cfg, q, sink)
-	n.first = q.Grow(n.entities)
-	if n.late != nil {
-		n.late.entity = n.first + timeline.ID(n.entities-1)
-	}
+	n.entities.first = q.Grow(n.entities.number())
 	return n, nil
 }
 
@@ -107,7 +88,6 @@ func build(cfg *Config, q *timeline.Queue, sink Sink) *Network {
 	n := &Network{
 		timeline: q,
 		sink:     sink,
-		entities: len(cfg.Ports) + cfg.Hosts,
 		ports:    make([]port, len(cfg.Ports)),
 		nics:     make([]int32, cfg.Hosts),
 		busy:     make([]uint8, cfg.Hosts),
@@ -120,26 +100,19 @@ func build(cfg *Config, q *timeline.Queue, sink Sink) *Network {
 	for s := range cfg.Switches {
 		n.names = append(n.names, cfg.Switches[s].Name)
 	}
-	if n.flow != nil {
-		n.entities += 2 * len(cfg.Ports)
-	}
 	n.balancers, n.lights = newBalancers(cfg)
 	n.asides = newAsides(cfg)
 	if n.ccm = cfg.CCM; n.ccm != nil {
-		n.attending = n.entities
-		n.entities += len(cfg.Switches)
 		n.coordinators, n.congestion = newCoordinators(cfg)
 		n.overloads = make([]overload, len(cfg.Ports))
 		n.dstPort = cfg.Port
 		n.pool.store.notes = true
 	}
-	if n.staff = newStaff(cfg, n.entities); n.staff != nil {
-		n.entities += len(cfg.Switches)
-	}
+	n.staff = newStaff(cfg)
 	if cfg.disorderly() {
 		n.late = &late{}
-		n.entities++
 	}
+	n.entities = newEntities(cfg, n.flow != nil, n.staff != nil)
 	accounting := cfg.accounting()
 	for i := range cfg.Ports {
 		n.ports[i] = newPort(cfg, i)
@@ -154,13 +127,8 @@ func build(cfg *Config, q *timeline.Queue, sink Sink) *Network {
 	return n
 }
 
-// Owns tells whether an entity of the timeline is the network's: whether Fire takes it.
-func (n *Network) Owns(id timeline.ID) bool {
-	return id >= n.first && int(id-n.first) < n.entities
-}
-
 // Inject hands p to the NIC of host p.Src, which sends it at once when it is free and otherwise after those
-// that wait. It never refuses. The caller fills in Src, Dst, Size, FlowHash, ECN, Class, Payload and Header.
+// that wait. It never refuses. The caller fills in Src, Dst, Size, FlowHash, ECN, Class, Context and Header.
 func (n *Network) Inject(now units.Time, p *Packet) {
 	hosts := uint(len(n.nics))
 	if p.Size <= 0 || p.Size > math.MaxInt32 || p.Class >= Classes || uint(p.Src) >= hosts || uint(p.Dst) >= hosts {
@@ -188,7 +156,7 @@ func (n *Network) Inject(now units.Time, p *Packet) {
 	p.SentAt = now
 	n.start(now, nic, o, p)
 	n.busy[p.Src] |= lineBusy
-	n.timeline.Set(n.nicEntity(p.Src), o.freeAt)
+	n.timeline.Set(n.entities.of(nicFree, int(p.Src)), o.freeAt)
 }
 
 // NICFree tells whether a packet of any class that is injected now would leave at once. After Inject it is false
@@ -209,9 +177,9 @@ func (n *Network) NICQueued(h HostID) units.Bytes { return n.ports[n.nics[h]].qu
 
 // Fire does what is due at now for an entity that the timeline has popped and the network Owns.
 func (n *Network) Fire(now units.Time, id timeline.ID) {
-	i := uint32(id - n.first)
+	i := uint32(id - n.entities.first)
 	if int(i) >= len(n.ports) {
-		n.fireOther(now, int(i)-len(n.ports))
+		n.fireOther(now, int32(i))
 		return
 	}
 	if p := n.parts; p != nil && p.abroad[i>>6]>>(i&63)&1 != 0 {
@@ -229,31 +197,23 @@ func (n *Network) Fire(now units.Time, id timeline.ID) {
 	n.arrive(now, int32(i), e)
 }
 
-// fireOther is for the entities that follow those of the ports.
-func (n *Network) fireOther(now units.Time, i int) {
-	if n.late != nil && i == n.entities-1-len(n.ports) {
-		n.straggle(now)
-		return
-	}
-	if n.staff != nil && i+len(n.ports) >= n.staff.first {
-		s := i + len(n.ports) - n.staff.first
-		n.staff.stations.Advance(now, s)
-		n.relieve(now, s)
-		return
-	}
-	if k := i + len(n.ports) - n.attending; n.ccm != nil && k >= 0 {
-		n.attend(now, k)
-		return
-	}
-	if i < len(n.nics) {
+// fireOther is for the entities that are not a line's.
+func (n *Network) fireOther(now units.Time, entity int32) {
+	switch r, i := n.entities.what(entity); r {
+	case nicFree:
 		n.nicDone(now, HostID(i))
-		return
-	}
-	if i -= len(n.nics); i < len(n.ports) {
+	case portFree:
 		n.transmitted(now, &n.ports[i])
-		return
+	case frameEnd:
+		n.heed(now, i)
+	case attendance:
+		n.attend(now, int(i))
+	case stationTurn:
+		n.staff.stations.Advance(now, int(i))
+		n.relieve(now, int(i))
+	case lateArrival:
+		n.straggle(now)
 	}
-	n.heed(now, int32(i-len(n.ports)))
 }
 
 // nicDone is the end of a transmission of host h.
@@ -261,7 +221,7 @@ func (n *Network) nicDone(now units.Time, h HostID) {
 	o := &n.ports[n.nics[h]]
 	o.advance(n, now)
 	if o.freeAt > now {
-		n.timeline.Set(n.nicEntity(h), o.freeAt)
+		n.timeline.Set(n.entities.of(nicFree, int(h)), o.freeAt)
 		return
 	}
 	n.busy[h] &^= lineBusy
@@ -349,6 +309,6 @@ func (n *Network) join(now units.Time, from int32, e *Packet) {
 func (n *Network) start(now units.Time, i int32, o *port, e *Packet) {
 	o.transmit(n, i, now, e)
 	if o.flight.first == e {
-		n.timeline.Set(n.first+timeline.ID(i), e.at)
+		n.timeline.Set(n.PortEntity(int(i)), e.at)
 	}
 }

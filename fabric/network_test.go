@@ -83,8 +83,8 @@ func TestBackToBackPacketsFollowAtLineRate(t *testing.T) {
 	}
 	n.run(units.Never)
 	for i, a := range n.arrivals {
-		if want := 4*us + 4*100*ns + units.Time(i)*100*ns; a.at != want || int(a.packet.Payload) != i {
-			t.Errorf("packet %d at %d, want %d at %d", a.packet.Payload, a.at, i, want)
+		if want := 4*us + 4*100*ns + units.Time(i)*100*ns; a.at != want || int(a.packet.Context) != i {
+			t.Errorf("packet %d at %d, want %d at %d", a.packet.Context, a.at, i, want)
 		}
 		if a.packet.SentAt != units.Time(i)*100*ns || a.packet.Queued != 0 {
 			t.Errorf("packet %d sent %d, queued %d", i, a.packet.SentAt, a.packet.Queued)
@@ -285,7 +285,7 @@ func TestStrictPriority(t *testing.T) {
 	}
 	for _, a := range n.arrivals {
 		if p := a.packet; a.at != p.SentAt+1*us+80*ns+p.Queued+800*ns {
-			t.Errorf("%d: sent %d, arrived %d, queued %d", p.Payload, p.SentAt, a.at, p.Queued)
+			t.Errorf("%d: sent %d, arrived %d, queued %d", p.Context, p.SentAt, a.at, p.Queued)
 		}
 	}
 }
@@ -365,7 +365,7 @@ func TestPoolGivesCleanPackets(t *testing.T) {
 		t.Fatalf("room for %d header bytes", cap(p.Header))
 	}
 	p.Header = append(p.Header, make([]byte, 5000)...)
-	p.Src, p.Dst, p.Size, p.Class, p.ECN, p.Hops, p.Queued, p.SentAt, p.FlowHash, p.Payload = 1, 1, 1, 1, 1, 1, 1, 1, 1, 1
+	p.Src, p.Dst, p.Size, p.Class, p.ECN, p.Hops, p.Queued, p.SentAt, p.FlowHash, p.Context = 1, 1, 1, 1, 1, 1, 1, 1, 1, 1
 	n.net.Put(p)
 	again := n.net.Get()
 	if again != p || len(again.Header) != 0 || cap(again.Header) < 5000 {

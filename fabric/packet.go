@@ -1,6 +1,9 @@
 package fabric
 
-import "weft/units"
+import (
+	"weft/internal/splitmix"
+	"weft/units"
+)
 
 // HostID numbers the hosts of a network from 0.
 type HostID int32
@@ -46,9 +49,9 @@ type Packet struct {
 	FlowHash uint64     // hash of the 5-tuple (FlowHash); ECMP choices are a function of it and each switch's seed
 	SentAt   units.Time // when its first bit left the sending NIC
 
-	// Payload is the number of bytes of the transport's payload, and Header the transport's header as it is
-	// on the wire. The network reads neither. In emulation Header is the whole frame.
-	Payload units.Bytes
+	// Context is what the driver knows of the packet, and Header the transport's header as it is on the wire; in
+	// emulation it is the whole frame. The network reads neither; copies of a packet have both.
+	Context int64
 	Header  []byte
 
 	Tag     Tag              // coordination tag: see CCM
@@ -78,7 +81,7 @@ const (
 
 // enter derives what hops read of a packet that is injected.
 func (n *Network) enter(p *Packet) {
-	p.flow, p.flags = uint32(mix(p.FlowHash)), 0
+	p.flow, p.flags = uint32(splitmix.Mix(p.FlowHash)), 0
 	if p.INT {
 		p.flags = noted
 	}
@@ -108,7 +111,7 @@ func (n *Network) Get() *Packet {
 // Put takes back a packet that Get returned or Deliver handed over. The caller must not use it any more.
 func (n *Network) Put(p *Packet) {
 	p.Size, p.Queued, p.SentAt, p.Src, p.Dst = 0, 0, 0, 0, 0
-	p.ECN, p.Class, p.Hops, p.FlowHash, p.Payload = 0, 0, 0, 0, 0
+	p.ECN, p.Class, p.Hops, p.FlowHash, p.Context = 0, 0, 0, 0, 0
 	p.Header, p.Tag, p.SrcPort, p.Port, p.INT = p.Header[:0], Tag{}, 0, 0, false
 	n.pool.put(p)
 }

@@ -464,7 +464,7 @@ func TestPFCAgainstSteppedOracle(t *testing.T) {
 			rt.Fatalf("dropped %d, want %d; %d arrived, want %d", k.Dropped, dropped, len(n.arrivals), len(starts))
 		}
 		for _, a := range n.arrivals {
-			id := [2]int{int(a.packet.Src) - 1, int(a.packet.Payload)}
+			id := [2]int{int(a.packet.Src) - 1, int(a.packet.Context)}
 			if got, want := a.at-c.slow*units.Time(a.packet.Size), starts[id]; got != want {
 				rt.Fatalf("packet %v starts at %d, want %d", id, got, want)
 			}

@@ -145,7 +145,7 @@ func TestControlIsNotPaused(t *testing.T) {
 	n.run(units.Never)
 	at := make(map[int]arrival)
 	for _, a := range n.arrivals {
-		at[int(a.packet.Payload)] = a
+		at[int(a.packet.Context)] = a
 	}
 	if a := at[1000]; a.at != 6100*ns+100*ns || a.packet.SentAt != 5*us {
 		t.Errorf("first control packet sent at %d, arrived at %d", a.packet.SentAt, a.at)
@@ -208,8 +208,8 @@ func TestPausesSpread(t *testing.T) {
 		t.Errorf("last arrival at %d, want %d", n.arrivals[499].at, want)
 	}
 	for i, a := range n.arrivals {
-		if int(a.packet.Payload) != i {
-			t.Fatalf("packet %d arrived as %d", a.packet.Payload, i)
+		if int(a.packet.Context) != i {
+			t.Fatalf("packet %d arrived as %d", a.packet.Context, i)
 		}
 	}
 }

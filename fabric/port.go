@@ -3,6 +3,7 @@ package fabric
 import (
 	"math"
 
+	"weft/internal/splitmix"
 	"weft/units"
 )
 
@@ -95,7 +96,7 @@ func newPort(cfg *Config, i int) port {
 		delay:  c.Delay,
 		buffer: c.Buffer,
 		ecn:    c.ECN,
-		random: mix(cfg.Seed ^ mix(uint64(i)+1)),
+		random: splitmix.Mix(cfg.Seed ^ splitmix.Mix(uint64(i)+1)),
 	}
 	o.setLine(units.NewLine(c.Rate))
 	o.set(nic, cfg.isHost(c.From))
@@ -219,6 +220,6 @@ func (o *port) mark(n *Network, e *Packet) {
 
 // draw returns the next random number in [0, 1) of a generator (splitmix64).
 func draw(state *uint64) float64 {
-	*state += 0x9e3779b97f4a7c15
-	return float64(mix(*state)>>11) * 0x1p-53
+	*state += splitmix.Gamma
+	return float64(splitmix.Mix(*state)>>11) * 0x1p-53
 }

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"weft/units"
-
 	"pgregory.net/rapid"
+
+	"weft/internal/splitmix"
+	"weft/units"
 )
 
 // drawNetwork returns a small connected network: a random tree of switches with some extra links, and hosts on
@@ -203,7 +204,7 @@ func TestPortAgainstSteppedOracle(t *testing.T) {
 				n.net.Sample(j.at, func(int, units.Bytes) {})
 			}
 			p := n.net.Get()
-			p.Dst, p.Size, p.Class, p.ECN, p.Payload = 0, j.size, j.class, ECT0, units.Bytes(i)
+			p.Dst, p.Size, p.Class, p.ECN, p.Context = 0, j.size, j.class, ECT0, int64(i)
 			n.net.total.Injected++
 			n.net.total.InjectedBytes += p.Size
 			n.net.enter(p)
@@ -217,7 +218,7 @@ func TestPortAgainstSteppedOracle(t *testing.T) {
 			got[i].dropped = true
 		}
 		for _, a := range n.arrivals {
-			i := a.packet.Payload
+			i := a.packet.Context
 			got[i] = outcome{a.at - delay - units.Time(a.packet.Size), a.packet.ECN == CE, false}
 			if want := got[i].start - joins[i].at; a.packet.Queued != want {
 				t.Fatalf("packet %d waited %d, want %d", i, a.packet.Queued, want)
@@ -254,7 +255,7 @@ func TestECMPSpreads(t *testing.T) {
 			for dst := range HostID(16) {
 				for port := range uint16(40) {
 					h := uint32(FlowHash(src, dst, 49152+port, 4793))
-					a, b, c := choose(h, mix(seed), 8), choose(h, mix(seed+1), 8), choose(h, mix(seed+2), 8)
+					a, b, c := choose(h, splitmix.Mix(seed), 8), choose(h, splitmix.Mix(seed+1), 8), choose(h, splitmix.Mix(seed+2), 8)
 					first[a]++
 					second[a][b]++
 					third[b][c]++

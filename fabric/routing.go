@@ -1,6 +1,10 @@
 package fabric
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"weft/internal/splitmix"
+)
 
 // routing is the forwarding tables of all switches, flat.
 //
@@ -59,7 +63,7 @@ func newRouting(hosts int, switches []SwitchConfig) routing {
 		sw := &switches[s]
 		first := len(r.groups) // so that -1 becomes 0 below
 		r.begin = append(r.begin, first)
-		r.seeds = append(r.seeds, mix(sw.Seed))
+		r.seeds = append(r.seeds, splitmix.Mix(sw.Seed))
 		for _, ports := range sw.Groups {
 			r.addGroup(ports, sw.Balance == CCM || sw.Balance.perPacket() && (len(ports) > 1 || sw.Aside != nil))
 		}
@@ -159,20 +163,11 @@ func (r *routing) group(s int, dst HostID) *group {
 // flow are mixed together, so that the choices of switches with different seeds are independent: the flows that
 // one switch has sent the same way spread evenly over the ports of the next.
 func choose(flow uint32, seed uint64, n int32) int32 {
-	hi, _ := bits.Mul64(mix(uint64(flow)^seed), uint64(n))
+	hi, _ := bits.Mul64(splitmix.Mix(uint64(flow)^seed), uint64(n))
 	return int32(hi)
 }
 
 // FlowHash returns the hash of a flow between two hosts, for Packet.FlowHash. The protocol is UDP.
 func FlowHash(src, dst HostID, srcPort, dstPort uint16) uint64 {
-	return mix(mix(uint64(uint32(src))<<32|uint64(uint32(dst))) ^ (uint64(srcPort)<<16 | uint64(dstPort)))
-}
-
-// mix is the output function of splitmix64 (Steele, Lea and Flood, OOPSLA 2014): every bit of the input
-// changes each bit of the result with a probability near one half.
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+	return splitmix.Mix(splitmix.Mix(uint64(uint32(src))<<32|uint64(uint32(dst))) ^ (uint64(srcPort)<<16 | uint64(dstPort)))
 }

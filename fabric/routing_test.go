@@ -3,6 +3,8 @@ package fabric
 import (
 	"math"
 	"testing"
+
+	"weft/internal/splitmix"
 )
 
 // tiers counts, for flows that cross two switches of n ports each, how many take each of the n² pairs of ports.
@@ -17,7 +19,7 @@ func tiers(n int32, first, second uint64, flows int) []int {
 	r := newRouting(2, []SwitchConfig{sw(first), sw(second)})
 	joint := make([]int, n*n)
 	for f := range flows {
-		e := Packet{flow: uint32(mix(FlowHash(0, 1, uint16(f), uint16(f>>16)))), Dst: 1}
+		e := Packet{flow: uint32(splitmix.Mix(FlowHash(0, 1, uint16(f), uint16(f>>16)))), Dst: 1}
 		joint[r.next(2, &e)*n+r.next(3, &e)]++
 	}
 	return joint

@@ -110,7 +110,7 @@ func Split(cfg Config, part []int32, queues []*timeline.Queue, sinks []Sink) ([]
 				n.side.boxes[turn][i].first = units.Never
 			}
 		}
-		if first := queues[k].Grow(n.entities); first != 0 {
+		if first := queues[k].Grow(n.entities.number()); first != 0 {
 			return nil, errors.New("fabric: a timeline of a part has entities")
 		}
 		p.all[k] = &n

@@ -3,7 +3,6 @@ package fabric
 import (
 	"fmt"
 
-	"weft/timeline"
 	"weft/units"
 )
 
@@ -54,16 +53,15 @@ func (c *Config) SwitchLinks() [][]SwitchLink {
 type staff struct {
 	stations Stations
 	port     uint16 // see Config.Stations
-	first    int    // entity of the first switch, less that of the network
 	links    [][]SwitchLink
 	link     []int32 // by port into a switch: which of its links that is, or -1
 }
 
-func newStaff(cfg *Config, entities int) *staff {
+func newStaff(cfg *Config) *staff {
 	if cfg.Stations == 0 {
 		return nil
 	}
-	w := &staff{port: cfg.Stations, first: entities, links: cfg.SwitchLinks(), link: make([]int32, len(cfg.Ports))}
+	w := &staff{port: cfg.Stations, links: cfg.SwitchLinks(), link: make([]int32, len(cfg.Ports))}
 	for i := range w.link {
 		w.link[i] = -1
 	}
@@ -90,9 +88,6 @@ func (n *Network) Employ(now units.Time, stations Stations) {
 		}
 	}
 }
-
-// stationEntity is armed for what a switch's station does by itself.
-func (n *Network) stationEntity(s int) timeline.ID { return n.first + timeline.ID(n.staff.first+s) }
 
 // attended hands a packet that came by port from, and is of interest to stations, to that of the switch there. It is false when
 // the packet ends there.
@@ -141,10 +136,10 @@ func (n *Network) relieve(now units.Time, s int) {
 		if at < now {
 			panic(fmt.Sprintf("fabric: the station of switch %d wants to act at %d ps, before %d ps", s, at, now))
 		}
-		n.timeline.Set(n.stationEntity(s), at)
+		n.timeline.Set(n.entities.of(stationTurn, s), at)
 		return
 	}
-	n.timeline.Clear(n.stationEntity(s))
+	n.timeline.Clear(n.entities.of(stationTurn, s))
 }
 
 // dispatch puts a packet of a switch's own into the port of a link.

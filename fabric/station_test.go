@@ -44,7 +44,7 @@ func (p *posts) Transmit(_ units.Time, s int, k *Packet) (link int, ok bool) {
 	for i, o := range p.out {
 		if o.s == s {
 			p.out = append(p.out[:i], p.out[i+1:]...)
-			k.Size, k.Class, k.Port, k.Payload = 100, 1, stationPort, units.Bytes(o.number)
+			k.Size, k.Class, k.Port, k.Context = 100, 1, stationPort, int64(o.number)
 			k.Header = append(k.Header, 'm')
 			return o.link, true
 		}
@@ -134,7 +134,7 @@ func TestStationsSend(t *testing.T) {
 		number   units.Bytes
 	}{{2, 0, 7}, {3, 1, 9}} {
 		a := w.arrivals[i]
-		if a.at != hop || a.packet.Src != want.src || a.packet.Dst != want.dst || a.packet.Payload != want.number || a.packet.Port != stationPort {
+		if a.at != hop || a.packet.Src != want.src || a.packet.Dst != want.dst || a.packet.Context != int64(want.number) || a.packet.Port != stationPort {
 			t.Errorf("%+v, want %+v", a, want)
 		}
 	}

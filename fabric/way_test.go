@@ -25,9 +25,9 @@ func TestWayIsWhatPacketsTake(t *testing.T) {
 		down := func(port int) bool { return slices.Contains(broken, port) }
 		passed := map[int][]int{}
 		n.net.Trace(func(_ units.Time, port int, p *Packet, ecn ECN) {
-			passed[int(p.Payload)] = append(passed[int(p.Payload)], port)
+			passed[int(p.Context)] = append(passed[int(p.Context)], port)
 			if ecn != ECT0 {
-				t.Errorf("packet %d is marked %d", p.Payload, ecn)
+				t.Errorf("packet %d is marked %d", p.Context, ecn)
 			}
 		})
 		ways := map[string]bool{}
@@ -40,6 +40,10 @@ func TestWayIsWhatPacketsTake(t *testing.T) {
 				t.Errorf("with %v down packet %d passes %v; Way says %v, %v", broken, number, passed[number], got, ok)
 			}
 			ways[fmt.Sprint(got)] = true
+			reach := cfg.Reach(0, 3, FlowHash(0, 3, uint16(number), 4793), false, down)
+			if reach.Arrives != ok || ok && !slices.Equal(reach.Ports, got) || !ok && len(reach.Dead) == 0 {
+				t.Errorf("with %v down packet %d: Reach says %+v, Way %v, %v", broken, number, reach, got, ok)
+			}
 		}
 		if len(ways) < 2 {
 			t.Errorf("with %v down all flows go one way", broken)
@@ -47,6 +51,42 @@ func TestWayIsWhatPacketsTake(t *testing.T) {
 	}
 	if _, ok := cfg.Way(0, 3, 1, func(port int) bool { return port == 0 }); ok {
 		t.Error("there is a way although the NIC is down")
+	}
+}
+
+// Where switches choose by the packet, Reach follows every choice, and tells what cuts some of the packets off.
+func TestReachOfChoicesByPacket(t *testing.T) {
+	w := wire(4, 4) // two leaves of two hosts, two spines
+	for h := range 4 {
+		w.link(h, 4+h/2)
+	}
+	var up []int
+	for spine := 6; spine < 8; spine++ {
+		up = append(up, w.link(4, spine), w.link(5, spine))
+	}
+	cfg := w.route()
+	for _, one := range []struct {
+		balance Balance
+		any     bool
+	}{{Spray, false}, {ECMP, true}} {
+		for s := range cfg.Switches {
+			cfg.Switches[s].Balance = one.balance
+		}
+		reach := func(broken ...int) Reach {
+			return cfg.Reach(0, 3, 1, one.any, func(port int) bool { return slices.Contains(broken, port) })
+		}
+		if r := reach(); len(r.Ports) != 6 || !r.Arrives || r.Dead != nil {
+			t.Errorf("%q: all up: %+v", one.balance, r)
+		}
+		if r := reach(up[1] + 1); !r.Arrives || !slices.Equal(r.Dead, []int{up[1] + 1}) {
+			t.Errorf("%q: one spine does not reach leaf 1: %+v", one.balance, r)
+		}
+		if r := reach(up[1]+1, up[3]+1); r.Arrives || !slices.Equal(r.Dead, []int{up[1] + 1, up[3] + 1}) {
+			t.Errorf("%q: neither spine reaches leaf 1: %+v", one.balance, r)
+		}
+		if r := reach(0); r.Arrives || !slices.Equal(r.Dead, []int{0}) {
+			t.Errorf("%q: the NIC is down: %+v", one.balance, r)
+		}
 	}
 }
 

@@ -152,12 +152,12 @@ func (w *world) Idle(now units.Time, h HostID) {
 	}
 }
 
-// send injects a packet of class 1 that is ECN-capable, changed before that; Payload numbers it.
+// send injects a packet of class 1 that is ECN-capable, changed before that; Context numbers it.
 func (w *world) send(now units.Time, src, dst HostID, size units.Bytes, number int, change ...func(*Packet)) {
 	p := w.net.Get()
 	p.Src, p.Dst, p.Size, p.Class, p.ECN = src, dst, size, 1, ECT0
 	p.FlowHash = FlowHash(src, dst, uint16(number), 4793)
-	p.Payload = units.Bytes(number)
+	p.Context = int64(number)
 	for _, c := range change {
 		c(p)
 	}
@@ -196,7 +196,7 @@ func (w *world) check() {
 func (w *world) marked() (numbers []int) {
 	for _, a := range w.arrivals {
 		if a.packet.ECN == CE {
-			numbers = append(numbers, int(a.packet.Payload))
+			numbers = append(numbers, int(a.packet.Context))
 		}
 	}
 	return numbers
@@ -205,7 +205,7 @@ func (w *world) marked() (numbers []int) {
 // numbers returns the numbers of the packets that arrived, in order.
 func (w *world) numbers() (numbers []int) {
 	for _, a := range w.arrivals {
-		numbers = append(numbers, int(a.packet.Payload))
+		numbers = append(numbers, int(a.packet.Context))
 	}
 	return numbers
 }

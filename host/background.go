@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"weft/internal/splitmix"
 	"weft/transport"
 	"weft/transport/wire"
 	"weft/units"
@@ -54,7 +55,7 @@ func newBackground(p *Plan) (*background, error) {
 	t := p.Endpoint.LineRate.TransmitTime(units.Bytes(b.Burst) * b.Packet)
 	g := &background{
 		is: *b, self: p.Host, mean: float64(t) / b.Load,
-		rand: rand.New(rand.NewPCG(p.Seed, mix(0xbac6_0000_0000_0000+uint64(p.Host)))),
+		rand: rand.New(rand.NewPCG(p.Seed, splitmix.Mix(0xbac6_0000_0000_0000+uint64(p.Host)))),
 	}
 	g.next = g.wait()
 	return g, nil

@@ -5,6 +5,7 @@ import (
 
 	"weft/clocksync"
 	"weft/clocksync/node"
+	"weft/internal/splitmix"
 	"weft/transport"
 	"weft/transport/wire"
 	"weft/units"
@@ -62,7 +63,7 @@ func (c *clock) transmit(now units.Time, out *transport.Outgoing) bool {
 // port is the source port of a message, from the dynamic range (RFC 6335, section 6): switches hash it, so that messages
 // of one flow to one node take one way.
 func (c *clock) port(m *clocksync.Outgoing) uint16 {
-	return 49152 + uint16(mix(mix(c.seed+uint64(m.Flow))+uint64(uint32(m.To)))>>50)
+	return 49152 + uint16(splitmix.Mix(splitmix.Mix(c.seed+uint64(m.Flow))+uint64(uint32(m.To)))>>50)
 }
 
 // receiveSync takes a synchronization message. One that is refused is the business of the protocol, which counts it; here

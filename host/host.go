@@ -370,7 +370,7 @@ func (h *Host) closed(now units.Time, e *transport.Event) {
 // lost takes in that the transport has given up a connection.
 func (h *Host) lost(e *transport.Event) {
 	l, _ := h.outTo(e.Conn)
-	err := fmt.Errorf("%w: no acknowledgement of anything new in %d timeouts in a row; %d packets were sent again", transport.ErrFailed, e.Tries, e.Resent)
+	err := fmt.Errorf("%w: nothing new was acknowledged (retries in a row: %d, packets sent again: %d)", transport.ErrFailed, e.Tries-1, e.Resent)
 	if i := l.find(e.Message.ID); i >= 0 {
 		h.fail(h.opError(&h.runs[l.sent[i].run], l.sent[i].op, err))
 		return

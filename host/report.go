@@ -97,6 +97,17 @@ func (h *Host) Arrived(f func(c transport.ConnID, bytes units.Bytes)) {
 // Counters returns what the endpoint did so far.
 func (h *Host) Counters() transport.Counters { return h.endpoint.Counters() }
 
+// TimedOut returns the retransmission timers of its connections that ran out.
+func (h *Host) TimedOut() []transport.TimedOut { return h.endpoint.TimedOut() }
+
+// Retries returns which retransmission timers of its connections run; none while the host stands still.
+func (h *Host) Retries() transport.Retries {
+	if h.halts.frozen {
+		return transport.Retries{}
+	}
+	return h.endpoint.Retries()
+}
+
 // Failed returns why this host cannot complete its items, or nil.
 func (h *Host) Failed() error { return h.err }
 
@@ -255,7 +266,7 @@ func (h *Host) Awaits() []transport.HostID {
 }
 
 // maxDescribed is how many steps Waiting names of each item.
-const maxDescribed = 4
+const maxDescribed = 3
 
 func (h *Host) describe(b *strings.Builder, i int32) {
 	r := &h.runs[i]

@@ -8,6 +8,7 @@ import (
 	"sort"
 
 	"weft/collectives/schedule"
+	"weft/internal/splitmix"
 	"weft/transport"
 	"weft/units"
 )
@@ -227,18 +228,10 @@ func (h *Host) execute(now units.Time, i int32) {
 func (h *Host) compute(now units.Time, r *run) {
 	r.phase, r.begun = computing, now+r.item.Compute
 	if r.item.Jitter > 0 {
-		x := mix(mix(mix(mix(h.plan.Seed)+uint64(r.item.Index))+uint64(r.repeat)) + uint64(r.item.Rank))
+		x := splitmix.Mix(splitmix.Mix(splitmix.Mix(splitmix.Mix(h.plan.Seed)+uint64(r.item.Index))+uint64(r.repeat)) + uint64(r.item.Rank))
 		late, _ := bits.Mul64(x, uint64(r.item.Jitter)+1)
 		r.begun += units.Time(late)
 	}
-}
-
-// mix is the finalizer of splitmix64.
-func mix(x uint64) uint64 {
-	x += 0x9e37_79b9_7f4a_7c15
-	x = (x ^ x>>30) * 0xbf58_476d_1ce4_e5b9
-	x = (x ^ x>>27) * 0x94d0_49bb_1331_11eb
-	return x ^ x>>31
 }
 
 // begin begins a repetition.

@@ -12,14 +12,14 @@ import (
 
 // Deliver hands p to its host: a part is the sink of its network.
 func (s *part) Deliver(now units.Time, p *fabric.Packet) {
-	if p.Payload > 0 && now >= s.sim.opts.From {
+	if p.Context > 0 && now >= s.sim.opts.From {
 		s.delay.Record(p.Queued)
 	}
 	h := int(p.Dst)
 	s.in.At, s.in.Shift, s.in.Port = now, 0, p.Port
 	s.in.Src = transport.HostID(p.Src)
 	s.in.Header = p.Header
-	s.in.Payload = p.Payload
+	s.in.Payload = units.Bytes(p.Context)
 	s.in.CE = p.ECN == fabric.CE
 	s.in.INT = nil
 	if p.INT {
@@ -32,9 +32,7 @@ func (s *part) Deliver(now units.Time, p *fabric.Packet) {
 		clocksync.AddResidence(p.Header, p.Queued)
 	}
 	if _, err := s.sim.hosts[h].host.Receive(now, &s.in); err != nil {
-		if s.refused++; s.refused == 1 {
-			s.refusal = err
-		}
+		s.refuse(int(h), err)
 		s.checkFailed(now, h)
 	}
 	s.net.Put(p)
@@ -89,7 +87,7 @@ func (s *part) inject(now units.Time, h fabric.HostID) {
 	if o.ECT {
 		p.ECN = fabric.ECT0
 	}
-	p.Payload = o.Payload
+	p.Context = int64(o.Payload) // read by Deliver
 	p.Header = append(p.Header, o.Header[:o.N]...)
 	if s.sim.coordinated {
 		c := wire.PeekCoordination(p.Header)

@@ -239,7 +239,7 @@ func (p *part) fail(now units.Time, err error) {
 
 func (p *part) checkFailed(now units.Time, h int) {
 	if err := p.sim.hosts[h].host.Failed(); err != nil {
-		p.fail(now, fmt.Errorf("sim: %s: %w", p.sim.name(h), err))
+		p.fail(now, fmt.Errorf("sim: %w", err)) // it names the host
 	}
 }
 

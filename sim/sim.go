@@ -29,7 +29,7 @@ type Host interface {
 	Advance(now units.Time)
 	// Done tells whether the host has nothing left to do but to answer. Once true it stays true.
 	Done() bool
-	// Failed returns why the host has given up, if it has.
+	// Failed returns why the host has given up, if it has. The error names the host.
 	Failed() error
 }
 
@@ -144,17 +144,18 @@ type part struct {
 	in  transport.Incoming       // the packet being handed over
 	int [fabric.MaxHops]wire.Hop // what it carries
 
-	events  int64
-	working int        // hosts that are not done
-	end     units.Time // when the last of them was
-	failure error      // the first
-	failed  units.Time // when that was
-	delay   *stats.Dist
-	refused int64      // packets that Receive returned an error for
-	refusal error      // the first of these errors
-	posted  bool       // others have posted something that it has not taken
-	waiting units.Time // when a packet that waits for a line to another part starts, at the earliest
-	_       [64]byte   // what parts write lies in different lines of the cache
+	events    int64
+	working   int        // hosts that are not done
+	end       units.Time // when the last of them was
+	failure   error      // the first
+	failed    units.Time // when that was
+	delay     *stats.Dist
+	refused   int64                      // packets that Receive returned an error for
+	refusal   error                      // the first of these errors
+	refusedBy map[int]transport.Refusals // by host, as soon as one refuses a packet
+	posted    bool                       // others have posted something that it has not taken
+	waiting   units.Time                 // when a packet that waits for a line to another part starts, at the earliest
+	_         [64]byte                   // what parts write lies in different lines of the cache
 }
 
 // hostState is what the driver knows about a host.
@@ -322,6 +323,19 @@ func (s *Sim) Refused() (packets int64, first error) {
 		}
 	}
 	return packets, first
+}
+
+// RefusedBy returns how many packets a host refused, by why.
+func (s *Sim) RefusedBy(h int) transport.Refusals { return s.hosts[h].part.refusedBy[h] }
+
+// refuse counts that host h refused a packet.
+func (p *part) refuse(h int, err error) {
+	if p.refused++; p.refused == 1 {
+		p.refusal, p.refusedBy = err, map[int]transport.Refusals{}
+	}
+	counts := p.refusedBy[h]
+	counts[transport.RefusalOf(err)]++
+	p.refusedBy[h] = counts
 }
 
 // name returns the name of a host for errors.

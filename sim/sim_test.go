@@ -278,7 +278,7 @@ func TestHostFails(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	hosts = incast(1, 10, 10)
-	hosts[1].failed = errors.New("born broken")
+	hosts[1].failed = errors.New("host 1: born broken")
 	s = build(t, star(2, fast), hosts, Options{})
 	if err := s.Run(context.Background()); err == nil || err.Error() != "sim: host 1: born broken" {
 		t.Errorf("%v", err)
@@ -370,6 +370,11 @@ func TestRefusedPacketsAreCounted(t *testing.T) {
 	}
 	if n, err := s.Refused(); n != 12 || !errors.Is(err, errFakeHeader) {
 		t.Errorf("refused %d: %v", n, err)
+	}
+	for h, want := range []transport.Refusals{{}, {transport.Unreadable: 12}} {
+		if got := s.RefusedBy(h); got != want {
+			t.Errorf("host %d refused %v, want %v", h, got, want)
+		}
 	}
 }
 

@@ -102,7 +102,7 @@ func (e *Endpoint) receiveProbe(in *Incoming) error {
 		return fmt.Errorf("probe on connection %d: %w", p.Conn, err)
 	case in.Src != r.src:
 		return fmt.Errorf("probe on connection %d from host %d: %w", p.Conn, in.Src, ErrForeign)
-	case in.Payload != 0 || r.arrivals == nil:
+	case in.payload(wire.ProbeSize) != 0 || r.arrivals == nil:
 		return fmt.Errorf("probe on connection %d: %w", p.Conn, ErrProtocol)
 	}
 	psn, ok := r.arrivals.expand(p.PSN)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"weft/params"
 	"weft/transport"
 	"weft/transport/cc/dcqcn"
 	"weft/transport/cc/hpcc"
@@ -79,7 +80,7 @@ func TestMarkBringsANotification(t *testing.T) {
 func paper() (dcqcn.Params, func(units.Bytes) bool) {
 	return dcqcn.Params{
 		Mode: dcqcn.Paper, Clamp: dcqcn.ClampAlways, CNPInterval: 50 * us, G: 1.0 / 256, InitialAlpha: 1, AlphaInterval: 55 * us,
-		MinRate: 100 * units.Mbps, RPTimer: 55 * us, ByteCounter: 10 * units.MB, F: 5, RAI: 40 * units.Mbps, RHAI: 200 * units.Mbps,
+		MinRate: params.Rate{Rate: 100 * units.Mbps}, RPTimer: 55 * us, ByteCounter: 10 * units.MB, F: 5, RAI: params.Rate{Rate: 40 * units.Mbps}, RHAI: params.Rate{Rate: 200 * units.Mbps},
 	}, func(queued units.Bytes) bool { return queued > 40*units.KB }
 }
 
@@ -124,7 +125,7 @@ func TestTelemetryGoesThereAndBack(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	h := wire.Hop{At: 2 * us, Sent: 16000, Queued: 6400}
-	if !wire.Stamp(p.out.Header[:p.out.N], h) {
+	if d := s.data(p); !d.Records(p.out.Header[:p.out.N]).Stamp(h) {
 		t.Fatal("no room")
 	}
 	s.now += 3 * us
@@ -133,7 +134,8 @@ func TestTelemetryGoesThereAndBack(t *testing.T) {
 	if got := s.ack(back); got.Room != 1 || back.out.N != 52+16 || back.out.Size != 68+wire.Overhead {
 		t.Errorf("%+v in %d bytes", got, back.out.N)
 	}
-	if hops := wire.AppendHops(nil, back.out.Header[:back.out.N]); len(hops) != 1 || hops[0] != h {
+	a := s.ack(back)
+	if hops := a.Records(back.out.Header[:back.out.N]).AppendHops(nil); len(hops) != 1 || hops[0] != h {
 		t.Errorf("%+v", hops)
 	}
 	s.now += 3 * us

@@ -12,12 +12,12 @@ import (
 	"weft/units"
 )
 
-// ccmScheme is coordinated congestion management: tagged packets, a congestion control that is held back, and a receiver that
+// ccmScheme is coordinated congestion management: a congestion control that is held back, and a receiver that
 // takes packets as they come, or, to show what that is worth, go-back-N.
 func ccmScheme(s *Spec, p ccm.Params) scheme {
 	planned, mode := s.Initial, s.Collective
 	sch := scheme{
-		tagged: true, selective: true, either: true, paths: p.Paths,
+		selective: true, either: true, paths: p.Paths,
 		controller: func(l cc.Link) cc.Controller { return ccm.NewSender(p, l, planned) },
 		receiver:   meter,
 		chooser:    func(cc.Link, uint64, units.Bytes) path.Chooser { return path.NewRepath(p.Paths) },
@@ -74,7 +74,7 @@ func (e *Endpoint) receiveNotice(now units.Time, in *Incoming) error {
 		return fmt.Errorf("notice of switch %d from %d: %w", n.Switch, in.Src, ErrForeign)
 	case !ok || HostID(n.Src) != e.cfg.Host:
 		return fmt.Errorf("notice about the flow from %d to %d, port %d: %w", n.Src, n.Dst, n.SrcPort, ErrUnknownConn)
-	case in.Payload != 0:
+	case in.payload(wire.NoticeSize) != 0:
 		return fmt.Errorf("notice with a payload: %w", ErrProtocol)
 	}
 	s := &e.senders[i]

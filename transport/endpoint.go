@@ -28,8 +28,9 @@ type Endpoint struct {
 	counters Counters
 	conns    map[ConnID]int32 // index in senders, or ^index in receivers
 	flows    map[flow]int32   // of senders whose packets have a coordination tag
-	records  fifo[records]    // for those of the replies that have room for telemetry
-	sacks    fifo[wire.Sack]  // the replies that are selective acknowledgements
+	timedOut []TimedOut
+	records  fifo[records]   // for those of the replies that have room for telemetry
+	sacks    fifo[wire.Sack] // the replies that are selective acknowledgements
 }
 
 // Counters count what an endpoint did since it was made.
@@ -126,7 +127,7 @@ func newSender(cfg Config, s *Spec, sch scheme) sender {
 	n := sender{
 		id: s.ID, dst: s.Dst, srcPort: s.SrcPort, ect: sch.ect, spaced: sch.spaced, mtu: cfg.MTU, forward: s.Forward, full: l.Baseline,
 		ctl: sch.controller(l), echo: echo, perPacket: beside, paths: sch.paths,
-		rto: newRTO(s, l, sch),
+		rto: newRTO(s, l),
 	}
 	n.chooser = sch.chooser(l, cfg.Seed, n.ctl.Window())
 	if sch.selective {
@@ -321,7 +322,7 @@ func (e *Endpoint) transmitReply(out *Outgoing) {
 			e.counters.Naks++
 		}
 		if r.ack.Room > 0 {
-			e.writeTelemetry(out.Header[:])
+			e.writeTelemetry(r.ack.Records(out.Header[:]))
 		}
 	}
 	out.Size, out.N = size+wire.Overhead, int(size)
@@ -375,6 +376,9 @@ func (e *Endpoint) Counters() Counters {
 	}
 	return c
 }
+
+// TimedOut returns the first retransmission timers that ran out; Counters.Timeouts counts all.
+func (e *Endpoint) TimedOut() []TimedOut { return e.timedOut }
 
 // schedule puts sender i into the round if it may send, and arms its timer for whatever comes first: the end
 // of its pacing wait, its retransmission timeout, its controller's deadline. The timer may be armed too

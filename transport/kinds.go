@@ -3,6 +3,8 @@ package transport
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"sync/atomic"
 
 	"weft/transport/cc"
 	"weft/transport/cc/dcqcn"
@@ -15,39 +17,53 @@ import (
 	"weft/units"
 )
 
-// kinds is where every transport is registered, a line each: its name, the type of its parameters, and what it puts into the endpoint.
-// A window or a rate alone, over one path and go-back-N, is plain; telemetry asks switches for what they write into packets,
-// marked lets them mark packets (ECN), and lossless says that it is meant for networks with PFC.
+// kinds is where every transport is registered, a line each: its name, what it is, what a lab says of its connections, and what it puts
+// into the endpoint. A window or a rate alone, over one path and go-back-N, is plain; telemetry asks switches for what they write into
+// packets, marked lets them mark packets (ECN), coordinated has them take part, marking is how they mark unless a lab says so. netRTT is the
+// base RTT of the whole network. needs, lossless and around say under which conditions the transport does what its
+// authors describe.
 var kinds = []kind{
-	register("pc4", pc4Scheme),
-	register("roce", roceScheme).marked().lossless(),
-	register("swift", plain(swift.NewSender)),
-	register("hpcc", plain(hpcc.NewSender)).telemetry().lossless(),
-	register("strack", strackScheme).marked(),
-	register("ccm", ccmScheme).marked(),
-	register("spray", sprayScheme).marked().unless(oddPaths),
+	register("pc4", "PC4.", of[pc4.Params], pc4Scheme).needs(SyncedClocks, "its receivers steer by one-way delays"),
+	register("roce", "RoCEv2 with DCQCN.", roceSection, roceScheme).marked().marking(markingOfPreset).
+		needs(Marks, "DCQCN slows down by marks alone").lossless(),
+	register("swift", "Swift.", of[swift.Params], plain(swift.NewSender)),
+	register("hpcc", "HPCC.", of[hpcc.Params], plain(hpcc.NewSender)).telemetry().lossless(),
+	register("strack", "STrack and spray.", strackSection, strackScheme).marked().netRTT().needs(Marks, "its window and its choice of paths follow marks"),
+	register("spray", "", spraySection, sprayScheme).as("strack").marked().netRTT().needs(Marks, "its window follows marks").unless(oddPaths),
+	register("ccm", "CCM, in hosts and all switches.", ccmSection, ccmScheme).marked().coordinated().around(innerOf, insideOfCCM),
 }
 
 // kind is a transport that a Spec can name.
 type kind struct {
 	name   string
+	about  string
+	in     string // the section of a lab that has its parameters
+	own    func() Section
 	scheme func(*Spec) (scheme, error)
 	decode func(data []byte) (cc.Params, error)
-	asks   bool // for telemetry
-	keeps  bool // made for networks that lose nothing
+	facts  Facts
+	marks  func(written func(key string) (text string, ok bool)) Marking // nil: it has no values of its own
+	wants  []Need                                                        // but for those that follow from its recovery
+
+	inner  func(cc.Params) (kind string, p cc.Params)                   // nil: it holds no other
+	inside func(written func(key string) (text string, ok bool)) string // names it
 }
 
 // register names a transport whose parameters are P.
-func register[P cc.Params](name string, build func(*Spec, P) scheme) kind {
+func register[P cc.Params](name, about string, section func() Section, build func(*Spec, P) scheme) kind {
+	good := new(atomic.Pointer[P]) // the parameters that were checked last: most connections of a network have the same
 	return kind{
-		name: name,
+		name: name, about: about, in: name, own: section,
 		scheme: func(s *Spec) (scheme, error) {
 			p, ok := s.CC.(P)
 			if !ok {
 				return scheme{}, fmt.Errorf("%s has parameters %T, not %T", name, s.CC, p)
 			}
-			if err := p.Check(); err != nil {
-				return scheme{}, err
+			if last := good.Load(); last == nil || !reflect.DeepEqual(*last, p) {
+				if err := p.Check(); err != nil {
+					return scheme{}, err
+				}
+				good.Store(&p)
 			}
 			return build(s, p), nil
 		},
@@ -59,9 +75,15 @@ func register[P cc.Params](name string, build func(*Spec, P) scheme) kind {
 	}
 }
 
+// as has a transport's parameters in the section of another.
+func (k kind) as(other string) kind {
+	k.in = other
+	return k
+}
+
 func (k kind) telemetry() kind {
 	build := k.scheme
-	k.asks = true
+	k.facts.Telemetry = true
 	k.scheme = func(s *Spec) (scheme, error) {
 		sch, err := build(s)
 		sch.telemetry = true
@@ -81,9 +103,21 @@ func (k kind) marked() kind {
 	return k
 }
 
-// lossless says that the transport is meant for a network that loses nothing. It changes nothing of the transport.
-func (k kind) lossless() kind {
-	k.keeps = true
+// coordinated has packets with a tag for the switches that take part.
+func (k kind) coordinated() kind {
+	build := k.scheme
+	k.facts.Coordinated = true
+	k.scheme = func(s *Spec) (scheme, error) {
+		sch, err := build(s)
+		sch.tagged = true
+		return sch, err
+	}
+	return k
+}
+
+// netRTT has the base RTT of the whole network.
+func (k kind) netRTT() kind {
+	k.facts.NetRTT = true
 	return k
 }
 
@@ -110,6 +144,24 @@ func plain[P any, C cc.Controller](sender func(P, cc.Link) C) func(*Spec, P) sch
 	}
 }
 
+// Kinds lists the names of all transports.
+func Kinds() []string {
+	names := make([]string, len(kinds))
+	for i := range kinds {
+		names[i] = kinds[i].name
+	}
+	return names
+}
+
+// Named returns the section of a transport of a name, its path in a lab below transport, and what the transport is.
+func Named(name string) (s Section, path, about string) {
+	k, err := kindOf(name)
+	if err != nil {
+		return nil, name, ""
+	}
+	return k.own(), k.in, k.about
+}
+
 func kindOf(name string) (*kind, error) {
 	for i := range kinds {
 		if kinds[i].name == name {
@@ -117,18 +169,6 @@ func kindOf(name string) (*kind, error) {
 		}
 	}
 	return nil, fmt.Errorf("unknown kind %q", name)
-}
-
-// AsksTelemetry tells whether a transport has switches write into its packets.
-func AsksTelemetry(name string) bool {
-	k, err := kindOf(name)
-	return err == nil && k.asks
-}
-
-// WantsLossless tells whether a transport is meant for networks that lose nothing: those with PFC.
-func WantsLossless(name string) bool {
-	k, err := kindOf(name)
-	return err == nil && k.keeps
 }
 
 // Pathed are parameters of a transport whose connections have several paths, each a source port.
@@ -211,7 +251,7 @@ func sprayScheme(s *Spec, p strack.Params) scheme {
 		chooser: func(_ cc.Link, seed uint64, _ units.Bytes) path.Chooser {
 			return path.NewSpray(p.Paths, seed^uint64(id+1)*0x9e3779b97f4a7c15)
 		},
-		selective: true, windowed: true, paths: p.Paths, rtoMin: DefaultSTrackRTOMin, rtoRTTs: 8,
+		selective: true, windowed: true, paths: p.Paths,
 		span: func(l cc.Link) uint64 { return spanWindows*uint64(strack.NewSender(p, l).MaxWindow()) + wire.SackBits },
 	}
 }

@@ -3,11 +3,17 @@ package transport
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"weft/transport/cc"
+	"weft/transport/cc/ccm"
+	"weft/transport/cc/dcqcn"
 	"weft/transport/cc/hpcc"
+	"weft/transport/cc/pc4"
+	"weft/transport/cc/strack"
+	"weft/transport/cc/swift"
 	"weft/units"
 )
 
@@ -56,9 +62,9 @@ func opened(t *testing.T, h HostID, s Spec) *Endpoint {
 }
 
 // Who is meant for a lossless network says so where it is registered.
-func TestWantsLossless(t *testing.T) {
+func TestLosslessTransports(t *testing.T) {
 	for name, want := range map[string]bool{"roce": true, "hpcc": true, "swift": false, "pc4": false, "strack": false, "gossip": false} {
-		if got := WantsLossless(name); got != want {
+		if got := FactsOf(name).Lossless; got != want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
@@ -67,7 +73,7 @@ func TestWantsLossless(t *testing.T) {
 // A congestion control is its package and a line of the table: with those it crosses to a node as JSON, and carries a message, a
 // window at a time.
 func TestOneLineRegistersACongestionControl(t *testing.T) {
-	registered(t, register("toy", plain(newToy)))
+	registered(t, register("toy", "", nil, plain(newToy)))
 	text, err := json.Marshal(toySpec(toyParams{Packets: 3}, "toy"))
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +118,7 @@ func deliver(t *testing.T, now units.Time, from, to *Endpoint) (packets int) {
 
 // What a connection is set to must be its kind's, and in range; every kind reads back what it writes.
 func TestKindsRefuseWhatIsNotTheirs(t *testing.T) {
-	registered(t, register("toy", plain(newToy)))
+	registered(t, register("toy", "", nil, plain(newToy)))
 	for want, s := range map[string]Spec{
 		"toy: no packets":                toySpec(toyParams{}, "toy"),
 		"toy has parameters hpcc.Params": toySpec(hpcc.Defaults(), "toy"),
@@ -132,7 +138,45 @@ func TestKindsRefuseWhatIsNotTheirs(t *testing.T) {
 			t.Errorf("%s was read", text)
 		}
 	}
-	if !AsksTelemetry("hpcc") || AsksTelemetry("toy") || AsksTelemetry("tcp") {
+	if !FactsOf("hpcc").Telemetry || FactsOf("toy").Telemetry || FactsOf("tcp").Telemetry {
 		t.Error("telemetry is asked for by the wrong ones")
+	}
+}
+
+// A transport says at its registration what it takes for granted; what follows from its recovery goes away with it.
+func TestNeedsOfTransports(t *testing.T) {
+	d, c := dcqcn.Defaults(), func(p ccm.Params) ccm.Params { p.Timeout, p.Paths = units.Millisecond, 1; return p }
+	pc, sw := pc4.Defaults(), swift.Defaults()
+	for _, x := range []struct {
+		kind, recovery string
+		p              cc.Params
+		want           []Condition
+	}{
+		{"pc4", "", pc, []Condition{SyncedClocks, InOrder}},
+		{"roce", "", d, []Condition{Marks, Lossless, InOrder}},
+		{"roce", SelectiveRepeat, d, []Condition{Marks}},
+		{"swift", "", sw, []Condition{InOrder}},
+		{"hpcc", "", hpcc.Defaults(), []Condition{Lossless, InOrder}},
+		{"strack", "", strack.Defaults(), []Condition{Marks}},
+		{"spray", "", strack.Defaults(), []Condition{Marks}},
+		{"ccm", SelectiveRepeat, c(ccm.Params{DCQCN: &d}), []Condition{Marks}},
+		{"ccm", GoBackN, c(ccm.Params{DCQCN: &d}), []Condition{Marks, Lossless, InOrder}},
+		{"ccm", SelectiveRepeat, c(ccm.Params{Swift: &sw}), nil},
+		{"ccm", GoBackN, c(ccm.Params{PC4: &pc}), []Condition{SyncedClocks, InOrder}},
+	} {
+		needs, err := NeedsOf(x.kind, x.p, x.recovery)
+		var got []Condition
+		for _, n := range needs {
+			got = append(got, n.Condition)
+			if n.Why == "" {
+				t.Errorf("%s does not say why it needs %d", x.kind, n.Condition)
+			}
+		}
+		if err != nil || !slices.Equal(got, x.want) {
+			t.Errorf("%s by %q: %v, %v, want %v", x.kind, x.recovery, got, err, x.want)
+		}
+	}
+	if _, err := NeedsOf("gossip", pc, ""); err == nil {
+		t.Error("an unknown transport needs something")
 	}
 }

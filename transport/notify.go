@@ -33,7 +33,7 @@ func (e *Endpoint) receiveCNP(now units.Time, in *Incoming) error {
 	switch {
 	case in.Src != s.dst:
 		return fmt.Errorf("notification on connection %d from host %d: %w", c.Conn, in.Src, ErrForeign)
-	case in.Payload != 0 || !ok:
+	case in.payload(wire.CNPSize) != 0 || !ok:
 		return fmt.Errorf("notification on connection %d: %w", c.Conn, ErrProtocol)
 	}
 	e.counters.CNPsIn++

@@ -138,7 +138,7 @@ func incastWithoutBaseRate(t *testing.T, target units.Time) (utilisation float64
 		t.Fatal(err)
 	}
 	p := pc4.Defaults()
-	p.BaseRate, p.TargetQtime, p.Initial = pc4.Off, target, pc4.AtWindow
+	p.BaseRate, p.TargetQtime, p.Initial, p.InitialWindow = pc4.Off, target, pc4.AtWindow, 10*units.KB
 	var end units.Time
 	for i := range 64 {
 		h, c := 1+i%8, transport.ConnID(i)

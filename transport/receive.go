@@ -21,8 +21,8 @@ func (e *Endpoint) receiveData(now units.Time, in *Incoming) (Placement, error) 
 		return Placement{}, fmt.Errorf("data on connection %d: %w", d.Conn, err)
 	case in.Src != r.src:
 		return Placement{}, fmt.Errorf("data on connection %d from host %d: %w", d.Conn, in.Src, ErrForeign)
-	case in.Payload != d.Payload:
-		return Placement{}, fmt.Errorf("data on connection %d: %d bytes of payload instead of %d: %w", d.Conn, in.Payload, d.Payload, ErrProtocol)
+	case in.payload(d.Len()) != d.Payload:
+		return Placement{}, fmt.Errorf("data on connection %d: %d bytes of payload instead of %d: %w", d.Conn, in.payload(d.Len()), d.Payload, ErrProtocol)
 	}
 	if r.arrivals != nil {
 		return e.receiveSelective(now, r, &d, in)
@@ -68,7 +68,7 @@ func (e *Endpoint) receiveData(now units.Time, in *Incoming) (Placement, error) 
 		SentAt: d.SentAt, OneWay: f.OneWay, BaseRate: f.BaseRate, Path: d.Path, Count: 1,
 	}
 	if d.Room > 0 {
-		w.ack.Room = e.queueTelemetry(in)
+		w.ack.Room = e.queueTelemetry(in, d.Records(in.Header))
 	}
 	return pl, nil
 }
@@ -103,10 +103,10 @@ func (e *Endpoint) receiveAck(now units.Time, in *Incoming) error {
 	switch {
 	case in.Src != s.dst:
 		return fmt.Errorf("ack on connection %d from host %d: %w", a.Conn, in.Src, ErrForeign)
-	case s.flight != nil || in.Payload != 0 || !ok || rtt <= 0:
+	case s.flight != nil || in.payload(a.Len()) != 0 || !ok || rtt <= 0:
 		return fmt.Errorf("ack on connection %d for %d, round trip %d ps: %w", a.Conn, a.Expected, rtt, ErrProtocol)
 	}
-	hops, err := s.echo.read(in.Header, a.Room)
+	hops, err := s.echo.read(a.Records(in.Header), a.Room)
 	if err != nil {
 		return fmt.Errorf("ack on connection %d: %w", a.Conn, err)
 	}
@@ -159,6 +159,9 @@ func (e *Endpoint) lose(now units.Time, s *sender, k cc.LossKind) {
 // timeout is what happens when nothing new was acknowledged for a whole retransmission timeout.
 func (e *Endpoint) timeout(now units.Time, s *sender) {
 	e.counters.Timeouts++
+	if len(e.timedOut) < maxTimedOut {
+		e.timedOut = append(e.timedOut, TimedOut{s.id, now, s.rto.wait})
+	}
 	if !s.rto.expire() {
 		e.fail(now, s)
 		return

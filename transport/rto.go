@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"cmp"
+
 	"weft/transport/cc"
 	"weft/units"
 )
@@ -15,14 +17,12 @@ type rto struct {
 	tries    int // timeouts since something new was acknowledged
 	maxTries int
 	at       units.Time // when it runs out, while anything is in flight
+	wait     units.Time // how long it was set for
 }
 
-// newRTO returns the timer of a connection. The floor is that of its transport where it does not say itself.
-func newRTO(s *Spec, l cc.Link, sch scheme) rto {
-	r := rto{baseRTT: l.BaseRTT, floor: max(s.RTOMin, 4*l.BaseRTT), maxTries: s.Tries}
-	if s.RTOMin == 0 {
-		r.floor = max(sch.rtoMin, sch.rtoRTTs*l.NetRTT, r.floor)
-	}
+// newRTO returns the timer of a connection.
+func newRTO(s *Spec, l cc.Link) rto {
+	r := rto{baseRTT: l.BaseRTT, floor: max(cmp.Or(s.RTOMin, DefaultRTOMin), 4*l.BaseRTT), maxTries: s.Tries}
 	if s.Tries == 0 {
 		r.maxTries = DefaultTries
 	}
@@ -47,8 +47,19 @@ func (r *rto) sample(rtt units.Time) {
 
 // restart lets the timer run from now, at least for a time that the pacing asks for.
 func (r *rto) restart(now, least units.Time) {
-	r.at = now + max(r.floor, r.srtt+4*r.rttvar, least)<<min(r.tries, maxDoublings)
+	r.wait = max(r.floor, r.srtt+4*r.rttvar, least) << min(r.tries, maxDoublings)
+	r.at = now + r.wait
 }
+
+// TimedOut is a retransmission timer that ran out.
+type TimedOut struct {
+	Conn   ConnID
+	At     units.Time
+	Waited units.Time // without an acknowledgement of anything new
+}
+
+// maxTimedOut is how many of them an endpoint remembers, the first.
+const maxTimedOut = 4096
 
 // patience is how long an acknowledgement may be waited for at the pacing rate, where the transport says that it counts: twice the time
 // between packets. Flows that are paced alike may all have a packet in one queue, which takes one such time to empty; and
@@ -77,4 +88,39 @@ const maxDoublings = 10
 func (r *rto) expire() bool {
 	r.tries++
 	return r.tries <= r.maxTries
+}
+
+// Retries describes the retransmission timers that run at an endpoint. The zero value: none does.
+type Retries struct {
+	Tried units.Time // when the first of them was set: each connection has sent something again, or got an answer, since
+	Due   units.Time // when the last of them runs out
+}
+
+// Retries returns which retransmission timers run. It looks at every connection that the endpoint sends on.
+func (e *Endpoint) Retries() Retries {
+	r := Retries{Tried: units.Never}
+	for i := range e.senders {
+		if s := &e.senders[i]; s.outstanding() {
+			r.Tried, r.Due = min(r.Tried, s.rto.at-s.rto.wait), max(r.Due, s.rto.at)
+		}
+	}
+	if r.Due == 0 {
+		return Retries{}
+	}
+	return r
+}
+
+// Patience says how long a connection waits before it gives up: whole is from the last acknowledgement of something new to the
+// end, of which last comes after its last attempt. It is at least as long as that; round trips or pacing may make it longer.
+func Patience(cfg Config, s Spec) (whole, last units.Time, err error) {
+	sch, err := newScheme(&s)
+	if err != nil {
+		return 0, 0, err
+	}
+	r := newSender(cfg, &s, sch).rto
+	for try := range r.maxTries + 1 {
+		last = r.floor << min(try, maxDoublings)
+		whole += last
+	}
+	return whole, last, nil
 }

@@ -189,7 +189,7 @@ func (e *Endpoint) receiveSack(now units.Time, in *Incoming) error {
 	switch {
 	case in.Src != s.dst:
 		return fmt.Errorf("ack on connection %d from host %d: %w", a.Conn, in.Src, ErrForeign)
-	case s.flight == nil || in.Payload != 0 || !ok || rtt <= 0,
+	case s.flight == nil || in.payload(wire.SackSize) != 0 || !ok || rtt <= 0,
 		base+uint64(bits.Len64(a.Bitmap)) > s.order.next, a.Received > s.order.nextBytes:
 		return fmt.Errorf("ack on connection %d for %d, round trip %d ps: %w", a.Conn, a.Expected, rtt, ErrProtocol)
 	}

@@ -18,12 +18,10 @@ type scheme struct {
 	receiver   func(line units.Bandwidth) cc.Receiver
 	chooser    func(l cc.Link, seed uint64, window units.Bytes) path.Chooser
 
-	selective bool       // losses are recovered from by selective repeat
-	either    bool       // go-back-N and selective repeat both do
-	windowed  bool       // packets overtake each other by as much as the window
-	paths     int        // source ports from the first on; 0: one
-	rtoMin    units.Time // floor of the retransmission timeout, unless so many RTTs of the network are more
-	rtoRTTs   units.Time
+	selective bool                   // losses are recovered from by selective repeat
+	either    bool                   // go-back-N and selective repeat both do
+	windowed  bool                   // packets overtake each other by as much as the window
+	paths     int                    // source ports from the first on; 0: one
 	spaced    bool                   // a retransmission timeout is at least twice the time between paced packets
 	span      func(l cc.Link) uint64 // most packets from the first that is missing to the last sent; selective repeat
 }
@@ -63,8 +61,5 @@ func (sch *scheme) recover(recovery, kind string) error {
 		return fmt.Errorf("%s does not work with %s", kind, recovery)
 	}
 	sch.selective = selective
-	if sch.rtoMin == 0 {
-		sch.rtoMin = DefaultRTOMin
-	}
 	return nil
 }

@@ -173,10 +173,7 @@ func connOf(p *testnet.Packet) transport.ConnID {
 
 func (l *lossy) connect(c transport.ConnID, src, dst int, kind string) {
 	s := selective(kind, transport.Spec{ID: c, Src: transport.HostID(src), Dst: transport.HostID(dst), Tries: 1000})
-	l.rto[c] = transport.DefaultSTrackRTOMin
-	if kind == "roce" {
-		l.rto[c] = transport.DefaultRTOMin
-	}
+	l.rto[c] = transport.DefaultRTOMin
 	if err := l.Connect(s); err != nil {
 		l.t.Fatalf("%v", err)
 	}

@@ -53,8 +53,8 @@ type Spec struct {
 	Selective Selective  `json:",omitzero"`  // of SelectiveRepeat
 	NetRTT    units.Time `json:",omitempty"` // the longest idle round trip of the network (STrack, net_base_rtt); 0: the connection's own
 
-	RTOMin units.Time // least retransmission timeout; 0: DefaultRTOMin, of strack and spray DefaultSTrackRTOMin
-	Tries  int        // timeouts in a row before the connection fails; 0: DefaultTries
+	RTOMin units.Time // least retransmission timeout; 0: DefaultRTOMin
+	Tries  int        // retries in a row before the connection fails, at the timeout of the last; 0: DefaultTries
 }
 
 // How losses are recovered from.
@@ -81,10 +81,6 @@ const (
 const (
 	DefaultRTOMin = units.Millisecond
 	DefaultTries  = 7
-
-	// DefaultSTrackRTOMin is the floor of strack and spray, unless eight network RTTs are more: switches that hold five
-	// bandwidth-delay products delay by six RTTs at most.
-	DefaultSTrackRTOMin = 100 * units.Microsecond
 )
 
 // Errors that callers tell apart.

@@ -19,21 +19,21 @@ type records struct {
 
 // queueTelemetry keeps what switches wrote into a data packet, for the acknowledgement that is queued next, and
 // returns how many they were. A network hands it over apart from the header or has written into the header itself.
-func (e *Endpoint) queueTelemetry(in *Incoming) uint8 {
+func (e *Endpoint) queueTelemetry(in *Incoming, inside wire.Records) uint8 {
 	w := e.records.add()
 	if len(in.INT) > 0 {
 		w.n = copy(w.hops[:], in.INT)
 	} else {
-		w.n = len(wire.AppendHops(w.hops[:0], in.Header))
+		w.n = len(inside.AppendHops(w.hops[:0]))
 	}
 	return uint8(w.n)
 }
 
-// writeTelemetry puts the first records that wait behind the header of the acknowledgement that leaves.
-func (e *Endpoint) writeTelemetry(header []byte) {
+// writeTelemetry puts the first records that wait into the acknowledgement that leaves.
+func (e *Endpoint) writeTelemetry(ack wire.Records) {
 	w := e.records.at(0)
 	for _, h := range w.hops[:w.n] {
-		wire.Stamp(header, h)
+		ack.Stamp(h)
 	}
 	e.records.pop()
 }
@@ -72,7 +72,7 @@ func (t *echo) slots() uint8 {
 
 // read returns what an acknowledgement with room for n records tells the controller. Every switch must have written: a controller
 // that asks for telemetry would run blind without it.
-func (t *echo) read(header []byte, n uint8) ([]cc.Hop, error) {
+func (t *echo) read(inside wire.Records, n uint8) ([]cc.Hop, error) {
 	if n != t.slots() {
 		return nil, fmt.Errorf("telemetry of %d switches on a path across %d: %w", n, t.slots(), ErrProtocol)
 	}
@@ -80,7 +80,7 @@ func (t *echo) read(header []byte, n uint8) ([]cc.Hop, error) {
 		return nil, nil
 	}
 	var now [wire.MaxHops]wire.Hop
-	hops := wire.AppendHops(now[:0], header)
+	hops := inside.AppendHops(now[:0])
 	if len(hops) != int(n) {
 		return nil, fmt.Errorf("telemetry of %d switches on a path across %d: %w", len(hops), n, ErrProtocol)
 	}

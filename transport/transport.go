@@ -59,14 +59,25 @@ const MaxHeader = 160
 
 // Incoming is a packet that has arrived.
 type Incoming struct {
-	At      units.Time // when it arrived, not after the now it is handed over with
-	Shift   units.Time // what the receiver's clock showed beyond At: its time stamp is both together
-	Port    uint16     // UDP destination port; 0: wire.Port
-	Src     HostID     // from the IP header
-	Header  []byte     // the transport header; may be followed by payload; not kept
-	Payload units.Bytes
-	CE      bool       // congestion experienced
-	INT     []wire.Hop // what switches on the way wrote, where the network hands it over apart from the header; not kept
+	At      units.Time  // when it arrived, not after the now it is handed over with
+	Shift   units.Time  // what the receiver's clock showed beyond At: its time stamp is both together
+	Port    uint16      // UDP destination port; 0: wire.Port
+	Src     HostID      // from the IP header
+	Header  []byte      // the transport header; may be followed by payload; not kept
+	Payload units.Bytes // bytes of it; Behind: what follows the header in Header
+	CE      bool        // congestion experienced
+	INT     []wire.Hop  // what switches on the way wrote, where the network hands it over apart from the header; not kept
+}
+
+// Behind is the Payload of a packet that is all in Incoming.Header, so that only decoding the header tells where it ends.
+const Behind units.Bytes = -1
+
+// payload returns how many bytes of payload come with a header of so many bytes, which has been decoded.
+func (in *Incoming) payload(header units.Bytes) units.Bytes {
+	if in.Payload == Behind {
+		return units.Bytes(len(in.Header)) - header
+	}
+	return in.Payload
 }
 
 // Placement says what to do with the payload of a data packet that Receive accepted.
@@ -101,5 +112,5 @@ type Event struct {
 	At      units.Time
 	Queued  units.Time // MessageAcked: when Send was called
 	Resent  int        // packets sent again on the connection so far
-	Tries   int        // ConnFailed: timeouts in a row
+	Tries   int        // ConnFailed: timeouts in a row, the first attempt's and those of Spec.Tries retries
 }

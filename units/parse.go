@@ -11,17 +11,30 @@ var (
 		{"ps", int64(Picosecond)}, {"ns", int64(Nanosecond)},
 		{"us", int64(Microsecond)}, {"µs", int64(Microsecond)}, {"μs", int64(Microsecond)}, // U+00B5, U+03BC
 		{"ms", int64(Millisecond)}, {"s", int64(Second)},
+	}, map[string][]string{
+		"nsec": {"ns"}, "nanoseconds": {"ns"}, "usec": {"us"}, "microsec": {"us"}, "microseconds": {"us"},
+		"msec": {"ms"}, "milliseconds": {"ms"}, "sec": {"s"}, "secs": {"s"}, "second": {"s"}, "seconds": {"s"},
 	}}
 	bytesText = quantity{"a size", "4KiB or 50MB", "1 byte", []unit{
 		{"B", int64(Byte)}, {"KB", int64(KB)}, {"kB", int64(KB)}, {"KiB", int64(KiB)},
 		{"MB", int64(MB)}, {"MiB", int64(MiB)}, {"GB", int64(GB)}, {"GiB", int64(GiB)},
+	}, map[string][]string{
+		"b": {"B"}, "byte": {"B"}, "bytes": {"B"},
+		"k": {"KB", "KiB"}, "K": {"KB", "KiB"}, "kb": {"KB"}, "Kb": {"KB"}, "kib": {"KiB"}, "Ki": {"KiB"},
+		"m": {"MB", "MiB"}, "M": {"MB", "MiB"}, "mb": {"MB"}, "Mb": {"MB"}, "mib": {"MiB"}, "Mi": {"MiB"},
+		"g": {"GB", "GiB"}, "G": {"GB", "GiB"}, "gb": {"GB"}, "Gb": {"GB"}, "gib": {"GiB"}, "Gi": {"GiB"},
 	}}
 	bandwidthText = quantity{"a rate", "100Gbps", "1 bit per second", []unit{
 		{"bps", int64(BitPerSecond)}, {"bit", int64(BitPerSecond)}, {"kbps", int64(Kbps)}, {"kbit", int64(Kbps)},
 		{"Mbps", int64(Mbps)}, {"Mbit", int64(Mbps)}, {"Gbps", int64(Gbps)}, {"Gbit", int64(Gbps)},
 		{"Tbps", int64(Tbps)}, {"Tbit", int64(Tbps)},
+	}, map[string][]string{
+		"k": {"kbps"}, "K": {"kbps"}, "Kbps": {"kbps"}, "kb/s": {"kbps"}, "kbit/s": {"kbps"},
+		"m": {"Mbps"}, "M": {"Mbps"}, "mbps": {"Mbps"}, "Mb": {"Mbps"}, "Mb/s": {"Mbps"}, "Mbit/s": {"Mbps"}, "mbit": {"Mbps"},
+		"g": {"Gbps"}, "G": {"Gbps"}, "gbps": {"Gbps"}, "Gb": {"Gbps"}, "Gb/s": {"Gbps"}, "Gbit/s": {"Gbps"}, "gbit": {"Gbps"}, "GbE": {"Gbps"},
+		"T": {"Tbps"}, "tbps": {"Tbps"}, "Tb": {"Tbps"}, "Tb/s": {"Tbps"}, "Tbit/s": {"Tbps"},
 	}}
-	ppbText = quantity{"a frequency error", "20ppm", "1 ppb", []unit{{"ppb", 1}, {"ppm", 1000}}}
+	ppbText = quantity{"a frequency error", "20ppm", "1 ppb", []unit{{"ppb", 1}, {"ppm", 1000}}, nil}
 )
 
 // PPB is a relative frequency error in parts per billion: a clock with 1 PPB gains 1 ns in a second.

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"weft/internal/fuzztest"
 )
 
 func TestParseTimeIsExact(t *testing.T) {
@@ -69,7 +71,7 @@ func TestParseErrors(t *testing.T) {
 		{"time", "", `"" is empty; expected a time such as 10us`},
 		{"time", "10", `"10" has no unit; expected a time such as 10us`},
 		{"time", "us", `"us" does not begin with a decimal number; expected a time such as 10us`},
-		{"time", "1 us", `"1 us" has the unknown unit " us" (known: ps, ns, us, ms, s); expected a time such as 10us`},
+		{"time", "1 us", `"1 us" has the unknown unit " us" (did you mean 1us?); expected a time such as 10us`},
 		{"time", "1US", `"1US" has the unknown unit "US" (known: ps, ns, us, ms, s); expected a time such as 10us`},
 		{"time", "1.us", `"1.us" has the unknown unit ".us" (known: ps, ns, us, ms, s); expected a time such as 10us`},
 		{"time", ".5us", `".5us" does not begin with a decimal number; expected a time such as 10us`},
@@ -79,10 +81,12 @@ func TestParseErrors(t *testing.T) {
 		{"time", "9223372.036854775808s", `"9223372.036854775808s" is out of range; expected a time such as 10us`},
 		{"time", strings.Repeat("9", 65), `"9999999999999999999999999999999999999999…" is longer than 64 characters; expected a time such as 10us`},
 		{"time", "1" + strings.Repeat("µ", 25), `"1µµµµµµµµµµµµµµµµµµµ…" has the unknown unit "µµµµµµµµµµµµµµµµµµµµ…" (known: ps, ns, us, ms, s); expected a time such as 10us`},
-		{"bytes", "100M", `"100M" has the unknown unit "M" (known: B, KB, KiB, MB, MiB, GB, GiB); expected a size such as 4KiB or 50MB`},
+		{"bytes", "100M", `"100M" has the unknown unit "M" (did you mean 100MB or 100MiB?); expected a size such as 4KiB or 50MB`},
 		{"bytes", "0.1KiB", `"0.1KiB" is not a whole multiple of 1 byte; expected a size such as 4KiB or 50MB`},
 		{"bytes", "9999999999GB", `"9999999999GB" is out of range; expected a size such as 4KiB or 50MB`},
-		{"rate", "100G", `"100G" has the unknown unit "G" (known: bps, kbps, Mbps, Gbps, Tbps); expected a rate such as 100Gbps`},
+		{"rate", "100G", `"100G" has the unknown unit "G" (did you mean 100Gbps?); expected a rate such as 100Gbps`},
+		{"rate", "2.5gbps", `"2.5gbps" has the unknown unit "gbps" (did you mean 2.5Gbps?); expected a rate such as 100Gbps`},
+		{"time", "1 usec", `"1 usec" has the unknown unit " usec" (did you mean 1us?); expected a time such as 10us`},
 		{"rate", "100GBps", `"100GBps" has the unknown unit "GBps" (known: bps, kbps, Mbps, Gbps, Tbps); expected a rate such as 100Gbps`},
 		{"ppb", "20", `"20" has no unit; expected a frequency error such as 20ppm`},
 		{"percent", "0.5", `"0.5" has no unit; expected a percentage such as 25%`},
@@ -167,10 +171,11 @@ func TestPercentOfFormatIsIdentity(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
+	corpus := fuzztest.New(f)
 	for _, s := range []string{"1us", "0.1us", "-5GiB", "100M", "9.99Tbit", "20ppm", "0.5%", "1..2s", "1µs"} {
-		f.Add(s)
+		corpus.Add(s)
 	}
-	f.Fuzz(func(t *testing.T, s string) {
+	corpus.Fuzz(func(t *testing.T, s string) {
 		if v, err := ParseTime(s); err == nil {
 			if again, err := ParseTime(v.String()); err != nil || again != v {
 				t.Errorf("%q: %v reads back as %v, %v", s, v, again, err)

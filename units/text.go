@@ -14,6 +14,9 @@ type quantity struct {
 	example string // "10us"
 	finest  string // "1 ps": what the text may not be finer than
 	units   []unit // from small to large; the spelling that is printed comes first among equals
+
+	// others says what people write for a unit that is not read: several where it is not clear what they mean.
+	others map[string][]string
 }
 
 type unit struct {
@@ -35,7 +38,7 @@ func (q *quantity) parse(text string) (int64, error) {
 	}
 	u, ok := q.find(suffix)
 	if !ok {
-		return 0, q.errorf(text, "has the unknown unit %q (known: %s)", clip(suffix), q.known())
+		return 0, q.errorf(text, "has the unknown unit %q (%s)", clip(suffix), q.hint(number, suffix))
 	}
 	whole, fraction, _ := strings.Cut(number, ".")
 	n, ok := new(big.Int).SetString(whole+fraction, 10)
@@ -79,6 +82,19 @@ func (q *quantity) find(suffix string) (unit, bool) {
 		}
 	}
 	return unit{}, false
+}
+
+// hint says what a quantity with an unknown unit was probably meant to be, and otherwise which units there are.
+func (q *quantity) hint(number, suffix string) string {
+	word := strings.TrimSpace(suffix)
+	meant := q.others[word]
+	if u, ok := q.find(word); ok {
+		meant = []string{u.suffix}
+	}
+	if len(meant) == 0 {
+		return "known: " + q.known()
+	}
+	return "did you mean " + number + strings.Join(meant, " or "+number) + "?"
 }
 
 // known lists one spelling of each unit.

@@ -1,6 +1,7 @@
 package huygens
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -58,29 +59,34 @@ func Default(s clocksync.Setup) Config {
 	}
 }
 
-// Check returns what is wrong with a configuration.
+// Check returns everything that is wrong with a configuration, joined.
 func (c *Config) Check(s clocksync.Setup) error {
-	switch {
-	case s.Nodes < 2 || s.Nodes > 1<<15 || s.Self < 0 || int(s.Self) >= s.Nodes || s.Reference < 0 || int(s.Reference) >= s.Nodes:
-		return fmt.Errorf("huygens: node %d of %d nodes with reference %d; there must be 2 to 32768", s.Self, s.Nodes, s.Reference)
-	case c.Degree < 1 || c.Degree > maxParts*perReport:
-		return fmt.Errorf("huygens: degree %d of the mesh is not between 1 and %d", c.Degree, maxParts*perReport)
-	case c.Pairs < 1 || c.Pairs > 1<<16 || c.Window <= 0 || c.Window > 100*units.Second:
-		return fmt.Errorf("huygens: %d pairs in a window of %v: at most 65536 in 100 s", c.Pairs, c.Window)
-	case c.Spacing < 0 || c.Spacing > maxApart/4 || 2*c.Spacing >= c.Window/units.Time(c.Pairs):
-		return fmt.Errorf("huygens: pairs of spacing %v do not fit into the %v from one to the next", c.Spacing, c.Window/units.Time(c.Pairs))
-	case c.Epsilon <= 0 || c.Sigma <= 0:
-		return fmt.Errorf("huygens: filter of %v and deviation of %v must be above 0", c.Epsilon, c.Sigma)
-	case !(c.Share > 0 && c.Share <= 1) || !(c.FewShare > 0 && c.FewShare <= 1) || c.Few < 0 || c.Least < 2:
-		return fmt.Errorf("huygens: a fit on %v or %v of the points, and at least %d of them", c.Share, c.FewShare, c.Least)
-	case !(c.SlopeTrust > 0) || !(c.MaxSkew > 0 && c.MaxSkew <= 0.002):
-		return fmt.Errorf("huygens: slopes within %v of the last, at most %v (0.002)", c.SlopeTrust, c.MaxSkew)
-	case c.Coordinators < 1 || c.Coordinators > 2 || c.Memory < 4:
-		return fmt.Errorf("huygens: %d coordinators (1 or 2), memory of %d windows (4 or more)", c.Coordinators, c.Memory)
-	case c.StepLimit < 0 || c.StepAlarm < 0 || c.AsymmetryBound < 0:
-		return fmt.Errorf("huygens: a limit is negative")
+	var errs []error
+	refuse := func(wrong bool, format string, args ...any) {
+		if wrong {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
 	}
-	return nil
+	refuse(s.Nodes < 2 || s.Nodes > 1<<15 || s.Self < 0 || int(s.Self) >= s.Nodes || s.Reference < 0 || int(s.Reference) >= s.Nodes,
+		"huygens: node %d of %d nodes with reference %d; there must be 2 to 32768", s.Self, s.Nodes, s.Reference)
+	refuse(c.Degree < 1 || c.Degree > maxParts*perReport,
+		"huygens: degree %d of the mesh is not between 1 and %d", c.Degree, maxParts*perReport)
+	refuse(c.Pairs < 1 || c.Pairs > 1<<16 || c.Window <= 0 || c.Window > 100*units.Second,
+		"huygens: %d pairs in a window of %v: at most 65536 in 100 s", c.Pairs, c.Window)
+	apart := c.Window / units.Time(max(1, c.Pairs))
+	refuse(c.Spacing < 0 || c.Spacing > maxApart/4 || 2*c.Spacing >= apart,
+		"huygens: pairs of spacing %v do not fit into the %v from one to the next", c.Spacing, apart)
+	refuse(c.Epsilon <= 0 || c.Sigma <= 0,
+		"huygens: filter of %v and deviation of %v must be above 0", c.Epsilon, c.Sigma)
+	refuse(!(c.Share > 0 && c.Share <= 1) || !(c.FewShare > 0 && c.FewShare <= 1) || c.Few < 0 || c.Least < 2,
+		"huygens: a fit on %v or %v of the points, and at least %d of them", c.Share, c.FewShare, c.Least)
+	refuse(!(c.SlopeTrust > 0) || !(c.MaxSkew > 0 && c.MaxSkew <= 0.002),
+		"huygens: slopes within %v of the last, at most %v (0.002)", c.SlopeTrust, c.MaxSkew)
+	refuse(c.Coordinators < 1 || c.Coordinators > 2 || c.Memory < 4,
+		"huygens: %d coordinators (1 or 2), memory of %d windows (4 or more)", c.Coordinators, c.Memory)
+	refuse(c.StepLimit < 0 || c.StepAlarm < 0 || c.AsymmetryBound < 0,
+		"huygens: a limit is negative")
+	return errors.Join(errs...)
 }
 
 // shares returns how many of n points a fit rests on: few where there are queues, since few points met none, and many where the

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weft/clocksync"
+	"weft/internal/fuzztest"
 )
 
 func samples() [][]byte {
@@ -114,10 +115,11 @@ func TestRefusedMessages(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
+	corpus := fuzztest.New(f)
 	for _, b := range samples() {
-		f.Add(b)
+		corpus.Add(b)
 	}
-	f.Fuzz(func(t *testing.T, b []byte) {
+	corpus.Fuzz(func(t *testing.T, b []byte) {
 		one, err := again(b)
 		if err != nil {
 			return

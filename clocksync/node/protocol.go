@@ -2,39 +2,15 @@ package node
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"weft/clocksync"
 	"weft/clocksync/huygens"
 	"weft/clocksync/ptp"
 	"weft/clocksync/servo"
+	"weft/params"
 	"weft/units"
 )
-
-// Ports are the UDP ports that messages of a kind of synchronization come to.
-func Ports(s Sync) []uint16 {
-	switch s {
-	case PTP:
-		return []uint16{clocksync.EventPort, clocksync.GeneralPort}
-	case Huygens:
-		return []uint16{clocksync.ProbePort}
-	}
-	return nil
-}
-
-// protocol returns the node's side of what keeps its clock; nil where nothing does.
-func (c *Config) protocol() (clocksync.Protocol, error) {
-	switch c.Sync {
-	case Perfect, None, "":
-		return nil, nil
-	case PTP:
-		return c.PTP.clock(c.Setup)
-	case Huygens:
-		return huygens.New(c.Setup, c.Huygens.config(c.Setup))
-	}
-	return nil, fmt.Errorf("no protocol is called %q", c.Sync)
-}
 
 // PTPParams are the parameters of PTP that a lab may set. What is 0 or empty is as ptp.Default has it.
 type PTPParams struct {
@@ -53,6 +29,103 @@ type PTPParams struct {
 	Bound     units.Time     // half of the most by which the two ways of a path may differ
 	Bridge    clocksync.Node // the switch that the node is attached to, if it is a peer-to-peer transparent clock: see ptp.Config; with PeerDelay
 	Place     *Place         `json:",omitempty"` // in a tree of boundary clocks; nil: everybody follows the reference
+
+	Boundary Boundary `json:"-"` // of a lab, which Place follows from
+	Bridged  bool     `json:"-"` // of a lab: its switches are peer-to-peer transparent clocks
+}
+
+// Boundary says which hosts are boundary clocks.
+type Boundary struct {
+	Edge  bool     // the first host behind every switch but the reference's
+	Hosts []string // by name; each follows the nearest of the reference and those before it
+}
+
+// Some tells whether any host is to be one.
+func (b *Boundary) Some() bool { return b.Edge || len(b.Hosts) > 0 }
+
+// Keys implements params.Section.
+func (p *PTPParams) Keys() []params.Key {
+	const most = 1000 * units.Second
+	return []params.Key{
+		params.New("interval", params.Time(&p.Interval, units.Microsecond, most), "Between Syncs, and between delay requests.").
+			Default("1ms", "ours: PTP's second, as short as a lab"),
+		params.New("announce", params.Time(&p.Announce, units.Nanosecond, most).Or("auto", 0), "Between Announces.").
+			Default("auto", "linuxptp: two sync intervals"),
+		params.New("delay", params.Choice(&p.PeerDelay, "end-to-end", "peer"),
+			"Path delay mechanism. peer: per link with transparent: peer, else between host and master.").
+			Following(func() (text, source string) {
+				if p.Bridged {
+					return "peer", "clocks.transparent: peer"
+				}
+				return "", ""
+			}).Default("end-to-end", "IEEE 1588-2019, default profile"),
+		params.New("filter", params.Word(&p.Filter, "median", "mean", "least"), "Of path delays.").Default("median", "linuxptp: delay_filter"),
+		params.New("filter_length", params.Integer(&p.Length, 1, 1000), "Samples in the filter.").Default("10", "linuxptp: delay_filter_length"),
+		params.New("servo", params.Word(&p.Servo, "pi", "linreg"), "Proportional-integral, or linear regression.").Default("pi", "linuxptp: clock_servo"),
+		params.New("kp", params.Decimal(&p.P, 0.0001, 2), "Proportional gain.").Default("0.2", "ours: docs/clocks.md"),
+		// Without the integral an error of the frequency stays an error of the time.
+		params.New("ki", params.Decimal(&p.I, 0.000001, 4), "Integral gain; 2 kp + ki < 4.").Default("0.02", "ours: docs/clocks.md"),
+		params.New("servers", params.Integer(&p.Servers, 1, ptp.MostServers),
+			"Hosts, from the reference on, with a time source of their own; with several, the majority is believed.").Default("1", "ours"),
+		params.New("agree", params.Time(&p.Agree, units.Picosecond, units.Second), "Servers this close agree.").
+			Default("100ns", "ours: docs/adr/0078").
+			Only(func() (bool, string) {
+				if p.Servers == 0 {
+					return false, "" // reported
+				}
+				return p.Servers > 1, "servers agree where there are several: ptp.servers from 2 on"
+			}),
+		params.New("boundary", params.Choice(&p.Boundary.Edge, "off", "edge"),
+			"Hosts that are boundary clocks, each following the nearest one before it; edge: the first host of every switch but the reference's.").
+			OrHosts(&p.Boundary.Hosts).Default("off", "ours"),
+		params.New("backups", orNone{params.Integer(&p.Backups, 0, 16), &p.Backups}, "Hosts after the reference that may replace it.").
+			Following(func() (text, source string) {
+				if p.Boundary.Some() {
+					return "", ""
+				}
+				return "1", "ours"
+			}).OrNone().
+			Only(func() (bool, string) {
+				return p.Servers < 2, "several servers have no backups: they are each other's"
+			}),
+		params.New("first_step", params.Time(&p.FirstStep, units.Nanosecond, most), "Initial offsets above this are stepped.").
+			Default("1us", "ours: linuxptp's 20 us, for lab time"),
+		params.New("step", params.Time(&p.Step, units.Nanosecond, most).Or("off", -1), "Later offsets above this are stepped.").
+			Default("10us", "ours, for lab time"),
+		params.New("asymmetry", params.Deviation(&p.Bound, units.Millisecond), "Half the largest difference between the two directions; widens the stated bound.").
+			Default("off", "ours"),
+	}
+}
+
+// orNone is a number of backups, of which 0 is -1.
+type orNone struct {
+	params.Of[int]
+	to *int
+}
+
+// Set implements params.Value.
+func (n orNone) Set(text string, quoted bool) (string, error) {
+	shown, err := n.Of.Set(text, quoted)
+	if err == nil && *n.to == 0 {
+		*n.to = -1
+	}
+	return shown, err
+}
+
+// Rules refuses what contradicts itself.
+func (p *PTPParams) Rules(r params.Rules) {
+	if p.Bridged && r.Good("delay") && !p.PeerDelay {
+		r.Refuse("delay", "peer-to-peer transparent clocks pass no Delay_Req on; expected peer, or clocks.transparent: true")
+	}
+	if r.Good("kp") && p.Servo == "pi" && 2*p.P+p.I >= 4 {
+		r.Refuse("ki", "a loop with kp %v is not stable; expected less than %v, 4 - 2 kp", p.P, max(0, 4-2*p.P))
+	}
+	if p.Boundary.Some() && p.Servers > 1 {
+		r.Refuse("boundary", "boundary clocks follow one reference; expected off with ptp.servers, or one server")
+	}
+	if p.Boundary.Some() && p.Servers < 2 && p.Backups > 0 {
+		r.Refuse("backups", "boundary clocks have no backups: each goes on for those behind it; expected 0")
+	}
 }
 
 // Place is where a node is in a tree of boundary clocks. Who has both a master and followers is one. There are no backups.
@@ -173,6 +246,29 @@ type HuygensParams struct {
 	Bound        units.Time // half of the most by which the two ways of a path may differ
 }
 
+// Keys implements params.Section.
+func (p *HuygensParams) Keys() []params.Key {
+	const stamp = units.Millisecond // the most that a stamp is wrong by
+	return []params.Key{
+		params.New("degree", params.Integer(&p.Degree, 1, 1000), "Neighbours of each host in the probe mesh.").Default("10", "Huygens: 10 to 20"),
+		params.New("window", params.Time(&p.Window, 10*units.Microsecond, 100*units.Second).Or("auto", 0), "Interval of solving the mesh.").
+			Default("auto", "ours: a third of the run, at most 20 ms: Huygens' 2 s, as short as a lab"),
+		params.New("pairs", params.Integer(&p.Pairs, 1, 1<<16).Or("auto", 0), "Coded probes per window, neighbour pair and direction.").
+			Default("auto", "ours: 25 per ms, at least 32"),
+		params.New("spacing", params.Time(&p.Spacing, units.Nanosecond, stamp).Or("auto", 0), "Between the two packets of a coded probe.").
+			Default("auto", "ours: 200 ns, or three times filter"),
+		params.New("filter", params.Time(&p.Epsilon, units.Nanosecond, stamp).Or("auto", 0), "Discard probes whose spacing changed this much.").
+			Default("auto", "ours: 50 ns, or four times jitter"),
+		params.New("share", params.Share(&p.Share, 0.001, 1), "Share of remaining probes that the fit uses.").Default("10%", "ours"),
+		params.New("prior", params.Ratio(&p.Prior, "±", "", 0.001, "50ppb"), "Largest frequency change from earlier windows.").Default("50ppb", "ours"),
+		params.New("coordinators", params.Integer(&p.Coordinators, 1, 2), "Hosts that solve the mesh, from the reference on.").
+			Default("2", "ours: the reference and one in its place"),
+		params.New("step", params.Time(&p.Step, units.Nanosecond, 1000*units.Second).Or("off", -1), "Larger changes are stepped, others slewed.").
+			Default("10us", "ours"),
+		params.New("asymmetry", params.Deviation(&p.Bound, stamp), "As clocks.ptp.asymmetry.").Default("off", "ours"),
+	}
+}
+
 // config is the configuration of a node's agent.
 func (p *HuygensParams) config(s clocksync.Setup) huygens.Config {
 	cfg := huygens.Default(s)
@@ -198,74 +294,52 @@ func (p *HuygensParams) config(s clocksync.Setup) huygens.Config {
 	return cfg
 }
 
-// CheckParams reports parameters that the protocol cannot work with at a node of so many.
-func (c *Config) CheckParams() error {
-	switch c.Sync {
-	case PTP:
-		if n := c.PTP.Servers; n > 1 && n >= c.Setup.Nodes {
-			return fmt.Errorf("%d servers of time among %d nodes leave none to follow them", n, c.Setup.Nodes)
-		}
-		cfg := c.PTP.config(c.Setup)
-		return cfg.Check(c.Setup)
-	case Huygens:
-		cfg := c.Huygens.config(c.Setup)
-		return cfg.Check(c.Setup)
-	}
-	return nil
+// window is the window of the mesh, where the lab leaves it open the usual one of a short run.
+func (p *HuygensParams) window() units.Time { return cmp.Or(p.Window, 20*units.Millisecond) }
+
+// rate is how many messages per second a node sends, about.
+func (p *HuygensParams) rate(s clocksync.Setup) float64 {
+	h := p.config(s)
+	return 2 * float64(h.Pairs*min(h.Degree, s.Nodes-1)) / h.Window.Seconds()
 }
 
-// Rate is how many messages per second of true time a node sends, about.
-func (c *Config) Rate() float64 {
-	if c.Setup.Nodes < 2 {
-		return 0
+// probes is what probes take of a node's link, each way.
+func (p *HuygensParams) probes(s clocksync.Setup) units.Bandwidth {
+	h := p.config(s)
+	edges := min(max(h.Degree, 2), s.Nodes-1)
+	return units.Bandwidth(8 * float64(SizeOf(huygens.ProbeSize)) * float64(2*h.Pairs*edges) / h.Window.Seconds())
+}
+
+// rate is how many messages per second a node sends, about.
+func (p *PTPParams) rate(s clocksync.Setup) float64 {
+	interval := cmp.Or(p.Interval, units.Millisecond).Seconds()
+	if p.Bridge != 0 {
+		return (3 + 2*float64(p.followers(s))) / interval // Pdelay_Req, Pdelay_Resp and its Follow_Up; Sync and Follow_Up
 	}
-	switch c.Sync {
-	case Huygens:
-		h := c.Huygens.config(c.Setup)
-		return 2 * float64(h.Pairs*min(h.Degree, c.Setup.Nodes-1)) / h.Window.Seconds()
-	case PTP:
-	default:
-		return 0
-	}
-	interval := cmp.Or(c.PTP.Interval, units.Millisecond).Seconds()
-	if c.PTP.Bridge != 0 {
-		return (3 + 2*float64(c.followers())) / interval // Pdelay_Req, Pdelay_Resp and its Follow_Up; Sync and Follow_Up
-	}
-	if n := c.PTP.Servers; n > 1 {
-		if c.PTP.Server(c.Setup) < 0 {
+	if n := p.Servers; n > 1 {
+		if p.Server(s) < 0 {
 			return float64(n) / interval
 		}
-		return 3 * float64(c.Setup.Nodes-n) / interval
+		return 3 * float64(s.Nodes-n) / interval
 	}
-	if p := c.PTP.Place; p != nil {
-		return (1 + 3*float64(len(p.Followers))) / interval
+	if p.Place != nil {
+		return (1 + 3*float64(len(p.Place.Followers))) / interval
 	}
-	if c.Setup.Self == c.Setup.Reference {
-		return 3 * float64(c.Setup.Nodes-1) / interval // Sync, Follow_Up, Delay_Resp
+	if s.Self == s.Reference {
+		return 3 * float64(s.Nodes-1) / interval // Sync, Follow_Up, Delay_Resp
 	}
 	return 1 / interval
 }
 
-// Probes is what Huygens' probes take of a node's link, each way; 0 without.
-func (c *Config) Probes() units.Bandwidth {
-	if c.Sync != Huygens {
-		return 0
-	}
-	h := c.Huygens.config(c.Setup)
-	edges := min(max(h.Degree, 2), c.Setup.Nodes-1)
-	return units.Bandwidth(8 * float64(SizeOf(huygens.ProbeSize)) * float64(2*h.Pairs*edges) / h.Window.Seconds())
-}
-
 // followers is how many nodes ask this one for the time.
-func (c *Config) followers() int {
-	p := &c.PTP
+func (p *PTPParams) followers(s clocksync.Setup) int {
 	switch {
 	case p.Place != nil:
 		return len(p.Place.Followers)
-	case p.Servers > 1 && p.Server(c.Setup) >= 0:
-		return c.Setup.Nodes - p.Servers
-	case p.Servers <= 1 && c.Setup.Self == c.Setup.Reference:
-		return c.Setup.Nodes - 1
+	case p.Servers > 1 && p.Server(s) >= 0:
+		return s.Nodes - p.Servers
+	case p.Servers <= 1 && s.Self == s.Reference:
+		return s.Nodes - 1
 	}
 	return 0
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"weft/internal/splitmix"
 	"weft/units"
 )
 
@@ -135,12 +136,5 @@ func Seed(lab uint64, node int, purpose string) [2]uint64 {
 	for i := range len(purpose) {
 		h = (h ^ uint64(purpose[i])) * 0x100000001b3
 	}
-	return [2]uint64{lab, mix(h + uint64(node)*0x9e3779b97f4a7c15)}
-}
-
-// mix is the finalizer of splitmix64.
-func mix(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+	return [2]uint64{lab, splitmix.Mix(h + uint64(node-1)*splitmix.Gamma)}
 }

@@ -7,6 +7,7 @@ import (
 
 	"weft/clocksync"
 	"weft/clocksync/internal/testnet"
+	"weft/internal/fuzztest"
 	"weft/units"
 )
 
@@ -409,15 +410,16 @@ func TestBridgesLeaveDetoursAside(t *testing.T) {
 
 // Nothing that a neighbour sends breaks a bridge or makes it measure less than 0.
 func FuzzBridge(f *testing.F) {
+	corpus := fuzztest.New(f)
 	for typ := range Type(16) {
 		if typ.size() == 0 {
 			continue
 		}
 		var buf [MaxSize]byte
 		m := Message{Type: typ, Requesting: PortIdentity{9, 1}, Sequence: 1}
-		f.Add(buf[:m.Encode(buf[:])], uint32(1000))
+		corpus.Add(buf[:m.Encode(buf[:])], uint32(1000))
 	}
-	f.Fuzz(func(t *testing.T, data []byte, later uint32) {
+	corpus.Fuzz(func(t *testing.T, data []byte, later uint32) {
 		b, err := NewBridge(9, 2, ms)
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package ptp
 
 import (
+	"errors"
 	"fmt"
 
 	"weft/clocksync"
@@ -112,31 +113,36 @@ const slewIntervals = 10
 // leastGain keeps the loop from taking seconds to forget a disturbance: ours, a time constant of 33 samples.
 var leastGain = servo.Gains{P: 0.03, I: 0.0005}
 
-// Check returns what is wrong with the configuration of a clock.
+// Check returns everything that is wrong with the configuration of a clock, joined.
 func (c *Config) Check(s clocksync.Setup) error {
+	var errs []error
+	refuse := func(wrong bool, format string, args ...any) {
+		if wrong {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
 	for _, v := range []struct {
 		name string
 		t    units.Time
 	}{{"sync", c.SyncInterval}, {"delay", c.DelayInterval}, {"announce", c.AnnounceInterval}} {
-		if v.t <= 0 || v.t > 1000*units.Second {
-			return fmt.Errorf("ptp: %s interval %v is not between 0 and 1000 s", v.name, v.t)
-		}
+		refuse(v.t <= 0 || v.t > 1000*units.Second, "ptp: %s interval %v is not between 0 and 1000 s", v.name, v.t)
 	}
-	switch {
-	case s.Nodes < 1 || s.Self < 0 || int(s.Self) >= s.Nodes:
-		return fmt.Errorf("ptp: node %d of %d nodes", s.Self, s.Nodes)
-	case c.AnnounceTimeout < 2:
-		return fmt.Errorf("ptp: announce timeout of %d intervals; the least is 2", c.AnnounceTimeout)
-	case c.SyncTimeout < 0:
-		return fmt.Errorf("ptp: sync timeout of %d intervals", c.SyncTimeout)
-	case c.AsymmetryBound < 0 || c.StepAlarm < 0:
-		return fmt.Errorf("ptp: bound of asymmetry %v or step alarm %v below 0", c.AsymmetryBound, c.StepAlarm)
-	case c.Limits.MaxRate > clocksync.MaxRate:
-		return fmt.Errorf("ptp: largest rate %g is beyond %g", c.Limits.MaxRate, clocksync.MaxRate)
-	case c.Bridge != 0 && (!c.PeerDelay || int(c.Bridge) < s.Nodes):
-		return fmt.Errorf("ptp: node %d of %d is no switch whose link is measured, or peer delay is off", c.Bridge, s.Nodes)
-	case len(c.Ports) > 1<<15:
-		return fmt.Errorf("ptp: %d ports", len(c.Ports))
+	refuse(s.Nodes < 1 || s.Self < 0 || int(s.Self) >= s.Nodes,
+		"ptp: node %d of %d nodes", s.Self, s.Nodes)
+	refuse(c.AnnounceTimeout < 2,
+		"ptp: announce timeout of %d intervals; the least is 2", c.AnnounceTimeout)
+	refuse(c.SyncTimeout < 0,
+		"ptp: sync timeout of %d intervals", c.SyncTimeout)
+	refuse(c.AsymmetryBound < 0 || c.StepAlarm < 0,
+		"ptp: bound of asymmetry %v or step alarm %v below 0", c.AsymmetryBound, c.StepAlarm)
+	refuse(c.Limits.MaxRate > clocksync.MaxRate,
+		"ptp: largest rate %g is beyond %g", c.Limits.MaxRate, clocksync.MaxRate)
+	refuse(c.Bridge != 0 && (!c.PeerDelay || int(c.Bridge) < s.Nodes),
+		"ptp: node %d of %d is no switch whose link is measured, or peer delay is off", c.Bridge, s.Nodes)
+	refuse(len(c.Ports) > 1<<15,
+		"ptp: %d ports", len(c.Ports))
+	if len(errs) > 0 {
+		return errors.Join(errs...)
 	}
 	seen := make([]bool, s.Nodes)
 	for i, peers := range c.Ports {

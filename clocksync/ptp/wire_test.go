@@ -15,6 +15,7 @@ import (
 
 	"weft/clocksync"
 	"weft/clocksync/internal/testnet"
+	"weft/internal/fuzztest"
 	"weft/units"
 )
 
@@ -126,12 +127,13 @@ func TestWhatIsNoMessageIsRefused(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
+	corpus := fuzztest.New(f)
 	for _, typ := range types {
 		m := Message{Type: typ, Sequence: 7, Source: PortIdentity{1, 2}}
 		var b [MaxSize]byte
-		f.Add(b[:m.Encode(b[:])])
+		corpus.Add(b[:m.Encode(b[:])])
 	}
-	f.Fuzz(func(t *testing.T, b []byte) {
+	corpus.Fuzz(func(t *testing.T, b []byte) {
 		var m, again Message
 		if m.Decode(b) != nil {
 			return

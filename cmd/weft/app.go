@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,12 +18,16 @@ const (
 	exitOK          = 0
 	exitFailed      = 1   // the run failed
 	exitUsage       = 2   // the command line or the lab file is wrong
-	exitMissed      = 3   // it ran, but an expectation was missed, or the fidelity was not ok under --strict
+	exitMissed      = 3   // it ran, but an expectation was missed, or a comparison found something worse
+	exitFidelity    = 4   // it ran, but the fidelity is not what --strict asks for
 	exitInterrupted = 130 // interrupted; everything was torn down, partial results are kept
 )
 
 // errMissed ends a run that missed something. The table has already said what.
 var errMissed = errors.New("an expectation was missed")
+
+// errFidelity ends a run that is not as faithful as --strict asks for.
+var errFidelity = errors.New("--strict asks for more")
 
 // usageError is a mistake on the command line.
 type usageError struct{ error }
@@ -38,7 +43,9 @@ type app struct {
 	enter          func(args []string) (code int, err error)                      // executes a command line in a user namespace; nil: never
 	boot           func(ctx context.Context, args []string) (code int, err error) // executes a command line under User Mode Linux
 	args           []string
-	running        bool // the command line was understood: errors from here on are of the work
+	live           *live            // what completion asks about deployed labs; nil: the machine
+	now            func() time.Time // nil: time.Now
+	running        bool             // the command line was understood: errors from here on are of the work
 }
 
 // run executes the command line and returns the exit code. Data goes to stdout, words to stderr.
@@ -71,6 +78,9 @@ func (a *app) report(ctx context.Context, cmd *cobra.Command, err error) int {
 		return exitInterrupted
 	case errors.Is(err, errMissed):
 		return exitMissed
+	case errors.Is(err, errFidelity):
+		fmt.Fprintf(a.stderr, "weft: %v\n", err)
+		return exitFidelity
 	case errors.As(err, &problems), errors.As(err, &problem):
 		fmt.Fprintln(a.stderr, err)
 		return exitUsage
@@ -81,7 +91,7 @@ func (a *app) report(ctx context.Context, cmd *cobra.Command, err error) int {
 		fmt.Fprintf(a.stderr, "weft: %v\nRun '%s --help' for usage.\n", err, cmd.CommandPath())
 		return exitUsage
 	}
-	fmt.Fprintf(a.stderr, "weft: %v\n", err)
+	fmt.Fprintf(a.stderr, "%s %v\n", style(a.stderr).Bad("weft:"), err)
 	return exitFailed
 }
 
@@ -93,15 +103,17 @@ func (a *app) root() *cobra.Command {
 		Long: "Weft builds the network that a lab file describes, runs collectives over it with a chosen transport,\n" +
 			"checks the data, and reports in the units of the lab. The same lab runs emulated, with real sockets in\n" +
 			"containers, and simulated.",
+		Version:           versionText(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		PersistentPreRun:  func(*cobra.Command, []string) { a.running = true },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 	}
+	root.SetVersionTemplate(versionLine() + "\n")
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.AddCommand(
-		a.runCommand(), a.benchCommand(), a.clockCommand(), a.validateCommand(), a.explainCommand(), a.planCommand(), a.graphCommand(),
+		a.demoCommand(), a.labsCommand(), a.runCommand(), a.benchCommand(), a.clockCommand(), a.validateCommand(), a.explainCommand(), a.planCommand(), a.graphCommand(),
 		a.schemaCommand(), a.resultsCommand(), a.paperCommand(), a.doctorCommand(), a.versionCommand(),
 	)
 	root.AddCommand(
@@ -109,10 +121,7 @@ func (a *app) root() *cobra.Command {
 		a.linkCommand(), a.nodeCommand(), a.eventsCommand(), a.captureCommand(), a.generateCommand(),
 	)
 	root.AddCommand(a.insideCommands()...)
+	root.AddCommand(packaging()...)
+	a.complete(root)
 	return root
-}
-
-// labFiles completes the names of lab files.
-func labFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 }

@@ -17,8 +17,10 @@ import (
 	"weft/orchestrator/benchmark"
 	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
+	"weft/results/record"
 	"weft/results/store"
 	"weft/transport"
+	"weft/units"
 )
 
 // benchFlags are the flags of weft bench.
@@ -36,6 +38,7 @@ type benchFlags struct {
 	engine      lab.EngineOptions
 	out, figure string
 	kernel      string
+	quiet       bool
 	json        bool
 }
 
@@ -47,12 +50,14 @@ func (a *app) benchCommand() *cobra.Command {
 		Long: "Measure collectives over sizes, as nccl-tests does: ranks run each size back to back, after a warm-up, over the\n" +
 			"same connections, and its time is the mean over ranks. Times and bandwidths are of the lab, GB/s is 1e9 bytes\n" +
 			"per second, and busbw has the factors of nccl-tests (doc/PERFORMANCE.md). All sizes of a collective, an algorithm and\n" +
-			"a transport are one run, which leaves a directory under results/; bus bandwidth against size is drawn beside them.\n" +
+			"a transport are one run, which leaves a directory under runs/; bus bandwidth against size is drawn beside them.\n" +
 			"Ctrl-C ends it: the sizes that were measured are shown.\n\n" +
+			"--engine auto simulates if emulating all of it would take longer than a minute, by a forecast, and says so; --engine emu\n" +
+			"emulates however long it takes, and --dilation or --runtime ask for emulation as well.\n\n" +
 			"Without --iters, sizes up to 1 MiB are measured 20 times and larger ones as often as takes 20 MiB, at least twice.\n" +
 			"Of --topology, networks for roce and hpcc lose nothing (queues.pfc: on). On a star, whose round trip is 5 us, a lone\n" +
-			"flow of strack has 73 % of its line, as it is acknowledged every 16 KiB of a window of 58 KB; with --set\n" +
-			"transport.strack.ack_every=4KiB 91 %. On longer ways it fills the line (docs/collectives.md).\n\n" +
+			"flow of strack gets 73 % of its link, as it is acknowledged every 16 KiB of a window of 58 KB; with --set\n" +
+			"transport.strack.ack_every=4KiB 91 %. On longer paths it fills the link (docs/collectives.md).\n\n" +
 			"Exit codes: 0 all done and right; 1 a run failed, or elements were wrong; 2 the command line or the lab file is wrong;\n" +
 			"130 interrupted.",
 		Example: "  weft bench --collective all-reduce --transport pc4,strack,roce --engine sim\n" +
@@ -91,13 +96,14 @@ func (a *app) benchCommand() *cobra.Command {
 	fl.StringVar(&f.engine.Runtime, "runtime", "", "auto, namespace or docker: where emulated nodes live")
 	fl.StringVar(&f.engine.Dilation, "dilation", "", "auto or a number from 1: how much slower than the lab emulation runs")
 	kernelFlag(cmd, &f.kernel)
-	fl.StringVar(&f.out, "out", "", "directory that keeps all runs (default results)")
+	outFlag(fl, &f.out)
 	fl.StringVar(&f.figure, "plot", "", "where bus bandwidth against size is drawn, as .svg or .png (default bench/ of --out)")
+	quietFlag(cmd, &f.quiet)
 	fl.BoolVar(&f.json, "json", false, "print one JSON object per table instead")
 	return cmd
 }
 
-// bench measures what the flags ask for.
+// bench runs the benchmark that the flags describe.
 func (a *app) bench(ctx context.Context, f *benchFlags) error {
 	if err := f.read(); err != nil {
 		return err
@@ -106,7 +112,7 @@ func (a *app) bench(ctx context.Context, f *benchFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(store.CheckRoot(f.out), checkPicture(f.figure)); err != nil {
+	if err := errors.Join(store.CheckRoot(f.out, cases[0].job.lab.Name), checkPicture(f.figure)); err != nil {
 		return usageError{err}
 	}
 	if err := a.on(ctx, f.kernel, []job{cases[0].job}, f.out, f.figure); err != nil {
@@ -117,11 +123,12 @@ func (a *app) bench(ctx context.Context, f *benchFlags) error {
 			return err
 		}
 	}
+	a.chooseEngine(ctx, cases, f)
 	runErr := a.benchAll(ctx, cases, f)
 	var done []benchmark.Curve
 	for i := range cases {
-		if c := &cases[i]; len(c.rows) > 0 {
-			done = append(done, benchmark.Curve{Name: c.name(cases), Rows: c.rows})
+		if c := &cases[i]; len(c.Rows) > 0 {
+			done = append(done, benchmark.Curve{Name: c.name(cases), Rows: c.Rows})
 		}
 	}
 	if err := a.draw(f, cases, done); err != nil && runErr == nil {
@@ -133,7 +140,7 @@ func (a *app) bench(ctx context.Context, f *benchFlags) error {
 	return runErr
 }
 
-// cases are the runs of a benchmark: for every collective and algorithm one for each transport.
+// cases returns the runs of a benchmark: one for each collective, algorithm and transport.
 func (f *benchFlags) cases(began time.Time) ([]benchCase, error) {
 	text, network, err := f.network()
 	if err != nil {
@@ -146,10 +153,10 @@ func (f *benchFlags) cases(began time.Time) ([]benchCase, error) {
 	var cases []benchCase
 	for i := range measured {
 		for _, transport := range f.transports {
-			c := benchCase{of: &measured[i], transport: transport, network: network}
-			csv := []byte(c.of.Trace())
+			c := benchCase{Result: benchmark.Result{Of: &measured[i], Transport: transport, Network: network}}
+			csv, lossless := []byte(c.Of.Trace()), f.lossless(transport)
 			opts := lab.Options{
-				Set: slices.Concat(c.of.Settings(transport, fmt.Sprint(f.request.Ranks)), f.lossless(transport), f.set), Engine: f.engine,
+				Set: slices.Concat(c.Of.Settings(transport, fmt.Sprint(f.request.Ranks)), lossless, f.set), Engine: f.engine,
 				Read: func(name string) ([]byte, error) {
 					if name != benchmark.TraceFile {
 						return nil, fmt.Errorf("%s: a benchmark has files of its own", name)
@@ -167,6 +174,7 @@ func (f *benchFlags) cases(began time.Time) ([]benchCase, error) {
 			if problems := orchestrate.Check(labs); len(problems) > 0 {
 				return nil, problems
 			}
+			c.Link, c.Notes = labs[0].Topology.Link.Rate, benchNotes(labs[0], lossless)
 			c.job = job{lab: labs[0], text: text, engine: labs[0].Engine.Kind}
 			if c.job.engine == "both" {
 				return nil, usagef("%s is for both engines; choose with --engine", network)
@@ -185,15 +193,55 @@ func (f *benchFlags) cases(began time.Time) ([]benchCase, error) {
 	return cases, nil
 }
 
-// lossless are the settings of a network of ours for transports that need one that loses nothing.
+// lossless returns the settings that make a built-in network lossless for transports that need it.
 func (f *benchFlags) lossless(kind string) []string {
-	if f.labFile == "" && transport.WantsLossless(kind) {
+	if f.labFile == "" && transport.FactsOf(kind).Lossless {
 		return []string{"queues.pfc=on"}
 	}
 	return nil
 }
 
-// network returns the lab file that has the network, and what to call it, and fills in what follows from it.
+// mostUnacked is the share of a window that receivers may leave unacknowledged before a lone flow waits for them. Ours: on a
+// star, whose round trip is 5 us, 28 % cost STrack a quarter of its link; on a leaf-spine network 15 % cost nothing.
+const mostUnacked = 0.2
+
+// benchNotes says of a lab what else than congestion control sets its transport apart: settings of a network without loss that others
+// do not have, and acknowledgements so rare that windows wait for them.
+func benchNotes(l *lab.Lab, lossless []string) (notes []string) {
+	kind := l.Transport.Kind
+	path := "transport." + kind + ".ack_every"
+	written := ""
+	for _, s := range l.Sources {
+		if slices.Contains(lossless, s.Path+"="+s.Value) {
+			notes = append(notes, fmt.Sprintf("%s: %s, since %s is meant for networks without loss; tables without this line are of one that may lose packets",
+				s.Path, s.Value, kind))
+		}
+		if s.Path == path {
+			written = s.Value
+		}
+	}
+	every, err := units.ParseBytes(written)
+	if err != nil {
+		return notes
+	}
+	effective, err := orchestrate.Effective(l)
+	if err != nil {
+		return notes // the run itself says what is wrong
+	}
+	at := slices.IndexFunc(effective, func(s record.Setting) bool { return s.Path == "transport.first_window" })
+	if at < 0 {
+		return notes
+	}
+	window, err := units.ParseBytes(effective[at].Value)
+	if err != nil || float64(every) <= mostUnacked*float64(window) {
+		return notes
+	}
+	return append(notes, fmt.Sprintf("%s is acknowledged every %s of a window of %s, for which a lone flow waits; smaller with --set %s=%s",
+		kind, written, window, path, l.Topology.MTU))
+}
+
+// network returns the lab file that describes the network, and its name. It fills in ranks and
+// transports that the flags leave open.
 func (f *benchFlags) network() (text []byte, name string, err error) {
 	if f.labFile == "" {
 		if f.request.Ranks == 0 {
@@ -208,10 +256,11 @@ func (f *benchFlags) network() (text []byte, name string, err error) {
 		}
 		return []byte(made), f.topology, nil
 	}
-	if text, err = readLab(f.labFile); err != nil {
+	src, err := openLab(f.labFile, false)
+	if err != nil {
 		return nil, "", usageError{err}
 	}
-	labs, err := lab.Parse(f.labFile, text, lab.Options{Set: f.set, Engine: f.engine, Read: beside(f.labFile)})
+	labs, err := lab.Parse(src.name, src.text, lab.Options{Set: f.set, Engine: f.engine, Read: src.read})
 	if err != nil {
 		return nil, "", err
 	}
@@ -221,43 +270,40 @@ func (f *benchFlags) network() (text []byte, name string, err error) {
 	if len(f.transports) == 0 {
 		f.transports = []string{labs[0].Transport.Kind}
 	}
-	return text, f.labFile, nil
+	return src.text, src.name, nil
 }
 
-// draw writes the picture of all tables.
+// draw writes the chart of all tables.
 func (a *app) draw(f *benchFlags, cases []benchCase, curves []benchmark.Curve) error {
 	c := &cases[0]
-	link := c.job.lab.Topology.Link.Rate
 	title, by := "Bus bandwidth", map[string]bool{}
 	for i := range cases {
-		by[cases[i].of.Title()] = true
+		by[cases[i].Of.Title()] = true
 	}
 	if len(by) == 1 {
-		title += " of " + c.of.Title()
+		title += " of " + c.Of.Title()
 	}
 	engine := c.job.engine
-	if c.summary != nil {
-		engine = c.summary.Engine
+	if c.Summary != nil {
+		engine = c.Summary.Engine
 	}
-	caption := fmt.Sprintf("%d ranks, %s, links of %s, engine %s; weft bench %s", f.request.Ranks, c.network, link, engine, versionText())
-	chart, ok := benchmark.Chart(title, caption, bench.GBps(link), curves)
+	caption := fmt.Sprintf("%d ranks, %s, links of %s, engine %s; weft bench %s", f.request.Ranks, c.Network, c.Link, engine, versionText())
+	chart, ok := benchmark.Chart(title, caption, bench.GBps(c.Link), curves)
 	if !ok {
 		return nil
 	}
-	name := f.figure
-	if name == "" {
-		name = filepath.Join(f.out, c.job.lab.Name, c.job.series.Began.UTC().Format("20060102T150405")+"-busbw.svg")
-		if f.out == "" {
-			name = filepath.Join("results", name)
-		}
-	}
 	render := chart.SVG
-	if filepath.Ext(name) == ".png" {
+	if filepath.Ext(f.figure) == ".png" {
 		render = chart.PNG
 	}
+	name := f.figure
 	image, err := render()
-	if err == nil {
+	switch {
+	case err != nil:
+	case name != "":
 		err = os.WriteFile(name, image, 0o644)
+	default:
+		name, err = store.Claim(f.out, c.job.lab.Name, c.job.series.Stamp()+"-busbw", ".svg", store.NewFile(image))
 	}
 	if err != nil {
 		return fmt.Errorf("picture: %w", err)

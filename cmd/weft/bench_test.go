@@ -4,14 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"weft/orchestrator/benchmark"
 	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
 	"weft/results/record"
+	"weft/results/table"
 )
 
 // with executes a command line with an engine.
@@ -32,9 +36,9 @@ func TestBench(t *testing.T) {
 		t.Fatalf("code %d\n%s\n%s", code, stdout, stderr)
 	}
 	for _, want := range []string{
-		"all-reduce by ring, 4 ranks, transport pc4, star", "transport roce", "3 measured",
+		"all-reduce by ring, 4 ranks, transport pc4, star", "transport roce", "# 3 sizes, 8B to 8KiB; of each 1 to warm up and 3 measured iterations\n",
 		"       size         count      type   redop    root     time   algbw   busbw  #wrong",
-		"        8192          2048     float     sum      -1 ", "# Out of bounds values : 0 OK", "# Avg bus bandwidth",
+		"        8192          2048     float     sum      -1 ", "# Out of bounds values : 0 OK", "# Avg bus bandwidth", "# busbw in Gb/s        : ", "; links are of 100Gbps\n",
 	} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("%q is missing in\n%s", want, stdout)
@@ -47,6 +51,34 @@ func TestBench(t *testing.T) {
 	}
 }
 
+// What sets a transport apart beside its congestion control is in the head of its table.
+func TestBenchNotes(t *testing.T) {
+	const pfc = "queues.pfc: on, since roce is meant for networks without loss"
+	const acks = "strack is acknowledged every 16KiB of a window of "
+	for _, c := range []struct{ args, want string }{
+		{"--transport pc4", ""},
+		{"--transport strack", acks},
+		{"--transport roce", pfc},
+		{"--transport roce --set queues.pfc=off", ""},
+		{"--transport strack --set transport.strack.ack_every=4KiB", ""},
+		{"--transport strack --topology leaf-spine", ""},
+		{"--transport roce --lab labs/quickstart.yaml", ""}, // which says itself whether it loses packets
+	} {
+		args := append([]string{"--engine", "sim", "--ranks", "8", "-b", "64K", "-n", "1", "--json", "--out", t.TempDir()}, strings.Fields(c.args)...)
+		_, stdout, stderr := with(t, &fake{}, append([]string{"bench"}, args...)...)
+		var j benchmark.JSON
+		if err := json.Unmarshal([]byte(stdout), &j); err != nil {
+			t.Fatalf("%s: %v: %s%s", c.args, err, stdout, stderr)
+		}
+		if all := strings.Join(j.Notes, "\n"); (all == "") != (c.want == "") || !strings.HasPrefix(all, c.want) || len(j.Notes) > 1 {
+			t.Errorf("%s: %q, want %q", c.args, all, c.want)
+		}
+	}
+	if _, stdout, _ := with(t, orchestrated{}, "bench", "--engine", "sim", "--ranks", "2", "-b", "8", "-n", "1", "--transport", "roce", "--out", t.TempDir()); !strings.Contains(stdout, "\n# note: "+pfc) {
+		t.Errorf("the note is not in\n%s", stdout)
+	}
+}
+
 func TestBenchAsJSON(t *testing.T) {
 	picture := filepath.Join(t.TempDir(), "p.png")
 	code, stdout, stderr := with(t, orchestrated{}, "bench", "--lab", "labs/quickstart.yaml", "--collective", "all-gather,permute", "--engine", "sim",
@@ -56,11 +88,11 @@ func TestBenchAsJSON(t *testing.T) {
 	}
 	d := json.NewDecoder(strings.NewReader(stdout))
 	for _, collective := range []string{"all-gather", "permute"} {
-		var j benchJSON
+		var j benchmark.JSON
 		if err := d.Decode(&j); err != nil {
 			t.Fatal(err)
 		}
-		if j.Collective != collective || j.Status != "ok" || len(j.Rows) != 1 || !(j.Rows[0].BusBW > 0) || j.Rows[0].BusBW != j.BusBW || !j.Rows[0].Checked {
+		if j.Collective != collective || j.Status != "ok" || len(j.Rows) != 1 || !(j.Rows[0].BusBW > 0) || j.Rows[0].BusBW != j.BusBW || math.Abs(j.BusGbps-8*j.BusBW) > 1e-9 || !j.Rows[0].Checked {
 			t.Errorf("%+v", j)
 		}
 	}
@@ -70,7 +102,10 @@ func TestBenchAsJSON(t *testing.T) {
 }
 
 // halting is an engine that is interrupted when one size is done.
-type halting struct{ stop context.CancelFunc }
+type halting struct {
+	stop context.CancelFunc
+	unforeseen
+}
 
 func (h halting) Run(_ context.Context, l *lab.Lab, o orchestrate.Options) (*record.Summary, error) {
 	var parts []record.Part
@@ -86,10 +121,10 @@ func (h halting) Run(_ context.Context, l *lab.Lab, o orchestrate.Options) (*rec
 func TestBenchInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var stdout, stderr strings.Builder
-	a := &app{stdout: &stdout, stderr: &stderr, engine: halting{stop}}
+	a := &app{stdout: &stdout, stderr: &stderr, engine: halting{stop: stop}}
 	code := a.execute(ctx, []string{"bench", "--transport", "pc4,roce", "--engine", "sim", "--ranks", "4", "-b", "8", "-e", "16", "-f", "2",
 		"-n", "1", "-w", "0", "--plot", filepath.Join(t.TempDir(), "p.svg")})
-	if code != exitInterrupted || !strings.Contains(stdout.String(), "           8 ") || !strings.Contains(stdout.String(), "# 1 sizes were not measured") ||
+	if code != exitInterrupted || !strings.Contains(stdout.String(), "           8 ") || !strings.Contains(stdout.String(), "# 1 size not measured") ||
 		strings.Contains(stdout.String(), "transport roce") {
 		t.Errorf("code %d\n%s\n%s", code, stdout.String(), stderr.String())
 	}
@@ -138,16 +173,16 @@ func TestBenchSaysWhatIsWrong(t *testing.T) {
 	code, stdout, stderr := with(t, orchestrated{}, args...)
 	for _, want := range []string{
 		"bfloat16     sum       1 ", "# Out of bounds values : 1 FAILED", "# warning: h2: 1 bytes that were to be wrong are not",
-		"# warning: wrong: item 0, step 0", "rank 1 on h1: 1 of 32768 elements", "received it from rank",
+		"# warning: wrong: item 0, step 0", "# warning: faults.1 (at 1s) never happened", "rank 1 on h1: 1 of 32768 elements", "received it from rank",
 	} {
 		if code != exitFailed || !strings.Contains(stdout, want) {
 			t.Errorf("code %d; %q is missing in\n%s\n%s", code, want, stdout, stderr)
 		}
 	}
 	code, stdout, _ = with(t, orchestrated{}, append(args, "--json")...)
-	var j benchJSON
-	if err := json.Unmarshal([]byte(stdout), &j); err != nil || code != exitFailed || j.Status != "failed" || j.Verified || j.Wrong != 1 ||
-		len(j.Warnings) != 2 || !strings.Contains(j.Error, "not verified") {
+	var j benchmark.JSON
+	if err := json.Unmarshal([]byte(stdout), &j); err != nil || code != exitFailed || j.Status != record.Unverified || j.Verified || j.Wrong != 1 ||
+		len(j.Warnings) != 3 || !strings.Contains(j.Error, "results of ranks have wrong elements") {
 		t.Errorf("code %d, %v, %+v", code, err, j)
 	}
 }
@@ -173,22 +208,82 @@ func TestBenchPictureIsCheckedFirst(t *testing.T) {
 }
 
 // failing is an engine whose data is wrong.
-type failing struct{ err error }
+type failing struct {
+	err error
+	unforeseen
+}
 
 func (f failing) Run(_ context.Context, l *lab.Lab, _ orchestrate.Options) (*record.Summary, error) {
-	return &record.Summary{Lab: l.Name, Status: "ok"}, f.err
+	return &record.Summary{Lab: l.Name, Status: record.Unverified, Error: "1 of 16 results of ranks have wrong elements"}, f.err
 }
 
 func TestBenchThatFails(t *testing.T) {
 	for _, err := range []error{nil, errors.New("a node died")} {
-		want := "not verified"
+		want := "unverified: 1 of 16 results"
 		if err != nil {
 			want = err.Error()
 		}
-		code, stdout, stderr := with(t, failing{err}, "bench", "--engine", "sim", "--transport", "pc4")
-		if code != exitFailed || !strings.Contains(stderr, want) || !strings.Contains(stdout, "1 sizes were not measured") ||
+		code, stdout, stderr := with(t, failing{err: err}, "bench", "--engine", "sim", "--transport", "pc4")
+		if code != exitFailed || !strings.Contains(stderr, want) || !strings.Contains(stdout, "1 size not measured") ||
 			!strings.Contains(stdout, "# Out of bounds values : N/A\n# Avg bus bandwidth    : N/A") {
 			t.Errorf("%v: code %d, stderr %q\n%s", err, code, stderr, stdout)
 		}
+	}
+}
+
+// slow is an engine of which each run would be emulated for as long.
+type slow struct {
+	orchestrate.Forecast
+	ran *[]string // engine and why
+}
+
+func (s slow) Foresee(context.Context, *lab.Lab, orchestrate.Options) (orchestrate.Forecast, error) {
+	return s.Forecast, nil
+}
+
+func (s slow) Run(_ context.Context, l *lab.Lab, o orchestrate.Options) (*record.Summary, error) {
+	*s.ran = append(*s.ran, o.Engine+" "+o.Why)
+	return &record.Summary{Lab: l.Name, Status: "ok", Verified: true}, nil
+}
+
+// What would be emulated for more than a minute in all is simulated, all of it, and says so; unless emulation is asked for.
+func TestBenchDoesNotEmulateForLong(t *testing.T) {
+	short := orchestrate.Forecast{Engine: "emu", Dilation: 2000, Takes: 25 * time.Second}
+	long, asked, simulated := short, short, short
+	long.Takes = 30 * time.Second
+	asked.Asked, asked.Takes = true, time.Hour
+	simulated.Engine = "sim"
+	const why = "sim emulating 3 runs at dilation 2000 takes about 90 s; --engine emu does it"
+	for _, c := range []struct {
+		name string
+		of   orchestrate.Forecast
+		args []string
+		want string // of each run
+	}{
+		{"a minute in all", orchestrate.Forecast{Engine: "emu", Takes: 20 * time.Second}, nil, "auto "},
+		{"more", long, nil, why},
+		{"--engine emu", long, []string{"--engine", "emu"}, "emu "},
+		{"--engine sim", long, []string{"--engine", "sim"}, "sim "},
+		{"by other settings", asked, nil, "auto "},
+		{"simulated anyhow", simulated, nil, "auto "},
+		{"not known", orchestrate.Forecast{Engine: "emu"}, nil, "auto "},
+	} {
+		var ran []string
+		with(t, slow{c.of, &ran}, append([]string{"bench", "--ranks", "4", "-b", "8", "--transport", "pc4,strack,roce", "--out", t.TempDir()}, c.args...)...)
+		if len(ran) != 3 || ran[0] != c.want || ran[1] != c.want || ran[2] != c.want {
+			t.Errorf("%s: %q, want %q", c.name, ran, c.want)
+		}
+	}
+}
+
+// The verdict of a table is in colour on terminals alone.
+func TestVerdictOfABenchIsPainted(t *testing.T) {
+	text := "# Out of bounds values : 0 OK\n# Out of bounds values : 3 FAILED\n"
+	if got := painted(text, table.Style{}); got != text {
+		t.Errorf("without colours: %q", got)
+	}
+	want := "# Out of bounds values : 0 \x1b[32mOK\x1b[0m\n# Out of bounds values : 3 \x1b[31mFAILED\x1b[0m\n"
+	if got := painted(text, table.Style{Colour: true}); got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -40,7 +40,7 @@ func (a *app) captureCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&flags.lab, "lab", "", "name or file of the lab; without it the only one")
+	deployedFlag(cmd, &flags.lab)
 	f.StringVarP(&flags.file, "write", "w", "", "file to write; - for standard output")
 	f.IntVar(&flags.snap, "snap", 0, "the most bytes to keep of a packet (default all)")
 	f.Int64Var(&flags.count, "count", 0, "end after so many packets")

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,16 +14,20 @@ import (
 )
 
 func (a *app) linkCommand() *cobra.Command {
-	return &cobra.Command{
+	var name string
+	cmd := &cobra.Command{
 		Use:   "link LAB A-B down|up|set KEY=VALUE,...",
 		Short: "change a link of a deployed lab",
-		Long: "Change a link of a deployed lab at once, in both directions: take it down, up again, or change its line. Keys and values\n" +
-			"are those of a link in a lab file: rate, delay, loss, bit_errors, duplicate, reorder, reorder_by, jitter. What is not\n" +
-			"named stays as it is.",
+		Long: "Change a link of a deployed lab at once, in both directions: take it down, up again, or set its properties. Keys and\n" +
+			"values are those of a link in a lab file: rate, delay, loss, bit_errors, duplicate, reorder, reorder_by, jitter. Properties that\n" +
+			"are not named stay as they are. With --lab NAME the argument LAB is left out.",
 		Example: "  weft link quickstart edge0-agg1 down\n  weft link quickstart edge0-agg1 up\n  weft link quickstart h0-edge0 set delay=5us,loss=0.1%\n" +
 			"  weft link quickstart h0-edge0 set duplicate=1%,reorder=5%,reorder_by=20us",
-		Args: cobra.RangeArgs(3, 4),
 		RunE: func(_ *cobra.Command, args []string) error {
+			args = withLab(name, args)
+			if len(args) < 3 || len(args) > 4 {
+				return usagef("expected a lab, a link, and down, up, or set and a list such as delay=5us,loss=0.1%%")
+			}
 			k := deploy.Link{Link: args[1]}
 			switch {
 			case args[2] == "down" && len(args) == 3:
@@ -39,6 +44,29 @@ func (a *app) linkCommand() *cobra.Command {
 			return a.onDeployed(args[0], func(h *deploy.Handle) error { return h.Link(k) })
 		},
 	}
+	deployedFlag(cmd, &name)
+	return cmd
+}
+
+// deployedFlag adds --lab, which names a deployed lab.
+func deployedFlag(cmd *cobra.Command, name *string) {
+	cmd.Flags().StringVar(name, "lab", "", "name or file of the lab; without it the only one")
+}
+
+// withLab puts the lab that --lab names before the arguments.
+func withLab(name string, args []string) []string {
+	if name == "" {
+		return args
+	}
+	return slices.Insert(slices.Clone(args), 0, name)
+}
+
+// oneLab is the lab that --lab or the only argument names; empty: neither does.
+func oneLab(name string, args []string) (string, error) {
+	if args = withLab(name, args); len(args) > 1 {
+		return "", usagef("--lab %s and %s; name one lab", args[0], args[1])
+	}
+	return first(args), nil
 }
 
 // lineSettings reads a list such as delay=5us,loss=0.1%.
@@ -67,7 +95,7 @@ func lineSettings(list string, k *deploy.Link) error {
 		case "jitter":
 			k.Jitter, err = span(value)
 		default:
-			return fmt.Errorf("%q is nothing that a line has; expected rate, delay, loss, bit_errors, duplicate, reorder, reorder_by or jitter", key)
+			return fmt.Errorf("unknown link property %q; expected rate, delay, loss, bit_errors, duplicate, reorder, reorder_by or jitter", key)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", key, err)
@@ -109,21 +137,20 @@ func probability(text string) (*float64, error) {
 
 // nodeCommand changes a node. Without arguments it is what a node of a lab runs: see insideCommands.
 func (a *app) nodeCommand() *cobra.Command {
-	return &cobra.Command{
+	var name string
+	cmd := &cobra.Command{
 		Use:   "node LAB NODE kill|pause|resume|restart",
 		Short: "end, stop or restart a node of a deployed lab",
 		Long: "End a node at once with all that runs in it, stop it so that it neither sends nor answers, let it go on, or start it\n" +
-			"again with a fresh network.",
+			"again with a fresh network. With --lab NAME the argument LAB is left out.",
 		Example: "  weft node quickstart h3 kill\n  weft node quickstart h3 restart",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 0 && len(args) != 3 {
-				return fmt.Errorf("expected a lab, a node, and kill, pause, resume or restart")
-			}
-			return nil
-		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			switch args = withLab(name, args); len(args) {
+			case 0:
 				return inside("node", nodeProcess)
+			case 3:
+			default:
+				return usagef("expected a lab, a node, and kill, pause, resume or restart")
 			}
 			switch args[2] {
 			case deploy.NodeKill, deploy.NodePause, deploy.NodeResume, deploy.NodeRestart:
@@ -134,10 +161,13 @@ func (a *app) nodeCommand() *cobra.Command {
 			return a.onDeployed(args[0], func(h *deploy.Handle) error { return h.Node(n) })
 		},
 	}
+	deployedFlag(cmd, &name)
+	return cmd
 }
 
 func (a *app) eventsCommand() *cobra.Command {
 	var follow bool
+	var name string
 	cmd := &cobra.Command{
 		Use:     "events [LAB]",
 		Short:   "print what happened to a deployed lab, as JSON lines",
@@ -146,7 +176,11 @@ func (a *app) eventsCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out := json.NewEncoder(a.stdout)
 			out.SetEscapeHTML(false)
-			return a.onDeployed(first(args), func(h *deploy.Handle) error {
+			lab, err := oneLab(name, args)
+			if err != nil {
+				return err
+			}
+			return a.onDeployed(lab, func(h *deploy.Handle) error {
 				err := h.Events(cmd.Context(), follow, func(e deploy.Event) error { return out.Encode(e) })
 				if cmd.Context().Err() != nil {
 					return exitCode(exitInterrupted)
@@ -155,6 +189,7 @@ func (a *app) eventsCommand() *cobra.Command {
 			})
 		},
 	}
+	deployedFlag(cmd, &name)
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the lab is destroyed or Ctrl-C")
 	return cmd
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"strings"
 
@@ -36,10 +35,10 @@ func (a *app) clockCommand() *cobra.Command {
 	f.StringVar(&span, "for", "", "how long in lab time (default clocks.for, or a hundred PTP intervals, ten Huygens windows)")
 	f.StringVar(&flags.lab.engine.Dilation, "dilation", "", "auto or a number from 1: how much slower than the lab emulation runs")
 	kernelFlag(cmd, &flags.kernel)
-	f.StringVar(&flags.out, "out", "", "directory that keeps all runs (default results)")
+	outFlag(f, &flags.out)
 	f.StringVar(&flags.junit, "junit", "", "also write a JUnit report to this file")
 	runCaptureFlag(cmd, &flags.capture)
-	f.BoolVar(&flags.strict, "strict", false, "exit with 3 unless the fidelity of every emulated run is ok")
+	strictFlag(cmd, &flags.strict)
 	f.BoolVar(&flags.json, "json", false, "print one JSON object per run instead of tables")
 	return cmd
 }
@@ -58,7 +57,7 @@ func (a *app) clock(ctx context.Context, names []string, span string, flags runF
 
 // clocksAlone takes the workload out of a lab, and the expectations that are not about clocks.
 func clocksAlone(l *lab.Lab, length units.Time) error {
-	if l.Clocks.Sync == "perfect" {
+	if l.Clocks.Kind().Perfect {
 		return l.Errorf("clocks.sync", "perfect clocks leave nothing to measure; try --set clocks.sync=huygens")
 	}
 	if l.Clocks.Sample == 0 {
@@ -84,12 +83,8 @@ func clocksAlone(l *lab.Lab, length units.Time) error {
 	case length > 0:
 		l.Clocks.For = length
 	case l.Clocks.For > 0:
-	case l.Clocks.Sync == "huygens":
-		l.Clocks.For = 10 * cmp.Or(l.Clocks.Huygens.Window, 20*units.Millisecond)
-	case l.Clocks.Sync == "ptp":
-		l.Clocks.For = 100 * l.Clocks.PTP.Interval
 	default:
-		l.Clocks.For = 100 * units.Millisecond
+		l.Clocks.For = l.Clocks.Alone()
 	}
 	return nil
 }

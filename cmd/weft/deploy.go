@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"weft/orchestrator/deploy"
+	"weft/orchestrator/lab"
+	orchestrate "weft/orchestrator/run"
 )
 
 // stateDir is the state directory of this user. In the user namespace that elevate entered everybody is root, so it is
@@ -45,15 +48,22 @@ func (a *app) deployCommand() *cobra.Command {
 			if err := hostKernel(kernel); err != nil {
 				return err
 			}
-			q, where, err := a.request(&flags, args[0])
+			q, l, err := a.request(&flags, args[0])
 			if err != nil {
 				return err
 			}
 			if dry {
+				if err := orchestrate.Deployable(l); err != nil {
+					return err
+				}
 				return a.showPlan(q, asJSON)
 			}
 			dir := stateDir()
-			if err := a.elevate(where); err != nil {
+			// What is left of an earlier deployment that has lost its folder cannot be judged from within a user namespace.
+			if _, err := deploy.EndStrays(cmd.Context(), dir, l.Name, a.deployOptions()); err != nil {
+				return err
+			}
+			if err := a.elevate(l.Engine.Runtime); err != nil {
 				return err
 			}
 			c, err := deploy.Up(cmd.Context(), dir, q, a.deployOptions())
@@ -73,18 +83,20 @@ func (a *app) deployCommand() *cobra.Command {
 }
 
 // request reads a lab that is to be deployed.
-func (a *app) request(flags *labFlags, name string) (q *deploy.Request, runtime string, err error) {
+func (a *app) request(flags *labFlags, name string) (*deploy.Request, *lab.Lab, error) {
 	files, err := flags.load([]string{name})
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
-	path, err := filepath.Abs(name)
-	if err != nil {
-		return nil, "", err
+	path := files[0].name
+	if name != stdin {
+		if path, err = filepath.Abs(path); err != nil {
+			return nil, nil, err
+		}
 	}
 	return &deploy.Request{
-		File: path, Text: files[0].text, Set: flags.set, Engine: flags.engine, Version: versionText(), Read: beside(name),
-	}, files[0].labs[0].Engine.Runtime, nil
+		File: path, Text: files[0].text, Set: flags.set, Engine: flags.engine, Version: versionText(), Read: files[0].read,
+	}, files[0].labs[0], nil
 }
 
 // deployPlan says what deploying would do.
@@ -140,17 +152,22 @@ func (a *app) showDeployed(c *deploy.Change, asJSON bool) error {
 
 func (a *app) destroyCommand() *cobra.Command {
 	var all bool
+	var name string
 	cmd := &cobra.Command{
 		Use:     "destroy [LAB]",
 		Short:   "take a deployed lab down and remove every trace of it",
-		Long:    "Take a deployed lab down, by its name or its file, and remove every trace of it; without a name the only one. A lab\nthat is not deployed is no error.",
+		Long:    "Take a deployed lab down, by its name or its file, and remove every trace of it; without a name the only one. A lab\nwhose state directory is gone is found by its processes. One that is not deployed is no error.",
 		Example: "  weft destroy\n  weft destroy quickstart\n  weft destroy --all",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if all && len(args) > 0 {
-				return usagef("--all and a lab: which?")
+			lab, err := oneLab(name, args)
+			if err != nil {
+				return err
 			}
-			names, err := a.toDestroy(args, all)
+			if all && lab != "" {
+				return usagef("--all and lab %s; choose one", lab)
+			}
+			names, err := a.toDestroy(lab, all)
 			if err != nil {
 				return err
 			}
@@ -164,21 +181,28 @@ func (a *app) destroyCommand() *cobra.Command {
 			return errors.Join(errs...)
 		},
 	}
+	deployedFlag(cmd, &name)
 	cmd.Flags().BoolVar(&all, "all", false, "every lab of this user")
 	return cmd
 }
 
 // toDestroy are the names of the labs that are meant.
-func (a *app) toDestroy(args []string, all bool) ([]string, error) {
-	if len(args) > 0 {
-		name, err := labNamed(args[0])
+func (a *app) toDestroy(lab string, all bool) ([]string, error) {
+	if lab != "" {
+		name, err := labNamed(lab)
 		return []string{name}, err
 	}
 	names, err := deployedLabs()
-	if err == nil && len(names) > 1 && !all {
+	names = append(names, deploy.Strays()...)
+	slices.Sort(names)
+	names = slices.Compact(names)
+	switch {
+	case len(names) == 0:
+		return nil, err
+	case len(names) > 1 && !all:
 		return nil, usagef("%d labs are deployed: %s; name one, or use --all", len(names), strings.Join(names, ", "))
 	}
-	return names, err
+	return names, nil // a state directory that cannot be opened keeps no stray alive: deploy.Down ends it and returns err
 }
 
 func (a *app) destroy(ctx context.Context, name string) error {
@@ -200,8 +224,9 @@ func (a *app) cleanCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clean",
 		Short: "remove whatever crashed labs left, and only what Weft made",
-		Long: "Remove what is left of labs whose deployment was killed, or whose supervisor is no more. Labs that are up stay. Only\n" +
-			"what a journal of Weft names, or what carries its mark, is touched.",
+		Long: "Remove what is left of labs whose deployment was killed, or whose supervisor is no more. Labs that are up stay,\n" +
+			"unless their state directory is gone, so that nothing leads to them. Only what a journal of Weft names, or what carries its\n" +
+			"mark, is touched.",
 		Example: "  weft clean\n  weft clean --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -276,7 +301,7 @@ func (a *app) onDeployed(arg string, do func(*deploy.Handle) error) error {
 		case len(names) == 0:
 			return usagef("no lab is deployed; weft deploy LAB brings one up")
 		case len(names) > 1:
-			return usagef("%d labs are deployed: %s; which?", len(names), strings.Join(names, ", "))
+			return usagef("%d labs are deployed: %s; name one by --lab", len(names), strings.Join(names, ", "))
 		}
 		name = names[0]
 	}

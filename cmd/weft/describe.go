@@ -1,14 +1,17 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"weft/orchestrator/deploy"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/plan"
+	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/topology"
 	"weft/orchestrator/topology/render"
 	"weft/results/record"
@@ -40,17 +43,23 @@ func (a *app) explainCommand() *cobra.Command {
 	var asJSON bool
 	cmd := a.describe(&cobra.Command{
 		Use:     "explain LAB",
-		Short:   "show the lab with every default filled in, and where each value came from",
+		Short:   "show the lab with every default filled in, what it comes to, and where each value came from",
 		Example: "  weft explain labs/quickstart.yaml\n  weft explain labs/quickstart.yaml --set transport.pc4.target_qtime=1us --json",
 	}, &flags, func(l *lab.Lab, runs int) error {
+		effective, err := orchestrate.Effective(l)
+		if err != nil {
+			return err
+		}
 		if asJSON {
-			out := explained{Lab: l.Name, Runs: runs, Point: l.Point, Settings: []record.Setting{}}
+			out := explained{Effective: effective, Lab: l.Name, Runs: runs, Point: l.Point, Settings: []record.Setting{}}
 			for _, s := range l.Sources {
 				out.Settings = append(out.Settings, record.Setting{Path: s.Path, Value: s.Value, From: s.From})
 			}
 			return writeJSON(a.stdout, out)
 		}
-		_, err := fmt.Fprint(a.stdout, explain(l))
+		if _, err = fmt.Fprint(a.stdout, explain(l)); err == nil {
+			_, err = fmt.Fprintf(a.stdout, "\nWhat this comes to:\n\n%s", settingRows(effective))
+		}
 		return err
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -63,21 +72,31 @@ type explained struct {
 	Runs     int              `json:"runs"` // points of the sweep
 	Point    map[string]any   `json:"point,omitempty"`
 	Settings []record.Setting `json:"settings"`
+
+	Effective []record.Setting `json:"effective"` // what the settings come to
 }
 
 // explain lists path, value and origin in columns. Values that are sentences push their origin to the right
 // instead of everybody's.
 func explain(l *lab.Lab) string {
+	settings := make([]record.Setting, len(l.Sources))
+	for i, s := range l.Sources {
+		settings[i] = record.Setting{Path: s.Path, Value: s.Value, From: s.From}
+	}
+	return settingRows(settings)
+}
+
+func settingRows(settings []record.Setting) string {
 	const long = 40
 	paths, values := 0, 0
-	for _, s := range l.Sources {
+	for _, s := range settings {
 		paths = max(paths, len(s.Path))
 		if n := utf8.RuneCountInString(s.Value); n <= long {
 			values = max(values, n)
 		}
 	}
 	var b strings.Builder
-	for _, s := range l.Sources {
+	for _, s := range settings {
 		value := strings.Join(strings.Fields(s.Value), " ")
 		fmt.Fprintf(&b, "%-*s  %-*s  %s\n", paths, s.Path, values, value, s.From)
 	}
@@ -86,17 +105,21 @@ func explain(l *lab.Lab) string {
 
 func (a *app) planCommand() *cobra.Command {
 	var flags labFlags
-	var asJSON bool
-	cmd := a.describe(&cobra.Command{
-		Use:     "plan LAB",
-		Short:   "show what emulating the lab would create, without creating it",
-		Example: "  weft plan labs/quickstart.yaml\n  weft plan labs/smoke/star.yaml --json",
-	}, &flags, func(l *lab.Lab, _ int) error {
-		g, err := topology.Build(l.Topology)
+	var run, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "plan LAB",
+		Short: "show what deploying the lab would create, without creating it",
+		Long: "Show what weft deploy would create: processes, interfaces, addresses, neighbours, routes and queueing disciplines, in the order\n" +
+			"in which they are made. With --json each operation has what is there afterwards, property by property (makes). The subnet is\n" +
+			"the one that the lab would be given now. On the kernel's datapath rates and delays depend on the dilation: they are\n" +
+			"shown where the lab says one, or --set engine.dilation=N does.",
+		Example: "  weft plan labs/quickstart.yaml\n  weft plan labs/quickstart.yaml --run\n  weft plan labs/smoke/star.yaml --json",
+	}
+	a.describe(cmd, &flags, func(l *lab.Lab, _ int) error {
+		p, err := planOf(cmd.Context(), l, run)
 		if err != nil {
-			return usageError{err}
+			return err
 		}
-		p := plan.Build(g, l, plan.Options{})
 		if !asJSON {
 			_, err = fmt.Fprint(a.stdout, p.Text())
 			return err
@@ -107,8 +130,25 @@ func (a *app) planCommand() *cobra.Command {
 		}
 		return err
 	})
+	cmd.Flags().BoolVar(&run, "run", false, "show what weft run --engine emu would create instead")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// planOf is the plan of running a lab or, without run, of deploying it.
+func planOf(ctx context.Context, l *lab.Lab, run bool) (plan.Plan, error) {
+	if run {
+		return orchestrate.PlanRun(ctx, l)
+	}
+	subnet, up, err := deploy.SubnetOf(stateDir(), l)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	p, err := orchestrate.PlanDeployment(ctx, l, subnet)
+	if up {
+		p.Note = "the same network is up: weft deploy leaves it as it is"
+	}
+	return p, err
 }
 
 func (a *app) graphCommand() *cobra.Command {

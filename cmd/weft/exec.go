@@ -19,7 +19,9 @@ func (a *app) execCommand() *cobra.Command {
 		Use:   "exec NODE [-- CMD...]",
 		Short: "run a program inside a node of a deployed lab",
 		Long: "Run a program inside a node: ping, iperf3, tcpdump, a shell. It finds the other nodes by their names, and may use the\n" +
-			"node's network as it likes. Its exit code is passed on. Without a program it is a shell.",
+			"node's network as it likes. Without a program it is a shell.\n\n" +
+			"Exit codes: the program's, or 128 and the number of the signal that ended it; 125 when the node or the lab has ended,\n" +
+			"before or while the program ran, or the node is paused; 1 when the program could not be started.",
 		Example: "  weft exec h0 -- ping -c3 h15\n  weft exec h0 -- iperf3 -c h15\n  weft exec h0 -- tcpdump -ni eth0\n  weft exec h0",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -34,7 +36,7 @@ func (a *app) execCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
-	cmd.Flags().StringVar(&name, "lab", "", "name or file of the lab; without it the only one")
+	deployedFlag(cmd, &name)
 	return cmd
 }
 
@@ -61,6 +63,9 @@ func (a *app) exec(ctx context.Context, h *deploy.Handle, node string, program [
 		return exitCode(exitInterrupted) // the program was told to end; the lab stays
 	case err != nil:
 		return err
+	case exit.Ended != "":
+		fmt.Fprintf(a.stderr, "weft: lab %s: %s\n", h.Name(), exit.Ended)
+		return exitCode(exit.Code)
 	case exit.Code != 0:
 		return exitCode(exit.Code)
 	}

@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"weft/orchestrator/lab"
+	orchestrate "weft/orchestrator/run"
 )
 
 // What is generated is a lab that runs as it is, whatever the kind.
@@ -22,16 +25,78 @@ func TestGeneratedLabsValidate(t *testing.T) {
 		if err := os.WriteFile(file, []byte(stdout), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if code, out, stderr := weft(t, &fake{}, "validate", file); code != 0 || !strings.Contains(out, ": ok, 1 run") {
+		if code, out, stderr := weft(t, &fake{}, "validate", file); code != 0 || !strings.Contains(out, ": ok, ") {
 			t.Errorf("generate %v: what it prints is not a lab: %s\n%s", args, stderr, stdout)
 		}
 	}
 	for args, want := range map[string]string{
-		"torus": "is no topology", "": "expected a topology", "fat-tree --k 5": "topology.k: 5 is odd", "star --hosts 1": "topology.hosts: ",
+		"ring": "unknown topology \"ring\"; expected a topology: fat-tree, leaf-spine", "": "expected a topology", "fat-tree --k 5": "topology.k: 5 is odd", "star --hosts 1": "topology.hosts: ",
+		"custom --switches x": "switches: \"x\" is not a whole number", "torus --dimensions 4": "topology.dimensions: ",
 		"star --rate 100": "has no unit", "star --name ../x": "name: ", "fat-tree --hosts 4": "unknown flag",
 	} {
 		if code, stdout, stderr := weft(t, &fake{}, append([]string{"generate"}, strings.Fields(args)...)...); code != exitUsage || !strings.Contains(stderr, want) || stdout != "" {
 			t.Errorf("generate %s: code %d, %q, want %q", args, code, stderr, want)
+		}
+	}
+}
+
+// Every kind of topology is generated with every transport, every collective with one, and each of
+// these labs runs as it is.
+func TestGeneratedLabsRun(t *testing.T) {
+	try := func(kind, transport, collective string) {
+		t.Run(kind+"-"+transport+"-"+collective, func(t *testing.T) {
+			t.Parallel()
+			code, text, stderr := weft(t, &fake{}, "generate", kind, "--transport", transport, "--collective", collective, "--size", "16KB")
+			if code != 0 || stderr != "" {
+				t.Fatalf("generate: code %d, %s", code, stderr)
+			}
+			labs, err := lab.Parse("generated", []byte(text), lab.Options{})
+			if err != nil || len(labs) != 1 || labs[0].Topology.Kind != kind {
+				t.Fatalf("not a lab with a %s: %v\n%s", kind, err, text)
+			}
+			s, err := orchestrate.Run(t.Context(), labs[0], orchestrate.Options{Engine: "sim", Root: t.TempDir(), Workers: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !s.Verified || s.Flows.Count == 0 || s.Transport != transport || s.Collectives[0].Name != collective {
+				t.Errorf("%s by %s: verified %v, %d flows", s.Collectives[0].Name, s.Transport, s.Verified, s.Flows.Count)
+			}
+			if len(s.Warnings) > 0 { // such as of a transport outside its conditions
+				t.Errorf("warnings: %s", strings.Join(s.Warnings, "; "))
+			}
+		})
+	}
+	for _, k := range lab.TopologyKinds() {
+		for _, transport := range lab.TransportKinds() {
+			try(k.Name, transport, "all-reduce")
+		}
+	}
+	for _, c := range lab.CollectiveKinds()[1:] {
+		try("star", "pc4", c)
+	}
+}
+
+// What is made for networks that lose nothing gets one, with routes on which PFC cannot deadlock.
+func TestGeneratedLabsKeepConditions(t *testing.T) {
+	for args, want := range map[string][2]bool{ // pfc, up-down
+		"torus --transport hpcc": {true, true}, "torus --transport pc4": {}, "fat-tree --transport roce": {true, false},
+	} {
+		_, text, _ := weft(t, &fake{}, append([]string{"generate"}, strings.Fields(args)...)...)
+		if got := [2]bool{strings.Contains(text, "pfc: on"), strings.Contains(text, "routes: up-down")}; got != want {
+			t.Errorf("generate %s: pfc and up-down %v, want %v\n%s", args, got, want, text)
+		}
+	}
+}
+
+// The help names every kind with its parameters.
+func TestGenerateHelp(t *testing.T) {
+	_, stdout, _ := weft(t, &fake{}, "generate", "--help")
+	for _, k := range lab.TopologyKinds() {
+		_, after, found := strings.Cut(stdout, "\n  "+k.Name+" ")
+		for _, p := range k.Parameters {
+			if flags := strings.SplitN(after, "\n", 3); !found || len(flags) < 2 || !strings.Contains(flags[1], flagOf(p)) {
+				t.Errorf("%s of %s is missing", flagOf(p), k.Name)
+			}
 		}
 	}
 }

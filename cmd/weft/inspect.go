@@ -16,6 +16,7 @@ import (
 func (a *app) inspectCommand() *cobra.Command {
 	var asJSON, check bool
 	var links int
+	var name string
 	cmd := &cobra.Command{
 		Use:     "inspect [LAB]",
 		Short:   "show a deployed lab: nodes, addresses, links, queues, state",
@@ -23,7 +24,11 @@ func (a *app) inspectCommand() *cobra.Command {
 		Example: "  weft inspect\n  weft inspect quickstart --json\n  weft inspect quickstart --check",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.onDeployed(first(args), func(h *deploy.Handle) error {
+			lab, err := oneLab(name, args)
+			if err != nil {
+				return err
+			}
+			return a.onDeployed(lab, func(h *deploy.Handle) error {
 				if check {
 					return a.checkLinks(cmd.Context(), h, links, asJSON)
 				}
@@ -31,6 +36,7 @@ func (a *app) inspectCommand() *cobra.Command {
 			})
 		},
 	}
+	deployedFlag(cmd, &name)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&check, "check", false, "measure rate, delay and loss with packets between nodes, and compare them with the lab")
 	cmd.Flags().IntVar(&links, "links", 64, "with --check, the most links to measure, drawn evenly; 0: all")
@@ -166,7 +172,11 @@ func showState(w io.Writer, s *deploy.State) error {
 		if n.PID != 0 {
 			pid = fmt.Sprint(n.PID)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", n.Name, n.Tier, n.Address, n.State, pid)
+		state := n.State
+		if n.Unplugged {
+			state += ", without its interface"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", n.Name, n.Tier, n.Address, state, pid)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -191,6 +201,18 @@ func showState(w io.Writer, s *deploy.State) error {
 	if n := s.Network; n != nil {
 		fmt.Fprintf(w, "\n%d packets sent, %d delivered; %d dropped by queues, %d lost on lines, %d cut off, %d not ordered by the lab\n",
 			n.Injected, n.Delivered, n.Drops, n.Lost, n.Cut, n.Refused)
+	}
+	for _, n := range s.Nodes {
+		if n.NotRouted+n.Malformed+n.Spoofed > 0 {
+			fmt.Fprintf(w, "not carried of what %s sent: %d frames without a destination, %d malformed, %d under another's address\n",
+				n.Name, n.NotRouted, n.Malformed, n.Spoofed)
+		}
+		if n.Unplugged {
+			fmt.Fprintf(w, "%s: %s\n", n.Name, n.Why)
+		}
+		if n.Untaken > 0 {
+			fmt.Fprintf(w, "carried, and taken by no agent: %d frames of %s to Weft's own ports, which nothing in a deployed lab uses\n", n.Untaken, n.Name)
+		}
 	}
 	return nil
 }

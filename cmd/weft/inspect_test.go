@@ -12,14 +12,38 @@ import (
 func TestInspectShowsMarks(t *testing.T) {
 	s := deploy.State{Lab: "lab", Began: time.Unix(0, 0), Links: []deploy.LinkState{{
 		Name: "h0-switch0", State: "up", RateBPS: 1e9, Ports: []deploy.PortState{{Packets: 100, Marks: 7, Drops: 2}, {Packets: 11, Marks: 10, Lost: 1}},
-	}}}
+	}}, Nodes: []deploy.NodeState{{Name: "h0", Untaken: 5}, {Name: "h1", NotRouted: 1, Spoofed: 3}}}
 	var b strings.Builder
 	if err := showState(&b, &s); err != nil {
 		t.Fatal(err)
 	}
+	const refused = "not carried of what h1 sent: 1 frames without a destination, 0 malformed, 3 under another's address"
+	if text := b.String(); !strings.Contains(text, refused) || strings.Count(text, "not carried") != 1 {
+		t.Errorf("got %s\nwant %s", text, refused)
+	}
+	if want := "taken by no agent: 5 frames of h0 to Weft's own ports"; strings.Count(b.String(), want) != 1 || strings.Count(b.String(), "taken by") != 1 {
+		t.Errorf("got %s\nwant %s", b.String(), want)
+	}
 	want := "link state rate delay loss queued packets marked dropped h0-switch0 up 1Gbps 0s 0% 0 B 111 17 3"
 	if got := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(got, want) {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// A node that runs without its interface is no node that just runs.
+func TestInspectShowsNodesWithoutInterfaces(t *testing.T) {
+	s := deploy.State{Lab: "lab", Began: time.Unix(0, 0), Nodes: []deploy.NodeState{
+		{Name: "h0", Tier: "host", State: "running", PID: 1}, {Name: "h1", Tier: "host", State: "running", PID: 2, Unplugged: true, Why: "it was deleted"},
+	}}
+	var b strings.Builder
+	if err := showState(&b, &s); err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(strings.Fields(b.String()), " ")
+	for _, want := range []string{"h0 host running 1", "h1 host running, without its interface 2", "h1: it was deleted"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
 	}
 }
 

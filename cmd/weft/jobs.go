@@ -2,14 +2,17 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
+	"weft/orchestrator/emulate"
 	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
 	"weft/results/record"
@@ -25,7 +28,9 @@ type job struct {
 	compare bool // the next job is the same lab in the other engine
 	series  store.Series
 
+	sweep    string // directory about all points of its sweep; empty: it has none
 	captures []orchestrate.Capture
+	retry    *record.Retry // what the run before was, if this is another try of it
 }
 
 // jobsOf lists the runs of a command line that began at an instant.
@@ -44,13 +49,14 @@ func jobsOf(files []file, began time.Time) []job {
 	return jobs
 }
 
-// number counts the jobs of each lab, so that the directories of its runs are in the order of the jobs, whichever
-// begins first.
+// number makes the jobs a series: it counts those of each lab, so that the directories of its runs are in the order of the jobs,
+// whichever begins first.
 func number(jobs []job, began time.Time) {
 	of := map[string]int{}
+	id := rand.Text()
 	for i := range jobs {
 		of[jobs[i].lab.Name]++
-		jobs[i].series = store.Series{Began: began, Number: of[jobs[i].lab.Name]}
+		jobs[i].series = store.Series{ID: id, Began: began, Number: of[jobs[i].lab.Name]}
 	}
 	for i := range jobs {
 		jobs[i].series.Of = of[jobs[i].lab.Name]
@@ -83,11 +89,8 @@ func width(jobs []job) int {
 
 // runAll makes every run, and returns the summaries in the order of the jobs with the errors of those that
 // failed. After an interruption no further run is begun, and jobs that were not run have no summary.
-func (a *app) runAll(ctx context.Context, jobs []job, flags runFlags) ([]*record.Summary, error) {
-	w := &watcher{app: a, began: time.Now(), before: map[int]*record.Summary{}, outcomes: make([]outcome, len(jobs)), width: width(jobs), json: flags.json}
-	if terminal(a.stderr) {
-		w.bar = table.NewProgress(a.stderr)
-	}
+func (a *app) runAll(ctx context.Context, jobs []job, flags runFlags) ([]*record.Summary, []error) {
+	w := &watcher{app: a, pace: a.newPace(flags.quiet), before: map[int]*record.Summary{}, outcomes: make([]outcome, len(jobs)), width: width(jobs), json: flags.json}
 	if flags.resume {
 		for i, s := range finished(jobs, flags.out) {
 			w.before[i] = s
@@ -96,6 +99,7 @@ func (a *app) runAll(ctx context.Context, jobs []job, flags runFlags) ([]*record
 			fmt.Fprintf(a.stderr, "%d of %d runs were finished before\n", n, len(jobs))
 		}
 	}
+	w.announced = a.announce(ctx, jobs, w, flags)
 	next := make(chan int)
 	var workers sync.WaitGroup
 	for range width(jobs) {
@@ -125,45 +129,112 @@ func (a *app) runAll(ctx context.Context, jobs []job, flags runFlags) ([]*record
 		if o.summary != nil {
 			runs = append(runs, o.summary)
 		}
-		errs = append(errs, o.err)
+		errs = append(errs, o.errs...)
 	}
-	return runs, errors.Join(errs...)
+	return runs, errs
+}
+
+// announce says what emulating several runs takes in all, and returns whether it did: each run says it for itself otherwise.
+func (a *app) announce(ctx context.Context, jobs []job, w *watcher, flags runFlags) bool {
+	var labs []*lab.Lab
+	var engines []string
+	for i := range jobs {
+		if w.before[i] == nil {
+			labs, engines = append(labs, jobs[i].lab), append(engines, jobs[i].engine)
+		}
+	}
+	if len(labs) < 2 || flags.quiet || !emulates(jobs) {
+		return false
+	}
+	line := orchestrate.ForeseeAll(ctx, a.engine.Foresee, labs, engines, orchestrate.Options{
+		Progress: func(p orchestrate.Progress) { w.progress(jobs[0], p) },
+	})
+	if line != "" {
+		w.say(line)
+	}
+	return line != ""
 }
 
 // outcome is what became of a job.
 type outcome struct {
 	done    bool
 	summary *record.Summary
-	err     error
+	errs    []error
 }
 
-// runOne makes one run. A run that never began gets a summary that says so.
+// runOne makes one run, and with --retry-dilation another of one that was emulated and is not ok.
 func (a *app) runOne(ctx context.Context, j job, flags runFlags, w *watcher) outcome {
+	first := a.try(ctx, j, flags, w)
+	s := first.summary
+	if !flags.retry || len(first.errs) > 0 || ctx.Err() != nil || s.Fidelity == nil || s.Fidelity.Verdict == emulate.OK {
+		return first
+	}
+	if s.Fidelity.Verdict == emulate.Degraded && !emulate.Helps(s.Fidelity) {
+		w.say(fmt.Sprintf("%s: fidelity %s at dilation %g, and a higher dilation does not help: there is no second run", s.Run, s.Fidelity.Verdict, s.Dilation))
+		return first
+	}
+	d, factor, why := emulate.Slower(s.Fidelity, s.Dilation)
+	w.say(fmt.Sprintf("%s: fidelity %s at dilation %g; once more at %g, %.3g times as slow: %s", s.Run, s.Fidelity.Verdict, s.Dilation, d, factor, why))
+	j.lab = slower(j.lab, d)
+	j.retry = &record.Retry{Of: s.Run, Verdict: s.Fidelity.Verdict, Dilation: s.Dilation, Factor: factor, Why: why}
+	second := a.try(ctx, j, flags, w)
+	switch r := second.summary; {
+	case ctx.Err() != nil:
+		return second
+	case len(second.errs) > 0:
+		w.say(fmt.Sprintf("%s counts, with fidelity %s: the second run failed: %v", s.Run, s.Fidelity.Verdict, second.errs[0]))
+		return first
+	case r.Retry == nil || !r.Retry.Counts:
+		w.say(fmt.Sprintf("%s counts, with fidelity %s: the second run, %s, is no better", s.Run, s.Fidelity.Verdict, r.Run))
+		return first
+	default:
+		w.say(fmt.Sprintf("%s counts, with fidelity %s; %s is kept beside it", r.Run, r.Fidelity.Verdict, s.Run))
+		return second
+	}
+}
+
+// slower is a lab at another dilation.
+func slower(l *lab.Lab, dilation float64) *lab.Lab {
+	out := *l
+	out.Engine.Dilation = dilation
+	out.Sources = slices.Clone(l.Sources)
+	for i := range out.Sources {
+		if s := &out.Sources[i]; s.Path == "engine.dilation" {
+			s.Value, s.From = strconv.FormatFloat(dilation, 'f', -1, 64), "command line: --retry-dilation"
+		}
+	}
+	return &out
+}
+
+// try makes one run. A run that never began gets a summary that says so.
+func (a *app) try(ctx context.Context, j job, flags runFlags, w *watcher) outcome {
 	s, err := a.engine.Run(ctx, j.lab, orchestrate.Options{
 		Engine: j.engine, Root: flags.out, LabText: j.text, Version: versionText(), Program: program(), Series: j.series, Workers: max(1, runtime.GOMAXPROCS(0)/w.width),
-		Captures: j.captures,
+		Captures: j.captures, Retry: j.retry, Announced: w.announced,
 		Say:      w.say,
 		Progress: func(p orchestrate.Progress) { w.progress(j, p) },
 	})
 	if s == nil {
 		s = &record.Summary{
 			Lab: j.lab.Name, Point: j.lab.Point, Engine: j.engine, Seed: j.lab.Seed, Transport: j.lab.Transport.Kind,
-			Status: "failed", Collectives: []record.Collective{}, Expect: []record.Expect{},
+			Status: record.Failed, Collectives: []record.Collective{}, Expect: []record.Expect{},
 		}
 		if ctx.Err() != nil {
-			s.Status = "interrupted"
+			s.Status = record.Interrupted
 		}
 		if err != nil {
 			s.Error = err.Error()
 		}
 	}
-	if lerr := leave(j.lab, s); lerr != nil {
-		err = errors.Join(err, fmt.Errorf("report: %w", lerr))
-	}
+	o := outcome{done: true, summary: s}
+	name := strings.TrimSpace(j.lab.Name + " " + table.Point(j.lab.Point))
 	if err != nil {
-		err = fmt.Errorf("%s: %w", j.lab.Name, err)
+		o.errs = append(o.errs, failedRun{name, s.Run != "", err})
 	}
-	return outcome{done: true, summary: s, err: err}
+	if err := leave(j.lab, s); err != nil {
+		o.errs = append(o.errs, fmt.Errorf("%s: report: %w", name, err))
+	}
+	return o
 }
 
 // watcher shows what goes on while jobs run. Runs that go on at once share it.
@@ -171,12 +242,13 @@ type watcher struct {
 	app   *app
 	width int  // runs at once
 	json  bool // print the summary of each job
-	began time.Time
+
+	announced bool // what emulating the jobs takes was said for all of them; not changed once jobs run
 
 	before map[int]*record.Summary // jobs that were finished before, by their number; not changed once jobs run
 
 	mu       sync.Mutex // guards what follows, and writing to the terminal
-	bar      *table.Progress
+	pace     *pace
 	said     string
 	outcomes []outcome // by job
 	count    int       // jobs done
@@ -192,21 +264,25 @@ func (w *watcher) say(line string) {
 		return
 	}
 	w.said = line
-	w.bar.Clear()
-	fmt.Fprintln(w.app.stderr, line)
+	w.pace.say(line)
 }
+
+// steps are those that progress over several runs, one after the other, is told in: of each run.
+const steps = 1000
 
 func (w *watcher) progress(j job, p orchestrate.Progress) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.width > 1 {
-		return
+	total := len(w.outcomes)
+	switch {
+	case w.width > 1 || p.Total <= 0:
+	case p.Phase == orchestrate.Measuring:
+		w.pace.set(p.Phase, p.Phase, int64(p.Done), int64(p.Total))
+	case total == 1:
+		w.pace.set(j.lab.Name, j.lab.Name+" "+p.Phase, int64(p.Done), int64(p.Total))
+	default:
+		w.pace.set("runs", fmt.Sprintf("%d of %d runs done", w.count, total), int64(w.count)*steps+int64(float64(steps)*float64(p.Done)/float64(p.Total)), int64(total)*steps)
 	}
-	label := j.lab.Name
-	if total := len(w.outcomes); total > 1 {
-		label = fmt.Sprintf("%s (%d of %d%s)", label, w.count+1, total, remaining(w.began, w.count, total))
-	}
-	w.bar.Set(label+" "+p.Phase, int64(p.Done), int64(p.Total))
 }
 
 // finished keeps what became of a job, and prints the JSON of those whose turn has come, so that it is in order.
@@ -215,11 +291,11 @@ func (w *watcher) finished(i int, o outcome) {
 	defer w.mu.Unlock()
 	w.outcomes[i] = o
 	w.count++
-	if w.width > 1 {
-		w.bar.Set(fmt.Sprintf("%d of %d runs%s", w.count, len(w.outcomes), remaining(w.began, w.count, len(w.outcomes))), int64(w.count), int64(len(w.outcomes)))
+	if total := len(w.outcomes); total > 1 {
+		w.pace.set("runs", fmt.Sprintf("%d of %d runs done", w.count, total), int64(w.count)*steps, int64(total)*steps)
 	}
 	for w.json && w.printed < len(w.outcomes) && w.outcomes[w.printed].done {
-		w.bar.Clear()
+		w.pace.clear()
 		e := json.NewEncoder(w.app.stdout)
 		e.SetEscapeHTML(false)
 		if err := e.Encode(w.outcomes[w.printed].summary); err != nil && w.err == nil {
@@ -232,5 +308,5 @@ func (w *watcher) finished(i int, o outcome) {
 func (w *watcher) clear() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.bar.Clear()
+	w.pace.clear()
 }

@@ -39,7 +39,12 @@ func (a *app) on(ctx context.Context, kernel string, jobs []job, paths ...string
 		return nil
 	}
 	for _, j := range jobs {
-		paths = append(paths, j.lab.File)
+		switch _, err := os.Stat(j.lab.File); {
+		case j.lab.File == stdinName:
+			return usagef("--kernel uml: that kernel has no standard input to read the lab from; write it to a file")
+		case err == nil: // otherwise it is inside the program
+			paths = append(paths, j.lab.File)
+		}
 	}
 	for _, p := range paths {
 		if p == "" {

@@ -4,29 +4,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	library "weft/labs"
+	"weft/orchestrator/catalogue"
 	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
 	"weft/results/expect"
+	"weft/results/table"
 )
-
-// maxLab is how much of a lab file is read: enough for the parser to see that it is too large, and no more,
-// whatever the path names.
-const maxLab = 12 << 20
-
-// errIrregular is why a pipe, a socket or a device is not read.
-var errIrregular = errors.New("it is not a regular file, and a lab is one")
 
 // labFlags are the flags of every command that reads lab files and may change them.
 type labFlags struct {
-	set    []string
-	engine lab.EngineOptions
+	set     []string
+	engine  lab.EngineOptions
+	builtIn bool // labs are those inside the program
 }
 
 func (f *labFlags) register(cmd *cobra.Command) {
@@ -35,10 +30,44 @@ func (f *labFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.engine.Kind, "engine", "", "auto, sim, emu or both; the lab says otherwise (default auto)")
 }
 
-// file is a lab file that was read: its text, and a lab for each point of its sweep.
+// labsCommand is weft labs: the labs inside the program.
+func (a *app) labsCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "labs [WORD]", Short: "list the labs inside the program, which need no file",
+		Long: "List the labs that come with Weft: what to call each, and what it is about. They are inside the program, so that\n" +
+			"weft run pc4/incast works without a checkout. With a word, list only those that have it in their path, name or description.",
+		Example: "  weft labs\n  weft labs incast\n  weft run pc4/incast --engine sim",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			all := catalogue.List(library.Files)
+			word := strings.ToLower(first(args))
+			all = slices.DeleteFunc(all, func(e catalogue.Entry) bool {
+				return !strings.Contains(strings.ToLower(e.Lab+"\n"+e.Name+"\n"+e.About), word)
+			})
+			if len(all) == 0 {
+				return usagef("no lab has %q in its path, name or description; weft labs lists all", args[0])
+			}
+			if asJSON {
+				return writeJSON(a.stdout, all)
+			}
+			var paths, about table.Column
+			paths.Name, about.Name = "lab", "about"
+			for _, e := range all {
+				paths.Cells, about.Cells = append(paths.Cells, e.Lab), append(about.Cells, e.About)
+			}
+			return a.paged(func(w io.Writer) error {
+				return table.Columns(w, []table.Column{paths, about}, "--json has all", style(a.stdout))
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// file is a lab that was read: its text, and a lab for each point of its sweep.
 type file struct {
-	name string
-	text []byte
+	source
 	labs []*lab.Lab
 }
 
@@ -65,95 +94,78 @@ func (f *labFlags) load(names []string) ([]file, error) {
 }
 
 func (f *labFlags) loadOne(name string) (file, error) {
-	text, err := readLab(name)
+	src, err := openLab(name, f.builtIn)
 	if err != nil {
 		return file{}, usageError{err}
 	}
-	labs, err := lab.Parse(name, text, lab.Options{Set: f.set, Engine: f.engine, Read: beside(name)})
-	if err != nil {
+	opts := lab.Options{Set: f.set, Engine: f.engine, Read: src.read}
+	labs, err := lab.Parse(src.name, src.text, opts)
+	var problems lab.Problems
+	switch {
+	case err == nil:
+		problems = append(orchestrate.Check(labs), checkExpectations(src.text, &lab.Rest{Labs: labs, Network: true}, len(f.set) == 0)...)
+	case errors.As(err, &problems):
+		problems = slices.Concat(problems, checkRest(&src, opts, problems))
+	default:
 		return file{}, err
 	}
-	if problems := append(orchestrate.Check(labs), checkExpectations(text, labs, len(f.set) == 0)...); len(problems) > 0 {
+	if len(problems) > 0 {
+		problems.Sort()
 		return file{}, problems
 	}
-	return file{name: name, text: text, labs: labs}, nil
+	return file{source: src, labs: labs}, nil
 }
 
-// maxTrace is how much of a file that a lab names is read.
-const maxTrace = 4 << 20
-
-// beside reads the files that a lab names: those below its folder, wherever links of the file system lead.
-func beside(labFile string) func(string) ([]byte, error) {
-	return func(name string) (_ []byte, err error) {
-		folder, err := os.OpenRoot(filepath.Dir(labFile))
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, folder.Close()) }()
-		info, err := folder.Stat(name)
-		if err == nil && !info.Mode().IsRegular() {
-			err = &fs.PathError{Op: "read", Path: name, Err: errors.New("it is not a regular file")}
-		}
-		if err == nil && info.Size() > maxTrace {
-			err = &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("it has %d bytes, more than %d", info.Size(), maxTrace)}
-		}
-		if err != nil {
-			return nil, err
-		}
-		f, err := folder.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, f.Close()) }()
-		return io.ReadAll(io.LimitReader(f, maxTrace))
+// checkRest reports what is wrong with a lab's network and expectations beside the problems of its text, and does not follow from them.
+func checkRest(src *source, opts lab.Options, found lab.Problems) lab.Problems {
+	rest := lab.RestOf(src.name, src.text, opts, found)
+	var network lab.Problems
+	if rest.Network {
+		network = orchestrate.Check(rest.Labs)
 	}
-}
-
-// readLab reads a regular file: others, such as a pipe that nobody writes to, could keep weft waiting for ever.
-func readLab(name string) (_ []byte, err error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if mode := info.Mode(); !mode.IsRegular() && !mode.IsDir() { // reading a directory is an error that says so
-		return nil, &fs.PathError{Op: "read", Path: name, Err: errIrregular}
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return io.ReadAll(io.LimitReader(f, maxLab))
+	network = slices.DeleteFunc(network, func(p lab.Problem) bool { return !rest.Sound(p) })
+	return append(network, checkExpectations(src.text, &rest, false)...)
 }
 
 // checkExpectations reports expectations that do not parse, or that name or compare what this lab does not
 // have. The points of a sweep share their expectations, so each problem is reported once. Whether the points exist that
 // are compared is known only when no command line takes some of them away: when the sweep is whole.
-func checkExpectations(text []byte, labs []*lab.Lab, whole bool) lab.Problems {
-	lines := strings.Split(string(text), "\n")
+func checkExpectations(text []byte, rest *lab.Rest, whole bool) lab.Problems {
+	lines, labs := strings.Split(string(text), "\n"), rest.Labs
 	points := make([]expect.Point, len(labs))
 	for i, l := range labs {
 		points[i].At = expect.At(l.Point)
 	}
 	seen := map[lab.Problem]bool{}
+	compared := map[string]bool{} // expectations whose points exist
 	var out lab.Problems
 	for _, l := range labs {
-		scope := orchestrate.Scope(l)
-		for i, e := range l.Expect {
+		scope, unknown := orchestrate.Scope(l), false
+		setting := scope.Setting
+		scope.Setting = func(path string) (string, bool) {
+			unknown = unknown || !rest.Has(path) || !rest.Network && strings.HasPrefix(path, "workload.")
+			return setting(path)
+		}
+		if !rest.Network || !rest.Has("workload") {
+			scope.Items = 0
+		}
+		for _, e := range l.Expect {
+			unknown = false
 			expr, err := expect.Parse(e.Text)
 			if err == nil {
 				err = expr.Check(scope)
 			}
-			if err == nil && whole && expr.Cross() {
+			if err == nil && whole && expr.Cross() && !compared[e.Text] {
 				err = expr.CheckSweep(points)
+				compared[e.Text] = err == nil
 			}
 			var at *expect.Error
-			if !errors.As(err, &at) {
+			if !errors.As(err, &at) || unknown {
 				continue
 			}
 			p := lab.Problem{
 				File: l.File, Line: e.Line, Column: column(lines, e, at.Offset),
-				Path: fmt.Sprintf("expect.%d", i), Message: at.Msg,
+				Path: fmt.Sprintf("expect.%d", e.Index), Message: at.Msg,
 			}
 			if !seen[p] {
 				seen[p] = true

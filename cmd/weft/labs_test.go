@@ -76,3 +76,18 @@ func TestLabInTheREADMEValidates(t *testing.T) {
 		t.Error(stderr)
 	}
 }
+
+// The README's lab, which has parameters of PC4, runs with another transport by one flag.
+func TestLabInTheREADMEHasAnotherTransportByAFlag(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lab.yaml")
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```yaml\n")
+	example, _, _ := strings.Cut(rest, "```")
+	write(t, path, example)
+	if code, _, stderr := weft(t, &fake{}, "validate", path, "--set", "transport.kind=roce"); code != 0 {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}

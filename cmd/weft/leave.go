@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"weft/internal/regular"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 	"weft/orchestrator/topology/render"
@@ -78,8 +79,29 @@ func usage(l *lab.Lab, s *record.Summary) ([]byte, error) {
 	return []byte(render.Utilisation("Use of links", g, func(k *topology.Link) float64 {
 		a, b := g.Nodes[k.A].Name, g.Nodes[k.B].Name
 		return max(share[a+"->"+b], share[b+"->"+a])
-	})), nil
+	}, happened(s))), nil
 }
+
+// happened is the faults of a run as a drawing of its network has them.
+func happened(s *record.Summary) []render.Event {
+	m, err := store.ReadManifest(s.Run)
+	if err != nil {
+		return nil // the report, which needs it, says so
+	}
+	places, more := report.Places(m.Faults, s.LabTimeUS)
+	var events []render.Event
+	for i := range places {
+		p := &places[i]
+		events = append(events, render.Event{Label: fmt.Sprint(p.Number), Text: p.String(), Place: p.Name()})
+	}
+	if more > 0 {
+		events = append(events, render.Event{Label: "…", Text: fmt.Sprintf("faults of %d more places are not marked", more)})
+	}
+	return events
+}
+
+// maxTopology is how large a drawing of a network may be, in bytes: far above one of maxDrawn links.
+const maxTopology = 64 << 20
 
 // writeReport writes report.html of a run directory, anew if it is there.
 func writeReport(dir string) error {
@@ -87,7 +109,7 @@ func writeReport(dir string) error {
 	if err != nil {
 		return err
 	}
-	network, err := os.ReadFile(filepath.Join(dir, topologyFile))
+	network, err := regular.Read(filepath.Join(dir, topologyFile), maxTopology)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -127,100 +149,36 @@ func draw(d report.Drawing, folder, name, format string) (path string, ok bool, 
 	return path, true, os.WriteFile(path, b, 0o644)
 }
 
-// sweepSummary is sweep.json: the points of a sweep, and what was expected across them.
-type sweepSummary struct {
-	Lab     string          `json:"lab"`
-	Points  []sweepPoint    `json:"points"`
-	Expect  []record.Expect `json:"expect"`
-	Version string          `json:"version"`
-}
-
-type sweepPoint struct {
-	Point  map[string]any `json:"point"`
-	Run    string         `json:"run"`
-	Status string         `json:"status"`
-}
-
-// leaveSweep writes one directory about all points of a sweep: a table, charts, and a page. It returns where.
-func leaveSweep(root, stamp string, runs []*record.Summary, points []expect.Point, across []record.Expect) (string, error) {
-	name := runs[0].Lab
-	if root == "" {
-		root = "results"
-	}
-	dir := filepath.Join(root, name, "sweep-"+stamp)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
-	}
-	sum := sweepSummary{Lab: name, Expect: across, Version: versionText()}
-	for _, s := range runs {
-		sum.Points = append(sum.Points, sweepPoint{s.Point, s.Run, s.Status})
-	}
-	text, err := json.MarshalIndent(sum, "", "  ")
+// leaveSweep writes into a directory what there is to say about all points of a sweep: a table, charts, and a page.
+func leaveSweep(dir string, runs []*record.Summary, points []expect.Point, across []record.Expect) error {
+	text, err := json.MarshalIndent(report.Swept(runs, across, versionText()), "", "  ")
 	if err != nil {
-		return "", err
+		return err
 	}
-	table := report.Points(runs)
 	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	if err := w.WriteAll(table.CSV()); err != nil {
-		return "", err
+	if err := csv.NewWriter(&b).WriteAll(report.CSV(runs)); err != nil {
+		return err
 	}
 	err = errors.Join(os.WriteFile(filepath.Join(dir, sweepFile), append(text, '\n'), 0o644), os.WriteFile(filepath.Join(dir, tableFile), b.Bytes(), 0o644))
 	if err != nil {
-		return "", err
+		return err
 	}
-	p := &report.Page{Title: name + ": sweep", Footer: "weft " + versionText()}
-	p.Verdict, p.Class = sweepVerdict(runs, across)
-	if len(across) > 0 {
-		p.Parts = append(p.Parts, report.Part{Heading: "Expectations across points", Tables: []report.Table{report.Expectations(across)}})
+	charts, err := report.Charts(points)
+	if err != nil {
+		return err
 	}
-	p.Parts = append(p.Parts, report.Part{Heading: "Points", Tables: []report.Table{table}})
-	plots := report.Part{Heading: "Plots"}
-	for _, o := range report.Overview(points) {
-		d, err := o.Draw(points)
-		if errors.Is(err, plot.ErrEmpty) {
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
-		svg, err := d.SVG()
-		if err != nil {
-			return "", err
-		}
-		plots.Pictures = append(plots.Pictures, report.Inline(svg))
-		if _, _, err := draw(d, filepath.Join(dir, plotsFolder), o.Name, "svg"); err != nil {
-			return "", err
+	for _, c := range charts {
+		if _, _, err := draw(c, filepath.Join(dir, plotsFolder), c.Name, "svg"); err != nil {
+			return err
 		}
 	}
-	if len(plots.Pictures) > 0 {
-		p.Parts = append(p.Parts, plots)
+	first, err := report.Load(runs[0].Run)
+	if err != nil {
+		return err
 	}
-	return dir, writePage(filepath.Join(dir, reportFile), p)
-}
-
-func sweepVerdict(runs []*record.Summary, across []record.Expect) (text, class string) {
-	failed, missed := 0, 0
-	for _, s := range runs {
-		if s.Status != "ok" {
-			failed++
-		}
-		for _, e := range s.Expect {
-			if !e.OK {
-				missed++
-			}
-		}
+	p, err := report.SweepPage(versionText(), first, runs, across, charts)
+	if err != nil {
+		return err
 	}
-	for _, e := range across {
-		if !e.OK {
-			missed++
-		}
-	}
-	switch {
-	case failed > 0:
-		return fmt.Sprintf("%d of %d runs failed", failed, len(runs)), "bad"
-	case missed > 0:
-		return fmt.Sprintf("%d runs, %d expectations missed", len(runs), missed), "bad"
-	}
-	return fmt.Sprintf("%d runs, every expectation met", len(runs)), ""
+	return writePage(filepath.Join(dir, reportFile), p)
 }

@@ -14,10 +14,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/internal/golden"
+	"weft/internal/testenv"
 	"weft/orchestrator/deploy"
 	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
 	"weft/results/record"
+	"weft/results/store"
 )
 
 // TestMain runs the tests in the root of the module, where the examples of the help text are true. What these tests run
@@ -26,7 +28,11 @@ func TestMain(m *testing.M) {
 	if err := os.Chdir("../.."); err != nil {
 		panic(err)
 	}
-	os.Exit(m.Run())
+	// No container engine: what weft clean would find there is another's.
+	if err := os.Setenv("DOCKER_HOST", "unix:///nonexistent"); err != nil {
+		panic(err)
+	}
+	os.Exit(testenv.Main(m.Run))
 }
 
 // fake is an engine that runs nothing. It notes what it was asked for.
@@ -34,6 +40,14 @@ type fake struct {
 	mu   sync.Mutex
 	runs []string // "lab engine"
 	then func(s *record.Summary) error
+	unforeseen
+}
+
+// unforeseen is the part of an engine that foresees nothing.
+type unforeseen struct{}
+
+func (unforeseen) Foresee(context.Context, *lab.Lab, orchestrate.Options) (orchestrate.Forecast, error) {
+	return orchestrate.Forecast{Engine: "emu"}, nil
 }
 
 func (f *fake) Run(ctx context.Context, l *lab.Lab, o orchestrate.Options) (*record.Summary, error) {
@@ -46,8 +60,9 @@ func (f *fake) Run(ctx context.Context, l *lab.Lab, o orchestrate.Options) (*rec
 	}
 	o.Say("engine " + engine + ": because the test says so")
 	o.Progress(orchestrate.Progress{Phase: "running", Done: 1, Total: 2})
+	dilation := max(1, l.Engine.Dilation)
 	s := &record.Summary{
-		Run: "results/" + l.Name + "/20260101T000000-1", Lab: l.Name, Point: l.Point, Engine: engine, Dilation: 1,
+		Retry: o.Retry, Run: "runs/" + l.Name + "/20260101T000000-1", Lab: l.Name, Point: l.Point, Engine: engine, Dilation: dilation,
 		Seed: l.Seed, Transport: l.Transport.Kind, Status: "ok", Verified: true,
 		Flows:       record.Flows{Count: 8, Bytes: 8e6, FCT: record.Quantiles{Mean: 640, P50: 650, P99: 660, Max: 661}},
 		Collectives: []record.Collective{}, Expect: []record.Expect{}, LabTimeUS: 661, WallS: 1,
@@ -75,6 +90,7 @@ func weft(t *testing.T, f *fake, args ...string) (code int, stdout, stderr strin
 }
 
 func TestHelp(t *testing.T) {
+	t.Setenv(store.RootVar, "")
 	var out strings.Builder
 	for _, args := range [][]string{{"--help"}, {"run", "--help"}, {"validate", "--help"}} {
 		code, stdout, stderr := weft(t, &fake{}, args...)
@@ -90,10 +106,10 @@ func TestHelp(t *testing.T) {
 // here, say so; package e2e has them work.
 func TestExamplesInHelpWork(t *testing.T) {
 	t.Setenv(deploy.RootVar, filepath.Join(t.TempDir(), "state"))
+	t.Setenv(store.RootVar, filepath.Join(t.TempDir(), "runs"))
 	live := map[string]bool{
-		"destroy": true, "clean": true, "exec": true, "inspect": true, "link": true, "node": true, "events": true, "capture": true,
+		"destroy": true, "exec": true, "inspect": true, "link": true, "node": true, "events": true, "capture": true,
 	}
-	weft(t, &fake{}, "clean") // what labs killed before have left
 	report := filepath.Join(t.TempDir(), "report.xml")
 	seen := 0
 	var walk func(c *cobra.Command)
@@ -115,11 +131,17 @@ func TestExamplesInHelpWork(t *testing.T) {
 				}
 				continue
 			}
-			if args[1] == "paper" {
+			switch args[1] {
+			case "paper":
 				continue // its runs are real: TestPaper
+			case "clean": // what it prints is of the machine: others may have left something
+				if code, _, stderr := weft(t, &fake{}, args[1:]...); code != 0 {
+					t.Errorf("%s: code %d, stderr %q", line, code, stderr)
+				}
+				continue
 			}
 			if live[args[1]] {
-				if _, stdout, stderr := weft(t, &fake{}, args[1:]...); !strings.Contains(stderr, "deployed") && !strings.Contains(stderr, "nothing to clean") && stdout != "[]\n" {
+				if _, stdout, stderr := weft(t, &fake{}, args[1:]...); !strings.Contains(stderr, "deployed") && stdout != "[]\n" {
 					t.Errorf("%s: stderr %q", line, stderr)
 				}
 				continue
@@ -153,6 +175,7 @@ func TestCompletionForThreeShells(t *testing.T) {
 
 func TestUsageErrorsExitWith2AndRunNothing(t *testing.T) {
 	t.Setenv(deploy.RootVar, filepath.Join(t.TempDir(), "state"))
+	t.Setenv(store.RootVar, filepath.Join(t.TempDir(), "runs"))
 	folder := t.TempDir()
 	bad := filepath.Join(folder, "bad.yaml")
 	write(t, bad, "weft: 1\nname: x\nspeed: 9\ntopology: {kind: star, hosts: 4}\n")
@@ -169,12 +192,14 @@ func TestUsageErrorsExitWith2AndRunNothing(t *testing.T) {
 		{"run labs/quickstart.yaml --kernel plan9", "expected host or uml"},
 		{"run labs/quickstart.yaml --kernel uml --engine sim", "leave --kernel away"},
 		{"run labs/quickstart.yaml --kernel uml --runtime docker", "--runtime namespace runs there"},
-		{"run labs/quickstart.yaml --kernel uml --out /run/results", "/run of its own"},
+		{"run labs/quickstart.yaml --kernel uml --out /run/x", "/run of its own"},
 		{"run labs/quickstart.yaml --kernel uml --junit /dev/shm/a.xml", "/dev of its own"},
 		{"bench --kernel uml --engine sim", "leave --kernel away"},
 		{"clock labs/quickstart.yaml --set clocks.sync=ptp --kernel uml --engine sim", "leave --kernel away"},
 		{"deploy labs/quickstart.yaml --kernel uml", "weft run --kernel uml"},
 		{"run labs/quickstart.yaml --dilation 0.5", "--dilation 0.5"},
+		{"run labs/quickstart.yaml --strict=invalid", "expected --strict, or --strict=degraded"},
+		{"run labs/quickstart.yaml --retry-dilation --capture h0=x.pcapng", "leave one of them away"},
 		{"run labs/quickstart.yaml --set topology.k=5", "5 is odd"},
 		{"run labs/quickstart.yaml --set topology", "path=value"},
 		{"run labs/quickstart.yaml " + bad, "bad.yaml:3:1: speed: "},
@@ -261,15 +286,27 @@ func TestExitCodes(t *testing.T) {
 		{"failed", "", func(s *record.Summary) error {
 			s.Status, s.Error = "failed", "node h3 died"
 			return errors.New("node h3 died")
-		}, exitFailed, "weft: quickstart: node h3 died"},
+		}, exitFailed, "weft: quickstart"},
 		{"nothing left", "", func(*record.Summary) error { return errNothing }, exitFailed, "no directory to write to"},
-		{"wrong data", "", func(s *record.Summary) error { s.Verified = false; return nil }, exitFailed, "not verified"},
+		{"wrong data", "", func(s *record.Summary) error {
+			s.Status, s.Error, s.Verified = record.Unverified, "1 of 8 results of ranks have wrong elements", false
+			return nil
+		}, exitFailed, "weft: quickstart: unverified: 1 of 8 results of ranks have wrong elements"},
+		{"unfinished", "", func(s *record.Summary) error {
+			s.Status, s.Error = record.Unfinished, "3 of 8 messages did not finish"
+			return nil
+		}, exitFailed, "weft: quickstart: unfinished: 3 of 8 messages did not finish"},
 		{"missed", "", func(s *record.Summary) error {
 			s.Expect = []record.Expect{{That: "drops == 0", Got: 3, Note: "3 is not == 0"}}
 			return nil
 		}, exitMissed, "engine emu"},
 		{"degraded", "", degraded, exitOK, "engine emu"},
-		{"degraded, strict", "--strict", degraded, exitMissed, "engine emu"},
+		{"degraded, strict", "--strict", degraded, exitFidelity, "weft: quickstart: the fidelity is degraded, and --strict asks for more"},
+		{"degraded is enough", "--strict=degraded", degraded, exitOK, "engine emu"},
+		{"invalid", "--strict=degraded", invalid, exitFidelity, "the fidelity is invalid"},
+		{"degraded, strict, and missed", "--strict", missedAnd(degraded), exitFidelity, "the fidelity is degraded"},
+		{"degraded and missed", "--strict=degraded", missedAnd(degraded), exitMissed, "engine emu"},
+		{"invalid and missed", "", missedAnd(invalid), exitMissed, "engine emu"},
 		{"lab refused later", "", func(s *record.Summary) error {
 			return lab.Problem{File: "labs/quickstart.yaml", Line: 3, Column: 1, Path: "topology", Message: "no route"}
 		}, exitUsage, "labs/quickstart.yaml:3:1: topology: no route"},
@@ -292,9 +329,182 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-func degraded(s *record.Summary) error {
-	s.Fidelity = &record.Fidelity{Verdict: "degraded"}
+// Why a run failed is told once: by its table, or beside its JSON.
+func TestFailureIsToldOnce(t *testing.T) {
+	failed := func(s *record.Summary) error {
+		s.Status, s.Error = "failed", "link a-b is down\n  to survive it: reroute"
+		return errors.New(s.Error)
+	}
+	_, stdout, stderr := weft(t, &fake{then: failed}, "run", "labs/quickstart.yaml")
+	if strings.Count(stdout, "link a-b is down") != 1 || !strings.Contains(stdout, "\n              to survive it: reroute\n") ||
+		!strings.HasSuffix(stderr, "weft: quickstart failed; its summary says why\n") || strings.Contains(stderr, "link a-b") {
+		t.Errorf("stdout %s\nstderr %s", stdout, stderr)
+	}
+	_, _, stderr = weft(t, &fake{then: failed}, "run", "labs/quickstart.yaml", "--json")
+	if strings.Count(stderr, "link a-b is down") != 1 {
+		t.Errorf("stderr %s", stderr)
+	}
+	_, stdout, stderr = weft(t, &fake{then: failed}, "run", "labs/quickstart.yaml", "labs/smoke/star.yaml")
+	if strings.Count(stdout+stderr, "link a-b is down") != 1 || !strings.Contains(stdout, "quickstart and 1 more  link a-b is down\n") {
+		t.Errorf("stdout %s\nstderr %s", stdout, stderr)
+	}
+	_, stdout, stderr = weft(t, &fake{then: func(*record.Summary) error { return errNothing }}, "run", "labs/quickstart.yaml")
+	if stdout != "" || strings.Count(stderr, errNothing.Error()) != 1 {
+		t.Errorf("stdout %s\nstderr %s", stdout, stderr)
+	}
+}
+
+func missedAnd(then func(*record.Summary) error) func(*record.Summary) error {
+	return func(s *record.Summary) error {
+		s.Expect = []record.Expect{{That: "drops == 0", Got: 3, Note: "3 is not == 0"}}
+		return then(s)
+	}
+}
+
+func invalid(s *record.Summary) error {
+	s.Fidelity = &record.Fidelity{Verdict: "invalid", LatenessP99NS: 9000, BaseRTTNS: 30000}
 	return nil
+}
+
+// A simulation that misses something is evidence, whatever the emulation beside it is worth.
+func TestMissesThatCountComeBeforeFidelity(t *testing.T) {
+	for missing, want := range map[string]int{"sim": exitMissed, "emu": exitFidelity} {
+		f := &fake{then: func(s *record.Summary) error {
+			if s.Engine == "emu" {
+				_ = degraded(s)
+			}
+			if s.Engine == missing {
+				s.Expect = []record.Expect{{That: "drops == 0", Got: 3, Note: "3 is not == 0"}}
+			}
+			return nil
+		}}
+		if code, _, stderr := weft(t, f, "run", "labs/quickstart.yaml", "--engine", "both", "--strict"); code != want {
+			t.Errorf("%s misses something: code %d, want %d; stderr %q", missing, code, want, stderr)
+		}
+	}
+}
+
+// A run that is not ok is made once more, slower, and said which of the two counts.
+func TestRetryAtAHigherDilation(t *testing.T) {
+	first := func(s *record.Summary) bool { return s.Retry == nil }
+	for name, c := range map[string]struct {
+		args string
+		then func(*record.Summary) error
+		code int
+		runs int
+		says []string
+	}{
+		"better": {"--strict", func(s *record.Summary) error {
+			if first(s) {
+				return invalid(s)
+			}
+			s.Fidelity, s.Retry.Counts = &record.Fidelity{Verdict: "ok"}, true
+			if s.Retry.Verdict != "invalid" || s.Retry.Dilation != 1 || s.Retry.Factor != 10 || s.Retry.Of == "" || s.Dilation != 10 {
+				t.Errorf("%+v at %g", s.Retry, s.Dilation)
+			}
+			return nil
+		}, exitOK, 2, []string{"fidelity invalid at dilation 1; once more at 10, 10 times as slow: p99 lateness was 6 times what is ok", "counts, with fidelity ok"}},
+		"worse": {"--strict=degraded", func(s *record.Summary) error {
+			if first(s) {
+				return degraded(s)
+			}
+			return invalid(s)
+		}, exitOK, 2, []string{"once more at 2, 2 times as slow", "counts, with fidelity degraded: the second run, "}},
+		"failed": {"--strict=degraded", func(s *record.Summary) error {
+			if first(s) {
+				return degraded(s)
+			}
+			s.Status = record.Failed
+			return errors.New("node h3 died")
+		}, exitOK, 2, []string{"the second run failed: quickstart: node h3 died"}},
+		"not needed": {"--strict", func(s *record.Summary) error { s.Fidelity = &record.Fidelity{Verdict: "ok"}; return nil }, exitOK, 1, nil},
+		"no use": {"--strict=degraded", func(s *record.Summary) error {
+			s.Fidelity = &record.Fidelity{Verdict: "degraded", UnorderedDrops: 5, ForeignDrops: 5}
+			return nil
+		}, exitOK, 1, []string{"fidelity degraded at dilation 1, and a higher dilation does not help"}},
+		"simulated": {"--engine sim", func(*record.Summary) error { return nil }, exitOK, 1, nil},
+	} {
+		f := &fake{then: c.then}
+		code, stdout, stderr := weft(t, f, append([]string{"run", "labs/quickstart.yaml", "--retry-dilation", "--json"}, strings.Fields(c.args)...)...)
+		if code != c.code || len(f.runs) != c.runs || strings.Count(stdout, "\n") != 1 {
+			t.Errorf("%s: code %d, runs %q, stderr %q", name, code, f.runs, stderr)
+		}
+		for _, words := range c.says {
+			if !strings.Contains(stderr, words) {
+				t.Errorf("%s: stderr %q does not say %q", name, stderr, words)
+			}
+		}
+	}
+}
+
+// The demo is made once more by itself where the machine is busy, unless the dilation was asked for.
+func TestDemoRetries(t *testing.T) {
+	for args, runs := range map[string]int{"": 2, "--dilation=100": 1, "--dilation=100 --retry-dilation": 2, "--retry-dilation=false": 1} {
+		f := &fake{then: func(s *record.Summary) error {
+			if s.Retry == nil {
+				return invalid(s)
+			}
+			s.Fidelity, s.Retry.Counts = &record.Fidelity{Verdict: "ok"}, true
+			return nil
+		}}
+		if code, _, stderr := weft(t, f, append([]string{"demo"}, strings.Fields(args)...)...); code != exitOK || len(f.runs) != runs {
+			t.Errorf("demo %s: code %d, runs %q, stderr %q", args, code, f.runs, stderr)
+		}
+	}
+}
+
+func degraded(s *record.Summary) error {
+	s.Fidelity = &record.Fidelity{Verdict: "degraded", UnorderedDrops: 1}
+	return nil
+}
+
+// What is easily typed wrong is told what to type.
+func TestSlipsOfTheCommandLine(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv(deploy.RootVar, filepath.Join(t.TempDir(), "state"))
+	for args, want := range map[string]string{
+		"run quickstart --strict degraded": "weft: --strict degraded; a word belongs behind an equals sign: --strict=degraded\n",
+		"run quickstart --out=":            "weft: invalid argument \"\" for \"--out\" flag: expected a directory\nRun 'weft run --help' for usage.\n",
+		"inspect one --lab two":            "weft: --lab two and one; name one lab\n",
+		"destroy --all --lab two":          "weft: --all and lab two; choose one\n",
+		"link --lab two h0-h1":             "weft: expected a lab, a link, and down, up, or set and a list such as delay=5us,loss=0.1%\n",
+		"link --lab two h0-h1 set dly=1us": "weft: unknown link property \"dly\"; expected rate, delay, loss, bit_errors, duplicate, reorder, reorder_by or jitter\n",
+		"node two h0 stop":                 "weft: \"stop\"; expected kill, pause, resume or restart\n",
+	} {
+		if code, stdout, stderr := weft(t, &fake{}, strings.Fields(args)...); code != exitUsage || stdout != "" || stderr != want {
+			t.Errorf("%s: code %d, stdout %q, stderr\n%q, want\n%q", args, code, stdout, stderr, want)
+		}
+	}
+	for _, verb := range []string{"inspect", "events"} { // it is named, and asked
+		if code, _, stderr := weft(t, &fake{}, verb, "--lab", "two"); code != exitFailed || stderr != "weft: lab two: it is not deployed\n" {
+			t.Errorf("%s: code %d, %q", verb, code, stderr)
+		}
+	}
+	if code, stdout, stderr := weft(t, &fake{}, "demo", "-q"); code != 0 || stderr != "" || stdout == "" {
+		t.Errorf("demo -q: code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+	if _, stdout, _ := weft(t, &fake{}, "--version"); stdout != versionLine()+"\n" {
+		t.Errorf("--version: %q", stdout)
+	}
+	if code, stdout, stderr := weft(t, &fake{}, "results", "ls"); code != 0 || strings.Count(stdout, "\n") != 1 || !strings.HasPrefix(stderr, "no run to list in ") {
+		t.Errorf("ls: code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+}
+
+// A directory of runs where the name of a lab belongs.
+func TestListOfADirectoryIsToldTheFlag(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("mine", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for arg, want := range map[string]string{
+		"./mine": "no run to list in runs of a lab mine; weft results ls --out ./mine lists the runs in that directory\n",
+		"absent": "no run to list in runs\n",
+	} {
+		if code, _, stderr := weft(t, &fake{}, "results", "ls", arg, "--out", "runs"); code != exitOK || stderr != want {
+			t.Errorf("%s: code %d, stderr %q, want %q", arg, code, stderr, want)
+		}
+	}
 }
 
 func TestInterruptedRunExitsWith130(t *testing.T) {
@@ -368,11 +578,19 @@ func TestBothEnginesAreCompared(t *testing.T) {
 func TestJUnit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report.xml")
 	f := &fake{then: degraded}
-	if code, _, stderr := weft(t, f, "run", "labs/quickstart.yaml", "--strict", "--junit", path); code != exitMissed {
+	if code, _, stderr := weft(t, f, "run", "labs/quickstart.yaml", "--strict", "--junit", path); code != exitFidelity {
 		t.Errorf("code %d, stderr %q", code, stderr)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil || !strings.Contains(string(text), `failures="1"`) {
+		t.Errorf("report %q, %v", text, err)
+	}
+	// What the exit code accepts, the report does.
+	f.then = invalid
+	if code, _, stderr := weft(t, f, "run", "labs/quickstart.yaml", "--junit", path); code != exitOK {
+		t.Errorf("code %d, stderr %q", code, stderr)
+	}
+	if text, err = os.ReadFile(path); err != nil || !strings.Contains(string(text), `failures="0" skipped="1"`) {
 		t.Errorf("report %q, %v", text, err)
 	}
 }
@@ -396,4 +614,46 @@ func TestInsideCommandsAreNotForHands(t *testing.T) {
 			t.Errorf("weft %s: code %d, stderr %q", name, code, stderr)
 		}
 	}
+}
+
+// A transport outside its conditions is warned of, with its place, and the file is ok.
+func TestValidateWarnsOfTransportsOutsideTheirConditions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "roce.yaml")
+	text := "weft: 1\nname: lab\ntopology: {kind: star, hosts: 4}\nqueues: {pfc: off, buffer: 2MB}\ntransport: {kind: roce}\nworkload: [{collective: permute, size: 1MB}]\n"
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, out, stderr := weft(t, &fake{}, "validate", path)
+	if want := "warning: " + path + ":4:15: queues.pfc: roce is outside its conditions: "; code != 0 || !strings.HasPrefix(stderr, want) || !strings.Contains(out, "ok, 1 run") {
+		t.Errorf("exit %d, %q, %q", code, out, stderr)
+	}
+	code, out, stderr = weft(t, &fake{}, "validate", path, "--json")
+	var got []checked
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != 0 || stderr != "" || len(got) != 1 || len(got[0].Warnings) != 1 || !got[0].OK {
+		t.Errorf("exit %d, %v, %s, %q", code, err, out, stderr)
+	}
+	if code, _, stderr = weft(t, &fake{}, "validate", path, "--set", "queues={pfc: on}"); code != 0 || stderr != "" {
+		t.Errorf("with PFC: exit %d, %q", code, stderr)
+	}
+}
+
+// explain shows what a lab comes to below what it says, in text and in JSON.
+func TestExplainShowsWhatSettingsComeTo(t *testing.T) {
+	code, out, stderr := weft(t, &fake{}, "explain", "labs/quickstart.yaml")
+	said, comes, ok := strings.Cut(out, "\nWhat this comes to:\n\n")
+	if code != 0 || !ok || !strings.Contains(said, "transport.pc4.rto_min") || !strings.Contains(comes, "links.host.rate") ||
+		!strings.Contains(comes, "transport.pc4.rto_min") || strings.Contains(comes, "auto    ") {
+		t.Errorf("exit %d, %q\n%s", code, stderr, out)
+	}
+	var got explained
+	code, out, _ = weft(t, &fake{}, "explain", "labs/quickstart.yaml", "--json")
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != 0 {
+		t.Fatalf("exit %d: %v", code, err)
+	}
+	for _, s := range got.Effective {
+		if s.Path == "transport.pc4.rto_min" && s.Value == "1ms" && s.From != "" {
+			return
+		}
+	}
+	t.Errorf("no timeout among %+v", got.Effective)
 }

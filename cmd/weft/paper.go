@@ -57,7 +57,7 @@ func (a *app) paperCommand() *cobra.Command {
 	f.BoolVar(&flags.quick, "quick", false, "smaller sizes and fewer points; claims that need more are skipped")
 	f.BoolVar(&flags.fresh, "fresh", false, "make runs again that were finished")
 	f.BoolVar(&flags.json, "json", false, "print the table as JSON")
-	f.StringVar(&flags.out, "out", "results", "directory that keeps all runs")
+	outFlag(f, &flags.out)
 	f.StringSliceVar(&flags.only, "only", nil, "only these figures, as in --only P1,P7")
 	return cmd
 }
@@ -186,7 +186,8 @@ func (a *app) figure(ctx context.Context, p *paper.Paper, f *paper.Figure, flags
 	fmt.Fprintf(a.stderr, "%s, %s: %s\n", f.ID, f.Figure, f.Title)
 	jobs := jobsOf(all, time.Now())
 	quiet := &app{stdout: a.stdout, stderr: a.stderr, engine: a.engine, enter: a.enter}
-	runs, failed := quiet.runAll(ctx, jobs, runFlags{out: flags.out, resume: !flags.fresh})
+	runs, errs := quiet.runAll(ctx, jobs, runFlags{out: flags.out, resume: !flags.fresh})
+	failed = together(errs, func(failedRun) bool { return false })
 	if ctx.Err() != nil {
 		return nil, part, nil, nil, context.Cause(ctx)
 	}
@@ -231,10 +232,10 @@ func embedded(name string, set []string) (file, error) {
 	if err != nil {
 		return file{}, err
 	}
-	if problems := append(orchestrate.Check(l), checkExpectations(text, l, len(set) == 0)...); len(problems) > 0 {
+	if problems := append(orchestrate.Check(l), checkExpectations(text, &lab.Rest{Labs: l, Network: true}, len(set) == 0)...); len(problems) > 0 {
 		return file{}, problems
 	}
-	return file{name: name, text: text, labs: l}, nil
+	return file{source: source{name: name, text: text}, labs: l}, nil
 }
 
 func runFacts(points []expect.Point) [][2]string {

@@ -1,14 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,10 +29,10 @@ func (a *app) resultsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "results",
 		Short: "read what runs left: list, show, compare, plot, export",
-		Long: "Read run directories. RUN is the directory of a run, or a lab: then its newest run, or all points of its newest\n" +
-			"sweep, is meant. docs/results.md describes every file and column.",
+		Long: "Read run directories. RUN is the directory of a run or of a sweep, or a lab: then its newest run, or all points of its\n" +
+			"newest sweep, is meant. docs/results.md describes every file and column.",
 	}
-	cmd.PersistentFlags().StringVar(&root, "out", "results", "directory that keeps all runs")
+	outFlag(cmd.PersistentFlags(), &root)
 	cmd.AddCommand(a.resultsList(&root), a.resultsShow(&root), a.resultsCompare(&root), a.resultsPlot(&root), a.resultsExport(&root))
 	return cmd
 }
@@ -40,11 +44,17 @@ func runsNamed(root, name string) ([]string, error) {
 		if isRun(dir) {
 			return []string{dir}, nil
 		}
+		if runs := swept(dir); len(runs) > 0 {
+			return runs, nil
+		}
 		if runs := newest(dir); len(runs) > 0 {
 			return runs, nil
 		}
 	}
 	_, err := os.Stat(name)
+	if word := moved(root); word != "" {
+		return nil, usagef("no run is called %s in %s; %s", name, root, word)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, usagef("no run is called %s; `weft results ls` lists those in %s", name, root)
 	}
@@ -58,87 +68,100 @@ func isRun(dir string) bool {
 
 // newest is the runs below a folder that one command line made, the last one that there was.
 func newest(folder string) []string {
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return nil
+	type found struct {
+		dir    string
+		number int
 	}
-	last := ""
-	var out []string
-	for _, e := range entries {
-		dir := filepath.Join(folder, e.Name())
-		stamp, _, ok := strings.Cut(e.Name(), "-")
-		if !ok || !isRun(dir) {
+	stamp := ""
+	names := folders(folder)
+	for _, name := range names {
+		if s, _, ok := strings.Cut(name, "-"); ok && s > stamp && isRun(filepath.Join(folder, name)) {
+			stamp = s
+		}
+	}
+	var last, started string
+	series := map[string][]found{}
+	dropped := map[string]bool{} // of two tries of a run, the one that does not count
+	for _, name := range names {
+		dir := filepath.Join(folder, name)
+		if s, _, ok := strings.Cut(name, "-"); !ok || s != stamp || !isRun(dir) {
 			continue
 		}
-		if stamp != last {
-			last, out = stamp, nil
+		var id, began string // of a damaged manifest, or one of an earlier version, there is none
+		f := found{dir: dir}
+		if m, err := store.ReadManifest(dir); err == nil && m.Series != nil {
+			id, began, f.number = m.Series.ID, m.Started, m.Series.Number
+			if r := m.Retry; r != nil && r.Counts {
+				dropped[filepath.Base(r.Of)] = true
+			} else if r != nil {
+				dropped[name] = true
+			}
 		}
-		out = append(out, dir)
+		series[id] = append(series[id], f)
+		if began >= started {
+			last, started = id, began
+		}
 	}
-	slices.SortFunc(out, func(x, y string) int {
-		if len(x) != len(y) {
-			return len(x) - len(y) // 2 before 10
+	runs := series[last]
+	slices.SortFunc(runs, func(x, y found) int { return cmp.Or(x.number-y.number, natural(x.dir, y.dir)) })
+	var out []string
+	for _, f := range runs {
+		if !dropped[filepath.Base(f.dir)] {
+			out = append(out, f.dir)
 		}
-		return strings.Compare(x, y)
-	})
+	}
 	return out
 }
 
-// listed is a line of `weft results ls --json`.
-type listed struct {
-	Run     string         `json:"run"`
-	Lab     string         `json:"lab,omitempty"`
-	Point   map[string]any `json:"point,omitempty"`
-	Engine  string         `json:"engine,omitempty"`
-	Seed    uint64         `json:"seed"`
-	Started string         `json:"started,omitempty"`
-	Status  string         `json:"status"`
-	Error   string         `json:"error,omitempty"`
+// swept is the runs of a sweep, by the directory about it; none if it is no such directory.
+func swept(dir string) []string {
+	text, err := os.ReadFile(filepath.Join(dir, sweepFile))
+	if err != nil {
+		return nil
+	}
+	var sum record.Sweep
+	if json.Unmarshal(text, &sum) != nil {
+		return nil
+	}
+	var out []string
+	for _, p := range sum.Points {
+		if run := filepath.Join(filepath.Dir(filepath.Clean(dir)), filepath.Base(p.Run)); p.Run != "" && isRun(run) {
+			out = append(out, run)
+		}
+	}
+	return out
 }
 
-func (a *app) resultsList(root *string) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use: "ls [LAB]", Short: "list the runs, of one lab or of all", Example: "  weft results ls\n  weft results ls pc4-incast --json",
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			lab := "*"
-			if len(args) == 1 {
-				lab = filepath.Base(args[0])
-			}
-			files, err := filepath.Glob(filepath.Join(*root, lab, "*", store.ManifestFile))
-			if err != nil {
-				return usageError{err}
-			}
-			out := []listed{}
-			for _, f := range files {
-				l := listed{Run: filepath.Dir(f)}
-				if m, err := store.ReadManifest(l.Run); err != nil {
-					l.Status, l.Error = "damaged", err.Error()
-				} else {
-					l.Lab, l.Point, l.Engine, l.Seed, l.Started, l.Status, l.Error = m.Lab, m.Point, m.Engine, m.Seed, m.Started, m.Status, m.Error
-				}
-				out = append(out, l)
-			}
-			if asJSON {
-				return writeJSON(a.stdout, out)
-			}
-			rows := make([][]string, len(out))
-			for i, l := range out {
-				rows[i] = []string{l.Run, l.Started, l.Engine, table.Point(l.Point), l.Status, l.Error}
-			}
-			return table.Rows(a.stdout, []string{"run", "started", "engine", "point", "status", ""}, rows, style(a.stdout))
-		},
+// natural compares names as people count: s2 before s10.
+func natural(x, y string) int {
+	digits := func(s string) (number, rest string) {
+		rest = strings.TrimLeft(s, "0123456789")
+		return strings.TrimLeft(s[:len(s)-len(rest)], "0"), rest
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	for a, b := x, y; ; {
+		m, restA := digits(a)
+		n, restB := digits(b)
+		if len(restA) < len(a) && len(restB) < len(b) {
+			if c := cmp.Or(len(m)-len(n), strings.Compare(m, n)); c != 0 {
+				return c
+			}
+			a, b = restA, restB
+		}
+		switch {
+		case a == "" || b == "":
+			return cmp.Or(len(a)-len(b), strings.Compare(x, y))
+		case a[0] != b[0]:
+			return cmp.Compare(a[0], b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
 }
 
 func (a *app) resultsShow(root *string) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "show RUN", Short: "print the summary of a run, or the table of a sweep",
-		Example: "  weft results show quickstart\n  weft results show results/quickstart/20260101T000000-1 --json",
+		Example: "  weft results show quickstart\n  weft results show runs/quickstart/20260101T000000-1 --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			dirs, err := runsNamed(*root, args[0])
@@ -164,70 +187,161 @@ func (a *app) resultsShow(root *string) *cobra.Command {
 			case len(runs) == 1:
 				return table.Summary(a.stdout, runs[0], style(a.stdout))
 			}
-			return errors.Join(table.Points(a.stdout, runs, style(a.stdout)), table.Misses(a.stdout, runs, style(a.stdout)))
+			return a.showSeveral(runs)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per run")
 	return cmd
 }
 
+// compareFlags are the flags of weft results compare.
+type compareFlags struct {
+	json, all bool
+	failIf    string
+	tolerance string
+}
+
 func (a *app) resultsCompare(root *string) *cobra.Command {
-	var asJSON, all bool
+	var flags compareFlags
 	cmd := &cobra.Command{
-		Use: "compare A B", Short: "say what differs between two runs or sweeps beyond noise, and by how much",
-		Long: "Compare two runs, or two sweeps point by point. Where both have several seeds, a difference is held against chance by the\n" +
-			"Mann-Whitney U test (it takes four seeds on each side to see any), and one run against several by Student's t. Of single\n" +
-			"runs, means and percentiles of flows are held against a bootstrap over the flows; anything else of simulations is exact, and of\n" +
-			"emulations nothing is known. A difference counts if its p, adjusted for all that are compared (Benjamini and Hochberg),\n" +
-			"is below 0.05. ~ is no difference beyond noise, ? one that nothing is known of.",
-		Example: "  weft results compare results/pc4-incast/20260101T000000-1 results/pc4-incast/20260102T000000-1\n  weft results compare before after --json",
-		Args:    cobra.ExactArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error {
-			var sides [2]report.Side
-			for i, name := range args {
-				dirs, err := runsNamed(*root, name)
-				if err != nil {
-					return err
-				}
-				for _, dir := range dirs {
-					r, err := report.Load(dir)
-					if err != nil {
-						return err
-					}
-					sides[i] = append(sides[i], r)
-				}
-			}
-			d, err := report.Compare(sides[0], sides[1])
+		Use: "compare BASE NEW", Short: "say what differs between two runs or sweeps beyond noise, and by how much",
+		Long: "Compare two runs, two sweeps point by point, or two directories of runs, the newest runs of each lab in both. Where both\n" +
+			"have several seeds, a difference is held against chance by the Mann-Whitney U test (it takes four seeds on each side to see\n" +
+			"any, and more among many numbers), and one run against several by Student's t. Of single runs, means and percentiles of flows are held against a bootstrap\n" +
+			"over the flows; anything else of simulations is exact, and of emulations nothing is known. A difference counts if its p,\n" +
+			"adjusted for all that are compared (Benjamini and Hochberg), is below 0.05. ~ is no difference beyond noise, ? one that\n" +
+			"nothing is known of.\n\n" +
+			"--fail-if worse is for scripts: the exit code is 3 if a number of NEW is worse than BASE's by more than --tolerance, and counts\n" +
+			"as above, or if a run of BASE, of any point and seed, did not end well in NEW. Simulations of the same seeds are exact there: they\n" +
+			"are the same byte for byte unless something was changed, so that any difference beyond the tolerance counts. Means are over the\n" +
+			"seeds that ended well on both sides. More is worse of times, queues, drops,\n" +
+			"retransmits and pauses, less of bandwidth; of CE marks neither is.\n\n" +
+			"Exit codes: 0 compared; 2 the command line is wrong; 3 something is worse.",
+		Example: "  weft results compare runs/pc4-incast/20260101T000000-1 runs/pc4-incast/20260102T000000-1\n" +
+			"  weft results compare before after --json\n  weft results compare runs-main runs-branch --fail-if worse --tolerance 2%",
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			tolerance, err := flags.read(cmd.Flags().Changed("tolerance"))
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return writeJSON(a.stdout, d)
-			}
-			if !all {
-				kept := slices.DeleteFunc(slices.Clone(d), func(d report.Difference) bool { return !d.Beyond })
-				if len(kept) == 0 {
-					fmt.Fprintf(a.stderr, "nothing of %d numbers differs beyond noise; --all shows them\n", len(d))
-					if word := report.SingleSeeds(d); word != "" {
-						fmt.Fprintln(a.stderr, word)
-					}
-					return nil
+			var sides [2]report.Side
+			for i, name := range args {
+				if sides[i], err = sideNamed(*root, name); err != nil {
+					return err
 				}
-				d = kept
 			}
-			t := report.Comparison(d)
-			if err := table.Rows(a.stdout, t.Head, t.Rows, style(a.stdout)); err != nil {
-				return err
-			}
-			if word := report.SingleSeeds(d); word != "" {
-				fmt.Fprintln(a.stderr, word)
-			}
-			return nil
+			return a.compare(sides[0], sides[1], tolerance, flags)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&all, "all", false, "also show what does not differ")
+	f := cmd.Flags()
+	f.BoolVar(&flags.json, "json", false, "print JSON")
+	f.BoolVar(&flags.all, "all", false, "also show what does not differ")
+	f.StringVar(&flags.failIf, "fail-if", "", "worse: exit with 3 if a number of NEW is worse than BASE's")
+	f.StringVar(&flags.tolerance, "tolerance", "1%", "with --fail-if, by how much a number may be worse: a percentage")
+	completeWords(cmd, "fail-if", []string{report.Worse})
 	return cmd
+}
+
+// read checks the flags and returns the tolerance, as a share.
+func (f *compareFlags) read(asked bool) (float64, error) {
+	switch {
+	case f.failIf != "" && f.failIf != report.Worse:
+		return 0, usagef("--fail-if %q; expected worse", f.failIf)
+	case f.failIf == "" && asked:
+		return 0, usagef("--tolerance is for --fail-if worse")
+	case f.failIf == "":
+		return 0, nil
+	}
+	number, ok := strings.CutSuffix(f.tolerance, "%")
+	v, err := strconv.ParseFloat(number, 64)
+	if !ok || err != nil || !(v >= 0 && v < math.Inf(1)) {
+		return 0, usagef("--tolerance %q; expected a percentage such as 1%%", f.tolerance)
+	}
+	return v / 100, nil
+}
+
+// sideNamed reads the runs that an argument means: as runsNamed, or the newest of every lab of a directory of runs.
+func sideNamed(root, name string) (report.Side, error) {
+	dirs, err := runsNamed(root, name)
+	if err != nil {
+		for _, lab := range folders(name) {
+			dirs = append(dirs, newest(filepath.Join(name, lab))...)
+		}
+		if len(dirs) == 0 {
+			return nil, err
+		}
+	}
+	var side report.Side
+	for _, dir := range dirs {
+		r, err := report.Load(dir)
+		if err != nil {
+			return nil, err
+		}
+		side = append(side, r)
+	}
+	return side, nil
+}
+
+func (a *app) compare(base, changed report.Side, tolerance float64, flags compareFlags) error {
+	gate := flags.failIf != ""
+	missing := report.Missing(base, changed)
+	d, err := report.Compare(base, changed)
+	if err != nil && !(gate && errors.Is(err, report.ErrNothing) && len(missing) > 0) {
+		return err
+	}
+	err = nil // a gate counts what is missing
+	if gate {
+		report.Judge(d, tolerance, true)
+	}
+	shown := d
+	if !flags.all {
+		shown = slices.DeleteFunc(slices.Clone(d), func(d report.Difference) bool { return d.Verdict == report.Same || d.Verdict == report.Unknown })
+	}
+	switch {
+	case flags.json:
+		err = writeJSON(a.stdout, d)
+	case len(d) == 0:
+	case len(shown) == 0 && gate:
+		fmt.Fprintf(a.stderr, "nothing of %d numbers differs beyond noise and %s; --all shows them\n", len(d), flags.tolerance)
+	case len(shown) == 0:
+		fmt.Fprintf(a.stderr, "nothing of %d numbers differs beyond noise; --all shows them\n", len(d))
+	default:
+		t := report.Comparison(shown)
+		err = table.Rows(a.stdout, t.Head, t.Rows, style(a.stdout))
+	}
+	if err != nil {
+		return err
+	}
+	for _, text := range missing {
+		fmt.Fprintf(a.stderr, "not compared: %s\n", text)
+	}
+	if text := table.Timeouts(table.Side{Name: "A", Runs: base.Summaries()}, table.Side{Name: "B", Runs: changed.Summaries()}); text != "" && !flags.json {
+		fmt.Fprintln(a.stderr, "warning: "+text)
+	}
+	words := []string{report.FewSeeds(d, gate)}
+	if !gate {
+		words = append(words, report.SingleSeeds(d))
+	}
+	for _, word := range words {
+		if word != "" && !flags.json {
+			fmt.Fprintln(a.stderr, word)
+		}
+	}
+	if !gate {
+		return nil
+	}
+	worse := 0
+	for _, x := range d {
+		if x.Verdict == report.Worse {
+			worse++
+		}
+	}
+	if worse == 0 && len(missing) == 0 {
+		return nil
+	}
+	fmt.Fprintf(a.stderr, "%d of %d numbers are worse by more than %s, %s of BASE did not end well in NEW\n", worse, len(d), flags.tolerance, plural(len(missing), "run"))
+	return errMissed
 }
 
 func (a *app) resultsPlot(root *string) *cobra.Command {

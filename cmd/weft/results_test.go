@@ -7,9 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"weft/results/record"
 	"weft/results/store"
 )
 
@@ -60,18 +64,86 @@ func TestSweepIsOneTableOnePlotAndOnePage(t *testing.T) {
 		t.Fatal(dirs, err)
 	}
 	table, err := os.ReadFile(filepath.Join(dirs[0], tableFile))
-	if err != nil || strings.Count(string(table), "\n") != 9 || !strings.HasPrefix(string(table), "seed,transport.kind,workload.0.ranks,FCT p50 us") {
+	if err != nil || strings.Count(string(table), "\n") != 9 || !strings.HasPrefix(string(table), "seed,transport.kind,workload.0.ranks,flows,flows done,packets cut,FCT p50 us") {
 		t.Errorf("%v: %s", err, table)
 	}
 	text, err := os.ReadFile(filepath.Join(dirs[0], sweepFile))
-	var sum sweepSummary
+	var sum record.Sweep
 	if err != nil || json.Unmarshal(text, &sum) != nil || len(sum.Points) != 8 || len(sum.Expect) != 2 || !sum.Expect[1].OK {
 		t.Errorf("%v: %s", err, text)
+	}
+	// Pages lead to each other, and say which point they are of.
+	for _, p := range sum.Points {
+		base := filepath.Base(p.Run)
+		own, err := os.ReadFile(filepath.Join(root, "sweep", base, reportFile))
+		title := fmt.Sprintf("<h1>sweep: seed=%v transport.kind=%v workload.0.ranks=%v</h1>", p.Point["seed"], p.Point["transport.kind"], p.Point["workload.0.ranks"])
+		if err != nil || !strings.Contains(string(own), `href="../`+filepath.Base(dirs[0])+`/report.html"`) || !strings.Contains(string(own), title) {
+			t.Errorf("%s: %v; no link back, or no %s", base, err, title)
+		}
+		if text, err := os.ReadFile(filepath.Join(dirs[0], reportFile)); err != nil || !strings.Contains(string(text), `href="../`+base+`/report.html"`) {
+			t.Errorf("%v: no link to %s", err, base)
+		}
 	}
 	plots, _ := filepath.Glob(filepath.Join(dirs[0], plotsFolder, "*.svg"))
 	page, err := os.ReadFile(filepath.Join(dirs[0], reportFile))
 	if err != nil || len(plots) < 4 || strings.Count(string(page), "<figure>") != len(plots) {
 		t.Errorf("%v: %d plots, %d figures", err, len(plots), strings.Count(string(page), "<figure>"))
+	}
+	for _, want := range []string{"How to run it again", "/lab.yaml --engine sim\n", "The lab file", "sweep: {", "collective us"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page of the sweep has no %q", want)
+		}
+	}
+}
+
+// Where points of a sweep fail, the table, the page and the files say how far each came and why it failed; they show no times
+// of the flows that happened to end.
+func TestSweepWithFailedPoints(t *testing.T) {
+	root, code, stdout, stderr := simulateSweep(t, `weft: 1
+name: sweep
+topology: {kind: star, hosts: 5, link: {rate: 100Gbps, delay: 1us}}
+transport: {kind: roce}
+workload: [{collective: incast, ranks: 2, size: 1MB}]
+faults: [{at: 50us, link: h3-switch0, down: true}]
+sweep: {workload.0.ranks: [2, 3, 4]}
+`)
+	if code != exitFailed {
+		t.Fatalf("code %d: %s%s", code, stdout, stderr)
+	}
+	lines := strings.Split(stdout, "\n")
+	if head := strings.Fields(lines[0]); head[1] != "done" {
+		t.Errorf("columns %q", head)
+	}
+	for i, want := range []string{"2 2 of 2 1.167ms", "3 0 of 3 – – – –", "4 3 of 4 – – – –"} {
+		if row := strings.Join(strings.Fields(lines[i+1]), " "); !strings.HasPrefix(row, want) {
+			t.Errorf("row %q, want %q", row, want)
+		}
+	}
+	dirs, _ := filepath.Glob(filepath.Join(root, "sweep", "sweep-*"))
+	table, err := os.ReadFile(filepath.Join(dirs[0], tableFile))
+	if err != nil || !strings.Contains(string(table), "\n4,4,3,") || !strings.Contains(string(table), ",,,,") {
+		t.Errorf("%v: %s", err, table)
+	}
+	page, err := os.ReadFile(filepath.Join(dirs[0], reportFile))
+	for _, want := range []string{"3 of 4", "What went wrong", "link h3-switch0 is down from 50us", "<h2>Warnings", "roce is outside its conditions"} {
+		if err != nil || !strings.Contains(string(page), want) {
+			t.Errorf("%v: the page does not say %q", err, want)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(dirs[0], sweepFile))
+	var sum record.Sweep
+	if err != nil || json.Unmarshal(text, &sum) != nil || sum.Points[2].Done != 3 || sum.Points[2].Error == "" || len(sum.Points[0].Warnings) == 0 {
+		t.Errorf("%v: %s", err, text)
+	}
+	var listed []listed
+	if err := json.Unmarshal([]byte(results(t, exitOK, "ls", "--json", "--out", root)), &listed); err != nil || listed[2].Done != 3 || listed[2].Slowdown != 0 {
+		t.Errorf("%v: %+v", err, listed)
+	}
+	show := results(t, exitOK, "show", "sweep", "--out", root)
+	for _, want := range []string{"3 of 4", "link h3-switch0 is down from 50us", "roce is outside its conditions"} {
+		if !strings.Contains(show, want) {
+			t.Errorf("show does not say %q: %s", want, show)
+		}
 	}
 }
 
@@ -89,11 +161,52 @@ func TestMissesAcrossPointsCount(t *testing.T) {
 	}
 }
 
-// A command line that takes points away takes away what is said of them.
+// A command line that takes points away takes away what is said of them, and says so wherever expectations are told.
 func TestNarrowedSweepsAreNotMissed(t *testing.T) {
-	_, code, _, stderr := simulateSweep(t, sweepLab, "--set", "workload.0.ranks=2")
-	if code != exitOK || !strings.Contains(stderr, "not judged, since --set leaves no points to compare: fct.p99[ranks=4]") {
-		t.Errorf("code %d: %s", code, stderr)
+	folder := t.TempDir()
+	junit, summary := filepath.Join(folder, "j.xml"), filepath.Join(folder, "s.md")
+	root, code, stdout, _ := simulateSweep(t, sweepLab, "--set", "workload.0.ranks=2", "--junit", junit, "--summary", summary)
+	if code != exitOK {
+		t.Errorf("code %d: %s", code, stdout)
+	}
+	const why = "--set leaves no points to compare: column 9: no point has workload.0.ranks=4; there are 2"
+	pages, _ := filepath.Glob(filepath.Join(root, "sweep", "sweep-*", reportFile))
+	if len(pages) != 1 {
+		t.Fatal(pages)
+	}
+	told := map[string]string{"stdout": stdout}
+	for _, file := range []string{junit, summary, pages[0]} {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told[file] = string(b)
+	}
+	for where, text := range told {
+		if !strings.Contains(text, why) || !strings.Contains(text, "skipped") {
+			t.Errorf("%s does not say what was skipped: %s", where, text)
+		}
+	}
+	if !strings.Contains(told[junit], `failures="0" skipped="1"`) || !strings.Contains(told[pages[0]], "4 runs, 5 of 6 expectations met, the others skipped") {
+		t.Errorf("%s", told[junit])
+	}
+}
+
+// One seed that the command line set is all seeds there are, and the lines about them are judged.
+func TestOneSeedIsEverySeed(t *testing.T) {
+	for _, c := range []struct {
+		line string
+		code int
+		says string
+	}{
+		{"  - mean(fct.p99[transport=pc4, seed=*]) <= 10 * mean(fct.p99[transport=roce, seed=*])\n", exitOK, "met"},
+		{"  - mean(fct.p99[transport=pc4, seed=*]) <= 0.01 * mean(fct.p99[transport=roce, seed=*])\n", exitMissed, "missed  mean("},
+		{"  - fct.p99[seed=2] > 0us\n", exitOK, "skipped"},
+	} {
+		_, code, stdout, stderr := simulateSweep(t, sweepLab+c.line, "--set", "seed=1")
+		if code != c.code || !strings.Contains(stdout, c.says) || strings.Contains(stdout, "skipped") != (c.says == "skipped") {
+			t.Errorf("%s: code %d: %s%s", c.line, code, stdout, stderr)
+		}
 	}
 }
 
@@ -133,7 +246,7 @@ func TestResultsCommands(t *testing.T) {
 	if got := results(t, 0, "--out", root, "ls"); strings.Count(got, "transport.kind=pc4") != 4 {
 		t.Errorf("ls: %s", got)
 	}
-	if got := results(t, 0, "--out", root, "show", "sweep"); strings.Count(got, "\n") != 9 {
+	if got := results(t, 0, "--out", root, "show", "sweep"); strings.Count(got, " ok\n") != 8 {
 		t.Errorf("show: %s", got)
 	}
 	if got := results(t, 0, "show", dirs[0]); !strings.Contains(got, "every expectation met") {
@@ -145,7 +258,7 @@ func TestResultsCommands(t *testing.T) {
 	if got := results(t, 0, "compare", dirs[0], dirs[0]); !strings.Contains(got, "nothing of") {
 		t.Errorf("a run differs from itself: %s", got)
 	}
-	if got := results(t, 0, "--out", root, "compare", dirs[0], dirs[2]); !strings.Contains(got, "largest queue") || !strings.Contains(got, "differs") {
+	if got := results(t, 0, "--out", root, "compare", dirs[0], dirs[2]); !strings.Contains(got, "largest queue") || !strings.Contains(got, "better") {
 		t.Errorf("ranks=2 and ranks=4: %s", got)
 	}
 	if got := results(t, 0, "--out", root, "compare", "sweep", "sweep", "--json"); !strings.Contains(got, `"beyond": false`) || strings.Contains(got, `"beyond": true`) {
@@ -250,7 +363,7 @@ func TestTutorialsLab(t *testing.T) {
 		t.Fatal("no lab in the tutorial")
 	}
 	_, code, stdout, stderr := simulateSweep(t, example)
-	if code != exitOK || strings.Count(stdout, "mine ") != 6 || !strings.Contains(stderr, "all points: ") {
+	if code != exitOK || strings.Count(stdout, " ok\n") != 6 || !strings.Contains(stderr, "all points: ") {
 		t.Errorf("code %d: %s%s", code, stdout, stderr)
 	}
 	if _, code, stdout, _ := simulateSweep(t, strings.Replace(example, "0.5 * rtt", "0.05 * rtt", 1)); code != exitMissed || !strings.Contains(stdout, "seed=1: ") {
@@ -270,5 +383,219 @@ func TestExportHeedsSignals(t *testing.T) {
 	cancel(stopped)
 	if _, err := w.Write([]byte("b")); !errors.Is(err, stopped) || out.String() != "a" {
 		t.Errorf("%q was written: %v", out.String(), err)
+	}
+}
+
+// Sweeps of one lab that begin at once each have a directory of their own, and nothing shows the runs of two as one.
+func TestSweepsAtOnceStayApart(t *testing.T) {
+	const lines = 6
+	root := t.TempDir()
+	path := filepath.Join(root, "sweep.yaml")
+	write(t, path, "weft: 1\nname: sweep\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: permute, size: 64KB}]\nsweep: {seed: [1, 2, 3]}\n")
+	var all sync.WaitGroup
+	for i := range lines {
+		all.Go(func() {
+			var out, words strings.Builder
+			args := []string{"run", path, "--engine", "sim", "--out", root, "--set", fmt.Sprintf("workload.0.size=%dKB", 10*(i+1))}
+			if code := run(t.Context(), args, &out, &words); code != exitOK {
+				t.Errorf("code %d: %s", code, words.String())
+			}
+		})
+	}
+	all.Wait()
+	sweeps, err := filepath.Glob(filepath.Join(root, "sweep", "sweep-*"))
+	if err != nil || len(sweeps) != lines {
+		t.Fatalf("%q, %v; want %d sweeps", sweeps, err, lines)
+	}
+	sizes, runs := map[int64]bool{}, map[string]bool{}
+	for _, dir := range append(sweeps, "sweep") {
+		var seeds []uint64
+		var size int64
+		for line := range strings.Lines(results(t, 0, "--out", root, "show", dir, "--json")) {
+			var s record.Summary
+			if err := json.Unmarshal([]byte(line), &s); err != nil {
+				t.Fatal(err)
+			}
+			if size != 0 && s.Flows.Bytes != size {
+				t.Errorf("%s has runs of two sweeps", dir)
+			}
+			seeds, size, runs[s.Run] = append(seeds, s.Seed), s.Flows.Bytes, true
+		}
+		if !slices.Equal(seeds, []uint64{1, 2, 3}) {
+			t.Errorf("%s has runs of the seeds %d", dir, seeds)
+		}
+		sizes[size] = true
+	}
+	if len(sizes) != lines || len(runs) != 3*lines {
+		t.Errorf("%d sizes, %d runs; want %d and %d", len(sizes), len(runs), lines, 3*lines)
+	}
+}
+
+func TestNaturalOrder(t *testing.T) {
+	want := []string{"", "20260101T000000-1", "20260101T000000-2", "20260101T000000-10", "a", "s2", "s02-x", "s10", "s10a", "sb"}
+	got := slices.Clone(want)
+	slices.Reverse(got)
+	slices.SortFunc(got, natural)
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A gate of two simulations tells a change for the worse from none, in runs, sweeps and directories of labs.
+func TestCompareFailsIfWorse(t *testing.T) {
+	root := t.TempDir()
+	t.Chdir(root)
+	write(t, "a.yaml", "weft: 1\nname: a\ntopology: {kind: star, hosts: 4, link: {delay: 1us}}\nworkload: [{collective: permute, size: 64KB}]\nsweep: {workload.0.size: [16KB, 64KB]}\n")
+	write(t, "b.yaml", "weft: 1\nname: b\ntopology: {kind: star, hosts: 3, link: {delay: 1us}}\nworkload: [{collective: all-reduce, size: 64KB}]\n")
+	for out, set := range map[string][]string{
+		"base": nil, "equal": nil, "slower": {"--set", "topology.link.delay=2us"}, "faster": {"--set", "topology.link.delay=900ns"},
+	} {
+		var words strings.Builder
+		if code := run(t.Context(), append([]string{"run", "a.yaml", "b.yaml", "--engine", "sim", "--out", out}, set...), &words, &words); code != exitOK {
+			t.Fatalf("code %d: %s", code, words.String())
+		}
+	}
+	// Three seeds are too few for statistics, and the same on both sides. A run that fails has no point in common with any.
+	write(t, "seeds.yaml", "weft: 1\nname: seeds\ntopology: {kind: star, hosts: 4, link: {delay: 1us}}\nworkload: [{collective: permute, size: 64KB}]\nsweep: {seed: [1, 2, 3]}\n")
+	for out, args := range map[string][]string{
+		"three": {"seeds.yaml"}, "threeslower": {"seeds.yaml", "--set", "topology.link.delay=2us"},
+		"failed": {"b.yaml", "--set", "faults=[{at: 1us, link: h0-switch0, down: true}]"},
+	} {
+		var words strings.Builder
+		code := run(t.Context(), append(append([]string{"run"}, args...), "--engine", "sim", "--out", out), &words, &words)
+		if want := map[string]int{"failed": exitFailed}[out]; code != want {
+			t.Fatalf("%s: code %d: %s", out, code, words.String())
+		}
+	}
+	// One point of a sweep that could not be made.
+	if err := os.CopyFS("less", os.DirFS("base")); err != nil {
+		t.Fatal(err)
+	}
+	points, err := filepath.Glob("less/a/*-2/" + store.ManifestFile)
+	if err != nil || len(points) != 1 || os.RemoveAll(filepath.Dir(points[0])) != nil {
+		t.Fatal(points, err)
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"base equal", exitOK, "nothing of "},
+		{"three threeslower", exitMissed, " numbers are worse"}, // too few seeds for statistics, but the same ones
+		{"base/b failed/b", exitMissed, "0 of 0 numbers are worse by more than 1%, 1 run of BASE did not end well in NEW"},
+		{"base slower", exitMissed, " numbers are worse by more than 1%, 0 runs of BASE did not end well in NEW"},
+		{"base slower --tolerance 1000%", exitOK, "nothing of "},
+		{"base slower --tolerance 0%", exitMissed, "a workload.0.size=16KB"},
+		{"base faster --tolerance 2%", exitOK, "better"},
+		{"faster base", exitMissed, "worse"},
+		{"base/b slower/b", exitMissed, "worse"},
+		{"base/a equal/a", exitOK, "nothing of "},
+		{"base/a less/a", exitMissed, "not compared: workload.0.size=64KB: not run"},
+		{"base less", exitMissed, "0 of "},
+		{"less base", exitOK, "nothing of "}, // more points are no harm
+	} {
+		args := append([]string{"compare", "--fail-if", "worse"}, strings.Fields(c.args)...)
+		if got := results(t, c.code, args...); !strings.Contains(got, c.says) {
+			t.Errorf("%s: %q is not in\n%s", c.args, c.says, got)
+		}
+	}
+	for args, says := range map[string]string{
+		"base equal --fail-if better":                 "expected worse",
+		"base equal --tolerance 2%":                   "--tolerance is for --fail-if worse",
+		"base equal --fail-if worse --tolerance 2":    "expected a percentage",
+		"base equal --fail-if worse --tolerance NaN%": "expected a percentage",
+		"base none --fail-if worse":                   "no run is called none",
+	} {
+		if got := results(t, exitUsage, append([]string{"compare"}, strings.Fields(args)...)...); !strings.Contains(got, says) {
+			t.Errorf("%s: %q is not in\n%s", args, says, got)
+		}
+	}
+	var all []struct{ Verdict string }
+	got := results(t, exitMissed, "compare", "base/b", "slower/b", "--fail-if", "worse", "--json")
+	if err := json.NewDecoder(strings.NewReader(got)).Decode(&all); err != nil || !slices.ContainsFunc(all, func(d struct{ Verdict string }) bool { return d.Verdict == "worse" }) {
+		t.Errorf("%v: %s", err, got)
+	}
+}
+
+func TestListChooses(t *testing.T) {
+	root := t.TempDir()
+	made := func(lab string, at time.Time, number int, change func(*record.Manifest, *record.Summary)) {
+		t.Helper()
+		m := record.Manifest{Lab: lab, Engine: "sim", Settings: []record.Setting{{Path: "transport.kind", Value: "strack"}}}
+		s := &record.Summary{
+			Lab: lab, Engine: "sim", Transport: "strack", Status: record.OK, Flows: record.Flows{Count: 1, Slowdown: record.Quantiles{P99: 1.5}},
+			Collectives: []record.Collective{{BusBWGbps: 80}},
+		}
+		if change != nil {
+			change(&m, s)
+		}
+		r, err := store.Open(store.Options{Root: root, Now: at, Series: store.Series{ID: lab, Began: at, Number: number, Of: 20}, Manifest: m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Finish(at, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.Now().UTC().Truncate(time.Second)
+	made("s10", now.Add(-3*time.Hour), 1, nil)
+	made("s2", now.Add(-48*time.Hour), 10, func(_ *record.Manifest, s *record.Summary) {
+		s.Status, s.Error = record.Unfinished, "1 of 1 messages did not finish"
+	})
+	made("s2", now.Add(-48*time.Hour), 2, func(m *record.Manifest, s *record.Summary) {
+		m.Point = map[string]any{"seed": 3}
+		m.Settings = append(m.Settings, record.Setting{Path: "topology.hosts", Value: "9", From: "command line: --set topology.hosts=9"})
+		s.Expect = []record.Expect{{That: "drops == 0"}}
+	})
+	made("s2", now, 1, nil)
+	listed := func(args ...string) string {
+		var all []struct{ Run string }
+		if err := json.Unmarshal([]byte(results(t, 0, append([]string{"ls", "--json", "--out", root}, args...)...)), &all); err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, l := range all {
+			_, n, _ := strings.Cut(filepath.Base(l.Run), "-")
+			names = append(names, filepath.Base(filepath.Dir(l.Run))+"/"+n)
+		}
+		return strings.Join(names, " ")
+	}
+	for args, want := range map[string]string{
+		"":                      "s2/2 s2/10 s2/1 s10/1",
+		"s2":                    "s2/2 s2/10 s2/1",
+		"--last 2":              "s2/1 s10/1",
+		"-n 9":                  "s2/2 s2/10 s2/1 s10/1",
+		"--failed":              "s2/2 s2/10",
+		"--since 4h":            "s2/1 s10/1",
+		"--since 2.5d --failed": "s2/2 s2/10",
+		"--since 2000-01-01":    "s2/2 s2/10 s2/1 s10/1",
+		"--since " + now.Add(-time.Minute).Format(time.RFC3339): "s2/1",
+	} {
+		if got := listed(strings.Fields(args)...); got != want {
+			t.Errorf("ls %s: %q, want %q", args, got, want)
+		}
+	}
+	text := results(t, 0, "ls", "--out", root)
+	for _, want := range []string{"strack     seed=3 topology.hosts=9       1.5  80Gbps  missed 1 of 1", "unfinished     1 of 1 messages did not finish"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	for _, args := range []string{"--since yesterday", "--since -2h", "--last -1"} {
+		results(t, exitUsage, append([]string{"ls", "--out", root}, strings.Fields(args)...)...)
+	}
+}
+
+// A sweep of seeds that all come out alike says so; one whose seeds make a difference does not.
+func TestSeedsThatMakeNoDifferenceAreTold(t *testing.T) {
+	for rest, want := range map[string]bool{
+		"topology: {kind: star, hosts: 4}\nworkload: [{collective: all-reduce, size: 64KB}]":                                      true,
+		"topology: {kind: star, hosts: 4}\nworkload: [{collective: all-reduce, size: 64KB, jitter: 10us}]":                        false,
+		"topology: {kind: leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 2}\nworkload: [{collective: all-reduce, size: 64KB}]": false, // which path a flow has
+	} {
+		_, code, _, stderr := simulateSweep(t, "weft: 1\nname: lab\n"+rest+"\nsweep: {seed: [1, 2, 3], workload.0.size: [64KB, 128KB]}\n")
+		if told := strings.Contains(stderr, "seeds make no difference"); code != exitOK || told != want {
+			t.Errorf("%s: code %d, told %v, want %v:\n%s", rest, code, told, want, stderr)
+		}
 	}
 }

@@ -13,7 +13,8 @@ func (a *app) schemaCommand() *cobra.Command {
 		Use:   "schema [lab|summary|manifest|dissector]",
 		Short: "print the JSON Schema of lab files, or of what a run leaves, or a dissector for Wireshark",
 		Long: "Print the JSON Schema (draft 2020-12) of lab files. Editors use it for completion when a lab begins with\n" +
-			"  # yaml-language-server: $schema=<path of the schema>\n" +
+			"  # yaml-language-server: $schema=schema.json\n" +
+			"and weft schema > schema.json left the schema beside it.\n" +
 			"dissector is a program in Lua by which Wireshark and tshark understand the headers of Weft's transport:\n" +
 			"  weft schema dissector > weft.lua; wireshark -X lua_script:weft.lua capture.pcapng",
 		Example:   "  weft schema\n  weft schema summary\n  weft schema dissector",

@@ -2,27 +2,26 @@ package main
 
 import (
 	"fmt"
-	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
-	"time"
 
+	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/uml"
 	"weft/results/expect"
 	"weft/results/record"
 	"weft/results/store"
-	"weft/results/table"
 )
 
-// sweepsOf splits the runs of a command line by lab file and engine: what the points of a sweep have in common. runs has one
-// summary for each of the first jobs.
-func sweepsOf(jobs []job, runs []*record.Summary) [][]int {
+// sweepsOf splits jobs by lab file and engine: what the points of a sweep have in common.
+func sweepsOf(jobs []job) [][]int {
 	index := map[string]int{}
 	var out [][]int
-	for i := range runs {
+	for i := range jobs {
 		key := jobs[i].lab.File + "\x00" + jobs[i].engine
 		k, ok := index[key]
 		if !ok {
@@ -35,11 +34,49 @@ func sweepsOf(jobs []job, runs []*record.Summary) [][]int {
 	return out
 }
 
+// claimSweeps creates a directory for each sweep, which no other command line has, and tells the jobs.
+func claimSweeps(jobs []job, root string) error {
+	for _, which := range sweepsOf(jobs) {
+		if len(which) < 2 {
+			continue
+		}
+		first := &jobs[which[0]]
+		dir, err := store.Claim(root, first.lab.Name, "sweep-"+first.series.Stamp()+"-"+first.engine, "", store.NewFolder)
+		if err != nil {
+			return fmt.Errorf("create a directory for the sweep: %w", err)
+		}
+		for _, i := range which {
+			jobs[i].sweep, jobs[i].series.Sweep = dir, filepath.Base(dir)
+		}
+	}
+	return nil
+}
+
+// dropSweeps removes the directories of sweeps in which there is nothing: no run of theirs left anything.
+func dropSweeps(jobs []job) {
+	for _, which := range sweepsOf(jobs) {
+		if dir := jobs[which[0]].sweep; dir != "" {
+			_ = os.Remove(dir) // one that is not empty stays
+		}
+	}
+}
+
 // pointsOf is the runs of a sweep as expectations across its points see them.
 func pointsOf(jobs []job, runs []*record.Summary, which []int) []expect.Point {
 	var out []expect.Point
 	for _, i := range which {
-		out = append(out, expect.Point{At: expect.At(jobs[i].lab.Point), Summary: runs[i], Scope: orchestrate.Scope(jobs[i].lab)})
+		out = append(out, expect.Point{At: expect.At(jobs[i].lab.Point), Fixed: replaced(jobs[i].lab), Summary: runs[i], Scope: orchestrate.Scope(jobs[i].lab)})
+	}
+	return out
+}
+
+// replaced is the settings of a lab that the command line replaced, by their path.
+func replaced(l *lab.Lab) map[string]string {
+	out := map[string]string{}
+	for _, s := range l.Sources {
+		if s.Flag != "" {
+			out[s.Path] = s.Value
+		}
 	}
 	return out
 }
@@ -59,30 +96,29 @@ func linesOf(jobs []job, which []int) []string {
 
 // acrossPoints judges what is expected across the points of each sweep, leaves a directory about each that was more than one
 // run, and returns what was judged: one summary for each sweep that has any such expectation.
-func (a *app) acrossPoints(jobs []job, runs []*record.Summary, flags runFlags) (judged []*record.Summary, err error) {
-	for _, which := range sweepsOf(jobs, runs) {
+func (a *app) acrossPoints(jobs []job, runs []*record.Summary) (judged []*record.Summary, err error) {
+	for _, which := range sweepsOf(jobs[:len(runs)]) {
 		points := pointsOf(jobs, runs, which)
-		lines := linesOf(jobs, which)
-		if len(flags.lab.set) > 0 {
-			lines = a.possible(lines, points)
+		if seedless(jobs, runs, which) {
+			fmt.Fprintf(a.stderr, "note: seeds make no difference to %s: its simulations that differ in the seed alone came out the same\n",
+				jobs[which[0]].lab.Name)
 		}
-		across := expect.Sweep(lines, points)
+		across := expect.Sweep(linesOf(jobs, which), points)
 		first := runs[which[0]]
 		if len(across) > 0 {
 			judged = append(judged, &record.Summary{
-				Lab: first.Lab + ": across points", Engine: first.Engine, Status: "ok", Verified: true, Expect: across,
+				Lab: first.Lab + ": across points", Engine: first.Engine, Status: record.OK, Verified: true, Expect: across,
 			})
 		}
-		if len(which) < 2 || first.Run == "" || !isRun(first.Run) {
+		if dir := jobs[which[0]].sweep; len(which) < 2 || dir == "" || first.Run == "" || !isRun(first.Run) {
 			continue
 		}
 		var some []*record.Summary
 		for _, i := range which {
 			some = append(some, runs[i])
 		}
-		stamp := jobs[which[0]].series.Began.UTC().Format("20060102T150405") + "-" + first.Engine
-		dir, err := leaveSweep(flags.out, stamp, some, points, across)
-		if err != nil {
+		dir := jobs[which[0]].sweep
+		if err := leaveSweep(dir, some, points, across); err != nil {
 			return judged, fmt.Errorf("sweep of %s: %w", first.Lab, err)
 		}
 		fmt.Fprintf(a.stderr, "all points: %s\n", filepath.Join(dir, reportFile))
@@ -90,23 +126,32 @@ func (a *app) acrossPoints(jobs []job, runs []*record.Summary, flags runFlags) (
 	return judged, nil
 }
 
-// possible is those of the lines whose points exist: the command line may have taken some of a sweep's away.
-func (a *app) possible(lines []string, points []expect.Point) []string {
-	return slices.DeleteFunc(lines, func(line string) bool {
-		e, err := expect.Parse(line)
-		if err != nil || !e.Cross() || e.CheckSweep(points) == nil {
+// seedless says that a sweep goes through seeds, and that every two of its simulations that differ in nothing else came out alike.
+func seedless(jobs []job, runs []*record.Summary, which []int) bool {
+	first := map[string]*record.Summary{} // by the rest of the point
+	compared := false
+	for _, i := range which {
+		point, s := maps.Clone(jobs[i].lab.Point), runs[i]
+		if _, swept := point["seed"]; !swept || s == nil || s.Engine != "sim" || s.Status != record.OK {
 			return false
 		}
-		fmt.Fprintf(a.stderr, "not judged, since --set leaves no points to compare: %s\n", line)
-		return true
-	})
+		delete(point, "seed")
+		rest := fmt.Sprint(point) // in the order of its keys
+		other := first[rest]
+		switch {
+		case other == nil:
+			first[rest] = s
+		case !reflect.DeepEqual(other.Flows, s.Flows) || !reflect.DeepEqual(other.Network, s.Network) || !reflect.DeepEqual(other.Collectives, s.Collectives):
+			return false
+		default:
+			compared = true
+		}
+	}
+	return compared
 }
 
 // finished finds the summaries of jobs that were run before, by this very program and with the same settings, and ended well.
 func finished(jobs []job, root string) map[int]*record.Summary {
-	if root == "" {
-		root = "results"
-	}
 	out := map[int]*record.Summary{}
 	kept := map[string][]*record.Manifest{}
 	for i, j := range jobs {
@@ -118,7 +163,7 @@ func finished(jobs []job, root string) map[int]*record.Summary {
 			if !sameJob(m, j) {
 				continue
 			}
-			if s, err := store.ReadSummary(m.Run); err == nil && s.Status == "ok" {
+			if s, err := store.ReadSummary(m.Run); err == nil && s.Status == record.OK {
 				s.Run = m.Run
 				out[i] = s
 				break
@@ -147,76 +192,19 @@ func manifestsBelow(folder string) []*record.Manifest {
 
 // sameJob says whether a run was of this job: the same program, engine and settings.
 func sameJob(m *record.Manifest, j job) bool {
-	if m.Status != "ok" || m.Program == "" || m.Program != program() || j.engine != "auto" && m.Engine != j.engine || len(m.Settings) != len(j.lab.Sources) {
+	if m.Status != record.OK || m.Program == "" || m.Program != program() || j.engine != "auto" && m.Engine != j.engine || len(m.Settings) != len(j.lab.Sources) {
 		return false
 	}
 	if m.Engine == "emu" && strings.HasPrefix(m.Machine.Kernel, "uml ") != (uml.Inside() != "") {
 		return false
 	}
 	for i, s := range j.lab.Sources {
+		if s.Path == "engine.dilation" && m.Retry != nil && m.Retry.Counts {
+			continue
+		}
 		if m.Settings[i].Path != s.Path || m.Settings[i].Value != s.Value {
 			return false
 		}
 	}
 	return true
-}
-
-// remaining says in words how long the rest of many runs will take.
-func remaining(began time.Time, done, total int) string {
-	if done == 0 || done >= total {
-		return ""
-	}
-	left := time.Duration(float64(time.Since(began)) / float64(done) * float64(total-done))
-	return ", about " + left.Round(time.Second).String() + " left"
-}
-
-// writeMarkdown appends the runs to a file as GitHub shows them in the summary of a job.
-func writeMarkdown(path string, runs []*record.Summary) (err error) {
-	if path == "" {
-		return nil
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
-	if err != nil {
-		return fmt.Errorf("summary: %w", err)
-	}
-	defer func() {
-		if cerr := f.Close(); err == nil && cerr != nil {
-			err = fmt.Errorf("summary: %w", cerr)
-		}
-	}()
-	return markdown(f, runs)
-}
-
-func markdown(w io.Writer, runs []*record.Summary) error {
-	var b strings.Builder
-	b.WriteString("| lab | point | engine | FCT p99 | slowdown p99 | status |\n|---|---|---|---|---|---|\n")
-	cell := strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;")
-	for _, s := range runs {
-		status := "✅ ok"
-		switch missed := table.Missed(s); {
-		case s.Status != "ok":
-			status = "❌ " + s.Status + ": " + s.Error
-		case missed > 0:
-			status = fmt.Sprintf("❌ %d of %d expectations missed", missed, len(s.Expect))
-		case !s.Verified:
-			status = "⚠️ data not verified"
-		case s.Fidelity != nil && s.Fidelity.Verdict != "ok":
-			status = "⚠️ fidelity " + s.Fidelity.Verdict
-		}
-		fct, slow := "", ""
-		if s.Flows.Count > s.Flows.Unfinished {
-			fct, slow = fmt.Sprintf("%.4g us", s.Flows.FCT.P99), fmt.Sprintf("%.4g", s.Flows.Slowdown.P99)
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", cell.Replace(s.Lab), cell.Replace(table.Point(s.Point)), s.Engine, fct, slow, cell.Replace(status))
-	}
-	for _, s := range runs {
-		for _, e := range s.Expect {
-			if !e.OK {
-				fmt.Fprintf(&b, "\n- ❌ **%s** %s: `%s`: %s", cell.Replace(s.Lab), cell.Replace(table.Point(s.Point)), e.That, cell.Replace(e.Note))
-			}
-		}
-	}
-	b.WriteString("\n")
-	_, err := io.WriteString(w, b.String())
-	return err
 }

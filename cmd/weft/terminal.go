@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 
+	"golang.org/x/sys/unix"
+
 	"weft/results/table"
 )
 
@@ -17,10 +19,23 @@ func terminal(w io.Writer) bool {
 	return reachesTerminal(f)
 }
 
-// style is how text on w may be decorated: with colour on terminals, unless NO_COLOR asks for none
+// style is how text on w may be decorated and how wide it may be: with colour on terminals, unless NO_COLOR asks for none
 // (https://no-color.org).
 func style(w io.Writer) table.Style {
-	return table.Style{Colour: terminal(w) && os.Getenv("NO_COLOR") == ""}
+	return table.Style{Colour: terminal(w) && os.Getenv("NO_COLOR") == "", Width: widthOf(w)}
+}
+
+// widthOf is how wide the terminal is that w is; 0 where it is none, or does not say.
+func widthOf(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return 0
+	}
+	return int(size.Col)
 }
 
 // writeJSON writes v as indented JSON.

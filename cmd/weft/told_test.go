@@ -2,16 +2,45 @@ package main
 
 import (
 	"errors"
+	"strings"
 	"testing"
 )
 
-// What the summary says line by line is said once: the last line of all only names it.
+// What the summaries say is said once: the last line of all only names the run.
 func TestToldErrorsAreBrief(t *testing.T) {
 	cause := errors.New("ring: nothing moves\n  a waits for b\n  b waits for a")
-	if got := (told{cause}).Error(); got != "ring: nothing moves" {
+	other := errors.New("report: no space left")
+	left := func(f failedRun) bool { return f.left }
+	err := together([]error{nil, failedRun{"ring", true, cause}, other}, left)
+	if got := err.Error(); got != "ring failed; its summary says why\nreport: no space left" {
 		t.Errorf("got %q", got)
 	}
-	if !errors.Is(told{cause}, cause) {
-		t.Error("the cause is hidden from who asks for it")
+	if !errors.Is(err, cause) || !errors.Is(err, other) {
+		t.Error("a cause is hidden from who asks for it")
+	}
+	if got := together([]error{failedRun{"ring", true, cause}, failedRun{"star", true, cause}}, left).Error(); got != "2 runs failed; their summaries say why" {
+		t.Errorf("got %q", got)
+	}
+	if got := together([]error{failedRun{"ring", false, cause}}, left).Error(); !strings.Contains(got, "nothing moves") {
+		t.Errorf("a run that left no summary: %q", got)
+	}
+	if err := together([]error{nil, nil}, left); err != nil {
+		t.Errorf("nothing failed: %v", err)
+	}
+}
+
+// Runs that failed for the same reason tell it once.
+func TestEqualFailuresAreToldOnce(t *testing.T) {
+	cause, other := errors.New("link a-b is down"), errors.New("no memory")
+	var errs []error
+	for _, name := range []string{"x n=1", "x n=2", "x n=3"} {
+		errs = append(errs, failedRun{name, true, cause})
+	}
+	err := together(append(errs, failedRun{"y", true, other}), func(failedRun) bool { return false })
+	if got, want := err.Error(), "x n=1, x n=2, x n=3: link a-b is down\ny: no memory"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if !errors.Is(err, cause) || !errors.Is(err, other) {
+		t.Error("a cause is hidden from who asks for it")
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/orchestrator/lab"
+	orchestrate "weft/orchestrator/run"
 )
 
 func (a *app) validateCommand() *cobra.Command {
@@ -17,7 +19,9 @@ func (a *app) validateCommand() *cobra.Command {
 		Use:   "validate LAB...",
 		Short: "check lab files: every error, with line and column",
 		Long: "Check lab files without running anything. Every error of every file is reported at once, as\n" +
-			"file:line:column: path: message. Expectations are checked too: their syntax, names and units.",
+			"file:line:column: path: message. Expectations are checked too: their syntax, names and units.\n\n" +
+			"A warning names a condition that a transport relies on and the lab does not meet, such as PFC for roce. It does\n" +
+			"not change the exit code.",
 		Example: "  weft validate labs/quickstart.yaml\n" +
 			"  weft validate labs/quickstart.yaml labs/pc4/incast.yaml --json\n" +
 			"  weft validate labs/quickstart.yaml --set topology.k=8",
@@ -34,8 +38,10 @@ func (a *app) validateCommand() *cobra.Command {
 type checked struct {
 	File     string  `json:"file"`
 	OK       bool    `json:"ok"`
-	Runs     int     `json:"runs"` // points of the sweep
+	Runs     int     `json:"runs"` // points of the sweep; 0 where there is nothing to run
+	Note     string  `json:"note,omitempty"`
 	Problems []wrong `json:"problems"`
+	Warnings []wrong `json:"warnings"` // of a file that is ok
 }
 
 type wrong struct {
@@ -56,14 +62,23 @@ func (a *app) validate(names []string, flags labFlags, asJSON bool) error {
 			problems = lab.Problems{{File: name, Message: unreadable(err)}}
 		}
 		all = append(all, problems...)
-		c := checked{File: name, OK: err == nil, Runs: len(f.labs), Problems: []wrong{}}
+		c := checked{File: name, OK: err == nil, Runs: len(f.labs), Problems: []wrong{}, Warnings: []wrong{}}
 		for _, p := range problems {
 			c.Problems = append(c.Problems, wrong{p.Line, p.Column, p.Flag, p.Path, p.Message})
 		}
-		results = append(results, c)
-		if c.OK && !asJSON {
-			fmt.Fprintf(a.stdout, "%s: ok, %s\n", name, plural(c.Runs, "run"))
+		for _, p := range orchestrate.OutsideOf(f.labs) {
+			c.Warnings = append(c.Warnings, wrong{p.Line, p.Column, p.Flag, p.Path, p.Message})
+			if !asJSON {
+				fmt.Fprintf(a.stderr, "warning: %v\n", p)
+			}
 		}
+		if c.OK && orchestrate.Runnable(f.labs[0]) != nil {
+			c.Runs, c.Note = 0, "nothing to run: weft deploy, plan, graph and explain can use it, weft run needs a workload or clocks.for"
+		}
+		if c.OK && !asJSON {
+			fmt.Fprintf(a.stdout, "%s: %s, %s\n", name, style(a.stdout).Good("ok"), cmp.Or(c.Note, plural(c.Runs, "run")))
+		}
+		results = append(results, c)
 	}
 	if asJSON {
 		if err := writeJSON(a.stdout, results); err != nil {
@@ -79,10 +94,15 @@ func (a *app) validate(names []string, flags labFlags, asJSON bool) error {
 // unreadable is why a file could not be read, without its name, which stands before it.
 func unreadable(err error) string {
 	var path *fs.PathError
+	var lost missing
+	hint := ""
+	if errors.As(err, &lost) {
+		hint = "; " + lost.hint
+	}
 	if errors.As(err, &path) {
 		err = path.Err
 	}
-	return "cannot be read: " + err.Error()
+	return "cannot be read: " + err.Error() + hint
 }
 
 func plural(n int, one string) string {

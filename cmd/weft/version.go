@@ -31,6 +31,13 @@ func versionText() string {
 	return "dev"
 }
 
+// versionLine is what weft version and weft --version print.
+func versionLine() string {
+	return fmt.Sprintf("weft %s (%s, %s)", versionText(), runtime.Version(), platform)
+}
+
+const platform = runtime.GOOS + "/" + runtime.GOARCH
+
 func (a *app) versionCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -39,11 +46,10 @@ func (a *app) versionCommand() *cobra.Command {
 		Example: "  weft version\n  weft version --json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			platform := runtime.GOOS + "/" + runtime.GOARCH
 			if asJSON {
 				return writeJSON(a.stdout, map[string]string{"version": versionText(), "go": runtime.Version(), "platform": platform})
 			}
-			_, err := fmt.Fprintf(a.stdout, "weft %s (%s, %s)\n", versionText(), runtime.Version(), platform)
+			_, err := fmt.Fprintln(a.stdout, versionLine())
 			return err
 		},
 	}

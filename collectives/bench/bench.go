@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 
+	"weft/collectives/schedule"
 	"weft/units"
 )
 
@@ -12,25 +13,18 @@ func Factor(collective string, n int) (float64, error) {
 	if n < 1 {
 		return 0, fmt.Errorf("bus bandwidth of %s over %d ranks", collective, n)
 	}
-	r := float64(n)
-	switch collective {
-	case "all-reduce":
-		return 2 * (r - 1) / r, nil
-	case "reduce-scatter", "all-gather", "all-to-all", "gather", "scatter":
-		return (r - 1) / r, nil
-	case "broadcast", "reduce", "permute": // permute is its sendrecv
-		return 1, nil
-	case "incast", "ps": // ours: what crosses the root's link, see Size
-		return 1, nil
+	f, ok := schedule.BusFactor(collective, n)
+	if !ok {
+		return 0, fmt.Errorf("bus bandwidth of %q is not defined", collective)
 	}
-	return 0, fmt.Errorf("bus bandwidth of %q is not defined", collective)
+	return f, nil
 }
 
 // Size returns what nccl-tests prints in its size column for a collective of n ranks whose lab file says
 // size. They are the same but for incast and ps, which nccl-tests does not have: there it is all that the root
 // receives, or sends, (n−1)·size, so that the bandwidth is that of the root's link.
 func Size(collective string, n int, size units.Bytes) units.Bytes {
-	if collective == "incast" || collective == "ps" {
+	if schedule.Of(collective).RootApart {
 		return units.Bytes(n-1) * size
 	}
 	return size

@@ -52,7 +52,7 @@ func NewRow(s schedule.Spec, outOfPlace, inPlace *Measure) (Row, error) {
 	switch {
 	case f.Reduces && s.Op != "":
 		r.Op = string(s.Op)
-	case f.Reduces, s.Collective == schedule.Permute: // sendrecv_perf says so too
+	case f.Reduces, f.Permuted: // sendrecv_perf says so too
 		r.Op = string(schedule.Sum)
 	}
 	if f.Rooted {

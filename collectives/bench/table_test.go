@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"weft/collectives/schedule"
+	"weft/internal/fuzztest"
 	"weft/internal/golden"
 	"weft/units"
 )
@@ -201,10 +202,11 @@ func TestParseSize(t *testing.T) {
 }
 
 func FuzzParseSize(f *testing.F) {
+	corpus := fuzztest.New(f)
 	for _, s := range []string{"8", "128M", "1.5K", "4KiB", "-1", "1e9"} {
-		f.Add(s)
+		corpus.Add(s)
 	}
-	f.Fuzz(func(t *testing.T, text string) {
+	corpus.Fuzz(func(t *testing.T, text string) {
 		if n, err := ParseSize(text); err == nil && n < 0 {
 			t.Errorf("%q is %d", text, n)
 		}

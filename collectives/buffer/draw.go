@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"weft/collectives/schedule"
+	"weft/internal/splitmix"
 )
 
 // drawn is what the values are taken from: of each slot, the input, and what the window that begins there reduces to.
@@ -29,8 +30,8 @@ type drawn struct {
 // one shows in the elements where it is the largest, one in n, and one that comes twice never does.
 func (d *drawn) draw(key uint64, s *schedule.Spec, reduces bool) {
 	next := func() uint64 {
-		key += golden
-		return mix(key)
+		key += splitmix.Gamma
+		return splitmix.Mix(key)
 	}
 	n := s.Ranks
 	switch {
@@ -88,8 +89,8 @@ func sparse(n, budget int) (every, most int) {
 // drawSums fills the tables for float32. It is what most runs need, each repetition of an item again.
 func (d *drawn) drawSums(key uint64, n int) {
 	for i := range d.table {
-		key += golden
-		d.table[i] = math.Float32bits(float32(1 + mix(key)%(slots-1)))
+		key += splitmix.Gamma
+		d.table[i] = math.Float32bits(float32(1 + splitmix.Mix(key)%(slots-1)))
 	}
 	sum := float32(0)
 	for i := range n {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 
 	"weft/collectives/schedule"
+	"weft/internal/splitmix"
 )
 
 // Values are the inputs of all ranks in one repetition of an item, and what they reduce to.
@@ -44,8 +45,8 @@ const (
 
 // reset makes v the values of one repetition of an item, which may reduce them.
 func (v *Values) reset(seed uint64, item, repeat int, s *schedule.Spec, reduces bool) {
-	key := mix(mix(mix(seed)+uint64(item)) + uint64(repeat))
-	v.salt = mix(key + 1)
+	key := splitmix.Mix(splitmix.Mix(splitmix.Mix(seed)+uint64(item)) + uint64(repeat))
+	v.salt = splitmix.Mix(key + 1)
 	v.kind, v.size = s.Type, int(s.Type.Size())
 	d := drawn{kind: s.Type}
 	d.draw(key, s, reduces)
@@ -65,20 +66,10 @@ func (v *Values) lay(to *laid, table *[slots]uint32) {
 	}
 }
 
-const golden = 0x9e37_79b9_7f4a_7c15 // 2^64 over the golden ratio (splitmix64)
-
-// mix is the finalizer of splitmix64.
-func mix(x uint64) uint64 {
-	x += golden
-	x = (x ^ x>>30) * 0xbf58_476d_1ce4_e5b9
-	x = (x ^ x>>27) * 0x94d0_49bb_1331_11eb
-	return x ^ x>>31
-}
-
 // piece returns the strip that has an element, from that element on: of a rank's input, or the reduction of all. Neighbours and
 // blocks must not look alike: hence a full hash.
 func (v *Values) piece(rank int, element uint64) []byte {
-	at := mix(element/strip+v.salt) >> (64 - slotBits)
+	at := splitmix.Mix(element/strip+v.salt) >> (64 - slotBits)
 	table := &v.results
 	if rank != schedule.All {
 		table, at = &v.inputs, (at+uint64(rank)*back)%slots

@@ -24,6 +24,16 @@ type allToAll struct {
 	blocks
 }
 
+var allToAllOfRanks = collective{
+	name: AllToAll, facts: Facts{Shared: true, Blocks: true}, bus: others,
+	due: func(s Spec, rank int) elements { return ownBlock(s, rank) * elements(s.Ranks) },
+	variants: []variant{
+		{Direct, func(f *Facts) { f.Window, f.Shuffle = true, true }, by(newAllToAll)},
+		{Windowed, func(f *Facts) { f.Window, f.Windowed = true, true }, by(newWindowed)},
+		{Pairwise, nil, by(newPairwise)},
+	},
+}
+
 func newAllToAll(s Spec) allToAll { return allToAll{s, cutBlocks(s.Size, s.Ranks, s.Type.Size())} }
 
 func (a allToAll) tags() int64 { return int64(max(1, pieces(a.size(0), a.Chunk))) }

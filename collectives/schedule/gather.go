@@ -9,6 +9,16 @@ type gather struct {
 	scatter bool
 }
 
+var gatherToRoot = collective{
+	name: Gather, facts: Facts{Rooted: true, Shared: true, Blocks: true}, bus: others, due: atRoot,
+	variants: []variant{{Direct, nil, by(newGather)}},
+}
+
+var scatterOfRoot = collective{
+	name: Scatter, facts: Facts{Rooted: true, Shared: true, Blocks: true}, bus: others, due: ownBlock,
+	variants: []variant{{Direct, nil, by(newScatter)}},
+}
+
 func newGather(s Spec) gather { return gather{s, cutBlocks(s.Size, s.Ranks, s.Type.Size()), false} }
 
 func newScatter(s Spec) gather {

@@ -6,6 +6,12 @@ package schedule
 
 import "weft/units"
 
+var incastOfRoot = collective{
+	name: Incast, facts: Facts{Rooted: true, RootApart: true, Flows: true}, bus: once, // ours: what crosses the root's link
+	due:      func(s Spec, rank int) elements { return elements((s.Ranks-1)*max(1, s.Flows)) * atRoot(s, rank) },
+	variants: []variant{{Direct, nil, by(newIncast)}},
+}
+
 type incast struct{ Spec }
 
 func newIncast(s Spec) incast { return incast{s} }

@@ -12,6 +12,11 @@ import (
 
 type permute struct{ Spec }
 
+var permuted = collective{
+	name: Permute, facts: Facts{Permuted: true}, bus: once, due: whole, // bus bandwidth is that of its sendrecv
+	variants: []variant{{Direct, nil, by(newPermute)}},
+}
+
 func newPermute(s Spec) permute { return permute{s} }
 
 func (c permute) tags() int64 { return int64(pieces(c.Size, c.Chunk)) }

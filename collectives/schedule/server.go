@@ -5,6 +5,21 @@ package schedule
 // Pull: the root sends the parameters to every worker. Both: a worker gets each piece back, reduced, when all
 // have pushed it.
 
+var parameterServer = collective{
+	name: ParameterServer, facts: Facts{Rooted: true, RootApart: true, Reduces: true}, bus: once, // ours: what crosses the root's link
+	due: func(s Spec, rank int) elements {
+		if s.Algorithm == Push {
+			return atRoot(s, rank)
+		}
+		return whole(s, rank)
+	},
+	variants: []variant{
+		{Both, pipelined, by(newParameterServer)},
+		{Push, nil, by(newParameterServer)},
+		{Pull, func(f *Facts) { f.Reduces = false }, by(newParameterServer)},
+	},
+}
+
 func newParameterServer(s Spec) *trees {
 	t := newRooted(s,
 		func(v int) int { return min(v, 1) - 1 },

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"weft/collectives/schedule"
+	"weft/internal/splitmix"
 	"weft/units"
 )
 
@@ -26,7 +27,7 @@ type shelf struct {
 	_        [48]byte           // a line of the cache each
 }
 
-func (x *Exchange) shelf(key uint64) *shelf { return &x.shelves[mix(key)%shelves] }
+func (x *Exchange) shelf(key uint64) *shelf { return &x.shelves[splitmix.Mix(key)%shelves] }
 
 // put keeps a message until it is taken.
 func (x *Exchange) put(key uint64, m message) {
@@ -184,7 +185,7 @@ func (m *Memory) Wrong(index int) (off units.Bytes, ok bool) {
 // Spoil makes a byte of what op has received something else.
 func (m *Memory) Spoil(index int, op *schedule.Op, off units.Bytes) {
 	b := &m.item(index).buffers[op.Buf]
-	*b = b.put(op.Off+off, content{{1, line{mix(uint64(off)), 0}}}, true)
+	*b = b.put(op.Off+off, content{{1, line{splitmix.Mix(uint64(off)), 0}}}, true)
 }
 
 // Close frees the buffers of an item whose last repetition has ended.
@@ -199,8 +200,8 @@ func (m *Memory) Close(index int) {
 
 // input is the line of a rank's input.
 func (x *Exchange) input(item, repeat, rank int) line {
-	k := mix(mix(mix(mix(x.seed)+uint64(item))+uint64(repeat)) + uint64(rank))
-	return line{mix(k + 1), mix(k+2) | 1} // an odd slope tells apart all places
+	k := splitmix.Mix(splitmix.Mix(splitmix.Mix(splitmix.Mix(x.seed)+uint64(item))+uint64(repeat)) + uint64(rank))
+	return line{splitmix.Mix(k + 1), splitmix.Mix(k+2) | 1} // an odd slope tells apart all places
 }
 
 // want is the line of the input of a rank, or of the reduction of all.
@@ -219,12 +220,4 @@ func (x *Exchange) want(it *item, rank int) line {
 		x.sums[k] = sum
 	}
 	return sum
-}
-
-// mix is the finalizer of splitmix64.
-func mix(x uint64) uint64 {
-	x += 0x9e37_79b9_7f4a_7c15
-	x = (x ^ x>>30) * 0xbf58_476d_1ce4_e5b9
-	x = (x ^ x>>27) * 0x94d0_49bb_1331_11eb
-	return x ^ x>>31
 }

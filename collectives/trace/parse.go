@@ -218,7 +218,7 @@ func (p *parser) numbers(it *Item, f schedule.Facts) {
 		p.problem(at, "%s needs local, the number of ranks per local group", it.Algorithm)
 	}
 	shift := 0
-	if it.Collective == schedule.Permute {
+	if f.Permuted {
 		shift = 1
 	}
 	if it.Shift = optional("shift", shift != 0, shift, -maxRanks); it.Shift == 0 && shift != 0 {

@@ -12,6 +12,7 @@ import (
 
 	"weft/collectives/schedule"
 	"weft/collectives/schedule/scheduletest"
+	"weft/internal/fuzztest"
 	"weft/units"
 )
 
@@ -214,10 +215,11 @@ func TestTracesOfSteps(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add([]byte("collective,size\nall-reduce,8MiB\n"))
-	f.Add([]byte("# c\nname,collective,algorithm,size,compute\n\"a,b\",all-to-all,windowed,8MiB,12us\n"))
-	f.Add([]byte("collective,size,start,op,type,chunk,local,algorithm\nall-reduce,8MiB,1us,prod,bfloat16,off,4,hierarchical\n"))
-	f.Fuzz(func(t *testing.T, text []byte) {
+	corpus := fuzztest.New(f)
+	corpus.Add([]byte("collective,size\nall-reduce,8MiB\n"))
+	corpus.Add([]byte("# c\nname,collective,algorithm,size,compute\n\"a,b\",all-to-all,windowed,8MiB,12us\n"))
+	corpus.Add([]byte("collective,size,start,op,type,chunk,local,algorithm\nall-reduce,8MiB,1us,prod,bfloat16,off,4,hierarchical\n"))
+	corpus.Fuzz(func(t *testing.T, text []byte) {
 		items, err := Parse("x", text)
 		if err != nil {
 			return

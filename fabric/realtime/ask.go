@@ -114,7 +114,7 @@ func (l *loop) plug(p Plug, fds []int) (kept bool, err error) {
 func (l *loop) state(now units.Time) *State {
 	s := &State{
 		At: now, Network: l.net.Counters(), Ports: make([]PortState, l.net.Ports()), Hosts: make([]HostState, len(l.ports)),
-		Refused: l.report.Refused, NotRouted: l.report.NotRouted, Malformed: l.report.Malformed, Halted: l.report.Halted,
+		Refused: l.report.Refused, Halted: l.report.Halted,
 	}
 	for i := range s.Ports {
 		line := l.net.Line(i)
@@ -125,7 +125,7 @@ func (l *loop) state(now units.Time) *State {
 	}
 	l.net.Sample(now, func(port int, queued units.Bytes) { s.Ports[port].Queued = queued })
 	for h := range l.ports {
-		s.Hosts[h] = HostState{Gone: l.ports[h].gone, Halted: l.ports[h].halted}
+		s.Hosts[h] = HostState{Gone: l.ports[h].gone, Halted: l.ports[h].halted, Own: l.own[h], Refusals: l.refusals[h]}
 	}
 	names := make([]string, len(l.cfg.Hosts))
 	for h := range names {

@@ -56,8 +56,8 @@ func (l *loop) employ() error {
 }
 
 // toSwitch reports whether the frame of host h is for the switch that it is attached to, as a peer-to-peer transparent clock.
-func (l *loop) toSwitch(h fabric.HostID, frame []byte, d datagram) bool {
-	if l.bridges == nil || d.proto != protoUDP || d.dport != clocksync.EventPort && d.dport != clocksync.GeneralPort || len(udpOf(frame)) < udpLen {
+func (l *loop) toSwitch(h fabric.HostID, d *datagram) bool {
+	if l.bridges == nil || d.udp == 0 || d.dport != clocksync.EventPort && d.dport != clocksync.GeneralPort {
 		return false
 	}
 	s := l.bridges.home[h]
@@ -66,7 +66,7 @@ func (l *loop) toSwitch(h fabric.HostID, frame []byte, d datagram) bool {
 
 // Receive implements fabric.Stations.
 func (b *bridges) Receive(now units.Time, s, link int, p *fabric.Packet) {
-	message := udpOf(p.Header)[udpLen:]
+	message := contentsOf(p).message(p.Header)
 	if p.Port == clocksync.EventPort {
 		clocksync.AddResidence(message, p.Queued)
 	}
@@ -75,7 +75,7 @@ func (b *bridges) Receive(now units.Time, s, link int, p *fabric.Packet) {
 
 // Pass implements fabric.Stations.
 func (b *bridges) Pass(_ units.Time, s, link int, p *fabric.Packet) (on bool) {
-	rewrite(udpOf(p.Header), func(message []byte) { on = b.all[s].Pass(link, message) })
+	rewrite(contentsOf(p).datagram(p.Header), func(message []byte) { on = b.all[s].Pass(link, message) })
 	return on
 }
 
@@ -89,7 +89,7 @@ func (b *bridges) Transmit(now units.Time, s int, p *fabric.Packet) (link int, o
 	l := b.loop
 	p.Header = appendDatagram(p.Header[:0], l.cfg.Switches[s], &b.far[s][link], clocksync.EventPort, b.tos, message[:n])
 	p.Size, p.Port = units.Bytes(len(p.Header)+fcsLen), clocksync.EventPort
-	p.Class = datagram{tos: b.tos}.class()
+	p.Class, p.Context = datagram{tos: b.tos}.class(), contents{udp: ethLen + ipMin}.pack()
 	return link, true
 }
 

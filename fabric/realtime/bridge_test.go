@@ -81,8 +81,8 @@ func TestSwitchesMeasureTheirLinks(t *testing.T) {
 	if c := report.Bridges; c == nil || c.Sent != 2 || c.Received != 2 || c.Malformed+c.Stale+c.Foreign != 0 || report.Broken != "" {
 		t.Errorf("%+v %q", c, report.Broken)
 	}
-	if report.NotRouted != 2 {
-		t.Errorf("%d frames went nowhere, want 2", report.NotRouted)
+	if want := (Refusals{NotRouted: 2}); report.Refusals[0] != want {
+		t.Errorf("%+v, want %+v", report.Refusals[0], want)
 	}
 }
 

@@ -5,11 +5,14 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"weft/internal/fuzztest"
 )
 
 func FuzzCaptured(f *testing.F) {
-	f.Add((&Captured{At: 5, Out: true, Length: 3, Dropped: 1, Frame: []byte{1, 2, 3}}).Append(nil))
-	f.Fuzz(func(t *testing.T, b []byte) {
+	corpus := fuzztest.New(f)
+	corpus.Add((&Captured{At: 5, Out: true, Length: 3, Dropped: 1, Frame: []byte{1, 2, 3}}).Append(nil))
+	corpus.Fuzz(func(t *testing.T, b []byte) {
 		c, err := ParseCaptured(b)
 		if err != nil {
 			return

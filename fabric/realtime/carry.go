@@ -1,12 +1,10 @@
 package realtime
 
 import (
-	"encoding/binary"
-
 	"weft/clocksync"
 	"weft/fabric"
-	"weft/internal/poller"
 	"weft/timeline"
+	"weft/transport/wire"
 	"weft/units"
 )
 
@@ -16,18 +14,18 @@ func (l *loop) read(h fabric.HostID) error {
 	port := &l.ports[h]
 	queued := l.net.NICQueued(h)
 	l.report.MaxNIC = max(l.report.MaxNIC, queued)
-	if queued > maxNICQueue {
+	if queued+port.heldBytes > maxNICQueue {
 		port.full = true
 		return l.poll.Remove(port.fd)
 	}
 	got := 0
 	for got < port.burst {
 		p := l.packet()
-		n, again, err := poller.Read(port.fd, p.Header[:cap(p.Header)])
+		n, again, err := port.cable.Read(p.Header[:cap(p.Header)])
 		if err != nil || again {
 			l.net.Put(p)
 			port.burst = max(1, port.burst/2)
-			return l.unlessGone(port, err)
+			return l.unlessGone(h, err)
 		}
 		got++
 		l.rest.frames++
@@ -39,7 +37,7 @@ func (l *loop) read(h fabric.HostID) error {
 	return nil
 }
 
-// maxNICQueue is how many bytes wait in a host's modelled NIC before its frames are left to its kernel, whose
+// maxNICQueue is how many bytes wait in a host's modelled NIC, or for the instant at which they leave for it, before its frames are left to its kernel, whose
 // interface queue then fills: a program that sends faster than the line is held back or loses packets in its own
 // host, as on any machine. Weft's own nodes send at the line's pace and never come near.
 const maxNICQueue = 256 * units.KB
@@ -56,14 +54,18 @@ func (l *loop) Idle(_ units.Time, h fabric.HostID) {
 
 // unlessGone returns err, unless it is that the port's host has ended, which is the orchestrator's business: the
 // rest of the network goes on.
-func (l *loop) unlessGone(p *port, err error) error {
+func (l *loop) unlessGone(h fabric.HostID, err error) error {
 	if err == nil || !isGone(err) {
 		return err
 	}
+	p := &l.ports[h]
 	if p.gone {
 		return nil
 	}
 	p.gone = true
+	if l.conn != nil { // in tests nobody listens
+		_ = l.conn.SendValue(KindGone, Gone{Host: int(h)}) // an orchestrator that is gone ends the loop
+	}
 	if p.full {
 		return nil // it is not being read
 	}
@@ -92,35 +94,79 @@ func (l *loop) take(h fabric.HostID, p *fabric.Packet) {
 	}
 	switch etherType(frame) {
 	case typeIPv4:
-		if d, ok := parseIPv4(frame); !ok {
-			l.report.Malformed++
-		} else if d.src == l.switchIP && l.switchIP != 0 || l.bySwitch[d.src] {
-			l.report.NotRouted++ // no host may speak as the network
-		} else if l.toSwitch(h, frame, d) {
-			fill(p, h, h, d)
-			l.depart(l.labNow(), p, d)
-			return
-		} else if dst, known := l.byIP[d.dst]; !known || dst == h {
-			l.report.NotRouted++
-		} else {
-			fill(p, h, dst, d)
-			l.depart(l.labNow(), p, d)
+		if l.route(h, p) {
 			return
 		}
 	case typeARP:
 		l.answer(h, frame)
 	default:
-		l.report.NotRouted++
+		l.refusals[h].NotRouted++
 	}
 	l.net.Put(p)
 }
 
+// route gives the IPv4 packet in p to the network. It is false, and the packet counted, where it goes nowhere.
+func (l *loop) route(h fabric.HostID, p *fabric.Packet) bool {
+	refused := &l.refusals[h]
+	d, ok := parseIPv4(p.Header)
+	if !ok {
+		refused.Malformed++
+		return false
+	}
+	if l.spoofed(h, p.Header, &d) {
+		refused.Spoofed++
+		return false
+	}
+	c, ok := read(p.Header, &d)
+	if !ok {
+		refused.Malformed++
+		return false
+	}
+	dst, known := l.byIP[d.dst]
+	switch {
+	case l.toSwitch(h, &d):
+		dst = h
+	case !known || dst == h:
+		refused.NotRouted++
+		return false
+	}
+	if d.proto == protoUDP && own(d.dport) {
+		l.own[h]++
+	} else if icmpError(p.Header, &d) {
+		l.answers[h]++
+	} else {
+		l.beside[h]++
+	}
+	fill(p, h, dst, &d)
+	l.depart(l.labNow(), p, c, &d)
+	return true
+}
+
+// spoofed tells whether the frame pretends to be from somebody else: from the network, whatever it is, or to one of Weft's own
+// ports from another address than the host's. Fragments have no ports, and are put together where they arrive. Other traffic may
+// come from elsewhere: a host may forward, or bridge.
+func (l *loop) spoofed(h fabric.HostID, frame []byte, d *datagram) bool {
+	if d.src == l.switchIP && l.switchIP != 0 || l.bySwitch[d.src] {
+		return true
+	}
+	if d.proto != protoUDP || !d.fragment && !own(d.dport) {
+		return false
+	}
+	from := &l.cfg.Hosts[h]
+	return d.src != addressOf(from.IP) || MAC(frame[macLen:2*macLen]) != from.MAC
+}
+
+// own tells whether packets to a UDP port are Weft's: of the transport, or of what keeps clocks together.
+func own(port uint16) bool {
+	return port == wire.Port || port == clocksync.EventPort || port == clocksync.GeneralPort || port == clocksync.ProbePort
+}
+
 // fill describes the frame of d to the network.
-func fill(p *fabric.Packet, src, dst fabric.HostID, d datagram) {
+func fill(p *fabric.Packet, src, dst fabric.HostID, d *datagram) {
 	p.Src, p.Dst = src, dst
 	p.Size = units.Bytes(len(p.Header) + fcsLen)
 	p.Class, p.ECN = d.class(), d.ecn()
-	if d.proto == protoUDP && len(udpOf(p.Header)) >= udpLen {
+	if d.udp != 0 {
 		p.Port = d.dport
 	}
 	p.FlowHash = fabric.FlowHash(src, dst, d.sport, d.dport)
@@ -133,21 +179,18 @@ func fill(p *fabric.Packet, src, dst fabric.HostID, d datagram) {
 //
 // A node that sends data knows when the packet leaves its NIC and wakes up a little earlier, so that being
 // woken late does not make the packet late. Before the start of lab time there is nothing else to carry.
-func (l *loop) depart(now units.Time, p *fabric.Packet, d datagram) {
+func (l *loop) depart(now units.Time, p *fabric.Packet, c contents, d *datagram) {
 	l.fire(now)
-	at, cut := l.cut(p, d)
-	udp := transportOf(p.Header, d)
-	data := udp != nil
-	if data {
-		p.INT = asksTelemetry(udp)
+	at, ok := l.cut(p, c)
+	if c.shape.Data() {
+		p.INT = c.shape.Asks()
 		if l.cfg.Network.CCM != nil {
-			readTag(p, udp, d)
+			readTag(p, c, d)
 		}
 		if !l.cfg.Departs {
-			at = departure(udp)
+			at, ok = c.shape.SentAt(c.message(p.Header)), true
 		}
 	}
-	ok := cut || data && !l.cfg.Departs
 	if now < 0 && (!ok || l.scale.T0 == 0 || at < 0 || at > now+l.cfg.Ahead) {
 		l.report.Early++
 		l.net.Put(p)
@@ -156,17 +199,19 @@ func (l *loop) depart(now units.Time, p *fabric.Packet, d datagram) {
 	if ok && l.blames(p.Src, now, at) {
 		l.report.Departure.Record(max(now-at, 0))
 	}
-	if ok && data {
-		p.Payload = punctual
+	if ok && c.shape.Data() {
+		c.leaves = punctual
 	}
+	p.Context = c.pack()
 	if !ok || at <= now || at > now+l.cfg.Ahead {
 		l.inject(now, p)
 		return
 	}
-	held := &l.ports[p.Src].held
+	port := &l.ports[p.Src]
 	p.SentAt = at
-	held.push(p)
-	if held.n == 1 {
+	port.held.push(p)
+	port.heldBytes += p.Size
+	if port.held.n == 1 {
 		l.timeline.Set(l.held+timeline.ID(p.Src), at)
 	}
 }
@@ -189,38 +234,26 @@ func (l *loop) holdsBack(h fabric.HostID) bool {
 	return port.heldBack
 }
 
-// What Packet.Payload, which the network does not read, says of a data packet of Weft's transport.
-const (
-	punctual units.Bytes = 1 // it leaves when its sender says
-	heldBack units.Bytes = 2 // a pause was in its way
-)
-
 // inject hands p to its host's NIC.
 func (l *loop) inject(at units.Time, p *fabric.Packet) {
-	if p.Payload == punctual && l.holdsBack(p.Src) {
-		p.Payload = heldBack
+	if c := contentsOf(p); c.leaves == punctual && l.holdsBack(p.Src) {
+		c.leaves = heldBack
+		p.Context = c.pack()
 	}
 	l.net.Inject(at, p)
 }
 
 // release injects the first held packet of h and arms for the next.
 func (l *loop) release(at units.Time, h fabric.HostID) {
-	held := &l.ports[h].held
-	p := held.pop()
-	if next, ok := held.front(); ok {
+	port := &l.ports[h]
+	p := port.held.pop()
+	port.heldBytes -= p.Size
+	if next, ok := port.held.front(); ok {
 		l.timeline.Set(l.held+timeline.ID(h), max(next, at))
 	}
 	p.SentAt = 0
 	l.inject(at, p)
 }
-
-// departure returns the instant at which the data packet in a UDP datagram leaves its NIC, by the sender's clock.
-func departure(udp []byte) units.Time {
-	return units.Time(binary.BigEndian.Uint64(udp[udpLen+sentAt:]))
-}
-
-// sentAt is where a data header has the instant at which the packet left: see package wire.
-const sentAt = 40
 
 // Deliver writes a frame that has arrived to its host. It is the network's sink.
 func (l *loop) Deliver(now units.Time, p *fabric.Packet) {
@@ -232,22 +265,23 @@ func (l *loop) Deliver(now units.Time, p *fabric.Packet) {
 	if p.ECN == fabric.CE && frame[ipTOSAt]&3 != uint8(fabric.CE) {
 		markCE(frame)
 	}
-	if p.Payload == heldBack {
-		l.restamp(frame, p.SentAt)
+	c := contentsOf(p)
+	if c.leaves == heldBack {
+		l.restamp(c, frame, p.SentAt)
 	}
 	if p.Tag.On {
-		writeTag(frame, p.Tag)
+		c.writeTag(frame, p.Tag)
 	}
 	if p.INT {
-		note(frame, l.net.Telemetry(p))
+		c.note(frame, l.net.Telemetry(p))
 	}
 	if l.cfg.Transparent && p.Port == clocksync.EventPort {
-		rewrite(udpOf(frame), func(message []byte) { clocksync.AddResidence(message, p.Queued) })
+		rewrite(c.datagram(frame), func(message []byte) { clocksync.AddResidence(message, p.Queued) })
 	}
 	l.write(p.Dst, frame)
 	l.rest.frames++
 	l.report.Delivery.Record(max(l.labNow()-now, 0))
-	if p.Payload > 0 {
+	if c.leaves != anytime {
 		l.report.QueueDelay.Record(p.Queued)
 	}
 	l.net.Put(p)
@@ -266,9 +300,9 @@ func (l *loop) write(h fabric.HostID, frame []byte) {
 	if l.captures != nil {
 		l.captureHost(h, deliveredToHost, frame)
 	}
-	n, again, err := poller.Write(port.fd, frame)
+	n, again, err := port.cable.Write(frame)
 	if err != nil && isGone(err) {
-		l.fail(l.unlessGone(port, err))
+		l.fail(l.unlessGone(h, err))
 		return
 	}
 	if again || err != nil || n != len(frame) {
@@ -280,7 +314,7 @@ func (l *loop) write(h fabric.HostID, frame []byte) {
 func (l *loop) answer(h fabric.HostID, frame []byte) {
 	target, ok := arpQuery(frame)
 	if !ok {
-		l.report.NotRouted++
+		l.refusals[h].NotRouted++
 		return
 	}
 	if owner, known := l.byIP[target]; known && owner != h {
@@ -288,5 +322,5 @@ func (l *loop) answer(h fabric.HostID, frame []byte) {
 		l.write(h, answerARP(frame, l.cfg.Hosts[owner].MAC))
 		return
 	}
-	l.report.NotRouted++
+	l.refusals[h].NotRouted++
 }

@@ -12,7 +12,7 @@ import (
 
 // dataFrame is a data packet of Weft's transport from host 0 to host 1.
 func dataFrame(d wire.Data) []byte {
-	d.Payload, d.Size = 1, 1
+	d.Flags, d.Payload, d.Size = wire.Announce, 1, 1
 	header := make([]byte, udpLen+int(wire.DataSize+wire.TelemetrySize(int(d.Room)))+1)
 	binary.BigEndian.PutUint16(header[2:], wire.Port)
 	binary.BigEndian.PutUint16(header[udpLengthAt:], uint16(len(header)))
@@ -27,13 +27,13 @@ func TestWritesTelemetry(t *testing.T) {
 	scale := l.begin(dilation)
 	before := scale.Lab(clock.Monotonic())
 	l.write(0, dataFrame(wire.Data{Room: 1}))
-	hops := wire.AppendHops(nil, l.read(1)[ethLen+ipMin+udpLen:])
+	hops := hopsIn(t, l.read(1))
 	if len(hops) != 1 || hops[0].At < before+units.Microsecond-units.Nanosecond || hops[0].At > scale.Lab(clock.Monotonic()) || hops[0].Sent != 0 {
 		t.Errorf("after %d: %+v", before, hops)
 	}
 	l.write(0, dataFrame(wire.Data{Room: 1}))
 	first := units.Bytes(len(dataFrame(wire.Data{Room: 1})) + fcsLen)
-	if hops = wire.AppendHops(nil, l.read(1)[ethLen+ipMin+udpLen:]); len(hops) != 1 || hops[0].Sent != first/16*16 {
+	if hops = hopsIn(t, l.read(1)); len(hops) != 1 || hops[0].Sent != first/16*16 {
 		t.Errorf("%+v, want %d bytes sent before", hops, first)
 	}
 	plain := dataFrame(wire.Data{})

@@ -62,16 +62,16 @@ func (l *loop) sendSteps() error {
 	return err
 }
 
-// readTag gives the network the tag of the data packet in a UDP datagram.
-func readTag(p *fabric.Packet, udp []byte, d datagram) {
-	c := wire.PeekCoordination(udp[udpLen:])
-	p.Tag, p.SrcPort = fabric.Tag{On: c.On, CC: c.CC, AR: c.AR}, d.sport
+// readTag gives the network the tag of the data packet in p.
+func readTag(p *fabric.Packet, c contents, d *datagram) {
+	t := c.shape.Tag(c.message(p.Header))
+	p.Tag, p.SrcPort = fabric.Tag{On: t.On, CC: t.CC, AR: t.AR}, d.sport
 }
 
 // writeTag puts the tag, as switches have left it, into the data packet in frame.
-func writeTag(frame []byte, t fabric.Tag) {
-	rewrite(udpOf(frame), func(header []byte) {
-		wire.SetCoordination(header, wire.Coordination{On: true, CC: t.CC, AR: t.AR})
+func (c contents) writeTag(frame []byte, t fabric.Tag) {
+	rewrite(c.datagram(frame), func(packet []byte) {
+		c.shape.SetTag(packet, wire.Coordination{On: true, CC: t.CC, AR: t.AR})
 	})
 }
 
@@ -86,7 +86,7 @@ func (l *loop) frameOf(p *fabric.Packet) []byte {
 		return p.Header
 	}
 	l.seen = append(l.seen[:0], p.Header...)
-	writeTag(l.seen, t)
+	contentsOf(p).writeTag(l.seen, t)
 	return l.seen
 }
 

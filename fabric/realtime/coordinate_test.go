@@ -69,7 +69,7 @@ func TestCoordinationInFrames(t *testing.T) {
 	}
 	for range frames {
 		frame := l.read(1)
-		if got, want := wire.PeekCoordination(udpOf(frame)[udpLen:]), (wire.Coordination{On: true, AR: wire.AskSource}); got != want {
+		if got, want := tagIn(t, frame), (wire.Coordination{On: true, AR: wire.AskSource}); got != want {
 			t.Errorf("tag %+v, want %+v", got, want)
 		}
 		if got := checksumOfUDP(frame); got != 0xffff {
@@ -77,7 +77,7 @@ func TestCoordinationInFrames(t *testing.T) {
 		}
 	}
 	r := l.finish()
-	if r.Broken != "" || r.Refused != 0 || r.NotRouted != 2 || r.Network.CCM.Notes[fabric.NeedsCC] == 0 {
+	if r.Broken != "" || r.Refused != 0 || r.Refusals[1] != (Refusals{NotRouted: 1, Spoofed: 1}) || r.Network.CCM.Notes[fabric.NeedsCC] == 0 {
 		t.Errorf("report %+v", r)
 	}
 }
@@ -89,8 +89,9 @@ func TestTagsKeepTheChecksumRight(t *testing.T) {
 	(&wire.Data{Flags: wire.Announce, Payload: 5, Size: 5, Coordination: wire.Coordination{On: true}}).Encode(header[udpLen:])
 	frame := between(host(0), host(1), 2, header)
 	sealUDP(frame)
-	writeTag(frame, fabric.Tag{On: true, CC: true, AR: 0x1234})
-	if got, want := wire.PeekCoordination(udpOf(frame)[udpLen:]), (wire.Coordination{On: true, CC: true, AR: 0x1234}); got != want {
+	c, _ := contentsIn(t, frame)
+	c.writeTag(frame, fabric.Tag{On: true, CC: true, AR: 0x1234})
+	if got, want := tagIn(t, frame), (wire.Coordination{On: true, CC: true, AR: 0x1234}); got != want {
 		t.Errorf("tag %+v, want %+v", got, want)
 	}
 	if got := checksumOfUDP(frame); got != 0xffff {
@@ -118,16 +119,18 @@ func TestCapturesShowCoordination(t *testing.T) {
 	binary.BigEndian.PutUint16(header[2:], wire.Port)
 	(&wire.Data{Flags: wire.Announce, Payload: 5, Size: 5, Coordination: wire.Coordination{On: true}}).Encode(header[udpLen:])
 	frame := between(host(0), host(1), 2, header)
+	sealUDP(frame)
 	var seen []byte
 	l.net.Trace(func(_ units.Time, _ int, p *fabric.Packet, _ fabric.ECN) { seen = append([]byte(nil), l.frameOf(p)...) })
 	p := l.packet()
 	p.Header = append(p.Header[:0], frame...)
-	d, _ := parseIPv4(p.Header)
-	fill(p, 0, 1, d)
-	readTag(p, transportOf(p.Header, d), d)
+	c, d := contentsIn(t, p.Header)
+	fill(p, 0, 1, &d)
+	p.Context = c.pack()
+	readTag(p, c, &d)
 	p.Tag.AR = 9 // as a switch leaves it
 	l.net.Inject(0, p)
-	if got := wire.PeekCoordination(udpOf(seen)[udpLen:]); !got.On || got.AR != 9 {
+	if got := tagIn(t, seen); !got.On || got.AR != 9 {
 		t.Errorf("captured tag %+v", got)
 	}
 }

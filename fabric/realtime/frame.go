@@ -16,6 +16,7 @@ const (
 	ipMin       = 20
 	ipTOSAt     = ethLen + 1
 	ipSumAt     = ethLen + 10
+	protoICMP   = 1
 	protoTCP    = 6
 	protoUDP    = 17
 	protoSCTP   = 132
@@ -32,6 +33,8 @@ type datagram struct {
 	proto        uint8
 	tos          uint8
 	sport, dport uint16 // 0 where the protocol has none, and for every fragment
+	udp          uint8  // where in the frame the header of a UDP datagram begins; 0: it is none, a fragment, or cut short
+	fragment     bool
 }
 
 // etherType returns the frame's type, or 0 when it is too short to have one.
@@ -59,6 +62,7 @@ func parseIPv4(frame []byte) (d datagram, ok bool) {
 		tos:   ip[1],
 	}
 	if binary.BigEndian.Uint16(ip[6:])&fragmentAny != 0 {
+		d.fragment = true
 		return d, true // only the first fragment has ports, and all must take the same way
 	}
 	switch d.proto {
@@ -67,8 +71,25 @@ func parseIPv4(frame []byte) (d datagram, ok bool) {
 			d.sport = binary.BigEndian.Uint16(ip[header:])
 			d.dport = binary.BigEndian.Uint16(ip[header+2:])
 		}
+		if d.proto == protoUDP && total >= header+udpLen {
+			d.udp = uint8(ethLen + header)
+		}
 	}
 	return d, true
+}
+
+// icmpError tells whether the frame of d is an ICMP error (RFC 1122 section 3.2.2), which answers another packet. The frame must
+// have passed parseIPv4.
+func icmpError(frame []byte, d *datagram) bool {
+	at := int(frame[ethLen]&0x0f) * 4
+	if d.proto != protoICMP || d.fragment || int(binary.BigEndian.Uint16(frame[ethLen+2:])) <= at {
+		return false
+	}
+	switch frame[ethLen+at] {
+	case 3, 4, 5, 11, 12: // destination unreachable, source quench, redirect, time exceeded, parameter problem
+		return true
+	}
+	return false
 }
 
 // class returns the fabric's priority of a datagram: 0, served first, for the precedences of network control

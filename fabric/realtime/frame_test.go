@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"weft/fabric"
+	"weft/internal/fuzztest"
 )
 
 // ipFrame is a frame with an IPv4 header of hl bytes and a right checksum, then body.
@@ -45,14 +46,37 @@ func TestParseReadsTheFiveTuple(t *testing.T) {
 		frame []byte
 		want  datagram
 	}{
-		{"udp", ipFrame(0xc2, protoUDP, 0x4000, 1, 2, 20, udp), datagram{1, 2, protoUDP, 0xc2, 12345, 4793}},
-		{"options", ipFrame(0, protoTCP, 0, 1, 2, 28, udp), datagram{1, 2, protoTCP, 0, 12345, 4793}},
-		{"icmp", ipFrame(0, 1, 0, 1, 2, 20, udp), datagram{1, 2, 1, 0, 0, 0}},
-		{"first fragment", ipFrame(0, protoUDP, 0x2000, 1, 2, 20, udp), datagram{1, 2, protoUDP, 0, 0, 0}},
-		{"last fragment", ipFrame(0, protoUDP, 0x0007, 1, 2, 20, udp), datagram{1, 2, protoUDP, 0, 0, 0}},
+		{"udp", ipFrame(0xc2, protoUDP, 0x4000, 1, 2, 20, udp), datagram{1, 2, protoUDP, 0xc2, 12345, 4793, 34, false}},
+		{"options", ipFrame(0, protoTCP, 0, 1, 2, 28, udp), datagram{1, 2, protoTCP, 0, 12345, 4793, 0, false}},
+		{"icmp", ipFrame(0, 1, 0, 1, 2, 20, udp), datagram{1, 2, 1, 0, 0, 0, 0, false}},
+		{"first fragment", ipFrame(0, protoUDP, 0x2000, 1, 2, 20, udp), datagram{1, 2, protoUDP, 0, 0, 0, 0, true}},
+		{"last fragment", ipFrame(0, protoUDP, 0x0007, 1, 2, 20, udp), datagram{1, 2, protoUDP, 0, 0, 0, 0, true}},
 	} {
 		if got, ok := parseIPv4(c.frame); !ok || got != c.want {
 			t.Errorf("%s: got %+v, %v, want %+v", c.name, got, ok, c.want)
+		}
+	}
+}
+
+// An ICMP error answers another packet; an echo request does not, and nor does what is no whole ICMP message.
+func TestICMPErrors(t *testing.T) {
+	unreachable := []byte{3, 3, 0, 0}
+	for _, c := range []struct {
+		name  string
+		frame []byte
+		want  bool
+	}{
+		{"port unreachable", ipFrame(0xc0, protoICMP, 0, 1, 2, 20, unreachable), true},
+		{"with options", ipFrame(0xc0, protoICMP, 0, 1, 2, 28, unreachable), true},
+		{"time exceeded", ipFrame(0, protoICMP, 0, 1, 2, 20, []byte{11}), true},
+		{"echo request", ipFrame(0, protoICMP, 0, 1, 2, 20, []byte{8, 0}), false},
+		{"empty", append(ipFrame(0, protoICMP, 0, 1, 2, 20, nil), 3), false},
+		{"fragment", ipFrame(0, protoICMP, 0x0007, 1, 2, 20, unreachable), false},
+		{"udp", ipFrame(0, protoUDP, 0, 1, 2, 20, []byte{3, 3, 0, 0, 0, 8, 0, 0}), false},
+	} {
+		d, ok := parseIPv4(c.frame)
+		if got := icmpError(c.frame, &d); !ok || got != c.want {
+			t.Errorf("%s: got %v, %v, want %v", c.name, got, ok, c.want)
 		}
 	}
 }
@@ -136,9 +160,10 @@ func TestARPReply(t *testing.T) {
 }
 
 func FuzzFrame(f *testing.F) {
-	f.Add(ipFrame(0xc2, protoUDP, 0, 1, 2, 24, make([]byte, 12)))
-	f.Add(make([]byte, ethLen+arpLen))
-	f.Fuzz(func(t *testing.T, frame []byte) {
+	corpus := fuzztest.New(f)
+	corpus.Add(ipFrame(0xc2, protoUDP, 0, 1, 2, 24, make([]byte, 12)))
+	corpus.Add(make([]byte, ethLen+arpLen))
+	corpus.Fuzz(func(t *testing.T, frame []byte) {
 		if d, ok := parseIPv4(frame); ok {
 			markCE(frame)
 			if again, ok := parseIPv4(frame); !ok || again.ecn() != fabric.CE || again.dst != d.dst || again.sport != d.sport {

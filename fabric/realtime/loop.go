@@ -23,7 +23,7 @@ const maxBurst = 32
 type loop struct {
 	cfg   Config
 	conn  *control.Conn
-	clock clock.Clock
+	clock clocked
 	scale labtime.Scale
 	poll  *poller.Poller
 	rest  rest
@@ -44,6 +44,10 @@ type loop struct {
 	seen     []byte          // frame of frameOf
 	followed int             // steps so far
 	notice   [128]byte       // frame of a notice
+	refusals []Refusals      // by host
+	beside   []int64         // by host: packets carried that are neither Weft's own nor among answers
+	answers  []int64         // by host: ICMP errors carried
+	own      []int64         // by host: those that are, or pretend to be
 	report   Report
 
 	samples  []Sample
@@ -52,6 +56,9 @@ type loop struct {
 	stop     bool
 	err      error // the first that ends the loop
 }
+
+// clocked is the clock that the loop goes by: CLOCK_MONOTONIC in nanoseconds.
+type clocked interface{ Now() int64 }
 
 func newLoop(cfg Config, conn *control.Conn) (*loop, error) {
 	if !(cfg.Dilation > 0) || math.IsInf(cfg.Dilation, 0) {
@@ -69,6 +76,10 @@ func newLoop(cfg Config, conn *control.Conn) (*loop, error) {
 		clock:    clock.NewClock(),
 		timeline: timeline.New(0),
 		ports:    make([]port, len(cfg.Hosts)),
+		refusals: make([]Refusals, len(cfg.Hosts)),
+		beside:   make([]int64, len(cfg.Hosts)),
+		answers:  make([]int64, len(cfg.Hosts)),
+		own:      make([]int64, len(cfg.Hosts)),
 		byIP:     make(map[uint32]fabric.HostID, len(cfg.Hosts)),
 		report: Report{
 			Delivery: stats.NewDist(), Departure: stats.NewDist(), QueueDelay: stats.NewDist(),
@@ -279,7 +290,10 @@ func (l *loop) end() error {
 	}
 	l.report.CPU += poller.CPU()
 	l.report.Elapsed = max(l.labNow(), 0)
-	l.report.Network = l.net.Counters()
+	l.report.Network, l.report.Ports = l.net.Counters(), make([]fabric.PortCounters, l.net.Ports())
+	for i := range l.report.Ports {
+		l.report.Ports[i] = l.net.PortCounters(i)
+	}
 	if err := l.net.CheckConservation(); err != nil {
 		l.report.Broken = err.Error()
 	}
@@ -287,6 +301,7 @@ func (l *loop) end() error {
 		c := l.bridges.counters()
 		l.report.Bridges = &c
 	}
+	l.report.Refusals, l.report.Beside, l.report.Answers = l.refusals, l.beside, l.answers
 	for i := range l.ports {
 		l.report.Refused += l.ports[i].drops()
 	}

@@ -129,8 +129,8 @@ func TestDropsForgedNotices(t *testing.T) {
 	if d, ok := parseIPv4(l.read(1)); !ok || d.src == binary.BigEndian.Uint32(network[:]) {
 		t.Error("a host was told something by another in the network's name")
 	}
-	if r := l.finish(); r.NotRouted != 1 {
-		t.Errorf("%d not routed, want the forged notice", r.NotRouted)
+	if r := l.finish(); r.Refusals[0] != (Refusals{Spoofed: 1}) {
+		t.Errorf("refused %+v, want the forged notice", r.Refusals)
 	}
 	cfg.Switch = host(1).IP
 	if _, err := newLoop(cfg, nil); err == nil {

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/fabric"
+	"weft/internal/poller"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -14,6 +15,7 @@ import (
 // port is where a host's frames come from and go to.
 type port struct {
 	fd     int
+	cable  cable // what fd is, to read and write frames
 	kind   string
 	gone   bool // its host has ended, and its interface with it
 	halted bool // nothing is carried from it or to it
@@ -21,12 +23,30 @@ type port struct {
 	burst  int  // frames to try to read in a row: what the last reading suggests is there
 	held   ring
 
+	heldBytes units.Bytes // in held
+
 	heldBack  bool       // the network keeps the host from sending
 	heldUntil units.Time // up to when it did, as far as is known
 
 	told   uint32     // how often the host was told of a pause or its end
 	notice wire.Pause // the last that it was told
 	repeat bool       // it is told once more at the next beat
+}
+
+// cable is a host's link to the fabric. Neither call waits: again says that there is nothing to read, or no room for more.
+type cable interface {
+	Read(frame []byte) (n int, again bool, err error)
+	Write(frame []byte) (n int, again bool, err error)
+}
+
+// descriptor is the cable behind a descriptor.
+type descriptor int
+
+func (d descriptor) Read(frame []byte) (n int, again bool, err error) {
+	return poller.Read(int(d), frame)
+}
+func (d descriptor) Write(frame []byte) (n int, again bool, err error) {
+	return poller.Write(int(d), frame)
 }
 
 // attach prepares the descriptor of a host.
@@ -43,7 +63,7 @@ func (p *port) attach(from Port) error {
 	default:
 		return fmt.Errorf("descriptor of unknown kind %q", from.Kind)
 	}
-	p.fd, p.kind, p.burst = from.FD, from.Kind, 1
+	p.fd, p.cable, p.kind, p.burst = from.FD, descriptor(from.FD), from.Kind, 1
 	return nil
 }
 

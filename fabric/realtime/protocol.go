@@ -11,7 +11,7 @@ import (
 
 // Kinds of message between the orchestrator and the fabric process, in the order in which they are first
 // said. The orchestrator says configure, start and at last stop; the fabric process says ready, alive every
-// AliveEvery from the start, samples and steps from time to time, and report.
+// AliveEvery from the start, samples, steps and gone from time to time, and report.
 const (
 	KindConfigure = "configure" // Config
 	KindReady     = "ready"     // nothing: every port is attached, ARP is answered; of the kernel's datapath, Ready
@@ -19,6 +19,7 @@ const (
 	KindAlive     = "alive"     // nothing: it is not stuck
 	KindSamples   = "samples"   // []Sample
 	KindSteps     = "steps"     // []fabric.Step
+	KindGone      = "gone"      // Gone
 	KindStop      = "stop"      // nothing: stop carrying, report
 	KindReport    = "report"    // Report
 )
@@ -78,6 +79,11 @@ type Found struct {
 	Sent   int
 }
 
+// Gone says that a host's end of its cable is gone: until Plug nothing is carried from it or to it.
+type Gone struct {
+	Host int
+}
+
 // Plug gives a host a new cable.
 type Plug struct {
 	Host int
@@ -92,7 +98,7 @@ type State struct {
 	Hosts   []HostState
 	Waiting []string // who waits for whom: see fabric.Network.Waiting
 
-	Refused, NotRouted, Malformed, Halted int64 // see Report
+	Refused, Halted int64 // see Report
 }
 
 // PortState is what a port is like.
@@ -111,6 +117,24 @@ type PortState struct {
 type HostState struct {
 	Gone   bool // its end of the cable is gone
 	Halted bool
+
+	Own int64 // packets of the host to Weft's own ports that were carried, whatever was in them
+
+	Refusals // of what it sent
+}
+
+// Refusals count the frames of one host that the network did not carry.
+type Refusals struct {
+	Malformed int64 // cut short, or with a broken header of IPv4 or, to Weft's port, of UDP
+	NotRouted int64 // broadcast, multicast, unknown destinations, protocols other than IPv4 and ARP
+	Spoofed   int64 // from an address of the network's, or to Weft's ports from one that is not the host's
+}
+
+// Add adds those of another host.
+func (r *Refusals) Add(o Refusals) {
+	r.Malformed += o.Malformed
+	r.NotRouted += o.NotRouted
+	r.Spoofed += o.Spoofed
 }
 
 // AliveEvery is the real time between two messages that say that the fabric process is not stuck.
@@ -197,18 +221,20 @@ type Sample struct {
 type Report struct {
 	Elapsed units.Time // lab time at which it stopped
 	Network fabric.Counters
+	Ports   []fabric.PortCounters // by port, as in Config.Network
 
 	Delivery   *stats.Dist // how late each frame was written, against its scheduled arrival
 	Departure  *stats.Dist // how late each data packet of Weft's was read, against its departure instant
 	QueueDelay *stats.Dist // waiting in switches, per delivered data packet
 
-	Refused   int64 // frames that the kernel would not take at the destination: not ordered by the model
-	NotRouted int64 // broadcast, multicast, unknown destinations, protocols other than IPv4 and ARP
-	Malformed int64 // frames cut short or with a broken IPv4 header
-	Early     int64 // frames before the start of lab time
-	Halted    int64 // frames that hosts which were halted sent or should have received
-	ARP       int64 // requests answered
-	Backlog   int   // the most frames read in a row from one port
+	Refused  int64      // frames that the kernel would not take at the destination: not ordered by the model
+	Refusals []Refusals // by the host that sent them
+	Beside   []int64    // packets carried that are neither Weft's own nor among Answers, likewise
+	Answers  []int64    // ICMP errors carried, by which a host's kernel answers packets that it has no use for, likewise
+	Early    int64      // frames before the start of lab time
+	Halted   int64      // frames that hosts which were halted sent or should have received
+	ARP      int64      // requests answered
+	Backlog  int        // the most frames read in a row from one port
 
 	Bridges *clocksync.Counters `json:",omitempty"` // of switches that are peer-to-peer transparent clocks; nil: none is
 

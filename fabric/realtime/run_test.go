@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/clocksync"
 	"weft/clocksync/labtime"
 	"weft/fabric"
 	"weft/internal/clock"
@@ -151,7 +152,9 @@ func (l *lab) read(h int) []byte {
 }
 
 func between(src, dst Address, tos uint8, body []byte) []byte {
-	return ipFrame(tos, protoUDP, 0x4000, binary.BigEndian.Uint32(src.IP[:]), binary.BigEndian.Uint32(dst.IP[:]), 20, body)
+	frame := ipFrame(tos, protoUDP, 0x4000, binary.BigEndian.Uint32(src.IP[:]), binary.BigEndian.Uint32(dst.IP[:]), 20, body)
+	copy(frame[macLen:], src.MAC[:])
+	return frame
 }
 
 func TestCarriesAFrameInLabTime(t *testing.T) {
@@ -189,7 +192,8 @@ func TestHoldsDataUntilItsDeparture(t *testing.T) {
 	at := scale.Lab(clock.Monotonic()) + 5*units.Microsecond
 	header := make([]byte, udpLen+int(wire.DataSize))
 	binary.BigEndian.PutUint16(header[2:], wire.Port)
-	(&wire.Data{Payload: 1, Size: 1, SentAt: at}).Encode(header[udpLen:])
+	binary.BigEndian.PutUint16(header[udpLengthAt:], uint16(len(header)))
+	(&wire.Data{Flags: wire.Announce, Payload: 1, Size: 1, SentAt: at}).Encode(header[udpLen:])
 	frame := between(host(0), host(1), 2, header)
 	l.write(0, frame)
 	l.read(1)
@@ -214,7 +218,8 @@ func TestHoldsDataThatComesBeforeTheStart(t *testing.T) {
 	})
 	header := make([]byte, udpLen+int(wire.DataSize))
 	binary.BigEndian.PutUint16(header[2:], wire.Port)
-	(&wire.Data{Payload: 1, Size: 1}).Encode(header[udpLen:])
+	binary.BigEndian.PutUint16(header[udpLengthAt:], uint16(len(header)))
+	(&wire.Data{Flags: wire.Announce, Payload: 1, Size: 1}).Encode(header[udpLen:])
 	frame := between(host(0), host(1), 2, header)
 	l.write(0, frame) // nobody knows yet when 0 will be
 	time.Sleep(20 * time.Millisecond)
@@ -327,8 +332,71 @@ func TestAnswersARPAndCountsWhatItCannotCarry(t *testing.T) {
 	if _, ok := parseIPv4(l.read(1)); !ok {
 		t.Error("not the frame that was sent")
 	}
-	if r := l.finish(); r.ARP != 1 || r.NotRouted != 4 || r.Malformed != 1 {
-		t.Errorf("%d answered, %d not routed, %d malformed, want 1, 4, 1", r.ARP, r.NotRouted, r.Malformed)
+	if r := l.finish(); r.ARP != 1 || r.Refusals[0] != (Refusals{NotRouted: 4, Malformed: 1}) {
+		t.Errorf("%d answered, refused %+v, want 1, and 4 not routed, 1 malformed", r.ARP, r.Refusals)
+	}
+}
+
+// To Weft's own ports, and as the network, a host speaks under its own addresses alone; what it forwards for others passes.
+func TestDropsWhatIsNotFromItsSender(t *testing.T) {
+	l := start(t, Config{Network: trio(), Dilation: 1, Hosts: []Address{host(0), host(1), host(2)}, Switch: network})
+	l.begin(1)
+	to := func(port uint16, from Address, tail ...byte) []byte {
+		body := append(make([]byte, udpLen), tail...)
+		binary.BigEndian.PutUint16(body[2:], port)
+		binary.BigEndian.PutUint16(body[udpLengthAt:], uint16(len(body)))
+		return between(from, host(1), 0, body)
+	}
+	fragment := func(from Address) []byte {
+		f := to(wire.Port, from)
+		f[ethLen+6] = 0x20 // more follow
+		return f
+	}
+	otherMAC, other := host(0), host(2)
+	otherMAC.MAC = other.MAC
+	other.MAC = host(0).MAC
+	spoofed := int64(0)
+	for _, port := range []uint16{wire.Port, clocksync.EventPort, clocksync.GeneralPort, clocksync.ProbePort} {
+		l.write(0, to(port, other))
+		l.write(0, to(port, otherMAC))
+		spoofed += 2
+	}
+	l.write(0, fragment(other))
+	l.write(0, between(Address{IP: network}, host(1), 0, []byte{1}))
+	spoofed += 2
+	short := to(wire.Port, host(0), 1)
+	short[ethLen+ipMin+udpLengthAt+1]--
+	l.write(0, short)
+	passes := [][]byte{to(80, other), to(80, otherMAC), fragment(host(0)), to(wire.Port, host(0), 2)}
+	for _, frame := range passes {
+		l.write(0, frame)
+	}
+	for _, want := range passes {
+		if got := l.read(1); !slices.Equal(got[macLen:], want[macLen:]) {
+			t.Errorf("% x came, want % x", got, want)
+		}
+	}
+	l.send(KindLook, nil)
+	var seen State
+	if l.expect(KindState, &seen); seen.Hosts[0].Own != 1 || seen.Hosts[1].Own != 0 {
+		t.Errorf("%+v; want one frame to Weft's ports", seen.Hosts)
+	}
+	if r := l.finish(); r.Refusals[0] != (Refusals{Spoofed: spoofed, Malformed: 1}) || r.Refusals[1] != (Refusals{}) {
+		t.Errorf("refused %+v, want %d that pretend to be somebody else's and one malformed", r.Refusals, spoofed)
+	}
+}
+
+// trio is three hosts on one link each to a switch: 10 Gb/s, 1 us.
+func trio() fabric.Config {
+	port := func(from, to fabric.NodeID) fabric.PortConfig {
+		return fabric.PortConfig{From: from, To: to, Rate: 10 * units.Gbps, Delay: units.Microsecond, Buffer: units.MB}
+	}
+	return fabric.Config{
+		Hosts: 3,
+		Ports: []fabric.PortConfig{port(0, 3), port(1, 3), port(2, 3), port(3, 0), port(3, 1), port(3, 2)},
+		Switches: []fabric.SwitchConfig{
+			{Name: "s", Groups: [][]int32{{3}, {4}, {5}}, Route: []int32{0, 1, 2}},
+		},
 	}
 }
 

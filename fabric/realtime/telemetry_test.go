@@ -11,6 +11,40 @@ import (
 	"weft/units"
 )
 
+// udpOf returns the UDP datagram in a frame that holds one.
+func udpOf(frame []byte) []byte {
+	ip := frame[ethLen:]
+	return ip[int(ip[0]&0x0f)*4 : binary.BigEndian.Uint16(ip[2:])]
+}
+
+// contentsIn is what the fabric finds in a frame.
+func contentsIn(t testing.TB, frame []byte) (contents, datagram) {
+	t.Helper()
+	d, ok := parseIPv4(frame)
+	if !ok {
+		t.Fatalf("% x is no IPv4 packet", frame)
+	}
+	c, ok := read(frame, &d)
+	if !ok {
+		t.Fatalf("% x holds no datagram", frame)
+	}
+	return c, d
+}
+
+// hopsIn are the records in the data packet of a frame.
+func hopsIn(t testing.TB, frame []byte) []wire.Hop {
+	t.Helper()
+	c, _ := contentsIn(t, frame)
+	return c.shape.Records(c.message(frame)).AppendHops(nil)
+}
+
+// tagIn is the coordination tag of the data packet in a frame.
+func tagIn(t testing.TB, frame []byte) wire.Coordination {
+	t.Helper()
+	c, _ := contentsIn(t, frame)
+	return c.shape.Tag(c.message(frame))
+}
+
 // sealUDP writes length and checksum of the UDP datagram in frame.
 func sealUDP(frame []byte) {
 	udp := udpOf(frame)
@@ -39,7 +73,7 @@ func checksumOfUDP(frame []byte) uint16 {
 func asking(room uint8, payload int) []byte {
 	header := make([]byte, udpLen+int(wire.DataSize+wire.TelemetrySize(int(room)))+payload)
 	binary.BigEndian.PutUint16(header[2:], wire.Port)
-	(&wire.Data{Payload: 1, Size: 1, Room: room}).Encode(header[udpLen:])
+	(&wire.Data{Flags: wire.Announce, Payload: 1, Size: 1, Room: room}).Encode(header[udpLen:])
 	for i := range payload {
 		header[len(header)-1-i] = byte(i)
 	}
@@ -63,7 +97,12 @@ func TestNotesKeepTheChecksumRight(t *testing.T) {
 				Queued: units.Bytes(rapid.Int64Range(0, 1<<31).Draw(t, "queued")),
 			})
 		}
-		note(frame, hops)
+		d, _ := parseIPv4(frame)
+		c, ok := read(frame, &d)
+		if !ok {
+			t.Fatal("no datagram")
+		}
+		c.note(frame, hops)
 		udp := udpOf(frame)
 		if none {
 			if udp[udpSumAt] != 0 || udp[udpSumAt+1] != 0 {
@@ -72,7 +111,7 @@ func TestNotesKeepTheChecksumRight(t *testing.T) {
 		} else if got := checksumOfUDP(frame); got != 0xffff {
 			t.Fatalf("sum %#04x under the checksum, want 0xffff", got)
 		}
-		if got, want := len(wire.AppendHops(nil, udp[udpLen:])), min(len(hops), int(udp[udpLen+int(wire.DataSize)])); got != want {
+		if got, want := len(c.shape.Records(udp[udpLen:]).AppendHops(nil)), min(len(hops), int(udp[udpLen+int(wire.DataSize)])); got != want {
 			t.Fatalf("%d records, want %d", got, want)
 		}
 	})
@@ -84,8 +123,8 @@ func TestAsksOnlyWithRoom(t *testing.T) {
 		if !ok {
 			t.Fatal("malformed")
 		}
-		udp := transportOf(frame, d)
-		return udp != nil && asksTelemetry(udp)
+		c, ok := read(frame, &d)
+		return ok && c.shape.Asks()
 	}
 	if !asks(asking(3, 100)) {
 		t.Error("room for three does not ask")
@@ -122,7 +161,7 @@ func TestSwitchesNoteInFrames(t *testing.T) {
 		if checksumOfUDP(frame) != 0xffff {
 			t.Errorf("checksum is wrong: % x", frame)
 		}
-		all = wire.AppendHops(all, udpOf(frame)[udpLen:])
+		all = append(all, hopsIn(t, frame)...)
 	}
 	if r := l.finish(); r.Broken != "" {
 		t.Error(r.Broken)

@@ -133,6 +133,8 @@ func TestRulesBite(t *testing.T) {
 		{"sim/x.go", "package x\n// Before main, which only init is.\nfunc init() {}", ""},
 		{"host/x.go", `package x; func f() { go f() }`, "goroutine"},
 		{"host/x_test.go", `package x; func f() { go f() }`, ""},
+		{"host/x_test.go", `package x; import "testing"; func FuzzX(f *testing.F) { f.Fuzz(func(*testing.T, []byte) {}) }`, "fuzztest.New"},
+		{"host/x_test.go", `package x; import ("testing"; "weft/internal/fuzztest"); func FuzzX(f *testing.F) { fuzztest.New(f).Fuzz(func(*testing.T, []byte) {}) }`, ""},
 		{"host/x.go", "package x // TO" + "DO later", "tracked as issues"},
 		{"host/x.go", "package x\nfunc f() {" + strings.Repeat("\n", 120) + "}", "over 100"},
 		{"host/x.go", "package x" + strings.Repeat("\n", 620), "over 600"},

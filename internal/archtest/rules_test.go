@@ -49,6 +49,7 @@ func confined() map[string]struct {
 		"github.com/invopop/jsonschema":           {[]string{"orchestrator/lab", "results/schema"}, "schemas describe the lab file and what a run leaves"},
 		"github.com/HdrHistogram/hdrhistogram-go": {[]string{"results/stats"}, "stats.Dist is how everything else keeps a distribution"},
 		"github.com/containernetworking/plugins":  {[]string{"orchestrator/runtime", "fabric/realtime"}, "namespaces are entered in one place"},
+		"github.com/hashicorp/go-multierror":      {[]string{"internal/cleanup"}, "what fails in a clean-up is told in one form"},
 		"github.com/vishvananda/netlink":          {[]string{"orchestrator/runtime", "orchestrator/kernelpath", "orchestrator/doctor", "fabric/realtime", "nodeimg", "tc-shaping"}, "the kernel is configured at the edge"},
 		"github.com/docker/docker":                {[]string{"orchestrator/runtime/docker"}, "Docker is one runtime among others"},
 		"github.com/google/go-cmp":                {[]string{"internal/golden"}, "it is for tests, and panics by design"},
@@ -64,23 +65,25 @@ func confined() map[string]struct {
 
 // rooms says which rooms each room may use. Longer names come first where they differ from their room.
 func rooms() map[string][]string {
-	core := []string{"units", "timeline", "fabric", "transport", "collectives", "host"}
+	core := []string{"units", "params", "timeline", "fabric", "transport", "collectives", "host"}
 	return map[string][]string{
 		"units":                 {},
 		"timeline":              {"units"},
-		"fabric":                {"units", "timeline"},
-		"fabric/realtime":       {"units", "timeline", "fabric", "transport/wire", "clocksync", "internal/clock", "internal/poller", "results/stats", "results/record", "nodeimg/control"},
-		"transport":             {"units"},
-		"collectives":           {"units"},
-		"host":                  {"units", "transport", "collectives", "clocksync"},
-		"clocksync":             {"units", "transport"},
+		"fabric":                {"units", "timeline", "internal/splitmix"},
+		"fabric/queues":         {"units", "params", "fabric"},
+		"fabric/realtime":       {"units", "timeline", "fabric", "transport/wire", "clocksync", "internal/clock", "internal/poller", "internal/splitmix", "results/stats", "results/record", "nodeimg/control"},
+		"params":                {"units"},
+		"transport":             {"units", "params", "internal/splitmix"},
+		"collectives":           {"units", "internal/splitmix"},
+		"host":                  {"units", "transport", "collectives", "clocksync", "internal/splitmix"},
+		"clocksync":             {"units", "params", "transport", "internal/splitmix"},
 		"sim":                   slices.Concat(core, []string{"clocksync", "results/stats", "results/record"}),
 		"nodeimg":               slices.Concat(core, []string{"clocksync", "internal/clock", "internal/poller", "internal/thread", "results/stats", "results/record"}),
-		"results":               {"units", "results", "internal/nearest"},
-		"orchestrator/lab":      {"units", "transport/cc", "results/expect", "collectives/schedule", "collectives/trace", "clocksync", "internal/nearest"},
+		"results":               {"units", "results", "internal/nearest", "internal/regular"},
+		"orchestrator/lab":      {"units", "params", "fabric/queues", "transport", "results/expect", "collectives/schedule", "collectives/trace", "clocksync", "internal/nearest"},
 		"orchestrator/topology": {"units", "orchestrator/lab"},
 		"orchestrator/paper":    {"results/expect"},
-		"orchestrator/plan":     {"units", "orchestrator/lab", "orchestrator/topology"},
+		"orchestrator/plan":     {"units", "nodeimg/boot", "tc-shaping/qdisc", "orchestrator/emulate", "orchestrator/kernelpath", "orchestrator/runtime", "orchestrator/topology/render"},
 		"orchestrator":          slices.Concat(core, []string{"fabric/realtime", "clocksync", "sim", "nodeimg", "results", "orchestrator", "internal", "tc-shaping"}),
 		"tc-shaping":            {"units", "internal/thread"},
 		"internal":              {"units", "internal"},
@@ -175,7 +178,8 @@ func checkCalls(s *source) []string {
 		}
 	})
 	s.uses("os/exec", func(n ast.Node, name string) {
-		if (name == "Command" || name == "CommandContext") && !s.test() && !below(s.pkg, "orchestrator/runtime", "orchestrator/deploy", "orchestrator/doctor", "orchestrator/uml", "nodeimg") {
+		if (name == "Command" || name == "CommandContext") && !s.test() && !below(s.pkg, "orchestrator/runtime", "orchestrator/deploy", "orchestrator/doctor", "orchestrator/uml", "nodeimg") &&
+			s.name != "cmd/weft/list.go" { // the pager, which is the user's, and is only written to
 			complain(n, "uses exec.%s: programs are started by the runtime alone, and nothing parses their text; use a library or the kernel's interface", name)
 		}
 	})
@@ -183,6 +187,21 @@ func checkCalls(s *source) []string {
 		complain(n, "uses log.%s: it writes to a global and its Fatal ends the process; take a *slog.Logger or return an error", name)
 	})
 	return bad
+}
+
+// fuzzed returns the name of the parameter of a fuzz target; "": the function is none.
+func fuzzed(f *ast.FuncDecl) string {
+	if !strings.HasPrefix(f.Name.Name, "Fuzz") || f.Recv != nil || len(f.Type.Params.List) != 1 || len(f.Type.Params.List[0].Names) != 1 {
+		return ""
+	}
+	star, ok := f.Type.Params.List[0].Type.(*ast.StarExpr)
+	if !ok {
+		return ""
+	}
+	if t, ok := star.X.(*ast.SelectorExpr); !ok || t.Sel.Name != "F" {
+		return ""
+	}
+	return f.Type.Params.List[0].Names[0].Name
 }
 
 // checkShape returns what is wrong with the form of a file.
@@ -201,6 +220,16 @@ func checkShape(s *source) []string {
 		case *ast.FuncDecl:
 			if n.Name.Name == "init" && n.Recv == nil && !strings.Contains(n.Doc.Text(), "only init") {
 				bad = append(bad, s.at(n)+" has an init function: it runs before anyone asked and in an order nobody reads; construct values where they are needed, or say in its comment why only init can do it")
+			}
+			if p := fuzzed(n); p != "" && !below(s.pkg, "internal/fuzztest") {
+				ast.Inspect(n.Body, func(call ast.Node) bool {
+					if sel, ok := call.(*ast.SelectorExpr); ok && (sel.Sel.Name == "Fuzz" || sel.Sel.Name == "Add") {
+						if x, ok := sel.X.(*ast.Ident); ok && x.Name == p {
+							bad = append(bad, s.at(call)+" uses testing.F."+sel.Sel.Name+": make test would run the seeds alone; use fuzztest.New(f), which tries mutations of them too")
+						}
+					}
+					return true
+				})
 			}
 			first, last := s.lines.Position(n.Pos()).Line, s.lines.Position(n.End()).Line
 			if last-first > 100 && !s.test() {

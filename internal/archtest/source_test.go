@@ -29,7 +29,7 @@ func (s *source) test() bool { return strings.HasSuffix(s.name, "_test.go") || f
 // forTests reports whether a package is a tool of tests, by its name: cctest, testnet.
 func forTests(pkg string) bool {
 	base := path.Base(pkg)
-	return strings.HasSuffix(base, "test") || strings.HasPrefix(base, "test") || base == "golden"
+	return strings.HasSuffix(base, "test") || strings.HasPrefix(base, "test") || base == "golden" || base == "sample"
 }
 
 // at says where in the module a node is.

@@ -140,11 +140,11 @@ func (e *Engine) Restart() error {
 	if err != nil {
 		return err
 	}
-	begun := make(chan error)
+	begun, cmd, over := make(chan error), e.cmd, e.over
 	go func() {
 		runtime.LockOSThread() // never unlocked: the engine ends with the thread that started it
-		begun <- e.cmd.Start()
-		<-e.over
+		begun <- cmd.Start()
+		<-over
 	}()
 	if err := <-begun; err != nil {
 		close(e.over)

@@ -19,6 +19,9 @@ type Poller struct {
 	epoll  int
 	events []unix.EpollEvent
 	Ready  []int32 // the tokens that the last Wait found readable, valid until the next
+
+	turns int   // since the last rest
+	slept int64 // how often the thread had slept by then
 }
 
 // New opens a Poller with room for n ready descriptors per Wait.
@@ -62,6 +65,9 @@ func (p *Poller) Wait(timeout time.Duration) error {
 		ts = unix.NsecToTimespec(int64(timeout))
 	}
 	p.Ready = p.Ready[:0]
+	if p.turns++; p.turns >= restTurns {
+		p.rest()
+	}
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.epoll), uintptr(unsafe.Pointer(&p.events[0])),
 		uintptr(len(p.events)), uintptr(arg), 0, 0)
 	if errno == unix.EINTR {
@@ -75,6 +81,26 @@ func (p *Poller) Wait(timeout time.Duration) error {
 	}
 	return nil
 }
+
+// restTurns is after how many turns a loop sleeps that has not slept at all: with real-time scheduling it would be taken for
+// one that hangs. See RealTimeLimit.
+const restTurns = 1024
+
+// rest sleeps for a moment unless the thread has slept since the last rest.
+func (p *Poller) rest() {
+	p.turns = 0
+	var used unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_THREAD, &used); err == nil && used.Nvcsw != p.slept {
+		p.slept = used.Nvcsw
+		return
+	}
+	ts := unix.NsecToTimespec(int64(restTime))
+	_, _, _ = unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
+	p.slept++
+}
+
+// restTime is long enough for the timer not to fire before the thread sleeps.
+const restTime = 20 * time.Microsecond
 
 // Close releases the Poller's own descriptor, not those it watches.
 func (p *Poller) Close() { unix.Close(p.epoll) }

@@ -3,10 +3,8 @@ package poller
 import (
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -38,25 +36,16 @@ func TakeOver(p Priority, room int64) (scheduling string) {
 	debug.SetMemoryLimit(int64(m.Sys) + room)
 	debug.SetGCPercent(-1)
 	runtime.GOMAXPROCS(1)
-	threads, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		return "as it was"
-	}
-	scheduling = "as it was"
-	for _, t := range threads { // the goroutine is not tied to one of them; new ones inherit
-		if tid, err := strconv.Atoi(t.Name()); err == nil {
-			scheduling = schedule(tid, p)
-		}
-	}
+	scheduling = Prefer(0, p)                          // the goroutine is not tied to a thread; new ones inherit
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // cannot fail for a process's own thread
 	return scheduling
 }
 
 // schedule asks for the scheduling of one thread.
-func schedule(tid int, p Priority) string {
+func schedule(pid, tid int, p Priority) string {
 	const size = unix.SizeofSchedAttr
 	if p == Urgent {
-		if unix.SchedSetAttr(tid, &unix.SchedAttr{Size: size, Policy: unix.SCHED_FIFO, Priority: urgent}, 0) == nil {
+		if limitRealTime(pid) == nil && unix.SchedSetAttr(tid, &unix.SchedAttr{Size: size, Policy: unix.SCHED_FIFO, Priority: urgent}, 0) == nil {
 			return "fifo"
 		}
 		if unix.Setpriority(unix.PRIO_PROCESS, tid, -19) == nil {
@@ -83,17 +72,16 @@ const (
 
 // Favour gives every thread of another process real-time scheduling (SCHED_RR), as only a privileged process may:
 // it runs before all ordinary ones, and takes turns with its like. The kernel keeps a twentieth of each second
-// for the others (sched(7)).
+// for the others (sched(7)), and ends it when it does not sleep for RealTimeLimit.
 func Favour(pid int) error {
-	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err := limitRealTime(pid); err != nil {
+		return err
+	}
+	tids, err := threads(pid)
 	if err != nil {
 		return err
 	}
-	for _, t := range threads {
-		tid, err := strconv.Atoi(t.Name())
-		if err != nil {
-			return err
-		}
+	for _, tid := range tids {
 		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: favoured}
 		if err := unix.SchedSetAttr(tid, &attr, 0); err != nil && !errors.Is(err, unix.ESRCH) { // it may have ended
 			return fmt.Errorf("real-time scheduling of process %d: %w", pid, err)
@@ -106,14 +94,9 @@ func Favour(pid int) error {
 // to the caller. A process that then takes itself over keeps what it could not have taken.
 func Prefer(pid int, p Priority) (scheduling string) {
 	scheduling = "as it was"
-	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	if err != nil {
-		return scheduling
-	}
-	for _, t := range threads {
-		if tid, err := strconv.Atoi(t.Name()); err == nil {
-			scheduling = schedule(tid, p)
-		}
+	tids, _ := threads(pid) // none of a process that has ended
+	for _, tid := range tids {
+		scheduling = schedule(pid, tid, p)
 	}
 	return scheduling
 }

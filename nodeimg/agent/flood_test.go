@@ -21,7 +21,7 @@ type besieged struct {
 }
 
 func (b *besieged) Receive(now units.Time, in *transport.Incoming) (transport.Placement, error) {
-	if in.Payload > 0 {
+	if t, _ := wire.Peek(in.Header); t == wire.TypeData {
 		return b.script.Receive(now, in)
 	}
 	return b.endpoint.Receive(now, in)
@@ -122,7 +122,7 @@ func TestFloodOfForgedNotices(t *testing.T) {
 			defer halt()
 			l := driveOf(t, m, map[uint32]transport.HostID{0x7f000001: 0, 0x7f000002: 4, 0x7f000003: 2}, dilation, 2*units.Microsecond)
 			halt()
-			last, c, bad = m.departed[packets-1], m.endpoint.Counters(), int64(l.results.Bad)
+			last, c, bad = m.departed[packets-1], m.endpoint.Counters(), l.results.Refused.Total()
 		})
 		return last, c, bad, forged
 	}

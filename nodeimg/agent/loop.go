@@ -236,23 +236,22 @@ func (l *loop) take(d datagram) {
 		l.takeSync(d, src, known)
 		return
 	}
-	header, err := wire.HeaderLen(d.data)
-	if !known || err != nil || header > len(d.data) {
-		l.results.Bad++
+	if !known {
+		l.results.Refused[transport.Stranger]++
 		return
 	}
 	at := l.arrival(d)
 	in := &l.incoming
 	in.At, in.Src, in.Port, in.Header, in.CE = at, src, 0, d.data, d.tos&3 == 3
-	in.Payload = units.Bytes(len(d.data) - header)
+	in.Payload = transport.Behind
 	now := l.tell(l.now)
 	pl, err := l.machine.Receive(now, in)
 	if err != nil {
-		l.results.Bad++
+		l.results.Refused[transport.RefusalOf(err)]++
 		return
 	}
 	if pl.Payload > 0 {
-		copy(l.machine.Place(pl), d.data[header:])
+		copy(l.machine.Place(pl), d.data[len(d.data)-int(pl.Payload):])
 		l.machine.Placed(now, pl)
 	}
 }
@@ -260,13 +259,13 @@ func (l *loop) take(d datagram) {
 // takeSync gives a synchronization message to the machine.
 func (l *loop) takeSync(d datagram, src transport.HostID, known bool) {
 	if !known {
-		l.results.Bad++
+		l.results.Refused[transport.Stranger]++
 		return
 	}
 	in := &l.incoming
 	*in = transport.Incoming{At: l.arrival(d), Src: src, Port: d.port, Header: d.data}
 	if _, err := l.machine.Receive(l.tell(l.now), in); err != nil {
-		l.results.Bad++
+		l.results.Refused[transport.RefusalOf(err)]++
 	}
 }
 
@@ -283,8 +282,15 @@ func (l *loop) arrival(d datagram) units.Time {
 // pause takes a notice of the network.
 func (l *loop) pause(d datagram) {
 	var p wire.Pause
-	if err := p.Decode(d.data); err != nil || p.Host != uint32(l.self) || !l.nic.heed(&p, l.clock.Now()) {
-		l.results.Bad++
+	switch err := p.Decode(d.data); {
+	case err != nil:
+		l.results.Refused[transport.Unreadable]++
+		return
+	case p.Host != uint32(l.self):
+		l.results.Refused[transport.Foreign]++
+		return
+	case !l.nic.heed(&p, l.clock.Now()):
+		l.results.Refused[transport.Impossible]++
 		return
 	}
 	l.arrival(d)

@@ -38,10 +38,11 @@ func (s *script) Receive(now units.Time, in *transport.Incoming) (transport.Plac
 		s.t.Errorf("a packet of %d ps at %d", in.At, now)
 	}
 	s.received++
-	if in.Payload == 0 {
-		return transport.Placement{}, wire.ErrCheck
+	var d wire.Data
+	if err := d.Decode(in.Header); err != nil {
+		return transport.Placement{}, err
 	}
-	return transport.Placement{Payload: in.Payload}, nil
+	return transport.Placement{Payload: d.Payload}, nil
 }
 func (s *script) Place(pl transport.Placement) []byte {
 	s.placed = make([]byte, pl.Payload)
@@ -58,7 +59,7 @@ func (s *script) Transmit(now units.Time, out *transport.Outgoing) bool {
 	payload := []byte("payload")
 	out.Size, out.N, out.Payload = 1000, int(wire.DataSize), units.Bytes(len(payload))
 	out.SrcPort, out.Class, out.ECT = 50000, 1, true
-	d := wire.Data{Payload: out.Payload, Size: out.Payload, SentAt: now}
+	d := wire.Data{Flags: wire.Announce, Payload: out.Payload, Size: out.Payload, SentAt: now}
 	d.Encode(out.Header[:])
 	return true
 }
@@ -131,8 +132,8 @@ func TestLoopSendsEarlyAndSaysWhenPacketsLeave(t *testing.T) {
 			break
 		}
 	}
-	if string(m.placed) != "payload" || l.results.Bad != 0 || l.results.Unsent != 0 {
-		t.Errorf("placed %q, %d bad, %d unsent", m.placed, l.results.Bad, l.results.Unsent)
+	if string(m.placed) != "payload" || l.results.Refused.Total() != 0 || l.results.Unsent != 0 {
+		t.Errorf("placed %q, %d bad, %d unsent", m.placed, l.results.Refused.Total(), l.results.Unsent)
 	}
 	if l.results.Timer.Count() == 0 || l.results.Reaction.Count() != 5 || l.results.CPU <= 0 {
 		t.Errorf("%d timers, %d reactions, %d ns of processor", l.results.Timer.Count(), l.results.Reaction.Count(), l.results.CPU)
@@ -147,12 +148,12 @@ func TestLoopCountsWhatItCannotUse(t *testing.T) {
 	(&wire.Ack{Count: 1}).Encode(ack)
 	for _, d := range []datagram{
 		{data: ack, from: 0x0a000001},      // nobody we know
-		{data: ack[:10], from: 0x7f000001}, // cut
+		{data: ack[:10], from: 0x7f000001}, // cut: the machine refuses it
 		{data: ack, from: 0x7f000001},      // the machine refuses it
 	} {
 		l.take(d)
 	}
-	if l.results.Bad != 3 || m.received != 1 {
-		t.Errorf("%d bad, %d received, want 3 and 1", l.results.Bad, m.received)
+	if l.results.Refused.Total() != 3 || m.received != 2 {
+		t.Errorf("%d bad, %d received, want 3 and 2", l.results.Refused.Total(), m.received)
 	}
 }

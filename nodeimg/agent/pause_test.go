@@ -63,11 +63,11 @@ func TestLoopRefusesForgedPauses(t *testing.T) {
 		{data: notice(good)[:20], from: l.network},
 		{data: nil, from: l.network},
 	} {
-		if l.take(d); l.nic.held(l.clock.Now()) || l.results.Bad != int64(i+1) {
-			t.Errorf("datagram %d: held %v, %d bad", i, l.nic.held(l.clock.Now()), l.results.Bad)
+		if l.take(d); l.nic.held(l.clock.Now()) || l.results.Refused.Total() != int64(i+1) {
+			t.Errorf("datagram %d: held %v, %d bad", i, l.nic.held(l.clock.Now()), l.results.Refused.Total())
 		}
 	}
-	if l.take(datagram{data: notice(good), from: l.network}); !l.nic.held(l.clock.Now()) || l.results.Bad != 6 {
+	if l.take(datagram{data: notice(good), from: l.network}); !l.nic.held(l.clock.Now()) || l.results.Refused.Total() != 6 {
 		t.Error("a sound pause is not heeded")
 	}
 }

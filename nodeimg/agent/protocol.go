@@ -57,8 +57,10 @@ type Progress struct {
 	Doing       string      // what the host is at, in words; empty when it is at nothing
 	Waiting     string      // what the host waits for, in words; empty while it gets on and when it is done
 	Failed      string      // why it cannot go on; empty: it can
+	GaveUp      bool        `json:",omitempty"` // Failed is that a connection has (transport.ErrFailed)
 
 	Resumes units.Time         `json:",omitempty"` // lab time at which the host goes on by itself, see host.Host.Resumes; 0: at none
+	Retries transport.Retries  `json:",omitzero"`  // which retransmission timers run; zero while it gets on
 	Awaits  []transport.HostID `json:",omitempty"` // hosts that it waits for; empty while it gets on and when it is done
 }
 
@@ -67,11 +69,12 @@ type Results struct {
 	Flows    []host.Flow
 	Dones    []host.Done
 	Counters transport.Counters
-	RTT      *stats.Dist    // of every acknowledgement
-	OneWay   *stats.Dist    // queueing delay of the packets acknowledged, as their receivers measured it
-	Windows  []Window       // in order of time
-	Steps    []Step         `json:",omitempty"` // of coordinated congestion management, in order of time
-	Clock    *clocks.Report `json:",omitempty"` // nil: the host's clock shows lab time
+	TimedOut []transport.TimedOut `json:",omitempty"`
+	RTT      *stats.Dist          // of every acknowledgement
+	OneWay   *stats.Dist          // queueing delay of the packets acknowledged, as their receivers measured it
+	Windows  []Window             // in order of time
+	Steps    []Step               `json:",omitempty"` // of coordinated congestion management, in order of time
+	Clock    *clocks.Report       `json:",omitempty"` // nil: the host's clock shows lab time
 
 	// How late the node was: Timer for what it had to do at an instant of its own (deadlines, the NIC becoming
 	// free), Reaction for packets, from their arrival in the kernel to their being handled.
@@ -80,9 +83,10 @@ type Results struct {
 	Uncorrupted int   // bytes that the plan has wrong and that are not: no packet came for them
 	Dropped     int64 // datagrams that the socket had no room for
 	Unsent      int64 // packets and frames that the kernel did not take
-	Bad         int64 // datagrams that the transport refused, or from unknown hosts
 	CPU         int64 // processor time used since the start, in real nanoseconds
 	Scheduler   string
+
+	Refused transport.Refusals // datagrams that the transport refused, or from nobody that the node knows
 }
 
 // Step is something that a source does for coordinated congestion management: see transport.CoordinationObserver.

@@ -9,6 +9,7 @@ import (
 
 	"weft/host"
 	"weft/internal/clock"
+	"weft/internal/fuzztest"
 	"weft/transport"
 	"weft/transport/cc/strack"
 	"weft/transport/wire"
@@ -179,8 +180,9 @@ func TestDropsAreCounted(t *testing.T) {
 }
 
 func FuzzParseControl(f *testing.F) {
-	f.Add(make([]byte, 32))
-	f.Fuzz(func(_ *testing.T, b []byte) { parseControl(b) })
+	corpus := fuzztest.New(f)
+	corpus.Add(make([]byte, 32))
+	corpus.Fuzz(func(_ *testing.T, b []byte) { parseControl(b) })
 }
 
 func TestParseControlSkipsWhatItDoesNotKnow(t *testing.T) {

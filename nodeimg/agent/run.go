@@ -22,15 +22,16 @@ import (
 	"weft/units"
 )
 
-// MemoryRoom is how much a node's process may grow before garbage is collected, in bytes: three buffers of every item (input,
-// output, what came early), and what else comes up.
-func MemoryRoom(p *host.Plan) int64 {
-	room := 256 * units.MiB
+// Buffers returns what a node holds for its items: three buffers of each (input, output, what came early).
+func Buffers(p *host.Plan) (all units.Bytes) {
 	for i := range p.Items {
-		room += 3 * p.Items[i].Size
+		all += 3 * p.Items[i].Size
 	}
-	return int64(room)
+	return all
 }
+
+// MemoryRoom is how much a node's process may grow before garbage is collected, in bytes: its buffers, and what else comes up.
+func MemoryRoom(p *host.Plan) int64 { return int64(256*units.MiB + Buffers(p)) }
 
 // reportInterval is the default time between two reports of progress, in real nanoseconds.
 const reportInterval = 200e6
@@ -287,14 +288,14 @@ func (n *node) progress(done bool) error {
 	p.Done, p.Total = n.host.Progress()
 	p.Doing = n.host.Doing()
 	if p.Done == n.before {
-		p.Waiting, p.Awaits = n.host.Waiting(), n.host.Awaits() // takes longer, but there is time
+		p.Waiting, p.Awaits, p.Retries = n.host.Waiting(), n.host.Awaits(), n.host.Retries() // takes longer, but there is time
 	}
 	if at, ok := n.host.Resumes(); ok {
 		p.Resumes = at
 	}
 	n.before = p.Done
 	if err := n.host.Failed(); err != nil {
-		p.Failed = err.Error()
+		p.Failed, p.GaveUp = err.Error(), errors.Is(err, transport.ErrFailed)
 	}
 	if done {
 		return n.conn.SendValue(KindDone, p)
@@ -306,6 +307,7 @@ func (n *node) progress(done bool) error {
 func (n *node) results() *Results {
 	r := &n.loop.results
 	r.Flows, r.Dones, r.Counters = n.host.Flows(), n.host.Dones(), n.host.Counters()
+	r.TimedOut = n.host.TimedOut()
 	r.RTT, r.OneWay, r.Windows = n.observer.rtt, n.observer.oneWay, n.observer.windows
 	r.Steps = n.observer.steps
 	r.Dropped = n.loop.in.drops()

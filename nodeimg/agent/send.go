@@ -82,26 +82,40 @@ func (s *senders) send(out *transport.Outgoing, payload, trailer []byte) (taken 
 			n++
 		}
 	}
-	for {
+	for try := 1; ; try++ {
 		var errno unix.Errno
 		if s.loose {
 			errno = s.sendTo(fd, w, vectors[:n])
 		} else {
 			errno = sendOn(fd, vectors[:n])
 		}
-		switch errno {
-		case 0:
+		switch {
+		case errno == 0:
 			return true, nil
-		case unix.EINTR:
+		case errno == unix.EINTR:
 			continue
-		case unix.EAGAIN, unix.ENOBUFS:
+		case errno == unix.EAGAIN || errno == unix.ENOBUFS:
 			return false, nil
-		case unix.ECONNREFUSED: // an earlier packet met a closed port; that error is read, so try this one
+		case fromOutside(errno) && try < maxOutside:
 			continue
 		}
 		return false, fmt.Errorf("send to host %d: %w", out.Dst, errno)
 	}
 }
+
+// fromOutside tells whether an error of a socket may be what an ICMP message said of an earlier packet. Any host can send those, so
+// they end nothing: reading the error clears it, and the packet is sent again.
+func fromOutside(errno unix.Errno) bool {
+	switch errno {
+	case unix.ECONNREFUSED, unix.EMSGSIZE, unix.EPROTO, unix.ENOPROTOOPT, unix.EOPNOTSUPP, unix.ENETUNREACH, unix.EHOSTUNREACH,
+		unix.EHOSTDOWN, unix.ENONET, unix.EACCES:
+		return true
+	}
+	return false
+}
+
+// maxOutside is how often a packet is tried in spite of such errors. One that comes back so often is the socket's own.
+const maxOutside = 16
 
 // sendOn is what sends from a socket that is connected. Going through write(2) would cost a tenth more.
 func sendOn(fd int, parts []unix.Iovec) (errno unix.Errno) {
@@ -248,7 +262,8 @@ func (n *outlet) open() (fd int, err error) {
 		// Data is verified by value at the end of a collective; the model neither damages nor needs checksums.
 		{"no checksums", unix.SOL_SOCKET, unix.SO_NO_CHECK, 1},
 		{"TOS", unix.IPPROTO_IP, unix.IP_TOS, int(n.TOS)},
-		{"no fragments", unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO},
+		// Nor does an ICMP message change what fits: every link of a lab takes full packets.
+		{"no fragments", unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE},
 	} {
 		if err := unix.SetsockoptInt(fd, o.level, o.value, o.param); err != nil {
 			return fd, fmt.Errorf("%s: %w", o.what, err)

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/poller"
 	"weft/nodeimg/control"
 )
 
@@ -58,7 +59,7 @@ func limits() error {
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
 		return fmt.Errorf("no core dumps: %w", err)
 	}
-	return nil
+	return poller.LimitRealTime() // it may be given real-time scheduling
 }
 
 // boundingSet makes every capability but those kept unreachable, even for a program run as root.

@@ -25,7 +25,7 @@ func cable(s *NodeSpec) (Link, error) {
 	}
 	if err != nil {
 		l.Kind, l.Why = Packet, err.Error()
-		if l.FD, err = openVeth(s.MTU, s.queue()); err != nil {
+		if l.FD, err = openVeth(s.MTU, s.QueueLength()); err != nil {
 			return Link{}, fmt.Errorf("no TAP device (%s), and no veth pair: %w", l.Why, err)
 		}
 	}
@@ -36,7 +36,8 @@ func cable(s *NodeSpec) (Link, error) {
 	return l, nil
 }
 
-func (s *NodeSpec) queue() int {
+// QueueLength returns how many frames the interface holds for the fabric before it drops.
+func (s *NodeSpec) QueueLength() int {
 	if s.Queue > 0 {
 		return s.Queue
 	}
@@ -85,14 +86,14 @@ func configure(s *NodeSpec) error {
 		do   func() error
 	}{
 		// The length of the queue is the size of the device's ring, so it comes before up.
-		{"set queue length", func() error { return netlink.LinkSetTxQLen(eth, s.queue()) }},
+		{"set queue length", func() error { return netlink.LinkSetTxQLen(eth, s.QueueLength()) }},
 		{"set MTU", func() error { return netlink.LinkSetMTU(eth, int(s.MTU)) }},
 		{"set hardware address", func() error { return netlink.LinkSetHardwareAddr(eth, s.MAC[:]) }},
 		{"silence IPv6", func() error { return silenceIPv6(eth) }},
 		{"add address", func() error { return netlink.AddrAdd(eth, addr) }},
 		{"set up", func() error { return netlink.LinkSetUp(eth) }},
 		{"replace queueing discipline", func() error { return firstInFirstOut(eth) }},
-		{"add neighbours", func() error { return neighbours(eth, s.Peers) }},
+		{"add neighbours", func() error { return neighbours(eth, s.Neighbours()) }},
 		{"add routes", func() error { return routes(eth, s) }},
 	} {
 		if err := step.do(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -87,39 +88,48 @@ type Gateway struct {
 	Net  netip.Prefix `json:"net"` // what lies behind it
 }
 
-// routes tells a host that has a gateway the way to its neighbours and to all others. Its own prefix holds nobody else.
-func routes(l netlink.Link, s *NodeSpec) error {
+// Neighbours returns the permanent neighbours of the node: its peers and its gateway.
+func (s *NodeSpec) Neighbours() []Peer {
+	if s.Gateway == nil {
+		return s.Peers
+	}
+	return append(slices.Clone(s.Peers), Peer{s.Gateway.Addr, s.Gateway.MAC})
+}
+
+// Route is a route of the node over its interface.
+type Route struct {
+	To  netip.Prefix
+	Via netip.Addr // the zero Addr: directly
+}
+
+// Routes returns the routes that a node with a gateway needs: its own prefix holds nobody else. The first lead to the gateway
+// and to the peers, the last by the gateway to all others.
+func (s *NodeSpec) Routes() []Route {
 	if s.Gateway == nil {
 		return nil
 	}
-	index := l.Attrs().Index
-	direct := func(a netip.Addr) error {
-		return netlink.RouteReplace(&netlink.Route{LinkIndex: index, Scope: netlink.SCOPE_LINK, Dst: single(a), Src: s.Addr.Addr().AsSlice()})
-	}
-	if err := neighbours(l, []Peer{{s.Gateway.Addr, s.Gateway.MAC}}); err != nil {
-		return err
-	}
-	if err := direct(s.Gateway.Addr); err != nil {
-		return fmt.Errorf("route to the gateway %v: %w", s.Gateway.Addr, err)
-	}
+	direct := func(a netip.Addr) Route { return Route{To: netip.PrefixFrom(a, a.BitLen())} }
+	all := []Route{direct(s.Gateway.Addr)}
 	for _, p := range s.Peers {
-		if err := direct(p.Addr); err != nil {
-			return fmt.Errorf("route to %v: %w", p.Addr, err)
-		}
+		all = append(all, direct(p.Addr))
 	}
-	err := netlink.RouteReplace(&netlink.Route{
-		LinkIndex: index, Gw: s.Gateway.Addr.AsSlice(), Src: s.Addr.Addr().AsSlice(),
-		Dst: &net.IPNet{IP: s.Gateway.Net.Masked().Addr().AsSlice(), Mask: net.CIDRMask(s.Gateway.Net.Bits(), 32)},
-	})
-	if err != nil {
-		return fmt.Errorf("route to %v by %v: %w", s.Gateway.Net, s.Gateway.Addr, err)
-	}
-	return nil
+	return append(all, Route{To: s.Gateway.Net.Masked(), Via: s.Gateway.Addr})
 }
 
-// single is the network of one address.
-func single(a netip.Addr) *net.IPNet {
-	return &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(32, 32)}
+func routes(l netlink.Link, s *NodeSpec) error {
+	for _, r := range s.Routes() {
+		to := &netlink.Route{
+			LinkIndex: l.Attrs().Index, Src: s.Addr.Addr().AsSlice(), Scope: netlink.SCOPE_LINK,
+			Dst: &net.IPNet{IP: r.To.Addr().AsSlice(), Mask: net.CIDRMask(r.To.Bits(), 32)},
+		}
+		if r.Via.IsValid() {
+			to.Gw, to.Scope = r.Via.AsSlice(), netlink.SCOPE_UNIVERSE
+		}
+		if err := netlink.RouteReplace(to); err != nil {
+			return fmt.Errorf("route to %v: %w", r.To, err)
+		}
+	}
+	return nil
 }
 
 // Hold is the life of a switch that is a node: its kernel does everything, and the process is there so that its namespaces

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"weft/internal/fuzztest"
 )
 
 // pair returns two connected ends that are closed with the test.
@@ -254,14 +256,15 @@ func TestBadFrames(t *testing.T) {
 
 // What the decoder accepts, the encoder gives back, byte by byte.
 func FuzzFrame(f *testing.F) {
+	corpus := fuzztest.New(f)
 	for _, m := range []Message{{Kind: "boot"}, {Kind: "error", Body: json.RawMessage(`"text"`)}, {Kind: "x", Body: json.RawMessage(`{"a":[1,2]}`)}} {
 		b, err := appendFrame(nil, m, 3)
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(b)
+		corpus.Add(b)
 	}
-	f.Fuzz(func(t *testing.T, in []byte) {
+	corpus.Fuzz(func(t *testing.T, in []byte) {
 		m, fds, err := readFrame(bytes.NewReader(in))
 		if err != nil {
 			return

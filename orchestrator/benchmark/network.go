@@ -2,38 +2,36 @@ package benchmark
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"weft/collectives/schedule"
+	"weft/orchestrator/lab"
 )
 
 // TraceFile is the name under which a lab of this package names its trace.
 const TraceFile = "bench.csv"
 
-// Topologies are the kinds of network that Network makes, the default first.
-func Topologies() []string { return []string{"star", "dumbbell", "leaf-spine", "fat-tree"} }
+// Topologies are the kinds of network that Network makes, the simplest first.
+func Topologies() []string {
+	var names []string
+	for _, k := range lab.TopologyKinds() {
+		if k.Fit != nil {
+			names = append(names, k.Name)
+		}
+	}
+	slices.Reverse(names)
+	return names
+}
 
 // Network returns the lab file of a network of a kind that has at least so many hosts, without a workload.
 func Network(kind string, hosts int) (string, error) {
-	var of string
-	switch kind {
-	case "star":
-		of = fmt.Sprintf("hosts: %d", hosts)
-	case "dumbbell":
-		of = fmt.Sprintf("hosts: %d", (hosts+1)/2)
-	case "leaf-spine":
-		const perLeaf = 8
-		of = fmt.Sprintf("leaves: %d, spines: %d, hosts_per_leaf: %d", max(2, (hosts+perLeaf-1)/perLeaf), perLeaf, perLeaf)
-	case "fat-tree":
-		k := 2
-		for k*k*k/4 < hosts {
-			k += 2
+	for _, k := range lab.TopologyKinds() {
+		if k.Name == kind && k.Fit != nil {
+			return fmt.Sprintf("weft: 1\nname: bench\nabout: sizes of a collective, as nccl-tests measures them\ntopology: {kind: %s, %s}\n", kind, k.Fit(hosts)), nil
 		}
-		of = fmt.Sprintf("k: %d", k)
-	default:
-		return "", fmt.Errorf("topology %q is not one of %s", kind, strings.Join(Topologies(), ", "))
 	}
-	return fmt.Sprintf("weft: 1\nname: bench\nabout: sizes of a collective, as nccl-tests measures them\ntopology: {kind: %s, %s}\n", kind, of), nil
+	return "", fmt.Errorf("topology %q is not one of %s", kind, strings.Join(Topologies(), ", "))
 }
 
 // Settings are what makes a lab a benchmark: paths and values, to be set in it.

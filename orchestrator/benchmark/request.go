@@ -154,7 +154,7 @@ func (r *Request) measure(collective, algorithm string, sizes []units.Bytes) (Me
 				return m, fmt.Errorf("%d ranks do not form local groups of 8, 4 or 2; say how many a group has", r.Ranks)
 			}
 		}
-		if collective == schedule.Permute {
+		if f.Permuted {
 			if s.Permute, err = schedule.Shift(r.Ranks, 1); err != nil { // as sendrecv_perf
 				return m, err
 			}

@@ -224,9 +224,9 @@ func (s *supervisor) measure(ctx context.Context, w *way, m *Measured) error {
 	g, d := s.x.Graph, s.deployment.Dilation
 	m.From, m.To, m.Hops, m.Tried = g.Nodes[w.src].Name, g.Nodes[w.dst].Name, len(w.ports), true
 	for _, name := range []string{m.From, m.To} {
-		if err := s.alive(name); err != nil {
-			m.Tried, m.Why = false, err.Error()
-			return nil
+		if why, err := s.idle(name); err != nil || why != "" {
+			m.Tried, m.Why = false, why
+			return err
 		}
 	}
 	const small = 64

@@ -12,6 +12,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"weft/internal/regular"
+	"weft/orchestrator/topology"
 )
 
 // standing deploys a lab and returns its root, opened, and its supervisor.
@@ -84,15 +87,11 @@ func stopped(t *testing.T, pid int) bool {
 func TestPrivLabThatComesUpIsNoStray(t *testing.T) {
 	privileged(t)
 	r, pid := standing(t, "young")
-	text, err := r.dir.ReadFile(filepath.Join("young", journalFile))
-	if err != nil {
-		t.Fatal(err)
+	s, ok := supervisorAt(pid)
+	if !ok {
+		t.Fatalf("process %d is not taken for a supervisor", pid)
 	}
-	j := new(Journal)
-	if err := j.read(text); err != nil {
-		t.Fatal(err)
-	}
-	if ended, err := endStray(t.Context(), r.Path(), "young", j.deployment); ended || err != nil {
+	if ended, err := s.endAlone(t.Context(), r.Path()); ended || err != nil {
 		t.Errorf("the lab's own supervisor was ended (%v), %v", ended, err)
 	}
 	lock, err := r.Lock("young", 0)
@@ -102,7 +101,7 @@ func TestPrivLabThatComesUpIsNoStray(t *testing.T) {
 	if err := r.dir.Rename(filepath.Join("young", journalFile), filepath.Join("young", "kept")); err != nil {
 		t.Fatal(err)
 	}
-	if ended, err := endStray(t.Context(), r.Path(), "young", j.deployment); ended || err != nil {
+	if ended, err := s.endAlone(t.Context(), r.Path()); ended || err != nil {
 		t.Errorf("ended under somebody else's lock (%v), %v", ended, err)
 	}
 	if err := r.dir.Rename(filepath.Join("young", "kept"), filepath.Join("young", journalFile)); err != nil {
@@ -274,6 +273,34 @@ func TestPrivJournalThatIsNoFile(t *testing.T) {
 	}
 }
 
+// A file of another lab's folder that is a pipe keeps nobody from deploying, and is not waited for.
+func TestPipesInTheStateDirectoryAreNotWaitedFor(t *testing.T) {
+	root := stateRoot(t)
+	for _, name := range []string{deploymentFile, labFile} {
+		dir := filepath.Join(root, strings.TrimSuffix(name, filepath.Ext(name)))
+		if err := errors.Join(os.MkdirAll(dir, 0o700), syscall.Mkfifo(filepath.Join(dir, name), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "lab", deploymentFile), []byte(`{"id":"x"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := OpenRoot(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := r.choose("mine", func(topology.Subnet) error { return nil }); err != nil {
+		t.Error(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(root, "mine"+lockSuffix), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Lock("mine", 0); !errors.Is(err, regular.ErrNotRegular) {
+		t.Errorf("a lock that is a pipe: %v", err)
+	}
+}
+
 // What is wrong with many things at once is said once.
 func TestRollbackSaysEachTroubleOnce(t *testing.T) {
 	var f failures
@@ -337,5 +364,31 @@ func TestPrivLabWithoutNodesIsBroken(t *testing.T) {
 	swept, err := Clean(t.Context(), r.Path(), Options{})
 	if err != nil || len(swept) != 1 || swept[0].What != "broken" {
 		t.Errorf("%+v, %v", swept, err)
+	}
+}
+
+// A lock that a killed process has left to a child, until that has become another program, does not keep Clean from removing
+// what that process made.
+func TestCleanWaitsForAnHeir(t *testing.T) {
+	root := stateRoot(t)
+	r, err := OpenRoot(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := r.dir.Mkdir("heir", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := r.Lock("heir", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(100*time.Millisecond, func() { lock.file.Close() }) // as the kernel does: the file of the lock stays
+	swept, err := cleanDeployments(t.Context(), root, Options{})
+	if err != nil || len(swept) != 1 || swept[0].What != "removed" {
+		t.Errorf("%+v, %v", swept, err)
+	}
+	if files, _ := os.ReadDir(root); len(files) > 0 {
+		t.Errorf("left: %v", files)
 	}
 }

@@ -26,9 +26,12 @@ func dial(r *Root, name string) (*client, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	dir, err := r.dir.OpenRoot(name)
+	dir, err := r.folder(name)
 	if missing(err) {
 		return nil, fmt.Errorf("lab %s: %w", name, ErrNotDeployed)
+	}
+	if errors.Is(err, errForeign) {
+		return nil, fmt.Errorf("lab %s: %w; weft destroy %s ends what runs of it", name, err, name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lab %s: %w", name, err)
@@ -148,8 +151,11 @@ func (h *Handle) Exec(ctx context.Context, e Exec, files ...*os.File) (Exit, err
 	if ctx.Err() != nil {
 		return exit, ctx.Err()
 	}
+	if err != nil && isEnd(err) {
+		return Exit{Code: CodeNode, Ended: "its supervisor has ended"}, nil
+	}
 	if err != nil {
-		return Exit{}, fmt.Errorf("lab %s: %w", h.name, err)
+		return Exit{}, err
 	}
 	return exit, nil
 }

@@ -8,36 +8,46 @@ import (
 	"os"
 	"time"
 
-	"github.com/hashicorp/go-multierror"
-
+	"weft/internal/cleanup"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/docker"
 	"weft/orchestrator/runtime/namespace"
 )
 
-// Down takes a lab down and removes every trace of it. A lab that is not there is no error: found says whether there
-// was anything.
+// Down takes a lab down and removes every trace of it, supervisors that have lost their folder among them. A lab that is
+// not there is no error: found says whether there was anything.
 func Down(ctx context.Context, path, name string, o Options) (found bool, err error) {
 	if err := CheckName(name); err != nil {
 		return false, err
 	}
 	r, lock, err := begin(path, name)
-	if err != nil {
-		return false, err
+	if err != nil { // without a state directory there is no folder, and every supervisor of one there is a stray
+		strays, failed := r.endStrays(ctx, name, o)
+		return strays > 0, cleanup.Join(err, failed)
 	}
 	defer r.Close()
 	defer r.Remove()
 	defer lock.Unlock()
-	if _, err := r.dir.Lstat(name); missing(err) {
-		return false, nil
+	if _, err := r.dir.Lstat(name); !missing(err) {
+		found = true
 	}
-	return true, takeDown(ctx, r, name, o)
+	err = takeDown(ctx, r, name, o)
+	strays, failed := r.endStrays(ctx, name, o)
+	return found || strays > 0, cleanup.Join(err, failed)
 }
 
 // takeDown does so with the lock held.
 func takeDown(ctx context.Context, r *Root, name string, o Options) error {
-	dir, err := r.dir.OpenRoot(name)
+	dir, err := r.folder(name)
 	if missing(err) {
+		return nil
+	}
+	if errors.Is(err, errForeign) {
+		aside, failed := r.putAside(name)
+		if failed != nil {
+			return fmt.Errorf("lab %s: %w", name, cleanup.Join(err, failed))
+		}
+		o.say("%s: %v; it is now %s", name, err, aside)
 		return nil
 	}
 	if err != nil {
@@ -73,15 +83,14 @@ func takeDown(ctx context.Context, r *Root, name string, o Options) error {
 		return removeFolder(r, name)
 	}
 	if again != nil {
-		return fmt.Errorf("lab %s: %w", name, errors.Join(err, again))
+		return fmt.Errorf("lab %s: %w", name, cleanup.Join(err, again))
 	}
 	defer j.Close()
-	var all *multierror.Error
-	if err != nil {
-		all = multierror.Append(all, err)
-	}
+	var all cleanup.Errors
+	all.Add(err)
 	if err := o.rollback(ctx, dir, j); err != nil {
-		return fmt.Errorf("lab %s: %w", name, sentence(multierror.Append(all, err)))
+		all.Add(err)
+		return fmt.Errorf("lab %s: %w", name, all.Err())
 	}
 	return o.finish(r, name, j.Unknown(o.undoers(dir))) // what the supervisor did not say no longer matters
 }

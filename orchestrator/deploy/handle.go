@@ -85,8 +85,10 @@ func (s *supervisor) exec(conn *control.Conn, e *Exec, files []*os.File) error {
 	default:
 		return fmt.Errorf("%d descriptors for a program", len(files))
 	}
-	if err := s.alive(e.Node); err != nil {
+	if why, err := s.idle(e.Node); err != nil {
 		return err
+	} else if why != "" {
+		return conn.SendValue(kindExit, Exit{Code: CodeNode, Ended: why})
 	}
 	ctx, cancel := context.WithCancel(s.life)
 	defer cancel()
@@ -96,9 +98,14 @@ func (s *supervisor) exec(conn *control.Conn, e *Exec, files []*os.File) error {
 	}()
 	err := s.lab.Cluster().Exec(ctx, e.Node, command)
 	var status *runtime.StatusError
+	var ended *runtime.ExitError
 	switch {
 	case err == nil:
 		return conn.SendValue(kindExit, Exit{})
+	case s.life.Err() != nil:
+		return conn.SendValue(kindExit, Exit{Code: CodeNode, Ended: "it has been taken down"})
+	case errors.As(err, &ended):
+		return conn.SendValue(kindExit, Exit{Code: CodeNode, Ended: s.hasEnded(e.Node, ended.How())})
 	case errors.As(err, &status):
 		return conn.SendValue(kindExit, Exit{Code: status.Code, Text: status.Text})
 	}
@@ -123,23 +130,37 @@ func (s *supervisor) host(name string) (int, error) {
 // switched says that the machine's kernel switches the lab: switches are nodes.
 func (s *supervisor) switched() bool { return s.lab.Cluster().Switches() > 0 }
 
-// alive says why nothing can be run in a node.
-func (s *supervisor) alive(name string) error {
+// idle says why nothing can be run in a node that has ended or is paused. A node that the lab does not have is an error.
+func (s *supervisor) idle(name string) (why string, err error) {
 	if id, ok := s.x.Graph.NodeNamed(name); ok && int(id) >= s.x.Graph.Hosts && s.switched() {
-		return nil
+		return "", nil
 	}
 	h, err := s.host(name)
 	if err != nil {
-		return err
+		return "", err
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n := &s.nodes[h]; n.dead != "" {
-		return fmt.Errorf("%s; weft node %s %s restart starts it again", n.dead, s.deployment.Lab, name)
-	} else if n.paused {
-		return fmt.Errorf("%s is paused; weft node %s %s resume lets it go on", name, s.deployment.Lab, name)
+	is := s.nodes[h]
+	s.mu.Unlock()
+	switch {
+	case is.dead != "":
+		return s.hasEnded(name, is.how), nil
+	case is.paused:
+		return fmt.Sprintf("%s is paused; weft node %s %s resume lets it go on", name, s.deployment.Lab, name), nil
 	}
-	return nil
+	return "", nil
+}
+
+// hasEnded says that a node has ended, and how: "signal: killed", say, unless somebody asked for it.
+func (s *supervisor) hasEnded(name, how string) string {
+	if id, ok := s.x.Graph.NodeNamed(name); ok && int(id) < len(s.nodes) {
+		s.mu.Lock()
+		if s.nodes[id].asked {
+			how = "it was killed by weft node"
+		}
+		s.mu.Unlock()
+	}
+	return fmt.Sprintf("%s has ended (%s); weft node %s %s restart starts it again", name, how, s.deployment.Lab, name)
 }
 
 // link changes a link.
@@ -284,7 +305,7 @@ func (s *supervisor) restart(h int, running bool) error {
 		}
 	}
 	if err := s.lab.Restart(s.life, h); err != nil {
-		s.became(h, func(l *nodeLife) { l.dead = err.Error() })
+		s.became(h, func(l *nodeLife) { l.dead, l.how, l.asked = err.Error(), err.Error(), false })
 		return err
 	}
 	s.became(h, func(l *nodeLife) { *l = nodeLife{} })

@@ -14,7 +14,10 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/hashicorp/go-multierror"
+	"golang.org/x/sys/unix"
+
+	"weft/internal/cleanup"
+	"weft/internal/regular"
 )
 
 // Kinds of what operations make, beside those of package runtime.
@@ -60,10 +63,10 @@ func createJournal(dir *os.Root, deployment string, step func(string)) (*Journal
 	}
 	j := &Journal{file: f, step: step, deployment: deployment}
 	if err := j.write(entry{Deployment: deployment}); err != nil {
-		return nil, errors.Join(err, f.Close(), dir.Remove(journalFile))
+		return nil, cleanup.Join(err, f.Close(), dir.Remove(journalFile))
 	}
 	if err := syncFolder(dir); err != nil { // a crash of the machine must not lose the name of what was synced
-		return nil, errors.Join(err, f.Close(), dir.Remove(journalFile))
+		return nil, cleanup.Join(err, f.Close(), dir.Remove(journalFile))
 	}
 	return j, nil
 }
@@ -91,12 +94,12 @@ func openJournal(dir *os.Root, step func(string)) (*Journal, error) {
 	if err := j.read(text); err != nil {
 		return nil, err
 	}
-	if j.file, err = dir.OpenFile(journalFile, os.O_WRONLY|os.O_APPEND, 0); err != nil {
+	if j.file, err = regular.OpenIn(dir, journalFile, os.O_WRONLY|os.O_APPEND, 0); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
 	if n := bytes.LastIndexByte(text, '\n') + 1; n < len(text) {
 		if err := j.file.Truncate(int64(n)); err != nil {
-			return nil, errors.Join(fmt.Errorf("journal: %w", err), j.file.Close())
+			return nil, cleanup.Join(fmt.Errorf("journal: %w", err), j.file.Close())
 		}
 	}
 	return j, nil
@@ -115,7 +118,7 @@ func readJournal(dir *os.Root, path string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%w: it is not a file", errDamaged)
 	}
-	f, err := dir.Open(path)
+	f, err := regular.OpenIn(dir, path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -333,15 +336,15 @@ func (f *failures) add(do string, err error) {
 }
 
 func (f *failures) sentence() error {
-	var all *multierror.Error
+	var all cleanup.Errors
 	for i, err := range f.errs {
 		what := f.first[i]
 		if n := f.more[i]; n > 0 {
 			what += fmt.Sprintf(" (and %d more)", n)
 		}
-		all = multierror.Append(all, fmt.Errorf("undo %s: %w", what, err))
+		all.Add(fmt.Errorf("undo %s: %w", what, err))
 	}
-	return sentence(all)
+	return all.Err()
 }
 
 func (j *Journal) tell(step string) {
@@ -352,15 +355,6 @@ func (j *Journal) tell(step string) {
 
 // Close closes the file.
 func (j *Journal) Close() error { return j.file.Close() }
-
-// sentence makes a multierror read like one sentence.
-func sentence(all *multierror.Error) error {
-	if all == nil {
-		return nil
-	}
-	all.ErrorFormat = func(errs []error) string { return errors.Join(errs...).Error() }
-	return all.ErrorOrNil()
-}
 
 // removeFile undoes a file of a lab's folder. The name is one, not a path: see os.Root.
 func removeFile(dir *os.Root) undoer {

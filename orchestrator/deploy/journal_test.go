@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"weft/internal/fuzztest"
 )
 
 func journalIn(t *testing.T) (*os.Root, *Journal) {
@@ -101,8 +103,9 @@ func TestJournalThatWasCutShort(t *testing.T) {
 }
 
 func FuzzJournal(f *testing.F) {
-	f.Add([]byte(`{"deployment":"0123456789abcdef0123456789abcdef"}` + "\n" + `{"seq":1,"do":"x","kind":"file","name":"y"}` + "\n"))
-	f.Fuzz(func(t *testing.T, text []byte) {
+	corpus := fuzztest.New(f)
+	corpus.Add([]byte(`{"deployment":"0123456789abcdef0123456789abcdef"}` + "\n" + `{"seq":1,"do":"x","kind":"file","name":"y"}` + "\n"))
+	corpus.Fuzz(func(t *testing.T, text []byte) {
 		j := new(Journal)
 		if err := j.read(text); err != nil {
 			return

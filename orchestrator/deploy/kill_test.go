@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,59 +12,69 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/sample"
 	"weft/internal/umltest"
 )
 
-// everyVar asks for every step; otherwise a sample is taken of those of a runtime that is slow. See make killtest.
-const everyVar = "WEFT_KILLTEST"
+// A victim is a process that is killed, or two, and how many of its steps a sample leaves out between two kills.
+type victim struct {
+	name   string
+	stride int
+}
 
-// Whoever is killed at whatever step of deploying, running and destroying, in whatever runtime, what is left is known, and
-// Clean removes it.
+// A process killed at any step of deploying, running or destroying a lab leaves only what Clean knows and removes, in
+// both runtimes. `make test-all` kills at every step.
 func TestPrivKilledAtEveryStep(t *testing.T) {
 	if umltest.Inside() {
 		t.Skip("for the machine itself")
 	}
-	sample := rand.New(rand.NewPCG(uint64(os.Getpid()), 0))  // another one each time
-	for runtime, victims := range map[string]map[string]int{ // in steps of how many
-		"namespace": {"deploy": 1, "supervise": 1, "destroy": 1, "run": 1},
-		"docker":    {"deploy": 7, "supervise": 11, "destroy": 9, "run": 13, "reaper": 23, "both": 13},
+	for runtime, victims := range map[string][]victim{
+		"namespace": {{"deploy", 4}, {"supervise", 8}, {"destroy", 5}, {"run", 7}},
+		"docker":    {{"deploy", 14}, {"supervise", 40}, {"destroy", 20}, {"run", 40}, {"reaper", 40}, {"both", 40}},
 	} {
-		for victim, stride := range victims {
-			t.Run(runtime+"/"+victim, func(t *testing.T) {
+		for _, v := range victims {
+			t.Run(runtime+"/"+v.name, func(t *testing.T) {
 				in(t, runtime)
-				killed(t, victim, 1+sample.IntN(stride), stride)
+				killed(t, v)
 			})
 		}
 	}
 }
 
-// So it is where the kernel is the datapath, under User Mode Linux, which has all that this takes and where a step takes seconds.
+// The same with the kernel as the datapath, under User Mode Linux, where each step takes seconds.
 func TestUMLKilledAtEveryStep(t *testing.T) {
 	if umltest.Outside(t) {
 		return
 	}
 	t.Setenv(datapathVar, "kernel")
-	sample := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)) // processes have the same numbers there each time
-	for victim, stride := range map[string]int{"deploy": 5, "supervise": 13, "destroy": 8, "run": 9} {
-		t.Run(victim, func(t *testing.T) { killed(t, victim, 1+sample.IntN(stride), stride) })
+	for _, v := range sample.Of(t, 1, victim{"deploy", 10}, victim{"supervise", 40}, victim{"destroy", 16}, victim{"run", 20}) {
+		t.Run(v.name, func(t *testing.T) { killed(t, v) })
 	}
 }
 
-// killed has a victim killed at one of so many steps, from the n-th on: at all of them where that is asked for.
-func killed(t *testing.T, victim string, n, stride int) {
-	if os.Getenv(everyVar) != "" {
-		n, stride = 1, 1
+// killed kills the victim at every stride-th of its steps, from a drawn one on, or at every step where all are wanted.
+func killed(t *testing.T, v victim) {
+	n := 1
+	if sample.All() {
+		v.stride = 1
+	} else {
+		n += sample.Rand(t).IntN(v.stride)
 	}
 	tried := 0
-	for ; killedAt(t, victim, n) && !t.Failed(); n += stride {
+	for ; killedAt(t, v.name, n) && !t.Failed(); n += v.stride {
 		tried++
+	}
+	if tried == 0 && n > 1 && !t.Failed() { // the drawn step is beyond the last
+		if n = 1; killedAt(t, v.name, n) {
+			tried++
+		}
 	}
 	t.Logf("killed at %d steps, the last before step %d", tried, n)
 	if t.Failed() {
-		t.Fatalf("%s, step %d", victim, n)
+		t.Fatalf("%s, step %d", v.name, n)
 	}
-	if tried == 0 || stride == 1 && n < 10 {
-		t.Errorf("%s has only %d steps", victim, n-1)
+	if tried == 0 || v.stride == 1 && n < 10 {
+		t.Errorf("%s has only %d steps", v.name, n-1)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/cleanup"
 	"weft/nodeimg/control"
 )
 
@@ -37,7 +38,7 @@ func listen(dir *os.Root) (*listener, error) {
 	}
 	l.SetUnlinkOnClose(false) // by the journal, and by a name that still means it
 	if err := dir.Chmod(socketFile, 0o600); err != nil {
-		return nil, errors.Join(err, l.Close())
+		return nil, cleanup.Join(err, l.Close())
 	}
 	return &listener{l}, nil
 }

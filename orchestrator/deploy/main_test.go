@@ -23,6 +23,7 @@ import (
 
 	"weft/fabric/realtime"
 	"weft/internal/dockertest"
+	"weft/internal/testenv"
 	"weft/nodeimg/agent"
 	"weft/nodeimg/boot"
 	"weft/nodeimg/control"
@@ -38,11 +39,15 @@ func TestMain(m *testing.M) {
 	if code, played := uml.Role(os.Args); played {
 		os.Exit(code)
 	}
+	if os.Getenv(idleVar) != "" {
+		time.Sleep(time.Minute)
+		os.Exit(0)
+	}
 	if len(os.Args) > 1 {
 		role := os.Args[1]
 		body := map[string]func([]string) error{
 			"deploy": deployRole, "destroy": destroyRole, "supervise": superviseRole, "node": nodeRole, "fabric": fabricRole,
-			"stranger": strangerRole, "clean": cleanRole, "run": runRole,
+			"stranger": strangerRole, "clean": cleanRole, "run": runRole, "spin": spinRole,
 		}[role]
 		if body != nil {
 			if err := body(os.Args[2:]); err != nil {
@@ -52,7 +57,7 @@ func TestMain(m *testing.M) {
 			os.Exit(0)
 		}
 	}
-	code := m.Run()
+	code := testenv.Main(m.Run)
 	dockertest.Stop()
 	if program.folder != "" {
 		os.RemoveAll(program.folder)
@@ -113,6 +118,9 @@ func reapers() (pids []int) {
 	}
 	return pids
 }
+
+// idleVar has a process do nothing, whatever its role.
+const idleVar = "TEST_IDLE"
 
 func deployRole(args []string) error {
 	hosts := 2
@@ -271,7 +279,7 @@ func (m machine) same(n machine) bool {
 func (m machine) nothingLeft(t *testing.T, root string) {
 	t.Helper()
 	now := look(t)
-	for deadline := time.Now().Add(3 * time.Second); !m.same(now) && time.Now().Before(deadline); now = look(t) {
+	for deadline := time.Now().Add(30 * time.Second); !m.same(now) && time.Now().Before(deadline); now = look(t) {
 		time.Sleep(10 * time.Millisecond) // others use the machine too
 	}
 	if !slices.Equal(m.interfaces, now.interfaces) || !slices.Equal(m.qdiscs, now.qdiscs) {

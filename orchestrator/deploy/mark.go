@@ -1,17 +1,16 @@
 package deploy
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"weft/orchestrator/runtime"
 )
 
 // markVar is set in the environment of every process of a deployment, to the deployment's own random name.
@@ -26,34 +25,14 @@ func marked(deployment string) ([]int, error) {
 	if !deploymentName.MatchString(deployment) {
 		return nil, fmt.Errorf("%q is not a deployment", clip(deployment))
 	}
-	files, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		return nil, err
-	}
-	var pids []int
-	for _, f := range files {
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f)))
-		if err == nil && pid != os.Getpid() && hasMark(pid, deployment) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids, nil
+	return runtime.Processes(func(pid int) bool { return pid != os.Getpid() && hasMark(pid, deployment) }), nil
 }
 
 // hasMark says whether a process carries the mark of a deployment. One that has ended, or that this user may not look at,
 // does not.
 func hasMark(pid int, deployment string) bool {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	if err != nil {
-		return false
-	}
-	want := []byte(markVar + "=" + deployment)
-	for v := range bytes.SplitSeq(text, []byte{0}) {
-		if bytes.Equal(v, want) {
-			return true
-		}
-	}
-	return false
+	mark, ok := runtime.Variable(pid, markVar)
+	return ok && mark == deployment
 }
 
 // killTime is how long killed processes may take to be gone: the kernel takes down their namespaces.
@@ -68,7 +47,8 @@ func killMarked(ctx context.Context, deployment string) error {
 			return err
 		}
 		for _, pid := range pids {
-			if err := kill(pid, deployment); err != nil {
+			err := runtime.KillIf(pid, func(pid int) bool { return hasMark(pid, deployment) })
+			if err != nil {
 				return err
 			}
 		}
@@ -81,22 +61,6 @@ func killMarked(ctx context.Context, deployment string) error {
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
-}
-
-// kill ends a process if it still carries the mark: its number may be another's by now, but not once it is held.
-func kill(pid int, deployment string) error {
-	fd, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		return nil // it has ended
-	}
-	defer unix.Close(fd)
-	if !hasMark(pid, deployment) {
-		return nil
-	}
-	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("end process %d: %w", pid, err)
-	}
-	return nil
 }
 
 // awaitEnd returns when a process has ended, or an error when it has not in time.

@@ -50,9 +50,17 @@ type Exec struct {
 
 // Exit is how a program ended.
 type Exit struct {
-	Code int    `json:"code"` // 128 and its number if a signal ended it
+	Code int    `json:"code"` // 128 and its number if a signal ended it; CodeNode if Ended
 	Text string `json:"text,omitempty"`
+
+	// Ended says why the program did not run, or not to its end: the node, or the lab, has ended or stands still. It is
+	// empty where the program itself ended.
+	Ended string `json:"ended,omitempty"`
 }
+
+// CodeNode is the exit code of a program that its node kept from running to its end. Like that of env(1) and docker-run(1)
+// it is one that programs rarely use.
+const CodeNode = 125
 
 // Link is a change of a link of a lab, of both directions. What is nil stays.
 type Link struct {
@@ -152,7 +160,18 @@ type NodeState struct {
 	PID     int    `json:"pid,omitempty"`
 	Cable   string `json:"cable,omitempty"` // tap, packet
 	State   string `json:"state"`           // running, paused, dead; modelled for a switch of the fabric
-	Why     string `json:"why,omitempty"`   // of a dead one
+	Why     string `json:"why,omitempty"`   // of a dead one, and of one without its interface
+
+	Unplugged bool `json:"unplugged,omitempty"` // it runs, without its interface: the network does not reach it
+
+	// Frames of a host that the fabric did not carry: without a destination, broken, and those that pretend to be from somebody else.
+	NotRouted int64 `json:"not_routed,omitempty"`
+	Malformed int64 `json:"malformed,omitempty"`
+	Spoofed   int64 `json:"spoofed,omitempty"`
+
+	// Frames of a host to Weft's own ports, which the fabric carried and which no agent takes, as no workload runs: forged, or of a
+	// program that uses these ports.
+	Untaken int64 `json:"untaken,omitempty"`
 }
 
 // LinkState is a link as it is now.
@@ -197,6 +216,9 @@ type Totals struct {
 	Cut       int64 `json:"cut"`
 	Marks     int64 `json:"ce_marks"`
 	Refused   int64 `json:"unordered_drops"` // frames that a node's kernel did not take
-	NotRouted int64 `json:"not_routed"`
+	NotRouted int64 `json:"not_routed"`      // this and the next three: of the nodes, whose own numbers are in NodeState
+	Malformed int64 `json:"malformed"`
+	Spoofed   int64 `json:"spoofed"`
+	Untaken   int64 `json:"untaken"`
 	Halted    int64 `json:"to_or_from_paused"`
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"weft/internal/cleanup"
+	"weft/internal/regular"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 )
@@ -111,12 +113,15 @@ func writeFile(dir *os.Root, name string, text []byte) error {
 		return err
 	}
 	_, err = f.Write(text)
-	return errors.Join(err, f.Close())
+	return cleanup.Join(err, f.Close())
 }
+
+// maxDeployment is how large each of a deployment's files may be: a lab, and the files that it names, have some MiB.
+const maxDeployment = 64 << 20
 
 // readDeployment reads what save wrote.
 func readDeployment(dir *os.Root) (*Deployment, error) {
-	text, err := dir.ReadFile(deploymentFile)
+	text, err := regular.ReadIn(dir, deploymentFile, maxDeployment)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +129,7 @@ func readDeployment(dir *os.Root) (*Deployment, error) {
 	if err := json.Unmarshal(text, d); err != nil {
 		return nil, fmt.Errorf("%s: %w", deploymentFile, err)
 	}
-	if d.Text, err = dir.ReadFile(labFile); err != nil {
+	if d.Text, err = regular.ReadIn(dir, labFile, maxDeployment); err != nil {
 		return nil, err
 	}
 	if !deploymentName.MatchString(d.ID) {

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"weft/internal/cleanup"
+	"weft/internal/regular"
 )
 
 // RootVar names the environment variable that says where the state directory is.
@@ -126,6 +129,26 @@ func (r *Root) Labs() ([]string, error) {
 	return names, nil
 }
 
+// errForeign is returned for a lab whose name in the state directory belongs to a file, a link, a pipe: not to its folder.
+var errForeign = errors.New("it is not a folder")
+
+// folder opens the folder of a lab. Whatever else has the lab's name is neither followed nor waited for.
+func (r *Root) folder(name string) (*os.Root, error) {
+	info, err := r.dir.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: filepath.Join(r.path, name), Err: errForeign}
+	}
+	f, err := r.dir.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return os.OpenRoot(through(f, "."))
+}
+
 // locks lists the labs that have a lock here.
 func (r *Root) locks() ([]string, error) {
 	entries, err := fs.ReadDir(r.dir.FS(), ".")
@@ -178,7 +201,7 @@ func (r *Root) Lock(name string, wait time.Duration) (*Lock, error) {
 // tryLock takes the lock if nobody has it; nil if somebody does. Whoever unlocks removes the file, so one that was
 // opened may be gone when it is locked, and counts for nothing.
 func (r *Root) tryLock(name string) (*Lock, error) {
-	f, err := r.dir.OpenFile(name+lockSuffix, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+	f, err := regular.OpenIn(r.dir, name+lockSuffix, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -209,5 +232,5 @@ func (l *Lock) Unlock() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	return errors.Join(err, l.file.Close())
+	return cleanup.Join(err, l.file.Close())
 }

@@ -365,9 +365,9 @@ func TestPrivExecInAPausedNode(t *testing.T) {
 	if err := h.Node(Node{Node: "h0", Action: NodePause}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := h.Exec(t.Context(), Exec{Node: "h0", Args: []string{"true"}}, os.Stdin, os.Stdout, os.Stderr)
-	if err == nil || !strings.Contains(err.Error(), "h0 is paused") {
-		t.Errorf("got %v", err)
+	exit, err := h.Exec(t.Context(), Exec{Node: "h0", Args: []string{"true"}}, os.Stdin, os.Stdout, os.Stderr)
+	if err != nil || exit.Code != CodeNode || !strings.Contains(exit.Ended, "h0 is paused") {
+		t.Errorf("got %+v, %v", exit, err)
 	}
 	if err := h.Node(Node{Node: "h0", Action: NodeResume}); err != nil {
 		t.Fatal(err)

@@ -1,8 +1,10 @@
 package deploy
 
 import (
+	"fmt"
 	"os"
 
+	"weft/fabric/realtime"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/topology"
 )
@@ -112,10 +114,22 @@ func (s *supervisor) describeLinks(out *State) error {
 		}
 		out.Links = append(out.Links, k)
 	}
+	var refused realtime.Refusals
+	untaken := int64(0)
+	for h := range look.Hosts {
+		r := look.Hosts[h].Refusals
+		n := &out.Nodes[h]
+		n.NotRouted, n.Malformed, n.Spoofed, n.Untaken = r.NotRouted, r.Malformed, r.Spoofed, look.Hosts[h].Own
+		if look.Hosts[h].Gone && n.PID != 0 {
+			n.Unplugged, n.Why = true, fmt.Sprintf("%s; weft node %s %s restart gives it a new one", withoutInterface, s.deployment.Lab, n.Name)
+		}
+		refused.Add(r)
+		untaken += n.Untaken
+	}
 	c := &look.Network
 	out.Network = &Totals{
 		Injected: c.Injected, Delivered: c.Delivered, Drops: c.Dropped, Lost: c.Lost, Cut: c.Cut, Marks: c.Marks,
-		Refused: look.Refused, NotRouted: look.NotRouted, Halted: look.Halted,
+		Refused: look.Refused, NotRouted: refused.NotRouted, Malformed: refused.Malformed, Spoofed: refused.Spoofed, Untaken: untaken, Halted: look.Halted,
 	}
 	return nil
 }

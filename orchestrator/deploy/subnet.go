@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 )
 
@@ -20,9 +21,18 @@ func (r *Root) choose(name string, keep func(topology.Subnet) error) error {
 	if err := flock(dir); err != nil {
 		return fmt.Errorf("choose a subnet: %w", err)
 	}
-	labs, err := r.Labs()
+	s, err := r.free(name)
 	if err != nil {
 		return err
+	}
+	return keep(s)
+}
+
+// free returns the least subnet that no other lab has.
+func (r *Root) free(name string) (topology.Subnet, error) {
+	labs, err := r.Labs()
+	if err != nil {
+		return 0, err
 	}
 	taken := map[topology.Subnet]bool{}
 	for _, other := range labs {
@@ -32,15 +42,36 @@ func (r *Root) choose(name string, keep func(topology.Subnet) error) error {
 	}
 	for s := topology.Subnet(1); s <= topology.MaxSubnets; s++ {
 		if !taken[s] {
-			return keep(s)
+			return s, nil
 		}
 	}
-	return fmt.Errorf("all %d subnets are taken by other labs; weft destroy gives theirs back", topology.MaxSubnets)
+	return 0, fmt.Errorf("all %d subnets are taken by other labs; weft destroy gives theirs back", topology.MaxSubnets)
+}
+
+// SubnetOf returns the subnet that deploying a lab now would give it. A lab that is up as it is keeps its own.
+func SubnetOf(path string, l *lab.Lab) (s topology.Subnet, up bool, err error) {
+	if _, err := os.Lstat(path); missing(err) {
+		return 1, false, nil
+	}
+	r, err := OpenRoot(path)
+	if err != nil {
+		return 0, false, err
+	}
+	defer r.Close()
+	c, err := r.plan(l)
+	if err != nil {
+		return 0, false, err
+	}
+	if c.Action == ActionNone {
+		return c.Deployment.Subnet, true, nil
+	}
+	s, err = r.free(l.Name)
+	return s, false, err
 }
 
 // subnetOf is the subnet of a lab; 0 where there is no lab, or none that can be read.
 func (r *Root) subnetOf(name string) topology.Subnet {
-	dir, err := r.dir.OpenRoot(name)
+	dir, err := r.folder(name)
 	if err != nil {
 		return 0
 	}

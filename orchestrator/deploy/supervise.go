@@ -9,7 +9,9 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
+	"weft/internal/cleanup"
 	"weft/nodeimg/control"
 	"weft/orchestrator/emulate"
 	orchestrate "weft/orchestrator/run"
@@ -40,7 +42,8 @@ type supervisor struct {
 // nodeLife is what became of a node.
 type nodeLife struct {
 	paused bool
-	dead   string // why; empty: it is alive
+	dead   string // why, as a sentence; empty: it is alive
+	how    string // how it ended; empty: it is alive, or its end was asked for
 	asked  bool   // its end was asked for
 }
 
@@ -70,7 +73,7 @@ func supervise(conn *control.Conn, path, name string, o Options) (err error) {
 		return err
 	}
 	defer root.Close()
-	dir, err := root.dir.OpenRoot(name)
+	dir, err := root.folder(name)
 	if err != nil {
 		return err
 	}
@@ -114,7 +117,7 @@ func (s *supervisor) live(conn *control.Conn) error {
 		err = s.journal.Commit()
 	}
 	if err != nil {
-		return s.undo(errors.Join(fmt.Errorf("the deployer is gone: %w", err), s.takeDown()))
+		return s.undo(cleanup.Join(fmt.Errorf("the deployer is gone: %w", err), s.takeDown()))
 	}
 	s.events.add(Event{Event: "deployed", Text: s.deployment.File})
 	_ = conn.SendValue(kindKept, nil) // whoever deployed may have been killed since: the lab is kept all the same
@@ -200,12 +203,35 @@ func (s *supervisor) attend() {
 				return
 			}
 			s.died(exit)
+		case h := <-s.lab.Gone():
+			time.AfterFunc(endingTime, func() { s.unplugged(h) })
 		case <-broken:
 			broken = nil
 			if s.life.Err() == nil {
 				s.events.add(Event{Event: "broken", Text: s.lab.Why().Error()})
 			}
 		}
+	}
+}
+
+// endingTime is how long after a node's interface is gone the node itself is looked at: one that ends takes its interface with
+// it, and the kernel tells of both in no order. Ours: it takes milliseconds.
+const endingTime = time.Second
+
+// withoutInterface is what is said of a node that runs and that the network reaches no more.
+const withoutInterface = "its interface was deleted or taken down"
+
+// unplugged notes that a node has lost its interface, unless the node has ended as well, or has a new one.
+func (s *supervisor) unplugged(h int) {
+	look, err := s.lab.Look()
+	if err != nil || !look.Hosts[h].Gone {
+		return
+	}
+	s.mu.Lock()
+	ended := s.nodes[h].dead != "" || s.nodes[h].asked
+	s.mu.Unlock()
+	if !ended {
+		s.events.add(Event{Event: "unplugged", Node: s.x.Graph.Nodes[h].Name, Text: withoutInterface})
 	}
 }
 
@@ -222,7 +248,7 @@ func (s *supervisor) died(exit runtime.Exit) {
 	s.mu.Lock()
 	n := &s.nodes[h]
 	asked := n.asked
-	n.dead, n.paused = exit.Err.Error(), false
+	n.dead, n.how, n.paused = exit.Err.Error(), exit.Err.How(), false
 	if asked {
 		n.dead = exit.Name + " was killed"
 	}
@@ -256,10 +282,21 @@ func (s *supervisor) takeDown() error {
 func (s *supervisor) undo(err error) error {
 	o := Options{Undo: s.options.Undo}
 	failed := s.journal.Rollback(context.Background(), s.undoers(o))
-	if failed == nil {
+	if failed == nil && s.named() {
 		failed = o.finish(s.root, s.deployment.Lab, s.journal.Unknown(s.undoers(o)))
 	}
-	return errors.Join(err, failed)
+	return cleanup.Join(err, failed)
+}
+
+// named says whether the lab's name still leads to the folder of this supervisor: that may have been removed, and the name
+// be another lab's.
+func (s *supervisor) named() bool {
+	ours, err := s.dir.Stat(".")
+	if err != nil {
+		return false
+	}
+	there, err := s.root.dir.Lstat(s.deployment.Lab)
+	return err == nil && os.SameFile(ours, there)
 }
 
 // undoers are those of the supervisor, which does not end itself in the middle.

@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hashicorp/go-multierror"
-
+	"weft/internal/cleanup"
 	"weft/nodeimg/control"
+	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/topology"
 )
@@ -57,7 +57,11 @@ func Fresh(q *Request) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Change{Lab: l.Name, Action: ActionDeploy, Why: "it is not deployed"}, nil
+	return fresh(l), nil
+}
+
+func fresh(l *lab.Lab) *Change {
+	return &Change{Lab: l.Name, Action: ActionDeploy, Why: "it is not deployed"}
 }
 
 // Plan says what Up would do, without doing it.
@@ -66,12 +70,18 @@ func Plan(r *Root, q *Request) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := Fresh(q)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := r.dir.OpenRoot(l.Name)
+	return r.plan(l)
+}
+
+// plan says what Up would do with a lab.
+func (r *Root) plan(l *lab.Lab) (*Change, error) {
+	c := fresh(l)
+	dir, err := r.folder(l.Name)
 	if missing(err) {
+		return c, nil
+	}
+	if errors.Is(err, errForeign) {
+		c.Action, c.Why = ActionRepair, err.Error()
 		return c, nil
 	}
 	if err != nil {
@@ -132,6 +142,9 @@ func Up(ctx context.Context, path string, q *Request, o Options) (*Change, error
 	if err != nil || c.Action == ActionNone {
 		return c, err
 	}
+	if _, err := r.endStrays(ctx, l.Name, o); err != nil {
+		return nil, err
+	}
 	began := time.Now()
 	if c.Action != ActionDeploy {
 		o.say("%s: %s; taking it down first", l.Name, c.Why)
@@ -143,14 +156,12 @@ func Up(ctx context.Context, path string, q *Request, o Options) (*Change, error
 		Request: *q, Lab: l.Name, ID: newID(), Began: began, Dilation: spec.Dilation, Why: spec.Why,
 	}
 	if err := c.Deployment.bringUp(ctx, r, o); err != nil {
-		var all *multierror.Error
-		all = multierror.Append(all, err)
+		var all cleanup.Errors
+		all.Add(err)
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), downTime)
 		defer cancel()
-		if err := takeDown(clean, r, l.Name, o); err != nil {
-			all = multierror.Append(all, err)
-		}
-		return nil, fmt.Errorf("deploy %s: %w", l.Name, sentence(all))
+		all.Add(takeDown(clean, r, l.Name, o))
+		return nil, fmt.Errorf("deploy %s: %w", l.Name, all.Err())
 	}
 	c.Took = time.Since(began).Seconds()
 	return c, nil
@@ -189,7 +200,7 @@ func (d *Deployment) bringUp(ctx context.Context, r *Root, o Options) error {
 	if err := r.dir.Mkdir(d.Lab, 0o700); err != nil {
 		return err
 	}
-	dir, err := r.dir.OpenRoot(d.Lab)
+	dir, err := r.folder(d.Lab)
 	if err != nil {
 		return err
 	}

@@ -13,12 +13,13 @@ import (
 	"time"
 
 	"weft/internal/dockertest"
+	"weft/internal/testenv"
 	"weft/orchestrator/runtime/namespace"
 	"weft/orchestrator/uml"
 )
 
 func TestMain(m *testing.M) {
-	code := m.Run()
+	code := testenv.Main(m.Run)
 	dockertest.Stop()
 	os.Exit(code)
 }

@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"weft/internal/cleanup"
+	"weft/internal/regular"
 )
 
 // cached returns the machine's capacity from the user's cache directory, or measures it and keeps it there.
@@ -86,9 +89,12 @@ func processor() string {
 // busyLife is how long a measurement on a machine that looked busy is believed.
 const busyLife = 10 * time.Minute
 
+// maxCapacity is how large a measurement in the cache may be, in bytes: several times what one takes.
+const maxCapacity = 1 << 20
+
 func readCapacity(file string) (Capacity, error) {
 	var c Capacity
-	b, err := os.ReadFile(file)
+	b, err := regular.Read(file, maxCapacity)
 	if err != nil {
 		return c, err
 	}
@@ -129,11 +135,13 @@ func writeCapacity(file string, c Capacity) error {
 		return err
 	}
 	_, err = f.Write(append(b, '\n'))
-	if err := errors.Join(err, f.Close()); err != nil {
-		os.Remove(f.Name())
-		return err
+	if err = cleanup.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), file)
 	}
-	return os.Rename(f.Name(), file)
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
 }
 
 // keptBuilds is how many measurements of other builds, kernels and privileges are kept beside a new one.
@@ -172,7 +180,7 @@ func lock(ctx context.Context, file string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := regular.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 func TestCapacityIsMeasuredOnce(t *testing.T) {
@@ -69,6 +70,33 @@ func TestCapacityIsMeasuredOnce(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), ".*")); len(left) > 0 {
 		t.Errorf("temporary files are left: %v", left)
+	}
+}
+
+// A cache in which something else lies than files of Weft is neither waited for nor read without end.
+func TestCacheThatIsNoFile(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	file, err := cacheFile("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Dir(file)
+	want := Capacity{PacketsPerSecond: 1e5, Lateness: []LatenessAt{{1e4, 3e4}}}
+	pipe := func(path string) error { return unix.Mkfifo(path, 0o600) }
+	endless := func(path string) error { return os.Symlink("/dev/zero", path) }
+	directory := func(path string) error { return os.Mkdir(path, 0o700) }
+	for _, make := range []func(string) error{pipe, endless, directory} {
+		for _, path := range []string{file, filepath.Join(folder, "capacity.lock")} {
+			if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o700), make(path)); err != nil {
+				t.Fatal(err)
+			}
+			if c, err := cached(t.Context(), "", func() (Capacity, error) { return want, nil }); err != nil || !cmp.Equal(c, want) {
+				t.Errorf("got %+v, %v", c, err)
+			}
+			if left, _ := filepath.Glob(filepath.Join(folder, ".*")); len(left) > 0 {
+				t.Errorf("temporary files are left: %v", left)
+			}
+		}
 	}
 }
 

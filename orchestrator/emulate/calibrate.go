@@ -3,13 +3,13 @@ package emulate
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	goruntime "runtime"
 	"slices"
 	"strings"
 	"time"
 
+	"weft/internal/cleanup"
 	"weft/orchestrator/runtime"
 )
 
@@ -48,7 +48,7 @@ func Measure(ctx context.Context, p Processes) (Capacity, error) {
 		return Capacity{}, fmt.Errorf("measure the packet rate: %w", err)
 	}
 	c, err := b.measure(ctx, p.measuring)
-	return c, errors.Join(err, b.close())
+	return c, cleanup.Join(err, b.close())
 }
 
 // measuring tells how many of the steps of measuring are done.
@@ -107,15 +107,15 @@ func newBench(ctx context.Context, p Processes) (*bench, error) {
 	b := &bench{hosts: calibrationHosts(), more: true}
 	x := allToAll(b.hosts, 1, 1, 1)
 	x.Processes = p
-	spec, err := x.cluster()
+	setup, err := x.ToRun()
 	if err != nil {
 		return nil, err
 	}
-	if b.cluster, err = launch(ctx, p.launch(), spec); err != nil {
+	if b.cluster, err = launch(ctx, p.launch(), setup.Spec); err != nil {
 		return nil, err
 	}
 	if b.crew, err = lend(ctx, b.cluster); err != nil {
-		return nil, errors.Join(err, b.cluster.Close())
+		return nil, cleanup.Join(err, b.cluster.Close())
 	}
 	return b, nil
 }
@@ -138,7 +138,7 @@ func (b *bench) run(ctx context.Context, seconds, offered float64) (benchOutcome
 	x.Dilation = max(1, roundUp(Load(x.Plans)/offered))
 	x.Stall = max(benchStall, x.stall())
 	x.more = b.more
-	o, err := drive(ctx, b.cluster, b.crew, x)
+	o, err := drive(ctx, b.cluster, b.crew, nil, x)
 	if err == nil && (o.Report == nil || slices.Contains(o.Results, nil)) {
 		err = fmt.Errorf("the run ended without results: %s", strings.Join(o.Warnings, "; "))
 	}

@@ -2,11 +2,11 @@ package emulate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 
 	"weft/fabric/realtime"
+	"weft/internal/cleanup"
 	"weft/nodeimg/boot"
 	"weft/nodeimg/control"
 	"weft/orchestrator/kernelpath"
@@ -52,15 +52,11 @@ type carrier struct {
 	end   context.CancelFunc
 }
 
-// carrier returns what carries packets in a cluster that was launched for x.
-func (x *Experiment) carrier(cluster runtime.Cluster) (*carrier, error) {
-	if x.Kernel == nil {
+// carrier returns what carries packets in a cluster that was launched for x, whose setup has this network.
+func (x *Experiment) carrier(cluster runtime.Cluster, network *kernelpath.Network) (*carrier, error) {
+	if network == nil {
 		f := cluster.Fabric()
 		return &carrier{name: f.Name, who: "the fabric process", conn: f.Conn, notes: f.Report.Notes}, nil
-	}
-	network, err := x.network()
-	if err != nil {
-		return nil, err
 	}
 	ours, theirs, err := control.Pair()
 	if err != nil {
@@ -68,7 +64,7 @@ func (x *Experiment) carrier(cluster runtime.Cluster) (*carrier, error) {
 	}
 	conn, err := control.Of(theirs)
 	if err != nil {
-		return nil, errors.Join(err, ours.Close())
+		return nil, cleanup.Join(err, ours.Close())
 	}
 	ctx, end := context.WithCancel(context.Background())
 	c := &carrier{name: "datapath kernel", who: "the kernel's datapath", conn: ours, ended: make(chan struct{}), end: end}
@@ -113,14 +109,7 @@ func (x *Experiment) CheckKernel(kernel qdisc.Capabilities) (port int, err error
 }
 
 // switched adds to what a runtime must start what a lab needs whose switches are nodes.
-func (x *Experiment) switched(s *runtime.Spec) error {
-	if x.Kernel == nil {
-		return nil
-	}
-	n, err := x.network()
-	if err != nil {
-		return err
-	}
+func (x *Experiment) switched(s *runtime.Spec, n *kernelpath.Network) {
 	s.Cables = n.Cables
 	for i := range n.Switches {
 		s.Switches = append(s.Switches, boot.NodeSpec{Name: n.Switches[i].Name, Switch: true, MTU: x.ipMTU()})
@@ -131,5 +120,4 @@ func (x *Experiment) switched(s *runtime.Spec) error {
 		node.Wired, node.Addr, node.Peers = true, netip.PrefixFrom(host.Addr, host.Addr.BitLen()), host.Peers
 		node.Gateway = &boot.Gateway{Addr: home.Addr, MAC: home.MAC, Net: x.Kernel.Net}
 	}
-	return nil
 }

@@ -3,6 +3,7 @@ package emulate
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"weft/fabric/realtime"
@@ -95,6 +96,7 @@ func (r *run) merge() {
 		o.Dones = append(o.Dones, n.Dones...)
 		o.Windows = append(o.Windows, n.Windows...)
 		o.Transport.Add(n.Counters)
+		o.TimedOut = append(o.TimedOut, n.TimedOut...)
 		o.RTT.Merge(n.RTT)
 		o.OneWay.Merge(n.OneWay)
 	}
@@ -130,16 +132,26 @@ func (p *peerState) why() string {
 func (r *run) judge() {
 	o := r.outcome
 	e := evidence{baseRTT: r.x.BaseRTT, cpu: o.Fidelity.CPUMax, late: latenessOf(o)}
-	var sockets, interfaces int64
+	var sockets int64
+	ours, others := unsent{}, unsent{}
 	for i, n := range o.Results {
 		if n == nil {
 			e.broken = append(e.broken, fmt.Sprintf("%s did not say how late it was", r.name(i)))
 			continue
 		}
 		sockets += n.Dropped
-		interfaces += n.Unsent
+		if r.strange(i) {
+			others.add(r.name(i), n.Unsent)
+		} else {
+			ours.add(r.name(i), n.Unsent)
+		}
 	}
-	e.drops = []drops{{"receive buffers of nodes", sockets}, {"send queues of nodes", interfaces}}
+	e.drops = []drops{{where: "receive buffers of nodes", n: sockets}, {where: "send queues of " + ours.names(), n: ours.n}}
+	if others.n > 0 {
+		e.drops = append(e.drops, drops{
+			where: "send queues of " + others.names() + ", among packets that are no part of the workload", n: others.n, foreign: true,
+		})
+	}
 	into := "the fabric's way into nodes"
 	if r.x.Kernel != nil {
 		into = "the kernel's way between nodes"
@@ -147,12 +159,35 @@ func (r *run) judge() {
 	if f := o.Report; f == nil {
 		e.broken = append(e.broken, r.carrier.who+" did not say what it lost")
 	} else {
-		e.drops = append(e.drops, drops{into, f.Refused})
+		e.drops = append(e.drops, drops{where: into, n: f.Refused})
 		if f.Broken != "" {
 			e.broken = append(e.broken, f.Broken)
 		}
 	}
+	o.Refused, e.disturbed = r.refused()
 	o.Fidelity = judge(e)
+}
+
+// unsent is what the send queues of some nodes lost.
+type unsent struct {
+	n    int64
+	from []string // nodes that lost some
+}
+
+func (u *unsent) add(node string, n int64) {
+	if n > 0 {
+		u.n += n
+		u.from = append(u.from, node)
+	}
+}
+
+// names lists the nodes, or the first of many.
+func (u *unsent) names() string {
+	const most = 4
+	if more := len(u.from) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(u.from[:most], ", "), more)
+	}
+	return strings.Join(u.from, ", ")
 }
 
 // latenessOf returns each kind of lateness that was measured.

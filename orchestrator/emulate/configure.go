@@ -14,7 +14,9 @@ import (
 	"weft/internal/poller"
 	"weft/nodeimg/agent"
 	"weft/nodeimg/boot"
+	"weft/orchestrator/kernelpath"
 	"weft/orchestrator/runtime"
+	"weft/tc-shaping/qdisc"
 	"weft/transport"
 	"weft/transport/wire"
 	"weft/units"
@@ -29,8 +31,15 @@ const syncBuffer = units.MiB
 // nodeNice is the priority that nodes ask for: what else runs on the machine should not make them late.
 const nodeNice = -19
 
-// cluster is what the runtime must start.
-func (x *Experiment) cluster() (runtime.Spec, error) {
+// Setup is all that an emulation makes on the machine, as data: Run and Stand launch it, and package plan prints it.
+type Setup struct {
+	Spec    runtime.Spec
+	Network *kernelpath.Network // what the kernel becomes where it carries packets; nil: the modelled fabric carries them
+	Buffers units.Bytes         // of collectives, in all nodes
+}
+
+// ToRun returns what Run makes.
+func (x *Experiment) ToRun() (*Setup, error) {
 	s := runtime.Spec{
 		Lab:        x.Lab,
 		Nodes:      make([]boot.NodeSpec, len(x.Plans)),
@@ -57,13 +66,51 @@ func (x *Experiment) cluster() (runtime.Spec, error) {
 			Nice:    nodeNice,
 		}
 	}
-	return s, x.switched(&s)
+	setup := &Setup{Spec: s}
+	for i := range x.Plans {
+		setup.Buffers += agent.Buffers(&x.Plans[i])
+	}
+	if x.Kernel == nil {
+		return setup, nil
+	}
+	var err error
+	if setup.Network, err = x.network(); err != nil {
+		return nil, err
+	}
+	x.switched(&setup.Spec, setup.Network)
+	return setup, nil
+}
+
+// ToStand returns what Stand makes: nodes whose programs know each other by name, and nobody who drives them, since no workload runs.
+func (x *Experiment) ToStand() (*Setup, error) {
+	s, err := x.ToRun()
+	if err != nil {
+		return nil, err
+	}
+	names := make([]boot.HostName, len(x.Plans))
+	for i := range x.Plans {
+		names[i] = boot.HostName{Name: x.Plans[i].Name, Addr: x.Addrs[i]}
+	}
+	for _, nodes := range [][]boot.NodeSpec{s.Spec.Nodes, s.Spec.Switches} {
+		for i := range nodes {
+			nodes[i].Hosts, nodes[i].Hidden = names, x.Processes.Hidden
+		}
+	}
+	s.Spec.Ahead, s.Spec.Agents = x.Processes.Ahead, 0
+	return s, nil
+}
+
+// Shape returns what the kernel makes of each direction of the links, by port of the fabric.
+func (x *Experiment) Shape(kernel qdisc.Capabilities) ([]qdisc.Tree, error) {
+	trees, _, err := kernelpath.Shape(&x.Fabric, x.Dilation, x.ipMTU(), kernel)
+	return trees, err
 }
 
 // agents is how many processes drive the nodes: one for each processor but the fabric's, so that a wake-up serves many nodes and
-// nobody waits for a processor. None where the machine's kernel carries packets: each node's process drives itself there.
+// nobody waits for a processor. None where the machine's kernel carries packets, or in a runtime without such processes: each node's
+// process drives itself there.
 func (x *Experiment) agents() int {
-	if x.Kernel != nil {
+	if x.Kernel != nil || x.Processes.NoAgents {
 		return 0
 	}
 	return max(1, min(goruntime.NumCPU()-1, len(x.Plans)))
@@ -107,7 +154,7 @@ func (x *Experiment) neighbours(i int) (peers []boot.Peer) {
 		for h := range x.Plans {
 			add(transport.HostID(h))
 		}
-		if s := int(c.PTP.Bridge) - len(x.Plans); c.Sync == clocks.PTP && s >= 0 {
+		if s := int(c.PTP.Bridge) - len(x.Plans); s >= 0 {
 			peers = append(peers, boot.Peer{Addr: x.Switches[s], MAC: boot.MACOf(x.Switches[s])})
 		}
 	}

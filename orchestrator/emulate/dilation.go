@@ -7,6 +7,7 @@ import (
 
 	"weft/collectives/schedule"
 	"weft/host"
+	"weft/results/record"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -111,12 +112,12 @@ func AutoDilation(c Capacity, load float64, baseRTT units.Time) float64 {
 	if c.PacketsPerSecond > 0 {
 		d = roundUp(load / (c.working() * c.PacketsPerSecond))
 	}
-	allowed := c.margin() * okLateness * baseRTT.Nanoseconds()
+	allowed := c.margin() * record.OKLateness * baseRTT.Nanoseconds()
 	if allowed <= 0 {
 		return d
 	}
 	if len(c.Lateness) > 0 {
-		d = max(d, roundUp(hiccup/(okLateness*baseRTT.Nanoseconds())))
+		d = max(d, roundUp(hiccup/(record.OKLateness*baseRTT.Nanoseconds())))
 	}
 	most := math.Inf(1)
 	if c.busy() {
@@ -211,8 +212,7 @@ func roundTrip(p *host.Plan) float64 {
 // payload is how much a data packet of an item carries: a full packet, unless its messages are shorter.
 func payload(it *host.Item, mtu units.Bytes) units.Bytes {
 	message := it.Size
-	switch it.Collective {
-	case schedule.AllToAll, schedule.AllReduce, schedule.AllGather, schedule.ReduceScatter, schedule.Gather, schedule.Scatter:
+	if schedule.Of(it.Collective).Blocks {
 		message /= units.Bytes(max(1, len(it.Ranks)))
 	}
 	if it.Chunk > 0 {

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"weft/host"
+	"weft/results/record"
 	"weft/transport"
 	"weft/units"
 )
@@ -55,10 +56,10 @@ func TestAutoDilationIsTheSmallestThatFits(t *testing.T) {
 		load := rapid.Float64Range(1, 1e9).Draw(t, "load")
 		rtt := units.Time(rapid.Int64Range(1e6, 1e9).Draw(t, "rtt"))
 		fits := func(d float64) bool {
-			return load/d <= c.working()*c.PacketsPerSecond*(1+1e-6) && c.lateAt(load/d) <= c.margin()*okLateness*rtt.Nanoseconds()*d*(1+1e-6)
+			return load/d <= c.working()*c.PacketsPerSecond*(1+1e-6) && c.lateAt(load/d) <= c.margin()*record.OKLateness*rtt.Nanoseconds()*d*(1+1e-6)
 		}
 		d := AutoDilation(c, load, rtt)
-		least := max(1, roundUp(hiccup/(okLateness*rtt.Nanoseconds())))
+		least := max(1, roundUp(hiccup/(record.OKLateness*rtt.Nanoseconds())))
 		if roundUp(d) != d || !fits(d) || d > least && fits(d*0.9) {
 			t.Fatalf("%g for %+v; fits %t, nine tenths of it fit %t", d, c, fits(d), fits(d*0.9))
 		}

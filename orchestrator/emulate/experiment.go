@@ -78,6 +78,7 @@ type Capture struct {
 type Processes struct {
 	Launch               runtime.Launch // nil: the built-in runtime
 	Runtime              string         // its name, by which the machine's capacity is known; empty: namespace
+	NoAgents             bool           // it starts no processes that drive several nodes
 	Self                 string         // program; empty: this one
 	NodeArgs, FabricArgs []string       // nil: node, fabric
 	Env                  []string       // added to their environment
@@ -104,16 +105,19 @@ type Outcome struct {
 	Flows      []host.Flow
 	Dones      []host.Done
 	Transport  transport.Counters // of all hosts
-	RTT        *stats.Dist        // of every acknowledgement
-	OneWay     *stats.Dist        // queueing delay that receivers measured: what a data packet took beyond the idle path
-	QueueDelay *stats.Dist        // waiting in switches, per delivered data packet
-	Windows    []agent.Window     // by host, and by time at each
-	Samples    []realtime.Sample  // unless Experiment.Samples took them
+	TimedOut   []transport.TimedOut
+	RTT        *stats.Dist       // of every acknowledgement
+	OneWay     *stats.Dist       // queueing delay that receivers measured: what a data packet took beyond the idle path
+	QueueDelay *stats.Dist       // waiting in switches, per delivered data packet
+	Windows    []agent.Window    // by host, and by time at each
+	Samples    []realtime.Sample // unless Experiment.Samples took them
 	Fabric     fabric.Counters
 	Fidelity   record.Fidelity
 	Elapsed    units.Time // lab time until the last host was done; of a run that failed, until it did
 	Foreign    float64    // share of the processors that other programs took, in [0, 1]
 	Warnings   []string
+	Refused    []record.Refused
+	Beside     int64 // packets carried that are no part of the workload
 
 	favoured bool // nodes had real-time scheduling
 
@@ -147,9 +151,20 @@ func (x *Experiment) stall() time.Duration {
 	if x.Stall > 0 {
 		return x.Stall
 	}
-	// Twenty of the transport's least timeouts, so that a connection has doubled its own a few times. Where the round trip
-	// is longer than those, as many of it.
-	return max(10*time.Second, time.Duration(float64((20*max(transport.DefaultRTOMin, x.BaseRTT)).Duration())*x.Dilation))
+	// Twenty milliseconds of lab time, or as many round trips if those are longer; and long enough for any connection to double
+	// its retransmission timeout twice. Where more attempts may help they are waited for: see run.retries.
+	longest := max(20*max(units.Millisecond, x.BaseRTT), 8*x.rto())
+	return max(10*time.Second, time.Duration(float64(longest.Duration())*x.Dilation))
+}
+
+// rto is the longest of the connections' least retransmission timeouts.
+func (x *Experiment) rto() (longest units.Time) {
+	for h := range x.Plans {
+		for i := range x.Plans[h].Conns {
+			longest = max(longest, x.Plans[h].Conns[i].RTOMin)
+		}
+	}
+	return longest
 }
 
 // settle is how long nothing may move, in real time, until what the hosts say they wait for is what they still wait for: they

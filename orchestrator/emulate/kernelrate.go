@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/clock"
+	"weft/results/record"
 	"weft/units"
 )
 
@@ -35,7 +36,7 @@ const (
 func (k KernelPace) Dilation(load float64, switches int, baseRTT units.Time) float64 {
 	each := (turnsPerPacket + turnsPerSwitch*float64(switches)) * k.Turn / 1e9
 	d := roundUp(load * each / workingLoad)
-	allowed := okLateness * baseRTT.Nanoseconds()
+	allowed := record.OKLateness * baseRTT.Nanoseconds()
 	if allowed <= 0 {
 		return d
 	}

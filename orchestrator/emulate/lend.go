@@ -2,7 +2,6 @@ package emulate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
+	"weft/internal/cleanup"
 	"weft/nodeimg/agent"
 	"weft/nodeimg/control"
 	"weft/orchestrator/runtime"
@@ -83,7 +83,7 @@ func (c *crew) give(cluster runtime.Cluster, i int, lent []int) error {
 	c.conns[i] = conn
 	how := agent.Adopt{Name: cluster.Node(i).Name, Left: (len(c.conns) - 1 - i) / cluster.Agents()}
 	err = to.Conn.SendValue(agent.KindAdopt, how, append([]int{int(theirs.Fd())}, lent...)...)
-	return called(to, errors.Join(err, theirs.Close()))
+	return called(to, cleanup.Join(err, theirs.Close()))
 }
 
 // called says which process err is about.

@@ -10,9 +10,11 @@ import (
 
 	"weft/clocksync/labtime"
 	"weft/fabric/realtime"
+	"weft/internal/cleanup"
 	"weft/internal/clock"
 	"weft/internal/poller"
 	"weft/nodeimg/agent"
+	"weft/orchestrator/kernelpath"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/namespace"
 	"weft/units"
@@ -35,16 +37,21 @@ func Run(ctx context.Context, x Experiment) (*Outcome, error) {
 	if err := x.check(); err != nil {
 		return nil, fmt.Errorf("emulate: %w", err)
 	}
-	spec, err := x.cluster()
+	setup, err := x.ToRun()
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := launch(ctx, x.Processes.launch(), spec)
+	cluster, err := launch(ctx, x.Processes.launch(), setup.Spec)
 	if err != nil {
 		return nil, err
 	}
-	out, err := Drive(ctx, cluster, x)
-	return out, errors.Join(err, cluster.Close())
+	crew, err := lend(ctx, cluster)
+	if err != nil {
+		return nil, cleanup.Join(err, cluster.Close())
+	}
+	out, err := drive(ctx, cluster, crew, setup.Network, x)
+	crew.close()
+	return out, cleanup.Join(err, cluster.Close())
 }
 
 // launch is the runtime to start a lab with.
@@ -68,24 +75,15 @@ func launch(ctx context.Context, start runtime.Launch, spec runtime.Spec) (runti
 	over := context.AfterFunc(ctx, end)
 	cluster, err := start(life, spec)
 	if !over() && err == nil {
-		return nil, errors.Join(ctx.Err(), cluster.Close())
+		return nil, cleanup.Join(ctx.Err(), cluster.Close())
 	}
 	return cluster, err
 }
 
-// Drive runs an experiment on a cluster that was launched for it, and leaves the cluster up.
-func Drive(ctx context.Context, cluster runtime.Cluster, x Experiment) (*Outcome, error) {
-	crew, err := lend(ctx, cluster)
-	if err != nil {
-		return nil, err
-	}
-	defer crew.close()
-	return drive(ctx, cluster, crew, x)
-}
-
-// drive is Drive by those who drive the nodes.
-func drive(ctx context.Context, cluster runtime.Cluster, crew *crew, x Experiment) (*Outcome, error) {
-	carrier, err := x.carrier(cluster)
+// drive runs an experiment on a cluster that was launched for it, by those who drive the nodes, and leaves the cluster up. The network is
+// that of the setup.
+func drive(ctx context.Context, cluster runtime.Cluster, crew *crew, network *kernelpath.Network, x Experiment) (*Outcome, error) {
+	carrier, err := x.carrier(cluster, network)
 	if err != nil {
 		return nil, err
 	}

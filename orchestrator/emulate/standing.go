@@ -12,6 +12,7 @@ import (
 	"weft/clocksync/labtime"
 	"weft/fabric"
 	"weft/fabric/realtime"
+	"weft/internal/cleanup"
 	"weft/internal/clock"
 	"weft/nodeimg/boot"
 	"weft/nodeimg/control"
@@ -27,6 +28,7 @@ type Standing struct {
 	scale   labtime.Scale
 	broken  chan struct{} // closed when what carries packets is no more
 	why     error         // from then on
+	gone    chan int      // hosts whose end of the cable is gone
 
 	programs []Program
 	out      *runtime.Lines            // of programs; nil: nobody listens
@@ -49,21 +51,21 @@ func Stand(ctx context.Context, x Experiment) (*Standing, error) {
 		return nil, fmt.Errorf("emulate: %w", err)
 	}
 	x.SampleQueues = 0 // nobody would look at the samples
-	spec, err := x.standing()
+	setup, err := x.ToStand()
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := launch(ctx, x.Processes.launch(), spec)
+	cluster, err := launch(ctx, x.Processes.launch(), setup.Spec)
 	if err != nil {
 		return nil, err
 	}
-	carrier, err := x.carrier(cluster)
+	carrier, err := x.carrier(cluster, setup.Network)
 	if err != nil {
-		return nil, errors.Join(err, cluster.Close())
+		return nil, cleanup.Join(err, cluster.Close())
 	}
 	s := &Standing{
 		cluster: cluster, carrier: carrier,
-		broken: make(chan struct{}), answers: make(chan control.Message, 1),
+		broken: make(chan struct{}), gone: make(chan int, x.Fabric.Hosts), answers: make(chan control.Message, 1),
 		programs: x.Programs, ended: x.Ended,
 	}
 	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
@@ -73,30 +75,10 @@ func Stand(ctx context.Context, x Experiment) (*Standing, error) {
 	if err := s.begin(ctx, &x); err != nil {
 		s.end()
 		carrier.close()
-		return nil, errors.Join(err, cluster.Close())
+		return nil, cleanup.Join(err, cluster.Close())
 	}
 	s.beside(allHosts)
 	return s, nil
-}
-
-// standing is what the runtime must start of a lab that stands: nodes whose programs know each other by name.
-func (x *Experiment) standing() (runtime.Spec, error) {
-	spec, err := x.cluster()
-	if err != nil {
-		return spec, err
-	}
-	names := make([]boot.HostName, len(x.Plans))
-	for i := range x.Plans {
-		names[i] = boot.HostName{Name: x.Plans[i].Name, Addr: x.Addrs[i]}
-	}
-	for i := range spec.Nodes {
-		spec.Nodes[i].Hosts, spec.Nodes[i].Hidden = names, x.Processes.Hidden
-	}
-	for i := range spec.Switches {
-		spec.Switches[i].Hosts, spec.Switches[i].Hidden = names, x.Processes.Hidden
-	}
-	spec.Ahead, spec.Agents = x.Processes.Ahead, 0 // they run no workload
-	return spec, nil
 }
 
 // begin configures the fabric process and starts lab time.
@@ -138,6 +120,14 @@ func (s *Standing) listen(conn *control.Conn) {
 		}
 		switch m.Kind {
 		case realtime.KindAlive, realtime.KindSamples, realtime.KindSteps:
+		case realtime.KindGone:
+			var g realtime.Gone
+			if err := m.Decode(&g); err == nil {
+				select {
+				case s.gone <- g.Host:
+				default: // nobody listens
+				}
+			}
 		case control.KindError:
 			var text string
 			if err := m.Decode(&text); err != nil {
@@ -208,6 +198,9 @@ func (s *Standing) Notes() []string { return bootNotes(s.cluster, s.carrier) }
 
 // Now is the present lab time.
 func (s *Standing) Now() units.Time { return max(0, s.scale.Lab(clock.Monotonic())) }
+
+// Gone tells of each host whose interface is gone, be it that its node has ended or that a program in it has deleted it.
+func (s *Standing) Gone() <-chan int { return s.gone }
 
 // Broken is closed when the network has ended by itself; Why then says why.
 func (s *Standing) Broken() <-chan struct{} { return s.broken }
@@ -301,7 +294,7 @@ func (s *Standing) Restart(ctx context.Context, host int) error {
 	}
 	err = s.do(realtime.KindPlug, realtime.Plug{Host: host, Kind: portKind(link)}, fds...)
 	if err != nil {
-		return errors.Join(err, r.Kill(host))
+		return cleanup.Join(err, r.Kill(host))
 	}
 	if err := s.do(realtime.KindHalt, realtime.Halt{Host: host, Halted: false}); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"weft/fabric"
 	"weft/host"
+	"weft/internal/quiettest"
 	"weft/transport"
 	"weft/units"
 )
@@ -31,14 +32,12 @@ func TestPrivKilledHostIsReportedAtOnce(t *testing.T) {
 	x := allToAll(4, 500, 1000, 1000)
 	x.Stall = time.Minute
 	x.Plans[2].Halts = []host.Halt{{At: 300 * units.Microsecond, Until: units.Never}}
-	began := time.Now()
+	began := quiettest.Start()
 	_, err := Run(t.Context(), x)
 	if err == nil || !strings.Contains(err.Error(), "what is left waits for h2 for ever") || !strings.Contains(err.Error(), "host h1: item 0") {
 		t.Errorf("%v; want that h2 is waited for", err)
 	}
-	if took := time.Since(began); took > 20*time.Second {
-		t.Errorf("it took %v", took)
-	}
+	began.AtMost(t, 20*time.Second, "the run")
 }
 
 // waiting is a run of hosts, each of which awaits others.
@@ -77,6 +76,64 @@ func TestBereft(t *testing.T) {
 		if got := r.bereft(4); got != nil {
 			t.Errorf("%s, before it is killed: %q", c.name, got)
 		}
+	}
+}
+
+// A link that comes up between two attempts of a connection, further apart than anything may stand still: the run goes on, as it does when
+// it is simulated.
+func TestPrivRetriesAreWaitedFor(t *testing.T) {
+	x := allToAll(3, 50, 1, 50)
+	x.Stall = 300 * time.Millisecond
+	down, up := false, true
+	x.Changes = []fabric.Change{
+		{At: 20 * units.Microsecond, Ports: []int{0, 1}, Up: &down},
+		{At: 35 * units.Millisecond, Ports: []int{0, 1}, Up: &up}, // attempts are made after 31 and 63 ms; 32 ms are 1.6 s
+	}
+	if o := runs(t, x); len(o.Dones) != 3 || o.Elapsed < 60*units.Millisecond {
+		t.Errorf("%d dones, the last after %v; want 3, and the connections' attempt after 63 ms", len(o.Dones), o.Elapsed)
+	}
+}
+
+func TestRetries(t *testing.T) {
+	r := waiting(nil, nil)
+	r.nodes[0].progress.Retries = transport.Retries{Tried: 60, Due: 100}
+	if r.retries(99) {
+		t.Error("a retry is waited for that nothing has changed for")
+	}
+	r.x.Changes = []fabric.Change{{At: 70}, {At: 200}}
+	if r.retries(69) || !r.retries(70) || !r.retries(99) || r.retries(100) {
+		t.Error("a retry at 100 after a change at 70")
+	}
+	r.x.Changes = r.x.Changes[1:]
+	r.x.Plans[1].Halts = []host.Halt{{At: 10, Until: 80}}
+	if r.retries(79) || !r.retries(80) {
+		t.Error("a retry after a host went on at 80")
+	}
+	r.x.Plans[1].Halts = nil
+	r.x.Fabric.Ports[0].Loss = 0.5
+	if !r.retries(0) {
+		t.Error("a retry on lines that lose packets at random")
+	}
+	if r.nodes[0].done = true; r.retries(0) {
+		t.Error("a retry of a host that is done")
+	}
+}
+
+// What GivenUp says of a run is what its transports and getsOn come to.
+func TestGivenUp(t *testing.T) {
+	x := star(2, 1000)
+	const ms = units.Millisecond
+	if got := x.GivenUp(3 * ms); got != 23*ms {
+		t.Errorf("nothing changes: %v, want 20 ms after 3 ms", got)
+	}
+	x.Plans[0].Conns = []transport.Spec{{RTOMin: ms}}
+	x.Changes = []fabric.Change{{At: 10 * ms}}
+	if got := x.GivenUp(3 * ms); got != 38*ms {
+		t.Errorf("a change at 10 ms: %v, want that an attempt by 18 ms is waited for", got)
+	}
+	x.Fabric.Ports[0].Loss = 0.5
+	if got := x.GivenUp(3 * ms); got != units.Never {
+		t.Errorf("random losses: %v", got)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/results/record"
 	"weft/results/stats"
 	"weft/units"
 )
@@ -34,8 +35,8 @@ func TestVerdict(t *testing.T) {
 		{"the last degraded", evidence{late: []lateness{{"timers", dist(2000*ns, 2000*ns)}}}, Degraded, "20.0 %"},
 		{"beyond that", evidence{late: []lateness{{"timers", dist(2010*ns, 2010*ns)}}}, Invalid, "20.1 %"},
 		{"the worst kind decides", evidence{late: []lateness{{"a", dist(0, 0)}, {"b", dist(3000*ns, 3000*ns)}, {"c", nil}}}, Invalid, "lateness of b"},
-		{"a drop", evidence{drops: []drops{{"sockets", 0}, {"queues", 1}}}, Degraded, "1 packets lost in queues"},
-		{"a drop does not mend", evidence{late: []lateness{{"b", dist(3000*ns, 3000*ns)}}, drops: []drops{{"queues", 1}}}, Invalid, ""},
+		{"a drop", evidence{drops: []drops{{where: "sockets"}, {where: "queues", n: 1}}}, Degraded, "1 packets lost in queues"},
+		{"a drop does not mend", evidence{late: []lateness{{"b", dist(3000*ns, 3000*ns)}}, drops: []drops{{where: "queues", n: 1}}}, Invalid, ""},
 		{"broken", evidence{broken: []string{"two and two are five"}}, Invalid, "two and two"},
 	} {
 		c.e.baseRTT = rtt
@@ -47,5 +48,50 @@ func TestVerdict(t *testing.T) {
 	f := judge(evidence{late: []lateness{{"a", dist(500*ns, 9000*ns)}}, baseRTT: rtt, cpu: 0.5})
 	if f.LatenessP99NS < 499 || f.LatenessP99NS > 501 || f.LatenessMaxNS < 8990 || f.BaseRTTNS != 10000 || f.CPUMax != 0.5 {
 		t.Errorf("numbers of the verdict: %+v", f)
+	}
+}
+
+// Whoever reads a verdict that is not ok is told what to set, where something helps.
+func TestAdvice(t *testing.T) {
+	for want, f := range map[string]record.Fidelity{
+		"": {Verdict: OK, LatenessP99NS: 400, BaseRTTNS: 10_000},
+		"use it for what is much larger than a round trip, such as bandwidth, and not for tails or queues; for these run it slower: " +
+			"--dilation 500, or --retry-dilation, which does so by itself": {Verdict: Degraded, LatenessP99NS: 1500, BaseRTTNS: 10_000},
+		"do not use these times; run it slower: --dilation 200, or --retry-dilation, which does so by itself": {Verdict: Invalid, UnorderedDrops: 3},
+		"do not use these times; what is said above is why, and a higher dilation does not help":              {Verdict: Invalid, LatenessP99NS: 400, BaseRTTNS: 10_000},
+		"use it for what is much larger than a round trip, such as bandwidth, and not for tails or queues; what is said above is why, and a " +
+			"higher dilation does not help": {Verdict: Degraded, UnorderedDrops: 67618, ForeignDrops: 67618},
+	} {
+		if got := Advice(&f, 100, false); got != want {
+			t.Errorf("%+v:\n got %s\nwant %s", f, got, want)
+		}
+	}
+	again := record.Fidelity{Verdict: Invalid, UnorderedDrops: 3}
+	if got := Advice(&again, 100, true); got != "do not use these times; run it slower still: --dilation 200" {
+		t.Errorf("a run that was retried is told: %s", got)
+	}
+}
+
+func TestSlower(t *testing.T) {
+	base := record.Fidelity{BaseRTTNS: 10_000} // ok up to 500 ns
+	for _, c := range []struct {
+		late, dilation, want float64
+		why                  string
+	}{
+		{0, 100, 200, "packets were lost"},
+		{500, 100, 200, "packets were lost"},
+		{510, 100, 200, "at least 2 times as slow"},
+		{1500, 100, 500, "3 times what is ok, and is to become 0.6 times that"},
+		{1501, 130, 660, "to become 0.6 times"},
+		{50_000, 100, 1000, "100 times what is ok; no try is more than 10 times as slow"},
+	} {
+		f := base
+		f.LatenessP99NS = c.late
+		if d, factor, why := Slower(&f, c.dilation); d != c.want || factor != c.want/c.dilation || !strings.Contains(why, c.why) {
+			t.Errorf("late by %g ns at %g: %g, %g times, %s; want %g and %q", c.late, c.dilation, d, factor, why, c.want, c.why)
+		}
+	}
+	if d, _, _ := Slower(&record.Fidelity{Verdict: Invalid}, 1); d != 2 {
+		t.Errorf("without a base round trip: %g", d)
 	}
 }

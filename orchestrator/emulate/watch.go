@@ -11,7 +11,19 @@ import (
 	"weft/nodeimg/agent"
 	"weft/nodeimg/control"
 	"weft/orchestrator/runtime"
+	"weft/transport"
 )
+
+// hostError is that a host cannot go on, in its own words.
+type hostError struct {
+	text   string
+	gaveUp bool // a connection
+}
+
+func (e *hostError) Error() string { return e.text }
+
+// Is tells that a connection of the host gave up.
+func (e *hostError) Is(target error) bool { return e.gaveUp && target == transport.ErrFailed }
 
 // news is what a process said, or that it says nothing more.
 type news struct {
@@ -184,12 +196,17 @@ func (r *run) take(n news) error {
 	if n.peer == fabricPeer {
 		return r.named(n.peer, r.takeFabric(n.message))
 	}
-	return r.named(n.peer, r.takeNode(n.peer, n.message))
+	err := r.takeNode(n.peer, n.message)
+	var failed *hostError
+	if errors.As(err, &failed) {
+		return err // it names itself
+	}
+	return r.named(n.peer, err)
 }
 
 func (r *run) takeFabric(m control.Message) error {
 	switch m.Kind {
-	case realtime.KindAlive:
+	case realtime.KindAlive, realtime.KindGone: // a fault that ends a node is the orchestrator's own
 		return nil
 	case realtime.KindSamples:
 		var s []realtime.Sample
@@ -240,13 +257,22 @@ func (r *run) takeNode(i int, m control.Message) error {
 		n.done = n.done || m.Kind == agent.KindDone
 		r.tellProgress()
 		if p.Failed != "" {
-			return errors.New(p.Failed)
+			return &hostError{p.Failed, p.GaveUp}
 		}
 		return nil
 	case agent.KindResults:
 		n.told = true
-		r.outcome.Results[i] = new(agent.Results)
-		return m.Decode(r.outcome.Results[i])
+		results := new(agent.Results)
+		err := m.Decode(results)
+		if err == nil {
+			err = checkResults(&r.x.Plans[i], results)
+		}
+		if err != nil {
+			n.lose(err)
+			return err
+		}
+		r.outcome.Results[i] = results
+		return nil
 	}
 	return fmt.Errorf("%q was not expected", m.Kind)
 }

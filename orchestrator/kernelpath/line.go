@@ -26,6 +26,8 @@ type line struct {
 	tree  qdisc.Tree       // as it was applied
 	base  qdisc.Statistics // when lab time began
 	told  realtime.Sample  // the last of its queue
+
+	maxQueue units.Bytes // the most that a sample found waiting
 }
 
 // uncounted is what a packet occupies on the modelled wire beyond what the kernel counts: the frame check sequence.
@@ -81,14 +83,24 @@ func Real(p *fabric.PortConfig, l *fabric.Line, dilation float64, mtu units.Byte
 // coarsest is the most that a rate may be off because the kernel counts in bytes per second.
 const coarsest = 1e-3
 
-// Check reports what the kernel cannot honour of a network, and of what becomes of it, at a dilation: the first port, by its number, and why.
-func Check(cfg *fabric.Config, changes []fabric.Change, dilation float64, mtu units.Bytes, kernel qdisc.Capabilities) (port int, err error) {
+// Shape returns what each direction of a network is in the kernel at a dilation, by port, as long as nothing changes it. Of an error
+// the port is the last that was tried.
+func Shape(cfg *fabric.Config, dilation float64, mtu units.Bytes, kernel qdisc.Capabilities) (trees []qdisc.Tree, port int, err error) {
+	trees = make([]qdisc.Tree, len(cfg.Ports))
 	for i := range cfg.Ports {
 		p := &cfg.Ports[i]
 		l := lineOf(p)
-		if _, err := plan(p, &l, dilation, mtu, int(p.From) < cfg.Hosts, kernel); err != nil {
-			return i, err
+		if trees[i], err = plan(p, &l, dilation, mtu, int(p.From) < cfg.Hosts, kernel); err != nil {
+			return nil, i, err
 		}
+	}
+	return trees, 0, nil
+}
+
+// Check reports what the kernel cannot honour of a network, and of what becomes of it, at a dilation: the first port, by its number, and why.
+func Check(cfg *fabric.Config, changes []fabric.Change, dilation float64, mtu units.Bytes, kernel qdisc.Capabilities) (port int, err error) {
+	if _, port, err = Shape(cfg, dilation, mtu, kernel); err != nil {
+		return port, err
 	}
 	for i := range changes {
 		change := &changes[i]

@@ -6,6 +6,15 @@ import "math/rand/v2"
 // has already chosen by the same hash differ from each other by some percent.
 const rounds = 16
 
+// Shares returns the order in which equally good ways, each an index in Ports, share the range of the hash.
+func (sw *Switch) Shares(ways []int) []int {
+	order := spread(len(ways), sw.Seed)
+	for i, w := range order {
+		order[i] = ways[w]
+	}
+	return order
+}
+
 // spread returns the order in which equally good ways, numbered from 0, share the range of the hash: each has a share in every
 // round, at a place that the switch's seed decides.
 //

@@ -264,9 +264,8 @@ func (r *routing) ways(ways []int) (uint32, error) {
 		return 0, nil
 	}
 	var members []uint32
-	for _, w := range spread(len(ways), r.sw.Seed) {
-		p := &r.sw.Ports[ways[w]]
-		h := hop{id: r.next, index: r.index[ways[w]], via: p.Via}
+	for _, w := range r.sw.Shares(ways) {
+		h := hop{id: r.next, index: r.index[w], via: r.sw.Ports[w].Via}
 		if err := r.add(h); err != nil {
 			return 0, err
 		}

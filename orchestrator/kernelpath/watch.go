@@ -25,6 +25,7 @@ func (c *carrier) sample() error {
 				l.told = is
 				all = append(all, is)
 			}
+			l.maxQueue = max(l.maxQueue, q.Backlog)
 			c.maxQueue = max(c.maxQueue, q.Backlog)
 		}
 	}
@@ -125,7 +126,8 @@ func (c *carrier) add(t *totals, p int, s *qdisc.Statistics) {
 	if s.Waiting > 0 {
 		t.waiting = append(t.waiting, fmt.Sprintf("the port of %s to %s holds %d packets, %v", c.name(from), c.name(to), s.Waiting, s.Backlog))
 	}
-	c.maxQueue = max(c.maxQueue, s.Backlog)
+	l.maxQueue, c.maxQueue = max(l.maxQueue, s.Backlog), max(c.maxQueue, s.Backlog)
+	k.MaxQueue = l.maxQueue
 }
 
 // interfaceDrops is how many packets interfaces of the lab lost for want of room, beside their queues: where one hands them to
@@ -158,7 +160,11 @@ func (c *carrier) report() (*realtime.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &realtime.Report{Elapsed: c.labNow(), Network: t.network, Refused: t.unordered, Scheduler: "the kernel's", Links: Table(c.findings)}, nil
+	r := &realtime.Report{Elapsed: c.labNow(), Network: t.network, Refused: t.unordered, Scheduler: "the kernel's", Links: Table(c.findings)}
+	for i := range t.ports {
+		r.Ports = append(r.Ports, t.ports[i].Counters)
+	}
+	return r, nil
 }
 
 // state is what the network is like.

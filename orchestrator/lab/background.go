@@ -1,6 +1,9 @@
 package lab
 
-import "weft/units"
+import (
+	"weft/params"
+	"weft/units"
+)
 
 // Background is traffic beside the workload: bursts to random hosts that nothing holds back. Load 0: there is none.
 type Background struct {
@@ -9,12 +12,11 @@ type Background struct {
 	Packet units.Bytes // of each, on the wire
 }
 
-// background reads the section.
-func (s *section) background() Background {
-	defer s.close()
-	var b Background
-	b.Load, _ = s.field("load").share(0, 0.99)
-	b.Burst = s.field("burst").or("16", "ours").integer(1, 10_000)
-	b.Packet, _ = quantity(s.field("packet").or("1000B", "ours"), units.ParseBytes, 64, 9000)
-	return b
+// Keys implements params.Section.
+func (b *Background) Keys() []params.Key {
+	return []params.Key{
+		params.New("load", params.Share(&b.Load, 0, 0.99), "Of each host's line rate."),
+		params.New("burst", params.Integer(&b.Burst, 1, 10_000), "Packets per burst, sent at line rate.").Default("16", "ours"),
+		params.New("packet", params.Bytes(&b.Packet, 64, 9000), "Wire size of each packet.").Default("1000B", "ours"),
+	}
 }

@@ -1,6 +1,10 @@
 package lab
 
-import "testing"
+import (
+	"testing"
+
+	"weft/transport"
+)
 
 // A port is congested where marking begins, and light up to half of that, unless the lab says otherwise; marking is that of the
 // congestion control inside.
@@ -18,13 +22,13 @@ func TestCCMThresholdsFollowTheMarking(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		c := labs[0].Transport.Section.(CCM)
+		c := labs[0].Transport.Section.(*transport.CCM)
 		if got := [3]string{labs[0].Queues.ECN.Kmin.String(), c.Congested.String(), c.Light.String()}; got != want {
 			t.Errorf("%s: kmin, congested, light are %q, want %q", text, got, want)
 		}
 	}
 	none := "weft: 1\nname: lab\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: permute, size: 1MB}]\ntransport: {kind: ccm, ccm: {inner: pc4"
-	if labs, err := Parse("lab.yaml", []byte(none+"}}"), Options{}); err != nil || labs[0].Transport.Section.(CCM).Recovery != "go-back-n" {
+	if labs, err := Parse("lab.yaml", []byte(none+"}}"), Options{}); err != nil || labs[0].Transport.Section.(*transport.CCM).Recovery != "go-back-n" {
 		t.Errorf("PC4 inside: %v", err)
 	}
 	if _, err := Parse("lab.yaml", []byte(none+", recovery: selective-repeat}}"), Options{}); err == nil {

@@ -21,7 +21,7 @@ type ClockFault struct {
 // {..., lies: 10us}.
 func (s *section) clockFault(f field, hosts hosts) Fault {
 	defer s.close()
-	t := Fault{Clock: &ClockFault{Host: f.victim(hosts)}}
+	t := Fault{Clock: &ClockFault{Host: f.host(hosts)}}
 	t.At, _ = quantity(s.field("at"), units.ParseTime, 0, maxStart)
 	step, skew, sync, over, span, lies := s.field("step"), s.field("skew"), s.field("sync"), s.field("over"), s.field("for"), s.field("lies")
 	given := 0
@@ -32,24 +32,25 @@ func (s *section) clockFault(f field, hosts hosts) Fault {
 	}
 	if given != 1 {
 		f.problem("expected one of step: 1us, skew: 5ppm, lies: 10us and sync: off to happen to the clock")
-		return t
 	}
-	if over.n != nil && skew.n == nil {
+	if given > 0 && over.n != nil && skew.n == nil {
 		over.problem("applies to skew")
 	}
-	if span.n != nil && sync.n == nil {
+	if given > 0 && span.n != nil && sync.n == nil {
 		span.problem("applies to sync: off; a clock that has stepped stays so")
 	}
-	switch {
-	case step.n != nil:
+	if step.n != nil {
 		t.Clock.Step, _ = quantity(step, units.ParseTime, -maxStep, maxStep)
-	case lies.n != nil:
+	}
+	if lies.n != nil {
 		t.Clock.Lies = true
 		t.Clock.Lie, _ = quantity(lies, units.ParseTime, -maxStep, maxStep)
-	case skew.n != nil:
+	}
+	if skew.n != nil {
 		t.Clock.Skew = skew.signedRatio(maxSkew)
 		t.Clock.Over, _ = quantity(over.or("0s", "ours: at once"), units.ParseTime, 0, maxStart)
-	default:
+	}
+	if sync.n != nil {
 		t.Clock.Down = true
 		if _, ok := sync.enum(choice{built: []string{"off"}}); ok {
 			t.For = span.or("true", "ours: to the end of the run").unlessEver()

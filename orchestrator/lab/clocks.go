@@ -9,7 +9,7 @@ import (
 	"weft/clocksync/clock"
 	clocks "weft/clocksync/node"
 	"weft/clocksync/noise"
-	"weft/clocksync/servo"
+	"weft/params"
 	"weft/units"
 )
 
@@ -23,23 +23,36 @@ type Clocks struct {
 	Stamp  noise.Stamp
 	Noise  noise.Delay // added to measured one-way delays
 
-	Reference   string     // host whose clock the others follow; "": the first
-	Control     bool       // messages are served before data
-	Transparent bool       // switches correct PTP's event messages
-	PeerToPeer  bool       // and by the delay of the link that they came by: of Transparent
-	Sample      units.Time // distance of two samples of the error; 0: none
-	Limit       units.Time // clocks have converged when they stay within so much of each other
-	For         units.Time // the run lasts at least so long
-	Warmup      units.Time // how long clocks are kept before the workload begins; 0: as the run sees fit, negative: not at all
+	Reference string // host whose clock the others follow; "": the first
+	Control   bool   // messages are served before data
+	Switches
+	Sample units.Time // distance of two samples of the error; 0: none
+	Limit  units.Time // clocks have converged when they stay within so much of each other
+	For    units.Time // the run lasts at least so long
+	Warmup units.Time // how long clocks are kept before the workload begins; 0: as the run sees fit, negative: not at all
 
-	PTP      clocks.PTPParams     // of sync: ptp
-	Boundary Boundary             // of sync: ptp
-	Huygens  clocks.HuygensParams // of sync: huygens
+	PTP     clocks.PTPParams     // of sync: ptp
+	Huygens clocks.HuygensParams // of sync: huygens
+}
+
+// Switches are those of the network as clocks.
+type Switches struct {
+	Transparent bool // they correct PTP's event messages
+	PeerToPeer  bool // and by the delay of the link that they came by: of Transparent
+}
+
+// Kind returns the facts of what keeps clocks together.
+func (c *Clocks) Kind() clocks.Facts { return clocks.FactsOf(clocks.Sync(c.Sync)) }
+
+// Alone is how long clocks are measured without a workload unless somebody says.
+func (c *Clocks) Alone() units.Time {
+	node := clocks.Config{Sync: clocks.Sync(c.Sync), PTP: c.PTP, Huygens: c.Huygens}
+	return node.Alone()
 }
 
 // Imperfect says whether a host has a clock that is not lab time, or measures with noise.
 func (c *Clocks) Imperfect() bool {
-	return c.Sync != "perfect" || c.Stamp != (noise.Stamp{}) || c.Noise != (noise.Delay{})
+	return !c.Kind().Perfect || c.Stamp != (noise.Stamp{}) || c.Noise != (noise.Delay{})
 }
 
 // Bounds of the clocks section. Delays of as much as two offsets fit into an acknowledgement of STrack.
@@ -48,215 +61,155 @@ const (
 	maxSkew   = 0.001
 	maxWander = 0.001
 	maxJitter = units.Millisecond
+	maxStep   = 1000 * units.Second
 	maxFor    = 10_000 * units.Second // a hundred and more samples of PTP's longest usual interval, 16 s
 )
 
-var (
-	syncKinds  = choice{built: []string{"perfect", "none", "ptp", "huygens"}}
-	priorities = choice{built: []string{"data", "control"}}
-)
+// Keys implements params.Section. Clocks that are perfect have no defaults; what is wrong with them is read too, so that a sweep may compare.
+func (c *Clocks) Keys() []params.Key {
+	given := func(k params.Key, text, source string) params.Key {
+		return k.OrNone().Following(func() (string, string) {
+			if c.Kind().Perfect {
+				return "", ""
+			}
+			return text, source
+		})
+	}
+	preset := func(k params.Key, text func(clock.Preset) string) params.Key {
+		return k.OrNone().Following(func() (string, string) {
+			if c.Kind().Perfect {
+				return "", ""
+			}
+			p, _ := clock.PresetOf(c.Preset)
+			return text(p), "preset " + c.Preset
+		})
+	}
+	of := func(sync string) func() (bool, string) {
+		return func() (bool, string) { return c.Sync == sync, "" }
+	}
+	return []params.Key{
+		params.New("sync", params.Word(&c.Sync, clocks.Kinds()...), "No clock errors, no synchronization, PTP or Huygens.").
+			Default("perfect", "ours"),
+		given(params.New("preset", params.Word(&c.Preset, clock.Presets()...), "Oscillator class; sets skew and wander."), "server", "ours: what NICs have"),
+		given(params.New("offset", params.Deviation(&c.Offset, maxOffset), "Initial offset, uniform."), "off", "ours: clocks are right when the lab begins"),
+		preset(params.New("skew", params.Ratio(&c.Skew, "±", "", maxSkew, "±20ppm"), "Frequency error, uniform."),
+			func(p clock.Preset) string { return "±" + params.ShowRatio(p.Skew) }),
+		preset(params.New("wander", params.Ratio(&c.Wander, "", "/√s", maxWander, "0.01ppm/√s"), "Random walk of the frequency."),
+			func(p clock.Preset) string { return params.ShowRatio(p.Wander) + "/√s" }),
+		given(params.New("jitter", params.Deviation(&c.Stamp.Jitter, maxJitter), "Standard deviation of a timestamp."), "5ns", "ours: of stamps by hardware"),
+		given(params.New("granularity", params.Deviation(&c.Stamp.Quantum, maxJitter), "Timestamp resolution."), "1ns", "ours: of stamps by hardware"),
+		params.New("stalls", params.Share(&c.Stamp.Stalled, 0, 1).Or("off", 0), "Share of packets stamped late.").OrNone(),
+		params.New("stall", params.Deviation(&c.Stamp.Stall, maxJitter), "Mean lateness, exponential.").OrNone().
+			Following(func() (text, source string) {
+				if c.Stamp.Stalled > 0 {
+					return "200ns", "ours: of the order of what Huygens saw"
+				}
+				return "", ""
+			}),
+		params.New("noise", delayNoise(&c.Noise), "Added to measured one-way delays: uniform, normal or exponential.").OrNone(),
+		params.New("reference", params.Text(&c.Reference, "the name of a host"), "Host the others follow; default: the first.").OrNone(),
+		given(params.New("priority", params.Choice(&c.Control, "data", "control"), "Queue sync messages with data, or ahead of it."),
+			"data", "ours: no switch is set up for synchronization"),
+		given(params.New("transparent", transparent(&c.Switches),
+			"Switches are transparent clocks: they report residence time. peer: they also measure link delays (ptp.delay: peer)."),
+			"false", "ours: most switches are not"),
+		given(params.New("sample", interval(&c.Sample), "Interval of recording true errors."), "10us", "ours"),
+		given(params.New("limit", params.Time(&c.Limit, units.Nanosecond, units.Second), "Converged when all clocks stay this close."),
+			"100ns", "PC4 paper, section III-B: what its clocks cannot tell apart"),
+		given(params.New("warmup", params.Time(&c.Warmup, units.Nanosecond, maxStart).Or("auto", 0).Or("off", -1),
+			"Synchronization before the workload; lab times count from its end. auto: eight Huygens windows, else none."),
+			"auto", "ours: eight windows of Huygens, if the lab leaves them open"),
+		params.Sub("ptp", func() params.Section { c.PTP.Bridged = c.PeerToPeer; return &c.PTP }, "PTP.").Only(of("ptp")),
+		params.Sub("huygens", func() params.Section { return &c.Huygens }, "Huygens.").Only(of("huygens")),
+		params.New("for", params.Time(&c.For, 0, maxFor), "Minimum duration of the run.").OrNone(),
+	}
+}
 
-func oscillators() choice { return choice{built: clock.Presets()} }
+// Rules refuses clocks that a protocol cannot keep.
+func (c *Clocks) Rules(r params.Rules) {
+	if k := c.Kind(); k.MaxRate > 0 && c.Skew > k.MaxRate/2 {
+		r.Refuse("skew", "two clocks may differ by twice that, and %s's servos correct up to %s; expected up to ±%s, or sync: huygens",
+			k.Title, params.ShowRatio(k.MaxRate), params.ShowRatio(k.MaxRate/2))
+	}
+}
 
-// clocks reads the section. What is wrong with a perfect clock is read too, so that a sweep may compare, and has no
-// defaults.
-func (d *decoder) clocks(s *section) Clocks {
-	defer s.close()
-	var c Clocks
-	c.Sync, _ = s.field("sync").enum(syncKinds)
-	given := func(name, value, source string) field {
-		f := s.field(name)
-		if c.Sync != "perfect" && c.Sync != "" {
-			f = f.or(value, source)
-		}
-		return f
+// clocks reads the section of a lab with such hosts.
+func (d *decoder) clocks(s *section, known hosts) (c Clocks) {
+	d.hosts = known
+	r := s.read(&c)
+	reference := c.Reference
+	switch f := r.fields["reference"]; {
+	case reference == "" && known.count > 0 && !f.written():
+		reference = known.name(0)
+	case reference != "" && known.count > 0 && !known.has(reference):
+		f.problem("no host is named %q%s", params.Clip(reference), known.hint(d, reference))
+		c.Reference, reference = "", ""
 	}
-	if f := given("preset", "server", "ours: what NICs have"); f.n != nil {
-		c.Preset, _ = f.enum(oscillators())
+	if ptp := r.inner["ptp"]; ptp != nil {
+		ptp.follow(&c.PTP, reference)
 	}
-	preset, _ := clock.PresetOf(c.Preset)
-	from := "preset " + c.Preset
-	c.Offset = given("offset", "off", "ours: clocks are right when the lab begins").plusMinus(maxOffset)
-	skew := given("skew", "±"+ShowRatio(preset.Skew), from)
-	c.Skew = skew.ratio("±", "", maxSkew, "±20ppm")
-	if most := servo.DefaultLimits().MaxRate / 2; c.Sync == "ptp" && c.Skew > most {
-		skew.problem("two clocks may differ by twice that, and PTP's servos correct up to %s; expected up to ±%s, or sync: huygens",
-			ShowRatio(2*most), ShowRatio(most))
-	}
-	c.Wander = given("wander", ShowRatio(preset.Wander)+"/√s", from).ratio("", "/√s", maxWander, "0.01ppm/√s")
-	c.Stamp.Jitter = given("jitter", "5ns", "ours: of stamps by hardware").plusMinus(maxJitter)
-	c.Stamp.Quantum = given("granularity", "1ns", "ours: of stamps by hardware").plusMinus(maxJitter)
-	if f := s.field("stalls"); f.n != nil {
-		c.Stamp.Stalled = unless(f, "off", func(f field) (float64, bool) { return f.share(0, 1) })
-	}
-	if f := s.field("stall"); f.n != nil {
-		c.Stamp.Stall = f.plusMinus(maxJitter)
-	} else if c.Stamp.Stalled > 0 {
-		c.Stamp.Stall = f.or("200ns", "ours: of the order of what Huygens saw").plusMinus(maxJitter)
-	}
-	c.Noise = s.field("noise").delayNoise()
-	if f := s.field("reference"); f.n != nil {
-		c.Reference, _ = f.enumLike("the name of a host")
-	}
-	if f := given("priority", "data", "ours: no switch is set up for synchronization"); f.n != nil {
-		p, _ := f.enum(priorities)
-		c.Control = p == "control"
-	}
-	if f := given("transparent", "false", "ours: most switches are not"); f.n != nil {
-		c.Transparent, c.PeerToPeer = f.transparent()
-	}
-	if f := given("sample", "10us", "ours"); f.n != nil {
-		c.Sample = f.interval()
-	}
-	if f := given("limit", "100ns", "PC4 paper, section III-B: what its clocks cannot tell apart"); f.n != nil {
-		c.Limit, _ = quantity(f, units.ParseTime, units.Nanosecond, units.Second)
-	}
-	if f := given("warmup", "auto", "ours: eight windows of Huygens, if the lab leaves them open"); f.n != nil {
-		c.Warmup = f.warmup()
-	}
-	if p := s.field("ptp"); c.Sync == "ptp" {
-		c.PTP, c.Boundary = p.open().ptp(c.PeerToPeer)
-	} else if p.written() { // for other runs of the same file
-		d.aside++
-		p.open().ptp(c.PeerToPeer)
-		d.aside--
-	}
-	if p := s.field("huygens"); c.Sync == "huygens" {
-		c.Huygens = p.open().huygens()
-	} else if p.written() {
-		d.aside++
-		p.open().huygens()
-		d.aside--
-	}
-	if f := s.field("for"); f.n != nil {
-		c.For, _ = quantity(f, units.ParseTime, 0, maxFor)
-	}
+	d.hosts = hosts{}
+	r.aside("ptp", &clocks.PTPParams{Bridged: c.PeerToPeer})
+	r.aside("huygens", new(clocks.HuygensParams))
+	s.close()
 	return c
 }
 
-// transparent reads true or false, or peer, which is true and more.
-func (f field) transparent() (some, peer bool) {
-	if f.n.kind == scalar && f.n.text == "peer" {
-		f.record("peer")
-		return true, true
+// aside reads a section that is for other runs of the same file.
+func (r *keyReader) aside(name string, of params.Section) {
+	if f := r.fields[name]; f.written() && r.inner[name] == nil {
+		f.d.aside++
+		f.open().all(of)
+		f.d.aside--
 	}
-	return f.flagOr("peer"), false
+}
+
+// follow settles who has a master, in a lab whose hosts follow a reference; "" if it is not known.
+func (r *keyReader) follow(p *clocks.PTPParams, reference string) {
+	for i, name := range p.Boundary.Hosts {
+		if name != "" && name == reference {
+			r.fields["boundary"].items(mostNames)[i].problem("%s is the reference, whom the others follow", name)
+		}
+	}
+	if p.Servers > 1 || p.Boundary.Some() {
+		p.Backups = -1
+	}
+}
+
+// transparent is true or false, or peer, which is true and more.
+func transparent(to *Switches) params.Value {
+	return params.Custom(to, func(text string) (Switches, error) {
+		var s Switches
+		if _, err := params.Flag(&s.Transparent).Set(text, false); err != nil {
+			return s, fmt.Errorf("%q is none of true, false and peer", params.Clip(text))
+		}
+		return s, nil
+	}, func(s Switches) string { return strconv.FormatBool(s.Transparent) }, "true, false or peer",
+		func() params.Form { return params.Form{Flag: true} }).Or("peer", Switches{true, true})
 }
 
 // enumLike reads a word.
 func (f field) enumLike(expected string) (string, bool) {
 	return read(f, expected, func(text string) (string, error) {
 		if !nameText.MatchString(text) {
-			return "", fmt.Errorf("%q is not %s", clip(text), expected)
+			return "", fmt.Errorf("%q is not %s", params.Clip(text), expected)
 		}
 		return text, nil
 	}, func(v string) string { return v })
 }
 
-// warmup reads a time, auto, which is 0, or off, which is negative.
-func (f field) warmup() units.Time {
-	if f.n.kind == scalar && f.n.text == "off" {
-		f.record("off")
-		return -1
-	}
-	return f.autoTime(maxStart)
-}
-
-// plusMinus reads a time, with or without ± before it, or off. Absent is off.
-func (f field) plusMinus(most units.Time) units.Time {
-	if f.n == nil {
-		return 0
-	}
-	if f.n.kind == scalar && f.n.text == "off" {
-		f.record("off")
-		return 0
-	}
-	signed := false
-	v, _ := read(f, "off or a time such as 20ns", func(text string) (units.Time, error) {
-		text, signed = strings.CutPrefix(text, "±")
-		t, err := units.ParseTime(text)
-		if err == nil && (t < 0 || t > most) {
-			err = fmt.Errorf("%q is out of range; expected off, or up to %v", clip(text), most)
-		}
-		return t, err
-	}, func(t units.Time) string {
-		if signed {
-			return "±" + t.String()
-		}
-		return t.String()
-	})
-	return v
-}
-
 // ratio reads a frequency error such as ±20ppm, with what may be before and must be behind it, or off. Absent is off.
-func (f field) ratio(before, after string, most float64, example string) float64 {
-	if f.n == nil {
-		return 0
+func (f field) ratio(before, after string, most float64, example string) (v float64) {
+	if f.n != nil {
+		f.value(params.Ratio(&v, before, after, most, example))
 	}
-	if f.n.kind == scalar && f.n.text == "off" {
-		f.record("off")
-		return 0
-	}
-	v, _ := read(f, "off or a value such as "+example, func(text string) (float64, error) {
-		v, ok := parseRatio(strings.TrimPrefix(text, before), after)
-		switch {
-		case !ok:
-			return 0, fmt.Errorf("%q is not understood; expected off or a value such as %s", clip(text), example)
-		case v > most:
-			return 0, fmt.Errorf("%q is out of range; expected up to %s", clip(text), ShowRatio(most)+after)
-		}
-		return v, nil
-	}, func(v float64) string { return before + ShowRatio(v) + after })
 	return v
 }
 
-// parseRatio reads a number and its unit, ppm or ppb, and what is behind them: /√s may be written /sqrt(s).
-func parseRatio(text, after string) (float64, bool) {
-	if after == "/√s" {
-		text = strings.Replace(text, "/sqrt(s)", after, 1)
-	}
-	text, ok := strings.CutSuffix(text, after)
-	exponent := "e-6"
-	number, isPPM := strings.CutSuffix(text, "ppm")
-	if !isPPM {
-		var isPPB bool
-		if number, isPPB = strings.CutSuffix(text, "ppb"); !isPPB {
-			return 0, false
-		}
-		exponent = "e-9"
-	}
-	if _, err := parseDecimal(number); err != nil || !ok {
-		return 0, false
-	}
-	v, err := strconv.ParseFloat(number+exponent, 64)
-	return v, err == nil
-}
-
-// ShowRatio writes a ratio in ppm, or in ppb where that is shorter, so that parseRatio reads the same number back.
-func ShowRatio(v float64) string {
-	for _, u := range []struct {
-		unit, exponent string
-		scale          float64
-	}{{"ppm", "e-6", 1e6}, {"ppb", "e-9", 1e9}} {
-		text := strconv.FormatFloat(v*u.scale, 'g', 12, 64)
-		if back, err := strconv.ParseFloat(text+u.exponent, 64); err == nil && back == v && !strings.Contains(text, "e") && (v == 0 || v*u.scale >= 1 || u.unit == "ppb") {
-			return text + u.unit
-		}
-	}
-	return strconv.FormatFloat(v*1e9, 'f', -1, 64) + "ppb"
-}
-
-// delayNoise reads what is added to delays: uniform ±100ns, normal 100ns (a standard deviation) or exponential 100ns (a mean);
-// ±100ns alone is uniform. Absent is off.
-func (f field) delayNoise() noise.Delay {
-	if f.n == nil {
-		return noise.Delay{}
-	}
-	if f.n.kind == scalar && f.n.text == "off" {
-		f.record("off")
-		return noise.Delay{}
-	}
-	v, _ := read(f, "off or noise such as uniform ±100ns", func(text string) (noise.Delay, error) {
+// delayNoise is what is added to delays: uniform ±100ns, normal 100ns (a standard deviation) or exponential 100ns (a mean);
+// ±100ns alone is uniform.
+func delayNoise(to *noise.Delay) params.Value {
+	return params.Custom(to, func(text string) (noise.Delay, error) {
 		kind, amount, two := strings.Cut(text, " ")
 		if !two {
 			kind, amount = string(noise.Uniform), text
@@ -264,19 +217,20 @@ func (f field) delayNoise() noise.Delay {
 		t, err := units.ParseTime(strings.TrimPrefix(amount, "±"))
 		switch {
 		case !slices.Contains([]string{"uniform", "normal", "exponential"}, kind):
-			return noise.Delay{}, fmt.Errorf("%q is not understood; expected off, uniform ±100ns, normal 100ns or exponential 100ns", clip(text))
+			return noise.Delay{}, fmt.Errorf("%q is not understood; expected off, uniform ±100ns, normal 100ns or exponential 100ns", params.Clip(text))
 		case err != nil:
 			return noise.Delay{}, err
 		case t < 0 || t > maxJitter:
-			return noise.Delay{}, fmt.Errorf("%q is out of range; expected up to %v", clip(text), maxJitter)
+			return noise.Delay{}, fmt.Errorf("%q is out of range; expected up to %v", params.Clip(text), maxJitter)
 		case t == 0:
 			return noise.Delay{}, nil
 		case kind == "uniform":
 			return noise.Delay{Kind: noise.Uniform, Low: -t, High: t}, nil
 		}
 		return noise.Delay{Kind: noise.Kind(kind), High: t}, nil
-	}, showNoise)
-	return v
+	}, showNoise, "off or noise such as uniform ±100ns", func() params.Form {
+		return params.Form{Patterns: []string{`((uniform|normal|exponential) )?±?` + units.TimePattern()}, Example: "uniform ±100ns"}
+	}).Or("off", noise.Delay{})
 }
 
 func showNoise(d noise.Delay) string {

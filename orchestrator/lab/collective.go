@@ -2,6 +2,8 @@ package lab
 
 import (
 	"math"
+	"slices"
+	"strings"
 
 	"weft/collectives/schedule"
 	"weft/units"
@@ -14,7 +16,7 @@ const (
 )
 
 var (
-	collectives = choice{built: schedule.Collectives(), later: []string{"flows"}}
+	collectives = choice{built: schedule.Collectives()}
 	types       = choice{built: texts(schedule.Types())}
 	reductions  = choice{built: texts(schedule.Reductions())}
 	orders      = choice{built: []string{"around", "random"}}
@@ -43,9 +45,22 @@ func algorithmNames() []string {
 	return names
 }
 
+// collectivesWith are the collectives of which some algorithm has a fact.
+func collectivesWith(fact func(schedule.Facts) bool) (names []string) {
+	for _, c := range schedule.Collectives() {
+		for _, a := range schedule.Algorithms(c) {
+			if f, err := schedule.About(c, a); err == nil && fact(f) {
+				names = append(names, c)
+				break
+			}
+		}
+	}
+	return names
+}
+
 // RootApart says that the root is another host than the ranks, which are those that send to it.
 func (it *Item) RootApart() bool {
-	return it.Collective == schedule.Incast || it.Collective == schedule.ParameterServer
+	return schedule.Of(it.Collective).RootApart
 }
 
 // Spec is the collective of so many ranks, the root included, as schedules have it; root is a rank. Of a permute it lacks the
@@ -95,6 +110,14 @@ func (s *section) elements(it *Item, facts schedule.Facts) {
 	it.Op = schedule.Reduction(kind)
 }
 
+// element is the size of an element; of one whose type is not known, the least.
+func (it *Item) element() units.Bytes {
+	if it.Type == "" {
+		return 1
+	}
+	return it.Type.Size()
+}
+
 // named is what a problem calls a collective: by its algorithm as well where it has several.
 func (s *section) named(it *Item) string {
 	if len(schedule.Algorithms(it.Collective)) > 1 {
@@ -108,7 +131,7 @@ func (s *section) named(it *Item) string {
 // ranks share the buffer out; schedules divide the elements evenly and give the first blocks one more, so
 // that none is lost.
 func (f field) payloadSize(it *Item, facts schedule.Facts, ranks int) (units.Bytes, bool) {
-	element := it.Type.Size()
+	element := it.element()
 	size, ok := quantity(f, units.ParseBytes, element, maxSize)
 	least := element * units.Bytes(max(1, ranks))
 	switch {
@@ -116,7 +139,7 @@ func (f field) payloadSize(it *Item, facts schedule.Facts, ranks int) (units.Byt
 	case size%element != 0:
 		f.problem("%v is not a whole number of elements of %d bytes; expected %v or %v", size, element,
 			max(element, size-size%element), size-size%element+element)
-	case (it.Collective == schedule.AllReduce || facts.Shared) && size < least:
+	case it.Type != "" && facts.Blocks && size < least:
 		f.problem("%v is less than an element of %d bytes for each of %d ranks; expected at least %v", size, element, ranks, least)
 	default:
 		return size, true
@@ -127,12 +150,13 @@ func (f field) payloadSize(it *Item, facts schedule.Facts, ranks int) (units.Byt
 // flows reads how many connections each sender of an incast has.
 func (s *section) flows(collective string) int {
 	f := s.field("flows")
-	if !f.written() && collective != "incast" {
+	has := schedule.Of(collective).Flows
+	if !f.written() && !has {
 		return 1
 	}
 	n := f.integer(1, maxFlows)
-	if n > 1 && collective != "incast" && collective != "" {
-		f.problem("applies to incast, not to %s", collective)
+	if n > 1 && !has && collective != "" {
+		f.problem("applies to %s, not to %s", strings.Join(collectivesWith(func(f schedule.Facts) bool { return f.Flows }), ", "), collective)
 	}
 	return max(n, 1)
 }
@@ -143,11 +167,11 @@ func (s *section) parallel(it *Item, facts schedule.Facts) int {
 	if !f.written() && !facts.Window {
 		return 0
 	}
-	n := f.integer(0, maxHosts)
+	n, limited := f.integer(0, maxHosts), collectivesWith(func(f schedule.Facts) bool { return f.Window })
 	switch {
 	case it.Algorithm == "":
-	case n > 0 && it.Collective != schedule.AllToAll:
-		f.problem("applies to all-to-all, not to %s", it.Collective)
+	case n > 0 && !slices.Contains(limited, it.Collective):
+		f.problem("applies to %s, not to %s", strings.Join(limited, ", "), it.Collective)
 	case n > 0 && !facts.Window:
 		f.problem("applies to direct and windowed, not to %s", it.Algorithm)
 	case n == 0 && facts.Windowed:
@@ -159,14 +183,15 @@ func (s *section) parallel(it *Item, facts schedule.Facts) int {
 // group reads how many ranks have a fast network among them.
 func (s *section) group(it *Item, facts schedule.Facts, ranks int) int {
 	f := s.field("group")
-	if !facts.Group {
-		if f.written() && it.Algorithm != "" {
-			f.problem("applies to %s, not to %s", schedule.Hierarchical, s.named(it))
-		}
+	switch {
+	case !facts.Group && !f.written():
+		return 0
+	case !facts.Group && it.Algorithm != "":
+		f.problem("applies to %s, not to %s", schedule.Hierarchical, s.named(it))
 		return 0
 	}
 	n := f.integer(1, maxHosts)
-	if n > 0 && ranks > 0 && ranks%n != 0 {
+	if facts.Group && n > 0 && ranks > 0 && ranks%n != 0 {
 		f.problem("groups of %d do not divide %d ranks", n, ranks)
 	}
 	return n
@@ -175,10 +200,11 @@ func (s *section) group(it *Item, facts schedule.Facts, ranks int) int {
 // farFirst reads with whom ranks exchange half of the buffer: the nearest, or the farthest.
 func (s *section) farFirst(it *Item, facts schedule.Facts) bool {
 	f := s.field("far_first")
-	if !facts.Order {
-		if f.written() && it.Algorithm != "" {
-			f.problem("applies to %s, not to %s", schedule.HalvingDoubling, s.named(it))
-		}
+	switch {
+	case !facts.Order && !f.written():
+		return false
+	case !facts.Order && it.Algorithm != "":
+		f.problem("applies to %s, not to %s", schedule.HalvingDoubling, s.named(it))
 		return false
 	}
 	return f.flag()
@@ -187,10 +213,11 @@ func (s *section) farFirst(it *Item, facts schedule.Facts) bool {
 // shuffled reads in which order ranks go through their peers: around, or drawn for each.
 func (s *section) shuffled(it *Item, facts schedule.Facts) bool {
 	f := s.field("order")
-	if !facts.Shuffle {
-		if f.written() && it.Algorithm != "" {
-			f.problem("applies to all-to-all by %s, not to %s", schedule.Direct, s.named(it))
-		}
+	switch {
+	case !facts.Shuffle && !f.written():
+		return false
+	case !facts.Shuffle && it.Algorithm != "":
+		f.problem("applies to all-to-all by %s, not to %s", schedule.Direct, s.named(it))
 		return false
 	}
 	order, _ := f.enum(orders)
@@ -209,7 +236,7 @@ func (s *section) chunk(it *Item, facts schedule.Facts) units.Bytes {
 		f.record("off")
 		return 0
 	}
-	element := it.Type.Size()
+	element := it.element()
 	chunk, ok := quantity(f, units.ParseBytes, element, maxSize)
 	if !ok {
 		return 0
@@ -227,7 +254,7 @@ func (it *Item) checkSchedule(s *section, facts schedule.Facts, ranks int) {
 	if it.RootApart() {
 		ranks++
 	}
-	if ranks < 2 || it.Algorithm == "" || it.Size == 0 {
+	if ranks < 2 || it.Algorithm == "" || it.Type == "" || it.Size == 0 {
 		return // reported, or not known
 	}
 	if facts.PowerOfTwo && ranks&(ranks-1) != 0 {
@@ -263,7 +290,7 @@ func (it *Item) checkSchedule(s *section, facts schedule.Facts, ranks int) {
 // permuted is the spec of the collective, of a permute with some permutation.
 func (it *Item) permuted(ranks int) schedule.Spec {
 	s := it.Spec(ranks, 0)
-	if it.Collective == schedule.Permute {
+	if schedule.Of(it.Collective).Permuted {
 		for r := range ranks {
 			s.Permute = append(s.Permute, (r+1)%ranks)
 		}
@@ -277,14 +304,14 @@ func (it *Item) messages(facts schedule.Facts, ranks int) float64 {
 	if it.Chunk > 0 {
 		pieces = math.Ceil(float64(it.Size) / float64(it.Chunk))
 	}
-	switch it.Collective {
-	case schedule.Permute:
+	switch {
+	case facts.Permuted:
 		return float64(ranks) * pieces
-	case schedule.Incast:
+	case facts.Flows:
 		return float64(ranks-1) * float64(max(1, it.Flows)) * pieces
 	}
 	spec := it.Spec(ranks, 0)
-	if facts.Shared || it.Collective == schedule.AllReduce { // the buffer is a block for each rank
+	if facts.Blocks { // the buffer is a block for each rank
 		pieces = math.Ceil(pieces / float64(ranks))
 	}
 	root, err := schedule.Volume(spec, 0)

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"weft/params"
 )
 
 func (s *section) nodes() []CustomNode {
@@ -43,7 +45,7 @@ func (f field) image() string {
 	}
 	name, _ := read(f, "an image such as alpine:3", func(text string) (string, error) {
 		if len(text) > 255 || strings.Contains(text, "..") || !imageText.MatchString(text) {
-			return "", fmt.Errorf("%q is not the name of an image; expected one such as alpine:3", clip(text))
+			return "", fmt.Errorf("%q is not the name of an image; expected one such as alpine:3", params.Clip(text))
 		}
 		return text, nil
 	}, func(v string) string { return v })
@@ -61,7 +63,7 @@ func (f field) arguments() (args []string) {
 	for _, item := range f.items(maxArguments) {
 		arg, _ := read(item, "an argument", func(text string) (string, error) {
 			if len(text) > maxArgument || strings.ContainsRune(text, 0) {
-				return "", fmt.Errorf("%q is no argument; expected at most %d bytes without a zero", clip(text), maxArgument)
+				return "", fmt.Errorf("%q is no argument; expected at most %d bytes without a zero", params.Clip(text), maxArgument)
 			}
 			return text, nil
 		}, func(v string) string { return v })
@@ -89,9 +91,8 @@ func (s *section) links(link LinkSpec) []CustomLink {
 		} else {
 			between.problem("expected the names of two nodes such as [h0, s0]")
 		}
-		c.Rate, _ = l.field("rate").or(link.Rate.String(), "topology.link.rate").rate()
-		l.inherit(&c.LinkSpec, link)
-		l.field("queues").later("queues of a single link or tier are")
+		c.LinkSpec = l.inherit(link, true)
+		l.field("queues") // read by linkQueues, once the queues of the lab are known
 		l.close()
 		links = append(links, c)
 	}
@@ -140,7 +141,7 @@ func (d *decoder) checkUp(s *section, t *Topology, known map[string]int) {
 	for _, f := range s.field("down").items(maxValues) {
 		link, ok := known[f.n.text]
 		if !ok && linkText.MatchString(f.n.text) {
-			f.problem("no link is named %q; a link is named after its ends, such as h0-s0", clip(f.n.text))
+			f.problem("no link is named %q; a link is named after its ends, such as h0-s0", params.Clip(f.n.text))
 		}
 		isDown[link] = isDown[link] || ok
 	}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"weft/params"
 )
 
 // down reads the links that do not exist from the start: their names, or so many to be drawn.
@@ -19,7 +21,7 @@ func (s *section) down(t *Topology) []string {
 	for _, item := range f.items(maxValues) {
 		name := item.linkName()
 		if seen[name] {
-			item.problem("%q is there twice", clip(name))
+			item.problem("%q is there twice", params.Clip(name))
 			continue
 		}
 		if name != "" {
@@ -50,7 +52,7 @@ func (s *section) drawnLinks(t *Topology) []string {
 		count, _, _ := strings.Cut(text, " ")
 		leaves, err := strconv.Atoi(count)
 		if !leavesText.MatchString(text) || err != nil || leaves < 1 || leaves > t.Leaves {
-			return 0, fmt.Errorf("%q is not understood; expected 1 leaves to %d leaves", clip(text), t.Leaves)
+			return 0, fmt.Errorf("%q is not understood; expected 1 leaves to %d leaves", params.Clip(text), t.Leaves)
 		}
 		return leaves, nil
 	}, func(v int) string { return strconv.Itoa(v) + " leaves" })

@@ -5,21 +5,26 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"weft/params"
 )
 
 // splitPath reads a path such as workload.0.ranks.
 func splitPath(path string) ([]string, error) {
 	parts := strings.Split(path, ".")
 	if len(parts) > maxDepth {
-		return nil, fmt.Errorf("the path %q is longer than %d names", clip(path), maxDepth)
+		return nil, fmt.Errorf("the path %q is longer than %d names", params.Clip(path), maxDepth)
 	}
 	for _, p := range parts {
 		if p == "" {
-			return nil, fmt.Errorf("%q is not a path; expected names joined by points, such as transport.kind", clip(path))
+			return nil, fmt.Errorf("%q is not a path; expected names joined by points, such as transport.kind", params.Clip(path))
 		}
 	}
-	if parts[0] == "sweep" || parts[0] == "weft" {
-		return nil, fmt.Errorf("%s cannot be set by a path", parts[0])
+	switch parts[0] {
+	case "sweep":
+		return nil, fmt.Errorf("a path cannot change the sweep; write it in the file as sweep: {seed: [1, 2]}, or give one value for each run, as in --set seed=1")
+	case "weft":
+		return nil, fmt.Errorf("the version of the format cannot be set by a path; leave it out")
 	}
 	return parts, nil
 }
@@ -35,12 +40,14 @@ func (n *node) with(path []string, value *node, at origin) (*node, error) {
 	}
 	i := -1
 	switch n.kind {
+	case hole:
+		return n, nil
 	case scalar:
-		return nil, fmt.Errorf("%q stands where %s would be", clip(n.text), clip(path[0]))
+		return nil, fmt.Errorf("%q stands where %s would be", params.Clip(n.text), params.Clip(path[0]))
 	case list:
 		var err error
 		if i, err = strconv.Atoi(path[0]); err != nil || i < 0 || i >= len(n.items) {
-			return nil, fmt.Errorf("%q is no item of a list of %d (the first is 0)", clip(path[0]), len(n.items))
+			return nil, fmt.Errorf("%q is no item of a list of %d (the first is 0)", params.Clip(path[0]), len(n.items))
 		}
 	case mapping:
 		i = slices.IndexFunc(n.keys, func(k key) bool { return k.name == path[0] })
@@ -62,6 +69,51 @@ func (n *node) with(path []string, value *node, at origin) (*node, error) {
 		edited.keys = append(edited.keys, key{path[0], at})
 	}
 	return &edited, nil
+}
+
+// follow returns the value at path, nil where there is none.
+func (n *node) follow(path []string) *node {
+	for _, name := range path {
+		if n = n.child(name); n == nil {
+			return nil
+		}
+	}
+	return n
+}
+
+// inTheWay returns the single value that path would lead through, nil if there is none.
+func (n *node) inTheWay(path []string) *node {
+	for _, name := range path {
+		if n != nil && n.kind == scalar && !n.null() {
+			return n
+		}
+		if n = n.child(name); n == nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// child returns the value of a key, or the item of a list with an index.
+func (n *node) child(name string) *node {
+	switch {
+	case n == nil:
+	case n.kind == mapping:
+		return n.get(name)
+	case n.kind == list:
+		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(n.items) {
+			return n.items[i]
+		}
+	}
+	return nil
+}
+
+// visit calls f with n and all that it holds.
+func (n *node) visit(f func(*node)) {
+	f(n)
+	for _, item := range n.items {
+		item.visit(f)
+	}
 }
 
 // without returns the mapping n less one key.

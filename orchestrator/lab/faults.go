@@ -1,6 +1,9 @@
 package lab
 
-import "weft/units"
+import (
+	"weft/params"
+	"weft/units"
+)
 
 const maxFaults = 10_000
 
@@ -13,15 +16,16 @@ func (d *decoder) faults(f field, t Topology) []Fault {
 	hosts := hostsOf(t)
 	for _, item := range f.items(maxFaults) {
 		s := item.open()
+		var t Fault
 		if corrupt := s.field("corrupt"); corrupt.n != nil {
-			faults = append(faults, s.corruption(corrupt, hosts))
-			continue
+			t = s.corruption(corrupt, hosts)
+		} else if clock := s.field("clock"); clock.n != nil {
+			t = s.clockFault(clock, hosts)
+		} else {
+			t = s.fault(hosts)
 		}
-		if clock := s.field("clock"); clock.n != nil {
-			faults = append(faults, s.clockFault(clock, hosts))
-			continue
-		}
-		faults = append(faults, s.fault(hosts))
+		t.Index = item.index
+		faults = append(faults, t)
 	}
 	return faults
 }
@@ -31,18 +35,18 @@ func (s *section) corruption(f field, hosts hosts) Fault {
 	defer s.close()
 	t := Fault{}
 	t.At, _ = quantity(s.field("at"), units.ParseTime, 0, maxStart)
-	t.Corrupt = f.victim(hosts)
+	t.Corrupt = f.host(hosts)
 	return t
 }
 
-// victim reads the name of a host of the lab.
-func (f field) victim(hosts hosts) string {
+// host reads the name of a host of the lab; "": it is reported.
+func (f field) host(hosts hosts) string {
 	name, ok := f.text("the name of a host")
 	if !ok {
 		return ""
 	}
 	if hosts.count > 0 && !hosts.has(name) {
-		f.problem("no host is named %q%s", clip(name), hosts.hint(f.d, name))
+		f.problem("no host is named %q%s", params.Clip(name), hosts.hint(f.d, name))
 		return ""
 	}
 	f.record(name)
@@ -57,12 +61,12 @@ func (s *section) fault(hosts hosts) Fault {
 	t.At, _ = quantity(s.field("at"), units.ParseTime, 0, maxStart)
 	link, host, kill, pause := s.field("link"), s.field("host"), s.field("kill"), s.field("pause")
 	if host.n != nil {
-		s.hostFault(&t, host.victim(hosts), host, kill, pause)
 		for _, key := range []string{"link", "down", "for", "reroute", "rate", "delay", "loss", "bit_errors", "toward"} {
 			if f := s.field(key); f.written() {
 				f.problem("given together with host; a fault is of a link or of a host")
 			}
 		}
+		s.hostFault(&t, host.host(hosts), host, kill, pause)
 		return t
 	}
 	for _, f := range []field{kill, pause} {
@@ -93,7 +97,7 @@ func (s *section) fault(hosts hosts) Fault {
 			return quantity(f, units.ParseTime, units.Nanosecond, maxStart)
 		})
 		return t
-	case changed.n == nil && t.Link != "":
+	case changed.n == nil && link.n != nil && len(s.unknown()) == 0: // else what happens has another name
 		link.problem("nothing happens to it; expected down, or another rate, delay, loss or bit_errors")
 	}
 	if reroute.written() {
@@ -106,18 +110,21 @@ func (s *section) fault(hosts hosts) Fault {
 // hostFault reads what happens to a host.
 func (s *section) hostFault(t *Fault, name string, host, kill, pause field) {
 	t.Host = name
-	switch {
-	case kill.n != nil && pause.n != nil:
+	if kill.n == nil && pause.n == nil && len(s.unknown()) == 0 {
+		host.problem("nothing happens to it; expected kill: true, or pause: 1ms, say")
+	}
+	if kill.n != nil && pause.n != nil {
 		pause.problem("given together with kill; a host that has ended does not stand still")
-	case kill.n != nil:
-		if t.Kill = kill.flag(); !t.Kill {
+	}
+	if kill.n != nil {
+		var ok bool
+		if _, ok = kill.value(params.Flag(&t.Kill)); ok && !t.Kill && pause.n == nil {
 			kill.problem("nothing happens to the host; expected kill: true, or no fault")
 		}
-	case pause.n != nil:
+	}
+	if pause.n != nil {
 		t.Pause = true
 		t.For, _ = quantity(pause, units.ParseTime, units.Nanosecond, maxStart)
-	default:
-		host.problem("nothing happens to it; expected kill: true, or pause: 1ms, say")
 	}
 }
 
@@ -125,7 +132,8 @@ func (s *section) hostFault(t *Fault, name string, host, kill, pause field) {
 func (s *section) line(t *Fault) (first field) {
 	first = s.field("rate")
 	if first.n != nil {
-		v, _ := first.rate()
+		var v units.Bandwidth
+		first.value(params.Bandwidth(&v))
 		t.Rate = &v
 	}
 	keep := func(f field) field {
@@ -135,15 +143,18 @@ func (s *section) line(t *Fault) (first field) {
 		return f
 	}
 	if f := keep(s.field("delay")); f.n != nil {
-		v, _ := f.delay()
+		var v units.Time
+		f.value(params.Time(&v, 0, maxDelay))
 		t.Delay = &v
 	}
 	if f := keep(s.field("loss")); f.n != nil {
-		v := f.probability()
+		var v float64
+		f.value(params.Probability(&v))
 		t.Loss = &v
 	}
 	if f := keep(s.field("bit_errors")); f.n != nil {
-		v := f.probability()
+		var v float64
+		f.value(params.Probability(&v))
 		t.BitErrors = &v
 	}
 	return first

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"weft/params"
 )
 
 // decoder reads one tree into one Lab. What it finds wrong goes to report, what it reads to sources.
@@ -17,6 +19,7 @@ type decoder struct {
 	kinds   map[string]bool                     // transports that runs of the file use
 	seed    uint64                              // of the lab
 	aside   int                                 // above 0: what is read is not part of this lab, and its sources are not kept
+	hosts   hosts                               // that a declared key may name
 	ecnOff  field                               // queues.ecn where it is off; without a node where switches mark
 	keys    func(pattern string, keys []string) // told the keys of every section; tests compare them with the schema
 }
@@ -31,8 +34,8 @@ type section struct {
 	at      origin
 	asked   []string
 	foreign []string // keys that were explained, but are not to be suggested
+	refused []string // keys that are no part of the format and have a message of their own
 	broken  bool     // it is not a mapping, which was reported: stay silent about its fields
-	lenient bool     // unknown keys were explained otherwise
 }
 
 // field is a value that is being read: one written, or a default.
@@ -40,9 +43,11 @@ type field struct {
 	d       *decoder
 	path    string
 	pattern string
+	index   int    // of an item in its list
 	n       *node  // nil: neither written nor a default
 	at      origin // of the value, or of the section it is missing from
 	silent  bool   // a problem was reported that explains this one
+	instead string // a word that stands for no value: ", or off"
 }
 
 // open begins to read f as a section.
@@ -53,7 +58,7 @@ func (f field) open() *section {
 	case f.n.kind == mapping:
 		s.n = f.n
 	default:
-		f.problem("%s; expected a section of keys", f.n.what())
+		f.problem("%s; %s", f.n.what(), f.unlike("a section of keys"))
 		s.broken = true
 	}
 	return s
@@ -86,6 +91,14 @@ func (s *section) look(name string) field {
 	return f
 }
 
+// refuse reports a key, if it is written, that is no part of the format: why, and what to write in its place.
+func (s *section) refuse(name, why string) {
+	s.refused = append(s.refused, name)
+	if f := s.look(name); f.n != nil {
+		f.problem("%s", why)
+	}
+}
+
 // section begins to read the section under a key.
 func (s *section) section(name string) *section { return s.field(name).open() }
 
@@ -94,14 +107,22 @@ func (s *section) close() {
 	if s.d.keys != nil {
 		s.d.keys(s.pattern, slices.Concat(s.asked, s.foreign))
 	}
-	if s.n == nil || s.lenient {
-		return
+	for _, k := range s.unknown() {
+		s.d.report.add(k.at, join(s.path, params.Clip(k.name)), "unknown key%s; expected one of %s", s.knownKey(k.name), strings.Join(s.asked, ", "))
+	}
+}
+
+// unknown returns the keys that nothing asked for so far.
+func (s *section) unknown() (keys []key) {
+	if s.n == nil {
+		return nil
 	}
 	for _, k := range s.n.keys {
-		if !slices.Contains(s.asked, k.name) && !slices.Contains(s.foreign, k.name) {
-			s.d.report.add(k.at, join(s.path, clip(k.name)), "unknown key%s; expected one of %s", s.d.nearest(k.name, s.asked), strings.Join(s.asked, ", "))
+		if !slices.Contains(s.asked, k.name) && !slices.Contains(s.foreign, k.name) && !slices.Contains(s.refused, k.name) {
+			keys = append(keys, k)
 		}
 	}
+	return keys
 }
 
 // written says that the file, the sweep or the command line has the value.
@@ -150,7 +171,7 @@ func (n *node) what() string {
 	case n.kind == list:
 		return "is a list"
 	default:
-		return fmt.Sprintf("is the single value %q", clip(n.text))
+		return fmt.Sprintf("is the single value %q", params.Clip(n.text))
 	}
 }
 
@@ -160,12 +181,19 @@ func (f field) text(expected string) (string, bool) {
 	switch {
 	case f.n == nil:
 		f.problem("missing; expected %s", expected)
+	case f.n.several() && !f.at.sweep:
+		f.problem("is a list; expected %s. To run the lab with each of several values, write sweep: {%s: %s} in the file", expected, f.path, params.Clip(f.n.String()))
 	case f.n.kind != scalar || f.n.null():
 		f.problem("%s; expected %s", f.n.what(), expected)
 	default:
 		return f.n.text, true
 	}
 	return "", false
+}
+
+// several says that n is a list of single values, as a sweep has them.
+func (n *node) several() bool {
+	return n.kind == list && len(n.items) > 1 && !slices.ContainsFunc(n.items, func(i *node) bool { return i.kind != scalar })
 }
 
 // read reads f with parse, whose error says what was expected, and records what show makes of it.
@@ -177,7 +205,7 @@ func read[T any](f field, expected string, parse func(string) (T, error), show f
 	}
 	v, err := parse(text)
 	if err != nil {
-		f.problem("%v", err)
+		f.problem("%v%s", err, f.instead)
 		return none, false
 	}
 	f.record(show(v))
@@ -194,7 +222,7 @@ func between[T number](parse func(string) (T, error), lo, hi T, show func(T) str
 	return func(text string) (T, error) {
 		v, err := parse(text)
 		if err == nil && (v < lo || v > hi) {
-			err = fmt.Errorf("%q is out of range; expected %s to %s", clip(text), show(lo), show(hi))
+			err = fmt.Errorf("%q is out of range; expected %s to %s", params.Clip(text), show(lo), show(hi))
 		}
 		return v, err
 	}
@@ -210,92 +238,30 @@ func quantity[T interface {
 }
 
 // integer reads a whole number within lo and hi.
-func (f field) integer(lo, hi int) int {
-	expected := fmt.Sprintf("a whole number from %d to %d", lo, hi)
-	v, _ := read(f, expected, func(text string) (int, error) {
-		if !f.n.plain || !digits(text) {
-			return 0, fmt.Errorf("%q is not a whole number; expected %s", clip(text), expected)
-		}
-		v, err := strconv.Atoi(text)
-		if err != nil || v < lo || v > hi {
-			return 0, fmt.Errorf("%q is out of range; expected %s", clip(text), expected)
-		}
-		return v, nil
-	}, strconv.Itoa)
+func (f field) integer(lo, hi int) (v int) {
+	f.value(params.Integer(&v, lo, hi))
 	return v
 }
 
 // decimal reads a number without a unit within lo and hi.
-func (f field) decimal(lo, hi float64) (float64, bool) {
-	return read(f, fmt.Sprintf("a number from %v to %v", lo, hi), between(parseDecimal, lo, hi, showDecimal), showDecimal)
-}
-
-func parseDecimal(text string) (float64, error) {
-	whole, fraction, point := strings.Cut(text, ".")
-	if !digits(whole) || point && !digits(fraction) || len(text) > 32 {
-		return 0, fmt.Errorf("%q is not a decimal number; expected one such as 1.25", clip(text))
-	}
-	return strconv.ParseFloat(text, 64)
-}
-
-func showDecimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
-
-func digits(text string) bool {
-	return text != "" && strings.Trim(text, "0123456789") == ""
+func (f field) decimal(lo, hi float64) (v float64, ok bool) {
+	_, ok = f.value(params.Decimal(&v, lo, hi))
+	return v, ok
 }
 
 // flag reads true or false.
-func (f field) flag() bool { return f.flagOr("") }
-
-// flagOr is flag for a key that may also be another word, which its reader looks for first.
-func (f field) flagOr(other string) bool {
-	expected, neither := "true or false", "neither true nor false"
-	if other != "" {
-		expected, neither = "true, false or "+other, "none of true, false and "+other
-	}
-	v, _ := read(f, expected, func(text string) (bool, error) {
-		switch text {
-		case "true", "on", "yes":
-			return true, nil
-		case "false", "off", "no":
-			return false, nil
-		}
-		return false, fmt.Errorf("%q is %s", clip(text), neither)
-	}, strconv.FormatBool)
+func (f field) flag() (v bool) {
+	f.value(params.Flag(&v))
 	return v
 }
 
-// choice is the values a field can have. Those of later are part of the format, but no code honours them yet.
-type choice struct{ built, later []string }
+// choice is the words that a field can have.
+type choice struct{ built []string }
 
 // enum reads one of a set of words.
-func (f field) enum(c choice) (string, bool) {
-	expected := strings.Join(c.built, ", ")
-	if len(c.built) > 1 {
-		expected = "one of " + expected
-	}
-	return read(f, expected, func(text string) (string, error) {
-		switch {
-		case slices.Contains(c.built, text):
-			return text, nil
-		case slices.Contains(c.later, text):
-			return "", fmt.Errorf("%q is not yet supported; expected %s", text, expected)
-		default:
-			return "", fmt.Errorf("unknown value %q%s; expected %s", clip(text), f.d.nearest(text, slices.Concat(c.built, c.later)), expected)
-		}
-	}, func(v string) string { return v })
-}
-
-// later refuses a part of the format that no code honours yet. Not writing it is fine, and so is one of off,
-// which says that the part is not wanted.
-func (f field) later(what string, off ...string) {
-	if f.n == nil || f.n.kind == scalar && slices.Contains(off, f.n.text) {
-		return
-	}
-	if f.n.kind == list && len(f.n.items) == 0 && slices.Contains(off, "[]") {
-		return
-	}
-	f.problem("%s not yet supported; leave it out", what)
+func (f field) enum(c choice) (v string, ok bool) {
+	_, ok = f.value(params.Word(&v, c.built...))
+	return v, ok
 }
 
 // items returns the fields of a list; none if it is absent.
@@ -304,15 +270,29 @@ func (f field) items(most int) []field {
 	case f.n == nil:
 		return nil
 	case f.n.kind != list:
-		f.problem("%s; expected a list", f.n.what())
+		f.problem("%s; %s", f.n.what(), f.unlike("a list"))
 		return nil
 	case len(f.n.items) > most:
 		f.problem("has %d items; expected at most %d", len(f.n.items), most)
 		return nil
 	}
-	items := make([]field, len(f.n.items))
+	items := make([]field, 0, len(f.n.items))
 	for i, n := range f.n.items {
-		items[i] = field{d: f.d, path: join(f.path, strconv.Itoa(i)), pattern: join(f.pattern, "*"), n: n, at: n.at}
+		if n.kind != hole {
+			items = append(items, field{d: f.d, path: join(f.path, strconv.Itoa(i)), pattern: join(f.pattern, "*"), index: i, n: n, at: n.at})
+		}
 	}
 	return items
+}
+
+// unless reads f, or takes a word for 0.
+func unless[T any](f field, word string, read func(field) (T, bool)) T {
+	var v T
+	if f.n != nil && f.n.kind == scalar && f.n.text == word {
+		f.record(word)
+		return v
+	}
+	f.instead = ", or " + word
+	v, _ = read(f)
+	return v
 }

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"weft/fabric/queues"
+	"weft/transport"
 )
 
 // kernel is the datapath of the machine's own kernel.
@@ -21,23 +24,22 @@ func (d *decoder) checkKernel(l *Lab) {
 			d.report.add(origin{line: p.Line, column: p.Column, flag: p.Flag}, p.Path, "%s", p.Message)
 		}
 	}
-	if e := l.Queues.ECN; e != nil && !e.Ingress {
-		refuse("queues.ecn.mark", "marks packets when they join a queue (sch_red), not when they leave it; expected ingress")
-	}
+	d.kernelMarks(l, refuse)
 	if l.Queues.PFC != nil {
 		refuse("queues.pfc", "loses what finds a queue full: Linux has no priority flow control between interfaces; expected off")
 	}
 	if l.Queues.Shared != nil && l.Queues.PFC == nil { // which needs it
 		refuse("queues.shared", "has a buffer for each port, not one for all; expected queues.buffer")
 	}
-	if l.Queues.Routing != "ecmp" && l.Transport.Kind != "ccm" {
+	kind, facts := l.Transport.Kind, transport.FactsOf(l.Transport.Kind)
+	if l.Queues.PerPacket() && !facts.Coordinated {
 		refuse("queues.routing", "hashes addresses and ports, and chooses nothing by the packet; expected ecmp")
 	}
-	switch l.Transport.Kind {
-	case "hpcc":
-		refuse("transport.kind", "writes no telemetry into packets, which hpcc needs; expected another transport")
-	case "ccm":
-		refuse("transport.kind", "has no switches that take part in congestion management, which ccm needs; expected another transport")
+	if facts.Telemetry {
+		refuse("transport.kind", "writes no telemetry into packets, which %s needs; expected another transport", kind)
+	}
+	if facts.Coordinated {
+		refuse("transport.kind", "has no switches that take part in congestion management, which %s needs; expected another transport", kind)
 	}
 	if l.Clocks.Transparent {
 		refuse("clocks.transparent", "corrects no messages of PTP; expected false")
@@ -46,6 +48,27 @@ func (d *decoder) checkKernel(l *Lab) {
 		refuse("clocks.priority", "serves all packets in the order they come; expected data")
 	}
 	d.kernelLines(l, refuse)
+}
+
+// kernelMarks reports queues that mark as the kernel's do not, of the lab and of links that have their own.
+func (d *decoder) kernelMarks(l *Lab, refuse func(path, format string, args ...any)) {
+	marks := func(path string, q *queues.Queues) {
+		if q != nil && q.ECN != nil && !q.ECN.Ingress {
+			refuse(path, "marks packets when they join a queue (sch_red), not when they leave it; expected ingress")
+		}
+	}
+	marks("queues.ecn.mark", &l.Queues)
+	t := &l.Topology
+	for _, tier := range slices.Sorted(maps.Keys(t.Tiers)) {
+		if q := t.Tiers[tier].Queues; q != nil && q.ECN != l.Queues.ECN {
+			marks("topology.tiers."+tier+".queues.ecn.mark", q)
+		}
+	}
+	for i := range t.Links {
+		if q := t.Links[i].Queues; q != nil && q.ECN != l.Queues.ECN {
+			marks(fmt.Sprintf("topology.links.%d.queues.ecn.mark", i), q)
+		}
+	}
 }
 
 // kernelLines reports what lines of the kernel's datapath cannot be.

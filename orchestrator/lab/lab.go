@@ -2,6 +2,7 @@ package lab
 
 import (
 	"weft/collectives/schedule"
+	"weft/fabric/queues"
 	"weft/units"
 )
 
@@ -14,7 +15,7 @@ type Lab struct {
 	Seed  uint64
 
 	Topology   Topology
-	Queues     Queues
+	Queues     queues.Queues
 	Clocks     Clocks
 	Background Background
 	Transport  Transport
@@ -28,7 +29,10 @@ type Lab struct {
 	// Point is the sweep point: the value (bool, int64, float64 or string) at each path of the sweep that the
 	// command line does not set. It is empty without a sweep.
 	Point   map[string]any
+	Set     []string // what the command line replaced, as in Options
 	Sources []Source // where every value came from, for `weft explain`
+
+	sections map[string]origin // where the sections are, also the empty ones; "" is the lab itself
 }
 
 // Source says where a value of the resolved lab came from.
@@ -60,33 +64,21 @@ type Topology struct {
 	Dimensions       []int   // torus: switches along each of two or three dimensions
 	HostsPerSwitch   int     // torus
 	UpDown           bool    // routes never go up after they have gone down
-	Oversubscription float64 // leaf-spine: host bandwidth : uplink bandwidth per leaf; scales the uplink rate
+	Oversubscription float64 // leaf-spine: host bandwidth : uplink bandwidth per leaf, of the uplinks as they are
 
 	Link LinkSpec // default of every link
 
 	// Tiers holds the tiers that the lab gives a value of their own, by name: host, edge, core (fat-tree: host =
 	// host-edge, edge = edge-agg, core = agg-core); leaf-spine: host, leaf; dumbbell: host, core; star: host; clos: host, l1, l2,
 	// l3; dragonfly-plus: host, leaf, global; torus: host, switch.
-	// What the lab leaves open is from Link, but for the rate of tier leaf: 0 there means that it follows from
-	// Oversubscription, as it does when the tier is absent.
+	// What the lab leaves open is from Link, but for the rate of tier leaf of a leaf-spine: 0 there, or no such tier,
+	// means that it follows from Oversubscription.
 	Tiers map[string]LinkSpec
 	MTU   units.Bytes // payload bytes per packet
 	Down  []string    // names of links that do not exist from the start
 
 	Nodes []CustomNode // custom
 	Links []CustomLink // custom
-}
-
-// LinkSpec is what a link is made of, in each direction.
-type LinkSpec struct {
-	Rate      units.Bandwidth
-	Delay     units.Time
-	Loss      float64 // share of the packets that are corrupted, drawn for each
-	BitErrors float64 // share of the bits that are; a packet is lost by one of them
-	Duplicate float64 // share of the packets that come twice
-	Reorder   float64 // share of the packets that come late, by at most ReorderBy
-	ReorderBy units.Time
-	Jitter    units.Time // mean of an exponential delay of every packet besides
 }
 
 // CustomNode is a node of a custom topology.
@@ -103,56 +95,6 @@ type CustomNode struct {
 type CustomLink struct {
 	A, B string
 	LinkSpec
-}
-
-// Size is an amount of data: absolute, in proportion to the rate of the link it is used on, or as a multiple of the
-// link's bandwidth-delay product (its rate times the base RTT of the network).
-type Size struct {
-	Bytes units.Bytes
-	Per   units.Bandwidth // Bytes for so much of the link's rate; 0: Bytes as they are
-	BDP   float64         // 0: Bytes and Per count
-}
-
-// Rate is a bandwidth: absolute, or in proportion to the line rate of the host it is used on.
-type Rate struct {
-	Rate units.Bandwidth
-	Per  units.Bandwidth // Rate for so much of the line; 0: Rate as it is
-}
-
-// Queues is the queues section: egress queues of switches.
-type Queues struct {
-	Buffer  Size    // per port, when Shared is nil
-	Shared  *Shared // the memory of each switch, for all its ports; never nil with PFC
-	ECN     *ECN    // nil: off
-	PFC     *PFC    // nil: off
-	Routing string  // ecmp, spray, adaptive
-	Light   Size    // adaptive: a port is light while no more waits in it
-}
-
-// Shared is one packet memory for all ports of a switch.
-type Shared struct {
-	Total Size // in proportion to a rate: of the fastest port of the switch
-
-	// Alpha is the dynamic threshold, a multiple of the memory that is free: without PFC what a queue may hold,
-	// with PFC what may wait of what came by a port before it is paused. 0: PFC.Xoff says when.
-	Alpha float64
-}
-
-// PFC is priority flow control of the data class, by what came by each port of a switch and waits there.
-type PFC struct {
-	Xoff     *Size       // paused above; nil: Shared.Alpha says when
-	Xon      *Size       // with Xoff: resumed at or below; nil: two full packets less than Xoff
-	Offset   units.Bytes // without Xoff: resumed so far below the threshold
-	Reserve  units.Bytes // of each port's own, used first
-	Headroom *Size       // for what is on its way to a port that is paused; nil: what losslessness takes
-	Response units.Time  // how long the other end takes to heed a pause
-}
-
-// ECN is RED on the instantaneous queue.
-type ECN struct {
-	Kmin, Kmax Size
-	Pmax       float64
-	Ingress    bool // mark on enqueue instead of on dequeue
 }
 
 // Item is one collective of the workload. A workload whose ranks are groups has an item for each of them, one that arrives again and
@@ -201,7 +143,8 @@ type Ranks struct {
 // Fault is something that happens to a link during the run: it goes down, or its line changes. Rate, Delay, Loss and
 // BitErrors that are nil stay as they are. Or it happens to a host, which ends, or stands still for a time.
 type Fault struct {
-	At units.Time
+	Index int // position in the lab file's faults
+	At    units.Time
 
 	// Corrupt is a host: a byte of the first data packet that comes to it from then on is wrong, unnoticed by its transport.
 	// "": the fault is another.
@@ -226,28 +169,11 @@ type Fault struct {
 	Reroute units.Time
 }
 
-// Measure is the measure section.
-type Measure struct {
-	Queues units.Time // sampling interval of queue lengths; 0: off
-	Rates  units.Time // sampling interval of what connections carry; 0: off
-	Events string     // port such as switch0->h0 whose queue is followed event by event; "": none
-	CWND   bool
-	Acks   bool       // every acknowledgement is recorded
-	From   units.Time // distributions and rates of the summary count from here
-}
-
 // Expectation is a line of the expect section, without its condition.
 type Expectation struct {
 	Text         string
+	Index        int // position in the lab file's expect
 	Line, Column int
-}
-
-// Engine is the engine section.
-type Engine struct {
-	Kind     string  // auto, sim, emu, both
-	Runtime  string  // auto, namespace, docker
-	Datapath string  // auto, fabric, kernel
-	Dilation float64 // 0: auto
 }
 
 // Rows is how many rows the summary of a run has: one for each item of the file, and for each collective of a trace.

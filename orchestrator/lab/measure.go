@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weft/params"
 	"weft/units"
 )
 
@@ -17,21 +18,31 @@ const (
 	maxDilation = 1e9
 )
 
-var (
-	engineKinds = choice{built: []string{"auto", "sim", "emu", "both"}}
-	runtimes    = choice{built: []string{"auto", "namespace", "docker"}}
-	datapaths   = choice{built: []string{"auto", "fabric", kernel}}
-)
+// Measure is the measure section.
+type Measure struct {
+	Queues units.Time // sampling interval of queue lengths; 0: off
+	Rates  units.Time // sampling interval of what connections carry; 0: off
+	From   units.Time // distributions and rates of the summary count from here
+	Events string     // port such as switch0->h0 whose queue is followed event by event; "": none
+	CWND   bool
+	Acks   bool // every acknowledgement is recorded
+}
 
-func (d *decoder) measure(s *section) Measure {
-	var m Measure
-	m.Queues = s.field("queues").interval()
-	m.Rates = s.field("rates").interval()
-	m.Events = unless(s.field("queue_events"), "off", field.port)
-	m.CWND = s.field("cwnd").flag()
-	m.Acks = s.field("acks").flag()
-	m.From, _ = quantity(s.field("from"), units.ParseTime, 0, maxFor)
-	s.field("packets").later("recording packets is", "off", "false", "no")
+// Keys implements params.Section.
+func (m *Measure) Keys() []params.Key {
+	return []params.Key{
+		params.New("queues", interval(&m.Queues), "Sampling interval of queue lengths.").Default("10us", "ours"),
+		params.New("rates", interval(&m.Rates), "Sampling interval of throughput.").Default("off", "ours"),
+		params.New("queue_events", port(&m.Events), "Port to record event by event.").Default("off", "ours"),
+		params.New("cwnd", params.Flag(&m.CWND), "Record window changes.").Default("false", "ours"),
+		params.New("acks", params.Flag(&m.Acks), "Record every acknowledgement: RTT and mark.").Default("false", "ours"),
+		params.New("from", params.Time(&m.From, 0, maxFor), "Summary statistics start here; earlier is warm-up.").Default("0s", "ours"),
+	}
+}
+
+func (d *decoder) measure(s *section) (m Measure) {
+	s.read(&m)
+	s.refuse("packets", "no longer a key; `weft run LAB --engine emu --capture HOST=FILE` writes the packets of a run, and `weft capture` those of a deployed lab")
 	s.close()
 	return m
 }
@@ -39,20 +50,21 @@ func (d *decoder) measure(s *section) Measure {
 // portText is the form of a port's name: the switch whose queue it is, and the node it leads to.
 var portText = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*->[a-z0-9][a-z0-9-]*$`)
 
-func (f field) port() (string, bool) {
-	return read(f, "the name of a port such as switch0->h0", func(text string) (string, error) {
+// port is the name of a port, or off.
+func port(to *string) params.Value {
+	return params.Custom(to, func(text string) (string, error) {
 		if !portText.MatchString(text) {
-			return "", fmt.Errorf("%q is not the name of a port; expected one such as switch0->h0, or off", clip(text))
+			return "", fmt.Errorf("%q is not the name of a port; expected one such as switch0->h0, or off", params.Clip(text))
 		}
 		return text, nil
-	}, func(v string) string { return v })
+	}, func(v string) string { return v }, "the name of a port such as switch0->h0", func() params.Form {
+		return params.Form{Patterns: []string{strings.Trim(portText.String(), "^$")}, Example: "switch0->h0"}
+	}).Or("off", "")
 }
 
-// interval reads the time between two samples, or off.
-func (f field) interval() units.Time {
-	return unless(f, "off", func(f field) (units.Time, bool) {
-		return quantity(f, units.ParseTime, minInterval, maxInterval)
-	})
+// interval is the time between two samples, or off.
+func interval(to *units.Time) params.Value {
+	return params.Time(to, minInterval, maxInterval).Or("off", 0)
 }
 
 // expect keeps the expectations as text: package results/expect knows their language. One with a condition, such as
@@ -62,7 +74,7 @@ func (d *decoder) expect(f field) []Expectation {
 	for _, item := range f.items(maxExpect) {
 		text, ok := read(item, "an expectation such as verified == true", func(text string) (string, error) {
 			if strings.TrimSpace(text) == "" || strings.Contains(text, "\n") {
-				return "", fmt.Errorf("%q is not one line of text; expected an expectation such as verified == true", clip(text))
+				return "", fmt.Errorf("%q is not one line of text; expected an expectation such as verified == true", params.Clip(text))
 			}
 			return text, nil
 		}, func(v string) string { return v })
@@ -71,7 +83,7 @@ func (d *decoder) expect(f field) []Expectation {
 		}
 		text, condition, conditional := strings.Cut(text, " when ")
 		if !conditional || item.holds(condition) {
-			expect = append(expect, Expectation{Text: strings.TrimSpace(text), Line: item.at.line, Column: item.at.column})
+			expect = append(expect, Expectation{Text: strings.TrimSpace(text), Index: item.index, Line: item.at.line, Column: item.at.column})
 		}
 	}
 	return expect
@@ -98,7 +110,7 @@ func (f field) holdsPart(condition string) bool {
 	}
 	path, want = strings.TrimSpace(path), strings.TrimSpace(want)
 	if !ok || path == "" || want == "" {
-		f.problem("%q is not a condition; expected a setting and a value such as transport.kind == roce", clip(condition))
+		f.problem("%q is not a condition; expected a setting and a value such as transport.kind == roce", params.Clip(condition))
 		return false
 	}
 	for _, s := range f.d.sources {
@@ -106,13 +118,13 @@ func (f field) holdsPart(condition string) bool {
 			return sameValue(s.Value, want) == (op == "==")
 		}
 	}
-	f.problem("the condition is about %q, which is no setting of this lab; `weft explain` lists them", clip(path))
+	f.problem("the condition is about %q, which is no setting of this lab; `weft explain` lists them", params.Clip(path))
 	return false
 }
 
 // sameValue reports whether two texts are one value, also where they write a quantity differently: 0s and 0ns, 50% and 0.5.
 func sameValue(a, b string) bool {
-	return a == b || sameAs(units.ParseTime, a, b) || sameAs(units.ParseBytes, a, b) || sameAs(units.ParseBandwidth, a, b) || sameAs(orPercent(parseNumber), a, b)
+	return a == b || sameAs(units.ParseTime, a, b) || sameAs(units.ParseBytes, a, b) || sameAs(units.ParseBandwidth, a, b) || sameAs(params.OrPercent(parseNumber), a, b)
 }
 
 func sameAs[T comparable](parse func(string) (T, error), a, b string) bool {
@@ -126,16 +138,23 @@ func sameAs[T comparable](parse func(string) (T, error), a, b string) bool {
 
 func parseNumber(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
 
-func (d *decoder) engine(s *section) Engine {
-	var e Engine
-	e.Kind, _ = s.field("kind").enum(engineKinds)
-	e.Runtime, _ = s.field("runtime").enum(runtimes)
-	e.Datapath, _ = s.field("datapath").enum(datapaths)
-	if f := s.field("dilation"); f.n != nil && f.n.kind == scalar && f.n.text == "auto" {
-		f.record("auto")
-	} else {
-		e.Dilation, _ = f.decimal(1, maxDilation)
+// Engine is the engine section.
+type Engine struct {
+	Kind     string  // auto, sim, emu, both
+	Runtime  string  // auto, namespace, docker
+	Datapath string  // auto, fabric, kernel
+	Dilation float64 // 0: auto
+}
+
+// Keys implements params.Section.
+func (e *Engine) Keys() []params.Key {
+	return []params.Key{
+		params.New("kind", params.Word(&e.Kind, "auto", "sim", "emu", "both"), "auto: emulate if the machine can.").Default("auto", "ours"),
+		params.New("runtime", params.Word(&e.Runtime, "auto", "namespace", "docker"), "Nodes are processes in namespaces, or Docker containers.").
+			Default("auto", "ours"),
+		params.New("datapath", params.Word(&e.Datapath, "auto", "fabric", kernel), "fabric: one process models all switches. kernel: Linux forwards, shaped by tc.").
+			Default("auto", "ours"),
+		params.New("dilation", params.Decimal(&e.Dilation, 1, maxDilation).Or("auto", 0), "Slowdown of emulation; auto: the least the machine can carry.").
+			Default("auto", "ours"),
 	}
-	s.close()
-	return e
 }

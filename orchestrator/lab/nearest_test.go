@@ -5,6 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"weft/params"
 	"weft/units"
 )
 
@@ -28,11 +29,12 @@ func TestNearest(t *testing.T) {
 // A size that is printed is read back as the same size.
 func TestParseOfSizeIsIdentity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := Size{Bytes: units.Bytes(rapid.Int64Range(0, int64(maxBuffer)).Draw(t, "bytes"))}
+		s := params.Size{Bytes: units.Bytes(rapid.Int64Range(0, int64(64*units.GB)).Draw(t, "bytes"))}
 		if rapid.Bool().Draw(t, "bdp") {
-			s = Size{BDP: float64(rapid.IntRange(1, 1_000_000).Draw(t, "thousandths")) / 1000}
+			s = params.Size{BDP: float64(rapid.IntRange(1, 1_000_000).Draw(t, "thousandths")) / 1000}
 		}
-		if got, err := parseSize(s.String()); err != nil || got != s {
+		var got params.Size
+		if _, err := params.Amount(&got).Set(s.String(), false); err != nil || got != s {
 			t.Fatalf("%+v: %q reads as %+v, %v", s, s, got, err)
 		}
 	})

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"weft/params"
+	"weft/transport"
 )
 
 // Options is what the command line says about a lab.
@@ -47,30 +50,64 @@ func parse(file string, text []byte, opts Options, keys func(pattern string, key
 		r.add(root.at, "", "%s; expected a lab, which begins with weft: 1", root.what())
 		return nil, r.err()
 	}
+	labs := decode(r, root, sets, opts.Read, keys)
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	for _, l := range labs {
+		l.Set = opts.Set
+	}
+	return labs, nil
+}
+
+// decode reads the labs of a file whose tree is root.
+func decode(r *report, root *node, sets []override, read func(string) ([]byte, error), keys func(string, []string)) []*Lab {
 	kinds := transportKindsOf(root, sets)
-	root, axes := sweep(r, root, sets)
-	var labs []*Lab
-	for _, p := range points(axes) {
-		tree, values := p.apply(r, root, axes)
+	before := r.total
+	root, axes, blocked := sweep(r, root, sets)
+	if r.total > before || len(blocked) > 0 { // which transports the runs use cannot be told
+		for _, k := range transportKinds().built {
+			kinds[k] = true
+		}
+	}
+	one := func(r *report, tree *node, values map[string]any) *Lab {
 		for _, s := range sets {
 			tree = s.apply(r, tree)
 		}
-		d := &decoder{report: r, keys: keys, kinds: kinds, overlay: overlay(tree), read: opts.Read}
-		labs = append(labs, d.lab(file, tree, values))
+		d := &decoder{report: r, keys: keys, kinds: kinds, overlay: overlay(tree), read: read}
+		return d.lab(r.file, tree, values)
+	}
+	var labs []*Lab
+	for _, p := range points(axes) {
+		tree, values := p.apply(r, root, axes)
+		labs = append(labs, one(r, tree, values))
 		if r.full() {
 			break
 		}
 	}
-	if err := r.err(); err != nil {
-		return nil, err
+	for _, b := range blocked {
+		if !r.has(b.by) { // else that one explains it
+			r.add(b.at, b.path, "%s", b.message)
+		}
 	}
-	return labs, nil
+	if r.full() {
+		return labs
+	}
+	scratch := func(r *report, tree *node) { one(r, tree, nil) }
+	replaced(r, root, axes, scratch)
+	for i := range blocked {
+		blocked[i].check(r, root, scratch)
+	}
+	return labs
 }
 
 // lab reads a whole tree.
 func (d *decoder) lab(file string, root *node, values map[string]any) *Lab {
 	s := field{d: d, n: root, at: root.at}.open()
-	l := &Lab{File: file, Point: values}
+	l := &Lab{File: file, Point: values, sections: map[string]origin{"": root.at}}
+	for _, k := range root.keys {
+		l.sections[k.name] = k.at
+	}
 	d.version(s.field("weft"))
 	l.Name = s.field("name").name()
 	if about := s.field("about"); about.n != nil {
@@ -84,15 +121,17 @@ func (d *decoder) lab(file string, root *node, values map[string]any) *Lab {
 		topology.problem("missing; expected a section such as topology: {kind: star, hosts: 4}")
 		topology.silent = true
 	}
-	l.Topology = d.topology(topology.open())
-	l.Queues = d.queues(s.section("queues"), l.Topology.MTU)
-	l.Clocks = d.clocks(s.section("clocks"))
+	network, queues := topology.open(), s.section("queues")
+	l.Topology = d.topology(network)
+	l.Queues = d.queues(queues, l.Topology.MTU)
+	d.linkQueues(network, queues, l)
+	l.Clocks = d.clocks(s.section("clocks"), hostsOf(l.Topology))
 	if b := s.field("background"); b.n != nil {
-		l.Background = b.open().background()
+		b.open().all(&l.Background)
 	}
 	l.Transport = d.transport(s.section("transport"))
-	if l.Transport.Kind == "ccm" && len(d.kinds) == 1 {
-		s.section("queues").field("routing").idle(field{}, "the switches of ccm choose paths by the packet, whatever this says; leave it out")
+	if kind := l.Transport.Kind; transport.FactsOf(kind).Coordinated && len(d.kinds) == 1 {
+		s.section("queues").field("routing").idle(field{}, "the switches of %s choose paths by the packet, whatever this says; leave it out", kind)
 	}
 	l.Workload = d.workload(s.field("workload"), l.Topology)
 	l.Traces = d.traces
@@ -100,7 +139,7 @@ func (d *decoder) lab(file string, root *node, values map[string]any) *Lab {
 	l.Measure = d.measure(s.section("measure"))
 	l.Expect = d.expect(s.field("expect"))
 	s.field("sweep")
-	l.Engine = d.engine(s.section("engine"))
+	s.section("engine").all(&l.Engine)
 	s.close()
 	l.Sources = d.sources
 	d.checkKernel(l)
@@ -113,15 +152,15 @@ const version = "1"
 func (d *decoder) version(f field) {
 	text, ok := f.text("weft: " + version + ", the version of the format")
 	if ok && text != version {
-		f.problem("%q is not a version of the format that is known here; expected %s", clip(text), version)
+		f.problem("%q is not a version of the format that is known here; expected %s", params.Clip(text), version)
 	}
 }
 
 func (f field) seed() uint64 {
 	v, _ := read(f, "a whole number such as 1", func(text string) (uint64, error) {
 		v, err := strconv.ParseUint(text, 10, 64)
-		if err != nil || !digits(text) || !f.n.plain {
-			return 0, fmt.Errorf("%q is not a seed; expected a whole number from 0 to %d", clip(text), uint64(1<<64-1))
+		if err != nil || !params.Digits(text) || !f.n.plain {
+			return 0, fmt.Errorf("%q is not a seed; expected a whole number from 0 to %d", params.Clip(text), uint64(1<<64-1))
 		}
 		return v, nil
 	}, func(v uint64) string { return strconv.FormatUint(v, 10) })
@@ -139,7 +178,7 @@ type override struct {
 func (o Options) overrides(r *report) []override {
 	var sets []override
 	for _, set := range o.Set {
-		at := origin{flag: "--set " + clip(set)}
+		at := origin{flag: "--set " + params.Clip(set)}
 		path, text, ok := strings.Cut(set, "=")
 		if !ok {
 			r.add(at, "", "no value; expected path=value such as seed=2")
@@ -151,7 +190,7 @@ func (o Options) overrides(r *report) []override {
 			continue
 		}
 		if strings.TrimSpace(text) == "" {
-			r.add(at, clip(path), "has no value")
+			r.add(at, params.Clip(path), "has no value")
 			continue
 		}
 		if value := load(r, []byte(text), func(int, int) origin { return at }); value != nil {
@@ -163,7 +202,7 @@ func (o Options) overrides(r *report) []override {
 		{"datapath", "datapath", o.Engine.Datapath}, {"dilation", "dilation", o.Engine.Dilation},
 	} {
 		if e.text != "" {
-			at := origin{flag: "--" + e.flag + " " + clip(e.text)}
+			at := origin{flag: "--" + e.flag + " " + params.Clip(e.text)}
 			sets = append(sets, override{[]string{"engine", e.key}, &node{text: e.text, plain: true, at: at}, at})
 		}
 	}
@@ -173,7 +212,7 @@ func (o Options) overrides(r *report) []override {
 func (o override) apply(r *report, root *node) *node {
 	edited, err := root.with(o.path, o.value, o.at)
 	if err != nil {
-		r.add(o.at, clip(strings.Join(o.path, ".")), "%v", err)
+		r.add(o.at, params.Clip(strings.Join(o.path, ".")), "%v", err)
 		return root
 	}
 	return edited
@@ -196,6 +235,11 @@ func (l *Lab) Errorf(path, format string, args ...any) error {
 		}
 		cut := strings.LastIndexByte(at, '.')
 		if cut < 0 {
+			section, ok := l.sections[at]
+			if !ok {
+				section = l.sections[""]
+			}
+			p.Line, p.Column, p.Flag = section.line, section.column, section.flag
 			return p
 		}
 		at = at[:cut]

@@ -11,7 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"weft/fabric/queues"
+	"weft/internal/fuzztest"
 	"weft/internal/golden"
+	"weft/params"
+	"weft/transport"
+	"weft/transport/cc/pc4"
 	"weft/units"
 )
 
@@ -106,21 +111,27 @@ func wantProblems(t *testing.T, text string, opts Options, want ...string) {
 	}
 }
 
+// pc4Defaults is the section of PC4 that a lab leaves to its defaults.
+func pc4Defaults() transport.Section {
+	s, _, _ := transport.Named("pc4")
+	params.SetDefaults(s)
+	return s
+}
+
 func TestValuesOfALab(t *testing.T) {
 	l := mustParse(t, star, Options{})[0]
 	want := &Lab{
 		File: "lab.yaml", Name: "lab", Seed: 1,
-		Topology: Topology{Kind: "star", Hosts: 8, Link: LinkSpec{Rate: 100 * units.Gbps, Delay: units.Microsecond, ReorderBy: 10 * units.Microsecond}, MTU: 4096},
-		Queues:   Queues{Buffer: Size{BDP: 5}, ECN: &ECN{Kmin: Size{BDP: 0.25}, Kmax: Size{BDP: 0.75}, Pmax: 1}, Routing: "ecmp"},
-		Clocks:   Clocks{Sync: "perfect"},
-		Transport: Transport{Kind: "pc4", Section: PC4{TargetQtime: 2 * units.Microsecond, AdjustInterval: 2, AI: 0.02, HAI: 0.04, Beta: 0.4,
-			MaxMDF: 0.5, PacedBelow: 4, BaseRate: "controller", Initial: "base-rate", RTT: "base", RTOMin: units.Millisecond, Epsilon: 100 * units.Nanosecond}},
-		Workload: []Item{{Collective: "incast", Algorithm: "direct", Ranks: Ranks{First: 2}, Root: "h2", Type: "float32", Size: units.MB, Flows: 1, Repeat: 1}},
-		Measure:  Measure{Queues: 10 * units.Microsecond},
-		Engine:   Engine{Kind: "auto", Runtime: "auto", Datapath: "auto"},
-		Point:    map[string]any{},
+		Topology:  Topology{Kind: "star", Hosts: 8, Link: LinkSpec{Rate: 100 * units.Gbps, Delay: units.Microsecond, ReorderBy: 10 * units.Microsecond}, MTU: 4096},
+		Queues:    queues.Queues{Buffer: params.Size{BDP: 5}, ECN: &queues.ECN{Kmin: params.Size{BDP: 0.25}, Kmax: params.Size{BDP: 0.75}, Pmax: 1}, Routing: "ecmp"},
+		Clocks:    Clocks{Sync: "perfect"},
+		Transport: Transport{Kind: "pc4", Section: pc4Defaults()},
+		Workload:  []Item{{Collective: "incast", Algorithm: "direct", Ranks: Ranks{First: 2}, Root: "h2", Type: "float32", Size: units.MB, Flows: 1, Repeat: 1}},
+		Measure:   Measure{Queues: 10 * units.Microsecond},
+		Engine:    Engine{Kind: "auto", Runtime: "auto", Datapath: "auto"},
+		Point:     map[string]any{},
 	}
-	if diff := cmp.Diff(want, l, cmpopts.IgnoreFields(Lab{}, "Sources")); diff != "" {
+	if diff := cmp.Diff(want, l, cmpopts.IgnoreFields(Lab{}, "Sources", "sections"), cmpopts.IgnoreUnexported(queues.Queues{}, queues.Shared{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -167,7 +178,7 @@ func TestSetOverrides(t *testing.T) {
 	if got := l.Engine; got != (Engine{Kind: "sim", Runtime: "namespace", Datapath: "fabric", Dilation: 50}) {
 		t.Errorf("the engine is %+v", got)
 	}
-	if pc4 := l.Transport.Section.(PC4); pc4.TargetQtime != 5*units.Microsecond || l.About != "a = b" || l.Workload[0].Root != "h7" {
+	if pc4 := l.Transport.Section.Control().(pc4.Params); pc4.TargetQtime != 5*units.Microsecond || l.About != "a = b" || l.Workload[0].Root != "h7" {
 		t.Errorf("target %v, about %q, root %q", pc4.TargetQtime, l.About, l.Workload[0].Root)
 	}
 	for path, want := range map[string]string{
@@ -203,11 +214,11 @@ func TestSetProblems(t *testing.T) {
 		`--set seed=: seed: has no value`,
 		`--set seed=two: seed: "two" is not a seed; expected a whole number from 0 to 18446744073709551615`,
 		`--set seed=`+"\uFFFD"+`: the byte 0xff is not UTF-8`,
-		`--set sweep.seed=[1, 2]: sweep cannot be set by a path`,
+		`--set sweep.seed=[1, 2]: a path cannot change the sweep; write it in the file as sweep: {seed: [1, 2]}, or give one value for each run, as in --set seed=1`,
 		`--set topology.link=*x: not valid YAML: unknown anchor 'x' referenced`,
 		`--set topology=[1: not valid YAML: did not find expected ',' or ']'`,
 		`--set transprot.kind=pc4: transprot: unknown key (did you mean "transport"?); expected one of weft, name, about, seed, topology, queues, clocks, background, transport, workload, faults, measure, expect, sweep, engine`,
-		`--set weft=1: weft cannot be set by a path`,
+		`--set weft=1: the version of the format cannot be set by a path; leave it out`,
 		`--set workload.3.size=1MB: workload.3.size: "3" is no item of a list of 1 (the first is 0)`,
 		`--set workload.first.size=1MB: workload.first.size: "first" is no item of a list of 1 (the first is 0)`,
 	)
@@ -215,10 +226,64 @@ func TestSetProblems(t *testing.T) {
 		`--set seed.x=1: seed.x: "1" stands where x would be`)
 }
 
+// A list for a single value, in the file or by --set, is answered with the sweep that it is.
+func TestListsHintAtSweeps(t *testing.T) {
+	wantProblems(t, star+"transport: {kind: [pc4, roce]}\n", Options{Set: []string{"seed=[1, 2]"}},
+		`lab.yaml:6:19: transport.kind: is a list; expected one of pc4, roce, swift, hpcc, strack, spray, ccm. To run the lab with each of several values, write sweep: {transport.kind: [pc4, roce]} in the file`,
+		`--set seed=[1, 2]: seed: is a list; expected a whole number such as 1. To run the lab with each of several values, write sweep: {seed: [1, 2]} in the file`,
+	)
+}
+
+// A value that every point of the sweep replaces is checked too; what only another base value would make of it is not. A sweep
+// through a value that is wrong itself is no second problem.
+func TestSweptBaseValues(t *testing.T) {
+	swept := "sweep:\n  transport.kind: [pc4, roce]\n  workload.0.size: [1MB, 2MB]\n"
+	wantProblems(t, strings.Replace(star, "size: ", "size: x", 1)+"transport: {kind: nonsense}\n"+swept, Options{},
+		`lab.yaml:5:42: workload.0.size: "x1MB" does not begin with a decimal number; expected a size such as 4KiB or 50MB`,
+		`lab.yaml:6:19: transport.kind: unknown value "nonsense"; expected one of pc4, roce, swift, hpcc, strack, spray, ccm`)
+	wantProblems(t, star+"transport: pc4\n"+swept, Options{},
+		`lab.yaml:6:12: transport: is the single value "pc4"; expected a section of keys: transport: {kind: pc4}`)
+	mustParse(t, star+"queues: {routing: ecmp, light: 10KB}\nsweep: {\"queues.routing, queues.light\": [[adaptive, 20KB], [adaptive, 10KB]]}\n", Options{})
+}
+
+// The values of a line of the sweep whose path a single value blocks are checked as if the section were there.
+func TestSweptValuesOfBlockedPaths(t *testing.T) {
+	section := func(was string) string {
+		return `lab.yaml:6:12: transport: is the single value "` + was + `"; expected a section of keys: transport: {kind: pc4}`
+	}
+	const kinds = "expected one of pc4, roce, swift, hpcc, strack, spray, ccm"
+	wantProblems(t, star+"transport: pc4\nsweep:\n  foo.bar: [1]\n  transport.kind: [dcqcn, roce, PC4]\n", Options{}, section("pc4"),
+		`lab.yaml:8:3: foo: unknown key; expected one of weft, name, about, seed, topology, queues, clocks, background, transport, workload, faults, measure, expect, sweep, engine`,
+		`lab.yaml:9:20: transport.kind: unknown value "dcqcn" (did you mean "roce"?); `+kinds,
+		`lab.yaml:9:33: transport.kind: unknown value "PC4" (did you mean "pc4"?); `+kinds)
+	wantProblems(t, star+"transport: PC4\nsweep:\n  \"transport.pc4.tries, seed\": [[7, 1], [0, x]]\n", Options{}, section("PC4"),
+		`lab.yaml:8:42: transport.pc4.tries: "0" is out of range; expected a whole number from 1 to 1000`,
+		`lab.yaml:8:45: seed: "x" is not a seed; expected a whole number from 0 to 18446744073709551615`)
+	wantProblems(t, star+"transport: PC4\nsweep: {transport.pc4.tries: [0]}\n", Options{Set: []string{"transport.pc4.tries=3"}}, section("PC4"),
+		`--set transport.pc4.tries=3: transport.pc4.tries: "PC4" stands where pc4 would be`)
+	wantProblems(t, star+"transport: nonsense\nsweep: {transport.pc4.tries: [0]}\n", Options{}, strings.NewReplacer("{kind: pc4}", "{kind: nonsense}").Replace(section("nonsense")))
+}
+
+// A key that is unknown in a fault explains why nothing happens there.
+func TestUnknownKeysOfFaults(t *testing.T) {
+	const keys = "expected one of corrupt, clock, at, link, host, kill, pause, down, for, reroute, rate, delay, loss, bit_errors, toward"
+	for fault, want := range map[string][]string{
+		"{at: 1us, link: h3-sw0, state: down}": {`lab.yaml:6:34: faults.0.state: unknown key (did you mean "down"?); ` + keys},
+		"{at: 1us, host: h3, crash: true}":     {`lab.yaml:6:30: faults.0.crash: unknown key (did you mean "kill"?); ` + keys},
+		"{at: 1us, link: h3-sw0, down: true, reroute: on}": {
+			`lab.yaml:6:55: faults.0.reroute: "on" does not begin with a decimal number; expected a time such as 10us, or off`,
+		},
+		"{at: 1us, link: h3-sw0}": {"lab.yaml:6:26: faults.0.link: nothing happens to it; expected down, or another rate, delay, loss or bit_errors"},
+		"{at: 1us, host: h3}":     {"lab.yaml:6:26: faults.0.host: nothing happens to it; expected kill: true, or pause: 1ms, say"},
+	} {
+		wantProblems(t, star+"faults: ["+fault+"]\n", Options{}, want...)
+	}
+}
+
 // Hostile text costs little and gives one clear problem.
 func TestHostileText(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
-		{"10 MB", strings.Repeat("# ten bytes\n", 1<<20), "lab.yaml:1:1: the file has 12582912 bytes; a lab file has at most 1048576"},
+		{"10 MB", strings.Repeat("# ten bytes\n", 1<<20), "lab.yaml:1:1: more than 1 MiB; a lab file has at most that"},
 		{"many values", "expect: [" + strings.Repeat("a,", 200_000) + "]", "lab.yaml:1:200006: more than 100000 values; a lab file has fewer"},
 		{"nested lists", strings.Repeat("[", 1<<20), "lab.yaml:1:1: not valid YAML: exceeded max depth of 10000"},
 		{"nested blocks", nested(3000), "lab.yaml:18:18: " + strings.Repeat("a.", 16) + "a: nested more than 16 deep"},
@@ -275,7 +340,7 @@ func TestErrorf(t *testing.T) {
 		"workload":           "lab.yaml:5:18: workload: bad 7",
 		"topology.down.3":    "lab.yaml:3:18: topology.down.3: bad 7",
 		"topology.link.rate": "lab.yaml:3:11: topology.link.rate: bad 7", // a default: the section it is missing from
-		"nothing":            "lab.yaml: nothing: bad 7",
+		"nothing":            "lab.yaml:1:1: nothing: bad 7",
 	} {
 		if got := l.Errorf(path, "bad %d", 7).Error(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
@@ -303,23 +368,24 @@ func TestHostCount(t *testing.T) {
 
 // Whatever the text, Parse returns labs or problems, each with a place and in order, and does so twice alike.
 func FuzzParse(f *testing.F) {
+	corpus := fuzztest.New(f)
 	for _, pattern := range []string{"testdata/good/*.yaml", "testdata/bad/*.yaml"} {
 		names, _ := filepath.Glob(pattern)
 		for _, name := range names {
 			if text, err := os.ReadFile(name); err == nil {
-				f.Add(text, "seed=1")
+				corpus.Add(text, "seed=1")
 			}
 		}
 	}
-	f.Add([]byte(traced+"workload: [{trace: a.csv}]"), step)
-	f.Fuzz(func(t *testing.T, text []byte, set string) {
+	corpus.Add([]byte(traced+"workload: [{trace: a.csv}]"), step)
+	corpus.Fuzz(func(t *testing.T, text []byte, set string) {
 		opts := Options{Set: []string{set}, Read: func(string) ([]byte, error) { return []byte(set), nil }}
 		if strings.Contains(set, ",") { // a trace rather than a setting
 			opts.Set = nil
 		}
 		labs, err := Parse("f", text, opts)
 		again, errAgain := Parse("f", text, opts)
-		if diff := cmp.Diff(labs, again); diff != "" || fmt.Sprint(err) != fmt.Sprint(errAgain) {
+		if diff := cmp.Diff(labs, again, cmpopts.IgnoreUnexported(Lab{}, queues.Queues{}, queues.Shared{})); diff != "" || fmt.Sprint(err) != fmt.Sprint(errAgain) {
 			t.Fatalf("parsed twice: %s\n%v\n%v", diff, err, errAgain)
 		}
 		if err == nil {
@@ -328,6 +394,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
+		RestOf("f", text, opts, err.(Problems))
 		for _, p := range err.(Problems) {
 			if p.Message == "" || p.Flag == "" && p.Line < 1 && !strings.HasPrefix(p.Message, "more than") || strings.ContainsAny(p.Error(), "\n\x1b\x00") {
 				t.Fatalf("a problem without place or on two lines: %#v", p)

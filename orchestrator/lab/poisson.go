@@ -24,27 +24,30 @@ func (s *section) poisson(it *Item) *poisson {
 	c := f.open()
 	defer c.close()
 	var p poisson
-	var ok bool
-	if p.every, ok = quantity(c.field("every"), units.ParseTime, units.Nanosecond, maxStart); !ok {
-		return nil
-	}
 	span := c.field("for")
-	if p.span, ok = quantity(span, units.ParseTime, units.Nanosecond, maxStart); !ok {
+	p.every, _ = quantity(c.field("every"), units.ParseTime, units.Nanosecond, maxStart)
+	p.span, _ = quantity(span, units.ParseTime, units.Nanosecond, maxStart)
+	ok := p.every > 0 && p.span > 0
+	refuse := func(f field, format string, args ...any) {
+		f.problem(format, args...)
+		ok = false
+	}
+	if ok && p.span/p.every >= maxArrivals {
+		refuse(span, "about %d arrivals, one every %v; expected fewer than %d", p.span/p.every, p.every, maxArrivals)
+	}
+	if it.Previous {
+		refuse(f, "given together with start: previous; expected a time at which the first may arrive")
+	}
+	if it.Repeat > 1 {
+		refuse(f, "given together with repeat, %d; expected one of them", it.Repeat)
+	}
+	if it.Ranks.Groups > 0 {
+		refuse(f, "given together with groups of ranks; expected one of them")
+	}
+	if !ok {
 		return nil
 	}
-	switch {
-	case p.span/p.every >= maxArrivals:
-		span.problem("about %d arrivals, one every %v; expected fewer than %d", p.span/p.every, p.every, maxArrivals)
-	case it.Previous:
-		f.problem("given together with start: previous; expected a time at which the first may arrive")
-	case it.Repeat > 1:
-		f.problem("given together with repeat, %d; expected one of them", it.Repeat)
-	case it.Ranks.Groups > 0:
-		f.problem("given together with groups of ranks; expected one of them")
-	default:
-		return &p
-	}
-	return nil
+	return &p
 }
 
 // arrivals returns an item for each arrival, at least one: the times between them are drawn by the seed.

@@ -46,6 +46,13 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// Sort puts the problems of one file in the order of the file, those of the command line last.
+func (ps Problems) Sort() {
+	slices.SortStableFunc(ps, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Flag, b.Flag), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+}
+
 // maxProblems is how many problems are shown; who has more has another kind of file.
 const maxProblems = 100
 
@@ -54,15 +61,41 @@ type report struct {
 	file  string
 	found Problems
 	seen  map[Problem]bool
-	total int // with repetitions
+	told  map[place]bool // where problems are not added
+	total int            // with repetitions
 	more  bool
+}
+
+// place is where a problem is reported.
+type place struct {
+	line, column int
+	flag         string
+}
+
+func (p Problem) place() place { return place{p.Line, p.Column, p.Flag} }
+
+func (o origin) place() place { return place{o.line, o.column, o.flag} }
+
+// places are those of problems.
+func places(ps Problems) map[place]bool {
+	all := make(map[place]bool)
+	for _, p := range ps {
+		all[p.place()] = true
+	}
+	return all
 }
 
 func newReport(file string) *report {
 	return &report{file: file, seen: make(map[Problem]bool)}
 }
 
+// has says that a problem was reported at a place.
+func (r *report) has(at place) bool { return places(r.found)[at] }
+
 func (r *report) add(at origin, path, format string, args ...any) {
+	if r.told[at.place()] {
+		return
+	}
 	r.total++
 	p := Problem{File: r.file, Line: at.line, Column: at.column, Flag: at.flag, Path: path, Message: fmt.Sprintf(format, args...)}
 	switch {
@@ -75,6 +108,15 @@ func (r *report) add(at origin, path, format string, args ...any) {
 	}
 }
 
+// copy adds those of other problems that are at some places.
+func (r *report) copy(ps Problems, at map[place]bool) {
+	for _, p := range ps {
+		if at[p.place()] {
+			r.add(origin{line: p.Line, column: p.Column, flag: p.Flag}, p.Path, "%s", p.Message)
+		}
+	}
+}
+
 // full says that looking for more problems is no use.
 func (r *report) full() bool { return r.more || r.total > 10*maxProblems }
 
@@ -84,9 +126,7 @@ func (r *report) err() error {
 		return nil
 	}
 	found := slices.Clone(r.found)
-	slices.SortStableFunc(found, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.Flag, b.Flag), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-	})
+	found.Sort()
 	if r.more {
 		found = append(found, Problem{File: r.file, Message: fmt.Sprintf("more than %d problems: the rest is not shown", maxProblems)})
 	}

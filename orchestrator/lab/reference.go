@@ -1,139 +1,470 @@
 package lab
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
-	"sort"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/invopop/jsonschema"
 
+	"weft/params"
 	"weft/results/expect"
+	"weft/units"
 )
 
-// Reference returns the reference of the lab file as Markdown: every key with its type, default, source and meaning, from the
-// schema and the table of defaults.
+// Reference returns the reference of the lab file as Markdown: every key with its type, default, source and meaning, from
+// the schema and from labs that leave everything to its default.
 func Reference() []byte {
-	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, ExpandedStruct: true}
-	s := r.Reflect(writtenLab{})
+	root := reflected()
+	p := page{defaults: allDefaults(), notes: map[string]int{}}
+	p.find(root)
+	p.section("", root)
 	var b strings.Builder
 	b.WriteString("# The lab file: reference\n\n" +
-		"Made from the schema (`make reference`); do not edit. `weft schema` prints the schema for editors, and `weft explain LAB` a lab with every\n" +
-		"value and where it came from. In a path, `*` stands for any index or name. A quantity always has its unit: `100Gbps`, `1us`, `4KiB`, `25%bdp`, `20ppm`.\n")
-	section := ""
-	walk(s, "", func(path string, p *jsonschema.Schema, required bool) {
-		top, _, nested := strings.Cut(path, ".")
-		if top != section {
-			section = top
-			fmt.Fprintf(&b, "\n## %s\n\n", top)
-			if p.Description != "" && !nested && p.Properties != nil {
-				fmt.Fprintf(&b, "%s\n\n", p.Description)
-			}
-			b.WriteString("| key | value | default | meaning |\n|---|---|---|---|\n")
+		"Every key of a lab. `weft explain LAB` shows a lab with all its values and where each is from.\n" +
+		"`make reference` writes this page from the code.\n\n")
+	p.index(&b)
+	b.WriteString("\n" + typesText)
+	for _, h := range p.headings {
+		level := "##"
+		if h.nested() {
+			level = "###"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", path, kindOf(p), defaultOf(path, required), inCell(p.Description))
-	})
-	b.WriteString("\n## Names in expectations\n\n" +
-		"What `expect` can ask of a run, beside the lab's own settings by their path. `N` is a number from 0. What they mean is in\n" +
-		"[results.md](results.md), [clocks.md](clocks.md) and [ccm.md](ccm.md).\n\n| name | is |\n|---|---|\n")
-	for _, name := range expect.Names() {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", name, expect.Kind(name))
+		fmt.Fprintf(&b, "\n%s %s\n\n%s", level, h.path, h.text)
+	}
+	b.WriteString("\n")
+	for i, source := range p.sources {
+		fmt.Fprintf(&b, "[^%d]: %s\n", i+1, source)
 	}
 	return []byte(b.String())
 }
 
-// walk visits every key, sections before what is in them, in the order of the schema.
-func walk(s *jsonschema.Schema, path string, visit func(path string, p *jsonschema.Schema, required bool)) {
-	if s.Items != nil {
-		walk(s.Items, join(path, "*"), visit)
+// topTitle is the heading of the keys that are in no section.
+const topTitle = "The file"
+
+// typesText explains the words of the column type.
+const typesText = `## Types
+
+A quantity has its unit. A default without a footnote is Weft's own; ` + "`weft explain`" + ` says why.
+
+|type|such as|
+|---|---|
+|time|` + "`10us`" + `; ps, ns, us, ms, s|
+|rate|` + "`100Gbps`; `5Mbps/25Gbps`" + ` where it may follow the line rate|
+|bytes|` + "`64KB`, `4KiB`" + `|
+|size|bytes; ` + "`5bdp`, `25%bdp`" + `: bandwidth-delay products of the link; ` + "`16MB/50Gbps`" + `: by its rate|
+|share|` + "`0.5`, `50%`, `1/256`" + `|
+|flag|` + "`true`, `false`" + `|
+`
+
+// page is the reference under way.
+type page struct {
+	headings []heading
+	sections []part
+	defaults map[string]value
+	sources  []string
+	notes    map[string]int // number of a source, from 1
+}
+
+// heading is a section of the page.
+type heading struct{ path, text string }
+
+func (h heading) nested() bool { return strings.Contains(h.path, ".") }
+
+// part is a section of the file that the page describes once, by where it is first.
+type part struct {
+	path string
+	keys map[string]string // fingerprint of each key's schema
+}
+
+// find lists all sections, those nearest to the top first, so that the same keys further down refer to them.
+func (p *page) find(root *jsonschema.Schema) {
+	type found struct {
+		path   string
+		schema *jsonschema.Schema
 	}
-	if s.AdditionalProperties != nil && s.AdditionalProperties.Properties != nil {
-		walk(s.AdditionalProperties, join(path, "*"), visit)
-	}
-	for _, alternative := range s.OneOf {
-		walk(alternative, path, visit)
-	}
-	if s.Properties == nil {
-		return
-	}
-	needed := map[string]bool{}
-	for _, name := range s.Required {
-		needed[name] = true
-	}
-	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
-		at := join(path, p.Key)
-		visit(at, p.Value, needed[p.Key])
-		walk(p.Value, at, visit)
+	for level := []found{{"", root}}; len(level) > 0; {
+		var next []found
+		for _, at := range level {
+			for k := at.schema.Properties.Oldest(); k != nil; k = k.Next() {
+				for _, o := range objects(k.Value) {
+					if path := inside(at.path, k.Key); p.alike(o) == nil {
+						p.sections = append(p.sections, part{path, fingerprints(o)})
+						next = append(next, found{path, o})
+					}
+				}
+			}
+		}
+		level = next
 	}
 }
 
-// kindOf says in a few words what a value may be.
+// inside is the path of a section in another. All tiers have the same keys.
+func inside(path, key string) string {
+	if path == "topology.tiers" {
+		key = "NAME"
+	}
+	return join(path, key)
+}
+
+// section adds the table of a section's keys, and then the sections inside it that are not described elsewhere.
+func (p *page) section(path string, s *jsonschema.Schema) {
+	at := len(p.headings)
+	p.headings = append(p.headings, heading{path: cmp.Or(path, topTitle)})
+	var b strings.Builder
+	if example := sectionExamples[path]; example != "" {
+		fmt.Fprintf(&b, "```yaml\n%s```\n\n", example)
+	}
+	b.WriteString(row("key", "type", "default", "meaning") + row("---", "---", "---", "---"))
+	base := p.within(s, path)
+	if base != nil {
+		b.WriteString(row(fmt.Sprintf("keys of [%s](#%s)", base.path, anchor(base.path)), "", "", "as there"))
+	}
+	var elsewhere []string // keys that another section explains
+	var home string        // its path
+	for k := s.Properties.Oldest(); k != nil; k = k.Next() {
+		if base != nil && base.keys[k.Key] != "" {
+			continue
+		}
+		kind := kindOf(k.Value)
+		inner, where := objects(k.Value), join(path, k.Key)
+		for _, o := range inner {
+			same := p.alike(o).path
+			kind = strings.Replace(kind, "section", fmt.Sprintf("[section](#%s)", anchor(same)), 1)
+			if same == inside(path, k.Key) && !p.described(same) {
+				p.section(same, o)
+			}
+		}
+		if sectionExamples[where] != "" && len(inner) == 0 { // a list or section without keys of its own
+			p.headings = append(p.headings, heading{where, p.alone(where, k.Value)})
+			kind = fmt.Sprintf("[%s](#%s)", kind, anchor(where))
+		}
+		if other := p.twin(where, k.Value); other != "" {
+			elsewhere, home = append(elsewhere, "`"+k.Key+"`"), other
+			continue
+		}
+		standard := p.defaultOf(pattern(where), slices.Contains(s.Required, k.Key))
+		b.WriteString(row("`"+k.Key+"`", kind, standard, inCell(k.Value.Description)))
+	}
+	if len(elsewhere) > 0 {
+		b.WriteString(row(strings.Join(elsewhere, ", "), "", "", fmt.Sprintf("as in [%s](#%s)", home, anchor(home))))
+	}
+	p.headings[at].text = b.String()
+}
+
+// row is a row of a table.
+func row(cells ...string) string { return "|" + strings.Join(cells, "|") + "|\n" }
+
+// twin returns the section that says of its key of the same name what is to be said of a key: the one that its description names, or
+// the first transport's, if type, default and meaning are the same; "" if there is none.
+func (p *page) twin(path string, s *jsonschema.Schema) string {
+	_, name := parentOf(path)
+	if other, ok := strings.CutPrefix(strings.TrimSuffix(s.Description, "."), "As "); ok {
+		if section, key := parentOf(other); key == name && p.defaults[path] == p.defaults[other] {
+			return section
+		}
+	}
+	const first = "transport.pc4"
+	section, _ := parentOf(path)
+	if outer, _ := parentOf(section); outer != "transport" || section == first {
+		return ""
+	}
+	for _, q := range p.sections {
+		if q.path == first && q.keys[name] == fingerprint(s) && p.defaults[path] == p.defaults[join(first, name)] {
+			return first
+		}
+	}
+	return ""
+}
+
+// described says that the page has a section already.
+func (p *page) described(path string) bool {
+	return slices.ContainsFunc(p.headings, func(h heading) bool { return h.path == path })
+}
+
+// alone describes what has no keys of its own.
+func (p *page) alone(path string, s *jsonschema.Schema) string {
+	text := fmt.Sprintf("%s\n\n```yaml\n%s```\n", s.Description, sectionExamples[path])
+	if path == "expect" {
+		text += "\nNames, besides the lab's own keys by their paths; `N` counts from 0. [results.md](results.md),\n" +
+			"[clocks.md](clocks.md) and [ccm.md](ccm.md) define them.\n\n" + namesText()
+	}
+	return text
+}
+
+// pattern is a path of the schema as defaults have it: items of lists and tiers by *.
+func pattern(path string) string {
+	for _, list := range []string{"topology.nodes", "topology.links", "workload", "faults"} {
+		if rest, ok := strings.CutPrefix(path, list+"."); ok {
+			return list + ".*." + rest
+		}
+	}
+	return path
+}
+
+// anchor is how Markdown names a heading.
+func anchor(title string) string {
+	return strings.NewReplacer(".", "", " ", "-").Replace(strings.ToLower(title))
+}
+
+// index lists what is on the page.
+func (p *page) index(b *strings.Builder) {
+	b.WriteString("- [Types](#types)")
+	for _, h := range p.headings {
+		before := "\n- "
+		title := h.path
+		if h.nested() {
+			before, title = ", ", h.path[strings.IndexByte(h.path, '.')+1:]
+		}
+		fmt.Fprintf(b, "%s[%s](#%s)", before, title, anchor(h.path))
+	}
+	b.WriteString("\n")
+}
+
+// objects are the sections that a value may be, or that it is a list of.
+func objects(s *jsonschema.Schema) (all []*jsonschema.Schema) {
+	if s.Properties != nil && s.Properties.Len() > 0 {
+		all = append(all, s)
+	}
+	if s.Items != nil {
+		all = append(all, objects(s.Items)...)
+	}
+	for _, alternative := range s.OneOf {
+		all = append(all, objects(alternative)...)
+	}
+	return all
+}
+
+// fingerprints tell keys apart, whatever is said of them.
+func fingerprints(s *jsonschema.Schema) map[string]string {
+	keys := make(map[string]string)
+	for k := s.Properties.Oldest(); k != nil; k = k.Next() {
+		keys[k.Key] = fingerprint(k.Value)
+	}
+	return keys
+}
+
+func fingerprint(s *jsonschema.Schema) string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(fmt.Sprintf("lab: the schema cannot be written: %v", err)) // plain data of this package
+	}
+	return string(text)
+}
+
+// alike returns the section that the page describes for all with the same keys, nil if there is none.
+func (p *page) alike(s *jsonschema.Schema) *part {
+	keys := fingerprints(s)
+	for i := range p.sections {
+		if q := &p.sections[i]; len(q.keys) == len(keys) && contains(keys, q.keys) {
+			return q
+		}
+	}
+	return nil
+}
+
+// within returns a section all of whose keys, more than three, are among those of s, which has others too.
+func (p *page) within(s *jsonschema.Schema, path string) *part {
+	keys := fingerprints(s)
+	for i := range p.sections {
+		if q := &p.sections[i]; q.path != path && len(q.keys) > 3 && len(q.keys) < len(keys) && contains(keys, q.keys) {
+			return q
+		}
+	}
+	return nil
+}
+
+func contains(all, some map[string]string) bool {
+	for k, v := range some {
+		if all[k] != v {
+			return false
+		}
+	}
+	return true
+}
+
+// wordsFirst finds the words that a pattern of values begins with, such as auto and off.
+var wordsFirst = regexp.MustCompile(`^\^\(((?:[a-z-]+\|)*)`)
+
+// kindOf says in a few words what a value may be, in those of typesText.
 func kindOf(s *jsonschema.Schema) string {
 	switch {
 	case len(s.Enum) > 0:
-		var words []string
-		for _, v := range s.Enum {
-			words = append(words, fmt.Sprintf("`%v`", v))
-		}
-		return strings.Join(words, ", ")
+		return quoted(s.Enum)
 	case len(s.OneOf) > 0:
-		var kinds []string
-		for _, alternative := range s.OneOf {
-			if k := kindOf(alternative); len(kinds) == 0 || kinds[len(kinds)-1] != k {
-				kinds = append(kinds, k)
-			}
+		return alternatives(s.OneOf)
+	case s.Pattern != "":
+		kinds := strings.Split(strings.TrimSuffix(wordsFirst.FindStringSubmatch(s.Pattern)[1], "|"), "|")
+		kinds = slices.DeleteFunc(kinds, func(k string) bool { return k == "" })
+		for i := range kinds {
+			kinds[i] = "`" + kinds[i] + "`"
 		}
-		return strings.Join(kinds, ", or ")
-	case len(s.Examples) > 0:
-		return fmt.Sprintf("such as `%v`", s.Examples[0])
+		return strings.Join(append(kinds, quantityOf(s)), ", ")
 	case s.Const != nil:
 		return fmt.Sprintf("`%v`", s.Const)
 	case s.Type == "object":
-		return "a section"
-	case s.Type == "array" && s.Items != nil:
-		return "a list: " + kindOf(s.Items)
-	case s.Type == "":
-		return "a value"
+		return "section"
+	case s.Type == "array" && s.Items == nil:
+		return "list"
+	case s.Type == "array":
+		return "list: " + kindOf(s.Items)
 	}
-	return map[string]string{"integer": "a whole number", "number": "a number", "boolean": "`true`, `false`", "string": "text"}[s.Type]
+	return map[string]string{"integer": "integer", "number": "number", "boolean": "flag", "string": "text"}[s.Type]
 }
 
-// defaultOf is a key's default with its source.
-func defaultOf(path string, required bool) string {
-	if d, ok := defaults[path]; ok {
-		return fmt.Sprintf("`%s` (%s)", d.text, inCell(d.source))
+// quantityOf names the type of a value that has a pattern.
+func quantityOf(s *jsonschema.Schema) string {
+	has := func(part string) bool { return strings.Contains(s.Pattern, part) }
+	switch {
+	case s.Pattern == nameTextType("").JSONSchema().Pattern:
+		return "name"
+	case s.Pattern == linkNameType("").JSONSchema().Pattern:
+		return "link name"
+	case has(`(ppm|ppb)`), has("±?"), has("rtt"), has("leaves"), has("->"):
+		return fmt.Sprintf("`%v`", s.Examples[0])
+	case has("bdp)"), has(params.Multiple):
+		return "size"
+	case has(units.TimePattern()):
+		return "time"
+	case has(units.BytesPattern()):
+		return "bytes"
+	case has(units.BandwidthPattern()):
+		return "rate"
+	case has(params.Percents):
+		return "share"
 	}
-	for _, pattern := range sortedDefaults() {
-		if strings.Contains(pattern, "*") && matches(pattern, path) {
-			return fmt.Sprintf("`%s` (%s)", defaults[pattern].text, inCell(defaults[pattern].source))
+	return fmt.Sprintf("`%v`", s.Examples[0])
+}
+
+func quoted(values []any) string {
+	var words []string
+	for _, v := range values {
+		words = append(words, fmt.Sprintf("`%v`", v))
+	}
+	return strings.Join(words, ", ")
+}
+
+// alternatives are the kinds that a value may be of, each once. A number or a percentage is a share; a boolean and the
+// words for it are a flag.
+func alternatives(all []*jsonschema.Schema) string {
+	var kinds []string
+	for _, s := range all {
+		k := kindOf(s)
+		switch {
+		case s.Type == "null": // the same as true
+			k = ""
+		case strings.HasSuffix(k, "share"):
+			kinds = slices.DeleteFunc(kinds, func(k string) bool { return k == "number" })
+		case strings.HasPrefix(k, "`on`, `off`, `yes`, `no`"):
+			k = strings.TrimPrefix(strings.TrimPrefix(k, "`on`, `off`, `yes`, `no`"), ", ")
+		}
+		if k != "" && !slices.Contains(kinds, k) {
+			kinds = append(kinds, k)
 		}
 	}
-	if required {
+	return strings.Join(kinds, ", ")
+}
+
+// ownSource is what begins the source of a default that is Weft's own.
+var ownSource = regexp.MustCompile(`^ours\b`)
+
+// defaultOf is a key's default, with a footnote for its source.
+func (p *page) defaultOf(path string, required bool) string {
+	d, ok := p.defaults[path]
+	switch {
+	case ok && ownSource.MatchString(d.source):
+		return "`" + d.text + "`"
+	case ok:
+		source := inCell(d.source)
+		if p.notes[source] == 0 {
+			p.sources = append(p.sources, source)
+			p.notes[source] = len(p.sources)
+		}
+		return fmt.Sprintf("`%s`[^%d]", d.text, p.notes[source])
+	case required:
 		return "required"
 	}
 	return ""
 }
 
-func sortedDefaults() []string {
-	out := make([]string, 0, len(defaults))
-	for path := range defaults {
-		out = append(out, path)
+// Labs that, together, leave every key with a default to it.
+var bareLabs = func() (all []string) {
+	const net = "weft: 1\nname: lab\ntopology: {kind: leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 2}\n"
+	for _, rest := range []string{
+		"clocks: {sync: ptp}\ntransport: {kind: roce}", "clocks: {sync: huygens}\ntransport: {kind: ccm}",
+		"clocks: {sync: none}\ntransport: {kind: roce, roce: {preset: paper}}", "queues: {shared: {total: 32MB}, pfc: on}",
+		"background: {load: 10%}",
+	} {
+		all = append(all, net+rest+"\n")
 	}
-	sort.Strings(out)
-	return out
-}
+	return all
+}()
 
-// matches compares a path with one in which * stands for any part.
-func matches(pattern, path string) bool {
-	a, b := strings.Split(pattern, "."), strings.Split(path, ".")
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != "*" && a[i] != b[i] {
-			return false
+// dependent are keys whose default is another in each lab; what they mean says which.
+var dependent = []string{"topology.oversubscription", "workload.*.root", "workload.*.chunk"}
+
+// allDefaults is the table of defaults, and those that the code has beside it.
+func allDefaults() map[string]value {
+	all := make(map[string]value)
+	for _, text := range bareLabs {
+		labs, err := Parse("lab.yaml", []byte(text), Options{})
+		if err != nil {
+			panic(fmt.Sprintf("lab: a lab of the reference is wrong: %v", err)) // a constant of this package
+		}
+		for _, s := range labs[0].Sources {
+			source, ok := strings.CutPrefix(s.From, "default: ")
+			path := regexp.MustCompile(`\.[0-9]+(\.|$)`).ReplaceAllString(s.Path, ".*$1")
+			if _, known := all[path]; ok && !known && !slices.Contains(dependent, path) {
+				all[path] = value{s.Value, source}
+			}
 		}
 	}
-	return true
+	for path, d := range defaults {
+		all[path] = d
+	}
+	return all
+}
+
+// namesText is a table of the names of expectations by what they are. Names that differ in their last part are one.
+func namesText() string {
+	var b strings.Builder
+	b.WriteString(row("is", "names") + row("---", "---"))
+	var kinds []string
+	names := map[string][]string{}
+	for _, name := range expect.Names() {
+		kind := expect.Kind(name)
+		if !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+		names[kind] = append(names[kind], name)
+	}
+	for _, kind := range kinds {
+		b.WriteString(row(kind, strings.Join(folded(names[kind]), ", ")))
+	}
+	return b.String()
+}
+
+// folded writes a.x and a.y as a.{x,y}. The names are sorted.
+func folded(names []string) (all []string) {
+	for i := 0; i < len(names); {
+		cut := strings.LastIndexByte(names[i], '.') + 1
+		last := []string{names[i][cut:]}
+		j := i + 1
+		for cut > 0 && j < len(names) && strings.LastIndexByte(names[j], '.')+1 == cut && names[j][:cut] == names[i][:cut] {
+			last = append(last, names[j][cut:])
+			j++
+		}
+		text := names[i][:cut] + last[0]
+		if len(last) > 1 {
+			text = names[i][:cut] + "{" + strings.Join(last, ",") + "}"
+		}
+		all = append(all, "`"+text+"`")
+		i = j
+	}
+	return all
 }
 
 // inCell is text as a cell of a table has it.

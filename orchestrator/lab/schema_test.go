@@ -98,7 +98,8 @@ func TestSchemaHasTheKeysOfParse(t *testing.T) {
 	if err := json.Unmarshal(Schema(), &doc); err != nil {
 		t.Fatal(err)
 	}
-	for _, pattern := range []string{"", "topology", "topology.link", "topology.tiers", "topology.tiers.*", "topology.nodes.*", "topology.links.*",
+	for _, pattern := range []string{"", "topology", "topology.link", "topology.tiers", "topology.tiers.*", "topology.tiers.*.queues", "topology.nodes.*",
+		"topology.links.*", "topology.links.*.queues",
 		"queues", "queues.ecn", "clocks", "queues.shared", "queues.pfc", "transport", "transport.pc4", "transport.roce", "transport.swift", "transport.hpcc", "faults.*", "workload.*", "workload.*.ranks", "measure", "engine"} {
 		want := sorted(asked[pattern])
 		got := schemaKeys(doc, pattern)

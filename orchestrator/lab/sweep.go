@@ -1,8 +1,11 @@
 package lab
 
 import (
+	"slices"
 	"strconv"
 	"strings"
+
+	"weft/params"
 )
 
 // Bounds of the sweep section.
@@ -19,20 +22,35 @@ type axis struct {
 	values [][]*node // of each point of the axis: a value for each path
 }
 
+// blocked is a line of the sweep whose path leads through a single value. It is a problem unless that value is one itself, as
+// transport: pc4 is where a section belongs.
+type blocked struct {
+	by            place
+	at            origin
+	path, message string
+	axis          axis
+}
+
 // sweep takes the sweep section out of root and returns its axes, less those that the command line sets.
-func sweep(r *report, root *node, sets []override) (*node, []axis) {
+func sweep(r *report, root *node, sets []override) (*node, []axis, []blocked) {
 	if root.kind != mapping || root.get("sweep") == nil {
-		return root, nil
+		return root, nil, nil
 	}
 	n := root.get("sweep")
 	root = root.without("sweep")
 	if n.kind != mapping {
 		r.add(n.at, "sweep", "%s; expected paths and lists of values such as seed: [1, 2, 3]", n.what())
-		return root, nil
+		return root, nil, nil
 	}
 	var axes []axis
+	var all []blocked
 	for i, k := range n.keys {
-		if a, ok := readAxis(r, root, k, n.items[i]); ok {
+		a, by, ok := readAxis(r, root, k, n.items[i])
+		switch {
+		case by != nil:
+			by.axis.pin(sets)
+			all = append(all, *by)
+		case ok:
 			if a.pin(sets); len(a.values) > 0 {
 				axes = append(axes, a)
 			}
@@ -42,34 +60,34 @@ func sweep(r *report, root *node, sets []override) (*node, []axis) {
 	for _, a := range axes {
 		if points *= len(a.values); points > maxPoints {
 			r.add(n.at, "sweep", "the cross product has more than %d points; expected fewer values", maxPoints)
-			return root, nil
+			return root, nil, all
 		}
 	}
 	if points*values > maxWork {
 		r.add(n.at, "sweep", "%d points of a lab with %d values; expected fewer of either", points, values)
-		return root, nil
+		return root, nil, all
 	}
-	return root, axes
+	return root, axes, all
 }
 
 // readAxis reads a line: "seed: [1, 2]", or "transport.kind, topology.mtu: [[roce, 4096], [hpcc, 1000]]".
-func readAxis(r *report, root *node, k key, n *node) (axis, bool) {
-	where := "sweep." + clip(k.name)
+func readAxis(r *report, root *node, k key, n *node) (axis, *blocked, bool) {
+	where := "sweep." + params.Clip(k.name)
 	a := axis{key: k, names: pathsOf(k.name)}
 	for _, name := range a.names {
 		path, err := splitPath(name)
 		if err != nil {
 			r.add(k.at, where, "%v", err)
-			return axis{}, false
+			return axis{}, nil, false
 		}
 		a.paths = append(a.paths, path)
 	}
 	if n.kind != list || len(n.items) == 0 {
 		r.add(n.at, where, "%s; expected a list of values such as [1, 2, 3]", emptyOr(n))
-		return axis{}, false
+		return axis{}, nil, false
 	}
 	if !distinct(r, where, n) {
-		return axis{}, false
+		return axis{}, nil, false
 	}
 	for _, v := range n.items {
 		values := []*node{v.swept()}
@@ -78,17 +96,20 @@ func readAxis(r *report, root *node, k key, n *node) (axis, bool) {
 		}
 		if len(values) != len(a.paths) {
 			r.add(v.at, where, "%s; expected a list of %d values, one for each of the paths", v.what(), len(a.paths))
-			return axis{}, false
+			return axis{}, nil, false
 		}
 		a.values = append(a.values, values)
 	}
 	for i, path := range a.paths {
 		if _, err := root.with(path, a.values[0][i], k.at); err != nil {
+			if by := root.inTheWay(path); by != nil {
+				return axis{}, &blocked{by.at.place(), k.at, where, err.Error(), a}, false
+			}
 			r.add(k.at, where, "%v", err)
-			return axis{}, false
+			return axis{}, nil, false
 		}
 	}
-	return a, true
+	return a, nil, true
 }
 
 // pathsOf returns the paths of a line of the sweep section.
@@ -114,7 +135,7 @@ func distinct(r *report, where string, n *node) bool {
 	for _, v := range n.items {
 		text := v.String()
 		if seen[text] {
-			r.add(v.at, where, "%q is there twice", clip(text))
+			r.add(v.at, where, "%q is there twice", params.Clip(text))
 			return false
 		}
 		seen[text] = true
@@ -188,13 +209,99 @@ func (p point) apply(r *report, root *node, axes []axis) (*node, map[string]any)
 			values[a.names[k]] = v.value()
 			edited, err := root.with(a.paths[k], v, a.key.at)
 			if err != nil { // an axis before this one changed what it goes through
-				r.add(a.key.at, "sweep."+clip(a.key.name), "%v", err)
+				r.add(a.key.at, "sweep."+params.Clip(a.key.name), "%v", err)
 				continue
 			}
 			root = edited
 		}
 	}
 	return root, values
+}
+
+// replaced reports what is wrong with a value of the file that every point of a sweep replaces. What is wrong only beside some other
+// value is not: the problem must be there with all the file's own values, and with the first point's in the place of the others.
+func replaced(r *report, root *node, axes []axis, read func(*report, *node)) {
+	if len(axes) == 0 {
+		return
+	}
+	problems := func(tree *node) *report {
+		scratch := newReport(r.file)
+		read(scratch, tree)
+		return scratch
+	}
+	first, _ := make(point, len(axes)).apply(newReport(r.file), root, axes)
+	var own *report // of the file without its sweep
+	for _, a := range axes {
+		for _, path := range a.paths {
+			old := root.follow(path)
+			if old == nil {
+				continue
+			}
+			tree, err := first.with(path, old, a.key.at)
+			if err != nil { // another axis replaced what it is in
+				continue
+			}
+			if own == nil {
+				own = problems(root)
+			}
+			at := make(map[place]bool)
+			old.visit(func(n *node) { at[n.at.place()] = true })
+			r.copy(slices.DeleteFunc(problems(tree).found, func(p Problem) bool { return !own.seen[p] }), at)
+		}
+	}
+}
+
+// check reports what is wrong with the values of a blocked line, read in a lab that has the section in the place of the single
+// value. What is wrong elsewhere in that lab is not reported: it may follow from there being no such section.
+func (b *blocked) check(r *report, root *node, read func(*report, *node)) {
+	tree := root
+	for _, path := range b.axis.paths {
+		if tree = tree.opened(path); tree == nil {
+			return
+		}
+	}
+	if n := len(b.axis.values); n > maxPoints || n*tree.count() > maxWork {
+		return
+	}
+	for i, values := range b.axis.values {
+		edited, _ := point{i}.apply(newReport(r.file), tree, []axis{b.axis})
+		at := make(map[place]bool)
+		for _, v := range values {
+			v.visit(func(n *node) { at[n.at.place()] = true })
+		}
+		scratch := newReport(r.file)
+		read(scratch, edited)
+		r.copy(scratch.found, at)
+	}
+}
+
+// opened returns n with the section in the place of a single value that path leads through: transport: {kind: pc4} for
+// transport: pc4. It is nil where no section is meant by the value.
+func (n *node) opened(path []string) *node {
+	pattern := ""
+	for i, name := range path[:len(path)-1] {
+		if pattern = join(pattern, name); params.Digits(name) {
+			pattern = join(pattern[:max(0, len(pattern)-len(name)-1)], "*")
+		}
+		v := n.follow(path[:i+1])
+		if v == nil || v.kind != scalar || v.null() {
+			continue
+		}
+		key, ok := shorthands[pattern]
+		if !ok {
+			return nil
+		}
+		word, whole := v.text, i+2 == len(path) && path[i+1] == key // the sweep replaces the value itself
+		if words := Values(join(pattern, key)); len(words) > 0 && !whole {
+			if word, ok = meantValue(word, words); !ok {
+				return nil
+			}
+		}
+		section, _ := (*node)(nil).with([]string{key}, &node{text: word, plain: true, at: v.at}, v.at)
+		n, _ = n.with(path[:i+1], section, v.at) // it is there
+		return n
+	}
+	return n
 }
 
 // value is n as a bool, int64, float64 or string.
@@ -206,7 +313,7 @@ func (n *node) value() any {
 		if v, err := strconv.ParseInt(n.text, 10, 64); err == nil {
 			return v
 		}
-		if v, err := parseDecimal(n.text); err == nil {
+		if v, err := params.ParseDecimal(n.text); err == nil {
 			return v
 		}
 	}

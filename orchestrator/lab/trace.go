@@ -9,6 +9,7 @@ import (
 
 	"weft/collectives/schedule"
 	"weft/collectives/trace"
+	"weft/params"
 	"weft/units"
 )
 
@@ -69,14 +70,12 @@ func (d *decoder) trace(s *section, index int, hosts hosts) []Item {
 	for i := range lines {
 		if i > 0 && !lines[i].Previous && (steps > 1 || base.Previous) {
 			s.field("repeat").problem("collective %d of %s starts at an instant of its own; expected a trace without any, or repeat: 1 and a start that is a time", i+1, name)
-			return nil
+			break
 		}
 	}
 	t := expansion{base: base, file: name, ranks: n, steps: steps}
 	items, err := t.items(lines)
-	if err != nil {
-		f.problem("%v", err)
-	}
+	f.problems(err)
 	return items
 }
 
@@ -91,7 +90,7 @@ func (f field) traceFile() (string, bool) {
 	case !ok:
 		return "", false
 	case len(name) > maxTraceFile || !filepath.IsLocal(name) || strings.Contains(name, `\`) || strings.ContainsFunc(name, unprintable) || filepath.ToSlash(filepath.Clean(name)) != name:
-		f.problem("%q; expected %s", clip(name), expected)
+		f.problem("%q; expected %s", params.Clip(name), expected)
 		return "", false
 	}
 	f.record(name)
@@ -103,7 +102,7 @@ func unprintable(r rune) bool { return !strconv.IsPrint(r) || r == '\uFFFD' }
 // readTrace returns the collectives of a trace.
 func (d *decoder) readTrace(f field, name string) ([]trace.Item, bool) {
 	if d.read == nil {
-		f.problem("%q cannot be read here: no file goes with this lab", clip(name))
+		f.problem("%q cannot be read here: no file goes with this lab", params.Clip(name))
 		return nil, false
 	}
 	text, err := d.read(name)
@@ -113,18 +112,25 @@ func (d *decoder) readTrace(f field, name string) ([]trace.Item, bool) {
 	}
 	lines, err := trace.Parse(name, text)
 	if err != nil {
-		var many interface{ Unwrap() []error }
-		all := []error{err}
-		if errors.As(err, &many) {
-			all = many.Unwrap()
-		}
-		for _, e := range all {
-			f.problem("%v", e)
-		}
+		f.problems(err)
 		return nil, false
 	}
 	d.keepTrace(Trace{File: name, Text: text})
 	return lines, true
+}
+
+// problems reports each of the errors that err consists of; nil: none.
+func (f field) problems(err error) {
+	var many interface{ Unwrap() []error }
+	switch {
+	case err == nil:
+	case errors.As(err, &many):
+		for _, e := range many.Unwrap() {
+			f.problem("%v", e)
+		}
+	default:
+		f.problem("%v", err)
+	}
 }
 
 // keepTrace notes a trace of the lab, once.
@@ -152,12 +158,16 @@ func (t *expansion) items(lines []trace.Item) ([]Item, error) {
 	}
 	perStep := make([][]Item, len(lines))
 	total := 0
+	var errs []error
 	for i := range lines {
 		var err error
 		if perStep[i], err = t.line(&lines[i], i); err != nil {
-			return nil, fmt.Errorf("%s: collective %d%s: %w", t.file, i+1, called(lines[i].Name), err)
+			errs = append(errs, fmt.Errorf("%s: collective %d%s: %w", t.file, i+1, called(lines[i].Name), err))
 		}
 		total += len(perStep[i]) * t.steps * max(1, t.base.Ranks.Groups)
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
 	}
 	if total > maxTraceItems {
 		return nil, fmt.Errorf("%s becomes %d collectives, each group of ranks and each repetition counted; expected at most %d", t.file, total, maxTraceItems)

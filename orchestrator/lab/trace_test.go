@@ -93,6 +93,11 @@ func TestTraceProblems(t *testing.T) {
 	if _, err := Parse("lab.yaml", []byte(traced+"workload: [{trace: step.csv}]"), Options{}); err == nil || !strings.Contains(err.Error(), "cannot be read here") {
 		t.Errorf("without files: %v", err)
 	}
+	_, err := Parse("lab.yaml", []byte(traced+"workload: [{trace: step.csv}]"), reading(map[string]string{"step.csv": "collective,size\nall-gather,16B\nreduce,4B\nall-gather,8B\n"}))
+	const each = "lab.yaml:4:20: workload.0.trace: step.csv: collective %d: %s is less than an element for each of 8 ranks; expected at least 32B"
+	if want := fmt.Sprintf(each+"\n"+each, 1, "16B", 3, "8B"); err == nil || err.Error() != want {
+		t.Errorf("two mistakes in a trace: %v, want %s", err, want)
+	}
 	var problems Problems
 	if _, err := Parse("lab.yaml", []byte(traced+"workload: [{trace: step.csv, size: 1MB, sise: 1}]"), reading(nil)); !errors.As(err, &problems) || len(problems) != 3 {
 		t.Errorf("three mistakes: %v", err)

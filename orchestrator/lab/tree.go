@@ -8,15 +8,18 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"weft/params"
 )
+
+// MaxText is how many bytes a lab file has at most.
+const MaxText = 1 << 20
 
 // Bounds on what is read at all, so that a hostile file costs no more than a large one.
 const (
-	maxText   = 1 << 20 // bytes of a lab file
 	maxDepth  = 16      // nesting; the format needs 5
 	maxValues = 100_000 // keys, items and scalars; a custom topology of 10,000 nodes and links needs 80,000
 )
@@ -49,6 +52,7 @@ const (
 	scalar kind = iota
 	list
 	mapping
+	hole // where an item of a list was taken out
 )
 
 // node is a value of the file. Nodes are never changed once they are built: sweep points share them.
@@ -101,8 +105,8 @@ func (n *node) String() string {
 
 // load reads text as one YAML document into a tree, or reports why it cannot. Positions start at at.
 func load(r *report, text []byte, at func(line, column int) origin) *node {
-	if len(text) > maxText {
-		r.add(at(1, 1), "", "the file has %d bytes; a lab file has at most %d", len(text), maxText)
+	if len(text) > MaxText {
+		r.add(at(1, 1), "", "more than 1 MiB; a lab file has at most that")
 		return nil
 	}
 	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
@@ -155,18 +159,12 @@ func badText(text []byte) (line, column int, problem string) {
 			return line, column, fmt.Sprintf("the byte 0x%02x is not UTF-8", text[0])
 		case c == '\n':
 			line, column = line+1, 0
-		case c != '\t' && c != '\r' && forbidden(c):
+		case c != '\t' && c != '\r' && params.Forbidden(c):
 			return line, column, fmt.Sprintf("the control character %U", c)
 		}
 		text, column = text[size:], column+1
 	}
 	return 0, 0, ""
-}
-
-// forbidden says that c has no business in a lab file: control characters, and those that only change how
-// the text around them looks or where its lines end.
-func forbidden(c rune) bool {
-	return unicode.IsControl(c) || unicode.Is(unicode.Cf, c) || c == '\u2028' || c == '\u2029'
 }
 
 // fromParser matches errors of the library's parser, as opposed to its scanner.
@@ -224,9 +222,9 @@ func (b *builder) build(y *yaml.Node, path string, depth int) *node {
 		return b.refuse(n, path, "nested more than %d deep", maxDepth)
 	case y.Kind == yaml.AliasNode:
 		b.aliased = true
-		return b.refuse(n, path, "the alias *%s; aliases are not read: write the value out", clip(y.Value))
+		return b.refuse(n, path, "the alias *%s; aliases are not read: write the value out", params.Clip(y.Value))
 	case y.Style&yaml.TaggedStyle != 0:
-		return b.refuse(n, path, "the tag %s; tags are not read", clip(y.Tag))
+		return b.refuse(n, path, "the tag %s; tags are not read", params.Clip(y.Tag))
 	}
 	switch y.Kind {
 	case yaml.MappingNode:
@@ -239,7 +237,7 @@ func (b *builder) build(y *yaml.Node, path string, depth int) *node {
 		}
 	default:
 		n.text, n.plain = y.Value, y.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
-		if i := strings.IndexFunc(n.text, func(c rune) bool { return c != '\n' && forbidden(c) }); i >= 0 {
+		if i := strings.IndexFunc(n.text, func(c rune) bool { return c != '\n' && params.Forbidden(c) }); i >= 0 {
 			c, _ := utf8.DecodeRuneInString(n.text[i:])
 			b.report.add(n.at, path, "the control character %U", c)
 		}
@@ -260,12 +258,12 @@ func (b *builder) mapping(n *node, y *yaml.Node, path string, depth int) {
 			b.report.add(at, path, "the merge key <<; merge keys are not read: write the keys out")
 			continue
 		case twice:
-			b.report.add(at, join(path, clip(k.Value)), "the key is there twice; the first is in line %d", line)
+			b.report.add(at, join(path, params.Clip(k.Value)), "the key is there twice; the first is in line %d", line)
 			continue
 		}
 		first[k.Value] = k.Line
 		n.keys = append(n.keys, key{k.Value, at})
-		n.items = append(n.items, b.build(y.Content[i+1], join(path, clip(k.Value)), depth+1))
+		n.items = append(n.items, b.build(y.Content[i+1], join(path, params.Clip(k.Value)), depth+1))
 	}
 }
 
@@ -276,17 +274,18 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// clip shortens a word for a message and makes it safe to print.
-func clip(word string) string {
-	runes := []rune(strings.Map(func(c rune) rune {
-		if forbidden(c) {
-			return '\uFFFD'
-		}
-		return c
-	}, word))
-	const longest = 40
-	if len(runes) > longest {
-		runes = append(runes[:longest], '…')
+// at0 returns the value of a key, nil where there is none.
+func (n *node) at0(name string) *node {
+	if n == nil || n.kind != mapping {
+		return nil
 	}
-	return string(runes)
+	return n.get(name)
+}
+
+// textOr returns the text of a scalar, or another.
+func (n *node) textOr(text string) string {
+	if n == nil || n.kind != scalar || n.null() {
+		return text
+	}
+	return n.text
 }

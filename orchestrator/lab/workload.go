@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"weft/collectives/schedule"
+	"weft/params"
 	"weft/units"
 )
 
@@ -22,10 +23,10 @@ func (d *decoder) workload(f field, t Topology) []Item {
 	var items []Item
 	rows := 0
 	hosts := hostsOf(t)
-	for i, item := range f.items(maxItems) {
+	for _, item := range f.items(maxItems) {
 		s := item.open()
 		if s.n != nil && s.n.get("trace") != nil {
-			lines := d.trace(s, i, hosts)
+			lines := d.trace(s, item.index, hosts)
 			for k := range lines {
 				lines[k].Row += rows
 			}
@@ -34,7 +35,7 @@ func (d *decoder) workload(f field, t Topology) []Item {
 			continue
 		}
 		s.field("trace")
-		it, p := s.item(i, hosts)
+		it, p := s.item(item.index, hosts)
 		it.Row = rows
 		rows++
 		if p != nil {
@@ -106,10 +107,10 @@ func (f field) ranks(hosts hosts) Ranks {
 	case f.n.text == "all":
 		f.record("all")
 		return Ranks{All: true}
-	case digits(f.n.text):
+	case params.Digits(f.n.text):
 		return Ranks{First: f.hostCount(hosts)}
 	default:
-		f.problem("%q is not understood; expected %s", clip(f.n.text), expected)
+		f.problem("%q is not understood; expected %s", params.Clip(f.n.text), expected)
 	}
 	return Ranks{}
 }
@@ -121,13 +122,18 @@ func (s *section) drawn(hosts hosts) Ranks {
 	if groups.n == nil {
 		if size.n != nil {
 			size.problem("the size of groups, but there are none; expected such as {groups: 64, size: 32}, or {random: 8}")
-			return Ranks{}
+			if random.n == nil {
+				return Ranks{}
+			}
 		}
 		return Ranks{Random: random.hostCount(hosts)}
 	}
 	if random.n != nil {
 		random.problem("given together with groups; expected one of them")
-		return Ranks{}
+		if size.n == nil {
+			groups.hostCount(hosts)
+			return Ranks{}
+		}
 	}
 	r := Ranks{Groups: groups.hostCount(hosts), Random: size.hostCount(hosts)}
 	if n := hosts.count; n != 0 && r.Groups*r.Random > n {
@@ -159,7 +165,7 @@ func (f field) hostCount(hosts hosts) int {
 	return f.integer(1, most)
 }
 
-// names reads a list of hosts.
+// names reads a list of hosts. In the place of one that is reported it has "": which host is meant is not known.
 func (f field) names(hosts hosts) []string {
 	var names []string
 	seen := make(map[string]bool)
@@ -171,13 +177,15 @@ func (f field) names(hosts hosts) []string {
 		text, ok := item.text("the name of a host")
 		switch {
 		case !ok:
-			continue
+			text = ""
 		case seen[text]:
-			item.problem("%q is there twice; expected each host once", clip(text))
+			item.problem("%q is there twice; expected each host once", params.Clip(text))
+			text = ""
 		case hosts.count != 0 && !hosts.has(text):
-			item.problem("no host is named %q%s", clip(text), hosts.hint(f.d, text))
+			item.problem("no host is named %q%s", params.Clip(text), hosts.hint(f.d, text))
+			text = ""
 		}
-		seen[text] = true
+		seen[text] = text != ""
 		names = append(names, text)
 	}
 	f.record("[" + strings.Join(names, ", ") + "]")
@@ -197,9 +205,12 @@ func (r Ranks) count(n int) int {
 	return r.First
 }
 
-// members returns the hosts that r certainly selects besides the root of an incast.
+// members returns the hosts that r certainly selects besides the root of an incast. It holds "" if not all of them are known.
 func (r Ranks) members(hosts hosts) map[string]bool {
 	members := make(map[string]bool)
+	if r.count(1) == 0 {
+		members[""] = true
+	}
 	for _, name := range r.Names {
 		members[name] = true
 	}

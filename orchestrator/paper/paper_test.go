@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"weft/internal/fuzztest"
 	"weft/labs"
 	"weft/results/expect"
 	"weft/results/record"
@@ -112,8 +113,9 @@ func TestPapersOfThisRepository(t *testing.T) {
 }
 
 func FuzzLoad(f *testing.F) {
-	f.Add(good)
-	f.Fuzz(func(_ *testing.T, text string) {
+	corpus := fuzztest.New(f)
+	corpus.Add(good)
+	corpus.Fuzz(func(_ *testing.T, text string) {
 		p, err := Load(folder(text), "x")
 		if err != nil {
 			return

@@ -2,13 +2,15 @@ package plan
 
 import (
 	"fmt"
+	"net/netip"
+	"strings"
 
-	"weft/orchestrator/lab"
-	"weft/orchestrator/topology"
-	"weft/units"
+	"weft/nodeimg/boot"
+	"weft/orchestrator/kernelpath"
+	"weft/tc-shaping/qdisc"
 )
 
-// Kinds of operation of a lab that the machine's kernel switches.
+// Kinds of operation of a lab whose packets the machine's kernel carries.
 const (
 	StartSwitch Kind = "start-switch"
 	PlugCable   Kind = "plug-cable"
@@ -18,73 +20,158 @@ const (
 	MeasureLink Kind = "measure-links"
 )
 
-// switchMemory is that of a process that holds a switch's namespaces and runs nothing. Ours.
-const switchMemory = 12 * units.MiB
-
-// kernel plans a lab whose switches are nodes, joined by cables that tc shapes.
-func (p *Plan) kernel(g *topology.Graph, l *lab.Lab) {
-	start, end := p.words()
-	nodes := make([]int, len(g.Nodes))
-	for i := range g.Nodes {
-		n := &g.Nodes[i]
-		if n.Kind == topology.Switch {
-			nodes[i] = p.add(StartSwitch, n.Name, "start a node "+start+" that runs nothing", end+" and its interfaces go with it")
-			continue
-		}
-		nodes[i] = p.add(StartNode, n.Name, "start a node "+start+", with a read-only root and no network", end+" and "+device+" go with it")
+// switched plans a lab whose switches are nodes, joined by cables that tc shapes.
+func (b *builder) switched(links []qdisc.Tree) {
+	spec, net := &b.setup.Spec, b.setup.Network
+	started, plugged := map[string]int{}, map[string][]int{}
+	for i := range spec.Switches {
+		name := spec.Switches[i].Name
+		started[name] = b.start(StartSwitch, name, "a node that runs nothing,", ", and its interfaces go with it")
 	}
-	wired := p.cables(g, nodes)
-	ready := make([]int, len(g.Nodes))
-	for i := range g.Nodes {
-		if g.Nodes[i].Kind == topology.Host {
-			h := topology.NodeID(i)
-			ready[i] = p.add(AddRoutes, g.Nodes[i].Name, fmt.Sprintf("give %s %s/32, MTU %d, %v, the hosts of its rack, and all others by its switch",
-				device, g.Nodes[i].Addr, p.NICMTU, topology.HostMAC(h)), "goes with "+device, wired[i]...)
-		}
+	hosts := map[string]*boot.NodeSpec{}
+	for i := range spec.Nodes {
+		name := spec.Nodes[i].Name
+		hosts[name] = &spec.Nodes[i]
+		started[name] = b.start(StartNode, name, "a node, with a read-only root and no network,", withHost)
 	}
-	for i := range g.Nodes {
-		if g.Nodes[i].Kind == topology.Switch {
-			ready[i] = p.forwarding(g, topology.NodeID(i), wired[i])
-		}
+	for i := range spec.Cables {
+		c := &spec.Cables[i]
+		id := b.cable(c, hosts, started[c.A.Node], started[c.B.Node])
+		plugged[c.A.Node], plugged[c.B.Node] = append(plugged[c.A.Node], id), append(plugged[c.B.Node], id)
+	}
+	ready := map[string]int{}
+	for i := range spec.Nodes {
+		n := &spec.Nodes[i]
+		ready[n.Name] = b.wired(n, plugged[n.Name])
+	}
+	for i := range net.Switches {
+		sw := &net.Switches[i]
+		ready[sw.Name] = b.forwarding(sw, plugged[sw.Name])
 	}
 	var shaped []int
-	for k := range g.Links {
-		a, b := g.Links[k].A, g.Links[k].B
-		shaped = append(shaped, p.add(ShapeLink, g.Nodes[b].Name,
-			fmt.Sprintf("shape both directions of %s: tbf, red and bfifo at the near end, netem behind it", g.Links[k].Name), "goes with the cable", ready[a], ready[b]))
+	for i := range spec.Cables {
+		shaped = append(shaped, b.shape(2*i, links, ready))
 	}
-	p.add(MeasureLink, "all", "read every link back, and measure some of each kind: rate, delay, marks and loss", "nothing is left", shaped...)
-	p.Resources = Resources{
-		Processes: len(g.Nodes), Namespaces: len(g.Nodes) * namespaces, Cables: len(g.Links),
-		Neighbours: p.Resources.Neighbours,
-		Memory:     memory(g, l) - fabricMemory + units.Bytes(g.Switches())*switchMemory,
-	}
+	b.add(MeasureLink, "all", "read every link back, and measure some of each kind: rate, delay, marks and loss", "nothing is left", nil, shaped...)
 }
 
-// cables plans all cables, and returns by node what waits for its own.
-func (p *Plan) cables(g *topology.Graph, nodes []int) [][]int {
-	wired := make([][]int, len(g.Nodes))
-	for k := range g.Links {
-		a, b := g.Links[k].A, g.Links[k].B
-		id := p.add(PlugCable, g.Nodes[b].Name, fmt.Sprintf("make the veth pair %s, one end in either node, its offloads off", g.Links[k].Name), "goes with either end", nodes[a], nodes[b])
-		wired[a], wired[b] = append(wired[a], id), append(wired[b], id)
+// cable plans a veth pair between two nodes. An end has the queue length that is set last: at a host the host's own.
+func (b *builder) cable(c *boot.Cable, hosts map[string]*boot.NodeSpec, after ...int) int {
+	b.Resources.Cables++
+	var makes []string
+	for _, e := range []boot.CableEnd{c.A, c.B} {
+		queue := c.Queue
+		if host := hosts[e.Node]; host != nil {
+			queue = host.QueueLength()
+		}
+		makes = append(makes, line(e.Node, "%s veth", e.Interface), line(e.Node, "%s mtu %d", e.Interface, c.MTU),
+			line(e.Node, "%s link/ether %v", e.Interface, e.MAC), line(e.Node, "%s txqueuelen %d", e.Interface, queue))
 	}
-	return wired
+	return b.add(PlugCable, c.A.Node, fmt.Sprintf("make a veth pair from %s of %s to %s of %s, MTU %d, its offloads off",
+		c.A.Interface, c.A.Node, c.B.Interface, c.B.Node, c.MTU), "goes with either end", makes, after...)
+}
+
+// wired plans what a host does with its cable.
+func (b *builder) wired(n *boot.NodeSpec, after []int) int {
+	const eth = boot.Interface
+	makes := []string{line(n.Name, "lo up"), line(n.Name, eth+" up"), line(n.Name, eth+" inet %v", n.Addr)}
+	makes = append(makes, b.neighbours(n.Name, eth, n.Neighbours()...)...)
+	for _, r := range n.Routes() {
+		via := ""
+		if r.Via.IsValid() {
+			via = fmt.Sprintf(" via %v", r.Via)
+		}
+		makes = append(makes, line(n.Name, "%s route %v%s", eth, r.To, via))
+	}
+	return b.add(AddRoutes, n.Name, fmt.Sprintf("give %s %v, %s of its rack, and a route to all others by %v",
+		eth, n.Addr, plural(len(n.Peers), "neighbour"), n.Gateway.Addr), gone, makes, after...)
 }
 
 // forwarding plans what a switch does with packets.
-func (p *Plan) forwarding(g *topology.Graph, id topology.NodeID, wired []int) int {
-	sw := &g.Nodes[id]
-	rack := 0
-	for h := range g.Hosts {
-		if g.Home(topology.NodeID(h)) == id {
-			rack++
+func (b *builder) forwarding(sw *kernelpath.Switch, after []int) int {
+	const bridge = kernelpath.Bridge
+	hosts := b.setup.Network.Hosts
+	makes := []string{line(sw.Name, "lo up")}
+	if len(sw.Rack) == 0 {
+		makes = append(makes, line(sw.Name, "lo inet %v/32", sw.Addr))
+	} else {
+		makes = append(makes,
+			line(sw.Name, bridge+" bridge"), line(sw.Name, bridge+" mtu %d", b.NICMTU),
+			line(sw.Name, bridge+" link/ether %v", sw.MAC), line(sw.Name, bridge+" inet %v/32", sw.Addr), line(sw.Name, bridge+" up"))
+		for _, m := range sw.Rack {
+			h := &hosts[m.Host]
+			makes = append(makes, line(sw.Name, "%s master %s", m.Interface, bridge), line(sw.Name, "%s up", m.Interface), line(sw.Name, bridge+" route %v/32", h.Addr))
+			makes = append(makes, b.neighbours(sw.Name, bridge, boot.Peer{Addr: h.Addr, MAC: h.MAC})...)
+		}
+		after = []int{b.add(MakeBridge, sw.Name, fmt.Sprintf("make the bridge %s of %s, which learns and floods nothing", bridge, plural(len(sw.Rack), "host")), "goes with the node", makes, after...)}
+		if makes = nil; len(sw.Ports) == 0 {
+			return after[0]
 		}
 	}
-	if rack > 0 {
-		wired = []int{p.add(MakeBridge, sw.Name, fmt.Sprintf("make the bridge rack of %s, which learns and floods nothing", plural(rack, "host")), "goes with the node", wired...)}
+	for _, p := range sw.Ports {
+		makes = append(makes, line(sw.Name, "%s up", p.Interface))
+		makes = append(makes, b.neighbours(sw.Name, p.Interface, boot.Peer{Addr: p.Via, MAC: b.setup.Network.Switches[p.Peer].MAC})...)
 	}
-	p.Resources.Neighbours += rack*(rack-1) + rack // hosts know each other and the switch
-	p.Resources.Neighbours += len(g.Adjacent[id])  // and it knows whoever it has a cable to
-	return p.add(AddRoutes, sw.Name, fmt.Sprintf("route to %s by groups of next hops, chosen by addresses and ports", plural(g.Hosts-rack, "host")), "goes with the node", wired...)
+	for _, r := range sw.Routes {
+		makes = append(makes, line(sw.Name, "%s", routeBy(sw, hosts[r.Host].Addr, sw.Groups[r.Group])))
+	}
+	return b.add(AddRoutes, sw.Name, fmt.Sprintf("route to %s by groups of next hops, chosen by addresses and ports", plural(len(sw.Routes), "host")), "goes with the node", makes, after...)
+}
+
+// routeBy is a route to a host by equally good next hops, with how many shares each has: "route 10.0.0.3/32 by 16 of s1, 16 of s2".
+func routeBy(sw *kernelpath.Switch, to netip.Addr, ways []int) string {
+	if len(ways) == 1 {
+		p := &sw.Ports[ways[0]]
+		return fmt.Sprintf("%s route %v/32 via %v", p.Interface, to, p.Via)
+	}
+	count := map[int]int{}
+	for _, w := range sw.Shares(ways) {
+		count[w]++
+	}
+	all := make([]string, len(ways))
+	for i, w := range ways {
+		all[i] = fmt.Sprintf("%d of %s", count[w], sw.Ports[w].Interface)
+	}
+	return fmt.Sprintf("route %v/32 by %s", to, strings.Join(all, ", "))
+}
+
+// shape plans both directions of the link whose ports are p and p+1.
+func (b *builder) shape(p int, links []qdisc.Tree, ready map[string]int) int {
+	there, thereOn := b.end(p)
+	back, backOn := b.end(p + 1)
+	do := "at the dilation that is measured first, tbf, red where it marks, and bfifo at the near end, netem behind them"
+	var makes []string
+	if links != nil {
+		do = fmt.Sprintf("%s from %s, %s from %s, netem behind them", kinds(links[p].Near), there, kinds(links[p+1].Near), back)
+		for _, d := range []struct {
+			tree               qdisc.Tree
+			from, on, to, into string
+		}{{links[p], there, thereOn, back, backOn}, {links[p+1], back, backOn, there, thereOn}} {
+			for _, q := range d.tree.Near {
+				makes = append(makes, line(d.from, "%s out %v", d.on, q))
+			}
+			for _, q := range d.tree.Far {
+				makes = append(makes, line(d.to, "%s in %v", d.into, q))
+			}
+		}
+	}
+	return b.add(ShapeLink, there, fmt.Sprintf("shape the link from %s to %s: %s", there, back, do), "goes with the cable", makes, ready[there], ready[back])
+}
+
+// end is the node and the interface that packets of a port leave by.
+func (b *builder) end(port int) (node, device string) {
+	e, net := b.setup.Network.Ends[port], b.setup.Network
+	if e.Host >= 0 {
+		return net.Hosts[e.Host].Name, e.Interface
+	}
+	return net.Switches[e.Switch].Name, e.Interface
+}
+
+// kinds names disciplines: "tbf, bfifo".
+func kinds(row []qdisc.Qdisc) string {
+	all := make([]string, len(row))
+	for i, q := range row {
+		all[i] = q.Options.Kind()
+	}
+	return strings.Join(all, ", ")
 }

@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -11,67 +12,67 @@ import (
 	"weft/internal/golden"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/plan"
-	"weft/orchestrator/topology"
-	"weft/transport"
+	"weft/orchestrator/run"
 	"weft/units"
 )
 
-var wire = lab.LinkSpec{Rate: 100 * units.Gbps, Delay: units.Microsecond}
-
-// quickstart is a fat-tree with two collectives.
-func quickstart() *lab.Lab {
-	return &lab.Lab{
-		Name:     "quickstart",
-		Topology: lab.Topology{Kind: "fat-tree", K: 4, Link: wire, MTU: 4096},
-		Workload: []lab.Item{
-			{Collective: "all-to-all", Ranks: lab.Ranks{First: 8}, Size: 4 * units.MiB},
-			{Collective: "all-reduce", Ranks: lab.Ranks{All: true}, Size: 4 * units.MiB},
-		},
-		Engine: lab.Engine{Kind: "auto", Runtime: "auto", Datapath: "auto"},
-	}
-}
-
-func pair() *lab.Lab {
-	return &lab.Lab{
-		Name:     "pair",
-		Topology: lab.Topology{Kind: "star", Hosts: 2, Link: wire, MTU: 1000},
-		Engine:   lab.Engine{Kind: "emu"},
-	}
-}
-
-// onKernel has the machine's kernel switch a lab.
-func onKernel(l *lab.Lab) *lab.Lab {
-	l.Engine.Datapath = "kernel"
-	return l
-}
-
-func build(t *testing.T, l *lab.Lab, o plan.Options) plan.Plan {
+// read returns a lab of this text.
+func read(t *testing.T, name, topology, engine, more string) *lab.Lab {
 	t.Helper()
-	g, err := topology.Build(l.Topology)
+	text := fmt.Sprintf("weft: 1\nname: %s\ntopology: {%s}\nengine: {%s}\n%s", name, topology, engine, more)
+	labs, err := lab.Parse(name, []byte(text), lab.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return plan.Build(g, l, o)
+	return labs[0]
+}
+
+// A small packet needs no more than the least MTU; the kernel's links are slow enough for it to honour them.
+const (
+	pair    = "kind: star, hosts: 2, mtu: 1000, link: {rate: 100Gbps, delay: 1us}"
+	quick   = "kind: fat-tree, k: 4, mtu: 4096, link: {rate: 100Gbps, delay: 1us}"
+	leaves  = "kind: leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 1, link: {rate: 100Gbps, delay: 1us}"
+	reduce  = "workload: [{collective: all-reduce, size: 4MiB}]\n"
+	ingress = "queues: {ecn: {mark: ingress}}\n"
+)
+
+func deployment(t *testing.T, l *lab.Lab) plan.Plan {
+	t.Helper()
+	p, err := run.PlanDeployment(t.Context(), l, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func ofRun(t *testing.T, l *lab.Lab) plan.Plan {
+	t.Helper()
+	p, err := run.PlanRun(t.Context(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 func TestGolden(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		l    *lab.Lab
-		o    plan.Options
+		p    plan.Plan
+		json bool // of the others it would show the same, at more length than anybody reviews
 	}{
-		{"quickstart", quickstart(), plan.Options{}},
-		{"quickstart-sim", quickstart(), plan.Options{Engine: "sim"}},
-		{"pair", pair(), plan.Options{}},
-		{"pair-both", pair(), plan.Options{Engine: "both"}},
-		{"pair-kernel", onKernel(pair()), plan.Options{}},
+		{"deploy", deployment(t, read(t, "pair", pair, "runtime: namespace", "")), true},
+		{"run-docker", ofRun(t, read(t, "pair", pair, "kind: emu, runtime: docker", reduce)), true},
+		{"run-both", ofRun(t, read(t, "pair", pair, "kind: both, runtime: docker", reduce)), false},
+		{"kernel", deployment(t, read(t, "leaves", leaves, "runtime: namespace, datapath: kernel, dilation: 20000", ingress)), true},
+		{"kernel-auto", deployment(t, read(t, "leaves", leaves, "runtime: docker, datapath: kernel", ingress)), false},
+		{"many", deployment(t, read(t, "quickstart", quick, "runtime: namespace", reduce)), false},
+		{"sim", deployment(t, read(t, "pair", pair, "kind: sim", reduce)), true},
 	} {
-		p := build(t, c.l, c.o)
-		golden.Check(t, c.name+".text", p.Text())
-		if c.name == "quickstart" {
-			continue // the JSON of pair shows the same at a length that can be reviewed
+		golden.Check(t, c.name+".text", c.p.Text())
+		if !c.json {
+			continue
 		}
-		b, err := p.JSON()
+		b, err := c.p.JSON()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,80 +81,69 @@ func TestGolden(t *testing.T) {
 		if err := json.Unmarshal(b, &back); err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(p, back, cmpopts.EquateEmpty()); d != "" {
+		if d := cmp.Diff(c.p, back, cmpopts.EquateEmpty()); d != "" {
 			t.Errorf("%s does not survive JSON:\n%s", c.name, d)
 		}
 	}
 }
 
 func TestSimulatorCreatesNothing(t *testing.T) {
-	l := quickstart()
-	l.Engine.Kind = "sim"
-	p := build(t, l, plan.Options{})
-	if len(p.Ops) != 0 || p.Resources != (plan.Resources{}) || !strings.Contains(p.Text(), "nothing is created") {
-		t.Errorf("%+v", p)
-	}
-	if p := build(t, l, plan.Options{Engine: "emu"}); len(p.Ops) == 0 {
-		t.Error("the option does not override the lab")
+	l := read(t, "pair", pair, "kind: sim", reduce)
+	for _, p := range []plan.Plan{deployment(t, l), ofRun(t, l)} {
+		if len(p.Ops) != 0 || p.Resources != (plan.Resources{}) || !strings.Contains(p.Text(), "nothing is created") {
+			t.Errorf("%+v", p)
+		}
 	}
 }
 
-// TestOrder: every operation comes after what it waits for, says how it is undone, and the counts add up.
+// TestOrder: every operation comes after what it waits for, says how it is undone, and the counts add up. No property is there twice.
 func TestOrder(t *testing.T) {
-	p := build(t, quickstart(), plan.Options{})
-	kinds := map[plan.Kind]int{}
-	connected := map[string]bool{}
-	for i, op := range p.Ops {
-		if op.ID != i+1 || op.Do == "" || op.Undo == "" || op.Node == "" {
-			t.Errorf("operation %d is %+v", i, op)
-		}
-		for _, after := range op.After {
-			if after < 1 || after >= op.ID {
-				t.Errorf("operation %d waits for %d", op.ID, after)
-			}
-		}
-		kinds[op.Kind]++
-		if op.Kind == plan.Connect {
-			connected[op.Node] = true
-		}
-	}
-	total := 0
-	for _, c := range p.Counts {
-		total += c.Ops
-		if kinds[c.Kind] != c.Ops {
-			t.Errorf("%d operations %s, counted %d", kinds[c.Kind], c.Kind, c.Ops)
-		}
-	}
-	if total != len(p.Ops) || len(connected) != 16 {
-		t.Errorf("%d operations, %d counted, %d hosts connected", len(p.Ops), total, len(connected))
-	}
-}
-
-func TestNICMTUHoldsTheLargestPacket(t *testing.T) {
-	if got := plan.NICMTU(4096); got != 4096+transport.MaxHeader+28 {
-		t.Errorf("got %d", got)
-	}
-}
-
-// TestMemoryCountsEveryRank: two buffers of the size of the collective for each rank.
-func TestMemoryCountsEveryRank(t *testing.T) {
-	base := pair()
-	base.Topology.Hosts = 9
-	empty := build(t, base, plan.Options{}).Resources.Memory
-	for _, c := range []struct {
-		it   lab.Item
-		want units.Bytes
-	}{
-		{lab.Item{Collective: "all-reduce", Ranks: lab.Ranks{All: true}}, 9},
-		{lab.Item{Collective: "incast", Ranks: lab.Ranks{All: true}}, 8},
-		{lab.Item{Collective: "incast", Ranks: lab.Ranks{First: 4}}, 4},
-		{lab.Item{Collective: "permute", Ranks: lab.Ranks{Random: 5}}, 5},
-		{lab.Item{Collective: "all-to-all", Ranks: lab.Ranks{Names: []string{"h1", "h2", "h4"}}}, 3},
+	for _, p := range []plan.Plan{
+		deployment(t, read(t, "quickstart", quick, "runtime: namespace", "")),
+		ofRun(t, read(t, "quickstart", quick, "kind: emu, runtime: namespace", reduce)),
+		deployment(t, read(t, "quickstart", quick, "runtime: docker, datapath: kernel, dilation: 20000", ingress)),
 	} {
-		c.it.Size = units.MiB
-		base.Workload = []lab.Item{c.it}
-		if got := build(t, base, plan.Options{}).Resources.Memory - empty; got != 2*c.want*units.MiB {
-			t.Errorf("%+v: %v, want %d buffers of 1 MiB", c.it, got, 2*c.want)
+		kinds := map[plan.Kind]int{}
+		made := map[string]int{}
+		for i, op := range p.Ops {
+			if op.ID != i+1 || op.Do == "" || op.Undo == "" || op.Node == "" {
+				t.Errorf("operation %d is %+v", i, op)
+			}
+			for _, after := range op.After {
+				if after < 1 || after >= op.ID {
+					t.Errorf("operation %d waits for %d", op.ID, after)
+				}
+			}
+			for _, line := range op.Makes {
+				if other, there := made[line]; there {
+					t.Errorf("operations %d and %d both make %q", other, op.ID, line)
+				}
+				made[line] = op.ID
+			}
+			kinds[op.Kind]++
 		}
+		for _, c := range p.Counts {
+			if kinds[c.Kind] != c.Ops {
+				t.Errorf("%d operations %s, counted %d", kinds[c.Kind], c.Kind, c.Ops)
+			}
+			delete(kinds, c.Kind)
+		}
+		if len(kinds) > 0 {
+			t.Errorf("not counted: %v", kinds)
+		}
+	}
+}
+
+// A run holds the buffers of its collectives; a deployment runs none.
+func TestMemoryCountsBuffers(t *testing.T) {
+	const ranks, buffers = 16, 3
+	more := func(p plan.Plan, q plan.Plan) units.Bytes { return q.Resources.Memory - p.Resources.Memory }
+	small, large := strings.Replace(reduce, "4MiB", "1MiB", 1), strings.Replace(reduce, "4MiB", "3MiB", 1)
+	lab := func(work string) *lab.Lab { return read(t, "quickstart", quick, "kind: emu, runtime: docker", work) }
+	if got := more(ofRun(t, lab(small)), ofRun(t, lab(large))); got != buffers*ranks*2*units.MiB {
+		t.Errorf("2 MiB more in each rank take %v", got)
+	}
+	if got := more(deployment(t, lab(small)), deployment(t, lab(large))); got != 0 {
+		t.Errorf("a deployment holds %v for a collective", got)
 	}
 }

@@ -12,8 +12,8 @@ import (
 // indent is what stands before the rows of a table.
 const indent = "  "
 
-// wholeHosts is the most hosts whose operations Text lists one by one; of more it lists the first host's.
-const wholeHosts = 4
+// whole is the most operations of a kind that Text lists one by one; of more it lists the first.
+const whole = 4
 
 // JSON writes the whole plan, indented, with a line feed at the end.
 func (p Plan) JSON() ([]byte, error) {
@@ -28,9 +28,15 @@ func (p Plan) JSON() ([]byte, error) {
 func (p Plan) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", p.Lab, p.Topology)
+	if p.Command != "" {
+		fmt.Fprintf(&b, "weft %s: ", p.Command)
+	}
 	fmt.Fprintf(&b, "engine %s", p.Engine)
 	if p.Runtime != "" {
-		fmt.Fprintf(&b, ", runtime %s, datapath %s", p.Runtime, p.Datapath)
+		fmt.Fprintf(&b, ", runtime %s, datapath %s, subnet %s", p.Runtime, p.Datapath, p.Subnet)
+	}
+	if p.Dilation != 0 {
+		fmt.Fprintf(&b, ", dilation %g", p.Dilation)
 	}
 	b.WriteByte('\n')
 	if p.Note != "" {
@@ -44,9 +50,10 @@ func (p Plan) Text() string {
 	fmt.Fprintf(&b, "\n%s, undone in reverse order:\n", plural(len(p.Ops), "operation"))
 	render.Table(&b, indent, p.counts)
 	b.WriteByte('\n')
-	render.Table(&b, indent, p.ops)
-	if left := p.Resources.TAPs - 1; left+1 > wholeHosts {
-		fmt.Fprintf(&b, "... and the same for %s\n", plural(left, "other host"))
+	left := 0
+	render.Table(&b, indent, func(row func(...any)) { left = p.ops(row) })
+	if left > 0 {
+		fmt.Fprintf(&b, "... and %s like these for other nodes and links; --json has all\n", plural(left, "operation"))
 	}
 	return b.String()
 }
@@ -54,17 +61,15 @@ func (p Plan) Text() string {
 func (p Plan) resources(row func(...any)) {
 	r := p.Resources
 	row("uses", "", "")
-	mtu := fmt.Sprintf("MTU %d: the lab's, %d for headers of the transport, %d for UDP and IP", p.NICMTU, headers, udpHeader+ipHeader)
+	mtu := fmt.Sprintf("MTU %d: the lab's with all headers, and at least 1500", p.NICMTU)
+	row("processes", r.Processes, "of the lab, and those that own it")
+	row("namespaces", r.Namespaces, "network, mount, PID, UTS and IPC of each process of the lab")
 	if r.Cables > 0 {
-		row("processes", r.Processes, "hosts and switches")
-		row("namespaces", r.Namespaces, "network, mount, PID, UTS and IPC of each process")
 		row("veth pairs", r.Cables, mtu)
 	} else {
-		row("processes", r.Processes, fmt.Sprintf("the fabric and %s", plural(r.Processes-1, "node")))
-		row("namespaces", r.Namespaces, "network, mount, PID, UTS and IPC of each process")
 		row("TAP devices", r.TAPs, mtu)
 	}
-	row("neighbours", r.Neighbours, "in the nodes")
+	row("neighbours", r.Neighbours, "permanent, in the nodes")
 	row("memory", mebibytes(r.Memory), "estimate: processes, and the buffers of the collectives")
 }
 
@@ -74,21 +79,27 @@ func (p Plan) counts(row func(...any)) {
 	}
 }
 
-func (p Plan) ops(row func(...any)) {
+// ops fills the table of operations, and returns how many are not in it.
+func (p Plan) ops(row func(...any)) (left int) {
+	count := map[Kind]int{}
+	for _, c := range p.Counts {
+		count[c.Kind] = c.Ops
+	}
 	row("op", "after", "node", "do", "undo")
-	hosts := 0
+	seen := map[Kind]bool{}
 	for i, op := range p.Ops {
-		if op.Kind == StartNode {
-			if hosts++; hosts > 1 && p.Resources.TAPs > wholeHosts {
-				return
-			}
+		if seen[op.Kind] && count[op.Kind] > whole {
+			left++
+			continue
 		}
+		seen[op.Kind] = true
 		after := make([]string, len(p.Ops[i].After))
 		for j, id := range op.After {
 			after[j] = fmt.Sprint(id)
 		}
 		row(op.ID, strings.Join(after, ","), op.Node, op.Do, op.Undo)
 	}
+	return left
 }
 
 // mebibytes rounds an estimate up to whole MiB.

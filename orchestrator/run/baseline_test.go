@@ -194,7 +194,7 @@ func TestFaults(t *testing.T) {
 
 // Without a spine's link, traffic that was hashed onto it is lost until all switches know.
 func TestReroute(t *testing.T) {
-	text := strings.Replace(star, "star, hosts: 5", "leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 4", 1) +
+	text := strings.Replace(star, "star, hosts: 5", "leaf-spine, oversubscription: 1, leaves: 2, spines: 2, hosts_per_leaf: 4", 1) +
 		"transport: {kind: roce, roce: {rto_min: 50us, tries: 20}}\nworkload: [{collective: permute, size: 1MB}]\n" +
 		"faults: [{at: 10us, link: leaf1-spine0, down: true%s}]"
 	s, err := simulateIn(t, t.TempDir(), fmt.Sprintf(text, ", reroute: 200us"))

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -12,8 +13,8 @@ import (
 // places is where each host is in the tree of boundary clocks; nil where the lab has none. Each boundary clock follows the
 // nearest of the reference and those before it, every other host the nearest of all. Near is by links; of several the first.
 func (x *Experiment) places(reference clocksync.Node) ([]node.Place, error) {
-	b := &x.Lab.Clocks.Boundary
-	if x.Lab.Clocks.Sync != "ptp" || !b.Some() {
+	b := &x.Lab.Clocks.PTP.Boundary
+	if !b.Some() {
 		return nil, nil
 	}
 	masters := []topology.NodeID{topology.NodeID(reference)}
@@ -23,17 +24,8 @@ func (x *Experiment) places(reference clocksync.Node) ([]node.Place, error) {
 			return nil, x.Lab.Errorf("clocks.ptp.boundary", "all hosts are behind the reference's switch; expected off, or a topology of several switches with hosts")
 		}
 	}
-	for i, name := range b.Hosts {
-		host, ok := x.Graph.NodeNamed(name)
-		path := fmt.Sprintf("clocks.ptp.boundary.%d", i)
-		switch {
-		case !ok || int(host) >= x.Graph.Hosts:
-			return nil, x.Lab.Errorf(path, "no host is named %q", name)
-		case host == masters[0]:
-			return nil, x.Lab.Errorf(path, "%s is the reference, whom the others follow", name)
-		case slices.Contains(masters, host):
-			return nil, x.Lab.Errorf(path, "%s is named twice", name)
-		}
+	for _, name := range b.Hosts {
+		host, _ := x.Graph.NodeNamed(name) // other hosts than the reference, as the lab has checked
 		masters = append(masters, host)
 	}
 	places := make([]node.Place, x.Graph.Hosts)
@@ -48,13 +40,14 @@ func (x *Experiment) places(reference clocksync.Node) ([]node.Place, error) {
 			places[m].Followers = append(places[m].Followers, clocksync.Node(h))
 		}
 	}
+	var errs []error
 	for i, name := range b.Hosts {
 		if len(places[masters[i+1]].Followers) == 0 {
-			return nil, x.Lab.Errorf(fmt.Sprintf("clocks.ptp.boundary.%d", i),
-				"no host is nearer to %s than to the reference or a boundary clock before it; expected a host behind another switch", name)
+			errs = append(errs, x.Lab.Errorf(fmt.Sprintf("clocks.ptp.boundary.%d", i),
+				"no host is nearer to %s than to the reference or a boundary clock before it; expected a host behind another switch", name))
 		}
 	}
-	return places, nil
+	return places, errors.Join(errs...)
 }
 
 // edge returns the first host behind every switch but that of the reference.

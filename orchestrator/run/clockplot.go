@@ -13,7 +13,7 @@ import (
 
 // plotClocks draws how far the hosts' clocks were from each other over time, and writes it to the run's directory.
 func (x *Experiment) plotClocks(o *outcome, dir *store.Run) error {
-	if len(o.Clocks) == 0 || x.Lab.Clocks.Sync == "perfect" {
+	if len(o.Clocks) == 0 || x.Lab.Clocks.Kind().Perfect {
 		return nil
 	}
 	grid := shortest(o.Clocks)

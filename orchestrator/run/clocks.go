@@ -2,20 +2,21 @@ package run
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"weft/clocksync"
 	"weft/clocksync/clock"
 	"weft/clocksync/metrics"
 	"weft/clocksync/node"
 	"weft/clocksync/noise"
-	"weft/clocksync/servo"
 	"weft/host"
-	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
+	"weft/params"
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/results/store"
@@ -23,8 +24,9 @@ import (
 	"weft/units"
 )
 
-// addClocks gives every host its clock, where the lab's are not perfect.
-func (x *Experiment) addClocks() error {
+// addClocks gives every host its clock, where the lab's are not perfect. Unless the experiment is sound so far it only looks for
+// errors that do not follow from others.
+func (x *Experiment) addClocks(sound bool) error {
 	l := *x.Lab // what the run chooses for itself is not the lab's
 	x.Lab = &l
 	c := &l.Clocks
@@ -34,23 +36,20 @@ func (x *Experiment) addClocks() error {
 			x.Plans[h].Background = &host.Background{Load: b.Load, Burst: b.Burst, Packet: b.Packet, Hosts: len(x.Plans)}
 		}
 	}
-	if err := x.faultsOfClocks(); err != nil || !c.Imperfect() {
-		return err
+	errs := []error{x.faultsOfClocks()}
+	if !c.Imperfect() {
+		return errs[0]
 	}
-	reference, err := x.reference()
-	if err != nil {
-		return err
-	}
+	reference := x.reference()
 	places, err := x.places(reference)
-	if err != nil {
-		return err
+	errs = append(errs, err)
+	warmed, err := x.warmed(reference)
+	errs = append(errs, err)
+	if !sound {
+		return errors.Join(errs...)
 	}
 	x.warmUp(x.rhythm(&c.Huygens))
 	c = &x.Lab.Clocks
-	warmed, err := x.warmed(reference)
-	if err != nil {
-		return err
-	}
 	for h := range x.Plans {
 		x.Plans[h].Clock = &node.Config{
 			Clock: x.oscillator(h, reference), Stamp: c.Stamp, Delay: c.Noise,
@@ -63,34 +62,38 @@ func (x *Experiment) addClocks() error {
 		if places != nil {
 			x.Plans[h].Clock.PTP.Place = &places[h]
 		}
-		if c.PeerToPeer {
+		if c.PeerToPeer && c.Kind().Bridged != 0 {
 			x.Plans[h].Clock.PTP.Bridge = clocksync.Node(x.Graph.Home(topology.NodeID(h)))
 		}
 		x.upset(h)
-		if err := x.Plans[h].Clock.CheckParams(); err != nil {
-			return x.Lab.Errorf("clocks."+c.Sync, "%v", err)
+		if bad := causes(x.Plans[h].Clock.CheckParams()); len(bad) > 0 {
+			for _, err := range bad {
+				errs = append(errs, x.Lab.Errorf("clocks."+c.Sync, "%s", strings.TrimPrefix(err.Error(), c.Sync+": ")))
+			}
+			return errors.Join(errs...)
 		}
 	}
-	return x.probesFit()
+	return errors.Join(append(errs, x.probesFit())...)
 }
 
 // probesFit refuses probes of Huygens that a host's link cannot carry: they would wait for each other for ever, and tell nothing of that
 // host's clock. A fault that is over some time may slow a link down to less.
 func (x *Experiment) probesFit() error {
 	const wayOut = "expected fewer clocks.huygens.pairs or neighbours (degree), or a longer window"
+	var errs []error
 	for h := range x.Plans {
 		need := x.Plans[h].Clock.Probes()
 		link := x.Graph.Uplink(topology.NodeID(h))
 		if rate := x.Graph.Links[link].Rate; need >= rate {
 			return x.Lab.Errorf("clocks.huygens", "probes take %v of the link of %s, which carries %v; %s", need, x.Graph.Nodes[h].Name, rate, wayOut)
 		}
-		for i, f := range x.Lab.Faults {
+		for _, f := range x.Lab.Faults {
 			if at, ok := x.Graph.LinkNamed(f.Link); ok && at == link && f.Rate != nil && f.For == 0 && need >= *f.Rate {
-				return x.Lab.Errorf(faultPath(i, "rate"), "probes of Huygens take %v of the link of %s; %s", need, x.Graph.Nodes[h].Name, wayOut)
+				errs = append(errs, x.Lab.Errorf(faultPath(f.Index, "rate"), "probes of Huygens take %v of the link of %s; %s", need, x.Graph.Nodes[h].Name, wayOut))
 			}
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // upset puts what faults do to the clock of host h into its plan.
@@ -117,15 +120,17 @@ func (x *Experiment) upset(h int) {
 
 // faultsOfClocks refuses faults of clocks where there are none to be upset.
 func (x *Experiment) faultsOfClocks() error {
-	for i, f := range x.Lab.Faults {
-		if f.Clock != nil && x.Lab.Clocks.Sync == "perfect" {
-			return x.Lab.Errorf(faultPath(i, "clock"), "perfect clocks have no faults; expected clocks.sync: none, ptp or huygens")
+	kind := x.Lab.Clocks.Kind()
+	var errs []error
+	for _, f := range x.Lab.Faults {
+		if f.Clock != nil && kind.Perfect {
+			errs = append(errs, x.Lab.Errorf(faultPath(f.Index, "clock"), "perfect clocks have no faults; expected clocks.sync: none, ptp or huygens"))
 		}
-		if f.Clock != nil && f.Clock.Lies && x.Lab.Clocks.Sync == "none" {
-			return x.Lab.Errorf(faultPath(i, "lies"), "nobody tells anybody the time where clocks.sync is none; expected ptp or huygens")
+		if f.Clock != nil && f.Clock.Lies && !kind.Perfect && !kind.Talks {
+			errs = append(errs, x.Lab.Errorf(faultPath(f.Index, "lies"), "nobody tells anybody the time where clocks.sync is none; expected ptp or huygens"))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // warmed returns by how much faults change the frequency of a clock at most: an oscillator is as wrong as that as well. PTP refuses
@@ -150,27 +155,22 @@ func (x *Experiment) warmed(reference clocksync.Node) (most float64, err error) 
 		} else {
 			others = max(others, far)
 		}
-		apart, limit := 2*x.Lab.Clocks.Skew+lead+others, servo.DefaultLimits().MaxRate
-		if x.Lab.Clocks.Sync == "ptp" && apart > limit {
-			return 0, x.Lab.Errorf(faultPath(i, "skew"), "two clocks may differ by %s then, and PTP's servos correct up to %s; expected less, or sync: huygens",
-				lab.ShowRatio(math.Round(1e9*apart)/1e9), lab.ShowRatio(limit))
+		sync := x.Lab.Clocks.Kind()
+		if apart := 2*x.Lab.Clocks.Skew + lead + others; sync.MaxRate > 0 && apart > sync.MaxRate {
+			return 0, x.Lab.Errorf(faultPath(x.Lab.Faults[i].Index, "skew"), "two clocks may differ by %s then, and %s's servos correct up to %s; expected less, or sync: huygens",
+				params.ShowRatio(math.Round(1e9*apart)/1e9), sync.Title, params.ShowRatio(sync.MaxRate))
 		}
 	}
 	return max(lead, others), nil
 }
 
 // reference is the host whose clock the others follow.
-func (x *Experiment) reference() (clocksync.Node, error) {
-	name := x.Lab.Clocks.Reference
-	if name == "" {
-		return 0, nil
+func (x *Experiment) reference() clocksync.Node {
+	h, ok := x.Graph.NodeNamed(x.Lab.Clocks.Reference) // a host, as the lab has checked
+	if !ok {
+		return 0
 	}
-	for h := range x.Graph.Hosts {
-		if x.Graph.Nodes[h].Name == name {
-			return clocksync.Node(h), nil
-		}
-	}
-	return 0, x.Lab.Errorf("clocks.reference", "no host is named %q", name)
+	return clocksync.Node(h)
 }
 
 // Cells of the grid on which a clock's frequency is constant. A wander of 1 ppm/sqrt(s) makes less than a picosecond within
@@ -186,7 +186,7 @@ func (x *Experiment) oscillator(h int, reference clocksync.Node) clock.Config {
 	c := &x.Lab.Clocks
 	cfg := clock.Config{Grid: max(cell, c.For/mostCells), Seed: noise.Seed(x.Lab.Seed, h, "wander")}
 	self := clocksync.Setup{Self: clocksync.Node(h), Nodes: len(x.Plans), Reference: reference}
-	if c.Sync == "perfect" || c.Sync == "ptp" && c.PTP.Servers > 1 && c.PTP.Server(self) >= 0 {
+	if c.Kind().Perfect || c.PTP.Servers > 1 && c.PTP.Server(self) >= 0 {
 		return cfg
 	}
 	seed := noise.Seed(x.Lab.Seed, h, "oscillator")
@@ -220,7 +220,7 @@ const finer = 512
 func (x *Experiment) clocksOf(o *outcome) record.Clocks {
 	c := &x.Lab.Clocks
 	s := record.Clocks{Sync: c.Sync}
-	if len(o.Clocks) == 0 || c.Sync == "perfect" {
+	if len(o.Clocks) == 0 || c.Kind().Perfect {
 		return s
 	}
 	x.account(o, &s)
@@ -284,7 +284,7 @@ func (x *Experiment) clocksOf(o *outcome) record.Clocks {
 // unsynchronized is a warning of a run in which the protocol corrected no clock; empty where it did, or there is none.
 func (x *Experiment) unsynchronized(o *outcome) string {
 	c := &x.Lab.Clocks
-	if c.Sync != "ptp" && c.Sync != "huygens" || len(o.Clocks) == 0 || c.Sample == 0 {
+	if !c.Kind().Talks || len(o.Clocks) == 0 || c.Sample == 0 {
 		return ""
 	}
 	corrected, never := 0, 0
@@ -374,7 +374,7 @@ func magnitude(t units.Time) units.Time { return max(t, -t) }
 
 // storeClocks writes the error of every host's clock over time.
 func (x *Experiment) storeClocks(o *outcome, dir *store.Run) error {
-	if x.Lab.Clocks.Sync == "perfect" {
+	if x.Lab.Clocks.Kind().Perfect {
 		return nil
 	}
 	for h := range o.Clocks {

@@ -188,7 +188,6 @@ func TestWindowsFitTheRun(t *testing.T) {
 
 func TestClocksThatCannotBe(t *testing.T) {
 	for want, text := range map[string]string{
-		"no host is named":       "clocks: {sync: none, reference: h9, for: 1ms}\n",
 		"perfect clocks have no": "clocks: {for: 1ms}\nfaults: [{at: 0s, clock: h1, step: 1us}]\n",
 		"do not fit":             "clocks: {sync: huygens, for: 1ms, huygens: {window: 10us, pairs: 1000}}\n",
 		"leave none to":          "clocks: {sync: ptp, for: 1ms, ptp: {servers: 4}}\n",

@@ -98,8 +98,8 @@ func TestPortsOfPaths(t *testing.T) {
 		if last := int(s.SrcPort) + s.Paths() - 1; s.SrcPort < 49152 || last > 65535 {
 			t.Errorf("connection %d has ports %d to %d", s.ID, s.SrcPort, last)
 		}
-		if s.NetRTT < 4*units.Microsecond || s.RTOMin != 0 {
-			t.Errorf("connection %d: network RTT %v, least timeout %v", s.ID, s.NetRTT, s.RTOMin)
+		if s.NetRTT < 4*units.Microsecond {
+			t.Errorf("connection %d: network RTT %v", s.ID, s.NetRTT)
 		}
 	}
 }

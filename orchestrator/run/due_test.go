@@ -21,7 +21,7 @@ func TestDueIsWhatIsCompared(t *testing.T) {
 					for _, w := range l.Result {
 						compared += w.Len
 					}
-					if got := due(s, rank); err != nil || got != int64(compared/schedule.Element) {
+					if got := schedule.Due(s, rank); err != nil || got != int64(compared/schedule.Element) {
 						t.Fatalf("%+v, rank %d: %d elements are due, %d compared, %v", s, rank, got, compared/schedule.Element, err)
 					}
 				}

@@ -24,7 +24,7 @@ const (
 	crowd   = "workload=[{collective: incast, ranks: 4, flows: 30, size: 60KB}]"
 	cut     = "faults=[{at: 20us, link: h4-switch0, down: 30ms}]"
 	silent  = "faults=[{at: 20us, link: h4-switch0, down: true}]"
-	forks   = "topology={kind: leaf-spine, leaves: 2, spines: 3, hosts_per_leaf: 4, link: {rate: 100Gbps, delay: 1us}, mtu: 4096}"
+	forks   = "topology={kind: leaf-spine, leaves: 2, spines: 3, hosts_per_leaf: 4, oversubscription: 1, link: {rate: 100Gbps, delay: 1us}, mtu: 4096}"
 	across  = "workload=[{collective: all-to-all, size: 4MB}]"
 	noLimit = "queues={buffer: 8MB, ecn: {kmin: 20KB, kmax: 60KB}}"
 	shared  = "queues={ecn: off, shared: {total: 1MB, alpha: 1/8}}"
@@ -70,7 +70,7 @@ var effects = map[string]map[string]effect{
 		"target_qtime": in("1us", "scaled"), "adjust_interval": in("1.25rtt", "off", "transport.pc4.base_rate=off"), "ai": in("1%", "50%"), "hai": in("1%", "90%", "transport.pc4.initial=10KB"),
 		"beta": in("0.1", "0.9", "transport.pc4.base_rate=off"), "max_mdf": in("0.05", "0.5", "transport.pc4.base_rate=off", "transport.pc4.beta=1", "transport.pc4.initial=line"), "paced_below": in("1", "8"),
 		"base_rate": in("controller", "off"), "initial": in("base-rate", "line"), "rtt": in("base", "measured", "transport.pc4.initial=line"),
-		"rto_min": in("200us", "3ms", lossy), "epsilon": in("0s", "50us"),
+		"rto_min": in("200us", "3ms", lossy), "tries": in("1", "7", cut), "epsilon": in("0s", "50us"),
 	},
 	"strack": strackEffects(), "spray": strackEffects(),
 	"queues": {

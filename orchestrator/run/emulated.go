@@ -78,17 +78,14 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 		return out, err
 	}
 	out.Flows, out.Dones, out.Transport, out.Fabric = got.Flows, got.Dones, got.Transport, got.Fabric
+	out.TimedOut = got.TimedOut
 	if err != nil {
 		out.Elapsed = got.Elapsed // of a run that ended well, the last completion counts
 	}
 	out.Fidelity, out.Warnings = &got.Fidelity, append(out.Warnings, got.Warnings...)
+	out.Refused, out.Beside = got.Refused, got.Beside
 	out.Ended = got.Elapsed
-	if got.Report != nil && got.Report.Bridges != nil {
-		out.Bridges = *got.Report.Bridges
-	}
-	if got.Report != nil && got.Report.Links != "" {
-		keep(os.WriteFile(filepath.Join(dir.Dir(), linksFile), []byte(got.Report.Links), 0o644))
-	}
+	keep(x.reported(got.Report, dir, out))
 	for _, r := range got.Results {
 		if r == nil || r.Clock == nil {
 			out.Clocks = nil
@@ -120,6 +117,25 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 		err = kept
 	}
 	return out, err
+}
+
+// reported takes in what the network told at its end; nil: it told nothing.
+func (x *Experiment) reported(r *realtime.Report, dir *store.Run, out *outcome) error {
+	if r == nil {
+		return nil
+	}
+	if r.Bridges != nil {
+		out.Bridges = *r.Bridges
+	}
+	if len(r.Ports) == len(x.Fabric.Ports) {
+		if err := dir.Ports(x.portRows(func(p int) fabric.PortCounters { return r.Ports[p] }, out)); err != nil {
+			return err
+		}
+	}
+	if r.Links == "" {
+		return nil
+	}
+	return os.WriteFile(filepath.Join(dir.Dir(), linksFile), []byte(r.Links), 0o644)
 }
 
 // slow notes that a run has another dilation than was chosen, and says so: to say, if it is not nil, at once.

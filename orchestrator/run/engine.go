@@ -1,11 +1,15 @@
 package run
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"weft/collectives/buffer"
 	"weft/orchestrator/emulate"
+	"weft/orchestrator/lab"
+	"weft/orchestrator/topology"
 	"weft/results/store"
 	"weft/tc-shaping/qdisc"
 )
@@ -39,10 +43,10 @@ func choose(ctx context.Context, x *Experiment, o Options) (engine, error) {
 	}
 	switch kind {
 	case "sim":
-		if err := x.simulable(); err != nil {
+		if err := simulable(x.Lab); err != nil {
 			return engine{}, err
 		}
-		return simulator("asked for"), nil
+		return simulator(cmp.Or(o.Why, "asked for")), nil
 	case "emu":
 		if err := x.emulable(); err != nil {
 			return engine{}, err
@@ -51,15 +55,17 @@ func choose(ctx context.Context, x *Experiment, o Options) (engine, error) {
 		if err != nil {
 			return engine{}, unable(err)
 		}
-		if err := x.fits(); err != nil {
+		if err := fits(x.Lab, x.Graph); err != nil {
 			return engine{}, err
 		}
 		return emulator(ctx, x, p, "asked for", o)
 	case "auto":
-		if err := x.emulable(); err != nil && chosen(x.Lab) {
+		why, err := x.simulatedUnasked()
+		if err != nil {
 			return engine{}, err
-		} else if err != nil {
-			return simulator(fmt.Sprintf("the emulation cannot run this lab: %v", err)), nil
+		}
+		if why != "" {
+			return simulator(why), nil
 		}
 		p, err := places(ctx, x.Lab)
 		if err != nil && chosen(x.Lab) {
@@ -68,56 +74,76 @@ func choose(ctx context.Context, x *Experiment, o Options) (engine, error) {
 		if err != nil {
 			return simulator(fmt.Sprintf("this machine cannot emulate: %v", err)), nil
 		}
-		if n := x.Graph.Hosts; n > maxAutoHosts {
-			return simulator(fmt.Sprintf("%d hosts are more than the %d that are emulated unless asked for", n, maxAutoHosts)), nil
-		}
 		return emulator(ctx, x, p, "this machine can emulate", o)
 	}
 	return engine{}, fmt.Errorf("engine %q is not auto, sim or emu", kind)
 }
 
 // simulable refuses what only emulation does.
-func (x *Experiment) simulable() error {
-	if at := programPath(x.Lab); at != "" {
-		return x.Lab.Errorf(at, "the simulator's hosts run no programs; --engine emu runs this lab")
+func simulable(l *lab.Lab) error {
+	if at := programPath(l); at != "" {
+		return l.Errorf(at, "the simulator's hosts run no programs; --engine emu runs this lab")
 	}
 	return nil
 }
 
-// fits refuses more hosts than are emulated.
-func (x *Experiment) fits() error {
-	if n := x.Graph.Hosts; n > maxHosts {
-		return x.Lab.Errorf("topology", "%d hosts are more than the %d that can be emulated on one machine; --engine sim runs them", n, maxHosts)
+// simulatedUnasked is why a lab that leaves the engine open is simulated on any machine; "": it is not. One that asks for what only
+// emulation has is refused instead.
+func (x *Experiment) simulatedUnasked() (why string, err error) {
+	err = x.emulable()
+	switch {
+	case err != nil && chosen(x.Lab):
+		return "", err
+	case err != nil:
+		return fmt.Sprintf("the emulation cannot run this lab: %v", problems(x.Lab, err)[0]), nil
+	case x.Graph.Hosts > maxAutoHosts:
+		return fmt.Sprintf("%d hosts are more than the %d that are emulated unless asked for", x.Graph.Hosts, maxAutoHosts), nil
+	}
+	return "", nil
+}
+
+// fits refuses more hosts than are emulated, by run as by deploy.
+func fits(l *lab.Lab, g *topology.Graph) error {
+	if n := g.Hosts; n > maxHosts {
+		return l.Errorf("topology", "%d hosts are more than the %d that can be emulated on one machine; --engine sim runs them", n, maxHosts)
 	}
 	return nil
 }
 
 // emulable refuses what only the simulator does, by the setting that asks for it.
-func (x *Experiment) emulable() error {
+func (x *Experiment) emulable() error { return errors.Join(x.summable(), onlySimulated(x.Lab)) }
+
+// summable refuses collectives of more ranks than emulated hosts reduce without rounding.
+func (x *Experiment) summable() error {
 	l := x.Lab
-	refuse := func(path, what string) error {
-		return l.Errorf(path, "%s in the simulator alone so far; --engine sim runs this lab", what)
-	}
+	found := once{lab: l, told: map[string]bool{}}
 	for i := range l.Workload {
 		if most, n := buffer.MostRanks(l.Workload[i].Spec(0, 0)), len(x.item(i).Ranks); n > most {
-			return l.Errorf(fmt.Sprintf("workload.%d.ranks", l.Workload[i].Index), "emulated hosts reduce %s exactly for at most %d ranks, not for %d; --engine sim runs this lab",
+			found.add(fmt.Sprintf("workload.%d.ranks", l.Workload[i].Index), "emulated hosts reduce %s exactly for at most %d ranks, not for %d; --engine sim runs this lab",
 				l.Workload[i].Type, most, n)
 		}
 	}
-	if l.Background.Load > 0 {
-		return refuse("background", "there is background traffic")
+	return errors.Join(found.errs...)
+}
+
+// onlySimulated refuses the settings of a lab that the simulator alone heeds.
+func onlySimulated(l *lab.Lab) error {
+	var errs []error
+	for _, c := range []struct {
+		set        bool
+		path, what string
+	}{
+		{l.Background.Load > 0, "background", "there is background traffic"},
+		{l.Measure.Rates > 0, "measure.rates", "rates are measured"},
+		{l.Measure.Acks, "measure.acks", "acknowledgements are recorded one by one"},
+		{l.Measure.Events != "", "measure.queue_events", "queues are followed event by event"},
+		{l.Measure.From > 0 && len(l.Workload) > 0, "measure.from", "there is a warm-up"}, // errors of clocks may count from an instant on
+	} {
+		if c.set {
+			errs = append(errs, l.Errorf(c.path, "%s in the simulator alone so far; --engine sim runs this lab", c.what))
+		}
 	}
-	switch m := &l.Measure; {
-	case m.Rates > 0:
-		return refuse("measure.rates", "rates are measured")
-	case m.Acks:
-		return refuse("measure.acks", "acknowledgements are recorded one by one")
-	case m.Events != "":
-		return refuse("measure.queue_events", "queues are followed event by event")
-	case m.From > 0 && len(l.Workload) > 0: // errors of clocks may count from an instant on
-		return refuse("measure.from", "there is a warm-up")
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func simulator(why string) engine {

@@ -27,6 +27,9 @@ type Experiment struct {
 	items  []host.Item                  // by position in the workload, as any rank has them: without a rank's own connections
 	shared map[wireKey]transport.ConnID // of traces
 
+	reach  reach // of the connections
+	sketch bool  // only to be checked: connections are noted in reach and not kept
+
 	Changes []fabric.Change // what faults make of the network, by their instants
 	watched int             // port whose queue is followed event by event, -1 for none
 	subnet  topology.Subnet // of its addresses
@@ -42,50 +45,42 @@ func Build(l *lab.Lab) (*Experiment, error) {
 	if err != nil {
 		return nil, err
 	}
-	return buildOn(l, g)
+	return buildOn(l, g, false)
 }
 
-// buildOn makes the experiment of a lab whose network is g.
-func buildOn(l *lab.Lab, g *topology.Graph) (*Experiment, error) {
-	err := checkNetwork(l, g)
-	if err == nil {
-		err = Runnable(l)
-	}
-	if err != nil {
+// buildOn makes the experiment of a lab whose network is g. A sketch has all that checks look at, but neither connections
+// nor what each rank does: those of a large all-to-all take seconds and hundreds of megabytes.
+func buildOn(l *lab.Lab, g *topology.Graph, sketch bool) (*Experiment, error) {
+	if err := Runnable(l); err != nil {
 		return nil, err
 	}
-	x := &Experiment{Lab: l, Graph: g}
-	x.Fabric = fabricConfig(l, g)
-	if err := checkCircles(l, x.Graph); err != nil {
-		return nil, err
+	cfg, slow, err := checkNetwork(l, g)
+	errs := []error{err, checkCircles(l, g)}
+	x := &Experiment{Lab: l, Graph: g, sketch: sketch, reach: newReach(g)}
+	if x.Fabric = cfg; !sketch || l.Engine.Datapath == onKernel {
+		addRoutes(&x.Fabric, l, g)
 	}
-	if err := x.addWorkload(); err != nil {
-		return nil, err
-	}
-	for i := range x.Conns {
-		s := &x.Conns[i]
-		rtt := s.Forward.Delay(dataWire(l.Topology.MTU)+beside(s)) + s.Reverse.Delay(replyWire(s))
-		x.BaseRTT = max(x.BaseRTT, rtt)
-	}
-	if x.BaseRTT == 0 {
+	err = x.addWorkload()
+	errs = append(errs, err)
+	if x.BaseRTT = x.reach.rtt; x.BaseRTT == 0 {
 		x.BaseRTT = g.BaseRTT(dataWire(l.Topology.MTU), ackWire)
 	}
-	if err := x.addClocks(); err != nil {
-		return nil, err
-	}
+	sound := err == nil && !slow // else what follows from connections is not known
+	errs = append(errs, x.addClocks(sound))
 	x.tune()
-	if err := x.checkTransport(); err != nil {
-		return nil, err
-	}
-	if err := errors.Join(x.corrupt(), x.addHalts()); err != nil {
-		return nil, err
+	if sound {
+		errs = append(errs, x.checkTransport())
 	}
 	x.Changes, err = x.changes()
+	errs = append(errs, x.corrupt(), x.addHalts(), err)
+	x.watched, err = x.watchedPort()
+	if err = errors.Join(append(errs, err)...); err == nil {
+		err = x.checkKernel()
+	}
 	if err != nil {
 		return nil, err
 	}
-	x.watched, err = x.watchedPort()
-	return x, errors.Join(err, x.checkKernel())
+	return x, nil
 }
 
 // watchedPort is the port that measure.queue_events names, -1 for none.
@@ -120,35 +115,28 @@ func replyWire(s *transport.Spec) units.Bytes {
 	if s.Recovery == transport.SelectiveRepeat {
 		return wire.SackSize + wire.Overhead
 	}
-	return ackWire + telemetry(s)
+	return ackWire + transport.FactsOf(s.Kind).Reply(switchesOn(s.Forward))
 }
 
 // beside is what lies behind the headers of a connection's data packets.
 func beside(s *transport.Spec) units.Bytes {
-	if s.Kind == "ccm" {
-		return wire.CoordinationSize
-	}
-	return telemetry(s)
+	return transport.FactsOf(s.Kind).Data(switchesOn(s.Forward))
 }
 
-// telemetry is what it adds to the packets of a connection, there and back.
-func telemetry(s *transport.Spec) units.Bytes {
-	if !transport.AsksTelemetry(s.Kind) {
-		return 0
-	}
-	return wire.TelemetrySize(len(s.Forward.Rates) - 1)
-}
+// switchesOn is how many switches a path crosses.
+func switchesOn(p transport.Path) int { return len(p.Rates) - 1 }
 
 // addWorkload turns every item of the workload into connections and into each host's part of it.
 func (x *Experiment) addWorkload() error {
 	x.shared = map[wireKey]transport.ConnID{}
 	x.addHosts()
+	var errs []error
 	for i := range x.Lab.Workload {
 		if err := x.addItem(i); err != nil {
-			return x.Lab.Errorf(fmt.Sprintf("workload.%d", x.Lab.Workload[i].Index), "%v", err)
+			errs = append(errs, x.Lab.Errorf(fmt.Sprintf("workload.%d", x.Lab.Workload[i].Index), "%v", err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // addItem adds one item of the workload: its connections, and a host.Item for every rank.
@@ -163,7 +151,7 @@ func (x *Experiment) addItem(index int) error {
 		Size: it.Size, Chunk: it.Chunk, Parallel: it.Parallel, Group: it.Group, FarFirst: it.FarFirst, Repeat: it.Repeat,
 		Start: it.Start, Previous: it.Previous, Flows: it.Flows, Compute: it.Compute, Jitter: it.Jitter,
 	}
-	if r, ok := x.Lab.Transport.Section.(lab.RoCE); ok {
+	if r, ok := x.Lab.Transport.Section.(*transport.RoCE); ok {
 		base.QPs, base.Split = r.QPs, r.Split == "messages" && r.QPs > 1
 	}
 	if it.Shuffled {
@@ -173,6 +161,10 @@ func (x *Experiment) addItem(index int) error {
 		return err
 	}
 	x.items = append(x.items, base)
+	spec := base.Spec()
+	if x.sketch {
+		return x.sketchItem(&spec, ranks)
+	}
 	items := make([]host.Item, len(ranks))
 	for r := range items {
 		items[r] = base
@@ -182,7 +174,6 @@ func (x *Experiment) addItem(index int) error {
 	if err != nil {
 		return err
 	}
-	spec := base.Spec()
 	for r := range ranks {
 		sends, err := sendsTo(&spec, r)
 		if err != nil {
@@ -213,20 +204,21 @@ func sendsTo(s *schedule.Spec, r int) ([]int, error) {
 
 // checkedBefore says that rank 0 has had the whole permutation of s checked, which in each of 8192 ranks took most of the time that it takes
 // to build an experiment. Each rank of one sends to one, and has one that sends to it.
-func checkedBefore(s *schedule.Spec, r int) bool { return s.Collective == schedule.Permute && r > 0 }
+func checkedBefore(s *schedule.Spec, r int) bool { return schedule.Of(s.Collective).Permuted && r > 0 }
 
 // tune sets what connections have of the network as a whole, and hands them to their hosts.
 func (x *Experiment) tune() {
 	net := x.Graph.BaseRTT(dataWire(x.Lab.Topology.MTU), ackWire)
+	base := x.BaseRTT
+	if transport.FactsOf(x.Lab.Transport.Kind).NetRTT {
+		base = net
+	}
+	own := x.Lab.Transport.Section.Retries()
 	for i := range x.Conns {
 		s := &x.Conns[i]
-		s.NetRTT = x.BaseRTT
-		strack := s.Kind == "strack" || s.Kind == "spray"
-		if strack {
-			s.NetRTT = net
-		}
-		if s.RTOMin == 0 && !(strack && x.Lab.Queues.Shared == nil) { // STrack's own is for buffers of some bandwidth-delay products
-			s.RTOMin = max(transport.DefaultRTOMin, 4*x.BaseRTT+x.drain(s))
+		s.NetRTT = base
+		if s.RTOMin = max(s.RTOMin, units.Time(own.RTORTTs)*s.NetRTT); s.RTOMin == 0 {
+			s.RTOMin = max(transport.DefaultRTOMin, 4*net+x.drain(s))
 		}
 		if s.Selective.Threshold == 0 && manyPaths(x.Lab) {
 			s.Selective.Threshold = x.overtaking(s, net)
@@ -238,8 +230,8 @@ func (x *Experiment) tune() {
 
 // manyPaths says whether packets of one connection take several paths: switches choose them, or the source takes another port (PLB).
 func manyPaths(l *lab.Lab) bool {
-	r, ok := l.Transport.Section.(lab.RoCE)
-	return balance(l) != fabric.ECMP || ok && r.Repath > 0
+	r, ok := l.Transport.Section.(*transport.RoCE)
+	return balance(l) != fabric.ECMP || ok && r.Params.Repath > 0
 }
 
 // overtaking is how many packets of a connection may overtake one of it, where it takes several paths, before that is
@@ -248,7 +240,7 @@ func manyPaths(l *lab.Lab) bool {
 func (x *Experiment) overtaking(s *transport.Spec, net units.Time) int {
 	line := s.Forward.Rates[0]
 	size := line.BytesIn(2 * net)
-	if c, ok := x.Lab.Transport.Section.(lab.CCM); ok {
+	if c, ok := x.Lab.Transport.Section.(*transport.CCM); ok {
 		size += c.Congested.On(line, line.BytesIn(net))
 	} else {
 		size += x.Lab.Queues.Light.On(line, line.BytesIn(net))
@@ -259,7 +251,7 @@ func (x *Experiment) overtaking(s *transport.Spec, net units.Time) int {
 // permutation is who sends to whom in a permute; nil in others.
 func (x *Experiment) permutation(it *lab.Item, index, ranks int) ([]int, error) {
 	switch {
-	case it.Collective != schedule.Permute:
+	case !schedule.Of(it.Collective).Permuted:
 		return nil, nil
 	case it.Line != nil:
 		return schedule.Shift(ranks, it.Line.Shift)
@@ -283,15 +275,10 @@ func (x *Experiment) connect(src, dst transport.HostID, lane int, it *lab.Item, 
 		return id
 	}
 	id := transport.ConnID(len(x.Conns))
-	x.Conns = append(x.Conns, transport.Spec{
-		ID: id, Src: src, Dst: dst,
-		SrcPort:    sourcePort(x.Lab.Seed, id, paths(&x.Lab.Transport)),
-		Forward:    x.path(src, dst),
-		Reverse:    x.path(dst, src),
-		Collective: it.Collective,
-		Initial:    initial,
-	})
-	setTransport(&x.Conns[id], &x.Lab.Transport, x.nicRate(topology.NodeID(src)))
+	s := x.between(src, dst)
+	s.ID, s.SrcPort, s.Collective, s.Initial = id, sourcePort(x.Lab.Seed, id, paths(&x.Lab.Transport)), it.Collective, initial
+	x.Conns = append(x.Conns, s)
+	x.reach.note(&s, x.Lab.Topology.MTU)
 	if it.Line != nil {
 		x.shared[key] = id
 	}
@@ -300,15 +287,13 @@ func (x *Experiment) connect(src, dst transport.HostID, lane int, it *lab.Item, 
 
 // checkQPs refuses queue pairs that nothing would go over: messages take turns, and no connection has a second.
 func (x *Experiment) checkQPs() error {
-	r, ok := x.Lab.Transport.Section.(lab.RoCE)
+	r, ok := x.Lab.Transport.Section.(*transport.RoCE)
 	if !ok || r.QPs == 1 || r.Split != "round-robin" {
 		return nil
 	}
-	for i := range x.Plans {
-		for k := range x.Plans[i].Items {
-			if more, err := moreThanOne(&x.Plans[i].Items[k]); more || err != nil {
-				return err
-			}
+	for i := range x.items {
+		if more, err := moreThanOne(&x.items[i]); more || err != nil {
+			return err
 		}
 	}
 	return x.Lab.Errorf("transport.roce.split", "round-robin has messages take turns, but no connection of this workload carries a second: "+
@@ -329,7 +314,7 @@ func sourcePort(seed uint64, id transport.ConnID, paths int) uint16 {
 }
 
 // paths is over how many a connection of a transport sends.
-func paths(t *lab.Transport) int { return transport.PathsOf(t.Section.Connection(units.Gbps).Params) }
+func paths(t *lab.Transport) int { return transport.PathsOf(t.Section.Control()) }
 
 // plannedRates are the rates, by rank, that a controller which knows the collective would start connections to it at: its line
 // rate shared among the flows that come to it at once (PC4, Table I); with base_rate: table among all that come to it.
@@ -354,10 +339,10 @@ func (x *Experiment) plannedRates(it *host.Item) ([]units.Bandwidth, error) {
 // ratesByTable tells whether base rates are those of Table I, also while fewer flows are active than a collective has.
 func (x *Experiment) ratesByTable() bool {
 	section := x.Lab.Transport.Section
-	if c, ok := section.(lab.CCM); ok {
-		section = c.Section // PC4 may be the congestion control inside
+	if c, ok := section.(*transport.CCM); ok {
+		section = c.Inside() // PC4 may be it
 	}
-	p, ok := section.(lab.PC4)
+	p, ok := section.Control().(pc4.Params)
 	return ok && p.BaseRate == pc4.Table
 }
 

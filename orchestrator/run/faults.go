@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -50,40 +51,46 @@ func (x *Experiment) changes() ([]fabric.Change, error) {
 // outages finds the links of the faults. Two faults of one link may not overlap: which of them would count?
 func (x *Experiment) outages() ([]outage, error) {
 	var all []outage
-	for i, f := range x.Lab.Faults {
+	var errs []error
+faults:
+	for _, f := range x.Lab.Faults {
 		if f.Corrupt != "" || f.Host != "" || f.Clock != nil {
 			continue
 		}
 		link, ok := x.Graph.LinkNamed(f.Link)
 		if !ok {
-			return nil, x.Lab.Errorf(faultPath(i, "link"), "no link is named %q; `weft graph` draws the links", f.Link)
+			errs = append(errs, x.Lab.Errorf(faultPath(f.Index, "link"), "no link is named %q; `weft graph` draws the links", f.Link))
+			continue faults
 		}
 		if x.Graph.Links[link].Down {
-			return nil, x.Lab.Errorf(faultPath(i, "link"), "%s does not exist from the start (topology.down)", f.Link)
+			errs = append(errs, x.Lab.Errorf(faultPath(f.Index, "link"), "%s does not exist from the start (topology.down)", f.Link))
+			continue faults
 		}
 		if k := &x.Graph.Links[link]; f.Toward != "" && f.Toward != x.Graph.Nodes[k.A].Name && f.Toward != x.Graph.Nodes[k.B].Name {
-			return nil, x.Lab.Errorf(faultPath(i, "toward"), "%s is no end of %s; expected %s or %s", f.Toward, f.Link, x.Graph.Nodes[k.A].Name, x.Graph.Nodes[k.B].Name)
+			errs = append(errs, x.Lab.Errorf(faultPath(f.Index, "toward"), "%s is no end of %s; expected %s or %s", f.Toward, f.Link, x.Graph.Nodes[k.A].Name, x.Graph.Nodes[k.B].Name))
+			continue faults
 		}
-		o := outage{Fault: f, link: link, index: i}
+		o := outage{Fault: f, link: link, index: f.Index}
 		for k := range all {
 			if b := &all[k]; b.link == link && b.At < o.until() && o.At < b.until() {
-				return nil, x.Lab.Errorf(faultPath(i, "at"), "overlaps with fault %d of the same link", b.index)
+				errs = append(errs, x.Lab.Errorf(faultPath(f.Index, "at"), "overlaps with fault %d of the same link", b.index))
+				continue faults
 			}
 		}
 		all = append(all, o)
 	}
-	return all, nil
+	return all, errors.Join(errs...)
 }
 
 // corrupt tells hosts of the bytes that are to be wrong.
 func (x *Experiment) corrupt() error {
-	for i, f := range x.Lab.Faults {
+	for _, f := range x.Lab.Faults {
 		if f.Corrupt == "" {
 			continue
 		}
 		hosts, err := x.named([]string{f.Corrupt})
 		if err != nil {
-			return x.Lab.Errorf(faultPath(i, "corrupt"), "%v", err)
+			return x.Lab.Errorf(faultPath(f.Index, "corrupt"), "%v", err)
 		}
 		p := &x.Plans[hosts[0]]
 		p.Corrupt = append(p.Corrupt, f.At)
@@ -159,7 +166,7 @@ func (x *Experiment) tables(missing map[topology.LinkID]bool) ([]fabric.SwitchCo
 	if err != nil {
 		return nil, err
 	}
-	if x.Lab.Queues.PFC != nil && hasCircles(x.Lab.Topology.Kind) {
+	if x.Lab.Queues.PFC != nil {
 		if text := circleOf(g); text != "" {
 			return nil, fmt.Errorf("with queues.pfc the switches %s could then wait for each other in a circle for ever", text)
 		}

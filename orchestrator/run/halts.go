@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,13 +13,16 @@ import (
 
 // addHalts gives hosts the faults that the lab has of them.
 func (x *Experiment) addHalts() error {
-	for i, f := range x.Lab.Faults {
+	var errs []error
+halts:
+	for _, f := range x.Lab.Faults {
 		if f.Host == "" {
 			continue
 		}
 		id, ok := x.Graph.NodeNamed(f.Host)
 		if !ok || int(id) >= x.Graph.Hosts {
-			return x.Lab.Errorf(faultPath(i, "host"), "no host is named %q; `weft graph` draws them", f.Host)
+			errs = append(errs, x.Lab.Errorf(faultPath(f.Index, "host"), "no host is named %q; `weft graph` draws them", f.Host))
+			continue halts
 		}
 		k := host.Halt{At: f.At, Until: units.Never}
 		if f.Pause {
@@ -27,13 +31,14 @@ func (x *Experiment) addHalts() error {
 		p := &x.Plans[id]
 		for _, other := range p.Halts {
 			if other.At < k.Until && k.At < other.Until {
-				return x.Lab.Errorf(faultPath(i, "at"), "overlaps with another fault of %s", f.Host)
+				errs = append(errs, x.Lab.Errorf(faultPath(f.Index, "at"), "overlaps with another fault of %s", f.Host))
+				continue halts
 			}
 		}
 		p.Halts = append(p.Halts, k)
 		slices.SortFunc(p.Halts, func(a, b host.Halt) int { return cmp.Compare(a.At, b.At) })
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // halted says what has become of hosts by an instant: "h3 was killed at 5 ms".
@@ -53,7 +58,16 @@ func (x *Experiment) halted(by units.Time) []string {
 	return all
 }
 
-// blame adds to the error of a run the hosts that were killed in it, which may be why.
+// untold are the sentences that the error of a run does not have.
+func untold(sentences []string, err error) []string {
+	var e *unfinishedError
+	if !errors.As(err, &e) {
+		return sentences
+	}
+	return slices.DeleteFunc(sentences, func(s string) bool { return slices.Contains(e.about, s) })
+}
+
+// blame adds to the error of a run the hosts that were killed in it, where no flow of theirs tells that they are why.
 func (x *Experiment) blame(err error, by units.Time) error {
 	var killed []string
 	for _, what := range x.halted(by) {
@@ -61,8 +75,8 @@ func (x *Experiment) blame(err error, by units.Time) error {
 			killed = append(killed, what)
 		}
 	}
-	if err == nil || len(killed) == 0 {
+	if len(killed) == 0 {
 		return err
 	}
-	return fmt.Errorf("%s, as the lab says: %w", strings.Join(killed, ", "), err)
+	return &unfinishedError{error: err, about: killed, text: strings.Join(killed, ", ") + "\n" + x.firstFailure(err)}
 }

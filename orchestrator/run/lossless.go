@@ -14,21 +14,24 @@ import (
 )
 
 // checkLossless refuses PFC that would lose packets, or would hide congestion from who is to react to it, with the
-// numbers and with some that do: the first fault of each kind, since ports and switches are mostly alike.
-func checkLossless(l *lab.Lab, g *topology.Graph, cfg *fabric.Config) error {
-	where := map[fabric.LosslessRule]string{
-		fabric.RuleCovered: "queues.pfc", fabric.RuleHeadroom: "queues.pfc.headroom",
-		fabric.RuleMemory: "queues.shared.total", fabric.RuleECN: "queues.ecn.kmin",
-	}
+// numbers and with some that do: the first fault of each kind, since ports and switches are mostly alike. roomy is false where
+// it is reported that some switch has too little memory for anything.
+func (m *memory) checkLossless(l *lab.Lab, cfg *fabric.Config, roomy bool) error {
 	faults := map[fabric.LosslessRule][]fabric.LosslessFault{}
-	declared := atWorst(cfg, worstLines(l, g))
+	declared := *cfg
+	if len(l.Faults) > 0 {
+		declared = atWorst(cfg, m.worst)
+	}
 	for _, f := range fabric.CheckLossless(&declared, largest(l)) {
 		faults[f.Rule] = append(faults[f.Rule], f)
 	}
-	if len(faults[fabric.RuleMemory]) > 0 {
+	if !roomy {
+		delete(faults, fabric.RuleMemory)
+	}
+	if !roomy || len(faults[fabric.RuleMemory]) > 0 {
 		delete(faults, fabric.RuleECN) // it follows: nothing is left for a queue that marks
 	}
-	k := losslessText{l, g, &declared}
+	k := losslessText{l, m.g, &declared}
 	var found lab.Problems
 	for _, rule := range []fabric.LosslessRule{fabric.RuleCovered, fabric.RuleHeadroom, fabric.RuleMemory, fabric.RuleECN} {
 		same := faults[rule]
@@ -41,7 +44,7 @@ func checkLossless(l *lab.Lab, g *topology.Graph, cfg *fabric.Config) error {
 		}
 		what, way := k.say(same)
 		var p lab.Problem
-		if errors.As(l.Errorf(where[rule], "this network cannot be lossless: %s%s; %s", what, more, way), &p) {
+		if errors.As(l.Errorf(faultyKey(l, m.g, &same[0]), "this network cannot be lossless: %s%s; %s", what, more, way), &p) {
 			found = append(found, p)
 		}
 	}
@@ -51,11 +54,26 @@ func checkLossless(l *lab.Lab, g *topology.Graph, cfg *fabric.Config) error {
 	return found
 }
 
-// checkCircles refuses PFC where what packets wait for can go in a circle, so that nothing would ever move again. Fat-trees,
-// leaf-spine networks and others whose shortest ways go up and then down have no such circle unless links are down, which is what
-// some experiments are about.
+// faultyKey is the path of the value that a rule is broken by.
+func faultyKey(l *lab.Lab, g *topology.Graph, f *fabric.LosslessFault) string {
+	of := func(port int, key string) string {
+		return l.QueuesPath(g.Links[port/2].Tier, port/2, key)
+	}
+	switch f.Rule {
+	case fabric.RuleHeadroom:
+		return of(f.Port, "pfc.headroom")
+	case fabric.RuleECN:
+		return of(f.Queue, "ecn.kmin")
+	case fabric.RuleMemory:
+		return "queues.shared.total"
+	default:
+		return "queues.pfc"
+	}
+}
+
+// checkCircles refuses PFC where what packets wait for can go in a circle, so that nothing would ever move again.
 func checkCircles(l *lab.Lab, g *topology.Graph) error {
-	if l.Queues.PFC == nil || !hasCircles(l.Topology.Kind) {
+	if l.Queues.PFC == nil {
 		return nil
 	}
 	text := circleOf(g)
@@ -70,15 +88,10 @@ func checkCircles(l *lab.Lab, g *topology.Graph) error {
 		text, l.Topology.Kind, way)
 }
 
-// hasCircles says whether routes of a kind of topology can go round without links that are down.
-func hasCircles(kind string) bool {
-	return kind == "clos" || kind == "dragonfly-plus" || kind == "torus"
-}
-
 // circleOf names the switches that could wait for each other in a circle; "" if none could.
 func circleOf(g *topology.Graph) string {
 	text := ""
-	circle := g.Circle()
+	circle := g.Deadlock()
 	for _, p := range circle {
 		k := g.Links[p/2]
 		from := k.A
@@ -174,7 +187,7 @@ func (k *losslessText) say(faults []fabric.LosslessFault) (what, way string) {
 			least, total = min(least, faults[i].Have), max(total, k.total(&faults[i]))
 		}
 		way = fmt.Sprintf("expected kmin below %v, or ecn: off", least)
-		if k.lab.Queues.PFC.Xoff == nil {
+		if k.cfg.Ports[f.Port].PFC[f.Class].Alpha > 0 {
 			way += fmt.Sprintf(", or queues.shared.total of at least %v", total)
 		} else {
 			way += fmt.Sprintf(", or queues.pfc.xoff above %v with memory for it", f.Need)

@@ -2,8 +2,10 @@ package run
 
 import (
 	"weft/fabric"
+	"weft/fabric/queues"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
+	"weft/params"
 	"weft/transport"
 	"weft/transport/wire"
 	"weft/units"
@@ -15,8 +17,9 @@ const dataClass = 1
 
 // memory resolves what a lab says of queues for the ports and switches of a network.
 type memory struct {
-	queues *lab.Queues
-	ccm    *lab.CCM // nil: no coordination
+	lab    *lab.Lab
+	queues *queues.Queues // of the lab; links may override them
+	ccm    *transport.CCM // nil: no coordination
 	g      *topology.Graph
 	rtt    units.Time        // base RTT of the network
 	packet units.Bytes       // the largest on the wire
@@ -28,12 +31,10 @@ type memory struct {
 
 func newMemory(l *lab.Lab, g *topology.Graph) *memory {
 	m := &memory{
-		queues: &l.Queues, g: g, packet: largest(l),
+		lab: l, queues: &l.Queues, g: g, packet: largest(l),
 		rtt: g.BaseRTT(dataWire(l.Topology.MTU), ackWire),
 	}
-	if c, ok := l.Transport.Section.(lab.CCM); ok {
-		m.ccm = &c
-	}
+	m.ccm, _ = l.Transport.Section.(*transport.CCM)
 	m.ports, m.fast = make([]int, len(g.Nodes)), make([]units.Bandwidth, len(g.Nodes))
 	for i := range g.Links { // those that are down too: a fault may let them come up
 		k := &g.Links[i]
@@ -55,17 +56,21 @@ func newMemory(l *lab.Lab, g *topology.Graph) *memory {
 
 // largest is the largest packet of a lab on the wire.
 func largest(l *lab.Lab) units.Bytes {
-	if transport.AsksTelemetry(l.Transport.Kind) {
-		return dataWire(l.Topology.MTU) + wire.TelemetrySize(wire.MaxHops)
-	}
-	if l.Transport.Kind == "ccm" {
-		return dataWire(l.Topology.MTU) + wire.CoordinationSize
-	}
-	return dataWire(l.Topology.MTU)
+	return dataWire(l.Topology.MTU) + transport.FactsOf(l.Transport.Kind).Data(wire.MaxHops)
+}
+
+// at returns the queues of the switch ports of a link.
+func (m *memory) at(k *topology.Link) *queues.Queues {
+	return m.lab.QueuesOf(k.Tier, int(k.ID))
+}
+
+// path is where the lab says what a key of the section queues is for a link, such as ecn.kmin.
+func (m *memory) path(k *topology.Link, key string) string {
+	return m.lab.QueuesPath(k.Tier, int(k.ID), key)
 }
 
 // on is a size on a link of a rate.
-func (m *memory) on(s lab.Size, rate units.Bandwidth) units.Bytes {
+func (m *memory) on(s params.Size, rate units.Bandwidth) units.Bytes {
 	return s.On(rate, rate.BytesIn(m.rtt))
 }
 
@@ -80,11 +85,12 @@ func (m *memory) port(id topology.LinkID, from topology.NodeID) fabric.PortConfi
 	if k.Duplicate > 0 || k.Reorder > 0 || k.Jitter > 0 {
 		p.Disorder = fabric.Disorder{Reorder: k.Reorder, By: k.ReorderBy, Duplicate: k.Duplicate, Jitter: k.Jitter}
 	}
+	q := m.at(k)
 	if int(from) >= m.g.Hosts {
-		if m.queues.Shared == nil {
-			p.Buffer = m.on(m.queues.Buffer, k.Rate)
+		if q.Shared == nil {
+			p.Buffer = m.on(q.Buffer, k.Rate)
 		}
-		if e := m.queues.ECN; e != nil {
+		if e := q.ECN; e != nil {
 			p.ECN = fabric.ECNConfig{
 				On: true, Kmin: m.on(e.Kmin, k.Rate), Kmax: m.on(e.Kmax, k.Rate), Pmax: e.Pmax, Ingress: e.Ingress,
 			}
@@ -93,8 +99,8 @@ func (m *memory) port(id topology.LinkID, from topology.NodeID) fabric.PortConfi
 	if int(from) >= m.g.Hosts {
 		m.paths(&p)
 	}
-	if int(to) >= m.g.Hosts && m.queues.PFC != nil {
-		p.PFC[dataClass] = m.flowControl(k, m.worst[m.g.Port(id, from)])
+	if int(to) >= m.g.Hosts && q.PFC != nil {
+		p.PFC[dataClass] = m.flowControl(q.PFC, k, m.worst[m.g.Port(id, from)])
 	}
 	return p
 }
@@ -104,14 +110,13 @@ func (m *memory) paths(p *fabric.PortConfig) {
 	switch {
 	case m.ccm != nil:
 		p.Light, p.Congested = m.on(m.ccm.Light, p.Rate), m.on(m.ccm.Congested, p.Rate)
-	case m.queues.Routing == "adaptive":
+	case m.queues.Balance() == fabric.Adaptive:
 		p.Light = m.on(m.queues.Light, p.Rate)
 	}
 }
 
-// flowControl is when a switch has the far end of a link pause, whose line is at worst what is given.
-func (m *memory) flowControl(k *topology.Link, worst line) fabric.PFCConfig {
-	f := m.queues.PFC
+// flowControl is when a switch has the far end of link k pause by the thresholds f. The line is at worst what is given.
+func (m *memory) flowControl(f *queues.PFC, k *topology.Link, worst line) fabric.PFCConfig {
 	c := fabric.PFCConfig{On: true, Reserve: f.Reserve, Response: f.Response}
 	if f.Headroom != nil {
 		c.Headroom = m.on(*f.Headroom, k.Rate)

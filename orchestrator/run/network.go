@@ -1,7 +1,6 @@
 package run
 
 import (
-	"weft/clocksync"
 	"weft/fabric"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
@@ -10,36 +9,45 @@ import (
 	"weft/units"
 )
 
-// fabricConfig describes the graph's ports, queues and routes to the modelled fabric. Port 2l is link l from A to
-// B, port 2l+1 the way back. A size that the lab gives in BDPs is of the port's rate and the base RTT of the
-// network.
-func fabricConfig(l *lab.Lab, g *topology.Graph) fabric.Config {
-	m := newMemory(l, g)
+// fabric describes the network's ports and queues to the modelled fabric; addRoutes adds the routes, which are most of a
+// large network's configuration. Port 2l is link l from A to B, port 2l+1 the way back. A size that the lab gives in BDPs is
+// of the port's rate and the base RTT of the network.
+func (m *memory) fabric(l *lab.Lab) fabric.Config {
+	g := m.g
 	cfg := fabric.Config{Seed: l.Seed, Hosts: g.Hosts, Ports: make([]fabric.PortConfig, 0, g.Ports())}
 	for i := range g.Links {
 		k := &g.Links[i]
 		cfg.Ports = append(cfg.Ports, m.port(topology.LinkID(i), k.A), m.port(topology.LinkID(i), k.B))
 	}
-	cfg.Switches = switches(l, g, g.Routes())
+	m.coordinate(&cfg)
+	if l.Clocks.PeerToPeer {
+		cfg.Stations = l.Clocks.Kind().Bridged
+	}
+	cfg.Switches = make([]fabric.SwitchConfig, g.Switches())
+	for s := range cfg.Switches {
+		id := topology.NodeID(g.Hosts + s)
+		cfg.Switches[s] = fabric.SwitchConfig{Name: g.Nodes[id].Name, Buffer: m.of(id)}
+	}
+	return cfg
+}
+
+// addRoutes says how the switches of cfg choose ports.
+func addRoutes(cfg *fabric.Config, l *lab.Lab, g *topology.Graph) {
+	for s, routed := range switches(l, g, g.Routes()) {
+		routed.Buffer = cfg.Switches[s].Buffer
+		cfg.Switches[s] = routed
+	}
 	for i := range g.Links {
 		aside := g.Aside(topology.LinkID(i))
 		cfg.Ports[2*i].Aside, cfg.Ports[2*i+1].Aside = aside, aside
 	}
-	m.coordinate(&cfg)
-	if l.Clocks.Sync == "ptp" && l.Clocks.PeerToPeer {
-		cfg.Stations = clocksync.EventPort
-	}
-	for s := range cfg.Switches {
-		cfg.Switches[s].Buffer = m.of(topology.NodeID(g.Hosts + s))
-	}
-	return cfg
 }
 
 // switches are how each switch chooses ports by the routes given.
 func switches(l *lab.Lab, g *topology.Graph, routes *topology.Routes) []fabric.SwitchConfig {
 	var all []fabric.SwitchConfig
 	var further [][]int32 // notifications are sent to switches
-	if l.Transport.Kind == "ccm" {
+	if transport.FactsOf(l.Transport.Kind).Coordinated {
 		further = g.ToSwitches()
 	}
 	for s := range g.Switches() {
@@ -63,13 +71,10 @@ func switches(l *lab.Lab, g *topology.Graph, routes *topology.Routes) []fabric.S
 
 // balance is how switches choose among equal paths.
 func balance(l *lab.Lab) fabric.Balance {
-	switch {
-	case l.Transport.Kind == "ccm":
+	if transport.FactsOf(l.Transport.Kind).Coordinated {
 		return fabric.CCM
-	case l.Queues.Routing == "ecmp":
-		return fabric.ECMP
 	}
-	return fabric.Balance(l.Queues.Routing)
+	return l.Queues.Balance()
 }
 
 // coordinate says what switches need for coordinated congestion management.

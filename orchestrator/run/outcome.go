@@ -1,11 +1,14 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"weft/clocksync"
 	"weft/clocksync/node"
+	"weft/collectives/schedule"
 	"weft/fabric"
 	"weft/host"
 	"weft/results/record"
@@ -22,6 +25,7 @@ type outcome struct {
 	Queued    record.Quantiles // queueing delay of delivered data packets, in microseconds
 	Delays    *stats.Dist      // the same as a distribution; nil: not measured
 	Transport transport.Counters
+	TimedOut  []transport.TimedOut
 	Fabric    fabric.Counters
 	SimEvents int64
 	Events    *stats.Dist   // of the queue that is followed event by event; nil: none is
@@ -37,6 +41,8 @@ type outcome struct {
 	Fidelity  *record.Fidelity
 	Diary     *diary // of coordination; nil: there is none
 	Warnings  []string
+	Refused   []record.Refused
+	Beside    int64   // packets carried that are no part of the workload
 	Dilation  float64 // that it came to have; 0: the engine's
 }
 
@@ -47,7 +53,7 @@ func (x *Experiment) summarize(o *outcome, s *record.Summary) {
 	s.Flows = x.flowsOf(o.Flows)
 	s.RTT = o.RTT.Describe(units.Microsecond)
 	s.Collectives = x.collectivesOf(o.Dones)
-	s.Fidelity, s.Warnings = o.Fidelity, o.Warnings
+	s.Fidelity, s.Warnings = o.Fidelity, append(s.Warnings, o.Warnings...)
 	s.Events, s.Rates, s.Plateaus, s.Acks = o.SimEvents, o.Rates, o.Plateaus, o.Heard
 	s.Network = record.Network{
 		Packets: o.Fabric.Injected, DataPackets: o.Transport.DataPackets, Delivered: o.Fabric.Delivered,
@@ -58,9 +64,20 @@ func (x *Experiment) summarize(o *outcome, s *record.Summary) {
 		Reordered: o.Transport.Reordered + o.Transport.OutOfOrder, Switched: o.Fabric.PathSwitches + o.Transport.Repaths, CCM: x.ccm(o),
 		QueueDelay: o.Queued, MaxQueue: int64(o.Fabric.MaxQueue),
 	}
+	s.Refused, s.Network.Beside = o.Refused, o.Beside
+	for _, r := range o.Refused {
+		s.Network.Refused += r.Packets
+		s.Warnings = append(s.Warnings, refusal(&r))
+	}
 	if o.Events != nil {
 		q := o.Events.Describe(units.Microsecond)
 		s.Network.QueueEventDelay = &q
+	}
+	if s.RTOMinUS = x.timeout().Microseconds(); s.RTOMinUS > 0 {
+		s.RTOMinKey = x.timeoutPath()
+	}
+	if s.Tail = x.tail(o, s.Flows.FCT.P99); s.Tail != nil {
+		s.Warnings = append(s.Warnings, x.decided(s))
 	}
 	s.Clocks = x.clocksOf(o)
 	if text := undecided(o); text != "" {
@@ -86,6 +103,14 @@ func (x *Experiment) summarize(o *outcome, s *record.Summary) {
 	s.Warnings = append(s.Warnings, x.wrong(o.Dones)...)
 }
 
+// refusal says what was refused.
+func refusal(r *record.Refused) string {
+	if r.By == record.ByNetwork {
+		return fmt.Sprintf("the network refused %d packets of %s: %s", r.Packets, r.Host, r.Why)
+	}
+	return fmt.Sprintf("%s refused %d packets: %s", r.Host, r.Packets, r.Why)
+}
+
 // sortOutcome puts the rows in an order that no engine's scheduling can change.
 func (x *Experiment) sortOutcome(o *outcome) {
 	slices.SortFunc(o.Flows, func(a, b host.Flow) int {
@@ -109,21 +134,58 @@ func cmpSeq(pairs ...int64) int {
 	return 0
 }
 
-// verified says whether every rank finished every repetition with a result that was checked, all of it, and is right. Without a
-// workload nothing is wrong.
-func (x *Experiment) verified(dones []host.Done) bool {
-	parts := 0
+// checks counts the results of ranks, one for each rank and repetition.
+type checks struct {
+	due, wrong, unchecked, missing int
+}
+
+func (x *Experiment) checks(dones []host.Done) checks {
+	var c checks
 	for i := range x.Plans {
 		for _, it := range x.Plans[i].Items {
-			parts += it.Repeat
+			c.due += it.Repeat
 		}
 	}
 	for _, d := range dones {
-		if d.Wrong != 0 || d.Checked != due(x.item(d.Item).Spec(), d.Rank) {
-			return false
+		switch {
+		case d.Wrong != 0:
+			c.wrong++
+		case d.Checked != schedule.Due(x.item(d.Item).Spec(), d.Rank):
+			c.unchecked++
 		}
 	}
-	return len(dones) == parts && (parts > 0 || len(x.items) == 0)
+	c.missing = c.due - len(dones)
+	return c
+}
+
+// verified says whether every rank finished every repetition with a result that was checked, all of it, and is right. Without a
+// workload nothing is wrong.
+func (x *Experiment) verified(dones []host.Done) bool {
+	c := x.checks(dones)
+	return c.wrong == 0 && c.unchecked == 0 && c.missing == 0 && (c.due > 0 || len(x.items) == 0)
+}
+
+// settle is the status of a run that went to its end without an error, and why it is not ok.
+func (x *Experiment) settle(dones []host.Done, flows *record.Flows) (status, why string) {
+	c := x.checks(dones)
+	var reasons []string
+	say := func(is string, n, of int64, what string) {
+		if n == 0 {
+			return
+		}
+		if status == "" {
+			status = is
+		}
+		reasons = append(reasons, fmt.Sprintf("%d of %d %s", n, of, what))
+	}
+	say(record.Unverified, int64(c.wrong), int64(c.due), "results of ranks have wrong elements")
+	say(record.Unfinished, flows.Unfinished, flows.Count, "messages did not finish")
+	say(record.Unfinished, int64(c.missing), int64(c.due), "results of ranks are missing")
+	say(record.Unverified, int64(c.unchecked), int64(c.due), "results of ranks were not checked in full")
+	if status == "" && !x.verified(dones) {
+		return record.Unverified, "no rank had a result to check"
+	}
+	return cmp.Or(status, record.OK), strings.Join(reasons, "; ")
 }
 
 // maxWrong is how many wrong results are told one by one.

@@ -3,23 +3,9 @@ package run
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"weft/orchestrator/lab"
-	"weft/transport"
-	"weft/transport/cc"
 	"weft/transport/cc/dcqcn"
-	"weft/transport/cc/hpcc"
-	"weft/transport/cc/pc4"
-	"weft/transport/cc/strack"
-	"weft/transport/cc/swift"
 	"weft/units"
 )
-
-// params are what a lab gives its transport on a line.
-func params(l *lab.Lab, line units.Bandwidth) cc.Params {
-	return l.Transport.Section.Connection(line).Params
-}
 
 // Every preset is a row of its source (the rates at 100 Gb/s, and at 25 where they scale), and good at every rate.
 func TestPresetsAreThoseOfTheirSources(t *testing.T) {
@@ -47,7 +33,7 @@ func TestPresetsAreThoseOfTheirSources(t *testing.T) {
 	} {
 		l := parse(t, star+"transport: {kind: roce, roce: {preset: "+name+"}}")
 		for _, line := range []units.Bandwidth{units.Gbps, 25 * units.Gbps, 100 * units.Gbps, 1600 * units.Gbps} {
-			p := params(l, line).(dcqcn.Params)
+			p := l.Transport.Section.Control().(dcqcn.Params)
 			if err := p.Check(); err != nil {
 				t.Errorf("%s at %v: %v", name, line, err)
 			}
@@ -62,34 +48,13 @@ func TestPresetsAreThoseOfTheirSources(t *testing.T) {
 				cut = p.CNPInterval
 			}
 			if p.G != want.g || p.AlphaInterval != want.alpha || cut != want.cnp || p.RPTimer != want.rp || p.F != want.f ||
-				p.RAI != want.rai/by || p.RHAI != want.rhai/by || p.MinRate != want.least {
+				p.RAI.At(line) != want.rai/by || p.RHAI.At(line) != want.rhai/by || p.MinRate.At(line) != want.least {
 				t.Errorf("%s at %v: %+v, want %+v", name, line, p, want)
 			}
 		}
 		e, line := l.Queues.ECN, 100*units.Gbps
 		if e.Kmin.On(line, 0) != want.kmin || e.Kmax.On(line, 0) != want.kmax || e.Pmax != want.pmax {
 			t.Errorf("%s marks at %v and %v, %v", name, e.Kmin, e.Kmax, e.Pmax)
-		}
-	}
-}
-
-// What a lab leaves open is what the transports come with.
-func TestDefaultsAreThoseOfTheTransports(t *testing.T) {
-	fromBase := pc4.Defaults()
-	fromBase.InitialWindow = 0 // it starts from the base rate
-	for kind, want := range map[string]cc.Params{
-		"pc4": fromBase, "roce": dcqcn.Defaults(), "swift": swift.Defaults(), "hpcc": hpcc.Defaults(),
-		"strack": strack.Defaults(), "spray": strack.Defaults(),
-	} {
-		c := parse(t, star+"transport: {kind: "+kind+"}").Transport.Section.Connection(100 * units.Gbps)
-		if diff := cmp.Diff(want, c.Params); diff != "" {
-			t.Errorf("%s: %s", kind, diff)
-		}
-		if s, ok := want.(strack.Params); ok && s.Paths > 0 {
-			recovery := lab.Selective{AckEvery: transport.DefaultAckEvery, Threshold: transport.DefaultThreshold, ProbeAfter: transport.DefaultProbeAfter}
-			if diff := cmp.Diff(recovery, c.Selective); diff != "" {
-				t.Errorf("%s: %s", kind, diff)
-			}
 		}
 	}
 }

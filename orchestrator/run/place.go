@@ -20,6 +20,7 @@ import (
 type place struct {
 	runtime  string
 	launch   runtime.Launch     // nil: the built-in runtime's
+	contains bool               // it starts a container for each process of the lab, and a process that removes them if need be
 	datapath string             // fabric, kernel
 	kernel   qdisc.Capabilities // of the datapath kernel
 }
@@ -41,38 +42,49 @@ func places(ctx context.Context, l *lab.Lab) (place, error) {
 // onKernel is the datapath of the machine's kernel.
 const onKernel = "kernel"
 
+// The runtimes that nodes can live in.
+var (
+	inNamespaces = place{runtime: "namespace"}
+	inContainers = place{runtime: "docker", launch: docker.Launch, contains: true}
+)
+
+// asked is where the nodes of a lab are to live; open: where they can, and there for choice.
+func asked(l *lab.Lab) (p place, open bool, err error) {
+	image := imagePath(l)
+	switch {
+	case l.Engine.Runtime == "docker":
+		return inContainers, false, nil
+	case l.Engine.Runtime == "namespace" && image != "":
+		return inNamespaces, false, l.Errorf(image, "the built-in runtime knows no images; --runtime docker does, and without the image the host runs a program of this machine")
+	case image != "":
+		return inContainers, false, nil
+	}
+	return inNamespaces, l.Engine.Runtime != "namespace", nil
+}
+
 // nodesIn finds where the nodes of a lab can live on this machine: in the runtime that the lab asks for or, if it leaves
 // that open, in the built-in one, and in Docker's where that one cannot be had.
 func nodesIn(ctx context.Context, l *lab.Lab) (place, error) {
-	image := imagePath(l)
-	inNamespaces, inContainers := place{runtime: "namespace"}, place{runtime: "docker", launch: docker.Launch}
-	switch l.Engine.Runtime {
-	case "docker":
-		_, err := docker.Probe(ctx, "")
-		return inContainers, err
-	case "namespace":
-		if image != "" {
-			return inNamespaces, l.Errorf(image, "the built-in runtime knows no images; --runtime docker does, and without the image the host runs a program of this machine")
-		}
-		return inNamespaces, namespace.Available()
+	p, open, err := asked(l)
+	if err != nil {
+		return p, err
 	}
-	if image != "" {
-		_, err := docker.Probe(ctx, "")
-		return inContainers, err
+	if p.contains {
+		_, err = docker.Probe(ctx, "")
+		return p, err
 	}
-	err := namespace.Available()
-	if err == nil {
-		return inNamespaces, nil
+	if err = namespace.Available(); err == nil || !open {
+		return p, err
 	}
 	if _, e := docker.Probe(ctx, ""); e != nil {
-		return inNamespaces, err
+		return p, err
 	}
 	return inContainers, nil
 }
 
 // processes says how nodes and the fabric are started: as this program.
 func (p place) processes(o Options) emulate.Processes {
-	all := emulate.Processes{Launch: p.launch, Runtime: p.runtime, Self: o.Self, Step: o.Step}
+	all := emulate.Processes{Launch: p.launch, Runtime: p.runtime, NoAgents: p.contains, Self: o.Self, Step: o.Step}
 	if o.Progress != nil {
 		all.Measuring = func(done, of int) {
 			o.Progress(Progress{Phase: Measuring, Done: units.Bytes(done), Total: units.Bytes(of)})

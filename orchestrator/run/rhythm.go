@@ -21,7 +21,7 @@ const (
 // rhythm chooses the window and how many pairs it has, where the lab leaves them open: short runs have short windows. It
 // returns how long clocks need with these before a workload may rely on them; 0 where the lab chose for itself.
 func (x *Experiment) rhythm(p *node.HuygensParams) (warm units.Time) {
-	if x.Lab.Clocks.Sync != "huygens" {
+	if !x.Lab.Clocks.Kind().Windows {
 		return 0
 	}
 	if p.Window == 0 {

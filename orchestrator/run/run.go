@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/host"
+	"weft/orchestrator/emulate"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 	"weft/orchestrator/uml"
@@ -26,8 +27,9 @@ import (
 // Options say how a lab is to be run. The zero value runs it as the lab says.
 type Options struct {
 	Engine  string // "", auto, sim or emu; "" takes the lab's
+	Why     string // Engine is sim although nobody asked for it; may be empty
 	Self    string // path of the weft binary that nodes re-execute; "" is this program
-	Root    string // directory that keeps all runs; "" is results
+	Root    string // directory that keeps all runs; "" is runs
 	LabText []byte // the lab file as it was read, kept with the results
 	Version string
 	Program string       // what tells this very program from others of its version, kept with the results; may be empty
@@ -37,6 +39,10 @@ type Options struct {
 	Dilation float64         // likewise, as it was chosen before for a lab that leaves it open; 0: choose
 
 	Captures []Capture // of the run, which has to be emulated
+
+	Retry *record.Retry // what the run before was, if this is another try of it; whether it counts is found out
+
+	Announced bool // ForeseeAll told the user about this run if it is emulated, so that Say need not
 
 	Workers int // processors that a simulation may use; 0: all. It makes no difference to the results.
 
@@ -83,8 +89,14 @@ func Run(ctx context.Context, l *lab.Lab, o Options) (*record.Summary, error) {
 	if e.name == "sim" && len(captures) > 0 {
 		return nil, fmt.Errorf("--capture: the simulator's packets have no bytes to write, and the lab would be simulated: %s; --engine emu captures where the machine can", e.why)
 	}
-	if o.Say != nil {
-		o.Say(fmt.Sprintf("engine %s: %s", e.name, e.why))
+	if o.Say != nil && !(o.Announced && e.name == "emu") {
+		line := fmt.Sprintf("engine %s: %s", e.name, e.why)
+		if e.name == "emu" {
+			if d := x.takes(ctx, e.dilation); d > 0 {
+				line += "; takes " + AboutTime(d)
+			}
+		}
+		o.Say(line)
 	}
 	start := time.Now()
 	dir, err := store.Open(store.Options{Root: o.Root, Now: start, Series: o.Series, LabText: o.LabText, Manifest: manifest(x, e, o)})
@@ -96,23 +108,39 @@ func Run(ctx context.Context, l *lab.Lab, o Options) (*record.Summary, error) {
 	out, runErr := e.run(ctx, x, e, dir, o)
 	s := &record.Summary{
 		Lab: l.Name, Point: l.Point, Engine: e.name, Datapath: e.datapath, Runtime: e.place.runtime,
-		Dilation: cmp.Or(out.Dilation, e.dilation), Seed: l.Seed, Transport: l.Transport.Kind, Status: "ok",
+		Dilation: cmp.Or(out.Dilation, e.dilation), Seed: l.Seed, Transport: l.Transport.Kind, Status: record.OK,
 		Collectives: []record.Collective{}, Expect: []record.Expect{},
 	}
-	x.summarize(out, s)
-	by := units.Time(s.LabTimeUS * float64(units.Microsecond))
-	s.Warnings = append(s.Warnings, x.halted(by)...)
-	if ctx.Err() == nil {
-		runErr = x.blame(runErr, by)
+	for _, p := range (&network{&l.Topology, x.Graph}).outside(l) {
+		s.Warnings = append(s.Warnings, p.Path+": "+p.Message)
 	}
+	x.summarize(out, s)
+	if s.Fidelity != nil {
+		s.Fidelity.Advice = emulate.Advice(s.Fidelity, s.Dilation, o.Retry != nil)
+	}
+	by := units.Time(s.LabTimeUS * float64(units.Microsecond))
+	if ctx.Err() == nil {
+		runErr = x.byFaults(runErr, out, e.datapath, by)
+	}
+	s.Warnings = append(s.Warnings, untold(x.halted(by), runErr)...)
 	s.WallS = time.Since(start).Seconds()
 	switch {
 	case runErr == nil:
+		s.Status, s.Error = x.settle(out.Dones, &s.Flows)
+		if text := x.unreached(by); text != "" {
+			s.Warnings = append(s.Warnings, text)
+		}
 		s.Expect = expect.All(expectations(l), s, Scope(l))
 	case ctx.Err() != nil:
-		s.Status, s.Error = "interrupted", context.Cause(ctx).Error()
+		s.Status, s.Error = record.Interrupted, context.Cause(ctx).Error()
 	default:
-		s.Status, s.Error = "failed", runErr.Error()
+		s.Status, s.Error = record.Failed, runErr.Error()
+	}
+	if o.Retry != nil {
+		s.Retry = retried(*o.Retry, s)
+		if err := dir.Update(func(m *record.Manifest) { m.Retry = s.Retry }); err != nil && runErr == nil {
+			runErr = err
+		}
 	}
 	parts := x.parts(out)
 	if o.Parts != nil {
@@ -125,6 +153,12 @@ func Run(ctx context.Context, l *lab.Lab, o Options) (*record.Summary, error) {
 		runErr = errors.Join(runErr, err)
 	}
 	return s, runErr
+}
+
+// retried says whether another try counts: it went to its end, and its fidelity is no worse than that of the run before.
+func retried(r record.Retry, s *record.Summary) *record.Retry {
+	r.Counts = s.Complete() && s.Fidelity != nil && emulate.Worse(s.Fidelity.Verdict, r.Verdict) == r.Verdict
+	return &r
 }
 
 // store writes the data files.
@@ -199,9 +233,9 @@ func Scope(l *lab.Lab) expect.Scope {
 
 func manifest(x *Experiment, e engine, o Options) record.Manifest {
 	m := record.Manifest{
-		Lab: x.Lab.Name, Point: x.Lab.Point, Seed: x.Lab.Seed, Version: o.Version, Program: o.Program, Go: runtime.Version(),
+		Lab: x.Lab.Name, Point: x.Lab.Point, Set: x.Lab.Set, Seed: x.Lab.Seed, Version: o.Version, Program: o.Program, Go: runtime.Version(),
 		Engine: e.name, EngineWhy: e.why, Datapath: e.datapath, Runtime: e.place.runtime, Dilation: e.dilation,
-		Machine: machine(),
+		Machine: machine(), Faults: x.faultRows(),
 	}
 	for _, t := range x.Lab.Traces {
 		m.Traces = append(m.Traces, record.Trace{File: t.File, Text: string(t.Text)})

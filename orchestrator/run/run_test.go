@@ -14,7 +14,6 @@ import (
 	"weft/orchestrator/lab"
 	"weft/results/record"
 	"weft/transport"
-	"weft/transport/cc/pc4"
 	"weft/units"
 )
 
@@ -181,7 +180,7 @@ func TestProcessorsMakeNoDifference(t *testing.T) {
 		l := parse(t, `
 weft: 1
 name: parts
-topology: {kind: leaf-spine, leaves: 8, spines: 4, hosts_per_leaf: 16, link: {rate: 100Gbps, delay: 1us}}
+topology: {kind: leaf-spine, leaves: 8, spines: 4, hosts_per_leaf: 16, oversubscription: 1, link: {rate: 100Gbps, delay: 1us}}
 queues: {ecn: {kmin: 25%bdp, kmax: 75%bdp, pmax: 1}}
 transport: {kind: `+kind+`}
 measure: {queues: 10us, rates: 10us, cwnd: true}
@@ -258,18 +257,6 @@ func TestCheckFindsWhatOnlyBuildingShows(t *testing.T) {
 		ps := Check(append(labs, labs...))
 		if len(ps) != 1 || !strings.Contains(ps[0].Error(), want) || ps[0].Line < 3 {
 			t.Errorf("%s: problems %v, want one that says %q", text, ps, want)
-		}
-	}
-}
-
-// The lab's table of defaults and the controller's are the same.
-func TestPC4DefaultsAgree(t *testing.T) {
-	want := pc4.Defaults()
-	want.PacedBelow = pc4.DefaultPacedBelow
-	if got := params(parse(t, star), units.Gbps).(pc4.Params); got != want {
-		want.InitialWindow = got.InitialWindow // used with initial: window alone, which names it
-		if got != want {
-			t.Errorf("the lab's defaults %+v, the controller's %+v", got, want)
 		}
 	}
 }

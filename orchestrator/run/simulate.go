@@ -31,6 +31,18 @@ func (x *Experiment) stall() units.Time {
 	return longest
 }
 
+// simOptions are what a simulation of the experiment needs whatever is measured in it.
+func (x *Experiment) simOptions() sim.Options {
+	opts := sim.Options{Transparent: x.Lab.Clocks.Transparent, Stall: x.stall()}
+	if x.Fabric.Stations != 0 {
+		opts.PeerDelay, opts.Control = x.Lab.Clocks.PTP.Interval, x.Lab.Clocks.Control
+	}
+	for i := range x.Changes {
+		opts.Actions = append(opts.Actions, sim.Action{At: x.Changes[i].At, Do: x.Changes[i].Make})
+	}
+	return opts
+}
+
 // simulate runs the experiment in virtual time. What it returns beside an error is how far it came.
 func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*outcome, error) {
 	out := newOutcome()
@@ -51,10 +63,8 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 		}
 		hosts[i], names[i] = h, p.Name
 	}
-	opts := sim.Options{Transparent: x.Lab.Clocks.Transparent, Names: names, ProgressEvery: progressEvery, From: m.From, Stall: x.stall()}
-	if x.Fabric.Stations != 0 {
-		opts.PeerDelay, opts.Control = x.Lab.Clocks.PTP.Interval, x.Lab.Clocks.Control
-	}
+	opts := x.simOptions()
+	opts.Names, opts.ProgressEvery, opts.From = names, progressEvery, m.From
 	opts.Parts, opts.Count, opts.After = parts, count, watchers.flush
 	if watchers.diary != nil {
 		opts.Steps = func(part int, s fabric.Step) {
@@ -69,9 +79,6 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 	}
 	if o.Progress != nil {
 		opts.Progress = func(now units.Time, _ int64) { o.Progress(simProgress(hosts, now)) }
-	}
-	for i := range x.Changes {
-		opts.Actions = append(opts.Actions, sim.Action{At: x.Changes[i].At, Do: x.Changes[i].Make})
 	}
 	later := x.countFrom(m.From, &opts)
 	carried := newRates(x, hosts, dir)
@@ -113,13 +120,11 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 	if err != nil {
 		out.Elapsed = s.End()
 	}
-	if n, first := s.Refused(); n > 0 {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("%d packets were refused by hosts, the first: %v", n, first))
-	}
+	out.refusals(s, hosts)
 	if m.Rates > 0 {
 		out.Rates, out.Plateaus = carried.summary(m.From, out.Flows), carried.plateaus(out.Flows)
 	}
-	watch.keep(dir.Ports(x.portRows(s, out)))
+	watch.keep(dir.Ports(x.portRows(s.PortCounters, out)))
 	d := s.QueueDelay()
 	out.Delays = d
 	out.Queued = record.Quantiles{
@@ -130,6 +135,16 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 		err = watch.err
 	}
 	return out, explain(err, hosts)
+}
+
+// refusals takes in what hosts refused.
+func (o *outcome) refusals(s *sim.Sim, hosts []*host.Host) {
+	for h := range hosts {
+		o.Refused = append(o.Refused, emulate.Refusals(hosts[h].Name(), s.RefusedBy(h))...)
+	}
+	if n, first := s.Refused(); n > 0 {
+		o.Warnings = append(o.Warnings, fmt.Sprintf("the first of %d packets that hosts refused: %v", n, first))
+	}
 }
 
 // collect takes in what hosts did.
@@ -143,6 +158,7 @@ func (o *outcome) collect(hosts []*host.Host) {
 		o.Flows = h.TakeFlows(o.Flows)
 		o.Dones = append(o.Dones, h.Dones()...)
 		o.Transport.Add(h.Counters())
+		o.TimedOut = append(o.TimedOut, h.TimedOut()...)
 		if n := h.Uncorrupted(); n > 0 {
 			o.Warnings = append(o.Warnings, emulate.Spared(h.Name(), n))
 		}
@@ -170,10 +186,10 @@ func (x *Experiment) events(into *stats.Dist, from units.Time) func(units.Time, 
 }
 
 // portRows are the counters of every port that was used, and adds up how long they were paused.
-func (x *Experiment) portRows(s *sim.Sim, out *outcome) []record.Port {
+func (x *Experiment) portRows(counters func(port int) fabric.PortCounters, out *outcome) []record.Port {
 	var rows []record.Port
 	for i, name := range x.PortNames() {
-		c := s.PortCounters(i)
+		c := counters(i)
 		row := record.Port{
 			Port: name, Packets: c.Packets, Bytes: c.Bytes, Drops: c.Drops, Marks: c.Marks, MaxQueue: c.MaxQueue,
 			Lost: c.Lost, Cut: c.Cut, MaxHeadroom: c.MaxHeadroom,

@@ -25,33 +25,13 @@ type Stand struct {
 // Standing makes the network of a lab that is to stay up. The lab needs no workload; if it has one, the dilation is one
 // at which this machine could carry it.
 func Standing(ctx context.Context, l *lab.Lab, o Options) (*Stand, error) {
-	g, err := graph(l)
-	if err == nil {
-		err = checkNetwork(l, g)
-	}
+	x, err := stand(l, o.Subnet)
 	if err != nil {
 		return nil, err
-	}
-	g.Number(o.Subnet)
-	if l.Engine.Kind == "sim" {
-		return nil, l.Errorf("engine.kind", "the simulator deploys nothing; --engine emu deploys this lab")
-	}
-	if g.Hosts > maxHosts {
-		return nil, l.Errorf("topology", "%d hosts are more than the %d that can be emulated on one machine", g.Hosts, maxHosts)
 	}
 	where, err := places(ctx, l)
 	if err != nil {
 		return nil, fmt.Errorf("this machine cannot emulate: %w", err)
-	}
-	x := &Experiment{Lab: l, Graph: g, Fabric: fabricConfig(l, g), watched: -1, subnet: o.Subnet}
-	x.Fabric.Disturbable = l.Queues.PFC == nil // by weft link
-	if err := checkLossless(l, x.Graph, &x.Fabric); err != nil {
-		return nil, err
-	}
-	x.addHosts()
-	x.BaseRTT = g.BaseRTT(dataWire(l.Topology.MTU), ackWire)
-	if err := x.checkKernel(); err != nil {
-		return nil, err
 	}
 	s := &Stand{Experiment: x, Dilation: cmp.Or(l.Engine.Dilation, o.Dilation), Why: "asked for"}
 	if s.Dilation == 0 {
@@ -70,6 +50,40 @@ func Standing(ctx context.Context, l *lab.Lab, o Options) (*Stand, error) {
 	}
 	s.Emulation.SampleQueues = 0 // nobody keeps samples, and a network that only stands has to cost nothing
 	return s, nil
+}
+
+// Deployable returns the error with which Standing refuses a lab on every machine.
+func Deployable(l *lab.Lab) error {
+	x, err := stand(l, 0)
+	if err == nil && l.Engine.Dilation == 0 {
+		_, err = standingLoad(l, x)
+	}
+	return err
+}
+
+// stand makes the network of a lab that is to stay up, in a subnet.
+func stand(l *lab.Lab, subnet topology.Subnet) (*Experiment, error) {
+	g, err := graph(l)
+	if err != nil {
+		return nil, err
+	}
+	cfg, _, err := checkNetwork(l, g)
+	if err != nil {
+		return nil, err
+	}
+	if l.Engine.Kind == "sim" {
+		return nil, l.Errorf("engine.kind", "the simulator deploys nothing; --engine emu deploys this lab")
+	}
+	if err := fits(l, g); err != nil { // and more than the subnet has addresses for
+		return nil, err
+	}
+	addRoutes(&cfg, l, g)
+	g.Number(subnet)
+	x := &Experiment{Lab: l, Graph: g, Fabric: cfg, watched: -1, subnet: subnet}
+	x.Fabric.Disturbable = l.Queues.PFC == nil // by weft link
+	x.addHosts()
+	x.BaseRTT = g.BaseRTT(dataWire(l.Topology.MTU), ackWire)
+	return x, x.checkKernel()
 }
 
 // addHosts adds a plan for each host, with nothing to do.

@@ -9,7 +9,6 @@ import (
 	"syscall"
 
 	"github.com/containernetworking/plugins/pkg/ns"
-	"github.com/hashicorp/go-multierror"
 
 	"weft/nodeimg/boot"
 	"weft/nodeimg/control"
@@ -37,7 +36,8 @@ type Cluster interface {
 	// Bound says in words what memory the nodes may use, and what keeps them to it.
 	Bound() string
 	// Exec runs a program inside a node and waits for it. It ends with the node, or with ctx. An exit status other
-	// than 0 is a *StatusError.
+	// than 0 is a *StatusError. Where the node has ended, before the program could run or while it ran, the error is
+	// the node's *ExitError.
 	Exec(ctx context.Context, node string, command Command) error
 	// Close ends every process and returns when all are gone. It may be called at any time, and again, with the same
 	// result. An error means that something could not be ended.
@@ -52,6 +52,9 @@ type Proc struct {
 	Link   boot.Link     // of a node: its cable; FD is not valid here
 	Report boot.Report   // how its boot went
 }
+
+// Process returns p. With it, a type that embeds a Proc is closer to a Member.
+func (p *Proc) Process() *Proc { return p }
 
 // Do calls f on a thread that is in the network namespace of p, and in no other. f must not start goroutines
 // that rely on it.
@@ -73,11 +76,14 @@ type ExitError struct {
 	Stderr string // the end of its standard error, at most 8 KiB
 }
 
-func (e *ExitError) Error() string {
+func (e *ExitError) Error() string { return fmt.Sprintf("%s died: %s", e.Name, e.How()) }
+
+// How says how the process ended, without its name.
+func (e *ExitError) How() string {
 	if e.Stderr == "" {
-		return fmt.Sprintf("%s died: %s", e.Name, e.State)
+		return e.State
 	}
-	return fmt.Sprintf("%s died: %s: %s", e.Name, e.State, e.Stderr)
+	return e.State + ": " + e.Stderr
 }
 
 // Command is a program to be run inside a node.
@@ -108,7 +114,7 @@ type Restarter interface {
 	Restart(ctx context.Context, i int) (boot.Link, error)
 }
 
-// ErrNoNode is returned for a node that the lab does not have, or that is no longer running.
+// ErrNoNode is returned for a node that the lab does not have, or that cannot be changed since it is not running.
 var ErrNoNode = errors.New("no such node is running")
 
 // StatusError is a program in a node that ended with an exit status other than 0.
@@ -130,13 +136,4 @@ func Status(err error) error {
 		s.Code = 128 + int(w.Signal())
 	}
 	return s
-}
-
-// Plain makes a multierror read like one sentence.
-func Plain(all *multierror.Error) error {
-	if all == nil {
-		return nil
-	}
-	all.ErrorFormat = func(errs []error) string { return errors.Join(errs...).Error() }
-	return all.ErrorOrNil()
 }

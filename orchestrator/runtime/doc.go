@@ -5,5 +5,6 @@
 // and one for the fabric, each with a control connection (package control) and a cable between the two, as package
 // boot describes it. Nothing outlives the process that launched it, however that ends.
 //
-// The package holds types, what depends on nothing but a process's number, and the order in which a lab boots. It starts no process.
+// The package holds types, what depends on nothing but a process's number, the order in which a lab boots, and Members: what the
+// clusters of both runtimes have in common. It starts no process.
 package runtime

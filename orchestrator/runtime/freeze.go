@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -54,18 +52,8 @@ func inside(pid int) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	links, err := filepath.Glob("/proc/[0-9]*/ns/pid")
-	if err != nil {
-		return nil, err
-	}
-	var pids []int
-	for _, l := range links {
-		if s, err := os.Readlink(l); err != nil || s != space {
-			continue
-		}
-		if n, err := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(l)))); err == nil {
-			pids = append(pids, n)
-		}
-	}
-	return pids, nil
+	return Processes(func(n int) bool {
+		theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", n))
+		return err == nil && theirs == space
+	}), nil
 }

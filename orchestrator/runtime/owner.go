@@ -18,10 +18,16 @@ type Owner struct {
 }
 
 // Self is the owner that this process is.
-func Self() (Owner, error) {
-	o := Owner{UID: os.Geteuid(), PID: os.Getpid()}
+func Self() (Owner, error) { return ownerAt("self", os.Getpid()) }
+
+// OwnerOf is the owner that a process of this user and this PID namespace is.
+func OwnerOf(pid int) (Owner, error) { return ownerAt(strconv.Itoa(pid), pid) }
+
+// ownerAt is the owner that a process is, by its name in /proc and its number.
+func ownerAt(proc string, pid int) (Owner, error) {
+	o := Owner{UID: os.Geteuid(), PID: pid}
 	var err error
-	if o.Start, err = startOf("self"); err != nil {
+	if o.Start, err = startOf(proc); err != nil {
 		return Owner{}, err
 	}
 	if o.Space, err = pidSpace(); err != nil {
@@ -33,6 +39,12 @@ func Self() (Owner, error) {
 
 func (o Owner) String() string {
 	return fmt.Sprintf("%d.%d.%d.%d.%s", o.UID, o.PID, o.Start, o.Space, o.Boot)
+}
+
+// Is says whether both are the same process. User namespaces number users differently, so those are not compared.
+func (o Owner) Is(p Owner) bool {
+	o.UID = p.UID
+	return o == p
 }
 
 // ParseOwner is the inverse of String.
@@ -107,4 +119,13 @@ func startOf(pid string) (uint64, error) {
 		return 0, os.ErrNotExist
 	}
 	return strconv.ParseUint(f[19], 10, 64)
+}
+
+// OwnerIn returns the owner that a variable of a process's environment names, which only its user may read.
+func OwnerIn(pid int, variable string) (Owner, bool) {
+	text, ok := Variable(pid, variable)
+	if !ok {
+		return Owner{}, false
+	}
+	return ParseOwner(text)
 }

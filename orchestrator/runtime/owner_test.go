@@ -1,6 +1,10 @@
 package runtime
 
-import "testing"
+import (
+	"testing"
+
+	"weft/internal/fuzztest"
+)
 
 // An owner is read back as it was written, is alive while it runs, and is nobody else.
 func TestOwner(t *testing.T) {
@@ -30,8 +34,9 @@ func TestOwner(t *testing.T) {
 }
 
 func FuzzParseOwner(f *testing.F) {
-	f.Add("0.17.99.4026531836.c0ffee")
-	f.Fuzz(func(t *testing.T, text string) {
+	corpus := fuzztest.New(f)
+	corpus.Add("0.17.99.4026531836.c0ffee")
+	corpus.Fuzz(func(t *testing.T, text string) {
 		if o, ok := ParseOwner(text); ok && o.String() != text {
 			t.Errorf("%q is read as %v", text, o)
 		}

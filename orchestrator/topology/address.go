@@ -34,18 +34,3 @@ func SwitchAddr(s int) netip.Addr {
 	a[1] += 128
 	return netip.AddrFrom4(a)
 }
-
-// MAC is an Ethernet address.
-type MAC [6]byte
-
-// HostMAC is the Ethernet address of host h: locally administered and unicast, 02:00 and the four octets of
-// its IPv4 address, so 02:00:0a:00:00:01 for h0. h must be in [0, MaxHosts).
-func HostMAC(h NodeID) MAC {
-	a := HostAddr(h).As4()
-	return MAC{0x02, 0x00, a[0], a[1], a[2], a[3]}
-}
-
-// String prints m as 02:00:0a:00:00:01.
-func (m MAC) String() string {
-	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
-}

@@ -34,28 +34,6 @@ type builder struct {
 	errs []error
 }
 
-func (b *builder) generate() error {
-	switch b.t.Kind {
-	case "fat-tree":
-		return b.fatTree()
-	case "leaf-spine":
-		return b.leafSpine()
-	case "clos":
-		return b.clos()
-	case "dragonfly-plus":
-		return b.dragonflyPlus()
-	case "torus":
-		return b.torus()
-	case "dumbbell":
-		return b.dumbbell()
-	case "star":
-		return b.star()
-	case "custom":
-		return b.custom()
-	}
-	return fmt.Errorf("kind %q: want fat-tree, leaf-spine, clos, dragonfly-plus, torus, dumbbell, star or custom", b.t.Kind)
-}
-
 // finish removes the links that are down, checks that what is left is one network, and computes its routes.
 func (b *builder) finish() error {
 	g := b.g

@@ -1,5 +1,14 @@
 package topology
 
+// Deadlock returns the Circle of a network under PFC. It is nil for kinds that say in their registration why they need no search, which
+// takes a minute in a fat-tree of 8192 hosts.
+func (g *Graph) Deadlock() []int {
+	if !g.searched {
+		return nil
+	}
+	return g.Circle()
+}
+
 // Circle returns links, by the ports that send on them (Port), which packets on the routes of the graph could wait for in a circle:
 // those of the first wait for room on the second, and so on, and those of the last for the first. It is nil where there is none, so
 // that PFC cannot deadlock (Dally and Seitz, 1987: a cycle in the graph of dependencies between channels). Only ways that

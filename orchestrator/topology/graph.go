@@ -86,6 +86,7 @@ type Graph struct {
 	nodes     map[string]NodeID
 	links     map[string]LinkID
 	routes    *Routes
+	searched  bool // by Deadlock
 }
 
 // Switches is the number of switches: nodes [Hosts, Hosts+Switches()).

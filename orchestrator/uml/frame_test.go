@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"weft/internal/fuzztest"
 )
 
 func TestFramesKeepOrder(t *testing.T) {
@@ -36,11 +38,12 @@ func TestFramesKeepOrder(t *testing.T) {
 }
 
 func FuzzFrame(f *testing.F) {
-	f.Add([]byte("o\x00\x00\x00\x02hi"))
-	f.Add([]byte("login: "))
-	f.Add([]byte("x\xff\xff\xff\xff"))
-	f.Add([]byte("s\x00\x00\x00\x01"))
-	f.Fuzz(func(t *testing.T, text []byte) {
+	corpus := fuzztest.New(f)
+	corpus.Add([]byte("o\x00\x00\x00\x02hi"))
+	corpus.Add([]byte("login: "))
+	corpus.Add([]byte("x\xff\xff\xff\xff"))
+	corpus.Add([]byte("s\x00\x00\x00\x01"))
+	corpus.Fuzz(func(t *testing.T, text []byte) {
 		k, body, err := readFrame(bytes.NewReader(text))
 		if err != nil {
 			return

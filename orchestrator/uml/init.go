@@ -218,7 +218,8 @@ func pump(r io.ReadCloser, out *writer, k kind) {
 	}
 }
 
-// passSignals gives the program the signals that come over the line.
+// passSignals gives the program and its children the signals that come over the line, as a terminal does: a shell waits for
+// the command that it runs before it heeds a signal of its own.
 func passSignals(in io.Reader, pid int) {
 	for {
 		k, body, err := readFrame(in)
@@ -226,7 +227,7 @@ func passSignals(in io.Reader, pid int) {
 			return
 		}
 		if k == kindSignal && len(body) == 1 {
-			_ = unix.Kill(pid, unix.Signal(body[0])) // it may just have ended
+			_ = unix.Kill(-pid, unix.Signal(body[0])) // its process group, which may just have ended
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/internal/fuzztest"
 	"weft/results/record"
 )
 
@@ -134,6 +135,12 @@ func TestErrorsHaveAPosition(t *testing.T) {
 		{"flows == #", 10, "unexpected character"},
 		{"flows == é", 10, "unexpected character 'é'"},
 		{"flow == 1", 1, "did you mean flows?"},
+		{"marks > 1", 1, "did you mean ce_marks?"},
+		{"busbw > 1Gbps", 1, "did you mean collective.0.busbw?"},
+		{"queue.p99 < 1us", 1, "did you mean queue_delay.p99?"},
+		{"queue < 1us", 1, "did you mean queue_delay.p99?"},
+		{"FCT.p50 < 1us", 1, "did you mean fct.p50?"},
+		{"queue.depth < 1us", 1, "nothing is called"},
 		{"fct.p98 < 1us", 1, "did you mean fct.p9"},
 		{"zzzzzzzzzzzzzz < 1us", 1, "nothing is called"},
 		{"fct.p99 < 10", 9, "< between a time and a plain number"},
@@ -217,13 +224,14 @@ func TestNamesAllResolve(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
+	corpus := fuzztest.New(f)
 	for _, text := range []string{
 		"fct_slowdown.p99 <= 1.10 * flows", "abs(rtt.mean - (base_rtt + transport.pc4.target_qtime)) <= 10% * rtt.mean",
 		"verified == true", "fidelity == ok", "collective.0.busbw > 90Gbps", "1e9us >= .5µs", "-(-1) == 1", "((", "min(1,2)",
 	} {
-		f.Add(text)
+		corpus.Add(text)
 	}
-	f.Fuzz(func(t *testing.T, text string) {
+	corpus.Fuzz(func(t *testing.T, text string) {
 		e, err := Parse(text)
 		if err != nil {
 			var at *Error

@@ -25,7 +25,6 @@ var (
 	errNoPlateau = errors.New("no plateau: rates were not measured (measure.rates), or connections do not come and go, or too often")
 	errNoAcks    = errors.New("acknowledgements were not recorded (measure.acks), or none said so")
 	errNoEvents  = errors.New("no queue was followed event by event (measure.queue_events)")
-	errNoPauses  = errors.New("the emulation does not measure it")
 	errNoCCM     = errors.New("nothing was coordinated: the transport is not ccm")
 	errNoClocks  = errors.New("the error of clocks was not measured (clocks.sync, clocks.sample)")
 	errNoBound   = errors.New("no two hosts said how far from the truth they may be")
@@ -56,6 +55,7 @@ func entries() []entry {
 		count("delivered", func(s *record.Summary) int64 { return s.Network.Delivered }),
 		count("drops", func(s *record.Summary) int64 { return s.Network.Drops }),
 		count("ce_marks", func(s *record.Summary) int64 { return s.Network.CEMarks }),
+		count("refused", func(s *record.Summary) int64 { return s.Network.Refused }),
 		count("lost", func(s *record.Summary) int64 { return s.Network.Lost }),
 		count("cut", func(s *record.Summary) int64 { return s.Network.Cut }),
 		count("duplicated", func(s *record.Summary) int64 { return s.Network.Duplicated }),
@@ -72,9 +72,7 @@ func entries() []entry {
 		coordinated("ccm.repaths", func(c *record.CCM) int64 { return c.Repaths }),
 		coordinated("ccm.last_resorts", func(c *record.CCM) int64 { return c.LastResort }),
 		count("pauses", func(s *record.Summary) int64 { return s.Network.Pauses }),
-		{"paused", span, func(s *record.Summary) (value, error) {
-			return value{typ: span, num: s.Network.PausedUS}, when(s.Engine == "emu", errNoPauses)
-		}},
+		in("paused", span, func(s *record.Summary) float64 { return s.Network.PausedUS }),
 		rates("jain", plain, func(r *record.Rates) float64 { return r.Jain }),
 		rates("goodput", rate, func(r *record.Rates) float64 { return r.TotalGbps * gbps }),
 		rates("flow_rate.min", rate, func(r *record.Rates) float64 { return r.MinGbps * gbps }),
@@ -330,8 +328,11 @@ func ofCollective(s *record.Summary, i int, field string) (value, error) {
 	}
 }
 
-// suggestion names the nearest name, when one is near.
+// suggestion is the name of what tables show under another, or the nearest name, when one is near.
 func suggestion(name string) string {
+	if is := inTables(name); is != "" {
+		return "; did you mean " + is + "?"
+	}
 	best, distance := "", len(name)/2+1
 	for _, candidate := range Names() {
 		if d := nearest.Edits(name, candidate); d < distance {

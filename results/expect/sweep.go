@@ -1,6 +1,7 @@
 package expect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -82,9 +83,21 @@ func (e *Expr) selected() []*node {
 // Point is one run of a sweep: the values that make it this point, by their path (as `weft explain` prints them), its
 // summary, and the scope of its lab.
 type Point struct {
-	At      map[string]string
+	At map[string]string
+	// Fixed are values that the command line gave all points, by their path. A selection may be about them as about At, so that
+	// seed=* is the one seed that --set left.
+	Fixed   map[string]string
 	Summary *record.Summary
 	Scope   Scope
+}
+
+// value returns the value of a path that selections may be about.
+func (p *Point) value(path string) (string, bool) {
+	if v, ok := p.At[path]; ok {
+		return v, true
+	}
+	v, ok := p.Fixed[path]
+	return v, ok
 }
 
 // CheckSweep reports, as *Error, selections that no point of the sweep meets, and names that do not say which point
@@ -152,14 +165,32 @@ func (x *across) implied(bound map[string]bool) map[string]bool {
 	return all
 }
 
+// Implied returns the paths of a sweep whose values follow from those of others, and these: queues.pfc follows from transport.kind where
+// they move together.
+func Implied(points []Point, from ...string) map[string]bool {
+	bound := map[string]bool{}
+	for _, path := range from {
+		bound[path] = true
+	}
+	return (&across{points: points}).implied(bound)
+}
+
 // path finds the path of the sweep that a selector is about: itself, its kind, or the only one that begins or ends with it.
 func (x *across) path(s selector) (string, error) {
 	paths := map[string]bool{}
-	for _, p := range x.points {
-		for path := range p.At {
+	add := func(values map[string]string) {
+		for path := range values {
 			if path == s.key || strings.HasPrefix(path, s.key+".") || strings.HasSuffix(path, "."+s.key) {
 				paths[path] = true
 			}
+		}
+	}
+	for _, p := range x.points {
+		add(p.At)
+	}
+	if len(paths) == 0 {
+		for _, p := range x.points {
+			add(p.Fixed)
 		}
 	}
 	for _, exact := range []string{s.key, s.key + ".kind"} {
@@ -171,7 +202,7 @@ func (x *across) path(s selector) (string, error) {
 	found := slices.Sorted(maps.Keys(paths))
 	values := map[string]bool{}
 	for _, p := range x.points {
-		if v, ok := p.At[append(found, "")[0]]; ok {
+		if v, ok := p.value(append(found, "")[0]); ok {
 			values[v] = true
 		}
 	}
@@ -250,6 +281,14 @@ func (x *across) in(group []int) Scope {
 	return s
 }
 
+// selects says whether a name with a selection is about a point.
+func (x *across) selects(n *node, p Point) bool {
+	return !slices.ContainsFunc(x.pick[n], func(c condition) bool {
+		v, _ := p.value(c.path)
+		return c.value != every && v != c.value
+	})
+}
+
 // pickFrom evaluates a name at the points that it selects.
 func (x *across) pickFrom(group []int, n *node) (value, error) {
 	e, ok := find(n.name)
@@ -261,14 +300,14 @@ func (x *across) pickFrom(group []int, n *node) (value, error) {
 	found := 0
 	for _, i := range group {
 		p := x.points[i]
-		if slices.ContainsFunc(x.pick[n], func(c condition) bool { return c.value != every && p.At[c.path] != c.value }) {
+		if !x.selects(n, p) {
 			continue
 		}
 		if p.Summary == nil {
 			return value{}, fmt.Errorf("%s: the run of %s left no summary", n.name, free(p.At, nil))
 		}
-		if p.Summary.Status != "ok" {
-			return value{}, fmt.Errorf("%s: the run of %s %s", n.name, free(p.At, nil), p.Summary.Status)
+		if p.Summary.Status != record.OK {
+			return value{}, fmt.Errorf("%s: the run of %s is %s", n.name, free(p.At, nil), p.Summary.Status)
 		}
 		v, err := e.get(p.Summary)
 		if err != nil {
@@ -306,7 +345,7 @@ func (e *Expr) Sweep(points []Point) record.Expect {
 			out.Note = err.Error()
 			return out
 		}
-		out = record.Expect{That: e.text}
+		out = record.Expect{That: e.text, Doubt: cmp.Or(out.Doubt, x.doubt(g))}
 		s.judge(e, nil, &out)
 		if !out.OK {
 			if len(x.groups) > 1 {
@@ -318,16 +357,64 @@ func (e *Expr) Sweep(points []Point) record.Expect {
 	return out
 }
 
+// decidable says whether retransmission timeouts can decide a name: it is about how long messages or collectives take.
+func decidable(name string) bool {
+	if strings.HasPrefix(name, "collective.") {
+		return strings.HasSuffix(name, ".time") || strings.HasSuffix(name, "bw")
+	}
+	return strings.HasPrefix(name, "fct") || name == "lab_time"
+}
+
+// doubt says which least timeouts the selected runs of a group have, where those are not the same and decide the slowest messages of
+// any. It is empty for names that they do not decide, and where the sweep is over them.
+func (x *across) doubt(group []int) string {
+	least := map[float64][]string{} // transports, by their least timeout
+	decided := false
+	for n := range x.pick {
+		if !decidable(n.name) {
+			continue
+		}
+		for _, i := range group {
+			p := x.points[i]
+			if p.Summary == nil || !x.selects(n, p) {
+				continue
+			}
+			s := p.Summary
+			if _, swept := p.At[s.RTOMinKey]; swept {
+				return ""
+			}
+			decided = decided || s.Tail != nil
+			if !slices.Contains(least[s.RTOMinUS], s.Transport) {
+				least[s.RTOMinUS] = append(least[s.RTOMinUS], s.Transport)
+			}
+		}
+	}
+	if !decided || len(least) < 2 {
+		return ""
+	}
+	var parts []string
+	for _, us := range slices.Sorted(maps.Keys(least)) {
+		slices.Sort(least[us])
+		parts = append(parts, fmt.Sprintf("%v (%s)", value{typ: span, num: us}, strings.Join(least[us], ", ")))
+	}
+	return "timeouts decide it, and the least is not the same for all: " + strings.Join(parts, ", ")
+}
+
 // name writes what the points of a group have in common.
 func (x *across) name(group []int) string {
 	return free(x.points[group[0]].At, x.bound)
 }
 
-// Sweep evaluates those of the lines that compare points of a sweep.
+// Sweep evaluates those of the lines that compare points of a sweep. One that is about points which values of the command line
+// took away is skipped.
 func Sweep(lines []string, points []Point) []record.Expect {
 	var out []record.Expect
 	for _, line := range lines {
 		if e, err := Parse(line); err == nil && e.Cross() {
+			if err := e.CheckSweep(points); err != nil && slices.ContainsFunc(points, func(p Point) bool { return len(p.Fixed) > 0 }) {
+				out = append(out, record.Expect{That: line, Skipped: true, Note: "--set leaves no points to compare: " + err.Error()})
+				continue
+			}
 			out = append(out, e.Sweep(points))
 		}
 	}

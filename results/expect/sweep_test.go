@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/internal/fuzztest"
 	"weft/results/record"
 )
 
@@ -66,6 +67,43 @@ func TestSweepComparesPoints(t *testing.T) {
 }
 
 // A value may be written in braces, with commas.
+// What timeouts decide is told where the runs that are compared have different ones, unless the sweep is over them.
+func TestTimeoutsCastDoubtOnComparisons(t *testing.T) {
+	doubtful := func(line string, change func(p *Point)) string {
+		all := points()
+		for i := range all {
+			s := all[i].Summary
+			s.Transport = all[i].At["transport.kind"]
+			s.RTOMinUS, s.RTOMinKey = map[string]float64{"pc4": 1000, "roce": 51300}[s.Transport], "transport."+s.Transport+".rto_min"
+			if i == len(all)-1 { // roce, 4 ranks, seed 2
+				s.Tail = &record.Tail{Timeouts: 1}
+			}
+			change(&all[i])
+		}
+		e, err := Parse(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.Sweep(all).Doubt
+	}
+	as := func(*Point) {}
+	const compared = "mean(fct.p99[transport=pc4, seed=*]) <= mean(fct.p99[transport=roce, seed=*])"
+	if got, want := doubtful(compared, as), "timeouts decide it, and the least is not the same for all: 1ms (pc4), 51.3ms (roce)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for name, got := range map[string]string{
+		"one transport":    doubtful("mean(fct.p99[transport=roce, seed=*]) > 1us", as),
+		"not about time":   doubtful("max(max_queue[transport=pc4, seed=*]) <= max(max_queue[transport=roce, seed=*])", as),
+		"nothing decided":  doubtful(compared, func(p *Point) { p.Summary.Tail = nil }),
+		"the same for all": doubtful(compared, func(p *Point) { p.Summary.RTOMinUS = 1000 }),
+		"swept":            doubtful(compared, func(p *Point) { p.At[p.Summary.RTOMinKey] = "x" }),
+	} {
+		if got != "" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
 func TestSelectionsOfValuesInBraces(t *testing.T) {
 	at := func(down string) Point {
 		return Point{At: map[string]string{"topology.down": down, "seed": "1"}, Summary: &record.Summary{Status: "ok", Flows: record.Flows{Count: 1}}}
@@ -138,10 +176,11 @@ func TestValues(t *testing.T) {
 }
 
 func FuzzSweep(f *testing.F) {
+	corpus := fuzztest.New(f)
 	for _, s := range []string{"fct.p99[transport=pc4] <= 0.5 * fct.p99[transport=roce]", "abs(rtt.mean - 4us) <= 10% * 4us", "a[b=*", "mean(flows[x=*],1)"} {
-		f.Add(s)
+		corpus.Add(s)
 	}
-	f.Fuzz(func(t *testing.T, s string) {
+	corpus.Fuzz(func(t *testing.T, s string) {
 		e, err := Parse(s)
 		if err != nil {
 			return

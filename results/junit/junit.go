@@ -1,14 +1,16 @@
 // Package junit writes runs as a JUnit XML report, so that a CI system shows a missed expectation where it
 // shows failed tests. What comes in are summaries, what goes out is XML: one suite per run, with one case for
-// the run itself, one for its data, one for its fidelity when it was emulated, and one per expectation; and one suite per sweep, with
+// the run itself, one for its data (skipped where the run did not end, which is told once), one for its fidelity when it was emulated, and one per expectation; and one suite per sweep, with
 // what is expected across its points.
 package junit
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"weft/results/record"
 	"weft/results/table"
@@ -25,6 +27,7 @@ type suite struct {
 	Name     string     `xml:"name,attr"`
 	Tests    int        `xml:"tests,attr"`
 	Failures int        `xml:"failures,attr"`
+	Skipped  int        `xml:"skipped,attr"`
 	Time     string     `xml:"time,attr"` // seconds of wall time
 	Cases    []testcase `xml:"testcase"`
 }
@@ -33,14 +36,23 @@ type testcase struct {
 	Name    string   `xml:"name,attr"`
 	Class   string   `xml:"classname,attr"`
 	Failure *failure `xml:"failure"`
+	Skipped *skipped `xml:"skipped"`
 }
 
+// failure has the first line of what went wrong as its message, and all of it as its text.
 type failure struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr"`
+	Text    string `xml:",chardata"`
+}
+
+type skipped struct {
 	Message string `xml:"message,attr"`
 }
 
-// Write writes the report. across are sweeps, with expectations alone. With strict, a fidelity other than ok is a failure.
-func Write(w io.Writer, runs, across []*record.Summary, strict bool) error {
+// Write writes the report. across are sweeps, with expectations alone. A fidelity that strict, the
+// word of weft run, does not accept is a failure, and one that is not ok is skipped otherwise.
+func Write(w io.Writer, runs, across []*record.Summary, strict string) error {
 	suites := make([]suite, 0, len(runs)+len(across))
 	for _, s := range runs {
 		suites = append(suites, describe(s, strict))
@@ -72,28 +84,51 @@ func newSuite(s *record.Summary) suite {
 	return suite{Name: name + " (" + s.Engine + ")", Time: strconv.FormatFloat(s.WallS, 'f', 3, 64)}
 }
 
-func (u *suite) add(what string, ok bool, message string) {
+// add adds a case, which failed in some way for a reason unless it is ok.
+func (u *suite) add(what string, ok bool, kind, reason string) {
 	c := testcase{Name: what, Class: u.Name}
 	if !ok {
-		c.Failure = &failure{Message: message}
+		first, _, _ := strings.Cut(reason, "\n")
+		c.Failure = &failure{first, kind, reason}
 		u.Failures++
 	}
 	u.Tests++
 	u.Cases = append(u.Cases, c)
 }
 
+// skip adds a case that was not judged, and why.
+func (u *suite) skip(what, why string) {
+	u.Tests++
+	u.Skipped++
+	u.Cases = append(u.Cases, testcase{Name: what, Class: u.Name, Skipped: &skipped{why}})
+}
+
 func (u *suite) expect(s *record.Summary) {
 	for _, e := range s.Expect {
-		u.add(e.That, e.OK, e.Note)
+		if e.Skipped {
+			u.skip(e.That, e.Note)
+			continue
+		}
+		u.add(e.That, e.OK, "missed", table.Found(e))
 	}
 }
 
-func describe(s *record.Summary, strict bool) suite {
+func describe(s *record.Summary, strict string) suite {
 	out := newSuite(s)
-	out.add("run", s.Status == "ok", s.Status+": "+s.Error)
-	out.add("data verified", s.Verified, "the data of a collective is wrong or was not checked")
+	ended := s.Status == record.OK || s.Status == record.Unverified
+	out.add("run", ended, s.Status, cmp.Or(s.Error, s.Status))
+	if ended {
+		out.add("data verified", s.Verified, record.Unverified, cmp.Or(s.Error, "the data of a collective is wrong or was not checked"))
+	} else {
+		out.skip("data verified", "the run did not end: "+s.Status)
+	}
 	if f := s.Fidelity; f != nil {
-		out.add("fidelity", f.Verdict == "ok" || !strict && f.Verdict != "invalid", fmt.Sprintf("%s: %v", f.Verdict, f.Reasons))
+		why := "fidelity " + f.Verdict + ": " + strings.Join(f.Reasons, "\n")
+		if f.Verdict != "ok" && f.Accepted(strict) {
+			out.skip("fidelity", why)
+		} else {
+			out.add("fidelity", f.Accepted(strict), f.Verdict, why)
+		}
 	}
 	out.expect(s)
 	return out

@@ -14,14 +14,14 @@ func runs() []*record.Summary {
 		{Lab: "incast", Engine: "sim", Point: map[string]any{"seed": 1}, Status: "ok", Verified: true, WallS: 1.25, Expect: []record.Expect{
 			{That: "fct.p99 < 10us", Got: 12, Note: "12us is not < 10us"}, {That: "drops == 0", OK: true},
 		}},
-		{Lab: "quick<start>", Engine: "emu", Status: "failed", Error: "node h3 died\x00", Fidelity: &record.Fidelity{Verdict: "degraded", Reasons: []string{"late"}}},
+		{Lab: "quick<start>", Engine: "emu", Status: "failed", Error: "node h3 died\x00\n  it was killed", Fidelity: &record.Fidelity{Verdict: "degraded", Reasons: []string{"late"}}},
 	}
 }
 
 func TestReport(t *testing.T) {
-	across := []*record.Summary{{Lab: "incast: across points", Engine: "sim", Expect: []record.Expect{{That: "fct.p99[seed=1] < 1us", Note: "no"}}}}
+	across := []*record.Summary{{Lab: "incast: across points", Engine: "sim", Expect: []record.Expect{{That: "fct.p99[seed=1] < 1us", Note: "no"}, {That: "fct.p99[seed=2] < 1us", Skipped: true, Note: "no point has seed=2"}}}}
 	var out strings.Builder
-	if err := Write(&out, runs(), across, true); err != nil {
+	if err := Write(&out, runs(), across, "ok"); err != nil {
 		t.Fatal(err)
 	}
 	golden.Check(t, "report", out.String())
@@ -29,13 +29,27 @@ func TestReport(t *testing.T) {
 	if err := xml.Unmarshal([]byte(out.String()), &back); err != nil {
 		t.Fatal(err)
 	}
-	if back.Tests != 8 || back.Failures != 5 {
-		t.Errorf("%d tests, %d failures; want 8 and 5", back.Tests, back.Failures)
+	if back.Tests != 9 || back.Failures != 4 {
+		t.Errorf("%d tests, %d failures; want 9 and 4: a run that failed is one", back.Tests, back.Failures)
 	}
 }
 
-func TestDegradedIsFatalUnderStrictOnly(t *testing.T) {
-	if got := describe(runs()[1], false).Failures; got != 2 {
-		t.Errorf("%d failures, want 2: the run and its data", got)
+// What fidelity is a failure is up to --strict, as is the exit code; otherwise it is told.
+func TestFidelityFailsUnderStrictOnly(t *testing.T) {
+	for _, c := range []struct {
+		verdict, strict   string
+		failures, skipped int
+	}{
+		{"ok", "", 0, 0}, {"ok", "ok", 0, 0}, {"degraded", "", 0, 1}, {"degraded", "degraded", 0, 1}, {"degraded", "ok", 1, 0},
+		{"invalid", "", 0, 1}, {"invalid", "degraded", 1, 0}, {"invalid", "ok", 1, 0},
+	} {
+		s := &record.Summary{Lab: "x", Engine: "emu", Status: "ok", Verified: true, Fidelity: &record.Fidelity{Verdict: c.verdict, Reasons: []string{"late"}}}
+		got := describe(s, c.strict)
+		if got.Failures != c.failures || got.Skipped != c.skipped || got.Failures > 0 == s.Fidelity.Accepted(c.strict) {
+			t.Errorf("%s under %q: %+v", c.verdict, c.strict, got)
+		}
+		if c.skipped > 0 && got.Cases[2].Skipped.Message != "fidelity "+c.verdict+": late" {
+			t.Errorf("%s under %q does not say why: %+v", c.verdict, c.strict, got.Cases[2])
+		}
 	}
 }

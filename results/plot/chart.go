@@ -13,6 +13,7 @@ type Chart struct {
 	X, Y    Axis
 	Series  []Series
 	Marks   []Mark
+	Spans   []Span
 
 	// Width and Height of the drawing in points; 0 means 540 and 330.
 	Width, Height float64
@@ -60,6 +61,15 @@ type Mark struct {
 	On   Direction
 }
 
+// Span is stretches of the horizontal axis in which something was so: shaded, with a broken line at each end and a label at its
+// beginning. Its label and name stand in the legend. What is beyond the data is cut.
+type Span struct {
+	Label    string // a character or two
+	Name     string
+	Ranges   [][2]float64 // from and to; equal: an instant
+	Instants []float64    // that belong to it, each a dotted line
+}
+
 // Direction says what a Mark is a value of.
 type Direction uint8
 
@@ -92,6 +102,18 @@ func (c *Chart) check() error {
 		}
 		if err := axis.holds(m.At); err != nil {
 			return fmt.Errorf("plot %q: mark %q: %w", c.Title, m.Name, err)
+		}
+	}
+	for _, s := range c.Spans {
+		for _, r := range s.Ranges {
+			if err := c.X.holds(r[0]); err != nil || math.IsNaN(r[1]) || r[1] < r[0] {
+				return fmt.Errorf("plot %q: span %q: from %v to %v is no stretch of the axis", c.Title, s.Name, r[0], r[1])
+			}
+		}
+		for _, at := range s.Instants {
+			if err := c.X.holds(at); err != nil {
+				return fmt.Errorf("plot %q: span %q: %w", c.Title, s.Name, err)
+			}
 		}
 	}
 	return nil
@@ -179,6 +201,11 @@ func (c *Chart) spans() (x, y span) {
 			x.add(m.At)
 		} else {
 			y.add(m.At)
+		}
+	}
+	for _, s := range c.Spans {
+		for _, r := range s.Ranges {
+			x.add(r[0])
 		}
 	}
 	return c.X.widen(x, 0), c.Y.widen(y, 0.04)

@@ -35,6 +35,7 @@ var (
 // figure is what is common to all drawings.
 type figure struct {
 	title, caption string
+	about          string // for those who do not see it; empty: nothing beyond the title
 	width, height  float64
 	legend         []key
 	body           func(draw.Canvas) // draws into what the words leave
@@ -78,7 +79,7 @@ func (f *figure) size() (w, h vg.Length) {
 func (f *figure) svg() []byte {
 	c := newCanvas(f.size())
 	f.draw(draw.New(c))
-	return c.bytes(f.title)
+	return c.bytes(f.title, f.about)
 }
 
 func (f *figure) png() ([]byte, error) {

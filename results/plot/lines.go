@@ -58,23 +58,24 @@ func (c *Chart) figure() (*figure, error) {
 		return nil, err
 	}
 	styles := looks(c.Series)
-	f := &figure{title: c.Title, caption: c.Caption, width: c.Width, height: c.Height}
+	f := &figure{title: c.Title, caption: c.Caption, about: stretches(c.Spans).words(), width: c.Width, height: c.Height}
 	for i := range c.Series {
 		if c.Series[i].Name != "" {
 			f.legend = append(f.legend, c.Series[i].key(styles[i]))
 		}
 	}
 	f.legend = append(f.legend, marks(c.Marks).keys()...)
+	f.legend = append(f.legend, stretches(c.Spans).keys()...)
 	f.body = func(into draw.Canvas) {
 		p := newPlot()
 		x, y := c.spans()
 		c.X.apply(&p.X, x)
 		c.Y.apply(&p.Y, y)
-		p.Add(gridLines{c.X, c.Y})
+		p.Add(stretches(c.Spans), gridLines{c.X, c.Y})
 		for i := range c.Series {
 			p.Add(drawn{&c.Series[i], styles[i]})
 		}
-		p.Add(marks(c.Marks))
+		p.Add(marks(c.Marks), flags(c.Spans))
 		// The last label of the horizontal axis is centred below the end of it.
 		p.Draw(draw.Crop(into, 0, -margin, 0, -margin/2))
 	}

@@ -218,3 +218,50 @@ func TestThinKeepsPeaks(t *testing.T) {
 		t.Error("a short series was changed")
 	}
 }
+
+// Instants of a span that the axis has are drawn, each as a line.
+func TestInstantsOfSpans(t *testing.T) {
+	lines := func(instants ...float64) int {
+		c := Chart{X: Axis{Label: "time"}, Series: []Series{{X: []float64{0, 100}, Y: []float64{1, 2}}}, Spans: []Span{
+			{Label: "1", Name: "a-b: down", Ranges: [][2]float64{{10, 20}}, Instants: instants},
+		}}
+		svg, err := c.SVG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(string(svg), "<path")
+	}
+	if without, with := lines(), lines(15, 25, 500); with != without+2 {
+		t.Errorf("%d lines without instants and %d with two on the axis", without, with)
+	}
+}
+
+// Spans are within the axis wherever they end; their labels and names are there to be read.
+func TestSpans(t *testing.T) {
+	c := Chart{X: Axis{Label: "time"}, Series: []Series{{X: []float64{0, 100}, Y: []float64{1, 2}}}, Spans: []Span{
+		{Label: "1", Name: "a-b: down", Ranges: [][2]float64{{10, math.Inf(1)}, {20, 20}}}, {Label: "2", Name: "h3: paused", Ranges: [][2]float64{{150, 160}}},
+	}}
+	for range 2 {
+		svg, err := c.SVG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"<desc>1 a-b: down; 2 h3: paused</desc>"} {
+			if !strings.Contains(string(svg), want) {
+				t.Errorf("no %q", want)
+			}
+		}
+		if strings.Contains(string(svg), "Inf") || strings.Contains(string(svg), "NaN") {
+			t.Error("a number that is none")
+		}
+	}
+	if x, _ := c.spans(); x.max < 150 {
+		t.Errorf("the axis ends at %v, before the last span begins", x.max)
+	}
+	for _, bad := range [][2]float64{{math.NaN(), 1}, {2, 1}, {0, math.NaN()}, {math.Inf(1), math.Inf(1)}} {
+		c.Spans = []Span{{Name: "bad", Ranges: [][2]float64{bad}}}
+		if _, err := c.SVG(); err == nil || !strings.Contains(err.Error(), "no stretch of the axis") {
+			t.Errorf("%v: %v", bad, err)
+		}
+	}
+}

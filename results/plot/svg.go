@@ -239,12 +239,15 @@ func (c *canvas) glyph(f font.Face, g sfnt.GlyphIndex, ppem fixed.Int26_6) strin
 }
 
 // bytes is the drawing with a title for those who do not see it.
-func (c *canvas) bytes(title string) []byte {
+func (c *canvas) bytes(title, about string) []byte {
 	var out bytes.Buffer
 	w, h := short(float64(c.width)), short(float64(c.height))
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s" viewBox="0 0 %s %s" role="img">`+"\n", w, h, w, h)
 	if title != "" {
 		fmt.Fprintf(&out, "<title>%s</title>\n", escape(title))
+	}
+	if about != "" {
+		fmt.Fprintf(&out, "<desc>%s</desc>\n", escape(about))
 	}
 	if c.defs.Len() > 0 {
 		fmt.Fprintf(&out, "<defs>\n%s</defs>\n", c.defs.Bytes())

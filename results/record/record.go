@@ -1,5 +1,20 @@
 package record
 
+// How a run ended. docs/results.md has the same table.
+const (
+	Running     = "running"     // it has not: in a manifest only
+	OK          = "ok"          // every message finished, and every rank's result was checked and is right
+	Unverified  = "unverified"  // it ran to its end, and a result is wrong or was not checked in full
+	Unfinished  = "unfinished"  // it ran to its end, and a message or a rank did not finish
+	Failed      = "failed"      // it could not go on, was killed, or could not keep its data
+	Interrupted = "interrupted" // somebody ended it
+)
+
+// Complete says whether the run went to its end, so that its numbers are of all of it, whatever they are worth.
+func (s *Summary) Complete() bool {
+	return s.Status == OK || s.Status == Unverified || s.Status == Unfinished
+}
+
 // Summary is what a run comes down to: summary.json, and what `weft run --json` prints. Every time and rate
 // is in lab units; field names end in their unit.
 type Summary struct {
@@ -13,14 +28,18 @@ type Summary struct {
 	Dilation  float64        `json:"dilation"`           // 1 in sim
 	Seed      uint64         `json:"seed"`
 	Transport string         `json:"transport"`
-	Status    string         `json:"status"` // ok, failed, interrupted
-	Error     string         `json:"error,omitempty"`
-	Verified  bool           `json:"verified"`
+	Status    string         `json:"status" jsonschema:"enum=ok,enum=unverified,enum=unfinished,enum=failed,enum=interrupted"`
+	Error     string         `json:"error,omitempty"` // why the status is not ok
+	Verified  bool           `json:"verified"`        // every rank has the right result, and all of it was checked
 
 	Fidelity    *Fidelity    `json:"fidelity,omitempty"` // emulation only
+	Retry       *Retry       `json:"retry,omitempty"`    // of a run that was made since the one before it was too late
 	Flows       Flows        `json:"flows"`
-	RTT         Quantiles    `json:"rtt_us"`      // of every acknowledged data packet
-	BaseRTTUS   float64      `json:"base_rtt_us"` // of the network: the longest among pairs that talk, data packet there, ack back
+	RTOMinUS    float64      `json:"rto_min_us"`              // least retransmission timeout of a connection, the longest of all; 0 without connections
+	RTOMinKey   string       `json:"rto_min_key,omitempty"`   // the setting that says so: transport.pc4.rto_min
+	Tail        *Tail        `json:"tail_timeouts,omitempty"` // absent: timeouts do not decide the slowest messages
+	RTT         Quantiles    `json:"rtt_us"`                  // of every acknowledged data packet
+	BaseRTTUS   float64      `json:"base_rtt_us"`             // of the network: the longest among pairs that talk, data packet there, ack back
 	Collectives []Collective `json:"collectives"`
 	Network     Network      `json:"network"`
 	Rates       *Rates       `json:"rates,omitempty"` // where measure.rates asks for them
@@ -28,12 +47,27 @@ type Summary struct {
 	Acks        *Acks        `json:"acks,omitempty"` // where measure.acks asks for them
 	Clocks      Clocks       `json:"clocks"`
 	Expect      []Expect     `json:"expect"`
+	Refused     []Refused    `json:"refused,omitempty"` // packets that nobody's part of the workload sends, by host and why
 	Warnings    []string     `json:"warnings,omitempty"`
 
 	LabTimeUS float64 `json:"lab_time_us"` // instant of the last completion
 	WallS     float64 `json:"wall_s"`
 	Events    int64   `json:"events"` // simulator events
 }
+
+// Refused counts packets that were refused: they are no part of the workload, or were damaged.
+type Refused struct {
+	Host    string `json:"host"` // that sent them, of those that the network refused; otherwise that refused them
+	By      string `json:"by" jsonschema:"enum=network,enum=host"`
+	Why     string `json:"why"`
+	Packets int64  `json:"packets"`
+}
+
+// Who refuses packets.
+const (
+	ByNetwork = "network" // before they were in it, so that they took nobody's place
+	ByHost    = "host"    // that they reached
+)
 
 // Quantiles describe a distribution.
 type Quantiles struct {
@@ -50,6 +84,13 @@ type Flows struct {
 	Bytes      int64     `json:"bytes"`
 	FCT        Quantiles `json:"fct_us"`
 	Slowdown   Quantiles `json:"slowdown"`
+}
+
+// Tail is what retransmission timeouts are of the slowest messages: those that take as long as the 99th percentile or longer.
+type Tail struct {
+	Timeouts int64   `json:"timeouts"`
+	Messages int64   `json:"messages"`  // that waited for one
+	WaitedUS float64 `json:"waited_us"` // most that a message waited for timeouts
 }
 
 // Collective is one item of the workload: of all its groups, if its ranks are groups, or of all its arrivals.
@@ -89,6 +130,9 @@ type Network struct {
 	PausedUS    float64   `json:"paused_us"`      // how long ports were paused, all together
 	QueueDelay  Quantiles `json:"queue_delay_us"` // per delivered packet, all switch queues of its path
 	MaxQueue    int64     `json:"max_queue_bytes"`
+
+	Refused int64 `json:"refused,omitempty"` // packets that the network or hosts refused: see Summary.Refused
+	Beside  int64 `json:"beside,omitempty"`  // carried that are neither Weft's nor a program's of the lab
 
 	After *After `json:"after,omitempty"` // where measure.from is set
 
@@ -227,8 +271,31 @@ type Fidelity struct {
 	LatenessMaxNS  float64  `json:"lateness_max_ns"`
 	BaseRTTNS      float64  `json:"base_rtt_ns"`
 	UnorderedDrops int64    `json:"unordered_drops"`
-	CPUMax         float64  `json:"cpu_max"` // busiest second, share of all processors
+	ForeignDrops   int64    `json:"foreign_drops,omitempty"` // of these, in send queues of nodes that sent what is no part of the workload
+	CPUMax         float64  `json:"cpu_max"`                 // busiest second, share of all processors
 	Reasons        []string `json:"reasons,omitempty"`
+	Advice         string   `json:"advice,omitempty"` // what to do about them; empty: the verdict is ok
+}
+
+// The largest p99 lateness, as a share of the base round trip, that is still ok, and still degraded.
+const (
+	OKLateness       = 0.05
+	DegradedLateness = 0.20
+)
+
+// Accepted says whether a verdict is good enough for `weft run --strict`: ok, or with degraded that as well.
+func (f *Fidelity) Accepted(strict string) bool {
+	return f == nil || strict == "" || f.Verdict == "ok" || f.Verdict == strict
+}
+
+// Retry says of an emulated run that it was made at a higher dilation, since the fidelity of the one before was not ok.
+type Retry struct {
+	Of       string  `json:"of"`       // directory of the run before, which is kept
+	Verdict  string  `json:"verdict"`  // its fidelity
+	Dilation float64 `json:"dilation"` // that it had
+	Factor   float64 `json:"factor"`   // by which this run's is higher
+	Why      string  `json:"why"`      // of that factor
+	Counts   bool    `json:"counts"`   // this run does, and not the one before
 }
 
 // Expect is one expectation and how it came out.
@@ -237,5 +304,13 @@ type Expect struct {
 	Got  float64 `json:"got"`            // the left side
 	Unit string  `json:"unit,omitempty"` // of Got: us, B, Gb/s; bool, of which 1 is true; absent: a plain number
 	OK   bool    `json:"ok"`
-	Note string  `json:"note,omitempty"` // on a miss: what was found, or why nothing could be
+	Note string  `json:"note,omitempty"` // on a miss: what was found, or why nothing could be; of one that was skipped, why
+
+	// Skipped: the command line left no points to judge it by. It is neither met nor missed.
+	Skipped bool `json:"skipped,omitempty"`
+
+	Doubt string `json:"doubt,omitempty"` // why it may hold or be missed for another reason than the one meant
 }
+
+// Missed reports whether it was judged and is not met.
+func (e *Expect) Missed() bool { return !e.OK && !e.Skipped }

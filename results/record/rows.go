@@ -108,6 +108,7 @@ type Manifest struct {
 	Run       string         `json:"run"`
 	Lab       string         `json:"lab"`
 	Point     map[string]any `json:"point,omitempty"`
+	Set       []string       `json:"set,omitempty"`    // what the command line replaced in the lab, as path=value
 	Settings  []Setting      `json:"settings"`         // the resolved lab, defaults filled in
 	Traces    []Trace        `json:"traces,omitempty"` // the files that the lab names
 	Seed      uint64         `json:"seed"`
@@ -119,15 +120,45 @@ type Manifest struct {
 	Datapath  string         `json:"datapath,omitempty"`
 	Runtime   string         `json:"runtime,omitempty"`
 	Dilation  float64        `json:"dilation"`
+	Faults    []Fault        `json:"faults,omitempty"` // what the lab has happen during the run, in its order
 	Machine   Machine        `json:"machine"`
 	Process   *Process       `json:"process,omitempty"`
 	Started   string         `json:"started"` // RFC 3339, UTC
 	Ended     string         `json:"ended,omitempty"`
-	Status    string         `json:"status"` // running, ok, failed, interrupted
+	Series    *Series        `json:"series,omitempty"`
+	Retry     *Retry         `json:"retry,omitempty"`
+	Status    string         `json:"status" jsonschema:"enum=running,enum=ok,enum=unverified,enum=unfinished,enum=failed,enum=interrupted"`
 	Error     string         `json:"error,omitempty"`
 	Fidelity  *Fidelity      `json:"fidelity,omitempty"` // of an emulation that ended
 	Files     []File         `json:"files,omitempty"`    // of a run that ended
 }
+
+// Series is what a run has in common with the others of its lab that one command line made.
+type Series struct {
+	ID     string `json:"id"`              // of the command line; no two have the same
+	Number int    `json:"number"`          // of this run among those of its lab, from 1
+	Of     int    `json:"of"`              // how many there are
+	Sweep  string `json:"sweep,omitempty"` // the folder beside this one with what is said of all of them together
+}
+
+// Fault is something that the lab has happen to a link, to a host or to a clock.
+type Fault struct {
+	Path    string  `json:"path"`           // of its settings: faults.0
+	Link    string  `json:"link,omitempty"` // by its name in the topology
+	Host    string  `json:"host,omitempty"`
+	What    string  `json:"what"`               // down, killed, paused, loss 5%, ...
+	FromUS  float64 `json:"from_us"`            // when it begins
+	UntilUS float64 `json:"until_us,omitempty"` // when it is over; absent: it lasts to the end of the run, or is over at once
+	Once    bool    `json:"once,omitempty"`     // it is over at once
+
+	RerouteUS float64 `json:"reroute_us,omitempty"` // after a link goes down or comes up again: when all switches know; absent: they never do
+}
+
+// LinkDown is what happens to a link that carries nothing.
+const LinkDown = "down"
+
+// Began says whether the fault began in a run that ended at an instant, in microseconds of lab time.
+func (f Fault) Began(endUS float64) bool { return f.FromUS <= endUS }
 
 // File is a file of a run directory.
 type File struct {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"weft/results/record"
+	"weft/results/table"
 )
 
 // style is the whole look of a page: one column that fits a phone, black on white, nothing that is fetched. What is wider than the phone scrolls on its own,
@@ -44,6 +45,7 @@ const layout = `{{define "page"}}<!doctype html>
 {{range .Doubts}}<p class="missed">{{.}}</p>{{end}}
 {{range .Parts}}<section><h2>{{.Heading}}</h2>{{with .Text}}<p>{{.}}</p>{{end}}
 {{with .Facts}}<dl>{{range .}}<dt>{{index . 0}}</dt><dd>{{index . 1}}</dd>{{end}}</dl>{{end}}
+{{with .Links}}<ul>{{range .}}<li><a href="{{index . 1}}">{{index . 0}}</a></li>{{end}}</ul>{{end}}
 {{range .Tables}}{{template "table" .}}{{end}}
 {{range .Pictures}}<figure>{{.}}</figure>
 {{end}}{{with .Pre}}<pre>{{.}}</pre>{{end}}{{range .Folded}}<details><summary>{{.Summary}}</summary>{{with .Facts}}<dl>{{range .}}<dt>{{index . 0}}</dt><dd>{{index . 1}}</dd>{{end}}</dl>{{end}}{{range .Tables}}{{template "table" .}}{{end}}{{with .Pre}}<pre>{{.}}</pre>{{end}}</details>{{end}}
@@ -66,6 +68,7 @@ type Page struct {
 type Part struct {
 	Heading, Text string
 	Facts         [][2]string
+	Links         [][2]string // text, and a path from the page's own folder
 	Tables        []Table
 	Pictures      []template.HTML
 	Pre           string
@@ -95,10 +98,13 @@ func mark(cell string) string {
 	switch cell {
 	case "met", "pass", "ok":
 		return "met"
-	case "missed", "fail", "failed", "interrupted":
+	case "missed", "fail", record.Unverified, record.Unfinished, record.Failed, record.Interrupted:
 		return "missed"
-	case "skipped":
+	case "skipped", "fidelity degraded", "fidelity invalid":
 		return "skipped"
+	}
+	if strings.HasPrefix(cell, "missed ") {
+		return "missed"
 	}
 	return ""
 }
@@ -124,12 +130,24 @@ func Image(svg []byte, about string) template.HTML {
 // Page is the report of a run. topology is a drawing of the network; empty: none.
 func (r *Run) Page(topology []byte) (*Page, error) {
 	m := r.Manifest
-	p := &Page{Title: m.Lab, About: r.setting("about"), Footer: fmt.Sprintf("weft %s, %s, %s on %s %s", m.Version, m.Started, m.Machine.Host, m.Machine.OS, m.Machine.Kernel)}
+	p := &Page{Title: strings.TrimSuffix(m.Lab+": "+table.Point(m.Point), ": "), About: r.setting("about"), Footer: fmt.Sprintf("weft %s, %s, %s on %s %s", m.Version, m.Started, m.Machine.Host, m.Machine.OS, m.Machine.Kernel)}
 	p.Verdict, p.Class = r.verdict()
+	if m.Series != nil && m.Series.Sweep != "" {
+		p.Parts = append(p.Parts, Part{Heading: "Sweep", Links: [][2]string{{"all points of the sweep", "../" + m.Series.Sweep + "/report.html"}}})
+	}
+	if _, why, ok := strings.Cut(r.Manifest.Error, "\n"); ok && p.Class == "bad" {
+		p.Parts = append(p.Parts, Part{Heading: "Why it failed", Pre: why})
+	}
 	if s := r.Summary; s != nil {
 		p.Doubts = s.Warnings
+		if s.Retry != nil {
+			p.Doubts = append([]string{"another try, " + table.Retry(s.Retry)}, p.Doubts...)
+		}
 		if s.Fidelity != nil {
 			p.Doubts = append(p.Doubts, s.Fidelity.Reasons...)
+			if a := s.Fidelity.Advice; a != "" {
+				p.Doubts = append(p.Doubts, "advice: "+a)
+			}
 		}
 		p.Parts = append(p.Parts, Part{Heading: "Summary", Facts: facts(s), Tables: []Table{distributions(s), collectives(s)}})
 		if len(s.Expect) > 0 {
@@ -137,6 +155,14 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 		}
 	} else {
 		p.Doubts = []string{r.Why}
+	}
+	if len(m.Faults) > 0 {
+		t, more := faultTable(m.Faults, r.endUS())
+		part := Part{Heading: "Faults", Text: "What the lab has happen. Marks are those of the charts over time and of the drawing of the network.", Tables: []Table{t}}
+		if more > 0 {
+			part.Text += fmt.Sprintf(" %d more are in the lab.", more)
+		}
+		p.Parts = append(p.Parts, part)
 	}
 	figures, err := r.Figures()
 	if err != nil {
@@ -151,7 +177,7 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 		plots.Pictures = append(plots.Pictures, Inline(svg))
 	}
 	if len(topology) > 0 {
-		plots.Pictures = append(plots.Pictures, Image(topology, "the network, coloured by how much its links were used"))
+		plots.Pictures = append(plots.Pictures, Image(topology, "the network, coloured by how much of the capacity of links was used in their busier direction: grey little, orange half, red all"))
 	}
 	if len(plots.Pictures) > 0 {
 		p.Parts = append(p.Parts, plots)
@@ -164,24 +190,18 @@ func (r *Run) Page(topology []byte) (*Page, error) {
 
 func (r *Run) verdict() (text, class string) {
 	s := r.Summary
-	if s == nil || s.Status != "ok" {
+	if s == nil || s.Status != record.OK {
 		text = r.Manifest.Status
 		if r.Manifest.Error != "" {
-			text += ": " + r.Manifest.Error
+			first, _, _ := strings.Cut(r.Manifest.Error, "\n") // the rest has a part of its own
+			text += ": " + first
 		}
 		return text, "bad"
 	}
-	missed := 0
-	for _, e := range s.Expect {
-		if !e.OK {
-			missed++
-		}
-	}
+	missed := table.Missed(s)
 	switch {
 	case missed > 0:
 		return fmt.Sprintf("%d of %d expectations missed", missed, len(s.Expect)), "bad"
-	case !s.Verified:
-		return "the data is not verified", "doubt"
 	case s.Fidelity != nil && s.Fidelity.Verdict != "ok":
 		return "fidelity " + s.Fidelity.Verdict, "doubt"
 	case len(s.Expect) == 0:
@@ -199,20 +219,41 @@ func (r *Run) setting(path string) string {
 	return ""
 }
 
-// again is the command that makes the run again, from its directory.
-func (r *Run) again() string {
+// sweepAgain is the command that makes the sweep of the run again, from the run's directory. Each point chooses its own dilation, unless
+// the lab says.
+func (r *Run) sweepAgain() string {
+	return r.command() + "\n# weft " + r.Manifest.Version
+}
+
+// command runs the lab of the run as it was run.
+func (r *Run) command() string {
 	m := r.Manifest
 	cmd := "weft run " + quote(m.Run+"/lab.yaml") + " --engine " + m.Engine
-	if m.Engine == "emu" {
-		cmd += " --dilation " + number(m.Dilation)
+	for _, set := range m.Set {
+		cmd += " --set " + quote(set)
 	}
 	for _, s := range m.Settings {
-		if strings.HasPrefix(s.From, "command line: --set") {
-			cmd += " --set " + quote(s.Path+"="+s.Value)
+		for _, flag := range []string{"runtime", "datapath"} {
+			if s.Path == "engine."+flag && strings.HasPrefix(s.From, "command line: --"+flag) {
+				cmd += " --" + flag + " " + quote(s.Value)
+			}
 		}
 	}
+	return cmd
+}
+
+// again is the command that makes the run again, from its directory.
+func (r *Run) again() string {
+	m, cmd := r.Manifest, r.command()
+	if m.Engine == "emu" {
+		cmd += " --dilation " + strconv.FormatFloat(m.Dilation, 'f', -1, 64)
+	}
 	for _, path := range slices.Sorted(maps.Keys(m.Point)) {
-		cmd += " --set " + quote(fmt.Sprintf("%s=%v", path, m.Point[path]))
+		value := fmt.Sprint(m.Point[path])
+		if v, ok := m.Point[path].(float64); ok {
+			value = strconv.FormatFloat(v, 'f', -1, 64) // no lab file has 1e+06
+		}
+		cmd += " --set " + quote(path+"="+value)
 	}
 	return cmd + "\n# weft " + m.Version + ", seed " + strconv.FormatUint(m.Seed, 10)
 }

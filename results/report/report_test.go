@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +32,7 @@ func made(t testing.TB, seed uint64, fct units.Time, change func(*record.Summary
 		Root: t.TempDir(), Now: newYear, LabText: []byte("weft: 1\nname: x # <script>alert(1)</script>\n"),
 		Manifest: record.Manifest{
 			Lab: "x", Seed: seed, Engine: "sim", Version: "v1", Dilation: 1, Point: map[string]any{"transport.kind": "pc4", "workload.0.ranks": 4},
+			Set: []string{"topology.mtu=1 KB"},
 			Settings: []record.Setting{
 				{Path: "about", Value: `a "quoted" <lab>`, From: "line 2"}, {Path: "measure.queues", Value: "1us"}, {Path: "measure.rates", Value: "1us"},
 				{Path: "topology.mtu", Value: "1 KB", From: "command line: --set topology.mtu=1KB"},
@@ -117,7 +119,9 @@ func TestVerdicts(t *testing.T) {
 	for want, change := range map[string]func(*record.Summary){
 		"ok, data verified, every expectation met": func(s *record.Summary) { s.Expect = s.Expect[:1] },
 		"ok, data verified</span>":                 func(s *record.Summary) { s.Expect = nil },
-		"the data is not verified":                 func(s *record.Summary) { s.Expect, s.Verified = nil, false },
+		"unverified: 1 of 8 results of ranks have wrong elements": func(s *record.Summary) {
+			s.Status, s.Error, s.Verified = record.Unverified, "1 of 8 results of ranks have wrong elements", false
+		},
 		"fidelity degraded": func(s *record.Summary) {
 			s.Expect, s.Fidelity = nil, &record.Fidelity{Verdict: "degraded", Reasons: []string{"late by 3 us"}}
 		},
@@ -230,12 +234,59 @@ func TestCompare(t *testing.T) {
 		if (SingleSeeds(d) != "") != (len(c.a) == 1 && len(c.b) == 1) {
 			t.Errorf("%s: of single seeds it says %q", c.name, SingleSeeds(d))
 		}
+		for _, row := range d {
+			if c.name == "seeds, apart" && row.Beyond != (row.Verdict == Worse) || c.name == "one and several" && row.Beyond != (row.Verdict == Better) {
+				t.Errorf("%s: %+v", c.name, row)
+			}
+		}
+		if (FewSeeds(d, false) != "") != (c.name == "too few seeds to tell") {
+			t.Errorf("%s: of few seeds it says %q", c.name, FewSeeds(d, false))
+		}
 		if table := Comparison(d); len(table.Rows) != len(d) || len(table.Rows[0]) != len(table.Head) {
 			t.Errorf("%s: table %v", c.name, table)
 		}
 	}
 	if _, err := Compare(side(t, 1, us), Side{{Summary: nil}}); err == nil {
 		t.Error("nothing was compared, and no error")
+	}
+}
+
+func TestJudge(t *testing.T) {
+	is := func(a, b, sign float64, change func(*Difference)) Difference {
+		d := Difference{A: stats.Interval{Mean: a}, B: stats.Interval{Mean: b}, Noise: "none", Beyond: a != b, sign: sign, exact: true}
+		if a != 0 {
+			d.Change = b/a - 1
+		}
+		if change != nil {
+			change(&d)
+		}
+		return d
+	}
+	within := func(d *Difference) { d.Noise, d.Beyond = "flows", false }
+	for _, c := range []struct {
+		d         Difference
+		tolerance float64
+		exact     bool
+		want      string
+	}{
+		{is(10, 10, 1, nil), 0, true, Same},
+		{is(10, 11, 1, nil), 0.05, true, Worse},
+		{is(10, 11, 1, nil), 0.15, true, Same},
+		{is(10, 9, 1, nil), 0.05, true, Better},
+		{is(10, 9, -1, nil), 0.05, true, Worse},
+		{is(10, 11, 0, nil), 0.05, true, Differs},
+		{is(0, 1, 1, nil), 10, true, Worse}, // no share of nothing is tolerated
+		{is(1, 0, 1, nil), 0.05, true, Better},
+		{is(10, 11, 1, within), 0.05, true, Worse},
+		{is(10, 11, 1, within), 0, false, Same},
+		{is(10, 11, 1, func(d *Difference) { d.Noise, d.Beyond, d.exact = "unknown", false, false }), 0, true, Unknown},
+		{is(10, 11, 1, func(d *Difference) { d.Noise, d.Beyond, d.exact = "seeds", false, false }), 0, true, Same},
+	} {
+		all := []Difference{c.d}
+		Judge(all, c.tolerance, c.exact)
+		if all[0].Verdict != c.want {
+			t.Errorf("%+v, tolerance %g, exact %t: %s, want %s", c.d, c.tolerance, c.exact, all[0].Verdict, c.want)
+		}
 	}
 }
 
@@ -287,7 +338,7 @@ func TestSweepPlots(t *testing.T) {
 		}
 	}
 	table := Points([]*record.Summary{{Point: map[string]any{"seed": 1}, Status: "ok"}, {Status: "failed"}})
-	if len(table.CSV()) != 3 || table.Head[0] != "seed" || table.Rows[1][len(table.Head)-1] != "failed" {
+	if len(table.Rows) != 2 || table.Head[0] != "seed" || table.Rows[1][len(table.Head)-1] != "failed" {
 		t.Errorf("%v", table)
 	}
 }
@@ -333,4 +384,30 @@ func peak() float64 {
 		kb = kb*10 + float64(c-'0')
 	}
 	return kb * 1024
+}
+
+// Paths that move together are one: the kind is drawn, and nothing else tells its bars apart. Whiskers are values that were measured.
+func TestAxesOfPathsThatMoveTogether(t *testing.T) {
+	var points []expect.Point
+	for kind, pfc := range map[string]string{"pc4": "off", "roce": "on"} {
+		for i, p99 := range []float64{1, 2, 90} {
+			points = append(points, expect.Point{
+				At:      map[string]string{"queues.pfc": pfc, "transport.kind": kind, "seed": strconv.Itoa(i)},
+				Summary: &record.Summary{Status: "ok", Flows: record.Flows{Count: 1, FCT: record.Quantiles{P99: p99}}},
+			})
+		}
+	}
+	if x, by, ok := Axes(points); !ok || x != "transport.kind" || len(by) != 0 {
+		t.Errorf("%s by %q", x, by)
+	}
+	for _, o := range Overview(points)[:1] {
+		d, err := o.Draw(points)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := d.(plot.Bars)
+		if len(b.Series) != 1 || b.Series[0].Low[0] != 1 || b.Series[0].High[0] != 90 || !strings.Contains(b.Caption, "least value to the largest") {
+			t.Errorf("%+v", b)
+		}
+	}
 }

@@ -59,6 +59,10 @@ func (r *Run) Figures() ([]Figure, error) {
 		case err != nil:
 			return nil, err
 		case len(f.Series) > 0:
+			if f.X == timeAxis() {
+				spans, caption := r.spans()
+				f.Spans, f.Caption = spans, strings.TrimSpace(f.Caption+" "+caption)
+			}
 			out = append(out, f)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"weft/results/expect"
 	"weft/results/plot"
+	"weft/results/record"
 	"weft/results/stats"
 	"weft/units"
 )
@@ -29,6 +30,7 @@ type SweepPlot struct {
 	Y                    string   // a value of a run, as in an expectation: rtt.mean
 	By                   []string // paths that tell lines apart
 	Log                  string   // x, y or xy
+	Extremes             bool     // whiskers are the least and the largest value, not an interval of the mean
 	Near                 bool     // the vertical axis of lines begins near the least value, not at 0
 	Reference            []plot.Series
 }
@@ -41,7 +43,7 @@ type Drawing interface {
 
 // Draw draws a value of the points of a sweep over one of its paths: lines where that is made of numbers, bars where it is
 // of names. Points that differ in other paths than X and By, such as the seed, are one point with the 95 % confidence interval of
-// their mean.
+// their mean, or with Extremes their least and largest value.
 func (p SweepPlot) Draw(points []expect.Point) (Drawing, error) {
 	e, err := expect.ParseValue(p.Y)
 	if err != nil {
@@ -52,7 +54,7 @@ func (p SweepPlot) Draw(points []expect.Point) (Drawing, error) {
 	var xs, bys []string
 	unit := ""
 	for _, pt := range points {
-		if pt.Summary == nil || pt.Summary.Status != "ok" {
+		if pt.Summary == nil || pt.Summary.Status != record.OK {
 			continue
 		}
 		q, err := e.Value([]expect.Point{pt})
@@ -73,7 +75,17 @@ func (p SweepPlot) Draw(points []expect.Point) (Drawing, error) {
 		return nil, fmt.Errorf("plot %q: %w", p.Title, plot.ErrEmpty)
 	}
 	at, xUnit, numeric := axisValues(xs)
-	get := func(by, x string) stats.Interval { return stats.MeanInterval(cells[cell{x, by}]) }
+	get := func(by, x string) stats.Interval {
+		values := cells[cell{x, by}]
+		i := stats.MeanInterval(values)
+		if p.Extremes && i.N > 1 {
+			i.Low, i.High = slices.Min(values), slices.Max(values)
+		}
+		return i
+	}
+	if p.Extremes && slices.ContainsFunc(slices.Collect(maps.Values(cells)), func(values []float64) bool { return len(values) > 1 }) {
+		p.Caption = strings.TrimSpace(p.Caption + " Means; whiskers reach from the least value to the largest.")
+	}
 	if !numeric {
 		return p.bars(xs, bys, unit, get), nil
 	}
@@ -182,7 +194,7 @@ func axisValues(xs []string) (at map[string]float64, unit string, ok bool) {
 }
 
 // Axes chooses how the points of a sweep are drawn: over the path with the most values that are numbers, the others telling
-// lines apart, seeds as noise. ok is false when nothing is swept but seeds.
+// lines apart but for what follows from them, seeds as noise. ok is false when nothing is swept but seeds.
 func Axes(points []expect.Point) (x string, by []string, ok bool) {
 	values := map[string]map[string]bool{}
 	for _, p := range points {
@@ -202,13 +214,19 @@ func Axes(points []expect.Point) (x string, by []string, ok bool) {
 		if _, _, numeric := axisValues(slices.Sorted(maps.Keys(values[path]))); numeric {
 			n += 1000 // before names, which make bars
 		}
-		if n > best {
+		if n > best || n == best && strings.HasSuffix(path, ".kind") { // of paths that move together the kind says most
 			x, best = path, n
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(values)) {
 		if path != x && path != "seed" && len(values[path]) > 1 {
 			by = append(by, path)
+		}
+	}
+	for _, path := range slices.Clone(by) { // what follows from the others tells nothing apart
+		others := slices.DeleteFunc(slices.Clone(by), func(b string) bool { return b == path })
+		if expect.Implied(points, append(others, x)...)[path] {
+			by = others
 		}
 	}
 	return x, by, x != ""
@@ -228,7 +246,7 @@ func Overview(points []expect.Point) []SweepPlot {
 		{Name: "busbw", Title: "Bus bandwidth of the first collective", Y: "collective.0.busbw"},
 	}
 	for i := range out {
-		out[i].X, out[i].By, out[i].Log = x, by, "x"
+		out[i].X, out[i].By, out[i].Log, out[i].Extremes = x, by, "x", true
 	}
 	return out
 }

@@ -20,13 +20,19 @@ func facts(s *record.Summary) [][2]string {
 		{"network", fmt.Sprintf("%d packets, %d CE marks, %d drops, %d retransmits, %d timeouts, %d pauses; largest queue %s",
 			n.Packets, n.CEMarks, n.Drops, n.Retransmits, n.Timeouts, n.Pauses, table.Bytes(n.MaxQueue))},
 	}
+	if text := table.Links(n); text != "" {
+		out = append(out, [2]string{"links", text})
+	}
+	if n.Refused+n.Beside > 0 {
+		out = append(out, [2]string{"foreign packets", fmt.Sprintf("%d refused, %d beside the workload", n.Refused, n.Beside)})
+	}
+	fixed := len(out)
 	for path, v := range s.Point {
 		out = append(out, [2]string{path, fmt.Sprint(v)})
 	}
-	slices.SortFunc(out[7:], func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
+	slices.SortFunc(out[fixed:], func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
 	if f := s.Fidelity; f != nil {
-		out = append(out, [2]string{"fidelity", fmt.Sprintf("%s: 99th percentile of lateness %s ns of %s ns base RTT, %d unordered drops, dilation %s",
-			f.Verdict, number(f.LatenessP99NS), number(f.BaseRTTNS), f.UnorderedDrops, number(s.Dilation))})
+		out = append(out, [2]string{"fidelity", table.Fidelity(f) + "; dilation " + number(s.Dilation)})
 	}
 	if r := s.Rates; r != nil {
 		out = append(out, [2]string{"rates", fmt.Sprintf("%s Gb/s over %d connections, %s to %s Gb/s each, Jain's index %s", number(r.TotalGbps), r.Conns,
@@ -41,7 +47,11 @@ func distributions(s *record.Summary) Table {
 		t.Rows = append(t.Rows, []string{name, number(q.Mean), number(q.P50), number(q.P99), number(q.Max), unit})
 	}
 	if s.Flows.Count > s.Flows.Unfinished {
-		add("flow completion", s.Flows.FCT, "us")
+		name := "flow completion"
+		if s.Flows.Unfinished > 0 {
+			name += fmt.Sprintf(" (%d of %d flows)", s.Flows.Count-s.Flows.Unfinished, s.Flows.Count)
+		}
+		add(name, s.Flows.FCT, "us")
 		add("slowdown", s.Flows.Slowdown, "")
 	}
 	if s.RTT.Max > 0 {
@@ -74,17 +84,72 @@ func collectives(s *record.Summary) Table {
 func Expectations(all []record.Expect) Table {
 	t := Table{Head: []string{"", "expectation", "got", "note"}, Numbers: 2, Words: 3}
 	for _, e := range all {
-		word := "missed"
-		if e.OK {
+		word, got := "missed", table.Got(e)
+		switch {
+		case e.OK:
 			word = "met"
+		case e.Skipped:
+			word, got = "skipped", ""
 		}
-		t.Rows = append(t.Rows, []string{word, e.That, table.Got(e), e.Note})
+		t.Rows = append(t.Rows, []string{word, e.That, got, strings.Trim(e.Note+"; "+e.Doubt, "; ")})
 	}
 	return t
 }
 
-// Points is the table of the points of a sweep: their values, and what everybody looks at first.
+// Points is the table of the points of a sweep: their values, how many flows were done where any were not, and what everybody looks
+// at first. A number that a run does not have is a dash.
 func Points(runs []*record.Summary) Table {
+	paths := swept(runs)
+	t := Table{Head: slices.Clone(paths), Numbers: len(paths)}
+	incomplete := table.Incomplete(runs)
+	if incomplete {
+		t.Head = append(t.Head, "flows done", "packets cut")
+	}
+	for _, m := range table.Metrics() {
+		t.Head = append(t.Head, strings.TrimSpace(m.Name+" "+m.Unit))
+	}
+	timed := slices.ContainsFunc(runs, func(s *record.Summary) bool { return len(s.Collectives) > 0 })
+	if timed {
+		t.Head = append(t.Head, "collective us") // the first one's time
+	}
+	t.Words, t.Head = len(t.Head), append(t.Head, "status")
+	for _, s := range runs {
+		row := values(s, paths)
+		if incomplete {
+			row = append(row, fmt.Sprintf("%d of %d", s.Flows.Count-s.Flows.Unfinished, s.Flows.Count), strconv.FormatInt(s.Network.Cut, 10))
+		}
+		row = numbers(s, row, "–")
+		switch {
+		case timed && s.Complete() && len(s.Collectives) > 0:
+			row = append(row, number(s.Collectives[0].TimeUS))
+		case timed:
+			row = append(row, "–")
+		}
+		t.Rows = append(t.Rows, append(row, table.Outcome(s)))
+	}
+	return t
+}
+
+// CSV is the points of a sweep for other programs, with the same columns for every sweep. A number that a run does not have is empty.
+func CSV(runs []*record.Summary) [][]string {
+	paths := swept(runs)
+	head := append(slices.Clone(paths), "flows", "flows done", "packets cut")
+	for _, m := range table.Metrics() {
+		head = append(head, strings.TrimSpace(m.Name+" "+m.Unit))
+	}
+	out := [][]string{append(head, "status")}
+	for _, s := range runs {
+		row := values(s, paths)
+		for _, n := range []int64{s.Flows.Count, s.Flows.Count - s.Flows.Unfinished, s.Network.Cut} {
+			row = append(row, strconv.FormatInt(n, 10))
+		}
+		out = append(out, append(numbers(s, row, ""), pointStatus(s)))
+	}
+	return out
+}
+
+// swept is the paths in which the points of a sweep differ.
+func swept(runs []*record.Summary) []string {
 	var paths []string
 	for _, s := range runs {
 		for path := range s.Point {
@@ -94,34 +159,35 @@ func Points(runs []*record.Summary) Table {
 		}
 	}
 	slices.Sort(paths)
-	t := Table{
-		Head:    append(slices.Clone(paths), "FCT p50 us", "FCT p99 us", "slowdown p99", "RTT mean us", "queue p99 us", "busbw Gb/s", "drops", "status"),
-		Numbers: len(paths), Words: len(paths) + 7,
-	}
-	for _, s := range runs {
-		var row []string
-		for _, path := range paths {
-			cell := ""
-			if v, ok := s.Point[path]; ok {
-				cell = fmt.Sprint(v)
-			}
-			row = append(row, cell)
-		}
-		bus := ""
-		if len(s.Collectives) > 0 {
-			bus = number(s.Collectives[0].BusBWGbps)
-		}
-		status := s.Status
-		for _, e := range s.Expect {
-			if !e.OK {
-				status = "missed"
-			}
-		}
-		t.Rows = append(t.Rows, append(row, number(s.Flows.FCT.P50), number(s.Flows.FCT.P99), number(s.Flows.Slowdown.P99), number(s.RTT.Mean),
-			number(s.Network.QueueDelay.P99), bus, strconv.FormatInt(s.Network.Drops, 10), status))
-	}
-	return t
+	return paths
 }
 
-// CSV writes the table as text for other programs.
-func (t Table) CSV() [][]string { return append([][]string{t.Head}, t.Rows...) }
+// values is what a run has at the paths of its sweep.
+func values(s *record.Summary, paths []string) []string {
+	row := make([]string, len(paths))
+	for i, path := range paths {
+		if v, ok := s.Point[path]; ok {
+			row[i] = fmt.Sprint(v)
+		}
+	}
+	return row
+}
+
+// numbers appends the numbers of a run to its row.
+func numbers(s *record.Summary, row []string, none string) []string {
+	for _, m := range table.Metrics() {
+		if v, is := m.Of(s); is {
+			row = append(row, number(v))
+		} else {
+			row = append(row, none)
+		}
+	}
+	return row
+}
+
+func pointStatus(s *record.Summary) string {
+	if s.Status == record.OK && table.Missed(s) > 0 {
+		return "missed"
+	}
+	return s.Status
+}

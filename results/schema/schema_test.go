@@ -34,9 +34,9 @@ func TestSummariesMeetTheSchema(t *testing.T) {
 	}
 	converged := 1.0
 	for _, sum := range []record.Summary{
-		{Format: store.Format},
+		{Format: store.Format, Status: record.Unfinished},
 		{
-			Format: store.Format, Point: map[string]any{"seed": 1}, Fidelity: &record.Fidelity{Verdict: "ok"}, Collectives: []record.Collective{{Name: "x"}},
+			Format: store.Format, Status: record.OK, Point: map[string]any{"seed": 1}, Fidelity: &record.Fidelity{Verdict: "ok"}, Collectives: []record.Collective{{Name: "x"}},
 			Rates: &record.Rates{Jain: 1}, Expect: []record.Expect{{That: "x"}}, Warnings: []string{"y"}, Clocks: record.Clocks{
 				ConvergedUS: &converged, Stability: &record.Stability{At: []record.Averaged{{TauUS: 1}}, Classes: []record.Class{{Name: "A"}}},
 			},
@@ -53,9 +53,11 @@ func TestSummariesMeetTheSchema(t *testing.T) {
 		if err := s.Validate(v); err != nil {
 			t.Errorf("%s: %v", b, err)
 		}
-		bad, _ := jsonschema.UnmarshalJSON(strings.NewReader(strings.Replace(string(b), `"seed":0`, `"seed":"x"`, 1)))
-		if err := s.Validate(bad); err == nil {
-			t.Error("a word is a seed")
+		for right, wrong := range map[string]string{`"seed":0`: `"seed":"x"`, `"status":"` + sum.Status: `"status":"x`} {
+			bad, _ := jsonschema.UnmarshalJSON(strings.NewReader(strings.Replace(string(b), right, wrong, 1)))
+			if err := s.Validate(bad); err == nil {
+				t.Errorf("%s meets the schema", wrong)
+			}
 		}
 	}
 }

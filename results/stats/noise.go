@@ -58,6 +58,15 @@ func MannWhitney(a, b []float64) float64 {
 	return math.Min(1, math.Erfc(math.Max(z, 0)/math.Sqrt2))
 }
 
+// LeastMannWhitney returns the least p that MannWhitney gives for n and m values without ties: of two sides that do not overlap.
+func LeastMannWhitney(n, m int) float64 {
+	p := 2.0
+	for i := 1; i <= n; i++ { // n! m! / (n + m)!
+		p *= float64(i) / float64(m+i)
+	}
+	return math.Min(1, p)
+}
+
 // rankSum returns Mann and Whitney's U of a, and the sum of t^3 - t over all groups of t equal values.
 func rankSum(a, b []float64) (u, ties float64) {
 	type ranked struct {

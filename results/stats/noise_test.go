@@ -57,6 +57,21 @@ func TestMannWhitney(t *testing.T) {
 }
 
 // The two sides may be exchanged, and a p-value is a probability.
+func TestLeastMannWhitney(t *testing.T) {
+	for n := 1; n <= 6; n++ {
+		for m := 1; m <= 6; m++ {
+			var a, b []float64
+			for i := range n {
+				a = append(a, float64(i))
+			}
+			for i := range m {
+				b = append(b, float64(100+i))
+			}
+			near(t, "least p", LeastMannWhitney(n, m), MannWhitney(a, b), 1e-12)
+		}
+	}
+}
+
 func TestMannWhitneyIsSymmetric(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := rapid.SliceOfN(rapid.Float64Range(0, 5), 1, 25)

@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"weft/internal/fuzztest"
 	"weft/results/record"
 )
 
@@ -21,7 +22,7 @@ import (
 func bare(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := writeJSON(filepath.Join(dir, ManifestFile), record.Manifest{Format: Format, Status: running}); err != nil {
+	if err := writeJSON(filepath.Join(dir, ManifestFile), record.Manifest{Format: Format, Status: record.Running}); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -141,11 +142,12 @@ func TestNothingButMagic(t *testing.T) {
 }
 
 func FuzzScan(f *testing.F) {
+	corpus := fuzztest.New(f)
 	_, content, _ := three(f)
-	f.Add(content)
-	f.Add([]byte("PAR1PAR1"))
+	corpus.Add(content)
+	corpus.Add([]byte("PAR1PAR1"))
 	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, b []byte) {
+	corpus.Fuzz(func(t *testing.T, b []byte) {
 		if err := os.WriteFile(filepath.Join(dir, QueuesFile), b, 0o644); err != nil {
 			t.Fatal(err)
 		}

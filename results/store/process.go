@@ -9,9 +9,6 @@ import (
 	"weft/results/record"
 )
 
-// running is the status of a run that is not over.
-const running = "running"
-
 // outerVar is the environment variable with the process of the machine that this one ends with, as JSON, where this one is of a
 // kernel of its own, which nobody outside can look into.
 const outerVar = "WEFT_OUTER_PROCESS"

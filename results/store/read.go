@@ -4,13 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
-
+	"weft/internal/regular"
 	"weft/results/record"
 )
 
@@ -55,7 +52,7 @@ func unfinished(dir string) error {
 		return fmt.Errorf("%w, nor a manifest: it is no run directory", ErrNoSummary)
 	case err != nil:
 		return err
-	case m.Status == running:
+	case m.Status == record.Running:
 		return fmt.Errorf("%w: it is still running", ErrNoSummary)
 	}
 	return fmt.Errorf("%w: %s", ErrNoSummary, m.Error)
@@ -72,8 +69,8 @@ func ReadManifest(dir string) (*record.Manifest, error) {
 	if err := known(filepath.Join(dir, ManifestFile), m.Format); err != nil {
 		return nil, err
 	}
-	if m.Status == running && gone(m.Process) {
-		m.Status, m.Error = "failed", "the run was killed"
+	if m.Status == record.Running && gone(m.Process) {
+		m.Status, m.Error = record.Failed, "the run was killed"
 	}
 	return m, nil
 }
@@ -89,34 +86,9 @@ func known(path string, version int) error {
 	return nil
 }
 
-// openRegular opens a file to read it, and refuses what is none: a pipe without a writer would have its reader wait for ever.
-func openRegular(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: it is not a regular file", path)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
 func readJSON[T any](path string) (_ *T, text []byte, err error) {
-	f, err := openRegular(path)
-	if err != nil {
+	if text, err = regular.Read(path, maxJSON); err != nil {
 		return nil, nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	text, err = io.ReadAll(io.LimitReader(f, maxJSON+1))
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(text) > maxJSON {
-		return nil, nil, fmt.Errorf("%s: it is larger than any that weft writes", path)
 	}
 	v := new(T)
 	if err := json.Unmarshal(text, v); err != nil {
@@ -127,13 +99,9 @@ func readJSON[T any](path string) (_ *T, text []byte, err error) {
 
 // ReadLab reads the lab file that a run directory keeps; empty where it keeps none.
 func ReadLab(dir string) (string, error) {
-	f, err := openRegular(filepath.Join(dir, LabFile))
+	text, err := regular.Read(filepath.Join(dir, LabFile), maxJSON)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
-	if err != nil {
-		return "", err
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxJSON))
-	return string(text), errors.Join(err, f.Close())
+	return string(text), err
 }

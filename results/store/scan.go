@@ -18,6 +18,7 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
+	"weft/internal/regular"
 	"weft/results/record"
 )
 
@@ -40,7 +41,7 @@ type data struct {
 
 // openData opens a data file and finds its last footer that is whole.
 func openData(dir, name string) (*data, error) {
-	f, err := openRegular(filepath.Join(dir, name))
+	f, err := regular.Open(filepath.Join(dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, name), absent(dir, name))
 	}

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/regular"
 	"weft/results/record"
 )
 
@@ -38,7 +39,7 @@ const (
 
 // Options say where a run is kept and what its manifest begins with.
 type Options struct {
-	Root     string          // directory that holds all runs; "" means results
+	Root     string          // directory that holds all runs; "" means DefaultRoot()
 	Now      time.Time       // start of the run
 	Series   Series          // names the directory
 	Manifest record.Manifest // Lab must be set; Run, Started, Status and Process are filled in
@@ -48,10 +49,15 @@ type Options struct {
 // Series says which run this is of those that one command line makes of a lab: of the points of a sweep, say, which
 // begin and end in any order. The zero value is a run by itself.
 type Series struct {
+	ID     string    // tells command lines apart, those of one second too; "" for a run by itself
 	Began  time.Time // of the command line; the zero value is the start of the run
 	Number int       // of this run, from 1
 	Of     int       // how many there are
+	Sweep  string    // name of the folder beside the runs that is about all of them; may be empty
 }
+
+// Stamp begins the names of what a series leaves: the second in which it began.
+func (s *Series) Stamp() string { return s.Began.UTC().Format("20060102T150405") }
 
 // Run is the directory of one run while it is being written. The first error of any write sticks: later
 // writes return it, and Finish does. Not safe for concurrent use.
@@ -85,8 +91,11 @@ func Open(o Options) (*Run, error) {
 	r.manifest.Format = Format
 	r.manifest.Run = filepath.ToSlash(dir)
 	r.manifest.Started = o.Now.UTC().Format(time.RFC3339)
-	r.manifest.Status = running
+	r.manifest.Status = record.Running
 	r.manifest.Process = self()
+	if s := o.Series; s.ID != "" {
+		r.manifest.Series = &record.Series{ID: s.ID, Number: s.Number, Of: s.Of, Sweep: s.Sweep}
+	}
 	if err := r.begin(o.LabText); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir)) // nobody else knows of it
 	}
@@ -107,7 +116,7 @@ func (r *Run) begin(labText []byte) (err error) {
 	return err
 }
 
-// checkName refuses lab names that would lead out of the results directory.
+// checkName refuses lab names that would lead out of the directory of runs.
 func checkName(lab string) error {
 	if lab == "" || lab != filepath.Base(lab) || strings.HasPrefix(lab, ".") {
 		return fmt.Errorf("lab name %q cannot name a directory", lab)
@@ -118,17 +127,42 @@ func checkName(lab string) error {
 // rootDir is the directory that holds all runs.
 func rootDir(root string) string {
 	if root == "" {
-		return "results"
+		return DefaultRoot()
 	}
 	return root
 }
 
-// CheckRoot returns an error if runs cannot be kept in root: it, or what exists of the way to it, is no directory that
-// may be written to. It creates nothing, and does not see everything, such as a disk that is full.
-func CheckRoot(root string) error {
-	dir := filepath.Clean(rootDir(root))
+// RootVar names the environment variable that says which directory keeps runs unless the command line does.
+const RootVar = "WEFT_OUT"
+
+// DefaultRoot is the directory that keeps runs unless the command line names one: what RootVar says, or runs.
+func DefaultRoot() string {
+	if root := os.Getenv(RootVar); root != "" {
+		return root
+	}
+	return "runs"
+}
+
+// CheckRoot returns an error if runs of labs cannot be kept in root: it, the folder of a lab in it, or what exists of the
+// way to it, is no directory that may be written to. It creates nothing, and does not see everything, such as a disk that
+// is full.
+func CheckRoot(root string, labs ...string) error {
+	err := checkDir(rootDir(root))
+	for _, lab := range labs {
+		if err == nil {
+			err = checkDir(filepath.Join(rootDir(root), lab))
+		}
+	}
+	return err
+}
+
+func checkDir(dir string) error {
+	dir = filepath.Clean(dir)
 	for {
 		info, err := os.Stat(dir)
+		if to, lerr := os.Readlink(dir); errors.Is(err, fs.ErrNotExist) && lerr == nil {
+			return fmt.Errorf("nowhere to keep runs: %s is a symbolic link to %s, which does not exist; create that, or name another directory", dir, to)
+		}
 		if errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
 			dir = filepath.Dir(dir)
 			continue
@@ -140,7 +174,7 @@ func CheckRoot(root string) error {
 			err = os.NewSyscallError("write to "+dir, unix.Access(dir, unix.W_OK|unix.X_OK))
 		}
 		if err != nil {
-			return fmt.Errorf("nowhere to keep results: %w", err)
+			return fmt.Errorf("nowhere to keep runs: %w", err)
 		}
 		return nil
 	}
@@ -152,13 +186,48 @@ func makeDir(parent string, s Series) (string, error) {
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return "", err
 	}
-	stamp := s.Began.UTC().Format("20060102T150405")
 	for n := max(s.Number, 1); ; n += max(s.Of, 1) {
-		dir := filepath.Join(parent, fmt.Sprintf("%s-%d", stamp, n))
+		dir := filepath.Join(parent, fmt.Sprintf("%s-%d", s.Stamp(), n))
 		err := os.Mkdir(dir, 0o755)
 		if err == nil || !errors.Is(err, fs.ErrExist) {
 			return dir, err
 		}
+	}
+}
+
+// Claim creates a file or a folder in the folder of a lab, and returns its path. It is called name+ext or, where something has that
+// name, name-2+ext, name-3+ext and so on. create fails with fs.ErrExist for what exists, so that two callers never get the same.
+func Claim(root, lab, name, ext string, create func(path string) error) (path string, err error) {
+	if err := checkName(lab); err != nil {
+		return "", err
+	}
+	parent := filepath.Join(rootDir(root), lab)
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return "", err
+	}
+	for n := 1; ; n++ {
+		path = filepath.Join(parent, name+ext)
+		if n > 1 {
+			path = filepath.Join(parent, fmt.Sprintf("%s-%d%s", name, n, ext))
+		}
+		if err = create(path); !errors.Is(err, fs.ErrExist) {
+			return path, err
+		}
+	}
+}
+
+// NewFolder creates a folder that is not there; for Claim.
+func NewFolder(path string) error { return os.Mkdir(path, 0o755) }
+
+// NewFile creates a file that is not there, with a content; for Claim.
+func NewFile(content []byte) func(path string) error {
+	return func(path string) error {
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(content)
+		return errors.Join(err, f.Close())
 	}
 }
 
@@ -205,7 +274,7 @@ func (r *Run) Finish(now time.Time, s *record.Summary) error {
 	r.manifest.Fidelity = s.Fidelity
 	r.closeFiles()
 	if r.err != nil {
-		s.Status = "failed"
+		s.Status = record.Failed
 		if s.Error == "" {
 			s.Error = r.err.Error()
 		}
@@ -223,7 +292,7 @@ func (r *Run) Abandon(now time.Time, why error) error {
 	}
 	r.closed = true
 	r.closeFiles()
-	return r.end(now, "failed", why.Error())
+	return r.end(now, record.Failed, why.Error())
 }
 
 // end writes the last manifest.
@@ -231,7 +300,7 @@ func (r *Run) end(now time.Time, status, why string) error {
 	r.manifest.Ended = now.UTC().Format(time.RFC3339)
 	r.manifest.Status, r.manifest.Error = status, why
 	if r.err != nil {
-		r.manifest.Status = "failed"
+		r.manifest.Status = record.Failed
 		if why == "" {
 			r.manifest.Error = r.err.Error()
 		}
@@ -265,7 +334,7 @@ func (r *Run) contents() []record.File {
 
 // sum describes a file.
 func sum(path string) (_ record.File, err error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return record.File{}, err
 	}

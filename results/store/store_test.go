@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -256,7 +257,7 @@ func TestSeriesAreNumberedInTheirOrder(t *testing.T) {
 	open := func(began time.Time, number, of int) string {
 		t.Helper()
 		r, err := Open(Options{
-			Root: root, Now: newYear.Add(time.Minute), Series: Series{began, number, of}, Manifest: record.Manifest{Lab: "x"},
+			Root: root, Now: newYear.Add(time.Minute), Series: Series{Began: began, Number: number, Of: of}, Manifest: record.Manifest{Lab: "x"},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -449,4 +450,77 @@ func ports(t interface {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// Command lines that begin in one second, each with several runs at once, share no directory, and their runs can be told apart.
+func TestSeriesOfOneSecondShareNothing(t *testing.T) {
+	const lines, of = 16, 5
+	root := t.TempDir()
+	var all sync.WaitGroup
+	runs, sweeps := make([][of]string, lines), make([]string, lines)
+	for i := range lines {
+		s := Series{ID: fmt.Sprint(i), Began: newYear, Of: of}
+		all.Go(func() {
+			dir, err := Claim(root, "x", "sweep-"+s.Stamp()+"-sim", "", NewFolder)
+			if err != nil {
+				t.Error(err)
+			}
+			sweeps[i] = dir
+		})
+		for n := range of {
+			s := s
+			s.Number = n + 1
+			all.Go(func() {
+				r, err := Open(Options{Root: root, Now: newYear, Series: s, Manifest: record.Manifest{Lab: "x"}})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				runs[i][n] = r.Dir()
+				if err := r.Finish(newYear, &record.Summary{Status: record.OK, Seed: uint64(i)}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	all.Wait()
+	seen := map[string]bool{}
+	for i := range lines {
+		if seen[sweeps[i]] {
+			t.Errorf("two sweeps have %s", sweeps[i])
+		}
+		seen[sweeps[i]] = true
+		for n, dir := range runs[i] {
+			if seen[dir] {
+				t.Errorf("two runs have %s", dir)
+			}
+			seen[dir] = true
+			m, err := ReadManifest(dir)
+			if err != nil || m.Series == nil || *m.Series != (record.Series{ID: fmt.Sprint(i), Number: n + 1, Of: of}) {
+				t.Errorf("%s: %+v, %v", dir, m.Series, err)
+			}
+			if s, err := ReadSummary(dir); err != nil || s.Seed != uint64(i) {
+				t.Errorf("%s: %+v, %v", dir, s, err)
+			}
+		}
+	}
+}
+
+func TestClaimedFilesAreNew(t *testing.T) {
+	root := t.TempDir()
+	for i, want := range []string{"a.svg", "a-2.svg", "a-3.svg"} {
+		path, err := Claim(root, "x", "a", ".svg", NewFile([]byte{byte(i)}))
+		if err != nil || path != filepath.Join(root, "x", want) {
+			t.Errorf("%s, %v; want %s", path, err, want)
+		}
+	}
+	if b, err := os.ReadFile(filepath.Join(root, "x", "a.svg")); err != nil || !slices.Equal(b, []byte{0}) {
+		t.Errorf("the first is %v, %v", b, err)
+	}
+	if _, err := Claim(root, "../x", "a", "", NewFolder); err == nil {
+		t.Error("a name leads out")
+	}
+	if _, err := Claim(filepath.Join(root, "x", "a.svg"), "x", "a", "", NewFolder); err == nil {
+		t.Error("there is a folder in a file")
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"weft/results/record"
 )
 
 // colour is an SGR parameter; 0 is none.
@@ -21,6 +23,7 @@ const (
 // Style says how text may be decorated.
 type Style struct {
 	Colour bool
+	Width  int // of the terminal, in characters; 0: as wide as needed
 }
 
 // paint wraps text in a colour when the style has colours.
@@ -30,6 +33,12 @@ func (s Style) paint(c colour, text string) string {
 	}
 	return "\x1b[" + strconv.Itoa(int(c)) + "m" + text + "\x1b[0m"
 }
+
+// Good paints words that say that something came out well.
+func (s Style) Good(text string) string { return s.paint(green, text) }
+
+// Bad paints words that say that it did not.
+func (s Style) Bad(text string) string { return s.paint(red, text) }
 
 // cell is one field of a grid.
 type cell struct {
@@ -96,17 +105,26 @@ func Rows(w io.Writer, head []string, rows [][]string, st Style) error {
 		cells = nil
 		for _, text := range row {
 			c := left(text)
-			switch text {
-			case "pass", "ok":
-				c.colour = green
-			case "fail", "failed", "damaged", "interrupted":
-				c.colour = red
-			case "skipped", "running":
-				c.colour = yellow
-			}
+			c.colour = colourOf(text)
 			cells = append(cells, c)
 		}
 		g.row(cells...)
 	}
 	return g.write(w, st, "")
+}
+
+// colourOf is the colour of a word that says how something went.
+func colourOf(text string) colour {
+	switch text {
+	case "pass", "ok":
+		return green
+	case "fail", "damaged", record.Unverified, record.Unfinished, record.Failed, record.Interrupted:
+		return red
+	case "skipped", record.Running:
+		return yellow
+	}
+	if strings.HasPrefix(text, "missed ") {
+		return red
+	}
+	return 0
 }

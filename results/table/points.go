@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
 	"weft/results/record"
 )
@@ -36,22 +37,6 @@ func Points(w io.Writer, runs []*record.Summary, st Style) error {
 	return nil
 }
 
-// workloads is the table of what workloads did.
-func workloads(w io.Writer, runs []*record.Summary, st Style) error {
-	var g grid
-	g.row(header("lab"), header("point"), header("engine"), header("flows"), header("FCT p50"), header("FCT p99"),
-		header("slowdown p99"), header("RTT mean"), header("queue p99"), header("marks"), header("drops"), header("status"))
-	for _, s := range runs {
-		done, sent := ended(s), s.Network.Packets > 0
-		g.row(left(s.Lab), left(Point(s.Point)), left(s.Engine), right(known(s.Flows.Count > 0, count(s.Flows.Count))),
-			right(known(done, micros(s.Flows.FCT.P50))), right(known(done, micros(s.Flows.FCT.P99))),
-			right(known(done, digits(s.Flows.Slowdown.P99))),
-			right(known(answered(s), micros(s.RTT.Mean))), right(known(delivered(s), micros(s.Network.QueueDelay.P99))),
-			right(known(sent, count(s.Network.CEMarks))), right(known(sent, count(s.Network.Drops))), outcome(s))
-	}
-	return g.write(w, st, "")
-}
-
 // Across writes what was expected across the points of sweeps; nothing without any.
 func Across(w io.Writer, judged []*record.Summary, st Style) error {
 	for _, s := range judged {
@@ -68,14 +53,12 @@ func Across(w io.Writer, judged []*record.Summary, st Style) error {
 // outcome is the last column: how the run went, in a word or two.
 func outcome(s *record.Summary) cell {
 	switch missed := Missed(s); {
-	case s.Status != "ok":
+	case s.Status != record.OK:
 		return cell{text: s.Status, colour: red}
 	case missed > 0:
 		return cell{text: fmt.Sprintf("missed %d of %d", missed, len(s.Expect)), colour: red}
 	case s.Fidelity != nil && s.Fidelity.Verdict != "ok":
 		return cell{text: "fidelity " + s.Fidelity.Verdict, colour: yellow}
-	case !s.Verified:
-		return cell{text: "not verified", colour: yellow}
 	}
 	return cell{text: "ok", colour: green}
 }
@@ -83,7 +66,7 @@ func outcome(s *record.Summary) cell {
 // Compare writes the same lab in two engines side by side with the difference of the second from the first.
 func Compare(w io.Writer, a, b *record.Summary, st Style) error {
 	var g grid
-	g.row(header(a.Lab), header(a.Engine), header(b.Engine), header("difference"))
+	g.row(header(strings.TrimSpace(a.Lab+" "+Point(a.Point))), header(column(a)), header(column(b)), header("difference"))
 	for _, r := range comparison(a, b) {
 		c := right("")
 		if !math.IsNaN(r.share) {
@@ -95,6 +78,14 @@ func Compare(w io.Writer, a, b *record.Summary, st Style) error {
 		g.row(left(r.name), right(known(!math.IsNaN(r.a), micros(r.a))), right(known(!math.IsNaN(r.b), micros(r.b))), c)
 	}
 	return g.write(w, st, "")
+}
+
+// column names the side of a comparison that a run is: its engine, and how far to trust it.
+func column(s *record.Summary) string {
+	if s.Fidelity == nil {
+		return s.Engine
+	}
+	return fmt.Sprintf("%s (fidelity %s)", s.Engine, s.Fidelity.Verdict)
 }
 
 type difference struct {
@@ -116,7 +107,7 @@ func comparison(a, b *record.Summary) []difference {
 		name string
 		a, b record.Quantiles
 	}{
-		{"flow completion", only(ended(a), a.Flows.FCT), only(ended(b), b.Flows.FCT)},
+		{"flow completion", only(complete(a), a.Flows.FCT), only(complete(b), b.Flows.FCT)},
 		{"round trip", only(answered(a), a.RTT), only(answered(b), b.RTT)},
 		{"switch queues", only(delivered(a), a.Network.QueueDelay), only(delivered(b), b.Network.QueueDelay)},
 	} {
@@ -151,22 +142,15 @@ func positive(v float64) float64 {
 	return math.NaN()
 }
 
-// Misses lists, below the table of several runs, what was missed and why runs failed; nothing when all is well.
+// Misses writes Reasons below the table of several runs; nothing when all is well.
 func Misses(w io.Writer, runs []*record.Summary, st Style) error {
 	var g grid
-	for _, s := range runs {
-		name := s.Lab
-		if p := Point(s.Point); p != "" {
-			name += " " + p
+	for _, row := range Reasons(runs) {
+		cells := []cell{{text: row[0], colour: red}}
+		for _, text := range row[1:] {
+			cells = append(cells, left(text))
 		}
-		if s.Error != "" {
-			g.row(cell{text: s.Status, colour: red}, left(name), left(s.Error))
-		}
-		for _, e := range s.Expect {
-			if !e.OK {
-				g.row(cell{text: "missed", colour: red}, left(name), left(e.That), left(e.Note))
-			}
-		}
+		g.row(cells...)
 	}
 	if len(g.rows) == 0 {
 		return nil
@@ -175,4 +159,40 @@ func Misses(w io.Writer, runs []*record.Summary, st Style) error {
 		return err
 	}
 	return g.write(w, st, "")
+}
+
+// Reasons lists why runs failed, each reason once, and what they missed: the outcome, the runs, and what happened. Rows of further
+// lines of the same reason begin with empty cells; those of expectations have a fourth cell with what was found.
+func Reasons(runs []*record.Summary) (rows [][]string) {
+	type reason struct{ status, text string }
+	names := map[reason][]string{}
+	for _, s := range runs {
+		why := reason{s.Status, s.Error}
+		names[why] = append(names[why], strings.TrimSpace(s.Lab+" "+Point(s.Point)))
+	}
+	for _, s := range runs {
+		why := reason{s.Status, s.Error}
+		if s.Error != "" && names[why] != nil {
+			status, who := s.Status, some(names[why])
+			for line := range strings.SplitSeq(s.Error, "\n") {
+				rows = append(rows, []string{status, who, line})
+				status, who = "", ""
+			}
+			names[why] = nil
+		}
+		for _, e := range s.Expect {
+			if e.Missed() {
+				rows = append(rows, []string{"missed", strings.TrimSpace(s.Lab + " " + Point(s.Point)), e.That, Found(e)})
+			}
+		}
+	}
+	return rows
+}
+
+// some names the first of several runs, and counts the others.
+func some(names []string) string {
+	if len(names) == 1 {
+		return names[0]
+	}
+	return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
 }

@@ -19,8 +19,14 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 	}
 	var g grid
 	add := func(name string, text string) { g.row(header(name), left(text)) }
-	if s.Error != "" {
-		add("error", s.Error)
+	for i, line := range strings.Split(s.Error, "\n") {
+		switch {
+		case line == "":
+		case i == 0:
+			add("error", line)
+		default:
+			add("", line)
+		}
 	}
 	if s.Run != "" {
 		add("run", s.Run)
@@ -38,7 +44,7 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 	n := s.Network
 	add("network", fmt.Sprintf("%d packets, %d CE marks, %d drops, %d retransmits, %d timeouts, largest queue %s",
 		n.Packets, n.CEMarks, n.Drops, n.Retransmits, n.Timeouts, Bytes(n.MaxQueue)))
-	if text := links(&n); text != "" {
+	if text := Links(&n); text != "" {
 		add("links", text)
 	}
 	if text := synchronization(&s.Clocks); text != "" {
@@ -49,11 +55,16 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 			gbps(r.MinGbps), gbps(r.MaxGbps), digits(r.Jain), micros(r.FromUS), micros(r.UntilUS)))
 	}
 	if f := s.Fidelity; f != nil {
-		add("fidelity", fmt.Sprintf("%s: p99 lateness %s of %s base RTT, %d unordered drops, busiest second %s CPU",
-			f.Verdict, micros(f.LatenessP99NS/1e3), micros(f.BaseRTTNS/1e3), f.UnorderedDrops, percent(f.CPUMax)))
+		add("fidelity", Fidelity(f))
 		for _, r := range f.Reasons {
 			add("", r)
 		}
+		if f.Advice != "" {
+			g.row(cell{text: "advice", colour: yellow}, left(f.Advice))
+		}
+	}
+	if s.Retry != nil {
+		add("retry", Retry(s.Retry))
 	}
 	for _, text := range s.Warnings {
 		add("warning", text)
@@ -72,6 +83,29 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 		}
 	}
 	return nil
+}
+
+// Fidelity says how late an emulated run was and how late it may be, and what was lost that should not have been. That the processors
+// were busy decides nothing by itself, but tells where lateness is from.
+func Fidelity(f *record.Fidelity) string {
+	text := f.Verdict
+	if f.BaseRTTNS > 0 {
+		text += fmt.Sprintf(": 99 %% of events at most %s late, %s of the base round trip of %s (ok: up to %s, degraded: up to %s)", micros(f.LatenessP99NS/1e3),
+			percent(f.LatenessP99NS/f.BaseRTTNS), micros(f.BaseRTTNS/1e3), percent(record.OKLateness), percent(record.DegradedLateness))
+	}
+	if f.Verdict == "ok" {
+		return text
+	}
+	return text + fmt.Sprintf("; %d packets lost that the model did not drop (ok: 0); processors up to %s busy", f.UnorderedDrops, percent(f.CPUMax))
+}
+
+// Retry says what another try was made for, and whether it counts.
+func Retry(r *record.Retry) string {
+	counts := "it counts"
+	if !r.Counts {
+		counts = "it does not count"
+	}
+	return fmt.Sprintf("%s times as slow as %s, whose fidelity was %s at dilation %s: %s; %s", digits(r.Factor), r.Of, r.Verdict, digits(r.Dilation), r.Why, counts)
 }
 
 // title names the run: lab, point of the sweep, engine, transport and seed.
@@ -98,20 +132,29 @@ func Point(point map[string]any) string {
 
 // verdict says in a few words how the run went.
 func verdict(s *record.Summary, st Style) string {
-	if s.Status != "ok" {
+	if !s.Complete() {
 		return st.paint(red, s.Status)
 	}
-	out := st.paint(green, "ok, data verified")
+	var out string
 	switch {
-	case s.Verified && len(s.Collectives) == 0 && s.Clocks.Samples > 0:
+	case s.Status != record.OK:
+		out = st.paint(red, s.Status)
+	case len(s.Collectives) == 0 && s.Clocks.Samples > 0:
 		out = st.paint(green, "ok") // there was no workload
-	case !s.Verified:
-		out = st.paint(yellow, "ok, data not verified")
+	default:
+		out = st.paint(green, "ok, data verified")
 	}
 	if missed := Missed(s); missed > 0 {
 		out += ", " + st.paint(red, fmt.Sprintf("%d of %d expectations missed", missed, len(s.Expect)))
 	} else if len(s.Expect) > 0 {
 		out += st.paint(green, ", every expectation met")
+	}
+	if f := s.Fidelity; f != nil && f.Verdict != "ok" {
+		doubt := "fidelity " + f.Verdict
+		if f.Advice != "" {
+			doubt += ": see advice"
+		}
+		out += ", " + st.paint(yellow, doubt)
 	}
 	return out
 }
@@ -120,15 +163,15 @@ func verdict(s *record.Summary, st Style) string {
 func Missed(s *record.Summary) int {
 	n := 0
 	for _, e := range s.Expect {
-		if !e.OK {
+		if e.Missed() {
 			n++
 		}
 	}
 	return n
 }
 
-// links says what became of links: how often and how long they were paused, what they lost. Empty when nothing did.
-func links(n *record.Network) string {
+// Links says what became of links: how often and how long they were paused, what they lost. Empty when nothing did.
+func Links(n *record.Network) string {
 	var parts []string
 	switch {
 	case n.PausedUS > 0:
@@ -163,6 +206,9 @@ func distributions(s *record.Summary) *grid {
 			right(known(is, write(q.Max))))
 	}
 	add("flow completion", s.Flows.FCT, ended(s), micros)
+	if ended(s) && s.Flows.Unfinished > 0 {
+		g.rows[len(g.rows)-1] = append(g.rows[len(g.rows)-1], left(done(s)+" flows"))
+	}
 	add("slowdown", s.Flows.Slowdown, ended(s), digits)
 	add("round trip", s.RTT, answered(s), micros)
 	g.rows[len(g.rows)-1] = append(g.rows[len(g.rows)-1], left("base "+micros(s.BaseRTTUS)))
@@ -214,6 +260,18 @@ func Got(e record.Expect) string {
 	return digits(e.Got) + " " + e.Unit
 }
 
+// Found is what an expectation found, or why it was missed, and what may be the reason in place of the one meant.
+func Found(e record.Expect) string {
+	found := e.Note
+	if e.OK {
+		found = "got " + Got(e)
+	}
+	if e.Doubt != "" {
+		found += "; " + e.Doubt
+	}
+	return found
+}
+
 // expectations is the grid of the expect section, nil without one.
 func expectations(s *record.Summary) *grid {
 	if len(s.Expect) == 0 {
@@ -221,10 +279,13 @@ func expectations(s *record.Summary) *grid {
 	}
 	g := &grid{}
 	for _, e := range s.Expect {
-		if e.OK {
-			g.row(cell{text: "met", colour: green}, left(e.That), left("got "+Got(e)))
-		} else {
-			g.row(cell{text: "missed", colour: red}, left(e.That), left(e.Note))
+		switch {
+		case e.OK:
+			g.row(cell{text: "met", colour: green}, left(e.That), left(Found(e)))
+		case e.Skipped:
+			g.row(cell{text: "skipped", colour: yellow}, left(e.That), left(e.Note))
+		default:
+			g.row(cell{text: "missed", colour: red}, left(e.That), left(Found(e)))
 		}
 	}
 	return g

@@ -33,7 +33,7 @@ func emulated() *record.Summary {
 	s.Engine, s.Runtime, s.Datapath, s.Dilation = "emu", "namespace", "fabric", 2000
 	s.Flows.FCT = record.Quantiles{Mean: 660, P50: 655, P99: 800, Max: 900}
 	s.Network.QueueDelay.P50 = 0
-	s.Fidelity = &record.Fidelity{Verdict: "degraded", LatenessP99NS: 412, BaseRTTNS: 4000, UnorderedDrops: 2, CPUMax: 0.913, Reasons: []string{"2 packets lost in socket buffers"}}
+	s.Fidelity = &record.Fidelity{Verdict: "degraded", LatenessP99NS: 412, BaseRTTNS: 4000, UnorderedDrops: 2, CPUMax: 0.913, Reasons: []string{"2 packets lost in socket buffers"}, Advice: "run it slower: --dilation 5000"}
 	s.Expect[0] = record.Expect{That: "fct_slowdown.p99 <= 1.05 * flows", Got: 9.1, Note: "9.1 is not <= 8.4"}
 	s.Warnings = []string{"one rank started late"}
 	return s
@@ -62,11 +62,14 @@ func TestSummaries(t *testing.T) {
 		out.WriteString("----\n")
 	}
 	unverified := failed()
-	unverified.Status, unverified.Error = "ok", ""
+	unverified.Status, unverified.Error = record.Unverified, "1 of 24 results of ranks have wrong elements"
+	if err := Summary(&out, unverified, Style{}); err != nil {
+		t.Fatal(err)
+	}
 	if err := Points(&out, []*record.Summary{simulated(), emulated(), failed(), stuck(), unverified}, Style{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := Misses(&out, []*record.Summary{simulated(), emulated(), failed()}, Style{}); err != nil {
+	if err := Misses(&out, []*record.Summary{simulated(), emulated(), failed(), unverified}, Style{}); err != nil {
 		t.Fatal(err)
 	}
 	emulatedWell := emulated()

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"weft/internal/fuzztest"
 )
 
 // control is what the kernel sends with a packet.
@@ -36,9 +38,10 @@ func TestParse(t *testing.T) {
 }
 
 func FuzzParseProbe(f *testing.F) {
-	f.Add([]byte("weft12345678"), control(unix.SOL_SOCKET, unix.SCM_TIMESTAMPNS, make([]byte, 16)))
-	f.Add([]byte("weft12345678"), control(unix.IPPROTO_IP, unix.IP_TOS, nil))
-	f.Fuzz(func(t *testing.T, payload, control []byte) {
+	corpus := fuzztest.New(f)
+	corpus.Add([]byte("weft12345678"), control(unix.SOL_SOCKET, unix.SCM_TIMESTAMPNS, make([]byte, 16)))
+	corpus.Add([]byte("weft12345678"), control(unix.IPPROTO_IP, unix.IP_TOS, nil))
+	corpus.Fuzz(func(t *testing.T, payload, control []byte) {
 		if a, ok := parse(payload, control); ok && a.at == 0 {
 			t.Error("a probe without a time")
 		}

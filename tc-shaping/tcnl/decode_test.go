@@ -6,6 +6,7 @@ import (
 
 	"github.com/vishvananda/netlink/nl"
 
+	"weft/internal/fuzztest"
 	"weft/tc-shaping/qdisc"
 )
 
@@ -99,10 +100,11 @@ func TestInOrder(t *testing.T) {
 
 // Whatever the kernel says, nothing panics; and what is understood is written again as it was read.
 func FuzzParse(f *testing.F) {
+	corpus := fuzztest.New(f)
 	for _, o := range everyKind() {
-		f.Add(answer(o))
+		corpus.Add(answer(o))
 	}
-	f.Fuzz(func(t *testing.T, b []byte) {
+	corpus.Fuzz(func(t *testing.T, b []byte) {
 		m, err := parse(b)
 		if err != nil || m.unknown != "" {
 			return

@@ -71,6 +71,19 @@ type Notice struct {
 	At   units.Time // when it did
 }
 
+// Resolved is a Controller that says what its parameters came to on its path, for who asks what a lab means.
+type Resolved interface {
+	Controller
+	Resolved() []Value
+}
+
+// Value is what a parameter came to.
+type Value struct {
+	Key   string // of the parameter in a lab file
+	Value string // with its unit
+	Why   string // what it follows from besides the parameter
+}
+
 // A Receiver decides what the acknowledgement of a data packet carries for the Controller at the other end.
 type Receiver interface {
 	OnData(now units.Time, d Data) Feedback

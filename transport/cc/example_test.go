@@ -1,13 +1,13 @@
 package cc_test
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"weft/internal/golden"
+	"weft/params"
 	"weft/transport/cc"
 	"weft/transport/cc/cctest"
 	"weft/units"
@@ -17,16 +17,18 @@ import (
 
 // Params of the example: how much of its window a connection gives up when a packet comes back marked.
 type Params struct {
-	Cut float64 // share of the window, above 0 and below 1
+	Cut float64 // share of the window
+}
+
+// Keys are what a lab file says of it: name, kind and range, meaning, default and where that is from.
+func (p *Params) Keys() []params.Key {
+	return []params.Key{
+		params.New("cut", params.Share(&p.Cut, 0.01, 0.99), "Share of the window that a mark takes.").Default("0.3", "ours"),
+	}
 }
 
 // Check names the first parameter that is out of range.
-func (p Params) Check() error {
-	if !(p.Cut > 0 && p.Cut < 1) { // NaN is neither
-		return errors.New("example: cut is not between 0 and 1")
-	}
-	return nil
-}
+func (p Params) Check() error { return params.Check("example", &p) }
 
 // end
 

@@ -1,6 +1,9 @@
 package path
 
-import "weft/units"
+import (
+	"weft/internal/splitmix"
+	"weft/units"
+)
 
 // Spray takes all paths in turn whatever comes back: the index of the packet, XORed with a mask that is drawn anew for
 // each cycle, so that every cycle uses every path once and no two connections stay in step (oblivious spraying).
@@ -19,7 +22,7 @@ func NewSpray(paths int, seed uint64) *Spray {
 // Choose returns the next path.
 func (s *Spray) Choose(units.Time) uint16 {
 	if s.index == 0 {
-		s.mask = uint16(s.draw()) & (s.paths - 1)
+		s.mask = uint16(splitmix.Next(&s.state)) & (s.paths - 1)
 	}
 	p := s.index ^ s.mask
 	s.index = (s.index + 1) & (s.paths - 1)
@@ -28,12 +31,3 @@ func (s *Spray) Choose(units.Time) uint16 {
 
 // OnFeedback does nothing.
 func (s *Spray) OnFeedback(units.Time, Feedback) {}
-
-// draw is SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
-func (s *Spray) draw() uint64 {
-	s.state += 0x9e3779b97f4a7c15
-	z := s.state
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}

@@ -25,6 +25,9 @@ type Ack struct {
 	Room     uint8           // records of telemetry that fit behind the header, 0 to MaxHops
 }
 
+// Len is the length of the header with its table of telemetry.
+func (a *Ack) Len() units.Bytes { return AckSize + TelemetrySize(int(a.Room)) }
+
 // Encode writes the header to the first AckSize bytes of b, and an empty table of telemetry behind it if there is Room.
 // Fields must be in range.
 func (a *Ack) Encode(b []byte) {
@@ -49,7 +52,7 @@ func (a *Ack) Encode(b []byte) {
 	seal(b)
 }
 
-// Decode reads the header that b begins with. a is undefined when it returns an error.
+// Decode reads the header that b begins with, all Len bytes of it. a is undefined when it returns an error.
 func (a *Ack) Decode(b []byte) error {
 	t, err := Peek(b)
 	switch {

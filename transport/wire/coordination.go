@@ -21,28 +21,17 @@ const CoordinationSize = 4
 // AskSource is the AR indicator of a source host that can choose another path.
 const AskSource uint16 = 0xffff
 
-// PeekCoordination returns the tag of the data packet that header b belongs to; On is false where it has none, or one that receivers refuse.
+// PeekCoordination returns the tag of the data packet that header b belongs to; On is false where it has none, or one that
+// receivers refuse. Nothing else of the header is checked: it is for the simulator, whose hosts write their own.
 func PeekCoordination(b []byte) Coordination {
-	c, err := readShim(shim(b))
+	if t, err := Peek(b); err != nil || t != TypeData || Flags(b[3])&(Coordinated|Telemetry) != Coordinated || len(b) < int(DataSize) {
+		return Coordination{}
+	}
+	c, err := readShim(b[DataSize:])
 	if err != nil {
 		return Coordination{}
 	}
 	return c
-}
-
-// SetCoordination overwrites the tag of a data packet that has one.
-func SetCoordination(b []byte, c Coordination) {
-	if s := shim(b); s != nil {
-		putShim(s, c)
-	}
-}
-
-// shim returns the shim behind header b, or nil where there is none.
-func shim(b []byte) []byte {
-	if t, err := Peek(b); err != nil || t != TypeData || Flags(b[3])&Coordinated == 0 || len(b) < int(DataSize)+CoordinationSize {
-		return nil
-	}
-	return b[DataSize : DataSize+CoordinationSize]
 }
 
 func putShim(s []byte, c Coordination) {

@@ -29,6 +29,15 @@ type Data struct {
 	Room         uint8        // records of telemetry that fit behind the header, 0 to MaxHops
 }
 
+// Len is the length of the header with what lies behind it: a coordination tag or a table of telemetry.
+func (d *Data) Len() units.Bytes {
+	n := DataSize + TelemetrySize(int(d.Room))
+	if d.Coordination.On {
+		n += CoordinationSize
+	}
+	return n
+}
+
 // Encode writes the header to the first DataSize bytes of b, and an empty table of telemetry behind it if there is Room. Fields
 // must be in range; Flags say nothing of telemetry.
 func (d *Data) Encode(b []byte) {
@@ -52,7 +61,7 @@ func (d *Data) Encode(b []byte) {
 	seal(b)
 }
 
-// Decode reads the header that b begins with. d is undefined when it returns an error.
+// Decode reads the header that b begins with, all Len bytes of it. d is undefined when it returns an error.
 func (d *Data) Decode(b []byte) error {
 	t, err := Peek(b)
 	switch {

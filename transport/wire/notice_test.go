@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"weft/internal/fuzztest"
 	"weft/units"
 )
 
@@ -63,10 +64,11 @@ func TestNoticeRefusals(t *testing.T) {
 }
 
 func FuzzNotice(f *testing.F) {
+	corpus := fuzztest.New(f)
 	var b [NoticeSize]byte
 	(&Notice{Kind: NeedsPath, Src: 1, Dst: 2, SrcPort: 3, Switch: 9, At: 77}).Encode(b[:])
-	f.Add(b[:])
-	f.Fuzz(func(t *testing.T, b []byte) {
+	corpus.Add(b[:])
+	corpus.Fuzz(func(t *testing.T, b []byte) {
 		var n Notice
 		if n.Decode(b) != nil {
 			return
@@ -84,13 +86,17 @@ func TestCoordinationInPlace(t *testing.T) {
 	d := Data{PSN: 5, Payload: 100, Size: 1000, Offset: 300, Coordination: Coordination{On: true, AR: AskSource}}
 	b := make([]byte, DataSize+CoordinationSize)
 	d.Encode(b)
-	if n, err := HeaderLen(b); n != len(b) || err != nil {
-		t.Errorf("%d bytes, %v", n, err)
+	if n := d.Len(); int(n) != len(b) {
+		t.Errorf("%d bytes", n)
 	}
 	if got := PeekCoordination(b); got != d.Coordination {
 		t.Errorf("%+v", got)
 	}
-	SetCoordination(b, Coordination{On: true, CC: true, AR: 7})
+	shape, err := ShapeOf(b)
+	if err != nil || shape.Tag(b) != d.Coordination {
+		t.Errorf("%+v, %v", shape.Tag(b), err)
+	}
+	shape.SetTag(b, Coordination{On: true, CC: true, AR: 7})
 	var got Data
 	if err := got.Decode(b); err != nil || got.Coordination != (Coordination{On: true, CC: true, AR: 7}) || got.PSN != 5 {
 		t.Errorf("%+v, %v", got, err)
@@ -110,8 +116,11 @@ func TestCoordinationInPlace(t *testing.T) {
 	plain := Data{Payload: 1, Size: 1, Flags: Announce}
 	b = make([]byte, DataSize)
 	plain.Encode(b)
-	SetCoordination(b, Coordination{On: true})
-	if PeekCoordination(b).On || got.Decode(b) != nil || got.Coordination.On {
+	if shape, err = ShapeOf(b); err != nil {
+		t.Fatal(err)
+	}
+	shape.SetTag(b, Coordination{On: true})
+	if shape.Tag(b).On || PeekCoordination(b).On || got.Decode(b) != nil || got.Coordination.On {
 		t.Errorf("a packet without a tag has one: %+v", got)
 	}
 }

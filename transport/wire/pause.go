@@ -64,16 +64,3 @@ func (p *Pause) Decode(b []byte) error {
 	}
 	return nil
 }
-
-// Restamp changes the instant at which the data packet that b belongs to left its card. It returns false, and changes
-// nothing, when b does not begin with a sound header of a data packet.
-func Restamp(b []byte, at units.Time) bool {
-	t, err := Peek(b)
-	if err != nil || t != TypeData || len(b) < int(DataSize) || !sealed(b[:DataSize]) {
-		return false
-	}
-	b = b[:DataSize]
-	binary.BigEndian.PutUint64(b[40:], uint64(at))
-	seal(b)
-	return true
-}

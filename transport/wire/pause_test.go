@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"weft/internal/fuzztest"
 	"weft/units"
 )
 
@@ -59,16 +60,17 @@ func TestPauseRefusesWhatIsNone(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
-	if _, err := HeaderLen(pause(good)); !errors.Is(err, ErrType) {
+	if _, err := ShapeOf(pause(good)); !errors.Is(err, ErrType) {
 		t.Errorf("a pause is a packet of the transport: %v", err)
 	}
 }
 
 func FuzzPause(f *testing.F) {
+	corpus := fuzztest.New(f)
 	b := make([]byte, PauseSize)
 	(&Pause{Host: 1, Seq: 2, Class: 1, Held: true, At: 3, Clears: 4}).Encode(b)
-	f.Add(b)
-	f.Fuzz(func(t *testing.T, b []byte) {
+	corpus.Add(b)
+	corpus.Fuzz(func(t *testing.T, b []byte) {
 		var p Pause
 		if p.Decode(b) != nil {
 			return
@@ -85,17 +87,21 @@ func TestRestampChangesOneField(t *testing.T) {
 	want := Data{Conn: 1, PSN: 2, Payload: 3, Size: 3, Flags: Announce, SentAt: 7, Baseline: 8, Path: 9, Room: 1}
 	b := make([]byte, DataSize+TelemetrySize(1))
 	want.Encode(b)
-	Stamp(b, Hop{At: 5 * units.Nanosecond})
-	if !Restamp(b, 1234) {
-		t.Fatal("refused")
+	tableOf(b).Stamp(Hop{At: 5 * units.Nanosecond})
+	shape, err := ShapeOf(b)
+	if err != nil {
+		t.Fatal(err)
 	}
+	shape.Restamp(b, 1234)
 	var got Data
 	want.SentAt = 1234
-	if err := got.Decode(b); err != nil || got != want || len(AppendHops(nil, b)) != 1 {
+	if err := got.Decode(b); err != nil || got != want || len(tableOf(b).AppendHops(nil)) != 1 {
 		t.Errorf("got %+v, %v, want %+v and its telemetry", got, err, want)
 	}
 	b[17] ^= 1
-	if Restamp(b, 1) || Restamp(b[:20], 1) || Restamp(nil, 1) {
-		t.Error("what is no header is restamped")
+	for _, b := range [][]byte{b, b[:20], nil} {
+		if shape, err := ShapeOf(b); err == nil || shape != 0 {
+			t.Error("what is no header has a shape")
+		}
 	}
 }

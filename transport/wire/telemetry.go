@@ -49,30 +49,52 @@ func TelemetrySize(hops int) units.Bytes {
 	return telemetryPrefix + units.Bytes(hops)*recordSize
 }
 
-// Stamp adds a switch's record to the packet that header b belongs to. It returns false, and changes nothing, when the
-// packet is none of the transport's, has no room for telemetry or none left.
-func Stamp(b []byte, h Hop) bool {
-	t := telemetry(b)
-	if t == nil || t[1] >= t[0] {
+// Records is the telemetry of one packet, where it lies. Only decoding a packet and encoding one make Records, so they hold as many
+// records as they say they can. The zero Records have room for none.
+type Records struct{ b []byte }
+
+// table returns the table with room for so many records at the beginning of b, which is long enough.
+func table(b []byte, room uint8) Records {
+	if room == 0 {
+		return Records{}
+	}
+	return Records{b[:TelemetrySize(int(room))]}
+}
+
+// Records returns the telemetry of the packet b, from which d was decoded or to which it was encoded.
+func (d *Data) Records(b []byte) Records { return table(b[DataSize:], d.Room) }
+
+// Records returns the telemetry of the packet b, from which a was decoded or to which it was encoded.
+func (a *Ack) Records(b []byte) Records { return table(b[AckSize:], a.Room) }
+
+// sizes returns how many records fit and how many of them are written.
+func (t Records) sizes() (room, written int) {
+	if len(t.b) < telemetryPrefix {
+		return 0, 0
+	}
+	room = (len(t.b) - telemetryPrefix) / recordSize
+	return room, min(room, int(t.b[1]))
+}
+
+// Stamp adds a switch's record. It returns false, and changes nothing, when there is no room left.
+func (t Records) Stamp(h Hop) bool {
+	room, written := t.sizes()
+	if written >= room {
 		return false
 	}
-	r := t[telemetryPrefix+int(t[1])*recordSize:][:recordSize]
+	r := t.b[telemetryPrefix+written*recordSize:][:recordSize]
 	queued := min(uint64(h.Queued/queuedUnit), queuedMax)
 	binary.BigEndian.PutUint64(r, uint64(h.At/atUnit)<<(64-atBits)|uint64(h.Sent/sentUnit)>>8&0xffffff)
 	binary.BigEndian.PutUint32(r[8:], uint32(h.Sent/sentUnit)<<24|uint32(queued))
-	t[1]++
+	t.b[1] = uint8(written + 1)
 	return true
 }
 
-// AppendHops appends the records that header b carries, in the order of the way, to hops. Decode has accepted b. Instants
-// and sums count from an unknown origin: see Unwrap.
-func AppendHops(hops []Hop, b []byte) []Hop {
-	t := telemetry(b)
-	if t == nil {
-		return hops
-	}
-	for i := range int(min(t[0], t[1])) {
-		r := t[telemetryPrefix+i*recordSize:][:recordSize]
+// AppendHops appends the records, in the order of the way, to hops. Instants and sums count from an unknown origin: see Unwrap.
+func (t Records) AppendHops(hops []Hop) []Hop {
+	_, written := t.sizes()
+	for i := range written {
+		r := t.b[telemetryPrefix+i*recordSize:][:recordSize]
 		hi, lo := binary.BigEndian.Uint64(r), binary.BigEndian.Uint32(r[8:])
 		hops = append(hops, Hop{
 			At:     units.Time(hi>>(64-atBits)) * atUnit,
@@ -90,58 +112,6 @@ func (h Hop) Unwrap(last Hop) Hop {
 	h.At = last.At + units.Time(at)*atUnit
 	h.Sent = last.Sent + units.Bytes(sent)*sentUnit
 	return h
-}
-
-// HeaderLen returns the length of the header that b begins with, telemetry included.
-func HeaderLen(b []byte) (int, error) {
-	t, err := Peek(b)
-	if err != nil {
-		return 0, err
-	}
-	n := 0
-	switch t {
-	case TypeData:
-		n = int(DataSize)
-	case TypeAck, TypeNak:
-		n = int(AckSize)
-	case TypeCNP, TypeProbe:
-		return CNPSize, nil
-	case TypeSack:
-		return int(SackSize), nil
-	case TypeNotice:
-		return NoticeSize, nil
-	default:
-		return 0, ErrType
-	}
-	if t == TypeData && Flags(b[3])&Coordinated != 0 {
-		return n + CoordinationSize, nil
-	}
-	if Flags(b[3])&Telemetry == 0 {
-		return n, nil
-	}
-	if len(b) <= n {
-		return 0, ErrShort
-	}
-	if b[n] < 1 || b[n] > MaxHops {
-		return 0, ErrRange
-	}
-	return n + int(TelemetrySize(int(b[n]))), nil
-}
-
-// telemetry returns the telemetry behind header b, or nil where there is none.
-func telemetry(b []byte) []byte {
-	n, err := HeaderLen(b)
-	if err != nil || n > len(b) || Flags(b[3])&Telemetry == 0 {
-		return nil
-	}
-	switch Type(b[2]) {
-	case TypeData:
-		return b[DataSize:n]
-	case TypeAck, TypeNak:
-		return b[AckSize:n]
-	default:
-		return nil
-	}
 }
 
 // clearTelemetry writes an empty table of so many records.

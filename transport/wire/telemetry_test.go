@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"weft/internal/fuzztest"
 	"weft/units"
 )
 
@@ -22,7 +23,7 @@ func withRoom(room uint8) []byte {
 // The bytes are an agreement between nodes and switches.
 func TestTelemetryBytes(t *testing.T) {
 	b := withRoom(2)
-	if !Stamp(b, Hop{At: 0x0102030405 * units.Nanosecond, Sent: 0x11121314 * 16, Queued: 0x212223 * 64}) {
+	if !tableOf(b).Stamp(Hop{At: 0x0102030405 * units.Nanosecond, Sent: 0x11121314 * 16, Queued: 0x212223 * 64}) {
 		t.Fatal("no room")
 	}
 	const want = "02010000" + "0102030405" + "11121314" + "212223" + "000000000000000000000000"
@@ -48,18 +49,18 @@ func TestSwitchesStamp(t *testing.T) {
 	for i := range units.Bytes(3) {
 		h := Hop{At: units.Time(i) * us, Sent: i * 1600, Queued: i * 6400}
 		want = append(want, h)
-		if !Stamp(b, h) {
+		if !tableOf(b).Stamp(h) {
 			t.Fatalf("no room for %d", i)
 		}
 	}
-	if Stamp(b, Hop{}) {
+	if tableOf(b).Stamp(Hop{}) {
 		t.Error("room for four records in three")
 	}
 	var d Data
 	if err := d.Decode(b); err != nil || d.Room != 3 {
 		t.Fatalf("room %d, %v", d.Room, err)
 	}
-	got := AppendHops(nil, b)
+	got := tableOf(b).AppendHops(nil)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -67,12 +68,12 @@ func TestSwitchesStamp(t *testing.T) {
 	a.Room = 3
 	back := encodeAck(a)
 	for _, h := range got {
-		Stamp(back, h)
+		tableOf(back).Stamp(h)
 	}
 	if err := new(Ack).Decode(back); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff(want, AppendHops(nil, back)); diff != "" {
+	if diff := cmp.Diff(want, tableOf(back).AppendHops(nil)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -85,34 +86,42 @@ func TestNoTelemetry(t *testing.T) {
 		"cnp": cnp, "cut short": withRoom(2)[:DataSize+10], "cut at the header": withRoom(2)[:DataSize],
 		"cnp with the flag": with(cnp, false, func(b []byte) { b[3] = byte(Telemetry) }),
 	} {
-		if Stamp(b, Hop{}) {
+		if tableOf(b).Stamp(Hop{}) {
 			t.Errorf("%s: stamped", name)
 		}
-		if hops := AppendHops(nil, b); len(hops) > 0 {
+		if hops := tableOf(b).AppendHops(nil); len(hops) > 0 {
 			t.Errorf("%s: %v", name, hops)
 		}
 	}
 }
 
-func TestHeaderLen(t *testing.T) {
-	a := exampleAck()
-	a.Room = 8
-	cnp := make([]byte, CNPSize)
-	(&CNP{}).Encode(cnp)
+// tableOf is the telemetry of a packet that can be decoded, or none.
+func tableOf(b []byte) Records {
+	var d Data
+	if d.Decode(b) == nil {
+		return d.Records(b)
+	}
+	var a Ack
+	if a.Decode(b) == nil {
+		return a.Records(b)
+	}
+	return Records{}
+}
+
+// A header is as long as what it says it has.
+func TestLenOfHeaders(t *testing.T) {
+	tagged := exampleData()
+	tagged.Coordination.On = true
 	for _, c := range []struct {
-		b    []byte
-		want int
-	}{
-		{encodeData(exampleData()), 56}, {withRoom(1), 72}, {withRoom(8), 156}, {encodeAck(exampleAck()), 52}, {encodeAck(a), 152}, {cnp, 32},
-	} {
-		if got, err := HeaderLen(append(c.b, 1, 2, 3)); got != c.want || err != nil {
-			t.Errorf("%x: %d, %v; want %d", c.b[:4], got, err, c.want)
+		d    Data
+		want units.Bytes
+	}{{exampleData(), 56}, {Data{Room: 1}, 72}, {Data{Room: 8}, 156}, {tagged, 60}} {
+		if got := c.d.Len(); got != c.want {
+			t.Errorf("%d, want %d", got, c.want)
 		}
 	}
-	for want, b := range map[error][]byte{ErrShort: withRoom(2)[:DataSize], ErrRange: with(withRoom(2), false, func(b []byte) { b[DataSize] = 9 }), ErrMagic: make([]byte, 99), ErrType: with(cnp, false, func(b []byte) { b[2] = 99 })} {
-		if _, err := HeaderLen(b); !errors.Is(err, want) {
-			t.Errorf("%v instead of %v", err, want)
-		}
+	if got := (&Ack{Room: 8}).Len(); got != 152 {
+		t.Errorf("%d, want 152", got)
 	}
 }
 
@@ -178,9 +187,9 @@ func TestUnwrap(t *testing.T) {
 			t.Skip()
 		}
 		b := withRoom(2)
-		Stamp(b, last)
-		Stamp(b, next)
-		got := AppendHops(nil, b)
+		tableOf(b).Stamp(last)
+		tableOf(b).Stamp(next)
+		got := tableOf(b).AppendHops(nil)
 		back := got[1].Unwrap(got[0])
 		if d := (back.At - got[0].At) - (next.At - last.At); d < -units.Nanosecond || d > units.Nanosecond {
 			t.Errorf("%v apart instead of %v", back.At-got[0].At, next.At-last.At)
@@ -206,24 +215,70 @@ func TestCNPRoundTrip(t *testing.T) {
 	})
 }
 
-// No header makes the readers of telemetry panic.
+// Whatever is taken for a header, switches write within what lies behind it, and receivers go on to accept the packet.
 func FuzzTelemetry(f *testing.F) {
-	f.Add(withRoom(3))
+	corpus := fuzztest.New(f)
+	corpus.Add(withRoom(3))
 	a := exampleAck()
 	a.Room = 2
-	f.Add(encodeAck(a))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		n, err := HeaderLen(b)
-		if err == nil && n <= len(b) {
-			var d Data
-			if d.Decode(b) == nil && n != int(DataSize+TelemetrySize(int(d.Room))) {
-				t.Errorf("header of %d bytes with room for %d", n, d.Room)
+	corpus.Add(encodeAck(a))
+	d := exampleData()
+	d.Coordination = Coordination{On: true, AR: AskSource}
+	corpus.Add(encodeData(d))
+	corpus.Fuzz(func(t *testing.T, b []byte) {
+		checkWriters(t, b)
+		for _, n := range []units.Bytes{DataSize, AckSize} {
+			if len(b) >= int(n) { // with the check that random bytes hardly have
+				c := append([]byte(nil), b...)
+				seal(c[:n])
+				checkWriters(t, c)
 			}
 		}
-		Stamp(b, Hop{At: us, Sent: 1000, Queued: 64})
-		if hops := AppendHops(nil, b); len(hops) > 255 {
-			t.Errorf("%d records", len(hops))
-		}
-		_ = new(CNP).Decode(b)
 	})
+}
+
+// checkWriters has everything written into b that switches write.
+func checkWriters(t *testing.T, b []byte) {
+	var d Data
+	var a Ack
+	shape, err := ShapeOf(b)
+	if (err == nil) != (d.Decode(b) == nil) {
+		t.Fatalf("shape %#x, %v; decoding data says %v", shape, err, d.Decode(b))
+	}
+	room, end, table := 0, 0, Records{}
+	switch {
+	case err == nil:
+		room, end, table = int(d.Room), int(d.Len()), shape.Records(b)
+	case a.Decode(b) == nil:
+		room, end, table = int(a.Room), int(a.Len()), a.Records(b)
+	}
+	if end > len(b) {
+		t.Fatalf("a header of %d bytes in %d", end, len(b))
+	}
+	behind := append([]byte(nil), b[end:]...)
+	stamped := len(table.AppendHops(nil))
+	for table.Stamp(Hop{At: us, Sent: 1000, Queued: 64}) {
+		stamped++
+	}
+	if got := len(table.AppendHops(nil)); got != room || stamped != room {
+		t.Fatalf("%d records in room for %d, %d stamped", got, room, stamped)
+	}
+	tag := shape.Tag(b)
+	tag.CC, tag.AR = true, 7
+	shape.SetTag(b, tag)
+	shape.Restamp(b, 1234)
+	if string(behind) != string(b[end:]) {
+		t.Fatalf("what lies behind a header of %d bytes was changed", end)
+	}
+	if !shape.Data() {
+		return
+	}
+	before := d
+	if err := d.Decode(b); err != nil || d.SentAt != 1234 || shape.SentAt(b) != 1234 || before.Coordination.On && d.Coordination != tag {
+		t.Fatalf("%+v became %+v, %v", before, d, err)
+	}
+	d.SentAt, d.Coordination = before.SentAt, before.Coordination
+	if d != before {
+		t.Fatalf("%+v became %+v", before, d)
+	}
 }

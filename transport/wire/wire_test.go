@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"weft/internal/fuzztest"
 	"weft/units"
 )
 
@@ -26,7 +28,7 @@ func exampleAck() Ack {
 }
 
 func encodeData(d Data) []byte {
-	b := make([]byte, DataSize+TelemetrySize(int(d.Room)))
+	b := make([]byte, d.Len())
 	d.Encode(b)
 	return b
 }
@@ -193,9 +195,10 @@ func TestDecodeToleratesPayloadBehindTheHeader(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	f.Add(encodeData(exampleData()))
-	f.Add(encodeAck(exampleAck()))
-	f.Fuzz(func(t *testing.T, b []byte) {
+	corpus := fuzztest.New(f)
+	corpus.Add(encodeData(exampleData()))
+	corpus.Add(encodeAck(exampleAck()))
+	corpus.Fuzz(func(t *testing.T, b []byte) {
 		var d Data
 		if d.Decode(b) == nil {
 			if got := encodeData(d)[:DataSize]; !cmp.Equal(got, b[:DataSize]) {
@@ -213,20 +216,21 @@ func FuzzDecode(f *testing.F) {
 
 // FuzzResealed gets past the check, which random bytes hardly do.
 func FuzzResealed(f *testing.F) {
-	f.Add(encodeData(exampleData()))
-	f.Add(encodeAck(exampleAck()))
-	f.Fuzz(func(t *testing.T, b []byte) {
+	corpus := fuzztest.New(f)
+	corpus.Add(encodeData(exampleData()))
+	corpus.Add(encodeAck(exampleAck()))
+	corpus.Fuzz(func(t *testing.T, b []byte) {
 		for _, n := range []units.Bytes{DataSize, AckSize} {
 			if len(b) < int(n) {
 				continue
 			}
 			c := with(b[:n], true, func([]byte) {})
 			var d Data
-			if d.Decode(c) == nil && !cmp.Equal(encodeData(d), c) {
+			if d.Decode(c) == nil && !bytes.HasPrefix(c, encodeData(d)) {
 				t.Errorf("data %x came back as %x", c, encodeData(d))
 			}
 			var a Ack
-			if a.Decode(c) == nil && !cmp.Equal(encodeAck(a), c) {
+			if a.Decode(c) == nil && !bytes.HasPrefix(c, encodeAck(a)) { // of the length of a data header it has bytes behind it
 				t.Errorf("ack %x came back as %x", c, encodeAck(a))
 			}
 		}

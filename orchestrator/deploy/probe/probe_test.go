@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"weft/internal/fuzztest"
 )
 
 // A sender and a receiver over loopback: everything arrives, and is timed.
@@ -70,8 +72,9 @@ func TestPlansAreChecked(t *testing.T) {
 }
 
 func FuzzReceived(f *testing.F) {
-	f.Add([]byte("Weft"), int64(1))
-	f.Fuzz(func(t *testing.T, b []byte, at int64) {
+	corpus := fuzztest.New(f)
+	corpus.Add([]byte("Weft"), int64(1))
+	corpus.Fuzz(func(t *testing.T, b []byte, at int64) {
 		r := receiver{results: make([]Result, 2), seen: make([]map[uint32]bool, 2)}
 		r.take(b, at)
 		r.take(b, at)

@@ -3,12 +3,13 @@ package docker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/docker/docker/client"
-	"github.com/hashicorp/go-multierror"
 	"golang.org/x/sys/unix"
 
+	"weft/internal/cleanup"
 	"weft/orchestrator/runtime"
 )
 
@@ -22,29 +23,27 @@ func (c *Cluster) Close() error {
 
 func (c *Cluster) close() error {
 	around := func(step string, f func()) { _ = c.spec.Around(step, func() error { f(); return nil }) }
-	around("hang up", c.hangUp)
+	around("hang up", c.HangUp)
 	around("end processes", c.endProcesses)
 	gone := c.awaitRemoval()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.life), removeTime)
 	defer cancel()
-	var all *multierror.Error
+	var all cleanup.Errors
 	if err := c.spec.Around("sweep", func() error { return c.sweep(ctx, gone) }); err != nil {
-		all = multierror.Append(all, fmt.Errorf("%w; what is left is removed when the engine answers again, or by weft clean", err))
+		all.Add(fmt.Errorf("%w; what is left is removed when the engine answers again, or by weft clean", err))
 	} else if err := c.spec.Around("dismiss reaper", c.reaper.dismiss); err != nil {
-		all = multierror.Append(all, err)
+		all.Add(err)
 	}
 	c.end()
 	c.watch.Wait()
-	close(c.exits)
-	for _, p := range c.started {
+	c.Silence()
+	for _, p := range c.Started() {
 		if p.pidfd >= 0 {
 			unix.Close(p.pidfd)
 		}
 	}
-	if err := c.engine.api.Close(); err != nil {
-		all = multierror.Append(all, err)
-	}
-	return runtime.Plain(all)
+	all.Add(c.engine.api.Close())
+	return all.Err()
 }
 
 // engineTime is how long an engine that does not answer is given to be back. Ours: a restart takes about two seconds.
@@ -65,14 +64,17 @@ func (c *Cluster) sweep(ctx context.Context, gone bool) error {
 // endProcesses returns when no process of the lab runs any more. The engine is not needed for that.
 func (c *Cluster) endProcesses() {
 	var all []int
-	for _, p := range c.started { // nothing is started after hangUp
+	started := c.Started()
+	for _, p := range started {
 		if p.pidfd >= 0 {
 			all = append(all, p.pidfd)
 		}
 	}
 	left := running(all, c.spec.Grace)
-	for _, fd := range left {
-		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) // it may just have ended
+	for _, p := range started {
+		if slices.Contains(left, p.pidfd) {
+			_ = runtime.Kill(p.PID, p.pidfd) // it may just have ended
+		}
 	}
 	running(left, removeTime)
 }
@@ -80,7 +82,7 @@ func (c *Cluster) endProcesses() {
 // awaitRemoval waits for the engine to have removed what ended, and says whether it has.
 func (c *Cluster) awaitRemoval() (gone bool) {
 	over := time.After(removeTime)
-	for _, p := range c.started {
+	for _, p := range c.Started() {
 		if p.pidfd < 0 || c.isLost() {
 			return false // it has not been started, and must be removed by hand; or nobody tells
 		}

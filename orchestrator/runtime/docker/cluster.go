@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -22,7 +21,6 @@ import (
 const (
 	defaultGrace = time.Second            // for processes to end by themselves once nobody controls them
 	bootTime     = 15 * time.Second       // for a process that was started to accept control
-	lastWords    = time.Second            // for a process whose connection broke to have ended
 	exitTime     = 100 * time.Millisecond // from a process's loss of its namespaces to its end
 	readTime     = 50 * time.Millisecond  // for what a process wrote at its end to be read
 	removeTime   = 20 * time.Second       // for the engine to remove containers that have ended
@@ -30,9 +28,6 @@ const (
 
 // errEnded is why a process that has just been started cannot be found.
 var errEnded = errors.New("it ended at once")
-
-// errClosing is why a process is not started.
-var errClosing = errors.New("the lab is being closed")
 
 // proc is one process of the lab, and the container that it is the first of.
 type proc struct {
@@ -42,6 +37,7 @@ type proc struct {
 	pidfd     int            // held until all is over, so that the number means no other process
 	tail      *runtime.Tail
 	read      chan struct{} // closed when nothing more is to come for tail; nil: nothing ever was
+	begun     sync.Mutex    // guards PID and read while the process is launched: it may end meanwhile, which is told with them
 
 	died  chan struct{} // closed when the container ended; then state is valid
 	gone  chan struct{} // closed when the engine has removed it
@@ -49,8 +45,20 @@ type proc struct {
 	oom   bool
 }
 
+// Ended is closed when the engine has said that the container ended.
+func (p *proc) Ended() <-chan struct{} { return p.died }
+
+// Kill ends the process, and returns when the engine has noticed.
+func (p *proc) Kill() error {
+	if err := runtime.Kill(p.PID, p.pidfd); err != nil {
+		return err
+	}
+	return p.await(p.died, "has not noticed its end")
+}
+
 // Cluster is a running lab: a runtime.Cluster.
 type Cluster struct {
+	*runtime.Members[*proc]
 	spec   runtime.Spec
 	engine *engine
 	owner  runtime.Owner
@@ -60,17 +68,10 @@ type Cluster struct {
 	reaper *reaper
 	slots  chan struct{} // taken by what the engine is asked to start at once
 
-	fabric   *proc         // nil: switches are nodes
-	plugged  chan struct{} // closed when the fabric takes cables, or never will
-	nodes    []*proc
-	switches []*proc
-	exits    chan runtime.Exit
+	plugged chan struct{} // closed when the fabric takes cables, or never will
 
-	mu      sync.Mutex // guards what follows
-	started map[string]*proc
-	closing bool
-	forget  func() bool // the context of Launch
-	lost    error       // the engine's events ended: why
+	mu   sync.Mutex // guards what the engine has said: this, and of each process
+	lost error      // its events ended: why
 
 	life  context.Context // of requests and of the listener
 	end   context.CancelFunc
@@ -97,26 +98,14 @@ func launch(ctx context.Context, spec runtime.Spec) (*Cluster, error) {
 	if err := spec.Check(); err != nil {
 		return nil, err
 	}
-	c := &Cluster{
-		spec:     spec,
-		exits:    make(chan runtime.Exit, len(spec.Nodes)+len(spec.Switches)+2),
-		started:  map[string]*proc{},
-		nodes:    make([]*proc, len(spec.Nodes)),
-		switches: make([]*proc, len(spec.Switches)),
-	}
+	spec.Agents = 0 // each container drives itself
+	c := &Cluster{Members: runtime.NewMembers[*proc](&spec), spec: spec}
 	if err := c.prepare(ctx); err != nil {
 		return nil, err
 	}
-	if err := c.boot(ctx); err != nil {
-		err = errors.Join(err, c.Close())
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
+	if err := c.Launch(ctx, c.boot, c.Close); err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.forget = context.AfterFunc(ctx, func() { c.Close() })
 	return c, nil
 }
 
@@ -172,28 +161,25 @@ func (c *Cluster) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// boot brings all processes up, side by side. The first failure ends the others' wait.
-func (c *Cluster) boot(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, c.hangUp)
-	defer stop()
-	b := runtime.Boot{HangUp: c.hangUp}
+// boot brings all processes up, side by side.
+func (c *Cluster) boot(b *runtime.Boot) error {
 	if c.spec.Switched() {
-		return c.bootSwitched(&b)
+		return c.bootSwitched(b)
 	}
 	b.Do(c.bootFabric)
-	for i := range c.nodes {
+	for i := range c.Nodes() {
 		b.Do(func() error { return c.bootNode(i) })
 	}
 	if err := b.Wait(); err != nil {
 		return err
 	}
-	return c.expectUp(c.fabric)
+	return c.expectUp(c.Of(runtime.Carrier, 0))
 }
 
 // bootFabric starts the fabric's process, to which nodes then bring their cables.
 func (c *Cluster) bootFabric() error {
 	defer close(c.plugged)
-	spec := boot.FabricSpec{Links: len(c.nodes), Nice: c.spec.FabricNice}
+	spec := boot.FabricSpec{Links: c.Nodes(), Nice: c.spec.FabricNice}
 	p, err := c.start(runtime.Fabric, nil)
 	if err != nil {
 		return err
@@ -202,7 +188,7 @@ func (c *Cluster) bootFabric() error {
 		return c.failed(p, err)
 	}
 	poller.Prefer(p.PID, poller.Urgent) // what is refused shows in the fidelity verdict, if it matters
-	c.fabric = p
+	c.Set(runtime.Carrier, 0, p)
 	return nil
 }
 
@@ -214,10 +200,11 @@ func (c *Cluster) bootNode(i int) error {
 	}
 	defer unix.Close(cable)
 	<-c.plugged
-	if c.fabric == nil {
-		return errClosing
+	fabric := c.Of(runtime.Carrier, 0)
+	if fabric == nil {
+		return runtime.ErrClosing
 	}
-	return c.failed(c.fabric, c.fabric.Conn.SendValue(boot.KindLinks, []boot.Link{p.Link}, cable))
+	return c.failed(fabric, fabric.Conn.SendValue(boot.KindLinks, []boot.Link{p.Link}, cable))
 }
 
 // startNode takes one node through its boot, and returns the other end of its cable.
@@ -240,15 +227,8 @@ func (c *Cluster) startNode(i int) (p *proc, cable int, err error) {
 		unix.Close(cable)
 		return p, -1, err
 	}
-	c.setNode(i, p)
+	c.Set(runtime.Host, i, p)
 	return p, cable, nil
-}
-
-// setNode makes p the process of the host with this number.
-func (c *Cluster) setNode(i int, p *proc) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.nodes[i] = p
 }
 
 // expectUp waits until a process is what it was to become.
@@ -259,67 +239,14 @@ func (c *Cluster) expectUp(p *proc) error {
 	return c.failed(p, err)
 }
 
-// failed names the process that err is about. If its connection broke, how the process ended says more.
+// failed names the process that err is about. How it ended says more, and a busy engine is late to say that.
 func (c *Cluster) failed(p *proc, err error) error {
-	if err == nil {
-		return nil
-	}
-	if errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) || errors.Is(err, errEnded) {
-		limit := lastWords
-		if errors.Is(err, errEnded) {
-			limit = removeTime // it has; a busy engine is late to say how
-		}
+	if errors.Is(err, errEnded) {
 		select {
 		case <-p.died:
-			return p.exit()
-		case <-time.After(limit):
+			return p.Exit()
+		case <-time.After(removeTime):
 		}
 	}
-	return fmt.Errorf("%s: %w", p.Name, err)
+	return c.Failed(p, err)
 }
-
-// hangUp closes every control connection, which wakes whoever waits on one, here and in the processes.
-func (c *Cluster) hangUp() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.closing = true
-	if c.forget != nil {
-		c.forget()
-	}
-	for _, p := range c.started {
-		if p.Conn != nil {
-			p.Conn.Close()
-		}
-	}
-}
-
-// Node returns the process of the host with this number.
-func (c *Cluster) Node(i int) *runtime.Proc {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return &c.nodes[i].Proc
-}
-
-// Nodes returns the number of hosts.
-func (c *Cluster) Nodes() int { return len(c.nodes) }
-
-// Switches returns the number of switches that are nodes, and Switch the process of one.
-// Agents is 0, and Agent is not called: each container drives itself.
-func (c *Cluster) Agents() int             { return 0 }
-func (c *Cluster) Agent(int) *runtime.Proc { return nil }
-
-// Switches returns the number of switches that are nodes, and Switch the process of one.
-func (c *Cluster) Switches() int              { return len(c.switches) }
-func (c *Cluster) Switch(i int) *runtime.Proc { return &c.switches[i].Proc }
-
-// Fabric returns the fabric's process; nil if switches are nodes.
-func (c *Cluster) Fabric() *runtime.Proc {
-	if c.fabric == nil {
-		return nil
-	}
-	return &c.fabric.Proc
-}
-
-// Exits reports each process that ends before Close, at once, and the engine when its connection ends. It is closed
-// by Close.
-func (c *Cluster) Exits() <-chan runtime.Exit { return c.exits }

@@ -106,7 +106,7 @@ func TestPrivLimits(t *testing.T) {
 	spec := lab(1)
 	spec.Memory = 64 << 20
 	c := begin(t, spec)
-	about, err := c.engine.api.ContainerInspect(t.Context(), c.nodes[0].container)
+	about, err := c.engine.api.ContainerInspect(t.Context(), c.Of(runtime.Host, 0).container)
 	if err != nil {
 		t.Fatal(err)
 	}

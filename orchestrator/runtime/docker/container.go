@@ -7,11 +7,13 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/network"
 	"golang.org/x/sys/unix"
 
+	"weft/internal/poller"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
 )
@@ -44,6 +46,7 @@ func (c *Cluster) containerName(name string) string {
 // host is what every container of a lab is bound to: no network, no privileges, nothing to write to but memory. It
 // removes itself when it ends.
 func (c *Cluster) host() *container.HostConfig {
+	const realTime = int64(poller.RealTimeLimit / time.Microsecond)
 	memory := int64(cmp.Or(c.spec.Memory, runtime.DefaultMemory))
 	processes := int64(runtime.MaxProcesses)
 	return &container.HostConfig{
@@ -59,7 +62,7 @@ func (c *Cluster) host() *container.HostConfig {
 		Resources: container.Resources{
 			Memory: memory, MemorySwap: memory, PidsLimit: &processes,
 			// Lower limits need no privilege; the engine may itself lack the one to raise them.
-			Ulimits: []*container.Ulimit{{Name: "core"}},
+			Ulimits: []*container.Ulimit{{Name: "core"}, {Name: "rttime", Soft: realTime, Hard: realTime}},
 		},
 	}
 }
@@ -176,8 +179,8 @@ func state(code string, starved bool) string {
 // termStatus is how a Go program ends that is told to and is the first of its PID namespace, where signals do not kill.
 const termStatus = "exit status 2"
 
-// exit makes an error of how a container ended.
-func (p *proc) exit() *runtime.ExitError {
+// Exit makes an error of how a container ended.
+func (p *proc) Exit() *runtime.ExitError {
 	e := &runtime.ExitError{Name: p.Name, State: p.state, Stderr: p.tail.String()}
 	if e.State == termStatus && e.Stderr == "" {
 		e.State += " without a word: told to end, as when the engine is stopped"

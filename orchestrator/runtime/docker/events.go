@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/docker/docker/api/types/events"
@@ -43,12 +44,14 @@ func (c *Cluster) listen() error {
 
 // note takes in one event.
 func (c *Cluster) note(m events.Message) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p := c.started[m.Actor.ID]
-	if p == nil {
+	all := c.Started()
+	i := slices.IndexFunc(all, func(p *proc) bool { return p.container == m.Actor.ID })
+	if i < 0 {
 		return // a program's: Exec follows it
 	}
+	p := all[i]
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch m.Action {
 	case events.ActionOOM:
 		p.oom = true
@@ -58,9 +61,13 @@ func (c *Cluster) note(m events.Message) {
 		}
 		p.state = state(m.Actor.Attributes["exitCode"], p.oom)
 		close(p.died)
-		if !c.closing {
-			c.watch.Go(func() { c.tell(p) })
-		}
+		c.watch.Go(func() {
+			p.words()
+			p.begun.Lock()
+			pid := p.PID
+			p.begun.Unlock()
+			c.Tell(runtime.Exit{Name: p.Name, PID: pid, Err: p.Exit()})
+		})
 	case events.ActionDestroy:
 		if !isClosed(p.gone) {
 			close(p.gone)
@@ -68,22 +75,16 @@ func (c *Cluster) note(m events.Message) {
 	}
 }
 
-// tell reports the end of a process that nobody asked for.
-func (c *Cluster) tell(p *proc) {
-	p.words()
-	select {
-	case c.exits <- runtime.Exit{Name: p.Name, PID: p.PID, Err: p.exit()}: // has room for all, once
-	case <-c.life.Done():
-	}
-}
-
 // words waits until what a process that has ended wrote has been read.
 func (p *proc) words() {
-	if p.read == nil {
+	p.begun.Lock()
+	read := p.read
+	p.begun.Unlock()
+	if read == nil {
 		return
 	}
 	select {
-	case <-p.read:
+	case <-read:
 	case <-time.After(readTime):
 	}
 }
@@ -91,18 +92,16 @@ func (p *proc) words() {
 // lose notes that the engine says nothing more. Unless that was asked for, the lab can no longer be trusted to be
 // what it was: an engine that ends takes its containers with it, now or when it begins again.
 func (c *Cluster) lose(why error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.life.Err() != nil {
 		return
 	}
 	if errors.Is(why, io.EOF) || errors.Is(why, io.ErrUnexpectedEOF) {
 		why = errors.New("it closed the connection: was it stopped or restarted?")
 	}
+	c.mu.Lock()
 	c.lost = why
-	if !c.closing {
-		c.exits <- runtime.Exit{Name: "docker", Err: &runtime.ExitError{Name: "the Docker engine at " + c.engine.host, State: why.Error()}}
-	}
+	c.mu.Unlock()
+	c.Tell(runtime.Exit{Name: "docker", Err: &runtime.ExitError{Name: "the Docker engine at " + c.engine.host, State: why.Error()}})
 }
 
 func isClosed(c chan struct{}) bool {

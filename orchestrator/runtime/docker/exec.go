@@ -18,9 +18,10 @@ import (
 
 // Exec runs a program inside a node and waits for it. A program of this machine runs in the namespaces of the node in
 // the container's control groups, with this machine's programs to read, as in the built-in runtime: see runtime.Inside. A program of an image runs in a container of its own that shares the node's network and PID
-// namespace, with the same capabilities and a read-only root. Either ends with the node, or with ctx.
+// namespace, with the same capabilities and a read-only root. Either ends with the node, or with ctx: see
+// runtime.Cluster.
 func (c *Cluster) Exec(ctx context.Context, node string, command runtime.Command) error {
-	p := c.find(node)
+	p := c.Named(node)
 	if p == nil {
 		return fmt.Errorf("%s: %w", node, runtime.ErrNoNode)
 	}
@@ -31,24 +32,22 @@ func (c *Cluster) Exec(ctx context.Context, node string, command runtime.Command
 	default:
 		err = c.execHere(ctx, p, command)
 	}
+	if err != nil && ctx.Err() == nil && (ended(p.pidfd) || p.Ending()) {
+		return p.last()
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", node, err)
 	}
 	return nil
 }
 
-func (c *Cluster) find(name string) *proc {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closing {
-		return nil
+// last returns how a process ended that has begun to. A busy engine is late to say.
+func (p *proc) last() error {
+	if err := p.await(p.died, "has not noticed its end"); err != nil {
+		return &runtime.ExitError{Name: p.Name, State: err.Error()}
 	}
-	for _, p := range c.started {
-		if p.Name == name && p.spec != nil && p.Conn != nil && !isClosed(p.died) {
-			return p
-		}
-	}
-	return nil
+	p.words()
+	return p.Exit()
 }
 
 // execHere runs a program of this machine in the node.

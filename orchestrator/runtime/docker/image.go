@@ -18,6 +18,8 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
+
+	"weft/internal/cleanup"
 )
 
 // repository is the name of node images; the tag is the beginning of the program's hash.
@@ -93,7 +95,7 @@ func (e *engine) nodeImage(ctx context.Context, path string) (string, error) {
 		Changes: []string{`ENTRYPOINT ["/weft"]`, "USER " + nobody, "LABEL " + labelImage + "=" + p.hash},
 	})
 	if err == nil {
-		err = errors.Join(complaint(body), body.Close())
+		err = cleanup.Join(complaint(body), body.Close())
 	}
 	if err != nil {
 		return "", fmt.Errorf("node image: import %s: %w", p.ref(), err)

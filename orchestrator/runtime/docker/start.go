@@ -23,31 +23,25 @@ func atOnce() int { return 4 * goruntime.NumCPU() }
 func (c *Cluster) start(name string, spec *boot.NodeSpec) (*proc, error) {
 	c.slots <- struct{}{}
 	defer func() { <-c.slots }()
-	if c.isClosing() {
-		return nil, errClosing
+	if c.Closing() {
+		return nil, runtime.ErrClosing
 	}
 	p := &proc{Proc: runtime.Proc{Name: name}, spec: spec, pidfd: -1, tail: runtime.NewTail(name, c.out), died: make(chan struct{}), gone: make(chan struct{})}
 	var err error
 	if p.container, p.Report.Notes, err = c.create(c.life, name, spec); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	c.mu.Lock()
-	c.started[p.container] = p
-	closing := c.closing
-	c.mu.Unlock()
-	if closing {
-		return nil, errClosing
+	if _, err = c.Start(func() (*proc, error) { return p, nil }); err != nil {
+		return nil, err // Close removes it
 	}
-	if p.PID, p.pidfd, err = c.begin(c.life, p.container); err != nil {
+	pid, pidfd, err := c.begin(c.life, p.container)
+	p.begun.Lock()
+	p.PID, p.pidfd = pid, pidfd
+	p.begun.Unlock()
+	if err != nil {
 		return nil, c.failed(p, err)
 	}
 	return p, nil
-}
-
-func (c *Cluster) isClosing() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closing
 }
 
 // take wires a process if it is a node, takes control of it unless that was done, and hands it what it needs: beside its spec,
@@ -112,20 +106,8 @@ func (c *Cluster) dial(p *proc) error {
 		if err != nil {
 			return err
 		}
-		return c.connected(p, conn)
+		return c.Connect(p, conn)
 	})
-}
-
-// connected makes the connection that of p, unless the cluster is being closed.
-func (c *Cluster) connected(p *proc, conn *control.Conn) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closing {
-		conn.Close()
-		return errClosing
-	}
-	p.Conn = conn
-	return nil
 }
 
 // listen returns a file whose writer p.tail hears, until all copies of it are closed.
@@ -134,9 +116,12 @@ func (p *proc) listen() (theirs *os.File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p.read = make(chan struct{})
+	read := make(chan struct{})
+	p.begun.Lock()
+	p.read = read
+	p.begun.Unlock()
 	go func() {
-		defer close(p.read)
+		defer close(read)
 		defer ours.Close()
 		_, _ = ours.WriteTo(p.tail) // its end is that of the process
 	}()

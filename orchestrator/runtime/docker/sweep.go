@@ -15,6 +15,7 @@ import (
 	"github.com/docker/docker/api/types/filters"
 	"golang.org/x/sync/errgroup"
 
+	"weft/internal/cleanup"
 	"weft/orchestrator/runtime"
 )
 
@@ -71,6 +72,9 @@ func (e *engine) remove(ctx context.Context, all []container.Summary) error {
 	group.SetLimit(atOnce())
 	for _, c := range all {
 		group.Go(func() error {
+			if about, err := e.api.ContainerInspect(ctx, c.ID); err == nil && about.State != nil && about.State.Pid > 0 {
+				_ = runtime.Calm(about.State.Pid) // or its processes may get no turn to end in; removing tells what is wrong
+			}
 			err := e.api.ContainerRemove(ctx, c.ID, container.RemoveOptions{Force: true, RemoveVolumes: true})
 			if err != nil && !errdefs.IsNotFound(err) && !removing(err) {
 				return fmt.Errorf("remove container %s: %w", nameOf(c), err)
@@ -95,6 +99,16 @@ func nameOf(c container.Summary) string {
 // usual place), and returns their names. What does not carry all labels of this package, or belongs to a process that
 // still runs, is left alone.
 func Clean(ctx context.Context, host string) (names []string, err error) {
+	return clean(ctx, host, func(o runtime.Owner) bool { return !o.Alive() })
+}
+
+// CleanOwned is Clean for the containers of one owner.
+func CleanOwned(ctx context.Context, host string, owner runtime.Owner) (names []string, err error) {
+	return clean(ctx, host, func(o runtime.Owner) bool { return o.Is(owner) && !o.Alive() })
+}
+
+// clean removes the containers of dead owners.
+func clean(ctx context.Context, host string, dead func(runtime.Owner) bool) (names []string, err error) {
 	e, err := open(ctx, host)
 	if err != nil {
 		return nil, err
@@ -104,31 +118,31 @@ func Clean(ctx context.Context, host string) (names []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err = e.removeDead(ctx, all)
+	names, err = e.removeDead(ctx, all, dead)
 	if err != nil {
 		return names, err
 	}
-	waited, err := endReapers(ctx, e.host)
+	waited, err := endReapers(ctx, e.host, dead)
 	if err != nil || !waited {
 		return names, err
 	}
 	if all, err = e.mine(ctx, ""); err != nil { // they waited for what the engine had still been asked for
 		return names, err
 	}
-	late, err := e.removeDead(ctx, all)
+	late, err := e.removeDead(ctx, all, dead)
 	return append(names, late...), err
 }
 
 // removeDead removes those containers whose owner is gone, and returns their names.
-func (e *engine) removeDead(ctx context.Context, all []container.Summary) (names []string, err error) {
-	var dead []container.Summary
+func (e *engine) removeDead(ctx context.Context, all []container.Summary, dead func(runtime.Owner) bool) (names []string, err error) {
+	var left []container.Summary
 	for _, c := range all {
-		if o, _ := ours(c.Labels); !o.Alive() {
-			dead = append(dead, c)
+		if o, _ := ours(c.Labels); dead(o) {
+			left = append(left, c)
 			names = append(names, nameOf(c))
 		}
 	}
-	return names, e.remove(ctx, dead)
+	return names, e.remove(ctx, left)
 }
 
 // Remove removes the container with this name on the engine at host, as of Clean, if there is one and it carries all labels
@@ -154,6 +168,9 @@ func RemoveOf(ctx context.Context, host, lab, name string) error {
 	}
 	if _, ok := ours(about.Config.Labels); !ok || lab != "" && about.Config.Labels[labelLab] != lab {
 		return nil
+	}
+	if about.State != nil && about.State.Pid > 0 {
+		_ = runtime.Calm(about.State.Pid)
 	}
 	over, failed := e.api.ContainerWait(ctx, about.ID, container.WaitConditionRemoved)
 	err = e.api.ContainerRemove(ctx, about.ID, container.RemoveOptions{Force: true, RemoveVolumes: true})
@@ -203,7 +220,7 @@ const done = "done"
 // dismiss ends the reaper: all is gone.
 func (r *reaper) dismiss() error {
 	_, err := io.WriteString(r.line, done)
-	if err := errors.Join(err, r.line.Close(), r.cmd.Wait()); err != nil {
+	if err := cleanup.Join(err, r.line.Close(), r.cmd.Wait()); err != nil {
 		return fmt.Errorf("reaper: %w", err)
 	}
 	return nil

@@ -1,8 +1,6 @@
 package docker
 
 import (
-	"golang.org/x/sys/unix"
-
 	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
 )
@@ -17,12 +15,12 @@ func (c *Cluster) bootSwitched(b *runtime.Boot) error {
 		Host: func(i int) error {
 			p, err := c.startWired(i)
 			if err == nil {
-				c.setNode(i, p)
+				c.Set(runtime.Host, i, p)
 			}
 			return err
 		},
-		WireUp: func(i int) error { return c.wireUp(i, c.nodes[i]) },
-		Find:   c.known,
+		WireUp: func(i int) error { return c.wireUp(i, c.Of(runtime.Host, i)) },
+		Find:   c.Find,
 	})
 }
 
@@ -33,7 +31,7 @@ func (c *Cluster) bootSwitch(i int) error {
 	if err != nil {
 		return err
 	}
-	c.switches[i] = p
+	c.Set(runtime.Switch, i, p)
 	if err := c.take(p, spec, spec.Nice); err != nil {
 		return c.failed(p, err)
 	}
@@ -70,24 +68,16 @@ func (c *Cluster) restartWired(i int) (boot.Link, error) {
 		}
 		return boot.Link{}, err
 	}
-	if err = runtime.Plug(c.spec.CablesOf(p.Name), c.known); err == nil {
+	if err = runtime.Plug(c.spec.CablesOf(p.Name), c.Find); err == nil {
 		err = c.wireUp(i, p)
 	}
 	if err != nil {
 		p.discard()
 		return boot.Link{}, err
 	}
-	c.setNode(i, p)
+	c.Set(runtime.Host, i, p)
 	return p.Link, nil
 }
 
 // discard ends a process that could not become what it was to be.
-func (p *proc) discard() { _ = unix.PidfdSendSignal(p.pidfd, unix.SIGKILL, nil, 0) }
-
-// known is the process of a node by its name; nil if there is none.
-func (c *Cluster) known(node string) *runtime.Proc {
-	if p := c.find(node); p != nil {
-		return &p.Proc
-	}
-	return nil
-}
+func (p *proc) discard() { _ = runtime.Kill(p.PID, p.pidfd) }

@@ -74,7 +74,7 @@ func TestPrivSwitchedLab(t *testing.T) {
 	if err != nil || len(all) != 4 {
 		t.Errorf("%d containers, %v", len(all), err)
 	}
-	about, err := c.engine.api.ContainerInspect(t.Context(), c.switches[0].container)
+	about, err := c.engine.api.ContainerInspect(t.Context(), c.Of(runtime.Switch, 0).container)
 	if err != nil {
 		t.Fatal(err)
 	}

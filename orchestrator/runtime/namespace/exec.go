@@ -3,37 +3,62 @@ package namespace
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"golang.org/x/sys/unix"
 
 	"weft/orchestrator/runtime"
 )
 
-// Exec runs a program in all namespaces of a node and waits for it, as runtime.Inside says. It ends with the node, or
-// with ctx. An exit status other than 0 is a *runtime.StatusError.
+// Exec runs a program in all namespaces of a node and waits for it: see runtime.Cluster and runtime.Inside.
 func (c *Cluster) Exec(ctx context.Context, node string, command runtime.Command) error {
-	p := c.find(node)
+	p := c.Named(node)
 	switch {
 	case p == nil:
 		return fmt.Errorf("%s: %w", node, runtime.ErrNoNode)
 	case command.Image != "":
 		return fmt.Errorf("%s: the built-in runtime knows no images such as %s; --runtime docker does", node, command.Image)
 	}
-	procs, err := c.groups.procs(node)
+	err := c.exec(ctx, p, command)
+	if err != nil && ctx.Err() == nil && p.ending() {
+		return p.last()
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", node, err)
+	}
+	return nil
+}
+
+// exec runs a program in a node.
+func (c *Cluster) exec(ctx context.Context, p *proc, command runtime.Command) error {
+	procs, err := c.groups.procs(p.Name)
+	if err != nil {
+		return err
 	}
 	defer func() {
 		for _, f := range procs {
 			f.Close()
 		}
 	}()
-	inside := runtime.Inside{PID: p.PID, Enter: p.enter, Hidden: c.hidden(node), Memory: c.spec.Memory, Groups: procs}
-	if err := inside.Run(ctx, command); err != nil {
-		return fmt.Errorf("%s: %w", node, err)
+	inside := runtime.Inside{PID: p.PID, Enter: p.enter, Hidden: c.hidden(p.Name), Memory: c.spec.Memory, Groups: procs}
+	return inside.Run(ctx, command)
+}
+
+// ending says whether the process has begun to end, or has ended.
+func (p *proc) ending() bool {
+	select {
+	case <-p.done: // its number may be another's
+		return true
+	default:
+		return p.Ending()
 	}
-	return nil
+}
+
+// last returns how a process ended that has begun to.
+func (p *proc) last() error {
+	if left := ended([]*proc{p}, killTime); len(left) > 0 {
+		return &runtime.ExitError{Name: p.Name, State: fmt.Sprintf("its process has not ended within %v", killTime)}
+	}
+	return p.Exit()
 }
 
 // hidden are the directories that a node must not see.
@@ -41,20 +66,6 @@ func (c *Cluster) hidden(node string) []string {
 	for i := range c.spec.Nodes {
 		if c.spec.Nodes[i].Name == node {
 			return c.spec.Nodes[i].Hidden
-		}
-	}
-	return nil
-}
-
-func (c *Cluster) find(name string) *proc {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closing {
-		return nil
-	}
-	for _, p := range slices.Backward(c.started) { // a node that was started again is there twice
-		if p.Name == name {
-			return p
 		}
 	}
 	return nil
@@ -68,7 +79,7 @@ func (p *proc) enter() error {
 	}
 	defer unix.Close(fd)
 	select {
-	case <-p.run.done: // else the process was still ours when the descriptor was opened, not another with its number
+	case <-p.done: // else the process was still ours when the descriptor was opened, not another with its number
 		return runtime.ErrNoNode
 	default:
 	}

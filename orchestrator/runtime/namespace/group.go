@@ -14,11 +14,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
-	"github.com/hashicorp/go-multierror"
 	"golang.org/x/sys/unix"
 
+	"weft/internal/cleanup"
 	"weft/orchestrator/runtime"
 	"weft/units"
 )
@@ -149,7 +150,7 @@ func set(dir, name, value string) error {
 		return err
 	}
 	_, err = f.WriteString(value)
-	return errors.Join(err, f.Close())
+	return cleanup.Join(err, f.Close())
 }
 
 // procs is what a program that is to run in a node writes itself to; nil: nothing bounds the node.
@@ -207,13 +208,13 @@ func RemoveGroup(ctx context.Context, dir string) error {
 		return err
 	}
 	deadline := time.Now().Add(busyTime)
-	var all *multierror.Error
+	var all cleanup.Errors
 	for _, e := range entries {
 		if _, err := strconv.Atoi(e.Name()); err == nil && e.IsDir() {
-			all = multierror.Append(all, removeEmpty(ctx, filepath.Join(dir, e.Name()), deadline))
+			all.Add(removeEmpty(ctx, filepath.Join(dir, e.Name()), deadline))
 		}
 	}
-	if err := runtime.Plain(all); err != nil {
+	if err := all.Err(); err != nil {
 		return err
 	}
 	return removeEmpty(ctx, dir, deadline)
@@ -239,11 +240,21 @@ func removeEmpty(ctx context.Context, dir string, deadline time.Time) error {
 
 // CleanGroups removes the groups of launches whose owner is gone, wherever in the hierarchy, and returns their names.
 func CleanGroups(ctx context.Context) (names []string, err error) {
+	return cleanGroups(ctx, func(o runtime.Owner) bool { return !o.Alive() })
+}
+
+// CleanGroupsOf is CleanGroups for the launches of one owner.
+func CleanGroupsOf(ctx context.Context, owner runtime.Owner) (names []string, err error) {
+	return cleanGroups(ctx, func(o runtime.Owner) bool { return o.Is(owner) && !o.Alive() })
+}
+
+// cleanGroups removes the groups of dead owners.
+func cleanGroups(ctx context.Context, dead func(runtime.Owner) bool) (names []string, err error) {
 	mounts, err := os.ReadFile("/proc/thread-self/mountinfo")
 	if err != nil {
 		return nil, err
 	}
-	var all *multierror.Error
+	var all cleanup.Errors
 	for line := range strings.Lines(string(mounts)) {
 		before, after, _ := strings.Cut(line, " - ")
 		f, g := strings.Fields(before), strings.Fields(after)
@@ -258,9 +269,9 @@ func CleanGroups(ctx context.Context) (names []string, err error) {
 			if !ok {
 				return nil
 			}
-			if !o.Alive() {
+			if mine(d) && dead(o) {
 				if err := RemoveGroup(ctx, path); err != nil {
-					all = multierror.Append(all, err)
+					all.Add(err)
 				} else {
 					names = append(names, path)
 				}
@@ -268,10 +279,21 @@ func CleanGroups(ctx context.Context) (names []string, err error) {
 			return fs.SkipDir
 		})
 		if err != nil {
-			all = multierror.Append(all, fmt.Errorf("%s: %w", f[4], err))
+			all.Add(fmt.Errorf("%s: %w", f[4], err))
 		}
 	}
-	return names, runtime.Plain(all)
+	return names, all.Err()
+}
+
+// mine reports whether a directory belongs to this user. A name does not tell: in a user namespace of their own, anybody is
+// user 0.
+func mine(d fs.DirEntry) bool {
+	info, err := d.Info()
+	if err != nil {
+		return false // it has gone meanwhile
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
 }
 
 // Bound says what memory the nodes of a lab may use, in words.

@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -41,33 +42,33 @@ func (s *spawner) do(f func()) {
 // stop ends the thread, and with it every process it started that still runs.
 func (s *spawner) stop() { close(s.work) }
 
-// running is a started process.
-type running struct {
-	name string
+// proc is one process of the lab.
+type proc struct {
+	runtime.Proc
 	cmd  *exec.Cmd
 	tail *runtime.Tail
 	done chan struct{} // closed when it has ended and was waited for
 }
 
 // start starts a process of the lab in new namespaces. It must be called on the spawner's thread.
-func start(spec *runtime.Spec, name string, args []string, out *runtime.Lines) (*running, *control.Conn, error) {
+func start(spec *runtime.Spec, name string, args []string, out *runtime.Lines) (*proc, error) {
 	conn, theirs, err := control.Pair()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer theirs.Close()
-	r := &running{name: name, tail: runtime.NewTail(name, out), done: make(chan struct{})}
+	p := &proc{Proc: runtime.Proc{Name: name, Conn: conn}, tail: runtime.NewTail(name, out), done: make(chan struct{})}
 	path := spec.Self
 	if path == "" {
 		path = self
 	}
-	r.cmd = &exec.Cmd{
+	p.cmd = &exec.Cmd{
 		Path:       path,
 		Args:       append([]string{"weft"}, args...),
 		Env:        append(runtime.Environment(), spec.Env...),
 		Dir:        "/",
-		Stdout:     r.tail,
-		Stderr:     r.tail,
+		Stdout:     p.tail,
+		Stderr:     p.tail,
 		ExtraFiles: []*os.File{theirs}, // becomes control.FD
 		WaitDelay:  50 * time.Millisecond,
 		SysProcAttr: &syscall.SysProcAttr{
@@ -76,44 +77,66 @@ func start(spec *runtime.Spec, name string, args []string, out *runtime.Lines) (
 			Setsid:     true, // Ctrl-C is for the orchestrator, which then ends the lab in order
 		},
 	}
-	if err := r.cmd.Start(); err != nil {
+	if err := p.cmd.Start(); err != nil {
 		conn.Close()
-		return nil, nil, fmt.Errorf("start: %w", err)
+		return nil, fmt.Errorf("start: %w", err)
 	}
 	go func() {
-		_ = r.cmd.Wait() // the result is in ProcessState
-		close(r.done)
+		_ = p.cmd.Wait() // the result is in ProcessState
+		close(p.done)
 	}()
-	return r, conn, nil
+	p.PID = p.cmd.Process.Pid
+	return p, nil
 }
 
-// exit returns how the process ended. It must have.
-func (r *running) exit() *runtime.ExitError {
-	e := &runtime.ExitError{Name: r.name, State: "unknown", Stderr: r.tail.String()}
-	if s := r.cmd.ProcessState; s != nil {
+// kill kills the process. One that has ended is no error.
+func (p *proc) kill() (err error) {
+	held := p.cmd.Process.WithHandle(func(pidfd uintptr) { err = runtime.Kill(p.PID, int(pidfd)) })
+	if errors.Is(held, os.ErrProcessDone) {
+		return nil
+	}
+	return errors.Join(held, err)
+}
+
+// Kill kills the process, and waits until it has ended.
+func (p *proc) Kill() error {
+	if err := p.kill(); err != nil {
+		return err
+	}
+	<-p.done
+	return nil
+}
+
+// Ended is closed when the process has ended and was waited for.
+func (p *proc) Ended() <-chan struct{} { return p.done }
+
+// Exit returns how the process ended. It must have.
+func (p *proc) Exit() *runtime.ExitError {
+	e := &runtime.ExitError{Name: p.Name, State: "unknown", Stderr: p.tail.String()}
+	if s := p.cmd.ProcessState; s != nil {
 		e.State = s.String()
 	}
 	return e
 }
 
 // ended waits until all have ended, but no longer than d, and returns those that have not.
-func ended(rs []*running, d time.Duration) []*running {
+func ended(ps []*proc, d time.Duration) []*proc {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	late := false
-	var left []*running
-	for _, r := range rs {
+	var left []*proc
+	for _, p := range ps {
 		if !late {
 			select {
-			case <-r.done:
+			case <-p.done:
 			case <-timer.C:
 				late = true
 			}
 		}
 		select {
-		case <-r.done:
+		case <-p.done:
 		default:
-			left = append(left, r)
+			left = append(left, p)
 		}
 	}
 	return left

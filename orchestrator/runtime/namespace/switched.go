@@ -12,11 +12,11 @@ func (c *Cluster) bootSwitched(b *runtime.Boot) error {
 	return b.Switched(&c.spec, runtime.Switched{
 		Switch: c.bootSwitch,
 		Host: func(i int) error {
-			_, err := c.startNode(i)
+			_, _, err := c.startNode(i)
 			return err
 		},
-		WireUp: func(i int) error { return c.plugged(c.nodes[i]) },
-		Find:   c.known,
+		WireUp: func(i int) error { return c.plugged(c.Of(runtime.Host, i)) },
+		Find:   c.Find,
 	})
 }
 
@@ -27,11 +27,11 @@ func (c *Cluster) bootSwitch(i int) error {
 	if err != nil {
 		return err
 	}
-	c.switches[i] = p
+	c.Set(runtime.Switch, i, p)
 	if err = p.Conn.SendValue(boot.KindBoot, spec); err == nil {
 		_, err = p.Conn.Expect(boot.KindUp, &p.Report)
 	}
-	return c.failed(p, err)
+	return c.Failed(p, err)
 }
 
 // plugged tells a node that its cable is there, and waits until it is up.
@@ -40,7 +40,7 @@ func (c *Cluster) plugged(p *proc) error {
 	if err == nil {
 		_, err = p.Conn.Expect(boot.KindUp, &p.Report)
 	}
-	return c.failed(p, err)
+	return c.Failed(p, err)
 }
 
 // replug makes the cables of a node again that was started again, and waits until it is up.
@@ -48,16 +48,8 @@ func (c *Cluster) replug(ctx context.Context, p *proc) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := runtime.Plug(c.spec.CablesOf(p.Name), c.known); err != nil {
+	if err := runtime.Plug(c.spec.CablesOf(p.Name), c.Find); err != nil {
 		return err
 	}
 	return c.plugged(p)
-}
-
-// known is the process of a node by its name; nil if there is none.
-func (c *Cluster) known(node string) *runtime.Proc {
-	if p := c.find(node); p != nil {
-		return &p.Proc
-	}
-	return nil
 }

@@ -14,6 +14,7 @@ const separateHosts = 64
 // picture is a graph laid out in rows.
 type picture struct {
 	share  func(*topology.Link) float64 // of its capacity that a link used; nil: not drawn
+	events map[string][]Event           // by the names of links and nodes
 	g      *topology.Graph
 	rows   [][]*box // hosts first
 	of     []*box   // per node

@@ -164,10 +164,40 @@ func ExampleText() {
 func TestUtilisationIsColoured(t *testing.T) {
 	g := graph(t, "star")
 	shares := []float64{0, 0.5, 1}
-	svg := render.Utilisation("x", g, func(l *topology.Link) float64 { return shares[l.ID] })
+	svg := render.Utilisation("x", g, func(l *topology.Link) float64 { return shares[l.ID] }, nil)
 	for _, want := range []string{"stroke:#bbbbbb;stroke-width:0.8", "stroke:#e69f00", "stroke:#a01c1c;stroke-width:3.0", ": 50.0 % used", "</svg>"} {
 		if !strings.Contains(svg, want) {
 			t.Errorf("no %q in it", want)
+		}
+	}
+}
+
+// What happened to links and hosts is told by labels and broken lines, not by colour alone.
+func TestEventsAreMarked(t *testing.T) {
+	for name, g := range map[string]*topology.Graph{
+		"fat-tree": graph(t, "fat-tree-4"), "256 hosts": graph(t, "leaf-spine-256"), "torus": shape(t, "torus-4x4"), "three dimensions": shape(t, "torus-2x2x4"),
+		"dragonfly-plus": shape(t, "dragonfly-plus-4"), "clos": shape(t, "clos-figure-1"),
+	} {
+		last := len(g.Links) - 1
+		for g.Links[last].Down {
+			last--
+		}
+		link, host := g.Links[last].Name, g.Nodes[0].Name
+		events := []render.Event{{Label: "1", Text: link + ": down <from> 50us", Place: link}, {Label: "2", Text: host + ": killed", Place: host}}
+		svg := render.Utilisation("x", g, func(*topology.Link) float64 { return 0.5 }, events)
+		if err := xml.Unmarshal([]byte(svg), new(struct{})); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for want, count := range map[string]int{
+			">1</text>": 2, ">2</text>": 2, "stroke-dasharray:6 4": 1, "stroke-dasharray:4 3\"": 1, "down &lt;from&gt; 50us</text>": 1,
+			"% used; " + link + ": down": 1,
+		} {
+			if n := strings.Count(svg, want); n != count {
+				t.Errorf("%s: %q %d times, want %d", name, want, n, count)
+			}
+		}
+		if strings.Contains(svg, `cx="0.0"`) {
+			t.Errorf("%s: a label is nowhere", name)
 		}
 	}
 }

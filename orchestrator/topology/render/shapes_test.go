@@ -139,7 +139,7 @@ func below(t *testing.T, svg string) area {
 func TestLinesStayBelowTheCaption(t *testing.T) {
 	for name := range shapes() {
 		g := shape(t, name)
-		for _, svg := range []string{render.SVG(name, g), render.Utilisation(name, g, func(*topology.Link) float64 { return 0.5 })} {
+		for _, svg := range []string{render.SVG(name, g), render.Utilisation(name, g, func(*topology.Link) float64 { return 0.5 }, nil)} {
 			room := below(t, svg)
 			for _, m := range path.FindAllStringSubmatch(svg, -1) {
 				for _, s := range step.FindAllStringSubmatch(m[1], -1) {

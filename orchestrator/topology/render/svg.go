@@ -3,6 +3,7 @@ package render
 import (
 	"encoding/xml"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -37,20 +38,32 @@ const noteStyle = `rect.f{fill:#fafafa;stroke:#aaa;stroke-dasharray:5 3;rx:4px}t
 // nearest host. Racks of a clos and groups of a dragonfly-plus are framed; a torus is a grid, of three dimensions several, and
 // lines that close its rings end at the name of the switch they go to. Many hosts behind one switch become one box. Lines of a tier that differ from the others are
 // orange, those that are down red and dashed; the pointer on a line or a box shows what it is.
-func SVG(title string, g *topology.Graph) string { return draw(title, g, nil) }
+func SVG(title string, g *topology.Graph) string { return draw(title, g, nil, nil) }
 
 // Utilisation draws g as SVG does, with links from grey over orange to red by the share of their capacity that was used. share
 // gives that of a link, the busier direction, in [0, 1].
-func Utilisation(title string, g *topology.Graph, share func(*topology.Link) float64) string {
-	return draw(title, g, share)
+//
+// Links and nodes with events are broken lines, and have the events' labels.
+func Utilisation(title string, g *topology.Graph, share func(*topology.Link) float64, events []Event) string {
+	return draw(title, g, share, events)
 }
 
-func draw(title string, g *topology.Graph, share func(*topology.Link) float64) string {
+// Event is something that happened to a link or to a node: a label there, and what it stands for in the heading.
+type Event struct {
+	Label string // a character or two
+	Text  string
+	Place string // name of a link or a node
+}
+
+func draw(title string, g *topology.Graph, share func(*topology.Link) float64, events []Event) string {
 	p := layout(g)
-	p.share = share
+	p.share, p.events = share, map[string][]Event{}
+	for _, e := range events {
+		p.events[e.Place] = append(p.events[e.Place], e)
+	}
 	var b strings.Builder
 	tiers := linkTiers(g)
-	top := margin + lineFeed*(len(tiers)+2)
+	top := margin + lineFeed*(len(tiers)+len(events)+2)
 	p.arrangement.place(float64(top))
 	height := p.bottom + margin
 	width := max(p.width+2*margin, 480)
@@ -66,10 +79,16 @@ func draw(title string, g *topology.Graph, share func(*topology.Link) float64) s
 	for i := range tiers {
 		fmt.Fprintf(&b, `<text class="h" x="%d" y="%d">%s</text>`+"\n", margin, margin+6+lineFeed*(i+1), escape(tiers[i].describe()))
 	}
+	for i, e := range events {
+		y := margin + 6 + lineFeed*(len(tiers)+1+i)
+		badge(&b, margin+7, float64(y-4), e.Label)
+		fmt.Fprintf(&b, `<text class="h" x="%d" y="%d">%s</text>`+"\n", margin+20, y, escape(e.Text))
+	}
 	p.borders(&b)
 	p.lines(&b, tiers)
 	p.boxes(&b)
 	p.labels(&b)
+	p.badges(&b)
 	b.WriteString("</svg>\n")
 	return b.String()
 }
@@ -84,8 +103,12 @@ func (p *picture) lines(b *strings.Builder, tiers []linkTier) {
 		s := note(l, of[i])
 		if p.share != nil && !l.Down {
 			u := min(max(p.share(l), 0), 1)
-			fmt.Fprintf(b, `<path d="%s" style="stroke:%s;stroke-width:%.1f"><title>%s: %.1f %% used</title></path>`+"\n",
-				p.arrangement.line(l), heat(u), 0.8+2.2*u, escape(l.Name), 100*u)
+			dashes, what := "", ""
+			for _, e := range p.events[l.Name] {
+				dashes, what = ";stroke-dasharray:6 4", what+"; "+e.Text
+			}
+			fmt.Fprintf(b, `<path d="%s" style="stroke:%s;stroke-width:%.1f%s"><title>%s: %.1f %% used%s</title></path>`+"\n",
+				p.arrangement.line(l), heat(u), 0.8+2.2*u, dashes, escape(l.Name), 100*u, escape(what))
 			continue
 		}
 		if s == "" && from.hosts() > 1 && last == [2]*box{from, to} {
@@ -100,6 +123,54 @@ func (p *picture) lines(b *strings.Builder, tiers []linkTier) {
 		}
 		b.WriteString("</title></path>\n")
 	}
+}
+
+// badge draws a label in a dark disc, which is read without its colour.
+func badge(b *strings.Builder, x, y float64, label string) {
+	fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="7" style="fill:#222;stroke:#fff"/><text x="%.1f" y="%.1f" style="fill:#fff;font-weight:bold">%s</text>`+"\n",
+		x, y, x, y+3, escape(label))
+}
+
+// badges puts the labels of events on links, nearer to their lower end, where fewer cross, and on the corners of boxes.
+func (p *picture) badges(b *strings.Builder) {
+	for i := range p.g.Links {
+		l := &p.g.Links[i]
+		for k, e := range p.events[l.Name] {
+			x, y := along(p.arrangement.line(l), 0.3+0.1*float64(k))
+			badge(b, x, y, e.Label)
+		}
+	}
+	for i := range p.g.Nodes {
+		for k, e := range p.events[p.g.Nodes[i].Name] {
+			box := p.of[i]
+			badge(b, box.x+p.box/2-float64(14*k), box.y, e.Label)
+		}
+	}
+}
+
+// along is the point at a share of the first piece of a path, from its lower end.
+func along(path string, share float64) (x, y float64) {
+	numbers := strings.FieldsFunc(path, func(r rune) bool { return r != '.' && r != '-' && (r < '0' || r > '9') })
+	var at []float64
+	for _, n := range numbers {
+		v, err := strconv.ParseFloat(n, 64)
+		if err != nil {
+			break
+		}
+		at = append(at, v)
+	}
+	switch {
+	case len(at) < 4:
+		return 0, 0
+	case strings.Contains(path, "Q") && len(at) >= 6:
+		mix := func(i int) float64 {
+			return (1-share)*(1-share)*at[i] + 2*share*(1-share)*at[i+2] + share*share*at[i+4]
+		}
+		return mix(0), mix(1)
+	case at[1] < at[3]:
+		share = 1 - share
+	}
+	return at[0] + share*(at[2]-at[0]), at[1] + share*(at[3]-at[1])
 }
 
 // heat is the colour of a share: grey, orange at a half, dark red at one.
@@ -143,6 +214,12 @@ func (p *picture) boxes(b *strings.Builder) {
 			style := ""
 			if x.kind == topology.Host {
 				style = ` class="host"`
+			}
+			for _, n := range x.nodes {
+				if len(p.events[p.g.Nodes[n].Name]) > 0 {
+					style += ` style="stroke-dasharray:4 3"`
+					break
+				}
 			}
 			fmt.Fprintf(b, `<g><title>%s</title><rect%s x="%.1f" y="%.1f" width="%.1f" height="%d"/><text x="%.1f" y="%.1f">%s</text></g>`+"\n",
 				escape(x.about), style, x.x-p.box/2, x.y, p.box, boxHeight, x.x, x.y+12.5, escape(cut(x.label)))

@@ -213,3 +213,11 @@ func (s *Sender) Advance(now units.Time) {
 		}
 	}
 }
+
+// Resolved returns what the parameters of the congestion control inside came to.
+func (s *Sender) Resolved() []cc.Value {
+	if r, ok := s.inner.(cc.Resolved); ok {
+		return r.Resolved()
+	}
+	return nil
+}

@@ -35,8 +35,8 @@ func (s *Sender) increaseMellanox() {
 	case stage < f: // fast recovery
 		s.raise(0)
 	case stage == f: // active increase
-		s.raise(float64(s.params.RAI))
+		s.raise(float64(s.params.RAI.Rate))
 	default: // hyper increase
-		s.raise(float64(s.params.RHAI))
+		s.raise(float64(s.params.RHAI.Rate))
 	}
 }

@@ -24,8 +24,8 @@ func (s *Sender) increasePaper() {
 	case max(t, b) < f: // fast recovery
 		s.raise(0)
 	case min(t, b) >= f: // hyper increase
-		s.raise(float64(min(t, b)-f+1) * float64(s.params.RHAI))
+		s.raise(float64(min(t, b)-f+1) * float64(s.params.RHAI.Rate))
 	default: // additive increase
-		s.raise(float64(s.params.RAI))
+		s.raise(float64(s.params.RAI.Rate))
 	}
 }

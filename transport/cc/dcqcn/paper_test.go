@@ -241,7 +241,7 @@ func TestRateStaysAboveItsLeast(t *testing.T) {
 	c.wantRate(0.1)
 
 	p := set(t, "paper")
-	p.MinRate = 200 * gbps // above the line: the line
+	p.MinRate.Rate = 200 * gbps // above the line: the line
 	c = newScript(t, p)
 	c.cnp()
 	c.wantRate(100)

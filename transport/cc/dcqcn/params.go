@@ -1,8 +1,7 @@
 package dcqcn
 
 import (
-	"fmt"
-
+	"weft/params"
 	"weft/units"
 )
 
@@ -20,8 +19,10 @@ const (
 	ClampAfterBytes    = "after-bytes"    // neither: if bytes raised the rate since the last cut; never without a byte counter
 )
 
-// Params are the parameters of DCQCN. Defaults returns full ones; Check says what is wrong with one.
+// Params are the parameters of DCQCN.
 type Params struct {
+	Preset string `json:"-"` // of presets: where the values that are left open come from
+
 	Mode  string // Paper, Mellanox
 	Clamp string // ClampAlways, ClampAfterIncrease, ClampAfterBytes
 
@@ -37,13 +38,13 @@ type Params struct {
 	// Decrease.
 	DecreaseInterval units.Time // Mellanox: at most one cut in it
 	FirstRate        float64    // Mellanox: the rate falls to this share of itself on the first notification; 1 is off
-	MinRate          units.Bandwidth
+	MinRate          params.Rate
 
 	// Increase.
-	RPTimer     units.Time      // one stage per interval
-	ByteCounter units.Bytes     // Paper: one stage each time so much was sent; 0: time alone counts
-	F           int             // stages of fast recovery, RPG_THRESHOLD
-	RAI, RHAI   units.Bandwidth // added to the target rate in additive and in hyper increase
+	RPTimer     units.Time  // one stage per interval
+	ByteCounter units.Bytes // Paper: one stage each time so much was sent; 0: time alone counts
+	F           int         // stages of fast recovery, RPG_THRESHOLD
+	RAI, RHAI   params.Rate // added to the target rate in additive and in hyper increase
 
 	// Repath has the connection take another source port, one of RepathPorts, after so many congested rounds (package path,
 	// PLB); 0: never.
@@ -61,78 +62,79 @@ func (p Params) SourcePorts() int {
 	return 1
 }
 
+// Keys implements params.Section. What is not written is as in the preset; the rest of the defaults are for modes other than the
+// preset's.
+func (p *Params) Keys() []params.Key {
+	const most, tick = 10 * units.Second, 100 * units.Nanosecond // of the clocks of a NIC
+	keys := []params.Key{
+		params.New("preset", params.Word(&p.Preset, presetNames()...), "Published DCQCN parameter set; written keys override it.").
+			Default("nvidia", "ours: what NICs come with"),
+		params.New("mode", params.Word(&p.Mode, Paper, Mellanox), "Algorithm of the DCQCN paper, or of NVIDIA (Mellanox) NICs."),
+		params.New("clamp", params.Word(&p.Clamp, ClampAlways, ClampAfterIncrease, ClampAfterBytes),
+			"When a cut lowers the target rate: always, after an increase, or after a byte-counter increase."),
+		params.New("cnp_interval", params.Time(&p.CNPInterval, 0, most), "Minimum between CNPs of a connection; 0s: one per mark."),
+		params.New("g", params.Gain(&p.G), "Gain of alpha."),
+		params.New("initial_alpha", params.Gain(&p.InitialAlpha), "Alpha at the first CNP."),
+		params.New("alpha_interval", params.Time(&p.AlphaInterval, tick, most), "Alpha decay period."),
+		params.New("alpha_first", params.Flag(&p.AlphaFirst), "paper: update alpha before the cut.").
+			Default("false", "DCQCN paper, Algorithm 1").Only(p.in(Paper)),
+		params.New("decrease_interval", params.Time(&p.DecreaseInterval, tick, most), "mellanox: minimum between cuts.").
+			Default("4us", "NVIDIA DOCA, DCQCN parameters: RATE_REDUCE_MONITOR_PERIOD").Only(p.in(Mellanox)),
+		params.New("first_rate", params.Share(&p.FirstRate, 0.001, 1), "mellanox: rate left by the first CNP; 1: off.").
+			Default("1", "NVIDIA DOCA, DCQCN parameters: RATE_TO_SET_ON_FIRST_CNP, off").Only(p.in(Mellanox)),
+		params.New("min_rate", params.LineRate(&p.MinRate), "Minimum rate."),
+		params.New("rp_timer", params.Time(&p.RPTimer, tick, most), "Period of a recovery stage."),
+		params.New("byte_counter", params.Bytes(&p.ByteCounter, 1, 1000*units.GB).Or("off", 0), "paper: bytes per recovery stage.").
+			Default("off", "ours: the NICs' counter of 32 MB never leads their timer").Only(p.in(Paper)),
+		params.New("f", params.Integer(&p.F, 1, 1000), "Fast recovery stages."),
+		params.New("rai", params.LineRate(&p.RAI), "Additive increase."),
+		params.New("rhai", params.LineRate(&p.RHAI), "Hyper increase."),
+	}
+	for i := range keys {
+		keys[i] = keys[i].Following(func() (text, source string) {
+			set := PresetOf(p.Preset)
+			return set.values[keys[i].Name], "preset " + set.Name + ": " + set.Source
+		})
+	}
+	return keys
+}
+
+// Repathing is the key of Repath.
+func (p *Params) Repathing() params.Key {
+	return params.New("repath", params.Integer(&p.Repath, 1, 1000).Or("off", 0), "PLB: change path after this many congested rounds.").
+		Default("off", "ours: RoCE has no repathing; PLB (SIGCOMM 2022) leaves a path after 3 rounds")
+}
+
+// in says of a key that it is of one mode.
+func (p *Params) in(mode string) func() (bool, string) {
+	return func() (bool, string) {
+		if p.Mode == "" {
+			return false, "" // reported
+		}
+		return p.Mode == mode, "applies to mode " + mode + ", not to " + p.Mode
+	}
+}
+
 // Defaults returns the NICs' own: DCE_TCP_G 1019 of 1024, INITIAL_ALPHA_VALUE 1023 of 1024, DCE_TCP_RTT,
 // RATE_REDUCE_MONITOR_PERIOD, RPG_TIME_RESET, RPG_THRESHOLD, RPG_AI_RATE, RPG_HAI_RATE, RPG_MIN_RATE, RATE_TO_SET_ON_FIRST_CNP 0
-// (off), CLAMP_TGT_RATE 0, CLAMP_TGT_RATE_AFTER_TIME_INC 1, MIN_TIME_BETWEEN_CNPS 4 (NVIDIA DOCA, DCQCN parameters). Other sets that
-// somebody uses are the presets of a lab (orchestrator/lab).
-func Defaults() Params {
-	return Params{
-		Mode: Mellanox, Clamp: ClampAfterIncrease,
-		CNPInterval: 4 * units.Microsecond,
-		G:           5.0 / 1024, InitialAlpha: 1023.0 / 1024, AlphaInterval: units.Microsecond,
-		DecreaseInterval: 4 * units.Microsecond, FirstRate: 1, MinRate: units.Mbps,
-		RPTimer: 300 * units.Microsecond, F: 1, RAI: 5 * units.Mbps, RHAI: 50 * units.Mbps,
-	}
+// (off), CLAMP_TGT_RATE 0, CLAMP_TGT_RATE_AFTER_TIME_INC 1, MIN_TIME_BETWEEN_CNPS 4 (NVIDIA DOCA, DCQCN parameters).
+func Defaults() (p Params) {
+	params.SetDefaults(&p)
+	return p
 }
 
 // Check returns an error naming the first parameter that is out of range or that the mode does not use.
-func (p Params) Check() error {
-	switch {
-	case p.Repath < 0:
-		return fmt.Errorf("dcqcn: repathing after %d rounds", p.Repath)
-	case p.CNPInterval < 0:
-		return fmt.Errorf("dcqcn: cnp interval %v is negative", p.CNPInterval)
-	case !(p.G > 0 && p.G <= 1):
-		return fmt.Errorf("dcqcn: g %v is not above 0 and at most 1", p.G)
-	case !(p.InitialAlpha >= 0 && p.InitialAlpha <= 1):
-		return fmt.Errorf("dcqcn: initial alpha %v is not between 0 and 1", p.InitialAlpha)
-	case p.AlphaInterval <= 0:
-		return fmt.Errorf("dcqcn: alpha interval %v is not positive", p.AlphaInterval)
-	case p.RPTimer <= 0:
-		return fmt.Errorf("dcqcn: rp timer %v is not positive", p.RPTimer)
-	case p.F < 1 || p.F > maxStage:
-		return fmt.Errorf("dcqcn: threshold f of %d stages is not between 1 and %d", p.F, maxStage)
-	case p.RAI < 1 || p.RHAI < 1:
-		return fmt.Errorf("dcqcn: increments rai %v and rhai %v must be positive", p.RAI, p.RHAI)
-	case p.MinRate < 1:
-		return fmt.Errorf("dcqcn: least rate %v is not positive", p.MinRate)
-	case p.Clamp != ClampAlways && p.Clamp != ClampAfterIncrease && p.Clamp != ClampAfterBytes:
-		return fmt.Errorf("dcqcn: clamp %q is not %s, %s or %s", p.Clamp, ClampAlways, ClampAfterIncrease, ClampAfterBytes)
-	}
-	switch p.Mode {
-	case Paper:
-		return p.checkPaper()
-	case Mellanox:
-		return p.checkMellanox()
-	default:
-		return fmt.Errorf("dcqcn: mode %q is not %s or %s", p.Mode, Paper, Mellanox)
-	}
-}
+func (p Params) Check() error { return params.Check("dcqcn", &section{&p}) }
 
-func (p Params) checkPaper() error {
-	switch {
-	case p.ByteCounter < 0:
-		return fmt.Errorf("dcqcn: byte counter %d is negative", p.ByteCounter)
-	case p.DecreaseInterval != 0:
-		return fmt.Errorf("dcqcn: the %s mode cuts on every notification; it has no decrease interval", Paper)
-	case p.FirstRate != 0:
-		return fmt.Errorf("dcqcn: the %s mode has no rate on the first notification", Paper)
-	}
-	return nil
-}
+// section is what Check is about: Preset only says where values came from.
+type section struct{ p *Params }
 
-func (p Params) checkMellanox() error {
-	switch {
-	case p.DecreaseInterval <= 0:
-		return fmt.Errorf("dcqcn: decrease interval %v is not positive", p.DecreaseInterval)
-	case !(p.FirstRate > 0 && p.FirstRate <= 1):
-		return fmt.Errorf("dcqcn: first rate %v is not above 0 and at most 1", p.FirstRate)
-	case p.ByteCounter != 0:
-		return fmt.Errorf("dcqcn: the %s mode has no byte counter", Mellanox)
-	case p.AlphaFirst:
-		return fmt.Errorf("dcqcn: the %s mode moves alpha by a clock of its own, neither before nor after a cut", Mellanox)
-	}
-	return nil
+func (s section) Keys() []params.Key { return append(s.p.Keys()[1:], s.p.Repathing()) }
+
+// on is p on a line of a rate.
+func (p Params) on(line units.Bandwidth) Params {
+	p.MinRate, p.RAI, p.RHAI = p.MinRate.On(line), p.RAI.On(line), p.RHAI.On(line)
+	return p
 }
 
 // maxStage is where stages stop counting, so that they do not overflow on a connection that never ends.

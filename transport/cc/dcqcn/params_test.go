@@ -13,20 +13,20 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		t.Error(err)
 	}
 	for name, change := range map[string]func(*dcqcn.Params){
-		"cnp interval":      func(p *dcqcn.Params) { p.CNPInterval = -1 },
+		"cnp_interval":      func(p *dcqcn.Params) { p.CNPInterval = -1 },
 		"g NaN":             func(p *dcqcn.Params) { p.G = math.NaN() },
 		"g 0":               func(p *dcqcn.Params) { p.G = 0 },
-		"initial alpha":     func(p *dcqcn.Params) { p.InitialAlpha = 1.1 },
-		"alpha interval":    func(p *dcqcn.Params) { p.AlphaInterval = 0 },
-		"rp timer":          func(p *dcqcn.Params) { p.RPTimer = 0 },
-		"threshold":         func(p *dcqcn.Params) { p.F = 0 },
-		"increments":        func(p *dcqcn.Params) { p.RAI = 0 },
-		"least rate":        func(p *dcqcn.Params) { p.MinRate = 0 },
+		"initial_alpha":     func(p *dcqcn.Params) { p.InitialAlpha = 1.1 },
+		"alpha_interval":    func(p *dcqcn.Params) { p.AlphaInterval = 0 },
+		"rp_timer":          func(p *dcqcn.Params) { p.RPTimer = 0 },
+		"f: 0":              func(p *dcqcn.Params) { p.F = 0 },
+		"rai":               func(p *dcqcn.Params) { p.RAI.Rate = 0 },
+		"min_rate":          func(p *dcqcn.Params) { p.MinRate.Rate = 0 },
 		"clamp":             func(p *dcqcn.Params) { p.Clamp = "" },
 		"mode":              func(p *dcqcn.Params) { p.Mode = "rocev3" },
-		"decrease interval": func(p *dcqcn.Params) { p.DecreaseInterval = 0 },
-		"first rate":        func(p *dcqcn.Params) { p.FirstRate = 0 },
-		"byte counter":      func(p *dcqcn.Params) { p.ByteCounter = 1 },
+		"decrease_interval": func(p *dcqcn.Params) { p.DecreaseInterval = 0 },
+		"first_rate":        func(p *dcqcn.Params) { p.FirstRate = 0 },
+		"byte_counter":      func(p *dcqcn.Params) { p.ByteCounter = 1 },
 		"alpha":             func(p *dcqcn.Params) { p.AlphaFirst = true },
 	} {
 		p := dcqcn.Defaults()
@@ -36,9 +36,9 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(*dcqcn.Params){
-		"byte counter":      func(p *dcqcn.Params) { p.ByteCounter = -1 },
-		"decrease interval": func(p *dcqcn.Params) { p.DecreaseInterval = us },
-		"notification":      func(p *dcqcn.Params) { p.FirstRate = 1 },
+		"byte_counter":      func(p *dcqcn.Params) { p.ByteCounter = -1 },
+		"decrease_interval": func(p *dcqcn.Params) { p.DecreaseInterval = us },
+		"first_rate":        func(p *dcqcn.Params) { p.FirstRate = 1 },
 	} {
 		p := set(t, "paper")
 		change(&p)

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"weft/params"
 	"weft/transport/cc"
 	"weft/transport/cc/cctest"
 	"weft/transport/cc/dcqcn"
@@ -16,15 +17,15 @@ func drawParams(t *rapid.T) dcqcn.Params {
 	span := func(name string, least, most units.Time) units.Time {
 		return units.Time(rapid.Int64Range(int64(least), int64(most)).Draw(t, name))
 	}
-	rate := func(name string) units.Bandwidth {
-		return units.Bandwidth(rapid.Int64Range(1, 1<<40).Draw(t, name))
+	rate := func(name string) params.Rate {
+		return params.Rate{Rate: units.Bandwidth(rapid.Int64Range(int64(params.MinRate), 1<<40).Draw(t, name))}
 	}
 	p := dcqcn.Params{
 		Mode:        rapid.SampledFrom([]string{dcqcn.Paper, dcqcn.Mellanox}).Draw(t, "mode"),
 		Clamp:       rapid.SampledFrom([]string{dcqcn.ClampAlways, dcqcn.ClampAfterIncrease, dcqcn.ClampAfterBytes}).Draw(t, "clamp"),
 		CNPInterval: span("cnp interval", 0, units.Millisecond),
-		G:           rapid.Float64Range(1e-6, 1).Draw(t, "g"), InitialAlpha: rapid.Float64Range(0, 1).Draw(t, "alpha"),
-		AlphaInterval: span("alpha interval", units.Nanosecond, units.Millisecond), MinRate: rate("least"),
+		G:           rapid.Float64Range(1e-6, 1).Draw(t, "g"), InitialAlpha: rapid.Float64Range(1e-6, 1).Draw(t, "alpha"),
+		AlphaInterval: span("alpha interval", 100*units.Nanosecond, units.Millisecond), MinRate: rate("least"),
 		RPTimer: span("rp timer", 10*us, 10*units.Millisecond), F: rapid.IntRange(1, 10).Draw(t, "f"),
 		RAI: rate("rai"), RHAI: rate("rhai"),
 	}
@@ -48,8 +49,8 @@ func TestSenderStandsEverything(t *testing.T) {
 		var line units.Bandwidth
 		limits := cctest.Limits{MinWindow: 1 << 62, Also: func(c cc.Controller) string {
 			s := c.(*dcqcn.Sender)
-			if r := s.PacingRate(); r < min(p.MinRate, line) || r > line {
-				return fmt.Sprintf("rate of %d b/s, least %d, line %d", r, p.MinRate, line)
+			if r := s.PacingRate(); r < min(p.MinRate.Rate, line) || r > line {
+				return fmt.Sprintf("rate of %d b/s, least %d, line %d", r, p.MinRate.Rate, line)
 			}
 			if r := s.Target(); r < s.PacingRate()-1 || r > line {
 				return fmt.Sprintf("target of %d b/s, rate %d, line %d", r, s.PacingRate(), line)

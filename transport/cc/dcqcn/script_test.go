@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"weft/params"
 	"weft/transport/cc"
 	"weft/transport/cc/dcqcn"
 	"weft/units"
@@ -19,20 +20,22 @@ func path() cc.Link {
 	return cc.Link{Line: 100 * gbps, MTU: 1000, Packet: 1000, Baseline: 2 * us, BaseRTT: 4 * us, Hops: 2}
 }
 
+func rate(r units.Bandwidth) params.Rate { return params.Rate{Rate: r} }
+
 // set returns parameters by the names of a lab's presets, as they are at 100 Gb/s.
 func set(t *testing.T, name string) dcqcn.Params {
 	t.Helper()
 	paper, nvidia := dcqcn.Params{
 		Mode: dcqcn.Paper, Clamp: dcqcn.ClampAlways, CNPInterval: 50 * us, G: 1.0 / 256, InitialAlpha: 1, AlphaInterval: 55 * us,
-		MinRate: 100 * units.Mbps, RPTimer: 55 * us, ByteCounter: 10 * units.MB, F: 5, RAI: 40 * units.Mbps, RHAI: 200 * units.Mbps,
+		MinRate: rate(100 * units.Mbps), RPTimer: 55 * us, ByteCounter: 10 * units.MB, F: 5, RAI: rate(40 * units.Mbps), RHAI: rate(200 * units.Mbps),
 	}, dcqcn.Defaults()
 	mellanox := nvidia
-	mellanox.CNPInterval, mellanox.G, mellanox.InitialAlpha, mellanox.MinRate = 0, 1.0/256, 1, units.Gbps
-	mellanox.RAI, mellanox.RHAI = 20*units.Mbps, 200*units.Mbps
+	mellanox.CNPInterval, mellanox.G, mellanox.InitialAlpha, mellanox.MinRate = 0, 1.0/256, 1, rate(units.Gbps)
+	mellanox.RAI, mellanox.RHAI = rate(20*units.Mbps), rate(200*units.Mbps)
 	doc := mellanox
-	doc.RPTimer, doc.RAI, doc.RHAI, doc.MinRate = 900*us, 50*units.Mbps, 100*units.Mbps, 100*units.Mbps
+	doc.RPTimer, doc.RAI, doc.RHAI, doc.MinRate = 900*us, rate(50*units.Mbps), rate(100*units.Mbps), rate(100*units.Mbps)
 	conweave := mellanox
-	conweave.RAI, conweave.RHAI, conweave.MinRate = 40*units.Mbps, 100*units.Mbps, 100*units.Mbps
+	conweave.RAI, conweave.RHAI, conweave.MinRate = rate(40*units.Mbps), rate(100*units.Mbps), rate(100*units.Mbps)
 	p, ok := map[string]dcqcn.Params{
 		"paper": paper, "nvidia": nvidia, "mellanox": mellanox, "alibaba-doc": doc, "simai": doc, "conweave": conweave,
 	}[name]

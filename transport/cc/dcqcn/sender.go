@@ -41,9 +41,9 @@ type Sender struct {
 
 // NewSender returns a sender on a path, at line rate. p must pass Check.
 func NewSender(p Params, l cc.Link) *Sender {
-	line := float64(l.Line)
+	p, line := p.on(l.Line), float64(l.Line)
 	return &Sender{
-		params: p, line: line, least: min(float64(p.MinRate), line), rate: line, target: line, alpha: p.InitialAlpha,
+		params: p, line: line, least: min(float64(p.MinRate.Rate), line), rate: line, target: line, alpha: p.InitialAlpha,
 	}
 }
 
@@ -195,4 +195,14 @@ func (s *Sender) age(now units.Time) {
 		n--
 	}
 	s.decay(n)
+}
+
+// Resolved returns what the parameters came to on the line.
+func (s *Sender) Resolved() []cc.Value {
+	const line = "on the line of the sender"
+	return []cc.Value{
+		{Key: "min_rate", Value: units.Bandwidth(s.least).String(), Why: line},
+		{Key: "rai", Value: s.params.RAI.String(), Why: line},
+		{Key: "rhai", Value: s.params.RHAI.String(), Why: line},
+	}
 }

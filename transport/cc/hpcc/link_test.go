@@ -81,7 +81,7 @@ func TestManyFlowsDoNotOverrunTheLine(t *testing.T) {
 
 func manyFlows(t *testing.T, least units.Bandwidth) {
 	p := hpcc.Defaults()
-	p.Flows, p.MinRate = 200, least
+	p.Flows, p.MinRate.Rate = 200, least
 	b := bottleneck()
 	n := cctest.NewNet(b, flows(p, b, make([]units.Time, 200)...)...)
 	n.Run(3 * units.Millisecond)

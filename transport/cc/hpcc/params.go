@@ -1,50 +1,67 @@
 package hpcc
 
 import (
-	"fmt"
+	"errors"
 	"math"
 
+	"weft/params"
 	"weft/units"
 )
 
-// Params are the parameters of HPCC. Defaults returns a full set; Check says what is wrong with one.
+// Params are the parameters of HPCC (SIGCOMM 2019, section 3).
 type Params struct {
-	Eta      float64         // η, target utilization, above 0, at most 1
-	MaxStage int             // additive increases in a row before a multiplicative one; 0: each is multiplicative
-	WAI      units.Bytes     // W_AI, added on each update; 0: Winit·(1-η)/Flows
-	Flows    int             // N, flows expected to share a link; used when WAI is 0
-	BaseRTT  units.Time      // T, the same for all flows: 0: the longest base RTT of the network, Link.NetRTT
-	MinRate  units.Bandwidth // least rate; 0: none, as in the paper
+	Eta      float64     // η, target utilization
+	MaxStage int         // additive increases in a row before a multiplicative one; 0: each is multiplicative
+	WAI      units.Bytes // W_AI, added on each update; 0: Winit·(1-η)/Flows
+	Flows    int         // N, flows expected to share a link; 0 when WAI is not
+	BaseRTT  units.Time  // T, the same for all flows: 0: the longest base RTT of the network, Link.NetRTT
+	MinRate  params.Rate // least rate; 0: none, as in the paper
 }
 
-// Defaults returns the authors' parameters. Flows is ours: at 100 Gb/s and 5 us, 100 flows give a W_AI of 31 bytes; the
-// authors' script sets 40 Mb/s, which is 25 bytes. MinRate is their simulator's (their script's is 1 Gb/s): without one
+// Keys implements params.Section. The default of flows is ours: at 100 Gb/s and 5 us, 100 flows give a W_AI of 31 bytes; the
+// authors' script sets 40 Mb/s, which is 25 bytes. That of min_rate is their simulator's (their script's is 1 Gb/s): without one
 // a flow whose window is W_AI alone learns of a free line only every few milliseconds, with a packet.
-func Defaults() Params {
-	return Params{Eta: 0.95, MaxStage: 0, Flows: 100, MinRate: 100 * units.Mbps}
+func (p *Params) Keys() []params.Key {
+	return []params.Key{
+		params.New("eta", params.Share(&p.Eta, 0.01, 1), "Target utilization.").Default("0.95", "HPCC paper, SIGCOMM 2019, section 5.1"),
+		params.New("max_stage", params.Integer(&p.MaxStage, 0, 1000), "Additive increases before a multiplicative one; 0: always multiplicative.").
+			Default("0", "alibaba-edu/High-Precision-Congestion-Control, run.py; its authors call the paper's 5 a slip"),
+		params.New("wai", params.Bytes(&p.WAI, 1, units.GB).Or("auto", 0), "Additive window increase.").
+			Default("auto", "HPCC paper, section 3.3: Winit (1 - eta) / N"),
+		params.New("flows", params.Integer(&p.Flows, 1, 1_000_000), "Expected flows per link, for wai: auto.").
+			Default("100", "ours: a W_AI near the 25 bytes of the authors' run.py at 100 Gb/s").
+			Only(func() (bool, string) {
+				return p.WAI == 0, "says what wai auto is, but wai is " + p.WAI.String() + "; expected one of them"
+			}),
+		params.New("t", params.Time(&p.BaseRTT, 10*units.Nanosecond, 10*units.Second).Or("auto", 0), "Base RTT for utilization; auto: the network's longest.").
+			Default("auto", "HPCC paper, section 3.2: the base RTT of the network, the same for all"),
+		params.New("min_rate", params.LineRate(&p.MinRate).Or("off", params.Rate{}), "Minimum rate.").
+			Default("100Mbps", "alibaba-edu/High-Precision-Congestion-Control, the simulator's default; without one a window of W_AI alone cannot recover"),
+	}
+}
+
+// noRoom says that an additive increase would be a share of nothing.
+func (p *Params) noRoom() bool { return p.WAI == 0 && p.Eta == 1 }
+
+// Rules refuses what cannot be.
+func (p *Params) Rules(r params.Rules) {
+	if r.Good("wai", "eta") && p.noRoom() {
+		r.Refuse("wai", "auto is a share of what eta leaves, which is nothing at eta 1; expected a size such as 80B")
+	}
+}
+
+// Defaults returns the authors' parameters.
+func Defaults() (p Params) {
+	params.SetDefaults(&p)
+	return p
 }
 
 // Check returns an error naming the first parameter that is out of range or not used.
 func (p Params) Check() error {
-	switch {
-	case !(p.Eta > 0 && p.Eta <= 1):
-		return fmt.Errorf("hpcc: eta %v is not above 0 and at most 1", p.Eta)
-	case p.MaxStage < 0:
-		return fmt.Errorf("hpcc: max stage %d is negative", p.MaxStage)
-	case p.WAI < 0:
-		return fmt.Errorf("hpcc: additive increase of %d bytes is negative", p.WAI)
-	case p.WAI == 0 && p.Flows < 1:
-		return fmt.Errorf("hpcc: additive increase for %d flows", p.Flows)
-	case p.WAI == 0 && p.Eta == 1:
-		return fmt.Errorf("hpcc: with eta 1 no room is left that an additive increase could be a share of: give it in bytes")
-	case p.WAI > 0 && p.Flows > 0:
-		return fmt.Errorf("hpcc: additive increase both of %v and for %d flows", p.WAI, p.Flows)
-	case p.BaseRTT < 0:
-		return fmt.Errorf("hpcc: base rtt %v is negative", p.BaseRTT)
-	case p.MinRate < 0:
-		return fmt.Errorf("hpcc: least rate %v is negative", p.MinRate)
+	if err := params.Check("hpcc", &p); err != nil || !p.noRoom() {
+		return err
 	}
-	return nil
+	return errors.New("hpcc: with eta 1 no room is left that an additive increase could be a share of: give it in bytes")
 }
 
 // initialWindow is Winit = B·T (section 3.2), in bytes.

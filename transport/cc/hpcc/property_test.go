@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"weft/params"
 	"weft/transport/cc"
 	"weft/transport/cc/cctest"
 	"weft/transport/cc/hpcc"
@@ -16,13 +17,13 @@ import (
 func drawParams(t *rapid.T) hpcc.Params {
 	p := hpcc.Params{
 		Eta: rapid.Float64Range(0.01, 0.999).Draw(t, "eta"), MaxStage: rapid.IntRange(0, 5).Draw(t, "stages"),
-		BaseRTT: units.Time(rapid.Int64Range(0, int64(10*units.Millisecond)).Draw(t, "T")),
-		MinRate: units.Bandwidth(rapid.Int64Range(0, 1<<41).Draw(t, "least")),
+		BaseRTT: units.Time(rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(int64(10*units.Nanosecond), int64(10*units.Millisecond))).Draw(t, "T")),
+		MinRate: params.Rate{Rate: units.Bandwidth(rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(int64(params.MinRate), 1<<41)).Draw(t, "least"))},
 	}
 	if rapid.Bool().Draw(t, "in bytes") {
-		p.WAI = units.Bytes(rapid.Int64Range(1, 1<<30).Draw(t, "wai"))
+		p.WAI = units.Bytes(rapid.Int64Range(1, int64(units.GB)).Draw(t, "wai"))
 	} else {
-		p.Flows = rapid.IntRange(1, 1<<30).Draw(t, "flows")
+		p.Flows = rapid.IntRange(1, 1_000_000).Draw(t, "flows")
 	}
 	return p
 }
@@ -40,8 +41,8 @@ func TestSenderStandsEverything(t *testing.T) {
 			if u := s.Utilization(); math.IsNaN(u) || math.IsInf(u, 0) || u < 0 {
 				return fmt.Sprintf("U is %v", u)
 			}
-			if r := s.PacingRate(); r < 1 || r < min(p.MinRate, line)-1 {
-				return fmt.Sprintf("rate of %d b/s, least %d, line %d", r, p.MinRate, line)
+			if r := s.PacingRate(); r < 1 || r < min(p.MinRate.Rate, line)-1 {
+				return fmt.Sprintf("rate of %d b/s, least %d, line %d", r, p.MinRate.Rate, line)
 			}
 			return ""
 		}}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"weft/params"
 	"weft/transport/cc"
 	"weft/transport/cc/hpcc"
 	"weft/units"
@@ -32,7 +33,7 @@ type script struct {
 // fixed are parameters with a W_AI of 100 bytes and no least rate.
 func fixed() hpcc.Params {
 	p := hpcc.Defaults()
-	p.WAI, p.Flows, p.MinRate = 100, 0, 0
+	p.WAI, p.Flows, p.MinRate = 100, 0, params.Rate{}
 	return p
 }
 

@@ -40,7 +40,7 @@ func NewSender(p Params, l cc.Link) *Sender {
 	t := cmp.Or(p.BaseRTT, l.NetRTT, l.BaseRTT)
 	winit := initialWindow(l.Line, t)
 	return &Sender{
-		params: p, line: l.Line, t: t, winit: winit, least: min(initialWindow(p.MinRate, t), winit), increase: p.increase(winit),
+		params: p, line: l.Line, t: t, winit: winit, least: min(initialWindow(p.MinRate.At(l.Line), t), winit), increase: p.increase(winit),
 		window: winit, base: winit, u: 1,
 	}
 }
@@ -144,3 +144,12 @@ func (s *Sender) PacingRate() units.Bandwidth {
 
 // Utilization returns U.
 func (s *Sender) Utilization() float64 { return s.u }
+
+// Resolved returns what the parameters came to on the path.
+func (s *Sender) Resolved() []cc.Value {
+	return []cc.Value{
+		{Key: "t", Value: s.t.String(), Why: "the base RTT of the network, unless it is written"},
+		{Key: "wai", Value: units.Bytes(s.increase).String(), Why: "unless it is written, the first window times 1 - eta, over flows"},
+		{Key: "min_rate", Value: units.Bytes(s.least).String(), Why: "the least window, over t"},
+	}
+}

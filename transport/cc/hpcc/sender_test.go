@@ -219,7 +219,7 @@ func TestWindowStaysBelowTheInitialOne(t *testing.T) {
 
 func TestLeastRate(t *testing.T) {
 	p := fixed()
-	p.MinRate = units.Gbps
+	p.MinRate.Rate = units.Gbps
 	c := newScript(t, p)
 	c.left = 0
 	for range 100 {
@@ -273,14 +273,14 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		t.Error(err)
 	}
 	for name, change := range map[string]func(*hpcc.Params){
-		"eta":                     func(p *hpcc.Params) { p.Eta = math.NaN() },
-		"max stage":               func(p *hpcc.Params) { p.MaxStage = -1 },
-		"of -1 bytes":             func(p *hpcc.Params) { p.WAI = -1 },
-		"for 0 flows":             func(p *hpcc.Params) { p.Flows = 0 },
-		"no room":                 func(p *hpcc.Params) { p.Eta = 1 },
-		"both of 80B and for 100": func(p *hpcc.Params) { p.WAI = 80 },
-		"base rtt":                func(p *hpcc.Params) { p.BaseRTT = -1 },
-		"least rate":              func(p *hpcc.Params) { p.MinRate = -1 },
+		"eta":        func(p *hpcc.Params) { p.Eta = math.NaN() },
+		"max_stage":  func(p *hpcc.Params) { p.MaxStage = -1 },
+		"wai: -1B":   func(p *hpcc.Params) { p.WAI = -1 },
+		"flows: 0":   func(p *hpcc.Params) { p.Flows = 0 },
+		"no room":    func(p *hpcc.Params) { p.Eta = 1 },
+		"wai is 80B": func(p *hpcc.Params) { p.WAI = 80 },
+		"t: -1ps":    func(p *hpcc.Params) { p.BaseRTT = -1 },
+		"min_rate":   func(p *hpcc.Params) { p.MinRate.Rate = -1 },
 	} {
 		p := hpcc.Defaults()
 		change(&p)

@@ -19,13 +19,19 @@ func drawParams(t *rapid.T) pc4.Params {
 		AdjustInterval: rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(1.01, 10)).Draw(t, "interval"),
 		AI:             rapid.Float64Range(0, 1).Draw(t, "ai"), HAI: rapid.Float64Range(0, 1).Draw(t, "hai"),
 		Beta: rapid.Float64Range(0.01, 1).Draw(t, "beta"), MaxMDF: rapid.Float64Range(0.01, 0.99).Draw(t, "mdf"),
-		BaseRate:      rapid.SampledFrom([]string{pc4.Controller, pc4.Observed, pc4.Table, pc4.Off}).Draw(t, "source"),
-		Initial:       rapid.SampledFrom([]string{pc4.AtBaseRate, pc4.AtLine, pc4.AtWindow}).Draw(t, "initial"),
-		InitialWindow: units.Bytes(rapid.Int64Range(1, 1<<40).Draw(t, "iw")),
-		RTT:           rapid.SampledFrom([]string{pc4.BaseRTT, pc4.MeasuredRTT}).Draw(t, "rtt"),
-		Epsilon:       units.Time(rapid.Int64Range(0, int64(units.Microsecond)).Draw(t, "epsilon")),
-		PacedBelow:    rapid.Float64Range(0, 1000).Draw(t, "paced"),
+		BaseRate:   rapid.SampledFrom([]string{pc4.Controller, pc4.Observed, pc4.Table, pc4.Off}).Draw(t, "source"),
+		Start:      rapid.OneOf(rapid.Just(pc4.Start{Initial: pc4.AtBaseRate}), rapid.Just(pc4.Start{Initial: pc4.AtLine}), windows()).Draw(t, "initial"),
+		RTT:        rapid.SampledFrom([]string{pc4.BaseRTT, pc4.MeasuredRTT}).Draw(t, "rtt"),
+		Epsilon:    units.Time(rapid.Int64Range(0, int64(units.Microsecond)).Draw(t, "epsilon")),
+		PacedBelow: rapid.Float64Range(1, 1000).Draw(t, "paced"),
 	}
+}
+
+// windows are starts with a window, from the least to the greatest.
+func windows() *rapid.Generator[pc4.Start] {
+	return rapid.Custom(func(t *rapid.T) pc4.Start {
+		return pc4.Start{Initial: pc4.AtWindow, InitialWindow: units.Bytes(rapid.Int64Range(1, int64(units.GB)).Draw(t, "window"))}
+	})
 }
 
 // Section III-C: "a lower bound of 0.0001 packets"; and no rate above the line's, none that is not a number. On a path

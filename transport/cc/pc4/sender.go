@@ -47,9 +47,6 @@ func NewSender(p Params, l cc.Link, planned units.Bandwidth) *Sender {
 		params: p, link: l, planned: planned, epsilon: p.Epsilon, pacedBelow: p.PacedBelow, measured: p.RTT == MeasuredRTT,
 		interval: units.Time(p.AdjustInterval * float64(l.BaseRTT)),
 	}
-	if p.PacedBelow == 0 {
-		s.pacedBelow = DefaultPacedBelow
-	}
 	s.OnStart(0)
 	return s
 }
@@ -210,3 +207,14 @@ func (s *Sender) CWND() float64 { return s.cwnd }
 
 // Rate returns tx_rate.
 func (s *Sender) Rate() units.Bandwidth { return units.Bandwidth(s.txRate) }
+
+// Resolved returns what the parameters came to on the path.
+func (s *Sender) Resolved() []cc.Value {
+	all := []cc.Value{{Key: "adjust_interval", Value: s.interval.String(), Why: "base RTTs of the connection"}}
+	if s.planned > 0 {
+		share := func(of float64) string { return units.Bandwidth(of * float64(s.planned)).String() }
+		why := "a share of the base rate, " + s.planned.String()
+		all = append(all, cc.Value{Key: "ai", Value: share(s.params.AI), Why: why}, cc.Value{Key: "hai", Value: share(s.params.HAI), Why: why})
+	}
+	return all
+}

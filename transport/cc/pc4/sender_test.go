@@ -249,6 +249,9 @@ func TestInitialRate(t *testing.T) {
 	} {
 		p := simple()
 		p.Initial = c.initial
+		if c.initial == pc4.AtWindow {
+			p.InitialWindow = 10 * units.KB
+		}
 		newScript(t, p, c.planned).wantRate(c.want)
 	}
 }

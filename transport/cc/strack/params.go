@@ -1,63 +1,68 @@
 package strack
 
 import (
-	"fmt"
-	"math"
-
+	"weft/params"
 	"weft/units"
 )
 
 // MaxPaths is the most paths a connection can spray over (Algorithm 3, max_paths).
 const MaxPaths = 256
 
-// Params are the parameters of STrack. Defaults returns a full set; Check says what is wrong with one.
+// Params are the parameters of STrack (paper, Algorithms 1 to 4 and Table 1).
 type Params struct {
 	Target  units.Time // target_Qdelay; 0: the network's base RTT
-	High    float64    // target_Qhigh in targets, at least 1 (Table 1: 3; the text: "twice the target delay")
-	EWMA    float64    // weight of the newest delay in the average, above 0, at most 1
-	Alpha   float64    // packets per window acknowledged without delay, before scaling, at least 0
-	Beta    float64    // packets per window acknowledged beyond Qhigh without a mark, before scaling, at least 0
-	Eta     float64    // packets per base RTT for fairness, before scaling, at least 0
-	Gamma   float64    // γ of the multiplicative decrease, above 0, at most 1
-	MaxMDF  float64    // the most a window shrinks by in one such decrease, above 0, below 1 (Algorithm 4, line 15: a half)
-	MaxCWND float64    // greatest and first window, in bandwidth-delay products of the network, above 0
+	High    float64    // target_Qhigh in targets (Table 1: 3; the text: "twice the target delay")
+	EWMA    float64    // weight of the newest delay in the average
+	Alpha   float64    // packets per window acknowledged without delay, before scaling: as printed, for 100 Gb/s and 12 us
+	Beta    float64    // packets per window acknowledged beyond Qhigh without a mark, before scaling
+	Eta     float64    // packets per base RTT for fairness, before scaling
+	Gamma   float64    // γ of the multiplicative decrease
+	MaxMDF  float64    // the most a window shrinks by in one such decrease (Algorithm 4, line 15: a half)
+	MaxCWND float64    // greatest and first window, in bandwidth-delay products of the network
 
 	MDRequiresECN bool // a window shrinks on marked packets only (section 3, scenario 4), not as Algorithm 4 is printed
 
 	Paths int // paths to spray over, 1 to MaxPaths; a power of two where they are chosen obliviously
 }
 
-// Defaults returns the recommended values of Table 1.
-func Defaults() Params {
-	return Params{
-		High: 3, EWMA: 0.125, Alpha: 4, Beta: 5, Eta: 0.15, Gamma: 0.8, MaxMDF: 0.5, MaxCWND: 1, Paths: MaxPaths,
+// Keys implements params.Section.
+func (p *Params) Keys() []params.Key {
+	const table, most = "STrack paper, Table 1", 1000
+	return []params.Key{
+		params.New("target", params.Time(&p.Target, units.Nanosecond, units.Second).Or("auto", 0), "Queueing delay to settle at; auto: the base RTT.").
+			Default("auto", table+": net_base_rtt"),
+		params.New("high", params.Decimal(&p.High, 1, most), "Delay, in targets, that resets the window to what was achieved.").Default("3", table),
+		params.New("ewma", params.Gain(&p.EWMA), "Weight of the newest delay.").Default("0.125", table),
+		params.New("alpha", params.Decimal(&p.Alpha, 0, most), "Increase below target (packets at 100Gbps and 12us, scaled).").Default("4", table),
+		params.New("beta", params.Decimal(&p.Beta, 0, most), "Increase on unmarked delay (likewise).").Default("5", table),
+		params.New("eta", params.Decimal(&p.Eta, 0, most), "Fairness increase (likewise).").Default("0.15", table),
+		params.New("gamma", params.Share(&p.Gamma, 0.001, 1), "Multiplicative decrease factor.").Default("0.8", table),
+		params.New("max_mdf", params.Share(&p.MaxMDF, 0.001, 0.999), "Maximum decrease.").Default("0.5", "STrack paper, Algorithm 4, line 15"),
+		params.New("max_cwnd", params.Decimal(&p.MaxCWND, 0.01, most), "Maximum and initial window, in network BDPs.").
+			Default("1", "STrack paper, section 3.2: a window of one bandwidth-delay product"),
+		params.New("md_requires_ecn", params.Flag(&p.MDRequiresECN), "Decrease only on marks.").Default("false", "STrack paper, Algorithm 4 as printed"),
+		params.New("paths", params.Integer(&p.Paths, 1, MaxPaths), "Source ports per connection; spray: a power of two.").
+			Default("256", "STrack paper, section 4.1: up to 256 paths"),
 	}
+}
+
+// Rules refuses what would do nothing.
+func (p *Params) Rules(r params.Rules) {
+	if p.MDRequiresECN && r.Off("queues.ecn") {
+		for _, key := range []string{"ewma", "gamma", "max_mdf"} {
+			r.Idle(key, "queues.ecn", "windows shrink on marked packets only (md_requires_ecn), and queues.ecn is off; leave it out, or expected queues.ecn: on")
+		}
+	}
+}
+
+// Defaults returns the recommended values of Table 1.
+func Defaults() (p Params) {
+	params.SetDefaults(&p)
+	return p
 }
 
 // Check returns an error naming the first parameter that is out of range.
-func (p Params) Check() error {
-	switch {
-	case p.Target < 0 || p.Target > units.Second:
-		return fmt.Errorf("strack: target delay %d ps is not between 0 and 1 s", p.Target)
-	case !(p.High >= 1 && p.High <= 1000):
-		return fmt.Errorf("strack: high target of %v targets is not between 1 and 1000", p.High)
-	case !(p.EWMA > 0 && p.EWMA <= 1):
-		return fmt.Errorf("strack: ewma %v is not above 0 and at most 1", p.EWMA)
-	case !gain(p.Alpha), !gain(p.Beta), !gain(p.Eta):
-		return fmt.Errorf("strack: increases alpha %v, beta %v and eta %v must be finite and not negative", p.Alpha, p.Beta, p.Eta)
-	case !(p.Gamma > 0 && p.Gamma <= 1):
-		return fmt.Errorf("strack: gamma %v is not above 0 and at most 1", p.Gamma)
-	case !(p.MaxMDF > 0 && p.MaxMDF < 1):
-		return fmt.Errorf("strack: max_mdf %v is not between 0 and 1", p.MaxMDF)
-	case !(p.MaxCWND > 0 && p.MaxCWND <= 1000):
-		return fmt.Errorf("strack: greatest window of %v bandwidth-delay products is not above 0 and at most 1000", p.MaxCWND)
-	case p.Paths < 1 || p.Paths > MaxPaths:
-		return fmt.Errorf("strack: %d paths, not 1 to %d", p.Paths, MaxPaths)
-	}
-	return nil
-}
-
-func gain(x float64) bool { return x >= 0 && !math.IsInf(x, 0) }
+func (p Params) Check() error { return params.Check("strack", &p) }
 
 // SourcePorts is how many source ports a connection sends from: one for each path.
 func (p Params) SourcePorts() int { return p.Paths }

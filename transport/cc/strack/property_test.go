@@ -15,7 +15,7 @@ import (
 
 func drawParams(t *rapid.T) strack.Params {
 	return strack.Params{
-		Target: units.Time(rapid.Int64Range(0, int64(units.Millisecond)).Draw(t, "target")),
+		Target: units.Time(rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(int64(units.Nanosecond), int64(units.Millisecond))).Draw(t, "target")),
 		High:   rapid.Float64Range(1, 10).Draw(t, "high"), EWMA: rapid.Float64Range(0.001, 1).Draw(t, "ewma"),
 		Alpha: rapid.Float64Range(0, 100).Draw(t, "alpha"), Beta: rapid.Float64Range(0, 100).Draw(t, "beta"),
 		Eta: rapid.Float64Range(0, 10).Draw(t, "eta"), Gamma: rapid.Float64Range(0.01, 1).Draw(t, "gamma"),

@@ -2,6 +2,7 @@ package strack
 
 import (
 	"math"
+	"strconv"
 
 	"weft/transport/cc"
 	"weft/units"
@@ -150,3 +151,17 @@ func (s *Sender) Average() units.Time { return units.Time(s.average) }
 
 // Achieved returns achievedBDP; ok is false before a first count is closed.
 func (s *Sender) Achieved() (b units.Bytes, ok bool) { return s.achieved, s.achieved != unknown }
+
+// Resolved returns what the parameters came to on the path.
+func (s *Sender) Resolved() []cc.Value {
+	const scaled = "in packets, scaled from 100Gbps and 12us to the network"
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
+	return []cc.Value{
+		{Key: "target", Value: s.target.String(), Why: "the base RTT of the network, unless it is written"},
+		{Key: "high", Value: s.high.String(), Why: "targets"},
+		{Key: "alpha", Value: number(s.alpha * float64(s.target)), Why: scaled + ", for a delay of a target"},
+		{Key: "beta", Value: number(s.beta), Why: scaled},
+		{Key: "eta", Value: number(s.eta), Why: scaled},
+		{Key: "max_cwnd", Value: units.Bytes(s.most * s.packet).String(), Why: "bandwidth-delay products of the network"},
+	}
+}

@@ -19,15 +19,15 @@ func drawParams(t *rapid.T) swift.Params {
 	}
 	p := swift.Params{
 		AI: rapid.Float64Range(0.001, 100).Draw(t, "ai"), Beta: rapid.Float64Range(0.01, 1).Draw(t, "beta"),
-		MaxMDF: rapid.Float64Range(0.01, 0.99).Draw(t, "mdf"), BaseTarget: span("base", 1), PerHop: span("hop", 0),
+		MaxMDF: rapid.Float64Range(0.01, 0.99).Draw(t, "mdf"), BaseTarget: span("base", units.Nanosecond), PerHop: span("hop", 0),
 		FSRange: span("range", 0), FSMin: rapid.Float64Range(0.001, 10).Draw(t, "least"),
 		MinWindow:     units.Bytes(rapid.Int64Range(1, 10000).Draw(t, "min")),
-		InitialWindow: units.Bytes(rapid.Int64Range(0, 1<<40).Draw(t, "initial")),
+		InitialWindow: units.Bytes(rapid.Int64Range(0, int64(units.GB)).Draw(t, "initial")),
 		RetxReset:     rapid.IntRange(1, 10).Draw(t, "reset"), BoltCompat: rapid.Bool().Draw(t, "compat"),
 	}
 	p.FSMax = p.FSMin + rapid.Float64Range(0.001, 1000).Draw(t, "more")
 	if rapid.Bool().Draw(t, "limited") {
-		p.MaxWindow = p.MinWindow + units.Bytes(rapid.Int64Range(0, 1<<40).Draw(t, "max"))
+		p.MaxWindow = p.MinWindow + units.Bytes(rapid.Int64Range(0, int64(units.GB)-10000).Draw(t, "max"))
 	}
 	return p
 }

@@ -143,3 +143,11 @@ func (s *Sender) CWND() float64 { return s.cwnd }
 
 // Target returns the delay that the window aims at now.
 func (s *Sender) Target() units.Time { return s.target.delay(s.cwnd) }
+
+// Resolved returns what the parameters came to on the path.
+func (s *Sender) Resolved() []cc.Value {
+	return []cc.Value{
+		{Key: "target", Value: s.target.delay(s.cwnd).String(), Why: "the target of the path at the first window, hops and flow scaling included"},
+		{Key: "max_window", Value: units.Bytes(s.most * s.packet).String(), Why: "unless it is written, the bandwidth-delay product of the path in whole packets"},
+	}
+}

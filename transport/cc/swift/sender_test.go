@@ -174,17 +174,17 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		t.Error(err)
 	}
 	for name, change := range map[string]func(*swift.Params){
-		"additive increase": func(p *swift.Params) { p.AI = math.Inf(1) },
+		"ai: ":              func(p *swift.Params) { p.AI = math.Inf(1) },
 		"beta":              func(p *swift.Params) { p.Beta = math.NaN() },
 		"max_mdf":           func(p *swift.Params) { p.MaxMDF = 1 },
-		"base target":       func(p *swift.Params) { p.BaseTarget = 0 },
-		"per hop":           func(p *swift.Params) { p.PerHop = -1 },
+		"base_target":       func(p *swift.Params) { p.BaseTarget = 0 },
+		"per_hop":           func(p *swift.Params) { p.PerHop = -1 },
 		"range":             func(p *swift.Params) { p.FSRange = 2 * units.Second },
 		"flow scaling from": func(p *swift.Params) { p.FSMax = p.FSMin },
-		"least window":      func(p *swift.Params) { p.MinWindow = 0 },
-		"greatest window":   func(p *swift.Params) { p.MaxWindow = 14 },
-		"initial window":    func(p *swift.Params) { p.InitialWindow = -1 },
-		"timeouts":          func(p *swift.Params) { p.RetxReset = 0 },
+		"min_window":        func(p *swift.Params) { p.MinWindow = 0 },
+		"max_window":        func(p *swift.Params) { p.MaxWindow = 14 },
+		"initial_window":    func(p *swift.Params) { p.InitialWindow = -1 },
+		"retx_reset":        func(p *swift.Params) { p.RetxReset = 0 },
 	} {
 		p := swift.Defaults()
 		change(&p)

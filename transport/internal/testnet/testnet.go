@@ -255,7 +255,9 @@ func (n *Net) transmit(t *port, p *Packet) {
 	case Apart:
 		p.INT = append(p.INT, h)
 	case InHeader:
-		wire.Stamp(p.Header, h)
+		if shape, err := wire.ShapeOf(p.Header); err == nil {
+			shape.Records(p.Header).Stamp(h)
+		}
 	}
 	t.sent += p.Size
 	end := n.Now + n.cfg.Line.TransmitTime(p.Size)

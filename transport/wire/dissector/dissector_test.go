@@ -60,8 +60,9 @@ func TestTsharkUnderstandsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := make([]byte, wire.DataSize+wire.TelemetrySize(2)+5)
-	(&wire.Data{Flags: wire.Announce, Conn: 7, PSN: 8, Payload: 5, Message: 9, Tag: 10, Size: 5_000_000_000, SentAt: -3, Baseline: 1 << 40, Path: 4, Room: 2}).Encode(data)
-	wire.Stamp(data, wire.Hop{At: units.Second, Sent: 1600, Queued: 6400})
+	d := wire.Data{Flags: wire.Announce, Conn: 7, PSN: 8, Payload: 5, Message: 9, Tag: 10, Size: 5_000_000_000, SentAt: -3, Baseline: 1 << 40, Path: 4, Room: 2}
+	d.Encode(data)
+	d.Records(data).Stamp(wire.Hop{At: units.Second, Sent: 1600, Queued: 6400})
 	sack := make([]byte, wire.SackSize)
 	(&wire.Sack{CE: true, Conn: 7, Expected: 8, Base: 9, Bitmap: 0xf0f0, Received: 12, OutOfOrder: 3, PSN: 2, Due: 1, OneWay: -5 * units.Nanosecond, Path: 6}).Encode(sack)
 	cnp := make([]byte, wire.CNPSize)

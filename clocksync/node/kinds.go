@@ -1,0 +1,152 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+
+	"weft/clocksync"
+	"weft/clocksync/huygens"
+	"weft/clocksync/servo"
+	"weft/units"
+)
+
+// kinds is where everything that can keep clocks together is registered: what others need to know about it, and its parts.
+var kinds = []kind{
+	{name: Perfect, facts: Facts{Perfect: true}},
+	{name: None},
+	{
+		name: PTP, facts: Facts{Title: "PTP", MaxRate: servo.DefaultLimits().MaxRate, Bridged: clocksync.EventPort},
+		ports: []uint16{clocksync.EventPort, clocksync.GeneralPort},
+		build: func(c *Config) (clocksync.Protocol, error) { return c.PTP.clock(c.Setup) },
+		check: func(c *Config) error { return c.PTP.check(c.Setup) },
+		rate:  func(c *Config) float64 { return c.PTP.rate(c.Setup) },
+		alone: func(c *Config) units.Time { return 100 * c.PTP.Interval },
+	},
+	{
+		name: Huygens, facts: Facts{Title: "Huygens", Windows: true},
+		ports: []uint16{clocksync.ProbePort},
+		build: func(c *Config) (clocksync.Protocol, error) {
+			return huygens.New(c.Setup, c.Huygens.config(c.Setup))
+		},
+		check:  func(c *Config) error { h := c.Huygens.config(c.Setup); return h.Check(c.Setup) },
+		rate:   func(c *Config) float64 { return c.Huygens.rate(c.Setup) },
+		probes: func(c *Config) units.Bandwidth { return c.Huygens.probes(c.Setup) },
+		alone:  func(c *Config) units.Time { return 10 * c.Huygens.window() },
+	},
+}
+
+// kind is a registered kind of synchronization.
+type kind struct {
+	name  Sync
+	facts Facts
+	ports []uint16 // UDP ports that its messages come to
+
+	build  func(*Config) (clocksync.Protocol, error) // nil: nothing keeps clocks together
+	check  func(*Config) error                       // of its parameters; nil: it has none
+	rate   func(*Config) float64                     // messages per second that a node sends, about; nil: few
+	probes func(*Config) units.Bandwidth             // what they take of a node's link, each way; nil: little
+	alone  func(*Config) units.Time                  // how long it takes to show what it does; nil: usualAlone
+}
+
+// Facts are what the rest of Weft needs to know about a kind of synchronization, so that nothing else compares names.
+type Facts struct {
+	Title   string  // as it is written in a sentence
+	Perfect bool    // clocks are right; there is nothing to measure and nothing that fails
+	Talks   bool    // nodes send messages: a protocol keeps clocks together
+	Windows bool    // it solves in windows of HuygensParams, which a run chooses where a lab leaves them open
+	MaxRate float64 // the greatest difference of frequencies that it corrects; 0: any
+	Bridged uint16  // UDP port of messages that peer-to-peer transparent clocks take part in; 0: none
+}
+
+// Kinds lists everything that can keep clocks together.
+func Kinds() []string {
+	names := make([]string, len(kinds))
+	for i := range kinds {
+		names[i] = string(kinds[i].name)
+	}
+	return names
+}
+
+// of returns a kind; perfect clocks where there is no name.
+func of(s Sync) (*kind, error) {
+	for i := range kinds {
+		if kinds[i].name == s || s == "" {
+			return &kinds[i], nil
+		}
+	}
+	return nil, fmt.Errorf("no protocol is called %q", s)
+}
+
+// FactsOf returns the facts of a kind; none for an unknown name.
+func FactsOf(s Sync) Facts {
+	k, err := of(s)
+	if err != nil {
+		return Facts{}
+	}
+	f := k.facts
+	f.Talks = k.build != nil
+	return f
+}
+
+// Ports are the UDP ports that messages of a kind of synchronization come to.
+func Ports(s Sync) []uint16 {
+	k, err := of(s)
+	if err != nil {
+		return nil
+	}
+	return k.ports
+}
+
+// protocol returns the node's side of what keeps its clock; nil where nothing does.
+func (c *Config) protocol() (clocksync.Protocol, error) {
+	k, err := of(c.Sync)
+	if err != nil || k.build == nil {
+		return nil, err
+	}
+	return k.build(c)
+}
+
+// CheckParams returns every parameter that the protocol cannot work with at a node of so many, joined.
+func (c *Config) CheckParams() error {
+	if k, err := of(c.Sync); err == nil && k.check != nil {
+		return k.check(c)
+	}
+	return nil
+}
+
+// Rate is how many messages per second of true time a node sends, about.
+func (c *Config) Rate() float64 {
+	if k, err := of(c.Sync); err == nil && k.rate != nil && c.Setup.Nodes > 1 {
+		return k.rate(c)
+	}
+	return 0
+}
+
+// Probes is what probes take of a node's link, each way; 0 without.
+func (c *Config) Probes() units.Bandwidth {
+	if k, err := of(c.Sync); err == nil && k.probes != nil {
+		return k.probes(c)
+	}
+	return 0
+}
+
+// usualAlone is how long clocks are watched that nothing keeps together.
+const usualAlone = 100 * units.Millisecond
+
+// Alone is how long clocks are measured without a workload unless somebody says.
+func (c *Config) Alone() units.Time {
+	if k, err := of(c.Sync); err == nil && k.alone != nil {
+		return k.alone(c)
+	}
+	return usualAlone
+}
+
+// check returns what PTP cannot work with at a node.
+func (p *PTPParams) check(s clocksync.Setup) error {
+	var err error
+	if n := p.Servers; n > 1 && n >= s.Nodes {
+		err = fmt.Errorf("%d servers of time among %d nodes leave none to follow them", n, s.Nodes)
+	}
+	cfg := p.config(s)
+	return errors.Join(err, cfg.Check(s))
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/orchestrator/lab"
+	orchestrate "weft/orchestrator/run"
+	"weft/results/record"
+	"weft/results/table"
+	"weft/units"
+)
+
+// hands is a clock that is set by hand.
+type hands struct{ at time.Time }
+
+func (h *hands) now() time.Time       { return h.at }
+func (h *hands) pass(d time.Duration) { h.at = h.at.Add(d) }
+
+// Without a terminal there is a line when ten seconds have passed and a tenth is done, or a minute has passed.
+func TestPaceInLines(t *testing.T) {
+	var out strings.Builder
+	h := &hands{time.Unix(1e9, 0)}
+	p := &pace{words: &out, now: h.now}
+	for second := range 300 {
+		p.set("ring", "ring running", int64(second), 1000) // 1 % in ten seconds
+		h.pass(time.Second)
+	}
+	want := "ring running: 6 %, 15m40s left\nring running: 12 %, 14m40s left\nring running: 18 %, 13m40s left\nring running: 24 %, 12m40s left\n"
+	if out.String() != want {
+		t.Errorf("slow: got\n%swant\n%s", out.String(), want)
+	}
+	out.Reset()
+	for second := range 60 {
+		p.set("star", "star running", int64(2*second), 100)
+		h.pass(time.Second)
+	}
+	want = "star running: 20 %, 40s left\nstar running: 40 %, 30s left\nstar running: 60 %, 20s left\nstar running: 80 %, 10s left\n"
+	if out.String() != want {
+		t.Errorf("fast: got\n%swant\n%s", out.String(), want)
+	}
+	out.Reset()
+	p.set("star", "star running", 0, 100) // once more
+	h.pass(20 * time.Second)
+	p.set("star", "star running", 50, 100)
+	if out.String() != "star running: 50 %, 20s left\n" {
+		t.Errorf("again: %q", out.String())
+	}
+	out.Reset()
+	p.quiet = true
+	h.pass(time.Hour)
+	p.set("star", "star running", 50, 100)
+	p.say("engine sim: asked for")
+	p.clear()
+	if out.Len() > 0 {
+		t.Errorf("quiet: %q", out.String())
+	}
+}
+
+// On a terminal there is a bar, with how long the rest takes as soon as that is known, and no lines.
+func TestPaceOnATerminal(t *testing.T) {
+	var out strings.Builder
+	h := &hands{time.Unix(1e9, 0)}
+	p := &pace{words: &out, now: h.now, bar: table.NewProgress(&out)}
+	p.set("ring", "ring running", 1, 100)
+	h.pass(time.Minute)
+	p.set("ring", "ring running", 50, 100)
+	p.set("star", "star running", 50, 100)
+	got := strings.Split(strings.TrimPrefix(out.String(), "\r\x1b[K"), "\r\x1b[K")
+	want := []string{
+		"ring running [..............................]   1 %", "ring running, 1m0s left [###############...............]  50 %", "star running [###############...............]  50 %",
+	}
+	if len(got) != len(want) || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// passing is an engine whose runs take time of a clock that is set by hand, one after the other.
+type passing struct {
+	*hands
+	takes time.Duration
+	unforeseen
+}
+
+func (e passing) Run(_ context.Context, l *lab.Lab, o orchestrate.Options) (*record.Summary, error) {
+	o.Say("engine emu: because")
+	for i := range 10 {
+		o.Progress(orchestrate.Progress{Phase: "running", Done: units.Bytes(i), Total: 10})
+		e.pass(e.takes / 10)
+	}
+	return &record.Summary{Run: "runs/x/1", Lab: l.Name, Engine: "emu", Status: "ok", Verified: true}, nil
+}
+
+// Emulated runs and sweeps say how far they are also where there is no terminal, on standard error; --quiet says nothing.
+func TestProgressWithoutATerminal(t *testing.T) {
+	run := func(takes time.Duration, args ...string) (stdout, stderr string) {
+		t.Helper()
+		var out, words strings.Builder
+		h := &hands{time.Unix(1e9, 0)}
+		a := &app{stdout: &out, stderr: &words, engine: passing{hands: h, takes: takes}, now: h.now}
+		if code := a.execute(t.Context(), append([]string{"run", "--out", t.TempDir()}, args...)); code != exitOK {
+			t.Fatalf("code %d\n%s", code, words.String())
+		}
+		return out.String(), words.String()
+	}
+	one := []string{"labs/quickstart.yaml", "--engine", "emu"}
+	if _, stderr := run(3*time.Minute, one...); !strings.Contains(stderr, "quickstart running: 10 %, ") {
+		t.Errorf("one run: %s", stderr)
+	}
+	if _, stderr := run(5*time.Second, one...); strings.Contains(stderr, "%") {
+		t.Errorf("a short run: %s", stderr)
+	}
+	stdout, stderr := run(3*time.Minute, append(one, "--json")...)
+	if !strings.Contains(stderr, "quickstart running: 10 %, ") || strings.Contains(stdout, "%") {
+		t.Errorf("--json: %s\n%s", stderr, stdout)
+	}
+	if _, stderr := run(3*time.Minute, append(one, "--quiet")...); stderr != "" {
+		t.Errorf("--quiet: %s", stderr)
+	}
+	several := []string{"labs/quickstart.yaml", "labs/smoke/star.yaml", "labs/smoke/incast.yaml", "labs/smoke/permute.yaml", "--engine", "emu"}
+	_, stderr = run(20*time.Second, several...)
+	for _, want := range []string{"0 of 5 runs done: 10 %, 1m30s left\n", "1 of 5 runs done: 20 %, 1m20s left\n", "4 of 5 runs done: 90 %, 10s left\n"} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("no %q in\n%s", want, stderr)
+		}
+	}
+}
+
+// foreseen is an engine whose runs take a minute of emulation each, and say so unless it was said for all of them.
+type foreseen struct{ passing }
+
+func (foreseen) Foresee(context.Context, *lab.Lab, orchestrate.Options) (orchestrate.Forecast, error) {
+	return orchestrate.Forecast{Engine: "emu", Why: "because", Takes: time.Minute}, nil
+}
+
+func (e foreseen) Run(ctx context.Context, l *lab.Lab, o orchestrate.Options) (*record.Summary, error) {
+	if o.Announced {
+		o.Say = func(string) {}
+	}
+	return e.passing.Run(ctx, l, o)
+}
+
+// A sweep that is emulated says once what all of it takes, and not point by point; a single run says it itself.
+func TestSweepIsAnnouncedOnce(t *testing.T) {
+	for args, want := range map[string]string{
+		"labs/pc4/incast.yaml":              "engine emu: 4 runs, one after the other; takes about 4 min in all. The first: because\n",
+		"labs/quickstart.yaml":              "engine emu: because\n",
+		"labs/pc4/incast.yaml --quiet":      "",
+		"labs/quickstart.yaml --engine=emu": "engine emu: because\n",
+	} {
+		var out, words strings.Builder
+		h := &hands{time.Unix(1e9, 0)}
+		a := &app{stdout: &out, stderr: &words, engine: foreseen{passing{hands: h, takes: time.Second}}, now: h.now}
+		if code := a.execute(t.Context(), append([]string{"run", "--out", t.TempDir()}, strings.Fields(args)...)); code != exitOK || words.String() != want {
+			t.Errorf("%s: code %d, %q, want %q", args, code, words.String(), want)
+		}
+	}
+}

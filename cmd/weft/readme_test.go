@@ -1,0 +1,70 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"weft/orchestrator/lab"
+)
+
+// The README lists exactly the topologies, transports and collectives that are registered.
+func TestREADMENamesWhatIsRegistered(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(text), "## What there is\n")
+	var topologies []string
+	for _, k := range lab.TopologyKinds() {
+		topologies = append(topologies, k.Name)
+	}
+	for title, want := range map[string][]string{
+		"Topologies": topologies, "Transports": lab.TransportKinds(), "Collectives": lab.CollectiveKinds(),
+	} {
+		_, item, found := strings.Cut(list, "\n- "+title+": ")
+		item, _, _ = strings.Cut(item, "\n- ")
+		item, _, _ = strings.Cut(item, ". ") // the sentences after the list
+		var got []string
+		for _, m := range regexp.MustCompile("`([a-z0-9-]+)`").FindAllStringSubmatch(item, -1) {
+			got = append(got, m[1])
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !found || !slices.Equal(got, want) {
+			t.Errorf("README.md, %s: lists %v, registered are %v", title, got, want)
+		}
+	}
+}
+
+// Every relative link of the README and the docs leads to a file.
+func TestLinksInDocsResolve(t *testing.T) {
+	pages := []string{"README.md", "CHANGELOG.md"}
+	for _, pattern := range []string{"docs/*.md", "docs/*/*.md"} {
+		more, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, more...)
+	}
+	link := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+	found := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			found++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), m[1])); err != nil {
+				t.Errorf("%s links to %s: %v", page, m[1], err)
+			}
+		}
+	}
+	if found < 50 {
+		t.Errorf("only %d links in %d pages", found, len(pages))
+	}
+}

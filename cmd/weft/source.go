@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	library "weft/labs"
+	"weft/orchestrator/catalogue"
+	"weft/orchestrator/lab"
+)
+
+// errIrregular is why a pipe, a socket or a device is not read.
+var errIrregular = errors.New("it is not a regular file, and a lab is one; - reads a lab from standard input")
+
+// stdin names standard input as an argument, and stdinName in messages.
+const (
+	stdin     = "-"
+	stdinName = "stdin"
+)
+
+// source is the text of a lab before parsing.
+type source struct {
+	name string // in messages and results
+	text []byte
+	read func(string) ([]byte, error) // reads the files that it names
+}
+
+// openLab reads a lab: a file, standard input or, if there is no such file, a lab inside the
+// program by its path or name, such as quickstart, labs/pc4/incast.yaml or pc4-incast. builtIn
+// skips files.
+func openLab(name string, builtIn bool) (source, error) {
+	if name == stdin {
+		text, err := readStdin()
+		return source{stdinName, text, beside(stdinName)}, err
+	}
+	text, err := []byte(nil), error(fs.ErrNotExist)
+	if !builtIn {
+		if text, err = readLab(name); err == nil {
+			return source{name, text, beside(name)}, nil
+		}
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return source{}, err
+	}
+	inside, ok := catalogue.Find(library.Files, name)
+	if !ok {
+		return source{}, notThere(name, err)
+	}
+	text, err = library.Files.ReadFile(inside)
+	return source{"labs/" + inside, text, func(other string) ([]byte, error) {
+		return library.Files.ReadFile(path.Join(path.Dir(inside), other))
+	}}, err
+}
+
+// notThere says that there is neither a file nor a lab of that name, and which labs may be meant.
+func notThere(name string, err error) error {
+	hint := "weft labs lists those that need no file"
+	if near := catalogue.Near(library.Files, name); len(near) > 0 {
+		hint = fmt.Sprintf("did you mean %s? weft labs lists the labs inside weft", strings.Join(near, " or "))
+	}
+	return missing{err, hint}
+}
+
+// missing is a lab that is not there, and what may be meant.
+type missing struct {
+	error
+	hint string
+}
+
+func (m missing) Error() string { return m.error.Error() + "; " + m.hint }
+func (m missing) Unwrap() error { return m.error }
+
+// readLab reads a regular file. Other files, such as a pipe without a writer, could block forever.
+// It reads one byte more than the parser accepts, so that the parser reports files that are too
+// large.
+func readLab(name string) (_ []byte, err error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if mode := info.Mode(); !mode.IsRegular() && !mode.IsDir() { // reading a directory is an error that says so
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errIrregular}
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return io.ReadAll(io.LimitReader(f, lab.MaxText+1))
+}
+
+// readStdin reads standard input and replaces it with a copy: the command line may be executed
+// again in a user namespace, and may name - twice.
+func readStdin() ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(os.Stdin, lab.MaxText+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", stdinName, err)
+	}
+	fd, err := unix.MemfdCreate("lab", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", stdinName, err)
+	}
+	kept := os.NewFile(uintptr(fd), stdinName)
+	if _, err = io.Copy(kept, bytes.NewReader(text)); err == nil {
+		_, err = kept.Seek(0, io.SeekStart)
+	}
+	os.Stdin = kept
+	return text, err
+}
+
+// maxTrace is the largest file that a lab may name, in bytes.
+const maxTrace = 4 << 20
+
+// beside returns a reader of the files that a lab names. They must lie below its directory;
+// symbolic links do not lead out of it.
+func beside(labFile string) func(string) ([]byte, error) {
+	return func(name string) (_ []byte, err error) {
+		folder, err := os.OpenRoot(filepath.Dir(labFile))
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, folder.Close()) }()
+		info, err := folder.Stat(name)
+		if err == nil && !info.Mode().IsRegular() {
+			err = &fs.PathError{Op: "read", Path: name, Err: errors.New("it is not a regular file")}
+		}
+		if err == nil && info.Size() > maxTrace {
+			err = &fs.PathError{Op: "read", Path: name, Err: errors.New("it is larger than 4 MiB")}
+		}
+		if err != nil {
+			return nil, err
+		}
+		f, err := folder.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		return io.ReadAll(io.LimitReader(f, maxTrace))
+	}
+}

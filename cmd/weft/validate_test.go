@@ -1,0 +1,93 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Errors of the text hide neither those of the network nor those of expectations, and bring none that only follow from them.
+func TestValidateReportsEverythingAtOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		args []string
+		want []string // without the file's name
+	}{
+		"a fault and an expectation": {
+			text: `weft: 1
+name: lab
+topology: {kind: star, hosts: 4}
+workload: [{collective: incast, size: 1MB, ranks: 2}]
+faults: [{at: 1ms, host: h99, kill: true}, {at: 1ms, link: h77-switch0, down: 1ms}]
+expect: [nope == 3]
+`,
+			want: []string{
+				`:5:26: faults.0.host: no host is named "h99"; the hosts are h0 to h3`,
+				":5:60: faults.1.link: no link is named \"h77-switch0\"; `weft graph` draws the links",
+				`:6:10: expect.0: nothing is called "nope"`,
+			},
+		},
+		"each section": {
+			text: `weft: 1
+topology: {kind: star, hosts: 4}
+queues: {ecn: {kmin: much}}
+workload: [{collective: incast, size: 1MB, ranks: 2}, {collective: all-reduce, size: 1}]
+faults:
+  - {at: 1ms, link: h1-switch0, dwn: 1ms, down: 1ms}
+  - {at: 1ms, link: h2-switch0, down: 1ms}
+  - {at: 1ms, link: h2-switch0, down: 1ms}
+expect: [queues.ecn.kmin == 3, [x], nope < 3, collective.7.time > 0s]
+measure: {queue_events: "h1->h2"}
+sweep: {seed: [1, x]}
+`,
+			want: []string{
+				":1:1: name: missing;", ":3:22: queues.ecn.kmin: ", ":4:86: workload.1.size: ", ":6:33: faults.0.dwn: unknown key",
+				":8:10: faults.2.at: overlaps with fault 1 of the same link", ":9:32: expect.1: is a list", `:9:37: expect.2: nothing is called "nope"`,
+				`:10:25: measure.queue_events: no port is named "h1->h2"`, ":11:19: seed: ",
+			},
+		},
+		"no network": {
+			text: `weft: 1
+name: lab
+topology: {kind: star, hosts: x}
+workload: [{collective: incast, size: 1MB, ranks: [h0, h1]}]
+faults: [{at: 1ms, link: h77-switch0, down: 1ms}]
+expect: [nope == 3, topology.hosts == 3, 3 <]
+`,
+			want: []string{":3:31: topology.hosts: ", `:6:10: expect.0: nothing is called "nope"`, ":6:45: expect.2: expected a number or a name"},
+		},
+		"a flag": {
+			text: `weft: 1
+name: lab
+topology: {kind: star, hosts: 4}
+workload: [{collective: incast, size: 1MB, ranks: 2}]
+expect: [nope == 3]
+`,
+			args: []string{"--set", "seed=x"},
+			want: []string{`:5:10: expect.0: nothing is called "nope"`, "--set seed=x: seed: "},
+		},
+		"clocks": {
+			text: `weft: 1
+name: lab
+topology: {kind: star, hosts: 400}
+clocks: {sync: huygens, for: 10ms, huygens: {degree: 900, spacing: 900us}}
+`,
+			want: []string{":4:54: clocks.huygens: degree 900 ", ":4:54: clocks.huygens: pairs of spacing 900us "},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "lab.yaml")
+			write(t, path, c.text)
+			code, _, stderr := weft(t, &fake{}, append([]string{"validate", path}, c.args...)...)
+			got := strings.Split(strings.TrimSpace(stderr), "\n")
+			for i, want := range c.want {
+				if i >= len(got) || !strings.HasPrefix(strings.TrimPrefix(got[i], path), want) {
+					t.Errorf("problem %d is not %s", i, want)
+				}
+			}
+			if code != 2 || len(got) != len(c.want) {
+				t.Errorf("exit code %d, want 2 with %d problems:\n%s", code, len(c.want), stderr)
+			}
+		})
+	}
+}

@@ -1,0 +1,306 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/xml"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+
+	"weft/internal/sample"
+)
+
+// The pipelines for GitHub and GitLab are run as they are written, line by line, in a fresh clone. What installs Go, keeps
+// files or publishes them is left out; anything else that is not run is an error here.
+
+// checkout is a clone of this working tree, with what is not committed yet, on the branch main.
+func checkout(t *testing.T) string {
+	t.Helper()
+	for _, tool := range []string{"git", "make", "tar"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("no %s", tool)
+		}
+	}
+	if _, err := os.Stat("../.git"); err != nil {
+		t.Skip("not a clone of a repository")
+	}
+	dir := t.TempDir()
+	shell(t, "..", nil, `git ls-files -z --cached --others --exclude-standard | tar --null -T - --ignore-failed-read -cf - 2>/dev/null | tar -C "`+dir+`" -xf -`)
+	shell(t, dir, nil, "git init -q -b main; git add -A; git commit -qm clone")
+	return dir
+}
+
+// shell runs lines as both services do, and returns what they print.
+func shell(t *testing.T, dir string, env []string, lines string) string {
+	t.Helper()
+	kept, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output() // below XDG_CACHE_HOME, otherwise
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs := strings.Fields(string(kept))
+	cmd := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", lines)
+	cmd.Dir = dir
+	cmd.Env = slices.Concat(os.Environ(), []string{
+		"GOCACHE=" + dirs[0], "GOMODCACHE=" + dirs[1], "WEFT_OUT=", "MAKEFLAGS=", "XDG_CACHE_HOME=" + cache, // of weft, which measures the machine once
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
+		"GIT_AUTHOR_NAME=x", "GIT_AUTHOR_EMAIL=x@x", "GIT_COMMITTER_NAME=x", "GIT_COMMITTER_EMAIL=x@x",
+	}, env)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", lines, err, out)
+	}
+	return string(out)
+}
+
+// parsed reads a YAML file of a clone.
+func parsed(t *testing.T, file string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = yaml.Unmarshal(text, into)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+}
+
+// workflow is what is tested of a workflow of GitHub.
+type workflow struct {
+	Env  map[string]string
+	Jobs map[string]struct {
+		Steps []struct{ Uses, Run string }
+	}
+}
+
+// unrun are the actions that do not run here: a clone is there, Go is, and nothing is kept or published.
+var unrun = []string{"actions/checkout@v4", "actions/setup-go@v5", "actions/cache@v4", "actions/upload-artifact@v4"}
+
+var expression = regexp.MustCompile(`\$\{\{(.*?)\}\}`)
+
+// evaluated replaces expressions of words, inputs, && and || in a text.
+func evaluated(t *testing.T, text string, inputs map[string]string) string {
+	t.Helper()
+	return expression.ReplaceAllStringFunc(text, func(e string) string {
+		for either := range strings.SplitSeq(strings.TrimSuffix(strings.TrimPrefix(e, "${{"), "}}"), "||") {
+			value := ""
+			for both := range strings.SplitSeq(either, "&&") {
+				term := strings.TrimSpace(both)
+				name, isInput := strings.CutPrefix(term, "inputs.")
+				switch {
+				case isInput:
+					value = inputs[name]
+				case strings.HasPrefix(term, "'"):
+					value = strings.Trim(term, "'")
+				default:
+					t.Fatalf("%s: this test knows inputs and words alone", e)
+				}
+				if value == "" {
+					break
+				}
+			}
+			if value != "" {
+				return value
+			}
+		}
+		return ""
+	})
+}
+
+// github runs the shell lines of a job in a clone, and returns what they print.
+func github(t *testing.T, dir string, w *workflow, job string, inputs map[string]string, env ...string) string {
+	t.Helper()
+	for name, value := range w.Env {
+		env = append(env, name+"="+evaluated(t, value, inputs))
+	}
+	out := ""
+	for _, step := range w.Jobs[job].Steps {
+		switch {
+		case step.Run == "" && slices.Contains(unrun, step.Uses):
+		case step.Run == "" || expression.MatchString(step.Run):
+			t.Fatalf("job %s: step %+v is not known to this test", job, step)
+		default:
+			out += shell(t, dir, env, step.Run)
+		}
+	}
+	if out == "" {
+		t.Fatalf("job %s ran nothing", job)
+	}
+	return out
+}
+
+// asRoot is a PATH with a sudo, which pipelines on machines of GitHub have.
+func asRoot(t *testing.T) string {
+	t.Helper()
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "sudo"), []byte("#!/bin/sh\nexec \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return "PATH=" + bin + ":" + os.Getenv("PATH")
+}
+
+// left checks what a job leaves: a report of tests without a failure, and a summary in which all is well.
+func left(t *testing.T, dir, summary string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "junit.xml"))
+	var junit struct {
+		Tests    int `xml:"tests,attr"`
+		Failures int `xml:"failures,attr"`
+	}
+	if err == nil {
+		err = xml.Unmarshal(text, &junit)
+	}
+	if err != nil || junit.Tests == 0 || junit.Failures > 0 {
+		t.Errorf("%v: %s", err, text)
+	}
+	if text, err := os.ReadFile(summary); err != nil || !bytes.Contains(text, []byte("| ✅ ok |")) || bytes.Contains(text, []byte("❌")) {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
+// A repository with labs of its own has the labs of this one here.
+func ownLabs(t *testing.T, clone string) string {
+	t.Helper()
+	dir := t.TempDir()
+	shell(t, dir, nil, `mkdir -p labs; cp "`+clone+`"/labs/quickstart.yaml labs/first.yaml; git init -q -b main; git add -A; git commit -qm labs`)
+	return dir
+}
+
+func TestPrivPipelinesOfGitHub(t *testing.T) {
+	clone := checkout(t)
+	var labs workflow
+	parsed(t, filepath.Join(clone, ".github/workflows/labs.yml"), &labs)
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		dir    string
+		inputs map[string]string
+	}{
+		"Weft itself":     {clone, nil},
+		"labs of its own": {ownLabs(t, clone), map[string]string{"labs": "labs/*.yaml", "emulated": "labs/first.yaml", "weft": "here"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.inputs != nil {
+				shell(t, c.dir, nil, `git clone -q "`+clone+`" .weft`) // its second checkout
+			}
+			summary := filepath.Join(t.TempDir(), "summary.md")
+			env := []string{"GITHUB_OUTPUT=" + filepath.Join(t.TempDir(), "output"), "GITHUB_STEP_SUMMARY=" + summary, "USER=" + me.Username, asRoot(t)}
+			github(t, c.dir, &labs, "simulate", c.inputs, env...)
+			left(t, c.dir, summary)
+			if again := github(t, c.dir, &labs, "simulate", c.inputs, env...); !strings.Contains(again, "runs were finished before") {
+				t.Errorf("--resume makes runs again: %s", again)
+			}
+			if c.inputs == nil || sample.All() { // the same program and the same lab
+				os.Remove(summary)
+				github(t, c.dir, &labs, "emulate", c.inputs, env...)
+				if text, err := os.ReadFile(summary); err != nil || !bytes.Contains(text, []byte("| emu |")) {
+					t.Errorf("%v: %s", err, text)
+				}
+			}
+		})
+	}
+	if jobs := len(labs.Jobs); jobs != 2 {
+		t.Errorf("%d jobs; this test runs two", jobs)
+	}
+}
+
+func TestPrivPipelinesOfGitLab(t *testing.T) {
+	clone := checkout(t)
+	type job struct {
+		Variables map[string]string
+		Before    []string `yaml:"before_script"`
+		Script    []string
+	}
+	var all struct {
+		Variables         map[string]string
+		Weft              job `yaml:".weft"`
+		Simulate, Emulate job
+	}
+	parsed(t, filepath.Join(clone, ".ci/gitlab-labs.yml"), &all)
+	for name, c := range map[string]struct {
+		dir string
+		env []string
+	}{
+		"Weft itself":     {clone, nil},
+		"labs of its own": {ownLabs(t, clone), []string{"WEFT_URL=file://" + clone, "LABS=labs/*.yaml", "EMULATED=labs/first.yaml"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := []string{"CI_PROJECT_DIR=" + c.dir}
+			for _, variables := range []map[string]string{all.Variables, all.Weft.Variables} {
+				for name, value := range variables {
+					if name != "GOCACHE" && name != "GOMODCACHE" { // what is there is not built again
+						env = append(env, name+"="+value)
+					}
+				}
+			}
+			env = append(env, c.env...)
+			run := func(j job) string {
+				t.Helper()
+				if len(j.Script) == 0 {
+					t.Fatal("a job runs nothing")
+				}
+				os.RemoveAll(filepath.Join(c.dir, ".weft")) // each job has a clone of its own
+				return shell(t, c.dir, env, strings.Join(slices.Concat(all.Weft.Before, j.Before, j.Script), "\n"))
+			}
+			run(all.Simulate)
+			left(t, c.dir, filepath.Join(c.dir, "summary.md"))
+			if c.env == nil || sample.All() {
+				run(all.Emulate)
+			}
+		})
+	}
+}
+
+// What the pipelines of Weft itself run is what its other tests are: .ci/run, and a release.
+func TestPrivPipelinesOfWeft(t *testing.T) {
+	clone := checkout(t)
+	var w workflow
+	parsed(t, filepath.Join(clone, ".github/workflows/weft.yml"), &w)
+	var lines []string
+	for _, name := range []string{"test", "release"} {
+		for _, step := range w.Jobs[name].Steps {
+			if step.Run != "" {
+				lines = append(lines, step.Run)
+			} else if !slices.Contains(unrun, step.Uses) {
+				t.Errorf("step %+v is not known to this test", step)
+			}
+		}
+	}
+	if len(lines) != 3 || lines[0] != ".ci/run" || !strings.HasPrefix(lines[2], "gh release create ") {
+		t.Fatalf("its jobs run %q", lines)
+	}
+	var lab struct {
+		Test, Release struct{ Script []string }
+	}
+	parsed(t, filepath.Join(clone, ".gitlab-ci.yml"), &lab)
+	if len(lab.Test.Script) != 1 || lab.Test.Script[0] != lines[0] || len(lab.Release.Script) != 1 ||
+		strings.Replace(lab.Release.Script[0], "CI_COMMIT_TAG", "GITHUB_REF_NAME", 1) != lines[1] {
+		t.Fatalf("GitLab runs %q and %q", lab.Test.Script, lab.Release.Script)
+	}
+	if info, err := os.Stat(filepath.Join(clone, ".ci/run")); err != nil || info.Mode()&0o111 == 0 {
+		t.Errorf("%v: .ci/run cannot be run", err)
+	}
+	if !sample.All() {
+		t.Log("a release is built twice by make test-all alone")
+		return
+	}
+	sums := func() []byte {
+		shell(t, clone, []string{"GITHUB_REF_NAME=v1.2.3"}, lines[1])
+		text, err := os.ReadFile(filepath.Join(clone, "dist/SHA256SUMS"))
+		if err != nil || bytes.Count(text, []byte("\n")) != 2 {
+			t.Fatalf("%v: %s", err, text)
+		}
+		return text
+	}
+	if first, second := sums(), sums(); !bytes.Equal(first, second) {
+		t.Errorf("two releases of a commit differ:\n%s%s", first, second)
+	}
+}

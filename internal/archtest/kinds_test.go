@@ -1,0 +1,196 @@
+package archtest
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"weft/clocksync/node"
+	"weft/collectives/schedule"
+	"weft/orchestrator/lab"
+	"weft/transport"
+)
+
+// registered is a sort of kinds that a lab names: transports, topologies, collectives, synchronization.
+type registered struct {
+	what  string
+	names []string
+	own   []string // packages that may tell them apart: where they are registered
+	facts string   // what others ask in place of the name
+}
+
+func registrations() []registered {
+	collectives := schedule.Collectives()
+	for _, c := range schedule.Collectives() {
+		collectives = append(collectives, schedule.Algorithms(c)...)
+	}
+	var topologies []string
+	for _, k := range lab.TopologyKinds() {
+		topologies = append(topologies, k.Name)
+	}
+	return []registered{
+		{"a transport", transport.Kinds(), []string{"transport"}, "transport.FactsOf"},
+		// The sizes of a topology are keys of a lab, whose reader stands with the kinds in orchestrator/lab/topologies.go.
+		{"a topology", topologies, []string{"orchestrator/topology", "orchestrator/lab"}, "lab.TopologyKind, and what the graph or the section has"},
+		{"a collective or an algorithm", collectives, []string{"collectives/schedule"}, "schedule.About or schedule.Of"},
+		{"synchronization", node.Kinds(), []string{"clocksync/node"}, "node.FactsOf"},
+	}
+}
+
+// others says, by package and word, where the name of a kind is compared that is also the name of something else.
+func others() map[string]string {
+	return map[string]string{
+		"cmd/weft both":         "engine.kind: a simulation and an emulation; of the parameter server, push and pull",
+		"orchestrator/run both": "engine.kind",
+		"cmd/weft none":         "deploy.ActionNone",
+		"orchestrator/lab tree": "a key of the table of synonyms, which is of what people type and not of kinds",
+	}
+}
+
+func TestKindsAreNotComparedElsewhere(t *testing.T) {
+	sources := load(t)
+	constants := constantsOf(sources)
+	excused := others()
+	used := map[string]bool{}
+	for _, s := range sources {
+		for _, c := range checkKinds(s, constants) {
+			at := s.pkg + " " + c.word
+			if used[at] = true; excused[at] == "" {
+				t.Error(c.text)
+			}
+		}
+	}
+	for at := range excused {
+		if !used[at] {
+			t.Errorf("others() excuses %s, which is not there", at)
+		}
+	}
+}
+
+// constantsOf are the exported string constants of packages, by the import path and the name.
+func constantsOf(sources []*source) map[string]string {
+	values := map[string]string{}
+	for _, s := range sources {
+		if s.test() {
+			continue
+		}
+		for _, d := range s.tree.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok || g.Tok != token.CONST {
+				continue
+			}
+			for _, spec := range g.Specs {
+				v := spec.(*ast.ValueSpec)
+				for i := range min(len(v.Names), len(v.Values)) {
+					if text, ok := literal(v.Values[i]); ok {
+						values["weft/"+s.pkg+"."+v.Names[i].Name] = text
+					}
+				}
+			}
+		}
+	}
+	return values
+}
+
+func literal(e ast.Expr) (string, bool) {
+	l, ok := e.(*ast.BasicLit)
+	if !ok || l.Kind != token.STRING {
+		return "", false
+	}
+	text, err := strconv.Unquote(l.Value)
+	return text, err == nil
+}
+
+// comparison is a place where a file tells kinds apart by a name.
+type comparison struct{ word, text string }
+
+// checkKinds finds what a file compares with the name of a kind, or looks up by it, outside of the package where kinds of its sort are
+// registered.
+func checkKinds(s *source, constants map[string]string) (bad []comparison) {
+	if s.test() {
+		return nil
+	}
+	imports := s.imports()
+	name := func(e ast.Expr) (string, bool) {
+		switch e := e.(type) {
+		case *ast.CallExpr: // a conversion, such as node.Sync("ptp")
+			if len(e.Args) == 1 {
+				return literal(e.Args[0])
+			}
+		case *ast.SelectorExpr:
+			if x, ok := e.X.(*ast.Ident); ok && x.Obj == nil {
+				text, ok := constants[imports[x.Name]+"."+e.Sel.Name]
+				return text, ok
+			}
+		}
+		return literal(e)
+	}
+	told := func(at ast.Node, all ...ast.Expr) {
+		for _, e := range all {
+			word, ok := name(e)
+			if !ok {
+				continue
+			}
+			for _, r := range registrations() {
+				if slices.Contains(r.names, word) && !below(s.pkg, r.own...) {
+					bad = append(bad, comparison{word, fmt.Sprintf("%s tells %s by its name, %q: what others need to know of one stands in its registration, so that a new one needs "+
+						"no change elsewhere; ask %s", s.at(at), r.what, word, r.facts)})
+				}
+			}
+		}
+	}
+	ast.Inspect(s.tree, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BinaryExpr:
+			if n.Op == token.EQL || n.Op == token.NEQ {
+				told(n, n.X, n.Y)
+			}
+		case *ast.CaseClause:
+			told(n, n.List...)
+		case *ast.CompositeLit:
+			if _, ok := n.Type.(*ast.MapType); !ok {
+				break
+			}
+			for _, e := range n.Elts {
+				if kv, ok := e.(*ast.KeyValueExpr); ok {
+					told(kv, kv.Key)
+				}
+			}
+		}
+		return true
+	})
+	return bad
+}
+
+// The rule is shown files that break it and some that do not.
+func TestKindsRuleBites(t *testing.T) {
+	constants := map[string]string{"weft/collectives/schedule.Incast": "incast", "weft/clocksync/node.PTP": "ptp"}
+	for _, c := range []struct{ name, text, says string }{
+		{"orchestrator/run/x.go", `package x; func f(kind string) bool { return kind == "ccm" }`, "transport.FactsOf"},
+		{"orchestrator/run/x.go", `package x; func f(kind string) bool { switch kind { case "torus", "x": return true }; return false }`, "a topology"},
+		{"sim/x.go", `package x; import "weft/collectives/schedule"; func f(c string) bool { return c != schedule.Incast }`, "schedule.About"},
+		{"sim/x.go", `package x; import clocks "weft/clocksync/node"; func f(c clocks.Sync) bool { return c == clocks.PTP }`, "node.FactsOf"},
+		{"cmd/weft/x.go", `package x; import "weft/clocksync/node"; func f(c node.Sync) bool { return c == node.Sync("huygens") }`, "node.FactsOf"},
+		{"cmd/weft/x.go", `package x; var m = map[string]int{"hpcc": 1}`, "a transport"},
+		{"orchestrator/run/x.go", `package x; func f(kind string) string { return "star" + kind }`, ""},
+		{"orchestrator/run/x_test.go", `package x; func f(kind string) bool { return kind == "ccm" }`, ""},
+		{"transport/x.go", `package x; func f(kind string) bool { return kind == "ccm" }`, ""},
+		{"transport/x.go", `package x; func f(kind string) bool { return kind == "star" }`, "a topology"},
+	} {
+		s, err := parse(c.name, c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, bad := range checkKinds(s, constants) {
+			got = append(got, bad.text)
+		}
+		if text := strings.Join(got, "\n"); c.says == "" && text != "" || !strings.Contains(text, c.says) {
+			t.Errorf("%s: %s\ngot %q, want %q", c.name, c.text, text, c.says)
+		}
+	}
+}

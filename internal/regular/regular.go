@@ -1,0 +1,94 @@
+// Package regular opens files that Weft finds in a user's directories: its cache, its state, its results. Weft wrote
+// them, but anything may lie there since: a FIFO, whose open(2) blocks until somebody writes to it, a device, a file
+// without end. Every function here opens without blocking, refuses what is not a regular file, and none reads more
+// than its caller expects. OpenOutput, for files that a user names to be written, also takes devices and pipes.
+package regular
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrNotRegular is why a directory, a FIFO, a socket or a device is refused.
+var ErrNotRegular = errors.New("it is not a regular file")
+
+// ErrNoReader is why a FIFO or a socket is refused as an output.
+var ErrNoReader = errors.New("it is a FIFO or a socket that nobody reads; name a file")
+
+// ErrTooLarge is why a file is refused that has more bytes than its reader expects.
+var ErrTooLarge = errors.New("it is larger than any that weft writes")
+
+// Open opens a file to read it.
+func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY, 0) }
+
+// OpenFile is os.OpenFile for regular files.
+func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
+	return checked(os.OpenFile(path, flag|unix.O_NONBLOCK|unix.O_NOCTTY, perm))
+}
+
+// OpenOutput opens what a user named to be written: it creates a file, and flag says whether it truncates or appends to one
+// that exists. A device or a pipe with a reader is as good as a file. A FIFO without one is refused: opened like a file, it
+// blocks, or loses what is written.
+func OpenOutput(path string, flag int) (*os.File, error) {
+	f, err := os.OpenFile(path, flag|os.O_WRONLY|os.O_CREATE|unix.O_NONBLOCK|unix.O_NOCTTY, 0o644)
+	if errors.Is(err, unix.ENXIO) {
+		err = &fs.PathError{Op: "open", Path: path, Err: ErrNoReader}
+	}
+	return f, err
+}
+
+// OpenIn is OpenFile for a file below dir.
+func OpenIn(dir *os.Root, name string, flag int, perm fs.FileMode) (*os.File, error) {
+	return checked(dir.OpenFile(name, flag|unix.O_NONBLOCK|unix.O_NOCTTY, perm))
+}
+
+// Read returns the content of a file of at most so many bytes.
+func Read(path string, most int64) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return readAll(f, most)
+}
+
+// ReadIn is Read for a file below dir.
+func ReadIn(dir *os.Root, name string, most int64) ([]byte, error) {
+	f, err := OpenIn(dir, name, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	return readAll(f, most)
+}
+
+// checked passes on what was opened if it is a regular file.
+func checked(f *os.File, err error) (*os.File, error) {
+	switch {
+	case errors.Is(err, unix.ENXIO): // a FIFO that nobody reads was to be written, or a socket
+		return nil, &fs.PathError{Op: "open", Path: err.(*fs.PathError).Path, Err: ErrNotRegular}
+	case err != nil:
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: f.Name(), Err: ErrNotRegular}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func readAll(f *os.File, most int64) (text []byte, err error) {
+	defer func() { err = errors.Join(err, f.Close()) }()
+	text, err = io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(text)) > most {
+		return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: fmt.Errorf("%w: over %d bytes", ErrTooLarge, most)}
+	}
+	return text, err
+}

@@ -1,0 +1,65 @@
+package regular
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// What is not a regular file is refused without waiting, by whatever flag it is opened.
+func TestIrregularFilesAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	socket, err := net.Listen("unix", filepath.Join(dir, "socket"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	if err := errors.Join(unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600), os.Mkdir(filepath.Join(dir, "folder"), 0o700),
+		os.Symlink("pipe", filepath.Join(dir, "link")), os.Symlink("/dev/zero", filepath.Join(dir, "device"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"pipe", "socket", "folder", "link", "device"} {
+		for _, flag := range []int{os.O_RDONLY, os.O_WRONLY | os.O_APPEND, os.O_RDWR | os.O_CREATE} {
+			if name == "folder" && flag != os.O_RDONLY {
+				continue // EISDIR says so
+			}
+			if f, err := OpenFile(filepath.Join(dir, name), flag, 0o600); !errors.Is(err, ErrNotRegular) {
+				t.Errorf("%s, flags %#x: %v, %v", name, flag, f, err)
+			}
+			if f, err := OpenIn(root, name, flag, 0o600); err == nil {
+				t.Errorf("%s below a root, flags %#x: %v", name, flag, f)
+			}
+		}
+		if _, err := ReadIn(root, name, 10); err == nil {
+			t.Errorf("%s was read", name)
+		}
+	}
+}
+
+// A file is read whole, or not at all.
+func TestReadIsBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte("12345"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := Read(path, 5); err != nil || !bytes.Equal(text, []byte("12345")) {
+		t.Errorf("%q, %v", text, err)
+	}
+	if text, err := Read(path, 4); !errors.Is(err, ErrTooLarge) || text != nil {
+		t.Errorf("%q, %v", text, err)
+	}
+	if _, err := Read(path+"x", 4); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}

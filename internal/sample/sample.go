@@ -1,0 +1,56 @@
+// Package sample chooses which cases of a long list a run of the tests takes.
+//
+// Some tests have far more cases than a developer can wait for: a kill at every step of a deployment, every kernel
+// setting under User Mode Linux. `make test-all` runs all of them (WEFT_TEST=all). `make test` runs a few, and other
+// ones for each commit (WEFT_SAMPLE is the commit's hash), so that the cases rotate while a failure can be repeated:
+// the test logs its sample, and the same hash gives the same cases. Without either variable, as under a plain go test,
+// the sample is that of an empty hash.
+//
+//	for _, c := range sample.Of(t, 3, cases...) {
+//		t.Run(c.name, c.run)
+//	}
+package sample
+
+import (
+	"crypto/sha256"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+)
+
+// Environment variables that `make test` and `make test-all` set.
+const (
+	allVar  = "WEFT_TEST"   // "all": every case
+	hashVar = "WEFT_SAMPLE" // any text: which sample
+)
+
+// All reports whether every case is wanted.
+func All() bool { return os.Getenv(allVar) == "all" }
+
+// Rand returns the random numbers of a test's sample. They depend on the test's name and the commit only.
+func Rand(t testing.TB) *rand.Rand {
+	return rand.New(rand.NewChaCha8(sha256.Sum256([]byte(os.Getenv(hashVar) + "\x00" + t.Name()))))
+}
+
+// Take reports whether a test belongs to the sample, as one of n tests does. Without WEFT_SAMPLE every test does, so that
+// a test that is run by its name runs.
+func Take(t testing.TB, n int) bool {
+	return All() || os.Getenv(hashVar) == "" || Rand(t).IntN(n) == 0
+}
+
+// Of returns n of the cases in their order, all of them if there are no more or if All says so.
+func Of[T any](t testing.TB, n int, cases ...T) []T {
+	t.Helper()
+	if All() || len(cases) <= n {
+		return cases
+	}
+	chosen := Rand(t).Perm(len(cases))[:n]
+	slices.Sort(chosen)
+	t.Logf("cases %v of 0 to %d; make test-all runs all", chosen, len(cases)-1)
+	picked := make([]T, n)
+	for i, c := range chosen {
+		picked[i] = cases[c]
+	}
+	return picked
+}

@@ -1,0 +1,22 @@
+// Package splitmix is the generator SplitMix64 (Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators,
+// OOPSLA 2014): a hash of 64 bits, and random numbers from one word of state.
+package splitmix
+
+// Gamma is what the state grows by with each number: 2^64 divided by the golden ratio.
+const Gamma = 0x9e37_79b9_7f4a_7c15
+
+// Mix is a bijection in which every bit of x changes each bit of the result with a probability near one half: the number
+// that a generator with state x draws next.
+func Mix(x uint64) uint64 {
+	x += Gamma
+	x = (x ^ x>>30) * 0xbf58_476d_1ce4_e5b9
+	x = (x ^ x>>27) * 0x94d0_49bb_1331_11eb
+	return x ^ x>>31
+}
+
+// Next draws a number from a generator with this state.
+func Next(state *uint64) uint64 {
+	x := Mix(*state)
+	*state += Gamma
+	return x
+}

@@ -1,0 +1,50 @@
+// Package testenv keeps the tests of a package apart from whoever runs them: from the user's cache, state directory and runs,
+// and from settings in the environment.
+package testenv
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Main runs tests in folders of their own, removes the folders, and returns the exit code. TestMain calls it with m.Run.
+func Main(run func() int) (code int) {
+	remove, err := own()
+	if err == nil {
+		defer func() {
+			if err := remove(); err != nil {
+				fmt.Fprintln(os.Stderr, "testenv:", err)
+				code = 1
+			}
+		}()
+		return run()
+	}
+	fmt.Fprintln(os.Stderr, "testenv:", err)
+	return 1
+}
+
+// own points the variables that say where Weft keeps things to a new folder.
+func own() (remove func() error, err error) {
+	dir, err := os.MkdirTemp("", "test-of-weft-*")
+	if err != nil {
+		return nil, err
+	}
+	vars := map[string]string{
+		"XDG_CACHE_HOME": filepath.Join(dir, "cache"), // what was measured of the machine
+		"WEFT_STATE":     filepath.Join(dir, "state"), // deployed labs; deploy.RootVar
+		"WEFT_OUT":       filepath.Join(dir, "runs"),  // store.RootVar
+	}
+	// The go command, which some tests run, keeps its cache below XDG_CACHE_HOME; it goes on with the one that it has.
+	if cache, cerr := os.UserCacheDir(); cerr == nil && os.Getenv("GOCACHE") == "" {
+		vars["GOCACHE"] = filepath.Join(cache, "go-build")
+	}
+	for name, value := range vars {
+		err = errors.Join(err, os.Setenv(name, value))
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return func() error { return os.RemoveAll(dir) }, nil
+}

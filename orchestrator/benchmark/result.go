@@ -1,0 +1,191 @@
+package benchmark
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"weft/collectives/bench"
+	"weft/results/record"
+	"weft/units"
+)
+
+// Result is a run of a benchmark: a table.
+type Result struct {
+	Of        *Measured
+	Transport string
+	Network   string          // what is said of it
+	Link      units.Bandwidth // of hosts
+	Engine    string          // that was asked for
+	Notes     []string        // what makes its numbers differ from those of another transport, beside congestion control
+
+	Summary *record.Summary // nil: it was not run
+	Rows    []bench.Row
+	Err     error
+}
+
+// Table is what nccl-tests would print: what is measured, the rows that are there, and the sums.
+func (r *Result) Table() string {
+	var b strings.Builder
+	m := r.Of
+	fmt.Fprintf(&b, "# weft bench: %s, %d ranks, transport %s, %s\n", m.Title(), m.Specs[0].Ranks, r.Transport, r.Network)
+	if s := r.Summary; s != nil {
+		fmt.Fprintf(&b, "# engine %s", s.Engine)
+		if s.Engine == "emu" {
+			fmt.Fprintf(&b, ", dilation %g", s.Dilation)
+		}
+		if s.Fidelity != nil {
+			fmt.Fprintf(&b, ", fidelity %s", s.Fidelity.Verdict)
+		}
+		fmt.Fprintf(&b, ", seed %d, %.1f s of wall time, %s\n", s.Seed, s.WallS, s.Run)
+	}
+	fmt.Fprintf(&b, "# %s; of each %s\n", m.sizes(), m.repeats())
+	if n := len(m.Skipped); n > 0 {
+		fmt.Fprintf(&b, "# left out: %s too small to give each rank something\n", counted(n, "size"))
+	}
+	for _, text := range r.Notes {
+		fmt.Fprintf(&b, "# note: %s\n", text)
+	}
+	b.WriteString(bench.Table(r.Rows))
+	if text := r.inGbps(); text != "" {
+		fmt.Fprintf(&b, "# %s\n#\n", text)
+	}
+	if missing := r.missing(); missing > 0 {
+		fmt.Fprintf(&b, "# %s not measured: the run ended before\n#\n", counted(missing, "size"))
+	}
+	if r.Summary != nil {
+		for _, text := range r.Summary.Warnings { // which rank's data is wrong since which step, among others
+			fmt.Fprintf(&b, "# warning: %s\n", text)
+		}
+	}
+	return b.String()
+}
+
+// sizes says which sizes are measured: "3 sizes, 1KiB to 1MiB".
+func (m *Measured) sizes() string {
+	first, last := m.Specs[0].Size, m.Specs[len(m.Specs)-1].Size
+	if first == last {
+		return "size " + first.String()
+	}
+	return fmt.Sprintf("%s, %s to %s", counted(len(m.Specs), "size"), first, last)
+}
+
+// repeats says how often each size is measured.
+func (m *Measured) repeats() string {
+	least, most := slices.Min(m.Iterations), slices.Max(m.Iterations)
+	n := counted(most, "measured iteration")
+	if least < most {
+		n = fmt.Sprintf("%d to %s", least, n)
+	}
+	return fmt.Sprintf("%d to warm up and %s", m.Warmup, n)
+}
+
+// inGbps says the bus bandwidths in the unit of everything else: the mean, and the highest beside the link. Empty without rows.
+func (r *Result) inGbps() string {
+	if len(r.Rows) == 0 {
+		return ""
+	}
+	best, mean := r.Rows[0], 0.0
+	for _, row := range r.Rows {
+		mean += gbps(row.OutOfPlace.Bus) / float64(len(r.Rows))
+		if row.OutOfPlace.Bus > best.OutOfPlace.Bus {
+			best = row
+		}
+	}
+	text := fmt.Sprintf("%-20s : %.4g on average, %.4g at best (%s)", "busbw in Gb/s", mean, gbps(best.OutOfPlace.Bus), best.Size)
+	if r.Link > 0 {
+		text += "; links are of " + r.Link.String()
+	}
+	return text
+}
+
+func gbps(b units.Bandwidth) float64 { return float64(b) / 1e9 }
+
+// missing is how many sizes were not measured.
+func (r *Result) missing() int { return len(r.Of.Specs) - len(r.Rows) }
+
+func counted(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
+
+// JSON is a table for programs. Times and bandwidths are of the lab.
+type JSON struct {
+	Run        string    `json:"run,omitempty"`
+	Collective string    `json:"collective"`
+	Algorithm  string    `json:"algorithm"`
+	Transport  string    `json:"transport"`
+	Ranks      int       `json:"ranks"`
+	Engine     string    `json:"engine"`
+	Dilation   float64   `json:"dilation"`
+	Fidelity   string    `json:"fidelity,omitempty"`
+	Status     string    `json:"status"`
+	Error      string    `json:"error,omitempty"`
+	Verified   bool      `json:"verified"` // every rank finished every collective with data that was compared and is right
+	Warnings   []string  `json:"warnings,omitempty"`
+	Notes      []string  `json:"notes,omitempty"`
+	Warmup     int       `json:"warmup_iterations"`
+	Rows       []RowJSON `json:"rows"`
+	Missing    int       `json:"missing"`       // sizes that were not measured
+	Wrong      int       `json:"out_of_bounds"` // rows with wrong elements
+	BusBW      float64   `json:"avg_busbw_gb_per_s"`
+	BusGbps    float64   `json:"avg_busbw_gbps"`
+	WallS      float64   `json:"wall_s"`
+}
+
+// RowJSON is a row of it: bandwidths in GB/s, as nccl-tests has them, and in Gb/s.
+type RowJSON struct {
+	Size       int64   `json:"size_bytes"`
+	Count      int64   `json:"count"`
+	Type       string  `json:"type"`
+	Op         string  `json:"redop"`
+	Root       int     `json:"root"`
+	Iterations int     `json:"iterations"`
+	TimeUS     float64 `json:"time_us"`
+	AlgBW      float64 `json:"algbw_gb_per_s"`
+	BusBW      float64 `json:"busbw_gb_per_s"`
+	AlgGbps    float64 `json:"algbw_gbps"`
+	BusGbps    float64 `json:"busbw_gbps"`
+	Wrong      int64   `json:"wrong"`
+	Checked    bool    `json:"checked"`
+}
+
+// JSON returns the table for programs.
+func (r *Result) JSON() JSON {
+	j := JSON{
+		Collective: r.Of.Collective, Algorithm: r.Of.Algorithm, Transport: r.Transport, Ranks: r.Of.Specs[0].Ranks,
+		Engine: r.Engine, Status: record.Failed, Warmup: r.Of.Warmup, Rows: []RowJSON{}, Missing: r.missing(), Notes: r.Notes,
+	}
+	if s := r.Summary; s != nil {
+		j.Run, j.Engine, j.Dilation, j.Status, j.Error, j.WallS = s.Run, s.Engine, s.Dilation, s.Status, s.Error, s.WallS
+		j.Verified, j.Warnings = s.Verified, s.Warnings
+		if s.Fidelity != nil {
+			j.Fidelity = s.Fidelity.Verdict
+		}
+	}
+	if r.Err != nil {
+		j.Verified = false
+		j.Error = cmp.Or(j.Error, r.Err.Error())
+		if j.Status == record.OK {
+			j.Status = record.Failed // the run ended well, and its sizes could not be told from each other
+		}
+	}
+	for i, row := range r.Rows {
+		m := row.OutOfPlace
+		out := RowJSON{
+			Size: int64(row.Size), Count: row.Count, Type: row.Type, Op: row.Op, Root: row.Root, Iterations: r.Of.Iterations[i],
+			TimeUS: m.Time.Microseconds(), AlgBW: bench.GBps(m.Alg), BusBW: bench.GBps(m.Bus), AlgGbps: gbps(m.Alg), BusGbps: gbps(m.Bus),
+			Wrong: m.Wrong, Checked: m.Checked,
+		}
+		j.Rows = append(j.Rows, out)
+		if m.Wrong > 0 {
+			j.Wrong++
+		}
+		j.BusBW += out.BusBW / float64(len(r.Rows))
+		j.BusGbps += out.BusGbps / float64(len(r.Rows))
+	}
+	return j
+}

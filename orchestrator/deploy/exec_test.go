@@ -1,0 +1,130 @@
+package deploy
+
+import (
+	"context"
+	"os"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A program ends with its node, and whoever ran it is told that, and how, whenever the node was killed: before it was to
+// run, while it was being started, or while it ran.
+func TestPrivExecInAKilledNode(t *testing.T) {
+	for runtime, tries := range map[string]int{"namespace": 24, "docker": 4} {
+		t.Run(runtime, func(t *testing.T) {
+			if runtime != "namespace" { // whose nodes this program can be
+				in(t, runtime)
+			}
+			_, h := upLab(t)
+			for try := range tries {
+				s, err := h.State()
+				if err != nil {
+					t.Fatal(err)
+				}
+				ended := make(chan Exit, 1)
+				kill := func() {
+					if err := syscall.Kill(s.Nodes[1].PID, syscall.SIGKILL); err != nil {
+						t.Error(err)
+					}
+				}
+				late := time.Duration(try) * time.Millisecond // from before it is asked for to long after it was started
+				if try == 0 {
+					kill()
+				} else {
+					time.AfterFunc(late, kill)
+				}
+				go func() {
+					exit, err := h.Exec(t.Context(), Exec{Node: "h1", Args: []string{"sleep", "60"}}, os.Stdin, os.Stdout, os.Stderr)
+					if err != nil {
+						t.Errorf("killed %v after it was asked for: %v", late, err)
+					}
+					ended <- exit
+				}()
+				const says = "h1 has ended (signal: killed); weft node guarded h1 restart starts it again"
+				if exit := <-ended; exit.Code != CodeNode || exit.Ended != says {
+					t.Errorf("killed %v after it was asked for: %+v", late, exit)
+				}
+				awaitDead(t, h, 1)
+				if err := h.Node(Node{Node: "h1", Action: NodeRestart}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			// A program that is killed, not its node, says so itself; and with the lab it ends for another reason.
+			if code, out := within(t, h, "kill -9 $$"); code != 137 {
+				t.Errorf("code %d: %s", code, out)
+			}
+			if err := h.Node(Node{Node: "h1", Action: NodeKill}); err != nil {
+				t.Fatal(err)
+			}
+			exit, err := h.Exec(t.Context(), Exec{Node: "h1", Args: []string{"true"}}, os.Stdin, os.Stdout, os.Stderr)
+			if err != nil || exit.Code != CodeNode || exit.Ended != "h1 has ended (it was killed by weft node); weft node guarded h1 restart starts it again" {
+				t.Errorf("got %+v, %v", exit, err)
+			}
+		})
+	}
+}
+
+// A node that deletes its interface runs on, cut off: inspect and an event say so, but not of a node that was ended. A restart
+// gives it a new one.
+func TestPrivNodeWithoutItsInterface(t *testing.T) {
+	_, h := upLab(t)
+	if err := h.Node(Node{Node: "h1", Action: NodeKill}); err != nil {
+		t.Fatal(err)
+	}
+	if code, out := within(t, h, "ip link del eth0"); code != 0 {
+		t.Fatalf("exit code %d: %s", code, out)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), killTime)
+	defer stop()
+	var told []string
+	err := h.Events(ctx, true, func(e Event) error {
+		if e.Event == "unplugged" {
+			told = append(told, e.Node)
+			stop()
+		}
+		return nil
+	})
+	if err != nil || !slices.Equal(told, []string{"h0"}) {
+		t.Errorf("told of %v, %v", told, err)
+	}
+	unplugged := func() (names []string) {
+		s, err := h.State()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range s.Nodes {
+			if n.Unplugged {
+				names = append(names, n.Name+" "+n.State)
+			}
+		}
+		return names
+	}
+	if got := unplugged(); !slices.Equal(got, []string{"h0 running"}) {
+		t.Errorf("without their interfaces are %v", got)
+	}
+	if err := h.Node(Node{Node: "h0", Action: NodeRestart}); err != nil {
+		t.Fatal(err)
+	}
+	if got := unplugged(); len(got) > 0 {
+		t.Errorf("after a restart without their interfaces are %v", got)
+	}
+}
+
+// awaitDead waits until the supervisor has noted the end of a node.
+func awaitDead(t *testing.T, h *Handle, node int) *State {
+	t.Helper()
+	for deadline := time.Now().Add(killTime); ; time.Sleep(time.Millisecond) {
+		s, err := h.State()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Nodes[node].State == "dead" {
+			return s
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s is %s", s.Nodes[node].Name, s.Nodes[node].State)
+		}
+	}
+}

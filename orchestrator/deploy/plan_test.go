@@ -1,0 +1,393 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	dockerclient "github.com/docker/docker/client"
+	"github.com/google/go-cmp/cmp"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"weft/internal/dockertest"
+	"weft/internal/thread"
+	"weft/internal/umltest"
+	"weft/orchestrator/kernelpath"
+	"weft/orchestrator/plan"
+	orchestrate "weft/orchestrator/run"
+	"weft/orchestrator/runtime"
+	"weft/tc-shaping/tcnl"
+)
+
+// What is there of a lab that is deployed, or that runs, is what weft plan said, property by property: in both runtimes, on the modelled
+// fabric and, where this machine's kernel can, on the kernel's datapath.
+func TestPrivThePlanIsWhatIsThere(t *testing.T) {
+	if umltest.Inside() {
+		t.Skip("for the machine itself")
+	}
+	for _, where := range []string{"namespace", "docker"} {
+		for _, datapath := range []string{"fabric", "kernel"} {
+			t.Run(where+"/"+datapath, func(t *testing.T) {
+				in(t, where)
+				err := unix.Access("/dev/net/tun", unix.R_OK|unix.W_OK) // else a TAP device is a veth pair, as the plan says
+				if datapath == "kernel" {
+					_, err = kernelpath.Available()
+				}
+				if err != nil {
+					t.Skip(err)
+				}
+				t.Setenv(datapathVar, datapath)
+				t.Run("deploy", func(t *testing.T) { deployedAsPlanned(t, "star, hosts: 3") })
+				t.Run("run", func(t *testing.T) { runAsPlanned(t) })
+			})
+		}
+	}
+}
+
+// Where every queueing discipline can be had, the kernel's datapath holds what the plan says of bridges, routes and links.
+func TestUMLThePlanIsWhatIsThere(t *testing.T) {
+	if umltest.Outside(t) {
+		return
+	}
+	t.Setenv(datapathVar, "kernel")
+	t.Run("deploy", func(t *testing.T) { deployedAsPlanned(t, "leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 2") })
+	t.Run("run", runAsPlanned)
+}
+
+// planned is a lab of a topology, in the runtime and on the datapath of the test.
+func planned(topology, more string) *Request {
+	q := request("planned", 2)
+	q.Text = append([]byte(strings.Replace(string(q.Text), "star, hosts: 2", topology, 1)), more...)
+	return q
+}
+
+func deployedAsPlanned(t *testing.T, topology string) {
+	root, q := stateRoot(t), planned(topology, "")
+	l, err := q.parse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	subnet, up, err := SubnetOf(root, l)
+	if err != nil || up {
+		t.Fatalf("it is up: %v; %v", up, err)
+	}
+	said, err := orchestrate.PlanDeployment(t.Context(), l, subnet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Up(t.Context(), root, q, Options{})
+	if err != nil && strings.Contains(err.Error(), "this machine stalls") {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if _, err := Down(context.WithoutCancel(t.Context()), root, l.Name, Options{}); err != nil {
+			t.Error(err)
+		}
+	}()
+	compare(t, &said, markVar+"="+c.Deployment.ID)
+	if again, up, err := SubnetOf(root, l); again != subnet || !up || err != nil {
+		t.Errorf("it has subnet %d, and now %d; it is up: %v; %v", subnet, again, up, err)
+	}
+	another := *l
+	another.Name = "another"
+	if other, up, err := SubnetOf(root, &another); other == subnet || up || err != nil {
+		t.Errorf("two labs have subnet %d; the other is up: %v; %v", other, up, err)
+	}
+}
+
+// runAsPlanned looks at a run when its first progress is told: the next waits until it has looked.
+func runAsPlanned(t *testing.T) {
+	q := planned("star, hosts: 3", "workload: [{collective: broadcast, size: 4kB}]\n")
+	l, err := q.parse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := orchestrate.PlanRun(t.Context(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := runtime.Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	looked := false
+	_, err = orchestrate.Run(t.Context(), l, orchestrate.Options{
+		Engine: "emu", Self: os.Getenv(nodeVar), Root: t.TempDir(), LabText: q.Text,
+		Progress: func(p orchestrate.Progress) {
+			if p.Phase == "running" && !looked {
+				looked = true
+				compare(t, &said, "WEFT_LAUNCHER="+self.String())
+			}
+		},
+	})
+	if err != nil && strings.Contains(err.Error(), "this machine stalls") {
+		t.Skip(err)
+	}
+	if err != nil || !looked {
+		t.Errorf("looked at it: %v; %v", looked, err)
+	}
+}
+
+// compare holds what there is of a lab, whose processes have a variable in their environment, against its plan.
+func compare(t *testing.T, said *plan.Plan, variable string) {
+	t.Helper()
+	var want []string
+	for _, op := range said.Ops {
+		want = append(want, op.Makes...)
+	}
+	of := planProcesses(t, said, variable)
+	var got []string
+	spaces := map[string]bool{}
+	for name, pid := range of {
+		got = append(got, name+": process")
+		own := 0
+		for _, kind := range []string{"net", "mnt", "pid", "uts", "ipc"} {
+			theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, kind))
+			ours, _ := os.Readlink("/proc/self/ns/" + kind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if theirs != ours {
+				own++
+				spaces[theirs] = true
+			}
+		}
+		if own > 0 && said.Runtime == "docker" {
+			got = append(got, name+": container")
+		}
+		if own > 0 {
+			got = append(got, properties(t, name, pid)...)
+		}
+	}
+	t.Logf("%s: %d properties were planned of %d processes", t.Name(), len(want), len(of))
+	slices.Sort(want)
+	slices.Sort(got)
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("- planned, + there:\n%s", d)
+	}
+	count := func(what string) (n int) {
+		for _, line := range got {
+			if strings.Contains(line+" ", what) {
+				n++
+			}
+		}
+		return n
+	}
+	r := plan.Resources{
+		Processes: len(of), Namespaces: len(spaces), TAPs: count(" tap "), Cables: count(" veth ") / 2,
+		Neighbours: count(" neigh "), Memory: said.Resources.Memory,
+	}
+	if d := cmp.Diff(said.Resources, r); d != "" {
+		t.Errorf("resources, - planned, + there:\n%s", d)
+	}
+}
+
+// planProcesses returns those of a lab and its owners by their names in the plan.
+func planProcesses(t *testing.T, said *plan.Plan, variable string) map[string]int {
+	t.Helper()
+	of := map[string]int{}
+	if said.Runtime == "docker" {
+		containers(t, said.Lab, of)
+	}
+	for _, pid := range runtime.Processes(func(pid int) bool {
+		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		args := runtime.Arguments(pid)
+		return err == nil && strings.Contains("\x00"+string(env), "\x00"+variable+"\x00") || len(args) == 4 && args[1] == "reap" && args[2] == dockertest.Address()
+	}) {
+		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		who, ours := strings.CutPrefix(strings.TrimSpace(string(name)), "weft-")
+		if args := runtime.Arguments(pid); !ours {
+			who = map[string]string{"supervise": "supervisor", "reap": "reaper"}[args[1]]
+		}
+		if other, there := of[who]; there && other != pid || who == "" {
+			t.Errorf("processes %d and %d are both %q: %q", other, pid, who, runtime.Arguments(pid))
+		}
+		of[who] = pid
+	}
+	return of
+}
+
+// containers adds the processes of a lab's containers by the names of their nodes.
+func containers(t *testing.T, lab string, of map[string]int) {
+	t.Helper()
+	engine, err := dockerclient.NewClientWithOpts(dockerclient.WithHost(dockertest.Host(t)), dockerclient.WithAPIVersionNegotiation())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	all, err := engine.ContainerList(t.Context(), container.ListOptions{Filters: filters.NewArgs(filters.Arg("label", "weft.lab="+lab))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range all {
+		about, err := engine.ContainerInspect(t.Context(), c.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		of[c.Labels["weft.node"]] = about.State.Pid
+	}
+}
+
+// properties are those of the network namespace of a process.
+func properties(t *testing.T, name string, pid int) (all []string) {
+	t.Helper()
+	fresh := devices(t)
+	p := runtime.Proc{Name: name, PID: pid}
+	err := p.Do(func() error {
+		conn, err := tcnl.Open()
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		links, err := netlink.LinkList()
+		if err != nil {
+			return err
+		}
+		names := map[int]string{}
+		for _, l := range links {
+			names[l.Attrs().Index] = l.Attrs().Name
+		}
+		for _, l := range links {
+			if fresh[l.Attrs().Name] {
+				continue
+			}
+			of, err := device(l, names, conn)
+			if err != nil {
+				return fmt.Errorf("%s: %w", l.Attrs().Name, err)
+			}
+			for _, property := range of {
+				all = append(all, fmt.Sprintf("%s: %s %s", name, l.Attrs().Name, property))
+			}
+		}
+		routes, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: unix.RT_TABLE_MAIN}, netlink.RT_FILTER_TABLE)
+		for _, r := range routes {
+			all = append(all, name+": "+route(&r, names))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return all
+}
+
+// devices returns the names of those that this kernel puts into every new network namespace, but lo: ends of tunnels.
+func devices(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	result := make(chan error)
+	thread.Own(func() { // the namespace ends with the thread
+		err := unix.Unshare(unix.CLONE_NEWNET)
+		var links []netlink.Link
+		if err == nil {
+			links, err = netlink.LinkList()
+		}
+		for _, l := range links {
+			names[l.Attrs().Name] = l.Attrs().Name != "lo"
+		}
+		result <- err
+	})
+	if err := <-result; err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// device returns what one interface is like. The devices that lines are sent through belong to their interfaces.
+func device(l netlink.Link, names map[int]string, conn *tcnl.Conn) (all []string, err error) {
+	a := l.Attrs()
+	if l.Type() == "ifb" && tcnl.IsLine(a.Name) {
+		if n, err := strconv.Atoi(strings.TrimPrefix(a.Name, tcnl.Line(0)[:len(tcnl.Line(0))-1])); err == nil && names[n] != "" {
+			return nil, nil
+		}
+	}
+	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	if a.Flags&unix.IFF_UP != 0 {
+		add("up")
+	}
+	if a.Name != "lo" {
+		add("%s", strings.Replace(l.Type(), "tuntap", "tap", 1))
+		add("mtu %d", a.MTU)
+		add("link/ether %v", a.HardwareAddr)
+		if l.Type() != "bridge" {
+			add("txqueuelen %d", a.TxQLen)
+		}
+	}
+	if a.MasterIndex != 0 {
+		add("master %s", names[a.MasterIndex])
+	}
+	addrs, err := netlink.AddrList(l, netlink.FAMILY_ALL)
+	if err != nil {
+		return nil, err
+	}
+	for _, addr := range addrs {
+		if !addr.IP.IsLoopback() {
+			add("inet %v", addr.IPNet)
+		}
+	}
+	neighbours, err := netlink.NeighList(a.Index, netlink.FAMILY_V4)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range neighbours {
+		if n.State&netlink.NUD_PERMANENT != 0 {
+			add("neigh %v lladdr %v", n.IP, n.HardwareAddr)
+		}
+	}
+	end, err := conn.End(a.Name)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := tcnl.Way{Near: end, Far: end}.Read()
+	if err != nil {
+		return nil, err
+	}
+	for _, q := range tree.Near {
+		if q.Options.Kind() == "pfifo" { // its limit is the length of the queue
+			add("out %v pfifo handle %v", q.Parent, q.Handle)
+			continue
+		}
+		add("out %v", q)
+	}
+	for _, q := range tree.Far {
+		add("in %v", q)
+	}
+	return all, nil
+}
+
+// route returns a route in the words of the plan.
+func route(r *netlink.Route, names map[int]string) string {
+	if len(r.MultiPath) > 0 {
+		count := map[int]int{}
+		var order []int
+		for _, hop := range r.MultiPath {
+			if count[hop.LinkIndex]++; count[hop.LinkIndex] == 1 {
+				order = append(order, hop.LinkIndex)
+			}
+		}
+		slices.Sort(order)
+		by := make([]string, len(order))
+		for i, index := range order {
+			by[i] = fmt.Sprintf("%d of %s", count[index], names[index])
+		}
+		return fmt.Sprintf("route %v by %s", r.Dst, strings.Join(by, ", "))
+	}
+	via := ""
+	if r.Gw != nil {
+		via = fmt.Sprintf(" via %v", r.Gw)
+	}
+	return fmt.Sprintf("%s route %v%s", names[r.LinkIndex], r.Dst, via)
+}

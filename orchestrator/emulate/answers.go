@@ -1,0 +1,55 @@
+package emulate
+
+import (
+	"errors"
+	"fmt"
+
+	"weft/host"
+	"weft/nodeimg/agent"
+	"weft/transport"
+)
+
+// checkResults reports what in the results of a host cannot be of its plan. They come from a process in the node, next to whatever
+// else runs there, and are looked up in tables from here on.
+func checkResults(p *host.Plan, n *agent.Results) error {
+	if n.RTT == nil || n.OneWay == nil || n.Timer == nil || n.Reaction == nil {
+		return errors.New("results without a distribution")
+	}
+	type part struct{ item, rank int }
+	items := make(map[part]*host.Item, len(p.Items))
+	for i := range p.Items {
+		items[part{p.Items[i].Index, p.Items[i].Rank}] = &p.Items[i]
+	}
+	for _, d := range n.Dones {
+		it, ok := items[part{d.Item, d.Rank}]
+		if !ok || d.Repeat < 0 || d.Repeat >= it.Repeat || d.Blame != nil && (d.Blame.Peer < 0 || d.Blame.Peer >= len(it.Ranks)) {
+			return fmt.Errorf("results of repetition %d of item %d by rank %d, which the host has no part in", d.Repeat, d.Item, d.Rank)
+		}
+	}
+	conns := make(map[transport.ConnID]bool, len(p.Conns))
+	for i := range p.Conns {
+		conns[p.Conns[i].ID] = true
+	}
+	known := func(c transport.ConnID) error {
+		if !conns[c] {
+			return fmt.Errorf("results of connection %d, which is not the host's", c)
+		}
+		return nil
+	}
+	for i := range n.Flows {
+		if err := known(n.Flows[i].Conn); err != nil {
+			return err
+		}
+	}
+	for i := range n.Windows {
+		if err := known(n.Windows[i].Conn); err != nil {
+			return err
+		}
+	}
+	for i := range n.Steps {
+		if err := known(n.Steps[i].Conn); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package emulate
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/internal/dockertest"
+	"weft/internal/hostiletest"
+	"weft/orchestrator/runtime"
+	"weft/orchestrator/runtime/docker"
+	"weft/results/record"
+)
+
+// siege is how long a host attacks in a test, and how long it rests between two frames: WEFT_HOSTILE=60s for a minute without rest.
+func siege(t *testing.T) (d, rest time.Duration) {
+	if text := os.Getenv("WEFT_HOSTILE"); text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d, 0
+	}
+	return time.Second, 100 * time.Microsecond
+}
+
+// besieged is an all-to-all of four hosts, the last of which sends whatever can be sent.
+func besieged(t *testing.T, x Experiment) *Outcome {
+	t.Helper()
+	x.During = func(ctx context.Context, c runtime.Cluster) error {
+		d, rest := siege(t)
+		attack, end := context.WithTimeout(ctx, d)
+		defer end()
+		on := hostiletest.Target{Network: [4]byte{10, 255, 255, 254}}
+		for _, a := range x.Addrs[:3] {
+			on.Victims = append(on.Victims, a.As4())
+		}
+		for h := range x.Plans[:3] {
+			for _, c := range x.Plans[h].Conns {
+				if c.Src != 3 && c.Dst != 3 {
+					on.Conns = append(on.Conns, uint32(c.ID))
+				}
+			}
+		}
+		sent, err := hostiletest.Attack(attack, c.Node(3).PID, on, rest, 1)
+		t.Logf("%d frames were sent", sent)
+		if err == nil && sent < 100 && ctx.Err() == nil {
+			t.Errorf("%d frames in a second are no attack", sent)
+		}
+		return err
+	}
+	x.Processes.Stderr = os.Stderr
+	o, err := Run(t.Context(), x)
+	if err != nil {
+		t.Fatalf("the lab ended: %v", err)
+	}
+	return o
+}
+
+// tells fails the test unless the data is right and the run says what was refused, by whom and why, and is not ok.
+func tells(t *testing.T, o *Outcome, ranks int) {
+	t.Helper()
+	if len(o.Dones) != ranks {
+		t.Errorf("%d ranks are done, want %d", len(o.Dones), ranks)
+	}
+	for _, d := range o.Dones {
+		if d.Wrong != 0 || d.Checked == 0 {
+			t.Errorf("rank %d has %d wrong elements of %d", d.Rank, d.Wrong, d.Checked)
+		}
+	}
+	if o.Report == nil || o.Report.Broken != "" {
+		t.Fatalf("the network: %+v", o.Report)
+	}
+	for _, want := range []record.Refused{
+		{Host: "h3", By: record.ByNetwork, Why: "malformed"}, {Host: "h3", By: record.ByNetwork, Why: "without a destination"},
+		{Host: "h3", By: record.ByNetwork, Why: "under an address that is not the host's"},
+		{Host: "h0", By: record.ByHost, Why: "unreadable"}, {Host: "h1", By: record.ByHost, Why: "of no connection with their sender"},
+	} {
+		found := false
+		for _, r := range o.Refused {
+			found = found || r.Host == want.Host && r.By == want.By && r.Why == want.Why && r.Packets > 0
+		}
+		if !found {
+			t.Errorf("%+v is not told; told is %+v", want, o.Refused)
+		}
+	}
+	for _, r := range o.Refused {
+		if r.By == record.ByNetwork && r.Host != "h3" {
+			t.Errorf("told of %+v", r)
+		}
+	}
+	t.Logf("verdict %s because of %q; refused %+v", o.Fidelity.Verdict, o.Fidelity.Reasons, o.Refused)
+	if o.Fidelity.Verdict == OK || !strings.Contains(strings.Join(o.Fidelity.Reasons, "\n"), "crossed the network") || o.Beside == 0 {
+		t.Errorf("the verdict is %s, because %q; %d packets beside the workload", o.Fidelity.Verdict, o.Fidelity.Reasons, o.Beside)
+	}
+	for h, n := range o.Report.Beside {
+		if (n > 0) != (h == 3) {
+			t.Errorf("h%d is a source of %d packets beside the workload", h, n)
+		}
+	}
+}
+
+// Whatever a host sends, the lab stays, the data of all is right, and the run tells.
+func TestPrivHostileNode(t *testing.T) {
+	privileged(t)
+	tells(t, besieged(t, allToAll(4, 20, 20, 1000)), 80)
+}
+
+// The same from a container.
+func TestPrivHostileContainer(t *testing.T) {
+	privileged(t)
+	host := dockertest.Host(t)
+	t.Cleanup(dockertest.Stop)
+	if _, err := docker.Probe(t.Context(), host); err != nil {
+		t.Skip(err)
+	}
+	weft := filepath.Join(t.TempDir(), "weft")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", weft, "weft/cmd/weft")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	x := allToAll(4, 20, 20, 1000)
+	x.Processes = Processes{Launch: docker.Launch, Runtime: "docker", Self: weft}
+	tells(t, besieged(t, x), 80)
+}

@@ -1,0 +1,59 @@
+package emulate
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"weft/fabric/realtime"
+	"weft/nodeimg/agent"
+	"weft/orchestrator/runtime"
+	"weft/results/stats"
+	"weft/units"
+)
+
+// named is a cluster whose nodes have names and nothing else.
+type named struct{ runtime.Cluster }
+
+func (named) Node(i int) *runtime.Proc { return &runtime.Proc{Name: fmt.Sprintf("h%d", i)} }
+
+// A host that floods is named, and what its own send queue loses is no reason for a higher dilation; what others lose is. A host
+// whose kernel answers the flood is not named as a source of it.
+func TestLossesOfAHostThatFloods(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		unsent [3]int64
+		report realtime.Report
+		helps  bool
+		says   []string
+	}{
+		{"a flood of packets", [3]int64{0, 0, 67618}, realtime.Report{Beside: []int64{0, 0, 9}, Answers: []int64{10, 0, 0}}, false, []string{
+			"67618 packets lost in send queues of h2, among packets that are no part of the workload, which",
+			"9 packets of h2 crossed the network that are no part", "10 ICMP errors crossed the network by which h0 answers packets"}},
+		{"a flood that goes nowhere", [3]int64{0, 0, 5}, realtime.Report{Refusals: []realtime.Refusals{{}, {}, {NotRouted: 3}}}, false,
+			[]string{"5 packets lost in send queues of h2, among"}},
+		{"others lose as well", [3]int64{1, 2, 5}, realtime.Report{Beside: []int64{0, 0, 9}}, true,
+			[]string{"3 packets lost in send queues of h0, h1, which", "5 packets lost in send queues of h2, among"}},
+		{"no flood", [3]int64{0, 4, 0}, realtime.Report{Answers: []int64{0, 1, 0}}, true, []string{"4 packets lost in send queues of h1, which"}},
+	} {
+		r := &run{x: &Experiment{BaseRTT: 10 * units.Microsecond}, cluster: named{}, outcome: newOutcome(3)}
+		for i, n := range c.unsent {
+			r.outcome.Results[i] = &agent.Results{Timer: stats.NewDist(), Reaction: stats.NewDist(), Unsent: n}
+		}
+		r.outcome.Report = &c.report
+		r.judge()
+		f := &r.outcome.Fidelity
+		reasons := strings.Join(f.Reasons, "\n")
+		if f.Verdict != Degraded || Helps(f) != c.helps || f.UnorderedDrops != c.unsent[0]+c.unsent[1]+c.unsent[2] {
+			t.Errorf("%s: %+v", c.name, f)
+		}
+		for _, want := range c.says {
+			if !strings.Contains(reasons, want) {
+				t.Errorf("%s: the reasons are\n%s\nwant %s", c.name, reasons, want)
+			}
+		}
+		if strings.Contains(reasons, "packets of h0") {
+			t.Errorf("%s: h0 is named as a source:\n%s", c.name, reasons)
+		}
+	}
+}

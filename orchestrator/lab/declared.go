@@ -1,0 +1,282 @@
+package lab
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"weft/fabric/queues"
+	"weft/params"
+	"weft/transport"
+)
+
+// declared are the sections whose keys stand beside the code that they are about (package params), by their paths.
+func declared() map[string]params.Section {
+	all := map[string]params.Section{
+		"topology.link": new(LinkSpec), "queues": new(queues.Queues), "background": new(Background), "measure": new(Measure), "engine": new(Engine),
+		"clocks": new(Clocks),
+	}
+	for _, kind := range transport.Kinds() {
+		s, path, _ := transport.Named(kind)
+		all["transport."+path] = s
+	}
+	return all
+}
+
+// withDeclared adds the defaults of declared sections to a table.
+func withDeclared(table map[string]value) map[string]value {
+	for path, s := range declared() {
+		addDeclared(table, path, s)
+	}
+	return table
+}
+
+func addDeclared(table map[string]value, path string, s params.Section) {
+	for _, k := range s.Keys() {
+		if k.Text != "" {
+			table[join(path, k.Name)] = value{k.Text, k.Source}
+		}
+		if k.Open != nil && k.As == "" {
+			addDeclared(table, join(path, k.Name), k.Open())
+		}
+	}
+}
+
+// keyReader reads a declared section.
+type keyReader struct {
+	s      *section
+	fields map[string]field
+	shown  map[string]string     // by key: the values that are good
+	inner  map[string]*keyReader // by key: of the sections in it
+}
+
+// all reads a section that is declared as a whole.
+func (s *section) all(to params.Section) {
+	s.read(to)
+	s.close()
+}
+
+// read reads all keys of a section into where they go, and has it held to its rules; or only some, for those of which it has been held to
+// them already.
+func (s *section) read(to params.Section, only ...string) *keyReader {
+	r := &keyReader{s: s, fields: map[string]field{}, shown: map[string]string{}, inner: map[string]*keyReader{}}
+	if f, ok := to.(params.Foreseeing); ok {
+		f.Foresee(s.n.written)
+	}
+	for _, k := range to.Keys() {
+		if len(only) == 0 || slices.Contains(only, k.Name) {
+			r.key(k)
+		}
+	}
+	if ruled, ok := to.(params.Ruled); ok && len(only) == 0 {
+		ruled.Rules(r)
+	}
+	return r
+}
+
+func (r *keyReader) key(k params.Key) {
+	f := r.s.field(k.Name)
+	if k.When != nil {
+		if applies, why := k.When(); !applies {
+			if f.written() && why != "" {
+				f.problem("%s", why)
+				f.silent = true
+			}
+			r.fields[k.Name] = f
+			return
+		}
+	}
+	r.fields[k.Name] = f
+	if k.Open != nil {
+		r.open(k, f)
+		return
+	}
+	if text, source := k.Standard(); f.n == nil || f.n.at.source != "" && k.From != nil {
+		if text != "" {
+			f.n, f.at = nil, r.s.at
+			f = f.or(text, source)
+		}
+	}
+	if f.n == nil && k.Optional {
+		return
+	}
+	r.fields[k.Name] = f
+	if k.Names != nil && f.n != nil && f.n.kind == list {
+		*k.Names = f.hosts(r.s.d.hosts)
+		return
+	}
+	if shown, ok := f.value(k.Value); ok {
+		r.shown[k.Name] = shown
+	}
+}
+
+// mostNames is how many hosts a key names at most.
+const mostNames = 1 << 14
+
+// hosts reads a list of hosts, each of which is there once.
+func (f field) hosts(known hosts) (names []string) {
+	for _, item := range f.items(mostNames) {
+		name := item.host(known)
+		if name != "" && slices.Contains(names, name) {
+			item.problem("%s is named twice", name)
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// open reads the keys of a key, or a word in their place.
+func (r *keyReader) open(k params.Key, f field) {
+	if f.n != nil && f.n.kind == scalar && len(k.Words) > 0 && examples[f.pattern] == "" || f.n.isOne(k.Words) {
+		var word string
+		if _, ok := f.value(params.Word(&word, k.Words...)); !ok || word == "off" {
+			return
+		}
+		f.n = nil // its defaults
+	}
+	inner := f.open()
+	if k.As != "" {
+		inner.pattern = k.As
+	}
+	r.inner[k.Name] = inner.read(k.Open())
+	inner.close()
+}
+
+// isOne says that n is one of some words.
+func (n *node) isOne(words []string) bool {
+	return n != nil && n.kind == scalar && slices.Contains(words, n.text)
+}
+
+// written is what a section has at a path, for keys that depend on what comes after them. A section has no text.
+func (n *node) written(path string) (text string, ok bool) {
+	for _, name := range strings.Split(path, ".") {
+		if n = n.at0(name); n == nil || n.null() {
+			return "", false
+		}
+	}
+	return n.text, true
+}
+
+// value reads f as a value of its kind.
+func (f field) value(v params.Value) (shown string, ok bool) {
+	text, ok := f.text(v.Expected())
+	if !ok {
+		return "", false
+	}
+	shown, err := v.Set(text, !f.n.plain)
+	var unknown *params.Unknown
+	switch {
+	case errors.As(err, &unknown):
+		f.problem("%s", unknown.With(f.d.knownValue(text, unknown.Known)))
+	case err != nil:
+		f.problem("%v", err)
+	default:
+		f.record(shown)
+	}
+	return shown, err == nil
+}
+
+// Good implements params.Rules.
+func (r *keyReader) Good(keys ...string) bool {
+	for _, k := range keys {
+		if _, ok := r.shown[k]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// Shown implements params.Rules.
+func (r *keyReader) Shown(key string) string { return r.shown[key] }
+
+// Off implements params.Rules.
+func (r *keyReader) Off(path string) bool {
+	return r.s.d.aside == 0 && path == "queues.ecn" && r.s.d.ecnOff.n != nil
+}
+
+// Refuse implements params.Rules.
+func (r *keyReader) Refuse(key, format string, args ...any) {
+	if f, ok := r.of(key); ok {
+		f.problem(format, args...)
+	}
+}
+
+// Idle implements params.Rules.
+func (r *keyReader) Idle(key, because, format string, args ...any) {
+	if f, ok := r.of(key); ok {
+		f.idle(r.at(because), format, args...)
+	}
+}
+
+// of is the field of a key of the section, or of a section in it.
+func (r *keyReader) of(key string) (field, bool) {
+	if section, rest, nested := strings.Cut(key, "."); nested && r.inner[section] != nil {
+		return r.inner[section].of(rest)
+	}
+	f, ok := r.fields[key]
+	return f, ok
+}
+
+// at is the field of a key of the section, or that of a section elsewhere.
+func (r *keyReader) at(path string) field {
+	if path == "queues.ecn" {
+		return r.s.d.ecnOff
+	}
+	return r.fields[path]
+}
+
+// objectOf is the schema of a declared section.
+func objectOf(s params.Section) *jsonschema.Schema {
+	object := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema}
+	if s == nil {
+		return object
+	}
+	for _, k := range s.Keys() {
+		key := keySchema(k)
+		key.Description = k.About
+		object.Properties.Set(k.Name, key)
+		if k.Needed() {
+			object.Required = append(object.Required, k.Name)
+		}
+	}
+	return object
+}
+
+// keySchema is the schema of a key.
+func keySchema(k params.Key) *jsonschema.Schema {
+	switch {
+	case k.Names != nil:
+		return oneOf(schemaOf(k.Value.Form()), listOf(anything("string")))
+	case k.Open == nil:
+		return schemaOf(k.Value.Form())
+	case len(k.Words) > 0:
+		return oneOf(words(k.Words...), objectOf(k.Open()))
+	}
+	return objectOf(k.Open())
+}
+
+// schemaOf is the schema of a value.
+func schemaOf(f params.Form) *jsonschema.Schema {
+	var all []*jsonschema.Schema
+	switch {
+	case f.Flag:
+		all = append(all, anything("boolean"), words(append([]string{"on", "off", "yes", "no"}, f.Words...)...))
+	case len(f.Words) > 0 && len(f.Patterns) == 0:
+		all = append(all, words(f.Words...))
+	}
+	if f.Number != "" {
+		all = append(all, inRange(f.Number, f.Least, f.Most))
+	}
+	if len(f.Patterns) > 0 {
+		all = append(all, matching(f.Example, append(f.Words, f.Patterns...)...))
+	}
+	if len(all) == 0 {
+		return anything("string")
+	}
+	if len(all) == 1 {
+		return all[0]
+	}
+	return oneOf(all...)
+}

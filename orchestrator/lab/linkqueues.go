@@ -1,0 +1,142 @@
+package lab
+
+import (
+	"fmt"
+	"slices"
+
+	"weft/fabric/queues"
+)
+
+// switchWide says why a key of the queues section cannot differ between the ports of a switch.
+var switchWide = map[string]string{
+	"shared":  "all ports of a switch share one memory; expected it in the section queues, for all switches",
+	"routing": "a switch chooses among all its ports in one way; expected it in the section queues, for all switches",
+	"light":   "a switch compares all its ports by one measure; expected it in the section queues, for all switches",
+}
+
+// linkQueues reads what tiers and links of a custom topology override of l.Queues. The sections are those of the
+// topology and of the queues.
+func (d *decoder) linkQueues(network, lab *section, l *Lab) {
+	t := &l.Topology
+	if len(t.Tiers) > 0 {
+		tiers := network.section("tiers")
+		for _, name := range topologyKind(t.Kind).tiers {
+			if spec, ok := t.Tiers[name]; ok {
+				tier := tiers.section(name)
+				tier.pattern = "topology.tiers.*"
+				spec.Queues = d.override(tier.field("queues"), lab.n, l)
+				t.Tiers[name] = spec
+			}
+		}
+	}
+	if len(t.Links) == 0 {
+		return
+	}
+	for i, item := range network.field("links").items(maxLinks) {
+		t.Links[i].Queues = d.override(item.open().field("queues"), lab.n, l)
+	}
+}
+
+// override reads the queues of one link or tier, nil if it has none of its own. The keys that it leaves out are as in
+// the lab's section, so it is read as that section with the link's keys in their places.
+func (d *decoder) override(f field, lab *node, l *Lab) *queues.Queues {
+	if f.n == nil {
+		return nil
+	}
+	d.report.told = places(d.report.found)
+	defer func() { d.report.told = nil }()
+	own := f.open()
+	for name, why := range switchWide {
+		own.refuse(name, why)
+	}
+	if own.n.at0("pfc").at0("xoff") != nil { // which takes the place of what dynamic thresholds have
+		lab = lab.except("pfc", "xon_offset")
+	}
+	q := l.Queues
+	merged := &section{d: d, path: f.path, pattern: "queues", at: f.at, n: over(lab, f.n), broken: own.broken}
+	read := func(key string) *keyReader { return merged.read(&q, key) }
+	if b := own.field("buffer"); b.n != nil && q.Shared != nil {
+		b.problem("the ports of a switch share its memory (queues.shared); leave it out, or queues.shared and queues.pfc")
+	} else if b.n != nil {
+		alone := *merged
+		alone.n = f.n.without("pfc").without("shared") // which are refused or read below
+		alone.read(&q, "buffer").holds(q.Buffer, l.Topology.MTU)
+	}
+	if own.field("ecn").n != nil {
+		q.ECN = nil
+		if read("ecn"); q.ECN != nil {
+			d.ecnOff = field{} // some switch ports mark
+		}
+	}
+	switch p := own.field("pfc"); {
+	case p.n == nil:
+	case q.PFC == nil:
+		p.problem("a class is paused in the whole network or nowhere, and queues.pfc is off; expected queues.pfc: on, or no pfc here")
+	case p.n.kind != mapping:
+		p.problem("a class is paused in the whole network or nowhere; expected thresholds of this link such as {xoff: 200KB}")
+	default:
+		read("pfc")
+	}
+	own.close()
+	return &q
+}
+
+// over returns mapping n with the keys of own in the place of its own, section by section. Where own turns a section
+// on that n has the keys of, those of n remain.
+func over(n, own *node) *node {
+	switch {
+	case n == nil || n.kind != mapping:
+		return own
+	case own.kind == scalar && own.text == "on":
+		return n
+	case own.kind != mapping:
+		return own
+	}
+	merged := *own
+	merged.keys, merged.items = slices.Clone(own.keys), slices.Clone(own.items)
+	for i, k := range n.keys {
+		if j := slices.IndexFunc(own.keys, func(o key) bool { return o.name == k.name }); j >= 0 {
+			merged.items[j] = over(n.items[i], own.items[j])
+			continue
+		}
+		merged.keys, merged.items = append(merged.keys, k), append(merged.items, n.items[i])
+	}
+	return &merged
+}
+
+// except returns mapping n less one key of one of its sections.
+func (n *node) except(name, key string) *node {
+	inner := n.at0(name)
+	if inner.at0(key) == nil {
+		return n
+	}
+	edited := *n
+	edited.items = slices.Clone(n.items)
+	edited.items[slices.Index(n.items, inner)] = inner.without(key)
+	return &edited
+}
+
+// QueuesOf returns the queues of the switch ports of a link, by the tier and the number that the topology gives it.
+func (l *Lab) QueuesOf(tier string, link int) *queues.Queues {
+	own := l.Topology.Tiers[tier].Queues
+	if l.Topology.Kind == "custom" {
+		own = l.Topology.Links[link].Queues
+	}
+	if own == nil {
+		return &l.Queues
+	}
+	return own
+}
+
+// QueuesPath returns the path of the value that a key of the section queues, such as "ecn.kmin", has for such a link: in
+// the section of the link or tier if it was written there.
+func (l *Lab) QueuesPath(tier string, link int, key string) string {
+	own := fmt.Sprintf("topology.tiers.%s.queues.%s", tier, key)
+	if l.Topology.Kind == "custom" {
+		own = fmt.Sprintf("topology.links.%d.queues.%s", link, key)
+	}
+	if slices.ContainsFunc(l.Sources, func(s Source) bool { return s.Path == own }) {
+		return own
+	}
+	return "queues." + key
+}

@@ -1,0 +1,172 @@
+package run
+
+import (
+	"strings"
+	"testing"
+
+	"weft/orchestrator/lab"
+	"weft/results/record"
+	"weft/transport"
+	"weft/units"
+)
+
+// faultyLab is hosts that exchange data over two tiers of switches, with a fault.
+const faultyLab = `
+weft: 1
+name: faulty
+topology: {kind: leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 3, link: {rate: 100Gbps, delay: 1us}}
+workload: [{collective: all-to-all, size: 1MB}]
+transport: {kind: pc4}
+faults: [FAULT]
+`
+
+// faultyRun simulates it, with settings of the command line.
+func faultyRun(t *testing.T, fault string, set ...string) *record.Summary {
+	t.Helper()
+	labs, err := lab.Parse("lab.yaml", []byte(strings.Replace(faultyLab, "FAULT", fault, 1)), lab.Options{Set: set})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Run(t.Context(), labs[0], Options{Engine: "sim", Root: t.TempDir()})
+	if s == nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A run that faults end says which, which flows could not get through, and what would have helped; and that helps.
+func TestFaultsThatEndARunAreNamed(t *testing.T) {
+	for _, c := range []struct {
+		name, fault string
+		set         []string
+		first       string   // how the error begins
+		holds       []string // of its other lines
+		lacks       string
+		helps       [][]string // settings with which the run is survived
+	}{
+		{
+			"a link between switches", "{at: 20us, link: leaf0-spine1, down: 1s}", nil,
+			"link leaf0-spine1 is down from 20us to 1.00002s; 8 of 8 unfinished flows cannot get through: ",
+			[]string{
+				"to survive it: faults.0.reroute: 100ms in place of off, or another time shorter than 127ms: after it all switches route around the link",
+				"or: faults.0.down (1s) shorter than 127ms", "or: higher transport.pc4.rto_min (auto) or transport.pc4.tries (7): the last attempt of a connection comes 127ms after its last progress",
+			}, "",
+			[][]string{{"faults.0.reroute=100ms"}, {"faults.0.down=100ms"}, {"transport.pc4.rto_min=10ms"}, {"transport.pc4.tries=10"}},
+		},
+		{
+			"a reroute that comes too late", "{at: 20us, link: leaf0-spine1, down: 1s, reroute: 500ms}", nil,
+			"link leaf0-spine1 is down from 20us to 1.00002s; 8 of 8 unfinished flows cannot get through: ",
+			[]string{"to survive it: faults.0.reroute (500ms) shorter than 127ms"}, "", nil,
+		},
+		{
+			"acknowledgements of sprayed data have one path", "{at: 20us, link: leaf0-spine1, down}", []string{"transport.kind=strack"},
+			"link leaf0-spine1 is down from 20us to the end of the run; ",
+			[]string{"cannot get through", "faults.0.reroute: 100ms in place of off", "or: faults.0.down: 100ms in place of true, or another time shorter than 127ms"}, "transport.strack.tries",
+			[][]string{{"transport.kind=strack", "faults.0.reroute=1ms"}},
+		},
+		{
+			"the one link of a host", "{at: 20us, link: h3-leaf1, down: 1s}", nil,
+			"link h3-leaf1 is down from 20us to 1.00002s; 10 of 10 unfinished flows cannot get through: ",
+			[]string{"to survive it: faults.0.down (1s)"}, "reroute", nil,
+		},
+		{
+			"a host that is killed", "{at: 20us, host: h3, kill: true}", nil,
+			"h3 was killed at 20us; 10 of 10 unfinished flows begin or end there: ",
+			[]string{"leave h3 out of the ranks, or have it pause: faults.0.pause in place of kill, for less than 127ms"}, "rto_min", nil,
+		},
+		{
+			"a host that stands still", "{at: 20us, host: h3, pause: 1s}", nil,
+			"h3 stood still from 20us to 1.00002s; ",
+			[]string{"faults.0.pause (1s) shorter than 127ms", "transport.pc4.rto_min"}, "", [][]string{{"faults.0.pause=100ms"}},
+		},
+		{
+			"a link that loses all", "{at: 20us, link: h3-leaf1, loss: 99.9%}", nil,
+			"link h3-leaf1 has loss 99.9% from 20us to the end of the run; 10 of 10 unfinished flows use that link: ",
+			[]string{"to survive it: lower faults.0.loss", "or: faults.0.for: 100ms in place of true, or another time shorter than 127ms"}, "rto_min", [][]string{{"faults.0.loss=10%"}, {"faults.0.for=100ms"}},
+		},
+		{
+			"two faults", "{at: 20us, link: h3-leaf1, down: 1s}, {at: 30us, host: h5, kill: true}", nil, "h5 was killed at 30us; ",
+			[]string{"link h3-leaf1 is down from 20us to 1.00002s; "}, "", nil,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := faultyRun(t, c.fault, c.set...)
+			first, rest, _ := strings.Cut(s.Error, "\n")
+			if s.Status != "failed" || !strings.HasPrefix(first, c.first) {
+				t.Errorf("%s: %s", s.Status, first)
+			}
+			for _, want := range append(c.holds, "\n  first failure: h", " gave up the send of ", " in item 0 (all-to-all), repetition 0, rank ", ": nothing new was acknowledged (retries in a row: ") {
+				if !strings.Contains(first+"\n"+rest, want) {
+					t.Errorf("no %q in\n%s", want, s.Error)
+				}
+			}
+			if c.lacks != "" && strings.Contains(s.Error, c.lacks) {
+				t.Errorf("%q in\n%s", c.lacks, s.Error)
+			}
+			if len(s.Warnings) > 0 {
+				t.Errorf("what the error says is said again: %q", s.Warnings)
+			}
+			for _, set := range c.helps {
+				if s := faultyRun(t, c.fault, set...); s.Status != "ok" {
+					t.Errorf("with %q: %s: %s", set, s.Status, s.Error)
+				}
+			}
+		})
+	}
+}
+
+// What is told to be set has one digit, and is shorter than what it has to be shorter than.
+func TestTimesBelowALimit(t *testing.T) {
+	for limit, want := range map[units.Time]units.Time{
+		127 * units.Millisecond: 100 * units.Millisecond, 100 * units.Millisecond: 80 * units.Millisecond,
+		units.Second: 800 * units.Millisecond, 12 * units.Microsecond: 9 * units.Microsecond, 0: 0,
+	} {
+		if got := below(limit); got != want {
+			t.Errorf("below %v: %v, want %v", limit, got, want)
+		}
+	}
+}
+
+// A fault that was over, or is elsewhere, is not what a run failed of.
+func TestFaultsThatAreNotWhyAreNotNamed(t *testing.T) {
+	lost := "topology.tiers={host: {loss: 99.9%}}"
+	for _, fault := range []string{"{at: 20us, link: leaf0-spine1, down: 10us}", "{at: 9s, link: leaf0-spine1, down: 1s}", "{at: 20us, corrupt: h3}"} {
+		if s := faultyRun(t, fault, lost); s.Status != "failed" || !strings.HasPrefix(s.Error, "sim: host ") {
+			t.Errorf("%s: %s: %s", fault, s.Status, s.Error)
+		}
+	}
+}
+
+// What happened is in the manifest, for reports.
+func TestFaultRows(t *testing.T) {
+	x := build(t, strings.Replace(faultyLab, "FAULT", "{at: 1us, link: spine1-leaf0, down: 1us}, {at: 3us, link: h3-leaf1, loss: 5%, rate: 1Gbps, toward: h3}, {at: 1us, host: h1, kill: true}, {at: 2us, corrupt: h2}", 1))
+	want := []record.Fault{
+		{Path: "faults.0", Link: "leaf0-spine1", What: "down", FromUS: 1, UntilUS: 2},
+		{Path: "faults.1", Link: "h3-leaf1", What: "rate 1Gbps, loss 5% towards h3", FromUS: 3},
+		{Path: "faults.2", Host: "h1", What: "killed", FromUS: 1},
+		{Path: "faults.3", Host: "h2", What: "a byte is corrupted", FromUS: 2, Once: true},
+	}
+	got := x.faultRows()
+	for i := range want {
+		if i >= len(got) || got[i] != want[i] {
+			t.Errorf("%d: got %+v, want %+v", i, got, want[i])
+		}
+	}
+}
+
+// Hosts with the same peers are told together.
+func TestPairsOfHostsAreGrouped(t *testing.T) {
+	x := build(t, strings.Replace(faultyLab, "FAULT", "", 1))
+	type pair = [2]transport.HostID
+	for want, flows := range map[string]map[pair]int{
+		"4 flows from h0..h3 to h5":                                                    {{0, 5}: 1, {1, 5}: 1, {2, 5}: 1, {3, 5}: 1},
+		"4 flows from h2 to h0, h1, h3 and h5":                                         {{2, 0}: 1, {2, 1}: 1, {2, 3}: 1, {2, 5}: 1},
+		"3 flows from h0 and h1 to h2, 1 flow from h5 to h4":                           {{0, 2}: 2, {1, 2}: 1, {5, 4}: 1},
+		"1 flow from h0 to h1, 1 flow from h1 to h2, 1 flow from h2 to h3, and 2 more": {{0, 1}: 1, {1, 2}: 1, {2, 3}: 1, {3, 4}: 1, {4, 5}: 1},
+	} {
+		if got := x.pairs(flows); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"weft/orchestrator/lab"
+	"weft/units"
+)
+
+// A forecast that may simulate the whole run is right; one that may simulate a part of it is about right.
+func TestForecast(t *testing.T) {
+	text := star + "workload: [{collective: all-reduce, size: 4MB, repeat: 4}]"
+	s, err := simulateIn(t, t.TempDir(), text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := build(t, text)
+	for _, c := range []struct {
+		events int64
+		off    float64
+	}{{1 << 40, 0}, {s.Events / 4, 0.1}} {
+		got, _, ok := x.lasts(t.Context(), c.events)
+		if !ok || math.Abs(got.Microseconds()/s.LabTimeUS-1) > c.off+1e-9 {
+			t.Errorf("%d of %d events: %v, %t; the run lasts %g us", c.events, s.Events, got, ok, s.LabTimeUS)
+		}
+	}
+	if got, want := x.takes(t.Context(), 1000), emulationStart+time.Duration(s.LabTimeUS*1e6); (got - want).Abs() > time.Microsecond {
+		t.Errorf("at dilation 1000 it takes %v, want %v", got, want)
+	}
+	if got, _, ok := build(t, star+"workload: [{collective: all-reduce, size: 4KB, start: 5ms}]").lasts(t.Context(), 1<<40); !ok || got < 5*units.Millisecond {
+		t.Errorf("an item that starts at 5 ms: %v, %t", got, ok)
+	}
+}
+
+// What was simulated in the second half of the time says how fast the rest goes.
+func TestRestOfARun(t *testing.T) {
+	at := func(t units.Time, done units.Bytes) Progress { return Progress{LabTime: t, Done: done, Total: 1000} }
+	for _, c := range []struct {
+		seen []Progress
+		want units.Time
+		ok   bool
+	}{
+		{nil, 0, false},
+		{[]Progress{at(10, 100)}, 0, false},
+		{[]Progress{at(10, 0), at(50, 0), at(100, 0)}, 0, false}, // nothing moved
+		{[]Progress{at(10, 1), at(50, 100), at(100, 200)}, 500, true},
+		{[]Progress{at(10, 1), at(50, 100), at(100, 1000)}, 100, true},
+	} {
+		if got, ok := rest(c.seen); got != c.want || ok != c.ok {
+			t.Errorf("%+v: %d, %t; want %d, %t", c.seen, got, ok, c.want, c.ok)
+		}
+	}
+}
+
+func TestAboutTime(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		time.Millisecond: "about 1 s", 4400 * time.Millisecond: "about 4 s", 88 * time.Second: "about 90 s", 9*time.Minute + 20*time.Second: "about 9 min",
+		100 * time.Minute: "about 1.7 h",
+	} {
+		if got := AboutTime(d); got != want {
+			t.Errorf("%v: %s, want %s", d, got, want)
+		}
+	}
+}
+
+// Where nobody asked for the simulator, the run says why it has it.
+func TestEngineSaysWhyItIsNotWhatWasAskedFor(t *testing.T) {
+	var said []string
+	l := parse(t, star+"workload: [{collective: all-reduce, size: 4KB}]")
+	if _, err := Run(t.Context(), l, Options{Engine: "sim", Why: "emulating takes about 9 min", Root: t.TempDir(), Say: func(s string) { said = append(said, s) }}); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(said, "\n"); got != "engine sim: emulating takes about 9 min" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Several runs are announced in one sentence, with what all of them take.
+func TestForeseeAll(t *testing.T) {
+	labs := make([]*lab.Lab, 16)
+	engines := make([]string, len(labs))
+	for i := range labs {
+		labs[i], engines[i] = &lab.Lab{Seed: uint64(i)}, "auto"
+	}
+	announce := func(engines []string, of func(l *lab.Lab) (Forecast, error)) (line string, seen int) {
+		line = ForeseeAll(t.Context(), func(_ context.Context, l *lab.Lab, _ Options) (Forecast, error) {
+			seen++
+			return of(l)
+		}, labs[:len(engines)], engines, Options{})
+		return line, seen
+	}
+	emulated := func(l *lab.Lab) (Forecast, error) {
+		return Forecast{Engine: "emu", Why: "asked for", Dilation: float64(100 + l.Seed), Takes: 15 * time.Second}, nil
+	}
+	for _, c := range []struct {
+		name    string
+		engines []string
+		of      func(l *lab.Lab) (Forecast, error)
+		want    string
+		seen    int
+	}{
+		{"all", engines, emulated, "engine emu: 16 runs at dilations from 100 to 114, one after the other; takes about 4 min in all. The first: asked for", 8},
+		{"half", []string{"sim", "emu", "sim", "emu"}, emulated, "engine emu: 2 of 4 runs at dilations from 101 to 103, one after the other; takes about 30 s in all. The first: asked for", 2},
+		{"some", engines, func(l *lab.Lab) (Forecast, error) {
+			if l.Seed < 8 {
+				return Forecast{Engine: "sim"}, nil
+			}
+			return Forecast{Engine: "emu", Why: "asked for", Dilation: 100, Takes: 15 * time.Second}, nil
+		}, "engine emu: some of 16 runs, one after the other; takes about 2 min in all. The first: asked for", 8},
+		{"none", []string{"sim", "sim"}, emulated, "", 0},
+		{"simulated", engines, func(*lab.Lab) (Forecast, error) { return Forecast{Engine: "sim"}, nil }, "", 8},
+		{"not known", engines, func(*lab.Lab) (Forecast, error) { return Forecast{Engine: "emu"}, nil }, "", 1},
+		{"wrong", engines, func(*lab.Lab) (Forecast, error) { return Forecast{}, errors.New("no") }, "", 1},
+	} {
+		if line, seen := announce(c.engines, c.of); line != c.want || seen != c.seen {
+			t.Errorf("%s: %q after %d forecasts, want %q after %d", c.name, line, seen, c.want, c.seen)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"weft/orchestrator/emulate"
+	"weft/orchestrator/lab"
+	"weft/orchestrator/plan"
+	"weft/orchestrator/topology"
+	"weft/tc-shaping/qdisc"
+)
+
+// PlanDeployment returns what deploying a lab in a subnet makes. Nothing is made, and the machine is only asked where nodes can live
+// where the lab leaves that open.
+func PlanDeployment(ctx context.Context, l *lab.Lab, subnet topology.Subnet) (plan.Plan, error) {
+	if l.Engine.Kind == "sim" {
+		return simulatedPlan(l)
+	}
+	x, err := stand(l, subnet)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	p, err := x.planned(ctx, "deploy", (*emulate.Experiment).ToStand)
+	if err == nil && l.Engine.Kind == "auto" && Runnable(l) == nil {
+		p.Note, err = whyDeployed(l)
+	}
+	return p, err
+}
+
+// whyDeployed says what run does instead with a lab that leaves the engine open; "": it emulates the lab as well.
+func whyDeployed(l *lab.Lab) (note string, err error) {
+	g, err := graph(l)
+	if err != nil {
+		return "", err
+	}
+	x, err := buildOn(l, g, true)
+	if err != nil {
+		return "", err
+	}
+	simulated, err := x.simulatedUnasked()
+	switch {
+	case err != nil:
+		return fmt.Sprintf("weft deploy creates this; weft run refuses the lab: %v", problems(l, err)[0]), nil
+	case simulated != "":
+		return "weft deploy and weft run --engine emu create this; weft run simulates it: " + simulated, nil
+	}
+	return "", nil
+}
+
+// PlanRun returns what running a lab makes where it is emulated.
+func PlanRun(ctx context.Context, l *lab.Lab) (plan.Plan, error) {
+	if l.Engine.Kind == "sim" {
+		return simulatedPlan(l)
+	}
+	g, err := graph(l)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	if err := fits(l, g); err != nil {
+		return plan.Plan{}, err
+	}
+	x, err := buildOn(l, g, false)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	simulated := ""
+	if l.Engine.Kind == "auto" {
+		simulated, err = x.simulatedUnasked()
+	} else {
+		err = x.emulable()
+	}
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	p, err := x.planned(ctx, "run", (*emulate.Experiment).ToRun)
+	switch {
+	case simulated != "":
+		p.Note = "weft run --engine emu creates this; weft run simulates it: " + simulated
+	case l.Engine.Kind == "both":
+		p.Note = "of the two runs, the one in the simulator creates nothing"
+	}
+	return p, err
+}
+
+// simulatedPlan is the plan of a lab that asks for the simulator.
+func simulatedPlan(l *lab.Lab) (plan.Plan, error) {
+	g, err := graph(l)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	return plan.Simulated(l.Name, g.Title), nil
+}
+
+// planned returns the plan of a command, which launches what setup returns.
+func (x *Experiment) planned(ctx context.Context, command string, setup func(*emulate.Experiment) (*emulate.Setup, error)) (plan.Plan, error) {
+	where, open, err := asked(x.Lab)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	if open {
+		where, _ = nodesIn(ctx, x.Lab) // if nowhere here, another machine may have the built-in runtime
+	}
+	dilation := x.Lab.Engine.Dilation
+	e := x.emulation(cmp.Or(dilation, 1), where.processes(Options{}))
+	s, err := setup(&e)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	p := plan.Plan{
+		Lab: x.Lab.Name, Topology: x.Graph.Title, Command: command, Runtime: where.runtime, Datapath: "fabric",
+		Subnet: x.subnet.Prefix().String(), Dilation: dilation,
+	}
+	var links []qdisc.Tree
+	if s.Network != nil {
+		p.Datapath = onKernel
+		if dilation != 0 {
+			if links, err = e.Shape(qdisc.Full()); err != nil {
+				return plan.Plan{}, err
+			}
+		}
+	}
+	return plan.Of(p, s, plan.Runtime{Containers: where.contains, Supervised: command == "deploy"}, links), nil
+}

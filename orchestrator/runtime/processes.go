@@ -1,0 +1,84 @@
+package runtime
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Processes returns the numbers of those processes for which is returns true.
+func Processes(is func(pid int) bool) (pids []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is a good one
+	for _, f := range files {
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f))); err == nil && is(pid) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// Arguments returns those of a process, with its name; nil where it has none, or has ended.
+func Arguments(pid int) []string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil || len(text) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
+}
+
+// Variable returns a variable of a process's environment. That of a process that has ended, or that this user may not look
+// at, has none.
+func Variable(pid int, name string) (value string, ok bool) {
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return "", false
+	}
+	for v := range strings.SplitSeq(string(env), "\x00") {
+		if value, ok = strings.CutPrefix(v, name+"="); ok {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// UserOf returns the effective user of a process, as this process's user namespace numbers users.
+func UserOf(pid int) (int, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) > 2 && f[0] == "Uid:" {
+			return strconv.Atoi(f[2])
+		}
+	}
+	return 0, fmt.Errorf("process %d has no user", pid)
+}
+
+// SameNamespace says whether a process is in the namespace of a kind ("pid", "user") that this one is in.
+func SameNamespace(pid int, kind string) bool {
+	ours, err := os.Readlink("/proc/self/ns/" + kind)
+	if err != nil {
+		return false
+	}
+	theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, kind))
+	return err == nil && theirs == ours
+}
+
+// KillIf kills a process for which is still returns true once the process is held: until then its number may become another's.
+// One that has ended is no error.
+func KillIf(pid int, is func(pid int) bool) error {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
+	if !is(pid) {
+		return nil
+	}
+	return Kill(pid, fd)
+}

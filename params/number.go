@@ -1,0 +1,167 @@
+package params
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"weft/units"
+)
+
+// What texts of numbers look like, as regular expressions.
+const (
+	Plain    = `[0-9]+(\.[0-9]+)?`
+	Percents = Plain + `%`
+	Fraction = Plain + `/` + Plain
+)
+
+// Integer is a whole number.
+func Integer(to *int, lo, hi int) Of[int] {
+	expected := func() string { return fmt.Sprintf("a whole number from %d to %d", lo, hi) }
+	return ranged(Of[int]{
+		to: to, show: strconv.Itoa, expected: expected, bounds: expected, bare: "a whole number",
+		form: func() Form { return Form{Number: "integer", Least: strconv.Itoa(lo), Most: strconv.Itoa(hi)} },
+		parse: func(text string) (int, error) {
+			if !Digits(text) {
+				return 0, fmt.Errorf("%q is not a whole number; expected %s", Clip(text), expected())
+			}
+			v, err := strconv.Atoi(text)
+			if err != nil {
+				err = fmt.Errorf("%q is out of range; expected %s", Clip(text), expected())
+			}
+			return v, err
+		},
+	}, lo, hi)
+}
+
+// Decimal is a number without a unit.
+func Decimal(to *float64, lo, hi float64) Of[float64] {
+	return ranged(Of[float64]{
+		to: to, parse: ParseDecimal, show: ShowDecimal,
+		expected: func() string { return fmt.Sprintf("a number from %v to %v", lo, hi) },
+		form:     func() Form { return Form{Number: "number", Least: ShowDecimal(lo), Most: ShowDecimal(hi)} },
+	}, lo, hi)
+}
+
+// Share is a ratio, written as a number or in percent.
+func Share(to *float64, lo, hi float64) Of[float64] {
+	return ranged(Of[float64]{
+		to: to, parse: OrPercent(ParseDecimal), show: ShowDecimal,
+		expected: func() string { return fmt.Sprintf("a share from %v to %v, such as 0.5 or 50%%", lo, hi) },
+		form: func() Form {
+			return Form{Number: "number", Least: ShowDecimal(lo), Most: ShowDecimal(hi), Patterns: []string{Percents}, Example: "50%"}
+		},
+	}, lo, hi)
+}
+
+// Probability is a share below 1 that may be very small: 0.1%, 0.001 or 1e-12.
+func Probability(to *float64) Of[float64] {
+	const expected = "a share from 0 to below 1, such as 0.1% or 1e-12"
+	return Of[float64]{
+		to: to, expected: always(expected), bounds: always(expected),
+		parse: func(text string) (float64, error) {
+			p, err := OrPercent(parseProbability)(text)
+			if err != nil {
+				err = fmt.Errorf("%q is not a share; expected %s", Clip(text), expected)
+			}
+			return p, err
+		},
+		show: func(p float64) string {
+			if p != 0 && p < 1e-6 {
+				return strconv.FormatFloat(p, 'e', -1, 64)
+			}
+			return ShowDecimal(p)
+		},
+		within: func(p float64) bool { return p < 1 },
+		form:   always(Form{Number: "number", Least: "0", Most: "1", Patterns: []string{Percents}, Example: "0.1%"}),
+	}
+}
+
+var probabilityText = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?(e-[0-9]{1,2})?$`)
+
+func parseProbability(text string) (float64, error) {
+	if !probabilityText.MatchString(text) || len(text) > 32 {
+		return 0, errors.New("no decimal number")
+	}
+	return strconv.ParseFloat(text, 64)
+}
+
+// Percent is a share up to 1 that is written in percent; of what is for the message about one that is missing.
+func Percent(to *float64, of string) Of[float64] {
+	return ranged(Of[float64]{
+		to: to, parse: units.ParsePercent, show: units.FormatPercent, expected: always("a percentage of " + of + " such as 0.5%"),
+		form: always(Form{Patterns: []string{Percents}, Example: "0.5%"}),
+	}, 0, 1)
+}
+
+// Gain is a share above 0, which NICs and papers like to write as a fraction such as 1/256.
+func Gain(to *float64) Of[float64] {
+	const expected = "a share above 0, up to 1, such as 1/256 or 0.4%"
+	return Of[float64]{
+		to: to, parse: ParseGain, show: ShowDecimal, expected: always(expected), bounds: always(expected),
+		within: func(v float64) bool { return v > 0 && v <= 1 },
+		form:   always(Form{Number: "number", Least: "0", Most: "1", Patterns: []string{Percents, Fraction}, Example: "1/256"}),
+	}
+}
+
+// Flag is true or false.
+func Flag(to *bool) Of[bool] {
+	return Of[bool]{
+		to: to, show: strconv.FormatBool, expected: always("true or false"), form: always(Form{Flag: true}),
+		parse: func(text string) (bool, error) {
+			switch text {
+			case "true", "on", "yes":
+				return true, nil
+			case "false", "off", "no":
+				return false, nil
+			}
+			return false, fmt.Errorf("%q is neither true nor false", Clip(text))
+		},
+	}
+}
+
+// ParseDecimal reads a number without a sign or an exponent.
+func ParseDecimal(text string) (float64, error) {
+	whole, fraction, point := strings.Cut(text, ".")
+	if !Digits(whole) || point && !Digits(fraction) || len(text) > 32 {
+		return 0, fmt.Errorf("%q is not a decimal number; expected one such as 1.25", Clip(text))
+	}
+	return strconv.ParseFloat(text, 64)
+}
+
+// ShowDecimal writes a number so that ParseDecimal reads it.
+func ShowDecimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// OrPercent reads a ratio: what ends in %, or else as parse does.
+func OrPercent(parse func(string) (float64, error)) func(string) (float64, error) {
+	return func(text string) (float64, error) {
+		if strings.HasSuffix(text, "%") {
+			return units.ParsePercent(text)
+		}
+		return parse(text)
+	}
+}
+
+// ParseGain reads a number, a percentage or a fraction.
+func ParseGain(text string) (float64, error) {
+	over, under, fraction := strings.Cut(text, "/")
+	if !fraction {
+		return OrPercent(ParseDecimal)(text)
+	}
+	a, err := ParseDecimal(over)
+	if err != nil {
+		return 0, err
+	}
+	b, err := ParseDecimal(under)
+	if err != nil {
+		return 0, err
+	}
+	return a / b, nil // 0 below the line makes it infinite or no number, which is out of range
+}
+
+// Digits says that text is digits alone.
+func Digits(text string) bool {
+	return text != "" && strings.Trim(text, "0123456789") == ""
+}

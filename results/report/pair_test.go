@@ -1,0 +1,134 @@
+package report
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"weft/results/record"
+)
+
+// simulated is a simulation of a point with one flow that took so many microseconds; none: it failed.
+func simulated(transport string, seed uint64, fct float64) *Run {
+	at := map[string]any{"transport.kind": transport, "seed": seed}
+	s := &record.Summary{Lab: "x", Engine: "sim", Transport: transport, Seed: seed, Point: at, Status: "failed"}
+	if fct > 0 {
+		s.Status, s.LabTimeUS = record.OK, fct
+		s.Flows = record.Flows{Count: 1, FCT: record.Quantiles{Mean: fct, P99: fct}}
+		s.Network = record.Network{Retransmits: int64(fct)}
+	}
+	return &Run{Manifest: &record.Manifest{Lab: "x", Seed: seed, Point: at, Status: s.Status}, Summary: s}
+}
+
+// simulations is simulations of a transport, of seeds 1 and on.
+func simulations(transport string, fcts ...float64) Side {
+	var out Side
+	for i, fct := range fcts {
+		out = append(out, simulated(transport, uint64(i+1), fct))
+	}
+	return out
+}
+
+// Runs of a point are matched by seed, whatever became of the others.
+func TestRunsAreComparedSeedBySeed(t *testing.T) {
+	later := simulations("pc4", 0, 0, 30, 40, 50)[2:] // seeds 3 to 5
+	for _, c := range []struct {
+		name         string
+		a, b         Side
+		seedsA       []uint64
+		seedsB       []uint64
+		missing      string
+		incomparable bool
+	}{
+		{name: "all ended", a: simulations("pc4", 1, 2), b: simulations("pc4", 3, 4), seedsA: []uint64{1, 2}, seedsB: []uint64{1, 2}},
+		{name: "two failed", a: simulations("pc4", 1, 2, 3, 4), b: simulations("pc4", 0, 5, 0, 6), seedsA: []uint64{2, 4}, seedsB: []uint64{2, 4},
+			missing: "transport.kind=pc4 seed=1: failed; transport.kind=pc4 seed=3: failed"},
+		{name: "failed on both sides", a: simulations("pc4", 0, 2, 3), b: simulations("pc4", 4, 5, 0), seedsA: []uint64{2}, seedsB: []uint64{2}, missing: "transport.kind=pc4 seed=3: failed"},
+		{name: "one was not run", a: simulations("pc4", 1, 2, 3), b: simulations("pc4", 4, 5), seedsA: []uint64{1, 2}, seedsB: []uint64{1, 2}, missing: "transport.kind=pc4 seed=3: not run"},
+		{name: "more seeds", a: simulations("pc4", 1, 2), b: simulations("pc4", 4, 5, 6), seedsA: []uint64{1, 2}, seedsB: []uint64{1, 2}},
+		{name: "one against several", a: simulations("pc4", 1), b: simulations("pc4", 4, 5, 6), seedsA: []uint64{1}, seedsB: []uint64{1, 2, 3}},
+		{name: "other seeds", a: simulations("pc4", 1, 2), b: later, seedsA: []uint64{1, 2}, seedsB: []uint64{3, 4, 5}},
+		{name: "in any order", a: Side{simulated("pc4", 2, 1), simulated("pc4", 1, 1)}, b: simulations("pc4", 4, 5), seedsA: []uint64{1, 2}, seedsB: []uint64{1, 2}},
+		{name: "all failed", a: simulations("pc4", 1, 2), b: simulations("pc4", 0, 0), missing: "transport.kind=pc4 seed=1: failed; transport.kind=pc4 seed=2: failed", incomparable: true},
+		{name: "two points of other names", a: simulations("pc4", 1, 2), b: simulations("roce", 3, 0), seedsA: []uint64{1}, seedsB: []uint64{1},
+			missing: "transport.kind=pc4 : transport.kind=roce seed=2: failed"},
+		{name: "its own point failed", a: simulations("pc4", 1), b: append(simulations("pc4", 0), simulations("roce", 3)...), missing: "transport.kind=pc4 seed=1: failed", incomparable: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := strings.Join(Missing(c.a, c.b), "; "); got != c.missing {
+				t.Errorf("missing: %q; want %q", got, c.missing)
+			}
+			all := pairs(c.a, c.b)
+			if len(all) != 1 {
+				t.Fatalf("%d points", len(all))
+			}
+			if c.incomparable {
+				if _, err := Compare(c.a, c.b); !errors.Is(err, ErrNothing) {
+					t.Errorf("compared: %v", err)
+				}
+				return
+			}
+			seeds := func(s Side) (out []uint64) {
+				for _, r := range s {
+					out = append(out, r.seed())
+				}
+				return out
+			}
+			if a, b := seeds(all[0].a), seeds(all[0].b); !slices.Equal(a, c.seedsA) || !slices.Equal(b, c.seedsB) {
+				t.Errorf("seeds %v and %v; want %v and %v", a, b, c.seedsA, c.seedsB)
+			}
+		})
+	}
+}
+
+// A gate compares simulations of the same seeds as they are, at any number of them; a fourth seed takes nothing from what three show.
+func TestGateIsExactAtAnyNumberOfSeeds(t *testing.T) {
+	for _, seeds := range []int{2, 3, 4, 5, 12} {
+		var a, b Side
+		for i := range seeds {
+			for _, transport := range []string{"pc4", "roce", "strack"} {
+				fct := 30 + float64(i)
+				a = append(a, simulated(transport, uint64(i+1), fct))
+				if transport == "strack" {
+					fct *= 4
+				}
+				b = append(b, simulated(transport, uint64(i+1), fct))
+			}
+		}
+		d, err := Compare(a, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The least p of Mann and Whitney, adjusted for three points, is below 0.05 from five seeds on.
+		shows := slices.ContainsFunc(d, func(d Difference) bool { return d.Verdict == Worse })
+		if shows != (seeds >= 5) || (FewSeeds(d, false) == "") != shows {
+			t.Errorf("%d seeds: worse beyond noise: %t, and of few seeds it says %q", seeds, shows, FewSeeds(d, false))
+		}
+		if seeds == 4 && FewSeeds(d, false) != "4 seeds a side cannot show a difference at one point of 3 among 12 numbers, however large: take 5 at least" {
+			t.Errorf("it says %q", FewSeeds(d, false))
+		}
+		Judge(d, 0.01, true)
+		for _, row := range d {
+			if want := strings.Contains(row.Point, "strack"); want != (row.Verdict == Worse) || FewSeeds(d, true) != "" {
+				t.Errorf("%d seeds: the gate says %+v, %q", seeds, row, FewSeeds(d, true))
+			}
+		}
+		for _, row := range Comparison(d).Rows {
+			if exact := row[6] == "exact"; exact != (seeds < 5 && strings.Contains(row[0], "strack")) {
+				t.Errorf("%d seeds: row %v", seeds, row)
+			}
+		}
+	}
+}
+
+// What differs little, in few numbers, is no reason to ask for more seeds.
+func TestEnoughSeeds(t *testing.T) {
+	d, err := Compare(simulations("pc4", 30, 31, 32, 33), simulations("pc4", 31, 30, 33, 32.5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if word := FewSeeds(d, false); word != "" {
+		t.Errorf("of one point, where 4 seeds can show a difference, it says %q", word)
+	}
+}

@@ -1,0 +1,71 @@
+package table
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"weft/results/record"
+)
+
+// escaped is text as a cell of a Markdown table or a line has it.
+var escaped = strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;")
+
+// Markdown writes runs as GitHub shows them in the summary of a job: a table, and below it why runs failed and what they missed.
+func Markdown(w io.Writer, runs []*record.Summary) error {
+	var b strings.Builder
+	incomplete := Incomplete(runs)
+	b.WriteString("| lab | point | engine |")
+	if incomplete {
+		b.WriteString(" flows done |")
+	}
+	b.WriteString(" FCT p99 | slowdown p99 | status |\n|---|---|---|---|---|---|")
+	if incomplete {
+		b.WriteString("---|")
+	}
+	b.WriteString("\n")
+	for _, s := range runs {
+		fmt.Fprintf(&b, "| %s | %s | %s |", escaped.Replace(s.Lab), escaped.Replace(Point(s.Point)), s.Engine)
+		if incomplete {
+			fmt.Fprintf(&b, " %s |", known(s.Flows.Count > 0, done(s)))
+		}
+		fmt.Fprintf(&b, " %s | %s | %s |\n", known(complete(s), micros(s.Flows.FCT.P99)), known(complete(s), digits(s.Flows.Slowdown.P99)), marked(s))
+	}
+	for _, s := range runs {
+		who := strings.TrimSpace("**" + escaped.Replace(s.Lab) + "** " + escaped.Replace(Point(s.Point)))
+		if first, rest, more := strings.Cut(s.Error, "\n"); first != "" {
+			fmt.Fprintf(&b, "\n- ❌ %s: %s", who, escaped.Replace(first))
+			if more {
+				b.WriteString("\n  ```text\n")
+				for line := range strings.SplitSeq(rest, "\n") {
+					fmt.Fprintf(&b, "  %s\n", strings.ReplaceAll(strings.TrimSpace(line), "```", "'''"))
+				}
+				b.WriteString("  ```")
+			}
+		}
+		for _, e := range s.Expect {
+			switch {
+			case e.Skipped:
+				fmt.Fprintf(&b, "\n- ⏭️ %s: skipped `%s`: %s", who, e.That, escaped.Replace(e.Note))
+			case !e.OK:
+				fmt.Fprintf(&b, "\n- ❌ %s: `%s`: %s", who, e.That, escaped.Replace(Found(e)))
+			case e.Doubt != "":
+				fmt.Fprintf(&b, "\n- ⚠️ %s: `%s`: %s", who, e.That, escaped.Replace(Found(e)))
+			}
+		}
+	}
+	b.WriteString("\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// marked is the outcome of a run with a mark that is seen from afar.
+func marked(s *record.Summary) string {
+	switch {
+	case s.Status != record.OK || Missed(s) > 0:
+		return "❌ " + Outcome(s)
+	case s.Fidelity != nil && s.Fidelity.Verdict != "ok":
+		return "⚠️ " + Outcome(s)
+	}
+	return "✅ ok"
+}

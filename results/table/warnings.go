@@ -1,0 +1,192 @@
+package table
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"weft/results/record"
+)
+
+// mostWarnings is how many different warnings of several runs are shown.
+const mostWarnings = 12
+
+// Warnings writes Warned below the table of several runs; nothing when there is none.
+func Warnings(w io.Writer, runs []*record.Summary, st Style) error {
+	var g grid
+	for _, row := range Warned(runs) {
+		g.row(cell{text: "warning", colour: yellow}, left(row[0]), left(row[1]))
+	}
+	if len(g.rows) == 0 {
+		return nil
+	}
+	if _, err := io.WriteString(w, "\n"); err != nil {
+		return err
+	}
+	return g.write(w, st, "")
+}
+
+// Warned lists what the summaries of several runs warn of: the runs that a sentence is about, and the sentence, each once; and
+// why their fidelity is not ok, with what to do about it.
+func Warned(runs []*record.Summary) (rows [][2]string) {
+	var warned, advised grouped
+	for _, s := range runs {
+		all := s.Warnings
+		if f := s.Fidelity; f != nil {
+			for _, reason := range f.Reasons {
+				all = append(all[:len(all):len(all)], "fidelity "+f.Verdict+": "+reason)
+			}
+		}
+		for _, text := range all {
+			warned.add(text, s)
+		}
+		if f := s.Fidelity; f != nil && f.Advice != "" {
+			advised.add(f.Advice, s)
+		}
+	}
+	rows = append(warned.rows("", len(runs)), advised.rows("advice for ", len(runs))...)
+	if text := Timeouts(Side{Runs: runs}); text != "" {
+		rows = append(rows, [2]string{"compared", text})
+	}
+	return rows
+}
+
+// grouped is sentences in the order in which they came, and the runs that each is about.
+type grouped struct {
+	texts []string
+	of    map[string][]*record.Summary
+}
+
+func (g *grouped) add(text string, s *record.Summary) {
+	if g.of == nil {
+		g.of = map[string][]*record.Summary{}
+	}
+	if g.of[text] == nil {
+		g.texts = append(g.texts, text)
+	}
+	g.of[text] = append(g.of[text], s)
+}
+
+// rows lists whom of so many runs each sentence is about, behind a prefix, and the sentence; the first ones where there are many.
+func (g *grouped) rows(prefix string, all int) (rows [][2]string) {
+	for i, text := range g.texts {
+		if i == mostWarnings {
+			return append(rows, [2]string{fmt.Sprintf("%s%d more", prefix, len(g.texts)-i), "the report of each run has its own"})
+		}
+		rows = append(rows, [2]string{prefix + about(g.of[text], all), text})
+	}
+	return rows
+}
+
+// Side is runs that are compared with others, under the name by which a reader knows them.
+type Side struct {
+	Name string // empty: their transport's
+	Runs []*record.Summary
+}
+
+// Timeouts says where timeouts decide the tail, and with which least timeout, among runs that are compared: "timeouts decide p99 of
+// B (roce, 2 timeouts, least timeout 31ms); not of A (pc4, least timeout 1ms)". What they do not decide is named where its least
+// timeout is another, since that alone may be the difference. Where the least timeouts are not the same, and no sweep is over them, it
+// says what to set. It is empty where timeouts decide nothing, for runs that are all alike, and for sides that are.
+func Timeouts(sides ...Side) string {
+	type group struct {
+		side, transport string
+		us              float64
+		count           int64
+	}
+	var groups []*group
+	for _, side := range sides {
+		for _, s := range side.Runs {
+			i := slices.IndexFunc(groups, func(g *group) bool { return g.side == side.Name && g.transport == s.Transport && g.us == s.RTOMinUS })
+			if i < 0 {
+				i, groups = len(groups), append(groups, &group{side: side.Name, transport: s.Transport, us: s.RTOMinUS})
+			}
+			if s.Tail != nil {
+				groups[i].count += s.Tail.Timeouts
+			}
+		}
+	}
+	alike := func(side string, g *group) bool {
+		return slices.ContainsFunc(groups, func(o *group) bool {
+			return o.side == side && o.transport == g.transport && o.us == g.us && o.count == g.count
+		})
+	}
+	unlike := func(g *group) bool {
+		return slices.ContainsFunc(sides, func(s Side) bool { return !alike(s.Name, g) })
+	}
+	if len(groups) < 2 || len(sides) > 1 && !slices.ContainsFunc(groups, unlike) {
+		return ""
+	}
+	var decided, others []string
+	var least []float64 // of those that are decided
+	for _, g := range groups {
+		if g.count > 0 {
+			least = append(least, g.us)
+		}
+	}
+	for _, g := range groups {
+		timeout := "least timeout " + micros(g.us)
+		if g.count > 0 {
+			word := "timeouts"
+			if g.count == 1 {
+				word = "timeout"
+			}
+			timeout = fmt.Sprintf("%d %s, %s", g.count, word, timeout)
+		}
+		text := fmt.Sprintf("%s (%s)", g.transport, timeout)
+		if g.side != "" {
+			text = fmt.Sprintf("%s (%s, %s)", g.side, g.transport, timeout)
+		}
+		switch {
+		case g.count > 0:
+			decided = append(decided, text)
+		case !slices.Contains(least, g.us):
+			others = append(others, text)
+		}
+	}
+	if len(decided) == 0 {
+		return ""
+	}
+	text := "timeouts decide p99 of " + strings.Join(decided, ", ")
+	if len(others) > 0 {
+		text += "; not of " + strings.Join(others, ", ")
+	}
+	return text + sameTimeout(sides)
+}
+
+// sameTimeout says how runs that are compared get the same least timeout; empty where they have it, or are of a sweep over it.
+func sameTimeout(sides []Side) string {
+	var keys []string
+	var least []float64
+	for _, side := range sides {
+		for _, s := range side.Runs {
+			if _, swept := s.Point[s.RTOMinKey]; swept {
+				return ""
+			}
+			if s.RTOMinUS > 0 && !slices.Contains(least, s.RTOMinUS) {
+				least = append(least, s.RTOMinUS)
+			}
+			if s.RTOMinKey != "" && !slices.Contains(keys, s.RTOMinKey) {
+				keys = append(keys, s.RTOMinKey)
+			}
+		}
+	}
+	if len(least) < 2 || len(keys) == 0 {
+		return ""
+	}
+	return "; to compare them, set the same timeout, such as strack, for all: " + strings.Join(keys, ", ")
+}
+
+// about says which of so many runs a warning is about.
+func about(runs []*record.Summary, all int) string {
+	switch {
+	case len(runs) == all:
+		return "all runs"
+	case len(runs) > 1:
+		return fmt.Sprintf("%d of %d runs", len(runs), all)
+	case len(runs[0].Point) == 0:
+		return runs[0].Lab
+	}
+	return Point(runs[0].Point)
+}

@@ -1,0 +1,28 @@
+package transport
+
+import (
+	"testing"
+
+	"weft/params"
+)
+
+// A connection that is told nothing recovers as a lab does by default, and what a section says is what the connection has.
+func TestSectionsHaveTheDefaultsOfAConnection(t *testing.T) {
+	var s Selective
+	params.SetDefaults(&s)
+	if want := (Selective{DefaultAckEvery, DefaultThreshold, DefaultProbeAfter}); s != want {
+		t.Errorf("selective repeat: %+v, want %+v", s, want)
+	}
+	for _, kind := range Kinds() {
+		section, path, _ := Named(kind)
+		params.SetDefaults(section)
+		if c, ok := section.(*CCM); ok {
+			params.SetDefaults(c.Inside())
+		}
+		var c Spec
+		section.Set(&c)
+		if err := c.CC.Check(); err != nil || c.Tries != DefaultTries || c.RTOMin != 0 || len(section.Keys()) < 8 {
+			t.Errorf("%s (%s): %+v, %v", kind, path, c, err)
+		}
+	}
+}

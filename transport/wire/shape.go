@@ -1,0 +1,82 @@
+package wire
+
+import (
+	"encoding/binary"
+
+	"weft/units"
+)
+
+// Shape says where switches read and write in a data packet. ShapeOf has found the whole header sound; a Shape is small enough to
+// be kept beside the packet, so that nobody has to look at the header again. The zero Shape is that of anything else: nothing is
+// read of it and nothing written. The methods take the bytes that ShapeOf was given.
+type Shape uint8
+
+const (
+	shapeData   Shape = 1 << 7
+	shapeTagged Shape = 1 << 6
+	shapeRoom   Shape = 1<<4 - 1 // records of telemetry that fit
+)
+
+// ShapeOf decodes the data packet that b begins with. An error says why receivers will refuse the packet, or that it is not data.
+func ShapeOf(b []byte) (Shape, error) {
+	var d Data
+	if err := d.Decode(b); err != nil {
+		return 0, err
+	}
+	s := shapeData | Shape(d.Room)
+	if d.Coordination.On {
+		s |= shapeTagged
+	}
+	return s, nil
+}
+
+// Data tells whether the packet is a data packet of the transport.
+func (s Shape) Data() bool { return s&shapeData != 0 }
+
+// Asks tells whether the packet has room for telemetry.
+func (s Shape) Asks() bool { return s&shapeRoom != 0 }
+
+// Records returns the packet's telemetry.
+func (s Shape) Records(b []byte) Records {
+	if !s.Asks() {
+		return Records{}
+	}
+	return table(b[DataSize:], uint8(s&shapeRoom))
+}
+
+// Tag returns the packet's coordination tag; On is false where it has none.
+func (s Shape) Tag(b []byte) Coordination {
+	if s&shapeTagged == 0 {
+		return Coordination{}
+	}
+	b = b[DataSize:]
+	return Coordination{On: true, CC: b[0] == 1, AR: binary.BigEndian.Uint16(b[2:])}
+}
+
+// SetTag overwrites the tag of a packet that has one.
+func (s Shape) SetTag(b []byte, c Coordination) {
+	if s&shapeTagged != 0 {
+		putShim(b[DataSize:], c)
+	}
+}
+
+// SentAt returns when the packet left its card, by its sender's clock.
+func (s Shape) SentAt(b []byte) units.Time {
+	if !s.Data() {
+		return 0
+	}
+	return units.Time(binary.BigEndian.Uint64(b[sentAtByte:]))
+}
+
+// Restamp changes the instant at which the packet left its card.
+func (s Shape) Restamp(b []byte, at units.Time) {
+	if !s.Data() {
+		return
+	}
+	b = b[:DataSize]
+	binary.BigEndian.PutUint64(b[sentAtByte:], uint64(at))
+	seal(b)
+}
+
+// sentAtByte is where a data header says when it left.
+const sentAtByte = 40
