@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"weft/collectives/bench"
 	"weft/collectives/schedule"
+	"weft/internal/regular"
 	"weft/orchestrator/benchmark"
 	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
@@ -301,7 +301,7 @@ func (a *app) draw(f *benchFlags, cases []benchCase, curves []benchmark.Curve) e
 	switch {
 	case err != nil:
 	case name != "":
-		err = os.WriteFile(name, image, 0o644)
+		err = regular.WriteOutput(name, image)
 	default:
 		name, err = store.Claim(f.out, c.job.lab.Name, c.job.series.Stamp()+"-busbw", ".svg", store.NewFile(image))
 	}

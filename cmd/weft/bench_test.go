@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"weft/orchestrator/benchmark"
 	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
@@ -192,10 +194,11 @@ func TestBenchPictureIsCheckedFirst(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	write(t, file, "")
-	if err := os.Mkdir(filepath.Join(dir, "d.svg"), 0o755); err != nil {
+	pipe := filepath.Join(dir, "pipe.svg")
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "d.svg"), 0o755), unix.Mkfifo(pipe, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{filepath.Join(dir, "none", "p.svg"), filepath.Join(file, "p.svg"), filepath.Join(dir, "d.svg")} {
+	for _, name := range []string{filepath.Join(dir, "none", "p.svg"), filepath.Join(file, "p.svg"), filepath.Join(dir, "d.svg"), pipe} {
 		ran := &fake{}
 		code, _, stderr := weft(t, ran, "bench", "--out", dir, "--engine", "sim", "--plot", name)
 		if code != exitUsage || !strings.Contains(stderr, "--plot "+name) || len(ran.runs) > 0 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weft/internal/regular"
 	"weft/orchestrator/capture"
 	"weft/orchestrator/deploy"
 	orchestrate "weft/orchestrator/run"
@@ -96,7 +97,7 @@ func (a *app) createCapture(name string) (io.WriteCloser, error) {
 			io.Closer
 		}{a.stdout, io.NopCloser(nil)}, nil
 	}
-	return os.Create(name)
+	return regular.OpenOutput(name, os.O_TRUNC)
 }
 
 // runCaptureFlag adds --capture of commands that run labs.

@@ -1,11 +1,27 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"weft/internal/regular"
 )
+
+// A FIFO that nobody reads would block the command for ever.
+func TestCaptureToAFIFONobodyReads(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := new(app).createCapture(pipe); !errors.Is(err, regular.ErrNoReader) {
+		t.Error(err)
+	}
+}
 
 // What --capture cannot have is refused before anything runs, by name and with what can be done.
 func TestCaptureOfRunsIsRefused(t *testing.T) {

@@ -37,7 +37,7 @@ func leave(l *lab.Lab, s *record.Summary) error {
 	if svg, err := usage(l, s); err != nil {
 		return err
 	} else if len(svg) > 0 {
-		if err := os.WriteFile(filepath.Join(s.Run, topologyFile), svg, 0o644); err != nil {
+		if err := regular.WriteOutput(filepath.Join(s.Run, topologyFile), svg); err != nil {
 			return err
 		}
 	}
@@ -125,7 +125,7 @@ func writePage(path string, p *report.Page) error {
 	if err := p.Write(&b); err != nil {
 		return err
 	}
-	return os.WriteFile(path, b.Bytes(), 0o644)
+	return regular.WriteOutput(path, b.Bytes())
 }
 
 // draw writes a chart as an SVG or a PNG. What has nothing to show is left out: ok is false.
@@ -146,7 +146,7 @@ func draw(d report.Drawing, folder, name, format string) (path string, ok bool, 
 		return "", false, err
 	}
 	path = filepath.Join(folder, name+"."+format)
-	return path, true, os.WriteFile(path, b, 0o644)
+	return path, true, regular.WriteOutput(path, b)
 }
 
 // leaveSweep writes into a directory what there is to say about all points of a sweep: a table, charts, and a page.
@@ -159,7 +159,7 @@ func leaveSweep(dir string, runs []*record.Summary, points []expect.Point, acros
 	if err := csv.NewWriter(&b).WriteAll(report.CSV(runs)); err != nil {
 		return err
 	}
-	err = errors.Join(os.WriteFile(filepath.Join(dir, sweepFile), append(text, '\n'), 0o644), os.WriteFile(filepath.Join(dir, tableFile), b.Bytes(), 0o644))
+	err = errors.Join(regular.WriteOutput(filepath.Join(dir, sweepFile), append(text, '\n')), regular.WriteOutput(filepath.Join(dir, tableFile), b.Bytes()))
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weft/internal/regular"
 	library "weft/labs"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/paper"
@@ -143,7 +144,7 @@ func tally(rows []paper.Row) (passed, failed, skipped int) {
 func leavePictures(stem string, pictures [][]byte) error {
 	name := func(i int) string { return fmt.Sprintf("%s-%d.svg", stem, i+1) }
 	for i, svg := range pictures {
-		if err := os.WriteFile(name(i), svg, 0o644); err != nil {
+		if err := regular.WriteOutput(name(i), svg); err != nil {
 			return err
 		}
 	}

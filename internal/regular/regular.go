@@ -1,7 +1,8 @@
 // Package regular opens files that Weft finds in a user's directories: its cache, its state, its results. Weft wrote
 // them, but anything may lie there since: a FIFO, whose open(2) blocks until somebody writes to it, a device, a file
 // without end. Every function here opens without blocking, refuses what is not a regular file, and none reads more
-// than its caller expects. OpenOutput, for files that a user names to be written, also takes devices and pipes.
+// than its caller expects. OpenOutput and WriteOutput, for files that a user names to be written, also take devices and
+// pipes that somebody reads.
 package regular
 
 import (
@@ -40,6 +41,16 @@ func OpenOutput(path string, flag int) (*os.File, error) {
 		err = &fs.PathError{Op: "open", Path: path, Err: ErrNoReader}
 	}
 	return f, err
+}
+
+// WriteOutput writes a whole file that a user named, in place of what one of that name held.
+func WriteOutput(path string, content []byte) error {
+	f, err := OpenOutput(path, os.O_TRUNC)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Close())
 }
 
 // OpenIn is OpenFile for a file below dir.

@@ -3,6 +3,7 @@ package regular
 import (
 	"bytes"
 	"errors"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -44,6 +45,40 @@ func TestIrregularFilesAreRefused(t *testing.T) {
 		if _, err := ReadIn(root, name, 10); err == nil {
 			t.Errorf("%s was read", name)
 		}
+	}
+}
+
+// An output is written whole, over what was there; a FIFO that nobody reads is refused without waiting.
+func TestWriteOutput(t *testing.T) {
+	dir := t.TempDir()
+	file, pipe := filepath.Join(dir, "file"), filepath.Join(dir, "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"a longer text", "short"} {
+		if err := WriteOutput(file, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != text {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	if err := WriteOutput(pipe, nil); !errors.Is(err, ErrNoReader) {
+		t.Error(err)
+	}
+	reader, err := os.OpenFile(pipe, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if err := WriteOutput(pipe, []byte("read along")); err != nil {
+		t.Error(err)
+	}
+	if got, err := io.ReadAll(reader); err != nil || string(got) != "read along" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if err := WriteOutput("/dev/full", []byte("x")); !errors.Is(err, unix.ENOSPC) {
+		t.Error(err)
 	}
 }
 
