@@ -6,6 +6,7 @@ import (
 	"weft/clocksync/node"
 	"weft/collectives/schedule"
 	"weft/transport"
+	"weft/transport/wire"
 	"weft/units"
 )
 
@@ -27,6 +28,20 @@ type Plan struct {
 	// Corrupt are instants, in order: the first data packet that comes from each on has a byte that is wrong, unnoticed by the
 	// transport, as by a network card or a memory at fault.
 	Corrupt []units.Time `json:",omitempty"`
+}
+
+// InterfaceMTU returns the MTU that the interfaces of hosts need: room for a full data packet of any plan. Where a host's clock
+// is not lab time, packets also say when they leave.
+func InterfaceMTU(plans []Plan) units.Bytes {
+	const ipAndUDP, least = 28, 1500
+	var payload, departure units.Bytes
+	for i := range plans {
+		payload = max(payload, plans[i].Endpoint.MTU)
+		if plans[i].Clock != nil {
+			departure = wire.DepartureSize
+		}
+	}
+	return max(payload+transport.MaxHeader+departure+ipAndUDP, least)
 }
 
 // Item is one collective of the workload as one host sees it.

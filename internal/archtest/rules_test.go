@@ -86,6 +86,7 @@ func rooms() map[string][]string {
 		"orchestrator/plan":     {"units", "nodeimg/boot", "tc-shaping/qdisc", "orchestrator/emulate", "orchestrator/kernelpath", "orchestrator/runtime", "orchestrator/topology/render"},
 		"orchestrator":          slices.Concat(core, []string{"fabric/realtime", "clocksync", "sim", "nodeimg", "results", "orchestrator", "internal", "tc-shaping"}),
 		"tc-shaping":            {"units", "internal/thread"},
+		"tc-shaping/ports":      {"units", "fabric", "transport/wire", "tc-shaping/qdisc"},
 		"internal":              {"units", "internal"},
 		"labs":                  {},
 		"e2e":                   {}, // its tests may use anything, and mostly the program

@@ -16,7 +16,6 @@ import (
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/transport"
-	"weft/transport/wire"
 	"weft/units"
 )
 
@@ -182,15 +181,8 @@ func (x *Experiment) mtu() units.Bytes {
 	return m
 }
 
-// ipMTU is the MTU of every node's interface: room for a full data packet.
-func (x *Experiment) ipMTU() units.Bytes {
-	const ipAndUDP = 28
-	more := units.Bytes(0)
-	if x.departs() {
-		more = wire.DepartureSize
-	}
-	return max(x.mtu()+transport.MaxHeader+more+ipAndUDP, 1500)
-}
+// ipMTU is the MTU of every node's interface.
+func (x *Experiment) ipMTU() units.Bytes { return host.InterfaceMTU(x.Plans) }
 
 // ahead is how long before they are due packets are handed to the fabric. A NIC fetches the next packet while
 // one is on the line; so do the nodes, by as much as covers an ordinary wake-up.

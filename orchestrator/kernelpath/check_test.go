@@ -14,42 +14,43 @@ import (
 	"weft/fabric/realtime"
 	"weft/nodeimg/control"
 	"weft/tc-shaping/measure"
+	"weft/tc-shaping/ports"
 	"weft/tc-shaping/qdisc"
 	"weft/units"
 )
 
 func TestCheck(t *testing.T) {
 	l := two(1, 1)
-	if _, err := Check(l.Fabric, nil, 1000, l.MTU, qdisc.Full()); err != nil {
+	if _, err := ports.Check(l.Fabric, nil, 1000, l.MTU, qdisc.Full()); err != nil {
 		t.Error(err)
 	}
 	// A lab says how late packets come even where none does: 10 us.
 	for _, d := range []fabric.Disorder{{Jitter: 100 * units.Nanosecond}, {Duplicate: 0.01}, {Reorder: 0.01}} {
 		d.By = 10 * units.Microsecond
 		l.Fabric.Ports[3].Disorder = d
-		if _, err := Check(l.Fabric, nil, 1000, l.MTU, qdisc.Full()); err != nil {
+		if _, err := ports.Check(l.Fabric, nil, 1000, l.MTU, qdisc.Full()); err != nil {
 			t.Errorf("%+v: %v", d, err)
 		}
 	}
 	l.Fabric.Ports[3].Disorder = fabric.Disorder{}
 	// What a fault makes of a line must be had, too.
-	slow := lineOf(&l.Fabric.Ports[2])
+	slow := ports.LineOf(&l.Fabric.Ports[2])
 	slow.Rate, slow.Disorder = units.Mbps, nil
 	fault := fabric.Change{At: 5 * units.Microsecond, Ports: []int{2, 3}, Line: &slow}
-	if port, err := Check(l.Fabric, []fabric.Change{fault}, 1000_000, l.MTU, qdisc.Full()); port != 2 || !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), "from 5µs on") {
+	if port, err := ports.Check(l.Fabric, []fabric.Change{fault}, 1000_000, l.MTU, qdisc.Full()); port != 2 || !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), "from 5µs on") {
 		t.Errorf("port %d: %v", port, err)
 	}
 	l.Fabric.Ports[3].Buffer = 2 * units.KB
-	if port, err := Check(l.Fabric, nil, 1000, l.MTU, qdisc.Full()); port != 3 || !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), "does not fit") {
+	if port, err := ports.Check(l.Fabric, nil, 1000, l.MTU, qdisc.Full()); port != 3 || !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), "does not fit") {
 		t.Errorf("port %d: %v", port, err)
 	}
 	l.Fabric.Ports[3].Buffer = units.MB
-	if _, err := Check(l.Fabric, nil, 1e9, l.MTU, qdisc.Full()); !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), "smaller dilation") {
+	if _, err := ports.Check(l.Fabric, nil, 1e9, l.MTU, qdisc.Full()); !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), "smaller dilation") {
 		t.Error(err)
 	}
 	without := qdisc.Full()
 	without.Missing = map[qdisc.Part]string{qdisc.PartNetem: "this kernel does not have it"}
-	if _, err := Check(l.Fabric, nil, 1000, l.MTU, without); !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), "netem") {
+	if _, err := ports.Check(l.Fabric, nil, 1000, l.MTU, without); !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), "netem") {
 		t.Error(err)
 	}
 }
@@ -70,7 +71,7 @@ func TestRefusedChangesChangeNothing(t *testing.T) {
 	}
 	was := slices.Clone(c.lines)
 	line := func(change func(*fabric.Line)) *fabric.Line {
-		l := lineOf(&l.Fabric.Ports[0])
+		l := ports.LineOf(&l.Fabric.Ports[0])
 		change(&l)
 		return &l
 	}

@@ -13,6 +13,7 @@ import (
 
 	"weft/fabric/realtime"
 	"weft/tc-shaping/measure"
+	"weft/tc-shaping/ports"
 	"weft/tc-shaping/qdisc"
 	"weft/units"
 )
@@ -178,7 +179,7 @@ func (c *carrier) choose() (ports []int) {
 // direction is what a port should be in real time.
 func (c *carrier) direction(p int) qdisc.Direction {
 	l := &c.lines[p]
-	return Real(l.port, &l.line, c.cfg.Dilation, c.mtu(), c.net.Ends[p].Host >= 0)
+	return ports.Real(l.port, &l.line, c.cfg.Dilation, c.mtu(), c.net.Ends[p].Host >= 0)
 }
 
 // between says which direction a port is.

@@ -15,6 +15,7 @@ import (
 	"weft/internal/clock"
 	"weft/nodeimg/control"
 	"weft/orchestrator/runtime"
+	"weft/tc-shaping/ports"
 	"weft/tc-shaping/qdisc"
 	"weft/tc-shaping/tcnl"
 	"weft/units"
@@ -268,7 +269,7 @@ func (c *carrier) make(change *fabric.Change) error {
 			l.down = !*change.Up
 		}
 		if change.Line != nil {
-			l.line = become(l.line, change.Line)
+			l.line = ports.Become(l.line, change.Line)
 		}
 	})
 	if err != nil {

@@ -30,6 +30,7 @@ import (
 	"weft/orchestrator/runtime/namespace"
 	"weft/orchestrator/uml"
 	"weft/tc-shaping/measure"
+	"weft/tc-shaping/ports"
 	"weft/tc-shaping/qdisc"
 	"weft/units"
 )
@@ -355,7 +356,7 @@ func TestUMLChanges(t *testing.T) {
 	before := count()
 	line := func(change func(*fabric.Line)) {
 		t.Helper()
-		to := lineOf(&l.Fabric.Ports[port])
+		to := ports.LineOf(&l.Fabric.Ports[port])
 		change(&to)
 		if err := k.make(&fabric.Change{Ports: []int{port, port + 1}, Line: &to}); err != nil {
 			t.Error(err)

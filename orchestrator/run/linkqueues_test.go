@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"weft/fabric"
-	"weft/orchestrator/kernelpath"
 	"weft/results/store"
+	"weft/tc-shaping/ports"
 	"weft/units"
 )
 
@@ -94,7 +94,7 @@ func TestQueuesOfLinksOverrideKeyByKey(t *testing.T) {
 		p := &x.Fabric.Ports[i]
 		got[name] = *p
 		l := fabric.Line{Rate: p.Rate, Delay: p.Delay, Disorder: &p.Disorder}
-		d := kernelpath.Real(p, &l, 1000, 4200, int(p.From) < x.Fabric.Hosts)
+		d := ports.Real(p, &l, 1000, 4200, int(p.From) < x.Fabric.Hosts)
 		limits[name] = d.Limit
 		if (d.RED != nil) != p.ECN.On || d.RED != nil && (d.RED.Min != p.ECN.Kmin || d.RED.Max != p.ECN.Kmax || d.RED.Pmax != p.ECN.Pmax) {
 			t.Errorf("%s: %+v became %+v", name, p.ECN, d.RED)
