@@ -21,6 +21,47 @@ type Section interface {
 	Set(*Spec) // makes a connection of it
 }
 
+// Coordination is what switches are told that take part in congestion management.
+type Coordination struct {
+	Congested params.Size // a port is congested above here
+	Light     params.Size // and light up to here
+	Every     units.Time
+	Refresh   units.Time
+	Strict    bool
+	Loss      float64 // of notifications
+}
+
+// CoordinationOf is what switches are told that take part in a transport's congestion management; nil: they do not.
+func CoordinationOf(s Section) *Coordination {
+	if c, ok := s.(interface{ coordination() *Coordination }); ok {
+		return c.coordination()
+	}
+	return nil
+}
+
+// InsideOf returns the section of the congestion control inside another, and its key in the section of that one; s itself and "" where
+// there is none inside.
+func InsideOf(s Section) (key string, inside Section) {
+	if c, ok := s.(interface{ inside() (string, Section) }); ok {
+		return c.inside()
+	}
+	return "", s
+}
+
+// QueuePairs are those of each connection; whole: messages are cut over all of them. 0: the transport has none.
+func QueuePairs(s Section) (n int, whole bool) {
+	if q, ok := s.(interface{ queuePairs() (int, bool) }); ok {
+		return q.queuePairs()
+	}
+	return 0, false
+}
+
+// Repaths says that sources take another path by themselves.
+func Repaths(s Section) bool {
+	r, ok := s.Control().(interface{ Repaths() bool })
+	return ok && r.Repaths()
+}
+
 // of is the section of a transport whose congestion control has parameters P, and that has no others.
 func of[P cc.Params, D declared[P]]() Section { return new(plainSection[P, D]) }
 
@@ -101,6 +142,8 @@ func (s *RoCE) Rules(r params.Rules) {
 // Control implements Section.
 func (s *RoCE) Control() cc.Params { return s.Params }
 
+func (s *RoCE) queuePairs() (n int, whole bool) { return s.QPs, s.Split == "messages" && s.QPs > 1 }
+
 // Set implements Section.
 func (s *RoCE) Set(c *Spec) {
 	c.CC, c.Recovery, c.RTOMin, c.Tries = s.Params, s.Recovery, s.RTOMin, s.Tries
@@ -156,13 +199,7 @@ type CCM struct {
 	Recovery string
 	Timeout  units.Time
 	Paths    int // source ports that a source may change between
-
-	Congested params.Size // a port is congested above here
-	Light     params.Size // and light up to here
-	Every     units.Time
-	Refresh   units.Time
-	Strict    bool
-	Loss      float64 // of notifications
+	Coordination
 }
 
 // usualInner is the congestion control inside unless a lab names another.
@@ -229,21 +266,23 @@ func (s *CCM) Rules(r params.Rules) {
 	}
 }
 
-// Inside is the section of the congestion control inside.
-func (s *CCM) Inside() Section {
+func (s *CCM) coordination() *Coordination { return &s.Coordination }
+
+func (s *CCM) inside() (string, Section) {
 	switch s.Inner {
 	case "swift":
-		return &s.Swift
+		return s.Inner, &s.Swift
 	case "pc4":
-		return &s.PC4
+		return s.Inner, &s.PC4
 	}
-	return &s.RoCE
+	return s.Inner, &s.RoCE
 }
 
 // Control implements Section.
 func (s *CCM) Control() cc.Params {
 	p := ccm.Params{Timeout: s.Timeout, Paths: s.Paths}
-	switch inner := s.Inside().Control().(type) {
+	_, inside := s.inside()
+	switch inner := inside.Control().(type) {
 	case dcqcn.Params:
 		p.DCQCN = &inner
 	case swift.Params:
@@ -255,7 +294,10 @@ func (s *CCM) Control() cc.Params {
 }
 
 // Retries implements Section.
-func (s *CCM) Retries() Timeouts { return s.Inside().Retries() }
+func (s *CCM) Retries() Timeouts {
+	_, inside := s.inside()
+	return inside.Retries()
+}
 
 // Set implements Section.
 func (s *CCM) Set(c *Spec) {

@@ -16,8 +16,8 @@ func TestSectionsHaveTheDefaultsOfAConnection(t *testing.T) {
 	for _, kind := range Kinds() {
 		section, path, _ := Named(kind)
 		params.SetDefaults(section)
-		if c, ok := section.(*CCM); ok {
-			params.SetDefaults(c.Inside())
+		if key, inside := InsideOf(section); key != "" {
+			params.SetDefaults(inside)
 		}
 		var c Spec
 		section.Set(&c)

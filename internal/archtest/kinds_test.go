@@ -143,6 +143,19 @@ func checkKinds(s *source, constants map[string]string) (bad []comparison) {
 			}
 		}
 	}
+	asserted := func(at ast.Node, e ast.Expr) {
+		if p, ok := e.(*ast.StarExpr); ok {
+			e = p.X
+		}
+		sel, ok := e.(*ast.SelectorExpr)
+		if !ok || below(s.pkg, "transport") {
+			return
+		}
+		if x, ok := sel.X.(*ast.Ident); ok && ofOneTransport(imports[x.Name], sel.Sel.Name) {
+			bad = append(bad, comparison{sel.Sel.Name, fmt.Sprintf("%s tells a transport by the type %s.%s: others ask an interface that a new one may have as well, "+
+				"such as transport.CoordinationOf or cc.Fitted", s.at(at), x.Name, sel.Sel.Name)})
+		}
+	}
 	ast.Inspect(s.tree, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.BinaryExpr:
@@ -151,6 +164,11 @@ func checkKinds(s *source, constants map[string]string) (bad []comparison) {
 			}
 		case *ast.CaseClause:
 			told(n, n.List...)
+			for _, e := range n.List {
+				asserted(n, e)
+			}
+		case *ast.TypeAssertExpr:
+			asserted(n, n.Type)
 		case *ast.CompositeLit:
 			if _, ok := n.Type.(*ast.MapType); !ok {
 				break
@@ -166,6 +184,12 @@ func checkKinds(s *source, constants map[string]string) (bad []comparison) {
 	return bad
 }
 
+// ofOneTransport says that a type is that of the section or of the parameters of one transport.
+func ofOneTransport(path, name string) bool {
+	return path == "weft/transport" && slices.Contains([]string{"CCM", "RoCE", "STrack"}, name) ||
+		strings.HasPrefix(path, "weft/transport/cc/") && name == "Params"
+}
+
 // The rule is shown files that break it and some that do not.
 func TestKindsRuleBites(t *testing.T) {
 	constants := map[string]string{"weft/collectives/schedule.Incast": "incast", "weft/clocksync/node.PTP": "ptp"}
@@ -176,6 +200,8 @@ func TestKindsRuleBites(t *testing.T) {
 		{"sim/x.go", `package x; import clocks "weft/clocksync/node"; func f(c clocks.Sync) bool { return c == clocks.PTP }`, "node.FactsOf"},
 		{"cmd/weft/x.go", `package x; import "weft/clocksync/node"; func f(c node.Sync) bool { return c == node.Sync("huygens") }`, "node.FactsOf"},
 		{"cmd/weft/x.go", `package x; var m = map[string]int{"hpcc": 1}`, "a transport"},
+		{"orchestrator/run/x.go", `package x; import "weft/transport"; func f(s transport.Section) bool { _, ok := s.(*transport.CCM); return ok }`, "transport.CoordinationOf"},
+		{"orchestrator/run/x.go", `package x; import "weft/transport/cc/pc4"; func f(s any) { switch s.(type) { case pc4.Params: } }`, "cc.Fitted"},
 		{"orchestrator/run/x.go", `package x; func f(kind string) string { return "star" + kind }`, ""},
 		{"orchestrator/run/x_test.go", `package x; func f(kind string) bool { return kind == "ccm" }`, ""},
 		{"transport/x.go", `package x; func f(kind string) bool { return kind == "ccm" }`, ""},

@@ -127,7 +127,7 @@ func (e *effective) queues() {
 		add("buffer", func(p int) units.Bytes { return cfg.Ports[p].Buffer })
 		add("ecn.kmin", func(p int) units.Bytes { return cfg.Ports[p].ECN.Kmin })
 		add("ecn.kmax", func(p int) units.Bytes { return cfg.Ports[p].ECN.Kmax })
-		if e.m.ccm != nil {
+		if e.m.coord != nil {
 			e.add(at+"light", spread(ports, func(p int) units.Bytes { return cfg.Ports[p].Light }), e.origin("transport.ccm.light"))
 			e.add(at+"congested", spread(ports, func(p int) units.Bytes { return cfg.Ports[p].Congested }), e.origin("transport.ccm.congested"))
 		} else {

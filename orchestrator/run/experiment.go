@@ -11,7 +11,6 @@ import (
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 	"weft/transport"
-	"weft/transport/cc/pc4"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -151,9 +150,7 @@ func (x *Experiment) addItem(index int) error {
 		Size: it.Size, Chunk: it.Chunk, Parallel: it.Parallel, Group: it.Group, FarFirst: it.FarFirst, Repeat: it.Repeat,
 		Start: it.Start, Previous: it.Previous, Flows: it.Flows, Compute: it.Compute, Jitter: it.Jitter,
 	}
-	if r, ok := x.Lab.Transport.Section.(*transport.RoCE); ok {
-		base.QPs, base.Split = r.QPs, r.Split == "messages" && r.QPs > 1
-	}
+	base.QPs, base.Split = transport.QueuePairs(x.Lab.Transport.Section)
 	if it.Shuffled {
 		base.Shuffle = itemSeed(x.Lab.Seed, index) | 1
 	}
@@ -230,8 +227,7 @@ func (x *Experiment) tune() {
 
 // manyPaths says whether packets of one connection take several paths: switches choose them, or the source takes another port (PLB).
 func manyPaths(l *lab.Lab) bool {
-	r, ok := l.Transport.Section.(*transport.RoCE)
-	return balance(l) != fabric.ECMP || ok && r.Params.Repath > 0
+	return balance(l) != fabric.ECMP || transport.Repaths(l.Transport.Section)
 }
 
 // overtaking is how many packets of a connection may overtake one of it, where it takes several paths, before that is
@@ -240,7 +236,7 @@ func manyPaths(l *lab.Lab) bool {
 func (x *Experiment) overtaking(s *transport.Spec, net units.Time) int {
 	line := s.Forward.Rates[0]
 	size := line.BytesIn(2 * net)
-	if c, ok := x.Lab.Transport.Section.(*transport.CCM); ok {
+	if c := transport.CoordinationOf(x.Lab.Transport.Section); c != nil {
 		size += c.Congested.On(line, line.BytesIn(net))
 	} else {
 		size += x.Lab.Queues.Light.On(line, line.BytesIn(net))
@@ -287,8 +283,8 @@ func (x *Experiment) connect(src, dst transport.HostID, lane int, it *lab.Item, 
 
 // checkQPs refuses queue pairs that nothing would go over: messages take turns, and no connection has a second.
 func (x *Experiment) checkQPs() error {
-	r, ok := x.Lab.Transport.Section.(*transport.RoCE)
-	if !ok || r.QPs == 1 || r.Split != "round-robin" {
+	qps, whole := transport.QueuePairs(x.Lab.Transport.Section)
+	if qps <= 1 || whole {
 		return nil
 	}
 	for i := range x.items {
@@ -297,7 +293,7 @@ func (x *Experiment) checkQPs() error {
 		}
 	}
 	return x.Lab.Errorf("transport.roce.split", "round-robin has messages take turns, but no connection of this workload carries a second: "+
-		"%d queue pairs would not be used; split: messages cuts each message over all, and chunk makes more messages", r.QPs)
+		"%d queue pairs would not be used; split: messages cuts each message over all, and chunk makes more messages", qps)
 }
 
 // moreThanOne tells whether a rank sends more than one message on some connection.
@@ -338,12 +334,9 @@ func (x *Experiment) plannedRates(it *host.Item) ([]units.Bandwidth, error) {
 
 // ratesByTable tells whether base rates are those of Table I, also while fewer flows are active than a collective has.
 func (x *Experiment) ratesByTable() bool {
-	section := x.Lab.Transport.Section
-	if c, ok := section.(*transport.CCM); ok {
-		section = c.Inside() // PC4 may be it
-	}
-	p, ok := section.Control().(pc4.Params)
-	return ok && p.BaseRate == pc4.Table
+	_, section := transport.InsideOf(x.Lab.Transport.Section)
+	p, ok := section.Control().(interface{ RatesByTable() bool })
+	return ok && p.RatesByTable()
 }
 
 // itemSeed is the seed of the random choices of one item of the workload.

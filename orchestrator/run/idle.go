@@ -8,10 +8,7 @@ import (
 	"weft/orchestrator/topology"
 	"weft/params"
 	"weft/transport"
-	"weft/transport/cc/dcqcn"
-	"weft/transport/cc/hpcc"
-	"weft/transport/cc/pc4"
-	"weft/transport/cc/swift"
+	"weft/transport/cc"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -20,8 +17,8 @@ import (
 // What is wrong whatever the network is refused when the lab is read.
 func (x *Experiment) checkTransport() error {
 	path, section := "transport."+x.Lab.Transport.Kind+".", x.Lab.Transport.Section
-	if p, ok := section.(*transport.CCM); ok {
-		path, section = path+p.Inner+".", p.Inside()
+	if key, inside := transport.InsideOf(section); key != "" {
+		path, section = path+key+".", inside
 	}
 	return errors.Join(x.checkQPs(), x.checkTelemetry(), x.checkTimeout(), x.checkRates(path, section))
 }
@@ -41,10 +38,10 @@ func (x *Experiment) timeoutPath() string { return settingsOf(&x.Lab.Transport) 
 
 // settingsOf is the path of the section that a transport's congestion control has its parameters from.
 func settingsOf(t *lab.Transport) string {
-	if p, ok := t.Section.(*transport.CCM); ok {
-		return "transport.ccm." + p.Inner
-	}
 	_, path, _ := transport.Named(t.Kind)
+	if key, _ := transport.InsideOf(t.Section); key != "" {
+		path += "." + key
+	}
 	return "transport." + path
 }
 
@@ -62,36 +59,15 @@ func (x *Experiment) checkTelemetry() error {
 
 // checkRates refuses, of the values that somebody wrote, rates above the line and windows that no connection ever has.
 func (x *Experiment) checkRates(path string, section transport.Section) error {
-	refuse := func(key, format string, args ...any) error {
-		if !x.Lab.Written(path + key) {
-			return nil
-		}
-		return x.Lab.Errorf(path+key, format, args...)
-	}
-	least := func(r params.Rate) error {
-		if !x.reach.some() {
-			return nil
-		}
-		if line := x.reach.slowest; r.At(line) > line {
-			return refuse("min_rate", "%v is above the line of %s, %v, which nothing exceeds; expected at most that", r, x.Graph.Nodes[x.reach.slow].Name, line)
-		}
+	p, ok := section.Control().(cc.Fitted)
+	if !ok || !x.reach.some() {
 		return nil
 	}
-	switch p := section.Control().(type) {
-	case dcqcn.Params:
-		return least(p.MinRate)
-	case hpcc.Params:
-		return least(p.MinRate)
-	case swift.Params:
-		if most := x.reach.bdp; p.MaxWindow == 0 && x.reach.some() && p.InitialWindow > max(most, p.MinWindow) {
-			return refuse("initial_window", "%v is above max_window, which is the bandwidth-delay product of the path, at most %v here; expected at most that, or a max_window", p.InitialWindow, most)
-		}
-	case pc4.Params:
-		if most := x.reach.bdp; p.Initial == pc4.AtWindow && x.reach.some() && p.InitialWindow > most {
-			return refuse("initial", "%v is more than the line brings in a base RTT, at most %v here; expected at most that, or line", p.InitialWindow, most)
-		}
+	key, why := p.Exceeds(x.Graph.Nodes[x.reach.slow].Name, x.reach.slowest, x.reach.bdp)
+	if key == "" || !x.Lab.Written(path+key) {
+		return nil
 	}
-	return nil
+	return x.Lab.Errorf(path+key, "%s", why)
 }
 
 // marking says of the ECN settings of links without PFC whether some queue that they are for can be long enough to be marked.

@@ -18,8 +18,8 @@ const dataClass = 1
 // memory resolves what a lab says of queues for the ports and switches of a network.
 type memory struct {
 	lab    *lab.Lab
-	queues *queues.Queues // of the lab; links may override them
-	ccm    *transport.CCM // nil: no coordination
+	queues *queues.Queues          // of the lab; links may override them
+	coord  *transport.Coordination // nil: switches take no part
 	g      *topology.Graph
 	rtt    units.Time        // base RTT of the network
 	packet units.Bytes       // the largest on the wire
@@ -34,7 +34,7 @@ func newMemory(l *lab.Lab, g *topology.Graph) *memory {
 		lab: l, queues: &l.Queues, g: g, packet: largest(l),
 		rtt: g.BaseRTT(dataWire(l.Topology.MTU), ackWire),
 	}
-	m.ccm, _ = l.Transport.Section.(*transport.CCM)
+	m.coord = transport.CoordinationOf(l.Transport.Section)
 	m.ports, m.fast = make([]int, len(g.Nodes)), make([]units.Bandwidth, len(g.Nodes))
 	for i := range g.Links { // those that are down too: a fault may let them come up
 		k := &g.Links[i]
@@ -108,8 +108,8 @@ func (m *memory) port(id topology.LinkID, from topology.NodeID) fabric.PortConfi
 // paths is what a port of a switch has for choosing paths by the packet.
 func (m *memory) paths(p *fabric.PortConfig) {
 	switch {
-	case m.ccm != nil:
-		p.Light, p.Congested = m.on(m.ccm.Light, p.Rate), m.on(m.ccm.Congested, p.Rate)
+	case m.coord != nil:
+		p.Light, p.Congested = m.on(m.coord.Light, p.Rate), m.on(m.coord.Congested, p.Rate)
 	case m.queues.Balance() == fabric.Adaptive:
 		p.Light = m.on(m.queues.Light, p.Rate)
 	}

@@ -79,7 +79,7 @@ func balance(l *lab.Lab) fabric.Balance {
 
 // coordinate says what switches need for coordinated congestion management.
 func (m *memory) coordinate(cfg *fabric.Config) {
-	if c := m.ccm; c != nil {
+	if c := m.coord; c != nil {
 		cfg.Port = wire.Port
 		cfg.CCM = &fabric.CCMConfig{RTT: m.rtt, Every: c.Every, Refresh: c.Refresh, Strict: c.Strict, Loss: c.Loss}
 	}

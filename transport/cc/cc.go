@@ -14,6 +14,13 @@ type Params interface {
 	Check() error // names the first that is out of range
 }
 
+// Fitted are Params that can be too large for a network: a rate above every line, a window that no connection ever has.
+type Fitted interface {
+	// Exceeds returns the key of a parameter that is too large, and why; "" if none is. The slowest line is that of host, and bdp is
+	// the largest bandwidth-delay product of a path.
+	Exceeds(host string, line units.Bandwidth, bdp units.Bytes) (key, why string)
+}
+
 // A Controller decides how much of one connection may be in flight and how fast it may leave. Sizes are bytes
 // on the wire, every header included. It is told of a packet after it was sent, so both answers are read
 // again after every call.

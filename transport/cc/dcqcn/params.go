@@ -1,6 +1,8 @@
 package dcqcn
 
 import (
+	"fmt"
+
 	"weft/params"
 	"weft/units"
 )
@@ -99,6 +101,9 @@ func (p *Params) Keys() []params.Key {
 	return keys
 }
 
+// Repaths says that the source takes another path by itself.
+func (p Params) Repaths() bool { return p.Repath > 0 }
+
 // Repathing is the key of Repath.
 func (p *Params) Repathing() params.Key {
 	return params.New("repath", params.Integer(&p.Repath, 1, 1000).Or("off", 0), "PLB: change path after this many congested rounds.").
@@ -121,6 +126,14 @@ func (p *Params) in(mode string) func() (bool, string) {
 func Defaults() (p Params) {
 	params.SetDefaults(&p)
 	return p
+}
+
+// Exceeds implements cc.Fitted.
+func (p Params) Exceeds(host string, line units.Bandwidth, _ units.Bytes) (key, why string) {
+	if p.MinRate.At(line) > line {
+		return "min_rate", fmt.Sprintf("%v is above the line of %s, %v, which nothing exceeds; expected at most that", p.MinRate, host, line)
+	}
+	return "", ""
 }
 
 // Check returns an error naming the first parameter that is out of range or that the mode does not use.

@@ -2,6 +2,7 @@ package hpcc
 
 import (
 	"errors"
+	"fmt"
 	"math"
 
 	"weft/params"
@@ -54,6 +55,14 @@ func (p *Params) Rules(r params.Rules) {
 func Defaults() (p Params) {
 	params.SetDefaults(&p)
 	return p
+}
+
+// Exceeds implements cc.Fitted.
+func (p Params) Exceeds(host string, line units.Bandwidth, _ units.Bytes) (key, why string) {
+	if p.MinRate.At(line) > line {
+		return "min_rate", fmt.Sprintf("%v is above the line of %s, %v, which nothing exceeds; expected at most that", p.MinRate, host, line)
+	}
+	return "", ""
 }
 
 // Check returns an error naming the first parameter that is out of range or not used.

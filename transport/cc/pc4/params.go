@@ -130,5 +130,17 @@ func Defaults() (p Params) {
 	return p
 }
 
+// Exceeds implements cc.Fitted.
+func (p Params) Exceeds(_ string, _ units.Bandwidth, bdp units.Bytes) (key, why string) {
+	if p.Initial == AtWindow && p.InitialWindow > bdp {
+		return "initial", fmt.Sprintf("%v is more than the line brings in a base RTT, at most %v here; expected at most that, or line",
+			p.InitialWindow, bdp)
+	}
+	return "", ""
+}
+
+// RatesByTable says that base rates are those of Table I, also while fewer flows are active than a collective has.
+func (p Params) RatesByTable() bool { return p.BaseRate == Table }
+
 // Check returns an error naming the first parameter that is out of range.
 func (p Params) Check() error { return params.Check("pc4", &p) }

@@ -81,6 +81,15 @@ func Defaults() (p Params) {
 	return p
 }
 
+// Exceeds implements cc.Fitted.
+func (p Params) Exceeds(_ string, _ units.Bandwidth, bdp units.Bytes) (key, why string) {
+	if p.MaxWindow == 0 && p.InitialWindow > max(bdp, p.MinWindow) {
+		return "initial_window", fmt.Sprintf("%v is above max_window, which is the bandwidth-delay product of the path, at most %v here; "+
+			"expected at most that, or a max_window", p.InitialWindow, bdp)
+	}
+	return "", ""
+}
+
 // Check returns an error naming the first parameter that is out of range.
 func (p Params) Check() error {
 	switch err := params.Check("swift", &p); {
