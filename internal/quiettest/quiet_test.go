@@ -3,8 +3,15 @@ package quiettest
 import (
 	"errors"
 	"fmt"
+	"math"
+	"os"
+	"os/exec"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/internal/thread"
 )
 
 // outcome is a testing.TB that notes how Check ended.
@@ -13,13 +20,13 @@ type outcome struct {
 	how string
 }
 
-func (o *outcome) Helper()             {}
-func (o *outcome) Logf(string, ...any) {}
+func (o *outcome) Helper()    {}
+func (o *outcome) Log(...any) {}
 func (o *outcome) Fatalf(format string, args ...any) {
 	o.how = "failed: " + fmt.Sprintf(format, args...)
 	panic(o)
 }
-func (o *outcome) Skipf(format string, args ...any) { o.how = "skipped"; panic(o) }
+func (o *outcome) Skip(...any) { o.how = "skipped"; panic(o) }
 
 func check(n int, measure func() error) (how string) {
 	o := &outcome{}
@@ -46,11 +53,32 @@ func TestCheckRepeats(t *testing.T) {
 	}
 }
 
-// What this process does itself is not taken for what others do: a failure on a quiet machine is a failure however much
-// the test computes.
+// burn uses a processor for as long.
+func burn(d time.Duration) {
+	for began := time.Now(); time.Since(began) < d; {
+	}
+}
+
+// burnVar has this program use a processor, and end.
+const burnVar = "TEST_BURN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(burnVar) != "" {
+		burn(300 * time.Millisecond)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// What this process and its children do is not taken for what others do: a failure on a quiet machine is a failure however
+// much the test computes.
 func TestOwnWorkIsNotOthers(t *testing.T) {
 	how := check(2, func() error {
-		for began := time.Now(); time.Since(began) < 100*time.Millisecond; {
+		burn(100 * time.Millisecond)
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Env = append(os.Environ(), burnVar+"=1")
+		if err := cmd.Run(); err != nil {
+			t.Error(err)
 		}
 		return errors.New("late")
 	})
@@ -60,5 +88,62 @@ func TestOwnWorkIsNotOthers(t *testing.T) {
 	case "failed: 2 attempts failed: late", "failed: 2 attempts failed: late\nlate":
 	default:
 		t.Error(how)
+	}
+}
+
+// A processor that does not run is found, although nobody has used it.
+func TestGapsAreFound(t *testing.T) {
+	m := begin()
+	time.Sleep(10 * nap) // until it is watched
+	done := make(chan error)
+	thread.Own(func() {
+		var own, one unix.CPUSet
+		err := unix.SchedGetaffinity(0, &own)
+		for n := 0; n < 1024 && one.Count() == 0; n++ {
+			if own.IsSet(n) {
+				one.Set(n)
+			}
+		}
+		if err = errors.Join(err, unix.SchedSetaffinity(0, &one), ahead()); err == nil {
+			burn(10 * Gap)
+		}
+		done <- err
+	})
+	if err := <-done; err != nil {
+		t.Skipf("no real-time scheduling: %v", err)
+	}
+	time.Sleep(10 * nap)
+	state.Lock()
+	defer state.Unlock()
+	var found time.Duration // in parts: the Go scheduler interrupts what computes for 10 ms
+	for _, g := range state.gaps {
+		if g.end.After(m.at) {
+			found += g.length
+		}
+	}
+	if found < 2*Gap {
+		t.Errorf("found %v of %v", found, 10*Gap)
+	}
+}
+
+// What others use counts where they use most, however long the measurement is.
+func TestOthers(t *testing.T) {
+	const ms = time.Millisecond
+	at := func(d, all, mine time.Duration) sample { return sample{epoch.Add(d), all, mine} }
+	for _, c := range []struct {
+		name    string
+		samples []sample
+		want    float64
+	}{
+		{"nothing", nil, 0},
+		{"short", []sample{at(0, 0, 0), at(100*ms, 150*ms, 100*ms)}, 0.5},
+		{"a burst", []sample{at(0, 0, 0), at(250*ms, 250*ms, 250*ms), at(500*ms, 625*ms, 500*ms), at(750*ms, 875*ms, 750*ms)}, 0.5},
+		{"an end too short for a window", []sample{at(0, 0, 0), at(250*ms, 0, 0), at(260*ms, 10*ms, 0)}, 10. / 260},
+		{"looks close to each other", []sample{at(0, 0, 0), at(10*ms, 10*ms, 0), at(250*ms, 25*ms, 0), at(500*ms, 25*ms, 0)}, 0.1},
+		{"an end while it was looked", []sample{at(0, 0, 900*ms), at(250*ms, 0, 0), at(500*ms, 0, 900*ms)}, 0},
+	} {
+		if got := others(c.samples); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%s: %g, want %g", c.name, got, c.want)
+		}
 	}
 }

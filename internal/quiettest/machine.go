@@ -1,0 +1,240 @@
+package quiettest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weft/internal/thread"
+)
+
+const (
+	// busy is how many processors others may use while a machine counts as quiet. A real-time process of a test waits
+	// for at most one other program, so what matters is whether there is one at all times.
+	busy = 0.2
+
+	// window is over what time use is averaged: long enough for /proc/stat, which counts in hundredths of a second.
+	window = 250 * time.Millisecond
+
+	// nap is how long a thread sleeps that finds out whether the machine runs: seldom enough not to be felt.
+	nap = 5 * time.Millisecond
+)
+
+// Gap is how late such a thread is woken only by a machine that did not run. On an idle virtual machine one in a
+// thousand is 0.3 ms late. Package umltest makes it more in User Mode Linux, which is an ordinary process.
+var Gap = 5 * time.Millisecond
+
+// epoch is any instant.
+var epoch = time.Now()
+
+// mark is an instant since which something is measured.
+type mark struct {
+	at    time.Time
+	first int // the sample taken then
+}
+
+// state is what has been noted of the machine.
+var state struct {
+	sync.Mutex
+	once    sync.Once
+	samples []sample
+	gaps    []gap
+}
+
+// sample is how much processor time was used until an instant.
+type sample struct {
+	at        time.Time
+	all, mine time.Duration
+}
+
+// gap is a time for which a processor did not run.
+type gap struct {
+	end    time.Time
+	length time.Duration
+}
+
+// begin marks an instant. The first one has the machine watched until the process ends.
+func begin() mark {
+	state.once.Do(func() {
+		var own unix.CPUSet
+		if unix.SchedGetaffinity(0, &own) != nil {
+			return
+		}
+		// Threads that return from a system call wait for a turn in the Go scheduler, too, which has as many as this.
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + own.Count())
+		for n := range 1024 {
+			if own.IsSet(n) {
+				thread.Own(func() { watch(n) })
+			}
+		}
+		go func() {
+			for range time.Tick(window) {
+				take()
+			}
+		}()
+	})
+	return mark{time.Now(), take()}
+}
+
+// disturbed returns what disturbed the machine since m; nil if nothing did.
+func (m mark) disturbed() error {
+	if Race {
+		return fmt.Errorf("%w: the race detector is on", ErrDisturbed)
+	}
+	take()
+	state.Lock()
+	defer state.Unlock()
+	first := m.first // what is shorter than a window is judged with what was before it
+	for first > 0 && time.Since(state.samples[first].at) < window {
+		first--
+	}
+	if used := others(state.samples[first:]); used >= busy {
+		return fmt.Errorf("%w: others used %.2f processors", ErrDisturbed, used)
+	}
+	for _, g := range state.gaps {
+		if g.end.After(m.at) {
+			return fmt.Errorf("%w: the machine did not run for %v", ErrDisturbed, g.length.Round(time.Millisecond))
+		}
+	}
+	return nil
+}
+
+// others returns how many processors other programs used, on average over the window in which they used most.
+func others(samples []sample) (most float64) {
+	for len(samples) > 1 {
+		// From the first to what is a window later; all of them, if less than a window would be left.
+		n := 1
+		for n < len(samples)-1 && (samples[n].at.Sub(samples[0].at) < window*9/10 ||
+			samples[len(samples)-1].at.Sub(samples[n].at) < window*9/10) {
+			n++
+		}
+		a, b := samples[0], samples[n]
+		samples = samples[n:]
+		// A process that ends while it is looked at may be counted in the next window instead.
+		if d := b.at.Sub(a.at); d > 0 && b.mine >= a.mine {
+			most = max(most, float64(b.all-a.all-(b.mine-a.mine))/float64(d))
+		}
+	}
+	return most
+}
+
+// take notes how much processor time has been used, and returns the number of the sample.
+func take() int {
+	state.Lock()
+	defer state.Unlock()
+	at := time.Now()
+	if idle, processors, err := idle(); err == nil {
+		all := time.Duration(processors)*at.Sub(epoch) - idle
+		state.samples = append(state.samples, sample{at, all, mine()})
+	}
+	return max(0, len(state.samples)-1)
+}
+
+// watch notes when processor n does not run, as a thread that sleeps and is woken late.
+func watch(n int) {
+	var only unix.CPUSet
+	only.Set(n)
+	_ = unix.SchedSetaffinity(0, &only)
+	_ = ahead() // of the test's own real-time processes, which are not to be taken for gaps; an ordinary user may not do that
+	var due unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &due)
+	for {
+		due = unix.NsecToTimespec(due.Nano() + nap.Nanoseconds())
+		for unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &due, nil) == unix.EINTR {
+		}
+		var now unix.Timespec
+		_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
+		if late := time.Duration(now.Nano() - due.Nano()); late > Gap {
+			state.Lock()
+			state.gaps = append(state.gaps, gap{time.Now(), late})
+			state.Unlock()
+		}
+		due = now
+	}
+}
+
+// ahead has the calling thread run before all others of its processor.
+func ahead() error {
+	return unix.SchedSetAttr(0, &unix.SchedAttr{
+		Size: unix.SizeofSchedAttr, Flags: unix.SCHED_FLAG_RESET_ON_FORK, Policy: unix.SCHED_FIFO, Priority: 99,
+	}, 0)
+}
+
+// tick is the unit of times in /proc.
+const tick = time.Second / 100
+
+// idle returns for how long the machine's processors have had nothing to do: proc_stat(5).
+func idle() (d time.Duration, processors int, err error) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line) // cpu user nice system idle iowait irq softirq steal guest guest_nice
+		if len(fields) < 6 || !strings.HasPrefix(fields[0], "cpu") {
+			continue
+		}
+		if fields[0] != "cpu" {
+			processors++
+			continue
+		}
+		for _, f := range fields[4:6] {
+			n, err := strconv.ParseInt(f, 10, 64)
+			if err != nil {
+				return 0, 0, err
+			}
+			d += time.Duration(n) * tick
+		}
+	}
+	return d, processors, nil
+}
+
+// mine returns the processor time of this process and its descendants, also of those that have ended. Where .ci/isolate
+// gave it a PID namespace, that is all there is, also what is no descendant any more.
+func mine() (used time.Duration) {
+	self := os.Getpid()
+	type process struct {
+		parent int
+		ended  time.Duration // children
+	}
+	all := map[int]process{}
+	paths, _ := filepath.Glob("/proc/[0-9]*")
+	for _, path := range paths {
+		pid, _ := strconv.Atoi(filepath.Base(path))
+		text, err := os.ReadFile(path + "/stat")
+		_, after, ok := bytes.Cut(text, []byte(") "))
+		fields := strings.Fields(string(after)) // from the third on: state ppid ...
+		if err != nil || !ok || len(fields) < 15 {
+			continue
+		}
+		parent, _ := strconv.Atoi(fields[1])
+		user, _ := strconv.ParseInt(fields[13], 10, 64)
+		system, _ := strconv.ParseInt(fields[14], 10, 64)
+		all[pid] = process{parent, time.Duration(user+system) * tick}
+	}
+	isolated := os.Getppid() <= 1
+	own := func(pid int) bool {
+		for n := 0; n < len(all) && pid > 1; n++ {
+			if pid == self {
+				return true
+			}
+			pid = all[pid].parent
+		}
+		return isolated
+	}
+	for pid, p := range all {
+		var now unix.Timespec
+		if own(pid) && unix.ClockGettime(int32(^pid<<3|2), &now) == nil { // clock_getcpuclockid(3)
+			used += time.Duration(now.Nano()) + p.ended
+		}
+	}
+	return used
+}
