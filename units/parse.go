@@ -6,10 +6,12 @@ import (
 	"strings"
 )
 
+// The quantities of text. Each has a name, an example, a resolution, its units, and what people
+// write for them by mistake.
 var (
 	timeText = quantity{"a time", "10us", "1 ps", []unit{
 		{"ps", int64(Picosecond)}, {"ns", int64(Nanosecond)},
-		{"us", int64(Microsecond)}, {"µs", int64(Microsecond)}, {"μs", int64(Microsecond)}, // U+00B5, U+03BC
+		{"us", int64(Microsecond)}, {"µs", int64(Microsecond)}, {"μs", int64(Microsecond)}, // U+00B5 and U+03BC
 		{"ms", int64(Millisecond)}, {"s", int64(Second)},
 	}, map[string][]string{
 		"nsec": {"ns"}, "nanoseconds": {"ns"}, "usec": {"us"}, "microsec": {"us"}, "microseconds": {"us"},
@@ -30,27 +32,31 @@ var (
 		{"Tbps", int64(Tbps)}, {"Tbit", int64(Tbps)},
 	}, map[string][]string{
 		"k": {"kbps"}, "K": {"kbps"}, "Kbps": {"kbps"}, "kb/s": {"kbps"}, "kbit/s": {"kbps"},
-		"m": {"Mbps"}, "M": {"Mbps"}, "mbps": {"Mbps"}, "Mb": {"Mbps"}, "Mb/s": {"Mbps"}, "Mbit/s": {"Mbps"}, "mbit": {"Mbps"},
-		"g": {"Gbps"}, "G": {"Gbps"}, "gbps": {"Gbps"}, "Gb": {"Gbps"}, "Gb/s": {"Gbps"}, "Gbit/s": {"Gbps"}, "gbit": {"Gbps"}, "GbE": {"Gbps"},
+		"m": {"Mbps"}, "M": {"Mbps"}, "mbps": {"Mbps"}, "Mb": {"Mbps"}, "Mb/s": {"Mbps"}, "Mbit/s": {"Mbps"},
+		"mbit": {"Mbps"},
+		"g":    {"Gbps"}, "G": {"Gbps"}, "gbps": {"Gbps"}, "Gb": {"Gbps"}, "Gb/s": {"Gbps"}, "Gbit/s": {"Gbps"},
+		"gbit": {"Gbps"}, "GbE": {"Gbps"},
 		"T": {"Tbps"}, "tbps": {"Tbps"}, "Tb": {"Tbps"}, "Tb/s": {"Tbps"}, "Tbit/s": {"Tbps"},
 	}}
-	ppbText = quantity{"a frequency error", "20ppm", "1 ppb", []unit{{"ppb", 1}, {"ppm", 1000}}, nil}
+	ppbText = quantity{"a frequency error", "20ppm", "1 ppb", []unit{{"ppb", 1}, {"ppm", int64(PPM)}}, nil}
 )
 
-// PPB is a relative frequency error in parts per billion: a clock with 1 PPB gains 1 ns in a second.
+// PPB is a relative frequency error in parts per billion: a clock that is fast by 1 PPB gains 1 ns
+// per second.
 type PPB int64
 
-// PPM is a part per million.
+// PPM is one part per million.
 const PPM PPB = 1000
 
-// ParseTime reads a time: a decimal number and one of ps, ns, us (or µs), ms, s. It is exact: a fraction of a
-// picosecond, a missing unit and a value outside ±106 days are errors.
+// ParseTime parses a time: a decimal number followed by ps, ns, us (or µs), ms or s. It is exact: a
+// fraction of a picosecond, a missing unit and a value outside ±106 days are errors.
 func ParseTime(text string) (Time, error) {
 	v, err := timeText.parse(text)
 	return Time(v), err
 }
 
-// String writes t in its largest whole unit, exactly: 1500 ns is "1.5us". ParseTime reads it back.
+// String formats t exactly, in the largest unit that leaves it at least 1: 1500 ns is "1.5us".
+// ParseTime reads it back.
 func (t Time) String() string {
 	if t == 0 {
 		return "0s"
@@ -58,15 +64,16 @@ func (t Time) String() string {
 	return timeText.format(int64(t))
 }
 
-// ParseBytes reads a size: a decimal number and one of B, KB (or kB), MB, GB (powers of 1000), KiB, MiB, GiB
-// (powers of 1024). It is exact: a fraction of a byte is an error.
+// ParseBytes parses a size: a decimal number followed by B, KB (or kB), MB or GB (powers of 1000),
+// or KiB, MiB or GiB (powers of 1024). It is exact: a fraction of a byte is an error.
 func ParseBytes(text string) (Bytes, error) {
 	v, err := bytesText.parse(text)
 	return Bytes(v), err
 }
 
-// String writes b exactly, in a binary unit if it is a whole number of them and not of thousands, else in a
-// decimal one: "4KiB", "50MB", "1.5KB". ParseBytes reads it back.
+// String formats b exactly: in the largest binary unit that divides it if b is a multiple of 1024
+// but not of 1000, else in a decimal unit. Examples are "4KiB", "50MB" and "1.5KB". ParseBytes
+// reads it back.
 func (b Bytes) String() string {
 	if b != 0 && b%KiB == 0 && b%KB != 0 {
 		for _, u := range []unit{{"GiB", int64(GiB)}, {"MiB", int64(MiB)}, {"KiB", int64(KiB)}} {
@@ -78,23 +85,25 @@ func (b Bytes) String() string {
 	return bytesText.format(int64(b))
 }
 
-// ParseBandwidth reads a rate in bits per second: a decimal number and one of bps, kbps, Mbps, Gbps, Tbps, or
-// the same with bit in place of bps. A bare "G" or a "GB" is an error: some programs read it as bytes.
+// ParseBandwidth parses a rate in bits per second: a decimal number followed by bps, kbps, Mbps,
+// Gbps or Tbps, or by the same with "bit" in place of "bps". A bare "G" and "GB" are errors,
+// because some programs read them as bytes.
 func ParseBandwidth(text string) (Bandwidth, error) {
 	v, err := bandwidthText.parse(text)
 	return Bandwidth(v), err
 }
 
-// String writes b in its largest whole unit, exactly: "100Gbps", "2.5Gbps". ParseBandwidth reads it back.
+// String formats b exactly, in the largest unit that leaves it at least 1: "100Gbps", "2.5Gbps".
+// ParseBandwidth reads it back.
 func (b Bandwidth) String() string { return bandwidthText.format(int64(b)) }
 
-// ParsePPB reads a frequency error: a decimal number and ppm or ppb.
+// ParsePPB parses a frequency error: a decimal number followed by ppm or ppb.
 func ParsePPB(text string) (PPB, error) {
 	v, err := ppbText.parse(text)
 	return PPB(v), err
 }
 
-// String writes p exactly: "20ppm", "999ppb". ParsePPB reads it back.
+// String formats p exactly: "20ppm", "999ppb". ParsePPB reads it back.
 func (p PPB) String() string {
 	if p == 0 {
 		return "0ppm"
@@ -102,8 +111,8 @@ func (p PPB) String() string {
 	return ppbText.format(int64(p))
 }
 
-// ParsePercent reads a percentage such as "0.5%" as a ratio, here 0.005: the float64 nearest to it. Percent
-// exists in text only.
+// ParsePercent parses a percentage and returns the float64 nearest to the ratio: "0.5%" is 0.005.
+// Percentages exist in text only; code computes with ratios.
 func ParsePercent(text string) (float64, error) {
 	number, suffix, err := split(text)
 	switch {
@@ -119,14 +128,15 @@ func ParsePercent(text string) (float64, error) {
 	return strconv.ParseFloat(number+"e-2", 64) // rounds once; dividing by 100 would round twice
 }
 
-// FormatPercent writes a finite ratio as the shortest percentage that ParsePercent reads back as the same number.
+// FormatPercent formats a finite ratio as the shortest percentage that ParsePercent reads back as
+// the same float64.
 func FormatPercent(ratio float64) string {
-	// Move the point of the shortest decimal in the text, where it costs no rounding.
+	// Multiplying by 100 would round. Moving the decimal point in the shortest text does not.
 	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(ratio, 'e', -1, 64), "e")
 	e, _ := strconv.Atoi(exponent)
 	negative := strings.HasPrefix(mantissa, "-")
 	digits := strings.Replace(strings.TrimPrefix(mantissa, "-"), ".", "", 1)
-	point := e + 3 // digits before the point, times 100
+	point := e + 3 // digits before the point, once multiplied by 100
 	if point <= 0 {
 		digits, point = strings.Repeat("0", 1-point)+digits, 1
 	}
@@ -146,15 +156,15 @@ func FormatPercent(ratio float64) string {
 	return text + "%"
 }
 
-// TimePattern is a regular expression, not anchored, of what ParseTime reads: up to range and precision, and
-// without a sign. Schemas use it.
+// TimePattern returns an unanchored regular expression for the text that ParseTime accepts, for the
+// JSON schema of lab files. It allows no sign and does not check range and precision.
 func TimePattern() string { return timeText.pattern() }
 
-// BytesPattern is to ParseBytes as TimePattern is to ParseTime.
+// BytesPattern is like TimePattern, for ParseBytes.
 func BytesPattern() string { return bytesText.pattern() }
 
-// BandwidthPattern is to ParseBandwidth as TimePattern is to ParseTime.
+// BandwidthPattern is like TimePattern, for ParseBandwidth.
 func BandwidthPattern() string { return bandwidthText.pattern() }
 
-// PPBPattern is to ParsePPB as TimePattern is to ParseTime.
+// PPBPattern is like TimePattern, for ParsePPB.
 func PPBPattern() string { return ppbText.pattern() }

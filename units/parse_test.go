@@ -122,7 +122,8 @@ func TestFormat(t *testing.T) {
 
 // What is printed is read back as the same value, for every value.
 func TestParseOfFormatIsIdentity(t *testing.T) {
-	// Values near round numbers are where a printer goes wrong: scale a small number by a power of ten or two.
+	// Values near round numbers are where a printer goes wrong: scale a small number by a power of
+	// ten or two.
 	value := rapid.OneOf(rapid.Int64(), rapid.Custom(func(t *rapid.T) int64 {
 		v := rapid.Int64Range(-5000, 5000).Draw(t, "small")
 		for range rapid.IntRange(0, 12).Draw(t, "tens") {

@@ -2,7 +2,7 @@ package units
 
 import "math/bits"
 
-// Bytes is a size or an amount of data.
+// Bytes is an amount of data, such as the size of a packet or of a queue.
 type Bytes int64
 
 // Sizes in powers of ten and of two.
@@ -28,33 +28,37 @@ const (
 	Tbps                   = 1000 * Gbps
 )
 
-// TransmitTime returns how long n bytes occupy a link of rate b, rounded down to a picosecond.
-// A sender of many packets uses a Line instead, which carries the remainder from one to the next.
-// It panics when b is not positive or n is negative: both are broken invariants, never input.
+// TransmitTime returns the serialization time of n bytes at rate b, rounded down to a picosecond.
+// For a stream of packets use a Line, which carries the remainder from one packet to the next.
+// TransmitTime panics if b is not positive or n is negative: both are broken invariants, never
+// input.
 func (b Bandwidth) TransmitTime(n Bytes) Time {
 	q, _ := b.transmit(n, 0)
 	return q
 }
 
-// transmit returns the time n bytes take at rate b plus carry, and the remainder, both in units of 1/b ps.
+// transmit returns the serialization time of n bytes at rate b, with carry added before rounding
+// down, and the new remainder. carry and the remainder are in units of 1/b ps.
 func (b Bandwidth) transmit(n Bytes, carry uint64) (Time, uint64) {
 	if b <= 0 || n < 0 {
 		panic("units: transmit time of a negative size or at a rate that is not positive")
 	}
-	hi, lo := bits.Mul64(8*uint64(n), uint64(Second)) // 8e12·n overflows above 2.3 MB
+	hi, lo := bits.Mul64(8*uint64(n), uint64(Second)) // 128 bits: 8e12·n overflows 64 from 2.3 MB
 	lo, c := bits.Add64(lo, carry, 0)
-	q, r := bits.Div64(hi+c, lo, uint64(b)) // panics if the answer exceeds 64 bits
+	q, r := bits.Div64(hi+c, lo, uint64(b)) // panics if the quotient exceeds 64 bits
 	return Time(q), r
 }
 
-// BytesIn returns how many whole bytes a link of rate b carries in t, rounded down. t must not be negative.
+// BytesIn returns the number of whole bytes that a link of rate b carries in t. t must not be
+// negative.
 func (b Bandwidth) BytesIn(t Time) Bytes {
 	hi, lo := bits.Mul64(uint64(b), uint64(t))
 	q, _ := bits.Div64(hi, lo, 8*uint64(Second))
 	return Bytes(q)
 }
 
-// Rate returns the rate at which n bytes pass in t, rounded down; 0 when t is not positive.
+// Rate returns the average rate of n bytes in t, rounded down. It is 0 if t is not positive, and
+// the largest Bandwidth if the quotient does not fit.
 func Rate(n Bytes, t Time) Bandwidth {
 	if t <= 0 {
 		return 0
@@ -67,15 +71,16 @@ func Rate(n Bytes, t Time) Bandwidth {
 	return Bandwidth(q)
 }
 
-// Line is the transmitting end of a link. It carries the fraction of a picosecond that a packet leaves over
-// to the next one, so that the rate is exact in the long run however odd it is.
+// Line computes serialization times at the transmitting end of a link. It carries the fraction of a
+// picosecond that rounding cuts off one packet to the next, so that any rate is exact in the long
+// run: the times of all packets so far add up to the time of all their bytes, rounded down.
 type Line struct {
 	rate    Bandwidth
-	perByte Time   // exact picoseconds per byte, or 0 when the rate does not divide evenly
+	perByte Time   // exact; 0 if a byte does not last a whole number of picoseconds
 	carry   uint64 // remainder in units of 1/rate ps
 }
 
-// NewLine returns a line of the given rate, which must be positive.
+// NewLine returns a Line of the given rate, which must be positive.
 func NewLine(rate Bandwidth) Line {
 	l := Line{rate: rate}
 	if one := 8 * int64(Second); one%int64(rate) == 0 {
@@ -84,13 +89,14 @@ func NewLine(rate Bandwidth) Line {
 	return l
 }
 
-// Rate returns the rate the line was made with.
+// Rate returns the rate that NewLine was given.
 func (l *Line) Rate() Bandwidth { return l.rate }
 
-// PerByte returns how long each byte occupies the line, or 0 when that is no whole number of picoseconds.
+// PerByte returns the serialization time of a byte, or 0 if that is not a whole number of
+// picoseconds. Callers cache it to avoid the division of Transmit.
 func (l *Line) PerByte() Time { return l.perByte }
 
-// Transmit returns how long the next n bytes occupy the line.
+// Transmit returns the serialization time of the next n bytes, and keeps the remainder.
 func (l *Line) Transmit(n Bytes) Time {
 	if l.perByte != 0 {
 		return l.perByte * Time(n)

@@ -8,26 +8,33 @@ import (
 	"unicode/utf8"
 )
 
-// quantity describes how one kind of quantity is written: a decimal number followed at once by a unit.
+// quantity defines the text of one kind of quantity: a decimal number followed directly by a unit.
+// Name, example and finest appear in error messages.
 type quantity struct {
-	name    string // "a time"
+	name    string // with its article: "a time"
 	example string // "10us"
-	finest  string // "1 ps": what the text may not be finer than
-	units   []unit // from small to large; the spelling that is printed comes first among equals
+	finest  string // the resolution: "1 ps"
 
-	// others says what people write for a unit that is not read: several where it is not clear what they mean.
-	others map[string][]string
+	// units are the accepted units in ascending order. Among spellings of the same unit, the one
+	// that format prints comes first.
+	units []unit
+
+	// misspelled maps common wrong spellings to the units they may mean, for error messages.
+	misspelled map[string][]string
 }
 
+// unit is one unit of a quantity.
 type unit struct {
 	suffix string
-	scale  int64 // in the quantity's base unit
+	scale  int64 // its size in the quantity's base unit
 }
 
-// maxText bounds a quantity in text. The longest exact one, -9223372.036854775808s, has 21 characters.
+// maxText is the longest text that is parsed, in bytes. The longest exact quantity,
+// -9223372.036854775808s, has 21.
 const maxText = 64
 
-// parse reads text exactly: "0.1us" is 100000 ps, and what no integer of base units can hold is an error.
+// parse parses text exactly: "0.1us" is 100000 ps. A value that is not a whole number of base
+// units, or does not fit an int64, is an error.
 func (q *quantity) parse(text string) (int64, error) {
 	number, suffix, err := split(text)
 	if err != nil {
@@ -57,12 +64,13 @@ func (q *quantity) parse(text string) (int64, error) {
 	return n.Int64(), nil
 }
 
-// errorf is an error about text that ends in what was expected.
+// errorf returns an error that quotes text, says what is wrong with it, and ends in what was
+// expected.
 func (q *quantity) errorf(text, format string, args ...any) error {
 	return fmt.Errorf("%q %w; expected %s such as %s", clip(text), fmt.Errorf(format, args...), q.name, q.example)
 }
 
-// clip shortens text for an error message.
+// clip shortens text to at most 40 bytes for an error message, without cutting a character.
 func clip(text string) string {
 	const longest = 40
 	if len(text) <= longest {
@@ -75,6 +83,7 @@ func clip(text string) string {
 	return text[:end] + "…"
 }
 
+// find returns the unit with the given suffix.
 func (q *quantity) find(suffix string) (unit, bool) {
 	for _, u := range q.units {
 		if u.suffix == suffix {
@@ -84,10 +93,11 @@ func (q *quantity) find(suffix string) (unit, bool) {
 	return unit{}, false
 }
 
-// hint says what a quantity with an unknown unit was probably meant to be, and otherwise which units there are.
+// hint suggests what a quantity with an unknown unit was probably meant to be. Without a guess it
+// lists the known units.
 func (q *quantity) hint(number, suffix string) string {
 	word := strings.TrimSpace(suffix)
-	meant := q.others[word]
+	meant := q.misspelled[word]
 	if u, ok := q.find(word); ok {
 		meant = []string{u.suffix}
 	}
@@ -97,7 +107,7 @@ func (q *quantity) hint(number, suffix string) string {
 	return "did you mean " + number + strings.Join(meant, " or "+number) + "?"
 }
 
-// known lists one spelling of each unit.
+// known lists the units, each in the spelling that format prints.
 func (q *quantity) known() string {
 	var names []string
 	for i, u := range q.units {
@@ -108,11 +118,11 @@ func (q *quantity) known() string {
 	return strings.Join(names, ", ")
 }
 
-// format writes v in the largest unit that leaves it at least 1, with as many decimals as it takes: exact, so
-// that parse gives v back.
+// format formats v in the largest decimal unit that leaves it at least 1, with as many decimals as
+// needed: parse returns v again.
 func (q *quantity) format(v int64) string {
 	u := q.units[0]
-	abs := new(big.Int).Abs(big.NewInt(v)) // |math.MinInt64| is not an int64
+	abs := new(big.Int).Abs(big.NewInt(v)) // |math.MinInt64| does not fit an int64
 	for _, next := range q.units {
 		if next.scale > u.scale && decimal(next.scale) && abs.Cmp(big.NewInt(next.scale)) >= 0 {
 			u = next
@@ -130,7 +140,7 @@ func (q *quantity) format(v int64) string {
 	return text + u.suffix
 }
 
-// decimal says whether scale is a power of ten.
+// decimal reports whether scale is a power of ten.
 func decimal(scale int64) bool {
 	for scale > 1 && scale%10 == 0 {
 		scale /= 10
@@ -138,8 +148,8 @@ func decimal(scale int64) bool {
 	return scale == 1
 }
 
-// split cuts text into a decimal number (digits, an optional sign in front, an optional point between digits)
-// and what follows it.
+// split splits text into a decimal number and the suffix that follows it. The number consists of
+// digits with an optional minus sign in front and an optional point between them.
 func split(text string) (number, suffix string, err error) {
 	if text == "" {
 		return "", "", fmt.Errorf("is empty")
@@ -166,8 +176,9 @@ func split(text string) (number, suffix string, err error) {
 	return text[:i], text[i:], nil
 }
 
-// pattern is a regular expression (ECMA 262 and RE2 alike) of what parse takes, up to range and precision. A
-// sign is left out: no quantity of a lab file may be negative.
+// pattern returns a regular expression, valid in both ECMA 262 and RE2, for the text that parse
+// accepts. It does not check range and precision, and allows no sign: no quantity of a lab file is
+// negative.
 func (q *quantity) pattern() string {
 	names := make([]string, len(q.units))
 	for i, u := range q.units {

@@ -2,8 +2,9 @@ package units
 
 import "time"
 
-// Time is an instant or a span of lab time in picoseconds; instants count from the start of the run.
-// At 400 Gbps a 64-byte frame lasts 1.28 ns, so nanoseconds would be too coarse. The range is ±106 days.
+// Time is an instant or a span of lab time in picoseconds. Instants count from the start of the
+// run. At 400 Gbps a 64-byte frame lasts 1.28 ns, so nanoseconds would be too coarse. The range is
+// ±106 days.
 type Time int64
 
 // Spans of lab time.
@@ -15,7 +16,8 @@ const (
 	Second           = 1000 * Millisecond
 )
 
-// Never is later than every instant a run can reach. It orders; it is not a value to compute with.
+// Never is later than every instant that a run can reach, and stands for "no deadline". Compare
+// with it, but do not compute with it: sums overflow.
 const Never Time = 1<<63 - 1
 
 // Seconds returns t in seconds, for presentation and statistics only.
@@ -27,8 +29,8 @@ func (t Time) Microseconds() float64 { return float64(t) / float64(Microsecond) 
 // Nanoseconds returns t in nanoseconds, for presentation and statistics only.
 func (t Time) Nanoseconds() float64 { return float64(t) / float64(Nanosecond) }
 
-// FromDuration converts a span of real time to the same span of lab time (dilation 1).
+// FromDuration returns the span of lab time that is as long as d. It applies no dilation.
 func FromDuration(d time.Duration) Time { return Time(d) * Nanosecond }
 
-// Duration converts t to a time.Duration, rounding down to a nanosecond.
+// Duration converts t to a time.Duration, truncating towards zero to a nanosecond.
 func (t Time) Duration() time.Duration { return time.Duration(t / Nanosecond) }

@@ -69,7 +69,6 @@ func unedited() []string {
 		"transport/path",
 		"transport/wire",
 		"transport/wire/dissector",
-		"units",
 	}
 }
 
