@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/fabric/realtime"
+	"weft/internal/control"
 	"weft/nodeimg/agent"
 	"weft/nodeimg/boot"
-	"weft/nodeimg/control"
 	"weft/orchestrator/deploy"
 	"weft/orchestrator/deploy/probe"
 	"weft/orchestrator/runtime/docker"

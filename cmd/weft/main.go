@@ -10,7 +10,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"weft/nodeimg/control"
+	"weft/internal/control"
 	"weft/orchestrator/uml"
 )
 

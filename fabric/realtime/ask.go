@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/fabric"
-	"weft/nodeimg/control"
+	"weft/internal/control"
 	"weft/units"
 )
 

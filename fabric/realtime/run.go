@@ -3,8 +3,8 @@ package realtime
 import (
 	"fmt"
 
+	"weft/internal/control"
 	"weft/internal/poller"
-	"weft/nodeimg/control"
 )
 
 // memoryRoom is how much the process may grow before garbage is collected: packets in flight.

@@ -16,7 +16,7 @@ import (
 	"weft/clocksync/labtime"
 	"weft/fabric"
 	"weft/internal/clock"
-	"weft/nodeimg/control"
+	"weft/internal/control"
 	"weft/transport/wire"
 	"weft/units"
 )

@@ -63,48 +63,6 @@ func confined() map[string]struct {
 	}
 }
 
-// rooms says which rooms each room may use. Longer names come first where they differ from their room.
-func rooms() map[string][]string {
-	core := []string{"units", "params", "timeline", "fabric", "transport", "collectives", "host"}
-	return map[string][]string{
-		"units":                 {},
-		"timeline":              {"units"},
-		"fabric":                {"units", "timeline", "internal/splitmix"},
-		"fabric/queues":         {"units", "params", "fabric"},
-		"fabric/realtime":       {"units", "timeline", "fabric", "transport/wire", "clocksync", "internal/clock", "internal/poller", "internal/splitmix", "results/stats", "results/record", "nodeimg/control"},
-		"params":                {"units"},
-		"transport":             {"units", "params", "internal/splitmix"},
-		"collectives":           {"units", "internal/splitmix"},
-		"host":                  {"units", "transport", "collectives", "clocksync", "internal/splitmix"},
-		"clocksync":             {"units", "params", "transport", "internal/splitmix"},
-		"sim":                   slices.Concat(core, []string{"clocksync", "results/stats", "results/record"}),
-		"nodeimg":               slices.Concat(core, []string{"clocksync", "internal/clock", "internal/poller", "internal/thread", "results/stats", "results/record"}),
-		"results":               {"units", "results", "internal/nearest", "internal/regular"},
-		"orchestrator/lab":      {"units", "params", "fabric/queues", "transport", "results/expect", "collectives/schedule", "collectives/trace", "clocksync", "internal/nearest"},
-		"orchestrator/topology": {"units", "orchestrator/lab"},
-		"orchestrator/paper":    {"results/expect"},
-		"orchestrator/plan":     {"units", "nodeimg/boot", "tc-shaping/qdisc", "orchestrator/emulate", "orchestrator/kernelpath", "orchestrator/runtime", "orchestrator/topology/render"},
-		"orchestrator":          slices.Concat(core, []string{"fabric/realtime", "clocksync", "sim", "nodeimg", "results", "orchestrator", "internal", "tc-shaping"}),
-		"tc-shaping":            {"units", "internal/thread"},
-		"tc-shaping/ports":      {"units", "fabric", "transport/wire", "tc-shaping/qdisc"},
-		"internal":              {"units", "internal"},
-		"labs":                  {},
-		"e2e":                   {}, // its tests may use anything, and mostly the program
-		"cmd":                   slices.Concat(core, []string{"fabric/realtime", "clocksync", "sim", "nodeimg", "results", "orchestrator", "internal", "tc-shaping", "labs"}),
-	}
-}
-
-// room is the most specific key of rooms that pkg lies in.
-func room(pkg string) string {
-	best := ""
-	for r := range rooms() {
-		if below(pkg, r) && len(r) > len(best) {
-			best = r
-		}
-	}
-	return best
-}
-
 // checkImports returns what is wrong with the imports of a file.
 func checkImports(s *source) []string {
 	var bad []string
@@ -120,8 +78,6 @@ func checkImports(s *source) []string {
 			complain("imports %s: the command line is on top of everything and beneath nothing", p)
 		case internal && !s.test() && forTests(own):
 			complain("imports %s: it is a tool of tests, and what is only for tests is not linked into the program", p)
-		case internal && !s.test() && !mayUse(s.pkg, own):
-			complain("imports %s: data flows one way, and %s may use only %v (docs/architecture.md)", p, room(s.pkg), rooms()[room(s.pkg)])
 		case !s.test() && pure(s.pkg) && below(p, ioImports()...) && !below(p, harmless()...):
 			complain("imports %s: everything that decides is pure, so that it runs the same in the simulator and on real sockets; I/O belongs to the drivers listed in internal/archtest", p)
 		}
@@ -132,20 +88,6 @@ func checkImports(s *source) []string {
 		}
 	}
 	return bad
-}
-
-// mayUse reports whether a package may import another package of the module. A driver inside a pure room has to
-// be named itself.
-func mayUse(pkg, imported string) bool {
-	if room(imported) == room(pkg) {
-		return true
-	}
-	for _, allowed := range rooms()[room(pkg)] {
-		if below(imported, allowed) && (!below(imported, "fabric/realtime") || allowed == "fabric/realtime") {
-			return true
-		}
-	}
-	return false
 }
 
 // checkCalls returns what a file calls and must not.

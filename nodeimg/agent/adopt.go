@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/collectives/buffer"
-	"weft/nodeimg/control"
+	"weft/internal/control"
 )
 
 // adopted is a node that its own process has lent.

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/nodeimg/control"
+	"weft/internal/control"
 )
 
 // A node whose agent runs in another process, with those of other nodes, is kept by its own: it lent the agent its sockets,

@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/nodeimg/control"
+	"weft/internal/control"
 	"weft/transport/wire"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/control"
 	"weft/internal/thread"
-	"weft/nodeimg/control"
 )
 
 func TestMAC(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/nodeimg/control"
+	"weft/internal/control"
 )
 
 // OwnerVar is the environment variable with which a container engine's process is started. Its value is the user who

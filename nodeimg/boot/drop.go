@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/control"
 	"weft/internal/poller"
-	"weft/nodeimg/control"
 )
 
 // unprivileged is the user and group that a process drops to: nobody on every distribution, and the kernel's

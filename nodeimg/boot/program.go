@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/nodeimg/control"
+	"weft/internal/control"
 	"weft/units"
 )
 

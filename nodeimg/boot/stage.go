@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/nodeimg/control"
+	"weft/internal/control"
 )
 
 // stageVar names the environment variable by which the first stage tells the second what it did. It is

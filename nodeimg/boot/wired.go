@@ -10,7 +10,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"weft/nodeimg/control"
+	"weft/internal/control"
 	"weft/units"
 )
 

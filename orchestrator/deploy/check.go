@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"weft/fabric"
-	"weft/nodeimg/control"
+	"weft/internal/control"
 	"weft/orchestrator/deploy/probe"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/topology"

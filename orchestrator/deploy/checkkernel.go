@@ -2,7 +2,7 @@ package deploy
 
 import (
 	"weft/fabric/realtime"
-	"weft/nodeimg/control"
+	"weft/internal/control"
 	"weft/orchestrator/topology"
 )
 

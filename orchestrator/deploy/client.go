@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"weft/nodeimg/control"
+	"weft/internal/control"
 )
 
 // client is a connection to the supervisor of a lab, for one request.

@@ -8,7 +8,7 @@ import (
 
 	"weft/fabric"
 	"weft/fabric/realtime"
-	"weft/nodeimg/control"
+	"weft/internal/control"
 	"weft/orchestrator/runtime"
 	"weft/units"
 )

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/cleanup"
-	"weft/nodeimg/control"
+	"weft/internal/control"
 )
 
 // listener is the socket of a supervisor.

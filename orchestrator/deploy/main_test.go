@@ -22,11 +22,11 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"weft/fabric/realtime"
+	"weft/internal/control"
 	"weft/internal/dockertest"
 	"weft/internal/testenv"
 	"weft/nodeimg/agent"
 	"weft/nodeimg/boot"
-	"weft/nodeimg/control"
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/runtime/docker"
 	"weft/orchestrator/runtime/namespace"

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"weft/internal/cleanup"
-	"weft/nodeimg/control"
+	"weft/internal/control"
 	"weft/orchestrator/emulate"
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/runtime"

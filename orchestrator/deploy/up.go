@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"weft/internal/cleanup"
-	"weft/nodeimg/control"
+	"weft/internal/control"
 	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/topology"

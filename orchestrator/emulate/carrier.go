@@ -7,8 +7,8 @@ import (
 
 	"weft/fabric/realtime"
 	"weft/internal/cleanup"
+	"weft/internal/control"
 	"weft/nodeimg/boot"
-	"weft/nodeimg/control"
 	"weft/orchestrator/kernelpath"
 	"weft/orchestrator/runtime"
 	"weft/tc-shaping/ports"

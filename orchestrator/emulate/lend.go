@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/cleanup"
+	"weft/internal/control"
 	"weft/nodeimg/agent"
-	"weft/nodeimg/control"
 	"weft/orchestrator/runtime"
 )
 

@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"weft/fabric/realtime"
+	"weft/internal/control"
 	"weft/internal/umltest"
 	"weft/nodeimg/agent"
 	"weft/nodeimg/boot"
-	"weft/nodeimg/control"
 )
 
 // TestMain is also the processes of the labs that the tests start: they run this program again.

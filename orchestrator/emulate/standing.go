@@ -14,8 +14,8 @@ import (
 	"weft/fabric/realtime"
 	"weft/internal/cleanup"
 	"weft/internal/clock"
+	"weft/internal/control"
 	"weft/nodeimg/boot"
-	"weft/nodeimg/control"
 	"weft/orchestrator/runtime"
 	"weft/units"
 )

@@ -8,8 +8,8 @@ import (
 
 	"weft/fabric"
 	"weft/fabric/realtime"
+	"weft/internal/control"
 	"weft/nodeimg/agent"
-	"weft/nodeimg/control"
 	"weft/orchestrator/runtime"
 	"weft/transport"
 )

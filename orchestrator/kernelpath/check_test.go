@@ -12,7 +12,7 @@ import (
 
 	"weft/fabric"
 	"weft/fabric/realtime"
-	"weft/nodeimg/control"
+	"weft/internal/control"
 	"weft/tc-shaping/measure"
 	"weft/tc-shaping/ports"
 	"weft/tc-shaping/qdisc"

@@ -13,7 +13,7 @@ import (
 	"weft/fabric"
 	"weft/fabric/realtime"
 	"weft/internal/clock"
-	"weft/nodeimg/control"
+	"weft/internal/control"
 	"weft/orchestrator/runtime"
 	"weft/tc-shaping/ports"
 	"weft/tc-shaping/qdisc"

@@ -21,10 +21,10 @@ import (
 
 	"weft/fabric"
 	"weft/fabric/realtime"
+	"weft/internal/control"
 	"weft/internal/dockertest"
 	"weft/internal/umltest"
 	"weft/nodeimg/boot"
-	"weft/nodeimg/control"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/docker"
 	"weft/orchestrator/runtime/namespace"

@@ -10,8 +10,8 @@ import (
 
 	"github.com/containernetworking/plugins/pkg/ns"
 
+	"weft/internal/control"
 	"weft/nodeimg/boot"
-	"weft/nodeimg/control"
 )
 
 // A Launch starts every process of a lab, waits until all are configured and connected, and returns. When it fails,

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/cleanup"
-	"weft/nodeimg/control"
+	"weft/internal/control"
 )
 
 // A Member is a process of a lab as its runtime knows it.

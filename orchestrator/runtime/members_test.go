@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"weft/internal/control"
 	"weft/nodeimg/boot"
-	"weft/nodeimg/control"
 )
 
 // member is a process that ends when it is told to.

@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/control"
 	"weft/internal/poller"
 	"weft/nodeimg/boot"
-	"weft/nodeimg/control"
 	"weft/orchestrator/runtime"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/control"
 	"weft/nodeimg/boot"
-	"weft/nodeimg/control"
 	"weft/orchestrator/runtime"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"weft/internal/control"
 	"weft/nodeimg/boot"
-	"weft/nodeimg/control"
 	"weft/orchestrator/runtime"
 )
 

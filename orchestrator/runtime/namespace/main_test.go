@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/control"
 	"weft/nodeimg/boot"
-	"weft/nodeimg/control"
 	"weft/orchestrator/runtime"
 )
 

@@ -8,8 +8,8 @@ import (
 	"syscall"
 	"time"
 
+	"weft/internal/control"
 	"weft/internal/thread"
-	"weft/nodeimg/control"
 	"weft/orchestrator/runtime"
 )
 

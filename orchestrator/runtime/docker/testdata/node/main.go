@@ -11,10 +11,13 @@ import (
 	"os"
 	"time"
 
+	"weft/internal/control"
 	"weft/nodeimg/boot"
-	"weft/nodeimg/control"
 	"weft/orchestrator/runtime/docker"
 )
+
+// held is memory that a node was asked to use up.
+var held [][]byte
 
 func main() {
 	err := run(os.Args[1:])
@@ -68,13 +71,12 @@ func run(args []string) error {
 		case "hang":
 			time.Sleep(time.Hour)
 		case "memory":
-			hold := make([][]byte, 0, 1<<12)
 			for {
 				b := make([]byte, 1<<20)
 				for i := range b {
 					b[i] = 1
 				}
-				hold = append(hold, b)
+				held = append(held, b)
 			}
 		case "try":
 			m = control.Message{Kind: "tried", Body: attempts()}

@@ -1,0 +1,259 @@
+package archtest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// entry is what a package may import of this module.
+type entry struct {
+	pkg  string
+	uses string // packages above in the list, separated by spaces
+	why  string // what it uses them for
+}
+
+// packages lists every package from the bottom up. A package imports only those that stand before it, so that no import
+// runs back up, and exactly those that its entry names.
+func packages() []entry {
+	return []entry{
+		{"units", "", "what everything shares: time, bytes, rates"},
+		{"timeline", "units", "instants are lab time"},
+		{"params", "units", "values of keys have units"},
+
+		{"internal/archtest", "", "its tests read source and the tables of kinds"},
+		{"internal/cleanup", "", "collects errors, whatever they are of"},
+		{"internal/clock", "", "reads the machine's clocks in nanoseconds"},
+		{"internal/control", "", "messages and descriptors between processes, whatever is in them"},
+		{"internal/crew", "", "workers for any rounds of work"},
+		{"internal/dockertest", "", "a Docker Engine for tests"},
+		{"internal/fuzztest", "", "seeds and mutations for any fuzz target"},
+		{"internal/golden", "", "compares text with files"},
+		{"internal/nearest", "", "compares words"},
+		{"internal/poller", "", "waits for descriptors and instants, whatever they are of"},
+		{"internal/thread", "", "a thread for a function"},
+		{"internal/quiettest", "internal/thread", "measures time in tests, on a thread of its own"},
+		{"internal/regular", "", "opens files, whatever is in them"},
+		{"internal/sample", "", "chooses cases of tests"},
+		{"internal/splitmix", "", "hashes and random numbers"},
+		{"internal/testenv", "", "the environment of tests"},
+
+		{"fabric", "internal/splitmix timeline units", "a machine of events; ECMP hashes and lossy links draw numbers"},
+		{"fabric/queues", "fabric params units", "keys of queues, for the ports of the fabric"},
+
+		{"transport/cc", "units", "what controllers are told: times, bytes, rates"},
+		{"transport/cc/cctest", "transport/cc units", "tries any controller"},
+		{"transport/cc/dcqcn", "params transport/cc units", "a controller with keys"},
+		{"transport/cc/hpcc", "params transport/cc units", "a controller with keys"},
+		{"transport/cc/pc4", "params transport/cc units", "a controller with keys"},
+		{"transport/cc/strack", "params transport/cc units", "a controller with keys"},
+		{"transport/cc/swift", "params transport/cc units", "a controller with keys"},
+		{"transport/cc/ccm", "transport/cc transport/cc/dcqcn transport/cc/pc4 transport/cc/swift units", "holds back the schemes that the draft names"},
+		{"transport/path", "internal/splitmix units", "paths are drawn; congested ones are left for a time"},
+		{"transport/wire", "units", "headers carry times and sizes"},
+		{"transport/wire/dissector", "transport/wire", "is made from the layout of headers"},
+		{"internal/hostiletest", "transport/wire units", "forges headers of the transport"},
+		{"transport", "params transport/cc transport/cc/ccm transport/cc/dcqcn transport/cc/hpcc transport/cc/pc4 transport/cc/strack transport/cc/swift " +
+			"transport/path transport/wire units", "registers every controller, chooses paths, writes headers"},
+		{"transport/internal/testnet", "transport transport/wire units", "carries packets between endpoints"},
+
+		{"collectives/schedule", "units", "messages have sizes"},
+		{"collectives/schedule/scheduletest", "collectives/schedule units", "makes specs of schedules"},
+		{"collectives/bench", "collectives/schedule units", "bandwidths of a collective by its kind"},
+		{"collectives/buffer", "collectives/schedule internal/splitmix units", "executes steps on bytes, with random input"},
+		{"collectives/check", "collectives/schedule units", "executes schedules"},
+		{"collectives/symbolic", "collectives/schedule internal/splitmix units", "executes steps on hashes of contributions"},
+		{"collectives/trace", "collectives/schedule units", "names collectives and their sizes"},
+
+		{"clocksync", "units", "clocks show lab time"},
+		{"clocksync/clock", "units", "clocks show lab time"},
+		{"clocksync/internal/testnet", "clocksync units", "runs protocols"},
+		{"clocksync/labtime", "units", "clocks show lab time"},
+		{"clocksync/metrics", "units", "errors are times"},
+		{"clocksync/noise", "internal/splitmix units", "draws errors of stamps"},
+		{"clocksync/servo", "units", "offsets are times"},
+		{"clocksync/vote", "units", "claims are intervals of time"},
+		{"clocksync/huygens", "clocksync clocksync/servo units", "a protocol that steers a clock"},
+		{"clocksync/ptp", "clocksync clocksync/servo clocksync/vote units", "a protocol that steers a clock, with several masters to choose from"},
+		{"clocksync/node", "clocksync clocksync/clock clocksync/huygens clocksync/noise clocksync/ptp clocksync/servo params transport/wire units",
+			"a host's clock, its noise and its protocol, with keys; probes are packets of the transport"},
+
+		{"host", "clocksync clocksync/node collectives/schedule internal/splitmix transport transport/wire units",
+			"executes programs over an endpoint, with the host's clock"},
+
+		{"results/record", "units", "shapes of results, with units in the names of fields"},
+		{"results/stats", "results/record units", "fills distributions of a record"},
+
+		{"sim", "clocksync clocksync/node clocksync/ptp fabric results/stats timeline transport transport/wire units",
+			"carries packets over the fabric in the order of events; switches hold PTP clocks; delays become distributions"},
+		{"fabric/realtime", "clocksync clocksync/labtime clocksync/ptp fabric internal/clock internal/control internal/poller results/stats timeline transport/wire units",
+			"drives the fabric by the machine's clock as a process that is told its part; switches hold PTP clocks"},
+
+		{"nodeimg/agent", "clocksync clocksync/labtime clocksync/node collectives/buffer host internal/clock internal/control internal/poller results/stats transport transport/wire units",
+			"drives a host by the machine's clock, over sockets, with real buffers"},
+		{"nodeimg/boot", "internal/control internal/poller internal/thread units", "becomes a node as it is told over a socket"},
+
+		{"tc-shaping/qdisc", "units", "rates and delays of links"},
+		{"tc-shaping/ports", "fabric tc-shaping/qdisc transport/wire units", "what a port of the fabric, with headers of the transport, is in the kernel"},
+		{"tc-shaping/tcnl", "tc-shaping/qdisc units", "puts disciplines on devices"},
+		{"tc-shaping/measure", "tc-shaping/qdisc units", "compares links with their disciplines"},
+		{"tc-shaping/probe", "internal/thread tc-shaping/qdisc tc-shaping/tcnl", "tries disciplines in a namespace of its own"},
+
+		{"results/expect", "internal/nearest results/record results/stats", "compares numbers of a record; suggests names"},
+		{"results/plot", "", "draws numbers, whatever they are of"},
+		{"results/store", "internal/regular results/record results/stats units", "writes and reads records"},
+		{"results/schema", "results/record results/store", "describes what is stored"},
+		{"results/table", "results/record", "shows records"},
+		{"results/junit", "results/record results/table", "shows records as table does"},
+		{"results/report", "results/expect results/plot results/record results/stats results/store results/table units",
+			"draws what is stored and says what was expected"},
+
+		{"orchestrator/lab", "clocksync/clock clocksync/node clocksync/noise collectives/schedule collectives/trace fabric/queues internal/nearest params results/expect transport units",
+			"collects the keys that the core declares; checks expectations; suggests names"},
+		{"orchestrator/benchmark", "collectives/bench collectives/schedule collectives/trace orchestrator/lab results/plot results/record units",
+			"writes labs of collectives; reads their records into tables and a chart"},
+		{"orchestrator/catalogue", "internal/nearest orchestrator/lab", "reads names of labs; suggests them"},
+		{"orchestrator/paper", "results/expect", "claims are expectations"},
+		{"orchestrator/pcapng", "units", "frames have times"},
+		{"orchestrator/capture", "fabric/realtime orchestrator/pcapng", "writes what the fabric process copies"},
+		{"orchestrator/topology", "orchestrator/lab units", "makes a graph of a lab's section"},
+		{"orchestrator/topology/render", "orchestrator/topology units", "draws a graph"},
+		{"orchestrator/uml", "internal/poller units", "waits for a kernel's process; memory has units"},
+		{"internal/umltest", "internal/quiettest internal/sample internal/testenv orchestrator/uml", "runs tests under another kernel"},
+
+		{"orchestrator/runtime", "internal/cleanup internal/control internal/poller internal/thread nodeimg/boot units",
+			"what runtimes share: starting boot in processes, talking to them, taking them down"},
+		{"orchestrator/runtime/docker", "internal/cleanup internal/control internal/poller nodeimg/boot orchestrator/runtime", "a runtime"},
+		{"orchestrator/runtime/namespace", "internal/cleanup internal/control internal/thread nodeimg/boot orchestrator/runtime units", "a runtime"},
+
+		{"orchestrator/kernelpath", "clocksync/labtime fabric fabric/realtime internal/clock internal/control nodeimg/boot orchestrator/runtime " +
+			"tc-shaping/measure tc-shaping/ports tc-shaping/probe tc-shaping/qdisc tc-shaping/tcnl units",
+			"the kernel as a fabric: switches are nodes of a runtime with disciplines on their ports, described as fabric/realtime describes its own"},
+		{"orchestrator/doctor", "internal/thread orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/uml tc-shaping/probe tc-shaping/qdisc units",
+			"tries every runtime and kernel"},
+		{"orchestrator/emulate", "clocksync/labtime clocksync/node collectives/schedule fabric fabric/realtime host internal/cleanup internal/clock internal/control " +
+			"internal/poller internal/regular nodeimg/agent nodeimg/boot orchestrator/kernelpath orchestrator/runtime orchestrator/runtime/namespace orchestrator/uml " +
+			"results/record results/stats tc-shaping/ports tc-shaping/qdisc transport transport/cc/pc4 transport/wire units",
+			"starts agents and a network in a runtime, chooses a dilation, collects what they did"},
+		{"orchestrator/plan", "nodeimg/boot orchestrator/emulate orchestrator/kernelpath orchestrator/runtime orchestrator/topology/render tc-shaping/qdisc units",
+			"prints the value that emulate launches"},
+		{"orchestrator/run", "clocksync clocksync/clock clocksync/metrics clocksync/node clocksync/noise collectives/bench collectives/buffer collectives/schedule collectives/symbolic " +
+			"fabric fabric/queues fabric/realtime host internal/crew orchestrator/capture orchestrator/emulate orchestrator/kernelpath orchestrator/lab orchestrator/plan " +
+			"orchestrator/runtime orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/topology orchestrator/uml params " +
+			"results/expect results/plot results/record results/stats results/store sim tc-shaping/qdisc " +
+			"transport transport/cc transport/wire units",
+			"makes an experiment of a lab, gives it to an engine, sums up what came back"},
+		{"orchestrator/deploy/probe", "", "sends packets of its own format between two processes"},
+		{"orchestrator/deploy", "fabric fabric/realtime internal/cleanup internal/control internal/regular nodeimg/boot orchestrator/deploy/probe orchestrator/emulate orchestrator/lab " +
+			"orchestrator/run orchestrator/runtime orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/topology units",
+			"keeps an emulated network up, in a runtime, with a journal, and probes it"},
+
+		{"labs", "", "files"},
+		{"cmd/weft", "collectives/bench collectives/schedule fabric/realtime internal/control internal/regular labs nodeimg/agent nodeimg/boot orchestrator/benchmark orchestrator/capture " +
+			"orchestrator/catalogue orchestrator/deploy orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate orchestrator/lab orchestrator/paper orchestrator/plan " +
+			"orchestrator/run orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/topology orchestrator/topology/render orchestrator/uml " +
+			"results/expect results/junit results/plot results/record results/report results/schema results/store results/table transport transport/wire/dissector units",
+			"commands: each asks the package that it is about"},
+		{"e2e", "", "its tests run the program"},
+	}
+}
+
+// checkPackages returns what is wrong with a list of entries, given what each package imports of this module.
+func checkPackages(list []entry, imports map[string][]string) (bad []string) {
+	complain := func(format string, args ...any) { bad = append(bad, fmt.Sprintf(format, args...)) }
+	const table = "packages() of internal/archtest/packages_test.go"
+	place := map[string]int{}
+	for i, e := range list {
+		if place[e.pkg] = i + 1; e.why == "" {
+			complain("the entry of %s in %s gives no reason", e.pkg, table)
+		}
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(imports)) {
+		if place[pkg] == 0 {
+			complain("%s has no entry in %s: add {%q, %q, \"what it uses them for\"} behind the packages that it imports and before those that import it, "+
+				"and say in docs/architecture.md what it is", pkg, table, pkg, strings.Join(imports[pkg], " "))
+		}
+	}
+	for _, e := range list {
+		used, there := imports[e.pkg]
+		if !there {
+			complain("%s has an entry for %s, which does not exist: remove it", table, e.pkg)
+			continue
+		}
+		var more, less []string
+		uses := strings.Fields(e.uses)
+		for _, p := range used {
+			if place[p] > place[e.pkg] {
+				complain("%s imports %s, which stands above it: no import runs back up; move what both need to a package below both", e.pkg, p)
+			}
+			if !slices.Contains(uses, p) {
+				more = append(more, p)
+			}
+		}
+		for _, p := range uses {
+			if !slices.Contains(used, p) {
+				less = append(less, p)
+			}
+		}
+		if len(more)+len(less) > 0 {
+			complain("%s imports %q, which its entry in %s does not name, and not %q, which it names: a package imports what it is for (%s); if it does, its entry has %q",
+				e.pkg, more, table, less, e.why, strings.Join(used, " "))
+		}
+	}
+	return bad
+}
+
+func TestPackages(t *testing.T) {
+	imports := map[string][]string{}
+	for _, s := range load(t) {
+		all := imports[s.pkg]
+		if !strings.HasSuffix(s.name, "_test.go") {
+			for _, p := range s.imports() {
+				if own, is := strings.CutPrefix(p, "weft/"); is && !slices.Contains(all, own) {
+					all = append(all, own)
+				}
+			}
+		}
+		slices.Sort(all)
+		imports[s.pkg] = all
+	}
+	for _, text := range checkPackages(packages(), imports) {
+		t.Error(text)
+	}
+}
+
+// Each way to break the list is found, and what it says helps.
+func TestPackagesBite(t *testing.T) {
+	imports := map[string][]string{"units": nil, "fabric": {"units"}, "sim": {"fabric", "units"}}
+	list := []entry{{"units", "", "shared"}, {"fabric", "units", "time"}, {"sim", "fabric units", "carries packets"}}
+	if bad := checkPackages(list, imports); len(bad) > 0 {
+		t.Fatal(bad)
+	}
+	for _, c := range []struct {
+		pkg  string
+		uses []string // in place of what pkg imports; nil: pkg is not there
+		says string
+	}{
+		{"fabric", []string{"sim", "units"}, "fabric imports sim, which stands above it"},
+		{"fabric", []string{}, `and not ["units"], which it names`},
+		{"fabric", nil, "an entry for fabric, which does not exist"},
+		{"host", []string{"units"}, `add {"host", "units", "what it uses them for"}`},
+	} {
+		changed := maps.Clone(imports)
+		if changed[c.pkg] = c.uses; c.uses == nil {
+			delete(changed, c.pkg)
+		}
+		if text := strings.Join(checkPackages(list, changed), "\n"); !strings.Contains(text, c.says) {
+			t.Errorf("got %q, want %q", text, c.says)
+		}
+	}
+	list[2].uses, list[1].why = "units", ""
+	text := strings.Join(checkPackages(list, imports), "\n")
+	for _, says := range []string{`sim imports ["fabric"], which its entry`, "the entry of fabric in", "gives no reason", `its entry has "fabric units"`} {
+		if !strings.Contains(text, says) {
+			t.Errorf("got %q, want %q", text, says)
+		}
+	}
+}
