@@ -26,7 +26,7 @@ ISOLATE := -exec "'$(CURDIR)/.ci/isolate'" -timeout 30m
 HALF := Docker|Image|Captur|Terminal|Disk
 
 # Packages whose tests measure time run one at a time, after all others.
-MEASURE := ^weft/(fabric/realtime|orchestrator/emulate|tc-shaping/measure)$$
+MEASURE := ^weft/(realtime|orchestrator/emulate|tc-shaping/measure)$$
 
 .PHONY: help build install image release demo test test-all killtest race lint fmt fuzz bench bench-htsim bench-large labs same baselines papers strack ccm collectives clocks clocks-seeds reference clean go tools
 
@@ -112,7 +112,7 @@ fuzz: go ## run every fuzz target for FUZZTIME (10s); make test tries 500 mutati
 	done
 
 bench: go ## the simulator: events/s, ns/event, packets/s, bytes/host, 128 to 8,192 hosts; how soon commands end; emulation, Docker (root)
-	go test -run '^$$' -bench . -benchmem -timeout 30m ./timeline ./fabric ./transport ./sim
+	go test -run '^$$' -bench . -benchmem -timeout 30m ./eventqueue ./fabric ./transport ./sim
 	go test -run '^$$' -bench Flows -benchtime 1x ./orchestrator/run
 	go test -run '^$$' -bench Command -benchtime 10x ./e2e
 	go test -run '^$$' -bench PrivAllToAll -benchtime 5x ./orchestrator/emulate

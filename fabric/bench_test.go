@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"testing"
 
-	"weft/timeline"
+	"weft/eventqueue"
 	"weft/units"
 )
 
@@ -30,11 +30,11 @@ func BenchmarkHop(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/links, "ns/hop")
 }
 
-// A port that is idle takes less than 1 KB, its part of the timeline and of the routes included.
+// A port that is idle takes less than 1 KB, its part of the event queue and of the routes included.
 func TestIdlePortsAreSmall(t *testing.T) {
 	const hosts = 500
 	cfg := funnel(hosts-1, PortConfig{Rate: units.Gbps, Buffer: units.MB}).route()
-	q := timeline.New(0)
+	q := eventqueue.New(0)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	n, err := New(cfg, q, &silent{})

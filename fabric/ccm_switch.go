@@ -184,7 +184,7 @@ func (n *Network) lastHop(now units.Time, s int, from, port int32, e *Packet) {
 		k = len(w.ports)
 		w.ports, w.incast = append(w.ports, port), append(w.incast, &incast{lightSince: units.Never, at: map[uint64]int{}})
 		w.port[port] = k
-		n.timeline.Set(n.entities.of(attendance, s), now+n.ccm.RTT/2)
+		n.events.Set(n.entities.of(attendance, s), now+n.ccm.RTT/2)
 	}
 	in, key := w.incast[k], flowKey(e)
 	i, told := in.at[key]
@@ -270,7 +270,7 @@ func (n *Network) attend(now units.Time, s int) {
 		k++
 	}
 	if len(w.ports) > 0 {
-		n.timeline.Set(n.entities.of(attendance, s), now+n.ccm.RTT/2)
+		n.events.Set(n.entities.of(attendance, s), now+n.ccm.RTT/2)
 	}
 }
 

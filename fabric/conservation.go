@@ -35,7 +35,7 @@ func (n *Network) CheckConservation() error {
 			packets++
 			bytes += n.late.heap[i].packet.Size
 		}
-		if at, armed := n.timeline.At(n.entities.of(lateArrival, 0)); armed != (len(n.late.heap) > 0) || armed && at != n.late.heap[0].packet.at {
+		if at, armed := n.events.At(n.entities.of(lateArrival, 0)); armed != (len(n.late.heap) > 0) || armed && at != n.late.heap[0].packet.at {
 			return fmt.Errorf("fabric: %d packets are late, armed %t for %d", len(n.late.heap), armed, at)
 		}
 	}
@@ -71,10 +71,10 @@ func (o *port) conserves() (waiting int32, size units.Bytes, err error) {
 func (n *Network) checkArmed(o *port) error {
 	flight, far := n.line(o)
 	onLine, _ := flight.sum()
-	if at, armed := far.timeline.At(n.PortEntity(int(o.index))); armed != (onLine > 0) || armed && at != flight.first.at {
+	if at, armed := far.events.At(n.PortEntity(int(o.index))); armed != (onLine > 0) || armed && at != flight.first.at {
 		return fmt.Errorf("%d packets on the line, armed %t for %d", onLine, armed, at)
 	}
-	now := n.timeline.Last()
+	now := n.events.Last()
 	switch {
 	case n.tallies[o.index].down && o.waiting+onLine > 0:
 		return fmt.Errorf("is down, and holds %d packets", o.waiting+onLine)
@@ -87,7 +87,7 @@ func (n *Network) checkArmed(o *port) error {
 	case !o.is(punctual) && o.abroad == no && flight.empty():
 		return fmt.Errorf("%d packets wait for an empty line", o.waiting)
 	case o.is(punctual):
-		if at, armed := n.timeline.At(n.entities.of(portFree, int(o.index))); !armed || at > max(o.freeAt, now) {
+		if at, armed := n.events.At(n.entities.of(portFree, int(o.index))); !armed || at > max(o.freeAt, now) {
 			return fmt.Errorf("line is free at %d, armed %t for %d", o.freeAt, armed, at)
 		}
 	}
@@ -135,7 +135,7 @@ func (n *Network) checkAccounts() error {
 // checkTold compares what a port was told about a class with what it heeds or will.
 func (n *Network) checkTold(port int32, class uint8) error {
 	o, f := &n.ports[port], &n.flow.frames[port]
-	if at, armed := n.of(port).timeline.At(n.entities.of(frameEnd, int(port))); armed == f.empty() || armed && at != f.front().at {
+	if at, armed := n.of(port).events.At(n.entities.of(frameEnd, int(port))); armed == f.empty() || armed && at != f.front().at {
 		return fmt.Errorf("fabric: port %d: frames to it %t, armed %t for %d", port, !f.empty(), armed, at)
 	}
 	told := o.held>>class&1 != 0

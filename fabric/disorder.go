@@ -81,7 +81,7 @@ func (n *Network) disturb(now units.Time, from int32, e *Packet) {
 		e.at = now + later
 		n.late.n++
 		n.late.push(straggler{packet: e, from: from, number: n.late.n})
-		n.timeline.Set(n.entities.of(lateArrival, 0), n.late.heap[0].packet.at)
+		n.events.Set(n.entities.of(lateArrival, 0), n.late.heap[0].packet.at)
 	} else {
 		n.arrive(now, from, e)
 	}
@@ -111,7 +111,7 @@ func (n *Network) duplicate(p *Packet) *Packet {
 func (n *Network) straggle(now units.Time) {
 	s := n.late.pop()
 	if len(n.late.heap) > 0 {
-		n.timeline.Set(n.entities.of(lateArrival, 0), n.late.heap[0].packet.at)
+		n.events.Set(n.entities.of(lateArrival, 0), n.late.heap[0].packet.at)
 	}
 	s.packet.onto = n.routing.next(n.ports[s.from].to, s.packet)
 	n.arrive(now, s.from, s.packet)
@@ -131,8 +131,8 @@ func (n *Network) cutLate(port int32) {
 		}
 	}
 	n.late.heap = rest.heap
-	if n.timeline.Clear(n.entities.of(lateArrival, 0)); len(rest.heap) > 0 {
-		n.timeline.Set(n.entities.of(lateArrival, 0), rest.heap[0].packet.at)
+	if n.events.Clear(n.entities.of(lateArrival, 0)); len(rest.heap) > 0 {
+		n.events.Set(n.entities.of(lateArrival, 0), rest.heap[0].packet.at)
 	}
 }
 

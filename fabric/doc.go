@@ -1,5 +1,5 @@
 // Package fabric is the modelled network: host NICs, links and switches with byte-limited queues or shared
-// memory, ECN, PFC, in-band telemetry and ECMP, as one pure machine driven by a timeline. Lines may corrupt packets,
+// memory, ECN, PFC, in-band telemetry and ECMP, as one pure machine driven by an event queue. Lines may corrupt packets,
 // or deliver them late or twice, and links may fail and change during a run. The simulator and the real-time fabric
 // process run this same code.
 //

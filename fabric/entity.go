@@ -1,8 +1,8 @@
 package fabric
 
-import "weft/timeline"
+import "weft/eventqueue"
 
-// role is what an entity of the timeline is armed for.
+// role is what an entity of the event queue is armed for.
 type role int
 
 // The roles, in the order of their entities' numbers.
@@ -17,9 +17,9 @@ const (
 	roles
 )
 
-// entities numbers what the network arms in its timeline.
+// entities numbers what the network arms in its event queue.
 type entities struct {
-	first timeline.ID      // PortEntity(0): the lines' come first
+	first eventqueue.ID    // PortEntity(0): the lines' come first
 	begin [roles + 1]int32 // by role: the number of its first entity, less first
 }
 
@@ -49,8 +49,8 @@ func newEntities(cfg *Config, flow, stations bool) (e entities) {
 func (e *entities) number() int { return int(e.begin[roles]) }
 
 // of returns the entity of a port, host or switch in a role.
-func (e *entities) of(r role, i int) timeline.ID {
-	return e.first + timeline.ID(e.begin[r]) + timeline.ID(i)
+func (e *entities) of(r role, i int) eventqueue.ID {
+	return e.first + eventqueue.ID(e.begin[r]) + eventqueue.ID(i)
 }
 
 // what returns the role of the entity that is n after the first, and whose it is.
@@ -62,24 +62,24 @@ func (e *entities) what(n int32) (role, int32) {
 	return r, n - e.begin[r]
 }
 
-// Owns tells whether an entity of the timeline is the network's: whether Fire takes it.
-func (n *Network) Owns(id timeline.ID) bool {
+// Owns tells whether an entity of the event queue is the network's: whether Fire takes it.
+func (n *Network) Owns(id eventqueue.ID) bool {
 	return id >= n.entities.first && int(id-n.entities.first) < n.entities.number()
 }
 
-// PortEntity returns the entity of the timeline that is armed for the next arrival at the far end of a port's
+// PortEntity returns the entity of the event queue that is armed for the next arrival at the far end of a port's
 // line, by the port's index in Config.Ports. A driver that has only to be on time for deliveries looks at
 // those of the ports that lead to hosts.
-func (n *Network) PortEntity(port int) timeline.ID { return n.entities.first + timeline.ID(port) }
+func (n *Network) PortEntity(port int) eventqueue.ID { return n.entities.first + eventqueue.ID(port) }
 
 // LateEntity returns the entity that is armed for the next packet that a line delivers late. ok is false when none
 // of the network's lines does.
-func (n *Network) LateEntity() (id timeline.ID, ok bool) {
+func (n *Network) LateEntity() (id eventqueue.ID, ok bool) {
 	return n.entities.of(lateArrival, 0), n.late != nil
 }
 
 // PauseEntity returns the entity that is armed for the next pause or resume on its way to a port. ok is false when
 // nobody in the network pauses anybody.
-func (n *Network) PauseEntity(port int) (id timeline.ID, ok bool) {
+func (n *Network) PauseEntity(port int) (id eventqueue.ID, ok bool) {
 	return n.entities.of(frameEnd, port), n.flow != nil
 }

@@ -37,7 +37,7 @@ func (n *Network) SetLink(now units.Time, up bool, ports ...int) {
 func (n *Network) goDown(now units.Time, o *port) {
 	o.freeAt = now
 	flight, far := n.line(o)
-	far.timeline.Clear(n.PortEntity(int(o.index)))
+	far.events.Clear(n.PortEntity(int(o.index)))
 	for !flight.empty() {
 		n.cut(o.index, flight.pop())
 	}
@@ -47,12 +47,12 @@ func (n *Network) goDown(now units.Time, o *port) {
 	n.cutLate(o.index)
 	if o.is(nic) {
 		h := o.host(n)
-		n.timeline.Clear(n.entities.of(nicFree, int(h)))
+		n.events.Clear(n.entities.of(nicFree, int(h)))
 		n.busy[h] = isDown
 	}
 	if n.flow != nil {
-		n.timeline.Clear(n.entities.of(portFree, int(o.index)))
-		n.timeline.Clear(n.entities.of(frameEnd, int(o.index)))
+		n.events.Clear(n.entities.of(portFree, int(o.index)))
+		n.events.Clear(n.entities.of(frameEnd, int(o.index)))
 		n.flow.frames[o.index].clear()
 	}
 	t := &n.tallies[o.index]
@@ -108,7 +108,7 @@ func (n *Network) SetLine(now units.Time, port int, rate units.Bandwidth, delay 
 	if o.is(nic) && o.freeAt > now {
 		h := o.host(n)
 		n.busy[h] |= lineBusy
-		n.timeline.Set(n.entities.of(nicFree, int(h)), o.freeAt)
+		n.events.Set(n.entities.of(nicFree, int(h)), o.freeAt)
 	}
 	n.armTransmitter(o)
 	return nil

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"weft/timeline"
+	"weft/eventqueue"
 	"weft/units"
 )
 
@@ -19,7 +19,7 @@ type Sink interface {
 }
 
 // Network is the machine: NICs, links and switches, and the packets in them. Not safe for concurrent use: one
-// goroutine owns it, together with the timeline.
+// goroutine owns it, together with the event queue.
 //
 // A packet costs one event per hop, however full the queue. When a packet starts on a line its arrival at the
 // far end is known: it is put on the link's list and the link's entity is armed for the first of the list.
@@ -33,7 +33,7 @@ type Sink interface {
 // At one instant a transmitter that becomes free first takes the next of those that wait; who joins at that
 // very instant queues behind it.
 type Network struct {
-	timeline     *timeline.Queue
+	events       *eventqueue.Queue
 	sink         Sink
 	entities     entities
 	ports        []port
@@ -73,7 +73,7 @@ const (
 )
 
 // New builds an idle network and adds its entities to q.
-func New(cfg Config, q *timeline.Queue, sink Sink) (*Network, error) {
+func New(cfg Config, q *eventqueue.Queue, sink Sink) (*Network, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("fabric: %w", err)
 	}
@@ -82,20 +82,20 @@ func New(cfg Config, q *timeline.Queue, sink Sink) (*Network, error) {
 	return n, nil
 }
 
-// build returns an idle network whose entities no timeline knows yet.
-func build(cfg *Config, q *timeline.Queue, sink Sink) *Network {
+// build returns an idle network whose entities no event queue knows yet.
+func build(cfg *Config, q *eventqueue.Queue, sink Sink) *Network {
 	routes := newRouting(cfg.Hosts, cfg.Switches)
 	n := &Network{
-		timeline: q,
-		sink:     sink,
-		ports:    make([]port, len(cfg.Ports)),
-		nics:     make([]int32, cfg.Hosts),
-		busy:     make([]uint8, cfg.Hosts),
-		routing:  &routes,
-		flow:     newFlowControl(cfg),
-		tallies:  make([]tally, len(cfg.Ports)),
-		watched:  noPort,
-		pool:     pool{store: newStore(false)},
+		events:  q,
+		sink:    sink,
+		ports:   make([]port, len(cfg.Ports)),
+		nics:    make([]int32, cfg.Hosts),
+		busy:    make([]uint8, cfg.Hosts),
+		routing: &routes,
+		flow:    newFlowControl(cfg),
+		tallies: make([]tally, len(cfg.Ports)),
+		watched: noPort,
+		pool:    pool{store: newStore(false)},
 	}
 	for s := range cfg.Switches {
 		n.names = append(n.names, cfg.Switches[s].Name)
@@ -156,7 +156,7 @@ func (n *Network) Inject(now units.Time, p *Packet) {
 	p.SentAt = now
 	n.start(now, nic, o, p)
 	n.busy[p.Src] |= lineBusy
-	n.timeline.Set(n.entities.of(nicFree, int(p.Src)), o.freeAt)
+	n.events.Set(n.entities.of(nicFree, int(p.Src)), o.freeAt)
 }
 
 // NICFree tells whether a packet of any class that is injected now would leave at once. After Inject it is false
@@ -175,8 +175,8 @@ func (n *Network) NICPaused(h HostID) bool { return n.busy[h]&^(lineBusy|isDown)
 // NICQueued returns the bytes that wait in the NIC of h, besides the packet on the line.
 func (n *Network) NICQueued(h HostID) units.Bytes { return n.ports[n.nics[h]].queued() }
 
-// Fire does what is due at now for an entity that the timeline has popped and the network Owns.
-func (n *Network) Fire(now units.Time, id timeline.ID) {
+// Fire does what is due at now for an entity that the event queue has popped and the network Owns.
+func (n *Network) Fire(now units.Time, id eventqueue.ID) {
 	i := uint32(id - n.entities.first)
 	if int(i) >= len(n.ports) {
 		n.fireOther(now, int32(i))
@@ -192,7 +192,7 @@ func (n *Network) Fire(now units.Time, id timeline.ID) {
 	}
 	e := o.flight.pop()
 	if !o.flight.empty() {
-		n.timeline.Set(id, e.then)
+		n.events.Set(id, e.then)
 	}
 	n.arrive(now, int32(i), e)
 }
@@ -221,7 +221,7 @@ func (n *Network) nicDone(now units.Time, h HostID) {
 	o := &n.ports[n.nics[h]]
 	o.advance(n, now)
 	if o.freeAt > now {
-		n.timeline.Set(n.entities.of(nicFree, int(h)), o.freeAt)
+		n.events.Set(n.entities.of(nicFree, int(h)), o.freeAt)
 		return
 	}
 	n.busy[h] &^= lineBusy
@@ -309,6 +309,6 @@ func (n *Network) join(now units.Time, from int32, e *Packet) {
 func (n *Network) start(now units.Time, i int32, o *port, e *Packet) {
 	o.transmit(n, i, now, e)
 	if o.flight.first == e {
-		n.timeline.Set(n.PortEntity(int(i)), e.at)
+		n.events.Set(n.PortEntity(int(i)), e.at)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"weft/timeline"
+	"weft/eventqueue"
 	"weft/units"
 )
 
@@ -378,9 +378,9 @@ func TestPoolGivesCleanPackets(t *testing.T) {
 	}
 }
 
-// The entities of others in the same timeline are not the network's.
+// The entities of others in the same event queue are not the network's.
 func TestOwns(t *testing.T) {
-	q := timeline.New(5)
+	q := eventqueue.New(5)
 	n, err := New(chain(1).route(), q, &world{})
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,7 @@ package fabric
 import (
 	"testing"
 
-	"weft/timeline"
+	"weft/eventqueue"
 	"weft/units"
 )
 
@@ -24,7 +24,7 @@ func TestTellsOfPausesOfNICs(t *testing.T) {
 		Switches: []SwitchConfig{{Name: "s", Groups: [][]int32{{2}, {3}}, Route: []int32{0, 1}, Buffer: BufferConfig{Total: units.MB}}},
 	}
 	cfg.Ports[0].PFC[1] = PFCConfig{On: true, Xoff: 4000, Headroom: 100_000}
-	q := timeline.New(0)
+	q := eventqueue.New(0)
 	n, err := New(cfg, q, nil)
 	if err != nil {
 		t.Fatal(err)

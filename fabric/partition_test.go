@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"weft/timeline"
+	"weft/eventqueue"
 	"weft/units"
 )
 
@@ -92,10 +92,10 @@ func TestPartitionWithoutTiers(t *testing.T) {
 func TestSplitRefuses(t *testing.T) {
 	cfg := leafSpine(16, 16, 8)
 	part, parts := cfg.Partition()
-	queues, sinks := make([]*timeline.Queue, parts), make([]Sink, parts)
+	queues, sinks := make([]*eventqueue.Queue, parts), make([]Sink, parts)
 	split := func(cfg Config, part []int32) error {
 		for k := range queues {
-			queues[k] = timeline.New(0)
+			queues[k] = eventqueue.New(0)
 		}
 		_, err := Split(cfg, part, queues, sinks)
 		return err

@@ -226,7 +226,7 @@ func (n *Network) expect(i int32, f frame) {
 	}
 	waiting.push(f)
 	if waiting.front().at == f.at {
-		n.timeline.Set(n.entities.of(frameEnd, int(i)), f.at)
+		n.events.Set(n.entities.of(frameEnd, int(i)), f.at)
 	}
 }
 
@@ -235,7 +235,7 @@ func (n *Network) heed(now units.Time, i int32) {
 	waiting := &n.flow.frames[i]
 	f := waiting.pop()
 	if !waiting.empty() {
-		n.timeline.Set(n.entities.of(frameEnd, int(i)), waiting.front().at)
+		n.events.Set(n.entities.of(frameEnd, int(i)), waiting.front().at)
 	}
 	n.catchUp(now, &n.ports[i])
 	n.hold(now, i, f.class, f.pause)
@@ -250,7 +250,7 @@ func (n *Network) catchUp(now units.Time, o *port) {
 	}
 	h := o.host(n)
 	if n.busy[h]&lineBusy != 0 && o.freeAt <= now {
-		n.timeline.Clear(n.entities.of(nicFree, int(h)))
+		n.events.Clear(n.entities.of(nicFree, int(h)))
 		n.nicDone(now, h)
 	}
 }
@@ -305,13 +305,13 @@ func (n *Network) transmitted(now units.Time, o *port) {
 // armTransmitter makes a punctual port's entity fire when its line falls free, if something may start then.
 func (n *Network) armTransmitter(o *port) {
 	if o.is(punctual) && o.waiting > 0 && o.pick() != nil {
-		n.timeline.Set(n.entities.of(portFree, int(o.index)), o.freeAt)
+		n.events.Set(n.entities.of(portFree, int(o.index)), o.freeAt)
 	}
 }
 
 // armArrival makes the port's entity fire when the first packet on its line arrives.
 func (n *Network) armArrival(o *port) {
 	if !o.flight.empty() {
-		n.timeline.Set(n.PortEntity(int(o.index)), o.flight.first.at)
+		n.events.Set(n.PortEntity(int(o.index)), o.flight.first.at)
 	}
 }

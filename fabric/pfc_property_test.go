@@ -292,7 +292,7 @@ func all(n int) (list []int) {
 
 // steppedPFC is the dumb second version of NICs with full queues before a switch with one output: it looks at every
 // picosecond. NICs take 1 ps for a byte, the output takes slow. ok is false when two packets arrive at one instant: their
-// order is the timeline's business. Frames take at least 1 ps.
+// order is the event queue's business. Frames take at least 1 ps.
 type steppedPFC struct {
 	delay, response              units.Time
 	slow                         units.Time

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"weft/timeline"
+	"weft/eventqueue"
 	"weft/units"
 )
 
@@ -21,7 +21,7 @@ import (
 //	when all have: Turn
 //
 // Packets, the ports' own accounts, marks and draws are the same however the network is split, since the order of
-// events at one instant is (timeline), and nothing that one part writes is read by another before the next turn.
+// events at one instant is (eventqueue), and nothing that one part writes is read by another before the next turn.
 //
 // Methods that look at the network as a whole or change it (Counters, Sample, SetLink, Stuck, ...) may be called on any
 // part while none is working, after every part has done Take.
@@ -66,10 +66,10 @@ type box struct {
 	first   units.Time
 }
 
-// Split builds an idle network in parts: part is that of each node, from 0, and each has a timeline, without entities
+// Split builds an idle network in parts: part is that of each node, from 0, and each has an event queue, without entities
 // so far, and a sink of its own. A host's part is that of the switch it is attached to, and lines between parts have a
 // delay.
-func Split(cfg Config, part []int32, queues []*timeline.Queue, sinks []Sink) ([]*Network, error) {
+func Split(cfg Config, part []int32, queues []*eventqueue.Queue, sinks []Sink) ([]*Network, error) {
 	if len(queues) == 1 {
 		n, err := New(cfg, queues[0], sinks[0])
 		return []*Network{n}, err
@@ -101,7 +101,7 @@ func Split(cfg Config, part []int32, queues []*timeline.Queue, sinks []Sink) ([]
 	shared.notes = cfg.CCM != nil
 	for k := range p.all {
 		n := *whole
-		n.timeline, n.sink, n.parts, n.me = queues[k], sinks[k], p, int32(k)
+		n.events, n.sink, n.parts, n.me = queues[k], sinks[k], p, int32(k)
 		n.pool = pool{store: shared, slabs: shared.slabs[:cap(shared.slabs)]}
 		n.side.landings = make([]list, landings[k])
 		for turn := range n.side.boxes {
@@ -111,7 +111,7 @@ func Split(cfg Config, part []int32, queues []*timeline.Queue, sinks []Sink) ([]
 			}
 		}
 		if first := queues[k].Grow(n.entities.number()); first != 0 {
-			return nil, errors.New("fabric: a timeline of a part has entities")
+			return nil, errors.New("fabric: the event queue of a part has entities")
 		}
 		p.all[k] = &n
 	}
@@ -124,7 +124,7 @@ func (c *Config) checkSplit(part []int32, parts int) error {
 		return errors.New("a network whose lines deliver packets late or twice has one part")
 	}
 	if len(part) != c.Hosts+len(c.Switches) || parts == 0 {
-		return fmt.Errorf("parts of %d nodes, of %d; %d timelines", len(part), c.Hosts+len(c.Switches), parts)
+		return fmt.Errorf("parts of %d nodes, of %d; %d event queues", len(part), c.Hosts+len(c.Switches), parts)
 	}
 	for n, k := range part {
 		if k < 0 || int(k) >= parts {
@@ -200,7 +200,7 @@ func (n *Network) lastArrival(o *port) (at units.Time, ok bool) {
 func (n *Network) last() units.Time {
 	var last units.Time
 	for _, k := range n.whole() {
-		last = max(last, k.timeline.Last())
+		last = max(last, k.events.Last())
 	}
 	return last
 }
@@ -271,7 +271,7 @@ func (n *Network) land(now units.Time, i int32) {
 	r := &n.side.landings[n.parts.landing[i]]
 	e := r.pop()
 	if !r.empty() {
-		n.timeline.Set(n.PortEntity(int(i)), e.then)
+		n.events.Set(n.PortEntity(int(i)), e.then)
 	}
 	n.arrive(now, i, e)
 }
@@ -286,7 +286,7 @@ func (n *Network) Take() {
 				e.onto = n.routing.next(k.to, e)
 			}
 			if r.push(e); r.first == e {
-				n.timeline.Set(n.PortEntity(int(k.port)), e.at)
+				n.events.Set(n.PortEntity(int(k.port)), e.at)
 			}
 		}
 		for k, i := range b.for_ {

@@ -136,10 +136,10 @@ func (n *Network) relieve(now units.Time, s int) {
 		if at < now {
 			panic(fmt.Sprintf("fabric: the station of switch %d wants to act at %d ps, before %d ps", s, at, now))
 		}
-		n.timeline.Set(n.entities.of(stationTurn, s), at)
+		n.events.Set(n.entities.of(stationTurn, s), at)
 		return
 	}
-	n.timeline.Clear(n.entities.of(stationTurn, s))
+	n.events.Clear(n.entities.of(stationTurn, s))
 }
 
 // dispatch puts a packet of a switch's own into the port of a link.

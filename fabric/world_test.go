@@ -3,7 +3,7 @@ package fabric
 import (
 	"testing"
 
-	"weft/timeline"
+	"weft/eventqueue"
 	"weft/units"
 )
 
@@ -111,7 +111,7 @@ func funnel(senders int, last PortConfig) *wiring {
 // world runs a network and keeps what arrives.
 type world struct {
 	t        testing.TB
-	queue    *timeline.Queue
+	queue    *eventqueue.Queue
 	net      *Network
 	arrivals []arrival
 	idles    []idling
@@ -131,7 +131,7 @@ type idling struct {
 
 func newWorld(t testing.TB, cfg Config) *world {
 	t.Helper()
-	w := &world{t: t, queue: timeline.New(0)}
+	w := &world{t: t, queue: eventqueue.New(0)}
 	net, err := New(cfg, w.queue, w)
 	if err != nil {
 		t.Fatal(err)

@@ -77,7 +77,7 @@ func (s *Sim) turn() units.Time {
 }
 
 // next is when something happens in a part at the earliest, besides what others have posted to it.
-func (p *part) next() units.Time { return min(p.timeline.Bound(), p.waiting) }
+func (p *part) next() units.Time { return min(p.queue.Bound(), p.waiting) }
 
 // take takes what others have posted.
 func (p *part) take() {
@@ -91,7 +91,7 @@ func (p *part) take() {
 func (p *part) work(horizon units.Time) {
 	p.take()
 	for p.failure == nil {
-		id, now, ok := p.timeline.PopUntil(horizon)
+		id, now, ok := p.queue.PopUntil(horizon)
 		if !ok {
 			break
 		}

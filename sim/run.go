@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"weft/eventqueue"
 	"weft/fabric"
-	"weft/timeline"
 	"weft/units"
 )
 
@@ -70,9 +70,9 @@ func (s *Sim) run(ctx context.Context) error {
 	}
 	p := s.parts[0]
 	for p.working > 0 {
-		id, now, ok := p.timeline.PopUntil(s.horizon())
+		id, now, ok := p.queue.PopUntil(s.horizon())
 		if !ok {
-			if err := s.look(p.timeline.Bound()); err != nil {
+			if err := s.look(p.queue.Bound()); err != nil {
 				return err
 			}
 			continue
@@ -94,7 +94,7 @@ func (s *Sim) run(ctx context.Context) error {
 func (s *Sim) horizon() units.Time { return min(s.nextLook-1, s.opts.Limit) }
 
 // fire is one event of a part.
-func (p *part) fire(now units.Time, id timeline.ID) {
+func (p *part) fire(now units.Time, id eventqueue.ID) {
 	p.events++
 	if id < p.timers {
 		p.net.Fire(now, id)
@@ -215,13 +215,13 @@ func (p *part) arm(now units.Time, h int) {
 		at = now
 	}
 	st.timer = at
-	p.timeline.Set(p.timers+timeline.ID(h), at)
+	p.queue.Set(p.timers+eventqueue.ID(h), at)
 }
 
 func (s *Sim) stall(paused units.Time) error {
 	e := &StallError{Paused: paused, Network: s.Waiting()}
 	for _, p := range s.parts {
-		e.At = max(e.At, p.timeline.Last())
+		e.At = max(e.At, p.queue.Last())
 	}
 	for h := range s.hosts {
 		if !s.hosts[h].done {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"weft/eventqueue"
 	"weft/fabric"
 	"weft/results/stats"
-	"weft/timeline"
 	"weft/transport"
 	"weft/transport/wire"
 	"weft/units"
@@ -135,10 +135,10 @@ type Sim struct {
 
 // part is the run of a part of the network and of its hosts.
 type part struct {
-	sim      *Sim
-	timeline *timeline.Queue
-	net      *fabric.Network
-	timers   timeline.ID // host h's entity is timers+h
+	sim    *Sim
+	queue  *eventqueue.Queue
+	net    *fabric.Network
+	timers eventqueue.ID // host h's entity is timers+h
 
 	out transport.Outgoing       // the packet being asked for
 	in  transport.Incoming       // the packet being handed over
@@ -224,11 +224,11 @@ func New[H Host](cfg fabric.Config, hosts []H, opts Options) (*Sim, error) {
 // split builds the network and the parts of the run.
 func (s *Sim) split(cfg fabric.Config) error {
 	count := max(1, s.opts.Count)
-	queues, sinks := make([]*timeline.Queue, count), make([]fabric.Sink, count)
+	queues, sinks := make([]*eventqueue.Queue, count), make([]fabric.Sink, count)
 	for k := range count {
-		p := &part{sim: s, timeline: timeline.New(0), delay: stats.NewDist(), waiting: units.Never}
+		p := &part{sim: s, queue: eventqueue.New(0), delay: stats.NewDist(), waiting: units.Never}
 		s.parts = append(s.parts, p)
-		queues[k], sinks[k] = p.timeline, p
+		queues[k], sinks[k] = p.queue, p
 	}
 	nets, err := fabric.Split(cfg, s.opts.Parts, queues, sinks)
 	if err != nil {
@@ -239,7 +239,7 @@ func (s *Sim) split(cfg fabric.Config) error {
 		if s.opts.Steps != nil {
 			p.net.Follow(func(step fabric.Step) { s.opts.Steps(k, step) })
 		}
-		p.timers = p.timeline.Grow(cfg.Hosts)
+		p.timers = p.queue.Grow(cfg.Hosts)
 	}
 	s.net = nets[0]
 	return s.employ(&cfg)
@@ -270,7 +270,7 @@ func (s *Sim) schedule() {
 func (s *Sim) End() units.Time {
 	var last, end units.Time
 	for _, p := range s.parts {
-		last, end = max(last, p.timeline.Last()), max(end, p.end)
+		last, end = max(last, p.queue.Last()), max(end, p.end)
 	}
 	if s.working() > 0 {
 		return last

@@ -3,7 +3,7 @@ package transport
 import "weft/units"
 
 // timers holds at most one instant for each of a set of entities, numbered from 0, in a 4-ary heap that knows
-// where each one is. An endpoint has few: a queue made for a whole network (package timeline) would be larger
+// where each one is. An endpoint has few: a queue made for a whole network (package eventqueue) would be larger
 // than the endpoint. Entities due at the same instant fire in order of number.
 type timers struct {
 	heap []timer

@@ -8,13 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weft/fabric/realtime"
 	"weft/internal/control"
 	"weft/nodeimg/agent"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/deploy"
 	"weft/orchestrator/deploy/probe"
 	"weft/orchestrator/runtime/docker"
+	"weft/realtime"
 )
 
 // insideCommands are what weft is inside the processes of an emulated lab. Each inherits a connection to the

@@ -20,7 +20,7 @@ type entry struct {
 func packages() []entry {
 	return []entry{
 		{"units", "", "what everything shares: time, bytes, rates"},
-		{"timeline", "units", "instants are lab time"},
+		{"eventqueue", "units", "instants are lab time"},
 		{"params", "units", "values of keys have units"},
 
 		{"internal/archtest", "", "its tests read source and the tables of kinds"},
@@ -40,7 +40,7 @@ func packages() []entry {
 		{"internal/splitmix", "", "hashes and random numbers"},
 		{"internal/testenv", "", "the environment of tests"},
 
-		{"fabric", "internal/splitmix timeline units", "a machine of events; ECMP hashes and lossy links draw numbers"},
+		{"fabric", "eventqueue internal/splitmix units", "a machine of events; ECMP hashes and lossy links draw numbers"},
 		{"fabric/queues", "fabric params units", "keys of queues, for the ports of the fabric"},
 
 		{"transport/cc", "units", "what controllers are told: times, bytes, rates"},
@@ -86,9 +86,9 @@ func packages() []entry {
 		{"results/record", "units", "shapes of results, with units in the names of fields"},
 		{"results/stats", "results/record units", "fills distributions of a record"},
 
-		{"sim", "clocksync clocksync/node clocksync/ptp fabric results/stats timeline transport transport/wire units",
+		{"sim", "clocksync clocksync/node clocksync/ptp eventqueue fabric results/stats transport transport/wire units",
 			"carries packets over the fabric in the order of events; switches hold PTP clocks; delays become distributions"},
-		{"fabric/realtime", "clocksync clocksync/labtime clocksync/ptp fabric internal/clock internal/control internal/poller results/stats timeline transport/wire units",
+		{"realtime", "clocksync clocksync/labtime clocksync/ptp eventqueue fabric internal/clock internal/control internal/poller results/stats transport/wire units",
 			"drives the fabric by the machine's clock as a process that is told its part; switches hold PTP clocks"},
 
 		{"nodeimg/agent", "clocksync clocksync/labtime clocksync/node collectives/buffer host internal/clock internal/control internal/poller results/stats transport transport/wire units",
@@ -117,7 +117,7 @@ func packages() []entry {
 		{"orchestrator/catalogue", "internal/nearest orchestrator/lab", "reads names of labs; suggests them"},
 		{"orchestrator/paper", "results/expect", "claims are expectations"},
 		{"orchestrator/pcapng", "units", "frames have times"},
-		{"orchestrator/capture", "fabric/realtime orchestrator/pcapng", "writes what the fabric process copies"},
+		{"orchestrator/capture", "orchestrator/pcapng realtime", "writes what the fabric process copies"},
 		{"orchestrator/topology", "orchestrator/lab units", "makes a graph of a lab's section"},
 		{"orchestrator/topology/render", "orchestrator/topology units", "draws a graph"},
 		{"orchestrator/uml", "internal/poller units", "waits for a kernel's process; memory has units"},
@@ -128,30 +128,30 @@ func packages() []entry {
 		{"orchestrator/runtime/docker", "internal/cleanup internal/control internal/poller nodeimg/boot orchestrator/runtime", "a runtime"},
 		{"orchestrator/runtime/namespace", "internal/cleanup internal/control internal/thread nodeimg/boot orchestrator/runtime units", "a runtime"},
 
-		{"orchestrator/kernelpath", "clocksync/labtime fabric fabric/realtime internal/clock internal/control nodeimg/boot orchestrator/runtime " +
+		{"orchestrator/kernelpath", "clocksync/labtime fabric realtime internal/clock internal/control nodeimg/boot orchestrator/runtime " +
 			"tc-shaping/measure tc-shaping/ports tc-shaping/probe tc-shaping/qdisc tc-shaping/tcnl units",
-			"the kernel as a fabric: switches are nodes of a runtime with disciplines on their ports, described as fabric/realtime describes its own"},
+			"the kernel as a fabric: switches are nodes of a runtime with disciplines on their ports, described as realtime describes its own"},
 		{"orchestrator/doctor", "internal/thread orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/uml tc-shaping/probe tc-shaping/qdisc units",
 			"tries every runtime and kernel"},
-		{"orchestrator/emulate", "clocksync/labtime clocksync/node collectives/schedule fabric fabric/realtime host internal/cleanup internal/clock internal/control " +
+		{"orchestrator/emulate", "clocksync/labtime clocksync/node collectives/schedule fabric realtime host internal/cleanup internal/clock internal/control " +
 			"internal/poller internal/regular nodeimg/agent nodeimg/boot orchestrator/kernelpath orchestrator/runtime orchestrator/runtime/namespace orchestrator/uml " +
 			"results/record results/stats tc-shaping/ports tc-shaping/qdisc transport transport/cc/pc4 transport/wire units",
 			"starts agents and a network in a runtime, chooses a dilation, collects what they did"},
 		{"orchestrator/plan", "nodeimg/boot orchestrator/emulate orchestrator/kernelpath orchestrator/runtime orchestrator/topology/render tc-shaping/qdisc units",
 			"prints the value that emulate launches"},
 		{"orchestrator/run", "clocksync clocksync/clock clocksync/metrics clocksync/node clocksync/noise collectives/bench collectives/buffer collectives/schedule collectives/symbolic " +
-			"fabric fabric/queues fabric/realtime host internal/crew orchestrator/capture orchestrator/emulate orchestrator/kernelpath orchestrator/lab orchestrator/plan " +
+			"fabric fabric/queues realtime host internal/crew orchestrator/capture orchestrator/emulate orchestrator/kernelpath orchestrator/lab orchestrator/plan " +
 			"orchestrator/runtime orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/topology orchestrator/uml params " +
 			"results/expect results/plot results/record results/stats results/store sim tc-shaping/qdisc " +
 			"transport transport/cc transport/wire units",
 			"makes an experiment of a lab, gives it to an engine, sums up what came back"},
 		{"orchestrator/deploy/probe", "", "sends packets of its own format between two processes"},
-		{"orchestrator/deploy", "fabric fabric/realtime internal/cleanup internal/control internal/regular nodeimg/boot orchestrator/deploy/probe orchestrator/emulate orchestrator/lab " +
+		{"orchestrator/deploy", "fabric realtime internal/cleanup internal/control internal/regular nodeimg/boot orchestrator/deploy/probe orchestrator/emulate orchestrator/lab " +
 			"orchestrator/run orchestrator/runtime orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/topology units",
 			"keeps an emulated network up, in a runtime, with a journal, and probes it"},
 
 		{"labs", "", "files"},
-		{"cmd/weft", "collectives/bench collectives/schedule fabric/realtime internal/control internal/regular labs nodeimg/agent nodeimg/boot orchestrator/benchmark orchestrator/capture " +
+		{"cmd/weft", "collectives/bench collectives/schedule realtime internal/control internal/regular labs nodeimg/agent nodeimg/boot orchestrator/benchmark orchestrator/capture " +
 			"orchestrator/catalogue orchestrator/deploy orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate orchestrator/lab orchestrator/paper orchestrator/plan " +
 			"orchestrator/run orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/topology orchestrator/topology/render orchestrator/uml " +
 			"results/expect results/junit results/plot results/record results/report results/schema results/store results/table transport transport/wire/dissector units",

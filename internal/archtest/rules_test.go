@@ -11,7 +11,7 @@ import (
 // drivers are the packages at the edge: they own sockets, devices, processes, files and the clock.
 func drivers() []string {
 	return []string{
-		"cmd", "labs", "fabric/realtime", "nodeimg", "internal/poller", "internal/clock",
+		"cmd", "labs", "realtime", "nodeimg", "internal/poller", "internal/clock",
 		"orchestrator/run", "orchestrator/capture", "orchestrator/emulate", "orchestrator/kernelpath", "orchestrator/runtime", "orchestrator/deploy", "orchestrator/doctor", "orchestrator/uml", "results/store",
 		"tc-shaping/tcnl", "tc-shaping/probe", "tc-shaping/measure",
 	}
@@ -48,9 +48,9 @@ func confined() map[string]struct {
 		"gopkg.in/yaml.v3":                        {[]string{"orchestrator/lab", "orchestrator/paper"}, "YAML is how a lab is written, not what a lab is"},
 		"github.com/invopop/jsonschema":           {[]string{"orchestrator/lab", "results/schema"}, "schemas describe the lab file and what a run leaves"},
 		"github.com/HdrHistogram/hdrhistogram-go": {[]string{"results/stats"}, "stats.Dist is how everything else keeps a distribution"},
-		"github.com/containernetworking/plugins":  {[]string{"orchestrator/runtime", "fabric/realtime"}, "namespaces are entered in one place"},
+		"github.com/containernetworking/plugins":  {[]string{"orchestrator/runtime", "realtime"}, "namespaces are entered in one place"},
 		"github.com/hashicorp/go-multierror":      {[]string{"internal/cleanup"}, "what fails in a clean-up is told in one form"},
-		"github.com/vishvananda/netlink":          {[]string{"orchestrator/runtime", "orchestrator/kernelpath", "orchestrator/doctor", "fabric/realtime", "nodeimg", "tc-shaping"}, "the kernel is configured at the edge"},
+		"github.com/vishvananda/netlink":          {[]string{"orchestrator/runtime", "orchestrator/kernelpath", "orchestrator/doctor", "realtime", "nodeimg", "tc-shaping"}, "the kernel is configured at the edge"},
 		"github.com/docker/docker":                {[]string{"orchestrator/runtime/docker"}, "Docker is one runtime among others"},
 		"github.com/google/go-cmp":                {[]string{"internal/golden"}, "it is for tests, and panics by design"},
 		"pgregory.net/rapid":                      {nil, "it is for tests"},

@@ -16,7 +16,7 @@ import (
 
 // source is one Go file of the module.
 type source struct {
-	pkg   string // folder, relative to the root: "fabric/realtime"; "." for the root
+	pkg   string // folder, relative to the root: "realtime"; "." for the root
 	name  string // path relative to the root
 	text  string
 	lines *token.FileSet

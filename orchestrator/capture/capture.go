@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/fabric/realtime"
 	"weft/orchestrator/pcapng"
+	"weft/realtime"
 )
 
 // buffer is how many bytes of records may wait to be written, if the machine allows. Ours.

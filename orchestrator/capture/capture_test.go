@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/fabric/realtime"
+	"weft/realtime"
 )
 
 // pieces keeps every write apart.

@@ -1,9 +1,9 @@
 package deploy
 
 import (
-	"weft/fabric/realtime"
 	"weft/internal/control"
 	"weft/orchestrator/topology"
+	"weft/realtime"
 )
 
 // checkKernel measures links that are the kernel's, each direction by itself, and tells the client as it goes: probes go from one end

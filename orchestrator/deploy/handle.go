@@ -7,9 +7,9 @@ import (
 	"os"
 
 	"weft/fabric"
-	"weft/fabric/realtime"
 	"weft/internal/control"
 	"weft/orchestrator/runtime"
+	"weft/realtime"
 	"weft/units"
 )
 

@@ -21,7 +21,6 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"weft/fabric/realtime"
 	"weft/internal/control"
 	"weft/internal/dockertest"
 	"weft/internal/testenv"
@@ -31,6 +30,7 @@ import (
 	"weft/orchestrator/runtime/docker"
 	"weft/orchestrator/runtime/namespace"
 	"weft/orchestrator/uml"
+	"weft/realtime"
 )
 
 // The test program stands in for weft: it is run again as whoever deploys and destroys, as the supervisor, and as every

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"os"
 
-	"weft/fabric/realtime"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/topology"
+	"weft/realtime"
 )
 
 // state describes the lab as it is.

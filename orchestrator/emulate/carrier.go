@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"net/netip"
 
-	"weft/fabric/realtime"
 	"weft/internal/cleanup"
 	"weft/internal/control"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/kernelpath"
 	"weft/orchestrator/runtime"
+	"weft/realtime"
 	"weft/tc-shaping/ports"
 	"weft/tc-shaping/qdisc"
 )

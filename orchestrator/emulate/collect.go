@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"weft/fabric/realtime"
 	"weft/nodeimg/agent"
 	"weft/orchestrator/runtime"
+	"weft/realtime"
 	"weft/results/stats"
 )
 

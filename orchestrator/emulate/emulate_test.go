@@ -16,10 +16,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/fabric/realtime"
 	"weft/host"
 	"weft/internal/quiettest"
 	"weft/orchestrator/runtime"
+	"weft/realtime"
 	"weft/transport"
 	"weft/transport/wire"
 	"weft/units"

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"weft/fabric"
-	"weft/fabric/realtime"
 	"weft/host"
 	"weft/nodeimg/agent"
 	"weft/orchestrator/runtime"
+	"weft/realtime"
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/transport"

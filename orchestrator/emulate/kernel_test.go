@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"weft/fabric"
-	"weft/fabric/realtime"
 	"weft/host"
 	"weft/internal/umltest"
+	"weft/realtime"
 	"weft/transport/cc/dcqcn"
 	"weft/units"
 )

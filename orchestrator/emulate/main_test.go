@@ -5,11 +5,11 @@ import (
 	"os"
 	"testing"
 
-	"weft/fabric/realtime"
 	"weft/internal/control"
 	"weft/internal/umltest"
 	"weft/nodeimg/agent"
 	"weft/nodeimg/boot"
+	"weft/realtime"
 )
 
 // TestMain is also the processes of the labs that the tests start: they run this program again.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"weft/fabric"
-	"weft/fabric/realtime"
+	"weft/realtime"
 	"weft/results/record"
 	"weft/transport"
 )

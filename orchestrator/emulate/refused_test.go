@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"weft/fabric/realtime"
 	"weft/nodeimg/agent"
 	"weft/orchestrator/runtime"
+	"weft/realtime"
 	"weft/results/stats"
 	"weft/units"
 )

@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"weft/clocksync/labtime"
-	"weft/fabric/realtime"
 	"weft/internal/cleanup"
 	"weft/internal/clock"
 	"weft/internal/poller"
@@ -17,6 +16,7 @@ import (
 	"weft/orchestrator/kernelpath"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/namespace"
+	"weft/realtime"
 	"weft/units"
 )
 

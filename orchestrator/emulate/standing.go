@@ -11,12 +11,12 @@ import (
 
 	"weft/clocksync/labtime"
 	"weft/fabric"
-	"weft/fabric/realtime"
 	"weft/internal/cleanup"
 	"weft/internal/clock"
 	"weft/internal/control"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
+	"weft/realtime"
 	"weft/units"
 )
 

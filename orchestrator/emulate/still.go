@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"weft/fabric"
-	"weft/fabric/realtime"
 	"weft/host"
+	"weft/realtime"
 	"weft/units"
 )
 

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"weft/fabric"
-	"weft/fabric/realtime"
 	"weft/internal/control"
 	"weft/nodeimg/agent"
 	"weft/orchestrator/runtime"
+	"weft/realtime"
 	"weft/transport"
 )
 

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"weft/fabric"
-	"weft/fabric/realtime"
 	"weft/internal/control"
+	"weft/realtime"
 	"weft/tc-shaping/measure"
 	"weft/tc-shaping/ports"
 	"weft/tc-shaping/qdisc"

@@ -11,7 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"weft/fabric/realtime"
+	"weft/realtime"
 	"weft/tc-shaping/measure"
 	"weft/tc-shaping/ports"
 	"weft/tc-shaping/qdisc"

@@ -6,8 +6,8 @@ import (
 	"net/netip"
 
 	"weft/fabric"
-	"weft/fabric/realtime"
 	"weft/orchestrator/runtime"
+	"weft/realtime"
 	"weft/tc-shaping/ports"
 	"weft/tc-shaping/qdisc"
 	"weft/tc-shaping/tcnl"

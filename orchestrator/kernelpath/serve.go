@@ -11,10 +11,10 @@ import (
 
 	"weft/clocksync/labtime"
 	"weft/fabric"
-	"weft/fabric/realtime"
 	"weft/internal/clock"
 	"weft/internal/control"
 	"weft/orchestrator/runtime"
+	"weft/realtime"
 	"weft/tc-shaping/ports"
 	"weft/tc-shaping/qdisc"
 	"weft/tc-shaping/tcnl"

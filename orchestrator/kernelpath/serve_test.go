@@ -20,7 +20,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/fabric"
-	"weft/fabric/realtime"
 	"weft/internal/control"
 	"weft/internal/dockertest"
 	"weft/internal/umltest"
@@ -29,6 +28,7 @@ import (
 	"weft/orchestrator/runtime/docker"
 	"weft/orchestrator/runtime/namespace"
 	"weft/orchestrator/uml"
+	"weft/realtime"
 	"weft/tc-shaping/measure"
 	"weft/tc-shaping/ports"
 	"weft/tc-shaping/qdisc"

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"weft/fabric/realtime"
+	"weft/realtime"
 	"weft/tc-shaping/probe"
 )
 

@@ -6,11 +6,11 @@ import (
 	"os"
 	"time"
 
-	"weft/fabric/realtime"
 	"weft/orchestrator/capture"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
+	"weft/realtime"
 )
 
 // Capture is what of an emulated run is captured, and where to.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"weft/fabric/realtime"
 	"weft/orchestrator/capture"
+	"weft/realtime"
 )
 
 const capturedLab = "weft: 1\nname: x\ntopology: {kind: star, hosts: 2, link: {rate: 1Gbps, delay: 1us}}\nworkload: [{collective: all-to-all, size: 1KB}]\n"

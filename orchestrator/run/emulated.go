@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"weft/fabric"
-	"weft/fabric/realtime"
 	"weft/orchestrator/capture"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/topology"
+	"weft/realtime"
 	"weft/results/record"
 	"weft/results/store"
 	"weft/units"

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"weft/fabric/realtime"
 	"weft/internal/golden"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/kernelpath"
 	"weft/orchestrator/lab"
+	"weft/realtime"
 	"weft/tc-shaping/qdisc"
 	"weft/units"
 )

@@ -5,11 +5,11 @@ import (
 	"context"
 	"fmt"
 
-	"weft/fabric/realtime"
 	"weft/host"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
+	"weft/realtime"
 	"weft/transport"
 	"weft/transport/wire"
 )

@@ -4,8 +4,8 @@ import (
 	"math/bits"
 	"time"
 
+	"weft/eventqueue"
 	"weft/internal/poller"
-	"weft/timeline"
 	"weft/units"
 )
 
@@ -18,10 +18,10 @@ import (
 //   - and, the more there is to do, pauses after each wake-up and takes what has come by then together (as a
 //     network card's interrupts are moderated).
 type rest struct {
-	links []timeline.ID // of the lines that lead to hosts, and of the pauses on their way to them
-	delay units.Time    // the least time from the last switch to a host
-	most  int64         // longest pause, nanoseconds
-	woke  int64         // when the loop woke last, CLOCK_MONOTONIC
+	links []eventqueue.ID // of the lines that lead to hosts, and of the pauses on their way to them
+	delay units.Time      // the least time from the last switch to a host
+	most  int64           // longest pause, nanoseconds
+	woke  int64           // when the loop woke last, CLOCK_MONOTONIC
 
 	pause  int64 // by what there was to do in the last window; 0: none
 	frames int64 // read or written in this window
@@ -64,7 +64,7 @@ func newRest(l *loop) rest {
 
 // nextDelivery returns an instant before which nothing is delivered.
 func (l *loop) nextDelivery() units.Time {
-	_, next, ok := l.timeline.Next()
+	_, next, ok := l.events.Next()
 	if !ok {
 		return units.Never
 	}
@@ -73,7 +73,7 @@ func (l *loop) nextDelivery() units.Time {
 		at = next + l.rest.delay // whatever happens next leads to no delivery before
 	}
 	for _, id := range l.rest.links {
-		if arrival, ok := l.timeline.At(id); ok {
+		if arrival, ok := l.events.At(id); ok {
 			at = min(at, arrival)
 		}
 	}

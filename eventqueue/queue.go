@@ -1,4 +1,4 @@
-package timeline
+package eventqueue
 
 import (
 	"fmt"
@@ -55,7 +55,7 @@ func New(entities int) *Queue {
 func (q *Queue) Grow(n int) (first ID) {
 	first = ID(len(q.nodes))
 	if n < 0 || len(q.nodes)+n > 1<<31-2 {
-		panic(fmt.Sprintf("timeline: cannot grow %d entities by %d", len(q.nodes), n))
+		panic(fmt.Sprintf("eventqueue: cannot grow %d entities by %d", len(q.nodes), n))
 	}
 	if first == 0 {
 		q.nodes = make([]node, n)
@@ -101,7 +101,7 @@ func (q *Queue) Set(id ID, at units.Time) {
 }
 
 func (q *Queue) refuse(id ID, at units.Time) {
-	panic(fmt.Sprintf("timeline: entity %d set at %d ps, before %d ps which has passed", id, at, q.last))
+	panic(fmt.Sprintf("eventqueue: entity %d set at %d ps, before %d ps which has passed", id, at, q.last))
 }
 
 // Clear makes id no longer pending.
@@ -327,7 +327,7 @@ func (q *Queue) first() (level uint, slot uint64) {
 			return level, i
 		}
 	}
-	panic(fmt.Sprintf("timeline: %d pending, none found", q.armed))
+	panic(fmt.Sprintf("eventqueue: %d pending, none found", q.armed))
 }
 
 // slotStart returns the slot of the finest wheel that slot i of a wheel begins with: the present turn of that wheel, i,

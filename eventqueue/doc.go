@@ -1,4 +1,4 @@
-// Package timeline orders what happens next. A Queue holds at most one pending instant for each of a fixed
+// Package eventqueue orders what happens next. A Queue holds at most one pending instant for each of a fixed
 // set of entities (a port's transmitter, the far end of a link, a host's timer) and hands them out in order
 // of time.
 //
@@ -7,4 +7,4 @@
 // processors, and fair, since no entity wins every tie.
 //
 // It reads no clock and does not allocate once its storage has grown to the size of the work.
-package timeline
+package eventqueue

@@ -1,4 +1,4 @@
-package timeline
+package eventqueue
 
 import (
 	"math/rand/v2"
@@ -171,7 +171,7 @@ func TestQueueRefusesThePast(t *testing.T) {
 	q.Pop()
 	q.Set(0, 100) // the same instant is still the present
 	defer func() {
-		want := "timeline: entity 1 set at 99 ps, before 100 ps which has passed"
+		want := "eventqueue: entity 1 set at 99 ps, before 100 ps which has passed"
 		if got := recover(); got != want {
 			t.Fatalf("panic %v, want %q", got, want)
 		}

@@ -7,19 +7,19 @@ import (
 	"math"
 
 	"weft/clocksync/labtime"
+	"weft/eventqueue"
 	"weft/fabric"
 	"weft/internal/clock"
 	"weft/internal/control"
 	"weft/internal/poller"
 	"weft/results/stats"
-	"weft/timeline"
 	"weft/units"
 )
 
 // maxBurst is the most frames read from one port before the others have their turn.
 const maxBurst = 32
 
-// loop is the engine: one goroutine that owns the network, the timeline and the descriptors.
+// loop is the engine: one goroutine that owns the network, the event queue and the descriptors.
 type loop struct {
 	cfg   Config
 	conn  *control.Conn
@@ -28,12 +28,12 @@ type loop struct {
 	poll  *poller.Poller
 	rest  rest
 
-	timeline *timeline.Queue
-	net      *fabric.Network
-	held     timeline.ID // entity of host 0's held packets; the other hosts' follow
-	sampler  timeline.ID
-	script   timeline.ID     // armed for the next of the changes
-	changes  []fabric.Change // that are left
+	events  *eventqueue.Queue
+	net     *fabric.Network
+	held    eventqueue.ID // entity of host 0's held packets; the other hosts' follow
+	sampler eventqueue.ID
+	script  eventqueue.ID   // armed for the next of the changes
+	changes []fabric.Change // that are left
 
 	ports    []port
 	byIP     map[uint32]fabric.HostID
@@ -74,7 +74,7 @@ func newLoop(cfg Config, conn *control.Conn) (*loop, error) {
 		cfg:      cfg,
 		conn:     conn,
 		clock:    clock.NewClock(),
-		timeline: timeline.New(0),
+		events:   eventqueue.New(0),
 		ports:    make([]port, len(cfg.Hosts)),
 		refusals: make([]Refusals, len(cfg.Hosts)),
 		beside:   make([]int64, len(cfg.Hosts)),
@@ -94,7 +94,7 @@ func newLoop(cfg Config, conn *control.Conn) (*loop, error) {
 		l.ports[h].fd = -1
 	}
 	var err error
-	if l.net, err = fabric.New(cfg.Network, l.timeline, l); err != nil {
+	if l.net, err = fabric.New(cfg.Network, l.events, l); err != nil {
 		return nil, err
 	}
 	if cfg.Switch != [4]byte{} {
@@ -110,8 +110,8 @@ func newLoop(cfg Config, conn *control.Conn) (*loop, error) {
 	if err := l.employ(); err != nil {
 		return nil, err
 	}
-	l.held = l.timeline.Grow(len(cfg.Hosts))
-	l.sampler, l.script = l.timeline.Grow(1), l.timeline.Grow(1)
+	l.held = l.events.Grow(len(cfg.Hosts))
+	l.sampler, l.script = l.events.Grow(1), l.events.Grow(1)
 	l.changes = cfg.Changes
 	l.rest = newRest(l)
 	l.poll, err = poller.New(len(cfg.Hosts) + 1)
@@ -209,7 +209,7 @@ func (l *loop) obey() error {
 func (l *loop) begin(t0 int64) {
 	l.scale = labtime.Scale{T0: t0, Dilation: l.cfg.Dilation}
 	if l.cfg.Sample > 0 {
-		l.timeline.Set(l.sampler, l.cfg.Sample)
+		l.events.Set(l.sampler, l.cfg.Sample)
 	}
 	l.armScript()
 	l.report.CPU = -poller.CPU()
@@ -217,7 +217,7 @@ func (l *loop) begin(t0 int64) {
 
 func (l *loop) armScript() {
 	if len(l.changes) > 0 {
-		l.timeline.Set(l.script, l.changes[0].At)
+		l.events.Set(l.script, l.changes[0].At)
 	}
 }
 
@@ -240,11 +240,11 @@ func (l *loop) labNow() units.Time {
 // fire does everything that is due at now or before, each at its own instant.
 func (l *loop) fire(now units.Time) {
 	for {
-		id, at, ok := l.timeline.Next()
+		id, at, ok := l.events.Next()
 		if !ok || at > now {
 			break
 		}
-		l.timeline.Pop()
+		l.events.Pop()
 		switch {
 		case l.net.Owns(id):
 			l.net.Fire(at, id)
@@ -263,7 +263,7 @@ const maxSamples = 64
 
 // sample records the queues and arms the next sample.
 func (l *loop) sample(at units.Time) error {
-	l.timeline.Set(l.sampler, at+l.cfg.Sample)
+	l.events.Set(l.sampler, at+l.cfg.Sample)
 	l.net.Sample(at, func(port int, queued units.Bytes) {
 		c := l.net.PortCounters(port)
 		l.samples = append(l.samples, Sample{At: at, Port: port, Queued: queued, Marks: c.Marks, Drops: c.Drops})

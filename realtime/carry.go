@@ -2,8 +2,8 @@ package realtime
 
 import (
 	"weft/clocksync"
+	"weft/eventqueue"
 	"weft/fabric"
-	"weft/timeline"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -212,7 +212,7 @@ func (l *loop) depart(now units.Time, p *fabric.Packet, c contents, d *datagram)
 	port.held.push(p)
 	port.heldBytes += p.Size
 	if port.held.n == 1 {
-		l.timeline.Set(l.held+timeline.ID(p.Src), at)
+		l.events.Set(l.held+eventqueue.ID(p.Src), at)
 	}
 }
 
@@ -249,7 +249,7 @@ func (l *loop) release(at units.Time, h fabric.HostID) {
 	p := port.held.pop()
 	port.heldBytes -= p.Size
 	if next, ok := port.held.front(); ok {
-		l.timeline.Set(l.held+timeline.ID(h), max(next, at))
+		l.events.Set(l.held+eventqueue.ID(h), max(next, at))
 	}
 	p.SentAt = 0
 	l.inject(at, p)

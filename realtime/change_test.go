@@ -87,7 +87,7 @@ func TestLatenessUnderPFCIsNotTheMachines(t *testing.T) {
 		l.net.Inject(0, p)
 	}
 	for !l.net.NICPaused(0) {
-		id, at, _ := l.timeline.Pop()
+		id, at, _ := l.events.Pop()
 		l.net.Fire(at, id)
 	}
 	if l.blames(0, 20*us, 15*us) {
