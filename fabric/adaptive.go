@@ -52,8 +52,7 @@ func (n *Network) decide(now units.Time, s int, from int32, e *Packet) int32 {
 	case b.kind == CCM || len(ports)+len(aside) == 1:
 		return ports[usual]
 	case b.kind == Spray:
-		b.random += splitmix.Gamma
-		return ports[choose(uint32(splitmix.Mix(b.random)), 0, int32(len(ports)))]
+		return ports[choose(uint32(splitmix.Step(&b.random)), 0, int32(len(ports)))]
 	}
 	f := b.flows.find(now, flowKey(e))
 	if f.port == noPort {

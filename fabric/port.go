@@ -218,8 +218,7 @@ func (o *port) mark(n *Network, e *Packet) {
 	n.total.Marks++
 }
 
-// draw returns the next random number in [0, 1) of a generator (splitmix64).
+// draw returns the next random number in [0, 1) of a splitmix generator.
 func draw(state *uint64) float64 {
-	*state += splitmix.Gamma
-	return float64(splitmix.Mix(*state)>>11) * 0x1p-53
+	return float64(splitmix.Step(state)>>11) * 0x1p-53
 }

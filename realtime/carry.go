@@ -4,6 +4,7 @@ import (
 	"weft/clocksync"
 	"weft/eventqueue"
 	"weft/fabric"
+	"weft/internal/splitmix"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -171,7 +172,7 @@ func fill(p *fabric.Packet, src, dst fabric.HostID, d *datagram) {
 	}
 	p.FlowHash = fabric.FlowHash(src, dst, d.sport, d.dport)
 	if d.proto != protoUDP {
-		p.FlowHash ^= uint64(d.proto) * 0x9e3779b97f4a7c15
+		p.FlowHash ^= uint64(d.proto) * splitmix.Gamma
 	}
 }
 

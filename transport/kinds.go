@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"sync/atomic"
 
+	"weft/internal/splitmix"
 	"weft/transport/cc"
 	"weft/transport/cc/dcqcn"
 	"weft/transport/cc/hpcc"
@@ -249,7 +250,7 @@ func sprayScheme(s *Spec, p strack.Params) scheme {
 		controller: func(l cc.Link) cc.Controller { return strack.NewSender(p, l) },
 		receiver:   meter,
 		chooser: func(_ cc.Link, seed uint64, _ units.Bytes) path.Chooser {
-			return path.NewSpray(p.Paths, seed^uint64(id+1)*0x9e3779b97f4a7c15)
+			return path.NewSpray(p.Paths, seed^uint64(id+1)*splitmix.Gamma)
 		},
 		selective: true, windowed: true, paths: p.Paths,
 		span: func(l cc.Link) uint64 { return spanWindows*uint64(strack.NewSender(p, l).MaxWindow()) + wire.SackBits },

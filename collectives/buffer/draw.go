@@ -29,10 +29,7 @@ type drawn struct {
 // any odd number of them too few or too many changes at least the sign of a product. In a maximum a missing
 // one shows in the elements where it is the largest, one in n, and one that comes twice never does.
 func (d *drawn) draw(key uint64, s *schedule.Spec, reduces bool) {
-	next := func() uint64 {
-		key += splitmix.Gamma
-		return splitmix.Mix(key)
-	}
+	next := func() uint64 { return splitmix.Step(&key) }
 	n := s.Ranks
 	switch {
 	case sums(s) && s.Type == schedule.Int32:
@@ -89,8 +86,7 @@ func sparse(n, budget int) (every, most int) {
 // drawSums fills the tables for float32. It is what most runs need, each repetition of an item again.
 func (d *drawn) drawSums(key uint64, n int) {
 	for i := range d.table {
-		key += splitmix.Gamma
-		d.table[i] = math.Float32bits(float32(1 + splitmix.Mix(key)%(slots-1)))
+		d.table[i] = math.Float32bits(float32(1 + splitmix.Step(&key)%(slots-1)))
 	}
 	sum := float32(0)
 	for i := range n {

@@ -55,7 +55,7 @@ func packages() []entry {
 		{"transport/wire", "units", "headers carry times and sizes"},
 		{"transport/wire/dissector", "transport/wire", "is made from the layout of headers"},
 		{"internal/hostiletest", "transport/wire units", "forges headers of the transport"},
-		{"transport", "params transport/cc transport/cc/ccm transport/cc/dcqcn transport/cc/hpcc transport/cc/pc4 transport/cc/strack transport/cc/swift " +
+		{"transport", "internal/splitmix params transport/cc transport/cc/ccm transport/cc/dcqcn transport/cc/hpcc transport/cc/pc4 transport/cc/strack transport/cc/swift " +
 			"transport/path transport/wire units", "registers every controller, chooses paths, writes headers"},
 		{"transport/internal/testnet", "transport transport/wire units", "carries packets between endpoints"},
 
@@ -88,7 +88,7 @@ func packages() []entry {
 
 		{"sim", "clocksync clocksync/node clocksync/ptp eventqueue fabric results/stats transport transport/wire units",
 			"carries packets over the fabric in the order of events; switches hold PTP clocks; delays become distributions"},
-		{"realtime", "clocksync clocksync/labtime clocksync/ptp eventqueue fabric internal/clock internal/control internal/poller results/stats transport/wire units",
+		{"realtime", "clocksync clocksync/labtime clocksync/ptp eventqueue fabric internal/clock internal/control internal/poller internal/splitmix results/stats transport/wire units",
 			"drives the fabric by the machine's clock as a process that is told its part; switches hold PTP clocks"},
 
 		{"nodeimg/agent", "clocksync clocksync/labtime clocksync/node collectives/buffer host internal/clock internal/control internal/poller results/stats transport transport/wire units",

@@ -14,6 +14,12 @@ func Mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
+// Step draws the number after the one that Next would draw: it advances the state first.
+func Step(state *uint64) uint64 {
+	*state += Gamma
+	return Mix(*state)
+}
+
 // Next draws a number from a generator with this state.
 func Next(state *uint64) uint64 {
 	x := Mix(*state)

@@ -11,3 +11,14 @@ func TestReference(t *testing.T) {
 		}
 	}
 }
+
+// Step is one number ahead of Next.
+func TestStep(t *testing.T) {
+	a, b := uint64(1234567), uint64(1234567)
+	Next(&b)
+	for i := range 5 {
+		if got, want := Step(&a), Next(&b); got != want {
+			t.Errorf("number %d is %d, want %d", i, got, want)
+		}
+	}
+}
