@@ -63,7 +63,6 @@ func unedited() []string {
 		"transport/cc/cctest",
 		"transport/cc/dcqcn",
 		"transport/cc/hpcc",
-		"transport/cc/pc4",
 		"transport/cc/strack",
 		"transport/cc/swift",
 		"transport/internal/testnet",

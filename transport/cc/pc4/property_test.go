@@ -27,15 +27,16 @@ func drawParams(t *rapid.T) pc4.Params {
 	}
 }
 
-// windows are starts with a window, from the least to the greatest.
+// windows returns a generator of starts with a window, over the whole range.
 func windows() *rapid.Generator[pc4.Start] {
 	return rapid.Custom(func(t *rapid.T) pc4.Start {
 		return pc4.Start{Initial: pc4.AtWindow, InitialWindow: units.Bytes(rapid.Int64Range(1, int64(units.GB)).Draw(t, "window"))}
 	})
 }
 
-// Section III-C: "a lower bound of 0.0001 packets"; and no rate above the line's, none that is not a number. On a path
-// so slow that 0.0001 packets per RTT are more than the line carries, the line is the limit.
+// Section III-C: "a lower bound of 0.0001 packets". The rate is also never above the line rate and
+// never NaN. On a path so slow that 0.0001 packets per RTT exceed the line rate, the line rate
+// wins.
 func TestSenderStandsEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawParams(t)

@@ -5,17 +5,17 @@ import (
 	"weft/units"
 )
 
-// Modes of the collective that Table I tells apart; every other name is "other".
+// Collectives that Table I distinguishes. Every other collective is "other".
 const (
 	AllReduce = "all-reduce"
 	AllToAll  = "all-to-all"
 	AllGather = "all-gather"
 )
 
-// ComputeBaseRate is Algorithm 1, lines 4-11, and Table I. For all-reduce and others n is the number of
-// incoming flows; for all-to-all and all-gather it is the number of participants, each of which receives n-1
-// flows: so the base rates of all flows that arrive at a host add up to its line rate, rounded down to 1 b/s.
-// Where there is nothing to share with (n at most 1, or 2) the base rate is the line rate.
+// ComputeBaseRate returns the base rate of a flow (Algorithm 1, lines 4-11, and Table I), rounded
+// down to 1 bit/s. For all-to-all and all-gather n is the number of participants, each of which
+// receives n-1 flows. For all other modes n is the number of incoming flows. So the base rates of
+// the flows into a host add up to its line rate. A single flow, or none, gets the whole line rate.
 func ComputeBaseRate(mode string, n int, line units.Bandwidth) units.Bandwidth {
 	switch mode {
 	case AllToAll, AllGather:
@@ -25,21 +25,24 @@ func ComputeBaseRate(mode string, n int, line units.Bandwidth) units.Bandwidth {
 	}
 }
 
-// Receiver is Algorithm 1 for the connections of one mode that arrive at a host.
+// Receiver is Algorithm 1 for the connections of one collective into one host. It implements
+// cc.Receiver and keeps no state: the counts of flows come with each packet.
 type Receiver struct {
-	line    units.Bandwidth
-	planned units.Bandwidth
-	source  string // Params.BaseRate
-	mode    string
+	line    units.Bandwidth // rate of the host's NIC
+	planned units.Bandwidth // base rate if source is Table
+	source  string          // Params.BaseRate
+	mode    string          // AllReduce, AllToAll, AllGather or another collective
 }
 
-// NewReceiver returns the receiver half for connections of a collective mode at a host with a NIC of rate line. planned is the base
-// rate that the collective has by Table I, which is the answer when Params.BaseRate is Table, and unused otherwise.
+// NewReceiver returns the receiver for the connections of a collective into a host whose NIC has
+// rate line. mode is the collective. planned is its base rate by Table I; it is used only if
+// p.BaseRate is Table. p must pass Check.
 func NewReceiver(p Params, mode string, line, planned units.Bandwidth) *Receiver {
 	return &Receiver{source: p.BaseRate, mode: mode, line: line, planned: planned}
 }
 
-// OnData is Algorithm 1, lines 1-3.
+// OnData returns what the acknowledgement of d carries: the base rate and the one-way queueing
+// delay (Algorithm 1, lines 1-3). The delay is negative if the clocks disagree by more than it.
 func (r *Receiver) OnData(_ units.Time, d cc.Data) cc.Feedback {
 	return cc.Feedback{
 		BaseRate: r.baseRate(d),
@@ -47,6 +50,7 @@ func (r *Receiver) OnData(_ units.Time, d cc.Data) cc.Feedback {
 	}
 }
 
+// baseRate returns the current base rate of the connection, or 0 if base rates are off.
 func (r *Receiver) baseRate(d cc.Data) units.Bandwidth {
 	flows := d.Expected
 	switch r.source {
@@ -59,7 +63,7 @@ func (r *Receiver) baseRate(d cc.Data) units.Bandwidth {
 	}
 	switch r.mode {
 	case AllToAll, AllGather:
-		return ComputeBaseRate(r.mode, flows+1, r.line) // n counts this host as well
+		return ComputeBaseRate(r.mode, flows+1, r.line) // n includes this host, which sends nothing to itself
 	default:
 		return ComputeBaseRate(r.mode, flows, r.line)
 	}

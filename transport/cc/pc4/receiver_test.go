@@ -22,7 +22,7 @@ func TestTableI(t *testing.T) {
 		{pc4.AllGather, 5, 25 * gbps},
 		{"incast", 4, 25 * gbps},
 		{"", 1, 100 * gbps},
-		{pc4.AllReduce, 0, 100 * gbps}, // nothing to share with
+		{pc4.AllReduce, 0, 100 * gbps}, // a single flow or none
 		{pc4.AllToAll, 2, 100 * gbps},
 		{pc4.AllToAll, 1, 100 * gbps},
 		{"incast", 3, 33333333333}, // a whole number of b/s, so that senders can compare
@@ -33,8 +33,8 @@ func TestTableI(t *testing.T) {
 	}
 }
 
-// Resolution: n counts participants for the n-1 forms and incoming flows for the others, so that the base rates of all
-// flows that arrive at a host add up to its line rate.
+// Our reading of Table I: n counts participants in the forms with n-1, and incoming flows in the
+// others, so that the base rates of all flows into a host add up to its line rate.
 func TestBaseRatesAddUpToTheLine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mode := rapid.SampledFrom([]string{pc4.AllReduce, pc4.AllToAll, pc4.AllGather, "incast", "permute"}).Draw(t, "mode")
@@ -62,9 +62,9 @@ func TestOneWayDelay(t *testing.T) {
 	}
 }
 
-// Section III-A: "enabling each worker to be aware of incoming traffic"; by plan or by what arrives; section IV-C:
-// "we intentionally excluded the computation of the base rate".
-func TestWhereTheNumberOfFlowsComesFrom(t *testing.T) {
+// Section III-A: "enabling each worker to be aware of incoming traffic", from the plan or from
+// arriving packets. Section IV-C: "we intentionally excluded the computation of the base rate".
+func TestSourcesOfTheNumberOfFlows(t *testing.T) {
 	d := cc.Data{Expected: 4, Observed: 2}
 	for source, want := range map[string]units.Bandwidth{
 		pc4.Controller: 25 * gbps, pc4.Observed: 50 * gbps, pc4.Table: 12 * gbps, pc4.Off: 0,

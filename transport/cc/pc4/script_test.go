@@ -14,13 +14,13 @@ const (
 	gbps = units.Gbps
 )
 
-// idlePath is a path with a base RTT of 4 us at 100 Gb/s, in packets of 4096 bytes on the wire and off it: the
-// round numbers of the paper's section IV.
+// idlePath returns a path with a base RTT of 4 us at 100 Gb/s and packets of 4096 bytes, headers
+// included: the round numbers of the paper's section IV.
 func idlePath() cc.Link {
 	return cc.Link{Line: 100 * gbps, MTU: 4096, Packet: 4096, Baseline: 2 * us, BaseRTT: 4 * us, Hops: 2}
 }
 
-// script drives a sender and compares. Time passes only by wait.
+// script drives a sender and checks its state. Time passes only in wait.
 type script struct {
 	t   *testing.T
 	s   *pc4.Sender
@@ -31,8 +31,8 @@ func newScript(t *testing.T, p pc4.Params, planned units.Bandwidth) *script {
 	return &script{t: t, s: pc4.NewSender(p, idlePath(), planned)}
 }
 
-// simple are parameters with round numbers: target 1 us, β 0.8 as in Swift, increments of 10 and 20 % of the
-// base rate, an interval of 5 us.
+// simple returns parameters with round numbers: target 1 us, β 0.8 as in Swift, increases of 10 %
+// and 20 % of the base rate, and an interval of 5 us.
 func simple() pc4.Params {
 	p := pc4.Defaults()
 	p.TargetQtime, p.AdjustInterval, p.AI, p.HAI, p.Beta, p.MaxMDF = us, 1.25, 0.1, 0.2, 0.8, 0.5

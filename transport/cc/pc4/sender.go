@@ -7,51 +7,63 @@ import (
 	"weft/units"
 )
 
-// minWindow is the least window, in packets (section III-C: "a lower bound of 0.0001 packets").
+// minWindow is the smallest window, in packets (section III-C: "a lower bound of 0.0001 packets").
 const minWindow = 0.0001
 
-// Sender is Algorithm 2: it keeps the rate of one connection. It implements cc.Controller.
+// Sender is Algorithm 2: it controls the rate of one connection. It implements cc.Controller.
 //
-//	          base rate is new                        nothing back for an RTO
-//	start ──────────────────────► at the base rate ◄───────────────┐
-//	  │                               │ once per interval          │
-//	  └──────────────────────────► tuning: d = 0  +hai ────────► cwnd·(1-max_mdf), base rate forgotten
-//	                                       d < target +ai
-//	                                       d ≥ target ·max(1-max_mdf, 1-β(d-target)/(d+baseline))
+//	         ACK with a new base rate
+//	start ─────────────────────────────► at the base rate ◄─────────┐
+//	  │                                     │      ▲                │ next ACK with
+//	  │ ACKs without     every              ▼      │ ACK with a     │ a base rate
+//	  │ base rate        adjust_interval    │      │ new base rate  │
+//	  └────────────────────────────────► adjusting ──────────────► rate · (1 - max_mdf),
+//	                                                    RTO        base rate forgotten
+//
+// Adjusting depends on d, the one-way queueing delay of the packet acknowledged last:
+//
+//	d = 0        rate + hai
+//	d < target   rate + ai
+//	d ≥ target   rate · max(1 - max_mdf, 1 - β (d - target) / (d + baseline))
+//
+// OnStart returns to start. Only txRate decides; cwnd, window and pacing follow from it in setRate.
 type Sender struct {
-	// What every acknowledgement reads and writes comes first, in one line of the cache, and what it reads of the parameters next.
-	txRate       float64         // bits per second
-	baseRecorded units.Bandwidth // 0: none
-	lastAdjust   units.Time
+	// The fields that every ACK reads and writes come first, in one cache line. The parameters that
+	// it reads come next.
+	txRate       float64         // tx_rate in bits per second, within minWindow and the line rate
+	baseRecorded units.Bandwidth // base_recorded: base rate of the last ACK, 0 if none
+	lastAdjust   units.Time      // t_last_adjust
 
-	rtt    units.Time // of line 12
-	delay  units.Time // one-way delay of the packet acknowledged last
-	cwnd   float64    // packets
-	window units.Bytes
-	pacing units.Bandwidth
+	rtt    units.Time      // rtt of line 12: the base RTT, or the last measured one
+	delay  units.Time      // one-way queueing delay of the last ACK, 0 up to epsilon
+	cwnd   float64         // window in packets
+	window units.Bytes     // cwnd in bytes, rounded up
+	pacing units.Bandwidth // pacing rate, 0 if unpaced
 
 	epsilon    units.Time // Params.Epsilon
-	interval   units.Time // Params.AdjustInterval in lab time, 0: the rate is never adjusted
+	interval   units.Time // Params.AdjustInterval in lab time, 0 if the rate is never adjusted
 	pacedBelow float64    // Params.PacedBelow
-	measured   bool       // Params.RTT is MeasuredRTT
+	measured   bool       // whether Params.RTT is MeasuredRTT
 
 	link    cc.Link
 	params  Params
-	planned units.Bandwidth // base rate before the first acknowledgement, 0: not known
+	planned units.Bandwidth // base rate before the first ACK, 0 if unknown
 }
 
-// NewSender returns a sender on a path, starting as p.Initial says; planned is the base rate that the
-// controller foresees for it, 0 if there is none. p must pass Check.
+// NewSender returns a sender for a connection on path l that starts as p.Initial says. planned is
+// the base rate that the controller expects for the connection, or 0. p must pass Check.
 func NewSender(p Params, l cc.Link, planned units.Bandwidth) *Sender {
 	s := &Sender{
-		params: p, link: l, planned: planned, epsilon: p.Epsilon, pacedBelow: p.PacedBelow, measured: p.RTT == MeasuredRTT,
+		params: p, link: l, planned: planned,
+		epsilon: p.Epsilon, pacedBelow: p.PacedBelow, measured: p.RTT == MeasuredRTT,
 		interval: units.Time(p.AdjustInterval * float64(l.BaseRTT)),
 	}
 	s.OnStart(0)
 	return s
 }
 
-// OnStart goes back to the initial rate: what was learnt before a pause says nothing of who sends now.
+// OnStart resets the sender to its initial rate. State from before an idle period is useless: it
+// says nothing about the flows that share the receiver now. The paper does not cover this.
 func (s *Sender) OnStart(now units.Time) {
 	s.baseRecorded = 0
 	s.lastAdjust = now
@@ -59,7 +71,7 @@ func (s *Sender) OnStart(now units.Time) {
 	s.setRate(s.initialRate())
 }
 
-// initialRate is the rate before the first acknowledgement, which the paper leaves open.
+// initialRate returns the rate before the first ACK in bits per second. The paper leaves it open.
 func (s *Sender) initialRate() float64 {
 	switch {
 	case s.params.Initial == AtWindow:
@@ -71,10 +83,11 @@ func (s *Sender) initialRate() float64 {
 	}
 }
 
-// OnSent does nothing: PC4 moves on acknowledgements and timeouts alone.
+// OnSent does nothing: PC4 acts on ACKs and timeouts only.
 func (s *Sender) OnSent(units.Time, cc.Sent) {}
 
-// OnAck is Algorithm 2, lines 2-16.
+// OnAck is Algorithm 2, lines 2-16. A base rate that differs from the last one is adopted at once;
+// otherwise the rate is adjusted if the interval is over.
 func (s *Sender) OnAck(now units.Time, a cc.Ack) {
 	s.delay = a.OneWay
 	if s.delay <= s.epsilon {
@@ -96,23 +109,26 @@ func (s *Sender) OnAck(now units.Time, a cc.Ack) {
 		s.lastAdjust = now // line 11
 	}
 	if rate == s.txRate && !s.measured {
-		s.pace() // the window is a function of what has not changed
+		s.pace() // rate and rtt, and so the window, have not changed; the delay may have
 		return
 	}
 	s.setRate(rate)
 }
 
-// OnLoss is Algorithm 2, lines 17-19, for a timeout. A request to go back needs no answer here: the paper leaves it to
-// go-back-N, and the acknowledgements that follow carry the delay.
+// OnLoss is Algorithm 2, lines 17-19, for a timeout. Other losses do not change the rate: the paper
+// leaves them to go-back-N, and the ACKs that follow carry the delay. Forgetting the base rate
+// makes the next ACK with one count as new, which ends the reduction (section III-D).
 func (s *Sender) OnLoss(_ units.Time, l cc.Loss) {
 	if l.Kind != cc.Timeout {
 		return
 	}
 	s.baseRecorded = 0                          // line 19
-	s.setRate(s.txRate * (1 - s.params.MaxMDF)) // line 18: the window is the rate times rtt
+	s.setRate(s.txRate * (1 - s.params.MaxMDF)) // line 18 cuts cwnd, which is proportional
 }
 
-// computeRate is COMPUTE RATE, lines 20-29.
+// computeRate returns the adjusted rate in bits per second (COMPUTE_RATE, lines 20-29). A float64()
+// around a product keeps the compiler from fusing it with the sum that follows: a fused operation
+// rounds differently, and results would depend on the machine.
 func (s *Sender) computeRate() float64 {
 	target := s.target()
 	switch {
@@ -126,8 +142,9 @@ func (s *Sender) computeRate() float64 {
 	}
 }
 
-// unit is what ai and hai are shares of: the base rate, so that the sum over all flows of a receiver does not
-// depend on how many they are; without one, a packet per base RTT.
+// unit returns the rate of which ai and hai are ratios, in bits per second. It is the base rate, so
+// that the sum of the increases over all flows of a receiver does not depend on their number.
+// Without a base rate it is one packet per base RTT.
 func (s *Sender) unit() float64 {
 	if s.baseRecorded > 0 {
 		return float64(s.baseRecorded)
@@ -135,8 +152,9 @@ func (s *Sender) unit() float64 {
 	return float64(8*s.link.Packet) / s.link.BaseRTT.Seconds()
 }
 
-// target is TARGET_DELAY(), line 3, which the paper describes in words (section III-C): proportional to the baseline
-// and to 1/N. N is line rate over base rate.
+// target returns the target of the one-way queueing delay (TARGET_DELAY, line 3). The paper gives
+// no formula for a scaled target, only words (section III-C): proportional to the baseline and to
+// 1/N. N is the line rate divided by the base rate, or 1 without a base rate.
 func (s *Sender) target() units.Time {
 	if s.params.TargetQtime != Scaled {
 		return s.params.TargetQtime
@@ -148,29 +166,30 @@ func (s *Sender) target() units.Time {
 	return max(units.Time(targetBaselines*float64(s.link.Baseline)/n), minTarget)
 }
 
-// Constants of the scaled target; ours.
+// Constants of the scaled target. They are ours: the paper gives none.
 const (
-	targetBaselines = 4
+	targetBaselines = 4 // target of a single flow, in baselines
 	minTarget       = units.Microsecond
 )
 
-// setRate takes a rate within its limits and derives the window and the pacing from it, lines 12-16.
+// setRate clamps rate and sets the window and the pacing rate from it (lines 12-16).
 //
-// Bytes on the wire stand for both: tx_rate·rtt/8 of them may be in flight, and cwnd is that in packets.
-// The endpoint lets the last packet overshoot the window, so a window that is no whole number of packets would
-// act as the next one; pacing gives it its fraction. The paper paces below one packet; we pace below
-// PacedBelow packets, where rounding up would cost more than a fifth of the rate (docs/adr/0010).
+// The window is tx_rate · rtt / 8 bytes on the wire, and cwnd is the same in packets. The endpoint
+// lets the last packet overshoot the window, so without pacing a fractional window would act as the
+// next whole number of packets. Pacing enforces the fraction. The paper paces below one packet; we
+// pace below PacedBelow packets, where rounding up would distort the rate by more than a fifth
+// (docs/adr/0010).
 func (s *Sender) setRate(rate float64) {
 	rtt := s.rtt.Seconds()
 	rate = max(rate, minWindow*float64(8*s.link.MTU)/rtt, 1)
-	s.txRate = min(rate, float64(s.link.Line)) // ours: the paper has no upper limit
+	s.txRate = min(rate, float64(s.link.Line)) // the paper has no upper limit
 	bytes := s.txRate * rtt / 8
 	s.cwnd = bytes / float64(s.link.MTU) // line 12
 	s.window = units.Bytes(math.Ceil(bytes))
 	s.pace()
 }
 
-// pace is lines 13-16.
+// pace sets the pacing rate (lines 13-16).
 func (s *Sender) pace() {
 	s.pacing = 0
 	if s.paced() {
@@ -179,15 +198,17 @@ func (s *Sender) pace() {
 	}
 }
 
+// paced reports whether packets are paced. With a measured RTT they always are: the window grows
+// with the RTT, so without pacing it would feed on the queue that it builds.
 func (s *Sender) paced() bool {
-	// A window that grows with the round trip would feed on its own queue; the rate alone does not.
 	return s.cwnd < s.pacedBelow || s.measured
 }
 
-// pacingRTT is the rtt of line 14. With that of line 12 it would cancel, and a flow would answer to a queue at its next
-// adjustment only, while a window slows down at once as the round trip grows. So the queue of the last packet
-// counts here as well: as far as there should be one, for at most one base RTT, and below one packet only by that
-// fraction, since a flow that sends a packet in a hundred round trips must not wait out each queue a hundred times.
+// pacingRTT returns the rtt of line 14 (docs/adr/0010, point 4). Using the rtt of line 12 would
+// cancel it out: pacing would not react to a queue until the next adjustment, whereas a window
+// slows down as soon as the RTT grows. So the queueing delay of the last packet is added, up to the
+// target and up to one base RTT. Below one packet only that fraction of it is added: a flow that
+// sends one packet in a hundred RTTs must not wait for the same queue a hundred times.
 func (s *Sender) pacingRTT() units.Time {
 	if s.measured {
 		return s.rtt
@@ -196,25 +217,29 @@ func (s *Sender) pacingRTT() units.Time {
 	return s.rtt + units.Time(float64(queue)*min(s.cwnd, 1))
 }
 
-// Window returns the bytes that may be in flight, of which the last packet may overshoot.
+// Window implements cc.Controller. It returns the window in bytes, at least 1; the last packet may
+// overshoot it.
 func (s *Sender) Window() units.Bytes { return s.window }
 
-// PacingRate returns the rate at which packets are spaced, or 0 when the window alone rules.
+// PacingRate implements cc.Controller. It returns the rate at which packets are spaced, or 0 if
+// only the window limits the sender.
 func (s *Sender) PacingRate() units.Bandwidth { return s.pacing }
 
-// CWND returns cwnd in packets.
+// CWND returns the congestion window in packets, which may be a fraction.
 func (s *Sender) CWND() float64 { return s.cwnd }
 
-// Rate returns tx_rate.
+// Rate returns tx_rate, rounded down to 1 bit/s.
 func (s *Sender) Rate() units.Bandwidth { return units.Bandwidth(s.txRate) }
 
-// Resolved returns what the parameters came to on the path.
+// Resolved implements cc.Resolved. It returns the parameters that depend on the path, in lab units:
+// the adjust interval, and with a planned base rate the increases.
 func (s *Sender) Resolved() []cc.Value {
 	all := []cc.Value{{Key: "adjust_interval", Value: s.interval.String(), Why: "base RTTs of the connection"}}
 	if s.planned > 0 {
 		share := func(of float64) string { return units.Bandwidth(of * float64(s.planned)).String() }
 		why := "a share of the base rate, " + s.planned.String()
-		all = append(all, cc.Value{Key: "ai", Value: share(s.params.AI), Why: why}, cc.Value{Key: "hai", Value: share(s.params.HAI), Why: why})
+		all = append(all, cc.Value{Key: "ai", Value: share(s.params.AI), Why: why},
+			cc.Value{Key: "hai", Value: share(s.params.HAI), Why: why})
 	}
 	return all
 }

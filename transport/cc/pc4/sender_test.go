@@ -8,12 +8,13 @@ import (
 	"weft/units"
 )
 
-// Lines 4-7: "if ack.base_rate ≠ base_recorded then base_recorded ← ack.base_rate; tx_rate ← ack.base_rate".
+// Lines 4-7: "if ack.base_rate ≠ base_recorded then base_recorded ← ack.base_rate; tx_rate ←
+// ack.base_rate".
 func TestNewBaseRateIsTakenAtOnce(t *testing.T) {
 	c := newScript(t, simple(), 100*gbps)
 	c.ack(50*gbps, 3*us) // whatever the delay
 	c.wantRate(50 * gbps)
-	c.ack(25*gbps, 0) // and however soon
+	c.ack(25*gbps, 0) // and however soon after the last
 	c.wantRate(25 * gbps)
 }
 
@@ -33,7 +34,7 @@ func TestRateRestsForAnInterval(t *testing.T) {
 	c.wantRate(12 * gbps)
 }
 
-// settled is a sender at its base rate of 10 Gb/s whose next acknowledgement adjusts.
+// settled returns a sender at its base rate of 10 Gb/s whose next ACK adjusts the rate.
 func settled(t *testing.T, p pc4.Params) *script {
 	c := newScript(t, p, 0)
 	c.ack(10*gbps, 0)
@@ -80,7 +81,8 @@ func TestWindowIsRateTimesRTT(t *testing.T) {
 	c.wantCWND(0.0024414)
 }
 
-// Lines 13-14: "if cwnd < 1 then pacing_delay ← rtt/cwnd": 4 us / 0.00244 packets = 1.638 ms per packet.
+// Lines 13-14: "if cwnd < 1 then pacing_delay ← rtt/cwnd": 4 us / 0.00244 packets = 1.638 ms per
+// packet.
 func TestWindowBelowOnePacketIsPaced(t *testing.T) {
 	c := newScript(t, simple(), 0)
 	c.ack(20*units.Mbps, 0)
@@ -106,8 +108,8 @@ func TestLargeWindowIsNotPaced(t *testing.T) {
 	c.wantPacing(8 * gbps)
 }
 
-// docs/adr/0010: the rtt of pacing_delay holds the queue of the last packet, up to the target and to a base RTT, and
-// below one packet by that fraction.
+// docs/adr/0010: the rtt of pacing_delay includes the queueing delay of the last packet, up to the
+// target and up to one base RTT, and below one packet only that fraction of it.
 func TestPacingSlowsDownWithTheQueueUpToTheTarget(t *testing.T) {
 	c := newScript(t, simple(), 0)
 	c.ack(10*gbps, us/2)
@@ -138,7 +140,7 @@ func TestWindowStaysAboveItsLowerBound(t *testing.T) {
 	}
 }
 
-// Resolution: the paper has no upper limit; a rate above the line's means nothing.
+// Our choice: the rate stops at the line rate. The paper has no upper limit.
 func TestRateStopsAtTheLine(t *testing.T) {
 	c := newScript(t, simple(), 0)
 	c.ack(99*gbps, 0)
@@ -149,8 +151,8 @@ func TestRateStopsAtTheLine(t *testing.T) {
 	c.wantRate(100 * gbps)
 }
 
-// Lines 17-19: "cwnd ← cwnd · (1 - max_mdf); base_recorded ← 0". Section III-D: "this reduction continues until an
-// ACK carrying base rate ... is received, and then the cwnd can be adjusted".
+// Lines 17-19: "cwnd ← cwnd · (1 - max_mdf); base_recorded ← 0". Section III-D: "this reduction
+// continues until an ACK carrying base rate ... is received, and then the cwnd can be adjusted".
 func TestTimeoutHalvesUntilAnAckBringsTheBaseRateBack(t *testing.T) {
 	c := settled(t, simple())
 	c.ack(10*gbps, 0)
@@ -163,7 +165,7 @@ func TestTimeoutHalvesUntilAnAckBringsTheBaseRateBack(t *testing.T) {
 	c.wantRate(10 * gbps)
 }
 
-// Without base rates base_recorded stays 0, and the cut must outlive the next acknowledgement.
+// Without base rates base_recorded stays 0, so the next ACK must not undo the cut.
 func TestTimeoutWithoutBaseRateLasts(t *testing.T) {
 	c := newScript(t, simple(), 0)
 	c.timeout()
@@ -171,16 +173,16 @@ func TestTimeoutWithoutBaseRateLasts(t *testing.T) {
 	c.wantRate(50 * gbps)
 }
 
-// Resolution: go-back-N answers a gap; PC4 has no rule for it.
+// Our choice: a gap does not change the rate. Go-back-N handles it, and PC4 has no rule for it.
 func TestGapLeavesTheRateAlone(t *testing.T) {
 	c := settled(t, simple())
 	c.s.OnLoss(c.now, cc.Loss{Kind: cc.Gap, Size: 40960})
 	c.wantRate(10 * gbps)
 }
 
-// Resolution: "d = 0" means not above what the clocks can tell (section II-A: "synchronization to within 100
-// nanoseconds"), and clocks may make a delay negative.
-func TestDelayTheClocksCannotTellIsZero(t *testing.T) {
+// Our reading of "d = 0": not above what the clocks can resolve (section II-A: "synchronization to
+// within 100 nanoseconds"). Clock errors may even make a delay negative.
+func TestDelayWithinClockErrorIsZero(t *testing.T) {
 	for _, d := range []units.Time{-3 * us, -1, 0, 100 * units.Nanosecond} {
 		c := settled(t, simple())
 		c.ack(10*gbps, d)
@@ -191,7 +193,8 @@ func TestDelayTheClocksCannotTellIsZero(t *testing.T) {
 	c.wantRate(11 * gbps)
 }
 
-// Section IV-C: "setting the target qtime to 0 ... even minimal queuing triggered a multiplicative decrease".
+// Section IV-C: "setting the target qtime to 0 ... even minimal queuing triggered a multiplicative
+// decrease".
 func TestTargetOfZero(t *testing.T) {
 	p := simple()
 	p.TargetQtime = 0
@@ -203,7 +206,8 @@ func TestTargetOfZero(t *testing.T) {
 	c.wantRate(9333333333)
 }
 
-// Section III-C: "We scale the target qtime threshold": by the baseline, and "with an O(1/N) reduction".
+// Section III-C: "We scale the target qtime threshold": by the baseline, and "with an O(1/N)
+// reduction".
 func TestScaledTarget(t *testing.T) {
 	p := simple()
 	p.TargetQtime = pc4.Scaled
@@ -224,7 +228,7 @@ func TestScaledTarget(t *testing.T) {
 	c.wantRate(1100 * units.Mbps)
 }
 
-// Without a base rate the scaled target is that of a flow on its own.
+// Without a base rate the scaled target is that of a single flow.
 func TestScaledTargetWithoutBaseRate(t *testing.T) {
 	p := simple()
 	p.TargetQtime = pc4.Scaled
@@ -235,7 +239,7 @@ func TestScaledTargetWithoutBaseRate(t *testing.T) {
 	c.wantRate(50 * gbps)
 }
 
-// Resolution: the rate before the first acknowledgement.
+// Our choice: the rate before the first ACK.
 func TestInitialRate(t *testing.T) {
 	for _, c := range []struct {
 		initial string
@@ -256,9 +260,9 @@ func TestInitialRate(t *testing.T) {
 	}
 }
 
-// Resolution: a connection that was idle starts as it did at first; the base rate of its last message says
-// nothing of who sends now.
-func TestIdleConnectionStartsAnew(t *testing.T) {
+// Our choice: a connection that was idle starts over, since its last base rate says nothing about
+// the flows that send now.
+func TestIdleConnectionStartsOver(t *testing.T) {
 	c := newScript(t, simple(), 10*gbps)
 	c.ack(100*gbps, 0) // the others have finished
 	c.wantRate(100 * gbps)
@@ -269,7 +273,8 @@ func TestIdleConnectionStartsAnew(t *testing.T) {
 	c.wantRate(100 * gbps)
 }
 
-// Resolution: line 12's rtt is the base RTT; measured is an option, and then the rate alone paces.
+// Our choice: the rtt of line 12 is the base RTT. With the measured RTT, which is an option, the
+// sender always paces.
 func TestMeasuredRTT(t *testing.T) {
 	p := simple()
 	p.RTT = pc4.MeasuredRTT
@@ -285,8 +290,9 @@ func TestMeasuredRTT(t *testing.T) {
 	c.wantCWND(1.2207)
 }
 
-// docs/adr/0011: ai and hai are shares of the base rate, so that all flows of a receiver together gain the same whatever
-// their number; without a base rate, of a packet per base RTT (8.192 Gb/s here).
+// docs/adr/0011: ai and hai are ratios of the base rate, so that all flows of a receiver together
+// gain the same whatever their number. Without a base rate they are ratios of one packet per base
+// RTT (8.192 Gb/s here).
 func TestIncrementsAreSharesOfTheBaseRate(t *testing.T) {
 	c := newScript(t, simple(), 0)
 	c.ack(20*units.Mbps, 0)
@@ -328,7 +334,8 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 	}
 }
 
-// Section IV-B: "with and without the adjust rate feature enabled". Without it the rate is the base rate, whatever the delay.
+// Section IV-B: "with and without the adjust rate feature enabled". Without it the rate is the base
+// rate, whatever the delay.
 func TestNeverAdjusted(t *testing.T) {
 	p := simple()
 	p.AdjustInterval = 0
