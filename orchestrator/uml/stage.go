@@ -84,9 +84,13 @@ func beStage(text string) int {
 	if _, _, e := unix.Syscall(unix.SYS_PERSONALITY, addrNoRandomize, 0, 0); e != 0 {
 		return stageError(e)
 	}
+	program, err := fitting(s.Kernel)
+	if err != nil {
+		return stageError(err)
+	}
 	runtime.LockOSThread() // the parent-death signal is this thread's, which never ends before the stage
 	cmd := &exec.Cmd{
-		Path: s.Kernel, Args: s.arguments(), Env: []string{"TMPDIR=" + dir, "HOME=/dev/null"}, Stdout: os.Stdout, Stderr: os.Stderr,
+		Path: program, Args: s.arguments(), Env: []string{"TMPDIR=" + dir, "HOME=/dev/null"}, Stdout: os.Stdout, Stderr: os.Stderr,
 		ExtraFiles:  []*os.File{os.NewFile(lineFD, "line")},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	}
