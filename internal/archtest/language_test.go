@@ -52,7 +52,6 @@ func unedited() []string {
 		"results/record",
 		"results/report",
 		"results/schema",
-		"results/stats",
 		"results/store",
 		"results/table",
 		"sim",

@@ -23,7 +23,7 @@ type Difference struct {
 	// Change is B over A less 1; 0 where A is 0.
 	Change float64 `json:"change"`
 	Noise  string  `json:"noise"` // what it was compared with: seeds, flows, none where simulations are exact, unknown of one emulation
-	// P is how often chance alone does this; Adjusted, for all differences of the comparison together (stats.Adjust), decides. 1 where that is neither.
+	// P is how often chance alone does this; Adjusted, for all differences of the comparison together (stats.BenjaminiHochberg), decides. 1 where that is neither.
 	P        float64 `json:"p"`
 	Adjusted float64 `json:"p_adjusted"`
 	Beyond   bool    `json:"beyond"` // Adjusted is below 0.05, or the difference is exact
@@ -114,7 +114,7 @@ func Compare(a, b Side) ([]Difference, error) {
 			at, ps = append(at, i), append(ps, d.P)
 		}
 	}
-	for k, p := range stats.Adjust(ps) {
+	for k, p := range stats.BenjaminiHochberg(ps) {
 		d := &out[at[k]]
 		d.Adjusted, d.Beyond = p, p < alpha
 	}
@@ -213,9 +213,9 @@ func comparePoint(point string, a, b Side) ([]Difference, error) {
 			}
 			d.exact = sameSimulations(a, b)
 		case len(va) == 1:
-			d.P = stats.OneAgainst(va[0], vb)
+			d.P = stats.PredictionTest(va[0], vb)
 		default:
-			d.P = stats.OneAgainst(vb[0], va)
+			d.P = stats.PredictionTest(vb[0], va)
 		}
 		if d.A.Mean != 0 {
 			d.Change = d.B.Mean/d.A.Mean - 1
@@ -281,7 +281,7 @@ func (d *Difference) overFlows(a, b *Run) error {
 		return err
 	}
 	d.Noise, d.A, d.B = "flows", stats.Bootstrap(va, statistic), stats.Bootstrap(vb, statistic)
-	d.P = stats.Apart(d.A, d.B)
+	d.P = stats.ZTest(d.A, d.B)
 	return nil
 }
 
@@ -333,7 +333,7 @@ func FewSeeds(all []Difference, gate bool) string {
 	for _, point := range slices.Sorted(maps.Keys(points)) {
 		h := points[point]
 		// Where all numbers of a point are as far apart as they can be, each has the least p, and their ranks are the first ones.
-		attainable := func(n int) float64 { return stats.LeastMannWhitney(n, n) * float64(tests) / float64(h.numbers) }
+		attainable := func(n int) float64 { return stats.MinMannWhitney(n, n) * float64(tests) / float64(h.numbers) }
 		if h.shows || !h.hides || attainable(h.n) < alpha {
 			continue
 		}

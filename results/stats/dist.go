@@ -11,21 +11,21 @@ import (
 	"weft/units"
 )
 
-// The range and resolution of a Dist. Below 1 us a value is kept to half a nanosecond, above to one part in
-// a thousand; what is longer than a thousand seconds counts as a thousand seconds.
+// The range and resolution of a Dist. Below 1 us the resolution is half a nanosecond, above it is
+// 0.1 % of the value. Values above 1000 seconds count as 1000 seconds in quantiles.
 const (
 	lowest  = int64(units.Nanosecond)
 	highest = int64(1000 * units.Second)
-	digits  = 3
+	digits  = 3 // significant decimal digits
 )
 
-// Dist is a distribution of times in bounded memory (about 250 KB however many values). Its mean, count and
-// maximum are exact; its quantiles are nearest-rank to within 0.1 %. The zero value is not usable: call NewDist.
-// Not safe for concurrent use.
+// Dist is a distribution of times in bounded memory: about 250 KB for any number of values. Count,
+// mean and maximum are exact; quantiles are nearest-rank to within 0.1 %, from an HDR histogram.
+// The zero value is not usable; call NewDist. A Dist is not safe for concurrent use.
 type Dist struct {
-	hist  *hdrhistogram.Histogram
+	hist  *hdrhistogram.Histogram // in picoseconds
 	count int64
-	sum   float64
+	sum   float64 // in picoseconds
 	max   units.Time
 }
 
@@ -34,20 +34,20 @@ func NewDist() *Dist {
 	return &Dist{hist: hdrhistogram.New(lowest, highest, digits)}
 }
 
-// Record adds one value; a negative one counts as 0.
+// Record adds one value. A negative value counts as 0.
 func (d *Dist) Record(v units.Time) {
 	v = max(v, 0)
 	d.count++
 	d.sum += float64(v)
 	d.max = max(d.max, v)
-	// The only error is a value out of range, which the limit excludes.
+	// The only possible error is a value out of range, which min excludes.
 	_ = d.hist.RecordValue(min(int64(v), highest))
 }
 
-// Count returns how many values were recorded.
+// Count returns the number of values recorded.
 func (d *Dist) Count() int64 { return d.count }
 
-// Mean returns the mean; 0 when nothing was recorded.
+// Mean returns the mean, or 0 if nothing was recorded.
 func (d *Dist) Mean() units.Time {
 	if d.count == 0 {
 		return 0
@@ -55,10 +55,10 @@ func (d *Dist) Mean() units.Time {
 	return units.Time(d.sum / float64(d.count))
 }
 
-// Max returns the largest value; 0 when nothing was recorded.
+// Max returns the largest value, or 0 if nothing was recorded.
 func (d *Dist) Max() units.Time { return d.max }
 
-// Merge adds everything o holds. o is unchanged.
+// Merge adds all values of o, which is not changed.
 func (d *Dist) Merge(o *Dist) {
 	d.hist.Merge(o.hist)
 	d.count += o.count
@@ -66,10 +66,11 @@ func (d *Dist) Merge(o *Dist) {
 	d.max = max(d.max, o.max)
 }
 
-// Quantile returns the nearest-rank q-quantile, q in [0, 1], to within 0.1 %; 0 when nothing was recorded.
+// Quantile returns the nearest-rank q-quantile to within 0.1 %, for q in [0, 1]. It is 0 if nothing
+// was recorded.
 func (d *Dist) Quantile(q float64) units.Time {
 	rank := max(int64(math.Ceil(q*float64(d.count)-1e-9)), 1)
-	for _, b := range d.Bars() {
+	for _, b := range d.Bins() {
 		if rank -= b.Count; rank <= 0 {
 			return b.From
 		}
@@ -77,7 +78,7 @@ func (d *Dist) Quantile(q float64) units.Time {
 	return d.max
 }
 
-// Describe returns the distribution in units of unit.
+// Describe returns mean, median, 99th percentile and maximum, each divided by unit.
 func (d *Dist) Describe(unit units.Time) record.Quantiles {
 	if d.count == 0 {
 		return record.Quantiles{}
@@ -91,24 +92,24 @@ func (d *Dist) Describe(unit units.Time) record.Quantiles {
 	}
 }
 
-// Bar is one step of a histogram: so many values from From up to and including To, in picoseconds.
-type Bar struct {
+// Bin is one bin of a histogram: Count values lie between From and To, both inclusive.
+type Bin struct {
 	From, To units.Time
 	Count    int64
 }
 
-// Bars returns the steps that hold something, in ascending order.
-func (d *Dist) Bars() []Bar {
-	var out []Bar
+// Bins returns the bins that are not empty, in ascending order.
+func (d *Dist) Bins() []Bin {
+	var out []Bin
 	for _, b := range d.hist.Distribution() {
 		if b.Count > 0 {
-			out = append(out, Bar{From: units.Time(b.From), To: units.Time(b.To), Count: b.Count})
+			out = append(out, Bin{From: units.Time(b.From), To: units.Time(b.To), Count: b.Count})
 		}
 	}
 	return out
 }
 
-// wireDist is a Dist on its way from one process to another.
+// wireDist is the JSON form of a Dist, in which processes exchange it.
 type wireDist struct {
 	Hist  []byte     `json:"hist"` // HdrHistogram V2, compressed
 	Count int64      `json:"count"`
@@ -116,7 +117,7 @@ type wireDist struct {
 	Max   units.Time `json:"max"`
 }
 
-// MarshalJSON writes the distribution compactly: a few hundred bytes for a typical one.
+// MarshalJSON implements json.Marshaler. A typical distribution takes a few hundred bytes.
 func (d *Dist) MarshalJSON() ([]byte, error) {
 	h, err := d.hist.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
@@ -125,7 +126,8 @@ func (d *Dist) MarshalJSON() ([]byte, error) {
 	return json.Marshal(wireDist{Hist: h, Count: d.count, Sum: d.sum, Max: d.max})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON implements json.Unmarshaler. It rejects a histogram whose number of values does not
+// match the count, or that has values out of range.
 func (d *Dist) UnmarshalJSON(b []byte) error {
 	var w wireDist
 	if err := json.Unmarshal(b, &w); err != nil {

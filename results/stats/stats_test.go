@@ -44,7 +44,8 @@ func TestQuantileIsNearestRank(t *testing.T) {
 	}
 }
 
-// The definition, in the dumbest words: the smallest value with at least the share q at or below it.
+// The definition, computed directly: the smallest value with at least the fraction q at or below
+// it.
 func TestQuantileAgainstDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.IntRange(-50, 50), 1, 300).Draw(t, "values")
@@ -143,7 +144,7 @@ func TestDistTravelsAsJSON(t *testing.T) {
 	}
 	c.Merge(a)
 	b.Merge(a)
-	if diff := cmp.Diff(b.Bars(), c.Bars()); diff != "" {
+	if diff := cmp.Diff(b.Bins(), c.Bins()); diff != "" {
 		t.Error(diff)
 	}
 	if got, want := c.Describe(units.Microsecond), b.Describe(units.Microsecond); got != want {
@@ -180,7 +181,7 @@ func TestDistRefusesBrokenJSON(t *testing.T) {
 
 func TestDistLimits(t *testing.T) {
 	d := NewDist()
-	if d.Quantile(0.5) != 0 || d.Describe(units.Microsecond) != (record.Quantiles{}) || d.Bars() != nil {
+	if d.Quantile(0.5) != 0 || d.Describe(units.Microsecond) != (record.Quantiles{}) || d.Bins() != nil {
 		t.Error("an empty distribution is not all zero")
 	}
 	d.Record(-5)

@@ -48,7 +48,7 @@ func (r *Run) Ports(rows []record.Port) error {
 
 // Histogram writes the distribution of a time to a file of its own: RTTFile or QueueDelayFile.
 func (r *Run) Histogram(file string, d *stats.Dist) error {
-	return each(r, file, d.Bars(), func(b stats.Bar) barRow { return barRow{int64(b.From), int64(b.To), b.Count} })
+	return each(r, file, d.Bins(), func(b stats.Bin) barRow { return barRow{int64(b.From), int64(b.To), b.Count} })
 }
 
 // Queue adds one sample to queues.parquet.

@@ -15,7 +15,7 @@ func near(t *testing.T, what string, got, want, within float64) {
 	}
 }
 
-// Student's t with 4 degrees of freedom has 0.975 of its weight below 2.776.
+// The 0.975-quantile of Student's t with 4 degrees of freedom is 2.776.
 func TestMeanInterval(t *testing.T) {
 	i := MeanInterval([]float64{1, 2, 3, 4, 5})
 	near(t, "mean", i.Mean, 3, 0)
@@ -26,7 +26,7 @@ func TestMeanInterval(t *testing.T) {
 	}
 }
 
-// Tables of the U test: with 4 and 4 values that do not overlap 2/70, with 5 and 5 2/252.
+// From tables of the U test: 2/70 for 4 and 4 values that do not overlap, 2/252 for 5 and 5.
 func TestMannWhitney(t *testing.T) {
 	near(t, "4, 4", MannWhitney([]float64{1, 2, 3, 4}, []float64{5, 6, 7, 8}), 2.0/70, 1e-12)
 	near(t, "5, 5", MannWhitney([]float64{11, 12, 13, 14, 15}, []float64{1, 2, 3, 4, 5}), 2.0/252, 1e-12)
@@ -56,8 +56,8 @@ func TestMannWhitney(t *testing.T) {
 	}
 }
 
-// The two sides may be exchanged, and a p-value is a probability.
-func TestLeastMannWhitney(t *testing.T) {
+// The test is symmetric in its samples, and a p-value is a probability.
+func TestMinMannWhitney(t *testing.T) {
 	for n := 1; n <= 6; n++ {
 		for m := 1; m <= 6; m++ {
 			var a, b []float64
@@ -67,7 +67,7 @@ func TestLeastMannWhitney(t *testing.T) {
 			for i := range m {
 				b = append(b, float64(100+i))
 			}
-			near(t, "least p", LeastMannWhitney(n, m), MannWhitney(a, b), 1e-12)
+			near(t, "least p", MinMannWhitney(n, m), MannWhitney(a, b), 1e-12)
 		}
 	}
 }
@@ -103,30 +103,32 @@ func TestBootstrap(t *testing.T) {
 	}
 }
 
-// Estimates of 0 and 2.772 with standard errors of 1 are 1.96 standard errors of the difference apart.
-func TestApart(t *testing.T) {
+// Estimates of 0 and 2.772 with standard errors of 1 differ by 1.96 standard errors of the
+// difference.
+func TestZTest(t *testing.T) {
 	of := func(m, half float64) Interval { return Interval{m, m - half, m + half, 10} }
-	near(t, "p", Apart(of(0, 1.96), of(2.7719, 1.96)), 0.05, 1e-4)
-	near(t, "exchanged", Apart(of(2.7719, 1.96), of(0, 1.96)), 0.05, 1e-4)
-	near(t, "equal", Apart(of(3, 0), of(3, 0)), 1, 0)
-	near(t, "exact, and not equal", Apart(of(3, 0), of(4, 0)), 0, 0)
+	near(t, "p", ZTest(of(0, 1.96), of(2.7719, 1.96)), 0.05, 1e-4)
+	near(t, "exchanged", ZTest(of(2.7719, 1.96), of(0, 1.96)), 0.05, 1e-4)
+	near(t, "equal", ZTest(of(3, 0), of(3, 0)), 1, 0)
+	near(t, "exact, and not equal", ZTest(of(3, 0), of(4, 0)), 0, 0)
 }
 
-// Of 1 to 5, s is sqrt(2.5) and t of 2.776 with 4 degrees of freedom is 3 + 2.776 sqrt(2.5 * 1.2).
-func TestOneAgainst(t *testing.T) {
+// For 1 to 5, s is sqrt(2.5), and t = 2.776 with 4 degrees of freedom is at 3 + 2.776 sqrt(2.5 *
+// 1.2).
+func TestPredictionTest(t *testing.T) {
 	others := []float64{1, 2, 3, 4, 5}
-	near(t, "p", OneAgainst(3+2.7764*math.Sqrt(3), others), 0.05, 1e-4)
-	near(t, "below", OneAgainst(3-2.7764*math.Sqrt(3), others), 0.05, 1e-4)
-	near(t, "the mean", OneAgainst(3, others), 1, 0)
-	near(t, "another than all others", OneAgainst(3, []float64{2, 2, 2}), 0, 0)
-	near(t, "one other", OneAgainst(3, []float64{2}), 1, 0)
+	near(t, "p", PredictionTest(3+2.7764*math.Sqrt(3), others), 0.05, 1e-4)
+	near(t, "below", PredictionTest(3-2.7764*math.Sqrt(3), others), 0.05, 1e-4)
+	near(t, "the mean", PredictionTest(3, others), 1, 0)
+	near(t, "another than all others", PredictionTest(3, []float64{2, 2, 2}), 0, 0)
+	near(t, "one other", PredictionTest(3, []float64{2}), 1, 0)
 }
 
-// The example of Benjamini and Hochberg's paper, table 1: of these 15 four are rejected at 0.05.
-func TestAdjust(t *testing.T) {
+// The example of Benjamini and Hochberg's paper, table 1: four of these 15 are rejected at 0.05.
+func TestBenjaminiHochberg(t *testing.T) {
 	p := []float64{0.0459, 0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1}
 	kept := 0
-	for i, q := range Adjust(p) {
+	for i, q := range BenjaminiHochberg(p) {
 		if q < p[i] || q > 1 {
 			t.Errorf("%v becomes %v", p[i], q)
 		}
@@ -137,8 +139,8 @@ func TestAdjust(t *testing.T) {
 	if kept != 4 {
 		t.Errorf("%d are rejected, not 4", kept)
 	}
-	if got := Adjust(nil); len(got) != 0 {
+	if got := BenjaminiHochberg(nil); len(got) != 0 {
 		t.Error(got)
 	}
-	near(t, "a single test is as it was", Adjust([]float64{0.03})[0], 0.03, 0)
+	near(t, "a single test is as it was", BenjaminiHochberg([]float64{0.03})[0], 0.03, 0)
 }
