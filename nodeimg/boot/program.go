@@ -22,7 +22,7 @@ import (
 // and groups of a process can be set only from within, so that nothing the program starts can be without them.
 type Program struct {
 	Path      string      `json:"path"`      // as it is in the node
-	User      int         `json:"user"`      // that it runs as, where there is such a user: see UserOf
+	User      int         `json:"user"`      // that it runs as, where there is such a user: see ProgramUser
 	Groups    int         `json:"groups"`    // how many control groups' cgroup.procs it inherits, to enter
 	Processes uint64      `json:"processes"` // most processes and threads of User; 0: unlimited
 	Memory    units.Bytes `json:"memory"`    // most data of one process; 0: unlimited
@@ -35,9 +35,9 @@ const programVar = "WEFT_PROGRAM"
 // systemd.io/UIDS-GIDS has them used up to 0x6FFFFFFF.
 const firstUser = 0x70000000
 
-// UserOf is the user of the programs of the node whose first process has this number: one of their own, who owns nothing
+// ProgramUser is the user of the programs of the node whose first process has this number: one of their own, who owns nothing
 // and whose processes are counted together.
-func UserOf(pid int) int { return firstUser + pid }
+func ProgramUser(pid int) int { return firstUser + pid }
 
 // Command makes cmd, which is otherwise ready, start p. The files are those of its control groups.
 func (p *Program) Command(cmd *exec.Cmd, groups []*os.File) error {

@@ -283,9 +283,6 @@ func (m *Measured) judge(floor time.Duration) {
 	m.Bad, m.OK = strings.Join(bad, ", "), len(bad) == 0
 }
 
-// self is this program, seen from a node.
-const self = "/proc/self/exe"
-
 // probe runs a receiver in one node and a sender in another, and returns what the receiver got.
 func (s *supervisor) probe(ctx context.Context, from, to string, p *probe.Plan) ([]probe.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -299,7 +296,7 @@ func (s *supervisor) probe(ctx context.Context, from, to string, p *probe.Plan) 
 	received := make(chan error, 1)
 	go func() {
 		err := s.lab.Cluster().Exec(ctx, to, runtime.Command{
-			Args: []string{self, "probe", "receive", fmt.Sprint(p.To.Port()), fmt.Sprint(len(p.Phases))}, Stdout: write, Stderr: &words,
+			Args: []string{runtime.ThisProgram, "probe", "receive", fmt.Sprint(p.To.Port()), fmt.Sprint(len(p.Phases))}, Stdout: write, Stderr: &words,
 		})
 		write.CloseWithError(io.EOF)
 		received <- err
@@ -311,7 +308,7 @@ func (s *supervisor) probe(ctx context.Context, from, to string, p *probe.Plan) 
 		return nil, fmt.Errorf("the receiver in %s: %w: %s", to, errors.Join(<-received, err), strings.TrimSpace(words.String()))
 	}
 	var wrong bytes.Buffer
-	if err := s.lab.Cluster().Exec(ctx, from, runtime.Command{Args: []string{self, "probe", "send", string(plan)}, Stderr: &wrong}); err != nil {
+	if err := s.lab.Cluster().Exec(ctx, from, runtime.Command{Args: []string{runtime.ThisProgram, "probe", "send", string(plan)}, Stderr: &wrong}); err != nil {
 		cancel()
 		read.Close()
 		<-received

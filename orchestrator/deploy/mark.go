@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -70,18 +69,8 @@ func awaitEnd(pid int, limit time.Duration) error {
 		return nil // it has ended
 	}
 	defer unix.Close(fd)
-	deadline := time.Now().Add(limit)
-	for {
-		left := time.Until(deadline)
-		if left <= 0 {
-			return fmt.Errorf("process %d does not end", pid)
-		}
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(left.Milliseconds())+1)
-		if err != nil && !errors.Is(err, unix.EINTR) {
-			return err
-		}
-		if n > 0 {
-			return nil
-		}
+	if len(runtime.Running([]int{fd}, limit)) > 0 {
+		return fmt.Errorf("process %d does not end", pid)
 	}
+	return nil
 }

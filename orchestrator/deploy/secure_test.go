@@ -318,7 +318,7 @@ func within(t *testing.T, h *Handle, script string) (code int, out string) {
 // A program in a node takes no more than its share of processes and of memory, and leaves room for the next.
 func TestPrivProgramsAreBounded(t *testing.T) {
 	_, h := upLab(t)
-	if os.Geteuid() != 0 || !boot.HasUser(boot.UserOf(1)) {
+	if os.Geteuid() != 0 || !boot.HasUser(boot.ProgramUser(1)) {
 		t.Skip("processes of a node are counted where its programs can be a user of their own")
 	}
 	_, out := within(t, h, "i=0; while [ $i -lt 1500 ]; do sleep 60 >/dev/null 2>&1 & i=$((i+1)); done; echo started $i")

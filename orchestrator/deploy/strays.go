@@ -49,7 +49,7 @@ func supervisorAt(pid int) (s supervised, ok bool) {
 		return s, false
 	}
 	s = supervised{pid: pid, path: args[len(args)-2], lab: args[len(args)-1]}
-	user, err := runtime.UserOf(pid)
+	user, err := runtime.EffectiveUser(pid)
 	if err != nil || user != os.Geteuid() || !runtime.SameNamespace(pid, "pid") {
 		return s, false
 	}

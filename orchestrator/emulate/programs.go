@@ -33,10 +33,7 @@ func (x *Experiment) images() (images []string) {
 func (r *run) runPrograms(ctx context.Context) (failed <-chan error, wait func()) {
 	failures := make(chan error, len(r.x.Programs))
 	var all sync.WaitGroup
-	var out *runtime.Lines
-	if r.x.Processes.Stderr != nil {
-		out = runtime.NewLines(r.x.Processes.Stderr)
-	}
+	out := runtime.NewLines(r.x.Processes.Stderr)
 	for _, p := range r.x.Programs {
 		all.Go(func() {
 			select { // before, nothing is carried

@@ -69,9 +69,7 @@ func Stand(ctx context.Context, x Experiment) (*Standing, error) {
 		programs: x.Programs, ended: x.Ended,
 	}
 	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
-	if x.Processes.Stderr != nil {
-		s.out = runtime.NewLines(x.Processes.Stderr)
-	}
+	s.out = runtime.NewLines(x.Processes.Stderr)
 	if err := s.begin(ctx, &x); err != nil {
 		s.end()
 		carrier.close()

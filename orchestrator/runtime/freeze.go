@@ -3,7 +3,6 @@ package runtime
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -48,12 +47,12 @@ func freeze(init int, frozen bool) error {
 // inside lists the processes in the PID namespace of a process. Those of nodes have none below: they may not make
 // namespaces.
 func inside(pid int) ([]int, error) {
-	space, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid))
+	space, err := namespace(pid, "pid")
 	if err != nil {
 		return nil, err
 	}
 	return Processes(func(n int) bool {
-		theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", n))
+		theirs, err := namespace(n, "pid")
 		return err == nil && theirs == space
 	}), nil
 }

@@ -31,7 +31,7 @@ type Inside struct {
 	Enter  func() error // moves the calling thread into the node
 	Hidden []string     // boot.NodeSpec.Hidden
 	Memory units.Bytes  // most data of one process; 0: DefaultMemory
-	Groups []*os.File   // cgroup.procs of the control groups that the program is to be in
+	Groups []*os.File   // cgroup.procs of the control groups that the program is to be in; Run closes them
 }
 
 // Run runs a program of this machine in a node and waits for it. The program is a user of its own, with no capability
@@ -42,6 +42,11 @@ type Inside struct {
 // the parent is alive, and Go would take it for dead. The program ends with the init of the namespace, which
 // has the signal.
 func (n *Inside) Run(ctx context.Context, command Command) error {
+	defer func() {
+		for _, f := range n.Groups {
+			f.Close()
+		}
+	}()
 	if len(command.Args) == 0 {
 		return errors.New("no program was named")
 	}
@@ -52,7 +57,7 @@ func (n *Inside) Run(ctx context.Context, command Command) error {
 
 // run runs the program from the calling thread, which stays in the node.
 func (n *Inside) run(ctx context.Context, command *Command) error {
-	p := boot.Program{User: boot.UserOf(n.PID), Processes: MaxProcesses, Memory: cmp.Or(n.Memory, DefaultMemory)}
+	p := boot.Program{User: boot.ProgramUser(n.PID), Processes: MaxProcesses, Memory: cmp.Or(n.Memory, DefaultMemory)}
 	if !boot.HasUser(p.User) {
 		p.Processes = 0 // those of the whole lab would be counted
 	}

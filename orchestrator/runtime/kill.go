@@ -3,7 +3,7 @@ package runtime
 import (
 	"errors"
 	"fmt"
-	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -32,16 +32,12 @@ func calm(pid, pidfd int) error {
 
 // Calm takes real-time scheduling from every process of a container, given its first, before the engine kills them.
 func Calm(init int) error {
-	space, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", init))
-	if err != nil {
-		return nil // it has ended
-	}
-	if own, err := os.Readlink("/proc/self/ns/pid"); err != nil || own == space {
-		return err // its number is another's by now, which is in no container
+	if SameNamespace(init, "pid") {
+		return nil // its number is another's by now, which is in no container
 	}
 	pids, err := inside(init)
 	if err != nil {
-		return nil
+		return nil // it has ended
 	}
 	for _, pid := range pids {
 		if err := poller.Calm(pid); err != nil {
@@ -49,4 +45,29 @@ func Calm(init int) error {
 		}
 	}
 	return nil
+}
+
+// Running waits until all processes have ended, but no longer than d, and returns those descriptors (pidfd_open(2)) whose
+// processes have not.
+func Running(pidfds []int, d time.Duration) []int {
+	deadline := time.Now().Add(d)
+	for len(pidfds) > 0 {
+		fds := make([]unix.PollFd, len(pidfds))
+		for i, fd := range pidfds {
+			fds[i] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
+		}
+		wait := max(0, time.Until(deadline))
+		_, err := unix.Poll(fds, int((wait+time.Millisecond-1)/time.Millisecond))
+		var left []int
+		for i, fd := range pidfds {
+			if fds[i].Revents&unix.POLLIN == 0 {
+				left = append(left, fd)
+			}
+		}
+		pidfds = left
+		if wait == 0 && !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	return pidfds
 }

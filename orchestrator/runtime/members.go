@@ -13,6 +13,7 @@ import (
 
 	"weft/internal/cleanup"
 	"weft/internal/control"
+	"weft/nodeimg/boot"
 )
 
 // A Member is a process of a lab as its runtime knows it.
@@ -29,6 +30,7 @@ type Member interface {
 type Members[P Member] struct {
 	exits chan Exit
 	over  chan struct{} // closed by HangUp
+	close func() error  // ends the lab, once
 
 	mu      sync.Mutex // guards what follows
 	of      [Agent + 1][]P
@@ -67,13 +69,15 @@ var ErrClosing = errors.New("the lab is being closed")
 // lastWords is how long a process whose connection broke may take to have ended. Ours.
 const lastWords = time.Second
 
-// Launch has boot start a lab, and end end it if that fails or when ctx ends. The first failure ends the wait of other steps.
-func (m *Members[P]) Launch(ctx context.Context, boot func(*Boot) error, end func() error) error {
+// Launch has start start a lab, and end end it: at Close, and at once if start fails or when ctx ends. The first failure ends the wait
+// of other steps.
+func (m *Members[P]) Launch(ctx context.Context, start func(*Boot) error, end func() error) error {
+	m.close = sync.OnceValue(end)
 	stop := context.AfterFunc(ctx, m.HangUp)
-	err := boot(&Boot{HangUp: m.HangUp})
+	err := start(&Boot{HangUp: m.HangUp})
 	stop()
 	if err != nil {
-		err = cleanup.Join(err, end())
+		err = cleanup.Join(err, m.Close())
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -81,9 +85,14 @@ func (m *Members[P]) Launch(ctx context.Context, boot func(*Boot) error, end fun
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.forget = context.AfterFunc(ctx, func() { _ = end() }) // Close tells
+	m.forget = context.AfterFunc(ctx, func() { _ = m.Close() }) // whoever calls Close is told
 	return nil
 }
+
+// Close ends every process and returns when all are gone. Connections are closed first, at which processes end by themselves; whichever
+// has not within the grace period is killed. It may be called at any time, and again, with the same result. An error means that something
+// could not be ended or removed.
+func (m *Members[P]) Close() error { return m.close() }
 
 // Start has f start a process, unless the lab is being closed. Meanwhile nobody closes it.
 func (m *Members[P]) Start(f func() (P, error)) (p P, err error) {
@@ -155,6 +164,23 @@ func (m *Members[P]) Failed(p P, err error) error {
 		}
 	}
 	return fmt.Errorf("%s: %w", p.Process().Name, err)
+}
+
+// Boot hands a process what it is to become, and waits until it is that.
+func (m *Members[P]) Boot(p P, spec any) error {
+	if err := p.Process().Conn.SendValue(boot.KindBoot, spec); err != nil {
+		return m.Failed(p, err)
+	}
+	return m.Up(p)
+}
+
+// Up waits until a process is what it was to become. Its report adds to what was noted before.
+func (m *Members[P]) Up(p P) error {
+	report := &p.Process().Report
+	notes := report.Notes
+	_, err := p.Process().Conn.Expect(boot.KindUp, report)
+	report.Notes = append(notes, report.Notes...)
+	return m.Failed(p, err)
 }
 
 // Set makes a process the one with a role and a number, and Of returns that; the zero P: it has not been set.

@@ -61,8 +61,13 @@ type Lines struct {
 	w  io.Writer
 }
 
-// NewLines returns the shared form of w.
-func NewLines(w io.Writer) *Lines { return &Lines{w: w} }
+// NewLines returns the shared form of w; nil for nil.
+func NewLines(w io.Writer) *Lines {
+	if w == nil {
+		return nil
+	}
+	return &Lines{w: w}
+}
 
 func (l *Lines) write(name string, line []byte) {
 	l.mu.Lock()

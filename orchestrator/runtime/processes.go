@@ -45,8 +45,8 @@ func Variable(pid int, name string) (value string, ok bool) {
 	return "", false
 }
 
-// UserOf returns the effective user of a process, as this process's user namespace numbers users.
-func UserOf(pid int) (int, error) {
+// EffectiveUser returns the effective user of a process, as this process's user namespace numbers users.
+func EffectiveUser(pid int) (int, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, err
@@ -61,12 +61,17 @@ func UserOf(pid int) (int, error) {
 
 // SameNamespace says whether a process is in the namespace of a kind ("pid", "user") that this one is in.
 func SameNamespace(pid int, kind string) bool {
-	ours, err := os.Readlink("/proc/self/ns/" + kind)
+	ours, err := namespace("self", kind)
 	if err != nil {
 		return false
 	}
-	theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, kind))
+	theirs, err := namespace(pid, kind)
 	return err == nil && theirs == ours
+}
+
+// namespace names the one of a kind that a process is in: "self", or one by its number.
+func namespace(process any, kind string) (string, error) {
+	return os.Readlink(fmt.Sprintf("/proc/%v/ns/%s", process, kind))
 }
 
 // KillIf kills a process for which is still returns true once the process is held: until then its number may become another's.

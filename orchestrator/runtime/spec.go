@@ -1,12 +1,14 @@
 package runtime
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"time"
 
+	"weft/internal/control"
 	"weft/nodeimg/boot"
 	"weft/units"
 )
@@ -57,17 +59,35 @@ type Spec struct {
 	Step func(step string)
 
 	// Grace is how long processes may take to end by themselves once their connection is closed, before
-	// they are killed; 0 means 100 ms.
+	// they are killed; 0 means what the runtime deems enough.
 	Grace time.Duration
 }
+
+// ThisProgram is its path, however its file was renamed, replaced or deleted since it was started, and in nodes too.
+const ThisProgram = "/proc/self/exe"
 
 // Environment is what a process of a lab sees of this one's: nothing that could change what it does.
 func Environment() []string {
 	return []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "TMPDIR=/tmp", "LANG=C.UTF-8"}
 }
 
-// Check reports what no runtime can start.
-func (s *Spec) Check() error {
+// Prepare checks a spec, fills in what it leaves open, and returns who launches it and where its processes' output goes; nil: nobody
+// listens. Grace is how long processes may take to end by themselves.
+func (s *Spec) Prepare(grace time.Duration) (owner Owner, out *Lines, err error) {
+	if err = control.KeepDescriptors(); err == nil {
+		err = s.check()
+	}
+	if err != nil {
+		return owner, nil, err
+	}
+	s.Grace = cmp.Or(s.Grace, grace)
+	s.Self = cmp.Or(s.Self, ThisProgram)
+	owner, err = Self()
+	return owner, NewLines(s.Stderr), err
+}
+
+// check reports what no runtime can start.
+func (s *Spec) check() error {
 	if len(s.Nodes) == 0 {
 		return errors.New("a lab without nodes")
 	}

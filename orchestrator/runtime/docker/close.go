@@ -13,14 +13,7 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// Close ends every process and returns when all are gone, and their containers with them. Connections are closed first,
-// at which processes end by themselves; whichever has not within the grace period is killed. It may be called at any
-// time, and again, with the same result. An error means that something could not be ended or removed.
-func (c *Cluster) Close() error {
-	c.once.Do(func() { c.err = c.close() })
-	return c.err
-}
-
+// close ends every process and returns when all are gone, and their containers with them.
 func (c *Cluster) close() error {
 	around := func(step string, f func()) { _ = c.spec.Around(step, func() error { f(); return nil }) }
 	around("hang up", c.HangUp)
@@ -70,13 +63,13 @@ func (c *Cluster) endProcesses() {
 			all = append(all, p.pidfd)
 		}
 	}
-	left := running(all, c.spec.Grace)
+	left := runtime.Running(all, c.spec.Grace)
 	for _, p := range started {
 		if slices.Contains(left, p.pidfd) {
 			_ = runtime.Kill(p.PID, p.pidfd) // it may just have ended
 		}
 	}
-	running(left, removeTime)
+	runtime.Running(left, removeTime)
 }
 
 // awaitRemoval waits for the engine to have removed what ended, and says whether it has.

@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weft/internal/control"
 	"weft/internal/poller"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
@@ -36,8 +35,8 @@ type proc struct {
 	container string         // its ID
 	pidfd     int            // held until all is over, so that the number means no other process
 	tail      *runtime.Tail
-	read      chan struct{} // closed when nothing more is to come for tail; nil: nothing ever was
-	begun     sync.Mutex    // guards PID and read while the process is launched: it may end meanwhile, which is told with them
+	begun     chan struct{} // closed when PID and pidfd are valid, or never will be: it may have ended meanwhile
+	read      chan struct{} // closed when nothing more is to come for tail
 
 	died  chan struct{} // closed when the container ended; then state is valid
 	gone  chan struct{} // closed when the engine has removed it
@@ -76,8 +75,6 @@ type Cluster struct {
 	life  context.Context // of requests and of the listener
 	end   context.CancelFunc
 	watch sync.WaitGroup
-	once  sync.Once
-	err   error
 }
 
 // Launch starts every process of the lab in a container of its own, waits until all are configured and connected, and
@@ -92,18 +89,16 @@ func Launch(ctx context.Context, spec runtime.Spec) (runtime.Cluster, error) {
 }
 
 func launch(ctx context.Context, spec runtime.Spec) (*Cluster, error) {
-	if err := control.KeepDescriptors(); err != nil {
-		return nil, err
-	}
-	if err := spec.Check(); err != nil {
-		return nil, err
-	}
 	spec.Agents = 0 // each container drives itself
-	c := &Cluster{Members: runtime.NewMembers[*proc](&spec), spec: spec}
+	owner, out, err := spec.Prepare(defaultGrace)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{Members: runtime.NewMembers[*proc](&spec), spec: spec, owner: owner, out: out}
 	if err := c.prepare(ctx); err != nil {
 		return nil, err
 	}
-	if err := c.Launch(ctx, c.boot, c.Close); err != nil {
+	if err := c.Launch(ctx, c.boot, c.close); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -114,23 +109,11 @@ func (c *Cluster) prepare(ctx context.Context) (err error) {
 	if err := privileged(); err != nil {
 		return err
 	}
-	if c.owner, err = runtime.Self(); err != nil {
-		return err
-	}
 	var id [8]byte
 	if _, err := rand.Read(id[:]); err != nil {
 		return err
 	}
 	c.id = hex.EncodeToString(id[:])
-	if c.spec.Grace == 0 {
-		c.spec.Grace = defaultGrace
-	}
-	if c.spec.Stderr != nil {
-		c.out = runtime.NewLines(c.spec.Stderr)
-	}
-	if c.spec.Self == "" {
-		c.spec.Self = "/proc/self/exe" // this program, however its file was renamed, replaced or deleted
-	}
 	if c.engine, err = open(ctx, ""); err != nil {
 		return err
 	}
@@ -173,7 +156,7 @@ func (c *Cluster) boot(b *runtime.Boot) error {
 	if err := b.Wait(); err != nil {
 		return err
 	}
-	return c.expectUp(c.Of(runtime.Carrier, 0))
+	return c.Up(c.Of(runtime.Carrier, 0))
 }
 
 // bootFabric starts the fabric's process, to which nodes then bring their cables.
@@ -223,20 +206,12 @@ func (c *Cluster) startNode(i int) (p *proc, cable int, err error) {
 	}
 	cable = p.Link.FD
 	p.Link.Index, p.Link.FD = i, 0
-	if err = c.expectUp(p); err != nil {
+	if err = c.Up(p); err != nil {
 		unix.Close(cable)
 		return p, -1, err
 	}
 	c.Set(runtime.Host, i, p)
 	return p, cable, nil
-}
-
-// expectUp waits until a process is what it was to become.
-func (c *Cluster) expectUp(p *proc) error {
-	notes := p.Report.Notes
-	_, err := p.Conn.Expect(boot.KindUp, &p.Report)
-	p.Report.Notes = append(notes, p.Report.Notes...)
-	return c.failed(p, err)
 }
 
 // failed names the process that err is about. How it ended says more, and a busy engine is late to say that.

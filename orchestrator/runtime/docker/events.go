@@ -62,11 +62,9 @@ func (c *Cluster) note(m events.Message) {
 		p.state = state(m.Actor.Attributes["exitCode"], p.oom)
 		close(p.died)
 		c.watch.Go(func() {
+			<-p.begun
 			p.words()
-			p.begun.Lock()
-			pid := p.PID
-			p.begun.Unlock()
-			c.Tell(runtime.Exit{Name: p.Name, PID: pid, Err: p.Exit()})
+			c.Tell(runtime.Exit{Name: p.Name, PID: p.PID, Err: p.Exit()})
 		})
 	case events.ActionDestroy:
 		if !isClosed(p.gone) {
@@ -75,16 +73,11 @@ func (c *Cluster) note(m events.Message) {
 	}
 }
 
-// words waits until what a process that has ended wrote has been read.
+// words waits until what a process that has ended wrote has been read. One that ended before it was told where to write says
+// nothing.
 func (p *proc) words() {
-	p.begun.Lock()
-	read := p.read
-	p.begun.Unlock()
-	if read == nil {
-		return
-	}
 	select {
-	case <-read:
+	case <-p.read:
 	case <-time.After(readTime):
 	}
 }

@@ -32,7 +32,7 @@ func (c *Cluster) Exec(ctx context.Context, node string, command runtime.Command
 	default:
 		err = c.execHere(ctx, p, command)
 	}
-	if err != nil && ctx.Err() == nil && (ended(p.pidfd) || p.Ending()) {
+	if err != nil && ctx.Err() == nil && (p.ended() || p.Ending()) {
 		return p.last()
 	}
 	if err != nil {
@@ -40,6 +40,9 @@ func (c *Cluster) Exec(ctx context.Context, node string, command runtime.Command
 	}
 	return nil
 }
+
+// ended says whether the process is no more.
+func (p *proc) ended() bool { return len(runtime.Running([]int{p.pidfd}, 0)) == 0 }
 
 // last returns how a process ended that has begun to. A busy engine is late to say.
 func (p *proc) last() error {
@@ -56,11 +59,6 @@ func (c *Cluster) execHere(ctx context.Context, p *proc, command runtime.Command
 	if err != nil {
 		return err
 	}
-	defer func() {
-		for _, f := range groups {
-			f.Close()
-		}
-	}()
 	inside := runtime.Inside{PID: p.PID, Enter: p.enter, Hidden: p.spec.Hidden, Memory: c.spec.Memory, Groups: groups}
 	return inside.Run(ctx, command)
 }
@@ -68,7 +66,7 @@ func (c *Cluster) execHere(ctx context.Context, p *proc, command runtime.Command
 // enter moves the calling thread into every namespace of p but the mount namespace: the node's holds no programs. It
 // gets a view of this machine's files instead, with the node's /proc.
 func (p *proc) enter() error {
-	if ended(p.pidfd) {
+	if p.ended() {
 		return runtime.ErrNoNode
 	}
 	if err := unix.Unshare(unix.CLONE_FS); err != nil { // root and working directory are shared by all threads
@@ -94,7 +92,7 @@ func (p *proc) enter() error {
 		return err
 	}
 	spec := *p.spec
-	spec.User = boot.UserOf(p.PID)
+	spec.User = boot.ProgramUser(p.PID)
 	return boot.View(&spec, proc)
 }
 

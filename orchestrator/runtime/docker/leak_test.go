@@ -99,7 +99,8 @@ func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
 
 // Containers that hang do not notice that their orchestrator is gone; the reaper does.
 func TestPrivReaperEndsWhatHangs(t *testing.T) {
-	c := begin(t, lab(2))
+	c := launched(t, lab(2))
+	defer c.Close() // says that there is no reaper to dismiss
 	for i := range c.Nodes() {
 		if err := c.Freeze(i, true); err != nil {
 			t.Fatal(err)
@@ -114,9 +115,6 @@ func TestPrivReaperEndsWhatHangs(t *testing.T) {
 	}
 	nothing(t, "test")
 	t.Logf("gone after %v", time.Since(start).Round(time.Millisecond))
-	c.Close() // says that there is no reaper to dismiss
-	c.once.Do(func() {})
-	c.err = nil
 }
 
 // What looks like a lab's, by name or by some of the labels, is nobody's but its maker's.

@@ -99,6 +99,18 @@ func usable(t testing.TB) {
 // begin launches a lab that ends with the test, or skips the test where that cannot be done.
 func begin(t testing.TB, spec runtime.Spec) *Cluster {
 	t.Helper()
+	c := launched(t, spec)
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// launched starts a lab, which the test ends.
+func launched(t testing.TB, spec runtime.Spec) *Cluster {
+	t.Helper()
 	usable(t)
 	if spec.Self == "" {
 		spec.Self = node(t)
@@ -107,10 +119,5 @@ func begin(t testing.TB, spec runtime.Spec) *Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	return c.(*Cluster)
 }

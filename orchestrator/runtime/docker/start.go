@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	goruntime "runtime"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -26,7 +25,10 @@ func (c *Cluster) start(name string, spec *boot.NodeSpec) (*proc, error) {
 	if c.Closing() {
 		return nil, runtime.ErrClosing
 	}
-	p := &proc{Proc: runtime.Proc{Name: name}, spec: spec, pidfd: -1, tail: runtime.NewTail(name, c.out), died: make(chan struct{}), gone: make(chan struct{})}
+	p := &proc{
+		Proc: runtime.Proc{Name: name}, spec: spec, pidfd: -1, tail: runtime.NewTail(name, c.out),
+		begun: make(chan struct{}), read: make(chan struct{}), died: make(chan struct{}), gone: make(chan struct{}),
+	}
 	var err error
 	if p.container, p.Report.Notes, err = c.create(c.life, name, spec); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -35,9 +37,8 @@ func (c *Cluster) start(name string, spec *boot.NodeSpec) (*proc, error) {
 		return nil, err // Close removes it
 	}
 	pid, pidfd, err := c.begin(c.life, p.container)
-	p.begun.Lock()
 	p.PID, p.pidfd = pid, pidfd
-	p.begun.Unlock()
+	close(p.begun)
 	if err != nil {
 		return nil, c.failed(p, err)
 	}
@@ -88,7 +89,7 @@ func (c *Cluster) take(p *proc, spec any, nice int) error {
 // gonePerhaps is what went wrong with a process that was to be reached: that it has ended, if it has. One that ends loses its
 // namespaces before it can be seen to have ended.
 func (p *proc) gonePerhaps(err error) error {
-	if err != nil && len(running([]int{p.pidfd}, exitTime)) == 0 {
+	if err != nil && len(runtime.Running([]int{p.pidfd}, exitTime)) == 0 {
 		return errEnded
 	}
 	return err
@@ -116,44 +117,10 @@ func (p *proc) listen() (theirs *os.File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	read := make(chan struct{})
-	p.begun.Lock()
-	p.read = read
-	p.begun.Unlock()
 	go func() {
-		defer close(read)
+		defer close(p.read)
 		defer ours.Close()
 		_, _ = ours.WriteTo(p.tail) // its end is that of the process
 	}()
 	return theirs, nil
-}
-
-// ended says whether the process of a descriptor is no more.
-func ended(pidfd int) bool {
-	return len(running([]int{pidfd}, 0)) == 0
-}
-
-// running waits until all processes have ended, but no longer than d, and returns the descriptors of those that
-// have not.
-func running(pidfds []int, d time.Duration) []int {
-	deadline := time.Now().Add(d)
-	for len(pidfds) > 0 {
-		fds := make([]unix.PollFd, len(pidfds))
-		for i, fd := range pidfds {
-			fds[i] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
-		}
-		wait := max(0, time.Until(deadline))
-		_, err := unix.Poll(fds, int((wait+time.Millisecond-1)/time.Millisecond))
-		var left []int
-		for i, fd := range pidfds {
-			if fds[i].Revents&unix.POLLIN == 0 {
-				left = append(left, fd)
-			}
-		}
-		pidfds = left
-		if wait == 0 && err == nil {
-			break
-		}
-	}
-	return pidfds
 }

@@ -35,7 +35,7 @@ func (c *Cluster) bootSwitch(i int) error {
 	if err := c.take(p, spec, spec.Nice); err != nil {
 		return c.failed(p, err)
 	}
-	return c.expectUp(p)
+	return c.Up(p)
 }
 
 // startWired starts a host and takes control of it, so that it waits for its cable for as long as that takes.
@@ -56,7 +56,7 @@ func (c *Cluster) wireUp(i int, p *proc) error {
 		return c.failed(p, err)
 	}
 	p.Link.Index = i
-	return c.expectUp(p)
+	return c.Up(p)
 }
 
 // restartWired starts a host again, with a new cable to its switch.

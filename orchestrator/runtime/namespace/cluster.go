@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/cleanup"
-	"weft/internal/control"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
 )
@@ -30,41 +29,27 @@ type Cluster struct {
 	out    *runtime.Lines // nil: nobody listens
 
 	watch sync.WaitGroup // one for each started process
-	once  sync.Once      // of Close
-	err   error          // of Close
 }
 
 // Launch starts every process of the lab, waits until all are configured and connected, and returns. When it
 // fails, or ctx ends meanwhile, nothing is left. When ctx ends later, the cluster is closed.
 func Launch(ctx context.Context, spec runtime.Spec) (*Cluster, error) {
-	if err := control.KeepDescriptors(); err != nil {
-		return nil, err
+	launcher, out, err := spec.Prepare(defaultGrace)
+	if err == nil && NeedsUserNS() {
+		err = ErrNeedsUserNS
 	}
-	if err := spec.Check(); err != nil {
-		return nil, fmt.Errorf("lab %s: %w", spec.Lab, err)
-	}
-	if NeedsUserNS() {
-		return nil, fmt.Errorf("launch lab %s: %w", spec.Lab, ErrNeedsUserNS)
-	}
-	if spec.Grace == 0 {
-		spec.Grace = defaultGrace
-	}
-	launcher, err := runtime.Self()
 	if err != nil {
 		return nil, fmt.Errorf("launch lab %s: %w", spec.Lab, err)
 	}
 	spec.Env = append(slices.Clip(spec.Env), launcherVar+"="+launcher.String())
-	c := &Cluster{Members: runtime.NewMembers[*proc](&spec), spec: spec, spawn: newSpawner()}
-	if spec.Stderr != nil {
-		c.out = runtime.NewLines(spec.Stderr)
-	}
+	c := &Cluster{Members: runtime.NewMembers[*proc](&spec), spec: spec, spawn: newSpawner(), out: out}
 	boot := func(b *runtime.Boot) (err error) {
 		if c.groups, err = makeGroups(&c.spec); err != nil {
 			return err
 		}
 		return c.boot(b)
 	}
-	if err := c.Launch(ctx, boot, c.Close); err != nil {
+	if err := c.Launch(ctx, boot, c.close); err != nil {
 		return nil, fmt.Errorf("launch lab %s: %w", spec.Lab, err)
 	}
 	return c, nil
@@ -84,10 +69,7 @@ func (c *Cluster) boot(b *runtime.Boot) error {
 	if err := fabric.Conn.SendValue(boot.KindBoot, spec); err != nil {
 		return c.Failed(fabric, err)
 	}
-	b.Do(func() error {
-		_, err := fabric.Conn.Expect(boot.KindUp, &fabric.Report)
-		return c.Failed(fabric, err)
-	})
+	b.Do(func() error { return c.Up(fabric) })
 	for i := range c.Nodes() {
 		b.Do(func() error { return c.bootNode(i) })
 	}
@@ -125,8 +107,7 @@ func (c *Cluster) bootNode(i int) error {
 	if err != nil {
 		return c.Failed(fabric, err)
 	}
-	_, err = p.Conn.Expect(boot.KindUp, &p.Report)
-	return c.Failed(p, err)
+	return c.Up(p)
 }
 
 // bootAgents takes one process that drives nodes through its boot.
@@ -136,17 +117,13 @@ func (c *Cluster) bootAgents(i int) error {
 		return err
 	}
 	c.Set(runtime.Agent, i, p)
-	spec := boot.NodeSpec{Name: p.Name, Agents: true, Nice: c.spec.Nodes[0].Nice}
-	if err = p.Conn.SendValue(boot.KindBoot, spec); err == nil {
-		_, err = p.Conn.Expect(boot.KindUp, &p.Report)
-	}
-	return c.Failed(p, err)
+	return c.Boot(p, boot.NodeSpec{Name: p.Name, Agents: true, Nice: c.spec.Nodes[0].Nice})
 }
 
 // node is what a process is to become.
 func (c *Cluster) node(i int, p *proc) boot.NodeSpec {
 	spec := c.spec.Nodes[i]
-	if user := boot.UserOf(p.PID); boot.HasUser(user) {
+	if user := boot.ProgramUser(p.PID); boot.HasUser(user) {
 		spec.User = user
 	}
 	return spec
@@ -188,14 +165,7 @@ func (c *Cluster) startHere(name string, args []string) (*proc, error) {
 	})
 }
 
-// Close ends every process and returns when all are gone. Connections are closed first, at which processes
-// end by themselves; whichever has not within the grace period is killed. It may be called at any time, and
-// again, with the same result. An error means that a process could not be ended.
-func (c *Cluster) Close() error {
-	c.once.Do(func() { c.err = c.close() })
-	return c.err
-}
-
+// close ends every process and returns when all are gone.
 func (c *Cluster) close() error {
 	_ = c.spec.Around("hang up", func() error { c.HangUp(); return nil })
 	var all cleanup.Errors

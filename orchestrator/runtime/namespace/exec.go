@@ -34,11 +34,6 @@ func (c *Cluster) exec(ctx context.Context, p *proc, command runtime.Command) er
 	if err != nil {
 		return err
 	}
-	defer func() {
-		for _, f := range procs {
-			f.Close()
-		}
-	}()
 	inside := runtime.Inside{PID: p.PID, Enter: p.enter, Hidden: c.hidden(p.Name), Memory: c.spec.Memory, Groups: procs}
 	return inside.Run(ctx, command)
 }

@@ -66,7 +66,7 @@ const nobody = 65534
 
 // ours says whether a process is of this user, or of nobody where this user is root.
 func ours(pid int) bool {
-	user, err := runtime.UserOf(pid)
+	user, err := runtime.EffectiveUser(pid)
 	if err != nil || user == os.Geteuid() {
 		return err == nil
 	}

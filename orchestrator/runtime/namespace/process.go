@@ -13,9 +13,6 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// self is this program, however its file was renamed, replaced or deleted since it was started.
-const self = "/proc/self/exe"
-
 // A spawner starts processes from one thread, which lives until stop. A parent-death signal is tied to the
 // thread that started the child, and the Go runtime ends threads as it likes, but not one that is locked.
 type spawner struct {
@@ -58,12 +55,8 @@ func start(spec *runtime.Spec, name string, args []string, out *runtime.Lines) (
 	}
 	defer theirs.Close()
 	p := &proc{Proc: runtime.Proc{Name: name, Conn: conn}, tail: runtime.NewTail(name, out), done: make(chan struct{})}
-	path := spec.Self
-	if path == "" {
-		path = self
-	}
 	p.cmd = &exec.Cmd{
-		Path:       path,
+		Path:       spec.Self,
 		Args:       append([]string{"weft"}, args...),
 		Env:        append(runtime.Environment(), spec.Env...),
 		Dir:        "/",

@@ -28,19 +28,15 @@ func (c *Cluster) bootSwitch(i int) error {
 		return err
 	}
 	c.Set(runtime.Switch, i, p)
-	if err = p.Conn.SendValue(boot.KindBoot, spec); err == nil {
-		_, err = p.Conn.Expect(boot.KindUp, &p.Report)
-	}
-	return c.Failed(p, err)
+	return c.Boot(p, spec)
 }
 
 // plugged tells a node that its cable is there, and waits until it is up.
 func (c *Cluster) plugged(p *proc) error {
-	err := p.Conn.SendValue(boot.KindPlugged, nil)
-	if err == nil {
-		_, err = p.Conn.Expect(boot.KindUp, &p.Report)
+	if err := p.Conn.SendValue(boot.KindPlugged, nil); err != nil {
+		return c.Failed(p, err)
 	}
-	return c.Failed(p, err)
+	return c.Up(p)
 }
 
 // replug makes the cables of a node again that was started again, and waits until it is up.

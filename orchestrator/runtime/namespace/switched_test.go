@@ -86,13 +86,13 @@ func TestCablesLeadToNodes(t *testing.T) {
 	for _, bad := range []string{"h7", "fabric", ""} {
 		s := switched(2)
 		s.Cables[1].B.Node = bad
-		if err := s.Check(); err == nil || !strings.Contains(err.Error(), "which is no node") {
+		if _, _, err := s.Prepare(defaultGrace); err == nil || !strings.Contains(err.Error(), "which is no node") {
 			t.Errorf("a cable to %q: %v", bad, err)
 		}
 	}
 	s := switched(2)
 	s.Switches[0].Name = "h1"
-	if err := s.Check(); err == nil || !strings.Contains(err.Error(), "two processes") {
+	if _, _, err := s.Prepare(defaultGrace); err == nil || !strings.Contains(err.Error(), "two processes") {
 		t.Error(err)
 	}
 	if got := s.CablesOf("h1"); len(got) != 1 || got[0].B.Node != "h1" {

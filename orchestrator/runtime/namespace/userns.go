@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	labs "weft/orchestrator/runtime"
 )
 
 // enteredVar is set in the environment of a program that Enter started.
@@ -92,7 +94,7 @@ func Enter(args []string) (code int, err error) {
 	attr.Pdeathsig = syscall.SIGKILL
 	attr.Setpgid = true
 	cmd := exec.Cmd{
-		Path:        self,
+		Path:        labs.ThisProgram,
 		Args:        append([]string{os.Args[0]}, args...),
 		Env:         append(os.Environ(), enteredVar+"=1"),
 		Stdout:      os.Stdout,
