@@ -21,6 +21,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -49,9 +50,6 @@ var done struct {
 func Main(m *testing.M) {
 	if code, played := uml.Role(os.Args); played {
 		os.Exit(code)
-	}
-	if Inside() {
-		quiettest.Gap = 20 * time.Millisecond // it is a process of a machine that does other things
 	}
 	os.Exit(testenv.Main(m.Run))
 }
@@ -138,9 +136,15 @@ func runAll(t *testing.T) {
 		done.err = err
 		return
 	}
+	env, stop, err := quiettest.Tell(filepath.Join(t.TempDir(), "disturbed"))
+	if err != nil {
+		done.err = err
+		return
+	}
+	defer stop()
 	var stdout, stderr bytes.Buffer
 	code, err := uml.Run(ctx, uml.Command{
-		Kernel: kernel, Path: self, Args: args, Env: os.Environ(), Stdout: &stdout, Stderr: &stderr,
+		Kernel: kernel, Path: self, Args: args, Env: append(os.Environ(), env), Stdout: &stdout, Stderr: &stderr,
 	})
 	if err != nil {
 		done.err = err

@@ -8,6 +8,7 @@ import (
 
 	"weft/fabric"
 	"weft/host"
+	"weft/internal/quiettest"
 	"weft/internal/umltest"
 	"weft/realtime"
 	"weft/transport/cc/dcqcn"
@@ -28,24 +29,16 @@ func onKernel(x Experiment) Experiment {
 // underUML says that the test runs where the kernel has everything, and was not only told how it went there.
 func underUML(t *testing.T) bool { return !umltest.Outside(t) }
 
-// carried runs an experiment. On a machine that stalls each time that links are measured, which the run then says, the test is skipped.
-func carried(t *testing.T, x Experiment) *Outcome {
+// carried runs an experiment, whose links must be what the lab asks for unless something disturbs the machine.
+func carried(t *testing.T, x Experiment) (o *Outcome) {
 	t.Helper()
-	for try := 0; ; try++ {
-		o, err := Run(t.Context(), x)
-		if err == nil {
-			return o
-		}
-		if !strings.Contains(err.Error(), "links are not what the lab asks for") {
+	quiettest.Check(t, 3, func() (err error) {
+		if o, err = Run(t.Context(), x); err != nil && !strings.Contains(err.Error(), "links are not what the lab asks for") {
 			t.Fatal(err)
 		}
-		if strings.Contains(err.Error(), "this machine stalls") {
-			t.Skip(err)
-		}
-		if try == 2 {
-			t.Fatal(err)
-		}
-	}
+		return err
+	})
+	return o
 }
 
 // The kernel carries what the fabric would: every message arrives, counters of queues and hosts agree, and links were measured before.

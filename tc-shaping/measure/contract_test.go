@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/quiettest"
 	"weft/internal/umltest"
 	"weft/tc-shaping/measure"
 	"weft/tc-shaping/qdisc"
@@ -33,7 +34,7 @@ func TestUMLContract(t *testing.T) {
 	if umltest.Outside(t) {
 		return
 	}
-	d := qdisc.Direction{Rate: 4 * units.Mbps, Delay: 20 * time.Millisecond, Limit: 400_000, Lateness: slow,
+	d := qdisc.Direction{Rate: 4 * units.Mbps, Delay: 20 * time.Millisecond, Limit: 400_000, Lateness: quiettest.Gap,
 		RED: &qdisc.RED{Min: 60_000, Max: 150_000, Pmax: 0.2, ECN: true}}
 	l := newLink(t, d)
 	examine := func(d qdisc.Direction) *measure.Found {
@@ -42,7 +43,7 @@ func TestUMLContract(t *testing.T) {
 		t.Logf("%+v", found)
 		return found
 	}
-	l.eventually(func() error {
+	l.check(func() error {
 		if found := examine(d); !found.OK() {
 			return fmt.Errorf("broken: %+v", found)
 		}
@@ -55,39 +56,45 @@ func TestUMLContract(t *testing.T) {
 		tree, err := qdisc.Plan(wrong, qdisc.Full())
 		l.must(err)
 		l.must(l.Apply(tree))
-		found := examine(d)
-		for range attempts {
-			if again := examine(d); !found.OK() {
-				again.Keep(found)
-				found = again
+		l.check(func() error {
+			found := examine(d)
+			for range attempts {
+				if again := examine(d); !found.OK() {
+					again.Keep(found)
+					found = again
+				}
 			}
-		}
-		for _, f := range found.Findings {
-			if f.What == "marks" && f.OK {
-				t.Errorf("with %+v marks are as asked: %+v", red, f)
+			for _, f := range found.Findings {
+				if f.What == "marks" && f.OK {
+					return fmt.Errorf("with %+v marks are as asked: %+v", red, f)
+				}
 			}
-		}
+			return nil
+		})
 	}
 	l.must(l.Apply(l.tree))
 
 	other := d
 	other.Rate, other.Delay, other.Loss = 5*units.Mbps, 10*time.Millisecond, 0.5
-	broken := map[string]bool{}
-	for _, f := range examine(other).Findings {
-		broken[f.What] = !f.OK
-	}
-	for _, what := range []string{"delay and one packet", "rate", "loss"} {
-		if !broken[what] {
-			t.Errorf("%s is not as asked, and the contract does not say so", what)
+	l.check(func() error {
+		broken := map[string]bool{}
+		for _, f := range examine(other).Findings {
+			broken[f.What] = !f.OK
 		}
-	}
+		for _, what := range []string{"delay and one packet", "rate", "loss"} {
+			if !broken[what] {
+				return fmt.Errorf("%s is not as asked, and the contract does not say so", what)
+			}
+		}
+		return nil
+	})
 }
 
 // A kernel without netem keeps the part of a contract that is about rate.
 func TestPrivContract(t *testing.T) {
-	d := qdisc.Direction{Rate: 50 * units.Mbps, Limit: units.MB, Lateness: 2 * time.Millisecond}
+	d := qdisc.Direction{Rate: 50 * units.Mbps, Limit: units.MB, Lateness: quiettest.Gap}
 	l := newLink(t, d)
-	l.eventually(func() error {
+	l.check(func() error {
 		found, err := measure.Examine(t.Context(), l.sender, l.receiver, d)
 		l.must(err)
 		if t.Logf("%+v", found); !found.OK() {

@@ -27,7 +27,6 @@ type link struct {
 	tcnl.Way
 	t        *testing.T
 	tree     qdisc.Tree
-	lateness time.Duration // qdisc.Direction.Lateness: how late the machine may be without a loss of rate; 0: the default
 	sender   *measure.Sender
 	receiver *measure.Receiver
 }
@@ -36,7 +35,6 @@ type link struct {
 func newLink(t *testing.T, d qdisc.Direction) *link {
 	t.Helper()
 	l := bare(t)
-	l.lateness = d.Lateness
 	kernel, err := probe.Probe()
 	if err != nil {
 		t.Skip(err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/quiettest"
 	"weft/internal/umltest"
 	"weft/tc-shaping/measure"
 	"weft/tc-shaping/qdisc"
@@ -20,58 +21,14 @@ const (
 	packet             = wire - qdisc.Ethernet
 )
 
-// slow is what timers of User Mode Linux may be late: it is a process of a machine that does other things.
-const slow = 20 * time.Millisecond
-
-// attempts is how often something is measured until it is right. A machine that stalls spoils a measurement now and then; what is set
-// wrongly is wrong each time.
+// attempts is how often something is measured until it is right.
 const attempts = 5
 
-// eventually measures until the result is right, and fails the test where it never is.
-//
-// What came out wrong while the machine's timers were later than half of what the link's bucket allows for says nothing of the
-// link: a bucket that is full meanwhile loses what would have been sent.
-func (l *link) eventually(measure func() error) {
+// check measures until the result is right. A link whose bucket allows for quiettest.Gap keeps its rate unless something
+// disturbs the machine.
+func (l *link) check(measure func() error) {
 	l.t.Helper()
-	quiet, limit := time.Duration(math.MaxInt64), l.stall()
-	var wrong, stalled []error
-	for range attempts {
-		late := watch()
-		err := measure()
-		was := late()
-		if quiet = min(quiet, was); err == nil {
-			return
-		}
-		if was > limit {
-			stalled = append(stalled, fmt.Errorf("timers %v late: %w", was, err))
-		} else {
-			wrong = append(wrong, err)
-		}
-	}
-	if len(wrong) == 0 && !l.t.Failed() {
-		l.t.Skipf("this machine stalls, one timer in ten is %v late or more: nothing can be measured\n%v", quiet, errors.Join(stalled...))
-	}
-	l.t.Errorf("%d times:\n%v", attempts, errors.Join(append(wrong, stalled...)...))
-}
-
-// stall is how late timers may be while the link is measured.
-func (l *link) stall() time.Duration {
-	if l.lateness == 0 {
-		return measure.Stall
-	}
-	return min(measure.Stall, l.lateness/2)
-}
-
-// watch is measure.Watch, also where that name is taken.
-var watch = measure.Watch
-
-// skipIfStalled skips the rest of a test that failed where the machine stalled each time that it was measured, as was seen meanwhile:
-// one timer in ten came so late or later.
-func (l *link) skipIfStalled(late time.Duration, err error) {
-	l.t.Helper()
-	if late > measure.Stall && !l.t.Failed() {
-		l.t.Skipf("this machine stalls, one timer in ten is %v late or more: nothing can be measured\n%v", late, err)
-	}
+	quiettest.Check(l.t, attempts, measure)
 }
 
 func TestUMLRateAndDelay(t *testing.T) {
@@ -82,7 +39,7 @@ func TestUMLRateAndDelay(t *testing.T) {
 		rate  units.Bandwidth
 		delay time.Duration
 	}{{units.Mbps, 20 * time.Millisecond}, {4 * units.Mbps, 5 * time.Millisecond}, {8 * units.Mbps, 10 * time.Millisecond}} {
-		l := newLink(t, qdisc.Direction{Rate: c.rate, Limit: units.MB, Delay: c.delay, Lateness: slow})
+		l := newLink(t, qdisc.Direction{Rate: c.rate, Limit: units.MB, Delay: c.delay, Lateness: quiettest.Gap})
 		l.wantRate(c.rate)
 		l.wantDelay(c.delay + c.rate.TransmitTime(wire).Duration())
 	}
@@ -90,13 +47,13 @@ func TestUMLRateAndDelay(t *testing.T) {
 
 // A kernel without netem still has rates.
 func TestPrivRate(t *testing.T) {
-	newLink(t, qdisc.Direction{Rate: 50 * units.Mbps, Limit: units.MB, Lateness: time.Millisecond}).wantRate(50 * units.Mbps)
+	newLink(t, qdisc.Direction{Rate: 50 * units.Mbps, Limit: units.MB, Lateness: quiettest.Gap}).wantRate(50 * units.Mbps)
 }
 
 // wantRate sends a train that fills the link: within 2 %.
 func (l *link) wantRate(asked units.Bandwidth) {
 	l.t.Helper()
-	l.eventually(func() error {
+	l.check(func() error {
 		got := measure.Rate(l.run(measure.Train{Count: 300, Size: packet, Wait: 5 * time.Second}), 60, wire)
 		l.t.Logf("rate: asked for %v, measured %v", asked, got)
 		if math.Abs(float64(got)/float64(asked)-1) > 0.02 {
@@ -109,7 +66,7 @@ func (l *link) wantRate(asked units.Bandwidth) {
 // wantDelay sends packets that meet no queue: their median within 3 % + 50 us.
 func (l *link) wantDelay(asked time.Duration) {
 	l.t.Helper()
-	l.eventually(func() error {
+	l.check(func() error {
 		got := measure.Delay(l.run(measure.Train{Count: 50, Size: packet, Gap: 15 * time.Millisecond}), 0.5)
 		l.t.Logf("one-way delay: asked for %v, measured %v", asked, got)
 		if (got - asked).Abs() > asked*3/100+50*time.Microsecond {
@@ -126,7 +83,7 @@ func TestUMLMarksBeginAtKmin(t *testing.T) {
 	}
 	const rate, delay, kmin = units.Mbps, 2 * time.Millisecond, 20_000
 	l := newLink(t, qdisc.Direction{Rate: rate, Delay: delay, Limit: units.MB, RED: &qdisc.RED{Min: kmin, Max: kmin, Pmax: 1, ECN: true}})
-	l.eventually(func() error {
+	l.check(func() error {
 		packets := l.run(measure.Train{Count: 50, Size: packet})
 		onset := onset(measure.Queues(packets, delay+rate.TransmitTime(wire).Duration(), wire))
 		t.Logf("onset: asked for %d bytes, measured %d", kmin, onset)
@@ -145,7 +102,7 @@ func TestUMLMarksFollowTheLine(t *testing.T) {
 	const rate, delay = 4 * units.Mbps, 2 * time.Millisecond
 	const kmin, kmax = 20_000, 60_000
 	for _, pmax := range []float64{0.2, 0.5, 1} {
-		l := newLink(t, qdisc.Direction{Rate: rate, Delay: delay, Limit: units.MB, Lateness: slow,
+		l := newLink(t, qdisc.Direction{Rate: rate, Delay: delay, Limit: units.MB, Lateness: quiettest.Gap,
 			RED: &qdisc.RED{Min: kmin, Max: kmax, Pmax: pmax, ECN: true}})
 		line := func(q units.Bytes) float64 { return pmax * float64(q-kmin) / (kmax - kmin) }
 		for _, level := range []units.Bytes{30_000, 40_000, 50_000} {
@@ -162,31 +119,31 @@ func (l *link) follows(level units.Bytes, rate units.Bandwidth, delay time.Durat
 	bucket := l.tree.Near[0].Options.(qdisc.TBF).Burst
 	burst := int((level + bucket) / wire)
 	idle := delay + rate.TransmitTime(bucket).Duration() // what the bucket let pass at once waits on the line
-	var samples []measure.Sample
-	quiet := time.Duration(math.MaxInt64)
-	for range 4 * attempts {
-		late := watch()
-		packets := l.run(measure.Train{Count: burst + 300, Size: packet, Burst: burst, Gap: rate.TransmitTime(wire).Duration()})
-		quiet = min(quiet, late())
-		for _, s := range measure.Queues(packets, idle, wire)[burst:] {
-			if s.Queue >= level-8*wire && s.Queue <= level+8*wire {
-				samples = append(samples, s)
+	l.check(func() error {
+		var samples []measure.Sample
+		for range 8 {
+			packets := l.run(measure.Train{Count: burst + 300, Size: packet, Burst: burst, Gap: rate.TransmitTime(wire).Duration()})
+			for _, s := range measure.Queues(packets, idle, wire)[burst:] {
+				if s.Queue >= level-8*wire && s.Queue <= level+8*wire {
+					samples = append(samples, s)
+				}
 			}
-		}
-		if n := len(samples); n >= 2400 {
-			break
-		} else if n >= 400 {
-			if got, want := share(samples, line); math.Abs(got-want) <= 0.05 {
+			if n := len(samples); n >= 2400 {
 				break
+			} else if n >= 400 {
+				if got, want := share(samples, line); math.Abs(got-want) <= 0.05 {
+					break
+				}
 			}
 		}
-	}
-	got, want := share(samples, line)
-	l.t.Logf("queue kept at %d bytes: share of %d packets marked %.3f, line %.3f", level, len(samples), got, want)
-	if len(samples) < 400 || math.Abs(got-want) > 0.05 {
-		l.skipIfStalled(quiet, fmt.Errorf("queue kept at %d bytes: of %d packets %.3f marked, line %.3f", level, len(samples), got, want))
-		l.t.Errorf("queue kept at %d bytes: of %d packets (400 wanted) %.3f marked, line %.3f: more than 5 points off, or too few", level, len(samples), got, want)
-	}
+		got, want := share(samples, line)
+		l.t.Logf("queue kept at %d bytes: share of %d packets marked %.3f, line %.3f", level, len(samples), got, want)
+		if len(samples) < 400 || math.Abs(got-want) > 0.05 {
+			return fmt.Errorf("queue kept at %d bytes: of %d packets (400 wanted) %.3f marked, line %.3f: more than 5 points off, or too few",
+				level, len(samples), got, want)
+		}
+		return nil
+	})
 }
 
 // What is in flight is no queue: on a line that holds six times Kmin, nothing is marked; with the delay below RED everything is.
@@ -195,10 +152,10 @@ func TestUMLREDDoesNotCountWhatIsInFlight(t *testing.T) {
 		return
 	}
 	const rate, delay, kmin = 4 * units.Mbps, 200 * time.Millisecond, 16_000
-	l := newLink(t, qdisc.Direction{Rate: rate, Delay: delay, Limit: units.MB, Lateness: slow,
+	l := newLink(t, qdisc.Direction{Rate: rate, Delay: delay, Limit: units.MB, Lateness: quiettest.Gap,
 		RED: &qdisc.RED{Min: kmin, Max: 2 * kmin, Pmax: 1, ECN: true}})
 	paced := measure.Train{Count: 600, Size: packet, Gap: 2500 * time.Microsecond}
-	l.eventually(func() error {
+	l.check(func() error {
 		marks := marks(l.run(paced))
 		t.Logf("delay behind the queue, %d bytes in flight, Kmin %d: %d of %d marked", rate.BytesIn(units.FromDuration(delay))*4/5, kmin, marks, paced.Count)
 		if marks > 0 {
@@ -212,11 +169,14 @@ func TestUMLREDDoesNotCountWhatIsInFlight(t *testing.T) {
 	below.Near, below.Far = append([]qdisc.Qdisc(nil), below.Near...), nil
 	below.Near[2].Options = qdisc.Netem{Latency: delay, Limit: 10_000}
 	l.must(l.Apply(below))
-	marks := marks(l.run(paced))
-	t.Logf("delay below RED: %d of %d marked", marks, paced.Count)
-	if marks < paced.Count/2 {
-		t.Errorf("with netem below RED %d of %d were marked: then the measurement shows nothing", marks, paced.Count)
-	}
+	l.check(func() error {
+		marks := marks(l.run(paced))
+		t.Logf("delay below RED: %d of %d marked", marks, paced.Count)
+		if marks < paced.Count/2 {
+			return fmt.Errorf("with netem below RED %d of %d were marked: then the measurement shows nothing", marks, paced.Count)
+		}
+		return nil
+	})
 }
 
 func TestUMLLossAndCopies(t *testing.T) {
@@ -236,7 +196,7 @@ func TestUMLLossAndCopies(t *testing.T) {
 // wantShare is within 3 standard deviations of a binomial.
 func (l *link) wantShare(what string, p float64, count func([]measure.Packet) int) {
 	l.t.Helper()
-	l.eventually(func() error {
+	l.check(func() error {
 		const n = 2000
 		got := count(l.run(measure.Train{Count: n, Size: 100, Gap: 200 * time.Microsecond, Wait: 200 * time.Millisecond}))
 		sigma := math.Sqrt(n * p * (1 - p))
@@ -256,7 +216,7 @@ func TestUMLJitterAndLatePackets(t *testing.T) {
 	const delay, mean = 5 * time.Millisecond, 40 * time.Millisecond
 	l := newLink(t, qdisc.Direction{Delay: delay, Jitter: mean})
 	train := measure.Train{Count: 1500, Size: 100, Gap: time.Millisecond, Wait: time.Second}
-	l.eventually(func() error {
+	l.check(func() error {
 		p := l.run(train)
 		for _, q := range []float64{0.25, 0.5, 0.9} {
 			want := delay + time.Duration(-math.Log(1-q)*float64(mean))
@@ -267,7 +227,7 @@ func TestUMLJitterAndLatePackets(t *testing.T) {
 		return nil
 	})
 	l = newLink(t, qdisc.Direction{Delay: delay, Reorder: 0.2, ReorderBy: 10 * mean})
-	l.eventually(func() error {
+	l.check(func() error {
 		if got := measure.Delay(l.run(train), 0.78); got > 3*delay {
 			return fmt.Errorf("78 %% of the packets take up to %v; only 20 %% are to be later than %v", got, delay)
 		}
@@ -283,43 +243,54 @@ func TestUMLChangeKeepsTheQueue(t *testing.T) {
 	if umltest.Outside(t) {
 		return
 	}
-	d := qdisc.Direction{Rate: 400 * units.Kbps, Delay: 5 * time.Millisecond, Limit: 200_000, Lateness: slow,
+	slow := qdisc.Direction{Rate: 400 * units.Kbps, Delay: 5 * time.Millisecond, Limit: 200_000, Lateness: quiettest.Gap,
 		RED: &qdisc.RED{Min: 50_000, Max: 100_000, Pmax: 0.1, ECN: true}}
-	l := newLink(t, d)
-	d.Rate, d.Limit, d.Delay, d.Loss = 4*units.Mbps, 300_000, 2*time.Millisecond, 0
-	d.RED = &qdisc.RED{Min: 20_000, Max: 30_000, Pmax: 0.2, ECN: true}
-	next, err := qdisc.Plan(d, qdisc.Full())
+	fast := slow
+	fast.Rate, fast.Limit, fast.Delay = 4*units.Mbps, 300_000, 2*time.Millisecond
+	fast.RED = &qdisc.RED{Min: 20_000, Max: 30_000, Pmax: 0.2, ECN: true}
+	l := newLink(t, slow)
+	next, err := qdisc.Plan(fast, qdisc.Full())
 	l.must(err)
-
-	done := make(chan []measure.Packet)
-	go func() { // 100 packets take 2 s at the old rate and 0.2 s at the new one
-		p, err := measure.Run(t.Context(), l.sender, l.receiver, measure.Train{Count: 100, Size: packet, Wait: 4 * time.Second})
-		if err != nil {
-			t.Error(err)
-		}
-		done <- p
-	}()
-	var before qdisc.Statistics
-	for before.Packets+before.Waiting < 100 && t.Context().Err() == nil {
-		before = l.statistics()
-	}
-	l.must(l.Change(l.tree, next))
-	after := l.statistics()
-	got, err := l.Read()
-	l.must(err)
-	for _, diff := range qdisc.Compare(next, got) {
-		t.Error(diff)
-	}
-	packets := <-done
-	t.Logf("%d waited before the change, %d after it; %d of 100 lost", before.Waiting, after.Waiting, measure.Lost(packets))
-	if before.Waiting < 20 || after.Waiting+20 < before.Waiting || measure.Lost(packets) > 0 {
-		t.Errorf("%d packets waited before the change, %d after it, %d of 100 were lost", before.Waiting, after.Waiting, measure.Lost(packets))
-	}
+	l.check(func() error {
+		l.must(l.Apply(l.tree))
+		return l.keeps(next)
+	})
 	other, err := qdisc.Plan(qdisc.Direction{Rate: units.Mbps, Limit: 100_000}, qdisc.Full())
 	l.must(err)
 	if err := l.Change(next, other); !errors.Is(err, tcnl.ErrRebuild) {
 		t.Errorf("a change to another shape: %v, want %v", err, tcnl.ErrRebuild)
 	}
+}
+
+// keeps changes the link to next while packets wait, and says whether they wait no more.
+func (l *link) keeps(next qdisc.Tree) error {
+	sent := l.statistics().Packets
+	done := make(chan []measure.Packet)
+	go func() { // 100 packets take 2 s at the old rate and 0.2 s at the new one
+		p, err := measure.Run(l.t.Context(), l.sender, l.receiver, measure.Train{Count: 100, Size: packet, Wait: 4 * time.Second})
+		if err != nil {
+			l.t.Error(err)
+		}
+		done <- p
+	}()
+	before := l.statistics()
+	for before.Packets+before.Waiting < sent+100 && l.t.Context().Err() == nil {
+		before = l.statistics()
+	}
+	l.must(l.Change(l.tree, next))
+	after, err := l.Statistics(next)
+	l.must(err)
+	got, err := l.Read()
+	l.must(err)
+	for _, diff := range qdisc.Compare(next, got) {
+		l.t.Error(diff)
+	}
+	packets := <-done
+	l.t.Logf("%d waited before the change, %d after it; %d of 100 lost", before.Waiting, after.Waiting, measure.Lost(packets))
+	if before.Waiting < 20 || after.Waiting+20 < before.Waiting || measure.Lost(packets) > 0 {
+		return fmt.Errorf("%d packets waited before the change, %d after it, %d of 100 were lost", before.Waiting, after.Waiting, measure.Lost(packets))
+	}
+	return nil
 }
 
 // The counters say what the prober saw.
@@ -328,25 +299,34 @@ func TestUMLStatistics(t *testing.T) {
 		return
 	}
 	for _, pmax := range []float64{0.3, 1} {
-		d := qdisc.Direction{Rate: units.Mbps, Delay: time.Millisecond, Limit: 40_000, RED: &qdisc.RED{Min: 10_000, Max: 30_000, Pmax: pmax, ECN: true}}
-		l := newLink(t, d)
-		zero := l.statistics()
-		packets := l.run(measure.Train{Count: 80, Size: packet})
-		s := l.statistics()
-		marks, lost := uint64(marks(packets)), uint64(measure.Lost(packets))
-		t.Logf("80 sent: %d marked, %d lost; counters %+v", marks, lost, s)
-		if s.Packets-zero.Packets != 80-lost || s.Arrived-zero.Arrived != 80-lost || s.Drops != lost || lost == 0 || s.Overlimits == 0 ||
-			s.Sent-zero.Sent != units.Bytes(80-lost)*wire || s.Backlog != 0 || s.InFlight != 0 || s.Lost != 0 {
-			t.Errorf("the counters differ: %d lost of 80, %+v", lost, s)
-		}
-		queues, err := l.Near.Conn.Queues()
-		l.must(err)
-		if q := queues[l.Near.Device]; q != (tcnl.Queue{Marks: s.Marks, Drops: s.Drops}) {
-			t.Errorf("read with all others: %+v; alone %+v", q, s)
-		}
-		// Packets are marked before it is known whether they fit: those that did not are counted by the kernel alone.
-		if s.Marks > marks+lost || s.MarksAtMost < marks || s.Marks == 0 {
-			t.Errorf("%d marked packets came and %d were lost; the kernel counts between %d and %d", marks, lost, s.Marks, s.MarksAtMost)
-		}
+		l := newLink(t, qdisc.Direction{Rate: units.Mbps, Delay: time.Millisecond, Limit: 40_000,
+			RED: &qdisc.RED{Min: 10_000, Max: 30_000, Pmax: pmax, ECN: true}})
+		l.check(l.counts)
 	}
+}
+
+// counts sends more than the queue holds, and compares the counters with what came.
+func (l *link) counts() error {
+	zero := l.statistics()
+	packets := l.run(measure.Train{Count: 80, Size: packet})
+	s := l.statistics()
+	marks, lost := uint64(marks(packets)), uint64(measure.Lost(packets))
+	l.t.Logf("80 sent: %d marked, %d lost; counters %+v", marks, lost, s)
+	if s.Packets-zero.Packets != 80-lost || s.Arrived-zero.Arrived != 80-lost || s.Drops-zero.Drops != lost ||
+		s.Sent-zero.Sent != units.Bytes(80-lost)*wire || s.Backlog != 0 || s.InFlight != 0 || s.Lost != zero.Lost {
+		return fmt.Errorf("the counters differ: %d lost of 80, %+v, before %+v", lost, s, zero)
+	}
+	if lost == 0 || s.Overlimits == zero.Overlimits || s.Marks == zero.Marks {
+		return fmt.Errorf("the queue was not full: %+v, before %+v", s, zero)
+	}
+	queues, err := l.Near.Conn.Queues()
+	l.must(err)
+	if q := queues[l.Near.Device]; q != (tcnl.Queue{Marks: s.Marks, Drops: s.Drops}) {
+		l.t.Errorf("read with all others: %+v; alone %+v", q, s)
+	}
+	// Packets are marked before it is known whether they fit: those that did not are counted by the kernel alone.
+	if s.Marks-zero.Marks > marks+lost || s.MarksAtMost-zero.MarksAtMost < marks {
+		l.t.Errorf("%d marked packets came and %d were lost; the kernel counts %+v, before %+v", marks, lost, s, zero)
+	}
+	return nil
 }

@@ -1,4 +1,0 @@
-package measure
-
-// Watch is how tests learn whether the machine stalled while they measured.
-var Watch = watch
