@@ -365,6 +365,9 @@ func device(l netlink.Link, names map[int]string, conn *tcnl.Conn) (all []string
 	for _, q := range tree.Far {
 		add("in %v", q)
 	}
+	if tree.Source != nil {
+		add("in %v", tree.Source)
+	}
 	return all, nil
 }
 

@@ -44,7 +44,7 @@ func network(o Options) []test {
 
 // part looks for something that the kernel's datapath makes links of, as the probe of that datapath does.
 func part(p qdisc.Part) test {
-	names := map[qdisc.Part]string{qdisc.PartIFB: "ifb", qdisc.PartRedirect: "redirection of arriving packets"}
+	names := map[qdisc.Part]string{qdisc.PartIFB: "ifb", qdisc.PartRedirect: "redirection of arriving packets", qdisc.PartSource: "check of senders"}
 	name := names[p]
 	if name == "" {
 		name = "qdisc " + string(p)
@@ -69,6 +69,7 @@ var costs = map[qdisc.Part]string{
 	qdisc.PartNetem:    "no delay, jitter or loss in datapath kernel; the modelled fabric has them",
 	qdisc.PartIFB:      "no delay behind a queue in datapath kernel; the modelled fabric has it",
 	qdisc.PartRedirect: "no delay behind a queue in datapath kernel (ingress, matchall and mirred make it); the modelled fabric has it",
+	qdisc.PartSource:   "nothing in datapath kernel refuses forged senders (u32, matchall and gact do); the modelled fabric does",
 }
 
 var errUntried = errors.New("not tried: it takes the privilege to create a network namespace")

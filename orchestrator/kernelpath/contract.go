@@ -179,7 +179,7 @@ func (c *carrier) choose() (ports []int) {
 // direction is what a port should be in real time.
 func (c *carrier) direction(p int) qdisc.Direction {
 	l := &c.lines[p]
-	return ports.Real(l.port, &l.line, c.cfg.Dilation, c.mtu(), c.net.Ends[p].Host >= 0)
+	return ports.Real(l.port, &l.line, c.cfg.Dilation, c.mtu(), c.net.source(p))
 }
 
 // between says which direction a port is.

@@ -102,6 +102,7 @@ func (c *carrier) shapeLine(p int) error {
 	}
 	if err == nil {
 		err = l.way.Apply(l.tree)
+		l.base = qdisc.Statistics{} // counters begin anew
 	}
 	return c.of(p, err)
 }
@@ -129,7 +130,7 @@ func (c *carrier) plan(p int, l *line) (err error) {
 
 // planned is a direction with a line that is now so.
 func (c *carrier) planned(p int, l *line, now fabric.Line) (qdisc.Tree, error) {
-	return ports.Plan(l.port, &now, c.cfg.Dilation, c.mtu(), c.net.Ends[p].Host >= 0, c.kernel)
+	return ports.Plan(l.port, &now, c.cfg.Dilation, c.mtu(), c.net.source(p), c.kernel)
 }
 
 // mtu is the largest IP packet.

@@ -8,6 +8,7 @@ import (
 
 	"weft/fabric"
 	"weft/nodeimg/boot"
+	"weft/tc-shaping/qdisc"
 	"weft/tc-shaping/tcnl"
 	"weft/units"
 )
@@ -140,6 +141,23 @@ func (n *Network) link(l *Lab, i int) error {
 		A: boot.CableEnd{Node: n.Switches[s].Name, Interface: from, MAC: n.Switches[s].MAC, Index: firstIndex + i},
 		B: boot.CableEnd{Node: n.Switches[t].Name, Interface: to, MAC: n.Switches[t].MAC}, MTU: l.MTU, Queue: queueLength,
 	})
+	return nil
+}
+
+// Sources are the only senders that the cables of hosts carry frames of, by the hosts' addresses.
+func Sources(addrs []netip.Addr) []qdisc.Source {
+	all := make([]qdisc.Source, len(addrs))
+	for h, a := range addrs {
+		all[h] = qdisc.Source{MAC: boot.MACOf(a), Addr: a}
+	}
+	return all
+}
+
+// source is the host that sends by a port of the fabric; nil: a switch.
+func (n *Network) source(port int) *qdisc.Source {
+	if h := n.Ends[port].Host; h >= 0 {
+		return &qdisc.Source{MAC: n.Hosts[h].MAC, Addr: n.Hosts[h].Addr}
+	}
 	return nil
 }
 

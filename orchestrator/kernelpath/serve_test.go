@@ -198,7 +198,7 @@ func (c *carrier) rates() error {
 // withoutLine is what a port should be where nothing is behind its queue.
 func (c *carrier) withoutLine(p int) qdisc.Direction {
 	d := c.direction(p)
-	d.Wire = false
+	d.Wire, d.Source = false, nil
 	return d
 }
 

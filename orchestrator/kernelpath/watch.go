@@ -50,6 +50,8 @@ func (c *carrier) statistics(p int) (qdisc.Statistics, error) {
 	s.MarksAtMost -= b.MarksAtMost
 	s.Arrived -= b.Arrived
 	s.Lost -= b.Lost
+	s.Spoofed -= b.Spoofed
+	s.NotRouted -= b.NotRouted
 	return s, nil
 }
 
@@ -68,6 +70,8 @@ func (c *carrier) begin() error {
 		b.MarksAtMost += s.MarksAtMost
 		b.Arrived += s.Arrived
 		b.Lost += s.Lost
+		b.Spoofed += s.Spoofed
+		b.NotRouted += s.NotRouted
 	}
 	var err error
 	c.lost, err = c.interfaceDrops()
@@ -78,13 +82,14 @@ func (c *carrier) begin() error {
 type totals struct {
 	network   fabric.Counters
 	ports     []realtime.PortState
-	unordered int64    // packets lost that nobody ordered lost
-	waiting   []string // who waits, in words
+	refusals  []realtime.Refusals // by host
+	unordered int64               // packets lost that nobody ordered lost
+	waiting   []string            // who waits, in words
 }
 
 // count reads all counters.
 func (c *carrier) count() (*totals, error) {
-	t := &totals{ports: make([]realtime.PortState, len(c.lines))}
+	t := &totals{ports: make([]realtime.PortState, len(c.lines)), refusals: make([]realtime.Refusals, len(c.net.Hosts))}
 	for p := range c.lines {
 		s, err := c.statistics(p)
 		if err != nil {
@@ -111,6 +116,7 @@ func (c *carrier) add(t *totals, p int, s *qdisc.Statistics) {
 		n.Injected += int64(s.Packets)
 		n.InjectedBytes += s.Sent
 		t.unordered += int64(s.Drops) // the queue of a NIC has no end
+		t.refusals[from.Host] = realtime.Refusals{Spoofed: int64(s.Spoofed), NotRouted: int64(s.NotRouted)}
 	} else {
 		n.Marks += int64(s.Marks)
 		n.Dropped += int64(s.Drops)
@@ -160,7 +166,7 @@ func (c *carrier) report() (*realtime.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &realtime.Report{Elapsed: c.labNow(), Network: t.network, Refused: t.unordered, Scheduler: "the kernel's", Links: Table(c.findings)}
+	r := &realtime.Report{Elapsed: c.labNow(), Network: t.network, Refused: t.unordered, Refusals: t.refusals, Scheduler: "the kernel's", Links: Table(c.findings)}
 	for i := range t.ports {
 		r.Ports = append(r.Ports, t.ports[i].Counters)
 	}
@@ -176,7 +182,7 @@ func (c *carrier) state() (*realtime.State, error) {
 	s := &realtime.State{At: c.labNow(), Network: t.network, Ports: t.ports, Waiting: t.waiting, Refused: t.unordered}
 	s.Hosts = make([]realtime.HostState, len(c.halted))
 	for h, halted := range c.halted {
-		s.Hosts[h].Halted = halted
+		s.Hosts[h].Halted, s.Hosts[h].Refusals = halted, t.refusals[h]
 	}
 	return s, nil
 }

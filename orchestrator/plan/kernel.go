@@ -153,6 +153,9 @@ func (b *builder) shape(p int, links []qdisc.Tree, ready map[string]int) int {
 			for _, q := range d.tree.Far {
 				makes = append(makes, line(d.to, "%s in %v", d.into, q))
 			}
+			if d.tree.Source != nil {
+				makes = append(makes, line(d.to, "%s in %v", d.into, d.tree.Source))
+			}
 		}
 	}
 	return b.add(ShapeLink, there, fmt.Sprintf("shape the link from %s to %s: %s", there, back, do), "goes with the cable", makes, ready[there], ready[back])

@@ -9,6 +9,7 @@ import (
 	"weft/fabric"
 	"weft/results/store"
 	"weft/tc-shaping/ports"
+	"weft/tc-shaping/qdisc"
 	"weft/units"
 )
 
@@ -94,7 +95,11 @@ func TestQueuesOfLinksOverrideKeyByKey(t *testing.T) {
 		p := &x.Fabric.Ports[i]
 		got[name] = *p
 		l := fabric.Line{Rate: p.Rate, Delay: p.Delay, Disorder: &p.Disorder}
-		d := ports.Real(p, &l, 1000, 4200, int(p.From) < x.Fabric.Hosts)
+		var host *qdisc.Source
+		if int(p.From) < x.Fabric.Hosts {
+			host = &qdisc.Source{}
+		}
+		d := ports.Real(p, &l, 1000, 4200, host)
 		limits[name] = d.Limit
 		if (d.RED != nil) != p.ECN.On || d.RED != nil && (d.RED.Min != p.ECN.Kmin || d.RED.Max != p.ECN.Kmax || d.RED.Pmax != p.ECN.Pmax) {
 			t.Errorf("%s: %+v became %+v", name, p.ECN, d.RED)

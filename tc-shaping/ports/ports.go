@@ -34,14 +34,14 @@ func Become(was fabric.Line, change *fabric.Line) fabric.Line {
 }
 
 // Real is one direction of a link in real time, at a dilation: the queue of a port and a line, which says all (its Disorder is not nil).
-// IPv4 packets have at most mtu bytes.
-func Real(p *fabric.PortConfig, l *fabric.Line, dilation float64, mtu units.Bytes, host bool) qdisc.Direction {
+// IPv4 packets have at most mtu bytes. host is where it begins, and is the only sender of its frames; nil: it begins at a switch.
+func Real(p *fabric.PortConfig, l *fabric.Line, dilation float64, mtu units.Bytes, host *qdisc.Source) qdisc.Direction {
 	stretched := func(t units.Time) time.Duration {
 		return time.Duration(float64(t) * dilation / float64(units.Nanosecond))
 	}
 	d := qdisc.Direction{
 		Rate: units.Bandwidth(float64(l.Rate)/dilation) / 8 * 8, Overhead: uncounted, Limit: p.Buffer, MTU: mtu,
-		Wire: true, Delay: stretched(l.Delay), Loss: l.Loss,
+		Wire: true, Delay: stretched(l.Delay), Loss: l.Loss, Source: host,
 		Jitter: stretched(l.Disorder.Jitter), Duplicate: l.Disorder.Duplicate, Reorder: l.Disorder.Reorder,
 	}
 	if d.Reorder > 0 { // else nothing comes late, whatever the lab says of how late
@@ -53,7 +53,7 @@ func Real(p *fabric.PortConfig, l *fabric.Line, dilation float64, mtu units.Byte
 		one := float64(mtu+qdisc.Ethernet) * 8e9 / float64(d.Rate)
 		d.Lateness = max(100*time.Microsecond, time.Duration(one))
 	}
-	if host {
+	if host != nil {
 		d.Limit = hostQueue
 	}
 	if e := p.ECN; e.On {
@@ -65,14 +65,15 @@ func Real(p *fabric.PortConfig, l *fabric.Line, dilation float64, mtu units.Byte
 // coarsest is the most that a rate may be off because the kernel counts in bytes per second.
 const coarsest = 1e-3
 
-// Shape returns what each direction of a network is in the kernel at a dilation, by port, as long as nothing changes it. Of an error
+// Shape returns what each direction of a network is in the kernel at a dilation, by port, as long as nothing changes it. hosts are those
+// of the network, in order. Of an error
 // the port is the last that was tried.
-func Shape(cfg *fabric.Config, dilation float64, mtu units.Bytes, kernel qdisc.Capabilities) (trees []qdisc.Tree, port int, err error) {
+func Shape(cfg *fabric.Config, hosts []qdisc.Source, dilation float64, mtu units.Bytes, kernel qdisc.Capabilities) (trees []qdisc.Tree, port int, err error) {
 	trees = make([]qdisc.Tree, len(cfg.Ports))
 	for i := range cfg.Ports {
 		p := &cfg.Ports[i]
 		l := LineOf(p)
-		if trees[i], err = Plan(p, &l, dilation, mtu, int(p.From) < cfg.Hosts, kernel); err != nil {
+		if trees[i], err = Plan(p, &l, dilation, mtu, from(p, hosts), kernel); err != nil {
 			return nil, i, err
 		}
 	}
@@ -80,8 +81,8 @@ func Shape(cfg *fabric.Config, dilation float64, mtu units.Bytes, kernel qdisc.C
 }
 
 // Check reports what the kernel cannot honour of a network, and of what becomes of it, at a dilation: the first port, by its number, and why.
-func Check(cfg *fabric.Config, changes []fabric.Change, dilation float64, mtu units.Bytes, kernel qdisc.Capabilities) (port int, err error) {
-	if _, port, err = Shape(cfg, dilation, mtu, kernel); err != nil {
+func Check(cfg *fabric.Config, hosts []qdisc.Source, changes []fabric.Change, dilation float64, mtu units.Bytes, kernel qdisc.Capabilities) (port int, err error) {
+	if _, port, err = Shape(cfg, hosts, dilation, mtu, kernel); err != nil {
 		return port, err
 	}
 	for i := range changes {
@@ -92,7 +93,7 @@ func Check(cfg *fabric.Config, changes []fabric.Change, dilation float64, mtu un
 		for _, port := range change.Ports {
 			p := &cfg.Ports[port]
 			l := Become(LineOf(p), change.Line)
-			if _, err := Plan(p, &l, dilation, mtu, int(p.From) < cfg.Hosts, kernel); err != nil {
+			if _, err := Plan(p, &l, dilation, mtu, from(p, hosts), kernel); err != nil {
 				return port, fmt.Errorf("from %v on: %w", change.At.Duration(), err)
 			}
 		}
@@ -100,8 +101,16 @@ func Check(cfg *fabric.Config, changes []fabric.Change, dilation float64, mtu un
 	return 0, nil
 }
 
-// Plan is what a direction is in the kernel.
-func Plan(p *fabric.PortConfig, l *fabric.Line, dilation float64, mtu units.Bytes, host bool, kernel qdisc.Capabilities) (qdisc.Tree, error) {
+// from is the host where a port is; nil: it is at a switch.
+func from(p *fabric.PortConfig, hosts []qdisc.Source) *qdisc.Source {
+	if int(p.From) < len(hosts) {
+		return &hosts[p.From]
+	}
+	return nil
+}
+
+// Plan is what a direction is in the kernel, from a host or (nil) from a switch.
+func Plan(p *fabric.PortConfig, l *fabric.Line, dilation float64, mtu units.Bytes, host *qdisc.Source, kernel qdisc.Capabilities) (qdisc.Tree, error) {
 	if l.BitErrors > 0 {
 		return qdisc.Tree{}, fmt.Errorf("%w: bit errors, of which it would deliver packets with wrong bits; expected loss", qdisc.ErrRefused)
 	}
@@ -109,7 +118,7 @@ func Plan(p *fabric.PortConfig, l *fabric.Line, dilation float64, mtu units.Byte
 	if exact := float64(l.Rate) / dilation; exact-float64(d.Rate) > coarsest*exact {
 		return qdisc.Tree{}, fmt.Errorf("%w: a rate of %g bit/s, which it counts in whole bytes per second; expected a smaller dilation than %g", qdisc.ErrRefused, exact, dilation)
 	}
-	if host {
+	if host != nil {
 		return qdisc.Plan(d, kernel)
 	}
 	if short := mtu + qdisc.Ethernet; d.Limit < short {

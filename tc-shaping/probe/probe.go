@@ -6,6 +6,7 @@ package probe
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -59,7 +60,9 @@ func inScratch(p qdisc.Part) error {
 	case qdisc.PartIFB:
 		_, err = lo.AddLine()
 	case qdisc.PartRedirect:
-		err = lo.Redirect(lo)
+		err = lo.Redirect(lo, nil)
+	case qdisc.PartSource:
+		err = lo.Redirect(lo, &qdisc.Source{Addr: netip.IPv4Unspecified()})
 	default:
 		err = attach(lo, p)
 	}

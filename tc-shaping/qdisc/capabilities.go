@@ -17,11 +17,12 @@ const (
 	PartNetem    Part = "netem"    // with times in nanoseconds (Linux 4.16)
 	PartIFB      Part = "ifb"      // a device that arriving packets are sent through
 	PartRedirect Part = "redirect" // ingress, matchall and mirred: what sends them
+	PartSource   Part = "source"   // u32 and gact: what drops those of a wrong sender
 )
 
 // Parts returns all parts in the order they are tried.
 func Parts() []Part {
-	return []Part{PartTBF, PartFIFO, PartRED, PartNetem, PartIFB, PartRedirect}
+	return []Part{PartTBF, PartFIFO, PartRED, PartNetem, PartIFB, PartRedirect, PartSource}
 }
 
 // Capabilities is what a kernel can do, as package probe found by trying.

@@ -8,7 +8,7 @@ import (
 // Difference is a setting that the kernel does not have as it was asked for.
 type Difference struct {
 	Side       string // "near" or "far"
-	Qdisc      string // "red 2:", say
+	Qdisc      string // "red 2:", say; or "filters"
 	Field      string
 	Asked, Got string
 }
@@ -23,7 +23,11 @@ type field struct{ name, asked, got string }
 // Compare lists where what was read back from the kernel is not what was asked for; none means that it is, but for netem's tables,
 // which the kernel does not show.
 func Compare(asked, got Tree) []Difference {
-	return append(compareRows("near", asked.Near, got.Near), compareRows("far", asked.Far, got.Far)...)
+	out := append(compareRows("near", asked.Near, got.Near), compareRows("far", asked.Far, got.Far)...)
+	if a, g := asked.Source.String(), got.Source.String(); a != g {
+		out = append(out, Difference{"far", "filters", "senders", a, g})
+	}
+	return out
 }
 
 func compareRows(side string, asked, got []Qdisc) []Difference {

@@ -1,6 +1,7 @@
 package qdisc
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -9,7 +10,7 @@ import (
 )
 
 func TestCompareNamesWhatDiffers(t *testing.T) {
-	d := Direction{Rate: 100 * units.Mbps, Limit: 150_000, Delay: time.Millisecond, RED: &RED{Min: 1000, Max: 2000, Pmax: 0.1, ECN: true}}
+	d := Direction{Source: &Source{Addr: netip.AddrFrom4([4]byte{10, 0, 0, 1})}, Rate: 100 * units.Mbps, Limit: 150_000, Delay: time.Millisecond, RED: &RED{Min: 1000, Max: 2000, Pmax: 0.1, ECN: true}}
 	asked, err := Plan(d, Full())
 	if err != nil {
 		t.Fatal(err)
@@ -25,6 +26,8 @@ func TestCompareNamesWhatDiffers(t *testing.T) {
 		{func(t *Tree) { t.Near[1].Options = REDStage{Min: 7, Max: 2001} }, "near red 2: min, bytes: asked for 1000, got 7"},
 		{func(t *Tree) { t.Near[2].Options = FIFO{Limit: 7} }, "near bfifo 3: limit, bytes: asked for 150000, got 7"},
 		{func(t *Tree) { t.Far[0].Options = Netem{} }, "far netem 1: delay: asked for 1ms, got 0s"},
+		{func(t *Tree) { t.Source = nil }, "far filters senders: asked for only from 00:00:00:00:00:00 10.0.0.1, got from anybody"},
+		{func(t *Tree) { t.Source = &Source{Foreign: "2 actions"} }, "got 2 actions"},
 		{func(t *Tree) { t.Far = nil }, "far netem 1: discipline: asked for root netem"},
 		{func(t *Tree) { t.Near = append(t.Near, t.Far[0]) }, "asked for none, got root netem"},
 		{func(t *Tree) { t.Near[1].Handle = MakeHandle(9, 0) }, "got parent 1:1 red handle 9:"},
@@ -33,7 +36,7 @@ func TestCompareNamesWhatDiffers(t *testing.T) {
 		{func(t *Tree) { t.Near[2].Options = Foreign{Name: "bfifo", Why: "broken"} }, "got broken"},
 		{func(t *Tree) { t.Far[0].Options = Foreign{Name: "netem", Why: "gaps"} }, "got gaps"},
 	} {
-		got := Tree{Near: append([]Qdisc(nil), asked.Near...), Far: append([]Qdisc(nil), asked.Far...)}
+		got := Tree{Near: append([]Qdisc(nil), asked.Near...), Far: append([]Qdisc(nil), asked.Far...), Source: asked.Source}
 		c.change(&got)
 		var lines []string
 		for _, d := range Compare(asked, got) {
@@ -57,7 +60,7 @@ func TestHandles(t *testing.T) {
 }
 
 func TestSummarise(t *testing.T) {
-	d := Direction{Rate: 100 * units.Mbps, Limit: 150_000, Delay: time.Millisecond, RED: &RED{Min: 1000, Max: 2000, Pmax: 1, ECN: true}}
+	d := Direction{Source: &Source{Addr: netip.AddrFrom4([4]byte{10, 0, 0, 1})}, Rate: 100 * units.Mbps, Limit: 150_000, Delay: time.Millisecond, RED: &RED{Min: 1000, Max: 2000, Pmax: 1, ECN: true}}
 	tree, err := Plan(d, Full())
 	if err != nil {
 		t.Fatal(err)

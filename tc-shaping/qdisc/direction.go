@@ -38,6 +38,9 @@ type Direction struct {
 	Reorder   float64
 	ReorderBy time.Duration
 
+	// Source is the one node whose frames the direction carries; nil: anybody's.
+	Source *Source
+
 	// MTU is the largest packet without its Ethernet header, in bytes; 0 means 1,500.
 	MTU units.Bytes
 }
@@ -100,6 +103,9 @@ func (d Direction) check() error {
 		if !(s.share >= 0 && s.share <= 1) {
 			bad("%s of %g: a share is 0 to 1", s.name, s.share)
 		}
+	}
+	if s := d.Source; s != nil && !s.Addr.Is4() {
+		bad("frames only of the address %v: it is not IPv4", s.Addr)
 	}
 	if (d.Reorder > 0) != (d.ReorderBy > 0) {
 		bad("reorder of %g by up to %v: one needs the other", d.Reorder, d.ReorderBy)

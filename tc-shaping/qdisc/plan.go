@@ -18,7 +18,7 @@ func Plan(d Direction, kernel Capabilities) (Tree, error) {
 	if err := d.refuse(kernel); err != nil {
 		return Tree{}, err
 	}
-	return Tree{Near: d.near(), Far: d.far()}, nil
+	return Tree{Near: d.near(), Far: d.far(), Source: d.Source}, nil
 }
 
 // needs lists the parts of the kernel that the direction is made of.
@@ -33,12 +33,15 @@ func (d Direction) needs() []Part {
 	if d.Line() {
 		parts = append(parts, PartNetem, PartIFB, PartRedirect)
 	}
+	if d.Source != nil {
+		parts = append(parts, PartSource)
+	}
 	return parts
 }
 
-// Line reports whether packets take time, or come to harm, after they have left the queue.
+// Line reports whether packets take time, come to harm, or are looked at, after they have left the queue.
 func (d Direction) Line() bool {
-	return d.Wire || d.Delay > 0 || d.Jitter > 0 || d.Loss > 0 || d.Duplicate > 0 || d.Corrupt > 0 || d.Reorder > 0
+	return d.Wire || d.Source != nil || d.Delay > 0 || d.Jitter > 0 || d.Loss > 0 || d.Duplicate > 0 || d.Corrupt > 0 || d.Reorder > 0
 }
 
 // near is what leaving packets pass.

@@ -3,6 +3,7 @@ package qdisc
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,7 @@ func directions() []named {
 		{"no delay: transmission takes its time on the line", Direction{Rate: rate, Limit: limit, Wire: true}},
 		{"loss, copies, bit errors", Direction{Loss: 0.01, Duplicate: 0.5, Corrupt: 1}},
 		{"jitter: the time of a packet is part of the delay", Direction{Rate: rate, Limit: limit, Delay: time.Millisecond, Jitter: 100 * time.Microsecond}},
+		{"one sender", Direction{Source: &Source{MAC: [6]byte{2, 0, 10, 0, 0, 1}, Addr: netip.AddrFrom4([4]byte{10, 0, 0, 1})}}},
 		{"late packets", Direction{Delay: time.Millisecond, Reorder: 0.1, ReorderBy: 2 * time.Millisecond}},
 	}
 }
@@ -56,6 +58,7 @@ func TestPlanRefusesWhatMakesNoSense(t *testing.T) {
 		{func(d *Direction) { d.Rate = -1 }, "a rate of"},
 		{func(d *Direction) { d.Overhead = 70_000 }, "overhead of 70000"},
 		{func(d *Direction) { d.MTU = 70_000 }, "MTU of 70000"},
+		{func(d *Direction) { d.Source = &Source{Addr: netip.IPv6Loopback()} }, "not IPv4"},
 		{func(d *Direction) { d.Delay = -1 }, "delay of -1ns"},
 		{func(d *Direction) { d.Jitter = 25 * time.Hour }, "jitter of 25h"},
 		{func(d *Direction) { d.Loss = 1.5 }, "loss of 1.5"},

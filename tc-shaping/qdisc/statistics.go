@@ -31,6 +31,8 @@ type Statistics struct {
 	InFlight units.Bytes // on the line
 	OnLine   uint64      // packets on the line
 	Arrived  uint64      // packets that came over the line
+	// Spoofed counts what was dropped because its sender is not the direction's Source, NotRouted what is neither IPv4 nor ARP.
+	Spoofed, NotRouted uint64
 	// Lost counts what netem dropped: by chance, as it was asked to, or because its limit was reached, which Plan rules out.
 	Lost uint64
 }

@@ -57,6 +57,8 @@ type Tree struct {
 	// Far are those of the ifb that packets go through when they arrive at the other end, parents first; empty when no
 	// ifb is needed.
 	Far []Qdisc
+	// Source is whose frames arrive there; nil: anybody's.
+	Source *Source
 }
 
 // String prints the tree a discipline to a line.
@@ -64,6 +66,9 @@ func (t Tree) String() string {
 	var b strings.Builder
 	for _, q := range t.Near {
 		fmt.Fprintf(&b, "near %v\n", q)
+	}
+	if t.Source != nil {
+		fmt.Fprintf(&b, "far %v\n", t.Source)
 	}
 	for _, q := range t.Far {
 		fmt.Fprintf(&b, "far %v\n", q)

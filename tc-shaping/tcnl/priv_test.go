@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"runtime"
@@ -92,9 +93,10 @@ func roundTrip(t *testing.T) {
 	for name, d := range map[string]qdisc.Direction{
 		"nothing": {}, "rate": rate, "rate above 34 Gb/s": fast, "marks": marking, "two stages": twice,
 		"delay": {Delay: time.Millisecond}, "all of a line": far,
-		"jitter":  {Delay: time.Millisecond, Jitter: 300 * time.Microsecond, Rate: units.Gbps, Limit: units.MB},
-		"reorder": {Delay: time.Millisecond, Reorder: 0.01, ReorderBy: time.Millisecond},
-		"a day":   {Delay: 24 * time.Hour},
+		"jitter":     {Delay: time.Millisecond, Jitter: 300 * time.Microsecond, Rate: units.Gbps, Limit: units.MB},
+		"reorder":    {Delay: time.Millisecond, Reorder: 0.01, ReorderBy: time.Millisecond},
+		"a day":      {Delay: 24 * time.Hour},
+		"one sender": {Source: &qdisc.Source{MAC: [6]byte{2, 0, 10, 0, 0, 1}, Addr: netip.MustParseAddr("10.0.0.1")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked, err := qdisc.Plan(d, capable(t))
@@ -238,5 +240,113 @@ func TestUMLTcAgrees(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("tc says\n%q\nwant\n%q", got, want)
+	}
+}
+
+// Frames under the addresses of the direction's source arrive. All others are dropped and counted, whatever they hide behind.
+func TestUMLOneSender(t *testing.T) {
+	if umltest.Outside(t) {
+		return
+	}
+	source := &qdisc.Source{MAC: [6]byte{2, 0, 10, 0, 0, 1}, Addr: netip.MustParseAddr("10.0.0.1")}
+	mac, addr := source.MAC[:], []byte{10, 0, 0, 1}
+	otherMAC, other := []byte{2, 0, 10, 0, 0, 2}, []byte{10, 0, 0, 2}
+	frame := func(src []byte, ether string, body ...[]byte) []byte {
+		return slices.Concat(append([][]byte{{2, 0, 10, 0, 0, 9}, src, []byte(ether)}, append(body, make([]byte, 60))...)...)
+	}
+	ip := func(src, from []byte) []byte {
+		return frame(src, "\x08\x00", []byte{0x45, 0, 0, 40, 0, 0, 0, 0, 64, 17, 0, 0}, from, []byte{10, 0, 0, 9})
+	}
+	arp := func(src, sender, from []byte) []byte {
+		return frame(src, "\x08\x06", []byte{0, 1, 8, 0, 6, 4, 0, 2}, sender, from)
+	}
+	tagged := func(b []byte) []byte { return slices.Concat(b[:12], []byte("\x81\x00\x00\x00"), b[12:]) }
+	tree, err := qdisc.Plan(qdisc.Direction{Source: source}, capable(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, way := scratch(t)
+	up(t, "near", "far")
+	if err := way.Apply(tree); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: way.Near.Device}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name  string
+		frame []byte
+		want  qdisc.Statistics // what it adds
+	}{
+		{"own addresses", ip(mac, addr), qdisc.Statistics{Arrived: 1}},
+		{"own ARP", arp(mac, mac, addr), qdisc.Statistics{Arrived: 1}},
+		{"another's IP", ip(mac, other), qdisc.Statistics{Spoofed: 1}},
+		{"another's MAC", ip(otherMAC, addr), qdisc.Statistics{Spoofed: 1}},
+		{"MAC that ends otherwise", ip([]byte{2, 0, 10, 0, 0, 0x81}, addr), qdisc.Statistics{Spoofed: 1}},
+		{"ARP for another's IP", arp(mac, mac, other), qdisc.Statistics{Spoofed: 1}},
+		{"ARP with another's MAC", arp(mac, otherMAC, addr), qdisc.Statistics{Spoofed: 1}},
+		{"ARP in another's frame", arp(otherMAC, mac, addr), qdisc.Statistics{Spoofed: 1}},
+		{"IPv6", frame(mac, "\x86\xdd"), qdisc.Statistics{NotRouted: 1}},
+		{"spanning tree", frame(mac, "\x00\x26\x42\x42\x03"), qdisc.Statistics{NotRouted: 1}},
+		{"own, with a tag", tagged(ip(mac, addr)), qdisc.Statistics{NotRouted: 1}},
+		{"another's IP, with a tag", tagged(ip(mac, other)), qdisc.Statistics{NotRouted: 1}},
+		{"another's IP, with two", tagged(tagged(ip(mac, other))), qdisc.Statistics{NotRouted: 1}},
+		{"too short for an address", ip(mac, addr)[:20], qdisc.Statistics{Spoofed: 1}},
+	} {
+		before, err := way.Statistics(tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := unix.Write(fd, c.frame); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		got := before
+		for deadline := time.Now().Add(10 * time.Second); got == before && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+			if got, err = way.Statistics(tree); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got.Arrived-before.Arrived != c.want.Arrived || got.Spoofed-before.Spoofed != c.want.Spoofed || got.NotRouted-before.NotRouted != c.want.NotRouted {
+			t.Errorf("%s: %+v became %+v", c.name, before, got)
+		}
+	}
+	// What somebody else makes of the filters is found.
+	if out, err := exec.Command("tc", "filter", "del", "dev", "far", "ingress", "prio", "3").CombinedOutput(); err != nil {
+		t.Skipf("%v: %s", err, out)
+	}
+	if got, err := way.Read(); err != nil || len(qdisc.Compare(tree, got)) != 1 {
+		t.Errorf("without a filter: %v, %v", qdisc.Compare(tree, got), err)
+	}
+}
+
+func up(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		l, err := netlink.LinkByName(name)
+		if err == nil {
+			err = netlink.LinkSetUp(l)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range names {
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+			l, err := netlink.LinkByName(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if l.Attrs().OperState == netlink.OperUp {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s is not up", name)
+			}
+		}
 	}
 }

@@ -46,7 +46,7 @@ func (w Way) Apply(t qdisc.Tree) error {
 	if err := w.Remove(); err != nil {
 		return err
 	}
-	if err := w.Far.receive(t.Far); err != nil {
+	if err := w.Far.receive(t); err != nil {
 		return fmt.Errorf("far end: %w", err)
 	}
 	for _, q := range t.Near {
@@ -91,20 +91,20 @@ func (e End) removeLine() error {
 }
 
 // receive makes arriving packets pass the disciplines.
-func (e End) receive(row []qdisc.Qdisc) error {
-	if len(row) == 0 {
+func (e End) receive(t qdisc.Tree) error {
+	if len(t.Far) == 0 {
 		return nil
 	}
 	line, err := e.AddLine()
 	if err != nil {
 		return err
 	}
-	for _, q := range row {
+	for _, q := range t.Far {
 		if err := line.Conn.add(line.Device, q); err != nil {
 			return fmt.Errorf("add to %s: %w", Line(e.Device), err)
 		}
 	}
-	return e.Redirect(line)
+	return e.Redirect(line, t.Source)
 }
 
 // noAddress is IN6_ADDR_GEN_MODE_NONE of linux/if_link.h.
@@ -130,26 +130,6 @@ func (e End) AddLine() (End, error) {
 	return End{Conn: e.Conn, Device: l.Attrs().Index}, nil
 }
 
-// Redirect sends all packets that arrive at a device through another one of its namespace, an ifb, which hands them back.
-func (e End) Redirect(to End) error {
-	const ethPAll = 3
-	handle := netlink.MakeHandle(0xffff, 0)
-	err := e.Conn.links.QdiscAdd(&netlink.Ingress{QdiscAttrs: netlink.QdiscAttrs{
-		LinkIndex: e.Device, Parent: netlink.HANDLE_INGRESS, Handle: handle,
-	}})
-	if err != nil {
-		return fmt.Errorf("add ingress: %w", err)
-	}
-	err = e.Conn.links.FilterAdd(&netlink.MatchAll{
-		FilterAttrs: netlink.FilterAttrs{LinkIndex: e.Device, Parent: handle, Priority: 1, Protocol: ethPAll},
-		Actions:     []netlink.Action{netlink.NewMirredAction(to.Device)},
-	})
-	if err != nil {
-		return fmt.Errorf("add filter matchall with action mirred: %w", err)
-	}
-	return nil
-}
-
 // ErrRebuild says that two trees differ in what they are made of, so that one cannot become the other while packets wait. Apply does it, and
 // loses them.
 var ErrRebuild = errors.New("the disciplines have another shape")
@@ -157,11 +137,11 @@ var ErrRebuild = errors.New("the disciplines have another shape")
 // Change makes the direction that was as asked of old as asked of new, discipline by discipline. What waits keeps its place, and what is in
 // flight its time. It is ErrRebuild, and nothing is changed, when the trees have different shapes.
 func (w Way) Change(old, new qdisc.Tree) error {
-	if !sameShape(old.Near, new.Near) || len(old.Far) != 0 && !sameShape(old.Far, new.Far) {
+	if !sameShape(old.Near, new.Near) || len(old.Far) != 0 && (!sameShape(old.Far, new.Far) || old.Source.String() != new.Source.String()) {
 		return fmt.Errorf("%w:\n%vfor\n%v", ErrRebuild, new, old)
 	}
 	if len(old.Far) == 0 {
-		if err := w.Far.receive(new.Far); err != nil {
+		if err := w.Far.receive(new); err != nil {
 			return fmt.Errorf("far end: %w", err)
 		}
 	} else {
@@ -203,36 +183,46 @@ func sameShape(a, b []qdisc.Qdisc) bool {
 	return true
 }
 
-// Read returns the disciplines as they are in the kernel, for qdisc.Compare.
+// Read returns a direction as it is in the kernel, for qdisc.Compare.
 func (w Way) Read() (qdisc.Tree, error) {
-	near, far, err := w.dump()
-	return qdisc.Tree{Near: disciplines(near), Far: disciplines(far)}, err
+	near, far, line, err := w.dump()
+	t := qdisc.Tree{Near: disciplines(near), Far: disciplines(far)}
+	if err == nil && line != 0 {
+		t.Source, err = w.Far.source(line)
+	}
+	return t, err
 }
 
 // Statistics returns the counters of a direction that was made of a tree.
 func (w Way) Statistics(t qdisc.Tree) (qdisc.Statistics, error) {
-	near, far, err := w.dump()
+	near, far, line, err := w.dump()
 	if err != nil {
 		return qdisc.Statistics{}, err
 	}
-	return t.Summarise(count(near), count(far)), nil
+	s := t.Summarise(count(near), count(far))
+	if t.Source != nil && line != 0 {
+		s.Spoofed, s.NotRouted, err = w.Far.refused()
+	}
+	return s, err
 }
 
-func (w Way) dump() (near, far []message, err error) {
+// dump returns the disciplines of both ends, and the number of the ifb at the far one; 0: it has none.
+func (w Way) dump() (near, far []message, line int, err error) {
 	if near, err = w.Near.Conn.dump(w.Near.Device); err != nil {
-		return nil, nil, fmt.Errorf("near end: %w", err)
+		return nil, nil, 0, fmt.Errorf("near end: %w", err)
 	}
-	line, err := w.Far.Conn.links.LinkByName(Line(w.Far.Device))
+	ifb, err := w.Far.Conn.links.LinkByName(Line(w.Far.Device))
 	switch {
 	case errors.As(err, new(netlink.LinkNotFoundError)) || errors.Is(err, unix.ENODEV):
-		return near, nil, nil
+		return near, nil, 0, nil
 	case err != nil:
-		return nil, nil, fmt.Errorf("far end: %w", err)
+		return nil, nil, 0, fmt.Errorf("far end: %w", err)
 	}
-	if far, err = w.Far.Conn.dump(line.Attrs().Index); err != nil {
-		return nil, nil, fmt.Errorf("far end: %w", err)
+	line = ifb.Attrs().Index
+	if far, err = w.Far.Conn.dump(line); err != nil {
+		return nil, nil, 0, fmt.Errorf("far end: %w", err)
 	}
-	return near, far, nil
+	return near, far, line, nil
 }
 
 func disciplines(all []message) []qdisc.Qdisc {

@@ -1,0 +1,181 @@
+package tcnl
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"slices"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"weft/tc-shaping/qdisc"
+)
+
+// ingressHandle is that of the discipline which arriving packets pass.
+var ingressHandle = netlink.MakeHandle(0xffff, 0)
+
+// rule is a filter at a device's ingress: what becomes of the frames of a protocol in which the keys match. The first that
+// matches decides.
+type rule struct {
+	protocol uint16        // ETH_P_...
+	keys     []nl.TcU32Key // nil: any frame
+	action   netlink.TcAct // TC_ACT_SHOT drops, TC_ACT_STOLEN redirects to the ifb
+}
+
+// Distances from the header behind Ethernet's (linux/if_ether.h, linux/if_arp.h, RFC 791), in bytes.
+const (
+	ethernetSource = -8
+	ipSource       = 12
+	arpSender      = 8
+)
+
+// rules is what admits a source alone; nil: anybody. A frame with a VLAN tag is of none of the two protocols.
+func rules(s *qdisc.Source) []rule {
+	if s == nil {
+		return []rule{{protocol: unix.ETH_P_ALL, action: netlink.TC_ACT_STOLEN}}
+	}
+	mac, addr := s.MAC[:], s.Addr.As4()
+	ip := append(match(ethernetSource, mac), match(ipSource, addr[:])...)
+	arp := append(match(ethernetSource, mac), match(arpSender, append(slices.Clone(mac), addr[:]...))...)
+	return []rule{
+		{protocol: unix.ETH_P_IP, keys: ip, action: netlink.TC_ACT_STOLEN},
+		{protocol: unix.ETH_P_ARP, keys: arp, action: netlink.TC_ACT_STOLEN},
+		{protocol: unix.ETH_P_IP, action: netlink.TC_ACT_SHOT},
+		{protocol: unix.ETH_P_ARP, action: netlink.TC_ACT_SHOT},
+		{protocol: unix.ETH_P_ALL, action: netlink.TC_ACT_SHOT},
+	}
+}
+
+// match has bytes at a distance be these, four at a time.
+func match(at int32, b []byte) (keys []nl.TcU32Key) {
+	for ; len(b) > 0; at += 4 {
+		var value, mask [4]byte
+		n := copy(value[:], b)
+		for i := range n {
+			mask[i] = 0xff
+		}
+		keys = append(keys, nl.TcU32Key{Off: at, Val: binary.BigEndian.Uint32(value[:]), Mask: binary.BigEndian.Uint32(mask[:])})
+		b = b[n:]
+	}
+	return keys
+}
+
+// Redirect sends the packets of a source (nil: all) that arrive at a device through another one of its namespace, an ifb, which
+// hands them back. It drops all others.
+func (e End) Redirect(to End, s *qdisc.Source) error {
+	err := e.Conn.links.QdiscAdd(&netlink.Ingress{QdiscAttrs: netlink.QdiscAttrs{
+		LinkIndex: e.Device, Parent: netlink.HANDLE_INGRESS, Handle: ingressHandle,
+	}})
+	if err != nil {
+		return fmt.Errorf("add ingress: %w", err)
+	}
+	for i, r := range rules(s) {
+		f := r.filter(netlink.FilterAttrs{LinkIndex: e.Device, Parent: ingressHandle, Priority: uint16(i + 1)}, to.Device)
+		if err := e.Conn.links.FilterAdd(f); err != nil {
+			return fmt.Errorf("add filter %s of protocol %#x: %w", f.Type(), r.protocol, err)
+		}
+	}
+	return nil
+}
+
+// filter is the rule as a filter, which redirects to the device of that number.
+func (r *rule) filter(attrs netlink.FilterAttrs, line int) netlink.Filter {
+	attrs.Protocol = r.protocol
+	action := []netlink.Action{&netlink.GenericAction{ActionAttrs: netlink.ActionAttrs{Action: r.action}}}
+	if r.action == netlink.TC_ACT_STOLEN {
+		action = []netlink.Action{netlink.NewMirredAction(line)}
+	}
+	if r.keys == nil {
+		return &netlink.MatchAll{FilterAttrs: attrs, Actions: action}
+	}
+	// All that keys has room for would become keys.
+	return &netlink.U32{FilterAttrs: attrs, Sel: &netlink.TcU32Sel{Flags: nl.TC_U32_TERMINAL, Keys: slices.Clip(r.keys)}, Actions: action}
+}
+
+// source reads back whose packets are redirected to the ifb of that number.
+func (e End) source(line int) (*qdisc.Source, error) {
+	filters, err := e.filters()
+	if err != nil {
+		return nil, err
+	}
+	var found []rule
+	for _, f := range filters {
+		r, why := ruleOf(f, line)
+		if why != "" {
+			return &qdisc.Source{Foreign: fmt.Sprintf("filter %s of priority %d: %s", f.Type(), f.Attrs().Priority, why)}, nil
+		}
+		found = append(found, r)
+	}
+	s := sourceOf(found)
+	if !reflect.DeepEqual(rules(s), found) {
+		return &qdisc.Source{Foreign: fmt.Sprintf("%d filters that no plan asks for", len(found))}, nil
+	}
+	return s, nil
+}
+
+// sourceOf is the source that the first of the rules admits, if it is of that kind.
+func sourceOf(found []rule) *qdisc.Source {
+	if len(found) == 0 || len(found[0].keys) != 3 {
+		return nil
+	}
+	var b []byte
+	for _, k := range found[0].keys {
+		b = binary.BigEndian.AppendUint32(b, k.Val)
+	}
+	return &qdisc.Source{MAC: [6]byte(b), Addr: netip.AddrFrom4([4]byte(b[8:]))}
+}
+
+// ruleOf is the rule that a filter is, or why it is none.
+func ruleOf(f netlink.Filter, line int) (r rule, why string) {
+	r.protocol = f.Attrs().Protocol
+	var actions []netlink.Action
+	switch f := f.(type) {
+	case *netlink.MatchAll:
+		actions = f.Actions
+	case *netlink.U32:
+		actions, r.keys = f.Actions, f.Sel.Keys
+	}
+	if len(actions) != 1 {
+		return r, fmt.Sprintf("%d actions", len(actions))
+	}
+	if a, ok := actions[0].(*netlink.MirredAction); ok && (a.MirredAction != netlink.TCA_EGRESS_REDIR || a.Ifindex != line) {
+		return r, fmt.Sprintf("it redirects to device %d", a.Ifindex)
+	}
+	r.action = actions[0].Attrs().Action
+	return r, ""
+}
+
+// refused returns how many frames were dropped for each reason.
+func (e End) refused() (spoofed, notRouted uint64, err error) {
+	filters, err := e.filters()
+	for _, f := range filters {
+		m, ok := f.(*netlink.MatchAll)
+		if !ok || len(m.Actions) != 1 {
+			continue
+		}
+		a := m.Actions[0].Attrs()
+		switch {
+		case a.Action != netlink.TC_ACT_SHOT || a.Statistics == nil || a.Statistics.Basic == nil:
+		case m.Protocol == unix.ETH_P_ALL:
+			notRouted += uint64(a.Statistics.Basic.Packets)
+		default:
+			spoofed += uint64(a.Statistics.Basic.Packets)
+		}
+	}
+	return spoofed, notRouted, err
+}
+
+// filters returns those at a device's ingress, in the order in which they are asked.
+func (e End) filters() ([]netlink.Filter, error) {
+	device := &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Index: e.Device}}
+	all, err := e.Conn.links.FilterList(device, ingressHandle)
+	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
+		return nil, fmt.Errorf("read the filters of device %d: %w", e.Device, err)
+	}
+	slices.SortStableFunc(all, func(a, b netlink.Filter) int { return int(a.Attrs().Priority) - int(b.Attrs().Priority) })
+	return all, nil
+}
