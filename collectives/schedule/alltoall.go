@@ -1,31 +1,30 @@
 package schedule
 
-// Direct all-to-all: rank r sends block d of its input to rank d, to r+1 first, then r+2, and so on around
-// (PC4, section IV-C: n(n−1) flows; STrack, section 4.3: windows of 16 to 64). Parallel limits how many
-// peers a rank sends to at once: the send to r+i waits until the one to r+i−Parallel is acknowledged. The
-// receiver sets no limit of its own (windowed.go does); with all ranks in step it receives from as many as it
-// sends to.
-//
-// With Shuffle each rank draws an order of its own, as threads that poll many queues have one: then a receiver is sometimes
-// every peer's turn at once and sometimes nobody's, which in step never happens.
-//
-// The input is cut into one block per rank. A rank's output holds its own block of every rank's input, in
-// rank order. With Chunk, a message is several pieces on one connection, which carries them in order, so
-// waiting for the last of them is waiting for all.
-
 import (
 	"math/rand/v2"
 
 	"weft/units"
 )
 
+// allToAll is the direct all-to-all: rank r sends block d of its input to rank d, first to r+1,
+// then to r+2, and so on around (PC4, section IV-C: n(n−1) flows; STrack, section 4.3: windows of
+// 16 to 64). Parallel limits the peers that a rank sends to at once: the send to r+i waits until
+// the one to r+i−Parallel is acknowledged. It does not limit the peers that a rank receives from,
+// as windowed does; while all ranks are in step, a rank receives from as many as it sends to.
+//
+// With Shuffle each rank draws its own order, like threads that poll many queues. Then a receiver
+// is sometimes served by all peers at once and sometimes by none, which never happens in step.
+//
+// The input has one block per rank. A rank's output holds its block of every rank's input, in rank
+// order. With Chunk a message consists of several pieces on one connection. The connection carries
+// them in order, so waiting for the last piece is waiting for all of them.
 type allToAll struct {
 	Spec
 	blocks
 }
 
 var allToAllOfRanks = collective{
-	name: AllToAll, facts: Facts{Shared: true, Blocks: true}, bus: others,
+	name: AllToAll, facts: Facts{Shared: true, Blocks: true}, bus: allButOne,
 	due: func(s Spec, rank int) elements { return ownBlock(s, rank) * elements(s.Ranks) },
 	variants: []variant{
 		{Direct, func(f *Facts) { f.Window, f.Shuffle = true, true }, by(newAllToAll)},
@@ -38,7 +37,7 @@ func newAllToAll(s Spec) allToAll { return allToAll{s, cutBlocks(s.Size, s.Ranks
 
 func (a allToAll) tags() int64 { return int64(max(1, pieces(a.size(0), a.Chunk))) }
 
-// slot is where the output of rank holds what comes from peer.
+// slot returns the offset of the data from peer in the output of rank.
 func (a allToAll) slot(rank, peer int) units.Bytes { return units.Bytes(peer) * a.size(rank) }
 
 func (a allToAll) layout(rank int) Layout {
@@ -59,7 +58,7 @@ func (a allToAll) program(rank int) Program {
 	n := a.Ranks
 	v := a.volume(rank)
 	p := make(Program, 0, v.Sends+v.Receives)
-	last := make([]int32, 0, n-1) // the last op of each send so far
+	last := make([]int32, 0, n-1) // the last piece of each send so far
 	up, down := a.peers(rank)
 	for _, to := range up {
 		if a.size(to) == 0 {
@@ -90,7 +89,7 @@ func (a allToAll) volume(rank int) Traffic {
 }
 
 func (a allToAll) peers(rank int) (sends, receives []int) {
-	sends, receives = around(rank, a.Ranks)
+	sends, receives = otherRanks(rank, a.Ranks)
 	if a.Shuffle != 0 {
 		r := rand.New(rand.NewPCG(a.Shuffle, uint64(rank)))
 		r.Shuffle(len(sends), func(i, k int) { sends[i], sends[k] = sends[k], sends[i] })
@@ -98,7 +97,8 @@ func (a allToAll) peers(rank int) (sends, receives []int) {
 	return sends, receives
 }
 
-// inflow is as many as a rank sends to, if all go around in step. Orders that are drawn can have every peer at once.
+// inflow is the number of peers that a rank sends to, if all ranks are in step. With shuffled
+// orders all peers may send to it at once.
 func (a allToAll) inflow(int) int {
 	if a.Parallel > 0 && a.Shuffle == 0 {
 		return min(a.Parallel, a.Ranks-1)
@@ -106,8 +106,9 @@ func (a allToAll) inflow(int) int {
 	return a.Ranks - 1
 }
 
-// around returns all ranks but one, upwards from it and downwards.
-func around(rank, n int) (up, down []int) {
+// otherRanks returns all ranks but one in both orders around the ring: upwards from rank+1, and
+// downwards from rank−1.
+func otherRanks(rank, n int) (up, down []int) {
 	up, down = make([]int, 0, n-1), make([]int, 0, n-1)
 	for i := 1; i < n; i++ {
 		up, down = append(up, mod(rank+i, n)), append(down, mod(rank-i, n))

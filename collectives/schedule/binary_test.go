@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// children of a rank in tree k of a double binary tree of n.
+// children returns the children of a rank in tree k of a double binary tree of n.
 func dtree(n, k, rank int) (parent int, children []int) {
 	t := newDoubleBinaryTree(Spec{Ranks: n, Size: 8})
 	return t.all[k].parent(rank), t.all[k].children(rank)
@@ -25,7 +25,7 @@ func TestDoubleBinaryTreeOfEight(t *testing.T) {
 	}
 }
 
-// The pictures in nccl's trees.cc: 14 ranks of one tree, 12 ranks mirrored, 13 ranks shifted.
+// The pictures in nccl's trees.cc: 14 ranks in one tree, 12 ranks mirrored, 13 ranks shifted.
 func TestTreesOfNCCL(t *testing.T) {
 	tree14 := [][]int{{8}, nil, {1, 3}, nil, {2, 6}, nil, {5, 7}, nil, {4, 12}, nil, {9, 11}, nil, {10, 13}, nil}
 	for v, want := range tree14 {
@@ -47,8 +47,8 @@ func TestTreesOfNCCL(t *testing.T) {
 	}
 }
 
-// Both are trees over all ranks, parents and children agree, no rank has more than two children, and none is
-// an inner one of both but for the root of an odd number.
+// Both trees span all ranks, parents and children agree, no rank has more than two children, and no
+// rank is an inner node of both, except for the root of an odd number.
 func TestDoubleBinaryTree(t *testing.T) {
 	for n := 2; n <= 300; n++ {
 		inner := make([]int, n)

@@ -1,10 +1,10 @@
 package schedule
 
-// Binomial tree: broadcast and reduce in ⌈log2 n⌉ steps (MPICH's bcast and reduce for short messages). Place
-// v, counted from the root, has as its parent v without its lowest bit, and as children v + 2^k for all k
-// below that bit. In a reduce the smallest subtree is heard first; in a broadcast the largest is told first.
-// The root moves the whole buffer once for each child.
-
+// newBinomialTree returns a broadcast or reduce along a binomial tree, in ⌈log2 n⌉ steps (MPICH's
+// bcast and reduce for short messages). The parent of position v, counted from the root, is v
+// without its lowest set bit; its children are v + 2^k for all k below that bit. A reduce receives
+// from the smallest subtree first, and a broadcast sends to the largest first. The root sends or
+// receives the whole buffer once per child.
 func newBinomialTree(s Spec) *trees {
 	return newRooted(s,
 		func(v int) int {

@@ -41,15 +41,17 @@ const (
 	Pull              = "pull"
 )
 
-// collectives is where every collective is registered, a line each.
+// collectives registers all collectives.
 var collectives = []collective{
-	allReduce, allGather, reduceScatter, allToAllOfRanks, broadcast, reduce, gatherToRoot, scatterOfRoot, permuted, parameterServer, incastOfRoot,
+	allReduce, allGather, reduceScatter, allToAllOfRanks, broadcast, reduce, gatherToRoot, scatterOfRoot,
+	permuted, parameterServer, incastOfRoot,
 }
 
-// The collectives whose algorithms are each in a file of their own.
+// The collectives that have several algorithms, each with a file of its own. The others are
+// registered next to their algorithm.
 var (
 	allReduce = collective{
-		name: AllReduce, facts: Facts{Reduces: true, Blocks: true}, bus: twice, due: whole,
+		name: AllReduce, facts: Facts{Reduces: true, Blocks: true}, bus: twiceAllButOne, due: whole,
 		variants: []variant{
 			{Ring, pipelined, by(func(s Spec) ring { return newRing(s, true, true) })},
 			{HalvingDoubling, func(f *Facts) { f.Order = true }, by(newHalving)},
@@ -59,7 +61,7 @@ var (
 		},
 	}
 	allGather = collective{
-		name: AllGather, facts: Facts{Shared: true, Blocks: true}, bus: others, due: whole,
+		name: AllGather, facts: Facts{Shared: true, Blocks: true}, bus: allButOne, due: whole,
 		variants: []variant{
 			{Ring, pipelined, by(func(s Spec) ring { return newRing(s, false, true) })},
 			{RecursiveDoubling, powerOfTwo, by(newHalving)},
@@ -67,7 +69,7 @@ var (
 		},
 	}
 	reduceScatter = collective{
-		name: ReduceScatter, facts: Facts{Reduces: true, Shared: true, Blocks: true}, bus: others, due: ownBlock,
+		name: ReduceScatter, facts: Facts{Reduces: true, Shared: true, Blocks: true}, bus: allButOne, due: ownBlock,
 		variants: []variant{
 			{Ring, pipelined, by(func(s Spec) ring { return newRing(s, true, false) })},
 			{RecursiveHalving, powerOfTwo, by(newHalving)},
@@ -75,51 +77,61 @@ var (
 		},
 	}
 	broadcast = collective{
-		name: Broadcast, facts: Facts{Rooted: true}, bus: once, due: whole,
-		variants: []variant{{Chain, pipelined, by(newChain)}, {Tree, pipelined, by(newBinaryTree)}, {BinomialTree, pipelined, by(newBinomialTree)}},
+		name: Broadcast, facts: Facts{Rooted: true}, bus: unity, due: whole,
+		variants: []variant{
+			{Chain, pipelined, by(newChain)},
+			{Tree, pipelined, by(newBinaryTree)},
+			{BinomialTree, pipelined, by(newBinomialTree)},
+		},
 	}
 	reduce = collective{
-		name: Reduce, facts: Facts{Rooted: true, Reduces: true}, bus: once, due: atRoot,
-		variants: []variant{{Chain, pipelined, by(newChain)}, {Tree, pipelined, by(newBinaryTree)}, {BinomialTree, pipelined, by(newBinomialTree)}},
+		name: Reduce, facts: Facts{Rooted: true, Reduces: true}, bus: unity, due: atRoot,
+		variants: []variant{
+			{Chain, pipelined, by(newChain)},
+			{Tree, pipelined, by(newBinaryTree)},
+			{BinomialTree, pipelined, by(newBinomialTree)},
+		},
 	}
 )
 
-// collective is what a registration says.
+// collective is the registration of a collective.
 type collective struct {
 	name     string
-	facts    Facts                           // of all its algorithms
-	bus      func(ranks float64) float64     // what algorithm bandwidth is multiplied by to get bus bandwidth (nccl-tests)
-	due      func(s Spec, rank int) elements // how much of a rank's result is to be compared in the end
-	variants []variant                       // the default first
+	facts    Facts                           // facts that all its algorithms share
+	bus      func(ranks float64) float64     // bus bandwidth divided by algorithm bandwidth (nccl-tests)
+	due      func(s Spec, rank int) elements // elements of a rank's result that must be verified
+	variants []variant                       // its algorithms, the default first
 }
 
-// variant is an algorithm of a collective.
+// variant is the registration of an algorithm of a collective.
 type variant struct {
 	name  string
-	adds  func(*Facts) // to those of the collective; nil: nothing
-	build func(Spec) algorithm
+	adds  func(*Facts)         // changes the facts of the collective; may be nil
+	build func(Spec) algorithm // its argument has passed check
 }
 
-// elements counts elements of a type.
+// elements is a number of elements.
 type elements int64
 
-// by makes a variant of a constructor.
+// by adapts the constructor of an algorithm to variant.build.
 func by[A algorithm](build func(Spec) A) func(Spec) algorithm {
 	return func(s Spec) algorithm { return build(s) }
 }
 
+// pipelined and powerOfTwo are values of variant.adds.
 func pipelined(f *Facts)  { f.Pipelined = true }
 func powerOfTwo(f *Facts) { f.PowerOfTwo = true }
 
-// Factors of bus bandwidth (nccl-tests, doc/PERFORMANCE.md and src/*.cu).
-func once(float64) float64         { return 1 }
-func others(ranks float64) float64 { return (ranks - 1) / ranks }
-func twice(ranks float64) float64  { return 2 * (ranks - 1) / ranks }
+// unity, allButOne and twiceAllButOne are values of collective.bus (nccl-tests, doc/PERFORMANCE.md
+// and src/*.cu).
+func unity(float64) float64                { return 1 }
+func allButOne(ranks float64) float64      { return (ranks - 1) / ranks }
+func twiceAllButOne(ranks float64) float64 { return 2 * (ranks - 1) / ranks }
 
-// whole is due where every rank has the whole buffer in the end.
+// whole is the collective.due of collectives that leave the whole buffer at every rank.
 func whole(s Spec, _ int) elements { return elements(s.Size / s.Type.Size()) }
 
-// atRoot is due where the root alone has it.
+// atRoot is the collective.due of collectives that leave the whole buffer at the root.
 func atRoot(s Spec, rank int) elements {
 	if rank != s.Root {
 		return 0
@@ -127,7 +139,8 @@ func atRoot(s Spec, rank int) elements {
 	return whole(s, rank)
 }
 
-// ownBlock is due where each rank has its block; the first ones are longer by one where ranks do not divide the buffer.
+// ownBlock is the collective.due of collectives that leave each rank its block. If the ranks do not
+// divide the buffer, the first blocks are longer by one element.
 func ownBlock(s Spec, rank int) elements {
 	all, n := whole(s, rank), elements(s.Ranks)
 	block := all / n
@@ -137,7 +150,7 @@ func ownBlock(s Spec, rank int) elements {
 	return block
 }
 
-// named returns a collective, or nil.
+// named returns the collective of the given name, or nil.
 func named(name string) *collective {
 	for i := range collectives {
 		if collectives[i].name == name {
@@ -147,7 +160,7 @@ func named(name string) *collective {
 	return nil
 }
 
-// variant returns an algorithm of a collective, or nil.
+// variant returns the algorithm of the given name, or nil. c may be nil.
 func (c *collective) variant(name string) *variant {
 	if c == nil {
 		return nil
@@ -169,7 +182,8 @@ func Collectives() []string {
 	return names
 }
 
-// Algorithms returns the algorithms of a collective, the default first; nil if there is no such collective.
+// Algorithms returns the names of the algorithms of a collective, the default first. It is nil if
+// there is no such collective.
 func Algorithms(collective string) []string {
 	c := named(collective)
 	if c == nil {
@@ -182,25 +196,25 @@ func Algorithms(collective string) []string {
 	return names
 }
 
-// Facts are what a user of an algorithm has to know to fill in a Spec, and to read what comes of it.
+// Facts tell a caller which fields of a Spec an algorithm uses, and how it moves data.
 type Facts struct {
-	Rooted     bool // Root says which rank is special
-	RootApart  bool // ... and it is a rank beside those that send to it, or ask it
-	Reduces    bool // Op matters
-	Shared     bool // the buffer of Size holds a block for every rank
-	Blocks     bool // messages are of such blocks, though every rank may end up with all
-	Flows      bool // Flows matters
-	Permuted   bool // Permute says who sends to whom
-	Pipelined  bool // ranks pass on what they receive, piece by piece: Chunk makes long messages much faster
+	Rooted     bool // uses Root
+	RootApart  bool // the root is an extra rank beside those that send to it or fetch from it
+	Reduces    bool // uses Op
+	Shared     bool // the buffer of Size has a block for every rank
+	Blocks     bool // messages carry such blocks, though a rank may end up with the whole buffer
+	Flows      bool // uses Flows
+	Permuted   bool // uses Permute
+	Pipelined  bool // ranks forward piece by piece, so that Chunk makes long messages much faster
 	PowerOfTwo bool // Ranks must be a power of two
-	Group      bool // Group must divide Ranks
-	Window     bool // Parallel limits something
-	Windowed   bool // ... and must be set
-	Order      bool // FarFirst matters
-	Shuffle    bool // Shuffle matters
+	Group      bool // uses Group, which must divide Ranks
+	Window     bool // uses Parallel
+	Windowed   bool // Parallel must be set
+	Order      bool // uses FarFirst
+	Shuffle    bool // uses Shuffle
 }
 
-// About returns the facts of an algorithm of a collective.
+// About returns the facts of an algorithm of a collective. Unknown names are an error.
 func About(collective, algorithm string) (Facts, error) {
 	c := named(collective)
 	v := c.variant(algorithm)
@@ -214,7 +228,8 @@ func About(collective, algorithm string) (Facts, error) {
 	return f, nil
 }
 
-// Of returns the facts that all algorithms of a collective share; none if there is no such collective.
+// Of returns the facts that all algorithms of a collective share, or zero Facts if there is no such
+// collective.
 func Of(collective string) Facts {
 	if c := named(collective); c != nil {
 		return c.facts
@@ -222,8 +237,8 @@ func Of(collective string) Facts {
 	return Facts{}
 }
 
-// BusFactor returns what algorithm bandwidth is multiplied by to get bus bandwidth, for a number of ranks; ok is false if there is no such
-// collective.
+// BusFactor returns the ratio of bus bandwidth to algorithm bandwidth for a number of ranks, as
+// nccl-tests defines it. ok is false if there is no such collective.
 func BusFactor(collective string, ranks int) (factor float64, ok bool) {
 	c := named(collective)
 	if c == nil {
@@ -232,8 +247,8 @@ func BusFactor(collective string, ranks int) (factor float64, ok bool) {
 	return c.bus(float64(ranks)), true
 }
 
-// Due returns how many elements of a rank's result are to be compared at the end: all that the collective is for. It does not ask the
-// Layout by which they are compared, which may be what is wrong.
+// Due returns the number of elements of a rank's result that a run must verify. It follows from the
+// definition of the collective, not from Shape, so that an error in Shape cannot hide itself.
 func Due(s Spec, rank int) int64 {
 	c := named(s.Collective)
 	if c == nil {
@@ -242,7 +257,7 @@ func Due(s Spec, rank int) int64 {
 	return int64(c.due(s, rank))
 }
 
-// find returns the algorithm that s names, or nil.
+// find returns the algorithm that s selects, or nil.
 func find(s Spec) algorithm {
 	v := named(s.Collective).variant(s.Algorithm)
 	if v == nil {
@@ -251,10 +266,11 @@ func find(s Spec) algorithm {
 	return v.build(s)
 }
 
-// pipelineChunk is what NCCL cuts messages into for the network (NCCL_P2P_NET_CHUNKSIZE; STrack, section 4.3).
+// pipelineChunk is the size of the pieces in which NCCL sends messages over the network
+// (NCCL_P2P_NET_CHUNKSIZE; STrack, section 4.3).
 const pipelineChunk = 128 * units.KB
 
-// DefaultChunk returns the Chunk that suits an algorithm of a collective: 0 unless it is pipelined.
+// DefaultChunk returns the default of Spec.Chunk for an algorithm: 0 unless it is pipelined.
 func DefaultChunk(collective, algorithm string) units.Bytes {
 	if f, err := About(collective, algorithm); err == nil && f.Pipelined {
 		return pipelineChunk

@@ -21,7 +21,7 @@ func volumes(t *testing.T, s schedule.Spec) []schedule.Traffic {
 	return all
 }
 
-// wantEach checks that every rank sends and receives as many messages and bytes.
+// wantEach checks that every rank sends and receives the given numbers of messages and bytes.
 func wantEach(t *testing.T, s schedule.Spec, messages int, bytes units.Bytes) {
 	t.Helper()
 	want := schedule.Traffic{Sends: messages, Receives: messages, Sent: bytes, Received: bytes}
@@ -32,7 +32,7 @@ func wantEach(t *testing.T, s schedule.Spec, messages int, bytes units.Bytes) {
 	}
 }
 
-// spec is a collective of n ranks with 128 MiB, uncut.
+// spec returns a collective of n ranks with 128 MiB, uncut.
 func spec(collective, algorithm string, n int) schedule.Spec {
 	return schedule.Spec{Collective: collective, Algorithm: algorithm, Ranks: n, Size: size}
 }
@@ -42,18 +42,18 @@ const size = 128 * units.MiB
 // Messages and bytes per rank where every rank does the same.
 func TestClosedForms(t *testing.T) {
 	const n, log = 32, 5
-	// A ring all-reduce: 2(n−1) messages of S/n; either half of it, half of that.
+	// A ring all-reduce sends 2(n−1) messages of S/n, and each half of it half of that.
 	wantEach(t, spec("all-reduce", "ring", n), 2*(n-1), 2*(n-1)*size/n)
 	wantEach(t, spec("reduce-scatter", "ring", n), n-1, (n-1)*size/n)
 	wantEach(t, spec("all-gather", "ring", n), n-1, (n-1)*size/n)
-	// Halving and doubling move as much in 2·log2 n messages, whichever peer comes first.
+	// Halving and doubling send as much in 2·log2 n messages, whichever peer is first.
 	far := spec("all-reduce", "halving-doubling", n)
 	wantEach(t, far, 2*log, 2*(n-1)*size/n)
 	far.FarFirst = true
 	wantEach(t, far, 2*log, 2*(n-1)*size/n)
 	wantEach(t, spec("reduce-scatter", "recursive-halving", n), log, (n-1)*size/n)
 	wantEach(t, spec("all-gather", "recursive-doubling", n), log, (n-1)*size/n)
-	// All at once: n−1 messages for either half.
+	// Direct: n−1 messages for each half.
 	wantEach(t, spec("all-reduce", "direct", n), 2*(n-1), 2*(n-1)*size/n)
 	wantEach(t, spec("reduce-scatter", "direct", n), n-1, (n-1)*size/n)
 	wantEach(t, spec("all-gather", "direct", n), n-1, (n-1)*size/n)
@@ -65,7 +65,8 @@ func TestClosedForms(t *testing.T) {
 	wantEach(t, windowed, n-1+15, (n-1)*size/n+15*schedule.Element)
 	windowed.Parallel = n - 1
 	wantEach(t, windowed, n-1, (n-1)*size/n)
-	// Hierarchical, groups of g = 8 and m = 4 of them: 2(g−1) messages of S/g inside, 2(m−1) of S/n across.
+	// Hierarchical, groups of g = 8 and m = 4 of them: 2(g−1) messages of S/g inside, 2(m−1) of S/n
+	// across.
 	groups := spec("all-reduce", "hierarchical", n)
 	groups.Group = 8
 	wantEach(t, groups, 2*7+2*3, 2*7*size/8+2*3*size/n)
@@ -98,7 +99,7 @@ func TestPipelinedCounts(t *testing.T) {
 func TestFoldedHalvingDoubling(t *testing.T) {
 	for n := 2; n <= 64; n++ {
 		s := spec("all-reduce", "halving-doubling", n)
-		s.Size = 720720 * schedule.Element * 64 // whatever p is, blocks are equal
+		s.Size = 720720 * schedule.Element * 64 // divisible by every p
 		p := 1 << (bits.Len(uint(n)) - 1)
 		log, rem := bits.Len(uint(n))-1, n-p
 		for r, v := range volumes(t, s) {
@@ -117,9 +118,10 @@ func TestFoldedHalvingDoubling(t *testing.T) {
 	}
 }
 
-// A double binary tree moves half of the buffer along n−1 edges twice, up and down: 4(n−1) messages and
-// 2(n−1)·S in all, and no rank sends or receives more than 2S. With n even, a rank is an inner one in one tree
-// and a leaf in the other: but for the two roots and what hangs on them, everybody moves exactly 2S.
+// A double binary tree moves half of the buffer along n−1 edges twice, up and down: 4(n−1) messages
+// and 2(n−1)·S in all, and no rank sends or receives more than 2S. With n even, a rank is an inner
+// one in one tree and a leaf in the other: but for the two roots and what hangs on them, everybody
+// moves exactly 2S.
 func TestDoubleBinaryTreeVolume(t *testing.T) {
 	for n := 2; n <= 64; n++ {
 		s := spec("all-reduce", "double-binary-tree", n)
@@ -177,7 +179,7 @@ func TestRootedClosedForms(t *testing.T) {
 	}
 }
 
-// How many flows come to a rank at once, as PC4's controller tells it.
+// The number of flows into a rank, which PC4's controller announces.
 func TestInflow(t *testing.T) {
 	for _, c := range []struct {
 		collective, algorithm string
@@ -186,7 +188,7 @@ func TestInflow(t *testing.T) {
 		{"all-reduce", "ring", 3, 1},
 		{"all-reduce", "halving-doubling", 3, 1},
 		{"all-reduce", "direct", 3, 31},
-		{"all-reduce", "double-binary-tree", 4, 4}, // two children and a parent above, and the other tree's parent
+		{"all-reduce", "double-binary-tree", 4, 4}, // two children and a parent, and the parent in the other tree
 		{"all-to-all", "direct", 3, 31},
 		{"all-to-all", "pairwise", 3, 1},
 		{"incast", "direct", 0, 31},
@@ -211,7 +213,7 @@ func TestInflow(t *testing.T) {
 			t.Errorf("%s %s rank %d: %d, %v, want %d", c.collective, c.algorithm, c.rank, got, err, c.want)
 		}
 	}
-	// Uncut, what goes down a tree comes after all that goes up.
+	// Uncut, everything goes up a tree before anything comes down.
 	s := spec("all-reduce", "double-binary-tree", 32)
 	if got, _ := schedule.Inflow(s, 4); got != 2 {
 		t.Errorf("uncut double binary tree: %d", got)

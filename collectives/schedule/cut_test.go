@@ -34,8 +34,8 @@ func TestDerangement(t *testing.T) {
 	if _, err := Derangement(1, 1); err == nil {
 		t.Fatal("a derangement of one")
 	}
-	// The two derangements of 3 and the nine of 4 are equally likely: chi-squared with 8 degrees of freedom
-	// is above 26.1 in one case of 1000.
+	// The two derangements of 3 and the nine of 4 are equally likely: chi-squared with 8 degrees of
+	// freedom is above 26.1 in one case of 1000.
 	for n, all := range map[int]int{3: 2, 4: 9} {
 		count := map[string]int{}
 		const draws = 9000

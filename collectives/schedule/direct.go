@@ -1,11 +1,13 @@
 package schedule
 
-// Direct all-reduce, reduce-scatter and all-gather: every rank exchanges with every other at once. The buffer
-// is one block per rank. Reduce-scatter: rank r sends block d to rank d, and reduces what comes for its own.
-// All-gather: rank r sends its own block to all. All-reduce is the first and then the second, piece by piece.
-// Each half takes n−1 messages of size/n per rank, (n−1)/n of the buffer, in a single step: the fewest steps,
-// and an incast of n−1 flows at every rank.
-
+// direct is the all-reduce, reduce-scatter or all-gather in which every rank exchanges messages
+// with all others at once. The buffer has one block per rank. In a reduce-scatter, rank r sends
+// block d to rank d and reduces what it receives into its own block. In an all-gather, rank r sends
+// its own block to all others. An all-reduce is a reduce-scatter and then an all-gather, piece by
+// piece.
+//
+// Each half takes n−1 messages of size/n per rank, (n−1)/n of the buffer, in a single step. That is
+// the fewest steps possible, and an incast of n−1 flows at every rank.
 type direct struct {
 	Spec
 	blocks
@@ -14,20 +16,20 @@ type direct struct {
 func newDirect(s Spec) direct { return direct{s, cutBlocks(s.Size, s.Ranks, s.Type.Size())} }
 
 func (d direct) tags() int64 {
-	return 2 * int64(1+pieces(d.size(0), d.Chunk)) // a block may begin and end in the middle of a piece
+	return 2 * int64(1+pieces(d.size(0), d.Chunk)) // blocks may begin and end inside a piece
 }
 
 func (d direct) layout(rank int) Layout { return inPlace(d.Spec, d.blocks, rank) }
 
 func (d direct) program(rank int) Program {
-	w := newWeave(d.Size, d.Chunk, d.volume(rank))
-	up, down := around(rank, d.Ranks)
+	w := newBuilder(d.Size, d.Chunk, d.volume(rank))
+	up, down := otherRanks(rank, d.Ranks)
 	at, own := d.at(rank), d.size(rank)
 	if d.Collective != AllGather {
 		for _, peer := range up {
 			w.send(peer, d.at(peer), d.size(peer))
 		}
-		for i, peer := range down { // one after the other, so that one is the last
+		for i, peer := range down { // the builder orders them, so that the last one is final
 			w.reduce(peer, at, own, i == len(down)-1)
 		}
 		w.stage++
@@ -64,6 +66,6 @@ func (d direct) volume(rank int) Traffic {
 	return Traffic{Sends: both, Receives: both, Sent: total, Received: total}
 }
 
-func (d direct) peers(rank int) (sends, receives []int) { return around(rank, d.Ranks) }
+func (d direct) peers(rank int) (sends, receives []int) { return otherRanks(rank, d.Ranks) }
 
 func (d direct) inflow(int) int { return d.Ranks - 1 }

@@ -6,7 +6,7 @@ import (
 	"weft/units"
 )
 
-// Type is what the elements of a buffer are. The zero value is Float32.
+// Type is the type of the elements of a buffer. The zero value is Float32.
 type Type string
 
 // Types of elements, as a lab file writes them. All are stored little-endian.
@@ -19,7 +19,7 @@ const (
 // Types returns all types, the default first.
 func Types() []Type { return []Type{Float32, BFloat16, Int32} }
 
-// Size is the size of an element.
+// Size returns the size of an element in bytes.
 func (t Type) Size() units.Bytes {
 	if t == BFloat16 {
 		return 2
@@ -27,10 +27,10 @@ func (t Type) Size() units.Bytes {
 	return Element
 }
 
-// Element is the size of the largest element of all types.
+// Element is the size of the largest type in bytes.
 const Element units.Bytes = 4
 
-// check refuses what is no type.
+// check returns an error if t is unknown.
 func (t Type) check() error {
 	switch t {
 	case "", Float32, BFloat16, Int32:
@@ -39,7 +39,7 @@ func (t Type) check() error {
 	return fmt.Errorf("elements of type %q are not known", string(t))
 }
 
-// Reduction is how the elements of several ranks become one. The zero value is Sum.
+// Reduction is the operation that combines the elements of several ranks. The zero value is Sum.
 type Reduction string
 
 // Reductions, as a lab file writes them.
@@ -53,7 +53,7 @@ const (
 // Reductions returns all reductions, the default first.
 func Reductions() []Reduction { return []Reduction{Sum, Prod, Max, Min} }
 
-// check refuses what is no reduction.
+// check returns an error if r is unknown.
 func (r Reduction) check() error {
 	switch r {
 	case "", Sum, Prod, Max, Min:

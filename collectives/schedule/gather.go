@@ -1,21 +1,21 @@
 package schedule
 
-// Gather and scatter: the root's buffer of Size has one block per rank; every rank sends its block to the
-// root, or gets it from there, all at once. Each moves (n−1)/n of the buffer over the root's link.
-
+// gather is the direct gather or scatter. The root's buffer of Size has one block per rank. Every
+// rank sends its block to the root, or receives it from there, all at once. Either moves (n−1)/n of
+// the buffer over the root's link.
 type gather struct {
 	Spec
 	blocks
-	scatter bool
+	scatter bool // the other direction
 }
 
 var gatherToRoot = collective{
-	name: Gather, facts: Facts{Rooted: true, Shared: true, Blocks: true}, bus: others, due: atRoot,
+	name: Gather, facts: Facts{Rooted: true, Shared: true, Blocks: true}, bus: allButOne, due: atRoot,
 	variants: []variant{{Direct, nil, by(newGather)}},
 }
 
 var scatterOfRoot = collective{
-	name: Scatter, facts: Facts{Rooted: true, Shared: true, Blocks: true}, bus: others, due: ownBlock,
+	name: Scatter, facts: Facts{Rooted: true, Shared: true, Blocks: true}, bus: allButOne, due: ownBlock,
 	variants: []variant{{Direct, nil, by(newScatter)}},
 }
 
@@ -64,7 +64,7 @@ func (g gather) layout(rank int) Layout {
 func (g gather) program(rank int) Program {
 	v := g.volume(rank)
 	p := make(Program, 0, v.Sends+v.Receives)
-	up, down := around(g.Root, g.Ranks)
+	up, down := otherRanks(g.Root, g.Ranks)
 	switch {
 	case rank == g.Root && g.scatter:
 		for _, r := range up {
@@ -84,7 +84,7 @@ func (g gather) program(rank int) Program {
 
 func (g gather) volume(rank int) Traffic {
 	own := g.size(rank)
-	out := Traffic{Sends: pieces(own, g.Chunk), Sent: own} // of a gather
+	out := Traffic{Sends: pieces(own, g.Chunk), Sent: own} // as for a gather
 	if rank == g.Root {
 		out = Traffic{Receives: g.pieces(g.Ranks, g.Chunk) - pieces(own, g.Chunk), Received: g.Size - own}
 	}
@@ -95,7 +95,7 @@ func (g gather) volume(rank int) Traffic {
 }
 
 func (g gather) peers(rank int) (sends, receives []int) {
-	switch up, down := around(g.Root, g.Ranks); {
+	switch up, down := otherRanks(g.Root, g.Ranks); {
 	case rank == g.Root && g.scatter:
 		return up, nil
 	case rank == g.Root:

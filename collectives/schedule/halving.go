@@ -6,30 +6,34 @@ import (
 	"weft/units"
 )
 
-// Recursive halving and doubling (Rabenseifner; MPICH's reduce-scatter and all-gather, astra-sim's
-// HalvingDoubling). All-reduce: of a power of two of ranks, in step k rank r exchanges halves of what it still
-// works on with rank r XOR 2^k: it sends one half, reduces the other, and goes on with that; after the last
-// step it holds the reduction of one block. Then the same steps backwards, doubling what it holds. Each rank
-// sends 2(n−1)/n of the buffer in 2·log2 n messages. FarFirst takes the steps the other way around, the
-// farthest peer first; which rank exchanges how much with which differs then, the totals do not.
+// halving is the halving-doubling all-reduce, the recursive-halving reduce-scatter or the
+// recursive-doubling all-gather (Rabenseifner; MPICH's reduce-scatter and all-gather; astra-sim's
+// HalvingDoubling).
 //
-// Of n ranks that are no power of two, the largest power p below takes part: of the first 2(n−p) ranks, the
-// even ones hand their whole buffer to the odd ones before, and get the result from them after (MPICH).
+// All-reduce among a power of two of ranks: in step k, rank r and rank r XOR 2^k exchange halves of
+// the region that they still work on. Each sends one half, reduces the other, and continues with
+// that. After the last step a rank holds the reduction of one block. Then the same steps run
+// backwards, and double what a rank holds. Each rank sends 2(n−1)/n of the buffer in 2·log2 n
+// messages. FarFirst reverses the order of the peers. This changes which ranks exchange how much,
+// but not the totals.
 //
-// Reduce-scatter by recursive halving is the first half with the farthest peer first, so that rank r ends
-// with block r; all-gather by recursive doubling is the second, from the nearest peer on. Both are for powers
-// of two.
+// If n is not a power of two, the largest power p below n takes part. Of the first 2(n−p) ranks,
+// the even ones send their whole buffer to their odd neighbour before, and receive the result from
+// it after (MPICH). These are called folded.
 //
-// A rank begins a step when both messages of the step before are done, as with MPI_Sendrecv: no rank waits for
-// others than its peer. It could begin when the other's message has come, but its own would then share the line
-// with the next, to a peer that does not wait yet: 16 ranks that begin 0.2 ms apart took 5.0 ms instead of 3.0 ms
-// for 16 MB at 100 Gb/s; 2.7 ms either way when they begin together.
-
+// Reduce-scatter is the first half with the farthest peer first, so that rank r ends with block r.
+// All-gather is the second half, with the nearest peer first. Both need a power of two of ranks.
+//
+// A rank begins a step when both messages of the step before are complete, as with MPI_Sendrecv, so
+// it waits for no rank but its peer. It could begin as soon as the peer's message has arrived. But
+// its own message would then share the line with the next one, to a peer that does not need it yet:
+// at 100 Gb/s 16 ranks that start 0.2 ms apart took 5.0 ms for 16 MB instead of 3.0 ms, and 2.7 ms
+// either way if they start together.
 type halving struct {
 	Spec
 	blocks
-	steps  int // log2 of the ranks that take part
-	folded int // ranks that do not
+	steps  int // log2 of the number of ranks that take part
+	folded int // number of folded ranks
 }
 
 func newHalving(s Spec) halving {
@@ -43,8 +47,8 @@ func newHalving(s Spec) halving {
 	return h
 }
 
-// part returns the number of a rank among those that take part; ok is false for the others.
-func (h halving) part(rank int) (c int, ok bool) {
+// participant returns the index of a rank among those that take part. ok is false for folded ranks.
+func (h halving) participant(rank int) (c int, ok bool) {
 	switch {
 	case rank >= 2*h.folded:
 		return rank - h.folded, true
@@ -54,7 +58,7 @@ func (h halving) part(rank int) (c int, ok bool) {
 	return 0, false
 }
 
-// rankOf is the inverse of part.
+// rankOf is the inverse of participant.
 func (h halving) rankOf(c int) int {
 	if c < h.folded {
 		return 2*c + 1
@@ -62,21 +66,21 @@ func (h halving) rankOf(c int) int {
 	return c + h.folded
 }
 
-// exchange is one step: what is given to the peer in the first half of an all-reduce and kept, and in the
-// second half the other way around.
+// exchange is a step with one peer. In the first half of an all-reduce a rank sends give and
+// reduces into keep. In the second half it sends keep and receives give.
 type exchange struct {
 	peer       int
-	give, keep stretch
+	give, keep extent
 }
 
-// stretch is a part of a buffer.
-type stretch struct{ off, size units.Bytes }
+// extent is a part of a buffer, in bytes.
+type extent struct{ off, size units.Bytes }
 
-// exchanges returns the steps of the first half.
+// exchanges returns the steps of the first half for participant c.
 func (h halving) exchanges(c int) []exchange {
 	x := make([]exchange, h.steps)
-	lo, hi := 0, 1<<h.steps // blocks it works on
-	span := func(lo, hi int) stretch { return stretch{h.at(lo), h.at(hi) - h.at(lo)} }
+	lo, hi := 0, 1<<h.steps // the blocks [lo, hi) that it still works on
+	span := func(lo, hi int) extent { return extent{h.at(lo), h.at(hi) - h.at(lo)} }
 	for k := range x {
 		distance := 1 << k
 		if h.FarFirst {
@@ -94,14 +98,15 @@ func (h halving) exchanges(c int) []exchange {
 	return x
 }
 
-// tags: two that fold exchange the whole buffer, others at most half of it in either half of the work.
+// tags is enough for both cases: a folded rank and its neighbour exchange the whole buffer, and
+// other pairs at most half of it in each half of an all-reduce.
 func (h halving) tags() int64 { return 2 * int64(gridPieces(0, h.Size, h.Chunk)) }
 
 func (h halving) layout(rank int) Layout { return inPlace(h.Spec, h.blocks, rank) }
 
 func (h halving) program(rank int) Program {
-	w := newWeave(h.Size, h.Chunk, h.volume(rank))
-	c, ok := h.part(rank)
+	w := newBuilder(h.Size, h.Chunk, h.volume(rank))
+	c, ok := h.participant(rank)
 	if !ok {
 		w.send(rank+1, 0, h.Size)
 		w.replace(rank+1, 0, h.Size)
@@ -114,7 +119,7 @@ func (h halving) program(rank int) Program {
 	x := h.exchanges(c)
 	if h.Collective != AllGather {
 		for k := range x {
-			w.turn()
+			w.serialize()
 			w.send(x[k].peer, x[k].give.off, x[k].give.size)
 			w.reduce(x[k].peer, x[k].keep.off, x[k].keep.size, k == len(x)-1)
 			w.stage++
@@ -122,14 +127,14 @@ func (h halving) program(rank int) Program {
 	}
 	if h.Collective != ReduceScatter {
 		for k := len(x) - 1; k >= 0; k-- {
-			w.turn()
+			w.serialize()
 			w.send(x[k].peer, x[k].keep.off, x[k].keep.size)
 			w.replace(x[k].peer, x[k].give.off, x[k].give.size)
 			w.stage++
 		}
 	}
 	if c < h.folded {
-		w.turn()
+		w.serialize()
 		w.send(rank-1, 0, h.Size)
 	}
 	return w.ops
@@ -137,7 +142,7 @@ func (h halving) program(rank int) Program {
 
 func (h halving) volume(rank int) Traffic {
 	whole := gridPieces(0, h.Size, h.Chunk)
-	c, ok := h.part(rank)
+	c, ok := h.participant(rank)
 	if !ok {
 		return Traffic{Sends: whole, Receives: whole, Sent: h.Size, Received: h.Size}
 	}
@@ -160,7 +165,7 @@ func (h halving) volume(rank int) Traffic {
 }
 
 func (h halving) peers(rank int) (sends, receives []int) {
-	c, ok := h.part(rank)
+	c, ok := h.participant(rank)
 	if !ok {
 		return []int{rank + 1}, []int{rank + 1}
 	}
@@ -172,7 +177,7 @@ func (h halving) peers(rank int) (sends, receives []int) {
 		sends = append(sends, x[k].peer)
 	}
 	receives = slices.Clone(sends)
-	if c < h.folded { // heard first, answered last
+	if c < h.folded { // the folded rank sends first and receives last
 		sends = append(sends[:len(sends):len(sends)], rank-1)
 		receives = append([]int{rank - 1}, receives...)
 	}

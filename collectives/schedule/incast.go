@@ -1,30 +1,30 @@
 package schedule
 
-// Incast: every rank but the root sends Size bytes to the root, all at once (PC4, Fig. 6a; the push half of
-// a parameter server), or so many on each of several flows (PC4, Table II). The root's output holds the senders'
-// inputs in rank order.
-
 import "weft/units"
 
 var incastOfRoot = collective{
-	name: Incast, facts: Facts{Rooted: true, RootApart: true, Flows: true}, bus: once, // ours: what crosses the root's link
+	name: Incast, facts: Facts{Rooted: true, RootApart: true, Flows: true},
+	bus:      unity, // ours: the rate of the root's link
 	due:      func(s Spec, rank int) elements { return elements((s.Ranks-1)*max(1, s.Flows)) * atRoot(s, rank) },
 	variants: []variant{{Direct, nil, by(newIncast)}},
 }
 
+// incast sends Size bytes on each of Flows flows from every other rank to the root, all at once
+// (PC4, Fig. 6a; with several flows PC4, Table II). The root's output holds the senders' inputs in
+// rank order. It is like the push half of a parameter server, without the reduction.
 type incast struct{ Spec }
 
 func newIncast(s Spec) incast { return incast{s} }
 
-// flows is how many each sender has.
+// flows returns the number of flows of each sender.
 func (c incast) flows() int { return max(1, c.Flows) }
 
 func (c incast) tags() int64 { return int64(c.flows()) * int64(pieces(c.Size, c.Chunk)) }
 
-// input is what one sender has to send.
+// input returns the bytes that one sender sends.
 func (c incast) input() units.Bytes { return units.Bytes(c.flows()) * c.Size }
 
-// slot is where the root's output holds what comes from a sender.
+// slot returns the offset of a sender's data in the root's output.
 func (c incast) slot(sender int) units.Bytes {
 	if sender > c.Root {
 		sender--
@@ -59,7 +59,8 @@ func (c incast) program(rank int) Program {
 	return p
 }
 
-// append appends the ops of all flows between a sender and the root, which lie one after the other from off on.
+// append appends the ops of all flows between a sender and the root. Their data lies in the buffer
+// one flow after the other, from off. op has kind and peer.
 func (c incast) append(p Program, op Op, buf Buf, off units.Bytes) Program {
 	for flow := range c.flows() {
 		first := len(p)

@@ -1,14 +1,14 @@
 package schedule
 
-// Pairwise all-to-all: n−1 steps, in each of which a rank sends one block and receives one (MPICH's alltoall
-// for long messages). In step k rank r exchanges with r XOR k if n is a power of two; else it sends to r+k and
-// receives from r−k. It begins a step when both messages of the step before are done.
-
+// pairwise is the pairwise all-to-all: in each of n−1 steps a rank sends one block and receives one
+// (MPICH's alltoall for long messages). In step k, rank r exchanges blocks with r XOR k if n is a
+// power of two; otherwise it sends to r+k and receives from r−k. A step begins when both messages
+// of the step before are complete.
 type pairwise struct{ allToAll }
 
 func newPairwise(s Spec) pairwise { return pairwise{newAllToAll(s)} }
 
-// partners returns whom a rank sends to and receives from in a step.
+// partners returns the receiver and the sender that a rank exchanges blocks with in step k.
 func (a pairwise) partners(rank, k int) (to, from int) {
 	if n := a.Ranks; n&(n-1) != 0 {
 		return mod(rank+k, n), mod(rank-k, n)

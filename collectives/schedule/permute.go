@@ -1,8 +1,5 @@
 package schedule
 
-// Permute: rank r sends Size bytes to Permute[r] and receives as many from the one rank that sends to it
-// (nccl-tests sendrecv is r → r+1; STrack, section 4.2, uses a random derangement).
-
 import (
 	"errors"
 	"fmt"
@@ -10,10 +7,13 @@ import (
 	"slices"
 )
 
+// permute sends Size bytes from each rank r to Permute[r]. So each rank receives from exactly one
+// other. The sendrecv test of nccl-tests is r → r+1; STrack, section 4.2, uses a random
+// derangement.
 type permute struct{ Spec }
 
 var permuted = collective{
-	name: Permute, facts: Facts{Permuted: true}, bus: once, due: whole, // bus bandwidth is that of its sendrecv
+	name: Permute, facts: Facts{Permuted: true}, bus: unity, due: whole, // as for nccl-tests sendrecv
 	variants: []variant{{Direct, nil, by(newPermute)}},
 }
 
@@ -21,7 +21,7 @@ func newPermute(s Spec) permute { return permute{s} }
 
 func (c permute) tags() int64 { return int64(pieces(c.Size, c.Chunk)) }
 
-// from is the rank that sends to rank.
+// from returns the rank that sends to rank.
 func (c permute) from(rank int) int { return slices.Index(c.Permute, rank) }
 
 func (c permute) layout(rank int) Layout {
@@ -49,8 +49,9 @@ func (c permute) peers(rank int) (sends, receives []int) {
 
 func (c permute) inflow(int) int { return 1 }
 
-// checkPermutation refuses what is not a permutation of n ranks without fixed points. It looks at all of it for rank 0. For others it
-// looks at their own part, one entry and who sends to them: all ranks together would otherwise take the square of their number.
+// checkPermutation returns an error unless to is a permutation of n ranks without fixed points. For
+// rank 0 it checks all of it. For other ranks it checks only their own entry and that some rank
+// sends to them, because building all programs would otherwise take quadratic time.
 func checkPermutation(to []int, n, rank int) error {
 	if len(to) != n {
 		return fmt.Errorf("the permutation has %d entries for %d ranks", len(to), n)
@@ -73,8 +74,8 @@ func checkPermutation(to []int, n, rank int) error {
 	return nil
 }
 
-// Shift returns the permutation in which each of n ranks sends to the one so many further on, around; by may
-// be negative, but no multiple of n.
+// Shift returns the permutation in which rank r sends to r + by modulo n. by may be negative, but
+// not a multiple of n.
 func Shift(n, by int) ([]int, error) {
 	if n < 2 || by%n == 0 {
 		return nil, fmt.Errorf("shifted by %d, each of %d ranks would send to itself", by, n)
@@ -86,8 +87,9 @@ func Shift(n, by int) ([]int, error) {
 	return p, nil
 }
 
-// Derangement returns a permutation of n ranks without fixed points, each with the same probability, as a
-// function of the seed. It draws permutations until one has no fixed point, 2.7 on average. n is at least 2.
+// Derangement returns a random permutation of n ranks without fixed points, uniformly distributed
+// and determined by the seed. It draws permutations until one has no fixed point: 2.7 on average. n
+// must be at least 2.
 func Derangement(n int, seed uint64) ([]int, error) {
 	if n < 2 {
 		return nil, errors.New("fewer than 2 ranks cannot be permuted without one sending to itself")

@@ -14,13 +14,14 @@ import (
 
 var bounds = scheduletest.Bounds{Ranks: 40, Elements: 5000, Chunks: []int{0, 1, 7, 100, 256, 6000}}
 
-// message names a message of a collective.
+// message identifies a message of a collective.
 type message struct {
 	from, to int
 	tag      uint32
 }
 
-// Every program matches its closed forms, and each send has exactly one receive of the same length and tag.
+// Every program matches its closed forms, and each send has exactly one receive of the same length
+// and tag.
 func TestProgramsMatch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := scheduletest.Any(t, bounds)
@@ -93,7 +94,7 @@ func TestProgramsMatch(t *testing.T) {
 	})
 }
 
-// Peers are the peers of the program, for both sides; where blocks are empty there may be more.
+// Peers lists the peers of the program at both ends. If blocks are empty there may be more.
 func TestPeers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := scheduletest.Any(t, bounds)
@@ -139,8 +140,8 @@ func TestPeers(t *testing.T) {
 	})
 }
 
-// Results and local copies lie inside the buffers, in order, without overlap; every rank's result has the
-// size that its collective promises.
+// Results and local copies lie inside the buffers, in order, without overlap, and every rank's
+// result has the size that defines its collective.
 func TestShape(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := scheduletest.Any(t, bounds)
@@ -185,7 +186,7 @@ func TestShape(t *testing.T) {
 	})
 }
 
-// Stages only go up, and credits are no part of one.
+// Stages never decrease. Credits have none.
 func TestStages(t *testing.T) {
 	scheduletest.Every(16, 16*4*units.KB, 1024, func(s schedule.Spec) {
 		for r := range s.Ranks {
@@ -203,7 +204,7 @@ func TestStages(t *testing.T) {
 	})
 }
 
-// Each algorithm that is listed can be built, and about each there is something to be known.
+// Every algorithm that is listed can be built and has facts.
 func TestCatalog(t *testing.T) {
 	defaults := map[string]string{
 		schedule.AllReduce: schedule.Ring, schedule.AllGather: schedule.Ring, schedule.ReduceScatter: schedule.Ring,
@@ -238,9 +239,9 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// No rank's answer needs the programs of others: what a host asks before it starts costs little even for
-// very many ranks.
-func TestQuestionsAreCheap(t *testing.T) {
+// The closed forms need no programs: what a host asks before it starts is cheap even for very many
+// ranks.
+func TestClosedFormsAreCheap(t *testing.T) {
 	const n = 1 << 14
 	scheduletest.Every(n, n*units.MB, 0, func(s schedule.Spec) {
 		perAnswer := testing.AllocsPerRun(3, func() {
@@ -257,15 +258,15 @@ func TestQuestionsAreCheap(t *testing.T) {
 	})
 }
 
-// flight is a collective being executed by a network that is as unfair as it likes, but carries the messages
-// from one rank to another in order. It counts who exchanges data with how many at once.
+// flight executes a collective over a network that may be as unfair as it likes, but delivers the
+// messages from one rank to another in order. It counts the concurrent messages of each rank.
 type flight struct {
 	programs  []schedule.Program
-	left      [][]int // by op: what it waits for; -1: begun or complete
+	left      [][]int // by rank and op: open dependencies, -1 once it has begun
 	next      [][][]int
 	receives  map[message]int
-	queue     map[[2]int][]int // sends under way, by pair
-	pairs     [][2]int         // with a queue that is not empty
+	queue     map[[2]int][]int // sends in flight, by pair
+	pairs     [][2]int         // pairs with sends in flight
 	out, in   []int
 	mostOut   int
 	mostIn    int
@@ -299,7 +300,7 @@ func newFlight(t interface{ Fatal(...any) }, s schedule.Spec) *flight {
 	return f
 }
 
-// begin begins a send that waits for nothing.
+// begin starts op i of rank r if it is a send without open dependencies.
 func (f *flight) begin(r, i int) {
 	op := f.programs[r][i]
 	if op.Kind != schedule.Send || f.left[r][i] != 0 {
@@ -343,8 +344,8 @@ func (f *flight) complete(r, i int) {
 	}
 }
 
-// A windowed all-to-all sends and receives at most Parallel messages at once at any rank, whatever the network
-// does; a direct one keeps only the sender's limit.
+// In a windowed all-to-all every rank sends and receives at most Parallel messages at once,
+// whatever the network does. A direct one limits only the sender.
 func TestWindows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := schedule.Spec{
@@ -354,7 +355,8 @@ func TestWindows(t *testing.T) {
 		}
 		s.Size = schedule.Element * units.Bytes(rapid.IntRange(1, 2*s.Ranks).Draw(t, "elements"))
 		f := newFlight(t, s)
-		// Few pairs are fast: the messages of the others stay under way for as long as anything else can happen.
+		// Few pairs are fast: the messages of the others stay in flight as long as anything else
+		// can happen.
 		fast := rapid.Uint64().Draw(t, "fast pairs")
 		total := 0
 		for _, p := range f.programs {

@@ -1,25 +1,28 @@
 package schedule
 
-// Ring all-reduce in NCCL's order (nccl src/device/all_reduce.h, runRing). The buffer is one block per rank.
-// Step 0 sends block r−1 to r+1. The block received in step k, r−2−k, is sent on in step k+1: the first n−1
-// receives reduce into what is there, the others replace it. So each rank sends 2(n−1) messages of size/n,
-// and message k waits for message k−1 from the other side.
+// ring is the ring all-reduce, reduce-scatter or all-gather in NCCL's order (nccl
+// src/device/all_reduce.h, runRing; reduce_scatter.h; all_gather.h).
 //
-// Reduce-scatter is the first n−1 steps, after which rank r holds the reduction of block r; all-gather is the
-// others, before which it holds its own (nccl src/device/reduce_scatter.h, all_gather.h).
+// The buffer has one block per rank. In step k = 0 ... 2n−3 of an all-reduce, rank r sends block
+// r−1−k to rank r+1 and receives block r−2−k from rank r−1, so it forwards in each step what it
+// received in the step before. The first n−1 receives reduce, the others replace. So each rank
+// sends 2(n−1) messages of size/n. Reduce-scatter is the first n−1 steps, after which rank r holds
+// the reduction of block r. All-gather is the other n−1 steps, which begin with each rank's own
+// block.
 //
-// Blocks are cut into pieces of Chunk that move on as they arrive, each on its own (NCCL: 128 kB).
+// Blocks are cut into pieces of Chunk, and each piece is forwarded as soon as it has arrived (NCCL:
+// 128 kB).
 //
-// In place: everything happens in Out. A receive that replaces a piece waits until the earlier send of that
-// piece is acknowledged, since an unacknowledged piece may have to be read again. The message cannot have
-// come before its receiver had all of that send, so this waits only for acknowledgements that were lost.
-
+// Everything happens in place, in Out. A receive that replaces a piece waits until the earlier send
+// of that piece is acknowledged, since it may have to be retransmitted. The message cannot arrive
+// before all of that send has, so this only ever waits for acknowledgements that were lost.
 type ring struct {
 	Spec
 	blocks
-	first, end int // steps [first, end) of those of an all-reduce
+	first, end int // the steps [first, end) of an all-reduce that take place
 }
 
+// newRing returns the ring with the first half, scatter, the second half, gather, or both.
 func newRing(s Spec, scatter, gather bool) ring {
 	g := ring{Spec: s, blocks: cutBlocks(s.Size, s.Ranks, s.Type.Size()), end: 2 * (s.Ranks - 1)}
 	if !scatter {
@@ -31,13 +34,13 @@ func newRing(s Spec, scatter, gather bool) ring {
 	return g
 }
 
-// steps is how many blocks each rank sends, and receives.
+// steps returns the number of blocks that each rank sends, and receives.
 func (g ring) steps() int { return g.end - g.first }
 
-// most is the number of pieces of the longest block.
-func (g ring) most() int { return pieces(g.size(0), g.Chunk) }
+// maxPieces returns the number of pieces of the longest block.
+func (g ring) maxPieces() int { return pieces(g.size(0), g.Chunk) }
 
-func (g ring) tags() int64 { return int64(g.steps()) * int64(g.most()) }
+func (g ring) tags() int64 { return int64(g.steps()) * int64(g.maxPieces()) }
 
 func (g ring) layout(rank int) Layout { return inPlace(g.Spec, g.blocks, rank) }
 
@@ -46,8 +49,8 @@ func (g ring) program(rank int) Program {
 	v := g.volume(rank)
 	p := make(Program, 0, v.Sends+v.Receives)
 	edges := make([]int32, 0, cap(p)) // backs every After
-	sentAt := make([]int32, 0, n)     // where the sends of each step that reduces begin
-	received := int32(0)              // where the receives of the step before begin
+	sentAt := make([]int32, 0, n)     // first send of each step of the first half
+	received := int32(0)              // first receive of the step before
 	after := func(op int32) []int32 {
 		edges = append(edges, op)
 		return edges[len(edges)-1 : len(edges) : len(edges)]
@@ -69,7 +72,7 @@ func (g ring) program(rank int) Program {
 		for i := range pieces(g.size(b), g.Chunk) {
 			op := g.op(Recv, mod(rank-1, n), b, k, i)
 			op.Reduce, op.Final = k < n-1, k >= n-2
-			if back := k - (n - 1); !op.Reduce && back < len(sentAt) { // block b left in step back
+			if back := k - (n - 1); !op.Reduce && back < len(sentAt) { // block b was sent in step back
 				op.After = after(sentAt[back] + int32(i))
 			}
 			p = append(p, op)
@@ -78,13 +81,14 @@ func (g ring) program(rank int) Program {
 	return p
 }
 
-// op is piece i of block b in step k.
+// op returns the op for piece i of block b in step k.
 func (g ring) op(kind Kind, peer, b, k, i int) Op {
 	off, size := piece(g.size(b), g.Chunk, i)
-	return Op{Kind: kind, Peer: peer, Tag: uint32((k-g.first)*g.most() + i), Buf: Out, Off: g.at(b) + off, Len: size}
+	tag := uint32((k-g.first)*g.maxPieces() + i)
+	return Op{Kind: kind, Peer: peer, Tag: tag, Buf: Out, Off: g.at(b) + off, Len: size}
 }
 
-// volume: every half of an all-reduce passes on all blocks but one, in either direction.
+// volume follows from this: in each half a rank sends all blocks but one, and receives all but one.
 func (g ring) volume(rank int) Traffic {
 	next, before := mod(rank+1, g.Ranks), mod(rank-1, g.Ranks)
 	all := g.blocks.pieces(g.Ranks, g.Chunk)
@@ -110,8 +114,8 @@ func (g ring) peers(rank int) (sends, receives []int) {
 
 func (g ring) inflow(int) int { return 1 }
 
-// inPlace is the layout of an all-reduce, a reduce-scatter or an all-gather of blocks: all in Out, each rank's
-// block where it is in the whole.
+// inPlace returns the layout of an in-place all-reduce, reduce-scatter or all-gather. The block of
+// each rank lies in Out where it lies in the whole buffer.
 func inPlace(s Spec, k blocks, rank int) Layout {
 	l := Layout{Out: s.Size}
 	at, own := k.at(rank), k.size(rank)

@@ -2,7 +2,7 @@ package schedule
 
 import "weft/units"
 
-// Kind says whether an Op sends or receives.
+// Kind is the kind of an Op.
 type Kind uint8
 
 // Kinds of Op.
@@ -19,62 +19,81 @@ func (k Kind) String() string {
 	return "receive"
 }
 
-// Buf names one of the two buffers of a rank.
+// Buf selects one of the two buffers of a rank.
 type Buf uint8
 
-// Buffers of a rank. In place collectives use Out alone: it starts as a copy of the rank's input.
+// Buffers of a rank. In-place collectives use Out alone, which starts as a copy of the input.
 const (
 	In Buf = iota
 	Out
 )
 
-// Op is one step of a rank's program: send a region of a buffer to a peer, or receive a message of the same
-// length from a peer into a region, replacing what is there or reducing into it.
+// Op is one operation of a program. A send transmits a region of a buffer to a peer. A receive
+// takes a message of the same length from a peer and writes it to a region, or reduces it into the
+// region.
 type Op struct {
-	Kind   Kind
-	Buf    Buf         // Send: read from; Recv: written to
-	Reduce bool        // Recv: combine with the region, by Spec.Op, instead of replacing it
-	Final  bool        // Recv: nothing writes to the region later; the result can be verified there and then
-	Credit bool        // the message says that its receiver may go on; its bytes mean nothing
-	Stage  uint8       // Recv: what comes in one stage comes at about the same time, after the stages before it
-	Flow   int32       // between the two ranks, from 0: messages of different flows do not wait for each other
-	Tag    uint32      // the same at both ends; unique among the messages from one rank to another
-	Peer   int         // rank
-	Off    units.Bytes // of the region in the buffer
-	Len    units.Bytes // at least 1
-	After  []int32     // ops of the same program that must be complete before this one may start; not to be changed
+	Kind Kind
+	// Buf is the buffer that a send reads or a receive writes.
+	Buf Buf
+	// Reduce makes a receive combine the message with the region, by Spec.Op, instead of replacing
+	// it.
+	Reduce bool
+	// Final marks a receive as the last write to its region, which can then be verified at once.
+	Final bool
+	// Credit marks a message whose bytes mean nothing: it permits its receiver to send.
+	Credit bool
+	// Stage groups receives by when they are expected: those of one stage arrive at about the same
+	// time, after those of earlier stages.
+	Stage uint8
+	// Flow numbers the flow between the two ranks, from 0. Messages of different flows do not wait
+	// for each other.
+	Flow int32
+	// Tag identifies the message among those from one rank to another. It is the same at both ends.
+	Tag uint32
+	// Peer is the rank at the other end.
+	Peer int
+	// Off and Len are the region in the buffer. Len is at least 1.
+	Off units.Bytes
+	Len units.Bytes
+	// After lists the ops of this program, by index, that must be complete before this op may
+	// start. Callers must not change it: ops share the memory.
+	After []int32
 }
 
-// Program is what one rank does. A send is complete when every byte was acknowledged; a receive when the
-// message is there and was applied to the buffer.
+// Program is the list of the ops of one rank. A send is complete once all of its bytes are
+// acknowledged, a receive once the message has arrived and is applied to the buffer.
 type Program []Op
 
-// Layout is what a rank's two buffers are and what they hold. Its input is as long as the furthest byte that
-// a program or a Copy reads of it. What Result does not name of Out is room to work in.
+// Layout describes the buffers of a rank. The input ends at the last byte that a send or a Copy
+// reads. The parts of Out that Result does not list are scratch space.
 type Layout struct {
-	In, Out units.Bytes // sizes; In is 0 when sends read only Out
-	Local   []Copy      // parts of Out that start as parts of the rank's own input, by Off, not overlapping
-	Result  []Want      // what Out must hold in the end, by Off, not overlapping
+	// In and Out are the sizes of the buffers. In is 0 if sends read only Out.
+	In, Out units.Bytes
+	// Local lists the parts of Out that start as a copy of the rank's own input. They are sorted by
+	// Off and do not overlap.
+	Local []Copy
+	// Result lists what Out must hold at the end. The parts are sorted by Off and do not overlap.
+	Result []Want
 }
 
-// Copy is a part of Out that starts as a part of the rank's own input.
+// Copy is a part of Out that starts as a copy of the rank's own input.
 type Copy struct {
 	Off, Len units.Bytes // in Out
-	From     units.Bytes // in the input
+	From     units.Bytes // offset in the input
 }
 
-// All as the Rank of a Want stands for the elementwise reduction over every rank.
+// All as Want.Rank stands for the elementwise reduction over all ranks.
 const All = -1
 
-// Want is a part of a result: the bytes of Out at Off are the input of Rank at From, or the reduction of the
-// inputs of all ranks at From.
+// Want is a part of a result: the bytes of Out from Off equal the input of Rank from From, or the
+// reduction of the inputs of all ranks from there.
 type Want struct {
-	Off, Len units.Bytes
-	Rank     int
-	From     units.Bytes
+	Off, Len units.Bytes // in Out
+	Rank     int         // a rank, or All
+	From     units.Bytes // offset in the input
 }
 
-// Traffic is how much one rank sends and receives.
+// Traffic is the amount that one rank sends and receives.
 type Traffic struct {
 	Sends, Receives int         // messages
 	Sent, Received  units.Bytes // bytes of all messages

@@ -19,7 +19,7 @@ func build(t interface{ Fatal(...any) }, s schedule.Spec, rank int) schedule.Pro
 	return p
 }
 
-// print writes a program one op a line.
+// print formats a program with one op per line.
 func print(p schedule.Program) string {
 	var b strings.Builder
 	for i, op := range p {
@@ -41,9 +41,9 @@ func print(p schedule.Program) string {
 	return b.String()
 }
 
-// NCCL: "step 0: push data to next GPU" (block r−1), "k-2 steps: reduce and copy to next GPU", "step k-1:
-// reduce this buffer and data, which will produce the final result", "k-2 steps: copy to next GPU", "Make
-// final copy from buffer to dest" (block r+1).
+// NCCL: "step 0: push data to next GPU" (block r−1), "k-2 steps: reduce and copy to next GPU",
+// "step k-1: reduce this buffer and data, which will produce the final result", "k-2 steps: copy to
+// next GPU", "Make final copy from buffer to dest" (block r+1).
 func TestRingOrder(t *testing.T) {
 	s := schedule.Spec{Collective: schedule.AllReduce, Algorithm: schedule.Ring, Ranks: 3, Size: 12}
 	got := print(build(t, s, 1))
@@ -61,7 +61,7 @@ func TestRingOrder(t *testing.T) {
 	}
 }
 
-// A piece moves on when it has arrived, whatever becomes of the rest of its block.
+// A piece is forwarded once it has arrived, whatever happens to the rest of its block.
 func TestRingPipelines(t *testing.T) {
 	s := schedule.Spec{Collective: schedule.AllReduce, Algorithm: schedule.Ring, Ranks: 2, Size: 32, Chunk: 8}
 	got := print(build(t, s, 0))
@@ -94,8 +94,8 @@ func TestAllToAllOrder(t *testing.T) {
 	}
 }
 
-// Halving and doubling of 4 ranks, near peers first: rank 2 keeps what bit 0 and then bit 1 of it say, and a
-// receive that replaces waits for the send of what was there.
+// Halving and doubling of 4 ranks, nearest peers first: rank 2 keeps the half that bit 0 of its
+// number selects, then bit 1. A receive that replaces waits for the send of the old data.
 func TestHalvingDoublingOrder(t *testing.T) {
 	s := schedule.Spec{Collective: schedule.AllReduce, Algorithm: schedule.HalvingDoubling, Ranks: 4, Size: 32}
 	got := print(build(t, s, 2))
@@ -117,7 +117,7 @@ func TestHalvingDoublingOrder(t *testing.T) {
 	}
 }
 
-// Rank 2 of 8 is an inner one of tree 0, below 4 and above 1 and 3, and a leaf below 1 of tree 1.
+// Rank 2 of 8 is an inner node of tree 0, below 4 and above 1 and 3, and a leaf of tree 1, below 1.
 func TestDoubleBinaryTreeOrder(t *testing.T) {
 	s := schedule.Spec{Collective: schedule.AllReduce, Algorithm: schedule.DoubleBinaryTree, Ranks: 8, Size: 32, Chunk: 8}
 	got := print(build(t, s, 2)[:8])
@@ -135,8 +135,8 @@ func TestDoubleBinaryTreeOrder(t *testing.T) {
 	}
 }
 
-// Windowed: rank 0 of 4 needs no leave for its first message; it begins the second when the first is
-// acknowledged and rank 2 has said so, and gives leave to the next when a message has come.
+// Windowed: rank 0 of 4 needs no credit for its first message. It sends the second when the first
+// is acknowledged and rank 2 has sent a credit, and it sends a credit when a message has arrived.
 func TestWindowedOrder(t *testing.T) {
 	s := schedule.Spec{Collective: schedule.AllToAll, Algorithm: schedule.Windowed, Ranks: 4, Size: 16, Parallel: 1}
 	got := print(build(t, s, 0))
@@ -156,7 +156,8 @@ func TestWindowedOrder(t *testing.T) {
 	}
 }
 
-// Hierarchical, two groups of two: reduce-scatter inside, all-reduce of the own block across, all-gather inside.
+// Hierarchical, two groups of two: reduce-scatter inside, all-reduce of the own block between
+// groups, all-gather inside.
 func TestHierarchicalOrder(t *testing.T) {
 	s := schedule.Spec{Collective: schedule.AllReduce, Algorithm: schedule.Hierarchical, Ranks: 4, Group: 2, Size: 32}
 	got := print(build(t, s, 1))
@@ -174,7 +175,7 @@ func TestHierarchicalOrder(t *testing.T) {
 	}
 }
 
-// At most Parallel sends are free to run whichever of the others have completed, in order or not.
+// At most Parallel sends can start, whichever of the others are complete, in order or not.
 func TestAllToAllParallel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, w := rapid.IntRange(2, 40).Draw(t, "ranks"), rapid.IntRange(1, 12).Draw(t, "parallel")
@@ -264,8 +265,8 @@ func BenchmarkBuildHalvingDoubling(b *testing.B)  { benchmark(b, schedule.Halvin
 func BenchmarkBuildDoubleBinaryTree(b *testing.B) { benchmark(b, schedule.DoubleBinaryTree, 0) }
 func BenchmarkBuildHierarchical(b *testing.B)     { benchmark(b, schedule.Hierarchical, 8) }
 
-// In an order that is drawn each rank still sends to every other once, not all of them in the same order, and every peer's turn may come
-// at once.
+// With shuffled orders each rank still sends to every other once, orders differ between ranks, and
+// all peers may send to a rank at once.
 func TestOrdersAreDrawn(t *testing.T) {
 	s := schedule.Spec{Collective: schedule.AllToAll, Algorithm: schedule.Direct, Ranks: 8, Size: 64, Parallel: 2, Shuffle: 1}
 	firsts := map[int]bool{}

@@ -1,12 +1,8 @@
 package schedule
 
-// Parameter server: the root holds parameters, all others are workers that hold gradients. Push: every worker
-// sends its Size bytes to the root, which reduces them into the parameters: an n−1 to 1 incast (PC4, Fig. 6a).
-// Pull: the root sends the parameters to every worker. Both: a worker gets each piece back, reduced, when all
-// have pushed it.
-
 var parameterServer = collective{
-	name: ParameterServer, facts: Facts{Rooted: true, RootApart: true, Reduces: true}, bus: once, // ours: what crosses the root's link
+	name: ParameterServer, facts: Facts{Rooted: true, RootApart: true, Reduces: true},
+	bus: unity, // ours: the rate of the root's link
 	due: func(s Spec, rank int) elements {
 		if s.Algorithm == Push {
 			return atRoot(s, rank)
@@ -20,6 +16,11 @@ var parameterServer = collective{
 	},
 }
 
+// newParameterServer returns the collective of a parameter server. The root holds parameters, and
+// all other ranks are workers that hold gradients. In Push, every worker sends its Size bytes to
+// the root, which reduces them into the parameters: an n−1 to 1 incast (PC4, Fig. 6a). In Pull, the
+// root sends the parameters to every worker. In Both, a worker gets each piece back, reduced, once
+// all workers have pushed it.
 func newParameterServer(s Spec) *trees {
 	t := newRooted(s,
 		func(v int) int { return min(v, 1) - 1 },

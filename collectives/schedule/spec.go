@@ -7,30 +7,56 @@ import (
 	"weft/units"
 )
 
-// Spec says which collective is to be done, how, and on how much data.
+// Spec specifies a collective: which one, by which algorithm, among how many ranks, on how much
+// data.
 type Spec struct {
-	Collective string
-	Algorithm  string
-	Ranks      int         // at least 2
-	Type       Type        // of the elements
-	Op         Reduction   // of collectives that reduce
-	Root       int         // of collectives that have one (see About): broadcast, reduce, gather, scatter, ps, incast
-	Size       units.Bytes // see below; a positive multiple of an element
-	Chunk      units.Bytes // messages are cut into pieces of so many bytes; a multiple of an element; 0: not cut
-	Flows      int         // incast: messages of Size from each sender, each a flow of its own; 0: one
-	Parallel   int         // all-to-all, direct and windowed: peers a rank exchanges with at once; 0: all (not windowed)
-	Group      int         // hierarchical: ranks per group, a divisor of Ranks
-	FarFirst   bool        // halving-doubling: the first exchange is with the farthest peer, not the nearest
-	Shuffle    uint64      // all-to-all, direct: each rank goes through its peers in an order of its own, drawn with it; 0: around from its neighbour
-	Permute    []int       // permute: rank r sends to Permute[r]; a permutation without fixed points
+	Collective string // one of Collectives
+	Algorithm  string // one of Algorithms(Collective)
+	Ranks      int    // at least 2
 
-	// Size is what nccl-tests prints in its size column: all-reduce, broadcast, reduce and permute, the buffer
-	// of each rank; reduce-scatter, all-gather, gather and scatter, the buffer that holds a block of every
-	// rank; all-to-all, the whole send buffer of each rank, the part it keeps included. Incast and ps, which
-	// nccl-tests does not have: what each sender sends, on each of its flows.
+	Type Type      // type of the elements
+	Op   Reduction // reduction, for collectives that reduce
+	Root int       // root rank of broadcast, reduce, gather, scatter, ps and incast
+
+	// Size is what nccl-tests prints in its size column. It is a positive multiple of an element.
+	//
+	//	all-reduce, broadcast, reduce, permute        the buffer of each rank
+	//	reduce-scatter, all-gather, gather, scatter   the buffer with a block of every rank
+	//	all-to-all                                    the send buffer of each rank
+	//	incast, ps (not in nccl-tests)                what each sender sends, per flow
+	//
+	// The send buffer of an all-to-all includes the block that the rank keeps.
+	Size units.Bytes
+
+	// Chunk is the size of the pieces that messages are cut into, a multiple of an element. 0 means
+	// that messages are not cut.
+	Chunk units.Bytes
+
+	// Flows is the number of messages of Size from each sender of an incast, each a flow of its
+	// own. 0 means 1.
+	Flows int
+
+	// Parallel is the number of peers that a rank of a direct or windowed all-to-all exchanges with
+	// at once. 0 means all, and is not allowed for windowed.
+	Parallel int
+
+	// Group is the number of ranks per group of a hierarchical all-reduce, a divisor of Ranks.
+	Group int
+
+	// FarFirst makes a halving-doubling all-reduce begin with the farthest peer, not with the
+	// nearest.
+	FarFirst bool
+
+	// Shuffle seeds the order in which each rank of a direct all-to-all serves its peers. With 0
+	// each rank begins with its successor and goes around.
+	Shuffle uint64
+
+	// Permute lists the receivers of a permute: rank r sends to Permute[r]. It is a permutation
+	// without fixed points.
+	Permute []int
 }
 
-// Build returns the program of one rank.
+// Build returns the program of a rank.
 func Build(s Spec, rank int) (Program, error) {
 	a, err := resolve(s, rank)
 	if err != nil {
@@ -39,7 +65,7 @@ func Build(s Spec, rank int) (Program, error) {
 	return a.program(rank), nil
 }
 
-// Shape returns what the buffers of one rank are.
+// Shape returns the layout of the buffers of a rank.
 func Shape(s Spec, rank int) (Layout, error) {
 	a, err := resolve(s, rank)
 	if err != nil {
@@ -48,7 +74,7 @@ func Shape(s Spec, rank int) (Layout, error) {
 	return a.layout(rank), nil
 }
 
-// Volume returns how much one rank sends and receives, without building its program.
+// Volume returns the traffic of a rank, without building its program.
 func Volume(s Spec, rank int) (Traffic, error) {
 	a, err := resolve(s, rank)
 	if err != nil {
@@ -57,10 +83,12 @@ func Volume(s Spec, rank int) (Traffic, error) {
 	return a.volume(rank), nil
 }
 
-// Tags returns a bound that every Tag of the collective is below. It is the same for all ranks.
+// Tags returns an exclusive upper bound of all tags of the collective. It is the same for all
+// ranks.
 func Tags(s Spec) (uint32, error) { return TagsOf(s, 0) }
 
-// TagsOf is Tags for a caller that needs them for one rank.
+// TagsOf is like Tags, but checks s for one rank only, which is cheaper if every rank of a large
+// permute asks.
 func TagsOf(s Spec, rank int) (uint32, error) {
 	a, err := resolve(s, rank)
 	if err != nil {
@@ -69,10 +97,11 @@ func TagsOf(s Spec, rank int) (uint32, error) {
 	return uint32(a.tags()), nil
 }
 
-// Peers returns the ranks that one rank sends to and those it receives from, each once, in the order in which
-// data first goes to them and comes from them, without building the program. Where a block of the buffer is empty, because there are
-// fewer elements than ranks, a peer may be named that no message goes to. For all ranks together, each
-// sender's sends and its peers' receives are the same pairs.
+// Peers returns the ranks that a rank sends to and those that it receives from, without building
+// the program. Each peer is listed once, in the order of its first message. If there are fewer
+// elements than ranks, some blocks are empty, and a peer may be listed without exchanging a
+// message. The lists of all ranks are consistent: r lists q in sends if and only if q lists r in
+// receives.
 func Peers(s Spec, rank int) (sends, receives []int, err error) {
 	a, err := resolve(s, rank)
 	if err != nil {
@@ -82,8 +111,8 @@ func Peers(s Spec, rank int) (sends, receives []int, err error) {
 	return sends, receives, nil
 }
 
-// Inflow returns how many flows come to one rank at once, at most: one from each of so many ranks, or Flows. It
-// is what PC4's controller divides the line of a receiver by (PC4, Table I).
+// Inflow returns the largest number of flows that a rank receives at once. PC4's controller divides
+// the receiver's line rate by it (PC4, Table I).
 func Inflow(s Spec, rank int) (int, error) {
 	a, err := resolve(s, rank)
 	if err != nil {
@@ -92,17 +121,18 @@ func Inflow(s Spec, rank int) (int, error) {
 	return a.inflow(rank), nil
 }
 
-// An algorithm is one way to do a collective.
+// algorithm is a collective that one algorithm performs, for a given Spec. Its methods implement
+// the exported functions of the same name.
 type algorithm interface {
-	program(rank int) Program
-	layout(rank int) Layout
-	volume(rank int) Traffic
-	peers(rank int) (sends, receives []int)
-	inflow(rank int) int
-	tags() int64 // every Tag is below; also bounds the messages from one rank to another
+	program(rank int) Program               // Build
+	layout(rank int) Layout                 // Shape
+	volume(rank int) Traffic                // Volume
+	peers(rank int) (sends, receives []int) // Peers
+	inflow(rank int) int                    // Inflow
+	tags() int64                            // Tags; also bounds the messages from one rank to another
 }
 
-// resolve checks s and returns its algorithm.
+// resolve checks s, as far as it concerns rank, and returns its algorithm.
 func resolve(s Spec, rank int) (algorithm, error) {
 	if err := s.check(rank); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Collective, err)
@@ -112,12 +142,14 @@ func resolve(s Spec, rank int) (algorithm, error) {
 		return nil, fmt.Errorf("collective %q has no algorithm %q", s.Collective, s.Algorithm)
 	}
 	if t := a.tags(); t > math.MaxInt32 || t*int64(s.Ranks) > math.MaxInt32/2 { // ops are numbered by int32
-		return nil, fmt.Errorf("%s: pieces of %d bytes cut the collective into too many messages", s.Collective, s.Chunk)
+		return nil, fmt.Errorf("%s: pieces of %d bytes cut the collective into too many messages",
+			s.Collective, s.Chunk)
 	}
 	return a, nil
 }
 
-// check refuses what no algorithm can do, or not this one.
+// check returns an error if s is invalid in general or for its algorithm, or rank is. An unknown
+// algorithm is left to resolve.
 func (s Spec) check(rank int) error {
 	if err := s.Type.check(); err != nil {
 		return err
@@ -145,7 +177,7 @@ func (s Spec) check(rank int) error {
 	f, err := About(s.Collective, s.Algorithm)
 	switch {
 	case err != nil:
-		return nil // resolve says so
+		return nil // resolve reports it
 	case f.Rooted && (s.Root < 0 || s.Root >= s.Ranks):
 		return fmt.Errorf("root %d is not below %d ranks", s.Root, s.Ranks)
 	case f.PowerOfTwo && s.Ranks&(s.Ranks-1) != 0:

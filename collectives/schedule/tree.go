@@ -6,30 +6,30 @@ import (
 	"weft/units"
 )
 
-// Trees: ranks that reduce towards a root, that hand on what comes from it, or both, piece by piece. A leaf
-// sends a piece up; an inner rank waits for that piece from its children, reduces, and sends it up; the root
-// has the reduction and sends it down; everybody hands it down to its children. A rank that receives a piece
-// from above in place of the one it sent up waits until that is acknowledged.
+// trees is a collective along one or more trees: a reduction up to the root, a broadcast down from
+// it, or both, piece by piece. A leaf sends a piece up. An inner rank waits for that piece from its
+// children, reduces it, and sends it up. The root then has the reduction of the piece and sends it
+// down, and inner ranks forward it to their children. A rank that replaces the piece that it sent
+// up by the one that comes down waits until the former is acknowledged.
 //
-// What trees there are is the business of chain.go, binary.go, binomial.go and server.go.
-
+// The shapes of trees are in chain.go, binary.go, binomial.go and server.go.
 type trees struct {
 	Spec
-	up, down bool
-	all      []tree
+	up, down bool   // whether there is a reduction, and a broadcast
+	all      []tree // the trees, which share the ranks
 }
 
 // tree is a tree over the ranks and the part of the buffer that moves along it.
 type tree struct {
-	stretch
-	parent   func(rank int) int   // -1: the root
-	children func(rank int) []int // in the order in which they are served
+	extent
+	parent   func(rank int) int   // the parent of a rank, -1 for the root
+	children func(rank int) []int // the children of a rank, in the order in which it receives from them
 }
 
-// steps returns into how many pieces a tree's part is cut.
+// pieces returns the number of pieces of a tree's part of the buffer.
 func (t *trees) pieces(k *tree) int { return pieces(k.size, t.Chunk) }
 
-// tags: a rank is a child of another in one tree, and its parent in one.
+// tags allows for a pair of ranks being parent and child in every tree.
 func (t *trees) tags() int64 {
 	n := 0
 	for i := range t.all {
@@ -53,29 +53,30 @@ func (t *trees) layout(rank int) Layout {
 	return l
 }
 
-// branch is a rank's place in a tree.
-type branch struct {
+// node is the position of one rank in a tree.
+type node struct {
 	*tree
-	parent   int
+	parent   int // -1 for the root
 	children []int
 }
 
-func (t *trees) branches(rank int) []branch {
-	b := make([]branch, len(t.all))
+// nodes returns the positions of a rank in all trees.
+func (t *trees) nodes(rank int) []node {
+	b := make([]node, len(t.all))
 	for i := range t.all {
 		k := &t.all[i]
-		b[i] = branch{k, k.parent(rank), k.children(rank)}
+		b[i] = node{k, k.parent(rank), k.children(rank)}
 	}
 	return b
 }
 
 func (t *trees) program(rank int) Program {
 	v := t.volume(rank)
-	w := climber{
+	w := treeBuilder{
 		trees: t, ops: make(Program, 0, v.Sends+v.Receives),
-		edges: make([]int32, 0, v.Sends+v.Receives), tags: map[port]uint32{},
+		edges: make([]int32, 0, v.Sends+v.Receives), tags: map[direction]uint32{},
 	}
-	all := t.branches(rank)
+	all := t.nodes(rank)
 	most := 0
 	for i := range all {
 		most = max(most, t.pieces(all[i].tree))
@@ -83,32 +84,32 @@ func (t *trees) program(rank int) Program {
 	for i := range most {
 		for k := range all {
 			if i < t.pieces(all[k].tree) {
-				w.climb(&all[k], i, most > 1)
+				w.addPiece(&all[k], i, most > 1)
 			}
 		}
 	}
 	return w.ops
 }
 
-// climber collects the ops of a rank in all trees.
-type climber struct {
+// treeBuilder collects the ops of a rank over all trees.
+type treeBuilder struct {
 	*trees
 	ops   Program
 	edges []int32 // backs every After
-	tags  map[port]uint32
+	tags  map[direction]uint32
 }
 
-// climb adds what a rank does with a piece: each step after the one before, but that it sends to all its
-// children at once.
-func (w *climber) climb(b *branch, i int, pipelined bool) {
+// addPiece adds the ops of a rank for piece i of one tree. Each depends on the op before, except
+// that the sends to all children depend on the same op.
+func (w *treeBuilder) addPiece(b *node, i int, pipelined bool) {
 	off, size := piece(b.size, w.Chunk, i)
 	last := int32(-1)
 	op := Op{Buf: Out, Off: b.off + off, Len: size}
 	add := func(kind Kind, peer int) *Op {
 		op := op
 		op.Kind, op.Peer = kind, peer
-		op.Tag = w.tags[port{kind, peer}]
-		w.tags[port{kind, peer}]++
+		op.Tag = w.tags[direction{kind, peer}]
+		w.tags[direction{kind, peer}]++
 		if last >= 0 {
 			w.edges = append(w.edges, last)
 			op.After = slices.Clip(w.edges[len(w.edges)-1:])
@@ -139,13 +140,13 @@ func (w *climber) climb(b *branch, i int, pipelined bool) {
 		last = int32(len(w.ops) - 1)
 	}
 	for k := range b.children {
-		add(Send, b.children[len(b.children)-1-k]) // the last to be heard is the first to be told
+		add(Send, b.children[len(b.children)-1-k]) // the child that reduces last is served first
 	}
 }
 
 func (t *trees) volume(rank int) Traffic {
 	var v Traffic
-	for _, b := range t.branches(rank) {
+	for _, b := range t.nodes(rank) {
 		above := 0
 		if b.parent >= 0 {
 			above = 1
@@ -169,7 +170,7 @@ func (t *trees) peers(rank int) (sends, receives []int) {
 			*list = append(*list, peer)
 		}
 	}
-	for _, b := range t.branches(rank) {
+	for _, b := range t.nodes(rank) {
 		for _, child := range b.children {
 			if t.up {
 				add(&receives, child)
@@ -189,9 +190,10 @@ func (t *trees) peers(rank int) (sends, receives []int) {
 	return sends, receives
 }
 
-// inflow: pieces come up and down at the same time, unless there is but one.
+// inflow counts parents and children together if there are several pieces, since some come up while
+// others come down. A single piece comes up before it comes down.
 func (t *trees) inflow(rank int) int {
-	all := t.branches(rank)
+	all := t.nodes(rank)
 	pipelined := false
 	var above, below []int
 	for _, b := range all {
@@ -213,29 +215,30 @@ func (t *trees) inflow(rank int) int {
 	return max(distinct(above), distinct(below))
 }
 
-// newRooted returns the broadcast, or the reduce, of the whole buffer along one tree. It is given by places,
-// of which the root has place 0; the children of a place in the order in which they are heard.
+// newRooted returns the broadcast or reduce of the whole buffer along one tree. The tree is given
+// over positions 0 to n−1; the root rank has position 0, and the others follow in order. children
+// returns the children of a position in the order in which it receives from them.
 func newRooted(s Spec, parent func(v int) int, children func(v int) []int) *trees {
-	place := func(rank int) int { return mod(rank-s.Root, s.Ranks) }
-	rank := func(place int) int { return mod(place+s.Root, s.Ranks) }
+	position := func(rank int) int { return mod(rank-s.Root, s.Ranks) }
+	rank := func(position int) int { return mod(position+s.Root, s.Ranks) }
 	return &trees{
 		Spec: s, up: s.Collective == Reduce, down: s.Collective == Broadcast,
-		all: []tree{moved(stretch{0, s.Size}, place, rank, parent, children)},
+		all: []tree{relabel(extent{0, s.Size}, position, rank, parent, children)},
 	}
 }
 
-// moved returns a tree of places as one of ranks.
-func moved(part stretch, place, rank func(int) int, parent func(v int) int, children func(v int) []int) tree {
+// relabel returns a tree over positions as a tree over ranks.
+func relabel(part extent, position, rank func(int) int, parent func(v int) int, children func(v int) []int) tree {
 	return tree{
-		stretch: part,
+		extent: part,
 		parent: func(r int) int {
-			if v := parent(place(r)); v >= 0 {
+			if v := parent(position(r)); v >= 0 {
 				return rank(v)
 			}
 			return -1
 		},
 		children: func(r int) []int {
-			c := children(place(r))
+			c := children(position(r))
 			for i := range c {
 				c[i] = rank(c[i])
 			}
@@ -244,5 +247,5 @@ func moved(part stretch, place, rank func(int) int, parent func(v int) int, chil
 	}
 }
 
-// bytesOf is a count as a factor of sizes.
+// bytesOf converts a count to a factor of sizes.
 func bytesOf(n int) units.Bytes { return units.Bytes(n) }

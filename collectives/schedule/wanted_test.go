@@ -9,10 +9,11 @@ import (
 	"weft/units"
 )
 
-// This file says what collectives are for without asking package schedule, which is under test: the blocks, the results
-// and the messages here are written down a second time.
+// This file defines collectives independently of package schedule, which is under test: it computes
+// blocks, results and messages a second time.
 
-// share is block b of n of so many elements: as even as can be, the first ones longer by one where it does not divide.
+// share returns offset and size of block b of n, in elements. If n does not divide the elements,
+// the first blocks are longer by one.
 func share(elements, n, b int) (at, size int) {
 	each, longer := elements/n, elements%n
 	if b < longer {
@@ -21,10 +22,12 @@ func share(elements, n, b int) (at, size int) {
 	return longer*(each+1) + (b-longer)*each, each
 }
 
-// wanted is a stretch of a result, in elements: the input of a rank at from, or the reduction of all inputs.
+// wanted is a part of a result, in elements: the input of a rank from offset from, or the reduction
+// of all inputs.
 type wanted struct{ off, size, rank, from int }
 
-// results is what each collective is to leave in the output of a rank (MPI 4.1, chapter 6; nccl-tests, doc/PERFORMANCE.md).
+// results returns what each collective must leave in the output of a rank (MPI 4.1, chapter 6;
+// nccl-tests, doc/PERFORMANCE.md).
 func results(s schedule.Spec, rank int) []wanted {
 	n, all := s.Ranks, int(s.Size/s.Type.Size())
 	at, own := share(all, n, rank)
@@ -39,7 +42,7 @@ func results(s schedule.Spec, rank int) []wanted {
 	switch s.Collective {
 	case "all-reduce":
 		return []wanted{{0, all, schedule.All, 0}}
-	case "reduce-scatter": // in place: where the block is in the whole
+	case "reduce-scatter": // in position: where the block is in the whole
 		return []wanted{{at, own, schedule.All, at}}
 	case "all-gather": // of each rank its whole input
 		return every(func(r int) (int, int, int) { at, size := share(all, n, r); return at, size, 0 })
@@ -81,7 +84,7 @@ func results(s schedule.Spec, rank int) []wanted {
 	return nil
 }
 
-// asked returns what a layout asks for, in elements.
+// asked returns what Shape asks for, in elements.
 func asked(s schedule.Spec, rank int) (w []wanted, err error) {
 	l, err := schedule.Shape(s, rank)
 	e := s.Type.Size()
@@ -91,7 +94,8 @@ func asked(s schedule.Spec, rank int) (w []wanted, err error) {
 	return w, err
 }
 
-// specs calls f with every algorithm of n ranks, sizes that divide and such that do not, and for few ranks every root.
+// specs calls f with every algorithm of n ranks, with sizes that n divides and sizes that it does
+// not, and for up to 9 ranks with every root.
 func specs(n int, f func(schedule.Spec)) {
 	for _, elements := range []int{1, n - 1, n, 2*n + n/2, 3*n + 1} {
 		scheduletest.Every(n, units.Bytes(elements)*schedule.Element, 0, func(s schedule.Spec) {
@@ -107,9 +111,9 @@ func specs(n int, f func(schedule.Spec)) {
 	}
 }
 
-// What package schedule asks of a result, which the proofs and the verification of runs go by, is what the collective is
-// for, whole, at every rank.
-func TestResultsAreWhatCollectivesAreFor(t *testing.T) {
+// Shape asks for exactly the result that defines the collective, at every rank. The proofs and the
+// verification of runs rely on it.
+func TestResultsDefineTheCollective(t *testing.T) {
 	for n := 2; n <= 64; n++ {
 		specs(n, func(s schedule.Spec) {
 			for rank := range n {
@@ -123,15 +127,17 @@ func TestResultsAreWhatCollectivesAreFor(t *testing.T) {
 	}
 }
 
-// messages are the sizes in elements of what a rank sends and receives, uncut. Empty ones are not sent.
+// messages are the sizes in elements of the messages that a rank sends and receives, uncut. Empty
+// ones are not sent.
 type messages struct{ sent, received []int }
 
-// both appends the same sizes to what is sent and what is received.
+// both adds messages of the given sizes in both directions.
 func (m *messages) both(sizes ...int) {
 	m.sent, m.received = append(m.sent, sizes...), append(m.received, sizes...)
 }
 
-// moves is what each algorithm moves, by docs/collectives.md, with every block as long as it is.
+// moves returns the messages of each algorithm by docs/collectives.md, with the exact size of every
+// block.
 func moves(s schedule.Spec, rank int) (m messages) {
 	n, all := s.Ranks, int(s.Size/s.Type.Size())
 	block := func(b int) int { _, size := share(all, n, (b+n)%n); return size }
@@ -144,8 +150,8 @@ func moves(s schedule.Spec, rank int) (m messages) {
 		return sizes
 	}
 	times := func(k, size int) []int { return slices.Repeat([]int{size}, k) }
-	place, root := (rank-s.Root+n)%n, rank == s.Root
-	// along is what goes up a tree, from children to parents; down is the other way around.
+	position, root := (rank-s.Root+n)%n, rank == s.Root
+	// along adds the messages up a tree, from children to parents, and those down it.
 	along := func(up, down bool, above, below, size int) {
 		if up {
 			m.sent, m.received = append(m.sent, times(above, size)...), append(m.received, times(below, size)...)
@@ -168,7 +174,7 @@ func moves(s schedule.Spec, rank int) (m messages) {
 		m.sent, m.received = but(rank), times(n-1, block(rank))
 	case "all-gather direct":
 		m.sent, m.received = times(n-1, block(rank)), but(rank)
-	case "all-to-all windowed": // and so many credits of an element to ranks, and from ranks, whose blocks are not empty
+	case "all-to-all windowed": // and credits of one element, unless the block is empty
 		m.sent, m.received = but(rank), times(n-1, block(rank))
 		for i := s.Parallel + 1; i < n; i++ {
 			m.sent = append(m.sent, min(1, block(rank)))
@@ -176,12 +182,12 @@ func moves(s schedule.Spec, rank int) (m messages) {
 		}
 	case "all-reduce halving-doubling", "reduce-scatter recursive-halving", "all-gather recursive-doubling":
 		return halves(s, rank)
-	case "all-reduce hierarchical": // two rings: of the group, and of those with the same number in all groups
+	case "all-reduce hierarchical": // two rings: inside the group, and of the same member of all groups
 		g := s.Group
 		member, group := rank%g, rank/g
-		circle(&m, all, g, member)
+		ringAllReduce(&m, all, g, member)
 		_, own := share(all, g, member)
-		circle(&m, own, n/g, group)
+		ringAllReduce(&m, own, n/g, group)
 	case "all-reduce double-binary-tree": // half of the buffer along each of two trees, up and down
 		second := n - 1 - rank
 		if n%2 == 1 {
@@ -192,22 +198,22 @@ func moves(s schedule.Spec, rank int) (m messages) {
 		above, below = binary(n, second)
 		along(true, true, above, below, all/2)
 	case "broadcast chain", "reduce chain":
-		along(up, down, min(1, place), min(1, n-1-place), all)
+		along(up, down, min(1, position), min(1, n-1-position), all)
 	case "broadcast tree", "reduce tree":
-		above, below := binary(n, place)
+		above, below := binary(n, position)
 		along(up, down, above, below, all)
-	case "broadcast binomial-tree", "reduce binomial-tree": // a child for every power of two below its lowest bit
+	case "broadcast binomial-tree", "reduce binomial-tree": // a child for every power of two below the lowest set bit
 		below := 0
-		for bit := 1; place&bit == 0 && place+bit < n; bit *= 2 {
+		for bit := 1; position&bit == 0 && position+bit < n; bit *= 2 {
 			below++
 		}
-		along(up, down, min(1, place), below, all)
+		along(up, down, min(1, position), below, all)
 	case "ps push", "ps pull", "ps both":
 		below := 0
 		if root {
 			below = n - 1
 		}
-		along(s.Algorithm != "pull", s.Algorithm != "push", min(1, place), below, all)
+		along(s.Algorithm != "pull", s.Algorithm != "push", min(1, position), below, all)
 	case "gather direct", "scatter direct":
 		m = messages{sent: []int{block(rank)}}
 		if root {
@@ -229,38 +235,40 @@ func moves(s schedule.Spec, rank int) (m messages) {
 	return m
 }
 
-// circle is a ring all-reduce of so many elements by count ranks.
-func circle(m *messages, elements, count, place int) {
+// ringAllReduce adds the messages of a ring all-reduce of a number of elements among count ranks.
+func ringAllReduce(m *messages, elements, count, position int) {
 	for b := range count {
 		_, size := share(elements, count, b)
 		for _, half := range []int{0, 1} { // first all but its own, then all but the next one's
-			if b != (place+half)%count {
+			if b != (position+half)%count {
 				m.sent = append(m.sent, size)
 			}
-			if b != (place-1+half+count)%count {
+			if b != (position-1+half+count)%count {
 				m.received = append(m.received, size)
 			}
 		}
 	}
 }
 
-// binary is how many ranks are above and below a place of NCCL's binary tree: odd places are leaves; even ones have
-// somebody to their left, and to their right if there is anybody.
-func binary(n, place int) (above, below int) {
+// binary returns the numbers of parents and children of a position in NCCL's binary tree. Odd
+// positions are leaves. Even ones have a child to the left, and one to the right if there are
+// positions.
+func binary(n, position int) (above, below int) {
 	switch {
-	case place == 0:
+	case position == 0:
 		return 0, 1
-	case place%2 == 1:
+	case position%2 == 1:
 		return 1, 0
-	case place+1 < n:
+	case position+1 < n:
 		return 1, 2
 	}
 	return 1, 1
 }
 
-// halves is what recursive halving and doubling move: a rank that ends with a block has worked on the p, p/2, p/4, ... 2
-// blocks around it, p being the largest power of two that is not above n; in each step it gives away the half that is not
-// around it. Ranks beyond p hand the buffer over and get it back.
+// halves returns the messages of recursive halving and doubling. Let p be the largest power of two
+// that is at most n. A rank that ends with a block has worked on the p, p/2, p/4, ... 2 blocks
+// around it; in each step it gives away the half without that block. Folded ranks send the whole
+// buffer and get it back.
 func halves(s schedule.Spec, rank int) (m messages) {
 	n, all := s.Ranks, int(s.Size/s.Type.Size())
 	p, log := 1, 0
@@ -301,7 +309,7 @@ func halves(s schedule.Spec, rank int) (m messages) {
 	return m
 }
 
-// traffic counts messages of so many elements.
+// traffic sums up messages whose sizes are in elements.
 func traffic(s schedule.Spec, m messages) (v schedule.Traffic) {
 	count := func(sizes []int) (n int, sum units.Bytes) {
 		for _, size := range sizes {
@@ -316,7 +324,7 @@ func traffic(s schedule.Spec, m messages) (v schedule.Traffic) {
 	return v
 }
 
-// programmed is what a program really moves.
+// programmed returns the traffic of a program.
 func programmed(p schedule.Program) (v schedule.Traffic) {
 	for _, op := range p {
 		if op.Kind == schedule.Send {
@@ -328,8 +336,8 @@ func programmed(p schedule.Program) (v schedule.Traffic) {
 	return v
 }
 
-// Every program moves what its algorithm is said to, message by message, and Volume says so without it.
-func TestEveryAlgorithmMovesWhatItShould(t *testing.T) {
+// Every program has exactly the messages of its algorithm, and Volume agrees.
+func TestProgramsHaveTheirMessages(t *testing.T) {
 	for n := 2; n <= 64; n++ {
 		specs(n, func(s schedule.Spec) {
 			for rank := range n {
@@ -343,7 +351,7 @@ func TestEveryAlgorithmMovesWhatItShould(t *testing.T) {
 	}
 }
 
-// Where pieces divide every block, each message is one whole piece.
+// If the pieces divide every block, each message is one whole piece.
 func TestPiecesAreWholeWhereTheyDivide(t *testing.T) {
 	const chunk = 3 * schedule.Element
 	for n := 2; n <= 64; n++ {

@@ -1,28 +1,28 @@
 package schedule
 
-// Windowed all-to-all: a rank sends to at most Parallel peers at once, and receives from at most as many
-// (STrack, section 4.3, which does not say how the receiver's limit is kept). The order and the sender's limit
-// are those of alltoall.go: rank r sends to r+1, r+2, ... around, and the message to r+i waits until the one
-// to r+i−Parallel is acknowledged.
-//
-// The receiver's limit needs a word from the receiver. Nothing that a sender hears otherwise tells it what
-// its receiver still waits for from others: if one rank's link is slow, all others may come to it one after
-// the other and none may end. So the first Parallel messages to a rank need no leave, and the one from r−i
-// after them waits for a credit: a message of one element that r sends to r−i when the message from
-// r−(i−Parallel) is there, all of it. Of the messages i, i+Parallel, i+2·Parallel, ... to a rank at most one
-// is therefore under way, and Parallel in all, however late or early anybody is. There is no deadlock: what a
-// message waits for belongs to messages with a smaller i.
-//
-// A rank sends and receives n−1 messages of size/n and n−1−Parallel credits. Credits land behind the result
-// in Out.
-
 import "weft/units"
 
+// windowed is an all-to-all in which a rank sends to at most Parallel peers at once, and receives
+// from at most as many (STrack, section 4.3, which does not say how the receiver's limit is
+// enforced). The order and the sender's limit are those of allToAll: rank r sends to r+1, r+2, ...,
+// and the message to r+i waits until the one to r+i−Parallel is acknowledged.
+//
+// The receiver's limit needs feedback from the receiver. No sender can otherwise know which
+// messages its receiver still expects from others: if one rank's link is slow, all others may
+// arrive at it one by one while none completes. So the first Parallel messages to a rank need no
+// permission. The message from r−i after them waits for a credit: a message of one element that r
+// sends to r−i once the message from r−(i−Parallel) has arrived completely. Of the messages i,
+// i+Parallel, i+2·Parallel, ... to a rank at most one is therefore in flight, which makes Parallel
+// in all, whatever the timing. There is no deadlock, because a message only depends on messages
+// with a smaller i.
+//
+// A rank sends and receives n−1 messages of size/n and n−1−Parallel credits. Credits are written
+// behind the result in Out.
 type windowed struct{ allToAll }
 
 func newWindowed(s Spec) windowed { return windowed{newAllToAll(s)} }
 
-// creditTag is the Tag of a credit, the last from one rank to another.
+// creditTag returns the tag of a credit, which is the last message from one rank to another.
 func (a windowed) creditTag() uint32 { return uint32(a.allToAll.tags()) }
 
 func (a windowed) tags() int64 { return a.allToAll.tags() + 1 }
@@ -37,7 +37,7 @@ func (a windowed) program(rank int) Program {
 	n, w := a.Ranks, a.Parallel
 	v := a.volume(rank)
 	p := make(Program, 0, v.Sends+v.Receives)
-	credits := a.slot(rank, n) // where they land
+	credits := a.slot(rank, n) // behind the result
 	last := make([]int32, 0, n-1)
 	for i := 1; i < n; i++ {
 		to := mod(rank+i, n)
@@ -93,5 +93,5 @@ func (a windowed) volume(rank int) Traffic {
 	return v
 }
 
-// peers: data goes up and credits go down, so every rank may do both with every other.
-func (a windowed) peers(rank int) (sends, receives []int) { return around(rank, a.Ranks) }
+// peers returns all other ranks both ways: data goes to successors and credits to predecessors.
+func (a windowed) peers(rank int) (sends, receives []int) { return otherRanks(rank, a.Ranks) }

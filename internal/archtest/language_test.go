@@ -32,8 +32,6 @@ func unedited() []string {
 		"collectives/bench",
 		"collectives/buffer",
 		"collectives/check",
-		"collectives/schedule",
-		"collectives/schedule/scheduletest",
 		"collectives/symbolic",
 		"collectives/trace",
 		"e2e",

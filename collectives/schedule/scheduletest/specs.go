@@ -1,4 +1,5 @@
-// Package scheduletest makes specs of every algorithm of every collective, for tests of what executes them.
+// Package scheduletest generates specs of every algorithm of every collective, for tests of
+// packages that execute them: Any draws a random one, Every enumerates them.
 package scheduletest
 
 import (
@@ -8,12 +9,12 @@ import (
 	"weft/units"
 )
 
-// Bounds limit what Any draws.
+// Bounds limits the specs that Any draws.
 type Bounds struct {
-	Ranks    int // at most
-	Elements int // at most, in Size
-	Chunks   []int
-	Types    []schedule.Type // nil: all
+	Ranks    int             // maximum number of ranks
+	Elements int             // maximum of Size in elements
+	Chunks   []int           // values of Chunk in elements
+	Types    []schedule.Type // nil means all
 }
 
 // Any draws a valid spec.
@@ -64,9 +65,9 @@ func Any(t *rapid.T, b Bounds) schedule.Spec {
 	return s
 }
 
-// Every calls f with a spec of every algorithm of n ranks, with each choice that changes its messages: groups
-// of every size, windows of 1, 3 and more than all, either order, one that is drawn, several roots and flows. Algorithms that cannot
-// be done by n ranks are left out.
+// Every calls f with a spec of every algorithm of n ranks, with every option that changes its
+// messages: groups of every size, windows of 1, 3 and n, both orders of peers, a shuffled order,
+// and several roots and flows. Algorithms that do not support n ranks are left out.
 func Every(n int, size, chunk units.Bytes, f func(schedule.Spec)) {
 	for _, c := range schedule.Collectives() {
 		for _, a := range schedule.Algorithms(c) {
@@ -78,7 +79,7 @@ func Every(n int, size, chunk units.Bytes, f func(schedule.Spec)) {
 	}
 }
 
-// variants returns s with every choice that its algorithm has.
+// variants returns s with every option of its algorithm.
 func variants(s schedule.Spec) (all []schedule.Spec) {
 	facts, err := schedule.About(s.Collective, s.Algorithm)
 	if err != nil {
@@ -121,7 +122,7 @@ func variants(s schedule.Spec) (all []schedule.Spec) {
 	return all
 }
 
-// divisors returns the divisors of n in order.
+// divisors returns the divisors of n in ascending order.
 func divisors(n int) (d []int) {
 	for i := 1; i <= n; i++ {
 		if n%i == 0 {
