@@ -102,7 +102,7 @@ func (l *loop) plug(p Plug, fds []int) (kept bool, err error) {
 		}
 	}
 	unix.Close(port.fd)
-	port.gone, port.full = false, false
+	port.gone, port.down, port.full = false, false, false
 	if err := l.attach(p.Host, Port{FD: fds[0], Kind: p.Kind}); err != nil {
 		port.gone, port.fd = true, -1
 		return false, err
@@ -125,7 +125,7 @@ func (l *loop) state(now units.Time) *State {
 	}
 	l.net.Sample(now, func(port int, queued units.Bytes) { s.Ports[port].Queued = queued })
 	for h := range l.ports {
-		s.Hosts[h] = HostState{Gone: l.ports[h].gone, Halted: l.ports[h].halted, Own: l.own[h], Refusals: l.refusals[h]}
+		s.Hosts[h] = HostState{Gone: l.ports[h].gone, Down: !l.ports[h].isUp(), Halted: l.ports[h].halted, Own: l.own[h], Refusals: l.refusals[h]}
 	}
 	names := make([]string, len(l.cfg.Hosts))
 	for h := range names {

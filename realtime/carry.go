@@ -64,13 +64,18 @@ func (l *loop) unlessGone(h fabric.HostID, err error) error {
 		return nil
 	}
 	p.gone = true
-	if l.conn != nil { // in tests nobody listens
-		_ = l.conn.SendValue(KindGone, Gone{Host: int(h)}) // an orchestrator that is gone ends the loop
-	}
+	l.tellGone(h)
 	if p.full {
 		return nil // it is not being read
 	}
 	return l.poll.Remove(p.fd)
+}
+
+// tellGone tells the orchestrator that a host's interface is gone or down.
+func (l *loop) tellGone(h fabric.HostID) {
+	if l.conn != nil { // in tests nobody listens
+		_ = l.conn.SendValue(KindGone, Gone{Host: int(h)}) // an orchestrator that is gone ends the loop
+	}
 }
 
 // packet returns a packet with room for a frame.
@@ -288,7 +293,8 @@ func (l *loop) Deliver(now units.Time, p *fabric.Packet) {
 	l.net.Put(p)
 }
 
-// write hands a frame to a host's kernel. One that it does not take is lost, and counted unless the host has ended.
+// write hands a frame to a host's kernel. One that it does not take is lost, and counted unless the host has ended or has taken
+// its interface down.
 func (l *loop) write(h fabric.HostID, frame []byte) {
 	port := &l.ports[h]
 	if port.gone {
@@ -302,10 +308,18 @@ func (l *loop) write(h fabric.HostID, frame []byte) {
 		l.captureHost(h, deliveredToHost, frame)
 	}
 	n, again, err := port.cable.Write(frame)
-	if err != nil && isGone(err) {
+	switch {
+	case err != nil && isGone(err):
 		l.fail(l.unlessGone(h, err))
 		return
+	case err != nil && isDown(err):
+		if !port.down {
+			port.down = true
+			l.tellGone(h)
+		}
+		return
 	}
+	port.down = false
 	if again || err != nil || n != len(frame) {
 		l.report.Refused++
 	}

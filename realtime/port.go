@@ -18,6 +18,7 @@ type port struct {
 	cable  cable // what fd is, to read and write frames
 	kind   string
 	gone   bool // its host has ended, and its interface with it
+	down   bool // its interface was down when a frame was last written to it
 	halted bool // nothing is carried from it or to it
 	full   bool // its NIC has enough to send: nothing is read until that is gone
 	burst  int  // frames to try to read in a row: what the last reading suggests is there
@@ -75,10 +76,23 @@ func preparePacketSocket(fd int) error {
 	return nil
 }
 
-// isGone says whether an error means that the host at the other end has ended: a TAP whose network namespace is
-// being removed is down, then has no device; a packet socket is down.
+// isGone says whether an error means that the interface at the other end is no more: a TAP has no device, a packet socket is down.
 func isGone(err error) bool {
-	return errors.Is(err, unix.ENETDOWN) || errors.Is(err, unix.EBADFD) || errors.Is(err, unix.EIO) || errors.Is(err, unix.ENXIO) || errors.Is(err, unix.ENODEV)
+	return errors.Is(err, unix.ENETDOWN) || errors.Is(err, unix.EBADFD) || errors.Is(err, unix.ENXIO) || errors.Is(err, unix.ENODEV)
+}
+
+// isDown says whether an error means that the interface is down. It may come up again, unless its network namespace is being
+// removed, of which a TAP device is first down.
+func isDown(err error) bool { return errors.Is(err, unix.EIO) }
+
+// isUp asks the kernel whether a port's interface takes frames. That of a packet socket, on the other end of a veth pair, always does.
+func (p *port) isUp() bool {
+	if p.gone || p.kind != PortTAP {
+		return true
+	}
+	ready := []unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLOUT}}
+	n, err := unix.Poll(ready, 0)
+	return n > 0 || err != nil // what cannot be asked is believed to be up
 }
 
 // drops returns how many frames the kernel could not queue for reading, as far as it tells: packet sockets do

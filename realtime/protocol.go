@@ -79,7 +79,7 @@ type Found struct {
 	Sent   int
 }
 
-// Gone says that a host's end of its cable is gone: until Plug nothing is carried from it or to it.
+// Gone says that a host's end of its cable is gone, so that until Plug nothing is carried from it or to it; or is down, as State says then.
 type Gone struct {
 	Host int
 }
@@ -116,6 +116,7 @@ type PortState struct {
 // HostState is what a host is like, as the network sees it.
 type HostState struct {
 	Gone   bool // its end of the cable is gone
+	Down   bool // its end of the cable is down
 	Halted bool
 
 	Own int64 // packets of the host to Weft's own ports that were carried, whatever was in them

@@ -3,7 +3,9 @@ package deploy
 import (
 	"context"
 	"os"
+	"os/exec"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -109,6 +111,55 @@ func TestPrivNodeWithoutItsInterface(t *testing.T) {
 	}
 	if got := unplugged(); len(got) > 0 {
 		t.Errorf("after a restart without their interfaces are %v", got)
+	}
+}
+
+// A node that takes its interface down is cut off until it takes it up again: its packets come back, and inspect has seen both.
+func TestPrivInterfaceDownAndUp(t *testing.T) {
+	for _, program := range []string{"ping", "ip"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(err)
+		}
+	}
+	_, h := upLab(t)
+	state := func() *NodeState {
+		s, err := h.State()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &s.Nodes[0]
+	}
+	run := func(code int, out string) {
+		t.Helper()
+		if code != 0 {
+			t.Fatalf("exit code %d: %s", code, out)
+		}
+	}
+	const ask = "ping -c 1 -W 20 "
+	h1 := func() string {
+		s, err := h.State()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Nodes[1].Address
+	}()
+	run(within(t, h, ask+h1))
+	run(within(t, h, "ip link set eth0 down"))
+	if n := state(); !n.Unplugged || n.State != "running" || !strings.Contains(n.Why, "ip link set eth0 up") {
+		t.Errorf("a node whose interface is down is %+v", n)
+	}
+	exit, err := h.Exec(t.Context(), Exec{Node: "h1", Args: []string{"ping", "-c", "2", "-i", "0.1", "-W", "1", state().Address}}, os.Stdin, os.Stdout, os.Stderr)
+	if err != nil || exit.Code == 0 {
+		t.Errorf("a node whose interface is down answers: %+v, %v", exit, err)
+	}
+	run(within(t, h, "ip link set eth0 up"))
+	if n := state(); n.Unplugged {
+		t.Errorf("a node whose interface is up again is %+v", n)
+	}
+	run(within(t, h, ask+h1))
+	exit, err = h.Exec(t.Context(), Exec{Node: "h1", Args: []string{"ping", "-c", "1", "-W", "20", state().Address}}, os.Stdin, os.Stdout, os.Stderr)
+	if err != nil || exit.Code != 0 {
+		t.Errorf("a node whose interface is up again does not answer: %+v, %v", exit, err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"fmt"
 	"os"
 
 	"weft/nodeimg/boot"
@@ -120,8 +119,8 @@ func (s *supervisor) describeLinks(out *State) error {
 		r := look.Hosts[h].Refusals
 		n := &out.Nodes[h]
 		n.NotRouted, n.Malformed, n.Spoofed, n.Untaken = r.NotRouted, r.Malformed, r.Spoofed, look.Hosts[h].Own
-		if look.Hosts[h].Gone && n.PID != 0 {
-			n.Unplugged, n.Why = true, fmt.Sprintf("%s; weft node %s %s restart gives it a new one", withoutInterface, s.deployment.Lab, n.Name)
+		if why := s.withoutInterface(h, &look.Hosts[h]); why != "" && n.PID != 0 {
+			n.Unplugged, n.Why = true, why
 		}
 		refused.Add(r)
 		untaken += n.Untaken

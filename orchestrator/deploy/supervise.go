@@ -13,10 +13,12 @@ import (
 
 	"weft/internal/cleanup"
 	"weft/internal/control"
+	"weft/nodeimg/boot"
 	"weft/orchestrator/emulate"
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/docker"
+	"weft/realtime"
 )
 
 // supervisor owns a lab that is up.
@@ -218,20 +220,32 @@ func (s *supervisor) attend() {
 // it, and the kernel tells of both in no order. Ours: it takes milliseconds.
 const endingTime = time.Second
 
-// withoutInterface is what is said of a node that runs and that the network reaches no more.
-const withoutInterface = "its interface was deleted or taken down"
+// withoutInterface says why the network does not reach a host that runs, and what would have it reached again; empty: it does.
+func (s *supervisor) withoutInterface(h int, look *realtime.HostState) string {
+	switch name := s.x.Graph.Nodes[h].Name; {
+	case look.Gone:
+		return fmt.Sprintf("its interface was deleted; weft node %s %s restart gives it a new one", s.deployment.Lab, name)
+	case look.Down:
+		return fmt.Sprintf("its interface was taken down; weft exec %s -- ip link set %s up", name, boot.Interface)
+	}
+	return ""
+}
 
-// unplugged notes that a node has lost its interface, unless the node has ended as well, or has a new one.
+// unplugged notes that a node has lost its interface, unless the node has ended as well, or has one again.
 func (s *supervisor) unplugged(h int) {
 	look, err := s.lab.Look()
-	if err != nil || !look.Hosts[h].Gone {
+	if err != nil {
+		return
+	}
+	why := s.withoutInterface(h, &look.Hosts[h])
+	if why == "" {
 		return
 	}
 	s.mu.Lock()
 	ended := s.nodes[h].dead != "" || s.nodes[h].asked
 	s.mu.Unlock()
 	if !ended {
-		s.events.add(Event{Event: "unplugged", Node: s.x.Graph.Nodes[h].Name, Text: withoutInterface})
+		s.events.add(Event{Event: "unplugged", Node: s.x.Graph.Nodes[h].Name, Text: why})
 	}
 }
 
