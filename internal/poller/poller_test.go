@@ -1,10 +1,13 @@
 package poller
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"weft/internal/quiettest"
 )
 
 func newPoller(t *testing.T) *Poller {
@@ -53,25 +56,25 @@ func TestWaitReportsReadableDescriptors(t *testing.T) {
 func TestWaitKeepsToItsTimeout(t *testing.T) {
 	p := newPoller(t)
 	const timeout = 200 * time.Microsecond
-	best, early := time.Hour, 0
-	for range 50 {
-		start := time.Now()
-		if err := p.Wait(timeout); err != nil {
-			t.Fatal(err)
+	quiettest.Check(t, 3, func() error {
+		best, early := time.Hour, 0
+		for range 50 {
+			start := time.Now()
+			if err := p.Wait(timeout); err != nil {
+				t.Fatal(err)
+			}
+			took := time.Since(start)
+			if took < timeout {
+				early++ // a signal, of Go's own scheduler
+				continue
+			}
+			best = min(best, took)
 		}
-		took := time.Since(start)
-		if took < timeout {
-			early++ // a signal, of Go's own scheduler
-			continue
+		if early > 10 || best > 20*timeout {
+			return fmt.Errorf("of 50 waits of %v %d ended early, and the best of the others took %v", timeout, early, best)
 		}
-		best = min(best, took)
-	}
-	if early > 10 {
-		t.Errorf("%d of 50 waits of %v ended early", early, timeout)
-	}
-	if best > 20*timeout { // loose: the machine may be busy
-		t.Errorf("the best of 50 waits of %v took %v", timeout, best)
-	}
+		return nil
+	})
 }
 
 func TestCPU(t *testing.T) {

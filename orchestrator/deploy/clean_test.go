@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/quiettest"
 	"weft/internal/regular"
 	"weft/orchestrator/topology"
 )
@@ -48,7 +49,7 @@ func TestPrivStuckSupervisorIsLeft(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(5 * time.Second); !stopped(t, pid); time.Sleep(time.Millisecond) { // its threads stop one after the other
+	for deadline := time.Now().Add(quiettest.Patience); !stopped(t, pid); time.Sleep(time.Millisecond) { // its threads stop one after the other
 		if time.Now().After(deadline) {
 			t.Fatal("the supervisor does not stop")
 		}

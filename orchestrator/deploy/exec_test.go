@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"weft/internal/quiettest"
 )
 
 // A program ends with its node, and whoever ran it is told that, and how, whenever the node was killed: before it was to
@@ -78,7 +80,7 @@ func TestPrivNodeWithoutItsInterface(t *testing.T) {
 	if code, out := within(t, h, "ip link del eth0"); code != 0 {
 		t.Fatalf("exit code %d: %s", code, out)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), killTime)
+	ctx, stop := context.WithTimeout(t.Context(), quiettest.Patience)
 	defer stop()
 	var told []string
 	err := h.Events(ctx, true, func(e Event) error {
@@ -166,7 +168,7 @@ func TestPrivInterfaceDownAndUp(t *testing.T) {
 // awaitDead waits until the supervisor has noted the end of a node.
 func awaitDead(t *testing.T, h *Handle, node int) *State {
 	t.Helper()
-	for deadline := time.Now().Add(killTime); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(quiettest.Patience); ; time.Sleep(time.Millisecond) {
 		s, err := h.State()
 		if err != nil {
 			t.Fatal(err)

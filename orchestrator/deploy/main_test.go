@@ -23,6 +23,7 @@ import (
 
 	"weft/internal/control"
 	"weft/internal/dockertest"
+	"weft/internal/quiettest"
 	"weft/internal/testenv"
 	"weft/nodeimg/agent"
 	"weft/nodeimg/boot"
@@ -279,7 +280,7 @@ func (m machine) same(n machine) bool {
 func (m machine) nothingLeft(t *testing.T, root string) {
 	t.Helper()
 	now := look(t)
-	for deadline := time.Now().Add(30 * time.Second); !m.same(now) && time.Now().Before(deadline); now = look(t) {
+	for deadline := time.Now().Add(quiettest.Patience); !m.same(now) && time.Now().Before(deadline); now = look(t) {
 		time.Sleep(10 * time.Millisecond) // others use the machine too
 	}
 	if !slices.Equal(m.interfaces, now.interfaces) || !slices.Equal(m.qdiscs, now.qdiscs) {
@@ -301,7 +302,7 @@ func (m machine) nothingLeft(t *testing.T, root string) {
 			t.Errorf("containers %v are left (%v)", names, err)
 		}
 	}
-	deadline := time.Now().Add(time.Second)
+	deadline := time.Now().Add(quiettest.Patience)
 	for pids := processesOf(root); len(pids) > 0; pids = processesOf(root) {
 		if time.Now().After(deadline) {
 			t.Fatalf("processes %v are left", pids)

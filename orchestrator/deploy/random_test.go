@@ -19,6 +19,7 @@ import (
 	"github.com/docker/docker/api/types/filters"
 	engine "github.com/docker/docker/client"
 
+	"weft/internal/quiettest"
 	"weft/internal/sample"
 	"weft/internal/umltest"
 	"weft/orchestrator/runtime"
@@ -121,7 +122,7 @@ func (k *blow) carryOut(t *testing.T, typical time.Duration) (killed bool) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	wait, over := time.Duration(k.at*float64(typical)), time.After(time.Minute)
+	wait, over := time.Duration(k.at*float64(typical)), time.After(quiettest.Patience)
 	var err error
 	for running := true; running; {
 		select {

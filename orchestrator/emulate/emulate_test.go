@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,11 +36,21 @@ func privileged(t testing.TB) {
 // runs runs x, which must go well, and checks what must hold of every run.
 func runs(t *testing.T, x Experiment) *Outcome {
 	t.Helper()
+	o, err := runsIf(t, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// runsIf runs x, and checks what must hold of every run that goes well.
+func runsIf(t *testing.T, x Experiment) (*Outcome, error) {
+	t.Helper()
 	privileged(t)
 	x.Processes.Stderr = os.Stderr
 	o, err := Run(t.Context(), x)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	for _, d := range o.Dones {
 		if d.Wrong != 0 {
@@ -63,7 +74,7 @@ func runs(t *testing.T, x Experiment) *Outcome {
 		t.Errorf("the network carried %d packets, hosts sent %d and %d acknowledgements", o.Fabric.Injected, o.Transport.DataPackets, o.Transport.Acks)
 	}
 	t.Logf("verdict %s %v", o.Fidelity.Verdict, o.Fidelity.Reasons)
-	return o
+	return o, nil
 }
 
 // punctual runs an experiment that measures time until check returns nil, a few times at most. See quiettest.Check; a run
@@ -223,8 +234,8 @@ func TestPrivPing(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out.String())
 		}
 		m := regexp.MustCompile(`= ([0-9.]+)/`).FindStringSubmatch(out.String())
-		if m == nil || !strings.Contains(out.String(), " 0% packet loss") {
-			t.Fatalf("ping said\n%s", out.String())
+		if m == nil || !strings.Contains(out.String(), " 0% packet loss") { // it does not wait long for the last
+			return fmt.Errorf("ping said\n%s", out.String())
 		}
 		if o.Report.ARP == 0 || o.Fabric.Delivered < 20 {
 			t.Errorf("%d ARP answers, %d packets delivered", o.Report.ARP, o.Fabric.Delivered)
@@ -256,12 +267,12 @@ func TestPrivIperf(t *testing.T) {
 			server <- c.Exec(ctx, "h1", runtime.Command{Args: []string{"iperf3", "-s", "-1"}, Stdout: &bytes.Buffer{}})
 		}()
 		defer func() { cancel(); <-server }()
-		for try := 0; ; try++ {
+		for limit := time.Now().Add(quiettest.Patience); ; {
 			out.Reset()
 			err := c.Exec(ctx, "h0", runtime.Command{
 				Args: []string{"iperf3", "-c", x.Addrs[1].String(), "-t", "1", "-f", "m"}, Stdout: &out, Stderr: &out,
 			})
-			if err == nil || try == 20 {
+			if err == nil || time.Now().After(limit) {
 				return err
 			}
 			select { // until the server listens
@@ -287,18 +298,31 @@ func TestPrivIperf(t *testing.T) {
 	})
 }
 
-// long is a workload that does not end by itself in the time of a test.
-func long() Experiment {
-	return allToAll(4, 500, 1000, 5000)
+// long is a workload that does not end by itself in the time of a test. underWay waits until some of it is done.
+func long() (x Experiment, underWay func(context.Context)) {
+	x = allToAll(4, 500, 1000, 5000)
+	done := make(chan struct{})
+	once := sync.OnceFunc(func() { close(done) })
+	x.Progress = func(p Progress) {
+		if p.Done > 0 {
+			once()
+		}
+	}
+	return x, func(ctx context.Context) {
+		select {
+		case <-done:
+		case <-ctx.Done():
+		}
+	}
 }
 
 func TestPrivDeathIsReportedByName(t *testing.T) {
 	privileged(t)
 	for _, victim := range []string{"h2", runtime.Fabric} {
-		x := long()
+		x, underWay := long()
 		killed := make(chan quiettest.Stopwatch, 1)
 		x.During = func(ctx context.Context, c runtime.Cluster) error {
-			time.Sleep(300 * time.Millisecond)
+			underWay(ctx)
 			p := c.Fabric()
 			if victim != runtime.Fabric {
 				p = c.Node(2)
@@ -331,11 +355,11 @@ func TestPrivDeathIsReportedByName(t *testing.T) {
 func TestPrivSilenceIsReportedByName(t *testing.T) {
 	privileged(t)
 	for _, victim := range []string{"h2", runtime.Fabric} {
-		x := long()
+		x, underWay := long()
 		var at time.Time
 		stopped := make(chan quiettest.Stopwatch, 1)
 		x.During = func(ctx context.Context, c runtime.Cluster) error {
-			time.Sleep(300 * time.Millisecond)
+			underWay(ctx)
 			p := c.Fabric()
 			if victim != runtime.Fabric {
 				p = c.Node(2)
@@ -366,9 +390,9 @@ func TestPrivSilenceIsReportedByName(t *testing.T) {
 func TestPrivInterruptKeepsWhatThereIs(t *testing.T) {
 	privileged(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	x := long()
-	x.During = func(context.Context, runtime.Cluster) error {
-		time.Sleep(300 * time.Millisecond)
+	x, underWay := long()
+	x.During = func(ctx context.Context, _ runtime.Cluster) error {
+		underWay(ctx)
 		cancel()
 		return nil
 	}

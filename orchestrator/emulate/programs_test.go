@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/quiettest"
 	"weft/orchestrator/runtime"
 )
 
@@ -46,7 +47,7 @@ func TestPrivProgramsRunBesideTheWorkload(t *testing.T) {
 		}
 		return ctx.Err()
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), quiettest.Patience)
 	defer cancel()
 	if _, err := Run(ctx, x); err != nil {
 		t.Fatalf("%v; heard %q, expected %q", err, out.text.String(), wants)
@@ -60,13 +61,13 @@ func TestPrivAProgramThatFailsEndsTheRun(t *testing.T) {
 		"the program of h1: exit status 3: no way":    {"sh", "-c", "echo no way; exit 3"},
 		"h1: stat /absent: no such file or directory": {"/absent"},
 	} {
-		x := long()
+		x, _ := long()
 		x.Programs = []Program{{Host: 1, Command: runtime.Command{Args: args}}}
 		if _, err := Run(t.Context(), x); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, expected %q", err, want)
 		}
 	}
-	x := long()
+	x, _ := long()
 	x.Programs = []Program{{Host: 1, Command: runtime.Command{Image: "alpine:3"}}}
 	if _, err := Run(t.Context(), x); err == nil || !strings.Contains(err.Error(), "--runtime docker") {
 		t.Errorf("got %v", err)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/control"
+	"weft/internal/quiettest"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
 )
@@ -131,7 +132,7 @@ func exit(t *testing.T, c *Cluster) runtime.Exit {
 	select {
 	case e := <-c.Exits():
 		return e
-	case <-time.After(20 * time.Second):
+	case <-time.After(quiettest.Patience):
 		t.Fatal("nobody says that a process has ended")
 		return runtime.Exit{}
 	}
@@ -188,21 +189,21 @@ func TestPrivKillFreezeRestart(t *testing.T) {
 		t.Errorf("got %+v", link)
 	}
 	p := c.Node(1)
-	echo := func() error {
-		_ = p.Conn.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+	echo := func(patience time.Duration) error {
+		_ = p.Conn.SetReadDeadline(time.Now().Add(patience))
 		err := p.Conn.SendValue("echo", 1)
 		if err == nil {
 			_, err = p.Conn.Expect("echo", nil)
 		}
 		return err
 	}
-	if err := echo(); err != nil {
+	if err := echo(quiettest.Patience); err != nil {
 		t.Error(err)
 	}
 	if err := c.Freeze(1, true); err != nil {
 		t.Fatal(err)
 	}
-	if err := echo(); !errors.Is(err, os.ErrDeadlineExceeded) {
+	if err := echo(300 * time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("a frozen node answers: %v", err)
 	}
 	if err := c.Freeze(1, false); err != nil {
@@ -339,7 +340,7 @@ func TestPrivJournalAndNames(t *testing.T) {
 func run(t *testing.T, c *Cluster, name string, args ...string) (string, error) {
 	t.Helper()
 	var out buffer
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), quiettest.Patience)
 	defer cancel()
 	err := c.Exec(ctx, name, runtime.Command{Args: args, Stdout: &out, Stderr: &out})
 	return out.String(), err

@@ -74,7 +74,7 @@ func TestPrivPing(t *testing.T) {
 		t.Skip(err)
 	}
 	c := begin(t, lab(3))
-	if out, err := run(t, c, "h0", "ping", "-c2", "-i0.05", "-W2", "10.0.0.3"); err != nil {
+	if out, err := run(t, c, "h0", "ping", "-c2", "-i0.05", "-W60", "10.0.0.3"); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
 }

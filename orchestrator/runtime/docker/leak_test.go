@@ -20,6 +20,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 
 	"weft/internal/dockertest"
+	"weft/internal/quiettest"
 	"weft/orchestrator/runtime"
 )
 
@@ -258,7 +259,7 @@ func engineEnds(t *testing.T, end func(*dockertest.Engine)) (*dockertest.Engine,
 			if x.Name == "docker" {
 				return e, c.(*Cluster)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(quiettest.Patience):
 			t.Fatal("nobody says that the engine is gone")
 		}
 	}
@@ -331,17 +332,17 @@ func TestPrivCleanWaitsForReapers(t *testing.T) {
 		}
 		over := make(chan error, 1)
 		go func() { over <- r.cmd.Wait() }()
-		start := time.Now()
 		if _, err := Clean(t.Context(), ""); err != nil {
 			t.Error(err)
 		}
-		t.Logf("cleaned in %v", time.Since(start).Round(time.Millisecond))
+		cleaned := quiettest.Start()
 		select {
 		case err := <-over:
 			if hangs != (err != nil) {
 				t.Errorf("the reaper ended with %v", err)
 			}
-		case <-time.After(time.Second):
+			cleaned.AtMost(t, time.Second, "the end of the reaper, which Clean waits for,")
+		case <-time.After(quiettest.Patience):
 			t.Error("the reaper is left")
 		}
 	}

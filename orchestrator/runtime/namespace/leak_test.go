@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"weft/internal/quiettest"
 )
 
 // traces is everything that a lab could leave on a machine. Others may use the machine meanwhile, so
@@ -147,7 +149,7 @@ func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
 		killed := time.Now()
 		cmd.Wait()
 		left, used := pids, []string(nil)
-		for time.Since(killed) < 30*time.Second {
+		for time.Since(killed) < quiettest.Patience {
 			// A process that is ending loses its arguments before it leaves its namespaces.
 			if left = marked(mark); len(left) == 0 {
 				if used = inUse(spaces); len(used) == 0 {
@@ -229,7 +231,7 @@ func killedAtEveryStep(t *testing.T, operations int, kind ...string) {
 		line, _ := bufio.NewReader(out).ReadString('\n')
 		_ = cmd.Process.Kill() // where there was no such step
 		_ = cmd.Wait()
-		deadline := time.Now().Add(5 * time.Second)
+		deadline := time.Now().Add(quiettest.Patience)
 		for left := marked(mark); len(left) > 0; left = marked(mark) {
 			if time.Now().After(deadline) {
 				t.Fatalf("killed before operation %d: processes %v are left", n, left)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"weft/internal/control"
+	"weft/internal/quiettest"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/runtime"
 )
@@ -190,7 +191,7 @@ func privileged(t *testing.T) {
 func run(t *testing.T, c *Cluster, node string, args ...string) (string, error) {
 	t.Helper()
 	var out buffer
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), quiettest.Patience)
 	defer cancel()
 	err := c.Exec(ctx, node, runtime.Command{Args: args, Stdout: &out, Stderr: &out})
 	return out.String(), err

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"time"
+	"weft/internal/quiettest"
 	"weft/orchestrator/runtime"
 
 	"golang.org/x/sys/unix"
@@ -134,7 +135,7 @@ func TestPrivOrdinaryUserInterrupted(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(10 * time.Second); !strings.Contains(out.String(), "waiting") && !strings.Contains(out.String(), "unavailable"); {
+		for deadline := time.Now().Add(quiettest.Patience); !strings.Contains(out.String(), "waiting") && !strings.Contains(out.String(), "unavailable"); {
 			if time.Now().After(deadline) {
 				cmd.Process.Kill()
 				cmd.Wait()
@@ -154,7 +155,7 @@ func TestPrivOrdinaryUserInterrupted(t *testing.T) {
 			t.Errorf("%v: exit code %d, want %d", s.signal, code, s.code)
 		}
 		left := pids
-		for len(left) > 0 && time.Since(sent) < 30*time.Second {
+		for len(left) > 0 && time.Since(sent) < quiettest.Patience {
 			left = marked(mark)
 		}
 		t.Logf("%v: %d processes gone after %v", s.signal, len(pids), time.Since(sent).Round(time.Millisecond))
