@@ -14,8 +14,8 @@ import (
 
 	"weft/internal/quiettest"
 	"weft/orchestrator/emulate"
+	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
-	"weft/orchestrator/run"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/namespace"
 	"weft/orchestrator/topology"
@@ -34,7 +34,7 @@ workload:
 const dilation = 1000
 
 // inside runs a lab and, while it is up, what is to be done in its nodes.
-func inside(t *testing.T, text string, do func(ctx context.Context, c runtime.Cluster) error) *run.Experiment {
+func inside(t *testing.T, text string, do func(ctx context.Context, c runtime.Cluster) error) *experiment.Experiment {
 	t.Helper()
 	needEmulation(t)
 	if namespace.NeedsUserNS() {
@@ -44,7 +44,7 @@ func inside(t *testing.T, text string, do func(ctx context.Context, c runtime.Cl
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := run.Build(l[0])
+	x, err := experiment.Build(l[0])
 	if err != nil {
 		t.Fatal(err)
 	}

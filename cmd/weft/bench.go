@@ -15,8 +15,8 @@ import (
 	"weft/collectives/schedule"
 	"weft/internal/regular"
 	"weft/orchestrator/benchmark"
+	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
-	orchestrate "weft/orchestrator/run"
 	"weft/results/record"
 	"weft/results/store"
 	"weft/transport"
@@ -171,7 +171,7 @@ func (f *benchFlags) cases(began time.Time) ([]benchCase, error) {
 			if len(labs) > 1 {
 				return nil, usagef("%s sweeps over %s; choose one with --set", network, plural(len(labs), "run"))
 			}
-			if problems := orchestrate.Check(labs); len(problems) > 0 {
+			if problems := experiment.Check(labs); len(problems) > 0 {
 				return nil, problems
 			}
 			c.Link, c.Notes = labs[0].Topology.Link.Rate, benchNotes(labs[0], lossless)
@@ -224,7 +224,7 @@ func benchNotes(l *lab.Lab, lossless []string) (notes []string) {
 	if err != nil {
 		return notes
 	}
-	effective, err := orchestrate.Effective(l)
+	effective, err := experiment.Effective(l)
 	if err != nil {
 		return notes // the run itself says what is wrong
 	}

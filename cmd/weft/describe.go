@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/orchestrator/deploy"
+	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/plan"
 	orchestrate "weft/orchestrator/run"
@@ -46,7 +47,7 @@ func (a *app) explainCommand() *cobra.Command {
 		Short:   "show the lab with every default filled in, what it comes to, and where each value came from",
 		Example: "  weft explain labs/quickstart.yaml\n  weft explain labs/quickstart.yaml --set transport.pc4.target_qtime=1us --json",
 	}, &flags, func(l *lab.Lab, runs int) error {
-		effective, err := orchestrate.Effective(l)
+		effective, err := experiment.Effective(l)
 		if err != nil {
 			return err
 		}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
-	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/topology"
 	"weft/transport"
 )
@@ -140,7 +140,7 @@ func (g *generated) lab(kind, sketch string) (string, error) {
 		}
 	}
 	if err == nil {
-		n.deep = slices.ContainsFunc(orchestrate.Outside(labs[0]), func(p lab.Problem) bool { return strings.HasPrefix(p.Path, "queues.ecn.") })
+		n.deep = slices.ContainsFunc(experiment.Outside(labs[0]), func(p lab.Problem) bool { return strings.HasPrefix(p.Path, "queues.ecn.") })
 	}
 	if n.upDown || n.deep {
 		text = g.text(kind, sketch, n)
@@ -149,7 +149,7 @@ func (g *generated) lab(kind, sketch string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if problems := orchestrate.Check(labs); len(problems) > 0 {
+	if problems := experiment.Check(labs); len(problems) > 0 {
 		return "", problems
 	}
 	return text, nil

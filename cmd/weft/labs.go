@@ -11,8 +11,8 @@ import (
 
 	library "weft/labs"
 	"weft/orchestrator/catalogue"
+	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
-	orchestrate "weft/orchestrator/run"
 	"weft/results/expect"
 	"weft/results/table"
 )
@@ -103,7 +103,7 @@ func (f *labFlags) loadOne(name string) (file, error) {
 	var problems lab.Problems
 	switch {
 	case err == nil:
-		problems = append(orchestrate.Check(labs), checkExpectations(src.text, &lab.Rest{Labs: labs, Network: true}, len(f.set) == 0)...)
+		problems = append(experiment.Check(labs), checkExpectations(src.text, &lab.Rest{Labs: labs, Network: true}, len(f.set) == 0)...)
 	case errors.As(err, &problems):
 		problems = slices.Concat(problems, checkRest(&src, opts, problems))
 	default:
@@ -121,7 +121,7 @@ func checkRest(src *source, opts lab.Options, found lab.Problems) lab.Problems {
 	rest := lab.RestOf(src.name, src.text, opts, found)
 	var network lab.Problems
 	if rest.Network {
-		network = orchestrate.Check(rest.Labs)
+		network = experiment.Check(rest.Labs)
 	}
 	network = slices.DeleteFunc(network, func(p lab.Problem) bool { return !rest.Sound(p) })
 	return append(network, checkExpectations(src.text, &rest, false)...)
@@ -140,7 +140,7 @@ func checkExpectations(text []byte, rest *lab.Rest, whole bool) lab.Problems {
 	compared := map[string]bool{} // expectations whose points exist
 	var out lab.Problems
 	for _, l := range labs {
-		scope, unknown := orchestrate.Scope(l), false
+		scope, unknown := l.Scope(), false
 		setting := scope.Setting
 		scope.Setting = func(path string) (string, bool) {
 			unknown = unknown || !rest.Has(path) || !rest.Network && strings.HasPrefix(path, "workload.")

@@ -17,9 +17,9 @@ import (
 
 	"weft/internal/regular"
 	library "weft/labs"
+	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/paper"
-	orchestrate "weft/orchestrator/run"
 	"weft/results/expect"
 	"weft/results/plot"
 	"weft/results/report"
@@ -194,7 +194,7 @@ func (a *app) figure(ctx context.Context, p *paper.Paper, f *paper.Figure, flags
 	}
 	points := make([]expect.Point, len(runs))
 	for i := range runs {
-		points[i] = expect.Point{At: expect.At(jobs[i].lab.Point), Summary: runs[i], Scope: orchestrate.Scope(jobs[i].lab)}
+		points[i] = expect.Point{At: expect.At(jobs[i].lab.Point), Summary: runs[i], Scope: jobs[i].lab.Scope()}
 		if len(all) > 1 {
 			points[i].At["lab"] = jobs[i].lab.Name
 		}
@@ -233,7 +233,7 @@ func embedded(name string, set []string) (file, error) {
 	if err != nil {
 		return file{}, err
 	}
-	if problems := append(orchestrate.Check(l), checkExpectations(text, &lab.Rest{Labs: l, Network: true}, len(set) == 0)...); len(problems) > 0 {
+	if problems := append(experiment.Check(l), checkExpectations(text, &lab.Rest{Labs: l, Network: true}, len(set) == 0)...); len(problems) > 0 {
 		return file{}, problems
 	}
 	return file{source: source{name: name, text: text}, labs: l}, nil

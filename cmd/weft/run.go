@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/internal/regular"
+	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
 	"weft/results/junit"
@@ -156,7 +157,7 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 					return err
 				}
 			}
-			if err := orchestrate.Runnable(l); err != nil {
+			if err := experiment.Runnable(l); err != nil {
 				return err
 			}
 		}

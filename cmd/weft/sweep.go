@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"weft/orchestrator/lab"
-	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/uml"
 	"weft/results/expect"
 	"weft/results/record"
@@ -65,7 +64,7 @@ func dropSweeps(jobs []job) {
 func pointsOf(jobs []job, runs []*record.Summary, which []int) []expect.Point {
 	var out []expect.Point
 	for _, i := range which {
-		out = append(out, expect.Point{At: expect.At(jobs[i].lab.Point), Fixed: replaced(jobs[i].lab), Summary: runs[i], Scope: orchestrate.Scope(jobs[i].lab)})
+		out = append(out, expect.Point{At: expect.At(jobs[i].lab.Point), Fixed: replaced(jobs[i].lab), Summary: runs[i], Scope: jobs[i].lab.Scope()})
 	}
 	return out
 }

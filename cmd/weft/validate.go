@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
-	orchestrate "weft/orchestrator/run"
 )
 
 func (a *app) validateCommand() *cobra.Command {
@@ -66,13 +66,13 @@ func (a *app) validate(names []string, flags labFlags, asJSON bool) error {
 		for _, p := range problems {
 			c.Problems = append(c.Problems, wrong{p.Line, p.Column, p.Flag, p.Path, p.Message})
 		}
-		for _, p := range orchestrate.OutsideOf(f.labs) {
+		for _, p := range experiment.OutsideOf(f.labs) {
 			c.Warnings = append(c.Warnings, wrong{p.Line, p.Column, p.Flag, p.Path, p.Message})
 			if !asJSON {
 				fmt.Fprintf(a.stderr, "warning: %v\n", p)
 			}
 		}
-		if c.OK && orchestrate.Runnable(f.labs[0]) != nil {
+		if c.OK && experiment.Runnable(f.labs[0]) != nil {
 			c.Runs, c.Note = 0, "nothing to run: weft deploy, plan, graph and explain can use it, weft run needs a workload or clocks.for"
 		}
 		if c.OK && !asJSON {

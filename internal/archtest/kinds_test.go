@@ -44,10 +44,11 @@ func registrations() []registered {
 // others says, by package and word, where the name of a kind is compared that is also the name of something else.
 func others() map[string]string {
 	return map[string]string{
-		"cmd/weft both":         "engine.kind: a simulation and an emulation; of the parameter server, push and pull",
-		"orchestrator/run both": "engine.kind",
-		"cmd/weft none":         "deploy.ActionNone",
-		"orchestrator/lab tree": "a key of the table of synonyms, which is of what people type and not of kinds",
+		"cmd/weft both":                "engine.kind: a simulation and an emulation; of the parameter server, push and pull",
+		"orchestrator/run both":        "engine.kind",
+		"orchestrator/experiment both": "engine.kind",
+		"cmd/weft none":                "deploy.ActionNone",
+		"orchestrator/lab tree":        "a key of the table of synonyms, which is of what people type and not of kinds",
 	}
 }
 

@@ -31,6 +31,7 @@ func packages() []entry {
 		{"internal/dockertest", "", "a Docker Engine for tests"},
 		{"internal/fuzztest", "", "seeds and mutations for any fuzz target"},
 		{"internal/golden", "", "compares text with files"},
+		{"internal/mac", "", "MAC addresses of nodes"},
 		{"internal/nearest", "", "compares words"},
 		{"internal/poller", "", "waits for descriptors and instants, whatever they are of"},
 		{"internal/thread", "", "a thread for a function"},
@@ -93,10 +94,10 @@ func packages() []entry {
 
 		{"nodeimg/agent", "clocksync clocksync/labtime clocksync/node collectives/buffer host internal/clock internal/control internal/poller results/stats transport transport/wire units",
 			"drives a host by the machine's clock, over sockets, with real buffers"},
-		{"nodeimg/boot", "internal/control internal/poller internal/thread units", "becomes a node as it is told over a socket"},
+		{"nodeimg/boot", "internal/control internal/mac internal/poller internal/thread units", "becomes a node as it is told over a socket"},
 
 		{"tc-shaping/qdisc", "units", "rates and delays of links"},
-		{"tc-shaping/ports", "fabric tc-shaping/qdisc transport/wire units", "what a port of the fabric, with headers of the transport, is in the kernel"},
+		{"tc-shaping/ports", "fabric internal/mac tc-shaping/qdisc transport/wire units", "what a port of the fabric, with headers of the transport, is in the kernel"},
 		{"tc-shaping/tcnl", "tc-shaping/qdisc units", "puts disciplines on devices"},
 		{"tc-shaping/measure", "tc-shaping/qdisc units", "compares links with their disciplines"},
 		{"tc-shaping/probe", "internal/thread tc-shaping/qdisc tc-shaping/tcnl", "tries disciplines in a namespace of its own"},
@@ -120,6 +121,12 @@ func packages() []entry {
 		{"orchestrator/capture", "orchestrator/pcapng realtime", "writes what the fabric process copies"},
 		{"orchestrator/topology", "orchestrator/lab units", "makes a graph of a lab's section"},
 		{"orchestrator/topology/render", "orchestrator/topology units", "draws a graph"},
+		{"orchestrator/experiment", "clocksync clocksync/clock clocksync/node clocksync/noise collectives/buffer collectives/schedule fabric fabric/queues host orchestrator/lab " +
+			"orchestrator/topology params results/record tc-shaping/ports tc-shaping/qdisc transport transport/cc transport/wire units",
+			"a lab's network and what each host does on it, worked out and checked; no engine, so that any machine can ask what a lab comes to"},
+		{"orchestrator/summary", "clocksync clocksync/metrics clocksync/node collectives/bench collectives/schedule fabric host orchestrator/experiment orchestrator/lab " +
+			"orchestrator/topology results/plot results/record results/stats transport transport/wire units",
+			"what a run came to, from its experiment and what an engine brought back; no engine and no files, so that the same outcome has the same record"},
 		{"orchestrator/uml", "internal/poller units", "waits for a kernel's process; memory has units"},
 		{"internal/umltest", "internal/quiettest internal/sample internal/testenv orchestrator/uml", "runs tests under another kernel"},
 
@@ -128,33 +135,34 @@ func packages() []entry {
 		{"orchestrator/runtime/docker", "internal/cleanup internal/control internal/poller nodeimg/boot orchestrator/runtime", "a runtime"},
 		{"orchestrator/runtime/namespace", "internal/cleanup internal/control internal/thread nodeimg/boot orchestrator/runtime units", "a runtime"},
 
-		{"orchestrator/kernelpath", "clocksync/labtime fabric realtime internal/clock internal/control nodeimg/boot orchestrator/runtime " +
-			"tc-shaping/measure tc-shaping/ports tc-shaping/probe tc-shaping/qdisc tc-shaping/tcnl units",
+		{"orchestrator/kernelpath", "clocksync/labtime fabric internal/clock internal/control nodeimg/boot orchestrator/runtime realtime tc-shaping/measure tc-shaping/ports " +
+			"tc-shaping/probe tc-shaping/qdisc tc-shaping/tcnl units",
 			"the kernel as a fabric: switches are nodes of a runtime with disciplines on their ports, described as realtime describes its own"},
 		{"orchestrator/doctor", "internal/thread orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/uml tc-shaping/probe tc-shaping/qdisc units",
 			"tries every runtime and kernel"},
-		{"orchestrator/emulate", "clocksync/labtime clocksync/node collectives/schedule fabric realtime host internal/cleanup internal/clock internal/control " +
-			"internal/poller internal/regular nodeimg/agent nodeimg/boot orchestrator/kernelpath orchestrator/runtime orchestrator/runtime/namespace orchestrator/uml " +
-			"results/record results/stats tc-shaping/ports tc-shaping/qdisc transport transport/cc/pc4 transport/wire units",
+		{"orchestrator/emulate", "clocksync/labtime clocksync/node collectives/schedule fabric host internal/cleanup internal/clock internal/control internal/poller " +
+			"internal/regular nodeimg/agent nodeimg/boot orchestrator/kernelpath orchestrator/runtime orchestrator/runtime/namespace orchestrator/uml " +
+			"realtime results/record results/stats tc-shaping/ports tc-shaping/qdisc transport transport/cc/pc4 transport/wire units",
 			"starts agents and a network in a runtime, chooses a dilation, collects what they did"},
 		{"orchestrator/plan", "nodeimg/boot orchestrator/emulate orchestrator/kernelpath orchestrator/runtime orchestrator/topology/render tc-shaping/qdisc units",
 			"prints the value that emulate launches"},
-		{"orchestrator/run", "clocksync clocksync/clock clocksync/metrics clocksync/node clocksync/noise collectives/bench collectives/buffer collectives/schedule collectives/symbolic " +
-			"fabric fabric/queues realtime host internal/crew orchestrator/capture orchestrator/emulate orchestrator/kernelpath orchestrator/lab orchestrator/plan " +
-			"orchestrator/runtime orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/topology orchestrator/uml params " +
-			"results/expect results/plot results/record results/stats results/store sim tc-shaping/qdisc " +
-			"transport transport/cc transport/wire units",
-			"makes an experiment of a lab, gives it to an engine, sums up what came back"},
+		{"orchestrator/run", "collectives/symbolic fabric host internal/crew orchestrator/capture orchestrator/emulate orchestrator/experiment orchestrator/kernelpath " +
+			"orchestrator/lab orchestrator/plan orchestrator/runtime orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/summary " +
+			"orchestrator/topology orchestrator/uml realtime results/expect results/record results/stats results/store sim tc-shaping/qdisc transport " +
+			"transport/wire units",
+			"chooses an engine for an experiment, runs it and keeps what comes of it"},
 		{"orchestrator/deploy/probe", "", "sends packets of its own format between two processes"},
-		{"orchestrator/deploy", "fabric realtime internal/cleanup internal/control internal/regular nodeimg/boot orchestrator/deploy/probe orchestrator/emulate orchestrator/lab " +
-			"orchestrator/run orchestrator/runtime orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/topology units",
+		{"orchestrator/deploy", "fabric internal/cleanup internal/control internal/regular nodeimg/boot orchestrator/deploy/probe orchestrator/emulate " +
+			"orchestrator/experiment orchestrator/lab orchestrator/run orchestrator/runtime orchestrator/runtime/docker orchestrator/runtime/namespace " +
+			"orchestrator/topology realtime units",
 			"keeps an emulated network up, in a runtime, with a journal, and probes it"},
 
 		{"labs", "", "files"},
-		{"cmd/weft", "collectives/bench collectives/schedule realtime internal/control internal/regular labs nodeimg/agent nodeimg/boot orchestrator/benchmark orchestrator/capture " +
-			"orchestrator/catalogue orchestrator/deploy orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate orchestrator/lab orchestrator/paper orchestrator/plan " +
-			"orchestrator/run orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/topology orchestrator/topology/render orchestrator/uml " +
-			"results/expect results/junit results/plot results/record results/report results/schema results/store results/table transport transport/wire/dissector units",
+		{"cmd/weft", "collectives/bench collectives/schedule internal/control internal/regular labs nodeimg/agent nodeimg/boot orchestrator/benchmark " +
+			"orchestrator/capture orchestrator/catalogue orchestrator/deploy orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate " +
+			"orchestrator/experiment orchestrator/lab orchestrator/paper orchestrator/plan orchestrator/run orchestrator/runtime/docker " +
+			"orchestrator/runtime/namespace orchestrator/topology orchestrator/topology/render orchestrator/uml realtime results/expect results/junit " +
+			"results/plot results/record results/report results/schema results/store results/table transport transport/wire/dissector units",
 			"commands: each asks the package that it is about"},
 		{"e2e", "", "its tests run the program"},
 	}

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 
+	"weft/internal/mac"
 	"weft/units"
 )
 
@@ -142,12 +143,8 @@ func (m *MAC) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MACOf returns the locally administered unicast address that Weft gives the host with this IPv4 address:
-// 02:00 and its four octets.
-func MACOf(a netip.Addr) MAC {
-	v4 := a.As4()
-	return MAC{2, 0, v4[0], v4[1], v4[2], v4[3]}
-}
+// MACOf returns the address that Weft gives the node with this IPv4 address.
+func MACOf(a netip.Addr) MAC { return mac.Of(a) }
 
 // check reports the first thing wrong with s.
 func (s *NodeSpec) check() error {

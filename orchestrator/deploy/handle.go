@@ -8,6 +8,7 @@ import (
 
 	"weft/fabric"
 	"weft/internal/control"
+	"weft/orchestrator/run"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
 	"weft/units"
@@ -323,7 +324,7 @@ func (s *supervisor) capture(conn *control.Conn, c *Capture, files []*os.File) e
 	if len(files) != 1 {
 		return fmt.Errorf("%d descriptors for a capture", len(files))
 	}
-	what, err := s.x.Captured(clip(c.What))
+	what, err := run.Captured(s.x, clip(c.What))
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"weft/internal/control"
 	"weft/nodeimg/boot"
 	"weft/orchestrator/emulate"
+	"weft/orchestrator/experiment"
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/runtime"
 	"weft/orchestrator/runtime/docker"
@@ -24,7 +25,7 @@ import (
 // supervisor owns a lab that is up.
 type supervisor struct {
 	deployment *Deployment
-	x          *orchestrate.Experiment
+	x          *experiment.Experiment
 	runtime    string // what nodes live in
 	dir        *os.Root
 	journal    *Journal

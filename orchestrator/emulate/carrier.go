@@ -106,7 +106,7 @@ func (x *Experiment) network() (*kernelpath.Network, error) {
 
 // CheckKernel reports what a kernel cannot honour of the network: the first port, and why.
 func (x *Experiment) CheckKernel(kernel qdisc.Capabilities) (port int, err error) {
-	return ports.Check(&x.Fabric, kernelpath.Sources(x.Addrs), x.Changes, x.Dilation, x.ipMTU(), kernel)
+	return ports.Check(&x.Fabric, ports.Sources(x.Addrs), x.Changes, x.Dilation, x.ipMTU(), kernel)
 }
 
 // switched adds to what a runtime must start what a lab needs whose switches are nodes.

@@ -103,7 +103,7 @@ func (x *Experiment) ToStand() (*Setup, error) {
 
 // Shape returns what the kernel makes of each direction of the links, by port of the fabric.
 func (x *Experiment) Shape(kernel qdisc.Capabilities) ([]qdisc.Tree, error) {
-	trees, _, err := ports.Shape(&x.Fabric, kernelpath.Sources(x.Addrs), x.Dilation, x.ipMTU(), kernel)
+	trees, _, err := ports.Shape(&x.Fabric, ports.Sources(x.Addrs), x.Dilation, x.ipMTU(), kernel)
 	return trees, err
 }
 

@@ -21,14 +21,14 @@ import (
 
 func TestCheck(t *testing.T) {
 	l := two(1, 1)
-	if _, err := ports.Check(l.Fabric, Sources(l.Addrs), nil, 1000, l.MTU, qdisc.Full()); err != nil {
+	if _, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), nil, 1000, l.MTU, qdisc.Full()); err != nil {
 		t.Error(err)
 	}
 	// A lab says how late packets come even where none does: 10 us.
 	for _, d := range []fabric.Disorder{{Jitter: 100 * units.Nanosecond}, {Duplicate: 0.01}, {Reorder: 0.01}} {
 		d.By = 10 * units.Microsecond
 		l.Fabric.Ports[3].Disorder = d
-		if _, err := ports.Check(l.Fabric, Sources(l.Addrs), nil, 1000, l.MTU, qdisc.Full()); err != nil {
+		if _, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), nil, 1000, l.MTU, qdisc.Full()); err != nil {
 			t.Errorf("%+v: %v", d, err)
 		}
 	}
@@ -37,20 +37,20 @@ func TestCheck(t *testing.T) {
 	slow := ports.LineOf(&l.Fabric.Ports[2])
 	slow.Rate, slow.Disorder = units.Mbps, nil
 	fault := fabric.Change{At: 5 * units.Microsecond, Ports: []int{2, 3}, Line: &slow}
-	if port, err := ports.Check(l.Fabric, Sources(l.Addrs), []fabric.Change{fault}, 1000_000, l.MTU, qdisc.Full()); port != 2 || !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), "from 5µs on") {
+	if port, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), []fabric.Change{fault}, 1000_000, l.MTU, qdisc.Full()); port != 2 || !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), "from 5µs on") {
 		t.Errorf("port %d: %v", port, err)
 	}
 	l.Fabric.Ports[3].Buffer = 2 * units.KB
-	if port, err := ports.Check(l.Fabric, Sources(l.Addrs), nil, 1000, l.MTU, qdisc.Full()); port != 3 || !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), "does not fit") {
+	if port, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), nil, 1000, l.MTU, qdisc.Full()); port != 3 || !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), "does not fit") {
 		t.Errorf("port %d: %v", port, err)
 	}
 	l.Fabric.Ports[3].Buffer = units.MB
-	if _, err := ports.Check(l.Fabric, Sources(l.Addrs), nil, 1e9, l.MTU, qdisc.Full()); !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), "smaller dilation") {
+	if _, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), nil, 1e9, l.MTU, qdisc.Full()); !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), "smaller dilation") {
 		t.Error(err)
 	}
 	without := qdisc.Full()
 	without.Missing = map[qdisc.Part]string{qdisc.PartNetem: "this kernel does not have it"}
-	if _, err := ports.Check(l.Fabric, Sources(l.Addrs), nil, 1000, l.MTU, without); !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), "netem") {
+	if _, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), nil, 1000, l.MTU, without); !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), "netem") {
 		t.Error(err)
 	}
 }

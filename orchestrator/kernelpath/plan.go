@@ -144,15 +144,6 @@ func (n *Network) link(l *Lab, i int) error {
 	return nil
 }
 
-// Sources are the only senders that the cables of hosts carry frames of, by the hosts' addresses.
-func Sources(addrs []netip.Addr) []qdisc.Source {
-	all := make([]qdisc.Source, len(addrs))
-	for h, a := range addrs {
-		all[h] = qdisc.Source{MAC: boot.MACOf(a), Addr: a}
-	}
-	return all
-}
-
 // source is the host that sends by a port of the fabric; nil: a switch.
 func (n *Network) source(port int) *qdisc.Source {
 	if h := n.Ends[port].Host; h >= 0 {

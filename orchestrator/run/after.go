@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"weft/fabric"
+	"weft/orchestrator/experiment"
 	"weft/results/record"
 	"weft/sim"
 	"weft/units"
@@ -12,14 +13,14 @@ import (
 
 // after counts what the fabric sees from an instant on. A nil one counts nothing.
 type after struct {
-	x      *Experiment
+	x      *experiment.Experiment
 	from   units.Time
 	before *fabric.Counters // what had been by then; nil: that has not come yet
 	queue  units.Bytes
 }
 
 // countFrom prepares for it; nil when the instant is the beginning.
-func (x *Experiment) countFrom(from units.Time, opts *sim.Options) *after {
+func countFrom(x *experiment.Experiment, from units.Time, opts *sim.Options) *after {
 	if from == 0 {
 		return nil
 	}

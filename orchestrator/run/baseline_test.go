@@ -3,10 +3,10 @@ package run
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 
+	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	"weft/units"
 )
@@ -67,7 +67,7 @@ func TestQueuePairs(t *testing.T) {
 
 func wantProblem(t *testing.T, text string, parts ...string) {
 	t.Helper()
-	_, err := Build(parse(t, text))
+	_, err := experiment.Build(parse(t, text))
 	var many lab.Problems
 	var one lab.Problem
 	if !errors.As(err, &many) && !errors.As(err, &one) {
@@ -79,81 +79,8 @@ func wantProblem(t *testing.T, text string, parts ...string) {
 			t.Errorf("got  %v\nwant %q", err, p)
 		}
 	}
-	if got := Check([]*lab.Lab{parse(t, text)}); len(many) > 0 && len(got) != len(many) {
+	if got := experiment.Check([]*lab.Lab{parse(t, text)}); len(many) > 0 && len(got) != len(many) {
 		t.Errorf("Check found %v, Build %v", got, many)
-	}
-}
-
-// A lab that cannot be lossless, or whose parameters nothing would use, is refused with the numbers, where it says so.
-func TestRefusals(t *testing.T) {
-	work := "\nworkload: [{collective: incast, size: 1MB}]"
-	wantProblem(t, star+"queues: {pfc: {headroom: 20KB}}"+work, "lab.yaml:5:26: queues.pfc.headroom", "cannot be lossless", "switch0 has a headroom of 20KB for what h0 still sends", "two packets of 4.198KB", "at least 33.396KB", "and 4 more")
-	wantProblem(t, star+"queues: {pfc: on, shared: {total: 100KB}}"+work, "lab.yaml:5:35: queues.shared.total", "of switch0 take 207.5KB", "it has 100KB")
-	wantProblem(t, star+"queues: {pfc: on, shared: {total: 1MB}, ecn: {kmin: 1MB, kmax: 1MB}}"+work, "queues.ecn.kmin", "switch0 marks when more than 1MB (kmin) wait", "that of h0")
-	wantProblem(t, star+"queues: {shared: {total: 10KB}}"+work, "queues.shared.total", "5 ports")
-	wantProblem(t, star+"transport: {kind: roce, roce: {qps: 2}}"+work, "transport.roce.split", "no connection of this workload carries a second")
-	wantProblem(t, star+"measure: {queue_events: switch0->h9}"+work, "measure.queue_events", "no port is named")
-	wantProblem(t, star+"faults: [{at: 1ms, link: h0-switch1, down: true}]"+work, "lab.yaml:5:26: faults.0.link", "no link is named")
-	wantProblem(t, star+"faults: [{at: 1ms, link: h0-switch0, down: 2ms}, {at: 2ms, link: switch0-h0, loss: 1%}]"+work, "faults.1.at", "overlaps with fault 0")
-	wantProblem(t, star+"faults: [{at: 1ms, link: h0-switch0, down: 2ms, reroute: 1us}]"+work, "faults.0.reroute", "no tables would help")
-	wantProblem(t, strings.Replace(star, "star, hosts: 5", "leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 1, down: [leaf0-spine0]", 1)+
-		"faults: [{at: 1ms, link: leaf0-spine0, down: 2ms}]"+work, "faults.0.link", "does not exist from the start")
-}
-
-// What a refusal of PFC proposes is accepted.
-func TestWaysOutOfLossyPFC(t *testing.T) {
-	work := "\nworkload: [{collective: incast, size: 1MB}]"
-	number := regexp.MustCompile(`(?:at least|below|above) ([0-9.]+[KMG]?B)`)
-	for name, c := range map[string]struct{ refused, way string }{
-		"headroom": {"queues: {pfc: {headroom: 20KB}}", "queues: {pfc: {headroom: %s}}"},
-		"auto":     {"queues: {pfc: {headroom: 20KB}}", "queues: {pfc: {headroom: auto}} # %s"},
-		"memory":   {"queues: {pfc: on, shared: {total: 100KB}}", "queues: {pfc: on, shared: {total: %s}}"},
-		"marks":    {"queues: {pfc: on, shared: {total: 100KB}}\ntransport: {kind: roce}", "queues: {pfc: on, shared: {total: %s}}\ntransport: {kind: roce}"},
-		"total":    {"queues: {pfc: on, shared: {total: 1MB}}\ntransport: {kind: roce, roce: {preset: alibaba-doc}}", "queues: {pfc: on, shared: {total: %[2]s}}\ntransport: {kind: roce}"},
-	} {
-		_, err := Build(parse(t, star+c.refused+work))
-		if err == nil {
-			t.Errorf("%s: was not refused", name)
-			continue
-		}
-		var numbers []any
-		for _, m := range number.FindAllStringSubmatch(err.Error(), -1) {
-			numbers = append(numbers, m[1])
-		}
-		way := strings.Split(fmt.Sprintf(c.way, numbers...), "%!(EXTRA")[0]
-		if _, err := Build(parse(t, star+way+work)); err != nil {
-			t.Errorf("%s: with %s: %v", name, way, err)
-		}
-	}
-}
-
-// What the emulation does not do is refused by it, by name, and auto takes the simulator.
-func TestOnlyTheSimulatorDoes(t *testing.T) {
-	work := "\nworkload: [{collective: incast, size: 1MB}]"
-	for text, path := range map[string]string{
-		"transport: {kind: hpcc}":                                  "",
-		"faults: [{at: 1ms, link: h0-switch0, loss: 1%}]":          "",
-		"measure: {rates: 1ms}":                                    "measure.rates",
-		"measure: {queue_events: switch0->h0}":                     "measure.queue_events",
-		"measure: {from: 1us}":                                     "measure.from",
-		"queues: {pfc: on}\ntransport: {kind: roce}":               "",
-		"topology: {kind: star, hosts: 5, link: {loss: 0.1%}}":     "",
-		"transport: {kind: swift, swift: {bolt_compat: true}}":     "",
-		"queues: {shared: {total: 1MB, alpha: 2}, ecn: off}":       "",
-		"transport: {kind: roce, roce: {qps: 2, split: messages}}": "",
-	} {
-		base := star
-		if strings.HasPrefix(text, "topology") {
-			base = "weft: 1\nname: lone\n"
-		}
-		err := build(t, base+text+work).emulable()
-		var p lab.Problem
-		switch {
-		case path == "" && err != nil:
-			t.Errorf("%s: %v", text, err)
-		case path != "" && (!errors.As(err, &p) || p.Path != path || !strings.Contains(p.Message, "--engine sim")):
-			t.Errorf("%s: got %v, want a problem of %s", text, err, path)
-		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"weft/orchestrator/capture"
 	"weft/orchestrator/emulate"
+	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 	"weft/realtime"
@@ -24,15 +25,15 @@ func Capturable(l *lab.Lab, engine string, all []Capture) error {
 	if engine == "sim" {
 		return errors.New("--capture: the simulator's packets have no bytes to write; --engine emu captures")
 	}
-	if l.Engine.Datapath == onKernel {
+	if l.Engine.Datapath == experiment.OnKernel {
 		return l.Errorf("engine.datapath", "datapath kernel copies no packets for weft, so that --capture cannot have them; datapath fabric does")
 	}
-	x, err := Build(l)
+	x, err := experiment.Build(l)
 	if err != nil {
 		return err
 	}
 	for _, c := range all {
-		if _, err := x.Captured(c.Point); err != nil {
+		if _, err := Captured(x, c.Point); err != nil {
 			return fmt.Errorf("--capture: %w", err)
 		}
 	}
@@ -40,7 +41,7 @@ func Capturable(l *lab.Lab, engine string, all []Capture) error {
 }
 
 // Captured finds what a capture is of: a host, or a port by the names of its ends.
-func (x *Experiment) Captured(name string) (realtime.Capture, error) {
+func Captured(x *experiment.Experiment, name string) (realtime.Capture, error) {
 	ports := x.PortNames()
 	for i, port := range ports {
 		if port == name {
@@ -73,9 +74,9 @@ type capturing struct {
 }
 
 // createCaptures makes the files of captures, or none.
-func (x *Experiment) createCaptures(o Options) (all captures, err error) {
+func createCaptures(x *experiment.Experiment, o Options) (all captures, err error) {
 	for _, c := range o.Captures {
-		of, err := x.Captured(c.Point)
+		of, err := Captured(x, c.Point)
 		if err == nil {
 			next := &capturing{Capture: c, of: of}
 			if err = next.create(); err == nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weft/orchestrator/capture"
+	"weft/orchestrator/experiment"
 	"weft/realtime"
 )
 
@@ -14,18 +15,18 @@ const capturedLab = "weft: 1\nname: x\ntopology: {kind: star, hosts: 2, link: {r
 
 // Hosts and ports are found by their names; what is neither is refused with what would be.
 func TestCaptured(t *testing.T) {
-	x, err := Build(parse(t, capturedLab))
+	x, err := experiment.Build(parse(t, capturedLab))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, err := x.Captured("h1"); err != nil || c.Host != 1 || c.Port != -1 {
+	if c, err := Captured(x, "h1"); err != nil || c.Host != 1 || c.Port != -1 {
 		t.Errorf("h1: %+v, %v", c, err)
 	}
-	if c, err := x.Captured("switch0->h1"); err != nil || c.Host != -1 || x.PortNames()[c.Port] != "switch0->h1" {
+	if c, err := Captured(x, "switch0->h1"); err != nil || c.Host != -1 || x.PortNames()[c.Port] != "switch0->h1" {
 		t.Errorf("switch0->h1: %+v, %v", c, err)
 	}
 	for name, want := range map[string]string{"switch0": "'switch0->h0'", "h2": "'h0->switch0'", "h0->h1": "weft graph"} {
-		if _, err := x.Captured(name); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Captured(x, name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
@@ -39,7 +40,7 @@ func TestCaptured(t *testing.T) {
 // Files are new, and all of them are there or none; a run that failed before the first packet leaves none, and what one that
 // failed later had is complete.
 func TestCaptureFiles(t *testing.T) {
-	x, err := Build(parse(t, capturedLab))
+	x, err := experiment.Build(parse(t, capturedLab))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,7 @@ func TestCaptureFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, second := range []Capture{{"h1", old}, {"h1", a}, {"h1", filepath.Join(dir, "none", "b")}, {"h7", b}} {
-		if _, err := x.createCaptures(Options{Captures: []Capture{{"h0", a}, second}}); err == nil {
+		if _, err := createCaptures(x, Options{Captures: []Capture{{"h0", a}, second}}); err == nil {
 			t.Errorf("%+v was made", second)
 		}
 		if all, err := os.ReadDir(dir); err != nil || len(all) != 1 {
@@ -59,7 +60,7 @@ func TestCaptureFiles(t *testing.T) {
 	if text, err := os.ReadFile(old); string(text) != "mine" {
 		t.Errorf("it holds %q now, %v", text, err)
 	}
-	both, err := x.createCaptures(Options{Captures: []Capture{{"h0", a}, {"h1", b}}})
+	both, err := createCaptures(x, Options{Captures: []Capture{{"h0", a}, {"h1", b}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,10 +26,3 @@ func TestEveryTransportStandsDisorder(t *testing.T) {
 		}
 	}
 }
-
-func TestDisorderIsRefusedWithPFC(t *testing.T) {
-	_, err := Build(parse(t, strings.Replace(disorderly, "KIND", "roce", 1)+"queues: {pfc: on}\n"))
-	if err == nil || !strings.Contains(err.Error(), "queues.pfc") || !strings.Contains(err.Error(), "late or twice") {
-		t.Errorf("PFC over lines that deliver packets late: %v", err)
-	}
-}

@@ -10,7 +10,8 @@ import (
 	"weft/fabric"
 	"weft/orchestrator/capture"
 	"weft/orchestrator/emulate"
-	"weft/orchestrator/topology"
+	"weft/orchestrator/experiment"
+	"weft/orchestrator/summary"
 	"weft/realtime"
 	"weft/results/record"
 	"weft/results/store"
@@ -24,8 +25,8 @@ const outputFile = "output.log"
 const linksFile = "links.txt"
 
 // emulated runs the experiment in real time. What it returns beside an error is what was collected by then.
-func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Options) (*outcome, error) {
-	out := newOutcome()
+func emulated(ctx context.Context, x *experiment.Experiment, e engine, dir *store.Run, o Options) (*summary.Outcome, error) {
+	out := summary.NewOutcome()
 	ports := x.PortNames()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -36,20 +37,20 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 			stop()
 		}
 	}
-	spec := x.emulation(e.dilation, e.place.processes(o))
+	spec := emulation(x, e.dilation, e.place.processes(o))
 	spec.Samples = func(samples []realtime.Sample) {
 		for _, s := range samples {
 			keep(dir.Queue(record.Queue{At: s.At, Port: ports[s.Port], Queued: s.Queued, Marks: s.Marks, Drops: s.Drops}))
 		}
 	}
 	if k := spec.Kernel; k != nil {
-		k.Slower, k.Slowed = e.slower, func(r realtime.Ready) { keep(out.slow(r, dir, o.Say)) }
+		k.Slower, k.Slowed = e.slower, func(r realtime.Ready) { keep(slow(out, r, dir, o.Say)) }
 	}
-	notes := newDiary(x, dir)
-	var steps []step
+	notes := summary.NewDiary(x, dir.Event)
+	var steps []summary.Step
 	spec.Steps = func(all []fabric.Step) {
 		for _, s := range all {
-			steps = append(steps, step{at: s.At, fabric: s})
+			steps = append(steps, summary.Step{At: s.At, Fabric: s})
 		}
 	}
 	if o.Progress != nil {
@@ -85,7 +86,7 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 	out.Fidelity, out.Warnings = &got.Fidelity, append(out.Warnings, got.Warnings...)
 	out.Refused, out.Beside = got.Refused, got.Beside
 	out.Ended = got.Elapsed
-	keep(x.reported(got.Report, dir, out))
+	keep(reported(x, got.Report, dir, out))
 	for _, r := range got.Results {
 		if r == nil || r.Clock == nil {
 			out.Clocks = nil
@@ -103,11 +104,11 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 		for _, r := range got.Results {
 			for i := 0; r != nil && i < len(r.Steps); i++ {
 				s := &r.Steps[i]
-				steps = append(steps, step{at: s.At, conn: s.Conn, source: true, cc: s.CC, moved: s.Moved})
+				steps = append(steps, summary.Step{At: s.At, Conn: s.Conn, Source: true, Cc: s.CC, Moved: s.Moved})
 			}
 		}
-		keep(notes.add(steps))
-		keep(notes.end(got.Elapsed))
+		keep(notes.Add(steps))
+		keep(notes.End(got.Elapsed))
 		out.Diary = notes
 	}
 	for _, w := range got.Windows {
@@ -120,7 +121,7 @@ func emulated(ctx context.Context, x *Experiment, e engine, dir *store.Run, o Op
 }
 
 // reported takes in what the network told at its end; nil: it told nothing.
-func (x *Experiment) reported(r *realtime.Report, dir *store.Run, out *outcome) error {
+func reported(x *experiment.Experiment, r *realtime.Report, dir *store.Run, out *summary.Outcome) error {
 	if r == nil {
 		return nil
 	}
@@ -128,7 +129,7 @@ func (x *Experiment) reported(r *realtime.Report, dir *store.Run, out *outcome) 
 		out.Bridges = *r.Bridges
 	}
 	if len(r.Ports) == len(x.Fabric.Ports) {
-		if err := dir.Ports(x.portRows(func(p int) fabric.PortCounters { return r.Ports[p] }, out)); err != nil {
+		if err := dir.Ports(portRows(x, func(p int) fabric.PortCounters { return r.Ports[p] }, out)); err != nil {
 			return err
 		}
 	}
@@ -139,7 +140,7 @@ func (x *Experiment) reported(r *realtime.Report, dir *store.Run, out *outcome) 
 }
 
 // slow notes that a run has another dilation than was chosen, and says so: to say, if it is not nil, at once.
-func (o *outcome) slow(r realtime.Ready, dir *store.Run, say func(string)) error {
+func slow(o *summary.Outcome, r realtime.Ready, dir *store.Run, say func(string)) error {
 	why := fmt.Sprintf("dilation %g: %s", r.Dilation, slowed(r))
 	o.Dilation = r.Dilation
 	o.Warnings = append(o.Warnings, why)
@@ -159,17 +160,17 @@ func slowed(r realtime.Ready) string {
 }
 
 // emulation is the experiment as it is run in real time.
-func (x *Experiment) emulation(dilation float64, p emulate.Processes) emulate.Experiment {
+func emulation(x *experiment.Experiment, dilation float64, p emulate.Processes) emulate.Experiment {
 	spec := emulate.Experiment{
-		Lab: x.Lab.Name, Fabric: x.Fabric, Changes: x.Changes, Plans: x.Plans, Prefix: x.subnet.Prefix().Bits(),
+		Lab: x.Lab.Name, Fabric: x.Fabric, Changes: x.Changes, Plans: x.Plans, Prefix: x.Subnet.Prefix().Bits(),
 		Dilation: dilation, BaseRTT: x.BaseRTT,
 		SampleQueues: x.Lab.Measure.Queues, Windows: x.Lab.Measure.CWND,
-		Processes: p, Transparent: x.Lab.Clocks.Transparent, Programs: x.programs(),
+		Processes: p, Transparent: x.Lab.Clocks.Transparent, Addrs: x.Addrs(), Programs: programs(x),
 	}
-	if x.Lab.Engine.Datapath == onKernel {
-		spec.Kernel = &emulate.Kernel{Net: x.subnet.Prefix()}
+	if x.Lab.Engine.Datapath == experiment.OnKernel {
+		spec.Kernel = &emulate.Kernel{Net: x.Subnet.Prefix()}
 		for s := range x.Fabric.Switches {
-			spec.Kernel.Switches = append(spec.Kernel.Switches, x.subnet.SwitchAddr(s))
+			spec.Kernel.Switches = append(spec.Kernel.Switches, x.Subnet.SwitchAddr(s))
 		}
 	}
 	if x.Fabric.Stations != 0 {
@@ -177,11 +178,8 @@ func (x *Experiment) emulation(dilation float64, p emulate.Processes) emulate.Ex
 	}
 	if x.Fabric.CCM != nil || x.Fabric.Stations != 0 {
 		for s := range x.Fabric.Switches {
-			spec.Switches = append(spec.Switches, x.subnet.SwitchAddr(s))
+			spec.Switches = append(spec.Switches, x.Subnet.SwitchAddr(s))
 		}
-	}
-	for h := range x.Plans {
-		spec.Addrs = append(spec.Addrs, x.subnet.HostAddr(topology.NodeID(h)))
 	}
 	return spec
 }

@@ -8,6 +8,7 @@ import (
 
 	"weft/host"
 	"weft/orchestrator/emulate"
+	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	"weft/sim"
 	"weft/units"
@@ -24,7 +25,7 @@ type Forecast struct {
 
 // Foresee tells how a lab would be run. It may have to measure the machine.
 func Foresee(ctx context.Context, l *lab.Lab, o Options) (Forecast, error) {
-	x, err := Build(l)
+	x, err := experiment.Build(l)
 	if err != nil {
 		return Forecast{}, err
 	}
@@ -33,9 +34,9 @@ func Foresee(ctx context.Context, l *lab.Lab, o Options) (Forecast, error) {
 		return Forecast{}, err
 	}
 	f := Forecast{Engine: e.name, Why: e.why, Dilation: e.dilation}
-	f.Asked = chosen(l) || l.Engine.Dilation > 0 || l.Engine.Runtime != "" && l.Engine.Runtime != "auto"
+	f.Asked = experiment.AsksForEmulation(l) || l.Engine.Dilation > 0 || l.Engine.Runtime != "" && l.Engine.Runtime != "auto"
 	if e.name == "emu" {
-		f.Takes = x.takes(ctx, e.dilation)
+		f.Takes = takes(ctx, x, e.dilation)
 	}
 	return f, nil
 }
@@ -101,13 +102,13 @@ const (
 )
 
 // takes is about how long emulating the experiment takes; 0: not known.
-func (x *Experiment) takes(ctx context.Context, dilation float64) time.Duration {
-	t, moved, ok := x.lasts(ctx, forecastEvents)
+func takes(ctx context.Context, x *experiment.Experiment, dilation float64) time.Duration {
+	t, moved, ok := lasts(ctx, x, forecastEvents)
 	if !ok {
 		return 0
 	}
 	if moved < t { // it fails, and need not wait for the last attempt of a connection
-		spec := x.emulation(dilation, emulate.Processes{})
+		spec := emulation(x, dilation, emulate.Processes{})
 		t = min(t, spec.GivenUp(moved))
 	}
 	return emulationStart + time.Duration(float64(t)*dilation/float64(units.Nanosecond))
@@ -116,15 +117,15 @@ func (x *Experiment) takes(ctx context.Context, dilation float64) time.Duration 
 // lasts is about how long the experiment takes in lab time, by simulating so many events of it; ok is false where that does not tell.
 // What is left then goes on as fast as the second half of what was simulated. Of a run that fails in the simulator, as it does when it is
 // emulated, moved is when a flow ended last; else it is t.
-func (x *Experiment) lasts(ctx context.Context, events int64) (t, moved units.Time, ok bool) {
+func lasts(ctx context.Context, x *experiment.Experiment, events int64) (t, moved units.Time, ok bool) {
 	for i := range x.Plans {
 		t = max(t, x.Plans[i].Until)
 		for k := range x.Plans[i].Items {
 			t = max(t, x.Plans[i].Items[k].Start)
 		}
 	}
-	if len(x.items) == 0 || len(x.Conns) > forecastConns || programPath(x.Lab) != "" {
-		return t, t, t > 0 && len(x.items) == 0
+	if len(x.Items) == 0 || len(x.Conns) > forecastConns || experiment.ProgramPath(x.Lab) != "" {
+		return t, t, t > 0 && len(x.Items) == 0
 	}
 	hosts := make([]*host.Host, len(x.Plans))
 	for i, p := range x.Plans {
@@ -136,7 +137,7 @@ func (x *Experiment) lasts(ctx context.Context, events int64) (t, moved units.Ti
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	opts := x.simOptions()
+	opts := simOptions(x)
 	var seen []Progress
 	opts.ProgressEvery = forecastEvery
 	opts.Progress = func(now units.Time, n int64) {

@@ -1,10 +1,8 @@
 package run
 
 import (
-	"strings"
 	"testing"
 
-	"weft/orchestrator/lab"
 	"weft/transport"
 )
 
@@ -23,11 +21,11 @@ workload:
 expect: [collective.0.time >= collective.0.fastest, collective.1.ranks == 8]
 `
 	x := build(t, text)
-	if len(x.items) != 5 {
-		t.Fatalf("%d items, want one for each group: 5", len(x.items))
+	if len(x.Items) != 5 {
+		t.Fatalf("%d items, want one for each group: 5", len(x.Items))
 	}
 	in := map[transport.HostID]int{}
-	for _, it := range x.items[:3] {
+	for _, it := range x.Items[:3] {
 		for _, h := range it.Ranks {
 			in[h]++
 		}
@@ -50,48 +48,5 @@ expect: [collective.0.time >= collective.0.fastest, collective.1.ranks == 8]
 		if !e.OK {
 			t.Errorf("%s: %s", e.That, e.Note)
 		}
-	}
-}
-
-// As many links of each leaf that loses some are down, and another seed draws others.
-func TestDrawnLinksAreDown(t *testing.T) {
-	const text = `
-weft: 1
-name: drawn
-topology: {kind: leaf-spine, leaves: 8, spines: 4, hosts_per_leaf: 2, down: {random: 6, among: 2 leaves}}
-workload: [{collective: permute, size: 1MB}]
-sweep: {seed: [1, 2]}
-`
-	labs, err := lab.Parse("lab.yaml", []byte(text), lab.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, l := range labs {
-		x, err := Build(l)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var down []string
-		by := map[string]int{}
-		for _, k := range x.Graph.Links {
-			if k.Down {
-				down = append(down, k.Name)
-				leaf, _, _ := strings.Cut(k.Name, "-")
-				by[leaf]++
-			}
-		}
-		if len(down) != 6 || len(by) != 2 {
-			t.Errorf("down: %v; want three uplinks of each of two leaves", down)
-		}
-		for leaf, n := range by {
-			if n != 3 {
-				t.Errorf("%s lost %d links, want 3", leaf, n)
-			}
-		}
-		names = append(names, strings.Join(down, " "))
-	}
-	if names[0] == names[1] {
-		t.Errorf("two seeds drew the same links: %s", names[0])
 	}
 }

@@ -45,24 +45,6 @@ func TestKilledHostIsNamed(t *testing.T) {
 	}
 }
 
-func TestFaultsOfHostsAreChecked(t *testing.T) {
-	for faults, want := range map[string]string{
-		"{at: 1us, host: h9, kill: true}":                                   "faults.0.host: no host is named",
-		"{at: 1us, host: switch0, kill: true}":                              "faults.0.host: no host is named",
-		"{at: 1us, host: h1, kill: true}, {at: 5us, host: h1, pause: 1us}":  "faults.1.at: overlaps",
-		"{at: 1us, host: h1, pause: 5us}, {at: 5us, host: h1, pause: 10us}": "faults.1.at: overlaps",
-	} {
-		text := strings.Replace(haltedLab, "{at: 20us, host: h2, FAULT}", faults, 1)
-		labs, err := lab.Parse("lab.yaml", []byte(text), lab.Options{})
-		if err == nil {
-			_, err = Build(labs[0])
-		}
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", faults, err, want)
-		}
-	}
-}
-
 // A run that ends before its faults says so, since nobody would know otherwise that it was no worse for them.
 func TestFaultsAfterTheEndAreTold(t *testing.T) {
 	faults := "pause: 1ms}, {at: 1s, host: h3, kill: true}, {at: 2s, link: h0-switch0, down: true"

@@ -8,6 +8,7 @@ import (
 
 	"weft/internal/golden"
 	"weft/orchestrator/emulate"
+	"weft/orchestrator/experiment"
 	"weft/orchestrator/kernelpath"
 	"weft/orchestrator/lab"
 	"weft/realtime"
@@ -58,11 +59,11 @@ func kernelPlan(t *testing.T, topology string) *kernelpath.Network {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := Build(labs[0])
+	x, err := experiment.Build(labs[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := x.emulation(1000, emulate.Processes{})
+	spec := emulation(x, 1000, emulate.Processes{})
 	l := kernelpath.Lab{Fabric: &spec.Fabric, Addrs: spec.Addrs, Switches: spec.Kernel.Switches, Net: spec.Kernel.Net, MTU: 4 * units.KB}
 	for h := range x.Plans {
 		l.Hosts = append(l.Hosts, x.Plans[h].Name)
@@ -160,22 +161,22 @@ func TestKernelHonoursDilation(t *testing.T) {
 		return star + "queues: {ecn: {mark: ingress}}\nworkload: [{collective: incast, ranks: 2, root: h3, size: 64KB}]\nengine: {datapath: kernel" + dilation + "}\n"
 	}
 	wantProblem(t, text(", dilation: 1000000000"), "engine.datapath", "at dilation 1e+09", "whole bytes per second")
-	if _, err := Build(parse(t, text(", dilation: 30000"))); err != nil {
+	if _, err := experiment.Build(parse(t, text(", dilation: 30000"))); err != nil {
 		t.Error(err)
 	}
-	x, err := Build(parse(t, text("")))
+	x, err := experiment.Build(parse(t, text("")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := place{datapath: onKernel, kernel: qdisc.Full()}
-	if got := x.slower(p, 30_000); !slices.Equal(got, []float64{60_000, 120_000, 240_000}) {
+	p := place{datapath: experiment.OnKernel, kernel: qdisc.Full()}
+	if got := slower(x, p, 30_000); !slices.Equal(got, []float64{60_000, 120_000, 240_000}) {
 		t.Errorf("instead of 30000: %v", got)
 	}
-	if got := x.slower(p, 3e8); len(got) != 0 {
+	if got := slower(x, p, 3e8); len(got) != 0 {
 		t.Errorf("instead of 300,000,000: %v", got)
 	}
 	x.Lab.Engine.Dilation = 30_000
-	if got := x.slower(p, 30_000); got != nil {
+	if got := slower(x, p, 30_000); got != nil {
 		t.Errorf("instead of what was asked for: %v", got)
 	}
 }

@@ -4,81 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"weft/orchestrator/lab"
+	"weft/orchestrator/experiment"
 )
-
-// A lab that lacks what its transport takes for granted is told so with a place and a way out; one that has it is not.
-func TestTransportsOutsideTheirConditions(t *testing.T) {
-	const pfc = ": queues.pfc: roce is outside its conditions: it recovers by go-back-N, which sends a window again for a packet that is lost or late, " +
-		"and queues drop packets without PFC; expected queues.pfc: on, or transport.roce.recovery: selective-repeat"
-	for text, want := range map[string][]string{
-		"transport: {kind: pc4}": nil,
-		"transport: {kind: pc4}\nclocks: {sync: none, offset: ±1ms}":                        {"clocks.sync"},
-		"transport: {kind: pc4}\nclocks: {sync: none, offset: off, skew: off, wander: off}": nil,
-		"transport: {kind: swift}\nclocks: {sync: none}":                                    nil,
-		"transport: {kind: swift}\nqueues: {routing: spray}":                                {"queues.routing"},
-		"transport: {kind: roce}\nqueues: {buffer: 1MB}":                                    {"queues.ecn.kmax", "queues.pfc"}, // 1.6MB
-		"transport: {kind: roce}\nqueues: {buffer: 2MB}":                                    {"queues.pfc"},
-		"transport: {kind: roce}\nqueues: {pfc: on}":                                        nil,
-		"transport: {kind: roce}\nqueues: {ecn: off, shared: {total: 32MB}, pfc: on}":       {"queues.ecn"},
-		"transport: {kind: roce}\nqueues: {ecn: off, routing: adaptive}":                    {"queues.ecn", "queues.pfc", "queues.routing"},
-		"transport: {kind: roce}":                                                           {"queues.ecn.kmin", "queues.pfc"}, // 400KB, and queues of 234KB
-		"transport: {kind: strack}":                                                         nil,
-
-		"transport: {kind: roce, roce: {recovery: selective-repeat}}\nqueues: {buffer: 2MB, routing: spray}": nil,
-		"transport: {kind: hpcc}":                                                                                {"queues.pfc"},
-		"transport: {kind: strack}\nqueues: {routing: spray}":                                                    nil,
-		"transport: {kind: strack}\nqueues: {ecn: off}":                                                          {"queues.ecn"},
-		"transport: {kind: ccm}":                                                                                 {"queues.ecn.kmin"},
-		"transport: {kind: ccm}\nqueues: {buffer: 2MB}":                                                          nil,
-		"transport: {kind: ccm, ccm: {recovery: go-back-n}}\nqueues: {pfc: on}":                                  {"transport.ccm.recovery"},
-		"transport: {kind: ccm, ccm: {inner: pc4}}\nclocks: {sync: none}":                                        {"clocks.sync", "transport.ccm.recovery"},
-		"transport: {kind: roce}\nqueues: {pfc: on}\nsweep: {queues.pfc: [on, off]}":                             {"queues.ecn.kmin", "queues.pfc"},
-		"transport: {kind: swift}\nsweep: {topology.link.jitter: [1us, 2us]}":                                    {"topology.link"},
-		"transport: {kind: roce}\nqueues: {pfc: on}\nsweep: {transport.kind: [roce, hpcc, swift], seed: [1, 2]}": nil,
-	} {
-		labs, err := lab.Parse("lab.yaml", []byte("weft: 1\nname: lab\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: permute, size: 1MB}]\n"+text), lab.Options{})
-		if err != nil {
-			t.Errorf("%s: %v", text, err)
-			continue
-		}
-		var got []string
-		for _, p := range OutsideOf(labs) {
-			got = append(got, p.Path)
-			if !strings.Contains(p.Message, " is outside its conditions: ") || !strings.Contains(p.Message, "; expected ") || p.Line == 0 && p.Flag == "" {
-				t.Errorf("%s: %v", text, p)
-			}
-			if p.Path == "queues.pfc" && strings.Contains(text, "kind: roce}\n") && !strings.HasSuffix(p.Error(), pfc) {
-				t.Errorf("%s: got\n%v\nwant\n%s", text, p, pfc)
-			}
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", text, got, want)
-		}
-	}
-}
-
-// A condition that a default does not meet is reported with the transport whose condition it is, or with the section beside the default.
-func TestConditionsHavePlaces(t *testing.T) {
-	for text, want := range map[string]string{
-		"transport: {kind: roce}":                                   "lab.yaml:5:19: queues.ecn.kmin: ",
-		"transport: {kind: roce}\nqueues: {buffer: 1MB}":            "lab.yaml:6:9: queues.ecn.kmax: ",
-		"transport: {kind: roce}\nqueues: {pfc: off}":               "lab.yaml:6:9: queues.ecn.kmin: ",
-		"clocks: {sync: none, offset: ±1ms}":                        "lab.yaml:5:16: clocks.sync: ",
-		"queues: {pfc: on}\nsweep: {transport.kind: [swift, roce]}": "",
-		"sweep: {transport.kind: [swift, roce]}":                    "lab.yaml:5:33: queues.ecn.kmin: ",
-	} {
-		labs, err := lab.Parse("lab.yaml", []byte("weft: 1\nname: lab\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: permute, size: 1MB}]\n"+text), lab.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := OutsideOf(labs)
-		if want == "" && len(got) > 0 || want != "" && (len(got) == 0 || !strings.HasPrefix(got[0].Error(), want)) {
-			t.Errorf("%s: %v, want %q", text, got, want)
-		}
-	}
-}
 
 // The summary of a run says so, and so does nobody of a lab that is deployed without a workload.
 func TestRunsOutsideConditionsSaySo(t *testing.T) {
@@ -91,32 +18,7 @@ func TestRunsOutsideConditionsSaySo(t *testing.T) {
 			t.Errorf("no warning about %s in %q", path, s.Warnings)
 		}
 	}
-	if bare := parse(t, star+"transport: {kind: roce}\n"); len(Outside(bare)) > 0 {
-		t.Errorf("without a workload: %v", Outside(bare))
-	}
-}
-
-// A link that stays down and is never routed around is told before a run fails of it, where there is a way around.
-func TestLinksThatStayDownAreTold(t *testing.T) {
-	const tree = "weft: 1\nname: lab\ntopology: {kind: fat-tree, k: 4}\n"
-	for text, want := range map[string]string{
-		"faults: [{at: 1us, link: edge0-agg0, down: true}]":                                           "lab.yaml:5:44: faults.0.down: edge0-agg0 stays down, ",
-		"faults: [{at: 1us, link: edge0-agg0, down: true, reroute: 1us}]":                             "",
-		"faults: [{at: 1us, link: edge0-agg0, down: 5us}]":                                            "",
-		"faults: [{at: 1us, link: h0-edge0, down: true}]":                                             "",
-		"faults: [{at: 1us, link: edge0-agg0, loss: 1%}]":                                             "",
-		"faults: [{at: 1us, link: edge0-agg0, down: true}]\nqueues: {routing: adaptive}":              "",
-		"faults: [{at: 1us, link: edge0-agg0, down: 5us}]\nsweep: {faults.0.down: [5us, true]}":       "faults.0.down: edge0-agg0 stays down, ",
-		"faults: [{at: 1us, link: edge0-agg0, down: true}]\nsweep: {faults.0.reroute: [10us, 100us]}": "",
-	} {
-		labs, err := lab.Parse("lab.yaml", []byte(tree+"workload: [{collective: permute, size: 1MB}]\n"+text), lab.Options{})
-		if err != nil {
-			t.Errorf("%s: %v", text, err)
-			continue
-		}
-		got := slices.DeleteFunc(OutsideOf(labs), func(p lab.Problem) bool { return !strings.HasPrefix(p.Path, "faults.") })
-		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0].Error(), want)) {
-			t.Errorf("%s: %v, want %q", text, got, want)
-		}
+	if bare := parse(t, star+"transport: {kind: roce}\n"); len(experiment.Outside(bare)) > 0 {
+		t.Errorf("without a workload: %v", experiment.Outside(bare))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"weft/orchestrator/emulate"
+	"weft/orchestrator/experiment"
 	"weft/orchestrator/kernelpath"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/runtime"
@@ -29,8 +30,8 @@ type place struct {
 func places(ctx context.Context, l *lab.Lab) (place, error) {
 	p, err := nodesIn(ctx, l)
 	p.datapath = "fabric"
-	if err == nil && l.Engine.Datapath == onKernel {
-		p.datapath = onKernel
+	if err == nil && l.Engine.Datapath == experiment.OnKernel {
+		p.datapath = experiment.OnKernel
 		p.kernel, err = kernelpath.Available()
 		if err != nil && uml.Inside() == "" {
 			err = fmt.Errorf("%w; %s", err, uml.Offer(ctx))
@@ -38,9 +39,6 @@ func places(ctx context.Context, l *lab.Lab) (place, error) {
 	}
 	return p, err
 }
-
-// onKernel is the datapath of the machine's kernel.
-const onKernel = "kernel"
 
 // The runtimes that nodes can live in.
 var (
@@ -50,7 +48,7 @@ var (
 
 // asked is where the nodes of a lab are to live; open: where they can, and there for choice.
 func asked(l *lab.Lab) (p place, open bool, err error) {
-	image := imagePath(l)
+	image := experiment.ImagePath(l)
 	switch {
 	case l.Engine.Runtime == "docker":
 		return inContainers, false, nil
@@ -93,37 +91,8 @@ func (p place) processes(o Options) emulate.Processes {
 	return all
 }
 
-// chosen says that the lab asks for what only emulation has: this runtime or datapath and no other, or programs in hosts.
-// Simulating it instead would not be what was asked.
-func chosen(l *lab.Lab) bool {
-	return l.Engine.Runtime == "docker" || l.Engine.Datapath == onKernel || programPath(l) != ""
-}
-
-// programPath is where the lab's first program is written; empty: it has none.
-func programPath(l *lab.Lab) string {
-	for i, n := range l.Topology.Nodes {
-		switch {
-		case n.Run != nil:
-			return fmt.Sprintf("topology.nodes.%d.run.0", i)
-		case n.Image != "":
-			return fmt.Sprintf("topology.nodes.%d.image", i)
-		}
-	}
-	return ""
-}
-
-// imagePath is where the lab's first image is written; empty: it has none.
-func imagePath(l *lab.Lab) string {
-	for i, n := range l.Topology.Nodes {
-		if n.Image != "" {
-			return fmt.Sprintf("topology.nodes.%d.image", i)
-		}
-	}
-	return ""
-}
-
 // programs are those of the lab's hosts.
-func (x *Experiment) programs() (all []emulate.Program) {
+func programs(x *experiment.Experiment) (all []emulate.Program) {
 	for _, n := range x.Lab.Topology.Nodes {
 		if id, ok := x.Graph.NodeNamed(n.Name); ok && (n.Image != "" || n.Run != nil) {
 			all = append(all, emulate.Program{Host: int(id), Command: runtime.Command{Image: n.Image, Args: n.Run}})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"weft/orchestrator/emulate"
+	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/plan"
 	"weft/orchestrator/topology"
@@ -18,12 +19,12 @@ func PlanDeployment(ctx context.Context, l *lab.Lab, subnet topology.Subnet) (pl
 	if l.Engine.Kind == "sim" {
 		return simulatedPlan(l)
 	}
-	x, err := stand(l, subnet)
+	x, err := experiment.Stand(l, subnet)
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	p, err := x.planned(ctx, "deploy", (*emulate.Experiment).ToStand)
-	if err == nil && l.Engine.Kind == "auto" && Runnable(l) == nil {
+	p, err := planned(ctx, x, "deploy", (*emulate.Experiment).ToStand)
+	if err == nil && l.Engine.Kind == "auto" && experiment.Runnable(l) == nil {
 		p.Note, err = whyDeployed(l)
 	}
 	return p, err
@@ -31,18 +32,18 @@ func PlanDeployment(ctx context.Context, l *lab.Lab, subnet topology.Subnet) (pl
 
 // whyDeployed says what run does instead with a lab that leaves the engine open; "": it emulates the lab as well.
 func whyDeployed(l *lab.Lab) (note string, err error) {
-	g, err := graph(l)
+	g, err := experiment.NetworkOf(l)
 	if err != nil {
 		return "", err
 	}
-	x, err := buildOn(l, g, true)
+	x, err := experiment.BuildOn(l, g, true)
 	if err != nil {
 		return "", err
 	}
-	simulated, err := x.simulatedUnasked()
+	simulated, err := x.SimulatedUnasked()
 	switch {
 	case err != nil:
-		return fmt.Sprintf("weft deploy creates this; weft run refuses the lab: %v", problems(l, err)[0]), nil
+		return fmt.Sprintf("weft deploy creates this; weft run refuses the lab: %v", experiment.Problems(l, err)[0]), nil
 	case simulated != "":
 		return "weft deploy and weft run --engine emu create this; weft run simulates it: " + simulated, nil
 	}
@@ -54,27 +55,27 @@ func PlanRun(ctx context.Context, l *lab.Lab) (plan.Plan, error) {
 	if l.Engine.Kind == "sim" {
 		return simulatedPlan(l)
 	}
-	g, err := graph(l)
+	g, err := experiment.NetworkOf(l)
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	if err := fits(l, g); err != nil {
+	if err := experiment.Fits(l, g); err != nil {
 		return plan.Plan{}, err
 	}
-	x, err := buildOn(l, g, false)
+	x, err := experiment.BuildOn(l, g, false)
 	if err != nil {
 		return plan.Plan{}, err
 	}
 	simulated := ""
 	if l.Engine.Kind == "auto" {
-		simulated, err = x.simulatedUnasked()
+		simulated, err = x.SimulatedUnasked()
 	} else {
-		err = x.emulable()
+		err = x.Emulable()
 	}
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	p, err := x.planned(ctx, "run", (*emulate.Experiment).ToRun)
+	p, err := planned(ctx, x, "run", (*emulate.Experiment).ToRun)
 	switch {
 	case simulated != "":
 		p.Note = "weft run --engine emu creates this; weft run simulates it: " + simulated
@@ -86,7 +87,7 @@ func PlanRun(ctx context.Context, l *lab.Lab) (plan.Plan, error) {
 
 // simulatedPlan is the plan of a lab that asks for the simulator.
 func simulatedPlan(l *lab.Lab) (plan.Plan, error) {
-	g, err := graph(l)
+	g, err := experiment.NetworkOf(l)
 	if err != nil {
 		return plan.Plan{}, err
 	}
@@ -94,7 +95,7 @@ func simulatedPlan(l *lab.Lab) (plan.Plan, error) {
 }
 
 // planned returns the plan of a command, which launches what setup returns.
-func (x *Experiment) planned(ctx context.Context, command string, setup func(*emulate.Experiment) (*emulate.Setup, error)) (plan.Plan, error) {
+func planned(ctx context.Context, x *experiment.Experiment, command string, setup func(*emulate.Experiment) (*emulate.Setup, error)) (plan.Plan, error) {
 	where, open, err := asked(x.Lab)
 	if err != nil {
 		return plan.Plan{}, err
@@ -103,18 +104,18 @@ func (x *Experiment) planned(ctx context.Context, command string, setup func(*em
 		where, _ = nodesIn(ctx, x.Lab) // if nowhere here, another machine may have the built-in runtime
 	}
 	dilation := x.Lab.Engine.Dilation
-	e := x.emulation(cmp.Or(dilation, 1), where.processes(Options{}))
+	e := emulation(x, cmp.Or(dilation, 1), where.processes(Options{}))
 	s, err := setup(&e)
 	if err != nil {
 		return plan.Plan{}, err
 	}
 	p := plan.Plan{
 		Lab: x.Lab.Name, Topology: x.Graph.Title, Command: command, Runtime: where.runtime, Datapath: "fabric",
-		Subnet: x.subnet.Prefix().String(), Dilation: dilation,
+		Subnet: x.Subnet.Prefix().String(), Dilation: dilation,
 	}
 	var links []qdisc.Tree
 	if s.Network != nil {
-		p.Datapath = onKernel
+		p.Datapath = experiment.OnKernel
 		if dilation != 0 {
 			if links, err = e.Shape(qdisc.Full()); err != nil {
 				return plan.Plan{}, err

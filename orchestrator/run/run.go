@@ -7,19 +7,18 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"weft/host"
 	"weft/orchestrator/emulate"
+	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
+	"weft/orchestrator/summary"
 	"weft/orchestrator/topology"
 	"weft/orchestrator/uml"
 	"weft/results/expect"
 	"weft/results/record"
-	"weft/results/stats"
 	"weft/results/store"
 	"weft/units"
 )
@@ -72,11 +71,11 @@ type Progress struct {
 // Run runs a lab, leaves its run directory and returns the summary. With a nil summary nothing was run or left.
 // A run that failed or was interrupted has a summary that says so, and the error.
 func Run(ctx context.Context, l *lab.Lab, o Options) (*record.Summary, error) {
-	x, err := Build(l)
+	x, err := experiment.Build(l)
 	if err != nil {
 		return nil, err
 	}
-	captures, err := x.createCaptures(o)
+	captures, err := createCaptures(x, o)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +91,7 @@ func Run(ctx context.Context, l *lab.Lab, o Options) (*record.Summary, error) {
 	if o.Say != nil && !(o.Announced && e.name == "emu") {
 		line := fmt.Sprintf("engine %s: %s", e.name, e.why)
 		if e.name == "emu" {
-			if d := x.takes(ctx, e.dilation); d > 0 {
+			if d := takes(ctx, x, e.dilation); d > 0 {
 				line += "; takes " + AboutTime(d)
 			}
 		}
@@ -111,26 +110,26 @@ func Run(ctx context.Context, l *lab.Lab, o Options) (*record.Summary, error) {
 		Dilation: cmp.Or(out.Dilation, e.dilation), Seed: l.Seed, Transport: l.Transport.Kind, Status: record.OK,
 		Collectives: []record.Collective{}, Expect: []record.Expect{},
 	}
-	for _, p := range (&network{&l.Topology, x.Graph}).outside(l) {
+	for _, p := range x.Outside() {
 		s.Warnings = append(s.Warnings, p.Path+": "+p.Message)
 	}
-	x.summarize(out, s)
+	summary.Summarize(x, out, s)
 	if s.Fidelity != nil {
 		s.Fidelity.Advice = emulate.Advice(s.Fidelity, s.Dilation, o.Retry != nil)
 	}
 	by := units.Time(s.LabTimeUS * float64(units.Microsecond))
-	if ctx.Err() == nil {
-		runErr = x.byFaults(runErr, out, e.datapath, by)
+	if ctx.Err() == nil && stuck(runErr) {
+		runErr = summary.ByFaults(x, runErr, out, e.datapath == experiment.OnKernel, by)
 	}
-	s.Warnings = append(s.Warnings, untold(x.halted(by), runErr)...)
+	s.Warnings = append(s.Warnings, summary.Untold(summary.Halted(x, by), runErr)...)
 	s.WallS = time.Since(start).Seconds()
 	switch {
 	case runErr == nil:
-		s.Status, s.Error = x.settle(out.Dones, &s.Flows)
-		if text := x.unreached(by); text != "" {
+		s.Status, s.Error = summary.Settle(x, out.Dones, &s.Flows)
+		if text := summary.Unreached(x, by); text != "" {
 			s.Warnings = append(s.Warnings, text)
 		}
-		s.Expect = expect.All(expectations(l), s, Scope(l))
+		s.Expect = expect.All(expectations(l), s, l.Scope())
 	case ctx.Err() != nil:
 		s.Status, s.Error = record.Interrupted, context.Cause(ctx).Error()
 	default:
@@ -142,11 +141,11 @@ func Run(ctx context.Context, l *lab.Lab, o Options) (*record.Summary, error) {
 			runErr = err
 		}
 	}
-	parts := x.parts(out)
+	parts := summary.Parts(x, out)
 	if o.Parts != nil {
 		o.Parts(parts)
 	}
-	if err := x.store(out, parts, dir); err == nil || runErr == nil {
+	if err := storeAll(x, out, parts, dir); err == nil || runErr == nil {
 		runErr = errors.Join(runErr, err)
 	}
 	if err := dir.Finish(time.Now(), s); err != nil && !errors.Is(runErr, err) {
@@ -161,55 +160,6 @@ func retried(r record.Retry, s *record.Summary) *record.Retry {
 	return &r
 }
 
-// store writes the data files.
-func (x *Experiment) store(o *outcome, parts []record.Part, dir *store.Run) error {
-	err := errors.Join(x.storeClocks(o, dir), x.plotClocks(o, dir), x.storeFlows(o.Flows, dir), dir.Parts(parts), dir.Histogram(store.RTTFile, o.RTT))
-	if o.Delays != nil {
-		err = errors.Join(err, dir.Histogram(store.QueueDelayFile, o.Delays))
-	}
-	return err
-}
-
-// storeFlows writes the flows, so many at a time: a row is twice as large as a record, and there are millions of them.
-func (x *Experiment) storeFlows(flows []host.Flow, dir *store.Run) error {
-	const batch = 4096
-	if err := dir.Flows(nil); err != nil { // there is a file even if there are none
-		return err
-	}
-	rows := make([]record.Flow, 0, min(batch, len(flows)))
-	for part := range slices.Chunk(flows, batch) {
-		rows = rows[:0]
-		for _, f := range part {
-			row := record.Flow{
-				Item: int(f.Item), Repeat: int(f.Repeat), Src: x.Graph.Nodes[f.Src].Name, Dst: x.Graph.Nodes[f.Dst].Name,
-				Conn: uint32(f.Conn), Message: f.Message, Size: f.Size, Start: f.Start, Finished: f.Acked != 0,
-				Ideal: x.ideal(f.Conn, f.Size),
-			}
-			if f.Acked != 0 {
-				row.FCT = f.Acked - f.Start
-			}
-			rows = append(rows, row)
-		}
-		if err := dir.Flows(rows); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// parts are the rows of what ranks did.
-func (x *Experiment) parts(o *outcome) []record.Part {
-	parts := make([]record.Part, len(o.Dones))
-	for i, d := range o.Dones {
-		it := x.item(d.Item)
-		parts[i] = record.Part{
-			Item: d.Item, Repeat: d.Repeat, Collective: it.Collective, Algorithm: it.Algorithm, Rank: d.Rank,
-			Host: x.Graph.Nodes[it.Ranks[d.Rank]].Name, Start: d.Start, End: d.End, Checked: d.Checked, Wrong: d.Wrong,
-		}
-	}
-	return parts
-}
-
 // expectations returns the lines of the lab's expect section.
 func expectations(l *lab.Lab) []string {
 	lines := make([]string, len(l.Expect))
@@ -219,23 +169,11 @@ func expectations(l *lab.Lab) []string {
 	return lines
 }
 
-// Scope is what a lab's expectations may refer to besides the summary: its settings and its workload.
-func Scope(l *lab.Lab) expect.Scope {
-	settings := make(map[string]string, len(l.Sources))
-	for _, s := range l.Sources {
-		settings[s.Path] = s.Value
-	}
-	return expect.Scope{
-		Setting: func(path string) (string, bool) { v, ok := settings[path]; return v, ok },
-		Items:   l.Rows(),
-	}
-}
-
-func manifest(x *Experiment, e engine, o Options) record.Manifest {
+func manifest(x *experiment.Experiment, e engine, o Options) record.Manifest {
 	m := record.Manifest{
 		Lab: x.Lab.Name, Point: x.Lab.Point, Set: x.Lab.Set, Seed: x.Lab.Seed, Version: o.Version, Program: o.Program, Go: runtime.Version(),
 		Engine: e.name, EngineWhy: e.why, Datapath: e.datapath, Runtime: e.place.runtime, Dilation: e.dilation,
-		Machine: machine(), Faults: x.faultRows(),
+		Machine: machine(), Faults: summary.FaultRows(x),
 	}
 	for _, t := range x.Lab.Traces {
 		m.Traces = append(m.Traces, record.Trace{File: t.File, Text: string(t.Text)})
@@ -258,6 +196,3 @@ func machine() record.Machine {
 	}
 	return m
 }
-
-// newOutcome is an outcome with nothing in it yet.
-func newOutcome() *outcome { return &outcome{RTT: stats.NewDist()} }

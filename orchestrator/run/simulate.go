@@ -9,6 +9,8 @@ import (
 	"weft/host"
 	"weft/internal/crew"
 	"weft/orchestrator/emulate"
+	"weft/orchestrator/experiment"
+	"weft/orchestrator/summary"
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/results/store"
@@ -23,17 +25,17 @@ const progressEvery = 1 << 20
 const leastStall = 100 * units.Millisecond
 
 // stall is how long they may in this network: twice as long as all buffers of the network take to drain.
-func (x *Experiment) stall() units.Time {
+func stall(x *experiment.Experiment) units.Time {
 	longest := leastStall
 	for i := range x.Conns {
-		longest = max(longest, 2*x.drain(&x.Conns[i]))
+		longest = max(longest, 2*x.Drain(&x.Conns[i]))
 	}
 	return longest
 }
 
 // simOptions are what a simulation of the experiment needs whatever is measured in it.
-func (x *Experiment) simOptions() sim.Options {
-	opts := sim.Options{Transparent: x.Lab.Clocks.Transparent, Stall: x.stall()}
+func simOptions(x *experiment.Experiment) sim.Options {
+	opts := sim.Options{Transparent: x.Lab.Clocks.Transparent, Stall: stall(x)}
 	if x.Fabric.Stations != 0 {
 		opts.PeerDelay, opts.Control = x.Lab.Clocks.PTP.Interval, x.Lab.Clocks.Control
 	}
@@ -44,15 +46,15 @@ func (x *Experiment) simOptions() sim.Options {
 }
 
 // simulate runs the experiment in virtual time. What it returns beside an error is how far it came.
-func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*outcome, error) {
-	out := newOutcome()
+func simulate(ctx context.Context, x *experiment.Experiment, dir *store.Run, o Options) (*summary.Outcome, error) {
+	out := summary.NewOutcome()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	m := &x.Lab.Measure
 	parts, count := x.Fabric.Partition()
 	watch := &writer{dir: dir, stop: stop}
 	watchers := newWatchers(count, m, x.BaseRTT, watch)
-	watchers.diary = newDiary(x, dir)
+	watchers.diary = summary.NewDiary(x, dir.Event)
 	exchange := symbolic.New(x.Lab.Seed)
 	hosts := make([]*host.Host, len(x.Plans))
 	names := make([]string, len(x.Plans))
@@ -63,13 +65,13 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 		}
 		hosts[i], names[i] = h, p.Name
 	}
-	opts := x.simOptions()
+	opts := simOptions(x)
 	opts.Names, opts.ProgressEvery, opts.From = names, progressEvery, m.From
 	opts.Parts, opts.Count, opts.After = parts, count, watchers.flush
 	if watchers.diary != nil {
 		opts.Steps = func(part int, s fabric.Step) {
 			w := watchers.parts[part]
-			w.steps = append(w.steps, step{at: s.At, fabric: s})
+			w.steps = append(w.steps, summary.Step{At: s.At, Fabric: s})
 		}
 	}
 	if workers := min(count, o.workers()); workers > 1 {
@@ -80,15 +82,15 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 	if o.Progress != nil {
 		opts.Progress = func(now units.Time, _ int64) { o.Progress(simProgress(hosts, now)) }
 	}
-	later := x.countFrom(m.From, &opts)
+	later := countFrom(x, m.From, &opts)
 	carried := newRates(x, hosts, dir)
 	if m.Rates > 0 {
 		opts.TickEvery = m.Rates
 		opts.Tick = func(now units.Time) { watch.keep(carried.tick(now)) }
 	}
-	if x.watched >= 0 {
+	if x.Watched >= 0 {
 		out.Events = stats.NewDist()
-		opts.WatchPort, opts.Watch = x.watched, x.events(out.Events, m.From)
+		opts.WatchPort, opts.Watch = x.Watched, events(x, out.Events, m.From)
 	}
 	var s *sim.Sim
 	if every := m.Queues; every > 0 {
@@ -106,9 +108,9 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 	}
 	err = s.Run(ctx)
 	watchers.merge(out)
-	watch.keep(watchers.diary.end(s.End()))
+	watch.keep(watchers.diary.End(s.End()))
 	out.Diary = watchers.diary
-	out.collect(hosts)
+	collect(out, hosts)
 	out.Fabric, out.SimEvents, out.Ended = s.Counters(), s.Events(), s.End()
 	for _, h := range hosts {
 		if r, ok := h.Clock(s.End()); ok {
@@ -120,11 +122,11 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 	if err != nil {
 		out.Elapsed = s.End()
 	}
-	out.refusals(s, hosts)
+	refusals(out, s, hosts)
 	if m.Rates > 0 {
-		out.Rates, out.Plateaus = carried.summary(m.From, out.Flows), carried.plateaus(out.Flows)
+		out.Rates, out.Plateaus = carried.Summary(m.From, out.Flows), carried.Plateaus(out.Flows)
 	}
-	watch.keep(dir.Ports(x.portRows(s.PortCounters, out)))
+	watch.keep(dir.Ports(portRows(x, s.PortCounters, out)))
 	d := s.QueueDelay()
 	out.Delays = d
 	out.Queued = record.Quantiles{
@@ -138,7 +140,7 @@ func simulate(ctx context.Context, x *Experiment, dir *store.Run, o Options) (*o
 }
 
 // refusals takes in what hosts refused.
-func (o *outcome) refusals(s *sim.Sim, hosts []*host.Host) {
+func refusals(o *summary.Outcome, s *sim.Sim, hosts []*host.Host) {
 	for h := range hosts {
 		o.Refused = append(o.Refused, emulate.Refusals(hosts[h].Name(), s.RefusedBy(h))...)
 	}
@@ -148,7 +150,7 @@ func (o *outcome) refusals(s *sim.Sim, hosts []*host.Host) {
 }
 
 // collect takes in what hosts did.
-func (o *outcome) collect(hosts []*host.Host) {
+func collect(o *summary.Outcome, hosts []*host.Host) {
 	flows := 0
 	for _, h := range hosts {
 		flows += h.FlowCount()
@@ -176,8 +178,8 @@ func simProgress(hosts []*host.Host, now units.Time) Progress {
 }
 
 // events records how long what waits in the watched port takes to leave.
-func (x *Experiment) events(into *stats.Dist, from units.Time) func(units.Time, units.Bytes) {
-	rate := x.Fabric.Ports[x.watched].Rate
+func events(x *experiment.Experiment, into *stats.Dist, from units.Time) func(units.Time, units.Bytes) {
+	rate := x.Fabric.Ports[x.Watched].Rate
 	return func(now units.Time, queued units.Bytes) {
 		if now >= from {
 			into.Record(rate.TransmitTime(queued))
@@ -186,7 +188,7 @@ func (x *Experiment) events(into *stats.Dist, from units.Time) func(units.Time, 
 }
 
 // portRows are the counters of every port that was used, and adds up how long they were paused.
-func (x *Experiment) portRows(counters func(port int) fabric.PortCounters, out *outcome) []record.Port {
+func portRows(x *experiment.Experiment, counters func(port int) fabric.PortCounters, out *summary.Outcome) []record.Port {
 	var rows []record.Port
 	for i, name := range x.PortNames() {
 		c := counters(i)
@@ -205,13 +207,4 @@ func (x *Experiment) portRows(counters func(port int) fabric.PortCounters, out *
 		}
 	}
 	return rows
-}
-
-// PortNames names the fabric's ports: "edge0->agg1" is the queue at edge0 towards agg1.
-func (x *Experiment) PortNames() []string {
-	names := make([]string, len(x.Fabric.Ports))
-	for i, p := range x.Fabric.Ports {
-		names[i] = x.Graph.Nodes[p.From].Name + "->" + x.Graph.Nodes[p.To].Name
-	}
-	return names
 }

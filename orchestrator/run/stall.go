@@ -6,11 +6,19 @@ import (
 	"strings"
 
 	"weft/host"
+	"weft/orchestrator/emulate"
 	"weft/sim"
+	"weft/transport"
 )
 
 // maxWaiting bounds how many hosts a stall is explained by.
 const maxWaiting = 16
+
+// stuck says that a run failed because a connection gave up, or because nothing moved any more: a fault of the lab may be why.
+func stuck(err error) bool {
+	var stall *sim.StallError
+	return errors.Is(err, transport.ErrFailed) || errors.Is(err, emulate.ErrStalled) || errors.As(err, &stall)
+}
 
 // explain adds to a stall who waits for whom.
 func explain(err error, hosts []*host.Host) error {

@@ -5,18 +5,16 @@ import (
 	"context"
 	"fmt"
 
-	"weft/host"
 	"weft/orchestrator/emulate"
+	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
-	"weft/orchestrator/topology"
 	"weft/realtime"
-	"weft/transport"
 	"weft/transport/wire"
 )
 
 // Stand is the network of a lab as it is deployed: to be used by hand, without the lab's workload and faults.
 type Stand struct {
-	Experiment *Experiment
+	Experiment *experiment.Experiment
 	Emulation  emulate.Experiment
 	Dilation   float64
 	Why        string // how the dilation was chosen
@@ -25,7 +23,7 @@ type Stand struct {
 // Standing makes the network of a lab that is to stay up. The lab needs no workload; if it has one, the dilation is one
 // at which this machine could carry it.
 func Standing(ctx context.Context, l *lab.Lab, o Options) (*Stand, error) {
-	x, err := stand(l, o.Subnet)
+	x, err := experiment.Stand(l, o.Subnet)
 	if err != nil {
 		return nil, err
 	}
@@ -43,9 +41,9 @@ func Standing(ctx context.Context, l *lab.Lab, o Options) (*Stand, error) {
 			return nil, err
 		}
 	}
-	s.Emulation = x.emulation(s.Dilation, where.processes(o))
+	s.Emulation = emulation(x, s.Dilation, where.processes(o))
 	if k := s.Emulation.Kernel; k != nil {
-		k.Slower = x.slower(where, s.Dilation)
+		k.Slower = slower(x, where, s.Dilation)
 		k.Slowed = func(r realtime.Ready) { s.Dilation, s.Why = r.Dilation, slowed(r) }
 	}
 	s.Emulation.SampleQueues = 0 // nobody keeps samples, and a network that only stands has to cost nothing
@@ -54,62 +52,18 @@ func Standing(ctx context.Context, l *lab.Lab, o Options) (*Stand, error) {
 
 // Deployable returns the error with which Standing refuses a lab on every machine.
 func Deployable(l *lab.Lab) error {
-	x, err := stand(l, 0)
+	x, err := experiment.Stand(l, 0)
 	if err == nil && l.Engine.Dilation == 0 {
 		_, err = standingLoad(l, x)
 	}
 	return err
 }
 
-// stand makes the network of a lab that is to stay up, in a subnet.
-func stand(l *lab.Lab, subnet topology.Subnet) (*Experiment, error) {
-	g, err := graph(l)
-	if err != nil {
-		return nil, err
-	}
-	cfg, _, err := checkNetwork(l, g)
-	if err != nil {
-		return nil, err
-	}
-	if l.Engine.Kind == "sim" {
-		return nil, l.Errorf("engine.kind", "the simulator deploys nothing; --engine emu deploys this lab")
-	}
-	if err := fits(l, g); err != nil { // and more than the subnet has addresses for
-		return nil, err
-	}
-	addRoutes(&cfg, l, g)
-	g.Number(subnet)
-	x := &Experiment{Lab: l, Graph: g, Fabric: cfg, watched: -1, subnet: subnet}
-	x.Fabric.Disturbable = l.Queues.PFC == nil // by weft link
-	x.addHosts()
-	x.BaseRTT = g.BaseRTT(dataWire(l.Topology.MTU), ackWire)
-	return x, x.checkKernel()
-}
-
-// addHosts adds a plan for each host, with nothing to do.
-func (x *Experiment) addHosts() {
-	x.Plans = make([]host.Plan, x.Graph.Hosts)
-	for h := range x.Plans {
-		x.Plans[h] = host.Plan{
-			Host: transport.HostID(h),
-			Name: x.Graph.Nodes[h].Name,
-			Seed: x.Lab.Seed,
-			Endpoint: transport.Config{
-				Host:     transport.HostID(h),
-				MTU:      x.Lab.Topology.MTU,
-				LineRate: x.nicRate(topology.NodeID(h)),
-				Seed:     x.Lab.Seed,
-				Switches: transport.HostID(x.Graph.Hosts),
-			},
-		}
-	}
-}
-
 // standingLoad is how many data packets per second of lab time the network should carry: those of the workload, and
 // without one what one host can send. Ours: what people do by hand.
-func standingLoad(l *lab.Lab, x *Experiment) (float64, error) {
+func standingLoad(l *lab.Lab, x *experiment.Experiment) (float64, error) {
 	if len(l.Workload) > 0 {
-		y, err := Build(l)
+		y, err := experiment.Build(l)
 		if err != nil {
 			return 0, err
 		}

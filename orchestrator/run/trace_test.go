@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 )
 
@@ -21,7 +22,7 @@ func TestTraceRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := Build(labs[0])
+	x, err := experiment.Build(labs[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,10 +50,6 @@ func TestTraceRuns(t *testing.T) {
 }
 
 func TestMessagesSayWhichCollective(t *testing.T) {
-	l := &lab.Item{Index: 2, Ranks: lab.Ranks{Groups: 2, Group: 1}, Line: &lab.Line{Step: 1, Number: 4, Name: "grads", Groups: 2, Group: 1}}
-	if got, want := itemName(l), "item 2, group 1, step 1, collective 4 (grads), its group 1"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
 	_, err := simulateIn(t, t.TempDir(), eight+`
 workload: [{collective: all-reduce, ranks: {groups: 2, size: 4}, size: 1MB}]
 transport: {kind: roce, roce: {tries: 2}}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"weft/orchestrator/lab"
+	"weft/orchestrator/summary"
 	"weft/results/record"
 	"weft/results/stats"
 	"weft/results/store"
@@ -34,7 +35,7 @@ type watcher struct {
 	from    units.Time      // round trips count from here
 	rows    []record.Window // not written yet
 	acks    []record.Ack    // not written yet
-	steps   []step          // not written yet
+	steps   []summary.Step  // not written yet
 	_       [64]byte        // apart from what other parts write
 }
 
@@ -57,12 +58,12 @@ func (w *watcher) Window(now units.Time, c transport.ConnID, cwnd units.Bytes, r
 
 // Coordinated keeps what a source does for coordinated congestion management.
 func (w *watcher) Coordinated(now units.Time, c transport.ConnID, cc, moved bool) {
-	w.steps = append(w.steps, step{at: now, conn: c, source: true, cc: cc, moved: moved})
+	w.steps = append(w.steps, summary.Step{At: now, Conn: c, Source: true, Cc: cc, Moved: moved})
 }
 
 // watchers are those of all parts.
 type watchers struct {
-	diary *diary // nil: nothing is coordinated
+	diary *summary.Diary // nil: nothing is coordinated
 	parts []*watcher
 	to    *writer
 	rows  []record.Window
@@ -134,16 +135,16 @@ func (w *watchers) tell() {
 	if w.diary == nil {
 		return
 	}
-	var all []step
+	var all []summary.Step
 	for _, p := range w.parts {
 		all = append(all, p.steps...)
 		p.steps = p.steps[:0]
 	}
-	w.to.keep(w.diary.add(all))
+	w.to.keep(w.diary.Add(all))
 }
 
 // merge writes what is left, and puts the round trips together.
-func (w *watchers) merge(out *outcome) {
+func (w *watchers) merge(out *summary.Outcome) {
 	w.flush()
 	for _, p := range w.parts {
 		out.RTT.Merge(p.rtt)

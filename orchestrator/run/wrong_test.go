@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"weft/collectives/schedule"
-	"weft/host"
 	"weft/results/record"
 	"weft/results/store"
 )
@@ -69,38 +67,6 @@ func TestLostRankAndLostMessage(t *testing.T) {
 					t.Errorf("%s, %s: %v; want %q in it", transport, fault, err, want)
 				}
 			}
-		}
-	}
-}
-
-// A run that ends without an error may still lack messages or results; its status says so, the worst first.
-func TestStatusOfARunThatEnded(t *testing.T) {
-	x := build(t, eight+"workload: [{collective: all-reduce, ranks: 2, size: 1kB}]")
-	whole := func() []host.Done {
-		dones := []host.Done{{Rank: 0}, {Rank: 1}}
-		for i := range dones {
-			dones[i].Checked = schedule.Due(x.item(0).Spec(), i)
-		}
-		return dones
-	}
-	for _, c := range []struct {
-		change      func(d []host.Done) []host.Done
-		unfinished  int64
-		status, why string
-	}{
-		{nil, 0, record.OK, ""},
-		{nil, 3, record.Unfinished, "3 of 8 messages did not finish"},
-		{func(d []host.Done) []host.Done { return d[:1] }, 3, record.Unfinished, "3 of 8 messages did not finish; 1 of 2 results of ranks are missing"},
-		{func(d []host.Done) []host.Done { d[0].Wrong = 1; return d }, 3, record.Unverified,
-			"1 of 2 results of ranks have wrong elements; 3 of 8 messages did not finish"},
-		{func(d []host.Done) []host.Done { d[1].Checked--; return d }, 0, record.Unverified, "1 of 2 results of ranks were not checked in full"},
-	} {
-		dones := whole()
-		if c.change != nil {
-			dones = c.change(dones)
-		}
-		if status, why := x.settle(dones, &record.Flows{Count: 8, Unfinished: c.unfinished}); status != c.status || why != c.why {
-			t.Errorf("%s: %s; want %s: %s", status, why, c.status, c.why)
 		}
 	}
 }

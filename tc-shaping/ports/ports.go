@@ -4,9 +4,11 @@ package ports
 
 import (
 	"fmt"
+	"net/netip"
 	"time"
 
 	"weft/fabric"
+	"weft/internal/mac"
 	"weft/tc-shaping/qdisc"
 	"weft/transport/wire"
 	"weft/units"
@@ -64,6 +66,15 @@ func Real(p *fabric.PortConfig, l *fabric.Line, dilation float64, mtu units.Byte
 
 // coarsest is the most that a rate may be off because the kernel counts in bytes per second.
 const coarsest = 1e-3
+
+// Sources are the only senders that the cables of hosts carry frames of, by the hosts' addresses.
+func Sources(addrs []netip.Addr) []qdisc.Source {
+	all := make([]qdisc.Source, len(addrs))
+	for h, a := range addrs {
+		all[h] = qdisc.Source{MAC: mac.Of(a), Addr: a}
+	}
+	return all
+}
 
 // Shape returns what each direction of a network is in the kernel at a dilation, by port, as long as nothing changes it. hosts are those
 // of the network, in order. Of an error

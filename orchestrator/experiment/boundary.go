@@ -1,0 +1,70 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"weft/clocksync"
+	"weft/clocksync/node"
+	"weft/orchestrator/topology"
+)
+
+// places is where each host is in the tree of boundary clocks; nil where the lab has none. Each boundary clock follows the
+// nearest of the reference and those before it, every other host the nearest of all. Near is by links; of several the first.
+func (x *Experiment) places(reference clocksync.Node) ([]node.Place, error) {
+	b := &x.Lab.Clocks.PTP.Boundary
+	if !b.Some() {
+		return nil, nil
+	}
+	masters := []topology.NodeID{topology.NodeID(reference)}
+	if b.Edge {
+		masters = append(masters, x.edge(masters[0])...)
+		if len(masters) == 1 {
+			return nil, x.Lab.Errorf("clocks.ptp.boundary", "all hosts are behind the reference's switch; expected off, or a topology of several switches with hosts")
+		}
+	}
+	for _, name := range b.Hosts {
+		host, _ := x.Graph.NodeNamed(name) // other hosts than the reference, as the lab has checked
+		masters = append(masters, host)
+	}
+	places := make([]node.Place, x.Graph.Hosts)
+	for h := range topology.NodeID(x.Graph.Hosts) {
+		before := masters
+		if i := slices.Index(masters, h); i >= 0 {
+			before = masters[:max(1, i)]
+		}
+		m := x.nearest(h, before)
+		places[h].Master = clocksync.Node(m)
+		if m != h {
+			places[m].Followers = append(places[m].Followers, clocksync.Node(h))
+		}
+	}
+	var errs []error
+	for i, name := range b.Hosts {
+		if len(places[masters[i+1]].Followers) == 0 {
+			errs = append(errs, x.Lab.Errorf(fmt.Sprintf("clocks.ptp.boundary.%d", i),
+				"no host is nearer to %s than to the reference or a boundary clock before it; expected a host behind another switch", name))
+		}
+	}
+	return places, errors.Join(errs...)
+}
+
+// edge returns the first host behind every switch but that of the reference.
+func (x *Experiment) edge(reference topology.NodeID) (first []topology.NodeID) {
+	seen := map[topology.NodeID]bool{x.Graph.Home(reference): true}
+	for h := range topology.NodeID(x.Graph.Hosts) {
+		if at := x.Graph.Home(h); !seen[at] {
+			seen[at] = true
+			first = append(first, h)
+		}
+	}
+	return first
+}
+
+// nearest returns whom of several, of whom there is at least one, the fewest links lead to from host h; the first of several.
+func (x *Experiment) nearest(h topology.NodeID, of []topology.NodeID) topology.NodeID {
+	return slices.MinFunc(of, func(a, b topology.NodeID) int {
+		return len(x.Graph.Path(h, a)) - len(x.Graph.Path(h, b))
+	})
+}

@@ -1,0 +1,207 @@
+package experiment
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"weft/clocksync"
+	"weft/clocksync/clock"
+	"weft/clocksync/node"
+	"weft/clocksync/noise"
+	"weft/host"
+	"weft/orchestrator/topology"
+	"weft/params"
+	"weft/units"
+)
+
+// addClocks gives every host its clock, where the lab's are not perfect. Unless the experiment is sound so far it only looks for
+// errors that do not follow from others.
+func (x *Experiment) addClocks(sound bool) error {
+	l := *x.Lab // what the run chooses for itself is not the lab's
+	x.Lab = &l
+	c := &l.Clocks
+	for h := range x.Plans {
+		x.Plans[h].Until = c.For
+		if b := x.Lab.Background; b.Load > 0 && len(x.Plans) > 1 {
+			x.Plans[h].Background = &host.Background{Load: b.Load, Burst: b.Burst, Packet: b.Packet, Hosts: len(x.Plans)}
+		}
+	}
+	errs := []error{x.faultsOfClocks()}
+	if !c.Imperfect() {
+		return errs[0]
+	}
+	reference := x.reference()
+	places, err := x.places(reference)
+	errs = append(errs, err)
+	warmed, err := x.warmed(reference)
+	errs = append(errs, err)
+	if !sound {
+		return errors.Join(errs...)
+	}
+	x.warmUp(x.rhythm(&c.Huygens))
+	c = &x.Lab.Clocks
+	for h := range x.Plans {
+		x.Plans[h].Clock = &node.Config{
+			Clock: x.oscillator(h, reference), Stamp: c.Stamp, Delay: c.Noise,
+			Sync: node.Sync(c.Sync), Control: c.Control, Sample: c.Sample, PTP: c.PTP, Huygens: c.Huygens,
+			Setup: clocksync.Setup{
+				Self: clocksync.Node(h), Nodes: len(x.Plans), Reference: reference, Seed: x.Lab.Seed,
+				Jitter: c.Stamp.Jitter, Quantum: c.Stamp.Quantum, Skew: c.Skew + warmed, Offset: max(c.Offset, 1),
+			},
+		}
+		if places != nil {
+			x.Plans[h].Clock.PTP.Place = &places[h]
+		}
+		if c.PeerToPeer && c.Kind().Bridged != 0 {
+			x.Plans[h].Clock.PTP.Bridge = clocksync.Node(x.Graph.Home(topology.NodeID(h)))
+		}
+		x.upset(h)
+		if bad := causes(x.Plans[h].Clock.CheckParams()); len(bad) > 0 {
+			for _, err := range bad {
+				errs = append(errs, x.Lab.Errorf("clocks."+c.Sync, "%s", strings.TrimPrefix(err.Error(), c.Sync+": ")))
+			}
+			return errors.Join(errs...)
+		}
+	}
+	return errors.Join(append(errs, x.probesFit())...)
+}
+
+// probesFit refuses probes of Huygens that a host's link cannot carry: they would wait for each other for ever, and tell nothing of that
+// host's clock. A fault that is over some time may slow a link down to less.
+func (x *Experiment) probesFit() error {
+	const wayOut = "expected fewer clocks.huygens.pairs or neighbours (degree), or a longer window"
+	var errs []error
+	for h := range x.Plans {
+		need := x.Plans[h].Clock.Probes()
+		link := x.Graph.Uplink(topology.NodeID(h))
+		if rate := x.Graph.Links[link].Rate; need >= rate {
+			return x.Lab.Errorf("clocks.huygens", "probes take %v of the link of %s, which carries %v; %s", need, x.Graph.Nodes[h].Name, rate, wayOut)
+		}
+		for _, f := range x.Lab.Faults {
+			if at, ok := x.Graph.LinkNamed(f.Link); ok && at == link && f.Rate != nil && f.For == 0 && need >= *f.Rate {
+				errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "rate"), "probes of Huygens take %v of the link of %s; %s", need, x.Graph.Nodes[h].Name, wayOut))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// upset puts what faults do to the clock of host h into its plan.
+func (x *Experiment) upset(h int) {
+	c := x.Plans[h].Clock
+	for _, f := range x.Lab.Faults {
+		k := f.Clock
+		switch {
+		case k == nil || k.Host != x.Graph.Nodes[h].Name:
+		case k.Down:
+			c.Outages = append(c.Outages, node.Outage{At: f.At, For: f.For})
+		case k.Lies:
+			c.Lies = append(c.Lies, node.Lie{At: f.At, By: k.Lie})
+		case k.Step != 0:
+			c.Clock.Steps = append(c.Clock.Steps, clock.Step{At: f.At, By: k.Step})
+		default:
+			c.Clock.Ramps = append(c.Clock.Ramps, clock.Ramp{At: f.At, Over: k.Over, By: k.Skew})
+		}
+	}
+	slices.SortFunc(c.Outages, func(a, b node.Outage) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(c.Lies, func(a, b node.Lie) int { return cmp.Compare(a.At, b.At) })
+	slices.SortFunc(c.Clock.Steps, func(a, b clock.Step) int { return cmp.Compare(a.At, b.At) })
+}
+
+// faultsOfClocks refuses faults of clocks where there are none to be upset.
+func (x *Experiment) faultsOfClocks() error {
+	kind := x.Lab.Clocks.Kind()
+	var errs []error
+	for _, f := range x.Lab.Faults {
+		if f.Clock != nil && kind.Perfect {
+			errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "clock"), "perfect clocks have no faults; expected clocks.sync: none, ptp or huygens"))
+		}
+		if f.Clock != nil && f.Clock.Lies && !kind.Perfect && !kind.Talks {
+			errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "lies"), "nobody tells anybody the time where clocks.sync is none; expected ptp or huygens"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// warmed returns by how much faults change the frequency of a clock at most: an oscillator is as wrong as that as well. PTP refuses
+// what its servos cannot correct, between a clock and the reference.
+func (x *Experiment) warmed(reference clocksync.Node) (most float64, err error) {
+	order := make([]int, len(x.Lab.Faults))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(x.Lab.Faults[a].At, x.Lab.Faults[b].At) })
+	leads := x.Graph.Nodes[reference].Name
+	changed := make(map[string]float64) // by host
+	var lead, others float64            // what the reference's is changed by at most, and any other's
+	for _, i := range order {
+		k := x.Lab.Faults[i].Clock
+		if k == nil || k.Skew == 0 {
+			continue
+		}
+		changed[k.Host] += k.Skew
+		if far := math.Abs(changed[k.Host]); k.Host == leads {
+			lead = max(lead, far)
+		} else {
+			others = max(others, far)
+		}
+		sync := x.Lab.Clocks.Kind()
+		if apart := 2*x.Lab.Clocks.Skew + lead + others; sync.MaxRate > 0 && apart > sync.MaxRate {
+			return 0, x.Lab.Errorf(FaultPath(x.Lab.Faults[i].Index, "skew"), "two clocks may differ by %s then, and %s's servos correct up to %s; expected less, or sync: huygens",
+				params.ShowRatio(math.Round(1e9*apart)/1e9), sync.Title, params.ShowRatio(sync.MaxRate))
+		}
+	}
+	return max(lead, others), nil
+}
+
+// reference is the host whose clock the others follow.
+func (x *Experiment) reference() clocksync.Node {
+	h, ok := x.Graph.NodeNamed(x.Lab.Clocks.Reference) // a host, as the lab has checked
+	if !ok {
+		return 0
+	}
+	return clocksync.Node(h)
+}
+
+// Cells of the grid on which a clock's frequency is constant. A wander of 1 ppm/sqrt(s) makes less than a picosecond within
+// one, and a run of a second has ten thousand. Ours.
+const (
+	cell      = 100 * units.Microsecond
+	mostCells = 100_000 // of a run that says how long it lasts: longer ones have wider cells
+)
+
+// oscillator draws the clock of host h: what is wrong with one does not depend on how many hosts there are. Where several
+// servers of time are voted over, theirs are right: each has a source of its own, such as a receiver of satellites.
+func (x *Experiment) oscillator(h int, reference clocksync.Node) clock.Config {
+	c := &x.Lab.Clocks
+	cfg := clock.Config{Grid: max(cell, c.For/mostCells), Seed: noise.Seed(x.Lab.Seed, h, "wander")}
+	self := clocksync.Setup{Self: clocksync.Node(h), Nodes: len(x.Plans), Reference: reference}
+	if c.Kind().Perfect || c.PTP.Servers > 1 && c.PTP.Server(self) >= 0 {
+		return cfg
+	}
+	seed := noise.Seed(x.Lab.Seed, h, "oscillator")
+	r := rand.New(rand.NewPCG(seed[0], seed[1]))
+	cfg.Offset = units.Time(float64((2*r.Float64() - 1) * float64(c.Offset)))
+	cfg.Skew = float64((2*r.Float64() - 1) * c.Skew)
+	cfg.Wander = c.Wander
+	return cfg
+}
+
+// Since is the instant from which the errors of clocks count: measure.from, or when the workload begins.
+func (x *Experiment) Since() units.Time {
+	if from := x.Lab.Measure.From; from > 0 {
+		return from
+	}
+	first := units.Never
+	for i := range x.Items {
+		first = min(first, x.Items[i].Start)
+	}
+	if first == units.Never {
+		return 0
+	}
+	return first
+}

@@ -1,0 +1,121 @@
+package experiment
+
+import (
+	"strings"
+	"testing"
+
+	"weft/orchestrator/lab"
+)
+
+// What explain says a lab comes to is what its runs have, with where it is from.
+func TestEffectiveSettings(t *testing.T) {
+	const leaves = "weft: 1\nname: effective\ntopology:\n  kind: leaf-spine\n  leaves: 2\n  spines: 2\n  hosts_per_leaf: 1\n  link: {rate: 400Gbps}\n" +
+		"  tiers: {host: {rate: 100Gbps, delay: 2us}}\n"
+	const incast = "workload: [{collective: incast, ranks: 1, size: 1MB}]\n"
+	for _, c := range []struct {
+		name, text string
+		want       map[string][2]string // value, and a part of its origin
+	}{
+		{"pc4", leaves + incast, map[string][2]string{
+			"links.host.rate":               {"100Gbps", "topology.tiers.host.rate: 100Gbps (line 9)"},
+			"links.host.delay":              {"2us", "(line 9)"},
+			"links.leaf.rate":               {"400Gbps", "topology.link.rate: 400Gbps (line 8)"},
+			"links.leaf.delay":              {"1us", "default: "},
+			"transport.pc4.rto_min":         {"1ms", "4 base RTTs and at most "},
+			"transport.pc4.ai":              {"2Gbps", "base rate, 100Gbps"},
+			"transport.first_rate":          {"unpaced", "pc4"},
+			"transport.packet":              {"4.198KB", "topology.mtu"},
+			"engine.dilation":               {"unknown", "measured"},
+			"queues.leaf.ecn.kmin":          {"", "queues.ecn.kmin: 25%bdp (default: STrack paper"},
+			"transport.pc4.adjust_interval": {"", "2rtt"},
+			"transport.roce.rto_min":        {"-", ""},
+			"queues.leaf.pfc.headroom":      {"-", ""},
+			"clocks.huygens.window":         {"-", ""},
+			"transport.strack.target":       {"-", ""},
+			"queues.memory":                 {"-", ""},
+			"queues.host.light":             {"-", ""},
+			"transport.base_rtt":            {"", "1 connections"},
+			"transport.pc4.hai":             {"4Gbps", "4%"},
+			"base_rtt":                      {"", "acknowledgement of 98B"},
+			"links.leaf.bdp":                {"", "rate times"},
+			"transport.first_window":        {"", "pc4"},
+			"queues.host.buffer":            {"", "queues.buffer: 5bdp"},
+			"transport.pc4.target_qtime":    {"-", ""},
+			"queues.host.ecn.kmax":          {"", "75%bdp"},
+		}},
+		{"roce", leaves + "queues: {pfc: on}\ntransport: {kind: roce, roce: {rai: 5Mbps/25Gbps}}\nengine: {kind: sim}\n" + incast, map[string][2]string{
+			"queues.host.ecn.kmin":     {"400KB", "100KB/25Gbps"},
+			"queues.leaf.ecn.kmin":     {"1.6MB", "100KB/25Gbps"},
+			"queues.memory":            {"128MB", "16MB/50Gbps"},
+			"queues.leaf.pfc.headroom": {"150KB", "auto"},
+			"transport.roce.rai":       {"20Mbps", "5Mbps/25Gbps"},
+			"transport.roce.rto_min":   {"41ms", "at most 41ms of queueing"},
+			"transport.first_window":   {"unlimited", "roce"},
+			"transport.first_rate":     {"100Gbps", "roce"},
+			"engine.dilation":          {"1", "virtual"},
+		}},
+		{"nccl", leaves + "transport: {kind: swift, swift: {rto_min: nccl, max_window: 64KB, initial_window: 8396B}}\nengine: {dilation: 500}\n" + incast, map[string][2]string{
+			"transport.swift.rto_min":    {"4.29s", "NCCL_IB_TIMEOUT"},
+			"transport.swift.max_window": {"64KB", "line 10"},
+			"transport.first_window":     {"8.396KB", "swift"},
+			"engine.dilation":            {"500", "line 11"},
+		}},
+		{"full bisection", "weft: 1\nname: effective\ntopology: {kind: leaf-spine, leaves: 2, spines: 1, hosts_per_leaf: 3}\n", map[string][2]string{
+			"links.leaf.rate":       {"300Gbps", "follows from topology.oversubscription: 1"},
+			"transport.packet":      {"-", ""},
+			"transport.pc4.rto_min": {"-", ""},
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			labs, err := lab.Parse("effective.yaml", []byte(c.text), lab.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all, err := Effective(labs[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := map[string]bool{}
+			for _, s := range all {
+				if s.Value == "" || s.From == "" {
+					t.Errorf("%+v says nothing", s)
+				}
+				want, ok := c.want[s.Path]
+				found[s.Path] = true
+				if ok && (want[0] != "" && s.Value != want[0] || !strings.Contains(s.From, want[1])) {
+					t.Errorf("%s: %s, %s; want %s, %s", s.Path, s.Value, s.From, want[0], want[1])
+				}
+			}
+			for path, want := range c.want {
+				if found[path] != (want[0] != "-") {
+					t.Errorf("%s is there: %t", path, found[path])
+				}
+			}
+		})
+	}
+}
+
+// The timeout and the thresholds that are shown are those of the experiment.
+func TestEffectiveSettingsAreTheExperiments(t *testing.T) {
+	for _, kind := range []string{"pc4", "roce", "swift", "hpcc", "strack", "spray", "ccm"} {
+		l := parse(t, star+"transport: {kind: "+kind+"}\nworkload: [{collective: incast, size: 1MB}]\n")
+		x, err := Build(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := Effective(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, s := range all {
+			got[s.Path] = s.Value
+		}
+		at := settingsOf(&l.Transport) + ".rto_min"
+		port := x.Fabric.Ports[1]
+		if got[at] != Short(x.RTOMin()).String() || got["queues.host.ecn.kmin"] != port.ECN.Kmin.String() || got["queues.host.buffer"] != port.Buffer.String() {
+			t.Errorf("%s: timeout %s, kmin %s, buffer %s; want %v, %v, %v", kind, got[at], got["queues.host.ecn.kmin"], got["queues.host.buffer"],
+				x.RTOMin(), port.ECN.Kmin, port.Buffer)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package experiment
+
+import (
+	"errors"
+
+	"weft/fabric/queues"
+	"weft/orchestrator/lab"
+	"weft/orchestrator/topology"
+	"weft/params"
+	"weft/transport"
+	"weft/transport/cc"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// checkTransport refuses parameters of the transport that would do nothing on the lines of this network, and paths that it cannot use.
+// What is wrong whatever the network is refused when the lab is read.
+func (x *Experiment) checkTransport() error {
+	path, section := "transport."+x.Lab.Transport.Kind+".", x.Lab.Transport.Section
+	if key, inside := transport.InsideOf(section); key != "" {
+		path, section = path+key+".", inside
+	}
+	return errors.Join(x.checkQPs(), x.checkTelemetry(), x.checkTimeout(), x.checkRates(path, section))
+}
+
+// checkTimeout refuses a retransmission timeout that somebody wrote and no connection would have: none is below four base RTTs.
+func (x *Experiment) checkTimeout() error {
+	own := x.Lab.Transport.Section.Retries()
+	path := x.TimeoutPath()
+	if own.RTOMin == 0 || own.RTORTTs > 0 || own.RTOMin >= 4*x.BaseRTT || !x.reach.some() || !x.Lab.Written(path) {
+		return nil
+	}
+	return x.Lab.Errorf(path, "%v is below four base RTTs of this network, %v, and no timeout is; expected at least that, or auto", own.RTOMin, 4*x.BaseRTT)
+}
+
+// TimeoutPath is the path of the setting that says what the least retransmission timeout is.
+func (x *Experiment) TimeoutPath() string { return settingsOf(&x.Lab.Transport) + ".rto_min" }
+
+// settingsOf is the path of the section that a transport's congestion control has its parameters from.
+func settingsOf(t *lab.Transport) string {
+	_, path, _ := transport.Named(t.Kind)
+	if key, _ := transport.InsideOf(t.Section); key != "" {
+		path += "." + key
+	}
+	return "transport." + path
+}
+
+// checkTelemetry refuses paths across more switches than packets have room for.
+func (x *Experiment) checkTelemetry() error {
+	if !transport.FactsOf(x.Lab.Transport.Kind).Telemetry {
+		return nil
+	}
+	if far := &x.reach; far.switches > wire.MaxHops {
+		return x.Lab.Errorf("transport.kind", "%s has what switches say of themselves written into packets, which have room for %d of them; from %s to %s there are %d. "+
+			"Expected a smaller network, or another transport", x.Lab.Transport.Kind, wire.MaxHops, x.Graph.Nodes[far.src].Name, x.Graph.Nodes[far.dst].Name, far.switches)
+	}
+	return nil
+}
+
+// checkRates refuses, of the values that somebody wrote, rates above the line and windows that no connection ever has.
+func (x *Experiment) checkRates(path string, section transport.Section) error {
+	p, ok := section.Control().(cc.Fitted)
+	if !ok || !x.reach.some() {
+		return nil
+	}
+	key, why := p.Exceeds(x.Graph.Nodes[x.reach.slow].Name, x.reach.slowest, x.reach.bdp)
+	if key == "" || !x.Lab.Written(path+key) {
+		return nil
+	}
+	return x.Lab.Errorf(path+key, "%s", why)
+}
+
+// marking says of the ECN settings of links without PFC whether some queue that they are for can be long enough to be marked.
+func (m *memory) marking() map[*queues.ECN]bool {
+	return m.reached(func(e *queues.ECN) params.Size { return e.Kmin })
+}
+
+// reached says of the ECN settings of links without PFC whether some queue that they are for can be longer than a threshold. With
+// PFC a rule of losslessness says so.
+func (m *memory) reached(threshold func(*queues.ECN) params.Size) map[*queues.ECN]bool {
+	marks := map[*queues.ECN]bool{}
+	for i := range m.g.Links {
+		k := &m.g.Links[i]
+		q := m.at(k)
+		if q.ECN == nil || q.PFC != nil {
+			continue
+		}
+		for _, sw := range []topology.NodeID{k.A, k.B} {
+			if int(sw) < m.g.Hosts {
+				continue
+			}
+			room := m.room(k, sw)
+			marks[q.ECN] = marks[q.ECN] || m.on(threshold(q.ECN), k.Rate) < room || room < m.least(sw) // which is reported
+		}
+	}
+	return marks
+}
+
+// checkThresholds refuses thresholds of switches that nothing can reach: the queues end before.
+func (m *memory) checkThresholds(l *lab.Lab) error {
+	apart := make([]units.Bytes, len(m.g.Nodes)) // by switch: reserves and headrooms
+	if l.Queues.PFC != nil {
+		for i := range m.g.Links {
+			k := &m.g.Links[i]
+			for _, from := range []topology.NodeID{k.A, k.B} {
+				c := m.port(topology.LinkID(i), from).PFC[dataClass]
+				apart[k.Other(from)] += c.Reserve + c.Headroom
+			}
+		}
+	}
+	found := once{lab: l, told: map[string]bool{}}
+	marks := m.marking()
+	for i := range m.g.Links {
+		k := &m.g.Links[i]
+		f := m.at(k).PFC
+		for _, sw := range []topology.NodeID{k.A, k.B} {
+			if int(sw) < m.g.Hosts {
+				continue
+			}
+			room := m.room(k, sw)
+			if f == nil || f.Xoff == nil || room < m.least(sw) {
+				continue
+			}
+			if left, xoff := room-apart[sw], m.on(*f.Xoff, k.Rate); left > 0 && xoff > left {
+				found.add(m.path(k, "pfc.xoff"), "%v is more than what %s has to share, %v (%v less %v of reserves and headrooms); expected at most that, or more memory",
+					xoff, m.g.Nodes[sw].Name, left, room, apart[sw])
+			}
+		}
+	}
+	for i := range m.g.Links {
+		k := &m.g.Links[i]
+		e := m.at(k).ECN
+		if long, known := marks[e]; !known || long {
+			continue
+		}
+		if kmin := m.path(k, "ecn.kmin"); l.Written(kmin) {
+			found.add(kmin, "%v is at least what any queue that it is for holds: nothing would be marked; expected less, or ecn: off", e.Kmin)
+		}
+	}
+	return errors.Join(found.errs...)
+}
+
+// RTOMin is the longest of the connections' least retransmission timeouts.
+func (x *Experiment) RTOMin() (longest units.Time) {
+	for i := range x.Conns {
+		longest = max(longest, x.Conns[i].RTOMin)
+	}
+	return longest
+}

@@ -1,0 +1,181 @@
+package experiment
+
+import (
+	"weft/fabric"
+	"weft/fabric/queues"
+	"weft/orchestrator/lab"
+	"weft/orchestrator/topology"
+	"weft/params"
+	"weft/transport"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// dataClass is the class of data packets, the one that PFC pauses. Acknowledgements and congestion notifications are
+// in class 0, ahead of it, and are never paused.
+const dataClass = 1
+
+// memory resolves what a lab says of queues for the ports and switches of a network.
+type memory struct {
+	lab    *lab.Lab
+	queues *queues.Queues          // of the lab; links may override them
+	coord  *transport.Coordination // nil: switches take no part
+	g      *topology.Graph
+	rtt    units.Time        // base RTT of the network
+	packet units.Bytes       // the largest on the wire
+	nic    units.Bandwidth   // of the slowest host: what alpha is meant for
+	ports  []int             // by node
+	worst  []line            // by port: what it takes to lose nothing
+	fast   []units.Bandwidth // by node: the fastest of its ports
+}
+
+func newMemory(l *lab.Lab, g *topology.Graph) *memory {
+	m := &memory{
+		lab: l, queues: &l.Queues, g: g, packet: largest(l),
+		rtt: g.BaseRTT(dataWire(l.Topology.MTU), ackWire),
+	}
+	m.coord = transport.CoordinationOf(l.Transport.Section)
+	m.ports, m.fast = make([]int, len(g.Nodes)), make([]units.Bandwidth, len(g.Nodes))
+	for i := range g.Links { // those that are down too: a fault may let them come up
+		k := &g.Links[i]
+		for _, n := range []topology.NodeID{k.A, k.B} {
+			m.ports[n]++
+			m.fast[n] = max(m.fast[n], k.Rate)
+		}
+	}
+	if l.Queues.PFC != nil {
+		m.worst = worstLines(l, g)
+	}
+	for h := range g.Hosts {
+		if r := g.Links[g.Uplink(topology.NodeID(h))].Rate; h == 0 || r < m.nic {
+			m.nic = r
+		}
+	}
+	return m
+}
+
+// largest is the largest packet of a lab on the wire.
+func largest(l *lab.Lab) units.Bytes {
+	return dataWire(l.Topology.MTU) + transport.FactsOf(l.Transport.Kind).Data(wire.MaxHops)
+}
+
+// at returns the queues of the switch ports of a link.
+func (m *memory) at(k *topology.Link) *queues.Queues {
+	return m.lab.QueuesOf(k.Tier, int(k.ID))
+}
+
+// path is where the lab says what a key of the section queues is for a link, such as ecn.kmin.
+func (m *memory) path(k *topology.Link, key string) string {
+	return m.lab.QueuesPath(k.Tier, int(k.ID), key)
+}
+
+// on is a size on a link of a rate.
+func (m *memory) on(s params.Size, rate units.Bandwidth) units.Bytes {
+	return s.On(rate, rate.BytesIn(m.rtt))
+}
+
+// port is the end of link k at node from, and the way to the other. The NIC of a host neither drops nor marks, but
+// it can be told to pause.
+func (m *memory) port(id topology.LinkID, from topology.NodeID) fabric.PortConfig {
+	k := &m.g.Links[id]
+	to := k.Other(from)
+	p := fabric.PortConfig{
+		From: fabric.NodeID(from), To: fabric.NodeID(to), Rate: k.Rate, Delay: k.Delay, Loss: k.Loss, BitErrors: k.BitErrors,
+	}
+	if k.Duplicate > 0 || k.Reorder > 0 || k.Jitter > 0 {
+		p.Disorder = fabric.Disorder{Reorder: k.Reorder, By: k.ReorderBy, Duplicate: k.Duplicate, Jitter: k.Jitter}
+	}
+	q := m.at(k)
+	if int(from) >= m.g.Hosts {
+		if q.Shared == nil {
+			p.Buffer = m.on(q.Buffer, k.Rate)
+		}
+		if e := q.ECN; e != nil {
+			p.ECN = fabric.ECNConfig{
+				On: true, Kmin: m.on(e.Kmin, k.Rate), Kmax: m.on(e.Kmax, k.Rate), Pmax: e.Pmax, Ingress: e.Ingress,
+			}
+		}
+	}
+	if int(from) >= m.g.Hosts {
+		m.paths(&p)
+	}
+	if int(to) >= m.g.Hosts && q.PFC != nil {
+		p.PFC[dataClass] = m.flowControl(q.PFC, k, m.worst[m.g.Port(id, from)])
+	}
+	return p
+}
+
+// paths is what a port of a switch has for choosing paths by the packet.
+func (m *memory) paths(p *fabric.PortConfig) {
+	switch {
+	case m.coord != nil:
+		p.Light, p.Congested = m.on(m.coord.Light, p.Rate), m.on(m.coord.Congested, p.Rate)
+	case m.queues.Balance() == fabric.Adaptive:
+		p.Light = m.on(m.queues.Light, p.Rate)
+	}
+}
+
+// flowControl is when a switch has the far end of link k pause by the thresholds f. The line is at worst what is given.
+func (m *memory) flowControl(f *queues.PFC, k *topology.Link, worst line) fabric.PFCConfig {
+	c := fabric.PFCConfig{On: true, Reserve: f.Reserve, Response: f.Response}
+	if f.Headroom != nil {
+		c.Headroom = m.on(*f.Headroom, k.Rate)
+	} else {
+		c.Headroom = max(k.Rate.BytesIn(3*k.Delay), fabric.Headroom(worst.rate, worst.delay, f.Response, m.packet))
+	}
+	if f.Xoff == nil {
+		c.Alpha, c.Offset = fabric.AlphaAt(m.queues.Shared.Alpha, m.nic, k.Rate), f.Offset
+		return c
+	}
+	c.Xoff = m.on(*f.Xoff, k.Rate)
+	if f.Xon != nil {
+		c.Xon = m.on(*f.Xon, k.Rate)
+	} else {
+		c.Xon = max(0, c.Xoff-2*m.packet)
+	}
+	return c
+}
+
+// of is the memory of a switch. One that is given in proportion to a rate follows the fastest port.
+func (m *memory) of(sw topology.NodeID) fabric.BufferConfig {
+	s := m.queues.Shared
+	if s == nil {
+		return fabric.BufferConfig{}
+	}
+	b := fabric.BufferConfig{Total: m.on(s.Total, m.fast[sw])}
+	if m.queues.PFC == nil {
+		b.Alpha = s.Alpha
+	}
+	return b
+}
+
+// Drain is how long a data packet of a connection can wait in the switches of the network at most: as long as the
+// fullest queues on its path take to empty. Where PFC holds packets back, what waits ahead of a packet may be
+// anywhere in the network, and leaves it at the rate of the slowest link of the path.
+func (x *Experiment) Drain(s *transport.Spec) units.Time {
+	slowest := s.Forward.Rates[0]
+	for _, r := range s.Forward.Rates {
+		slowest = min(slowest, r)
+	}
+	if x.Lab.Queues.PFC != nil {
+		var all units.Bytes
+		for i := range x.Fabric.Switches {
+			all += x.Fabric.Switches[i].Buffer.Total
+		}
+		return slowest.TransmitTime(all)
+	}
+	var t units.Time
+	at := topology.NodeID(s.Src)
+	for _, k := range x.Graph.Path(at, topology.NodeID(s.Dst)) {
+		p := &x.Fabric.Ports[x.Graph.Port(k, at)]
+		if sw := int(at) - x.Graph.Hosts; sw >= 0 {
+			room := p.Buffer
+			if total := x.Fabric.Switches[sw].Buffer.Total; total > 0 {
+				room = total
+			}
+			t += p.Rate.TransmitTime(room)
+		}
+		at = x.Graph.Links[k].Other(at)
+	}
+	return t
+}

@@ -1,0 +1,122 @@
+package experiment
+
+import (
+	"net/netip"
+
+	"weft/fabric"
+	"weft/orchestrator/lab"
+	"weft/orchestrator/topology"
+	"weft/transport"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// fabric describes the network's ports and queues to the modelled fabric; addRoutes adds the routes, which are most of a
+// large network's configuration. Port 2l is link l from A to B, port 2l+1 the way back. A size that the lab gives in BDPs is
+// of the port's rate and the base RTT of the network.
+func (m *memory) fabric(l *lab.Lab) fabric.Config {
+	g := m.g
+	cfg := fabric.Config{Seed: l.Seed, Hosts: g.Hosts, Ports: make([]fabric.PortConfig, 0, g.Ports())}
+	for i := range g.Links {
+		k := &g.Links[i]
+		cfg.Ports = append(cfg.Ports, m.port(topology.LinkID(i), k.A), m.port(topology.LinkID(i), k.B))
+	}
+	m.coordinate(&cfg)
+	if l.Clocks.PeerToPeer {
+		cfg.Stations = l.Clocks.Kind().Bridged
+	}
+	cfg.Switches = make([]fabric.SwitchConfig, g.Switches())
+	for s := range cfg.Switches {
+		id := topology.NodeID(g.Hosts + s)
+		cfg.Switches[s] = fabric.SwitchConfig{Name: g.Nodes[id].Name, Buffer: m.of(id)}
+	}
+	return cfg
+}
+
+// addRoutes says how the switches of cfg choose ports.
+func addRoutes(cfg *fabric.Config, l *lab.Lab, g *topology.Graph) {
+	for s, routed := range switches(l, g, g.Routes()) {
+		routed.Buffer = cfg.Switches[s].Buffer
+		cfg.Switches[s] = routed
+	}
+	for i := range g.Links {
+		aside := g.Aside(topology.LinkID(i))
+		cfg.Ports[2*i].Aside, cfg.Ports[2*i+1].Aside = aside, aside
+	}
+}
+
+// switches are how each switch chooses ports by the routes given.
+func switches(l *lab.Lab, g *topology.Graph, routes *topology.Routes) []fabric.SwitchConfig {
+	var all []fabric.SwitchConfig
+	var further [][]int32 // notifications are sent to switches
+	if transport.FactsOf(l.Transport.Kind).Coordinated {
+		further = g.ToSwitches()
+	}
+	for s := range g.Switches() {
+		id := topology.NodeID(g.Hosts + s)
+		sw := fabric.SwitchConfig{Name: g.Nodes[id].Name, Seed: switchSeed(l.Seed, s), Balance: balance(l), Route: routes.Row(id)}
+		if further != nil {
+			sw.Route = append(sw.Route, further[s]...)
+		}
+		for _, links := range routes.Groups(id) {
+			ports := make([]int32, len(links))
+			for i, k := range links {
+				ports[i] = int32(g.Port(k, id))
+			}
+			sw.Groups = append(sw.Groups, ports)
+		}
+		sw.Aside = routes.Asides(id)
+		all = append(all, sw)
+	}
+	return all
+}
+
+// balance is how switches choose among equal paths.
+func balance(l *lab.Lab) fabric.Balance {
+	if transport.FactsOf(l.Transport.Kind).Coordinated {
+		return fabric.CCM
+	}
+	return l.Queues.Balance()
+}
+
+// coordinate says what switches need for coordinated congestion management.
+func (m *memory) coordinate(cfg *fabric.Config) {
+	if c := m.coord; c != nil {
+		cfg.Port = wire.Port
+		cfg.CCM = &fabric.CCMConfig{RTT: m.rtt, Every: c.Every, Refresh: c.Refresh, Strict: c.Strict, Loss: c.Loss}
+	}
+}
+
+// switchSeed keeps the ECMP hashes of switches independent, so that tiers do not polarise.
+func switchSeed(seed uint64, s int) uint64 {
+	return (seed+0x9e3779b97f4a7c15)*0xbf58476d1ce4e5b9 ^ uint64(s+1)*0x94d049bb133111eb
+}
+
+// NicRate is the line rate of a host's NIC.
+func (x *Experiment) NicRate(h topology.NodeID) units.Bandwidth {
+	return x.Graph.Links[x.Graph.Uplink(h)].Rate
+}
+
+// path is what the transport knows about the idle way from one host to another.
+func (x *Experiment) path(src, dst transport.HostID) transport.Path {
+	hops := x.Graph.Path(topology.NodeID(src), topology.NodeID(dst))
+	return transport.Path{Propagation: x.Graph.Propagation(hops), Rates: x.Graph.Rates(hops)}
+}
+
+// Addrs are the addresses of the hosts.
+func (x *Experiment) Addrs() []netip.Addr {
+	all := make([]netip.Addr, x.Graph.Hosts)
+	for h := range all {
+		all[h] = x.Subnet.HostAddr(topology.NodeID(h))
+	}
+	return all
+}
+
+// PortNames names the fabric's ports: "edge0->agg1" is the queue at edge0 towards agg1.
+func (x *Experiment) PortNames() []string {
+	names := make([]string, len(x.Fabric.Ports))
+	for i, p := range x.Fabric.Ports {
+		names[i] = x.Graph.Nodes[p.From].Name + "->" + x.Graph.Nodes[p.To].Name
+	}
+	return names
+}

@@ -1,0 +1,221 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"weft/fabric"
+	"weft/fabric/queues"
+	"weft/orchestrator/lab"
+	"weft/orchestrator/topology"
+	"weft/params"
+	"weft/transport"
+	"weft/units"
+)
+
+// Outside returns what a lab does not have and its transport takes for granted, each as a problem with its place. Such a lab runs,
+// and its numbers say little about the transport.
+func Outside(l *lab.Lab) lab.Problems { return new(network).outside(l) }
+
+// OutsideOf is Outside of the points of a sweep, with the links that stay down unknown to most switches; each problem once.
+func OutsideOf(labs []*lab.Lab) lab.Problems {
+	var all lab.Problems
+	seen := map[lab.Problem]bool{}
+	var n network
+	for _, l := range labs {
+		for _, p := range append(n.outside(l), n.cut(l)...) {
+			if !seen[p] {
+				seen[p] = true
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
+// network keeps the network of the last lab, which the points of a sweep mostly have in common.
+type network struct {
+	of *lab.Topology
+	g  *topology.Graph // nil: there is none that could be built
+}
+
+// graph returns the network of a lab; nil when it cannot be built, which building the experiment reports.
+func (n *network) graph(l *lab.Lab) *topology.Graph {
+	if n.of == nil || !reflect.DeepEqual(*n.of, l.Topology) {
+		n.of = &l.Topology
+		n.g, _ = NetworkOf(l)
+	}
+	return n.g
+}
+
+// cut returns the links that stay down although other paths would do and no switch but those at their ends learns of it. A run that
+// does not survive it says so itself.
+func (n *network) cut(l *lab.Lab) (all lab.Problems) {
+	g := n.graph(l)
+	if g == nil || len(l.Workload) == 0 || balance(l) != fabric.ECMP {
+		return nil
+	}
+	for i := range l.Faults {
+		f := &l.Faults[i]
+		id, ok := g.LinkNamed(f.Link)
+		if !ok || !f.Down || f.For > 0 || f.Reroute > 0 {
+			continue
+		}
+		if k := &g.Links[id]; int(k.A) < g.Hosts || int(k.B) < g.Hosts {
+			continue // nothing leads around it
+		}
+		var p lab.Problem
+		if errors.As(l.Errorf(FaultPath(f.Index, "down"), "%s stays down, and only the switches at its ends route around it: what others send over it is cut off, "+
+			"and connections may never finish; expected faults.%d.reroute: 100us, say, or a time for down", f.Link, f.Index), &p) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// Outside is Outside of the experiment's lab.
+func (x *Experiment) Outside() lab.Problems {
+	return (&network{&x.Lab.Topology, x.Graph}).outside(x.Lab)
+}
+
+func (n *network) outside(l *lab.Lab) lab.Problems {
+	if len(l.Workload) == 0 {
+		return nil // programs bring transports of their own
+	}
+	var c transport.Spec
+	l.Transport.Section.Set(&c)
+	needs, err := transport.NeedsOf(l.Transport.Kind, c.CC, c.Recovery)
+	if err != nil {
+		return nil // building the experiment says so
+	}
+	var all lab.Problems
+	for _, need := range needs {
+		path, what := n.unmet(l, need.Condition)
+		if path == "" {
+			continue
+		}
+		switch recovery := fmt.Sprintf("transport.%s.recovery", l.Transport.Kind); {
+		case need.Selective && path == recovery:
+			what += ", or selective-repeat"
+		case need.Selective:
+			what += fmt.Sprintf(", or transport.%s.recovery: selective-repeat", l.Transport.Kind)
+		}
+		p := problemAt(l, path, fmt.Sprintf("%s is outside its conditions: %s, and %s", l.Transport.Kind, need.Why, what))
+		all = append(all, p)
+	}
+	return all
+}
+
+// problemAt returns a problem with the value at path: where that or its section was written, and where neither was, with the
+// transport whose condition it is.
+func problemAt(l *lab.Lab, path, message string) lab.Problem {
+	at := func(path string) (p lab.Problem) {
+		errors.As(l.Errorf(path, "%s", message), &p)
+		return p
+	}
+	p, whole := at(path), at("")
+	if p.Line == whole.Line && p.Column == whole.Column && p.Flag == whole.Flag {
+		p = at("transport.kind")
+		p.Path = path
+	}
+	return p
+}
+
+// unmet returns the setting because of which a lab does not meet a condition, with what is so and a way out; no path where it does.
+func (n *network) unmet(l *lab.Lab, c transport.Condition) (path, what string) {
+	switch c {
+	case transport.Lossless:
+		if l.Queues.PFC == nil {
+			return "queues.pfc", "queues drop packets without PFC; expected queues.pfc: on"
+		}
+	case transport.Marks:
+		return n.unmarked(l)
+	case transport.SyncedClocks:
+		if k := &l.Clocks; !k.Kind().Perfect && !k.Kind().Talks && (k.Offset != 0 || k.Skew != 0 || k.Wander != 0) {
+			return "clocks.sync", "nothing keeps the hosts' clocks together; expected clocks.sync: perfect, ptp or huygens"
+		}
+	case transport.InOrder:
+		return overtaken(l)
+	}
+	return "", ""
+}
+
+// unmarked returns why no packet of a lab's network is ever marked, or not all packets of a queue however long it is.
+func (n *network) unmarked(l *lab.Lab) (path, what string) {
+	g := n.graph(l)
+	if g == nil {
+		return "", ""
+	}
+	m := newMemory(l, g)
+	some := false
+	for i := range g.Links {
+		q := m.at(&g.Links[i])
+		if q.ECN != nil && q.PFC != nil {
+			return "", ""
+		}
+		some = some || q.ECN != nil
+	}
+	if !some {
+		return "queues.ecn", "no switch marks any packet; expected queues.ecn: on"
+	}
+	if path, most := m.unreached("ecn.kmin", func(e *queues.ECN) params.Size { return e.Kmin }); path != "" {
+		return path, fmt.Sprintf("no queue becomes as long as kmin, %v, so that nothing is marked; expected a smaller kmin, a larger buffer or queues.pfc: on", most)
+	}
+	if path, most := m.unreached("ecn.kmax", func(e *queues.ECN) params.Size { return e.Kmax }); path != "" {
+		return path, fmt.Sprintf("no queue becomes as long as kmax, %v: queues drop packets before they mark every one; expected a smaller kmax, a larger buffer or queues.pfc: on", most)
+	}
+	return "", ""
+}
+
+// unreached returns where the lab has a threshold of marking that no queue becomes as long as, and the largest value that it has; no
+// path if some queue does.
+func (m *memory) unreached(key string, threshold func(*queues.ECN) params.Size) (path string, most units.Bytes) {
+	for _, long := range m.reached(threshold) {
+		if long {
+			return "", 0
+		}
+	}
+	for i := range m.g.Links {
+		k := &m.g.Links[i]
+		if q := m.at(k); q.ECN != nil {
+			path, most = m.path(k, key), max(most, m.on(threshold(q.ECN), k.Rate))
+		}
+	}
+	return path, most
+}
+
+// overtaken returns why packets of a connection overtake each other in a lab's network.
+func overtaken(l *lab.Lab) (path, what string) {
+	if balance(l) != fabric.ECMP {
+		if transport.FactsOf(l.Transport.Kind).Coordinated {
+			return "transport." + l.Transport.Kind + ".recovery", "its switches move flows to other paths; expected another congestion control inside"
+		}
+		return "queues.routing", fmt.Sprintf("with %s packets overtake each other; expected queues.routing: ecmp", l.Queues.Routing)
+	}
+	late := func(path string, s lab.LinkSpec) (string, string) {
+		switch {
+		case s.Reorder > 0:
+			return path, "links deliver packets late; expected reorder: 0"
+		case s.Jitter > 0:
+			return path, "links delay each packet by itself; expected jitter: off"
+		}
+		return "", ""
+	}
+	if path, what = late("topology.link", l.Topology.Link); path != "" {
+		return path, what
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.Topology.Tiers)) {
+		if path, what = late("topology.tiers."+name, l.Topology.Tiers[name]); path != "" {
+			return path, what
+		}
+	}
+	for i, k := range l.Topology.Links {
+		if path, what = late(fmt.Sprintf("topology.links.%d", i), k.LinkSpec); path != "" {
+			return path, what
+		}
+	}
+	return "", ""
+}

@@ -1,0 +1,144 @@
+package experiment
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"weft/collectives/schedule"
+	"weft/orchestrator/lab"
+	"weft/orchestrator/topology"
+	"weft/transport"
+)
+
+// ranksOf resolves the hosts of an item; root is the rank that it is about, -1 for others.
+func (x *Experiment) ranksOf(it *lab.Item) ([]transport.HostID, int, error) {
+	if it.Line != nil {
+		return x.lineRanks(it)
+	}
+	root := transport.HostID(-1)
+	if it.Root != "" {
+		named, err := x.named([]string{it.Root})
+		if err != nil {
+			return nil, 0, fmt.Errorf("root: %w", err)
+		}
+		root = named[0]
+	}
+	ranks, root, err := x.chosen(it, root)
+	if err != nil {
+		return nil, 0, err
+	}
+	switch facts, err := schedule.About(it.Collective, it.Algorithm); {
+	case err != nil:
+		return nil, 0, err
+	case it.RootApart():
+		return withRoot(ranks, root, x.Graph.Hosts)
+	case !facts.Rooted:
+		return ranks, -1, nil
+	case root < 0:
+		return ranks, 0, nil
+	}
+	if r := slices.Index(ranks, root); r >= 0 {
+		return ranks, r, nil
+	}
+	return nil, 0, fmt.Errorf("root: %s is none of the ranks that were drawn", it.Root)
+}
+
+// withRoot appends the receiver of an incast, or a parameter server, to its senders, as the last rank.
+func withRoot(senders []transport.HostID, root transport.HostID, hosts int) ([]transport.HostID, int, error) {
+	used := make(map[transport.HostID]bool, len(senders))
+	for _, h := range senders {
+		used[h] = true
+	}
+	for h := transport.HostID(0); root < 0 && int(h) < hosts; h++ {
+		if !used[h] {
+			root = h
+		}
+	}
+	if root < 0 || used[root] {
+		return nil, 0, fmt.Errorf("%d senders need one more host as their receiver; the lab has %d hosts", len(senders), hosts)
+	}
+	return append(senders, root), len(senders), nil
+}
+
+// chosen returns the hosts that an item's Ranks select, and the root, which may follow from them.
+func (x *Experiment) chosen(it *lab.Item, root transport.HostID) ([]transport.HostID, transport.HostID, error) {
+	var ranks []transport.HostID
+	switch {
+	case len(it.Ranks.Names) > 0:
+		var err error
+		if ranks, err = x.named(it.Ranks.Names); err != nil {
+			return nil, 0, fmt.Errorf("ranks: %w", err)
+		}
+	case it.Ranks.Random > 0:
+		r := rand.New(rand.NewPCG(x.Lab.Seed, itemSeed(x.Lab.Seed, it.Index)+uint64(it.Arrival)*0x9e3779b97f4a7c15))
+		for _, h := range r.Perm(x.Graph.Hosts)[it.Ranks.Group*it.Ranks.Random:] {
+			if len(ranks) < it.Ranks.Random && (transport.HostID(h) != root || !it.RootApart()) {
+				ranks = append(ranks, transport.HostID(h))
+			}
+		}
+	default:
+		if it.RootApart() && it.Ranks.All && root < 0 {
+			root = 0
+		}
+		for h := range transport.HostID(x.Graph.Hosts) {
+			if (h != root || !it.RootApart()) && (it.Ranks.All || len(ranks) < it.Ranks.First) {
+				ranks = append(ranks, h)
+			}
+		}
+	}
+	return ranks, root, nil
+}
+
+// named finds hosts by their names.
+func (x *Experiment) named(names []string) ([]transport.HostID, error) {
+	var found []transport.HostID
+	for _, name := range names {
+		h := slices.IndexFunc(x.Graph.Nodes[:x.Graph.Hosts], func(n topology.Node) bool { return n.Name == name })
+		if h < 0 {
+			return nil, fmt.Errorf("no host is named %q", name)
+		}
+		found = append(found, transport.HostID(h))
+	}
+	return found, nil
+}
+
+// lineRanks resolves the hosts of a collective of a trace: a group of those that the trace is for.
+func (x *Experiment) lineRanks(it *lab.Item) ([]transport.HostID, int, error) {
+	plain := *it
+	plain.Collective = schedule.AllReduce // the ranks of a trace are those of what has no root
+	all, _, err := x.chosen(&plain, -1)
+	if err != nil {
+		return nil, 0, err
+	}
+	ranks := make([]transport.HostID, len(it.Line.Members))
+	for r, m := range it.Line.Members {
+		ranks[r] = all[m]
+	}
+	facts, err := schedule.About(it.Collective, it.Algorithm)
+	if !facts.Rooted {
+		return ranks, -1, err
+	}
+	return ranks, it.Line.Root, err
+}
+
+// itemName is what messages call an item.
+func itemName(it *lab.Item) string {
+	name := fmt.Sprintf("item %d", it.Index)
+	if it.Ranks.Groups > 0 {
+		name += fmt.Sprintf(", group %d", it.Ranks.Group)
+	}
+	if it.Arrivals > 0 {
+		name += fmt.Sprintf(", arrival %d", it.Arrival)
+	}
+	if l := it.Line; l != nil {
+		name += fmt.Sprintf(", step %d, collective %d", l.Step, l.Number)
+		if l.Name != "" {
+			name += fmt.Sprintf(" (%s)", l.Name)
+		}
+		if l.Groups > 1 {
+			name += fmt.Sprintf(", its group %d", l.Group)
+		}
+	}
+	return name
+}

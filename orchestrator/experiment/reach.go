@@ -1,0 +1,106 @@
+package experiment
+
+import (
+	"weft/collectives/schedule"
+	"weft/orchestrator/topology"
+	"weft/transport"
+	"weft/units"
+)
+
+// reach is how far the connections of an experiment go: what its checks ask of all of them. Hosts that are attached to
+// the same switch by equal links are alike, so a pair of such groups of hosts is looked at once.
+type reach struct {
+	graph *topology.Graph
+	alike []int32    // by host: its group
+	seen  [][]uint64 // by group of the sender: a bit for each group of receivers
+
+	rtt  units.Time  // longest idle round trip of a full packet and what answers it
+	bdp  units.Bytes // largest bandwidth-delay product of a path, in whole packets
+	slow transport.HostID
+	// slowest is the rate of the slowest link of a host that sends, slow. 0: there is no connection.
+	slowest units.Bandwidth
+
+	switches int // on the longest path, which is from src to dst
+	src, dst transport.HostID
+}
+
+func newReach(g *topology.Graph) reach { return reach{graph: g} }
+
+// some says that there are connections.
+func (r *reach) some() bool { return r.slowest != 0 }
+
+// note takes a connection into account, of a lab with packets of so much payload.
+func (r *reach) note(s *transport.Spec, mtu units.Bytes) {
+	packet, line := dataWire(mtu), s.Forward.Rates[0]
+	rtt := s.Forward.Delay(packet+beside(s)) + s.Reverse.Delay(replyWire(s))
+	r.rtt = max(r.rtt, rtt)
+	r.bdp = max(r.bdp, (line.BytesIn(rtt)+packet-1)/packet*packet)
+	if !r.some() || line < r.slowest {
+		r.slow, r.slowest = s.Src, line
+	}
+	if n := len(s.Forward.Rates) - 1; n > r.switches {
+		r.switches, r.src, r.dst = n, s.Src, s.Dst
+	}
+}
+
+// unseen says that no pair of hosts like these has been asked for before.
+func (r *reach) unseen(src, dst transport.HostID) bool {
+	if r.alike == nil {
+		r.group()
+	}
+	a, b := r.alike[src], r.alike[dst]
+	if r.seen[a] == nil {
+		r.seen[a] = make([]uint64, len(r.seen)/64+1)
+	}
+	word, bit := &r.seen[a][b/64], uint64(1)<<(b%64)
+	before := *word&bit != 0
+	*word |= bit
+	return !before
+}
+
+// group finds the hosts that are alike.
+func (r *reach) group() {
+	type attachment struct {
+		home  topology.NodeID
+		rate  units.Bandwidth
+		delay units.Time
+	}
+	groups := map[attachment]int32{}
+	r.alike = make([]int32, r.graph.Hosts)
+	for h := range r.alike {
+		k := &r.graph.Links[r.graph.Uplink(topology.NodeID(h))]
+		a := attachment{r.graph.Home(topology.NodeID(h)), k.Rate, k.Delay}
+		g, ok := groups[a]
+		if !ok {
+			g = int32(len(groups))
+			groups[a] = g
+		}
+		r.alike[h] = g
+	}
+	r.seen = make([][]uint64, len(groups))
+}
+
+// between is a connection between two hosts, as every item of the workload has it.
+func (x *Experiment) between(src, dst transport.HostID) transport.Spec {
+	s := transport.Spec{Src: src, Dst: dst, Forward: x.path(src, dst), Reverse: x.path(dst, src)}
+	s.Kind = x.Lab.Transport.Kind
+	x.Lab.Transport.Section.Set(&s)
+	return s
+}
+
+// sketchItem notes the connections of an item, and keeps none.
+func (x *Experiment) sketchItem(spec *schedule.Spec, ranks []transport.HostID) error {
+	for r := range ranks {
+		sends, err := sendsTo(spec, r)
+		if err != nil {
+			return err
+		}
+		for _, to := range sends {
+			if x.reach.unseen(ranks[r], ranks[to]) {
+				s := x.between(ranks[r], ranks[to])
+				x.reach.note(&s, x.Lab.Topology.MTU)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,15 @@
+package lab
+
+import "weft/results/expect"
+
+// Scope returns what the lab's expectations may refer to besides the summary: its settings and its workload.
+func (l *Lab) Scope() expect.Scope {
+	settings := make(map[string]string, len(l.Sources))
+	for _, s := range l.Sources {
+		settings[s.Path] = s.Value
+	}
+	return expect.Scope{
+		Setting: func(path string) (string, bool) { v, ok := settings[path]; return v, ok },
+		Items:   l.Rows(),
+	}
+}

@@ -1,0 +1,294 @@
+package summary
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"weft/collectives/schedule"
+	"weft/fabric"
+	"weft/host"
+	"weft/orchestrator/experiment"
+	"weft/transport"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// How faults stand in the way of a flow, the surest first.
+const (
+	atHalted = iota // its sender or its receiver stands still
+	cutOff          // none of its packets get through one way or the other
+	impeded         // its packets pass, or may pass, a link that is changed or down
+)
+
+// Bounds of what is looked at and told. Ours.
+const (
+	maxExamined = 20_000 // unfinished connections
+	maxCauses   = 3
+)
+
+// cause is a set of faults, and the unfinished flows that they stand in the way of.
+type cause struct {
+	kind   int
+	faults []int // of the lab
+	flows  map[[2]transport.HostID]int
+	count  int
+	conn   transport.ConnID // of one of the flows
+	scene  *scene
+}
+
+// unfinishedError is the failure of a run that faults of the lab explain.
+type unfinishedError struct {
+	error
+	text  string
+	about []string // the sentences about faults in it
+}
+
+func (e *unfinishedError) Error() string { return e.text }
+func (e *unfinishedError) Unwrap() error { return e.error }
+
+// ByFaults explains the failure of a run that ended at by with the lab's faults, where they can be why: a connection gave up, or
+// nothing moved any more. anyPath says that how switches hash is not known.
+func ByFaults(x *experiment.Experiment, err error, o *Outcome, anyPath bool, by units.Time) error {
+	if len(x.Lab.Faults) == 0 {
+		return err
+	}
+	causes, unfinished := findCauses(x, o, anyPath, by)
+	if len(causes) == 0 {
+		return blame(x, err, by)
+	}
+	e := &unfinishedError{error: err}
+	var lines []string
+	for i := range causes {
+		c := &causes[i]
+		if i == maxCauses {
+			lines = append(lines, fmt.Sprintf("and %d more sets of faults stand in the way of others", len(causes)-i))
+			break
+		}
+		for _, f := range c.faults {
+			e.about = append(e.about, sentence(x, f, by))
+		}
+		lines = append(lines, headline(x, c, unfinished, by))
+		for k, advice := range adviceOn(x, c) {
+			if k == 0 {
+				lines = append(lines, "  to survive it: "+advice)
+			} else {
+				lines = append(lines, "  or: "+advice)
+			}
+		}
+	}
+	e.text = strings.Join(append(lines, firstFailure(x, err)), "\n")
+	return e
+}
+
+// firstFailure is the line about the error that faults explain, without who waits for whom: they say that.
+func firstFailure(x *experiment.Experiment, err error) string {
+	what, _, _ := strings.Cut(err.Error(), "\n")
+	var step *host.StepError
+	if errors.As(err, &step) && errors.Is(step.Err, transport.ErrFailed) {
+		to := "to"
+		if step.Kind == schedule.Recv {
+			to = "from"
+		}
+		why := strings.TrimPrefix(step.Err.Error(), transport.ErrFailed.Error()+": ")
+		what = fmt.Sprintf("%s gave up the %s of %v %s %s in %s (%s), repetition %d, rank %d, step %d: %s", step.Host, step.Kind, step.Size, to,
+			x.Graph.Nodes[step.PeerHost].Name, step.Name, step.Collective, step.Repeat, step.Rank, step.Step, why)
+	}
+	return "  first failure: " + strings.TrimPrefix(what, "sim: ")
+}
+
+// findCauses finds what stands in the way of the flows that did not finish, the causes of most flows first, and counts those flows.
+func findCauses(x *experiment.Experiment, o *Outcome, anyPath bool, by units.Time) (causes []cause, unfinished int) {
+	var scenes []*scene
+	known := map[transport.ConnID]*cause{}
+	found := map[string]*cause{}
+	for i := range o.Flows {
+		f := &o.Flows[i]
+		if f.Acked != 0 {
+			continue
+		}
+		unfinished++
+		c, ok := known[f.Conn]
+		if !ok && len(known) < maxExamined {
+			if scenes == nil {
+				scenes = scenesOf(x, f.Conn, anyPath, by)
+			}
+			c = causeOf(x, f.Conn, scenes, found)
+			known[f.Conn] = c
+		}
+		if c != nil {
+			c.flows[[2]transport.HostID{f.Src, f.Dst}]++
+			c.count++
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(found)) {
+		causes = append(causes, *found[key])
+	}
+	slices.SortStableFunc(causes, func(a, b cause) int { return cmp.Or(a.kind-b.kind, b.count-a.count) })
+	if len(causes) > 0 && causes[0].kind < impeded { // what certainly stands in the way explains what only may
+		causes = slices.DeleteFunc(causes, func(c cause) bool { return c.kind == impeded })
+	}
+	return causes, unfinished
+}
+
+// scenesOf are the network at the end of the run, and when a connection like c that gave up then made its last attempt.
+func scenesOf(x *experiment.Experiment, c transport.ConnID, anyPath bool, by units.Time) []*scene {
+	all := []*scene{sceneAt(x, by, anyPath)}
+	if _, last := patience(x, c); last < by {
+		all = append(all, sceneAt(x, by-last, anyPath))
+	}
+	return all
+}
+
+// patience is how long a connection waits for anything new before it gives up, and how long after its last attempt.
+func patience(x *experiment.Experiment, c transport.ConnID) (whole, last units.Time) {
+	s := x.Conns[c]
+	whole, last, err := transport.Patience(x.Plans[s.Src].Endpoint, s)
+	if err != nil {
+		return 0, 0 // it could not have been opened either
+	}
+	return whole, last
+}
+
+// causeOf finds the cause of an unfinished connection: in the scenes in turn, and made where it is not among those found. nil: no fault is
+// in its way.
+func causeOf(x *experiment.Experiment, c transport.ConnID, scenes []*scene, found map[string]*cause) *cause {
+	for _, s := range scenes {
+		kind, faults := atHalted, []int(nil)
+		for _, id := range besides(x, c) {
+			if k, f := s.inTheWay(x, &x.Conns[id]); len(f) > 0 && (faults == nil || k < kind) {
+				kind, faults = k, f
+			}
+		}
+		if faults == nil {
+			continue
+		}
+		key := fmt.Sprint(kind, faults)
+		if found[key] == nil {
+			found[key] = &cause{kind: kind, faults: faults, flows: map[[2]transport.HostID]int{}, conn: c, scene: s}
+		}
+		return found[key]
+	}
+	return nil
+}
+
+// besides are the connections that carry a connection's messages: itself, and where messages are split those between the
+// same hosts.
+func besides(x *experiment.Experiment, c transport.ConnID) []transport.ConnID {
+	all := []transport.ConnID{c}
+	s := &x.Conns[c]
+	for i := range x.Plans[s.Src].Items {
+		it := &x.Plans[s.Src].Items[i]
+		if !it.Split {
+			continue
+		}
+		for _, p := range it.Conns {
+			if p.Conn != c && x.Conns[p.Conn].Dst == s.Dst {
+				all = append(all, p.Conn)
+			}
+		}
+	}
+	return all
+}
+
+// scene is the network at an instant, with the faults that make it so.
+type scene struct {
+	at      units.Time
+	cfg     fabric.Config
+	anyPath bool // how switches hash is not known
+	down    map[int]int
+	changed map[int]int // ports whose line a fault has changed
+	halted  map[transport.HostID]int
+}
+
+func sceneAt(x *experiment.Experiment, at units.Time, anyPath bool) *scene {
+	s := &scene{at: at, cfg: x.Fabric, anyPath: anyPath, down: map[int]int{}, changed: map[int]int{}, halted: map[transport.HostID]int{}}
+	for i := range x.Changes {
+		if c := &x.Changes[i]; c.Tables != nil && c.At <= at {
+			s.cfg.Switches = c.Tables
+		}
+	}
+	outages, _ := x.Outages() // Build has seen that they are right
+	for i := range outages {
+		o := &outages[i]
+		if o.At > at || o.Until() <= at {
+			continue
+		}
+		into := s.changed
+		if o.Down {
+			into = s.down
+		}
+		begin, _ := x.LineChanges(o)
+		for _, port := range begin.Ports {
+			into[port] = o.Index
+		}
+	}
+	for i := range x.Lab.Faults {
+		f := &x.Lab.Faults[i]
+		if h, ok := x.Graph.NodeNamed(f.Host); ok && f.Host != "" && f.At <= at && (f.Kill || at < f.At+f.For) {
+			s.halted[transport.HostID(h)] = i
+		}
+	}
+	return s
+}
+
+func (s *scene) isDown(port int) bool { _, ok := s.down[port]; return ok }
+
+// inTheWay returns the faults that stand in the way of a connection; none: no fault does.
+func (s *scene) inTheWay(x *experiment.Experiment, c *transport.Spec) (kind int, faults []int) {
+	for _, h := range []transport.HostID{c.Src, c.Dst} {
+		if i, ok := s.halted[h]; ok {
+			return atHalted, []int{i}
+		}
+	}
+	there, back := s.there(x, c), s.back(x, c)
+	for _, r := range []fabric.Reach{there, back} {
+		if !r.Arrives {
+			faults = append(faults, s.faultsOf(s.down, r.Dead)...)
+		}
+	}
+	if kind = cutOff; len(faults) == 0 {
+		kind = impeded
+		for _, r := range []fabric.Reach{there, back} {
+			faults = append(faults, s.faultsOf(s.down, r.Dead)...)
+			faults = append(faults, s.faultsOf(s.changed, r.Ports)...)
+		}
+	}
+	slices.Sort(faults)
+	return kind, slices.Compact(faults)
+}
+
+// there is what a connection's data can reach, over all of its source ports; back is what its acknowledgements can, which have one.
+func (s *scene) there(x *experiment.Experiment, c *transport.Spec) fabric.Reach {
+	return s.reach(x, c.Src, c.Dst, c.SrcPort, c.Paths())
+}
+
+func (s *scene) back(x *experiment.Experiment, c *transport.Spec) fabric.Reach {
+	return s.reach(x, c.Dst, c.Src, c.SrcPort, 1)
+}
+
+// reach is what packets between two hosts can reach from so many source ports on.
+func (s *scene) reach(x *experiment.Experiment, from, to transport.HostID, port uint16, ports int) fabric.Reach {
+	var all fabric.Reach
+	nic := x.Graph.Port(x.Graph.Uplink(nodeID(from)), nodeID(from))
+	for i := range ports {
+		hash := fabric.FlowHash(fabric.HostID(from), fabric.HostID(to), port+uint16(i), wire.Port)
+		r := s.cfg.Reach(nic, fabric.HostID(to), hash, s.anyPath, s.isDown)
+		all.Arrives = all.Arrives || r.Arrives
+		all.Ports, all.Dead = append(all.Ports, r.Ports...), append(all.Dead, r.Dead...)
+	}
+	return all
+}
+
+// faultsOf are the faults that made ports what they are.
+func (s *scene) faultsOf(made map[int]int, ports []int) (faults []int) {
+	for _, p := range ports {
+		if i, ok := made[p]; ok {
+			faults = append(faults, i)
+		}
+	}
+	return faults
+}

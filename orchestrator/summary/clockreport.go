@@ -1,0 +1,175 @@
+package summary
+
+import (
+	"fmt"
+	"math"
+	"weft/clocksync"
+	"weft/clocksync/metrics"
+	"weft/clocksync/node"
+	"weft/orchestrator/experiment"
+	"weft/orchestrator/topology"
+	"weft/results/record"
+	"weft/results/stats"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// finer is what errors are multiplied by in a distribution, which keeps half a nanosecond: good clocks are closer. What is
+// more than two seconds counts as two.
+const finer = 512
+
+// clocksOf sums up what is known of the hosts' clocks.
+func clocksOf(x *experiment.Experiment, o *Outcome) record.Clocks {
+	c := &x.Lab.Clocks
+	s := record.Clocks{Sync: c.Sync}
+	if len(o.Clocks) == 0 || c.Kind().Perfect {
+		return s
+	}
+	account(x, o, &s)
+	grid := shortest(o.Clocks)
+	if grid == 0 {
+		return s
+	}
+	apart, bounds, follow := stats.NewDist(), stats.NewDist(), stats.NewDist()
+	converged := metrics.Convergence{Limit: c.Limit}
+	since, at := x.Since(), make([]metrics.Reading, len(o.Clocks))
+	reference := int(x.Plans[0].Clock.Setup.Reference)
+	var bounded, covered, pairs int64
+	var squares float64
+	for k := range grid {
+		for h := range o.Clocks {
+			p := &o.Clocks[h].Samples[k]
+			at[h] = metrics.Reading{Error: p.Error, Bound: p.Bound, Known: p.State != clocksync.Free}
+		}
+		now := o.Clocks[0].Samples[k].At
+		down := func(h int) bool { return o.Clocks[h].Samples[k].Down }
+		if now < since {
+			converged.Add(now, metrics.Compare(at, down, nil).Worst)
+			continue
+		}
+		i := metrics.Compare(at, down, func(d units.Time) {
+			apart.Record(finer * d)
+			pairs++
+			squares += d.Nanoseconds() * d.Nanoseconds()
+		})
+		converged.Add(now, i.Worst)
+		bounded, covered = bounded+i.Bounded, covered+i.Covered
+		for h := range at {
+			if at[h].Known && !down(h) {
+				bounds.Record(at[h].Bound)
+			}
+			if h != reference && !down(h) && !down(reference) {
+				follow.Record(finer * magnitude(at[h].Error-at[reference].Error))
+			}
+		}
+	}
+	s.Error, s.Samples = apart.Describe(finer*units.Nanosecond), int64(grid)
+	q := follow.Describe(finer * units.Nanosecond)
+	s.Reference = &q
+	s.P999 = apart.Quantile(0.999).Nanoseconds() / finer
+	if pairs > 0 {
+		s.RMS = math.Sqrt(squares / float64(pairs))
+	}
+	if bounded > 0 {
+		b, share := bounds.Describe(units.Nanosecond), float64(covered)/float64(bounded)
+		s.Bound, s.Coverage = &b, &share
+	}
+	s.Stability = stability(o.Clocks, reference, grid, since)
+	s.LimitNS = c.Limit.Nanoseconds()
+	if at, ok := converged.Since(); ok {
+		us := at.Microseconds()
+		s.ConvergedUS = &us
+	}
+	return s
+}
+
+// unsynchronized is a warning of a run in which the protocol corrected no clock; empty where it did, or there is none.
+func unsynchronized(x *experiment.Experiment, o *Outcome) string {
+	c := &x.Lab.Clocks
+	if !c.Kind().Talks || len(o.Clocks) == 0 || c.Sample == 0 {
+		return ""
+	}
+	corrected, never := 0, 0
+	for h := range o.Clocks {
+		switch {
+		case clocksync.Node(h) == x.Plans[h].Clock.Setup.Reference || c.PTP.Servers > 1 && c.PTP.Server(x.Plans[h].Clock.Setup) >= 0:
+		case o.Clocks[h].Counters.Updates > 0:
+			corrected++
+		default:
+			never++
+		}
+	}
+	switch {
+	case never == 0:
+		return ""
+	case corrected > 0:
+		return fmt.Sprintf("%s never corrected the clocks of %d of %d hosts", c.Sync, never, never+corrected)
+	}
+	return fmt.Sprintf("%s corrected no clock before the run ended; clocks.for makes it longer, a shorter clocks.huygens.window or clocks.ptp.interval makes it "+
+		"faster, if that is still longer than a round trip of a link", c.Sync)
+}
+
+// leastCoverage is the share of bounds that hold below which a run says that they do not. Ours.
+const leastCoverage = 0.95
+
+// unbounded is a warning of a run whose clocks were wrong by more than they said, which no clock can see by itself; empty without.
+func unbounded(c *record.Clocks, drops int64) string {
+	if c.Coverage == nil || *c.Coverage >= leastCoverage {
+		return ""
+	}
+	text := fmt.Sprintf("the bounds that clocks stated held for %.3g %% of pairs alone: a path took longer one way than back, without "+
+		"clocks.*.asymmetry, or was never free of a queue", math.Floor(1000**c.Coverage)/10)
+	if drops > 0 {
+		text += fmt.Sprintf(" (%d packets were dropped; fewer clocks.huygens.pairs load a slow link less)", drops)
+	}
+	return text
+}
+
+// undecided is a warning of a run in which hosts found no majority among their servers of time; empty without.
+func undecided(o *Outcome) string {
+	hosts := 0
+	for h := range o.Clocks {
+		if o.Clocks[h].Counters.NoMajority > 0 {
+			hosts++
+		}
+	}
+	if hosts == 0 {
+		return ""
+	}
+	return fmt.Sprintf("servers of time contradicted each other and left no majority: %d hosts refused them all and went on alone", hosts)
+}
+
+// account adds up what synchronization did and cost.
+func account(x *experiment.Experiment, o *Outcome, s *record.Clocks) {
+	var total clocksync.Counters
+	var capacity float64 // bytes that all NICs could have sent
+	for h := range o.Clocks {
+		r := &o.Clocks[h]
+		total.Add(r.Counters)
+		s.Packets += r.Packets
+		s.Bytes += int64(r.Wire)
+		s.Refused += r.Rejected
+		capacity += float64(x.NicRate(topology.NodeID(h)).BytesIn(o.Ended))
+	}
+	if capacity > 0 {
+		s.Share = float64(s.Bytes) / capacity
+	}
+	b := &o.Bridges
+	s.Packets += b.Sent
+	s.Bytes += b.SentBytes + b.Sent*int64(wire.Overhead)
+	s.Refused += b.Malformed + b.Stale + b.Foreign
+	total.Add(*b)
+	s.Steps, s.Resets, s.Filtered = total.Steps, total.Resets, total.Filtered
+	s.Falsetickers, s.NoMajority = total.Falsetickers, total.NoMajority
+}
+
+// shortest is how many samples every host has: those of an emulated run end each when its node was told to stop.
+func shortest(clocks []node.Report) int {
+	n := len(clocks[0].Samples)
+	for i := range clocks {
+		n = min(n, len(clocks[i].Samples))
+	}
+	return n
+}
+
+func magnitude(t units.Time) units.Time { return max(t, -t) }

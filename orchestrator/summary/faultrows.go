@@ -1,0 +1,110 @@
+package summary
+
+import (
+	"fmt"
+	"strings"
+
+	"weft/orchestrator/experiment"
+	"weft/orchestrator/lab"
+	"weft/results/record"
+	"weft/units"
+)
+
+// FaultRows describes the lab's faults for those who read the run.
+func FaultRows(x *experiment.Experiment) []record.Fault {
+	var rows []record.Fault
+	for i := range x.Lab.Faults {
+		f := &x.Lab.Faults[i]
+		row := record.Fault{Path: fmt.Sprintf("faults.%d", i), Host: f.Host, What: whatHappens(f), FromUS: f.At.Microseconds()}
+		switch {
+		case f.Corrupt != "":
+			row.Host, row.Once = f.Corrupt, true
+		case f.Clock != nil:
+			row.Host, row.Once = f.Clock.Host, !f.Clock.Down
+		case f.Link != "":
+			row.Link = f.Link
+			if id, ok := x.Graph.LinkNamed(f.Link); ok {
+				row.Link = x.Graph.Links[id].Name
+			}
+		}
+		if f.For > 0 {
+			row.UntilUS = (f.At + f.For).Microseconds()
+		}
+		row.RerouteUS = f.Reroute.Microseconds()
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// Unreached warns of the faults that were to begin after the end of a run; empty: there are none.
+func Unreached(x *experiment.Experiment, end units.Time) string {
+	var named []string
+	more := 0
+	for i := range x.Lab.Faults {
+		f := &x.Lab.Faults[i]
+		switch {
+		case f.At <= end:
+		case len(named) == maxNamed:
+			more++
+		default:
+			named = append(named, fmt.Sprintf("faults.%d (at %s)", f.Index, f.At))
+		}
+	}
+	if more > 0 {
+		named = append(named, fmt.Sprintf("%d more", more))
+	}
+	if n := len(named); n > 1 {
+		named = []string{strings.Join(named[:n-1], ", ") + " and " + named[n-1]}
+	}
+	if len(named) == 0 {
+		return ""
+	}
+	return named[0] + " never happened: the run ended before"
+}
+
+// whatHappens names a fault in a few words: "down", "killed", "loss 5%, delay 10us".
+func whatHappens(f *lab.Fault) string {
+	switch {
+	case f.Corrupt != "":
+		return "a byte is corrupted"
+	case f.Clock != nil:
+		return clockFault(f.Clock)
+	case f.Down:
+		return record.LinkDown
+	case f.Kill:
+		return "killed"
+	case f.Pause:
+		return "paused"
+	}
+	var parts []string
+	if f.Rate != nil {
+		parts = append(parts, "rate "+f.Rate.String())
+	}
+	if f.Delay != nil {
+		parts = append(parts, "delay "+f.Delay.String())
+	}
+	if f.Loss != nil {
+		parts = append(parts, "loss "+units.FormatPercent(*f.Loss))
+	}
+	if f.BitErrors != nil {
+		parts = append(parts, fmt.Sprintf("bit errors %g", *f.BitErrors))
+	}
+	what := strings.Join(parts, ", ")
+	if f.Toward != "" {
+		what += " towards " + f.Toward
+	}
+	return what
+}
+
+// clockFault names a fault of a clock.
+func clockFault(c *lab.ClockFault) string {
+	switch {
+	case c.Down:
+		return "synchronization off"
+	case c.Lies:
+		return "tells a time that is off by " + c.Lie.String()
+	case c.Step != 0:
+		return "clock steps by " + c.Step.String()
+	}
+	return fmt.Sprintf("clock skew changes by %g ppm", c.Skew*1e6)
+}

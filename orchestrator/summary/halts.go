@@ -1,0 +1,51 @@
+package summary
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"weft/orchestrator/experiment"
+	"weft/units"
+)
+
+// Halted says what has become of hosts by an instant: "h3 was killed at 5 ms".
+func Halted(x *experiment.Experiment, by units.Time) []string {
+	var all []string
+	for i := range x.Plans {
+		for _, k := range x.Plans[i].Halts {
+			switch {
+			case k.At > by:
+			case k.Until == units.Never:
+				all = append(all, fmt.Sprintf("%s was killed at %s", x.Plans[i].Name, k.At))
+			default:
+				all = append(all, fmt.Sprintf("%s stood still from %s to %s", x.Plans[i].Name, k.At, k.Until))
+			}
+		}
+	}
+	return all
+}
+
+// Untold are the sentences that the error of a run does not have.
+func Untold(sentences []string, err error) []string {
+	var e *unfinishedError
+	if !errors.As(err, &e) {
+		return sentences
+	}
+	return slices.DeleteFunc(sentences, func(s string) bool { return slices.Contains(e.about, s) })
+}
+
+// blame adds to the error of a run the hosts that were killed in it, where no flow of theirs tells that they are why.
+func blame(x *experiment.Experiment, err error, by units.Time) error {
+	var killed []string
+	for _, what := range Halted(x, by) {
+		if strings.Contains(what, "killed") {
+			killed = append(killed, what)
+		}
+	}
+	if len(killed) == 0 {
+		return err
+	}
+	return &unfinishedError{error: err, about: killed, text: strings.Join(killed, ", ") + "\n" + firstFailure(x, err)}
+}

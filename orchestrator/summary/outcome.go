@@ -1,0 +1,274 @@
+package summary
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"weft/clocksync"
+	"weft/clocksync/node"
+	"weft/collectives/schedule"
+	"weft/fabric"
+	"weft/host"
+	"weft/orchestrator/experiment"
+	"weft/results/record"
+	"weft/results/stats"
+	"weft/transport"
+	"weft/units"
+)
+
+// Outcome is what an engine brings back, before it is put into words.
+type Outcome struct {
+	Flows     []host.Flow
+	Dones     []host.Done
+	RTT       *stats.Dist
+	Queued    record.Quantiles // queueing delay of delivered data packets, in microseconds
+	Delays    *stats.Dist      // the same as a distribution; nil: not measured
+	Transport transport.Counters
+	TimedOut  []transport.TimedOut
+	Fabric    fabric.Counters
+	SimEvents int64
+	Events    *stats.Dist   // of the queue that is followed event by event; nil: none is
+	After     *record.After // nil: the lab does not say from when on
+	Rates     *record.Rates // nil: not measured, or at no time were all connections open
+	Plateaus  []record.Plateau
+	Heard     *record.Acks // nil: not measured
+	Paused    units.Time
+	Elapsed   units.Time         // lab time reached
+	Clocks    []node.Report      // by host; nil: clocks are perfect
+	Bridges   clocksync.Counters // of switches that are peer-to-peer transparent clocks
+	Ended     units.Time         // when the last host was done
+	Fidelity  *record.Fidelity
+	Diary     *Diary // of coordination; nil: there is none
+	Warnings  []string
+	Refused   []record.Refused
+	Beside    int64   // packets carried that are no part of the workload
+	Dilation  float64 // that it came to have; 0: the engine's
+}
+
+// Summarize fills the measured part of a summary.
+func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary) {
+	sortOutcome(x, o)
+	s.BaseRTTUS = x.BaseRTT.Microseconds()
+	s.Flows = flowsOf(x, o.Flows)
+	s.RTT = o.RTT.Describe(units.Microsecond)
+	s.Collectives = collectivesOf(x, o.Dones)
+	s.Fidelity, s.Warnings = o.Fidelity, append(s.Warnings, o.Warnings...)
+	s.Events, s.Rates, s.Plateaus, s.Acks = o.SimEvents, o.Rates, o.Plateaus, o.Heard
+	s.Network = record.Network{
+		Packets: o.Fabric.Injected, DataPackets: o.Transport.DataPackets, Delivered: o.Fabric.Delivered,
+		CEMarks: o.Fabric.Marks, Drops: o.Fabric.Dropped,
+		Retransmits: o.Transport.Retransmits, Timeouts: o.Transport.Timeouts,
+		Lost: o.Fabric.Lost, Cut: o.Fabric.Cut, Pauses: o.Fabric.Pauses, PausedUS: o.Paused.Microseconds(),
+		After: o.After, Duplicated: o.Fabric.Duplicated, Late: o.Fabric.Late,
+		Reordered: o.Transport.Reordered + o.Transport.OutOfOrder, Switched: o.Fabric.PathSwitches + o.Transport.Repaths, CCM: coordination(x, o),
+		QueueDelay: o.Queued, MaxQueue: int64(o.Fabric.MaxQueue),
+	}
+	s.Refused, s.Network.Beside = o.Refused, o.Beside
+	for _, r := range o.Refused {
+		s.Network.Refused += r.Packets
+		s.Warnings = append(s.Warnings, refusal(&r))
+	}
+	if o.Events != nil {
+		q := o.Events.Describe(units.Microsecond)
+		s.Network.QueueEventDelay = &q
+	}
+	if s.RTOMinUS = x.RTOMin().Microseconds(); s.RTOMinUS > 0 {
+		s.RTOMinKey = x.TimeoutPath()
+	}
+	if s.Tail = tail(x, o, s.Flows.FCT.P99); s.Tail != nil {
+		s.Warnings = append(s.Warnings, decided(x, s))
+	}
+	s.Clocks = clocksOf(x, o)
+	if text := undecided(o); text != "" {
+		s.Warnings = append(s.Warnings, text)
+	}
+	if text := unsynchronized(x, o); text != "" {
+		s.Warnings = append(s.Warnings, text)
+	}
+	if text := unbounded(&s.Clocks, o.Fabric.Dropped); text != "" {
+		s.Warnings = append(s.Warnings, text)
+	}
+	s.LabTimeUS = o.Elapsed.Microseconds()
+	if len(x.Items) == 0 {
+		s.LabTimeUS = o.Ended.Microseconds()
+	}
+	for _, f := range o.Flows {
+		s.LabTimeUS = max(s.LabTimeUS, f.Acked.Microseconds())
+	}
+	for _, d := range o.Dones {
+		s.LabTimeUS = max(s.LabTimeUS, d.End.Microseconds())
+	}
+	s.Verified = verified(x, o.Dones)
+	s.Warnings = append(s.Warnings, wrong(x, o.Dones)...)
+}
+
+// refusal says what was refused.
+func refusal(r *record.Refused) string {
+	if r.By == record.ByNetwork {
+		return fmt.Sprintf("the network refused %d packets of %s: %s", r.Packets, r.Host, r.Why)
+	}
+	return fmt.Sprintf("%s refused %d packets: %s", r.Host, r.Packets, r.Why)
+}
+
+// sortOutcome puts the rows in an order that no engine's scheduling can change.
+func sortOutcome(x *experiment.Experiment, o *Outcome) {
+	slices.SortFunc(o.Flows, func(a, b host.Flow) int {
+		return cmpSeq(int64(a.Conn), int64(b.Conn), int64(a.Repeat), int64(b.Repeat), int64(a.Message), int64(b.Message))
+	})
+	slices.SortFunc(o.Dones, func(a, b host.Done) int {
+		return cmpSeq(int64(a.Item), int64(b.Item), int64(a.Repeat), int64(b.Repeat), int64(a.Rank), int64(b.Rank))
+	})
+}
+
+// cmpSeq compares pairs of numbers, the first pair that differs deciding.
+func cmpSeq(pairs ...int64) int {
+	for i := 0; i < len(pairs); i += 2 {
+		switch {
+		case pairs[i] < pairs[i+1]:
+			return -1
+		case pairs[i] > pairs[i+1]:
+			return 1
+		}
+	}
+	return 0
+}
+
+// checks counts the results of ranks, one for each rank and repetition.
+type checks struct {
+	due, wrong, unchecked, missing int
+}
+
+func checksOf(x *experiment.Experiment, dones []host.Done) checks {
+	var c checks
+	for i := range x.Plans {
+		for _, it := range x.Plans[i].Items {
+			c.due += it.Repeat
+		}
+	}
+	for _, d := range dones {
+		switch {
+		case d.Wrong != 0:
+			c.wrong++
+		case d.Checked != schedule.Due(x.Item(d.Item).Spec(), d.Rank):
+			c.unchecked++
+		}
+	}
+	c.missing = c.due - len(dones)
+	return c
+}
+
+// verified says whether every rank finished every repetition with a result that was checked, all of it, and is right. Without a
+// workload nothing is wrong.
+func verified(x *experiment.Experiment, dones []host.Done) bool {
+	c := checksOf(x, dones)
+	return c.wrong == 0 && c.unchecked == 0 && c.missing == 0 && (c.due > 0 || len(x.Items) == 0)
+}
+
+// Settle is the status of a run that went to its end without an error, and why it is not ok.
+func Settle(x *experiment.Experiment, dones []host.Done, flows *record.Flows) (status, why string) {
+	c := checksOf(x, dones)
+	var reasons []string
+	say := func(is string, n, of int64, what string) {
+		if n == 0 {
+			return
+		}
+		if status == "" {
+			status = is
+		}
+		reasons = append(reasons, fmt.Sprintf("%d of %d %s", n, of, what))
+	}
+	say(record.Unverified, int64(c.wrong), int64(c.due), "results of ranks have wrong elements")
+	say(record.Unfinished, flows.Unfinished, flows.Count, "messages did not finish")
+	say(record.Unfinished, int64(c.missing), int64(c.due), "results of ranks are missing")
+	say(record.Unverified, int64(c.unchecked), int64(c.due), "results of ranks were not checked in full")
+	if status == "" && !verified(x, dones) {
+		return record.Unverified, "no rank had a result to check"
+	}
+	return cmp.Or(status, record.OK), strings.Join(reasons, "; ")
+}
+
+// maxWrong is how many wrong results are told one by one.
+const maxWrong = 8
+
+// wrong says which ranks have wrong results, and where those came from.
+func wrong(x *experiment.Experiment, dones []host.Done) []string {
+	var lines []string
+	n := 0
+	for _, d := range dones {
+		if d.Wrong == 0 {
+			continue
+		}
+		if n++; n > maxWrong {
+			continue
+		}
+		it := x.Item(d.Item)
+		line := fmt.Sprintf("wrong: %s (%s by %s), repetition %d, rank %d on %s: %d of %d elements", it.Name, it.Collective, it.Algorithm,
+			d.Repeat, d.Rank, x.Graph.Nodes[it.Ranks[d.Rank]].Name, d.Wrong, max(d.Wrong, d.Checked))
+		switch b := d.Blame; {
+		case b == nil:
+		case b.Step < 0:
+			line += fmt.Sprintf(", the first at byte %d of the result, which nobody sent", b.Off)
+		default:
+			line += fmt.Sprintf(", the first at byte %d of the result: step %d received it from rank %d on %s", b.Off, b.Step, b.Peer,
+				x.Graph.Nodes[it.Ranks[b.Peer]].Name)
+		}
+		lines = append(lines, line)
+	}
+	if n > maxWrong {
+		lines = append(lines, fmt.Sprintf("wrong: %d ranks and repetitions more", n-maxWrong))
+	}
+	return lines
+}
+
+func flowsOf(x *experiment.Experiment, flows []host.Flow) record.Flows {
+	f := record.Flows{Count: int64(len(flows))}
+	fct, slowdown := make([]units.Time, 0, len(flows)), make([]float64, 0, len(flows))
+	for _, r := range flows {
+		if r.Acked == 0 {
+			f.Unfinished++
+			continue
+		}
+		f.Bytes += int64(r.Size)
+		took := r.Acked - r.Start
+		fct = append(fct, took)
+		slowdown = append(slowdown, float64(took)/float64(x.Ideal(r.Conn, r.Size)))
+	}
+	f.FCT = stats.Describe(fct, float64(units.Microsecond))
+	f.Slowdown = stats.Describe(slowdown, 1)
+	return f
+}
+
+// coordination counts what was done for coordinated congestion management, when the lab has it.
+func coordination(x *experiment.Experiment, o *Outcome) *record.CCM {
+	if x.Fabric.CCM == nil {
+		return nil
+	}
+	c := &o.Fabric.CCM
+	out := &record.CCM{
+		NeedsCC: c.Notes[fabric.NeedsCC], Released: c.Notes[fabric.Released], NeedsPath: c.Notes[fabric.NeedsPath], Lost: c.Notes[0],
+		Heeded: o.Transport.Notices, Refused: o.Transport.Refused, Ignored: c.Ignored, BadTags: c.BadTags, Repaths: o.Transport.Repaths,
+		LastResort: c.LastResort, Forgotten: c.Forgotten, MostFlows: c.MostFlows,
+	}
+	if o.Diary != nil {
+		out.Steps, out.Unkept = o.Diary.kept, o.Diary.unkept
+	}
+	return out
+}
+
+// Parts are the rows of what ranks did.
+func Parts(x *experiment.Experiment, o *Outcome) []record.Part {
+	parts := make([]record.Part, len(o.Dones))
+	for i, d := range o.Dones {
+		it := x.Item(d.Item)
+		parts[i] = record.Part{
+			Item: d.Item, Repeat: d.Repeat, Collective: it.Collective, Algorithm: it.Algorithm, Rank: d.Rank,
+			Host: x.Graph.Nodes[it.Ranks[d.Rank]].Name, Start: d.Start, End: d.End, Checked: d.Checked, Wrong: d.Wrong,
+		}
+	}
+	return parts
+}
+
+// NewOutcome is an outcome with nothing in it yet.
+func NewOutcome() *Outcome { return &Outcome{RTT: stats.NewDist()} }

@@ -1,0 +1,85 @@
+package summary
+
+import (
+	"math"
+
+	"weft/clocksync/metrics"
+	"weft/clocksync/node"
+	"weft/results/record"
+	"weft/units"
+)
+
+// An averaging time is a power of ten of the samples' distance, as long as the span that is measured has more than four of it.
+const (
+	longer    = 10
+	leastTaus = 4
+)
+
+// stability is that of the hosts' clocks against the reference, the worst host's at each averaging time, from an instant on;
+// nil where nothing can be said. A host whose protocol was down meanwhile is left out: nothing kept its clock.
+func stability(clocks []node.Report, reference, grid int, since units.Time) *record.Stability {
+	first := 0
+	for first < grid && clocks[0].Samples[first].At < since {
+		first++
+	}
+	if grid-first <= leastTaus {
+		return nil
+	}
+	span := func(h int) []node.Sample { return clocks[h].Samples[first:grid] }
+	if wasDown(span(reference)) {
+		return nil
+	}
+	tau0 := span(reference)[1].At - span(reference)[0].At
+	s := &record.Stability{Classes: classes()}
+	for h := range clocks {
+		if h == reference || wasDown(span(h)) {
+			continue
+		}
+		s.Hosts++
+		x := metrics.Series{X: make([]float64, grid-first), Tau0: tau0.Nanoseconds()}
+		mean := 0.0
+		for k, p := range span(h) {
+			x.X[k] = (p.Error - span(reference)[k].Error).Nanoseconds()
+			mean += x.X[k]
+			s.MaxTE = max(s.MaxTE, math.Abs(x.X[k]))
+		}
+		s.Constant = max(s.Constant, math.Abs(mean)/float64(len(x.X)))
+		widen(s, x)
+	}
+	if s.Hosts == 0 {
+		return nil
+	}
+	return s
+}
+
+// widen takes a host's clock, in nanoseconds, into the worst of all.
+func widen(s *record.Stability, x metrics.Series) {
+	for i, m := 0, 1; leastTaus*m < len(x.X); i, m = i+1, m*longer {
+		if i == len(s.At) {
+			s.At = append(s.At, record.Averaged{TauUS: float64(m) * x.Tau0 / 1e3})
+		}
+		a := &s.At[i]
+		a.ADEV = max(a.ADEV, x.OADEV(m))
+		a.MDEV = max(a.MDEV, x.MDEV(m))
+		a.TDEV = max(a.TDEV, x.TDEV(m))
+		a.MTIE = max(a.MTIE, x.MTIE(m))
+	}
+}
+
+func wasDown(samples []node.Sample) bool {
+	for i := range samples {
+		if samples[i].Down {
+			return true
+		}
+	}
+	return false
+}
+
+// classes are the limits to read the numbers beside.
+func classes() (of []record.Class) {
+	for _, c := range metrics.Classes {
+		of = append(of, record.Class{Name: c.Name, MaxTE: c.MaxTE.Nanoseconds(), Constant: c.Constant.Nanoseconds(),
+			MTIE: c.MTIE.Nanoseconds(), TDEV: c.TDEV.Nanoseconds()})
+	}
+	return of
+}

@@ -1,0 +1,133 @@
+package summary
+
+import (
+	"slices"
+
+	"weft/collectives/bench"
+	"weft/host"
+	"weft/orchestrator/experiment"
+	"weft/results/record"
+	"weft/units"
+)
+
+// collectivesOf sums up every row of the workload: an item of the lab file, or a collective of a trace. Groups of ranks
+// and arrivals count together: the time is that of the slowest. The steps of a trace are repetitions.
+func collectivesOf(x *experiment.Experiment, dones []host.Done) []record.Collective {
+	rows := make([]row, x.Lab.Rows())
+	for i := range x.Items {
+		of := func(d host.Done, i int) int { return d.Item - i } // they are sorted
+		from, _ := slices.BinarySearchFunc(dones, i, of)
+		to, _ := slices.BinarySearchFunc(dones, i+1, of)
+		c := collectiveOf(&x.Items[i], dones[from:to])
+		it := &x.Lab.Workload[i]
+		step := 0
+		if groups := max(1, it.Ranks.Groups, it.Arrivals); it.Line != nil {
+			c.Label, step = it.Line.Name, it.Line.Step
+			c.Groups = groups * it.Line.Groups
+		} else {
+			c.Groups = groups
+		}
+		c.FastestUS = c.TimeUS
+		rows[it.Row].add(step, &c)
+	}
+	out := make([]record.Collective, len(rows))
+	for i := range rows {
+		out[i] = rows[i].sum()
+		if out[i].Groups == 1 {
+			out[i].Groups, out[i].FastestUS = 0, 0
+		}
+	}
+	return out
+}
+
+// row is a row of the summary: what is known of each step.
+type row struct{ steps []record.Collective }
+
+// add takes in what a group of ranks did in a step.
+func (r *row) add(step int, c *record.Collective) {
+	for len(r.steps) <= step {
+		r.steps = append(r.steps, record.Collective{})
+	}
+	if s := &r.steps[step]; s.Ranks == 0 {
+		*s = *c
+	} else {
+		join(s, c)
+	}
+}
+
+// sum is the mean over the steps that every group finished.
+func (r *row) sum() record.Collective {
+	all := r.steps[0]
+	if len(r.steps) == 1 {
+		return all
+	}
+	all.Repeat *= len(r.steps)
+	all.TimeUS, all.FastestUS, all.AlgBWGbps, all.BusBWGbps, all.Wrong, all.Checked = 0, 0, 0, 0, 0, 0
+	finished, alg, bus := 0.0, 0.0, 0.0 // the bandwidths of a step of 1 us
+	for i := range r.steps {
+		c := &r.steps[i]
+		all.Wrong += c.Wrong
+		all.Checked += c.Checked
+		if c.TimeUS > 0 {
+			finished++
+			all.TimeUS += c.TimeUS
+			all.FastestUS += c.FastestUS
+			alg, bus = c.AlgBWGbps*c.TimeUS, c.BusBWGbps*c.TimeUS
+		}
+	}
+	if finished > 0 {
+		all.TimeUS /= finished
+		all.FastestUS /= finished
+		all.AlgBWGbps, all.BusBWGbps = alg/all.TimeUS, bus/all.TimeUS
+	}
+	return all
+}
+
+// join adds a group to those of an item before it. What one group did not finish was not finished.
+func join(all, c *record.Collective) {
+	all.Wrong += c.Wrong
+	all.Checked += c.Checked
+	all.FastestUS = min(all.FastestUS, c.TimeUS)
+	if all.FastestUS == 0 {
+		all.TimeUS, all.AlgBWGbps, all.BusBWGbps = 0, 0, 0
+	} else if c.TimeUS > all.TimeUS {
+		all.TimeUS, all.AlgBWGbps, all.BusBWGbps = c.TimeUS, c.AlgBWGbps, c.BusBWGbps
+	}
+}
+
+// collectiveOf sums up one item by what its ranks did: its time is from the first rank's start to the last rank's end,
+// the mean over its repetitions that every rank finished. So a bandwidth is never more than there was; a rank that
+// starts early (start: previous, with no part in the item before) and waits for the others counts.
+func collectiveOf(it *host.Item, dones []host.Done) record.Collective {
+	c := record.Collective{
+		Name: it.Collective, Algorithm: it.Algorithm, Ranks: len(it.Ranks), Bytes: int64(it.Size), Repeat: it.Repeat,
+	}
+	var total units.Time
+	var finished int
+	for len(dones) > 0 { // by repetition
+		parts := slices.IndexFunc(dones, func(d host.Done) bool { return d.Repeat != dones[0].Repeat })
+		if parts < 0 {
+			parts = len(dones)
+		}
+		first, last := units.Never, units.Time(0)
+		for _, d := range dones[:parts] {
+			first, last = min(first, d.Start), max(last, d.End)
+			c.Wrong += d.Wrong
+			c.Checked += d.Checked
+		}
+		if parts == len(it.Ranks) {
+			total += last - first
+			finished++
+		}
+		dones = dones[parts:]
+	}
+	if finished > 0 {
+		took := total / units.Time(finished)
+		c.TimeUS = took.Microseconds()
+		size := bench.Size(it.Collective, len(it.Ranks), units.Bytes(max(1, it.Flows))*it.Size)
+		if alg, bus, err := bench.Bandwidth(it.Collective, len(it.Ranks), size, took); err == nil {
+			c.AlgBWGbps, c.BusBWGbps = float64(alg)/float64(units.Gbps), float64(bus)/float64(units.Gbps)
+		}
+	}
+	return c
+}
