@@ -136,12 +136,18 @@ func (l *loop) route(h fabric.HostID, p *fabric.Packet) bool {
 		refused.NotRouted++
 		return false
 	}
-	if d.proto == protoUDP && own(d.dport) {
+	switch {
+	case d.proto == protoUDP && own(d.dport):
 		l.own[h]++
-	} else if icmpError(p.Header, &d) {
+	case l.answersOne(h, p.Header, &d):
 		l.answers[h]++
-	} else {
+	default:
 		l.beside[h]++
+	}
+	if d.proto != protoUDP || d.dport != wire.Port { // what agents always take is never answered
+		if q, ok := quoteOf(p.Header[ethLen:]); ok {
+			l.quotes[dst].add(q)
+		}
 	}
 	fill(p, h, dst, &d)
 	l.depart(l.labNow(), p, c, &d)

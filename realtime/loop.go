@@ -46,7 +46,8 @@ type loop struct {
 	notice   [128]byte       // frame of a notice
 	refusals []Refusals      // by host
 	beside   []int64         // by host: packets carried that are neither Weft's own nor among answers
-	answers  []int64         // by host: ICMP errors carried
+	answers  []int64         // by host: ICMP errors carried about packets that were carried to it
+	quotes   []quotes        // by host: of the last packets to it
 	own      []int64         // by host: those that are, or pretend to be
 	report   Report
 
@@ -79,6 +80,7 @@ func newLoop(cfg Config, conn *control.Conn) (*loop, error) {
 		refusals: make([]Refusals, len(cfg.Hosts)),
 		beside:   make([]int64, len(cfg.Hosts)),
 		answers:  make([]int64, len(cfg.Hosts)),
+		quotes:   make([]quotes, len(cfg.Hosts)),
 		own:      make([]int64, len(cfg.Hosts)),
 		byIP:     make(map[uint32]fabric.HostID, len(cfg.Hosts)),
 		report: Report{

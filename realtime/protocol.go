@@ -231,7 +231,7 @@ type Report struct {
 	Refused  int64      // frames that the kernel would not take at the destination: not ordered by the model
 	Refusals []Refusals // by the host that sent them
 	Beside   []int64    // packets carried that are neither Weft's own nor among Answers, likewise
-	Answers  []int64    // ICMP errors carried, by which a host's kernel answers packets that it has no use for, likewise
+	Answers  []int64    // ICMP errors carried about packets that were carried to the host, which its kernel had no use for, likewise
 	Early    int64      // frames before the start of lab time
 	Halted   int64      // frames that hosts which were halted sent or should have received
 	ARP      int64      // requests answered

@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -334,6 +335,55 @@ func TestAnswersARPAndCountsWhatItCannotCarry(t *testing.T) {
 	}
 	if r := l.finish(); r.ARP != 1 || r.Refusals[0] != (Refusals{NotRouted: 4, Malformed: 1}) {
 		t.Errorf("%d answered, refused %+v, want 1, and 4 not routed, 1 malformed", r.ARP, r.Refusals)
+	}
+}
+
+// An ICMP error is an answer if it quotes a packet that its destination has sent to its source, and once. All others are packets
+// beside the workload of whoever sends them.
+func TestForgedErrorsAreNoAnswers(t *testing.T) {
+	l := start(t, Config{Network: trio(), Dilation: 1, Hosts: []Address{host(0), host(1), host(2)}})
+	l.begin(1)
+	datagram := func(from, to Address, id byte) []byte {
+		f := between(from, to, 0, append([]byte{0x30, 0x39, 0, 80, 0, 12, 0, 0}, "body"...))
+		f[ethLen+5] = id
+		return f
+	}
+	about := func(from, to Address, quoted []byte) []byte {
+		f := between(from, to, 0xc0, append([]byte{3, 3, 0, 0, 0, 0, 0, 0}, quoted...))
+		f[ethLen+9] = protoICMP
+		return f
+	}
+	asked, elsewhere := datagram(host(0), host(1), 7), datagram(host(0), host(2), 8)
+	for _, f := range [][]byte{asked, elsewhere} {
+		l.write(0, f)
+	}
+	l.read(1)
+	l.read(2)
+	for i, f := range [][]byte{
+		about(host(1), host(0), asked[ethLen:ethLen+ipMin+8]),           // the answer
+		about(host(1), host(0), asked[ethLen:ethLen+ipMin+8]),           // again
+		about(host(1), host(0), elsewhere[ethLen:]),                     // what was sent to another
+		about(host(1), host(0), datagram(host(0), host(1), 9)[ethLen:]), // what was never sent
+		about(host(1), host(2), asked[ethLen:]),                         // to another than who sent it
+		about(host(1), host(0), asked[ethLen:ethLen+ipMin+7]),           // cut
+		about(host(1), host(0), nil),                                    // of nothing
+		about(host(1), host(0), bytes.Repeat([]byte{0x4f}, ipMin+8)),    // a header longer than what there is
+	} {
+		l.write(1, f)
+		at := 0
+		if i == 4 {
+			at = 2
+		}
+		l.read(at)
+	}
+	l.write(2, about(host(2), host(0), elsewhere[ethLen:]))
+	l.read(0)
+	r := l.finish()
+	if want := []int64{0, 1, 1}; !slices.Equal(r.Answers, want) {
+		t.Errorf("answers %v, want %v", r.Answers, want)
+	}
+	if want := []int64{2, 7, 0}; !slices.Equal(r.Beside, want) {
+		t.Errorf("beside the workload %v, want %v", r.Beside, want)
 	}
 }
 

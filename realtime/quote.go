@@ -1,0 +1,76 @@
+package realtime
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"weft/fabric"
+)
+
+// quote is what an ICMP error repeats of the packet that it answers (RFC 792), as far as nothing on the way changes it.
+type quote struct {
+	src, dst uint32
+	size, id uint16
+	proto    uint8
+	body     [8]byte // the first behind its header
+}
+
+// quoteOf is the quote of an IPv4 packet, which may be cut short behind the eighth byte of its body.
+func quoteOf(packet []byte) (q quote, ok bool) {
+	if len(packet) < ipMin {
+		return q, false
+	}
+	header := int(packet[0]&0x0f) * 4
+	if packet[0]>>4 != 4 || header < ipMin || header > len(packet) {
+		return q, false
+	}
+	q = quote{
+		src: binary.BigEndian.Uint32(packet[12:]), dst: binary.BigEndian.Uint32(packet[16:]),
+		size: binary.BigEndian.Uint16(packet[2:]), id: binary.BigEndian.Uint16(packet[4:]), proto: packet[9],
+	}
+	size := min(int(q.size), len(packet))
+	return q, size >= header && copy(q.body[:], packet[header:size]) == min(len(q.body), int(q.size)-header)
+}
+
+// memory is how many packets to a host are remembered, of those that it might answer. Ours: kernels answer some six a second to each
+// host at most (icmp_ratelimit), at once.
+const memory = 1024
+
+// quotes are the last packets carried to a host that are nothing of Weft's transport.
+type quotes struct {
+	ring []quote
+	next int
+}
+
+func (m *quotes) add(q quote) {
+	if len(m.ring) < memory {
+		m.ring = append(m.ring, q)
+		return
+	}
+	m.ring[m.next] = q
+	m.next = (m.next + 1) % memory
+}
+
+// take reports whether a packet is among them, and forgets it: it is answered once.
+func (m *quotes) take(q quote) bool {
+	i := slices.Index(m.ring, q)
+	if i >= 0 {
+		m.ring[i] = quote{}
+	}
+	return i >= 0
+}
+
+// answersOne tells whether the frame of d, which host h has sent, is an ICMP error about a packet that its destination has sent to h.
+// Any other is no answer, whatever it quotes.
+func (l *loop) answersOne(h fabric.HostID, frame []byte, d *datagram) bool {
+	if !icmpError(frame, d) {
+		return false
+	}
+	const icmpLen = 8
+	at := ethLen + int(frame[ethLen]&0x0f)*4 + icmpLen
+	if at > len(frame) {
+		return false
+	}
+	q, ok := quoteOf(frame[at:])
+	return ok && q.src == d.dst && q.dst == d.src && l.quotes[h].take(q)
+}
