@@ -19,6 +19,7 @@ import (
 	"weft/orchestrator/deploy"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology/render"
+	"weft/results/store"
 )
 
 // completer lists what a word of a command line may be.
@@ -298,12 +299,12 @@ func completeRuns(cmd *cobra.Command) {
 		root, _ := cmd.Flags().GetString("out") // all of them have it
 		var out []string
 		one, _, named := strings.Cut(toComplete, "/")
-		for _, name := range folders(root) {
+		for _, name := range store.Folders(root) {
 			switch {
 			case !named:
 				out = append(out, name)
 			case name == one && cmd.Name() != "ls":
-				for _, run := range slices.Backward(folders(filepath.Join(root, name))) {
+				for _, run := range slices.Backward(store.Folders(filepath.Join(root, name))) {
 					out = append(out, name+"/"+run)
 				}
 			}

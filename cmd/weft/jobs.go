@@ -14,6 +14,7 @@ import (
 
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/lab"
+	"weft/orchestrator/pages"
 	orchestrate "weft/orchestrator/run"
 	"weft/results/record"
 	"weft/results/store"
@@ -231,7 +232,7 @@ func (a *app) try(ctx context.Context, j job, flags runFlags, w *watcher) outcom
 	if err != nil {
 		o.errs = append(o.errs, failedRun{name, s.Run != "", err})
 	}
-	if err := leave(j.lab, s); err != nil {
+	if err := pages.Leave(j.lab, s); err != nil {
 		o.errs = append(o.errs, fmt.Errorf("%s: report: %w", name, err))
 	}
 	return o

@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/pflag"
 
@@ -36,36 +34,8 @@ const formerRoot = "results"
 
 // moved returns a hint if the present default root has no runs and the former one has.
 func moved(root string) string {
-	if root != "runs" || len(runDirs(root, "")) > 0 || len(runDirs(formerRoot, "")) == 0 {
+	if root != "runs" || len(store.Runs(root, "")) > 0 || len(store.Runs(formerRoot, "")) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("%s holds runs of an earlier version: add --out %s, or rename it to %s", formerRoot, formerRoot, root)
-}
-
-// runDirs lists the run directories of a lab, or of all labs if lab is empty, below root.
-// Directories that cannot be read are skipped.
-func runDirs(root, lab string) []string {
-	labs := []string{lab}
-	if lab == "" {
-		labs = folders(root)
-	}
-	var out []string
-	for _, l := range labs {
-		for _, name := range folders(filepath.Join(root, l)) {
-			if dir := filepath.Join(root, l, name); isRun(dir) {
-				out = append(out, dir)
-			}
-		}
-	}
-	return out
-}
-
-// folders lists the names in a directory.
-func folders(dir string) []string {
-	entries, _ := os.ReadDir(dir)
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Name()
-	}
-	return names
 }

@@ -19,6 +19,7 @@ import (
 	library "weft/labs"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
+	"weft/orchestrator/pages"
 	"weft/orchestrator/paper"
 	"weft/results/expect"
 	"weft/results/plot"
@@ -110,7 +111,7 @@ func (a *app) paper(ctx context.Context, name string, flags paperFlags) error {
 		page.Parts = append(page.Parts, report.Part{Heading: "What the paper leaves open", Tables: []report.Table{open(p.Open)}})
 	}
 	file := stem + ".html"
-	if err := writePage(file, page); err != nil {
+	if err := pages.Save(file, page); err != nil {
 		return err
 	}
 	if flags.json {

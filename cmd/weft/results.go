@@ -1,22 +1,20 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"weft/orchestrator/pages"
 	"weft/results/record"
 	"weft/results/report"
 	"weft/results/store"
@@ -39,17 +37,8 @@ func (a *app) resultsCommand() *cobra.Command {
 
 // runsNamed finds the run directories that an argument means.
 func runsNamed(root, name string) ([]string, error) {
-	candidates := []string{name, filepath.Join(root, name)}
-	for _, dir := range candidates {
-		if isRun(dir) {
-			return []string{dir}, nil
-		}
-		if runs := swept(dir); len(runs) > 0 {
-			return runs, nil
-		}
-		if runs := newest(dir); len(runs) > 0 {
-			return runs, nil
-		}
+	if runs := store.Find(root, name); len(runs) > 0 {
+		return runs, nil
 	}
 	_, err := os.Stat(name)
 	if word := moved(root); word != "" {
@@ -59,102 +48,6 @@ func runsNamed(root, name string) ([]string, error) {
 		return nil, usagef("no run is called %s; `weft results ls` lists those in %s", name, root)
 	}
 	return nil, usagef("%s holds no run: there is no %s", name, store.ManifestFile)
-}
-
-func isRun(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, store.ManifestFile))
-	return err == nil
-}
-
-// newest is the runs below a folder that one command line made, the last one that there was.
-func newest(folder string) []string {
-	type found struct {
-		dir    string
-		number int
-	}
-	stamp := ""
-	names := folders(folder)
-	for _, name := range names {
-		if s, _, ok := strings.Cut(name, "-"); ok && s > stamp && isRun(filepath.Join(folder, name)) {
-			stamp = s
-		}
-	}
-	var last, started string
-	series := map[string][]found{}
-	dropped := map[string]bool{} // of two tries of a run, the one that does not count
-	for _, name := range names {
-		dir := filepath.Join(folder, name)
-		if s, _, ok := strings.Cut(name, "-"); !ok || s != stamp || !isRun(dir) {
-			continue
-		}
-		var id, began string // of a damaged manifest, or one of an earlier version, there is none
-		f := found{dir: dir}
-		if m, err := store.ReadManifest(dir); err == nil && m.Series != nil {
-			id, began, f.number = m.Series.ID, m.Started, m.Series.Number
-			if r := m.Retry; r != nil && r.Counts {
-				dropped[filepath.Base(r.Of)] = true
-			} else if r != nil {
-				dropped[name] = true
-			}
-		}
-		series[id] = append(series[id], f)
-		if began >= started {
-			last, started = id, began
-		}
-	}
-	runs := series[last]
-	slices.SortFunc(runs, func(x, y found) int { return cmp.Or(x.number-y.number, natural(x.dir, y.dir)) })
-	var out []string
-	for _, f := range runs {
-		if !dropped[filepath.Base(f.dir)] {
-			out = append(out, f.dir)
-		}
-	}
-	return out
-}
-
-// swept is the runs of a sweep, by the directory about it; none if it is no such directory.
-func swept(dir string) []string {
-	text, err := os.ReadFile(filepath.Join(dir, sweepFile))
-	if err != nil {
-		return nil
-	}
-	var sum record.Sweep
-	if json.Unmarshal(text, &sum) != nil {
-		return nil
-	}
-	var out []string
-	for _, p := range sum.Points {
-		if run := filepath.Join(filepath.Dir(filepath.Clean(dir)), filepath.Base(p.Run)); p.Run != "" && isRun(run) {
-			out = append(out, run)
-		}
-	}
-	return out
-}
-
-// natural compares names as people count: s2 before s10.
-func natural(x, y string) int {
-	digits := func(s string) (number, rest string) {
-		rest = strings.TrimLeft(s, "0123456789")
-		return strings.TrimLeft(s[:len(s)-len(rest)], "0"), rest
-	}
-	for a, b := x, y; ; {
-		m, restA := digits(a)
-		n, restB := digits(b)
-		if len(restA) < len(a) && len(restB) < len(b) {
-			if c := cmp.Or(len(m)-len(n), strings.Compare(m, n)); c != 0 {
-				return c
-			}
-			a, b = restA, restB
-		}
-		switch {
-		case a == "" || b == "":
-			return cmp.Or(len(a)-len(b), strings.Compare(x, y))
-		case a[0] != b[0]:
-			return cmp.Compare(a[0], b[0])
-		}
-		a, b = a[1:], b[1:]
-	}
 }
 
 func (a *app) resultsShow(root *string) *cobra.Command {
@@ -265,10 +158,7 @@ func (f *compareFlags) read(asked bool) (float64, error) {
 func sideNamed(root, name string) (report.Side, error) {
 	dirs, err := runsNamed(root, name)
 	if err != nil {
-		for _, lab := range folders(name) {
-			dirs = append(dirs, newest(filepath.Join(name, lab))...)
-		}
-		if len(dirs) == 0 {
+		if dirs = store.Newest(name); len(dirs) == 0 {
 			return nil, err
 		}
 	}
@@ -360,7 +250,11 @@ func (a *app) resultsPlot(root *string) *cobra.Command {
 					return err
 				}
 				for _, dir := range dirs {
-					if err := a.plotRun(dir, format); err != nil {
+					written, err := pages.Draw(dir, format)
+					for _, path := range written {
+						fmt.Fprintln(a.stdout, path)
+					}
+					if err != nil {
 						return err
 					}
 				}
@@ -370,31 +264,6 @@ func (a *app) resultsPlot(root *string) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&format, "format", "svg", "svg or png")
 	return cmd
-}
-
-func (a *app) plotRun(dir, format string) error {
-	r, err := report.Load(dir)
-	if err != nil {
-		return err
-	}
-	figures, err := r.Figures()
-	if err != nil {
-		return err
-	}
-	for _, f := range figures {
-		path, ok, err := draw(f, filepath.Join(dir, plotsFolder), f.Name, format)
-		if err != nil {
-			return err
-		}
-		if ok {
-			fmt.Fprintln(a.stdout, path)
-		}
-	}
-	if err := writeReport(dir); err != nil {
-		return err
-	}
-	fmt.Fprintln(a.stdout, filepath.Join(dir, reportFile))
-	return nil
 }
 
 func (a *app) resultsExport(root *string) *cobra.Command {

@@ -13,7 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"weft/orchestrator/pages"
 	"weft/results/record"
+	"weft/results/report"
 	"weft/results/store"
 )
 
@@ -63,11 +65,11 @@ func TestSweepIsOneTableOnePlotAndOnePage(t *testing.T) {
 	if err != nil || len(dirs) != 1 {
 		t.Fatal(dirs, err)
 	}
-	table, err := os.ReadFile(filepath.Join(dirs[0], tableFile))
+	table, err := os.ReadFile(filepath.Join(dirs[0], pages.TableFile))
 	if err != nil || strings.Count(string(table), "\n") != 9 || !strings.HasPrefix(string(table), "seed,transport.kind,workload.0.ranks,flows,flows done,packets cut,FCT p50 us") {
 		t.Errorf("%v: %s", err, table)
 	}
-	text, err := os.ReadFile(filepath.Join(dirs[0], sweepFile))
+	text, err := os.ReadFile(filepath.Join(dirs[0], store.SweepFile))
 	var sum record.Sweep
 	if err != nil || json.Unmarshal(text, &sum) != nil || len(sum.Points) != 8 || len(sum.Expect) != 2 || !sum.Expect[1].OK {
 		t.Errorf("%v: %s", err, text)
@@ -75,17 +77,17 @@ func TestSweepIsOneTableOnePlotAndOnePage(t *testing.T) {
 	// Pages lead to each other, and say which point they are of.
 	for _, p := range sum.Points {
 		base := filepath.Base(p.Run)
-		own, err := os.ReadFile(filepath.Join(root, "sweep", base, reportFile))
+		own, err := os.ReadFile(filepath.Join(root, "sweep", base, pages.PageFile))
 		title := fmt.Sprintf("<h1>sweep: seed=%v transport.kind=%v workload.0.ranks=%v</h1>", p.Point["seed"], p.Point["transport.kind"], p.Point["workload.0.ranks"])
 		if err != nil || !strings.Contains(string(own), `href="../`+filepath.Base(dirs[0])+`/report.html"`) || !strings.Contains(string(own), title) {
 			t.Errorf("%s: %v; no link back, or no %s", base, err, title)
 		}
-		if text, err := os.ReadFile(filepath.Join(dirs[0], reportFile)); err != nil || !strings.Contains(string(text), `href="../`+base+`/report.html"`) {
+		if text, err := os.ReadFile(filepath.Join(dirs[0], pages.PageFile)); err != nil || !strings.Contains(string(text), `href="../`+base+`/report.html"`) {
 			t.Errorf("%v: no link to %s", err, base)
 		}
 	}
-	plots, _ := filepath.Glob(filepath.Join(dirs[0], plotsFolder, "*.svg"))
-	page, err := os.ReadFile(filepath.Join(dirs[0], reportFile))
+	plots, _ := filepath.Glob(filepath.Join(dirs[0], pages.PlotsFolder, "*.svg"))
+	page, err := os.ReadFile(filepath.Join(dirs[0], pages.PageFile))
 	if err != nil || len(plots) < 4 || strings.Count(string(page), "<figure>") != len(plots) {
 		t.Errorf("%v: %d plots, %d figures", err, len(plots), strings.Count(string(page), "<figure>"))
 	}
@@ -120,22 +122,22 @@ sweep: {workload.0.ranks: [2, 3, 4]}
 		}
 	}
 	dirs, _ := filepath.Glob(filepath.Join(root, "sweep", "sweep-*"))
-	table, err := os.ReadFile(filepath.Join(dirs[0], tableFile))
+	table, err := os.ReadFile(filepath.Join(dirs[0], pages.TableFile))
 	if err != nil || !strings.Contains(string(table), "\n4,4,3,") || !strings.Contains(string(table), ",,,,") {
 		t.Errorf("%v: %s", err, table)
 	}
-	page, err := os.ReadFile(filepath.Join(dirs[0], reportFile))
+	page, err := os.ReadFile(filepath.Join(dirs[0], pages.PageFile))
 	for _, want := range []string{"3 of 4", "What went wrong", "link h3-switch0 is down from 50us", "<h2>Warnings", "roce is outside its conditions"} {
 		if err != nil || !strings.Contains(string(page), want) {
 			t.Errorf("%v: the page does not say %q", err, want)
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(dirs[0], sweepFile))
+	text, err := os.ReadFile(filepath.Join(dirs[0], store.SweepFile))
 	var sum record.Sweep
 	if err != nil || json.Unmarshal(text, &sum) != nil || sum.Points[2].Done != 3 || sum.Points[2].Error == "" || len(sum.Points[0].Warnings) == 0 {
 		t.Errorf("%v: %s", err, text)
 	}
-	var listed []listed
+	var listed []report.Listed
 	if err := json.Unmarshal([]byte(results(t, exitOK, "ls", "--json", "--out", root)), &listed); err != nil || listed[2].Done != 3 || listed[2].Slowdown != 0 {
 		t.Errorf("%v: %+v", err, listed)
 	}
@@ -170,7 +172,7 @@ func TestNarrowedSweepsAreNotMissed(t *testing.T) {
 		t.Errorf("code %d: %s", code, stdout)
 	}
 	const why = "--set leaves no points to compare: column 9: no point has workload.0.ranks=4; there are 2"
-	pages, _ := filepath.Glob(filepath.Join(root, "sweep", "sweep-*", reportFile))
+	pages, _ := filepath.Glob(filepath.Join(root, "sweep", "sweep-*", pages.PageFile))
 	if len(pages) != 1 {
 		t.Fatal(pages)
 	}
@@ -428,16 +430,6 @@ func TestSweepsAtOnceStayApart(t *testing.T) {
 	}
 	if len(sizes) != lines || len(runs) != 3*lines {
 		t.Errorf("%d sizes, %d runs; want %d and %d", len(sizes), len(runs), lines, 3*lines)
-	}
-}
-
-func TestNaturalOrder(t *testing.T) {
-	want := []string{"", "20260101T000000-1", "20260101T000000-2", "20260101T000000-10", "a", "s2", "s02-x", "s10", "s10a", "sb"}
-	got := slices.Clone(want)
-	slices.Reverse(got)
-	slices.SortFunc(got, natural)
-	if !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"weft/orchestrator/lab"
+	"weft/orchestrator/pages"
 	"weft/orchestrator/uml"
 	"weft/results/expect"
 	"weft/results/record"
@@ -109,7 +110,7 @@ func (a *app) acrossPoints(jobs []job, runs []*record.Summary) (judged []*record
 				Lab: first.Lab + ": across points", Engine: first.Engine, Status: record.OK, Verified: true, Expect: across,
 			})
 		}
-		if dir := jobs[which[0]].sweep; len(which) < 2 || dir == "" || first.Run == "" || !isRun(first.Run) {
+		if dir := jobs[which[0]].sweep; len(which) < 2 || dir == "" || first.Run == "" || !store.IsRun(first.Run) {
 			continue
 		}
 		var some []*record.Summary
@@ -117,10 +118,10 @@ func (a *app) acrossPoints(jobs []job, runs []*record.Summary) (judged []*record
 			some = append(some, runs[i])
 		}
 		dir := jobs[which[0]].sweep
-		if err := leaveSweep(dir, some, points, across); err != nil {
+		if err := pages.WriteSweep(versionText(), dir, some, points, across); err != nil {
 			return judged, fmt.Errorf("sweep of %s: %w", first.Lab, err)
 		}
-		fmt.Fprintf(a.stderr, "all points: %s\n", filepath.Join(dir, reportFile))
+		fmt.Fprintf(a.stderr, "all points: %s\n", filepath.Join(dir, pages.PageFile))
 	}
 	return judged, nil
 }
@@ -156,7 +157,7 @@ func finished(jobs []job, root string) map[int]*record.Summary {
 	for i, j := range jobs {
 		name := j.lab.Name
 		if _, ok := kept[name]; !ok {
-			kept[name] = manifestsBelow(filepath.Join(root, name))
+			kept[name] = store.Manifests(filepath.Join(root, name))
 		}
 		for _, m := range kept[name] {
 			if !sameJob(m, j) {
@@ -167,23 +168,6 @@ func finished(jobs []job, root string) map[int]*record.Summary {
 				out[i] = s
 				break
 			}
-		}
-	}
-	return out
-}
-
-// manifestsBelow reads the manifests of all runs in a folder, the newest first. What cannot be read is none.
-func manifestsBelow(folder string) []*record.Manifest {
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return nil
-	}
-	var out []*record.Manifest
-	for _, e := range slices.Backward(entries) {
-		dir := filepath.Join(folder, e.Name())
-		if m, err := store.ReadManifest(dir); err == nil {
-			m.Run = dir // wherever the results were moved
-			out = append(out, m)
 		}
 	}
 	return out

@@ -127,6 +127,9 @@ func packages() []entry {
 		{"orchestrator/summary", "clocksync clocksync/metrics clocksync/node collectives/bench collectives/schedule fabric host orchestrator/experiment orchestrator/lab " +
 			"orchestrator/topology results/plot results/record results/stats transport transport/wire units",
 			"what a run came to, from its experiment and what an engine brought back; no engine and no files, so that the same outcome has the same record"},
+		{"orchestrator/pages", "internal/regular orchestrator/lab orchestrator/topology orchestrator/topology/render results/expect " +
+			"results/plot results/record results/report results/store",
+			"draws a run's network from its lab, beside the pages and charts of what is stored"},
 		{"orchestrator/uml", "internal/poller units", "waits for a kernel's process; memory has units"},
 		{"internal/umltest", "internal/quiettest internal/sample internal/testenv orchestrator/uml", "runs tests under another kernel"},
 
@@ -158,11 +161,14 @@ func packages() []entry {
 			"keeps an emulated network up, in a runtime, with a journal, and probes it"},
 
 		{"labs", "", "files"},
-		{"cmd/weft", "collectives/bench collectives/schedule internal/control internal/regular labs nodeimg/agent nodeimg/boot orchestrator/benchmark " +
-			"orchestrator/capture orchestrator/catalogue orchestrator/deploy orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate " +
-			"orchestrator/experiment orchestrator/lab orchestrator/paper orchestrator/plan orchestrator/run orchestrator/runtime/docker " +
-			"orchestrator/runtime/namespace orchestrator/topology orchestrator/topology/render orchestrator/uml realtime results/expect results/junit " +
-			"results/plot results/record results/report results/schema results/store results/table transport transport/wire/dissector units",
+		{"cmd/weft", "collectives/bench collectives/schedule internal/control internal/regular labs nodeimg/agent " +
+			"nodeimg/boot orchestrator/benchmark orchestrator/capture orchestrator/catalogue orchestrator/deploy " +
+			"orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate orchestrator/experiment " +
+			"orchestrator/lab orchestrator/pages orchestrator/paper orchestrator/plan orchestrator/run " +
+			"orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/topology " +
+			"orchestrator/topology/render orchestrator/uml realtime results/expect results/junit results/plot " +
+			"results/record results/report results/schema results/store results/table transport " +
+			"transport/wire/dissector units",
 			"commands: each asks the package that it is about"},
 		{"e2e", "", "its tests run the program"},
 	}

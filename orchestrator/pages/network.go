@@ -1,0 +1,86 @@
+package pages
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"weft/internal/regular"
+	"weft/orchestrator/lab"
+	"weft/orchestrator/topology"
+	"weft/orchestrator/topology/render"
+	"weft/results/record"
+	"weft/results/report"
+	"weft/results/store"
+)
+
+// Leave writes the drawing of the network and the report into the directory of a run that was made.
+func Leave(l *lab.Lab, s *record.Summary) error {
+	if s == nil || s.Run == "" || !store.IsRun(s.Run) {
+		return nil // nothing was left, or it is gone
+	}
+	if svg, err := usage(l, s); err != nil {
+		return err
+	} else if len(svg) > 0 {
+		if err := regular.WriteOutput(filepath.Join(s.Run, NetworkFile), svg); err != nil {
+			return err
+		}
+	}
+	return Write(s.Run)
+}
+
+// maxDrawn is up to how many links a network is drawn in a report: beyond, nobody tells them apart. Ours.
+const maxDrawn = 2000
+
+// usage draws the network with what its links carried; nothing where that was not measured, or there are too many.
+func usage(l *lab.Lab, s *record.Summary) ([]byte, error) {
+	type row struct {
+		Port  string `parquet:"port"`
+		Bytes int64  `parquet:"bytes"`
+		Rate  int64  `parquet:"rate_bps"`
+	}
+	share := map[string]float64{}
+	err := store.Scan(s.Run, store.PortsFile, func(rows []row) error {
+		for _, p := range rows {
+			if p.Rate > 0 && s.LabTimeUS > 0 {
+				share[string([]byte(p.Port))] = float64(p.Bytes) * 8 / float64(p.Rate) / (s.LabTimeUS / 1e6)
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, store.ErrNoTable) || err == nil && len(share) == 0 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	g, err := topology.Build(l.Topology)
+	if err != nil {
+		return nil, err
+	}
+	if len(g.Links) > maxDrawn {
+		return nil, nil
+	}
+	return []byte(render.Utilisation("Use of links", g, func(k *topology.Link) float64 {
+		a, b := g.Nodes[k.A].Name, g.Nodes[k.B].Name
+		return max(share[a+"->"+b], share[b+"->"+a])
+	}, happened(s))), nil
+}
+
+// happened is the faults of a run as a drawing of its network has them.
+func happened(s *record.Summary) []render.Event {
+	m, err := store.ReadManifest(s.Run)
+	if err != nil {
+		return nil // the report, which needs it, says so
+	}
+	places, more := report.Places(m.Faults, s.LabTimeUS)
+	var events []render.Event
+	for i := range places {
+		p := &places[i]
+		events = append(events, render.Event{Label: fmt.Sprint(p.Number), Text: p.String(), Place: p.Name()})
+	}
+	if more > 0 {
+		events = append(events, render.Event{Label: "…", Text: fmt.Sprintf("faults of %d more places are not marked", more)})
+	}
+	return events
+}

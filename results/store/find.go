@@ -1,0 +1,183 @@
+package store
+
+import (
+	"cmp"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"weft/internal/regular"
+	"weft/results/record"
+)
+
+// SweepFile is the file in a directory about a sweep that says which runs are its points: a record.Sweep.
+const SweepFile = "sweep.json"
+
+// IsRun reports whether a directory is that of a run.
+func IsRun(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, ManifestFile))
+	return err == nil
+}
+
+// Runs lists the run directories of a lab, or of all labs if lab is empty, below root.
+// Directories that cannot be read are skipped.
+func Runs(root, lab string) []string {
+	labs := []string{lab}
+	if lab == "" {
+		labs = Folders(root)
+	}
+	var out []string
+	for _, l := range labs {
+		for _, name := range Folders(filepath.Join(root, l)) {
+			if dir := filepath.Join(root, l, name); IsRun(dir) {
+				out = append(out, dir)
+			}
+		}
+	}
+	return out
+}
+
+// Folders lists the names in a directory.
+func Folders(dir string) []string {
+	entries, _ := os.ReadDir(dir)
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names
+}
+
+// Find returns the run directories that a name means, itself or below root: a run, the points of a sweep, or the newest runs of a
+// lab. None: it means no run.
+func Find(root, name string) []string {
+	for _, dir := range []string{name, filepath.Join(root, name)} {
+		if IsRun(dir) {
+			return []string{dir}
+		}
+		if runs := swept(dir); len(runs) > 0 {
+			return runs
+		}
+		if runs := newest(dir); len(runs) > 0 {
+			return runs
+		}
+	}
+	return nil
+}
+
+// Newest returns the newest runs of every lab of a directory of runs.
+func Newest(root string) (dirs []string) {
+	for _, lab := range Folders(root) {
+		dirs = append(dirs, newest(filepath.Join(root, lab))...)
+	}
+	return dirs
+}
+
+// newest is the runs below a folder that one command line made, the last one that there was.
+func newest(folder string) []string {
+	type found struct {
+		dir    string
+		number int
+	}
+	stamp := ""
+	names := Folders(folder)
+	for _, name := range names {
+		if s, _, ok := strings.Cut(name, "-"); ok && s > stamp && IsRun(filepath.Join(folder, name)) {
+			stamp = s
+		}
+	}
+	var last, started string
+	series := map[string][]found{}
+	dropped := map[string]bool{} // of two tries of a run, the one that does not count
+	for _, name := range names {
+		dir := filepath.Join(folder, name)
+		if s, _, ok := strings.Cut(name, "-"); !ok || s != stamp || !IsRun(dir) {
+			continue
+		}
+		var id, began string // of a damaged manifest, or one of an earlier version, there is none
+		f := found{dir: dir}
+		if m, err := ReadManifest(dir); err == nil && m.Series != nil {
+			id, began, f.number = m.Series.ID, m.Started, m.Series.Number
+			if r := m.Retry; r != nil && r.Counts {
+				dropped[filepath.Base(r.Of)] = true
+			} else if r != nil {
+				dropped[name] = true
+			}
+		}
+		series[id] = append(series[id], f)
+		if began >= started {
+			last, started = id, began
+		}
+	}
+	runs := series[last]
+	slices.SortFunc(runs, func(x, y found) int { return cmp.Or(x.number-y.number, Natural(x.dir, y.dir)) })
+	var out []string
+	for _, f := range runs {
+		if !dropped[filepath.Base(f.dir)] {
+			out = append(out, f.dir)
+		}
+	}
+	return out
+}
+
+// swept is the runs of a sweep, by the directory about it; none if it is no such directory.
+func swept(dir string) []string {
+	text, err := regular.Read(filepath.Join(dir, SweepFile), maxJSON)
+	if err != nil {
+		return nil
+	}
+	var sum record.Sweep
+	if json.Unmarshal(text, &sum) != nil {
+		return nil
+	}
+	var out []string
+	for _, p := range sum.Points {
+		if run := filepath.Join(filepath.Dir(filepath.Clean(dir)), filepath.Base(p.Run)); p.Run != "" && IsRun(run) {
+			out = append(out, run)
+		}
+	}
+	return out
+}
+
+// Natural compares names as people count: s2 before s10.
+func Natural(x, y string) int {
+	digits := func(s string) (number, rest string) {
+		rest = strings.TrimLeft(s, "0123456789")
+		return strings.TrimLeft(s[:len(s)-len(rest)], "0"), rest
+	}
+	for a, b := x, y; ; {
+		m, restA := digits(a)
+		n, restB := digits(b)
+		if len(restA) < len(a) && len(restB) < len(b) {
+			if c := cmp.Or(len(m)-len(n), strings.Compare(m, n)); c != 0 {
+				return c
+			}
+			a, b = restA, restB
+		}
+		switch {
+		case a == "" || b == "":
+			return cmp.Or(len(a)-len(b), strings.Compare(x, y))
+		case a[0] != b[0]:
+			return cmp.Compare(a[0], b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+}
+
+// Manifests reads the manifests of all runs in a folder, the newest first. What cannot be read is none.
+func Manifests(folder string) []*record.Manifest {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil
+	}
+	var out []*record.Manifest
+	for _, e := range slices.Backward(entries) {
+		dir := filepath.Join(folder, e.Name())
+		if m, err := ReadManifest(dir); err == nil {
+			m.Run = dir // wherever the results were moved
+			out = append(out, m)
+		}
+	}
+	return out
+}
