@@ -313,11 +313,11 @@ func (n *Network) send(now units.Time, s int, from int32, to NodeID, note Note) 
 	n.total.InjectedBytes += p.Size
 	*n.pool.note(p.number) = note
 	n.enter(p)
-	p.onto = n.routing.next(note.Switch, p)
-	if p.onto == perPacket {
-		p.onto = n.decide(now, s, from, p)
+	p.next = n.routing.next(note.Switch, p)
+	if p.next == balanced {
+		p.next = join(n.decide(now, s, from, p))
 	}
-	if p.onto < 0 {
+	if p.next.kind() != joins {
 		n.cut(from, p)
 		return
 	}
@@ -368,7 +368,9 @@ func (n *Network) tellStep(s Step) {
 
 func (n *Network) isHost(id NodeID) bool { return int(id) < len(n.nics) }
 
-func (n *Network) switchID(s int) NodeID { return NodeID(len(n.nics) + s) }
+// switchID and switchAt translate between the number of a switch and that of its node.
+func (n *Network) switchID(s int) NodeID    { return NodeID(len(n.nics) + s) }
+func (n *Network) switchAt(node NodeID) int { return int(node) - len(n.nics) }
 
 // newCoordinators returns what each switch knows for CCM.
 func newCoordinators(cfg *Config) (all []ccmSwitch, congestion []units.Bytes) {

@@ -102,7 +102,7 @@ func (n *Network) checkAccounts() error {
 		o := &n.ports[i]
 		for c := range o.classes {
 			for e := o.classes[c].first; e != nil && o.is(punctual); e = e.behind {
-				bytes[int(e.onto)*Classes+c] += e.Size
+				bytes[int(e.ingress)*Classes+c] += e.Size
 			}
 		}
 	}

@@ -63,7 +63,7 @@ func (c *Config) disorderly() bool {
 func (n *Network) disturb(now units.Time, from int32, e *Packet) {
 	o := &n.ports[from]
 	d := o.errors
-	e.onto = n.routing.next(o.to, e)
+	e.next = n.routing.next(o.to, e)
 	if d == nil { // the line has come to order since
 		n.arrive(now, from, e)
 		return
@@ -113,7 +113,7 @@ func (n *Network) straggle(now units.Time) {
 	if len(n.late.heap) > 0 {
 		n.events.Set(n.entities.of(lateArrival, 0), n.late.heap[0].packet.at)
 	}
-	s.packet.onto = n.routing.next(n.ports[s.from].to, s.packet)
+	s.packet.next = n.routing.next(n.ports[s.from].to, s.packet)
 	n.arrive(now, s.from, s.packet)
 }
 

@@ -181,8 +181,8 @@ func (n *Network) reconsider() {
 		o := &n.ports[i]
 		flight, _ := n.line(o)
 		for e := flight.first; e != nil; e = e.behind {
-			if e.onto != lost && e.onto != disturbed {
-				e.onto = n.routing.next(o.to, e)
+			if e.next != corrupted && e.next != disordered {
+				e.next = n.routing.next(o.to, e)
 			}
 		}
 	}

@@ -43,15 +43,15 @@ func (l *lineErrors) corrupts(size units.Bytes) bool {
 	return (l.packet != 0 || l.bit != 0) && draw(&l.random) < l.probability(size)
 }
 
-// becomes returns lost, disturbed, or noPort for a packet of so many bytes that nothing happens to.
-func (l *lineErrors) becomes(size units.Bytes) int32 {
+// step returns corrupted or disordered for a packet of this size, or undecided when nothing happens to it.
+func (l *lineErrors) step(size units.Bytes) step {
 	switch {
 	case l.corrupts(size):
-		return lost
+		return corrupted
 	case l.disorder != Disorder{}:
-		return disturbed
+		return disordered
 	}
-	return noPort
+	return undecided
 }
 
 // checkErrors returns what is wrong with the probabilities of a line.

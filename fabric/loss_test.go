@@ -33,8 +33,8 @@ func TestErrorProbability(t *testing.T) {
 	}
 }
 
-// corrupted sends packets over a chain of one switch whose last line makes errors.
-func corrupted(t *testing.T, seed uint64, loss, bits float64, size units.Bytes, packets int) *world {
+// corruptedChain sends packets over a chain of one switch whose last line makes errors.
+func corruptedChain(t *testing.T, seed uint64, loss, bits float64, size units.Bytes, packets int) *world {
 	w := chain(1)
 	w.Seed = seed
 	w.Ports[2].Loss, w.Ports[2].BitErrors = loss, bits
@@ -60,7 +60,7 @@ func TestLinesLosePackets(t *testing.T) {
 		loss, bits float64
 		size       units.Bytes
 	}{{0.01, 0, 100}, {0.3, 0, 100}, {0, 1e-5, 1250}, {0.05, 1e-5, 1250}, {1, 0, 64}} {
-		n := corrupted(t, 7, c.loss, c.bits, c.size, packets)
+		n := corruptedChain(t, 7, c.loss, c.bits, c.size, packets)
 		k := n.net.Counters()
 		p := newLineErrors(c.loss, c.bits, Disorder{}, 1).probability(c.size)
 		deviation := 4 * math.Sqrt(packets*p*(1-p))
@@ -86,11 +86,11 @@ func TestLossIsSeeded(t *testing.T) {
 		}
 		return true
 	}
-	a := corrupted(t, 1, 0.1, 0, 100, 1000).numbers()
-	if b := corrupted(t, 1, 0.1, 0, 100, 1000).numbers(); !same(a, b) {
+	a := corruptedChain(t, 1, 0.1, 0, 100, 1000).numbers()
+	if b := corruptedChain(t, 1, 0.1, 0, 100, 1000).numbers(); !same(a, b) {
 		t.Error("the same seed lost other packets")
 	}
-	if b := corrupted(t, 2, 0.1, 0, 100, 1000).numbers(); same(a, b) {
+	if b := corruptedChain(t, 2, 0.1, 0, 100, 1000).numbers(); same(a, b) {
 		t.Error("another seed lost the same packets")
 	}
 	marks := func(loss float64) int64 {

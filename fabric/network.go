@@ -230,35 +230,37 @@ func (n *Network) nicDone(now units.Time, h HostID) {
 
 // arrive is the last bit of e reaching the far end of the line of port from.
 func (n *Network) arrive(now units.Time, from int32, e *Packet) {
-	if e.onto >= 0 && e.Hops < maxHops && e.flags&(passed|local) == 0 { // as nearly all do
+	if e.next.kind() == joins && e.Hops < maxHops && e.flags&(passed|local) == 0 { // as nearly all do
 		e.Hops++
 		n.join(now, from, e)
 		return
 	}
-	if e.onto == atHost {
+	switch e.next {
+	case arrives:
 		n.total.Delivered++
 		n.total.DeliveredBytes += e.Size
 		n.sink.Deliver(now, e)
-		return
-	}
-	if e.onto == disturbed {
+	case disordered:
 		n.disturb(now, from, e)
-		return
-	}
-	e.Hops++
-	switch {
-	case e.onto == lost:
+	case corrupted:
 		n.lose(from, e)
-	case e.flags&(passed|local) != 0 && !n.attended(now, from, e):
-	case e.onto == perPacket && e.Hops <= maxHops:
-		if e.onto = n.decide(now, int(n.ports[from].to)-len(n.nics), from, e); e.onto == noPort {
-			n.cut(from, e)
-			return
+	default:
+		e.Hops++
+		if e.flags&(passed|local) == 0 || n.attended(now, from, e) {
+			n.forward(now, from, e)
 		}
-		n.join(now, from, e)
-	case e.onto == atSwitch:
-		n.heedNote(now, int(e.Dst)-len(n.nics), e)
-	case e.onto < 0 && e.onto != perPacket:
+	}
+}
+
+// forward handles e, which has reached the switch at the far end of the link of port from.
+func (n *Network) forward(now units.Time, from int32, e *Packet) {
+	if e.next == balanced && e.Hops <= maxHops {
+		e.next = join(n.decide(now, n.switchAt(n.ports[from].to), from, e))
+	}
+	switch {
+	case e.next == terminates:
+		n.heedNote(now, n.switchAt(NodeID(e.Dst)), e)
+	case e.next == unroutable:
 		n.cut(from, e)
 	case e.Hops > maxHops:
 		n.drop(e)
@@ -270,10 +272,10 @@ func (n *Network) arrive(now units.Time, from int32, e *Packet) {
 // maxHops is the most switches a packet passes: the usual initial TTL. Routes that go round in circles end here.
 const maxHops = 64
 
-// join puts e, which came by port from, into port e.onto of a switch: on the line if it is free, otherwise into
+// join puts e, which came by port from, into the port of a switch that its next step names: on the line if it is free, otherwise into
 // the queue, if it may.
 func (n *Network) join(now units.Time, from int32, e *Packet) {
-	i := e.onto
+	i := e.next.port()
 	o := &n.ports[i]
 	if o.waiting > 0 {
 		o.advance(n, now)

@@ -24,7 +24,7 @@ const Classes = 2
 
 // HeaderRoom is the number of header bytes a packet holds without storage of its own. It makes a Packet three
 // cache lines.
-const HeaderRoom = 69
+const HeaderRoom = 65
 
 // Packet is one packet on its way through the network. It comes from Network.Get and goes back with
 // Network.Put. Between Inject and the sink's Deliver the network owns it.
@@ -37,14 +37,15 @@ type Packet struct {
 	Size   units.Bytes // bytes on the wire, every header and the frame check sequence included; at least 1
 	Queued units.Time  // time spent waiting behind other packets in switches so far
 
-	Src, Dst HostID // where they are one, it is for the station of the switch that the host is attached to: see Stations
-	flow     uint32 // what ECMP hashes, of FlowHash
-	onto     int32  // on a line: the port it joins at the far end, or atHost, noPort, lost; in a queue: the port it came by
-	number   uint32 // in the pool
-	ECN      ECN
-	Class    uint8 // priority: 0 is served before 1
-	Hops     uint8 // switches passed so far
-	flags    uint8
+	Dst     HostID // Src: it is for the station of the switch that this host is attached to, see Stations
+	flow    uint32 // the part of FlowHash that ECMP hashes
+	next    step   // on a link: what happens at its far end
+	ingress int32  // in a queue of a switch that accounts for its memory: the port it came by
+	number  uint32 // in the pool
+	ECN     ECN
+	Class   uint8 // priority: 0 is served before 1
+	Hops    uint8 // switches passed so far
+	flags   uint8
 
 	FlowHash uint64     // hash of the 5-tuple (FlowHash); ECMP choices are a function of it and each switch's seed
 	SentAt   units.Time // when its first bit left the sending NIC
@@ -54,6 +55,7 @@ type Packet struct {
 	Context int64
 	Header  []byte
 
+	Src     HostID
 	Tag     Tag              // coordination tag: see CCM
 	SrcPort uint16           // UDP source port, which notifications name the flow by; without CCM nobody reads it
 	Port    uint16           // UDP destination port where it is not the transport's: see Config.Stations
@@ -66,17 +68,6 @@ const (
 	noted  uint8 = 1 << iota // ports write in-band telemetry
 	passed                   // stations of switches look at it: see Stations
 	local                    // it is for the station at the end of the line
-)
-
-// Ends of the way, instead of a port.
-const (
-	atHost int32 = -1 // the far end is the destination
-	noPort int32 = -2 // the far end cannot forward it
-	lost   int32 = -3 // it is corrupted on the line
-
-	atSwitch  int32 = -6 // the switch at the far end is the destination
-	perPacket int32 = -5 // the switch at the far end chooses when the packet arrives
-	disturbed int32 = -4 // the line may deliver it late, or twice
 )
 
 // enter derives what hops read of a packet that is injected.

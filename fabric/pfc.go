@@ -169,7 +169,7 @@ func (n *Network) admit(now units.Time, o *port, from int32, e *Packet) {
 	if o.is(marksSoon) {
 		o.mark(n, e)
 	}
-	e.onto = from // on whose account it waits
+	e.ingress = from
 	o.wait(now, e)
 	if o.index == n.watched {
 		n.watch(now, o.queued())
@@ -185,13 +185,13 @@ func (n *Network) admit(now units.Time, o *port, from int32, e *Packet) {
 
 // release gives back the memory of e, which leaves its queue.
 func (n *Network) release(now units.Time, e *Packet) {
-	a := n.flow.account(e.onto, e.Class)
+	a := n.flow.account(e.ingress, e.Class)
 	m := &n.flow.memories[a.memory]
 	switch a.footing {
 	case lossless:
 		a.remove(m, e.Size)
 		if a.paused && a.mayResume(m) {
-			n.signal(now, e.onto, e.Class, false)
+			n.signal(now, e.ingress, e.Class, false)
 		}
 	case lossy:
 		m.used -= e.Size

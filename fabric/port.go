@@ -184,17 +184,17 @@ func (o *port) transmit(n *Network, i int32, start units.Time, e *Packet) {
 	o.packets++
 	o.bytes += e.Size
 	e.at = o.freeAt + o.delay
-	e.onto = noPort
+	e.next = undecided
 	if o.is(faulty) {
-		e.onto = o.errors.becomes(e.Size)
+		e.next = o.errors.step(e.Size)
 	}
 	if o.abroad != no { // the other part looks up where it goes next in tables of its own
 		n.post(i, o, e)
 		return
 	}
 	o.flight.push(e)
-	if e.onto == noPort {
-		e.onto = n.routing.next(o.to, e)
+	if e.next == undecided {
+		e.next = n.routing.next(o.to, e)
 	}
 }
 

@@ -208,7 +208,7 @@ func TestPortAgainstSteppedOracle(t *testing.T) {
 			n.net.total.Injected++
 			n.net.total.InjectedBytes += p.Size
 			n.net.enter(p)
-			p.onto = 0
+			p.next = undecided
 			n.net.join(j.at, 1, p)
 			n.check()
 		}

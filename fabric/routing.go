@@ -35,7 +35,7 @@ const (
 type group struct {
 	first int32 // where in members
 	n     int32 // complement of the number (^n) when the switch chooses for each packet that arrives
-	only  int32 // the port, when there is one
+	only  step  // onto the port, when there is one
 }
 
 // size returns the number of ports.
@@ -51,7 +51,7 @@ func newRouting(hosts int, switches []SwitchConfig) routing {
 		hosts:  hosts,
 		blocks: (hosts + blockSize - 1) / blockSize,
 		dests:  hosts,
-		groups: []group{{0, 1, noPort}},
+		groups: []group{{0, 1, unroutable}},
 		all:    []int32{noPort},
 		counts: []int32{1},
 	}
@@ -77,7 +77,7 @@ func newRouting(hosts int, switches []SwitchConfig) routing {
 }
 
 func (r *routing) addGroup(ports []int32, perPacket bool) {
-	k := group{int32(len(r.all)), int32(len(ports)), ports[0]}
+	k := group{int32(len(r.all)), int32(len(ports)), join(ports[0])}
 	if perPacket {
 		k.n = ^k.n
 	}
@@ -99,7 +99,7 @@ func (r *routing) exclude(s int, down func(port int32) bool) {
 		if len(live) == 0 {
 			live = append(live, noPort)
 		}
-		k.only = live[0]
+		k.only = join(live[0])
 		if n := int32(len(live)); k.n < 0 {
 			k.n = ^n
 		} else {
@@ -128,24 +128,24 @@ func (r *routing) addBlock(route []int32, first uint32) {
 	r.table = append(r.table, number(route[0]))
 }
 
-// next returns the port that e joins at node to, or atHost, noPort or perPacket. It is a function of the tables alone,
-// so it is looked up when e starts on the line to that node and is in the cache anyway.
-func (r *routing) next(to NodeID, e *Packet) int32 {
+// next returns what happens to e at node to. It is a function of the tables alone, so it is looked up
+// when e starts on the link to that node and is in the cache anyway.
+func (r *routing) next(to NodeID, e *Packet) step {
 	s := int(to) - r.hosts
 	if s < 0 {
 		if HostID(to) != e.Dst {
-			return noPort // hosts do not forward
+			return unroutable // hosts do not forward
 		}
-		return atHost
+		return arrives
 	}
 	k := r.group(s, e.Dst)
 	switch {
 	case k.n > 1:
-		return r.members[k.first+choose(e.flow, r.seeds[s], k.n)]
+		return step(r.members[k.first+choose(e.flow, r.seeds[s], k.n)])<<stepBits | joins
 	case k.n < 0:
-		return perPacket
-	case k.only == noPort && HostID(to) == e.Dst:
-		return atSwitch
+		return balanced
+	case k.only == unroutable && HostID(to) == e.Dst:
+		return terminates
 	}
 	return k.only
 }

@@ -20,7 +20,7 @@ func tiers(n int32, first, second uint64, flows int) []int {
 	joint := make([]int, n*n)
 	for f := range flows {
 		e := Packet{flow: uint32(splitmix.Mix(FlowHash(0, 1, uint16(f), uint16(f>>16)))), Dst: 1}
-		joint[r.next(2, &e)*n+r.next(3, &e)]++
+		joint[r.next(2, &e).port()*n+r.next(3, &e).port()]++
 	}
 	return joint
 }

@@ -282,8 +282,8 @@ func (n *Network) Take() {
 		b := &from.side.boxes[1-n.parts.turn][n.me]
 		for _, k := range b.packets {
 			e, r := k.packet, &n.side.landings[n.parts.landing[k.port]]
-			if e.onto != lost {
-				e.onto = n.routing.next(k.to, e)
+			if e.next == undecided {
+				e.next = n.routing.next(k.to, e)
 			}
 			if r.push(e); r.first == e {
 				n.events.Set(n.PortEntity(int(k.port)), e.at)

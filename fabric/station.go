@@ -93,7 +93,7 @@ func (n *Network) Employ(now units.Time, stations Stations) {
 // the packet ends there.
 func (n *Network) attended(now units.Time, from int32, e *Packet) bool {
 	w := n.staff
-	s, link := int(n.ports[from].to)-len(n.nics), int(w.link[from])
+	s, link := n.switchAt(n.ports[from].to), int(w.link[from])
 	if w.stations == nil || link < 0 {
 		if e.flags&local != 0 {
 			n.reached(e)
@@ -156,7 +156,7 @@ func (n *Network) dispatch(now units.Time, s int, l SwitchLink, p *Packet) {
 	if !n.isHost(to) {
 		p.flags = local
 	}
-	p.onto = int32(l.Out)
+	p.next = join(int32(l.Out))
 	if n.tallies[l.Out].down {
 		n.cut(int32(l.Out), p)
 		return

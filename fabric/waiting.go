@@ -56,7 +56,7 @@ func (n *Network) shares() [][]share {
 		o := &n.ports[i]
 		for c := range o.classes {
 			for e := o.classes[c].first; e != nil && o.is(punctual); e = e.behind { // others do not know what came by where
-				list := &all[int(e.onto)*Classes+c]
+				list := &all[int(e.ingress)*Classes+c]
 				if last := len(*list) - 1; last < 0 || (*list)[last].port != o {
 					*list = append(*list, share{port: o})
 				}
@@ -99,7 +99,7 @@ func (n *Network) name(hosts []string, id NodeID) string {
 		}
 		return fmt.Sprintf("host %d", h)
 	}
-	s := int(id) - len(n.nics)
+	s := n.switchAt(id)
 	if name := n.names[s]; name != "" {
 		return name
 	}
