@@ -35,38 +35,38 @@ func (b Balance) perPacket() bool { return b != ECMP }
 const FlowExpiry = 10 * units.Millisecond
 
 // decide chooses the port for e, which has come by port from to switch s, which chooses by the packet.
-func (n *Network) decide(now units.Time, s int, from int32, e *Packet) int32 {
+func (b *balancing) decide(n *Network, now units.Time, s int, from int32, e *Packet) int32 {
 	k := n.routing.group(s, e.Dst)
 	ports := n.routing.members[k.first : k.first+k.size()]
 	usual := choose(e.flow, n.routing.seeds[s], int32(len(ports)))
-	b := &n.balancers[s]
+	w := &b.switches[s]
 	var aside []int32
-	if n.asides != nil && e.Class != 0 {
-		aside = n.asides.of(n, s, from, e.Dst)
+	if b.asides != nil && e.Class != 0 {
+		aside = b.asides.of(n, s, from, e.Dst)
 	}
 	switch {
 	case e.Class == 0 || ports[0] == noPort:
 		return ports[usual]
-	case b.kind == CCM && e.Tag.On:
-		return n.coordinate(now, s, from, way{ports, aside, usual}, e)
-	case b.kind == CCM || len(ports)+len(aside) == 1:
+	case w.kind == CCM && e.Tag.On:
+		return n.ccm.choose(n, now, s, from, choices{ports, aside, usual}, e)
+	case w.kind == CCM || len(ports)+len(aside) == 1:
 		return ports[usual]
-	case b.kind == Spray:
-		return ports[choose(uint32(splitmix.Step(&b.random)), 0, int32(len(ports)))]
+	case w.kind == Spray:
+		return ports[choose(uint32(splitmix.Step(&w.random)), 0, int32(len(ports)))]
 	}
-	f := b.flows.find(now, flowKey(e))
+	f := w.flows.find(now, flowKey(e))
 	if f.port == noPort {
 		f.port = ports[usual]
 	} else if !slices.Contains(ports, f.port) && !slices.Contains(aside, f.port) {
 		f.port = ports[usual] // its link is down
 		n.total.PathSwitches++
 	}
-	if n.light(now, f.port, e.Class) {
+	if b.light(n, now, f.port, e.Class) {
 		return f.port
 	}
-	best := n.shortest(now, ports, usual, e.Class)
-	if len(aside) > 0 && !n.light(now, best, e.Class) {
-		if other := n.shortest(now, aside, usual%int32(len(aside)), e.Class); n.light(now, other, e.Class) {
+	best := b.shortest(n, now, ports, usual, e.Class)
+	if len(aside) > 0 && !b.light(n, now, best, e.Class) {
+		if other := b.shortest(n, now, aside, usual%int32(len(aside)), e.Class); b.light(n, now, other, e.Class) {
 			best = other
 		}
 	}
@@ -77,11 +77,18 @@ func (n *Network) decide(now units.Time, s int, from int32, e *Packet) int32 {
 	return f.port
 }
 
-// way is the ports by which a packet may leave a switch.
-type way struct {
+// choices are the ports by which a packet may leave a switch.
+type choices struct {
 	ports []int32 // equally good
 	aside []int32 // worse
 	usual int32   // of ports, by the flow's hash
+}
+
+// balancing chooses ports packet by packet, in the switches that do.
+type balancing struct {
+	switches  []balancer    // by switch
+	threshold []units.Bytes // by port: PortConfig.Light
+	asides    *asides       // nil: no switch sends packets aside
 }
 
 // asides is SwitchConfig.Aside and PortConfig.Aside.
@@ -126,22 +133,40 @@ func (a *asides) of(n *Network, s int, from int32, dst HostID) []int32 {
 }
 
 // shortest returns the port with the shortest queue of a class, the first of equals from ports[first] on.
-func (n *Network) shortest(now units.Time, ports []int32, first int32, class uint8) int32 {
-	_, best := n.lightest(now, ports, first, noPort, class)
+func (b *balancing) shortest(n *Network, now units.Time, ports []int32, first int32, class uint8) int32 {
+	_, best := b.lightest(n, now, ports, first, noPort, class)
 	return best
 }
 
-// depth returns what waits in a port of a class. A port that is told to pause the class is longer than any.
-func (n *Network) depth(now units.Time, port int32, class uint8) units.Bytes {
-	if n.ports[port].held>>class&1 != 0 {
-		return 1 << 61
+// lightest returns how many ports other than away are light, and that with the shortest queue.
+func (b *balancing) lightest(n *Network, now units.Time, ports []int32, first, away int32, class uint8) (light int, best int32) {
+	best, least := away, units.Bytes(1<<62)
+	for i := range ports {
+		port := ports[(int(first)+i)%len(ports)]
+		if port == away {
+			continue
+		}
+		q := n.ports[port].depth(n, now, class)
+		if q <= b.threshold[port] {
+			light++
+		}
+		if q < least {
+			best, least = port, q
+		}
 	}
-	return n.queue(now, port, class)
+	return light, best
 }
 
-// queue returns what waits in a port of a class, paused or not.
-func (n *Network) queue(now units.Time, port int32, class uint8) units.Bytes {
-	o := &n.ports[port]
+// depth returns what waits in the port of a class. A port that is told to pause the class is longer than any.
+func (o *port) depth(n *Network, now units.Time, class uint8) units.Bytes {
+	if o.held>>class&1 != 0 {
+		return 1 << 61
+	}
+	return o.queue(n, now, class)
+}
+
+// queue returns what waits in the port of a class, paused or not.
+func (o *port) queue(n *Network, now units.Time, class uint8) units.Bytes {
 	if o.waiting > 0 && !o.is(punctual) {
 		o.advance(n, now)
 	}
@@ -149,8 +174,8 @@ func (n *Network) queue(now units.Time, port int32, class uint8) units.Bytes {
 }
 
 // light tells whether a port is good for one more packet.
-func (n *Network) light(now units.Time, port int32, class uint8) bool {
-	return n.depth(now, port, class) <= n.lights[port]
+func (b *balancing) light(n *Network, now units.Time, port int32, class uint8) bool {
+	return n.ports[port].depth(n, now, class) <= b.threshold[port]
 }
 
 // balancer is what a switch that chooses by the packet knows.
@@ -257,20 +282,21 @@ func (t *flowTable) grow() {
 	}
 }
 
-// newBalancers returns nil when no switch chooses by the packet.
-func newBalancers(cfg *Config) (balancers []balancer, light []units.Bytes) {
+// newBalancing returns nil when no switch chooses by the packet.
+func newBalancing(cfg *Config) *balancing {
 	any := false
-	balancers = make([]balancer, len(cfg.Switches))
+	b := &balancing{
+		switches: make([]balancer, len(cfg.Switches)), threshold: make([]units.Bytes, len(cfg.Ports)), asides: newAsides(cfg),
+	}
 	for s := range cfg.Switches {
-		balancers[s] = balancer{kind: cfg.Switches[s].Balance, random: splitmix.Mix(cfg.Seed ^ splitmix.Mix(cfg.Switches[s].Seed+1))}
+		b.switches[s] = balancer{kind: cfg.Switches[s].Balance, random: splitmix.Mix(cfg.Seed ^ splitmix.Mix(cfg.Switches[s].Seed+1))}
 		any = any || cfg.Switches[s].Balance.perPacket()
 	}
 	if !any {
-		return nil, nil
+		return nil
 	}
-	light = make([]units.Bytes, len(cfg.Ports))
 	for i := range cfg.Ports {
-		light[i] = cfg.Ports[i].Light
+		b.threshold[i] = cfg.Ports[i].Light
 	}
-	return balancers, light
+	return b
 }

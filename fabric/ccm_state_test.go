@@ -42,7 +42,7 @@ func TestReleaseTakesARoundTripOfLight(t *testing.T) {
 	}
 	at := units.Time(0)
 	until := func(light bool) units.Time { // runs up to where the queue is light, or is not any more
-		for (n.net.depth(at, 0, 1) <= 5000) != light {
+		for (n.net.ports[0].depth(n.net, at, 1) <= 5000) != light {
 			at += tick
 			n.run(at)
 		}
@@ -80,11 +80,11 @@ func TestIncastExpires(t *testing.T) {
 	n.run(100 * us)
 	jam(n, 0)
 	n.run(FlowExpiry)
-	w := &n.net.coordinators[0]
+	w := &n.net.ccm.switches[0]
 	if len(w.ports) != 1 || len(w.incast[0].flows) != 1 {
 		t.Fatalf("%d ports with incast before it expires", len(w.ports))
 	}
-	flows := &n.net.balancers[0].flows
+	flows := &n.net.balancing.switches[0].flows
 	if flows.know(FlowExpiry, key(1, 0, 5)) == nil {
 		t.Error("the flow is forgotten too early")
 	}
@@ -115,7 +115,7 @@ func TestExclusionLastsARoundTrip(t *testing.T) {
 		}
 	}
 	send(10 * us)
-	f := n.net.balancers[0].flows.know(at, key(0, 1, 1))
+	f := n.net.balancing.switches[0].flows.know(at, key(0, 1, 1))
 	first := f.port
 	jam(n, first+2) // what it leads to
 	send(60 * us)
@@ -139,7 +139,7 @@ func TestExclusionHolds(t *testing.T) {
 		at = units.Time(i) * us
 		n.run(at)
 		n.send(at, 0, 1, 1000, i, tagged(Tag{On: true}, 1))
-		f := n.net.balancers[0].flows.know(at, key(0, 1, 1))
+		f := n.net.balancing.switches[0].flows.know(at, key(0, 1, 1))
 		switch {
 		case i == 10:
 			jam(n, f.port+2)
@@ -160,7 +160,7 @@ func TestIncastOfTenThousandFlows(t *testing.T) {
 		n.send(units.Time(i)*10*ns, HostID(1+i%10), 0, 1000, i, tagged(Tag{On: true}, uint16(i)))
 	}
 	n.run(200 * us)
-	flows, w := &n.net.balancers[0].flows, &n.net.coordinators[0]
+	flows, w := &n.net.balancing.switches[0].flows, &n.net.ccm.switches[0]
 	live := func(now units.Time) (known, told int) {
 		for i := range sent {
 			if flows.know(now, key(HostID(1+i%10), 0, uint16(i))) != nil {
@@ -221,7 +221,7 @@ func FuzzTags(f *testing.F) {
 		}
 		n.run(units.Second)
 		for _, s := range *all {
-			if s.What == ToldPath && (int(s.To) < 0 || int(s.To) >= 2+len(n.net.balancers)) {
+			if s.What == ToldPath && (int(s.To) < 0 || int(s.To) >= 2+len(n.net.balancing.switches)) {
 				t.Fatalf("asked of nobody: %+v", s)
 			}
 		}

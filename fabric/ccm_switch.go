@@ -7,15 +7,15 @@ import (
 	"weft/units"
 )
 
-// coordinate is decide for a switch that does CCM (section 6.3): it chooses the port for a tagged data packet.
-func (n *Network) coordinate(now units.Time, s int, from int32, w way, e *Packet) int32 {
+// choose is decide for a switch that does CCM (section 6.3): it chooses the port for a tagged data packet.
+func (c *coordination) choose(n *Network, now units.Time, s int, from int32, w choices, e *Packet) int32 {
 	ports, usual := w.ports, w.usual
 	t := &e.Tag
-	n.checkTag(from, t)
-	f := n.balancers[s].flows.find(now, flowKey(e))
+	c.checkTag(n, from, t)
+	f := n.balancing.switches[s].flows.find(now, flowKey(e))
 	t.mark = t.CC
 	if n.isHost(n.ports[ports[0]].to) {
-		n.lastHop(now, s, from, ports[0], e)
+		c.lastHop(n, now, s, from, ports[0], e)
 		return ports[0]
 	}
 	fresh := f.port == noPort
@@ -28,24 +28,24 @@ func (n *Network) coordinate(now units.Time, s int, from int32, w way, e *Packet
 	if now >= f.until {
 		f.away = noPort
 	}
-	light, best := n.lightest(now, ports, usual, f.away, e.Class)
+	light, best := n.balancing.lightest(n, now, ports, usual, f.away, e.Class)
 	if light == 0 && len(w.aside) > 0 {
-		light, best = n.lightest(now, w.aside, usual%int32(len(w.aside)), f.away, e.Class)
+		light, best = n.balancing.lightest(n, now, w.aside, usual%int32(len(w.aside)), f.away, e.Class)
 	}
 	if light > 1 {
 		t.AR = uint16(s + 1)
 	}
 	if fresh {
-		if light > 0 && !n.light(now, f.port, e.Class) {
+		if light > 0 && !n.balancing.light(n, now, f.port, e.Class) {
 			f.port = best
 		}
-		n.took(now, s, f.port, light, e)
+		c.took(n, now, s, f.port, light, e)
 	}
 	switch {
-	case light > 0 && (f.port == f.away || !n.light(now, f.port, e.Class)):
-		n.move(now, s, f, best, e)
-	case light == 0 && n.depth(now, f.port, e.Class) > n.congestion[f.port]: // neither light nor congested: it stays
-		n.nowhere(now, s, from, f, e)
+	case light > 0 && (f.port == f.away || !n.balancing.light(n, now, f.port, e.Class)):
+		c.move(n, now, s, f, best, e)
+	case light == 0 && n.ports[f.port].depth(n, now, e.Class) > c.congestion[f.port]: // neither light nor congested: it stays
+		c.nowhere(n, now, s, from, f, e)
 		return f.port
 	}
 	f.stuck = units.Never
@@ -54,34 +54,15 @@ func (n *Network) coordinate(now units.Time, s int, from int32, w way, e *Packet
 
 // checkTag has the AR indicator of a tag name nobody unless it names somebody who can be asked: a host can write what it likes, but
 // only itself makes sense at the first switch.
-func (n *Network) checkTag(from int32, t *Tag) {
-	if t.AR == ARNone || t.AR == ARSource || !n.ports[from].is(nic) && int(t.AR) <= len(n.balancers) {
+func (c *coordination) checkTag(n *Network, from int32, t *Tag) {
+	if t.AR == ARNone || t.AR == ARSource || !n.ports[from].is(nic) && int(t.AR) <= len(n.balancing.switches) {
 		return
 	}
 	t.AR = ARNone
 	n.total.CCM.BadTags++
 }
 
-// lightest returns how many ports other than away are light, and that with the shortest queue.
-func (n *Network) lightest(now units.Time, ports []int32, first, away int32, class uint8) (light int, best int32) {
-	best, least := away, units.Bytes(1<<62)
-	for i := range ports {
-		port := ports[(int(first)+i)%len(ports)]
-		if port == away {
-			continue
-		}
-		q := n.depth(now, port, class)
-		if q <= n.lights[port] {
-			light++
-		}
-		if q < least {
-			best, least = port, q
-		}
-	}
-	return light, best
-}
-
-func (n *Network) move(now units.Time, s int, f *flowEntry, port int32, e *Packet) {
+func (c *coordination) move(n *Network, now units.Time, s int, f *flowEntry, port int32, e *Packet) {
 	if port == f.port {
 		return
 	}
@@ -91,7 +72,7 @@ func (n *Network) move(now units.Time, s int, f *flowEntry, port int32, e *Packe
 }
 
 // took tells of the port that a flow takes that is new here.
-func (n *Network) took(now units.Time, s int, port int32, light int, e *Packet) {
+func (c *coordination) took(n *Network, now units.Time, s int, port int32, light int, e *Packet) {
 	if n.follow == nil {
 		return
 	}
@@ -105,34 +86,34 @@ func (n *Network) took(now units.Time, s int, port int32, light int, e *Packet) 
 // nowhere is a packet for which no path is light here: somebody upstream is asked for another one. The packet may be marked when nobody
 // can be asked and that has been so for a round trip, or when asking has let the queue grow to where every packet is marked (Kmax): no
 // path upstream was any better.
-func (n *Network) nowhere(now units.Time, s int, from int32, f *flowEntry, e *Packet) {
+func (c *coordination) nowhere(n *Network, now units.Time, s int, from int32, f *flowEntry, e *Packet) {
 	t := &e.Tag
 	src := e.Src
 	if t.AR != ARNone {
 		f.stuck = units.Never
-		if n.overloaded(now, f.port, e.Class) {
+		if c.overloaded(n, now, f.port, e.Class) {
 			to := NodeID(src)
 			if t.AR != ARSource {
 				to = n.switchID(int(t.AR) - 1)
 			}
-			n.notify(now, s, from, to, e, Note{Type: NeedsPath})
+			c.notify(n, now, s, from, to, e, Note{Type: NeedsPath})
 		}
-		if n.queue(now, f.port, e.Class) <= n.ports[f.port].ecn.Kmax {
+		if n.ports[f.port].queue(n, now, e.Class) <= n.ports[f.port].ecn.Kmax {
 			return
 		}
 	} else if f.stuck == units.Never {
 		f.stuck = now
 		return
-	} else if now-f.stuck < n.ccm.RTT {
+	} else if now-f.stuck < c.RTT {
 		return
 	}
 	t.mark = true
 	n.total.CCM.LastResort++
-	if n.ccm.Strict || now < f.told {
+	if c.Strict || now < f.told {
 		return
 	}
-	f.told = now + n.ccm.Every
-	n.notify(now, s, from, NodeID(src), e, Note{Type: NeedsCC, Last: true})
+	f.told = now + c.Every
+	c.notify(n, now, s, from, NodeID(src), e, Note{Type: NeedsCC, Last: true})
 }
 
 // overload is what a port knows of its own requests for other paths.
@@ -146,37 +127,37 @@ type overload struct {
 // overloaded says whether a congested port asks about a flow: about one in a round trip, since it is enough that one leaves
 // and if all did they would meet again; and no more unless its queue, a round trip later, still grows by an eighth of what
 // the line carries: one that stands, left by flows that have gone, is no worse for those that stay.
-func (n *Network) overloaded(now units.Time, port int32, class uint8) bool {
-	o, w := &n.ports[port], &n.overloads[port]
-	fresh := w.again == 0 || now-w.seen > n.ccm.RTT
+func (c *coordination) overloaded(n *Network, now units.Time, port int32, class uint8) bool {
+	o, w := &n.ports[port], &c.overloads[port]
+	fresh := w.again == 0 || now-w.seen > c.RTT
 	w.seen = now
 	if now < w.again {
 		return false
 	}
-	q := n.depth(now, port, class)
+	q := n.ports[port].depth(n, now, class)
 	if paused := o.held>>class&1 != 0; !fresh && !paused {
 		if w.since == units.Never || q < w.least {
 			w.least, w.since = q, now
 		}
-		if now-w.since < n.ccm.RTT/2 {
+		if now-w.since < c.RTT/2 {
 			return false
 		}
 		if 8*o.line.Rate().TransmitTime(q-w.least) < now-w.since {
-			if now-w.since > n.ccm.RTT {
+			if now-w.since > c.RTT {
 				w.least, w.since = q, now // what was long ago does not count
 			}
 			return false
 		}
 	}
-	w.again, w.since = now+n.ccm.RTT, units.Never
+	w.again, w.since = now+c.RTT, units.Never
 	return true
 }
 
 // lastHop is a packet at the switch before its destination: where the port is congested, that is incast (section 6.3.1).
-func (n *Network) lastHop(now units.Time, s int, from, port int32, e *Packet) {
-	w := &n.coordinators[s]
+func (c *coordination) lastHop(n *Network, now units.Time, s int, from, port int32, e *Packet) {
+	w := &c.switches[s]
 	k, known := w.port[port]
-	congested := n.depth(now, port, e.Class) > n.congestion[port]
+	congested := n.ports[port].depth(n, now, e.Class) > c.congestion[port]
 	if !known && !congested {
 		return
 	}
@@ -184,21 +165,21 @@ func (n *Network) lastHop(now units.Time, s int, from, port int32, e *Packet) {
 		k = len(w.ports)
 		w.ports, w.incast = append(w.ports, port), append(w.incast, &incast{lightSince: units.Never, at: map[uint64]int{}})
 		w.port[port] = k
-		n.events.Set(n.entities.of(attendance, s), now+n.ccm.RTT/2)
+		n.events.Set(n.entities.of(attendance, s), now+c.RTT/2)
 	}
 	in, key := w.incast[k], flowKey(e)
 	i, told := in.at[key]
 	if told {
 		in.flows[i].seen = now
 	}
-	if !congested || told && now < in.flows[i].told+n.ccm.Every {
+	if !congested || told && now < in.flows[i].told+c.Every {
 		return
 	}
 	if !told {
 		i = in.add(n, incastFlow{key: key, src: e.Src, dst: e.Dst, srcPort: e.SrcPort, seen: now})
 	}
 	in.flows[i].told = now
-	n.notify(now, s, from, NodeID(in.flows[i].src), e, Note{Type: NeedsCC})
+	c.notify(n, now, s, from, NodeID(in.flows[i].src), e, Note{Type: NeedsCC})
 }
 
 // add has a flow take its place at a port, or that of the flow that was seen longest ago.
@@ -241,26 +222,26 @@ func oldest(flows []incastFlow) int {
 }
 
 // attend looks after the flows that a switch has told to be incast: twice in a round trip, as long as there are any.
-func (n *Network) attend(now units.Time, s int) {
-	w := &n.coordinators[s]
+func (c *coordination) attend(n *Network, now units.Time, s int) {
+	w := &c.switches[s]
 	for k := 0; k < len(w.ports); {
 		port, in := w.ports[k], w.incast[k]
-		switch q := n.depth(now, port, 1); {
-		case q > n.lights[port]:
+		switch q := n.ports[port].depth(n, now, 1); {
+		case q > n.balancing.threshold[port]:
 			in.lightSince = units.Never
 		case in.lightSince == units.Never:
 			in.lightSince = now
 		}
-		over := in.lightSince != units.Never && now-in.lightSince >= n.ccm.RTT
+		over := in.lightSince != units.Never && now-in.lightSince >= c.RTT
 		in.expire(now)
 		for i := range in.flows {
 			f := &in.flows[i]
 			switch {
 			case over:
-				n.notifyFlow(now, s, f, Released)
-			case now-f.told >= n.ccm.Refresh:
+				c.notifyFlow(n, now, s, f, Released)
+			case now-f.told >= c.Refresh:
 				f.told = now
-				n.notifyFlow(now, s, f, NeedsCC)
+				c.notifyFlow(n, now, s, f, NeedsCC)
 			}
 		}
 		if over || len(in.flows) == 0 {
@@ -270,7 +251,7 @@ func (n *Network) attend(now units.Time, s int) {
 		k++
 	}
 	if len(w.ports) > 0 {
-		n.events.Set(n.entities.of(attendance, s), now+n.ccm.RTT/2)
+		n.events.Set(n.entities.of(attendance, s), now+c.RTT/2)
 	}
 }
 
@@ -283,18 +264,18 @@ func (w *ccmSwitch) forget(k int) {
 	}
 }
 
-func (n *Network) notifyFlow(now units.Time, s int, f *incastFlow, what NoteType) {
-	n.send(now, s, n.coordinators[s].inward, NodeID(f.src), Note{Type: what, Src: f.src, Dst: f.dst, SrcPort: f.srcPort})
+func (c *coordination) notifyFlow(n *Network, now units.Time, s int, f *incastFlow, what NoteType) {
+	c.send(n, now, s, c.switches[s].inward, NodeID(f.src), Note{Type: what, Src: f.src, Dst: f.dst, SrcPort: f.srcPort})
 }
 
 // notify sends a notification about the flow of e.
-func (n *Network) notify(now units.Time, s int, from int32, to NodeID, e *Packet, note Note) {
+func (c *coordination) notify(n *Network, now units.Time, s int, from int32, to NodeID, e *Packet, note Note) {
 	note.Src, note.Dst, note.SrcPort = e.Src, e.Dst, e.SrcPort
-	n.send(now, s, from, to, note)
+	c.send(n, now, s, from, to, note)
 }
 
 // send sends a notification: a packet of the control class, that begins in the switch behind port from.
-func (n *Network) send(now units.Time, s int, from int32, to NodeID, note Note) {
+func (c *coordination) send(n *Network, now units.Time, s int, from int32, to NodeID, note Note) {
 	note.Switch, note.At = n.switchID(s), now
 	n.total.CCM.Notes[note.Type]++
 	what := StepKind(note.Type - 1)
@@ -302,7 +283,7 @@ func (n *Network) send(now units.Time, s int, from int32, to NodeID, note Note) 
 		what = LastResort
 	}
 	n.tellStep(Step{At: now, Switch: note.Switch, What: what, Src: note.Src, Dst: note.Dst, To: to})
-	if n.ccm.Loss > 0 && draw(&n.coordinators[s].random) < n.ccm.Loss {
+	if c.Loss > 0 && draw(&c.switches[s].random) < c.Loss {
 		n.total.CCM.Notes[0]++
 		return
 	}
@@ -315,7 +296,7 @@ func (n *Network) send(now units.Time, s int, from int32, to NodeID, note Note) 
 	n.enter(p)
 	p.next = n.routing.next(note.Switch, p)
 	if p.next == balanced {
-		p.next = join(n.decide(now, s, from, p))
+		p.next = join(n.balancing.decide(n, now, s, from, p))
 	}
 	if p.next.kind() != joins {
 		n.cut(from, p)
@@ -324,20 +305,20 @@ func (n *Network) send(now units.Time, s int, from int32, to NodeID, note Note) 
 	n.join(now, from, p)
 }
 
-// heedNote is a notification that has reached the switch it is for: the flow is kept off the port it is on for a round
+// receive is a notification that has reached the switch it is for: the flow is kept off the port it is on for a round
 // trip.
-func (n *Network) heedNote(now units.Time, s int, e *Packet) {
+func (c *coordination) receive(n *Network, now units.Time, s int, e *Packet) {
 	note := *n.pool.note(e.number)
 	n.total.Delivered++
 	n.total.DeliveredBytes += e.Size
 	n.Put(e)
-	hash := FlowHash(note.Src, note.Dst, note.SrcPort, n.dstPort)
-	f := n.balancers[s].flows.know(now, uint64(uint32(splitmix.Mix(hash)))<<32|uint64(uint32(note.Dst)))
+	hash := FlowHash(note.Src, note.Dst, note.SrcPort, c.dstPort)
+	f := n.balancing.switches[s].flows.know(now, uint64(uint32(splitmix.Mix(hash)))<<32|uint64(uint32(note.Dst)))
 	if note.Type != NeedsPath || f == nil || f.port == noPort {
 		n.total.CCM.Ignored++
 		return
 	}
-	f.away, f.until = f.port, now+n.ccm.RTT
+	f.away, f.until = f.port, now+c.RTT
 	n.tellStep(Step{At: now, Switch: n.switchID(s), What: HeardPath, Src: note.Src, Dst: note.Dst, Port: f.port})
 }
 
@@ -372,19 +353,33 @@ func (n *Network) isHost(id NodeID) bool { return int(id) < len(n.nics) }
 func (n *Network) switchID(s int) NodeID    { return NodeID(len(n.nics) + s) }
 func (n *Network) switchAt(node NodeID) int { return int(node) - len(n.nics) }
 
-// newCoordinators returns what each switch knows for CCM.
-func newCoordinators(cfg *Config) (all []ccmSwitch, congestion []units.Bytes) {
-	all = make([]ccmSwitch, len(cfg.Switches))
-	for s := range all {
-		all[s] = ccmSwitch{random: splitmix.Mix(cfg.Seed ^ splitmix.Mix(cfg.Switches[s].Seed+2)), inward: noPort, port: map[int32]int{}}
+// coordination is what the switches of a network do for CCM.
+type coordination struct {
+	CCMConfig
+	switches   []ccmSwitch
+	congestion []units.Bytes // by port: PortConfig.Congested
+	overloads  []overload    // by port
+	dstPort    uint16        // of the transport
+}
+
+// newCoordination returns nil for a network without CCM.
+func newCoordination(cfg *Config) *coordination {
+	if cfg.CCM == nil {
+		return nil
 	}
-	congestion = make([]units.Bytes, len(cfg.Ports))
+	c := &coordination{
+		CCMConfig: *cfg.CCM, switches: make([]ccmSwitch, len(cfg.Switches)), congestion: make([]units.Bytes, len(cfg.Ports)),
+		overloads: make([]overload, len(cfg.Ports)), dstPort: cfg.Port,
+	}
+	for s := range c.switches {
+		c.switches[s] = ccmSwitch{random: splitmix.Mix(cfg.Seed ^ splitmix.Mix(cfg.Switches[s].Seed+2)), inward: noPort, port: map[int32]int{}}
+	}
 	for i := range cfg.Ports {
 		p := &cfg.Ports[i]
-		congestion[i] = p.Congested
-		if s := int(p.To) - cfg.Hosts; s >= 0 && all[s].inward == noPort {
-			all[s].inward = int32(i)
+		c.congestion[i] = p.Congested
+		if s := int(p.To) - cfg.Hosts; s >= 0 && c.switches[s].inward == noPort {
+			c.switches[s].inward = int32(i)
 		}
 	}
-	return all, congestion
+	return c
 }

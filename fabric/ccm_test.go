@@ -292,7 +292,7 @@ func TestAFlowStaysWhileItsPortIsLight(t *testing.T) {
 	if c := n.net.Counters(); c.PathSwitches != 0 || len(*lines) != 0 {
 		t.Fatalf("%q, %+v", *lines, c)
 	}
-	on := n.net.balancers[0].flows.know(50*us, uint64(uint32(splitmix.Mix(FlowHash(0, 1, 1, 4793))))<<32|1).port
+	on := n.net.balancing.switches[0].flows.know(50*us, uint64(uint32(splitmix.Mix(FlowHash(0, 1, 1, 4793))))<<32|1).port
 	jam(n, on)
 	for i := range 20 {
 		at := 60*us + units.Time(i)*us
@@ -326,7 +326,7 @@ func TestAnIndicatorThatNamesNobodyIsNone(t *testing.T) {
 	}
 	for port := range n.net.ports {
 		tag := Tag{On: true, AR: 60_000}
-		if n.net.checkTag(int32(port), &tag); tag.AR != ARNone {
+		if n.net.ccm.checkTag(n.net, int32(port), &tag); tag.AR != ARNone {
 			t.Errorf("from port %d: %+v", port, tag)
 		}
 	}

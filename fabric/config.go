@@ -17,7 +17,7 @@ type Config struct {
 	CCM  *CCMConfig `json:"ccm,omitempty"`
 	Port uint16     `json:"port,omitempty"`
 
-	// Stations is the UDP destination port of the packets that programs on the switches look at: see Network.Employ. 0: there are none.
+	// Stations is the UDP destination port of the packets that programs on the switches look at: see Network.AttachStations. 0: there are none.
 	Stations uint16 `json:"stations,omitempty"`
 
 	// Disturbable says that lines that deliver in order may be changed to ones that do not: see SetDisorder.

@@ -23,7 +23,7 @@ func (n *Network) CheckConservation() error {
 		if err != nil {
 			return fmt.Errorf("fabric: port %d: %w", i, err)
 		}
-		flight, _ := n.line(o)
+		flight, _ := o.inFlight(n)
 		onLine, bits := flight.sum()
 		packets += int64(waiting + onLine)
 		bytes += size + bits
@@ -43,7 +43,7 @@ func (n *Network) CheckConservation() error {
 		return fmt.Errorf("fabric: injected %d packets of %d bytes and made copies of %d of %d, found %d of %d",
 			c.Injected, c.InjectedBytes, c.Duplicated, c.DuplicatedBytes, packets, bytes)
 	}
-	if n.flow != nil {
+	if n.pfc != nil {
 		return n.checkAccounts()
 	}
 	return nil
@@ -69,14 +69,14 @@ func (o *port) conserves() (waiting int32, size units.Bytes, err error) {
 
 // checkArmed returns an error unless the entities of a port are armed for what happens next.
 func (n *Network) checkArmed(o *port) error {
-	flight, far := n.line(o)
+	flight, far := o.inFlight(n)
 	onLine, _ := flight.sum()
 	if at, armed := far.events.At(n.PortEntity(int(o.index))); armed != (onLine > 0) || armed && at != flight.first.at {
 		return fmt.Errorf("%d packets on the line, armed %t for %d", onLine, armed, at)
 	}
 	now := n.events.Last()
 	switch {
-	case n.tallies[o.index].down && o.waiting+onLine > 0:
+	case n.cold[o.index].down && o.waiting+onLine > 0:
 		return fmt.Errorf("is down, and holds %d packets", o.waiting+onLine)
 	case o.waiting == 0 || o.pick() == nil:
 	case o.is(nic) && n.busy[o.host(n)]&lineBusy == 0:
@@ -97,7 +97,7 @@ func (n *Network) checkArmed(o *port) error {
 // checkAccounts returns an error unless the accounts of switches agree with what waits in them, and what the far
 // ends of lines were told with what they know or will.
 func (n *Network) checkAccounts() error {
-	bytes := make([]units.Bytes, len(n.flow.accounts))
+	bytes := make([]units.Bytes, len(n.pfc.accounts))
 	for i := range n.ports {
 		o := &n.ports[i]
 		for c := range o.classes {
@@ -106,9 +106,9 @@ func (n *Network) checkAccounts() error {
 			}
 		}
 	}
-	used := make([]units.Bytes, len(n.flow.memories))
-	for i := range n.flow.accounts {
-		a := &n.flow.accounts[i]
+	used := make([]units.Bytes, len(n.pfc.memories))
+	for i := range n.pfc.accounts {
+		a := &n.pfc.accounts[i]
 		switch a.footing {
 		case lossless:
 			used[a.memory] += a.shared()
@@ -125,7 +125,7 @@ func (n *Network) checkAccounts() error {
 		}
 	}
 	for s := range used {
-		if m := &n.flow.memories[s]; used[s] != m.used || m.used > m.shared {
+		if m := &n.pfc.memories[s]; used[s] != m.used || m.used > m.shared {
 			return fmt.Errorf("fabric: switch %d: %d bytes of its shared memory are used, counted %d of %d", s, used[s], m.used, m.shared)
 		}
 	}
@@ -134,7 +134,7 @@ func (n *Network) checkAccounts() error {
 
 // checkTold compares what a port was told about a class with what it heeds or will.
 func (n *Network) checkTold(port int32, class uint8) error {
-	o, f := &n.ports[port], &n.flow.frames[port]
+	o, f := &n.ports[port], &n.pfc.frames[port]
 	if at, armed := n.of(port).events.At(n.entities.of(frameEnd, int(port))); armed == f.empty() || armed && at != f.front().at {
 		return fmt.Errorf("fabric: port %d: frames to it %t, armed %t for %d", port, !f.empty(), armed, at)
 	}
@@ -144,7 +144,7 @@ func (n *Network) checkTold(port int32, class uint8) error {
 			told = e.pause
 		}
 	}
-	if a := n.flow.account(port, class); told != a.paused && !n.tallies[port].down {
+	if a := n.pfc.account(port, class); told != a.paused && !n.cold[port].down {
 		return fmt.Errorf("fabric: port %d: class %d was told to pause %t, will %t", port, class, a.paused, told)
 	}
 	return nil

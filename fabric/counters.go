@@ -40,8 +40,8 @@ type PortCounters struct {
 	MaxHeadroom units.Bytes         // most of its headroom that was ever used at the far end
 }
 
-// tally is what a port counts where nothing has to be fast.
-type tally struct {
+// coldCounters are what a port counts where nothing has to be fast, and whether it is down.
+type coldCounters struct {
 	from      NodeID
 	down      bool // its link
 	drops     int64
@@ -50,6 +50,13 @@ type tally struct {
 	pauses    [Classes]int64
 	paused    [Classes]units.Time // of the pauses that are over
 	since     [Classes]units.Time // when the present pause began
+}
+
+// ledger is the packets of a network and the counters of what became of them.
+type ledger struct {
+	pool  pool
+	total Counters
+	cold  []coldCounters // by port
 }
 
 // Counters returns the totals.
@@ -68,7 +75,7 @@ func (n *Network) Ports() int { return len(n.ports) }
 
 // PortCounters returns the counters of a port, by its index in Config.Ports.
 func (n *Network) PortCounters(port int) PortCounters {
-	o, t := &n.ports[port], &n.tallies[port]
+	o, t := &n.ports[port], &n.cold[port]
 	c := PortCounters{
 		Packets: o.packets, Bytes: o.bytes, Drops: t.drops, DropBytes: t.dropBytes, Marks: o.marks, MaxQueue: o.maxQueue,
 		Lost: t.lost, Cut: t.cut, Pauses: t.pauses, Paused: t.paused,
@@ -77,42 +84,42 @@ func (n *Network) PortCounters(port int) PortCounters {
 		if o.held>>class&1 != 0 {
 			c.Paused[class] += n.last() - t.since[class]
 		}
-		if n.flow != nil {
-			c.MaxHeadroom = max(c.MaxHeadroom, n.flow.account(int32(port), class).maxOver)
+		if n.pfc != nil {
+			c.MaxHeadroom = max(c.MaxHeadroom, n.pfc.account(int32(port), class).maxOver)
 		}
 	}
 	return c
 }
 
 // drop counts e as dropped and returns its packet to the pool.
-func (n *Network) drop(e *Packet) {
-	n.total.Dropped++
-	n.total.DroppedBytes += e.Size
-	n.Put(e)
+func (l *ledger) drop(e *Packet) {
+	l.total.Dropped++
+	l.total.DroppedBytes += e.Size
+	l.Put(e)
 }
 
 // refuse drops e because it may not wait in o.
-func (n *Network) refuse(o *port, e *Packet) {
-	t := &n.tallies[o.index]
+func (l *ledger) refuse(o *port, e *Packet) {
+	t := &l.cold[o.index]
 	t.drops++
 	t.dropBytes += e.Size
-	n.drop(e)
+	l.drop(e)
 }
 
 // lose counts e as corrupted on the line of a port.
-func (n *Network) lose(port int32, e *Packet) {
-	n.tallies[port].lost++
-	n.total.Lost++
-	n.total.LostBytes += e.Size
-	n.Put(e)
+func (l *ledger) lose(port int32, e *Packet) {
+	l.cold[port].lost++
+	l.total.Lost++
+	l.total.LostBytes += e.Size
+	l.Put(e)
 }
 
 // cut counts e as gone with the link of a port.
-func (n *Network) cut(port int32, e *Packet) {
-	n.tallies[port].cut++
-	n.total.Cut++
-	n.total.CutBytes += e.Size
-	n.Put(e)
+func (l *ledger) cut(port int32, e *Packet) {
+	l.cold[port].cut++
+	l.total.Cut++
+	l.total.CutBytes += e.Size
+	l.Put(e)
 }
 
 // Sample calls f for every port in which bytes wait at now, in order. The packet being transmitted does not

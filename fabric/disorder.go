@@ -60,7 +60,7 @@ func (c *Config) disorderly() bool {
 }
 
 // disturb delivers e, which has come to the end of the line of port from, in the way of that line: now, later, or twice.
-func (n *Network) disturb(now units.Time, from int32, e *Packet) {
+func (l *late) disturb(n *Network, now units.Time, from int32, e *Packet) {
 	o := &n.ports[from]
 	d := o.errors
 	e.next = n.routing.next(o.to, e)
@@ -79,9 +79,9 @@ func (n *Network) disturb(now units.Time, from int32, e *Packet) {
 	}
 	if later > 0 {
 		e.at = now + later
-		n.late.n++
-		n.late.push(straggler{packet: e, from: from, number: n.late.n})
-		n.events.Set(n.entities.of(lateArrival, 0), n.late.heap[0].packet.at)
+		l.n++
+		l.push(straggler{packet: e, from: from, number: l.n})
+		n.events.Set(n.entities.of(lateArrival, 0), l.heap[0].packet.at)
 	} else {
 		n.arrive(now, from, e)
 	}
@@ -107,30 +107,27 @@ func (n *Network) duplicate(p *Packet) *Packet {
 	return c
 }
 
-// straggle delivers the packet that is due.
-func (n *Network) straggle(now units.Time) {
-	s := n.late.pop()
-	if len(n.late.heap) > 0 {
-		n.events.Set(n.entities.of(lateArrival, 0), n.late.heap[0].packet.at)
+// deliver delivers the packet that is due.
+func (l *late) deliver(n *Network, now units.Time) {
+	s := l.pop()
+	if len(l.heap) > 0 {
+		n.events.Set(n.entities.of(lateArrival, 0), l.heap[0].packet.at)
 	}
 	s.packet.next = n.routing.next(n.ports[s.from].to, s.packet)
 	n.arrive(now, s.from, s.packet)
 }
 
-// cutLate cuts off the packets that would have come late by the line of a port.
-func (n *Network) cutLate(port int32) {
-	if n.late == nil {
-		return
-	}
+// cut cuts off the packets that would have come late by the line of a port.
+func (l *late) cut(n *Network, port int32) {
 	var rest late
-	for i := range n.late.heap {
-		if s := &n.late.heap[i]; s.from == port {
+	for i := range l.heap {
+		if s := &l.heap[i]; s.from == port {
 			n.cut(port, s.packet)
 		} else {
 			rest.push(*s)
 		}
 	}
-	n.late.heap = rest.heap
+	l.heap = rest.heap
 	if n.events.Clear(n.entities.of(lateArrival, 0)); len(rest.heap) > 0 {
 		n.events.Set(n.entities.of(lateArrival, 0), rest.heap[0].packet.at)
 	}

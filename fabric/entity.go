@@ -81,5 +81,5 @@ func (n *Network) LateEntity() (id eventqueue.ID, ok bool) {
 // PauseEntity returns the entity that is armed for the next pause or resume on its way to a port. ok is false when
 // nobody in the network pauses anybody.
 func (n *Network) PauseEntity(port int) (id eventqueue.ID, ok bool) {
-	return n.entities.of(frameEnd, port), n.flow != nil
+	return n.entities.of(frameEnd, port), n.pfc != nil
 }

@@ -104,7 +104,7 @@ func TestTelemetryTellsOfPausedPackets(t *testing.T) {
 	n := newNoting(t, chain(1).route())
 	n.send(0, 0, 1, 1000, 0)
 	n.send(0, 0, 1, 1000, 1)
-	n.net.hold(0, 2, 1, true) // the port to host 1
+	n.net.pfc.hold(n.net, 0, 2, 1, true) // the port to host 1
 	n.run(5 * us)
 	if len(n.arrivals) != 0 {
 		t.Fatalf("%d arrivals through a paused port", len(n.arrivals))

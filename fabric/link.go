@@ -18,10 +18,11 @@ import (
 func (n *Network) SetLink(now units.Time, up bool, ports ...int) {
 	var changed []*port
 	for _, i := range ports {
-		if t := &n.tallies[i]; t.down == up {
-			n.of(int32(i)).catchUp(now, &n.ports[i])
+		if t := &n.cold[i]; t.down == up {
+			o := &n.ports[i]
+			o.catchUp(n.of(o.index), now)
 			t.down = !up
-			changed = append(changed, &n.ports[i])
+			changed = append(changed, o)
 		}
 	}
 	n.reconsider()
@@ -36,7 +37,7 @@ func (n *Network) SetLink(now units.Time, up bool, ports ...int) {
 
 func (n *Network) goDown(now units.Time, o *port) {
 	o.freeAt = now
-	flight, far := n.line(o)
+	flight, far := o.inFlight(n)
 	far.events.Clear(n.PortEntity(int(o.index)))
 	for !flight.empty() {
 		n.cut(o.index, flight.pop())
@@ -44,18 +45,20 @@ func (n *Network) goDown(now units.Time, o *port) {
 	if o.abroad != no {
 		n.unpost(o)
 	}
-	n.cutLate(o.index)
+	if n.late != nil {
+		n.late.cut(n, o.index)
+	}
 	if o.is(nic) {
 		h := o.host(n)
 		n.events.Clear(n.entities.of(nicFree, int(h)))
 		n.busy[h] = isDown
 	}
-	if n.flow != nil {
+	if n.pfc != nil {
 		n.events.Clear(n.entities.of(portFree, int(o.index)))
 		n.events.Clear(n.entities.of(frameEnd, int(o.index)))
-		n.flow.frames[o.index].clear()
+		n.pfc.frames[o.index].clear()
 	}
-	t := &n.tallies[o.index]
+	t := &n.cold[o.index]
 	for c := range o.classes {
 		if o.held>>c&1 != 0 {
 			t.paused[c] += now - t.since[c]
@@ -67,7 +70,7 @@ func (n *Network) goDown(now units.Time, o *port) {
 			k.bytes -= e.Size
 			o.waiting--
 			if o.is(punctual) {
-				n.release(now, e)
+				n.pfc.release(n, now, e)
 			}
 			n.cut(o.index, e)
 		}
@@ -80,12 +83,12 @@ func (n *Network) goUp(now units.Time, o *port) {
 		n.busy[o.host(n)] &^= isDown
 	}
 	for class := range uint8(Classes) {
-		if n.flow != nil && n.flow.account(o.index, class).paused {
-			n.hold(now, o.index, class, true)
+		if n.pfc != nil && n.pfc.account(o.index, class).paused {
+			n.pfc.hold(n, now, o.index, class, true)
 		}
 	}
 	if o.is(nic) {
-		n.restart(now, o)
+		o.restart(n, now)
 	}
 }
 
@@ -97,10 +100,10 @@ func (n *Network) SetLine(now units.Time, port int, rate units.Bandwidth, delay 
 	}
 	o := &n.ports[port]
 	n = n.of(o.index)
-	n.catchUp(now, o)
+	o.catchUp(n, now)
 	o.setLine(units.NewLine(rate))
 	o.delay = delay
-	arrival, ok := n.lastArrival(o)
+	arrival, ok := o.lastArrival(n)
 	if !ok {
 		return nil
 	}
@@ -110,7 +113,7 @@ func (n *Network) SetLine(now units.Time, port int, rate units.Bandwidth, delay 
 		n.busy[h] |= lineBusy
 		n.events.Set(n.entities.of(nicFree, int(h)), o.freeAt)
 	}
-	n.armTransmitter(o)
+	o.armTransmitter(n)
 	return nil
 }
 
@@ -120,7 +123,7 @@ func (n *Network) SetErrors(now units.Time, port int, loss, bitErrors float64) e
 		return fmt.Errorf("fabric: port %d: %w", port, err)
 	}
 	o := &n.ports[port]
-	n.of(o.index).catchUp(now, o)
+	o.catchUp(n.of(o.index), now)
 	seed, disorder := o.random, Disorder{}
 	if o.errors != nil {
 		seed, disorder = o.errors.random, o.errors.disorder
@@ -139,7 +142,7 @@ func (n *Network) SetDisorder(now units.Time, port int, d Disorder) error {
 		return fmt.Errorf("fabric: port %d: lines of this network deliver every packet once and in order, and cannot be changed in that", port)
 	}
 	o := &n.ports[port]
-	n.of(o.index).catchUp(now, o)
+	o.catchUp(n.of(o.index), now)
 	seed, loss, bitErrors := o.random, 0.0, 0.0
 	if o.errors != nil {
 		seed, loss, bitErrors = o.errors.random, o.errors.loss, o.errors.bitErrors
@@ -157,7 +160,7 @@ func (n *Network) Reroute(switches []SwitchConfig) error {
 	var errs []error
 	for s := range switches {
 		owns := func(p int32) bool {
-			return p >= 0 && int(p) < len(n.ports) && n.tallies[p].from == NodeID(len(n.nics)+s)
+			return p >= 0 && int(p) < len(n.ports) && n.cold[p].from == NodeID(len(n.nics)+s)
 		}
 		if err := checkTables(&switches[s], len(n.nics), owns); err != nil {
 			errs = append(errs, fmt.Errorf("fabric: switch %d %s: %w", s, n.names[s], err))
@@ -175,11 +178,11 @@ func (n *Network) Reroute(switches []SwitchConfig) error {
 // where the packets on lines go next.
 func (n *Network) reconsider() {
 	for s := range n.names {
-		n.routing.exclude(s, func(port int32) bool { return n.tallies[port].down })
+		n.routing.exclude(s, func(port int32) bool { return n.cold[port].down })
 	}
 	for i := range n.ports {
 		o := &n.ports[i]
-		flight, _ := n.line(o)
+		flight, _ := o.inFlight(n)
 		for e := flight.first; e != nil; e = e.behind {
 			if e.next != corrupted && e.next != disordered {
 				e.next = n.routing.next(o.to, e)
@@ -189,7 +192,7 @@ func (n *Network) reconsider() {
 }
 
 // Up tells whether a port is up.
-func (n *Network) Up(port int) bool { return !n.tallies[port].down }
+func (n *Network) Up(port int) bool { return !n.cold[port].down }
 
 // Disorder returns how a port's line delivers packets at present.
 func (n *Network) Disorder(port int) (d Disorder) {

@@ -195,7 +195,7 @@ func TestPauseAcrossAFlap(t *testing.T) {
 	}
 	n.run(units.Never)
 	k := n.net.Counters()
-	if k.Dropped != 0 || k.Delivered+k.Cut != 100 || n.net.flow.memories[0].used != 0 {
+	if k.Dropped != 0 || k.Delivered+k.Cut != 100 || n.net.pfc.memories[0].used != 0 {
 		t.Errorf("%+v", k)
 	}
 }
@@ -207,7 +207,7 @@ func TestCutOffPacketsGiveMemoryBack(t *testing.T) {
 	n := newWorld(t, w.route())
 	n.flood(0, 1250, 20, 1, 2)
 	n.run(2000 * ns) // pauses are on their way
-	if n.net.flow.frames[2].empty() {
+	if n.net.pfc.frames[2].empty() {
 		t.Fatal("no frame on its way")
 	}
 	n.net.SetLink(2000*ns, false, 2, 3)
@@ -217,7 +217,7 @@ func TestCutOffPacketsGiveMemoryBack(t *testing.T) {
 	n.check()
 	n.run(units.Never)
 	k := n.net.Counters()
-	if n.net.flow.memories[0].used != 0 || k.Injected != k.Delivered+k.Dropped+k.Cut || k.Overflows != 0 {
+	if n.net.pfc.memories[0].used != 0 || k.Injected != k.Delivered+k.Dropped+k.Cut || k.Overflows != 0 {
 		t.Errorf("%+v", k)
 	}
 }

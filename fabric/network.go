@@ -33,33 +33,28 @@ type Sink interface {
 // At one instant a transmitter that becomes free first takes the next of those that wait; who joins at that
 // very instant queues behind it.
 type Network struct {
-	events       *eventqueue.Queue
-	sink         Sink
-	entities     entities
-	ports        []port
-	nics         []int32 // port of each host
-	busy         []uint8 // by host: what keeps its NIC from sending: lineBusy, isDown, and the classes that are paused
-	routing      *routing
-	pool         pool
-	total        Counters
-	flow         *flowControl // nil when no switch accounts for its memory
-	watched      int32        // port, or noPort: see Watch
-	watch        func(now units.Time, queued units.Bytes)
-	pauses       func(now units.Time, h HostID, class uint8, paused bool) // nil, or see Pauses
-	trace        func(at units.Time, port int, p *Packet, ecn ECN)        // nil, or see Trace
-	tallies      []tally                                                  // by port
-	names        []string                                                 // of the switches
-	balancers    []balancer                                               // by switch; nil when none chooses by the packet: see adaptive.go
-	ccm          *CCMConfig                                               // nil: no coordination
-	coordinators []ccmSwitch                                              // by switch
-	congestion   []units.Bytes                                            // by port: PortConfig.Congested
-	overloads    []overload                                               // by port
-	follow       func(Step)
-	dstPort      uint16        // of the transport
-	lights       []units.Bytes // by port: PortConfig.Light
-	asides       *asides       // nil: no switch sends packets aside
-	late         *late         // nil when no line delivers packets late or twice
-	staff        *staff        // nil: no programs run on switches
+	ledger // packets, and what became of them
+
+	events   *eventqueue.Queue
+	sink     Sink
+	entities entities
+	ports    []port
+	nics     []int32 // port of each host
+	busy     []uint8 // by host: what keeps its NIC from sending: lineBusy, isDown, and the classes that are paused
+	routing  *routing
+
+	pfc       *flowControl  // nil: no switch accounts for its memory
+	balancing *balancing    // nil: no switch chooses by the packet
+	ccm       *coordination // nil: no coordination
+	late      *late         // nil: no link delivers packets late or twice
+	stations  *stations     // nil: no programs run on switches
+
+	watched int32 // port, or noPort: see Watch
+	watch   func(now units.Time, queued units.Bytes)
+	pauses  func(now units.Time, h HostID, class uint8, paused bool) // nil, or see Pauses
+	trace   func(at units.Time, port int, p *Packet, ecn ECN)        // nil, or see Trace
+	follow  func(Step)
+	names   []string // of the switches
 
 	parts *parts // nil when the network is in one piece: see split.go
 	me    int32  // which of the parts this is
@@ -86,38 +81,32 @@ func New(cfg Config, q *eventqueue.Queue, sink Sink) (*Network, error) {
 func build(cfg *Config, q *eventqueue.Queue, sink Sink) *Network {
 	routes := newRouting(cfg.Hosts, cfg.Switches)
 	n := &Network{
+		ledger:  ledger{pool: pool{store: newStore(false)}, cold: make([]coldCounters, len(cfg.Ports))},
 		events:  q,
 		sink:    sink,
 		ports:   make([]port, len(cfg.Ports)),
 		nics:    make([]int32, cfg.Hosts),
 		busy:    make([]uint8, cfg.Hosts),
 		routing: &routes,
-		flow:    newFlowControl(cfg),
-		tallies: make([]tally, len(cfg.Ports)),
+		pfc:     newFlowControl(cfg),
 		watched: noPort,
-		pool:    pool{store: newStore(false)},
 	}
 	for s := range cfg.Switches {
 		n.names = append(n.names, cfg.Switches[s].Name)
 	}
-	n.balancers, n.lights = newBalancers(cfg)
-	n.asides = newAsides(cfg)
-	if n.ccm = cfg.CCM; n.ccm != nil {
-		n.coordinators, n.congestion = newCoordinators(cfg)
-		n.overloads = make([]overload, len(cfg.Ports))
-		n.dstPort = cfg.Port
-		n.pool.store.notes = true
-	}
-	n.staff = newStaff(cfg)
+	n.balancing = newBalancing(cfg)
+	n.ccm = newCoordination(cfg)
+	n.pool.store.notes = n.ccm != nil
+	n.stations = newStations(cfg)
 	if cfg.disorderly() {
 		n.late = &late{}
 	}
-	n.entities = newEntities(cfg, n.flow != nil, n.staff != nil)
+	n.entities = newEntities(cfg, n.pfc != nil, n.stations != nil)
 	accounting := cfg.accounting()
 	for i := range cfg.Ports {
 		n.ports[i] = newPort(cfg, i)
 		from := cfg.Ports[i].From
-		n.tallies[i].from = from
+		n.cold[i].from = from
 		if cfg.isHost(from) {
 			n.nics[from] = int32(i)
 		} else {
@@ -203,16 +192,16 @@ func (n *Network) fireOther(now units.Time, entity int32) {
 	case nicFree:
 		n.nicDone(now, HostID(i))
 	case portFree:
-		n.transmitted(now, &n.ports[i])
+		n.ports[i].transmitted(n, now)
 	case frameEnd:
-		n.heed(now, i)
+		n.pfc.apply(n, now, i)
 	case attendance:
-		n.attend(now, int(i))
+		n.ccm.attend(n, now, int(i))
 	case stationTurn:
-		n.staff.stations.Advance(now, int(i))
-		n.relieve(now, int(i))
+		n.stations.programs.Advance(now, int(i))
+		n.stations.serve(n, now, int(i))
 	case lateArrival:
-		n.straggle(now)
+		n.late.deliver(n, now)
 	}
 }
 
@@ -241,12 +230,12 @@ func (n *Network) arrive(now units.Time, from int32, e *Packet) {
 		n.total.DeliveredBytes += e.Size
 		n.sink.Deliver(now, e)
 	case disordered:
-		n.disturb(now, from, e)
+		n.late.disturb(n, now, from, e)
 	case corrupted:
 		n.lose(from, e)
 	default:
 		e.Hops++
-		if e.flags&(passed|local) == 0 || n.attended(now, from, e) {
+		if e.flags&(passed|local) == 0 || n.stations.attended(n, now, from, e) {
 			n.forward(now, from, e)
 		}
 	}
@@ -255,11 +244,11 @@ func (n *Network) arrive(now units.Time, from int32, e *Packet) {
 // forward handles e, which has reached the switch at the far end of the link of port from.
 func (n *Network) forward(now units.Time, from int32, e *Packet) {
 	if e.next == balanced && e.Hops <= maxHops {
-		e.next = join(n.decide(now, n.switchAt(n.ports[from].to), from, e))
+		e.next = join(n.balancing.decide(n, now, n.switchAt(n.ports[from].to), from, e))
 	}
 	switch {
 	case e.next == terminates:
-		n.heedNote(now, n.switchAt(NodeID(e.Dst)), e)
+		n.ccm.receive(n, now, n.switchAt(NodeID(e.Dst)), e)
 	case e.next == unroutable:
 		n.cut(from, e)
 	case e.Hops > maxHops:
@@ -288,7 +277,7 @@ func (n *Network) join(now units.Time, from int32, e *Packet) {
 		return
 	}
 	if o.is(punctual) {
-		n.admit(now, o, from, e)
+		n.pfc.admit(n, now, o, from, e)
 		return
 	}
 	if o.queued()+e.Size > o.buffer {

@@ -76,7 +76,7 @@ func (n *Network) enter(p *Packet) {
 	if p.INT {
 		p.flags = noted
 	}
-	if w := n.staff; w != nil {
+	if w := n.stations; w != nil {
 		if p.Port == w.port {
 			p.flags |= passed
 		}
@@ -100,9 +100,9 @@ func (n *Network) Get() *Packet {
 }
 
 // Put takes back a packet that Get returned or Deliver handed over. The caller must not use it any more.
-func (n *Network) Put(p *Packet) {
+func (l *ledger) Put(p *Packet) {
 	p.Size, p.Queued, p.SentAt, p.Src, p.Dst = 0, 0, 0, 0, 0
 	p.ECN, p.Class, p.Hops, p.FlowHash, p.Context = 0, 0, 0, 0, 0
 	p.Header, p.Tag, p.SrcPort, p.Port, p.INT = p.Header[:0], Tag{}, 0, 0, false
-	n.pool.put(p)
+	l.pool.put(p)
 }

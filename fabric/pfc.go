@@ -142,9 +142,9 @@ func newAccount(c PFCConfig) account {
 }
 
 // admit puts e, which came by port from, into the queue of a punctual port, if it may.
-func (n *Network) admit(now units.Time, o *port, from int32, e *Packet) {
-	a := n.flow.account(from, e.Class)
-	m := &n.flow.memories[a.memory]
+func (f *flowControl) admit(n *Network, now units.Time, o *port, from int32, e *Packet) {
+	a := f.account(from, e.Class)
+	m := &f.memories[a.memory]
 	size, queue := e.Size, o.classes[e.Class].bytes
 	switch a.footing {
 	case lossless:
@@ -177,21 +177,21 @@ func (n *Network) admit(now units.Time, o *port, from int32, e *Packet) {
 	if o.abroad != no {
 		n.list(o)
 	}
-	n.armTransmitter(o)
+	o.armTransmitter(n)
 	if a.footing == lossless && !a.paused && a.mustPause(m) {
-		n.signal(now, from, e.Class, true)
+		f.signal(n, now, from, e.Class, true)
 	}
 }
 
 // release gives back the memory of e, which leaves its queue.
-func (n *Network) release(now units.Time, e *Packet) {
-	a := n.flow.account(e.ingress, e.Class)
-	m := &n.flow.memories[a.memory]
+func (f *flowControl) release(n *Network, now units.Time, e *Packet) {
+	a := f.account(e.ingress, e.Class)
+	m := &f.memories[a.memory]
 	switch a.footing {
 	case lossless:
 		a.remove(m, e.Size)
 		if a.paused && a.mayResume(m) {
-			n.signal(now, e.ingress, e.Class, false)
+			f.signal(n, now, e.ingress, e.Class, false)
 		}
 	case lossy:
 		m.used -= e.Size
@@ -200,64 +200,50 @@ func (n *Network) release(now units.Time, e *Packet) {
 }
 
 // signal sends a frame to port i, unless its link is down.
-func (n *Network) signal(now units.Time, i int32, class uint8, pause bool) {
-	a := n.flow.account(i, class)
+func (f *flowControl) signal(n *Network, now units.Time, i int32, class uint8, pause bool) {
+	a := f.account(i, class)
 	a.paused = pause
 	o := &n.ports[i]
-	if n.tallies[i].down {
+	if n.cold[i].down {
 		return
 	}
 	if pause {
 		n.total.Pauses++
 	}
-	f := frame{now + o.delay + a.response, class, pause}
+	sent := frame{now + o.delay + a.response, class, pause}
 	if n.parts != nil && n.parts.owner[i] != n.me {
-		n.postFrame(i, f)
+		n.postFrame(i, sent)
 		return
 	}
-	n.expect(i, f)
+	f.expect(n, i, sent)
 }
 
 // expect puts a frame on its way to port i.
-func (n *Network) expect(i int32, f frame) {
-	waiting := &n.flow.frames[i]
+func (f *flowControl) expect(n *Network, i int32, e frame) {
+	waiting := &f.frames[i]
 	if !waiting.empty() {
-		f.at = max(f.at, waiting.last().at)
+		e.at = max(e.at, waiting.last().at)
 	}
-	waiting.push(f)
-	if waiting.front().at == f.at {
-		n.events.Set(n.entities.of(frameEnd, int(i)), f.at)
+	waiting.push(e)
+	if waiting.front().at == e.at {
+		n.events.Set(n.entities.of(frameEnd, int(i)), e.at)
 	}
 }
 
-// heed is a frame taking effect at port i. A transmitter that falls free at that very instant starts first.
-func (n *Network) heed(now units.Time, i int32) {
-	waiting := &n.flow.frames[i]
-	f := waiting.pop()
+// apply has the first frame on its way to port i take effect. A transmitter that falls free at that very instant starts first.
+func (f *flowControl) apply(n *Network, now units.Time, i int32) {
+	waiting := &f.frames[i]
+	e := waiting.pop()
 	if !waiting.empty() {
 		n.events.Set(n.entities.of(frameEnd, int(i)), waiting.front().at)
 	}
-	n.catchUp(now, &n.ports[i])
-	n.hold(now, i, f.class, f.pause)
-}
-
-// catchUp brings the port up to now, a NIC's end of transmission included.
-func (n *Network) catchUp(now units.Time, o *port) {
-	if !o.is(nic) {
-		o.advance(n, now)
-		n.armArrival(o)
-		return
-	}
-	h := o.host(n)
-	if n.busy[h]&lineBusy != 0 && o.freeAt <= now {
-		n.events.Clear(n.entities.of(nicFree, int(h)))
-		n.nicDone(now, h)
-	}
+	n.ports[i].catchUp(n, now)
+	f.hold(n, now, i, e.class, e.pause)
 }
 
 // hold has port i pause a class, or resume it.
-func (n *Network) hold(now units.Time, i int32, class uint8, pause bool) {
-	o, t := &n.ports[i], &n.tallies[i]
+func (f *flowControl) hold(n *Network, now units.Time, i int32, class uint8, pause bool) {
+	o, t := &n.ports[i], &n.cold[i]
 	bit := uint8(1) << class
 	if pause == (o.held&bit != 0) {
 		return
@@ -273,45 +259,6 @@ func (n *Network) hold(now units.Time, i int32, class uint8, pause bool) {
 		return
 	}
 	t.paused[class] += now - t.since[class]
-	n.restart(now, o)
+	o.restart(n, now)
 	n.tell(now, o, class, false)
-}
-
-// restart has a port go on whose line is free or whose classes may have been resumed.
-func (n *Network) restart(now units.Time, o *port) {
-	if o.is(nic) {
-		h := o.host(n)
-		if n.busy[h]&(lineBusy|isDown) == 0 {
-			o.freeAt = now
-			n.busy[h] |= lineBusy
-			n.nicDone(now, h)
-			n.armArrival(o)
-		}
-		return
-	}
-	o.freeAt = max(o.freeAt, now)
-	o.advance(n, now)
-	n.armArrival(o)
-	n.armTransmitter(o)
-}
-
-// transmitted is the end of a transmission of a punctual port.
-func (n *Network) transmitted(now units.Time, o *port) {
-	o.advance(n, now)
-	n.armArrival(o)
-	n.armTransmitter(o)
-}
-
-// armTransmitter makes a punctual port's entity fire when its line falls free, if something may start then.
-func (n *Network) armTransmitter(o *port) {
-	if o.is(punctual) && o.waiting > 0 && o.pick() != nil {
-		n.events.Set(n.entities.of(portFree, int(o.index)), o.freeAt)
-	}
-}
-
-// armArrival makes the port's entity fire when the first packet on its line arrives.
-func (n *Network) armArrival(o *port) {
-	if !o.flight.empty() {
-		n.events.Set(n.PortEntity(int(o.index)), o.flight.first.at)
-	}
 }

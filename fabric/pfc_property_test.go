@@ -152,7 +152,7 @@ func TestLosslessUpDown(t *testing.T) {
 		if _, stuck := n.net.Stuck(); stuck || len(n.net.Waiting(nil)) > 0 {
 			rt.Fatalf("at the end: %q", n.net.Waiting(nil))
 		}
-		for s, m := range n.net.flow.memories {
+		for s, m := range n.net.pfc.memories {
 			if m.used != 0 {
 				rt.Fatalf("switch %d: %d bytes are used at the end", s, m.used)
 			}

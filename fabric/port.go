@@ -110,7 +110,7 @@ func newPort(cfg *Config, i int) port {
 }
 
 // host returns the host whose NIC the port is.
-func (o *port) host(n *Network) HostID { return HostID(n.tallies[o.index].from) }
+func (o *port) host(n *Network) HostID { return HostID(n.cold[o.index].from) }
 
 // queued returns the bytes that wait.
 func (o *port) queued() units.Bytes { return o.classes[0].bytes + o.classes[1].bytes }
@@ -145,7 +145,7 @@ func (o *port) advance(n *Network, now units.Time) {
 		} else {
 			e.Queued += start - e.at
 			if o.is(punctual) {
-				n.release(start, e)
+				n.pfc.release(n, start, e)
 			}
 		}
 		if o.is(marksLate) {
@@ -221,4 +221,82 @@ func (o *port) mark(n *Network, e *Packet) {
 // draw returns the next random number in [0, 1) of a splitmix generator.
 func draw(state *uint64) float64 {
 	return float64(splitmix.Step(state)>>11) * 0x1p-53
+}
+
+// transmitted is the end of a transmission of a punctual port.
+func (o *port) transmitted(n *Network, now units.Time) {
+	o.advance(n, now)
+	o.armArrival(n)
+	o.armTransmitter(n)
+}
+
+// catchUp brings the port up to now, a NIC's end of transmission included.
+func (o *port) catchUp(n *Network, now units.Time) {
+	if !o.is(nic) {
+		o.advance(n, now)
+		o.armArrival(n)
+		return
+	}
+	h := o.host(n)
+	if n.busy[h]&lineBusy != 0 && o.freeAt <= now {
+		n.events.Clear(n.entities.of(nicFree, int(h)))
+		n.nicDone(now, h)
+	}
+}
+
+// restart has a port go on whose line is free or whose classes may have been resumed.
+func (o *port) restart(n *Network, now units.Time) {
+	if o.is(nic) {
+		h := o.host(n)
+		if n.busy[h]&(lineBusy|isDown) == 0 {
+			o.freeAt = now
+			n.busy[h] |= lineBusy
+			n.nicDone(now, h)
+			o.armArrival(n)
+		}
+		return
+	}
+	o.freeAt = max(o.freeAt, now)
+	o.advance(n, now)
+	o.armArrival(n)
+	o.armTransmitter(n)
+}
+
+// armTransmitter makes a punctual port's entity fire when its line falls free, if something may start then.
+func (o *port) armTransmitter(n *Network) {
+	if o.is(punctual) && o.waiting > 0 && o.pick() != nil {
+		n.events.Set(n.entities.of(portFree, int(o.index)), o.freeAt)
+	}
+}
+
+// armArrival makes the port's entity fire when the first packet on its line arrives.
+func (o *port) armArrival(n *Network) {
+	if !o.flight.empty() {
+		n.events.Set(n.PortEntity(int(o.index)), o.flight.first.at)
+	}
+}
+
+// inFlight returns the packets on the line of a port, and the part that fires when they arrive.
+func (o *port) inFlight(n *Network) (*list, *Network) {
+	if o.abroad == no {
+		return &o.flight, n.of(o.index)
+	}
+	far := n.parts.all[n.parts.part[o.to]]
+	return &far.side.landings[n.parts.landing[o.index]], far
+}
+
+// lastArrival returns when the last packet on the line of a port reaches its far end, and whether there is one.
+func (o *port) lastArrival(n *Network) (at units.Time, ok bool) {
+	flight, _ := o.inFlight(n)
+	if !flight.empty() {
+		at, ok = flight.last.at, true
+	}
+	if o.abroad != no { // one that has just started is not with the other part yet
+		for _, k := range n.side.boxes[n.parts.turn][n.parts.part[o.to]].packets {
+			if k.port == o.index {
+				at, ok = max(at, k.packet.at), true
+			}
+		}
+	}
+	return at, ok
 }

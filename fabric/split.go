@@ -171,31 +171,6 @@ func (n *Network) of(port int32) *Network {
 	return n.parts.all[n.parts.owner[port]]
 }
 
-// line returns the packets on the line of a port, and the part that fires when they arrive.
-func (n *Network) line(o *port) (*list, *Network) {
-	if o.abroad == no {
-		return &o.flight, n.of(o.index)
-	}
-	far := n.parts.all[n.parts.part[o.to]]
-	return &far.side.landings[n.parts.landing[o.index]], far
-}
-
-// lastArrival returns when the last packet on the line of a port reaches its far end, and whether there is one.
-func (n *Network) lastArrival(o *port) (at units.Time, ok bool) {
-	flight, _ := n.line(o)
-	if !flight.empty() {
-		at, ok = flight.last.at, true
-	}
-	if o.abroad != no { // one that has just started is not with the other part yet
-		for _, k := range n.side.boxes[n.parts.turn][n.parts.part[o.to]].packets {
-			if k.port == o.index {
-				at, ok = max(at, k.packet.at), true
-			}
-		}
-	}
-	return at, ok
-}
-
 // last returns the instant that was fired last.
 func (n *Network) last() units.Time {
 	var last units.Time
@@ -290,7 +265,7 @@ func (n *Network) Take() {
 			}
 		}
 		for k, i := range b.for_ {
-			n.expect(i, b.frames[k])
+			n.pfc.expect(n, i, b.frames[k])
 		}
 		*b = box{b.packets[:0], b.frames[:0], b.for_[:0], units.Never}
 	}

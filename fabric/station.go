@@ -49,19 +49,19 @@ func (c *Config) SwitchLinks() [][]SwitchLink {
 	return links
 }
 
-// staff is the stations of a network, and what it has to know of them.
-type staff struct {
-	stations Stations
+// stations is the stations of a network, and what it has to know of them.
+type stations struct {
+	programs Stations
 	port     uint16 // see Config.Stations
 	links    [][]SwitchLink
 	link     []int32 // by port into a switch: which of its links that is, or -1
 }
 
-func newStaff(cfg *Config) *staff {
+func newStations(cfg *Config) *stations {
 	if cfg.Stations == 0 {
 		return nil
 	}
-	w := &staff{port: cfg.Stations, links: cfg.SwitchLinks(), link: make([]int32, len(cfg.Ports))}
+	w := &stations{port: cfg.Stations, links: cfg.SwitchLinks(), link: make([]int32, len(cfg.Ports))}
 	for i := range w.link {
 		w.link[i] = -1
 	}
@@ -73,66 +73,64 @@ func newStaff(cfg *Config) *staff {
 	return w
 }
 
-// Employ has stations begin to run on the switches, those of this part: what they want to do first is asked for. It panics
-// unless the network was made for it (Config.Stations).
-func (n *Network) Employ(now units.Time, stations Stations) {
-	if n.staff == nil {
+// AttachStations starts programs on the switches of this partition and arms their first deadlines. It
+// panics unless the network was made for it (Config.Stations).
+func (n *Network) AttachStations(now units.Time, programs Stations) {
+	if n.stations == nil {
 		panic("fabric: stations for a network that has none")
 	}
-	w := *n.staff // parts have one each
-	w.stations = stations
-	n.staff = &w
+	w := *n.stations // parts have one each
+	w.programs = programs
+	n.stations = &w
 	for s := range w.links {
 		if n.parts == nil || n.parts.part[n.switchID(s)] == n.me {
-			n.relieve(now, s)
+			n.stations.serve(n, now, s)
 		}
 	}
 }
 
 // attended hands a packet that came by port from, and is of interest to stations, to that of the switch there. It is false when
 // the packet ends there.
-func (n *Network) attended(now units.Time, from int32, e *Packet) bool {
-	w := n.staff
+func (w *stations) attended(n *Network, now units.Time, from int32, e *Packet) bool {
 	s, link := n.switchAt(n.ports[from].to), int(w.link[from])
-	if w.stations == nil || link < 0 {
+	if w.programs == nil || link < 0 {
 		if e.flags&local != 0 {
 			n.reached(e)
 		}
 		return e.flags&local == 0
 	}
 	if e.flags&local == 0 {
-		if w.stations.Pass(now, s, link, e) {
+		if w.programs.Pass(now, s, link, e) {
 			return true
 		}
 		n.reached(e)
 		return false
 	}
-	w.stations.Receive(now, s, link, e)
+	w.programs.Receive(now, s, link, e)
 	n.reached(e)
-	n.relieve(now, s)
+	w.serve(n, now, s)
 	return false
 }
 
 // reached counts e as delivered to a switch and returns its packet to the pool.
-func (n *Network) reached(e *Packet) {
-	n.total.Delivered++
-	n.total.DeliveredBytes += e.Size
-	n.Put(e)
+func (l *ledger) reached(e *Packet) {
+	l.total.Delivered++
+	l.total.DeliveredBytes += e.Size
+	l.Put(e)
 }
 
-// relieve sends what the station of a switch has to send, and arms its entity.
-func (n *Network) relieve(now units.Time, s int) {
-	w := n.staff
+// serve sends what the station of a switch has to send, and arms its entity.
+func (w *stations) serve(n *Network, now units.Time, s int) {
 	for {
 		p := n.Get()
-		k, ok := w.stations.Transmit(now, s, p)
+		k, ok := w.programs.Transmit(now, s, p)
 		if !ok {
 			n.Put(p)
 			break
 		}
-		n.dispatch(now, s, w.links[s][k], p)
+		w.send(n, now, s, w.links[s][k], p)
 	}
-	if at, ok := w.stations.Deadline(s); ok {
+	if at, ok := w.programs.Deadline(s); ok {
 		if at < now {
 			panic(fmt.Sprintf("fabric: the station of switch %d wants to act at %d ps, before %d ps", s, at, now))
 		}
@@ -142,8 +140,8 @@ func (n *Network) relieve(now units.Time, s int) {
 	n.events.Clear(n.entities.of(stationTurn, s))
 }
 
-// dispatch puts a packet of a switch's own into the port of a link.
-func (n *Network) dispatch(now units.Time, s int, l SwitchLink, p *Packet) {
+// send puts a packet of a switch's own into the port of a link.
+func (w *stations) send(n *Network, now units.Time, s int, l SwitchLink, p *Packet) {
 	to := n.ports[l.Out].to
 	p.Src = HostID(n.switchID(s))
 	n.total.Injected++
@@ -157,7 +155,7 @@ func (n *Network) dispatch(now units.Time, s int, l SwitchLink, p *Packet) {
 		p.flags = local
 	}
 	p.next = join(int32(l.Out))
-	if n.tallies[l.Out].down {
+	if n.cold[l.Out].down {
 		n.cut(int32(l.Out), p)
 		return
 	}

@@ -70,7 +70,7 @@ func staffed(t *testing.T, p *posts) *world {
 	cfg.Stations = stationPort
 	w := newWorld(t, cfg)
 	p.net = w.net
-	w.net.Employ(0, p)
+	w.net.AttachStations(0, p)
 	return w
 }
 
@@ -200,5 +200,5 @@ func TestStationsThatAreNotThere(t *testing.T) {
 			t.Error("a network without stations employed one")
 		}
 	}()
-	newWorld(t, chain(1).route()).net.Employ(0, &posts{})
+	newWorld(t, chain(1).route()).net.AttachStations(0, &posts{})
 }

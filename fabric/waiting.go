@@ -15,7 +15,7 @@ func (n *Network) Stuck() (since units.Time, stuck bool) {
 		o := &n.ports[i]
 		for c := range o.classes {
 			if o.held>>c&1 != 0 && !o.classes[c].empty() {
-				since = min(since, n.tallies[i].since[c])
+				since = min(since, n.cold[i].since[c])
 			}
 		}
 	}
@@ -72,7 +72,7 @@ func (n *Network) describePause(hosts []string, o *port, class uint8, shares []s
 	k := &o.classes[class]
 	packets, _ := k.sum()
 	fmt.Fprintf(&b, "%s: class %d paused since %.3f µs, %d packets of %d bytes wait; %s holds",
-		n.describe(hosts, o), class, n.tallies[o.index].since[class].Microseconds(), packets, k.bytes, n.name(hosts, o.to))
+		n.describe(hosts, o), class, n.cold[o.index].since[class].Microseconds(), packets, k.bytes, n.name(hosts, o.to))
 	if len(shares) == 0 {
 		b.WriteString(" none of its bytes")
 	}
@@ -88,7 +88,7 @@ func (n *Network) describePause(hosts []string, o *port, class uint8, shares []s
 
 // describe names a port.
 func (n *Network) describe(hosts []string, o *port) string {
-	return fmt.Sprintf("%s to %s (port %d)", n.name(hosts, n.tallies[o.index].from), n.name(hosts, o.to), o.index)
+	return fmt.Sprintf("%s to %s (port %d)", n.name(hosts, n.cold[o.index].from), n.name(hosts, o.to), o.index)
 }
 
 // name returns the name of a node.

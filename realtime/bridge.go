@@ -51,7 +51,7 @@ func (l *loop) employ() error {
 		b.far = append(b.far, far)
 	}
 	l.bridges = b
-	l.net.Employ(0, b)
+	l.net.AttachStations(0, b)
 	return nil
 }
 

@@ -32,7 +32,7 @@ func (s *Sim) employ(cfg *fabric.Config) error {
 		b.all = append(b.all, bridge)
 	}
 	for _, p := range s.parts {
-		p.net.Employ(0, b)
+		p.net.AttachStations(0, b)
 	}
 	s.bridges = b
 	return nil
