@@ -147,12 +147,22 @@ func EndStrays(ctx context.Context, path, lab string, o Options) (int, error) {
 	}
 	r, lock, err := begin(path, lab)
 	if err != nil {
-		return 0, err
+		return 0, tellStrays(err, lab)
 	}
 	defer r.Close()
 	defer r.Remove()
 	defer lock.Unlock()
 	return r.endStrays(ctx, lab, o)
+}
+
+// tellStrays adds to why a lab cannot be deployed that an earlier one of its name runs on.
+func tellStrays(err error, lab string) error {
+	for _, s := range supervisors(lab) {
+		if s.lost(nil) {
+			return fmt.Errorf("%w; the lab %s that was deployed in %s runs on without its folder (process %d): weft destroy %s ends it", err, lab, s.path, s.pid, lab)
+		}
+	}
+	return err
 }
 
 // endStrays does so with the lab's lock held, or without a state directory: see supervised.lost.

@@ -169,6 +169,10 @@ func TestPrivStateDirectoryWasReplaced(t *testing.T) {
 				if err := errors.Join(os.RemoveAll(root), replace(root)); err != nil {
 					t.Fatal(err)
 				}
+				out, err := again(t, root, "", "deploy", root, "lost")
+				if err == nil || !strings.Contains(out, "not a directory") || !strings.Contains(out, "runs on without its folder") || !strings.Contains(out, "weft destroy lost ends it") {
+					t.Errorf("deploy: %v\n%s", err, out)
+				}
 				if err := end(root); err == nil || !strings.Contains(err.Error(), "not a directory") {
 					t.Errorf("%s: %v", verb, err)
 				}

@@ -125,7 +125,7 @@ func Up(ctx context.Context, path string, q *Request, o Options) (*Change, error
 		return nil, err
 	}
 	if err := checkRoot(path); err != nil && !missing(err) { // before the machine is measured, which takes seconds
-		return nil, err
+		return nil, tellStrays(err, l.Name)
 	}
 	spec, err := orchestrate.Standing(ctx, l, orchestrate.Options{Self: o.Node})
 	if err != nil {
