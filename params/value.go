@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -19,6 +20,8 @@ type Value interface {
 	Check() error
 	// None says that the value is that of a key nobody set.
 	None() bool
+	// Shown is the value as it would be written.
+	Shown() string
 }
 
 // Form is what the text of a value looks like: one of some words, a bare number, a text by one of some patterns.
@@ -30,6 +33,8 @@ type Form struct {
 	Patterns []string
 	Example  string // of a text
 	Flag     bool   // true or false, and what YAML 1.1 has for them
+	Multiple string // of which a Number is one; "": any
+	Null     bool   // nothing is the same as true
 }
 
 // Unknown is the error of a word that is none of those that a key knows.
@@ -122,6 +127,24 @@ func (v Of[T]) Check() error {
 func (v Of[T]) None() bool {
 	var none T
 	return *v.to == none
+}
+
+// Shown implements Value.
+func (v Of[T]) Shown() string {
+	for _, w := range v.words {
+		if w.is == *v.to {
+			return w.text
+		}
+	}
+	return v.show(*v.to)
+}
+
+// Even is v where the form of its text says that it is an even number.
+func (v Of[T]) Even() Of[T] {
+	f := v.form()
+	f.Multiple = "2"
+	v.form = always(f)
+	return v
 }
 
 func same(text string) string { return text }
@@ -236,3 +259,39 @@ func (m maybe[T]) Check() error {
 
 // None implements Value.
 func (m maybe[T]) None() bool { return *m.to == nil }
+
+// Shown implements Value.
+func (m maybe[T]) Shown() string {
+	if *m.to == nil {
+		return m.word
+	}
+	return m.kind(*m.to).Shown()
+}
+
+// Union is the first of some values, whose text may look like that of any of them.
+func Union(all ...Value) Value { return union{all[0], all} }
+
+type union struct {
+	Value
+	all []Value
+}
+
+// Form implements Value.
+func (u union) Form() Form {
+	f := u.Value.Form()
+	for _, v := range u.all[1:] {
+		o := v.Form()
+		if number(o.Least) < number(f.Least) {
+			f.Least = o.Least
+		}
+		if number(o.Most) > number(f.Most) {
+			f.Most = o.Most
+		}
+	}
+	return f
+}
+
+func number(text string) float64 {
+	v, _ := strconv.ParseFloat(text, 64)
+	return v
+}

@@ -23,13 +23,13 @@ type generated struct {
 }
 
 func (a *app) generateCommand() *cobra.Command {
-	kinds := lab.TopologyKinds()
+	kinds := topology.Kinds()
 	names := make([]string, len(kinds))
 	var list strings.Builder
 	for i, k := range kinds {
 		names[i] = k.Name
 		fmt.Fprintf(&list, "  %-15s %s\n  %-15s  ", k.Name, k.About, "")
-		for _, p := range k.Parameters {
+		for _, p := range k.Parameters() {
 			if p.Value == "" {
 				list.WriteString(" [" + flagOf(p) + "]")
 				continue
@@ -60,7 +60,7 @@ func (a *app) generateCommand() *cobra.Command {
 }
 
 // flagOf returns the flag that sets a parameter.
-func flagOf(p lab.Parameter) string { return "--" + strings.ReplaceAll(p.Name, "_", "-") }
+func flagOf(p topology.Parameter) string { return "--" + strings.ReplaceAll(p.Name, "_", "-") }
 
 // orList returns words as a sentence offers them.
 func orList(words []string) string {
@@ -72,10 +72,10 @@ func orList(words []string) string {
 }
 
 // generateKind returns weft generate for one kind of topology.
-func (a *app) generateKind(kind lab.TopologyKind) *cobra.Command {
+func (a *app) generateKind(kind topology.Registration) *cobra.Command {
 	var g generated
 	example := "  weft generate " + kind.Name
-	for _, p := range kind.Parameters {
+	for _, p := range kind.Parameters() {
 		if p.Value != "" {
 			example += " " + flagOf(p) + " " + p.Value
 		}
@@ -99,7 +99,7 @@ func (a *app) generateKind(kind lab.TopologyKind) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	for _, p := range kind.Parameters {
+	for _, p := range kind.Parameters() {
 		f.String(strings.TrimPrefix(flagOf(p), "--"), p.Value, p.About)
 	}
 	transports, collectives := lab.TransportKinds(), append(lab.CollectiveKinds(), noWork)

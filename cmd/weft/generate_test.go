@@ -8,6 +8,7 @@ import (
 
 	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
+	"weft/orchestrator/topology"
 )
 
 // What is generated is a lab that runs as it is, whatever the kind.
@@ -66,7 +67,7 @@ func TestGeneratedLabsRun(t *testing.T) {
 			}
 		})
 	}
-	for _, k := range lab.TopologyKinds() {
+	for _, k := range topology.Kinds() {
 		for _, transport := range lab.TransportKinds() {
 			try(k.Name, transport, "all-reduce")
 		}
@@ -91,9 +92,9 @@ func TestGeneratedLabsKeepConditions(t *testing.T) {
 // The help names every kind with its parameters.
 func TestGenerateHelp(t *testing.T) {
 	_, stdout, _ := weft(t, &fake{}, "generate", "--help")
-	for _, k := range lab.TopologyKinds() {
+	for _, k := range topology.Kinds() {
 		_, after, found := strings.Cut(stdout, "\n  "+k.Name+" ")
-		for _, p := range k.Parameters {
+		for _, p := range k.Parameters() {
 			if flags := strings.SplitN(after, "\n", 3); !found || len(flags) < 2 || !strings.Contains(flags[1], flagOf(p)) {
 				t.Errorf("%s of %s is missing", flagOf(p), k.Name)
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"weft/orchestrator/lab"
+	"weft/orchestrator/topology"
 )
 
 // The README lists exactly the topologies, transports and collectives that are registered.
@@ -19,7 +20,7 @@ func TestREADMENamesWhatIsRegistered(t *testing.T) {
 	}
 	_, list, _ := strings.Cut(string(text), "## What there is\n")
 	var topologies []string
-	for _, k := range lab.TopologyKinds() {
+	for _, k := range topology.Kinds() {
 		topologies = append(topologies, k.Name)
 	}
 	for title, want := range map[string][]string{

@@ -11,7 +11,7 @@ import (
 
 	"weft/clocksync/node"
 	"weft/collectives/schedule"
-	"weft/orchestrator/lab"
+	"weft/orchestrator/topology"
 	"weft/transport"
 )
 
@@ -29,13 +29,12 @@ func registrations() []registered {
 		collectives = append(collectives, schedule.Algorithms(c)...)
 	}
 	var topologies []string
-	for _, k := range lab.TopologyKinds() {
+	for _, k := range topology.Kinds() {
 		topologies = append(topologies, k.Name)
 	}
 	return []registered{
 		{"a transport", transport.Kinds(), []string{"transport"}, "transport.FactsOf"},
-		// The sizes of a topology are keys of a lab, whose reader stands with the kinds in orchestrator/lab/topologies.go.
-		{"a topology", topologies, []string{"orchestrator/topology", "orchestrator/lab"}, "lab.TopologyKind, and what the graph or the section has"},
+		{"a topology", topologies, []string{"orchestrator/topology"}, "methods of topology.Spec and of the graph"},
 		{"a collective or an algorithm", collectives, []string{"collectives/schedule"}, "schedule.About or schedule.Of"},
 		{"synchronization", node.Kinds(), []string{"clocksync/node"}, "node.FactsOf"},
 	}

@@ -111,15 +111,15 @@ func packages() []entry {
 		{"results/report", "results/expect results/plot results/record results/stats results/store results/table units",
 			"draws what is stored and says what was expected"},
 
-		{"orchestrator/lab", "clocksync/clock clocksync/node clocksync/noise collectives/schedule collectives/trace fabric/queues internal/nearest params results/expect transport units",
+		{"orchestrator/topology", "fabric/queues params units", "has the shapes of network with their keys; makes a graph of a section"},
+		{"orchestrator/lab", "clocksync/clock clocksync/node clocksync/noise collectives/schedule collectives/trace fabric/queues internal/nearest orchestrator/topology params results/expect transport units",
 			"collects the keys that the core declares; checks expectations; suggests names"},
-		{"orchestrator/benchmark", "collectives/bench collectives/schedule collectives/trace orchestrator/lab results/plot results/record units",
+		{"orchestrator/benchmark", "collectives/bench collectives/schedule collectives/trace orchestrator/topology results/plot results/record units",
 			"writes labs of collectives; reads their records into tables and a chart"},
 		{"orchestrator/catalogue", "internal/nearest orchestrator/lab", "reads names of labs; suggests them"},
 		{"orchestrator/paper", "results/expect", "claims are expectations"},
 		{"orchestrator/pcapng", "units", "frames have times"},
 		{"orchestrator/capture", "orchestrator/pcapng realtime", "writes what the fabric process copies"},
-		{"orchestrator/topology", "orchestrator/lab units", "makes a graph of a lab's section"},
 		{"orchestrator/topology/render", "orchestrator/topology units", "draws a graph"},
 		{"orchestrator/experiment", "clocksync clocksync/clock clocksync/node clocksync/noise collectives/buffer collectives/schedule fabric fabric/queues host orchestrator/lab " +
 			"orchestrator/topology params results/record tc-shaping/ports tc-shaping/qdisc transport transport/cc transport/wire units",

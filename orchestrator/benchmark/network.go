@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"weft/collectives/schedule"
-	"weft/orchestrator/lab"
+	"weft/orchestrator/topology"
 )
 
 // TraceFile is the name under which a lab of this package names its trace.
@@ -15,8 +15,8 @@ const TraceFile = "bench.csv"
 // Topologies are the kinds of network that Network makes, the simplest first.
 func Topologies() []string {
 	var names []string
-	for _, k := range lab.TopologyKinds() {
-		if k.Fit != nil {
+	for _, k := range topology.Kinds() {
+		if _, ok := k.Fit(2); ok {
 			names = append(names, k.Name)
 		}
 	}
@@ -26,9 +26,9 @@ func Topologies() []string {
 
 // Network returns the lab file of a network of a kind that has at least so many hosts, without a workload.
 func Network(kind string, hosts int) (string, error) {
-	for _, k := range lab.TopologyKinds() {
-		if k.Name == kind && k.Fit != nil {
-			return fmt.Sprintf("weft: 1\nname: bench\nabout: sizes of a collective, as nccl-tests measures them\ntopology: {kind: %s, %s}\n", kind, k.Fit(hosts)), nil
+	for _, k := range topology.Kinds() {
+		if sizes, ok := k.Fit(hosts); ok && k.Name == kind {
+			return fmt.Sprintf("weft: 1\nname: bench\nabout: sizes of a collective, as nccl-tests measures them\ntopology: {kind: %s, %s}\n", kind, sizes), nil
 		}
 	}
 	return "", fmt.Errorf("topology %q is not one of %s", kind, strings.Join(Topologies(), ", "))

@@ -20,7 +20,7 @@ import (
 func Check(labs []*lab.Lab) lab.Problems {
 	var out lab.Problems
 	seen := map[lab.Problem]bool{}
-	var last *lab.Topology
+	var last *topology.Spec
 	var g *topology.Graph
 	for _, l := range labs {
 		var err error

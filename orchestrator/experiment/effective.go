@@ -84,14 +84,14 @@ func (e *effective) tiers() (names []string, of map[string][]*topology.Link) {
 // links are the rates and delays of every tier, and what follows from them.
 func (e *effective) links() {
 	names, of := e.tiers()
-	custom := len(e.lab.Topology.Links) > 0 // each with a rate of its own
+	_, drawn := e.lab.Topology.Drawn() // each with a rate of its own
 	for _, tier := range names {
 		at, count := "links."+tier+".", fmt.Sprintf("%d links; ", len(of[tier]))
 		rate, delay := e.either("topology.tiers."+tier+".rate", "topology.link.rate"), e.either("topology.tiers."+tier+".delay", "topology.link.delay")
 		if e.lab.Topology.Oversubscribed(tier) {
 			rate = "follows from " + e.origin("topology.oversubscription")
 		}
-		if custom {
+		if drawn != nil {
 			rate, delay = "topology.links", "topology.links"
 		}
 		e.add(at+"rate", spread(of[tier], func(k *topology.Link) units.Bandwidth { return k.Rate }), count+rate)

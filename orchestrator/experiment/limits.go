@@ -125,7 +125,8 @@ func AsksForEmulation(l *lab.Lab) bool {
 
 // ProgramPath is where the lab's first program is written; empty: it has none.
 func ProgramPath(l *lab.Lab) string {
-	for i, n := range l.Topology.Nodes {
+	nodes, _ := l.Topology.Drawn()
+	for i, n := range nodes {
 		switch {
 		case n.Run != nil:
 			return fmt.Sprintf("topology.nodes.%d.run.0", i)
@@ -138,7 +139,8 @@ func ProgramPath(l *lab.Lab) string {
 
 // ImagePath is where the lab's first image is written; empty: it has none.
 func ImagePath(l *lab.Lab) string {
-	for i, n := range l.Topology.Nodes {
+	nodes, _ := l.Topology.Drawn()
+	for i, n := range nodes {
 		if n.Image != "" {
 			return fmt.Sprintf("topology.nodes.%d.image", i)
 		}

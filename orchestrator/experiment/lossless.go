@@ -81,7 +81,7 @@ func checkCircles(l *lab.Lab, g *topology.Graph) error {
 		return nil
 	}
 	way := "routes: up-down"
-	if l.Topology.Detours {
+	if l.Topology.Detours() {
 		way = "detours: false, or routes: up-down"
 	}
 	return l.Errorf("queues.pfc", "the switches %s could wait for each other in a circle for ever (the routes of this %s have one, and there are no virtual channels); expected off, or in topology %s",

@@ -38,7 +38,7 @@ func OutsideOf(labs []*lab.Lab) lab.Problems {
 
 // network keeps the network of the last lab, which the points of a sweep mostly have in common.
 type network struct {
-	of *lab.Topology
+	of *topology.Spec
 	g  *topology.Graph // nil: there is none that could be built
 }
 
@@ -195,7 +195,7 @@ func overtaken(l *lab.Lab) (path, what string) {
 		}
 		return "queues.routing", fmt.Sprintf("with %s packets overtake each other; expected queues.routing: ecmp", l.Queues.Routing)
 	}
-	late := func(path string, s lab.LinkSpec) (string, string) {
+	late := func(path string, s topology.LinkSpec) (string, string) {
 		switch {
 		case s.Reorder > 0:
 			return path, "links deliver packets late; expected reorder: 0"
@@ -212,7 +212,8 @@ func overtaken(l *lab.Lab) (path, what string) {
 			return path, what
 		}
 	}
-	for i, k := range l.Topology.Links {
+	_, links := l.Topology.Drawn()
+	for i, k := range links {
 		if path, what = late(fmt.Sprintf("topology.links.%d", i), k.LinkSpec); path != "" {
 			return path, what
 		}

@@ -188,16 +188,6 @@ func transparent(to *Switches) params.Value {
 		func() params.Form { return params.Form{Flag: true} }).Or("peer", Switches{true, true})
 }
 
-// enumLike reads a word.
-func (f field) enumLike(expected string) (string, bool) {
-	return read(f, expected, func(text string) (string, error) {
-		if !nameText.MatchString(text) {
-			return "", fmt.Errorf("%q is not %s", params.Clip(text), expected)
-		}
-		return text, nil
-	}, func(v string) string { return v })
-}
-
 // ratio reads a frequency error such as ±20ppm, with what may be before and must be behind it, or off. Absent is off.
 func (f field) ratio(before, after string, most float64, example string) (v float64) {
 	if f.n != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"weft/collectives/schedule"
+	"weft/orchestrator/topology"
 	"weft/units"
 )
 
@@ -21,6 +22,9 @@ var (
 	reductions  = choice{built: texts(schedule.Reductions())}
 	orders      = choice{built: []string{"around", "random"}}
 )
+
+// CollectiveKinds returns the names of every collective that a lab can ask for.
+func CollectiveKinds() []string { return slices.Clone(collectives.built) }
 
 func texts[T ~string](words []T) []string {
 	out := make([]string, len(words))
@@ -167,7 +171,7 @@ func (s *section) parallel(it *Item, facts schedule.Facts) int {
 	if !f.written() && !facts.Window {
 		return 0
 	}
-	n, limited := f.integer(0, maxHosts), collectivesWith(func(f schedule.Facts) bool { return f.Window })
+	n, limited := f.integer(0, topology.MaxHosts), collectivesWith(func(f schedule.Facts) bool { return f.Window })
 	switch {
 	case it.Algorithm == "":
 	case n > 0 && !slices.Contains(limited, it.Collective):
@@ -190,7 +194,7 @@ func (s *section) group(it *Item, facts schedule.Facts, ranks int) int {
 		f.problem("applies to %s, not to %s", schedule.Hierarchical, s.named(it))
 		return 0
 	}
-	n := f.integer(1, maxHosts)
+	n := f.integer(1, topology.MaxHosts)
 	if facts.Group && n > 0 && ranks > 0 && ranks%n != 0 {
 		f.problem("groups of %d do not divide %d ranks", n, ranks)
 	}

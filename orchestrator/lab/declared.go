@@ -1,13 +1,16 @@
 package lab
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/invopop/jsonschema"
 
 	"weft/fabric/queues"
+	"weft/orchestrator/topology"
 	"weft/params"
 	"weft/transport"
 )
@@ -15,7 +18,7 @@ import (
 // declared are the sections whose keys stand beside the code that they are about (package params), by their paths.
 func declared() map[string]params.Section {
 	all := map[string]params.Section{
-		"topology.link": new(LinkSpec), "queues": new(queues.Queues), "background": new(Background), "measure": new(Measure), "engine": new(Engine),
+		"topology": new(topology.Spec), "queues": new(queues.Queues), "background": new(Background), "measure": new(Measure), "engine": new(Engine),
 		"clocks": new(Clocks),
 	}
 	for _, kind := range transport.Kinds() {
@@ -38,8 +41,14 @@ func addDeclared(table map[string]value, path string, s params.Section) {
 		if k.Text != "" {
 			table[join(path, k.Name)] = value{k.Text, k.Source}
 		}
-		if k.Open != nil && k.As == "" {
+		if k.Open != nil && k.As == "" && !k.Later {
 			addDeclared(table, join(path, k.Name), k.Open())
+		}
+		if k.Items != nil {
+			k.Items.Make(1)
+			if item := k.Items.Item(0); item.Open != nil {
+				addDeclared(table, join(path, k.Name+".*"), item.Open())
+			}
 		}
 	}
 }
@@ -52,6 +61,10 @@ type keyReader struct {
 	inner  map[string]*keyReader // by key: of the sections in it
 }
 
+func newReader(s *section) *keyReader {
+	return &keyReader{s: s, fields: map[string]field{}, shown: map[string]string{}, inner: map[string]*keyReader{}}
+}
+
 // all reads a section that is declared as a whole.
 func (s *section) all(to params.Section) {
 	s.read(to)
@@ -61,11 +74,13 @@ func (s *section) all(to params.Section) {
 // read reads all keys of a section into where they go, and has it held to its rules; or only some, for those of which it has been held to
 // them already.
 func (s *section) read(to params.Section, only ...string) *keyReader {
-	r := &keyReader{s: s, fields: map[string]field{}, shown: map[string]string{}, inner: map[string]*keyReader{}}
+	r := newReader(s)
 	if f, ok := to.(params.Foreseeing); ok {
 		f.Foresee(s.n.written)
 	}
-	for _, k := range to.Keys() {
+	keys := to.Keys()
+	slices.SortStableFunc(keys, func(a, b params.Key) int { return last(a) - last(b) })
+	for _, k := range keys {
 		if len(only) == 0 || slices.Contains(only, k.Name) {
 			r.key(k)
 		}
@@ -76,21 +91,60 @@ func (s *section) read(to params.Section, only ...string) *keyReader {
 	return r
 }
 
+func last(k params.Key) int {
+	if k.First {
+		return 0
+	}
+	return 1
+}
+
 func (r *keyReader) key(k params.Key) {
-	f := r.s.field(k.Name)
+	if k.Refused != "" {
+		r.s.refuse(k.Name, k.Refused)
+		return
+	}
+	f := r.s.look(k.Name)
+	if k.Foreign {
+		r.s.foreign = append(r.s.foreign, k.Name)
+	} else {
+		f = r.s.field(k.Name)
+	}
+	r.take(k, k.Name, f)
+}
+
+// take reads what a key or an item of a list has.
+func (r *keyReader) take(k params.Key, name string, f field) {
+	r.fields[name] = f
 	if k.When != nil {
 		if applies, why := k.When(); !applies {
-			if f.written() && why != "" {
+			if f.written() && why != "" && (k.Moot == "" || f.n.text != k.Moot) {
 				f.problem("%s", why)
 				f.silent = true
 			}
-			r.fields[k.Name] = f
+			r.fields[name] = f
 			return
 		}
 	}
-	r.fields[k.Name] = f
-	if k.Open != nil {
-		r.open(k, f)
+	if k.Later {
+		return
+	}
+	if k.Derived != nil && !f.written() {
+		if text, source := k.Derived(); text != "" {
+			f.n = nil
+			f = f.or(text, source)
+			f.record(text)
+			r.fields[name] = f
+			return
+		}
+	}
+	switch {
+	case k.Items != nil && (k.Open == nil || f.n == nil || f.n.kind != mapping):
+		r.list(k, name, f)
+		return
+	case k.Open != nil:
+		if f.n != nil || !k.Optional {
+			r.open(k, name, f)
+		}
 		return
 	}
 	if text, source := k.Standard(); f.n == nil || f.n.at.source != "" && k.From != nil {
@@ -102,13 +156,38 @@ func (r *keyReader) key(k params.Key) {
 	if f.n == nil && k.Optional {
 		return
 	}
-	r.fields[k.Name] = f
+	r.fields[name] = f
 	if k.Names != nil && f.n != nil && f.n.kind == list {
 		*k.Names = f.hosts(r.s.d.hosts)
 		return
 	}
 	if shown, ok := f.value(k.Value); ok {
-		r.shown[k.Name] = shown
+		r.shown[name] = shown
+	}
+}
+
+// list reads the items of a list.
+func (r *keyReader) list(k params.Key, name string, f field) {
+	all := k.Items
+	if f.n == nil {
+		if all.Expected != "" && !k.Optional {
+			f.problem("missing; expected %s", all.Expected)
+		}
+		return
+	}
+	if all.Expected != "" && f.n.kind == list && (len(f.n.items) < all.Least || all.Least > 0 && len(f.n.items) > all.Most) {
+		f.problem("expected %s", all.Expected)
+		return
+	}
+	items := f.items(all.Most)
+	if f.n.kind != list {
+		return
+	}
+	inner := newReader(r.s)
+	r.inner[name] = inner
+	all.Make(len(items))
+	for i, item := range items {
+		inner.take(all.Item(i), strconv.Itoa(i), item)
 	}
 }
 
@@ -128,7 +207,7 @@ func (f field) hosts(known hosts) (names []string) {
 }
 
 // open reads the keys of a key, or a word in their place.
-func (r *keyReader) open(k params.Key, f field) {
+func (r *keyReader) open(k params.Key, name string, f field) {
 	if f.n != nil && f.n.kind == scalar && len(k.Words) > 0 && examples[f.pattern] == "" || f.n.isOne(k.Words) {
 		var word string
 		if _, ok := f.value(params.Word(&word, k.Words...)); !ok || word == "off" {
@@ -140,7 +219,7 @@ func (r *keyReader) open(k params.Key, f field) {
 	if k.As != "" {
 		inner.pattern = k.As
 	}
-	r.inner[k.Name] = inner.read(k.Open())
+	r.inner[name] = inner.read(k.Open())
 	inner.close()
 }
 
@@ -178,6 +257,17 @@ func (f field) value(v params.Value) (shown string, ok bool) {
 	return shown, err == nil
 }
 
+// Written implements params.Rules.
+func (r *keyReader) Written(key string) bool {
+	f, ok := r.of(key)
+	return ok && f.written()
+}
+
+// Nearest implements params.Rules.
+func (r *keyReader) Nearest(word string, candidates []string) string {
+	return r.s.d.nearest(word, candidates)
+}
+
 // Good implements params.Rules.
 func (r *keyReader) Good(keys ...string) bool {
 	for _, k := range keys {
@@ -212,6 +302,9 @@ func (r *keyReader) Idle(key, because, format string, args ...any) {
 
 // of is the field of a key of the section, or of a section in it.
 func (r *keyReader) of(key string) (field, bool) {
+	if key == "" {
+		return field{d: r.s.d, path: r.s.path, at: r.s.at, silent: r.s.broken}, true
+	}
 	if section, rest, nested := strings.Cut(key, "."); nested && r.inner[section] != nil {
 		return r.inner[section].of(rest)
 	}
@@ -234,6 +327,9 @@ func objectOf(s params.Section) *jsonschema.Schema {
 		return object
 	}
 	for _, k := range s.Keys() {
+		if k.Refused != "" {
+			continue
+		}
 		key := keySchema(k)
 		key.Description = k.About
 		object.Properties.Set(k.Name, key)
@@ -246,15 +342,32 @@ func objectOf(s params.Section) *jsonschema.Schema {
 
 // keySchema is the schema of a key.
 func keySchema(k params.Key) *jsonschema.Schema {
-	switch {
-	case k.Names != nil:
-		return oneOf(schemaOf(k.Value.Form()), listOf(anything("string")))
-	case k.Open == nil:
-		return schemaOf(k.Value.Form())
-	case len(k.Words) > 0:
-		return oneOf(words(k.Words...), objectOf(k.Open()))
+	var all []*jsonschema.Schema
+	if k.Value != nil {
+		all = append(all, schemaOf(k.Value.Form()))
 	}
-	return objectOf(k.Open())
+	if len(k.Words) > 0 {
+		all = append(all, words(k.Words...))
+	}
+	if k.Names != nil {
+		all = append(all, listOf(anything("string")))
+	}
+	if k.Items != nil {
+		k.Items.Make(1)
+		items := listOf(keySchema(k.Items.Item(0)))
+		if k.Items.Least > 0 {
+			items.MinItems = new(uint64(k.Items.Least))
+			items.MaxItems = new(uint64(k.Items.Most))
+		}
+		all = append(all, items)
+	}
+	if k.Open != nil {
+		all = append(all, objectOf(k.Open()))
+	}
+	if len(all) == 1 {
+		return all[0]
+	}
+	return oneOf(all...)
 }
 
 // schemaOf is the schema of a value.
@@ -267,7 +380,9 @@ func schemaOf(f params.Form) *jsonschema.Schema {
 		all = append(all, words(f.Words...))
 	}
 	if f.Number != "" {
-		all = append(all, inRange(f.Number, f.Least, f.Most))
+		number := inRange(f.Number, f.Least, f.Most)
+		number.MultipleOf = json.Number(f.Multiple)
+		all = append(all, number)
 	}
 	if len(f.Patterns) > 0 {
 		all = append(all, matching(f.Example, append(f.Words, f.Patterns...)...))

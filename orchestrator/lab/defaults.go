@@ -14,14 +14,6 @@ type value struct{ text, source string }
 var defaults = withDeclared(map[string]value{
 	"seed": {"1", "ours"},
 
-	"topology.mtu":              {"4096", "STrack paper, section 4.1"},
-	"topology.oversubscription": {"1", "STrack paper, section 4.1: full bisection"},
-	"topology.racks_per_pod":    {"1", "ours: so that paths between any two computing racks use layer 4 (CCM draft, Figure 1)"},
-	"topology.detours":          {"false", "ours"},
-	"topology.hosts_per_switch": {"1", "ours"},
-	"topology.routes":           {"shortest", "ours"},
-	"topology.nodes.*.switch":   {"false", "ours"},
-
 	"transport.kind": {"pc4", "ours"},
 
 	"workload.*.algorithm": {"auto", "ours"},

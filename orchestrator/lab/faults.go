@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"weft/orchestrator/topology"
 	"weft/params"
 	"weft/units"
 )
@@ -8,12 +9,11 @@ import (
 const maxFaults = 10_000
 
 // faults reads what happens to links and hosts during the run.
-func (d *decoder) faults(f field, t Topology) []Fault {
+func (d *decoder) faults(f field, hosts hosts) []Fault {
 	if f.n != nil && f.n.kind == scalar && f.n.text == "off" {
 		return nil
 	}
 	var faults []Fault
-	hosts := hostsOf(t)
 	for _, item := range f.items(maxFaults) {
 		s := item.open()
 		var t Fault
@@ -74,11 +74,11 @@ func (s *section) fault(hosts hosts) Fault {
 			f.problem("happens to a host; expected host: h3, say")
 		}
 	}
-	t.Link = link.linkName()
+	link.value(params.LinkName(&t.Link))
 	down, span, reroute := s.field("down"), s.field("for"), s.field("reroute")
 	changed := s.line(&t)
 	if toward := s.field("toward"); toward.n != nil {
-		t.Toward, _ = toward.enumLike("the name of one end of the link")
+		toward.value(params.Matching(&t.Toward, params.NameText, "h0", "the name of one end of the link", "%q is not the name of one end of the link"))
 		if changed.n == nil {
 			toward.problem("applies to a line that changes")
 		}
@@ -144,7 +144,7 @@ func (s *section) line(t *Fault) (first field) {
 	}
 	if f := keep(s.field("delay")); f.n != nil {
 		var v units.Time
-		f.value(params.Time(&v, 0, maxDelay))
+		f.value(params.Time(&v, 0, topology.MaxDelay))
 		t.Delay = &v
 	}
 	if f := keep(s.field("loss")); f.n != nil {

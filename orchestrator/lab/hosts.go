@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"weft/orchestrator/topology"
 )
 
 // hosts is what the workload needs to know of the topology. Without a list of names they are h0, h1, ...
@@ -13,13 +15,14 @@ type hosts struct {
 	known map[string]bool // of names
 }
 
-func hostsOf(t Topology) hosts {
+func hostsOf(t *topology.Spec) hosts {
 	h := hosts{count: t.HostCount()}
-	if t.Kind != "custom" {
+	nodes, _ := t.Drawn()
+	if nodes == nil {
 		return h
 	}
 	h.known = make(map[string]bool)
-	for _, n := range t.Nodes {
+	for _, n := range nodes {
 		if !n.Switch {
 			h.names = append(h.names, n.Name)
 			h.known[n.Name] = true

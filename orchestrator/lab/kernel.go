@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"weft/fabric/queues"
+	"weft/orchestrator/topology"
 	"weft/transport"
 )
 
@@ -64,8 +65,9 @@ func (d *decoder) kernelMarks(l *Lab, refuse func(path, format string, args ...a
 			marks("topology.tiers."+tier+".queues.ecn.mark", q)
 		}
 	}
-	for i := range t.Links {
-		if q := t.Links[i].Queues; q != nil && q.ECN != l.Queues.ECN {
+	_, links := t.Drawn()
+	for i := range links {
+		if q := links[i].Queues; q != nil && q.ECN != l.Queues.ECN {
 			marks(fmt.Sprintf("topology.links.%d.queues.ecn.mark", i), q)
 		}
 	}
@@ -73,7 +75,7 @@ func (d *decoder) kernelMarks(l *Lab, refuse func(path, format string, args ...a
 
 // kernelLines reports what lines of the kernel's datapath cannot be.
 func (d *decoder) kernelLines(l *Lab, refuse func(path, format string, args ...any)) {
-	spec := func(path string, s LinkSpec) {
+	spec := func(path string, s topology.LinkSpec) {
 		if s.BitErrors > 0 {
 			refuse(path+".bit_errors", "would deliver packets with wrong bits, which the modelled line loses; expected loss")
 		}
@@ -88,8 +90,9 @@ func (d *decoder) kernelLines(l *Lab, refuse func(path, format string, args ...a
 			spec("topology.tiers."+tier, s)
 		}
 	}
-	for i := range t.Links {
-		if s := t.Links[i].LinkSpec; s.BitErrors != t.Link.BitErrors || s.Jitter != t.Link.Jitter || s.Reorder != t.Link.Reorder {
+	_, links := t.Drawn()
+	for i := range links {
+		if s := links[i].LinkSpec; s.BitErrors != t.Link.BitErrors || s.Jitter != t.Link.Jitter || s.Reorder != t.Link.Reorder {
 			spec(fmt.Sprintf("topology.links.%d", i), s)
 		}
 	}

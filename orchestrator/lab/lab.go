@@ -3,6 +3,7 @@ package lab
 import (
 	"weft/collectives/schedule"
 	"weft/fabric/queues"
+	"weft/orchestrator/topology"
 	"weft/units"
 )
 
@@ -14,7 +15,7 @@ type Lab struct {
 	About string
 	Seed  uint64
 
-	Topology   Topology
+	Topology   topology.Spec
 	Queues     queues.Queues
 	Clocks     Clocks
 	Background Background
@@ -45,56 +46,6 @@ type Source struct {
 	// default has the position of the section it belongs to.
 	Line, Column int
 	Flag         string
-}
-
-// Topology is the topology section. Only the fields of its kind are set.
-type Topology struct {
-	Kind string // fat-tree, leaf-spine, clos, dragonfly-plus, torus, dumbbell, star, custom
-
-	K                int     // fat-tree: pods; even, at least 2
-	Hosts            int     // star: hosts; dumbbell: hosts on each side
-	Leaves, Spines   int     // leaf-spine; clos: switches of layers 1 and 2 of a computing rack; dragonfly-plus: of a group
-	HostsPerLeaf     int     // leaf-spine, clos, dragonfly-plus
-	Racks            int     // clos: computing racks
-	SwitchingRacks   int     // clos
-	Cores            int     // clos: switches of layer 4 of a switching rack
-	RacksPerPod      int     // clos: computing racks that share their switches of layer 3
-	Groups           int     // dragonfly-plus
-	Detours          bool    // dragonfly-plus: switches that choose by the packet may go by a third group
-	Dimensions       []int   // torus: switches along each of two or three dimensions
-	HostsPerSwitch   int     // torus
-	UpDown           bool    // routes never go up after they have gone down
-	Oversubscription float64 // leaf-spine: host bandwidth : uplink bandwidth per leaf, of the uplinks as they are
-
-	Link LinkSpec // default of every link
-
-	// Tiers holds the tiers that the lab gives a value of their own, by name: host, edge, core (fat-tree: host =
-	// host-edge, edge = edge-agg, core = agg-core); leaf-spine: host, leaf; dumbbell: host, core; star: host; clos: host, l1, l2,
-	// l3; dragonfly-plus: host, leaf, global; torus: host, switch.
-	// What the lab leaves open is from Link, but for the rate of tier leaf of a leaf-spine: 0 there, or no such tier,
-	// means that it follows from Oversubscription.
-	Tiers map[string]LinkSpec
-	MTU   units.Bytes // payload bytes per packet
-	Down  []string    // names of links that do not exist from the start
-
-	Nodes []CustomNode // custom
-	Links []CustomLink // custom
-}
-
-// CustomNode is a node of a custom topology.
-type CustomNode struct {
-	Name   string
-	Switch bool
-	// Run is a program of the host and its arguments, and Image the container image that holds it; empty: it is one of
-	// the machine. Both empty: the host runs its part of the workload and nothing else.
-	Image string
-	Run   []string
-}
-
-// CustomLink is a link of a custom topology, between two nodes by name.
-type CustomLink struct {
-	A, B string
-	LinkSpec
 }
 
 // Item is one collective of the workload. A workload whose ranks are groups has an item for each of them, one that arrives again and

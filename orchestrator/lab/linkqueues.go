@@ -7,33 +7,23 @@ import (
 	"weft/fabric/queues"
 )
 
-// switchWide says why a key of the queues section cannot differ between the ports of a switch.
-var switchWide = map[string]string{
-	"shared":  "all ports of a switch share one memory; expected it in the section queues, for all switches",
-	"routing": "a switch chooses among all its ports in one way; expected it in the section queues, for all switches",
-	"light":   "a switch compares all its ports by one measure; expected it in the section queues, for all switches",
-}
-
 // linkQueues reads what tiers and links of a custom topology override of l.Queues. The sections are those of the
 // topology and of the queues.
 func (d *decoder) linkQueues(network, lab *section, l *Lab) {
 	t := &l.Topology
-	if len(t.Tiers) > 0 {
-		tiers := network.section("tiers")
-		for _, name := range topologyKind(t.Kind).tiers {
-			if spec, ok := t.Tiers[name]; ok {
-				tier := tiers.section(name)
-				tier.pattern = "topology.tiers.*"
-				spec.Queues = d.override(tier.field("queues"), lab.n, l)
-				t.Tiers[name] = spec
-			}
-		}
+	tiers := network.field("tiers")
+	for _, name := range t.OwnTiers() {
+		spec, tier := t.Tiers[name], tiers.open().section(name)
+		tier.pattern = "topology.tiers.*"
+		spec.Queues = d.override(tier.field("queues"), lab.n, l)
+		t.Tiers[name] = spec
 	}
-	if len(t.Links) == 0 {
+	_, links := t.Drawn()
+	if len(links) == 0 {
 		return
 	}
-	for i, item := range network.field("links").items(maxLinks) {
-		t.Links[i].Queues = d.override(item.open().field("queues"), lab.n, l)
+	for i, item := range network.field("links").items(len(links)) {
+		links[i].Queues = d.override(item.open().field("queues"), lab.n, l)
 	}
 }
 
@@ -46,8 +36,10 @@ func (d *decoder) override(f field, lab *node, l *Lab) *queues.Queues {
 	d.report.told = places(d.report.found)
 	defer func() { d.report.told = nil }()
 	own := f.open()
-	for name, why := range switchWide {
-		own.refuse(name, why)
+	for _, k := range new(queues.OfLink).Keys() {
+		if k.Refused != "" {
+			own.refuse(k.Name, k.Refused)
+		}
 	}
 	if own.n.at0("pfc").at0("xoff") != nil { // which takes the place of what dynamic thresholds have
 		lab = lab.except("pfc", "xon_offset")
@@ -119,8 +111,8 @@ func (n *node) except(name, key string) *node {
 // QueuesOf returns the queues of the switch ports of a link, by the tier and the number that the topology gives it.
 func (l *Lab) QueuesOf(tier string, link int) *queues.Queues {
 	own := l.Topology.Tiers[tier].Queues
-	if l.Topology.Kind == "custom" {
-		own = l.Topology.Links[link].Queues
+	if _, links := l.Topology.Drawn(); links != nil {
+		own = links[link].Queues
 	}
 	if own == nil {
 		return &l.Queues
@@ -132,7 +124,7 @@ func (l *Lab) QueuesOf(tier string, link int) *queues.Queues {
 // the section of the link or tier if it was written there.
 func (l *Lab) QueuesPath(tier string, link int, key string) string {
 	own := fmt.Sprintf("topology.tiers.%s.queues.%s", tier, key)
-	if l.Topology.Kind == "custom" {
+	if _, links := l.Topology.Drawn(); links != nil {
 		own = fmt.Sprintf("topology.links.%d.queues.%s", link, key)
 	}
 	if slices.ContainsFunc(l.Sources, func(s Source) bool { return s.Path == own }) {

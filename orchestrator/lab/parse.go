@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weft/orchestrator/topology"
 	"weft/params"
 	"weft/transport"
 )
@@ -109,23 +110,24 @@ func (d *decoder) lab(file string, root *node, values map[string]any) *Lab {
 		l.sections[k.name] = k.at
 	}
 	d.version(s.field("weft"))
-	l.Name = s.field("name").name()
+	s.field("name").value(params.Name(&l.Name))
 	if about := s.field("about"); about.n != nil {
 		l.About, _ = about.text("a sentence about the lab")
 		about.record(l.About)
 	}
 	l.Seed = s.field("seed").seed()
 	d.seed = l.Seed
-	topology := s.field("topology")
-	if topology.n == nil {
-		topology.problem("missing; expected a section such as topology: {kind: star, hosts: 4}")
-		topology.silent = true
+	shape := s.field("topology")
+	if shape.n == nil {
+		shape.problem("missing; expected a section such as topology: {kind: star, hosts: 4}")
+		shape.silent = true
 	}
-	network, queues := topology.open(), s.section("queues")
-	l.Topology = d.topology(network)
+	network, queues := shape.open(), s.section("queues")
+	l.Topology = topology.Seeded(l.Seed)
+	network.all(&l.Topology)
 	l.Queues = d.queues(queues, l.Topology.MTU)
 	d.linkQueues(network, queues, l)
-	l.Clocks = d.clocks(s.section("clocks"), hostsOf(l.Topology))
+	l.Clocks = d.clocks(s.section("clocks"), hostsOf(&l.Topology))
 	if b := s.field("background"); b.n != nil {
 		b.open().all(&l.Background)
 	}
@@ -133,9 +135,9 @@ func (d *decoder) lab(file string, root *node, values map[string]any) *Lab {
 	if kind := l.Transport.Kind; transport.FactsOf(kind).Coordinated && len(d.kinds) == 1 {
 		s.section("queues").field("routing").idle(field{}, "the switches of %s choose paths by the packet, whatever this says; leave it out", kind)
 	}
-	l.Workload = d.workload(s.field("workload"), l.Topology)
+	l.Workload = d.workload(s.field("workload"), hostsOf(&l.Topology))
 	l.Traces = d.traces
-	l.Faults = d.faults(s.field("faults"), l.Topology)
+	l.Faults = d.faults(s.field("faults"), hostsOf(&l.Topology))
 	l.Measure = d.measure(s.section("measure"))
 	l.Expect = d.expect(s.field("expect"))
 	s.field("sweep")

@@ -14,6 +14,7 @@ import (
 	"weft/fabric/queues"
 	"weft/internal/fuzztest"
 	"weft/internal/golden"
+	"weft/orchestrator/topology"
 	"weft/params"
 	"weft/transport"
 	"weft/transport/cc/pc4"
@@ -122,7 +123,7 @@ func TestValuesOfALab(t *testing.T) {
 	l := mustParse(t, star, Options{})[0]
 	want := &Lab{
 		File: "lab.yaml", Name: "lab", Seed: 1,
-		Topology:  Topology{Kind: "star", Hosts: 8, Link: LinkSpec{Rate: 100 * units.Gbps, Delay: units.Microsecond, ReorderBy: 10 * units.Microsecond}, MTU: 4096},
+		Topology:  topology.Spec{Kind: "star", Shape: &topology.Star{Size: 8}, Link: topology.LinkSpec{Rate: 100 * units.Gbps, Delay: units.Microsecond, ReorderBy: 10 * units.Microsecond}, MTU: 4096},
 		Queues:    queues.Queues{Buffer: params.Size{BDP: 5}, ECN: &queues.ECN{Kmin: params.Size{BDP: 0.25}, Kmax: params.Size{BDP: 0.75}, Pmax: 1}, Routing: "ecmp"},
 		Clocks:    Clocks{Sync: "perfect"},
 		Transport: Transport{Kind: "pc4", Section: pc4Defaults()},
@@ -131,7 +132,7 @@ func TestValuesOfALab(t *testing.T) {
 		Engine:    Engine{Kind: "auto", Runtime: "auto", Datapath: "auto"},
 		Point:     map[string]any{},
 	}
-	if diff := cmp.Diff(want, l, cmpopts.IgnoreFields(Lab{}, "Sources", "sections"), cmpopts.IgnoreUnexported(queues.Queues{}, queues.Shared{})); diff != "" {
+	if diff := cmp.Diff(want, l, cmpopts.IgnoreFields(Lab{}, "Sources", "sections"), cmpopts.IgnoreUnexported(queues.Queues{}, queues.Shared{}, topology.Spec{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -350,17 +351,17 @@ func TestErrorf(t *testing.T) {
 
 func TestHostCount(t *testing.T) {
 	for _, c := range []struct {
-		t    Topology
+		t    topology.Shape
 		want int
 	}{
-		{Topology{Kind: "fat-tree", K: 8}, 128},
-		{Topology{Kind: "leaf-spine", Leaves: 4, HostsPerLeaf: 3}, 12},
-		{Topology{Kind: "dumbbell", Hosts: 3}, 6},
-		{Topology{Kind: "star", Hosts: 3}, 3},
-		{Topology{Kind: "custom", Nodes: []CustomNode{{Name: "a"}, {Name: "s", Switch: true}, {Name: "b"}}}, 2},
-		{Topology{}, 0},
+		{&topology.FatTree{K: 8}, 128},
+		{&topology.LeafSpine{Leaves: 4, HostsPerLeaf: 3}, 12},
+		{&topology.Dumbbell{Side: 3}, 6},
+		{&topology.Star{Size: 3}, 3},
+		{&topology.Custom{Nodes: []topology.CustomNode{{Name: "a"}, {Name: "s", Switch: true}, {Name: "b"}}}, 2},
+		{nil, 0},
 	} {
-		if got := c.t.HostCount(); got != c.want {
+		if got := (&topology.Spec{Shape: c.t}).HostCount(); got != c.want {
 			t.Errorf("%+v has %d hosts, want %d", c.t, got, c.want)
 		}
 	}
@@ -385,7 +386,7 @@ func FuzzParse(f *testing.F) {
 		}
 		labs, err := Parse("f", text, opts)
 		again, errAgain := Parse("f", text, opts)
-		if diff := cmp.Diff(labs, again, cmpopts.IgnoreUnexported(Lab{}, queues.Queues{}, queues.Shared{})); diff != "" || fmt.Sprint(err) != fmt.Sprint(errAgain) {
+		if diff := cmp.Diff(labs, again, cmpopts.IgnoreUnexported(Lab{}, queues.Queues{}, queues.Shared{}, topology.Spec{}, topology.LeafSpine{}, topology.Custom{})); diff != "" || fmt.Sprint(err) != fmt.Sprint(errAgain) {
 			t.Fatalf("parsed twice: %s\n%v\n%v", diff, err, errAgain)
 		}
 		if err == nil {

@@ -319,9 +319,9 @@ func kindOf(s *jsonschema.Schema) string {
 func quantityOf(s *jsonschema.Schema) string {
 	has := func(part string) bool { return strings.Contains(s.Pattern, part) }
 	switch {
-	case s.Pattern == nameTextType("").JSONSchema().Pattern:
+	case has("(" + params.NamePattern + ")"):
 		return "name"
-	case s.Pattern == linkNameType("").JSONSchema().Pattern:
+	case has(params.LinkPattern):
 		return "link name"
 	case has(`(ppm|ppb)`), has("±?"), has("rtt"), has("leaves"), has("->"):
 		return fmt.Sprintf("`%v`", s.Examples[0])

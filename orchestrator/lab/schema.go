@@ -8,6 +8,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"weft/fabric/queues"
+	"weft/orchestrator/topology"
 	"weft/params"
 	"weft/transport"
 	"weft/units"
@@ -145,39 +146,31 @@ type (
 	probabilityType string
 	everType        string
 	linkNameType    string
-	mtuType         string
 	flagType        string
 	orderType       string
 
 	offType string
 
-	topologyKindType string
-	transportType    string
-	queuesType       string
-	linkType         string
-	clocksType       string
-	backgroundType   string
-	measureType      string
-	engineType       string
-	sizeType         string
-	ecnType          string
-	pfcType          string
-	routesType       string
-	collectiveType   string
-	algorithmType    string
-	elementType      string
-	reductionType    string
+	transportType  string
+	topologyType   string
+	queuesType     string
+	clocksType     string
+	backgroundType string
+	measureType    string
+	engineType     string
+	collectiveType string
+	algorithmType  string
+	elementType    string
+	reductionType  string
 
 	ranksType     string
 	traceFileType string
-	downType      string
-	leavesType    string
 	faultsType    string
 	sweptType     string
 )
 
 func (nameTextType) JSONSchema() *jsonschema.Schema {
-	return matching("pc4-incast", strings.Trim(nameText.String(), "^$"))
+	return matching("pc4-incast", params.NamePattern)
 }
 func (timeType) JSONSchema() *jsonschema.Schema { return matching("10us", units.TimePattern()) }
 func (offTimeType) JSONSchema() *jsonschema.Schema {
@@ -197,38 +190,16 @@ func (probabilityType) JSONSchema() *jsonschema.Schema {
 	return oneOf(inRange("number", "0", "1"), matching("0.1%", params.Percents))
 }
 
-func (mtuType) JSONSchema() *jsonschema.Schema {
-	return oneOf(inRange("integer", "64", "9000"), bytesType("").JSONSchema())
-}
 func (flagType) JSONSchema() *jsonschema.Schema {
 	return oneOf(anything("boolean"), words("on", "off", "yes", "no"))
 }
 
-func (clocksType) JSONSchema() *jsonschema.Schema { return objectOf(new(Clocks)) }
-func (linkType) JSONSchema() *jsonschema.Schema   { return objectOf(new(LinkSpec)) }
-
-// JSONSchemaExtend adds the keys of a link.
-func (writtenTier) JSONSchemaExtend(s *jsonschema.Schema)       { addLink(s) }
-func (writtenCustomLink) JSONSchemaExtend(s *jsonschema.Schema) { addLink(s) }
-
-// addLink puts the keys of a link before those of its queues.
-func addLink(s *jsonschema.Schema) {
-	queues, _ := s.Properties.Delete("queues")
-	for k := objectOf(new(LinkSpec)).Properties.Oldest(); k != nil; k = k.Next() {
-		s.Properties.Set(k.Key, k.Value)
-	}
-	s.Properties.Set("queues", queues)
-}
-
+func (clocksType) JSONSchema() *jsonschema.Schema     { return objectOf(new(Clocks)) }
+func (topologyType) JSONSchema() *jsonschema.Schema   { return objectOf(new(topology.Spec)) }
 func (queuesType) JSONSchema() *jsonschema.Schema     { return objectOf(new(queues.Queues)) }
 func (backgroundType) JSONSchema() *jsonschema.Schema { return objectOf(new(Background)) }
 func (measureType) JSONSchema() *jsonschema.Schema    { return objectOf(new(Measure)) }
 func (engineType) JSONSchema() *jsonschema.Schema     { return objectOf(new(Engine)) }
-func (pfcType) JSONSchema() *jsonschema.Schema        { return objectOf(new(queues.PFC)) }
-func (ecnType) JSONSchema() *jsonschema.Schema {
-	return oneOf(words("on", "off"), objectOf(new(queues.ECN)))
-}
-func (sizeType) JSONSchema() *jsonschema.Schema { return schemaOf(params.Amount(nil).Form()) }
 
 // JSONSchema is that of the sections of all transports.
 func (transportType) JSONSchema() *jsonschema.Schema {
@@ -248,12 +219,10 @@ func (transportType) JSONSchema() *jsonschema.Schema {
 
 func (offType) JSONSchema() *jsonschema.Schema { return words("off") }
 
-func (topologyKindType) JSONSchema() *jsonschema.Schema { return topologyKinds.schema() }
-func (routesType) JSONSchema() *jsonschema.Schema       { return routeKinds.schema() }
-func (collectiveType) JSONSchema() *jsonschema.Schema   { return collectives.schema() }
-func (orderType) JSONSchema() *jsonschema.Schema        { return orders.schema() }
-func (elementType) JSONSchema() *jsonschema.Schema      { return types.schema() }
-func (reductionType) JSONSchema() *jsonschema.Schema    { return reductions.schema() }
+func (collectiveType) JSONSchema() *jsonschema.Schema { return collectives.schema() }
+func (orderType) JSONSchema() *jsonschema.Schema      { return orders.schema() }
+func (elementType) JSONSchema() *jsonschema.Schema    { return types.schema() }
+func (reductionType) JSONSchema() *jsonschema.Schema  { return reductions.schema() }
 func (algorithmType) JSONSchema() *jsonschema.Schema {
 	return words(append([]string{"auto"}, algorithmNames()...)...)
 }
@@ -268,14 +237,8 @@ func (writtenItem) JSONSchemaExtend(s *jsonschema.Schema) {
 	s.AnyOf = []*jsonschema.Schema{{Required: []string{"collective", "size"}}, {Required: []string{"trace"}}}
 }
 
-func (downType) JSONSchema() *jsonschema.Schema {
-	return oneOf(listOf(linkNameType("").JSONSchema()), structure(writtenRandomLinks{}))
-}
-func (leavesType) JSONSchema() *jsonschema.Schema {
-	return matching("16 leaves", strings.Trim(leavesText.String(), "^$"))
-}
 func (linkNameType) JSONSchema() *jsonschema.Schema {
-	return matching("leaf0-spine3", strings.Trim(linkText.String(), "^$"))
+	return matching("leaf0-spine3", params.LinkPattern)
 }
 func (everType) JSONSchema() *jsonschema.Schema {
 	return oneOf(&jsonschema.Schema{Const: true}, &jsonschema.Schema{Type: "null"}, matching("1ms", units.TimePattern()))

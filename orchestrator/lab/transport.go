@@ -15,6 +15,9 @@ type Transport struct {
 // transportKinds lists the transports.
 func transportKinds() choice { return choice{built: transport.Kinds()} }
 
+// TransportKinds returns the names of every registered transport.
+func TransportKinds() []string { return transportKinds().built }
+
 // transportSection says where the parameters of a transport are.
 func transportSection(kind string) string {
 	_, path, _ := transport.Named(kind)

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"weft/collectives/schedule"
+	"weft/orchestrator/topology"
 	"weft/params"
 	"weft/units"
 )
@@ -19,10 +20,9 @@ const (
 
 )
 
-func (d *decoder) workload(f field, t Topology) []Item {
+func (d *decoder) workload(f field, hosts hosts) []Item {
 	var items []Item
 	rows := 0
-	hosts := hostsOf(t)
 	for _, item := range f.items(maxItems) {
 		s := item.open()
 		if s.n != nil && s.n.get("trace") != nil {
@@ -160,7 +160,7 @@ func (it *Item) checkGroups(s *section) {
 func (f field) hostCount(hosts hosts) int {
 	most := hosts.count
 	if most == 0 {
-		most = maxHosts
+		most = topology.MaxHosts
 	}
 	return f.integer(1, most)
 }
@@ -169,7 +169,7 @@ func (f field) hostCount(hosts hosts) int {
 func (f field) names(hosts hosts) []string {
 	var names []string
 	seen := make(map[string]bool)
-	items := f.items(maxHosts)
+	items := f.items(topology.MaxHosts)
 	if len(items) == 0 {
 		f.problem("an empty list; expected at least one host")
 	}

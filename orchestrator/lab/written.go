@@ -1,7 +1,5 @@
 package lab
 
-import "github.com/invopop/jsonschema"
-
 // The types of this file are the lab file as it is written: every key of the format. Schema makes the JSON Schema
 // of them. Parse reads the text itself, since it needs the place of every value; a test holds the two together.
 
@@ -10,7 +8,7 @@ type writtenLab struct {
 	Name       nameTextType         `json:"name" jsonschema_description:"Names the results folder and labels the nodes."`
 	About      string               `json:"about,omitempty" jsonschema_description:"What the lab shows."`
 	Seed       int                  `json:"seed,omitempty" jsonschema:"minimum=0" jsonschema_description:"Every random choice derives from it."`
-	Topology   writtenTopology      `json:"topology" jsonschema_description:"Hosts, switches and links."`
+	Topology   topologyType         `json:"topology" jsonschema_description:"Hosts, switches and links."`
 	Queues     queuesType           `json:"queues,omitempty" jsonschema_description:"Egress queues of switches."`
 	Clocks     clocksType           `json:"clocks,omitempty" jsonschema_description:"Clock errors and synchronization."`
 	Background backgroundType       `json:"background,omitempty" jsonschema_description:"Unmeasured bursts between random hosts, without congestion control; simulator only. For measured arrivals use poisson in the workload."`
@@ -21,80 +19,6 @@ type writtenLab struct {
 	Expect     []string             `json:"expect,omitempty" jsonschema_description:"Checked after the run; a miss is exit code 3. A condition after when restricts an expectation to some points of a sweep."`
 	Sweep      map[string]sweptType `json:"sweep,omitempty" jsonschema_description:"Paths and their values; every combination is a run. Comma-separated paths change together: their values are lists of equal length."`
 	Engine     engineType           `json:"engine,omitempty" jsonschema_description:"How the lab runs; flags override it."`
-}
-
-type writtenTopology struct {
-	Kind             topologyKindType    `json:"kind" jsonschema_description:"Shape of the network."`
-	K                int                 `json:"k,omitempty" jsonschema:"minimum=2,maximum=64,multipleOf=2"`
-	Hosts            int                 `json:"hosts,omitempty" jsonschema:"minimum=1,maximum=65536"`
-	Leaves           int                 `json:"leaves,omitempty" jsonschema:"minimum=1,maximum=65536"`
-	Spines           int                 `json:"spines,omitempty" jsonschema:"minimum=1,maximum=4096"`
-	HostsPerLeaf     int                 `json:"hosts_per_leaf,omitempty" jsonschema:"minimum=1,maximum=65536"`
-	Racks            int                 `json:"racks,omitempty" jsonschema:"minimum=1,maximum=4096"`
-	SwitchingRacks   int                 `json:"switching_racks,omitempty" jsonschema:"minimum=1,maximum=4096"`
-	Cores            int                 `json:"cores,omitempty" jsonschema:"minimum=1,maximum=4096"`
-	RacksPerPod      int                 `json:"racks_per_pod,omitempty" jsonschema:"minimum=1,maximum=4096"`
-	Groups           int                 `json:"groups,omitempty" jsonschema:"minimum=2,maximum=4096"`
-	Detours          flagType            `json:"detours,omitempty"`
-	Dimensions       []int               `json:"dimensions,omitempty" jsonschema:"minItems=2,maxItems=3"`
-	HostsPerSwitch   int                 `json:"hosts_per_switch,omitempty" jsonschema:"minimum=1,maximum=65536"`
-	Routes           routesType          `json:"routes,omitempty" jsonschema_description:"All shortest paths, or paths that never go up after down, which cannot deadlock under PFC."`
-	Oversubscription float64             `json:"oversubscription,omitempty" jsonschema:"minimum=0.01,maximum=1000"`
-	Link             linkType            `json:"link,omitempty" jsonschema_description:"Default of every link."`
-	Tiers            writtenTiers        `json:"tiers,omitempty" jsonschema_description:"Overrides link for one tier."`
-	MTU              mtuType             `json:"mtu,omitempty" jsonschema_description:"Payload bytes per packet."`
-	Down             downType            `json:"down,omitempty" jsonschema_description:"Links absent from the start: by name, or drawn at random (leaf-spine)."`
-	Nodes            []writtenNode       `json:"nodes,omitempty" jsonschema_description:"custom: hosts and switches."`
-	Links            []writtenCustomLink `json:"links,omitempty" jsonschema_description:"custom: links between nodes."`
-}
-
-// JSONSchemaExtend describes the keys for the size of a network by the registrations of its kinds.
-func (writtenTopology) JSONSchemaExtend(s *jsonschema.Schema) {
-	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
-		if text := describeSize(p.Key); text != "" {
-			p.Value.Description = text
-		}
-	}
-}
-
-// writtenTier is a link that may have queues of its own.
-type writtenTier struct {
-	writtenOwnQueues
-}
-
-type writtenOwnQueues struct {
-	Queues writtenLinkQueues `json:"queues,omitempty" jsonschema_description:"Overrides the section queues at the switch ports of these links, key by key."`
-}
-
-type writtenLinkQueues struct {
-	Buffer sizeType `json:"buffer,omitempty" jsonschema_description:"As queues.buffer."`
-	ECN    ecnType  `json:"ecn,omitempty" jsonschema_description:"As queues.ecn."`
-	PFC    pfcType  `json:"pfc,omitempty" jsonschema_description:"Thresholds and headroom; queues.pfc turns PFC on."`
-}
-
-type writtenTiers struct {
-	Host writtenTier `json:"host,omitempty" jsonschema_description:"Host links."`
-	Edge writtenTier `json:"edge,omitempty" jsonschema_description:"fat-tree: edge to aggregation."`
-	Core writtenTier `json:"core,omitempty" jsonschema_description:"fat-tree: aggregation to core. dumbbell: middle link."`
-	Leaf writtenTier `json:"leaf,omitempty" jsonschema_description:"leaf-spine, dragonfly-plus: leaf to spine."`
-
-	L1     writtenTier `json:"l1,omitempty" jsonschema_description:"clos: layers 1 to 2."`
-	L2     writtenTier `json:"l2,omitempty" jsonschema_description:"clos: layers 2 to 3."`
-	L3     writtenTier `json:"l3,omitempty" jsonschema_description:"clos: layers 3 to 4."`
-	Global writtenTier `json:"global,omitempty" jsonschema_description:"dragonfly-plus: between groups."`
-	Switch writtenTier `json:"switch,omitempty" jsonschema_description:"torus: between switches."`
-}
-
-type writtenNode struct {
-	Name   nameTextType `json:"name" jsonschema_description:"Unique."`
-	Switch bool         `json:"switch,omitempty" jsonschema_description:"A switch, not a host."`
-	Image  string       `json:"image,omitempty" jsonschema_description:"Container image of the host (--runtime docker)."`
-	Run    []string     `json:"run,omitempty" jsonschema_description:"Program and arguments the host runs in emulation; default: the image's."`
-}
-
-type writtenCustomLink struct {
-	Between []string `json:"between" jsonschema:"minItems=2,maxItems=2" jsonschema_description:"Two node names."`
-	writtenOwnQueues
 }
 
 type writtenItem struct {
@@ -128,11 +52,6 @@ type writtenRandomRanks struct {
 	Random int `json:"random,omitempty" jsonschema:"minimum=1,maximum=65536" jsonschema_description:"Hosts drawn with the seed."`
 	Groups int `json:"groups,omitempty" jsonschema:"minimum=1,maximum=65536" jsonschema_description:"Disjoint groups that each run the item."`
 	Size   int `json:"size,omitempty" jsonschema:"minimum=1,maximum=65536" jsonschema_description:"Ranks per group."`
-}
-
-type writtenRandomLinks struct {
-	Random int        `json:"random" jsonschema:"minimum=1,maximum=1048576" jsonschema_description:"Leaf-spine links to remove."`
-	Among  leavesType `json:"among,omitempty" jsonschema_description:"Leaves that lose equally many; default: all."`
 }
 
 type writtenFault struct {

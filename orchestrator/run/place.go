@@ -93,7 +93,8 @@ func (p place) processes(o Options) emulate.Processes {
 
 // programs are those of the lab's hosts.
 func programs(x *experiment.Experiment) (all []emulate.Program) {
-	for _, n := range x.Lab.Topology.Nodes {
+	nodes, _ := x.Lab.Topology.Drawn()
+	for _, n := range nodes {
 		if id, ok := x.Graph.NodeNamed(n.Name); ok && (n.Image != "" || n.Run != nil) {
 			all = append(all, emulate.Program{Host: int(id), Command: runtime.Command{Image: n.Image, Args: n.Run}})
 		}

@@ -3,8 +3,8 @@ package topology
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
-	"weft/orchestrator/lab"
 	"weft/units"
 )
 
@@ -12,7 +12,7 @@ import (
 // of names the setting, its value and what would be right; all errors in a custom list come joined.
 //
 // Every host has exactly one link that is up, to a switch. Hosts that cannot reach each other are an error.
-func Build(t lab.Topology) (*Graph, error) {
+func Build(t Spec) (*Graph, error) {
 	b := &builder{t: t, g: &Graph{
 		reference: t.MTU,
 		nodes:     make(map[string]NodeID),
@@ -29,7 +29,7 @@ func Build(t lab.Topology) (*Graph, error) {
 
 // builder collects the nodes and links of a graph, hosts before switches.
 type builder struct {
-	t    lab.Topology
+	t    Spec
 	g    *Graph
 	errs []error
 }
@@ -61,7 +61,7 @@ func (b *builder) finish() error {
 	if err := g.route(b.t.UpDown); err != nil {
 		return err
 	}
-	if b.t.Detours && !b.t.UpDown {
+	if b.t.Detours() && !b.t.UpDown {
 		g.detour()
 	}
 	return nil
@@ -119,8 +119,17 @@ func (b *builder) node(name string, kind Kind, tier string) NodeID {
 	return id
 }
 
+// many adds n nodes named prefix0, prefix1, ... and returns the first.
+func (b *builder) many(n int, prefix string, kind Kind, tier string) NodeID {
+	first := NodeID(len(b.g.Nodes))
+	for i := range n {
+		b.node(prefix+strconv.Itoa(i), kind, tier)
+	}
+	return first
+}
+
 // link adds a link from a to b and names it after them.
-func (b *builder) link(from, to NodeID, tier string, s lab.LinkSpec) {
+func (b *builder) link(from, to NodeID, tier string, s LinkSpec) {
 	g := b.g
 	name := g.Nodes[from].Name + "-" + g.Nodes[to].Name
 	base := name
@@ -150,7 +159,7 @@ func (b *builder) fail(format string, args ...any) {
 
 // tier returns the settings of the links of a tier: its own if the lab gives any, else the default. A rate of
 // 0 in the tier's own means that only its delay was given.
-func (b *builder) tier(name string) lab.LinkSpec {
+func (b *builder) tier(name string) LinkSpec {
 	s, ok := b.t.Tiers[name]
 	if !ok {
 		return b.t.Link
@@ -159,20 +168,6 @@ func (b *builder) tier(name string) lab.LinkSpec {
 		s.Rate = b.t.Link.Rate
 	}
 	return s
-}
-
-// checkTiers refuses settings for tiers that the kind does not have.
-func (b *builder) checkTiers(has ...string) error {
-	known := 0
-	for _, name := range has {
-		if _, ok := b.t.Tiers[name]; ok {
-			known++
-		}
-	}
-	if known != len(b.t.Tiers) {
-		return fmt.Errorf("tiers: a %s has the tiers %v only", b.t.Kind, has)
-	}
-	return nil
 }
 
 // Limits on the size of a graph. Ours: they refuse a slip of the pen before it takes the machine's memory, and
@@ -193,14 +188,6 @@ func checkSize(hosts, switches, links int64) error {
 		return fmt.Errorf("%d switches: want at most %d", switches, maxSwitches)
 	case links > maxLinks:
 		return fmt.Errorf("%d links: want at most %d", links, maxLinks)
-	}
-	return nil
-}
-
-// positive refuses a count below 1 or so large that products of three such counts could overflow.
-func positive(name string, n int) error {
-	if n < 1 || n > MaxHosts {
-		return fmt.Errorf("%s is %d: want 1 to %d", name, n, MaxHosts)
 	}
 	return nil
 }

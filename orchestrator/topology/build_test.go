@@ -7,38 +7,38 @@ import (
 	"strings"
 	"testing"
 
-	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 	"weft/units"
 )
 
 // wire is the link of most tests: 100 Gb/s, 1 us.
-var wire = lab.LinkSpec{Rate: 100 * units.Gbps, Delay: units.Microsecond}
+var wire = topology.LinkSpec{Rate: 100 * units.Gbps, Delay: units.Microsecond}
 
-func fatTree(k int) lab.Topology { return lab.Topology{Kind: "fat-tree", K: k, Link: wire, MTU: 4096} }
-
-func leafSpine(leaves, spines, hostsPerLeaf int) lab.Topology {
-	return lab.Topology{Kind: "leaf-spine", Leaves: leaves, Spines: spines, HostsPerLeaf: hostsPerLeaf,
-		Oversubscription: 1, Link: wire, MTU: 4096}
+func fatTree(k int) topology.Spec {
+	return topology.Spec{Kind: "fat-tree", Shape: &topology.FatTree{K: k}, Link: wire, MTU: 4096}
 }
 
-func dumbbell(hosts int) lab.Topology {
-	return lab.Topology{Kind: "dumbbell", Hosts: hosts, Link: wire, MTU: 4096}
+func leafSpine(leaves, spines, hostsPerLeaf int) topology.Spec {
+	return topology.Spec{Kind: "leaf-spine", Shape: &topology.LeafSpine{Leaves: leaves, Spines: spines, HostsPerLeaf: hostsPerLeaf, Oversubscription: 1}, Link: wire, MTU: 4096}
 }
 
-func star(hosts int) lab.Topology {
-	return lab.Topology{Kind: "star", Hosts: hosts, Link: wire, MTU: 4096}
+func dumbbell(hosts int) topology.Spec {
+	return topology.Spec{Kind: "dumbbell", Shape: &topology.Dumbbell{Side: hosts}, Link: wire, MTU: 4096}
+}
+
+func star(hosts int) topology.Spec {
+	return topology.Spec{Kind: "star", Shape: &topology.Star{Size: hosts}, Link: wire, MTU: 4096}
 }
 
 // custom reads "h0-s0 s0-s1@3us h1-s1": links, with a delay where it is not that of wire. Nodes whose name
 // begins with s are switches; they are listed as they first appear, after the names in also.
-func custom(links string, also ...string) lab.Topology {
-	t := lab.Topology{Kind: "custom", Link: wire, MTU: 4096}
+func custom(links string, also ...string) topology.Spec {
+	t := new(topology.Custom)
 	seen := map[string]bool{}
 	add := func(name string) {
 		if !seen[name] {
 			seen[name] = true
-			t.Nodes = append(t.Nodes, lab.CustomNode{Name: name, Switch: strings.HasPrefix(name, "s")})
+			t.Nodes = append(t.Nodes, topology.CustomNode{Name: name, Switch: strings.HasPrefix(name, "s")})
 		}
 	}
 	for _, name := range also {
@@ -53,14 +53,14 @@ func custom(links string, also ...string) lab.Topology {
 		if slow {
 			spec.Delay, _ = units.ParseTime(delay)
 		}
-		t.Links = append(t.Links, lab.CustomLink{A: a, B: b, LinkSpec: spec})
+		t.Links = append(t.Links, topology.CustomLink{A: a, B: b, LinkSpec: spec})
 	}
-	return t
+	return topology.Spec{Kind: "custom", Shape: t, Link: wire, MTU: 4096}
 }
 
 type named struct {
 	name string
-	t    lab.Topology
+	t    topology.Spec
 }
 
 func large() []named {
@@ -71,7 +71,7 @@ func large() []named {
 	}
 }
 
-func build(tb testing.TB, t lab.Topology) *topology.Graph {
+func build(tb testing.TB, t topology.Spec) *topology.Graph {
 	tb.Helper()
 	g, err := topology.Build(t)
 	if err != nil {
@@ -131,7 +131,7 @@ func TestFatTreeOfFour(t *testing.T) {
 
 func TestTiersHaveTheirOwnLinks(t *testing.T) {
 	top := fatTree(4)
-	top.Tiers = map[string]lab.LinkSpec{
+	top.Tiers = map[string]topology.LinkSpec{
 		"edge": {Rate: 200 * units.Gbps, Delay: 2 * units.Microsecond},
 		"core": {Delay: 3 * units.Microsecond}, // rate not given: the default's
 	}
@@ -147,7 +147,7 @@ func TestTiersHaveTheirOwnLinks(t *testing.T) {
 }
 
 func TestOversubscriptionScalesTheUplinks(t *testing.T) {
-	rate := func(top lab.Topology) units.Bandwidth {
+	rate := func(top topology.Spec) units.Bandwidth {
 		g := build(t, top)
 		l, _ := g.LinkNamed("leaf0-spine0")
 		return g.Links[l].Rate
@@ -156,19 +156,19 @@ func TestOversubscriptionScalesTheUplinks(t *testing.T) {
 	if got := rate(top); got != 400*units.Gbps { // 16 * 100 / 4
 		t.Errorf("uplinks at 1:1 have %v", got)
 	}
-	top.Oversubscription = 4
+	top.Shape.(*topology.LeafSpine).Oversubscription = 4
 	if got := rate(top); got != 100*units.Gbps {
 		t.Errorf("uplinks at 4:1 have %v", got)
 	}
-	top.Tiers = map[string]lab.LinkSpec{"host": {Rate: 25 * units.Gbps}}
+	top.Tiers = map[string]topology.LinkSpec{"host": {Rate: 25 * units.Gbps}}
 	if got := rate(top); got != 25*units.Gbps { // 16 * 25 / (4 * 4)
 		t.Errorf("uplinks of 25 Gbps hosts at 4:1 have %v", got)
 	}
-	top.Tiers["leaf"] = lab.LinkSpec{Delay: 5 * units.Microsecond}
+	top.Tiers["leaf"] = topology.LinkSpec{Delay: 5 * units.Microsecond}
 	if got := rate(top); got != 25*units.Gbps {
 		t.Errorf("a delay for the tier changed its rate to %v", got)
 	}
-	top.Tiers["leaf"] = lab.LinkSpec{Rate: 800 * units.Gbps}
+	top.Tiers["leaf"] = topology.LinkSpec{Rate: 800 * units.Gbps}
 	if got := rate(top); got != 800*units.Gbps { // said outright
 		t.Errorf("uplinks given as 800 Gbps have %v", got)
 	}
@@ -176,7 +176,7 @@ func TestOversubscriptionScalesTheUplinks(t *testing.T) {
 
 func TestDumbbellHasOneBottleneck(t *testing.T) {
 	top := dumbbell(3)
-	top.Tiers = map[string]lab.LinkSpec{"core": {Rate: 10 * units.Gbps, Delay: 7 * units.Microsecond}}
+	top.Tiers = map[string]topology.LinkSpec{"core": {Rate: 10 * units.Gbps, Delay: 7 * units.Microsecond}}
 	g := build(t, top)
 	if got := names(g, g.Path(2, 3)); got != "h2-switch0 switch0-switch1 h3-switch1" {
 		t.Errorf("path h2 to h3: %s", got)
@@ -301,63 +301,64 @@ func TestPathCountSaturates(t *testing.T) {
 }
 
 func TestBadSections(t *testing.T) {
-	with := func(t lab.Topology, change func(*lab.Topology)) lab.Topology { change(&t); return t }
+	with := func(t topology.Spec, change func(*topology.Spec)) topology.Spec { change(&t); return t }
 	for _, c := range []struct {
 		name string
-		t    lab.Topology
+		t    topology.Spec
 		want string
 	}{
-		{"no kind", lab.Topology{}, `topology: kind "": want fat-tree, leaf-spine, clos, dragonfly-plus, torus, dumbbell, star or custom`},
-		{"odd k", fatTree(3), "topology: fat-tree: k is 3: want an even number, at least 2"},
-		{"k 0", fatTree(0), "topology: fat-tree: k is 0: want an even number, at least 2"},
-		{"k 66", fatTree(66), "topology: fat-tree: k is 66: 71874 hosts: want at most 65536"},
-		{"no spine", leafSpine(4, 0, 4), "topology: leaf-spine: spines is 0: want 1 to 65536"},
-		{"nothing", leafSpine(0, 1, -1), "topology: leaf-spine: leaves is 0: want 1 to 65536\nhosts per leaf is -1: want 1 to 65536"},
+		{"no kind", topology.Spec{}, `topology: kind "": want fat-tree, leaf-spine, clos, dragonfly-plus, torus, dumbbell, star or custom`},
+		{"odd k", fatTree(3), "topology: fat-tree: k: 3 is odd; expected an even number such as 4"},
+		{"k 0", fatTree(0), "topology: fat-tree: k: 0 is out of range; expected a whole number from 2 to 64"},
+		{"k 66", fatTree(66), "topology: fat-tree: k: 66 is out of range; expected a whole number from 2 to 64"},
+		{"no spine", leafSpine(4, 0, 4), "topology: leaf-spine: spines: 0 is out of range; expected a whole number from 1 to 4096"},
+		{"nothing", leafSpine(0, 1, -1), "topology: leaf-spine: leaves: 0 is out of range; expected a whole number from 1 to 65536"},
 		{"switches", leafSpine(32000, 1000, 1), "topology: leaf-spine: 33000 switches: want at most 32768"},
 		{"links", leafSpine(2000, 2000, 1), "topology: leaf-spine: 4002000 links: want at most 1048576"},
 		{"tables", leafSpine(30000, 2, 1), "topology: leaf-spine, 30000 leaves of 1 hosts, 2 spines: " +
 			"30000 switches with hosts, 30002 switches and 90000 links in all: too many for route tables"},
-		{"oversubscription", with(leafSpine(2, 2, 2), func(t *lab.Topology) { t.Oversubscription = -1 }),
-			"topology: leaf-spine: oversubscription is -1: want more than 0"},
-		{"oversubscription too large", with(leafSpine(2, 2, 2), func(t *lab.Topology) { t.Oversubscription = 1e12 }),
-			"topology: leaf-spine: oversubscription is 1e+12: the uplinks would have 0bps"},
-		{"no rate for uplinks", with(leafSpine(2, 2, 2), func(t *lab.Topology) { t.Link.Rate = 0 }),
+		{"oversubscription", with(leafSpine(2, 2, 2), func(t *topology.Spec) { t.Shape.(*topology.LeafSpine).Oversubscription = -1 }),
+			"topology: leaf-spine: oversubscription: -1 is out of range; expected 0.01 to 1000"},
+		{"oversubscription too large", with(leafSpine(2, 2, 2), func(t *topology.Spec) { t.Shape.(*topology.LeafSpine).Oversubscription = 1e12 }),
+			"topology: leaf-spine: oversubscription: 1e+12 is out of range; expected 0.01 to 1000"},
+		{"no rate for uplinks", with(leafSpine(2, 2, 2), func(t *topology.Spec) { t.Link.Rate = 0 }),
 			"topology: leaf-spine: the rate of host links is 0bps: want more than 0"},
-		{"dumbbell", dumbbell(0), "topology: dumbbell: hosts on each side is 0: want 1 to 65536"},
-		{"dumbbell too large", dumbbell(40000), "topology: dumbbell: 80000 hosts: want at most 65536"},
-		{"star of none", star(0), "topology: star: hosts is 0: want 1 to 65536"},
-		{"star of one", star(1), "topology: star: 1 hosts: want at least 2"},
-		{"tier", with(star(2), func(t *lab.Topology) { t.Tiers = map[string]lab.LinkSpec{"core": wire} }),
-			"topology: star: tiers: a star has the tiers [host] only"},
-		{"fat-tree tier", with(fatTree(4), func(t *lab.Topology) { t.Tiers = map[string]lab.LinkSpec{"leaf": wire} }),
+		{"dumbbell", dumbbell(0), "topology: dumbbell: hosts: 0 is out of range; expected a whole number from 1 to 32768"},
+		{"dumbbell too large", dumbbell(40000), "topology: dumbbell: hosts: 40000 is out of range; expected a whole number from 1 to 32768"},
+		{"star of none", star(0), "topology: star: hosts: 0 is out of range; expected a whole number from 2 to 65536"},
+		{"star of one", star(1), "topology: star: hosts: 1 is out of range; expected a whole number from 2 to 65536"},
+		{"tier", with(star(2), func(t *topology.Spec) { t.Tiers = map[string]topology.LinkSpec{"core": wire} }),
+			"topology: tiers: a star has the tiers [host] only"},
+		{"fat-tree tier", with(fatTree(4), func(t *topology.Spec) { t.Tiers = map[string]topology.LinkSpec{"leaf": wire} }),
 			"topology: tiers: a fat-tree has the tiers [host edge core] only"},
-		{"rate 0", with(dumbbell(1), func(t *lab.Topology) { t.Link.Rate = 0 }),
+		{"rate 0", with(dumbbell(1), func(t *topology.Spec) { t.Link.Rate = 0 }),
 			"topology: dumbbell, 1 hosts on each side: link h0-switch0: rate 0bps: want more than 0\n" +
 				"link h1-switch1: rate 0bps: want more than 0\nlink switch0-switch1: rate 0bps: want more than 0"},
-		{"delay", with(custom("h0-s0 h1-s0"), func(t *lab.Topology) { t.Links[1].Delay = -1 }),
+		{"delay", with(custom("h0-s0 h1-s0"), func(t *topology.Spec) { t.Shape.(*topology.Custom).Links[1].Delay = -1 }),
 			"topology: custom, 2 hosts, 1 switches: link h1-s0: delay -1ps: want 0 or more"},
-		{"down unknown", with(star(2), func(t *lab.Topology) { t.Down = []string{"h0-switch1", "h9-switch0"} }),
+		{"down unknown", with(star(2), func(t *topology.Spec) { t.Down = []string{"h0-switch1", "h9-switch0"} }),
 			"topology: star, 2 hosts: down: no link is named \"h0-switch1\"\ndown: no link is named \"h9-switch0\""},
-		{"cut off", with(dumbbell(2), func(t *lab.Topology) { t.Down = []string{"switch0-switch1"} }),
+		{"cut off", with(dumbbell(2), func(t *topology.Spec) { t.Down = []string{"switch0-switch1"} }),
 			"topology: dumbbell, 2 hosts on each side: hosts h0 and h2 cannot reach each other over links that are up"},
-		{"first host cut off", with(star(3), func(t *lab.Topology) { t.Down = []string{"h0-switch0"} }),
+		{"first host cut off", with(star(3), func(t *topology.Spec) { t.Down = []string{"h0-switch0"} }),
 			"topology: star, 3 hosts: hosts h0 and h1 cannot reach each other over links that are up"},
 		{"through a host", custom("h0-s0 s0-h1 h1-s1 s1-h2"),
 			"topology: custom, 3 hosts, 2 switches: host h1 has 2 links: want exactly one, to a switch"},
 		{"host to host", custom("h0-h1"), "topology: custom, 2 hosts, 0 switches: link h0-h1 joins two hosts: want a switch at one end"},
-		{"no links", with(custom("", "h0", "h1", "s0"), func(t *lab.Topology) { t.Down = []string{"h0-s0"} }),
+		{"no links", with(custom("", "h0", "h1", "s0"), func(t *topology.Spec) { t.Down = []string{"h0-s0"} }),
 			"topology: custom, 2 hosts, 1 switches: down: no link is named \"h0-s0\""},
 		{"empty", custom(""), "topology: custom: 0 hosts: want at least 2"},
-		{"no name", with(custom("h0-s0 h1-s0"), func(t *lab.Topology) { t.Nodes[1].Name = "" }), "topology: custom: a node has no name"},
-		{"unknown ends", with(custom("h0-s0 h1-s0", "h2"), func(t *lab.Topology) {
-			t.Links = append(t.Links, lab.CustomLink{A: "h2", B: "s9", LinkSpec: wire}, lab.CustomLink{A: "x", B: "s0", LinkSpec: wire},
-				lab.CustomLink{A: "s0", B: "s0", LinkSpec: wire})
-			t.Nodes = append(t.Nodes, lab.CustomNode{Name: "h0"})
+		{"no name", with(custom("h0-s0 h1-s0"), func(t *topology.Spec) { t.Shape.(*topology.Custom).Nodes[1].Name = "" }), "topology: custom: a node has no name"},
+		{"unknown ends", with(custom("h0-s0 h1-s0", "h2"), func(s *topology.Spec) {
+			t := s.Shape.(*topology.Custom)
+			t.Links = append(t.Links, topology.CustomLink{A: "h2", B: "s9", LinkSpec: wire}, topology.CustomLink{A: "x", B: "s0", LinkSpec: wire},
+				topology.CustomLink{A: "s0", B: "s0", LinkSpec: wire})
+			t.Nodes = append(t.Nodes, topology.CustomNode{Name: "h0"})
 		}), "topology: custom: two nodes are named \"h0\"\nlink h2-s9: no node is named \"s9\"\nlink x-s0: no node is named \"x\"\n" +
 			"link s0-s0 joins a node to itself"},
-		{"same name", lab.Topology{Kind: "custom", Link: wire, Nodes: []lab.CustomNode{
+		{"same name", topology.Spec{Kind: "custom", Link: wire, Shape: &topology.Custom{Nodes: []topology.CustomNode{
 			{Name: "a"}, {Name: "a-b"}, {Name: "b-c", Switch: true}, {Name: "c", Switch: true}},
-			Links: []lab.CustomLink{{A: "a", B: "b-c"}, {A: "a-b", B: "c"}, {A: "b-c", B: "c"}}},
+			Links: []topology.CustomLink{{A: "a", B: "b-c"}, {A: "a-b", B: "c"}, {A: "b-c", B: "c"}}}},
 			"topology: custom: the links a to b-c and a-b to c would both be named \"a-b-c\""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -7,14 +7,13 @@ import (
 
 	"pgregory.net/rapid"
 
-	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 	"weft/units"
 )
 
-var line = lab.LinkSpec{Rate: 100 * units.Gbps, Delay: units.Microsecond}
+var line = topology.LinkSpec{Rate: 100 * units.Gbps, Delay: units.Microsecond}
 
-func mustBuild(t *testing.T, l lab.Topology) *topology.Graph {
+func mustBuild(t *testing.T, l topology.Spec) *topology.Graph {
 	t.Helper()
 	l.Link, l.MTU = line, 4096
 	g, err := topology.Build(l)
@@ -24,8 +23,8 @@ func mustBuild(t *testing.T, l lab.Topology) *topology.Graph {
 	return g
 }
 
-func figure1() lab.Topology {
-	return lab.Topology{Kind: "clos", Racks: 2, SwitchingRacks: 2, Leaves: 2, Spines: 2, Cores: 2, RacksPerPod: 1, HostsPerLeaf: 2}
+func figure1() topology.Spec {
+	return topology.Spec{Kind: "clos", Shape: &topology.Clos{Racks: 2, SwitchingRacks: 2, Leaves: 2, Spines: 2, Cores: 2, RacksPerPod: 1, HostsPerLeaf: 2}}
 }
 
 // The links of the example in section 7 of the CCM draft, by the names of its Figure 1.
@@ -44,20 +43,20 @@ func TestClosIsFigure1(t *testing.T) {
 		t.Errorf("%d links, %d paths from h0 to h7", len(hops), g.Paths(0, 7))
 	}
 	pods := figure1()
-	pods.RacksPerPod = 2
+	pods.Shape.(*topology.Clos).RacksPerPod = 2
 	if g := mustBuild(t, pods); len(g.Path(0, 7)) != 6 {
 		t.Errorf("racks of a pod: %d links", len(g.Path(0, 7)))
 	}
 }
 
-func dragonfly() lab.Topology {
-	return lab.Topology{Kind: "dragonfly-plus", Groups: 4, Leaves: 2, Spines: 2, HostsPerLeaf: 2}
+func dragonfly() topology.Spec {
+	return topology.Spec{Kind: "dragonfly-plus", Shape: &topology.DragonflyPlus{Groups: 4, Leaves: 2, Spines: 2, HostsPerLeaf: 2}}
 }
 
 // Between groups there are as many shortest ways as spines; detours lead by any third group.
 func TestDragonflyPlus(t *testing.T) {
 	d := dragonfly()
-	d.Detours = true
+	d.Shape.(*topology.DragonflyPlus).Detours = true
 	g := mustBuild(t, d)
 	if g.Hosts != 16 || g.Switches() != 16 || len(g.Path(0, 15)) != 5 || g.Paths(0, 15) != 2 {
 		t.Errorf("%d hosts, %d switches, %d links, %d paths", g.Hosts, g.Switches(), len(g.Path(0, 15)), g.Paths(0, 15))
@@ -81,7 +80,7 @@ func TestDragonflyPlus(t *testing.T) {
 }
 
 func TestTorus(t *testing.T) {
-	g := mustBuild(t, lab.Topology{Kind: "torus", Dimensions: []int{4, 4}, HostsPerSwitch: 1})
+	g := mustBuild(t, topology.Spec{Kind: "torus", Shape: &topology.Torus{Dimensions: []int{4, 4}, HostsPerSwitch: 1}})
 	if g.Hosts != 16 || len(g.Links) != 16+32 || g.Paths(0, 5) != 2 || len(g.Path(0, 10)) != 6 {
 		t.Errorf("%d hosts, %d links, %d paths, %d links on one", g.Hosts, len(g.Links), g.Paths(0, 5), len(g.Path(0, 10)))
 	}
@@ -90,7 +89,7 @@ func TestTorus(t *testing.T) {
 			t.Errorf("no link %s", name)
 		}
 	}
-	if g := mustBuild(t, lab.Topology{Kind: "torus", Dimensions: []int{2, 3, 4}, HostsPerSwitch: 2}); g.Hosts != 48 || len(g.Links) != 48+12+24+24 {
+	if g := mustBuild(t, topology.Spec{Kind: "torus", Shape: &topology.Torus{Dimensions: []int{2, 3, 4}, HostsPerSwitch: 2}}); g.Hosts != 48 || len(g.Links) != 48+12+24+24 {
 		t.Errorf("3D: %d hosts, %d links", g.Hosts, len(g.Links))
 	}
 }
@@ -98,22 +97,22 @@ func TestTorus(t *testing.T) {
 // Where PFC holds packets back, a circle of channels that wait for each other is a deadlock: trees and their like have none, a torus
 // and detours do, and routes that go up and down have none anywhere.
 func TestCircles(t *testing.T) {
-	torus := lab.Topology{Kind: "torus", Dimensions: []int{4, 4}, HostsPerSwitch: 1}
+	torus := topology.Spec{Kind: "torus", Shape: &topology.Torus{Dimensions: []int{4, 4}, HostsPerSwitch: 1}}
 	detours := dragonfly()
-	detours.Detours = true
+	detours.Shape.(*topology.DragonflyPlus).Detours = true
 	tree := torus
 	tree.UpDown = true
 	for name, c := range map[string]struct {
-		t      lab.Topology
+		t      topology.Spec
 		circle bool
 	}{
-		"fat-tree":           {lab.Topology{Kind: "fat-tree", K: 4}, false},
+		"fat-tree":           {topology.Spec{Kind: "fat-tree", Shape: &topology.FatTree{K: 4}}, false},
 		"clos":               {figure1(), false},
 		"dragonfly-plus":     {dragonfly(), false},
 		"with detours":       {detours, true},
 		"torus":              {torus, true},
 		"torus, up and down": {tree, false},
-		"3D torus, the same": {lab.Topology{Kind: "torus", Dimensions: []int{3, 3, 3}, HostsPerSwitch: 1, UpDown: true}, false},
+		"3D torus, the same": {topology.Spec{Kind: "torus", Shape: &topology.Torus{Dimensions: []int{3, 3, 3}, HostsPerSwitch: 1}, UpDown: true}, false},
 	} {
 		g := mustBuild(t, c.t)
 		circle := g.Circle()
@@ -157,18 +156,24 @@ func TestUpDownRoutes(t *testing.T) {
 }
 
 func TestNewKindsAreChecked(t *testing.T) {
-	for want, change := range map[string]func(*lab.Topology){
-		"spines is 0":      func(l *lab.Topology) { l.Spines = 0 },
-		"no pods of 3":     func(l *lab.Topology) { l.RacksPerPod = 3 },
-		"at most 65536":    func(l *lab.Topology) { l.Racks = 60000 },
-		"1 dimensions":     func(l *lab.Topology) { *l = lab.Topology{Kind: "torus", Dimensions: []int{4}, HostsPerSwitch: 1} },
-		"1 switches along": func(l *lab.Topology) { *l = lab.Topology{Kind: "torus", Dimensions: []int{4, 1}, HostsPerSwitch: 1} },
-		"hosts per switch": func(l *lab.Topology) { *l = lab.Topology{Kind: "torus", Dimensions: []int{4, 4}} },
-		"want at most": func(l *lab.Topology) {
-			*l = lab.Topology{Kind: "torus", Dimensions: []int{64, 64, 64}, HostsPerSwitch: 1}
+	for want, change := range map[string]func(*topology.Spec){
+		"spines: 0 is out of range; expected a whole number from 1 to 4096":      func(l *topology.Spec) { l.Shape.(*topology.Clos).Spines = 0 },
+		"racks_per_pod: 2 computing racks are not pods of 3; expected a divisor": func(l *topology.Spec) { l.Shape.(*topology.Clos).RacksPerPod = 3 },
+		"at most 65536": func(l *topology.Spec) { *l.Shape.(*topology.Clos) = topology.Clos{4096, 1, 4096, 1, 1, 1, 1} },
+		"dimensions: 1 items; expected 2 to 3": func(l *topology.Spec) {
+			*l = topology.Spec{Kind: "torus", Shape: &topology.Torus{Dimensions: []int{4}, HostsPerSwitch: 1}}
 		},
-		"groups is 0": func(l *lab.Topology) { *l = lab.Topology{Kind: "dragonfly-plus"} },
-		"tiers":       func(l *lab.Topology) { l.Tiers = map[string]lab.LinkSpec{"edge": line} },
+		"dimensions: 1 is out of range": func(l *topology.Spec) {
+			*l = topology.Spec{Kind: "torus", Shape: &topology.Torus{Dimensions: []int{4, 1}, HostsPerSwitch: 1}}
+		},
+		"hosts_per_switch: 0 is out of range": func(l *topology.Spec) {
+			*l = topology.Spec{Kind: "torus", Shape: &topology.Torus{Dimensions: []int{4, 4}}}
+		},
+		"want at most": func(l *topology.Spec) {
+			*l = topology.Spec{Kind: "torus", Shape: &topology.Torus{Dimensions: []int{64, 64, 64}, HostsPerSwitch: 1}}
+		},
+		"groups: 0 is out of range": func(l *topology.Spec) { *l = topology.Spec{Kind: "dragonfly-plus", Shape: &topology.DragonflyPlus{}} },
+		"tiers":                     func(l *topology.Spec) { l.Tiers = map[string]topology.LinkSpec{"edge": line} },
 	} {
 		l := figure1()
 		change(&l)

@@ -1,7 +1,7 @@
 // Package topology turns the topology section of a lab into an immutable graph of hosts, switches and links,
 // with addresses, every equal-cost route and the idle delay between any two hosts.
 //
-// In comes a lab.Topology; out comes a Graph. Rates are bits per second, delays and round-trip times lab
+// In comes a Spec, the topology section; out comes a Graph. Rates are bits per second, delays and round-trip times lab
 // time in picoseconds, sizes bytes on the wire. The package is pure: it reads no file and no clock, draws no
 // random number, and the same section always gives the same graph.
 //

@@ -3,29 +3,27 @@ package topology
 import (
 	"testing"
 
-	"weft/orchestrator/lab"
+	"weft/params"
 	"weft/units"
 )
 
-// A kind that is not searched for circles has none: the claim of its registration, at several sizes. A kind that a lab can name is
-// registered here, and the other way round.
+// A kind that is not searched for circles has none: the claim of its registration, at several sizes.
 func TestKindsThatAreNotSearchedHaveNoCircle(t *testing.T) {
-	sizes := map[string][]lab.Topology{
-		"fat-tree":   {{K: 2}, {K: 4}, {K: 6}},
-		"leaf-spine": {{Leaves: 2, Spines: 1, HostsPerLeaf: 1}, {Leaves: 5, Spines: 3, HostsPerLeaf: 2}},
-		"dumbbell":   {{Hosts: 1}, {Hosts: 3}},
-		"star":       {{Hosts: 2}, {Hosts: 9}},
+	sizes := map[string][]Shape{
+		"fat-tree":   {&FatTree{2}, &FatTree{4}, &FatTree{6}},
+		"leaf-spine": {&LeafSpine{Leaves: 2, Spines: 1, HostsPerLeaf: 1, Oversubscription: 1}, &LeafSpine{Leaves: 5, Spines: 3, HostsPerLeaf: 2, Oversubscription: 1}},
+		"dumbbell":   {&Dumbbell{1}, &Dumbbell{3}},
+		"star":       {&Star{2}, &Star{9}},
 	}
 	for _, k := range kinds {
-		if k.free != upAndDown {
+		if k.reason == "" {
 			continue
 		}
-		if len(sizes[k.name]) == 0 {
-			t.Errorf("%s says that %q, and has no network here that shows it", k.name, k.free)
+		if len(sizes[k.Name]) == 0 {
+			t.Errorf("%s says that %q, and has no network here that shows it", k.Name, k.reason)
 		}
-		for _, s := range sizes[k.name] {
-			s.Kind, s.MTU, s.Link = k.name, 1000, lab.LinkSpec{Rate: units.Gbps, Delay: units.Microsecond}
-			g, err := Build(s)
+		for _, s := range sizes[k.Name] {
+			g, err := Build(Spec{Kind: k.Name, Shape: s, MTU: 1000, Link: LinkSpec{Rate: units.Gbps, Delay: units.Microsecond}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -34,30 +32,42 @@ func TestKindsThatAreNotSearchedHaveNoCircle(t *testing.T) {
 			}
 		}
 	}
-	for i, k := range lab.TopologyKinds() {
-		if i >= len(kinds) || kinds[i].name != k.Name {
-			t.Fatalf("package lab has %s as kind %d, which is another one here", k.Name, i)
-		}
-	}
 }
 
-// A kind is searched unless its registration gives a reason, so that a new one cannot miss it.
-func TestNewKindsAreSearched(t *testing.T) {
-	defer func(before []kind) { kinds = before }(kinds)
-	kinds = append(kinds, kind{name: "ring", build: func(b *builder) error {
-		b.g.Title = "ring"
-		hosts, ring := b.many(5, "h", Host, "host"), b.many(5, "s", Switch, "switch")
-		for i := range NodeID(5) {
-			b.link(ring+i, hosts+i, "host", b.t.Link)
-			b.link(ring+i, ring+(i+1)%5, "switch", b.t.Link)
-		}
-		return nil
-	}})
-	g, err := Build(lab.Topology{Kind: "ring", MTU: 1000, Link: lab.LinkSpec{Rate: units.Gbps}})
-	if err != nil {
-		t.Fatal(err)
+// ring is a kind that is registered by one line.
+type ring struct{ Size int }
+
+func (r *ring) Keys() []params.Key {
+	return []params.Key{params.New("size", params.Integer(&r.Size, 3, 100), "switches")}
+}
+func (r *ring) Hosts() int { return r.Size }
+func (r *ring) build(b *builder) error {
+	b.g.Title = "ring"
+	hosts, ring := b.many(r.Size, "h", Host, "host"), b.many(r.Size, "s", Switch, "switch")
+	for i := range r.Size {
+		b.link(ring+NodeID(i), hosts+NodeID(i), "host", b.t.Link)
+		b.link(ring+NodeID(i), ring+NodeID((i+1)%r.Size), "switch", b.t.Link)
 	}
-	if len(g.Deadlock()) == 0 {
-		t.Error("a ring of five switches could not deadlock")
+	return nil
+}
+
+// A kind is searched unless its registration gives a reason, so that a new one cannot miss it; so is what somebody draws by hand.
+func TestNewKindsAreSearched(t *testing.T) {
+	defer func(before []Registration) { kinds = before }(kinds)
+	kinds = append(kinds, register("ring", "a ring", ring{5}))
+	drawn := new(Custom)
+	for _, s := range []string{"0", "1", "2", "3", "4"} {
+		drawn.Nodes = append(drawn.Nodes, CustomNode{Name: "h" + s}, CustomNode{Name: "s" + s, Switch: true})
+		drawn.Links = append(drawn.Links, CustomLink{A: "h" + s, B: "s" + s}, CustomLink{A: "s" + s, B: "s" + string('0'+(s[0]-'0'+1)%5)})
+	}
+	for _, s := range []Spec{{Kind: "ring", Shape: &ring{5}}, {Kind: "custom", Shape: drawn}} {
+		s.MTU, s.Link = 1000, LinkSpec{Rate: units.Gbps}
+		g, err := Build(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(g.Deadlock()) == 0 {
+			t.Errorf("a %s of five switches could not deadlock", s.Kind)
+		}
 	}
 }

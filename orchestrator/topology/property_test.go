@@ -9,20 +9,19 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 	"weft/units"
 )
 
 // anyTopology draws a section of any kind, customs included: a tree of switches with some links added.
-func anyTopology() *rapid.Generator[lab.Topology] {
-	return rapid.Custom(func(t *rapid.T) lab.Topology {
+func anyTopology() *rapid.Generator[topology.Spec] {
+	return rapid.Custom(func(t *rapid.T) topology.Spec {
 		switch rapid.IntRange(0, 4).Draw(t, "kind") {
 		case 0:
 			return fatTree(2 * rapid.IntRange(1, 4).Draw(t, "k/2"))
 		case 1:
 			top := leafSpine(rapid.IntRange(2, 9).Draw(t, "leaves"), rapid.IntRange(1, 9).Draw(t, "spines"), rapid.IntRange(1, 9).Draw(t, "hosts"))
-			top.Oversubscription = rapid.SampledFrom([]float64{0, 0.5, 1, 3, 7}).Draw(t, "oversubscription")
+			top.Shape.(*topology.LeafSpine).Oversubscription = rapid.SampledFrom([]float64{0.5, 1, 3, 7}).Draw(t, "oversubscription")
 			return top
 		case 2:
 			return dumbbell(rapid.IntRange(1, 20).Draw(t, "hosts"))
@@ -33,10 +32,10 @@ func anyTopology() *rapid.Generator[lab.Topology] {
 	})
 }
 
-func anyCustom(t *rapid.T) lab.Topology {
-	top := lab.Topology{Kind: "custom", Link: wire, MTU: 1000}
-	spec := func() lab.LinkSpec {
-		return lab.LinkSpec{
+func anyCustom(t *rapid.T) topology.Spec {
+	top := new(topology.Custom)
+	spec := func() topology.LinkSpec {
+		return topology.LinkSpec{
 			Rate:  rapid.SampledFrom([]units.Bandwidth{units.Gbps, 7 * units.Gbps, 100 * units.Gbps}).Draw(t, "rate"),
 			Delay: units.Time(rapid.IntRange(0, 3).Draw(t, "delay")) * units.Microsecond,
 		}
@@ -44,24 +43,24 @@ func anyCustom(t *rapid.T) lab.Topology {
 	switches := rapid.IntRange(1, 12).Draw(t, "switches")
 	hosts := rapid.IntRange(2, 12).Draw(t, "hosts")
 	for i := range switches {
-		top.Nodes = append(top.Nodes, lab.CustomNode{Name: fmt.Sprintf("s%d", i), Switch: true})
+		top.Nodes = append(top.Nodes, topology.CustomNode{Name: fmt.Sprintf("s%d", i), Switch: true})
 	}
 	for i := range hosts {
-		top.Nodes = append(top.Nodes, lab.CustomNode{Name: fmt.Sprintf("h%d", i)})
+		top.Nodes = append(top.Nodes, topology.CustomNode{Name: fmt.Sprintf("h%d", i)})
 		at := rapid.IntRange(0, switches-1).Draw(t, "at")
-		top.Links = append(top.Links, lab.CustomLink{A: fmt.Sprintf("s%d", at), B: fmt.Sprintf("h%d", i), LinkSpec: spec()})
+		top.Links = append(top.Links, topology.CustomLink{A: fmt.Sprintf("s%d", at), B: fmt.Sprintf("h%d", i), LinkSpec: spec()})
 	}
 	for i := 1; i < switches; i++ {
 		to := rapid.IntRange(0, i-1).Draw(t, "to")
-		top.Links = append(top.Links, lab.CustomLink{A: fmt.Sprintf("s%d", i), B: fmt.Sprintf("s%d", to), LinkSpec: spec()})
+		top.Links = append(top.Links, topology.CustomLink{A: fmt.Sprintf("s%d", i), B: fmt.Sprintf("s%d", to), LinkSpec: spec()})
 	}
 	for range rapid.IntRange(0, 12).Draw(t, "more") {
 		a, b := rapid.IntRange(0, switches-1).Draw(t, "a"), rapid.IntRange(0, switches-1).Draw(t, "b")
 		if a > b { // one direction only: the other would be named differently and is as good
-			top.Links = append(top.Links, lab.CustomLink{A: fmt.Sprintf("s%d", a), B: fmt.Sprintf("s%d", b), LinkSpec: spec()})
+			top.Links = append(top.Links, topology.CustomLink{A: fmt.Sprintf("s%d", a), B: fmt.Sprintf("s%d", b), LinkSpec: spec()})
 		}
 	}
-	return top
+	return topology.Spec{Kind: "custom", Shape: top, Link: wire, MTU: 1000}
 }
 
 func TestCounts(t *testing.T) {

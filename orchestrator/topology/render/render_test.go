@@ -8,35 +8,34 @@ import (
 	"testing"
 
 	"weft/internal/golden"
-	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 	"weft/orchestrator/topology/render"
 	"weft/units"
 )
 
-var wire = lab.LinkSpec{Rate: 100 * units.Gbps, Delay: units.Microsecond}
+var wire = topology.LinkSpec{Rate: 100 * units.Gbps, Delay: units.Microsecond}
 
-func labs() map[string]lab.Topology {
-	slow := lab.LinkSpec{Rate: 10 * units.Gbps, Delay: 5 * units.Microsecond}
-	return map[string]lab.Topology{
-		"fat-tree-4": {Kind: "fat-tree", K: 4, Link: wire, MTU: 4096},
-		"leaf-spine-down": {Kind: "leaf-spine", Leaves: 4, Spines: 2, HostsPerLeaf: 2, Oversubscription: 2, Link: wire, MTU: 4096,
+func labs() map[string]topology.Spec {
+	slow := topology.LinkSpec{Rate: 10 * units.Gbps, Delay: 5 * units.Microsecond}
+	return map[string]topology.Spec{
+		"fat-tree-4": {Kind: "fat-tree", Shape: &topology.FatTree{K: 4}, Link: wire, MTU: 4096},
+		"leaf-spine-down": {Kind: "leaf-spine", Shape: &topology.LeafSpine{Leaves: 4, Spines: 2, HostsPerLeaf: 2, Oversubscription: 2}, Link: wire, MTU: 4096,
 			Down: []string{"leaf0-spine1", "leaf3-spine0"}},
-		"leaf-spine-256": {Kind: "leaf-spine", Leaves: 8, Spines: 4, HostsPerLeaf: 32, Link: wire, MTU: 4096,
+		"leaf-spine-256": {Kind: "leaf-spine", Shape: &topology.LeafSpine{Leaves: 8, Spines: 4, HostsPerLeaf: 32, Oversubscription: 1}, Link: wire, MTU: 4096,
 			Down: []string{"leaf7-spine3"}},
-		"dumbbell": {Kind: "dumbbell", Hosts: 2, Link: wire, Tiers: map[string]lab.LinkSpec{"core": slow}, MTU: 4096},
-		"star":     {Kind: "star", Hosts: 3, Link: wire, MTU: 4096},
+		"dumbbell": {Kind: "dumbbell", Shape: &topology.Dumbbell{Side: 2}, Link: wire, Tiers: map[string]topology.LinkSpec{"core": slow}, MTU: 4096},
+		"star":     {Kind: "star", Shape: &topology.Star{Size: 3}, Link: wire, MTU: 4096},
 		// Names that every format has to escape, a link unlike the others, a switch that nothing joins.
-		"custom": {Kind: "custom", Link: wire, MTU: 4096,
-			Nodes: []lab.CustomNode{{Name: `a "quoted"\name`}, {Name: "<b>&'b'"}, {Name: "sw#1", Switch: true},
+		"custom": {Kind: "custom", Link: wire, MTU: 4096, Shape: &topology.Custom{
+			Nodes: []topology.CustomNode{{Name: `a "quoted"\name`}, {Name: "<b>&'b'"}, {Name: "sw#1", Switch: true},
 				{Name: "a switch with a name that is longer than a box", Switch: true}, {Name: "top", Switch: true}, {Name: "alone", Switch: true}},
-			Links: []lab.CustomLink{
+			Links: []topology.CustomLink{
 				{A: `a "quoted"\name`, B: "sw#1", LinkSpec: wire},
 				{A: "<b>&'b'", B: "a switch with a name that is longer than a box", LinkSpec: wire},
 				{A: "sw#1", B: "top", LinkSpec: wire},
 				{A: "a switch with a name that is longer than a box", B: "top", LinkSpec: wire},
 				{A: "sw#1", B: "a switch with a name that is longer than a box", LinkSpec: slow},
-			}},
+			}}},
 	}
 }
 
@@ -102,7 +101,7 @@ func TestSVGIsXML(t *testing.T) {
 
 // TestLargeNetworksAreSampled: the text of 8,192 hosts fits a screen or two; the picture joins hosts.
 func TestLargeNetworksAreSampled(t *testing.T) {
-	g, err := topology.Build(lab.Topology{Kind: "leaf-spine", Leaves: 128, Spines: 64, HostsPerLeaf: 64, Link: wire, MTU: 4096})
+	g, err := topology.Build(topology.Spec{Kind: "leaf-spine", Shape: &topology.LeafSpine{Leaves: 128, Spines: 64, HostsPerLeaf: 64, Oversubscription: 1}, Link: wire, MTU: 4096})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,10 +121,10 @@ func TestLargeNetworksAreSampled(t *testing.T) {
 }
 
 func TestAllDown(t *testing.T) {
-	top := lab.Topology{Kind: "custom", Link: wire, MTU: 4096,
-		Nodes: []lab.CustomNode{{Name: "h0"}, {Name: "h1"}, {Name: "s0", Switch: true}, {Name: "s1", Switch: true}},
-		Links: []lab.CustomLink{{A: "h0", B: "s0", LinkSpec: wire}, {A: "h1", B: "s0", LinkSpec: wire}, {A: "s0", B: "s1", LinkSpec: wire}},
-		Down:  []string{"s0-s1"}}
+	top := topology.Spec{Kind: "custom", Link: wire, MTU: 4096, Shape: &topology.Custom{
+		Nodes: []topology.CustomNode{{Name: "h0"}, {Name: "h1"}, {Name: "s0", Switch: true}, {Name: "s1", Switch: true}},
+		Links: []topology.CustomLink{{A: "h0", B: "s0", LinkSpec: wire}, {A: "h1", B: "s0", LinkSpec: wire}, {A: "s0", B: "s1", LinkSpec: wire}}},
+		Down: []string{"s0-s1"}}
 	g, err := topology.Build(top)
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +138,7 @@ func TestAllDown(t *testing.T) {
 }
 
 func ExampleText() {
-	g, err := topology.Build(lab.Topology{Kind: "star", Hosts: 2, Link: wire, MTU: 4096})
+	g, err := topology.Build(topology.Spec{Kind: "star", Shape: &topology.Star{Size: 2}, Link: wire, MTU: 4096})
 	if err != nil {
 		panic(err)
 	}

@@ -7,26 +7,25 @@ import (
 	"testing"
 
 	"weft/internal/golden"
-	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 	"weft/orchestrator/topology/render"
 	"weft/units"
 )
 
 // shapes are the networks that are drawn in frames or on grids.
-func shapes() map[string]lab.Topology {
-	slow := lab.LinkSpec{Rate: 10 * units.Gbps, Delay: 5 * units.Microsecond}
-	return map[string]lab.Topology{
-		"torus-4x4":   {Kind: "torus", Dimensions: []int{4, 4}, HostsPerSwitch: 1, Link: wire, Down: []string{"t0-3-t0-0", "t1-1-t2-1"}},
-		"torus-2x3":   {Kind: "torus", Dimensions: []int{2, 3}, HostsPerSwitch: 2, Link: wire},
-		"torus-3x3x3": {Kind: "torus", Dimensions: []int{3, 3, 3}, HostsPerSwitch: 1, Link: wire, Down: []string{"t2-0-0-t0-0-0"}},
-		"torus-2x2x4": {Kind: "torus", Dimensions: []int{2, 2, 4}, HostsPerSwitch: 32, Link: wire},
-		"dragonfly-plus-4": {Kind: "dragonfly-plus", Groups: 4, Leaves: 2, Spines: 2, HostsPerLeaf: 2, Link: wire,
-			Tiers: map[string]lab.LinkSpec{"global": slow}, Down: []string{"spine-1-1-spine-4-1"}},
-		"dragonfly-plus-33": {Kind: "dragonfly-plus", Groups: 33, Leaves: 1, Spines: 4, HostsPerLeaf: 4, Link: wire},
-		"clos-figure-1": {Kind: "clos", Racks: 2, SwitchingRacks: 2, Leaves: 2, Spines: 2, Cores: 2, RacksPerPod: 1, HostsPerLeaf: 2, Link: wire,
+func shapes() map[string]topology.Spec {
+	slow := topology.LinkSpec{Rate: 10 * units.Gbps, Delay: 5 * units.Microsecond}
+	return map[string]topology.Spec{
+		"torus-4x4":   {Kind: "torus", Shape: &topology.Torus{Dimensions: []int{4, 4}, HostsPerSwitch: 1}, Link: wire, Down: []string{"t0-3-t0-0", "t1-1-t2-1"}},
+		"torus-2x3":   {Kind: "torus", Shape: &topology.Torus{Dimensions: []int{2, 3}, HostsPerSwitch: 2}, Link: wire},
+		"torus-3x3x3": {Kind: "torus", Shape: &topology.Torus{Dimensions: []int{3, 3, 3}, HostsPerSwitch: 1}, Link: wire, Down: []string{"t2-0-0-t0-0-0"}},
+		"torus-2x2x4": {Kind: "torus", Shape: &topology.Torus{Dimensions: []int{2, 2, 4}, HostsPerSwitch: 32}, Link: wire},
+		"dragonfly-plus-4": {Kind: "dragonfly-plus", Shape: &topology.DragonflyPlus{Groups: 4, Leaves: 2, Spines: 2, HostsPerLeaf: 2}, Link: wire,
+			Tiers: map[string]topology.LinkSpec{"global": slow}, Down: []string{"spine-1-1-spine-4-1"}},
+		"dragonfly-plus-33": {Kind: "dragonfly-plus", Shape: &topology.DragonflyPlus{Groups: 33, Leaves: 1, Spines: 4, HostsPerLeaf: 4}, Link: wire},
+		"clos-figure-1": {Kind: "clos", Shape: &topology.Clos{Racks: 2, SwitchingRacks: 2, Leaves: 2, Spines: 2, Cores: 2, RacksPerPod: 1, HostsPerLeaf: 2}, Link: wire,
 			Down: []string{"l3-1-1-l4-1-2"}},
-		"clos-narrow": {Kind: "clos", Racks: 8, SwitchingRacks: 3, Leaves: 1, Spines: 1, Cores: 2, RacksPerPod: 4, HostsPerLeaf: 16, Link: wire},
+		"clos-narrow": {Kind: "clos", Shape: &topology.Clos{Racks: 8, SwitchingRacks: 3, Leaves: 1, Spines: 1, Cores: 2, RacksPerPod: 4, HostsPerLeaf: 16}, Link: wire},
 	}
 }
 

@@ -1,0 +1,91 @@
+package topology
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"weft/params"
+)
+
+// drawing are links that a lab has drawn to be absent.
+type drawing struct {
+	of            *Spec
+	links, leaves int
+}
+
+// leavesText is how many leaves lose links.
+var leavesText = regexp.MustCompile(`^[0-9]+ leaves$`)
+
+// Keys implements params.Section.
+func (d *drawing) Keys() []params.Key {
+	random := params.New("random", params.Integer(&d.links, 1, maxLinks), "Leaf-spine links to remove.")
+	among := params.New("among", params.Custom(&d.leaves, d.parse, func(n int) string { return strconv.Itoa(n) + " leaves" },
+		"a number of leaves such as 16 leaves", func() params.Form {
+			return params.Form{Patterns: []string{strings.Trim(leavesText.String(), "^$")}, Example: "16 leaves"}
+		}), "Leaves that lose equally many; default: all.").OrNone()
+	if d.of.Shape == nil {
+		return []params.Key{random, among}
+	}
+	if _, ok := d.of.Shape.(uplinked); !ok {
+		why := fmt.Sprintf("links are drawn in kind %s, not in %s; expected a list of links such as [edge0-agg1]", strings.Join(drawable(), ", "), d.of.Kind)
+		random = random.Only(func() (bool, string) { return false, why })
+		among = among.Only(func() (bool, string) { return false, "" })
+	} else if n := d.most(); n > 0 {
+		among = among.Following(func() (text, source string) { return strconv.Itoa(n) + " leaves", "all leaves" })
+	}
+	return []params.Key{random, among}
+}
+
+// uplinked is a Shape with links between leaves and spines that may be drawn.
+type uplinked interface{ uplinks() (leaves, each int) }
+
+// drawable are the kinds with such links.
+func drawable() (names []string) {
+	for _, k := range kinds {
+		if _, ok := k.new().(uplinked); ok {
+			names = append(names, k.Name)
+		}
+	}
+	return slices.Clip(names)
+}
+
+// most is how many leaves there are.
+func (d *drawing) most() int {
+	leaves, _ := d.of.Shape.(uplinked).uplinks()
+	return leaves
+}
+
+func (d *drawing) parse(text string) (int, error) {
+	count, _, _ := strings.Cut(text, " ")
+	leaves, err := strconv.Atoi(count)
+	if most := d.most(); !leavesText.MatchString(text) || err != nil || leaves < 1 || leaves > most {
+		return 0, fmt.Errorf("%q is not understood; expected 1 leaves to %d leaves", params.Clip(text), most)
+	}
+	return leaves, nil
+}
+
+// Rules draws links between leaves and spines with the seed of the lab: first the leaves that lose some, then as many for each of them.
+func (d *drawing) Rules(r params.Rules) {
+	shape, ok := d.of.Shape.(uplinked)
+	if !ok || d.links == 0 || d.leaves == 0 {
+		return
+	}
+	all, spines := shape.uplinks()
+	switch each := d.links / d.leaves; {
+	case d.links%d.leaves != 0:
+		r.Refuse("random", "%d links are not the same number for each of %d leaves; expected a multiple of %d", d.links, d.leaves, d.leaves)
+	case each >= spines:
+		r.Refuse("random", "%d links of each of %d leaves leave none of its %d; expected at most %d", each, d.leaves, spines, (spines-1)*d.leaves)
+	default:
+		random := rand.New(rand.NewPCG(d.of.seed, 0x2545f4914f6cdd1d))
+		for _, leaf := range random.Perm(all)[:d.leaves] {
+			for _, spine := range random.Perm(spines)[:each] {
+				d.of.Down = append(d.of.Down, fmt.Sprintf("leaf%d-spine%d", leaf, spine))
+			}
+		}
+	}
+}
