@@ -2,10 +2,12 @@ package realtime
 
 import (
 	"encoding/binary"
+	"fmt"
 	"testing"
 
 	"weft/fabric"
 	"weft/internal/clock"
+	"weft/internal/quiettest"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -46,25 +48,28 @@ func TestWritesTelemetry(t *testing.T) {
 
 // Links go down and come up at their instants of lab time.
 func TestMakesChanges(t *testing.T) {
-	const dilation = 20000 // 1 us is 20 ms
-	up, down := true, false
-	ports := []int{0, 2}
-	l := start(t, Config{
-		Network: pair(), Dilation: dilation, Hosts: []Address{host(0), host(1)},
-		Changes: []fabric.Change{{At: 0, Ports: ports, Up: &down}, {At: 5 * units.Microsecond, Ports: ports, Up: &up}},
+	quiettest.Check(t, 3, func() error {
+		const dilation = 20000 // 1 us is 20 ms
+		up, down := true, false
+		ports := []int{0, 2}
+		l := start(t, Config{
+			Network: pair(), Dilation: dilation, Hosts: []Address{host(0), host(1)},
+			Changes: []fabric.Change{{At: 0, Ports: ports, Up: &down}, {At: 5 * units.Microsecond, Ports: ports, Up: &up}},
+		})
+		scale := l.begin(dilation)
+		l.write(0, between(host(0), host(1), 0, make([]byte, 100))) // cut off
+		for scale.Lab(clock.Monotonic()) < 6*units.Microsecond {
+		}
+		frame := between(host(0), host(1), 0, make([]byte, 200))
+		l.write(0, frame)
+		if got := l.read(1); len(got) != len(frame) {
+			return fmt.Errorf("%d bytes came, want the second frame of %d", len(got), len(frame))
+		}
+		if r := l.finish(); r.Network.Cut != 1 || r.Network.Delivered != 1 || r.Broken != "" {
+			return fmt.Errorf("report %+v", r.Network)
+		}
+		return nil
 	})
-	scale := l.begin(dilation)
-	l.write(0, between(host(0), host(1), 0, make([]byte, 100))) // cut off
-	for scale.Lab(clock.Monotonic()) < 6*units.Microsecond {
-	}
-	frame := between(host(0), host(1), 0, make([]byte, 200))
-	l.write(0, frame)
-	if got := l.read(1); len(got) != len(frame) {
-		t.Errorf("%d bytes came, want the second frame of %d", len(got), len(frame))
-	}
-	if r := l.finish(); r.Network.Cut != 1 || r.Network.Delivered != 1 || r.Broken != "" {
-		t.Errorf("report %+v", r.Network)
-	}
 }
 
 // While PFC holds a host back its packets come late by right; one that was ready afterwards does not.

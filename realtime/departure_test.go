@@ -3,11 +3,13 @@ package realtime
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"testing"
 
 	"weft/clocksync"
 	"weft/fabric"
 	"weft/internal/clock"
+	"weft/internal/quiettest"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -23,31 +25,34 @@ func saying(port uint16, body []byte, at units.Time) []byte {
 
 // A stamp of an imperfect clock is no instant: the packet leaves when it says behind all that it carries, which nobody sees.
 func TestDepartureIsCutOffAndKept(t *testing.T) {
-	const dilation = 20000
-	l := start(t, Config{
-		Network: pair(), Dilation: dilation, Hosts: []Address{host(0), host(1)}, Ahead: 10 * units.Microsecond, Departs: true,
+	quiettest.Check(t, 3, func() error {
+		const dilation = 20000
+		l := start(t, Config{
+			Network: pair(), Dilation: dilation, Hosts: []Address{host(0), host(1)}, Ahead: 10 * units.Microsecond, Departs: true,
+		})
+		scale := l.begin(dilation)
+		at := scale.Lab(clock.Monotonic()) + 5*units.Microsecond
+		header := make([]byte, wire.DataSize)
+		(&wire.Data{Flags: wire.Announce, Payload: 1, Size: 1, SentAt: at - units.Millisecond}).Encode(header)
+		l.write(0, saying(wire.Port, header, at))
+		got := l.read(1)
+		arrived := scale.Lab(clock.Monotonic())
+		if udp := udpOf(got); !bytes.Equal(udp[udpLen:], header) || int(binary.BigEndian.Uint16(udp[udpLengthAt:])) != len(udp) {
+			t.Errorf("what arrived is %d bytes of UDP, want the header alone", len(udp))
+		}
+		if sum := onesSum(got[ethLen : ethLen+ipMin]); sum != 0xffff {
+			t.Errorf("the sum over the IPv4 header is %#x", sum)
+		}
+		want := at + 2*(units.Microsecond+(10*units.Gbps).TransmitTime(units.Bytes(len(got)+fcsLen)))
+		r := l.finish()
+		if late := arrived - want; late < 0 || late > r.Delivery.Quantile(1)+units.Microsecond {
+			return fmt.Errorf("arrived %d ps after %d", late, want)
+		}
+		if r.Departure.Count() != 1 || r.QueueDelay.Count() != 1 {
+			t.Errorf("%d departures, %d delays, want one of each", r.Departure.Count(), r.QueueDelay.Count())
+		}
+		return nil
 	})
-	scale := l.begin(dilation)
-	at := scale.Lab(clock.Monotonic()) + 5*units.Microsecond
-	header := make([]byte, wire.DataSize)
-	(&wire.Data{Flags: wire.Announce, Payload: 1, Size: 1, SentAt: at - units.Millisecond}).Encode(header)
-	l.write(0, saying(wire.Port, header, at))
-	got := l.read(1)
-	arrived := scale.Lab(clock.Monotonic())
-	if udp := udpOf(got); !bytes.Equal(udp[udpLen:], header) || int(binary.BigEndian.Uint16(udp[udpLengthAt:])) != len(udp) {
-		t.Errorf("what arrived is %d bytes of UDP, want the header alone", len(udp))
-	}
-	if sum := onesSum(got[ethLen : ethLen+ipMin]); sum != 0xffff {
-		t.Errorf("the sum over the IPv4 header is %#x", sum)
-	}
-	want := at + 2*(units.Microsecond+(10*units.Gbps).TransmitTime(units.Bytes(len(got)+fcsLen)))
-	r := l.finish()
-	if late := arrived - want; late < 0 || late > r.Delivery.Quantile(1)+units.Microsecond {
-		t.Errorf("arrived %d ps after %d", late, want)
-	}
-	if r.Departure.Count() != 1 || r.QueueDelay.Count() != 1 {
-		t.Errorf("%d departures, %d delays, want one of each", r.Departure.Count(), r.QueueDelay.Count())
-	}
 }
 
 func TestOrdinaryTrafficSaysNoDeparture(t *testing.T) {
@@ -93,18 +98,21 @@ func TestLateDepartureMovesTheStamp(t *testing.T) {
 
 // A transparent clock adds the time in its queues to PTP's event messages; here nothing queues.
 func TestTransparentClocksLeaveIdleMessagesAlone(t *testing.T) {
-	const dilation = 20000
-	l := start(t, Config{
-		Network: pair(), Dilation: dilation, Hosts: []Address{host(0), host(1)}, Ahead: 10 * units.Microsecond, Departs: true, Transparent: true,
+	quiettest.Check(t, 3, func() error {
+		const dilation = 20000
+		l := start(t, Config{
+			Network: pair(), Dilation: dilation, Hosts: []Address{host(0), host(1)}, Ahead: 10 * units.Microsecond, Departs: true, Transparent: true,
+		})
+		scale := l.begin(dilation)
+		sync := make([]byte, 44)
+		sync[1] = 2
+		l.write(0, saying(clocksync.EventPort, sync, scale.Lab(clock.Monotonic())+5*units.Microsecond))
+		if got := udpOf(l.read(1))[udpLen:]; !bytes.Equal(got, sync) {
+			return fmt.Errorf("an idle path changed a Sync to %x", got)
+		}
+		if r := l.finish(); r.QueueDelay.Count() != 0 {
+			t.Error("a message of synchronization counts among the delays of data")
+		}
+		return nil
 	})
-	scale := l.begin(dilation)
-	sync := make([]byte, 44)
-	sync[1] = 2
-	l.write(0, saying(clocksync.EventPort, sync, scale.Lab(clock.Monotonic())+5*units.Microsecond))
-	if got := udpOf(l.read(1))[udpLen:]; !bytes.Equal(got, sync) {
-		t.Errorf("an idle path changed a Sync to %x", got)
-	}
-	if r := l.finish(); r.QueueDelay.Count() != 0 {
-		t.Error("a message of synchronization counts among the delays of data")
-	}
 }

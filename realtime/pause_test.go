@@ -3,12 +3,14 @@ package realtime
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"weft/fabric"
 	"weft/internal/clock"
+	"weft/internal/quiettest"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -41,51 +43,54 @@ func (l *lab) notice(h int) wire.Pause {
 
 // A host hears that it is paused and that it may go on; what it sent into the pause says when it really left.
 func TestTellsHostsOfPauses(t *testing.T) {
-	const dilation = 20000 // 1 us is 20 ms
-	l := start(t, Config{
-		Network: jammed(), Dilation: dilation, Hosts: []Address{host(0), host(1)}, Switch: network, Ahead: 50 * units.Microsecond,
+	quiettest.Check(t, 3, func() error {
+		const dilation = 20000 // 1 us is 20 ms
+		l := start(t, Config{
+			Network: jammed(), Dilation: dilation, Hosts: []Address{host(0), host(1)}, Switch: network, Ahead: 50 * units.Microsecond,
+		})
+		scale := l.begin(dilation)
+		const frames = 6
+		first := scale.Lab(clock.Monotonic()) + units.Microsecond
+		for i := range frames {
+			header := make([]byte, udpLen+int(wire.DataSize)+800)
+			binary.BigEndian.PutUint16(header[2:], wire.Port)
+			binary.BigEndian.PutUint16(header[udpLengthAt:], uint16(len(header)))
+			(&wire.Data{Flags: wire.Announce, Payload: 800, Size: 800, SentAt: first + units.Time(i)*units.Microsecond}).Encode(header[udpLen:])
+			l.write(0, between(host(0), host(1), 2, header))
+		}
+		pause, resume := l.notice(0), l.notice(0)
+		for pause.Held && resume.Held { // reminders
+			pause, resume = resume, l.notice(0)
+		}
+		if !pause.Held || resume.Held || pause.Host != 0 || pause.Class != dataClass || resume.Seq != pause.Seq+1 {
+			return fmt.Errorf("told %+v and %+v, want a pause and its end", pause, resume)
+		}
+		if pause.At < first || resume.At <= pause.At || resume.Clears <= resume.At {
+			return fmt.Errorf("told %+v and %+v: instants of lab time in order, with packets left to send", pause, resume)
+		}
+		later := 0
+		var last units.Time
+		for i := range frames {
+			frame := l.read(1)
+			var d wire.Data
+			if err := d.Decode(udpOf(frame)[udpLen:]); err != nil {
+				t.Fatal(err)
+			}
+			if d.SentAt < first+units.Time(i)*units.Microsecond || d.SentAt <= last {
+				return fmt.Errorf("packet %d says that it left at %d", i, d.SentAt)
+			}
+			if last = d.SentAt; d.SentAt > first+units.Time(i)*units.Microsecond {
+				later++
+			}
+		}
+		if later == 0 {
+			return errors.New("no packet says that it left later than it should have")
+		}
+		if r := l.finish(); r.Broken != "" || r.Refused != 0 || r.Network.Delivered != frames {
+			t.Errorf("report %+v", r)
+		}
+		return nil
 	})
-	scale := l.begin(dilation)
-	const frames = 6
-	first := scale.Lab(clock.Monotonic()) + units.Microsecond
-	for i := range frames {
-		header := make([]byte, udpLen+int(wire.DataSize)+800)
-		binary.BigEndian.PutUint16(header[2:], wire.Port)
-		binary.BigEndian.PutUint16(header[udpLengthAt:], uint16(len(header)))
-		(&wire.Data{Flags: wire.Announce, Payload: 800, Size: 800, SentAt: first + units.Time(i)*units.Microsecond}).Encode(header[udpLen:])
-		l.write(0, between(host(0), host(1), 2, header))
-	}
-	pause, resume := l.notice(0), l.notice(0)
-	for pause.Held && resume.Held { // reminders
-		pause, resume = resume, l.notice(0)
-	}
-	if !pause.Held || resume.Held || pause.Host != 0 || pause.Class != dataClass || resume.Seq != pause.Seq+1 {
-		t.Errorf("told %+v and %+v, want a pause and its end", pause, resume)
-	}
-	if pause.At < first || resume.At <= pause.At || resume.Clears <= resume.At {
-		t.Errorf("told %+v and %+v: instants of lab time in order, with packets left to send", pause, resume)
-	}
-	later := 0
-	var last units.Time
-	for i := range frames {
-		frame := l.read(1)
-		var d wire.Data
-		if err := d.Decode(udpOf(frame)[udpLen:]); err != nil {
-			t.Fatal(err)
-		}
-		if d.SentAt < first+units.Time(i)*units.Microsecond || d.SentAt <= last {
-			t.Errorf("packet %d says that it left at %d", i, d.SentAt)
-		}
-		if last = d.SentAt; d.SentAt > first+units.Time(i)*units.Microsecond {
-			later++
-		}
-	}
-	if later == 0 {
-		t.Error("no packet says that it left later than it should have")
-	}
-	if r := l.finish(); r.Broken != "" || r.Refused != 0 || r.Network.Delivered != frames {
-		t.Errorf("report %+v", r)
-	}
 }
 
 // While a pause lasts hosts hear of it again, and once more of its end.
@@ -156,46 +161,49 @@ func (l *lab) writable(h, millis int) bool {
 // Whatever a host runs: while its NIC is paused its frames are read up to what the NIC holds and no further, so that its
 // socket stops being writable; when the pause ends it is again, and nothing was lost.
 func TestPausedHostCannotWrite(t *testing.T) {
-	cfg := jammed()
-	cfg.Ports[3].Rate = units.Mbps // a frame takes 8 ms: host 0 is paused nearly all the time
-	l := start(t, Config{Network: cfg, Dilation: 1, Hosts: []Address{host(0), host(1)}})
-	l.begin(1)
-	if err := unix.SetNonblock(l.hosts[0], true); err != nil {
-		t.Fatal(err)
-	}
-	frame := between(host(0), host(1), 0, make([]byte, 1000))
-	written := 0
-	for l.writable(0, 100) {
-		switch _, err := unix.Write(l.hosts[0], frame); {
-		case err == nil:
-			written++
-		case !errors.Is(err, unix.EAGAIN):
+	quiettest.Check(t, 3, func() error {
+		cfg := jammed()
+		cfg.Ports[3].Rate = units.Mbps // a frame takes 8 ms: host 0 is paused nearly all the time
+		l := start(t, Config{Network: cfg, Dilation: 1, Hosts: []Address{host(0), host(1)}})
+		l.begin(1)
+		if err := unix.SetNonblock(l.hosts[0], true); err != nil {
 			t.Fatal(err)
 		}
-	}
-	var s State
-	l.send(KindLook, nil)
-	l.expect(KindState, &s)
-	if nic := s.Ports[0]; nic.Counters.Pauses[dataClass] == 0 || nic.Queued <= maxNICQueue || nic.Queued > maxNICQueue+maxBurst*2*units.KB {
-		t.Errorf("%d bytes wait in the NIC after %d pauses", nic.Queued, nic.Counters.Pauses[dataClass])
-	}
-	if len(s.Waiting) == 0 {
-		t.Error("nobody waits for anybody")
-	}
-	l.send(KindChange, fabric.Change{Ports: []int{3}, Line: &fabric.Line{Rate: 10 * units.Gbps, Delay: units.Microsecond}})
-	var did Did
-	if l.expect(KindDid, &did); did.Error != "" {
-		t.Fatal(did.Error)
-	}
-	for i := range written {
-		if got := l.read(1); len(got) != len(frame) {
-			t.Fatalf("frame %d has %d bytes", i, len(got))
+		frame := between(host(0), host(1), 0, make([]byte, 1000))
+		written := 0
+		for l.writable(0, 100) {
+			switch _, err := unix.Write(l.hosts[0], frame); {
+			case err == nil:
+				written++
+			case !errors.Is(err, unix.EAGAIN):
+				t.Fatal(err)
+			}
 		}
-	}
-	if !l.writable(0, 1000) {
-		t.Error("the socket takes nothing after the pause")
-	}
-	if r := l.finish(); r.Broken != "" || r.Refused != 0 || r.Network.Dropped != 0 || r.Network.Delivered != int64(written) {
-		t.Errorf("%d frames were written; report %+v", written, r)
-	}
+		var s State
+		l.send(KindLook, nil)
+		l.expect(KindState, &s)
+		if nic := s.Ports[0]; nic.Counters.Pauses[dataClass] == 0 || nic.Queued <= maxNICQueue || nic.Queued > maxNICQueue+maxBurst*2*units.KB {
+			return fmt.Errorf("%d bytes wait in the NIC after %d pauses", nic.Queued, nic.Counters.Pauses[dataClass])
+		}
+		if len(s.Waiting) == 0 {
+			return errors.New("nobody waits for anybody")
+		}
+		l.send(KindChange, fabric.Change{Ports: []int{3}, Line: &fabric.Line{Rate: 10 * units.Gbps, Delay: units.Microsecond}})
+		var did Did
+		if l.expect(KindDid, &did); did.Error != "" {
+			t.Fatal(did.Error)
+		}
+		for i := range written {
+			if got := l.read(1); len(got) != len(frame) {
+				t.Fatalf("frame %d has %d bytes", i, len(got))
+			}
+		}
+		if !l.writable(0, int(quiettest.Patience.Milliseconds())) {
+			t.Error("the socket takes nothing after the pause")
+		}
+		if r := l.finish(); r.Broken != "" || r.Refused != 0 || r.Network.Dropped != 0 || r.Network.Delivered != int64(written) {
+			t.Errorf("%d frames were written; report %+v", written, r)
+		}
+		return nil
+	})
 }

@@ -18,6 +18,7 @@ import (
 	"weft/fabric"
 	"weft/internal/clock"
 	"weft/internal/control"
+	"weft/internal/quiettest"
 	"weft/transport/wire"
 	"weft/units"
 )
@@ -74,7 +75,7 @@ func start(t *testing.T, cfg Config) *lab {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tv := unix.NsecToTimeval(int64(5 * time.Second))
+		tv := unix.NsecToTimeval(int64(quiettest.Patience))
 		_ = unix.SetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_SNDBUF, 4<<20)
 		_ = unix.SetsockoptTimeval(fds[1], unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv)
 		l.hosts = append(l.hosts, fds[1])
@@ -95,13 +96,19 @@ func (l *lab) send(kind string, v any, fds ...int) {
 	}
 }
 
-func (l *lab) expect(kind string, v any) {
-	l.t.Helper()
+// next returns the next message that does not only say that the process is alive.
+func (l *lab) next() (control.Message, error) {
 	m, _, err := l.conn.Recv()
 	for err == nil && (m.Kind == KindAlive || m.Kind == KindSteps) {
 		l.alive++
 		m, _, err = l.conn.Recv()
 	}
+	return m, err
+}
+
+func (l *lab) expect(kind string, v any) {
+	l.t.Helper()
+	m, err := l.next()
 	if err == nil && m.Kind != kind {
 		err = fmt.Errorf("%q came where %q was expected", m.Kind, kind)
 	}
@@ -113,12 +120,22 @@ func (l *lab) expect(kind string, v any) {
 	}
 }
 
-// begin starts lab time and returns its scale.
+// begin starts lab time and returns its scale. What was written before is early, what is written after is not.
 func (l *lab) begin(dilation float64) labtime.Scale {
+	l.settle()
 	l.t0 = clock.Monotonic()
 	l.send(KindStart, Start{T0: l.t0})
-	time.Sleep(20 * time.Millisecond) // it has been told; frames are no longer early
+	l.settle()
 	return labtime.Scale{T0: l.t0, Dilation: dilation}
+}
+
+// settle waits until what was sent and written has been read.
+func (l *lab) settle() {
+	l.t.Helper()
+	l.send(KindLook, nil)
+	if m, err := l.next(); err != nil || m.Kind != KindState && m.Kind != KindDid { // the latter before lab time begins: why not
+		l.t.Fatalf("answered %q, %v", m.Kind, err)
+	}
 }
 
 func (l *lab) finish() Report {
@@ -159,88 +176,100 @@ func between(src, dst Address, tos uint8, body []byte) []byte {
 }
 
 func TestCarriesAFrameInLabTime(t *testing.T) {
-	const dilation = 20000 // 1 us is 20 ms
-	l := start(t, Config{Network: pair(), Dilation: dilation, Hosts: []Address{host(0), host(1)}})
-	early := between(host(0), host(1), 0, make([]byte, 100))
-	l.write(0, early)
-	scale := l.begin(dilation)
+	quiettest.Check(t, 3, func() error {
+		const dilation = 20000 // 1 us is 20 ms
+		l := start(t, Config{Network: pair(), Dilation: dilation, Hosts: []Address{host(0), host(1)}})
+		early := between(host(0), host(1), 0, make([]byte, 100))
+		l.write(0, early)
+		scale := l.begin(dilation)
 
-	frame := between(host(0), host(1), 0, make([]byte, 1000-ethLen-ipMin-fcsLen)) // 1000 bytes on the wire
-	before := clock.Monotonic()
-	l.write(0, frame)
-	got := l.read(1)
-	took := scale.LabSpan(clock.Monotonic() - before)
-	// Two links of 1 us, and 0.8 us to put 1000 bytes on each.
-	want := 3600 * units.Nanosecond
-	if mac := host(1).MAC; !slices.Equal(got[:6], mac[:]) || !slices.Equal(got[6:], frame[6:]) {
-		t.Errorf("delivered % x, want its destination's MAC and the rest unchanged", got)
-	}
-	r := l.finish()
-	if late := took - want; late < 0 || late > r.Delivery.Quantile(1)+units.Microsecond {
-		t.Errorf("took %d ps of lab time, want %d and up to %d more", took, want, r.Delivery.Quantile(1))
-	}
-	if r.Early != 1 || r.Network.Delivered != 1 || r.Delivery.Count() != 1 || r.Broken != "" {
-		t.Errorf("report %+v, want 1 early and 1 delivered", r)
-	}
+		frame := between(host(0), host(1), 0, make([]byte, 1000-ethLen-ipMin-fcsLen)) // 1000 bytes on the wire
+		before := clock.Monotonic()
+		l.write(0, frame)
+		got := l.read(1)
+		took := scale.LabSpan(clock.Monotonic() - before)
+		// Two links of 1 us, and 0.8 us to put 1000 bytes on each.
+		want := 3600 * units.Nanosecond
+		if mac := host(1).MAC; !slices.Equal(got[:6], mac[:]) || !slices.Equal(got[6:], frame[6:]) {
+			t.Errorf("delivered % x, want its destination's MAC and the rest unchanged", got)
+		}
+		r := l.finish()
+		if late := took - want; late < 0 || late > r.Delivery.Quantile(1)+units.Microsecond {
+			return fmt.Errorf("took %d ps of lab time, want %d and up to %d more", took, want, r.Delivery.Quantile(1))
+		}
+		if r.Early != 1 || r.Network.Delivered != 1 || r.Delivery.Count() != 1 || r.Broken != "" {
+			t.Errorf("report %+v, want 1 early and 1 delivered", r)
+		}
+		return nil
+	})
 }
 
 func TestHoldsDataUntilItsDeparture(t *testing.T) {
-	const dilation = 20000
-	l := start(t, Config{
-		Network: pair(), Dilation: dilation, Hosts: []Address{host(0), host(1)}, Ahead: 10 * units.Microsecond,
+	quiettest.Check(t, 3, func() error {
+		const dilation = 20000
+		l := start(t, Config{
+			Network: pair(), Dilation: dilation, Hosts: []Address{host(0), host(1)}, Ahead: 10 * units.Microsecond,
+		})
+		scale := l.begin(dilation)
+		at := scale.Lab(clock.Monotonic()) + 5*units.Microsecond
+		header := make([]byte, udpLen+int(wire.DataSize))
+		binary.BigEndian.PutUint16(header[2:], wire.Port)
+		binary.BigEndian.PutUint16(header[udpLengthAt:], uint16(len(header)))
+		(&wire.Data{Flags: wire.Announce, Payload: 1, Size: 1, SentAt: at}).Encode(header[udpLen:])
+		frame := between(host(0), host(1), 2, header)
+		l.write(0, frame)
+		l.read(1)
+		arrived := scale.Lab(clock.Monotonic())
+		wire := units.Bytes(len(frame) + fcsLen)
+		want := at + 2*(units.Microsecond+(10*units.Gbps).TransmitTime(wire))
+		r := l.finish()
+		// What comes on top of the schedule is lateness, of the fabric as it says, and of this test.
+		if late := arrived - want; late < 0 || late > r.Delivery.Quantile(1)+units.Microsecond {
+			return fmt.Errorf("left at %d and arrived at %d ps, want %d and up to %d more", at, arrived, want, r.Delivery.Quantile(1))
+		}
+		if r.Departure.Count() != 1 || r.QueueDelay.Count() != 1 || r.Departure.Quantile(1) != 0 {
+			return fmt.Errorf("departures %+v, want one that was on time", r.Departure)
+		}
+		return nil
 	})
-	scale := l.begin(dilation)
-	at := scale.Lab(clock.Monotonic()) + 5*units.Microsecond
-	header := make([]byte, udpLen+int(wire.DataSize))
-	binary.BigEndian.PutUint16(header[2:], wire.Port)
-	binary.BigEndian.PutUint16(header[udpLengthAt:], uint16(len(header)))
-	(&wire.Data{Flags: wire.Announce, Payload: 1, Size: 1, SentAt: at}).Encode(header[udpLen:])
-	frame := between(host(0), host(1), 2, header)
-	l.write(0, frame)
-	l.read(1)
-	arrived := scale.Lab(clock.Monotonic())
-	wire := units.Bytes(len(frame) + fcsLen)
-	want := at + 2*(units.Microsecond+(10*units.Gbps).TransmitTime(wire))
-	r := l.finish()
-	// What comes on top of the schedule is lateness, of the fabric as it says, and of this test.
-	if late := arrived - want; late < 0 || late > r.Delivery.Quantile(1)+units.Microsecond {
-		t.Errorf("left at %d and arrived at %d ps, want %d and up to %d more", at, arrived, want, r.Delivery.Quantile(1))
-	}
-	if r.Departure.Count() != 1 || r.QueueDelay.Count() != 1 || r.Departure.Quantile(1) != 0 {
-		t.Errorf("departures %+v, want one that was on time", r.Departure)
-	}
 }
 
 // Nodes send what leaves at lab time 0 before that has come.
 func TestHoldsDataThatComesBeforeTheStart(t *testing.T) {
-	const dilation = 20000
-	l := start(t, Config{
-		Network: pair(), Dilation: dilation, Hosts: []Address{host(0), host(1)}, Ahead: 10 * units.Microsecond,
+	quiettest.Check(t, 3, func() error {
+		const dilation = 20000
+		l := start(t, Config{
+			Network: pair(), Dilation: dilation, Hosts: []Address{host(0), host(1)}, Ahead: 10 * units.Microsecond,
+		})
+		header := make([]byte, udpLen+int(wire.DataSize))
+		binary.BigEndian.PutUint16(header[2:], wire.Port)
+		binary.BigEndian.PutUint16(header[udpLengthAt:], uint16(len(header)))
+		(&wire.Data{Flags: wire.Announce, Payload: 1, Size: 1}).Encode(header[udpLen:])
+		frame := between(host(0), host(1), 2, header)
+		l.write(0, frame) // nobody knows yet when 0 will be
+		l.settle()
+		l.send(KindStart, Start{T0: clock.Monotonic() + int64(100*time.Millisecond)}) // 5 us
+		l.settle()
+		l.write(0, frame)
+		l.read(1)
+		if r := l.finish(); r.Early != 1 || r.Network.Delivered != 1 || r.Departure.Quantile(1) != 0 {
+			return fmt.Errorf("%d early, %d delivered, departure late by %d ps, want the second frame punctual", r.Early, r.Network.Delivered, r.Departure.Quantile(1))
+		}
+		return nil
 	})
-	header := make([]byte, udpLen+int(wire.DataSize))
-	binary.BigEndian.PutUint16(header[2:], wire.Port)
-	binary.BigEndian.PutUint16(header[udpLengthAt:], uint16(len(header)))
-	(&wire.Data{Flags: wire.Announce, Payload: 1, Size: 1}).Encode(header[udpLen:])
-	frame := between(host(0), host(1), 2, header)
-	l.write(0, frame) // nobody knows yet when 0 will be
-	time.Sleep(20 * time.Millisecond)
-	l.send(KindStart, Start{T0: clock.Monotonic() + int64(100*time.Millisecond)}) // 5 us
-	time.Sleep(20 * time.Millisecond)
-	l.write(0, frame)
-	l.read(1)
-	if r := l.finish(); r.Early != 1 || r.Network.Delivered != 1 || r.Departure.Quantile(1) != 0 {
-		t.Errorf("%d early, %d delivered, departure late by %d ps, want the second frame punctual", r.Early, r.Network.Delivered, r.Departure.Quantile(1))
-	}
 }
 
 // With nothing to carry, the orchestrator still hears that the process is not stuck.
 func TestSaysThatItIsAlive(t *testing.T) {
-	l := start(t, Config{Network: pair(), Dilation: 1000, Hosts: []Address{host(0), host(1)}})
-	l.begin(1000)
-	time.Sleep(2*AliveEvery + AliveEvery/2)
-	if l.finish(); l.alive < 2 || l.alive > 4 {
-		t.Errorf("said %d times in two and a half periods that it is alive", l.alive)
-	}
+	quiettest.Check(t, 3, func() error {
+		l := start(t, Config{Network: pair(), Dilation: 1000, Hosts: []Address{host(0), host(1)}})
+		l.begin(1000)
+		time.Sleep(2*AliveEvery + AliveEvery/2)
+		if l.finish(); l.alive < 2 || l.alive > 4 {
+			return fmt.Errorf("said %d times in two and a half periods that it is alive", l.alive)
+		}
+		return nil
+	})
 }
 
 // A host that sends faster than its line is not read from until its NIC has sent what it holds: nothing is lost, and
@@ -270,45 +299,48 @@ func TestLeavesAFullNICAlone(t *testing.T) {
 }
 
 func TestMarksAndSamplesACongestedQueue(t *testing.T) {
-	const dilation = 20000
-	network := pair()
-	network.Ports[3].Rate = units.Gbps
-	network.Ports[3].ECN = fabric.ECNConfig{On: true, Kmin: 1, Kmax: 1, Pmax: 1}
-	l := start(t, Config{
-		Network: network, Dilation: dilation, Hosts: []Address{host(0), host(1)}, Sample: units.Microsecond,
+	quiettest.Check(t, 3, func() error {
+		const dilation = 20000
+		network := pair()
+		network.Ports[3].Rate = units.Gbps
+		network.Ports[3].ECN = fabric.ECNConfig{On: true, Kmin: 1, Kmax: 1, Pmax: 1}
+		l := start(t, Config{
+			Network: network, Dilation: dilation, Hosts: []Address{host(0), host(1)}, Sample: units.Microsecond,
+		})
+		l.begin(dilation)
+		for range 4 {
+			l.write(0, between(host(0), host(1), 2, make([]byte, 462)))
+		}
+		marks := 0
+		for range 4 {
+			got := l.read(1)
+			d, ok := parseIPv4(got)
+			if !ok || onesSum(got[ethLen:ethLen+ipMin]) != 0xffff {
+				t.Fatalf("delivered a broken header: % x", got[:ethLen+ipMin])
+			}
+			if d.ecn() == fabric.CE {
+				marks++
+			}
+		}
+		l.send(KindStop, nil)
+		var samples []Sample
+		l.expect(KindSamples, &samples)
+		var r Report
+		l.expect(KindReport, &r)
+		// 500 bytes take 0.4 us on the NIC and 4 us on the slow port: one goes at once, three wait. A frame is marked
+		// when it leaves others behind: neither the first, which finds the line free, nor the last.
+		if marks != 2 || r.Network.Marks != int64(marks) {
+			return fmt.Errorf("%d frames are marked, the network marked %d", marks, r.Network.Marks)
+		}
+		samples = slices.DeleteFunc(samples, func(s Sample) bool { return s.Port == 0 }) // frames wait for the NIC too
+		if len(samples) == 0 || samples[0].Port != 3 || samples[0].Queued%500 != 0 {
+			return fmt.Errorf("samples %+v, want multiples of 500 bytes in port 3", samples)
+		}
+		if n := len(samples); n > 0 && (samples[n-1].Marks == 0 || samples[n-1].Marks > int64(marks) || samples[0].Marks > samples[n-1].Marks) {
+			return fmt.Errorf("samples %+v of %d marks", samples, marks)
+		}
+		return nil
 	})
-	l.begin(dilation)
-	for range 4 {
-		l.write(0, between(host(0), host(1), 2, make([]byte, 462)))
-	}
-	marks := 0
-	for range 4 {
-		got := l.read(1)
-		d, ok := parseIPv4(got)
-		if !ok || onesSum(got[ethLen:ethLen+ipMin]) != 0xffff {
-			t.Fatalf("delivered a broken header: % x", got[:ethLen+ipMin])
-		}
-		if d.ecn() == fabric.CE {
-			marks++
-		}
-	}
-	l.send(KindStop, nil)
-	var samples []Sample
-	l.expect(KindSamples, &samples)
-	var r Report
-	l.expect(KindReport, &r)
-	// 500 bytes take 0.4 us on the NIC and 4 us on the slow port: one goes at once, three wait. A frame is marked
-	// when it leaves others behind: neither the first, which finds the line free, nor the last.
-	if marks != 2 || r.Network.Marks != int64(marks) {
-		t.Errorf("%d frames are marked, the network marked %d", marks, r.Network.Marks)
-	}
-	samples = slices.DeleteFunc(samples, func(s Sample) bool { return s.Port == 0 }) // frames wait for the NIC too
-	if len(samples) == 0 || samples[0].Port != 3 || samples[0].Queued%500 != 0 {
-		t.Errorf("samples %+v, want multiples of 500 bytes in port 3", samples)
-	}
-	if n := len(samples); n > 0 && (samples[n-1].Marks == 0 || samples[n-1].Marks > int64(marks) || samples[0].Marks > samples[n-1].Marks) {
-		t.Errorf("samples %+v of %d marks", samples, marks)
-	}
 }
 
 func TestAnswersARPAndCountsWhatItCannotCarry(t *testing.T) {
