@@ -196,6 +196,14 @@ func TestPrivInterruptedInDocker(t *testing.T) {
 			d := newDesk(t)
 			d.run("clean") // empty control groups of labs that other tests killed
 			p := d.start("run", lib(t, "quickstart.yaml"), "--runtime", "docker", "--dilation", slow)
+			if what := eventually(patience, func() string { // before it says anything the signal may end it as it ends any program
+				if p.stderr.String() == "" && len(d.runs()) == 0 && p.running() {
+					return "it says nothing"
+				}
+				return ""
+			}); what != "" {
+				t.Fatal(what)
+			}
 			<-time.After(c.after)
 			p.signal(syscall.SIGINT)
 			if c.again > 0 {

@@ -46,7 +46,7 @@ func TestPrivToolsInNodes(t *testing.T) {
 func pingsEveryHost(t *testing.T, d *desk) {
 	g := graphOf(t, byHand)
 	for h := 1; h < g.Hosts; h++ {
-		d.run("exec", "h0", "--", "ping", "-c1", "-W2", fmt.Sprint("h", h)).wantCode(0)
+		d.run("exec", "h0", "--", "ping", "-c1", "-W60", fmt.Sprint("h", h)).wantCode(0)
 	}
 }
 
@@ -132,8 +132,8 @@ func TestPrivDissectorOnACapture(t *testing.T) {
 	for _, b := range cnp {
 		text += fmt.Sprintf(`\x%02x`, b)
 	}
-	p := d.start("capture", "h0", "-w", "h0.pcapng", "--for", "3s")
-	if what := eventually(wait, func() string {
+	p := d.start("capture", "h0", "-w", "h0.pcapng", "--for", "10s")
+	if what := eventually(patience, func() string {
 		if strings.Contains(p.stderr.String(), "capturing") {
 			return ""
 		}

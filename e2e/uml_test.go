@@ -60,7 +60,7 @@ func TestPrivUMLInterrupted(t *testing.T) {
 	before := look(t)
 	d := newDesk(t)
 	p := d.start("run", d.lab("long.yaml", strings.Replace(long, "hosts: 4", "hosts: 2", 1)), "--kernel", "uml", "--engine", "emu", "--dilation", "200000")
-	if what := eventually(time.Minute, func() string {
+	if what := eventually(patience, func() string {
 		if len(d.runs()) == 0 {
 			return "no run has begun: " + p.stderr.String()
 		}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weft/internal/quiettest"
 )
 
 // accept calls Accept in the background.
@@ -32,7 +34,7 @@ func accept(owner int, patience time.Duration) <-chan struct {
 
 // Who listens and who calls each find the other to be who it should be, and from then on nobody listens.
 func TestAcceptAndDial(t *testing.T) {
-	got := accept(os.Getuid(), 10*time.Second)
+	got := accept(os.Getuid(), quiettest.Patience)
 	c, err := Dial(t.Context(), os.Getpid())
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +61,7 @@ func TestAcceptAndDial(t *testing.T) {
 
 // A caller who is not the owner is hung up on, and does not keep the owner out.
 func TestAcceptRefusesStrangers(t *testing.T) {
-	got := accept(os.Getuid()+1, 300*time.Millisecond)
+	got := accept(os.Getuid()+1, 2*time.Second)
 	c, err := Dial(t.Context(), os.Getpid())
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +73,7 @@ func TestAcceptRefusesStrangers(t *testing.T) {
 	if a := <-got; a.conn != nil || a.err == nil || !strings.Contains(a.err.Error(), "nobody took control") {
 		t.Errorf("got %v", a.err)
 	}
-	got = accept(os.Getuid()+1, 10*time.Second)
+	got = accept(os.Getuid()+1, quiettest.Patience)
 	for range maxStrangers {
 		c, err := Dial(t.Context(), os.Getpid())
 		if err != nil {

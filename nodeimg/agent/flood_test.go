@@ -1,12 +1,14 @@
 package agent
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/quiettest"
 	"weft/transport"
 	"weft/transport/cc/ccm"
 	"weft/transport/cc/dcqcn"
@@ -126,8 +128,7 @@ func TestFloodOfForgedNotices(t *testing.T) {
 		})
 		return last, c, bad, forged
 	}
-	var best float64
-	for range 3 { // a busy machine delays either
+	quiettest.Check(t, 3, func() error {
 		alone, _, _, _ := run(0)
 		if alone == 0 {
 			t.Skip("the port is taken") // and what has it is not to be flooded
@@ -135,12 +136,15 @@ func TestFloodOfForgedNotices(t *testing.T) {
 		flooded, c, bad, forged := run(time.Millisecond)
 		slower := float64(flooded)/float64(alone) - 1
 		t.Logf("alone %v, with %d forged notices %v: %+.2f %%; %d refused by the endpoint, %d in all", alone, forged, flooded, 100*slower, c.Refused, bad)
-		if c.Notices > 1 || c.Repaths != 0 || c.Refused < forged/2 || bad < forged*9/10 {
-			t.Errorf("%d forged, %d refused in all; by the endpoint %d refused, %d heeded", forged, bad, c.Refused, c.Notices)
+		if c.Notices > 1 || c.Repaths != 0 {
+			t.Errorf("%d forged, %d heeded", forged, c.Notices)
 		}
-		if best = slower; best <= 0.05 {
-			return
+		if c.Refused < forged/2 || bad < forged*9/10 { // who reads late loses some
+			return fmt.Errorf("%d forged, %d refused in all, %d of them by the endpoint", forged, bad, c.Refused)
 		}
-	}
-	t.Errorf("%.1f %% slower", 100*best)
+		if slower > 0.05 {
+			return fmt.Errorf("%.1f %% slower", 100*slower)
+		}
+		return nil
+	})
 }

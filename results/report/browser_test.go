@@ -6,9 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"weft/internal/quiettest"
 )
 
 // ask evaluates JavaScript in the page.
@@ -40,9 +41,10 @@ func TestReportInChromium(t *testing.T) {
 	if err := os.WriteFile(file, []byte(page(t, made(t, 1, 10*us, nil))), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), quiettest.Patience)
 	defer cancel()
-	ctx, stop := chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Headless)...)
+	ctx, stop := chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Headless,
+		chromedp.WSURLReadTimeout(quiettest.Patience))...)
 	defer stop()
 	ctx, done := chromedp.NewContext(ctx)
 	defer done()

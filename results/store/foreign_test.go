@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/quiettest"
 	"weft/results/record"
 )
 
@@ -95,7 +96,7 @@ func TestPipesAndDevicesAreRefused(t *testing.T) {
 	}()
 	select {
 	case <-told:
-	case <-time.After(10 * time.Second):
+	case <-time.After(quiettest.Patience):
 		t.Fatal("a pipe without a writer is waited for")
 	}
 }
