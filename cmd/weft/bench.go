@@ -17,6 +17,7 @@ import (
 	"weft/orchestrator/benchmark"
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
+	"weft/orchestrator/labfile"
 	"weft/results/record"
 	"weft/results/store"
 	"weft/transport"
@@ -256,11 +257,11 @@ func (f *benchFlags) network() (text []byte, name string, err error) {
 		}
 		return []byte(made), f.topology, nil
 	}
-	src, err := openLab(f.labFile, false)
+	src, err := labfile.Open(f.labFile, false)
 	if err != nil {
 		return nil, "", usageError{err}
 	}
-	labs, err := lab.Parse(src.name, src.text, lab.Options{Set: f.set, Engine: f.engine, Read: src.read})
+	labs, err := lab.Parse(src.Name, src.Text, lab.Options{Set: f.set, Engine: f.engine, Read: src.Read})
 	if err != nil {
 		return nil, "", err
 	}
@@ -270,7 +271,7 @@ func (f *benchFlags) network() (text []byte, name string, err error) {
 	if len(f.transports) == 0 {
 		f.transports = []string{labs[0].Transport.Kind}
 	}
-	return src.text, src.name, nil
+	return src.Text, src.Name, nil
 }
 
 // draw writes the chart of all tables.

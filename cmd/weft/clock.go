@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -51,40 +50,6 @@ func (a *app) clock(ctx context.Context, names []string, span string, flags runF
 			return usagef("--for %q; expected a time such as 50ms", span)
 		}
 	}
-	flags.only = func(l *lab.Lab) error { return clocksAlone(l, length) }
+	flags.only = func(l *lab.Lab) error { return l.ClocksAlone(length) }
 	return a.run(ctx, names, flags)
-}
-
-// clocksAlone takes the workload out of a lab, and the expectations that are not about clocks.
-func clocksAlone(l *lab.Lab, length units.Time) error {
-	if l.Clocks.Kind().Perfect {
-		return l.Errorf("clocks.sync", "perfect clocks leave nothing to measure; try --set clocks.sync=huygens")
-	}
-	if l.Clocks.Sample == 0 {
-		return l.Errorf("clocks.sample", "off leaves nothing to measure; expected an interval such as 10us")
-	}
-	l.Workload = nil
-	l.Measure.Rates, l.Measure.Events = 0, ""
-	var kept []lab.Expectation
-	for _, e := range l.Expect {
-		if strings.HasPrefix(e.Text, "clock_") {
-			kept = append(kept, e)
-		}
-	}
-	l.Expect = kept
-	var sources []lab.Source
-	for _, s := range l.Sources {
-		if !strings.HasPrefix(s.Path, "workload.") {
-			sources = append(sources, s)
-		}
-	}
-	l.Sources = sources
-	switch {
-	case length > 0:
-		l.Clocks.For = length
-	case l.Clocks.For > 0:
-	default:
-		l.Clocks.For = l.Clocks.Alone()
-	}
-	return nil
 }

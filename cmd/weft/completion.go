@@ -229,7 +229,7 @@ func settings(args []string, toComplete string) (out []string) {
 		return nil
 	}
 	before := toComplete[:strings.LastIndexByte(toComplete, ',')+1]
-	for _, key := range []string{"rate", "delay", "loss", "bit_errors", "duplicate", "reorder", "reorder_by", "jitter"} {
+	for _, key := range deploy.Properties() {
 		out = append(out, before+key+"=")
 	}
 	return out

@@ -14,6 +14,7 @@ import (
 
 	"weft/orchestrator/deploy"
 	"weft/orchestrator/lab"
+	"weft/orchestrator/labfile"
 	orchestrate "weft/orchestrator/run"
 )
 
@@ -88,15 +89,15 @@ func (a *app) request(flags *labFlags, name string) (*deploy.Request, *lab.Lab, 
 	if err != nil {
 		return nil, nil, err
 	}
-	path := files[0].name
-	if name != stdin {
+	path := files[0].Name
+	if name != labfile.Stdin {
 		if path, err = filepath.Abs(path); err != nil {
 			return nil, nil, err
 		}
 	}
 	return &deploy.Request{
-		File: path, Text: files[0].text, Set: flags.set, Engine: flags.engine, Version: versionText(), Read: files[0].read,
-	}, files[0].labs[0], nil
+		File: path, Text: files[0].Text, Set: flags.set, Engine: flags.engine, Version: versionText(), Read: files[0].Read,
+	}, files[0].Labs[0], nil
 }
 
 // deployPlan says what deploying would do.
@@ -281,7 +282,7 @@ func labNamed(arg string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return files[0].labs[0].Name, nil
+	return files[0].Labs[0].Name, nil
 }
 
 // onDeployed does something with the deployed lab that an argument means, or, with none, with the only one.

@@ -28,7 +28,7 @@ func (a *app) describe(cmd *cobra.Command, flags *labFlags, show func(*lab.Lab, 
 		if err != nil {
 			return err
 		}
-		labs := files[0].labs
+		labs := files[0].Labs
 		if len(labs) > 1 {
 			fmt.Fprintf(a.stderr, "%s sweeps over %s; this is the first: %s. Choose another with --set.\n",
 				args[0], plural(len(labs), "run"), table.Point(labs[0].Point))

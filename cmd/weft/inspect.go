@@ -3,14 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"weft/orchestrator/deploy"
-	"weft/units"
 )
 
 func (a *app) inspectCommand() *cobra.Command {
@@ -52,7 +48,7 @@ func (a *app) inspect(h *deploy.Handle, asJSON bool) error {
 	if asJSON {
 		err = writeJSON(a.stdout, s)
 	} else {
-		err = showState(a.stdout, s)
+		err = s.Show(a.stdout)
 	}
 	if err == nil && s.Broken != "" {
 		err = fmt.Errorf("lab %s is broken: weft destroy %s takes it down", s.Lab, s.Lab)
@@ -93,7 +89,7 @@ func (a *app) checkLinks(ctx context.Context, h *deploy.Handle, links int, asJSO
 	if asJSON {
 		err = writeJSON(a.stdout, all)
 	} else {
-		err = showMeasured(a.stdout, all, of)
+		err = deploy.ShowMeasured(a.stdout, all, of)
 	}
 	if err == nil && missed+untried > 0 {
 		return errMissed
@@ -101,118 +97,9 @@ func (a *app) checkLinks(ctx context.Context, h *deploy.Handle, links int, asJSO
 	return err
 }
 
-// showMeasured prints what was asked for beside what was measured.
-func showMeasured(w io.Writer, all []deploy.Measured, of deploy.Checked) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "link\tmeasured over\trate asked\tgot\tdelay asked\tgot\tloss asked\tgot\t")
-	for _, m := range all {
-		if !m.Tried {
-			fmt.Fprintf(t, "%s\tnot measured: %s\n", m.Link, m.Why)
-			continue
-		}
-		verdict := "ok"
-		if !m.OK {
-			verdict = "missed: " + m.Bad
-		}
-		if m.OK && m.Bound {
-			verdict = fmt.Sprintf("ok, but its own rate of %s was not measured above %s", gbps(m.LinkRateBPS), gbps(m.RateBPS))
-		}
-		got := gbps(m.RateBPS)
-		if m.RateBPS == 0 { // of a link on which packets overtake each other
-			got = "-"
-		}
-		if m.Tries > 1 {
-			verdict += fmt.Sprintf(" (try %d)", m.Tries)
-		}
-		fmt.Fprintf(t, "%s\t%s to %s, %s\t%s\t%s\t%.5g us\t%.5g us\t%.3g%%\t%.3g%%\t%s\n", m.Link, m.From, m.To, plural(m.Hops, "link"),
-			gbps(m.AskedRateBPS), got, m.AskedDelayUS, m.DelayUS, 100*m.AskedLoss, 100*m.Loss, verdict)
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "%d of %s; rate, delay and loss are those of the whole way over which a link was measured\n", len(all), plural(of.Links, "link"))
-	return err
-}
-
-// gbps prints a rate with its unit to four digits.
-func gbps(bps float64) string {
-	switch {
-	case bps >= 1e9:
-		return fmt.Sprintf("%.4gGbps", bps/1e9)
-	case bps >= 1e6:
-		return fmt.Sprintf("%.4gMbps", bps/1e6)
-	}
-	return fmt.Sprintf("%.4gkbps", bps/1e3)
-}
-
 func first(args []string) string {
 	if len(args) == 0 {
 		return ""
 	}
 	return args[0]
-}
-
-// showState prints a deployed lab for people.
-func showState(w io.Writer, s *deploy.State) error {
-	fmt.Fprintf(w, "%s: %s\n", s.Lab, s.Topology)
-	fmt.Fprintf(w, "up since %s; runtime %s, datapath %s, dilation %g, addresses %s; lab time %.3f ms\n",
-		s.Began.Local().Format(time.DateTime), s.Runtime, s.Datapath, s.Dilation, s.Subnet, s.NowUS/1e3)
-	fmt.Fprintf(w, "memory: %s\n", s.Memory)
-	if s.Broken != "" {
-		fmt.Fprintf(w, "broken: %s\n", s.Broken)
-	}
-	for _, n := range s.Notes {
-		fmt.Fprintf(w, "note: %s\n", n)
-	}
-	fmt.Fprintln(w)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "node\ttier\taddress\tstate\tprocess")
-	for _, n := range s.Nodes {
-		pid := ""
-		if n.PID != 0 {
-			pid = fmt.Sprint(n.PID)
-		}
-		state := n.State
-		if n.Unplugged {
-			state += ", without its interface"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", n.Name, n.Tier, n.Address, state, pid)
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
-	fmt.Fprintln(t, "link\tstate\trate\tdelay\tloss\tqueued\tpackets\tmarked\tdropped\t")
-	for _, k := range s.Links {
-		changed := ""
-		if k.Changed {
-			changed = "(changed)"
-		}
-		var queued, packets, marks, drops int64
-		for _, p := range k.Ports {
-			queued, packets, marks, drops = queued+p.QueuedBytes, packets+p.Packets, marks+p.Marks, drops+p.Drops+p.Lost+p.Cut
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%.4g%%\t%d B\t%d\t%d\t%d\t%s\n", k.Name, k.State, units.Bandwidth(k.RateBPS),
-			units.Time(k.DelayUS*float64(units.Microsecond)), 100*k.Loss, queued, packets, marks, drops, changed)
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	if n := s.Network; n != nil {
-		fmt.Fprintf(w, "\n%d packets sent, %d delivered; %d dropped by queues, %d lost on lines, %d cut off, %d not ordered by the lab\n",
-			n.Injected, n.Delivered, n.Drops, n.Lost, n.Cut, n.Refused)
-	}
-	for _, n := range s.Nodes {
-		if n.NotRouted+n.Malformed+n.Spoofed > 0 {
-			fmt.Fprintf(w, "not carried of what %s sent: %d frames without a destination, %d malformed, %d under another's address\n",
-				n.Name, n.NotRouted, n.Malformed, n.Spoofed)
-		}
-		if n.Unplugged {
-			fmt.Fprintf(w, "%s: %s\n", n.Name, n.Why)
-		}
-		if n.Untaken > 0 {
-			fmt.Fprintf(w, "carried, and taken by no agent: %d frames of %s to Weft's own ports, which nothing in a deployed lab uses\n", n.Untaken, n.Name)
-		}
-	}
-	return nil
 }

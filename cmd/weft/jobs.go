@@ -14,6 +14,7 @@ import (
 
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/lab"
+	"weft/orchestrator/labfile"
 	"weft/orchestrator/pages"
 	orchestrate "weft/orchestrator/run"
 	"weft/results/record"
@@ -35,15 +36,15 @@ type job struct {
 }
 
 // jobsOf lists the runs of a command line that began at an instant.
-func jobsOf(files []file, began time.Time) []job {
+func jobsOf(files []labfile.File, began time.Time) []job {
 	var jobs []job
 	for _, f := range files {
-		for _, l := range f.labs {
+		for _, l := range f.Labs {
 			if l.Engine.Kind != "both" {
-				jobs = append(jobs, job{lab: l, text: f.text, engine: l.Engine.Kind})
+				jobs = append(jobs, job{lab: l, text: f.Text, engine: l.Engine.Kind})
 				continue
 			}
-			jobs = append(jobs, job{lab: l, text: f.text, engine: "sim", compare: true}, job{lab: l, text: f.text, engine: "emu"})
+			jobs = append(jobs, job{lab: l, text: f.Text, engine: "sim", compare: true}, job{lab: l, text: f.Text, engine: "emu"})
 		}
 	}
 	number(jobs, began)
@@ -210,7 +211,7 @@ func slower(l *lab.Lab, dilation float64) *lab.Lab {
 // try makes one run. A run that never began gets a summary that says so.
 func (a *app) try(ctx context.Context, j job, flags runFlags, w *watcher) outcome {
 	s, err := a.engine.Run(ctx, j.lab, orchestrate.Options{
-		Engine: j.engine, Root: flags.out, LabText: j.text, Version: versionText(), Program: program(), Series: j.series, Workers: max(1, runtime.GOMAXPROCS(0)/w.width),
+		Engine: j.engine, Root: flags.out, LabText: j.text, Version: versionText(), Program: store.Program(), Series: j.series, Workers: max(1, runtime.GOMAXPROCS(0)/w.width),
 		Captures: j.captures, Retry: j.retry, Announced: w.announced,
 		Say:      w.say,
 		Progress: func(p orchestrate.Progress) { w.progress(j, p) },

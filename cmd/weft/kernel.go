@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"weft/orchestrator/labfile"
 	"weft/orchestrator/uml"
 	"weft/results/store"
 )
@@ -40,7 +41,7 @@ func (a *app) on(ctx context.Context, kernel string, jobs []job, paths ...string
 	}
 	for _, j := range jobs {
 		switch _, err := os.Stat(j.lab.File); {
-		case j.lab.File == stdinName:
+		case j.lab.File == labfile.StdinName:
 			return usagef("--kernel uml: that kernel has no standard input to read the lab from; write it to a file")
 		case err == nil: // otherwise it is inside the program
 			paths = append(paths, j.lab.File)

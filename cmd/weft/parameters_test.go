@@ -4,9 +4,11 @@ import (
 	"path"
 	"strings"
 	"testing"
-	"time"
 
 	library "weft/labs"
+	"weft/orchestrator/lab"
+	"weft/orchestrator/labfile"
+	"weft/orchestrator/pages"
 	"weft/orchestrator/paper"
 )
 
@@ -18,7 +20,7 @@ func TestEveryParameterOfPC4HasASource(t *testing.T) {
 	}
 	for i := range p.Figures {
 		f := &p.Figures[i]
-		var all []file
+		var all []labfile.File
 		for _, l := range f.Labs {
 			one, err := embedded(path.Join("pc4", l), f.Set)
 			if err != nil {
@@ -26,7 +28,11 @@ func TestEveryParameterOfPC4HasASource(t *testing.T) {
 			}
 			all = append(all, one)
 		}
-		rows := parameters(p, f, jobsOf(all, time.Now())).Rows
+		var labs []*lab.Lab
+		for i := range all {
+			labs = append(labs, all[i].Labs...)
+		}
+		rows := pages.Parameters(p, f, labs).Rows
 		if len(rows) < 30 {
 			t.Errorf("%s: %d parameters", f.ID, len(rows))
 		}

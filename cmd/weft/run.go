@@ -151,7 +151,7 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 		return err
 	}
 	for _, f := range files {
-		for _, l := range f.labs {
+		for _, l := range f.Labs {
 			if flags.only != nil {
 				if err := flags.only(l); err != nil {
 					return err

@@ -175,7 +175,7 @@ func finished(jobs []job, root string) map[int]*record.Summary {
 
 // sameJob says whether a run was of this job: the same program, engine and settings.
 func sameJob(m *record.Manifest, j job) bool {
-	if m.Status != record.OK || m.Program == "" || m.Program != program() || j.engine != "auto" && m.Engine != j.engine || len(m.Settings) != len(j.lab.Sources) {
+	if m.Status != record.OK || m.Program == "" || m.Program != store.Program() || j.engine != "auto" && m.Engine != j.engine || len(m.Settings) != len(j.lab.Sources) {
 		return false
 	}
 	if m.Engine == "emu" && strings.HasPrefix(m.Machine.Kernel, "uml ") != (uml.Inside() != "") {

@@ -10,6 +10,7 @@ import (
 
 	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
+	"weft/orchestrator/labfile"
 )
 
 func (a *app) validateCommand() *cobra.Command {
@@ -62,17 +63,17 @@ func (a *app) validate(names []string, flags labFlags, asJSON bool) error {
 			problems = lab.Problems{{File: name, Message: unreadable(err)}}
 		}
 		all = append(all, problems...)
-		c := checked{File: name, OK: err == nil, Runs: len(f.labs), Problems: []wrong{}, Warnings: []wrong{}}
+		c := checked{File: name, OK: err == nil, Runs: len(f.Labs), Problems: []wrong{}, Warnings: []wrong{}}
 		for _, p := range problems {
 			c.Problems = append(c.Problems, wrong{p.Line, p.Column, p.Flag, p.Path, p.Message})
 		}
-		for _, p := range experiment.OutsideOf(f.labs) {
+		for _, p := range experiment.OutsideOf(f.Labs) {
 			c.Warnings = append(c.Warnings, wrong{p.Line, p.Column, p.Flag, p.Path, p.Message})
 			if !asJSON {
 				fmt.Fprintf(a.stderr, "warning: %v\n", p)
 			}
 		}
-		if c.OK && experiment.Runnable(f.labs[0]) != nil {
+		if c.OK && experiment.Runnable(f.Labs[0]) != nil {
 			c.Runs, c.Note = 0, "nothing to run: weft deploy, plan, graph and explain can use it, weft run needs a workload or clocks.for"
 		}
 		if c.OK && !asJSON {
@@ -94,10 +95,10 @@ func (a *app) validate(names []string, flags labFlags, asJSON bool) error {
 // unreadable is why a file could not be read, without its name, which stands before it.
 func unreadable(err error) string {
 	var path *fs.PathError
-	var lost missing
+	var lost labfile.Missing
 	hint := ""
 	if errors.As(err, &lost) {
-		hint = "; " + lost.hint
+		hint = "; " + lost.Hint
 	}
 	if errors.As(err, &path) {
 		err = path.Err

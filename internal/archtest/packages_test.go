@@ -112,7 +112,8 @@ func packages() []entry {
 			"draws what is stored and says what was expected"},
 
 		{"orchestrator/topology", "fabric/queues params units", "has the shapes of network with their keys; makes a graph of a section"},
-		{"orchestrator/lab", "clocksync/clock clocksync/node clocksync/noise collectives/schedule collectives/trace fabric/queues internal/nearest orchestrator/topology params results/expect transport units",
+		{"orchestrator/lab", "clocksync/clock clocksync/node clocksync/noise collectives/schedule collectives/trace fabric/queues " +
+			"internal/nearest orchestrator/topology params results/expect transport units",
 			"collects the keys that the core declares; checks expectations; suggests names"},
 		{"orchestrator/benchmark", "collectives/bench collectives/schedule collectives/trace orchestrator/topology results/plot results/record units",
 			"writes labs of collectives; reads their records into tables and a chart"},
@@ -127,9 +128,9 @@ func packages() []entry {
 		{"orchestrator/summary", "clocksync clocksync/metrics clocksync/node collectives/bench collectives/schedule fabric host orchestrator/experiment orchestrator/lab " +
 			"orchestrator/topology results/plot results/record results/stats transport transport/wire units",
 			"what a run came to, from its experiment and what an engine brought back; no engine and no files, so that the same outcome has the same record"},
-		{"orchestrator/pages", "internal/regular orchestrator/lab orchestrator/topology orchestrator/topology/render results/expect " +
-			"results/plot results/record results/report results/store",
-			"draws a run's network from its lab, beside the pages and charts of what is stored"},
+		{"orchestrator/pages", "internal/regular orchestrator/lab orchestrator/paper orchestrator/topology " +
+			"orchestrator/topology/render results/expect results/plot results/record results/report results/store",
+			"draws a run's network from its lab, and a paper's figures, beside the pages and charts of what is stored"},
 		{"orchestrator/uml", "internal/poller units", "waits for a kernel's process; memory has units"},
 		{"internal/umltest", "internal/quiettest internal/sample internal/testenv orchestrator/uml", "runs tests under another kernel"},
 
@@ -155,20 +156,21 @@ func packages() []entry {
 			"transport/wire units",
 			"chooses an engine for an experiment, runs it and keeps what comes of it"},
 		{"orchestrator/deploy/probe", "", "sends packets of its own format between two processes"},
-		{"orchestrator/deploy", "fabric internal/cleanup internal/control internal/regular nodeimg/boot orchestrator/deploy/probe orchestrator/emulate " +
-			"orchestrator/experiment orchestrator/lab orchestrator/run orchestrator/runtime orchestrator/runtime/docker orchestrator/runtime/namespace " +
-			"orchestrator/topology realtime units",
+		{"orchestrator/deploy", "fabric internal/cleanup internal/control internal/regular nodeimg/boot orchestrator/deploy/probe " +
+			"orchestrator/emulate orchestrator/experiment orchestrator/lab orchestrator/run orchestrator/runtime " +
+			"orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/topology realtime units",
 			"keeps an emulated network up, in a runtime, with a journal, and probes it"},
 
 		{"labs", "", "files"},
+		{"orchestrator/labfile", "labs orchestrator/catalogue orchestrator/experiment orchestrator/lab results/expect",
+			"finds a lab, also inside the program, and checks its text, network and expectations"},
 		{"cmd/weft", "collectives/bench collectives/schedule internal/control internal/regular labs nodeimg/agent " +
 			"nodeimg/boot orchestrator/benchmark orchestrator/capture orchestrator/catalogue orchestrator/deploy " +
 			"orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate orchestrator/experiment " +
-			"orchestrator/lab orchestrator/pages orchestrator/paper orchestrator/plan orchestrator/run " +
-			"orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/topology " +
-			"orchestrator/topology/render orchestrator/uml realtime results/expect results/junit results/plot " +
-			"results/record results/report results/schema results/store results/table transport " +
-			"transport/wire/dissector units",
+			"orchestrator/lab orchestrator/labfile orchestrator/pages orchestrator/paper orchestrator/plan " +
+			"orchestrator/run orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/topology " +
+			"orchestrator/topology/render orchestrator/uml realtime results/expect results/junit results/record " +
+			"results/report results/schema results/store results/table transport transport/wire/dissector units",
 			"commands: each asks the package that it is about"},
 		{"e2e", "", "its tests run the program"},
 	}

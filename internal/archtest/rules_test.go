@@ -12,7 +12,7 @@ import (
 func drivers() []string {
 	return []string{
 		"cmd", "labs", "realtime", "nodeimg", "internal/poller", "internal/clock",
-		"orchestrator/run", "orchestrator/capture", "orchestrator/emulate", "orchestrator/kernelpath", "orchestrator/pages", "orchestrator/runtime", "orchestrator/deploy", "orchestrator/doctor", "orchestrator/uml", "results/store",
+		"orchestrator/run", "orchestrator/capture", "orchestrator/emulate", "orchestrator/kernelpath", "orchestrator/labfile", "orchestrator/pages", "orchestrator/runtime", "orchestrator/deploy", "orchestrator/doctor", "orchestrator/uml", "results/store",
 		"tc-shaping/tcnl", "tc-shaping/probe", "tc-shaping/measure",
 	}
 }

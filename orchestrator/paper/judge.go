@@ -138,3 +138,18 @@ func (r *Row) note(text string) {
 	}
 	r.Note = text
 }
+
+// Tally counts the rows that pass, that fail and that were skipped.
+func Tally(rows []Row) (passed, failed, skipped int) {
+	for _, r := range rows {
+		switch r.Verdict {
+		case Pass:
+			passed++
+		case Fail:
+			failed++
+		default:
+			skipped++
+		}
+	}
+	return passed, failed, skipped
+}

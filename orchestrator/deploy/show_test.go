@@ -1,20 +1,18 @@
-package main
+package deploy
 
 import (
 	"strings"
 	"testing"
 	"time"
-
-	"weft/orchestrator/deploy"
 )
 
 // Of a link inspect says what both directions marked and dropped.
 func TestInspectShowsMarks(t *testing.T) {
-	s := deploy.State{Lab: "lab", Began: time.Unix(0, 0), Links: []deploy.LinkState{{
-		Name: "h0-switch0", State: "up", RateBPS: 1e9, Ports: []deploy.PortState{{Packets: 100, Marks: 7, Drops: 2}, {Packets: 11, Marks: 10, Lost: 1}},
-	}}, Nodes: []deploy.NodeState{{Name: "h0", Untaken: 5}, {Name: "h1", NotRouted: 1, Spoofed: 3}}}
+	s := State{Lab: "lab", Began: time.Unix(0, 0), Links: []LinkState{{
+		Name: "h0-switch0", State: "up", RateBPS: 1e9, Ports: []PortState{{Packets: 100, Marks: 7, Drops: 2}, {Packets: 11, Marks: 10, Lost: 1}},
+	}}, Nodes: []NodeState{{Name: "h0", Untaken: 5}, {Name: "h1", NotRouted: 1, Spoofed: 3}}}
 	var b strings.Builder
-	if err := showState(&b, &s); err != nil {
+	if err := s.Show(&b); err != nil {
 		t.Fatal(err)
 	}
 	const refused = "not carried of what h1 sent: 1 frames without a destination, 0 malformed, 3 under another's address"
@@ -32,11 +30,11 @@ func TestInspectShowsMarks(t *testing.T) {
 
 // A node that runs without its interface is no node that just runs.
 func TestInspectShowsNodesWithoutInterfaces(t *testing.T) {
-	s := deploy.State{Lab: "lab", Began: time.Unix(0, 0), Nodes: []deploy.NodeState{
+	s := State{Lab: "lab", Began: time.Unix(0, 0), Nodes: []NodeState{
 		{Name: "h0", Tier: "host", State: "running", PID: 1}, {Name: "h1", Tier: "host", State: "running", PID: 2, Unplugged: true, Why: "it was deleted"},
 	}}
 	var b strings.Builder
-	if err := showState(&b, &s); err != nil {
+	if err := s.Show(&b); err != nil {
 		t.Fatal(err)
 	}
 	got := strings.Join(strings.Fields(b.String()), " ")
@@ -50,8 +48,8 @@ func TestInspectShowsNodesWithoutInterfaces(t *testing.T) {
 // Where packets overtake each other no rate is measured, which is no rate of 0.
 func TestCheckShowsWhatWasNotMeasured(t *testing.T) {
 	var b strings.Builder
-	m := deploy.Measured{Link: "h0-switch0", From: "h0", To: "switch0", Hops: 1, Tried: true, OK: true, AskedRateBPS: 1e9, AskedDelayUS: 2, DelayUS: 3}
-	if err := showMeasured(&b, []deploy.Measured{m}, deploy.Checked{Links: 1}); err != nil {
+	m := Measured{Link: "h0-switch0", From: "h0", To: "switch0", Hops: 1, Tried: true, OK: true, AskedRateBPS: 1e9, AskedDelayUS: 2, DelayUS: 3}
+	if err := ShowMeasured(&b, []Measured{m}, Checked{Links: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(got, "1 link 1Gbps - 2 us 3 us") {

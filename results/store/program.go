@@ -1,4 +1,4 @@
-package main
+package store
 
 import (
 	"bytes"
@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// program tells this program from every other: what makes a finished run worth keeping. Empty when its file cannot be read.
-var program = sync.OnceValue(func() string {
+// Program tells this program from every other: what makes a finished run worth keeping. Empty when its file cannot be read.
+var Program = sync.OnceValue(func() string {
 	path, err := os.Executable()
 	if err != nil {
 		return ""

@@ -1,4 +1,6 @@
-package main
+// Package labfile takes a lab from what a user names, a file, standard input or a lab inside the program, to checked labs or everything
+// that is wrong with it: the text, the network that it makes and its expectations, each with its line and column.
+package labfile
 
 import (
 	"bytes"
@@ -21,42 +23,42 @@ import (
 // errIrregular is why a pipe, a socket or a device is not read.
 var errIrregular = errors.New("it is not a regular file, and a lab is one; - reads a lab from standard input")
 
-// stdin names standard input as an argument, and stdinName in messages.
+// Stdin names standard input as an argument, and StdinName in messages.
 const (
-	stdin     = "-"
-	stdinName = "stdin"
+	Stdin     = "-"
+	StdinName = "stdin"
 )
 
-// source is the text of a lab before parsing.
-type source struct {
-	name string // in messages and results
-	text []byte
-	read func(string) ([]byte, error) // reads the files that it names
+// Source is the text of a lab before parsing.
+type Source struct {
+	Name string // in messages and results
+	Text []byte
+	Read func(string) ([]byte, error) // reads the files that it names
 }
 
-// openLab reads a lab: a file, standard input or, if there is no such file, a lab inside the
+// Open reads a lab: a file, standard input or, if there is no such file, a lab inside the
 // program by its path or name, such as quickstart, labs/pc4/incast.yaml or pc4-incast. builtIn
 // skips files.
-func openLab(name string, builtIn bool) (source, error) {
-	if name == stdin {
+func Open(name string, builtIn bool) (Source, error) {
+	if name == Stdin {
 		text, err := readStdin()
-		return source{stdinName, text, beside(stdinName)}, err
+		return Source{StdinName, text, beside(StdinName)}, err
 	}
 	text, err := []byte(nil), error(fs.ErrNotExist)
 	if !builtIn {
 		if text, err = readLab(name); err == nil {
-			return source{name, text, beside(name)}, nil
+			return Source{name, text, beside(name)}, nil
 		}
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		return source{}, err
+		return Source{}, err
 	}
 	inside, ok := catalogue.Find(library.Files, name)
 	if !ok {
-		return source{}, notThere(name, err)
+		return Source{}, notThere(name, err)
 	}
 	text, err = library.Files.ReadFile(inside)
-	return source{"labs/" + inside, text, func(other string) ([]byte, error) {
+	return Source{"labs/" + inside, text, func(other string) ([]byte, error) {
 		return library.Files.ReadFile(path.Join(path.Dir(inside), other))
 	}}, err
 }
@@ -67,17 +69,17 @@ func notThere(name string, err error) error {
 	if near := catalogue.Near(library.Files, name); len(near) > 0 {
 		hint = fmt.Sprintf("did you mean %s? weft labs lists the labs inside weft", strings.Join(near, " or "))
 	}
-	return missing{err, hint}
+	return Missing{err, hint}
 }
 
-// missing is a lab that is not there, and what may be meant.
-type missing struct {
+// Missing is a lab that is not there, and what may be meant.
+type Missing struct {
 	error
-	hint string
+	Hint string
 }
 
-func (m missing) Error() string { return m.error.Error() + "; " + m.hint }
-func (m missing) Unwrap() error { return m.error }
+func (m Missing) Error() string { return m.error.Error() + "; " + m.Hint }
+func (m Missing) Unwrap() error { return m.error }
 
 // readLab reads a regular file. Other files, such as a pipe without a writer, could block forever.
 // It reads one byte more than the parser accepts, so that the parser reports files that are too
@@ -103,13 +105,13 @@ func readLab(name string) (_ []byte, err error) {
 func readStdin() ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(os.Stdin, lab.MaxText+1))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", stdinName, err)
+		return nil, fmt.Errorf("%s: %w", StdinName, err)
 	}
 	fd, err := unix.MemfdCreate("lab", unix.MFD_CLOEXEC)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", stdinName, err)
+		return nil, fmt.Errorf("%s: %w", StdinName, err)
 	}
-	kept := os.NewFile(uintptr(fd), stdinName)
+	kept := os.NewFile(uintptr(fd), StdinName)
 	if _, err = io.Copy(kept, bytes.NewReader(text)); err == nil {
 		_, err = kept.Seek(0, io.SeekStart)
 	}

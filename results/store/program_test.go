@@ -1,4 +1,4 @@
-package main
+package store
 
 import (
 	"os"
@@ -20,7 +20,7 @@ func TestBuildID(t *testing.T) {
 	if id := buildID(f); len(id) < 40 {
 		t.Errorf("build id %q", id)
 	}
-	if id := buildID(strings.NewReader("package main")); id != nil {
+	if id := buildID(strings.NewReader("package store")); id != nil {
 		t.Errorf("build id of a text: %q", id)
 	}
 }

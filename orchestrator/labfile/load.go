@@ -1,0 +1,114 @@
+package labfile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"weft/orchestrator/experiment"
+	"weft/orchestrator/lab"
+	"weft/results/expect"
+)
+
+// File is a lab that was read: its text, and a lab for each point of its sweep.
+type File struct {
+	Source
+	Labs []*lab.Lab
+}
+
+// Load parses a lab, with the settings of a command line, and checks it. Everything that is wrong is one lab.Problems.
+func Load(src Source, set []string, engine lab.EngineOptions) (File, error) {
+	opts := lab.Options{Set: set, Engine: engine, Read: src.Read}
+	labs, err := lab.Parse(src.Name, src.Text, opts)
+	var problems lab.Problems
+	switch {
+	case err == nil:
+		problems = append(experiment.Check(labs), checkExpectations(src.Text, &lab.Rest{Labs: labs, Network: true}, len(set) == 0)...)
+	case errors.As(err, &problems):
+		problems = slices.Concat(problems, checkRest(&src, opts, problems))
+	default:
+		return File{}, err
+	}
+	if len(problems) > 0 {
+		problems.Sort()
+		return File{}, problems
+	}
+	return File{Source: src, Labs: labs}, nil
+}
+
+// checkRest reports what is wrong with a lab's network and expectations beside the problems of its text, and does not follow from them.
+func checkRest(src *Source, opts lab.Options, found lab.Problems) lab.Problems {
+	rest := lab.RestOf(src.Name, src.Text, opts, found)
+	var network lab.Problems
+	if rest.Network {
+		network = experiment.Check(rest.Labs)
+	}
+	network = slices.DeleteFunc(network, func(p lab.Problem) bool { return !rest.Sound(p) })
+	return append(network, checkExpectations(src.Text, &rest, false)...)
+}
+
+// checkExpectations reports expectations that do not parse, or that name or compare what this lab does not
+// have. The points of a sweep share their expectations, so each problem is reported once. Whether the points exist that
+// are compared is known only when no command line takes some of them away: when the sweep is whole.
+func checkExpectations(text []byte, rest *lab.Rest, whole bool) lab.Problems {
+	lines, labs := strings.Split(string(text), "\n"), rest.Labs
+	points := make([]expect.Point, len(labs))
+	for i, l := range labs {
+		points[i].At = expect.At(l.Point)
+	}
+	seen := map[lab.Problem]bool{}
+	compared := map[string]bool{} // expectations whose points exist
+	var out lab.Problems
+	for _, l := range labs {
+		scope, unknown := l.Scope(), false
+		setting := scope.Setting
+		scope.Setting = func(path string) (string, bool) {
+			unknown = unknown || !rest.Has(path) || !rest.Network && strings.HasPrefix(path, "workload.")
+			return setting(path)
+		}
+		if !rest.Network || !rest.Has("workload") {
+			scope.Items = 0
+		}
+		for _, e := range l.Expect {
+			unknown = false
+			expr, err := expect.Parse(e.Text)
+			if err == nil {
+				err = expr.Check(scope)
+			}
+			if err == nil && whole && expr.Cross() && !compared[e.Text] {
+				err = expr.CheckSweep(points)
+				compared[e.Text] = err == nil
+			}
+			var at *expect.Error
+			if !errors.As(err, &at) || unknown {
+				continue
+			}
+			p := lab.Problem{
+				File: l.File, Line: e.Line, Column: column(lines, e, at.Offset),
+				Path: fmt.Sprintf("expect.%d", e.Index), Message: at.Msg,
+			}
+			if !seen[p] {
+				seen[p] = true
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// column is where in the file a byte of an expectation stands: to the right of where the expectation begins if
+// it is written there as it is, else (it is folded, or has escapes) the beginning itself.
+func column(lines []string, e lab.Expectation, offset int) int {
+	if e.Line < 1 || e.Line > len(lines) || e.Column < 1 || e.Column > len(lines[e.Line-1]) {
+		return e.Column
+	}
+	rest := lines[e.Line-1][e.Column-1:]
+	if rest != "" && strings.ContainsAny(rest[:1], `'"`) {
+		rest, offset = rest[1:], offset+1
+	}
+	if !strings.HasPrefix(rest, e.Text) {
+		return e.Column
+	}
+	return e.Column + offset
+}

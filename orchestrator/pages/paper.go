@@ -1,0 +1,207 @@
+package pages
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"weft/internal/regular"
+	"weft/orchestrator/lab"
+	"weft/orchestrator/paper"
+	"weft/results/expect"
+	"weft/results/plot"
+	"weft/results/report"
+	"weft/results/store"
+)
+
+// Pictures writes the charts of a figure beside the page, numbered from 1, and removes those of an earlier time beyond them.
+func Pictures(stem string, pictures [][]byte) error {
+	name := func(i int) string { return fmt.Sprintf("%s-%d.svg", stem, i+1) }
+	for i, svg := range pictures {
+		if err := regular.WriteOutput(name(i), svg); err != nil {
+			return err
+		}
+	}
+	for i := len(pictures); ; i++ {
+		switch err := os.Remove(name(i)); {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// Runs are the facts of the runs of a figure.
+func Runs(points []expect.Point) [][2]string {
+	var out [][2]string
+	for _, p := range points {
+		var at []string
+		for _, k := range slices.Sorted(maps.Keys(p.At)) {
+			at = append(at, k+"="+p.At[k])
+		}
+		out = append(out, [2]string{p.Summary.Run, strings.Join(at, " ") + ": " + p.Summary.Status})
+	}
+	return out
+}
+
+// Redraw draws a chart of a figure: one, or for a series over time one of each run that is meant.
+func Redraw(p paper.Plot, points []expect.Point) ([][]byte, error) {
+	var chosen []expect.Point
+	for _, pt := range points {
+		ok := pt.Summary != nil && pt.Summary.Run != ""
+		for path, v := range p.Where {
+			ok = ok && pt.At[path] == v
+		}
+		if ok {
+			chosen = append(chosen, pt)
+		}
+	}
+	var reference []plot.Series
+	for _, c := range p.Paper {
+		reference = append(reference, plot.Series{Name: c.Name, X: c.X, Y: c.Y, Dashed: true})
+	}
+	switch p.Kind {
+	case "sweep":
+		d, err := report.SweepPlot{Title: p.Title, Caption: p.Caption, X: p.X, Y: p.Y, By: p.By, Log: p.Log, Near: p.Near, Reference: reference}.Draw(chosen)
+		return one(d, err)
+	case "cdf":
+		c := plot.Chart{Title: p.Title, Caption: p.Caption, X: plot.Axis{Label: "slowdown"}, Y: plot.Axis{Label: "share of flows"}}
+		if p.Y == "fct" {
+			c.X = plot.Axis{Label: "flow completion time", Unit: "us"}
+		}
+		if strings.Contains(p.Log, "x") {
+			c.X.Scale = plot.Log10
+		}
+		distribution := report.Distribution
+		if p.Y == "jobs" {
+			c.X, c.Y.Label = plot.Axis{Label: "time of a collective", Unit: "us"}, "share of collectives"
+			distribution = func(dir, _, name string) (plot.Series, error) { return report.Jobs(dir, name) }
+		}
+		for _, pt := range chosen {
+			s, err := distribution(pt.Summary.Run, p.Y, report.Label(pt.At, p.By))
+			if err != nil {
+				return nil, err
+			}
+			c.Series = append(c.Series, s)
+		}
+		c.Series = append(c.Series, reference...)
+		return one(c, nil)
+	}
+	return overTime(p, chosen, reference)
+}
+
+// overTime draws one chart of each run.
+func overTime(p paper.Plot, points []expect.Point, reference []plot.Series) ([][]byte, error) {
+	var out [][]byte
+	for _, pt := range points {
+		r, err := report.Load(pt.Summary.Run)
+		if err != nil {
+			return nil, err
+		}
+		f, err := map[string]func() (report.Figure, error){
+			"queues": r.Queues, "rates": r.Rates, "cwnd": r.Windows, "acks": r.Acks, "clocks": r.Clocks,
+		}[p.Kind]()
+		if errors.Is(err, store.ErrNoTable) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		f.Title = strings.TrimSuffix(p.Title+": "+report.Label(pt.At, p.By), ": ")
+		f.Caption = strings.TrimSpace(p.Caption + " " + f.Caption)
+		if p.Only != "" {
+			f.Series = slices.DeleteFunc(f.Series, func(s plot.Series) bool { return s.Name != p.Only })
+		}
+		f.Series = append(f.Series, reference...)
+		pictures, err := one(f, nil)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, pictures...)
+	}
+	return out, nil
+}
+
+// one is a drawing as a list, empty where there is nothing to see.
+func one(d report.Drawing, err error) ([][]byte, error) {
+	if err == nil {
+		var svg []byte
+		if svg, err = d.SVG(); err == nil {
+			return [][]byte{svg}, nil
+		}
+	}
+	if errors.Is(err, plot.ErrEmpty) {
+		return nil, nil
+	}
+	return nil, err
+}
+
+// Claims is the table of claims.
+func Claims(rows []paper.Row) report.Table {
+	t := report.Table{Head: []string{"figure", "claim", "paper", "ours", "tolerance", "class", "verdict", "note"}}
+	for _, r := range rows {
+		t.Rows = append(t.Rows, []string{r.ID + " " + r.Figure, r.Claim, r.Paper, r.Ours, r.Tolerance, r.Class, r.Verdict, r.Note})
+	}
+	return t
+}
+
+// Open is the table of what a paper leaves open.
+func Open(parameters []paper.Parameter) report.Table {
+	t := report.Table{Head: []string{"parameter", "value", "why", "sensitivity"}}
+	for _, o := range parameters {
+		t.Rows = append(t.Rows, []string{o.Name, o.Value, o.Why, strings.Join(o.Sensitivity, ", ")})
+	}
+	return t
+}
+
+// Parameters is the table of everything that the labs of a figure set: the values over all its runs, and where they come from: the paper, as
+// paper.yml has it, or the source of the default.
+func Parameters(p *paper.Paper, f *paper.Figure, labs []*lab.Lab) report.Table {
+	t := report.Table{Head: []string{"parameter", "value", "source"}}
+	row := map[string]int{}
+	for _, l := range labs {
+		for _, s := range l.Sources {
+			if about(s.Path) {
+				continue
+			}
+			n, ok := row[s.Path]
+			if !ok {
+				n = len(t.Rows)
+				row[s.Path] = n
+				t.Rows = append(t.Rows, []string{s.Path, "", sourceOf(p, f, s)})
+			}
+			if values := strings.Split(t.Rows[n][1], "; "); t.Rows[n][1] == "" {
+				t.Rows[n][1] = s.Value
+			} else if !slices.Contains(values, s.Value) {
+				t.Rows[n][1] += "; " + s.Value
+			}
+		}
+	}
+	return t
+}
+
+// about says that a setting is of the lab file and not of what happens in its network.
+func about(path string) bool {
+	first, _, _ := strings.Cut(path, ".")
+	return slices.Contains([]string{"name", "about", "expect", "measure", "engine"}, first)
+}
+
+// sourceOf is where a value comes from. What nothing says anything about is written in the lab.
+func sourceOf(p *paper.Paper, f *paper.Figure, s lab.Source) string {
+	if from, ok := strings.CutPrefix(s.From, "default: "); ok {
+		return "default: " + from
+	}
+	said := p.Source(f, s.Path)
+	switch {
+	case strings.HasPrefix(s.From, "command line"):
+		return "smaller, for --quick"
+	case said == "":
+		return "the lab file, " + s.From
+	}
+	return said
+}
