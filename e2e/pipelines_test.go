@@ -18,7 +18,8 @@ import (
 )
 
 // The pipelines for GitHub and GitLab are run as they are written, line by line, in a fresh clone. What installs Go, keeps
-// files or publishes them is left out; anything else that is not run is an error here.
+// files or publishes them is left out; anything else that is not run is an error here. Each commit's sample has one of the
+// two repositories that a service may run them in, and emulates in Weft's own.
 
 // checkout is a clone of this working tree, with what is not committed yet, on the branch main.
 func checkout(t *testing.T) string {
@@ -180,14 +181,15 @@ func TestPrivPipelinesOfGitHub(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, c := range map[string]struct {
-		dir    string
-		inputs map[string]string
-	}{
-		"Weft itself":     {clone, nil},
-		"labs of its own": {ownLabs(t, clone), map[string]string{"labs": "labs/*.yaml", "emulated": "labs/first.yaml", "weft": "here"}},
-	} {
-		t.Run(name, func(t *testing.T) {
+	type repository struct {
+		name, dir string
+		inputs    map[string]string
+	}
+	for _, c := range sample.Of(t, 1,
+		repository{"Weft itself", clone, nil},
+		repository{"labs of its own", ownLabs(t, clone), map[string]string{"labs": "labs/*.yaml", "emulated": "labs/first.yaml", "weft": "here"}},
+	) {
+		t.Run(c.name, func(t *testing.T) {
 			if c.inputs != nil {
 				shell(t, c.dir, nil, `git clone -q "`+clone+`" .weft`) // its second checkout
 			}
@@ -225,14 +227,15 @@ func TestPrivPipelinesOfGitLab(t *testing.T) {
 		Simulate, Emulate job
 	}
 	parsed(t, filepath.Join(clone, ".ci/gitlab-labs.yml"), &all)
-	for name, c := range map[string]struct {
-		dir string
-		env []string
-	}{
-		"Weft itself":     {clone, nil},
-		"labs of its own": {ownLabs(t, clone), []string{"WEFT_URL=file://" + clone, "LABS=labs/*.yaml", "EMULATED=labs/first.yaml"}},
-	} {
-		t.Run(name, func(t *testing.T) {
+	type repository struct {
+		name, dir string
+		env       []string
+	}
+	for _, c := range sample.Of(t, 1,
+		repository{"Weft itself", clone, nil},
+		repository{"labs of its own", ownLabs(t, clone), []string{"WEFT_URL=file://" + clone, "LABS=labs/*.yaml", "EMULATED=labs/first.yaml"}},
+	) {
+		t.Run(c.name, func(t *testing.T) {
 			env := []string{"CI_PROJECT_DIR=" + c.dir}
 			for _, variables := range []map[string]string{all.Variables, all.Weft.Variables} {
 				for name, value := range variables {
