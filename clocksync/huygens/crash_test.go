@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"weft/clocksync"
+	"weft/internal/sample"
 	"weft/units"
 )
 
@@ -39,7 +40,7 @@ func TestTheOthersOfACrash(t *testing.T) {
 		return all.quantile(0.99)
 	}
 	usually := p99(0)
-	for _, down := range []units.Time{ms, 10 * ms, 100 * ms} {
+	for _, down := range sample.Of(t, 1, ms, 10*ms, 100*ms) {
 		got := p99(down)
 		t.Logf("down for %v: %v, usually %v", down, got, usually)
 		if got > usually*11/10 {
