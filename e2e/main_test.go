@@ -51,7 +51,7 @@ func build(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	weft, cache = filepath.Join(dir, "weft"), filepath.Join(dir, "cache")
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", weft, "./cmd/weft")
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", weft, "./cmd/weft")
 	cmd.Dir, cmd.Env = "..", append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("build weft: %w\n%s", err, out)

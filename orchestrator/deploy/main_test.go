@@ -352,7 +352,7 @@ func weftBinary(t testing.TB) string {
 		if program.folder, program.err = os.MkdirTemp("", "program-*"); program.err != nil {
 			return
 		}
-		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", filepath.Join(program.folder, "weft"), "weft/cmd/weft")
+		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", filepath.Join(program.folder, "weft"), "weft/cmd/weft")
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			program.err = fmt.Errorf("%w: %s", err, out)

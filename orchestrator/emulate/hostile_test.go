@@ -150,7 +150,7 @@ func TestPrivHostileContainer(t *testing.T) {
 		t.Skip(err)
 	}
 	weft := filepath.Join(t.TempDir(), "weft")
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", weft, "weft/cmd/weft")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", weft, "weft/cmd/weft")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
