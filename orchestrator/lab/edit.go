@@ -22,7 +22,7 @@ func splitPath(path string) ([]string, error) {
 	}
 	switch parts[0] {
 	case "sweep":
-		return nil, fmt.Errorf("a path cannot change the sweep; write it in the file as sweep: {seed: [1, 2]}, or give one value for each run, as in --set seed=1")
+		return nil, fmt.Errorf("a path cannot lead into the sweep; expected one line of it, as in --set 'sweep.seed=[1, 2]', or one value for all runs, as in --set seed=1")
 	case "weft":
 		return nil, fmt.Errorf("the version of the format cannot be set by a path; leave it out")
 	}

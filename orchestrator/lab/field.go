@@ -182,7 +182,8 @@ func (f field) text(expected string) (string, bool) {
 	case f.n == nil:
 		f.problem("missing; expected %s", expected)
 	case f.n.several() && !f.at.sweep:
-		f.problem("is a list; expected %s. To run the lab with each of several values, write sweep: {%s: %s} in the file", expected, f.path, params.Clip(f.n.String()))
+		f.problem("is a list; expected %s. To run the lab with each of several values: --set 'sweep.%s=%s', or sweep: {%s: %s} in the file",
+			expected, f.path, params.Clip(f.n.String()), f.path, params.Clip(f.n.String()))
 	case f.n.kind != scalar || f.n.null():
 		f.problem("%s; expected %s", f.n.what(), expected)
 	default:

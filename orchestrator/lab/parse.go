@@ -14,7 +14,7 @@ import (
 // Options is what the command line says about a lab.
 type Options struct {
 	// Set replaces values: each is path=value, such as workload.0.ranks=4, the value as in a lab file. A path
-	// of the sweep is taken out of the sweep.
+	// of the sweep is taken out of the sweep. A path such as sweep.seed, with a list, is a line of the sweep.
 	Set []string
 
 	// Engine replaces the keys of the engine section; "" leaves one alone.
@@ -63,6 +63,7 @@ func parse(file string, text []byte, opts Options, keys func(pattern string, key
 
 // decode reads the labs of a file whose tree is root.
 func decode(r *report, root *node, sets []override, read func(string) ([]byte, error), keys func(string, []string)) []*Lab {
+	root, sets = setSweep(r, root, sets)
 	kinds := transportKindsOf(root, sets)
 	before := r.total
 	root, axes, blocked := sweep(r, root, sets)
@@ -186,10 +187,13 @@ func (o Options) overrides(r *report) []override {
 			r.add(at, "", "no value; expected path=value such as seed=2")
 			continue
 		}
-		names, err := splitPath(path)
-		if err != nil {
-			r.add(at, "", "%v", err)
-			continue
+		names := []string{"sweep", strings.TrimPrefix(path, "sweep.")} // a line of the sweep, whose name may have points
+		if !strings.HasPrefix(path, "sweep.") {
+			var err error
+			if names, err = splitPath(path); err != nil {
+				r.add(at, "", "%v", err)
+				continue
+			}
 		}
 		if strings.TrimSpace(text) == "" {
 			r.add(at, params.Clip(path), "has no value")

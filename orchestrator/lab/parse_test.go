@@ -198,7 +198,7 @@ func TestSetOverrides(t *testing.T) {
 // A problem with a value from the command line names the flag.
 func TestSetProblems(t *testing.T) {
 	wantProblems(t, star, Options{
-		Set: []string{"seed", "=1", "seed=", "sweep.seed=[1, 2]", "weft=1", "a..b=1", "seed=two", "seed.x=1", "workload.3.size=1MB",
+		Set: []string{"seed", "=1", "seed=", "sweep=1", "sweep.seed=2", "weft=1", "a..b=1", "seed=two", "seed.x=1", "workload.3.size=1MB",
 			"workload.first.size=1MB", "transprot.kind=pc4", "topology=[1", "topology.link=*x", "seed=\xff",
 			strings.Repeat("a.", 20) + "a=1"},
 		Engine: EngineOptions{Kind: "sym", Runtime: "podman", Datapath: "kern", Dilation: "0.1"},
@@ -215,7 +215,8 @@ func TestSetProblems(t *testing.T) {
 		`--set seed=: seed: has no value`,
 		`--set seed=two: seed: "two" is not a seed; expected a whole number from 0 to 18446744073709551615`,
 		`--set seed=`+"\uFFFD"+`: the byte 0xff is not UTF-8`,
-		`--set sweep.seed=[1, 2]: a path cannot change the sweep; write it in the file as sweep: {seed: [1, 2]}, or give one value for each run, as in --set seed=1`,
+		`--set sweep.seed=2: sweep.seed: is the single value "2"; expected a list of values such as [1, 2, 3]`,
+		`--set sweep=1: a path cannot lead into the sweep; expected one line of it, as in --set 'sweep.seed=[1, 2]', or one value for all runs, as in --set seed=1`,
 		`--set topology.link=*x: not valid YAML: unknown anchor 'x' referenced`,
 		`--set topology=[1: not valid YAML: did not find expected ',' or ']'`,
 		`--set transprot.kind=pc4: transprot: unknown key (did you mean "transport"?); expected one of weft, name, about, seed, topology, queues, clocks, background, transport, workload, faults, measure, expect, sweep, engine`,
@@ -230,9 +231,41 @@ func TestSetProblems(t *testing.T) {
 // A list for a single value, in the file or by --set, is answered with the sweep that it is.
 func TestListsHintAtSweeps(t *testing.T) {
 	wantProblems(t, star+"transport: {kind: [pc4, roce]}\n", Options{Set: []string{"seed=[1, 2]"}},
-		`lab.yaml:6:19: transport.kind: is a list; expected one of pc4, roce, swift, hpcc, strack, spray, ccm. To run the lab with each of several values, write sweep: {transport.kind: [pc4, roce]} in the file`,
-		`--set seed=[1, 2]: seed: is a list; expected a whole number such as 1. To run the lab with each of several values, write sweep: {seed: [1, 2]} in the file`,
+		`lab.yaml:6:19: transport.kind: is a list; expected one of pc4, roce, swift, hpcc, strack, spray, ccm. To run the lab with each of several values: --set 'sweep.transport.kind=[pc4, roce]', or sweep: {transport.kind: [pc4, roce]} in the file`,
+		`--set seed=[1, 2]: seed: is a list; expected a whole number such as 1. To run the lab with each of several values: --set 'sweep.seed=[1, 2]', or sweep: {seed: [1, 2]} in the file`,
 	)
+}
+
+// The command line sets lines of the sweep: another list in place of the file's, or one more; a single value besides still ends it.
+func TestSetSweep(t *testing.T) {
+	const swept = star + "sweep:\n  seed: [1, 2, 3, 4]\n  'transport.kind, workload.0.size': [[pc4, 1MB], [roce, 2MB]]\n"
+	points := func(sets ...string) string {
+		t.Helper()
+		labs, err := Parse("lab.yaml", []byte(swept), Options{Set: sets})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, l := range labs {
+			all = append(all, fmt.Sprintf("%d %s %v", l.Seed, l.Transport.Kind, l.Workload[0].Repeat))
+		}
+		return strings.Join(all, ", ")
+	}
+	for _, c := range []struct {
+		sets []string
+		want string
+	}{
+		{[]string{"sweep.seed=[7, 8]"}, "7 pc4 1, 7 roce 1, 8 pc4 1, 8 roce 1"},
+		{[]string{"sweep.seed=[7, 8]", "transport.kind=pc4"}, "7 pc4 1, 8 pc4 1"},
+		{[]string{"seed=3", "sweep.transport.kind, workload.0.size=[[swift, 1MB]]", "sweep.workload.0.repeat=[2, 3]"}, "3 swift 2, 3 swift 3"},
+		{[]string{"sweep.seed=[7, 8]", "seed=7", "transport.kind=roce"}, "7 roce 1"},
+	} {
+		if got := points(c.sets...); got != c.want {
+			t.Errorf("%q: %s, want %s", c.sets, got, c.want)
+		}
+	}
+	wantProblems(t, swept, Options{Set: []string{"sweep.transport.kind=[swift, hpcc]"}},
+		`--set sweep.transport.kind=[swift, hpcc]: sweep.transport.kind: it is swept together with others; expected all of them, as in --set 'sweep.transport.kind, workload.0.size=...'`)
 }
 
 // A value that every point of the sweep replaces is checked too; what only another base value would make of it is not. A sweep

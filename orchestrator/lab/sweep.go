@@ -70,6 +70,27 @@ func sweep(r *report, root *node, sets []override) (*node, []axis, []blocked) {
 	return root, axes, all
 }
 
+// setSweep has the command line's lines of the sweep replace those of the same name, or come behind all, and returns the other overrides.
+func setSweep(r *report, root *node, sets []override) (*node, []override) {
+	var rest []override
+	for _, s := range sets {
+		if s.path[0] != "sweep" {
+			rest = append(rest, s)
+			continue
+		}
+		if old := root.get("sweep"); old != nil && old.kind == mapping {
+			for _, k := range old.keys {
+				shared := slices.ContainsFunc(pathsOf(k.name), func(name string) bool { return slices.Contains(pathsOf(s.path[1]), name) })
+				if k.name != s.path[1] && shared {
+					r.add(s.at, "sweep."+params.Clip(s.path[1]), "it is swept together with others; expected all of them, as in --set 'sweep.%s=...'", params.Clip(k.name))
+				}
+			}
+		}
+		root = s.apply(r, root)
+	}
+	return root, rest
+}
+
 // readAxis reads a line: "seed: [1, 2]", or "transport.kind, topology.mtu: [[roce, 4096], [hpcc, 1000]]".
 func readAxis(r *report, root *node, k key, n *node) (axis, *blocked, bool) {
 	where := "sweep." + params.Clip(k.name)
