@@ -20,7 +20,7 @@ var (
 )
 
 // Eval applies the expression to the summary of a run. Got is the left side of the comparison in the units of
-// the summary: microseconds, bytes, Gb/s; 1 and 0 stand for true and false. A line that cannot be evaluated
+// the summary: microseconds, bytes, Gb/s; 1 and 0 stand for true and false. Want is the right side, if that is more than a literal. A line that cannot be evaluated
 // counts as missed, and Note says why; so does a miss.
 func (e *Expr) Eval(sum *record.Summary, s Scope) record.Expect {
 	out := record.Expect{That: e.text}
@@ -56,6 +56,10 @@ func (s Scope) judge(e *Expr, sum *record.Summary, out *record.Expect) {
 		out.OK = got[0].num != 0
 	} else {
 		out.OK = compare(e.root.op, got[0], got[1])
+		if sides[1].op != "" {
+			want := got[1].natural()
+			out.Want = &want
+		}
 	}
 	switch {
 	case out.OK:

@@ -244,3 +244,28 @@ func FuzzParse(f *testing.F) {
 		e.Eval(&record.Summary{}, Scope{})
 	})
 }
+
+// The right side is told in the unit of the left where the line does not have it itself, met or missed.
+func TestBothSides(t *testing.T) {
+	for text, want := range map[string]string{
+		"fct.p99 <= 1s":                   "none",
+		"drops == 0":                      "none",
+		"verified":                        "none",
+		"fct.p50 <= 2 * fct.p99":          "twice",
+		"2 * fct.p99 < fct.p50 - fct.p50": "zero",
+	} {
+		e, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := incast()
+		got := e.Eval(sum, scope())
+		switch {
+		case want == "none" && got.Want == nil:
+		case want == "twice" && got.OK && got.Want != nil && *got.Want == 2*sum.Flows.FCT.P99 && got.Unit == "us":
+		case want == "zero" && !got.OK && got.Want != nil && *got.Want == 0:
+		default:
+			t.Errorf("%s: %+v", text, got)
+		}
+	}
+}

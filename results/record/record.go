@@ -302,9 +302,12 @@ type Retry struct {
 type Expect struct {
 	That string  `json:"that"`
 	Got  float64 `json:"got"`            // the left side
-	Unit string  `json:"unit,omitempty"` // of Got: us, B, Gb/s; bool, of which 1 is true; absent: a plain number
-	OK   bool    `json:"ok"`
-	Note string  `json:"note,omitempty"` // on a miss: what was found, or why nothing could be; of one that was skipped, why
+	Unit string  `json:"unit,omitempty"` // of Got and Want: us, B, Gb/s; bool, of which 1 is true; absent: a plain number
+
+	Want *float64 `json:"want,omitempty"` // the right side, unless the line has its number or word itself
+
+	OK   bool   `json:"ok"`
+	Note string `json:"note,omitempty"` // on a miss: what was found, or why nothing could be; of one that was skipped, why
 
 	// Skipped: the command line left no points to judge it by. It is neither met nor missed.
 	Skipped bool `json:"skipped,omitempty"`

@@ -249,15 +249,23 @@ func ranks(c record.Collective) string {
 	return n
 }
 
-// Got is what an expectation found, with its unit.
+// Got is what an expectation found, with its unit: "3.2 us", or "3.2 us, against 4 us" where the other side was computed.
 func Got(e record.Expect) string {
-	switch e.Unit {
-	case "bool":
-		return strconv.FormatBool(e.Got != 0)
-	case "":
-		return digits(e.Got)
+	if e.Want == nil {
+		return side(e.Got, e.Unit)
 	}
-	return digits(e.Got) + " " + e.Unit
+	return side(e.Got, e.Unit) + ", against " + side(*e.Want, e.Unit)
+}
+
+// side is one side of an expectation.
+func side(v float64, unit string) string {
+	switch unit {
+	case "bool":
+		return strconv.FormatBool(v != 0)
+	case "":
+		return digits(v)
+	}
+	return digits(v) + " " + unit
 }
 
 // Found is what an expectation found, or why it was missed, and what may be the reason in place of the one meant.
