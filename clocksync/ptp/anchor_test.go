@@ -23,7 +23,7 @@ type pairWorld struct {
 	offset   units.Time
 	skew     float64
 	stamp    units.Time
-	path     func(r *rand.Rand) testnet.Path // nil: Jittery
+	path     func(r *rand.Rand) testnet.Path // nil means Jittery
 	change   func(*Config)
 	seed     uint64
 }
@@ -63,7 +63,8 @@ func (p pairWorld) config(t testing.TB, nodes int) testnet.Config {
 	}
 }
 
-// errors runs a world and returns root mean square and largest error of node 1 against node 0, once per interval.
+// errors runs a world, compares node 1 with node 0 once per interval, and returns the root mean
+// square and the largest error.
 func measure(w *testnet.World, interval units.Time, from, to int) (rms, worst units.Time) {
 	var sum float64
 	w.Every(units.Time(from)*interval, interval, func() {
@@ -75,8 +76,9 @@ func measure(w *testnet.World, interval units.Time, from, to int) (rms, worst un
 	return units.Time(math.Sqrt(sum / float64(to-from))), worst
 }
 
-// The limits of linuxptp-testsuite 17: wander 1e-9, base delay 100 ns, exponential jitter. At 1 ms the wander is
-// 10^4.5 times as large, so that jitter / (wander T^1.5) stays, and everything else with it.
+// The limits of linuxptp-testsuite 17: wander 1e-9, base delay 100 ns, exponential jitter. At an
+// interval T of 1 ms the wander is 10^4.5 times as large, so that jitter / (wander T^1.5) is the
+// same, and with it everything else.
 func TestAnchorTable(t *testing.T) {
 	samples := 4000
 	if testing.Short() {
@@ -127,7 +129,7 @@ func TestAnchorTable(t *testing.T) {
 	}
 }
 
-// How a slave that starts 300 us off with 20 ppm converges: the error at some instants, in ns.
+// Convergence of a slave that starts with 300 us and 20 ppm: the error at some instants, in ns.
 func TestConvergence(t *testing.T) {
 	var text strings.Builder
 	for _, peer := range []bool{false, true} {

@@ -8,42 +8,45 @@ import (
 	"weft/units"
 )
 
-// Bridge is the peer delay mechanism of a switch that is a peer-to-peer transparent clock (IEEE 1588-2019, sections 10.3 and
-// 11.4): it measures the delay of each of its links, answers those at the other ends who measure theirs, and adds to a Sync the
-// delay of the link that it came by. Those messages are for the two ends of a link and are never forwarded.
+// Bridge is the peer delay mechanism of a switch that is a peer-to-peer transparent clock (IEEE
+// 1588-2019, sections 10.3 and 11.4). It measures the delay of each of its links, answers the
+// measurements of the other ends, and adds to each Sync the delay of the link that it came by. Peer
+// delay messages are for the two ends of a link and are never forwarded.
 //
-// How long the switch holds what passes is added by the switch (clocksync.AddResidence), and so it is for the bridge's own
-// messages from the instant of Transmit on: to a Pdelay_Req, whose answer takes it off again, and to a Pdelay_Resp, whose
-// turnaround it belongs to. Answers are in one step.
+// The switch itself adds the residence time of every message (clocksync.AddResidence). For the
+// bridge's own messages it does so from the instant of Transmit: to a Pdelay_Req, from which the
+// answer subtracts it again, and to a Pdelay_Resp, as part of the turnaround. Answers are one-step.
 //
-// Instants are of the switch's clock, which nobody synchronizes. It does no I/O. Not safe for concurrent use.
+// Instants are those of the switch's clock, which nothing synchronizes. A Bridge does no I/O and is
+// not safe for concurrent use.
 type Bridge struct {
 	id       ClockIdentity
 	interval units.Time
 	links    []bridgeLink
-	out      []bridged
-	next     int // in out: the first that has not left
+	out      []outgoing
+	next     int // index in out of the first message that has not left
 	counters clocksync.Counters
 }
 
-// bridgeLink is one of the links.
+// bridgeLink is the state of one link.
 type bridgeLink struct {
-	delay     *servo.Filter
-	requestAt units.Time
-	sequence  uint16
-	silent    int // questions in a row without an answer
-	detours   outliers
-	x         exchange
+	delay         *servo.Filter
+	requestAt     units.Time // when to send the next Pdelay_Req
+	sequence      uint16     // sequence number of the last one
+	silent        int        // requests in a row without an answer
+	delayOutliers outliers
+	x             exchange // the measurement in progress
 }
 
-// bridged is a message that leaves.
-type bridged struct {
+// outgoing is a message to send.
+type outgoing struct {
 	link    int
 	message Message
-	since   units.Time // of an answer: when the request came
+	since   units.Time // when the request came, for an answer
 }
 
-// NewBridge returns the bridge of a switch with so many links, each of which it measures once per interval, which is above 0.
+// NewBridge returns the bridge of a switch with the given number of links. It measures each link
+// once per interval, which must be above 0.
 func NewBridge(id ClockIdentity, links int, interval units.Time) (*Bridge, error) {
 	if interval <= 0 || links < 0 || links > 1<<15 {
 		return nil, ErrRange
@@ -59,29 +62,33 @@ func NewBridge(id ClockIdentity, links int, interval units.Time) (*Bridge, error
 	return b, nil
 }
 
-// bridgePatience is how many questions in a row may be without an answer until the delay is not known any more. Ours.
-const bridgePatience = 8
+// maxSilent is the number of requests in a row without an answer after which the delay of a link
+// counts as unknown. It is our choice.
+const maxSilent = 8
 
-// bridgeDetour is how far beyond the usual a delay is left aside, unless half of the last ten are: as of a clock with servo.DefaultLimits.
-const bridgeDetour = detour * units.Microsecond
+// bridgeOutlier is the excess over the filtered delay above which a delay is an outlier: that of a
+// Clock with servo.DefaultLimits.
+const bridgeOutlier = outlierSteps * units.Microsecond
 
-// bridgeFilter is how many delays of a link the median is of: as of a clock.
+// bridgeFilter is the number of delays in the median of a link: that of a Clock.
 const bridgeFilter = 10
 
-// Start begins measuring: all links in turn within the first quarter of an interval, so that no Sync has to wait long.
+// Start begins to measure. The links take turns within the first quarter of an interval, so that no
+// Sync waits long for its first delay.
 func (b *Bridge) Start(now units.Time) {
 	for i := range b.links {
 		b.links[i].requestAt = now + units.Time(i)*(b.interval/4)/units.Time(len(b.links))
 	}
 }
 
-// Pass corrects a message that came by a link and goes on. It is false for a Sync from a link whose delay is not known: the
-// time that it gives would be wrong by that, and it goes no further.
+// Pass corrects a message that came by a link and is to be forwarded. It returns false for a Sync
+// from a link whose delay is unknown, which must not be forwarded: its time would be wrong by that
+// delay.
 func (b *Bridge) Pass(link int, message []byte) bool {
 	if len(message) < headerSize || Type(message[0]&0x0f) != Sync || message[1]&0x0f != version&0x0f {
 		return true
 	}
-	delay, ok := usual(b.links[link].delay)
+	delay, ok := filteredDelay(b.links[link].delay)
 	if !ok {
 		b.counters.Filtered++
 		return false
@@ -90,7 +97,8 @@ func (b *Bridge) Pass(link int, message []byte) bool {
 	return true
 }
 
-// Receive takes a message of the peer delay mechanism that came by a link. An error means that it was refused.
+// Receive handles a message of the peer delay mechanism that came by a link. An error means that it
+// was refused.
 func (b *Bridge) Receive(now units.Time, link int, message []byte) error {
 	err := b.receive(now, link, message)
 	switch err {
@@ -106,6 +114,7 @@ func (b *Bridge) Receive(now units.Time, link int, message []byte) error {
 	return err
 }
 
+// receive decodes a message and dispatches it by type.
 func (b *Bridge) receive(now units.Time, link int, message []byte) error {
 	var m Message
 	if err := m.Decode(message); err != nil {
@@ -117,9 +126,9 @@ func (b *Bridge) receive(now units.Time, link int, message []byte) error {
 	switch m.Type {
 	case PDelayReq:
 		if len(b.out)-b.next > 4*len(b.links) {
-			return ErrStale // nobody takes messages away
+			return ErrStale // Transmit is not being called
 		}
-		b.out = append(b.out, bridged{link: link, since: now, message: Message{
+		b.out = append(b.out, outgoing{link: link, since: now, message: Message{
 			Type: PDelayResp, Domain: m.Domain, Flags: FlagUnicast, Source: b.port(link), Sequence: m.Sequence,
 			LogInterval: noInterval, Requesting: m.Source, Correction: m.Correction,
 		}})
@@ -127,12 +136,13 @@ func (b *Bridge) receive(now units.Time, link int, message []byte) error {
 	case PDelayResp, PDelayRespFollowUp:
 		return b.response(now, link, &m)
 	}
-	return ErrForeign // of the other mechanism, or for those who follow a master
+	return ErrForeign // of the end-to-end mechanism, or for slaves
 }
 
+// port returns the identity of the port at a link.
 func (b *Bridge) port(link int) PortIdentity { return PortIdentity{b.id, uint16(link + 1)} }
 
-// response takes an answer to the bridge's own measurement.
+// response handles an answer to the bridge's own measurement, in one or two steps.
 func (b *Bridge) response(now units.Time, link int, m *Message) error {
 	l := &b.links[link]
 	x := &l.x
@@ -155,7 +165,7 @@ func (b *Bridge) response(now units.Time, link int, m *Message) error {
 			return nil
 		}
 	} else {
-		if at < x.t2-turnNoise { // it left before it came
+		if at < x.t2-turnNoise { // the response left before the request came
 			*x = exchange{}
 			b.counters.Filtered++
 			return nil
@@ -169,7 +179,7 @@ func (b *Bridge) response(now units.Time, link int, m *Message) error {
 		return nil
 	}
 	l.silent = 0
-	if d, known := b.Delay(link); l.detours.aside(known && delay > d+bridgeDetour) {
+	if d, known := b.Delay(link); l.delayOutliers.reject(known && delay > d+bridgeOutlier) {
 		b.counters.Filtered++
 		return nil
 	}
@@ -177,7 +187,8 @@ func (b *Bridge) response(now units.Time, link int, m *Message) error {
 	return nil
 }
 
-// Transmit writes the next message to out, which has room for MaxSize bytes, and returns the link by which it leaves now.
+// Transmit writes the next message to out, which has room for MaxSize bytes. It returns the link by
+// which the message leaves now, and its length. ok is false if there is none.
 func (b *Bridge) Transmit(now units.Time, out []byte) (link, n int, ok bool) {
 	if b.next == len(b.out) {
 		b.out, b.next = b.out[:0], 0
@@ -197,7 +208,7 @@ func (b *Bridge) Transmit(now units.Time, out []byte) (link, n int, ok bool) {
 	return e.link, n, true
 }
 
-// Deadline returns when Advance is wanted; ok is false without links.
+// Deadline returns when Advance must be called. ok is false without links.
 func (b *Bridge) Deadline() (units.Time, bool) {
 	at := units.Never
 	for i := range b.links {
@@ -206,7 +217,7 @@ func (b *Bridge) Deadline() (units.Time, bool) {
 	return at, at != units.Never
 }
 
-// Advance tells that the deadline has come.
+// Advance sends the requests that are due.
 func (b *Bridge) Advance(now units.Time) {
 	for i := range b.links {
 		l := &b.links[i]
@@ -214,28 +225,29 @@ func (b *Bridge) Advance(now units.Time) {
 			continue
 		}
 		l.requestAt = after(now, l.requestAt, b.interval)
-		if l.silent++; l.silent > bridgePatience { // it may be another link by now, or the end of one
+		if l.silent++; l.silent > maxSilent { // the link may be a different one, or down
 			l.delay.Reset()
 		}
 		l.sequence++
 		l.x = exchange{}
-		b.out = append(b.out, bridged{link: i, message: Message{
+		b.out = append(b.out, outgoing{link: i, message: Message{
 			Type: PDelayReq, Flags: FlagUnicast, Source: b.port(i), Sequence: l.sequence, LogInterval: noInterval,
 		}})
 	}
 }
 
-// Delay returns the delay of a link; ok is false while it is not known.
-func (b *Bridge) Delay(link int) (units.Time, bool) { return usual(b.links[link].delay) }
+// Delay returns the filtered delay of a link. ok is false while it is unknown.
+func (b *Bridge) Delay(link int) (units.Time, bool) { return filteredDelay(b.links[link].delay) }
 
-// Counters returns what the bridge did so far. Filtered counts Syncs that went no further, and delays that cannot be.
+// Counters returns the counters so far. Filtered counts Syncs that were not forwarded, and delays
+// that were not used.
 func (b *Bridge) Counters() clocksync.Counters { return b.counters }
 
-// padTLV fills a message up (IEEE 1588-2019, table 52).
+// padTLV is the type of a TLV that pads a message (IEEE 1588-2019, table 52).
 const padTLV = 0x8008
 
-// pad has the message of n bytes in b, an event message without TLVs, be as long as those of the peer delay mechanism, which
-// measure how long a link takes for a message of that length.
+// pad extends an event message of n bytes without TLVs to the length of peer delay messages, and
+// returns that length. The delay of a link is measured, and valid, for messages of that length.
 func pad(b []byte, n int) int {
 	const tlvHeader = 4
 	size := PDelayReq.size()

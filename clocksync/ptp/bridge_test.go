@@ -11,8 +11,8 @@ import (
 	"weft/units"
 )
 
-// chain is a row of transparent clocks between node 0 and node 1, as a pair of paths: each holds what passes for a time that it
-// draws, and measures that by a clock of its own. With bridges they are peer-to-peer.
+// chain is a row of transparent clocks between node 0 and node 1, as a pair of paths. Each holds a
+// message for a random time and measures that by its own clock. With bridges they are peer-to-peer.
 type chain struct {
 	bridges []*Bridge // nil: end to end
 	skew    []float64 // of each clock
@@ -30,7 +30,7 @@ func (w *chain) Delay(_ units.Time, m *clocksync.Outgoing) units.Time {
 			b, in = len(w.skew)-1-k, 1
 		}
 		if w.bridges != nil && !w.bridges[b].Pass(in, m.Data[:m.N]) {
-			return 1 << 50 // it goes no further
+			return 1 << 50 // it is not forwarded
 		}
 		held := units.Time(float64(w.held) * w.random.ExpFloat64())
 		if m.Port == clocksync.EventPort {
@@ -41,8 +41,8 @@ func (w *chain) Delay(_ units.Time, m *clocksync.Outgoing) units.Time {
 	return total
 }
 
-// bridgedWorld is a pair with n transparent clocks between, which err by 50 ppm. With peer they are nodes from 2 on, which
-// measure the links between them, and those to the pair.
+// bridgedWorld returns a pair of nodes with n transparent clocks in between, which are off by 50
+// ppm. With peer they are the nodes from 2 on, and measure the links between them and to the pair.
 func bridgedWorld(t *testing.T, peer bool, n int) (*testnet.World, *chain) {
 	t.Helper()
 	p := pair(nil)
@@ -126,7 +126,8 @@ func (n *bridgeNode) Advance(now clocksync.Now)              { n.b.Advance(now.M
 func (n *bridgeNode) Correction() clocksync.Correction       { return clocksync.Correction{} }
 func (n *bridgeNode) Counters() clocksync.Counters           { return n.b.Counters() }
 
-// A chain of transparent clocks between master and slave, which err by 50 ppm: linuxptp-testsuite allows 30 ns.
+// A chain of transparent clocks between master and slave, which err by 50 ppm: linuxptp-testsuite
+// allows 30 ns.
 func TestTransparentChain(t *testing.T) {
 	for _, peer := range []bool{false, true} {
 		w, c := bridgedWorld(t, peer, 3)
@@ -149,7 +150,7 @@ func TestTransparentChain(t *testing.T) {
 	}
 }
 
-// A link that becomes longer is measured anew: ten exchanges later half of the median's are of it.
+// When a link becomes longer, half of the values of the median are new after ten exchanges.
 func TestBridgesFollowALink(t *testing.T) {
 	b, err := NewBridge(9, 1, ms)
 	if err != nil {
@@ -183,7 +184,8 @@ func TestBridgesFollowALink(t *testing.T) {
 	}
 }
 
-// A bridge answers in one step: the turnaround is in the correctionField, with what the request was corrected by.
+// A bridge answers in one step: the correctionField holds the turnaround and the correction of the
+// request.
 func TestBridgesAnswer(t *testing.T) {
 	b, err := NewBridge(9, 2, ms)
 	if err != nil {
@@ -258,7 +260,7 @@ func TestBridgesRefuse(t *testing.T) {
 	}
 }
 
-// Delays that come out below 0, and answers in two steps of which one is missing or comes twice, are not used.
+// Negative delays are not used, nor two-step answers with a part that is missing or repeated.
 func TestBridgesMeasureWholeExchanges(t *testing.T) {
 	b, err := NewBridge(9, 1, ms)
 	if err != nil {
@@ -298,7 +300,7 @@ func TestBridgesMeasureWholeExchanges(t *testing.T) {
 	if err := hear(ms+5*units.Microsecond, followUp); err != nil {
 		t.Fatal(err)
 	}
-	if d, ok := b.Delay(0); !ok || d != 1500*units.Nanosecond { // (4 us there and back - 1 us there) / 2
+	if d, ok := b.Delay(0); !ok || d != 1500*units.Nanosecond { // (4 us round trip - 1 us turnaround) / 2
 		t.Errorf("%v %v", d, ok)
 	}
 	three := ask(2 * ms)
@@ -337,10 +339,10 @@ func TestBridgesMeasureWholeExchanges(t *testing.T) {
 	if err := hear(again+ms+4900*units.Nanosecond, response); err != nil {
 		t.Fatal(err)
 	}
-	if d, _ := b.Delay(0); d != 725*units.Nanosecond { // the median of 1.5 us and what is below 0 by noise
+	if d, _ := b.Delay(0); d != 725*units.Nanosecond { // the median of 1.5 us and a value that noise makes negative
 		t.Errorf("50 ns below 0: %v", d)
 	}
-	for k := range units.Time(bridgePatience + 2) {
+	for k := range units.Time(maxSilent + 2) {
 		ask(again + (2+k)*ms)
 	}
 	if d, ok := b.Delay(0); ok {
@@ -348,7 +350,8 @@ func TestBridgesMeasureWholeExchanges(t *testing.T) {
 	}
 }
 
-// exchanged has a bridge of one link ask at an instant and be answered in one step after a time, and returns the delay that it knows then.
+// exchanged makes a bridge of one link send a request at an instant and receive a one-step answer
+// after a time, and returns the delay that it then has.
 func (b *Bridge) exchanged(t *testing.T, at, after units.Time) (units.Time, bool) {
 	t.Helper()
 	b.Advance(at)
@@ -364,8 +367,8 @@ func (b *Bridge) exchanged(t *testing.T, at, after units.Time) (units.Time, bool
 	return b.Delay(0)
 }
 
-// What no link takes is not believed, though nothing else is known; what one takes for once is left aside, and what it takes five times of
-// ten it has become.
+// An impossible delay is not used, even if nothing else is known. A single outlier is ignored.
+// After five of ten outliers the delay has changed.
 func TestBridgesLeaveDetoursAside(t *testing.T) {
 	b, err := NewBridge(9, 1, ms)
 	if err != nil {
@@ -388,12 +391,12 @@ func TestBridgesLeaveDetoursAside(t *testing.T) {
 	for range 3 {
 		next(2 * usual)
 	}
-	next(2 * (usual + bridgeDetour))
+	next(2 * (usual + bridgeOutlier))
 	if k := b.Counters(); k.Filtered != 1 {
 		t.Errorf("a delay at the limit was left aside: %+v", k)
 	}
 	for range 4 {
-		if d := next(2*(usual+bridgeDetour) + 100*units.Nanosecond); d != usual {
+		if d := next(2*(usual+bridgeOutlier) + 100*units.Nanosecond); d != usual {
 			t.Errorf("a detour was used: %v", d)
 		}
 	}
@@ -408,7 +411,7 @@ func TestBridgesLeaveDetoursAside(t *testing.T) {
 	}
 }
 
-// Nothing that a neighbour sends breaks a bridge or makes it measure less than 0.
+// No message from a neighbour breaks a bridge or makes it measure a negative delay.
 func FuzzBridge(f *testing.F) {
 	corpus := fuzztest.New(f)
 	for typ := range Type(16) {

@@ -9,7 +9,12 @@ import (
 	"weft/units"
 )
 
-// Clock is an ordinary or a boundary clock. It is a clocksync.Protocol.
+// Clock is an ordinary or a boundary clock. It implements clocksync.Protocol.
+//
+// Its parts: ports run the best master clock algorithm and send as masters; parent is the master
+// that the algorithm chose; slave measures offset and delay to it; servo turns offsets into a rate;
+// bound estimates the error. Everything else is the correction that these publish, and a queue of
+// messages.
 type Clock struct {
 	setup  clocksync.Setup
 	cfg    Config
@@ -18,35 +23,36 @@ type Clock struct {
 
 	ports  []port
 	peers  []peer
-	of     []int32 // by node: index in peers, or -1
-	link   *peer   // the bridge at the other end of the link; nil: there is none
+	peerOf []int32 // index in peers of each node, -1 if it is no neighbour
+	link   *peer   // the bridge at the other end of the link, nil if there is none
 	parent parent
 
 	out     queue
-	pending job    // event message that left last, whose stamp has not been told
-	nextID  uint32 // of messages
+	pending job    // the event message that left last, until its stamp is known
+	nextID  uint32 // Outgoing.ID of the message that left last
 
-	correction clocksync.Correction
-	servo      servo.Servo
-	bound      servo.Bound
-	adrift     bool // what the servo knows is of a master that does not know the time
-	slave      slave
-	apart      units.Time // hardware clock minus monotonic clock
-	lookAt     units.Time // when that is looked at next, by the monotonic clock, should nothing happen before
-	lie        units.Time // see Lie
-	counters   clocksync.Counters
+	correction    clocksync.Correction
+	servo         servo.Servo
+	bound         servo.Bound // of the offsets
+	untraced      bool        // the servo has followed a master that does not know the time
+	slave         slave
+	hardMinusMono units.Time // hardware clock minus monotonic clock, when last compared
+	watchAt       units.Time // when watch must run next, by the monotonic clock
+	lie           units.Time // error that others are told; see Lie
+	counters      clocksync.Counters
 }
 
 // parent is the master that the clock follows.
 type parent struct {
-	ok     bool
-	source PortIdentity
+	ok     bool         // there is one
+	source PortIdentity // the port that sends its messages
 	peer   *peer
-	port   *port
-	set    DataSet
+	port   *port   // the port of this clock that it is behind
+	set    DataSet // what it announces
 }
 
-// Errors of Receive, one for each of the counters of refused messages.
+// Errors of Receive. Each has its counter of refused messages; ErrRange and ErrPort share
+// Malformed.
 var (
 	ErrForeign = errors.New("ptp: message from a node, domain or clock that may not send it")
 	ErrStale   = errors.New("ptp: message comes twice, out of order, or answers nothing that was asked")
@@ -56,7 +62,7 @@ var (
 
 var _ clocksync.Protocol = (*Clock)(nil)
 
-// New returns a clock. The error says what is wrong with the configuration.
+// New returns a clock that has not started. It returns an error if the configuration is invalid.
 func New(s clocksync.Setup, cfg Config) (*Clock, error) {
 	if err := cfg.Check(s); err != nil {
 		return nil, err
@@ -68,14 +74,14 @@ func New(s clocksync.Setup, cfg Config) (*Clock, error) {
 	c := &Clock{
 		setup: s, cfg: cfg, id: IdentityOf(s.Self), servo: sv,
 		random: rand.New(rand.NewPCG(s.Seed, 0x5054_5000_0000_0000|uint64(s.Self))),
-		of:     make([]int32, s.Nodes),
+		peerOf: make([]int32, s.Nodes),
 	}
 	c.cfg.DataSet.Grandmaster, c.cfg.DataSet.Steps = c.id, 0
 	if cfg.SlaveOnly {
 		c.cfg.DataSet.Class = 255
 	}
-	for i := range c.of {
-		c.of[i] = -1
+	for i := range c.peerOf {
+		c.peerOf[i] = -1
 	}
 	total := 0
 	for _, p := range cfg.Ports {
@@ -90,7 +96,7 @@ func New(s clocksync.Setup, cfg Config) (*Clock, error) {
 			if err != nil {
 				return nil, err
 			}
-			c.of[n] = int32(len(c.peers))
+			c.peerOf[n] = int32(len(c.peers))
 			c.peers = append(c.peers, peer{node: n, port: i, delay: f})
 		}
 		c.ports[i] = newPort(PortIdentity{Clock: c.id, Port: uint16(i + 1)}, c.peers[first:])
@@ -106,18 +112,19 @@ func New(s clocksync.Setup, cfg Config) (*Clock, error) {
 	return c, nil
 }
 
-// Start implements clocksync.Protocol.
+// Start implements clocksync.Protocol. Every port begins in Listening.
 func (c *Clock) Start(now clocksync.Now) {
-	c.apart = now.Hard - now.Mono
+	c.hardMinusMono = now.Hard - now.Mono
 	for i := range c.ports {
 		c.listen(now, &c.ports[i])
 	}
-	c.links(func(p *peer) { p.requestAt = now.Mono + c.spread(c.cfg.DelayInterval) })
+	c.eachMeasured(func(p *peer) { p.requestAt = now.Mono + c.randomDelay(c.cfg.DelayInterval) })
 	c.decideStates(now)
 }
 
-// links calls f for everybody the way to whom is measured by the peer delay mechanism.
-func (c *Clock) links(f func(*peer)) {
+// eachMeasured calls f for every peer whose link the peer delay mechanism measures: the bridge, or
+// all neighbours. With the end-to-end mechanism there are none.
+func (c *Clock) eachMeasured(f func(*peer)) {
 	switch {
 	case !c.cfg.PeerDelay:
 	case c.link != nil:
@@ -129,12 +136,14 @@ func (c *Clock) links(f func(*peer)) {
 	}
 }
 
-// spread returns an instant within an interval, so that clocks that start together do not speak together.
-func (c *Clock) spread(interval units.Time) units.Time {
+// randomDelay returns a random time from 1 ps to interval, so that clocks that start together do
+// not send together.
+func (c *Clock) randomDelay(interval units.Time) units.Time {
 	return units.Time(c.random.Int64N(int64(interval))) + 1
 }
 
-// Receive implements clocksync.Protocol.
+// Receive implements clocksync.Protocol. It returns one of the errors of this package if it refuses
+// the message, and counts it.
 func (c *Clock) Receive(now clocksync.Now, in *clocksync.Message) error {
 	c.watch(now)
 	err := c.receive(now, in)
@@ -151,6 +160,7 @@ func (c *Clock) Receive(now clocksync.Now, in *clocksync.Message) error {
 	return err
 }
 
+// receive decodes a message, checks that it may come from its sender, and dispatches it by type.
 func (c *Clock) receive(now clocksync.Now, in *clocksync.Message) error {
 	var m Message
 	if err := m.Decode(in.Data); err != nil {
@@ -163,7 +173,7 @@ func (c *Clock) receive(now clocksync.Now, in *clocksync.Message) error {
 	if from == nil {
 		return ErrForeign
 	}
-	if _, ok := m.corrected(); !ok || !soundInterval(m.LogInterval) {
+	if _, ok := m.corrected(); !ok || !validInterval(m.LogInterval) {
 		return ErrRange
 	}
 	switch m.Type {
@@ -186,7 +196,8 @@ func (c *Clock) receive(now clocksync.Now, in *clocksync.Message) error {
 	}
 }
 
-// sender returns who sent a message; nil: it is nobody who may. A bridge is in all domains, but answers in that of who asks.
+// sender returns the peer that sent a message, or nil if nobody sent it who may. A bridge belongs
+// to no domain, but answers in the domain of the request.
 func (c *Clock) sender(from clocksync.Node, m *Message) *peer {
 	switch {
 	case m.Source.Clock == c.id:
@@ -194,13 +205,14 @@ func (c *Clock) sender(from clocksync.Node, m *Message) *peer {
 		if m.Type == PDelayReq || (m.Type == PDelayResp || m.Type == PDelayRespFollowUp) && m.Domain == c.cfg.Domain {
 			return c.link
 		}
-	case from >= 0 && int(from) < len(c.of) && c.of[from] >= 0 && m.Domain == c.cfg.Domain:
-		return &c.peers[c.of[from]]
+	case from >= 0 && int(from) < len(c.peerOf) && c.peerOf[from] >= 0 && m.Domain == c.cfg.Domain:
+		return &c.peers[c.peerOf[from]]
 	}
 	return nil
 }
 
-// Transmit implements clocksync.Protocol.
+// Transmit implements clocksync.Protocol. It takes the next message from the queue. An event
+// message is kept as pending until Sent tells its stamp.
 func (c *Clock) Transmit(now clocksync.Now, out *clocksync.Outgoing) bool {
 	c.watch(now)
 	j, ok := c.out.pop()
@@ -223,7 +235,8 @@ func (c *Clock) Transmit(now clocksync.Now, out *clocksync.Outgoing) bool {
 	return true
 }
 
-// Sent implements clocksync.Protocol.
+// Sent implements clocksync.Protocol. The stamp becomes t1 or t3 of a measurement, or leaves in the
+// follow-up message.
 func (c *Clock) Sent(now clocksync.Now, id uint32, stamp units.Time) {
 	c.watch(now)
 	j := c.pending
@@ -252,10 +265,11 @@ func (c *Clock) Sent(now clocksync.Now, id uint32, stamp units.Time) {
 	c.send(j.peer, m)
 }
 
-// send queues a message; with a full queue it is lost, as it could be on the way.
+// send queues a message. If the queue is full the message is lost, as it could be in the network.
 func (c *Clock) send(to *peer, m Message) { c.sendOwing(to, m, 0) }
 
-// sendOwing is send for an event message whose Follow_Up has to carry a correction.
+// sendOwing queues an event message whose follow-up carries the correction owed, in the units of
+// the correctionField. A message to a bridge keeps its domain: the bridge belongs to none.
 func (c *Clock) sendOwing(to *peer, m Message, owed int64) {
 	if to != c.link {
 		m.Domain = c.cfg.Domain
@@ -264,23 +278,23 @@ func (c *Clock) sendOwing(to *peer, m Message, owed int64) {
 	c.out.push(job{peer: to, message: m, owed: owed})
 }
 
-// Deadline implements clocksync.Protocol.
+// Deadline implements clocksync.Protocol. It is the earliest timer of ports, peers and slave.
 func (c *Clock) Deadline() (units.Time, bool) {
-	at := min(c.slave.deadline(), c.lookAt)
+	at := min(c.slave.deadline(), c.watchAt)
 	for i := range c.ports {
 		at = min(at, c.ports[i].deadline(c.announceWait()))
 	}
-	c.links(func(p *peer) { at = min(at, p.requestAt) })
+	c.eachMeasured(func(p *peer) { at = min(at, p.requestAt) })
 	return at, at != units.Never
 }
 
-// Advance implements clocksync.Protocol.
+// Advance implements clocksync.Protocol. It runs the timers that are due.
 func (c *Clock) Advance(now clocksync.Now) {
 	c.watch(now)
 	for i := range c.ports {
 		c.advancePort(now, &c.ports[i])
 	}
-	c.links(func(p *peer) { c.advancePeer(now, p) })
+	c.eachMeasured(func(p *peer) { c.advancePeer(now, p) })
 	c.advanceSlave(now)
 }
 
@@ -290,7 +304,7 @@ func (c *Clock) Correction() clocksync.Correction { return c.correction }
 // Counters implements clocksync.Protocol.
 func (c *Clock) Counters() clocksync.Counters { return c.counters }
 
-// PortState returns the state of a port, counted from 1; Disabled if there is none.
+// PortState returns the state of port n, counted from 1, or Disabled if there is no such port.
 func (c *Clock) PortState(n int) PortState {
 	if n < 1 || n > len(c.ports) {
 		return Disabled
@@ -298,7 +312,7 @@ func (c *Clock) PortState(n int) PortState {
 	return c.ports[n-1].state
 }
 
-// Grandmaster returns whom the clock follows, itself if nobody.
+// Grandmaster returns the identity of the grandmaster that the clock follows, or its own.
 func (c *Clock) Grandmaster() ClockIdentity {
 	if c.parent.ok {
 		return c.parent.set.Grandmaster
@@ -306,24 +320,25 @@ func (c *Clock) Grandmaster() ClockIdentity {
 	return c.id
 }
 
-// Lie makes the clock a falseticker, of an experiment: as a master it tells others a time that is wrong by so much from now
-// on, and goes by the right one itself. 0: the truth.
+// Lie makes the clock a falseticker, for experiments: as a master it sends others a time that is
+// wrong by the given amount, and keeps the right one for itself. 0 ends the lie.
 func (c *Clock) Lie(by units.Time) { c.lie = by }
 
-// watch compares the hardware clock with the monotonic one. One oscillator drives both, so a change of their
-// difference is a step of the hardware clock, and synchronized time goes on as if there had been none: as exactly as
-// the two can be compared, which is what the alarm says. What was measured against the clock before is worthless.
+// watch detects steps of the hardware clock by comparing it with the monotonic clock. One
+// oscillator drives both, so any change of their difference is a step. The correction is moved by
+// the step, so that synchronized time continues as if there had been none, to within StepAlarm, the
+// accuracy of the comparison. Stamps and measurements from before the step are discarded.
 func (c *Clock) watch(now clocksync.Now) {
-	c.lookAt = units.Never
+	c.watchAt = units.Never
 	if c.cfg.StepAlarm == 0 {
 		return
 	}
-	c.lookAt = now.Mono + max(1, c.cfg.SyncInterval/looks)
-	step := now.Hard - now.Mono - c.apart
+	c.watchAt = now.Mono + max(1, c.cfg.SyncInterval/watchesPerInterval)
+	step := now.Hard - now.Mono - c.hardMinusMono
 	if step <= c.cfg.StepAlarm && step >= -c.cfg.StepAlarm {
 		return
 	}
-	c.apart += step
+	c.hardMinusMono += step
 	k := &c.correction
 	k.From += step
 	k.Offset -= step
@@ -334,20 +349,21 @@ func (c *Clock) watch(now clocksync.Now) {
 	c.forget()
 }
 
-// looks is how often per interval a clock looks for a step of itself, at least: messages alone may leave it a whole interval for what it
-// stamps to be wrong.
-const looks = 8
+// watchesPerInterval is the least number of times per sync interval that a clock checks itself for
+// a step. Without it a clock could stamp with a stepped clock for a whole interval between two
+// messages.
+const watchesPerInterval = 8
 
-// forget throws away what has been measured, but not the rate.
+// forget discards all measurements, but keeps the rate.
 func (c *Clock) forget() {
 	c.abandon()
 	c.servo.Reset()
 	c.counters.Resets++
 }
 
-// abandon ends the measurements that have begun.
+// abandon discards the measurements in progress.
 func (c *Clock) abandon() {
 	c.slave.flush()
-	c.links(func(p *peer) { p.exchange = exchange{} })
+	c.eachMeasured(func(p *peer) { p.exchange = exchange{} })
 	c.pending = job{}
 }

@@ -9,62 +9,86 @@ import (
 	"weft/units"
 )
 
-// ServoKind chooses the servo of a Clock.
+// ServoKind selects the servo of a Clock.
 type ServoKind uint8
 
-// Servos.
+// Servos of package servo.
 const (
-	PI ServoKind = iota
-	LinReg
+	PI     ServoKind = iota // proportional-integral
+	LinReg                  // linear regression
 )
 
-// Config says what a clock is and how it measures. Default fills it in.
+// Config configures a Clock. Default fills it in; Check says what is allowed.
 type Config struct {
-	// Ports are the neighbours behind each port of the clock: one port for an ordinary clock, more for a boundary
-	// clock. A neighbour is behind one port only.
-	Ports     [][]clocksync.Node
-	SlaveOnly bool // never becomes a master; then Class is not used
-	Domain    uint8
-	DataSet   DataSet // its own; Grandmaster and Steps are not used
+	// Ports lists the neighbours behind each port of the clock: one port for an ordinary clock,
+	// several for a boundary clock. Each neighbour is behind one port only.
+	Ports [][]clocksync.Node
+	// SlaveOnly keeps the clock from becoming a master. DataSet.Class is then set to 255.
+	SlaveOnly bool
+	// Domain is the PTP domain. Messages of others are refused.
+	Domain uint8
+	// DataSet describes the clock itself. Grandmaster and Steps are set by New.
+	DataSet DataSet
 
-	SyncInterval     units.Time // of Sync, as a master
-	DelayInterval    units.Time // mean, of Delay_Req or Pdelay_Req
+	// SyncInterval is the interval of Sync as a master, and the expected one as a slave.
+	SyncInterval units.Time
+	// DelayInterval is the mean interval of Delay_Req or Pdelay_Req.
+	DelayInterval units.Time
+	// AnnounceInterval is the interval of Announce as a master.
 	AnnounceInterval units.Time
-	AnnounceTimeout  int // announce intervals without one until a master is given up; at least 2
-	SyncTimeout      int // sync intervals without a measurement until a master is given up; 0: never
+	// AnnounceTimeout is the number of announce intervals without an Announce after which a master
+	// is dropped, at least 2.
+	AnnounceTimeout int
+	// SyncTimeout is the number of intervals without a measurement after which a master is dropped.
+	// 0 means never.
+	SyncTimeout int
 
-	PeerDelay bool // the peer delay mechanism, instead of end to end
-	// Bridge is the switch at the other end of the clock's link, a peer-to-peer transparent clock: the delay of that link is
-	// measured instead of those to the neighbours, the rest is in the messages that it passes on. Switches are numbered behind
-	// Setup.Nodes. 0: none. With PeerDelay only.
-	Bridge     clocksync.Node
+	// PeerDelay selects the peer delay mechanism instead of the end-to-end one.
+	PeerDelay bool
+	// Bridge is the switch at the other end of the clock's link, if that is a peer-to-peer
+	// transparent clock, and 0 otherwise. Then the clock measures the delay of that link instead of
+	// the delays to its neighbours; the rest of the path is in the messages that the switch passes
+	// on. Switches are numbered from Setup.Nodes. It needs PeerDelay.
+	Bridge clocksync.Node
+	// Filter and FilterSize select the filter of measured delays.
 	Filter     servo.FilterKind
 	FilterSize int
-	RawDelay   bool // the last delay measured is used, instead of the filtered one
-	Weighted   bool // samples are weighted by filtered delay / delay
-	Servo      ServoKind
-	Gains      servo.Gains // of PI, in steady state; none: servo.Tuned for the jitter that is expected and Wander
-	Wander     float64     // random walk of the frequency, relative per square root of a second
-	Gear       bool        // PI begins with the gains of a regression: see servo.PIConfig
-	Limits     servo.Limits
+	// RawDelay uses the last measured delay instead of the filtered one.
+	RawDelay bool
+	// Weighted weights each sample by the ratio of the filtered delay to the last one.
+	Weighted bool
+	// Servo selects the servo.
+	Servo ServoKind
+	// Gains are those of PI in steady state. The zero value takes servo.Tuned for Setup.Jitter and
+	// Wander.
+	Gains servo.Gains
+	// Wander is the random walk of the frequency: relative, per square root of a second.
+	Wander float64
+	// Gear makes PI begin with the gains of a regression; see servo.PIConfig.
+	Gear bool
+	// Limits bounds steps and rates of the servo.
+	Limits servo.Limits
 
-	// Asymmetry is what the path from the master is known to take longer than the mean of both ways
-	// (delayAsymmetry). AsymmetryBound is added to the bound that is published: half of the most by which the two ways
-	// may differ without anybody knowing.
-	Asymmetry      units.Time
+	// Asymmetry is the known difference of the delay from the master and the mean delay of both
+	// directions (delayAsymmetry).
+	Asymmetry units.Time
+	// AsymmetryBound is added to the published bound: half of the largest unknown difference of the
+	// two directions.
 	AsymmetryBound units.Time
 
-	// StepAlarm is the change of the hardware clock against the monotonic one that is taken for a step of it. 0: the
-	// two are not compared, and a step shows in the offset only.
+	// StepAlarm is the change of the hardware clock against the monotonic clock that counts as a
+	// step of the hardware clock. With 0 they are not compared, and a step shows in the offset
+	// only.
 	StepAlarm units.Time
 }
 
-// DefaultBackups is how many nodes after the reference may take its place.
+// DefaultBackups is the default number of backup masters.
 const DefaultBackups = 1
 
-// Default returns the configuration of an ordinary clock in a lab: the reference is the best master, the nodes that
-// follow it (backups of them, cyclically) may take its place in that order, and all others are slaves of whichever is
-// the best. Intervals are 1 ms, of lab time; gains follow from the interval and the jitter that is expected.
+// Default returns the configuration of an ordinary clock in a lab. The reference is the best
+// master. The next backups nodes, cyclically, may replace it in that order. All others are slaves
+// of the best of them. Sync and delay intervals are 1 ms of lab time, and the gains follow from the
+// interval and the expected jitter.
 func Default(s clocksync.Setup, backups int) Config {
 	n := clocksync.Node(s.Nodes)
 	backups = max(0, min(backups, s.Nodes-1))
@@ -79,14 +103,16 @@ func Default(s clocksync.Setup, backups int) Config {
 	cfg := Config{
 		Ports:     [][]clocksync.Node{peers},
 		SlaveOnly: rank > backups,
-		DataSet: DataSet{Priority1: DefaultPriority, Class: DefaultClass, Accuracy: accuracyUnknown, Variance: varianceUnknown,
-			Priority2: uint8(min(rank, 255))},
+		DataSet: DataSet{
+			Priority1: DefaultPriority, Class: DefaultClass, Accuracy: accuracyUnknown, Variance: varianceUnknown,
+			Priority2: uint8(min(rank, 255)),
+		},
 		SyncInterval: units.Millisecond, DelayInterval: units.Millisecond, AnnounceInterval: 2 * units.Millisecond,
 		AnnounceTimeout: 3, SyncTimeout: 8,
 		Filter: servo.Median, FilterSize: 10,
 		Gear:      true,
 		Limits:    servo.DefaultLimits(),
-		Wander:    1e-8, // 0.01 ppm per square root of a second: a usual server
+		Wander:    1e-8, // 0.01 ppm per square root of a second, a typical server
 		StepAlarm: units.Nanosecond,
 	}
 	cfg.DataSet.Priority1 += uint8(min(rank, 255-DefaultPriority))
@@ -94,9 +120,10 @@ func Default(s clocksync.Setup, backups int) Config {
 	return cfg
 }
 
-// LimitRate bounds what is taken for the frequency by what oscillators that are wrong by up to skew need, and the rate by
-// what slews an offset that is not stepped over away within slewIntervals: how good an oscillator is says nothing of how
-// far off a clock begins.
+// LimitRate sets the limits of the servo for oscillators whose relative frequency error is at most
+// skew. The frequency estimate is limited to ten times that, at least 10 ppm. The rate must also be
+// able to slew the largest offset that is not stepped over within slewIntervals, because a good
+// oscillator may still start with a large offset. A skew of 0 leaves the limits as they are.
 func (c *Config) LimitRate(skew float64) {
 	if skew <= 0 {
 		return
@@ -107,13 +134,15 @@ func (c *Config) LimitRate(skew float64) {
 	c.Limits.MaxDrift = min(c.Limits.MaxRate, drift)
 }
 
-// slewIntervals is how long an offset that is not stepped over may take to be slewed away. Ours.
+// slewIntervals is the number of sync intervals in which the largest offset that is not stepped
+// over is slewed away. It is our choice.
 const slewIntervals = 10
 
-// leastGain keeps the loop from taking seconds to forget a disturbance: ours, a time constant of 33 samples.
-var leastGain = servo.Gains{P: 0.03, I: 0.0005}
+// minGains keeps the loop from taking seconds to forget a disturbance. It is our choice: a time
+// constant of 33 samples.
+var minGains = servo.Gains{P: 0.03, I: 0.0005}
 
-// Check returns everything that is wrong with the configuration of a clock, joined.
+// Check returns all errors of the configuration of a clock, joined, or nil.
 func (c *Config) Check(s clocksync.Setup) error {
 	var errs []error
 	refuse := func(wrong bool, format string, args ...any) {
@@ -156,7 +185,7 @@ func (c *Config) Check(s clocksync.Setup) error {
 	return nil
 }
 
-// newServo makes the servo that the configuration asks for.
+// newServo returns the servo that the configuration selects.
 func (c *Config) newServo(s clocksync.Setup) (servo.Servo, error) {
 	if c.Servo == LinReg {
 		return servo.NewLinReg(servo.LinRegConfig{Interval: c.SyncInterval, Limits: c.Limits})
@@ -164,8 +193,8 @@ func (c *Config) newServo(s clocksync.Setup) (servo.Servo, error) {
 	gains := c.Gains
 	if gains == (servo.Gains{}) {
 		gains = servo.Tuned(s.Jitter, c.Wander, c.SyncInterval)
-		if gains.P < leastGain.P {
-			gains = leastGain
+		if gains.P < minGains.P {
+			gains = minGains
 		}
 	}
 	return servo.NewPI(servo.PIConfig{Interval: c.SyncInterval, Gains: gains, Gear: c.Gear, Limits: c.Limits})

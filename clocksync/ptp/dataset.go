@@ -6,36 +6,37 @@ import (
 	"weft/clocksync"
 )
 
-// DataSet is what a clock says of the grandmaster it follows, or is: what masters are chosen by. Lower is better.
+// DataSet describes a grandmaster: the attributes by which clocks choose their master. Each is
+// compared in the order of the fields but Steps, and lower is better.
 type DataSet struct {
 	Priority1   uint8
-	Class       uint8
-	Accuracy    uint8
+	Class       uint8  // clockClass
+	Accuracy    uint8  // clockAccuracy
 	Variance    uint16 // offsetScaledLogVariance
 	Priority2   uint8
 	Grandmaster ClockIdentity
-	Steps       uint16 // stepsRemoved: boundary clocks between
+	Steps       uint16 // stepsRemoved: boundary clocks on the path
 }
 
-// Values of a DataSet: a clock without a source of its own (tables 4 and 5).
+// Values of a DataSet for a clock without a source of its own (tables 4 and 5).
 const (
 	DefaultPriority = 128
 	DefaultClass    = 248
 	varianceUnknown = 0xffff
-	maxSteps        = 255 // an Announce that says so or more goes in a circle (clause 9.3.2.5)
+	maxSteps        = 255 // an Announce with this or more runs in a loop (clause 9.3.2.5)
 )
 
-// claim is a DataSet with the way on which it came.
+// claim is a DataSet with the path by which it came.
 type claim struct {
 	set      DataSet
-	sender   PortIdentity
-	receiver PortIdentity
+	sender   PortIdentity // the port that sent it
+	receiver PortIdentity // the port that received it
 }
 
 // order is the result of comparing two claims.
 type order int8
 
-// Results: a is better, or better only in that it came a shorter way, and the other way round.
+// Results of compare. "By topology" means that a claim is better only because its path is shorter.
 const (
 	aBetter     order = -2
 	aByTopology order = -1
@@ -57,7 +58,7 @@ func compare(a, b *claim) order {
 		return bBetter
 	case d < -1:
 		return aBetter
-	case d == 1: // a is farther: by topology only if it is the sender's own way back
+	case d == 1: // a is farther; by topology, unless its receiver is below its sender
 		if cmp.Compare(a.receiver.Clock, a.sender.Clock) < 0 {
 			return bBetter
 		}
@@ -75,17 +76,19 @@ func compare(a, b *claim) order {
 	return same
 }
 
-// compare holds two grandmasters against each other.
+// compare compares two grandmasters. It returns less than 0 if d is better.
 func (d *DataSet) compare(o *DataSet) int {
-	return cmp.Or(cmp.Compare(d.Priority1, o.Priority1), cmp.Compare(d.Class, o.Class), cmp.Compare(d.Accuracy, o.Accuracy),
-		cmp.Compare(d.Variance, o.Variance), cmp.Compare(d.Priority2, o.Priority2), cmp.Compare(d.Grandmaster, o.Grandmaster))
+	return cmp.Or(cmp.Compare(d.Priority1, o.Priority1), cmp.Compare(d.Class, o.Class),
+		cmp.Compare(d.Accuracy, o.Accuracy), cmp.Compare(d.Variance, o.Variance),
+		cmp.Compare(d.Priority2, o.Priority2), cmp.Compare(d.Grandmaster, o.Grandmaster))
 }
 
-// better reports whether a is better than b in any way; nil is worst.
+// better reports whether a is better than b, by topology or otherwise. nil is worst.
 func (a *claim) better(b *claim) bool { return a != nil && (b == nil || compare(a, b) < 0) }
 
-// decide is the state decision algorithm (clause 9.3.3, figure 33) for a port of a clock with its own data set d0, the
-// best claim that the port has (nil: none) and the best of all ports.
+// decide is the state decision algorithm (clause 9.3.3, figure 33). It returns the recommended
+// state of a port, given the clock's own claim d0, the best claim of the port and the best claim of
+// all ports. The latter two may be nil.
 func decide(d0, port, best *claim, listening bool) PortState {
 	if port == nil && listening {
 		return Listening
@@ -107,7 +110,7 @@ func decide(d0, port, best *claim, listening bool) PortState {
 	return Master // M3
 }
 
-// IdentityOf returns the identity of a node's clock: an EUI-64 that is locally administered.
+// IdentityOf returns the identity of a node's clock, a locally administered EUI-64.
 func IdentityOf(n clocksync.Node) ClockIdentity {
 	return 0x020000fffe000000 + ClockIdentity(n) + 1
 }

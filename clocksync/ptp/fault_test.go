@@ -26,7 +26,8 @@ func pair(path func(r *rand.Rand) testnet.Path) pairWorld {
 		stamp: 10 * units.Nanosecond, path: path}
 }
 
-// Queues are noise to PTP: without transparent clocks it fails under load, with them it does not notice.
+// Queues are noise to PTP: it fails under load without transparent clocks, and does not suffer with
+// them.
 func TestLoadAndTransparentClocks(t *testing.T) {
 	for _, load := range []float64{0.3, 0.5, 0.9} {
 		without, worst := measure(pair(queues(load, false)).make(t), ms, 100, 1000)
@@ -38,17 +39,17 @@ func TestLoadAndTransparentClocks(t *testing.T) {
 	}
 }
 
-// oneWay is a path that is longer one way.
+// oneWay is a path that is longer in one direction.
 type oneWay struct{ delay units.Time }
 
 func (o oneWay) Delay(units.Time, *clocksync.Outgoing) units.Time { return o.delay }
 
-// A difference a of the two ways is an error of a/2 that no clock sees; one that is known is corrected, and one that is
-// bounded is in the bound.
+// An asymmetry a of the two directions is an error of a/2 that no clock can see. A known asymmetry
+// is corrected, and a bounded one is in the bound.
 func TestAsymmetryIsHalfAnError(t *testing.T) {
 	for _, a := range []units.Time{0, 100 * units.Nanosecond, units.Microsecond, -units.Microsecond} {
 		paths := 0
-		p := pair(func(*rand.Rand) testnet.Path { // the first path used is the master's: its Announce
+		p := pair(func(*rand.Rand) testnet.Path { // the first path used is that of the master's Announce
 			paths++
 			if paths == 1 {
 				return oneWay{2*units.Microsecond + a}
@@ -76,7 +77,7 @@ func TestAsymmetryIsHalfAnError(t *testing.T) {
 	}
 }
 
-// Steps of either clock, noticed by the monotonic clock or only by the offset.
+// Steps of either clock, detected with the monotonic clock or only by the offset.
 func TestClockSteps(t *testing.T) {
 	for _, alarm := range []units.Time{0, units.Microsecond} {
 		for _, node := range []clocksync.Node{0, 1} {
@@ -99,7 +100,7 @@ func TestClockSteps(t *testing.T) {
 	}
 }
 
-// A step is seen within an eighth of an interval, whenever the next message comes.
+// A step is detected within an eighth of an interval, whenever the next message comes.
 func TestStepsAreSeenSoon(t *testing.T) {
 	for into := range units.Time(10) {
 		w := pair(nil).make(t)
@@ -112,7 +113,7 @@ func TestStepsAreSeenSoon(t *testing.T) {
 	}
 }
 
-// Lost, repeated and late messages are counted, and the time stays.
+// Lost, repeated and late messages are counted and do not change the time.
 func TestLossRepetitionAndReordering(t *testing.T) {
 	for name, change := range map[string]func(*testnet.Config){
 		"loss":     func(c *testnet.Config) { c.Loss = 0.33 },
@@ -149,7 +150,8 @@ func TestLossRepetitionAndReordering(t *testing.T) {
 	}
 }
 
-// When one way is lost for good, nobody hangs, and the state says that the time is not kept.
+// When one direction fails for good, no clock hangs, and the state says that time is no longer
+// kept.
 func TestOneWayLoss(t *testing.T) {
 	for _, from := range []clocksync.Node{0, 1} {
 		p := pair(nil)
@@ -167,7 +169,7 @@ func TestOneWayLoss(t *testing.T) {
 	}
 }
 
-// Messages that were recorded and are played again, or made up, change nothing but counters.
+// Replayed and forged messages change nothing but counters.
 func TestReplayAndForgery(t *testing.T) {
 	type record struct {
 		m    clocksync.Message
@@ -223,7 +225,8 @@ func TestReplayAndForgery(t *testing.T) {
 	}
 }
 
-// linuxptp-testsuite 13: a Follow_Up that comes after a wrap of the sequence is not paired with the wrong Sync.
+// linuxptp-testsuite 13: a Follow_Up after a wrap of the sequence number is not paired with the
+// wrong Sync.
 func TestSequenceWraps(t *testing.T) {
 	p := pair(nil)
 	w := p.make(t)
@@ -263,9 +266,9 @@ func TestPairing(t *testing.T) {
 		stale    bool
 		measures bool
 	}{
-		{FollowUp, 1, false, false}, {Sync, 1, false, true}, // the wrong way round
+		{FollowUp, 1, false, false}, {Sync, 1, false, true}, // out of order
 		{FollowUp, 1, true, false},                           // again
-		{Sync, 2, false, false}, {FollowUp, 3, false, false}, // of another: the older goes
+		{Sync, 2, false, false}, {FollowUp, 3, false, false}, // of another Sync: the older is dropped
 		{Sync, 3, false, true},
 		{Sync, 3, true, false}, {FollowUp, 200, true, false}, // far ahead
 		{Sync, 5, false, false}, {FollowUp, 4, true, false}, {FollowUp, 5, false, true},
@@ -281,7 +284,7 @@ func TestPairing(t *testing.T) {
 	}
 }
 
-// Nothing that comes in makes a correction that is no line, and no state is left in which nothing is awaited.
+// No input makes an invalid correction or leaves a state without a timer.
 func TestGarbageNeverBreaksAClock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := clocksync.Setup{Self: 1, Nodes: 3, Seed: rapid.Uint64().Draw(t, "seed")}
@@ -374,7 +377,7 @@ func TestRefusedConfigurations(t *testing.T) {
 	}
 }
 
-// The bound that a clock states holds under noise that PTP cannot see through, too.
+// The published bound also holds under noise that PTP cannot filter.
 func TestBoundsHold(t *testing.T) {
 	for name, p := range map[string]pairWorld{
 		"idle": pair(nil), "half load": pair(queues(0.5, false)), "full load": pair(queues(0.9, false)), "transparent": pair(queues(0.9, true)),

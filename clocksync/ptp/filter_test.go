@@ -11,9 +11,9 @@ import (
 	"weft/units"
 )
 
-// What is measured and not used, filter by filter: each of these fails when its filter is taken out.
+// Tests of the filters, one by one: each fails without its filter.
 
-// taught is a servo that keeps what it is told.
+// taught is a servo that records its samples.
 type taught struct {
 	samples  []servo.Sample
 	resets   int
@@ -29,7 +29,7 @@ func (t *taught) RateRatio() float64 { return 1 }
 func (t *taught) Reset()             { t.resets++ }
 func (t *taught) Restart()           { t.restarts++ }
 
-// follower is a clock that follows node 0, at the beginning.
+// follower returns a clock that has just begun to follow node 0.
 func follower(t *testing.T, change func(*Config)) (*Clock, *taught) {
 	t.Helper()
 	s := clocksync.Setup{Self: 1, Nodes: 2}
@@ -51,20 +51,20 @@ func follower(t *testing.T, change func(*Config)) (*Clock, *taught) {
 
 func at(t units.Time) clocksync.Now { return clocksync.Now{Mono: t, Hard: t} }
 
-// Nothing arrives before it was sent: a negative delay is not used, but as none by a clock whose frequency is not known yet; nor is
-// one longer than any network's.
+// A negative delay is not used, and a clock whose frequency is unknown takes it as 0. A delay
+// longer than that of any network is not used.
 func TestImpossibleDelays(t *testing.T) {
 	for _, c := range []struct {
 		state clocksync.State
 		delay units.Time
-		want  units.Time // below 0: it is not used
+		want  units.Time // negative if it is not used
 	}{
 		{clocksync.Locked, -1, -1}, {clocksync.Free, -1, 0}, {clocksync.Holdover, -units.Second, 0},
 		{clocksync.Locked, maxCorrection + 1, -1}, {clocksync.Free, maxCorrection + 1, -1}, {clocksync.Locked, 0, 0},
 	} {
 		k, _ := follower(t, nil)
 		k.correction.State = c.state
-		k.learn(at(ms), k.parent.peer, c.delay)
+		k.addDelay(at(ms), k.parent.peer, c.delay)
 		got, ok := k.parent.peer.delay.Value()
 		if ok != (c.want >= 0) || ok && got != c.want {
 			t.Errorf("a delay of %v, %v: %v %v", c.delay, c.state, got, ok)
@@ -75,8 +75,9 @@ func TestImpossibleDelays(t *testing.T) {
 	}
 }
 
-// Stamps of 100 ns on a link of 0 measure delays on both sides of 0. A median of those above alone would be 67 ns; of all, it is as often
-// below 0 as above, and half of it is cut off.
+// With stamps of 100 ns a link without delay measures delays on both sides of 0. The median of
+// those above 0 alone would be 67 ns. The median of all is as often below 0 as above, and is
+// clamped.
 func TestDelaysAroundZero(t *testing.T) {
 	noise := rand.New(rand.NewPCG(3, 4))
 	k, _ := follower(t, func(c *Config) { c.Limits.FirstStep = 0 })
@@ -89,9 +90,9 @@ func TestDelaysAroundZero(t *testing.T) {
 	const n = 4000
 	for range n {
 		d := units.Time(noise.NormFloat64() * float64(k.setup.Jitter))
-		k.learn(at(ms), k.parent.peer, d)
+		k.addDelay(at(ms), k.parent.peer, d)
 		b.links[0].delay.Add(d)
-		clock, _ := usual(k.parent.peer.delay)
+		clock, _ := filteredDelay(k.parent.peer.delay)
 		bridge, _ := b.Delay(0)
 		if clock < 0 || bridge != clock {
 			t.Fatalf("a delay of %v at a clock, of %v at a bridge", clock, bridge)
@@ -101,14 +102,14 @@ func TestDelaysAroundZero(t *testing.T) {
 	if clocks > 20 || k.counters.Filtered > 0 { // 0.4 deviations of a median of ten, 37 ns
 		t.Errorf("links of 0 are measured as %.1f ns on average, %d left aside", clocks, k.counters.Filtered)
 	}
-	k.learn(at(ms), k.parent.peer, -8*k.setup.Jitter-1)
+	k.addDelay(at(ms), k.parent.peer, -8*k.setup.Jitter-1)
 	if k.counters.Filtered != 1 {
 		t.Error("what is no noise of stamps was used")
 	}
 }
 
-// A host takes the answer to its own question alone: from whom it asked, with the number of the question, and its second half from the port that gave
-// the first.
+// A host accepts only the answer to its own request: from the node it asked, with the sequence
+// number of the request, and the follow-up from the same port as the response.
 func TestAnswersArePairedBySource(t *testing.T) {
 	k, _ := follower(t, func(c *Config) { c.PeerDelay = true })
 	p := k.parent.peer
@@ -153,7 +154,7 @@ func TestAnswersArePairedBySource(t *testing.T) {
 		t.Fatal("something of that was used")
 	}
 	expect("the Follow_Up", say(10*ms+5*us, followUp(they, me, n, 20*ms+us)), nil)
-	if d, ok := p.delay.Value(); !ok || d != 1500*units.Nanosecond { // 4 us there and back, 1 us there
+	if d, ok := p.delay.Value(); !ok || d != 1500*units.Nanosecond { // 4 us round trip, 1 us turnaround
 		t.Errorf("the link is measured as %v", d)
 	}
 	expect("the Follow_Up again", say(10*ms+5*us, followUp(they, me, n, 20*ms+us)), ErrStale)
@@ -167,34 +168,36 @@ func TestAnswersArePairedBySource(t *testing.T) {
 	}
 }
 
-// A delay of four first steps beyond the usual was held up and is left aside, unless half of the last ten are as long.
+// A delay of four first steps above the filtered one is an outlier, unless half of the last ten
+// are.
 func TestDetours(t *testing.T) {
 	k, _ := follower(t, nil)
 	p, first := k.parent.peer, k.cfg.Limits.FirstStep
 	usual := units.Microsecond
 	for range 10 {
-		k.learn(at(ms), p, usual)
+		k.addDelay(at(ms), p, usual)
 	}
-	k.learn(at(2*ms), p, usual+detour*first)
-	if p.last != usual+detour*first || k.counters.Filtered != 0 {
+	k.addDelay(at(2*ms), p, usual+outlierSteps*first)
+	if p.last != usual+outlierSteps*first || k.counters.Filtered != 0 {
 		t.Errorf("a delay at the limit was left aside: %v", p.last)
 	}
-	k.learn(at(2*ms), p, usual)
-	far := usual + detour*first + 1
+	k.addDelay(at(2*ms), p, usual)
+	far := usual + outlierSteps*first + 1
 	for i := range 4 {
-		k.learn(at(3*ms), p, far)
-		if d, _ := p.delay.Value(); p.last != usual || d != usual || p.learnt != 2*ms || k.counters.Filtered != int64(i+1) {
+		k.addDelay(at(3*ms), p, far)
+		if d, _ := p.delay.Value(); p.last != usual || d != usual || p.delayAt != 2*ms || k.counters.Filtered != int64(i+1) {
 			t.Fatalf("detour %d was used: %v, %d counted", i, p.last, k.counters.Filtered)
 		}
 	}
-	k.learn(at(4*ms), p, far)
-	if p.last != far || p.learnt != 4*ms || k.counters.Filtered != 4 {
+	k.addDelay(at(4*ms), p, far)
+	if p.last != far || p.delayAt != 4*ms || k.counters.Filtered != 4 {
 		t.Errorf("a path that is longer five times of ten is still left aside: %v", p.last)
 	}
 }
 
-// An offset is a spike beyond the first step and twice what offsets usually are, once eight are known. It makes no sample and
-// is good for no delay, and who gives it is still there. Half of the last ten are no spikes.
+// An offset is a spike if it exceeds the first step and twice the typical offset, once eight are
+// known. It makes no sample and no delay, but shows that the parent is alive. If half of the last
+// ten are that large, they are no spikes.
 func TestOffsetsThatAreSpikes(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -214,22 +217,22 @@ func TestOffsetsThatAreSpikes(t *testing.T) {
 			sign := units.Time(1 - 2*(i%2))
 			k.bound.Add(sign*c.usual, 0)
 		}
-		k.learn(at(ms), k.parent.peer, units.Microsecond)
+		k.addDelay(at(ms), k.parent.peer, units.Microsecond)
 		k.slave.t1, k.slave.t2, k.slave.measured = ms, ms+units.Microsecond+c.size, true
-		k.slave.giveUpAt = 1
+		k.slave.parentTimeoutAt = 1
 		k.measure(at(2 * ms))
 		if spike := len(servo.samples) == 0; spike != c.spike || spike == k.slave.measured || spike != (k.counters.Filtered == 1) {
 			t.Errorf("%s: left aside %v, good for a delay %v, %d counted", c.name, spike, k.slave.measured, k.counters.Filtered)
 		}
-		if k.slave.giveUpAt != 2*ms+k.patience() {
-			t.Errorf("%s: the parent is given up at %v", c.name, k.slave.giveUpAt)
+		if k.slave.parentTimeoutAt != 2*ms+k.measurementTimeout() {
+			t.Errorf("%s: the parent is given up at %v", c.name, k.slave.parentTimeoutAt)
 		}
 	}
 	k, servo := follower(t, nil)
 	for range 20 {
 		k.bound.Add(10*units.Nanosecond, 0)
 	}
-	k.learn(at(ms), k.parent.peer, units.Microsecond)
+	k.addDelay(at(ms), k.parent.peer, units.Microsecond)
 	for i := range units.Time(5) {
 		k.slave.t1, k.slave.t2, k.slave.measured = i*ms, i*ms+3*units.Microsecond, true
 		k.measure(at(ms + i))
@@ -239,11 +242,12 @@ func TestOffsetsThatAreSpikes(t *testing.T) {
 	}
 }
 
-// A master that does not know the time is followed all the same. What was measured of it says nothing of the reference, be that another master or
-// the same one when it has heard of it: the servo starts again, once, and may step.
+// A master that does not know the time is followed all the same. Measurements of it say nothing
+// about the reference, whether that is another master or the same one once it knows the time: the
+// servo restarts once, and may step.
 func TestReferenceAfterAMasterThatKnowsNothing(t *testing.T) {
 	k, servo := follower(t, nil)
-	k.learn(at(ms), k.parent.peer, units.Microsecond)
+	k.addDelay(at(ms), k.parent.peer, units.Microsecond)
 	for i, c := range []struct {
 		accuracy uint8
 		restarts int
@@ -259,8 +263,9 @@ func TestReferenceAfterAMasterThatKnowsNothing(t *testing.T) {
 	}
 }
 
-// Another master of the same time ends the measurements of the last one, and the frequency that is known stays: two samples of its successor, a
-// millisecond apart, would be wrong by parts per million, and nothing may come for long after them.
+// A new master of the same time ends the measurements of the last one, but the frequency stays: two
+// samples of the new one, a millisecond apart, would be wrong by parts per million, and no more may
+// come for long.
 func TestFrequencyOutlastsAMaster(t *testing.T) {
 	k, servo := follower(t, func(c *Config) { c.PeerDelay = true })
 	k.bound.Add(10, 0)
@@ -276,12 +281,12 @@ func TestFrequencyOutlastsAMaster(t *testing.T) {
 	}
 }
 
-// With Weighted a sample counts by how much the last delay was longer than usual.
+// With Weighted a sample has the ratio of the filtered delay to the last one as its weight.
 func TestWeights(t *testing.T) {
 	for _, weighted := range []bool{false, true} {
 		k, servo := follower(t, func(c *Config) { c.Weighted = weighted })
 		for _, d := range []units.Time{1, 1, 4} {
-			k.learn(at(ms), k.parent.peer, d*units.Microsecond)
+			k.addDelay(at(ms), k.parent.peer, d*units.Microsecond)
 		}
 		k.slave.t1, k.slave.t2 = ms, ms+units.Microsecond
 		k.measure(at(ms))
@@ -291,14 +296,15 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// A neighbour's clock is as fast against this one as over the last eight exchanges; what no clock can be says nothing.
+// The rate of a neighbour's clock is that of the last eight exchanges. An impossible rate is
+// ignored.
 func TestPace(t *testing.T) {
 	for rate, want := range map[float64]float64{50e-6: 1 + 50e-6, -200e-6: 1 - 200e-6, 0.02: 1, -0.5: 1} {
-		var p pace
+		var p neighborRate
 		var got float64
-		for i := range units.Time(paceSize + 1) {
+		for i := range units.Time(ratioSamples + 1) {
 			got = p.add(i*ms+units.Time(float64(i*ms)*rate), i*ms)
-			if i < paceSize && got != 1 {
+			if i < ratioSamples && got != 1 {
 				t.Errorf("a ratio of %g after %d exchanges", got, i+1)
 			}
 		}
@@ -308,8 +314,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// The answer to a question that is open tells that the parent's clock was set back: what it said before counts no more, and
-// what it then said of a Sync is good for no delay.
+// The answer to an open request shows that the parent's clock was set back: its earlier readings no
+// longer count, and the last Sync is no good for a delay.
 func TestParentThatWasSetBack(t *testing.T) {
 	k, _ := follower(t, nil)
 	answer := func(t4 units.Time) error {
@@ -318,16 +324,16 @@ func TestParentThatWasSetBack(t *testing.T) {
 		m.Timestamp, _ = stampOf(t4)
 		return k.onDelayResp(at(ms), k.parent.peer, &m)
 	}
-	k.parent.peer.told = reading{ok: true, at: 10 * ms}
-	if err := answer(10*ms - k.cfg.SyncInterval); err != nil || k.parent.peer.told.at != 10*ms || !k.slave.measured {
-		t.Errorf("an answer of about now: %v, %+v", err, k.parent.peer.told)
+	k.parent.peer.lastOrigin = clockReading{ok: true, at: 10 * ms}
+	if err := answer(10*ms - k.cfg.SyncInterval); err != nil || k.parent.peer.lastOrigin.at != 10*ms || !k.slave.measured {
+		t.Errorf("an answer of about now: %v, %+v", err, k.parent.peer.lastOrigin)
 	}
-	if err := answer(2 * ms); err != nil || k.parent.peer.told.at != 2*ms || k.slave.measured {
-		t.Errorf("an answer of long ago: %v, %+v, good for a delay: %v", err, k.parent.peer.told, k.slave.measured)
+	if err := answer(2 * ms); err != nil || k.parent.peer.lastOrigin.at != 2*ms || k.slave.measured {
+		t.Errorf("an answer of long ago: %v, %+v, good for a delay: %v", err, k.parent.peer.lastOrigin, k.slave.measured)
 	}
 }
 
-// A question that comes twice is answered once, in both mechanisms.
+// A repeated request is answered once, in both mechanisms.
 func TestQuestionsAreAnsweredOnce(t *testing.T) {
 	for _, typ := range []Type{DelayReq, PDelayReq} {
 		k, _ := follower(t, func(c *Config) { c.PeerDelay = typ == PDelayReq })
@@ -348,7 +354,7 @@ func TestQuestionsAreAnsweredOnce(t *testing.T) {
 	}
 }
 
-// A correction that is no line is not published.
+// An invalid correction is not published.
 func TestOnlyLinesArePublished(t *testing.T) {
 	k, _ := follower(t, nil)
 	before := k.correction
@@ -360,7 +366,8 @@ func TestOnlyLinesArePublished(t *testing.T) {
 	}
 }
 
-// A clock behind a bridge asks and answers nobody else, and a bridge answers in the domain of the question.
+// A clock behind a bridge measures and answers only the bridge, which answers in the domain of the
+// request.
 func TestOnlyTheBridgeIsAtTheOtherEnd(t *testing.T) {
 	k, _ := follower(t, func(c *Config) { c.PeerDelay, c.Bridge, c.Domain = true, 5, 3 })
 	say := func(from clocksync.Node, m Message) error {
@@ -399,26 +406,26 @@ func TestOnlyTheBridgeIsAtTheOtherEnd(t *testing.T) {
 	}
 }
 
-// Behind a step, exchanges that were open are of two clocks.
+// A step ends the exchanges in progress: their stamps are from two clocks.
 func TestStepsEndExchanges(t *testing.T) {
 	for _, bridge := range []clocksync.Node{0, 5} {
 		k, _ := follower(t, func(c *Config) { c.PeerDelay, c.Bridge = true, bridge })
-		way := k.way()
-		way.exchange = exchange{t1: 1, sent: true}
+		source := k.delaySource()
+		source.exchange = exchange{t1: 1, sent: true}
 		k.watch(clocksync.Now{Mono: ms, Hard: 3 * ms})
-		if way.exchange.sent || k.counters.Resets != 1 {
-			t.Errorf("bridge %d: the clock was set: %+v", bridge, way.exchange)
+		if source.exchange.sent || k.counters.Resets != 1 {
+			t.Errorf("bridge %d: the clock was set: %+v", bridge, source.exchange)
 		}
-		way.exchange = exchange{t1: 1, sent: true}
-		way.delay.Add(units.Microsecond)
+		source.exchange = exchange{t1: 1, sent: true}
+		source.delay.Add(units.Microsecond)
 		k.steer(clocksync.Now{Mono: ms, Hard: 3 * ms}, units.Millisecond, 0, servo.Jump)
-		if _, ok := way.delay.Value(); way.exchange.sent || ok {
-			t.Errorf("bridge %d: time jumped: %+v, delay known %v", bridge, way.exchange, ok)
+		if _, ok := source.delay.Value(); source.exchange.sent || ok {
+			t.Errorf("bridge %d: time jumped: %+v, delay known %v", bridge, source.exchange, ok)
 		}
 	}
 }
 
-// With the peer delay mechanism a Sync is as long as what links are measured by, and reads as before.
+// With the peer delay mechanism a Sync is as long as peer delay messages, and decodes as before.
 func TestSyncsArePadded(t *testing.T) {
 	for _, peer := range []bool{false, true} {
 		k, _ := follower(t, func(c *Config) { c.PeerDelay = peer })

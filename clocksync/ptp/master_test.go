@@ -24,7 +24,7 @@ func TestDataSetsCompareInOrder(t *testing.T) {
 	for i, w := range worse {
 		d := base
 		w(&d)
-		for _, b := range worse[i+1:] { // whatever comes later does not count
+		for _, b := range worse[i+1:] { // later attributes do not count
 			e := base
 			b(&e)
 			e.Grandmaster = min(e.Grandmaster, 4)
@@ -35,7 +35,8 @@ func TestDataSetsCompareInOrder(t *testing.T) {
 	}
 }
 
-// Figure 35: of one grandmaster the shorter way counts, then the sender, then the port it came to.
+// Figure 35: for the same grandmaster the shorter path wins, then the sender, then the receiving
+// port.
 func TestTopologyDecidesBetweenWays(t *testing.T) {
 	at := func(steps uint16, sender, receiver ClockIdentity, port uint16) *claim {
 		return &claim{set: DataSet{Grandmaster: 1, Steps: steps}, sender: PortIdentity{sender, 1}, receiver: PortIdentity{receiver, port}}
@@ -77,7 +78,7 @@ func TestComparisonIsAntisymmetric(t *testing.T) {
 	})
 }
 
-// Figure 33, decision by decision.
+// Figure 33, one decision at a time.
 func TestStateDecision(t *testing.T) {
 	own := &claim{set: DataSet{Priority1: 5, Class: 248, Grandmaster: 5}}
 	atomic := &claim{set: DataSet{Priority1: 5, Class: 6, Grandmaster: 5}}
@@ -139,7 +140,7 @@ func TestQualificationTakesTwoAnnounces(t *testing.T) {
 	}
 }
 
-// mesh is many nodes: one grandmaster, backups, and slaves.
+// mesh returns a world of one grandmaster, backups and slaves.
 func star(t testing.TB, nodes, backups int, change func(*testnet.Config)) *testnet.World {
 	cfg := testnet.Config{
 		Nodes: nodes, Seed: 5,
@@ -164,7 +165,7 @@ func star(t testing.TB, nodes, backups int, change func(*testnet.Config)) *testn
 	return testnet.New(cfg)
 }
 
-// spread returns the largest difference between two nodes that are up.
+// spread returns the largest difference between the clocks of two nodes that are up.
 func spread(w *testnet.World, nodes int) units.Time {
 	var least, most units.Time
 	first := true
@@ -181,8 +182,8 @@ func spread(w *testnet.World, nodes int) units.Time {
 	return most - least
 }
 
-// A grandmaster crashes; its backup takes over within the announce timeout, nobody steps, and when it is back all
-// follow it again.
+// When a grandmaster crashes, its backup takes over within the announce timeout, no clock steps,
+// and once it is back all follow it again.
 func TestGrandmasterCrash(t *testing.T) {
 	const nodes = 8
 	w := star(t, nodes, 1, nil)
@@ -223,7 +224,8 @@ func TestGrandmasterCrash(t *testing.T) {
 	}
 }
 
-// Without a backup, slaves hold over: the state says so, the bound grows, and covers the error.
+// Without a backup, slaves go into holdover: the state says so, and the growing bound covers the
+// error.
 func TestHoldover(t *testing.T) {
 	w := star(t, 3, 0, nil)
 	w.Run(200 * ms)
@@ -240,7 +242,7 @@ func TestHoldover(t *testing.T) {
 	}
 }
 
-// Seven clocks in a row, boundary clocks in between: linuxptp-testsuite allows 5 us.
+// Seven clocks in a row with boundary clocks in between: linuxptp-testsuite allows 5 us.
 func TestBoundaryChain(t *testing.T) {
 	const nodes = 7
 	for _, peer := range []bool{false, true} {
@@ -288,7 +290,7 @@ func TestBoundaryChain(t *testing.T) {
 	}
 }
 
-// Three boundary clocks in a ring: one port is passive, or announcements would go round.
+// Three boundary clocks in a ring: one port is passive, or Announces would loop.
 func TestRingHasAPassivePort(t *testing.T) {
 	const nodes = 3
 	w := star(t, nodes, 0, func(cfg *testnet.Config) {

@@ -6,80 +6,86 @@ import (
 	"weft/units"
 )
 
-// peer is a neighbour.
+// peer is a neighbour of the clock: another node, or the bridge at the other end of its link.
 type peer struct {
-	node   clocksync.Node
-	port   int           // index of the port it is behind
-	delay  *servo.Filter // of the path to it, or of the link
-	last   units.Time    // delay measured last
-	learnt units.Time    // when, by the monotonic clock
+	node clocksync.Node
+	port int // index of the port that it is behind
 
-	detours outliers // of the delay
+	delay         *servo.Filter // of the path to it, or of the link
+	last          units.Time    // the last measured delay
+	delayAt       units.Time    // when it was measured, by the monotonic clock
+	delayOutliers outliers
 
-	told      reading // the t1 that it gave last
-	announced reading // what its clock showed at its last Announce
+	lastOrigin    clockReading // the t1 of its last Sync
+	lastAnnounced clockReading // its time in its last Announce
 
-	requests  window     // sequence numbers of its Delay_Req or Pdelay_Req
-	requestAt units.Time // when to send it a Pdelay_Req
-	sequence  uint16     // of the last
-	exchange  exchange
-	pace      pace
+	requests     window       // sequence numbers of its Delay_Req or Pdelay_Req
+	requestAt    units.Time   // when to send it a Pdelay_Req
+	sequence     uint16       // sequence number of the last one
+	exchange     exchange     // the measurement that it began
+	neighborRate neighborRate // of its clock
 }
 
-// reading is what a neighbour said that its clock showed. A clock runs forwards: what is earlier than what it said
-// before was said before, and comes again. What is known outlasts whatever else is forgotten of a neighbour that falls silent.
-type reading struct {
+// clockReading is the time of a neighbour's clock, from a message. Clocks run forwards, so a
+// message with an earlier time is a replay. Readings are kept when a neighbour falls silent, unlike
+// everything else about it.
+type clockReading struct {
 	at units.Time
 	ok bool
 }
 
-// turnNoise is by how much an answer may seem to have left before the question came, by the noise of stamps. Ours.
+// turnNoise is the longest time by which a response may seem to leave before the request arrived,
+// from the noise of stamps. It is our choice.
 const turnNoise = 10 * units.Microsecond
 
-// exchange is one measurement of a link.
+// exchange is one measurement of a link by the peer delay mechanism.
 type exchange struct {
 	t1, t2, t4 units.Time
-	correction units.Time // of the response
-	source     PortIdentity
-	sent       bool // t1 is valid
-	answered   bool // t2 and t4 are
+	correction units.Time   // correctionField of the response
+	source     PortIdentity // the port that answered
+	sent       bool         // t1 is valid
+	answered   bool         // t2 and t4 are valid
 }
 
-// pace follows the rate of a neighbour's clock against this one, over the last exchanges.
-type pace struct {
-	theirs, ours [paceSize]units.Time
+// neighborRate estimates the rate ratio of a neighbour's clock to this one (neighborRateRatio of
+// IEEE 802.1AS) from the first and last of the recent exchanges.
+type neighborRate struct {
+	theirs, ours [ratioSamples]units.Time
 	n, next      int
 }
 
 const (
-	paceSize  = 8
-	paceLimit = 0.01 // beyond, it is no rate of a clock
+	ratioSamples = 8
+	maxRateError = 0.01 // relative; no clock is further off
 )
 
-// add takes an instant as both clocks show it and returns the ratio of their rates, theirs over ours; 1 while unknown.
-func (p *pace) add(theirs, ours units.Time) float64 {
+// add records an instant as both clocks show it, and returns the ratio of their rates, theirs over
+// ours. It is 1 while unknown.
+func (p *neighborRate) add(theirs, ours units.Time) float64 {
 	ratio := 1.0
-	if p.n == paceSize {
+	if p.n == ratioSamples {
 		if span := ours - p.ours[p.next]; span > 0 {
-			if r := float64(theirs-p.theirs[p.next]) / float64(span); r > 1-paceLimit && r < 1+paceLimit {
+			if r := float64(theirs-p.theirs[p.next]) / float64(span); r > 1-maxRateError && r < 1+maxRateError {
 				ratio = r
 			}
 		}
 	}
 	p.theirs[p.next], p.ours[p.next] = theirs, ours
-	p.next = (p.next + 1) % paceSize
-	p.n = min(p.n+1, paceSize)
+	p.next = (p.next + 1) % ratioSamples
+	p.n = min(p.n+1, ratioSamples)
 	return ratio
 }
 
-// detour is how many FirstSteps beyond the usual a delay has to be to be left aside: what is below is what the median is for,
-// and a path that became longer should not have to wait. Ours.
-const detour = 4
+// outlierSteps is the excess over the filtered delay, in units of Limits.FirstStep, above which a
+// delay is an outlier. Below it the median suffices, and a path that has become longer is not held
+// up. It is our choice.
+const outlierSteps = 4
 
-// learn takes a measured delay. Nothing arrives before it was sent: one that is below 0 by more than stamps are noisy is an error of the
-// clocks, and is not used. A clock whose frequency is not known yet has no better, though: 100 ppm between two stamps that
-// lie a second apart are 100 us. One that is below 0 by noise is kept, so that the median is of both halves of it.
-func (c *Clock) learn(now clocksync.Now, from *peer, delay units.Time) {
+// addDelay records a measured delay. A negative delay beyond the noise of stamps is an error of the
+// clocks and is filtered. But before the frequency is known there is nothing better, so then it
+// counts as 0: two stamps a second apart differ by 100 us at 100 ppm. A delay that noise makes
+// negative is kept, so that the median sees both halves of the noise.
+func (c *Clock) addDelay(now clocksync.Now, from *peer, delay units.Time) {
 	if delay < -c.stampNoise() || delay > maxCorrection {
 		c.counters.Filtered++
 		if c.correction.State == clocksync.Locked || delay > maxCorrection {
@@ -87,56 +93,67 @@ func (c *Clock) learn(now clocksync.Now, from *peer, delay units.Time) {
 		}
 		delay = 0
 	}
-	delayed, known := usual(from.delay)
-	if from.detours.aside(known && c.cfg.Limits.FirstStep > 0 && delay > delayed+detour*c.cfg.Limits.FirstStep) { // held up on its way, as a spike of the offset is
+	delayed, known := filteredDelay(from.delay)
+	first := c.cfg.Limits.FirstStep
+	// A message was delayed, as in a spike of the offset.
+	if from.delayOutliers.reject(known && first > 0 && delay > delayed+outlierSteps*first) {
 		c.counters.Filtered++
 		return
 	}
-	from.last, from.learnt = delay, now.Mono
+	from.last, from.delayAt = delay, now.Mono
 	from.delay.Add(delay)
 }
 
-// stampNoise is by how much a delay may seem to be below 0: half of a sum of four stamps is as noisy as one, and eight deviations
-// of one do not happen.
+// stampNoise returns how far below 0 noise can make a delay: half of the sum of four stamps is as
+// noisy as one stamp, and eight standard deviations of one do not happen.
 func (c *Clock) stampNoise() units.Time { return 8*c.setup.Jitter + c.setup.Quantum }
 
-// usual is the delay of a path or link as its last measurements have it; ok is false when there are none.
-func usual(f *servo.Filter) (units.Time, bool) {
+// filteredDelay returns the delay of a path or link by its last measurements, at least 0. ok is
+// false if there are none.
+func filteredDelay(f *servo.Filter) (units.Time, bool) {
 	delay, ok := f.Value()
 	return max(0, delay), ok
 }
 
-// advancePeer asks a neighbour for the delay of the link, at random instants as Delay_Reqs are: at equal distances
-// questions could meet somebody's Syncs in a queue every time, and no filter would see it.
+// advancePeer sends a peer a Pdelay_Req if one is due. Intervals are random, as those of Delay_Req
+// are: at equal intervals requests could meet another node's Syncs in a queue every time, which no
+// filter would detect.
 func (c *Clock) advancePeer(now clocksync.Now, p *peer) {
 	if now.Mono < p.requestAt {
 		return
 	}
-	p.requestAt = now.Mono + c.spread(2*c.cfg.DelayInterval)
+	p.requestAt = now.Mono + c.randomDelay(2*c.cfg.DelayInterval)
 	p.sequence++
 	p.exchange = exchange{}
-	c.send(p, Message{Type: PDelayReq, Domain: c.cfg.Domain, Source: c.ports[p.port].id, Sequence: p.sequence, LogInterval: noInterval})
+	c.send(p, Message{
+		Type: PDelayReq, Domain: c.cfg.Domain, Source: c.ports[p.port].id, Sequence: p.sequence,
+		LogInterval: noInterval,
+	})
 }
 
-// onPeerRequest answers a neighbour, in any state of the port.
+// onPeerRequest answers a Pdelay_Req, in any state of the port.
 func (c *Clock) onPeerRequest(now clocksync.Now, from *peer, m *Message, stamp units.Time) error {
-	if !c.cfg.PeerDelay || c.link != nil && from != c.link { // nobody but the bridge is at the other end
+	if !c.cfg.PeerDelay || c.link != nil && from != c.link { // only the bridge is at the other end
 		return ErrForeign
 	}
 	if !from.requests.accept(now.Mono, m.Sequence, 8*c.cfg.DelayInterval) {
 		return ErrStale
 	}
-	answer := Message{Type: PDelayResp, Domain: m.Domain, Flags: FlagTwoStep, Source: c.ports[from.port].id, Sequence: m.Sequence,
-		LogInterval: noInterval, Requesting: m.Source}
+	answer := Message{
+		Type: PDelayResp, Domain: m.Domain, Flags: FlagTwoStep, Source: c.ports[from.port].id,
+		Sequence: m.Sequence, LogInterval: noInterval, Requesting: m.Source,
+	}
 	var rest int64
 	answer.Timestamp, rest = stampOf(c.correction.At(stamp))
-	// The fraction of t2 counts against the turnaround; the Follow_Up returns what the request was corrected by.
+	// The fraction of t2 reduces the turnaround. The follow-up returns the correction of the
+	// request.
 	answer.Correction = -rest
 	c.sendOwing(from, answer, m.Correction)
 	return nil
 }
 
-// onPeerResponse takes t2 and t4.
+// onPeerResponse handles a Pdelay_Resp, which gives t2 and t4. A one-step response completes the
+// delay.
 func (c *Clock) onPeerResponse(now clocksync.Now, from *peer, m *Message, stamp units.Time) error {
 	x := &from.exchange
 	if !c.cfg.PeerDelay || m.Requesting != c.ports[from.port].id {
@@ -145,7 +162,7 @@ func (c *Clock) onPeerResponse(now clocksync.Now, from *peer, m *Message, stamp 
 	if !x.sent || x.answered || m.Sequence != from.sequence {
 		return ErrStale
 	}
-	oneStep := m.Flags&FlagTwoStep == 0 // the correctionField holds the turnaround, and there is no t2
+	oneStep := m.Flags&FlagTwoStep == 0 // the correctionField holds the turnaround, and t2 is 0
 	t2, ok := m.Timestamp.instant()
 	if !ok && !oneStep {
 		return ErrRange
@@ -154,13 +171,14 @@ func (c *Clock) onPeerResponse(now clocksync.Now, from *peer, m *Message, stamp 
 	x.correction, _ = m.corrected()
 	x.source = m.Source
 	if oneStep {
-		c.learn(now, from, (x.t4-x.t1-x.correction)/2)
+		c.addDelay(now, from, (x.t4-x.t1-x.correction)/2)
 		*x = exchange{}
 	}
 	return nil
 }
 
-// onPeerFollowUp takes t3 and with it the delay of the link.
+// onPeerFollowUp handles a Pdelay_Resp_Follow_Up, which gives t3 and completes the delay of the
+// link.
 func (c *Clock) onPeerFollowUp(now clocksync.Now, from *peer, m *Message) error {
 	x := &from.exchange
 	if !c.cfg.PeerDelay || m.Requesting != c.ports[from.port].id {
@@ -176,15 +194,15 @@ func (c *Clock) onPeerFollowUp(now clocksync.Now, from *peer, m *Message) error 
 	if !ok {
 		return ErrRange
 	}
-	if t3 < x.t2-max(turnNoise, 8*c.setup.Jitter) { // it left before it came
+	if t3 < x.t2-max(turnNoise, 8*c.setup.Jitter) { // the response left before the request came
 		*x = exchange{}
 		c.counters.Filtered++
 		return nil
 	}
 	correction, _ := m.corrected()
 	t3 += x.correction + correction
-	ratio := from.pace.add(t3, x.t4)
-	c.learn(now, from, (units.Time(float64(x.t4-x.t1)*ratio)-(t3-x.t2))/2)
+	ratio := from.neighborRate.add(t3, x.t4)
+	c.addDelay(now, from, (units.Time(float64(x.t4-x.t1)*ratio)-(t3-x.t2))/2)
 	*x = exchange{}
 	return nil
 }

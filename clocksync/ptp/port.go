@@ -9,9 +9,9 @@ import (
 
 // PortState is the state of a port (IEEE 1588-2019, clause 9.2.5).
 //
-//	Listening -> PreMaster -> Master    nobody better is heard
-//	Listening -> Uncalibrated -> Slave  the best master is behind this port
-//	any       -> Passive                a master as good is heard, by another way
+//	Listening -> PreMaster -> Master     no better master is known
+//	Listening -> Uncalibrated -> Slave   the best master is behind this port
+//	any       -> Passive                 a master as good is known, by another path
 type PortState uint8
 
 // States of a port.
@@ -25,7 +25,7 @@ const (
 	Slave
 )
 
-// String names the state as the standard does.
+// String returns the name of the state in the standard.
 func (s PortState) String() string {
 	names := [...]string{"DISABLED", "LISTENING", "PRE_MASTER", "MASTER", "PASSIVE", "UNCALIBRATED", "SLAVE"}
 	if int(s) < len(names) {
@@ -34,52 +34,57 @@ func (s PortState) String() string {
 	return fmt.Sprintf("PortState(%d)", uint8(s))
 }
 
-// following reports whether the port is behind the master that the clock follows.
+// following reports whether the parent of the clock is behind the port.
 func (s PortState) following() bool { return s == Uncalibrated || s == Slave }
 
-// Foreign masters qualify with two Announce messages within four intervals (clause 9.3.2.4).
+// qualifyWindow is the number of announce intervals within which a foreign master must send two
+// Announce messages to qualify (clause 9.3.2.4).
 const qualifyWindow = 4
 
 // port is one port of the clock.
 type port struct {
-	id    PortIdentity
-	state PortState
-	peers []peer
-	// foreign are the masters heard, at most as many as mostForeign allows.
-	foreign []foreign
+	id      PortIdentity
+	state   PortState
+	peers   []peer    // the neighbours behind it
+	foreign []foreign // the masters that announced themselves, at most maxForeign
 
-	announceAt, syncAt units.Time // when to send, as master
-	timeoutAt          units.Time // when Listening or Passive ends without an Announce; PreMaster becomes Master
-	announceSeq        uint16
-	syncSeq            uint16
+	announceAt, syncAt units.Time // when to send next, as a master
+	timeoutAt          units.Time // when Listening or Passive ends without an Announce, or PreMaster ends
+	announceSeq        uint16     // sequence number of the next Announce
+	syncSeq            uint16     // sequence number of the next Sync
 }
 
-// foreign is a master that has been heard.
+// foreign is an entry of the table of foreign masters (clause 9.3.2.4).
 type foreign struct {
-	claim    claim
-	peer     *peer
-	sequence window
-	heard    units.Time // last Announce
-	count    int        // Announces since it was first heard, or given up
-	trusted  bool       // qualified
+	claim       claim
+	peer        *peer
+	sequence    window     // of its Announces
+	announcedAt units.Time // when its last Announce came, or other proof of life
+	count       int        // Announces since it was added, or dropped as parent
+	trusted     bool       // it has qualified
 }
 
+// newPort returns a port that is Disabled, with all timers off.
 func newPort(id PortIdentity, peers []peer) port {
-	return port{id: id, state: Disabled, peers: peers, announceAt: units.Never, syncAt: units.Never, timeoutAt: units.Never}
+	return port{
+		id: id, state: Disabled, peers: peers,
+		announceAt: units.Never, syncAt: units.Never, timeoutAt: units.Never,
+	}
 }
 
-// mostForeign bounds the table of masters.
-func (p *port) mostForeign() int { return 4*len(p.peers) + 4 }
+// maxForeign bounds the table of foreign masters.
+func (p *port) maxForeign() int { return 4*len(p.peers) + 4 }
 
-// window tells new sequence numbers from old ones. After a silence any number is new: its sender was restarted. Whether
-// what it says is new as well is for who reads it to find out: see peer.told and peer.announced.
+// window distinguishes new sequence numbers from old ones. After a silence any number is new, since
+// the sender may have restarted. Such a message may still be a replay; peer.lastOrigin and
+// peer.lastAnnounced detect that.
 type window struct {
-	last uint16
-	at   units.Time
-	ok   bool
+	last uint16     // the last number accepted
+	at   units.Time // when
+	ok   bool       // there is one
 }
 
-// accept reports whether a number is new, and takes it if so.
+// accept reports whether a sequence number is new, and records it if so.
 func (w *window) accept(now units.Time, sequence uint16, silence units.Time) bool {
 	if w.ok && int16(sequence-w.last) <= 0 && now-w.at <= silence {
 		return false
@@ -88,30 +93,34 @@ func (w *window) accept(now units.Time, sequence uint16, silence units.Time) boo
 	return true
 }
 
+// deadline returns the earliest timer of the port. wait is how long an Announce is valid.
 func (p *port) deadline(wait units.Time) units.Time {
 	at := min(p.announceAt, p.syncAt, p.timeoutAt)
 	for i := range p.foreign {
-		at = min(at, p.foreign[i].heard+wait)
+		at = min(at, p.foreign[i].announcedAt+wait)
 	}
 	return at
 }
 
-// announceWait is how long an Announce is good.
+// announceWait returns how long an Announce is valid (announceReceiptTimeout).
 func (c *Clock) announceWait() units.Time {
 	return units.Time(c.cfg.AnnounceTimeout) * c.cfg.AnnounceInterval
 }
 
-// listen puts a port at the beginning.
+// listen moves a port to Listening.
 func (c *Clock) listen(now clocksync.Now, p *port) {
 	p.state = Listening
 	p.announceAt, p.syncAt = units.Never, units.Never
-	// The random part (clause 9.2.6.12) keeps clocks that start together from all becoming masters at once.
-	p.timeoutAt = now.Mono + c.announceWait() + c.spread(c.cfg.AnnounceInterval)
+	// The random part (clause 9.2.6.12) keeps clocks that start together from all becoming masters
+	// at once.
+	p.timeoutAt = now.Mono + c.announceWait() + c.randomDelay(c.cfg.AnnounceInterval)
 }
 
-// onAnnounce learns of a master.
+// onAnnounce handles an Announce: it adds or refreshes the foreign master that sent it, and runs
+// the best master clock algorithm once that has qualified.
 func (c *Clock) onAnnounce(now clocksync.Now, from *peer, m *Message) error {
-	if m.Announce.Steps >= maxSteps || m.Announce.Grandmaster == 0 || m.Announce.Grandmaster == c.id && m.Announce.Steps == 0 {
+	set := &m.Announce
+	if set.Steps >= maxSteps || set.Grandmaster == 0 || set.Grandmaster == c.id && set.Steps == 0 {
 		return ErrRange
 	}
 	p := &c.ports[from.port]
@@ -120,20 +129,20 @@ func (c *Clock) onAnnounce(now clocksync.Now, from *peer, m *Message) error {
 		return err
 	}
 	if f == nil {
-		if len(p.foreign) >= p.mostForeign() {
+		if len(p.foreign) >= p.maxForeign() {
 			return ErrForeign
 		}
 		p.foreign = append(p.foreign, foreign{peer: from, sequence: window{last: m.Sequence, at: now.Mono, ok: true}})
 		f = &p.foreign[len(p.foreign)-1]
 	}
 	f.claim = claim{set: m.Announce, sender: m.Source, receiver: p.id}
-	if f.count > 0 && now.Mono-f.heard <= qualifyWindow*c.cfg.AnnounceInterval {
+	if f.count > 0 && now.Mono-f.announcedAt <= qualifyWindow*c.cfg.AnnounceInterval {
 		f.trusted = true
 	}
-	f.heard = now.Mono
+	f.announcedAt = now.Mono
 	f.count++
 	if p.state == Listening || p.state == Passive {
-		p.timeoutAt = now.Mono + c.announceWait() + c.spread(c.cfg.AnnounceInterval)
+		p.timeoutAt = now.Mono + c.announceWait() + c.randomDelay(c.cfg.AnnounceInterval)
 	}
 	if f.trusted {
 		c.decideStates(now)
@@ -141,9 +150,10 @@ func (c *Clock) onAnnounce(now clocksync.Now, from *peer, m *Message) error {
 	return nil
 }
 
-// fresh refuses an Announce that is older than one that came. Masters say when they announce; one that says an
-// earlier time than it did has to go on counting while it is heard: then its clock was set back. After a silence
-// that would be a message of long ago that comes again. Of a master that does not say, the number alone counts.
+// fresh refuses an Announce that is older than an earlier one. A master puts its time into the
+// Announce. If that time goes back while the sequence number goes on, the master's clock was set
+// back, and the message is accepted. If neither advances, it is a replay. For a master that sends
+// no time, only the sequence number counts.
 func (c *Clock) fresh(now clocksync.Now, from *peer, f *foreign, m *Message) error {
 	if f != nil && f.peer != from {
 		return ErrForeign
@@ -158,16 +168,16 @@ func (c *Clock) fresh(now clocksync.Now, from *peer, f *foreign, m *Message) err
 		}
 	} else {
 		at, ok := m.Timestamp.instant()
-		later, counts := !from.announced.ok || at > from.announced.at, w.ok && int16(m.Sequence-w.last) > 0
+		later, counts := !from.lastAnnounced.ok || at > from.lastAnnounced.at, w.ok && int16(m.Sequence-w.last) > 0
 		switch {
 		case !ok:
 			return ErrRange
 		case !later && !counts:
 			return ErrStale
-		case counts && from.told.ok && at+c.cfg.AnnounceInterval < from.told.at:
-			from.told.at = at
+		case counts && from.lastOrigin.ok && at+c.cfg.AnnounceInterval < from.lastOrigin.at:
+			from.lastOrigin.at = at
 		}
-		from.announced = reading{ok: true, at: at}
+		from.lastAnnounced = clockReading{ok: true, at: at}
 		w = window{last: m.Sequence, at: now.Mono, ok: true}
 	}
 	if f != nil {
@@ -176,6 +186,7 @@ func (c *Clock) fresh(now clocksync.Now, from *peer, f *foreign, m *Message) err
 	return nil
 }
 
+// find returns the foreign master with the given port identity, or nil.
 func (p *port) find(source PortIdentity) *foreign {
 	for i := range p.foreign {
 		if p.foreign[i].claim.sender == source {
@@ -185,11 +196,11 @@ func (p *port) find(source PortIdentity) *foreign {
 	return nil
 }
 
-// expire drops masters that have fallen silent, and reports whether there were any.
+// expire removes foreign masters that have fallen silent, and reports whether there were any.
 func (c *Clock) expire(now clocksync.Now, p *port) bool {
 	kept := p.foreign[:0]
 	for _, f := range p.foreign {
-		if now.Mono < f.heard+c.announceWait() {
+		if now.Mono < f.announcedAt+c.announceWait() {
 			kept = append(kept, f)
 		}
 	}
@@ -198,7 +209,7 @@ func (c *Clock) expire(now clocksync.Now, p *port) bool {
 	return gone
 }
 
-// best returns the best claim that the port has heard of, or nil.
+// best returns the best foreign master of the port that has qualified, or nil (Erbest).
 func (p *port) best() *foreign {
 	var best *foreign
 	for i := range p.foreign {
@@ -209,7 +220,8 @@ func (p *port) best() *foreign {
 	return best
 }
 
-// decideStates runs the best master clock algorithm over all ports.
+// decideStates runs the best master clock algorithm: it chooses the parent and the state of each
+// port.
 func (c *Clock) decideStates(now clocksync.Now) {
 	d0 := claim{set: c.cfg.DataSet, sender: PortIdentity{Clock: c.id}, receiver: PortIdentity{Clock: c.id}}
 	var best *foreign
@@ -236,7 +248,8 @@ func (c *Clock) decideStates(now clocksync.Now) {
 	}
 }
 
-// follow makes the best master the parent, unless this clock is better.
+// follow makes the best foreign master the parent, unless this clock is better. d0 is this clock's
+// own claim.
 func (c *Clock) follow(now clocksync.Now, best *foreign, d0 *claim) {
 	if best != nil && !c.cfg.SlaveOnly && (d0.set.Class <= 127 || compare(d0, &best.claim) < 0) {
 		best = nil
@@ -245,7 +258,7 @@ func (c *Clock) follow(now clocksync.Now, best *foreign, d0 *claim) {
 		if c.parent.ok {
 			c.parent = parent{}
 			c.counters.Lost++
-			c.coast(now)
+			c.holdOver(now)
 			c.slave.stop()
 		}
 		return
@@ -256,15 +269,17 @@ func (c *Clock) follow(now clocksync.Now, best *foreign, d0 *claim) {
 	}
 	if c.parent.ok {
 		c.counters.Lost++
-		c.coast(now)
-		c.abandon() // the frequency that is known is of the same time: no two samples would say it as well
+		c.holdOver(now)
+		c.abandon() // the servo keeps the frequency, which two samples of the new parent would not give as well
 	}
-	c.bound.Reset() // it was of offsets from another clock
-	c.parent = parent{ok: true, source: best.claim.sender, peer: best.peer, port: &c.ports[best.peer.port], set: best.claim.set}
+	c.bound.Reset() // the offsets were to another clock
+	c.parent = parent{
+		ok: true, source: best.claim.sender, peer: best.peer, port: &c.ports[best.peer.port], set: best.claim.set,
+	}
 	c.slave.start(now.Mono, c)
 }
 
-// enter moves a port to what the decision recommends.
+// enter moves a port to the recommended state.
 func (c *Clock) enter(now clocksync.Now, p *port, to PortState) {
 	switch to {
 	case Master:
@@ -272,7 +287,7 @@ func (c *Clock) enter(now clocksync.Now, p *port, to PortState) {
 			return
 		}
 		p.state, p.announceAt, p.syncAt = PreMaster, units.Never, units.Never
-		p.timeoutAt = now.Mono // M1 and M2 qualify at once
+		p.timeoutAt = now.Mono // decisions M1 and M2 need no qualification
 		if c.parent.ok {       // M3
 			p.timeoutAt += c.cfg.AnnounceInterval * units.Time(c.parent.set.Steps+1)
 		}
@@ -291,7 +306,7 @@ func (c *Clock) enter(now clocksync.Now, p *port, to PortState) {
 	}
 }
 
-// advancePort does what is due at a port.
+// advancePort runs the timers of a port that are due.
 func (c *Clock) advancePort(now clocksync.Now, p *port) {
 	if now.Mono >= p.timeoutAt {
 		c.timeout(now, p)
@@ -313,12 +328,13 @@ func (c *Clock) advancePort(now clocksync.Now, p *port) {
 	}
 }
 
-// after returns the next multiple of an interval after at that lies after now: what was missed is not made up for.
+// after returns the next multiple of interval after at that is later than now. Missed instants are
+// skipped.
 func after(now, at, interval units.Time) units.Time {
 	return at + (max(0, now-at)/interval+1)*interval
 }
 
-// timeout ends a wait of a port.
+// timeout handles the timeoutAt of a port.
 func (c *Clock) timeout(now clocksync.Now, p *port) {
 	p.timeoutAt = units.Never
 	switch {
@@ -328,13 +344,14 @@ func (c *Clock) timeout(now clocksync.Now, p *port) {
 	case c.cfg.SlaveOnly:
 		c.listen(now, p)
 	case p.state == Listening || p.state == Passive:
-		p.state = Passive // so that the decision is not held back
+		p.state = Passive // decide would keep a port without masters in Listening
 		c.expire(now, p)
 		c.decideStates(now)
 	}
 }
 
-// announce tells everybody behind a port whom this clock follows, and how well that one knows the time.
+// announce sends an Announce to all peers of a port: the grandmaster that this clock follows, or
+// the clock itself, and how accurate it is.
 func (c *Clock) announce(now clocksync.Now, p *port) {
 	set := c.cfg.DataSet
 	switch {
@@ -343,10 +360,10 @@ func (c *Clock) announce(now clocksync.Now, p *port) {
 		set.Steps++
 	case c.setup.Self == c.setup.Reference:
 		if c.correction.State == clocksync.Free {
-			c.correction.State = clocksync.Locked // it is the time that others follow
+			c.correction.State = clocksync.Locked // the reference defines the time
 		}
 		set.Accuracy = accuracyExact
-	case c.correction.State != clocksync.Free: // it knew the time when it lost the reference
+	case c.correction.State != clocksync.Free: // it had the time until it lost the reference
 		set.Accuracy = accuracyOf(c.correction.BoundAt(now.Hard))
 	default:
 		set.Accuracy = accuracyUnknown

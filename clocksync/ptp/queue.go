@@ -1,19 +1,20 @@
 package ptp
 
-// job is a message to be sent.
+// job is a message to send.
 type job struct {
-	peer    *peer
+	peer    *peer // its receiver
 	message Message
-	owed    int64 // correction that the Follow_Up of the message has to carry
+	owed    int64 // correction that the follow-up of the message must carry
 }
 
-// queue holds jobs in order; beyond limit they are dropped.
+// queue is a FIFO of jobs that drops new ones beyond limit.
 type queue struct {
 	jobs  []job
 	head  int
 	limit int
 }
 
+// push appends a job.
 func (q *queue) push(j job) {
 	if len(q.jobs)-q.head >= q.limit {
 		return
@@ -25,6 +26,7 @@ func (q *queue) push(j job) {
 	q.jobs = append(q.jobs, j)
 }
 
+// pop removes the first job. It returns false if there is none.
 func (q *queue) pop() (job, bool) {
 	if q.head == len(q.jobs) {
 		return job{}, false

@@ -8,8 +8,8 @@ import (
 	"weft/units"
 )
 
-// What was recorded while a master was alive is played while it is silent: numbers do not tell it from the messages
-// of a master that was restarted, but the time that it tells does.
+// Messages recorded while a master was alive are replayed while it is silent. Sequence numbers do
+// not distinguish them from those of a master that restarted, but their time does.
 func TestReplayAfterSilence(t *testing.T) {
 	for _, peer := range []bool{false, true} {
 		for _, gap := range []units.Time{2 * ms, 4 * ms, 5 * ms, 12 * ms, 40 * ms, 150 * ms} {
@@ -28,7 +28,8 @@ func TestReplayAfterSilence(t *testing.T) {
 			steps := w.Protocol(1).Counters().Steps
 			for range 2 {
 				for _, m := range tape {
-					// A Sync says nothing by itself, and a peer's requests tell nothing: all else has to be refused.
+					// A Sync alone has no effect, and neither have requests. Everything else must
+					// be refused.
 					var read Message
 					if err := read.Decode(m.Data); err != nil {
 						t.Fatal(err)
@@ -54,7 +55,8 @@ func TestReplayAfterSilence(t *testing.T) {
 	}
 }
 
-// A master that was restarted counts from 0 again and is followed; so is one whose clock is set back while it is heard.
+// A master that restarted counts from 0 again and is followed, and so is one whose clock is set
+// back while it sends.
 func TestTimeMayGoBackOnlyAlive(t *testing.T) {
 	p := pair(nil)
 	p.change = func(c *Config) { c.StepAlarm = 0 }
@@ -74,8 +76,8 @@ func TestTimeMayGoBackOnlyAlive(t *testing.T) {
 	}
 }
 
-// A backup that has never heard the reference serves a time of its own: it and who follows it state no bound, until
-// the reference is there; from then on bounds hold.
+// A backup that never heard of the reference serves its own time. It and its slaves state no bound
+// until the reference is there; from then on bounds hold.
 func TestBackupThatNeverHeardTheReference(t *testing.T) {
 	p := pair(nil)
 	cfg := p.config(t, 4)
@@ -106,7 +108,7 @@ func TestBackupThatNeverHeardTheReference(t *testing.T) {
 	}
 }
 
-// Classes of accuracy are never finer than the bound, and no coarser than they have to be.
+// Accuracy classes are never finer than the bound, and no coarser than necessary.
 func TestAccuracyClasses(t *testing.T) {
 	for _, bound := range []units.Time{0, 1, 2, 30 * units.Nanosecond, 70 * units.Nanosecond, 3 * units.Microsecond, 9 * units.Second} {
 		got, ok := accuracyBound(accuracyOf(bound))
@@ -121,7 +123,8 @@ func TestAccuracyClasses(t *testing.T) {
 	}
 }
 
-// However good the oscillators are, an offset that is not stepped over is gone within some ten intervals of the first sample.
+// However good the oscillators are, an offset that is not stepped over is gone about ten intervals
+// after the first sample.
 func TestGoodOscillatorsConvergeAsFast(t *testing.T) {
 	for _, skew := range []float64{1e-9, 5e-9, 2e-6, 20e-6} {
 		p := pair(nil)
@@ -135,7 +138,7 @@ func TestGoodOscillatorsConvergeAsFast(t *testing.T) {
 	}
 }
 
-// Half of all messages are lost: time is kept, more coarsely, and bounds hold.
+// With half of all messages lost, time is kept less accurately and bounds hold.
 func TestHalfOfAllMessagesAreLost(t *testing.T) {
 	for _, loss := range []float64{0.2, 0.36, 0.51} {
 		p := pair(nil)
@@ -160,7 +163,7 @@ func TestHalfOfAllMessagesAreLost(t *testing.T) {
 	}
 }
 
-// A Sync that is late by far is left aside; a master that has moved is followed.
+// A Sync that is far too late is ignored. A master whose time has moved is followed.
 func TestSpikes(t *testing.T) {
 	p := pair(nil)
 	p.change = func(c *Config) { c.Gains.P, c.Gains.I = 0.2, 0.02 }

@@ -8,49 +8,54 @@ import (
 	"weft/units"
 )
 
-// slave is what the clock measures of its parent.
+// slave measures offset and delay to the parent.
 type slave struct {
-	sync     half   // Sync that waits for its Follow_Up
-	followUp half   // Follow_Up that overtook its Sync
-	sequence window // of Sync
-	t1, t2   units.Time
+	sync     half       // the Sync that waits for its Follow_Up
+	followUp half       // the Follow_Up that overtook its Sync
+	sequence window     // of Sync
+	t1, t2   units.Time // of the last Sync; t1 includes all corrections
 	hard     units.Time // t2 by the hardware clock
 	measured bool       // t1 and t2 are valid
 
 	requestAt units.Time // when to send a Delay_Req
-	retryAt   units.Time // when to send one more, unless that is answered
-	retries   int        // sent since one was answered
-	request   uint16     // sequence number of the last
-	t3        units.Time
-	asked     bool // it was sent, and is not answered
+	retryAt   units.Time // when to send another one if that is not answered
+	retries   int        // Delay_Reqs since the last that was due
+	request   uint16     // sequence number of the last Delay_Req
+	t3        units.Time // when it left
+	asked     bool       // it left and is not answered yet; t3 is valid
 
-	giveUpAt units.Time // when the parent is given up for want of measurements
-	quietAt  units.Time // when the clock coasts for want of measurements
-	slewedAt units.Time // when what corrects an offset has done so
-	heardAt  units.Time // half of a measurement came
-	spikes   outliers   // of the offset
+	parentTimeoutAt units.Time // when the parent is dropped for lack of measurements
+	holdoverAt      units.Time // when holdover begins for lack of measurements
+	slewEndAt       units.Time // when the rate that corrects an offset has corrected it
+	halfAt          units.Time // when the last half of a measurement came
+	spikes          outliers   // of the offset
 }
 
-// half is half of a pair of Sync and Follow_Up.
+// half is one of the two messages of a pair of Sync and Follow_Up.
 type half struct {
 	ok         bool
 	sequence   uint16
 	at         units.Time // t2 of a Sync, t1 of a Follow_Up
 	hard       units.Time // t2 by the hardware clock
-	correction units.Time
+	correction units.Time // its correctionField
 }
 
-// coastAfter is how many sync intervals without a measurement the rate may still be correcting an offset for.
-const coastAfter = 3
+// holdoverAfter is the number of sync intervals without a measurement after which holdover begins.
+// The rate may still be correcting an offset until then.
+const holdoverAfter = 3
 
-// farAhead is how far a Follow_Up may be ahead of the last Sync that came.
-const farAhead = 64
+// maxAhead is the largest difference of sequence numbers by which a Follow_Up may be ahead of the
+// last Sync.
+const maxAhead = 64
 
+// deadline returns the earliest timer of the slave.
 func (s *slave) deadline() units.Time {
-	return min(orNever(s.requestAt), orNever(s.retryAt), orNever(s.giveUpAt), orNever(s.quietAt), orNever(s.slewedAt))
+	return min(orNever(s.requestAt), orNever(s.retryAt), orNever(s.parentTimeoutAt), orNever(s.holdoverAt),
+		orNever(s.slewEndAt))
 }
 
-// orNever reads the zero value as unarmed: a slave without a parent has no timers.
+// orNever returns Never for the zero value, which is a timer that is off: a slave without a parent
+// has none.
 func orNever(t units.Time) units.Time {
 	if t == 0 {
 		return units.Never
@@ -58,68 +63,70 @@ func orNever(t units.Time) units.Time {
 	return t
 }
 
-// start follows a new parent.
+// start begins to follow a new parent. Only the sequence number of requests is kept.
 func (s *slave) start(now units.Time, c *Clock) {
 	*s = slave{request: s.request}
 	s.rearm(now, c)
 	if !c.cfg.PeerDelay {
-		s.requestAt = now + c.spread(2*c.cfg.DelayInterval)
+		s.requestAt = now + c.randomDelay(2*c.cfg.DelayInterval)
 		c.parent.peer.delay.Reset()
-		c.parent.peer.learnt = now // nothing yet, and it has as long for it as for the next
+		c.parent.peer.delayAt = now // nothing is measured yet, but the timeout begins now
 	}
 }
 
+// rearm restarts the timers that end without a measurement.
 func (s *slave) rearm(now units.Time, c *Clock) {
-	s.quietAt = now + coastAfter*c.cfg.SyncInterval
+	s.holdoverAt = now + holdoverAfter*c.cfg.SyncInterval
 	if c.cfg.SyncTimeout > 0 {
-		s.giveUpAt = now + c.patience()
+		s.parentTimeoutAt = now + c.measurementTimeout()
 	}
 }
 
-// patience is how long a parent may give no time, and how long a delay is good that was measured.
-func (c *Clock) patience() units.Time {
+// measurementTimeout returns how long a parent may give no offset before it is dropped, which is
+// also how long a measured delay is valid.
+func (c *Clock) measurementTimeout() units.Time {
 	if c.cfg.SyncTimeout == 0 {
 		return units.Never
 	}
 	return units.Time(c.cfg.SyncTimeout) * max(c.cfg.SyncInterval, 2*c.cfg.DelayInterval)
 }
 
-// stop follows nobody.
+// stop ends following. All timers are off.
 func (s *slave) stop() { *s = slave{request: s.request} }
 
-// flush forgets stamps, as after a step.
+// flush discards all stamps, as needed after a step.
 func (s *slave) flush() {
 	s.sync, s.followUp, s.measured, s.asked = half{}, half{}, false, false
 }
 
-// requested notes when a Delay_Req left.
+// requested records when a Delay_Req left.
 func (s *slave) requested(sequence uint16, at units.Time) {
 	if sequence == s.request {
 		s.t3, s.asked = at, true
 	}
 }
 
-// parental reports whether a message comes from the parent.
-func (c *Clock) parental(from *peer, m *Message) bool {
+// fromParent reports whether a message comes from the parent.
+func (c *Clock) fromParent(from *peer, m *Message) bool {
 	return c.parent.ok && c.parent.peer == from && c.parent.source == m.Source
 }
 
-// onSync takes t2.
+// onSync handles a Sync, which gives t2. A one-step Sync gives t1 as well.
 func (c *Clock) onSync(now clocksync.Now, from *peer, m *Message, stamp units.Time) error {
-	if !c.parental(from, m) {
+	if !c.fromParent(from, m) {
 		return ErrForeign
 	}
 	s := &c.slave
 	last := s.sequence
-	if !s.sequence.accept(now.Mono, m.Sequence, coastAfter*c.cfg.SyncInterval) {
+	if !s.sequence.accept(now.Mono, m.Sequence, holdoverAfter*c.cfg.SyncInterval) {
 		return ErrStale
 	}
-	if last.ok && int16(m.Sequence-last.last) <= 0 { // the master was restarted: what waits is of its former life
+	if last.ok && int16(m.Sequence-last.last) <= 0 { // the master restarted: the Follow_Up is from before
 		s.followUp = half{}
 	}
 	correction, _ := m.corrected()
 	s.sync = half{ok: true, sequence: m.Sequence, at: c.correction.At(stamp), hard: stamp, correction: correction}
-	c.heard(now)
+	c.parentAlive(now)
 	if m.Flags&FlagTwoStep == 0 {
 		t1, ok := m.Timestamp.instant()
 		if !ok {
@@ -131,23 +138,24 @@ func (c *Clock) onSync(now clocksync.Now, from *peer, m *Message, stamp units.Ti
 	return c.pair(now)
 }
 
-// heard notes that the parent gives time: it is there, though its Announces may be lost.
-func (c *Clock) heard(now clocksync.Now) {
-	c.slave.heardAt = now.Mono
+// parentAlive records that the parent sends time. So it is alive, even if its Announces are lost.
+func (c *Clock) parentAlive(now clocksync.Now) {
+	c.slave.halfAt = now.Mono
 	if f := c.parent.port.find(c.parent.source); f != nil {
-		f.heard = now.Mono
+		f.announcedAt = now.Mono
 	}
 }
 
-// onFollowUp takes t1.
+// onFollowUp handles a Follow_Up, which gives t1.
 func (c *Clock) onFollowUp(now clocksync.Now, from *peer, m *Message) error {
-	if !c.parental(from, m) {
+	if !c.fromParent(from, m) {
 		return ErrForeign
 	}
 	s := &c.slave
 	if s.sequence.ok && !s.sync.ok && int16(m.Sequence-s.sequence.last) <= 0 ||
-		s.sync.ok && int16(m.Sequence-s.sync.sequence) < 0 || s.followUp.ok && int16(m.Sequence-s.followUp.sequence) <= 0 ||
-		s.sequence.ok && int16(m.Sequence-s.sequence.last) > farAhead {
+		s.sync.ok && int16(m.Sequence-s.sync.sequence) < 0 ||
+		s.followUp.ok && int16(m.Sequence-s.followUp.sequence) <= 0 ||
+		s.sequence.ok && int16(m.Sequence-s.sequence.last) > maxAhead {
 		return ErrStale
 	}
 	t1, ok := m.Timestamp.instant()
@@ -159,8 +167,9 @@ func (c *Clock) onFollowUp(now clocksync.Now, from *peer, m *Message) error {
 	return c.pair(now)
 }
 
-// pair measures the offset once a Sync has its Follow_Up. Of two that do not belong together the older is dropped. A
-// t1 that does not lie after the last one is of a message that comes again; after a silence its number does not tell.
+// pair measures the offset once a Sync has its Follow_Up. If the two do not belong together, the
+// older one is dropped. A t1 that is not later than the last one is a replay; after a silence the
+// sequence number cannot show that.
 func (c *Clock) pair(now clocksync.Now) error {
 	s := &c.slave
 	if !s.sync.ok || !s.followUp.ok {
@@ -174,12 +183,12 @@ func (c *Clock) pair(now clocksync.Now) error {
 		s.followUp.ok = false
 		return nil
 	}
-	told := &c.parent.peer.told
-	if told.ok && s.followUp.at <= told.at {
+	last := &c.parent.peer.lastOrigin
+	if last.ok && s.followUp.at <= last.at {
 		s.sync, s.followUp = half{}, half{}
 		return ErrStale
 	}
-	*told = reading{ok: true, at: s.followUp.at}
+	*last = clockReading{ok: true, at: s.followUp.at}
 	s.t1 = s.followUp.at + s.followUp.correction + s.sync.correction + c.cfg.Asymmetry
 	s.t2, s.hard = s.sync.at, s.sync.hard
 	s.measured = true
@@ -188,18 +197,20 @@ func (c *Clock) pair(now clocksync.Now) error {
 	return nil
 }
 
-// measure makes a sample of t1, t2 and the delay, and steers.
+// measure computes the offset from t1, t2 and the delay, passes it to the servo, and publishes a
+// new correction. It does nothing until a delay is known, and filters the sample if the last delay
+// is too old.
 func (c *Clock) measure(now clocksync.Now) {
-	way := c.way()
-	delay, ok := usual(way.delay)
+	source := c.delaySource()
+	delay, ok := filteredDelay(source.delay)
 	if !ok {
 		return
 	}
-	if now.Mono-way.learnt > c.patience() { // the way there has failed: nobody knows how long the way back is
+	if now.Mono-source.delayAt > c.measurementTimeout() { // delays have stopped coming, so the path may have changed
 		c.counters.Filtered++
 		return
 	}
-	last := max(0, way.last)
+	last := max(0, source.last)
 	weight := 1.0
 	if c.cfg.Weighted && last > delay && last > 0 {
 		weight = float64(delay) / float64(last)
@@ -209,11 +220,11 @@ func (c *Clock) measure(now clocksync.Now) {
 	}
 	s := &c.slave
 	_, traced := accuracyBound(c.parent.set.Accuracy)
-	if traced && c.adrift { // what it was in step with has nothing to do with the time
+	if traced && c.untraced { // the servo followed a clock that is unrelated to the time
 		c.servo.Restart()
 		c.bound.Reset()
 	}
-	c.adrift = !traced
+	c.untraced = !traced
 	offset := s.t2 - s.t1 - delay
 	if c.spike(now, offset) {
 		return
@@ -223,28 +234,29 @@ func (c *Clock) measure(now clocksync.Now) {
 	c.steer(now, offset, rate, state)
 }
 
-// way is whose delay the offset from the parent is measured with: the parent's, or that of the link to the bridge, which has added
-// the rest to what it passed on.
-func (c *Clock) way() *peer {
+// delaySource returns the peer whose delay the offset is measured with: the parent, or the bridge,
+// since the correctionField holds the rest of the path.
+func (c *Clock) delaySource() *peer {
 	if c.link != nil {
 		return c.link
 	}
 	return c.parent.peer
 }
 
-// A measurement is left aside when its offset is beyond FirstStep and beyond spikeSpan times what offsets usually are:
-// a Sync was held up on its way. SPTP's client does likewise (ring of 30, 15 skips); the numbers are ours.
+// A spike is an offset that is larger than Limits.FirstStep and larger than spikeSpan times the
+// typical offset: its Sync was delayed. SPTP's client does the same with a ring of 30 and 15 skips;
+// the numbers here are ours.
 const (
-	spikeSpan    = 2
-	spikeSamples = 8
+	spikeSpan    = 2 // in typical offsets
+	spikeSamples = 8 // offsets before which nothing counts as a spike
 )
 
-// outliers remembers which of the last ten measurements lay far off, a bit for each.
+// outliers records which of the last ten measurements were outliers, one bit each.
 type outliers uint16
 
-// aside takes whether a measurement lies far off, and reports whether to leave it aside. Where half of the last ten do,
-// what is measured has moved.
-func (o *outliers) aside(far bool) bool {
+// reject records whether a measurement is an outlier, and reports whether to ignore it. If half of
+// the last ten are outliers, the measured quantity has changed, and none is ignored.
+func (o *outliers) reject(far bool) bool {
 	*o = *o << 1 & 0x3ff
 	if far {
 		*o |= 1
@@ -252,38 +264,40 @@ func (o *outliers) aside(far bool) bool {
 	return far && bits.OnesCount16(uint16(*o)) < 5
 }
 
-// spike reports whether an offset is to be left aside.
+// spike reports whether an offset is a spike, which must be ignored. It counts as a sign of life of
+// the parent.
 func (c *Clock) spike(now clocksync.Now, offset units.Time) bool {
 	s := &c.slave
 	size := max(offset, -offset)
 	first := c.cfg.Limits.FirstStep
-	if !s.spikes.aside(first > 0 && size > first && c.bound.Samples() >= spikeSamples && size > spikeSpan*c.bound.Typical()) {
+	known := c.bound.Samples() >= spikeSamples
+	if !s.spikes.reject(first > 0 && size > first && known && size > spikeSpan*c.bound.Typical()) {
 		return false
 	}
-	s.measured = false // nor is it good for a delay
+	s.measured = false // the Sync is no good for a delay either
 	c.counters.Filtered++
 	if c.cfg.SyncTimeout > 0 {
-		s.giveUpAt = now.Mono + c.patience()
+		s.parentTimeoutAt = now.Mono + c.measurementTimeout()
 	}
 	return true
 }
 
-// steer publishes what the servo decided.
+// steer publishes the correction that follows from the decision of the servo.
 func (c *Clock) steer(now clocksync.Now, offset units.Time, rate float64, state servo.State) {
 	if state == servo.Unlocked {
 		return
 	}
 	k := c.correction.Rebase(now.Hard)
 	k.Rate = rate
-	c.slave.slewedAt = now.Mono + c.cfg.SyncInterval + c.cfg.SyncInterval/4
+	c.slave.slewEndAt = now.Mono + c.cfg.SyncInterval + c.cfg.SyncInterval/4
 	if state == servo.Jump {
 		k.Offset -= offset
-		if k.State != clocksync.Free { // it is at most as far off as it was, and as it went
+		if k.State != clocksync.Free { // its error is at most the old bound and the step
 			k.State, k.Bound = clocksync.Holdover, k.Bound+max(offset, -offset)
 		}
 		c.slave.flush()
-		c.links(func(p *peer) { p.exchange = exchange{} })
-		c.way().delay.Reset() // it was measured with a frequency that was wrong
+		c.eachMeasured(func(p *peer) { p.exchange = exchange{} })
+		c.delaySource().delay.Reset() // it was measured with the wrong frequency
 		c.bound.Reset()
 		c.counters.Steps++
 		offset = 0
@@ -291,12 +305,14 @@ func (c *Clock) steer(now clocksync.Now, offset units.Time, rate float64, state 
 	c.bound.Add(offset, c.servo.Holdover())
 	steady, unsteady := c.bound.Steady()
 	known, traced := accuracyBound(c.parent.set.Accuracy)
-	if w, drift, ok := c.bound.Last(leastSamples); ok {
-		steps := units.Time(c.parent.set.Steps) + 1 // every clock on the way errs, and none knows by how much the others do
-		k.Bound, k.Drift, k.State = w*steps+c.cfg.AsymmetryBound+known, max(drift, 2*unsteady, leastDrift)*float64(steps), clocksync.Locked
+	if w, drift, ok := c.bound.Last(minSamples); ok {
+		steps := units.Time(c.parent.set.Steps) + 1 // every clock on the path errs by its own amount
+		k.Bound = w*steps + c.cfg.AsymmetryBound + known
+		k.Drift = max(drift, 2*unsteady, minDrift) * float64(steps)
+		k.State = clocksync.Locked
 	}
 	k.Slew = rate - steady
-	if !traced { // it follows somebody who does not know the time
+	if !traced { // the grandmaster does not know the time
 		k.Bound, k.Drift, k.State = 0, 0, clocksync.Free
 	}
 	c.publish(k)
@@ -305,13 +321,13 @@ func (c *Clock) steer(now clocksync.Now, offset units.Time, rate float64, state 
 	}
 }
 
-// leastSamples is how many samples it takes to state a bound.
-const leastSamples = 8
+// minSamples is the number of samples that a bound needs.
+const minSamples = 8
 
-// leastDrift is the least growth of a bound: frequencies are not known to better than a part per billion.
-const leastDrift = 1e-9
+// minDrift is the least growth of a bound, relative: no frequency is known to better than 1 ppb.
+const minDrift = 1e-9
 
-// publish replaces the correction, unless it is no line that can be used.
+// publish replaces the correction, unless the new one is invalid.
 func (c *Clock) publish(k clocksync.Correction) {
 	if k.Check() != nil {
 		c.counters.Filtered++
@@ -321,32 +337,32 @@ func (c *Clock) publish(k clocksync.Correction) {
 	c.counters.Updates++
 }
 
-// coast goes on with the frequency that is known, without what was correcting an offset.
-func (c *Clock) coast(now clocksync.Now) {
+// holdOver enters holdover: the frequency stays, without the part that was correcting an offset.
+func (c *Clock) holdOver(now clocksync.Now) {
 	if c.correction.State == clocksync.Locked || c.correction.Slew != 0 {
 		c.publish(c.correction.Hold(now.Hard))
 	}
 }
 
-// advanceSlave does what is due as a slave.
+// advanceSlave runs the timers of the slave that are due.
 func (c *Clock) advanceSlave(now clocksync.Now) {
 	s := &c.slave
 	if !c.parent.ok {
 		return
 	}
-	if now.Mono >= orNever(s.slewedAt) {
-		s.slewedAt = 0
+	if now.Mono >= orNever(s.slewEndAt) {
+		s.slewEndAt = 0
 		k := c.correction.Rebase(now.Hard)
 		k.Rate, k.Slew = k.Rate-k.Slew, 0
 		c.publish(k)
 	}
-	if now.Mono >= orNever(s.quietAt) {
-		s.quietAt = 0
-		c.coast(now)
+	if now.Mono >= orNever(s.holdoverAt) {
+		s.holdoverAt = 0
+		c.holdOver(now)
 	}
-	if now.Mono >= orNever(s.giveUpAt) {
-		if s.giveUpAt = now.Mono + c.patience(); !c.hopeful(now) {
-			s.giveUpAt = 0
+	if now.Mono >= orNever(s.parentTimeoutAt) {
+		if s.parentTimeoutAt = now.Mono + c.measurementTimeout(); !c.mayRecover(now) {
+			s.parentTimeoutAt = 0
 			c.giveUp(now)
 			return
 		}
@@ -354,17 +370,18 @@ func (c *Clock) advanceSlave(now clocksync.Now) {
 	c.askDelay(now)
 }
 
-// hopeful reports whether a parent that gave no time for long may yet do so: half of what it takes comes, and not so
-// long ago the rest did.
-func (c *Clock) hopeful(now clocksync.Now) bool {
-	return now.Mono-c.slave.heardAt < c.patience() && now.Mono-c.way().learnt < 4*c.patience()
+// mayRecover reports whether a parent without recent offsets is worth waiting for: it still sends
+// half of the messages of a measurement, and delays came not long ago.
+func (c *Clock) mayRecover(now clocksync.Now) bool {
+	timeout := c.measurementTimeout()
+	return now.Mono-c.slave.halfAt < timeout && now.Mono-c.delaySource().delayAt < 4*timeout
 }
 
-// mostRetries is how many Delay_Reqs are sent between two that are due, one when a quarter of the interval went by
-// without an answer. Without loss none is. Ours.
-const mostRetries = 3
+// maxRetries is the number of Delay_Reqs that may be sent between two regular ones, each after a
+// quarter of the delay interval without an answer. Without loss there are none. It is our choice.
+const maxRetries = 3
 
-// askDelay sends the Delay_Req that is due.
+// askDelay sends a Delay_Req if one is due.
 func (c *Clock) askDelay(now clocksync.Now) {
 	s := &c.slave
 	due, again := now.Mono >= orNever(s.requestAt), now.Mono >= orNever(s.retryAt)
@@ -373,20 +390,21 @@ func (c *Clock) askDelay(now clocksync.Now) {
 	}
 	s.retryAt = 0
 	if due {
-		s.requestAt = now.Mono + c.spread(2*c.cfg.DelayInterval)
+		s.requestAt = now.Mono + c.randomDelay(2*c.cfg.DelayInterval)
 		s.retries = 0
 	} else {
 		s.retries++
 	}
 	s.request++
 	s.asked = false
-	c.send(c.parent.peer, Message{Type: DelayReq, Source: c.parent.port.id, Sequence: s.request, LogInterval: noInterval})
-	if delay, ok := usual(c.parent.peer.delay); ok && s.retries < mostRetries && 4*delay < c.cfg.DelayInterval/4 {
+	p := c.parent.peer
+	c.send(p, Message{Type: DelayReq, Source: c.parent.port.id, Sequence: s.request, LogInterval: noInterval})
+	if delay, ok := filteredDelay(p.delay); ok && s.retries < maxRetries && 4*delay < c.cfg.DelayInterval/4 {
 		s.retryAt = now.Mono + c.cfg.DelayInterval/4
 	}
 }
 
-// giveUp drops a parent that announces itself and gives no time; it has to qualify again.
+// giveUp drops a parent that announces itself but gives no time. It must qualify again.
 func (c *Clock) giveUp(now clocksync.Now) {
 	p := c.parent.port
 	for i := range p.foreign {
@@ -397,7 +415,7 @@ func (c *Clock) giveUp(now clocksync.Now) {
 	c.decideStates(now)
 }
 
-// onDelayReq answers, as a master.
+// onDelayReq answers a Delay_Req with t4, as a master.
 func (c *Clock) onDelayReq(now clocksync.Now, from *peer, m *Message, stamp units.Time) error {
 	p := &c.ports[from.port]
 	if p.state != Master || c.cfg.PeerDelay {
@@ -406,7 +424,10 @@ func (c *Clock) onDelayReq(now clocksync.Now, from *peer, m *Message, stamp unit
 	if !from.requests.accept(now.Mono, m.Sequence, 8*c.cfg.DelayInterval) {
 		return ErrStale
 	}
-	answer := Message{Type: DelayResp, Source: p.id, Sequence: m.Sequence, LogInterval: logInterval(c.cfg.DelayInterval), Requesting: m.Source}
+	answer := Message{
+		Type: DelayResp, Source: p.id, Sequence: m.Sequence, LogInterval: logInterval(c.cfg.DelayInterval),
+		Requesting: m.Source,
+	}
 	var rest int64
 	answer.Timestamp, rest = stampOf(c.correction.At(stamp) + c.lie)
 	answer.Correction = m.Correction - rest
@@ -414,9 +435,9 @@ func (c *Clock) onDelayReq(now clocksync.Now, from *peer, m *Message, stamp unit
 	return nil
 }
 
-// onDelayResp takes t4 and with it the delay.
+// onDelayResp handles a Delay_Resp, which gives t4 and completes a delay.
 func (c *Clock) onDelayResp(now clocksync.Now, from *peer, m *Message) error {
-	if !c.parental(from, m) || m.Requesting != c.parent.port.id {
+	if !c.fromParent(from, m) || m.Requesting != c.parent.port.id {
 		return ErrForeign
 	}
 	s := &c.slave
@@ -428,8 +449,10 @@ func (c *Clock) onDelayResp(now clocksync.Now, from *peer, m *Message) error {
 		return ErrRange
 	}
 	s.asked, s.retryAt = false, 0
-	if told := &from.told; told.ok && t4+c.cfg.SyncInterval < told.at { // its clock was set back: this answers what was asked just now
-		told.at = t4
+	// The answer to an open request is fresh, so an early t4 means that the parent's clock was set
+	// back.
+	if last := &from.lastOrigin; last.ok && t4+c.cfg.SyncInterval < last.at {
+		last.at = t4
 		s.measured = false
 	}
 	if !s.measured {
@@ -438,6 +461,6 @@ func (c *Clock) onDelayResp(now clocksync.Now, from *peer, m *Message) error {
 	correction, _ := m.corrected()
 	t4 -= correction - c.cfg.Asymmetry
 	delay := (units.Time(float64(s.t2-s.t3)*c.servo.RateRatio()) + (t4 - s.t1)) / 2
-	c.learn(now, from, delay)
+	c.addDelay(now, from, delay)
 	return nil
 }

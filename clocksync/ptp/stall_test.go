@@ -9,7 +9,8 @@ import (
 	"weft/units"
 )
 
-// An Announce that has been through 255 clocks goes in a circle, and one of the clock's own time came back (IEEE 1588-2019, 9.3.2.5).
+// An Announce that has passed 255 clocks loops, and one with the clock's own identity has come back
+// (IEEE 1588-2019, clause 9.3.2.5).
 func TestAnnouncesThatGoInACircle(t *testing.T) {
 	c, _ := follower(t, nil)
 	c.parent = parent{}
@@ -34,8 +35,8 @@ func TestAnnouncesThatGoInACircle(t *testing.T) {
 	}
 }
 
-// stalling is a protocol whose process stands still for a while: it is not called, and then what came meanwhile is read at once,
-// late, as from a socket.
+// stalling is a protocol whose process is stalled for a while: it is not called, and afterwards it
+// receives all messages at once, late, as from a socket.
 type stalling struct {
 	*Clock
 	from, until units.Time // by the monotonic clock
@@ -81,8 +82,8 @@ func (s *stalling) Advance(now clocksync.Now) {
 	}
 }
 
-// A process that stands still for 60 ms and goes on keeps what it knew: nobody is told a wrong time, what it missed is not made up
-// for, and its bound holds throughout, whether it is the master's or the slave's.
+// A process that is stalled for 60 ms keeps its state: no node gets a wrong time, missed messages
+// are not sent late, and its bound holds throughout, at the master and at the slave.
 func TestProcessThatStalls(t *testing.T) {
 	for who := range clocksync.Node(2) {
 		p := pair(nil)
@@ -98,7 +99,7 @@ func TestProcessThatStalls(t *testing.T) {
 		}
 		sent, burst := map[units.Time]int{}, 0
 		cfg.OnWire = func(at units.Time, from clocksync.Node, m *clocksync.Outgoing) {
-			if from == who && Type(m.Data[0]) == Sync { // what waited for an answer gets it, late
+			if from == who && Type(m.Data[0]) == Sync { // pending stamps arrive late
 				sent[at/ms]++
 				burst = max(burst, sent[at/ms])
 			}

@@ -11,72 +11,82 @@ import (
 	"weft/units"
 )
 
-// Voter is an ordinary clock in several domains, with a server of time in each, that believes what more than half of them
-// say (package vote). It is a clocksync.Protocol. Nothing in PTP finds a grandmaster that announces itself well and lies;
-// several grandmasters in domains of their own are what IEEE 802.1AS-2020 has.
+// Voter is an ordinary clock in several domains, with a time server in each, that follows the
+// majority of the servers (package vote). It implements clocksync.Protocol. PTP itself cannot
+// detect a grandmaster that announces good attributes and lies. IEEE 802.1AS-2020 therefore has
+// several grandmasters in domains of their own.
 //
-// A source claims its line, give or take what its offsets usually are: not the bound that it states, which grows while a
-// liar pulls it away. Time is the median of the lines that can all be right, which liars that are fewer than half cannot
-// pull beyond those that are. Without a majority the clock goes on as it is, and its bound grows.
+// A source is the clock of one domain. It claims its time plus or minus its typical offset. It does
+// not claim its published bound, which grows while a liar pulls it away. Synchronized time is the
+// median of the sources that agree, which a minority of liars cannot pull outside of the honest
+// ones. Without a majority the clock keeps its frequency, and its bound grows.
 type Voter struct {
 	cfg     VoterConfig
 	sources []*Clock // by domain, from 0
-	next    int      // whose turn it is to send
-	sender  int      // whose message left last
+	next    int      // the source that may send next
+	sender  int      // the source whose message left last
 
-	apart      units.Time // hardware clock minus monotonic clock
-	rate       float64    // without what is slewed
-	slewEnd    units.Time // by the monotonic clock; Never: nothing is slewed
-	correction clocksync.Correction
-	refusing   bool
-	views      []view
-	claims     []vote.Claim
-	rates      [rememberedRates]float64 // that were agreed upon last
-	nrates     int
-	counters   clocksync.Counters
+	hardMinusMono units.Time // hardware clock minus monotonic clock, when last compared
+	rate          float64    // the agreed rate, without what is slewed
+	slewEnd       units.Time // when slewing ends, by the monotonic clock; Never if it does not slew
+	correction    clocksync.Correction
+	refusing      bool // sources contradict each other and there is no majority
+	states        []sourceState
+	claims        []vote.Claim
+	rates         [rememberedRates]float64 // the rates agreed upon last, as a ring
+	nrates        int                      // number of rates agreed upon so far
+	counters      clocksync.Counters
 }
 
-// rememberedRates is how many votes a frequency is taken from when there is no majority any more: more than twice as many
-// as liars can have been in before they are found, with five servers. Ours.
+// rememberedRates is the number of votes from which the frequency is taken once there is no
+// majority. It is our choice: with five servers, more than twice the votes that liars can take part
+// in before they are detected.
 const rememberedRates = 64
 
-// view is what the voter makes of a source.
-type view struct {
-	seen     int64      // of its updates
-	within   units.Time // how far its line is from what its server says
+// sourceState is what the voter knows about a source.
+type sourceState struct {
+	seen     int64      // updates, losses and resets of the source at the last vote
+	margin   units.Time // half of the width of its claim
 	claim    vote.Claim
-	outvoted bool // it contradicted the majority when there was one
+	outvoted bool // it contradicted the last majority
 }
 
-// line is a source's correction, and its rate without what is correcting an offset.
-type line struct {
+// estimate is the correction of a source, and its rate without the part that corrects an offset.
+type estimate struct {
 	clocksync.Correction
 	rate float64
 }
 
-// VoterConfig says whom a Voter listens to.
+// VoterConfig configures a Voter.
 type VoterConfig struct {
-	// Servers are the clocks' configurations: of domain 0, 1 and so on, each a slave of one server.
+	// Servers are the configurations of the sources in domains 0, 1 and so on. Each is a slave of
+	// one server.
 	Servers []Config
-	// Agree is added to what servers' lines are within: those that are no farther apart do not contradict each other,
-	// however narrow their bounds are. It is of the order of asymmetries that nobody knows.
+	// Agree is added to the margin of every source. Sources that are no further apart do not
+	// contradict each other, however narrow their offsets are. It is of the order of unknown
+	// asymmetries.
 	Agree units.Time
 }
 
-// DefaultAgree is ours: what the transports here cannot tell apart (PC4 paper, section III-B).
+// DefaultAgree is the default of VoterConfig.Agree. It is our choice: the time that the transports
+// here cannot resolve (PC4 paper, section III-B).
 const DefaultAgree = 100 * units.Nanosecond
 
-// MostServers is how many domains there are for servers.
+// MostServers is the largest number of servers.
 const MostServers = 16
 
 var _ clocksync.Protocol = (*Voter)(nil)
 
-// NewVoter returns a clock that has not begun. The setups are those of each domain: with its server as the reference.
+// NewVoter returns a clock that has not started. There is a setup for each domain, with its server
+// as the reference.
 func NewVoter(s []clocksync.Setup, cfg VoterConfig) (*Voter, error) {
 	if len(cfg.Servers) < 2 || len(cfg.Servers) > MostServers || len(s) != len(cfg.Servers) || cfg.Agree < 0 {
-		return nil, fmt.Errorf("ptp: a vote over %d servers, with %d setups, that agree within %v; expected 2 to %d", len(cfg.Servers), len(s), cfg.Agree, MostServers)
+		return nil, fmt.Errorf("ptp: a vote over %d servers, with %d setups, that agree within %v; expected 2 to %d",
+			len(cfg.Servers), len(s), cfg.Agree, MostServers)
 	}
-	v := &Voter{cfg: cfg, slewEnd: units.Never, views: make([]view, len(s)), claims: make([]vote.Claim, len(s))}
+	v := &Voter{
+		cfg: cfg, slewEnd: units.Never, states: make([]sourceState, len(s)), claims: make([]vote.Claim, len(s)),
+	}
 	for i, c := range cfg.Servers {
 		c.Domain = uint8(i)
 		clock, err := New(s[i], c)
@@ -90,13 +100,13 @@ func NewVoter(s []clocksync.Setup, cfg VoterConfig) (*Voter, error) {
 
 // Start implements clocksync.Protocol.
 func (v *Voter) Start(now clocksync.Now) {
-	v.apart = now.Hard - now.Mono
+	v.hardMinusMono = now.Hard - now.Mono
 	for _, c := range v.sources {
 		c.Start(now)
 	}
 }
 
-// domainAt is where a message says its domain (IEEE 1588-2019, clause 13.3.1).
+// domainAt is the offset of domainNumber in a message (IEEE 1588-2019, clause 13.3.1).
 const domainAt = 4
 
 // Receive implements clocksync.Protocol.
@@ -165,7 +175,8 @@ func (v *Voter) Advance(now clocksync.Now) {
 // Correction implements clocksync.Protocol.
 func (v *Voter) Correction() clocksync.Correction { return v.correction }
 
-// Counters implements clocksync.Protocol. Steps and updates are those of the vote; all else is of all domains.
+// Counters implements clocksync.Protocol. Steps and Updates count those of the vote, all others the
+// sum over all domains.
 func (v *Voter) Counters() clocksync.Counters {
 	sum := v.counters
 	for _, c := range v.sources {
@@ -176,20 +187,20 @@ func (v *Voter) Counters() clocksync.Counters {
 	return sum
 }
 
-// decide votes once a source has changed its mind.
+// decide votes if a source has published a new correction.
 func (v *Voter) decide(now clocksync.Now) {
 	changed := false
-	speak := 0
+	voters := 0
 	for i, c := range v.sources {
-		s := &v.views[i]
+		s := &v.states[i]
 		if n := c.counters.Updates + c.counters.Lost + c.counters.Resets; n != s.seen {
-			s.seen, s.within, changed = n, c.bound.Typical()+v.cfg.Agree, true
+			s.seen, s.margin, changed = n, c.bound.Typical()+v.cfg.Agree, true
 		}
-		s.claim = vote.Claim{Low: 1} // says nothing
+		s.claim = vote.Claim{Low: 1} // abstains
 		if k := c.correction; k.State == clocksync.Locked {
 			at := k.At(now.Hard)
-			s.claim = vote.Claim{Low: at - s.within, High: at + s.within}
-			speak++
+			s.claim = vote.Claim{Low: at - s.margin, High: at + s.margin}
+			voters++
 		}
 		v.claims[i] = s.claim
 	}
@@ -198,28 +209,29 @@ func (v *Voter) decide(now clocksync.Now) {
 	}
 	low, high, count := vote.Most(v.claims)
 	if 2*count <= len(v.sources) {
-		v.refuse(now, 2*(count+len(v.sources)-speak) <= len(v.sources))
+		v.refuse(now, 2*(count+len(v.sources)-voters) <= len(v.sources))
 		return
 	}
 	v.refusing = false
-	var lines []line
+	var estimates []estimate
 	for i, c := range v.sources {
-		s := &v.views[i]
+		s := &v.states[i]
 		agrees := s.claim.Shares(low, high)
 		if agrees {
-			lines = append(lines, line{c.correction, c.servo.Holdover()})
+			estimates = append(estimates, estimate{c.correction, c.servo.Holdover()})
 		}
-		// Who is about to say something, or has fallen silent, is no liar for it.
+		// A source that is not locked yet, or no longer, is no falseticker for it.
 		contradicts := !agrees && c.correction.State == clocksync.Locked
 		if contradicts && !s.outvoted {
 			v.counters.Falsetickers++
 		}
 		s.outvoted = contradicts
 	}
-	v.follow(now, lines)
+	v.follow(now, estimates)
 }
 
-// refuse goes on without a vote, by the frequency that was agreed upon before it was in doubt.
+// refuse continues without a majority: in holdover, at the median of the rates agreed upon before.
+// contradiction says whether the sources contradict each other, or too few of them are locked.
 func (v *Voter) refuse(now clocksync.Now, contradiction bool) {
 	if contradiction && !v.refusing {
 		v.counters.NoMajority++
@@ -240,26 +252,27 @@ func (v *Voter) refuse(now clocksync.Now, contradiction bool) {
 	v.publish(k)
 }
 
-// normalMedian is the median size of what is normally distributed, in standard deviations.
+// normalMedian is the median of the absolute value of a normal variable, in standard deviations.
 const normalMedian = 0.6745
 
-// median returns that of numbers, which it sorts.
+// median returns the median of x, which it sorts.
 func median(x []float64) float64 {
 	slices.Sort(x)
 	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
 
-// follow goes to the median of lines that may all be right: a slew over a sync interval, or a step when that is far.
-func (v *Voter) follow(now clocksync.Now, lines []line) {
-	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.At(now.Hard), b.At(now.Hard)) })
-	below, above := lines[(len(lines)-1)/2].At(now.Hard), lines[len(lines)/2].At(now.Hard)
+// follow moves synchronized time to the median of the estimates that agree: by slewing over one
+// sync interval, or by a step if the difference is beyond the limit.
+func (v *Voter) follow(now clocksync.Now, estimates []estimate) {
+	slices.SortStableFunc(estimates, func(a, b estimate) int { return cmp.Compare(a.At(now.Hard), b.At(now.Hard)) })
+	below, above := estimates[(len(estimates)-1)/2].At(now.Hard), estimates[len(estimates)/2].At(now.Hard)
 	target := below + (above-below)/2
 	var growth float64
-	rates, bounds := make([]float64, len(lines)), make([]units.Time, len(lines))
-	for i, k := range lines {
+	rates, bounds := make([]float64, len(estimates)), make([]units.Time, len(estimates))
+	for i, k := range estimates {
 		rates[i] = k.rate
 		growth = max(growth, k.Drift)
-		bounds[i] = magnitude(target-k.At(now.Hard)) + k.BoundAt(now.Hard)
+		bounds[i] = abs(target-k.At(now.Hard)) + k.BoundAt(now.Hard)
 	}
 	slices.Sort(bounds)
 	v.rate = median(rates)
@@ -274,7 +287,7 @@ func (v *Voter) follow(now clocksync.Now, lines []line) {
 	if k.State == clocksync.Free {
 		limit = cfg.Limits.FirstStep
 	}
-	if limit > 0 && magnitude(gap) > limit {
+	if limit > 0 && abs(gap) > limit {
 		k.Offset += gap
 		v.counters.Steps++
 		v.slewEnd, gap = units.Never, 0
@@ -283,13 +296,13 @@ func (v *Voter) follow(now clocksync.Now, lines []line) {
 		k.Rate += max(-most, min(most, float64(gap)/float64(cfg.SyncInterval)))
 		v.slewEnd = now.Mono + cfg.SyncInterval
 	}
-	// More than half of the servers are within this, and so one that is right.
-	k.Bound = bounds[len(v.sources)/2] + magnitude(gap)
+	// More than half of all sources are within this distance, so at least one honest one is.
+	k.Bound = bounds[len(v.sources)/2] + abs(gap)
 	k.Drift, k.State = growth, clocksync.Locked
 	v.publish(k)
 }
 
-// publish replaces the correction, unless it is no line that can be used.
+// publish replaces the correction, unless the new one is invalid.
 func (v *Voter) publish(k clocksync.Correction) {
 	if k.Check() != nil {
 		v.counters.Filtered++
@@ -299,18 +312,18 @@ func (v *Voter) publish(k clocksync.Correction) {
 	v.counters.Updates++
 }
 
-// watch is Clock.watch for the line that is published: sources see a step as well, when they are next called, and are
-// called at once so that all speak of the same clock.
+// watch is like Clock.watch, for the correction of the vote. It also makes all sources check for a
+// step at once, so that all of them refer to the same clock.
 func (v *Voter) watch(now clocksync.Now) {
 	for _, c := range v.sources {
 		c.watch(now)
 	}
 	alarm := v.cfg.Servers[0].StepAlarm
-	step := now.Hard - now.Mono - v.apart
-	if alarm == 0 || magnitude(step) <= alarm {
+	step := now.Hard - now.Mono - v.hardMinusMono
+	if alarm == 0 || abs(step) <= alarm {
 		return
 	}
-	v.apart += step
+	v.hardMinusMono += step
 	v.correction.From += step
 	v.correction.Offset -= step
 	v.correction.Bound += alarm
@@ -319,4 +332,5 @@ func (v *Voter) watch(now clocksync.Now) {
 	}
 }
 
-func magnitude(t units.Time) units.Time { return max(t, -t) }
+// abs returns the absolute value of t.
+func abs(t units.Time) units.Time { return max(t, -t) }

@@ -13,7 +13,7 @@ import (
 // Type is the type of a message (IEEE 1588-2019, table 36).
 type Type uint8
 
-// Types of message. Those below 8 are event messages, which are stamped.
+// Types of messages. Those below 8 are event messages, which are stamped.
 const (
 	Sync               Type = 0x0
 	DelayReq           Type = 0x1
@@ -29,13 +29,15 @@ const (
 const (
 	FlagTwoStep   uint16 = 1 << 9
 	FlagUnicast   uint16 = 1 << 10
-	FlagTimescale uint16 = 1 << 3 // the time is TAI, not of an arbitrary scale
+	FlagTimescale uint16 = 1 << 3 // ptpTimescale: the time is TAI, not of an arbitrary scale
 )
 
-// Event reports whether messages of the type are stamped, and go to the event port.
+// Event reports whether messages of the type are event messages: stamped, and sent to the event
+// port.
 func (t Type) Event() bool { return t < 8 }
 
-// size returns the length of a message without TLVs, or 0 for a type that is not spoken here.
+// size returns the length of a message without TLVs in bytes, or 0 for a type that is not
+// supported.
 func (t Type) size() int {
 	switch t {
 	case Sync, DelayReq, FollowUp:
@@ -48,7 +50,7 @@ func (t Type) size() int {
 	return 0
 }
 
-// control returns the controlField, which is obsolete but still sent (table 42 of IEEE 1588-2008).
+// control returns the controlField, which is obsolete but still sent (IEEE 1588-2008, table 42).
 func (t Type) control() byte {
 	switch t {
 	case Sync, DelayReq:
@@ -61,40 +63,40 @@ func (t Type) control() byte {
 	return 5
 }
 
-// ClockIdentity names a clock.
+// ClockIdentity identifies a clock.
 type ClockIdentity uint64
 
-// PortIdentity names a port of a clock; ports count from 1.
+// PortIdentity identifies a port of a clock. Ports count from 1.
 type PortIdentity struct {
 	Clock ClockIdentity
 	Port  uint16
 }
 
-// Timestamp is an instant as messages carry it.
+// Timestamp is the format of an instant in messages.
 type Timestamp struct {
 	Seconds     uint64 // 48 bits
 	Nanoseconds uint32 // below 10^9
 }
 
-// Message is any message. Fields that its type does not have are zero.
+// Message is a message of any type. Fields that its type does not have are zero.
 type Message struct {
 	Type        Type
 	Domain      uint8
 	Flags       uint16
-	Correction  int64 // correctionField: 2^-16 ns
+	Correction  int64 // correctionField, in units of 2^-16 ns
 	Source      PortIdentity
 	Sequence    uint16
 	LogInterval int8
 
 	Timestamp  Timestamp    // origin, precise origin, receive, request receipt or response origin
 	Requesting PortIdentity // Delay_Resp and the answers of the peer delay mechanism
-	Announce   DataSet      // Announce: of the grandmaster
+	Announce   DataSet      // Announce: the grandmaster
 }
 
 const (
 	headerSize = 34
 	version    = 0x12 // 2.1
-	// MaxSize is the most bytes that Encode writes.
+	// MaxSize is the size of the longest message that Encode writes, in bytes.
 	MaxSize = headerSize + 30
 
 	noInterval = 0x7f // logMessageInterval of unicast messages (table 42)
@@ -111,8 +113,8 @@ var (
 	ErrTimestamp = errors.New("ptp: timestamp out of range")
 )
 
-// Encode writes m to the beginning of b, which has room for MaxSize bytes, and returns its length. The type must be
-// one of those above.
+// Encode writes m to the beginning of b, which has room for MaxSize bytes, and returns its length.
+// The type must be one of the constants above.
 func (m *Message) Encode(b []byte) int {
 	n := m.Type.size()
 	b = b[:n]
@@ -137,8 +139,8 @@ func (m *Message) Encode(b []byte) int {
 	return n
 }
 
-// Decode reads the message that b begins with; what follows its fields, such as TLVs, is passed over. m is undefined
-// when it returns an error.
+// Decode reads the message at the beginning of b. It ignores what follows the fields, such as TLVs.
+// If it returns an error, m is undefined.
 func (m *Message) Decode(b []byte) error {
 	if len(b) < headerSize {
 		return ErrShort
@@ -178,21 +180,24 @@ func (m *Message) Decode(b []byte) error {
 	return nil
 }
 
+// put writes p in 10 bytes.
 func (p PortIdentity) put(b []byte) {
 	binary.BigEndian.PutUint64(b, uint64(p.Clock))
 	binary.BigEndian.PutUint16(b[8:], p.Port)
 }
 
+// identity reads what PortIdentity.put writes.
 func identity(b []byte) PortIdentity {
 	return PortIdentity{Clock: ClockIdentity(binary.BigEndian.Uint64(b)), Port: binary.BigEndian.Uint16(b[8:])}
 }
 
-// String writes p as tools of PTP do: 020000.fffe.000001-1.
+// String returns p in the format of PTP tools: 020000.fffe.000001-1.
 func (p PortIdentity) String() string {
-	return fmt.Sprintf("%06x.%04x.%06x-%d", uint64(p.Clock)>>40, uint64(p.Clock)>>24&0xffff, uint64(p.Clock)&0xffffff, p.Port)
+	c := uint64(p.Clock)
+	return fmt.Sprintf("%06x.%04x.%06x-%d", c>>40, c>>24&0xffff, c&0xffffff, p.Port)
 }
 
-// put and get are the fields of an Announce behind the timestamp.
+// put writes the fields of an Announce that follow the timestamp.
 func (d *DataSet) put(b []byte) {
 	binary.BigEndian.PutUint16(b, taiOffset)
 	b[3], b[4], b[5] = d.Priority1, d.Class, d.Accuracy
@@ -203,6 +208,7 @@ func (d *DataSet) put(b []byte) {
 	b[19] = oscillator
 }
 
+// get reads what put writes.
 func (d *DataSet) get(b []byte) {
 	*d = DataSet{
 		Priority1: b[3], Class: b[4], Accuracy: b[5], Variance: binary.BigEndian.Uint16(b[6:]), Priority2: b[8],
@@ -210,11 +216,12 @@ func (d *DataSet) get(b []byte) {
 	}
 }
 
-// epoch is what messages say of the instant at which a clock shows 0, in seconds: clocks may show less, and messages
-// cannot.
+// epoch is the timestamp of the instant at which a clock shows 0, in seconds. Clocks may show less
+// than 0, but timestamps are not negative.
 const epoch = 1_000_000_000
 
-// stampOf returns an instant as messages carry it, rounded down to a nanosecond, and the rest in 2^-16 ns.
+// stampOf converts an instant to a timestamp, rounded down to a nanosecond, and a rest in units of
+// 2^-16 ns for the correctionField.
 func stampOf(t units.Time) (Timestamp, int64) {
 	whole, rest := t/units.Second, t%units.Second
 	if rest < 0 {
@@ -224,7 +231,7 @@ func stampOf(t units.Time) (Timestamp, int64) {
 		clocksync.Scaled(rest % units.Nanosecond)
 }
 
-// instant returns what a timestamp says. ok is false when that lies beyond what a clock of a lab can show.
+// instant converts a timestamp to an instant. ok is false if no clock of a lab can show it.
 func (s Timestamp) instant() (t units.Time, ok bool) {
 	const reach = 1 << 21 // seconds: 24 days
 	whole := int64(s.Seconds) - epoch
@@ -234,19 +241,21 @@ func (s Timestamp) instant() (t units.Time, ok bool) {
 	return units.Time(whole)*units.Second + units.Time(s.Nanoseconds)*units.Nanosecond, true
 }
 
-// logInterval returns the logMessageInterval nearest to an interval: -10 for 1 ms.
+// logInterval returns the logMessageInterval nearest to an interval: the binary logarithm of
+// seconds, such as -10 for 1 ms.
 func logInterval(t units.Time) int8 {
 	return int8(max(-40, min(40, math.Round(math.Log2(t.Seconds())))))
 }
 
-// soundInterval tells intervals that a clock of a lab may announce from garbage: from a nanosecond to 48 days.
-func soundInterval(log int8) bool { return log >= -30 && log <= 22 || log == noInterval }
+// validInterval reports whether a clock of a lab may announce a logMessageInterval: from a
+// nanosecond to 48 days.
+func validInterval(log int8) bool { return log >= -30 && log <= 22 || log == noInterval }
 
-// maxCorrection is the longest span that messages may have been corrected by; none can have been by less than 0, but for
-// the fraction of a nanosecond that a timestamp cannot say.
+// maxCorrection is the largest valid correctionField. Below 0 only the fraction of a nanosecond is
+// valid that a timestamp cannot hold.
 const maxCorrection = 10 * units.Second
 
-// corrected returns the correctionField as a span. ok is false when no network can have caused it.
+// corrected returns the correctionField as a time. ok is false if no network can have caused it.
 func (m *Message) corrected() (c units.Time, ok bool) {
 	if m.Correction <= -1<<16 {
 		return 0, false

@@ -21,7 +21,7 @@ import (
 
 var types = []Type{Sync, DelayReq, PDelayReq, PDelayResp, FollowUp, DelayResp, PDelayRespFollowUp, Announce}
 
-// draw returns any message of a type.
+// draw returns a random message of a type.
 func draw(t *rapid.T, typ Type) Message {
 	id := func(name string) PortIdentity {
 		return PortIdentity{ClockIdentity(rapid.Uint64().Draw(t, name)), rapid.Uint16().Draw(t, name+" port")}
@@ -43,7 +43,7 @@ func draw(t *rapid.T, typ Type) Message {
 	return m
 }
 
-// theirs is m as facebook/time has it.
+// theirs returns m as facebook/time encodes it.
 func theirs(m *Message) protocol.Packet {
 	var stamp protocol.Timestamp
 	for i := range stamp.Seconds {
@@ -80,7 +80,8 @@ func theirs(m *Message) protocol.Packet {
 		GrandmasterPriority2:    d.Priority2, GrandmasterIdentity: protocol.ClockIdentity(d.Grandmaster), StepsRemoved: d.Steps, TimeSource: oscillator}}
 }
 
-// Every message has the bytes that another implementation of IEEE 1588-2019 gives it, and is read back.
+// Every message has the same bytes as in another implementation of IEEE 1588-2019, and decodes to
+// itself.
 func TestBytesAreThoseOfFacebookTime(t *testing.T) {
 	for _, typ := range types {
 		rapid.Check(t, func(t *rapid.T) {
@@ -146,7 +147,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// An instant in a timestamp and its correction is exact to a picosecond, before 0 too.
+// A timestamp with its correction is exact to a picosecond, even before 0.
 func TestStampsKeepPicoseconds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		at := units.Time(rapid.Int64Range(-1e18, 1e18).Draw(t, "at"))
@@ -167,12 +168,12 @@ func TestIntervalsInMessages(t *testing.T) {
 			t.Errorf("%v: %d, want %d", interval, got, want)
 		}
 	}
-	if soundInterval(-31) || soundInterval(23) || !soundInterval(0) || !soundInterval(0x7f) {
+	if validInterval(-31) || validInterval(23) || !validInterval(0) || !validInterval(0x7f) {
 		t.Error("intervals that can be meant are others")
 	}
 }
 
-// checksum is that of UDP, computed from the beginning.
+// checksum returns the UDP checksum, computed from scratch.
 func checksum(b []byte) uint16 {
 	var s uint32
 	for i := 0; i+1 < len(b); i += 2 {
@@ -184,7 +185,7 @@ func checksum(b []byte) uint16 {
 	return ^uint16(s)
 }
 
-// A capture of both mechanisms opens in Wireshark as PTP, without a complaint.
+// Wireshark decodes a capture of both mechanisms as PTP, without errors.
 func TestWiresharkReadsIt(t *testing.T) {
 	tshark, err := exec.LookPath("tshark")
 	if err != nil {

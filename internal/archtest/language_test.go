@@ -25,7 +25,6 @@ func unedited() []string {
 		"clocksync/metrics",
 		"clocksync/node",
 		"clocksync/noise",
-		"clocksync/ptp",
 		"clocksync/servo",
 		"clocksync/vote",
 		"cmd/weft",
