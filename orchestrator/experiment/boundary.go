@@ -12,7 +12,7 @@ import (
 
 // places is where each host is in the tree of boundary clocks; nil where the lab has none. Each boundary clock follows the
 // nearest of the reference and those before it, every other host the nearest of all. Near is by links; of several the first.
-func (x *Experiment) places(reference clocksync.Node) ([]node.Place, error) {
+func (x *compiler) places(reference clocksync.Node) ([]node.Place, error) {
 	b := &x.Lab.Clocks.PTP.Boundary
 	if !b.Some() {
 		return nil, nil
@@ -51,7 +51,7 @@ func (x *Experiment) places(reference clocksync.Node) ([]node.Place, error) {
 }
 
 // edge returns the first host behind every switch but that of the reference.
-func (x *Experiment) edge(reference topology.NodeID) (first []topology.NodeID) {
+func (x *compiler) edge(reference topology.NodeID) (first []topology.NodeID) {
 	seen := map[topology.NodeID]bool{x.Graph.Home(reference): true}
 	for h := range topology.NodeID(x.Graph.Hosts) {
 		if at := x.Graph.Home(h); !seen[at] {
@@ -63,7 +63,7 @@ func (x *Experiment) edge(reference topology.NodeID) (first []topology.NodeID) {
 }
 
 // nearest returns whom of several, of whom there is at least one, the fewest links lead to from host h; the first of several.
-func (x *Experiment) nearest(h topology.NodeID, of []topology.NodeID) topology.NodeID {
+func (x *compiler) nearest(h topology.NodeID, of []topology.NodeID) topology.NodeID {
 	return slices.MinFunc(of, func(a, b topology.NodeID) int {
 		return len(x.Graph.Path(h, a)) - len(x.Graph.Path(h, b))
 	})

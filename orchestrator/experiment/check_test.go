@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
 	"weft/orchestrator/lab"
 )
 

@@ -18,12 +18,17 @@ import (
 	"weft/units"
 )
 
+// Clocks are what a lab leaves open of its hosts' clocks.
+type Clocks struct {
+	Huygens node.HuygensParams // the lab's, with a window and pairs that suit the length of the run
+	Warmup  units.Time         // for how long clocks are kept before the workload begins
+}
+
 // addClocks gives every host its clock, where the lab's are not perfect. Unless the experiment is sound so far it only looks for
 // errors that do not follow from others.
-func (x *Experiment) addClocks(sound bool) error {
-	l := *x.Lab // what the run chooses for itself is not the lab's
-	x.Lab = &l
-	c := &l.Clocks
+func (x *compiler) addClocks(sound bool) error {
+	c := &x.Lab.Clocks
+	x.Clocks.Huygens = c.Huygens
 	for h := range x.Plans {
 		x.Plans[h].Until = c.For
 		if b := x.Lab.Background; b.Load > 0 && len(x.Plans) > 1 {
@@ -42,12 +47,11 @@ func (x *Experiment) addClocks(sound bool) error {
 	if !sound {
 		return errors.Join(errs...)
 	}
-	x.warmUp(x.rhythm(&c.Huygens))
-	c = &x.Lab.Clocks
+	x.warmUp(x.rhythm())
 	for h := range x.Plans {
 		x.Plans[h].Clock = &node.Config{
 			Clock: x.oscillator(h, reference), Stamp: c.Stamp, Delay: c.Noise,
-			Sync: node.Sync(c.Sync), Control: c.Control, Sample: c.Sample, PTP: c.PTP, Huygens: c.Huygens,
+			Sync: node.Sync(c.Sync), Control: c.Control, Sample: c.Sample, PTP: c.PTP, Huygens: x.Clocks.Huygens,
 			Setup: clocksync.Setup{
 				Self: clocksync.Node(h), Nodes: len(x.Plans), Reference: reference, Seed: x.Lab.Seed,
 				Jitter: c.Stamp.Jitter, Quantum: c.Stamp.Quantum, Skew: c.Skew + warmed, Offset: max(c.Offset, 1),
@@ -72,7 +76,7 @@ func (x *Experiment) addClocks(sound bool) error {
 
 // probesFit refuses probes of Huygens that a host's link cannot carry: they would wait for each other for ever, and tell nothing of that
 // host's clock. A fault that is over some time may slow a link down to less.
-func (x *Experiment) probesFit() error {
+func (x *compiler) probesFit() error {
 	const wayOut = "expected fewer clocks.huygens.pairs or neighbours (degree), or a longer window"
 	var errs []error
 	for h := range x.Plans {
@@ -91,9 +95,9 @@ func (x *Experiment) probesFit() error {
 }
 
 // upset puts what faults do to the clock of host h into its plan.
-func (x *Experiment) upset(h int) {
+func (x *compiler) upset(h int) {
 	c := x.Plans[h].Clock
-	for _, f := range x.Lab.Faults {
+	for _, f := range x.Faults.All {
 		k := f.Clock
 		switch {
 		case k == nil || k.Host != x.Graph.Nodes[h].Name:
@@ -113,7 +117,7 @@ func (x *Experiment) upset(h int) {
 }
 
 // faultsOfClocks refuses faults of clocks where there are none to be upset.
-func (x *Experiment) faultsOfClocks() error {
+func (x *compiler) faultsOfClocks() error {
 	kind := x.Lab.Clocks.Kind()
 	var errs []error
 	for _, f := range x.Lab.Faults {
@@ -129,7 +133,7 @@ func (x *Experiment) faultsOfClocks() error {
 
 // warmed returns by how much faults change the frequency of a clock at most: an oscillator is as wrong as that as well. PTP refuses
 // what its servos cannot correct, between a clock and the reference.
-func (x *Experiment) warmed(reference clocksync.Node) (most float64, err error) {
+func (x *compiler) warmed(reference clocksync.Node) (most float64, err error) {
 	order := make([]int, len(x.Lab.Faults))
 	for i := range order {
 		order[i] = i
@@ -159,7 +163,7 @@ func (x *Experiment) warmed(reference clocksync.Node) (most float64, err error) 
 }
 
 // reference is the host whose clock the others follow.
-func (x *Experiment) reference() clocksync.Node {
+func (x *compiler) reference() clocksync.Node {
 	h, ok := x.Graph.NodeNamed(x.Lab.Clocks.Reference) // a host, as the lab has checked
 	if !ok {
 		return 0
@@ -176,7 +180,7 @@ const (
 
 // oscillator draws the clock of host h: what is wrong with one does not depend on how many hosts there are. Where several
 // servers of time are voted over, theirs are right: each has a source of its own, such as a receiver of satellites.
-func (x *Experiment) oscillator(h int, reference clocksync.Node) clock.Config {
+func (x *compiler) oscillator(h int, reference clocksync.Node) clock.Config {
 	c := &x.Lab.Clocks
 	cfg := clock.Config{Grid: max(cell, c.For/mostCells), Seed: noise.Seed(x.Lab.Seed, h, "wander")}
 	self := clocksync.Setup{Self: clocksync.Node(h), Nodes: len(x.Plans), Reference: reference}
@@ -189,19 +193,4 @@ func (x *Experiment) oscillator(h int, reference clocksync.Node) clock.Config {
 	cfg.Skew = float64((2*r.Float64() - 1) * c.Skew)
 	cfg.Wander = c.Wander
 	return cfg
-}
-
-// Since is the instant from which the errors of clocks count: measure.from, or when the workload begins.
-func (x *Experiment) Since() units.Time {
-	if from := x.Lab.Measure.From; from > 0 {
-		return from
-	}
-	first := units.Never
-	for i := range x.Items {
-		first = min(first, x.Items[i].Start)
-	}
-	if first == units.Never {
-		return 0
-	}
-	return first
 }

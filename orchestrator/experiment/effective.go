@@ -23,7 +23,7 @@ func Effective(l *lab.Lab) ([]record.Setting, error) {
 	e.links()
 	e.queues()
 	if Runnable(l) == nil {
-		x, err := BuildOn(l, g, false)
+		x, err := BuildOn(l, g)
 		if err != nil {
 			return nil, err
 		}
@@ -164,16 +164,27 @@ func (e *effective) queues() {
 
 // clocks are the rhythm that a run chooses for the synchronization, and how long the workload waits for it.
 func (e *effective) clocks(x *Experiment) {
-	c := x.Plans[0].Clock
-	if c == nil {
+	if x.Plans[0].Clock == nil {
 		return
 	}
-	if e.lab.Clocks.Kind().Windows {
-		e.add("clocks.huygens.window", Short(c.Huygens.Window).String(), "unless it is written, from the length of the run; "+e.origin("clocks.huygens.window"))
-		e.add("clocks.huygens.pairs", fmt.Sprint(c.Huygens.Pairs), "unless it is written, from the window; "+e.origin("clocks.huygens.pairs"))
+	if h := &x.Clocks.Huygens; e.lab.Clocks.Kind().Windows {
+		e.add("clocks.huygens.window", Short(h.Window).String(), "unless it is written, from the length of the run; "+e.origin("clocks.huygens.window"))
+		e.add("clocks.huygens.pairs", fmt.Sprint(h.Pairs), "unless it is written, from the window; "+e.origin("clocks.huygens.pairs"))
 	}
 	if len(x.Items) > 0 {
-		e.add("clocks.warmup", Short(x.Items[0].Start-e.lab.Workload[0].Start).String(), "before the workload begins; "+e.origin("clocks.warmup"))
+		e.add("clocks.warmup", Short(x.Clocks.Warmup).String(), "before the workload begins; "+e.origin("clocks.warmup"))
+	}
+	if x.Clocks.Warmup == 0 {
+		return
+	}
+	if x.Measure.From > 0 {
+		e.add("measure.from", Short(x.Measure.From).String(), "after the clocks' warm-up; "+e.origin("measure.from"))
+	}
+	for i := range x.Faults.All {
+		if f := &x.Faults.All[i]; f.At != e.lab.Faults[i].At {
+			at := FaultPath(f.Index, "at")
+			e.add(at, Short(f.At).String(), "after the clocks' warm-up; "+e.origin(at))
+		}
 	}
 }
 
@@ -186,7 +197,7 @@ func (e *effective) transport(x *Experiment) error {
 	seen := make(map[string]bool)
 	for i := range x.Conns {
 		s := &x.Conns[i]
-		line := x.NicRate(topology.NodeID(s.Src))
+		line := x.NICRate(topology.NodeID(s.Src))
 		key := fmt.Sprint(line, s.Forward, s.Initial, s.RTOMin)
 		if seen[key] || len(seen) == kept {
 			continue

@@ -113,9 +113,9 @@ func TestEffectiveSettingsAreTheExperiments(t *testing.T) {
 		}
 		at := settingsOf(&l.Transport) + ".rto_min"
 		port := x.Fabric.Ports[1]
-		if got[at] != Short(x.RTOMin()).String() || got["queues.host.ecn.kmin"] != port.ECN.Kmin.String() || got["queues.host.buffer"] != port.Buffer.String() {
+		if got[at] != Short(x.RTOMin).String() || got["queues.host.ecn.kmin"] != port.ECN.Kmin.String() || got["queues.host.buffer"] != port.Buffer.String() {
 			t.Errorf("%s: timeout %s, kmin %s, buffer %s; want %v, %v, %v", kind, got[at], got["queues.host.ecn.kmin"], got["queues.host.buffer"],
-				x.RTOMin(), port.ECN.Kmin, port.Buffer)
+				x.RTOMin, port.ECN.Kmin, port.Buffer)
 		}
 	}
 }

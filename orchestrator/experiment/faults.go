@@ -28,8 +28,21 @@ func (o *outage) Until() units.Time {
 	return o.At + o.For
 }
 
+// Faults are what goes wrong in a run.
+type Faults struct {
+	All     []lab.Fault     // those of the lab in its order, at the lab time of the run: after the clocks' warm-up
+	Changes []fabric.Change // what they make of the network, by their instants
+}
+
+// addFaults gives hosts their faults, and works out what the others make of the network.
+func (x *compiler) addFaults() error {
+	changes, err := x.changes()
+	x.Faults.Changes = changes
+	return errors.Join(x.corrupt(), x.addHalts(), err)
+}
+
 // changes are what the lab's faults make of the network, and when.
-func (x *Experiment) changes() ([]fabric.Change, error) {
+func (x *compiler) changes() ([]fabric.Change, error) {
 	outages, err := x.Outages()
 	if err != nil {
 		return nil, err
@@ -54,7 +67,7 @@ func (x *Experiment) Outages() ([]outage, error) {
 	var all []outage
 	var errs []error
 faults:
-	for _, f := range x.Lab.Faults {
+	for _, f := range x.Faults.All {
 		if f.Corrupt != "" || f.Host != "" || f.Clock != nil {
 			continue
 		}
@@ -84,8 +97,8 @@ faults:
 }
 
 // corrupt tells hosts of the bytes that are to be wrong.
-func (x *Experiment) corrupt() error {
-	for _, f := range x.Lab.Faults {
+func (x *compiler) corrupt() error {
+	for _, f := range x.Faults.All {
 		if f.Corrupt == "" {
 			continue
 		}
@@ -125,7 +138,7 @@ func (x *Experiment) LineChanges(o *outage) (begin, end fabric.Change) {
 }
 
 // reroutes are the instants at which all switches take into account that links went down or came up.
-func (x *Experiment) reroutes(outages []outage) ([]fabric.Change, error) {
+func (x *compiler) reroutes(outages []outage) ([]fabric.Change, error) {
 	type turn struct {
 		at   units.Time
 		o    *outage
@@ -176,10 +189,10 @@ func (x *Experiment) Tables(missing map[topology.LinkID]bool) ([]fabric.SwitchCo
 }
 
 // addHalts gives hosts the faults that the lab has of them.
-func (x *Experiment) addHalts() error {
+func (x *compiler) addHalts() error {
 	var errs []error
 halts:
-	for _, f := range x.Lab.Faults {
+	for _, f := range x.Faults.All {
 		if f.Host == "" {
 			continue
 		}
@@ -204,3 +217,6 @@ halts:
 	}
 	return errors.Join(errs...)
 }
+
+// FaultPath is the path of a fault's setting in the lab.
+func FaultPath(i int, key string) string { return fmt.Sprintf("faults.%d.%s", i, key) }

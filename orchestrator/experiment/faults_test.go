@@ -3,6 +3,7 @@ package experiment
 import (
 	"strings"
 	"testing"
+
 	"weft/orchestrator/lab"
 )
 

@@ -15,7 +15,7 @@ import (
 
 // checkTransport refuses parameters of the transport that would do nothing on the lines of this network, and paths that it cannot use.
 // What is wrong whatever the network is refused when the lab is read.
-func (x *Experiment) checkTransport() error {
+func (x *compiler) checkTransport() error {
 	path, section := "transport."+x.Lab.Transport.Kind+".", x.Lab.Transport.Section
 	if key, inside := transport.InsideOf(section); key != "" {
 		path, section = path+key+".", inside
@@ -24,29 +24,17 @@ func (x *Experiment) checkTransport() error {
 }
 
 // checkTimeout refuses a retransmission timeout that somebody wrote and no connection would have: none is below four base RTTs.
-func (x *Experiment) checkTimeout() error {
+func (x *compiler) checkTimeout() error {
 	own := x.Lab.Transport.Section.Retries()
-	path := x.TimeoutPath()
+	path := x.RTOKey
 	if own.RTOMin == 0 || own.RTORTTs > 0 || own.RTOMin >= 4*x.BaseRTT || !x.reach.some() || !x.Lab.Written(path) {
 		return nil
 	}
 	return x.Lab.Errorf(path, "%v is below four base RTTs of this network, %v, and no timeout is; expected at least that, or auto", own.RTOMin, 4*x.BaseRTT)
 }
 
-// TimeoutPath is the path of the setting that says what the least retransmission timeout is.
-func (x *Experiment) TimeoutPath() string { return settingsOf(&x.Lab.Transport) + ".rto_min" }
-
-// settingsOf is the path of the section that a transport's congestion control has its parameters from.
-func settingsOf(t *lab.Transport) string {
-	_, path, _ := transport.Named(t.Kind)
-	if key, _ := transport.InsideOf(t.Section); key != "" {
-		path += "." + key
-	}
-	return "transport." + path
-}
-
 // checkTelemetry refuses paths across more switches than packets have room for.
-func (x *Experiment) checkTelemetry() error {
+func (x *compiler) checkTelemetry() error {
 	if !transport.FactsOf(x.Lab.Transport.Kind).Telemetry {
 		return nil
 	}
@@ -58,7 +46,7 @@ func (x *Experiment) checkTelemetry() error {
 }
 
 // checkRates refuses, of the values that somebody wrote, rates above the line and windows that no connection ever has.
-func (x *Experiment) checkRates(path string, section transport.Section) error {
+func (x *compiler) checkRates(path string, section transport.Section) error {
 	p, ok := section.Control().(cc.Fitted)
 	if !ok || !x.reach.some() {
 		return nil
@@ -138,12 +126,4 @@ func (m *memory) checkThresholds(l *lab.Lab) error {
 		}
 	}
 	return errors.Join(found.errs...)
-}
-
-// RTOMin is the longest of the connections' least retransmission timeouts.
-func (x *Experiment) RTOMin() (longest units.Time) {
-	for i := range x.Conns {
-		longest = max(longest, x.Conns[i].RTOMin)
-	}
-	return longest
 }

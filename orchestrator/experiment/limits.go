@@ -87,15 +87,6 @@ func onlySimulated(l *lab.Lab) error {
 	return errors.Join(errs...)
 }
 
-// Switches is over how many switches the longest ways between hosts lead.
-func (x *Experiment) Switches() int {
-	most := 1
-	for i := range x.Conns {
-		most = max(most, len(x.Conns[i].Forward.Rates)-1)
-	}
-	return most
-}
-
 // checkKernel refuses what no kernel can be at the dilation that the lab asks for.
 func (x *Experiment) checkKernel() error {
 	d := x.Lab.Engine.Dilation
@@ -107,7 +98,7 @@ func (x *Experiment) checkKernel() error {
 
 // Honoured refuses what a kernel cannot be at a dilation, by the setting of the lab.
 func (x *Experiment) Honoured(d float64, kernel qdisc.Capabilities) error {
-	port, err := ports.Check(&x.Fabric, ports.Sources(x.Addrs()), x.Changes, d, host.InterfaceMTU(x.Plans), kernel)
+	port, err := ports.Check(&x.Fabric, ports.Sources(x.Addrs()), x.Faults.Changes, d, host.InterfaceMTU(x.Plans), kernel)
 	if err == nil {
 		return nil
 	}

@@ -148,34 +148,3 @@ func (m *memory) of(sw topology.NodeID) fabric.BufferConfig {
 	}
 	return b
 }
-
-// Drain is how long a data packet of a connection can wait in the switches of the network at most: as long as the
-// fullest queues on its path take to empty. Where PFC holds packets back, what waits ahead of a packet may be
-// anywhere in the network, and leaves it at the rate of the slowest link of the path.
-func (x *Experiment) Drain(s *transport.Spec) units.Time {
-	slowest := s.Forward.Rates[0]
-	for _, r := range s.Forward.Rates {
-		slowest = min(slowest, r)
-	}
-	if x.Lab.Queues.PFC != nil {
-		var all units.Bytes
-		for i := range x.Fabric.Switches {
-			all += x.Fabric.Switches[i].Buffer.Total
-		}
-		return slowest.TransmitTime(all)
-	}
-	var t units.Time
-	at := topology.NodeID(s.Src)
-	for _, k := range x.Graph.Path(at, topology.NodeID(s.Dst)) {
-		p := &x.Fabric.Ports[x.Graph.Port(k, at)]
-		if sw := int(at) - x.Graph.Hosts; sw >= 0 {
-			room := p.Buffer
-			if total := x.Fabric.Switches[sw].Buffer.Total; total > 0 {
-				room = total
-			}
-			t += p.Rate.TransmitTime(room)
-		}
-		at = x.Graph.Links[k].Other(at)
-	}
-	return t
-}

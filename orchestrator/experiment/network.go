@@ -1,7 +1,9 @@
 package experiment
 
 import (
+	"fmt"
 	"net/netip"
+	"slices"
 
 	"weft/fabric"
 	"weft/orchestrator/lab"
@@ -10,6 +12,13 @@ import (
 	"weft/transport/wire"
 	"weft/units"
 )
+
+// Network is the network of an experiment.
+type Network struct {
+	Graph  *topology.Graph
+	Fabric fabric.Config   // its ports, queues and routes
+	Subnet topology.Subnet // of its addresses
+}
 
 // fabric describes the network's ports and queues to the modelled fabric; addRoutes adds the routes, which are most of a
 // large network's configuration. Port 2l is link l from A to B, port 2l+1 the way back. A size that the lab gives in BDPs is
@@ -92,31 +101,44 @@ func switchSeed(seed uint64, s int) uint64 {
 	return (seed+0x9e3779b97f4a7c15)*0xbf58476d1ce4e5b9 ^ uint64(s+1)*0x94d049bb133111eb
 }
 
-// NicRate is the line rate of a host's NIC.
-func (x *Experiment) NicRate(h topology.NodeID) units.Bandwidth {
-	return x.Graph.Links[x.Graph.Uplink(h)].Rate
+// NICRate is the line rate of a host's NIC.
+func (n *Network) NICRate(h topology.NodeID) units.Bandwidth {
+	return n.Graph.Links[n.Graph.Uplink(h)].Rate
 }
 
 // path is what the transport knows about the idle way from one host to another.
-func (x *Experiment) path(src, dst transport.HostID) transport.Path {
-	hops := x.Graph.Path(topology.NodeID(src), topology.NodeID(dst))
-	return transport.Path{Propagation: x.Graph.Propagation(hops), Rates: x.Graph.Rates(hops)}
+func (n *Network) path(src, dst transport.HostID) transport.Path {
+	hops := n.Graph.Path(topology.NodeID(src), topology.NodeID(dst))
+	return transport.Path{Propagation: n.Graph.Propagation(hops), Rates: n.Graph.Rates(hops)}
 }
 
 // Addrs are the addresses of the hosts.
-func (x *Experiment) Addrs() []netip.Addr {
-	all := make([]netip.Addr, x.Graph.Hosts)
+func (n *Network) Addrs() []netip.Addr {
+	all := make([]netip.Addr, n.Graph.Hosts)
 	for h := range all {
-		all[h] = x.Subnet.HostAddr(topology.NodeID(h))
+		all[h] = n.Subnet.HostAddr(topology.NodeID(h))
 	}
 	return all
 }
 
 // PortNames names the fabric's ports: "edge0->agg1" is the queue at edge0 towards agg1.
-func (x *Experiment) PortNames() []string {
-	names := make([]string, len(x.Fabric.Ports))
-	for i, p := range x.Fabric.Ports {
-		names[i] = x.Graph.Nodes[p.From].Name + "->" + x.Graph.Nodes[p.To].Name
+func (n *Network) PortNames() []string {
+	names := make([]string, len(n.Fabric.Ports))
+	for i, p := range n.Fabric.Ports {
+		names[i] = n.Graph.Nodes[p.From].Name + "->" + n.Graph.Nodes[p.To].Name
 	}
 	return names
+}
+
+// named finds hosts by their names.
+func (n *Network) named(names []string) ([]transport.HostID, error) {
+	var found []transport.HostID
+	for _, name := range names {
+		h := slices.IndexFunc(n.Graph.Nodes[:n.Graph.Hosts], func(k topology.Node) bool { return k.Name == name })
+		if h < 0 {
+			return nil, fmt.Errorf("no host is named %q", name)
+		}
+		found = append(found, transport.HostID(h))
+	}
+	return found, nil
 }

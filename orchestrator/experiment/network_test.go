@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
 	"weft/orchestrator/lab"
 	"weft/units"
 )

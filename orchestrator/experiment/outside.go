@@ -18,13 +18,13 @@ import (
 
 // Outside returns what a lab does not have and its transport takes for granted, each as a problem with its place. Such a lab runs,
 // and its numbers say little about the transport.
-func Outside(l *lab.Lab) lab.Problems { return new(network).outside(l) }
+func Outside(l *lab.Lab) lab.Problems { return new(lastNetwork).outside(l) }
 
 // OutsideOf is Outside of the points of a sweep, with the links that stay down unknown to most switches; each problem once.
 func OutsideOf(labs []*lab.Lab) lab.Problems {
 	var all lab.Problems
 	seen := map[lab.Problem]bool{}
-	var n network
+	var n lastNetwork
 	for _, l := range labs {
 		for _, p := range append(n.outside(l), n.cut(l)...) {
 			if !seen[p] {
@@ -36,14 +36,14 @@ func OutsideOf(labs []*lab.Lab) lab.Problems {
 	return all
 }
 
-// network keeps the network of the last lab, which the points of a sweep mostly have in common.
-type network struct {
+// lastNetwork keeps the network of the last lab, which the points of a sweep mostly have in common.
+type lastNetwork struct {
 	of *topology.Spec
 	g  *topology.Graph // nil: there is none that could be built
 }
 
 // graph returns the network of a lab; nil when it cannot be built, which building the experiment reports.
-func (n *network) graph(l *lab.Lab) *topology.Graph {
+func (n *lastNetwork) graph(l *lab.Lab) *topology.Graph {
 	if n.of == nil || !reflect.DeepEqual(*n.of, l.Topology) {
 		n.of = &l.Topology
 		n.g, _ = NetworkOf(l)
@@ -53,7 +53,7 @@ func (n *network) graph(l *lab.Lab) *topology.Graph {
 
 // cut returns the links that stay down although other paths would do and no switch but those at their ends learns of it. A run that
 // does not survive it says so itself.
-func (n *network) cut(l *lab.Lab) (all lab.Problems) {
+func (n *lastNetwork) cut(l *lab.Lab) (all lab.Problems) {
 	g := n.graph(l)
 	if g == nil || len(l.Workload) == 0 || balance(l) != fabric.ECMP {
 		return nil
@@ -78,10 +78,10 @@ func (n *network) cut(l *lab.Lab) (all lab.Problems) {
 
 // Outside is Outside of the experiment's lab.
 func (x *Experiment) Outside() lab.Problems {
-	return (&network{&x.Lab.Topology, x.Graph}).outside(x.Lab)
+	return (&lastNetwork{&x.Lab.Topology, x.Graph}).outside(x.Lab)
 }
 
-func (n *network) outside(l *lab.Lab) lab.Problems {
+func (n *lastNetwork) outside(l *lab.Lab) lab.Problems {
 	if len(l.Workload) == 0 {
 		return nil // programs bring transports of their own
 	}
@@ -125,7 +125,7 @@ func problemAt(l *lab.Lab, path, message string) lab.Problem {
 }
 
 // unmet returns the setting because of which a lab does not meet a condition, with what is so and a way out; no path where it does.
-func (n *network) unmet(l *lab.Lab, c transport.Condition) (path, what string) {
+func (n *lastNetwork) unmet(l *lab.Lab, c transport.Condition) (path, what string) {
 	switch c {
 	case transport.Lossless:
 		if l.Queues.PFC == nil {
@@ -144,7 +144,7 @@ func (n *network) unmet(l *lab.Lab, c transport.Condition) (path, what string) {
 }
 
 // unmarked returns why no packet of a lab's network is ever marked, or not all packets of a queue however long it is.
-func (n *network) unmarked(l *lab.Lab) (path, what string) {
+func (n *lastNetwork) unmarked(l *lab.Lab) (path, what string) {
 	g := n.graph(l)
 	if g == nil {
 		return "", ""

@@ -7,12 +7,11 @@ import (
 
 	"weft/collectives/schedule"
 	"weft/orchestrator/lab"
-	"weft/orchestrator/topology"
 	"weft/transport"
 )
 
 // ranksOf resolves the hosts of an item; root is the rank that it is about, -1 for others.
-func (x *Experiment) ranksOf(it *lab.Item) ([]transport.HostID, int, error) {
+func (x *compiler) ranksOf(it *lab.Item) ([]transport.HostID, int, error) {
 	if it.Line != nil {
 		return x.lineRanks(it)
 	}
@@ -62,7 +61,7 @@ func withRoot(senders []transport.HostID, root transport.HostID, hosts int) ([]t
 }
 
 // chosen returns the hosts that an item's Ranks select, and the root, which may follow from them.
-func (x *Experiment) chosen(it *lab.Item, root transport.HostID) ([]transport.HostID, transport.HostID, error) {
+func (x *compiler) chosen(it *lab.Item, root transport.HostID) ([]transport.HostID, transport.HostID, error) {
 	var ranks []transport.HostID
 	switch {
 	case len(it.Ranks.Names) > 0:
@@ -90,21 +89,8 @@ func (x *Experiment) chosen(it *lab.Item, root transport.HostID) ([]transport.Ho
 	return ranks, root, nil
 }
 
-// named finds hosts by their names.
-func (x *Experiment) named(names []string) ([]transport.HostID, error) {
-	var found []transport.HostID
-	for _, name := range names {
-		h := slices.IndexFunc(x.Graph.Nodes[:x.Graph.Hosts], func(n topology.Node) bool { return n.Name == name })
-		if h < 0 {
-			return nil, fmt.Errorf("no host is named %q", name)
-		}
-		found = append(found, transport.HostID(h))
-	}
-	return found, nil
-}
-
 // lineRanks resolves the hosts of a collective of a trace: a group of those that the trace is for.
-func (x *Experiment) lineRanks(it *lab.Item) ([]transport.HostID, int, error) {
+func (x *compiler) lineRanks(it *lab.Item) ([]transport.HostID, int, error) {
 	plain := *it
 	plain.Collective = schedule.AllReduce // the ranks of a trace are those of what has no root
 	all, _, err := x.chosen(&plain, -1)

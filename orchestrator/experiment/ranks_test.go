@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"testing"
+
 	"weft/orchestrator/lab"
 	"weft/transport"
 	"weft/units"

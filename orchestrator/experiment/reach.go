@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"weft/collectives/schedule"
 	"weft/orchestrator/topology"
 	"weft/transport"
 	"weft/units"
@@ -78,29 +77,4 @@ func (r *reach) group() {
 		r.alike[h] = g
 	}
 	r.seen = make([][]uint64, len(groups))
-}
-
-// between is a connection between two hosts, as every item of the workload has it.
-func (x *Experiment) between(src, dst transport.HostID) transport.Spec {
-	s := transport.Spec{Src: src, Dst: dst, Forward: x.path(src, dst), Reverse: x.path(dst, src)}
-	s.Kind = x.Lab.Transport.Kind
-	x.Lab.Transport.Section.Set(&s)
-	return s
-}
-
-// sketchItem notes the connections of an item, and keeps none.
-func (x *Experiment) sketchItem(spec *schedule.Spec, ranks []transport.HostID) error {
-	for r := range ranks {
-		sends, err := sendsTo(spec, r)
-		if err != nil {
-			return err
-		}
-		for _, to := range sends {
-			if x.reach.unseen(ranks[r], ranks[to]) {
-				s := x.between(ranks[r], ranks[to])
-				x.reach.note(&s, x.Lab.Topology.MTU)
-			}
-		}
-	}
-	return nil
 }

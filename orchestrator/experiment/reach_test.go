@@ -24,11 +24,15 @@ func TestASketchReachesAsFarAsTheExperiment(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			full, err := Build(labs[0])
+			g, err := NetworkOf(labs[0])
 			if err != nil {
 				t.Fatal(err)
 			}
-			sketch, err := BuildOn(labs[0], full.Graph, true)
+			full, err := compile(labs[0], g, purpose{workload: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sketch, err := compile(labs[0], g, purpose{workload: true, sketch: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,8 +3,6 @@ package experiment
 import (
 	"slices"
 
-	"weft/clocksync/node"
-	"weft/orchestrator/topology"
 	"weft/units"
 )
 
@@ -20,7 +18,8 @@ const (
 
 // rhythm chooses the window and how many pairs it has, where the lab leaves them open: short runs have short windows. It
 // returns how long clocks need with these before a workload may rely on them; 0 where the lab chose for itself.
-func (x *Experiment) rhythm(p *node.HuygensParams) (warm units.Time) {
+func (x *compiler) rhythm() (warm units.Time) {
+	p := &x.Clocks.Huygens
 	if !x.Lab.Clocks.Kind().Windows {
 		return 0
 	}
@@ -39,20 +38,18 @@ func (x *Experiment) rhythm(p *node.HuygensParams) (warm units.Time) {
 
 // warmUp lets clocks be kept for a while before the workload begins, as those of a cluster are before a job: what the lab says
 // of instants counts from then on. A workload that begins late needs less of it, and clocks alone need none.
-func (x *Experiment) warmUp(auto units.Time) {
+func (x *compiler) warmUp(auto units.Time) {
 	by := x.Lab.Clocks.Warmup
 	if len(x.Items) == 0 || by < 0 {
 		return
 	}
 	if by == 0 {
-		first := x.Items[0].Start
-		for i := range x.Items {
-			first = min(first, x.Items[i].Start)
-		}
+		first, _ := x.begins()
 		if by = auto - first; by <= 0 {
 			return
 		}
 	}
+	x.Clocks.Warmup = by
 	for i := range x.Items {
 		x.Items[i].Start += by
 	}
@@ -61,35 +58,10 @@ func (x *Experiment) warmUp(auto units.Time) {
 			x.Plans[h].Items[i].Start += by
 		}
 	}
-	l := *x.Lab
-	l.Faults = slices.Clone(l.Faults)
-	for i := range l.Faults {
-		if l.Faults[i].At > 0 { // what is so from the beginning stays so
-			l.Faults[i].At += by
+	x.Faults.All = slices.Clone(x.Lab.Faults)
+	for i := range x.Faults.All {
+		if f := &x.Faults.All[i]; f.At > 0 { // what is so from the beginning stays so
+			f.At += by
 		}
 	}
-	if l.Measure.From > 0 {
-		l.Measure.From += by
-	}
-	x.Lab = &l
-}
-
-// length is how long the run lasts, roughly and at least: every repetition of an item takes as long as sending its buffer.
-// 0: the lab does not say.
-func (x *Experiment) length() units.Time {
-	var end, last units.Time
-	for i := range x.Items {
-		it := &x.Items[i]
-		start := it.Start
-		if it.Previous {
-			start = max(start, last)
-		}
-		rate := x.NicRate(0)
-		for _, r := range it.Ranks {
-			rate = min(rate, x.NicRate(topology.NodeID(r)))
-		}
-		last = start + units.Time(it.Repeat)*(it.Compute+rate.TransmitTime(it.Size))
-		end = max(end, last)
-	}
-	return max(end, x.Lab.Clocks.For)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
 	"weft/orchestrator/lab"
 	"weft/transport"
 	"weft/units"

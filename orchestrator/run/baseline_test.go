@@ -104,8 +104,8 @@ func TestFaults(t *testing.T) {
 	}
 	for _, ever := range []string{"down: true", "down: "} {
 		x := build(t, star+"faults: [{at: 100us, link: switch0-h1, "+ever+"}]\nworkload: [{collective: incast, size: 1MB}]")
-		if len(x.Changes) != 1 || *x.Changes[0].Up {
-			t.Errorf("%s: %+v, want a link that never comes up again", ever, x.Changes)
+		if len(x.Faults.Changes) != 1 || *x.Faults.Changes[0].Up {
+			t.Errorf("%s: %+v, want a link that never comes up again", ever, x.Faults.Changes)
 		}
 	}
 	if us, _, lost := run("[{at: 100us, link: h1-switch0, loss: 5%, for: 100us}]"); lost == 0 || us <= none {

@@ -162,7 +162,7 @@ func slowed(r realtime.Ready) string {
 // emulation is the experiment as it is run in real time.
 func emulation(x *experiment.Experiment, dilation float64, p emulate.Processes) emulate.Experiment {
 	spec := emulate.Experiment{
-		Lab: x.Lab.Name, Fabric: x.Fabric, Changes: x.Changes, Plans: x.Plans, Prefix: x.Subnet.Prefix().Bits(),
+		Lab: x.Lab.Name, Fabric: x.Fabric, Changes: x.Faults.Changes, Plans: x.Plans, Prefix: x.Subnet.Prefix().Bits(),
 		Dilation: dilation, BaseRTT: x.BaseRTT,
 		SampleQueues: x.Lab.Measure.Queues, Windows: x.Lab.Measure.CWND,
 		Processes: p, Transparent: x.Lab.Clocks.Transparent, Addrs: x.Addrs(), Programs: programs(x),

@@ -32,11 +32,7 @@ func PlanDeployment(ctx context.Context, l *lab.Lab, subnet topology.Subnet) (pl
 
 // whyDeployed says what run does instead with a lab that leaves the engine open; "": it emulates the lab as well.
 func whyDeployed(l *lab.Lab) (note string, err error) {
-	g, err := experiment.NetworkOf(l)
-	if err != nil {
-		return "", err
-	}
-	x, err := experiment.BuildOn(l, g, true)
+	x, err := experiment.Sketch(l)
 	if err != nil {
 		return "", err
 	}
@@ -62,7 +58,7 @@ func PlanRun(ctx context.Context, l *lab.Lab) (plan.Plan, error) {
 	if err := experiment.Fits(l, g); err != nil {
 		return plan.Plan{}, err
 	}
-	x, err := experiment.BuildOn(l, g, false)
+	x, err := experiment.BuildOn(l, g)
 	if err != nil {
 		return plan.Plan{}, err
 	}

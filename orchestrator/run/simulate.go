@@ -39,8 +39,8 @@ func simOptions(x *experiment.Experiment) sim.Options {
 	if x.Fabric.Stations != 0 {
 		opts.PeerDelay, opts.Control = x.Lab.Clocks.PTP.Interval, x.Lab.Clocks.Control
 	}
-	for i := range x.Changes {
-		opts.Actions = append(opts.Actions, sim.Action{At: x.Changes[i].At, Do: x.Changes[i].Make})
+	for i := range x.Faults.Changes {
+		opts.Actions = append(opts.Actions, sim.Action{At: x.Faults.Changes[i].At, Do: x.Faults.Changes[i].Make})
 	}
 	return opts
 }
@@ -53,7 +53,7 @@ func simulate(ctx context.Context, x *experiment.Experiment, dir *store.Run, o O
 	m := &x.Lab.Measure
 	parts, count := x.Fabric.Partition()
 	watch := &writer{dir: dir, stop: stop}
-	watchers := newWatchers(count, m, x.BaseRTT, watch)
+	watchers := newWatchers(count, x, watch)
 	watchers.diary = summary.NewDiary(x, dir.Event)
 	exchange := symbolic.New(x.Lab.Seed)
 	hosts := make([]*host.Host, len(x.Plans))
@@ -66,7 +66,7 @@ func simulate(ctx context.Context, x *experiment.Experiment, dir *store.Run, o O
 		hosts[i], names[i] = h, p.Name
 	}
 	opts := simOptions(x)
-	opts.Names, opts.ProgressEvery, opts.From = names, progressEvery, m.From
+	opts.Names, opts.ProgressEvery, opts.From = names, progressEvery, x.Measure.From
 	opts.Parts, opts.Count, opts.After = parts, count, watchers.flush
 	if watchers.diary != nil {
 		opts.Steps = func(part int, s fabric.Step) {
@@ -82,15 +82,15 @@ func simulate(ctx context.Context, x *experiment.Experiment, dir *store.Run, o O
 	if o.Progress != nil {
 		opts.Progress = func(now units.Time, _ int64) { o.Progress(simProgress(hosts, now)) }
 	}
-	later := countFrom(x, m.From, &opts)
+	later := countFrom(x, x.Measure.From, &opts)
 	carried := newRates(x, hosts, dir)
 	if m.Rates > 0 {
 		opts.TickEvery = m.Rates
 		opts.Tick = func(now units.Time) { watch.keep(carried.tick(now)) }
 	}
-	if x.Watched >= 0 {
+	if x.Measure.Watched >= 0 {
 		out.Events = stats.NewDist()
-		opts.WatchPort, opts.Watch = x.Watched, events(x, out.Events, m.From)
+		opts.WatchPort, opts.Watch = x.Measure.Watched, events(x, out.Events, x.Measure.From)
 	}
 	var s *sim.Sim
 	if every := m.Queues; every > 0 {
@@ -124,7 +124,7 @@ func simulate(ctx context.Context, x *experiment.Experiment, dir *store.Run, o O
 	}
 	refusals(out, s, hosts)
 	if m.Rates > 0 {
-		out.Rates, out.Plateaus = carried.Summary(m.From, out.Flows), carried.Plateaus(out.Flows)
+		out.Rates, out.Plateaus = carried.Summary(x.Measure.From, out.Flows), carried.Plateaus(out.Flows)
 	}
 	watch.keep(dir.Ports(portRows(x, s.PortCounters, out)))
 	d := s.QueueDelay()
@@ -179,7 +179,7 @@ func simProgress(hosts []*host.Host, now units.Time) Progress {
 
 // events records how long what waits in the watched port takes to leave.
 func events(x *experiment.Experiment, into *stats.Dist, from units.Time) func(units.Time, units.Bytes) {
-	rate := x.Fabric.Ports[x.Watched].Rate
+	rate := x.Fabric.Ports[x.Measure.Watched].Rate
 	return func(now units.Time, queued units.Bytes) {
 		if now >= from {
 			into.Record(rate.TransmitTime(queued))

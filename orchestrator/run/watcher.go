@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"weft/orchestrator/lab"
+	"weft/orchestrator/experiment"
 	"weft/orchestrator/summary"
 	"weft/results/record"
 	"weft/results/stats"
@@ -94,13 +94,13 @@ func (h *heard) take(a record.Ack) {
 	}
 }
 
-func newWatchers(parts int, m *lab.Measure, baseRTT units.Time, to *writer) *watchers {
-	w := &watchers{to: to}
+func newWatchers(parts int, x *experiment.Experiment, to *writer) *watchers {
+	w, m := &watchers{to: to}, &x.Lab.Measure
 	if m.Acks {
-		w.heard = &heard{late: 2 * baseRTT, from: map[uint32]bool{}}
+		w.heard = &heard{late: 2 * x.BaseRTT, from: map[uint32]bool{}}
 	}
 	for range parts {
-		w.parts = append(w.parts, &watcher{rtt: stats.NewDist(), windows: m.CWND, each: m.Acks, from: m.From})
+		w.parts = append(w.parts, &watcher{rtt: stats.NewDist(), windows: m.CWND, each: m.Acks, from: x.Measure.From})
 	}
 	return w
 }

@@ -18,7 +18,7 @@ func nodeID(h transport.HostID) topology.NodeID { return topology.NodeID(h) }
 
 // sentence says in a sentence what a fault has done by an instant: "link edge0-agg1 is down from 50us on".
 func sentence(x *experiment.Experiment, i int, by units.Time) string {
-	f := &x.Lab.Faults[i]
+	f := &x.Faults.All[i]
 	switch {
 	case f.Kill:
 		return fmt.Sprintf("%s was killed at %s", f.Host, f.At)
@@ -78,7 +78,7 @@ func adviceOn(x *experiment.Experiment, c *cause) []string {
 	ends := true                            // all faults do
 	around := len(c.scene.down) > 0 && leadsAround(x, c)
 	for _, i := range c.faults {
-		f := &x.Lab.Faults[i]
+		f := &x.Faults.All[i]
 		ends = ends && f.For > 0
 		if len(all) == maxNamed {
 			continue

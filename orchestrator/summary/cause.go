@@ -53,7 +53,7 @@ func (e *unfinishedError) Unwrap() error { return e.error }
 // ByFaults explains the failure of a run that ended at by with the lab's faults, where they can be why: a connection gave up, or
 // nothing moved any more. anyPath says that how switches hash is not known.
 func ByFaults(x *experiment.Experiment, err error, o *Outcome, anyPath bool, by units.Time) error {
-	if len(x.Lab.Faults) == 0 {
+	if len(x.Faults.All) == 0 {
 		return err
 	}
 	causes, unfinished := findCauses(x, o, anyPath, by)
@@ -206,8 +206,8 @@ type scene struct {
 
 func sceneAt(x *experiment.Experiment, at units.Time, anyPath bool) *scene {
 	s := &scene{at: at, cfg: x.Fabric, anyPath: anyPath, down: map[int]int{}, changed: map[int]int{}, halted: map[transport.HostID]int{}}
-	for i := range x.Changes {
-		if c := &x.Changes[i]; c.Tables != nil && c.At <= at {
+	for i := range x.Faults.Changes {
+		if c := &x.Faults.Changes[i]; c.Tables != nil && c.At <= at {
 			s.cfg.Switches = c.Tables
 		}
 	}
@@ -226,8 +226,8 @@ func sceneAt(x *experiment.Experiment, at units.Time, anyPath bool) *scene {
 			into[port] = o.Index
 		}
 	}
-	for i := range x.Lab.Faults {
-		f := &x.Lab.Faults[i]
+	for i := range x.Faults.All {
+		f := &x.Faults.All[i]
 		if h, ok := x.Graph.NodeNamed(f.Host); ok && f.Host != "" && f.At <= at && (f.Kill || at < f.At+f.For) {
 			s.halted[transport.HostID(h)] = i
 		}

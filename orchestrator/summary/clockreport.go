@@ -32,7 +32,7 @@ func clocksOf(x *experiment.Experiment, o *Outcome) record.Clocks {
 	}
 	apart, bounds, follow := stats.NewDist(), stats.NewDist(), stats.NewDist()
 	converged := metrics.Convergence{Limit: c.Limit}
-	since, at := x.Since(), make([]metrics.Reading, len(o.Clocks))
+	since, at := x.Measure.Clocks, make([]metrics.Reading, len(o.Clocks))
 	reference := int(x.Plans[0].Clock.Setup.Reference)
 	var bounded, covered, pairs int64
 	var squares float64
@@ -149,7 +149,7 @@ func account(x *experiment.Experiment, o *Outcome, s *record.Clocks) {
 		s.Packets += r.Packets
 		s.Bytes += int64(r.Wire)
 		s.Refused += r.Rejected
-		capacity += float64(x.NicRate(topology.NodeID(h)).BytesIn(o.Ended))
+		capacity += float64(x.NICRate(topology.NodeID(h)).BytesIn(o.Ended))
 	}
 	if capacity > 0 {
 		s.Share = float64(s.Bytes) / capacity

@@ -34,7 +34,7 @@ func TestDueIsWhatIsCompared(t *testing.T) {
 // A result of which a part only was compared is not verified, however right that part is.
 func TestVerifiedWantsTheWholeResult(t *testing.T) {
 	item := host.Item{Collective: schedule.AllToAll, Algorithm: schedule.Direct, Ranks: []transport.HostID{0, 1}, Size: 80, Repeat: 1}
-	x := &experiment.Experiment{Items: []host.Item{item}, Plans: []host.Plan{{Items: []host.Item{item}}}}
+	x := &experiment.Experiment{Workload: experiment.Workload{Items: []host.Item{item}}, Plans: []host.Plan{{Items: []host.Item{item}}}}
 	for checked, want := range map[int64]bool{20: true, 19: false, 10: false, 0: false, 21: false} {
 		if got := verified(x, []host.Done{{Checked: checked}}); got != want {
 			t.Errorf("%d of 20 elements compared: verified %t", checked, got)

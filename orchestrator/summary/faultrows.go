@@ -13,8 +13,8 @@ import (
 // FaultRows describes the lab's faults for those who read the run.
 func FaultRows(x *experiment.Experiment) []record.Fault {
 	var rows []record.Fault
-	for i := range x.Lab.Faults {
-		f := &x.Lab.Faults[i]
+	for i := range x.Faults.All {
+		f := &x.Faults.All[i]
 		row := record.Fault{Path: fmt.Sprintf("faults.%d", i), Host: f.Host, What: whatHappens(f), FromUS: f.At.Microseconds()}
 		switch {
 		case f.Corrupt != "":
@@ -40,8 +40,8 @@ func FaultRows(x *experiment.Experiment) []record.Fault {
 func Unreached(x *experiment.Experiment, end units.Time) string {
 	var named []string
 	more := 0
-	for i := range x.Lab.Faults {
-		f := &x.Lab.Faults[i]
+	for i := range x.Faults.All {
+		f := &x.Faults.All[i]
 		switch {
 		case f.At <= end:
 		case len(named) == maxNamed:

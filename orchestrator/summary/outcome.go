@@ -74,8 +74,8 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 		q := o.Events.Describe(units.Microsecond)
 		s.Network.QueueEventDelay = &q
 	}
-	if s.RTOMinUS = x.RTOMin().Microseconds(); s.RTOMinUS > 0 {
-		s.RTOMinKey = x.TimeoutPath()
+	if s.RTOMinUS = x.RTOMin.Microseconds(); s.RTOMinUS > 0 {
+		s.RTOMinKey = x.RTOKey
 	}
 	if s.Tail = tail(x, o, s.Flows.FCT.P99); s.Tail != nil {
 		s.Warnings = append(s.Warnings, decided(x, s))

@@ -60,10 +60,10 @@ func tail(x *experiment.Experiment, o *Outcome, p99 float64) *record.Tail {
 func decided(x *experiment.Experiment, s *record.Summary) string {
 	took := units.Time(s.Flows.FCT.P99 * float64(units.Microsecond))
 	waited := units.Time(s.Tail.WaitedUS * float64(units.Microsecond))
-	path := x.TimeoutPath()
+	path := x.RTOKey
 	value, _ := x.Lab.Scope().Setting(path)
 	return fmt.Sprintf("%s %s the p99 flow completion time, %s: %s of a message's time are waiting; the least timeout is %s (%s, %s: %s)",
-		counted(s.Tail.Timeouts, "timeout"), verb(s.Tail.Timeouts, "decides", "decide"), experiment.Short(took), experiment.Short(waited), experiment.Short(x.RTOMin()), s.Transport, path, value)
+		counted(s.Tail.Timeouts, "timeout"), verb(s.Tail.Timeouts, "decides", "decide"), experiment.Short(took), experiment.Short(waited), experiment.Short(x.RTOMin), s.Transport, path, value)
 }
 
 // counted is a number of things.

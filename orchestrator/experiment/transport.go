@@ -1,0 +1,230 @@
+package experiment
+
+import (
+	"math/rand/v2"
+
+	"weft/collectives/schedule"
+	"weft/fabric"
+	"weft/host"
+	"weft/orchestrator/lab"
+	"weft/orchestrator/topology"
+	"weft/transport"
+	"weft/transport/wire"
+	"weft/units"
+)
+
+// Transport is how hosts carry data to each other.
+type Transport struct {
+	Conns []transport.Spec // by ConnID
+
+	// BaseRTT is the longest idle round trip among hosts that talk to each other: a full data packet there,
+	// its acknowledgement back, store and forward.
+	BaseRTT units.Time
+
+	RTOMin units.Time // the longest of the connections' least retransmission timeouts; 0: there is no connection
+	RTOKey string     // the setting that it comes from
+}
+
+// dataWire is the size on the wire of a data packet that carries payload bytes and no telemetry.
+func dataWire(payload units.Bytes) units.Bytes { return payload + wire.DataSize + wire.Overhead }
+
+// ackWire is the size on the wire of an acknowledgement without telemetry.
+const ackWire units.Bytes = wire.AckSize + wire.Overhead
+
+// replyWire is the size on the wire of what answers a data packet of a connection.
+func replyWire(s *transport.Spec) units.Bytes {
+	if s.Recovery == transport.SelectiveRepeat {
+		return wire.SackSize + wire.Overhead
+	}
+	return ackWire + transport.FactsOf(s.Kind).Reply(switchesOn(s.Forward))
+}
+
+// beside is what lies behind the headers of a connection's data packets.
+func beside(s *transport.Spec) units.Bytes {
+	return transport.FactsOf(s.Kind).Data(switchesOn(s.Forward))
+}
+
+// switchesOn is how many switches a path crosses.
+func switchesOn(p transport.Path) int { return len(p.Rates) - 1 }
+
+// tune sets what connections have of the network as a whole, and hands them to their hosts.
+func (x *compiler) tune() {
+	net := x.Graph.BaseRTT(dataWire(x.Lab.Topology.MTU), ackWire)
+	base := x.BaseRTT
+	if transport.FactsOf(x.Lab.Transport.Kind).NetRTT {
+		base = net
+	}
+	own := x.Lab.Transport.Section.Retries()
+	x.RTOKey = settingsOf(&x.Lab.Transport) + ".rto_min"
+	for i := range x.Conns {
+		s := &x.Conns[i]
+		s.NetRTT = base
+		if s.RTOMin = max(s.RTOMin, units.Time(own.RTORTTs)*s.NetRTT); s.RTOMin == 0 {
+			s.RTOMin = max(transport.DefaultRTOMin, 4*net+x.Drain(s))
+		}
+		if s.Selective.Threshold == 0 && manyPaths(x.Lab) {
+			s.Selective.Threshold = x.overtaking(s, net)
+		}
+		x.RTOMin = max(x.RTOMin, s.RTOMin)
+		x.Plans[s.Src].Conns = append(x.Plans[s.Src].Conns, *s)
+		x.Plans[s.Dst].Conns = append(x.Plans[s.Dst].Conns, *s)
+	}
+}
+
+// manyPaths says whether packets of one connection take several paths: switches choose them, or the source takes another port (PLB).
+func manyPaths(l *lab.Lab) bool {
+	return balance(l) != fabric.ECMP || transport.Repaths(l.Transport.Section)
+}
+
+// overtaking is how many packets of a connection may overtake one of it, where it takes several paths, before that is
+// thought lost: what is sent in two round trips, and while a queue empties that switches move flows away from
+// (docs/adr/0091, 11).
+func (x *compiler) overtaking(s *transport.Spec, net units.Time) int {
+	line := s.Forward.Rates[0]
+	size := line.BytesIn(2 * net)
+	if c := transport.CoordinationOf(x.Lab.Transport.Section); c != nil {
+		size += c.Congested.On(line, line.BytesIn(net))
+	} else {
+		size += x.Lab.Queues.Light.On(line, line.BytesIn(net))
+	}
+	return int(size / dataWire(x.Lab.Topology.MTU))
+}
+
+// checkQPs refuses queue pairs that nothing would go over: messages take turns, and no connection has a second.
+func (x *compiler) checkQPs() error {
+	qps, whole := transport.QueuePairs(x.Lab.Transport.Section)
+	if qps <= 1 || whole {
+		return nil
+	}
+	for i := range x.Items {
+		if more, err := moreThanOne(&x.Items[i]); more || err != nil {
+			return err
+		}
+	}
+	return x.Lab.Errorf("transport.roce.split", "round-robin has messages take turns, but no connection of this workload carries a second: "+
+		"%d queue pairs would not be used; split: messages cuts each message over all, and chunk makes more messages", qps)
+}
+
+// moreThanOne tells whether a rank sends more than one message on some connection.
+func moreThanOne(it *host.Item) (bool, error) {
+	tags, err := schedule.Tags(it.Spec())
+	return int(tags) > max(1, it.Flows), err
+}
+
+// sourcePort spreads connections over the dynamic port range (RFC 6335, section 6): it is the entropy that
+// ECMP hashes. Every path has a port; it is the first.
+func sourcePort(seed uint64, id transport.ConnID, paths int) uint16 {
+	r := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15^uint64(id)))
+	return uint16(49152 + r.IntN(16384-(paths-1)))
+}
+
+// paths is over how many a connection of a transport sends.
+func paths(t *lab.Transport) int { return transport.PathsOf(t.Section.Control()) }
+
+// plannedRates are the rates, by rank, that a controller which knows the collective would start connections to it at: its line
+// rate shared among the flows that come to it at once (PC4, Table I); with base_rate: table among all that come to it.
+func (x *compiler) plannedRates(it *host.Item) ([]units.Bandwidth, error) {
+	rates, spec := make([]units.Bandwidth, len(it.Ranks)), it.Spec()
+	if x.ratesByTable() {
+		spec.Parallel = len(it.Ranks) // nobody waits for its turn
+	}
+	for r, h := range it.Ranks {
+		n := 1
+		if !checkedBefore(&spec, r) {
+			var err error
+			if n, err = schedule.Inflow(spec, r); err != nil {
+				return nil, err
+			}
+		}
+		rates[r] = x.NICRate(topology.NodeID(h)) / units.Bandwidth(max(1, n)*max(1, it.QPs))
+	}
+	return rates, nil
+}
+
+// ratesByTable tells whether base rates are those of Table I, also while fewer flows are active than a collective has.
+func (x *compiler) ratesByTable() bool {
+	_, section := transport.InsideOf(x.Lab.Transport.Section)
+	p, ok := section.Control().(interface{ RatesByTable() bool })
+	return ok && p.RatesByTable()
+}
+
+// settingsOf is the path of the section that a transport's congestion control has its parameters from.
+func settingsOf(t *lab.Transport) string {
+	_, path, _ := transport.Named(t.Kind)
+	if key, _ := transport.InsideOf(t.Section); key != "" {
+		path += "." + key
+	}
+	return "transport." + path
+}
+
+// between is a connection between two hosts, as every item of the workload has it.
+func (x *compiler) between(src, dst transport.HostID) transport.Spec {
+	s := transport.Spec{Src: src, Dst: dst, Forward: x.path(src, dst), Reverse: x.path(dst, src)}
+	s.Kind = x.Lab.Transport.Kind
+	x.Lab.Transport.Section.Set(&s)
+	return s
+}
+
+// Drain is how long a data packet of a connection can wait in the switches of the network at most: as long as the
+// fullest queues on its path take to empty. Where PFC holds packets back, what waits ahead of a packet may be
+// anywhere in the network, and leaves it at the rate of the slowest link of the path.
+func (x *Experiment) Drain(s *transport.Spec) units.Time {
+	slowest := s.Forward.Rates[0]
+	for _, r := range s.Forward.Rates {
+		slowest = min(slowest, r)
+	}
+	if x.Lab.Queues.PFC != nil {
+		var all units.Bytes
+		for i := range x.Fabric.Switches {
+			all += x.Fabric.Switches[i].Buffer.Total
+		}
+		return slowest.TransmitTime(all)
+	}
+	var t units.Time
+	at := topology.NodeID(s.Src)
+	for _, k := range x.Graph.Path(at, topology.NodeID(s.Dst)) {
+		p := &x.Fabric.Ports[x.Graph.Port(k, at)]
+		if sw := int(at) - x.Graph.Hosts; sw >= 0 {
+			room := p.Buffer
+			if total := x.Fabric.Switches[sw].Buffer.Total; total > 0 {
+				room = total
+			}
+			t += p.Rate.TransmitTime(room)
+		}
+		at = x.Graph.Links[k].Other(at)
+	}
+	return t
+}
+
+// Ideal is the completion time of a message of size bytes alone on the idle network: from its first bit leaving
+// the sender to the acknowledgement of its last packet, every packet sent back to back. It is the denominator
+// of FCT slowdown (PC4, section IV-A, footnote 1). A message that is split over queue pairs counts as if it were not:
+// it may have a few more packets that are not full.
+//
+// Store and forward: the last packet trails the first by the time its predecessors occupy the slowest link.
+func (x *Experiment) Ideal(c transport.ConnID, size units.Bytes) units.Time {
+	s := &x.Conns[c]
+	mtu := x.Lab.Topology.MTU
+	full := int64((size - 1) / mtu) // packets before the last
+	last := size - units.Bytes(full)*mtu
+	more := beside(s)
+	back := s.Reverse.Delay(replyWire(s))
+	if full == 0 {
+		return s.Forward.Delay(dataWire(last)+more) + back
+	}
+	slowest := s.Forward.Rates[0]
+	for _, r := range s.Forward.Rates {
+		slowest = min(slowest, r)
+	}
+	return s.Forward.Delay(dataWire(mtu)+more) + units.Time(full-1)*slowest.TransmitTime(dataWire(mtu)+more) +
+		slowest.TransmitTime(dataWire(last)+more) + back
+}
+
+// Switches is over how many switches the longest ways between hosts lead.
+func (t *Transport) Switches() int {
+	most := 1
+	for i := range t.Conns {
+		most = max(most, len(t.Conns[i].Forward.Rates)-1)
+	}
+	return most
+}
