@@ -28,8 +28,10 @@ func (n *Network) CheckConservation() error {
 		packets += int64(waiting + onLine)
 		bytes += size + bits
 	}
-	p, b := n.inBoxes()
-	packets, bytes = packets+p, bytes+b
+	for _, k := range n.whole() {
+		p, b := k.exchange.waiting()
+		packets, bytes = packets+p, bytes+b
+	}
 	if n.late != nil {
 		for i := range n.late.heap {
 			packets++
@@ -82,9 +84,9 @@ func (n *Network) checkArmed(o *port) error {
 	case o.is(nic) && n.busy[o.host(n)]&lineBusy == 0:
 		return fmt.Errorf("the NIC sends nothing of %d packets that wait", o.waiting)
 	case o.is(nic):
-	case o.abroad != no && !slices.Contains(n.side.backlog, o.index):
+	case o.link != within && !slices.Contains(n.exchange.backlog, o.index):
 		return fmt.Errorf("%d packets wait that nobody looks after", o.waiting)
-	case !o.is(punctual) && o.abroad == no && flight.empty():
+	case !o.is(punctual) && o.link == within && flight.empty():
 		return fmt.Errorf("%d packets wait for an empty line", o.waiting)
 	case o.is(punctual):
 		if at, armed := n.events.At(n.entities.of(portFree, int(o.index))); !armed || at > max(o.freeAt, now) {
@@ -148,19 +150,4 @@ func (n *Network) checkTold(port int32, class uint8) error {
 		return fmt.Errorf("fabric: port %d: class %d was told to pause %t, will %t", port, class, a.paused, told)
 	}
 	return nil
-}
-
-// inBoxes counts what one part has posted and another has not taken yet.
-func (n *Network) inBoxes() (packets int64, bytes units.Bytes) {
-	for _, k := range n.whole() {
-		for turn := range k.side.boxes {
-			for i := range k.side.boxes[turn] {
-				for _, posted := range k.side.boxes[turn][i].packets {
-					packets++
-					bytes += posted.packet.Size
-				}
-			}
-		}
-	}
-	return packets, bytes
 }

@@ -91,6 +91,45 @@ func (n *Network) PortCounters(port int) PortCounters {
 	return c
 }
 
+// sum returns the totals of all partitions.
+func (n *Network) sum() Counters {
+	var c Counters
+	for _, k := range n.whole() {
+		c.add(&k.total)
+	}
+	return c
+}
+
+func (c *Counters) add(k *Counters) {
+	c.Injected += k.Injected
+	c.Delivered += k.Delivered
+	c.Dropped += k.Dropped
+	c.InjectedBytes += k.InjectedBytes
+	c.DeliveredBytes += k.DeliveredBytes
+	c.DroppedBytes += k.DroppedBytes
+	c.Marks += k.Marks
+	c.Lost += k.Lost
+	c.LostBytes += k.LostBytes
+	c.Cut += k.Cut
+	c.CutBytes += k.CutBytes
+	c.Overflows += k.Overflows
+	c.Pauses += k.Pauses
+	c.Late += k.Late
+	c.PathSwitches += k.PathSwitches
+	c.CCM.add(&k.CCM)
+	c.Duplicated += k.Duplicated
+	c.DuplicatedBytes += k.DuplicatedBytes
+}
+
+// last returns the instant that was fired last.
+func (n *Network) last() units.Time {
+	var last units.Time
+	for _, k := range n.whole() {
+		last = max(last, k.events.Last())
+	}
+	return last
+}
+
 // drop counts e as dropped and returns its packet to the pool.
 func (l *ledger) drop(e *Packet) {
 	l.total.Dropped++

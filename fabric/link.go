@@ -42,8 +42,8 @@ func (n *Network) goDown(now units.Time, o *port) {
 	for !flight.empty() {
 		n.cut(o.index, flight.pop())
 	}
-	if o.abroad != no {
-		n.unpost(o)
+	if o.link != within {
+		n.exchange.unpost(n, o)
 	}
 	if n.late != nil {
 		n.late.cut(n, o.index)

@@ -56,9 +56,7 @@ type Network struct {
 	follow  func(Step)
 	names   []string // of the switches
 
-	parts *parts // nil when the network is in one piece: see split.go
-	me    int32  // which of the parts this is
-	side  side   // what only this part touches
+	exchange exchange // with other partitions
 }
 
 // What keeps a NIC from sending, besides the classes that are paused (1<<class).
@@ -171,8 +169,8 @@ func (n *Network) Fire(now units.Time, id eventqueue.ID) {
 		n.fireOther(now, int32(i))
 		return
 	}
-	if p := n.parts; p != nil && p.abroad[i>>6]>>(i&63)&1 != 0 {
-		n.land(now, int32(i))
+	if p := n.exchange.all; p != nil && p.remote[i>>6]>>(i&63)&1 != 0 {
+		n.exchange.arrive(n, now, int32(i))
 		return
 	}
 	o := &n.ports[i]
@@ -288,8 +286,8 @@ func (n *Network) join(now units.Time, from int32, e *Packet) {
 		o.mark(n, e)
 	}
 	o.wait(now, e)
-	if o.abroad != no {
-		n.list(o)
+	if o.link != within {
+		n.exchange.remember(o)
 	}
 	if i == n.watched {
 		n.watch(now, o.queued())

@@ -174,8 +174,8 @@ func (f *flowControl) admit(n *Network, now units.Time, o *port, from int32, e *
 	if o.index == n.watched {
 		n.watch(now, o.queued())
 	}
-	if o.abroad != no {
-		n.list(o)
+	if o.link != within {
+		n.exchange.remember(o)
 	}
 	o.armTransmitter(n)
 	if a.footing == lossless && !a.paused && a.mustPause(m) {
@@ -211,8 +211,8 @@ func (f *flowControl) signal(n *Network, now units.Time, i int32, class uint8, p
 		n.total.Pauses++
 	}
 	sent := frame{now + o.delay + a.response, class, pause}
-	if n.parts != nil && n.parts.owner[i] != n.me {
-		n.postFrame(i, sent)
+	if far := n.of(i); far != n {
+		n.exchange.postFrame(i, sent)
 		return
 	}
 	f.expect(n, i, sent)

@@ -29,7 +29,7 @@ type port struct {
 	perByte int32  // how long a byte takes in ps, or 0 when line has to be asked
 	held    uint8  // classes that are paused, a bit each
 	kind    kind
-	abroad  abroad
+	link    link
 
 	classes  [Classes]class
 	maxQueue units.Bytes
@@ -188,8 +188,8 @@ func (o *port) transmit(n *Network, i int32, start units.Time, e *Packet) {
 	if o.is(faulty) {
 		e.next = o.errors.step(e.Size)
 	}
-	if o.abroad != no { // the other part looks up where it goes next in tables of its own
-		n.post(i, o, e)
+	if o.link != within { // the other partition looks up where it goes next
+		n.exchange.post(i, o, e)
 		return
 	}
 	o.flight.push(e)
@@ -278,11 +278,12 @@ func (o *port) armArrival(n *Network) {
 
 // inFlight returns the packets on the line of a port, and the part that fires when they arrive.
 func (o *port) inFlight(n *Network) (*list, *Network) {
-	if o.abroad == no {
+	if o.link == within {
 		return &o.flight, n.of(o.index)
 	}
-	far := n.parts.all[n.parts.part[o.to]]
-	return &far.side.landings[n.parts.landing[o.index]], far
+	all := n.exchange.all
+	far := all.all[all.partition[o.to]]
+	return &far.exchange.arrivals[all.arrival[o.index]], far
 }
 
 // lastArrival returns when the last packet on the line of a port reaches its far end, and whether there is one.
@@ -291,11 +292,9 @@ func (o *port) lastArrival(n *Network) (at units.Time, ok bool) {
 	if !flight.empty() {
 		at, ok = flight.last.at, true
 	}
-	if o.abroad != no { // one that has just started is not with the other part yet
-		for _, k := range n.side.boxes[n.parts.turn][n.parts.part[o.to]].packets {
-			if k.port == o.index {
-				at, ok = max(at, k.packet.at), true
-			}
+	if o.link != within { // one that has just started is not with the other partition yet
+		if posted, started := n.exchange.lastPosted(o); started {
+			at, ok = max(at, posted), true
 		}
 	}
 	return at, ok

@@ -83,7 +83,7 @@ func (n *Network) AttachStations(now units.Time, programs Stations) {
 	w.programs = programs
 	n.stations = &w
 	for s := range w.links {
-		if n.parts == nil || n.parts.part[n.switchID(s)] == n.me {
+		if n.exchange.owns(n.switchID(s)) {
 			n.stations.serve(n, now, s)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // (Chandy and Misra, 1979) with a common horizon. When the last host is done the parts finish their stretch: what
 // else happens in it is counted.
 func (s *Sim) runParts(ctx context.Context) error {
-	lookahead := s.net.Lookahead()
+	lookahead := s.nets.Lookahead()
 	active := make([]*part, 0, len(s.parts))
 	each := s.opts.Each
 	if each == nil {
@@ -35,7 +35,7 @@ func (s *Sim) runParts(ctx context.Context) error {
 				return err
 			}
 			if len(s.actions) < actions { // they may change lines
-				lookahead = s.net.Lookahead()
+				lookahead = s.nets.Lookahead()
 			}
 			continue
 		}
@@ -66,7 +66,7 @@ func (s *Sim) runParts(ctx context.Context) error {
 // turn follows the work of all parts: it returns when the next thing happens at the earliest.
 func (s *Sim) turn() units.Time {
 	next := units.Never
-	s.net.Turn(func(to int, first units.Time) {
+	s.nets.Turn(func(to int, first units.Time) {
 		s.parts[to].posted = true
 		next = min(next, first)
 	})
@@ -83,7 +83,7 @@ func (p *part) next() units.Time { return min(p.queue.Bound(), p.waiting) }
 func (p *part) take() {
 	if p.posted {
 		p.posted = false
-		p.net.Take()
+		p.sim.nets.Take(p.index)
 	}
 }
 
@@ -97,5 +97,5 @@ func (p *part) work(horizon units.Time) {
 		}
 		p.fire(now, id)
 	}
-	p.waiting = p.net.Flush(horizon)
+	p.waiting = p.sim.nets.Flush(p.index, horizon)
 }

@@ -114,7 +114,8 @@ type Options struct {
 // Sim is one run. Not safe for concurrent use: one goroutine owns it.
 type Sim struct {
 	parts    []*part
-	net      *fabric.Network // any part of it: for what concerns all
+	nets     *fabric.Partitions
+	net      *fabric.Network // of any partition: for what concerns all
 	hosts    []hostState
 	controls []Controls // by host; nil: nobody can be asked for control alone
 	actions  []Action   // that are left
@@ -136,6 +137,7 @@ type Sim struct {
 // part is the run of a part of the network and of its hosts.
 type part struct {
 	sim    *Sim
+	index  int
 	queue  *eventqueue.Queue
 	net    *fabric.Network
 	timers eventqueue.ID // host h's entity is timers+h
@@ -230,18 +232,19 @@ func (s *Sim) split(cfg fabric.Config) error {
 		s.parts = append(s.parts, p)
 		queues[k], sinks[k] = p.queue, p
 	}
-	nets, err := fabric.Split(cfg, s.opts.Parts, queues, sinks)
+	var err error
+	s.nets, err = fabric.Split(cfg, s.opts.Parts, queues, sinks)
 	if err != nil {
 		return err
 	}
 	for k, p := range s.parts {
-		p.net = nets[k]
+		p.net, p.index = s.nets.Network(k), k
 		if s.opts.Steps != nil {
 			p.net.Follow(func(step fabric.Step) { s.opts.Steps(k, step) })
 		}
 		p.timers = p.queue.Grow(cfg.Hosts)
 	}
-	s.net = nets[0]
+	s.net = s.nets.Network(0)
 	return s.employ(&cfg)
 }
 
