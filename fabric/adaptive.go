@@ -125,7 +125,7 @@ func (a *asides) of(n *Network, s int, from int32, dst HostID) []int32 {
 		return nil
 	}
 	for _, p := range a.groups[s][g] {
-		if !n.Up(int(p)) {
+		if !n.Links().Up(int(p)) {
 			return nil // as if there were none: routes are made anew, detours are not
 		}
 	}

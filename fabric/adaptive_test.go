@@ -88,7 +88,7 @@ func TestAdaptiveTakesTheShortest(t *testing.T) {
 	cfg, up := fan(2, 3, Adaptive, 0)
 	n := newWorld(t, cfg.route())
 	n.net.ports[up[0]].held = 1 << 1
-	n.net.SetLink(0, false, int(up[1]))
+	n.net.Links().SetUp(0, false, int(up[1]))
 	for i := range 60 {
 		n.send(units.Time(i)*80*ns, 0, 2, 1000, i)
 		n.send(units.Time(i)*80*ns, 1, 3, 1000, i)
@@ -98,7 +98,7 @@ func TestAdaptiveTakesTheShortest(t *testing.T) {
 	if k := used(n.net, up); k[0] != 0 || k[1] != 0 || k[2] != 120 {
 		t.Errorf("%v packets", k)
 	}
-	n.net.SetLink(n.queue.Last(), false, int(up[0]), int(up[2]))
+	n.net.Links().SetUp(n.queue.Last(), false, int(up[0]), int(up[2]))
 	n.send(n.queue.Last(), 0, 2, 1000, 1)
 	n.run(units.Never)
 	if c := n.net.Counters(); c.Cut != 1 {

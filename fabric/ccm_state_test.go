@@ -13,7 +13,7 @@ import (
 // steps has the network's steps kept, with their instants.
 func steps(n *world) *[]Step {
 	var all []Step
-	n.net.Follow(func(s Step) { all = append(all, s) })
+	n.net.Observers.Follow(func(s Step) { all = append(all, s) })
 	return &all
 }
 

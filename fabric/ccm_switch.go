@@ -68,19 +68,19 @@ func (c *coordination) move(n *Network, now units.Time, s int, f *flowEntry, por
 	}
 	f.port = port
 	n.total.PathSwitches++
-	n.tellStep(Step{At: now, Switch: n.switchID(s), What: Moved, Src: e.Src, Dst: e.Dst, Port: port})
+	n.Observers.step(Step{At: now, Switch: n.switchID(s), What: Moved, Src: e.Src, Dst: e.Dst, Port: port})
 }
 
 // took tells of the port that a flow takes that is new here.
 func (c *coordination) took(n *Network, now units.Time, s int, port int32, light int, e *Packet) {
-	if n.follow == nil {
+	if n.Observers.follow == nil {
 		return
 	}
 	what := Took
 	if light < 2 {
 		what = TookOnly
 	}
-	n.follow(Step{At: now, Switch: n.switchID(s), What: what, Src: e.Src, Dst: e.Dst, Port: port})
+	n.Observers.follow(Step{At: now, Switch: n.switchID(s), What: what, Src: e.Src, Dst: e.Dst, Port: port})
 }
 
 // nowhere is a packet for which no path is light here: somebody upstream is asked for another one. The packet may be marked when nobody
@@ -282,7 +282,7 @@ func (c *coordination) send(n *Network, now units.Time, s int, from int32, to No
 	if note.Last {
 		what = LastResort
 	}
-	n.tellStep(Step{At: now, Switch: note.Switch, What: what, Src: note.Src, Dst: note.Dst, To: to})
+	n.Observers.step(Step{At: now, Switch: note.Switch, What: what, Src: note.Src, Dst: note.Dst, To: to})
 	if c.Loss > 0 && draw(&c.switches[s].random) < c.Loss {
 		n.total.CCM.Notes[0]++
 		return
@@ -319,12 +319,12 @@ func (c *coordination) receive(n *Network, now units.Time, s int, e *Packet) {
 		return
 	}
 	f.away, f.until = f.port, now+c.RTT
-	n.tellStep(Step{At: now, Switch: n.switchID(s), What: HeardPath, Src: note.Src, Dst: note.Dst, Port: f.port})
+	n.Observers.step(Step{At: now, Switch: n.switchID(s), What: HeardPath, Src: note.Src, Dst: note.Dst, Port: f.port})
 }
 
 // NoteOf returns the notification that p is, if it is one: its sender is a switch.
 func (n *Network) NoteOf(p *Packet) (Note, bool) {
-	if n.ccm == nil || int(p.Src) < len(n.nics) || p.Port != 0 { // notifications have no port of their own
+	if n.ccm == nil || int(p.Src) < n.hosts() || p.Port != 0 { // notifications have no port of their own
 		return Note{}, false
 	}
 	return *n.pool.note(p.number), true
@@ -338,20 +338,13 @@ func (n *Network) TagOf(p *Packet) Tag {
 	return p.Tag
 }
 
-// Follow has f told of every step of this part, in order.
-func (n *Network) Follow(f func(Step)) { n.follow = f }
+func (n *Network) hosts() int { return len(n.NICs.of) }
 
-func (n *Network) tellStep(s Step) {
-	if n.follow != nil {
-		n.follow(s)
-	}
-}
-
-func (n *Network) isHost(id NodeID) bool { return int(id) < len(n.nics) }
+func (n *Network) isHost(id NodeID) bool { return int(id) < n.hosts() }
 
 // switchID and switchAt translate between the number of a switch and that of its node.
-func (n *Network) switchID(s int) NodeID    { return NodeID(len(n.nics) + s) }
-func (n *Network) switchAt(node NodeID) int { return int(node) - len(n.nics) }
+func (n *Network) switchID(s int) NodeID    { return NodeID(n.hosts() + s) }
+func (n *Network) switchAt(node NodeID) int { return int(node) - n.hosts() }
 
 // coordination is what the switches of a network do for CCM.
 type coordination struct {

@@ -48,7 +48,7 @@ func coordinated(t *testing.T, w *wiring, change func(*Config)) (*world, *[]stri
 	}
 	n := newWorld(t, w.Config)
 	var lines []string
-	n.net.Follow(func(s Step) {
+	n.net.Observers.Follow(func(s Step) {
 		what := []string{"tells CC", "tells release", "asks for another path", "heeds", "moves", "tells CC", "", ""}[s.What]
 		if what == "" {
 			return

@@ -10,7 +10,12 @@ import (
 // CheckConservation returns an error unless every packet and byte that was injected, or that a line made a copy of, was
 // delivered, dropped, lost or cut off, or is in a queue, on a link or late; every port's own sums agree with what it
 // holds, and so do the accounts of switches; and everything that can happen next is armed.
-func (n *Network) CheckConservation() error {
+func (n *Network) CheckConservation() error { return audit{n}.check() }
+
+// audit checks the books of a network.
+type audit struct{ *Network }
+
+func (n audit) check() error {
 	c := n.sum()
 	packets := c.Delivered + c.Dropped + c.Lost + c.Cut
 	bytes := c.DeliveredBytes + c.DroppedBytes + c.LostBytes + c.CutBytes
@@ -18,12 +23,12 @@ func (n *Network) CheckConservation() error {
 		o := &n.ports[i]
 		waiting, size, err := o.conserves()
 		if err == nil {
-			err = n.of(int32(i)).checkArmed(o)
+			err = audit{n.of(int32(i))}.checkArmed(o)
 		}
 		if err != nil {
 			return fmt.Errorf("fabric: port %d: %w", i, err)
 		}
-		flight, _ := o.inFlight(n)
+		flight, _ := o.inFlight(n.Network)
 		onLine, bits := flight.sum()
 		packets += int64(waiting + onLine)
 		bytes += size + bits
@@ -70,8 +75,8 @@ func (o *port) conserves() (waiting int32, size units.Bytes, err error) {
 }
 
 // checkArmed returns an error unless the entities of a port are armed for what happens next.
-func (n *Network) checkArmed(o *port) error {
-	flight, far := o.inFlight(n)
+func (n audit) checkArmed(o *port) error {
+	flight, far := o.inFlight(n.Network)
 	onLine, _ := flight.sum()
 	if at, armed := far.events.At(n.PortEntity(int(o.index))); armed != (onLine > 0) || armed && at != flight.first.at {
 		return fmt.Errorf("%d packets on the line, armed %t for %d", onLine, armed, at)
@@ -81,7 +86,7 @@ func (n *Network) checkArmed(o *port) error {
 	case n.cold[o.index].down && o.waiting+onLine > 0:
 		return fmt.Errorf("is down, and holds %d packets", o.waiting+onLine)
 	case o.waiting == 0 || o.pick() == nil:
-	case o.is(nic) && n.busy[o.host(n)]&lineBusy == 0:
+	case o.is(nic) && n.NICs.busy[o.host(n.Network)]&lineBusy == 0:
 		return fmt.Errorf("the NIC sends nothing of %d packets that wait", o.waiting)
 	case o.is(nic):
 	case o.link != within && !slices.Contains(n.exchange.backlog, o.index):
@@ -98,7 +103,7 @@ func (n *Network) checkArmed(o *port) error {
 
 // checkAccounts returns an error unless the accounts of switches agree with what waits in them, and what the far
 // ends of lines were told with what they know or will.
-func (n *Network) checkAccounts() error {
+func (n audit) checkAccounts() error {
 	bytes := make([]units.Bytes, len(n.pfc.accounts))
 	for i := range n.ports {
 		o := &n.ports[i]
@@ -135,7 +140,7 @@ func (n *Network) checkAccounts() error {
 }
 
 // checkTold compares what a port was told about a class with what it heeds or will.
-func (n *Network) checkTold(port int32, class uint8) error {
+func (n audit) checkTold(port int32, class uint8) error {
 	o, f := &n.ports[port], &n.pfc.frames[port]
 	if at, armed := n.of(port).events.At(n.entities.of(frameEnd, int(port))); armed == f.empty() || armed && at != f.front().at {
 		return fmt.Errorf("fabric: port %d: frames to it %t, armed %t for %d", port, !f.empty(), armed, at)

@@ -89,11 +89,11 @@ func TestSetDisorder(t *testing.T) {
 	}
 	set := func(d Disorder) {
 		t.Helper()
-		change := Change{Ports: []int{2}, Line: &Line{Rate: w.Ports[2].Rate, Delay: w.Ports[2].Delay, Disorder: &d}}
+		change := Change{Ports: []int{2}, Line: &Link{Rate: w.Ports[2].Rate, Delay: w.Ports[2].Delay, Disorder: &d}}
 		if err := change.Make(n.queue.Last(), n.net); err != nil {
 			t.Fatal(err)
 		}
-		if got := n.net.Disorder(2); got != d {
+		if got := n.net.Links().Disorder(2); got != d {
 			t.Errorf("%+v was set, is %+v", d, got)
 		}
 		n.check()
@@ -120,11 +120,11 @@ func TestSetDisorder(t *testing.T) {
 	if k := n.net.Counters(); k.Delivered != 50 {
 		t.Errorf("%+v", k)
 	}
-	if err := n.net.SetDisorder(n.queue.Last(), 2, Disorder{Duplicate: 2}); err == nil {
+	if err := n.net.Links().SetDisorder(n.queue.Last(), 2, Disorder{Duplicate: 2}); err == nil {
 		t.Error("a share of 2")
 	}
 	plain := newWorld(t, chain(1).route())
-	if err := plain.net.SetDisorder(0, 2, Disorder{Duplicate: 0.5}); err == nil {
+	if err := plain.net.Links().SetDisorder(0, 2, Disorder{Duplicate: 0.5}); err == nil {
 		t.Error("a network that was not made for it")
 	}
 }
@@ -140,9 +140,9 @@ func TestDownCutsLatePackets(t *testing.T) {
 	const at = 100 * units.Microsecond
 	n.run(at)
 	before := len(n.arrivals)
-	n.net.SetLink(at, false, 2, 3)
+	n.net.Links().SetUp(at, false, 2, 3)
 	n.check()
-	n.net.SetLink(at, true, 2, 3)
+	n.net.Links().SetUp(at, true, 2, 3)
 	n.run(units.Never)
 	if k := n.net.Counters(); len(n.arrivals) != before || k.Cut != int64(50-before) || before == 50 {
 		t.Errorf("%d packets before the link went down, %d after: %+v", before, len(n.arrivals), k)
@@ -212,7 +212,7 @@ func TestConservationInDisorder(t *testing.T) {
 			n.send(now, HostID(rng.IntN(cfg.Hosts)), HostID(rng.IntN(cfg.Hosts)), units.Bytes(64+rng.IntN(1437)), i)
 			now += units.Time(rng.IntN(3)) * units.Time(rng.IntN(300_000))
 			if rng.IntN(10) == 0 {
-				n.net.SetLink(now, rng.IntN(2) == 0, rng.IntN(len(cfg.Ports)))
+				n.net.Links().SetUp(now, rng.IntN(2) == 0, rng.IntN(len(cfg.Ports)))
 			}
 		}
 		n.run(units.Never)

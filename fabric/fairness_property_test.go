@@ -20,7 +20,7 @@ func even(w *wiring, buffer units.Bytes) {
 func (w *world) shout(hosts, n int) []int {
 	left := make([]int, hosts)
 	w.onIdle = func(now units.Time, h HostID) {
-		if h > 0 && left[h] > 0 && w.net.NICFree(h) {
+		if h > 0 && left[h] > 0 && w.net.NICs.Free(h) {
 			left[h]--
 			w.send(now, h, 0, 1000, int(h)*n+left[h])
 		}

@@ -7,15 +7,21 @@ import (
 	"weft/units"
 )
 
-// Links that change during a run. now is the instant of the change: not before the last that was fired, nor after the
-// next. What happens by itself at that instant and has not been fired yet comes after the change.
+// Links are the links of a network, which change during a run: by faults, or because somebody asks for
+// it. now is the instant of a change: not before the last that was fired, nor after the next. What
+// happens by itself at that instant and has not been fired yet comes after the change.
+type Links struct{ net *Network }
 
-// SetLink takes ports down or up; a link goes down when both of its directions do. What is on the line of a port that
-// goes down, and what waits for it, is cut off, and counted. Switches take their own ports out of and into their
-// groups at once, by themselves, without what they know of other switches changing (see Reroute); a packet to which
-// they have no port left is cut off as well, and counted at the port that it came by. A NIC that is down is not free, and what is injected is cut off. Pauses of the
-// port end.
-func (n *Network) SetLink(now units.Time, up bool, ports ...int) {
+// Links returns the links of the network, those of all partitions.
+func (n *Network) Links() Links { return Links{n} }
+
+// SetUp takes ports down or up; a link goes down when both of its directions do. What is on the link of a
+// port that goes down, and what waits for it, is cut off, and counted. Switches take their own ports out
+// of and into their groups at once, by themselves, without what they know of other switches changing (see
+// Reroute). A packet to which they have no port left is cut off as well, and counted at the port that it
+// came by. A NIC that is down is not free, and what is injected is cut off. Pauses of the port end.
+func (l Links) SetUp(now units.Time, up bool, ports ...int) {
+	n := l.net
 	var changed []*port
 	for _, i := range ports {
 		if t := &n.cold[i]; t.down == up {
@@ -25,17 +31,18 @@ func (n *Network) SetLink(now units.Time, up bool, ports ...int) {
 			changed = append(changed, o)
 		}
 	}
-	n.reconsider()
+	l.reconsider()
 	for _, o := range changed {
 		if up {
-			n.of(o.index).goUp(now, o)
+			o.goUp(n.of(o.index), now)
 		} else {
-			n.of(o.index).goDown(now, o)
+			o.goDown(n.of(o.index), now)
 		}
 	}
 }
 
-func (n *Network) goDown(now units.Time, o *port) {
+// goDown cuts off what is on the link of o and what waits for it, and ends its pauses.
+func (o *port) goDown(n *Network, now units.Time) {
 	o.freeAt = now
 	flight, far := o.inFlight(n)
 	far.events.Clear(n.PortEntity(int(o.index)))
@@ -51,7 +58,7 @@ func (n *Network) goDown(now units.Time, o *port) {
 	if o.is(nic) {
 		h := o.host(n)
 		n.events.Clear(n.entities.of(nicFree, int(h)))
-		n.busy[h] = isDown
+		n.NICs.busy[h] = isDown
 	}
 	if n.pfc != nil {
 		n.events.Clear(n.entities.of(portFree, int(o.index)))
@@ -62,7 +69,7 @@ func (n *Network) goDown(now units.Time, o *port) {
 	for c := range o.classes {
 		if o.held>>c&1 != 0 {
 			t.paused[c] += now - t.since[c]
-			n.tell(now, o, uint8(c), false)
+			n.Observers.paused(n, now, o, uint8(c), false)
 		}
 		k := &o.classes[c]
 		for !k.empty() {
@@ -78,9 +85,10 @@ func (n *Network) goDown(now units.Time, o *port) {
 	o.held = 0
 }
 
-func (n *Network) goUp(now units.Time, o *port) {
+// goUp begins with the pauses that the far end means.
+func (o *port) goUp(n *Network, now units.Time) {
 	if o.is(nic) {
-		n.busy[o.host(n)] &^= isDown
+		n.NICs.busy[o.host(n)] &^= isDown
 	}
 	for class := range uint8(Classes) {
 		if n.pfc != nil && n.pfc.account(o.index, class).paused {
@@ -92,9 +100,10 @@ func (n *Network) goUp(now units.Time, o *port) {
 	}
 }
 
-// SetLine changes the rate and the delay of a port's line for the packets that start from now on. Packets do not
+// SetRate changes the rate and the delay of a port's line for the packets that start from now on. Packets do not
 // overtake: if the delay becomes shorter the line is not used until those on it have got ahead.
-func (n *Network) SetLine(now units.Time, port int, rate units.Bandwidth, delay units.Time) error {
+func (l Links) SetRate(now units.Time, port int, rate units.Bandwidth, delay units.Time) error {
+	n := l.net
 	if rate <= 0 || delay < 0 {
 		return fmt.Errorf("fabric: port %d: rate of %d b/s, delay of %d ps", port, rate, delay)
 	}
@@ -110,7 +119,7 @@ func (n *Network) SetLine(now units.Time, port int, rate units.Bandwidth, delay 
 	o.freeAt = max(o.freeAt, arrival-delay)
 	if o.is(nic) && o.freeAt > now {
 		h := o.host(n)
-		n.busy[h] |= lineBusy
+		n.NICs.busy[h] |= lineBusy
 		n.events.Set(n.entities.of(nicFree, int(h)), o.freeAt)
 	}
 	o.armTransmitter(n)
@@ -118,7 +127,8 @@ func (n *Network) SetLine(now units.Time, port int, rate units.Bandwidth, delay 
 }
 
 // SetErrors changes how a port's line corrupts packets that start from now on: see PortConfig. Its disorder stays.
-func (n *Network) SetErrors(now units.Time, port int, loss, bitErrors float64) error {
+func (l Links) SetErrors(now units.Time, port int, loss, bitErrors float64) error {
+	n := l.net
 	if err := checkErrors(loss, bitErrors); err != nil {
 		return fmt.Errorf("fabric: port %d: %w", port, err)
 	}
@@ -134,7 +144,8 @@ func (n *Network) SetErrors(now units.Time, port int, loss, bitErrors float64) e
 
 // SetDisorder changes how a port's line delivers packets that start from now on: see PortConfig. Those that are late already
 // stay so. The network must have been made for it: see Config.Disturbable.
-func (n *Network) SetDisorder(now units.Time, port int, d Disorder) error {
+func (l Links) SetDisorder(now units.Time, port int, d Disorder) error {
+	n := l.net
 	if err := d.check(); err != nil {
 		return fmt.Errorf("fabric: port %d: %w", port, err)
 	}
@@ -153,30 +164,32 @@ func (n *Network) SetDisorder(now units.Time, port int, d Disorder) error {
 
 // Reroute replaces the seeds, groups and routes of all switches, for the packets that reach them from now on. Ports
 // that are down stay out of the groups. On an error nothing has changed.
-func (n *Network) Reroute(switches []SwitchConfig) error {
+func (l Links) Reroute(switches []SwitchConfig) error {
+	n := l.net
 	if len(switches) != len(n.names) {
 		return fmt.Errorf("fabric: tables of %d switches, the network has %d", len(switches), len(n.names))
 	}
 	var errs []error
 	for s := range switches {
 		owns := func(p int32) bool {
-			return p >= 0 && int(p) < len(n.ports) && n.cold[p].from == NodeID(len(n.nics)+s)
+			return p >= 0 && int(p) < len(n.ports) && n.cold[p].from == NodeID(n.hosts()+s)
 		}
-		if err := checkTables(&switches[s], len(n.nics), owns); err != nil {
+		if err := checkTables(&switches[s], n.hosts(), owns); err != nil {
 			errs = append(errs, fmt.Errorf("fabric: switch %d %s: %w", s, n.names[s], err))
 		}
 	}
 	if errs != nil {
 		return errors.Join(errs...)
 	}
-	*n.routing = newRouting(len(n.nics), switches)
-	n.reconsider()
+	*n.routing = newRouting(n.hosts(), switches)
+	l.reconsider()
 	return nil
 }
 
 // reconsider follows a change of ports or tables: it takes ports that are down out of the groups, and looks up again
 // where the packets on lines go next.
-func (n *Network) reconsider() {
+func (l Links) reconsider() {
+	n := l.net
 	for s := range n.names {
 		n.routing.exclude(s, func(port int32) bool { return n.cold[port].down })
 	}
@@ -192,22 +205,22 @@ func (n *Network) reconsider() {
 }
 
 // Up tells whether a port is up.
-func (n *Network) Up(port int) bool { return !n.cold[port].down }
+func (l Links) Up(port int) bool { return !l.net.cold[port].down }
 
 // Disorder returns how a port's line delivers packets at present.
-func (n *Network) Disorder(port int) (d Disorder) {
-	if e := n.ports[port].errors; e != nil {
+func (l Links) Disorder(port int) (d Disorder) {
+	if e := l.net.ports[port].errors; e != nil {
 		d = e.disorder
 	}
 	return d
 }
 
-// Line returns what a port's line is made of at present, but for its Disorder.
-func (n *Network) Line(port int) Line {
-	o := &n.ports[port]
-	l := Line{Rate: o.line.Rate(), Delay: o.delay}
+// State returns what the link of a port is like at present, but for its Disorder.
+func (l Links) State(port int) Link {
+	o := &l.net.ports[port]
+	s := Link{Rate: o.line.Rate(), Delay: o.delay}
 	if o.errors != nil {
-		l.Loss, l.BitErrors = o.errors.loss, o.errors.bitErrors
+		s.Loss, s.BitErrors = o.errors.loss, o.errors.bitErrors
 	}
-	return l
+	return s
 }

@@ -30,9 +30,9 @@ func TestLinkDownCutsOff(t *testing.T) {
 	}
 	n.run(4000 * ns)
 	// Packet i starts at 1.08 + 0.8·i µs and arrives 1.8 µs later: 0 and 1 have; 2 and 3 are on the line; 6 wait.
-	n.net.SetLink(4000*ns, false, 0, 1)
+	n.net.Links().SetUp(4000*ns, false, 0, 1)
 	n.check()
-	if k := n.net.Counters(); k.Delivered != 2 || k.Cut != 8 || k.CutBytes != 8000 || n.net.PortCounters(0).Cut != 8 || n.net.Up(0) {
+	if k := n.net.Counters(); k.Delivered != 2 || k.Cut != 8 || k.CutBytes != 8000 || n.net.PortCounters(0).Cut != 8 || n.net.Links().Up(0) {
 		t.Errorf("%+v", k)
 	}
 	// While it is down there is no way.
@@ -41,13 +41,13 @@ func TestLinkDownCutsOff(t *testing.T) {
 	if k := n.net.Counters(); k.Cut != 9 || k.Dropped != 0 {
 		t.Errorf("%+v", k)
 	}
-	n.net.SetLink(10*us, true, 0, 1)
+	n.net.Links().SetUp(10*us, true, 0, 1)
 	n.send(10*us, 1, 0, 1000, 11)
 	n.run(units.Never)
-	if got, want := n.numbers(), []int{0, 1, 11}; !slices.Equal(got, want) || !n.net.Up(0) {
+	if got, want := n.numbers(), []int{0, 1, 11}; !slices.Equal(got, want) || !n.net.Links().Up(0) {
 		t.Errorf("arrived %v, want %v", got, want)
 	}
-	n.net.SetLink(n.queue.Last(), true, 0, 1) // it is
+	n.net.Links().SetUp(n.queue.Last(), true, 0, 1) // it is
 	n.check()
 }
 
@@ -67,11 +67,11 @@ func TestECMPExcludesDeadPorts(t *testing.T) {
 	}
 	n.send(100*us, 0, 1, 1000, 40) // on its way to the switch when
 	n.run(100*us + 500*ns)
-	n.net.SetLink(100*us+500*ns, false, 6, 7) // one of the two goes
+	n.net.Links().SetUp(100*us+500*ns, false, 6, 7) // one of the two goes
 	if via := flows(101*us, 41); via != [2]int{41, 0} {
 		t.Errorf("%v", via)
 	}
-	n.net.SetLink(300*us, true, 6, 7)
+	n.net.Links().SetUp(300*us, true, 6, 7)
 	if via := flows(300*us, 100); via[0] == 0 || via[1] == 0 {
 		t.Errorf("%v", via)
 	}
@@ -79,7 +79,7 @@ func TestECMPExcludesDeadPorts(t *testing.T) {
 		t.Errorf("%+v", k)
 	}
 	// Both: no way at all.
-	n.net.SetLink(500*us, false, 2, 3, 6, 7)
+	n.net.Links().SetUp(500*us, false, 2, 3, 6, 7)
 	flows(500*us, 200)
 	if k := n.net.Counters(); k.Cut != 40 || k.Dropped != 0 {
 		t.Errorf("%+v", k)
@@ -98,7 +98,7 @@ func TestReroute(t *testing.T) {
 		n.run(now + 100*us)
 		return n.net.Counters().Delivered - before
 	}
-	n.net.SetLink(0, false, 8, 9) // from c to d
+	n.net.Links().SetUp(0, false, 8, 9) // from c to d
 	if got := send(0); got == 0 || got == 40 {
 		t.Errorf("%d arrived", got)
 	}
@@ -108,7 +108,7 @@ func TestReroute(t *testing.T) {
 	}
 	a := &around.Switches[0]
 	a.Groups[a.Route[1]] = []int32{2}
-	if err := n.net.Reroute(around.Switches); err != nil {
+	if err := n.net.Links().Reroute(around.Switches); err != nil {
 		t.Fatal(err)
 	}
 	if got := send(200 * us); got != 40 {
@@ -117,9 +117,9 @@ func TestReroute(t *testing.T) {
 	// New tables do not bring ports back that are down, and what is under way follows them.
 	n.send(400*us, 0, 1, 1000, 0)
 	n.run(400*us + 100*ns)
-	n.net.SetLink(400*us+100*ns, false, 2, 3)
+	n.net.Links().SetUp(400*us+100*ns, false, 2, 3)
 	a.Groups[a.Route[1]] = []int32{2, 6}
-	if err := n.net.Reroute(around.Switches); err != nil {
+	if err := n.net.Links().Reroute(around.Switches); err != nil {
 		t.Fatal(err)
 	}
 	before := n.net.PortCounters(6).Packets
@@ -127,11 +127,11 @@ func TestReroute(t *testing.T) {
 	if got := n.net.PortCounters(6).Packets - before; got != 1 {
 		t.Errorf("%d went by port 6", got)
 	}
-	if err := n.net.Reroute(around.Switches[1:]); err == nil || !strings.Contains(err.Error(), "tables of 3 switches, the network has 4") {
+	if err := n.net.Links().Reroute(around.Switches[1:]); err == nil || !strings.Contains(err.Error(), "tables of 3 switches, the network has 4") {
 		t.Errorf("%v", err)
 	}
 	a.Groups[0] = []int32{99}
-	if err := n.net.Reroute(around.Switches); err == nil || !strings.Contains(err.Error(), "port 99 is not one of its own") {
+	if err := n.net.Links().Reroute(around.Switches); err == nil || !strings.Contains(err.Error(), "port 99 is not one of its own") {
 		t.Errorf("%v", err)
 	}
 }
@@ -141,9 +141,9 @@ func TestNICDown(t *testing.T) {
 	n := newWorld(t, chain(1).route())
 	n.send(0, 0, 1, 1250, 0)
 	n.send(0, 0, 1, 1250, 1)
-	n.net.SetLink(50*ns, false, 0, 1)
+	n.net.Links().SetUp(50*ns, false, 0, 1)
 	n.check()
-	if n.net.NICFree(0) || n.net.NICFreeFor(0, 0) || n.net.NICQueued(0) != 0 {
+	if n.net.NICs.Free(0) || n.net.NICs.FreeFor(0, 0) || n.net.NICs.Queued(0) != 0 {
 		t.Error("free, or holds something")
 	}
 	n.send(60*ns, 0, 1, 1250, 2)
@@ -151,8 +151,8 @@ func TestNICDown(t *testing.T) {
 	if k := n.net.Counters(); k.Cut != 3 || len(n.idles) != 0 {
 		t.Errorf("%+v, idle %v", k, n.idles)
 	}
-	n.net.SetLink(5*us, true, 0, 1)
-	if want := []idling{{5 * us, 0}}; !slices.Equal(n.idles, want) || !n.net.NICFree(0) {
+	n.net.Links().SetUp(5*us, true, 0, 1)
+	if want := []idling{{5 * us, 0}}; !slices.Equal(n.idles, want) || !n.net.NICs.Free(0) {
 		t.Errorf("idle %v", n.idles)
 	}
 	n.send(5*us, 0, 1, 1250, 3)
@@ -174,23 +174,23 @@ func TestPauseAcrossAFlap(t *testing.T) {
 	if before.Pauses[1] != 1 || before.Paused[1] == 0 {
 		t.Fatalf("%+v", before)
 	}
-	n.net.SetLink(20*us, false, 2, 3)
+	n.net.Links().SetUp(20*us, false, 2, 3)
 	n.check()
 	if k := n.net.PortCounters(2); k.Paused[1] != 17_500*ns {
 		t.Errorf("%+v", k)
 	}
 	n.run(30 * us)
-	n.net.SetLink(30*us, true, 2, 3)
+	n.net.Links().SetUp(30*us, true, 2, 3)
 	n.check()
-	if n.net.NICFree(1) || n.net.PortCounters(2).Pauses[1] != 2 {
+	if n.net.NICs.Free(1) || n.net.PortCounters(2).Pauses[1] != 2 {
 		t.Error("does not begin with the pause")
 	}
 	// Taken down again until the far end has nothing left: it comes up without.
-	n.net.SetLink(40*us, false, 2, 3)
+	n.net.Links().SetUp(40*us, false, 2, 3)
 	n.run(400 * us)
 	n.check()
-	n.net.SetLink(400*us, true, 2, 3)
-	if n.net.NICFree(1) { // it has asked for a packet already
+	n.net.Links().SetUp(400*us, true, 2, 3)
+	if n.net.NICs.Free(1) { // it has asked for a packet already
 		t.Error("did not go on")
 	}
 	n.run(units.Never)
@@ -210,10 +210,10 @@ func TestCutOffPacketsGiveMemoryBack(t *testing.T) {
 	if n.net.pfc.frames[2].empty() {
 		t.Fatal("no frame on its way")
 	}
-	n.net.SetLink(2000*ns, false, 2, 3)
+	n.net.Links().SetUp(2000*ns, false, 2, 3)
 	n.check()
 	n.run(3 * us)
-	n.net.SetLink(3*us, false, 0, 1) // the line everybody waits for
+	n.net.Links().SetUp(3*us, false, 0, 1) // the line everybody waits for
 	n.check()
 	n.run(units.Never)
 	k := n.net.Counters()
@@ -230,12 +230,12 @@ func TestSetLine(t *testing.T) {
 	}
 	n.run(2 * us)
 	// Packets 0 and 1 are on the line, 1 until 2.68 µs. From packet 2 on twice as fast.
-	if err := n.net.SetLine(2*us, 0, 20*units.Gbps, 10*us); err != nil {
+	if err := n.net.Links().SetRate(2*us, 0, 20*units.Gbps, 10*us); err != nil {
 		t.Fatal(err)
 	}
 	n.run(3 * us) // packet 2 from 2.68 to 3.08 µs, arriving at 13.08 µs
 	// From packet 3 on 1 µs: not before the line can be used without overtaking, 12.08 µs.
-	if err := n.net.SetLine(3*us, 0, 20*units.Gbps, us); err != nil {
+	if err := n.net.Links().SetRate(3*us, 0, 20*units.Gbps, us); err != nil {
 		t.Fatal(err)
 	}
 	n.check()
@@ -252,7 +252,7 @@ func TestSetLine(t *testing.T) {
 		rate  units.Bandwidth
 		delay units.Time
 	}{{0, us}, {units.Gbps, -1}} {
-		if err := n.net.SetLine(n.queue.Last(), 0, c.rate, c.delay); err == nil {
+		if err := n.net.Links().SetRate(n.queue.Last(), 0, c.rate, c.delay); err == nil {
 			t.Errorf("%+v", c)
 		}
 	}
@@ -263,18 +263,18 @@ func TestSetLineOfANIC(t *testing.T) {
 	n := newWorld(t, chain(1).route())
 	n.send(0, 0, 1, 1250, 0)
 	n.run(200 * ns)
-	if err := n.net.SetLine(200*ns, 0, 100*units.Gbps, 100*ns); err != nil {
+	if err := n.net.Links().SetRate(200*ns, 0, 100*units.Gbps, 100*ns); err != nil {
 		t.Fatal(err)
 	}
 	n.check()
-	if n.net.NICFree(0) { // packet 0 arrives at 1.1 µs
+	if n.net.NICs.Free(0) { // packet 0 arrives at 1.1 µs
 		t.Error("free, although packets would overtake")
 	}
 	n.run(units.Never)
 	if want := []idling{{100 * ns, 0}, {1000 * ns, 0}}; !slices.Equal(n.idles, want) {
 		t.Errorf("idle %v, want %v", n.idles, want)
 	}
-	if err := n.net.SetLine(n.queue.Last(), 2, units.Gbps, us); err != nil { // nothing is on it
+	if err := n.net.Links().SetRate(n.queue.Last(), 2, units.Gbps, us); err != nil { // nothing is on it
 		t.Fatal(err)
 	}
 	n.send(n.queue.Last(), 0, 1, 1250, 1)

@@ -118,14 +118,14 @@ func TestSetErrors(t *testing.T) {
 	}
 	send(0)
 	for _, port := range []int{0, 2} {
-		if err := n.net.SetErrors(n.queue.Last(), port, 1, 0); err != nil {
+		if err := n.net.Links().SetErrors(n.queue.Last(), port, 1, 0); err != nil {
 			t.Fatal(err)
 		}
 		send(10)
-		if err := n.net.SetErrors(n.queue.Last(), port, 0.5, 0); err != nil {
+		if err := n.net.Links().SetErrors(n.queue.Last(), port, 0.5, 0); err != nil {
 			t.Fatal(err)
 		}
-		if err := n.net.SetErrors(n.queue.Last(), port, 0, 0); err != nil {
+		if err := n.net.Links().SetErrors(n.queue.Last(), port, 0, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -133,7 +133,7 @@ func TestSetErrors(t *testing.T) {
 	if k := n.net.Counters(); k.Lost != 20 || k.Delivered != 20 {
 		t.Errorf("%+v", k)
 	}
-	if err := n.net.SetErrors(n.queue.Last(), 0, 2, 0); err == nil {
+	if err := n.net.Links().SetErrors(n.queue.Last(), 0, 2, 0); err == nil {
 		t.Error("a probability of 2")
 	}
 }

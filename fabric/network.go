@@ -39,8 +39,7 @@ type Network struct {
 	sink     Sink
 	entities entities
 	ports    []port
-	nics     []int32 // port of each host
-	busy     []uint8 // by host: what keeps its NIC from sending: lineBusy, isDown, and the classes that are paused
+	NICs     NICs
 	routing  *routing
 
 	pfc       *flowControl  // nil: no switch accounts for its memory
@@ -49,21 +48,11 @@ type Network struct {
 	late      *late         // nil: no link delivers packets late or twice
 	stations  *stations     // nil: no programs run on switches
 
-	watched int32 // port, or noPort: see Watch
-	watch   func(now units.Time, queued units.Bytes)
-	pauses  func(now units.Time, h HostID, class uint8, paused bool) // nil, or see Pauses
-	trace   func(at units.Time, port int, p *Packet, ecn ECN)        // nil, or see Trace
-	follow  func(Step)
-	names   []string // of the switches
+	Observers Observers
+	names     []string // of the switches
 
 	exchange exchange // with other partitions
 }
-
-// What keeps a NIC from sending, besides the classes that are paused (1<<class).
-const (
-	lineBusy uint8 = 1 << 6 // a packet is on its line, and its entity is armed for the end
-	isDown   uint8 = 1 << 7
-)
 
 // New builds an idle network and adds its entities to q.
 func New(cfg Config, q *eventqueue.Queue, sink Sink) (*Network, error) {
@@ -83,12 +72,11 @@ func build(cfg *Config, q *eventqueue.Queue, sink Sink) *Network {
 		events:  q,
 		sink:    sink,
 		ports:   make([]port, len(cfg.Ports)),
-		nics:    make([]int32, cfg.Hosts),
-		busy:    make([]uint8, cfg.Hosts),
 		routing: &routes,
 		pfc:     newFlowControl(cfg),
-		watched: noPort,
 	}
+	n.Observers.watched = noPort
+	n.NICs = NICs{ports: n.ports, of: make([]int32, cfg.Hosts), busy: make([]uint8, cfg.Hosts)}
 	for s := range cfg.Switches {
 		n.names = append(n.names, cfg.Switches[s].Name)
 	}
@@ -106,7 +94,7 @@ func build(cfg *Config, q *eventqueue.Queue, sink Sink) *Network {
 		from := cfg.Ports[i].From
 		n.cold[i].from = from
 		if cfg.isHost(from) {
-			n.nics[from] = int32(i)
+			n.NICs.of[from] = int32(i)
 		} else {
 			n.ports[i].set(punctual, accounting[int(from)-cfg.Hosts])
 		}
@@ -117,7 +105,7 @@ func build(cfg *Config, q *eventqueue.Queue, sink Sink) *Network {
 // Inject hands p to the NIC of host p.Src, which sends it at once when it is free and otherwise after those
 // that wait. It never refuses. The caller fills in Src, Dst, Size, FlowHash, ECN, Class, Context and Header.
 func (n *Network) Inject(now units.Time, p *Packet) {
-	hosts := uint(len(n.nics))
+	hosts := uint(n.hosts())
 	if p.Size <= 0 || p.Size > math.MaxInt32 || p.Class >= Classes || uint(p.Src) >= hosts || uint(p.Dst) >= hosts {
 		panic(fmt.Sprintf("fabric: injected %d bytes of class %d from host %d to host %d of %d",
 			p.Size, p.Class, p.Src, p.Dst, hosts))
@@ -127,10 +115,10 @@ func (n *Network) Inject(now units.Time, p *Packet) {
 	if p.INT {
 		n.pool.record(p.number).n = 0
 	}
-	nic := n.nics[p.Src]
+	nic := n.NICs.of[p.Src]
 	o := &n.ports[nic]
 	n.enter(p)
-	if busy := n.busy[p.Src]; busy != 0 {
+	if busy := n.NICs.busy[p.Src]; busy != 0 {
 		switch {
 		case busy&isDown != 0:
 			n.cut(nic, p)
@@ -142,25 +130,9 @@ func (n *Network) Inject(now units.Time, p *Packet) {
 	}
 	p.SentAt = now
 	n.start(now, nic, o, p)
-	n.busy[p.Src] |= lineBusy
+	n.NICs.busy[p.Src] |= lineBusy
 	n.events.Set(n.entities.of(nicFree, int(p.Src)), o.freeAt)
 }
-
-// NICFree tells whether a packet of any class that is injected now would leave at once. After Inject it is false
-// until Idle is called, and while the NIC is paused or its link is down.
-func (n *Network) NICFree(h HostID) bool { return n.busy[h] == 0 }
-
-// NICFreeFor tells whether a packet of a class that is injected now would leave at once: a NIC that is paused in
-// one class still sends those of the other.
-func (n *Network) NICFreeFor(h HostID, class uint8) bool {
-	return n.busy[h]&(lineBusy|isDown|1<<class) == 0
-}
-
-// NICPaused tells whether the NIC of h is told to pause a class.
-func (n *Network) NICPaused(h HostID) bool { return n.busy[h]&^(lineBusy|isDown) != 0 }
-
-// NICQueued returns the bytes that wait in the NIC of h, besides the packet on the line.
-func (n *Network) NICQueued(h HostID) units.Bytes { return n.ports[n.nics[h]].queued() }
 
 // Fire does what is due at now for an entity that the event queue has popped and the network Owns.
 func (n *Network) Fire(now units.Time, id eventqueue.ID) {
@@ -188,7 +160,7 @@ func (n *Network) Fire(now units.Time, id eventqueue.ID) {
 func (n *Network) fireOther(now units.Time, entity int32) {
 	switch r, i := n.entities.what(entity); r {
 	case nicFree:
-		n.nicDone(now, HostID(i))
+		n.NICs.done(n, now, HostID(i))
 	case portFree:
 		n.ports[i].transmitted(n, now)
 	case frameEnd:
@@ -201,18 +173,6 @@ func (n *Network) fireOther(now units.Time, entity int32) {
 	case lateArrival:
 		n.late.deliver(n, now)
 	}
-}
-
-// nicDone is the end of a transmission of host h.
-func (n *Network) nicDone(now units.Time, h HostID) {
-	o := &n.ports[n.nics[h]]
-	o.advance(n, now)
-	if o.freeAt > now {
-		n.events.Set(n.entities.of(nicFree, int(h)), o.freeAt)
-		return
-	}
-	n.busy[h] &^= lineBusy
-	n.sink.Idle(now, h)
 }
 
 // arrive is the last bit of e reaching the far end of the line of port from.
@@ -269,8 +229,8 @@ func (n *Network) join(now units.Time, from int32, e *Packet) {
 	}
 	if o.freeAt <= now && (o.held == 0 || o.held>>e.Class&1 == 0) {
 		n.start(now, i, o, e)
-		if i == n.watched {
-			n.passed(now, o)
+		if i == n.Observers.watched {
+			n.Observers.passed(now, o)
 		}
 		return
 	}
@@ -289,8 +249,8 @@ func (n *Network) join(now units.Time, from int32, e *Packet) {
 	if o.link != within {
 		n.exchange.remember(o)
 	}
-	if i == n.watched {
-		n.watch(now, o.queued())
+	if i == n.Observers.watched {
+		n.Observers.watch(now, o.queued())
 	}
 }
 

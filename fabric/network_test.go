@@ -78,8 +78,8 @@ func TestBackToBackPacketsFollowAtLineRate(t *testing.T) {
 	for i := range 20 {
 		n.send(0, 0, 1, 1250, i) // 100 ns at 100 Gb/s
 	}
-	if n.net.NICFree(0) || n.net.NICQueued(0) != 19*1250 {
-		t.Fatalf("free %t, %d bytes wait", n.net.NICFree(0), n.net.NICQueued(0))
+	if n.net.NICs.Free(0) || n.net.NICs.Queued(0) != 19*1250 {
+		t.Fatalf("free %t, %d bytes wait", n.net.NICs.Free(0), n.net.NICs.Queued(0))
 	}
 	n.run(units.Never)
 	for i, a := range n.arrivals {
@@ -101,7 +101,7 @@ func TestPullKeepsTheLineFull(t *testing.T) {
 	next := 1
 	n.onIdle = func(now units.Time, h HostID) {
 		if next < 1000 {
-			if !n.net.NICFree(h) {
+			if !n.net.NICs.Free(h) {
 				t.Fatal("idle but not free")
 			}
 			n.send(now, h, 1, 1250, next)

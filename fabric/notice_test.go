@@ -35,8 +35,8 @@ func TestTellsOfPausesOfNICs(t *testing.T) {
 		paused bool
 	}
 	var all []told
-	n.Pauses(func(now units.Time, h HostID, class uint8, paused bool) {
-		if h != 0 || class != 1 || n.NICPaused(h) != paused {
+	n.Observers.Pauses(func(now units.Time, h HostID, class uint8, paused bool) {
+		if h != 0 || class != 1 || n.NICs.Paused(h) != paused {
 			t.Errorf("host %d, class %d", h, class)
 		}
 		all = append(all, told{now, paused})
@@ -57,11 +57,11 @@ func TestTellsOfPausesOfNICs(t *testing.T) {
 	}
 	fire(func() bool { return len(all) == 1 })
 	at := all[0].at
-	if !all[0].paused || !n.NICPaused(0) {
+	if !all[0].paused || !n.NICs.Paused(0) {
 		t.Fatalf("told %+v, want a pause", all)
 	}
 	// The packet on the line is finished, then what waits would follow.
-	if clears, least := n.NICClears(at, 0), at+units.Time(n.NICQueued(0))*units.Nanosecond; clears < least || clears > least+units.Microsecond {
+	if clears, least := n.NICs.Clears(at, 0), at+units.Time(n.NICs.Queued(0))*units.Nanosecond; clears < least || clears > least+units.Microsecond {
 		t.Errorf("clears at %d, want %d and at most a packet more", clears, least)
 	}
 	for i := range cfg.Ports {
@@ -73,7 +73,7 @@ func TestTellsOfPausesOfNICs(t *testing.T) {
 	if len(all) != 3 || all[1].paused || !all[2].paused || all[1].at <= at {
 		t.Fatalf("told %+v, want a pause, its end and a pause", all)
 	}
-	n.SetLink(all[2].at, false, 0, 2)
+	n.Links().SetUp(all[2].at, false, 0, 2)
 	if len(all) != 4 || all[3] != (told{all[2].at, false}) {
 		t.Errorf("told %+v, want the end of the pause with the link's", all)
 	}

@@ -171,8 +171,8 @@ func (f *flowControl) admit(n *Network, now units.Time, o *port, from int32, e *
 	}
 	e.ingress = from
 	o.wait(now, e)
-	if o.index == n.watched {
-		n.watch(now, o.queued())
+	if o.index == n.Observers.watched {
+		n.Observers.watch(now, o.queued())
 	}
 	if o.link != within {
 		n.exchange.remember(o)
@@ -250,15 +250,15 @@ func (f *flowControl) hold(n *Network, now units.Time, i int32, class uint8, pau
 	}
 	o.held ^= bit
 	if o.is(nic) {
-		n.busy[o.host(n)] ^= bit
+		n.NICs.busy[o.host(n)] ^= bit
 	}
 	if pause {
 		t.pauses[class]++
 		t.since[class] = now
-		n.tell(now, o, class, true)
+		n.Observers.paused(n, now, o, class, true)
 		return
 	}
 	t.paused[class] += now - t.since[class]
 	o.restart(n, now)
-	n.tell(now, o, class, false)
+	n.Observers.paused(n, now, o, class, false)
 }

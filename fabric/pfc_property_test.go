@@ -109,7 +109,7 @@ func (w *world) pull(seed uint64, hosts, packets int) {
 	left := packets
 	favourite := HostID(rng.IntN(hosts)) // an incast among the rest
 	w.onIdle = func(now units.Time, h HostID) {
-		if left == 0 || !w.net.NICFree(h) {
+		if left == 0 || !w.net.NICs.Free(h) {
 			return
 		}
 		dst := HostID(rng.IntN(hosts))
@@ -227,29 +227,29 @@ func TestConservationUnderChanges(t *testing.T) {
 			link := []int{port &^ 1, port | 1}
 			switch rapid.IntRange(0, 6).Draw(rt, "change") {
 			case 0, 1:
-				n.net.SetLink(now, false, link...)
+				n.net.Links().SetUp(now, false, link...)
 			case 2:
-				n.net.SetLink(now, true, link...)
+				n.net.Links().SetUp(now, true, link...)
 			case 3:
-				n.net.SetLink(now, rapid.Bool().Draw(rt, "up"), port) // one direction
+				n.net.Links().SetUp(now, rapid.Bool().Draw(rt, "up"), port) // one direction
 			case 4:
 				changed = true
 				rate := rapid.SampledFrom([]units.Bandwidth{units.Gbps, 7 * units.Gbps, 100 * units.Gbps}).Draw(rt, "rate")
-				if err := n.net.SetLine(now, port, rate, units.Time(rapid.IntRange(0, 2_000_000).Draw(rt, "delay"))); err != nil {
+				if err := n.net.Links().SetRate(now, port, rate, units.Time(rapid.IntRange(0, 2_000_000).Draw(rt, "delay"))); err != nil {
 					rt.Fatal(err)
 				}
 			case 5:
-				if err := n.net.SetErrors(now, port, 0.1, 0); err != nil {
+				if err := n.net.Links().SetErrors(now, port, 0.1, 0); err != nil {
 					rt.Fatal(err)
 				}
 			case 6:
-				if err := n.net.Reroute(w.Switches); err != nil {
+				if err := n.net.Links().Reroute(w.Switches); err != nil {
 					rt.Fatal(err)
 				}
 			}
 			n.check()
 			for i := range w.Ports {
-				if n.net.Up(i) {
+				if n.net.Links().Up(i) {
 					continue
 				}
 				for s := range w.Switches {
@@ -261,7 +261,7 @@ func TestConservationUnderChanges(t *testing.T) {
 				}
 			}
 		}
-		n.net.SetLink(max(now, n.queue.Last()), true, all(len(w.Ports))...)
+		n.net.Links().SetUp(max(now, n.queue.Last()), true, all(len(w.Ports))...)
 		n.check()
 		n.run(units.Never)
 		k := n.net.Counters()

@@ -23,7 +23,7 @@ func (w *wiring) protect(c PFCConfig) *wiring {
 func (w *world) flood(dst HostID, size units.Bytes, count int, sources ...HostID) {
 	sent := make(map[HostID]int)
 	pull := func(now units.Time, h HostID) {
-		if w.net.NICFree(h) && slices.Contains(sources, h) && sent[h] < count {
+		if w.net.NICs.Free(h) && slices.Contains(sources, h) && sent[h] < count {
 			number := sent[h]
 			sent[h]++
 			w.send(now, h, dst, size, number)
@@ -40,7 +40,7 @@ func (w *world) pauses(h HostID) *[]units.Time {
 	var at []units.Time
 	paused := false
 	w.onEvent = func(now units.Time) {
-		if p := w.net.busy[h]>>1&1 != 0; p != paused {
+		if p := w.net.NICs.busy[h]>>1&1 != 0; p != paused {
 			paused = p
 			at = append(at, now)
 		}
@@ -62,7 +62,7 @@ func TestPauseClosedForm(t *testing.T) {
 	if got := n.net.Counters(); got.Injected != 26 || got.Pauses != 1 || got.Dropped != 0 {
 		t.Fatalf("%+v", got)
 	}
-	if n.net.NICFree(1) || n.net.NICFreeFor(1, 1) || !n.net.NICFreeFor(1, 0) {
+	if n.net.NICs.Free(1) || n.net.NICs.FreeFor(1, 1) || !n.net.NICs.FreeFor(1, 0) {
 		t.Error("the NIC is free for class 1, or not for class 0")
 	}
 	n.run(units.Never)
@@ -132,12 +132,12 @@ func TestControlIsNotPaused(t *testing.T) {
 	n := newWorld(t, w.route())
 	n.flood(0, 1250, 60, 1)
 	n.run(5 * us)
-	if n.net.NICFree(1) || !n.net.NICFreeFor(1, 0) {
+	if n.net.NICs.Free(1) || !n.net.NICs.FreeFor(1, 0) {
 		t.Fatal("the NIC is not paused")
 	}
 	control := func(p *Packet) { p.Class, p.ECN = 0, NotECT }
 	n.send(5*us, 1, 0, 125, 1000, control) // 10 ns on the line, at the switch at 6.01 µs, at its port's turn at 6.1 µs
-	if n.net.NICFreeFor(1, 0) {
+	if n.net.NICs.FreeFor(1, 0) {
 		t.Error("free while a packet is on the line")
 	}
 	n.send(5*us, 1, 0, 125, 1001, control) // waits for the first
@@ -391,7 +391,7 @@ func TestDeadlockIsRecognised(t *testing.T) {
 	n := newWorld(t, w.Config)
 	sent := 0
 	n.onIdle = func(now units.Time, h HostID) {
-		if n.net.NICFree(h) && sent < 3000 {
+		if n.net.NICs.Free(h) && sent < 3000 {
 			sent++
 			n.send(now, h, (h+2)%3, 1250, sent) // two switches on
 		}

@@ -151,8 +151,8 @@ func (o *port) advance(n *Network, now units.Time) {
 		if o.is(marksLate) {
 			o.mark(n, e)
 		}
-		if o.index == n.watched {
-			n.watch(start, o.queued())
+		if o.index == n.Observers.watched {
+			n.Observers.watch(start, o.queued())
 		}
 		o.transmit(n, o.index, start, e)
 	}
@@ -178,8 +178,8 @@ func (o *port) transmit(n *Network, i int32, start units.Time, e *Packet) {
 	if e.flags&noted != 0 && !o.is(nic) {
 		o.stamp(n, start, e)
 	}
-	if n.trace != nil {
-		n.trace(start, int(i), e, e.ECN)
+	if n.Observers.trace != nil {
+		n.Observers.trace(start, int(i), e, e.ECN)
 	}
 	o.packets++
 	o.bytes += e.Size
@@ -238,9 +238,9 @@ func (o *port) catchUp(n *Network, now units.Time) {
 		return
 	}
 	h := o.host(n)
-	if n.busy[h]&lineBusy != 0 && o.freeAt <= now {
+	if n.NICs.busy[h]&lineBusy != 0 && o.freeAt <= now {
 		n.events.Clear(n.entities.of(nicFree, int(h)))
-		n.nicDone(now, h)
+		n.NICs.done(n, now, h)
 	}
 }
 
@@ -248,10 +248,10 @@ func (o *port) catchUp(n *Network, now units.Time) {
 func (o *port) restart(n *Network, now units.Time) {
 	if o.is(nic) {
 		h := o.host(n)
-		if n.busy[h]&(lineBusy|isDown) == 0 {
+		if n.NICs.busy[h]&(lineBusy|isDown) == 0 {
 			o.freeAt = now
-			n.busy[h] |= lineBusy
-			n.nicDone(now, h)
+			n.NICs.busy[h] |= lineBusy
+			n.NICs.done(n, now, h)
 			o.armArrival(n)
 		}
 		return

@@ -157,7 +157,7 @@ func TestStationsAct(t *testing.T) {
 	if !reflect.DeepEqual(p.heard, want) {
 		t.Errorf("%+v, want %+v", p.heard, want)
 	}
-	w.net.SetLink(units.Microsecond+6, false, 0, 1)
+	w.net.Links().SetUp(units.Microsecond+6, false, 0, 1)
 	p.out = []sent{{0, 0, 1}}
 	w.run(4 * units.Microsecond)
 	if c := w.net.Counters(); c.Cut != 1 || len(w.arrivals) > 0 {

@@ -25,19 +25,27 @@ func (n *Network) Stuck() (since units.Time, stuck bool) {
 // Waiting says who waits for whom, a line for each port that is paused: since when, by which switch, what of the
 // port's packets waits there and for which ports, and what waits in the port itself. Hosts go by the names given, as
 // far as they reach and are not empty, and by their numbers. Ports that are not paused but hold packets follow.
-func (n *Network) Waiting(hosts []string) []string {
+func (n *Network) Waiting(hosts []string) []string { return diagnosis{n, hosts}.waiting() }
+
+// diagnosis says what keeps the packets of a network from moving on.
+type diagnosis struct {
+	*Network
+	hosts []string // names, as far as they reach
+}
+
+func (n diagnosis) waiting() []string {
 	var paused, others []string
 	shares := n.shares()
 	for i := range n.ports {
 		o := &n.ports[i]
 		for class := range uint8(Classes) {
 			if o.held>>class&1 != 0 {
-				paused = append(paused, n.describePause(hosts, o, class, shares[i*Classes+int(class)]))
+				paused = append(paused, n.describePause(o, class, shares[i*Classes+int(class)]))
 			}
 		}
 		if o.held == 0 && o.waiting > 0 {
 			others = append(others, fmt.Sprintf("%s: %d packets of %d bytes wait, the line is busy until %.3f µs",
-				n.describe(hosts, o), o.waiting, o.queued(), o.freeAt.Microseconds()))
+				n.describe(o), o.waiting, o.queued(), o.freeAt.Microseconds()))
 		}
 	}
 	return append(paused, others...)
@@ -50,7 +58,7 @@ type share struct {
 }
 
 // shares returns where what came by each port waits, by that port and class.
-func (n *Network) shares() [][]share {
+func (n diagnosis) shares() [][]share {
 	all := make([][]share, len(n.ports)*Classes)
 	for i := range n.ports {
 		o := &n.ports[i]
@@ -67,12 +75,12 @@ func (n *Network) shares() [][]share {
 	return all
 }
 
-func (n *Network) describePause(hosts []string, o *port, class uint8, shares []share) string {
+func (n diagnosis) describePause(o *port, class uint8, shares []share) string {
 	var b strings.Builder
 	k := &o.classes[class]
 	packets, _ := k.sum()
 	fmt.Fprintf(&b, "%s: class %d paused since %.3f µs, %d packets of %d bytes wait; %s holds",
-		n.describe(hosts, o), class, n.cold[o.index].since[class].Microseconds(), packets, k.bytes, n.name(hosts, o.to))
+		n.describe(o), class, n.cold[o.index].since[class].Microseconds(), packets, k.bytes, n.name(o.to))
 	if len(shares) == 0 {
 		b.WriteString(" none of its bytes")
 	}
@@ -81,21 +89,21 @@ func (n *Network) describePause(hosts []string, o *port, class uint8, shares []s
 		if i > 0 {
 			separator = ", "
 		}
-		fmt.Fprintf(&b, "%s%d bytes for %s (port %d)", separator, s.size, n.name(hosts, s.port.to), s.port.index)
+		fmt.Fprintf(&b, "%s%d bytes for %s (port %d)", separator, s.size, n.name(s.port.to), s.port.index)
 	}
 	return b.String()
 }
 
 // describe names a port.
-func (n *Network) describe(hosts []string, o *port) string {
-	return fmt.Sprintf("%s to %s (port %d)", n.name(hosts, n.cold[o.index].from), n.name(hosts, o.to), o.index)
+func (n diagnosis) describe(o *port) string {
+	return fmt.Sprintf("%s to %s (port %d)", n.name(n.cold[o.index].from), n.name(o.to), o.index)
 }
 
 // name returns the name of a node.
-func (n *Network) name(hosts []string, id NodeID) string {
-	if h := int(id); h < len(n.nics) {
-		if h < len(hosts) && hosts[h] != "" {
-			return hosts[h]
+func (n diagnosis) name(id NodeID) string {
+	if h := int(id); h < n.Network.hosts() {
+		if h < len(n.hosts) && n.hosts[h] != "" {
+			return n.hosts[h]
 		}
 		return fmt.Sprintf("host %d", h)
 	}

@@ -16,7 +16,7 @@ func TestWatchSeesEveryEventOfAQueue(t *testing.T) {
 		w := newWorld(t, cfg)
 		var got []units.Bytes
 		var at []units.Time
-		w.net.Watch(0, func(now units.Time, queued units.Bytes) { at, got = append(at, now), append(got, queued) })
+		w.net.Observers.Watch(0, func(now units.Time, queued units.Bytes) { at, got = append(at, now), append(got, queued) })
 		for i := range 10 {
 			w.send(0, 1, 0, 1000, i)
 		}

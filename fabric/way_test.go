@@ -21,10 +21,10 @@ func TestWayIsWhatPacketsTake(t *testing.T) {
 	cfg := w.route()
 	for _, broken := range [][]int{nil, {up[0], up[0] + 1}, {up[1] + 1}} {
 		n := newWorld(t, cfg)
-		n.net.SetLink(0, false, broken...)
+		n.net.Links().SetUp(0, false, broken...)
 		down := func(port int) bool { return slices.Contains(broken, port) }
 		passed := map[int][]int{}
-		n.net.Trace(func(_ units.Time, port int, p *Packet, ecn ECN) {
+		n.net.Observers.Trace(func(_ units.Time, port int, p *Packet, ecn ECN) {
 			passed[int(p.Context)] = append(passed[int(p.Context)], port)
 			if ecn != ECT0 {
 				t.Errorf("packet %d is marked %d", p.Context, ecn)
@@ -93,11 +93,11 @@ func TestReachOfChoicesByPacket(t *testing.T) {
 // A line is as it was set.
 func TestLineIsWhatWasSet(t *testing.T) {
 	n := newWorld(t, chain(1).route())
-	want := Line{Rate: 7 * units.Mbps, Delay: 3 * us, Loss: 0.125, BitErrors: 1e-9}
+	want := Link{Rate: 7 * units.Mbps, Delay: 3 * us, Loss: 0.125, BitErrors: 1e-9}
 	if err := (&Change{Ports: []int{2}, Line: &want}).Make(0, n.net); err != nil {
 		t.Fatal(err)
 	}
-	if got := n.net.Line(2); got != want {
+	if got := n.net.Links().State(2); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -117,9 +117,9 @@ func (l *loop) state(now units.Time) *State {
 		Refused: l.report.Refused, Halted: l.report.Halted,
 	}
 	for i := range s.Ports {
-		line := l.net.Line(i)
+		line := l.net.Links().State(i)
 		s.Ports[i] = PortState{
-			Up: l.net.Up(i), Rate: line.Rate, Delay: line.Delay, Loss: line.Loss, BitErrors: line.BitErrors, Disorder: l.net.Disorder(i),
+			Up: l.net.Links().Up(i), Rate: line.Rate, Delay: line.Delay, Loss: line.Loss, BitErrors: line.BitErrors, Disorder: l.net.Links().Disorder(i),
 			Counters: l.net.PortCounters(i),
 		}
 	}

@@ -94,7 +94,7 @@ func (l *loop) capture(c Capture, fds []int) (kept bool, err error) {
 		c.Snap = l.cfg.MaxFrame
 	}
 	l.captures = append(l.captures, &capture{Capture: c, fd: fds[0], lost: &l.report.Uncaptured})
-	l.net.Trace(l.tracePort)
+	l.net.Observers.Trace(l.tracePort)
 	return true, nil
 }
 
@@ -154,6 +154,6 @@ func (l *loop) forgetCaptures() {
 	}
 	if l.captures = left; len(left) == 0 {
 		l.captures = nil
-		l.net.Trace(nil)
+		l.net.Observers.Trace(nil)
 	}
 }

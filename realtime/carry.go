@@ -13,7 +13,7 @@ import (
 // call more than it brings when frames come one by one, so the burst follows what was there.
 func (l *loop) read(h fabric.HostID) error {
 	port := &l.ports[h]
-	queued := l.net.NICQueued(h)
+	queued := l.net.NICs.Queued(h)
 	l.report.MaxNIC = max(l.report.MaxNIC, queued)
 	if queued+port.heldBytes > maxNICQueue {
 		port.full = true
@@ -242,7 +242,7 @@ func (l *loop) blames(h fabric.HostID, now, at units.Time) bool {
 // holdsBack says whether data that host h sends now waits because of a pause, which may be over.
 func (l *loop) holdsBack(h fabric.HostID) bool {
 	port := &l.ports[h]
-	port.heldBack = l.net.NICPaused(h) || port.heldBack && l.net.NICQueued(h) > 0
+	port.heldBack = l.net.NICs.Paused(h) || port.heldBack && l.net.NICs.Queued(h) > 0
 	return port.heldBack
 }
 

@@ -91,7 +91,7 @@ func TestLatenessUnderPFCIsNotTheMachines(t *testing.T) {
 		p.Src, p.Dst, p.Size, p.Class = 0, 1, 4000, 1
 		l.net.Inject(0, p)
 	}
-	for !l.net.NICPaused(0) {
+	for !l.net.NICs.Paused(0) {
 		id, at, _ := l.events.Pop()
 		l.net.Fire(at, id)
 	}

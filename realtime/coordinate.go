@@ -21,7 +21,7 @@ func (l *loop) coordinate() error {
 	if l.cfg.Network.CCM == nil {
 		return nil
 	}
-	l.net.Follow(func(s fabric.Step) {
+	l.net.Observers.Follow(func(s fabric.Step) {
 		if l.followed++; l.followed <= maxSteps {
 			l.steps = append(l.steps, s)
 		}

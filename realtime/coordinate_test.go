@@ -121,7 +121,7 @@ func TestCapturesShowCoordination(t *testing.T) {
 	frame := between(host(0), host(1), 2, header)
 	sealUDP(frame)
 	var seen []byte
-	l.net.Trace(func(_ units.Time, _ int, p *fabric.Packet, _ fabric.ECN) { seen = append([]byte(nil), l.frameOf(p)...) })
+	l.net.Observers.Trace(func(_ units.Time, _ int, p *fabric.Packet, _ fabric.ECN) { seen = append([]byte(nil), l.frameOf(p)...) })
 	p := l.packet()
 	p.Header = append(p.Header[:0], frame...)
 	c, d := contentsIn(t, p.Header)

@@ -104,7 +104,7 @@ func newLoop(cfg Config, conn *control.Conn) (*loop, error) {
 		if h, taken := l.byIP[l.switchIP]; taken {
 			return nil, fmt.Errorf("the switches and host %d have the same address %v", h, cfg.Switch)
 		}
-		l.net.Pauses(l.pauses)
+		l.net.Observers.Pauses(l.pauses)
 	}
 	if err := errors.Join(l.nameSwitches(), l.coordinate()); err != nil {
 		return nil, err

@@ -123,7 +123,7 @@ func newPath(t testing.TB, script []byte, fds []int) *path {
 		for _, c := range []Capture{{Host: 0, Port: -1, Snap: 60}, {Host: -1, Port: 5, Snap: 2000}, {Host: -1, Port: 3, Snap: 5}} {
 			l.captures = append(l.captures, &capture{Capture: c, fd: fds[len(fds)-1], lost: &l.report.Uncaptured})
 		}
-		l.net.Trace(l.tracePort)
+		l.net.Observers.Trace(l.tracePort)
 	}
 	return p
 }
@@ -457,7 +457,7 @@ func (p *path) judge() {
 		if held := &l.ports[h]; held.held.n != 0 || held.heldBytes != 0 {
 			p.t.Errorf("host %d still has %d packets of %d bytes held", h, held.held.n, held.heldBytes)
 		}
-		if left := len(p.cables[h].sent); left > 0 && !l.net.NICPaused(fabric.HostID(h)) && l.net.NICFree(fabric.HostID(h)) {
+		if left := len(p.cables[h].sent); left > 0 && !l.net.NICs.Paused(fabric.HostID(h)) && l.net.NICs.Free(fabric.HostID(h)) {
 			p.t.Errorf("%d frames of host %d were not read, and its NIC is free", left, h)
 		}
 	}

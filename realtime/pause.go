@@ -23,7 +23,7 @@ func (l *loop) pauses(now units.Time, h fabric.HostID, class uint8, paused bool)
 	}
 	port := &l.ports[h]
 	port.heldBack = port.heldBack || paused
-	clears := l.net.NICClears(now, h)
+	clears := l.net.NICs.Clears(now, h)
 	if !paused {
 		port.heldUntil = max(port.heldUntil, clears)
 	}

@@ -213,7 +213,7 @@ func TestActions(t *testing.T) {
 	cut := func(up bool) func(units.Time, *fabric.Network) error {
 		return func(now units.Time, net *fabric.Network) error {
 			done = append(done, now)
-			net.SetLink(now, up, 0, 1)
+			net.Links().SetUp(now, up, 0, 1)
 			return nil
 		}
 	}

@@ -117,7 +117,7 @@ func TestPartsAreTheWhole(t *testing.T) {
 			p := fast
 			p.ECN = fabric.ECNConfig{On: true, Kmin: 10_000, Kmax: 60_000, Pmax: 0.8}
 			links := func(now units.Time, net *fabric.Network, up bool) error {
-				net.SetLink(now, up, 60, 61)
+				net.Links().SetUp(now, up, 60, 61)
 				return nil
 			}
 			diaries := func(split bool, each func(int, func(int))) (all []string, c fabric.Counters) {
@@ -201,7 +201,7 @@ func TestPartsWhenALineChangesAsAPacketStarts(t *testing.T) {
 		cfg.Switches[1].Groups, cfg.Switches[1].Route = [][]int32{{5}, {3}}, []int32{0, 1}
 		hosts := []*diarist{{fake: newFake(0, 1, 20, 20)}, {fake: newFake(1, 0, 0, 0)}}
 		opts := Options{Actions: []Action{{At: at, Do: func(now units.Time, net *fabric.Network) error {
-			return net.SetLine(now, 4, 100*units.Gbps, units.Microsecond)
+			return net.Links().SetRate(now, 4, 100*units.Gbps, units.Microsecond)
 		}}}}
 		if parts != nil {
 			opts.Parts, opts.Count = parts, 2

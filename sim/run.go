@@ -167,7 +167,7 @@ func (p *part) timer(now units.Time, h int) {
 // settle follows every call into host h: it pulls a packet if the NIC is free, and arms the timer.
 func (p *part) settle(now units.Time, h int) {
 	st := &p.sim.hosts[h]
-	if p.net.NICFree(fabric.HostID(h)) {
+	if p.net.NICs.Free(fabric.HostID(h)) {
 		if st.host.Transmit(now, &p.out) {
 			p.inject(now, fabric.HostID(h))
 		}
@@ -186,7 +186,7 @@ func (p *part) settle(now units.Time, h int) {
 // answer pulls a packet of class 0 if the NIC of host h is free for it, being paused for others.
 func (p *part) answer(now units.Time, h int) {
 	c := p.sim.controls[h]
-	if c != nil && p.net.NICFreeFor(fabric.HostID(h), 0) && c.TransmitControl(now, &p.out) {
+	if c != nil && p.net.NICs.FreeFor(fabric.HostID(h), 0) && c.TransmitControl(now, &p.out) {
 		p.inject(now, fabric.HostID(h))
 	}
 }
@@ -203,7 +203,7 @@ func (p *part) arm(now units.Time, h int) {
 	}
 	if at <= now {
 		if st.advanced == now {
-			if !p.net.NICFree(fabric.HostID(h)) {
+			if !p.net.NICs.Free(fabric.HostID(h)) {
 				return // it has been told, and waits for its NIC: Idle looks again
 			}
 			if st.spins > maxSpins {

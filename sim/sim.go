@@ -77,7 +77,7 @@ type Options struct {
 
 	From units.Time // QueueDelay counts packets that are delivered from here on
 
-	// Watch is told of every event of the queue of WatchPort: see fabric.Network.Watch.
+	// Watch is told of every event of the queue of WatchPort: see fabric.Observers.Watch.
 	WatchPort int
 	Watch     func(now units.Time, queued units.Bytes)
 
@@ -85,7 +85,7 @@ type Options struct {
 	TickEvery units.Time
 	Tick      func(now units.Time)
 
-	// Steps is told of every step of coordinated congestion management in a part, in order: see fabric.Network.Follow.
+	// Steps is told of every step of coordinated congestion management in a part, in order: see fabric.Observers.Follow.
 	Steps func(part int, s fabric.Step)
 
 	// Sample is called with every port's queue that is not empty, every SampleEvery from that instant on.
@@ -201,7 +201,7 @@ func New[H Host](cfg fabric.Config, hosts []H, opts Options) (*Sim, error) {
 		if opts.WatchPort < 0 || opts.WatchPort >= len(cfg.Ports) {
 			return nil, fmt.Errorf("sim: watching port %d of %d", opts.WatchPort, len(cfg.Ports))
 		}
-		s.net.Watch(opts.WatchPort, opts.Watch)
+		s.net.Observers.Watch(opts.WatchPort, opts.Watch)
 	}
 	for h := range hosts {
 		p := s.parts[0]
@@ -240,7 +240,7 @@ func (s *Sim) split(cfg fabric.Config) error {
 	for k, p := range s.parts {
 		p.net, p.index = s.nets.Network(k), k
 		if s.opts.Steps != nil {
-			p.net.Follow(func(step fabric.Step) { s.opts.Steps(k, step) })
+			p.net.Observers.Follow(func(step fabric.Step) { s.opts.Steps(k, step) })
 		}
 		p.timers = p.queue.Grow(cfg.Hosts)
 	}

@@ -206,8 +206,8 @@ func (k *Link) disturbs() bool {
 }
 
 // line is what becomes of a line that is now as a port has it. by is how late the lab has packets come, where nothing else is said.
-func (k *Link) line(now *realtime.PortState, by units.Time) (*fabric.Line, error) {
-	line := &fabric.Line{Rate: now.Rate, Delay: now.Delay, Loss: now.Loss, BitErrors: now.BitErrors}
+func (k *Link) line(now *realtime.PortState, by units.Time) (*fabric.Link, error) {
+	line := &fabric.Link{Rate: now.Rate, Delay: now.Delay, Loss: now.Loss, BitErrors: now.BitErrors}
 	set(&line.Rate, k.Rate)
 	set(&line.Delay, k.Delay)
 	set(&line.Loss, k.Loss)

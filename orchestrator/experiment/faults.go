@@ -129,8 +129,8 @@ func (x *Experiment) LineChanges(o *outage) (begin, end fabric.Change) {
 		}
 		begin.Ports, end.Ports = one, one
 	}
-	end.Line = &fabric.Line{Rate: k.Rate, Delay: k.Delay, Loss: k.Loss, BitErrors: k.BitErrors}
-	begin.Line = &fabric.Line{
+	end.Line = &fabric.Link{Rate: k.Rate, Delay: k.Delay, Loss: k.Loss, BitErrors: k.BitErrors}
+	begin.Line = &fabric.Link{
 		Rate: *cmp.Or(o.Rate, &k.Rate), Delay: *cmp.Or(o.Delay, &k.Delay),
 		Loss: *cmp.Or(o.Loss, &k.Loss), BitErrors: *cmp.Or(o.BitErrors, &k.BitErrors),
 	}

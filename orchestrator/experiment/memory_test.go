@@ -34,7 +34,7 @@ func TestQueuesOfLinksOverrideKeyByKey(t *testing.T) {
 	for i, name := range x.PortNames() {
 		p := &x.Fabric.Ports[i]
 		got[name] = *p
-		l := fabric.Line{Rate: p.Rate, Delay: p.Delay, Disorder: &p.Disorder}
+		l := fabric.Link{Rate: p.Rate, Delay: p.Delay, Disorder: &p.Disorder}
 		var host *qdisc.Source
 		if int(p.From) < x.Fabric.Hosts {
 			host = &qdisc.Source{}

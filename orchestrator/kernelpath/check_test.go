@@ -70,19 +70,19 @@ func TestRefusedChangesChangeNothing(t *testing.T) {
 		}
 	}
 	was := slices.Clone(c.lines)
-	line := func(change func(*fabric.Line)) *fabric.Line {
+	line := func(change func(*fabric.Link)) *fabric.Link {
 		l := ports.LineOf(&l.Fabric.Ports[0])
 		change(&l)
 		return &l
 	}
 	down := false
-	for says, to := range map[string]*fabric.Line{
-		"expected a smaller dilation": line(func(l *fabric.Line) { l.Rate = units.Kbps }),
-		"bit errors":                  line(func(l *fabric.Line) { l.BitErrors = 1e-3 }),
-		"jitter together with reorder": line(func(l *fabric.Line) {
+	for says, to := range map[string]*fabric.Link{
+		"expected a smaller dilation": line(func(l *fabric.Link) { l.Rate = units.Kbps }),
+		"bit errors":                  line(func(l *fabric.Link) { l.BitErrors = 1e-3 }),
+		"jitter together with reorder": line(func(l *fabric.Link) {
 			l.Disorder = &fabric.Disorder{Jitter: units.Microsecond, Reorder: 0.1, By: units.Microsecond}
 		}),
-		"loss of 1e-12": line(func(l *fabric.Line) { l.Loss = 1e-12 }),
+		"loss of 1e-12": line(func(l *fabric.Link) { l.Loss = 1e-12 }),
 	} {
 		err := c.make(&fabric.Change{Ports: []int{0, 1}, Line: to, Up: &down})
 		if !errors.Is(err, qdisc.ErrRefused) || !strings.Contains(err.Error(), says) {

@@ -17,7 +17,7 @@ import (
 // line is one direction of a link under way.
 type line struct {
 	port  *fabric.PortConfig
-	line  fabric.Line // as it is at present
+	line  fabric.Link // as it is at present
 	down  bool
 	deaf  bool // it leads to a host that is halted
 	lossy bool // it loses packets by order, or did
@@ -129,7 +129,7 @@ func (c *carrier) plan(p int, l *line) (err error) {
 }
 
 // planned is a direction with a line that is now so.
-func (c *carrier) planned(p int, l *line, now fabric.Line) (qdisc.Tree, error) {
+func (c *carrier) planned(p int, l *line, now fabric.Link) (qdisc.Tree, error) {
 	return ports.Plan(l.port, &now, c.cfg.Dilation, c.mtu(), c.net.source(p), c.kernel)
 }
 

@@ -359,7 +359,7 @@ func changes(t *testing.T, k *carrier, l *Lab) error {
 		}
 		return s
 	}
-	line := func(change func(*fabric.Line)) {
+	line := func(change func(*fabric.Link)) {
 		t.Helper()
 		to := ports.LineOf(&l.Fabric.Ports[changed])
 		change(&to)
@@ -376,7 +376,7 @@ func changes(t *testing.T, k *carrier, l *Lab) error {
 			}
 		}
 	}
-	line(func(l *fabric.Line) { l.Disorder = &fabric.Disorder{} })
+	line(func(l *fabric.Link) { l.Disorder = &fabric.Disorder{} })
 	zero := count()
 	done := make(chan []measure.Packet)
 	go func() {
@@ -390,16 +390,16 @@ func changes(t *testing.T, k *carrier, l *Lab) error {
 	for before.Packets+before.Waiting < zero.Packets+packets && t.Context().Err() == nil {
 		before = count()
 	}
-	line(func(l *fabric.Line) { l.Delay = 0 })
-	line(func(l *fabric.Line) {})
-	line(func(l *fabric.Line) { l.Disorder = &fabric.Disorder{Jitter: 100 * units.Nanosecond} })
-	line(func(l *fabric.Line) { l.Loss, l.Disorder = 1e-9, nil }) // disorder as it is
+	line(func(l *fabric.Link) { l.Delay = 0 })
+	line(func(l *fabric.Link) {})
+	line(func(l *fabric.Link) { l.Disorder = &fabric.Disorder{Jitter: 100 * units.Nanosecond} })
+	line(func(l *fabric.Link) { l.Loss, l.Disorder = 1e-9, nil }) // disorder as it is
 	if d := k.direction(changed); d.Jitter == 0 {
 		t.Errorf("a change of loss has put an end to jitter: %+v", d)
 	}
-	line(func(l *fabric.Line) { l.Disorder = &fabric.Disorder{Duplicate: 1e-9} })
-	line(func(l *fabric.Line) { l.Disorder = &fabric.Disorder{Reorder: 0.001, By: units.Nanosecond} })
-	line(func(l *fabric.Line) { l.Disorder, l.Delay = &fabric.Disorder{}, 0 })
+	line(func(l *fabric.Link) { l.Disorder = &fabric.Disorder{Duplicate: 1e-9} })
+	line(func(l *fabric.Link) { l.Disorder = &fabric.Disorder{Reorder: 0.001, By: units.Nanosecond} })
+	line(func(l *fabric.Link) { l.Disorder, l.Delay = &fabric.Disorder{}, 0 })
 	after := count()
 	lost := measure.Lost(<-done)
 	if before.Waiting < 15 || after.Waiting < 5 || after.Packets < before.Packets || lost > 0 {

@@ -22,12 +22,12 @@ const uncounted = wire.Overhead - qdisc.Ethernet - 20 - 8 // IPv4, UDP
 const hostQueue = 256 * units.MiB
 
 // LineOf is the line of a port as the lab begins.
-func LineOf(p *fabric.PortConfig) fabric.Line {
-	return fabric.Line{Rate: p.Rate, Delay: p.Delay, Loss: p.Loss, BitErrors: p.BitErrors, Disorder: &p.Disorder}
+func LineOf(p *fabric.PortConfig) fabric.Link {
+	return fabric.Link{Rate: p.Rate, Delay: p.Delay, Loss: p.Loss, BitErrors: p.BitErrors, Disorder: &p.Disorder}
 }
 
 // Become is what a change makes of a line.
-func Become(was fabric.Line, change *fabric.Line) fabric.Line {
+func Become(was fabric.Link, change *fabric.Link) fabric.Link {
 	now := *change
 	if now.Disorder == nil {
 		now.Disorder = was.Disorder
@@ -37,7 +37,7 @@ func Become(was fabric.Line, change *fabric.Line) fabric.Line {
 
 // Real is one direction of a link in real time, at a dilation: the queue of a port and a line, which says all (its Disorder is not nil).
 // IPv4 packets have at most mtu bytes. host is where it begins, and is the only sender of its frames; nil: it begins at a switch.
-func Real(p *fabric.PortConfig, l *fabric.Line, dilation float64, mtu units.Bytes, host *qdisc.Source) qdisc.Direction {
+func Real(p *fabric.PortConfig, l *fabric.Link, dilation float64, mtu units.Bytes, host *qdisc.Source) qdisc.Direction {
 	stretched := func(t units.Time) time.Duration {
 		return time.Duration(float64(t) * dilation / float64(units.Nanosecond))
 	}
@@ -121,7 +121,7 @@ func from(p *fabric.PortConfig, hosts []qdisc.Source) *qdisc.Source {
 }
 
 // Plan is what a direction is in the kernel, from a host or (nil) from a switch.
-func Plan(p *fabric.PortConfig, l *fabric.Line, dilation float64, mtu units.Bytes, host *qdisc.Source, kernel qdisc.Capabilities) (qdisc.Tree, error) {
+func Plan(p *fabric.PortConfig, l *fabric.Link, dilation float64, mtu units.Bytes, host *qdisc.Source, kernel qdisc.Capabilities) (qdisc.Tree, error) {
 	if l.BitErrors > 0 {
 		return qdisc.Tree{}, fmt.Errorf("%w: bit errors, of which it would deliver packets with wrong bits; expected loss", qdisc.ErrRefused)
 	}
