@@ -188,6 +188,7 @@ func (a *app) runOne(ctx context.Context, j job, flags runFlags, w *watcher) out
 		return first
 	case r.Retry == nil || !r.Retry.Counts:
 		w.say(fmt.Sprintf("%s counts, with fidelity %s: the second run, %s, is no better", s.Run, s.Fidelity.Verdict, r.Run))
+		s.Fidelity.Advice = emulate.Advice(s.Fidelity, r.Dilation, true) // a dilation that was not tried
 		return first
 	default:
 		w.say(fmt.Sprintf("%s counts, with fidelity %s; %s is kept beside it", r.Run, r.Fidelity.Verdict, s.Run))
@@ -212,7 +213,7 @@ func slower(l *lab.Lab, dilation float64) *lab.Lab {
 func (a *app) try(ctx context.Context, j job, flags runFlags, w *watcher) outcome {
 	s, err := a.engine.Run(ctx, j.lab, orchestrate.Options{
 		Engine: j.engine, Root: flags.out, LabText: j.text, Version: versionText(), Program: store.Program(), Series: j.series, Workers: max(1, runtime.GOMAXPROCS(0)/w.width),
-		Captures: j.captures, Retry: j.retry, Announced: w.announced,
+		Captures: j.captures, Retry: j.retry, Retries: flags.retry, Announced: w.announced,
 		Say:      w.say,
 		Progress: func(p orchestrate.Progress) { w.progress(j, p) },
 	})

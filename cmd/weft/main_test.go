@@ -429,6 +429,9 @@ func TestRetryAtAHigherDilation(t *testing.T) {
 		if code != c.code || len(f.runs) != c.runs || strings.Count(stdout, "\n") != 1 {
 			t.Errorf("%s: code %d, runs %q, stderr %q", name, code, f.runs, stderr)
 		}
+		if name == "worse" && (strings.Contains(stdout, "--retry-dilation") || !strings.Contains(stdout, "slower still: --dilation 4")) {
+			t.Errorf("%s: it advises what was tried: %s", name, stdout)
+		}
 		for _, words := range c.says {
 			if !strings.Contains(stderr, words) {
 				t.Errorf("%s: stderr %q does not say %q", name, stderr, words)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -236,33 +237,46 @@ func (a *app) compare(base, changed report.Side, tolerance float64, flags compar
 
 func (a *app) resultsPlot(root *string) *cobra.Command {
 	var format string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "plot RUN...", Short: "draw what a run measured into its plots/, and its report.html anew",
+		Long:    "Draw the charts of a run, or of each run of a sweep, into plots/ of its directory, and write its report.html anew.\n--json lists all files.",
 		Example: "  weft results plot quickstart\n  weft results plot quickstart --format png",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if format != "svg" && format != "png" {
 				return usagef("--format %q; expected svg or png", format)
 			}
+			files := []string{}
 			for _, name := range args {
 				dirs, err := runsNamed(*root, name)
 				if err != nil {
 					return err
 				}
+				before := len(files)
 				for _, dir := range dirs {
 					written, err := pages.Draw(dir, format)
-					for _, path := range written {
-						fmt.Fprintln(a.stdout, path)
-					}
+					files = append(files, written...)
 					if err != nil {
 						return err
 					}
 				}
+				where, runs := dirs[0], ""
+				if len(dirs) > 1 {
+					where, runs = filepath.Dir(dirs[0]), fmt.Sprintf(" for each of %d runs", len(dirs))
+				}
+				if !asJSON {
+					fmt.Fprintf(a.stdout, "%s: %d charts in %s/, and %s%s\n", where, len(files)-before-len(dirs), pages.PlotsFolder, pages.PageFile, runs)
+				}
+			}
+			if asJSON {
+				return writeJSON(a.stdout, files)
 			}
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "svg", "svg or png")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the paths of all files as JSON")
 	return cmd
 }
 

@@ -267,12 +267,19 @@ func TestResultsCommands(t *testing.T) {
 		t.Errorf("compare --json: %s", got)
 	}
 	for _, format := range []string{"svg", "png"} {
-		got := results(t, 0, "plot", dirs[0], "--format", format)
+		got := results(t, 0, "plot", dirs[0], "--format", format, "--json")
 		for _, name := range []string{"fct", "slowdown", "queueing", "queues", "rates", "cwnd"} {
 			if !strings.Contains(got, name+"."+format) {
 				t.Errorf("no plot %s.%s: %s", name, format, got)
 			}
 		}
+	}
+	if got := results(t, 0, "plot", dirs[0]); got != dirs[0]+": 6 charts in plots/, and report.html\n" {
+		t.Errorf("plot: %s", got)
+	}
+	want := fmt.Sprintf("%s: %d charts in plots/, and report.html for each of %d runs\n", filepath.Join(root, "sweep"), 6*len(dirs), len(dirs))
+	if got := results(t, 0, "--out", root, "plot", "sweep"); got != want {
+		t.Errorf("plot of a sweep: %swant %s", got, want)
 	}
 	if got := results(t, 0, "export", dirs[0], "flows", "csv"); !strings.HasPrefix(got, "item,repeat,src,dst,") || strings.Count(got, "\n") != 3 {
 		t.Errorf("export: %s", got)

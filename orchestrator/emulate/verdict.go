@@ -112,9 +112,9 @@ func Slower(f *record.Fidelity, dilation float64) (d, factor float64, why string
 	return d, d / dilation, why
 }
 
-// Advice says what to do about a verdict that is not ok, for whoever made the run at a dilation; empty: nothing. A run that
-// --retry-dilation made is told of another dilation alone.
-func Advice(f *record.Fidelity, dilation float64, retried bool) string {
+// Advice says what to do about a verdict that is not ok, for whoever made the run at a dilation; empty: nothing. Who
+// asked for --retry-dilation is told of another dilation alone.
+func Advice(f *record.Fidelity, dilation float64, retries bool) string {
 	var use, slower string
 	switch f.Verdict {
 	case OK:
@@ -128,7 +128,7 @@ func Advice(f *record.Fidelity, dilation float64, retried bool) string {
 		return use + "; what is said above is why, and a higher dilation does not help"
 	}
 	d, _, _ := Slower(f, dilation)
-	if retried {
+	if retries {
 		return fmt.Sprintf("%s; %s still: --dilation %g", use, slower, d)
 	}
 	return fmt.Sprintf("%s; %s: --dilation %g, or --retry-dilation, which does so by itself", use, slower, d)

@@ -39,7 +39,8 @@ type Options struct {
 
 	Captures []Capture // of the run, which has to be emulated
 
-	Retry *record.Retry // what the run before was, if this is another try of it; whether it counts is found out
+	Retry   *record.Retry // what the run before was, if this is another try of it; whether it counts is found out
+	Retries bool          // another try is made by itself where it helps
 
 	Announced bool // ForeseeAll told the user about this run if it is emulated, so that Say need not
 
@@ -115,7 +116,7 @@ func Run(ctx context.Context, l *lab.Lab, o Options) (*record.Summary, error) {
 	}
 	summary.Summarize(x, out, s)
 	if s.Fidelity != nil {
-		s.Fidelity.Advice = emulate.Advice(s.Fidelity, s.Dilation, o.Retry != nil)
+		s.Fidelity.Advice = emulate.Advice(s.Fidelity, s.Dilation, o.Retries)
 	}
 	by := units.Time(s.LabTimeUS * float64(units.Microsecond))
 	if ctx.Err() == nil && stuck(runErr) {

@@ -220,20 +220,20 @@ func (r *Run) setting(path string) string {
 }
 
 // sweepAgain is the command that makes the sweep of the run again, from the run's directory. Each point chooses its own dilation, unless
-// the lab says.
+// the lab or the command line says.
 func (r *Run) sweepAgain() string {
-	return r.command() + "\n# weft " + r.Manifest.Version
+	return r.command("runtime", "datapath", "dilation") + "\n# weft " + r.Manifest.Version
 }
 
-// command runs the lab of the run as it was run.
-func (r *Run) command() string {
+// command runs the lab of the run as it was run, with those of these flags of the engine that it was run with.
+func (r *Run) command(flags ...string) string {
 	m := r.Manifest
 	cmd := "weft run " + quote(m.Run+"/lab.yaml") + " --engine " + m.Engine
 	for _, set := range m.Set {
 		cmd += " --set " + quote(set)
 	}
 	for _, s := range m.Settings {
-		for _, flag := range []string{"runtime", "datapath"} {
+		for _, flag := range flags {
 			if s.Path == "engine."+flag && strings.HasPrefix(s.From, "command line: --"+flag) {
 				cmd += " --" + flag + " " + quote(s.Value)
 			}
@@ -244,7 +244,7 @@ func (r *Run) command() string {
 
 // again is the command that makes the run again, from its directory.
 func (r *Run) again() string {
-	m, cmd := r.Manifest, r.command()
+	m, cmd := r.Manifest, r.command("runtime", "datapath")
 	if m.Engine == "emu" {
 		cmd += " --dilation " + strconv.FormatFloat(m.Dilation, 'f', -1, 64)
 	}

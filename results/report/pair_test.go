@@ -132,3 +132,21 @@ func TestEnoughSeeds(t *testing.T) {
 		t.Errorf("of one point, where 4 seeds can show a difference, it says %q", word)
 	}
 }
+
+// How to run a sweep again has the dilation that was asked for; that of a point is its own.
+func TestSweepAgainHasItsDilation(t *testing.T) {
+	m := &record.Manifest{Run: "r", Engine: "emu", Dilation: 800, Version: "v1", Settings: []record.Setting{
+		{Path: "engine.dilation", Value: "800", From: "command line: --dilation 800"}, {Path: "engine.runtime", Value: "docker", From: "command line: --runtime docker"},
+	}}
+	r := &Run{Manifest: m}
+	if got, want := r.sweepAgain(), "weft run r/lab.yaml --engine emu --dilation 800 --runtime docker\n# weft v1"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got, want := r.again(), "weft run r/lab.yaml --engine emu --runtime docker --dilation 800\n# weft v1, seed 0"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	m.Settings[0].From = "command line: --retry-dilation"
+	if got, want := r.sweepAgain(), "weft run r/lab.yaml --engine emu --runtime docker\n# weft v1"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
