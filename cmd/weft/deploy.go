@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weft/internal/cleanup"
 	"weft/orchestrator/deploy"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/labfile"
@@ -175,11 +176,11 @@ func (a *app) destroyCommand() *cobra.Command {
 			if len(names) == 0 {
 				fmt.Fprintln(a.stderr, "no lab is deployed")
 			}
-			var errs []error
+			var all cleanup.Errors
 			for _, name := range names {
-				errs = append(errs, a.destroy(cmd.Context(), name))
+				all.Add(a.destroy(cmd.Context(), name))
 			}
-			return errors.Join(errs...)
+			return all.Err()
 		},
 	}
 	deployedFlag(cmd, &name)

@@ -94,13 +94,13 @@ func packages() []entry {
 
 		{"nodeimg/agent", "clocksync clocksync/labtime clocksync/node collectives/buffer host internal/clock internal/control internal/poller results/stats transport transport/wire units",
 			"drives a host by the machine's clock, over sockets, with real buffers"},
-		{"nodeimg/boot", "internal/control internal/mac internal/poller internal/thread units", "becomes a node as it is told over a socket"},
+		{"nodeimg/boot", "internal/control internal/mac internal/poller units", "becomes a node as it is told over a socket"},
 
 		{"tc-shaping/qdisc", "units", "rates and delays of links"},
 		{"tc-shaping/ports", "fabric internal/mac tc-shaping/qdisc transport/wire units", "what a port of the fabric, with headers of the transport, is in the kernel"},
-		{"tc-shaping/tcnl", "tc-shaping/qdisc units", "puts disciplines on devices"},
+		{"tc-shaping/tcnl", "internal/cleanup tc-shaping/qdisc units", "puts disciplines on devices"},
 		{"tc-shaping/measure", "tc-shaping/qdisc units", "compares links with their disciplines"},
-		{"tc-shaping/probe", "internal/thread tc-shaping/qdisc tc-shaping/tcnl", "tries disciplines in a namespace of its own"},
+		{"tc-shaping/probe", "tc-shaping/qdisc tc-shaping/tcnl", "tries disciplines in a namespace of its own"},
 
 		{"results/expect", "internal/nearest results/record results/stats", "compares numbers of a record; suggests names"},
 		{"results/plot", "", "draws numbers, whatever they are of"},
@@ -136,17 +136,21 @@ func packages() []entry {
 
 		{"orchestrator/runtime", "internal/cleanup internal/control internal/poller internal/thread nodeimg/boot units",
 			"what runtimes share: starting boot in processes, talking to them, taking them down"},
-		{"orchestrator/runtime/docker", "internal/cleanup internal/control internal/poller nodeimg/boot orchestrator/runtime", "a runtime"},
-		{"orchestrator/runtime/namespace", "internal/cleanup internal/control internal/thread nodeimg/boot orchestrator/runtime units", "a runtime"},
+		{"orchestrator/runtime/docker", "internal/cleanup internal/control internal/poller nodeimg/boot orchestrator/runtime",
+			"a runtime"},
+		{"orchestrator/runtime/namespace", "internal/cleanup internal/control internal/thread nodeimg/boot orchestrator/runtime units",
+			"a runtime"},
 
 		{"orchestrator/kernelpath", "clocksync/labtime fabric internal/clock internal/control nodeimg/boot orchestrator/runtime realtime tc-shaping/measure tc-shaping/ports " +
 			"tc-shaping/probe tc-shaping/qdisc tc-shaping/tcnl units",
 			"the kernel as a fabric: switches are nodes of a runtime with disciplines on their ports, described as realtime describes its own"},
-		{"orchestrator/doctor", "internal/thread orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/uml tc-shaping/probe tc-shaping/qdisc units",
+		{"orchestrator/doctor", "internal/thread orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/uml " +
+			"tc-shaping/probe tc-shaping/qdisc units",
 			"tries every runtime and kernel"},
-		{"orchestrator/emulate", "clocksync/labtime clocksync/node collectives/schedule fabric host internal/cleanup internal/clock internal/control internal/poller " +
-			"internal/regular nodeimg/agent nodeimg/boot orchestrator/kernelpath orchestrator/runtime orchestrator/runtime/namespace orchestrator/uml " +
-			"realtime results/record results/stats tc-shaping/ports tc-shaping/qdisc transport transport/cc/pc4 transport/wire units",
+		{"orchestrator/emulate", "clocksync/labtime clocksync/node collectives/schedule fabric host internal/cleanup internal/clock " +
+			"internal/control internal/poller internal/regular nodeimg/agent nodeimg/boot orchestrator/kernelpath " +
+			"orchestrator/runtime orchestrator/runtime/namespace orchestrator/uml realtime results/record " +
+			"results/stats tc-shaping/ports tc-shaping/qdisc transport transport/cc/pc4 transport/wire units",
 			"starts agents and a network in a runtime, chooses a dilation, collects what they did"},
 		{"orchestrator/plan", "nodeimg/boot orchestrator/emulate orchestrator/kernelpath orchestrator/runtime orchestrator/topology/render tc-shaping/qdisc units",
 			"prints the value that emulate launches"},
@@ -164,13 +168,14 @@ func packages() []entry {
 		{"labs", "", "files"},
 		{"orchestrator/labfile", "labs orchestrator/catalogue orchestrator/experiment orchestrator/lab results/expect",
 			"finds a lab, also inside the program, and checks its text, network and expectations"},
-		{"cmd/weft", "collectives/bench collectives/schedule internal/control internal/regular labs nodeimg/agent " +
-			"nodeimg/boot orchestrator/benchmark orchestrator/capture orchestrator/catalogue orchestrator/deploy " +
-			"orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate orchestrator/experiment " +
-			"orchestrator/lab orchestrator/labfile orchestrator/pages orchestrator/paper orchestrator/plan " +
-			"orchestrator/run orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/topology " +
-			"orchestrator/topology/render orchestrator/uml realtime results/expect results/junit results/record " +
-			"results/report results/schema results/store results/table transport transport/wire/dissector units",
+		{"cmd/weft", "collectives/bench collectives/schedule internal/cleanup internal/control internal/regular labs " +
+			"nodeimg/agent nodeimg/boot orchestrator/benchmark orchestrator/capture orchestrator/catalogue " +
+			"orchestrator/deploy orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate " +
+			"orchestrator/experiment orchestrator/lab orchestrator/labfile orchestrator/pages orchestrator/paper " +
+			"orchestrator/plan orchestrator/run orchestrator/runtime/docker orchestrator/runtime/namespace " +
+			"orchestrator/topology orchestrator/topology/render orchestrator/uml realtime results/expect " +
+			"results/junit results/record results/report results/schema results/store results/table transport " +
+			"transport/wire/dissector units",
 			"commands: each asks the package that it is about"},
 		{"e2e", "", "its tests run the program"},
 	}

@@ -48,7 +48,7 @@ func confined() map[string]struct {
 		"gopkg.in/yaml.v3":                        {[]string{"orchestrator/lab", "orchestrator/paper"}, "YAML is how a lab is written, not what a lab is"},
 		"github.com/invopop/jsonschema":           {[]string{"orchestrator/lab", "results/schema"}, "schemas describe the lab file and what a run leaves"},
 		"github.com/HdrHistogram/hdrhistogram-go": {[]string{"results/stats"}, "stats.Dist is how everything else keeps a distribution"},
-		"github.com/containernetworking/plugins":  {[]string{"orchestrator/runtime", "realtime"}, "namespaces are entered in one place"},
+		"github.com/containernetworking/plugins":  {[]string{"orchestrator/runtime", "orchestrator/doctor", "nodeimg/boot", "tc-shaping/probe", "internal/hostiletest"}, "the network of a thread changes where nodes and scratch namespaces are made, and nowhere else"},
 		"github.com/hashicorp/go-multierror":      {[]string{"internal/cleanup"}, "what fails in a clean-up is told in one form"},
 		"github.com/vishvananda/netlink":          {[]string{"orchestrator/runtime", "orchestrator/kernelpath", "orchestrator/doctor", "realtime", "nodeimg", "tc-shaping"}, "the kernel is configured at the edge"},
 		"github.com/docker/docker":                {[]string{"orchestrator/runtime/docker"}, "Docker is one runtime among others"},

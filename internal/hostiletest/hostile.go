@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"runtime"
 	"time"
 
+	"github.com/containernetworking/plugins/pkg/ns"
 	"golang.org/x/sys/unix"
 
 	"weft/transport/wire"
@@ -28,25 +28,14 @@ type Target struct {
 // Attack sends frames from the network namespace of a process until ctx ends, one every so often; 0: as fast as the kernel takes
 // them. It returns how many the kernel took. Runs of equal seed send the same frames.
 func Attack(ctx context.Context, pid int, on Target, every time.Duration, seed uint64) (sent int64, err error) {
-	done := make(chan struct{})
-	go func() { // the thread stays in the namespace, and ends with the goroutine
-		defer close(done)
-		runtime.LockOSThread()
-		sent, err = attack(ctx, pid, on, every, seed)
-	}()
-	<-done
+	err = ns.WithNetNSPath(fmt.Sprintf("/proc/%d/ns/net", pid), func(ns.NetNS) (err error) {
+		sent, err = attack(ctx, on, every, seed)
+		return err
+	})
 	return sent, err
 }
 
-func attack(ctx context.Context, pid int, on Target, every time.Duration, seed uint64) (sent int64, err error) {
-	space, err := unix.Open(fmt.Sprintf("/proc/%d/ns/net", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return 0, err
-	}
-	defer unix.Close(space)
-	if err := unix.Setns(space, unix.CLONE_NEWNET); err != nil {
-		return 0, fmt.Errorf("enter the namespace of process %d: %w", pid, err)
-	}
+func attack(ctx context.Context, on Target, every time.Duration, seed uint64) (sent int64, err error) {
 	f := &forger{on: on, rand: rand.New(rand.NewPCG(seed, 0))}
 	index, err := f.look()
 	if err != nil {

@@ -2,13 +2,12 @@ package boot
 
 import (
 	"fmt"
-	"os"
 	"unsafe"
 
+	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"weft/internal/thread"
 	"weft/units"
 )
 
@@ -20,17 +19,15 @@ const farEnd = "cable"
 // The other end lies in a namespace that exists only as long as the socket does, so the node sees one
 // interface, as with a TAP device, and closing the socket removes the pair.
 func openVeth(mtu units.Bytes, queue int) (fd int, err error) {
-	done := make(chan struct{})
-	home, err := os.Open("/proc/thread-self/ns/net")
+	far, err := ns.TempNetNS()
 	if err != nil {
-		return -1, fmt.Errorf("veth: %w", err)
+		return -1, fmt.Errorf("veth: new network namespace: %w", err)
 	}
-	defer home.Close()
-	thread.Own(func() { // which leaves the namespace
-		defer close(done)
+	defer far.Close()
+	err = far.Do(func(home ns.NetNS) (err error) {
 		fd, err = plug(int(home.Fd()), mtu, queue)
+		return err
 	})
-	<-done
 	if err == nil {
 		if err = plainFrames(Interface); err != nil {
 			unix.Close(fd)
@@ -42,12 +39,8 @@ func openVeth(mtu units.Bytes, queue int) (fd int, err error) {
 	return fd, nil
 }
 
-// plug moves this thread to a new network namespace, makes the pair with its near end in home, and returns
-// a packet socket on the far end.
+// plug makes the pair with its near end in home and its far end here, and returns a packet socket on that.
 func plug(home int, mtu units.Bytes, queue int) (int, error) {
-	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		return -1, fmt.Errorf("new network namespace: %w", err)
-	}
 	far := netlink.NewLinkAttrs()
 	far.Name, far.MTU, far.TxQLen = farEnd, int(mtu), queue
 	pair := &netlink.Veth{LinkAttrs: far, PeerName: Interface, PeerNamespace: netlink.NsFd(home)}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	dockerclient "github.com/docker/docker/client"
@@ -17,7 +18,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/dockertest"
-	"weft/internal/thread"
 	"weft/internal/umltest"
 	"weft/orchestrator/kernelpath"
 	"weft/orchestrator/plan"
@@ -288,19 +288,19 @@ func properties(t *testing.T, name string, pid int) (all []string) {
 func devices(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	result := make(chan error)
-	thread.Own(func() { // the namespace ends with the thread
-		err := unix.Unshare(unix.CLONE_NEWNET)
-		var links []netlink.Link
-		if err == nil {
-			links, err = netlink.LinkList()
-		}
+	scratch, err := ns.TempNetNS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer scratch.Close()
+	err = scratch.Do(func(ns.NetNS) error {
+		links, err := netlink.LinkList()
 		for _, l := range links {
 			names[l.Attrs().Name] = l.Attrs().Name != "lo"
 		}
-		result <- err
+		return err
 	})
-	if err := <-result; err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	return names

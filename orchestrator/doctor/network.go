@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
@@ -77,18 +78,18 @@ var errUntried = errors.New("not tried: it takes the privilege to create a netwo
 // inScratch runs try in a network namespace that ends with it.
 func inScratch(try func() error) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) {
-		return onThread(func() (string, error) {
-			if namespace.NeedsUserNS() {
-				return "", errUntried
-			}
-			if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-				return "", fmt.Errorf("scratch network namespace: %w", err)
-			}
-			if err := try(); err != nil {
-				return "", err
-			}
-			return "works", nil
-		})
+		if namespace.NeedsUserNS() {
+			return "", errUntried
+		}
+		scratch, err := ns.TempNetNS()
+		if err != nil {
+			return "", fmt.Errorf("scratch network namespace: %w", err)
+		}
+		defer scratch.Close()
+		if err := scratch.Do(func(ns.NetNS) error { return try() }); err != nil {
+			return "", err
+		}
+		return "works", nil
 	}
 }
 

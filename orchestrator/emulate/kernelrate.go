@@ -1,7 +1,6 @@
 package emulate
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	goruntime "runtime"
@@ -10,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/cleanup"
 	"weft/internal/clock"
 	"weft/results/record"
 	"weft/units"
@@ -69,7 +69,7 @@ func MeasureKernel() (KernelPace, error) {
 		echoed <- echo(fds[1])
 	}()
 	took, err := turns(fds[0])
-	err = errors.Join(err, unix.Shutdown(fds[0], unix.SHUT_RDWR), <-echoed, unix.Close(fds[0]), unix.Close(fds[1]))
+	err = cleanup.Join(err, unix.Shutdown(fds[0], unix.SHUT_RDWR), <-echoed, unix.Close(fds[0]), unix.Close(fds[1]))
 	if err != nil {
 		return k, fmt.Errorf("measure the kernel's pace: %w", err)
 	}

@@ -59,8 +59,11 @@ func (p *Proc) Process() *Proc { return p }
 // Do calls f on a thread that is in the network namespace of p, and in no other. f must not start goroutines
 // that rely on it.
 func (p *Proc) Do(f func() error) error {
-	return ns.WithNetNSPath(fmt.Sprintf("/proc/%d/ns/net", p.PID), func(ns.NetNS) error { return f() })
+	return ns.WithNetNSPath(p.network(), func(ns.NetNS) error { return f() })
 }
+
+// network is the path of the process's network namespace.
+func (p *Proc) network() string { return fmt.Sprintf("/proc/%d/ns/net", p.PID) }
 
 // Exit is the unexpected end of a process.
 type Exit struct {

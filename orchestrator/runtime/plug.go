@@ -2,8 +2,9 @@ package runtime
 
 import (
 	"fmt"
-	"os"
 	"sync"
+
+	"github.com/containernetworking/plugins/pkg/ns"
 
 	"weft/nodeimg/boot"
 )
@@ -43,7 +44,7 @@ func plug(a *Proc, c *boot.Cable, b *Proc) error {
 	if b == nil {
 		return fmt.Errorf("%s: %w", c.B.Node, ErrNoNode)
 	}
-	far, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", b.PID))
+	far, err := ns.GetNS(b.network())
 	if err != nil {
 		return fmt.Errorf("%s: %w", b.Name, err)
 	}

@@ -9,9 +9,9 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/containernetworking/plugins/pkg/ns"
 	"golang.org/x/sys/unix"
 
-	"weft/internal/thread"
 	"weft/tc-shaping/qdisc"
 	"weft/tc-shaping/tcnl"
 )
@@ -38,15 +38,16 @@ var errNoNamespace = errors.New("no network namespace to try it in")
 
 // Try returns nil when the kernel has a part, and else why not, in words.
 func Try(p qdisc.Part) error {
-	done := make(chan error)
-	thread.Own(func() { done <- inScratch(p) }) // the namespace ends with the thread
-	return <-done
-}
-
-func inScratch(p qdisc.Part) error {
-	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+	scratch, err := ns.TempNetNS()
+	if err != nil {
 		return fmt.Errorf("%w: %w", errNoNamespace, err)
 	}
+	defer scratch.Close()
+	return scratch.Do(func(ns.NetNS) error { return tryHere(p) })
+}
+
+// tryHere tries a part in the network namespace of the calling thread.
+func tryHere(p qdisc.Part) error {
 	conn, err := tcnl.Open()
 	if err != nil {
 		return err

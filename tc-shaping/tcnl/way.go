@@ -9,6 +9,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"weft/internal/cleanup"
 	"weft/tc-shaping/qdisc"
 	"weft/units"
 )
@@ -67,7 +68,7 @@ func (w Way) Remove() error {
 	if far != nil {
 		far = fmt.Errorf("far end: remove the ingress: %w", far)
 	}
-	return errors.Join(near, far, w.Far.removeLine())
+	return cleanup.Join(near, far, w.Far.removeLine())
 }
 
 // ingress is the parent of the discipline that arriving packets pass (TC_H_INGRESS), and its handle's major number is the same for all.

@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -247,7 +246,7 @@ func Reap(ctx context.Context, line io.Reader, host, run string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(last, ctx.Err())
+			return cleanup.Join(last, ctx.Err())
 		case <-time.After(sweepEvery):
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"weft/internal/cleanup"
 	"weft/internal/control"
 	"weft/internal/thread"
 	"weft/orchestrator/runtime"
@@ -88,7 +89,7 @@ func (p *proc) kill() (err error) {
 	if errors.Is(held, os.ErrProcessDone) {
 		return nil
 	}
-	return errors.Join(held, err)
+	return cleanup.Join(held, err)
 }
 
 // Kill kills the process, and waits until it has ended.
