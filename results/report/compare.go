@@ -122,23 +122,32 @@ func Compare(a, b Side) ([]Difference, error) {
 	return out, nil
 }
 
-// severalLabs says whether the runs of a side are of more than one lab, so that points are told apart by it.
-func severalLabs(sides ...Side) bool {
+// apart says what tells points apart beside the paths of a sweep.
+type apart struct{ lab, engine bool }
+
+// apartBy is whether the runs of either side are of more than one lab, or of more than one engine, as --engine both
+// makes them. A simulation and an emulation can still be compared, as two sides.
+func apartBy(sides ...Side) (by apart) {
 	for _, s := range sides {
 		for _, r := range s {
-			if r.Manifest != nil && s[0].Manifest != nil && r.Manifest.Lab != s[0].Manifest.Lab {
-				return true
+			if r.Manifest == nil || s[0].Manifest == nil {
+				continue
 			}
+			by.lab = by.lab || r.Manifest.Lab != s[0].Manifest.Lab
+			by.engine = by.engine || r.Manifest.Engine != s[0].Manifest.Engine
 		}
 	}
-	return false
+	return by
 }
 
 // point names the point of a run, without the seed.
-func (r *Run) point(byLab bool) string {
+func (r *Run) point(by apart) string {
 	var parts []string
-	if byLab && r.Manifest != nil {
+	if by.lab && r.Manifest != nil {
 		parts = append(parts, r.Manifest.Lab)
+	}
+	if by.engine && r.Manifest != nil {
+		parts = append(parts, "engine="+r.Manifest.Engine)
 	}
 	at := map[string]any{}
 	switch {

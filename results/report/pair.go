@@ -21,8 +21,8 @@ type pair struct {
 // named both. Runs of a point are matched by seed: seeds that one side lacks would move its means alone, so both sides keep those
 // that they share. Where they share none by intent, or one side ran a single seed, each is a sample and keeps all.
 func pairs(a, b Side) []pair {
-	byLab := severalLabs(a, b)
-	triedA, triedB := a.byPoint(byLab), b.byPoint(byLab)
+	by := apartBy(a, b)
+	triedA, triedB := a.byPoint(by), b.byPoint(by)
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(triedA)), func(name string) bool { return len(triedA[name].done()) == 0 })
 	var out []pair
 	for _, name := range names {
@@ -118,13 +118,13 @@ func (s Side) done() Side {
 }
 
 // byPoint groups all runs, also those that failed, by their point.
-func (s Side) byPoint(byLab bool) map[string]Side {
+func (s Side) byPoint(by apart) map[string]Side {
 	out := map[string]Side{}
 	for _, r := range s {
 		if r.Summary == nil && r.Manifest == nil {
 			continue
 		}
-		key := r.point(byLab)
+		key := r.point(by)
 		out[key] = append(out[key], r)
 	}
 	return out

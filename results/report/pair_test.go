@@ -150,3 +150,37 @@ func TestSweepAgainHasItsDilation(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+// The simulations and the emulations of one directory (--engine both) are never taken together; as two sides they can be compared.
+func TestEnginesAreComparedApart(t *testing.T) {
+	run := func(engine string, fct float64) *Run {
+		r := simulated("pc4", 1, fct)
+		r.Summary.Engine, r.Manifest = engine, &record.Manifest{Lab: "x", Engine: engine}
+		if engine == "emu" {
+			r.Summary.Fidelity = &record.Fidelity{Verdict: "ok"}
+		}
+		return r
+	}
+	points := func(a, b Side) (all []string) {
+		for _, p := range pairs(a, b) {
+			all = append(all, p.name)
+			for _, side := range []Side{p.a, p.b} {
+				if len(side) > 1 {
+					t.Errorf("%s: %d runs on one side", p.name, len(side))
+				}
+			}
+		}
+		return all
+	}
+	both := Side{run("sim", 10), run("emu", 20)}
+	want := []string{"engine=emu transport.kind=pc4", "engine=sim transport.kind=pc4"}
+	if got := points(both, both); !slices.Equal(got, want) {
+		t.Errorf("points %q, want %q", got, want)
+	}
+	if got := Missing(both, both[:1]); !slices.Equal(got, []string{"engine=emu transport.kind=pc4 seed=1: not run"}) {
+		t.Errorf("missing %q", got)
+	}
+	if got := points(both[:1], both[1:]); !slices.Equal(got, []string{"transport.kind=pc4"}) {
+		t.Errorf("points %q", got)
+	}
+}
