@@ -57,6 +57,7 @@ type Items struct {
 	Make        func(n int)     // has room for so many
 	Len         func() int      // how many there are
 	Item        func(i int) Key // of a Value or a section; it has no name
+	Whole       bool            // they are one value for those who ask where it is from
 }
 
 // List declares a key whose value is a list.
@@ -178,6 +179,8 @@ type Foreseeing interface {
 type Rules interface {
 	// Written says that the lab has the key.
 	Written(key string) bool
+	// Misspelt says that the section has keys that it knows nothing of.
+	Misspelt() bool
 	// Nearest is a hint at the candidate that is most like a word; "": none is.
 	Nearest(word string, candidates []string) string
 	// Good says that all these keys have a value that is one.
@@ -298,6 +301,7 @@ type refusals struct {
 }
 
 func (r *refusals) Written(string) bool                 { return false }
+func (r *refusals) Misspelt() bool                      { return false }
 func (r *refusals) Nearest(string, []string) string     { return "" }
 func (r *refusals) Good(...string) bool                 { return true }
 func (r *refusals) Shown(string) string                 { return "" }

@@ -21,7 +21,7 @@ const (
 func Integer(to *int, lo, hi int) Of[int] {
 	expected := func() string { return fmt.Sprintf("a whole number from %d to %d", lo, hi) }
 	return ranged(Of[int]{
-		to: to, show: strconv.Itoa, expected: expected, bounds: expected, bare: "a whole number",
+		to: to, show: strconv.Itoa, expected: expected, bounds: expected, bare: func() string { return "a whole number; expected " + expected() },
 		form: func() Form { return Form{Number: "integer", Least: strconv.Itoa(lo), Most: strconv.Itoa(hi)} },
 		parse: func(text string) (int, error) {
 			if !Digits(text) {

@@ -59,7 +59,7 @@ type Of[T comparable] struct {
 	within   func(T) bool  // nil: all that parse reads
 	bounds   func() string // what is within
 	expected func() string
-	bare     string // what a quoted text is none of
+	bare     func() string // what a quoted text is not, and what was expected; nil: quotes change nothing
 	form     func() Form
 	words    []word[T]
 }
@@ -89,8 +89,8 @@ func (v Of[T]) Set(text string, quoted bool) (string, error) {
 			return text, nil
 		}
 	}
-	if quoted && v.bare != "" {
-		return "", fmt.Errorf("%q is not %s; expected %s", Clip(text), v.bare, v.expected())
+	if quoted && v.bare != nil {
+		return "", fmt.Errorf("%q is not %s", Clip(text), v.bare())
 	}
 	x, err := v.parse(text)
 	if err == nil && v.within != nil && !v.within(x) {
@@ -146,6 +146,24 @@ func (v Of[T]) Even() Of[T] {
 	v.form = always(f)
 	return v
 }
+
+// Bare is v where a text in quotes is not what it says, but for its words.
+func (v Of[T]) Bare(what string) Of[T] {
+	v.bare = always(what)
+	return v
+}
+
+// Lazy is a value whose range follows from keys before it.
+func Lazy(of func() Value) Value { return lazy(of) }
+
+type lazy func() Value
+
+func (l lazy) Set(text string, quoted bool) (string, error) { return l().Set(text, quoted) }
+func (l lazy) Expected() string                             { return l().Expected() }
+func (l lazy) Form() Form                                   { return l().Form() }
+func (l lazy) Check() error                                 { return l().Check() }
+func (l lazy) None() bool                                   { return l().None() }
+func (l lazy) Shown() string                                { return l().Shown() }
 
 func same(text string) string { return text }
 

@@ -61,7 +61,6 @@ const (
 	maxSkew   = 0.001
 	maxWander = 0.001
 	maxJitter = units.Millisecond
-	maxStep   = 1000 * units.Second
 	maxFor    = 10_000 * units.Second // a hundred and more samples of PTP's longest usual interval, 16 s
 )
 
@@ -140,7 +139,7 @@ func (d *decoder) clocks(s *section, known hosts) (c Clocks) {
 	reference := c.Reference
 	switch f := r.fields["reference"]; {
 	case reference == "" && known.count > 0 && !f.written():
-		reference = known.name(0)
+		reference = known.at(0)
 	case reference != "" && known.count > 0 && !known.has(reference):
 		f.problem("no host is named %q%s", params.Clip(reference), known.hint(d, reference))
 		c.Reference, reference = "", ""
@@ -186,14 +185,6 @@ func transparent(to *Switches) params.Value {
 		return s, nil
 	}, func(s Switches) string { return strconv.FormatBool(s.Transparent) }, "true, false or peer",
 		func() params.Form { return params.Form{Flag: true} }).Or("peer", Switches{true, true})
-}
-
-// ratio reads a frequency error such as ±20ppm, with what may be before and must be behind it, or off. Absent is off.
-func (f field) ratio(before, after string, most float64, example string) (v float64) {
-	if f.n != nil {
-		f.value(params.Ratio(&v, before, after, most, example))
-	}
-	return v
 }
 
 // delayNoise is what is added to delays: uniform ±100ns, normal 100ns (a standard deviation) or exponential 100ns (a mean);

@@ -9,39 +9,25 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"weft/fabric/queues"
-	"weft/orchestrator/topology"
 	"weft/params"
-	"weft/transport"
 )
 
-// declared are the sections whose keys stand beside the code that they are about (package params), by their paths.
-func declared() map[string]params.Section {
-	all := map[string]params.Section{
-		"topology": new(topology.Spec), "queues": new(queues.Queues), "background": new(Background), "measure": new(Measure), "engine": new(Engine),
-		"clocks": new(Clocks),
-	}
-	for _, kind := range transport.Kinds() {
-		s, path, _ := transport.Named(kind)
-		all["transport."+path] = s
-	}
-	return all
-}
-
-// withDeclared adds the defaults of declared sections to a table.
-func withDeclared(table map[string]value) map[string]value {
-	for path, s := range declared() {
-		addDeclared(table, path, s)
-	}
+// tableOf are the defaults of a section that do not depend on other values, by the path of the key. A * stands for any index.
+func tableOf(s params.Section) map[string]value {
+	table := map[string]value{}
+	addDeclared(table, "", s)
 	return table
 }
 
 func addDeclared(table map[string]value, path string, s params.Section) {
+	if s == nil {
+		return
+	}
 	for _, k := range s.Keys() {
 		if k.Text != "" {
 			table[join(path, k.Name)] = value{k.Text, k.Source}
 		}
-		if k.Open != nil && k.As == "" && !k.Later {
+		if k.Open != nil && k.As == "" {
 			addDeclared(table, join(path, k.Name), k.Open())
 		}
 		if k.Items != nil {
@@ -138,10 +124,14 @@ func (r *keyReader) take(k params.Key, name string, f field) {
 		}
 	}
 	switch {
-	case k.Items != nil && (k.Open == nil || f.n == nil || f.n.kind != mapping):
+	case k.Items != nil && (f.n != nil && f.n.kind == list || k.Value == nil && (k.Open == nil || f.n == nil || f.n.kind != mapping)):
 		r.list(k, name, f)
 		return
-	case k.Open != nil:
+	case k.Open != nil && (k.Value == nil || f.n != nil && f.n.kind == mapping):
+		if text, source := k.Standard(); f.n == nil && text != "" {
+			f = f.or(text, source)
+			r.fields[name] = f
+		}
 		if f.n != nil || !k.Optional {
 			r.open(k, name, f)
 		}
@@ -179,6 +169,9 @@ func (r *keyReader) list(k params.Key, name string, f field) {
 		f.problem("expected %s", all.Expected)
 		return
 	}
+	if f.n.isOne(k.Words) {
+		return
+	}
 	items := f.items(all.Most)
 	if f.n.kind != list {
 		return
@@ -186,8 +179,17 @@ func (r *keyReader) list(k params.Key, name string, f field) {
 	inner := newReader(r.s)
 	r.inner[name] = inner
 	all.Make(len(items))
+	if all.Whole {
+		r.s.d.aside++
+	}
+	var shown []string
 	for i, item := range items {
 		inner.take(all.Item(i), strconv.Itoa(i), item)
+		shown = append(shown, inner.shown[strconv.Itoa(i)])
+	}
+	if all.Whole {
+		r.s.d.aside--
+		f.record("[" + strings.Join(shown, ", ") + "]")
 	}
 }
 
@@ -204,6 +206,12 @@ func (f field) hosts(known hosts) (names []string) {
 		names = append(names, name)
 	}
 	return names
+}
+
+// host reads the name of a host of the lab; "": it is reported.
+func (f field) host(known hosts) (name string) {
+	f.value(known.name(&name, f.d))
+	return name
 }
 
 // open reads the keys of a key, or a word in their place.
@@ -240,6 +248,10 @@ func (n *node) written(path string) (text string, ok bool) {
 
 // value reads f as a value of its kind.
 func (f field) value(v params.Value) (shown string, ok bool) {
+	if f.n != nil && f.n.null() && v.Form().Null {
+		n := *f.n
+		n.text, f.n = "true", &n
+	}
 	text, ok := f.text(v.Expected())
 	if !ok {
 		return "", false
@@ -262,6 +274,9 @@ func (r *keyReader) Written(key string) bool {
 	f, ok := r.of(key)
 	return ok && f.written()
 }
+
+// Misspelt implements params.Rules.
+func (r *keyReader) Misspelt() bool { return len(r.s.unknown()) > 0 }
 
 // Nearest implements params.Rules.
 func (r *keyReader) Nearest(word string, candidates []string) string {
@@ -373,6 +388,9 @@ func keySchema(k params.Key) *jsonschema.Schema {
 // schemaOf is the schema of a value.
 func schemaOf(f params.Form) *jsonschema.Schema {
 	var all []*jsonschema.Schema
+	if f.Null {
+		return oneOf(&jsonschema.Schema{Const: true}, anything("null"), matching(f.Example, f.Patterns...))
+	}
 	switch {
 	case f.Flag:
 		all = append(all, anything("boolean"), words(append([]string{"on", "off", "yes", "no"}, f.Words...)...))

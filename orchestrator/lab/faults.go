@@ -1,172 +1,285 @@
 package lab
 
 import (
+	"fmt"
+	"strings"
+
 	"weft/orchestrator/topology"
 	"weft/params"
 	"weft/units"
 )
 
-const maxFaults = 10_000
+const (
+	maxFaults = 10_000
+	maxStep   = 1000 * units.Second
+)
 
-// faults reads what happens to links and hosts during the run.
-func (d *decoder) faults(f field, hosts hosts) []Fault {
-	if f.n != nil && f.n.kind == scalar && f.n.text == "off" {
-		return nil
-	}
-	var faults []Fault
-	for _, item := range f.items(maxFaults) {
-		s := item.open()
-		var t Fault
-		if corrupt := s.field("corrupt"); corrupt.n != nil {
-			t = s.corruption(corrupt, hosts)
-		} else if clock := s.field("clock"); clock.n != nil {
-			t = s.clockFault(clock, hosts)
-		} else {
-			t = s.fault(hosts)
-		}
-		t.Index = item.index
-		faults = append(faults, t)
-	}
-	return faults
+// ClockFault is something that happens to a host's clock, or to what keeps it. One of Step, Skew, Down and Lies is set.
+type ClockFault struct {
+	Host string
+	Step units.Time // the hardware clock moves by so much
+	Skew float64    // the frequency changes by so much, as a ratio
+	Over units.Time // and takes so long for it
+	Down bool       // synchronization does not run on the host, for Fault.For
+	Lies bool       // what the host tells others is wrong by Lie, until the next such fault
+	Lie  units.Time
 }
 
-// corruption reads a byte that is wrong.
-func (s *section) corruption(f field, hosts hosts) Fault {
-	defer s.close()
-	t := Fault{}
-	t.At, _ = quantity(s.field("at"), units.ParseTime, 0, maxStart)
-	t.Corrupt = f.host(hosts)
-	return t
+// faults are what happens during the run, while they are read.
+type faults struct {
+	d     *decoder // nil: the keys are only listed
+	hosts hosts
+	at    []int // of each: its position in the file, where a hole may be before it
+	read  []faultReader
 }
 
-// host reads the name of a host of the lab; "": it is reported.
-func (f field) host(hosts hosts) string {
-	name, ok := f.text("the name of a host")
-	if !ok {
-		return ""
-	}
-	if hosts.count > 0 && !hosts.has(name) {
-		f.problem("no host is named %q%s", params.Clip(name), hosts.hint(f.d, name))
-		return ""
-	}
-	f.record(name)
-	return name
-}
-
-// fault reads one: a link that is down for a time, or to the end of the run, or one whose line is another for a time; or a
-// host that ends, or stands still for a time.
-func (s *section) fault(hosts hosts) Fault {
-	defer s.close()
-	var t Fault
-	t.At, _ = quantity(s.field("at"), units.ParseTime, 0, maxStart)
-	link, host, kill, pause := s.field("link"), s.field("host"), s.field("kill"), s.field("pause")
-	if host.n != nil {
-		for _, key := range []string{"link", "down", "for", "reroute", "rate", "delay", "loss", "bit_errors", "toward"} {
-			if f := s.field(key); f.written() {
-				f.problem("given together with host; a fault is of a link or of a host")
+// key is the key of the faults.
+func (f *faults) key() params.Key {
+	k := params.List("faults", &params.Items{
+		Most: maxFaults, Make: func(n int) { f.read = make([]faultReader, n) }, Len: func() int { return len(f.read) },
+		Item: func(i int) params.Key {
+			f.read[i] = faultReader{d: f.d, hosts: f.hosts}
+			if f.at != nil {
+				f.read[i].Index = f.at[i]
 			}
-		}
-		s.hostFault(&t, host.host(hosts), host, kill, pause)
-		return t
+			return params.Each(&f.read[i])
+		},
+	}, "What happens to links, hosts and clocks.")
+	k.Words = []string{"off"}
+	return k
+}
+
+func (f *faults) all() (all []Fault) {
+	for i := range f.read {
+		all = append(all, f.read[i].Fault)
 	}
-	for _, f := range []field{kill, pause} {
-		if f.n != nil {
-			f.problem("happens to a host; expected host: h3, say")
+	return all
+}
+
+// A faultReader is a fault that is being read.
+type faultReader struct {
+	Fault
+	d     *decoder
+	hosts hosts
+	clock ClockFault
+	sync  string
+
+	written func(key string) bool // says which keys are
+	lasts   string                // how long it lasts, as it is written
+}
+
+// Foresee implements params.Foreseeing.
+func (f *faultReader) Foresee(written func(path string) (text string, ok bool)) {
+	f.written = func(key string) bool {
+		_, ok := written(key)
+		return ok
+	}
+	f.lasts, _ = written("for")
+}
+
+// clockEvents are what may happen to a clock, of which one does.
+var clockEvents = []string{"step", "skew", "sync", "lies"}
+
+// Keys implements params.Section. A fault is of a link, of a host, or of a clock, or it is a byte that is wrong.
+func (f *faultReader) Keys() []params.Key {
+	if f.d == nil {
+		f.written = func(string) bool { return false }
+	}
+	corrupt, clock, host, down := f.written("corrupt"), f.written("clock"), f.written("host"), f.written("down")
+	events := 0
+	for _, key := range clockEvents {
+		if f.written(key) {
+			events++
 		}
 	}
-	link.value(params.LinkName(&t.Link))
-	down, span, reroute := s.field("down"), s.field("for"), s.field("reroute")
-	changed := s.line(&t)
-	if toward := s.field("toward"); toward.n != nil {
-		toward.value(params.Matching(&t.Toward, params.NameText, "h0", "the name of one end of the link", "%q is not the name of one end of the link"))
-		if changed.n == nil {
-			toward.problem("applies to a line that changes")
+	// of is a key of some sort of fault. Others do not know it.
+	of := func(sort bool, what string, k params.Key) params.Key {
+		if f.d == nil || sort {
+			return k
 		}
+		return k.Elsewhere("happens to a " + what + ", and this fault to something else")
+	}
+	link := func(k params.Key) params.Key {
+		if host && !clock && !corrupt {
+			return k.Only(func() (bool, string) { return false, "given together with host; a fault is of a link or of a host" })
+		}
+		return of(!corrupt && !clock, "link", k)
+	}
+	when := func(k params.Key, applies bool, why string) params.Key {
+		return k.Only(func() (bool, string) { return f.d == nil || applies, why })
+	}
+	onHost := func(k params.Key) params.Key {
+		return of(!corrupt && !clock, "host", when(k.OrNone(), host, "happens to a host; expected host: h3, say"))
+	}
+	reroute := when(params.New("reroute", span(&f.Reroute, "off"),
+		"Delay until all switches route around the link (docs/faults.md); off: only its own ends do, at once.").Default("off", "ours"),
+		down, "applies to a link that goes down")
+	at := params.New("link", params.LinkName(&f.Link), "Link by its ends.")
+	at.Optional = f.d == nil
+	over := params.New("over", params.Time(&f.clock.Over, 0, maxStart), "Duration of the frequency change.").Default("0s", "ours: at once")
+	return []params.Key{
+		params.New("at", params.Time(&f.At, 0, maxStart), "When."),
+		link(at),
+		link(params.New("down", ever(&f.For), "Duration; true: until the end.").OrNone()),
+		link(params.New("rate", params.Maybe(&f.Rate, "", params.Bandwidth), "New rate.").OrNone()),
+		link(params.New("delay", params.Maybe(&f.Delay, "", func(to *units.Time) params.Of[units.Time] { return params.Time(to, 0, topology.MaxDelay) }),
+			"New delay.").OrNone()),
+		link(params.New("loss", params.Maybe(&f.Loss, "", params.Probability), "New loss.").OrNone()),
+		link(params.New("bit_errors", params.Maybe(&f.BitErrors, "", params.Probability), "New bit error rate.").OrNone()),
+		link(reroute),
+		params.New("corrupt", f.hosts.name(&f.Corrupt, f.d), "Host whose next data packet gets a wrong byte, unnoticed by the transport.").
+			OrNone().Before(),
+		of(!corrupt && !clock, "host", params.New("host", f.hosts.name(&f.Host, f.d), "Host, instead of a link.").OrNone()),
+		link(params.New("toward", params.Matching(&f.Toward, params.NameText, "h0", "the name of one end of the link",
+			"%q is not the name of one end of the link"), "Change only the direction to this end.").OrNone()),
+		of(!corrupt, "clock", params.New("clock", f.hosts.name(&f.clock.Host, f.d), "Host whose clock or synchronization fails.").OrNone().Before()),
+		of(clock, "clock", params.New("step", shift(&f.clock.Step, "-1us"), "Clock step, such as -1us.").OrNone()),
+		of(clock, "clock", params.New("skew", signedRatio(&f.clock.Skew), "Frequency change, such as 5ppm.").OrNone()),
+		of(clock, "clock", params.New("lies", shift(&f.clock.Lie, "10us"), "Error of the time the host serves; 0s: none again.").OrNone()),
+		of(clock, "clock", when(over, f.written("skew"), whyNot(events > 0, "applies to skew"))),
+		of(clock, "clock", params.New("sync", params.Word(&f.sync, "off"), "Synchronization stops; it restarts after for.").OrNone()),
+		f.lasting(corrupt, clock, host, down, events > 0),
+		onHost(params.New("kill", params.Flag(&f.Kill), "The host ends.")),
+		onHost(params.New("pause", params.Time(&f.For, units.Nanosecond, maxStart), "The host freezes and loses arriving packets.")),
+	}
+}
+
+// whyNot is why something is refused if that is not reported by something else.
+func whyNot(told bool, why string) string {
+	if told {
+		return why
+	}
+	return ""
+}
+
+// lasting is the key of how long a change lasts.
+func (f *faultReader) lasting(corrupt, clock, host, down, event bool) params.Key {
+	k := params.New("for", ever(&f.For), "Duration of a changed setting; true: until the end.")
+	forever := k.Following(func() (string, string) { return "true", "ours: to the end of the run" })
+	no := func(why string) params.Key { return k.Only(func() (bool, string) { return false, why }) }
+	switch {
+	case f.d == nil:
+		return k.OrNone()
+	case corrupt:
+		return k.Elsewhere("happens to a link or a clock, and this fault to something else")
+	case clock && f.written("sync"):
+		return forever
+	case clock:
+		return no(whyNot(event, "applies to sync: off; a clock that has stepped stays so"))
+	case host:
+		return no("given together with host; a fault is of a link or of a host")
+	case down:
+		return no("given together with down; expected down: " + params.Clip(f.lasts) + " in its place")
+	}
+	return forever
+}
+
+// Rules implements params.Ruled.
+func (f *faultReader) Rules(r params.Rules) {
+	switch {
+	case r.Written("corrupt"):
+	case r.Written("clock"):
+		f.settleClock(r)
+	case r.Written("host"):
+		f.settleHost(r)
+	default:
+		f.settleLink(r)
+	}
+}
+
+func (f *faultReader) settleClock(r params.Rules) {
+	events := 0
+	for _, key := range clockEvents {
+		if r.Written(key) {
+			events++
+		}
+	}
+	if events != 1 {
+		r.Refuse("clock", "expected one of step: 1us, skew: 5ppm, lies: 10us and sync: off to happen to the clock")
+	}
+	f.clock.Down, f.clock.Lies = r.Written("sync"), r.Written("lies")
+	f.Clock = &f.clock
+}
+
+func (f *faultReader) settleHost(r params.Rules) {
+	kill, pause := r.Written("kill"), r.Written("pause")
+	switch {
+	case !kill && !pause && !r.Misspelt():
+		r.Refuse("host", "nothing happens to it; expected kill: true, or pause: 1ms, say")
+	case kill && pause:
+		r.Refuse("pause", "given together with kill; a host that has ended does not stand still")
+	case kill && r.Good("kill") && !f.Kill:
+		r.Refuse("kill", "nothing happens to the host; expected kill: true, or no fault")
+	}
+	f.Pause = pause
+}
+
+// settleLink refuses a link to which nothing happens, or what contradicts itself.
+func (f *faultReader) settleLink(r params.Rules) {
+	changed := ""
+	for _, key := range []string{"bit_errors", "loss", "delay", "rate"} {
+		if r.Written(key) {
+			changed = key
+		}
+	}
+	f.Down = r.Written("down")
+	if r.Written("toward") && changed == "" {
+		r.Refuse("toward", "applies to a line that changes")
 	}
 	switch {
-	case down.n != nil:
-		t.Down = true
-		t.For = down.unlessEver()
-		if changed.n != nil {
-			changed.problem("given together with down; a link that is down has no line")
-		}
-		if span.n != nil {
-			span.problem("given together with down; expected down: %s in its place", span.n)
-		}
-		t.Reroute = unless(reroute, "off", func(f field) (units.Time, bool) {
-			return quantity(f, units.ParseTime, units.Nanosecond, maxStart)
-		})
-		return t
-	case changed.n == nil && link.n != nil && len(s.unknown()) == 0: // else what happens has another name
-		link.problem("nothing happens to it; expected down, or another rate, delay, loss or bit_errors")
-	}
-	if reroute.written() {
-		reroute.problem("applies to a link that goes down")
-	}
-	t.For = span.or("true", "ours: to the end of the run").unlessEver()
-	return t
-}
-
-// hostFault reads what happens to a host.
-func (s *section) hostFault(t *Fault, name string, host, kill, pause field) {
-	t.Host = name
-	if kill.n == nil && pause.n == nil && len(s.unknown()) == 0 {
-		host.problem("nothing happens to it; expected kill: true, or pause: 1ms, say")
-	}
-	if kill.n != nil && pause.n != nil {
-		pause.problem("given together with kill; a host that has ended does not stand still")
-	}
-	if kill.n != nil {
-		var ok bool
-		if _, ok = kill.value(params.Flag(&t.Kill)); ok && !t.Kill && pause.n == nil {
-			kill.problem("nothing happens to the host; expected kill: true, or no fault")
-		}
-	}
-	if pause.n != nil {
-		t.Pause = true
-		t.For, _ = quantity(pause, units.ParseTime, units.Nanosecond, maxStart)
+	case f.Down && changed != "":
+		r.Refuse(changed, "given together with down; a link that is down has no line")
+	case !f.Down && changed == "" && r.Written("link") && !r.Misspelt(): // else what happens has another name
+		r.Refuse("link", "nothing happens to it; expected down, or another rate, delay, loss or bit_errors")
 	}
 }
 
-// line reads what becomes of a line, and returns the first of the keys that is there.
-func (s *section) line(t *Fault) (first field) {
-	first = s.field("rate")
-	if first.n != nil {
-		var v units.Bandwidth
-		first.value(params.Bandwidth(&v))
-		t.Rate = &v
-	}
-	keep := func(f field) field {
-		if first.n == nil {
-			first = f
+// span is how long something lasts, or a word for 0.
+func span(to *units.Time, word string) params.Of[units.Time] {
+	var t units.Time
+	time := params.Time(&t, units.Nanosecond, maxStart)
+	return params.Custom(to, func(text string) (units.Time, error) {
+		if _, err := time.Set(text, false); err != nil {
+			return 0, fmt.Errorf("%w, or %s", err, word)
 		}
-		return f
-	}
-	if f := keep(s.field("delay")); f.n != nil {
-		var v units.Time
-		f.value(params.Time(&v, 0, topology.MaxDelay))
-		t.Delay = &v
-	}
-	if f := keep(s.field("loss")); f.n != nil {
-		var v float64
-		f.value(params.Probability(&v))
-		t.Loss = &v
-	}
-	if f := keep(s.field("bit_errors")); f.n != nil {
-		var v float64
-		f.value(params.Probability(&v))
-		t.BitErrors = &v
-	}
-	return first
+		return t, nil
+	}, units.Time.String, time.Expected(), func() params.Form { return params.Form{Patterns: []string{units.TimePattern()}, Example: "10us"} }).Or(word, 0)
 }
 
-// unlessEver reads how long something lasts; true, or nothing, is to the end of the run, 0 here.
-func (f field) unlessEver() units.Time {
-	if f.n != nil && f.n.null() {
-		f.record("true")
-		return 0
-	}
-	return unless(f, "true", func(f field) (units.Time, bool) {
-		return quantity(f, units.ParseTime, units.Nanosecond, maxStart)
+// ever is how long something lasts; true, or nothing, is to the end of the run, 0 here.
+func ever(to *units.Time) params.Value { return toTheEnd{span(to, "true")} }
+
+type toTheEnd struct{ params.Of[units.Time] }
+
+// Form implements params.Value.
+func (e toTheEnd) Form() params.Form {
+	return params.Form{Patterns: []string{units.TimePattern()}, Example: "1ms", Null: true}
+}
+
+// shift is a time that may be negative.
+func shift(to *units.Time, example string) params.Value {
+	return params.Time(to, -maxStep, maxStep).Like("-?"+units.TimePattern(), example)
+}
+
+// signedRatio is a change of a frequency such as 5ppm or -5ppm.
+func signedRatio(to *float64) params.Value {
+	var v float64
+	ratio := params.Ratio(&v, "", "", maxSkew, "5ppm")
+	return params.Custom(to, func(text string) (float64, error) {
+		unsigned, negative := strings.CutPrefix(text, "-")
+		if _, err := ratio.Set(unsigned, false); err != nil {
+			return 0, err
+		}
+		if negative {
+			v = -v
+		}
+		return v, nil
+	}, func(v float64) string {
+		if v < 0 {
+			return "-" + params.ShowRatio(-v)
+		}
+		return params.ShowRatio(v)
+	}, ratio.Expected(), func() params.Form {
+		return params.Form{Patterns: []string{"-?" + ratio.Form().Patterns[0]}, Example: "5ppm"}
 	})
 }

@@ -47,7 +47,6 @@ type field struct {
 	n       *node  // nil: neither written nor a default
 	at      origin // of the value, or of the section it is missing from
 	silent  bool   // a problem was reported that explains this one
-	instead string // a word that stands for no value: ", or off"
 }
 
 // open begins to read f as a section.
@@ -83,9 +82,6 @@ func (s *section) look(name string) field {
 		return f
 	}
 	if v, ok := s.d.overlay[f.pattern]; ok {
-		return f.or(v.text, v.source)
-	}
-	if v, ok := defaults[f.pattern]; ok {
 		return f.or(v.text, v.source)
 	}
 	return f
@@ -206,63 +202,11 @@ func read[T any](f field, expected string, parse func(string) (T, error), show f
 	}
 	v, err := parse(text)
 	if err != nil {
-		f.problem("%v%s", err, f.instead)
+		f.problem("%v", err)
 		return none, false
 	}
 	f.record(show(v))
 	return v, true
-}
-
-// number is what a bounded value is made of.
-type number interface {
-	~int | ~int64 | ~uint64 | ~float64
-}
-
-// between is parse with an inclusive range.
-func between[T number](parse func(string) (T, error), lo, hi T, show func(T) string) func(string) (T, error) {
-	return func(text string) (T, error) {
-		v, err := parse(text)
-		if err == nil && (v < lo || v > hi) {
-			err = fmt.Errorf("%q is out of range; expected %s to %s", params.Clip(text), show(lo), show(hi))
-		}
-		return v, err
-	}
-}
-
-// quantity reads a value with a unit, within lo and hi.
-func quantity[T interface {
-	number
-	fmt.Stringer
-}](f field, parse func(string) (T, error), lo, hi T) (T, bool) {
-	show := func(v T) string { return v.String() }
-	return read(f, fmt.Sprintf("a value from %v to %v", lo, hi), between(parse, lo, hi, show), show)
-}
-
-// integer reads a whole number within lo and hi.
-func (f field) integer(lo, hi int) (v int) {
-	f.value(params.Integer(&v, lo, hi))
-	return v
-}
-
-// decimal reads a number without a unit within lo and hi.
-func (f field) decimal(lo, hi float64) (v float64, ok bool) {
-	_, ok = f.value(params.Decimal(&v, lo, hi))
-	return v, ok
-}
-
-// flag reads true or false.
-func (f field) flag() (v bool) {
-	f.value(params.Flag(&v))
-	return v
-}
-
-// choice is the words that a field can have.
-type choice struct{ built []string }
-
-// enum reads one of a set of words.
-func (f field) enum(c choice) (v string, ok bool) {
-	_, ok = f.value(params.Word(&v, c.built...))
-	return v, ok
 }
 
 // items returns the fields of a list; none if it is absent.
@@ -286,14 +230,15 @@ func (f field) items(most int) []field {
 	return items
 }
 
-// unless reads f, or takes a word for 0.
-func unless[T any](f field, word string, read func(field) (T, bool)) T {
-	var v T
-	if f.n != nil && f.n.kind == scalar && f.n.text == word {
-		f.record(word)
-		return v
+// positions are those of the items of a list, where holes may be between them.
+func (f field) positions() (at []int) {
+	if f.n == nil || f.n.kind != list {
+		return nil
 	}
-	f.instead = ", or " + word
-	v, _ = read(f)
-	return v
+	for i, n := range f.n.items {
+		if n.kind != hole {
+			at = append(at, i)
+		}
+	}
+	return at
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"weft/orchestrator/topology"
+	"weft/params"
 )
 
 // hosts is what the workload needs to know of the topology. Without a list of names they are h0, h1, ...
@@ -31,7 +32,7 @@ func hostsOf(t *topology.Spec) hosts {
 	return h
 }
 
-func (h hosts) name(i int) string {
+func (h hosts) at(i int) string {
 	if h.names != nil {
 		return h.names[i]
 	}
@@ -52,7 +53,30 @@ func (h hosts) hint(d *decoder, name string) string {
 	const enough = 1024
 	all := make([]string, min(h.count, enough))
 	for i := range all {
-		all[i] = h.name(i)
+		all[i] = h.at(i)
 	}
-	return fmt.Sprintf("%s; the hosts are %s to %s", d.nearest(name, all), h.name(0), h.name(h.count-1))
+	return fmt.Sprintf("%s; the hosts are %s to %s", d.nearest(name, all), h.at(0), h.at(h.count-1))
+}
+
+// most is how many hosts a lab may ask for. The topology limits it if it was understood.
+func (h hosts) most() int {
+	if h.count == 0 {
+		return topology.MaxHosts
+	}
+	return h.count
+}
+
+// name is the name of a host that fits; d is told of others.
+func (h hosts) name(to *string, d *decoder, fits ...func(name string) error) params.Value {
+	return params.Custom(to, func(text string) (string, error) {
+		if h.count > 0 && !h.has(text) {
+			return "", fmt.Errorf("no host is named %q%s", params.Clip(text), h.hint(d, text))
+		}
+		for _, fit := range fits {
+			if err := fit(text); err != nil {
+				return "", err
+			}
+		}
+		return text, nil
+	}, func(name string) string { return name }, "the name of a host", params.Name(nil).Form)
 }

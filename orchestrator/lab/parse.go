@@ -3,7 +3,6 @@ package lab
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"weft/orchestrator/topology"
@@ -68,7 +67,7 @@ func decode(r *report, root *node, sets []override, read func(string) ([]byte, e
 	before := r.total
 	root, axes, blocked := sweep(r, root, sets)
 	if r.total > before || len(blocked) > 0 { // which transports the runs use cannot be told
-		for _, k := range transportKinds().built {
+		for _, k := range transport.Kinds() {
 			kinds[k] = true
 		}
 	}
@@ -104,19 +103,16 @@ func decode(r *report, root *node, sets []override, read func(string) ([]byte, e
 }
 
 // lab reads a whole tree.
-func (d *decoder) lab(file string, root *node, values map[string]any) *Lab {
+func (d *decoder) lab(name string, root *node, values map[string]any) *Lab {
 	s := field{d: d, n: root, at: root.at}.open()
-	l := &Lab{File: file, Point: values, sections: map[string]origin{"": root.at}}
+	l := &Lab{File: name, Point: values, sections: map[string]origin{"": root.at}}
 	for _, k := range root.keys {
 		l.sections[k.name] = k.at
 	}
+	first := new(file)
 	d.version(s.field("weft"))
-	s.field("name").value(params.Name(&l.Name))
-	if about := s.field("about"); about.n != nil {
-		l.About, _ = about.text("a sentence about the lab")
-		about.record(l.About)
-	}
-	l.Seed = s.field("seed").seed()
+	r := s.read(first)
+	l.Name, l.About, l.Seed = first.Name, first.About, first.Seed
 	d.seed = l.Seed
 	shape := s.field("topology")
 	if shape.n == nil {
@@ -136,12 +132,15 @@ func (d *decoder) lab(file string, root *node, values map[string]any) *Lab {
 	if kind := l.Transport.Kind; transport.FactsOf(kind).Coordinated && len(d.kinds) == 1 {
 		s.section("queues").field("routing").idle(field{}, "the switches of %s choose paths by the packet, whatever this says; leave it out", kind)
 	}
-	l.Workload = d.workload(s.field("workload"), hostsOf(&l.Topology))
+	work := &workload{d: d, hosts: hostsOf(&l.Topology), at: s.field("workload").positions()}
+	r.take(work.key(), "workload", s.field("workload"))
+	l.Workload = work.all()
 	l.Traces = d.traces
-	l.Faults = d.faults(s.field("faults"), hostsOf(&l.Topology))
+	events := &faults{d: d, hosts: work.hosts, at: s.field("faults").positions()}
+	r.take(events.key(), "faults", s.field("faults"))
+	l.Faults = events.all()
 	l.Measure = d.measure(s.section("measure"))
 	l.Expect = d.expect(s.field("expect"))
-	s.field("sweep")
 	s.section("engine").all(&l.Engine)
 	s.close()
 	l.Sources = d.sources
@@ -149,25 +148,14 @@ func (d *decoder) lab(file string, root *node, values map[string]any) *Lab {
 	return l
 }
 
-// version is the version of the format that this package reads.
-const version = "1"
+// formatVersion is the version of the format that this package reads.
+const formatVersion = "1"
 
 func (d *decoder) version(f field) {
-	text, ok := f.text("weft: " + version + ", the version of the format")
-	if ok && text != version {
-		f.problem("%q is not a version of the format that is known here; expected %s", params.Clip(text), version)
+	text, ok := f.text("weft: " + formatVersion + ", the version of the format")
+	if ok && text != formatVersion {
+		f.problem("%q is not a version of the format that is known here; expected %s", params.Clip(text), formatVersion)
 	}
-}
-
-func (f field) seed() uint64 {
-	v, _ := read(f, "a whole number such as 1", func(text string) (uint64, error) {
-		v, err := strconv.ParseUint(text, 10, 64)
-		if err != nil || !params.Digits(text) || !f.n.plain {
-			return 0, fmt.Errorf("%q is not a seed; expected a whole number from 0 to %d", params.Clip(text), uint64(1<<64-1))
-		}
-		return v, nil
-	}, func(v uint64) string { return strconv.FormatUint(v, 10) })
-	return v
 }
 
 // override is a value from the command line.

@@ -300,7 +300,7 @@ func TestSweptValuesOfBlockedPaths(t *testing.T) {
 
 // A key that is unknown in a fault explains why nothing happens there.
 func TestUnknownKeysOfFaults(t *testing.T) {
-	const keys = "expected one of corrupt, clock, at, link, host, kill, pause, down, for, reroute, rate, delay, loss, bit_errors, toward"
+	const keys = "expected one of corrupt, clock, at, link, down, rate, delay, loss, bit_errors, reroute, host, toward, for, kill, pause"
 	for fault, want := range map[string][]string{
 		"{at: 1us, link: h3-sw0, state: down}": {`lab.yaml:6:34: faults.0.state: unknown key (did you mean "down"?); ` + keys},
 		"{at: 1us, host: h3, crash: true}":     {`lab.yaml:6:30: faults.0.crash: unknown key (did you mean "kill"?); ` + keys},

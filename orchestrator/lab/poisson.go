@@ -3,6 +3,7 @@ package lab
 import (
 	"math/rand/v2"
 
+	"weft/params"
 	"weft/units"
 )
 
@@ -15,39 +16,40 @@ type poisson struct {
 	span  units.Time // how long it lasts
 }
 
-// poisson reads that an item arrives again and again; nil: it does not.
-func (s *section) poisson(it *Item) *poisson {
-	f := s.field("poisson")
-	if f.n == nil {
-		return nil
+// Keys implements params.Section.
+func (p *poisson) Keys() []params.Key {
+	return []params.Key{
+		params.New("every", params.Time(&p.every, units.Nanosecond, maxStart), "Mean interval."),
+		params.New("for", params.Time(&p.span, units.Nanosecond, maxStart), "Duration, from start."),
 	}
-	c := f.open()
-	defer c.close()
-	var p poisson
-	span := c.field("for")
-	p.every, _ = quantity(c.field("every"), units.ParseTime, units.Nanosecond, maxStart)
-	p.span, _ = quantity(span, units.ParseTime, units.Nanosecond, maxStart)
+}
+
+// checkPoisson refuses arrivals that are too many, or that something else contradicts.
+func (r *itemReader) checkPoisson(rules params.Rules) {
+	p := r.poisson
+	if p == nil {
+		return
+	}
 	ok := p.every > 0 && p.span > 0
-	refuse := func(f field, format string, args ...any) {
-		f.problem(format, args...)
+	refuse := func(key, format string, args ...any) {
+		rules.Refuse(key, format, args...)
 		ok = false
 	}
 	if ok && p.span/p.every >= maxArrivals {
-		refuse(span, "about %d arrivals, one every %v; expected fewer than %d", p.span/p.every, p.every, maxArrivals)
+		refuse("poisson.for", "about %d arrivals, one every %v; expected fewer than %d", p.span/p.every, p.every, maxArrivals)
 	}
-	if it.Previous {
-		refuse(f, "given together with start: previous; expected a time at which the first may arrive")
+	if r.Previous {
+		refuse("poisson", "given together with start: previous; expected a time at which the first may arrive")
 	}
-	if it.Repeat > 1 {
-		refuse(f, "given together with repeat, %d; expected one of them", it.Repeat)
+	if r.Repeat > 1 {
+		refuse("poisson", "given together with repeat, %d; expected one of them", r.Repeat)
 	}
-	if it.Ranks.Groups > 0 {
-		refuse(f, "given together with groups of ranks; expected one of them")
+	if r.Ranks.Groups > 0 {
+		refuse("poisson", "given together with groups of ranks; expected one of them")
 	}
 	if !ok {
-		return nil
+		r.poisson = nil
 	}
-	return &p
 }
 
 // arrivals returns an item for each arrival, at least one: the times between them are drawn by the seed.

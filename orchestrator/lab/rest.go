@@ -60,7 +60,7 @@ func RestOf(file string, text []byte, opts Options, found Problems) Rest {
 func standIns(root *node, found Problems) *node {
 	for _, p := range found {
 		if p.Path == "name" || p.Path == "weft" {
-			value := map[string]string{"name": "lab", "weft": version}[p.Path]
+			value := map[string]string{"name": "lab", "weft": formatVersion}[p.Path]
 			root, _ = root.with([]string{p.Path}, &node{text: value, plain: true}, origin{}) // a key of a mapping
 		}
 	}

@@ -6,12 +6,6 @@ import (
 	"strings"
 
 	"github.com/invopop/jsonschema"
-
-	"weft/fabric/queues"
-	"weft/orchestrator/topology"
-	"weft/params"
-	"weft/transport"
-	"weft/units"
 )
 
 // Schema returns the JSON Schema (draft 2020-12) of the lab file, indented, for editors to complete and check
@@ -30,8 +24,16 @@ func Schema() []byte {
 
 // reflected is the schema of the format, without its title and defaults.
 func reflected() *jsonschema.Schema {
-	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, ExpandedStruct: true}
-	return r.Reflect(writtenLab{})
+	s := objectOf(new(file))
+	s.Version = jsonschema.Version
+	s.Required = []string{"weft", "name", "topology"}
+	of := func(key string) *jsonschema.Schema { return s.Properties.Value(key) }
+	of("weft").Enum = []any{1}
+	of("weft").Minimum, of("weft").Maximum = "", ""
+	of("workload").Items.AnyOf = []*jsonschema.Schema{{Required: []string{"collective", "size"}}, {Required: []string{"trace"}}}
+	of("sweep").AdditionalProperties = &jsonschema.Schema{Type: "array", MinItems: new(uint64(1)), UniqueItems: true}
+	of("sweep").Properties = nil
+	return s
 }
 
 // walk visits every key, sections before what is in them, in the order of the schema.
@@ -111,9 +113,6 @@ func words(w ...string) *jsonschema.Schema {
 	return s
 }
 
-// schema offers every word of c.
-func (c choice) schema() *jsonschema.Schema { return words(c.built...) }
-
 func oneOf(s ...*jsonschema.Schema) *jsonschema.Schema { return &jsonschema.Schema{OneOf: s} }
 
 // anything of a YAML kind.
@@ -125,127 +124,4 @@ func inRange(kind, least, most string) *jsonschema.Schema {
 
 func listOf(s *jsonschema.Schema) *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "array", Items: s}
-}
-
-func structure(v any) *jsonschema.Schema {
-	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, ExpandedStruct: true}
-	s := r.Reflect(v)
-	s.Version = ""
-	return s
-}
-
-// The types of values, each with its schema.
-type (
-	nameTextType    string
-	timeType        string
-	offTimeType     string
-	startType       string
-	rateType        string
-	bytesType       string
-	chunkType       string
-	probabilityType string
-	everType        string
-	linkNameType    string
-	flagType        string
-	orderType       string
-
-	offType string
-
-	transportType  string
-	topologyType   string
-	queuesType     string
-	clocksType     string
-	backgroundType string
-	measureType    string
-	engineType     string
-	collectiveType string
-	algorithmType  string
-	elementType    string
-	reductionType  string
-
-	ranksType     string
-	traceFileType string
-	faultsType    string
-	sweptType     string
-)
-
-func (nameTextType) JSONSchema() *jsonschema.Schema {
-	return matching("pc4-incast", params.NamePattern)
-}
-func (timeType) JSONSchema() *jsonschema.Schema { return matching("10us", units.TimePattern()) }
-func (offTimeType) JSONSchema() *jsonschema.Schema {
-	return matching("10us", "off", units.TimePattern())
-}
-func (startType) JSONSchema() *jsonschema.Schema {
-	return matching("previous", "previous", units.TimePattern())
-}
-func (rateType) JSONSchema() *jsonschema.Schema {
-	return matching("100Gbps", units.BandwidthPattern())
-}
-func (bytesType) JSONSchema() *jsonschema.Schema { return matching("50MB", units.BytesPattern()) }
-func (chunkType) JSONSchema() *jsonschema.Schema {
-	return matching("128KB", "off", units.BytesPattern())
-}
-func (probabilityType) JSONSchema() *jsonschema.Schema {
-	return oneOf(inRange("number", "0", "1"), matching("0.1%", params.Percents))
-}
-
-func (flagType) JSONSchema() *jsonschema.Schema {
-	return oneOf(anything("boolean"), words("on", "off", "yes", "no"))
-}
-
-func (clocksType) JSONSchema() *jsonschema.Schema     { return objectOf(new(Clocks)) }
-func (topologyType) JSONSchema() *jsonschema.Schema   { return objectOf(new(topology.Spec)) }
-func (queuesType) JSONSchema() *jsonschema.Schema     { return objectOf(new(queues.Queues)) }
-func (backgroundType) JSONSchema() *jsonschema.Schema { return objectOf(new(Background)) }
-func (measureType) JSONSchema() *jsonschema.Schema    { return objectOf(new(Measure)) }
-func (engineType) JSONSchema() *jsonschema.Schema     { return objectOf(new(Engine)) }
-
-// JSONSchema is that of the sections of all transports.
-func (transportType) JSONSchema() *jsonschema.Schema {
-	object := objectOf(nil)
-	kind := transportKinds().schema()
-	kind.Description = "Parameters of a transport that no run uses are refused."
-	object.Properties.Set("kind", kind)
-	for _, name := range transport.Kinds() {
-		if section, path, about := transport.Named(name); path == name {
-			own := objectOf(section)
-			own.Description = about
-			object.Properties.Set(name, own)
-		}
-	}
-	return object
-}
-
-func (offType) JSONSchema() *jsonschema.Schema { return words("off") }
-
-func (collectiveType) JSONSchema() *jsonschema.Schema { return collectives.schema() }
-func (orderType) JSONSchema() *jsonschema.Schema      { return orders.schema() }
-func (elementType) JSONSchema() *jsonschema.Schema    { return types.schema() }
-func (reductionType) JSONSchema() *jsonschema.Schema  { return reductions.schema() }
-func (algorithmType) JSONSchema() *jsonschema.Schema {
-	return words(append([]string{"auto"}, algorithmNames()...)...)
-}
-
-func (ranksType) JSONSchema() *jsonschema.Schema {
-	return oneOf(words("all"), inRange("integer", "1", "65536"), listOf(anything("string")), structure(writtenRandomRanks{}))
-}
-func (traceFileType) JSONSchema() *jsonschema.Schema { return anything("string") }
-
-// JSONSchemaExtend says that an item is a collective or a trace.
-func (writtenItem) JSONSchemaExtend(s *jsonschema.Schema) {
-	s.AnyOf = []*jsonschema.Schema{{Required: []string{"collective", "size"}}, {Required: []string{"trace"}}}
-}
-
-func (linkNameType) JSONSchema() *jsonschema.Schema {
-	return matching("leaf0-spine3", params.LinkPattern)
-}
-func (everType) JSONSchema() *jsonschema.Schema {
-	return oneOf(&jsonschema.Schema{Const: true}, &jsonschema.Schema{Type: "null"}, matching("1ms", units.TimePattern()))
-}
-func (faultsType) JSONSchema() *jsonschema.Schema {
-	return oneOf(words("off"), listOf(structure(writtenFault{})))
-}
-func (sweptType) JSONSchema() *jsonschema.Schema {
-	return &jsonschema.Schema{Type: "array", MinItems: new(uint64(1)), UniqueItems: true}
 }

@@ -39,98 +39,72 @@ type Line struct {
 	Shift   int    // of a permute: rank r sends to r + Shift, around
 }
 
-// trace reads an item that is a trace: its collectives, one after the other.
-func (d *decoder) trace(s *section, index int, hosts hosts) []Item {
-	defer s.close()
-	f := s.field("trace")
-	name, ok := f.traceFile()
-	base := Item{Index: index}
-	base.Ranks = s.field("ranks").ranks(hosts)
-	steps := s.field("repeat").integer(1, maxRepeat)
-	start := s.field("start")
-	base.Start, base.Previous = start.start(index)
-	for _, key := range itemKeys {
-		if s.n.get(key) != nil {
-			s.look(key).problem("applies to a collective; those of a trace have theirs in the file")
+// readTrace reads the collectives of an item that is a trace, one after the other.
+func (r *itemReader) readTrace(rules params.Rules) {
+	if r.trace == "" {
+		return // reported
+	}
+	refuse := func(err error) {
+		var many interface{ Unwrap() []error }
+		if errors.As(err, &many) {
+			for _, e := range many.Unwrap() {
+				rules.Refuse("trace", "%v", e)
+			}
+		} else if err != nil {
+			rules.Refuse("trace", "%v", err)
 		}
 	}
-	s.foreign = append(s.foreign, itemKeys...)
-	if !ok {
-		return nil
+	lines, err := r.d.readTrace(r.trace)
+	if refuse(err); err != nil {
+		return
 	}
-	lines, ok := d.readTrace(f, name)
-	n := base.Ranks.count(hosts.count)
-	if !ok || n == 0 || steps == 0 {
-		return nil
+	base := Item{Index: r.Index, Ranks: r.Ranks, Start: r.Start, Previous: r.Previous}
+	n, steps := base.Ranks.count(r.hosts.count), r.Repeat
+	if n == 0 || steps == 0 {
+		return
 	}
 	if len(lines)*steps*max(1, base.Ranks.Groups) > maxTraceItems {
-		s.field("repeat").problem("%d collectives, %d times, for %d groups of ranks are more than %d; expected fewer", len(lines), steps, max(1, base.Ranks.Groups), maxTraceItems)
-		return nil
+		rules.Refuse("repeat", "%d collectives, %d times, for %d groups of ranks are more than %d; expected fewer", len(lines), steps, max(1, base.Ranks.Groups), maxTraceItems)
+		return
 	}
 	for i := range lines {
 		if i > 0 && !lines[i].Previous && (steps > 1 || base.Previous) {
-			s.field("repeat").problem("collective %d of %s starts at an instant of its own; expected a trace without any, or repeat: 1 and a start that is a time", i+1, name)
+			rules.Refuse("repeat", "collective %d of %s starts at an instant of its own; expected a trace without any, or repeat: 1 and a start that is a time", i+1, r.trace)
 			break
 		}
 	}
-	t := expansion{base: base, file: name, ranks: n, steps: steps}
-	items, err := t.items(lines)
-	f.problems(err)
-	return items
+	t := expansion{base: base, file: r.trace, ranks: n, steps: steps}
+	r.lines, err = t.items(lines)
+	refuse(err)
 }
 
-// itemKeys are those of a collective that a trace has none of.
-var itemKeys = []string{"collective", "algorithm", "root", "size", "type", "op", "flows", "parallel", "group", "far_first", "order", "chunk", "compute", "jitter"}
-
-// traceFile reads the name of a trace. It is relative to the lab file and stays in its folder.
-func (f field) traceFile() (string, bool) {
+// traceFile is the name of a trace. It is relative to the lab file and stays in its folder.
+func traceFile(to *string) params.Value {
 	const expected = "a file below the lab file's folder, such as traces/step.csv"
-	name, ok := f.text(expected)
-	switch {
-	case !ok:
-		return "", false
-	case len(name) > maxTraceFile || !filepath.IsLocal(name) || strings.Contains(name, `\`) || strings.ContainsFunc(name, unprintable) || filepath.ToSlash(filepath.Clean(name)) != name:
-		f.problem("%q; expected %s", params.Clip(name), expected)
-		return "", false
-	}
-	f.record(name)
-	return name, true
+	return params.Custom(to, func(name string) (string, error) {
+		if len(name) > maxTraceFile || !filepath.IsLocal(name) || strings.Contains(name, `\`) || strings.ContainsFunc(name, unprintable) || filepath.ToSlash(filepath.Clean(name)) != name {
+			return "", fmt.Errorf("%q; expected %s", params.Clip(name), expected)
+		}
+		return name, nil
+	}, func(name string) string { return name }, expected, func() params.Form { return params.Form{} })
 }
 
 func unprintable(r rune) bool { return !strconv.IsPrint(r) || r == '\uFFFD' }
 
 // readTrace returns the collectives of a trace.
-func (d *decoder) readTrace(f field, name string) ([]trace.Item, bool) {
+func (d *decoder) readTrace(name string) ([]trace.Item, error) {
 	if d.read == nil {
-		f.problem("%q cannot be read here: no file goes with this lab", params.Clip(name))
-		return nil, false
+		return nil, fmt.Errorf("%q cannot be read here: no file goes with this lab", params.Clip(name))
 	}
 	text, err := d.read(name)
 	if err != nil {
-		f.problem("%v", err)
-		return nil, false
+		return nil, err
 	}
 	lines, err := trace.Parse(name, text)
-	if err != nil {
-		f.problems(err)
-		return nil, false
+	if err == nil {
+		d.keepTrace(Trace{File: name, Text: text})
 	}
-	d.keepTrace(Trace{File: name, Text: text})
-	return lines, true
-}
-
-// problems reports each of the errors that err consists of; nil: none.
-func (f field) problems(err error) {
-	var many interface{ Unwrap() []error }
-	switch {
-	case err == nil:
-	case errors.As(err, &many):
-		for _, e := range many.Unwrap() {
-			f.problem("%v", e)
-		}
-	default:
-		f.problem("%v", err)
-	}
+	return lines, err
 }
 
 // keepTrace notes a trace of the lab, once.

@@ -3,6 +3,7 @@ package lab
 import (
 	"strings"
 
+	"weft/params"
 	"weft/transport"
 )
 
@@ -12,11 +13,21 @@ type Transport struct {
 	Section transport.Section
 }
 
-// transportKinds lists the transports.
-func transportKinds() choice { return choice{built: transport.Kinds()} }
+// Keys implements params.Section.
+func (t *Transport) Keys() []params.Key {
+	keys := []params.Key{
+		params.New("kind", params.Word(&t.Kind, transport.Kinds()...), "Parameters of a transport that no run uses are refused.").Default("pc4", "ours"),
+	}
+	for _, name := range transport.Kinds() {
+		if own, path, about := transport.Named(name); path == name {
+			keys = append(keys, params.Sub(name, func() params.Section { return own }, about).OnceKnown())
+		}
+	}
+	return keys
+}
 
 // TransportKinds returns the names of every registered transport.
-func TransportKinds() []string { return transportKinds().built }
+func TransportKinds() []string { return transport.Kinds() }
 
 // transportSection says where the parameters of a transport are.
 func transportSection(kind string) string {
@@ -29,7 +40,7 @@ func transportSection(kind string) string {
 // and one that no run has a use for is refused.
 func (d *decoder) transport(s *section) Transport {
 	var t Transport
-	t.Kind, _ = s.field("kind").enum(transportKinds())
+	s.read(&t)
 	used := make(map[string]bool)
 	for kind := range d.kinds {
 		used[transportSection(kind)] = true

@@ -90,7 +90,7 @@ func (l *LinkSpec) own(link LinkSpec, rated bool) []params.Key {
 		keys[i] = k
 	}
 	return append(keys, params.Sub("queues", func() params.Section { return new(queues.OfLink) },
-		"Overrides the section queues at the switch ports of these links, key by key.").OnceKnown())
+		"Overrides the section queues at the switch ports of these links, key by key.").Same("queues").OnceKnown())
 }
 
 // Keys implements params.Section: the keys of the kind, and those of others, which are refused.
