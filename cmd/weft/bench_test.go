@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/orchestrator/benchmark"
-	"weft/orchestrator/lab"
+	"weft/orchestrator/experiment"
 	orchestrate "weft/orchestrator/run"
 	"weft/results/record"
 	"weft/results/table"
@@ -109,14 +109,14 @@ type halting struct {
 	unforeseen
 }
 
-func (h halting) Run(_ context.Context, l *lab.Lab, o orchestrate.Options) (*record.Summary, error) {
+func (h halting) Run(_ context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error) {
 	var parts []record.Part
 	for rank := range 4 {
 		parts = append(parts, record.Part{Rank: rank, End: 1_000_000, Checked: 1})
 	}
 	o.Parts(parts)
 	h.stop()
-	return &record.Summary{Lab: l.Name, Engine: "sim", Status: "interrupted"}, context.Canceled
+	return &record.Summary{Lab: x.Lab.Name, Engine: "sim", Status: "interrupted"}, context.Canceled
 }
 
 // What was measured before Ctrl-C is shown; nothing is run after it.
@@ -216,8 +216,8 @@ type failing struct {
 	unforeseen
 }
 
-func (f failing) Run(_ context.Context, l *lab.Lab, _ orchestrate.Options) (*record.Summary, error) {
-	return &record.Summary{Lab: l.Name, Status: record.Unverified, Error: "1 of 16 results of ranks have wrong elements"}, f.err
+func (f failing) Run(_ context.Context, x *experiment.Experiment, _ orchestrate.Options) (*record.Summary, error) {
+	return &record.Summary{Lab: x.Lab.Name, Status: record.Unverified, Error: "1 of 16 results of ranks have wrong elements"}, f.err
 }
 
 func TestBenchThatFails(t *testing.T) {
@@ -240,13 +240,13 @@ type slow struct {
 	ran *[]string // engine and why
 }
 
-func (s slow) Foresee(context.Context, *lab.Lab, orchestrate.Options) (orchestrate.Forecast, error) {
+func (s slow) Foresee(context.Context, *experiment.Experiment, orchestrate.Options) (orchestrate.Forecast, error) {
 	return s.Forecast, nil
 }
 
-func (s slow) Run(_ context.Context, l *lab.Lab, o orchestrate.Options) (*record.Summary, error) {
+func (s slow) Run(_ context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error) {
 	*s.ran = append(*s.ran, o.Engine+" "+o.Why)
-	return &record.Summary{Lab: l.Name, Status: "ok", Verified: true}, nil
+	return &record.Summary{Lab: x.Lab.Name, Status: "ok", Verified: true}, nil
 }
 
 // What would be emulated for more than a minute in all is simulated, all of it, and says so; unless emulation is asked for.

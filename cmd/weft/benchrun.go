@@ -55,7 +55,7 @@ func (a *app) benchAll(ctx context.Context, cases []benchCase, f *benchFlags) er
 func (a *app) benchOne(ctx context.Context, c *benchCase, label string, f *benchFlags) {
 	p := a.newPace(f.quiet)
 	var parts []record.Part
-	c.Summary, c.Err = a.engine.Run(ctx, c.job.lab, orchestrate.Options{
+	c.Summary, c.Err = a.runJob(ctx, &c.job, orchestrate.Options{
 		Engine: c.job.engine, Root: f.out, LabText: c.job.text, Version: versionText(), Series: c.job.series,
 		Why:   c.why,
 		Say:   func(line string) { p.say(label + ": " + line) },
@@ -100,7 +100,7 @@ func (a *app) chooseEngine(ctx context.Context, cases []benchCase, f *benchFlags
 		if cases[i].job.engine != "auto" {
 			return
 		}
-		c, err := a.engine.Foresee(ctx, cases[i].job.lab, orchestrate.Options{
+		c, err := a.foresee(ctx, &cases[i].job, orchestrate.Options{
 			Engine: "auto", Progress: func(now orchestrate.Progress) { p.set(now.Phase, now.Phase, int64(now.Done), int64(now.Total)) },
 		})
 		if err != nil || c.Engine != "emu" || c.Asked {

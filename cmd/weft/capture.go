@@ -129,7 +129,11 @@ func (f *runFlags) captures(jobs []job) (all []orchestrate.Capture, err error) {
 	case len(jobs) != 1:
 		return nil, usagef("--capture: this command line makes %d runs, and a capture is of one; choose it by its lab file, and a point of a sweep by --set", len(jobs))
 	}
-	if err := orchestrate.Capturable(jobs[0].lab, jobs[0].engine, all); err != nil {
+	x, err := jobs[0].experiment()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if err := orchestrate.Capturable(x, jobs[0].engine, all); err != nil {
 		return nil, usageError{err}
 	}
 	return all, nil

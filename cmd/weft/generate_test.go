@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/topology"
@@ -55,7 +56,11 @@ func TestGeneratedLabsRun(t *testing.T) {
 			if err != nil || len(labs) != 1 || labs[0].Topology.Kind != kind {
 				t.Fatalf("not a lab with a %s: %v\n%s", kind, err, text)
 			}
-			s, err := orchestrate.Run(t.Context(), labs[0], orchestrate.Options{Engine: "sim", Root: t.TempDir(), Workers: 1})
+			x, err := experiment.Build(labs[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := orchestrate.Run(t.Context(), x, orchestrate.Options{Engine: "sim", Root: t.TempDir(), Workers: 1})
 			if err != nil {
 				t.Fatal(err)
 			}

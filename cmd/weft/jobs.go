@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"weft/orchestrator/emulate"
+	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/labfile"
 	"weft/orchestrator/pages"
@@ -33,6 +34,18 @@ type job struct {
 	sweep    string // directory about all points of its sweep; empty: it has none
 	captures []orchestrate.Capture
 	retry    *record.Retry // what the run before was, if this is another try of it
+
+	made *experiment.Experiment // of the lab; nil: not made yet
+}
+
+// experiment returns the experiment of a job, which is made once.
+func (j *job) experiment() (*experiment.Experiment, error) {
+	if j.made != nil {
+		return j.made, nil
+	}
+	var err error
+	j.made, err = experiment.Build(j.lab)
+	return j.made, err
 }
 
 // jobsOf lists the runs of a command line that began at an instant.
@@ -111,7 +124,7 @@ func (a *app) runAll(ctx context.Context, jobs []job, flags runFlags) ([]*record
 					w.finished(i, outcome{done: true, summary: s})
 					continue
 				}
-				w.finished(i, a.runOne(ctx, jobs[i], flags, w))
+				w.finished(i, a.runOne(ctx, &jobs[i], flags, w))
 			}
 		})
 	}
@@ -138,23 +151,43 @@ func (a *app) runAll(ctx context.Context, jobs []job, flags runFlags) ([]*record
 
 // announce says what emulating several runs takes in all, and returns whether it did: each run says it for itself otherwise.
 func (a *app) announce(ctx context.Context, jobs []job, w *watcher, flags runFlags) bool {
-	var labs []*lab.Lab
+	var left []*job
 	var engines []string
 	for i := range jobs {
 		if w.before[i] == nil {
-			labs, engines = append(labs, jobs[i].lab), append(engines, jobs[i].engine)
+			left, engines = append(left, &jobs[i]), append(engines, jobs[i].engine)
 		}
 	}
-	if len(labs) < 2 || flags.quiet || !emulates(jobs) {
+	if len(left) < 2 || flags.quiet || !emulates(jobs) {
 		return false
 	}
-	line := orchestrate.ForeseeAll(ctx, a.engine.Foresee, labs, engines, orchestrate.Options{
-		Progress: func(p orchestrate.Progress) { w.progress(jobs[0], p) },
+	foresee := func(i int, o orchestrate.Options) (orchestrate.Forecast, error) { return a.foresee(ctx, left[i], o) }
+	line := orchestrate.ForeseeAll(foresee, engines, orchestrate.Options{
+		Progress: func(p orchestrate.Progress) { w.progress(&jobs[0], p) },
 	})
 	if line != "" {
 		w.say(line)
 	}
 	return line != ""
+}
+
+// foresee is how a job would be run. The run has the same experiment.
+func (a *app) foresee(ctx context.Context, j *job, o orchestrate.Options) (orchestrate.Forecast, error) {
+	x, err := j.experiment()
+	if err != nil {
+		return orchestrate.Forecast{}, err
+	}
+	return a.engine.Foresee(ctx, x, o)
+}
+
+// runJob makes the run of a job, which does not need its experiment any more then.
+func (a *app) runJob(ctx context.Context, j *job, o orchestrate.Options) (*record.Summary, error) {
+	x, err := j.experiment()
+	if err != nil {
+		return nil, err
+	}
+	j.made = nil
+	return a.engine.Run(ctx, x, o)
 }
 
 // outcome is what became of a job.
@@ -165,7 +198,7 @@ type outcome struct {
 }
 
 // runOne makes one run, and with --retry-dilation another of one that was emulated and is not ok.
-func (a *app) runOne(ctx context.Context, j job, flags runFlags, w *watcher) outcome {
+func (a *app) runOne(ctx context.Context, j *job, flags runFlags, w *watcher) outcome {
 	first := a.try(ctx, j, flags, w)
 	s := first.summary
 	if !flags.retry || len(first.errs) > 0 || ctx.Err() != nil || s.Fidelity == nil || s.Fidelity.Verdict == emulate.OK {
@@ -177,9 +210,10 @@ func (a *app) runOne(ctx context.Context, j job, flags runFlags, w *watcher) out
 	}
 	d, factor, why := emulate.Slower(s.Fidelity, s.Dilation)
 	w.say(fmt.Sprintf("%s: fidelity %s at dilation %g; once more at %g, %.3g times as slow: %s", s.Run, s.Fidelity.Verdict, s.Dilation, d, factor, why))
-	j.lab = slower(j.lab, d)
-	j.retry = &record.Retry{Of: s.Run, Verdict: s.Fidelity.Verdict, Dilation: s.Dilation, Factor: factor, Why: why}
-	second := a.try(ctx, j, flags, w)
+	again := *j
+	again.lab = slower(j.lab, d)
+	again.retry = &record.Retry{Of: s.Run, Verdict: s.Fidelity.Verdict, Dilation: s.Dilation, Factor: factor, Why: why}
+	second := a.try(ctx, &again, flags, w)
 	switch r := second.summary; {
 	case ctx.Err() != nil:
 		return second
@@ -210,8 +244,8 @@ func slower(l *lab.Lab, dilation float64) *lab.Lab {
 }
 
 // try makes one run. A run that never began gets a summary that says so.
-func (a *app) try(ctx context.Context, j job, flags runFlags, w *watcher) outcome {
-	s, err := a.engine.Run(ctx, j.lab, orchestrate.Options{
+func (a *app) try(ctx context.Context, j *job, flags runFlags, w *watcher) outcome {
+	s, err := a.runJob(ctx, j, orchestrate.Options{
 		Engine: j.engine, Root: flags.out, LabText: j.text, Version: versionText(), Program: store.Program(), Series: j.series, Workers: max(1, runtime.GOMAXPROCS(0)/w.width),
 		Captures: j.captures, Retry: j.retry, Retries: flags.retry, Announced: w.announced,
 		Say:      w.say,
@@ -273,7 +307,7 @@ func (w *watcher) say(line string) {
 // steps are those that progress over several runs, one after the other, is told in: of each run.
 const steps = 1000
 
-func (w *watcher) progress(j job, p orchestrate.Progress) {
+func (w *watcher) progress(j *job, p orchestrate.Progress) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	total := len(w.outcomes)

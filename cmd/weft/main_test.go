@@ -16,6 +16,7 @@ import (
 	"weft/internal/golden"
 	"weft/internal/testenv"
 	"weft/orchestrator/deploy"
+	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
 	"weft/results/record"
@@ -46,24 +47,24 @@ type fake struct {
 // unforeseen is the part of an engine that foresees nothing.
 type unforeseen struct{}
 
-func (unforeseen) Foresee(context.Context, *lab.Lab, orchestrate.Options) (orchestrate.Forecast, error) {
+func (unforeseen) Foresee(context.Context, *experiment.Experiment, orchestrate.Options) (orchestrate.Forecast, error) {
 	return orchestrate.Forecast{Engine: "emu"}, nil
 }
 
-func (f *fake) Run(ctx context.Context, l *lab.Lab, o orchestrate.Options) (*record.Summary, error) {
+func (f *fake) Run(ctx context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.runs = append(f.runs, strings.TrimSpace(l.Name+" "+o.Engine))
+	f.runs = append(f.runs, strings.TrimSpace(x.Lab.Name+" "+o.Engine))
 	engine := o.Engine
 	if engine == "auto" {
 		engine = "emu"
 	}
 	o.Say("engine " + engine + ": because the test says so")
 	o.Progress(orchestrate.Progress{Phase: "running", Done: 1, Total: 2})
-	dilation := max(1, l.Engine.Dilation)
+	dilation := max(1, x.Lab.Engine.Dilation)
 	s := &record.Summary{
-		Retry: o.Retry, Run: "runs/" + l.Name + "/20260101T000000-1", Lab: l.Name, Point: l.Point, Engine: engine, Dilation: dilation,
-		Seed: l.Seed, Transport: l.Transport.Kind, Status: "ok", Verified: true,
+		Retry: o.Retry, Run: "runs/" + x.Lab.Name + "/20260101T000000-1", Lab: x.Lab.Name, Point: x.Lab.Point, Engine: engine, Dilation: dilation,
+		Seed: x.Lab.Seed, Transport: x.Lab.Transport.Kind, Status: "ok", Verified: true,
 		Flows:       record.Flows{Count: 8, Bytes: 8e6, FCT: record.Quantiles{Mean: 640, P50: 650, P99: 660, Max: 661}},
 		Collectives: []record.Collective{}, Expect: []record.Expect{}, LabTimeUS: 661, WallS: 1,
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"weft/orchestrator/lab"
+	"weft/orchestrator/experiment"
 	orchestrate "weft/orchestrator/run"
 	"weft/results/record"
 	"weft/results/table"
@@ -84,13 +84,13 @@ type passing struct {
 	unforeseen
 }
 
-func (e passing) Run(_ context.Context, l *lab.Lab, o orchestrate.Options) (*record.Summary, error) {
+func (e passing) Run(_ context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error) {
 	o.Say("engine emu: because")
 	for i := range 10 {
 		o.Progress(orchestrate.Progress{Phase: "running", Done: units.Bytes(i), Total: 10})
 		e.pass(e.takes / 10)
 	}
-	return &record.Summary{Run: "runs/x/1", Lab: l.Name, Engine: "emu", Status: "ok", Verified: true}, nil
+	return &record.Summary{Run: "runs/x/1", Lab: x.Lab.Name, Engine: "emu", Status: "ok", Verified: true}, nil
 }
 
 // Emulated runs and sweeps say how far they are also where there is no terminal, on standard error; --quiet says nothing.
@@ -131,15 +131,15 @@ func TestProgressWithoutATerminal(t *testing.T) {
 // foreseen is an engine whose runs take a minute of emulation each, and say so unless it was said for all of them.
 type foreseen struct{ passing }
 
-func (foreseen) Foresee(context.Context, *lab.Lab, orchestrate.Options) (orchestrate.Forecast, error) {
+func (foreseen) Foresee(context.Context, *experiment.Experiment, orchestrate.Options) (orchestrate.Forecast, error) {
 	return orchestrate.Forecast{Engine: "emu", Why: "because", Takes: time.Minute}, nil
 }
 
-func (e foreseen) Run(ctx context.Context, l *lab.Lab, o orchestrate.Options) (*record.Summary, error) {
+func (e foreseen) Run(ctx context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error) {
 	if o.Announced {
 		o.Say = func(string) {}
 	}
-	return e.passing.Run(ctx, l, o)
+	return e.passing.Run(ctx, x, o)
 }
 
 // A sweep that is emulated says once what all of it takes, and not point by point; a single run says it itself.

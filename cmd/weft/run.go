@@ -23,20 +23,20 @@ import (
 	"weft/results/table"
 )
 
-// engine runs one lab: the orchestrator, or a fake in tests.
+// engine runs one experiment: the orchestrator, or a fake in tests.
 type engine interface {
-	Run(ctx context.Context, l *lab.Lab, o orchestrate.Options) (*record.Summary, error)
-	Foresee(ctx context.Context, l *lab.Lab, o orchestrate.Options) (orchestrate.Forecast, error)
+	Run(ctx context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error)
+	Foresee(ctx context.Context, x *experiment.Experiment, o orchestrate.Options) (orchestrate.Forecast, error)
 }
 
 type orchestrated struct{}
 
-func (orchestrated) Run(ctx context.Context, l *lab.Lab, o orchestrate.Options) (*record.Summary, error) {
-	return orchestrate.Run(ctx, l, o)
+func (orchestrated) Run(ctx context.Context, x *experiment.Experiment, o orchestrate.Options) (*record.Summary, error) {
+	return orchestrate.Run(ctx, x, o)
 }
 
-func (orchestrated) Foresee(ctx context.Context, l *lab.Lab, o orchestrate.Options) (orchestrate.Forecast, error) {
-	return orchestrate.Foresee(ctx, l, o)
+func (orchestrated) Foresee(ctx context.Context, x *experiment.Experiment, o orchestrate.Options) (orchestrate.Forecast, error) {
+	return orchestrate.Foresee(ctx, x, o)
 }
 
 // runFlags are the flags of weft run.

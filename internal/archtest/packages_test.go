@@ -122,11 +122,13 @@ func packages() []entry {
 		{"orchestrator/pcapng", "units", "frames have times"},
 		{"orchestrator/capture", "orchestrator/pcapng realtime", "writes what the fabric process copies"},
 		{"orchestrator/topology/render", "orchestrator/topology units", "draws a graph"},
-		{"orchestrator/experiment", "clocksync clocksync/clock clocksync/node clocksync/noise collectives/buffer collectives/schedule fabric fabric/queues host orchestrator/lab " +
-			"orchestrator/topology params results/record tc-shaping/ports tc-shaping/qdisc transport transport/cc transport/wire units",
+		{"orchestrator/experiment", "clocksync clocksync/clock clocksync/node clocksync/noise collectives/buffer collectives/schedule " +
+			"fabric fabric/queues host orchestrator/lab orchestrator/topology params results/record " +
+			"tc-shaping/ports tc-shaping/qdisc transport transport/cc transport/wire units",
 			"a lab's network and what each host does on it, worked out and checked; no engine, so that any machine can ask what a lab comes to"},
-		{"orchestrator/summary", "clocksync clocksync/metrics clocksync/node collectives/bench collectives/schedule fabric host orchestrator/experiment orchestrator/lab " +
-			"orchestrator/topology results/plot results/record results/stats transport transport/wire units",
+		{"orchestrator/summary", "clocksync clocksync/metrics clocksync/node collectives/bench collectives/schedule fabric host " +
+			"orchestrator/experiment orchestrator/lab orchestrator/topology results/plot results/record " +
+			"results/stats transport transport/wire units",
 			"what a run came to, from its experiment and what an engine brought back; no engine and no files, so that the same outcome has the same record"},
 		{"orchestrator/pages", "internal/regular orchestrator/lab orchestrator/paper orchestrator/topology " +
 			"orchestrator/topology/render results/expect results/plot results/record results/report results/store",
@@ -154,10 +156,11 @@ func packages() []entry {
 			"starts agents and a network in a runtime, chooses a dilation, collects what they did"},
 		{"orchestrator/plan", "nodeimg/boot orchestrator/emulate orchestrator/kernelpath orchestrator/runtime orchestrator/topology/render tc-shaping/qdisc units",
 			"prints the value that emulate launches"},
-		{"orchestrator/run", "collectives/symbolic fabric host internal/crew orchestrator/capture orchestrator/emulate orchestrator/experiment orchestrator/kernelpath " +
-			"orchestrator/lab orchestrator/plan orchestrator/runtime orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/summary " +
-			"orchestrator/topology orchestrator/uml realtime results/expect results/record results/stats results/store sim tc-shaping/qdisc transport " +
-			"transport/wire units",
+		{"orchestrator/run", "collectives/symbolic fabric host internal/crew orchestrator/capture orchestrator/emulate " +
+			"orchestrator/experiment orchestrator/kernelpath orchestrator/lab orchestrator/plan " +
+			"orchestrator/runtime orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/summary " +
+			"orchestrator/topology orchestrator/uml realtime results/expect results/record results/stats " +
+			"results/store sim tc-shaping/qdisc transport transport/wire units",
 			"chooses an engine for an experiment, runs it and keeps what comes of it"},
 		{"orchestrator/deploy/probe", "", "sends packets of its own format between two processes"},
 		{"orchestrator/deploy", "fabric internal/cleanup internal/control internal/regular nodeimg/boot orchestrator/deploy/probe " +

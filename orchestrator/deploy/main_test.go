@@ -27,6 +27,7 @@ import (
 	"weft/internal/testenv"
 	"weft/nodeimg/agent"
 	"weft/nodeimg/boot"
+	"weft/orchestrator/experiment"
 	orchestrate "weft/orchestrator/run"
 	"weft/orchestrator/runtime/docker"
 	"weft/orchestrator/runtime/namespace"
@@ -145,7 +146,11 @@ func runRole(args []string) error {
 	if err != nil {
 		return err
 	}
-	_, err = orchestrate.Run(context.Background(), l, orchestrate.Options{
+	x, err := experiment.Build(l)
+	if err != nil {
+		return err
+	}
+	_, err = orchestrate.Run(context.Background(), x, orchestrate.Options{
 		Engine: "emu", Self: os.Getenv(nodeVar), Root: args[0] + "-results", Step: fatal("run"), LabText: q.Text,
 	})
 	return err

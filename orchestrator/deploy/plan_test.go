@@ -19,6 +19,7 @@ import (
 
 	"weft/internal/dockertest"
 	"weft/internal/umltest"
+	"weft/orchestrator/experiment"
 	"weft/orchestrator/kernelpath"
 	"weft/orchestrator/plan"
 	orchestrate "weft/orchestrator/run"
@@ -116,12 +117,16 @@ func runAsPlanned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	x, err := experiment.Build(l)
+	if err != nil {
+		t.Fatal(err)
+	}
 	self, err := runtime.Self()
 	if err != nil {
 		t.Fatal(err)
 	}
 	looked := false
-	_, err = orchestrate.Run(t.Context(), l, orchestrate.Options{
+	_, err = orchestrate.Run(t.Context(), x, orchestrate.Options{
 		Engine: "emu", Self: os.Getenv(nodeVar), Root: t.TempDir(), LabText: q.Text,
 		Progress: func(p orchestrate.Progress) {
 			if p.Phase == "running" && !looked {

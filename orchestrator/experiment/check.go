@@ -47,7 +47,7 @@ func check(l *lab.Lab, g *topology.Graph) error {
 		_, _, err := checkNetwork(l, g)
 		return err
 	}
-	x, err := sketchOn(l, g)
+	x, err := SketchOn(l, g)
 	errs := []error{err}
 	kind := l.Engine.Kind
 	if kind == "sim" || kind == "both" {

@@ -38,17 +38,9 @@ func BuildOn(l *lab.Lab, g *topology.Graph) (*Experiment, error) {
 	return made(compile(l, g, purpose{workload: true}))
 }
 
-// Sketch makes all of the experiment of a lab that checks look at, but neither connections nor what each rank does: those of a
-// large all-to-all take seconds and hundreds of megabytes.
-func Sketch(l *lab.Lab) (*Experiment, error) {
-	g, err := NetworkOf(l)
-	if err != nil {
-		return nil, err
-	}
-	return sketchOn(l, g)
-}
-
-func sketchOn(l *lab.Lab, g *topology.Graph) (*Experiment, error) {
+// SketchOn makes all of the experiment of a lab whose network is g that checks look at, but neither connections nor what each rank
+// does: those of a large all-to-all take seconds and hundreds of megabytes.
+func SketchOn(l *lab.Lab, g *topology.Graph) (*Experiment, error) {
 	return made(compile(l, g, purpose{workload: true, sketch: true}))
 }
 

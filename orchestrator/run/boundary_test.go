@@ -16,7 +16,7 @@ func TestBoundaryClocksKeepTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Run(context.Background(), labs[0], Options{Engine: "sim", Root: t.TempDir(), LabText: []byte(text)})
+	s, err := runLab(context.Background(), labs[0], Options{Engine: "sim", Root: t.TempDir(), LabText: []byte(text)})
 	if err != nil {
 		t.Fatal(err)
 	}

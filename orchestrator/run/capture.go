@@ -9,7 +9,6 @@ import (
 	"weft/orchestrator/capture"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/experiment"
-	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 	"weft/realtime"
 )
@@ -20,17 +19,13 @@ type Capture struct {
 	File  string // must not exist
 }
 
-// Capturable reports what is known to be in the way of captures of a lab in an engine before anything is done.
-func Capturable(l *lab.Lab, engine string, all []Capture) error {
+// Capturable reports what is known to be in the way of captures of an experiment in an engine before anything is done.
+func Capturable(x *experiment.Experiment, engine string, all []Capture) error {
 	if engine == "sim" {
 		return errors.New("--capture: the simulator's packets have no bytes to write; --engine emu captures")
 	}
-	if l.Engine.Datapath == experiment.OnKernel {
-		return l.Errorf("engine.datapath", "datapath kernel copies no packets for weft, so that --capture cannot have them; datapath fabric does")
-	}
-	x, err := experiment.Build(l)
-	if err != nil {
-		return err
+	if x.Lab.Engine.Datapath == experiment.OnKernel {
+		return x.Lab.Errorf("engine.datapath", "datapath kernel copies no packets for weft, so that --capture cannot have them; datapath fabric does")
 	}
 	for _, c := range all {
 		if _, err := Captured(x, c.Point); err != nil {

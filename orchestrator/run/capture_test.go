@@ -31,7 +31,7 @@ func TestCaptured(t *testing.T) {
 		}
 	}
 	for engine, l := range map[string]string{"sim": capturedLab, "emu": capturedLab + "queues: {ecn: off}\nengine: {datapath: kernel}\n"} {
-		if err := Capturable(parse(t, l), engine, nil); err == nil || !strings.Contains(err.Error(), "--capture") {
+		if err := Capturable(build(t, l), engine, nil); err == nil || !strings.Contains(err.Error(), "--capture") {
 			t.Errorf("%s: %v", engine, err)
 		}
 	}

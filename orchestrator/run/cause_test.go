@@ -25,7 +25,7 @@ func faultyRun(t *testing.T, fault string, set ...string) *record.Summary {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Run(t.Context(), labs[0], Options{Engine: "sim", Root: t.TempDir()})
+	s, err := runLab(t.Context(), labs[0], Options{Engine: "sim", Root: t.TempDir()})
 	if s == nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func simulated(t *testing.T, text string) (*record.Summary, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Run(context.Background(), labs[0], Options{Engine: "sim", Root: t.TempDir(), LabText: []byte(all)})
+	return runLab(context.Background(), labs[0], Options{Engine: "sim", Root: t.TempDir(), LabText: []byte(all)})
 }
 
 func ran(t *testing.T, text string) *record.Summary {
@@ -205,7 +205,7 @@ func TestClocksOfANetworkInParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := Run(context.Background(), labs[0], Options{Engine: "sim", Root: t.TempDir(), LabText: []byte(text)})
+		s, err := runLab(context.Background(), labs[0], Options{Engine: "sim", Root: t.TempDir(), LabText: []byte(text)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +238,7 @@ func TestProbesThatDoNotFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Run(context.Background(), labs[0], Options{Engine: "sim", Root: t.TempDir()})
+	_, err = runLab(context.Background(), labs[0], Options{Engine: "sim", Root: t.TempDir()})
 	if err == nil || !strings.Contains(err.Error(), "probes take 9.204Gbps of the link of h0, which carries 1Gbps; expected fewer clocks.huygens.pairs") {
 		t.Errorf("9 Gb/s of probes on 1: %v", err)
 	}

@@ -112,7 +112,7 @@ func result(t *testing.T, sets ...string) string {
 	if err != nil {
 		t.Fatalf("%q: %v", sets, err)
 	}
-	s, err := Run(context.Background(), labs[0], Options{Engine: "sim", Root: t.TempDir()})
+	s, err := runLab(context.Background(), labs[0], Options{Engine: "sim", Root: t.TempDir()})
 	if s == nil {
 		t.Fatalf("%q: %v", sets, err)
 	}

@@ -29,7 +29,7 @@ func BenchmarkFlows(b *testing.B) {
 				runtime.GC()
 				runtime.ReadMemStats(&before)
 				began, used := time.Now(), poller.CPU()
-				s, err := Run(b.Context(), labs[0], Options{Engine: "sim", Root: b.TempDir()})
+				s, err := runLab(b.Context(), labs[0], Options{Engine: "sim", Root: b.TempDir()})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -9,7 +9,6 @@ import (
 	"weft/host"
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/experiment"
-	"weft/orchestrator/lab"
 	"weft/sim"
 	"weft/units"
 )
@@ -23,12 +22,9 @@ type Forecast struct {
 	Takes    time.Duration // an emulation, about; 0: not known
 }
 
-// Foresee tells how a lab would be run. It may have to measure the machine.
-func Foresee(ctx context.Context, l *lab.Lab, o Options) (Forecast, error) {
-	x, err := experiment.Build(l)
-	if err != nil {
-		return Forecast{}, err
-	}
+// Foresee tells how an experiment would be run. It may have to measure the machine.
+func Foresee(ctx context.Context, x *experiment.Experiment, o Options) (Forecast, error) {
+	l := x.Lab
 	e, err := choose(ctx, x, o)
 	if err != nil {
 		return Forecast{}, err
@@ -44,10 +40,10 @@ func Foresee(ctx context.Context, l *lab.Lab, o Options) (Forecast, error) {
 // mostForeseen is how many of several runs are foreseen: each may take a second. Ours.
 const mostForeseen = 8
 
-// ForeseeAll announces, in a sentence, runs of several labs that may be emulated one after the other, and about how long all of them
+// ForeseeAll announces, in a sentence, several runs that may be emulated one after the other, and about how long all of them
 // take. It foresees at most mostForeseen of them, evenly spread, and takes the others to be alike. It is empty where
-// nothing is emulated, or how long that takes is not known. engines has the engine that is asked for, for each lab, and foresee is Foresee.
-func ForeseeAll(ctx context.Context, foresee func(context.Context, *lab.Lab, Options) (Forecast, error), labs []*lab.Lab, engines []string, o Options) string {
+// nothing is emulated, or how long that takes is not known. engines has the engine that is asked for, for each run, and foresee is Foresee of the experiment of a run.
+func ForeseeAll(foresee func(i int, o Options) (Forecast, error), engines []string, o Options) string {
 	var which []int
 	for i, e := range engines {
 		if e != "sim" {
@@ -61,7 +57,7 @@ func ForeseeAll(ctx context.Context, foresee func(context.Context, *lab.Lab, Opt
 	for k := range seen {
 		i := which[k*len(which)/seen]
 		o.Engine = engines[i]
-		f, err := foresee(ctx, labs[i], o)
+		f, err := foresee(i, o)
 		if err != nil {
 			return "" // the run itself says what is wrong
 		}
@@ -83,9 +79,9 @@ func ForeseeAll(ctx context.Context, foresee func(context.Context, *lab.Lab, Opt
 	runs := fmt.Sprintf("%d runs", len(which))
 	switch {
 	case emulated < seen:
-		runs = fmt.Sprintf("some of %d runs", len(labs))
-	case len(which) < len(labs):
-		runs = fmt.Sprintf("%d of %d runs", len(which), len(labs))
+		runs = fmt.Sprintf("some of %d runs", len(engines))
+	case len(which) < len(engines):
+		runs = fmt.Sprintf("%d of %d runs", len(which), len(engines))
 	}
 	if slowest > fastest {
 		runs += fmt.Sprintf(" at dilations from %.4g to %.4g", fastest, slowest)

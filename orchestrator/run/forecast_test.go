@@ -1,7 +1,6 @@
 package run
 
 import (
-	"context"
 	"errors"
 	"math"
 	"strings"
@@ -72,7 +71,7 @@ func TestAboutTime(t *testing.T) {
 func TestEngineSaysWhyItIsNotWhatWasAskedFor(t *testing.T) {
 	var said []string
 	l := parse(t, star+"workload: [{collective: all-reduce, size: 4KB}]")
-	if _, err := Run(t.Context(), l, Options{Engine: "sim", Why: "emulating takes about 9 min", Root: t.TempDir(), Say: func(s string) { said = append(said, s) }}); err != nil {
+	if _, err := runLab(t.Context(), l, Options{Engine: "sim", Why: "emulating takes about 9 min", Root: t.TempDir(), Say: func(s string) { said = append(said, s) }}); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join(said, "\n"); got != "engine sim: emulating takes about 9 min" {
@@ -88,10 +87,10 @@ func TestForeseeAll(t *testing.T) {
 		labs[i], engines[i] = &lab.Lab{Seed: uint64(i)}, "auto"
 	}
 	announce := func(engines []string, of func(l *lab.Lab) (Forecast, error)) (line string, seen int) {
-		line = ForeseeAll(t.Context(), func(_ context.Context, l *lab.Lab, _ Options) (Forecast, error) {
+		line = ForeseeAll(func(i int, _ Options) (Forecast, error) {
 			seen++
-			return of(l)
-		}, labs[:len(engines)], engines, Options{})
+			return of(labs[i])
+		}, engines, Options{})
 		return line, seen
 	}
 	emulated := func(l *lab.Lab) (Forecast, error) {

@@ -22,7 +22,7 @@ func haltedRun(t *testing.T, fault string) (status, text string, warnings []stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Run(t.Context(), labs[0], Options{Engine: "sim", Root: t.TempDir()})
+	s, err := runLab(t.Context(), labs[0], Options{Engine: "sim", Root: t.TempDir()})
 	if s == nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func TestLabsMeetTheirExpectations(t *testing.T) {
 				t.Skip("takes seconds; make baselines runs it")
 			}
 			for _, l := range labs {
-				s, err := Run(context.Background(), l, Options{Engine: "sim", Root: t.TempDir()})
+				s, err := runLab(context.Background(), l, Options{Engine: "sim", Root: t.TempDir()})
 				if err != nil {
 					t.Fatalf("%v: %v", l.Point, err)
 				}

@@ -25,14 +25,14 @@ func PlanDeployment(ctx context.Context, l *lab.Lab, subnet topology.Subnet) (pl
 	}
 	p, err := planned(ctx, x, "deploy", (*emulate.Experiment).ToStand)
 	if err == nil && l.Engine.Kind == "auto" && experiment.Runnable(l) == nil {
-		p.Note, err = whyDeployed(l)
+		p.Note, err = whyDeployed(l, x.Graph)
 	}
 	return p, err
 }
 
 // whyDeployed says what run does instead with a lab that leaves the engine open; "": it emulates the lab as well.
-func whyDeployed(l *lab.Lab) (note string, err error) {
-	x, err := experiment.Sketch(l)
+func whyDeployed(l *lab.Lab, g *topology.Graph) (note string, err error) {
+	x, err := experiment.SketchOn(l, g)
 	if err != nil {
 		return "", err
 	}

@@ -69,13 +69,10 @@ type Progress struct {
 	LabTime     units.Time
 }
 
-// Run runs a lab, leaves its run directory and returns the summary. With a nil summary nothing was run or left.
+// Run runs an experiment, leaves its run directory and returns the summary. With a nil summary nothing was run or left.
 // A run that failed or was interrupted has a summary that says so, and the error.
-func Run(ctx context.Context, l *lab.Lab, o Options) (*record.Summary, error) {
-	x, err := experiment.Build(l)
-	if err != nil {
-		return nil, err
-	}
+func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summary, error) {
+	l := x.Lab
 	captures, err := createCaptures(x, o)
 	if err != nil {
 		return nil, err

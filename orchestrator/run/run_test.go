@@ -38,10 +38,19 @@ func build(t *testing.T, text string) *experiment.Experiment {
 	return x
 }
 
+// runLab makes the experiment of a lab and runs it.
+func runLab(ctx context.Context, l *lab.Lab, o Options) (*record.Summary, error) {
+	x, err := experiment.Build(l)
+	if err != nil {
+		return nil, err
+	}
+	return Run(ctx, x, o)
+}
+
 // simulateIn runs a lab in the simulator and returns its summary; runs are kept below root.
 func simulateIn(t *testing.T, root, text string) (*record.Summary, error) {
 	t.Helper()
-	return Run(context.Background(), parse(t, text), Options{Engine: "sim", Root: root})
+	return runLab(context.Background(), parse(t, text), Options{Engine: "sim", Root: root})
 }
 
 // A flow alone on the network takes what ideal says, and its slowdown is 1: PC4 does not stand in its own way.
@@ -96,7 +105,7 @@ workload:
 		var dirs [2]string
 		var events [2]int64
 		for i, workers := range []int{1, 3} {
-			s, err := Run(context.Background(), l, Options{Engine: "sim", Root: t.TempDir(), Workers: workers})
+			s, err := runLab(context.Background(), l, Options{Engine: "sim", Root: t.TempDir(), Workers: workers})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,7 +148,7 @@ func TestInterruptedRunKeepsWhatItHas(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	why := errors.New("enough")
 	cancel(why)
-	s, err := Run(ctx, parse(t, star+"workload: [{collective: all-to-all, size: 10MB}]"), Options{Engine: "sim", Root: t.TempDir()})
+	s, err := runLab(ctx, parse(t, star+"workload: [{collective: all-to-all, size: 10MB}]"), Options{Engine: "sim", Root: t.TempDir()})
 	if err == nil || s == nil || s.Status != "interrupted" || s.Error != "enough" || s.Verified {
 		t.Fatalf("summary %+v, error %v", s, err)
 	}

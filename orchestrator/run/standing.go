@@ -63,7 +63,7 @@ func Deployable(l *lab.Lab) error {
 // without one what one host can send. Ours: what people do by hand.
 func standingLoad(l *lab.Lab, x *experiment.Experiment) (float64, error) {
 	if len(l.Workload) > 0 {
-		y, err := experiment.Build(l)
+		y, err := experiment.BuildOn(l, x.Graph) // the same network
 		if err != nil {
 			return 0, err
 		}

@@ -29,7 +29,7 @@ func TestTraceRuns(t *testing.T) {
 	if want := 8 + 8; len(x.Conns) != want { // two rings of four, four pairs both ways
 		t.Errorf("%d connections, want %d", len(x.Conns), want)
 	}
-	s, err := Run(t.Context(), labs[0], Options{Engine: "sim", Root: t.TempDir()})
+	s, err := runLab(t.Context(), labs[0], Options{Engine: "sim", Root: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
