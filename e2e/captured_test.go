@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"weft/internal/sample"
 )
 
 // tshark returns fields of the packets of a capture that a filter lets through, a line for each.
@@ -44,6 +46,7 @@ func isFile(path string) bool {
 // A run under coordinated congestion management, captured: every data packet of the source has its tag, some are told to mind
 // congestion, and the notifications of all three types are there, from switch to host and from switch to switch.
 func TestPrivCapturedCoordination(t *testing.T) {
+	sample.Rotate(t, 2)
 	needEmulation(t)
 	needProgram(t, "tshark")
 	d := newDesk(t)
@@ -77,6 +80,7 @@ func TestPrivCapturedCoordination(t *testing.T) {
 
 // The synchronization of clocks, captured: Wireshark knows PTP by itself.
 func TestPrivCapturedPTP(t *testing.T) {
+	sample.Rotate(t, 2)
 	needEmulation(t)
 	needProgram(t, "tshark")
 	d := newDesk(t)
@@ -108,6 +112,7 @@ clocks: {sync: ptp, ptp: {interval: 500us}}
 // The peer delay mechanism, captured: a host and its switch measure their link from both ends, two switches theirs; Syncs are as
 // long as what links are measured by, and bring with them how long the way was.
 func TestPrivCapturedPeerDelay(t *testing.T) {
+	sample.Rotate(t, 2)
 	needEmulation(t)
 	needProgram(t, "tshark")
 	d := newDesk(t)

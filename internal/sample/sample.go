@@ -39,6 +39,14 @@ func Take(t testing.TB, n int) bool {
 	return All() || os.Getenv(hashVar) == "" || Rand(t).IntN(n) == 0
 }
 
+// Rotate skips a test unless it belongs to the sample, as one of n tests does: see Take.
+func Rotate(t testing.TB, n int) {
+	t.Helper()
+	if !Take(t, n) {
+		t.Skip("another commit's sample: make test-all runs it")
+	}
+}
+
 // Of returns n of the cases in their order, all of them if there are no more or if All says so.
 func Of[T any](t testing.TB, n int, cases ...T) []T {
 	t.Helper()
