@@ -12,7 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// unedited lists the packages whose prose does not meet the rules below yet. "fabric/..." is fabric
+// unedited lists the packages whose prose does not meet the rules below yet; docs/style.md has the
+// rules for people. "fabric/..." is fabric
 // and everything below it. The list only shrinks: an entry without findings fails the test, and a
 // package that moves takes its entry along.
 func unedited() []string {
