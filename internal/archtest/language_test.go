@@ -55,7 +55,6 @@ func unedited() []string {
 		"sim",
 		"tc-shaping/...",
 		"transport",
-		"transport/cc",
 		"transport/cc/ccm",
 		"transport/cc/cctest",
 		"transport/cc/dcqcn",

@@ -1,174 +1,214 @@
-// Package cc is the seam between the transport and congestion control. A scheme is a Controller at the
-// sender and a Receiver at the other end; each scheme is a package below this one, and a line of the table of
-// kinds in package transport.
+// Package cc is the interface between the transport and congestion control.
 //
-// The seam fits windows (Swift, HPCC, STrack: Window, no pacing), rates (DCQCN: PacingRate, an unlimited
-// Window and timers of its own through Timed) and both at once (PC4). What switches and receivers say comes in
-// with acknowledgements. A controller owns its state and never reaches into the sender.
+// A congestion control has two halves. A Controller at the sender decides how much may be in flight
+// and how fast it may leave. A Receiver at the other end decides what acknowledgements carry back.
+//
+//	         Sent                   Data
+//	Controller ──── packets ────► Receiver
+//	    ▲                             │
+//	    └── Ack, Loss ◄── Feedback ◄──┘
+//
+// The endpoint (package transport) calls both. It tells them the time, and after every call reads
+// Window and PacingRate again. The interface fits windows (Swift, HPCC, STrack: a Window and no
+// pacing), rates (DCQCN: a PacingRate, an unlimited Window, and timers through Timed) and both at
+// once (PC4). What switches and receivers measure arrives with acknowledgements, and for CCM with
+// notices.
+//
+// Invariants: a controller owns its state and never calls the sender. It reads no clock. Its window
+// is at least one byte and its pacing rate at most the line rate. Package cctest checks all
+// controllers for that with random calls.
+//
+// Sizes are bytes on the wire, with all headers, unless a field says payload. Times are lab time.
+//
+// Each congestion control is a package below this one, registered by a line of transport/kinds.go.
+// docs/add-a-congestion-control.md shows how to add one. Start reading at Controller; the example
+// in example_test.go is a complete controller.
 package cc
 
 import "weft/units"
 
-// Params are the parameters of a congestion control: plain data that can be written as JSON and read back into the same type.
+// Params are the parameters of a congestion control. They are plain data: written as JSON, they are
+// read back into the same type.
 type Params interface {
-	Check() error // names the first that is out of range
+	// Check returns an error that names the first parameter out of range, or nil.
+	Check() error
 }
 
-// Fitted are Params that can be too large for a network: a rate above every line, a window that no connection ever has.
+// Fitted are Params that can be too large for a network, such as a rate above every line rate.
 type Fitted interface {
-	// Exceeds returns the key of a parameter that is too large, and why; "" if none is. The slowest line is that of host, and bdp is
-	// the largest bandwidth-delay product of a path.
+	// Exceeds returns the key of a parameter that is too large and the reason, or "" if there is
+	// none. line is the rate of the slowest line, that of host. bdp is the largest bandwidth-delay
+	// product of a path.
 	Exceeds(host string, line units.Bandwidth, bdp units.Bytes) (key, why string)
 }
 
-// A Controller decides how much of one connection may be in flight and how fast it may leave. Sizes are bytes
-// on the wire, every header included. It is told of a packet after it was sent, so both answers are read
-// again after every call.
+// A Controller decides how much of one connection may be in flight and how fast it may leave. It
+// learns of a packet after it was sent. The endpoint reads Window and PacingRate again after every
+// call.
 type Controller interface {
-	OnStart(now units.Time) // data was queued on an idle connection: nothing is in flight
+	// OnStart is called when data is queued on an idle connection, with nothing in flight.
+	OnStart(now units.Time)
+	// OnSent is called after a packet has left.
 	OnSent(now units.Time, p Sent)
+	// OnAck is called for every acknowledgement.
 	OnAck(now units.Time, a Ack)
+	// OnLoss is called when packets are given up as lost.
 	OnLoss(now units.Time, l Loss)
-	Window() units.Bytes         // a packet may leave while less than this is in flight; at least 1
-	PacingRate() units.Bandwidth // the next packet waits until the last one would be out at this rate; 0: unpaced
+	// Window returns the window, at least 1. A packet may leave while less than that is in flight,
+	// so the last packet may overshoot it.
+	Window() units.Bytes
+	// PacingRate returns the rate at which packets are spaced: the next one waits until the last
+	// one would be out at that rate. 0 means that packets are not paced.
+	PacingRate() units.Bandwidth
 }
 
-// Timed is a Controller that acts at instants of its own (DCQCN's rate and alpha timers).
+// Timed is a Controller with timers (DCQCN's rate and alpha timers).
 type Timed interface {
 	Controller
+	// Deadline returns when Advance must be called. ok is false if no timer is running.
 	Deadline() (at units.Time, ok bool)
-	Advance(now units.Time) // a deadline passed
+	// Advance runs the timers that are due.
+	Advance(now units.Time)
 }
 
-// Held is a Controller that names the instant before which the next packet must not leave; its pacing rate, if it has
-// one, counts as well. (A rate is counted from the last packet; Bolt's Swift waits from the last decision.)
+// Held is a Controller that delays the next packet beyond its pacing rate. A pacing rate counts
+// from the last packet; the Swift of Bolt waits from its last decision.
 type Held interface {
 	Controller
+	// NotBefore returns the instant before which the next packet must not leave.
 	NotBefore() units.Time
 }
 
-// Notified is a Controller that congestion notification packets are for (DCQCN).
+// Notified is a Controller that handles congestion notification packets (DCQCN).
 type Notified interface {
 	Controller
+	// OnCNP is called for every congestion notification packet.
 	OnCNP(now units.Time)
 }
 
-// Coordinated is a Controller that switches tell of its flow (CCM).
+// Coordinated is a Controller that handles notices of switches about its flow (CCM).
 type Coordinated interface {
 	Controller
-	OnNotice(now units.Time, n Notice) error // refuses what is old
-	Indicated() bool                         // packets say that the flow causes incast
+	// OnNotice is called for every notice. An error means that it was refused, as a replay is.
+	OnNotice(now units.Time, n Notice) error
+	// Indicated reports whether packets carry the indicator that the flow causes incast.
+	Indicated() bool
 }
 
-// NoticeKind says what a switch tells.
+// NoticeKind is the kind of a Notice.
 type NoticeKind uint8
 
 // Kinds of Notice.
 const (
 	NeedsCC   NoticeKind = 1 // the flow causes incast
-	Released  NoticeKind = 2 // it does not any more
-	NeedsPath NoticeKind = 3 // another path is wanted
+	Released  NoticeKind = 2 // the flow no longer causes incast
+	NeedsPath NoticeKind = 3 // the flow should take another path
 )
 
-// Notice is what a switch tells of a flow.
+// Notice is a message of a switch about a flow.
 type Notice struct {
 	Kind NoticeKind
-	Last bool       // NeedsCC: not for incast, but since no path is light
-	From uint32     // which switch
-	At   units.Time // when it did
+	Last bool       // NeedsCC: the reason is not incast, but that no path is uncongested
+	From uint32     // identifies the switch
+	At   units.Time // when the switch sent it
 }
 
-// Resolved is a Controller that says what its parameters came to on its path, for who asks what a lab means.
+// Resolved is a Controller that reports what its parameters result in on its path, for "weft
+// explain".
 type Resolved interface {
 	Controller
 	Resolved() []Value
 }
 
-// Value is what a parameter came to.
+// Value is the value that a parameter results in.
 type Value struct {
-	Key   string // of the parameter in a lab file
+	Key   string // key of the parameter in a lab file
 	Value string // with its unit
-	Why   string // what it follows from besides the parameter
+	Why   string // what else it depends on
 }
 
-// A Receiver decides what the acknowledgement of a data packet carries for the Controller at the other end.
+// A Receiver decides what the acknowledgement of a data packet carries to the Controller.
 type Receiver interface {
+	// OnData is called for every data packet, in order or not.
 	OnData(now units.Time, d Data) Feedback
 }
 
-// Link is what both halves of a connection know from the topology.
+// Link is what both halves of a connection know about its path from the topology.
 type Link struct {
-	Line     units.Bandwidth // of the host's own NIC
+	Line     units.Bandwidth // rate of the host's own NIC
 	MTU      units.Bytes     // payload of a full packet
-	Packet   units.Bytes     // a full packet on the wire
-	Baseline units.Time      // delay of a full packet on the idle path, one way
-	BaseRTT  units.Time      // Baseline and the way back of its acknowledgement
-	NetRTT   units.Time      // the longest BaseRTT in the network (STrack, net_base_rtt)
-	Hops     int             // links on the way there
+	Packet   units.Bytes     // size of a full packet on the wire
+	Baseline units.Time      // one-way delay of a full packet on the idle path
+	BaseRTT  units.Time      // Baseline plus the delay of the acknowledgement
+	NetRTT   units.Time      // the largest BaseRTT in the network (STrack, net_base_rtt)
+	Hops     int             // links in the forward direction
 }
 
-// Sent describes a packet that left.
+// Sent describes a packet that has left.
 type Sent struct {
 	Size     units.Bytes
-	InFlight units.Bytes // with this packet
-	Resent   bool
+	InFlight units.Bytes // including this packet
+	Resent   bool        // it is a retransmission
 }
 
-// Ack describes an acknowledgement that arrived.
+// Ack describes an acknowledgement that has arrived.
 type Ack struct {
-	Size       units.Bytes     // newly acknowledged; 0 for a duplicate
-	Packets    int             // newly acknowledged
-	InFlight   units.Bytes     // what is left
-	SentAt     units.Time      // when the packet that caused it left
+	Size       units.Bytes     // newly acknowledged bytes, 0 for a duplicate
+	Packets    int             // newly acknowledged packets
+	InFlight   units.Bytes     // bytes still in flight
+	SentAt     units.Time      // when the packet that it acknowledges left
 	RTT        units.Time      // now - SentAt, positive
-	OneWay     units.Time      // its queueing delay on the way there, as the receiver measured it; may be negative
-	BaseRate   units.Bandwidth // PC4; 0: none
-	Marked     bool            // it was marked on the way
-	Path       uint16          // the path it took
-	INT        []Hop           // what the switches on its way wrote into it, in order (HPCC); not kept
-	AppLimited bool            // less than the window allowed was in flight when it arrived
+	OneWay     units.Time      // one-way queueing delay measured by the receiver; may be negative
+	BaseRate   units.Bandwidth // base rate of PC4, 0 if none
+	Marked     bool            // the packet was ECN-marked
+	Path       uint16          // the path that the packet took
+	INT        []Hop           // telemetry of the switches on the path, in order (HPCC); not to be kept
+	AppLimited bool            // less than the window was in flight when it arrived
 	Probe      bool            // it answers a probe, not data
 }
 
-// Hop is in-band telemetry: what the port of a switch wrote into a packet that it began to send.
+// Hop is in-band telemetry: what a switch port writes into a packet when it begins to transmit it.
 type Hop struct {
 	At     units.Time      // when, by the switch's clock
-	Sent   units.Bytes     // all that the port had sent before
-	Queued units.Bytes     // what it held behind the packet
-	Rate   units.Bandwidth // of its link
+	Sent   units.Bytes     // bytes that the port had sent before
+	Queued units.Bytes     // bytes queued behind the packet
+	Rate   units.Bandwidth // rate of the link
 }
 
-// LossKind says how a loss was noticed.
+// LossKind is the way in which a loss was detected.
 type LossKind uint8
 
 // Kinds of Loss.
 const (
-	Gap     LossKind = iota + 1 // the receiver asked to go back, or packets overtook more than reordering explains
-	Timeout                     // nothing new came back for a whole retransmission timeout
-	Probed                      // a probe came back and nothing else did
+	// Gap is a request of the receiver to go back, or more overtaking than reordering explains.
+	Gap LossKind = iota + 1
+	// Timeout is a retransmission timeout without any new acknowledgement.
+	Timeout
+	// Probed is an answered probe without the packets sent before it.
+	Probed
 )
 
-// Loss describes packets given up as lost.
+// Loss describes packets that were given up as lost.
 type Loss struct {
 	Kind LossKind
-	Size units.Bytes // to be sent again
-	Try  int         // Timeout: how many in a row, from 1
+	Size units.Bytes // bytes to retransmit
+	Try  int         // number of timeouts in a row, from 1, if Kind is Timeout
 }
 
-// Data describes a data packet that arrived, in order or not.
+// Data describes a data packet that has arrived, in order or not.
 type Data struct {
 	At       units.Time // by the receiver's clock
 	SentAt   units.Time // by the sender's clock
-	Baseline units.Time
+	Baseline units.Time // Link.Baseline of the packet's path
 	Size     units.Bytes
-	Marked   bool
-	Expected int // connections the controller announced as about to arrive or arriving at this host
-	Observed int // connections that are arriving by what the packets say, this one included
+	Marked   bool // it was ECN-marked
+	Expected int  // connections that the controller announced as arriving at this host, now or soon
+	Observed int  // connections that are arriving according to the packets, this one included
 }
 
-// Feedback is what an acknowledgement carries back.
+// Feedback is what an acknowledgement carries to the sender.
 type Feedback struct {
-	OneWay   units.Time
-	BaseRate units.Bandwidth
-	CNP      bool // a congestion notification packet goes ahead of it
+	OneWay   units.Time      // Ack.OneWay
+	BaseRate units.Bandwidth // Ack.BaseRate
+	CNP      bool            // send a congestion notification packet ahead of it
 }

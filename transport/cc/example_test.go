@@ -15,48 +15,50 @@ import (
 
 // begin: parameters
 
-// Params of the example: how much of its window a connection gives up when a packet comes back marked.
+// Params are the parameters of the example.
 type Params struct {
-	Cut float64 // share of the window
+	Cut float64 // the share by which a mark reduces the window
 }
 
-// Keys are what a lab file says of it: name, kind and range, meaning, default and where that is from.
+// Keys implements params.Section: the name, type, range, meaning and default of each key, and the
+// source of the default.
 func (p *Params) Keys() []params.Key {
 	return []params.Key{
 		params.New("cut", params.Share(&p.Cut, 0.01, 0.99), "Share of the window that a mark takes.").Default("0.3", "ours"),
 	}
 }
 
-// Check names the first parameter that is out of range.
+// Check returns an error that names the first parameter out of range, or nil.
 func (p Params) Check() error { return params.Check("example", &p) }
 
 // end
 
 // begin: controller
 
-// Sender adds a packet to its window for each round trip, and gives up a share of it once in a round trip with a mark.
+// Sender adds a packet to its window per RTT, and cuts the window by a share at most once per RTT
+// with a mark.
 type Sender struct {
 	params Params
-	packet float64 // bytes
-	window float64 // bytes
-	rtt    units.Time
-	cut    units.Time // of the window, the last time
-	ever   bool       // cut says when
+	packet float64    // size of a full packet in bytes
+	window float64    // bytes
+	rtt    units.Time // last RTT
+	cut    units.Time // when the window was last cut
+	ever   bool       // cut is valid
 }
 
-// NewSender starts at one bandwidth-delay product. p must pass Check.
+// NewSender returns a sender whose window is the bandwidth-delay product. p must pass Check.
 func NewSender(p Params, l cc.Link) *Sender {
 	bdp := float64(l.Line) * l.BaseRTT.Seconds() / 8
 	return &Sender{params: p, packet: float64(l.Packet), window: max(bdp, float64(l.Packet)), rtt: l.BaseRTT}
 }
 
-// OnStart keeps what was learnt from the last message.
+// OnStart keeps the window of the last message.
 func (s *Sender) OnStart(units.Time) {}
 
-// OnSent has nothing to note.
+// OnSent does nothing.
 func (s *Sender) OnSent(units.Time, cc.Sent) {}
 
-// OnAck grows or cuts the window.
+// OnAck increases or cuts the window.
 func (s *Sender) OnAck(now units.Time, a cc.Ack) {
 	s.rtt = a.RTT
 	if a.Marked {
@@ -69,7 +71,7 @@ func (s *Sender) OnAck(now units.Time, a cc.Ack) {
 // OnLoss halves the window.
 func (s *Sender) OnLoss(now units.Time, _ cc.Loss) { s.shrink(now, 0.5) }
 
-// shrink cuts the window, once in a round trip: only then does the last cut show.
+// shrink cuts the window, at most once per RTT: only then does the last cut show.
 func (s *Sender) shrink(now units.Time, factor float64) {
 	if s.ever && now-s.cut < s.rtt {
 		return
@@ -77,17 +79,17 @@ func (s *Sender) shrink(now units.Time, factor float64) {
 	s.window, s.cut, s.ever = max(s.window*factor, s.packet), now, true
 }
 
-// Window returns the bytes that may be in flight.
+// Window returns the window in bytes.
 func (s *Sender) Window() units.Bytes { return units.Bytes(s.window) }
 
-// PacingRate is none: acknowledgements are the clock.
+// PacingRate returns 0: packets are clocked by acknowledgements.
 func (s *Sender) PacingRate() units.Bandwidth { return 0 }
 
 // end
 
 // begin: tests
 
-// Whatever happens, at least a packet may leave.
+// Whatever happens, the window is at least one byte.
 func TestExampleStandsEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := Params{Cut: rapid.Float64Range(0.01, 0.99).Draw(t, "cut")}
@@ -113,7 +115,7 @@ func Example() {
 
 // end
 
-// The text that explains how to add a congestion control has this code, as it is.
+// The page on adding a congestion control quotes this code verbatim.
 func TestTheDocumentHasThisCode(t *testing.T) {
 	golden.Quoted(t, "../../docs/add-a-congestion-control.md", "example_test.go")
 }
