@@ -55,7 +55,6 @@ func unedited() []string {
 		"sim",
 		"tc-shaping/...",
 		"transport",
-		"transport/cc/ccm",
 		"transport/cc/cctest",
 		"transport/cc/dcqcn",
 		"transport/cc/hpcc",

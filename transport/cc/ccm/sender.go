@@ -11,21 +11,23 @@ import (
 	"weft/units"
 )
 
-// Params are the parameters of a connection. One of the congestion controls is set.
+// Params are the parameters of a connection. Exactly one of the congestion controls is set.
 type Params struct {
 	DCQCN *dcqcn.Params `json:",omitempty"`
 	Swift *swift.Params `json:",omitempty"`
 	PC4   *pc4.Params   `json:",omitempty"`
 
-	// Timeout is how long the CC indicator is set without being confirmed: the notification that would end it may be lost.
-	// Switches confirm more often. A notification that is older is a replay.
+	// Timeout is how long the CC indicator stays set without a confirming notice, because the
+	// notice that would clear it may be lost. Switches confirm more often than that. A notice that
+	// is older is a replay.
 	Timeout units.Time
 
-	// Paths is how many source ports the source may change between when it is asked for another path; 1: it cannot.
+	// Paths is the number of source ports among which the source changes when a switch asks for
+	// another path, 1 to 256. With 1 it cannot change.
 	Paths int
 }
 
-// Check names the first parameter that is out of range.
+// Check returns an error that names the first parameter out of range, or nil.
 func (p Params) Check() error {
 	var inner []cc.Params
 	if p.DCQCN != nil {
@@ -48,38 +50,41 @@ func (p Params) Check() error {
 	return inner[0].Check()
 }
 
-// SourcePorts is how many source ports a connection uses.
+// SourcePorts returns the number of source ports that a connection uses.
 func (p Params) SourcePorts() int { return p.Paths }
 
-// Sender holds back the congestion control inside it.
+// Sender wraps the congestion control of one connection. It implements cc.Coordinated and the
+// optional interfaces of the inner controllers.
 type Sender struct {
 	inner   cc.Controller
-	timed   cc.Timed    // inner, or nil
-	held    cc.Held     // inner, or nil
-	cnp     cc.Notified // inner, or nil
-	timeout units.Time
-	baseRTT units.Time
+	timed   cc.Timed    // inner, or nil if it is not Timed
+	held    cc.Held     // inner, or nil if it is not Held
+	cnp     cc.Notified // inner, or nil if it is not Notified
+	timeout units.Time  // Params.Timeout
+	baseRTT units.Time  // of the path
 
-	cc     bool       // the CC indicator is set
-	until  units.Time // and how long
-	marked units.Time // signals are heeded up to then although it is not: no path is light
-	heard  [sources]source
-	floor  units.Time // of sources that are not among these: nothing up to then counts
+	cc             bool       // the CC indicator is set
+	indicatedUntil units.Time // when the CC indicator times out
+	lastResort     units.Time // until when signals pass because no path is uncongested
+	switches       [maxSwitches]switchTime
+	forgotten      units.Time // the latest time of a switch that was dropped from switches
 }
 
-// sources is how many switches are remembered, to tell replays: the last hop, and those that may ask on the way.
-const sources = 8
+// maxSwitches is the number of switches whose last notice is remembered to detect replays: the last
+// hop, and those on the path that may ask for another one.
+const maxSwitches = 8
 
-// source is a switch that has told something.
-type source struct {
+// switchTime is the time of the last notice of a switch.
+type switchTime struct {
 	from uint32
 	at   units.Time
 	used bool
 }
 
-// NewSender returns the controller of a connection that starts unheld by any incast. planned is for PC4.
+// NewSender returns a sender for a connection on path l, with the CC indicator off. planned is the
+// base rate that PC4 starts with. p must pass Check.
 func NewSender(p Params, l cc.Link, planned units.Bandwidth) *Sender {
-	s := &Sender{timeout: p.Timeout, baseRTT: l.BaseRTT, marked: -1, floor: -1}
+	s := &Sender{timeout: p.Timeout, baseRTT: l.BaseRTT, lastResort: -1, forgotten: -1}
 	switch {
 	case p.Swift != nil:
 		s.inner = swift.NewSender(*p.Swift, l)
@@ -94,12 +99,13 @@ func NewSender(p Params, l cc.Link, planned units.Bandwidth) *Sender {
 	return s
 }
 
-// Indicated tells whether packets carry the CC indicator.
+// Indicated implements cc.Coordinated. It reports whether packets carry the CC indicator.
 func (s *Sender) Indicated() bool { return s.cc }
 
-// heeds tells whether signs of congestion reach the congestion control: while the CC indicator is set (section 6.4), or while
-// a switch says that no path is light (section 6.3.4, second case, which section 6.4 would ignore).
-func (s *Sender) heeds(now units.Time) bool { return s.cc || now < s.marked }
+// active reports whether congestion signals pass to the inner controller: while the CC indicator is
+// set (section 6.4), or while a switch says that no path is uncongested. The latter is the second
+// case of section 6.3.4, which section 6.4 would ignore.
+func (s *Sender) active(now units.Time) bool { return s.cc || now < s.lastResort }
 
 // Errors of OnNotice.
 var (
@@ -107,17 +113,17 @@ var (
 	ErrKind   = errors.New("ccm: a notification of no known kind")
 )
 
-// OnNotice takes in a notification that a switch sent at an instant. It is refused when it is not newer than the last of that
-// switch, older than Timeout, or from the future.
+// OnNotice implements cc.Coordinated. It returns ErrReplay for a notice that is not newer than the
+// last one of its switch, is older than Timeout, or is from the future.
 func (s *Sender) OnNotice(now units.Time, n cc.Notice) error {
 	if n.At > now || now-n.At > s.timeout || !s.newer(n.From, n.At) {
 		return ErrReplay
 	}
 	switch {
 	case n.Kind == cc.NeedsCC && n.Last:
-		s.marked = now + s.timeout
+		s.lastResort = now + s.timeout
 	case n.Kind == cc.NeedsCC:
-		s.cc, s.until = true, now+s.timeout
+		s.cc, s.indicatedUntil = true, now+s.timeout
 	case n.Kind == cc.Released:
 		s.cc = false
 	case n.Kind != cc.NeedsPath:
@@ -126,12 +132,13 @@ func (s *Sender) OnNotice(now units.Time, n cc.Notice) error {
 	return nil
 }
 
-// newer notes what a switch sent, unless it is as old as what it sent before. Of a switch that is not remembered any more, or not yet, what
-// is as old as anything that was forgotten may be a replay.
+// newer records the time of a notice, and reports whether it is later than that of the last notice
+// of the same switch. A switch that is not in the table may have been dropped from it, so its
+// notice must be later than all that were dropped.
 func (s *Sender) newer(from uint32, at units.Time) bool {
-	oldest := &s.heard[0]
-	for i := range s.heard {
-		h := &s.heard[i]
+	oldest := &s.switches[0]
+	for i := range s.switches {
+		h := &s.switches[i]
 		switch {
 		case h.used && h.from == from:
 			if at <= h.at {
@@ -143,47 +150,48 @@ func (s *Sender) newer(from uint32, at units.Time) bool {
 			oldest = h
 		}
 	}
-	if at <= s.floor {
+	if at <= s.forgotten {
 		return false
 	}
 	if oldest.used {
-		s.floor = max(s.floor, oldest.at)
+		s.forgotten = max(s.forgotten, oldest.at)
 	}
-	*oldest = source{from, at, true}
+	*oldest = switchTime{from, at, true}
 	return true
 }
 
-// OnStart begins a busy period.
+// OnStart implements cc.Controller.
 func (s *Sender) OnStart(now units.Time) { s.inner.OnStart(now) }
 
-// OnSent passes on what left.
+// OnSent implements cc.Controller.
 func (s *Sender) OnSent(now units.Time, p cc.Sent) { s.inner.OnSent(now, p) }
 
-// OnAck passes on an acknowledgement, without signs of congestion that are not to be heeded.
+// OnAck implements cc.Controller. While signals are not active, the inner controller sees no mark,
+// no queueing delay, and at most the base RTT.
 func (s *Sender) OnAck(now units.Time, a cc.Ack) {
-	if !s.heeds(now) {
+	if !s.active(now) {
 		a.Marked, a.OneWay, a.RTT = false, min(a.OneWay, 0), min(a.RTT, s.baseRTT)
 	}
 	s.inner.OnAck(now, a)
 }
 
-// OnLoss passes on a loss: it is always heeded.
+// OnLoss implements cc.Controller. Losses always pass.
 func (s *Sender) OnLoss(now units.Time, l cc.Loss) { s.inner.OnLoss(now, l) }
 
-// OnCNP passes on a congestion notification packet that is to be heeded.
+// OnCNP implements cc.Notified. Congestion notification packets pass while signals are active.
 func (s *Sender) OnCNP(now units.Time) {
-	if s.cnp != nil && s.heeds(now) {
+	if s.cnp != nil && s.active(now) {
 		s.cnp.OnCNP(now)
 	}
 }
 
-// Window is that of the congestion control inside.
+// Window implements cc.Controller.
 func (s *Sender) Window() units.Bytes { return s.inner.Window() }
 
-// PacingRate is that of the congestion control inside.
+// PacingRate implements cc.Controller.
 func (s *Sender) PacingRate() units.Bandwidth { return s.inner.PacingRate() }
 
-// NotBefore is that of the congestion control inside.
+// NotBefore implements cc.Held. It is long ago unless the inner controller holds packets.
 func (s *Sender) NotBefore() units.Time {
 	if s.held == nil {
 		return -1 << 63
@@ -191,20 +199,21 @@ func (s *Sender) NotBefore() units.Time {
 	return s.held.NotBefore()
 }
 
-// Deadline is when the CC indicator times out, or the congestion control inside wants to act.
+// Deadline implements cc.Timed: the end of the CC indicator, or the deadline of the inner
+// controller.
 func (s *Sender) Deadline() (at units.Time, ok bool) {
 	if s.timed != nil {
 		at, ok = s.timed.Deadline()
 	}
-	if s.cc && (!ok || s.until < at) {
-		return s.until, true
+	if s.cc && (!ok || s.indicatedUntil < at) {
+		return s.indicatedUntil, true
 	}
 	return at, ok
 }
 
-// Advance lets happen what is due.
+// Advance implements cc.Timed.
 func (s *Sender) Advance(now units.Time) {
-	if s.cc && s.until <= now {
+	if s.cc && s.indicatedUntil <= now {
 		s.cc = false
 	}
 	if s.timed != nil {
@@ -214,7 +223,7 @@ func (s *Sender) Advance(now units.Time) {
 	}
 }
 
-// Resolved returns what the parameters of the congestion control inside came to.
+// Resolved implements cc.Resolved: the values of the inner controller.
 func (s *Sender) Resolved() []cc.Value {
 	if r, ok := s.inner.(cc.Resolved); ok {
 		return r.Resolved()

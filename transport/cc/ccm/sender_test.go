@@ -40,8 +40,9 @@ func cnp(s *Sender, now units.Time) {
 	}
 }
 
-// A CNP changes nothing while the CC indicator is not set, and cuts the rate while it is (section 6.4).
-func TestSignalsAreHeededWhileIndicated(t *testing.T) {
+// A CNP changes nothing while the CC indicator is not set, and cuts the rate while it is (section
+// 6.4).
+func TestSignalsArePassedWhileIndicated(t *testing.T) {
 	s := NewSender(params(), link, link.Line)
 	s.OnStart(0)
 	line := s.PacingRate()
@@ -81,8 +82,9 @@ func TestIndicatorTimesOut(t *testing.T) {
 	}
 }
 
-// Where no path is light the marks count although the flow causes no incast, for a time, and packets do not say that it does.
-func TestLastResortIsHeeded(t *testing.T) {
+// Where no path is light the marks count although the flow causes no incast, for a time, and
+// packets do not say that it does.
+func TestLastResortPassesSignals(t *testing.T) {
 	s := NewSender(params(), link, link.Line)
 	s.OnStart(0)
 	line := s.PacingRate()
@@ -126,12 +128,12 @@ func TestReplays(t *testing.T) {
 		t.Error(err)
 	}
 	// Of many switches the latest are remembered: what was heard from these is not heard again.
-	for k := range uint32(3 * sources) {
+	for k := range uint32(3 * maxSwitches) {
 		if err := s.OnNotice(now, cc.Notice{Kind: cc.NeedsPath, From: 100 + k, At: now - us + units.Time(k)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.OnNotice(now, cc.Notice{Kind: cc.NeedsPath, From: 100 + 3*sources - 1, At: now - us + 3*sources - 1}); !errors.Is(err, ErrReplay) {
+	if err := s.OnNotice(now, cc.Notice{Kind: cc.NeedsPath, From: 100 + 3*maxSwitches - 1, At: now - us + 3*maxSwitches - 1}); !errors.Is(err, ErrReplay) {
 		t.Error(err)
 	}
 }
@@ -147,7 +149,7 @@ func TestReplayOfAForgottenSwitch(t *testing.T) {
 	if err := s.OnNotice(now, cc.Notice{Kind: cc.Released, From: 20, At: now - 19*us}); err != nil {
 		t.Fatal(err)
 	}
-	for k := range uint32(sources) {
+	for k := range uint32(maxSwitches) {
 		if err := s.OnNotice(now, cc.Notice{Kind: cc.NeedsPath, From: 100 + k, At: now - us}); err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +159,7 @@ func TestReplayOfAForgottenSwitch(t *testing.T) {
 	}
 }
 
-// Delay that is not to be heeded looks like none to a congestion control that goes by it.
+// While signals are not active, a delay-based congestion control sees no delay.
 func TestDelayIsHeldBack(t *testing.T) {
 	w := swift.Defaults()
 	p := pc4.Defaults()
@@ -184,7 +186,8 @@ func TestDelayIsHeldBack(t *testing.T) {
 	}
 }
 
-// Whatever is told in whatever order, the window and the rate stay those of a congestion control, and an indicator ends.
+// Whatever is told in whatever order, the window and the rate stay those of a congestion control,
+// and an indicator ends.
 func TestAnyNotices(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := NewSender(params(), link, link.Line)
