@@ -57,7 +57,6 @@ func unedited() []string {
 		"transport",
 		"transport/cc/cctest",
 		"transport/cc/dcqcn",
-		"transport/cc/hpcc",
 		"transport/cc/strack",
 		"transport/cc/swift",
 		"transport/internal/testnet",

@@ -27,8 +27,8 @@ func TestTrace(t *testing.T) {
 	golden.Check(t, "two", cctest.NewNet(b, flows(p, b, 0, 100*us)...).Trace(400*us, 20*us))
 }
 
-// Scenario B4: two flows: U goes to 0.95, the queue stays below one bandwidth-delay product after the first round
-// trip, each has 47.5 Gb/s.
+// Scenario B4: two flows: U goes to 0.95, the queue stays below one bandwidth-delay product after
+// the first round trip, each has 47.5 Gb/s.
 func TestTwoFlows(t *testing.T) {
 	p := hpcc.Defaults()
 	p.Flows = 10
@@ -51,7 +51,8 @@ func TestTwoFlows(t *testing.T) {
 	}
 }
 
-// Scenario B4: the queue of a 16 to 1 incast drains in a few round trips after the first burst, and then stays small.
+// Scenario B4: the queue of a 16 to 1 incast drains in a few round trips after the first burst, and
+// then stays small.
 func TestIncastDrains(t *testing.T) {
 	p := hpcc.Defaults()
 	b := bottleneck()
@@ -71,8 +72,9 @@ func TestIncastDrains(t *testing.T) {
 	}
 }
 
-// The authors' script sets a least rate of 1 Gb/s: 200 flows would be twice the line. The window of a least rate of 100 Mb/s is
-// less than a packet, which leaves the queue at a packet of each at most; so does none.
+// The authors' script sets a least rate of 1 Gb/s: 200 flows would be twice the line. The window of
+// a least rate of 100 Mb/s is less than a packet, which leaves the queue at a packet of each at
+// most; so does none.
 func TestManyFlowsDoNotOverrunTheLine(t *testing.T) {
 	for _, least := range []units.Bandwidth{0, 100 * units.Mbps} {
 		manyFlows(t, least)

@@ -45,8 +45,8 @@ func newScript(t *testing.T, p hpcc.Params) *script {
 	return &script{t: t, s: hpcc.NewSender(p, path()), p: p, hop: cc.Hop{Rate: 100 * gbps}, left: bdp}
 }
 
-// ack is the acknowledgement of size bytes whose telemetry is after later than the last: by then the port had sent so much
-// more, and holds so much.
+// ack is the acknowledgement of size bytes whose telemetry is after later than the last: by then
+// the port had sent so much more, and holds so much.
 func (c *script) ack(size units.Bytes, after units.Time, sent, queued units.Bytes) {
 	c.hop.At += after
 	c.hop.Sent += sent

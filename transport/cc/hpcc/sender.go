@@ -8,53 +8,57 @@ import (
 	"weft/units"
 )
 
-// Sender is Algorithm 1: it keeps the window of one connection. It implements cc.Controller.
+// Sender is Algorithm 1: it controls the window of one connection. It implements cc.Controller.
 //
-//	first telemetry ──► stored
-//	then, each acknowledgement:
+//	first telemetry: stored
+//	each ACK after that:
 //	  U ≥ η or incStage ≥ maxStage     W = Wc·η/U + W_AI   incStage = 0
 //	  otherwise                        W = Wc + W_AI       incStage + 1
-//	once per round trip of packets (lastUpdate): Wc = W; between, W follows U but Wc and incStage stay
+//
+// Once per round trip of packets (lastUpdate) Wc becomes W. In between, W follows U, but Wc and
+// incStage stay.
 type Sender struct {
-	params   Params
-	line     units.Bandwidth
-	t        units.Time // T
-	winit    float64    // bytes, and the most
-	least    float64    // bytes
-	increase float64    // W_AI, bytes
+	params    Params
+	line      units.Bandwidth
+	t         units.Time // T
+	winit     float64    // initial and maximum window in bytes
+	minWindow float64    // bytes
+	increase  float64    // W_AI in bytes
 
-	window float64 // W, bytes
-	base   float64 // Wc, bytes
-	u      float64 // U, utilization of the busiest link
+	window float64 // W in bytes
+	base   float64 // Wc in bytes
+	u      float64 // U, the utilization of the busiest link
 	stage  int     // incStage
 
-	acked      units.Bytes // since the connection began
-	lastUpdate units.Bytes // what had been sent at the last update of Wc
+	acked      units.Bytes // bytes acknowledged so far
+	lastUpdate units.Bytes // bytes sent at the last update of Wc
 
-	hops  []cc.Hop // L: the last telemetry; empty: none yet
-	route uint16   // the path it came by
+	hops  []cc.Hop // L, the last telemetry; empty if there is none
+	route uint16   // the path that it came from
 }
 
-// NewSender returns a sender on a path, at line rate. p must pass Check.
+// NewSender returns a sender for a connection on path l, at line rate. p must pass Check.
 func NewSender(p Params, l cc.Link) *Sender {
 	t := cmp.Or(p.BaseRTT, l.NetRTT, l.BaseRTT)
 	winit := initialWindow(l.Line, t)
 	return &Sender{
-		params: p, line: l.Line, t: t, winit: winit, least: min(initialWindow(p.MinRate.At(l.Line), t), winit), increase: p.increase(winit),
-		window: winit, base: winit, u: 1,
+		params: p, line: l.Line, t: t, winit: winit, increase: p.increase(winit),
+		minWindow: min(initialWindow(p.MinRate.At(l.Line), t), winit),
+		window:    winit, base: winit, u: 1,
 	}
 }
 
-// OnStart keeps the window but forgets the telemetry: measured across a pause it would speak of the pause.
+// OnStart implements cc.Controller. It keeps the window but drops the telemetry, because a rate
+// measured across an idle period would be too low.
 func (s *Sender) OnStart(units.Time) { s.hops = s.hops[:0] }
 
-// OnSent does nothing: what was sent is known from what is acknowledged and in flight.
+// OnSent does nothing: the bytes sent follow from those acknowledged and in flight.
 func (s *Sender) OnSent(units.Time, cc.Sent) {}
 
-// OnLoss does nothing: HPCC presumes a lossless fabric, and loss recovery is go-back-N's.
+// OnLoss does nothing: HPCC assumes a lossless fabric, and go-back-N recovers losses.
 func (s *Sender) OnLoss(units.Time, cc.Loss) {}
 
-// OnAck is Algorithm 1, NewAck.
+// OnAck implements cc.Controller (Algorithm 1, NewAck).
 func (s *Sender) OnAck(_ units.Time, a cc.Ack) {
 	s.acked += a.Size
 	sent := s.acked + a.InFlight // snd_nxt
@@ -74,8 +78,8 @@ func (s *Sender) OnAck(_ units.Time, a cc.Ack) {
 	}
 }
 
-// comparable says whether the acknowledgement's telemetry comes from the same ports as the last one. If not, it is
-// stored as the first one was.
+// comparable reports whether the telemetry of an ACK comes from the same ports as the last one. If
+// not, it is only stored, like the first one.
 func (s *Sender) comparable(a cc.Ack) bool {
 	if len(a.INT) == 0 || len(a.INT) != len(s.hops) || a.Path != s.route {
 		return false
@@ -88,8 +92,8 @@ func (s *Sender) comparable(a cc.Ack) bool {
 	return true
 }
 
-// measure is MeasureInflight: it moves U by the hop with the most in flight relative to its link, and stores the
-// telemetry. It returns false when no hop has news, as in the copy of an acknowledgement or in one overtaken.
+// measure is MeasureInflight: it updates U with the utilization of the busiest hop, and stores the
+// telemetry. It returns false if no hop has new telemetry, as in a duplicate or overtaken ACK.
 func (s *Sender) measure(hops []cc.Hop) bool {
 	most, tau := 0.0, units.Time(0)
 	for i := range hops {
@@ -111,14 +115,15 @@ func (s *Sender) measure(hops []cc.Hop) bool {
 	return true
 }
 
-// utilization is u' of one hop: what its queue and its rate put in flight, over the link's bandwidth-delay product.
+// utilization returns u' of a hop: the bytes that its queue and its rate put in flight, as a ratio
+// of the link's bandwidth-delay product. d is the time between the two measurements.
 func (s *Sender) utilization(h, last *cc.Hop, d units.Time) float64 {
 	rate := float64(h.Rate)
 	queue := 8 * float64(min(h.Queued, last.Queued)) / (rate * s.t.Seconds())
 	return queue + float64(8*float64(max(h.Sent-last.Sent, 0))/d.Seconds())/rate
 }
 
-// update is ComputeWind.
+// update is ComputeWind: it sets W, and once per round trip (full) Wc and incStage.
 func (s *Sender) update(full bool) {
 	k := s.u / s.params.Eta
 	window, stage := s.base+s.increase, s.stage+1
@@ -128,28 +133,29 @@ func (s *Sender) update(full bool) {
 			window = s.base/k + s.increase
 		}
 	}
-	s.window = min(max(window, s.least), s.winit)
+	s.window = min(max(window, s.minWindow), s.winit)
 	if full {
 		s.base, s.stage = s.window, stage
 	}
 }
 
-// Window returns W.
+// Window implements cc.Controller. It returns W, rounded up.
 func (s *Sender) Window() units.Bytes { return units.Bytes(math.Ceil(s.window)) }
 
-// PacingRate returns R = W/T.
+// PacingRate implements cc.Controller. It returns R = W/T, at most the line rate.
 func (s *Sender) PacingRate() units.Bandwidth {
 	return units.Bandwidth(min(math.Ceil(8*s.window/s.t.Seconds()), float64(s.line)))
 }
 
-// Utilization returns U.
+// Utilization returns U, the estimated utilization of the busiest link.
 func (s *Sender) Utilization() float64 { return s.u }
 
-// Resolved returns what the parameters came to on the path.
+// Resolved implements cc.Resolved.
 func (s *Sender) Resolved() []cc.Value {
 	return []cc.Value{
 		{Key: "t", Value: s.t.String(), Why: "the base RTT of the network, unless it is written"},
-		{Key: "wai", Value: units.Bytes(s.increase).String(), Why: "unless it is written, the first window times 1 - eta, over flows"},
-		{Key: "min_rate", Value: units.Bytes(s.least).String(), Why: "the least window, over t"},
+		{Key: "wai", Value: units.Bytes(s.increase).String(),
+			Why: "unless it is written, the first window times 1 - eta, over flows"},
+		{Key: "min_rate", Value: units.Bytes(s.minWindow).String(), Why: "the least window, over t"},
 	}
 }

@@ -28,8 +28,8 @@ func TestFirstTelemetryIsOnlyStored(t *testing.T) {
 	c.wantU(1)
 }
 
-// u = min(qlen, qlen')/(B·T) + txRate/B: 62.5 kB in queue at a busy line is 2.0; over a whole T that is U, and
-// W = Wc/(2/0.95) + W_AI = 0.475·Wc + W_AI.
+// u = min(qlen, qlen')/(B·T) + txRate/B: 62.5 kB in queue at a busy line is 2.0; over a whole T
+// that is U, and W = Wc/(2/0.95) + W_AI = 0.475·Wc + W_AI.
 func TestUtilizationOfAFullQueue(t *testing.T) {
 	c := newScript(t, fixed())
 	c.ack(1000, us, 0, 62500)
@@ -112,8 +112,8 @@ func TestAdditiveStages(t *testing.T) {
 	c.wantWindow(w + 100)
 }
 
-// "if ack.seq > lastUpdateSeq": once per round trip of packets Wc follows W; in between W answers each
-// acknowledgement from the same Wc, so that one queue is not answered twice.
+// "if ack.seq > lastUpdateSeq": once per round trip of packets Wc follows W; in between W answers
+// each acknowledgement from the same Wc, so that one queue is not answered twice.
 func TestFastReaction(t *testing.T) {
 	c := newScript(t, fixed())
 	c.ack(1000, us, 0, 62500) // sent so far: 63500
@@ -131,7 +131,8 @@ func TestFastReaction(t *testing.T) {
 	c.wantWindow(0.475*(0.475*bdp+100) + 100)
 }
 
-// csg-htsim takes the current window for Wc: every acknowledgement of one round trip would cut again.
+// csg-htsim takes the current window for Wc: every acknowledgement of one round trip would cut
+// again.
 func TestOneQueueIsAnsweredOnce(t *testing.T) {
 	c := newScript(t, fixed())
 	c.ack(1000, us, 0, 62500)
