@@ -58,7 +58,6 @@ func unedited() []string {
 		"transport/cc/cctest",
 		"transport/cc/dcqcn",
 		"transport/cc/strack",
-		"transport/cc/swift",
 		"transport/internal/testnet",
 		"transport/path",
 		"transport/wire",

@@ -29,7 +29,8 @@ func (c *script) wantWait(want units.Time) {
 	c.wantGap(0)
 }
 
-// Before the first acknowledgement there is no round trip to wait for: the whole first window goes, and one more packet.
+// Before the first acknowledgement there is no round trip to wait for: the whole first window goes,
+// and one more packet.
 func TestBoltFirstWindow(t *testing.T) {
 	c := newBolt(t, 2.5)
 	for i := range units.Bytes(3) {
@@ -45,7 +46,8 @@ func TestBoltFirstWindow(t *testing.T) {
 	c.wantWait(0)
 }
 
-// "delay = rtt·mss/cwnd" when less than a packet is left, from the packet that left so little, or from the acknowledgement.
+// "delay = rtt·mss/cwnd" when less than a packet is left, from the packet that left so little, or
+// from the acknowledgement.
 func TestBoltWaitsForTheOneMore(t *testing.T) {
 	c := newBolt(t, 2.5)
 	c.ackLeaving(12*us, 1000) // 1.5 packets are left

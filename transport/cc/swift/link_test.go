@@ -28,8 +28,9 @@ func TestTrace(t *testing.T) {
 	golden.Check(t, "bolt", cctest.NewNet(b, flows(p, b, 0, 100*us)...).Trace(units.Millisecond, 50*us))
 }
 
-// Scenario B5: the mean delay of N flows is at the target, within 10 %, and the target grows as the window shrinks. N flows
-// together add AI·N packets per round trip: an AI of 1 is a burst of 33 us on this link when they are 100.
+// Scenario B5: the mean delay of N flows is at the target, within 10 %, and the target grows as the
+// window shrinks. N flows together add AI·N packets per round trip: an AI of 1 is a burst of 33 us
+// on this link when they are 100.
 func TestDelayStaysAtTheTarget(t *testing.T) {
 	var last units.Time
 	for _, n := range []int{8, 20, 50, 100, 200} {

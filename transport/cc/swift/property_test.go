@@ -32,8 +32,8 @@ func drawParams(t *rapid.T) swift.Params {
 	return p
 }
 
-// Whatever happens, the window is a number within its limits and the target between that of the largest
-// and that of the smallest window.
+// Whatever happens, the window is a number within its limits and the target between that of the
+// largest and that of the smallest window.
 func TestSenderStandsEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawParams(t)

@@ -7,53 +7,53 @@ import (
 	"weft/units"
 )
 
-// Sender is Algorithm 1: it keeps the window of one connection. It implements cc.Controller.
-//
-// Where Params.BoltCompat is set it behaves as Bolt's simulator does (bolt.go and target.scaling).
+// Sender is Algorithm 1: it controls the window of one connection. It implements cc.Controller, and
+// cc.Held for Params.BoltCompat.
 type Sender struct {
-	params Params
-	target target
-	line   units.Bandwidth
-	packet float64 // bytes on the wire
-	least  float64 // packets
-	most   float64 // packets
+	params    Params
+	target    target
+	line      units.Bandwidth
+	packet    float64 // size of a full packet in bytes on the wire
+	minWindow float64 // packets
+	maxWindow float64 // packets
 
-	cwnd      float64 // packets
-	rtt       units.Time
-	sampled   bool // rtt was measured
-	decreased units.Time
-	anyDrop   bool // decreased says when
-	timeouts  int  // in a row
+	cwnd      float64    // packets
+	rtt       units.Time // last measured RTT, or the base RTT
+	sampled   bool       // rtt was measured
+	decreased units.Time // when the window was last decreased
+	anyDrop   bool       // decreased is valid
+	timeouts  int        // timeouts in a row
 	inFlight  units.Bytes
 	bolt      bolt
 }
 
-// NewSender returns a sender on a path. p must pass Check.
+// NewSender returns a sender for a connection on path l. p must pass Check.
 func NewSender(p Params, l cc.Link) *Sender {
 	packet := float64(l.Packet)
-	most, initial := float64(p.MaxWindow), float64(p.InitialWindow)
+	maxWindow, initial := float64(p.MaxWindow), float64(p.InitialWindow)
 	bdp := max(float64(l.Line)*l.BaseRTT.Seconds()/8, float64(p.MinWindow))
 	if !p.BoltCompat {
-		bdp = math.Ceil(bdp/packet) * packet // less would not fill the path
+		bdp = math.Ceil(bdp/packet) * packet // a partial packet would not fill the path
 	}
 	if p.MaxWindow == 0 {
-		most = bdp
+		maxWindow = bdp
 	}
 	if p.InitialWindow == 0 {
 		initial = bdp
 	}
 	s := &Sender{
 		params: p, target: newTarget(p, l.Hops), line: l.Line, packet: packet,
-		least: float64(p.MinWindow) / packet, most: most / packet, cwnd: initial / packet, rtt: l.BaseRTT,
+		minWindow: float64(p.MinWindow) / packet, maxWindow: maxWindow / packet, cwnd: initial / packet, rtt: l.BaseRTT,
 	}
 	s.clamp()
 	return s
 }
 
-// OnStart keeps the window: as in Bolt's simulator, what was learnt on the connection holds for its next message.
+// OnStart implements cc.Controller. As in Bolt's simulator, the window is kept for the next
+// message.
 func (s *Sender) OnStart(units.Time) { s.inFlight = 0 }
 
-// OnSent notes what is in flight.
+// OnSent implements cc.Controller.
 func (s *Sender) OnSent(now units.Time, p cc.Sent) {
 	fits := s.left() >= s.packet
 	s.inFlight = p.InFlight
@@ -62,7 +62,7 @@ func (s *Sender) OnSent(now units.Time, p cc.Sent) {
 	}
 }
 
-// OnAck is Algorithm 1, "On Receiving ACK".
+// OnAck implements cc.Controller (Algorithm 1, "On Receiving ACK").
 func (s *Sender) OnAck(now units.Time, a cc.Ack) {
 	s.inFlight = a.InFlight
 	s.rtt, s.sampled = a.RTT, true
@@ -78,7 +78,8 @@ func (s *Sender) OnAck(now units.Time, a cc.Ack) {
 	s.boltDecide(now)
 }
 
-// increase adds AI packets per window acknowledged; below one packet, per packet acknowledged.
+// increase adds AI packets per acknowledged window, or per acknowledged packet if the window is
+// below one.
 func (s *Sender) increase(acked float64) {
 	if s.cwnd >= 1 {
 		s.cwnd += s.params.AI * acked / s.cwnd
@@ -87,11 +88,12 @@ func (s *Sender) increase(acked float64) {
 	s.cwnd += float64(s.params.AI * acked)
 }
 
-// mayDecrease says that the last decrease is a round trip ago: its effect would show.
+// mayDecrease reports whether the last decrease is an RTT ago, so that its effect shows.
 func (s *Sender) mayDecrease(now units.Time) bool {
 	return !s.anyDrop || now-s.decreased >= s.rtt
 }
 
+// decrease multiplies the window by factor.
 func (s *Sender) decrease(now units.Time, factor float64) {
 	if factor < 1 {
 		s.decreased, s.anyDrop = now, true
@@ -99,9 +101,9 @@ func (s *Sender) decrease(now units.Time, factor float64) {
 	s.cwnd *= factor
 }
 
-// OnLoss is Algorithm 1, "On Retransmit Timeout" and "On Fast Recovery".
+// OnLoss implements cc.Controller (Algorithm 1, "On Retransmit Timeout" and "On Fast Recovery").
 func (s *Sender) OnLoss(now units.Time, l cc.Loss) {
-	s.inFlight = 0 // go-back-N gives up all of it
+	s.inFlight = 0 // go-back-N retransmits all of it
 	if l.Kind == cc.Timeout {
 		s.timeouts++
 	} else {
@@ -109,7 +111,7 @@ func (s *Sender) OnLoss(now units.Time, l cc.Loss) {
 	}
 	switch {
 	case s.timeouts >= s.params.RetxReset:
-		s.cwnd = s.least
+		s.cwnd = s.minWindow
 		s.decreased, s.anyDrop = now, true
 	case s.mayDecrease(now):
 		s.decrease(now, 1-s.params.MaxMDF)
@@ -118,11 +120,12 @@ func (s *Sender) OnLoss(now units.Time, l cc.Loss) {
 	s.boltDecide(now)
 }
 
-func (s *Sender) clamp() { s.cwnd = min(max(s.cwnd, s.least), s.most) }
+// clamp limits the window to its range.
+func (s *Sender) clamp() { s.cwnd = min(max(s.cwnd, s.minWindow), s.maxWindow) }
 
-// Window returns the bytes that may be in flight, of which the endpoint lets the last packet overshoot: so it is
-// that of the whole packets in the window, and a packet that does not fit waits. Below one packet it is a byte: one packet at
-// a time, paced.
+// Window implements cc.Controller. The endpoint lets the last packet overshoot the window, so this
+// is the size of the whole packets in the window, and a packet that does not fit waits. Below one
+// packet it is one byte: one packet at a time, paced.
 func (s *Sender) Window() units.Bytes {
 	if s.params.BoltCompat {
 		return units.Bytes(math.Ceil(s.cwnd * s.packet))
@@ -130,7 +133,8 @@ func (s *Sender) Window() units.Bytes {
 	return max(units.Bytes(math.Floor(s.cwnd)*s.packet), 1)
 }
 
-// PacingRate spaces packets by rtt/cwnd while the window is below one packet, and does not otherwise.
+// PacingRate implements cc.Controller. While the window is below one packet, packets are rtt/cwnd
+// apart. Otherwise they are not paced.
 func (s *Sender) PacingRate() units.Bandwidth {
 	if s.cwnd >= 1 || s.params.BoltCompat {
 		return 0
@@ -138,16 +142,18 @@ func (s *Sender) PacingRate() units.Bandwidth {
 	return units.Bandwidth(min(math.Ceil(8*s.cwnd*s.packet/s.rtt.Seconds()), float64(s.line)))
 }
 
-// CWND returns cwnd in packets.
+// CWND returns the congestion window in packets, which may be a fraction.
 func (s *Sender) CWND() float64 { return s.cwnd }
 
-// Target returns the delay that the window aims at now.
+// Target returns the target delay for the current window.
 func (s *Sender) Target() units.Time { return s.target.delay(s.cwnd) }
 
-// Resolved returns what the parameters came to on the path.
+// Resolved implements cc.Resolved.
 func (s *Sender) Resolved() []cc.Value {
 	return []cc.Value{
-		{Key: "target", Value: s.target.delay(s.cwnd).String(), Why: "the target of the path at the first window, hops and flow scaling included"},
-		{Key: "max_window", Value: units.Bytes(s.most * s.packet).String(), Why: "unless it is written, the bandwidth-delay product of the path in whole packets"},
+		{Key: "target", Value: s.target.delay(s.cwnd).String(),
+			Why: "the target of the path at the first window, hops and flow scaling included"},
+		{Key: "max_window", Value: units.Bytes(s.maxWindow * s.packet).String(),
+			Why: "unless it is written, the bandwidth-delay product of the path in whole packets"},
 	}
 }

@@ -106,7 +106,8 @@ func TestWindowBelowOnePacketIsPaced(t *testing.T) {
 	}
 }
 
-// The endpoint lets a packet out while less than the window is in flight: whole packets, so that none overshoots.
+// The endpoint lets a packet out while less than the window is in flight: whole packets, so that
+// none overshoots.
 func TestWindowIsInWholePackets(t *testing.T) {
 	for packets, want := range map[float64]units.Bytes{1: 1000, 1.99: 1000, 2: 2000, 10.5: 10000} {
 		c := newScript(t, simple(), packets)
@@ -117,7 +118,8 @@ func TestWindowIsInWholePackets(t *testing.T) {
 	}
 }
 
-// "On retransmit timeout: retransmit_cnt++; if ≥ RETX_RESET_THRESHOLD cwnd ← min_cwnd else if can_decrease ...".
+// "On retransmit timeout: retransmit_cnt++; if ≥ RETX_RESET_THRESHOLD cwnd ← min_cwnd else if
+// can_decrease ...".
 func TestTimeouts(t *testing.T) {
 	c := newScript(t, simple(), 40)
 	for _, want := range []float64{20, 10, 5, 2.5} {

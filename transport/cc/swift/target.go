@@ -6,15 +6,16 @@ import (
 	"weft/units"
 )
 
-// target computes the delay that a window aims at.
+// target computes the target delay for a window (section 3.5).
 type target struct {
-	fixed       units.Time // BaseTarget and what the hops add
-	span        float64    // FSRange
+	fixed       units.Time // BaseTarget plus PerHop for each hop
+	span        float64    // FSRange in ps
 	alpha, beta float64    // α_fs, in ps·√packets, and β_fs, in ps, at most 0
-	compat      bool
+	compat      bool       // Params.BoltCompat
 }
 
-// newTarget solves section 3.5 for α_fs and β_fs: FSRange at FSMin packets, nothing at FSMax.
+// newTarget returns the target of a path. α_fs and β_fs are such that flow scaling adds FSRange at
+// FSMin packets and nothing at FSMax.
 func newTarget(p Params, hops int) target {
 	span := float64(p.FSRange)
 	alpha := span / (1/math.Sqrt(p.FSMin) - 1/math.Sqrt(p.FSMax))
@@ -24,14 +25,14 @@ func newTarget(p Params, hops int) target {
 	}
 }
 
-// delay returns the target for a window of cwnd packets.
+// delay returns the target delay for a window of cwnd packets.
 func (t *target) delay(cwnd float64) units.Time { return t.fixed + units.Time(t.scaling(cwnd)) }
 
-// scaling is what flow scaling adds.
+// scaling returns the addition of flow scaling in ps. Bolt's simulator subtracts β_fs.
 func (t *target) scaling(cwnd float64) float64 {
 	add := t.alpha/math.Sqrt(cwnd) + t.beta
 	if t.compat {
-		add = t.alpha/math.Sqrt(cwnd) - t.beta // β_fs is negative already
+		add = t.alpha/math.Sqrt(cwnd) - t.beta // adds, since β_fs is negative
 	}
 	return min(max(add, 0), t.span)
 }

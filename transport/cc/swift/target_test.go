@@ -8,7 +8,7 @@ import (
 	"weft/units"
 )
 
-// scaled is what flow scaling adds to the target for a window of so many packets.
+// scaled returns what flow scaling adds to the target for a window in packets.
 func scaled(t *testing.T, p swift.Params, packets float64) units.Time {
 	p.MaxWindow = units.MB
 	c := newScript(t, p, packets)
@@ -50,7 +50,8 @@ func TestBoltCompatTarget(t *testing.T) {
 	}
 }
 
-// csg-htsim takes the root of an integer quotient: windows of 1.9 packets would get the target of 1.
+// csg-htsim takes the root of an integer quotient: windows of 1.9 packets would get the target of
+// 1.
 func TestFlowScalingSeesFractionsOfAPacket(t *testing.T) {
 	if a, b := scaled(t, swift.Defaults(), 1), scaled(t, swift.Defaults(), 1.9); a-b < 5*us {
 		t.Errorf("the target falls by %v from 1 to 1.9 packets", a-b)
