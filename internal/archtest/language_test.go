@@ -57,7 +57,6 @@ func unedited() []string {
 		"transport",
 		"transport/cc/cctest",
 		"transport/cc/dcqcn",
-		"transport/cc/strack",
 		"transport/internal/testnet",
 		"transport/path",
 		"transport/wire",

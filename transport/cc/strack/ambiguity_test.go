@@ -9,10 +9,11 @@ import (
 	"weft/units"
 )
 
-// Where the paper is ambiguous or contradicts itself, one test each, numbered as in docs/adr/0040. Those on paths are in package
-// path, those on acknowledgements and losses in package transport.
+// Where the paper is ambiguous or contradicts itself, one test each, numbered as in docs/adr/0040.
+// Those on paths are in package path, those on acknowledgements and losses in package transport.
 
-// 5 and 18: windows are packets; the maximum, and the beginning, is one bandwidth-delay product of the network, or a multiple.
+// 5 and 18: windows are packets; the maximum, and the beginning, is one bandwidth-delay product of
+// the network, or a multiple.
 func TestAmbiguity18MaximumWindow(t *testing.T) {
 	newScript(t, steady(), 400*gbps).wantCWND(100)
 	p := steady()
@@ -29,7 +30,8 @@ func TestAmbiguity18MaximumWindow(t *testing.T) {
 	}
 }
 
-// 7: Algorithm 1, line 13, and Algorithm 4, line 2, both update what was achieved: bytes count once.
+// 7: Algorithm 1, line 13, and Algorithm 4, line 2, both update what was achieved: bytes count
+// once.
 func TestAmbiguity7AchievedIsCountedOnce(t *testing.T) {
 	c := newScript(t, steady(), 400*gbps)
 	c.ack(3, 0, false)
@@ -129,8 +131,8 @@ func TestAmbiguity13High(t *testing.T) {
 	}
 }
 
-// 14: a packet without a mark between target and Qhigh falls into the decrease as Algorithm 4 is printed, though section 3 wants
-// marks for it. As printed by default, and an option.
+// 14: a packet without a mark between target and Qhigh falls into the decrease as Algorithm 4 is
+// printed, though section 3 wants marks for it. As printed by default, and an option.
 func TestAmbiguity14DecreaseWithoutMark(t *testing.T) {
 	for _, need := range []bool{false, true} {
 		p := steady()
@@ -152,7 +154,8 @@ func TestAmbiguity14DecreaseWithoutMark(t *testing.T) {
 	}
 }
 
-// 15: a decrease wants both the average and the packet's own delay above the target (lines 10 and 14).
+// 15: a decrease wants both the average and the packet's own delay above the target (lines 10 and
+// 14).
 func TestAmbiguity15BothDelays(t *testing.T) {
 	c := newScript(t, steady(), 400*gbps)
 	c.wait(base + 1)
@@ -185,7 +188,8 @@ func TestAmbiguity15BothDelays(t *testing.T) {
 	c.wantCWND(w)
 }
 
-// 16: the average takes an eighth of every sample, one per acknowledgement; NSCC's 0.0125 is a parameter away.
+// 16: the average takes an eighth of every sample, one per acknowledgement; NSCC's 0.0125 is a
+// parameter away.
 func TestAmbiguity16EWMA(t *testing.T) {
 	for ewma, want := range map[float64]float64{0.125: 2, 0.0125: 0.2} {
 		p := steady()
@@ -196,7 +200,8 @@ func TestAmbiguity16EWMA(t *testing.T) {
 	}
 }
 
-// 17: Table 1 calls the target "net_base_rtt = 12 us", section 4 has 8 us: it is the network's base RTT, unless set.
+// 17: Table 1 calls the target "net_base_rtt = 12 us", section 4 has 8 us: it is the network's base
+// RTT, unless set.
 func TestAmbiguity17Target(t *testing.T) {
 	grows := func(p strack.Params) bool {
 		c := newScript(t, p, 400*gbps)
@@ -216,7 +221,8 @@ func TestAmbiguity17Target(t *testing.T) {
 	}
 }
 
-// 19: the least window is a packet, and nothing is paced: windows below two vary between one packet and two in flight.
+// 19: the least window is a packet, and nothing is paced: windows below two vary between one packet
+// and two in flight.
 func TestAmbiguity19LeastWindow(t *testing.T) {
 	c := newScript(t, steady(), 400*gbps)
 	c.shrink(1)
@@ -250,7 +256,8 @@ func TestAmbiguity26DecreaseOncePerOwnRTT(t *testing.T) {
 	}
 }
 
-// 27: η is no decrease and no timer: it comes with acknowledgements, marked or not, and starts no wait for the next decrease.
+// 27: η is no decrease and no timer: it comes with acknowledgements, marked or not, and starts no
+// wait for the next decrease.
 func TestAmbiguity27FairnessIsAckClocked(t *testing.T) {
 	c := newScript(t, strack.Defaults(), 400*gbps)
 	c.shrink(40)

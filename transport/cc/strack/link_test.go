@@ -9,8 +9,9 @@ import (
 	"weft/units"
 )
 
-// bottleneck is a port of the paper's network (section 4): 400 Gb/s, about 8 us, marks between a quarter and three quarters of
-// the bandwidth-delay product, in between with a probability that rises to 1.
+// bottleneck is a port of the paper's network (section 4): 400 Gb/s, about 8 us, marks between a
+// quarter and three quarters of the bandwidth-delay product, in between with a probability that
+// rises to 1.
 func bottleneck() cctest.Bottleneck {
 	const bdp = 400 * units.KB
 	return cctest.Bottleneck{
@@ -35,8 +36,9 @@ func TestTrace(t *testing.T) {
 	golden.Check(t, "two", cctest.NewNet(b, flows(b, 0, 100*us)...).Trace(units.Millisecond, 50*us))
 }
 
-// Fig. 20: "STrack is able to stabilize at the target queuing delay across different incast degrees"; 128 to 1 is "slightly
-// higher", since 1.3 packets are one or two in flight. Here nothing is lost, so that the control alone shows.
+// Fig. 20: "STrack is able to stabilize at the target queuing delay across different incast
+// degrees"; 128 to 1 is "slightly higher", since 1.3 packets are one or two in flight. Here nothing
+// is lost, so that the control alone shows.
 func TestQueueSettlesAtTheTarget(t *testing.T) {
 	for _, c := range []struct {
 		n        int

@@ -5,52 +5,64 @@ import (
 	"weft/units"
 )
 
-// MaxPaths is the most paths a connection can spray over (Algorithm 3, max_paths).
+// MaxPaths is the largest number of paths of a connection (Algorithm 3, max_paths).
 const MaxPaths = 256
 
 // Params are the parameters of STrack (paper, Algorithms 1 to 4 and Table 1).
 type Params struct {
-	Target  units.Time // target_Qdelay; 0: the network's base RTT
+	Target  units.Time // target_Qdelay; 0: the base RTT of the network
 	High    float64    // target_Qhigh in targets (Table 1: 3; the text: "twice the target delay")
 	EWMA    float64    // weight of the newest delay in the average
-	Alpha   float64    // packets per window acknowledged without delay, before scaling: as printed, for 100 Gb/s and 12 us
-	Beta    float64    // packets per window acknowledged beyond Qhigh without a mark, before scaling
-	Eta     float64    // packets per base RTT for fairness, before scaling
-	Gamma   float64    // γ of the multiplicative decrease
-	MaxMDF  float64    // the most a window shrinks by in one such decrease (Algorithm 4, line 15: a half)
-	MaxCWND float64    // greatest and first window, in bandwidth-delay products of the network
+	Alpha   float64    // increase below the target: packets per window, at 100 Gb/s and 12 us
+	Beta    float64    // increase above Qhigh without a mark: packets per window, before scaling
+	Eta     float64    // increase for fairness: packets per base RTT, before scaling
+	Gamma   float64    // γ, the strength of the multiplicative decrease
+	MaxMDF  float64    // the largest multiplicative decrease (Algorithm 4, line 15: a half)
+	MaxCWND float64    // maximum and initial window, in bandwidth-delay products of the network
 
-	MDRequiresECN bool // a window shrinks on marked packets only (section 3, scenario 4), not as Algorithm 4 is printed
+	// MDRequiresECN decreases the window on marked packets only (section 3, scenario 4), unlike
+	// Algorithm 4 as printed.
+	MDRequiresECN bool
 
-	Paths int // paths to spray over, 1 to MaxPaths; a power of two where they are chosen obliviously
+	// Paths is the number of paths to spray over, 1 to MaxPaths. It is a power of two if paths are
+	// chosen obliviously.
+	Paths int
 }
 
 // Keys implements params.Section.
 func (p *Params) Keys() []params.Key {
 	const table, most = "STrack paper, Table 1", 1000
 	return []params.Key{
-		params.New("target", params.Time(&p.Target, units.Nanosecond, units.Second).Or("auto", 0), "Queueing delay to settle at; auto: the base RTT.").
+		params.New("target", params.Time(&p.Target, units.Nanosecond, units.Second).Or("auto", 0),
+			"Queueing delay to settle at; auto: the base RTT.").
 			Default("auto", table+": net_base_rtt"),
-		params.New("high", params.Decimal(&p.High, 1, most), "Delay, in targets, that resets the window to what was achieved.").Default("3", table),
+		params.New("high", params.Decimal(&p.High, 1, most),
+			"Delay, in targets, that resets the window to what was achieved.").Default("3", table),
 		params.New("ewma", params.Gain(&p.EWMA), "Weight of the newest delay.").Default("0.125", table),
-		params.New("alpha", params.Decimal(&p.Alpha, 0, most), "Increase below target (packets at 100Gbps and 12us, scaled).").Default("4", table),
-		params.New("beta", params.Decimal(&p.Beta, 0, most), "Increase on unmarked delay (likewise).").Default("5", table),
+		params.New("alpha", params.Decimal(&p.Alpha, 0, most),
+			"Increase below target (packets at 100Gbps and 12us, scaled).").Default("4", table),
+		params.New("beta", params.Decimal(&p.Beta, 0, most), "Increase on unmarked delay (likewise).").
+			Default("5", table),
 		params.New("eta", params.Decimal(&p.Eta, 0, most), "Fairness increase (likewise).").Default("0.15", table),
 		params.New("gamma", params.Share(&p.Gamma, 0.001, 1), "Multiplicative decrease factor.").Default("0.8", table),
-		params.New("max_mdf", params.Share(&p.MaxMDF, 0.001, 0.999), "Maximum decrease.").Default("0.5", "STrack paper, Algorithm 4, line 15"),
+		params.New("max_mdf", params.Share(&p.MaxMDF, 0.001, 0.999), "Maximum decrease.").
+			Default("0.5", "STrack paper, Algorithm 4, line 15"),
 		params.New("max_cwnd", params.Decimal(&p.MaxCWND, 0.01, most), "Maximum and initial window, in network BDPs.").
 			Default("1", "STrack paper, section 3.2: a window of one bandwidth-delay product"),
-		params.New("md_requires_ecn", params.Flag(&p.MDRequiresECN), "Decrease only on marks.").Default("false", "STrack paper, Algorithm 4 as printed"),
-		params.New("paths", params.Integer(&p.Paths, 1, MaxPaths), "Source ports per connection; spray: a power of two.").
+		params.New("md_requires_ecn", params.Flag(&p.MDRequiresECN), "Decrease only on marks.").
+			Default("false", "STrack paper, Algorithm 4 as printed"),
+		params.New("paths", params.Integer(&p.Paths, 1, MaxPaths),
+			"Source ports per connection; spray: a power of two.").
 			Default("256", "STrack paper, section 4.1: up to 256 paths"),
 	}
 }
 
-// Rules refuses what would do nothing.
+// Rules implements params.Section. It rejects parameters without effect.
 func (p *Params) Rules(r params.Rules) {
 	if p.MDRequiresECN && r.Off("queues.ecn") {
 		for _, key := range []string{"ewma", "gamma", "max_mdf"} {
-			r.Idle(key, "queues.ecn", "windows shrink on marked packets only (md_requires_ecn), and queues.ecn is off; leave it out, or expected queues.ecn: on")
+			r.Idle(key, "queues.ecn", "windows shrink on marked packets only (md_requires_ecn), and queues.ecn is "+
+				"off; leave it out, or expected queues.ecn: on")
 		}
 	}
 }
@@ -61,8 +73,8 @@ func Defaults() (p Params) {
 	return p
 }
 
-// Check returns an error naming the first parameter that is out of range.
+// Check returns an error that names the first parameter out of range, or nil.
 func (p Params) Check() error { return params.Check("strack", &p) }
 
-// SourcePorts is how many source ports a connection sends from: one for each path.
+// SourcePorts returns the number of source ports of a connection: one per path.
 func (p Params) SourcePorts() int { return p.Paths }

@@ -15,14 +15,14 @@ const (
 	base = 8 * us
 )
 
-// path is a path of the paper's evaluation (section 4.2): a network base RTT of 8 us, packets of 4000 bytes so that numbers are
-// round: 100 of them are the bandwidth-delay product at 400 Gb/s.
+// path is a path of the paper's evaluation (section 4.2): a network base RTT of 8 us, packets of
+// 4000 bytes so that numbers are round: 100 of them are the bandwidth-delay product at 400 Gb/s.
 func path(line units.Bandwidth) cc.Link {
 	return cc.Link{Line: line, MTU: 4000, Packet: 4000, Baseline: base / 2, BaseRTT: base, NetRTT: base, Hops: 4}
 }
 
-// script drives a sender and compares. Time passes only by wait. It begins long after the window and its clocks were
-// set up.
+// script drives a sender and compares. Time passes only by wait. It begins long after the window
+// and its clocks were set up.
 type script struct {
 	t   *testing.T
 	s   *strack.Sender
@@ -53,7 +53,7 @@ func (c *script) ack(packets int, delay units.Time, marked bool) {
 	})
 }
 
-// shrink brings the window to so many packets: an average far above the target, then halves.
+// shrink reduces the window to a number of packets, with an average delay far above the target.
 func (c *script) shrink(packets float64) {
 	c.t.Helper()
 	for c.s.CWND() > packets {

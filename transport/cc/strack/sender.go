@@ -8,46 +8,50 @@ import (
 	"weft/units"
 )
 
-// Table 1 scales what it recommends for 100 Gb/s and 12 us to other networks.
+// Table 1 gives parameters for 100 Gb/s and 12 us, and scales them to other networks.
 const (
 	scaleBDP   = 150_000 // bytes: 100 Gb/s times 12 us
 	scaleDelay = 12 * units.Microsecond
 )
 
-// minWindow is the least window in packets, and nothing is paced below it: with 128 senders to one the ideal is 1.3 packets and
-// "the inflight packets tend to vary between 1 or 2" (section 4.2).
+// minWindow is the smallest window in packets. Nothing is paced below it: with 128 senders to one
+// the ideal window is 1.3 packets, and "the inflight packets tend to vary between 1 or 2" (section
+// 4.2).
 const minWindow = 1
 
-// Sender keeps the window of one connection. It implements cc.Controller.
+// Sender controls the window of one connection. It implements cc.Controller.
 //
-//	                delay < target        target to high          > high
-//	not marked      +α(target-delay)      as marked, or hold      +β        per window acknowledged
-//	marked          hold                  ×(1-γ·over)             ×(1-γ·over), or what was achieved
+//	                delay < target        target to high      > high
+//	not marked      + α(target - delay)   as marked, or hold  + β, per window acknowledged
+//	marked          hold                  · (1 - γ·over)      · (1 - γ·over), or what was achieved
 //
-// Decreases want the average above the target as well, and one base RTT between two of them. η is added once per base RTT.
+// Here over is the excess of the average delay over the target, as a ratio of the average. A
+// decrease also needs an average above the target, and one base RTT since the last one. η is added
+// once per base RTT.
 type Sender struct {
 	params           Params
-	packet           float64 // bytes on the wire
+	packet           float64 // size of a full packet in bytes on the wire
 	alpha, beta, eta float64 // scaled: packets per ps of delay, packets, packets
 	target, high     units.Time
-	most             float64 // packets
+	maxWindow        float64 // packets
 
-	cwnd      float64 // packets
-	baseRTT   units.Time
-	average   float64    // avg_delay, ps
-	decreased units.Time // last_decrease_ts
-	shuffled  units.Time // last_selfai_ts
+	cwnd         float64    // packets
+	baseRTT      units.Time // the smallest RTT measured
+	average      float64    // avg_delay in ps
+	lastDecrease units.Time // last_decrease_ts
+	lastSelfAI   units.Time // last_selfai_ts
 
 	// Algorithm 2.
-	count    units.Bytes // rx_count
-	cleared  units.Time  // rxcount_clear_ts
-	achieved units.Bytes // achievedBDP; unknown until the first count is closed
+	rxCount      units.Bytes // rx_count
+	rxCountClear units.Time  // rxcount_clear_ts
+	achieved     units.Bytes // achievedBDP, or unknown until the first count ends
 }
 
-// unknown as achieved is more than any window: it never counts as little.
+// unknown is the value of achieved before the first count. It is larger than any window, so it
+// never reduces one.
 const unknown units.Bytes = math.MaxInt64
 
-// NewSender returns a sender on a path. p must pass Check.
+// NewSender returns a sender for a connection on path l. p must pass Check.
 func NewSender(p Params, l cc.Link) *Sender {
 	net := l.NetRTT
 	if net == 0 {
@@ -56,56 +60,56 @@ func NewSender(p Params, l cc.Link) *Sender {
 	bdp := float64(l.Line) * net.Seconds() / 8
 	sf := bdp / scaleBDP
 	s := &Sender{
-		params: p, packet: float64(l.Packet), target: p.Target, baseRTT: l.BaseRTT, decreased: never,
-		// α = 4·bdp_sf·delay_sf/base_rtt, of which delay_sf/base_rtt is 1/12 us whatever the path.
+		params: p, packet: float64(l.Packet), target: p.Target, baseRTT: l.BaseRTT, lastDecrease: never,
+		// α = 4·bdp_sf·delay_sf/base_rtt, where delay_sf/base_rtt is 1/12 us on every path.
 		alpha: p.Alpha * sf / float64(scaleDelay), beta: p.Beta * sf, eta: p.Eta * sf,
 	}
 	if s.target == 0 {
 		s.target = net
 	}
 	s.high = units.Time(p.High * float64(s.target))
-	s.most = max(p.MaxCWND*bdp/s.packet, minWindow)
-	s.cwnd = s.most // "STrack would not interfere as long as the congestion window is at the maximum value"
+	s.maxWindow = max(p.MaxCWND*bdp/s.packet, minWindow)
+	s.cwnd = s.maxWindow // "STrack would not interfere as long as the congestion window is at the maximum value"
 	s.OnStart(0)
 	return s
 }
 
-// never is long before any instant.
+// never is an instant before all others.
 const never units.Time = -1 << 62
 
-// OnStart keeps the window: what was learnt on the connection holds for its next message. What was achieved before a pause says
-// nothing.
+// OnStart implements cc.Controller. It keeps the window for the next message, but resets the
+// achieved rate, which is meaningless after an idle period.
 func (s *Sender) OnStart(now units.Time) {
-	s.count, s.cleared, s.achieved = 0, now, unknown
-	s.shuffled = now
+	s.rxCount, s.rxCountClear, s.achieved = 0, now, unknown
+	s.lastSelfAI = now
 }
 
-// OnSent does nothing: the endpoint counts what is in flight.
+// OnSent does nothing: the endpoint counts the bytes in flight.
 func (s *Sender) OnSent(units.Time, cc.Sent) {}
 
-// OnLoss does nothing: a queue that overflows has said so by its delay before (Algorithm 1 and section 3.3 only
-// retransmit).
+// OnLoss does nothing: before a queue overflows, its delay shows it (Algorithm 1 and section 3.3
+// only retransmit).
 func (s *Sender) OnLoss(units.Time, cc.Loss) {}
 
-// OnAck is Algorithm 1 as far as the window goes.
+// OnAck implements cc.Controller: the part of Algorithm 1 that concerns the window.
 func (s *Sender) OnAck(now units.Time, a cc.Ack) {
 	s.baseRTT = min(s.baseRTT, a.RTT) // line 6 as measured_rtt; "measured_delay" is a slip
 	s.achieve(now, a)                 // line 13, and not a second time in Algorithm 4
 	s.adjust(now, a.Marked, a.RTT-s.baseRTT, float64(a.Size)/s.packet)
 }
 
-// achieve is Algorithm 2: what is acknowledged in a window of base RTT + target.
+// achieve is Algorithm 2: it counts the bytes acknowledged in each period of base RTT + target.
 func (s *Sender) achieve(now units.Time, a cc.Ack) {
 	if !a.Probe {
-		s.count += a.Size
+		s.rxCount += a.Size
 	}
-	if now-s.cleared > s.baseRTT+s.target {
-		s.achieved, s.count, s.cleared = s.count, 0, now
+	if now-s.rxCountClear > s.baseRTT+s.target {
+		s.achieved, s.rxCount, s.rxCountClear = s.rxCount, 0, now
 	}
 }
 
-// adjust is Algorithm 4 for an acknowledgement of so many packets: with every packet acknowledged on its own, the
-// increases of lines 7 and 9 would come once for each.
+// adjust is Algorithm 4 for an acknowledgement of a number of packets. The increases of lines 7 and
+// 9 are multiplied by that number, because they are per acknowledged packet.
 func (s *Sender) adjust(now units.Time, marked bool, delay units.Time, packets float64) {
 	weight := s.params.EWMA
 	s.average = float64(s.average*(1-weight)) + float64(weight*float64(delay)) // line 5
@@ -116,43 +120,44 @@ func (s *Sender) adjust(now units.Time, marked bool, delay units.Time, packets f
 	case !marked && delay < s.target: // line 8
 		s.cwnd += s.alpha * float64(s.target-delay) * packets / s.cwnd
 	case !marked && s.params.MDRequiresECN:
-	case now-s.decreased > s.baseRTT && s.average > target: // line 10
+	case now-s.lastDecrease > s.baseRTT && s.average > target: // line 10
 		switch {
-		case delay > s.high && float64(s.achieved) < s.most*s.packet/8: // line 11
-			s.cwnd, s.decreased = float64(s.achieved)/s.packet, now
+		case delay > s.high && float64(s.achieved) < s.maxWindow*s.packet/8: // line 11
+			s.cwnd, s.lastDecrease = float64(s.achieved)/s.packet, now
 		case delay > s.target: // line 14
 			over := (s.average - target) / s.average
 			s.cwnd *= max(1-float64(s.params.Gamma*over), 1-s.params.MaxMDF)
-			s.decreased = now
+			s.lastDecrease = now
 		}
 	}
-	if now-s.shuffled > s.baseRTT { // line 19
+	if now-s.lastSelfAI > s.baseRTT { // line 19
 		s.cwnd += s.eta
-		s.shuffled = now
+		s.lastSelfAI = now
 	}
-	s.cwnd = min(max(s.cwnd, minWindow), s.most)
+	s.cwnd = min(max(s.cwnd, minWindow), s.maxWindow)
 }
 
-// Window returns the bytes that may be in flight. The endpoint lets the last packet overshoot, and "the inflight should always
-// be smaller than the congestion window" (section 3.3.2), so it is that of the whole packets in the window.
+// Window implements cc.Controller. The endpoint lets the last packet overshoot the window, but "the
+// inflight should always be smaller than the congestion window" (section 3.3.2). So it is the size
+// of the whole packets in the window.
 func (s *Sender) Window() units.Bytes { return units.Bytes(math.Floor(s.cwnd) * s.packet) }
 
-// PacingRate is 0: windows alone rule.
+// PacingRate implements cc.Controller. It is 0: packets are not paced.
 func (s *Sender) PacingRate() units.Bandwidth { return 0 }
 
-// CWND returns cwnd in packets.
+// CWND returns the congestion window in packets, which may be a fraction.
 func (s *Sender) CWND() float64 { return s.cwnd }
 
-// MaxWindow returns the greatest window in packets.
-func (s *Sender) MaxWindow() float64 { return s.most }
+// MaxWindow returns the largest window in packets.
+func (s *Sender) MaxWindow() float64 { return s.maxWindow }
 
-// Average returns avg_delay.
+// Average returns avg_delay, the average queueing delay.
 func (s *Sender) Average() units.Time { return units.Time(s.average) }
 
-// Achieved returns achievedBDP; ok is false before a first count is closed.
+// Achieved returns achievedBDP. ok is false before the first count ends.
 func (s *Sender) Achieved() (b units.Bytes, ok bool) { return s.achieved, s.achieved != unknown }
 
-// Resolved returns what the parameters came to on the path.
+// Resolved implements cc.Resolved.
 func (s *Sender) Resolved() []cc.Value {
 	const scaled = "in packets, scaled from 100Gbps and 12us to the network"
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
@@ -162,6 +167,7 @@ func (s *Sender) Resolved() []cc.Value {
 		{Key: "alpha", Value: number(s.alpha * float64(s.target)), Why: scaled + ", for a delay of a target"},
 		{Key: "beta", Value: number(s.beta), Why: scaled},
 		{Key: "eta", Value: number(s.eta), Why: scaled},
-		{Key: "max_cwnd", Value: units.Bytes(s.most * s.packet).String(), Why: "bandwidth-delay products of the network"},
+		{Key: "max_cwnd", Value: units.Bytes(s.maxWindow * s.packet).String(),
+			Why: "bandwidth-delay products of the network"},
 	}
 }

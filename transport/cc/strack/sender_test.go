@@ -8,8 +8,9 @@ import (
 	"weft/units"
 )
 
-// Fig. 7, scenario 1: "the acked packet is not ECN marked and its RTT is below the target RTT": the window is left alone at its
-// maximum, else it grows "proportionally based on how far the RTT is from the target RTT".
+// Fig. 7, scenario 1: "the acked packet is not ECN marked and its RTT is below the target RTT": the
+// window is left alone at its maximum, else it grows "proportionally based on how far the RTT is
+// from the target RTT".
 func TestScenario1GrowsInProportion(t *testing.T) {
 	c := newScript(t, steady(), 400*gbps)
 	c.wantCWND(100)
@@ -30,8 +31,8 @@ func TestScenario1GrowsInProportion(t *testing.T) {
 	}
 }
 
-// Fig. 7, scenario 2: marked, RTT below the target: "STrack chooses to switch path while keeping the congestion window
-// intact". (The path: package path.)
+// Fig. 7, scenario 2: marked, RTT below the target: "STrack chooses to switch path while keeping
+// the congestion window intact". (The path: package path.)
 func TestScenario2KeepsTheWindow(t *testing.T) {
 	c := newScript(t, steady(), 400*gbps)
 	c.shrink(40)
@@ -69,8 +70,9 @@ func TestDecreaseIsAtMostAHalf(t *testing.T) {
 	near(t, "factor", c.s.CWND()/w, 0.5, 1e-9)
 }
 
-// Fig. 7, scenario 4: "a packet that has experienced long queueing delay will not be ECN marked as no queue built up
-// behind it. ... STrack actually starts increasing the window additively to avoid starving the link."
+// Fig. 7, scenario 4: "a packet that has experienced long queueing delay will not be ECN marked as
+// no queue built up behind it. ... STrack actually starts increasing the window additively to avoid
+// starving the link."
 func TestScenario4GrowsAgain(t *testing.T) {
 	c := newScript(t, steady(), 400*gbps)
 	c.shrink(40)
@@ -80,7 +82,8 @@ func TestScenario4GrowsAgain(t *testing.T) {
 	c.wantCWND(w + 5*400.0/150/w)
 }
 
-// In heavy incast the window becomes what was achieved in one base RTT + target (Algorithm 4, lines 11-13).
+// In heavy incast the window becomes what was achieved in one base RTT + target (Algorithm 4, lines
+// 11-13).
 func TestHeavyIncastTakesWhatWasAchieved(t *testing.T) {
 	c := newScript(t, steady(), 400*gbps)
 	c.ack(4, 30*us, true)
@@ -110,7 +113,8 @@ func TestAchievedAboveAnEighthIsCutByDelay(t *testing.T) {
 	}
 }
 
-// "To ensure fast convergence of fairness, we periodically add a constant small increase": at the clock of acknowledgements.
+// "To ensure fast convergence of fairness, we periodically add a constant small increase": at the
+// clock of acknowledgements.
 func TestFairnessIsAddedOncePerRoundTrip(t *testing.T) {
 	c := newScript(t, strack.Defaults(), 400*gbps)
 	c.shrink(40)

@@ -8,8 +8,8 @@ import (
 	"weft/units"
 )
 
-// Table 1 on the networks of section 4.2 and on the one it is scaled to: what an acknowledgement adds to a window, in packets per
-// window acknowledged.
+// Table 1 on the networks of section 4.2 and on the one it is scaled to: what an acknowledgement
+// adds to a window, in packets per window acknowledged.
 func TestTable1Scales(t *testing.T) {
 	for _, c := range []struct {
 		line             units.Bandwidth
