@@ -56,7 +56,6 @@ func unedited() []string {
 		"tc-shaping/...",
 		"transport",
 		"transport/cc/cctest",
-		"transport/cc/dcqcn",
 		"transport/internal/testnet",
 		"transport/path",
 		"transport/wire",

@@ -44,7 +44,8 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// Scenario B3: 2, 4 and 8 long flows in the paper's mode: Jain's index above 0.9 after 100 ms, at least 90 % of the line.
+// Scenario B3: 2, 4 and 8 long flows in the paper's mode: Jain's index above 0.9 after 100 ms, at
+// least 90 % of the line.
 func TestLongFlowsShareFairly(t *testing.T) {
 	for _, n := range []int{2, 4, 8} {
 		b := bottleneck(marking{Kmin: 5 * units.KB, Kmax: 200 * units.KB, Pmax: 0.01})

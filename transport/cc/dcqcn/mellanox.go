@@ -2,15 +2,16 @@ package dcqcn
 
 import "weft/units"
 
-// What the reaction point of NICs does of its own, after rdma-hw.cc of alibaba-edu/High-Precision-Congestion-Control
-// ("Mellanox's version of DCQCN").
+// This file has the parts of the reaction point that are specific to NICs, after rdma-hw.cc of
+// alibaba-edu/High-Precision-Congestion-Control ("Mellanox's version of DCQCN").
 
-// notifyMellanox notes the notification; clocks that the first one starts turn it into a rise of α and a cut.
+// notifyMellanox records a notification. The next ticks of two clocks, which the first notification
+// starts, raise α and cut the rate.
 func (s *Sender) notifyMellanox(now units.Time) {
 	if !s.notified {
 		s.notified = true
 		s.first, s.alphaAt = now, now
-		s.rate = max(s.least, s.params.FirstRate*s.rate)
+		s.rate = max(s.minRate, s.params.FirstRate*s.rate)
 		s.target = s.rate
 	} else {
 		s.age(now)
@@ -22,14 +23,15 @@ func (s *Sender) notifyMellanox(now units.Time) {
 	}
 }
 
-// cutMellanox is a tick of the decrease clock after a notification. α's tick at the same instant comes before it.
+// cutMellanox is the tick of the decrease clock after a notification. A tick of α at the same
+// instant comes first.
 func (s *Sender) cutMellanox() {
 	s.cutPending = false
 	s.age(s.cutAt)
 	s.cut(s.cutAt, s.alpha)
 }
 
-// increaseMellanox is one stage.
+// increaseMellanox is the increase of one stage.
 func (s *Sender) increaseMellanox() {
 	switch stage, f := s.timeStage, s.params.F; {
 	case stage < f: // fast recovery

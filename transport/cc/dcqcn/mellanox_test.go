@@ -8,7 +8,8 @@ import (
 	"weft/units"
 )
 
-// "first CNP: Rt = Rc; start α clock and decrease clock": the first cut comes a decrease interval later.
+// "first CNP: Rt = Rc; start α clock and decrease clock": the first cut comes a decrease interval
+// later.
 func TestFirstCutWaitsForTheDecreaseClock(t *testing.T) {
 	c := newScript(t, set(t, "mellanox"))
 	c.wait(3 * us)
@@ -91,7 +92,8 @@ func TestAlphaIsThatOfATickingClock(t *testing.T) {
 	c.wantAlpha(0)
 }
 
-// The stage is compared before it is counted: with F of 1 one step of fast recovery, one additive, then hyper.
+// The stage is compared before it is counted: with F of 1 one step of fast recovery, one additive,
+// then hyper.
 func TestStagesOfTheNIC(t *testing.T) {
 	c := newScript(t, set(t, "nvidia"))
 	c.s.At(0, 10*gbps, 20*gbps)

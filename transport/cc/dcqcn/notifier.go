@@ -5,20 +5,22 @@ import (
 	"weft/units"
 )
 
-// Notifier is the notification point of one connection: the receiver's NIC. It implements cc.Receiver.
+// Notifier is the notification point of one connection: the receiver's NIC. It implements
+// cc.Receiver.
 type Notifier struct {
 	interval units.Time
 	pending  bool // a marked packet came since the last notification
-	sent     bool
+	sent     bool // a notification has left; last is valid
 	last     units.Time
 }
 
-// NewNotifier returns the receiver half of a connection. p must pass Check.
+// NewNotifier returns the receiver of a connection. p must pass Check.
 func NewNotifier(p Params) *Notifier { return &Notifier{interval: p.CNPInterval} }
 
-// OnData lets a notification leave (SIGCOMM 2015, section 3.2) at once for a marked packet when none left for an
-// interval; else once the interval is over, if a packet in it was marked. We look when a packet arrives
-// rather than by a timer: a connection on which nothing arrives needs no cut. The delay is for whoever watches.
+// OnData implements cc.Receiver (SIGCOMM 2015, section 3.2). A marked packet triggers a
+// notification at once if the last one is an interval ago. Otherwise one is sent after the
+// interval, if a packet in it was marked. This is checked when a packet arrives, not by a timer: a
+// connection without arriving packets needs no cut. The one-way delay is for statistics only.
 func (n *Notifier) OnData(now units.Time, d cc.Data) cc.Feedback {
 	f := cc.Feedback{OneWay: d.At - d.SentAt - d.Baseline}
 	n.pending = n.pending || d.Marked

@@ -26,9 +26,10 @@ func notify(t *testing.T, interval units.Time, packets []packetAt) {
 	}
 }
 
-// SIGCOMM 2015, section 3.2: "If a marked packet arrives for a flow, and no CNP has been sent for the flow in last N
-// microseconds, a CNP is sent immediately. Then, the NIC generates at most one CNP packet every N microseconds for the
-// flow, if any packet that arrives within the time window was marked."
+// SIGCOMM 2015, section 3.2: "If a marked packet arrives for a flow, and no CNP has been sent for
+// the flow in last N microseconds, a CNP is sent immediately. Then, the NIC generates at most one
+// CNP packet every N microseconds for the flow, if any packet that arrives within the time window
+// was marked."
 func TestNotificationPoint(t *testing.T) {
 	notify(t, 50*us, []packetAt{
 		{0, false, false},

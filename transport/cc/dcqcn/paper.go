@@ -2,13 +2,14 @@ package dcqcn
 
 import "weft/units"
 
-// What the paper's reaction point does of its own (SIGCOMM 2015, section 3.2, Fig. 7; 802.1Qau for the stages).
+// This file has the parts of the reaction point that are specific to the paper (SIGCOMM 2015,
+// section 3.2, Fig. 7; 802.1Qau for the stages).
 
-// notifyPaper cuts at once. The text cuts with the old α and then raises it; the authors' simulator does it the
-// other way round (Params.AlphaFirst).
+// notifyPaper cuts at once. The text cuts with the old α and then raises it; the authors' simulator
+// raises it first (Params.AlphaFirst).
 func (s *Sender) notifyPaper(now units.Time) {
 	s.age(now)
-	s.notified, s.alphaAt = true, now // the α timer starts anew, in the middle of its interval
+	s.notified, s.alphaAt = true, now // the α timer restarts
 	before := s.alpha
 	s.alpha = float64((1-s.params.G)*s.alpha) + s.params.G
 	if s.params.AlphaFirst {
@@ -17,7 +18,8 @@ func (s *Sender) notifyPaper(now units.Time) {
 	s.cut(now, before)
 }
 
-// increasePaper is one stage, counted before it is compared: F of 5 is four steps of fast recovery.
+// increasePaper is the increase of one stage. The stage is counted before it is compared, so an F
+// of 5 gives four steps of fast recovery.
 func (s *Sender) increasePaper() {
 	t, b, f := s.timeStage, s.byteStage, s.params.F
 	switch {

@@ -8,7 +8,8 @@ import (
 	"weft/units"
 )
 
-// "α init 1": the first notification halves the rate, and fast recovery goes halfway back to the old rate each time.
+// "α init 1": the first notification halves the rate, and fast recovery goes halfway back to the
+// old rate each time.
 func TestFastRecovery(t *testing.T) {
 	c := newScript(t, set(t, "paper"))
 	c.wantRate(100)
@@ -21,7 +22,8 @@ func TestFastRecovery(t *testing.T) {
 	}
 }
 
-// SIGCOMM 2015, section 3.2: "if the RP gets no feedback for K time units, it updates α = (1-g)α": 55 us in the paper.
+// SIGCOMM 2015, section 3.2: "if the RP gets no feedback for K time units, it updates α = (1-g)α":
+// 55 us in the paper.
 func TestAlphaDecays(t *testing.T) {
 	p := set(t, "paper")
 	c := newScript(t, p)
@@ -80,7 +82,8 @@ func TestNotificationRestartsRecovery(t *testing.T) {
 	c.wantRate(37.5)
 }
 
-// "TR, T, BR, BC = 0" with a cut: what was sent before it does not count towards the next byte stage.
+// "TR, T, BR, BC = 0" with a cut: what was sent before it does not count towards the next byte
+// stage.
 func TestACutRestartsTheByteCounter(t *testing.T) {
 	c := newScript(t, set(t, "paper"))
 	c.cnp()
@@ -173,7 +176,8 @@ func TestConnectionsDoNotShareAlpha(t *testing.T) {
 	b.wantRate(75)
 }
 
-// uet-htsim never moves the instant of the last decay, so that α collapses once an interval is over.
+// uet-htsim never moves the instant of the last decay, so that α collapses once an interval is
+// over.
 func TestAlphaDecaysOncePerInterval(t *testing.T) {
 	c := newScript(t, set(t, "paper"))
 	c.cnp()
@@ -185,8 +189,8 @@ func TestAlphaDecaysOncePerInterval(t *testing.T) {
 	c.wantAlpha(255.0 / 256)
 }
 
-// Ours: the target stops at the line. In the authors' simulator it does not, and a rate that stood at the line for long
-// would not recover but jump.
+// Ours: the target stops at the line. In the authors' simulator it does not, and a rate that stood
+// at the line for long would not recover but jump.
 func TestTargetStopsAtTheLine(t *testing.T) {
 	p := set(t, "paper")
 	p.Clamp = dcqcn.ClampAfterBytes // keeps a target that only time has raised
@@ -263,7 +267,8 @@ func TestNoTimerAtTheLine(t *testing.T) {
 	}
 }
 
-// A window would hide pauses from the fabric (HPCC, issue 14); acknowledgements and losses say nothing to DCQCN.
+// A window would hide pauses from the fabric (HPCC, issue 14); acknowledgements and losses say
+// nothing to DCQCN.
 func TestOnlyNotificationsMoveTheRate(t *testing.T) {
 	c := newScript(t, set(t, "nvidia"))
 	c.s.OnStart(0)

@@ -39,7 +39,8 @@ func drawParams(t *rapid.T) dcqcn.Params {
 	return p
 }
 
-// Whatever happens, the rate stays between the least and the line's, and so does the target that recovery aims at.
+// Whatever happens, the rate stays between the least and the line's, and so does the target that
+// recovery aims at.
 func TestSenderStandsEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawParams(t)

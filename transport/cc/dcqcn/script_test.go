@@ -51,7 +51,8 @@ type marking struct {
 	Pmax       float64
 }
 
-// script drives a sender and compares. Time passes only by wait, which serves every deadline on its way.
+// script drives a sender and compares. Time passes only by wait, which serves every deadline on its
+// way.
 type script struct {
 	t   *testing.T
 	s   *dcqcn.Sender

@@ -7,50 +7,58 @@ import (
 	"weft/units"
 )
 
-// unlimited is the window: DCQCN limits the rate alone.
+// unlimited is the window: DCQCN limits only the rate.
 const unlimited units.Bytes = math.MaxInt64
 
 // Sender is the reaction point of one connection. It implements cc.Timed.
 //
-//	            first cut                              stage
-//	at the line ─────────► recovering: fast recovery   below F     halfway to the target
-//	     ▲                             additive        in between  target + RAI, halfway
-//	     │                             hyper           beyond      target + RHAI or a multiple, halfway
-//	     └── rate and target are the line's            a cut: target clamped, rate·(1-α/2), stage 0
+//	              first cut
+//	at line rate ───────────► recovering ◄──┐ a cut: target clamped, rate · (1-α/2), stage 0
+//	     ▲                        │    └────┘
+//	     └── rate and target ─────┘
+//	         at line rate
+//
+// Each stage of recovering raises the target and moves the rate halfway to it:
+//
+//	fast recovery    stage below F   target unchanged
+//	additive         in between      target + RAI
+//	hyper            beyond          target + RHAI, or a multiple
 type Sender struct {
-	params Params
-	line   float64 // b/s
-	least  float64 // b/s
+	params  Params
+	line    float64 // line rate in b/s
+	minRate float64 // b/s
 
-	rate, target float64 // Rc, Rt; b/s
-	alpha        float64
-	notified     bool       // a notification has come: the clocks run
-	alphaAt      units.Time // up to which alpha is computed
+	rate, target float64    // Rc and Rt in b/s
+	alpha        float64    // α as of alphaAt
+	notified     bool       // a notification has come, so the clocks run
+	alphaAt      units.Time // the instant up to which alpha is computed
 
-	timeStage, byteStage int // since the last cut
-	counted              units.Bytes
-	recovering           bool // rate or target are below the line's
-	timer                units.Time
+	timeStage, byteStage int         // stages since the last cut
+	counted              units.Bytes // bytes of the current byte stage
+	recovering           bool        // rate or target are below the line rate
+	timer                units.Time  // when the next stage of the RP timer ends
 
-	// Mellanox.
-	first      units.Time // first notification: origin of both clocks
-	alphaMark  bool       // a notification came in the α interval that alphaAt begins
+	// Mellanox only.
+	first      units.Time // the first notification, the origin of both clocks
+	alphaMark  bool       // a notification came in the α interval that begins at alphaAt
 	cutPending bool       // a notification came since the last tick of the decrease clock
-	cutAt      units.Time // the next tick, when cutPending
+	cutAt      units.Time // the next tick, if cutPending
 }
 
-// NewSender returns a sender on a path, at line rate. p must pass Check.
+// NewSender returns a sender for a connection on path l, at line rate. p must pass Check.
 func NewSender(p Params, l cc.Link) *Sender {
 	p, line := p.on(l.Line), float64(l.Line)
 	return &Sender{
-		params: p, line: line, least: min(float64(p.MinRate.Rate), line), rate: line, target: line, alpha: p.InitialAlpha,
+		params: p, line: line, minRate: min(float64(p.MinRate.Rate),
+			line), rate: line, target: line, alpha: p.InitialAlpha,
 	}
 }
 
-// OnStart does nothing: a NIC keeps the state of a queue pair between messages, and its timers run on.
+// OnStart does nothing: a NIC keeps the state of a queue pair between messages, and its timers
+// continue.
 func (s *Sender) OnStart(units.Time) {}
 
-// OnSent counts bytes towards the byte stage.
+// OnSent implements cc.Controller. It counts bytes for the byte stage.
 func (s *Sender) OnSent(_ units.Time, p cc.Sent) {
 	b := s.params.ByteCounter
 	if b == 0 || !s.recovering {
@@ -62,13 +70,13 @@ func (s *Sender) OnSent(_ units.Time, p cc.Sent) {
 	}
 }
 
-// OnAck does nothing: congestion comes as notifications.
+// OnAck does nothing: only notifications signal congestion.
 func (s *Sender) OnAck(units.Time, cc.Ack) {}
 
-// OnLoss does nothing: DCQCN presumes a lossless fabric, and loss recovery is go-back-N's.
+// OnLoss does nothing: DCQCN assumes a lossless fabric, and go-back-N recovers losses.
 func (s *Sender) OnLoss(units.Time, cc.Loss) {}
 
-// OnCNP takes in a congestion notification packet.
+// OnCNP implements cc.Notified.
 func (s *Sender) OnCNP(now units.Time) {
 	if s.params.Mode == Mellanox {
 		s.notifyMellanox(now)
@@ -77,7 +85,8 @@ func (s *Sender) OnCNP(now units.Time) {
 	s.notifyPaper(now)
 }
 
-// Deadline returns the next cut or the next stage of the timer. α needs none: it is computed when it is used.
+// Deadline implements cc.Timed: the next cut or the next stage of the timer. α needs no deadline,
+// since it is computed when it is used.
 func (s *Sender) Deadline() (units.Time, bool) {
 	at, ok := units.Never, false
 	if s.recovering {
@@ -89,8 +98,9 @@ func (s *Sender) Deadline() (units.Time, bool) {
 	return at, ok
 }
 
-// Advance makes the cut and the stages that are due, each at its own instant however late it is called. Where both
-// are due at once the cut comes first, and restarts the timer.
+// Advance implements cc.Timed. It performs the cuts and stages that are due, each as of its own
+// instant however late it is called. If both are due at once, the cut comes first and restarts the
+// timer.
 func (s *Sender) Advance(now units.Time) {
 	for {
 		at, ok := s.Deadline()
@@ -106,7 +116,7 @@ func (s *Sender) Advance(now units.Time) {
 	}
 }
 
-// timeout is an expiry of the RP timer.
+// timeout handles an expiry of the RP timer.
 func (s *Sender) timeout() {
 	if s.params.Mode == Mellanox {
 		s.increaseMellanox() // compared before it is counted
@@ -117,19 +127,19 @@ func (s *Sender) timeout() {
 	s.increasePaper()
 }
 
-// cut lowers the rate by α/2 and starts recovery anew.
+// cut lowers the rate by α/2 and restarts recovery.
 func (s *Sender) cut(now units.Time, alpha float64) {
 	if s.clamps() {
 		s.target = s.rate
 	}
-	s.rate = max(s.least, s.rate*(1-alpha/2))
+	s.rate = max(s.minRate, s.rate*(1-alpha/2))
 	s.timeStage, s.byteStage, s.counted = 0, 0, 0
 	s.recovering = true
 	s.timer = now + s.params.RPTimer
 	s.settle()
 }
 
-// clamps says whether a cut brings the target down to the rate (Params.Clamp).
+// clamps reports whether a cut lowers the target to the rate (Params.Clamp).
 func (s *Sender) clamps() bool {
 	switch s.params.Clamp {
 	case ClampAlways:
@@ -141,23 +151,24 @@ func (s *Sender) clamps() bool {
 	}
 }
 
-// raise adds to the target and moves the rate halfway to it. Capping the target at the line is ours in the paper's
-// mode, whose authors' simulator lets it grow without bound behind a rate that stands at the line.
+// raise adds to the target and moves the rate halfway to it. In the paper's mode the limit of the
+// target at the line rate is ours: the authors' simulator lets it grow without bound while the rate
+// is at the line rate.
 func (s *Sender) raise(by float64) {
 	s.target = min(s.target+by, s.line)
 	s.rate = min((s.rate+s.target)/2, s.line)
 	s.settle()
 }
 
-// settle ends recovery at the line, where another stage would change nothing: an idle connection must not
-// keep its host awake. Stages stay as they are, for the next cut asks whether there were any.
+// settle ends recovery at the line rate, where further stages change nothing: an idle connection
+// must not keep its timer running. The stages are kept, because the next cut depends on them.
 func (s *Sender) settle() {
 	if s.rate >= s.line-1 && s.target >= s.line-1 {
 		s.rate, s.target, s.recovering = s.line, s.line, false
 	}
 }
 
-// decay multiplies α by 1-G for each of n intervals.
+// decay multiplies α by 1-G once for each of n intervals.
 func (s *Sender) decay(n int64) {
 	for f := 1 - s.params.G; n > 0; n >>= 1 { // by squaring: a pause may be millions of intervals long
 		if n&1 == 1 {
@@ -167,13 +178,13 @@ func (s *Sender) decay(n int64) {
 	}
 }
 
-// Window is unlimited.
+// Window implements cc.Controller. It is unlimited.
 func (s *Sender) Window() units.Bytes { return unlimited }
 
-// PacingRate returns the current rate.
+// PacingRate implements cc.Controller. It returns the current rate.
 func (s *Sender) PacingRate() units.Bandwidth { return max(units.Bandwidth(s.rate), 1) }
 
-// Target returns the rate that recovery aims at.
+// Target returns the target rate of recovery.
 func (s *Sender) Target() units.Bandwidth { return units.Bandwidth(s.target) }
 
 // Alpha returns α as of now.
@@ -182,7 +193,7 @@ func (s *Sender) Alpha(now units.Time) float64 {
 	return s.alpha
 }
 
-// age lets α's clock run up to now.
+// age updates α to now.
 func (s *Sender) age(now units.Time) {
 	n := int64((now - s.alphaAt) / s.params.AlphaInterval)
 	if !s.notified || n <= 0 {
@@ -197,11 +208,11 @@ func (s *Sender) age(now units.Time) {
 	s.decay(n)
 }
 
-// Resolved returns what the parameters came to on the line.
+// Resolved implements cc.Resolved.
 func (s *Sender) Resolved() []cc.Value {
 	const line = "on the line of the sender"
 	return []cc.Value{
-		{Key: "min_rate", Value: units.Bandwidth(s.least).String(), Why: line},
+		{Key: "min_rate", Value: units.Bandwidth(s.minRate).String(), Why: line},
 		{Key: "rai", Value: s.params.RAI.String(), Why: line},
 		{Key: "rhai", Value: s.params.RHAI.String(), Why: line},
 	}
