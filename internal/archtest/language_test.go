@@ -55,7 +55,6 @@ func unedited() []string {
 		"sim",
 		"tc-shaping/...",
 		"transport",
-		"transport/cc/cctest",
 		"transport/internal/testnet",
 		"transport/path",
 		"transport/wire",

@@ -11,8 +11,8 @@ import (
 	"weft/units"
 )
 
-// Bottleneck is the simplest network on which a controller shows what it does: hosts with a NIC each, one switch
-// port that all their packets leave by, a receiver behind it. Nothing is lost and the way back is never congested.
+// Bottleneck is a network of hosts with a NIC each, one switch port that all packets share, and a
+// receiver behind it. It loses nothing, and acknowledgements are never delayed by queues.
 type Bottleneck struct {
 	Line   units.Bandwidth // of the port and of every NIC
 	Delay  units.Time      // one way, of the links
@@ -24,29 +24,29 @@ type Bottleneck struct {
 // Flow is a connection across a Bottleneck.
 type Flow struct {
 	Controller cc.Controller
-	Receiver   cc.Receiver // nil: acknowledgements carry nothing
+	Receiver   cc.Receiver // if nil, acknowledgements carry nothing
 	Start      units.Time
-	Packets    int // 0: without end
+	Packets    int // 0: endless
 
 	Delivered int        // packets
-	Done      units.Time // when the last one was acknowledged; 0: not yet
-	Delays    units.Time // sum of round trips
+	Done      units.Time // when the last one was acknowledged; 0 if it is not
+	Delays    units.Time // sum of all RTTs
 
 	sent     int
 	acked    int
 	inFlight units.Bytes
-	free     units.Time // NIC
+	free     units.Time // when the NIC is idle
 	last     units.Time // departure of the last packet
-	wake     units.Time // earliest pending
+	wake     units.Time // earliest pending call of serve
 }
 
-// Link is what the topology tells a controller of a path across b.
+// Link returns what a controller knows about a path across b.
 func (b Bottleneck) Link() cc.Link {
 	one := b.Delay + 2*b.Line.TransmitTime(b.Packet)
 	return cc.Link{Line: b.Line, MTU: b.Packet, Packet: b.Packet, Baseline: one, BaseRTT: one + b.Delay, Hops: 2}
 }
 
-// Start returns a flow without end for each instant, with a controller of its own.
+// Start returns an endless flow for each instant, with a controller of its own.
 func (b Bottleneck) Start(controller func(cc.Link) cc.Controller, at ...units.Time) []*Flow {
 	var all []*Flow
 	for _, t := range at {
@@ -55,7 +55,7 @@ func (b Bottleneck) Start(controller func(cc.Link) cc.Controller, at ...units.Ti
 	return all
 }
 
-// Net is a Bottleneck at work.
+// Net runs flows over a Bottleneck.
 type Net struct {
 	Bottleneck
 	Flows []*Flow
@@ -79,7 +79,7 @@ type packet struct {
 	hop    cc.Hop
 }
 
-// NewNet returns a network on which the flows will start.
+// NewNet returns a network in which the flows start at their instants.
 func NewNet(b Bottleneck, flows ...*Flow) *Net {
 	n := &Net{Bottleneck: b, Flows: flows, rng: rand.New(rand.NewPCG(b.Seed, 0))}
 	for _, f := range flows {
@@ -92,7 +92,7 @@ func NewNet(b Bottleneck, flows ...*Flow) *Net {
 	return n
 }
 
-// Run lets everything happen that is due by until.
+// Run executes all events up to until.
 func (n *Net) Run(until units.Time) {
 	for len(n.events) > 0 && n.events[0].at <= until {
 		e := heap.Pop(&n.events).(event)
@@ -102,7 +102,7 @@ func (n *Net) Run(until units.Time) {
 	n.Now = until
 }
 
-// serve lets a flow's timers and packets go that may, and comes back when more may.
+// serve runs the timers of a flow, sends the packets that may leave, and schedules its next call.
 func (n *Net) serve(f *Flow) {
 	next := units.Never
 	if t, ok := f.Controller.(cc.Timed); ok {
@@ -157,7 +157,7 @@ func (n *Net) arrive(p *packet) {
 	n.transmit(p)
 }
 
-// transmit marks by the queue that p leaves behind and writes telemetry.
+// transmit begins to transmit p: it marks p by the queue behind it and writes its telemetry.
 func (n *Net) transmit(p *packet) {
 	n.busy = true
 	draw := n.rng.Float64()
@@ -205,8 +205,9 @@ func (n *Net) ack(p *packet, fb cc.Feedback) {
 	n.serve(f)
 }
 
-// Trace runs until an instant and writes a line per step: the time, what waits at the port, and for each flow its window (when
-// it is limited), its pacing rate and what it delivered in the step; us, bytes, Mb/s.
+// Trace runs until an instant and returns a line per step: the time in us and the queue in bytes,
+// and for each flow its window in bytes (if it is limited), its pacing rate and its goodput in the
+// step, in Mb/s.
 func (n *Net) Trace(until, step units.Time) string {
 	var w strings.Builder
 	before := make([]int, len(n.Flows))
@@ -228,8 +229,8 @@ func (n *Net) Trace(until, step units.Time) string {
 	return w.String()
 }
 
-// Fairness is Jain's index of what the flows deliver from now until an instant, and the share of the line
-// that they use.
+// Fairness runs until an instant and returns Jain's index of what the flows delivered meanwhile,
+// and the share of the line rate that they used.
 func (n *Net) Fairness(until units.Time) (jain, used float64) {
 	before := make([]int, len(n.Flows))
 	for i, f := range n.Flows {

@@ -49,7 +49,8 @@ func TestBottleneckIsExact(t *testing.T) {
 	b := bottleneck()
 	a, c := &plain{window: 1}, &plain{window: 1 << 20}
 	one := &cctest.Flow{Controller: a, Packets: 1}
-	n := cctest.NewNet(b, one, &cctest.Flow{Controller: c, Start: units.Millisecond}, &cctest.Flow{Controller: &plain{window: 1 << 20}, Start: units.Millisecond})
+	n := cctest.NewNet(b, one, &cctest.Flow{Controller: c, Start: units.Millisecond},
+		&cctest.Flow{Controller: &plain{window: 1 << 20}, Start: units.Millisecond})
 	n.Run(units.Millisecond)
 	if got, want := a.acks[0].RTT, b.Link().BaseRTT; got != want || one.Done != want {
 		t.Errorf("round trip %v, done at %v, want %v", got, one.Done, want)

@@ -1,5 +1,19 @@
-// Package cctest runs a congestion controller through what every controller must stand: any sequence of
-// operations a transport could call, with any values the network could bring. It is for tests only.
+// Package cctest tests congestion controllers. It is for tests only.
+//
+// Run draws a random path and a random sequence of the calls that a transport may make, with any
+// values that a network may bring, and checks after each call what must hold for every controller:
+// the window is at least a byte, the pacing rate is between 0 and the line rate, and a deadline
+// that was served is not in the past. Limits adds what must hold for one controller.
+//
+// A Bottleneck shows what a controller does. It is the simplest network: hosts with a NIC each, one
+// switch port that all packets share, and a receiver behind it.
+//
+//	host ── NIC ──┐
+//	host ── NIC ──┼──► port ──► receiver
+//	host ── NIC ──┘      queue, marks, telemetry
+//
+// A Net runs flows over a Bottleneck as a discrete-event simulation; Trace prints it step by step,
+// and Fairness measures it. Start reading at Run, then Net.serve.
 package cctest
 
 import (
@@ -9,15 +23,16 @@ import (
 	"weft/units"
 )
 
-// Limits are what must hold after every operation, besides what Run checks of all controllers.
+// Limits says what must hold after every call, beyond what Run checks for all controllers.
 type Limits struct {
-	MinWindow units.Bytes                // at least
-	Also      func(cc.Controller) string // "" or what is wrong; may be nil
+	MinWindow units.Bytes                // minimum window
+	Also      func(cc.Controller) string // returns what is wrong, or ""; may be nil
 }
 
-// Run draws a path and a sequence of operations, makes a controller with newController and checks it after each.
-// The window must be at least MinWindow and never below a byte, the pacing rate between 0 and the line rate, and a controller's own
-// deadline must not lie in the past once it was served. A panic fails the test with the sequence that led to it.
+// Run draws a path and a sequence of calls, makes a controller with newController and checks it
+// after each call. The window must be at least MinWindow and at least a byte, the pacing rate
+// between 0 and the line rate, and a deadline later than the call that served it. A panic fails the
+// test with the sequence that led to it.
 func Run(t *rapid.T, l Limits, newController func(*rapid.T, cc.Link) cc.Controller) {
 	link := DrawLink(t)
 	d := &drive{t: t, link: link, c: newController(t, link)}
@@ -27,16 +42,19 @@ func Run(t *rapid.T, l Limits, newController func(*rapid.T, cc.Link) cc.Controll
 	}
 }
 
-// DrawLink draws the path of a connection, from a slow one far away to a fast one at hand.
+// DrawLink draws a path, from slow and long to fast and short.
 func DrawLink(t *rapid.T) cc.Link {
 	mtu := units.Bytes(rapid.Int64Range(64, 9000).Draw(t, "mtu"))
 	base := units.Time(rapid.Int64Range(int64(100*units.Nanosecond), int64(10*units.Millisecond)).Draw(t, "baseline"))
 	return cc.Link{
-		Line: units.Bandwidth(rapid.Int64Range(1_000_000, 1_600_000_000_000).Draw(t, "line")), MTU: mtu, Packet: mtu + 102,
-		Baseline: base, BaseRTT: base + units.Time(rapid.Int64Range(int64(base/2), int64(2*base)).Draw(t, "back")), Hops: 2,
+		Line: units.Bandwidth(rapid.Int64Range(1_000_000, 1_600_000_000_000).Draw(t, "line")), MTU: mtu, Packet: mtu +
+			102,
+		Baseline: base, BaseRTT: base + units.Time(rapid.Int64Range(int64(base/2), int64(2*base)).
+				Draw(t, "back")), Hops: 2,
 	}
 }
 
+// drive calls a controller with random values.
 type drive struct {
 	t        *rapid.T
 	link     cc.Link
@@ -45,10 +63,11 @@ type drive struct {
 	inFlight units.Bytes
 }
 
-// step does one operation and names it.
+// step makes one random call and returns its name.
 func (d *drive) step() string {
 	d.now += units.Time(rapid.Int64Range(0, int64(20*units.Microsecond)).Draw(d.t, "wait"))
-	op := rapid.SampledFrom([]string{"start", "sent", "ack", "ack", "ack", "gap", "timeout", "advance", "long wait", "cnp"}).Draw(d.t, "op")
+	op := rapid.SampledFrom([]string{"start", "sent", "ack", "ack", "ack", "gap", "timeout", "advance", "long wait",
+		"cnp"}).Draw(d.t, "op")
 	switch op {
 	case "start":
 		d.inFlight = 0
@@ -80,14 +99,15 @@ func (d *drive) ack() {
 	rtt := units.Time(rapid.Int64Range(1, int64(100*units.Millisecond)).Draw(d.t, "rtt"))
 	d.c.OnAck(d.now, cc.Ack{
 		Size: acked, Packets: int(acked / d.link.Packet), InFlight: d.inFlight, SentAt: d.now - rtt, RTT: rtt,
-		OneWay:   units.Time(rapid.Int64Range(int64(-units.Millisecond), int64(100*units.Millisecond)).Draw(d.t, "one way")),
+		OneWay: units.Time(rapid.Int64Range(int64(-units.Millisecond), int64(100*units.Millisecond)).
+			Draw(d.t, "one way")),
 		BaseRate: units.Bandwidth(rapid.Int64Range(0, 2*int64(d.link.Line)).Draw(d.t, "base rate")),
 		Marked:   rapid.Bool().Draw(d.t, "marked"), Path: rapid.Uint16().Draw(d.t, "path"),
 		INT: d.telemetry(), AppLimited: rapid.Bool().Draw(d.t, "app limited"),
 	})
 }
 
-// telemetry draws what switches may say: little, much, old news, nothing.
+// telemetry draws in-band telemetry: any values, old or new, or none.
 func (d *drive) telemetry() []cc.Hop {
 	hops := make([]cc.Hop, rapid.IntRange(0, 2).Draw(d.t, "hops"))
 	for i := range hops {
