@@ -23,7 +23,7 @@ export WEFT_SAMPLE ?= $(shell git rev-parse HEAD 2>/dev/null || echo none)
 ISOLATE := -exec "'$(CURDIR)/.ci/isolate'" -timeout 30m
 
 # Two thirds of the end-to-end tests, by time: they mostly wait.
-ONE := Docker|Image|Captur|Terminal|Disk
+ONE := Docker|Image|Captur|Terminal|Disk|Tools
 TWO := Pipelines|Ordinary|TCP
 
 # Packages whose tests measure time run one at a time, after all others.
