@@ -49,6 +49,15 @@ func (c *Config) SwitchLinks() [][]SwitchLink {
 	return links
 }
 
+// SwitchDegrees returns the number of links of every switch.
+func (c *Config) SwitchDegrees() []int {
+	degrees := make([]int, len(c.Switches))
+	for s, links := range c.SwitchLinks() {
+		degrees[s] = len(links)
+	}
+	return degrees
+}
+
 // stations is the stations of a network, and what it has to know of them.
 type stations struct {
 	programs Stations

@@ -7,42 +7,40 @@ import (
 	"weft/units"
 )
 
-// bridges are the switches as peer-to-peer transparent clocks: they measure their links in datagrams from their own addresses,
-// and hosts theirs in datagrams to the switch that they are attached to.
+// bridges are the switches as peer-to-peer transparent clocks: fabric.Stations whose messages are in
+// datagrams from the switches' own addresses. Hosts measure their links in datagrams to the switch that
+// they are attached to.
 type bridges struct {
+	ptp.Bridges
 	loop *loop
-	all  []*ptp.Bridge
 	home []int       // by host: the switch that it is attached to, or below 0
 	far  [][]Address // by switch and link: who is at the other end
 	tos  byte        // of what they send
 }
 
-// employ has switches measure their links, where the run asks for it.
-func (l *loop) employ() error {
+// attachBridges has switches measure their links, where the run asks for it.
+func (l *loop) attachBridges() error {
 	if l.cfg.PeerDelay == 0 {
 		return nil
 	}
-	b := &bridges{loop: l}
+	hosts, net := len(l.cfg.Hosts), &l.cfg.Network
+	all, err := ptp.NewBridges(clocksync.Node(hosts), net.SwitchDegrees(), l.cfg.PeerDelay)
+	if err != nil {
+		return err
+	}
+	b := &bridges{Bridges: all, loop: l, home: make([]int, hosts)}
 	if l.cfg.Control {
 		b.tos = tosControl
 	}
-	hosts := len(l.cfg.Hosts)
-	b.home = make([]int, hosts)
-	for _, p := range l.cfg.Network.Ports {
+	for _, p := range net.Ports {
 		if int(p.From) < hosts {
 			b.home[p.From] = int(p.To) - hosts
 		}
 	}
-	for s, links := range l.cfg.Network.SwitchLinks() {
-		bridge, err := ptp.NewBridge(ptp.IdentityOf(clocksync.Node(hosts+s)), len(links), l.cfg.PeerDelay)
-		if err != nil {
-			return err
-		}
-		bridge.Start(0)
-		b.all = append(b.all, bridge)
+	for _, links := range net.SwitchLinks() {
 		far := make([]Address, len(links))
 		for k, link := range links {
-			if to := int(l.cfg.Network.Ports[link.Out].To); to < hosts {
+			if to := int(net.Ports[link.Out].To); to < hosts {
 				far[k] = l.cfg.Hosts[to]
 			} else {
 				far[k] = l.switchAddress(to - hosts)
@@ -66,23 +64,19 @@ func (l *loop) toSwitch(h fabric.HostID, d *datagram) bool {
 
 // Receive implements fabric.Stations.
 func (b *bridges) Receive(now units.Time, s, link int, p *fabric.Packet) {
-	message := contentsOf(p).message(p.Header)
-	if p.Port == clocksync.EventPort {
-		clocksync.AddResidence(message, p.Queued)
-	}
-	_ = b.all[s].Receive(now, link, message) // who counts what it refuses
+	b.Hear(now, s, link, p.Port, contentsOf(p).message(p.Header), p.Queued)
 }
 
 // Pass implements fabric.Stations.
 func (b *bridges) Pass(_ units.Time, s, link int, p *fabric.Packet) (on bool) {
-	rewrite(contentsOf(p).datagram(p.Header), func(message []byte) { on = b.all[s].Pass(link, message) })
+	rewrite(contentsOf(p).datagram(p.Header), func(message []byte) { on = b.Bridges[s].Pass(link, message) })
 	return on
 }
 
 // Transmit implements fabric.Stations.
 func (b *bridges) Transmit(now units.Time, s int, p *fabric.Packet) (link int, ok bool) {
 	var message [ptp.MaxSize]byte
-	link, n, ok := b.all[s].Transmit(now, message[:])
+	link, n, ok := b.Bridges[s].Transmit(now, message[:])
 	if !ok {
 		return 0, false
 	}
@@ -91,18 +85,4 @@ func (b *bridges) Transmit(now units.Time, s int, p *fabric.Packet) (link int, o
 	p.Size, p.Port = units.Bytes(len(p.Header)+fcsLen), clocksync.EventPort
 	p.Class, p.Context = datagram{tos: b.tos}.class(), contents{udp: ethLen + ipMin}.pack()
 	return link, true
-}
-
-// Deadline implements fabric.Stations.
-func (b *bridges) Deadline(s int) (units.Time, bool) { return b.all[s].Deadline() }
-
-// Advance implements fabric.Stations.
-func (b *bridges) Advance(now units.Time, s int) { b.all[s].Advance(now) }
-
-// counters are what all of them did.
-func (b *bridges) counters() (c clocksync.Counters) {
-	for _, one := range b.all {
-		c.Add(one.Counters())
-	}
-	return c
 }

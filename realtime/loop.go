@@ -109,7 +109,7 @@ func newLoop(cfg Config, conn *control.Conn) (*loop, error) {
 	if err := errors.Join(l.nameSwitches(), l.coordinate()); err != nil {
 		return nil, err
 	}
-	if err := l.employ(); err != nil {
+	if err := l.attachBridges(); err != nil {
 		return nil, err
 	}
 	l.held = l.events.Grow(len(cfg.Hosts))
@@ -300,7 +300,7 @@ func (l *loop) end() error {
 		l.report.Broken = err.Error()
 	}
 	if l.bridges != nil {
-		c := l.bridges.counters()
+		c := l.bridges.Counters()
 		l.report.Bridges = &c
 	}
 	l.report.Refusals, l.report.Beside, l.report.Answers = l.refusals, l.beside, l.answers

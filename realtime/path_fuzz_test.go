@@ -449,7 +449,7 @@ func (p *path) judge() {
 		p.t.Fatal(err)
 	}
 	c := l.net.Counters()
-	own := l.bridges.counters().Sent + c.CCM.Notes[1] + c.CCM.Notes[2] + c.CCM.Notes[3] - c.CCM.Notes[0]
+	own := l.bridges.Counters().Sent + c.CCM.Notes[1] + c.CCM.Notes[2] + c.CCM.Notes[3] - c.CCM.Notes[0]
 	known := c.Injected - own + l.report.ARP + l.report.Early + l.report.Halted
 	for h := range l.ports {
 		r := l.refusals[h]

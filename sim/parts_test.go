@@ -71,7 +71,7 @@ func atOnce(n int, work func(int)) {
 func delays(t *testing.T, s *Sim, cfg fabric.Config) (all []string) {
 	for k, links := range cfg.SwitchLinks() {
 		for i, l := range links {
-			d, ok := s.bridges.all[k].Delay(i)
+			d, ok := s.bridges.Bridges[k].Delay(i)
 			if toHost := int(cfg.Ports[l.Out].To) < cfg.Hosts; ok == toHost || ok && d != units.Microsecond+8*units.Nanosecond {
 				t.Errorf("switch %d measured link %d as %v %v", k, i, d, ok)
 			}

@@ -245,7 +245,7 @@ func (s *Sim) split(cfg fabric.Config) error {
 		p.timers = p.queue.Grow(cfg.Hosts)
 	}
 	s.net = s.nets.Network(0)
-	return s.employ(&cfg)
+	return s.attachBridges(&cfg)
 }
 
 // rehearse puts the actions in order.
