@@ -167,7 +167,7 @@ func (o *port) depth(n *Network, now units.Time, class uint8) units.Bytes {
 
 // queue returns what waits in the port of a class, paused or not.
 func (o *port) queue(n *Network, now units.Time, class uint8) units.Bytes {
-	if o.waiting > 0 && !o.is(punctual) {
+	if o.waiting > 0 && !o.is(accounted) {
 		o.advance(n, now)
 	}
 	return o.classes[class].bytes
@@ -211,7 +211,7 @@ type flowTable struct {
 const (
 	mostFlows  = 1 << 14
 	leastFlows = 64
-	ways       = 8
+	slots      = 8
 )
 
 // find returns the entry of a flow, with what is known of it.
@@ -262,9 +262,9 @@ func (t *flowTable) know(now units.Time, key uint64) *flowEntry {
 }
 
 func (t *flowTable) set(key uint64) []flowEntry {
-	sets := uint64(len(t.entries) / ways)
-	first := splitmix.Mix(key) % sets * ways
-	return t.entries[first : first+ways]
+	sets := uint64(len(t.entries) / slots)
+	first := splitmix.Mix(key) % sets * slots
+	return t.entries[first : first+slots]
 }
 
 // grow doubles the table. What does not fit any more is forgotten.

@@ -9,8 +9,8 @@ import (
 
 // fan is so many hosts on one switch, so many switches above it, and as many hosts on a switch beyond: ports up from the
 // first switch are returned.
-func fan(hosts, ways int, balance Balance, light units.Bytes) (*wiring, []int32) {
-	w := wire(2*hosts, 2+ways)
+func fan(hosts, paths int, balance Balance, light units.Bytes) (*wiring, []int32) {
+	w := wire(2*hosts, 2+paths)
 	a, b := 2*hosts, 2*hosts+1
 	for h := range hosts {
 		w.link(h, a)
@@ -18,7 +18,7 @@ func fan(hosts, ways int, balance Balance, light units.Bytes) (*wiring, []int32)
 	}
 	w.port.Light = light
 	var up []int32
-	for k := range ways {
+	for k := range paths {
 		up = append(up, int32(w.link(a, b+1+k)))
 		w.link(b, b+1+k)
 	}
@@ -44,13 +44,13 @@ func TestAdaptiveKeepsFlowsOnLightPorts(t *testing.T) {
 		n.send(at, 0, 4, 1000, 1)
 	}
 	n.run(units.Never)
-	ways := 0
+	paths := 0
 	for _, k := range used(n.net, up) {
 		if k != 0 {
-			ways++
+			paths++
 		}
 	}
-	if c := n.net.Counters(); ways != 1 || c.PathSwitches != 0 || c.Delivered != 50 {
+	if c := n.net.Counters(); paths != 1 || c.PathSwitches != 0 || c.Delivered != 50 {
 		t.Errorf("%v packets, %+v", used(n.net, up), c)
 	}
 }
@@ -102,7 +102,7 @@ func TestAdaptiveTakesTheShortest(t *testing.T) {
 	n.send(n.queue.Last(), 0, 2, 1000, 1)
 	n.run(units.Never)
 	if c := n.net.Counters(); c.Cut != 1 {
-		t.Errorf("no way: %+v", c)
+		t.Errorf("no path: %+v", c)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestSpray(t *testing.T) {
 		}
 	}
 	if moved != 1 {
-		t.Errorf("acknowledgements of one flow took %d ways", moved)
+		t.Errorf("acknowledgements of one flow took %d paths", moved)
 	}
 }
 

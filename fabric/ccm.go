@@ -31,7 +31,7 @@ type CCMConfig struct {
 	Refresh units.Time `json:"refresh_ps"`
 
 	// Strict leaves the source of a flow for which no path is light without a type 1, as the draft's section 6.3.4 has
-	// it, though by its section 6.4 the source then does not heed the mark.
+	// it, though by its section 6.4 the source then ignores the mark.
 	Strict bool `json:"strict,omitempty"`
 
 	// Loss is the share of notifications that are lost: to see how the rest heals it. In [0, 1].
@@ -95,7 +95,7 @@ const (
 	ToldCC       StepKind = iota // type 1 sent
 	ToldReleased                 // type 2 sent
 	ToldPath                     // type 3 sent
-	HeardPath                    // type 3 received and heeded
+	HeardPath                    // type 3 received and followed
 	Moved                        // a flow takes another port than before
 	LastResort                   // no path is light here or upstream: type 1 sent, not for incast
 	Took                         // a flow that is new here takes a port, one of several that are light

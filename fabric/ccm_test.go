@@ -49,7 +49,7 @@ func coordinated(t *testing.T, w *wiring, change func(*Config)) (*world, *[]stri
 	n := newWorld(t, w.Config)
 	var lines []string
 	n.net.Observers.Follow(func(s Step) {
-		what := []string{"tells CC", "tells release", "asks for another path", "heeds", "moves", "tells CC", "", ""}[s.What]
+		what := []string{"tells CC", "tells release", "asks for another path", "follows", "moves", "tells CC", "", ""}[s.What]
 		if what == "" {
 			return
 		}
@@ -124,7 +124,7 @@ func TestUpstreamIsAskedForAnotherPath(t *testing.T) {
 		n.run(units.Time(i) * us)
 	}
 	n.run(units.Second)
-	want := []string{"switch 1 asks for another path: 0 to 1", "switch 0 heeds: 0 to 1", "switch 0 moves: 0 to 1"}
+	want := []string{"switch 1 asks for another path: 0 to 1", "switch 0 follows: 0 to 1", "switch 0 moves: 0 to 1"}
 	if got := (*lines)[:3]; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", *lines, want)
 	}
@@ -134,7 +134,7 @@ func TestUpstreamIsAskedForAnotherPath(t *testing.T) {
 	}
 }
 
-// Where nobody upstream has a choice the packet is marked, and the source told that it is to heed the mark; not when
+// Where nobody upstream has a choice the packet is marked, and the source told that it is to obey the mark; not when
 // strict.
 func TestLastResort(t *testing.T) {
 	for _, strict := range []bool{false, true} {

@@ -55,18 +55,18 @@ func (c *Config) isHost(n NodeID) bool { return int(n) < c.Hosts }
 
 // accounting tells for each switch whether it accounts for its memory.
 func (c *Config) accounting() []bool {
-	punctual := make([]bool, len(c.Switches))
+	accounted := make([]bool, len(c.Switches))
 	for s := range c.Switches {
-		punctual[s] = c.Switches[s].Buffer.Total > 0
+		accounted[s] = c.Switches[s].Buffer.Total > 0
 	}
 	for i := range c.Ports {
 		for _, f := range c.Ports[i].PFC {
 			if f.On {
-				punctual[int(c.Ports[i].To)-c.Hosts] = true
+				accounted[int(c.Ports[i].To)-c.Hosts] = true
 			}
 		}
 	}
-	return punctual
+	return accounted
 }
 
 func (c *Config) checkPort(p *PortConfig) error {

@@ -67,7 +67,7 @@ func (o *port) conserves() (waiting int32, size units.Bytes, err error) {
 		waiting += packets
 		size += k.bytes
 	}
-	if waiting != o.waiting || size > o.buffer && !o.is(punctual) {
+	if waiting != o.waiting || size > o.buffer && !o.is(accounted) {
 		return 0, 0, fmt.Errorf("%d packets and %d bytes wait, counted %d packets, room for %d bytes",
 			waiting, size, o.waiting, o.buffer)
 	}
@@ -91,9 +91,9 @@ func (n audit) checkArmed(o *port) error {
 	case o.is(nic):
 	case o.link != within && !slices.Contains(n.exchange.backlog, o.index):
 		return fmt.Errorf("%d packets wait that nobody looks after", o.waiting)
-	case !o.is(punctual) && o.link == within && flight.empty():
+	case !o.is(accounted) && o.link == within && flight.empty():
 		return fmt.Errorf("%d packets wait for an empty line", o.waiting)
-	case o.is(punctual):
+	case o.is(accounted):
 		if at, armed := n.events.At(n.entities.of(portFree, int(o.index))); !armed || at > max(o.freeAt, now) {
 			return fmt.Errorf("line is free at %d, armed %t for %d", o.freeAt, armed, at)
 		}
@@ -108,7 +108,7 @@ func (n audit) checkAccounts() error {
 	for i := range n.ports {
 		o := &n.ports[i]
 		for c := range o.classes {
-			for e := o.classes[c].first; e != nil && o.is(punctual); e = e.behind {
+			for e := o.classes[c].first; e != nil && o.is(accounted); e = e.behind {
 				bytes[int(e.ingress)*Classes+c] += e.Size
 			}
 		}
@@ -139,7 +139,7 @@ func (n audit) checkAccounts() error {
 	return nil
 }
 
-// checkTold compares what a port was told about a class with what it heeds or will.
+// checkTold compares what a port was told about a class with what it obeys or will.
 func (n audit) checkTold(port int32, class uint8) error {
 	o, f := &n.ports[port], &n.pfc.frames[port]
 	if at, armed := n.of(port).events.At(n.entities.of(frameEnd, int(port))); armed == f.empty() || armed && at != f.front().at {

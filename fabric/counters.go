@@ -175,10 +175,10 @@ func (n *Network) Sample(now units.Time, f func(port int, queued units.Bytes)) {
 	}
 }
 
-// sample returns what waits at now. A punctual port is only looked at: to have it act here would change the order
+// sample returns what waits at now. An accounted port is only looked at: to have it act here would change the order
 // of what happens at this instant.
 func (o *port) sample(n *Network, now units.Time) units.Bytes {
-	if !o.is(punctual) {
+	if !o.is(accounted) {
 		o.advance(n, now)
 		return o.queued()
 	}

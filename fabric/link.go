@@ -76,7 +76,7 @@ func (o *port) goDown(n *Network, now units.Time) {
 			e := k.pop()
 			k.bytes -= e.Size
 			o.waiting--
-			if o.is(punctual) {
+			if o.is(accounted) {
 				n.pfc.release(n, now, e)
 			}
 			n.cut(o.index, e)

@@ -14,7 +14,7 @@ const (
 	// RuleCovered: in a switch where one port's packets of a class are protected, those of every port are.
 	RuleCovered LosslessRule = iota + 1
 	// RuleHeadroom: a port's headroom holds what arrives after the pause was sent: what is on the line and what is
-	// put on it until the pause is heeded, the packet that made the switch pause, and the one that is finished.
+	// put on it until the pause takes effect, the packet that made the switch pause, and the one that is finished.
 	RuleHeadroom
 	// RuleMemory: what is set apart for ports leaves some of the switch's memory to be shared.
 	RuleMemory

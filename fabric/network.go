@@ -96,7 +96,7 @@ func build(cfg *Config, q *eventqueue.Queue, sink Sink) *Network {
 		if cfg.isHost(from) {
 			n.NICs.of[from] = int32(i)
 		} else {
-			n.ports[i].set(punctual, accounting[int(from)-cfg.Hosts])
+			n.ports[i].set(accounted, accounting[int(from)-cfg.Hosts])
 		}
 	}
 	return n
@@ -234,7 +234,7 @@ func (n *Network) join(now units.Time, from int32, e *Packet) {
 		}
 		return
 	}
-	if o.is(punctual) {
+	if o.is(accounted) {
 		n.pfc.admit(n, now, o, from, e)
 		return
 	}

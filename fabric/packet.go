@@ -65,16 +65,16 @@ type Packet struct {
 
 // Flags of a packet.
 const (
-	noted  uint8 = 1 << iota // ports write in-band telemetry
-	passed                   // stations of switches look at it: see Stations
-	local                    // it is for the station at the end of the line
+	asksINT uint8 = 1 << iota // ports write in-band telemetry
+	passed                    // stations of switches look at it: see Stations
+	local                     // it is for the station at the end of the line
 )
 
 // enter derives what hops read of a packet that is injected.
 func (n *Network) enter(p *Packet) {
 	p.flow, p.flags = uint32(splitmix.Mix(p.FlowHash)), 0
 	if p.INT {
-		p.flags = noted
+		p.flags = asksINT
 	}
 	if w := n.stations; w != nil {
 		if p.Port == w.port {

@@ -16,7 +16,7 @@ import (
 // that the far end means.
 //
 // Ports that give memory back at the start of a transmission must do so in time. So the ports of a switch with
-// accounts ("punctual") have an event for the end of a transmission when something waits.
+// accounts ("accounted") have an event for the end of a transmission when something waits.
 
 // PFCConfig is when the switch at the far end of a line has the port pause one class.
 type PFCConfig struct {
@@ -36,7 +36,7 @@ type PFCConfig struct {
 	Reserve  units.Bytes `json:"reserve,omitempty"`
 	Headroom units.Bytes `json:"headroom,omitempty"`
 
-	// Response is how long the far end takes to heed a pause that has reached it, besides finishing its packet.
+	// Response is how long the far end takes to obey a pause that has reached it, besides finishing its packet.
 	Response units.Time `json:"response_ps,omitempty"`
 }
 
@@ -141,7 +141,7 @@ func newAccount(c PFCConfig) account {
 	}
 }
 
-// admit puts e, which came by port from, into the queue of a punctual port, if it may.
+// admit puts e, which came by port from, into the queue of an accounted port, if it may.
 func (f *flowControl) admit(n *Network, now units.Time, o *port, from int32, e *Packet) {
 	a := f.account(from, e.Class)
 	m := &f.memories[a.memory]

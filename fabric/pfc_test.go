@@ -109,7 +109,7 @@ func TestHeadroomRuleIsTight(t *testing.T) {
 		return n.net.PortCounters(2).MaxHeadroom, n.net.Counters()
 	}
 	// The second packet finds the line busy and is more than Xoff: it is the first in the headroom, and 20 more come
-	// before the pause is heeded.
+	// before the pause takes effect.
 	if most, c := fill(rule, 0); c.Dropped != 0 || most < rule-2*size || most > rule {
 		t.Errorf("%d of %d bytes of headroom used, %+v", most, rule, c)
 	}
@@ -331,7 +331,7 @@ func TestControlIsBoundedByItsPort(t *testing.T) {
 	}
 }
 
-// Queues that are only sampled do not change what happens; a punctual port is sampled as it will be at that instant.
+// Queues that are only sampled do not change what happens; an accounted port is sampled as it will be at that instant.
 func TestSamplingChangesNothing(t *testing.T) {
 	once := func(sample bool) (at []units.Time, events int) {
 		w := funnel(4, PortConfig{Rate: 10 * units.Gbps, Buffer: mB})

@@ -50,7 +50,7 @@ type kind uint8
 
 const (
 	nic       kind = 1 << iota
-	punctual       // of a switch that accounts for its memory: see pfc.go
+	accounted      // of a switch that accounts for its memory: see pfc.go
 	marksLate      // marks packets that leave its queue
 	marksSoon      // marks packets that join its queue
 	faulty         // its line makes errors
@@ -144,7 +144,7 @@ func (o *port) advance(n *Network, now units.Time) {
 			e.SentAt = start
 		} else {
 			e.Queued += start - e.at
-			if o.is(punctual) {
+			if o.is(accounted) {
 				n.pfc.release(n, start, e)
 			}
 		}
@@ -175,7 +175,7 @@ func (o *port) transmit(n *Network, i int32, start units.Time, e *Packet) {
 		took = o.line.Transmit(e.Size)
 	}
 	o.freeAt = start + took
-	if e.flags&noted != 0 && !o.is(nic) {
+	if e.flags&asksINT != 0 && !o.is(nic) {
 		o.stamp(n, start, e)
 	}
 	if n.Observers.trace != nil {
@@ -223,7 +223,7 @@ func draw(state *uint64) float64 {
 	return float64(splitmix.Step(state)>>11) * 0x1p-53
 }
 
-// transmitted is the end of a transmission of a punctual port.
+// transmitted is the end of a transmission of an accounted port.
 func (o *port) transmitted(n *Network, now units.Time) {
 	o.advance(n, now)
 	o.armArrival(n)
@@ -262,9 +262,9 @@ func (o *port) restart(n *Network, now units.Time) {
 	o.armTransmitter(n)
 }
 
-// armTransmitter makes a punctual port's entity fire when its line falls free, if something may start then.
+// armTransmitter makes an accounted port's entity fire when its line falls free, if something may start then.
 func (o *port) armTransmitter(n *Network) {
-	if o.is(punctual) && o.waiting > 0 && o.pick() != nil {
+	if o.is(accounted) && o.waiting > 0 && o.pick() != nil {
 		n.events.Set(n.entities.of(portFree, int(o.index)), o.freeAt)
 	}
 }

@@ -64,8 +64,8 @@ func (p *posts) Advance(now units.Time, s int) {
 	p.next[s] = now + p.every
 }
 
-// staffed is a chain of two switches whose stations are at work.
-func staffed(t *testing.T, p *posts) *world {
+// withStations is a chain of two switches whose stations are at work.
+func withStations(t *testing.T, p *posts) *world {
 	cfg := chain(2).route()
 	cfg.Stations = stationPort
 	w := newWorld(t, cfg)
@@ -88,7 +88,7 @@ func TestSwitchLinks(t *testing.T) {
 // A packet that a host sends to itself is for the switch that it is attached to, and goes no further; it says how long it waited.
 func TestStationsReceiveWhatIsLocal(t *testing.T) {
 	p := &posts{}
-	w := staffed(t, p)
+	w := withStations(t, p)
 	w.send(0, 0, 0, 125, 1, func(k *Packet) { k.Header = append(k.Header, "hello"...) })
 	w.run(units.Second)
 	// 10 ns on the line of 100 Gb/s, and 1 us
@@ -100,7 +100,7 @@ func TestStationsReceiveWhatIsLocal(t *testing.T) {
 // Packets to the port of stations are shown to those of every switch on the way, which may change them; others are not.
 func TestStationsSeePacketsPass(t *testing.T) {
 	p := &posts{}
-	w := staffed(t, p)
+	w := withStations(t, p)
 	event := func(k *Packet) { k.Port, k.Header = stationPort, append(k.Header, 'a') }
 	w.send(0, 0, 1, 125, 1, event)
 	w.send(0, 0, 1, 125, 2, func(k *Packet) { k.Header = append(k.Header, 'a') })
@@ -123,7 +123,7 @@ func TestStationsSeePacketsPass(t *testing.T) {
 // What a station sends goes to whoever is at the other end, behind what waits there already, and says how long it waited.
 func TestStationsSend(t *testing.T) {
 	p := &posts{out: []sent{{0, 0, 7}, {1, 0, 8}, {1, 1, 9}}}
-	w := staffed(t, p)
+	w := withStations(t, p)
 	w.run(units.Millisecond)
 	hop := 8*units.Nanosecond + units.Microsecond
 	if len(w.arrivals) != 2 || len(p.heard) != 1 || p.heard[0] != (heard{at: hop, link: 1, what: "m"}) {
@@ -151,7 +151,7 @@ func TestStationsSend(t *testing.T) {
 // Stations act by themselves, when they said that they would; a link that is down takes nothing.
 func TestStationsAct(t *testing.T) {
 	p := &posts{next: []units.Time{5, 7}, every: units.Microsecond}
-	w := staffed(t, p)
+	w := withStations(t, p)
 	w.run(units.Microsecond + 6)
 	want := []heard{{at: 5, what: "advance"}, {at: 7, s: 1, what: "advance"}, {at: units.Microsecond + 5, what: "advance"}}
 	if !reflect.DeepEqual(p.heard, want) {
@@ -184,7 +184,7 @@ func TestCopiesKeepTheirPort(t *testing.T) {
 	}
 }
 
-// A packet for the station of a network without one at work, or that nobody employs, ends at the switch.
+// A packet for the station of a network without one at work, or that nobody attached, ends at the switch.
 func TestStationsThatAreNotThere(t *testing.T) {
 	cfg := chain(1).route()
 	cfg.Stations = stationPort
@@ -197,7 +197,7 @@ func TestStationsThatAreNotThere(t *testing.T) {
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("a network without stations employed one")
+			t.Error("a network without stations attached one")
 		}
 	}()
 	newWorld(t, chain(1).route()).net.AttachStations(0, &posts{})

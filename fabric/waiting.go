@@ -63,7 +63,7 @@ func (n diagnosis) shares() [][]share {
 	for i := range n.ports {
 		o := &n.ports[i]
 		for c := range o.classes {
-			for e := o.classes[c].first; e != nil && o.is(punctual); e = e.behind { // others do not know what came by where
+			for e := o.classes[c].first; e != nil && o.is(accounted); e = e.behind { // others do not know what came by where
 				list := &all[int(e.ingress)*Classes+c]
 				if last := len(*list) - 1; last < 0 || (*list)[last].port != o {
 					*list = append(*list, share{port: o})

@@ -212,7 +212,7 @@ func (l *loop) depart(now units.Time, p *fabric.Packet, c contents, d *datagram)
 		l.report.Departure.Record(max(now-at, 0))
 	}
 	if ok && c.shape.Data() {
-		c.leaves = punctual
+		c.leaves = onTime
 	}
 	p.Context = c.pack()
 	if !ok || at <= now || at > now+l.cfg.Ahead {
@@ -248,7 +248,7 @@ func (l *loop) holdsBack(h fabric.HostID) bool {
 
 // inject hands p to its host's NIC.
 func (l *loop) inject(at units.Time, p *fabric.Packet) {
-	if c := contentsOf(p); c.leaves == punctual && l.holdsBack(p.Src) {
+	if c := contentsOf(p); c.leaves == onTime && l.holdsBack(p.Src) {
 		c.leaves = heldBack
 		p.Context = c.pack()
 	}

@@ -16,7 +16,7 @@ import (
 // dataClass is the class that PFC pauses.
 const dataClass = 1
 
-// pauses is told by the network that the NIC of h heeds a pause or its end.
+// pauses is told by the network that the NIC of h obeys a pause or its end.
 func (l *loop) pauses(now units.Time, h fabric.HostID, class uint8, paused bool) {
 	if class != dataClass {
 		return

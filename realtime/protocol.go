@@ -167,7 +167,7 @@ type Config struct {
 	Ahead units.Time
 
 	// Pause is how much time may pass between two looks at the network when there is much to do: what
-	// deliveries may be late by for the sake of fewer wake-ups, in lab time. 0: be as punctual as can be.
+	// deliveries may be late by for the sake of fewer wake-ups, in lab time. 0: as few as can be.
 	Pause units.Time
 
 	// Departs says that data packets and synchronization messages say when they leave behind all that they carry

@@ -101,7 +101,7 @@ func (l *loop) wait() error {
 		return l.poll.Wait(0)
 	}
 	if l.rest.pause == 0 {
-		timeout -= tooShort // there is time to be punctual: turn round for the rest
+		timeout -= tooShort // there is time to be exact: turn round for the rest
 	}
 	err := l.poll.Wait(timeout)
 	l.rest.woke = l.clock.Now()

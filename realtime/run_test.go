@@ -253,7 +253,7 @@ func TestHoldsDataThatComesBeforeTheStart(t *testing.T) {
 		l.write(0, frame)
 		l.read(1)
 		if r := l.finish(); r.Early != 1 || r.Network.Delivered != 1 || r.Departure.Quantile(1) != 0 {
-			return fmt.Errorf("%d early, %d delivered, departure late by %d ps, want the second frame punctual", r.Early, r.Network.Delivered, r.Departure.Quantile(1))
+			return fmt.Errorf("%d early, %d delivered, departure late by %d ps, want the second frame on time", r.Early, r.Network.Delivered, r.Departure.Quantile(1))
 		}
 		return nil
 	})

@@ -32,7 +32,7 @@ type departing uint8
 
 const (
 	anytime  departing = iota // its sender has not said
-	punctual                  // it leaves when its sender says
+	onTime                    // it leaves when its sender says
 	heldBack                  // a pause was in its way
 )
 

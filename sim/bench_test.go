@@ -57,7 +57,7 @@ func realPermutation(tb testing.TB, k int, packets uint32) (fabric.Config, []*ho
 	for h := range plans {
 		c := transport.Spec{
 			ID: transport.ConnID(h), Src: ranks[h], Dst: ranks[to[h]], SrcPort: uint16(49152 + h),
-			Forward: way(k, h, to[h]), Reverse: way(k, to[h], h),
+			Forward: pathBetween(k, h, to[h]), Reverse: pathBetween(k, to[h], h),
 			Kind: "pc4", CC: pc4.Defaults(), Initial: fast.Rate, Collective: "permute",
 		}
 		src, dst := &plans[h], &plans[to[h]]
@@ -76,8 +76,8 @@ func realPermutation(tb testing.TB, k int, packets uint32) (fabric.Config, []*ho
 	return cfg, hosts
 }
 
-// way is the path between two hosts of a fat-tree of k-port switches.
-func way(k, a, b int) transport.Path {
+// pathBetween is the path between two hosts of a fat-tree of k-port switches.
+func pathBetween(k, a, b int) transport.Path {
 	links := 6
 	switch {
 	case a/(k/2) == b/(k/2):
@@ -113,7 +113,7 @@ func TestRealHosts(t *testing.T) {
 }
 
 // The bar of the simulator: 1,024 hosts on three tiers at 100 Gb/s, a permutation of 2 MB in packets of 4 KB,
-// an acknowledgement for each. "engine" has fakes for hosts and is the engine's own part; "lossless" is the same with PFC
+// an acknowledgement for each. "engine" has fakes for hosts and is the engine's own share; "lossless" is the same with PFC
 // everywhere; "pc4" is all of it.
 func BenchmarkPermutation(b *testing.B) {
 	const k, packets = 16, 500

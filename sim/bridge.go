@@ -28,7 +28,7 @@ func (s *Sim) attachBridges(cfg *fabric.Config) error {
 	if s.opts.Control {
 		s.bridges.class = 0
 	}
-	for _, p := range s.parts {
+	for _, p := range s.partitions {
 		p.net.AttachStations(0, s.bridges)
 	}
 	return nil

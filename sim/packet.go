@@ -10,8 +10,8 @@ import (
 	"weft/units"
 )
 
-// Deliver hands p to its host: a part is the sink of its network.
-func (s *part) Deliver(now units.Time, p *fabric.Packet) {
+// Deliver hands p to its host: a partition is the sink of its network.
+func (s *partition) Deliver(now units.Time, p *fabric.Packet) {
 	if p.Context > 0 && now >= s.sim.opts.From {
 		s.delay.Record(p.Queued)
 	}
@@ -40,7 +40,7 @@ func (s *part) Deliver(now units.Time, p *fabric.Packet) {
 }
 
 // telemetry puts what switches wrote into p into s.in. Rates stay here: hosts know them from the topology.
-func (s *part) telemetry(p *fabric.Packet) {
+func (s *partition) telemetry(p *fabric.Packet) {
 	hops := s.net.Telemetry(p)
 	for i, h := range hops {
 		s.int[i] = wire.Hop{At: h.At, Sent: h.Sent, Queued: h.Queued}
@@ -49,7 +49,7 @@ func (s *part) telemetry(p *fabric.Packet) {
 }
 
 // notice puts into s.in what a switch has sent.
-func (s *part) notice(p *fabric.Packet, n *fabric.Note) {
+func (s *partition) notice(p *fabric.Packet, n *fabric.Note) {
 	w := wire.Notice{
 		Kind: wire.NoticeKind(n.Type), Last: n.Last, SrcPort: n.SrcPort,
 		Src: uint32(n.Src), Dst: uint32(n.Dst), Switch: uint32(n.Switch), At: n.At,
@@ -70,10 +70,10 @@ func asksTelemetry(header []byte) bool {
 }
 
 // Idle pulls the next packet of h.
-func (s *part) Idle(now units.Time, h fabric.HostID) { s.settle(now, int(h)) }
+func (s *partition) Idle(now units.Time, h fabric.HostID) { s.settle(now, int(h)) }
 
 // inject sends what host h has put into s.out.
-func (s *part) inject(now units.Time, h fabric.HostID) {
+func (s *partition) inject(now units.Time, h fabric.HostID) {
 	o := &s.out
 	p := s.net.Get()
 	p.Src, p.Dst = h, fabric.HostID(o.Dst)

@@ -65,10 +65,10 @@ func (s *Sim) run(ctx context.Context) error {
 	if err := s.gather(); err != nil {
 		return err
 	}
-	if len(s.parts) > 1 {
-		return s.runParts(ctx)
+	if len(s.partitions) > 1 {
+		return s.runPartitions(ctx)
 	}
-	p := s.parts[0]
+	p := s.partitions[0]
 	for p.working > 0 {
 		id, now, ok := p.queue.PopUntil(s.horizon())
 		if !ok {
@@ -93,8 +93,8 @@ func (s *Sim) run(ctx context.Context) error {
 // horizon is up to when things may happen without a look.
 func (s *Sim) horizon() units.Time { return min(s.nextLook-1, s.opts.Limit) }
 
-// fire is one event of a part.
-func (p *part) fire(now units.Time, id eventqueue.ID) {
+// fire is one event of a partition.
+func (p *partition) fire(now units.Time, id eventqueue.ID) {
 	p.events++
 	if id < p.timers {
 		p.net.Fire(now, id)
@@ -108,22 +108,22 @@ func (s *Sim) start() {
 	for h := range s.hosts {
 		st := &s.hosts[h]
 		st.host.Start(0)
-		st.part.settle(0, h)
+		st.partition.settle(0, h)
 	}
 	for h := range s.hosts {
-		s.hosts[h].part.checkFailed(0, h)
+		s.hosts[h].partition.checkFailed(0, h)
 	}
 }
 
 // gather returns the failure that came first.
 func (s *Sim) gather() error {
 	first := units.Never
-	for _, p := range s.parts {
+	for _, p := range s.partitions {
 		if s.failure == nil && p.failure != nil && p.failed < first {
 			first = p.failed
 		}
 	}
-	for _, p := range s.parts {
+	for _, p := range s.partitions {
 		if s.failure == nil && p.failure != nil && p.failed == first {
 			s.failure = p.failure
 		}
@@ -136,7 +136,7 @@ func (s *Sim) check(ctx context.Context, now units.Time, events int64) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("sim: stopped at %.3f µs: %w", now.Microseconds(), err)
 	}
-	if s.opts.After != nil && len(s.parts) == 1 {
+	if s.opts.After != nil && len(s.partitions) == 1 {
 		s.opts.After()
 	}
 	if s.opts.Progress != nil && events >= s.nextProgress {
@@ -148,7 +148,7 @@ func (s *Sim) check(ctx context.Context, now units.Time, events int64) error {
 
 // timer is host h's entity firing. A timer that the host has moved ahead since is left where it was, and moved
 // here: most are moved many times before they come.
-func (p *part) timer(now units.Time, h int) {
+func (p *partition) timer(now units.Time, h int) {
 	st := &p.sim.hosts[h]
 	st.timer = units.Never
 	if at, ok := st.host.Deadline(); !ok || at > now {
@@ -165,7 +165,7 @@ func (p *part) timer(now units.Time, h int) {
 }
 
 // settle follows every call into host h: it pulls a packet if the NIC is free, and arms the timer.
-func (p *part) settle(now units.Time, h int) {
+func (p *partition) settle(now units.Time, h int) {
 	st := &p.sim.hosts[h]
 	if p.net.NICs.Free(fabric.HostID(h)) {
 		if st.host.Transmit(now, &p.out) {
@@ -184,7 +184,7 @@ func (p *part) settle(now units.Time, h int) {
 }
 
 // answer pulls a packet of class 0 if the NIC of host h is free for it, being paused for others.
-func (p *part) answer(now units.Time, h int) {
+func (p *partition) answer(now units.Time, h int) {
 	c := p.sim.controls[h]
 	if c != nil && p.net.NICs.FreeFor(fabric.HostID(h), 0) && c.TransmitControl(now, &p.out) {
 		p.inject(now, fabric.HostID(h))
@@ -195,7 +195,7 @@ func (p *part) answer(now units.Time, h int) {
 const maxSpins = 1000
 
 // arm makes sure that host h's entity fires when its deadline comes, or before.
-func (p *part) arm(now units.Time, h int) {
+func (p *partition) arm(now units.Time, h int) {
 	st := &p.sim.hosts[h]
 	at, ok := st.host.Deadline()
 	if !ok || at >= st.timer {
@@ -220,7 +220,7 @@ func (p *part) arm(now units.Time, h int) {
 
 func (s *Sim) stall(paused units.Time) error {
 	e := &StallError{Paused: paused, Network: s.Waiting()}
-	for _, p := range s.parts {
+	for _, p := range s.partitions {
 		e.At = max(e.At, p.queue.Last())
 	}
 	for h := range s.hosts {
@@ -231,13 +231,13 @@ func (s *Sim) stall(paused units.Time) error {
 	return e
 }
 
-func (p *part) fail(now units.Time, err error) {
+func (p *partition) fail(now units.Time, err error) {
 	if p.failure == nil {
 		p.failure, p.failed = err, now
 	}
 }
 
-func (p *part) checkFailed(now units.Time, h int) {
+func (p *partition) checkFailed(now units.Time, h int) {
 	if err := p.sim.hosts[h].host.Failed(); err != nil {
 		p.fail(now, fmt.Errorf("sim: %w", err)) // it names the host
 	}

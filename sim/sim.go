@@ -85,15 +85,15 @@ type Options struct {
 	TickEvery units.Time
 	Tick      func(now units.Time)
 
-	// Steps is told of every step of coordinated congestion management in a part, in order: see fabric.Observers.Follow.
-	Steps func(part int, s fabric.Step)
+	// Steps is told of every step of coordinated congestion management in a partition, in order: see fabric.Observers.Follow.
+	Steps func(partition int, s fabric.Step)
 
 	// Sample is called with every port's queue that is not empty, every SampleEvery from that instant on.
 	SampleEvery units.Time
 	Sample      func(now units.Time, port int, queued units.Bytes)
 
-	// Parts is the part of each node, and Count how many there are: see fabric.Config.Partition. nil: one. Hosts of
-	// different parts are called at the same time if Each does that, and share nothing that is not made for it. The
+	// Parts is the partition of each node, and Count how many there are: see fabric.Config.Partition. nil: one. Hosts of
+	// different partitions are called at the same time if Each does that, and share nothing that is not made for it. The
 	// results do not depend on Each.
 	Parts []int32
 	Count int
@@ -102,7 +102,7 @@ type Options struct {
 	// after the other.
 	Each func(n int, work func(i int))
 
-	// After is called after each stretch that the parts have worked through, in a network in one piece every few thousand
+	// After is called after each stretch that the partitions have worked through, in a network in one piece every few thousand
 	// events, while no host is being called.
 	After func()
 
@@ -113,13 +113,13 @@ type Options struct {
 
 // Sim is one run. Not safe for concurrent use: one goroutine owns it.
 type Sim struct {
-	parts    []*part
-	nets     *fabric.Partitions
-	net      *fabric.Network // of any partition: for what concerns all
-	hosts    []hostState
-	controls []Controls // by host; nil: nobody can be asked for control alone
-	actions  []Action   // that are left
-	opts     Options
+	partitions []*partition
+	nets       *fabric.Partitions
+	net        *fabric.Network // of any partition: for what concerns all
+	hosts      []hostState
+	controls   []Controls // by host; nil: nobody can be asked for control alone
+	actions    []Action   // that are left
+	opts       Options
 
 	bridges      *bridges   // nil: see Options.PeerDelay
 	coordinated  bool       // switches read tags: see fabric.CCM
@@ -134,8 +134,8 @@ type Sim struct {
 	started      bool
 }
 
-// part is the run of a part of the network and of its hosts.
-type part struct {
+// partition is the run of a partition of the network and of its hosts.
+type partition struct {
 	sim    *Sim
 	index  int
 	queue  *eventqueue.Queue
@@ -156,19 +156,19 @@ type part struct {
 	refusal   error                      // the first of these errors
 	refusedBy map[int]transport.Refusals // by host, as soon as one refuses a packet
 	posted    bool                       // others have posted something that it has not taken
-	waiting   units.Time                 // when a packet that waits for a line to another part starts, at the earliest
-	_         [64]byte                   // what parts write lies in different lines of the cache
+	waiting   units.Time                 // when a packet that waits for a line to another partition starts, at the earliest
+	_         [64]byte                   // what partitions write lies in different lines of the cache
 }
 
 // hostState is what the driver knows about a host.
 type hostState struct {
-	host     Host
-	part     *part
-	timer    units.Time // when its entity is armed for, or units.Never
-	advanced units.Time // when Advance was called last
-	spins    int32      // how often it was called at that same instant
-	done     bool
-	_        [2]int64 // a line of the cache each
+	host      Host
+	partition *partition
+	timer     units.Time // when its entity is armed for, or units.Never
+	advanced  units.Time // when Advance was called last
+	spins     int32      // how often it was called at that same instant
+	done      bool
+	_         [2]int64 // a line of the cache each
 }
 
 // New builds a run of hosts over the network that cfg describes.
@@ -204,12 +204,12 @@ func New[H Host](cfg fabric.Config, hosts []H, opts Options) (*Sim, error) {
 		s.net.Observers.Watch(opts.WatchPort, opts.Watch)
 	}
 	for h := range hosts {
-		p := s.parts[0]
+		p := s.partitions[0]
 		if opts.Parts != nil {
-			p = s.parts[opts.Parts[h]]
+			p = s.partitions[opts.Parts[h]]
 		}
 		p.working++
-		s.hosts[h] = hostState{host: hosts[h], part: p, timer: units.Never, advanced: -1}
+		s.hosts[h] = hostState{host: hosts[h], partition: p, timer: units.Never, advanced: -1}
 		if c, ok := any(hosts[h]).(Controls); ok {
 			if s.controls == nil {
 				s.controls = make([]Controls, len(hosts))
@@ -223,13 +223,13 @@ func New[H Host](cfg fabric.Config, hosts []H, opts Options) (*Sim, error) {
 	return s, nil
 }
 
-// split builds the network and the parts of the run.
+// split builds the network and the partitions of the run.
 func (s *Sim) split(cfg fabric.Config) error {
 	count := max(1, s.opts.Count)
 	queues, sinks := make([]*eventqueue.Queue, count), make([]fabric.Sink, count)
 	for k := range count {
-		p := &part{sim: s, queue: eventqueue.New(0), delay: stats.NewDist(), waiting: units.Never}
-		s.parts = append(s.parts, p)
+		p := &partition{sim: s, queue: eventqueue.New(0), delay: stats.NewDist(), waiting: units.Never}
+		s.partitions = append(s.partitions, p)
 		queues[k], sinks[k] = p.queue, p
 	}
 	var err error
@@ -237,7 +237,7 @@ func (s *Sim) split(cfg fabric.Config) error {
 	if err != nil {
 		return err
 	}
-	for k, p := range s.parts {
+	for k, p := range s.partitions {
 		p.net, p.index = s.nets.Network(k), k
 		if s.opts.Steps != nil {
 			p.net.Observers.Follow(func(step fabric.Step) { s.opts.Steps(k, step) })
@@ -272,7 +272,7 @@ func (s *Sim) schedule() {
 // End returns the instant at which the last host was done; while one is not, the instant reached.
 func (s *Sim) End() units.Time {
 	var last, end units.Time
-	for _, p := range s.parts {
+	for _, p := range s.partitions {
 		last, end = max(last, p.queue.Last()), max(end, p.end)
 	}
 	if s.working() > 0 {
@@ -283,7 +283,7 @@ func (s *Sim) End() units.Time {
 
 // working returns how many hosts are not done.
 func (s *Sim) working() (hosts int) {
-	for _, p := range s.parts {
+	for _, p := range s.partitions {
 		hosts += p.working
 	}
 	return hosts
@@ -291,7 +291,7 @@ func (s *Sim) working() (hosts int) {
 
 // Events returns how many events have been processed.
 func (s *Sim) Events() (events int64) {
-	for _, p := range s.parts {
+	for _, p := range s.partitions {
 		events += p.events
 	}
 	return events
@@ -308,10 +308,10 @@ func (s *Sim) Waiting() []string { return s.net.Waiting(s.opts.Names) }
 
 // QueueDelay returns how long the data packets that were delivered waited in switches.
 func (s *Sim) QueueDelay() *stats.Dist {
-	all := s.parts[0].delay
-	if len(s.parts) > 1 {
+	all := s.partitions[0].delay
+	if len(s.partitions) > 1 {
 		all = stats.NewDist()
-		for _, p := range s.parts {
+		for _, p := range s.partitions {
 			all.Merge(p.delay)
 		}
 	}
@@ -320,7 +320,7 @@ func (s *Sim) QueueDelay() *stats.Dist {
 
 // Refused returns how many packets hosts returned an error for, and the first of the errors.
 func (s *Sim) Refused() (packets int64, first error) {
-	for _, p := range s.parts {
+	for _, p := range s.partitions {
 		if packets += p.refused; first == nil {
 			first = p.refusal
 		}
@@ -329,10 +329,10 @@ func (s *Sim) Refused() (packets int64, first error) {
 }
 
 // RefusedBy returns how many packets a host refused, by why.
-func (s *Sim) RefusedBy(h int) transport.Refusals { return s.hosts[h].part.refusedBy[h] }
+func (s *Sim) RefusedBy(h int) transport.Refusals { return s.hosts[h].partition.refusedBy[h] }
 
 // refuse counts that host h refused a packet.
-func (p *part) refuse(h int, err error) {
+func (p *partition) refuse(h int, err error) {
 	if p.refused++; p.refused == 1 {
 		p.refusal, p.refusedBy = err, map[int]transport.Refusals{}
 	}

@@ -424,7 +424,7 @@ func TestLostCountFailsARunThatWouldBeDone(t *testing.T) {
 			net.Inject(now, p)
 			for i := range cfg.Ports {
 				if forget && cfg.Ports[i].From == 2 {
-					s.parts[0].queue.Clear(net.PortEntity(i))
+					s.partitions[0].queue.Clear(net.PortEntity(i))
 				}
 			}
 			return nil

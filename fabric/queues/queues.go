@@ -173,7 +173,7 @@ type PFC struct {
 	Offset   units.Bytes  // without Xoff: resumed so far below the threshold
 	Reserve  units.Bytes  // of each port's own, used first
 	Headroom *params.Size // for what is on its way to a port that is paused; nil: what losslessness takes
-	Response units.Time   // how long the other end takes to heed a pause
+	Response units.Time   // how long the other end takes to obey a pause
 }
 
 // Keys implements params.Section.

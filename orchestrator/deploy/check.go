@@ -161,7 +161,7 @@ func (s *supervisor) ways(links []topology.LinkID, down func(int) bool) map[topo
 func (s *supervisor) waysBetween(src, dst topology.NodeID, wanted map[topology.LinkID]bool, found map[topology.LinkID]*way, down func(int) bool) {
 	for source := uint16(firstSource); source < firstSource+sources; source++ {
 		hash := fabric.FlowHash(fabric.HostID(src), fabric.HostID(dst), source, probePort)
-		ports, ok := s.x.Fabric.Way(fabric.HostID(src), fabric.HostID(dst), hash, down)
+		ports, ok := s.x.Fabric.Path(fabric.HostID(src), fabric.HostID(dst), hash, down)
 		if !ok {
 			return
 		}

@@ -6,13 +6,13 @@ import (
 	"weft/units"
 )
 
-// runParts is run for a network in parts. All parts work through the same stretch of time, no longer than the least
+// runPartitions is run for a network in partitions. All partitions work through the same stretch of time, no longer than the least
 // delay between two of them, and then exchange what goes from one to another: conservative parallel simulation
-// (Chandy and Misra, 1979) with a common horizon. When the last host is done the parts finish their stretch: what
+// (Chandy and Misra, 1979) with a common horizon. When the last host is done the partitions finish their stretch: what
 // else happens in it is counted.
-func (s *Sim) runParts(ctx context.Context) error {
+func (s *Sim) runPartitions(ctx context.Context) error {
 	lookahead := s.nets.Lookahead()
-	active := make([]*part, 0, len(s.parts))
+	active := make([]*partition, 0, len(s.partitions))
 	each := s.opts.Each
 	if each == nil {
 		each = func(n int, work func(int)) {
@@ -27,7 +27,7 @@ func (s *Sim) runParts(ctx context.Context) error {
 	for s.working() > 0 {
 		next := s.turn()
 		if next > s.horizon() {
-			for _, p := range s.parts {
+			for _, p := range s.partitions {
 				p.take()
 			}
 			actions := len(s.actions)
@@ -41,7 +41,7 @@ func (s *Sim) runParts(ctx context.Context) error {
 		}
 		horizon = min(s.horizon(), next+lookahead-1)
 		active = active[:0]
-		for _, p := range s.parts {
+		for _, p := range s.partitions {
 			if p.posted || p.next() <= horizon {
 				active = append(active, p)
 			}
@@ -63,24 +63,24 @@ func (s *Sim) runParts(ctx context.Context) error {
 	return nil
 }
 
-// turn follows the work of all parts: it returns when the next thing happens at the earliest.
+// turn follows the work of all partitions: it returns when the next thing happens at the earliest.
 func (s *Sim) turn() units.Time {
 	next := units.Never
 	s.nets.Turn(func(to int, first units.Time) {
-		s.parts[to].posted = true
+		s.partitions[to].posted = true
 		next = min(next, first)
 	})
-	for _, p := range s.parts {
+	for _, p := range s.partitions {
 		next = min(next, p.next())
 	}
 	return next
 }
 
-// next is when something happens in a part at the earliest, besides what others have posted to it.
-func (p *part) next() units.Time { return min(p.queue.Bound(), p.waiting) }
+// next is when something happens in a partition at the earliest, besides what others have posted to it.
+func (p *partition) next() units.Time { return min(p.queue.Bound(), p.waiting) }
 
 // take takes what others have posted.
-func (p *part) take() {
+func (p *partition) take() {
 	if p.posted {
 		p.posted = false
 		p.sim.nets.Take(p.index)
@@ -88,7 +88,7 @@ func (p *part) take() {
 }
 
 // work works through a stretch of time.
-func (p *part) work(horizon units.Time) {
+func (p *partition) work(horizon units.Time) {
 	p.take()
 	for p.failure == nil {
 		id, now, ok := p.queue.PopUntil(horizon)

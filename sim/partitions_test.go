@@ -30,23 +30,23 @@ func (d *diarist) Receive(now units.Time, in *transport.Incoming) (transport.Pla
 	return d.fake.Receive(now, in)
 }
 
-// pods puts each pod of a fat-tree of k-port switches into a part, with as many core switches as remain in others.
-func pods(k, cores int, cfg *fabric.Config) (part []int32, count int) {
+// pods puts each pod of a fat-tree of k-port switches into a partition, with as many core switches as remain in others.
+func pods(k, cores int, cfg *fabric.Config) (partition []int32, count int) {
 	half := k / 2
 	for n := range cfg.Hosts + len(cfg.Switches) {
 		s := n - cfg.Hosts
 		switch {
 		case s < 0:
-			part = append(part, int32(n/(half*half)))
+			partition = append(partition, int32(n/(half*half)))
 		case s < k*half:
-			part = append(part, int32(s/half))
+			partition = append(partition, int32(s/half))
 		case s < 2*k*half:
-			part = append(part, int32((s-k*half)/half))
+			partition = append(partition, int32((s-k*half)/half))
 		default:
-			part = append(part, int32(k+s%cores))
+			partition = append(partition, int32(k+s%cores))
 		}
 	}
-	return part, k + cores
+	return partition, k + cores
 }
 
 func balance(cfg *fabric.Config, b fabric.Balance) {
@@ -81,7 +81,7 @@ func delays(t *testing.T, s *Sim, cfg fabric.Config) (all []string) {
 	return all
 }
 
-// A network in parts, worked through one after the other, in the opposite order, or at the same time, has every
+// A network in partitions, worked through one after the other, in the opposite order, or at the same time, has every
 // packet arrive at the instant, with the mark and in the order in which it does in a network in one piece.
 func TestPartsAreTheWhole(t *testing.T) {
 	const k, packets = 4, 60
@@ -168,7 +168,7 @@ func TestPartsAreTheWhole(t *testing.T) {
 			}
 			for order, each := range map[string]func(int, func(int)){"forwards": nil, "backwards": backwards, "at once": atOnce} {
 				got, _ := diaries(true, each)
-				// The parts finish the stretch in which the last host is done.
+				// The partitions finish the stretch in which the last host is done.
 				got = slices.DeleteFunc(got, func(s string) bool { return !slices.Contains(want, s) && strings.Contains(s, ", 0 bytes") })
 				if !slices.Equal(got, want) {
 					for i := range want {
@@ -183,12 +183,12 @@ func TestPartsAreTheWhole(t *testing.T) {
 	}
 }
 
-// A line that becomes shorter at the very instant at which a packet starts on it is used no sooner by a network in parts than by
+// A line that becomes shorter at the very instant at which a packet starts on it is used no sooner by a network in partitions than by
 // one in one piece: what has just started is posted, and on no line yet.
 func TestPartsWhenALineChangesAsAPacketStarts(t *testing.T) {
 	const start = 18_095_200 * units.Picosecond // of the sixth packet that leaves the first switch
 	slow := fabric.PortConfig{Rate: 10 * units.Gbps, Delay: 50 * units.Microsecond, Buffer: units.MB}
-	diary := func(at units.Time, parts []int32) []string {
+	diary := func(at units.Time, partitions []int32) []string {
 		cfg := fabric.Config{Hosts: 2, Switches: make([]fabric.SwitchConfig, 2)}
 		for _, l := range []struct {
 			from, to fabric.NodeID
@@ -203,8 +203,8 @@ func TestPartsWhenALineChangesAsAPacketStarts(t *testing.T) {
 		opts := Options{Actions: []Action{{At: at, Do: func(now units.Time, net *fabric.Network) error {
 			return net.Links().SetRate(now, 4, 100*units.Gbps, units.Microsecond)
 		}}}}
-		if parts != nil {
-			opts.Parts, opts.Count = parts, 2
+		if partitions != nil {
+			opts.Parts, opts.Count = partitions, 2
 		}
 		s := build(t, cfg, hosts, opts)
 		if err := s.Run(context.Background()); err != nil {
@@ -215,7 +215,7 @@ func TestPartsWhenALineChangesAsAPacketStarts(t *testing.T) {
 	for _, at := range []units.Time{start - 1, start, start + 1} {
 		want, got := diary(at, nil), diary(at, []int32{0, 1, 0, 1})
 		if len(want) < 40 || !slices.Equal(got, want) {
-			t.Errorf("a change at %d ps: in parts %q, in one piece %q", at, got, want)
+			t.Errorf("a change at %d ps: in partitions %q, in one piece %q", at, got, want)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func TestWayIsWhatPacketsTake(t *testing.T) {
 		for number := 1; number <= 64; number++ {
 			n.send(units.Time(number)*units.Millisecond, 0, 3, 1000, number)
 			n.run(units.Time(number+1) * units.Millisecond)
-			got, ok := cfg.Way(0, 3, FlowHash(0, 3, uint16(number), 4793), down)
+			got, ok := cfg.Path(0, 3, FlowHash(0, 3, uint16(number), 4793), down)
 			arrived := n.numbers()
 			if ok != slices.Contains(arrived, number) || ok && !slices.Equal(got, passed[number]) {
 				t.Errorf("with %v down packet %d passes %v; Way says %v, %v", broken, number, passed[number], got, ok)
@@ -49,7 +49,7 @@ func TestWayIsWhatPacketsTake(t *testing.T) {
 			t.Errorf("with %v down all flows go one way", broken)
 		}
 	}
-	if _, ok := cfg.Way(0, 3, 1, func(port int) bool { return port == 0 }); ok {
+	if _, ok := cfg.Path(0, 3, 1, func(port int) bool { return port == 0 }); ok {
 		t.Error("there is a way although the NIC is down")
 	}
 }

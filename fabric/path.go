@@ -2,10 +2,10 @@ package fabric
 
 import "weft/internal/splitmix"
 
-// Way returns the ports that a packet of a flow passes from one host to another, the first of them the NIC, in a network
+// Path returns the ports that a packet of a flow passes from one host to another, the first of them the NIC, in a network
 // of which some ports are down (nil: none). ok is false when it does not get there, and where a switch on its way
 // chooses a port for each packet.
-func (c *Config) Way(src, dst HostID, flowHash uint64, down func(port int) bool) (ports []int, ok bool) {
+func (c *Config) Path(src, dst HostID, flowHash uint64, down func(port int) bool) (ports []int, ok bool) {
 	up := func(port int32) bool { return down == nil || !down(int(port)) }
 	flow := uint32(splitmix.Mix(flowHash))
 	at := int32(-1)
