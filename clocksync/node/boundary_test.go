@@ -94,7 +94,7 @@ func TestPortsOfBoundaryClocks(t *testing.T) {
 	if cfg.SlaveOnly || len(cfg.Ports) != 2 || !slices.Equal(cfg.Ports[0], []clocksync.Node{0}) || !slices.Equal(cfg.Ports[1], []clocksync.Node{2, 3}) {
 		t.Errorf("a boundary clock: %v, slave only %v", cfg.Ports, cfg.SlaveOnly)
 	}
-	c := Config{Sync: PTP, PTP: p, Setup: s}
+	c := Config{Sync: PTP, Protocols: Protocols{PTP: p}, Setup: s}
 	if r := c.Rate(); r != 7000 { // a Delay_Req, and three messages for each follower
 		t.Errorf("%v messages per second", r)
 	}

@@ -6,6 +6,7 @@ import (
 	"weft/clocksync"
 	"weft/clocksync/clock"
 	"weft/clocksync/noise"
+	"weft/params"
 	"weft/units"
 )
 
@@ -15,14 +16,13 @@ type Config struct {
 	Stamp noise.Stamp // of every packet that is sent or received
 	Delay noise.Delay // added to every one-way delay that is measured here (PC4, Fig. 9)
 
-	Sync    Sync
-	Setup   clocksync.Setup
-	PTP     PTPParams     `json:",omitzero"` // when Sync is PTP
-	Huygens HuygensParams `json:",omitzero"` // when Sync is Huygens
-	Control bool          // messages are served before data, as acknowledgements are
-	Outages []Outage      // of the protocol's process, in order
-	Lies    []Lie         `json:",omitempty"` // in order: what the node tells others is wrong
-	Sample  units.Time    // distance of two samples of the error, the first at 0; 0: none are taken
+	Sync  Sync
+	Setup clocksync.Setup
+	Protocols
+	Control bool       // messages are served before data, as acknowledgements are
+	Outages []Outage   // of the protocol's process, in order
+	Lies    []Lie      `json:",omitempty"` // in order: what the node tells others is wrong
+	Sample  units.Time // distance of two samples of the error, the first at 0; 0: none are taken
 }
 
 // Sync is what keeps clocks together.
@@ -35,6 +35,24 @@ const (
 	PTP     Sync = "ptp"
 	Huygens Sync = "huygens"
 )
+
+// Protocols are the parameters of protocols; those of Sync count.
+type Protocols struct {
+	PTP     PTPParams     `json:",omitzero"`
+	Huygens HuygensParams `json:",omitzero"`
+}
+
+// Keys are the sections of a lab that have them, by the names of the protocols. begin is called before one is read.
+func (p *Protocols) Keys(sync func() Sync, begin func()) (all []params.Key) {
+	for _, k := range kinds {
+		if k.section == nil {
+			continue
+		}
+		all = append(all, params.Sub(string(k.name), func() params.Section { begin(); return k.section(p) }, k.facts.Title+".").
+			Only(func() (bool, string) { return sync() == k.name, "" }))
+	}
+	return all
+}
 
 // Outage is a time in which a node's protocol does not run: its process has crashed, or was never started. It comes
 // back knowing nothing.

@@ -7,6 +7,7 @@ import (
 	"weft/clocksync"
 	"weft/clocksync/huygens"
 	"weft/clocksync/servo"
+	"weft/params"
 	"weft/units"
 )
 
@@ -21,6 +22,8 @@ var kinds = []kind{
 		check: func(c *Config) error { return c.PTP.check(c.Setup) },
 		rate:  func(c *Config) float64 { return c.PTP.rate(c.Setup) },
 		alone: func(c *Config) units.Time { return 100 * c.PTP.Interval },
+
+		section: func(p *Protocols) params.Section { return &p.PTP },
 	},
 	{
 		name: Huygens, facts: Facts{Title: "Huygens", Windows: true},
@@ -32,6 +35,8 @@ var kinds = []kind{
 		rate:   func(c *Config) float64 { return c.Huygens.rate(c.Setup) },
 		probes: func(c *Config) units.Bandwidth { return c.Huygens.probes(c.Setup) },
 		alone:  func(c *Config) units.Time { return 10 * c.Huygens.window() },
+
+		section: func(p *Protocols) params.Section { return &p.Huygens },
 	},
 }
 
@@ -41,11 +46,13 @@ type kind struct {
 	facts Facts
 	ports []uint16 // UDP ports that its messages come to
 
-	build  func(*Config) (clocksync.Protocol, error) // nil: nothing keeps clocks together
-	check  func(*Config) error                       // of its parameters; nil: it has none
-	rate   func(*Config) float64                     // messages per second that a node sends, about; nil: few
-	probes func(*Config) units.Bandwidth             // what they take of a node's link, each way; nil: little
-	alone  func(*Config) units.Time                  // how long it takes to show what it does; nil: usualAlone
+	build   func(*Config) (clocksync.Protocol, error) // nil: nothing keeps clocks together
+	check   func(*Config) error                       // of its parameters; nil: it has none
+	rate    func(*Config) float64                     // messages per second that a node sends, about; nil: few
+	probes  func(*Config) units.Bandwidth             // what they take of a node's link, each way; nil: little
+	section func(*Protocols) params.Section           // its keys; nil: it has none
+
+	alone func(*Config) units.Time // how long it takes to show what it does; nil: usualAlone
 }
 
 // Facts are what the rest of Weft needs to know about a kind of synchronization, so that nothing else compares names.

@@ -233,8 +233,8 @@ func TestEveryKindOfSyncStarts(t *testing.T) {
 		for self := range clocksync.Node(3) {
 			cfg := Config{
 				Clock: clock.Config{Grid: units.Millisecond, Skew: 1e-5}, Sync: sync, Setup: clocksync.Setup{Self: self, Nodes: 3, Seed: 1, Skew: 1e-5},
-				PTP:     PTPParams{Interval: units.Millisecond, Announce: units.Millisecond, Filter: "least", Servo: "linreg", Step: -1, Backups: -1},
-				Huygens: HuygensParams{Degree: 2, Pairs: 10, Epsilon: 60 * units.Nanosecond, Step: units.Microsecond},
+				Protocols: Protocols{PTP: PTPParams{Interval: units.Millisecond, Announce: units.Millisecond, Filter: "least", Servo: "linreg", Step: -1, Backups: -1},
+					Huygens: HuygensParams{Degree: 2, Pairs: 10, Epsilon: 60 * units.Nanosecond, Step: units.Microsecond}},
 			}
 			if err := cfg.CheckParams(); err != nil {
 				t.Error(err)

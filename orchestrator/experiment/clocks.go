@@ -51,12 +51,13 @@ func (x *compiler) addClocks(sound bool) error {
 	for h := range x.Plans {
 		x.Plans[h].Clock = &node.Config{
 			Clock: x.oscillator(h, reference), Stamp: c.Stamp, Delay: c.Noise,
-			Sync: node.Sync(c.Sync), Control: c.Control, Sample: c.Sample, PTP: c.PTP, Huygens: x.Clocks.Huygens,
+			Sync: node.Sync(c.Sync), Control: c.Control, Sample: c.Sample, Protocols: c.Protocols,
 			Setup: clocksync.Setup{
 				Self: clocksync.Node(h), Nodes: len(x.Plans), Reference: reference, Seed: x.Lab.Seed,
 				Jitter: c.Stamp.Jitter, Quantum: c.Stamp.Quantum, Skew: c.Skew + warmed, Offset: max(c.Offset, 1),
 			},
 		}
+		x.Plans[h].Clock.Huygens = x.Clocks.Huygens
 		if places != nil {
 			x.Plans[h].Clock.PTP.Place = &places[h]
 		}

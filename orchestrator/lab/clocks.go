@@ -31,8 +31,7 @@ type Clocks struct {
 	For    units.Time // the run lasts at least so long
 	Warmup units.Time // how long clocks are kept before the workload begins; 0: as the run sees fit, negative: not at all
 
-	PTP     clocks.PTPParams     // of sync: ptp
-	Huygens clocks.HuygensParams // of sync: huygens
+	clocks.Protocols
 }
 
 // Switches are those of the network as clocks.
@@ -46,7 +45,7 @@ func (c *Clocks) Kind() clocks.Facts { return clocks.FactsOf(clocks.Sync(c.Sync)
 
 // Alone is how long clocks are measured without a workload unless somebody says.
 func (c *Clocks) Alone() units.Time {
-	node := clocks.Config{Sync: clocks.Sync(c.Sync), PTP: c.PTP, Huygens: c.Huygens}
+	node := clocks.Config{Sync: clocks.Sync(c.Sync), Protocols: c.Protocols}
 	return node.Alone()
 }
 
@@ -83,10 +82,7 @@ func (c *Clocks) Keys() []params.Key {
 			return text(p), "preset " + c.Preset
 		})
 	}
-	of := func(sync string) func() (bool, string) {
-		return func() (bool, string) { return c.Sync == sync, "" }
-	}
-	return []params.Key{
+	keys := []params.Key{
 		params.New("sync", params.Word(&c.Sync, clocks.Kinds()...), "No clock errors, no synchronization, PTP or Huygens.").
 			Default("perfect", "ours"),
 		given(params.New("preset", params.Word(&c.Preset, clock.Presets()...), "Oscillator class; sets skew and wander."), "server", "ours: what NICs have"),
@@ -118,10 +114,9 @@ func (c *Clocks) Keys() []params.Key {
 		given(params.New("warmup", params.Time(&c.Warmup, units.Nanosecond, maxStart).Or("auto", 0).Or("off", -1),
 			"Synchronization before the workload; lab times count from its end. auto: eight Huygens windows, else none."),
 			"auto", "ours: eight windows of Huygens, if the lab leaves them open"),
-		params.Sub("ptp", func() params.Section { c.PTP.Bridged = c.PeerToPeer; return &c.PTP }, "PTP.").Only(of("ptp")),
-		params.Sub("huygens", func() params.Section { return &c.Huygens }, "Huygens.").Only(of("huygens")),
-		params.New("for", params.Time(&c.For, 0, maxFor), "Minimum duration of the run.").OrNone(),
 	}
+	protocols := c.Protocols.Keys(func() clocks.Sync { return clocks.Sync(c.Sync) }, func() { c.PTP.Bridged = c.PeerToPeer })
+	return append(append(keys, protocols...), params.New("for", params.Time(&c.For, 0, maxFor), "Minimum duration of the run.").OrNone())
 }
 
 // Rules refuses clocks that a protocol cannot keep.
@@ -148,8 +143,10 @@ func (d *decoder) clocks(s *section, known hosts) (c Clocks) {
 		ptp.follow(&c.PTP, reference)
 	}
 	d.hosts = hosts{}
-	r.aside("ptp", &clocks.PTPParams{Bridged: c.PeerToPeer})
-	r.aside("huygens", new(clocks.HuygensParams))
+	other := new(clocks.Protocols)
+	for _, k := range other.Keys(nil, func() { other.PTP.Bridged = c.PeerToPeer }) {
+		r.aside(k.Name, k.Open())
+	}
 	s.close()
 	return c
 }
