@@ -42,7 +42,8 @@ type World struct {
 	paths  map[[2]clocksync.Node]Path // looked up, never ranged over
 	events events
 	count  uint64
-	Errors map[string]int // of Receive, by text
+	spare  *clocksync.Outgoing // for the next message
+	Errors map[string]int      // of Receive, by text
 }
 
 type node struct {
@@ -87,7 +88,7 @@ func New(cfg Config) *World {
 		cfg.Gap = 10 * units.Nanosecond
 	}
 	w := &World{cfg: cfg, random: rand.New(rand.NewPCG(cfg.Seed, 2)), paths: map[[2]clocksync.Node]Path{}, Errors: map[string]int{},
-		nodes: make([]node, cfg.Nodes)}
+		nodes: make([]node, cfg.Nodes), spare: new(clocksync.Outgoing)}
 	for i := range w.nodes {
 		n := clocksync.Node(i)
 		w.nodes[i].clock = newClock(cfg.Oscillator(n), cfg.Grid, cfg.Seed*1000+uint64(i))
@@ -180,15 +181,17 @@ func (w *World) pump(n clocksync.Node) {
 		return
 	}
 	for w.Now >= x.free {
-		var out clocksync.Outgoing
-		if !x.protocol.Transmit(x.clock.now(w.Now), &out) {
+		out := w.spare
+		*out = clocksync.Outgoing{}
+		if !x.protocol.Transmit(x.clock.now(w.Now), out) {
 			break
 		}
+		w.spare = new(clocksync.Outgoing)
 		x.free = w.Now + w.cfg.Gap
 		if out.Event {
 			x.protocol.Sent(x.clock.now(w.Now), out.ID, x.clock.stamp(w.Now))
 		}
-		w.send(n, &out)
+		w.send(n, out)
 		w.later(n, x.free)
 	}
 	at, ok := x.protocol.Deadline()
