@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // exactSize is the largest sample for which MannWhitney counts all arrangements. It is our choice.
@@ -139,9 +137,8 @@ func PredictionTest(v float64, others []float64) float64 {
 		return 1
 	}
 	i := MeanInterval(others)
-	t := distuv.StudentsT{Sigma: 1, Nu: n - 1}
-	e := (i.High - i.Low) / 2 / t.Quantile(0.975) * math.Sqrt(n+1) // s/sqrt(n), times sqrt(n+1): s sqrt(1 + 1/n)
-	return math.Min(1, 2*t.Survival(math.Abs(v-i.Mean)/e))
+	e := (i.High - i.Low) / 2 / quantileT(n-1, 0.975) * math.Sqrt(n+1) // s/sqrt(n), times sqrt(n+1): s sqrt(1 + 1/n)
+	return math.Min(1, 2*survivalT(n-1, math.Abs(v-i.Mean)/e))
 }
 
 // BenjaminiHochberg returns the p-values p adjusted for the number of tests (Y. Benjamini and Y.

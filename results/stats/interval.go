@@ -4,8 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Interval is an estimate and its 95 % confidence interval.
@@ -27,7 +25,7 @@ func MeanInterval(values []float64) Interval {
 	for _, v := range values {
 		squares += float64((v - m) * (v - m))
 	}
-	half := distuv.StudentsT{Sigma: 1, Nu: float64(n - 1)}.Quantile(0.975) * math.Sqrt(squares/float64(n-1)/float64(n))
+	half := quantileT(float64(n-1), 0.975) * math.Sqrt(squares/float64(n-1)/float64(n))
 	out.Low, out.High = m-half, m+half
 	return out
 }
