@@ -11,18 +11,19 @@ const exactSize = 20
 
 // MannWhitney returns the two-sided p-value of the U test (H. B. Mann and D. R. Whitney, Ann. Math.
 // Statist. 18, 1947) for the hypothesis that a and b come from the same distribution. It assumes
-// nothing about the distribution. It is exact if both samples have at most exactSize values and no
-// two values are equal; otherwise it uses the normal approximation with corrections for ties and
-// continuity. If a sample is empty it is 1.
+// nothing about the distribution. It is exact if both samples have at most exactSize values;
+// otherwise it uses the normal approximation with corrections for ties and continuity. If a sample
+// is empty it is 1.
 func MannWhitney(a, b []float64) float64 {
 	if len(a) == 0 || len(b) == 0 {
 		return 1
 	}
-	u, ties := rankSum(a, b)
-	n1, n2 := float64(len(a)), float64(len(b))
-	if ties == 0 && len(a) <= exactSize && len(b) <= exactSize {
-		return exact(len(a), len(b), int(math.Min(u, n1*n2-u)))
+	ranks, sum, ties := rank(a, b)
+	if len(a) <= exactSize && len(b) <= exactSize {
+		return exact(ranks, len(a), sum)
 	}
+	n1, n2 := float64(len(a)), float64(len(b))
+	u := float64(sum)/2 - n1*(n1+1)/2
 	n := n1 + n2
 	variance := n1 * n2 / 12 * (n + 1 - ties/(n*(n-1)))
 	if variance <= 0 {
@@ -43,9 +44,9 @@ func MinMannWhitney(n, m int) float64 {
 	return math.Min(1, p)
 }
 
-// rankSum returns the U statistic of a, and the sum of t^3 - t over all groups of t equal values,
-// which the correction for ties needs.
-func rankSum(a, b []float64) (u, ties float64) {
+// rank returns twice the rank of every value of a and b in ascending order, which equal values
+// share, the sum of those of a, and the sum of t^3 - t over all groups of t equal values.
+func rank(a, b []float64) (ranks []int, sum int, ties float64) {
 	type ranked struct {
 		v     float64
 		first bool
@@ -58,56 +59,51 @@ func rankSum(a, b []float64) (u, ties float64) {
 		all = append(all, ranked{v, false})
 	}
 	slices.SortFunc(all, func(x, y ranked) int { return cmp.Compare(x.v, y.v) })
-	var sum float64
 	for i := 0; i < len(all); {
 		end := i
 		for end < len(all) && all[end].v == all[i].v {
 			end++
 		}
-		rank := float64(i+1+end) / 2
+		t, twice := float64(end-i), i+1+end
 		for ; i < end; i++ {
-			if all[i].first {
-				sum += rank
+			if ranks = append(ranks, twice); all[i].first {
+				sum += twice
 			}
-		}
-		t := float64(0)
-		for k := end - 1; k >= 0 && all[k].v == all[end-1].v; k-- {
-			t++
 		}
 		ties += t*t*t - t
 	}
-	return sum - float64(len(a))*float64(len(a)+1)/2, ties
+	return ranks, sum, ties
 }
 
-// exact returns the two-sided p-value of a U statistic of u, the smaller of both sides, from the
-// distribution of U over all arrangements of n and m values.
-func exact(n, m, u int) float64 {
-	// arrangements[k][v] counts the arrangements with U = v that have k values of the first sample
-	// among the values so far.
-	arrangements := make([][]float64, n+1)
-	for k := range arrangements {
-		arrangements[k] = make([]float64, n*m+1)
+// exact returns the probability that n of all ranks, drawn without replacement, have a sum at least
+// as far from its mean as sum is.
+func exact(ranks []int, n, sum int) float64 {
+	total := 0
+	for _, r := range ranks {
+		total += r
 	}
-	arrangements[0][0] = 1
-	for i := 1; i <= n+m; i++ {
-		for k := min(i, n); k > 0; k-- {
-			before := i - k // values of the other sample below the k-th
-			if before > m {
-				continue
-			}
-			for v := n * m; v >= before; v-- {
-				arrangements[k][v] += arrangements[k-1][v-before]
+	// draws[k][s] counts the possibilities to draw k of the ranks so far with a sum of s.
+	draws := make([][]float64, n+1)
+	for k := range draws {
+		draws[k] = make([]float64, total+1)
+	}
+	draws[0][0] = 1
+	for i, r := range ranks {
+		for k := min(i+1, n); k > 0; k-- {
+			for s := total; s >= r; s-- {
+				draws[k][s] += draws[k-1][s-r]
 			}
 		}
 	}
-	var below, total float64
-	for v, count := range arrangements[n] {
-		total += count
-		if v <= u {
-			below += count
+	// Distances from the mean, times the number of ranks, are integers.
+	distance := func(s int) int { return max(s*len(ranks)-n*total, n*total-s*len(ranks)) }
+	var far, all float64
+	for s, count := range draws[n] {
+		if all += count; distance(s) >= distance(sum) {
+			far += count
 		}
 	}
-	return math.Min(1, 2*below/total)
+	return far / all
 }
 
 // normalHalf is half the width of a 95 % confidence interval of a normal variable, in standard

@@ -33,6 +33,10 @@ func TestMannWhitney(t *testing.T) {
 	near(t, "3, 3", MannWhitney([]float64{1, 2, 3}, []float64{4, 5, 6}), 0.1, 1e-12)
 	near(t, "interleaved", MannWhitney([]float64{1, 3, 5, 7}, []float64{2, 4, 6, 8}), 0.6857, 1e-3)
 	near(t, "equal", MannWhitney([]float64{2, 2, 2}, []float64{2, 2}), 1, 0)
+	// 70 draws of four of the eight values are possible: 2 and 22 have rank sums as far apart.
+	near(t, "two values", MannWhitney([]float64{1, 1, 1, 1}, []float64{2, 2, 2, 2}), 2.0/70, 1e-12)
+	near(t, "tied", MannWhitney([]float64{1, 1, 2, 3}, []float64{2, 2, 3, 4}), 22.0/70, 1e-12)
+	near(t, "one tie", MannWhitney([]float64{1, 1.5}, []float64{1}), 1, 1e-12)
 	near(t, "nothing", MannWhitney(nil, []float64{2, 2}), 1, 0)
 	var a, b []float64
 	r := rand.New(rand.NewPCG(1, 2))
