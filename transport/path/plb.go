@@ -2,26 +2,29 @@ package path
 
 import "weft/units"
 
-// PLB keeps a connection on one path until it has been congested for some rounds in a row, and then takes another (PLB: Congestion
-// Signals are Simple and Effective for Network Load Balancing, SIGCOMM 2022, section 3.2). A round is a base round trip;
-// it is congested when at least half of its acknowledgements say so (K = 0.5). The paper takes a random path; here it is the
-// next, whose ports switches hash as they would any other. Idle restarts are not modelled.
+// PLB keeps a connection on one path until it has been congested for several rounds in a row, and
+// then changes to another one ("PLB: Congestion Signals are Simple and Effective for Network Load
+// Balancing", SIGCOMM 2022, section 3.2). A round is a base RTT; it is congested if at least half
+// of its acknowledgements carry a mark (K = 0.5). The paper takes a random path; here it is the
+// next one, whose source port switches hash as they would any other. Idle restarts are not
+// modelled.
 type PLB struct {
 	paths, path uint16
-	after       int        // congested rounds
-	round       units.Time // length
-	end         units.Time // of the present round; 0: none has begun
-	acks, marks int        // in it
-	congested   int        // rounds up to it
-	left        int64      // paths
+	after       int        // congested rounds in a row after which the path changes
+	round       units.Time // length of a round
+	end         units.Time // end of the current round, 0 if none has begun
+	acks, marks int        // acknowledgements of the current round, and those with a mark
+	congested   int        // congested rounds in a row
+	left        int64      // number of changes
 }
 
-// NewPLB returns a chooser over so many paths that leaves one after so many congested rounds.
+// NewPLB returns a chooser over a number of paths that changes the path after a number of congested
+// rounds in a row.
 func NewPLB(paths, after int, round units.Time) *PLB {
 	return &PLB{paths: uint16(paths), after: after, round: max(round, 1)}
 }
 
-// Choose returns the present path. A round that is over is judged.
+// Choose returns the current path. If the round is over it first decides whether to change.
 func (p *PLB) Choose(now units.Time) uint16 {
 	if p.end == 0 {
 		p.end = now + p.round
@@ -30,7 +33,7 @@ func (p *PLB) Choose(now units.Time) uint16 {
 		return p.path
 	}
 	switch {
-	case p.acks == 0: // says nothing
+	case p.acks == 0: // neither congested nor not
 	case 2*p.marks >= p.acks:
 		p.congested++
 	default:
@@ -44,7 +47,7 @@ func (p *PLB) Choose(now units.Time) uint16 {
 	return p.path
 }
 
-// OnFeedback counts what is said of the present path.
+// OnFeedback counts the feedback of the current path.
 func (p *PLB) OnFeedback(_ units.Time, f Feedback) {
 	if f.Path != p.path || f.Lost {
 		return
@@ -55,5 +58,5 @@ func (p *PLB) OnFeedback(_ units.Time, f Feedback) {
 	}
 }
 
-// Left is how often a path was left.
+// Left returns the number of path changes.
 func (p *PLB) Left() int64 { return p.left }

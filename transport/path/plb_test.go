@@ -6,7 +6,8 @@ import (
 	"weft/units"
 )
 
-// A path is left after three rounds in a row in which half of the acknowledgements or more are marked, and not before.
+// The path changes after three rounds in a row with at least half of the acknowledgements marked,
+// and not before.
 func TestPLBRepathsAfterCongestedRounds(t *testing.T) {
 	const round = 10 * units.Microsecond
 	for _, c := range []struct {
@@ -37,7 +38,7 @@ func TestPLBRepathsAfterCongestedRounds(t *testing.T) {
 	}
 }
 
-// Rounds without acknowledgements say nothing: they neither add nor end.
+// Rounds without acknowledgements neither count as congested nor as uncongested.
 func TestPLBSilentRounds(t *testing.T) {
 	p := NewPLB(2, 2, 10)
 	p.Choose(0)

@@ -6,7 +6,7 @@ import (
 	"weft/transport/path"
 )
 
-// It stays, and goes on when it is asked to, in a circle.
+// The path stays the same until a switch asks for the next one, cyclically.
 func TestRepath(t *testing.T) {
 	r := path.NewRepath(3)
 	for i := range uint16(7) {

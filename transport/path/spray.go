@@ -5,8 +5,9 @@ import (
 	"weft/units"
 )
 
-// Spray takes all paths in turn whatever comes back: the index of the packet, XORed with a mask that is drawn anew for
-// each cycle, so that every cycle uses every path once and no two connections stay in step (oblivious spraying).
+// Spray uses all paths in turn, regardless of feedback (oblivious spraying). The path is the index
+// of the packet, XORed with a mask that is drawn for each cycle. So every cycle uses every path
+// once, and no two connections stay in step.
 type Spray struct {
 	state uint64
 	paths uint16 // a power of two
@@ -14,7 +15,8 @@ type Spray struct {
 	mask  uint16
 }
 
-// NewSpray returns a chooser over so many paths, a power of two up to 256. seed decides its order.
+// NewSpray returns a chooser over a number of paths, a power of two up to 256. seed determines the
+// order.
 func NewSpray(paths int, seed uint64) *Spray {
 	return &Spray{state: seed, paths: uint16(paths)}
 }

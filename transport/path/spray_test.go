@@ -8,7 +8,8 @@ import (
 	"weft/transport/path"
 )
 
-// Oblivious spraying: every cycle uses every path once, in an order of its own that depends on the seed alone.
+// Oblivious spraying: every cycle uses every path once, in its own order, which depends only on the
+// seed.
 func TestSprayUsesEveryPathOncePerCycle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := 1 << rapid.IntRange(0, 8).Draw(t, "paths")

@@ -2,18 +2,18 @@ package path
 
 import "weft/units"
 
-// STrack sprays over paths and steers around those whose packets come back marked (STrack, Algorithm 3). It keeps one bit
-// per path, however many packets are on their way.
+// STrack sprays over paths and avoids those whose packets were marked (STrack, Algorithm 3). It
+// keeps one bit per path, whatever the number of packets in flight.
 //
-// The paper prints the bit the wrong way round: lines 5 and 8 set it on packets that were not marked, while line 20 skips
-// paths whose bit is set and its text skips marked ones. Here a bit that is set means marked.
+// The paper prints the bit inverted: lines 5 and 8 set it for packets without a mark, whereas line
+// 20 skips paths whose bit is set and the text skips marked ones. Here a set bit means marked.
 type STrack struct {
-	marked [maxPaths / 64]uint64 // bitmap
-	packet units.Bytes
-	window units.Bytes
-	limit  int // max_paths
-	rr     int
-	next   int // next_path_id: the path of a packet that just came back without a mark; -1: none
+	marked [maxPaths / 64]uint64 // bitmap of the paths whose last feedback was marked
+	packet units.Bytes           // size of a full packet on the wire
+	window units.Bytes           // current window
+	limit  int                   // max_paths
+	rr     int                   // the path chosen last
+	next   int                   // next_path_id: a path that just returned no mark, -1 if none
 }
 
 const (
@@ -21,10 +21,11 @@ const (
 	minPaths = 8 // line 18
 )
 
-// NewSTrack returns a chooser over up to limit paths, 1 to 256. packet is a full packet on the wire and window what the connection
-// starts with.
+// NewSTrack returns a chooser over at most limit paths, 1 to 256. packet is the size of a full
+// packet on the wire, and window the initial window.
 func NewSTrack(limit int, packet, window units.Bytes) *STrack {
-	return &STrack{packet: packet, window: window, limit: limit, next: -1} // path 0 is as good as any: "> 0" in line 12 would never reuse it
+	// Line 12 compares with "> 0" and so never reuses path 0. Here -1 means none.
+	return &STrack{packet: packet, window: window, limit: limit, next: -1}
 }
 
 // OnFeedback is UPDATE_ECN_BITMAP.
@@ -32,7 +33,7 @@ func (s *STrack) OnFeedback(_ units.Time, f Feedback) {
 	s.window = f.Window
 	p := int(f.Path)
 	if p >= s.limit {
-		return // none of ours
+		return // not one of these paths
 	}
 	if f.Marked {
 		s.next = -1
@@ -43,11 +44,11 @@ func (s *STrack) OnFeedback(_ units.Time, f Feedback) {
 	}
 }
 
-// Choose is CHOOSE_PATH. Bits fade by being skipped, not by time: each packet clears the first that it meets, which also
-// ends the search after one turn at most.
+// Choose is CHOOSE_PATH. Bits are cleared by being skipped, not by time: each packet clears the
+// first set bit that it meets, which also ends the search after at most one round.
 func (s *STrack) Choose(units.Time) uint16 {
 	if s.next >= 0 {
-		s.rr, s.next = s.next, -1 // line 13: the round goes on from there
+		s.rr, s.next = s.next, -1 // line 13: round robin continues from there
 		return uint16(s.rr)
 	}
 	paths := s.paths()
@@ -66,11 +67,11 @@ func (s *STrack) Choose(units.Time) uint16 {
 	return uint16(s.rr)
 }
 
-// paths is how many are worth knowing: twice the window in packets, since with fewer packets in flight
-// what a bit says would be old before the round comes back to it (section 3.1).
+// paths returns the number of paths to use: twice the window in packets. With more, a bit would be
+// outdated before its path is used again (section 3.1).
 func (s *STrack) paths() int {
 	return min(max(int(min(2*s.window/s.packet, maxPaths)), minPaths), s.limit)
 }
 
-// Marked reports whether a path would be skipped.
+// Marked reports whether path p would be skipped.
 func (s *STrack) Marked(p int) bool { return s.marked[p>>6]&(1<<(p&63)) != 0 }

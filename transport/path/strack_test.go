@@ -11,7 +11,7 @@ import (
 
 const packet = 4198
 
-// script drives a chooser with a window of so many packets.
+// script drives a chooser with a window in packets.
 type script struct {
 	t      testing.TB
 	s      *path.STrack
@@ -41,7 +41,8 @@ func TestRoundRobinAtFirst(t *testing.T) {
 	c.want(1, 2, 3, 4, 5, 6, 7, 0, 1)
 }
 
-// "If the ACK is not ECN-marked, its entropy would be used for the packet that is being sent", once.
+// "If the ACK is not ECN-marked, its entropy would be used for the packet that is being sent",
+// once.
 func TestGoodPathIsUsedAgain(t *testing.T) {
 	c := newScript(t, 256, 100)
 	c.want(1, 2, 3)
@@ -49,7 +50,7 @@ func TestGoodPathIsUsedAgain(t *testing.T) {
 	c.want(100)
 }
 
-// Ambiguity 1: lines 5 and 8 print the bit the wrong way round: "if the path is ecn-marked, we skip the path".
+// Ambiguity 1: lines 5 and 8 print the bit inverted: "if the path is ecn-marked, we skip the path".
 func TestAmbiguity1MarkedPathsAreSkipped(t *testing.T) {
 	c := newScript(t, 256, 4)
 	c.ack(2, true)
@@ -57,7 +58,7 @@ func TestAmbiguity1MarkedPathsAreSkipped(t *testing.T) {
 	c.want(1, 4, 5, 6, 7, 0, 1, 2, 4) // "one packet only clears one bit": of 2, then of 3
 	c.want(5, 6, 7, 0, 1, 2, 3)
 	c.ack(5, true)
-	c.ack(5, false) // back without a mark: good
+	c.ack(5, false) // returned without a mark
 	c.want(5, 6)
 	if c.s.Marked(5) {
 		t.Error("a good acknowledgement leaves the bit set")
@@ -78,14 +79,15 @@ func TestAmbiguity2PathZero(t *testing.T) {
 	}
 }
 
-// Ambiguity 3: the round goes on from the path that was used again (line 13).
+// Ambiguity 3: round robin continues from the reused path (line 13).
 func TestAmbiguity3RoundGoesOnFromThere(t *testing.T) {
 	c := newScript(t, 256, 100)
 	c.ack(77, false)
 	c.want(77, 78, 79)
 }
 
-// Ambiguity 4: with every bit set the search ends: the first bit is cleared, and found after one turn.
+// Ambiguity 4: if every bit is set the search ends: it clears the first bit, and finds it after one
+// round.
 func TestAmbiguity4AllPathsMarked(t *testing.T) {
 	for _, limit := range []int{1, 2, 8, 9, 64, 65, 256} {
 		c := newScript(t, limit, 1000)
@@ -129,8 +131,8 @@ func TestAmbiguity6NoTimer(t *testing.T) {
 	}
 }
 
-// Whatever comes back, a choice is one of the paths, clears one bit at most, and never takes one that is marked while another
-// is not.
+// Whatever the feedback, a choice is one of the paths, clears at most one bit, and never takes a
+// marked path while another is unmarked.
 func TestChoicesAreSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 256).Draw(t, "limit")
@@ -139,7 +141,8 @@ func TestChoicesAreSound(t *testing.T) {
 		for range rapid.IntRange(1, 400).Draw(t, "steps") {
 			if rapid.Bool().Draw(t, "ack") {
 				w := units.Bytes(rapid.Int64Range(1, 300*packet).Draw(t, "window"))
-				s.OnFeedback(0, path.Feedback{Path: uint16(rapid.IntRange(0, 300).Draw(t, "path")), Marked: rapid.Bool().Draw(t, "marked"), Window: w})
+				s.OnFeedback(0, path.Feedback{Path: uint16(rapid.IntRange(0, 300).Draw(t, "path")),
+					Marked: rapid.Bool().Draw(t, "marked"), Window: w})
 				paths = min(max(int(2*w/packet), 8), limit)
 				continue
 			}
@@ -160,7 +163,7 @@ func TestChoicesAreSound(t *testing.T) {
 	})
 }
 
-// count is how many of the first n paths are marked.
+// count returns the number of marked paths among the first n.
 func count(s *path.STrack, n, limit int) (marked int) {
 	for p := range min(n, limit) {
 		if s.Marked(p) {
