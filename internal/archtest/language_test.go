@@ -56,7 +56,6 @@ func unedited() []string {
 		"tc-shaping/...",
 		"transport",
 		"transport/internal/testnet",
-		"transport/wire",
 		"transport/wire/dissector",
 	}
 }

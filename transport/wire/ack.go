@@ -6,30 +6,30 @@ import (
 	"weft/units"
 )
 
-// AckSize is the length of the header of an acknowledgement.
+// AckSize is the size of an acknowledgement header in bytes.
 const AckSize units.Bytes = 52
 
-// Ack is an acknowledgement: every packet before Expected has arrived. As a NAK it says as well that a packet
-// beyond Expected came first, so that the sender must go back to Expected.
+// Ack is a cumulative acknowledgement: every packet before Expected has arrived. As a NAK it also
+// says that a packet beyond Expected came first, so that the sender must go back to Expected.
 type Ack struct {
 	Nak      bool
-	CE       bool // the packet that caused it was marked
+	CE       bool // the packet that caused it was ECN-marked
 	Conn     uint32
 	Expected uint32          // the next PSN in order
-	PSN      uint32          // of the packet that caused it
-	SentAt   units.Time      // of that packet, echoed
-	OneWay   units.Time      // its queueing delay on the way (PC4, one_way_delay); clocks may make it negative
-	BaseRate units.Bandwidth // PC4, base_rate; 0: none
-	Path     uint16          // of that packet, echoed
-	Count    uint16          // packets it stands for, at least 1
-	Room     uint8           // records of telemetry that fit behind the header, 0 to MaxHops
+	PSN      uint32          // PSN of the packet that caused it
+	SentAt   units.Time      // SentAt of that packet, echoed
+	OneWay   units.Time      // its one-way queueing delay (PC4, one_way_delay); clock errors may make it negative
+	BaseRate units.Bandwidth // base rate (PC4, base_rate), 0 if none
+	Path     uint16          // path of that packet, echoed
+	Count    uint16          // number of packets that it acknowledges, at least 1
+	Room     uint8           // number of telemetry records that fit behind the header, 0 to MaxHops
 }
 
-// Len is the length of the header with its table of telemetry.
+// Len returns the size of the header with its telemetry, in bytes.
 func (a *Ack) Len() units.Bytes { return AckSize + TelemetrySize(int(a.Room)) }
 
-// Encode writes the header to the first AckSize bytes of b, and an empty table of telemetry behind it if there is Room.
-// Fields must be in range.
+// Encode writes the header to the first Len bytes of b, with an empty table of telemetry if there
+// is Room. Fields must be in range.
 func (a *Ack) Encode(b []byte) {
 	t, f := TypeAck, Flags(0)
 	if a.Room > 0 {
@@ -52,7 +52,8 @@ func (a *Ack) Encode(b []byte) {
 	seal(b)
 }
 
-// Decode reads the header that b begins with, all Len bytes of it. a is undefined when it returns an error.
+// Decode reads the header at the beginning of b, all Len bytes of it. If it returns an error, a is
+// undefined.
 func (a *Ack) Decode(b []byte) error {
 	t, err := Peek(b)
 	switch {

@@ -2,15 +2,15 @@ package wire
 
 import "encoding/binary"
 
-// CNPSize is the length of the header of a congestion notification packet: with Overhead 78 bytes on the wire, as
-// RoCEv2's are.
+// CNPSize is the size of the header of a congestion notification packet in bytes. With Overhead it
+// is 78 bytes on the wire, like RoCEv2's.
 const CNPSize = 32
 
-// CNP is a congestion notification packet.
+// CNP is a congestion notification packet (DCQCN).
 type CNP struct {
 	Conn uint32
-	PSN  uint32 // of the packet that caused it
-	Path uint16 // which that packet took
+	PSN  uint32 // PSN of the packet that caused it
+	Path uint16 // path of that packet
 }
 
 // Encode writes the header to the first CNPSize bytes of b.
@@ -22,7 +22,7 @@ func (c *CNP) Encode(b []byte) {
 	binary.BigEndian.PutUint16(b[12:], checkCNP(b))
 }
 
-// Decode reads the header that b begins with. c is undefined when it returns an error.
+// Decode reads the header at the beginning of b. If it returns an error, c is undefined.
 func (c *CNP) Decode(b []byte) error {
 	t, err := Peek(b)
 	switch {
@@ -50,7 +50,8 @@ func (c *CNP) Decode(b []byte) error {
 	return nil
 }
 
-// checkCNP is the check over a header of CNPSize, which is shorter than those check knows: as if zeros followed.
+// checkCNP returns the check of a header of CNPSize, which is shorter than check needs, as if zeros
+// followed.
 func checkCNP(b []byte) uint16 {
 	var full [AckSize]byte
 	copy(full[:], b[:CNPSize])

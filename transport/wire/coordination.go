@@ -2,29 +2,32 @@ package wire
 
 import "encoding/binary"
 
-// Coordination is the tag of a data packet under coordinated congestion management (draft-lyu-rtgwg-coordinated-cm, section 6.1),
-// in a shim behind the header, which switches read and write:
+// Coordination is the tag of a data packet under coordinated congestion management
+// (draft-lyu-rtgwg-coordinated-cm, section 6.1). It lies in a shim behind the header, which
+// switches read and write:
 //
 //	0  1: the flow causes incast (1)   1  reserved, zero (1)   2  AR indicator (2)
 //
-// The AR indicator is 0 (nobody upstream can choose another path), 0xffff (the source host can) or a switch's number
-// plus one.
+// The AR indicator is 0 if no node upstream can choose another path, 0xffff if the source host can,
+// and the number of a switch plus one if that switch can.
 type Coordination struct {
-	On bool // the packet has a tag
-	CC bool
-	AR uint16
+	On bool   // the packet has a tag
+	CC bool   // CC indicator: the flow causes incast
+	AR uint16 // AR indicator
 }
 
-// CoordinationSize is the length of the shim.
+// CoordinationSize is the size of the shim in bytes.
 const CoordinationSize = 4
 
 // AskSource is the AR indicator of a source host that can choose another path.
 const AskSource uint16 = 0xffff
 
-// PeekCoordination returns the tag of the data packet that header b belongs to; On is false where it has none, or one that
-// receivers refuse. Nothing else of the header is checked: it is for the simulator, whose hosts write their own.
+// PeekCoordination returns the tag of the data packet with header b. On is false if it has none, or
+// one that receivers refuse. Nothing else of the header is checked: this is for the simulator,
+// whose hosts write valid headers.
 func PeekCoordination(b []byte) Coordination {
-	if t, err := Peek(b); err != nil || t != TypeData || Flags(b[3])&(Coordinated|Telemetry) != Coordinated || len(b) < int(DataSize) {
+	t, err := Peek(b)
+	if err != nil || t != TypeData || Flags(b[3])&(Coordinated|Telemetry) != Coordinated || len(b) < int(DataSize) {
 		return Coordination{}
 	}
 	c, err := readShim(b[DataSize:])
@@ -34,6 +37,7 @@ func PeekCoordination(b []byte) Coordination {
 	return c
 }
 
+// putShim writes the shim to the beginning of s.
 func putShim(s []byte, c Coordination) {
 	s[0], s[1] = 0, 0
 	if c.CC {
@@ -42,7 +46,7 @@ func putShim(s []byte, c Coordination) {
 	binary.BigEndian.PutUint16(s[2:], c.AR)
 }
 
-// readShim reads the shim that b begins with.
+// readShim reads the shim at the beginning of b.
 func readShim(b []byte) (Coordination, error) {
 	switch {
 	case len(b) < CoordinationSize:

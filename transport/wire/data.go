@@ -6,10 +6,10 @@ import (
 	"weft/units"
 )
 
-// DataSize is the length of a data header.
+// DataSize is the size of a data header in bytes.
 const DataSize units.Bytes = 56
 
-// MaxBaseline is the largest baseline delay a data header can carry: 281 s.
+// MaxBaseline is the largest baseline delay that a data header can carry: 281 s.
 const MaxBaseline units.Time = 1<<48 - 1
 
 // Data is the header of a data packet.
@@ -20,16 +20,16 @@ type Data struct {
 	Payload      units.Bytes // 1 to MaxPayload
 	Message      uint32
 	Tag          uint32
-	Offset       units.Bytes  // of the payload in the message; Offset+Payload is at most Size
-	Size         units.Bytes  // of the message
+	Offset       units.Bytes  // offset of the payload in the message; Offset+Payload is at most Size
+	Size         units.Bytes  // size of the message
 	SentAt       units.Time   // when the packet left the NIC, by the sender's clock (PC4, tx_time)
 	Baseline     units.Time   // delay of this packet on an idle path (PC4, baseline), 0 to MaxBaseline
-	Path         uint16       // which of the connection's paths it was sent on
-	Coordination Coordination // behind the header; not together with telemetry
-	Room         uint8        // records of telemetry that fit behind the header, 0 to MaxHops
+	Path         uint16       // path of the connection that it was sent on
+	Coordination Coordination // tag behind the header; excludes telemetry
+	Room         uint8        // number of telemetry records that fit behind the header, 0 to MaxHops
 }
 
-// Len is the length of the header with what lies behind it: a coordination tag or a table of telemetry.
+// Len returns the size of the header with its coordination tag or telemetry, in bytes.
 func (d *Data) Len() units.Bytes {
 	n := DataSize + TelemetrySize(int(d.Room))
 	if d.Coordination.On {
@@ -38,8 +38,8 @@ func (d *Data) Len() units.Bytes {
 	return n
 }
 
-// Encode writes the header to the first DataSize bytes of b, and an empty table of telemetry behind it if there is Room. Fields
-// must be in range; Flags say nothing of telemetry.
+// Encode writes the header to the first Len bytes of b, with an empty table of telemetry if there
+// is Room. Fields must be in range. Encode sets the flags Telemetry and Coordinated itself.
 func (d *Data) Encode(b []byte) {
 	flags := d.Flags
 	if d.Room > 0 {
@@ -61,7 +61,8 @@ func (d *Data) Encode(b []byte) {
 	seal(b)
 }
 
-// Decode reads the header that b begins with, all Len bytes of it. d is undefined when it returns an error.
+// Decode reads the header at the beginning of b, all Len bytes of it. If it returns an error, d is
+// undefined.
 func (d *Data) Decode(b []byte) error {
 	t, err := Peek(b)
 	switch {
@@ -77,7 +78,8 @@ func (d *Data) Decode(b []byte) error {
 	if !sealed(b) {
 		return ErrCheck
 	}
-	if b[3]&^byte(Announce|Fin|Telemetry|AckNow|Coordinated) != 0 || Flags(b[3])&(Telemetry|Coordinated) == Telemetry|Coordinated {
+	if b[3]&^byte(Announce|Fin|Telemetry|AckNow|Coordinated) != 0 ||
+		Flags(b[3])&(Telemetry|Coordinated) == Telemetry|Coordinated {
 		return ErrFlags
 	}
 	d.Flags, d.Room, d.Coordination = Flags(b[3])&^(Telemetry|Coordinated), 0, Coordination{}

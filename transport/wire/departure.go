@@ -6,21 +6,21 @@ import (
 	"weft/units"
 )
 
-// DepartureSize is the length of a departure.
+// DepartureSize is the size of a departure trailer in bytes.
 const DepartureSize = 16
 
-// departureMagic marks a departure: random, so that what a program happens to send is none.
+// departureMagic marks a departure trailer. It is random, so that no program sends it by chance.
 const departureMagic = 0x9d3f_51c7_e08a_642b
 
-// AppendDeparture appends, behind all that a datagram carries, the instant of lab time at which it leaves its card. A node
-// whose clock is not lab time says it so to the emulated network, which takes it off again: the stamp in a header is what
-// an imperfect clock showed. It is no part of the modelled packet.
+// AppendDeparture appends a trailer with the lab time at which a datagram leaves its NIC. A node
+// whose clock is not lab time uses it to tell the emulated network, which removes the trailer: the
+// stamp in the header is from the imperfect clock. The trailer is not part of the modelled packet.
 func AppendDeparture(b []byte, at units.Time) []byte {
 	b = binary.BigEndian.AppendUint64(b, departureMagic)
 	return binary.BigEndian.AppendUint64(b, uint64(at))
 }
 
-// Departure returns the instant that the datagram b ends in; ok is false when it says none.
+// Departure returns the instant in the departure trailer of datagram b. ok is false if it has none.
 func Departure(b []byte) (at units.Time, ok bool) {
 	if len(b) < DepartureSize {
 		return 0, false

@@ -1,9 +1,9 @@
 package wire
 
-// The layout of every header as data, for programs that read packets of the transport and are not Weft: see package
-// dissector. A test holds it against what the encoders write.
+// This file has the layout of every header as data, for other programs that read packets of the
+// transport: see package dissector. A test compares it with the encoders.
 
-// Kind says how a field is to be read.
+// Kind is the type of a field.
 type Kind uint8
 
 // Kinds of field. All are big-endian.
@@ -38,10 +38,10 @@ type Header struct {
 	Label  string
 	Size   int // bytes, without telemetry
 	Flags  []Flag
-	Fields []Field // those of its own, behind the prefix
+	Fields []Field // its own fields, after the prefix
 }
 
-// Prefix is what every header begins with, from the byte after the flags on.
+// Prefix returns the fields at the beginning of every header, after the flags.
 func Prefix() []Field {
 	return []Field{
 		{"conn", "Connection", 4, 4, Number},
@@ -51,7 +51,7 @@ func Prefix() []Field {
 	}
 }
 
-// Layout is every type of packet.
+// Layout returns the layout of every type of packet.
 func Layout() []Header {
 	acked := []Field{
 		{"echo", "Sent at, echoed", 16, 8, Instant},
@@ -112,25 +112,32 @@ func Layout() []Header {
 	}
 }
 
-// Shim is the layout of a coordination tag, which lies behind the header of a data packet whose flags have Coordinated.
+// Shim returns the layout of a coordination tag, which follows the header of a data packet with the
+// flag Coordinated.
 func Shim() []Field {
 	return []Field{{"cc", "CC indicator", 0, 1, Number}, {"ar", "AR indicator", 2, 2, Number}}
 }
 
-// Table is how telemetry lies behind a header whose flags have Telemetry: a byte for the records that fit, one for those
-// written, up to Prefix; then records.
+// Table is the layout of telemetry, which follows a header with the flag Telemetry: a byte with the
+// number of records that fit, a byte with the number written, padding up to Prefix bytes, and the
+// records.
 type Table struct {
 	Prefix, Record int // bytes
 	Fields         []Field
-	AtUnit         int // of each field: picoseconds, bytes, bytes
-	SentUnit       int
-	QueuedUnit     int
+	AtUnit         int // unit of instants in picoseconds
+	SentUnit       int // unit of bytes sent in bytes
+	QueuedUnit     int // unit of queues in bytes
 }
 
-// TelemetryTable is the layout of telemetry.
+// TelemetryTable returns the layout of telemetry.
 func TelemetryTable() Table {
 	return Table{
-		Prefix: telemetryPrefix, Record: recordSize, AtUnit: int(atUnit), SentUnit: sentUnit, QueuedUnit: queuedUnit,
-		Fields: []Field{{"at", "At", 0, 5, Number}, {"sent", "Sent before", 5, 4, Number}, {"queued", "Held behind it", 9, 3, Number}},
+		Prefix: telemetryPrefix, Record: recordSize,
+		AtUnit: int(atUnit), SentUnit: sentUnit, QueuedUnit: queuedUnit,
+		Fields: []Field{
+			{"at", "At", 0, 5, Number},
+			{"sent", "Sent before", 5, 4, Number},
+			{"queued", "Held behind it", 9, 3, Number},
+		},
 	}
 }

@@ -14,7 +14,7 @@ func (f Field) value(b []byte) (v uint64) {
 	return v
 }
 
-// The layout is that of the encoders: every field that a header has is found where the layout says.
+// The layout agrees with the encoders: every field of a header is where the layout says.
 func TestLayoutIsWhatEncodersWrite(t *testing.T) {
 	const path, conn, psn = 0x1234, 0xc0ffee01, 0xdecade02
 	buf := func(write func([]byte)) []byte {
@@ -22,7 +22,8 @@ func TestLayoutIsWhatEncodersWrite(t *testing.T) {
 		write(b)
 		return b
 	}
-	data := Data{Flags: Announce | AckNow, Conn: conn, PSN: psn, Payload: 77, Message: 3, Tag: 4, Size: 99, SentAt: -5, Baseline: 6, Path: path, Room: 2}
+	data := Data{Flags: Announce | AckNow, Conn: conn, PSN: psn, Payload: 77, Message: 3, Tag: 4, Size: 99, SentAt: -5,
+		Baseline: 6, Path: path, Room: 2}
 	ack := Ack{CE: true, Conn: conn, Expected: psn, SentAt: 7, OneWay: -8, BaseRate: 9, PSN: 10, Path: path, Count: 11}
 	nak := ack
 	nak.Nak = true
@@ -38,17 +39,21 @@ func TestLayoutIsWhatEncodersWrite(t *testing.T) {
 			"payload": 0, "echo": 7, "oneway": 1<<64 - 8, "baserate": 9, "cause": 10, "path": path, "count": 11}},
 		{TypeNak, buf(nak.Encode), CE, map[string]uint64{
 			"payload": 0, "echo": 7, "oneway": 1<<64 - 8, "baserate": 9, "cause": 10, "path": path, "count": 11}},
-		{TypeCNP, buf((&CNP{Conn: conn, PSN: psn, Path: path}).Encode), 0, map[string]uint64{"payload": 0, "path": path}},
+		{TypeCNP, buf((&CNP{Conn: conn, PSN: psn, Path: path}).Encode), 0,
+			map[string]uint64{"payload": 0, "path": path}},
 		{TypeSack, buf((&Sack{
 			CE: true, Probe: true, Conn: conn, Expected: psn, Base: 1, Bitmap: 2, Received: 3, OutOfOrder: 4, PSN: 5, Due: 6, OneWay: -7 * units.Nanosecond, Path: path,
 		}).Encode), CE | Probed, map[string]uint64{
 			"payload": 0, "due": 6, "received": 3, "bitmap": 2, "base": 1, "cause": 5, "path": path, "disorder": 4, "onewayns": 1<<32 - 7}},
-		{TypeProbe, buf((&Probe{Conn: conn, PSN: psn, SentAt: 1, Baseline: 2, Path: path}).Encode), 0, map[string]uint64{
-			"payload": 0, "sent": 1, "baseline": 2, "path": path}},
-		{TypePause, buf((&Pause{Host: conn, Seq: psn, Class: 1, Held: true, At: 2, Clears: 3}).Encode), held, map[string]uint64{
-			"payload": 1, "at": 2, "clears": 3}},
-		{TypeNotice, buf((&Notice{Kind: NeedsCC, Last: true, SrcPort: 1, Src: 2, Dst: 3, Switch: 4, At: 5}).Encode), 0, map[string]uint64{
-			"payload": 0, "kind": 1, "last": 1, "srcport": 1, "src": 2, "dst": 3, "switch": 4, "at": 5}},
+		{TypeProbe, buf((&Probe{Conn: conn, PSN: psn, SentAt: 1, Baseline: 2, Path: path}).Encode), 0,
+			map[string]uint64{
+				"payload": 0, "sent": 1, "baseline": 2, "path": path}},
+		{TypePause, buf((&Pause{Host: conn, Seq: psn, Class: 1, Held: true, At: 2, Clears: 3}).Encode), held,
+			map[string]uint64{
+				"payload": 1, "at": 2, "clears": 3}},
+		{TypeNotice, buf((&Notice{Kind: NeedsCC, Last: true, SrcPort: 1, Src: 2, Dst: 3, Switch: 4, At: 5}).Encode), 0,
+			map[string]uint64{
+				"payload": 0, "kind": 1, "last": 1, "srcport": 1, "src": 2, "dst": 3, "switch": 4, "at": 5}},
 	} {
 		var h Header
 		for _, l := range Layout() {

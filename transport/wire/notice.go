@@ -6,30 +6,32 @@ import (
 	"weft/units"
 )
 
-// NoticeSize is the length of the header of a notice.
+// NoticeSize is the size of the header of a notice in bytes.
 const NoticeSize = 40
 
-// NoticeKind is a type of notification (draft-lyu-rtgwg-coordinated-cm, section 6.2).
+// NoticeKind is the kind of a notice (draft-lyu-rtgwg-coordinated-cm, section 6.2).
 type NoticeKind uint8
 
 // Kinds of notices.
 const (
 	NeedsCC   NoticeKind = 1 // to the source: the flow causes incast
-	Released  NoticeKind = 2 // to the source: it does not any more
-	NeedsPath NoticeKind = 3 // to who can choose: no path of the flow is light at the switch that sends this
+	Released  NoticeKind = 2 // to the source: the flow no longer causes incast
+	NeedsPath NoticeKind = 3 // to a node that can choose a path: the sending switch has no uncongested one
 )
 
-// Notice is a notification from a switch about the flow from Src to Dst, hosts by their numbers, with a UDP source port.
+// Notice is a notification of a switch about the flow from host Src to host Dst with UDP source
+// port SrcPort.
 //
-//	16  kind (1)  17  1: last resort (1)  18  source port (2)  20  src (4)  24  dst (4)  28  switch (4)  32  at (8)
+//	16  kind (1)    17  1: last resort (1)    18  source port (2)    20  src (4)
+//	24  dst (4)     28  switch (4)            32  at (8)
 type Notice struct {
 	Kind    NoticeKind
-	Last    bool // NeedsCC: not for incast, but since no path is light
+	Last    bool // NeedsCC: the reason is not incast, but that no path is uncongested
 	SrcPort uint16
 	Src     uint32
 	Dst     uint32
-	Switch  uint32     // that sent it, by its number among all nodes
-	At      units.Time // when; at least 0
+	Switch  uint32     // number of the sending switch among all nodes
+	At      units.Time // when it was sent, at least 0
 }
 
 // Encode writes the header to the first NoticeSize bytes of b.
@@ -48,7 +50,7 @@ func (n *Notice) Encode(b []byte) {
 	binary.BigEndian.PutUint16(b[12:], checkNotice(b))
 }
 
-// Decode reads the header that b begins with. n is undefined when it returns an error.
+// Decode reads the header at the beginning of b. If it returns an error, n is undefined.
 func (n *Notice) Decode(b []byte) error {
 	t, err := Peek(b)
 	switch {
@@ -74,13 +76,14 @@ func (n *Notice) Decode(b []byte) error {
 	n.Dst = binary.BigEndian.Uint32(b[24:])
 	n.Switch = binary.BigEndian.Uint32(b[28:])
 	n.At = units.Time(binary.BigEndian.Uint64(b[32:]))
-	if n.Kind < NeedsCC || n.Kind > NeedsPath || b[17] > 1 || n.Last && n.Kind != NeedsCC || b[14] != 0 || b[15] != 0 || n.At < 0 {
+	if n.Kind < NeedsCC || n.Kind > NeedsPath || b[17] > 1 || n.Last && n.Kind != NeedsCC ||
+		b[14] != 0 || b[15] != 0 || n.At < 0 {
 		return ErrRange
 	}
 	return nil
 }
 
-// checkNotice is the check over a header of NoticeSize: as if zeros followed.
+// checkNotice returns the check of a header of NoticeSize, as if zeros followed.
 func checkNotice(b []byte) uint16 {
 	var full [AckSize]byte
 	copy(full[:], b[:NoticeSize])

@@ -14,7 +14,8 @@ func TestNoticeRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := Notice{
 			Kind: NoticeKind(rapid.IntRange(1, 3).Draw(t, "kind")), SrcPort: rapid.Uint16().Draw(t, "port"),
-			Src: rapid.Uint32().Draw(t, "src"), Dst: rapid.Uint32().Draw(t, "dst"), Switch: rapid.Uint32().Draw(t, "switch"),
+			Src: rapid.Uint32().Draw(t, "src"), Dst: rapid.Uint32().Draw(t, "dst"), Switch: rapid.Uint32().
+				Draw(t, "switch"),
 			At: units.Time(rapid.Int64Min(0).Draw(t, "at")),
 		}
 		want.Last = want.Kind == NeedsCC && rapid.Bool().Draw(t, "last")
@@ -81,7 +82,7 @@ func FuzzNotice(f *testing.F) {
 	})
 }
 
-// A switch reads and writes the tag of a data packet in place, and nothing else of it.
+// A switch reads and writes only the tag of a data packet, in place.
 func TestCoordinationInPlace(t *testing.T) {
 	d := Data{PSN: 5, Payload: 100, Size: 1000, Offset: 300, Coordination: Coordination{On: true, AR: AskSource}}
 	b := make([]byte, DataSize+CoordinationSize)
@@ -98,13 +99,15 @@ func TestCoordinationInPlace(t *testing.T) {
 	}
 	shape.SetTag(b, Coordination{On: true, CC: true, AR: 7})
 	var got Data
-	if err := got.Decode(b); err != nil || got.Coordination != (Coordination{On: true, CC: true, AR: 7}) || got.PSN != 5 {
+	if err := got.Decode(b); err != nil || got.Coordination != (Coordination{On: true, CC: true, AR: 7}) ||
+		got.PSN != 5 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for _, c := range []struct {
 		change func()
 		want   error
-	}{{func() { b[DataSize] = 2 }, ErrRange}, {func() { b[DataSize], b[DataSize+1] = 0, 1 }, ErrRange}, {func() { b = b[:DataSize+3] }, ErrShort}} {
+	}{{func() { b[DataSize] = 2 }, ErrRange}, {func() { b[DataSize], b[DataSize+1] = 0, 1 },
+		ErrRange}, {func() { b = b[:DataSize+3] }, ErrShort}} {
 		c.change()
 		if err := got.Decode(b); !errors.Is(err, c.want) {
 			t.Errorf("%v, want %v", err, c.want)

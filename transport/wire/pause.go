@@ -6,19 +6,19 @@ import (
 	"weft/units"
 )
 
-// PauseSize is the length of the header of a pause.
+// PauseSize is the size of the header of a pause in bytes.
 const PauseSize = CNPSize
 
-// Pause tells a host that the modelled network card that sends for it has been paused for one class of packets, or
-// resumed (IEEE 802.1Qbb), in emulation: there the card is in another process. It is no packet of the modelled
-// network, and endpoints refuse it.
+// Pause tells a host in emulation that its modelled NIC, which is in another process, was paused or
+// resumed for one class of packets (IEEE 802.1Qbb). It is not a packet of the modelled network, and
+// endpoints refuse it.
 type Pause struct {
-	Host   uint32     // who is told
-	Seq    uint32     // counts what that host is told; repetitions count too
-	Class  uint8      // of the packets that are held back
-	Held   bool       // false: they may be sent again
-	At     units.Time // when that took effect
-	Clears units.Time // when the card will have sent what it holds, if nothing holds it back; not before At
+	Host   uint32     // number of the receiving host
+	Seq    uint32     // sequence number per host, repetitions included
+	Class  uint8      // class of the packets
+	Held   bool       // paused; false means resumed
+	At     units.Time // when it took effect
+	Clears units.Time // when the NIC will have drained, if nothing holds it back; not before At
 }
 
 // Encode writes the header to the first PauseSize bytes of b. Fields must be in range.
@@ -34,10 +34,10 @@ func (p *Pause) Encode(b []byte) {
 	binary.BigEndian.PutUint16(b[12:], checkCNP(b))
 }
 
-// held is the flag of a pause, which a resume does not have.
+// held is the flag that distinguishes a pause from a resume.
 const held Flags = 1 << 0
 
-// Decode reads the header that is all of b. p is undefined when it returns an error.
+// Decode reads the header, which must be all of b. If it returns an error, p is undefined.
 func (p *Pause) Decode(b []byte) error {
 	t, err := Peek(b)
 	switch {

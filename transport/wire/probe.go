@@ -6,17 +6,17 @@ import (
 	"weft/units"
 )
 
-// ProbeSize is the length of the header of a probe.
+// ProbeSize is the size of the header of a probe in bytes.
 const ProbeSize = CNPSize
 
-// Probe asks for a selective acknowledgement at once (STrack, section 3.3.2). It queues as data does: what was sent before it
-// and has not arrived with it is lost or on a slower path.
+// Probe requests a selective acknowledgement at once (STrack, section 3.3.2). It queues like data,
+// so packets sent before it that have not arrived with it are lost or on a slower path.
 type Probe struct {
 	Conn     uint32
-	PSN      uint32     // the segment of the bitmap that is asked for is that of this packet
+	PSN      uint32     // the packet whose segment of the bitmap is requested
 	SentAt   units.Time // when it left the NIC, by the sender's clock
 	Baseline units.Time // its delay on an idle path, 0 to MaxBaseline
-	Path     uint16     // which of the connection's paths it was sent on
+	Path     uint16     // path of the connection that it was sent on
 }
 
 // Encode writes the header to the first ProbeSize bytes of b. Fields must be in range.
@@ -28,7 +28,7 @@ func (p *Probe) Encode(b []byte) {
 	binary.BigEndian.PutUint16(b[12:], checkCNP(b))
 }
 
-// Decode reads the header that b begins with. p is undefined when it returns an error.
+// Decode reads the header at the beginning of b. If it returns an error, p is undefined.
 func (p *Probe) Decode(b []byte) error {
 	t, err := Peek(b)
 	switch {

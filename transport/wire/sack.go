@@ -7,30 +7,31 @@ import (
 	"weft/units"
 )
 
-// SackSize is the length of the header of a selective acknowledgement.
+// SackSize is the size of the header of a selective acknowledgement in bytes.
 const SackSize units.Bytes = 56
 
-// SackBits is how many packets the bitmap of a selective acknowledgement speaks of.
+// SackBits is the number of packets in the bitmap of a selective acknowledgement.
 const SackBits = 64
 
-// Sack is a selective acknowledgement (STrack, section 3.3.1): every packet before Expected has arrived, and of the
-// SackBits packets from Base on those whose bit is set.
+// Sack is a selective acknowledgement (STrack, section 3.3.1): every packet before Expected has
+// arrived, and among the SackBits packets from Base those whose bit is set.
 type Sack struct {
-	CE         bool // the packet that caused it was marked
+	CE         bool // the packet that caused it was ECN-marked
 	Probe      bool // a probe caused it
 	Conn       uint32
 	Expected   uint32      // EPSN, the next PSN in order
 	Base       uint32      // PSN of bit 0, at or after Expected
 	Bitmap     uint64      // bit i: packet Base+i has arrived
-	Received   units.Bytes // on the wire, of all packets that have arrived, duplicates excluded
-	OutOfOrder uint16      // packets beyond Expected that have arrived
-	PSN        uint32      // of the packet that caused it; of a probe: what it asked for
-	Due        units.Time  // when that packet was due on an idle path: its SentAt plus its Baseline, by the sender's clock
-	OneWay     units.Time  // its queueing delay on the way, in nanoseconds, within 2 s either way
-	Path       uint16      // of that packet, echoed
+	Received   units.Bytes // bytes on the wire of all packets that have arrived, without duplicates
+	OutOfOrder uint16      // number of packets beyond Expected that have arrived
+	PSN        uint32      // PSN of the packet that caused it, or that a probe asked for
+	Due        units.Time  // SentAt plus Baseline of that packet, when it was due on an idle path
+	OneWay     units.Time  // its one-way queueing delay in whole nanoseconds, within ±2 s
+	Path       uint16      // path of that packet, echoed
 }
 
-// Encode writes the header to the first SackSize bytes of b. Fields must be in range; OneWay is cut to what fits.
+// Encode writes the header to the first SackSize bytes of b. Fields must be in range, but OneWay is
+// clamped.
 func (a *Sack) Encode(b []byte) {
 	b = b[:SackSize]
 	f := Flags(0)
@@ -50,7 +51,7 @@ func (a *Sack) Encode(b []byte) {
 	seal(b)
 }
 
-// Decode reads the header that b begins with. a is undefined when it returns an error.
+// Decode reads the header at the beginning of b. If it returns an error, a is undefined.
 func (a *Sack) Decode(b []byte) error {
 	t, err := Peek(b)
 	switch {

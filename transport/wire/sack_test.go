@@ -35,14 +35,16 @@ func encodeProbe(p Probe) []byte {
 	return b
 }
 
-// The bytes are an agreement between nodes: a change needs a new Version.
+// The bytes are a protocol between nodes: a change needs a new Version.
 func TestBytesOfSelectiveAcks(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
 		got        []byte
 	}{
-		{"sack", "570105240102030405060709d76d0000" + "00000000075bcd15" + "000000000001e240" + "8000000000000005" + "05060749" + "05060750" + "0007" + "0003" + "ffffffb0", encodeSack(exampleSack())},
-		{"probe", "570106000102030405060709e1eb0000" + "00000000075bcd15" + "00000028c440" + "0007", encodeProbe(exampleProbe())},
+		{"sack", "570105240102030405060709d76d0000" + "00000000075bcd15" + "000000000001e240" + "8000000000000005" +
+			"05060749" + "05060750" + "0007" + "0003" + "ffffffb0", encodeSack(exampleSack())},
+		{"probe", "570106000102030405060709e1eb0000" + "00000000075bcd15" + "00000028c440" + "0007",
+			encodeProbe(exampleProbe())},
 	} {
 		got := append([]byte(nil), c.got...)
 		if text := hex.EncodeToString(got); text != c.want {
@@ -62,7 +64,8 @@ func TestSelectiveAcksRoundTrip(t *testing.T) {
 			Received:   units.Bytes(rapid.Int64Min(0).Draw(t, "received")),
 			OutOfOrder: rapid.Uint16().Draw(t, "ooo"), PSN: rapid.Uint32().Draw(t, "psn"),
 			Due:    units.Time(rapid.Int64().Draw(t, "due")),
-			OneWay: units.Time(rapid.Int32().Draw(t, "one way")) * units.Nanosecond, Path: rapid.Uint16().Draw(t, "path"),
+			OneWay: units.Time(rapid.Int32().Draw(t, "one way")) * units.Nanosecond, Path: rapid.Uint16().
+				Draw(t, "path"),
 		}
 		a.Base = a.Expected + rapid.Uint32Max(1<<31-1).Draw(t, "base")
 		var got Sack
@@ -73,8 +76,10 @@ func TestSelectiveAcksRoundTrip(t *testing.T) {
 			t.Fatal(diff)
 		}
 		p := Probe{
-			Conn: rapid.Uint32().Draw(t, "conn"), PSN: rapid.Uint32().Draw(t, "psn"), SentAt: units.Time(rapid.Int64().Draw(t, "sent")),
-			Baseline: units.Time(rapid.Int64Range(0, int64(MaxBaseline)).Draw(t, "baseline")), Path: rapid.Uint16().Draw(t, "path"),
+			Conn: rapid.Uint32().Draw(t, "conn"), PSN: rapid.Uint32().
+				Draw(t, "psn"), SentAt: units.Time(rapid.Int64().Draw(t, "sent")),
+			Baseline: units.Time(rapid.Int64Range(0, int64(MaxBaseline)).Draw(t, "baseline")), Path: rapid.Uint16().
+					Draw(t, "path"),
 		}
 		var back Probe
 		if err := back.Decode(encodeProbe(p)); err != nil {
@@ -86,13 +91,14 @@ func TestSelectiveAcksRoundTrip(t *testing.T) {
 	})
 }
 
-// Delays that do not fit are cut: they are for whoever watches.
+// Delays that do not fit are clamped: they are for statistics only.
 func TestOneWayDelayIsCut(t *testing.T) {
 	for _, d := range []units.Time{-units.Second * 3, units.Second * 3} {
 		a := exampleSack()
 		a.OneWay = d
 		var got Sack
-		if err := got.Decode(encodeSack(a)); err != nil || (got.OneWay < 0) != (d < 0) || max(got.OneWay, -got.OneWay) < 2*units.Second {
+		if err := got.Decode(encodeSack(a)); err != nil || (got.OneWay < 0) != (d < 0) ||
+			max(got.OneWay, -got.OneWay) < 2*units.Second {
 			t.Errorf("%v came back as %v, %v", d, got.OneWay, err)
 		}
 	}

@@ -6,9 +6,10 @@ import (
 	"weft/units"
 )
 
-// Shape says where switches read and write in a data packet. ShapeOf has found the whole header sound; a Shape is small enough to
-// be kept beside the packet, so that nobody has to look at the header again. The zero Shape is that of anything else: nothing is
-// read of it and nothing written. The methods take the bytes that ShapeOf was given.
+// Shape describes where switches read and write in a data packet. ShapeOf validates the header
+// once; a Shape is small enough to be kept with the packet, so that nobody parses the header again.
+// The zero Shape is that of any other packet: nothing is read from it or written to it. The methods
+// take the bytes that ShapeOf was given.
 type Shape uint8
 
 const (
@@ -17,7 +18,8 @@ const (
 	shapeRoom   Shape = 1<<4 - 1 // records of telemetry that fit
 )
 
-// ShapeOf decodes the data packet that b begins with. An error says why receivers will refuse the packet, or that it is not data.
+// ShapeOf decodes the data packet at the beginning of b. An error says why receivers will refuse
+// the packet, or that it is not data.
 func ShapeOf(b []byte) (Shape, error) {
 	var d Data
 	if err := d.Decode(b); err != nil {
@@ -30,10 +32,10 @@ func ShapeOf(b []byte) (Shape, error) {
 	return s, nil
 }
 
-// Data tells whether the packet is a data packet of the transport.
+// Data reports whether the packet is a data packet of the transport.
 func (s Shape) Data() bool { return s&shapeData != 0 }
 
-// Asks tells whether the packet has room for telemetry.
+// Asks reports whether the packet has room for telemetry.
 func (s Shape) Asks() bool { return s&shapeRoom != 0 }
 
 // Records returns the packet's telemetry.
@@ -44,7 +46,7 @@ func (s Shape) Records(b []byte) Records {
 	return table(b[DataSize:], uint8(s&shapeRoom))
 }
 
-// Tag returns the packet's coordination tag; On is false where it has none.
+// Tag returns the packet's coordination tag. On is false if it has none.
 func (s Shape) Tag(b []byte) Coordination {
 	if s&shapeTagged == 0 {
 		return Coordination{}
@@ -53,14 +55,14 @@ func (s Shape) Tag(b []byte) Coordination {
 	return Coordination{On: true, CC: b[0] == 1, AR: binary.BigEndian.Uint16(b[2:])}
 }
 
-// SetTag overwrites the tag of a packet that has one.
+// SetTag overwrites the tag of a packet, if it has one.
 func (s Shape) SetTag(b []byte, c Coordination) {
 	if s&shapeTagged != 0 {
 		putShim(b[DataSize:], c)
 	}
 }
 
-// SentAt returns when the packet left its card, by its sender's clock.
+// SentAt returns when the packet left its NIC, by its sender's clock.
 func (s Shape) SentAt(b []byte) units.Time {
 	if !s.Data() {
 		return 0
@@ -68,7 +70,7 @@ func (s Shape) SentAt(b []byte) units.Time {
 	return units.Time(binary.BigEndian.Uint64(b[sentAtByte:]))
 }
 
-// Restamp changes the instant at which the packet left its card.
+// Restamp changes the instant at which the packet left its NIC.
 func (s Shape) Restamp(b []byte, at units.Time) {
 	if !s.Data() {
 		return
@@ -78,5 +80,5 @@ func (s Shape) Restamp(b []byte, at units.Time) {
 	seal(b)
 }
 
-// sentAtByte is where a data header says when it left.
+// sentAtByte is the offset of SentAt in a data header.
 const sentAtByte = 40

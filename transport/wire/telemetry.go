@@ -6,19 +6,20 @@ import (
 	"weft/units"
 )
 
-// MaxHops is how many switches may write telemetry into one packet.
+// MaxHops is the largest number of telemetry records in a packet.
 const MaxHops = 8
 
-// Telemetry lies behind the header of a data packet, whose sender leaves room for it, and of an acknowledgement, which
-// takes it back:
+// Telemetry follows the header of a data packet, whose sender leaves room for it, and that of an
+// acknowledgement, which returns it:
 //
 //	0  records that fit (1)   1  records written (1)   2  reserved, zero (2)
 //	4  first record: instant (5), sent (4), queued (3); then the next
 //
-// Instants are in nanoseconds modulo 2^40 (18 minutes), what was sent in 16 bytes modulo 2^32 (64 GiB), queues
-// in 64 bytes up to 2^24 of them (1 GiB). HPCC's own records (SIGCOMM 2019, Fig. 7) are 8 bytes with a rate: their
-// time wraps after 17 ms and their queue ends at 10 MB on 25 Gb/s, less than the incasts it is compared on. Rates are known
-// from the topology.
+// Instants are nanoseconds modulo 2^40 (18 minutes), bytes sent are in units of 16 modulo 2^32 (64
+// GiB), and queues in units of 64 bytes up to 2^24 (1 GiB). The records of HPCC itself (SIGCOMM
+// 2019, Fig. 7) have 8 bytes with a rate, but their time wraps after 17 ms and their queue ends at
+// 10 MB for 25 Gb/s, less than the incasts that it is compared on. Here rates are known from the
+// topology.
 const (
 	telemetryPrefix = 4
 	recordSize      = 12
@@ -34,14 +35,15 @@ const (
 	queuedMax  = 1<<24 - 1
 )
 
-// Hop is what a switch's port says of itself when it begins to send a packet.
+// Hop is the telemetry that a switch port writes when it begins to transmit a packet.
 type Hop struct {
-	At     units.Time
-	Sent   units.Bytes // all that it sent before
-	Queued units.Bytes // what it holds behind the packet
+	At     units.Time  // when, by the switch's clock
+	Sent   units.Bytes // bytes that the port had sent before
+	Queued units.Bytes // bytes queued behind the packet
 }
 
-// TelemetrySize is the room that telemetry of so many switches takes behind a header; none takes none.
+// TelemetrySize returns the size of telemetry with room for a number of records, in bytes. It is 0
+// for none.
 func TelemetrySize(hops int) units.Bytes {
 	if hops == 0 {
 		return 0
@@ -49,11 +51,12 @@ func TelemetrySize(hops int) units.Bytes {
 	return telemetryPrefix + units.Bytes(hops)*recordSize
 }
 
-// Records is the telemetry of one packet, where it lies. Only decoding a packet and encoding one make Records, so they hold as many
-// records as they say they can. The zero Records have room for none.
+// Records is the telemetry of one packet, in its buffer. Only encoding and decoding a packet make
+// Records, so the buffer is always large enough. The zero Records have no room.
 type Records struct{ b []byte }
 
-// table returns the table with room for so many records at the beginning of b, which is long enough.
+// table returns the table with room for a number of records at the beginning of b, which is long
+// enough.
 func table(b []byte, room uint8) Records {
 	if room == 0 {
 		return Records{}
@@ -61,13 +64,15 @@ func table(b []byte, room uint8) Records {
 	return Records{b[:TelemetrySize(int(room))]}
 }
 
-// Records returns the telemetry of the packet b, from which d was decoded or to which it was encoded.
+// Records returns the telemetry of the packet b, from which d was decoded or to which it was
+// encoded.
 func (d *Data) Records(b []byte) Records { return table(b[DataSize:], d.Room) }
 
-// Records returns the telemetry of the packet b, from which a was decoded or to which it was encoded.
+// Records returns the telemetry of the packet b, from which a was decoded or to which it was
+// encoded.
 func (a *Ack) Records(b []byte) Records { return table(b[AckSize:], a.Room) }
 
-// sizes returns how many records fit and how many of them are written.
+// sizes returns the number of records that fit, and the number written.
 func (t Records) sizes() (room, written int) {
 	if len(t.b) < telemetryPrefix {
 		return 0, 0
@@ -76,7 +81,8 @@ func (t Records) sizes() (room, written int) {
 	return room, min(room, int(t.b[1]))
 }
 
-// Stamp adds a switch's record. It returns false, and changes nothing, when there is no room left.
+// Stamp adds the record of a switch. It returns false, and changes nothing, if there is no room
+// left.
 func (t Records) Stamp(h Hop) bool {
 	room, written := t.sizes()
 	if written >= room {
@@ -90,7 +96,8 @@ func (t Records) Stamp(h Hop) bool {
 	return true
 }
 
-// AppendHops appends the records, in the order of the way, to hops. Instants and sums count from an unknown origin: see Unwrap.
+// AppendHops appends the records to hops, in the order of the path. Instants and bytes sent count
+// from an unknown origin; see Unwrap.
 func (t Records) AppendHops(hops []Hop) []Hop {
 	_, written := t.sizes()
 	for i := range written {
@@ -105,7 +112,8 @@ func (t Records) AppendHops(hops []Hop) []Hop {
 	return hops
 }
 
-// Unwrap returns h with its instant and its sum nearest to those of last, an earlier or later record of the same port.
+// Unwrap returns h with the wrap-around of At and Sent resolved: they become the values nearest to
+// those of last, an earlier or later record of the same port.
 func (h Hop) Unwrap(last Hop) Hop {
 	at := int64(h.At/atUnit-last.At/atUnit) << (64 - atBits) >> (64 - atBits)
 	sent := int64(h.Sent/sentUnit-last.Sent/sentUnit) << (64 - sentBits) >> (64 - sentBits)
@@ -114,13 +122,14 @@ func (h Hop) Unwrap(last Hop) Hop {
 	return h
 }
 
-// clearTelemetry writes an empty table of so many records.
+// clearTelemetry writes an empty table with room for a number of records.
 func clearTelemetry(b []byte, hops uint8) {
 	clear(b[:TelemetrySize(int(hops))])
 	b[0] = hops
 }
 
-// checkTelemetry returns the records that fit into the table that b begins with.
+// checkTelemetry validates the table at the beginning of b and returns the number of records that
+// fit.
 func checkTelemetry(b []byte) (hops uint8, err error) {
 	switch {
 	case len(b) < telemetryPrefix:

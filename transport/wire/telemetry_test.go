@@ -20,7 +20,7 @@ func withRoom(room uint8) []byte {
 	return encodeData(d)
 }
 
-// The bytes are an agreement between nodes and switches.
+// The bytes are a protocol between nodes and switches.
 func TestTelemetryBytes(t *testing.T) {
 	b := withRoom(2)
 	if !tableOf(b).Stamp(Hop{At: 0x0102030405 * units.Nanosecond, Sent: 0x11121314 * 16, Queued: 0x212223 * 64}) {
@@ -42,7 +42,8 @@ func TestTelemetryBytes(t *testing.T) {
 	}
 }
 
-// Switches write one behind the other until there is no room; the packet stays good, and the acknowledgement takes it back.
+// Switches append records until there is no room. The packet stays valid, and the acknowledgement
+// returns the records.
 func TestSwitchesStamp(t *testing.T) {
 	b := withRoom(3)
 	var want []Hop
@@ -82,7 +83,8 @@ func TestNoTelemetry(t *testing.T) {
 	cnp := make([]byte, CNPSize)
 	(&CNP{}).Encode(cnp)
 	for name, b := range map[string][]byte{
-		"nothing": nil, "another protocol": make([]byte, 100), "data": encodeData(exampleData()), "ack": encodeAck(exampleAck()),
+		"nothing": nil, "another protocol": make([]byte,
+			100), "data": encodeData(exampleData()), "ack": encodeAck(exampleAck()),
 		"cnp": cnp, "cut short": withRoom(2)[:DataSize+10], "cut at the header": withRoom(2)[:DataSize],
 		"cnp with the flag": with(cnp, false, func(b []byte) { b[3] = byte(Telemetry) }),
 	} {
@@ -95,7 +97,7 @@ func TestNoTelemetry(t *testing.T) {
 	}
 }
 
-// tableOf is the telemetry of a packet that can be decoded, or none.
+// tableOf returns the telemetry of a packet that can be decoded, or none.
 func tableOf(b []byte) Records {
 	var d Data
 	if d.Decode(b) == nil {
@@ -143,8 +145,10 @@ func TestTelemetryRefusals(t *testing.T) {
 		b    []byte
 		want error
 	}{
-		{"no room", put(0, 0), ErrRange}, {"too much room", put(0, 9), ErrRange}, {"more written than fits", put(1, 3), ErrRange},
-		{"reserved", put(3, 1), ErrRange}, {"cut short", withRoom(2)[:DataSize+20], ErrShort}, {"no table", withRoom(2)[:DataSize+3], ErrShort},
+		{"no room", put(0, 0), ErrRange}, {"too much room", put(0, 9), ErrRange}, {"more written than fits", put(1, 3),
+			ErrRange},
+		{"reserved", put(3, 1), ErrRange}, {"cut short", withRoom(2)[:DataSize+20], ErrShort}, {"no table",
+			withRoom(2)[:DataSize+3], ErrShort},
 	} {
 		if err := new(Data).Decode(c.b); !errors.Is(err, c.want) {
 			t.Errorf("data, %s: %v, want %v", c.name, err, c.want)
@@ -170,8 +174,8 @@ func TestTelemetryRefusals(t *testing.T) {
 	}
 }
 
-// However long a connection lives, records keep their distance: to a nanosecond, 16 bytes and 64 bytes, within 9 minutes and
-// 32 GiB of each other. Queues end at 1 GiB.
+// Differences of records are exact however old a connection is: to a nanosecond, 16 bytes and 64
+// bytes, within 9 minutes and 32 GiB of each other. Queues end at 1 GiB.
 func TestUnwrap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		last := Hop{
@@ -179,7 +183,8 @@ func TestUnwrap(t *testing.T) {
 			Sent: units.Bytes(rapid.Int64Range(0, 1<<55).Draw(t, "sent")),
 		}
 		next := Hop{
-			At:     last.At + units.Time(rapid.Int64Range(-int64(540*units.Second), int64(540*units.Second)).Draw(t, "later")),
+			At: last.At + units.Time(rapid.Int64Range(-int64(540*units.Second), int64(540*units.Second)).
+				Draw(t, "later")),
 			Sent:   last.Sent + units.Bytes(rapid.Int64Range(-1<<34, 1<<34).Draw(t, "more")),
 			Queued: units.Bytes(rapid.Int64Range(0, 1<<31).Draw(t, "queued")),
 		}
@@ -205,7 +210,8 @@ func TestUnwrap(t *testing.T) {
 
 func TestCNPRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := CNP{Conn: rapid.Uint32().Draw(t, "conn"), PSN: rapid.Uint32().Draw(t, "psn"), Path: rapid.Uint16().Draw(t, "path")}
+		c := CNP{Conn: rapid.Uint32().Draw(t, "conn"), PSN: rapid.Uint32().Draw(t, "psn"), Path: rapid.Uint16().
+			Draw(t, "path")}
 		b := make([]byte, CNPSize)
 		c.Encode(b)
 		var got CNP
@@ -215,7 +221,8 @@ func TestCNPRoundTrip(t *testing.T) {
 	})
 }
 
-// Whatever is taken for a header, switches write within what lies behind it, and receivers go on to accept the packet.
+// Whatever counts as a header, switches write only behind it, and receivers still accept the
+// packet.
 func FuzzTelemetry(f *testing.F) {
 	corpus := fuzztest.New(f)
 	corpus.Add(withRoom(3))
@@ -237,7 +244,7 @@ func FuzzTelemetry(f *testing.F) {
 	})
 }
 
-// checkWriters has everything written into b that switches write.
+// checkWriters writes everything into b that switches write.
 func checkWriters(t *testing.T, b []byte) {
 	var d Data
 	var a Ack
@@ -274,7 +281,8 @@ func checkWriters(t *testing.T, b []byte) {
 		return
 	}
 	before := d
-	if err := d.Decode(b); err != nil || d.SentAt != 1234 || shape.SentAt(b) != 1234 || before.Coordination.On && d.Coordination != tag {
+	if err := d.Decode(b); err != nil || d.SentAt != 1234 || shape.SentAt(b) != 1234 || before.Coordination.On &&
+		d.Coordination != tag {
 		t.Fatalf("%+v became %+v, %v", before, d, err)
 	}
 	d.SentAt, d.Coordination = before.SentAt, before.Coordination

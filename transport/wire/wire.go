@@ -7,17 +7,17 @@ import (
 	"weft/units"
 )
 
-// Port is the UDP destination port of every packet of the transport.
+// Port is the UDP destination port of all packets of the transport.
 const Port = 4793
 
-// Overhead is what a packet occupies on a link beyond the transport header and its payload: Ethernet header
-// 14, IPv4 header 20, UDP header 8, frame check sequence 4.
+// Overhead is the size of a packet on a link beyond transport header and payload, in bytes:
+// Ethernet header 14, IPv4 header 20, UDP header 8, frame check sequence 4.
 const Overhead units.Bytes = 46
 
 // Version is the version of the layout.
 const Version = 1
 
-// Type says what a packet is.
+// Type is the type of a packet.
 type Type uint8
 
 // Types of packet. Numbers from 9 are free.
@@ -27,9 +27,9 @@ const (
 	TypeNak    Type = 3 // go back: the expected packet was overtaken (IB, sequence error)
 	TypeCNP    Type = 4 // congestion notification (DCQCN)
 	TypeSack   Type = 5 // selective acknowledgement (STrack)
-	TypeProbe  Type = 6 // asks for one (STrack)
-	TypeNotice Type = 8 // a switch tells of a flow (CCM)
-	TypePause  Type = 7 // the host's card is paused or resumed (IEEE 802.1Qbb), in emulation
+	TypeProbe  Type = 6 // requests a selective acknowledgement (STrack)
+	TypeNotice Type = 8 // notice of a switch about a flow (CCM)
+	TypePause  Type = 7 // the host's NIC is paused or resumed (IEEE 802.1Qbb), in emulation
 )
 
 // Flags are the one-bit fields of a header.
@@ -40,9 +40,9 @@ const (
 	Announce    Flags = 1 << 0 // data: the first packet of a message
 	Fin         Flags = 1 << 1 // data: the sender has nothing queued behind this packet
 	CE          Flags = 1 << 2 // ack: the packet arrived with congestion experienced
-	Telemetry   Flags = 1 << 3 // both: what switches write lies behind the header (HPCC)
-	AckNow      Flags = 1 << 4 // data: asks for an acknowledgement at once (STrack, section 3.3.1)
-	Coordinated Flags = 1 << 6 // data: a coordination tag lies behind the header (CCM)
+	Telemetry   Flags = 1 << 3 // both: telemetry of switches follows the header (HPCC)
+	AckNow      Flags = 1 << 4 // data: requests an acknowledgement at once (STrack, section 3.3.1)
+	Coordinated Flags = 1 << 6 // data: a coordination tag follows the header (CCM)
 	Probed      Flags = 1 << 5 // selective ack: a probe caused it
 )
 
@@ -50,7 +50,7 @@ const (
 	magic      = 'W'
 	prefixSize = 16
 
-	// MaxPayload is the most payload bytes that a packet can say it carries.
+	// MaxPayload is the largest payload of a packet in bytes.
 	MaxPayload units.Bytes = 1<<16 - 1
 )
 
@@ -79,7 +79,7 @@ func Peek(b []byte) (Type, error) {
 	return Type(b[2]), nil
 }
 
-// putPrefix writes the common fields; the check is filled in by seal.
+// putPrefix writes the common fields. seal fills in the check.
 func putPrefix(b []byte, t Type, f Flags, conn, psn uint32, payload uint16) {
 	_ = b[prefixSize-1]
 	b[0], b[1], b[2], b[3] = magic, Version, byte(t), byte(f)
@@ -92,18 +92,18 @@ func putPrefix(b []byte, t Type, f Flags, conn, psn uint32, payload uint16) {
 // seal writes the check over header b, whose check field must be zero.
 func seal(b []byte) { binary.BigEndian.PutUint16(b[12:], check(b)) }
 
-// sealed says whether header b carries its own check.
+// sealed reports whether the check of header b is right.
 func sealed(b []byte) bool { return binary.BigEndian.Uint16(b[12:]) == check(b) }
 
-// keys are odd numbers without structure (SplitMix64 from 1), one for each word of a header.
+// keys are odd numbers without structure (SplitMix64 from 1), one per word of a header.
 var keys = [8]uint64{
 	0x910a2dec89025cc1, 0xbeeb8da1658eec67, 0xf893a2eefb32555f, 0x71c18690ee42c90b,
 	0x71bb54d8d101b5b9, 0xc34d0bff90150281, 0xe099ec6cd7363ca5, 0x85e7bb0f12278575,
 }
 
-// check is a multilinear hash of the words of a header but for the check itself; a header is 48 bytes and a
-// half word or a whole one. It is there to refuse garbage and stray packets: damage on the way is the
-// business of UDP's checksum. Telemetry is not under it: switches write there.
+// check returns a multilinear hash of the words of a header without the check itself. A header is
+// 48 bytes plus a half or a whole word. It detects garbage and stray packets; the UDP checksum
+// detects corruption. It does not cover telemetry, which switches write.
 func check(b []byte) uint16 {
 	const butCheck = 0xffffffff_0000ffff // bytes 12 and 13, in the second word
 	_ = b[51]

@@ -39,14 +39,16 @@ func encodeAck(a Ack) []byte {
 	return b
 }
 
-// The bytes are an agreement between nodes: a change needs a new Version.
+// The bytes are a protocol between nodes: a change needs a new Version.
 func TestBytes(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
 		got        []byte
 	}{
-		{"data", "570101020102030405060708fd121000" + "1112131421222324" + "0000000000003000" + "0000000000004000" + "00000000075bcd15" + "00000028c440" + "0007", encodeData(exampleData())},
-		{"ack", "570102040102030405060709e0a00000" + "00000000075bcd15" + "fffffffffffec780" + "00000002540be400" + "05060708" + "0007" + "0001" + "00000000", encodeAck(exampleAck())},
+		{"data", "570101020102030405060708fd121000" + "1112131421222324" + "0000000000003000" + "0000000000004000" +
+			"00000000075bcd15" + "00000028c440" + "0007", encodeData(exampleData())},
+		{"ack", "570102040102030405060709e0a00000" + "00000000075bcd15" + "fffffffffffec780" + "00000002540be400" +
+			"05060708" + "0007" + "0001" + "00000000", encodeAck(exampleAck())},
 	} {
 		if got := hex.EncodeToString(c.got); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
@@ -109,14 +111,15 @@ func drawData(t *rapid.T) Data {
 func drawAck(t *rapid.T) Ack {
 	return Ack{
 		Nak: rapid.Bool().Draw(t, "nak"), CE: rapid.Bool().Draw(t, "ce"),
-		Conn: rapid.Uint32().Draw(t, "conn"), Expected: rapid.Uint32().Draw(t, "expected"), PSN: rapid.Uint32().Draw(t, "psn"),
+		Conn: rapid.Uint32().Draw(t, "conn"), Expected: rapid.Uint32().Draw(t, "expected"), PSN: rapid.Uint32().
+			Draw(t, "psn"),
 		SentAt: units.Time(rapid.Int64().Draw(t, "sent")), OneWay: units.Time(rapid.Int64().Draw(t, "oneway")),
 		BaseRate: units.Bandwidth(rapid.Int64Min(0).Draw(t, "rate")), Path: rapid.Uint16().Draw(t, "path"),
 		Count: rapid.Uint16Min(1).Draw(t, "count"), Room: rapid.Uint8Range(0, MaxHops).Draw(t, "room"),
 	}
 }
 
-// with returns b changed by f and, where asked, sealed again.
+// with returns b changed by f and, if asked for, sealed again.
 func with(b []byte, reseal bool, f func([]byte)) []byte {
 	b = append([]byte(nil), b...)
 	f(b)
