@@ -310,7 +310,11 @@ func (m machine) nothingLeft(t *testing.T, root string) {
 	deadline := time.Now().Add(quiettest.Patience)
 	for pids := processesOf(root); len(pids) > 0; pids = processesOf(root) {
 		if time.Now().After(deadline) {
-			t.Fatalf("processes %v are left", pids)
+			for _, pid := range pids {
+				args, _ := os.ReadFile("/proc/" + pid + "/cmdline")
+				t.Errorf("process %s is left: %q", pid, args)
+			}
+			t.FailNow()
 		}
 		time.Sleep(time.Millisecond)
 	}
