@@ -130,6 +130,9 @@ func packages() []entry {
 			"orchestrator/experiment orchestrator/lab orchestrator/topology results/plot results/record " +
 			"results/stats transport transport/wire units",
 			"what a run came to, from its experiment and what an engine brought back; no engine and no files, so that the same outcome has the same record"},
+		{"orchestrator/failure", "collectives/schedule fabric host orchestrator/experiment orchestrator/summary orchestrator/topology " +
+			"transport transport/wire units",
+			"which faults of a lab explain that a run failed, from its experiment and what an engine brought back; no engine, which says what failed"},
 		{"orchestrator/pages", "internal/regular orchestrator/lab orchestrator/paper orchestrator/topology " +
 			"orchestrator/topology/render results/expect results/plot results/record results/report results/store",
 			"draws a run's network from its lab, and a paper's figures, beside the pages and charts of what is stored"},
@@ -157,10 +160,10 @@ func packages() []entry {
 		{"orchestrator/plan", "nodeimg/boot orchestrator/emulate orchestrator/kernelpath orchestrator/runtime orchestrator/topology/render tc-shaping/qdisc units",
 			"prints the value that emulate launches"},
 		{"orchestrator/run", "collectives/symbolic fabric host internal/crew orchestrator/capture orchestrator/emulate " +
-			"orchestrator/experiment orchestrator/kernelpath orchestrator/lab orchestrator/plan " +
-			"orchestrator/runtime orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/summary " +
-			"orchestrator/topology orchestrator/uml realtime results/expect results/record results/stats " +
-			"results/store sim tc-shaping/qdisc transport transport/wire units",
+			"orchestrator/experiment orchestrator/failure orchestrator/kernelpath orchestrator/lab " +
+			"orchestrator/plan orchestrator/runtime orchestrator/runtime/docker orchestrator/runtime/namespace " +
+			"orchestrator/summary orchestrator/topology orchestrator/uml realtime results/expect results/record " +
+			"results/stats results/store sim tc-shaping/qdisc transport transport/wire units",
 			"chooses an engine for an experiment, runs it and keeps what comes of it"},
 		{"orchestrator/deploy/probe", "", "sends packets of its own format between two processes"},
 		{"orchestrator/deploy", "fabric internal/cleanup internal/control internal/regular nodeimg/boot orchestrator/deploy/probe " +

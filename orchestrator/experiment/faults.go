@@ -13,15 +13,15 @@ import (
 	"weft/units"
 )
 
-// outage is a fault with its link found.
-type outage struct {
+// Outage is a fault with its link found.
+type Outage struct {
 	lab.Fault
 	link  topology.LinkID
 	Index int // in the lab
 }
 
 // Until is when the fault is over.
-func (o *outage) Until() units.Time {
+func (o *Outage) Until() units.Time {
 	if o.For == 0 {
 		return units.Never
 	}
@@ -63,8 +63,8 @@ func (x *compiler) changes() ([]fabric.Change, error) {
 }
 
 // Outages finds the links of the faults. Two faults of one link may not overlap: which of them would count?
-func (x *Experiment) Outages() ([]outage, error) {
-	var all []outage
+func (x *Experiment) Outages() ([]Outage, error) {
+	var all []Outage
 	var errs []error
 faults:
 	for _, f := range x.Faults.All {
@@ -84,7 +84,7 @@ faults:
 			errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "toward"), "%s is no end of %s; expected %s or %s", f.Toward, f.Link, x.Graph.Nodes[k.A].Name, x.Graph.Nodes[k.B].Name))
 			continue faults
 		}
-		o := outage{Fault: f, link: link, Index: f.Index}
+		o := Outage{Fault: f, link: link, Index: f.Index}
 		for k := range all {
 			if b := &all[k]; b.link == link && b.At < o.Until() && o.At < b.Until() {
 				errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "at"), "overlaps with fault %d of the same link", b.Index))
@@ -114,7 +114,7 @@ func (x *compiler) corrupt() error {
 }
 
 // LineChanges returns how a fault begins and ends, for both directions of the link.
-func (x *Experiment) LineChanges(o *outage) (begin, end fabric.Change) {
+func (x *Experiment) LineChanges(o *Outage) (begin, end fabric.Change) {
 	ports := []int{2 * int(o.link), 2*int(o.link) + 1}
 	begin, end = fabric.Change{At: o.At, Ports: ports}, fabric.Change{At: o.Until(), Ports: ports}
 	if o.Down {
@@ -138,10 +138,10 @@ func (x *Experiment) LineChanges(o *outage) (begin, end fabric.Change) {
 }
 
 // reroutes are the instants at which all switches take into account that links went down or came up.
-func (x *compiler) reroutes(outages []outage) ([]fabric.Change, error) {
+func (x *compiler) reroutes(outages []Outage) ([]fabric.Change, error) {
 	type turn struct {
 		at   units.Time
-		o    *outage
+		o    *Outage
 		down bool
 	}
 	var turns []turn

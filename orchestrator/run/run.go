@@ -13,6 +13,7 @@ import (
 
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/experiment"
+	"weft/orchestrator/failure"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/summary"
 	"weft/orchestrator/topology"
@@ -117,9 +118,9 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 	}
 	by := units.Time(s.LabTimeUS * float64(units.Microsecond))
 	if ctx.Err() == nil && stuck(runErr) {
-		runErr = summary.ByFaults(x, runErr, out, e.datapath == experiment.OnKernel, by)
+		runErr = failure.Explain(x, runErr, out, e.datapath == experiment.OnKernel, by)
 	}
-	s.Warnings = append(s.Warnings, summary.Untold(summary.Halted(x, by), runErr)...)
+	s.Warnings = append(s.Warnings, failure.Untold(failure.Halted(x, by), runErr)...)
 	s.WallS = time.Since(start).Seconds()
 	switch {
 	case runErr == nil:

@@ -3,6 +3,5 @@
 //
 //	lab.Lab -> experiment.Experiment -> an engine -> summary.Outcome -> record.Summary
 //
-// Summarize is the whole of it for a run that went well. ByFaults explains a run that failed by the faults of its lab, and says
-// what could be set for the run to survive them.
+// Summarize (outcome.go) is where to start reading. Package failure explains runs that failed.
 package summary

@@ -15,7 +15,7 @@ func FaultRows(x *experiment.Experiment) []record.Fault {
 	var rows []record.Fault
 	for i := range x.Faults.All {
 		f := &x.Faults.All[i]
-		row := record.Fault{Path: fmt.Sprintf("faults.%d", i), Host: f.Host, What: whatHappens(f), FromUS: f.At.Microseconds()}
+		row := record.Fault{Path: fmt.Sprintf("faults.%d", i), Host: f.Host, What: WhatHappens(f), FromUS: f.At.Microseconds()}
 		switch {
 		case f.Corrupt != "":
 			row.Host, row.Once = f.Corrupt, true
@@ -44,7 +44,7 @@ func Unreached(x *experiment.Experiment, end units.Time) string {
 		f := &x.Faults.All[i]
 		switch {
 		case f.At <= end:
-		case len(named) == maxNamed:
+		case len(named) == MaxNamed:
 			more++
 		default:
 			named = append(named, fmt.Sprintf("faults.%d (at %s)", f.Index, f.At))
@@ -62,8 +62,11 @@ func Unreached(x *experiment.Experiment, end units.Time) string {
 	return named[0] + " never happened: the run ended before"
 }
 
-// whatHappens names a fault in a few words: "down", "killed", "loss 5%, delay 10us".
-func whatHappens(f *lab.Fault) string {
+// MaxNamed is how many things a sentence names one by one. Ours.
+const MaxNamed = 6
+
+// WhatHappens names a fault in a few words: "down", "killed", "loss 5%, delay 10us".
+func WhatHappens(f *lab.Fault) string {
 	switch {
 	case f.Corrupt != "":
 		return "a byte is corrupted"

@@ -1,4 +1,4 @@
-package summary
+package failure
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"weft/orchestrator/experiment"
+	"weft/orchestrator/summary"
 	"weft/orchestrator/topology"
 	"weft/transport"
 	"weft/units"
@@ -30,19 +31,19 @@ func sentence(x *experiment.Experiment, i int, by units.Time) string {
 		is, was = "has ", "had "
 	}
 	if f.For == 0 {
-		return fmt.Sprintf("link %s %s%s from %s to the end of the run", f.Link, is, whatHappens(f), f.At)
+		return fmt.Sprintf("link %s %s%s from %s to the end of the run", f.Link, is, summary.WhatHappens(f), f.At)
 	}
 	if f.At+f.For > by {
 		was = is
 	}
-	return fmt.Sprintf("link %s %s%s from %s to %s", f.Link, was, whatHappens(f), f.At, f.At+f.For)
+	return fmt.Sprintf("link %s %s%s from %s to %s", f.Link, was, summary.WhatHappens(f), f.At, f.At+f.For)
 }
 
 // headline says what a cause is and which flows it concerns.
 func headline(x *experiment.Experiment, c *cause, unfinished int, by units.Time) string {
 	var about []string
 	for i, f := range c.faults {
-		if i == maxNamed {
+		if i == summary.MaxNamed {
 			about = append(about, fmt.Sprintf("%d more faults", len(c.faults)-i))
 			break
 		}
@@ -80,7 +81,7 @@ func adviceOn(x *experiment.Experiment, c *cause) []string {
 	for _, i := range c.faults {
 		f := &x.Faults.All[i]
 		ends = ends && f.For > 0
-		if len(all) == maxNamed {
+		if len(all) == summary.MaxNamed {
 			continue
 		}
 		shorter := func(key string) string {
@@ -189,11 +190,8 @@ func below(t units.Time) units.Time {
 	return t / digit * digit
 }
 
-// How many things a sentence names one by one. Ours.
-const (
-	maxNamed  = 6
-	maxGroups = 3
-)
+// maxGroups is how many groups of flows a sentence names. Ours.
+const maxGroups = 3
 
 // pairs says between which hosts flows go: "14 flows from h0..h3 to h8".
 func pairs(x *experiment.Experiment, flows map[[2]transport.HostID]int) string {
@@ -268,7 +266,7 @@ func names(x *experiment.Experiment, hosts []transport.HostID) string {
 		if k > i {
 			part += ".." + x.Graph.Nodes[hosts[k]].Name
 		}
-		if i = k + 1; len(parts) == maxNamed {
+		if i = k + 1; len(parts) == summary.MaxNamed {
 			return strings.Join(parts, ", ") + " and others"
 		}
 		parts = append(parts, part)

@@ -1,9 +1,9 @@
-package summary
+package failure
 
 import (
 	"strings"
 	"testing"
-	"weft/results/record"
+
 	"weft/transport"
 	"weft/units"
 )
@@ -16,23 +16,6 @@ func TestTimesBelowALimit(t *testing.T) {
 	} {
 		if got := below(limit); got != want {
 			t.Errorf("below %v: %v, want %v", limit, got, want)
-		}
-	}
-}
-
-// What happened is in the manifest, for reports.
-func TestFaultRows(t *testing.T) {
-	x := build(t, strings.Replace(faultyLab, "FAULT", "{at: 1us, link: spine1-leaf0, down: 1us}, {at: 3us, link: h3-leaf1, loss: 5%, rate: 1Gbps, toward: h3}, {at: 1us, host: h1, kill: true}, {at: 2us, corrupt: h2}", 1))
-	want := []record.Fault{
-		{Path: "faults.0", Link: "leaf0-spine1", What: "down", FromUS: 1, UntilUS: 2},
-		{Path: "faults.1", Link: "h3-leaf1", What: "rate 1Gbps, loss 5% towards h3", FromUS: 3},
-		{Path: "faults.2", Host: "h1", What: "killed", FromUS: 1},
-		{Path: "faults.3", Host: "h2", What: "a byte is corrupted", FromUS: 2, Once: true},
-	}
-	got := FaultRows(x)
-	for i := range want {
-		if i >= len(got) || got[i] != want[i] {
-			t.Errorf("%d: got %+v, want %+v", i, got, want[i])
 		}
 	}
 }

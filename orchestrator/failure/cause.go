@@ -1,4 +1,4 @@
-package summary
+package failure
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"weft/fabric"
 	"weft/host"
 	"weft/orchestrator/experiment"
+	"weft/orchestrator/summary"
 	"weft/transport"
 	"weft/transport/wire"
 	"weft/units"
@@ -50,9 +51,9 @@ type unfinishedError struct {
 func (e *unfinishedError) Error() string { return e.text }
 func (e *unfinishedError) Unwrap() error { return e.error }
 
-// ByFaults explains the failure of a run that ended at by with the lab's faults, where they can be why: a connection gave up, or
+// Explain explains the failure of a run that ended at by with the lab's faults, where they can be why: a connection gave up, or
 // nothing moved any more. anyPath says that how switches hash is not known.
-func ByFaults(x *experiment.Experiment, err error, o *Outcome, anyPath bool, by units.Time) error {
+func Explain(x *experiment.Experiment, err error, o *summary.Outcome, anyPath bool, by units.Time) error {
 	if len(x.Faults.All) == 0 {
 		return err
 	}
@@ -101,7 +102,7 @@ func firstFailure(x *experiment.Experiment, err error) string {
 }
 
 // findCauses finds what stands in the way of the flows that did not finish, the causes of most flows first, and counts those flows.
-func findCauses(x *experiment.Experiment, o *Outcome, anyPath bool, by units.Time) (causes []cause, unfinished int) {
+func findCauses(x *experiment.Experiment, o *summary.Outcome, anyPath bool, by units.Time) (causes []cause, unfinished int) {
 	var scenes []*scene
 	known := map[transport.ConnID]*cause{}
 	found := map[string]*cause{}
