@@ -24,7 +24,8 @@ func (e entry) before(f entry) bool {
 	return e.id < f.id
 }
 
-// front is a slot in order, the first to be due at the end: what joins it is due soon, and moves few of those that are there.
+// front holds the entries of a slot in order, the earliest at the end: what joins it is due soon,
+// and moves few of those that are there.
 type front []entry
 
 // first returns the first to be due. There must be one.
@@ -41,7 +42,8 @@ func (s *front) insert(e entry) {
 	h[i] = e
 }
 
-// mostInserted is from how many entries on sorting them is faster than to insert one after the other. Ours.
+// mostInserted is the number of entries up to which inserting one after the other is faster than
+// sorting. Ours.
 const mostInserted = 16
 
 // sort puts all entries in order.

@@ -13,16 +13,17 @@ type ID int32
 // Queue holds the pending instants of a set of entities. The zero value has no entities.
 // Not safe for concurrent use: one goroutine owns it.
 //
-// It is a hierarchy of wheels. A wheel has 4096 slots; a slot of the finest spans 512 ps,
-// a slot of each next one a whole turn of the one below. An instant lies on the finest wheel whose present turn
-// contains it, so arming and moving cost the same however many are pending and however far ahead they lie.
-// Occupied slots are found through bitmaps: empty time costs nothing. When the slot that comes next is on a
-// coarse wheel it is spread over finer ones. One on the finest holds few instants, and the least of them is looked for; if
-// they are many they are put in order ("front").
+// It is a hierarchy of timing wheels. A wheel has 4096 slots; a slot of the finest spans 512
+// ps, a slot of each next one a whole turn of the one below. An instant lies on the finest
+// wheel whose present turn contains it, so setting and moving cost the same however many
+// entities are pending and however far ahead they lie. Bitmaps tell which slots are occupied:
+// empty time costs nothing. When the slot that comes next is on a coarse wheel, its entities
+// move to finer ones. A slot of the finest wheel holds few, and the queue searches them for
+// the earliest; if they are many it sorts them into the front.
 type Queue struct {
 	nodes  []node
 	front  front
-	cur    uint64     // a slot of the finest wheel: all before it is in front; all in it is either in front or on the wheel
+	cur    uint64     // slot of the finest wheel; all before it is in front, all in it in front or on the wheel
 	last   units.Time // the instant popped last
 	end    units.Time // up to when PopUntil found nothing last
 	armed  int
@@ -36,8 +37,8 @@ type node struct {
 	slot       int32 // firstSlot + (level<<slotBits | slot), or inFront, or idle
 }
 
-// idle is zero, so that the entities of a queue that is never told of them cost no memory but addresses: each part of
-// a network that is split has a queue of all entities, and uses its own.
+// idle is zero, so that entities that are never set cost addresses but no memory: each
+// partition of a network has a queue of all entities, and sets its own.
 const (
 	idle      int32 = 0
 	inFront   int32 = 1
@@ -133,7 +134,8 @@ func (q *Queue) Next() (id ID, at units.Time, ok bool) {
 // Pop takes the earliest pending entity off the queue. ok is false when none is pending.
 func (q *Queue) Pop() (id ID, at units.Time, ok bool) { return q.PopUntil(units.Never) }
 
-// PopUntil takes the earliest pending entity off the queue if it is due at end or before; otherwise ok is false.
+// PopUntil takes the earliest pending entity off the queue if it is due at end or before;
+// otherwise ok is false.
 func (q *Queue) PopUntil(end units.Time) (id ID, at units.Time, ok bool) {
 	for q.armed > 0 {
 		if last := len(q.front) - 1; last >= 0 {
@@ -190,7 +192,8 @@ func (q *Queue) PopUntil(end units.Time) (id ID, at units.Time, ok bool) {
 // few is how many of a slot are looked through for the one that is due next.
 const few = 4
 
-// least returns the first to be due of the list that begins with id; ok is false when it is longer than few.
+// least returns the earliest entity of the list that begins with id; ok is false when the
+// list is longer than few.
 func (q *Queue) least(id int32) (first int32, ok bool) {
 	n := &q.nodes[id]
 	for count, next := 1, n.next; next != 0; count++ {
@@ -198,7 +201,8 @@ func (q *Queue) least(id int32) (first int32, ok bool) {
 			return 0, false
 		}
 		m := &q.nodes[next-1]
-		if m.at < n.at || m.at == n.at && (entry{m.at, tie(m.at, next-1), next - 1}).before(entry{n.at, tie(n.at, id), id}) {
+		if m.at < n.at || m.at == n.at &&
+			(entry{m.at, tie(m.at, next-1), next - 1}).before(entry{n.at, tie(n.at, id), id}) {
 			id, n = next-1, m
 		}
 		next = m.next
@@ -206,8 +210,10 @@ func (q *Queue) least(id int32) (first int32, ok bool) {
 	return id, true
 }
 
-// Bound returns an instant before which nothing is pending, at most grain before the first of what is pending if that is
-// near, or a slot of the wheel that it lies on; units.Never when nothing is. Unlike Next it leaves the wheels where they are.
+// Bound returns an instant before which nothing is pending, units.Never when nothing is
+// pending at all. The first pending instant is at most grain later if it is near, and
+// otherwise in the slot that begins at the returned instant. Unlike Next it leaves the wheels
+// where they are.
 func (q *Queue) Bound() units.Time {
 	for len(q.front) > 0 {
 		if e := q.front.first(); q.holds(e) {
@@ -232,12 +238,12 @@ func (q *Queue) Bound() units.Time {
 	return first
 }
 
-// grain is how exact Bound is, in picoseconds. Networks in parts begin their stretches there: what still happens after the last host is
-// done, and is counted, depends on it.
+// grain is the precision of Bound, in picoseconds. A network in partitions begins its stretches
+// there: what still happens after the last host is done, and is counted, depends on it.
 const grain = 128
 
-// holds tells whether e stands for a pending instant. Entries of the front are not removed when their entity
-// is cleared or moved: they go stale.
+// holds tells whether e stands for a pending instant. Entries of the front are not removed when
+// their entity is cleared or moved: they go stale.
 func (q *Queue) holds(e entry) bool {
 	n := &q.nodes[e.id]
 	return n.slot == inFront && n.at == e.at
@@ -282,8 +288,9 @@ func (q *Queue) toFront(n *node, id int32) {
 	q.front.insert(entry{n.at, tie(n.at, id), id})
 }
 
-// compact rids the front of stale entries, and of all but one of those that went stale and came true again
-// (which are otherwise harmless: when one of them is popped the others go stale).
+// compact removes stale entries from the front, and all but one of those that went stale and
+// came true again (which are otherwise harmless: when one of them is popped the others go
+// stale).
 func (q *Queue) compact() {
 	kept := q.front[:0]
 	for _, e := range q.front {
@@ -320,7 +327,8 @@ func (q *Queue) remove(n *node) {
 	}
 }
 
-// first returns the slot that comes next, and its wheel. Something must be pending that is not in the front.
+// first returns the slot that comes next, and its wheel. Something must be pending that is
+// not in the front.
 func (q *Queue) first() (level uint, slot uint64) {
 	for level := range uint(levels) {
 		if i, ok := q.wheels[level].first(); ok {
@@ -330,15 +338,15 @@ func (q *Queue) first() (level uint, slot uint64) {
 	panic(fmt.Sprintf("eventqueue: %d pending, none found", q.armed))
 }
 
-// slotStart returns the slot of the finest wheel that slot i of a wheel begins with: the present turn of that wheel, i,
-// and the beginning of those below.
+// slotStart returns the slot of the finest wheel that slot i of a wheel begins with: the present
+// turn of that wheel, i, and the beginning of those below.
 func (q *Queue) slotStart(level uint, i uint64) uint64 {
 	shift := level * slotBits
 	return q.cur>>(shift+slotBits)<<(shift+slotBits) | i<<shift
 }
 
-// turn moves on to the slot that comes next, unless it begins after end, and empties it: into the front, or onto finer wheels.
-// The front must be empty and something pending.
+// turn moves on to the slot that comes next, unless it begins after end, and empties it: into
+// the front, or onto finer wheels. The front must be empty and something pending.
 func (q *Queue) turn(end units.Time) (ok bool) {
 	level, i := q.first()
 	start := q.slotStart(level, i)
@@ -351,7 +359,7 @@ func (q *Queue) turn(end units.Time) (ok bool) {
 	w.vacate(i)
 	q.cur = start
 	if level == 0 {
-		q.line(first)
+		q.order(first)
 		return true
 	}
 	for id := first; id != 0; {
@@ -363,8 +371,8 @@ func (q *Queue) turn(end units.Time) (ok bool) {
 	return true
 }
 
-// line puts the nodes of a list into the front, which is empty.
-func (q *Queue) line(first int32) {
+// order puts the nodes of a list into the front, which is empty.
+func (q *Queue) order(first int32) {
 	for id := first; id != 0; {
 		n := &q.nodes[id-1]
 		n.slot, n.prev = inFront, 0
@@ -404,8 +412,8 @@ type wheel struct {
 	summary uint64 // which words are not zero
 }
 
-// levelOf returns the wheel for a slot number that differs from the current one in the bits of diff, some of which are above
-// those of the finest wheel.
+// levelOf returns the wheel for a slot number that differs from the current one in the bits
+// of diff, some of which are above those of the finest wheel.
 func levelOf(diff uint64) uint { return uint(bits.Len64(diff)-1) / slotBits }
 
 func (w *wheel) occupy(i uint64) {

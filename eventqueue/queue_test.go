@@ -146,7 +146,8 @@ func TestQueueNextDoesNotMoveTime(t *testing.T) {
 	}
 }
 
-// Entities moved over and over within the slot at hand leave stale entries; their number stays bounded.
+// Entities moved over and over within the slot at hand leave stale entries; their number stays
+// bounded.
 func TestQueueStaleEntriesAreBounded(t *testing.T) {
 	q := New(3)
 	for i := range 100_000 {
@@ -202,8 +203,8 @@ func TestQueueGrow(t *testing.T) {
 	q.Grow(-1)
 }
 
-// Nobody wins every tie: of 16 entities due together at 8,000 instants in steady pace, each comes first about
-// as often as any other, and each pair is about as often in one order as in the other.
+// Nobody wins every tie: of 16 entities due together at 8,000 instants in steady pace, each comes
+// first about as often as any other, and each pair is about as often in one order as in the other.
 func TestTiesAreFair(t *testing.T) {
 	const n, instants = 16, 8000
 	q := New(n)
@@ -251,8 +252,8 @@ func TestQueueDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// holdModel returns a queue with n pending and a step that pops one and sets it some time ahead: mostly what
-// links do (80 ns to 1.3 µs), some waits in queues and some timers.
+// holdModel returns a queue with n pending and a step that pops one and sets it some time ahead:
+// mostly what links do (80 ns to 1.3 µs), some waits in queues and some timers.
 func holdModel(n int) (*Queue, func()) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var ahead [1 << 12]units.Time

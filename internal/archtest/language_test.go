@@ -35,7 +35,6 @@ func unedited() []string {
 		"collectives/symbolic",
 		"collectives/trace",
 		"e2e",
-		"eventqueue",
 		"fabric/...",
 		"host",
 		"internal/...",
