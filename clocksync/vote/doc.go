@@ -1,7 +1,9 @@
-// Package vote chooses among sources of time that contradict each other: the largest set of claims that can all be true,
-// if more than half of the sources are in it. It is the rule of Marzullo and Owicki (Maintaining the time in a distributed
-// system, PODC 1983), which NTP calls the intersection of falsetickers and truechimers (RFC 5905, section 11.2.1), but that
-// a majority is of all sources that the lab has, not of those that answer: that fewer answer makes none of them right.
+// Package vote finds the truth among sources of time that contradict each other: the largest set of
+// claims that can all be true, if more than half of the sources are in it.
 //
-// In come intervals of time; out goes the part that most of them share. It is pure.
+// In come intervals of time, one per source. Out goes the part that most of them share, and their
+// number. The rule is that of Marzullo and Owicki ("Maintaining the time in a distributed system",
+// PODC 1983), which NTP uses to separate truechimers from falsetickers (RFC 5905, section 11.2.1).
+// Unlike NTP, a majority here is one of all sources of the lab, not of those that answer: if fewer
+// answer, that makes none of them right. It is pure.
 package vote

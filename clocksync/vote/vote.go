@@ -7,14 +7,16 @@ import (
 	"weft/units"
 )
 
-// Claim is what a source says: that an instant lies in [Low, High].
+// Claim is the claim of a source that an instant lies in [Low, High]. If Low is above High, the
+// source claims nothing.
 type Claim struct{ Low, High units.Time }
 
-// Most returns the part [low, high] that the most claims share, the earliest of those that are shared by as many, and how
-// many they are: 0 when nobody says anything. A claim whose end lies before its beginning says nothing.
+// Most returns the part [low, high] that the largest number of claims share, and that number. Among
+// equal parts it returns the earliest. count is 0 if there is no claim.
 //
-// If they are more than half of all sources, and no more than half of those are false, a true one is among them. False ones
-// that agree with each other and are the majority cannot be told from true ones.
+// If count is more than half of all sources, and at most half of all sources are false, a true one
+// is among them. A majority of false sources that agree with each other cannot be told from true
+// ones.
 func Most(claims []Claim) (low, high units.Time, count int) {
 	type end struct {
 		at   units.Time
@@ -26,7 +28,7 @@ func Most(claims []Claim) (low, high units.Time, count int) {
 			ends = append(ends, end{c.Low, true}, end{c.High, false})
 		}
 	}
-	slices.SortStableFunc(ends, func(a, b end) int { // intervals that touch share a point: beginnings come first
+	slices.SortStableFunc(ends, func(a, b end) int { // intervals that touch share a point, so beginnings come first
 		if a.at == b.at && a.open != b.open {
 			if a.open {
 				return -1
@@ -42,7 +44,7 @@ func Most(claims []Claim) (low, high units.Time, count int) {
 			continue
 		}
 		if depth++; depth > count {
-			count, low, high = depth, e.at, ends[i+1].at // if that is a beginning, more share what comes after it
+			count, low, high = depth, e.at, ends[i+1].at // if another begins first, the next iteration replaces this
 		}
 	}
 	return low, high, count

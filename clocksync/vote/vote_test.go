@@ -30,7 +30,8 @@ func TestMost(t *testing.T) {
 	}
 }
 
-// However a minority lies, the part is claimed by one that is right; and no point is claimed by more.
+// However a minority lies, a truthful source claims a point of the part, and no point has more
+// claims.
 func TestMinorityCannotWin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 9).Draw(t, "sources")
@@ -63,7 +64,8 @@ func TestMinorityCannotWin(t *testing.T) {
 			most = max(most, count(at))
 		}
 		if shared != most || count(low) != most || count(high) != most {
-			t.Fatalf("%d and %d claim the ends of [%d, %d], %d some point of %v", count(low), count(high), low, high, most, claims)
+			t.Fatalf("%d and %d claim the ends of [%d, %d], %d some point of %v", count(low), count(high), low, high,
+				most, claims)
 		}
 		honest := false
 		for _, c := range claims[liars:] {

@@ -27,7 +27,6 @@ func unedited() []string {
 		"clocksync/node",
 		"clocksync/noise",
 		"clocksync/servo",
-		"clocksync/vote",
 		"cmd/weft",
 		"collectives/bench",
 		"collectives/buffer",
