@@ -10,7 +10,8 @@ import (
 
 func TestMonoIsTheFirstInstantNotBefore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := Scale{T0: rapid.Int64Range(0, 1<<50).Draw(t, "t0"), Dilation: rapid.Float64Range(1, 1e5).Draw(t, "dilation")}
+		s := Scale{T0: rapid.Int64Range(0, 1<<50).Draw(t, "t0"), Dilation: rapid.Float64Range(1, 1e5).
+			Draw(t, "dilation")}
 		at := units.Time(rapid.Int64Range(0, int64(units.Second)).Draw(t, "at"))
 		mono := s.Mono(at)
 		if got := s.Lab(mono); got < at {

@@ -22,7 +22,6 @@ func unedited() []string {
 		"clocksync/clock",
 		"clocksync/huygens",
 		"clocksync/internal/testnet",
-		"clocksync/labtime",
 		"clocksync/metrics",
 		"clocksync/node",
 		"clocksync/noise",
