@@ -2,11 +2,12 @@ package metrics
 
 import "weft/units"
 
-// maxAll is up to how many nodes all pairs are compared; beyond, each is with as many others as make about as many pairs.
+// maxAll is the largest number of nodes of which all pairs are compared. Of more, each node is
+// compared with a fixed number of others.
 const maxAll = 256
 
-// Pairs calls f with every pair of n nodes, i < j; of more than 256, with 128 pairs of each node, at strides spread over
-// the nodes.
+// Pairs calls f with every pair of n nodes, i < j. Of more than 256 nodes, it calls f with 128
+// pairs per node, at strides that are spread over all nodes.
 func Pairs(n int, f func(i, j int)) {
 	if n <= maxAll {
 		for i := range n {
@@ -28,23 +29,23 @@ func Pairs(n int, f func(i, j int)) {
 	}
 }
 
-// Reading is a node's synchronized time against true time at one instant.
+// Reading is the error of a node's synchronized time at one instant, and the bound that it states.
 type Reading struct {
-	Error units.Time // of its synchronized time
-	Bound units.Time // what it says that Error is within, of the cluster's time
-	Known bool       // it says a bound
+	Error units.Time // synchronized time minus true time
+	Bound units.Time // stated bound of the difference from the cluster's time
+	Known bool       // it states a bound
 }
 
-// Instant is what the readings of all nodes at one instant come to.
+// Instant summarizes the readings of all nodes at one instant.
 type Instant struct {
-	Worst   units.Time // between two nodes
-	Bounded int64      // pairs of which both say a bound
-	Covered int64      // of these, those that are no farther apart than both bounds together
+	Worst   units.Time // largest difference between two nodes
+	Bounded int64      // pairs in which both nodes state a bound
+	Covered int64      // those of them whose difference is at most the sum of both bounds
 }
 
-// Compare compares the readings of all nodes, and gives each pair's distance to record, which may be nil. The distances of a
-// node of which skip says so, which may be nil, are left out: nothing keeps its clock. What it says of its own bound has to
-// hold all the same.
+// Compare compares the readings of all nodes and passes the difference of each pair to record,
+// which may be nil. Nodes for which skip returns true are left out of the differences, because
+// nothing synchronizes them; their bounds must hold all the same. skip may be nil.
 func Compare(nodes []Reading, skip func(i int) bool, record func(d units.Time)) Instant {
 	var at Instant
 	Pairs(len(nodes), func(i, j int) {
@@ -70,14 +71,14 @@ func Compare(nodes []Reading, skip func(i int) bool, record func(d units.Time)) 
 	return at
 }
 
-// Convergence finds out since when the clocks have been within a limit of each other.
+// Convergence finds the instant since when all clocks have been within a limit of each other.
 type Convergence struct {
-	Limit units.Time
-	since units.Time
-	in    bool
+	Limit units.Time // largest difference that counts as converged
+	since units.Time // when the clocks came within it
+	in    bool       // they are within it
 }
 
-// Add takes the worst distance at an instant, later than the last.
+// Add records the largest difference at an instant, which must be later than the last.
 func (c *Convergence) Add(at, worst units.Time) {
 	switch {
 	case worst > c.Limit:
@@ -87,5 +88,6 @@ func (c *Convergence) Add(at, worst units.Time) {
 	}
 }
 
-// Since returns the first instant from which the worst distance has stayed within the limit; ok is false when it is not.
+// Since returns the instant since when the largest difference has been within the limit. ok is
+// false if it is not.
 func (c *Convergence) Since() (at units.Time, ok bool) { return c.since, c.in }

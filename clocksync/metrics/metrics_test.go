@@ -10,7 +10,8 @@ import (
 	"weft/units"
 )
 
-// nbs14 is the 1000-point test set of NIST SP 1065, section 12.4: a generator of Park and Miller from 1234567890.
+// nbs14 returns the 1000-point test set of NIST SP 1065, section 12.4: a Park-Miller generator
+// seeded with 1234567890.
 func nbs14() []float64 {
 	y := make([]float64, 1000)
 	n := int64(1234567890)
@@ -64,7 +65,8 @@ func TestMTIEIsTheWorstWindow(t *testing.T) {
 
 func TestTooShortIsNotANumber(t *testing.T) {
 	s := Series{X: []float64{1, 2}, Tau0: 1}
-	for name, v := range map[string]float64{"ADEV": s.ADEV(1), "OADEV": s.OADEV(0), "MDEV": s.MDEV(1), "TDEV": s.TDEV(0), "MTIE": s.MTIE(2)} {
+	for name, v := range map[string]float64{"ADEV": s.ADEV(1), "OADEV": s.OADEV(0), "MDEV": s.MDEV(1),
+		"TDEV": s.TDEV(0), "MTIE": s.MTIE(2)} {
 		if !math.IsNaN(v) {
 			t.Errorf("%s of two points is %g", name, v)
 		}
@@ -92,7 +94,8 @@ func TestPairsAreDistinct(t *testing.T) {
 }
 
 func TestCompareCoversPairs(t *testing.T) {
-	nodes := []Reading{{Error: 10, Bound: 3, Known: true}, {Error: -5, Bound: 12, Known: true}, {Error: 100, Bound: 1, Known: true}, {Error: 1e6}}
+	nodes := []Reading{{Error: 10, Bound: 3, Known: true}, {Error: -5, Bound: 12, Known: true},
+		{Error: 100, Bound: 1, Known: true}, {Error: 1e6}}
 	var all []units.Time
 	at := Compare(nodes, func(i int) bool { return i == 3 }, func(d units.Time) { all = append(all, d) })
 	if want := (Instant{Worst: 105, Bounded: 3, Covered: 1}); at != want {

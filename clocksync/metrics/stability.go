@@ -1,19 +1,25 @@
-// Package metrics measures clocks: the stability of one against the truth (ADEV, MDEV, TDEV, MTIE), and how far many
-// are from each other.
+// Package metrics measures clocks: the stability of one clock against true time, and the
+// differences between many.
 //
-// In come time errors at equal distances of true time; out go deviations in the units of the errors. The formulas are
-// those of NIST SP 1065, sections 5.2 to 5.6 and 5.8. It is pure.
+//	Series        ADEV, OADEV, MDEV, TDEV and MTIE of the time errors of one clock
+//	Compare       the largest difference between two nodes, and whether their bounds cover it
+//	Convergence   since when all differences are within a limit
+//	Classes       limits of ITU-T G.8273.2, for comparison
+//
+// In come time errors at equal intervals of true time; out go deviations in the unit of the errors.
+// The formulas are those of NIST SP 1065, sections 5.2 to 5.6 and 5.8. It is pure.
 package metrics
 
 import "math"
 
-// A Series is time errors x(0), x(tau0), x(2 tau0) and so on, in any unit of time.
+// A Series is a sequence of time errors x(0), x(tau0), x(2 tau0) and so on, in any unit of time.
 type Series struct {
 	X    []float64
-	Tau0 float64 // distance of two, above 0, in the same unit
+	Tau0 float64 // interval, above 0, in the same unit
 }
 
-// FromFrequency returns the time errors of fractional frequencies, each the mean of an interval tau0.
+// FromFrequency returns the time errors that result from fractional frequency errors, each the mean
+// over an interval tau0.
 func FromFrequency(y []float64, tau0 float64) Series {
 	x := make([]float64, len(y)+1)
 	for i, f := range y {
@@ -22,12 +28,14 @@ func FromFrequency(y []float64, tau0 float64) Series {
 	return Series{X: x, Tau0: tau0}
 }
 
-// ADEV is the Allan deviation at tau = m tau0 from intervals that do not overlap; NaN when there are too few.
+// ADEV returns the Allan deviation at tau = m tau0 from intervals that do not overlap. It is NaN if
+// there are too few.
 func (s Series) ADEV(m int) float64 { return s.allan(m, m) }
 
-// OADEV is the Allan deviation at tau = m tau0 from all intervals.
+// OADEV returns the overlapping Allan deviation at tau = m tau0, from all intervals.
 func (s Series) OADEV(m int) float64 { return s.allan(m, 1) }
 
+// allan returns the Allan deviation from intervals that begin stride samples apart.
 func (s Series) allan(m, stride int) float64 {
 	if m < 1 {
 		return math.NaN()
@@ -45,14 +53,14 @@ func (s Series) allan(m, stride int) float64 {
 	return math.Sqrt(sum/(2*float64(n))) / tau
 }
 
-// MDEV is the modified Allan deviation at tau = m tau0: it tells white from flicker noise of the phase. NaN when there are
-// too few.
+// MDEV returns the modified Allan deviation at tau = m tau0, which distinguishes white from flicker
+// noise of the phase. It is NaN if there are too few samples.
 func (s Series) MDEV(m int) float64 {
 	n := len(s.X) - 3*m + 1
 	if m < 1 || n < 1 {
 		return math.NaN()
 	}
-	second := 0.0 // sum of m second differences, moved along
+	second := 0.0 // sum of m second differences, updated as the window moves
 	for i := range m {
 		second += s.X[i+2*m] - 2*s.X[i+m] + s.X[i]
 	}
@@ -65,17 +73,19 @@ func (s Series) MDEV(m int) float64 {
 	return math.Sqrt(sum/(2*float64(n))) / (float64(m) * tau)
 }
 
-// TDEV is the time deviation at tau = m tau0, tau / sqrt(3) of the modified Allan deviation.
+// TDEV returns the time deviation at tau = m tau0: the modified Allan deviation times tau /
+// sqrt(3).
 func (s Series) TDEV(m int) float64 {
 	return float64(m) * s.Tau0 / math.Sqrt(3) * s.MDEV(m)
 }
 
-// MTIE is the largest change of the error within any window of m tau0; NaN when the series is shorter.
+// MTIE returns the maximum time interval error: the largest change of the error within any window
+// of m tau0. It is NaN if the series is shorter.
 func (s Series) MTIE(m int) float64 {
 	if m < 1 || m >= len(s.X) {
 		return math.NaN()
 	}
-	// Indices of what may yet be the largest and the least of a window, both in order.
+	// Indices of the candidates for the maximum and the minimum of a window, in order.
 	var high, low []int
 	most := 0.0
 	for i, x := range s.X {

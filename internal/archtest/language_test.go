@@ -22,7 +22,6 @@ func unedited() []string {
 		"clocksync/clock",
 		"clocksync/huygens",
 		"clocksync/internal/testnet",
-		"clocksync/metrics",
 		"clocksync/node",
 		"clocksync/noise",
 		"clocksync/servo",
