@@ -1,5 +1,7 @@
-// Package noise makes the errors of time stamps and of measured delays, from seeded generators: the same seed gives the
-// same errors, one for each that is asked for. Times are picoseconds. It is pure.
+// Package noise generates the errors of time stamps and of measured delays.
+//
+// Errors come from seeded generators: the same seed gives the same errors, one per call. Times are
+// picoseconds. It is pure.
 package noise
 
 import (
@@ -11,18 +13,20 @@ import (
 	"weft/units"
 )
 
-// Stamp is how a clock's reading becomes the stamp of a packet. The zero value is exact.
+// Stamp describes how the stamp of a packet differs from the reading of the clock. The zero value
+// is exact.
 type Stamp struct {
 	Jitter  units.Time // standard deviation of white Gaussian noise
-	Quantum units.Time // stamps are rounded down to multiples of it; 0, 1: to picoseconds
+	Quantum units.Time // resolution, to which stamps are rounded down; 0 or 1: picoseconds
 
-	// A share of what is sent is stamped late, by an exponential time of mean Stall after it left, so that its way looks
-	// too short: the points in Huygens' forbidden zone.
+	// Stalled is the fraction of sent packets that are stamped late, and Stall the mean of the
+	// exponential time by which they are. Their delay looks too short: these are the points in
+	// Huygens' forbidden zone.
 	Stalled float64
 	Stall   units.Time
 }
 
-// Check reports values out of range.
+// Check returns an error if a value is out of range.
 func (s Stamp) Check() error {
 	switch {
 	case s.Jitter < 0 || s.Quantum < 0 || s.Stall < 0:
@@ -33,21 +37,21 @@ func (s Stamp) Check() error {
 	return nil
 }
 
-// Stamper stamps. Not safe for concurrent use.
+// Stamper generates stamps. It is not safe for concurrent use.
 type Stamper struct {
 	is   Stamp
 	rand *rand.Rand
 }
 
-// NewStamper returns a source of stamps.
+// NewStamper returns a generator of stamps.
 func NewStamper(s Stamp, seed [2]uint64) *Stamper {
 	return &Stamper{is: s, rand: rand.New(rand.NewPCG(seed[0], seed[1]))}
 }
 
-// Received stamps a packet that arrives when the clock shows hard.
+// Received returns the stamp of a packet that arrives when the clock shows hard.
 func (s *Stamper) Received(hard units.Time) units.Time { return s.quantize(hard + s.white()) }
 
-// Sent stamps a packet that leaves when the clock shows hard.
+// Sent returns the stamp of a packet that leaves when the clock shows hard.
 func (s *Stamper) Sent(hard units.Time) units.Time {
 	hard += s.white()
 	if s.is.Stalled > 0 && s.rand.Float64() < s.is.Stalled {
@@ -56,6 +60,7 @@ func (s *Stamper) Sent(hard units.Time) units.Time {
 	return s.quantize(hard)
 }
 
+// white returns white Gaussian noise.
 func (s *Stamper) white() units.Time {
 	if s.is.Jitter == 0 {
 		return 0
@@ -63,6 +68,7 @@ func (s *Stamper) white() units.Time {
 	return units.Time(math.Round(s.rand.NormFloat64() * float64(s.is.Jitter)))
 }
 
+// quantize rounds t down to the resolution.
 func (s *Stamper) quantize(t units.Time) units.Time {
 	q := s.is.Quantum
 	if q <= 1 {
@@ -75,23 +81,24 @@ func (s *Stamper) quantize(t units.Time) units.Time {
 	return t - r
 }
 
-// Kind is the form of a distribution.
+// Kind is a kind of distribution.
 type Kind string
 
 // Kinds of Delay.
 const (
 	Uniform     Kind = "uniform"     // from Low to High
 	Normal      Kind = "normal"      // mean Low, standard deviation High
-	Exponential Kind = "exponential" // Low, and an exponential time of mean High above
+	Exponential Kind = "exponential" // Low plus an exponential time of mean High
 )
 
-// Delay is an error that is added to measured one-way delays (PC4, section IV-F, Fig. 9). The zero value adds nothing.
+// Delay is the distribution of an error that is added to measured one-way delays (PC4, section
+// IV-F, Fig. 9). The zero value adds nothing.
 type Delay struct {
 	Kind      Kind
 	Low, High units.Time
 }
 
-// Check reports a distribution that is none.
+// Check returns an error if the distribution is invalid.
 func (d Delay) Check() error {
 	switch {
 	case d.Kind == "":
@@ -106,13 +113,13 @@ func (d Delay) Check() error {
 	return nil
 }
 
-// Generator draws errors of delays. Not safe for concurrent use.
+// Generator draws errors of delays. It is not safe for concurrent use.
 type Generator struct {
 	is   Delay
 	rand *rand.Rand
 }
 
-// NewGenerator returns a source of errors.
+// NewGenerator returns a generator of errors with distribution d.
 func NewGenerator(d Delay, seed [2]uint64) *Generator {
 	return &Generator{is: d, rand: rand.New(rand.NewPCG(seed[0], seed[1]))}
 }
@@ -130,7 +137,8 @@ func (g *Generator) Next() units.Time {
 	return 0
 }
 
-// Seed is the seed of a node's source of one kind of noise in a lab: sources of different purposes are independent.
+// Seed returns the seed of a node's generator for one purpose. Generators for different nodes and
+// purposes are independent.
 func Seed(lab uint64, node int, purpose string) [2]uint64 {
 	h := uint64(0xcbf29ce484222325) // FNV-1a
 	for i := range len(purpose) {

@@ -98,7 +98,8 @@ func TestUniformStaysWithin(t *testing.T) {
 }
 
 func TestCheckRefuses(t *testing.T) {
-	for _, d := range []Delay{{Kind: "pink"}, {Kind: Uniform, Low: 1}, {Kind: Normal, High: -1}, {Kind: Exponential, High: -1}} {
+	for _, d := range []Delay{{Kind: "pink"}, {Kind: Uniform, Low: 1}, {Kind: Normal, High: -1},
+		{Kind: Exponential, High: -1}} {
 		if d.Check() == nil {
 			t.Errorf("%+v is accepted", d)
 		}

@@ -23,7 +23,6 @@ func unedited() []string {
 		"clocksync/huygens",
 		"clocksync/internal/testnet",
 		"clocksync/node",
-		"clocksync/noise",
 		"clocksync/servo",
 		"cmd/weft",
 		"collectives/bench",
