@@ -1,9 +1,19 @@
-// Package clock is a node's oscillator and the two clocks that it drives: what an imperfect clock shows at an instant of
-// true time, and when it will show a given time.
+// Package clock models a node's oscillator and the two clocks that it drives.
 //
-// In comes a Config: offset, frequency error, its random walk, and what is to happen to it. Frequency is constant on the
-// cells of a grid of true time, drawn from the seed cell by cell and never on a reading, so that what a clock shows does
-// not depend on who looks. Times are picoseconds; frequencies are ratios (20e-6 is 20 ppm fast). It is pure.
+//	             ┌─► monotonic clock: timers; never steps
+//	oscillator ──┤
+//	             └─► hardware clock: stamps; has an offset, and may step
+//
+// In comes a Config: offset, frequency error, noise of the frequency, and planned steps and ramps.
+// Out come the readings of both clocks at an instant of true time (Mono, Hard), and the inverse
+// (When).
+//
+// The one idea: the frequency is constant within each cell of a grid of true time. It is drawn from
+// the seed, cell by cell, and never by a reading. So a reading does not depend on which readings
+// came before.
+//
+// Times are picoseconds; frequency errors are ratios (20e-6 is 20 ppm fast). It is pure. Start
+// reading at Config, then Clock.Mono.
 package clock
 
 import (
@@ -15,20 +25,23 @@ import (
 	"weft/units"
 )
 
-// Config is a clock. The zero value but for Grid is a perfect one.
+// Config describes a clock. A Config with only Grid set is a perfect clock.
 type Config struct {
-	Offset units.Time // what the hardware clock shows at true time 0
+	Offset units.Time // reading of the hardware clock at true time 0
 	Skew   float64    // frequency error at true time 0
-	Aging  float64    // of the frequency, per second
+	Aging  float64    // change of the frequency error per second
 
-	// Noise of the frequency: Wander is the random walk's step after a second, in 1/sqrt(s), so that its Allan deviation is
-	// Wander * sqrt(tau/3); White is the Allan deviation of white frequency noise at a second, White / sqrt(tau).
+	// Wander is the step of the random walk of the frequency after a second, in 1/sqrt(s). Its
+	// Allan deviation is Wander * sqrt(tau/3).
 	Wander float64
-	White  float64
-	Most   float64 // the random walk stays within so much; 0: nothing holds it
+	// White is the Allan deviation of the white frequency noise at a second. At tau it is
+	// White / sqrt(tau).
+	White float64
+	// Most is the limit of the random walk. 0 means no limit.
+	Most float64
 
-	Steps []Step // of the hardware clock, in order of time
-	Ramps []Ramp // of the frequency: temperature
+	Steps []Step // steps of the hardware clock, in order of time
+	Ramps []Ramp // ramps of the frequency, as from temperature
 
 	Grid units.Time // width of a cell, above 0
 	Seed [2]uint64
@@ -37,44 +50,48 @@ type Config struct {
 // Step moves the hardware clock at an instant of true time.
 type Step struct{ At, By units.Time }
 
-// Ramp moves the frequency by By, linearly from At for Over: an oscillator that warms up.
+// Ramp changes the frequency by By, linearly from At for Over, like an oscillator that warms up.
 type Ramp struct {
 	At, Over units.Time
 	By       float64
 }
 
-// maxFrequency bounds the frequency error: beyond, nothing is an oscillator.
+// maxFrequency is the largest frequency error: no oscillator is worse.
 const maxFrequency = 0.01
 
-// ahead is how many cells When draws beyond those that were asked for.
+// ahead is the number of cells that When draws beyond the last one that was read.
 const ahead = 64
 
-// Clock is a clock. Not safe for concurrent use: cells are drawn when they are first asked for.
+// Clock is an oscillator with its two clocks. It is not safe for concurrent use: cells are drawn
+// when they are first needed.
 type Clock struct {
 	cfg   Config
 	rand  *rand.Rand
-	walk  float64 // the random walk in the last cell
+	walk  float64 // value of the random walk in the last cell
 	cells []cell
-	asked int // the last cell that a reading was in
+	asked int // the last cell of a reading
 }
 
-// cell is a stretch of constant frequency, Grid wide.
+// cell is a period of constant frequency, Grid long.
 type cell struct {
-	offset    units.Time // of the monotonic clock from true time when the cell begins, rounded down
-	rest      float64    // what rounding left, in [0, 1)
-	frequency float64    // error
+	offset    units.Time // monotonic clock minus true time at the beginning of the cell, rounded down
+	rest      float64    // rest of the rounding, in [0, 1)
+	frequency float64    // frequency error
 }
 
-// New returns a clock.
+// New returns a clock. It returns an error if the configuration is out of range.
 func New(cfg Config) (*Clock, error) {
 	switch {
 	case cfg.Grid <= 0:
 		return nil, fmt.Errorf("clock: grid of %d ps", cfg.Grid)
-	case bad(cfg.Skew, maxFrequency) || bad(cfg.Aging, 1) || bad(cfg.Wander, 1) || bad(cfg.White, 1) || bad(cfg.Most, maxFrequency):
-		return nil, fmt.Errorf("clock: frequency error %g, aging %g, wander %g, white noise %g within %g: beyond an oscillator's %g",
+	case bad(cfg.Skew, maxFrequency) || bad(cfg.Aging, 1) || bad(cfg.Wander, 1) || bad(cfg.White, 1) ||
+		bad(cfg.Most, maxFrequency):
+		return nil, fmt.Errorf("clock: frequency error %g, aging %g, wander %g, white noise %g within %g: beyond "+
+			"an oscillator's %g",
 			cfg.Skew, cfg.Aging, cfg.Wander, cfg.White, cfg.Most, maxFrequency)
 	case cfg.Wander < 0 || cfg.White < 0 || cfg.Most < 0:
-		return nil, fmt.Errorf("clock: wander %g, white noise %g within %g: a deviation is not negative", cfg.Wander, cfg.White, cfg.Most)
+		return nil, fmt.Errorf("clock: wander %g, white noise %g within %g: a deviation is not negative", cfg.Wander,
+			cfg.White, cfg.Most)
 	}
 	for i, s := range cfg.Steps {
 		if i > 0 && s.At < cfg.Steps[i-1].At {
@@ -91,9 +108,10 @@ func New(cfg Config) (*Clock, error) {
 	return c, nil
 }
 
+// bad reports whether v is NaN or larger than most in size.
 func bad(v, most float64) bool { return math.IsNaN(v) || math.Abs(v) > most }
 
-// draw returns the frequency error of cell k, the next.
+// draw returns the frequency error of cell k, which must be the next one.
 func (c *Clock) draw(k int) float64 {
 	cfg := &c.cfg
 	dt := cfg.Grid.Seconds()
@@ -121,7 +139,7 @@ func (c *Clock) draw(k int) float64 {
 	return max(-maxFrequency, min(maxFrequency, f))
 }
 
-// grow draws cells up to k.
+// grow draws all cells up to k.
 func (c *Clock) grow(k int) {
 	for len(c.cells) <= k {
 		last := &c.cells[len(c.cells)-1]
@@ -133,10 +151,10 @@ func (c *Clock) grow(k int) {
 	}
 }
 
-// index is the cell that true time t lies in; before 0, the first.
+// index returns the cell of true time t: the first one before 0.
 func (c *Clock) index(t units.Time) int { return int(max(0, t) / c.cfg.Grid) }
 
-// Mono returns what the monotonic clock shows at true time t. It shows 0 at 0, and never runs back.
+// Mono returns the reading of the monotonic clock at true time t. It is 0 at 0 and never decreases.
 func (c *Clock) Mono(t units.Time) units.Time {
 	k := c.index(t)
 	c.grow(k)
@@ -144,14 +162,15 @@ func (c *Clock) Mono(t units.Time) units.Time {
 	return c.mono(k, t)
 }
 
-// mono is Mono in cell k, or the line beyond it.
+// mono returns the reading at true time t with the frequency of cell k.
 func (c *Clock) mono(k int, t units.Time) units.Time {
 	e := &c.cells[k]
 	since := float64(t - units.Time(k)*c.cfg.Grid)
 	return t + e.offset + units.Time(math.Floor(float64(e.frequency*since)+e.rest))
 }
 
-// Hard returns what the hardware clock shows at true time t: the monotonic clock, its offset, and its steps so far.
+// Hard returns the reading of the hardware clock at true time t: the monotonic clock plus the
+// offset and all steps so far.
 func (c *Clock) Hard(t units.Time) units.Time {
 	h := c.Mono(t) + c.cfg.Offset
 	for _, s := range c.cfg.Steps {
@@ -163,9 +182,9 @@ func (c *Clock) Hard(t units.Time) units.Time {
 	return h
 }
 
-// When returns the first instant of true time, from 0 on, at which the monotonic clock shows mono or more. Where that is so
-// far ahead that nobody knows how fast the clock will be until then, it returns an earlier instant, later than any
-// that was asked for: ask again then.
+// When returns the first instant of true time, from 0, at which the monotonic clock shows at least
+// mono. If that is beyond the cells that may be drawn, it returns an earlier instant, later than
+// all readings so far: call When again at that instant.
 func (c *Clock) When(mono units.Time) units.Time {
 	if mono <= 0 {
 		return 0
@@ -192,7 +211,7 @@ func (c *Clock) When(mono units.Time) units.Time {
 	return min(t, start+c.cfg.Grid)
 }
 
-// Frequency returns the frequency error at true time t.
+// Frequency returns the frequency error at true time t, as a ratio.
 func (c *Clock) Frequency(t units.Time) float64 {
 	k := c.index(t)
 	c.grow(k)

@@ -30,7 +30,8 @@ func TestPerfectClockShowsTheTruth(t *testing.T) {
 
 func TestSkewGainsInProportion(t *testing.T) {
 	c := build(t, Config{Offset: -units.Millisecond, Skew: 20e-6, Grid: units.Millisecond})
-	if got, want := c.Hard(units.Second), units.Second-units.Millisecond+20*units.Microsecond; got < want-1 || got > want {
+	if got, want := c.Hard(units.Second), units.Second-units.Millisecond+20*units.Microsecond; got < want-1 ||
+		got > want {
 		t.Errorf("after a second it shows %d, want %d", got, want)
 	}
 	if got, want := c.Mono(units.Second), units.Second+20*units.Microsecond; got < want-1 || got > want {
@@ -54,7 +55,8 @@ func TestStepsMoveTheHardwareClockAlone(t *testing.T) {
 }
 
 func TestRampWarmsUp(t *testing.T) {
-	c := build(t, Config{Skew: 1e-6, Grid: units.Microsecond, Ramps: []Ramp{{At: 100 * units.Microsecond, Over: 200 * units.Microsecond, By: 5e-6}}})
+	c := build(t, Config{Skew: 1e-6, Grid: units.Microsecond,
+		Ramps: []Ramp{{At: 100 * units.Microsecond, Over: 200 * units.Microsecond, By: 5e-6}}})
 	for at, want := range map[units.Time]float64{0: 1e-6, 100: 1e-6, 200: 3.5e-6, 300: 6e-6, 900: 6e-6} {
 		if got := c.Frequency(at * units.Microsecond); math.Abs(got-want) > 1e-12 {
 			t.Errorf("at %d us %g, want %g", at, got, want)
@@ -62,12 +64,14 @@ func TestRampWarmsUp(t *testing.T) {
 	}
 }
 
-// The inverse is exact, and readings do not depend on what was read before.
+// The inverse is exact, and readings do not depend on earlier readings.
 func TestWhenIsTheInverse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := Config{
-			Skew: rapid.Float64Range(-1e-4, 1e-4).Draw(t, "skew"), Wander: rapid.Float64Range(0, 1e-4).Draw(t, "wander"),
-			White: rapid.Float64Range(0, 1e-6).Draw(t, "white"), Grid: units.Time(rapid.Int64Range(1e5, 1e7).Draw(t, "grid")),
+			Skew: rapid.Float64Range(-1e-4, 1e-4).Draw(t, "skew"), Wander: rapid.Float64Range(0, 1e-4).
+				Draw(t, "wander"),
+			White: rapid.Float64Range(0, 1e-6).
+				Draw(t, "white"), Grid: units.Time(rapid.Int64Range(1e5, 1e7).Draw(t, "grid")),
 			Seed: [2]uint64{rapid.Uint64().Draw(t, "seed"), 1},
 		}
 		a, err := New(cfg)
@@ -133,10 +137,11 @@ func TestAllanDeviationOfEachNoise(t *testing.T) {
 		cfg  Config
 		want func(tau float64) float64
 	}{
-		"white frequency":  {Config{White: 1e-7}, func(tau float64) float64 { return 1e-7 / math.Sqrt(tau) }},
-		"random walk":      {Config{Wander: 1e-8}, func(tau float64) float64 { return 1e-8 * math.Sqrt(tau/3) }},
-		"aging":            {Config{Aging: 1e-9}, func(tau float64) float64 { return 1e-9 * tau / math.Sqrt2 }},
-		"skew has no part": {Config{Skew: 5e-6, White: 1e-7}, func(tau float64) float64 { return 1e-7 / math.Sqrt(tau) }},
+		"white frequency": {Config{White: 1e-7}, func(tau float64) float64 { return 1e-7 / math.Sqrt(tau) }},
+		"random walk":     {Config{Wander: 1e-8}, func(tau float64) float64 { return 1e-8 * math.Sqrt(tau/3) }},
+		"aging":           {Config{Aging: 1e-9}, func(tau float64) float64 { return 1e-9 * tau / math.Sqrt2 }},
+		"skew has no part": {Config{Skew: 5e-6, White: 1e-7},
+			func(tau float64) float64 { return 1e-7 / math.Sqrt(tau) }},
 	} {
 		s := series(w.cfg)
 		for _, m := range []int{4, 16, 64} {
@@ -159,8 +164,10 @@ func TestWalkIsHeld(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	for _, cfg := range []Config{
-		{}, {Grid: -1}, {Grid: 1, Skew: math.NaN()}, {Grid: 1, Skew: 0.1}, {Grid: 1, Wander: -1}, {Grid: 1, White: -1}, {Grid: 1, Most: -1},
-		{Grid: 1, Steps: []Step{{At: 2}, {At: 1}}}, {Grid: 1, Ramps: []Ramp{{By: math.Inf(1)}}}, {Grid: 1, Ramps: []Ramp{{Over: -1}}},
+		{}, {Grid: -1}, {Grid: 1, Skew: math.NaN()}, {Grid: 1, Skew: 0.1}, {Grid: 1, Wander: -1}, {Grid: 1,
+			White: -1}, {Grid: 1, Most: -1},
+		{Grid: 1, Steps: []Step{{At: 2}, {At: 1}}}, {Grid: 1, Ramps: []Ramp{{By: math.Inf(1)}}}, {Grid: 1,
+			Ramps: []Ramp{{Over: -1}}},
 	} {
 		if _, err := New(cfg); err == nil {
 			t.Errorf("%+v is a clock", cfg)

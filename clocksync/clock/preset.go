@@ -7,15 +7,16 @@ import (
 	"strings"
 )
 
-// Preset is a class of oscillators: the frequency error of each is uniform within Skew, and wanders.
+// Preset is a class of oscillators. The frequency error of each is uniform within ±Skew, and
+// wanders.
 type Preset struct {
 	Skew   float64 // ratio
 	Wander float64 // 1/sqrt(s)
 }
 
-// presets are orders of magnitude: oscillators of crystals in air, temperature-compensated, ovens. Servers in the
-// testbeds of Huygens (NSDI 2018) differ by 5 to 10 ppm, up to 30; a wander of 1 ppb/sqrt(s) is the default of
-// linuxptp's test suite.
+// presets returns orders of magnitude for plain, temperature-compensated and oven-controlled
+// crystal oscillators. Servers in the testbeds of Huygens (NSDI 2018) differ by 5 to 10 ppm, at
+// most 30. A wander of 1 ppb/sqrt(s) is the default of linuxptp's test suite.
 func presets() map[string]Preset {
 	return map[string]Preset{
 		"ideal":  {},
@@ -29,7 +30,7 @@ func presets() map[string]Preset {
 // Presets returns the names of the presets.
 func Presets() []string { return slices.Sorted(maps.Keys(presets())) }
 
-// PresetOf returns a preset by its name.
+// PresetOf returns the preset of the given name, or an error if there is none.
 func PresetOf(name string) (Preset, error) {
 	p, ok := presets()[name]
 	if !ok {

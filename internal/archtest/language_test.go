@@ -19,7 +19,6 @@ import (
 func unedited() []string {
 	return []string{
 		"clocksync",
-		"clocksync/clock",
 		"clocksync/huygens",
 		"clocksync/internal/testnet",
 		"clocksync/node",
