@@ -1,6 +1,8 @@
 package fabric
 
 import (
+	"slices"
+
 	"weft/units"
 )
 
@@ -35,6 +37,7 @@ type PortCounters struct {
 
 	Lost        int64               // corrupted on its line
 	Cut         int64               // see Counters
+	CutBy       []int64             `json:",omitempty"` // each time that it was down: on it, and elsewhere for want of it
 	Pauses      [Classes]int64      // that took effect
 	Paused      [Classes]units.Time // how long they lasted, up to the last event
 	MaxHeadroom units.Bytes         // most of its headroom that was ever used at the far end
@@ -47,6 +50,7 @@ type coldCounters struct {
 	drops     int64
 	dropBytes units.Bytes
 	lost, cut int64
+	cutBy     []int64 // each time that it was down
 	pauses    [Classes]int64
 	paused    [Classes]units.Time // of the pauses that are over
 	since     [Classes]units.Time // when the present pause began
@@ -57,6 +61,7 @@ type ledger struct {
 	pool  pool
 	total Counters
 	cold  []coldCounters // by port
+	downs *[]int32       // ports that are down, the last to go down last; of all partitions
 }
 
 // Counters returns the totals.
@@ -78,7 +83,7 @@ func (n *Network) PortCounters(port int) PortCounters {
 	o, t := &n.ports[port], &n.cold[port]
 	c := PortCounters{
 		Packets: o.packets, Bytes: o.bytes, Drops: t.drops, DropBytes: t.dropBytes, Marks: o.marks, MaxQueue: o.maxQueue,
-		Lost: t.lost, Cut: t.cut, Pauses: t.pauses, Paused: t.paused,
+		Lost: t.lost, Cut: t.cut, CutBy: slices.Clone(t.cutBy), Pauses: t.pauses, Paused: t.paused,
 	}
 	for class := range uint8(Classes) {
 		if o.held>>class&1 != 0 {
@@ -155,10 +160,24 @@ func (l *ledger) lose(port int32, e *Packet) {
 
 // cut counts e as gone with the link of a port.
 func (l *ledger) cut(port int32, e *Packet) {
-	l.cold[port].cut++
+	t := &l.cold[port]
+	t.cut++
+	if t.down { // otherwise see unled
+		t.cutBy[len(t.cutBy)-1]++
+	}
 	l.total.Cut++
 	l.total.CutBytes += e.Size
 	l.Put(e)
+}
+
+// unled counts a packet that a switch has no port left for: that one is to blame which went down last.
+func (l *ledger) unled(s NodeID) {
+	for i := len(*l.downs) - 1; i >= 0; i-- {
+		if t := &l.cold[(*l.downs)[i]]; t.from == s {
+			t.cutBy[len(t.cutBy)-1]++
+			return
+		}
+	}
 }
 
 // Sample calls f for every port in which bytes wait at now, in order. The packet being transmitted does not

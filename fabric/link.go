@@ -3,6 +3,7 @@ package fabric
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"weft/units"
 )
@@ -27,7 +28,12 @@ func (l Links) SetUp(now units.Time, up bool, ports ...int) {
 		if t := &n.cold[i]; t.down == up {
 			o := &n.ports[i]
 			o.catchUp(n.of(o.index), now)
-			t.down = !up
+			if t.down = !up; t.down {
+				t.cutBy = append(t.cutBy, 0)
+				*n.downs = append(*n.downs, int32(i))
+			} else {
+				*n.downs = slices.DeleteFunc(*n.downs, func(p int32) bool { return p == int32(i) })
+			}
 			changed = append(changed, o)
 		}
 	}

@@ -68,7 +68,7 @@ func New(cfg Config, q *eventqueue.Queue, sink Sink) (*Network, error) {
 func build(cfg *Config, q *eventqueue.Queue, sink Sink) *Network {
 	routes := newRouting(cfg.Hosts, cfg.Switches)
 	n := &Network{
-		ledger:  ledger{pool: pool{store: newStore(false)}, cold: make([]coldCounters, len(cfg.Ports))},
+		ledger:  ledger{pool: pool{store: newStore(false)}, cold: make([]coldCounters, len(cfg.Ports)), downs: new([]int32)},
 		events:  q,
 		sink:    sink,
 		ports:   make([]port, len(cfg.Ports)),
@@ -208,6 +208,7 @@ func (n *Network) forward(now units.Time, from int32, e *Packet) {
 	case e.next == terminates:
 		n.ccm.receive(n, now, n.switchAt(NodeID(e.Dst)), e)
 	case e.next == unroutable:
+		n.unled(n.ports[from].to)
 		n.cut(from, e)
 	case e.Hops > maxHops:
 		n.drop(e)

@@ -129,7 +129,11 @@ func reported(x *experiment.Experiment, r *realtime.Report, dir *store.Run, out 
 		out.Bridges = *r.Bridges
 	}
 	if len(r.Ports) == len(x.Fabric.Ports) {
-		if err := dir.Ports(portRows(x, func(p int) fabric.PortCounters { return r.Ports[p] }, out)); err != nil {
+		counters := func(p int) fabric.PortCounters { return r.Ports[p] }
+		if e := x.Lab.Engine.Datapath; e != experiment.OnKernel { // which loses them in netem, by port and not by fault
+			out.CutBy = cutBy(x, counters)
+		}
+		if err := dir.Ports(portRows(x, counters, out)); err != nil {
 			return err
 		}
 	}

@@ -140,6 +140,11 @@ func Run(ctx context.Context, x *experiment.Experiment, o Options) (*record.Summ
 			runErr = err
 		}
 	}
+	if faults := summary.FaultRows(x); len(faults) > 0 && out.CutBy != nil {
+		if err := dir.Update(func(m *record.Manifest) { m.Faults = summary.CutRows(x, faults, out.CutBy) }); err != nil && runErr == nil {
+			runErr = err
+		}
+	}
 	parts := summary.Parts(x, out)
 	if o.Parts != nil {
 		o.Parts(parts)

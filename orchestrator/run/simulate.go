@@ -127,6 +127,7 @@ func simulate(ctx context.Context, x *experiment.Experiment, dir *store.Run, o O
 		out.Rates, out.Plateaus = carried.Summary(x.Measure.From, out.Flows), carried.Plateaus(out.Flows)
 	}
 	watch.keep(dir.Ports(portRows(x, s.PortCounters, out)))
+	out.CutBy = cutBy(x, s.PortCounters)
 	d := s.QueueDelay()
 	out.Delays = d
 	out.Queued = record.Quantiles{
@@ -137,6 +138,15 @@ func simulate(ctx context.Context, x *experiment.Experiment, dir *store.Run, o O
 		err = watch.err
 	}
 	return out, explain(err, hosts)
+}
+
+// cutBy is what each port cut off, each time that it was down.
+func cutBy(x *experiment.Experiment, counters func(port int) fabric.PortCounters) [][]int64 {
+	all := make([][]int64, len(x.Fabric.Ports))
+	for p := range all {
+		all[p] = counters(p).CutBy
+	}
+	return all
 }
 
 // refusals takes in what hosts refused.

@@ -70,3 +70,33 @@ func TestLostRankAndLostMessage(t *testing.T) {
 		}
 	}
 }
+
+// Every packet that was cut off belongs to a fault, those among them for which a switch had no port left.
+func TestCutsBelongToFaults(t *testing.T) {
+	s, err := simulateIn(t, t.TempDir(), `weft: 1
+name: cuts
+topology: {kind: leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 2, link: {rate: 100Gbps, delay: 1us}}
+transport: {kind: pc4}
+workload: [{collective: all-to-all, ranks: all, size: 4MB}]
+faults:
+  - {at: 120us, link: leaf1-spine0, down: 50us}
+  - {at: 20us, link: leaf0-spine1, down: 40us}
+  - {at: 30us, link: h3-leaf1, down: 20us}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := store.ReadManifest(s.Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all int64
+	for _, f := range m.Faults {
+		if all += f.Cut; f.Cut == 0 {
+			t.Errorf("%s on %s has cut off nothing", f.Path, f.Link)
+		}
+	}
+	if t.Logf("%+v", m.Faults); all != s.Network.Cut {
+		t.Errorf("faults have cut off %d packets, the network %d", all, s.Network.Cut)
+	}
+}

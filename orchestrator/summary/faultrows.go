@@ -1,7 +1,9 @@
 package summary
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"weft/orchestrator/experiment"
@@ -32,6 +34,30 @@ func FaultRows(x *experiment.Experiment) []record.Fault {
 		}
 		row.RerouteUS = f.Reroute.Microseconds()
 		rows = append(rows, row)
+	}
+	return rows
+}
+
+// CutRows is rows, of the lab's faults, with what each cut off. Links go down in the order of their faults, which do not overlap.
+func CutRows(x *experiment.Experiment, rows []record.Fault, cutBy [][]int64) []record.Fault {
+	rows = slices.Clone(rows)
+	var downs []int
+	for i := range rows {
+		if rows[i].What == record.LinkDown && rows[i].Link != "" {
+			downs = append(downs, i)
+		}
+	}
+	slices.SortStableFunc(downs, func(a, b int) int { return cmp.Compare(x.Faults.All[a].At, x.Faults.All[b].At) })
+	before := map[string]int{} // by link: how often it was down
+	for _, i := range downs {
+		nth := before[rows[i].Link]
+		before[rows[i].Link]++
+		id, ok := x.Graph.LinkNamed(rows[i].Link)
+		for port := 2 * int(id); ok && port < 2*int(id)+2 && port < len(cutBy); port++ {
+			if nth < len(cutBy[port]) {
+				rows[i].Cut += cutBy[port][nth]
+			}
+		}
 	}
 	return rows
 }

@@ -28,6 +28,7 @@ type Outcome struct {
 	Transport transport.Counters
 	TimedOut  []transport.TimedOut
 	Fabric    fabric.Counters
+	CutBy     [][]int64 // by port: packets cut off each time that it was down; nil: not known
 	SimEvents int64
 	Events    *stats.Dist   // of the queue that is followed event by event; nil: none is
 	After     *record.After // nil: the lab does not say from when on

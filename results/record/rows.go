@@ -152,6 +152,8 @@ type Fault struct {
 	Once    bool    `json:"once,omitempty"`     // it is over at once
 
 	RerouteUS float64 `json:"reroute_us,omitempty"` // after a link goes down or comes up again: when all switches know; absent: they never do
+
+	Cut int64 `json:"cut,omitempty"` // packets that a link cut off when it went down, and later for want of it
 }
 
 // LinkDown is what happens to a link that carries nothing.

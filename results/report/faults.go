@@ -128,7 +128,7 @@ func faultTable(faults []record.Fault, endUS float64) (t Table, more int) {
 	for _, p := range places {
 		number[[2]string{p.Link, p.Host}] = fmt.Sprint(p.Number)
 	}
-	t = Table{Head: []string{"mark", "setting", "link or host", "what", "when", "routing"}}
+	t = Table{Head: []string{"mark", "setting", "link or host", "what", "when", "routing", "cut off"}}
 	for i, f := range faults {
 		if i == most {
 			return t, len(faults) - i
@@ -137,7 +137,7 @@ func faultTable(faults []record.Fault, endUS float64) (t Table, more int) {
 		if f.Began(endUS) {
 			mark = number[[2]string{f.Link, f.Host}]
 		}
-		t.Rows = append(t.Rows, []string{mark, f.Path, f.Link + f.Host, f.What, table.When(f, endUS), table.Routing(f, endUS)})
+		t.Rows = append(t.Rows, []string{mark, f.Path, f.Link + f.Host, f.What, table.When(f, endUS), table.Routing(f, endUS), table.Cut(f)})
 	}
 	return t, 0
 }

@@ -1,6 +1,10 @@
 package table
 
-import "weft/results/record"
+import (
+	"fmt"
+
+	"weft/results/record"
+)
 
 // When says when a fault happens in a run that ends at an instant of lab time: "from 50us to 1ms".
 func When(f record.Fault, endUS float64) string {
@@ -27,4 +31,12 @@ func Routing(f record.Fault, endUS float64) string {
 		return "not routed around yet: the run ended before " + micros(f.FromUS+f.RerouteUS)
 	}
 	return "routed around after " + micros(f.RerouteUS)
+}
+
+// Cut says how many packets a link that was down has cut off: "161 packets"; empty: none, or nothing could be.
+func Cut(f record.Fault) string {
+	if f.Cut == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d packets", f.Cut)
 }
