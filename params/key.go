@@ -310,12 +310,3 @@ func (r *refusals) Idle(string, string, string, ...any) {}
 func (r *refusals) Refuse(key, format string, args ...any) {
 	r.found = append(r.found, fmt.Errorf("%s: %s: %s", r.name, key, fmt.Sprintf(format, args...)))
 }
-
-// Names are the names of keys.
-func Names(keys []Key) []string {
-	var names []string
-	for _, k := range keys {
-		names = append(names, k.Name)
-	}
-	return names
-}

@@ -11,8 +11,6 @@ import (
 	"weft/orchestrator/kernelpath"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
-	"weft/tc-shaping/ports"
-	"weft/tc-shaping/qdisc"
 )
 
 // Kernel says that the machine's kernel carries the packets of an experiment: its switches are nodes.
@@ -102,11 +100,6 @@ func (x *Experiment) network() (*kernelpath.Network, error) {
 		return nil, fmt.Errorf("datapath kernel: %w", err)
 	}
 	return n, nil
-}
-
-// CheckKernel reports what a kernel cannot honour of the network: the first port, and why.
-func (x *Experiment) CheckKernel(kernel qdisc.Capabilities) (port int, err error) {
-	return ports.Check(&x.Fabric, ports.Sources(x.Addrs), x.Changes, x.Dilation, x.ipMTU(), kernel)
 }
 
 // switched adds to what a runtime must start what a lab needs whose switches are nodes.

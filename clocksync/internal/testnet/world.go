@@ -155,9 +155,6 @@ func (w *World) Time(n clocksync.Node) units.Time {
 	return x.protocol.Correction().At(x.clock.now(w.Now).Hard)
 }
 
-// Hard returns what a node's hardware clock shows now.
-func (w *World) Hard(n clocksync.Node) units.Time { return w.nodes[n].clock.now(w.Now).Hard }
-
 // Bound returns the bound that a node publishes now; ok is false while it is free.
 func (w *World) Bound(n clocksync.Node) (bound units.Time, ok bool) {
 	x := &w.nodes[n]
