@@ -236,12 +236,16 @@ func (n *node) isOne(words []string) bool {
 	return n != nil && n.kind == scalar && slices.Contains(words, n.text)
 }
 
-// written is what a section has at a path, for keys that depend on what comes after them. A section has no text.
+// written is what a section has at a path, for keys that depend on what comes after them. A section has no text, and a key without
+// a value is true, as it is for the kinds of value that allow it.
 func (n *node) written(path string) (text string, ok bool) {
 	for _, name := range strings.Split(path, ".") {
-		if n = n.at0(name); n == nil || n.null() {
+		if n = n.at0(name); n == nil {
 			return "", false
 		}
+	}
+	if n.null() {
+		return "true", true
 	}
 	return n.text, true
 }
