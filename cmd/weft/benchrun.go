@@ -58,13 +58,13 @@ func (a *app) benchOne(ctx context.Context, c *benchCase, label string, f *bench
 	c.Summary, c.Err = a.runJob(ctx, &c.job, orchestrate.Options{
 		Engine: c.job.engine, Root: f.out, LabText: c.job.text, Version: versionText(), Series: c.job.series,
 		Why:   c.why,
-		Say:   func(line string) { p.say(label + ": " + line) },
+		Say:   func(line string) { p.Say(label + ": " + line) },
 		Parts: func(p []record.Part) { parts = p },
 		Progress: func(now orchestrate.Progress) {
-			p.set(now.Phase, benchLabel(label, now), int64(now.Done), int64(now.Total))
+			p.Set(now.Phase, benchLabel(label, now), int64(now.Done), int64(now.Total))
 		},
 	})
-	p.clear()
+	p.Clear()
 	rows, err := c.Of.Rows(parts)
 	c.Rows, c.Engine = rows, c.job.engine
 	if c.Err == nil {
@@ -93,7 +93,7 @@ func (a *app) chooseEngine(ctx context.Context, cases []benchCase, f *benchFlags
 		return // which is for emulation
 	}
 	p := a.newPace(f.quiet)
-	defer p.clear()
+	defer p.Clear()
 	var takes time.Duration
 	var dilation float64
 	for i := range cases {
@@ -101,7 +101,7 @@ func (a *app) chooseEngine(ctx context.Context, cases []benchCase, f *benchFlags
 			return
 		}
 		c, err := a.foresee(ctx, &cases[i].job, orchestrate.Options{
-			Engine: "auto", Progress: func(now orchestrate.Progress) { p.set(now.Phase, now.Phase, int64(now.Done), int64(now.Total)) },
+			Engine: "auto", Progress: func(now orchestrate.Progress) { p.Set(now.Phase, now.Phase, int64(now.Done), int64(now.Total)) },
 		})
 		if err != nil || c.Engine != "emu" || c.Asked {
 			return // what is wrong the run itself says

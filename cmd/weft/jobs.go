@@ -285,7 +285,7 @@ type watcher struct {
 	before map[int]*record.Summary // jobs that were finished before, by their number; not changed once jobs run
 
 	mu       sync.Mutex // guards what follows, and writing to the terminal
-	pace     *pace
+	pace     *table.Pace
 	said     string
 	outcomes []outcome // by job
 	count    int       // jobs done
@@ -301,7 +301,7 @@ func (w *watcher) say(line string) {
 		return
 	}
 	w.said = line
-	w.pace.say(line)
+	w.pace.Say(line)
 }
 
 // steps are those that progress over several runs, one after the other, is told in: of each run.
@@ -314,11 +314,11 @@ func (w *watcher) progress(j *job, p orchestrate.Progress) {
 	switch {
 	case w.width > 1 || p.Total <= 0:
 	case p.Phase == orchestrate.Measuring:
-		w.pace.set(p.Phase, p.Phase, int64(p.Done), int64(p.Total))
+		w.pace.Set(p.Phase, p.Phase, int64(p.Done), int64(p.Total))
 	case total == 1:
-		w.pace.set(j.lab.Name, j.lab.Name+" "+p.Phase, int64(p.Done), int64(p.Total))
+		w.pace.Set(j.lab.Name, j.lab.Name+" "+p.Phase, int64(p.Done), int64(p.Total))
 	default:
-		w.pace.set("runs", fmt.Sprintf("%d of %d runs done", w.count, total), int64(w.count)*steps+int64(float64(steps)*float64(p.Done)/float64(p.Total)), int64(total)*steps)
+		w.pace.Set("runs", fmt.Sprintf("%d of %d runs done", w.count, total), int64(w.count)*steps+int64(float64(steps)*float64(p.Done)/float64(p.Total)), int64(total)*steps)
 	}
 }
 
@@ -329,10 +329,10 @@ func (w *watcher) finished(i int, o outcome) {
 	w.outcomes[i] = o
 	w.count++
 	if total := len(w.outcomes); total > 1 {
-		w.pace.set("runs", fmt.Sprintf("%d of %d runs done", w.count, total), int64(w.count)*steps, int64(total)*steps)
+		w.pace.Set("runs", fmt.Sprintf("%d of %d runs done", w.count, total), int64(w.count)*steps, int64(total)*steps)
 	}
 	for w.json && w.printed < len(w.outcomes) && w.outcomes[w.printed].done {
-		w.pace.clear()
+		w.pace.Clear()
 		e := json.NewEncoder(w.app.stdout)
 		e.SetEscapeHTML(false)
 		if err := e.Encode(w.outcomes[w.printed].summary); err != nil && w.err == nil {
@@ -345,5 +345,5 @@ func (w *watcher) finished(i int, o outcome) {
 func (w *watcher) clear() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.pace.clear()
+	w.pace.Clear()
 }

@@ -23,9 +23,9 @@ func (h *hands) pass(d time.Duration) { h.at = h.at.Add(d) }
 func TestPaceInLines(t *testing.T) {
 	var out strings.Builder
 	h := &hands{time.Unix(1e9, 0)}
-	p := &pace{words: &out, now: h.now}
+	p := table.NewPace(&out, false, false, h.now)
 	for second := range 300 {
-		p.set("ring", "ring running", int64(second), 1000) // 1 % in ten seconds
+		p.Set("ring", "ring running", int64(second), 1000) // 1 % in ten seconds
 		h.pass(time.Second)
 	}
 	want := "ring running: 6 %, 15m40s left\nring running: 12 %, 14m40s left\nring running: 18 %, 13m40s left\nring running: 24 %, 12m40s left\n"
@@ -34,7 +34,7 @@ func TestPaceInLines(t *testing.T) {
 	}
 	out.Reset()
 	for second := range 60 {
-		p.set("star", "star running", int64(2*second), 100)
+		p.Set("star", "star running", int64(2*second), 100)
 		h.pass(time.Second)
 	}
 	want = "star running: 20 %, 40s left\nstar running: 40 %, 30s left\nstar running: 60 %, 20s left\nstar running: 80 %, 10s left\n"
@@ -42,18 +42,18 @@ func TestPaceInLines(t *testing.T) {
 		t.Errorf("fast: got\n%swant\n%s", out.String(), want)
 	}
 	out.Reset()
-	p.set("star", "star running", 0, 100) // once more
+	p.Set("star", "star running", 0, 100) // once more
 	h.pass(20 * time.Second)
-	p.set("star", "star running", 50, 100)
+	p.Set("star", "star running", 50, 100)
 	if out.String() != "star running: 50 %, 20s left\n" {
 		t.Errorf("again: %q", out.String())
 	}
 	out.Reset()
-	p.quiet = true
+	p = table.NewPace(&out, false, true, h.now)
 	h.pass(time.Hour)
-	p.set("star", "star running", 50, 100)
-	p.say("engine sim: asked for")
-	p.clear()
+	p.Set("star", "star running", 50, 100)
+	p.Say("engine sim: asked for")
+	p.Clear()
 	if out.Len() > 0 {
 		t.Errorf("quiet: %q", out.String())
 	}
@@ -63,11 +63,11 @@ func TestPaceInLines(t *testing.T) {
 func TestPaceOnATerminal(t *testing.T) {
 	var out strings.Builder
 	h := &hands{time.Unix(1e9, 0)}
-	p := &pace{words: &out, now: h.now, bar: table.NewProgress(&out)}
-	p.set("ring", "ring running", 1, 100)
+	p := table.NewPace(&out, true, false, h.now)
+	p.Set("ring", "ring running", 1, 100)
 	h.pass(time.Minute)
-	p.set("ring", "ring running", 50, 100)
-	p.set("star", "star running", 50, 100)
+	p.Set("ring", "ring running", 50, 100)
+	p.Set("star", "star running", 50, 100)
 	got := strings.Split(strings.TrimPrefix(out.String(), "\r\x1b[K"), "\r\x1b[K")
 	want := []string{
 		"ring running [..............................]   1 %", "ring running, 1m0s left [###############...............]  50 %", "star running [###############...............]  50 %",

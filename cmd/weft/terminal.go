@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -51,4 +52,17 @@ func writeLine(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
+}
+
+// newPace returns a pace that writes to standard error.
+func (a *app) newPace(quiet bool) *table.Pace {
+	return table.NewPace(a.stderr, terminal(a.stderr), quiet, a.time)
+}
+
+// time returns the present instant, by the test's clock if there is one.
+func (a *app) time() time.Time {
+	if a.now != nil {
+		return a.now()
+	}
+	return time.Now()
 }

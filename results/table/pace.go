@@ -1,18 +1,16 @@
-package main
+package table
 
 import (
 	"fmt"
 	"io"
 	"time"
-
-	"weft/results/table"
 )
 
-// pace shows progress and the time left at the present speed: as a bar on a terminal, elsewhere as
+// Pace shows progress and the time left at the present speed: as a bar on a terminal, elsewhere as
 // a line now and then. A quiet pace shows nothing.
-type pace struct {
+type Pace struct {
 	words io.Writer
-	bar   *table.Progress // nil: there is no terminal
+	bar   *Progress // nil: there is no terminal
 	quiet bool
 	now   func() time.Time
 
@@ -23,21 +21,14 @@ type pace struct {
 	last  float64   // share of the last call of set
 }
 
-// newPace returns a pace that writes to standard error.
-func (a *app) newPace(quiet bool) *pace {
-	p := &pace{words: a.stderr, quiet: quiet, now: a.time}
-	if !quiet && terminal(a.stderr) {
-		p.bar = table.NewProgress(a.stderr)
+// NewPace returns a pace that writes words, and a bar if there is a terminal for it. now is the
+// present instant.
+func NewPace(words io.Writer, terminal, quiet bool, now func() time.Time) *Pace {
+	p := &Pace{words: words, quiet: quiet, now: now}
+	if terminal && !quiet {
+		p.bar = NewProgress(words)
 	}
 	return p
-}
-
-// time returns the present instant, by the test's clock if there is one.
-func (a *app) time() time.Time {
-	if a.now != nil {
-		return a.now()
-	}
-	return time.Now()
 }
 
 // Without a bar a line follows the one before after lineAfter if lineShare more is done, and after
@@ -55,9 +46,9 @@ const (
 	leftShare = 0.02
 )
 
-// set shows under a label that done of total is done. Another task than before, or less progress,
+// Set shows under a label that done of total is done. Another task than before, or less progress,
 // restarts the clock.
-func (p *pace) set(what, label string, done, total int64) {
+func (p *Pace) Set(what, label string, done, total int64) {
 	if p.quiet || total <= 0 {
 		return
 	}
@@ -83,8 +74,8 @@ func (p *pace) set(what, label string, done, total int64) {
 // lasting formats a duration to the second.
 func lasting(d time.Duration) string { return max(d.Round(time.Second), time.Second).String() }
 
-// say writes a line of words.
-func (p *pace) say(line string) {
+// Say writes a line of words.
+func (p *Pace) Say(line string) {
 	if p.quiet {
 		return
 	}
@@ -92,5 +83,5 @@ func (p *pace) say(line string) {
 	fmt.Fprintln(p.words, line)
 }
 
-// clear removes the bar, so that others can write.
-func (p *pace) clear() { p.bar.Clear() }
+// Clear removes the bar, so that others can write.
+func (p *Pace) Clear() { p.bar.Clear() }
