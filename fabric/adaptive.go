@@ -29,7 +29,11 @@ const (
 	Adaptive Balance = "adaptive"
 )
 
-func (b Balance) perPacket() bool { return b != ECMP }
+// PerPacket says that switches choose for each packet.
+func (b Balance) PerPacket() bool { return b != ECMP }
+
+// ByLight says that switches ask whether a port is light.
+func (b Balance) ByLight() bool { return b == Adaptive }
 
 // FlowExpiry is how long a switch remembers a flow of which no packet comes. Ours (the draft says nothing).
 const FlowExpiry = 10 * units.Millisecond
@@ -290,7 +294,7 @@ func newBalancing(cfg *Config) *balancing {
 	}
 	for s := range cfg.Switches {
 		b.switches[s] = balancer{kind: cfg.Switches[s].Balance, random: splitmix.Mix(cfg.Seed ^ splitmix.Mix(cfg.Switches[s].Seed+1))}
-		any = any || cfg.Switches[s].Balance.perPacket()
+		any = any || cfg.Switches[s].Balance.PerPacket()
 	}
 	if !any {
 		return nil

@@ -99,10 +99,10 @@ func (w *walk) at(to NodeID, aside bool) {
 		return
 	}
 	ports := s.Groups[g]
-	if s.Balance.perPacket() && s.Aside != nil && !aside && s.Aside[w.dst] >= 0 {
+	if s.Balance.PerPacket() && s.Aside != nil && !aside && s.Aside[w.dst] >= 0 {
 		ports = append(ports[:len(ports):len(ports)], s.Groups[s.Aside[w.dst]]...)
 	}
-	w.follow(ports, w.anyPath || s.Balance.perPacket(), splitmix.Mix(s.Seed))
+	w.follow(ports, w.anyPath || s.Balance.PerPacket(), splitmix.Mix(s.Seed))
 }
 
 // live are the ports that are not down.

@@ -65,7 +65,7 @@ func newRouting(hosts int, switches []SwitchConfig) routing {
 		r.begin = append(r.begin, first)
 		r.seeds = append(r.seeds, splitmix.Mix(sw.Seed))
 		for _, ports := range sw.Groups {
-			r.addGroup(ports, sw.Balance == CCM || sw.Balance.perPacket() && (len(ports) > 1 || sw.Aside != nil))
+			r.addGroup(ports, sw.Balance == CCM || sw.Balance.PerPacket() && (len(ports) > 1 || sw.Aside != nil))
 		}
 		for b := 0; b < r.dests; b += blockSize {
 			r.addBlock(sw.Route[b:min(b+blockSize, r.dests)], uint32(first))

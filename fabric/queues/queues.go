@@ -41,6 +41,9 @@ func (q *Queues) Foresee(written func(path string) (text string, ok bool)) {
 // ecmp is the routing that chooses by the hash of the flow.
 const ecmp = "ecmp"
 
+// Routings are the names of how switches choose among equal paths.
+func Routings() []string { return []string{ecmp, string(fabric.Spray), string(fabric.Adaptive)} }
+
 // PerPacket says whether switches choose a path for each packet.
 func (q *Queues) PerPacket() bool { return q.Routing != ecmp }
 
@@ -73,12 +76,12 @@ func (q *Queues) Keys() []params.Key {
 		params.Sub("ecn", func() params.Section { q.ECN = new(ECN); return q.ECN }, "Marking by queue length.", "on", "off"),
 		params.Sub("pfc", func() params.Section { q.PFC = new(PFC); return q.PFC }, "Priority flow control of the data class.", "on", "off").
 			Default("off", "ours"),
-		params.New("routing", params.Word(&q.Routing, ecmp, string(fabric.Spray), string(fabric.Adaptive)),
+		params.New("routing", params.Word(&q.Routing, Routings()...),
 			"Choice among equal paths: per flow, per packet at random, or per packet by queue length.").Default("ecmp", "ours"),
 		params.New("light", params.Amount(&q.Light), "adaptive: a port is light while at most this waits; a flow stays on its port while it is light.").
 			Default("12.5%bdp", "ours: half of the default kmin").
 			Only(func() (bool, string) {
-				return q.Balance() == fabric.Adaptive, "only adaptive routing asks whether a port is light; expected routing: adaptive"
+				return q.Balance().ByLight(), "only adaptive routing asks whether a port is light; expected routing: adaptive"
 			}),
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"weft/clocksync/node"
 	"weft/collectives/schedule"
+	"weft/fabric/queues"
 	"weft/orchestrator/topology"
 	"weft/transport"
 )
@@ -36,6 +37,7 @@ func registrations() []registered {
 		{"a transport", transport.Kinds(), []string{"transport"}, "transport.FactsOf"},
 		{"a topology", topologies, []string{"orchestrator/topology"}, "methods of topology.Spec and of the graph"},
 		{"a collective or an algorithm", collectives, []string{"collectives/schedule"}, "schedule.About or schedule.Of"},
+		{"routing", queues.Routings(), []string{"fabric"}, "methods of queues.Queues and of fabric.Balance"},
 		{"synchronization", node.Kinds(), []string{"clocksync/node"}, "node.FactsOf"},
 	}
 }
@@ -48,6 +50,7 @@ func others() map[string]string {
 		"orchestrator/experiment both": "engine.kind",
 		"cmd/weft none":                "deploy.ActionNone",
 		"orchestrator/lab tree":        "a key of the table of synonyms, which is of what people type and not of kinds",
+		"orchestrator/lab ecmp":        "the same table",
 	}
 }
 
@@ -192,7 +195,7 @@ func ofOneTransport(path, name string) bool {
 
 // The rule is shown files that break it and some that do not.
 func TestKindsRuleBites(t *testing.T) {
-	constants := map[string]string{"weft/collectives/schedule.Incast": "incast", "weft/clocksync/node.PTP": "ptp"}
+	constants := map[string]string{"weft/collectives/schedule.Incast": "incast", "weft/clocksync/node.PTP": "ptp", "weft/fabric.Adaptive": "adaptive"}
 	for _, c := range []struct{ name, text, says string }{
 		{"orchestrator/run/x.go", `package x; func f(kind string) bool { return kind == "ccm" }`, "transport.FactsOf"},
 		{"orchestrator/run/x.go", `package x; func f(kind string) bool { switch kind { case "torus", "x": return true }; return false }`, "a topology"},
@@ -202,6 +205,7 @@ func TestKindsRuleBites(t *testing.T) {
 		{"cmd/weft/x.go", `package x; var m = map[string]int{"hpcc": 1}`, "a transport"},
 		{"orchestrator/run/x.go", `package x; import "weft/transport"; func f(s transport.Section) bool { _, ok := s.(*transport.CCM); return ok }`, "transport.CoordinationOf"},
 		{"orchestrator/run/x.go", `package x; import "weft/transport/cc/pc4"; func f(s any) { switch s.(type) { case pc4.Params: } }`, "cc.Fitted"},
+		{"orchestrator/run/x.go", `package x; import "weft/fabric"; func f(b fabric.Balance) bool { return b == fabric.Adaptive }`, "fabric.Balance"},
 		{"orchestrator/run/x.go", `package x; func f(kind string) string { return "star" + kind }`, ""},
 		{"orchestrator/run/x_test.go", `package x; func f(kind string) bool { return kind == "ccm" }`, ""},
 		{"transport/x.go", `package x; func f(kind string) bool { return kind == "ccm" }`, ""},

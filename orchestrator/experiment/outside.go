@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"slices"
 
-	"weft/fabric"
 	"weft/fabric/queues"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
@@ -55,7 +54,7 @@ func (n *lastNetwork) graph(l *lab.Lab) *topology.Graph {
 // does not survive it says so itself.
 func (n *lastNetwork) cut(l *lab.Lab) (all lab.Problems) {
 	g := n.graph(l)
-	if g == nil || len(l.Workload) == 0 || balance(l) != fabric.ECMP {
+	if g == nil || len(l.Workload) == 0 || balance(l).PerPacket() {
 		return nil
 	}
 	for i := range l.Faults {
@@ -189,7 +188,7 @@ func (m *memory) unreached(key string, threshold func(*queues.ECN) params.Size) 
 
 // overtaken returns why packets of a connection overtake each other in a lab's network.
 func overtaken(l *lab.Lab) (path, what string) {
-	if balance(l) != fabric.ECMP {
+	if balance(l).PerPacket() {
 		if transport.FactsOf(l.Transport.Kind).Coordinated {
 			return "transport." + l.Transport.Kind + ".recovery", "its switches move flows to other paths; expected another congestion control inside"
 		}

@@ -110,7 +110,7 @@ func (m *memory) paths(p *fabric.PortConfig) {
 	switch {
 	case m.coord != nil:
 		p.Light, p.Congested = m.on(m.coord.Light, p.Rate), m.on(m.coord.Congested, p.Rate)
-	case m.queues.Balance() == fabric.Adaptive:
+	case m.queues.Balance().ByLight():
 		p.Light = m.on(m.queues.Light, p.Rate)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 
 	"weft/collectives/schedule"
-	"weft/fabric"
 	"weft/host"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
@@ -73,7 +72,7 @@ func (x *compiler) tune() {
 
 // manyPaths says whether packets of one connection take several paths: switches choose them, or the source takes another port (PLB).
 func manyPaths(l *lab.Lab) bool {
-	return balance(l) != fabric.ECMP || transport.Repaths(l.Transport.Section)
+	return balance(l).PerPacket() || transport.Repaths(l.Transport.Section)
 }
 
 // overtaking is how many packets of a connection may overtake one of it, where it takes several paths, before that is
