@@ -7,16 +7,17 @@ import (
 	"weft/units"
 )
 
-// State says how a node knows the time.
+// State is the state of synchronization of a node.
 type State uint8
 
 // States of a Correction.
 const (
-	Free     State = iota // never synchronized: the correction is a guess, without a bound
+	Free     State = iota // never synchronized; the correction has no bound
 	Locked                // synchronized
-	Holdover              // was synchronized; goes on with what it knows, and the bound grows
+	Holdover              // was synchronized; keeps its frequency, and the bound grows
 )
 
+// String returns the name of the state.
 func (s State) String() string {
 	switch s {
 	case Free:
@@ -29,30 +30,33 @@ func (s State) String() string {
 	return fmt.Sprintf("state %d", uint8(s))
 }
 
-// Correction is a piece of the map from a hardware clock to synchronized time: from From on,
+// Correction is the map from a hardware clock to synchronized time, from the reading From on:
 //
-//	synchronized = hard + Offset + Rate * (hard - From), within Bound + Drift * |hard - From| of the cluster's time.
+//	synchronized = hard + Offset + Rate * (hard - From)
 //
-// The zero value changes nothing and promises nothing.
+// This is within Bound + Drift * |hard - From| of the cluster's time.
+//
+// The zero value adds nothing and has no bound.
 type Correction struct {
 	From   units.Time // on the hardware clock
 	Offset units.Time // at From
-	Rate   float64    // added time per time: -20e-6 takes 20 ppm off. Finite, within MaxRate
-	Slew   float64    // part of Rate that is correcting an offset, and is to cease when nobody replaces the line
-	Bound  units.Time // at From, at least 0; without meaning while State is Free
+	Rate   float64    // added time per time, within ±MaxRate; -20e-6 corrects 20 ppm
+	Slew   float64    // part of Rate that corrects an offset, and must end if the correction is not replaced
+	Bound  units.Time // at From, at least 0; meaningless if State is Free
 	Drift  float64    // growth of the bound, at least 0
 	State  State
 }
 
-// MaxRate is the largest rate of a sound correction: oscillators err by some 1e-4, and slewing adds to that.
+// MaxRate is the largest rate of a valid correction: oscillators err by about 1e-4, and slewing
+// adds to that.
 const MaxRate = 0.01
 
-// At returns the synchronized time at which the hardware clock shows hard.
+// At returns the synchronized time at a reading of the hardware clock.
 func (c Correction) At(hard units.Time) units.Time {
 	return hard + c.Offset + span(c.Rate, hard-c.From)
 }
 
-// BoundAt returns how far At(hard) may be from the cluster's time.
+// BoundAt returns the bound of the difference between At(hard) and the cluster's time.
 func (c Correction) BoundAt(hard units.Time) units.Time {
 	d := hard - c.From
 	if d < 0 {
@@ -61,7 +65,7 @@ func (c Correction) BoundAt(hard units.Time) units.Time {
 	return c.Bound + span(c.Drift, d)
 }
 
-// Rebase returns the same line, with the bound that it has there, as a correction that begins at from.
+// Rebase returns the same map as a correction that begins at from, with its bound there.
 func (c Correction) Rebase(from units.Time) Correction {
 	c.Bound = c.BoundAt(from)
 	c.Offset = c.At(from) - from
@@ -69,8 +73,8 @@ func (c Correction) Rebase(from units.Time) Correction {
 	return c
 }
 
-// Hold returns the line that goes on from a reading without what was correcting an offset: what is kept of a line that
-// nobody will replace.
+// Hold returns the correction for holdover from a reading on: the same map without the part of the
+// rate that corrects an offset.
 func (c Correction) Hold(from units.Time) Correction {
 	c = c.Rebase(from)
 	c.Rate -= c.Slew
@@ -81,7 +85,7 @@ func (c Correction) Hold(from units.Time) Correction {
 	return c
 }
 
-// Check reports what makes a correction unusable: numbers that are none, or out of range.
+// Check returns an error if the correction is unusable: NaN, or out of range.
 func (c Correction) Check() error {
 	switch {
 	case math.IsNaN(c.Rate) || math.Abs(c.Rate) > MaxRate:
@@ -98,10 +102,10 @@ func (c Correction) Check() error {
 	return nil
 }
 
-// maxSpan keeps sums of times far from overflow: 26 days.
+// maxSpan is the largest time in a correction, 26 days, which keeps sums far from overflow.
 const maxSpan = units.Time(1) << 61
 
-// span returns rate * d, rounded; d up to 2.5 hours is exact to the picosecond.
+// span returns rate * d, rounded. It is exact to the picosecond for d up to 2.5 hours.
 func span(rate float64, d units.Time) units.Time {
 	return units.Time(math.Round(float64(rate * float64(d))))
 }

@@ -15,17 +15,18 @@ import (
 
 // begin: protocol
 
-// Asker asks the reference for the time once in an interval, and takes the answer for half of a round trip old (Cristian,
-// Probabilistic clock synchronization, 1989): it is off by no more than that half.
+// Asker asks the reference for the time once per interval, and assumes that the answer is half of
+// the round trip old (Cristian, Probabilistic clock synchronization, 1989). Its error is at most
+// that half.
 type Asker struct {
 	setup    clocksync.Setup
 	interval units.Time
 
 	next       units.Time // when to ask, by the monotonic clock
 	number     uint32     // of the question
-	due        bool       // it is to be sent
+	due        bool       // it must be sent
 	asked      units.Time // its stamp
-	open       bool       // it was sent, and is not answered
+	open       bool       // it was sent and is not answered
 	answers    []answer   // of the reference
 	correction clocksync.Correction
 	counters   clocksync.Counters
@@ -37,12 +38,12 @@ type answer struct {
 	at     units.Time // when the question came
 }
 
-// NewAsker starts at every node. The interval is above 0.
+// NewAsker returns the protocol of a node. The interval must be above 0.
 func NewAsker(s clocksync.Setup, interval units.Time) *Asker {
 	return &Asker{setup: s, interval: interval}
 }
 
-// Start says of the reference that it is right.
+// Start declares the reference synchronized.
 func (a *Asker) Start(now clocksync.Now) {
 	a.next = now.Mono
 	if a.setup.Self == a.setup.Reference {
@@ -50,10 +51,10 @@ func (a *Asker) Start(now clocksync.Now) {
 	}
 }
 
-// Deadline is when the next question is due. The reference has none.
+// Deadline returns when the next question is due. The reference asks none.
 func (a *Asker) Deadline() (units.Time, bool) { return a.next, a.setup.Self != a.setup.Reference }
 
-// Advance makes the question; one that is not answered by now never is.
+// Advance asks the next question, and drops one that is not answered.
 func (a *Asker) Advance(now clocksync.Now) {
 	if now.Mono >= a.next && a.setup.Self != a.setup.Reference {
 		a.next = now.Mono + a.interval
@@ -62,7 +63,7 @@ func (a *Asker) Advance(now clocksync.Now) {
 	}
 }
 
-// Transmit sends a question, whose stamp it wants to know, or an answer.
+// Transmit sends a question, whose stamp it needs, or an answer.
 func (a *Asker) Transmit(_ clocksync.Now, m *clocksync.Outgoing) bool {
 	switch {
 	case a.due:
@@ -83,7 +84,7 @@ func (a *Asker) Transmit(_ clocksync.Now, m *clocksync.Outgoing) bool {
 	return true
 }
 
-// Sent notes when the question left.
+// Sent records when the question left.
 func (a *Asker) Sent(_ clocksync.Now, id uint32, stamp units.Time) {
 	if id == a.number {
 		a.asked, a.open = stamp, true
@@ -100,7 +101,7 @@ var (
 	errStale     = errors.New("asker: answer to no question that is open")
 )
 
-// Receive takes a question, as the reference, or the answer.
+// Receive handles a question, as the reference, or an answer.
 func (a *Asker) Receive(_ clocksync.Now, m *clocksync.Message) error {
 	reference := a.setup.Self == a.setup.Reference
 	switch {
@@ -113,14 +114,14 @@ func (a *Asker) Receive(_ clocksync.Now, m *clocksync.Message) error {
 	}
 	number := binary.BigEndian.Uint32(m.Data)
 	if reference {
-		if len(a.answers) < a.setup.Nodes { // else it is lost, as it could be on the way
+		if len(a.answers) < a.setup.Nodes { // else it is lost, as it could be in the network
 			a.answers = append(a.answers, answer{m.From, number, m.Stamp})
 		}
 		a.counters.Received++
 		return nil
 	}
 	k := a.line(m.Stamp, units.Time(binary.BigEndian.Uint64(m.Data[4:])))
-	if !a.open || number != a.number || k.Check() != nil { // which holds a bound below 0 against it
+	if !a.open || number != a.number || k.Check() != nil { // which refuses a bound below 0
 		a.counters.Stale++
 		return errStale
 	}
@@ -132,7 +133,7 @@ func (a *Asker) Receive(_ clocksync.Now, m *clocksync.Message) error {
 	return nil
 }
 
-// line is what an answer says that came at a reading of the hardware clock.
+// line returns the correction that follows from an answer at a reading of the hardware clock.
 func (a *Asker) line(came, said units.Time) clocksync.Correction {
 	half := (came - a.asked) / 2
 	return clocksync.Correction{
@@ -140,17 +141,17 @@ func (a *Asker) line(came, said units.Time) clocksync.Correction {
 	}
 }
 
-// Correction is the line to synchronized time.
+// Correction returns the map to synchronized time.
 func (a *Asker) Correction() clocksync.Correction { return a.correction }
 
-// Counters say what happened.
+// Counters returns the counters so far.
 func (a *Asker) Counters() clocksync.Counters { return a.counters }
 
 // end
 
 // begin: example
 
-// Four clocks that are up to 3 ms and 30 ppm off, behind a network whose delays differ by 10 ns.
+// Four clocks that are off by up to 3 ms and 30 ppm, in a network whose delays vary by 10 ns.
 func Example() {
 	const nodes = 4
 	w := testnet.New(testnet.Config{
@@ -180,12 +181,12 @@ func Example() {
 
 // end
 
-// The text that explains how to add a protocol has this code, as it is.
+// The page on adding a protocol quotes this code verbatim.
 func TestTheDocumentHasThisCode(t *testing.T) {
 	golden.Quoted(t, "../docs/add-a-synchronization-protocol.md", "example_test.go")
 }
 
-// What no question asked for is refused, whoever sends it.
+// An answer without a question is refused, whoever sends it.
 func TestAskersRefuse(t *testing.T) {
 	a := NewAsker(clocksync.Setup{Self: 1, Nodes: 3}, units.Millisecond)
 	a.Start(clocksync.Now{})

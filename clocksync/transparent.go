@@ -17,11 +17,12 @@ const (
 	ptpEventTypes = 4 // Sync, Delay_Req, Pdelay_Req, Pdelay_Resp: 0 to 3
 )
 
-// AddResidence is what a transparent clock does to a message that passes it (IEEE 1588-2019, section 10.2): the time
-// that it stayed is added to its correctionField. It changes event messages only, and tells whether it did. Spans are
-// rounded to 2^-16 ns.
+// AddResidence adds the residence time of a message in a transparent clock to its correctionField
+// (IEEE 1588-2019, section 10.2), rounded to 2^-16 ns. It changes only event messages, and reports
+// whether it did.
 func AddResidence(message []byte, residence units.Time) bool {
-	if len(message) < ptpHeader || message[ptpTypeAt]&0x0f >= ptpEventTypes || message[ptpVersionAt]&0x0f != ptpVersion {
+	if len(message) < ptpHeader || message[ptpTypeAt]&0x0f >= ptpEventTypes ||
+		message[ptpVersionAt]&0x0f != ptpVersion {
 		return false
 	}
 	field := message[correctionAt:][:8]
@@ -30,11 +31,11 @@ func AddResidence(message []byte, residence units.Time) bool {
 	return true
 }
 
-// longest is the longest span that a TimeInterval can say.
+// longest is the longest time that a TimeInterval can hold.
 const longest = units.Time(math.MaxInt64>>16) * units.Nanosecond
 
-// Scaled returns t in 2^-16 ns, as a PTP TimeInterval has it, rounded to the nearest. What an interval cannot say, beyond 39
-// hours, becomes the largest that it can.
+// Scaled converts t to a PTP TimeInterval, in units of 2^-16 ns, rounded to the nearest. Beyond ±39
+// hours it returns the largest interval.
 func Scaled(t units.Time) int64 {
 	if t = max(-longest, min(longest, t)); t == longest || t == -longest {
 		return int64(t/longest) * math.MaxInt64
@@ -47,7 +48,7 @@ func Scaled(t units.Time) int64 {
 	return whole<<16 + (part<<16+half)/int64(units.Nanosecond)
 }
 
-// Unscaled returns what a PTP TimeInterval says, rounded to the nearest picosecond.
+// Unscaled converts a PTP TimeInterval to a time, rounded to the nearest picosecond.
 func Unscaled(interval int64) units.Time {
 	whole, part := interval>>16, interval&0xffff
 	return units.Time(whole)*units.Nanosecond + units.Time((part*int64(units.Nanosecond)+1<<15)>>16)

@@ -18,7 +18,6 @@ import (
 // package that moves takes its entry along.
 func unedited() []string {
 	return []string{
-		"clocksync",
 		"clocksync/huygens",
 		"clocksync/internal/testnet",
 		"clocksync/node",
