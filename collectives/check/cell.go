@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// cell is a stretch of a buffer that is moved and reduced only as a whole: the multiset of the inputs that
-// came together in it. It is never changed in place, so messages and buffers can share it. Equal multisets
-// are equal cells: once is used whenever it can be.
+// cell is the content of a part of a buffer that is only moved and reduced as a whole: the multiset
+// of the inputs that were reduced into it. It is immutable, so messages and buffers can share it.
+// Equal multisets have equal representations: once is used whenever possible.
 type cell struct {
-	at   int      // index of the input cells in once
-	once uint64   // the ranks below 64 whose cell at is there once, if that is all
-	many []source // else all inputs, sorted
+	at   int      // index of the input cells of once
+	once uint64   // bitmap of the ranks below 64 whose cell at occurs once, if there is nothing else
+	many []source // otherwise all inputs, sorted
 }
 
 // source is a cell of a rank's input.
@@ -23,7 +23,7 @@ func compare(a, b source) int {
 	return cmp.Or(a.rank-b.rank, a.cell-b.cell)
 }
 
-// input is the cell that holds one input.
+// input returns the cell with one input.
 func input(rank, at int) cell {
 	if rank < 64 {
 		return cell{at: at, once: 1 << rank}
@@ -31,7 +31,7 @@ func input(rank, at int) cell {
 	return cell{many: []source{{rank, at}}}
 }
 
-// everyone is the cell that holds the same input of n ranks.
+// everyone returns the cell with the same input of n ranks.
 func everyone(n, at int) cell {
 	if n <= 64 {
 		return cell{at: at, once: 1<<n - 1}
@@ -64,7 +64,7 @@ func (c cell) equal(d cell) bool {
 	return c.once == d.once && (c.at == d.at || c.once == 0) && slices.Equal(c.many, d.many)
 }
 
-// sources returns a list of all inputs of its own.
+// sources returns a new list of all inputs.
 func (c cell) sources() []source {
 	all := slices.Clone(c.many)
 	for m := c.once; m != 0; m &= m - 1 {

@@ -1,14 +1,18 @@
-// Package check proves schedules. It executes the programs of all ranks of a collective with a dumb
-// scheduler that takes any legal step next, on symbolic buffers: every cell of a buffer holds the multiset of
-// input cells that were reduced in it. The proof of a Spec is one order in which
+// Package check proves schedules of collectives. It executes the programs of all ranks on symbolic
+// buffers: each cell of a buffer holds the multiset of the input cells that were reduced into it.
 //
-//   - every send is received by exactly one receive of the same length and tag,
-//   - no rank reads or writes a region that another of its ops is overwriting, and none overwrites a region
-//     that is still being sent (a send reads its region until it is acknowledged),
-//   - nothing is written to a region after the receive that calls itself final,
-//   - no rank is left waiting, and
+// The scheduler is arbitrary: whenever several steps are legal, an Order chooses the next one. The
+// proof of a Spec is an execution in which
+//
+//   - every send has exactly one receive with the same length and tag,
+//   - no rank reads or writes a region that another of its ops is overwriting, and none overwrites
+//     a region that is still being sent (a send reads its region until it is acknowledged),
+//   - nothing is written to a region after its final receive,
+//   - no rank waits for ever, and
 //   - each result holds every contribution that belongs in it exactly once, and nothing else.
 //
-// It holds for the order that was taken; tests take many, and unlikely ones (acknowledgements last, newest
-// first). It is pure, slow, and meant for tests and small sizes.
+// In come a Spec, or programs and layouts, and orders; out comes the first error. A proof holds for
+// the orders that were tried; tests try many, and unlikely ones (acknowledgements last, newest
+// first). The package is pure, slow, and meant for tests with small sizes. Start reading at Prove,
+// then execution.take.
 package check

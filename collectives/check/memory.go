@@ -9,25 +9,27 @@ import (
 	"weft/units"
 )
 
-// use is what a rank's ops are doing with a cell right now.
+// use counts the ops of a rank that are accessing a cell.
 type use struct {
-	readers int  // sends that are not acknowledged
+	readers int  // sends that are not acknowledged yet
 	adders  int  // receives that add to it
 	writer  bool // a receive that replaces it
 	final   bool // it was written for the last time
 }
 
-// memory is the two buffers of a rank.
+// memory holds the two buffers of a rank.
 type memory struct {
-	grain   units.Bytes
+	grain   units.Bytes // size of a cell
 	content [2][]cell
 	uses    [2][]use
-	fresh   [2][]cell // content as it was in the beginning
+	fresh   [2][]cell // initial content
 }
 
-// maxCells is where a proof becomes pointless: use a smaller size.
+// maxCells is the largest number of cells of a buffer. Larger proofs show nothing that smaller ones
+// do not.
 const maxCells = 1 << 20
 
+// newMemory returns the buffers of a rank with their initial content.
 func newMemory(l schedule.Layout, rank int, grain units.Bytes) (memory, error) {
 	m := memory{grain: grain}
 	if grain == 0 {
@@ -56,7 +58,7 @@ func newMemory(l schedule.Layout, rank int, grain units.Bytes) (memory, error) {
 	return m, nil
 }
 
-// reset makes the buffers what they were in the beginning.
+// reset restores the initial content of the buffers.
 func (m *memory) reset() {
 	for b := range m.content {
 		copy(m.content[b], m.fresh[b])
@@ -73,7 +75,7 @@ func (m *memory) span(op *schedule.Op) ([]cell, []use) {
 	return m.content[op.Buf][from:to], m.uses[op.Buf][from:to]
 }
 
-// read begins a send: it returns the region as it is and marks it as being read.
+// read begins a send: it returns the content of the region and marks it as being read.
 func (m *memory) read(op *schedule.Op) ([]cell, error) {
 	cells, uses := m.span(op)
 	for i := range uses {
@@ -135,8 +137,8 @@ func (m *memory) write(op *schedule.Op, content []cell) error {
 	return nil
 }
 
-// verify compares Out with the result that is wanted. A cell of the result that a receive has written must
-// have been called final, or else nobody would verify it in a real run.
+// verify compares Out with the expected result. A cell that a receive has written must be final, or
+// it would not be verified in a real run.
 func (m *memory) verify(result []schedule.Want, rank, ranks int) error {
 	for _, w := range result {
 		for i := range int(w.Len / m.grain) {
@@ -149,7 +151,8 @@ func (m *memory) verify(result []schedule.Want, rank, ranks int) error {
 			}
 			got := m.content[schedule.Out][at]
 			if !got.equal(want) {
-				return fmt.Errorf("byte %d of the result is the reduction of %v, want %v", units.Bytes(at)*m.grain, got, want)
+				return fmt.Errorf("byte %d of the result is the reduction of %v, want %v", units.Bytes(at)*m.grain, got,
+					want)
 			}
 			own := w.Rank == rank // a local copy that nothing else writes to
 			if !m.uses[schedule.Out][at].final && !own {

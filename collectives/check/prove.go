@@ -7,11 +7,10 @@ import (
 	"weft/units"
 )
 
-// Order chooses which of several possible steps comes next; it returns an index of steps.
+// Order chooses the next step. It returns an index of steps, which is not empty.
 type Order func(steps []Step) int
 
-// Prove executes the collective with all its ranks, in each of the orders, and returns the first thing that is
-// wrong.
+// Prove executes the collective with all its ranks once in each order, and returns the first error.
 func Prove(s schedule.Spec, orders ...Order) error {
 	programs := make([]schedule.Program, s.Ranks)
 	layouts := make([]schedule.Layout, s.Ranks)
@@ -27,7 +26,7 @@ func Prove(s schedule.Spec, orders ...Order) error {
 	return Execute(programs, layouts, orders...)
 }
 
-// Execute does the same for programs and layouts that were not made by package schedule.
+// Execute is like Prove, for programs and layouts from elsewhere.
 func Execute(programs []schedule.Program, layouts []schedule.Layout, orders ...Order) error {
 	e, err := newExecution(programs, layouts)
 	if err != nil {
@@ -57,33 +56,33 @@ func (e *execution) run(next Order) error {
 	return e.finish()
 }
 
-// opID names an op of a rank.
+// opID identifies an op of a rank.
 type opID struct{ rank, op int }
 
 func (o opID) String() string { return fmt.Sprintf("rank %d op %d", o.rank, o.op) }
 
-// state is how far an op has come.
+// state is the state of an op.
 type state uint8
 
 const (
-	waiting state = iota // for ops before it
-	ready                // Recv: its message may come; Send: it may begin
-	running              // Send: its region is being read; Recv: its region is being written
+	waiting state = iota // has dependencies that are not complete
+	ready                // a send may begin, a receive may take its message
+	running              // its region is being read or written
 	complete
 )
 
 // Action is a kind of Step.
 type Action uint8
 
-// Kinds of Step, in the order that a message goes through them.
+// Kinds of Step, in the order of a message.
 const (
-	Begin       Action = iota + 1 // a send begins: its region is read from now on
-	Arrive                        // the first byte of a message reaches a receive that is ready
-	Apply                         // the last byte is there: the receive is complete
-	Acknowledge                   // the sender hears of it: the send is complete
+	Begin       Action = iota + 1 // a send begins to read its region
+	Arrive                        // the first byte of a message reaches its receive
+	Apply                         // the last byte has arrived: the receive is complete
+	Acknowledge                   // the acknowledgement has arrived: the send is complete
 )
 
-// Step is something that may happen next.
+// Step is a step that may happen next.
 type Step struct {
 	Do Action
 	op opID
@@ -92,13 +91,13 @@ type Step struct {
 // progress is what the execution knows about one op.
 type progress struct {
 	state
-	pending int     // ops before it that are not complete
-	next    []int32 // ops that wait for it
+	pending int     // dependencies that are not complete
+	next    []int32 // ops that depend on it
 	mate    opID    // the op at the other end of the message
-	sent    []cell  // Recv: the message, once it has been sent
+	sent    []cell  // for a receive, the message once it has been sent
 }
 
-// execution is all ranks on their way.
+// execution is the state of all ranks.
 type execution struct {
 	programs []schedule.Program
 	layouts  []schedule.Layout
@@ -135,7 +134,7 @@ func newExecution(programs []schedule.Program, layouts []schedule.Layout) (*exec
 	return e, nil
 }
 
-// reset goes back to the beginning.
+// reset restores the initial state.
 func (e *execution) reset() {
 	e.left, e.steps = 0, e.steps[:0]
 	for r, p := range e.programs {
@@ -209,13 +208,13 @@ func (e *execution) match() error {
 	return nil
 }
 
-// at returns the op that o names.
+// at returns op o.
 func (e *execution) at(o opID) *schedule.Op { return &e.programs[o.rank][o.op] }
 
-// of returns what is known about it.
+// of returns the progress of op o.
 func (e *execution) of(o opID) *progress { return &e.ops[o.rank][o.op] }
 
-// free makes an op ready, nothing before it being left.
+// free makes an op ready, once its dependencies are complete.
 func (e *execution) free(o opID) {
 	p := e.of(o)
 	p.state = ready
@@ -227,7 +226,7 @@ func (e *execution) free(o opID) {
 	}
 }
 
-// take does one step.
+// take executes a step.
 func (e *execution) take(s Step) error {
 	op, p, m := e.at(s.op), e.of(s.op), &e.memory[s.op.rank]
 	switch s.Do {
@@ -262,7 +261,7 @@ func (e *execution) take(s Step) error {
 	return nil
 }
 
-// complete frees what waited for o alone.
+// complete marks op o as complete and frees the ops without other dependencies.
 func (e *execution) complete(o opID) {
 	p := e.of(o)
 	p.state = complete
@@ -278,7 +277,7 @@ func (e *execution) complete(o opID) {
 	}
 }
 
-// finish looks for ops that nothing will ever free, and then at the results.
+// finish checks that all ops are complete, and verifies the results.
 func (e *execution) finish() error {
 	if e.left > 0 {
 		for r := range e.ops {
@@ -297,7 +296,7 @@ func (e *execution) finish() error {
 	return nil
 }
 
-// grain returns the largest size that divides everything the programs and layouts mention.
+// grain returns the largest size that divides all offsets and lengths of the programs and layouts.
 func grain(programs []schedule.Program, layouts []schedule.Layout) units.Bytes {
 	var g units.Bytes
 	with := func(sizes ...units.Bytes) {

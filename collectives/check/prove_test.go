@@ -16,7 +16,7 @@ import (
 // orders are ways to pick the next step.
 func orders(seed uint64) []Order {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	acks := 0 // so many steps in front are acknowledgements
+	acks := 0 // number of steps in front that are acknowledgements
 	return []Order{
 		func(steps []Step) int { // acknowledgements last: sends go on reading for as long as anything else can happen
 			for ; acks < len(steps); acks++ {
@@ -33,8 +33,9 @@ func orders(seed uint64) []Order {
 	}
 }
 
-// Every algorithm of every collective, for all numbers of ranks from 2 to 64, with blocks that differ by one element;
-// for many of them also with blocks of several pieces, and blocks some of which are empty.
+// Every algorithm of every collective, for all numbers of ranks from 2 to 64, with blocks that
+// differ by one element; for many of them also with blocks of several pieces, and blocks some of
+// which are empty.
 func TestEveryAlgorithm(t *testing.T) {
 	const e = schedule.Element
 	for n := 2; n <= 64; n++ {
