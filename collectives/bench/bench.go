@@ -7,7 +7,7 @@ import (
 	"weft/units"
 )
 
-// Factor returns what algorithm bandwidth is multiplied by to get bus bandwidth, for n ranks (nccl-tests,
+// Factor returns the ratio of bus bandwidth to algorithm bandwidth for n ranks (nccl-tests,
 // doc/PERFORMANCE.md and src/*.cu).
 func Factor(collective string, n int) (float64, error) {
 	if n < 1 {
@@ -20,9 +20,10 @@ func Factor(collective string, n int) (float64, error) {
 	return f, nil
 }
 
-// Size returns what nccl-tests prints in its size column for a collective of n ranks whose lab file says
-// size. They are the same but for incast and ps, which nccl-tests does not have: there it is all that the root
-// receives, or sends, (n−1)·size, so that the bandwidth is that of the root's link.
+// Size returns the size column of nccl-tests for a collective of n ranks with the given size in the
+// lab file. They are equal, except for incast and ps, which nccl-tests does not have. There it is
+// what the root receives or sends in total, (n−1)·size, so that the bandwidth is that of the root's
+// link.
 func Size(collective string, n int, size units.Bytes) units.Bytes {
 	if schedule.Of(collective).RootApart {
 		return units.Bytes(n-1) * size
@@ -30,8 +31,8 @@ func Size(collective string, n int, size units.Bytes) units.Bytes {
 	return size
 }
 
-// Bandwidth returns algorithm and bus bandwidth of a collective of n ranks that moved size bytes (of the size
-// column) in t. Both are 0 when t is not positive.
+// Bandwidth returns algorithm and bus bandwidth of a collective of n ranks with the given size
+// column in time t. Both are 0 if t is not positive.
 func Bandwidth(collective string, n int, size units.Bytes, t units.Time) (alg, bus units.Bandwidth, err error) {
 	f, err := Factor(collective, n)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"weft/units"
 )
 
-// nccl-tests: 8 ranks, 1 GB all_reduce in 10 ms has algbw 100 GB/s and busbw 175; alltoall of the same total
-// 100 and 87.5.
+// nccl-tests: 8 ranks, 1 GB all_reduce in 10 ms has algbw 100 GB/s and busbw 175; alltoall of the
+// same total 100 and 87.5.
 func TestVectors(t *testing.T) {
 	for _, v := range []struct {
 		collective string
@@ -23,7 +23,8 @@ func TestVectors(t *testing.T) {
 		{"all-gather", 4, units.GB, 10 * units.Millisecond, 100, 75},
 		{"broadcast", 8, units.GB, 10 * units.Millisecond, 100, 100},
 		{"permute", 1024, 2 * units.MB, 160 * units.Microsecond, 12.5, 12.5},
-		// 32 ranks at 400 Gb/s: a ring of 128 MB in 4.96 ms and an all-to-all in 2.48 ms fill the links.
+		// 32 ranks at 400 Gb/s: a ring of 128 MB in 4.96 ms and an all-to-all in 2.48 ms fill the
+		// links.
 		{"all-reduce", 32, 128 * units.MB, 4960 * units.Microsecond, 25.806, 50},
 		{"all-to-all", 32, 128 * units.MB, 2480 * units.Microsecond, 51.613, 50},
 		// Double binary trees take 5.12 ms: 2·size/rate, a 32nd more.

@@ -1,9 +1,14 @@
-// Package bench states how fast a collective was, in the terms of nccl-tests (doc/PERFORMANCE.md):
-// algorithm bandwidth is size over time, and bus bandwidth is that times a factor which makes collectives and
-// rank counts comparable with the speed of a link. Rates are bits per second; nccl-tests prints GB/s of 1e9
-// bytes, which is GBps.
+// Package bench states the speed of a collective in the terms of nccl-tests (doc/PERFORMANCE.md).
 //
-// In come a collective, its size and its time; out come bandwidths, and the table of nccl-tests (Table, or Header,
-// Row.String and Footer as rows come). Sizes, ParseSize and Fit are its options for the sizes to go through. It is
-// pure.
+//	algorithm bandwidth = size / time
+//	bus bandwidth       = algorithm bandwidth · factor of the collective and the number of ranks
+//
+// The factor makes bus bandwidth comparable with the rate of a link, for all collectives and
+// numbers of ranks. Rates are bits per second here; nccl-tests prints GB/s of 1e9 bytes, which is
+// GBps.
+//
+// In come a collective, its size and its time. Out come bandwidths, and the table of nccl-tests:
+// Table at once, or Header, Row.String and Footer line by line. Sizes, ParseSize and Fit implement
+// the options of nccl-tests for the sizes of a benchmark. It is pure. Start reading at Bandwidth
+// and NewRow.
 package bench

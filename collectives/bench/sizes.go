@@ -11,20 +11,20 @@ import (
 	"weft/units"
 )
 
-// Sizes says which sizes a benchmark goes through, as the options of nccl-tests do: from Begin (-b) to End (-e),
-// multiplying by Factor (-f) if that is above 1, else adding Step (-i).
+// Sizes is the range of sizes of a benchmark, with the options of nccl-tests: from Begin (-b) to
+// End (-e), times Factor (-f) if that is above 1, else plus Step (-i).
 type Sizes struct {
-	Begin, End units.Bytes
+	Begin, End units.Bytes // inclusive
 	Step       units.Bytes
 	Factor     int64
 }
 
-// DefaultSizes are those of nccl-tests: 32 MiB alone.
+// DefaultSizes returns the default of nccl-tests: only 32 MiB.
 func DefaultSizes() Sizes {
 	return Sizes{Begin: 32 * units.MiB, End: 32 * units.MiB, Step: units.MiB, Factor: 1}
 }
 
-// maxSizes is how many sizes a benchmark goes through at most.
+// maxSizes is the largest number of sizes of a benchmark.
 const maxSizes = 10_000
 
 // List returns the sizes.
@@ -44,7 +44,7 @@ func (s Sizes) List() ([]units.Bytes, error) {
 		}
 		switch {
 		case s.Factor > 1 && at > s.End/units.Bytes(s.Factor), s.Factor <= 1 && (s.Step < 1 || at > s.End-s.Step):
-			return list, nil // the next would be above End, if it could be counted at all
+			return list, nil // the next size would be above End, or overflow
 		case s.Factor > 1:
 			at *= units.Bytes(s.Factor)
 		default:
@@ -54,8 +54,8 @@ func (s Sizes) List() ([]units.Bytes, error) {
 	return list, nil
 }
 
-// ParseSize reads a size as nccl-tests does: a number, and K, M or G for so many KiB, MiB or GiB; or with a unit
-// that is written out, such as 128MB.
+// ParseSize parses a size like nccl-tests: a number with K, M or G for KiB, MiB or GiB, or without.
+// It also accepts the units of lab files, such as 128MB.
 func ParseSize(text string) (units.Bytes, error) {
 	number, scale := text, units.Bytes(1)
 	if text != "" {
@@ -71,7 +71,7 @@ func ParseSize(text string) (units.Bytes, error) {
 			number = text[:len(text)-1]
 		}
 	}
-	if strings.ContainsAny(number, "xXpPiInN_eE+") { // Go reads more numbers than people write
+	if strings.ContainsAny(number, "xXpPiInN_eE+") { // ParseFloat accepts more formats than people mean
 		if size, err := units.ParseBytes(text); err == nil {
 			return size, nil
 		}
@@ -91,6 +91,7 @@ func ParseSize(text string) (units.Bytes, error) {
 	return units.Bytes(bytes), nil
 }
 
+// sizeError returns the error for a text that is no size.
 func sizeError(text string) error {
 	const most = 32
 	if len(text) > most {
@@ -99,8 +100,8 @@ func sizeError(text string) error {
 	return fmt.Errorf("%q is no size; expected one such as 8, 64K, 128M or 1G", text)
 }
 
-// Fit returns the size that nccl-tests makes of s.Size: whole elements, and where the buffer is shared by all
-// ranks, a multiple of 16 bytes for each of them. It is 0 when s.Size is too small for that.
+// Fit rounds s.Size down like nccl-tests: to whole elements, and if the buffer has a block for each
+// rank, to a multiple of 16 bytes per rank. It is 0 if s.Size is too small.
 func Fit(s schedule.Spec) (units.Bytes, error) {
 	f, err := schedule.About(s.Collective, s.Algorithm)
 	if err != nil {

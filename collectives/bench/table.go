@@ -8,24 +8,25 @@ import (
 	"weft/units"
 )
 
-// The table of nccl-tests (src/util.cu): the same lines, columns, widths and roundings, so that what reads one
-// reads the other. Times are lab time, bandwidths GB/s of 1e9 bytes.
+// This file has the table of nccl-tests (src/util.cu), with the same lines, columns, widths and
+// roundings, so that programs that read one read the other. Times are lab time, bandwidths GB/s of
+// 1e9 bytes.
 
-// Measure is what one half of a row is about.
+// Measure is the measurement in one half of a row.
 type Measure struct {
 	Time    units.Time // of one collective, on average
-	Wrong   int64      // elements
-	Checked bool       // data was compared; otherwise Wrong says nothing
+	Wrong   int64      // number of wrong elements, if Checked
+	Checked bool       // data was compared
 }
 
 // Row is one line of the table.
 type Row struct {
 	Size       units.Bytes
-	Count      int64  // elements: of the buffer, or of each rank's block where it is shared
-	Type, Op   string // as nccl-tests calls them
-	Root       int    // -1: there is none
+	Count      int64  // elements of the buffer, or of each rank's block if the buffer has one per rank
+	Type, Op   string // in the terms of nccl-tests
+	Root       int    // -1 if there is none
 	OutOfPlace *Result
-	InPlace    *Result // nil: was not measured
+	InPlace    *Result // nil if it was not measured
 }
 
 // Result is a measure with its bandwidths.
@@ -34,7 +35,8 @@ type Result struct {
 	Alg, Bus units.Bandwidth
 }
 
-// NewRow returns the row of a collective that was measured out of place, in place, or both (nil: not).
+// NewRow returns the row of a collective that was measured out of place, in place, or both. A
+// measure that was not taken is nil.
 func NewRow(s schedule.Spec, outOfPlace, inPlace *Measure) (Row, error) {
 	f, err := schedule.About(s.Collective, s.Algorithm)
 	if err != nil {
@@ -70,6 +72,7 @@ func NewRow(s schedule.Spec, outOfPlace, inPlace *Measure) (Row, error) {
 	return r, err
 }
 
+// typeName returns the name of a type in nccl-tests.
 func typeName(t schedule.Type) string {
 	if t == "" || t == schedule.Float32 {
 		return "float"
@@ -111,7 +114,7 @@ func Header(inPlace bool) string {
 		line("(B)", "(elements)", "", "", "", unitsOf, unitsOf+" ")
 }
 
-// String returns the row's line.
+// String returns the line of the row.
 func (r Row) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%12d  %12d  %8s  %6s  %6d", int64(r.Size), r.Count, r.Type, r.Op, r.Root)
@@ -122,7 +125,7 @@ func (r Row) String() string {
 	return b.String() + "\n"
 }
 
-// columns returns one half of a line; without a result it is blank.
+// columns returns one half of a line. It is blank without a result.
 func (m *Result) columns() string {
 	if m == nil {
 		return strings.Repeat(" ", 32)
@@ -131,10 +134,11 @@ func (m *Result) columns() string {
 	if m.Checked {
 		wrong = fmt.Sprintf("%6.6g", float64(m.Wrong))
 	}
-	return fmt.Sprintf("  %7s  %6s  %6s  %s", fit(m.Time.Microseconds(), 7), fit(GBps(m.Alg), 6), fit(GBps(m.Bus), 6), wrong)
+	return fmt.Sprintf("  %7s  %6s  %6s  %s", fit(m.Time.Microseconds(), 7), fit(GBps(m.Alg), 6), fit(GBps(m.Bus), 6),
+		wrong)
 }
 
-// fit writes x into so many columns with as many decimals as there is room for, two at most.
+// fit formats x in width columns with as many decimals as fit, at most two.
 func fit(x float64, width int) string {
 	for decimals := 2; decimals >= 0; decimals-- {
 		if s := fmt.Sprintf("%*.*f", width, decimals, x); len(s) <= width {
@@ -148,8 +152,8 @@ func fit(x float64, width int) string {
 	return s[:width]
 }
 
-// Footer returns the lines below the last row: how many rows had wrong elements, N/A if no data was compared, and the
-// mean bus bandwidth of all measures, N/A if there is none.
+// Footer returns the lines below the last row: the number of measures with wrong elements, or N/A
+// if no data was compared, and the mean bus bandwidth of all measures, or N/A if there is none.
 func Footer(rows []Row) string {
 	bad, n, compared, bus := 0, 0, 0, 0.0
 	for _, r := range rows {
@@ -180,12 +184,13 @@ func Footer(rows []Row) string {
 	return fmt.Sprintf("# %-20s : %s\n# %-20s : %s \n#\n", "Out of bounds values", verdict, "Avg bus bandwidth", mean)
 }
 
-// Span is when a rank's part in one collective began and ended.
+// Span is the time during which a rank took part in one collective.
 type Span struct{ Start, End units.Time }
 
-// Mean returns the time of one collective as nccl-tests measures it by default: each rank runs them back to back,
-// its time is that of all after the first warmup divided by their number, and the mean over ranks is taken.
-// ranks holds each rank's collectives in order. It is 0 when there is nothing to measure.
+// Mean returns the time of one collective as nccl-tests measures it by default. Each rank runs the
+// collectives back to back. Its time is that of all after the first warmup ones, divided by their
+// number; the result is the mean over ranks. ranks holds each rank's collectives in order. The
+// result is 0 if there is nothing to measure.
 func Mean(ranks [][]Span, warmup int) units.Time {
 	var total units.Time
 	n := 0

@@ -30,7 +30,8 @@ func row(t *testing.T, size units.Bytes, out, in *Measure, change func(*schedule
 
 func took(t units.Time) *Measure { return &Measure{Time: t, Checked: true} }
 
-// A scan as of all_reduce_perf -b 8 -e 1G: small times and bandwidths, wide ones, and a row that was not checked.
+// A scan as of all_reduce_perf -b 8 -e 1G: small times and bandwidths, wide ones, and a row that
+// was not checked.
 func TestTable(t *testing.T) {
 	us := units.Microsecond
 	rows := []Row{
@@ -42,8 +43,8 @@ func TestTable(t *testing.T) {
 	golden.Check(t, "both", Table(rows))
 }
 
-// Out of place alone, over collectives: root and operation where they mean something, counts per rank where the
-// buffer is shared, and wrong elements.
+// Out of place alone, over collectives: root and operation where they mean something, counts per
+// rank where the buffer is shared, and wrong elements.
 func TestTableOfCollectives(t *testing.T) {
 	var rows []Row
 	for _, c := range schedule.Collectives() {
@@ -59,8 +60,8 @@ func TestTableOfCollectives(t *testing.T) {
 	golden.Check(t, "collectives", Table(rows))
 }
 
-// nccl-tests, src/util.cu: the header is two lines of names and one of halves, 105 columns wide and a space; a row is
-// "%12li  %12li  %8s  %6s  %6s" and two halves of "  %7s  %6s  %6s  %6g".
+// nccl-tests, src/util.cu: the header is two lines of names and one of halves, 105 columns wide and
+// a space; a row is "%12li  %12li  %8s  %6s  %6s" and two halves of "  %7s  %6s  %6s  %6g".
 func TestWidths(t *testing.T) {
 	header := strings.Split(Header(true), "\n")
 	want := []string{
@@ -98,7 +99,8 @@ func TestWidths(t *testing.T) {
 	})
 }
 
-// getFloatStr: two decimals where there is room, fewer in wide numbers, and an exponent when all else fails.
+// getFloatStr: two decimals where there is room, fewer in wide numbers, and an exponent when all
+// else fails.
 func TestFit(t *testing.T) {
 	for _, c := range []struct {
 		x     float64

@@ -23,7 +23,6 @@ func unedited() []string {
 		"clocksync/node",
 		"clocksync/servo",
 		"cmd/weft",
-		"collectives/bench",
 		"collectives/buffer",
 		"collectives/symbolic",
 		"collectives/trace",
