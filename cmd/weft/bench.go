@@ -113,7 +113,13 @@ func (a *app) bench(ctx context.Context, f *benchFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(store.CheckRoot(f.out, cases[0].job.lab.Name), checkPicture(f.figure)); err != nil {
+	err = store.CheckRoot(f.out, cases[0].job.lab.Name)
+	if f.figure != "" {
+		if bad := regular.Writable(f.figure); bad != nil {
+			err = errors.Join(err, fmt.Errorf("--plot %s: %w", f.figure, bad))
+		}
+	}
+	if err != nil {
 		return usageError{err}
 	}
 	if err := a.on(ctx, f.kernel, []job{cases[0].job}, f.out, f.figure); err != nil {

@@ -2,13 +2,9 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"weft/collectives/bench"
 	"weft/collectives/schedule"
@@ -86,32 +82,6 @@ func (f *benchFlags) elements() error {
 			how = "; an average is a sum that every rank divides, and moves as much"
 		}
 		return usagef("--op %q; expected one of %s%s", f.op, words(schedule.Reductions()), how)
-	}
-	return nil
-}
-
-// checkPicture says now whether a picture could be written under a name, which is for after the runs. Empty: it is not
-// asked for by name.
-func checkPicture(name string) error {
-	if name == "" {
-		return nil
-	}
-	info, err := os.Stat(name)
-	at, mode := name, uint32(unix.W_OK)
-	switch {
-	case err == nil && !info.Mode().IsRegular():
-		return fmt.Errorf("--plot %s: it is there, and no file", name)
-	case err != nil:
-		at, mode = filepath.Dir(name), unix.W_OK|unix.X_OK
-		if info, err = os.Stat(at); err == nil && !info.IsDir() {
-			err = unix.ENOTDIR
-		}
-	}
-	if err == nil {
-		err = unix.Access(at, mode)
-	}
-	if err != nil {
-		return fmt.Errorf("--plot %s: cannot be written: %w", name, err)
 	}
 	return nil
 }

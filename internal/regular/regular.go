@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -51,6 +52,29 @@ func WriteOutput(path string, content []byte) error {
 	}
 	_, err = f.Write(content)
 	return errors.Join(err, f.Close())
+}
+
+// Writable reports whether a regular file could be written under a name, for what is written only
+// after long work. It changes nothing.
+func Writable(path string) error {
+	info, err := os.Stat(path)
+	at, mode := path, uint32(unix.W_OK)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return errors.New("it is there, and no file")
+	case err != nil:
+		at, mode = filepath.Dir(path), unix.W_OK|unix.X_OK
+		if info, err = os.Stat(at); err == nil && !info.IsDir() {
+			err = unix.ENOTDIR
+		}
+	}
+	if err == nil {
+		err = unix.Access(at, mode)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot be written: %w", err)
+	}
+	return nil
 }
 
 // OpenIn is OpenFile for a file below dir.

@@ -98,3 +98,23 @@ func TestReadIsBounded(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What could be written is found out without writing it.
+func TestWritable(t *testing.T) {
+	dir := t.TempDir()
+	file, pipe := filepath.Join(dir, "file"), filepath.Join(dir, "pipe")
+	if err := errors.Join(os.WriteFile(file, nil, 0o600), unix.Mkfifo(pipe, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for path, good := range map[string]bool{
+		file: true, filepath.Join(dir, "new"): true, pipe: false, dir: false,
+		filepath.Join(dir, "none", "new"): false, filepath.Join(file, "new"): false,
+	} {
+		if err := Writable(path); (err == nil) != good {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "new")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
