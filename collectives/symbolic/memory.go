@@ -9,24 +9,27 @@ import (
 	"weft/units"
 )
 
-// Exchange is what the hosts of a simulation share: the content of the messages under way.
+// Exchange holds what the hosts of a simulation share: the content of the messages in flight.
 type Exchange struct {
 	seed    uint64
-	shelves [shelves]shelf // of the messages, by a hash of their key
+	shelves [shelves]shelf // shards of the messages, by a hash of their key
 
 	summing sync.Mutex
-	sums    map[sumKey]line
+	sums    map[sumKey]linear
 }
 
-// shelves keep hosts that are simulated at the same time out of each other's way.
+// shelves is the number of shards of the messages, so that hosts that are simulated concurrently
+// rarely wait for each other.
 const shelves = 64
 
+// shelf is a shard of the messages.
 type shelf struct {
 	mutex    sync.Mutex
 	messages map[uint64]message // by key
-	_        [48]byte           // a line of the cache each
+	_        [48]byte           // pads it to a cache line
 }
 
+// shelf returns the shard of a message.
 func (x *Exchange) shelf(key uint64) *shelf { return &x.shelves[splitmix.Mix(key)%shelves] }
 
 // put keeps a message until it is taken.
@@ -48,40 +51,42 @@ func (x *Exchange) take(key uint64) (m message, ok bool) {
 	return m, ok
 }
 
-// message is the content of a message: nearly always a single stretch.
+// message is the content of a message, nearly always a single extent.
 type message struct {
-	first stretch
-	rest  content // the stretches after it
+	first extent
+	rest  content // the extents after it
 }
 
+// sumKey identifies the reduction of one repetition of an item.
 type sumKey struct{ item, repeat, ranks int }
 
 // New returns an exchange for the hosts of one simulation.
 func New(seed uint64) *Exchange {
-	x := &Exchange{seed: seed, sums: map[sumKey]line{}}
+	x := &Exchange{seed: seed, sums: map[sumKey]linear{}}
 	for i := range x.shelves {
 		x.shelves[i].messages = map[uint64]message{}
 	}
 	return x
 }
 
-// Memory returns the memory of one more host.
+// Memory returns the memory of a host.
 func (x *Exchange) Memory() *Memory { return &Memory{exchange: x} }
 
-// Memory is the buffers of one host, for each item that is running. It implements host.Memory.
+// Memory holds the buffers of one host, for each running item. It implements host.Memory.
 type Memory struct {
 	exchange *Exchange
 	items    []*item // few at a time
 	scratch  content
 }
 
-// item is the buffers of one repetition of an item.
+// item holds the buffers of one repetition of an item.
 type item struct {
 	index, repeat, rank int
 	spec                schedule.Spec
 	buffers             [2]content
 }
 
+// item returns a running item, or nil.
 func (m *Memory) item(index int) *item {
 	for _, it := range m.items {
 		if it.index == index {
@@ -91,8 +96,8 @@ func (m *Memory) item(index int) *item {
 	return nil
 }
 
-// Begin readies the buffers of an item for a repetition: the rank's input, and an output that starts as the
-// layout says.
+// Begin initializes the buffers of an item for a repetition: the rank's input, and an output with
+// the local copies of the layout.
 func (m *Memory) Begin(index, repeat, rank int, s schedule.Spec) error {
 	l, err := schedule.Shape(s, rank)
 	if err != nil {
@@ -107,7 +112,7 @@ func (m *Memory) Begin(index, repeat, rank int, s schedule.Spec) error {
 	own := m.exchange.input(index, repeat, rank)
 	in, out := blank(it.buffers[schedule.In], l.In), blank(it.buffers[schedule.Out], l.Out)
 	if l.In > 0 {
-		in[0].line = own
+		in[0].linear = own
 	}
 	for _, c := range l.Local {
 		out = out.put(c.Off, content{{c.Len, own.shift(-c.From)}}, false)
@@ -116,8 +121,8 @@ func (m *Memory) Begin(index, repeat, rank int, s schedule.Spec) error {
 	return nil
 }
 
-// Send takes note of what the region of op holds when it is handed to the transport as message key. The bytes
-// of a credit mean nothing, and nothing is kept of them.
+// Send records the content of the region of op when it is handed to the transport as message key.
+// The bytes of a credit mean nothing and are not recorded.
 func (m *Memory) Send(index int, op *schedule.Op, key uint64) {
 	if op.Credit {
 		return
@@ -130,7 +135,8 @@ func (m *Memory) Send(index int, op *schedule.Op, key uint64) {
 	m.exchange.put(key, msg)
 }
 
-// Apply puts the content of a message that has arrived whole into the region of op, adding or replacing.
+// Apply writes the content of a message that has arrived completely to the region of op, or adds
+// it.
 func (m *Memory) Apply(index int, op *schedule.Op, key uint64, from, to units.Bytes, _ []byte) error {
 	if op.Credit {
 		return nil
@@ -148,8 +154,8 @@ func (m *Memory) Apply(index int, op *schedule.Op, key uint64, from, to units.By
 	return nil
 }
 
-// End returns how many elements the result has, and how many are not the sum of exactly the contributions
-// they should be.
+// End returns the number of elements of the result, and the number of those that are not the sum of
+// exactly the expected contributions.
 func (m *Memory) End(index int) (wrong, checked int64) {
 	it := m.item(index)
 	l, err := schedule.Shape(it.spec, it.rank)
@@ -166,7 +172,8 @@ func (m *Memory) End(index int) (wrong, checked int64) {
 	return int64((bad + element - 1) / element), int64(all / element)
 }
 
-// Wrong returns the first byte of the output that is not what the result should be; false: none is.
+// Wrong returns the first byte of the output that is not as expected. It returns false if there is
+// none.
 func (m *Memory) Wrong(index int) (off units.Bytes, ok bool) {
 	it := m.item(index)
 	l, err := schedule.Shape(it.spec, it.rank)
@@ -182,10 +189,10 @@ func (m *Memory) Wrong(index int) (off units.Bytes, ok bool) {
 	return 0, false
 }
 
-// Spoil makes a byte of what op has received something else.
+// Spoil corrupts a byte of what op has received.
 func (m *Memory) Spoil(index int, op *schedule.Op, off units.Bytes) {
 	b := &m.item(index).buffers[op.Buf]
-	*b = b.put(op.Off+off, content{{1, line{splitmix.Mix(uint64(off)), 0}}}, true)
+	*b = b.put(op.Off+off, content{{1, linear{splitmix.Mix(uint64(off)), 0}}}, true)
 }
 
 // Close frees the buffers of an item whose last repetition has ended.
@@ -198,14 +205,14 @@ func (m *Memory) Close(index int) {
 	}
 }
 
-// input is the line of a rank's input.
-func (x *Exchange) input(item, repeat, rank int) line {
+// input returns the function of a rank's input.
+func (x *Exchange) input(item, repeat, rank int) linear {
 	k := splitmix.Mix(splitmix.Mix(splitmix.Mix(splitmix.Mix(x.seed)+uint64(item))+uint64(repeat)) + uint64(rank))
-	return line{splitmix.Mix(k + 1), splitmix.Mix(k+2) | 1} // an odd slope tells apart all places
+	return linear{splitmix.Mix(k + 1), splitmix.Mix(k+2) | 1} // an odd slope distinguishes all offsets
 }
 
-// want is the line of the input of a rank, or of the reduction of all.
-func (x *Exchange) want(it *item, rank int) line {
+// want returns the function of the input of a rank, or of the reduction of all.
+func (x *Exchange) want(it *item, rank int) linear {
 	if rank != schedule.All {
 		return x.input(it.index, it.repeat, rank)
 	}

@@ -12,7 +12,7 @@ import (
 	"weft/units"
 )
 
-// flat is content the dumb way: a number for each byte.
+// flat is content with a number for each byte.
 func flat(c content) (f []uint64) {
 	for x, i := units.Bytes(0), 0; i < len(c); x++ {
 		if x == c[i].end {
@@ -25,13 +25,13 @@ func flat(c content) (f []uint64) {
 	return f
 }
 
-// Any sequence of copies and sums does to stretches what it does to bytes.
+// Any sequence of copies and sums has the same effect on extents as on bytes.
 func TestContentIsBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const size = 40
-		lines := make([]line, 4)
+		lines := make([]linear, 4)
 		for i := range lines {
-			lines[i] = line{rapid.Uint64().Draw(t, "a"), rapid.Uint64().Draw(t, "b")}
+			lines[i] = linear{rapid.Uint64().Draw(t, "a"), rapid.Uint64().Draw(t, "b")}
 		}
 		c := blank(nil, size)
 		model := make([]uint64, size)
@@ -62,7 +62,7 @@ func TestContentIsBytes(t *testing.T) {
 				t.Fatalf("%v\nis %v\nnot %v", c, got, model)
 			}
 			for i := range c {
-				if i > 0 && (c[i].end <= c[i-1].end || c[i].line == c[i-1].line) {
+				if i > 0 && (c[i].end <= c[i-1].end || c[i].linear == c[i-1].linear) {
 					t.Fatalf("not minimal: %v", c)
 				}
 			}
@@ -70,7 +70,7 @@ func TestContentIsBytes(t *testing.T) {
 	})
 }
 
-// run executes a collective on memories that share an exchange, and lets spoil meddle with each send.
+// run executes a collective on memories that share an exchange, and calls spoil for each send.
 func run(t interface{ Fatal(...any) }, s schedule.Spec, repeat int, ranks []*Memory, spoil func(rank int, op *schedule.Op) *schedule.Op) (wrong, checked int64) {
 	const item = 1
 	type message struct {
@@ -178,7 +178,7 @@ func TestResultsAreRight(t *testing.T) {
 	})
 }
 
-// A message from the wrong place is noticed, and exactly its elements are wrong.
+// A message from the wrong offset is detected, and exactly its elements are wrong.
 func TestWrongRegionIsNoticed(t *testing.T) {
 	s := schedule.Spec{Collective: schedule.AllToAll, Algorithm: schedule.Direct, Ranks: 4, Size: 160}
 	_, m := memories(4)
@@ -195,7 +195,7 @@ func TestWrongRegionIsNoticed(t *testing.T) {
 	}
 }
 
-// A contribution that is missing, or comes twice, spoils every result it should be in.
+// A contribution that is missing or repeated makes every result wrong that needs it.
 func TestMissingAndDoubleContributions(t *testing.T) {
 	s := schedule.Spec{Collective: schedule.AllReduce, Algorithm: schedule.Ring, Ranks: 5, Size: 100}
 	for _, reduce := range []bool{false, true} {
