@@ -9,7 +9,8 @@ import (
 	"weft/units"
 )
 
-// Format writes items as a trace that Parse reads back as the same. Columns that no item needs are left out.
+// Format formats items as a trace that Parse reads back as the same items. Columns that no item
+// needs are left out.
 func Format(items []Item) string {
 	rows := make([][]string, 0, 1+len(items))
 	rows = append(rows, columns[:])
@@ -32,13 +33,13 @@ func Format(items []Item) string {
 		for i, c := range used {
 			short[i] = row[c]
 		}
-		_ = w.Write(short) // a Builder takes everything
+		_ = w.Write(short) // writing to a Builder does not fail
 	}
 	w.Flush()
 	return b.String()
 }
 
-// fields returns the columns of an item, empty where it has the default.
+// fields returns the columns of an item. Defaults are empty.
 func (it *Item) fields() []string {
 	number := func(n, otherwise int) string {
 		if n == otherwise {

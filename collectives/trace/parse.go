@@ -15,28 +15,30 @@ import (
 	"weft/units"
 )
 
-// Error is a place in a trace where something is wrong.
+// Error is an error at a position in a trace.
 type Error struct {
 	File         string
 	Line, Column int
 	Err          error
 }
 
+// Error returns the error with its position.
 func (e *Error) Error() string { return fmt.Sprintf("%s:%d:%d: %v", e.File, e.Line, e.Column, e.Err) }
 
+// Unwrap returns the error without its position.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Bounds of a trace.
 const (
 	maxItems  = 100_000
-	maxErrors = 20 // more are not told
+	maxErrors = 20 // further ones are dropped
 	maxRepeat = 100_000
 	maxRanks  = 1 << 20
 	maxSize   = 1000 * units.GB
 	maxTime   = 1000 * units.Second
 )
 
-// Parse reads a trace. It returns every error at once, each an *Error, up to twenty.
+// Parse parses a trace. It returns all errors at once, each an *Error, up to maxErrors.
 func Parse(file string, text []byte) ([]Item, error) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff")) // a byte order mark, which spreadsheets write
 	r := csv.NewReader(bytes.NewReader(text))
@@ -62,23 +64,23 @@ func Parse(file string, text []byte) ([]Item, error) {
 	return p.items, nil
 }
 
-// parser reads one trace.
+// parser parses one trace.
 type parser struct {
 	file   string
 	csv    *csv.Reader
-	names  []string // of the columns
-	fields []string // of the line
+	names  []string // names of the columns
+	fields []string // fields of the line
 	items  []Item
 	errs   []error
 }
 
-// columns are those that a trace may have.
+// columns lists the columns that a trace may have.
 var columns = [...]string{
 	"collective", "size", "name", "algorithm", "type", "op", "compute", "jitter", "start", "repeat", "group", "stride",
 	"root", "chunk", "parallel", "local", "shift",
 }
 
-// next reads a line; false: there is none.
+// next reads a line. It returns false if there is none.
 func (p *parser) next() bool {
 	var err error
 	p.fields, err = p.csv.Read()
@@ -117,17 +119,17 @@ func (p *parser) header() {
 		}
 	}
 	if len(p.errs) > 0 {
-		p.csv = csv.NewReader(strings.NewReader("")) // the lines mean nothing
+		p.csv = csv.NewReader(strings.NewReader("")) // without columns the lines are meaningless
 	}
 }
 
-// problem notes an error in a field of the line.
+// problem records an error in a field of the line.
 func (p *parser) problem(field int, format string, args ...any) {
 	line, column := p.csv.FieldPos(min(field, len(p.fields)-1))
 	p.errs = append(p.errs, &Error{p.file, line, column, fmt.Errorf(format, args...)})
 }
 
-// field returns a field of the line by the name of its column, and where it is; empty if it is not there.
+// field returns the field of a column in the line, and its index. It is empty if it is missing.
 func (p *parser) field(name string) (text string, at int) {
 	if at = slices.Index(p.names, name); at < 0 || at >= len(p.fields) {
 		return "", 0
@@ -135,7 +137,7 @@ func (p *parser) field(name string) (text string, at int) {
 	return strings.TrimSpace(p.fields[at]), at
 }
 
-// item reads a line.
+// item parses a line.
 func (p *parser) item() Item {
 	if len(p.fields) != len(p.names) {
 		p.problem(len(p.names), "%d fields; expected %d as in the first line", len(p.fields), len(p.names))
@@ -180,7 +182,7 @@ func (p *parser) item() Item {
 	return it
 }
 
-// when reads the columns of times.
+// when parses the columns of times.
 func (p *parser) when(it *Item) {
 	it.Compute, it.Jitter = p.time("compute"), p.time("jitter")
 	text, at := p.field("start")
@@ -195,7 +197,7 @@ func (p *parser) when(it *Item) {
 	}
 }
 
-// numbers reads the columns of whole numbers.
+// numbers parses the columns of whole numbers.
 func (p *parser) numbers(it *Item, f schedule.Facts) {
 	it.Repeat = p.number("repeat", 1, 1, maxRepeat)
 	it.Group = p.number("group", 0, 2, maxRanks)
@@ -227,7 +229,7 @@ func (p *parser) numbers(it *Item, f schedule.Facts) {
 	}
 }
 
-// applies says whether a column means something to the line's algorithm, and complains if not.
+// applies returns yes, and records an error if a column does not apply to the line's algorithm.
 func (p *parser) applies(name string, yes bool, it *Item) bool {
 	if !yes {
 		_, at := p.field(name)
@@ -236,18 +238,19 @@ func (p *parser) applies(name string, yes bool, it *Item) bool {
 	return yes
 }
 
-// name reads what the line is called.
+// name parses the name of the line.
 func (p *parser) name() string {
 	text, at := p.field("name")
 	const most = 100
-	if len(text) > most || strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) || r == '\uFFFD' }) {
+	if len(text) > most || strings.ContainsFunc(text,
+		func(r rune) bool { return !strconv.IsPrint(r) || r == '\uFFFD' }) {
 		p.problem(at, "name %q; expected at most %d bytes that can be printed", clip(text), most)
 		return ""
 	}
 	return text
 }
 
-// choice reads one of several words.
+// choice parses one of several words.
 func (p *parser) choice(name string, all []string) string {
 	text, at := p.field(name)
 	if slices.Contains(all, text) {
@@ -260,7 +263,7 @@ func (p *parser) choice(name string, all []string) string {
 	return ""
 }
 
-// bytes reads a size that is a positive multiple of an element.
+// bytes parses a size that is a positive multiple of an element.
 func (p *parser) bytes(name string, element units.Bytes, kind schedule.Type) units.Bytes {
 	text, at := p.field(name)
 	n, err := units.ParseBytes(text)
@@ -277,7 +280,7 @@ func (p *parser) bytes(name string, element units.Bytes, kind schedule.Type) uni
 	return element
 }
 
-// time reads a length of time; 0 if it is not there.
+// time parses a duration, which is 0 if it is missing.
 func (p *parser) time(name string) units.Time {
 	text, at := p.field(name)
 	if text == "" {
@@ -295,7 +298,7 @@ func (p *parser) time(name string) units.Time {
 	return t
 }
 
-// number reads a whole number.
+// number parses a whole number from least to most, which is otherwise if it is missing.
 func (p *parser) number(name string, otherwise, least, most int) int {
 	text, at := p.field(name)
 	if text == "" {
@@ -309,7 +312,7 @@ func (p *parser) number(name string, otherwise, least, most int) int {
 	return int(n)
 }
 
-// texts returns words as strings.
+// texts converts words to strings.
 func texts[T ~string](words []T) []string {
 	all := make([]string, len(words))
 	for i, w := range words {
@@ -318,7 +321,7 @@ func texts[T ~string](words []T) []string {
 	return all
 }
 
-// clip shortens text for messages.
+// clip shortens text for an error message.
 func clip(text string) string {
 	const most = 40
 	if len(text) > most {

@@ -13,24 +13,25 @@ type Item struct {
 	Collective string
 	Algorithm  string // never auto
 	Type       schedule.Type
-	Op         schedule.Reduction // sum where nothing is reduced
+	Op         schedule.Reduction // sum if nothing is reduced
 	Size       units.Bytes
 	Chunk      units.Bytes
 	Compute    units.Time
 	Jitter     units.Time
 	Start      units.Time // if not Previous
-	Previous   bool       // computing begins when the line before is done
+	Previous   bool       // computing begins after the line before
 	Repeat     int
-	Group      int // 0: all ranks
+	Group      int // ranks per group, 0 for all ranks
 	Stride     int // at least 1
 	Root       int // rank in the group
 	Parallel   int
 	Local      int
-	Shift      int // 0 but for permute
+	Shift      int // 0 except for permute
 }
 
-// Groups returns the groups that n ranks form: lists of ranks, in the order of their first ranks. Every rank is in
-// one of them.
+// Groups returns the groups of n ranks: lists of ranks, in the order of their first ranks. Every
+// rank is in exactly one. It returns an error if n ranks do not form groups of that size and
+// stride.
 func (it *Item) Groups(n int) ([][]int, error) {
 	size := it.Group
 	if size == 0 {
@@ -53,7 +54,7 @@ func (it *Item) Groups(n int) ([][]int, error) {
 	return groups, nil
 }
 
-// Spec returns what a group of so many ranks does.
+// Spec returns the collective of a group with a number of ranks.
 func (it *Item) Spec(ranks int) (schedule.Spec, error) {
 	s := schedule.Spec{
 		Collective: it.Collective, Algorithm: it.Algorithm, Ranks: ranks, Type: it.Type, Op: it.Op, Root: it.Root,

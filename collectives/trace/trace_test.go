@@ -47,7 +47,7 @@ last,broadcast,binomial-tree,4B,1ns,,,,,,,,,off
 	}
 }
 
-// Every mistake is told with its place.
+// Every error has its position.
 func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                                            "x.csv:1:1: a trace without collectives",
@@ -108,7 +108,7 @@ func TestByteOrderMark(t *testing.T) {
 	}
 }
 
-// What is written is read back, whatever it is.
+// Parse reads back what Format writes.
 func TestFormat(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var items []Item
@@ -179,7 +179,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// The traces that Weft has: each can be done by 16 ranks.
+// Each of the bundled traces works for 16 ranks.
 func TestTracesOfSteps(t *testing.T) {
 	for name, want := range map[string]int{"data-parallel": 5, "moe": 9, "pipeline": 3} {
 		path := filepath.Join("testdata", name+".csv")

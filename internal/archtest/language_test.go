@@ -24,7 +24,6 @@ func unedited() []string {
 		"clocksync/servo",
 		"cmd/weft",
 		"collectives/buffer",
-		"collectives/trace",
 		"e2e",
 		"fabric/...",
 		"host",
