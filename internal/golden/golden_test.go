@@ -13,6 +13,8 @@ type recorder struct{ said []string }
 
 func (r *recorder) Helper() {}
 
+func (r *recorder) Name() string { return "TestRecorder/sub" }
+
 func (r *recorder) Errorf(format string, args ...any) {
 	r.said = append(r.said, fmt.Sprintf(format, args...))
 }
@@ -56,6 +58,10 @@ func TestUpdateSaysWhyItCannot(t *testing.T) {
 func TestCheckReadsTestdata(t *testing.T) {
 	Check(t, "hello", "hello\n")
 	File(t, "testdata/hello.golden", "hello\n")
+}
+
+func TestTableNamesItsSubjectAndCommand(t *testing.T) {
+	Table(t, "table", "Squares of small numbers.", "n  square\n2       4\n3       9\n")
 }
 
 func TestQuoted(t *testing.T) {
