@@ -12,7 +12,7 @@ import (
 	"weft/units"
 )
 
-// lastWindow remembers what an observer was told last.
+// lastWindow is an observer that keeps the last RTT, window and pacing rate of a connection.
 type lastWindow struct {
 	rtt    units.Time
 	window units.Bytes
@@ -25,8 +25,8 @@ func (l *lastWindow) Window(_ units.Time, _ transport.ConnID, w units.Bytes, r u
 	l.window, l.rate = w, r
 }
 
-// A fixed set of links, and what two senders and a third that joins do on each. A change of behaviour shows as
-// a change of these files.
+// TestTraces runs two PC4 senders, and a third that joins them, on links of different speed, length
+// and buffer. A change of the sender's behaviour shows as a change of the golden files.
 func TestTraces(t *testing.T) {
 	for _, link := range []struct {
 		name  string
@@ -39,10 +39,14 @@ func TestTraces(t *testing.T) {
 		{"site-10g", testnet.Config{Hosts: 4, Line: 10 * units.Gbps, Delay: 500 * us, MTU: 8192, Buffer: 10 * units.MB}, 5 * units.Millisecond},
 		{"shallow-100g", testnet.Config{Hosts: 4, Line: 100 * units.Gbps, Delay: us, MTU: 4096, Buffer: 12 * units.KB}, 50 * us},
 	} {
-		golden.Check(t, "trace-"+link.name, trace(t, link.cfg, link.every))
+		title := fmt.Sprintf("PC4 on %v links: h1 and h2 send to h0 from the start, h3 joins after %d us.",
+			link.cfg.Line, 5*link.every/us)
+		golden.Table(t, "trace-"+link.name, title, trace(t, link.cfg, link.every))
 	}
 }
 
+// trace returns a table of the three connections, with a row per interval, and the packet counters
+// of all hosts.
 func trace(t *testing.T, cfg testnet.Config, every units.Time) string {
 	t.Helper()
 	seen := make([]lastWindow, cfg.Hosts)
@@ -64,17 +68,30 @@ func trace(t *testing.T, cfg testnet.Config, every units.Time) string {
 		send(t, net, 5*every*units.Time(h/3), h, size)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%12s  %30s  %30s  %30s  %6s\n", "ns", "h1: rtt ns, window B, Mb/s", "h2", "h3", "drops")
-	for at := every; net.Run(at) && done < 3; at += every {
-		fmt.Fprintf(&b, "%12d", at/units.Nanosecond)
-		for _, w := range seen[1:] {
-			fmt.Fprintf(&b, "  %10d %9d %9d", w.rtt/units.Nanosecond, w.window, w.rate/units.Mbps)
-		}
-		fmt.Fprintf(&b, "  %6d\n", net.Dropped)
+	fmt.Fprintf(&b, "%8s", "")
+	for h := 1; h <= 3; h++ {
+		fmt.Fprintf(&b, "  | %-31s", fmt.Sprintf("h%d", h))
 	}
+	fmt.Fprintf(&b, "  |\n%8s", "time us")
+	for range 3 {
+		fmt.Fprintf(&b, "  | %8s  %8s  %11s", "RTT ns", "window B", "pacing Mb/s")
+	}
+	fmt.Fprintf(&b, "  | %7s\n", "dropped")
+	for at := every; net.Run(at) && done < 3; at += every {
+		fmt.Fprintf(&b, "%8d", at/us)
+		for _, w := range seen[1:] {
+			pacing := "-"
+			if w.rate > 0 {
+				pacing = fmt.Sprint(int64(w.rate / units.Mbps))
+			}
+			fmt.Fprintf(&b, "  | %8d  %8d  %11s", w.rtt/units.Nanosecond, w.window, pacing)
+		}
+		fmt.Fprintf(&b, "  | %7d\n", net.Dropped)
+	}
+	fmt.Fprintf(&b, "\npackets  %8s  %13s  %8s  %8s  %8s\n", "data", "retransmitted", "timeouts", "ACKs", "NAKs")
 	for h, e := range net.Hosts {
 		c := e.Counters()
-		fmt.Fprintf(&b, "h%d: data %d, again %d, timeouts %d, acks %d, naks %d\n", h, c.DataPackets, c.Retransmits, c.Timeouts, c.Acks, c.Naks)
+		fmt.Fprintf(&b, "h%-6d  %8d  %13d  %8d  %8d  %8d\n", h, c.DataPackets, c.Retransmits, c.Timeouts, c.Acks, c.Naks)
 	}
 	return b.String()
 }

@@ -139,9 +139,10 @@ func TestStampNoise(t *testing.T) {
 	}
 }
 
-// How eight clocks within 1 ms and 15 ppm converge: spread of the clocks and largest bound after each window, in ns.
+// TestConvergence shows how eight clocks within 1 ms and 15 ppm converge.
 func TestConvergence(t *testing.T) {
 	var text strings.Builder
+	fmt.Fprintf(&text, "%4s  %7s  %9s  %16s\n", "load", "time", "spread ns", "largest bound ns")
 	for _, load := range []float64{0, 0.5} {
 		l := lab{nodes: 8, seed: 3, load: load, jitter: 10 * units.Nanosecond, wander: 1e-8, change: func(cfg *Config) { cfg.Degree, cfg.Pairs = 6, 120 }}
 		w := l.make(t)
@@ -152,8 +153,10 @@ func TestConvergence(t *testing.T) {
 				b, _ := w.Bound(n)
 				bound = max(bound, b)
 			}
-			fmt.Fprintf(&text, "load %.1f  %-5v  spread %8d  bound %6d\n", load, w.Now, spread(w, l.nodes)/units.Nanosecond, bound/units.Nanosecond)
+			fmt.Fprintf(&text, "%4.1f  %7v  %9d  %16d\n", load, w.Now,
+				spread(w, l.nodes)/units.Nanosecond, bound/units.Nanosecond)
 		}
 	}
-	golden.Check(t, "convergence", text.String())
+	golden.Table(t, "convergence",
+		"Huygens: the spread of eight clocks and their largest error bound after each window of 20 ms.", text.String())
 }

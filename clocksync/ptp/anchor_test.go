@@ -85,6 +85,8 @@ func TestAnchorTable(t *testing.T) {
 		samples = 1500
 	}
 	var text strings.Builder
+	fmt.Fprintf(&text, "%8s  %6s  %-6s  %8s  %9s  %8s  %9s\n",
+		"interval", "jitter", "servo", "RMS ns", "limit ns", "max ns", "limit ns")
 	for _, interval := range []units.Time{units.Second, units.Millisecond} {
 		wander := 1e-9 * math.Pow(interval.Seconds(), -1.5)
 		for _, row := range []struct {
@@ -115,7 +117,7 @@ func TestAnchorTable(t *testing.T) {
 					}}
 				gotRMS, gotMax := measure(p.make(t), interval, row.wait, samples)
 				name := [...]string{"pi", "linreg"}[kind]
-				fmt.Fprintf(&text, "T=%-4v jitter %-5v %-6s rms %8.1f of %5.0f ns, max %8.1f of %5.0f ns\n", interval, row.jitter, name,
+				fmt.Fprintf(&text, "%8v  %6v  %-6s  %8.1f  %9.0f  %8.1f  %9.0f\n", interval, row.jitter, name,
 					gotRMS.Nanoseconds(), rms, gotMax.Nanoseconds(), worst)
 				if gotRMS.Nanoseconds() > rms || gotMax.Nanoseconds() > worst {
 					t.Errorf("T=%v jitter %v %s: rms %v, max %v; limits %v and %v ns", interval, row.jitter, name, gotRMS, gotMax, rms, worst)
@@ -125,32 +127,35 @@ func TestAnchorTable(t *testing.T) {
 	}
 	t.Log("\n" + text.String())
 	if !testing.Short() {
-		golden.Check(t, "anchor", text.String())
+		golden.Table(t, "anchor", "PTP servos: RMS and largest error of the slave's clock, and the limit of each.", text.String())
 	}
 }
 
-// Convergence of a slave that starts with 300 us and 20 ppm: the error at some instants, in ns.
+// TestConvergence shows how a slave that starts 300 us and 20 ppm off converges.
 func TestConvergence(t *testing.T) {
 	var text strings.Builder
+	instants := []units.Time{5, 10, 12, 14, 16, 20, 30, 50, 100, 200, 400}
+	fmt.Fprintf(&text, "%-10s  %-6s", "delay", "servo")
+	for _, at := range instants {
+		fmt.Fprintf(&text, "  %6v", at*ms)
+	}
+	fmt.Fprintln(&text, "  state after the last")
 	for _, peer := range []bool{false, true} {
 		for _, kind := range []ServoKind{PI, LinReg} {
 			p := pair(nil)
 			p.change = func(c *Config) { c.Servo, c.PeerDelay = kind, peer }
 			w := p.make(t)
-			fmt.Fprintf(&text, "%-10s %-6s", [...]string{"end to end", "peer"}[index(peer)], [...]string{"pi", "linreg"}[kind])
-			for _, at := range []units.Time{5, 10, 12, 14, 16, 20, 30, 50, 100, 200, 400} {
-				w.Run(at * ms)
-				fmt.Fprintf(&text, "  %v %d", at*ms, (w.Time(1)-w.Time(0))/units.Nanosecond)
+			delay, name := "end to end", [...]string{"pi", "linreg"}[kind]
+			if peer {
+				delay = "peer"
 			}
-			fmt.Fprintln(&text, " ", w.Protocol(1).Correction().State)
+			fmt.Fprintf(&text, "%-10s  %-6s", delay, name)
+			for _, at := range instants {
+				w.Run(at * ms)
+				fmt.Fprintf(&text, "  %6d", (w.Time(1)-w.Time(0))/units.Nanosecond)
+			}
+			fmt.Fprintf(&text, "  %v\n", w.Protocol(1).Correction().State)
 		}
 	}
-	golden.Check(t, "convergence", text.String())
-}
-
-func index(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+	golden.Table(t, "convergence", "PTP: error in ns of a slave that starts 300 us and 20 ppm off, by time.", text.String())
 }

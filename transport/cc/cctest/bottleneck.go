@@ -205,26 +205,38 @@ func (n *Net) ack(p *packet, fb cc.Feedback) {
 	n.serve(f)
 }
 
-// Trace runs until an instant and returns a line per step: the time in us and the queue in bytes,
-// and for each flow its window in bytes (if it is limited), its pacing rate and its goodput in the
-// step, in Mb/s.
+// Trace runs until an instant and returns a table with a row per step: the time and the queue, and
+// for each flow its window, its pacing rate ("-" without one) and its goodput in the step.
 func (n *Net) Trace(until, step units.Time) string {
 	var w strings.Builder
+	fmt.Fprintf(&w, "%7s  %9s  %11s", "", "", "")
+	for i := range n.Flows {
+		fmt.Fprintf(&w, "  | %-35s", fmt.Sprintf("flow %d", i+1))
+	}
+	fmt.Fprintf(&w, "  |\n%7s  %9s  %11s", "time us", "queue B", "max queue B")
+	for range n.Flows {
+		fmt.Fprintf(&w, "  | %8s  %11s  %12s", "window B", "pacing Mb/s", "goodput Mb/s")
+	}
+	w.WriteString("  |\n")
 	before := make([]int, len(n.Flows))
 	for n.Now < until {
 		n.MaxQueue = n.Queued
 		n.Run(n.Now + step)
-		fmt.Fprintf(&w, "%6d us  queue %8d max %8d", n.Now/units.Microsecond, n.Queued, n.MaxQueue)
+		fmt.Fprintf(&w, "%7d  %9d  %11d", n.Now/units.Microsecond, n.Queued, n.MaxQueue)
 		for i, f := range n.Flows {
 			window := "-"
 			if b := f.Controller.Window(); b < 1<<40 {
 				window = fmt.Sprint(int64(b))
 			}
 			got := units.Rate(units.Bytes(f.Delivered-before[i])*n.Packet, step)
-			fmt.Fprintf(&w, "  | %8s %6d %6d", window, f.Controller.PacingRate()/units.Mbps, got/units.Mbps)
+			pacing := "-"
+			if r := f.Controller.PacingRate(); r > 0 {
+				pacing = fmt.Sprint(int64(r / units.Mbps))
+			}
+			fmt.Fprintf(&w, "  | %8s  %11s  %12d", window, pacing, got/units.Mbps)
 			before[i] = f.Delivered
 		}
-		w.WriteByte('\n')
+		w.WriteString("  |\n")
 	}
 	return w.String()
 }

@@ -98,7 +98,7 @@ func TestBottleneckMarksAndStamps(t *testing.T) {
 	if len(p.acks) != 4 || !p.acks[3].Marked && !q.acks[3].Marked && !p.acks[1].Marked {
 		t.Errorf("%d acknowledgements", len(p.acks))
 	}
-	if lines := strings.Count(text, "\n"); lines != 2 || !strings.Contains(text, "5000") {
+	if lines := strings.Count(text, "\n"); lines != 4 || !strings.Contains(text, "goodput Mb/s") || !strings.Contains(text, "5000") {
 		t.Errorf("trace:\n%s", text)
 	}
 }

@@ -40,7 +40,8 @@ func TestTrace(t *testing.T) {
 		b := bottleneck(marking{Kmin: 400 * units.KB, Kmax: 1600 * units.KB, Pmax: 0.2})
 		p := set(t, name)
 		n := cctest.NewNet(b, flows(p, b, 0, 200*us)...)
-		golden.Check(t, name, n.Trace(3*units.Millisecond, 100*us))
+		title := "DCQCN, set " + name + ": a flow on a link of 100 Gb/s, joined by a second after 200 us."
+		golden.Table(t, name, title, n.Trace(3*units.Millisecond, 100*us))
 	}
 }
 

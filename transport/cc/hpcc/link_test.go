@@ -24,7 +24,8 @@ func TestTrace(t *testing.T) {
 	p := hpcc.Defaults()
 	p.Flows = 2
 	b := bottleneck()
-	golden.Check(t, "two", cctest.NewNet(b, flows(p, b, 0, 100*us)...).Trace(400*us, 20*us))
+	golden.Table(t, "two-flows", "HPCC: a flow on a link of 100 Gb/s, joined by a second after 100 us.",
+		cctest.NewNet(b, flows(p, b, 0, 100*us)...).Trace(400*us, 20*us))
 }
 
 // Scenario B4: two flows: U goes to 0.95, the queue stays below one bandwidth-delay product after

@@ -33,7 +33,8 @@ func flows(b cctest.Bottleneck, starts ...units.Time) []*cctest.Flow {
 // One flow, joined by a second after 100 us: who sends what, every 50 us.
 func TestTrace(t *testing.T) {
 	b := bottleneck()
-	golden.Check(t, "two", cctest.NewNet(b, flows(b, 0, 100*us)...).Trace(units.Millisecond, 50*us))
+	golden.Table(t, "two-flows", "STrack: a flow on a link of 400 Gb/s, joined by a second after 100 us.",
+		cctest.NewNet(b, flows(b, 0, 100*us)...).Trace(units.Millisecond, 50*us))
 }
 
 // Fig. 20: "STrack is able to stabilize at the target queuing delay across different incast

@@ -1,6 +1,7 @@
 package swift_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -23,9 +24,12 @@ func flows(p swift.Params, b cctest.Bottleneck, at ...units.Time) []*cctest.Flow
 func TestTrace(t *testing.T) {
 	p := swift.Defaults()
 	b := bottleneck()
-	golden.Check(t, "paper", cctest.NewNet(b, flows(p, b, 0, 100*us)...).Trace(units.Millisecond, 50*us))
+	const title = "Swift, %s: a flow on a link of 100 Gb/s, joined by a second after 100 us."
+	golden.Table(t, "paper", fmt.Sprintf(title, "the paper's parameters"),
+		cctest.NewNet(b, flows(p, b, 0, 100*us)...).Trace(units.Millisecond, 50*us))
 	p.BoltCompat = true
-	golden.Check(t, "bolt", cctest.NewNet(b, flows(p, b, 0, 100*us)...).Trace(units.Millisecond, 50*us))
+	golden.Table(t, "bolt", fmt.Sprintf(title, "as Bolt's authors simulate it"),
+		cctest.NewNet(b, flows(p, b, 0, 100*us)...).Trace(units.Millisecond, 50*us))
 }
 
 // Scenario B5: the mean delay of N flows is at the target, within 10 %, and the target grows as the
