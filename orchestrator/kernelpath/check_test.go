@@ -20,7 +20,7 @@ import (
 )
 
 func TestCheck(t *testing.T) {
-	l := two(1, 1)
+	l := twoSwitches(1, 1)
 	if _, err := ports.Check(l.Fabric, ports.Sources(l.Addrs), nil, 1000, l.MTU, qdisc.Full()); err != nil {
 		t.Error(err)
 	}
@@ -57,7 +57,7 @@ func TestCheck(t *testing.T) {
 
 // What the kernel cannot honour of a change is refused by name, and then nothing has changed, of other directions neither.
 func TestRefusedChangesChangeNothing(t *testing.T) {
-	l := two(1, 1)
+	l := twoSwitches(1, 1)
 	n, err := Plan(l)
 	if err != nil {
 		t.Fatal(err)

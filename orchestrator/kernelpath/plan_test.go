@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"text/tabwriter"
 
 	"pgregory.net/rapid"
 
@@ -14,8 +15,9 @@ import (
 	"weft/units"
 )
 
-// two is a network of two switches with hosts that are joined by so many links.
-func two(hosts, joins int) *Lab {
+// twoSwitches returns a lab of two switches with the same number of hosts each. Trunks links join
+// the switches.
+func twoSwitches(hosts, trunks int) *Lab {
 	l := &Lab{
 		Fabric: &fabric.Config{Hosts: 2 * hosts, Switches: make([]fabric.SwitchConfig, 2)},
 		Net:    netip.MustParsePrefix("10.0.0.0/8"), MTU: 4284,
@@ -30,7 +32,7 @@ func two(hosts, joins int) *Lab {
 		l.Addrs = append(l.Addrs, netip.AddrFrom4([4]byte{10, 0, 0, byte(h + 1)}))
 	}
 	up := [2][]int32{}
-	for range joins {
+	for range trunks {
 		up[0] = append(up[0], int32(len(l.Fabric.Ports)))
 		up[1] = append(up[1], int32(len(l.Fabric.Ports)+1))
 		port(2*hosts, 2*hosts+1)
@@ -61,24 +63,65 @@ func two(hosts, joins int) *Lab {
 }
 
 func TestPlan(t *testing.T) {
-	n, err := Plan(two(2, 2))
+	n, err := Plan(twoSwitches(2, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "host\taddress\tMAC\tswitch\tneighbours on the bridge")
 	for _, h := range n.Hosts {
-		fmt.Fprintf(&b, "%+v\n", h)
+		fmt.Fprintf(w, "%s\t%v\t%v\t%s\t", h.Name, h.Addr, h.MAC, n.Switches[h.Home].Name)
+		for _, p := range h.Peers {
+			fmt.Fprintf(w, "%v at %v", p.Addr, p.MAC)
+		}
+		fmt.Fprintln(w)
 	}
+	fmt.Fprintln(w, "\nswitch\taddress\tMAC\tECMP seed")
 	for _, s := range n.Switches {
-		fmt.Fprintf(&b, "%+v\n", s)
+		fmt.Fprintf(w, "%s\t%v\t%v\t%d\n", s.Name, s.Addr, s.MAC, s.Seed)
 	}
+	fmt.Fprintln(w, "\nswitch\tbridged interface\thost")
+	for _, s := range n.Switches {
+		for _, m := range s.Rack {
+			fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, m.Interface, n.Hosts[m.Host].Name)
+		}
+	}
+	fmt.Fprintln(w, "\nswitch\trouted interface\tpeer\tpeer's address\tfabric port")
+	for _, s := range n.Switches {
+		for _, p := range s.Ports {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%v\t%d\n", s.Name, p.Interface, n.Switches[p.Peer].Name, p.Via, p.Port)
+		}
+	}
+	fmt.Fprintln(w, "\nswitch\troute to\tby equal-cost interfaces")
+	for _, s := range n.Switches {
+		for _, r := range s.Routes {
+			var by []string
+			for _, p := range s.Groups[r.Group] {
+				by = append(by, s.Ports[p].Interface)
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, n.Hosts[r.Host].Name, strings.Join(by, " "))
+		}
+	}
+	fmt.Fprintln(w, "\ncable end A\tMAC\tindex\tcable end B\tMAC\tindex\tMTU\tqueue, packets")
 	for _, c := range n.Cables {
-		fmt.Fprintf(&b, "%+v\n", c)
+		fmt.Fprintf(w, "%s:%s\t%v\t%d\t%s:%s\t%v\t%d\t%d B\t%d\n", c.A.Node, c.A.Interface, c.A.MAC, c.A.Index,
+			c.B.Node, c.B.Interface, c.B.MAC, c.B.Index, int(c.MTU), c.Queue)
 	}
+	fmt.Fprintln(w, "\nfabric port\tnode\tinterface with its queue")
 	for i, e := range n.Ends {
-		fmt.Fprintf(&b, "%d %+v\n", i, e)
+		node := ""
+		if e.Host >= 0 {
+			node = n.Hosts[e.Host].Name
+		} else {
+			node = n.Switches[e.Switch].Name
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\n", i, node, e.Interface)
 	}
-	golden.Check(t, "plan", b.String())
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	golden.Table(t, "plan", "The plan of two switches with two hosts each and two links between them.", b.String())
 }
 
 func TestPlanRefuses(t *testing.T) {
@@ -90,7 +133,7 @@ func TestPlanRefuses(t *testing.T) {
 		"addresses of 2 switches": func(l *Lab) { l.Switches = l.Switches[:1] },
 		"not its own":             func(l *Lab) { l.Fabric.Switches[0].Groups[2][0] = 9 },
 	} {
-		l := two(2, 2)
+		l := twoSwitches(2, 2)
 		change(l)
 		if _, err := Plan(l); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
@@ -100,7 +143,7 @@ func TestPlanRefuses(t *testing.T) {
 
 // Interfaces have the names of what they lead to, unless the kernel would not have them, or a second one has it.
 func TestInterfaceNames(t *testing.T) {
-	l := two(3, 2)
+	l := twoSwitches(3, 2)
 	l.Hosts[0], l.Hosts[1], l.Hosts[2] = "rack", "a-host-with-a-long-name", "port1"
 	l.Fabric.Switches[1].Name = "wire65537" // an ifb's
 	n, err := Plan(l)

@@ -207,7 +207,7 @@ func (c *carrier) withoutLine(p int) qdisc.Direction {
 func TestPrivForwards(t *testing.T) {
 	for _, where := range []string{"namespace", "docker"} {
 		t.Run(where, func(t *testing.T) {
-			l := two(2, 2)
+			l := twoSwitches(2, 2)
 			for i := range l.Fabric.Ports {
 				l.Fabric.Ports[i].Delay = 0
 			}
@@ -283,7 +283,7 @@ func TestPrivShapes(t *testing.T) {
 	if _, err := Available(); err != nil {
 		t.Skip(err)
 	}
-	l := two(1, 1)
+	l := twoSwitches(1, 1)
 	for i := range l.Fabric.Ports {
 		p := &l.Fabric.Ports[i]
 		p.Rate, p.Delay = 2*units.Gbps, 10*units.Microsecond // 1 Mb/s and 20 ms
@@ -321,7 +321,7 @@ func TestUMLChanges(t *testing.T) {
 	if umltest.Outside(t) {
 		return
 	}
-	l := two(1, 1)
+	l := twoSwitches(1, 1)
 	for i := range l.Fabric.Ports {
 		p := &l.Fabric.Ports[i]
 		p.Rate, p.Delay = 2*units.Gbps, 10*units.Microsecond // 1 Mb/s and 20 ms

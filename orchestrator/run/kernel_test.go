@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"text/tabwriter"
 
 	"weft/internal/golden"
 	"weft/orchestrator/emulate"
@@ -118,7 +119,7 @@ func crossed(t *testing.T, n *kernelpath.Network, at, to, left int) int {
 	return most + 1
 }
 
-// What is made of the smaller ones, for review.
+// TestKernelPlans keeps the plans of two small topologies as tables for review.
 func TestKernelPlans(t *testing.T) {
 	for _, c := range kernelTopologies {
 		if c.name != "dumbbell" && c.name != "custom" {
@@ -126,32 +127,50 @@ func TestKernelPlans(t *testing.T) {
 		}
 		n := kernelPlan(t, c.topology)
 		var b strings.Builder
+		w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "host\taddress\tMAC\tswitch\tneighbours on the bridge")
 		for _, h := range n.Hosts {
-			fmt.Fprintf(&b, "%s %v %v on %s, beside", h.Name, h.Addr, h.MAC, n.Switches[h.Home].Name)
+			var peers []string
 			for _, p := range h.Peers {
-				fmt.Fprintf(&b, " %v", p.Addr)
+				peers = append(peers, p.Addr.String())
 			}
-			b.WriteString("\n")
+			fmt.Fprintf(w, "%s\t%v\t%v\t%s\t%s\n", h.Name, h.Addr, h.MAC, n.Switches[h.Home].Name, dashIfNone(peers))
 		}
+		fmt.Fprintln(w, "\nswitch\taddress\tMAC\tbridged interfaces")
 		for _, sw := range n.Switches {
-			fmt.Fprintf(&b, "%s %v %v, bridge", sw.Name, sw.Addr, sw.MAC)
+			var bridged []string
 			for _, m := range sw.Rack {
-				fmt.Fprintf(&b, " %s", m.Interface)
+				bridged = append(bridged, m.Interface)
 			}
-			b.WriteString("\n")
+			fmt.Fprintf(w, "%s\t%v\t%v\t%s\n", sw.Name, sw.Addr, sw.MAC, dashIfNone(bridged))
+		}
+		fmt.Fprintln(w, "\nswitch\troute to\tby equal-cost interfaces")
+		for _, sw := range n.Switches {
 			for _, r := range sw.Routes {
-				fmt.Fprintf(&b, "  to %s by", n.Hosts[r.Host].Addr)
-				for _, way := range sw.Groups[r.Group] {
-					fmt.Fprintf(&b, " %s via %v", sw.Ports[way].Interface, sw.Ports[way].Via)
+				var by []string
+				for _, p := range sw.Groups[r.Group] {
+					by = append(by, fmt.Sprintf("%s via %v", sw.Ports[p].Interface, sw.Ports[p].Via))
 				}
-				b.WriteString("\n")
+				fmt.Fprintf(w, "%s\t%s\t%s\n", sw.Name, n.Hosts[r.Host].Addr, strings.Join(by, ", "))
 			}
 		}
+		fmt.Fprintln(w, "\ncable end A\tcable end B")
 		for _, k := range n.Cables {
-			fmt.Fprintf(&b, "%s:%s - %s:%s\n", k.A.Node, k.A.Interface, k.B.Node, k.B.Interface)
+			fmt.Fprintf(w, "%s:%s\t%s:%s\n", k.A.Node, k.A.Interface, k.B.Node, k.B.Interface)
 		}
-		golden.Check(t, "kernel-"+c.name, b.String())
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		golden.Table(t, "kernel-"+c.name, "The kernel datapath's plan of a "+c.name+" topology.", b.String())
 	}
+}
+
+// dashIfNone joins names, and returns "-" without any.
+func dashIfNone(names []string) string {
+	if len(names) == 0 {
+		return "-"
+	}
+	return strings.Join(names, " ")
 }
 
 // What no kernel can be at the dilation that a lab asks for is refused before there is one; where the lab leaves the dilation open,
