@@ -12,7 +12,7 @@ import (
 	"weft/units"
 )
 
-// Directions as labs have them, in real time at the dilation in the name, and what is made of each.
+// TestPlan keeps the qdisc tree of each direction of a link, as labs have them, for review.
 func TestPlan(t *testing.T) {
 	var b strings.Builder
 	for _, c := range directions() {
@@ -22,7 +22,7 @@ func TestPlan(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "%s\n----\n%v\n", c.name, tree)
 	}
-	golden.Check(t, "plan", b.String())
+	golden.Table(t, "plan", "Qdisc trees that shape one direction of a link, at its near end and its far end.", b.String())
 }
 
 type named struct {
