@@ -94,7 +94,7 @@ func packages() []entry {
 
 		{"nodeimg/agent", "clocksync clocksync/labtime clocksync/node collectives/buffer host internal/clock internal/control internal/poller results/stats transport transport/wire units",
 			"drives a host by the machine's clock, over sockets, with real buffers"},
-		{"nodeimg/boot", "internal/control internal/mac internal/poller units", "becomes a node as it is told over a socket"},
+		{"nodeimg/boot", "internal/control internal/mac internal/poller internal/thread units", "becomes a node as it is told over a socket"},
 
 		{"tc-shaping/qdisc", "units", "rates and delays of links"},
 		{"tc-shaping/ports", "fabric internal/mac tc-shaping/qdisc transport/wire units", "what a port of the fabric, with headers of the transport, is in the kernel"},

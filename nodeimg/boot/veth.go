@@ -2,12 +2,13 @@ package boot
 
 import (
 	"fmt"
+	"os"
 	"unsafe"
 
-	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"weft/internal/thread"
 	"weft/units"
 )
 
@@ -19,15 +20,19 @@ const farEnd = "cable"
 // The other end lies in a namespace that exists only as long as the socket does, so the node sees one
 // interface, as with a TAP device, and closing the socket removes the pair.
 func openVeth(mtu units.Bytes, queue int) (fd int, err error) {
-	far, err := ns.TempNetNS()
+	// Package ns would look for /proc/PID/task/TID, but /proc still shows the processes of the namespace that the
+	// node was started from, under other numbers: in a container that is permission denied.
+	home, err := os.Open("/proc/thread-self/ns/net")
 	if err != nil {
-		return -1, fmt.Errorf("veth: new network namespace: %w", err)
+		return -1, fmt.Errorf("veth: %w", err)
 	}
-	defer far.Close()
-	err = far.Do(func(home ns.NetNS) (err error) {
+	defer home.Close()
+	done := make(chan struct{})
+	thread.Own(func() { // the thread, which changes its namespace, ends with this function
+		defer close(done)
 		fd, err = plug(int(home.Fd()), mtu, queue)
-		return err
 	})
+	<-done
 	if err == nil {
 		if err = plainFrames(Interface); err != nil {
 			unix.Close(fd)
@@ -39,8 +44,12 @@ func openVeth(mtu units.Bytes, queue int) (fd int, err error) {
 	return fd, nil
 }
 
-// plug makes the pair with its near end in home and its far end here, and returns a packet socket on that.
+// plug moves the calling thread to a new network namespace, makes the pair with its near end in home and its far
+// end there, and returns a packet socket on the far end.
 func plug(home int, mtu units.Bytes, queue int) (int, error) {
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		return -1, fmt.Errorf("new network namespace: %w", err)
+	}
 	far := netlink.NewLinkAttrs()
 	far.Name, far.MTU, far.TxQLen = farEnd, int(mtu), queue
 	pair := &netlink.Veth{LinkAttrs: far, PeerName: Interface, PeerNamespace: netlink.NsFd(home)}
