@@ -58,7 +58,7 @@ func TestPrivWhatTcSends(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "# tc qdisc add dev lo root handle 1: %s\n%s\n", c.tc, hex.EncodeToString(message[36:])) // nlmsghdr, tcmsg
 	}
-	golden.File(t, said, b.String())
+	golden.Table(t, "tc", "Attributes of the RTM_NEWQDISC that tc of iproute2 6.1 sends, in hexadecimal, by command.", b.String())
 }
 
 // dumped returns the bytes of the last buffer that strace shows: lines of " | 00000  5c 01 ... |".
@@ -87,7 +87,7 @@ func sayings(t *testing.T) (kinds []string, options [][]byte) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, "#") {
+		if strings.HasPrefix(line, "#") || line == "\n" {
 			continue
 		}
 		b, err := hex.DecodeString(strings.TrimSpace(line))
