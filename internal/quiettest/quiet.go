@@ -29,6 +29,25 @@ import (
 // Patience is for waits for something that must happen: no machine is so busy that it takes longer.
 const Patience = 2 * time.Minute
 
+// poll is the time between two looks of Await.
+const poll = 2 * time.Millisecond
+
+// Await calls look every few milliseconds until it returns nil. It fails the test with look's last
+// error after Patience. Use it for changes of other processes, of the kernel and of files, which
+// send the test no event.
+func Await(t testing.TB, look func() error) {
+	t.Helper()
+	for deadline := time.Now().Add(Patience); ; time.Sleep(poll) {
+		err := look()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after %v: %v", Patience, err)
+		}
+	}
+}
+
 // ErrDisturbed is in the chain of what measure returns when it found out by itself that something disturbed it.
 var ErrDisturbed = errors.New("disturbed")
 

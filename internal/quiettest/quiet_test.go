@@ -91,12 +91,11 @@ func TestOwnWorkIsNotOthers(t *testing.T) {
 	}
 }
 
-// A processor that does not run is found, although nobody has used it.
+// TestGapsAreFound keeps a processor from its watcher until the watcher, which may have to start
+// first, has noticed it.
 func TestGapsAreFound(t *testing.T) {
 	m := begin()
-	time.Sleep(10 * nap) // until it is watched
-	done := make(chan error)
-	thread.Own(func() {
+	hold := func() error { // the first processor of this process, ahead of all others
 		var own, one unix.CPUSet
 		err := unix.SchedGetaffinity(0, &own)
 		for n := 0; n < 1024 && one.Count() == 0; n++ {
@@ -107,22 +106,39 @@ func TestGapsAreFound(t *testing.T) {
 		if err = errors.Join(err, unix.SchedSetaffinity(0, &one), ahead()); err == nil {
 			burn(10 * Gap)
 		}
-		done <- err
-	})
-	if err := <-done; err != nil {
-		t.Skipf("no real-time scheduling: %v", err)
+		return err
 	}
-	time.Sleep(10 * nap)
-	state.Lock()
-	defer state.Unlock()
-	var found time.Duration // in parts: the Go scheduler interrupts what computes for 10 ms
-	for _, g := range state.gaps {
-		if g.end.After(m.at) {
-			found += g.length
+	Await(t, func() error {
+		done := make(chan error)
+		thread.Own(func() { done <- hold() })
+		if err := <-done; err != nil {
+			t.Skipf("no real-time scheduling: %v", err)
 		}
-	}
-	if found < 2*Gap {
-		t.Errorf("found %v of %v", found, 10*Gap)
+		state.Lock()
+		defer state.Unlock()
+		var found time.Duration // in parts: the Go scheduler interrupts what computes for 10 ms
+		for _, g := range state.gaps {
+			if g.end.After(m.at) {
+				found += g.length
+			}
+		}
+		if found < 2*Gap {
+			return fmt.Errorf("found %v of %v", found, 10*Gap)
+		}
+		return nil
+	})
+}
+
+func TestAwaitLooksUntilThereIsNoError(t *testing.T) {
+	looks := 0
+	Await(t, func() error {
+		if looks++; looks < 3 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	if looks != 3 {
+		t.Errorf("looked %d times, want 3", looks)
 	}
 }
 
