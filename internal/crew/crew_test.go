@@ -3,16 +3,19 @@ package crew
 import (
 	"sync/atomic"
 	"testing"
-	"time"
+	"testing/synctest"
 )
 
-// Every piece of work is done once, and before Each returns, however many workers there are and however long they have slept.
-func TestEach(t *testing.T) {
+// TestEach checks that every piece of work is done once, before Each returns, by workers that look
+// for the round and by workers that sleep.
+func TestEach(t *testing.T) { synctest.Test(t, testEach) }
+
+func testEach(t *testing.T) {
 	for _, workers := range []int{1, 2, 3, 8} {
 		c := New(workers)
 		for n := range 200 {
 			if n%50 == 49 {
-				time.Sleep(2 * time.Millisecond) // until they sleep
+				synctest.Wait() // all workers sleep
 			}
 			done := make([]atomic.Int32, n)
 			c.Each(n, func(i int) { done[i].Add(1) })
@@ -26,15 +29,17 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// Close ends workers that sleep and those that look.
+// TestClose checks that Close ends workers that sleep and workers that look for a round.
 func TestClose(t *testing.T) {
-	c := New(4)
-	time.Sleep(5 * time.Millisecond)
-	c.Close()
-	New(4).Close()
+	synctest.Test(t, func(*testing.T) {
+		c := New(4)
+		synctest.Wait() // all workers sleep
+		c.Close()
+		New(4).Close()
+	})
 }
 
-// What a round costs beside its work.
+// BenchmarkEach measures the cost of a round without work.
 func BenchmarkEach(b *testing.B) {
 	c := New(2)
 	defer c.Close()
