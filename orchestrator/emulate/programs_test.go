@@ -6,31 +6,52 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"weft/internal/quiettest"
 	"weft/orchestrator/runtime"
 )
 
-// heard is what processes and programs of a lab wrote.
-type heard struct {
-	mu   sync.Mutex
-	text bytes.Buffer
+// output is what the processes and programs of a lab have written.
+type output struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	wrote chan struct{} // receives after a write
 }
 
-func (h *heard) Write(p []byte) (int, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.text.Write(p)
+func newOutput() *output { return &output{wrote: make(chan struct{}, 1)} }
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	select {
+	case o.wrote <- struct{}{}:
+	default:
+	}
+	return o.text.Write(p)
 }
 
-func (h *heard) has(what string) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return strings.Contains(h.text.String(), what)
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
 }
 
-// Programs of hosts run beside the workload; those that do not end by themselves end with it.
+// await returns when the output contains all of the texts, or with the context's error.
+func (o *output) await(ctx context.Context, texts ...string) error {
+	for _, text := range texts {
+		for !strings.Contains(o.String(), text) {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-o.wrote:
+			}
+		}
+	}
+	return nil
+}
+
+// TestPrivProgramsRunBesideTheWorkload checks that a host's programs run during the workload, and
+// that those that do not end by themselves end with it.
 func TestPrivProgramsRunBesideTheWorkload(t *testing.T) {
 	privileged(t)
 	x := star(3, 1000)
@@ -38,19 +59,16 @@ func TestPrivProgramsRunBesideTheWorkload(t *testing.T) {
 		{Host: 0, Command: runtime.Command{Args: []string{"sh", "-c", "echo I am $(hostname)"}}},
 		{Host: 2, Command: runtime.Command{Args: []string{"sh", "-c", "echo so am I; exec sleep 1000"}}},
 	}
-	var out heard
-	x.Processes.Stderr = &out
+	out := newOutput()
+	x.Processes.Stderr = out
 	wants := []string{"h0: I am h0\n", "h2: so am I\n"}
 	x.During = func(ctx context.Context, _ runtime.Cluster) error {
-		for ctx.Err() == nil && !(out.has(wants[0]) && out.has(wants[1])) {
-			time.Sleep(time.Millisecond)
-		}
-		return ctx.Err()
+		return out.await(ctx, wants...)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), quiettest.Patience)
 	defer cancel()
 	if _, err := Run(ctx, x); err != nil {
-		t.Fatalf("%v; heard %q, expected %q", err, out.text.String(), wants)
+		t.Fatalf("%v; the programs wrote %q, want %q", err, out, wants)
 	}
 }
 

@@ -562,12 +562,15 @@ func bothWays(t *testing.T, c runtime.Cluster, n *Network) {
 		t.Fatal(err)
 	}
 	var got [2]uint64
-	for deadline := time.Now().Add(quiettest.Patience); got[0]+got[1] < flows && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	quiettest.Await(t, func() error {
 		now := carried()
-		got = [2]uint64{now[0] - before[0], now[1] - before[1]}
-	}
-	if got[0]+got[1] < flows || got[0] < flows/4 || got[1] < flows/4 { // a quarter is more than seven sigma from half
-		t.Errorf("of %d flows %d took one way and %d the other", flows, got[0], got[1])
+		if got = [2]uint64{now[0] - before[0], now[1] - before[1]}; got[0]+got[1] < flows {
+			return fmt.Errorf("%d packets on one path and %d on the other, of %d flows", got[0], got[1], flows)
+		}
+		return nil
+	})
+	if got[0] < flows/4 || got[1] < flows/4 { // a quarter is more than seven sigma from half
+		t.Errorf("of %d flows %d took one path and %d the other", flows, got[0], got[1])
 	}
 }
 

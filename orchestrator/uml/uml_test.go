@@ -256,14 +256,15 @@ func killed(t *testing.T, after, bare string) {
 	}
 }
 
-// await waits until something holds.
-func await(t *testing.T, what string, holds func() bool) {
+// await waits until done returns true.
+func await(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(quiettest.Patience); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("no %s", what)
+	quiettest.Await(t, func() error {
+		if !done() {
+			return errors.New("no " + what)
 		}
-	}
+		return nil
+	})
 }
 
 // below lists all descendants of a process.
