@@ -132,14 +132,14 @@ func (d *decoder) clocks(s *section, known hosts) (c Clocks) {
 	d.hosts = known
 	r := s.read(&c)
 	reference := c.Reference
-	switch f := r.fields["reference"]; {
+	switch f := r.field("reference"); {
 	case reference == "" && known.count > 0 && !f.written():
 		reference = known.at(0)
 	case reference != "" && known.count > 0 && !known.has(reference):
 		f.problem("no host is named %q%s", params.Clip(reference), known.hint(d, reference))
 		c.Reference, reference = "", ""
 	}
-	if ptp := r.inner["ptp"]; ptp != nil {
+	if ptp := r.inner("ptp"); ptp != nil {
 		ptp.follow(&c.PTP, reference)
 	}
 	d.hosts = hosts{}
@@ -153,7 +153,7 @@ func (d *decoder) clocks(s *section, known hosts) (c Clocks) {
 
 // aside reads a section that is for other runs of the same file.
 func (r *keyReader) aside(name string, of params.Section) {
-	if f := r.fields[name]; f.written() && r.inner[name] == nil {
+	if f := r.field(name); f.written() && r.inner(name) == nil {
 		f.d.aside++
 		f.open().all(of)
 		f.d.aside--
@@ -164,7 +164,7 @@ func (r *keyReader) aside(name string, of params.Section) {
 func (r *keyReader) follow(p *clocks.PTPParams, reference string) {
 	for i, name := range p.Boundary.Hosts {
 		if name != "" && name == reference {
-			r.fields["boundary"].items(mostNames)[i].problem("%s is the reference, whom the others follow", name)
+			r.field("boundary").items(mostNames)[i].problem("%s is the reference, whom the others follow", name)
 		}
 	}
 	if p.Servers > 1 || p.Boundary.Some() {

@@ -39,16 +39,53 @@ func addDeclared(table map[string]value, path string, s params.Section) {
 	}
 }
 
-// keyReader reads a declared section.
+// keyReader reads a declared section, or the items of a list in it. A lab may have thousands of both, so what was read
+// is a slice of exactly the size that is needed, and no maps.
 type keyReader struct {
-	s      *section
-	fields map[string]field
-	shown  map[string]string     // by key: the values that are good
-	inner  map[string]*keyReader // by key: of the sections in it
+	s     *section
+	keys  []readKey // in the order in which they were read
+	items bool      // the keys are items, each at its index
 }
 
-func newReader(s *section) *keyReader {
-	return &keyReader{s: s, fields: map[string]field{}, shown: map[string]string{}, inner: map[string]*keyReader{}}
+// readKey is a key, or an item of a list, that was read.
+type readKey struct {
+	name  string // "": an item
+	field field
+	shown string     // the value as it would be written
+	good  bool       // there is a value, and it is valid
+	inner *keyReader // of the section or list below the key; nil: there is none
+}
+
+// key returns what was read of a key or, by its index, of an item; nil if nothing was.
+func (r *keyReader) key(name string) *readKey {
+	if r.items {
+		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(r.keys) {
+			return &r.keys[i]
+		}
+		return nil
+	}
+	for i := range r.keys {
+		if r.keys[i].name == name {
+			return &r.keys[i]
+		}
+	}
+	return nil
+}
+
+// field returns the field of a key; one without a node if the key was not read.
+func (r *keyReader) field(name string) field {
+	if k := r.key(name); k != nil {
+		return k.field
+	}
+	return field{}
+}
+
+// inner returns the reader of the section or list below a key, nil if there is none.
+func (r *keyReader) inner(name string) *keyReader {
+	if k := r.key(name); k != nil {
+		return k.inner
+	}
+	return nil
 }
 
 // all reads a section that is declared as a whole.
@@ -60,15 +97,15 @@ func (s *section) all(to params.Section) {
 // read reads all keys of a section into where they go, and has it held to its rules; or only some, for those of which it has been held to
 // them already.
 func (s *section) read(to params.Section, only ...string) *keyReader {
-	r := newReader(s)
 	if f, ok := to.(params.Foreseeing); ok {
 		f.Foresee(s.n.written)
 	}
 	keys := to.Keys()
+	r := &keyReader{s: s, keys: make([]readKey, 0, len(keys))}
 	slices.SortStableFunc(keys, func(a, b params.Key) int { return last(a) - last(b) })
 	for _, k := range keys {
 		if len(only) == 0 || slices.Contains(only, k.Name) {
-			r.key(k)
+			r.read(k)
 		}
 	}
 	if ruled, ok := to.(params.Ruled); ok && len(only) == 0 {
@@ -84,7 +121,7 @@ func last(k params.Key) int {
 	return 1
 }
 
-func (r *keyReader) key(k params.Key) {
+func (r *keyReader) read(k params.Key) {
 	if k.Refused != "" {
 		r.s.refuse(k.Name, k.Refused)
 		return
@@ -100,14 +137,19 @@ func (r *keyReader) key(k params.Key) {
 
 // take reads what a key or an item of a list has.
 func (r *keyReader) take(k params.Key, name string, f field) {
-	r.fields[name] = f
+	to := r.key(name) // of a key that is read once more of the lab is known
+	if r.items || to == nil {
+		r.keys = append(r.keys, readKey{})
+		to = &r.keys[len(r.keys)-1]
+	}
+	*to = readKey{name: name, field: f}
 	if k.When != nil {
 		if applies, why := k.When(); !applies {
 			if f.written() && why != "" && (k.Moot == "" || f.n.text != k.Moot) {
 				f.problem("%s", why)
 				f.silent = true
 			}
-			r.fields[name] = f
+			to.field = f
 			return
 		}
 	}
@@ -119,21 +161,21 @@ func (r *keyReader) take(k params.Key, name string, f field) {
 			f.n = nil
 			f = f.or(text, source)
 			f.record(text)
-			r.fields[name] = f
+			to.field = f
 			return
 		}
 	}
 	switch {
 	case k.Items != nil && (f.n != nil && f.n.kind == list || k.Value == nil && (k.Open == nil || f.n == nil || f.n.kind != mapping)):
-		r.list(k, name, f)
+		to.inner = r.list(k, f)
 		return
 	case k.Open != nil && (k.Value == nil || f.n != nil && f.n.kind == mapping):
 		if text, source := k.Standard(); f.n == nil && text != "" {
 			f = f.or(text, source)
-			r.fields[name] = f
+			to.field = f
 		}
 		if f.n != nil || !k.Optional {
-			r.open(k, name, f)
+			to.inner = r.open(k, f)
 		}
 		return
 	}
@@ -146,51 +188,53 @@ func (r *keyReader) take(k params.Key, name string, f field) {
 	if f.n == nil && k.Optional {
 		return
 	}
-	r.fields[name] = f
+	to.field = f
 	if k.Names != nil && f.n != nil && f.n.kind == list {
 		*k.Names = f.hosts(r.s.d.hosts)
 		return
 	}
 	if shown, ok := f.value(k.Value); ok {
-		r.shown[name] = shown
+		to.shown, to.good = shown, true
 	}
 }
 
-// list reads the items of a list.
-func (r *keyReader) list(k params.Key, name string, f field) {
+// list reads the items of a list. It returns nil if there are none to read.
+func (r *keyReader) list(k params.Key, f field) *keyReader {
 	all := k.Items
 	if f.n == nil {
 		if all.Expected != "" && !k.Optional {
 			f.problem("missing; expected %s", all.Expected)
 		}
-		return
+		return nil
 	}
 	if all.Expected != "" && f.n.kind == list && (len(f.n.items) < all.Least || all.Least > 0 && len(f.n.items) > all.Most) {
 		f.problem("expected %s", all.Expected)
-		return
+		return nil
 	}
 	if f.n.isOne(k.Words) {
-		return
+		return nil
 	}
 	items := f.items(all.Most)
 	if f.n.kind != list {
-		return
+		return nil
 	}
-	inner := newReader(r.s)
-	r.inner[name] = inner
+	inner := &keyReader{s: r.s, keys: make([]readKey, 0, len(items)), items: true}
 	all.Make(len(items))
 	if all.Whole {
 		r.s.d.aside++
 	}
-	var shown []string
 	for i, item := range items {
-		inner.take(all.Item(i), strconv.Itoa(i), item)
-		shown = append(shown, inner.shown[strconv.Itoa(i)])
+		inner.take(all.Item(i), "", item)
 	}
 	if all.Whole {
 		r.s.d.aside--
+		shown := make([]string, len(items))
+		for i := range items {
+			shown[i] = inner.keys[i].shown
+		}
 		f.record("[" + strings.Join(shown, ", ") + "]")
 	}
+	return inner
 }
 
 // mostNames is how many hosts a key names at most.
@@ -215,11 +259,11 @@ func (f field) host(known hosts) (name string) {
 }
 
 // open reads the keys of a key, or a word in their place.
-func (r *keyReader) open(k params.Key, name string, f field) {
+func (r *keyReader) open(k params.Key, f field) *keyReader {
 	if f.n != nil && f.n.kind == scalar && len(k.Words) > 0 && examples[f.pattern] == "" || f.n.isOne(k.Words) {
 		var word string
 		if _, ok := f.value(params.Word(&word, k.Words...)); !ok || word == "off" {
-			return
+			return nil
 		}
 		f.n = nil // its defaults
 	}
@@ -227,8 +271,9 @@ func (r *keyReader) open(k params.Key, name string, f field) {
 	if k.As != "" {
 		inner.pattern = k.As
 	}
-	r.inner[name] = inner.read(k.Open())
+	keys := inner.read(k.Open())
 	inner.close()
+	return keys
 }
 
 // isOne says that n is one of some words.
@@ -290,7 +335,7 @@ func (r *keyReader) Nearest(word string, candidates []string) string {
 // Good implements params.Rules.
 func (r *keyReader) Good(keys ...string) bool {
 	for _, k := range keys {
-		if _, ok := r.shown[k]; !ok {
+		if read := r.key(k); read == nil || !read.good {
 			return false
 		}
 	}
@@ -298,7 +343,12 @@ func (r *keyReader) Good(keys ...string) bool {
 }
 
 // Shown implements params.Rules.
-func (r *keyReader) Shown(key string) string { return r.shown[key] }
+func (r *keyReader) Shown(key string) string {
+	if k := r.key(key); k != nil {
+		return k.shown
+	}
+	return ""
+}
 
 // Off implements params.Rules.
 func (r *keyReader) Off(path string) bool {
@@ -324,11 +374,16 @@ func (r *keyReader) of(key string) (field, bool) {
 	if key == "" {
 		return field{d: r.s.d, path: r.s.path, at: r.s.at, silent: r.s.broken}, true
 	}
-	if section, rest, nested := strings.Cut(key, "."); nested && r.inner[section] != nil {
-		return r.inner[section].of(rest)
+	if section, rest, nested := strings.Cut(key, "."); nested {
+		if inner := r.inner(section); inner != nil {
+			return inner.of(rest)
+		}
 	}
-	f, ok := r.fields[key]
-	return f, ok
+	k := r.key(key)
+	if k == nil {
+		return field{}, false
+	}
+	return k.field, true
 }
 
 // at is the field of a key of the section, or that of a section elsewhere.
@@ -336,7 +391,7 @@ func (r *keyReader) at(path string) field {
 	if path == "queues.ecn" {
 		return r.s.d.ecnOff
 	}
-	return r.fields[path]
+	return r.field(path)
 }
 
 // objectOf is the schema of a declared section.

@@ -50,6 +50,9 @@ func (h hosts) has(name string) bool {
 
 // hint says which hosts there are, and which is most like name.
 func (h hosts) hint(d *decoder, name string) string {
+	if d.report.more { // it would not be shown
+		return ""
+	}
 	const enough = 1024
 	all := make([]string, min(h.count, enough))
 	for i := range all {

@@ -33,6 +33,7 @@ type itemReader struct {
 	few     fewRanks
 	names   []string
 	drawn   drawnRanks
+	chosen  *Ranks // once they are read
 	poisson *poisson
 	lines   []Item // of the trace
 }

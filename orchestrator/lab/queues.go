@@ -14,7 +14,7 @@ func (d *decoder) queues(s *section, mtu units.Bytes) (q queues.Queues) {
 	r := s.read(&q)
 	r.holds(q.Buffer, mtu)
 	if q.ECN == nil {
-		d.ecnOff = r.fields["ecn"]
+		d.ecnOff = r.field("ecn")
 	}
 	s.close()
 	return q

@@ -30,8 +30,11 @@ func (r *itemReader) ranksKey() params.Key {
 	return k
 }
 
-// ranks are those that were read.
+// ranks returns the ranks that were read. The key ranks is read before all that ask for them, so they are made once.
 func (r *itemReader) ranks() Ranks {
+	if r.chosen != nil {
+		return *r.chosen
+	}
 	all := Ranks{All: r.few.all, First: r.few.first, Random: r.drawn.Random, Groups: r.drawn.Groups}
 	seen := map[string]bool{}
 	for _, name := range r.names {
@@ -41,6 +44,7 @@ func (r *itemReader) ranks() Ranks {
 		seen[name] = name != ""
 		all.Names = append(all.Names, name)
 	}
+	r.chosen = &all
 	return all
 }
 

@@ -73,10 +73,15 @@ func (l *LinkSpec) Keys() []params.Key {
 	}
 }
 
-// own are the keys of a link or tier, which has from topology.link what it leaves open; of the rate only where it is rated.
-func (l *LinkSpec) own(link LinkSpec, rated bool) []params.Key {
+// inherit makes l what a link or tier is that leaves everything open: topology.link, less its rate.
+func (l *LinkSpec) inherit(link LinkSpec) {
 	*l = link
 	l.Rate = 0
+}
+
+// own are the keys of a link or tier, which has from topology.link what it leaves open; of the rate only where it is rated.
+func (l *LinkSpec) own(link LinkSpec, rated bool) []params.Key {
+	l.inherit(link)
 	keys := l.Keys()
 	for i := range keys {
 		k := keys[i].Default("", "").OrNone()
