@@ -186,7 +186,7 @@ func (e *Engine) remove() {
 		if os.RemoveAll(e.dir) == nil {
 			return
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond) // the kernel does not say when a killed process has left the folder
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os/exec"
 	"strings"
 	"sync"
@@ -32,6 +33,17 @@ func (b *buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text.String()
+}
+
+// awaitText waits until a program has written a text.
+func awaitText(t *testing.T, out *buffer, text string) {
+	t.Helper()
+	quiettest.Await(t, func() error {
+		if got := out.String(); !strings.Contains(got, text) {
+			return fmt.Errorf("the program wrote %q, want %q", got, text)
+		}
+		return nil
+	})
 }
 
 // What a program of this machine finds in a node is what it finds in the built-in runtime.
@@ -89,8 +101,11 @@ func TestPrivProgramsEnd(t *testing.T) {
 		t.Error("ended well")
 	}
 	over := make(chan error, 1)
-	go func() { over <- c.Exec(t.Context(), "h1", runtime.Command{Args: []string{"sleep", "60"}}) }()
-	time.Sleep(100 * time.Millisecond)
+	var out buffer
+	go func() {
+		over <- c.Exec(t.Context(), "h1", runtime.Command{Args: []string{"sh", "-c", "echo runs; exec sleep 60"}, Stdout: &out})
+	}()
+	awaitText(t, &out, "runs\n")
 	if err := c.Kill(1); err != nil {
 		t.Fatal(err)
 	}
@@ -156,10 +171,11 @@ func TestPrivProgramOfAnImage(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	over := make(chan error, 1)
+	out = buffer{}
 	go func() {
-		over <- c.Exec(t.Context(), "h1", runtime.Command{Image: name, Args: []string{"/weft", "idle"}})
+		over <- c.Exec(t.Context(), "h1", runtime.Command{Image: name, Args: []string{"/weft", "idle"}, Stdout: &out})
 	}()
-	time.Sleep(500 * time.Millisecond)
+	awaitText(t, &out, "idle\n")
 	if err := c.Kill(1); err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func orchestrate(self, name string) int {
 		return 1
 	}
 	fmt.Println("up")
-	time.Sleep(time.Minute)
+	time.Sleep(time.Minute) // until the test kills it; a minute bounds what a killed test leaves
 	c.Close()
 	return 0
 }

@@ -56,7 +56,7 @@ func process(kind string) int {
 				panic("asked to")
 			case "hang":
 				for {
-					time.Sleep(time.Hour)
+					time.Sleep(time.Hour) // until the test kills it
 				}
 			}
 			err = conn.Send(m)
@@ -122,7 +122,7 @@ func launch(args []string) int {
 		return 1
 	}
 	fmt.Println("up")
-	time.Sleep(time.Minute)
+	time.Sleep(time.Minute) // until the test kills it; a minute bounds what a killed test leaves
 	c.Close()
 	return 0
 }

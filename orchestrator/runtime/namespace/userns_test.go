@@ -135,14 +135,13 @@ func TestPrivOrdinaryUserInterrupted(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(quiettest.Patience); !strings.Contains(out.String(), "waiting") && !strings.Contains(out.String(), "unavailable"); {
-			if time.Now().After(deadline) {
-				cmd.Process.Kill()
-				cmd.Wait()
-				t.Fatalf("did not come up:\n%s", out.String())
+		defer cmd.Process.Kill() // if it does not come up
+		quiettest.Await(t, func() error {
+			if text := out.String(); !strings.Contains(text, "waiting") && !strings.Contains(text, "unavailable") {
+				return fmt.Errorf("did not come up:\n%s", text)
 			}
-			time.Sleep(5 * time.Millisecond)
-		}
+			return nil
+		})
 		if strings.Contains(out.String(), "unavailable") {
 			cmd.Wait()
 			t.Skip(out.String())

@@ -43,7 +43,8 @@ func run(args []string) error {
 		}
 		return err
 	case "idle":
-		time.Sleep(time.Hour)
+		fmt.Println("idle")
+		time.Sleep(time.Hour) // until the test kills it
 	}
 	conn, err := boot.Connect()
 	if err != nil {
@@ -69,7 +70,7 @@ func run(args []string) error {
 		case "exit":
 			return errors.New("told to")
 		case "hang":
-			time.Sleep(time.Hour)
+			time.Sleep(time.Hour) // until the test kills it
 		case "memory":
 			for {
 				b := make([]byte, 1<<20)
