@@ -49,11 +49,12 @@ func TestPrivStuckSupervisorIsLeft(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(quiettest.Patience); !stopped(t, pid); time.Sleep(time.Millisecond) { // its threads stop one after the other
-		if time.Now().After(deadline) {
-			t.Fatal("the supervisor does not stop")
+	quiettest.Await(t, func() error { // its threads stop one after the other
+		if !stopped(t, pid) {
+			return errors.New("the supervisor does not stop")
 		}
-	}
+		return nil
+	})
 	_, err := stateOf(r, "stuck")
 	if want := fmt.Sprintf("lab stuck: its supervisor (process %d) does not answer", pid); err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "weft destroy stuck") {
 		t.Errorf("got %v", err)
@@ -333,33 +334,20 @@ func TestPrivLabWithoutNodesIsBroken(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	await := func(node int) *State {
-		t.Helper()
-		for {
-			s, err := h.State()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if s.Nodes[node].State == "dead" {
-				return s
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
-	}
 	for i := range 2 {
 		if err := h.Node(Node{Node: fmt.Sprint("h", i), Action: NodeKill}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	await(0)
-	if s := await(1); s.Broken != "" {
+	awaitDead(t, h, 0)
+	if s := awaitDead(t, h, 1); s.Broken != "" {
 		t.Errorf("nodes that were killed on purpose make it %q", s.Broken)
 	}
 	if err := h.Node(Node{Node: "h1", Action: NodeRestart}); err != nil {
 		t.Fatal(err)
 	}
 	kill(1)
-	if s := await(1); !strings.HasPrefix(s.Broken, "no node is alive: h1 died") {
+	if s := awaitDead(t, h, 1); !strings.HasPrefix(s.Broken, "no node is alive: h1 died") {
 		t.Errorf("it is %q", s.Broken)
 	}
 	swept, err := Clean(t.Context(), r.Path(), Options{})

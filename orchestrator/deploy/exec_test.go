@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -165,19 +166,14 @@ func TestPrivInterfaceDownAndUp(t *testing.T) {
 	}
 }
 
-// awaitDead waits until the supervisor has noted the end of a node.
-func awaitDead(t *testing.T, h *Handle, node int) *State {
+// awaitDead waits until the supervisor has noticed the end of a node, and returns the lab's state.
+func awaitDead(t *testing.T, h *Handle, node int) (s *State) {
 	t.Helper()
-	for deadline := time.Now().Add(quiettest.Patience); ; time.Sleep(time.Millisecond) {
-		s, err := h.State()
-		if err != nil {
-			t.Fatal(err)
+	quiettest.Await(t, func() (err error) {
+		if s, err = h.State(); err == nil && s.Nodes[node].State != "dead" {
+			err = fmt.Errorf("%s is %s", s.Nodes[node].Name, s.Nodes[node].State)
 		}
-		if s.Nodes[node].State == "dead" {
-			return s
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s is %s", s.Nodes[node].Name, s.Nodes[node].State)
-		}
-	}
+		return err
+	})
+	return s
 }

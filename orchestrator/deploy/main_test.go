@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	if os.Getenv(idleVar) != "" {
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // until the test kills it; a minute bounds what a killed test leaves
 		os.Exit(0)
 	}
 	if len(os.Args) > 1 {
@@ -277,26 +277,24 @@ func look(t *testing.T) machine {
 	return m
 }
 
-func (m machine) same(n machine) bool {
-	return slices.Equal(m.interfaces, n.interfaces) && slices.Equal(m.qdiscs, n.qdiscs) && m.mounts == n.mounts && m.engines == n.engines
+// changed returns an error that names what differs between two looks at the machine.
+func (m machine) changed(now machine) (err error) {
+	if !slices.Equal(m.interfaces, now.interfaces) || !slices.Equal(m.qdiscs, now.qdiscs) {
+		err = fmt.Errorf("interfaces were %v with %v, are %v with %v", m.interfaces, m.qdiscs, now.interfaces, now.qdiscs)
+	}
+	if m.mounts != now.mounts {
+		err = errors.Join(err, fmt.Errorf("mounts were\n%sare\n%s", m.mounts, now.mounts))
+	}
+	if m.engines != now.engines {
+		err = errors.Join(err, fmt.Errorf("mounts of the engine were\n%sare\n%s", m.engines, now.engines))
+	}
+	return err
 }
 
 // nothingLeft fails the test unless the machine is as it was, nothing runs for a state directory, and there is none.
 func (m machine) nothingLeft(t *testing.T, root string) {
 	t.Helper()
-	now := look(t)
-	for deadline := time.Now().Add(quiettest.Patience); !m.same(now) && time.Now().Before(deadline); now = look(t) {
-		time.Sleep(10 * time.Millisecond) // others use the machine too
-	}
-	if !slices.Equal(m.interfaces, now.interfaces) || !slices.Equal(m.qdiscs, now.qdiscs) {
-		t.Errorf("interfaces were %v with %v, are %v with %v", m.interfaces, m.qdiscs, now.interfaces, now.qdiscs)
-	}
-	if m.mounts != now.mounts {
-		t.Errorf("mounts were\n%sare\n%s", m.mounts, now.mounts)
-	}
-	if m.engines != now.engines {
-		t.Errorf("mounts of the engine were\n%sare\n%s", m.engines, now.engines)
-	}
+	quiettest.Await(t, func() error { return m.changed(look(t)) }) // other programs use the machine, too
 	if _, err := os.Lstat(root); err == nil {
 		files, _ := exec.Command("find", root).CombinedOutput()
 		t.Errorf("files are left:\n%s", files)
@@ -307,17 +305,13 @@ func (m machine) nothingLeft(t *testing.T, root string) {
 			t.Errorf("containers %v are left (%v)", names, err)
 		}
 	}
-	deadline := time.Now().Add(quiettest.Patience)
-	for pids := processesOf(root); len(pids) > 0; pids = processesOf(root) {
-		if time.Now().After(deadline) {
-			for _, pid := range pids {
-				args, _ := os.ReadFile("/proc/" + pid + "/cmdline")
-				t.Errorf("process %s is left: %q", pid, args)
-			}
-			t.FailNow()
+	quiettest.Await(t, func() (left error) {
+		for _, pid := range processesOf(root) {
+			args, _ := os.ReadFile("/proc/" + pid + "/cmdline")
+			left = errors.Join(left, fmt.Errorf("process %s is left: %q", pid, args))
 		}
-		time.Sleep(time.Millisecond)
-	}
+		return left
+	})
 }
 
 // processesOf are the processes of labs of a state directory: its supervisors, and what carries the mark that they have
