@@ -2,15 +2,18 @@ package queues
 
 import "weft/params"
 
-// OfLink are the keys that the switch ports of a link may have of their own.
+// OfLink is the keys of Queues that a link may set for its own switch ports.
 type OfLink struct{ Queues }
 
 // Keys implements params.Section.
 func (q *OfLink) Keys() (all []params.Key) {
 	refusals := map[string]string{
-		"shared":  "all ports of a switch share one memory; expected it in the section queues, for all switches",
-		"routing": "a switch chooses among all its ports in one way; expected it in the section queues, for all switches",
-		"light":   "a switch compares all its ports by one measure; expected it in the section queues, for all switches",
+		"shared": "all ports of a switch share one memory; " +
+			"expected it in the section queues, for all switches",
+		"routing": "a switch chooses among all its ports in one way; " +
+			"expected it in the section queues, for all switches",
+		"light": "a switch compares all its ports by one measure; " +
+			"expected it in the section queues, for all switches",
 	}
 	for _, k := range q.Queues.Keys() {
 		why := refusals[k.Name]

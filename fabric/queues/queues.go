@@ -1,5 +1,7 @@
-// Package queues is what a lab says of the queues of switches. Sizes may be in proportion to the link that a queue is at the end of; what
-// acts on them, a port of package fabric, has them in bytes.
+// Package queues is the section `queues` of a lab file: the queues of switches, with their keys,
+// defaults and rules. Sizes may be relative to the link behind a queue, as in 5bdp. The ports of
+// package fabric, which act on these settings, have them in bytes; orchestrator/experiment converts
+// them.
 package queues
 
 import (
@@ -10,23 +12,23 @@ import (
 	"weft/units"
 )
 
-// Queues are the egress queues of switches.
+// Queues are the settings of the egress queues of switches.
 type Queues struct {
-	Buffer  params.Size // per port, when Shared is nil
+	Buffer  params.Size // per port; not used with Shared
 	Shared  *Shared     // the memory of each switch, for all its ports; never nil with PFC
 	ECN     *ECN        // nil: off
 	PFC     *PFC        // nil: off
-	Routing string      // ecmp, spray, adaptive
-	Light   params.Size // adaptive: a port is light while no more waits in it
+	Routing string      // one of Routings
+	Light   params.Size // adaptive: a port is light, that is uncongested, while at most this waits
 
 	foreseen
 }
 
-// foreseen is what decides where packets wait: a buffer for each port, or one that all ports of a switch share. With PFC it is
-// shared, since what a switch must hold is counted as a whole.
+// foreseen is what decides where packets wait: in a buffer for each port, or in one that all ports
+// of a switch share. With PFC it is shared, because a switch counts all that it holds.
 type foreseen struct {
-	shared, unshared bool // written: a memory, or off
-	pfc, static      bool // PFC is on, by thresholds that do not move
+	shared, unshared bool // the key shared is written: as a section, or as off
+	pfc, static      bool // the key pfc is not off, and has xoff
 }
 
 // Foresee implements params.Foreseeing.
@@ -38,16 +40,17 @@ func (q *Queues) Foresee(written func(path string) (text string, ok bool)) {
 	_, q.static = written("pfc.xoff")
 }
 
-// ecmp is the routing that chooses by the hash of the flow.
+// ecmp is the routing that chooses by the hash of the flow. It is the name of fabric.ECMP in lab
+// files.
 const ecmp = "ecmp"
 
-// Routings are the names of how switches choose among equal paths.
+// Routings returns the names by which a lab file says how switches choose among equal paths.
 func Routings() []string { return []string{ecmp, string(fabric.Spray), string(fabric.Adaptive)} }
 
-// PerPacket says whether switches choose a path for each packet.
+// PerPacket reports whether switches choose a path for each packet.
 func (q *Queues) PerPacket() bool { return q.Routing != ecmp }
 
-// Balance is how switches choose among equal paths.
+// Balance returns how switches choose among equal paths.
 func (q *Queues) Balance() fabric.Balance {
 	if q.PerPacket() {
 		return fabric.Balance(q.Routing)
@@ -58,13 +61,15 @@ func (q *Queues) Balance() fabric.Balance {
 // Keys implements params.Section.
 func (q *Queues) Keys() []params.Key {
 	return []params.Key{
-		params.New("buffer", params.Amount(&q.Buffer), "Per port; not with shared or pfc.").Default("5bdp", "STrack paper, section 4.1").
+		params.New("buffer", params.Amount(&q.Buffer), "Per port; not with shared or pfc.").
+			Default("5bdp", "STrack paper, section 4.1").
 			Only(func() (bool, string) {
 				switch {
 				case q.pfc && q.unshared:
-					return false, "" // which Rules refuses
+					return false, "" // Rules rejects it
 				case q.pfc:
-					return false, "a buffer for each port does not go with pfc, for which a switch counts all it holds; expected shared: {total: 32MB} in its place"
+					return false, "a buffer for each port does not go with pfc, for which a switch counts " +
+						"all it holds; expected shared: {total: 32MB} in its place"
 				}
 				return !q.shared, "given together with queues.shared, which takes its place; expected one of them"
 			}),
@@ -73,20 +78,24 @@ func (q *Queues) Keys() []params.Key {
 			return q.Shared
 		}, "One memory for all ports of a switch; PFC implies it.", "off").
 			Only(func() (bool, string) { return q.shared || q.pfc || q.unshared, "" }),
-		params.Sub("ecn", func() params.Section { q.ECN = new(ECN); return q.ECN }, "Marking by queue length.", "on", "off"),
-		params.Sub("pfc", func() params.Section { q.PFC = new(PFC); return q.PFC }, "Priority flow control of the data class.", "on", "off").
-			Default("off", "ours"),
+		params.Sub("ecn", func() params.Section { q.ECN = new(ECN); return q.ECN },
+			"Marking by queue length.", "on", "off"),
+		params.Sub("pfc", func() params.Section { q.PFC = new(PFC); return q.PFC },
+			"Priority flow control of the data class.", "on", "off").Default("off", "ours"),
 		params.New("routing", params.Word(&q.Routing, Routings()...),
-			"Choice among equal paths: per flow, per packet at random, or per packet by queue length.").Default("ecmp", "ours"),
-		params.New("light", params.Amount(&q.Light), "adaptive: a port is light while at most this waits; a flow stays on its port while it is light.").
+			"Choice among equal paths: per flow, per packet at random, or per packet by queue length.").
+			Default("ecmp", "ours"),
+		params.New("light", params.Amount(&q.Light),
+			"adaptive: a port is light while at most this waits; a flow stays on its port while it is light.").
 			Default("12.5%bdp", "ours: half of the default kmin").
 			Only(func() (bool, string) {
-				return q.Balance().ByLight(), "only adaptive routing asks whether a port is light; expected routing: adaptive"
+				return q.Balance().ByLight(),
+					"only adaptive routing asks whether a port is light; expected routing: adaptive"
 			}),
 	}
 }
 
-// Rules refuses PFC without a memory to count.
+// Rules rejects PFC without a shared memory.
 func (q *Queues) Rules(r params.Rules) {
 	if q.pfc && q.unshared {
 		r.Refuse("shared", "off, but with pfc a switch counts all it holds; expected a section such as {total: 32MB}")
@@ -95,10 +104,11 @@ func (q *Queues) Rules(r params.Rules) {
 
 // Shared is one packet memory for all ports of a switch.
 type Shared struct {
-	Total params.Size // in proportion to a rate: of the fastest port of the switch
+	Total params.Size // if relative to a rate: to that of the switch's fastest port
 
-	// Alpha is the dynamic threshold, a multiple of the memory that is free: without PFC what a queue may hold,
-	// with PFC what may wait of what came by a port before it is paused. 0: PFC.Xoff says when.
+	// Alpha is the dynamic threshold, a multiple of the free memory. Without PFC it bounds a queue;
+	// with PFC it bounds what waits of the packets that arrived by a port before that port is
+	// paused. 0: PFC.Xoff is the threshold.
 	Alpha float64
 
 	dynamic, pfc bool
@@ -109,7 +119,8 @@ func (m *Shared) Keys() []params.Key {
 	return []params.Key{
 		params.New("total", params.Amount(&m.Total), "Per switch; a proportional size follows the fastest port.").
 			Default("16MB/50Gbps", "alibaba-edu/High-Precision-Congestion-Control, run.py: 32 MB at 100 Gb/s"),
-		params.New("alpha", alpha(&m.Alpha), "Dynamic threshold, a multiple of the free memory: of a queue, or with PFC of what waits from one port before it is paused.").
+		params.New("alpha", alpha(&m.Alpha), "Dynamic threshold, a multiple of the free memory: of a queue, "+
+			"or with PFC of what waits from one port before it is paused.").
 			Following(func() (text, source string) {
 				if m.pfc {
 					return "1/8", "alibaba-edu/High-Precision-Congestion-Control, switch-mmu.cc: shift 3"
@@ -122,23 +133,26 @@ func (m *Shared) Keys() []params.Key {
 	}
 }
 
-// Rules refuses a memory that is none.
+// Rules rejects a memory of no bytes.
 func (m *Shared) Rules(r params.Rules) {
 	if r.Good("total") && m.Total.None() {
 		r.Refuse("total", "%v is no memory", m.Total)
 	}
 }
 
-// alpha is a dynamic threshold: a multiple of the memory that is free.
+// alpha is the value of a dynamic threshold: a multiple of the free memory.
 func alpha(to *float64) params.Value {
 	const most = 1024 // thresholds of switches go to 2^3
 	const expected = "a multiple of what is free, above 0, such as 1/8 or 0.5"
 	return params.Custom(to, params.ParseGain, params.ShowDecimal, expected, func() params.Form {
-		return params.Form{Number: "number", Least: "0", Most: fmt.Sprint(most), Patterns: []string{params.Percents, params.Fraction}, Example: "1/8"}
+		return params.Form{
+			Number: "number", Least: "0", Most: fmt.Sprint(most),
+			Patterns: []string{params.Percents, params.Fraction}, Example: "1/8",
+		}
 	}).Within(expected+", up to 1024", func(v float64) bool { return v > 0 && v <= most })
 }
 
-// ECN is RED on the instantaneous queue.
+// ECN is RED on the instantaneous queue, see fabric.ECNConfig.
 type ECN struct {
 	Kmin, Kmax params.Size
 	Pmax       float64
@@ -148,15 +162,20 @@ type ECN struct {
 // Keys implements params.Section.
 func (e *ECN) Keys() []params.Key {
 	return []params.Key{
-		params.New("kmin", params.Amount(&e.Kmin), "No marks up to this length. roce and ccm with roce: the preset's (nvidia: 100KB/25Gbps).").Default("25%bdp", "STrack paper, section 4.1"),
-		params.New("kmax", params.Amount(&e.Kmax), "Every packet is marked above this length. roce: the preset's (400KB/25Gbps).").Default("75%bdp", "STrack paper, section 4.1"),
+		params.New("kmin", params.Amount(&e.Kmin),
+			"No marks up to this length. roce and ccm with roce: the preset's (nvidia: 100KB/25Gbps).").
+			Default("25%bdp", "STrack paper, section 4.1"),
+		params.New("kmax", params.Amount(&e.Kmax),
+			"Every packet is marked above this length. roce: the preset's (400KB/25Gbps).").
+			Default("75%bdp", "STrack paper, section 4.1"),
 		params.New("pmax", params.Share(&e.Pmax, 0, 1), "Marking probability at kmax. roce: the preset's (0.2).").
 			Default("1", "ours: the STrack paper leaves it open; its authors' simulator marks linearly up to 1"),
-		params.New("mark", params.Choice(&e.Ingress, "egress", "ingress"), "Mark on dequeue or on enqueue.").Default("egress", "STrack paper, section 2.2.2"),
+		params.New("mark", params.Choice(&e.Ingress, "egress", "ingress"), "Mark on dequeue or on enqueue.").
+			Default("egress", "STrack paper, section 2.2.2"),
 	}
 }
 
-// Rules refuses thresholds that contradict each other, and what would do nothing.
+// Rules rejects thresholds that contradict each other, and a pmax without effect.
 func (e *ECN) Rules(r params.Rules) {
 	switch {
 	case !r.Good("kmin", "kmax"):
@@ -165,38 +184,48 @@ func (e *ECN) Rules(r params.Rules) {
 	case e.Kmin.Above(e.Kmax):
 		r.Refuse("kmin", "%v is above kmax, %v; expected at most that", e.Kmin, e.Kmax)
 	case e.Kmin == e.Kmax && e.Pmax != 1:
-		r.Idle("pmax", "kmin", "says how often packets are marked between kmin and kmax, but both are %v and beyond kmax every packet is; expected 1, or another kmax", e.Kmin)
+		r.Idle("pmax", "kmin", "says how often packets are marked between kmin and kmax, but both are %v "+
+			"and beyond kmax every packet is; expected 1, or another kmax", e.Kmin)
 	}
 }
 
-// PFC is priority flow control of the data class, by what came by each port of a switch and waits there.
+// PFC is priority flow control of the data class, see fabric.PFCConfig. A port is paused by what
+// arrived by it and waits.
 type PFC struct {
-	Xoff     *params.Size // paused above; nil: Shared.Alpha says when
-	Xon      *params.Size // with Xoff: resumed at or below; nil: two full packets less than Xoff
-	Offset   units.Bytes  // without Xoff: resumed so far below the threshold
-	Reserve  units.Bytes  // of each port's own, used first
-	Headroom *params.Size // for what is on its way to a port that is paused; nil: what losslessness takes
-	Response units.Time   // how long the other end takes to obey a pause
+	Xoff     *params.Size // pause above; nil: Shared.Alpha is the threshold
+	Xon      *params.Size // with Xoff: resume at or below; nil: two full packets below Xoff
+	Offset   units.Bytes  // without Xoff: resume this far below the threshold
+	Reserve  units.Bytes  // memory of each port's own, used first
+	Headroom *params.Size // for packets in flight to a paused port; nil: see the key headroom
+	Response units.Time   // time that the far end takes to obey a pause
 }
 
 // Keys implements params.Section.
 func (p *PFC) Keys() []params.Key {
 	const most, mmu = 64 * units.GB, "alibaba-edu/High-Precision-Congestion-Control, switch-mmu.cc"
 	return []params.Key{
-		params.New("xoff", params.Maybe(&p.Xoff, "", params.Amount), "Static pause threshold per port; default: shared.alpha.").OrNone(),
+		params.New("xoff", params.Maybe(&p.Xoff, "", params.Amount),
+			"Static pause threshold per port; default: shared.alpha.").OrNone(),
 		params.New("xon", params.Maybe(&p.Xon, "auto", params.Amount), "With xoff: resume threshold.").
 			Following(func() (text, source string) { return "auto", "bobzhuyb/ns3-rdma: two full packets below xoff" }).
 			Only(func() (bool, string) { return p.Xoff != nil, "applies with xoff; expected xon_offset" }),
-		params.New("xon_offset", params.Bytes(&p.Offset, 0, most), "Without xoff: resume this far below the threshold.").Default("3KB", mmu).
+		params.New("xon_offset", params.Bytes(&p.Offset, 0, most),
+			"Without xoff: resume this far below the threshold.").
+			Default("3KB", mmu).
 			Only(func() (bool, string) { return p.Xoff == nil, "applies without xoff; expected xon" }),
-		params.New("reserve", params.Bytes(&p.Reserve, 0, most), "Memory of each port's own, used first.").Default("4KB", mmu),
-		params.New("headroom", params.Maybe(&p.Headroom, "auto", params.Amount), "Memory per port for packets in flight after a pause.").
-			Default("auto", "3 times rate and delay of the link, as alibaba-edu/High-Precision-Congestion-Control, third.cc; at least what losslessness takes"),
-		params.New("response", params.Time(&p.Response, 0, units.Millisecond), "How long the far end takes to act on a pause.").Default("0s", "ours"),
+		params.New("reserve", params.Bytes(&p.Reserve, 0, most), "Memory of each port's own, used first.").
+			Default("4KB", mmu),
+		params.New("headroom", params.Maybe(&p.Headroom, "auto", params.Amount),
+			"Memory per port for packets in flight after a pause.").
+			Default("auto", "3 times rate and delay of the link, "+
+				"as alibaba-edu/High-Precision-Congestion-Control, third.cc; at least what losslessness takes"),
+		params.New("response", params.Time(&p.Response, 0, units.Millisecond),
+			"How long the far end takes to act on a pause.").
+			Default("0s", "ours"),
 	}
 }
 
-// Rules refuses thresholds that contradict each other.
+// Rules rejects an xon that is not below xoff.
 func (p *PFC) Rules(r params.Rules) {
 	if r.Good("xoff", "xon") && p.Xon != nil && (!p.Xon.Comparable(*p.Xoff) || p.Xon.Above(*p.Xoff)) {
 		r.Refuse("xon", "%v is not below xoff, %v", p.Xon, p.Xoff)
