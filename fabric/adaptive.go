@@ -7,38 +7,41 @@ import (
 	"weft/units"
 )
 
-// Switches that choose an output port for each packet when it arrives, instead of one for each flow (ECMP).
+// Balancing: switches that choose an output port for each packet when it arrives, instead of one
+// for each flow (ECMP).
 //
-// Only data (class 1) is spread. Acknowledgements and notifications take the port of their flow's hash: there is
-// nothing to gain by having them overtake each other.
+// Only data (class 1) is spread. Acknowledgements and notifications take the port of their flow's
+// hash: overtaking each other would gain nothing.
 
 // Balance is how a switch chooses among equally good ports.
 type Balance string
 
-// Ways to choose.
+// Values of Balance. CCM is in ccm.go.
 const (
 	ECMP Balance = "" // by the hash of the flow: all its packets take the same port
 
 	// Spray takes a port at random for each packet.
 	Spray Balance = "spray"
 
-	// Adaptive keeps a flow on its port while that is light (PortConfig.Light), and otherwise moves it to a light one: that
-	// with the shortest queue. Where none is light the flow goes to the port with the shortest queue of all.
-	// A switch that has not seen a flow for FlowExpiry starts at the port of its hash. Draft-lyu-rtgwg-coordinated-cm,
-	// section 4: avoid path switching that is not necessary.
+	// Adaptive keeps a flow on its port while that port is light (PortConfig.Light), and otherwise
+	// moves the flow to the light port with the shortest queue. If no port is light, the flow moves
+	// to the shortest queue of all. A switch that has not seen a flow for FlowExpiry starts with
+	// the port of its hash. Draft-lyu-rtgwg-coordinated-cm, section 4: avoid path switching that is
+	// not necessary.
 	Adaptive Balance = "adaptive"
 )
 
-// PerPacket says that switches choose for each packet.
+// PerPacket reports whether switches choose a port for each packet.
 func (b Balance) PerPacket() bool { return b != ECMP }
 
-// ByLight says that switches ask whether a port is light.
+// ByLight reports whether switches use PortConfig.Light.
 func (b Balance) ByLight() bool { return b == Adaptive }
 
-// FlowExpiry is how long a switch remembers a flow of which no packet comes. Ours (the draft says nothing).
+// FlowExpiry is how long a switch remembers a flow without packets. The value is our own choice:
+// the draft has none.
 const FlowExpiry = 10 * units.Millisecond
 
-// decide chooses the port for e, which has come by port from to switch s, which chooses by the packet.
+// decide returns the port for e, which has arrived by port from at switch s. The switch balances.
 func (b *balancing) decide(n *Network, now units.Time, s int, from int32, e *Packet) int32 {
 	k := n.routing.group(s, e.Dst)
 	ports := n.routing.members[k.first : k.first+k.size()]
@@ -62,7 +65,7 @@ func (b *balancing) decide(n *Network, now units.Time, s int, from int32, e *Pac
 	if f.port == noPort {
 		f.port = ports[usual]
 	} else if !slices.Contains(ports, f.port) && !slices.Contains(aside, f.port) {
-		f.port = ports[usual] // its link is down
+		f.port = ports[usual] // the link of that port is down
 		n.total.PathSwitches++
 	}
 	if b.light(n, now, f.port, e.Class) {
@@ -84,26 +87,26 @@ func (b *balancing) decide(n *Network, now units.Time, s int, from int32, e *Pac
 // choices are the ports by which a packet may leave a switch.
 type choices struct {
 	ports []int32 // equally good
-	aside []int32 // worse
-	usual int32   // of ports, by the flow's hash
+	aside []int32 // detours, see SwitchConfig.Aside
+	usual int32   // index in ports, by the flow's hash
 }
 
-// balancing chooses ports packet by packet, in the switches that do.
+// balancing chooses ports for each packet, in the switches that balance.
 type balancing struct {
 	switches  []balancer    // by switch
 	threshold []units.Bytes // by port: PortConfig.Light
-	asides    *asides       // nil: no switch sends packets aside
+	asides    *asides       // nil: no switch has detours
 }
 
-// asides is SwitchConfig.Aside and PortConfig.Aside.
+// asides is the detours of switches: SwitchConfig.Aside and PortConfig.Aside.
 type asides struct {
-	rows   [][]int32 // by switch
-	groups [][][]int32
-	spent  []bool // by port
+	rows     [][]int32   // by switch: SwitchConfig.Aside
+	groups   [][][]int32 // by switch: SwitchConfig.Groups
+	noDetour []bool      // by port: PortConfig.Aside
 }
 
 func newAsides(cfg *Config) *asides {
-	a := &asides{spent: make([]bool, len(cfg.Ports))}
+	a := &asides{noDetour: make([]bool, len(cfg.Ports))}
 	any := false
 	for s := range cfg.Switches {
 		a.rows = append(a.rows, cfg.Switches[s].Aside)
@@ -111,7 +114,7 @@ func newAsides(cfg *Config) *asides {
 		any = any || cfg.Switches[s].Aside != nil
 	}
 	for i := range cfg.Ports {
-		a.spent[i] = cfg.Ports[i].Aside
+		a.noDetour[i] = cfg.Ports[i].Aside
 	}
 	if !any {
 		return nil
@@ -119,9 +122,10 @@ func newAsides(cfg *Config) *asides {
 	return a
 }
 
-// of returns the ports by which a packet that has come by port from may go aside and that are up.
+// of returns the ports by which a packet that arrived by port from may take a detour to dst. It is
+// empty if there is none or if one of them is down.
 func (a *asides) of(n *Network, s int, from int32, dst HostID) []int32 {
-	if a.rows[s] == nil || int(dst) >= len(a.rows[s]) || from >= 0 && a.spent[from] {
+	if a.rows[s] == nil || int(dst) >= len(a.rows[s]) || from >= 0 && a.noDetour[from] {
 		return nil
 	}
 	g := a.rows[s][dst]
@@ -130,20 +134,24 @@ func (a *asides) of(n *Network, s int, from int32, dst HostID) []int32 {
 	}
 	for _, p := range a.groups[s][g] {
 		if !n.Links().Up(int(p)) {
-			return nil // as if there were none: routes are made anew, detours are not
+			return nil // routes are computed again after a failure, detours are not
 		}
 	}
 	return a.groups[s][g]
 }
 
-// shortest returns the port with the shortest queue of a class, the first of equals from ports[first] on.
+// shortest returns the port with the shortest queue of a class. Ties go to the first from
+// ports[first] on.
 func (b *balancing) shortest(n *Network, now units.Time, ports []int32, first int32, class uint8) int32 {
 	_, best := b.lightest(n, now, ports, first, noPort, class)
 	return best
 }
 
-// lightest returns how many ports other than away are light, and that with the shortest queue.
-func (b *balancing) lightest(n *Network, now units.Time, ports []int32, first, away int32, class uint8) (light int, best int32) {
+// lightest returns how many ports other than away are light, and the one with the shortest queue;
+// away if there is no other.
+func (b *balancing) lightest(
+	n *Network, now units.Time, ports []int32, first, away int32, class uint8,
+) (light int, best int32) {
 	best, least := away, units.Bytes(1<<62)
 	for i := range ports {
 		port := ports[(int(first)+i)%len(ports)]
@@ -161,7 +169,8 @@ func (b *balancing) lightest(n *Network, now units.Time, ports []int32, first, a
 	return light, best
 }
 
-// depth returns what waits in the port of a class. A port that is told to pause the class is longer than any.
+// depth returns the bytes of a class that wait in the port. A port whose class is paused counts as
+// longer than any other.
 func (o *port) depth(n *Network, now units.Time, class uint8) units.Bytes {
 	if o.held>>class&1 != 0 {
 		return 1 << 61
@@ -169,7 +178,7 @@ func (o *port) depth(n *Network, now units.Time, class uint8) units.Bytes {
 	return o.queue(n, now, class)
 }
 
-// queue returns what waits in the port of a class, paused or not.
+// queue returns the bytes of a class that wait in the port, paused or not.
 func (o *port) queue(n *Network, now units.Time, class uint8) units.Bytes {
 	if o.waiting > 0 && !o.is(accounted) {
 		o.advance(n, now)
@@ -177,51 +186,52 @@ func (o *port) queue(n *Network, now units.Time, class uint8) units.Bytes {
 	return o.classes[class].bytes
 }
 
-// light tells whether a port is good for one more packet.
+// light reports whether a port is light: good for one more packet.
 func (b *balancing) light(n *Network, now units.Time, port int32, class uint8) bool {
 	return n.ports[port].depth(n, now, class) <= b.threshold[port]
 }
 
-// balancer is what a switch that chooses by the packet knows.
+// balancer is the state of a switch that balances.
 type balancer struct {
 	kind   Balance
-	random uint64
+	random uint64 // state of the draws of Spray
 	flows  flowTable
 }
 
-// flowKey names a flow: what ECMP hashes, and the destination.
+// flowKey identifies a flow by the bits that ECMP hashes and its destination.
 func flowKey(e *Packet) uint64 { return uint64(e.flow)<<32 | uint64(uint32(e.Dst)) }
 
-// flowEntry is a flow as a switch knows it.
+// flowEntry is what a switch remembers of a flow.
 type flowEntry struct {
 	key   uint64
-	seen  units.Time
-	port  int32 // it is on, or noPort when nothing is known
-	used  bool
-	away  int32      // CCM: the port it is kept off, or noPort
-	until units.Time // and how long
+	seen  units.Time // when its last packet arrived
+	port  int32      // its port, or noPort if it has none yet
+	used  bool       // the entry is occupied
+	away  int32      // CCM: the port that the flow avoids, or noPort
+	until units.Time // CCM: when it stops avoiding that port
 	stuck units.Time // CCM: since when no path is light here or upstream, or units.Never
-	told  units.Time // CCM: when its source may be told of that again
+	told  units.Time // CCM: when its source may be notified of that again
 }
 
-// flowTable is a bounded table of flows: sets of eight, in which the flow that was seen longest ago makes room. It
-// doubles while flows that are alive would have to, up to mostFlows.
+// flowTable is a bounded table of flows, in sets of eight. A new flow replaces the one of its set
+// that was seen longest ago. While that one has not expired, the table doubles instead, up to
+// maxFlows.
 type flowTable struct {
 	entries []flowEntry
-	evicted int64 // flows that were forgotten before they expired
+	evicted int64 // flows that were replaced before they expired
 }
 
-// mostFlows bounds what a switch remembers: 56 bytes each, 896 KiB.
+// Sizes of a flowTable. An entry has 56 bytes, so maxFlows entries have 896 KiB.
 const (
-	mostFlows  = 1 << 14
-	leastFlows = 64
-	slots      = 8
+	maxFlows = 1 << 14
+	minFlows = 64
+	slots    = 8
 )
 
-// find returns the entry of a flow, with what is known of it.
+// find returns the entry of a flow, and makes one if there is none. An expired flow has no port.
 func (t *flowTable) find(now units.Time, key uint64) *flowEntry {
 	if t.entries == nil {
-		t.entries = make([]flowEntry, leastFlows)
+		t.entries = make([]flowEntry, minFlows)
 	}
 	for {
 		set := t.set(key)
@@ -240,7 +250,7 @@ func (t *flowTable) find(now units.Time, key uint64) *flowEntry {
 			}
 		}
 		if oldest.used && now-oldest.seen <= FlowExpiry {
-			if len(t.entries) < mostFlows {
+			if len(t.entries) < maxFlows {
 				t.grow()
 				continue
 			}
@@ -251,7 +261,7 @@ func (t *flowTable) find(now units.Time, key uint64) *flowEntry {
 	}
 }
 
-// know returns the entry of a flow that is remembered, or nil.
+// know returns the entry of a flow, or nil if it is unknown or has expired.
 func (t *flowTable) know(now units.Time, key uint64) *flowEntry {
 	if t.entries == nil {
 		return nil
@@ -271,7 +281,7 @@ func (t *flowTable) set(key uint64) []flowEntry {
 	return t.entries[first : first+slots]
 }
 
-// grow doubles the table. What does not fit any more is forgotten.
+// grow doubles the table. Entries that no longer fit into their set are forgotten.
 func (t *flowTable) grow() {
 	old := t.entries
 	t.entries = make([]flowEntry, 2*len(old))
@@ -286,14 +296,17 @@ func (t *flowTable) grow() {
 	}
 }
 
-// newBalancing returns nil when no switch chooses by the packet.
+// newBalancing returns nil if no switch balances.
 func newBalancing(cfg *Config) *balancing {
 	any := false
 	b := &balancing{
-		switches: make([]balancer, len(cfg.Switches)), threshold: make([]units.Bytes, len(cfg.Ports)), asides: newAsides(cfg),
+		switches:  make([]balancer, len(cfg.Switches)),
+		threshold: make([]units.Bytes, len(cfg.Ports)),
+		asides:    newAsides(cfg),
 	}
 	for s := range cfg.Switches {
-		b.switches[s] = balancer{kind: cfg.Switches[s].Balance, random: splitmix.Mix(cfg.Seed ^ splitmix.Mix(cfg.Switches[s].Seed+1))}
+		random := splitmix.Mix(cfg.Seed ^ splitmix.Mix(cfg.Switches[s].Seed+1))
+		b.switches[s] = balancer{kind: cfg.Switches[s].Balance, random: random}
 		any = any || cfg.Switches[s].Balance.PerPacket()
 	}
 	if !any {

@@ -7,8 +7,8 @@ import (
 	"weft/units"
 )
 
-// fan is so many hosts on one switch, so many switches above it, and as many hosts on a switch beyond: ports up from the
-// first switch are returned.
+// fan returns a network of hosts on one switch, the given number of paths (switches) above it, and
+// as many hosts on a switch beyond; and the ports from the first switch up.
 func fan(hosts, paths int, balance Balance, light units.Bytes) (*wiring, []int32) {
 	w := wire(2*hosts, 2+paths)
 	a, b := 2*hosts, 2*hosts+1
@@ -33,8 +33,8 @@ func used(n *Network, ports []int32) (packets []int64) {
 	return packets
 }
 
-// A flow that has the network for itself stays where its hash put it, and a flow of many packets is moved only when its port
-// is not light any more.
+// A flow that has the network for itself stays where its hash put it, and a flow of many packets is
+// moved only when its port is not light any more.
 func TestAdaptiveKeepsFlowsOnLightPorts(t *testing.T) {
 	cfg, up := fan(4, 4, Adaptive, 3000)
 	n := newWorld(t, cfg.route())
@@ -55,8 +55,8 @@ func TestAdaptiveKeepsFlowsOnLightPorts(t *testing.T) {
 	}
 }
 
-// Four flows whose hash is the same leave it for ports that are light, and with as many ports as flows nothing waits
-// for long.
+// Four flows whose hash is the same leave it for ports that are light, and with as many ports as
+// flows nothing waits for long.
 func TestAdaptiveSpreadsFlowsThatCollide(t *testing.T) {
 	deepest := func(balance Balance) (units.Bytes, Counters) {
 		cfg, up := fan(4, 4, balance, 3000)
@@ -139,7 +139,8 @@ func TestSpray(t *testing.T) {
 	}
 }
 
-// A switch remembers a bounded number of flows, forgets those it has not seen for a while, and keeps those it sees.
+// A switch remembers a bounded number of flows, forgets those it has not seen for a while, and
+// keeps those it sees.
 func TestFlowTableIsBounded(t *testing.T) {
 	var table flowTable
 	for round := range 3 {
@@ -155,7 +156,7 @@ func TestFlowTableIsBounded(t *testing.T) {
 		}
 	}
 	t.Logf("10,000 flows: %d remembered in %d bytes, %d evicted", kept, len(table.entries)*48, table.evicted)
-	if len(table.entries) > mostFlows || kept < 9000 {
+	if len(table.entries) > maxFlows || kept < 9000 {
 		t.Errorf("%d entries, %d flows remembered", len(table.entries), kept)
 	}
 	size := len(table.entries)
@@ -168,7 +169,7 @@ func TestFlowTableIsBounded(t *testing.T) {
 	for k := range uint64(100_000) {
 		table.find(later, splitmix.Mix(k+1<<40))
 	}
-	if len(table.entries) > mostFlows || len(table.entries) < size || table.evicted == 0 {
+	if len(table.entries) > maxFlows || len(table.entries) < size || table.evicted == 0 {
 		t.Errorf("%d entries after 100,000 flows, %d evicted", len(table.entries), table.evicted)
 	}
 }

@@ -14,7 +14,8 @@ const (
 	kiB = units.KiB
 )
 
-// thr = (buffer - Σheadroom - Σreserve - shared_used) >> shift; alpha is 2^-shift, and may be anything else.
+// thr = (buffer - Σheadroom - Σreserve - shared_used) >> shift; alpha is 2^-shift, and may be
+// anything else.
 func TestDynamicThreshold(t *testing.T) {
 	for _, c := range []struct {
 		shared, used units.Bytes
@@ -53,9 +54,12 @@ func TestDynamicThreshold(t *testing.T) {
 }
 
 // admit:   drop iff hdrm+size > headroom and shared_used+size > thr
-// account: new = held+size; new <= reserve: reserved; new-reserve > thr: headroom; else shared += min(size, new-reserve)
+// account: new = held+size; new <= reserve: reserved; new-reserve > thr: headroom;
+//
+//	else shared += min(size, new-reserve)
 func TestAdmission(t *testing.T) {
-	// 4 kB of reserve, 10 kB of headroom; what is shared is 80 kB, of which an eighth of what is free may be used.
+	// 4 kB of reserve, 10 kB of headroom; what is shared is 80 kB, of which an eighth of what is
+	// free may be used.
 	for _, c := range []struct {
 		name             string
 		held, over, used units.Bytes // used: of the shared memory, by everybody
@@ -111,8 +115,8 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// pause when hdrm > 0 or shared_used >= thr; resume when hdrm == 0 and (shared_used == 0 or shared_used + offset <= thr);
-// static: resume when hdrm == 0 and shared_used <= xon.
+// pause when hdrm > 0 or shared_used >= thr; resume when hdrm == 0 and (shared_used == 0 or
+// shared_used + offset <= thr); static: resume when hdrm == 0 and shared_used <= xon.
 func TestPauseAndResume(t *testing.T) {
 	dynamic := account{alpha: 1. / 8, reserve: 4000, headroom: 10_000, offset: 3000}
 	static := account{xoff: 9000, xon: 6000, headroom: 10_000}
@@ -168,7 +172,8 @@ func TestLossyThreshold(t *testing.T) {
 	}
 }
 
-// DT converges to the closed form: n queues that all want more than they get hold alpha/(1+n·alpha) of the memory each.
+// DT converges to the closed form: n queues that all want more than they get hold alpha/(1+n·alpha)
+// of the memory each.
 func TestDynamicThresholdsShareEvenly(t *testing.T) {
 	for _, n := range []int{1, 2, 5, 16} {
 		for _, alpha := range []float64{1. / 8, 1, 4} {
@@ -194,8 +199,8 @@ func TestDynamicThresholdsShareEvenly(t *testing.T) {
 	}
 }
 
-// Whatever comes and goes: no part is negative or beyond its size, nothing is left at the end, and what was held is
-// always the sum of what was added.
+// Whatever comes and goes: no part is negative or beyond its size, nothing is left at the end, and
+// what was held is always the sum of what was added.
 func TestAccountsConserve(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := memory{shared: units.Bytes(rapid.IntRange(1, 50_000).Draw(t, "shared"))}

@@ -6,49 +6,56 @@ import (
 	"weft/units"
 )
 
-// Coordinated congestion management: draft-lyu-rtgwg-coordinated-cm-00, sections 6.1 to 6.3, what switches do. What
-// hosts do is transport's.
+// Coordinated congestion management (CCM): draft-lyu-rtgwg-coordinated-cm-00, sections 6.1 to 6.3.
+// Here is what switches do; what hosts do is in package transport.
 //
-// A data packet carries a coordination tag. Where its flow is known to cause incast (CC), switches leave it on its
-// path and mark it. Otherwise they look for a path that is light, here or, by a notification, at the switch
-// upstream that the tag names; only where there is none do they mark. The switch before the destination
-// tells sources which of their flows cause incast, and when that is over.
+// A data packet carries a coordination tag. If its flow is known to cause incast (CC), switches
+// leave it on its path and mark it. Otherwise they look for a path that is light, which is the
+// draft's word for uncongested: here or, by a notification, at the upstream switch that the tag
+// names. Only if there is none do they mark the packet. The switch before the destination tells
+// sources which of their flows cause incast, and when that is over.
 //
-// The draft leaves thresholds, timers and encodings open. They are PortConfig.Light and Congested, CCMConfig, and wire's.
+// The draft leaves thresholds, timers and encodings open. They are in PortConfig.Light and
+// Congested, CCMConfig, and package wire.
 
-// CCM is adaptive routing that is coordinated with congestion control. Switches of one network all do it or none.
+// CCM is adaptive routing that is coordinated with congestion control. Either all switches of a
+// network do it or none.
 const CCM Balance = "ccm"
 
-// CCMConfig is what the draft leaves open.
+// CCMConfig is what the draft leaves open. Times are above 0.
 type CCMConfig struct {
-	// RTT is the base round trip: so long a port must have been light before its flows are released, and so long a flow
-	// is kept off the port that a switch downstream complained of; a switch asks another one about a flow once in it.
+	// RTT is the base round trip. A port must have been light for one RTT before its flows are
+	// released; a flow avoids the port about which a downstream switch has complained for one RTT;
+	// and a switch asks an upstream switch about a flow at most once per RTT.
 	RTT units.Time `json:"rtt_ps"`
 
-	// Every is the least time between two notifications of type 1 about a flow; Refresh how often a source is reminded of
-	// a flow that is not released: less than what sources wait before they think the release was lost.
+	// Every is the minimum time between two notifications of type 1 about a flow. Refresh is the
+	// interval at which a source is reminded of a flow that is not released; it is less than the
+	// time after which sources assume that the release was lost.
 	Every   units.Time `json:"every_ps"`
 	Refresh units.Time `json:"refresh_ps"`
 
-	// Strict leaves the source of a flow for which no path is light without a type 1, as the draft's section 6.3.4 has
-	// it, though by its section 6.4 the source then ignores the mark.
+	// Strict sends no notification of type 1 to the source of a flow for which no path is light, as
+	// section 6.3.4 of the draft has it, although by its section 6.4 the source then ignores the
+	// mark.
 	Strict bool `json:"strict,omitempty"`
 
-	// Loss is the share of notifications that are lost: to see how the rest heals it. In [0, 1].
+	// Loss is the share of notifications that are lost, in [0, 1]: a test of how the protocol
+	// recovers.
 	Loss float64 `json:"loss,omitempty"`
 }
 
 // Tag is the coordination tag of a data packet (section 6.1).
 type Tag struct {
-	On   bool   // the packet has one
+	On   bool   // the packet has a tag
 	CC   bool   // its flow causes incast
-	AR   uint16 // where its path can be chosen upstream: ARNone, ARSource, or a switch's number plus one
-	mark bool   // the port it waits in may mark it
+	AR   uint16 // where upstream its path can be chosen: ARNone, ARSource, or the number of a switch plus 1
+	mark bool   // the port in which it waits may mark it
 }
 
-// AR indicators that are not switches.
+// AR indicators other than switches.
 const (
-	ARNone   uint16 = 0
+	ARNone   uint16 = 0      // nowhere
 	ARSource uint16 = 0xffff // the source host
 )
 
@@ -58,102 +65,105 @@ type NoteType uint8
 // Types of notification.
 const (
 	NeedsCC   NoteType = 1 // to the source: the flow causes incast
-	Released  NoteType = 2 // to the source: it does not any more
+	Released  NoteType = 2 // to the source: it no longer does
 	NeedsPath NoteType = 3 // to the AR point upstream: no path of the flow is light here
 )
 
-// Note is a notification: a packet from a switch's address to a host's or another switch's.
+// Note is a notification: a packet from a switch to a host or to another switch.
 type Note struct {
 	Type    NoteType
-	Last    bool // type 1: not for incast, but since there is no light path anywhere (section 6.3.4, second case)
+	Last    bool // type 1: not for incast, but because no path is light anywhere (section 6.3.4, second case)
 	Src     HostID
-	Dst     HostID
-	SrcPort uint16     // of the flow from Src to Dst
-	Switch  NodeID     // that sent it
-	At      units.Time // when; of two about a flow from one switch, the later counts
+	Dst     HostID     // Src and Dst are the hosts of the flow
+	SrcPort uint16     // the UDP source port of the flow
+	Switch  NodeID     // the switch that sent it
+	At      units.Time // when it was sent; of two about a flow from one switch, the later is valid
 }
 
-// NoteSize is the size of a notification on the wire: a header of 40 bytes behind UDP, IP and Ethernet.
+// NoteSize is the size of a notification on the wire: a header of 40 bytes after UDP, IP and
+// Ethernet.
 const NoteSize = 46 + 40
 
-// Step is something that CCM did, for who wants to follow it.
+// Step is an action of CCM, for Observers.Follow.
 type Step struct {
 	At     units.Time
 	Switch NodeID
 	What   StepKind
 	Src    HostID
 	Dst    HostID
-	Port   int32  // Moved, Took, TookOnly: where the flow goes; HeardPath: where it went
-	To     NodeID // told: whom
+	Port   int32  // Moved, Took, TookOnly: the new port of the flow; HeardPath: the port it leaves
+	To     NodeID // the receiver of a notification
 }
 
-// StepKind is what a Step is.
+// StepKind is the kind of a Step.
 type StepKind uint8
 
 // Kinds of steps.
 const (
-	ToldCC       StepKind = iota // type 1 sent
-	ToldReleased                 // type 2 sent
-	ToldPath                     // type 3 sent
-	HeardPath                    // type 3 received and followed
+	ToldCC       StepKind = iota // a notification of type 1 was sent
+	ToldReleased                 // a notification of type 2 was sent
+	ToldPath                     // a notification of type 3 was sent
+	HeardPath                    // a notification of type 3 was received and followed
 	Moved                        // a flow takes another port than before
 	LastResort                   // no path is light here or upstream: type 1 sent, not for incast
 	Took                         // a flow that is new here takes a port, one of several that are light
-	TookOnly                     // the same where at most one is: the AR indicator stays
+	TookOnly                     // as Took, but at most one port is light: the AR indicator stays
 )
 
 // CCMCounters are totals of what switches did.
 type CCMCounters struct {
-	Notes      [4]int64 // sent, by type; [0]: of all, those that were lost by CCMConfig.Loss
-	Ignored    int64    // notifications that a switch had no use for
-	BadTags    int64    // packets whose AR indicator named nobody
-	LastResort int64    // packets
-	Forgotten  int64    // flows that had to make room in a table before they expired
-	MostFlows  int64    // most flows that a switch kept track of for incast
+	// Notes is the notifications sent, by type. Notes[0] is how many of all of them CCMConfig.Loss
+	// lost.
+	Notes      [4]int64
+	Ignored    int64 // notifications that a switch could not use
+	BadTags    int64 // packets whose AR indicator named no switch
+	LastResort int64 // packets marked because no path was light
+	Forgotten  int64 // incast flows that were replaced in a full table before they expired
+	MostFlows  int64 // largest number of incast flows that a switch has tracked at a port
 }
 
-// mostIncast bounds the flows that a switch keeps track of at one port for incast.
-const mostIncast = 1024
+// maxIncast is the largest number of incast flows that a switch tracks at one port.
+const maxIncast = 1024
 
-// ccmSwitch is what a switch knows for CCM, beside its flows.
+// ccmSwitch is the state of a switch for CCM, besides its flow table.
 type ccmSwitch struct {
-	random uint64        // of the losses
-	inward int32         // a port that leads to it
-	ports  []int32       // to hosts, with flows that were told to be incast
-	incast []*incast     // of these
-	port   map[int32]int // where in these a port is
+	random uint64        // state of the draws of losses
+	inward int32         // a port that leads to the switch, or noPort
+	ports  []int32       // its ports to hosts that have incast flows
+	incast []*incast     // by element of ports
+	port   map[int32]int // by port: its index in ports
 }
 
-// incast is what a switch knows of a port to a host.
+// incast is the incast flows of a port to a host.
 type incast struct {
 	flows      []incastFlow
-	at         map[uint64]int // where in these a flow is, by its key
-	lightSince units.Time     // or units.Never while it is not light
+	at         map[uint64]int // by flow key: its index in flows
+	lightSince units.Time     // since when the port has been light, or units.Never
 }
 
-// incastFlow is a flow whose source was told.
+// incastFlow is a flow whose source was notified of incast.
 type incastFlow struct {
-	key     uint64
+	key     uint64 // see flowKey
 	src     HostID
 	dst     HostID
 	srcPort uint16
-	told    units.Time
-	seen    units.Time
+	told    units.Time // when its source was last notified
+	seen    units.Time // when its last packet arrived
 }
 
 func (c *Config) checkCCM() error {
 	for s := range c.Switches {
 		if on := c.Switches[s].Balance == CCM; on != (c.CCM != nil) {
-			return fmt.Errorf("switch %d does CCM: %t; the network: %t", s, on, c.CCM != nil)
+			return fmt.Errorf("switch %d has CCM: %t; the network: %t; expected all or none", s, on, c.CCM != nil)
 		}
 	}
 	if k := c.CCM; k != nil {
 		if k.RTT <= 0 || k.Every <= 0 || k.Refresh <= 0 || !(k.Loss >= 0 && k.Loss <= 1) {
-			return fmt.Errorf("CCM with an RTT of %d ps, notifications every %d, again after %d ps, %g of them lost",
-				k.RTT, k.Every, k.Refresh, k.Loss)
+			return fmt.Errorf("CCM with an RTT of %d ps, notifications every %d ps, reminders after %d ps, "+
+				"%g of them lost; expected times above 0 and a share in [0, 1]", k.RTT, k.Every, k.Refresh, k.Loss)
 		}
 		if len(c.Switches) >= int(ARSource) {
-			return fmt.Errorf("%d switches; an AR indicator names fewer than %d", len(c.Switches), ARSource)
+			return fmt.Errorf("%d switches; an AR indicator can name fewer than %d", len(c.Switches), ARSource)
 		}
 		for s := range c.Switches {
 			if len(c.Switches[s].Route) != c.Hosts+len(c.Switches) {

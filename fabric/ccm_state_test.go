@@ -31,8 +31,9 @@ func key(src, dst HostID, port uint16) uint64 {
 	return uint64(uint32(splitmix.Mix(FlowHash(src, dst, port, 4793))))<<32 | uint64(uint32(dst))
 }
 
-// A queue that is short for less than a round trip releases nobody. When it is short for longer, the release comes at a known instant:
-// the switch looks twice in a round trip from when it has told the first source, and must find the port light for one.
+// A queue that is short for less than a round trip releases nobody. When it is short for longer,
+// the release comes at a known instant: the switch looks twice in a round trip from when it has
+// told the first source, and must find the port light for one.
 func TestReleaseTakesARoundTripOfLight(t *testing.T) {
 	n, _ := coordinated(t, funnel(1, PortConfig{Rate: units.Gbps, Delay: us, Buffer: mB}), nil)
 	all := steps(n)
@@ -152,7 +153,8 @@ func TestExclusionHolds(t *testing.T) {
 	}
 }
 
-// What switches keep of 10,000 flows is bounded, and gone when they have been silent for FlowExpiry.
+// What switches keep of 10,000 flows is bounded, and gone when they have been silent for
+// FlowExpiry.
 func TestIncastOfTenThousandFlows(t *testing.T) {
 	n, _ := coordinated(t, funnel(10, PortConfig{Rate: units.Gbps, Delay: us, Buffer: units.GB}), nil)
 	const sent = 10_000
@@ -179,9 +181,9 @@ func TestIncastOfTenThousandFlows(t *testing.T) {
 	c := n.net.Counters().CCM
 	each, both := unsafe.Sizeof(flowEntry{}), unsafe.Sizeof(incastFlow{})
 	t.Logf("after %d flows: %d known, in a table of %d (%d KiB); %d told, of at most %d at a port (%d KiB); %d made room",
-		sent, known, len(flows.entries), uintptr(len(flows.entries))*each/1024, told, mostIncast, mostIncast*both/1024, c.Forgotten)
-	if known < sent*9/10 || told != mostIncast || c.MostFlows != mostIncast || c.Forgotten == 0 ||
-		len(flows.entries) > mostFlows {
+		sent, known, len(flows.entries), uintptr(len(flows.entries))*each/1024, told, maxIncast, maxIncast*both/1024, c.Forgotten)
+	if known < sent*9/10 || told != maxIncast || c.MostFlows != maxIncast || c.Forgotten == 0 ||
+		len(flows.entries) > maxFlows {
 		t.Errorf("%d known, %d told, %+v, %d entries", known, told, c, len(flows.entries))
 	}
 	after := 200*us + FlowExpiry + 100*us
@@ -197,7 +199,8 @@ func TestIncastOfTenThousandFlows(t *testing.T) {
 	}
 }
 
-// Whatever tags hosts write, switches whose queues are full do not fail, ask nobody who does not exist, and lose no packet.
+// Whatever tags hosts write, switches whose queues are full do not fail, ask nobody who does not
+// exist, and lose no packet.
 func FuzzTags(f *testing.F) {
 	corpus := fuzztest.New(f)
 	corpus.Add([]byte{0, 0, 0, 1, 0, 0xff, 0xff, 2, 0, 0xea, 0x60, 3, 1, 0, 1, 4, 2, 0, 4, 5}, uint8(0xff))

@@ -7,7 +7,8 @@ import (
 	"weft/units"
 )
 
-// choose is decide for a switch that does CCM (section 6.3): it chooses the port for a tagged data packet.
+// choose is balancing.decide for a switch with CCM (section 6.3): it returns the port for a tagged
+// data packet.
 func (c *coordination) choose(n *Network, now units.Time, s int, from int32, w choices, e *Packet) int32 {
 	ports, usual := w.ports, w.usual
 	t := &e.Tag
@@ -23,7 +24,7 @@ func (c *coordination) choose(n *Network, now units.Time, s int, from int32, w c
 		f.port, f.away = ports[usual], noPort
 	}
 	if t.CC {
-		return f.port // adaptive routing does not help it
+		return f.port // another path does not help against incast
 	}
 	if now >= f.until {
 		f.away = noPort
@@ -44,16 +45,16 @@ func (c *coordination) choose(n *Network, now units.Time, s int, from int32, w c
 	switch {
 	case light > 0 && (f.port == f.away || !n.balancing.light(n, now, f.port, e.Class)):
 		c.move(n, now, s, f, best, e)
-	case light == 0 && n.ports[f.port].depth(n, now, e.Class) > c.congestion[f.port]: // neither light nor congested: it stays
+	case light == 0 && n.ports[f.port].depth(n, now, e.Class) > c.congestion[f.port]:
 		c.nowhere(n, now, s, from, f, e)
 		return f.port
 	}
-	f.stuck = units.Never
+	f.stuck = units.Never // it has moved, stays on a light port, or stays on one that is not congested
 	return f.port
 }
 
-// checkTag has the AR indicator of a tag name nobody unless it names somebody who can be asked: a host can write what it likes, but
-// only itself makes sense at the first switch.
+// checkTag clears the AR indicator of a tag if it names nothing that can be asked. A host may write
+// anything, but at the first switch only the host itself makes sense.
 func (c *coordination) checkTag(n *Network, from int32, t *Tag) {
 	if t.AR == ARNone || t.AR == ARSource || !n.ports[from].is(nic) && int(t.AR) <= len(n.balancing.switches) {
 		return
@@ -62,6 +63,7 @@ func (c *coordination) checkTag(n *Network, from int32, t *Tag) {
 	n.total.CCM.BadTags++
 }
 
+// move puts the flow f of e on another port.
 func (c *coordination) move(n *Network, now units.Time, s int, f *flowEntry, port int32, e *Packet) {
 	if port == f.port {
 		return
@@ -71,7 +73,7 @@ func (c *coordination) move(n *Network, now units.Time, s int, f *flowEntry, por
 	n.Observers.step(Step{At: now, Switch: n.switchID(s), What: Moved, Src: e.Src, Dst: e.Dst, Port: port})
 }
 
-// took tells of the port that a flow takes that is new here.
+// took reports the port of a flow that is new here.
 func (c *coordination) took(n *Network, now units.Time, s int, port int32, light int, e *Packet) {
 	if n.Observers.follow == nil {
 		return
@@ -83,9 +85,10 @@ func (c *coordination) took(n *Network, now units.Time, s int, port int32, light
 	n.Observers.follow(Step{At: now, Switch: n.switchID(s), What: what, Src: e.Src, Dst: e.Dst, Port: port})
 }
 
-// nowhere is a packet for which no path is light here: somebody upstream is asked for another one. The packet may be marked when nobody
-// can be asked and that has been so for a round trip, or when asking has let the queue grow to where every packet is marked (Kmax): no
-// path upstream was any better.
+// nowhere handles a packet for which no path is light here: it asks upstream for another path. The
+// packet may be marked in two cases: nothing upstream can be asked and that has been so for a round
+// trip; or, although something was asked, the queue has grown to where every packet is marked
+// (Kmax), so no path upstream was any better.
 func (c *coordination) nowhere(n *Network, now units.Time, s int, from int32, f *flowEntry, e *Packet) {
 	t := &e.Tag
 	src := e.Src
@@ -116,17 +119,18 @@ func (c *coordination) nowhere(n *Network, now units.Time, s int, from int32, f 
 	c.notify(n, now, s, from, NodeID(src), e, Note{Type: NeedsCC, Last: true})
 }
 
-// overload is what a port knows of its own requests for other paths.
+// overload is a port's own requests for other paths.
 type overload struct {
-	seen  units.Time  // when it was congested last
+	seen  units.Time  // when the port was last congested
 	again units.Time  // when it may ask again
-	since units.Time  // when its queue was shortest after that, or units.Never
-	least units.Bytes // and how long that was
+	since units.Time  // when its queue was shortest since it may ask again, or units.Never
+	least units.Bytes // that shortest queue
 }
 
-// overloaded says whether a congested port asks about a flow: about one in a round trip, since it is enough that one leaves
-// and if all did they would meet again; and no more unless its queue, a round trip later, still grows by an eighth of what
-// the line carries: one that stands, left by flows that have gone, is no worse for those that stay.
+// overloaded reports whether a congested port asks about a flow. It asks about one flow per round
+// trip: it is enough that one flow leaves, and if all left they would meet again. It asks again
+// only if, a round trip later, its queue still grows by at least an eighth of what the link
+// carries: a queue that stands, left by flows that have gone, is no worse for those that stay.
 func (c *coordination) overloaded(n *Network, now units.Time, port int32, class uint8) bool {
 	o, w := &n.ports[port], &c.overloads[port]
 	fresh := w.again == 0 || now-w.seen > c.RTT
@@ -144,7 +148,7 @@ func (c *coordination) overloaded(n *Network, now units.Time, port int32, class 
 		}
 		if 8*o.line.Rate().TransmitTime(q-w.least) < now-w.since {
 			if now-w.since > c.RTT {
-				w.least, w.since = q, now // what was long ago does not count
+				w.least, w.since = q, now // a minimum of long ago does not count
 			}
 			return false
 		}
@@ -153,7 +157,8 @@ func (c *coordination) overloaded(n *Network, now units.Time, port int32, class 
 	return true
 }
 
-// lastHop is a packet at the switch before its destination: where the port is congested, that is incast (section 6.3.1).
+// lastHop handles a packet at the switch before its destination. If the port is congested, that is
+// incast (section 6.3.1).
 func (c *coordination) lastHop(n *Network, now units.Time, s int, from, port int32, e *Packet) {
 	w := &c.switches[s]
 	k, known := w.port[port]
@@ -163,9 +168,10 @@ func (c *coordination) lastHop(n *Network, now units.Time, s int, from, port int
 	}
 	if !known {
 		k = len(w.ports)
-		w.ports, w.incast = append(w.ports, port), append(w.incast, &incast{lightSince: units.Never, at: map[uint64]int{}})
+		w.ports = append(w.ports, port)
+		w.incast = append(w.incast, &incast{lightSince: units.Never, at: map[uint64]int{}})
 		w.port[port] = k
-		n.events.Set(n.entities.of(attendance, s), now+c.RTT/2)
+		n.events.Set(n.entities.of(ccmTimer, s), now+c.RTT/2)
 	}
 	in, key := w.incast[k], flowKey(e)
 	i, told := in.at[key]
@@ -182,10 +188,11 @@ func (c *coordination) lastHop(n *Network, now units.Time, s int, from, port int
 	c.notify(n, now, s, from, NodeID(in.flows[i].src), e, Note{Type: NeedsCC})
 }
 
-// add has a flow take its place at a port, or that of the flow that was seen longest ago.
+// add adds a flow and returns its index. In a full table it replaces the flow that was seen longest
+// ago.
 func (in *incast) add(n *Network, f incastFlow) int {
 	i := len(in.flows)
-	if i == mostIncast {
+	if i == maxIncast {
 		n.total.CCM.Forgotten++
 		i = oldest(in.flows)
 		delete(in.at, in.flows[i].key)
@@ -198,7 +205,7 @@ func (in *incast) add(n *Network, f incastFlow) int {
 	return i
 }
 
-// expire forgets the flows that have been silent for FlowExpiry.
+// expire forgets flows without packets for FlowExpiry.
 func (in *incast) expire(now units.Time) {
 	before := len(in.flows)
 	in.flows = slices.DeleteFunc(in.flows, func(f incastFlow) bool { return now-f.seen > FlowExpiry })
@@ -211,6 +218,7 @@ func (in *incast) expire(now units.Time) {
 	}
 }
 
+// oldest returns the index of the flow that was seen longest ago.
 func oldest(flows []incastFlow) int {
 	least := 0
 	for i := range flows {
@@ -221,7 +229,8 @@ func oldest(flows []incastFlow) int {
 	return least
 }
 
-// attend looks after the flows that a switch has told to be incast: twice in a round trip, as long as there are any.
+// attend looks after the flows that a switch has reported as incast. It runs twice per round trip
+// while there are any.
 func (c *coordination) attend(n *Network, now units.Time, s int) {
 	w := &c.switches[s]
 	for k := 0; k < len(w.ports); {
@@ -251,11 +260,11 @@ func (c *coordination) attend(n *Network, now units.Time, s int) {
 		k++
 	}
 	if len(w.ports) > 0 {
-		n.events.Set(n.entities.of(attendance, s), now+c.RTT/2)
+		n.events.Set(n.entities.of(ccmTimer, s), now+c.RTT/2)
 	}
 }
 
-// forget drops a port that has no incast any more.
+// forget removes a port that has no incast flows any more.
 func (w *ccmSwitch) forget(k int) {
 	delete(w.port, w.ports[k])
 	w.ports, w.incast = slices.Delete(w.ports, k, k+1), slices.Delete(w.incast, k, k+1)
@@ -264,6 +273,7 @@ func (w *ccmSwitch) forget(k int) {
 	}
 }
 
+// notifyFlow sends a notification about an incast flow to its source.
 func (c *coordination) notifyFlow(n *Network, now units.Time, s int, f *incastFlow, what NoteType) {
 	c.send(n, now, s, c.switches[s].inward, NodeID(f.src), Note{Type: what, Src: f.src, Dst: f.dst, SrcPort: f.srcPort})
 }
@@ -274,7 +284,8 @@ func (c *coordination) notify(n *Network, now units.Time, s int, from int32, to 
 	c.send(n, now, s, from, to, note)
 }
 
-// send sends a notification: a packet of the control class, that begins in the switch behind port from.
+// send sends a notification: a packet of class 0 that starts in the switch at the far end of port
+// from.
 func (c *coordination) send(n *Network, now units.Time, s int, from int32, to NodeID, note Note) {
 	note.Switch, note.At = n.switchID(s), now
 	n.total.CCM.Notes[note.Type]++
@@ -305,7 +316,7 @@ func (c *coordination) send(n *Network, now units.Time, s int, from int32, to No
 	n.join(now, from, p)
 }
 
-// receive is a notification that has reached the switch it is for: the flow is kept off the port it is on for a round
+// receive handles a notification that has reached its switch: the flow avoids its port for a round
 // trip.
 func (c *coordination) receive(n *Network, now units.Time, s int, e *Packet) {
 	note := *n.pool.note(e.number)
@@ -322,15 +333,15 @@ func (c *coordination) receive(n *Network, now units.Time, s int, e *Packet) {
 	n.Observers.step(Step{At: now, Switch: n.switchID(s), What: HeardPath, Src: note.Src, Dst: note.Dst, Port: f.port})
 }
 
-// NoteOf returns the notification that p is, if it is one: its sender is a switch.
+// NoteOf returns the notification that p is. ok is false if p is none: its sender is not a switch.
 func (n *Network) NoteOf(p *Packet) (Note, bool) {
-	if n.ccm == nil || int(p.Src) < n.hosts() || p.Port != 0 { // notifications have no port of their own
+	if n.ccm == nil || int(p.Src) < n.hosts() || p.Port != 0 { // notifications have no UDP port of their own
 		return Note{}, false
 	}
 	return *n.pool.note(p.number), true
 }
 
-// TagOf returns the coordination tag of p, which is on its way, as the last switch left it.
+// TagOf returns the coordination tag of p as the last switch left it.
 func (n *Network) TagOf(p *Packet) Tag {
 	if n.ccm == nil {
 		return Tag{}
@@ -342,17 +353,17 @@ func (n *Network) hosts() int { return len(n.NICs.of) }
 
 func (n *Network) isHost(id NodeID) bool { return int(id) < n.hosts() }
 
-// switchID and switchAt translate between the number of a switch and that of its node.
+// switchID and switchAt convert between the number of a switch and its NodeID.
 func (n *Network) switchID(s int) NodeID    { return NodeID(n.hosts() + s) }
 func (n *Network) switchAt(node NodeID) int { return int(node) - n.hosts() }
 
-// coordination is what the switches of a network do for CCM.
+// coordination is the state of CCM in the switches of a network.
 type coordination struct {
 	CCMConfig
 	switches   []ccmSwitch
 	congestion []units.Bytes // by port: PortConfig.Congested
 	overloads  []overload    // by port
-	dstPort    uint16        // of the transport
+	dstPort    uint16        // UDP destination port of the transport
 }
 
 // newCoordination returns nil for a network without CCM.
@@ -361,11 +372,15 @@ func newCoordination(cfg *Config) *coordination {
 		return nil
 	}
 	c := &coordination{
-		CCMConfig: *cfg.CCM, switches: make([]ccmSwitch, len(cfg.Switches)), congestion: make([]units.Bytes, len(cfg.Ports)),
-		overloads: make([]overload, len(cfg.Ports)), dstPort: cfg.Port,
+		CCMConfig:  *cfg.CCM,
+		switches:   make([]ccmSwitch, len(cfg.Switches)),
+		congestion: make([]units.Bytes, len(cfg.Ports)),
+		overloads:  make([]overload, len(cfg.Ports)),
+		dstPort:    cfg.Port,
 	}
 	for s := range c.switches {
-		c.switches[s] = ccmSwitch{random: splitmix.Mix(cfg.Seed ^ splitmix.Mix(cfg.Switches[s].Seed+2)), inward: noPort, port: map[int32]int{}}
+		random := splitmix.Mix(cfg.Seed ^ splitmix.Mix(cfg.Switches[s].Seed+2))
+		c.switches[s] = ccmSwitch{random: random, inward: noPort, port: map[int32]int{}}
 	}
 	for i := range cfg.Ports {
 		p := &cfg.Ports[i]

@@ -2,27 +2,28 @@ package fabric
 
 import "weft/units"
 
-// Change is something that becomes of the network at an instant of a run. It is plain data that can be written as JSON and
-// read back; what is not there does not change.
+// Change is a change of the network at an instant of a run. It is plain data that can be written as
+// JSON and read back. What a Change leaves out stays as it is.
 type Change struct {
-	At     units.Time     `json:"at_ps"`
-	Ports  []int          `json:"ports,omitempty"`  // what Up and Line are of, by their index in Config.Ports
-	Up     *bool          `json:"up,omitempty"`     // see SetLink
+	At     units.Time     `json:"at_ps"`            // lab time
+	Ports  []int          `json:"ports,omitempty"`  // the ports that Up and Line change, by index in Config.Ports
+	Up     *bool          `json:"up,omitempty"`     // see Links.SetUp
 	Line   *Link          `json:"line,omitempty"`   // see Links.SetRate, SetErrors and SetDisorder
-	Tables []SwitchConfig `json:"tables,omitempty"` // see Reroute
+	Tables []SwitchConfig `json:"tables,omitempty"` // see Links.Reroute
 }
 
-// Link is what a direction of a link is like.
+// Link is the properties of one direction of a link.
 type Link struct {
 	Rate      units.Bandwidth `json:"rate_bps"`
-	Delay     units.Time      `json:"delay_ps"`
+	Delay     units.Time      `json:"delay_ps"` // probability that a packet is lost, in [0, 1]
 	Loss      float64         `json:"loss,omitempty"`
-	BitErrors float64         `json:"bit_errors,omitempty"`
+	BitErrors float64         `json:"bit_errors,omitempty"` // probability that a bit is corrupted, in [0, 1]
 
-	Disorder *Disorder `json:"disorder,omitempty"` // nil: as it is; see SetDisorder
+	Disorder *Disorder `json:"disorder,omitempty"` // nil: unchanged; see Links.SetDisorder
 }
 
-// Make makes the change at now.
+// Make applies the change at now. It returns the first error of a link or of the tables; the ports
+// before it have changed.
 func (c *Change) Make(now units.Time, n *Network) error {
 	if c.Up != nil {
 		n.Links().SetUp(now, *c.Up, c.Ports...)

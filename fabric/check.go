@@ -7,7 +7,7 @@ import (
 	"weft/units"
 )
 
-// check returns what is wrong with c, all of it.
+// check returns an error that lists everything that is wrong with c, or nil.
 func (c *Config) check() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -15,7 +15,7 @@ func (c *Config) check() error {
 		return fmt.Errorf("%d hosts", c.Hosts)
 	}
 	nics := make([]int, c.Hosts)
-	apart := make([]units.Bytes, len(c.Switches)) // memory that is not shared
+	reserved := make([]units.Bytes, len(c.Switches)) // reserves and headrooms, by switch
 	for i := range c.Ports {
 		p := &c.Ports[i]
 		if err := c.checkPort(p); err != nil {
@@ -27,7 +27,7 @@ func (c *Config) check() error {
 		}
 		for _, f := range p.PFC {
 			if f.On {
-				apart[int(p.To)-c.Hosts] += f.Reserve + f.Headroom
+				reserved[int(p.To)-c.Hosts] += f.Reserve + f.Headroom
 			}
 		}
 	}
@@ -38,7 +38,7 @@ func (c *Config) check() error {
 	}
 	for s := range c.Switches {
 		sw := &c.Switches[s]
-		if err := c.checkSwitch(sw, apart[s]); err != nil {
+		if err := c.checkSwitch(sw, reserved[s]); err != nil {
 			bad("switch %d %s: %w", s, sw.Name, err)
 		}
 		if err := checkTables(sw, c.Hosts, c.owner(s)); err != nil {
@@ -53,7 +53,7 @@ func (c *Config) check() error {
 
 func (c *Config) isHost(n NodeID) bool { return int(n) < c.Hosts }
 
-// accounting tells for each switch whether it accounts for its memory.
+// accounting returns for each switch whether it accounts for its memory.
 func (c *Config) accounting() []bool {
 	accounted := make([]bool, len(c.Switches))
 	for s := range c.Switches {
@@ -92,7 +92,7 @@ func (c *Config) checkPort(p *PortConfig) error {
 		return err
 	}
 	if p.PFC != ([Classes]PFCConfig{}) && p.Disorder != (Disorder{}) {
-		return errors.New("PFC over a line that delivers packets late or twice: no headroom is made for them")
+		return errors.New("PFC on a link that delivers packets late or twice: headroom does not allow for that")
 	}
 	return checkErrors(p.Loss, p.BitErrors)
 }
@@ -102,11 +102,12 @@ func (c *Config) checkPFC(p *PortConfig, f PFCConfig) error {
 	case f == PFCConfig{}:
 		return nil
 	case !f.On:
-		return errors.New("settings, but it is not on")
+		return errors.New("has settings, but is not on")
 	case c.isHost(p.To):
-		return fmt.Errorf("node %d is a host, which does not pause anybody", p.To)
+		return fmt.Errorf("node %d is a host, and hosts do not pause ports", p.To)
 	case f.Reserve < 0 || f.Headroom < 0 || f.Response < 0:
-		return fmt.Errorf("reserve of %d bytes, headroom of %d bytes, response time of %d ps", f.Reserve, f.Headroom, f.Response)
+		return fmt.Errorf("reserve of %d bytes, headroom of %d bytes, response time of %d ps; expected at least 0",
+			f.Reserve, f.Headroom, f.Response)
 	case f.Alpha == 0 && (f.Xoff <= 0 || f.Xon < 0 || f.Xon > f.Xoff || f.Offset != 0):
 		return fmt.Errorf("static threshold xoff %d, xon %d, offset %d", f.Xoff, f.Xon, f.Offset)
 	case f.Alpha != 0 && (!(f.Alpha > 0) || f.Offset < 0 || f.Xoff != 0 || f.Xon != 0):
@@ -117,28 +118,29 @@ func (c *Config) checkPFC(p *PortConfig, f PFCConfig) error {
 	return nil
 }
 
-// checkSwitch checks the memory of a switch, of which so many bytes are set apart for ports.
-func (c *Config) checkSwitch(sw *SwitchConfig, apart units.Bytes) error {
+// checkSwitch returns an error unless the memory of a switch is valid. reserved is the bytes of it
+// that are reserved for ports.
+func (c *Config) checkSwitch(sw *SwitchConfig, reserved units.Bytes) error {
 	b := sw.Buffer
 	switch {
 	case sw.Balance != ECMP && sw.Balance != Spray && sw.Balance != Adaptive && sw.Balance != CCM:
 		return fmt.Errorf("balance %q", sw.Balance)
 	case b.Total < 0 || !(b.Alpha >= 0) || b.Alpha > 0 && b.Total == 0:
 		return fmt.Errorf("buffer of %d bytes with alpha %g", b.Total, b.Alpha)
-	case b.Total > 0 && apart >= b.Total:
-		return fmt.Errorf("reserves and headrooms of %d bytes leave nothing of a buffer of %d bytes", apart, b.Total)
+	case b.Total > 0 && reserved >= b.Total:
+		return fmt.Errorf("reserves and headrooms of %d bytes leave nothing of a buffer of %d bytes", reserved, b.Total)
 	}
 	return nil
 }
 
-// owner returns a function that tells whether a port is one of switch s.
+// owner returns a function that reports whether a port starts at switch s.
 func (c *Config) owner(s int) func(port int32) bool {
 	return func(p int32) bool {
 		return p >= 0 && int(p) < len(c.Ports) && c.Ports[p].From == NodeID(c.Hosts+s)
 	}
 }
 
-// checkTables checks the groups and routes of a switch.
+// checkTables returns an error unless the groups and routes of a switch are valid.
 func checkTables(sw *SwitchConfig, hosts int, owns func(port int32) bool) error {
 	if len(sw.Route) != hosts && sw.Balance != CCM {
 		return fmt.Errorf("routes to %d hosts of %d", len(sw.Route), hosts)

@@ -7,12 +7,13 @@ import (
 	"weft/units"
 )
 
-// CheckConservation returns an error unless every packet and byte that was injected, or that a line made a copy of, was
-// delivered, dropped, lost or cut off, or is in a queue, on a link or late; every port's own sums agree with what it
-// holds, and so do the accounts of switches; and everything that can happen next is armed.
+// CheckConservation returns an error unless: every packet and byte that was injected, or copied by
+// a link, was delivered, dropped, lost or cut off, or is in a queue, on a link or late; the sums of
+// every port agree with what it holds, and so do the accounts of switches; and everything that can
+// happen next is armed.
 func (n *Network) CheckConservation() error { return audit{n}.check() }
 
-// audit checks the books of a network.
+// audit checks the invariants of a network.
 type audit struct{ *Network }
 
 func (n audit) check() error {
@@ -42,7 +43,8 @@ func (n audit) check() error {
 			packets++
 			bytes += n.late.heap[i].packet.Size
 		}
-		if at, armed := n.events.At(n.entities.of(lateArrival, 0)); armed != (len(n.late.heap) > 0) || armed && at != n.late.heap[0].packet.at {
+		at, armed := n.events.At(n.entities.of(lateArrival, 0))
+		if armed != (len(n.late.heap) > 0) || armed && at != n.late.heap[0].packet.at {
 			return fmt.Errorf("fabric: %d packets are late, armed %t for %d", len(n.late.heap), armed, at)
 		}
 	}
@@ -56,7 +58,7 @@ func (n audit) check() error {
 	return nil
 }
 
-// conserves counts what waits in the port.
+// conserves returns what waits in the port. It returns an error if the port's own counters differ.
 func (o *port) conserves() (waiting int32, size units.Bytes, err error) {
 	for c := range o.classes {
 		k := &o.classes[c]
@@ -79,30 +81,30 @@ func (n audit) checkArmed(o *port) error {
 	flight, far := o.inFlight(n.Network)
 	onLine, _ := flight.sum()
 	if at, armed := far.events.At(n.PortEntity(int(o.index))); armed != (onLine > 0) || armed && at != flight.first.at {
-		return fmt.Errorf("%d packets on the line, armed %t for %d", onLine, armed, at)
+		return fmt.Errorf("%d packets on the link, armed %t for %d ps", onLine, armed, at)
 	}
 	now := n.events.Last()
 	switch {
 	case n.cold[o.index].down && o.waiting+onLine > 0:
 		return fmt.Errorf("is down, and holds %d packets", o.waiting+onLine)
 	case o.waiting == 0 || o.pick() == nil:
-	case o.is(nic) && n.NICs.busy[o.host(n.Network)]&lineBusy == 0:
+	case o.is(nic) && n.NICs.busy[o.host(n.Network)]&linkBusy == 0:
 		return fmt.Errorf("the NIC sends nothing of %d packets that wait", o.waiting)
 	case o.is(nic):
 	case o.link != within && !slices.Contains(n.exchange.backlog, o.index):
-		return fmt.Errorf("%d packets wait that nobody looks after", o.waiting)
+		return fmt.Errorf("%d packets wait for a remote link and are not in the backlog", o.waiting)
 	case !o.is(accounted) && o.link == within && flight.empty():
-		return fmt.Errorf("%d packets wait for an empty line", o.waiting)
+		return fmt.Errorf("%d packets wait for an empty link", o.waiting)
 	case o.is(accounted):
 		if at, armed := n.events.At(n.entities.of(portFree, int(o.index))); !armed || at > max(o.freeAt, now) {
-			return fmt.Errorf("line is free at %d, armed %t for %d", o.freeAt, armed, at)
+			return fmt.Errorf("link is free at %d ps, armed %t for %d ps", o.freeAt, armed, at)
 		}
 	}
 	return nil
 }
 
-// checkAccounts returns an error unless the accounts of switches agree with what waits in them, and what the far
-// ends of lines were told with what they know or will.
+// checkAccounts returns an error unless the accounts of switches agree with what waits in them, and
+// every port has or will have the pauses that the switch at its far end has in force.
 func (n audit) checkAccounts() error {
 	bytes := make([]units.Bytes, len(n.pfc.accounts))
 	for i := range n.ports {
@@ -120,7 +122,8 @@ func (n audit) checkAccounts() error {
 		case lossless:
 			used[a.memory] += a.shared()
 			if a.held+a.over != bytes[i] || a.held < 0 || a.over < 0 || a.over > a.headroom {
-				return fmt.Errorf("fabric: port %d: %d bytes of class %d wait at the far end, counted %d and %d in a headroom of %d",
+				return fmt.Errorf("fabric: port %d: %d bytes of class %d wait at the far end, "+
+					"counted %d and %d in a headroom of %d",
 					i/Classes, bytes[i], i%Classes, a.held, a.over, a.headroom)
 			}
 		case lossy:
@@ -133,16 +136,18 @@ func (n audit) checkAccounts() error {
 	}
 	for s := range used {
 		if m := &n.pfc.memories[s]; used[s] != m.used || m.used > m.shared {
-			return fmt.Errorf("fabric: switch %d: %d bytes of its shared memory are used, counted %d of %d", s, used[s], m.used, m.shared)
+			return fmt.Errorf("fabric: switch %d: %d bytes of its shared memory are used, counted %d of %d",
+				s, used[s], m.used, m.shared)
 		}
 	}
 	return nil
 }
 
-// checkTold compares what a port was told about a class with what it obeys or will.
+// checkTold compares the pause that a port was told for a class with the one it obeys or will obey.
 func (n audit) checkTold(port int32, class uint8) error {
 	o, f := &n.ports[port], &n.pfc.frames[port]
-	if at, armed := n.of(port).events.At(n.entities.of(frameEnd, int(port))); armed == f.empty() || armed && at != f.front().at {
+	at, armed := n.of(port).events.At(n.entities.of(frameEnd, int(port)))
+	if armed == f.empty() || armed && at != f.front().at {
 		return fmt.Errorf("fabric: port %d: frames to it %t, armed %t for %d", port, !f.empty(), armed, at)
 	}
 	told := o.held>>class&1 != 0

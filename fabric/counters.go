@@ -6,54 +6,58 @@ import (
 	"weft/units"
 )
 
-// Counters are totals of a network since it was made.
-type Counters struct {
+// Counters are totals of a network since it was built.
+type Counters struct { // packets; Injected does not include Duplicated
 	Injected, Delivered, Dropped                int64 // packets
 	InjectedBytes, DeliveredBytes, DroppedBytes units.Bytes
-	Marks                                       int64       // packets marked CE, once for each port that did
-	MaxQueue                                    units.Bytes // most that ever waited in one port of a switch
+	Marks                                       int64       // packets marked CE, once for each port that marked them
+	MaxQueue                                    units.Bytes // largest number of bytes that waited in one switch port
 
-	Lost            int64 // packets corrupted on a line
-	LostBytes       units.Bytes
-	Cut             int64 // packets on or before a line when its link went down, those a host sent while it was, and those a switch had no port for
+	Lost      int64 // packets lost or corrupted on a link
+	LostBytes units.Bytes
+	// Cut is the number of packets that a link took with it when it went down (on it or waiting for
+	// it), that hosts sent into it while it was down, and that switches had no port for.
+	Cut             int64
 	CutBytes        units.Bytes
-	Duplicated      int64 // copies that lines made: as if injected a second time
+	Duplicated      int64 // copies that links made, which count as injected a second time
 	DuplicatedBytes units.Bytes
-	Late            int64 // packets that lines delivered late
+	Late            int64 // packets that links delivered late
 	CCM             CCMCounters
-	PathSwitches    int64 // flows that adaptive switches moved to another port, each time
-	Overflows       int64 // of Dropped, those of a lossless class: its headroom was too small
-	Pauses          int64 // frames sent to have a class paused
+	PathSwitches    int64 // times that a balancing switch moved a flow to another port
+	Overflows       int64 // packets of a lossless class among Dropped: its headroom was too small
+	Pauses          int64 // frames sent that pause a class
 }
 
-// PortCounters are those of one port.
-type PortCounters struct {
-	Packets   int64       // whose transmission started, up to the port's last look
+// PortCounters are the counters of one port.
+type PortCounters struct { // transmissions started, up to the port's last look
+	Packets   int64       // sum of their sizes
 	Bytes     units.Bytes // of these
-	Drops     int64       // that did not fit
+	Drops     int64       // packets that did not fit into the queue
 	DropBytes units.Bytes
-	Marks     int64
-	MaxQueue  units.Bytes // most that ever waited
+	Marks     int64       // packets marked CE
+	MaxQueue  units.Bytes // largest number of bytes that waited
 
-	Lost        int64               // corrupted on its line
-	Cut         int64               // see Counters
-	CutBy       []int64             `json:",omitempty"` // each time that it was down: on it, and elsewhere for want of it
-	Pauses      [Classes]int64      // that took effect
-	Paused      [Classes]units.Time // how long they lasted, up to the last event
-	MaxHeadroom units.Bytes         // most of its headroom that was ever used at the far end
+	Lost int64 // corrupted on its link
+	Cut  int64 // as Counters.Cut
+	// CutBy has an element for each time that the port was down: the packets cut on it, and those
+	// cut at its switch for want of it.
+	CutBy       []int64             `json:",omitempty"`
+	Pauses      [Classes]int64      // pauses that took effect, by class
+	Paused      [Classes]units.Time // total length of these pauses, up to the last event
+	MaxHeadroom units.Bytes         // largest number of bytes in its headroom at the far end
 }
 
-// coldCounters are what a port counts where nothing has to be fast, and whether it is down.
+// coldCounters are the counters of a port that are off the fast path, and whether the port is down.
 type coldCounters struct {
-	from      NodeID
-	down      bool // its link
+	from      NodeID // node at the start of the port
+	down      bool   // its link is down
 	drops     int64
 	dropBytes units.Bytes
 	lost, cut int64
-	cutBy     []int64 // each time that it was down
+	cutBy     []int64 // by each time that the port was down, see PortCounters.CutBy
 	pauses    [Classes]int64
-	paused    [Classes]units.Time // of the pauses that are over
-	since     [Classes]units.Time // when the present pause began
+	paused    [Classes]units.Time // total of the pauses that have ended
+	since     [Classes]units.Time // start of the current pause
 }
 
 // ledger is the packets of a network and the counters of what became of them.
@@ -61,10 +65,10 @@ type ledger struct {
 	pool  pool
 	total Counters
 	cold  []coldCounters // by port
-	downs *[]int32       // ports that are down, the last to go down last; of all partitions
+	downs *[]int32       // ports that are down, in the order they went down; shared by all partitions
 }
 
-// Counters returns the totals.
+// Counters returns the totals of all partitions.
 func (n *Network) Counters() Counters {
 	c := n.sum()
 	for i := range n.ports {
@@ -78,11 +82,12 @@ func (n *Network) Counters() Counters {
 // Ports returns the number of ports.
 func (n *Network) Ports() int { return len(n.ports) }
 
-// PortCounters returns the counters of a port, by its index in Config.Ports.
+// PortCounters returns the counters of a port, by index in Config.Ports.
 func (n *Network) PortCounters(port int) PortCounters {
 	o, t := &n.ports[port], &n.cold[port]
 	c := PortCounters{
-		Packets: o.packets, Bytes: o.bytes, Drops: t.drops, DropBytes: t.dropBytes, Marks: o.marks, MaxQueue: o.maxQueue,
+		Packets: o.packets, Bytes: o.bytes, Drops: t.drops, DropBytes: t.dropBytes,
+		Marks: o.marks, MaxQueue: o.maxQueue,
 		Lost: t.lost, Cut: t.cut, CutBy: slices.Clone(t.cutBy), Pauses: t.pauses, Paused: t.paused,
 	}
 	for class := range uint8(Classes) {
@@ -126,7 +131,7 @@ func (c *Counters) add(k *Counters) {
 	c.DuplicatedBytes += k.DuplicatedBytes
 }
 
-// last returns the instant that was fired last.
+// last returns the instant of the last event.
 func (n *Network) last() units.Time {
 	var last units.Time
 	for _, k := range n.whole() {
@@ -135,14 +140,14 @@ func (n *Network) last() units.Time {
 	return last
 }
 
-// drop counts e as dropped and returns its packet to the pool.
+// drop counts e as dropped and returns it to the pool.
 func (l *ledger) drop(e *Packet) {
 	l.total.Dropped++
 	l.total.DroppedBytes += e.Size
 	l.Put(e)
 }
 
-// refuse drops e because it may not wait in o.
+// refuse drops e because it does not fit into o.
 func (l *ledger) refuse(o *port, e *Packet) {
 	t := &l.cold[o.index]
 	t.drops++
@@ -150,7 +155,7 @@ func (l *ledger) refuse(o *port, e *Packet) {
 	l.drop(e)
 }
 
-// lose counts e as corrupted on the line of a port.
+// lose counts e as corrupted on the link of a port.
 func (l *ledger) lose(port int32, e *Packet) {
 	l.cold[port].lost++
 	l.total.Lost++
@@ -158,11 +163,11 @@ func (l *ledger) lose(port int32, e *Packet) {
 	l.Put(e)
 }
 
-// cut counts e as gone with the link of a port.
+// cut counts e as cut off with the link of a port.
 func (l *ledger) cut(port int32, e *Packet) {
 	t := &l.cold[port]
 	t.cut++
-	if t.down { // otherwise see unled
+	if t.down { // otherwise see blameDown
 		t.cutBy[len(t.cutBy)-1]++
 	}
 	l.total.Cut++
@@ -170,8 +175,9 @@ func (l *ledger) cut(port int32, e *Packet) {
 	l.Put(e)
 }
 
-// unled counts a packet that a switch has no port left for: that one is to blame which went down last.
-func (l *ledger) unled(s NodeID) {
+// blameDown attributes a packet for which switch s has no port left to the port of s that went down
+// last.
+func (l *ledger) blameDown(s NodeID) {
 	for i := len(*l.downs) - 1; i >= 0; i-- {
 		if t := &l.cold[(*l.downs)[i]]; t.from == s {
 			t.cutBy[len(t.cutBy)-1]++
@@ -180,8 +186,8 @@ func (l *ledger) unled(s NodeID) {
 	}
 }
 
-// Sample calls f for every port in which bytes wait at now, in order. The packet being transmitted does not
-// wait. now must not lie before the last instant that was fired, nor after the next.
+// Sample calls f for every port in which bytes wait at now, in order of ports. The packet being
+// transmitted does not wait. now must not lie before the last event nor after the next one.
 func (n *Network) Sample(now units.Time, f func(port int, queued units.Bytes)) {
 	for i := range n.ports {
 		o := &n.ports[i]
@@ -194,8 +200,8 @@ func (n *Network) Sample(now units.Time, f func(port int, queued units.Bytes)) {
 	}
 }
 
-// sample returns what waits at now. An accounted port is only looked at: to have it act here would change the order
-// of what happens at this instant.
+// sample returns the bytes that wait at now. It does not advance an accounted port, which would
+// change the order of events at this instant.
 func (o *port) sample(n *Network, now units.Time) units.Bytes {
 	if !o.is(accounted) {
 		o.advance(n, now)

@@ -7,46 +7,48 @@ import (
 	"weft/units"
 )
 
-// late holds the packets that are past the end of their line, by time, but that the line delivers later: a binary heap
-// by the instants of their arrival.
+// late holds packets that have passed their link's delay but that the link delivers later: a binary
+// heap by the instant of arrival.
 type late struct {
 	heap []straggler
-	n    uint64 // stragglers so far
+	n    uint64 // number of stragglers so far
 }
 
-// straggler is a packet that comes late by a line.
+// straggler is a packet that its link delivers late.
 type straggler struct {
 	packet *Packet
-	from   int32  // port
-	number uint64 // of those that come at one instant, the one that was sent first is first
+	from   int32  // the port whose link delivers it
+	number uint64 // order of stragglers; decides among those that arrive at one instant
 }
 
 func (s *straggler) before(o *straggler) bool {
 	return s.packet.at < o.packet.at || s.packet.at == o.packet.at && s.number < o.number
 }
 
-// check returns what is wrong with d.
+// check returns an error if d is invalid.
 func (d *Disorder) check() error {
 	switch {
 	case *d == Disorder{}:
-	case !(d.Reorder >= 0 && d.Reorder <= 1) || !(d.Duplicate >= 0 && d.Duplicate <= 1) || d.By < 0 || d.Jitter < 0 || d.Jitter > longestJitter || d.Reorder > 0 && d.By == 0:
-		return fmt.Errorf("a share of %g comes up to %d ps late, one of %g twice, all by %d ps on average", d.Reorder, d.By, d.Duplicate, d.Jitter)
+	case !(d.Reorder >= 0 && d.Reorder <= 1) || !(d.Duplicate >= 0 && d.Duplicate <= 1),
+		d.By < 0 || d.Jitter < 0 || d.Jitter > maxJitter, d.Reorder > 0 && d.By == 0:
+		return fmt.Errorf("a share of %g packets arrives up to %d ps late, %g arrive twice, all have a jitter of %d ps",
+			d.Reorder, d.By, d.Duplicate, d.Jitter)
 	}
 	return nil
 }
 
-// longestJitter keeps what is drawn far from overflow.
-const longestJitter = units.Second
+// maxJitter keeps drawn delays far from overflow.
+const maxJitter = units.Second
 
-// jitter draws what a packet takes longer: exponential, at most 36 times the mean.
-func (l *lineErrors) jitter() units.Time {
+// jitter draws the additional delay of a packet: exponential, at most 36 times the mean.
+func (l *linkErrors) jitter() units.Time {
 	if l.disorder.Jitter == 0 {
 		return 0
 	}
 	return 1 - units.Time(float64(l.disorder.Jitter)*math.Log1p(-draw(&l.random)))
 }
 
-// disorderly tells whether a line of c delivers packets late or twice, or may come to.
+// disorderly reports whether a link of c delivers packets late or twice, or may be changed to.
 func (c *Config) disorderly() bool {
 	if c.Disturbable {
 		return true
@@ -59,12 +61,13 @@ func (c *Config) disorderly() bool {
 	return false
 }
 
-// disturb delivers e, which has come to the end of the line of port from, in the way of that line: now, later, or twice.
+// disturb handles e at the end of the link of port from, which has disorder: e arrives now, later,
+// or twice.
 func (l *late) disturb(n *Network, now units.Time, from int32, e *Packet) {
 	o := &n.ports[from]
 	d := o.errors
 	e.next = n.routing.next(o.to, e)
-	if d == nil { // the line has come to order since
+	if d == nil { // the link's disorder has been turned off since
 		n.arrive(now, from, e)
 		return
 	}
@@ -90,11 +93,11 @@ func (l *late) disturb(n *Network, now units.Time, from int32, e *Packet) {
 	}
 }
 
-// duplicate returns a packet that is like p.
+// duplicate returns a copy of p.
 func (n *Network) duplicate(p *Packet) *Packet {
 	c := n.Get()
 	number, header := c.number, c.Header
-	*c = *p // what is on p's own room, too: the header is written there once more, or elsewhere
+	*c = *p // including p.room, which is unused: Header is copied below
 	c.number, c.Header = number, append(header[:0], p.Header...)
 	if c.INT {
 		*n.pool.record(c.number) = *n.pool.record(p.number)
@@ -117,7 +120,7 @@ func (l *late) deliver(n *Network, now units.Time) {
 	n.arrive(now, s.from, s.packet)
 }
 
-// cut cuts off the packets that would have come late by the line of a port.
+// cut cuts off the late packets of a port's link.
 func (l *late) cut(n *Network, port int32) {
 	var rest late
 	for i := range l.heap {
@@ -145,7 +148,7 @@ func (l *late) push(s straggler) {
 	}
 }
 
-// pop removes and returns the first. The heap must not be empty.
+// pop removes and returns the first straggler. The heap must not be empty.
 func (l *late) pop() straggler {
 	first, last := l.heap[0], len(l.heap)-1
 	l.heap[0] = l.heap[last]

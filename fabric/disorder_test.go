@@ -14,7 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// disturbedChain sends packets, one every microsecond, over a chain of one switch whose last line is disorderly.
+// disturbedChain sends packets, one every microsecond, over a chain of one switch whose last link
+// is disorderly.
 func disturbedChain(t *testing.T, seed uint64, d Disorder, packets int) *world {
 	w := chain(1)
 	w.Seed = seed
@@ -64,7 +65,7 @@ func TestDisorderIsAsOftenAsItSays(t *testing.T) {
 	near("overtaken", int64(overtaken), d.Reorder*0.875) // a packet that is less than 1 us late is not, nor one whose followers are later still
 }
 
-// What happens on a disorderly line is a function of the seed, and leaves losses alone.
+// What happens on a disorderly link is a function of the seed, and leaves losses alone.
 func TestDisorderIsSeeded(t *testing.T) {
 	d := Disorder{Reorder: 0.2, By: 10 * units.Microsecond, Duplicate: 0.1}
 	a, b, c := disturbedChain(t, 1, d, 500).numbers(), disturbedChain(t, 1, d, 500).numbers(), disturbedChain(t, 2, d, 500).numbers()
@@ -76,8 +77,8 @@ func TestDisorderIsSeeded(t *testing.T) {
 	}
 }
 
-// A line may come to deliver late and twice, and come to order again, if its network was made for that; what is under way then
-// goes by what was so when it was sent.
+// A link may come to deliver late and twice, and come to order again, if its network was made for
+// that; what is under way then goes by what was so when it was sent.
 func TestSetDisorder(t *testing.T) {
 	w := chain(1)
 	w.Disturbable = true
@@ -114,7 +115,7 @@ func TestSetDisorder(t *testing.T) {
 	send()
 	want(10, 10, 40)
 	send()
-	n.run(n.queue.Last() + 1100*units.Nanosecond) // some are on the line
+	n.run(n.queue.Last() + 1100*units.Nanosecond) // some are on the link
 	set(Disorder{})
 	n.run(units.Never)
 	if k := n.net.Counters(); k.Delivered != 50 {
@@ -163,7 +164,8 @@ func TestCopiesHaveTelemetryOfTheirOwn(t *testing.T) {
 	}
 }
 
-// The header of a copy is that of its packet, on the packet's own room and beyond it, and a packet that comes again from the pool has none of the last.
+// The header of a copy is that of its packet, on the packet's own room and beyond it, and a packet
+// that comes again from the pool has none of the last.
 func TestCopiesHaveTheHeader(t *testing.T) {
 	w := chain(2)
 	w.Ports[2].Disorder = Disorder{Duplicate: 1}
@@ -192,7 +194,8 @@ func (k taker) Deliver(now units.Time, p *Packet) {
 	k.world.Deliver(now, p)
 }
 
-// Conservation holds after every event of a network whose lines lose, delay and double packets, with links going down.
+// Conservation holds after every event of a network whose links lose, delay and double packets,
+// with links going down.
 func TestConservationInDisorder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		cfg := drawNetwork(rt)
@@ -253,7 +256,8 @@ func TestDisorderAsJSON(t *testing.T) {
 	}
 }
 
-// Every packet takes longer by an exponential time: its mean and its median are right, and it counts as neither late nor lost.
+// Every packet takes longer by an exponential time: its mean and its median are right, and it
+// counts as neither late nor lost.
 func TestJitterIsExponential(t *testing.T) {
 	const packets, mean = 20_000, 300 * units.Nanosecond
 	n := disturbedChain(t, 5, Disorder{Jitter: mean}, packets)

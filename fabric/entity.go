@@ -2,39 +2,40 @@ package fabric
 
 import "weft/eventqueue"
 
-// role is what an entity of the event queue is armed for.
+// role is the purpose of an entity of the event queue: what happens when it fires.
 type role int
 
-// The roles, in the order of their entities' numbers.
+// Roles, in the order of their entities' numbers. The comment names what has an entity of that
+// role.
 const (
-	lineEnd     role = iota // of a port: the next arrival at the far end of its line
-	nicFree                 // of a host: the end of a transmission of its NIC
-	portFree                // of a port of a switch that accounts for its memory: the end of a transmission
-	frameEnd                // of a port, where switches account for their memory: the first pause or resume on its way to it
-	attendance              // of a switch, with CCM: what it does by itself
-	stationTurn             // of a switch, with stations: what its station does by itself
-	lateArrival             // the next packet that a line delivers late
+	linkEnd      role = iota // port: the next arrival at the far end of its link
+	nicFree                  // host: its NIC's transmission ends
+	portFree                 // port of a switch that accounts for its memory: its transmission ends
+	frameEnd                 // port, if switches account for their memory: the next pause or resume reaches it
+	ccmTimer                 // switch, with CCM: it looks after incast flows
+	stationTimer             // switch, with stations: the deadline of its station
+	lateArrival              // network: the next packet that a link delivers late
 	roles
 )
 
-// entities numbers what the network arms in its event queue.
+// entities numbers the network's entities in its event queue.
 type entities struct {
-	first eventqueue.ID    // PortEntity(0): the lines' come first
-	begin [roles + 1]int32 // by role: the number of its first entity, less first
+	first eventqueue.ID    // PortEntity(0): those of the ports come first
+	begin [roles + 1]int32 // by role: the number of its first entity, counted from first
 }
 
 // newEntities returns the entities that a network of cfg needs.
 func newEntities(cfg *Config, flow, stations bool) (e entities) {
 	var count [roles]int
-	count[lineEnd], count[nicFree] = len(cfg.Ports), cfg.Hosts
+	count[linkEnd], count[nicFree] = len(cfg.Ports), cfg.Hosts
 	if flow {
 		count[portFree], count[frameEnd] = len(cfg.Ports), len(cfg.Ports)
 	}
 	if cfg.CCM != nil {
-		count[attendance] = len(cfg.Switches)
+		count[ccmTimer] = len(cfg.Switches)
 	}
 	if stations {
-		count[stationTurn] = len(cfg.Switches)
+		count[stationTimer] = len(cfg.Switches)
 	}
 	if cfg.disorderly() {
 		count[lateArrival] = 1
@@ -45,7 +46,7 @@ func newEntities(cfg *Config, flow, stations bool) (e entities) {
 	return e
 }
 
-// number is how many there are.
+// number returns the number of entities.
 func (e *entities) number() int { return int(e.begin[roles]) }
 
 // of returns the entity of a port, host or switch in a role.
@@ -53,33 +54,34 @@ func (e *entities) of(r role, i int) eventqueue.ID {
 	return e.first + eventqueue.ID(e.begin[r]) + eventqueue.ID(i)
 }
 
-// what returns the role of the entity that is n after the first, and whose it is.
+// what returns the role of entity n, counted from first, and the index of the port, host or switch
+// that it belongs to.
 func (e *entities) what(n int32) (role, int32) {
-	r := lineEnd
+	r := linkEnd
 	for n >= e.begin[r+1] {
 		r++
 	}
 	return r, n - e.begin[r]
 }
 
-// Owns tells whether an entity of the event queue is the network's: whether Fire takes it.
+// Owns reports whether an entity of the event queue belongs to the network, so that Fire takes it.
 func (n *Network) Owns(id eventqueue.ID) bool {
 	return id >= n.entities.first && int(id-n.entities.first) < n.entities.number()
 }
 
-// PortEntity returns the entity of the event queue that is armed for the next arrival at the far end of a port's
-// line, by the port's index in Config.Ports. A driver that has only to be on time for deliveries looks at
-// those of the ports that lead to hosts.
+// PortEntity returns the entity that is armed for the next arrival at the far end of a port's link,
+// by the port's index in Config.Ports. A driver that has to be on time only for deliveries looks at
+// the entities of the ports that lead to hosts.
 func (n *Network) PortEntity(port int) eventqueue.ID { return n.entities.first + eventqueue.ID(port) }
 
-// LateEntity returns the entity that is armed for the next packet that a line delivers late. ok is false when none
-// of the network's lines does.
+// LateEntity returns the entity that is armed for the next packet that a link delivers late. ok is
+// false if no link of the network delivers packets late.
 func (n *Network) LateEntity() (id eventqueue.ID, ok bool) {
 	return n.entities.of(lateArrival, 0), n.late != nil
 }
 
-// PauseEntity returns the entity that is armed for the next pause or resume on its way to a port. ok is false when
-// nobody in the network pauses anybody.
+// PauseEntity returns the entity that is armed for the next pause or resume on its way to a port.
+// ok is false if nothing in the network sends pauses.
 func (n *Network) PauseEntity(port int) (id eventqueue.ID, ok bool) {
 	return n.entities.of(frameEnd, port), n.pfc != nil
 }

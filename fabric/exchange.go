@@ -2,27 +2,27 @@ package fabric
 
 import "weft/units"
 
-// exchange is what one partition has for dealing with the others. Its zero value is that of a network in
-// one piece.
+// exchange is the state by which a partition communicates with the others. The zero value is that
+// of a network in one piece.
 type exchange struct {
 	all      *Partitions // nil: the network is in one piece
-	me       int32       // which partition this is
-	arrivals []list      // packets on links from other partitions
-	boxes    [2][]box    // by turn and partition: posted, not taken
-	posted   [2][]int32  // by turn: partitions with something in their box
+	me       int32       // number of this partition
+	arrivals []list      // packets on links from other partitions, by Partitions.arrival
+	boxes    [2][]box    // by turn and partition: posted there and not taken
+	posted   [2][]int32  // by turn: partitions to which something was posted
 	backlog  []int32     // ports of remote links in which packets wait
 }
 
-// link tells where the link of a port leads.
+// link is where the link of a port leads.
 type link uint8
 
 const (
 	within     link = iota // to a node of the same partition
-	remote                 // to one of another partition
-	backlogged             // likewise, and the port is in the backlog
+	remote                 // to another partition
+	backlogged             // to another partition, and the port is in the backlog
 )
 
-// posted is a packet on the link of a port, and where that leads.
+// posted is a packet on the link of a port, and the node at its far end.
 type posted struct {
 	packet *Packet
 	port   int32
@@ -33,8 +33,9 @@ type posted struct {
 type box struct {
 	packets []posted
 	frames  []frame
-	framed  []int32 // by frame: the port it is for
-	first   units.Time
+	framed  []int32 // by element of frames: its port
+	// first is the earliest instant at which any of it takes effect.
+	first units.Time
 }
 
 func newExchange(all *Partitions, me, arrivals int) exchange {
@@ -48,10 +49,10 @@ func newExchange(all *Partitions, me, arrivals int) exchange {
 	return x
 }
 
-// owns tells whether a node belongs to this partition.
+// owns reports whether a node belongs to this partition.
 func (x *exchange) owns(node NodeID) bool { return x.all == nil || x.all.partition[node] == x.me }
 
-// box returns where this partition posts to another in this turn.
+// box returns the box for another partition in this turn, and notes that it is in use.
 func (x *exchange) box(to int32) *box {
 	b := &x.boxes[x.all.turn][to]
 	if len(b.packets)+len(b.framed) == 0 {
@@ -60,7 +61,7 @@ func (x *exchange) box(to int32) *box {
 	return b
 }
 
-// post puts e, which has started on the link of o, into the box of the partition at its far end.
+// post posts e, whose transmission on the link of o has started, to the partition at the far end.
 func (x *exchange) post(i int32, o *port, e *Packet) {
 	b := x.box(x.all.partition[o.to])
 	b.packets = append(b.packets, posted{e, i, o.to})
@@ -74,8 +75,8 @@ func (x *exchange) postFrame(i int32, f frame) {
 	b.first = min(b.first, f.at)
 }
 
-// remember puts the port of a remote link in which packets wait on the backlog: nothing arrives in this
-// partition that would have it looked at.
+// remember adds a port with a remote link and waiting packets to the backlog. Otherwise nothing
+// would look at it, because the arrivals of its link fire in another partition.
 func (x *exchange) remember(o *port) {
 	if o.link == remote {
 		o.link = backlogged
@@ -83,17 +84,18 @@ func (x *exchange) remember(o *port) {
 	}
 }
 
-// arrive handles the first packet on the remote link of port i, which has reached this partition.
+// arrive handles the first packet on the remote link of port i, which has arrived in this
+// partition.
 func (x *exchange) arrive(n *Network, now units.Time, i int32) {
 	r := &x.arrivals[x.all.arrival[i]]
 	e := r.pop()
 	if !r.empty() {
-		n.events.Set(n.PortEntity(int(i)), e.then)
+		n.events.Set(n.PortEntity(int(i)), e.behindAt)
 	}
 	n.arrive(now, i, e)
 }
 
-// take is Partitions.Take.
+// take implements Partitions.Take.
 func (x *exchange) take(n *Network) {
 	for _, from := range x.all.all {
 		b := &from.exchange.boxes[1-x.all.turn][x.me]
@@ -113,7 +115,7 @@ func (x *exchange) take(n *Network) {
 	}
 }
 
-// flush is Partitions.Flush.
+// flush implements Partitions.Flush.
 func (x *exchange) flush(n *Network, horizon units.Time) (next units.Time) {
 	next = units.Never
 	rest := x.backlog[:0]
@@ -135,7 +137,8 @@ func (x *exchange) flush(n *Network, horizon units.Time) (next units.Time) {
 	return next
 }
 
-// unpost cuts off what has been posted in this turn on the link of o, and the frames to it.
+// unpost cuts off the packets posted in this turn on the link of o, and drops the frames posted to
+// o.
 func (x *exchange) unpost(n *Network, o *port) {
 	b := &x.boxes[x.all.turn][x.all.partition[o.to]]
 	kept := 0
@@ -159,8 +162,8 @@ func (x *exchange) unpost(n *Network, o *port) {
 	b.frames, b.framed = b.frames[:kept], b.framed[:kept]
 }
 
-// lastPosted returns when the last packet that was posted on the link of o in this turn arrives, and whether
-// there is one.
+// lastPosted returns when the last packet posted on the link of o in this turn arrives. ok is false
+// if there is none.
 func (x *exchange) lastPosted(o *port) (at units.Time, ok bool) {
 	for _, k := range x.boxes[x.all.turn][x.all.partition[o.to]].packets {
 		if k.port == o.index {
@@ -170,7 +173,7 @@ func (x *exchange) lastPosted(o *port) (at units.Time, ok bool) {
 	return at, ok
 }
 
-// waiting counts what this partition has posted and others have not taken yet.
+// waiting returns what this partition has posted and others have not taken.
 func (x *exchange) waiting() (packets int64, bytes units.Bytes) {
 	for turn := range x.boxes {
 		for i := range x.boxes[turn] {
@@ -191,7 +194,7 @@ func (n *Network) whole() []*Network {
 	return n.exchange.all.all
 }
 
-// of returns the network of the partition that owns a port.
+// of returns the network as the partition that owns a port sees it.
 func (n *Network) of(port int32) *Network {
 	if n.exchange.all == nil {
 		return n

@@ -9,14 +9,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-// even makes all lines of a network alike, so that its hosts stay in step and their packets meet at one instant.
+// even makes all links of a network alike, so that its hosts stay in step and their packets meet at
+// one instant.
 func even(w *wiring, buffer units.Bytes) {
 	for i := range w.Ports {
 		w.Ports[i].Rate, w.Ports[i].Delay, w.Ports[i].Buffer = 10*units.Gbps, us, buffer
 	}
 }
 
-// shout has every host but the first send packets of one size to it, all the time, n each. It returns what arrived of each.
+// shout has every host but the first send packets of one size to it, all the time, n each. It
+// returns what arrived of each.
 func (w *world) shout(hosts, n int) []int {
 	left := make([]int, hosts)
 	w.onIdle = func(now units.Time, h HostID) {
@@ -39,9 +41,10 @@ func (w *world) shout(hosts, n int) []int {
 	return got
 }
 
-// Hosts in step at one switch send more than a line and its buffer take. Whose packet comes first at an instant is decided anew each
-// time, so what gets through is everyone's alike: neither the first port nor the last is favoured or starved. Were ties in the
-// order of ports, whoever comes last would find the buffer full each time.
+// Hosts in step at one switch send more than a link and its buffer take. Whose packet comes first
+// at an instant is decided anew each time, so what gets through is everyone's alike: neither the
+// first port nor the last is favoured or starved. Were ties in the order of ports, whoever comes
+// last would find the buffer full each time.
 func TestTiesStarveNobody(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		hosts := rapid.IntRange(3, 9).Draw(rt, "hosts")
@@ -84,8 +87,8 @@ func (g tree) sends(a, b int) int {
 	return n
 }
 
-// due is the share of host 0's line that a host has when every switch divides a line equally between the ports that
-// have something for it.
+// due is the share of host 0's link that a host has when every switch divides a link equally
+// between the ports that have something for it.
 func (g tree) due(h int) float64 {
 	share := 1.0
 	var toward func(from, at int) bool // host 0 is that way
@@ -136,8 +139,9 @@ func drawTree(t *rapid.T) (*wiring, tree) {
 	return w, g
 }
 
-// The same on random trees, where all lines together are so long that packets meet at one instant at every switch: a switch
-// divides a line equally between ports, whatever is behind them. Where memory is lossless everything arrives.
+// The same on random trees, where all links together are so long that packets meet at one instant
+// at every switch: a switch divides a link equally between ports, whatever is behind them. Where
+// memory is lossless everything arrives.
 func TestNoPortStarves(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w, g := drawTree(rt)

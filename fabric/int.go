@@ -2,28 +2,28 @@ package fabric
 
 import "weft/units"
 
-// In-band telemetry (HPCC, SIGCOMM 2019, section 3.1): every port of a switch that begins to send a packet which
-// asks for it notes what it has sent and holds. NICs note nothing.
+// In-band telemetry (HPCC, SIGCOMM 2019, section 3.1): every switch port that starts to send a
+// packet with INT enabled appends a Hop to it. NICs append nothing.
 
-// MaxHops is how many ports a packet carries notes of; those beyond are left out.
+// MaxHops is the largest number of hops that a packet records; later ones are left out.
 const MaxHops = 8
 
-// Hop is what a port says of itself at the instant it begins to send a packet.
+// Hop is the state of a port at the instant it starts to send a packet.
 type Hop struct {
-	At     units.Time      // that instant
-	Sent   units.Bytes     // all that the port had begun to send before
-	Queued units.Bytes     // what waits in the port behind the packet, all classes
-	Rate   units.Bandwidth // of its line
+	At     units.Time      // instant at which the transmission starts
+	Sent   units.Bytes     // bytes whose transmission the port had started before
+	Queued units.Bytes     // bytes that wait in the port behind the packet, all classes
+	Rate   units.Bandwidth // rate of its link
 }
 
-// records are the notes of one packet.
+// records is the telemetry of one packet.
 type records struct {
 	n    int
 	hops [MaxHops]Hop
 }
 
-// Telemetry returns what the ports on its way noted of p, which asked for it (Packet.INT), in order. It is nil when
-// p did not ask. It is good until Put.
+// Telemetry returns what the ports on its path have recorded on p, in order. It is nil if p.INT is
+// not set. It is valid until Put.
 func (n *Network) Telemetry(p *Packet) []Hop {
 	if !p.INT {
 		return nil
@@ -32,7 +32,7 @@ func (n *Network) Telemetry(p *Packet) []Hop {
 	return r.hops[:r.n]
 }
 
-// stamp notes for e, whose transmission starts.
+// stamp appends the state of o to e, whose transmission starts.
 func (o *port) stamp(n *Network, start units.Time, e *Packet) {
 	r := n.pool.record(e.number)
 	if r.n == MaxHops {

@@ -26,8 +26,8 @@ func newNoting(t *testing.T, cfg Config) *noting {
 
 func asking(p *Packet) { p.INT = true }
 
-// Ten packets of 1000 bytes onto a line of 10 Gb/s: packet i starts at 1.08 + 0.8·i µs, when i packets have been sent
-// and the others wait.
+// Ten packets of 1000 bytes onto a link of 10 Gb/s: packet i starts at 1.08 + 0.8·i µs, when i
+// packets have been sent and the others wait.
 func TestTelemetryOfAQueue(t *testing.T) {
 	n := newNoting(t, funnel(1, PortConfig{Rate: 10 * units.Gbps, Buffer: mB}).route())
 	for i := range 10 {
@@ -46,7 +46,8 @@ func TestTelemetryOfAQueue(t *testing.T) {
 	}
 }
 
-// Each switch on the way notes, in order; NICs do not; both classes count as queued; what did not ask carries nothing.
+// Each switch on the way notes, in order; NICs do not; both classes count as queued; what did not
+// ask carries nothing.
 func TestTelemetryOfAPath(t *testing.T) {
 	w := chain(3)
 	w.Ports[2].Rate = 40 * units.Gbps
@@ -55,7 +56,8 @@ func TestTelemetryOfAPath(t *testing.T) {
 	n.send(0, 0, 1, 1000, 1, asking, func(p *Packet) { p.Class = 0 })
 	n.send(0, 0, 1, 1000, 2)
 	n.run(units.Never)
-	// Packet 0 occupies the 40 Gb/s line from 1.08 to 1.28 µs; packet 1 comes at 1.16 µs, and packet 2 at 1.24 µs.
+	// Packet 0 occupies the 40 Gb/s link from 1.08 to 1.28 µs; packet 1 comes at 1.16 µs, and
+	// packet 2 at 1.24 µs.
 	want := []Hop{
 		{At: 1280 * ns, Sent: 1000, Queued: 1000, Rate: 40 * units.Gbps},
 		{At: 2480 * ns, Sent: 1000, Rate: 100 * units.Gbps},
@@ -66,7 +68,8 @@ func TestTelemetryOfAPath(t *testing.T) {
 	}
 }
 
-// A packet has room for eight; a packet of the pool starts again without any; and none of it is allocated twice.
+// A packet has room for eight; a packet of the pool starts again without any; and none of it is
+// allocated twice.
 func TestTelemetryHasRoomForEight(t *testing.T) {
 	n := newNoting(t, chain(10).route())
 	for i := range 2 {

@@ -8,19 +8,22 @@ import (
 	"weft/units"
 )
 
-// Links are the links of a network, which change during a run: by faults, or because somebody asks for
-// it. now is the instant of a change: not before the last that was fired, nor after the next. What
-// happens by itself at that instant and has not been fired yet comes after the change.
+// Links changes the links of a network during a run: for a fault, or for a user. now is the instant
+// of a change. It must not lie before the last event that was fired nor after the next one. Events
+// that are due at that same instant and have not fired yet come after the change.
 type Links struct{ net *Network }
 
 // Links returns the links of the network, those of all partitions.
 func (n *Network) Links() Links { return Links{n} }
 
-// SetUp takes ports down or up; a link goes down when both of its directions do. What is on the link of a
-// port that goes down, and what waits for it, is cut off, and counted. Switches take their own ports out
-// of and into their groups at once, by themselves, without what they know of other switches changing (see
-// Reroute). A packet to which they have no port left is cut off as well, and counted at the port that it
-// came by. A NIC that is down is not free, and what is injected is cut off. Pauses of the port end.
+// SetUp takes ports down or up; a link goes down when both of its directions do. Packets on the
+// link of a port that goes down, and those that wait for it, are cut off and counted, and pauses of
+// the port end.
+//
+// A switch takes its own ports out of and into its groups at once; what it knows of other switches
+// does not change (see Reroute). A packet that finds no port left at a switch is cut off as well,
+// and counted at the port by which it arrived. A NIC that is down is not free, and packets injected
+// into it are cut off.
 func (l Links) SetUp(now units.Time, up bool, ports ...int) {
 	n := l.net
 	var changed []*port
@@ -47,7 +50,7 @@ func (l Links) SetUp(now units.Time, up bool, ports ...int) {
 	}
 }
 
-// goDown cuts off what is on the link of o and what waits for it, and ends its pauses.
+// goDown cuts off the packets on the link of o and in its queues, and ends its pauses.
 func (o *port) goDown(n *Network, now units.Time) {
 	o.freeAt = now
 	flight, far := o.inFlight(n)
@@ -91,7 +94,7 @@ func (o *port) goDown(n *Network, now units.Time) {
 	o.held = 0
 }
 
-// goUp begins with the pauses that the far end means.
+// goUp starts with the pauses that the switch at the far end has in force.
 func (o *port) goUp(n *Network, now units.Time) {
 	if o.is(nic) {
 		n.NICs.busy[o.host(n)] &^= isDown
@@ -106,8 +109,10 @@ func (o *port) goUp(n *Network, now units.Time) {
 	}
 }
 
-// SetRate changes the rate and the delay of a port's line for the packets that start from now on. Packets do not
-// overtake: if the delay becomes shorter the line is not used until those on it have got ahead.
+// SetRate changes the rate and the delay of a port's link for packets that start from now on.
+// Packets do not overtake: if the delay becomes shorter, the port sends nothing until a packet
+// would arrive after those on the link. It returns an error unless rate is above 0 and delay at
+// least 0.
 func (l Links) SetRate(now units.Time, port int, rate units.Bandwidth, delay units.Time) error {
 	n := l.net
 	if rate <= 0 || delay < 0 {
@@ -125,14 +130,15 @@ func (l Links) SetRate(now units.Time, port int, rate units.Bandwidth, delay uni
 	o.freeAt = max(o.freeAt, arrival-delay)
 	if o.is(nic) && o.freeAt > now {
 		h := o.host(n)
-		n.NICs.busy[h] |= lineBusy
+		n.NICs.busy[h] |= linkBusy
 		n.events.Set(n.entities.of(nicFree, int(h)), o.freeAt)
 	}
 	o.armTransmitter(n)
 	return nil
 }
 
-// SetErrors changes how a port's line corrupts packets that start from now on: see PortConfig. Its disorder stays.
+// SetErrors changes how a port's link corrupts packets that start from now on: see PortConfig. Its
+// Disorder does not change. It returns an error unless both probabilities are in [0, 1].
 func (l Links) SetErrors(now units.Time, port int, loss, bitErrors float64) error {
 	n := l.net
 	if err := checkErrors(loss, bitErrors); err != nil {
@@ -144,19 +150,21 @@ func (l Links) SetErrors(now units.Time, port int, loss, bitErrors float64) erro
 	if o.errors != nil {
 		seed, disorder = o.errors.random, o.errors.disorder
 	}
-	o.setErrors(newLineErrors(loss, bitErrors, disorder, seed))
+	o.setErrors(newLinkErrors(loss, bitErrors, disorder, seed))
 	return nil
 }
 
-// SetDisorder changes how a port's line delivers packets that start from now on: see PortConfig. Those that are late already
-// stay so. The network must have been made for it: see Config.Disturbable.
+// SetDisorder changes how a port's link delivers packets that start from now on: see PortConfig.
+// Packets that are already late stay late. It returns an error if d is invalid, or if the network
+// was not built for it (Config.Disturbable).
 func (l Links) SetDisorder(now units.Time, port int, d Disorder) error {
 	n := l.net
 	if err := d.check(); err != nil {
 		return fmt.Errorf("fabric: port %d: %w", port, err)
 	}
 	if n.late == nil {
-		return fmt.Errorf("fabric: port %d: lines of this network deliver every packet once and in order, and cannot be changed in that", port)
+		return fmt.Errorf("fabric: port %d: links of this network deliver every packet once and in order; "+
+			"set Config.Disturbable to change that", port)
 	}
 	o := &n.ports[port]
 	o.catchUp(n.of(o.index), now)
@@ -164,12 +172,12 @@ func (l Links) SetDisorder(now units.Time, port int, d Disorder) error {
 	if o.errors != nil {
 		seed, loss, bitErrors = o.errors.random, o.errors.loss, o.errors.bitErrors
 	}
-	o.setErrors(newLineErrors(loss, bitErrors, d, seed))
+	o.setErrors(newLinkErrors(loss, bitErrors, d, seed))
 	return nil
 }
 
-// Reroute replaces the seeds, groups and routes of all switches, for the packets that reach them from now on. Ports
-// that are down stay out of the groups. On an error nothing has changed.
+// Reroute replaces the seeds, groups and routes of all switches, for packets that reach them from
+// now on. Ports that are down stay out of the groups. If it returns an error, nothing has changed.
 func (l Links) Reroute(switches []SwitchConfig) error {
 	n := l.net
 	if len(switches) != len(n.names) {
@@ -192,8 +200,8 @@ func (l Links) Reroute(switches []SwitchConfig) error {
 	return nil
 }
 
-// reconsider follows a change of ports or tables: it takes ports that are down out of the groups, and looks up again
-// where the packets on lines go next.
+// reconsider updates the network after a change of ports or tables: it takes ports that are down
+// out of the groups, and looks up the next step of the packets on links again.
 func (l Links) reconsider() {
 	n := l.net
 	for s := range n.names {
@@ -210,10 +218,10 @@ func (l Links) reconsider() {
 	}
 }
 
-// Up tells whether a port is up.
+// Up reports whether a port is up.
 func (l Links) Up(port int) bool { return !l.net.cold[port].down }
 
-// Disorder returns how a port's line delivers packets at present.
+// Disorder returns how a port's link currently reorders and duplicates packets.
 func (l Links) Disorder(port int) (d Disorder) {
 	if e := l.net.ports[port].errors; e != nil {
 		d = e.disorder
@@ -221,7 +229,7 @@ func (l Links) Disorder(port int) (d Disorder) {
 	return d
 }
 
-// State returns what the link of a port is like at present, but for its Disorder.
+// State returns the current properties of a port's link, without its Disorder.
 func (l Links) State(port int) Link {
 	o := &l.net.ports[port]
 	s := Link{Rate: o.line.Rate(), Delay: o.delay}

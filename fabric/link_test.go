@@ -8,8 +8,8 @@ import (
 	"weft/units"
 )
 
-// diamond is host 0, switch a, two switches of equal distance, switch d, host 1. The ports from a to the two are 2 and 6,
-// those from the two to d are 4 and 8.
+// diamond is host 0, switch a, two switches of equal distance, switch d, host 1. The ports from a
+// to the two are 2 and 6, those from the two to d are 4 and 8.
 func diamond() *wiring {
 	w := wire(2, 4)
 	a, b, c, d := 2, 3, 4, 5
@@ -22,20 +22,21 @@ func diamond() *wiring {
 	return w
 }
 
-// What is on a line and what waits for it goes with the link; the rest arrives.
+// What is on a link and what waits for it goes with the link; the rest arrives.
 func TestLinkDownCutsOff(t *testing.T) {
 	n := newWorld(t, funnel(1, PortConfig{Rate: 10 * units.Gbps, Delay: us, Buffer: mB}).route())
 	for i := range 10 {
 		n.send(0, 1, 0, 1000, i)
 	}
 	n.run(4000 * ns)
-	// Packet i starts at 1.08 + 0.8·i µs and arrives 1.8 µs later: 0 and 1 have; 2 and 3 are on the line; 6 wait.
+	// Packet i starts at 1.08 + 0.8·i µs and arrives 1.8 µs later: 0 and 1 have; 2 and 3 are on the
+	// link; 6 wait.
 	n.net.Links().SetUp(4000*ns, false, 0, 1)
 	n.check()
 	if k := n.net.Counters(); k.Delivered != 2 || k.Cut != 8 || k.CutBytes != 8000 || n.net.PortCounters(0).Cut != 8 || n.net.Links().Up(0) {
 		t.Errorf("%+v", k)
 	}
-	// While it is down there is no way.
+	// While it is down there is no path.
 	n.send(4000*ns, 1, 0, 1000, 10)
 	n.run(10 * us)
 	if k := n.net.Counters(); k.Cut != 9 || k.Dropped != 0 {
@@ -51,7 +52,8 @@ func TestLinkDownCutsOff(t *testing.T) {
 	n.check()
 }
 
-// A switch takes a dead port out of its groups at once, also for what is on its way to the switch; and back in.
+// A switch takes a dead port out of its groups at once, also for what is on its way to the switch;
+// and back in.
 func TestECMPExcludesDeadPorts(t *testing.T) {
 	n := newWorld(t, diamond().route())
 	flows := func(now units.Time, from int) (via [2]int) {
@@ -78,7 +80,7 @@ func TestECMPExcludesDeadPorts(t *testing.T) {
 	if k := n.net.Counters(); k.Delivered != 121 || k.Cut+k.Dropped != 0 {
 		t.Errorf("%+v", k)
 	}
-	// Both: no way at all.
+	// Both: no path at all.
 	n.net.Links().SetUp(500*us, false, 2, 3, 6, 7)
 	flows(500*us, 200)
 	if k := n.net.Counters(); k.Cut != 40 || k.Dropped != 0 {
@@ -86,7 +88,8 @@ func TestECMPExcludesDeadPorts(t *testing.T) {
 	}
 }
 
-// Knowledge is local: a switch whose neighbour has lost its way sends there still, until it is given other routes.
+// Knowledge is local: a switch whose neighbour has lost its path sends there still, until it is
+// given other routes.
 func TestReroute(t *testing.T) {
 	w := diamond()
 	n := newWorld(t, w.route())
@@ -162,8 +165,8 @@ func TestNICDown(t *testing.T) {
 	}
 }
 
-// A link that goes down ends the pauses of its port; if it comes up while the far end still wants one, it begins with it.
-// What waits at the far end is not lost, and memory is given back.
+// A link that goes down ends the pauses of its port; if it comes up while the far end still wants
+// one, it begins with it. What waits at the far end is not lost, and memory is given back.
 func TestPauseAcrossAFlap(t *testing.T) {
 	w := funnel(1, PortConfig{Rate: units.Gbps, Buffer: mB}) // a packet takes 10 µs
 	w.protect(PFCConfig{Xoff: 5000, Xon: 2500, Headroom: 27_500})
@@ -213,7 +216,7 @@ func TestCutOffPacketsGiveMemoryBack(t *testing.T) {
 	n.net.Links().SetUp(2000*ns, false, 2, 3)
 	n.check()
 	n.run(3 * us)
-	n.net.Links().SetUp(3*us, false, 0, 1) // the line everybody waits for
+	n.net.Links().SetUp(3*us, false, 0, 1) // the link everybody waits for
 	n.check()
 	n.run(units.Never)
 	k := n.net.Counters()
@@ -222,19 +225,19 @@ func TestCutOffPacketsGiveMemoryBack(t *testing.T) {
 	}
 }
 
-// A line that changes its rate or its delay does so for what starts then, and nothing overtakes.
+// A link that changes its rate or its delay does so for what starts then, and nothing overtakes.
 func TestSetLine(t *testing.T) {
 	n := newWorld(t, funnel(1, PortConfig{Rate: 10 * units.Gbps, Delay: 10 * us, Buffer: mB}).route())
 	for i := range 6 {
 		n.send(0, 1, 0, 1000, i)
 	}
 	n.run(2 * us)
-	// Packets 0 and 1 are on the line, 1 until 2.68 µs. From packet 2 on twice as fast.
+	// Packets 0 and 1 are on the link, 1 until 2.68 µs. From packet 2 on twice as fast.
 	if err := n.net.Links().SetRate(2*us, 0, 20*units.Gbps, 10*us); err != nil {
 		t.Fatal(err)
 	}
 	n.run(3 * us) // packet 2 from 2.68 to 3.08 µs, arriving at 13.08 µs
-	// From packet 3 on 1 µs: not before the line can be used without overtaking, 12.08 µs.
+	// From packet 3 on 1 µs: not before the link can be used without overtaking, 12.08 µs.
 	if err := n.net.Links().SetRate(3*us, 0, 20*units.Gbps, us); err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +261,7 @@ func TestSetLine(t *testing.T) {
 	}
 }
 
-// Of a NIC, too: its host is asked when the line can be used again.
+// Of a NIC, too: its host is asked when the link can be used again.
 func TestSetLineOfANIC(t *testing.T) {
 	n := newWorld(t, chain(1).route())
 	n.send(0, 0, 1, 1250, 0)

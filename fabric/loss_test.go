@@ -23,17 +23,17 @@ func TestErrorProbability(t *testing.T) {
 		{1, 0, 64, 1},
 		{0, 1, 64, 1},
 	} {
-		got := newLineErrors(c.loss, c.bits, Disorder{}, 1).probability(c.size)
+		got := newLinkErrors(c.loss, c.bits, Disorder{}, 1).probability(c.size)
 		if math.Abs(got-c.want) > 1e-6*c.want {
 			t.Errorf("%+v: %g", c, got)
 		}
 	}
-	if newLineErrors(0, 0, Disorder{}, 1) != nil {
+	if newLinkErrors(0, 0, Disorder{}, 1) != nil {
 		t.Error("a line without errors makes some")
 	}
 }
 
-// corruptedChain sends packets over a chain of one switch whose last line makes errors.
+// corruptedChain sends packets over a chain of one switch whose last link makes errors.
 func corruptedChain(t *testing.T, seed uint64, loss, bits float64, size units.Bytes, packets int) *world {
 	w := chain(1)
 	w.Seed = seed
@@ -62,7 +62,7 @@ func TestLinesLosePackets(t *testing.T) {
 	}{{0.01, 0, 100}, {0.3, 0, 100}, {0, 1e-5, 1250}, {0.05, 1e-5, 1250}, {1, 0, 64}} {
 		n := corruptedChain(t, 7, c.loss, c.bits, c.size, packets)
 		k := n.net.Counters()
-		p := newLineErrors(c.loss, c.bits, Disorder{}, 1).probability(c.size)
+		p := newLinkErrors(c.loss, c.bits, Disorder{}, 1).probability(c.size)
 		deviation := 4 * math.Sqrt(packets*p*(1-p))
 		if got := float64(k.Lost); math.Abs(got-packets*p) > deviation {
 			t.Errorf("%+v: lost %d, want %.0f ± %.0f", c, k.Lost, packets*p, deviation)
@@ -107,7 +107,7 @@ func TestLossIsSeeded(t *testing.T) {
 	}
 }
 
-// A line can get better and worse.
+// A link can get better and worse.
 func TestSetErrors(t *testing.T) {
 	n := newWorld(t, chain(1).route())
 	send := func(from int) {

@@ -73,7 +73,7 @@ func TestCheckLossless(t *testing.T) {
 		{
 			// 2 MB - 111,576 = 1,888,424 shared; paused at 4000 + 1,888,424/9 = 213,824.
 			"late ECN", func(w *wiring) { w.Ports[0].ECN.Kmin = 213_824 }, []LosslessRule{RuleECN, RuleECN, RuleECN},
-			"tor: port 0: marks when more than 213824 bytes wait (Kmin), but a port that feeds it (1, from node 0) is paused at 213824",
+			"tor: port 0 marks above 213824 bytes (Kmin), but a port that feeds it (1, from node 0) is paused at 213824",
 			213_824, 213_824,
 		},
 		{name: "just in time", change: func(w *wiring) { w.Ports[0].ECN.Kmin = 213_823 }},
@@ -81,7 +81,7 @@ func TestCheckLossless(t *testing.T) {
 		{name: "static", change: func(w *wiring) { w.protect(static) }},
 		{
 			"static, late ECN", func(w *wiring) { w.protect(static); w.Ports[0].ECN.Kmin = 100_001; w.Switches[0].Name = "" },
-			[]LosslessRule{RuleECN, RuleECN, RuleECN}, "switch 0: port 0: marks", 100_001, 100_001,
+			[]LosslessRule{RuleECN, RuleECN, RuleECN}, "switch 0: port 0 marks", 100_001, 100_001,
 		},
 		{
 			"static without a total", func(w *wiring) {
@@ -133,7 +133,7 @@ func TestRulesHaveNames(t *testing.T) {
 // What a network with PFC cannot mean is refused.
 func TestPFCConfigErrors(t *testing.T) {
 	for want, change := range map[string]func(*wiring){
-		"PFC of class 1: settings, but it is not on":              func(w *wiring) { w.Ports[2].PFC[1].On = false },
+		"PFC of class 1: has settings, but is not on":             func(w *wiring) { w.Ports[2].PFC[1].On = false },
 		"PFC of class 0: node 0 is a host":                        func(w *wiring) { w.Ports[0].PFC[0] = w.Ports[2].PFC[1] },
 		"reserve of 4000 bytes, headroom of -1 bytes":             func(w *wiring) { w.Ports[2].PFC[1].Headroom = -1 },
 		"dynamic threshold alpha 0.125, offset 3000, xoff 1":      func(w *wiring) { w.Ports[2].PFC[1].Xoff = 1 },

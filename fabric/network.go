@@ -8,53 +8,56 @@ import (
 	"weft/units"
 )
 
-// Sink takes what leaves the network. Both methods may call Inject.
+// Sink takes what leaves the network. Both methods may call Network.Inject.
 type Sink interface {
-	// Deliver hands over a packet whose last bit has reached host p.Dst. The sink owns it and gives it back
-	// with Put.
+	// Deliver hands over a packet whose last bit has reached host p.Dst. The sink owns it and
+	// returns it with Put.
 	Deliver(now units.Time, p *Packet)
-	// Idle tells that the NIC of h has sent everything it may: the instant to pull the next packet, if NICFree.
-	// A NIC that is paused sends no packets of that class; Idle is called again when the pause ends.
+	// Idle reports that the NIC of h has sent every packet that it may send: the instant to inject
+	// the next one, if NICs.Free. A NIC whose class is paused holds the packets of that class; Idle
+	// is called again when the pause ends.
 	Idle(now units.Time, h HostID)
 }
 
-// Network is the machine: NICs, links and switches, and the packets in them. Not safe for concurrent use: one
-// goroutine owns it, together with the event queue.
+// Network is the machine: NICs, links and switches, and the packets in them. It is not safe for
+// concurrent use: one goroutine owns it, together with the event queue.
 //
-// A packet costs one event per hop, however full the queue. When a packet starts on a line its arrival at the
-// far end is known: it is put on the link's list and the link's entity is armed for the first of the list.
-// There is no event for the end of a transmission in a switch. The transmitter is brought up to date
-// (advance) when somebody looks at it: a packet that joins its queue, the last packet known to be on its line
-// arriving at the far end, a sample. That is early enough, since whatever starts after the last look arrives
-// after the packets that were on the line then; and it is exact, since no packet can have joined in between.
+// A packet costs one event per hop, however full the queues are. When its transmission starts, its
+// arrival at the far end is known: it joins the list of its link, and the link's entity is armed
+// for the first packet of that list. The end of a transmission in a switch has no event. Instead
+// the transmitter is brought up to date (advance) when something looks at it: a packet that joins
+// its queue, the arrival of the last packet known to be on its link, or a sample. This is early
+// enough, because a transmission that starts after the last look arrives after the packets that
+// were on the link then. It is exact, because no packet can have joined in between.
 //
-// A port whose switch accounts for its memory does not wait to be looked at: see pfc.go.
+// Ports of switches that account for their memory are the exception: see pfc.go.
 //
-// At one instant a transmitter that becomes free first takes the next of those that wait; who joins at that
-// very instant queues behind it.
+// At one instant, a transmitter that becomes free first takes the next packet of its queue. A
+// packet that joins at that same instant queues behind it.
 type Network struct {
-	ledger // packets, and what became of them
+	ledger // packets, and counters of what became of them
 
 	events   *eventqueue.Queue
 	sink     Sink
 	entities entities
 	ports    []port
-	NICs     NICs
+	NICs     NICs // what hosts ask about their NICs
 	routing  *routing
 
 	pfc       *flowControl  // nil: no switch accounts for its memory
-	balancing *balancing    // nil: no switch chooses by the packet
-	ccm       *coordination // nil: no coordination
+	balancing *balancing    // nil: no switch chooses a port for each packet
+	ccm       *coordination // nil: no CCM
 	late      *late         // nil: no link delivers packets late or twice
-	stations  *stations     // nil: no programs run on switches
+	stations  *stations     // nil: no programs on switches
 
-	Observers Observers
-	names     []string // of the switches
+	Observers Observers // callbacks
+	names     []string  // of the switches
 
 	exchange exchange // with other partitions
 }
 
-// New builds an idle network and adds its entities to q.
+// New builds an idle network and adds its entities to q. It returns an error that lists everything
+// that is wrong with cfg.
 func New(cfg Config, q *eventqueue.Queue, sink Sink) (*Network, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("fabric: %w", err)
@@ -64,11 +67,15 @@ func New(cfg Config, q *eventqueue.Queue, sink Sink) (*Network, error) {
 	return n, nil
 }
 
-// build returns an idle network whose entities no event queue knows yet.
+// build returns an idle network whose entities are in no event queue yet.
 func build(cfg *Config, q *eventqueue.Queue, sink Sink) *Network {
 	routes := newRouting(cfg.Hosts, cfg.Switches)
 	n := &Network{
-		ledger:  ledger{pool: pool{store: newStore(false)}, cold: make([]coldCounters, len(cfg.Ports)), downs: new([]int32)},
+		ledger: ledger{
+			pool:  pool{store: newStore(false)},
+			cold:  make([]coldCounters, len(cfg.Ports)),
+			downs: new([]int32),
+		},
 		events:  q,
 		sink:    sink,
 		ports:   make([]port, len(cfg.Ports)),
@@ -102,8 +109,9 @@ func build(cfg *Config, q *eventqueue.Queue, sink Sink) *Network {
 	return n
 }
 
-// Inject hands p to the NIC of host p.Src, which sends it at once when it is free and otherwise after those
-// that wait. It never refuses. The caller fills in Src, Dst, Size, FlowHash, ECN, Class, Context and Header.
+// Inject hands p to the NIC of host p.Src. A free NIC sends it at once, otherwise it queues. Inject
+// never rejects a packet, and panics if Src, Dst, Size or Class are out of range. The caller fills
+// in Src, Dst, Size, FlowHash, ECN, Class, Context and Header.
 func (n *Network) Inject(now units.Time, p *Packet) {
 	hosts := uint(n.hosts())
 	if p.Size <= 0 || p.Size > math.MaxInt32 || p.Class >= Classes || uint(p.Src) >= hosts || uint(p.Dst) >= hosts {
@@ -123,18 +131,18 @@ func (n *Network) Inject(now units.Time, p *Packet) {
 		case busy&isDown != 0:
 			n.cut(nic, p)
 			return
-		case busy&(lineBusy|1<<p.Class) != 0:
+		case busy&(linkBusy|1<<p.Class) != 0:
 			o.wait(now, p)
 			return
 		}
 	}
 	p.SentAt = now
 	n.start(now, nic, o, p)
-	n.NICs.busy[p.Src] |= lineBusy
+	n.NICs.busy[p.Src] |= linkBusy
 	n.events.Set(n.entities.of(nicFree, int(p.Src)), o.freeAt)
 }
 
-// Fire does what is due at now for an entity that the event queue has popped and the network Owns.
+// Fire handles an entity that the event queue has popped at now. The network must own it (Owns).
 func (n *Network) Fire(now units.Time, id eventqueue.ID) {
 	i := uint32(id - n.entities.first)
 	if int(i) >= len(n.ports) {
@@ -147,16 +155,16 @@ func (n *Network) Fire(now units.Time, id eventqueue.ID) {
 	}
 	o := &n.ports[i]
 	if o.waiting > 0 && o.flight.first.behind == nil {
-		o.advance(n, now) // the next packet on the line, if there is one, started after the last look
+		o.advance(n, now) // the next packet on the link, if any, started after the last look
 	}
 	e := o.flight.pop()
 	if !o.flight.empty() {
-		n.events.Set(id, e.then)
+		n.events.Set(id, e.behindAt)
 	}
 	n.arrive(now, int32(i), e)
 }
 
-// fireOther is for the entities that are not a line's.
+// fireOther handles the entities that are not a port's arrival.
 func (n *Network) fireOther(now units.Time, entity int32) {
 	switch r, i := n.entities.what(entity); r {
 	case nicFree:
@@ -165,9 +173,9 @@ func (n *Network) fireOther(now units.Time, entity int32) {
 		n.ports[i].transmitted(n, now)
 	case frameEnd:
 		n.pfc.apply(n, now, i)
-	case attendance:
+	case ccmTimer:
 		n.ccm.attend(n, now, int(i))
-	case stationTurn:
+	case stationTimer:
 		n.stations.programs.Advance(now, int(i))
 		n.stations.serve(n, now, int(i))
 	case lateArrival:
@@ -175,9 +183,9 @@ func (n *Network) fireOther(now units.Time, entity int32) {
 	}
 }
 
-// arrive is the last bit of e reaching the far end of the line of port from.
+// arrive handles e, whose last bit has reached the far end of the link of port from.
 func (n *Network) arrive(now units.Time, from int32, e *Packet) {
-	if e.next.kind() == joins && e.Hops < maxHops && e.flags&(passed|local) == 0 { // as nearly all do
+	if e.next.kind() == joins && e.Hops < maxHops && e.flags&(passed|local) == 0 { // true of nearly all packets
 		e.Hops++
 		n.join(now, from, e)
 		return
@@ -199,7 +207,8 @@ func (n *Network) arrive(now units.Time, from int32, e *Packet) {
 	}
 }
 
-// forward handles e, which has reached the switch at the far end of the link of port from.
+// forward handles e, which has reached the switch at the far end of the link of port from and does
+// not simply join a port.
 func (n *Network) forward(now units.Time, from int32, e *Packet) {
 	if e.next == balanced && e.Hops <= maxHops {
 		e.next = join(n.balancing.decide(n, now, n.switchAt(n.ports[from].to), from, e))
@@ -208,7 +217,7 @@ func (n *Network) forward(now units.Time, from int32, e *Packet) {
 	case e.next == terminates:
 		n.ccm.receive(n, now, n.switchAt(NodeID(e.Dst)), e)
 	case e.next == unroutable:
-		n.unled(n.ports[from].to)
+		n.blameDown(n.ports[from].to)
 		n.cut(from, e)
 	case e.Hops > maxHops:
 		n.drop(e)
@@ -217,11 +226,12 @@ func (n *Network) forward(now units.Time, from int32, e *Packet) {
 	}
 }
 
-// maxHops is the most switches a packet passes: the usual initial TTL. Routes that go round in circles end here.
+// maxHops is the largest number of switches that a packet passes: the usual initial TTL. It ends
+// packets in routing loops.
 const maxHops = 64
 
-// join puts e, which came by port from, into the port of a switch that its next step names: on the line if it is free, otherwise into
-// the queue, if it may.
+// join puts e, which arrived by port from, into the output port that its next step names: on the
+// link if that is free, otherwise into the queue if it fits.
 func (n *Network) join(now units.Time, from int32, e *Packet) {
 	i := e.next.port()
 	o := &n.ports[i]
@@ -255,7 +265,7 @@ func (n *Network) join(now units.Time, from int32, e *Packet) {
 	}
 }
 
-// start puts e on the free line of port i.
+// start puts e on the free link of port i.
 func (n *Network) start(now units.Time, i int32, o *port, e *Packet) {
 	o.transmit(n, i, now, e)
 	if o.flight.first == e {

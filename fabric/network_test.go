@@ -16,7 +16,8 @@ const (
 	us = units.Microsecond
 )
 
-// A packet alone arrives after the sum of every link's delay and its time on every link: store and forward.
+// A packet alone arrives after the sum of every link's delay and its time on every link: store and
+// forward.
 func TestOnePacketTakesTheClosedForm(t *testing.T) {
 	rates := []units.Bandwidth{100 * units.Gbps, 40 * units.Gbps, 400 * units.Gbps, 25 * units.Gbps, 3 * units.Gbps, 7 * units.Mbps}
 	for switches := 0; switches <= 5; switches++ {
@@ -95,7 +96,8 @@ func TestBackToBackPacketsFollowAtLineRate(t *testing.T) {
 	}
 }
 
-// A host that is asked whenever its NIC is idle keeps the line full, and nothing ever waits in the NIC.
+// A host that is asked whenever its NIC is idle keeps the link full, and nothing ever waits in the
+// NIC.
 func TestPullKeepsTheLineFull(t *testing.T) {
 	n := newWorld(t, chain(1).route())
 	next := 1
@@ -116,7 +118,8 @@ func TestPullKeepsTheLineFull(t *testing.T) {
 	}
 }
 
-// Rates at which a packet takes no whole number of picoseconds are exact in the long run, on every link.
+// Rates at which a packet takes no whole number of picoseconds are exact in the long run, on every
+// link.
 func TestOddRatesDoNotDrift(t *testing.T) {
 	const packets, size = 20_000, 1501
 	for _, rate := range []units.Bandwidth{3 * units.Gbps, 7*units.Gbps + 1, 99_999_999_977} {
@@ -153,8 +156,8 @@ func TestOddRatesDoNotDrift(t *testing.T) {
 	}
 }
 
-// burst sends ten packets of 1000 bytes through a funnel whose last line is ten times slower: number 0 goes
-// straight onto the line, and before it has left the nine others wait.
+// burst sends ten packets of 1000 bytes through a funnel whose last link is ten times slower:
+// number 0 goes straight onto the link, and before it has left the nine others wait.
 func burst(t *testing.T, last PortConfig) *world {
 	last.Rate = 10 * units.Gbps
 	if last.Buffer == 0 {
@@ -168,8 +171,8 @@ func burst(t *testing.T, last PortConfig) *world {
 	return n
 }
 
-// At egress a packet is marked by what it leaves behind: number i leaves 9-i behind. At ingress by what it
-// finds: number i finds i-1. "q > Kmax: mark; q <= Kmin: do not".
+// At egress a packet is marked by what it leaves behind: number i leaves 9-i behind. At ingress by
+// what it finds: number i finds i-1. "q > Kmax: mark; q <= Kmin: do not".
 func TestMarkingOnset(t *testing.T) {
 	for _, c := range []struct {
 		k       units.Bytes
@@ -210,7 +213,7 @@ func TestOnlyCapablePacketsAreMarked(t *testing.T) {
 	for _, a := range n.arrivals {
 		codes = append(codes, a.packet.ECN)
 	}
-	// Number 9, the last, leaves nothing behind; number 0 went straight onto the line.
+	// Number 9, the last, leaves nothing behind; number 0 went straight onto the link.
 	if want := []ECN{NotECT, CE, CE, CE, NotECT, CE, CE, CE, NotECT, ECT0}; !slices.Equal(codes, want) {
 		t.Errorf("codepoints %v, want %v", codes, want)
 	}
@@ -268,7 +271,7 @@ func TestDropTail(t *testing.T) {
 	}
 }
 
-// Class 0 is served before class 1, but does not interrupt a packet on the line.
+// Class 0 is served before class 1, but does not interrupt a packet on the link.
 func TestStrictPriority(t *testing.T) {
 	n := newWorld(t, funnel(2, PortConfig{Rate: 10 * units.Gbps, Buffer: units.MB}).route())
 	for i := range 5 {
@@ -279,7 +282,7 @@ func TestStrictPriority(t *testing.T) {
 		n.send(1*us+500*ns, 2, 0, 1000, 100+i, func(p *Packet) { p.Class = 0 }) // at the switch from 2.58 µs on
 	}
 	n.run(units.Never)
-	// The line takes 0 at 1.08 µs, 1 at 1.88 µs, and at 2.68 µs finds the first two of class 0.
+	// The link takes 0 at 1.08 µs, 1 at 1.88 µs, and at 2.68 µs finds the first two of class 0.
 	if got, want := n.numbers(), []int{0, 1, 100, 101, 102, 2, 3, 4}; !slices.Equal(got, want) {
 		t.Errorf("arrived %v, want %v", got, want)
 	}
@@ -296,7 +299,8 @@ func TestSampleSeesWhatWaits(t *testing.T) {
 		n.send(0, 1, 0, 1000, i)
 	}
 	n.run(3 * us)
-	// On the line from 1.08 µs, one more each 0.8 µs; the far end is too far for an event to have told.
+	// On the link from 1.08 µs, one more each 0.8 µs; the far end is too far for an event to have
+	// told.
 	for _, c := range []struct {
 		at   units.Time
 		want units.Bytes
@@ -318,7 +322,8 @@ func TestSampleSeesWhatWaits(t *testing.T) {
 	}
 }
 
-// What cannot be forwarded is counted: cut off without a route, or at a host that is not meant; dropped on a route that goes round.
+// What cannot be forwarded is counted: cut off without a route, or at a host that is not meant;
+// dropped on a route that goes round.
 func TestUnroutablePacketsAreCounted(t *testing.T) {
 	noRoute := chain(2).route()
 	noRoute.Switches[1].Route[1] = -1

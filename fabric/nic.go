@@ -2,43 +2,45 @@ package fabric
 
 import "weft/units"
 
-// NICs are the NICs of a network's hosts.
+// NICs answers what hosts ask about their NICs.
 type NICs struct {
-	ports []port  // of the network
-	of    []int32 // by host: the port that is its NIC
-	busy  []uint8 // by host: what keeps its NIC from sending: lineBusy, isDown, and the classes that are paused
+	ports []port  // all ports of the network
+	of    []int32 // by host: the index of its NIC
+	busy  []uint8 // by host: what keeps its NIC from sending: bits linkBusy and isDown, and 1<<class for paused classes
 }
 
-// What keeps a NIC from sending, besides the classes that are paused (1<<class).
+// Bits of NICs.busy besides those of paused classes.
 const (
-	lineBusy uint8 = 1 << 6 // a packet is on its line, and its entity is armed for the end
-	isDown   uint8 = 1 << 7
+	linkBusy uint8 = 1 << 6 // a packet is on the link, and the NIC's entity is armed for its end
+	isDown   uint8 = 1 << 7 // the link is down
 )
 
-// Free tells whether a packet of any class that is injected now would leave at once. After Inject it is
-// false until Idle is called, and while the NIC is paused or its link is down.
+// Free reports whether a packet of any class would leave at once if it were injected now. After
+// Inject it is false until Idle is called; it is also false while a class is paused or the link is
+// down.
 func (x *NICs) Free(h HostID) bool { return x.busy[h] == 0 }
 
-// FreeFor tells whether a packet of a class that is injected now would leave at once: a NIC that is paused
-// in one class still sends those of the other.
+// FreeFor reports whether a packet of the class would leave at once if it were injected now. A NIC
+// that is paused in one class still sends packets of the other.
 func (x *NICs) FreeFor(h HostID, class uint8) bool {
-	return x.busy[h]&(lineBusy|isDown|1<<class) == 0
+	return x.busy[h]&(linkBusy|isDown|1<<class) == 0
 }
 
-// Paused tells whether the NIC of h is told to pause a class.
-func (x *NICs) Paused(h HostID) bool { return x.busy[h]&^(lineBusy|isDown) != 0 }
+// Paused reports whether a class of the NIC of h is paused.
+func (x *NICs) Paused(h HostID) bool { return x.busy[h]&^(linkBusy|isDown) != 0 }
 
-// Queued returns the bytes that wait in the NIC of h, besides the packet on the link.
+// Queued returns the bytes that wait in the NIC of h, without the packet on the link.
 func (x *NICs) Queued(h HostID) units.Bytes { return x.ports[x.of[h]].queued() }
 
-// Clears returns when the NIC of h will have sent what it holds at now, as if nothing held it back.
+// Clears returns the instant at which the NIC of h will have sent all that it holds at now,
+// assuming that no class is paused.
 func (x *NICs) Clears(now units.Time, h HostID) units.Time {
 	o := &x.ports[x.of[h]]
-	line := o.line // whose remainder must stay
+	line := o.line // a copy: Transmit changes the remainder
 	return max(o.freeAt, now) + line.Transmit(o.queued())
 }
 
-// done is the end of a transmission of host h.
+// done handles the end of a transmission of host h.
 func (x *NICs) done(n *Network, now units.Time, h HostID) {
 	o := &x.ports[x.of[h]]
 	o.advance(n, now)
@@ -46,6 +48,6 @@ func (x *NICs) done(n *Network, now units.Time, h HostID) {
 		n.events.Set(n.entities.of(nicFree, int(h)), o.freeAt)
 		return
 	}
-	x.busy[h] &^= lineBusy
+	x.busy[h] &^= linkBusy
 	n.sink.Idle(now, h)
 }

@@ -13,8 +13,8 @@ type ends struct{ n *Network }
 func (e ends) Deliver(_ units.Time, p *Packet) { e.n.Put(p) }
 func (e ends) Idle(units.Time, HostID)         {}
 
-// A NIC that a switch pauses says so at the instant it obeys, and when it goes on; in between it is known how long it
-// would take to send what waits. A link that goes down ends the pause.
+// A NIC that a switch pauses says so at the instant it obeys, and when it goes on; in between it is
+// known how long it would take to send what waits. A link that goes down ends the pause.
 func TestTellsOfPausesOfNICs(t *testing.T) {
 	line := func(from, to NodeID, rate units.Bandwidth) PortConfig {
 		return PortConfig{From: from, To: to, Rate: rate, Delay: units.Microsecond}
@@ -60,7 +60,7 @@ func TestTellsOfPausesOfNICs(t *testing.T) {
 	if !all[0].paused || !n.NICs.Paused(0) {
 		t.Fatalf("told %+v, want a pause", all)
 	}
-	// The packet on the line is finished, then what waits would follow.
+	// The packet on the link is finished, then what waits would follow.
 	if clears, least := n.NICs.Clears(at, 0), at+units.Time(n.NICs.Queued(0))*units.Nanosecond; clears < least || clears > least+units.Microsecond {
 		t.Errorf("clears at %d, want %d and at most a packet more", clears, least)
 	}

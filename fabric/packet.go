@@ -19,58 +19,59 @@ const (
 	CE     ECN = 3
 )
 
-// Classes is the number of priorities.
+// Classes is the number of priority classes. Class 0 is served before class 1.
 const Classes = 2
 
-// HeaderRoom is the number of header bytes a packet holds without storage of its own. It makes a Packet three
-// cache lines.
+// HeaderRoom is the number of header bytes that a Packet holds without storage of its own. With it
+// a Packet takes three cache lines.
 const HeaderRoom = 65
 
-// Packet is one packet on its way through the network. It comes from Network.Get and goes back with
-// Network.Put. Between Inject and the sink's Deliver the network owns it.
+// Packet is one packet in the network. It comes from Network.Get and returns with Network.Put.
+// Between Inject and Sink.Deliver the network owns it.
 //
-// What a hop reads and writes comes first and is one line of the cache; the rest is for where packets enter and leave.
+// The fields that a hop reads and writes come first and fill one cache line. The others are used
+// where packets enter and leave.
 type Packet struct {
-	at     units.Time  // when it joined the queue, or when its last bit reaches the far end of the line
-	behind *Packet     // the next in the queue or on the line
-	then   units.Time  // its at: to arm a port for the next packet that one is not fetched
-	Size   units.Bytes // bytes on the wire, every header and the frame check sequence included; at least 1
-	Queued units.Time  // time spent waiting behind other packets in switches so far
+	at       units.Time  // in a queue: when it joined; on a link: when its last bit reaches the far end
+	behind   *Packet     // next packet in the queue or on the link
+	behindAt units.Time  // cached behind.at, so that arming a port does not load the next packet
+	Size     units.Bytes // bytes on the wire, with all headers and the frame check sequence; at least 1
+	Queued   units.Time  // total time spent waiting in the queues of switches
 
-	Dst     HostID // Src: it is for the station of the switch that this host is attached to, see Stations
+	Dst     HostID // equal to Src: for the station of the switch that this host is attached to (Stations)
 	flow    uint32 // the part of FlowHash that ECMP hashes
 	next    step   // on a link: what happens at its far end
-	ingress int32  // in a queue of a switch that accounts for its memory: the port it came by
-	number  uint32 // in the pool
+	ingress int32  // in a queue of a switch that accounts for its memory: the port it arrived by
+	number  uint32 // index in the pool
 	ECN     ECN
 	Class   uint8 // priority: 0 is served before 1
-	Hops    uint8 // switches passed so far
+	Hops    uint8 // number of switches passed
 	flags   uint8
 
 	FlowHash uint64     // hash of the 5-tuple (FlowHash); ECMP choices are a function of it and each switch's seed
-	SentAt   units.Time // when its first bit left the sending NIC
+	SentAt   units.Time // when the sending NIC started to send it
 
-	// Context is what the driver knows of the packet, and Header the transport's header as it is on the wire; in
-	// emulation it is the whole frame. The network reads neither; copies of a packet have both.
+	// Context is for the driver. Header is the transport's header as it is on the wire; in
+	// emulation it is the whole frame. The network reads neither, and copies both with a packet.
 	Context int64
 	Header  []byte
 
 	Src     HostID
-	Tag     Tag              // coordination tag: see CCM
-	SrcPort uint16           // UDP source port, which notifications name the flow by; without CCM nobody reads it
-	Port    uint16           // UDP destination port where it is not the transport's: see Config.Stations
-	INT     bool             // ports of switches write a Hop when they begin to send it: see Network.Telemetry
-	room    [HeaderRoom]byte // what Header starts on
+	Tag     Tag              // coordination tag, see CCM
+	SrcPort uint16           // UDP source port, by which notifications name the flow; read with CCM only
+	Port    uint16           // UDP destination port, 0 for that of the transport; see Config.Stations
+	INT     bool             // switch ports append a Hop when they start to send it; see Network.Telemetry
+	room    [HeaderRoom]byte // initial storage of Header
 }
 
-// Flags of a packet.
+// Values of Packet.flags.
 const (
-	asksINT uint8 = 1 << iota // ports write in-band telemetry
-	passed                    // stations of switches look at it: see Stations
-	local                     // it is for the station at the end of the line
+	asksINT uint8 = 1 << iota // switch ports append in-band telemetry
+	passed                    // the stations of switches on the path see it: see Stations
+	local                     // it is for the station at the end of its link
 )
 
-// enter derives what hops read of a packet that is injected.
+// enter derives the fields that hops read from those that the sender of p has set.
 func (n *Network) enter(p *Packet) {
 	p.flow, p.flags = uint32(splitmix.Mix(p.FlowHash)), 0
 	if p.INT {
@@ -86,8 +87,8 @@ func (n *Network) enter(p *Packet) {
 	}
 }
 
-// Get returns a packet to fill in and inject: every field zero, Header empty with room for at least
-// HeaderRoom bytes. It comes from a pool; in steady state nothing is allocated.
+// Get returns a packet to fill in and inject. Every field is zero and Header is empty with room for
+// at least HeaderRoom bytes. Packets come from a pool: in steady state nothing is allocated.
 func (n *Network) Get() *Packet {
 	l := &n.pool
 	if len(l.free) == 0 {
@@ -99,7 +100,8 @@ func (n *Network) Get() *Packet {
 	return p
 }
 
-// Put takes back a packet that Get returned or Deliver handed over. The caller must not use it any more.
+// Put returns a packet to the pool: one that came from Get or was handed over by Deliver. The
+// caller must not use it afterwards.
 func (l *ledger) Put(p *Packet) {
 	p.Size, p.Queued, p.SentAt, p.Src, p.Dst = 0, 0, 0, 0, 0
 	p.ECN, p.Class, p.Hops, p.FlowHash, p.Context = 0, 0, 0, 0, 0

@@ -2,26 +2,28 @@ package fabric
 
 import "weft/units"
 
-// How a network is split is a function of the network alone, and not of the machine: so are the results.
+// The split of a network depends on the network alone and not on the machine, so that results do
+// not either. The values are our own choice.
 const (
-	leastHosts = 128 // of a network that is worth splitting: what fewer do fits a cache
-	partWeight = 600 // of a part: about 64 hosts and their switches
-	hostWeight = 4   // of a host, where the arrival of a packet at a port is 1
+	minHosts        = 128 // minimum size of a network that is split: fewer hosts fit a cache
+	partitionWeight = 600 // maximum weight of a partition: about 64 hosts and their switches
+	hostWeight      = 4   // weight of a host, where the arrival of a packet at a port weighs 1
 )
 
-// leastDelay is the least lookahead that is worth the meetings.
-const leastDelay = 100 * units.Nanosecond
+// minLookahead is the minimum lookahead that is worth the synchronization.
+const minLookahead = 100 * units.Nanosecond
 
-// Partition returns a part for each node, from 0, and how many there are: 1 when the network is small, or has no lines
-// that are long enough to cut.
+// Partition returns the partition of each node, counted from 0, and the number of partitions: 1 if
+// the network is small or a link between partitions would be too short.
 //
-// Where switches have tiers, those of the highest are taken away, and what hangs together of the rest is kept together:
-// the pods of a fat-tree, the racks of a leaf-spine network. Where they have none, a switch and its hosts are. What is
-// kept together is put into parts in order, and so is the highest tier.
+// If switches have tiers, those of the highest tier are taken away, and what then remains connected
+// is kept together: the pods of a fat-tree, the racks of a leaf-spine network. Otherwise a switch
+// and its hosts are kept together. These groups are put into partitions in order, and so are the
+// switches of the highest tier.
 func (c *Config) Partition() (part []int32, parts int) {
 	nodes := c.Hosts + len(c.Switches)
 	one := make([]int32, nodes)
-	if c.Hosts < leastHosts || len(c.Switches) < 2 || c.disorderly() {
+	if c.Hosts < minHosts || len(c.Switches) < 2 || c.disorderly() {
 		return one, 1
 	}
 	groups, count := c.groups()
@@ -40,19 +42,19 @@ func (c *Config) Partition() (part []int32, parts int) {
 		part[n] = of[g]
 	}
 	for i := range c.Ports {
-		if p := &c.Ports[i]; part[p.From] != part[p.To] && p.Delay < leastDelay {
+		if p := &c.Ports[i]; part[p.From] != part[p.To] && p.Delay < minLookahead {
 			return one, 1
 		}
 	}
 	return part, parts
 }
 
-// pack puts groups into parts in order, each part as full as partWeight allows.
+// pack puts groups into partitions in order, each partition as full as partitionWeight allows.
 func pack(weights []int) (part []int32, parts int) {
 	part = make([]int32, len(weights))
 	sum := 0
 	for g, w := range weights {
-		if sum > 0 && sum+w > partWeight {
+		if sum > 0 && sum+w > partitionWeight {
 			parts++
 			sum = 0
 		}
@@ -62,8 +64,8 @@ func pack(weights []int) (part []int32, parts int) {
 	return part, parts + 1
 }
 
-// groups returns for each node which of those that are kept together it belongs to, numbered in order of their first
-// nodes; each switch of the highest tier is a group, after the others.
+// groups returns the group of each node: the nodes that are kept together. Groups are numbered in
+// the order of their first nodes; each switch of the highest tier is a group, after the others.
 func (c *Config) groups() (group []int32, count int) {
 	levels, top := c.levels()
 	cut := func(n NodeID) bool { return top > 1 && levels[n] == top }
@@ -110,7 +112,8 @@ func (c *Config) groups() (group []int32, count int) {
 	return group, count
 }
 
-// levels returns how many links each node is from the nearest host, and the most of these.
+// levels returns the number of links from each node to the nearest host, and the largest of these
+// numbers. It is -1 for a switch that no host reaches.
 func (c *Config) levels() (levels []int, top int) {
 	levels = make([]int, c.Hosts+len(c.Switches))
 	for n := range levels {

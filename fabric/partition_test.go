@@ -9,7 +9,8 @@ import (
 	"weft/units"
 )
 
-// leafSpine returns a leaf-spine network: so many hosts on each leaf, each leaf linked to each spine.
+// leafSpine returns a leaf-spine network with the given number of hosts on each leaf and a link
+// from each leaf to each spine.
 func leafSpine(hosts, leaves, spines int) Config {
 	cfg := Config{Seed: 1, Hosts: hosts * leaves, Switches: make([]SwitchConfig, leaves+spines)}
 	link := func(a, b int) {
@@ -33,7 +34,8 @@ func leafSpine(hosts, leaves, spines int) Config {
 	return cfg
 }
 
-// Racks stay together and spines are apart from them; what is small, disorderly or short stays in one piece.
+// Racks stay together and spines are apart from them. A network that is small, disorderly or has
+// short links stays in one piece.
 func TestPartition(t *testing.T) {
 	cfg := leafSpine(16, 16, 8)
 	part, parts := cfg.Partition()
@@ -114,7 +116,7 @@ func TestSplitRefuses(t *testing.T) {
 	late := leafSpine(16, 16, 8)
 	late.Ports[0].Disorder = Disorder{Duplicate: 0.1}
 	for name, err := range map[string]error{
-		"a host apart from its switch": split(cfg, torn), "a part too many": split(cfg, beyond),
+		"a host reserved from its switch": split(cfg, torn), "a part too many": split(cfg, beyond),
 		"a node too few": split(cfg, part[1:]), "lines without a delay": split(still, part), "disorder": split(late, part),
 	} {
 		if err == nil {
@@ -123,7 +125,7 @@ func TestSplitRefuses(t *testing.T) {
 	}
 }
 
-// A counter that is new and not added up would be missing from networks in parts.
+// A counter that is new and not added up would be missing from networks in partitions.
 func TestAllCountersAreAddedUp(t *testing.T) {
 	var one, sum Counters
 	numbers(reflect.ValueOf(&one).Elem(), "", func(_ string, v reflect.Value) { v.SetInt(3) })

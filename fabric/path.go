@@ -2,9 +2,9 @@ package fabric
 
 import "weft/internal/splitmix"
 
-// Path returns the ports that a packet of a flow passes from one host to another, the first of them the NIC, in a network
-// of which some ports are down (nil: none). ok is false when it does not get there, and where a switch on its way
-// chooses a port for each packet.
+// Path returns the ports that a packet of a flow passes from host src to host dst, beginning with
+// the NIC, in a network with some ports down (nil: none). ok is false if the packet does not
+// arrive, or if a switch on the path chooses a port for each packet.
 func (c *Config) Path(src, dst HostID, flowHash uint64, down func(port int) bool) (ports []int, ok bool) {
 	up := func(port int32) bool { return down == nil || !down(int(port)) }
 	flow := uint32(splitmix.Mix(flowHash))
@@ -39,23 +39,25 @@ func (c *Config) Path(src, dst HostID, flowHash uint64, down func(port int) bool
 	return nil, false
 }
 
-// Reach is where packets of a flow can come to.
+// Reach is where packets of a flow can go.
 type Reach struct {
-	Ports   []int // that a packet of the flow may pass, the NIC's first
-	Dead    []int // ports that are down and would have been the only next ones of a packet that is cut off
+	Ports   []int // ports that a packet of the flow may pass, beginning with the NIC
+	Dead    []int // ports that are down and were the only choices of a packet that is cut off
 	Arrives bool  // at least some packets reach their destination
 }
 
-// Reach follows the packets of a flow that leave by port nic for host dst, in a network in which some ports are down (nil:
-// none). Where a switch chooses a port for each packet it follows every choice; with anyPath it does so everywhere, for
-// networks whose switches hash flows in a way that is not known here.
+// Reach follows the packets of a flow that leave by port nic for host dst, in a network with some
+// ports down (nil: none). Where a switch chooses a port for each packet, it follows every choice.
+// With anyPath it does so at every switch, for networks whose switches hash flows by a function
+// that this package does not know.
 func (c *Config) Reach(nic int, dst HostID, flowHash uint64, anyPath bool, down func(port int) bool) Reach {
-	w := walk{cfg: c, dst: dst, flow: uint32(splitmix.Mix(flowHash)), anyPath: anyPath, down: down, seen: map[int32]bool{}}
+	flow := uint32(splitmix.Mix(flowHash))
+	w := walk{cfg: c, dst: dst, flow: flow, anyPath: anyPath, down: down, seen: map[int32]bool{}}
 	w.follow([]int32{int32(nic)}, false, 0)
 	return w.Reach
 }
 
-// walk is a Reach on its way.
+// walk is a Reach in progress.
 type walk struct {
 	Reach
 	cfg     *Config
@@ -63,10 +65,10 @@ type walk struct {
 	flow    uint32
 	anyPath bool
 	down    func(int) bool
-	seen    map[int32]bool
+	seen    map[int32]bool // ports that were followed
 }
 
-// follow goes on by the ports among which a switch chooses: by one, or by each.
+// follow continues by one of the ports among which a switch chooses, or by each.
 func (w *walk) follow(ports []int32, each bool, seed uint64) {
 	live := w.live(ports)
 	if len(live) == 0 {
@@ -87,7 +89,7 @@ func (w *walk) follow(ports []int32, each bool, seed uint64) {
 	}
 }
 
-// at goes on from a node. A packet that came by a detour takes no other.
+// at continues from a node. aside: the packet has taken a detour, and takes no other.
 func (w *walk) at(to NodeID, aside bool) {
 	if int(to) < w.cfg.Hosts {
 		w.Arrives = w.Arrives || HostID(to) == w.dst
@@ -105,7 +107,7 @@ func (w *walk) at(to NodeID, aside bool) {
 	w.follow(ports, w.anyPath || s.Balance.PerPacket(), splitmix.Mix(s.Seed))
 }
 
-// live are the ports that are not down.
+// live returns the ports that are not down.
 func (w *walk) live(ports []int32) []int32 {
 	var live []int32
 	for _, p := range ports {

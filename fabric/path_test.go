@@ -8,7 +8,8 @@ import (
 	"weft/units"
 )
 
-// Way knows the ports that a packet passes, which Trace sees, with all links up and with some down.
+// Path knows the ports that a packet passes, which Trace sees, with all links up and with some
+// down.
 func TestWayIsWhatPacketsTake(t *testing.T) {
 	w := wire(4, 5) // two leaves of two hosts, three spines
 	for h := range 4 {
@@ -30,23 +31,23 @@ func TestWayIsWhatPacketsTake(t *testing.T) {
 				t.Errorf("packet %d is marked %d", p.Context, ecn)
 			}
 		})
-		ways := map[string]bool{}
+		paths := map[string]bool{}
 		for number := 1; number <= 64; number++ {
 			n.send(units.Time(number)*units.Millisecond, 0, 3, 1000, number)
 			n.run(units.Time(number+1) * units.Millisecond)
 			got, ok := cfg.Path(0, 3, FlowHash(0, 3, uint16(number), 4793), down)
 			arrived := n.numbers()
 			if ok != slices.Contains(arrived, number) || ok && !slices.Equal(got, passed[number]) {
-				t.Errorf("with %v down packet %d passes %v; Way says %v, %v", broken, number, passed[number], got, ok)
+				t.Errorf("with %v down packet %d passes %v; Path says %v, %v", broken, number, passed[number], got, ok)
 			}
-			ways[fmt.Sprint(got)] = true
+			paths[fmt.Sprint(got)] = true
 			reach := cfg.Reach(0, 3, FlowHash(0, 3, uint16(number), 4793), false, down)
 			if reach.Arrives != ok || ok && !slices.Equal(reach.Ports, got) || !ok && len(reach.Dead) == 0 {
-				t.Errorf("with %v down packet %d: Reach says %+v, Way %v, %v", broken, number, reach, got, ok)
+				t.Errorf("with %v down packet %d: Reach says %+v, Path %v, %v", broken, number, reach, got, ok)
 			}
 		}
-		if len(ways) < 2 {
-			t.Errorf("with %v down all flows go one way", broken)
+		if len(paths) < 2 {
+			t.Errorf("with %v down all flows take one path", broken)
 		}
 	}
 	if _, ok := cfg.Path(0, 3, 1, func(port int) bool { return port == 0 }); ok {
@@ -54,7 +55,8 @@ func TestWayIsWhatPacketsTake(t *testing.T) {
 	}
 }
 
-// Where switches choose by the packet, Reach follows every choice, and tells what cuts some of the packets off.
+// Where switches choose by the packet, Reach follows every choice, and tells what cuts some of the
+// packets off.
 func TestReachOfChoicesByPacket(t *testing.T) {
 	w := wire(4, 4) // two leaves of two hosts, two spines
 	for h := range 4 {
@@ -90,7 +92,7 @@ func TestReachOfChoicesByPacket(t *testing.T) {
 	}
 }
 
-// A line is as it was set.
+// A link is as it was set.
 func TestLineIsWhatWasSet(t *testing.T) {
 	n := newWorld(t, chain(1).route())
 	want := Link{Rate: 7 * units.Mbps, Delay: 3 * us, Loss: 0.125, BitErrors: 1e-9}

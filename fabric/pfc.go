@@ -6,42 +6,47 @@ import (
 	"weft/units"
 )
 
-// Priority flow control (IEEE 802.1Qbb). A switch counts what came by each of its lines and waits, class by class
-// (account). Above a threshold it has the far end of the line pause that class, and later resume it. A frame that
-// says so takes effect when it has passed the link, and takes no time on the line: it is sent ahead of everything,
-// 64 bytes. The packet being transmitted then is finished; of those that wait in the class none is started.
+// Priority flow control (IEEE 802.1Qbb). A switch counts, class by class, the bytes that arrived by
+// each of its links and wait (account). Above a threshold it pauses that class at the far end of
+// the link, and later resumes it. A frame of 64 bytes says so. It takes effect when it has passed
+// the link, and takes no time on the link itself: it is sent ahead of everything. The packet that
+// is being transmitted then is finished; no other packet of the class is started.
 //
-// A pause lasts until the frame that ends it. A real one lasts 65,535 quanta, 335 µs at 100 Gb/s, and is renewed
-// before; nothing here loses the renewal. A link that goes down ends its pauses; one that comes up begins with those
-// that the far end means.
+// A pause lasts until the frame that ends it. A real pause lasts 65,535 quanta, 335 µs at 100 Gb/s,
+// and is renewed before that; nothing here loses the renewal. A link that goes down ends its
+// pauses. One that comes up starts with those that its far end has in force.
 //
-// Ports that give memory back at the start of a transmission must do so in time. So the ports of a switch with
-// accounts ("accounted") have an event for the end of a transmission when something waits.
+// A port that gives memory back at the start of a transmission must do so on time. So the ports of
+// a switch with accounts ("accounted") have an event for the end of a transmission when packets
+// wait.
 
-// PFCConfig is when the switch at the far end of a line has the port pause one class.
+// PFCConfig is when the switch at the far end of a link pauses one class of the port.
 type PFCConfig struct {
 	On bool `json:"on,omitempty"`
 
-	// Alpha makes the threshold dynamic: Alpha times what is free of the shared memory, for what the port's
-	// packets use of it. The class is resumed when they use nothing of it, or Offset less than the threshold.
+	// Alpha makes the threshold dynamic: Alpha times the free shared memory, compared with what the
+	// port's packets use of it. The class is resumed when they use none of it, or Offset less than
+	// the threshold.
 	Alpha  float64     `json:"alpha,omitempty"`
 	Offset units.Bytes `json:"offset,omitempty"`
 
-	// Xoff is the threshold when Alpha is 0. The class is resumed when no more than Xon is used.
+	// Xoff is the threshold if Alpha is 0. The class is resumed when at most Xon is used.
 	Xoff units.Bytes `json:"xoff,omitempty"`
 	Xon  units.Bytes `json:"xon,omitempty"`
 
-	// Reserve is memory of the port's own that is used first and is not held against the threshold; Headroom is
-	// for what is still on its way when the threshold is reached: see CheckLossless.
+	// Reserve is memory of the port's own that is used first and does not count against the
+	// threshold. Headroom is for packets that are in flight when the threshold is reached: see
+	// CheckLossless.
 	Reserve  units.Bytes `json:"reserve,omitempty"`
 	Headroom units.Bytes `json:"headroom,omitempty"`
 
-	// Response is how long the far end takes to obey a pause that has reached it, besides finishing its packet.
+	// Response is the time that the far end takes to obey a pause after it has arrived, in addition
+	// to finishing its packet.
 	Response units.Time `json:"response_ps,omitempty"`
 }
 
-// AlphaAt returns the alpha of a port that is faster than the NICs, for which alpha is meant: doubled for each
-// doubling of the rate (alibaba ns-3, third.cc).
+// AlphaAt returns the alpha of a port that is faster than the NICs for which alpha is meant: it
+// doubles with each doubling of the rate (alibaba ns-3, third.cc).
 func AlphaAt(alpha float64, nic, port units.Bandwidth) float64 {
 	for rate := 2 * nic; rate <= port; rate *= 2 {
 		alpha *= 2
@@ -49,14 +54,14 @@ func AlphaAt(alpha float64, nic, port units.Bandwidth) float64 {
 	return alpha
 }
 
-// frame is a pause or a resume on its way to a port.
+// frame is a pause or resume in flight to a port.
 type frame struct {
 	at    units.Time // when it takes effect
 	class uint8
 	pause bool
 }
 
-// frames are those on their way to one port, in order.
+// frames is the frames in flight to one port, in order of arrival.
 type frames struct {
 	list []frame
 	head int
@@ -83,18 +88,18 @@ func (f *frames) pop() frame {
 	return e
 }
 
-// flowControl is what a network has where switches account for their memory.
+// flowControl is PFC and the memory of the switches that account for it.
 type flowControl struct {
 	memories []memory  // by switch
-	accounts []account // by port and class: of the switch at its far end
-	frames   []frames  // by port: on their way to it
+	accounts []account // by port and class: at the switch at the port's far end
+	frames   []frames  // by port: in flight to it
 }
 
 func (f *flowControl) account(port int32, class uint8) *account {
 	return &f.accounts[int(port)*Classes+int(class)]
 }
 
-// newFlowControl returns nil when no switch accounts for its memory.
+// newFlowControl returns nil if no switch accounts for its memory.
 func newFlowControl(cfg *Config) *flowControl {
 	if !slices.Contains(cfg.accounting(), true) {
 		return nil
@@ -141,7 +146,8 @@ func newAccount(c PFCConfig) account {
 	}
 }
 
-// admit puts e, which came by port from, into the queue of an accounted port, if it may.
+// admit puts e, which arrived by port from, into the queue of an accounted port if it fits, and
+// drops it otherwise.
 func (f *flowControl) admit(n *Network, now units.Time, o *port, from int32, e *Packet) {
 	a := f.account(from, e.Class)
 	m := &f.memories[a.memory]
@@ -183,7 +189,8 @@ func (f *flowControl) admit(n *Network, now units.Time, o *port, from int32, e *
 	}
 }
 
-// release gives back the memory of e, which leaves its queue.
+// release gives back the memory of e, which leaves its queue, and resumes the port by which it
+// arrived if that is due.
 func (f *flowControl) release(n *Network, now units.Time, e *Packet) {
 	a := f.account(e.ingress, e.Class)
 	m := &f.memories[a.memory]
@@ -218,7 +225,7 @@ func (f *flowControl) signal(n *Network, now units.Time, i int32, class uint8, p
 	f.expect(n, i, sent)
 }
 
-// expect puts a frame on its way to port i.
+// expect adds a frame to those in flight to port i.
 func (f *flowControl) expect(n *Network, i int32, e frame) {
 	waiting := &f.frames[i]
 	if !waiting.empty() {
@@ -230,7 +237,8 @@ func (f *flowControl) expect(n *Network, i int32, e frame) {
 	}
 }
 
-// apply has the first frame on its way to port i take effect. A transmitter that falls free at that very instant starts first.
+// apply makes the first frame in flight to port i take effect. A transmitter that becomes free at
+// that same instant starts first.
 func (f *flowControl) apply(n *Network, now units.Time, i int32) {
 	waiting := &f.frames[i]
 	e := waiting.pop()
@@ -241,7 +249,7 @@ func (f *flowControl) apply(n *Network, now units.Time, i int32) {
 	f.hold(n, now, i, e.class, e.pause)
 }
 
-// hold has port i pause a class, or resume it.
+// hold pauses or resumes a class of port i.
 func (f *flowControl) hold(n *Network, now units.Time, i int32, class uint8, pause bool) {
 	o, t := &n.ports[i], &n.cold[i]
 	bit := uint8(1) << class

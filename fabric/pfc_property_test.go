@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawUpDown returns a network in which every shortest way goes up, then down: a random tree, leaves and spines, or
-// three tiers. Lines differ in rate and delay.
+// drawUpDown returns a network in which every shortest way goes up, then down: a random tree,
+// leaves and spines, or three tiers. Links differ in rate and delay.
 func drawUpDown(t *rapid.T) *wiring {
 	settings := func(w *wiring) {
 		w.port = PortConfig{
@@ -77,7 +77,7 @@ const largest = 1500
 // drawPFC protects every port of w with just the headroom that the rule asks for.
 func drawPFC(t *rapid.T, w *wiring) {
 	dynamic := rapid.Bool().Draw(t, "dynamic")
-	apart := make([]units.Bytes, len(w.Switches))
+	reserved := make([]units.Bytes, len(w.Switches))
 	for i := range w.Ports {
 		p := &w.Ports[i]
 		if int(p.To) < w.Hosts {
@@ -94,16 +94,17 @@ func drawPFC(t *rapid.T, w *wiring) {
 			f.Xon = units.Bytes(rapid.IntRange(0, int(f.Xoff)).Draw(t, "xon"))
 		}
 		p.PFC[1] = f
-		apart[int(p.To)-w.Hosts] += f.Headroom + f.Reserve
+		reserved[int(p.To)-w.Hosts] += f.Headroom + f.Reserve
 	}
 	if dynamic || rapid.Bool().Draw(t, "total") {
 		for s := range w.Switches {
-			w.Switches[s].Buffer.Total = apart[s] + units.Bytes(rapid.SampledFrom([]int{1, 5000, 100_000}).Draw(t, "shared"))
+			w.Switches[s].Buffer.Total = reserved[s] + units.Bytes(rapid.SampledFrom([]int{1, 5000, 100_000}).Draw(t, "shared"))
 		}
 	}
 }
 
-// pull has every host send packets of random sizes to random hosts, each when its NIC is free, some of them control.
+// pull has every host send packets of random sizes to random hosts, each when its NIC is free, some
+// of them control.
 func (w *world) pull(seed uint64, hosts, packets int) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	left := packets
@@ -131,8 +132,9 @@ func (w *world) pull(seed uint64, hosts, packets int) {
 	}
 }
 
-// Under PFC with the headroom of the rule nothing is ever dropped, nothing waits for ever where ways go up and down, and
-// at the end nothing is left: no memory used, nobody paused. Conservation holds after every event.
+// Under PFC with the headroom of the rule nothing is ever dropped, nothing waits for ever where
+// ways go up and down, and at the end nothing is left: no memory used, nobody paused. Conservation
+// holds after every event.
 func TestLosslessUpDown(t *testing.T) {
 	paused := int64(0)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -189,8 +191,9 @@ func TestLosslessIsDeterministic(t *testing.T) {
 	})
 }
 
-// Links that fail, come back, and change; lines that corrupt; tables that are replaced; PFC here and there, on any
-// topology: after every event and every change all is accounted for. Without changes of lines nothing overflows.
+// Links that fail, come back, and change; links that corrupt; tables that are replaced; PFC here
+// and there, on any topology: after every event and every change all is accounted for. Without
+// changes of links nothing overflows.
 func TestConservationUnderChanges(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		cfg := drawNetwork(rt)
@@ -290,9 +293,10 @@ func all(n int) (list []int) {
 	return list
 }
 
-// steppedPFC is the dumb second version of NICs with full queues before a switch with one output: it looks at every
-// picosecond. NICs take 1 ps for a byte, the output takes slow. ok is false when two packets arrive at one instant: their
-// order is the event queue's business. Frames take at least 1 ps.
+// steppedPFC is the dumb second version of NICs with full queues before a switch with one output:
+// it looks at every picosecond. NICs take 1 ps for a byte, the output takes slow. ok is false when
+// two packets arrive at one instant: their order is the event queue's business. Frames take at
+// least 1 ps.
 type steppedPFC struct {
 	delay, response              units.Time
 	slow                         units.Time
@@ -417,7 +421,8 @@ func (c steppedPFC) run(nics []steppedNIC) (starts map[[2]int]units.Time, droppe
 	panic("the oracle does not come to an end")
 }
 
-// The switch does what one that is looked at every picosecond does: starts, drops, pauses and their lengths.
+// The switch does what one that is looked at every picosecond does: starts, drops, pauses and their
+// lengths.
 func TestPFCAgainstSteppedOracle(t *testing.T) {
 	compared := 0
 	rapid.Check(t, func(rt *rapid.T) {

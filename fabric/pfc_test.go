@@ -19,7 +19,8 @@ func (w *wiring) protect(c PFCConfig) *wiring {
 	return w
 }
 
-// flood has every source send count packets of size bytes to dst, numbered from 0, each pulled when the NIC is free.
+// flood has every source send count packets of size bytes to dst, numbered from 0, each pulled when
+// the NIC is free.
 func (w *world) flood(dst HostID, size units.Bytes, count int, sources ...HostID) {
 	sent := make(map[HostID]int)
 	pull := func(now units.Time, h HostID) {
@@ -35,7 +36,8 @@ func (w *world) flood(dst HostID, size units.Bytes, count int, sources ...HostID
 	}
 }
 
-// pauses returns when the host's NIC was told to pause class 1 and when to go on, in turns, by looking after every event.
+// pauses returns when the host's NIC was told to pause class 1 and when to go on, in turns, by
+// looking after every event.
 func (w *world) pauses(h HostID) *[]units.Time {
 	var at []units.Time
 	paused := false
@@ -48,8 +50,9 @@ func (w *world) pauses(h HostID) *[]units.Time {
 	return &at
 }
 
-// One sender at 100 Gb/s, one line of 10 Gb/s behind the switch, packets of 1250 bytes: 0.1 µs and 1 µs. Packet i
-// reaches the switch at 1.1 + 0.1·i µs; the line takes packet 0 at once and packet j at 1.1 + j µs.
+// One sender at 100 Gb/s, one link of 10 Gb/s behind the switch, packets of 1250 bytes: 0.1 µs and
+// 1 µs. Packet i reaches the switch at 1.1 + 0.1·i µs; the link takes packet 0 at once and packet j
+// at 1.1 + j µs.
 func TestPauseClosedForm(t *testing.T) {
 	w := funnel(1, PortConfig{Rate: 10 * units.Gbps, Buffer: mB})
 	w.protect(PFCConfig{Xoff: 5000, Xon: 2500, Headroom: 27_500})
@@ -57,8 +60,8 @@ func TestPauseClosedForm(t *testing.T) {
 	n.flood(0, 1250, 60, 1)
 	at := n.pauses(1)
 	n.run(20 * us)
-	// Packets 1 to 4 are 5000 bytes, at 1.5 µs. The pause reaches the NIC at 2.5 µs, where packet 24 has left and
-	// packet 25 begins.
+	// Packets 1 to 4 are 5000 bytes, at 1.5 µs. The pause reaches the NIC at 2.5 µs, where packet
+	// 24 has left and packet 25 begins.
 	if got := n.net.Counters(); got.Injected != 26 || got.Pauses != 1 || got.Dropped != 0 {
 		t.Fatalf("%+v", got)
 	}
@@ -66,8 +69,8 @@ func TestPauseClosedForm(t *testing.T) {
 		t.Error("the NIC is free for class 1, or not for class 0")
 	}
 	n.run(units.Never)
-	// Packet 23 leaves 2 packets behind: resumed at 24.1 µs, at the NIC at 25.1 µs. The next reaches the switch at
-	// 26.2 µs: packet 25 is on the line until 27.1 µs. It never stands idle.
+	// Packet 23 leaves 2 packets behind: resumed at 24.1 µs, at the NIC at 25.1 µs. The next
+	// reaches the switch at 26.2 µs: packet 25 is on the link until 27.1 µs. It never stands idle.
 	if first := (*at)[:2]; !slices.Equal(first, []units.Time{2500 * ns, 25_100 * ns}) {
 		t.Errorf("paused and resumed at %v", first)
 	}
@@ -104,12 +107,12 @@ func TestHeadroomRuleIsTight(t *testing.T) {
 		w.protect(PFCConfig{Xoff: 1000, Xon: 0, Headroom: headroom, Response: response})
 		n := newWorld(t, w.route())
 		n.flood(0, size, 200, 1)
-		n.send(0, 2, 0, size, 0) // occupies the line
+		n.send(0, 2, 0, size, 0) // occupies the link
 		n.run(20 * us)
 		return n.net.PortCounters(2).MaxHeadroom, n.net.Counters()
 	}
-	// The second packet finds the line busy and is more than Xoff: it is the first in the headroom, and 20 more come
-	// before the pause takes effect.
+	// The second packet finds the link busy and is more than Xoff: it is the first in the headroom,
+	// and 20 more come before the pause takes effect.
 	if most, c := fill(rule, 0); c.Dropped != 0 || most < rule-2*size || most > rule {
 		t.Errorf("%d of %d bytes of headroom used, %+v", most, rule, c)
 	}
@@ -125,7 +128,8 @@ func TestHeadroomRuleIsTight(t *testing.T) {
 	}
 }
 
-// Control goes on while data is paused: past the data that waits in the switch, and out of a NIC that is paused.
+// Control goes on while data is paused: past the data that waits in the switch, and out of a NIC
+// that is paused.
 func TestControlIsNotPaused(t *testing.T) {
 	w := funnel(1, PortConfig{Rate: 10 * units.Gbps, Buffer: mB})
 	w.protect(PFCConfig{Xoff: 5000, Xon: 2500, Headroom: 27_500})
@@ -136,7 +140,7 @@ func TestControlIsNotPaused(t *testing.T) {
 		t.Fatal("the NIC is not paused")
 	}
 	control := func(p *Packet) { p.Class, p.ECN = 0, NotECT }
-	n.send(5*us, 1, 0, 125, 1000, control) // 10 ns on the line, at the switch at 6.01 µs, at its port's turn at 6.1 µs
+	n.send(5*us, 1, 0, 125, 1000, control) // 10 ns on the link, at the switch at 6.01 µs, at its port's turn at 6.1 µs
 	if n.net.NICs.FreeFor(1, 0) {
 		t.Error("free while a packet is on the line")
 	}
@@ -184,10 +188,11 @@ func TestPFCIsPerClass(t *testing.T) {
 	}
 }
 
-// Pauses spread from switch to switch to the NIC, and nothing is lost although each buffer holds a few packets.
+// Pauses spread from switch to switch to the NIC, and nothing is lost although each buffer holds a
+// few packets.
 func TestPausesSpread(t *testing.T) {
 	w := chain(3)
-	w.Ports[len(w.Ports)-2].Rate = 5 * units.Gbps // the last line, to host 1
+	w.Ports[len(w.Ports)-2].Rate = 5 * units.Gbps // the last link, to host 1
 	for i := range w.Ports {
 		w.Ports[i].Buffer = 1 // binds nothing that is protected
 	}
@@ -203,7 +208,7 @@ func TestPausesSpread(t *testing.T) {
 			t.Errorf("port %d: %+v", port, k)
 		}
 	}
-	// The last line is never idle: 500 packets of 2 µs each.
+	// The last link is never idle: 500 packets of 2 µs each.
 	if want := 3*(100*ns+us) + 500*2*us + us; n.arrivals[499].at != want {
 		t.Errorf("last arrival at %d, want %d", n.arrivals[499].at, want)
 	}
@@ -214,8 +219,8 @@ func TestPausesSpread(t *testing.T) {
 	}
 }
 
-// N to 1, lossless: the line is full from the first packet to the last, nobody gets ahead by more than what the buffers
-// hold, nothing is lost.
+// N to 1, lossless: the link is full from the first packet to the last, nobody gets ahead by more
+// than what the buffers hold, nothing is lost.
 func TestIncastFillsTheLineFairly(t *testing.T) {
 	const each, size = 300, 1250
 	for _, senders := range []int{2, 5, 16} {
@@ -280,7 +285,8 @@ func TestSharedAgainstStatic(t *testing.T) {
 	between("2, shared", queue(2, true), 266_000, 322_000)
 }
 
-// Without PFC the shared memory drops: a port gets alpha/(1+alpha) of it, two get less each; control is not counted.
+// Without PFC the shared memory drops: a port gets alpha/(1+alpha) of it, two get less each;
+// control is not counted.
 func TestSharedMemoryDrops(t *testing.T) {
 	for _, c := range []struct {
 		alpha  float64
@@ -324,14 +330,16 @@ func TestControlIsBoundedByItsPort(t *testing.T) {
 		n.send(0, 1, 0, 1000, 20+i)
 	}
 	n.run(units.Never)
-	// One goes straight onto the line, and five wait, and few more as the line takes some; all the data arrives.
+	// One goes straight onto the link, and five wait, and few more as the link takes some; all the
+	// data arrives.
 	k := n.net.Counters()
 	if p := n.net.PortCounters(0); k.Dropped == 0 || k.Overflows != 0 || p.Drops != k.Dropped || len(n.arrivals) != 40-int(k.Dropped) || k.Dropped > 14 {
 		t.Errorf("%+v, %+v", k, p)
 	}
 }
 
-// Queues that are only sampled do not change what happens; an accounted port is sampled as it will be at that instant.
+// Queues that are only sampled do not change what happens; an accounted port is sampled as it will
+// be at that instant.
 func TestSamplingChangesNothing(t *testing.T) {
 	once := func(sample bool) (at []units.Time, events int) {
 		w := funnel(4, PortConfig{Rate: 10 * units.Gbps, Buffer: mB})
@@ -365,8 +373,8 @@ func TestSamplingChangesNothing(t *testing.T) {
 	}
 }
 
-// ring3 is three switches in a circle, a host at each, whose routes all go round the same way: the buffers wait for each
-// other.
+// ring3 is three switches in a circle, a host at each, whose routes all go round the same way: the
+// buffers wait for each other.
 func ring3() *wiring {
 	w := wire(3, 3)
 	for s := range 3 {
@@ -431,7 +439,7 @@ func TestWaitingWithoutPauses(t *testing.T) {
 		n.send(0, 1, 0, 1000, i)
 	}
 	n.run(1300 * ns)
-	want := []string{"switch 0 to host 0 (port 0): 2 packets of 2000 bytes wait, the line is busy until 1.880 µs"}
+	want := []string{"switch 0 to host 0 (port 0): 2 packets of 2000 bytes wait, the link is busy until 1.880 µs"}
 	if got := n.net.Waiting(nil); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}

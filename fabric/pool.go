@@ -5,52 +5,58 @@ import (
 	"sync/atomic"
 )
 
-// Packets are allocated by the slab and never freed: a packet goes from the pool to the network and back.
+// Packets are allocated by the slab and never freed: they circulate between the pool and the
+// network.
 const (
 	slabBits = 8
 	slabSize = 1 << slabBits
 )
 
-// slab is so many packets, with consecutive numbers, and what few of them have. The packets come first, so that each begins with a
-// line of the cache.
+// slab holds slabSize packets with consecutive numbers and the side data that few of them need. The
+// packets come first, so that each begins at a cache line.
 type slab struct {
 	packets [slabSize]Packet
-	notes   *[slabSize]Note                   // with CCM: of those that are notifications
-	records atomic.Pointer[[slabSize]records] // in-band telemetry, once it was asked for: by parts at the same time, perhaps
+	notes   *[slabSize]Note // with CCM: the notification that a packet is; else nil
+
+	// records is in-band telemetry, nil until a packet asks for it. Partitions may set it
+	// concurrently.
+	records atomic.Pointer[[slabSize]records]
 }
 
-// pool is the packets of a network, or of a part of one: the parts share the slabs, so that a packet crosses from one
-// to another without being copied, and each has a list of its own of those that are nowhere.
+// pool is the packets of a network or of one partition of it. Partitions share the slabs, so that a
+// packet moves from one to another without being copied, but each has its own free list.
 type pool struct {
 	store *store
-	slabs []*slab // by number, all that may come along
-	free  []*Packet
+	slabs []*slab   // by number; the capacity covers slabs that are added later
+	free  []*Packet // packets that are not in use
 }
 
-// store is the slabs of a network. Parts that run at the same time meet here once in many packets.
+// store is the slabs of a network. Partitions that run concurrently meet here, once for many
+// packets.
 type store struct {
 	mutex  sync.Mutex
-	shared bool    // by parts: then the capacity of slabs is never exceeded, so that what the parts hold of it stays
+	shared bool    // by partitions: slabs then never exceeds its capacity, so that slices of it stay valid
 	slabs  []*slab // by number
 	spare  []*Packet
 	notes  bool // slabs have room for notifications
 }
 
-// mostSlabs bounds the packets of a network that is split, 67 million; one in one piece has no bound.
-const mostSlabs = 1 << 18
+// maxSlabs bounds the packets of a network in partitions, to 67 million. A network in one piece has
+// no bound.
+const maxSlabs = 1 << 18
 
 func newStore(shared bool) *store {
 	s := &store{shared: shared}
 	if shared {
-		s.slabs = make([]*slab, 0, mostSlabs)
+		s.slabs = make([]*slab, 0, maxSlabs)
 	}
 	return s
 }
 
-// batch is how many packets go to and from the store at a time.
+// batch is the number of packets that go to and from the store at a time.
 const batch = slabSize
 
-// fill gets packets for an empty list, from the store or new ones.
+// fill gets packets for an empty free list: from the store, or new ones.
 func (l *pool) fill() {
 	s := l.store
 	s.mutex.Lock()
@@ -61,7 +67,7 @@ func (l *pool) fill() {
 		s.spare = s.spare[:first]
 		return
 	}
-	if s.shared && len(s.slabs) == mostSlabs {
+	if s.shared && len(s.slabs) == maxSlabs {
 		panic("fabric: more packets in a network than there are numbers for")
 	}
 	b := new(slab)
@@ -79,7 +85,8 @@ func (l *pool) fill() {
 	}
 }
 
-// put takes a packet back. A part that receives more than it sends gives them to the others.
+// put returns a packet to the free list. A partition that receives more packets than it sends
+// passes them to the others through the store.
 func (l *pool) put(p *Packet) {
 	if l.free = append(l.free, p); len(l.free) < 4*batch || !l.store.shared {
 		return
@@ -95,10 +102,10 @@ func (l *pool) put(p *Packet) {
 // slab returns the slab of a packet by its number.
 func (l *pool) slab(number uint32) *slab { return l.slabs[number>>slabBits] }
 
-// note returns the notification that a packet is.
+// note returns the storage of the notification that a packet is. The network must have CCM.
 func (l *pool) note(number uint32) *Note { return &l.slab(number).notes[number&(slabSize-1)] }
 
-// record returns the notes of a packet by its number.
+// record returns the storage of a packet's telemetry, by the packet's number.
 func (l *pool) record(number uint32) *records {
 	b := l.slab(number)
 	r := b.records.Load()

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Parts that ask at the same time for the telemetry of packets of one slab, for the first time, are given the same memory: what one
-// writes the others keep.
+// Partitions that ask at the same time for the telemetry of packets of one slab, for the first
+// time, are given the same memory: what one writes the others keep.
 func TestRecordsOfASharedSlab(t *testing.T) {
 	const parts = 4
 	for range 200 {

@@ -7,65 +7,66 @@ import (
 	"weft/units"
 )
 
-// port is one direction of a link: a queue for each class, the transmitter, and the packets on the line.
+// port is one direction of a link: a queue for each class, the transmitter, and the packets on the
+// link.
 //
-// While packets wait, freeAt lies after every instant the port has been looked at, so a packet is on the
-// line and the link's entity is armed.
+// While packets wait, freeAt lies after every instant at which the port was looked at. So a packet
+// is on the link and the link's entity is armed.
 //
-// A port may also be held: it was told to pause a class, whose packets then wait although the line is free. It is
-// armed again when the class is resumed.
+// A port may also hold classes, because it was told to pause them. Packets of such a class wait
+// although the link is free, and the port is armed again when the class is resumed.
 //
-// A network of thousands of ports does not fit the caches nearest to a processor, and the time of a hop is
-// mostly the lines it fetches. So what every hop touches is the first line, what packets that wait touch the second, and what
-// decides about those the third.
+// A network of thousands of ports does not fit the caches nearest to a processor, and the time of a
+// hop is mostly the cache lines that it loads. So the fields are in three cache lines: what every
+// hop touches, what waiting packets touch, and what decides about waiting packets.
 type port struct {
-	flight  list       // packets whose transmission has started, by their arrival at the far end
-	freeAt  units.Time // when the transmitter has sent the last bit of the last packet
-	delay   units.Time // propagation
-	packets int64      // see PortCounters
-	bytes   units.Bytes
-	waiting int32  // packets that wait
-	to      NodeID // far end
-	perByte int32  // how long a byte takes in ps, or 0 when line has to be asked
-	held    uint8  // classes that are paused, a bit each
-	kind    kind
-	link    link
+	flight  list        // packets whose transmission has started, by arrival at the far end
+	freeAt  units.Time  // end of the last transmission that has started
+	delay   units.Time  // propagation delay
+	packets int64       // packets whose transmission has started
+	bytes   units.Bytes // sum of their sizes
+	waiting int32       // packets in the queues
+	to      NodeID      // node at the far end
+	perByte int32       // transmission time of a byte in ps; 0: not a whole number or too large, ask line
+	held    uint8       // bit mask of paused classes
+	kind    kind        // bit mask of properties
+	link    link        // which partition the far end is in
 
 	classes  [Classes]class
-	maxQueue units.Bytes
-	index    int32 // in Config.Ports
+	maxQueue units.Bytes // largest number of bytes that waited
+	index    int32       // in Config.Ports
 
-	buffer units.Bytes // most bytes that wait; unlimited for a NIC
+	buffer units.Bytes // largest number of bytes that may wait; unlimited for a NIC
 	ecn    ECNConfig
-	random uint64 // state of the marking draws
-	marks  int64
-	errors *lineErrors // nil: the line makes none
+	random uint64      // state of the draws for marking
+	marks  int64       // packets marked CE here
+	errors *linkErrors // nil: the link delivers every packet once, intact and in order
 
-	line units.Line // the rate
+	line units.Line // rate of the link
 	_    [5]uint64
 }
 
-// kind is what is special about a port, a bit each.
+// kind is a bit mask of the properties of a port.
 type kind uint8
 
 const (
 	nic       kind = 1 << iota
-	accounted      // of a switch that accounts for its memory: see pfc.go
+	accounted      // of a switch that accounts for its memory; see pfc.go
 	marksLate      // marks packets that leave its queue
 	marksSoon      // marks packets that join its queue
-	faulty         // its line makes errors
+	faulty         // its link corrupts, delays or duplicates packets
 )
 
 func (o *port) is(k kind) bool { return o.kind&k != 0 }
 
-// set changes what a port is.
+// set sets or clears a property of the port.
 func (o *port) set(k kind, on bool) {
 	if o.kind &^= k; on {
 		o.kind |= k
 	}
 }
 
-// setLine makes l the port's line.
+// setLine makes l the rate of the port's link.
 func (o *port) setLine(l units.Line) {
 	o.line, o.perByte = l, 0
 	if one := l.PerByte(); one <= math.MaxInt32 {
@@ -73,19 +74,19 @@ func (o *port) setLine(l units.Line) {
 	}
 }
 
-// setErrors makes the port's line corrupt packets: nil, it does not.
-func (o *port) setErrors(e *lineErrors) {
+// setErrors sets the errors of the port's link; nil: none.
+func (o *port) setErrors(e *linkErrors) {
 	o.errors = e
 	o.set(faulty, e != nil)
 }
 
-// unlimited is the buffer of a NIC, and of a port that only the memory of its switch bounds.
+// unlimited is the buffer of a NIC, and of a port that is bounded only by the memory of its switch.
 const unlimited units.Bytes = 1<<63 - 1
 
 // class is the queue of one priority.
 type class struct {
-	list  // by the instant they joined
-	bytes units.Bytes
+	list              // in the order they joined
+	bytes units.Bytes // sum of their sizes
 }
 
 func newPort(cfg *Config, i int) port {
@@ -105,7 +106,7 @@ func newPort(cfg *Config, i int) port {
 	if o.is(nic) || o.buffer == 0 {
 		o.buffer = unlimited
 	}
-	o.setErrors(newLineErrors(c.Loss, c.BitErrors, c.Disorder, o.random))
+	o.setErrors(newLinkErrors(c.Loss, c.BitErrors, c.Disorder, o.random))
 	return o
 }
 
@@ -115,7 +116,7 @@ func (o *port) host(n *Network) HostID { return HostID(n.cold[o.index].from) }
 // queued returns the bytes that wait.
 func (o *port) queued() units.Bytes { return o.classes[0].bytes + o.classes[1].bytes }
 
-// wait puts e at the end of its queue. The caller has checked that it fits.
+// wait appends e to the queue of its class. The caller has checked that it fits.
 func (o *port) wait(now units.Time, e *Packet) {
 	c := &o.classes[e.Class]
 	e.at = now
@@ -125,7 +126,8 @@ func (o *port) wait(now units.Time, e *Packet) {
 	o.maxQueue = max(o.maxQueue, o.queued())
 }
 
-// advance brings the transmitter up to now: every transmission that has started since the last look.
+// advance starts every transmission that has become due since the port was last looked at, up to
+// now.
 func (o *port) advance(n *Network, now units.Time) {
 	for o.waiting > 0 && o.freeAt <= now {
 		c := &o.classes[0]
@@ -158,7 +160,8 @@ func (o *port) advance(n *Network, now units.Time) {
 	}
 }
 
-// pick returns the class whose first packet is sent next, or nil when all that wait are held.
+// pick returns the class whose first packet is sent next, or nil if every class that waits is
+// paused.
 func (o *port) pick() *class {
 	for c := range o.classes {
 		if !o.classes[c].empty() && o.held>>c&1 == 0 {
@@ -168,7 +171,7 @@ func (o *port) pick() *class {
 	return nil
 }
 
-// transmit puts e on the line of o, which is port i, at start.
+// transmit puts e on the link of o, which is port i, at start.
 func (o *port) transmit(n *Network, i int32, start units.Time, e *Packet) {
 	took := units.Time(o.perByte) * units.Time(e.Size)
 	if o.perByte == 0 {
@@ -188,7 +191,7 @@ func (o *port) transmit(n *Network, i int32, start units.Time, e *Packet) {
 	if o.is(faulty) {
 		e.next = o.errors.step(e.Size)
 	}
-	if o.link != within { // the other partition looks up where it goes next
+	if o.link != within { // the far partition looks up the next step
 		n.exchange.post(i, o, e)
 		return
 	}
@@ -198,7 +201,7 @@ func (o *port) transmit(n *Network, i int32, start units.Time, e *Packet) {
 	}
 }
 
-// mark sets congestion experienced on e, if it is ECN-capable and what waits in its class asks for it.
+// mark sets CE on e if it is ECN-capable and the queue of its class demands it: see ECNConfig.
 func (o *port) mark(n *Network, e *Packet) {
 	q := o.classes[e.Class].bytes
 	if q <= o.ecn.Kmin || e.ECN == NotECT {
@@ -218,19 +221,19 @@ func (o *port) mark(n *Network, e *Packet) {
 	n.total.Marks++
 }
 
-// draw returns the next random number in [0, 1) of a splitmix generator.
+// draw returns the next random number in [0, 1) of a SplitMix64 generator.
 func draw(state *uint64) float64 {
 	return float64(splitmix.Step(state)>>11) * 0x1p-53
 }
 
-// transmitted is the end of a transmission of an accounted port.
+// transmitted handles the end of a transmission of an accounted port.
 func (o *port) transmitted(n *Network, now units.Time) {
 	o.advance(n, now)
 	o.armArrival(n)
 	o.armTransmitter(n)
 }
 
-// catchUp brings the port up to now, a NIC's end of transmission included.
+// catchUp brings the port up to now. For a NIC this includes the end of its transmission.
 func (o *port) catchUp(n *Network, now units.Time) {
 	if !o.is(nic) {
 		o.advance(n, now)
@@ -238,19 +241,19 @@ func (o *port) catchUp(n *Network, now units.Time) {
 		return
 	}
 	h := o.host(n)
-	if n.NICs.busy[h]&lineBusy != 0 && o.freeAt <= now {
+	if n.NICs.busy[h]&linkBusy != 0 && o.freeAt <= now {
 		n.events.Clear(n.entities.of(nicFree, int(h)))
 		n.NICs.done(n, now, h)
 	}
 }
 
-// restart has a port go on whose line is free or whose classes may have been resumed.
+// restart makes a port send again after its link became free or a class was resumed.
 func (o *port) restart(n *Network, now units.Time) {
 	if o.is(nic) {
 		h := o.host(n)
-		if n.NICs.busy[h]&(lineBusy|isDown) == 0 {
+		if n.NICs.busy[h]&(linkBusy|isDown) == 0 {
 			o.freeAt = now
-			n.NICs.busy[h] |= lineBusy
+			n.NICs.busy[h] |= linkBusy
 			n.NICs.done(n, now, h)
 			o.armArrival(n)
 		}
@@ -262,21 +265,23 @@ func (o *port) restart(n *Network, now units.Time) {
 	o.armTransmitter(n)
 }
 
-// armTransmitter makes an accounted port's entity fire when its line falls free, if something may start then.
+// armTransmitter arms an accounted port for the instant its link becomes free, if a packet may
+// start then.
 func (o *port) armTransmitter(n *Network) {
 	if o.is(accounted) && o.waiting > 0 && o.pick() != nil {
 		n.events.Set(n.entities.of(portFree, int(o.index)), o.freeAt)
 	}
 }
 
-// armArrival makes the port's entity fire when the first packet on its line arrives.
+// armArrival arms the port's entity for the first arrival at the far end of its link.
 func (o *port) armArrival(n *Network) {
 	if !o.flight.empty() {
 		n.events.Set(n.PortEntity(int(o.index)), o.flight.first.at)
 	}
 }
 
-// inFlight returns the packets on the line of a port, and the part that fires when they arrive.
+// inFlight returns the packets on the link of a port, and the network of the partition that fires
+// when they arrive.
 func (o *port) inFlight(n *Network) (*list, *Network) {
 	if o.link == within {
 		return &o.flight, n.of(o.index)
@@ -286,13 +291,14 @@ func (o *port) inFlight(n *Network) (*list, *Network) {
 	return &far.exchange.arrivals[all.arrival[o.index]], far
 }
 
-// lastArrival returns when the last packet on the line of a port reaches its far end, and whether there is one.
+// lastArrival returns when the last packet on the link of a port reaches the far end. ok is false
+// if the link is empty.
 func (o *port) lastArrival(n *Network) (at units.Time, ok bool) {
 	flight, _ := o.inFlight(n)
 	if !flight.empty() {
 		at, ok = flight.last.at, true
 	}
-	if o.link != within { // one that has just started is not with the other partition yet
+	if o.link != within { // a packet that has just started is not with the far partition yet
 		if posted, started := n.exchange.lastPosted(o); started {
 			at, ok = max(at, posted), true
 		}

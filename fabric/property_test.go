@@ -14,8 +14,8 @@ import (
 	"weft/units"
 )
 
-// drawNetwork returns a small connected network: a random tree of switches with some extra links, and hosts on
-// random switches; slow and fast lines, small buffers, both markings.
+// drawNetwork returns a small connected network: a random tree of switches with some extra links,
+// and hosts on random switches; slow and fast links, small buffers, both markings.
 func drawNetwork(t *rapid.T) Config {
 	hosts := rapid.IntRange(2, 6).Draw(t, "hosts")
 	switches := rapid.IntRange(1, 5).Draw(t, "switches")
@@ -48,7 +48,8 @@ func drawNetwork(t *rapid.T) Config {
 	return w.route()
 }
 
-// load runs random traffic over cfg, checking conservation after every event, and returns what arrived.
+// load runs random traffic over cfg, checking conservation after every event, and returns what
+// arrived.
 func load(t testing.TB, cfg Config, seed uint64) *world {
 	n := newWorld(t, cfg)
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -66,8 +67,8 @@ func load(t testing.TB, cfg Config, seed uint64) *world {
 	return n
 }
 
-// What is injected is delivered, dropped, queued or on a link, after every event; the end is empty. A packet's
-// time is the sum of its parts, so no event came late.
+// What is injected is delivered, dropped, queued or on a link, after every event; the end is empty.
+// A packet's time is the sum of its parts, so no event came late.
 func TestConservation(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		cfg := drawNetwork(rt)
@@ -175,7 +176,8 @@ func stepped(joins []joining, buffer, k units.Bytes, ingress bool) []outcome {
 	return out
 }
 
-// The transmitter that is brought up to date when looked at does what one that is looked at always does.
+// The transmitter that is brought up to date when looked at does what one that is looked at always
+// does.
 func TestPortAgainstSteppedOracle(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const delay = 30
@@ -243,9 +245,9 @@ func chiSquare(counts []int) (x float64) {
 	return x
 }
 
-// The flows of a lab (few hosts, ports that follow each other) spread evenly over 8 ports, and so do those that
-// one switch sends the same way at the next: no polarisation. 0.1 % of all draws exceed 24.3 with 7 degrees of
-// freedom; the seeds are fixed, so the test does not waver.
+// The flows of a lab (few hosts, ports that follow each other) spread evenly over 8 ports, and so
+// do those that one switch sends the same way at the next: no polarisation. 0.1 % of all draws
+// exceed 24.3 with 7 degrees of freedom; the seeds are fixed, so the test does not waver.
 func TestECMPSpreads(t *testing.T) {
 	const limit = 24.3
 	for seed := range uint64(20) {
@@ -280,7 +282,8 @@ func TestECMPSpreads(t *testing.T) {
 	}
 }
 
-// Equal seeds make equal choices (so do equal switches in a real network): the lab gives each its own.
+// Equal seeds make equal choices (so do equal switches in a real network): the lab gives each its
+// own.
 func TestECMPFollowsFlowAndSeed(t *testing.T) {
 	h := FlowHash(1, 2, 3, 4)
 	if again := FlowHash(1, 2, 3, 4); choose(uint32(h), 5, 8) != choose(uint32(again), 5, 8) {

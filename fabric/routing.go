@@ -8,21 +8,24 @@ import (
 
 // routing is the forwarding tables of all switches, flat.
 //
-// A switch sends most blocks of consecutive hosts one way: its table has an entry for a block, and spells out
-// only the others. That keeps the tables of a large network in the processor's cache.
+// A switch sends most blocks of consecutive hosts to the same group. Its table has one entry per
+// block, and spells out only blocks whose hosts differ. That keeps the tables of a large network in
+// the processor's cache.
 type routing struct {
-	hosts   int
-	dests   int      // what tables have a route for: the hosts, or the switches too
-	blocks  int      // in the table of a switch
-	seeds   []uint64 // by switch, mixed
-	table   []uint32 // [switch][block]: group; or spelled and the index in single where the block begins
-	single  []uint32 // group of each host of the blocks that are spelled out
-	groups  []group  // noRoute is the first
-	members []int32  // ports of the groups that are up, or noPort where none is
+	hosts  int
+	dests  int      // destinations in the tables: hosts, and with CCM switches
+	blocks int      // in the table of one switch
+	seeds  []uint64 // by switch: its seed, mixed
+	// table is [switch][block]: the number of a group; or, with the bit spelled, the index in
+	// single at which the block begins.
+	table   []uint32
+	single  []uint32 // groups of the hosts of blocks that are spelled out
+	groups  []group  // of all switches; the first is for unreachable destinations
+	members []int32  // ports of the groups that are up; noPort for a group without any
 
 	all    []int32 // members when every port is up
-	counts []int32 // by group: how many those are
-	begin  []int   // by switch: its first group; and the end of the last
+	counts []int32 // by group: its number of members in all
+	begin  []int   // by switch: its first group; the last element is the end
 }
 
 const (
@@ -33,12 +36,12 @@ const (
 
 // group is a set of equally good ports.
 type group struct {
-	first int32 // where in members
-	n     int32 // complement of the number (^n) when the switch chooses for each packet that arrives
-	only  step  // onto the port, when there is one
+	first int32 // index in members
+	n     int32 // number of ports that are up, or its complement (^n) if the switch balances
+	only  step  // the step onto the first port that is up
 }
 
-// size returns the number of ports.
+// size returns the number of ports that are up, at least 1.
 func (g *group) size() int32 {
 	if g.n < 0 {
 		return ^g.n
@@ -61,7 +64,7 @@ func newRouting(hosts int, switches []SwitchConfig) routing {
 	}
 	for s := range switches {
 		sw := &switches[s]
-		first := len(r.groups) // so that -1 becomes 0 below
+		first := len(r.groups) // so that -1 becomes group 0 below
 		r.begin = append(r.begin, first)
 		r.seeds = append(r.seeds, splitmix.Mix(sw.Seed))
 		for _, ports := range sw.Groups {
@@ -86,7 +89,7 @@ func (r *routing) addGroup(ports []int32, perPacket bool) {
 	r.all = append(r.all, ports...)
 }
 
-// exclude takes the ports that are down out of the groups of switch s, and the others in.
+// exclude sets the live ports of the groups of switch s: all that are not down.
 func (r *routing) exclude(s int, down func(port int32) bool) {
 	for g := r.begin[s]; g < r.begin[s+1]; g++ {
 		k := &r.groups[g]
@@ -108,7 +111,8 @@ func (r *routing) exclude(s int, down func(port int32) bool) {
 	}
 }
 
-// addBlock adds the entry for a block of hosts, given the groups in the switch's own numbers from first on.
+// addBlock adds the entry for a block of hosts. Elements of route count from the switch's own group
+// first.
 func (r *routing) addBlock(route []int32, first uint32) {
 	number := func(g int32) uint32 {
 		if g < 0 {
@@ -128,8 +132,8 @@ func (r *routing) addBlock(route []int32, first uint32) {
 	r.table = append(r.table, number(route[0]))
 }
 
-// next returns what happens to e at node to. It is a function of the tables alone, so it is looked up
-// when e starts on the link to that node and is in the cache anyway.
+// next returns what happens to e at node to. It depends on the tables alone, so it is looked up
+// when e starts on the link to that node, where e is in the cache anyway.
 func (r *routing) next(to NodeID, e *Packet) step {
 	s := int(to) - r.hosts
 	if s < 0 {
@@ -150,7 +154,7 @@ func (r *routing) next(to NodeID, e *Packet) step {
 	return k.only
 }
 
-// group returns the group of switch s towards a host.
+// group returns the group of switch s towards a destination.
 func (r *routing) group(s int, dst HostID) *group {
 	g := r.table[s*r.blocks+int(dst>>blockBits)]
 	if g&spelled != 0 {
@@ -159,15 +163,17 @@ func (r *routing) group(s int, dst HostID) *group {
 	return &r.groups[g]
 }
 
-// choose is ECMP: one of n, the same for every packet of a flow at a switch. The switch's seed, mixed, and the
-// flow are mixed together, so that the choices of switches with different seeds are independent: the flows that
-// one switch has sent the same way spread evenly over the ports of the next.
+// choose is ECMP: it returns one of n, the same for every packet of a flow at a switch. seed is the
+// switch's seed, mixed. Flow and seed are mixed together, so that switches with different seeds
+// choose independently: flows that one switch has sent to the same port spread evenly over the
+// ports of the next switch.
 func choose(flow uint32, seed uint64, n int32) int32 {
 	hi, _ := bits.Mul64(splitmix.Mix(uint64(flow)^seed), uint64(n))
 	return int32(hi)
 }
 
-// FlowHash returns the hash of a flow between two hosts, for Packet.FlowHash. The protocol is UDP.
+// FlowHash returns the hash of a UDP flow between two hosts, for Packet.FlowHash.
 func FlowHash(src, dst HostID, srcPort, dstPort uint16) uint64 {
-	return splitmix.Mix(splitmix.Mix(uint64(uint32(src))<<32|uint64(uint32(dst))) ^ (uint64(srcPort)<<16 | uint64(dstPort)))
+	hosts, ports := uint64(uint32(src))<<32|uint64(uint32(dst)), uint64(srcPort)<<16|uint64(dstPort)
+	return splitmix.Mix(splitmix.Mix(hosts) ^ ports)
 }

@@ -7,7 +7,8 @@ import (
 	"weft/internal/splitmix"
 )
 
-// tiers counts, for flows that cross two switches of n ports each, how many take each of the n² pairs of ports.
+// tiers counts, for flows that cross two switches of n ports each, how many take each of the n²
+// pairs of ports.
 func tiers(n int32, first, second uint64, flows int) []int {
 	ports := make([]int32, n)
 	for i := range ports {
@@ -25,9 +26,10 @@ func tiers(n int32, first, second uint64, flows int) []int {
 	return joint
 }
 
-// Two tiers of ECMP whose switches have seeds of their own choose independently: of n² pairs of ports every one
-// takes its share of the flows. Were the hash the same, the flows that one switch has sent one way would all go
-// one way at the next, and most of the links behind it would carry nothing (polarisation).
+// Two tiers of ECMP whose switches have seeds of their own choose independently: of n² pairs of
+// ports every one takes its share of the flows. Were the hash the same, the flows that one switch
+// has sent one way would all go one way at the next, and most of the links behind it would carry
+// nothing (polarisation).
 func TestTiersChooseIndependently(t *testing.T) {
 	const flows = 1 << 16
 	for _, n := range []int32{2, 3, 4, 8, 16, 32} {

@@ -8,40 +8,42 @@ import (
 	"weft/units"
 )
 
-// Partitions is a network in partitions, which run at the same time on several processors, or one
-// after the other in a cache that is too small for the whole.
+// Partitions is a network in partitions, which run concurrently on several processors, or one after
+// the other in a cache that is too small for the whole network.
 //
-// Every node belongs to a partition, and with it the ports that begin at it. A link within a partition
-// is as in a network in one piece. A remote link, which leads to another partition, is in two halves:
-// the port of this partition does everything up to the start of a transmission, and the other partition
-// keeps the packets on the link and fires when they arrive. In between they are posted. What is posted
-// at an instant happens one propagation delay later at the earliest, so all partitions may work through
-// that much time, the lookahead, without asking each other:
+// Every node belongs to a partition, and with it the ports that start at it. A link within a
+// partition works as in a network in one piece. A remote link, which leads to another partition, is
+// in two halves: the partition of its port does everything up to the start of a transmission, and
+// the partition of its far end keeps the packets on the link and fires when they arrive. In
+// between, packets are posted. What is posted at an instant takes effect at least one propagation
+// delay later. So all partitions may work through that span, the lookahead, without communicating:
 //
 //	every partition: Take; fire all that is due up to the horizon; Flush(horizon)
 //	when all have: Turn
 //
-// Packets, the ports' own accounts, marks and draws are the same however the network is split, since the
-// order of events at one instant is (package eventqueue), and nothing that one partition writes is read
-// by another before the next turn.
+// Packets, ports' counters, marks and draws are the same however the network is split: the order of
+// events at one instant does not depend on it (package eventqueue), and no partition reads what
+// another writes before the next turn.
 //
-// Methods that look at the network as a whole or change it (Counters, Sample, Links, Stuck, ...) may be
-// called on the network of any partition while none is working, after every partition has done Take.
+// Methods that look at the network as a whole or change it (Counters, Sample, Links, Stuck, ...)
+// may be called on the network of any partition while none is working, after every partition has
+// called Take.
 type Partitions struct {
 	all       []*Network
 	partition []int32  // by node
-	owner     []int32  // by port: the partition of From, which does everything up to the start of a transmission
-	arrival   []int32  // by port of a remote link: which of the arrivals of the partition of To
-	remote    []uint64 // a bit by port: small enough to stay in the cache nearest to the processor
-	turn      int      // which of the two boxes is written
+	owner     []int32  // by port: the partition of From
+	arrival   []int32  // by port of a remote link: its index in exchange.arrivals of the partition of To
+	remote    []uint64 // bit mask of ports with remote links: small enough to stay in the first-level cache
+	turn      int      // index of the boxes that are written in this turn
 }
 
-// Network returns the network as partition k sees it: it owns the nodes of k, and shares the rest.
+// Network returns the network as partition k sees it: it owns the nodes of k and shares the rest.
 func (p *Partitions) Network(k int) *Network { return p.all[k] }
 
-// Split builds an idle network in partitions, given that of each node, from 0. Each partition has an
-// event queue, without entities so far, and a sink of its own. A host is in the partition of its switch,
-// and remote links have a delay.
+// Split builds an idle network in partitions. partition has the partition of each node, counted
+// from 0. Each partition has a sink and an event queue of its own; the queues must be empty. A host
+// must be in the partition of its switch, and remote links must have a delay. Split returns an
+// error otherwise, or if cfg is invalid.
 func Split(cfg Config, partition []int32, queues []*eventqueue.Queue, sinks []Sink) (*Partitions, error) {
 	if len(queues) == 1 {
 		n, err := New(cfg, queues[0], sinks[0])
@@ -85,13 +87,14 @@ func Split(cfg Config, partition []int32, queues []*eventqueue.Queue, sinks []Si
 	return p, nil
 }
 
-// checkSplit returns what is wrong with the partitions of the nodes.
+// checkSplit returns an error if the network cannot be split like this.
 func (c *Config) checkSplit(partition []int32, count int) error {
 	if count > 1 && c.disorderly() {
-		return errors.New("a network whose lines deliver packets late or twice has one partition")
+		return errors.New("a network whose links deliver packets late or twice must have one partition")
 	}
 	if len(partition) != c.Hosts+len(c.Switches) || count == 0 {
-		return fmt.Errorf("partitions of %d nodes, of %d; %d event queues", len(partition), c.Hosts+len(c.Switches), count)
+		return fmt.Errorf("partitions of %d nodes, of %d; %d event queues",
+			len(partition), c.Hosts+len(c.Switches), count)
 	}
 	for n, k := range partition {
 		if k < 0 || int(k) >= count {
@@ -104,14 +107,15 @@ func (c *Config) checkSplit(partition []int32, count int) error {
 			continue
 		}
 		if c.isHost(p.From) || c.isHost(p.To) || p.Delay <= 0 {
-			return fmt.Errorf("port %d (node %d to node %d), with a delay of %d ps, leads to another partition", i, p.From, p.To, p.Delay)
+			return fmt.Errorf("port %d (node %d to node %d) leads to another partition: it has a delay of %d ps; "+
+				"expected two switches and a delay above 0", i, p.From, p.To, p.Delay)
 		}
 	}
 	return nil
 }
 
-// Lookahead returns how long the partitions may work without asking each other: the least delay of a
-// remote link, at least 1 ps. Links.SetRate may change it.
+// Lookahead returns how long the partitions may work without communicating: the minimum delay of a
+// remote link, at least 1 ps; units.Never if there is no remote link. Links.SetRate may change it.
 func (p *Partitions) Lookahead() units.Time {
 	least := units.Never
 	ports := p.all[0].ports
@@ -123,19 +127,20 @@ func (p *Partitions) Lookahead() units.Time {
 	return max(1, least)
 }
 
-// Take takes what other partitions have posted to partition k in the turn before.
+// Take receives what other partitions posted to partition k in the previous turn.
 func (p *Partitions) Take(k int) { p.all[k].exchange.take(p.all[k]) }
 
-// Flush posts the packets that have left ports of remote links up to the horizon, when partition k has
-// fired all that is due up to then. It returns when the next one leaves, of those that wait; units.Never
-// when none does.
+// Flush posts the packets that have left ports of remote links up to the horizon, after partition k
+// has fired everything due until then. It returns the earliest departure among the packets that
+// still wait; units.Never if there are none.
 func (p *Partitions) Flush(k int, horizon units.Time) (next units.Time) {
 	return p.all[k].exchange.flush(p.all[k], horizon)
 }
 
-// Turn follows the Flush of every partition that had something to do: it makes what they have posted
-// ready to be taken. It calls f for each partition that something was posted to, with the earliest
-// instant at which it happens. These partitions must Take in the turn that follows.
+// Turn ends a turn, after the Flush of every partition that had work: what was posted can now be
+// taken. It calls f for each partition that something was posted to, with the earliest instant at
+// which it takes effect; f may be called several times for one partition. These partitions must
+// Take in the turn that follows.
 func (p *Partitions) Turn(f func(partition int, first units.Time)) {
 	turn := p.turn
 	p.turn = 1 - turn

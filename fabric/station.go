@@ -6,29 +6,37 @@ import (
 	"weft/units"
 )
 
-// Stations are the programs that run on the switches beside forwarding, such as the peer delay mechanism of PTP: machines that
-// are told the time and handed packets. The network asks for what they send, and when they want to be asked, after every call
-// but Pass. Switches count from 0, and so do the links of each (Config.SwitchLinks). In a network in parts the calls
-// for different switches come at the same time.
+// Stations are programs that run on switches beside forwarding, such as the peer delay mechanism of
+// PTP: machines that are given the time and packets. After every call but Pass, the network calls
+// Transmit until it has nothing to send, and then Deadline. Switches count from 0, and so do the
+// links of each (Config.SwitchLinks). In a network in partitions, calls for different switches are
+// concurrent.
 type Stations interface {
-	// Receive takes a packet for this switch, which came by one of its links. The network keeps it.
+	// Receive handles a packet for this switch that arrived by one of its links. The network keeps
+	// the packet.
 	Receive(now units.Time, s, link int, p *Packet)
-	// Pass looks at a packet to the port of stations (Config.Stations) that came by a link of switch s and is to be
-	// forwarded. It may change bytes of the header. False: it ends here.
+	// Pass inspects a packet that arrived by a link of switch s, is to be forwarded, and has the
+	// UDP port of stations (Config.Stations). It may change bytes of the header. If it returns
+	// false the packet ends here.
 	Pass(now units.Time, s, link int, p *Packet) bool
-	// Transmit fills in Size, Class, Port and Header of the packet that switch s sends now, and returns the link; false: there is
-	// none. It goes to whoever is at the other end, queues as any packet does, and says in Queued for how long it did.
+	// Transmit fills in Size, Class, Port and Header of the packet that switch s sends now, and
+	// returns the link. ok is false if there is none. The packet goes to the node at the other end,
+	// queues as any packet does, and Packet.Queued says for how long.
 	Transmit(now units.Time, s int, p *Packet) (link int, ok bool)
-	// Deadline returns when switch s wants Advance, not before now; false: when nothing comes, never.
+	// Deadline returns the instant at which switch s wants Advance, not before now. ok is false if
+	// it waits only for packets.
 	Deadline(s int) (units.Time, bool)
+	// Advance handles the deadline of switch s.
 	Advance(now units.Time, s int)
 }
 
-// SwitchLink is a link of a switch: the ports, by their index in Config.Ports, by which it sends and hears on it.
+// SwitchLink is a link of a switch: the ports, by index in Config.Ports, by which it sends (Out)
+// and receives (In).
 type SwitchLink struct{ Out, In int }
 
-// SwitchLinks returns the links of every switch, in the order of the ports by which they send. Of several links to one
-// neighbour the first port out belongs to the first port in, and so on; a port without one for the other direction is no link.
+// SwitchLinks returns the links of every switch, in the order of the ports by which they send. Of
+// several links to the same neighbour, the first port out belongs to the first port in, and so on.
+// A port without a counterpart in the other direction is not a link.
 func (c *Config) SwitchLinks() [][]SwitchLink {
 	type ends struct{ from, to NodeID }
 	in := map[ends][]int{}
@@ -58,12 +66,12 @@ func (c *Config) SwitchDegrees() []int {
 	return degrees
 }
 
-// stations is the stations of a network, and what it has to know of them.
+// stations holds the programs on switches and the links that they see.
 type stations struct {
-	programs Stations
-	port     uint16 // see Config.Stations
+	programs Stations // nil until AttachStations
+	port     uint16   // see Config.Stations
 	links    [][]SwitchLink
-	link     []int32 // by port into a switch: which of its links that is, or -1
+	link     []int32 // by port into a switch: the number of that link at the switch, or -1
 }
 
 func newStations(cfg *Config) *stations {
@@ -82,13 +90,13 @@ func newStations(cfg *Config) *stations {
 	return w
 }
 
-// AttachStations starts programs on the switches of this partition and arms their first deadlines. It
-// panics unless the network was made for it (Config.Stations).
+// AttachStations starts programs on the switches of this partition and arms their first deadlines.
+// It panics unless the network was built for stations (Config.Stations).
 func (n *Network) AttachStations(now units.Time, programs Stations) {
 	if n.stations == nil {
-		panic("fabric: stations for a network that has none")
+		panic("fabric: AttachStations on a network that was built without Config.Stations")
 	}
-	w := *n.stations // parts have one each
+	w := *n.stations // each partition has its own
 	w.programs = programs
 	n.stations = &w
 	for s := range w.links {
@@ -98,8 +106,8 @@ func (n *Network) AttachStations(now units.Time, programs Stations) {
 	}
 }
 
-// attended hands a packet that came by port from, and is of interest to stations, to that of the switch there. It is false when
-// the packet ends there.
+// attended handles a packet that concerns stations and arrived by port from: it hands the packet to
+// the station of the switch there. It returns false if the packet ends there.
 func (w *stations) attended(n *Network, now units.Time, from int32, e *Packet) bool {
 	s, link := n.switchAt(n.ports[from].to), int(w.link[from])
 	if w.programs == nil || link < 0 {
@@ -128,7 +136,7 @@ func (l *ledger) reached(e *Packet) {
 	l.Put(e)
 }
 
-// serve sends what the station of a switch has to send, and arms its entity.
+// serve sends all packets that the station of a switch has to send, and arms its deadline.
 func (w *stations) serve(n *Network, now units.Time, s int) {
 	for {
 		p := n.Get()
@@ -141,15 +149,15 @@ func (w *stations) serve(n *Network, now units.Time, s int) {
 	}
 	if at, ok := w.programs.Deadline(s); ok {
 		if at < now {
-			panic(fmt.Sprintf("fabric: the station of switch %d wants to act at %d ps, before %d ps", s, at, now))
+			panic(fmt.Sprintf("fabric: station of switch %d: deadline at %d ps, before now, %d ps", s, at, now))
 		}
-		n.events.Set(n.entities.of(stationTurn, s), at)
+		n.events.Set(n.entities.of(stationTimer, s), at)
 		return
 	}
-	n.events.Clear(n.entities.of(stationTurn, s))
+	n.events.Clear(n.entities.of(stationTimer, s))
 }
 
-// send puts a packet of a switch's own into the port of a link.
+// send puts a packet that a switch sends itself into the port of a link.
 func (w *stations) send(n *Network, now units.Time, s int, l SwitchLink, p *Packet) {
 	to := n.ports[l.Out].to
 	p.Src = HostID(n.switchID(s))

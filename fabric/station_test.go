@@ -20,7 +20,8 @@ type heard struct {
 // sent is something that a station is to send.
 type sent struct{ s, link, number int }
 
-// posts are stations of a test: they tell of all that they are told, send what they are given, and act every so often.
+// posts are stations of a test: they tell of all that they are told, send what they are given, and
+// act every so often.
 type posts struct {
 	net   *Network
 	heard []heard
@@ -85,19 +86,21 @@ func TestSwitchLinks(t *testing.T) {
 	}
 }
 
-// A packet that a host sends to itself is for the switch that it is attached to, and goes no further; it says how long it waited.
+// A packet that a host sends to itself is for the switch that it is attached to, and goes no
+// further; it says how long it waited.
 func TestStationsReceiveWhatIsLocal(t *testing.T) {
 	p := &posts{}
 	w := withStations(t, p)
 	w.send(0, 0, 0, 125, 1, func(k *Packet) { k.Header = append(k.Header, "hello"...) })
 	w.run(units.Second)
-	// 10 ns on the line of 100 Gb/s, and 1 us
+	// 10 ns on the link of 100 Gb/s, and 1 us
 	if want := []heard{{at: 1010 * units.Nanosecond, what: "hello"}}; !reflect.DeepEqual(p.heard, want) || len(w.arrivals) > 0 {
 		t.Errorf("%+v, want %+v; %d arrivals", p.heard, want, len(w.arrivals))
 	}
 }
 
-// Packets to the port of stations are shown to those of every switch on the way, which may change them; others are not.
+// Packets to the port of stations are shown to those of every switch on the way, which may change
+// them; others are not.
 func TestStationsSeePacketsPass(t *testing.T) {
 	p := &posts{}
 	w := withStations(t, p)
@@ -120,7 +123,8 @@ func TestStationsSeePacketsPass(t *testing.T) {
 	}
 }
 
-// What a station sends goes to whoever is at the other end, behind what waits there already, and says how long it waited.
+// What a station sends goes to whoever is at the other end, behind what waits there already, and
+// says how long it waited.
 func TestStationsSend(t *testing.T) {
 	p := &posts{out: []sent{{0, 0, 7}, {1, 0, 8}, {1, 1, 9}}}
 	w := withStations(t, p)
@@ -139,7 +143,7 @@ func TestStationsSend(t *testing.T) {
 		}
 	}
 	p.out = []sent{{0, 1, 1}}
-	w.send(units.Millisecond, 0, 1, 12500, 1)                                                     // 1 us long: on switch 0's line from 1.002 ms on
+	w.send(units.Millisecond, 0, 1, 12500, 1)                                                     // 1 us long: on switch 0's link from 1.002 ms on
 	w.send(units.Millisecond, 0, 0, 125, 2, func(k *Packet) { k.Header = append(k.Header, 'x') }) // has the station send
 	w.run(units.Second)
 	// Both ports have the same rate: the local packet comes 10 ns after the long one is on its way.
@@ -165,7 +169,7 @@ func TestStationsAct(t *testing.T) {
 	}
 }
 
-// Copies that lines make of a packet are for the same port.
+// Copies that links make of a packet are for the same port.
 func TestCopiesKeepTheirPort(t *testing.T) {
 	cfg := chain(1)
 	for i := range cfg.Ports {
@@ -184,7 +188,8 @@ func TestCopiesKeepTheirPort(t *testing.T) {
 	}
 }
 
-// A packet for the station of a network without one at work, or that nobody attached, ends at the switch.
+// A packet for the station of a network without one at work, or that nobody attached, ends at the
+// switch.
 func TestStationsThatAreNotThere(t *testing.T) {
 	cfg := chain(1).route()
 	cfg.Stations = stationPort

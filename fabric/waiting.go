@@ -7,8 +7,9 @@ import (
 	"weft/units"
 )
 
-// Stuck tells whether packets wait in a port because their class is paused, and since when at the earliest. In a
-// network in which nothing else moves, or after a long time, that is a deadlock.
+// Stuck reports whether packets wait in a port because their class is paused, and the earliest
+// instant since which a class with waiting packets has been paused. In a network where nothing else
+// moves, or after a long time, that is a deadlock.
 func (n *Network) Stuck() (since units.Time, stuck bool) {
 	since = units.Never
 	for i := range n.ports {
@@ -22,15 +23,17 @@ func (n *Network) Stuck() (since units.Time, stuck bool) {
 	return since, since != units.Never
 }
 
-// Waiting says who waits for whom, a line for each port that is paused: since when, by which switch, what of the
-// port's packets waits there and for which ports, and what waits in the port itself. Hosts go by the names given, as
-// far as they reach and are not empty, and by their numbers. Ports that are not paused but hold packets follow.
+// Waiting describes what keeps packets from moving. It returns a sentence for each port that is
+// paused: since when and by which switch, how many of the port's bytes wait in that switch and for
+// which ports, and what waits in the port itself. Ports that hold packets without being paused
+// follow. hosts are the names of hosts by number; a host beyond it or with an empty name is
+// described by its number.
 func (n *Network) Waiting(hosts []string) []string { return diagnosis{n, hosts}.waiting() }
 
-// diagnosis says what keeps the packets of a network from moving on.
+// diagnosis finds what keeps the packets of a network from moving.
 type diagnosis struct {
 	*Network
-	hosts []string // names, as far as they reach
+	hosts []string // by host; may be short, see Waiting
 }
 
 func (n diagnosis) waiting() []string {
@@ -44,26 +47,27 @@ func (n diagnosis) waiting() []string {
 			}
 		}
 		if o.held == 0 && o.waiting > 0 {
-			others = append(others, fmt.Sprintf("%s: %d packets of %d bytes wait, the line is busy until %.3f µs",
+			others = append(others, fmt.Sprintf("%s: %d packets of %d bytes wait, the link is busy until %.3f µs",
 				n.describe(o), o.waiting, o.queued(), o.freeAt.Microseconds()))
 		}
 	}
 	return append(paused, others...)
 }
 
-// share is what waits in one port of what came by another.
+// share is the bytes in one port's queue that arrived by another port.
 type share struct {
 	port *port
 	size units.Bytes
 }
 
-// shares returns where what came by each port waits, by that port and class.
+// shares returns for each port and class where the bytes that arrived by it wait.
 func (n diagnosis) shares() [][]share {
 	all := make([][]share, len(n.ports)*Classes)
 	for i := range n.ports {
 		o := &n.ports[i]
 		for c := range o.classes {
-			for e := o.classes[c].first; e != nil && o.is(accounted); e = e.behind { // others do not know what came by where
+			// Only accounted ports know by which port a packet arrived.
+			for e := o.classes[c].first; e != nil && o.is(accounted); e = e.behind {
 				list := &all[int(e.ingress)*Classes+c]
 				if last := len(*list) - 1; last < 0 || (*list)[last].port != o {
 					*list = append(*list, share{port: o})
@@ -94,7 +98,7 @@ func (n diagnosis) describePause(o *port, class uint8, shares []share) string {
 	return b.String()
 }
 
-// describe names a port.
+// describe returns the ends and the index of a port.
 func (n diagnosis) describe(o *port) string {
 	return fmt.Sprintf("%s to %s (port %d)", n.name(n.cold[o.index].from), n.name(o.to), o.index)
 }

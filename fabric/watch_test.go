@@ -7,8 +7,8 @@ import (
 	"weft/units"
 )
 
-// Ten packets that arrive 80 ns apart at a line that takes 800 ns for each: the first passes, nine join one by one, and
-// leave one by one. A switch that accounts for its memory says the same.
+// Ten packets that arrive 80 ns apart at a link that takes 800 ns for each: the first passes,
+// nine join one by one, and leave one by one. A switch that accounts for its memory says the same.
 func TestWatchSeesEveryEventOfAQueue(t *testing.T) {
 	for _, total := range []units.Bytes{0, units.MB} {
 		cfg := funnel(1, PortConfig{Rate: 10 * units.Gbps, Buffer: units.MB}).route()

@@ -13,7 +13,8 @@ type wiring struct {
 	port PortConfig // settings of the ports that link adds
 }
 
-// wire returns the nodes of a network without links, whose ports have 100 Gb/s, 1 µs and a big buffer.
+// wire returns the nodes of a network without links, whose ports have 100 Gb/s, 1 µs and a big
+// buffer.
 func wire(hosts, switches int) *wiring {
 	w := &wiring{port: PortConfig{Rate: 100 * units.Gbps, Delay: units.Microsecond, Buffer: units.GB}}
 	w.Hosts = hosts
@@ -60,7 +61,8 @@ func (w *wiring) route() Config {
 	return w.Config
 }
 
-// stepsTo returns each node's distance to host h in links; -1 where there is no way. Hosts do not forward.
+// stepsTo returns each node's distance to host h in links; -1 where there is no path. Hosts do not
+// forward.
 func (w *wiring) stepsTo(h int) []int {
 	steps := make([]int, w.Hosts+len(w.Switches))
 	for i := range steps {
@@ -80,7 +82,7 @@ func (w *wiring) stepsTo(h int) []int {
 	return steps
 }
 
-// chain is host 0, so many switches in a row, host 1.
+// chain returns a network of host 0, a number of switches in a row, and host 1.
 func chain(switches int) *wiring {
 	w := wire(2, switches)
 	at := 0
@@ -92,8 +94,8 @@ func chain(switches int) *wiring {
 	return w
 }
 
-// funnel is hosts 1, 2, ... that send to host 0 through one switch. The port to host 0 has the settings of
-// last; it is port 0.
+// funnel is hosts 1, 2, ... that send to host 0 through one switch. The port to host 0 has the
+// settings of last; it is port 0.
 func funnel(senders int, last PortConfig) *wiring {
 	w := wire(1+senders, 1)
 	w.Hosts = 1 + senders
