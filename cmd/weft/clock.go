@@ -1,18 +1,14 @@
 package main
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	"weft/orchestrator/lab"
-	"weft/units"
 )
 
 // clockCommand is weft clock: the synchronization of a lab's clocks without its workload.
 func (a *app) clockCommand() *cobra.Command {
-	var flags runFlags
-	var span string
+	flags := runFlags{lab: labFlags{Options: lab.Options{ClocksAlone: true}}}
 	cmd := &cobra.Command{
 		Use:   "clock LAB...",
 		Short: "measure how well a lab's clocks are kept together, without its workload",
@@ -27,12 +23,12 @@ func (a *app) clockCommand() *cobra.Command {
 			"  weft clock labs/quickstart.yaml --engine emu --set clocks.sync=ptp --for 20ms --dilation 500 --capture h1=ptp.pcapng",
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: labFiles,
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.clock(cmd.Context(), args, span, flags) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args, flags) },
 	}
 	f := cmd.Flags()
 	flags.lab.register(cmd)
-	f.StringVar(&span, "for", "", "how long in lab time (default clocks.for, or a hundred PTP intervals, ten Huygens windows)")
-	f.StringVar(&flags.lab.engine.Dilation, "dilation", "", "auto or a number from 1: how much slower than the lab emulation runs")
+	f.StringVar(&flags.lab.Span, "for", "", "how long in lab time (default clocks.for, or a hundred PTP intervals, ten Huygens windows)")
+	f.StringVar(&flags.lab.Engine.Dilation, "dilation", "", "auto or a number from 1: how much slower than the lab emulation runs")
 	kernelFlag(cmd, &flags.kernel)
 	outFlag(f, &flags.out)
 	f.StringVar(&flags.junit, "junit", "", "also write a JUnit report to this file")
@@ -40,16 +36,4 @@ func (a *app) clockCommand() *cobra.Command {
 	strictFlag(cmd, &flags.strict)
 	f.BoolVar(&flags.json, "json", false, "print one JSON object per run instead of tables")
 	return cmd
-}
-
-func (a *app) clock(ctx context.Context, names []string, span string, flags runFlags) error {
-	length := units.Time(0)
-	if span != "" {
-		var err error
-		if length, err = units.ParseTime(span); err != nil || length <= 0 {
-			return usagef("--for %q; expected a time such as 50ms", span)
-		}
-	}
-	flags.only = func(l *lab.Lab) error { return l.ClocksAlone(length) }
-	return a.run(ctx, names, flags)
 }

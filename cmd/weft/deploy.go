@@ -76,9 +76,9 @@ func (a *app) deployCommand() *cobra.Command {
 		},
 	}
 	flags.register(cmd)
-	cmd.Flags().StringVar(&flags.engine.Runtime, "runtime", "", "auto, namespace or docker: where nodes live")
+	cmd.Flags().StringVar(&flags.Engine.Runtime, "runtime", "", "auto, namespace or docker: where nodes live")
 	cmd.Flags().StringVar(&kernel, "kernel", "host", "host: the kernel that the network runs on")
-	cmd.Flags().StringVar(&flags.engine.Dilation, "dilation", "", "auto or a number from 1: how much slower than the lab its network runs")
+	cmd.Flags().StringVar(&flags.Engine.Dilation, "dilation", "", "auto or a number from 1: how much slower than the lab its network runs")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would change and why, and change nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -97,7 +97,7 @@ func (a *app) request(flags *labFlags, name string) (*deploy.Request, *lab.Lab, 
 		}
 	}
 	return &deploy.Request{
-		File: path, Text: files[0].Text, Set: flags.set, Engine: flags.engine, Version: versionText(), Read: files[0].Read,
+		File: path, Text: files[0].Text, Set: flags.Set, Engine: flags.Engine, Version: versionText(), Read: files[0].Read,
 	}, files[0].Labs[0], nil
 }
 

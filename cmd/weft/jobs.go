@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -35,7 +34,8 @@ type job struct {
 	captures []orchestrate.Capture
 	retry    *record.Retry // what the run before was, if this is another try of it
 
-	made *experiment.Experiment // of the lab; nil: not made yet
+	made   *experiment.Experiment                   // of the lab; nil: not made yet
+	slower func(dilation float64) (*lab.Lab, error) // reads the lab again, at another dilation
 }
 
 // experiment returns the experiment of a job, which is made once.
@@ -52,12 +52,17 @@ func (j *job) experiment() (*experiment.Experiment, error) {
 func jobsOf(files []labfile.File, began time.Time) []job {
 	var jobs []job
 	for _, f := range files {
-		for _, l := range f.Labs {
-			if l.Engine.Kind != "both" {
-				jobs = append(jobs, job{lab: l, text: f.Text, engine: l.Engine.Kind})
+		for point, l := range f.Labs {
+			j := job{lab: l, text: f.Text, engine: l.Engine.Kind}
+			j.slower = func(dilation float64) (*lab.Lab, error) { return f.Slower(point, dilation) }
+			if j.engine != "both" {
+				jobs = append(jobs, j)
 				continue
 			}
-			jobs = append(jobs, job{lab: l, text: f.Text, engine: "sim", compare: true}, job{lab: l, text: f.Text, engine: "emu"})
+			j.engine, j.compare = "sim", true
+			jobs = append(jobs, j)
+			j.engine, j.compare = "emu", false
+			jobs = append(jobs, j)
 		}
 	}
 	number(jobs, began)
@@ -211,9 +216,13 @@ func (a *app) runOne(ctx context.Context, j *job, flags runFlags, w *watcher) ou
 	d, factor, why := emulate.Slower(s.Fidelity, s.Dilation)
 	w.say(fmt.Sprintf("%s: fidelity %s at dilation %g; once more at %g, %.3g times as slow: %s", s.Run, s.Fidelity.Verdict, s.Dilation, d, factor, why))
 	again := *j
-	again.lab = slower(j.lab, d)
 	again.retry = &record.Retry{Of: s.Run, Verdict: s.Fidelity.Verdict, Dilation: s.Dilation, Factor: factor, Why: why}
-	second := a.try(ctx, &again, flags, w)
+	var err error
+	again.lab, err = j.slower(d)
+	second := outcome{done: true, summary: s, errs: []error{err}}
+	if err == nil {
+		second = a.try(ctx, &again, flags, w)
+	}
 	switch r := second.summary; {
 	case ctx.Err() != nil:
 		return second
@@ -228,19 +237,6 @@ func (a *app) runOne(ctx context.Context, j *job, flags runFlags, w *watcher) ou
 		w.say(fmt.Sprintf("%s counts, with fidelity %s; %s is kept beside it", r.Run, r.Fidelity.Verdict, s.Run))
 		return second
 	}
-}
-
-// slower is a lab at another dilation.
-func slower(l *lab.Lab, dilation float64) *lab.Lab {
-	out := *l
-	out.Engine.Dilation = dilation
-	out.Sources = slices.Clone(l.Sources)
-	for i := range out.Sources {
-		if s := &out.Sources[i]; s.Path == "engine.dilation" {
-			s.Value, s.From = strconv.FormatFloat(dilation, 'f', -1, 64), "command line: --retry-dilation"
-		}
-	}
-	return &out
 }
 
 // try makes one run. A run that never began gets a summary that says so.

@@ -17,15 +17,14 @@ import (
 
 // labFlags are the flags of every command that reads lab files and may change them.
 type labFlags struct {
-	set     []string
-	engine  lab.EngineOptions
+	lab.Options
 	builtIn bool // labs are those inside the program
 }
 
 func (f *labFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.set, "set", nil, "replace a value of the lab, as in --set topology.k=8 (repeatable)")
-	flags.StringVar(&f.engine.Kind, "engine", "", "auto, sim, emu or both; the lab says otherwise (default auto)")
+	flags.StringArrayVar(&f.Set, "set", nil, "replace a value of the lab, as in --set topology.k=8 (repeatable)")
+	flags.StringVar(&f.Engine.Kind, "engine", "", "auto, sim, emu or both; the lab says otherwise (default auto)")
 }
 
 // labsCommand is weft labs: the labs inside the program.
@@ -90,5 +89,5 @@ func (f *labFlags) loadOne(name string) (labfile.File, error) {
 	if err != nil {
 		return labfile.File{}, usageError{err}
 	}
-	return labfile.Load(src, f.set, f.engine)
+	return labfile.Load(src, f.Options)
 }

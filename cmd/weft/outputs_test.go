@@ -132,7 +132,7 @@ sweep: {seed: [5, 3, 9, 1]}
 
 func TestRunsAreNumberedByLab(t *testing.T) {
 	var flags labFlags
-	flags.engine.Kind = "both"
+	flags.Engine.Kind = "both"
 	files, err := flags.load([]string{"labs/smoke/star.yaml", "labs/smoke/permute.yaml", "labs/smoke/star.yaml"})
 	if err != nil {
 		t.Fatal(err)

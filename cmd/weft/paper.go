@@ -199,5 +199,5 @@ func embedded(name string, set []string) (labfile.File, error) {
 	read := func(beside string) ([]byte, error) {
 		return fs.ReadFile(library.Files, path.Join(path.Dir(name), beside))
 	}
-	return labfile.Load(labfile.Source{Name: "labs/" + name, Text: text, Read: read}, set, lab.EngineOptions{Kind: "sim"})
+	return labfile.Load(labfile.Source{Name: "labs/" + name, Text: text, Read: read}, lab.Options{Set: set, Engine: lab.EngineOptions{Kind: "sim"}})
 }

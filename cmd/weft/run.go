@@ -52,8 +52,6 @@ type runFlags struct {
 	json    bool
 	resume  bool
 	capture []string // POINT=FILE
-
-	only func(*lab.Lab) error // changes a lab before it is run; nil: none
 }
 
 // demoCommand is weft demo: the quickstart, wherever it is called.
@@ -70,7 +68,7 @@ func (a *app) demoCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("retry-dilation") {
-				flags.retry = flags.lab.engine.Dilation == ""
+				flags.retry = flags.lab.Engine.Dilation == ""
 			}
 			return a.run(cmd.Context(), []string{"quickstart"}, flags)
 		},
@@ -87,7 +85,7 @@ func (a *app) demoCommand() *cobra.Command {
 // dilationFlags adds the flags that emulate.Advice names.
 func dilationFlags(cmd *cobra.Command, flags *runFlags) {
 	f := cmd.Flags()
-	f.StringVar(&flags.lab.engine.Dilation, "dilation", "", "auto or a number from 1: how much slower than the lab emulation runs")
+	f.StringVar(&flags.lab.Engine.Dilation, "dilation", "", "auto or a number from 1: how much slower than the lab emulation runs")
 	f.BoolVar(&flags.retry, "retry-dilation", false, "make an emulated run whose fidelity is not ok once more, slower; both are kept, the better counts")
 }
 
@@ -118,8 +116,8 @@ func (a *app) runCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	flags.lab.register(cmd)
-	f.StringVar(&flags.lab.engine.Runtime, "runtime", "", "auto, namespace or docker: where emulated nodes live")
-	f.StringVar(&flags.lab.engine.Datapath, "datapath", "", "auto, fabric or kernel: what carries emulated packets")
+	f.StringVar(&flags.lab.Engine.Runtime, "runtime", "", "auto, namespace or docker: where emulated nodes live")
+	f.StringVar(&flags.lab.Engine.Datapath, "datapath", "", "auto, fabric or kernel: what carries emulated packets")
 	dilationFlags(cmd, &flags)
 	kernelFlag(cmd, &flags.kernel)
 	outFlag(f, &flags.out)
@@ -152,11 +150,6 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	}
 	for _, f := range files {
 		for _, l := range f.Labs {
-			if flags.only != nil {
-				if err := flags.only(l); err != nil {
-					return err
-				}
-			}
 			if err := experiment.Runnable(l); err != nil {
 				return err
 			}

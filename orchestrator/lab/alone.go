@@ -1,42 +1,31 @@
 package lab
 
 import (
+	"slices"
 	"strings"
-
-	"weft/units"
 )
 
-// ClocksAlone takes the workload out of a lab, and the expectations that are not about clocks. A length of 0 is what the lab says, or
-// what its synchronization needs.
-func (l *Lab) ClocksAlone(length units.Time) error {
+// clocksAlone takes the workload out of a lab that was read, and what is measured and expected of it. Unless somebody says how long, the
+// run lasts as long as its synchronization needs.
+func (d *decoder) clocksAlone(l *Lab) {
 	if l.Clocks.Kind().Perfect {
-		return l.Errorf("clocks.sync", "perfect clocks leave nothing to measure; try --set clocks.sync=huygens")
+		d.refuse(l, "clocks.sync", "perfect clocks leave nothing to measure; try --set clocks.sync=huygens")
+		return
 	}
 	if l.Clocks.Sample == 0 {
-		return l.Errorf("clocks.sample", "off leaves nothing to measure; expected an interval such as 10us")
+		d.refuse(l, "clocks.sample", "off leaves nothing to measure; expected an interval such as 10us")
 	}
 	l.Workload = nil
 	l.Measure.Rates, l.Measure.Events = 0, ""
-	var kept []Expectation
-	for _, e := range l.Expect {
-		if strings.HasPrefix(e.Text, "clock_") {
-			kept = append(kept, e)
-		}
-	}
-	l.Expect = kept
-	var sources []Source
-	for _, s := range l.Sources {
-		if !strings.HasPrefix(s.Path, "workload.") {
-			sources = append(sources, s)
-		}
-	}
-	l.Sources = sources
-	switch {
-	case length > 0:
-		l.Clocks.For = length
-	case l.Clocks.For > 0:
-	default:
+	l.Expect = slices.DeleteFunc(l.Expect, func(e Expectation) bool { return !strings.HasPrefix(e.Text, "clock_") })
+	l.Sources = slices.DeleteFunc(l.Sources, func(s Source) bool { return strings.HasPrefix(s.Path, "workload.") })
+	if l.Clocks.For == 0 {
 		l.Clocks.For = l.Clocks.Alone()
 	}
-	return nil
+}
+
+// refuse reports a problem with the value at a path of a lab that was read.
+func (d *decoder) refuse(l *Lab, path, message string) {
+	p := l.problem(path, message)
+	d.report.add(origin{line: p.Line, column: p.Column, flag: p.Flag}, path, "%s", message)
 }

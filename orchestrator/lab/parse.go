@@ -19,6 +19,13 @@ type Options struct {
 	// Engine replaces the keys of the engine section; "" leaves one alone.
 	Engine EngineOptions
 
+	// Retry is the dilation of another try of a run, --retry-dilation, in place of that of every point; "": there is none.
+	Retry string
+
+	// ClocksAlone leaves out the workload, and what is measured and expected of it. Span replaces clocks.for then; "" leaves it alone.
+	ClocksAlone bool
+	Span        string
+
 	// Read returns the text of a file that a lab names, by its path below the lab file's folder. An error is reported
 	// where the lab names it. Nil: no file can be named.
 	Read func(name string) ([]byte, error)
@@ -50,7 +57,7 @@ func parse(file string, text []byte, opts Options, keys func(pattern string, key
 		r.add(root.at, "", "%s; expected a lab, which begins with weft: 1", root.what())
 		return nil, r.err()
 	}
-	labs := decode(r, root, sets, opts.Read, keys)
+	labs := decode(r, root, sets, opts, keys)
 	if err := r.err(); err != nil {
 		return nil, err
 	}
@@ -61,7 +68,7 @@ func parse(file string, text []byte, opts Options, keys func(pattern string, key
 }
 
 // decode reads the labs of a file whose tree is root.
-func decode(r *report, root *node, sets []override, read func(string) ([]byte, error), keys func(string, []string)) []*Lab {
+func decode(r *report, root *node, sets []override, opts Options, keys func(string, []string)) []*Lab {
 	root, sets = setSweep(r, root, sets)
 	kinds := transportKindsOf(root, sets)
 	before := r.total
@@ -75,8 +82,15 @@ func decode(r *report, root *node, sets []override, read func(string) ([]byte, e
 		for _, s := range sets {
 			tree = s.apply(r, tree)
 		}
-		d := &decoder{report: r, keys: keys, kinds: kinds, overlay: overlay(tree), read: read}
-		return d.lab(r.file, tree, values)
+		if opts.Retry != "" {
+			tree = setting("--retry-dilation", opts.Retry, "engine", "dilation").apply(r, tree)
+		}
+		d := &decoder{report: r, keys: keys, kinds: kinds, overlay: overlay(tree), read: opts.Read}
+		l := d.lab(r.file, tree, values)
+		if opts.ClocksAlone {
+			d.clocksAlone(l)
+		}
+		return l
 	}
 	var labs []*Lab
 	for _, p := range points(axes) {
@@ -191,16 +205,22 @@ func (o Options) overrides(r *report) []override {
 			sets = append(sets, override{names, value, at})
 		}
 	}
-	for _, e := range []struct{ key, flag, text string }{
-		{"kind", "engine", o.Engine.Kind}, {"runtime", "runtime", o.Engine.Runtime},
-		{"datapath", "datapath", o.Engine.Datapath}, {"dilation", "dilation", o.Engine.Dilation},
+	for _, e := range []struct{ section, key, flag, text string }{
+		{"engine", "kind", "engine", o.Engine.Kind}, {"engine", "runtime", "runtime", o.Engine.Runtime},
+		{"engine", "datapath", "datapath", o.Engine.Datapath}, {"engine", "dilation", "dilation", o.Engine.Dilation},
+		{"clocks", "for", "for", o.Span},
 	} {
 		if e.text != "" {
-			at := origin{flag: "--" + e.flag + " " + params.Clip(e.text)}
-			sets = append(sets, override{[]string{"engine", e.key}, &node{text: e.text, plain: true, at: at}, at})
+			sets = append(sets, setting("--"+e.flag+" "+params.Clip(e.text), e.text, e.section, e.key))
 		}
 	}
 	return sets
+}
+
+// setting is a single value that a flag gives a path.
+func setting(flag, text string, path ...string) override {
+	at := origin{flag: flag}
+	return override{path, &node{text: text, plain: true, at: at}, at}
 }
 
 func (o override) apply(r *report, root *node) *node {
@@ -220,7 +240,11 @@ func (l *Lab) Written(path string) bool {
 // Errorf returns a Problem with the value at path, for what a later stage finds wrong: it is reported where the
 // value, or what holds it, was written.
 func (l *Lab) Errorf(path, format string, args ...any) error {
-	p := Problem{File: l.File, Path: path, Message: fmt.Sprintf(format, args...)}
+	return l.problem(path, fmt.Sprintf(format, args...))
+}
+
+func (l *Lab) problem(path, message string) Problem {
+	p := Problem{File: l.File, Path: path, Message: message}
 	for at := path; ; {
 		i := slices.IndexFunc(l.Sources, func(s Source) bool { return s.Path == at || strings.HasPrefix(s.Path, at+".") })
 		if i >= 0 {

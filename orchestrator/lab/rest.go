@@ -42,7 +42,7 @@ func RestOf(file string, text []byte, opts Options, found Problems) Rest {
 		})
 		root = c.inside(root, "")
 		r = newReport(file)
-		labs := decode(r, root, sets, opts.Read, nil)
+		labs := decode(r, root, sets, opts, nil)
 		rest := Rest{Labs: labs, Network: root.get("topology") != nil}
 		for path := range c.gone {
 			rest.gone = append(rest.gone, path)

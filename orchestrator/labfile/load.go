@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"weft/orchestrator/experiment"
@@ -15,16 +16,29 @@ import (
 type File struct {
 	Source
 	Labs []*lab.Lab
+
+	opts lab.Options
+}
+
+// Slower reads a point of the sweep again, at another dilation.
+func (f *File) Slower(point int, dilation float64) (*lab.Lab, error) {
+	opts := f.opts
+	opts.Retry = strconv.FormatFloat(dilation, 'f', -1, 64)
+	labs, err := lab.Parse(f.Name, f.Text, opts)
+	if err != nil {
+		return nil, err
+	}
+	return labs[point], nil
 }
 
 // Load parses a lab, with the settings of a command line, and checks it. Everything that is wrong is one lab.Problems.
-func Load(src Source, set []string, engine lab.EngineOptions) (File, error) {
-	opts := lab.Options{Set: set, Engine: engine, Read: src.Read}
+func Load(src Source, opts lab.Options) (File, error) {
+	opts.Read = src.Read
 	labs, err := lab.Parse(src.Name, src.Text, opts)
 	var problems lab.Problems
 	switch {
 	case err == nil:
-		problems = append(experiment.Check(labs), checkExpectations(src.Text, &lab.Rest{Labs: labs, Network: true}, len(set) == 0)...)
+		problems = append(experiment.Check(labs), checkExpectations(src.Text, &lab.Rest{Labs: labs, Network: true}, len(opts.Set) == 0)...)
 	case errors.As(err, &problems):
 		problems = slices.Concat(problems, checkRest(&src, opts, problems))
 	default:
@@ -34,7 +48,7 @@ func Load(src Source, set []string, engine lab.EngineOptions) (File, error) {
 		problems.Sort()
 		return File{}, problems
 	}
-	return File{Source: src, Labs: labs}, nil
+	return File{src, labs, opts}, nil
 }
 
 // checkRest reports what is wrong with a lab's network and expectations beside the problems of its text, and does not follow from them.

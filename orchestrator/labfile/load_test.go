@@ -1,0 +1,43 @@
+package labfile
+
+import (
+	"testing"
+
+	"weft/orchestrator/lab"
+)
+
+// Another try of a run is the same point of the sweep at another dilation, whatever else says one.
+func TestSlower(t *testing.T) {
+	for _, sweep := range []string{"seed: [1, 2]", "engine.dilation: [2, 4]", "seed: [1, 2], engine.dilation: [2, 4]"} {
+		text := "weft: 1\nname: slow\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: incast, size: 1MB}]\nsweep: {" + sweep + "}\n"
+		f, err := Load(Source{Name: "slow.yaml", Text: []byte(text)}, lab.Options{Set: []string{"topology.mtu=2000"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, l := range f.Labs {
+			again, err := f.Slower(i, 12.5)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again.Engine.Dilation != 12.5 || again.Seed != l.Seed || again.Topology.MTU != 2000 || len(again.Sources) != len(l.Sources) {
+				t.Errorf("{%s}: point %v became %v, at dilation %g", sweep, l.Point, again.Point, again.Engine.Dilation)
+			}
+			for k, s := range again.Sources {
+				want := l.Sources[k]
+				if want.Path == "engine.dilation" {
+					want.Value, want.From = "12.5", "command line: --retry-dilation"
+				}
+				if s.Path != want.Path || s.Value != want.Value || s.From != want.From {
+					t.Errorf("{%s}: %+v; want %+v", sweep, s, want)
+				}
+			}
+		}
+	}
+	f, err := Load(Source{Name: "slow.yaml", Text: []byte("weft: 1\nname: slow\ntopology: {kind: star, hosts: 4}\n")}, lab.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, err := f.Slower(0, 1e10); err == nil {
+		t.Errorf("dilation %g was accepted", l.Engine.Dilation)
+	}
+}
