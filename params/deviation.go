@@ -8,7 +8,7 @@ import (
 	"weft/units"
 )
 
-// Deviation is a time that may have ± before it, or off, which is 0.
+// Deviation is a time from 0 to most with an optional ± before it, or off, which is 0.
 func Deviation(to *units.Time, most units.Time) Of[units.Time] {
 	signed := false
 	return Of[units.Time]{
@@ -29,7 +29,8 @@ func Deviation(to *units.Time, most units.Time) Of[units.Time] {
 	}.Or("off", 0)
 }
 
-// Ratio is a frequency error such as ±20ppm, with what may be before and must be behind it, or off, which is 0.
+// Ratio is a frequency error of at most most, such as ±20ppm. The prefix before is optional, the
+// suffix after is required. off is 0.
 func Ratio(to *float64, before, after string, most float64, example string) Of[float64] {
 	return Of[float64]{
 		to: to, expected: always("off or a value such as " + example),
@@ -49,7 +50,8 @@ func Ratio(to *float64, before, after string, most float64, example string) Of[f
 	}.Or("off", 0)
 }
 
-// parseRatio reads a number and its unit, ppm or ppb, and what is behind them: /√s may be written /sqrt(s).
+// parseRatio parses a number with the unit ppm or ppb and the given suffix. /√s may also be written
+// /sqrt(s).
 func parseRatio(text, after string) (float64, bool) {
 	if after == "/√s" {
 		text = strings.Replace(text, "/sqrt(s)", after, 1)
@@ -71,14 +73,17 @@ func parseRatio(text, after string) (float64, bool) {
 	return v, err == nil
 }
 
-// ShowRatio writes a ratio in ppm, or in ppb where that is shorter, so that parseRatio reads the same number back.
+// ShowRatio formats a ratio in ppm, or in ppb if that is shorter. parseRatio reads the same number
+// back.
 func ShowRatio(v float64) string {
 	for _, u := range []struct {
 		unit, exponent string
 		scale          float64
 	}{{"ppm", "e-6", 1e6}, {"ppb", "e-9", 1e9}} {
 		text := strconv.FormatFloat(v*u.scale, 'g', 12, 64)
-		if back, err := strconv.ParseFloat(text+u.exponent, 64); err == nil && back == v && !strings.Contains(text, "e") && (v == 0 || v*u.scale >= 1 || u.unit == "ppb") {
+		back, err := strconv.ParseFloat(text+u.exponent, 64)
+		exact := err == nil && back == v && !strings.Contains(text, "e")
+		if exact && (v == 0 || v*u.scale >= 1 || u.unit == "ppb") {
 			return text + u.unit
 		}
 	}

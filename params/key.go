@@ -6,66 +6,70 @@ import (
 	"strings"
 )
 
-// Key is a key of a section.
+// Key is a key of a section. It holds a Value, a section (Open), a list (Items), or one of several
+// of these, such as ranks: 8, ranks: [h0, h3] and ranks: {random: 4}.
 type Key struct {
 	Name  string
-	Value Value
-	About string // one sentence: what it means
+	Value Value  // the single value; nil: the key has none
+	About string // one sentence of the reference: what the key means
 
-	// Open returns what holds the keys of its own that a key has in the place of a Value. As is the path of the section of a lab file
-	// that they are those of, where it is another.
+	// Open returns the section below the key; nil: there is none.
 	Open func() Section
-	As   string
-	// Words are what may be written in the place of keys: off, which is what a key that is not opened is, and on for the defaults.
+	// As is the path of the lab file whose documentation and defaults the section has; "": its own.
+	As string
+	// Words may be written in the place of a section: off if the section is absent, on for its
+	// defaults.
 	Words []string
 
-	Names *[]string // of hosts, which a list in the place of Value has; nil: it is never a list
+	Names *[]string // where a list of host names is stored; nil: the key takes none
+	Items *Items    // the list below the key; nil: there is none
 
-	Items *Items // of a list, which it may be; nil: it is never one
+	Optional bool   // an absent key is no error and has no value
+	First    bool   // the key is read before all that are not First
+	Later    bool   // the key is read in a second step, when more of the lab is known
+	Foreign  bool   // the key belongs to something else than is written here, and is never suggested
+	Moot     string // the text that is accepted where the key does not apply, because it changes nothing
+	Refused  string // the key is no longer part of the format: why, and what to write instead
 
-	Optional bool   // absent, it has no value
-	First    bool   // it is read before those that are not, which follow from it
-	Later    bool   // it is read once more of the lab is known
-	Foreign  bool   // it is no key of what is written here: never suggested
-	Moot     string // what may be written all the same where it is about nothing, since it is so anyway
-	Refused  string // it is no key of the format any more: why, and what to write in its place
+	Text, Source string // the default as text, and its source; "": there is none
 
-	Text, Source string // the default as it would be written, and where it is from; "": it has none
-
-	// From is a default that follows from keys before it, which goes before Text; "": there is none.
+	// From returns a default that follows from earlier keys, or "" for none. It precedes Text.
 	From func() (text, source string)
 
-	// Derived is a value that follows from keys before and has no range; "": it is read, or has its default.
+	// Derived returns the value of a key that is not written, as earlier keys determine it. It has
+	// no range. "": the key is read, or has its default.
 	Derived func() (text, source string)
 
-	// When says whether the keys before it leave it anything to be about. It is refused otherwise, unless why is "".
+	// When reports whether the key applies, given earlier keys. If it does not and is written, why
+	// is the error; without a why, the key is ignored.
 	When func() (applies bool, why string)
 }
 
-// New declares a key.
+// New returns a key with a single value. About is a sentence of the reference.
 func New(name string, v Value, about string) Key { return Key{Name: name, Value: v, About: about} }
 
-// Sub declares a key whose value is a section.
+// Sub returns a key whose value is a section. Words may be written in its place: off, on.
 func Sub(name string, open func() Section, about string, words ...string) Key {
 	return Key{Name: name, Open: open, About: about, Words: words}
 }
 
-// Items are what a list has.
+// Items declares the items of a list.
 type Items struct {
-	Least, Most int
-	Expected    string          // of a list that is missing or too short
-	Make        func(n int)     // has room for so many
-	Len         func() int      // how many there are
-	Item        func(i int) Key // of a Value or a section; it has no name
-	Whole       bool            // they are one value for those who ask where it is from
+	Least, Most int             // the minimum and maximum number of items
+	Expected    string          // what belongs there, for a list that is missing or too short
+	Make        func(n int)     // makes room for n items
+	Len         func() int      // returns the number of items
+	Item        func(i int) Key // returns the key of item i, without a name: a Value or a section
+	Whole       bool            // explain shows the list as one value, not item by item
 }
 
-// List declares a key whose value is a list.
+// List returns a key whose value is a list.
 func List(name string, items *Items, about string) Key {
 	return Key{Name: name, Items: items, About: about}
 }
 
-// ItemsOf are those of a list, each of a kind.
+// ItemsOf returns a list of at most the given number of items, stored in *to. item returns the key
+// of one of them.
 func ItemsOf[T any](to *[]T, most int, item func(*T) Key) *Items {
 	return &Items{
 		Most: most, Make: func(n int) { *to = make([]T, n) }, Len: func() int { return len(*to) },
@@ -73,135 +77,144 @@ func ItemsOf[T any](to *[]T, most int, item func(*T) Key) *Items {
 	}
 }
 
-// AtLeast has a list with no fewer; expected names what belongs there.
+// AtLeast makes a list of fewer than n items an error; expected names what belongs there.
 func (i *Items) AtLeast(n int, expected string) *Items {
 	i.Least, i.Expected = n, expected
 	return i
 }
 
-// One is an item that is a value.
+// One returns an item that is a single value.
 func One(v Value) Key { return Key{Value: v} }
 
-// Each is an item that is a section.
+// Each returns an item that is a section.
 func Each(s Section) Key { return Key{Open: func() Section { return s }} }
 
-// Refusal declares a key that is no part of the format any more.
+// Refusal returns a key that is no longer part of the format. The error why says what to write
+// instead.
 func Refusal(name, why string) Key { return Key{Name: name, Refused: why} }
 
-// Or has a key that is a section in the place of a list or a value.
+// Or lets a key hold a section in the place of a list or a value.
 func (k Key) Or(open func() Section) Key {
 	k.Open = open
 	return k
 }
 
-// Before is a key that is read before others that come before it.
+// Before makes a key be read before all others that are not marked so, wherever it is in the list.
 func (k Key) Before() Key {
 	k.First = true
 	return k
 }
 
-// OnceKnown is a key that is read once more of the lab is known.
+// OnceKnown makes a key be read in a second step, when more of the lab is known.
 func (k Key) OnceKnown() Key {
 	k.Later = true
 	return k
 }
 
-// MayBe is what may be written although the key is one of something else, since it is so anyway.
+// MayBe accepts one text for a key that does not apply, because that text describes what happens
+// anyway.
 func (k Key) MayBe(text string) Key {
 	k.Moot = text
 	return k
 }
 
-// Follows is a value that follows from the keys before in a lab that does not write it.
+// Follows gives a key that is not written the value that follows from earlier keys.
 func (k Key) Follows(from func() (text, source string)) Key {
 	k.Derived = from
 	return k
 }
 
-// Same says that a section has the keys of the one at a path of the lab file.
+// Same gives the section below a key the documentation and defaults of another path of the lab
+// file.
 func (k Key) Same(as string) Key {
 	k.As = as
 	return k
 }
 
-// OrHosts is a key that may have a list of hosts.
+// OrHosts lets a key hold a list of host names, stored in *to.
 func (k Key) OrHosts(to *[]string) Key {
 	k.Names = to
 	return k
 }
 
-// OrNone is a key that may have no value.
+// OrNone makes a key optional: absent, it has no value.
 func (k Key) OrNone() Key {
 	k.Optional = true
 	return k
 }
 
-// Default is what a key has that is not written, and where that is from.
+// Default gives a key its default as text, and the source of that default.
 func (k Key) Default(text, source string) Key {
 	k.Text, k.Source = text, source
 	return k
 }
 
-// Following is a default that follows from the keys before.
+// Following gives a key a default that follows from earlier keys; where from returns "", that of
+// Default holds.
 func (k Key) Following(from func() (text, source string)) Key {
 	k.From = from
 	return k
 }
 
-// Elsewhere is a key of something else than what is written here, which why says; "": that is not known.
+// Elsewhere marks a key of something else than is written here. Writing it is the error why; with
+// an empty why it is ignored here, because another error explains it.
 func (k Key) Elsewhere(why string) Key {
 	k.Foreign = true
 	return k.Only(func() (bool, string) { return false, why })
 }
 
-// Only is a key that some values of the keys before leave nothing to say.
+// Only restricts a key to some values of earlier keys. Writing it elsewhere is the error why.
 func (k Key) Only(when func() (applies bool, why string)) Key {
 	k.When = when
 	return k
 }
 
-// Section is what has keys, bound to where their values go.
+// Section is a struct with keys, bound to the fields that their values are stored in.
 type Section interface{ Keys() []Key }
 
-// Ruled is a Section with rules about several of its keys.
+// Ruled is a Section with rules that concern several of its keys.
 type Ruled interface {
 	Section
 	Rules(Rules)
 }
 
-// Foreseeing is a Section whose keys depend on what is written further down in it: text is of a value that has one.
+// Foreseeing is a Section whose list of keys depends on what is written in it. Foresee is called
+// before Keys; written returns the text of a value below the section.
 type Foreseeing interface {
 	Section
 	Foresee(written func(path string) (text string, ok bool))
 }
 
-// Rules is what a rule is told of the keys of its section and says of them.
+// Rules lets a rule ask about the keys of its section and report errors at them. A key may be the
+// path of one in an inner section or list, such as nodes.3.name; "" is the section itself.
 type Rules interface {
-	// Written says that the lab has the key.
+	// Written reports whether the file, its sweep or the command line has the key.
 	Written(key string) bool
-	// Misspelt says that the section has keys that it knows nothing of.
+	// Misspelt reports whether the section has unknown keys.
 	Misspelt() bool
-	// Nearest is a hint at the candidate that is most like a word; "": none is.
+	// Nearest returns a hint at the candidate most like a word, or "" if none is close.
 	Nearest(word string, candidates []string) string
-	// Good says that all these keys have a value that is one.
+	// Good reports whether all these keys have a valid value.
 	Good(keys ...string) bool
-	// Shown is the value of a key as it would be written; "" where it has none.
+	// Shown returns the value of a key as it would be written, or "" without a valid one.
 	Shown(key string) string
-	// Off says that a section elsewhere in the lab, such as queues.ecn, is off.
+	// Off reports whether a section elsewhere in the lab, such as queues.ecn, is off.
 	Off(path string) bool
-	// Refuse reports the value of a key, which is wrong.
+	// Refuse reports the value of a key as wrong.
 	Refuse(key, format string, args ...any)
-	// Idle reports a key that is written and does nothing because of another, or of a section elsewhere that is off. Where a
-	// sweep goes through the values of that one the key is for its other points.
+	// Idle reports a key that is written but has no effect, because of another key or of a section
+	// elsewhere that is off. It does not report if a sweep varies that other one, since the key is
+	// then for other points of the sweep.
 	Idle(key, because, format string, args ...any)
 }
 
-// Needed says that a section without the key is wrong.
+// Needed reports whether a section without the key is an error.
 func (k Key) Needed() bool {
-	return k.Text == "" && k.From == nil && k.When == nil && k.Open == nil && !k.Optional && !k.Later && (k.Items == nil || k.Items.Least > 0)
+	return k.Text == "" && k.From == nil && k.When == nil && k.Open == nil && !k.Optional && !k.Later &&
+		(k.Items == nil || k.Items.Least > 0)
 }
 
-// SetDefaults gives every key its default.
+// SetDefaults sets every key of a section to its default. It panics if a default is no valid text.
 func SetDefaults(s Section) {
 	for _, k := range s.Keys() {
 		text, _ := k.Standard()
@@ -214,7 +227,8 @@ func SetDefaults(s Section) {
 	}
 }
 
-// Standard is the default of a key and where it is from; "" if it has none or is about nothing.
+// Standard returns the default of a key and its source, or "" if the key has none or does not
+// apply.
 func (k Key) Standard() (text, source string) {
 	if k.When != nil {
 		if applies, _ := k.When(); !applies {
@@ -229,7 +243,8 @@ func (k Key) Standard() (text, source string) {
 	return k.Text, k.Source
 }
 
-// Check returns an error that names the first key whose value is out of range. Keys that are about nothing have none.
+// Check returns an error that names the first key whose value is out of range, or that has a value
+// although it does not apply.
 func Check(name string, s Section) error {
 	for _, k := range s.Keys() {
 		err := k.check()
@@ -248,7 +263,7 @@ func Check(name string, s Section) error {
 	return nil
 }
 
-// check checks a value, or each item of a list.
+// check checks a value, or the number of items of a list and each of them.
 func (k Key) check() error {
 	switch {
 	case k.Value != nil:
@@ -267,7 +282,8 @@ func (k Key) check() error {
 	return nil
 }
 
-// Shown is the value of a key as it would be written, that of a list without its brackets; "" if nobody set it.
+// Shown returns the value of a key as it would be written, that of a list without its brackets, or
+// "" if it is not set.
 func (k Key) Shown() string {
 	if k.Items == nil {
 		if k.Value == nil || k.Value.None() {
@@ -282,7 +298,7 @@ func (k Key) Shown() string {
 	return strings.Join(all, ",")
 }
 
-// Validate is Check that also holds a section to its rules.
+// Validate is Check, and also applies the rules of a section.
 func Validate(name string, s Section) error {
 	if err := Check(name, s); err != nil {
 		return err
@@ -294,7 +310,7 @@ func Validate(name string, s Section) error {
 	return errors.Join(r.found...)
 }
 
-// refusals are what rules say of values that no text is of.
+// refusals implements Rules for values that did not come from a text.
 type refusals struct {
 	name  string
 	found []error

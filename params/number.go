@@ -10,18 +10,19 @@ import (
 	"weft/units"
 )
 
-// What texts of numbers look like, as regular expressions.
+// Regular expressions of numbers: a decimal, a percentage and a fraction.
 const (
 	Plain    = `[0-9]+(\.[0-9]+)?`
 	Percents = Plain + `%`
 	Fraction = Plain + `/` + Plain
 )
 
-// Integer is a whole number.
+// Integer is a whole number from lo to hi.
 func Integer(to *int, lo, hi int) Of[int] {
 	expected := func() string { return fmt.Sprintf("a whole number from %d to %d", lo, hi) }
 	return ranged(Of[int]{
-		to: to, show: strconv.Itoa, expected: expected, bounds: expected, bare: func() string { return "a whole number; expected " + expected() },
+		to: to, show: strconv.Itoa, expected: expected, bounds: expected,
+		bare: func() string { return "a whole number; expected " + expected() },
 		form: func() Form { return Form{Number: "integer", Least: strconv.Itoa(lo), Most: strconv.Itoa(hi)} },
 		parse: func(text string) (int, error) {
 			if !Digits(text) {
@@ -36,7 +37,7 @@ func Integer(to *int, lo, hi int) Of[int] {
 	}, lo, hi)
 }
 
-// Decimal is a number without a unit.
+// Decimal is a number from lo to hi without a unit.
 func Decimal(to *float64, lo, hi float64) Of[float64] {
 	return ranged(Of[float64]{
 		to: to, parse: ParseDecimal, show: ShowDecimal,
@@ -45,18 +46,21 @@ func Decimal(to *float64, lo, hi float64) Of[float64] {
 	}, lo, hi)
 }
 
-// Share is a ratio, written as a number or in percent.
+// Share is a ratio from lo to hi, written as a number or in percent.
 func Share(to *float64, lo, hi float64) Of[float64] {
 	return ranged(Of[float64]{
 		to: to, parse: OrPercent(ParseDecimal), show: ShowDecimal,
 		expected: func() string { return fmt.Sprintf("a share from %v to %v, such as 0.5 or 50%%", lo, hi) },
 		form: func() Form {
-			return Form{Number: "number", Least: ShowDecimal(lo), Most: ShowDecimal(hi), Patterns: []string{Percents}, Example: "50%"}
+			return Form{
+				Number: "number", Least: ShowDecimal(lo), Most: ShowDecimal(hi),
+				Patterns: []string{Percents}, Example: "50%",
+			}
 		},
 	}, lo, hi)
 }
 
-// Probability is a share below 1 that may be very small: 0.1%, 0.001 or 1e-12.
+// Probability is a share from 0 to below 1 that may be very small: 0.1%, 0.001 or 1e-12.
 func Probability(to *float64) Of[float64] {
 	const expected = "a share from 0 to below 1, such as 0.1% or 1e-12"
 	return Of[float64]{
@@ -88,25 +92,30 @@ func parseProbability(text string) (float64, error) {
 	return strconv.ParseFloat(text, 64)
 }
 
-// Percent is a share up to 1 that is written in percent; of what is for the message about one that is missing.
+// Percent is a share from 0 to 1 that is written in percent. The message about a missing value says
+// what it is a percentage of.
 func Percent(to *float64, of string) Of[float64] {
 	return ranged(Of[float64]{
-		to: to, parse: units.ParsePercent, show: units.FormatPercent, expected: always("a percentage of " + of + " such as 0.5%"),
-		form: always(Form{Patterns: []string{Percents}, Example: "0.5%"}),
+		to: to, parse: units.ParsePercent, show: units.FormatPercent,
+		expected: always("a percentage of " + of + " such as 0.5%"),
+		form:     always(Form{Patterns: []string{Percents}, Example: "0.5%"}),
 	}, 0, 1)
 }
 
-// Gain is a share above 0, which NICs and papers like to write as a fraction such as 1/256.
+// Gain is a share above 0 and up to 1. NICs and papers like to write it as a fraction such as
+// 1/256.
 func Gain(to *float64) Of[float64] {
 	const expected = "a share above 0, up to 1, such as 1/256 or 0.4%"
 	return Of[float64]{
 		to: to, parse: ParseGain, show: ShowDecimal, expected: always(expected), bounds: always(expected),
 		within: func(v float64) bool { return v > 0 && v <= 1 },
-		form:   always(Form{Number: "number", Least: "0", Most: "1", Patterns: []string{Percents, Fraction}, Example: "1/256"}),
+		form: always(Form{
+			Number: "number", Least: "0", Most: "1", Patterns: []string{Percents, Fraction}, Example: "1/256",
+		}),
 	}
 }
 
-// Flag is true or false.
+// Flag is true or false, which may also be written on, off, yes or no.
 func Flag(to *bool) Of[bool] {
 	return Of[bool]{
 		to: to, show: strconv.FormatBool, expected: always("true or false"), form: always(Form{Flag: true}),
@@ -122,7 +131,7 @@ func Flag(to *bool) Of[bool] {
 	}
 }
 
-// ParseDecimal reads a number without a sign or an exponent.
+// ParseDecimal parses a number of at most 32 characters without a sign or an exponent.
 func ParseDecimal(text string) (float64, error) {
 	whole, fraction, point := strings.Cut(text, ".")
 	if !Digits(whole) || point && !Digits(fraction) || len(text) > 32 {
@@ -131,10 +140,10 @@ func ParseDecimal(text string) (float64, error) {
 	return strconv.ParseFloat(text, 64)
 }
 
-// ShowDecimal writes a number so that ParseDecimal reads it.
+// ShowDecimal formats a number so that ParseDecimal reads the same number back.
 func ShowDecimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// OrPercent reads a ratio: what ends in %, or else as parse does.
+// OrPercent returns a parser that takes a percentage if the text ends in %, and else calls parse.
 func OrPercent(parse func(string) (float64, error)) func(string) (float64, error) {
 	return func(text string) (float64, error) {
 		if strings.HasSuffix(text, "%") {
@@ -144,7 +153,8 @@ func OrPercent(parse func(string) (float64, error)) func(string) (float64, error
 	}
 }
 
-// ParseGain reads a number, a percentage or a fraction.
+// ParseGain parses a number, a percentage or a fraction. A fraction by 0 is infinite or not a
+// number, which is outside every range.
 func ParseGain(text string) (float64, error) {
 	over, under, fraction := strings.Cut(text, "/")
 	if !fraction {
@@ -158,10 +168,10 @@ func ParseGain(text string) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return a / b, nil // 0 below the line makes it infinite or no number, which is out of range
+	return a / b, nil
 }
 
-// Digits says that text is digits alone.
+// Digits reports whether text is one or more digits and nothing else.
 func Digits(text string) bool {
 	return text != "" && strings.Trim(text, "0123456789") == ""
 }

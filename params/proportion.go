@@ -8,24 +8,24 @@ import (
 	"weft/units"
 )
 
-// Bounds of rates and of amounts of data.
+// Bounds of rates and of amounts of data. Ours: they stop slips of the pen.
 const (
-	MinRate   = units.Kbps
-	MaxRate   = 10 * units.Tbps
+	MinRate   = units.Kbps      // of a link, a host or a flow
+	MaxRate   = 10 * units.Tbps // of a link, a host or a flow
 	maxBuffer = 64 * units.GB
-	maxBDP    = 10_000 // multiples of the bandwidth-delay product
+	maxBDP    = 10_000 // bandwidth-delay products
 )
 
-// perRate is the second part of a quantity that is in proportion to a rate.
+// perRate matches the optional second part of a quantity in proportion to a rate.
 func perRate() string { return "(/" + units.BandwidthPattern() + ")?" }
 
 // Rate is a bandwidth: absolute, or in proportion to the line rate of the host it is used on.
 type Rate struct {
 	Rate units.Bandwidth
-	Per  units.Bandwidth // Rate for so much of the line; 0: Rate as it is
+	Per  units.Bandwidth // the line rate that Rate is meant for; 0: Rate holds on every line
 }
 
-// LineRate is a rate: absolute, or for so much of the line.
+// LineRate is a Rate, from MinRate to MaxRate, such as 40Mbps or 5Mbps/25Gbps.
 func LineRate(to *Rate) Of[Rate] {
 	return Of[Rate]{
 		to: to, parse: parseRate, show: Rate.String, expected: always("a rate such as 40Mbps or 5Mbps/25Gbps"),
@@ -55,7 +55,8 @@ func parseRate(text string) (Rate, error) {
 	return r, nil
 }
 
-// parsePer reads the rate that a quantity is in proportion to.
+// parsePer parses the rate that a quantity is in proportion to. text is the whole quantity, for
+// messages.
 func parsePer(text, per string) (units.Bandwidth, error) {
 	r, err := units.ParseBandwidth(per)
 	if err == nil && (r < MinRate || r > MaxRate) {
@@ -64,7 +65,7 @@ func parsePer(text, per string) (units.Bandwidth, error) {
 	return r, err
 }
 
-// String writes r as it would be written in a lab file.
+// String formats r as in a lab file.
 func (r Rate) String() string {
 	if r.Per == 0 {
 		return r.Rate.String()
@@ -72,7 +73,7 @@ func (r Rate) String() string {
 	return r.Rate.String() + "/" + r.Per.String()
 }
 
-// At is r on a line of a rate, at least 1 bit per second unless r is none.
+// At returns r on a line of the given rate. In proportion, it is at least 1 bit per second.
 func (r Rate) At(line units.Bandwidth) units.Bandwidth {
 	if r.Per == 0 {
 		return r.Rate
@@ -80,18 +81,18 @@ func (r Rate) At(line units.Bandwidth) units.Bandwidth {
 	return max(units.Bandwidth(float64(r.Rate)*(float64(line)/float64(r.Per))), 1)
 }
 
-// On is r as a rate on a line.
+// On returns r on a line of the given rate, as an absolute Rate.
 func (r Rate) On(line units.Bandwidth) Rate { return Rate{Rate: r.At(line)} }
 
-// Size is an amount of data: absolute, in proportion to the rate of the link it is used on, or as a multiple of the
-// link's bandwidth-delay product (its rate times the base RTT of the network).
+// Size is an amount of data: absolute, in proportion to the rate of the link it is used on, or as a
+// multiple of the link's bandwidth-delay product (its rate times the base RTT of the network).
 type Size struct {
 	Bytes units.Bytes
-	Per   units.Bandwidth // Bytes for so much of the link's rate; 0: Bytes as they are
-	BDP   float64         // 0: Bytes and Per count
+	Per   units.Bandwidth // the link rate that Bytes are meant for; 0: Bytes hold on every link
+	BDP   float64         // bandwidth-delay products; 0: Bytes and Per count
 }
 
-// Amount is a Size.
+// Amount is a Size, such as 64KB, 1MB/100Gbps, 5bdp or 25%bdp.
 func Amount(to *Size) Of[Size] {
 	return Of[Size]{
 		to: to, parse: parseSize, show: Size.String, expected: always("a size such as 64KB, 5bdp or 25%bdp"),
@@ -101,7 +102,7 @@ func Amount(to *Size) Of[Size] {
 	}
 }
 
-// Multiple is what a multiple of the bandwidth-delay product looks like.
+// Multiple matches a multiple of the bandwidth-delay product.
 const Multiple = Plain + `%?bdp`
 
 func parseSize(text string) (Size, error) {
@@ -112,14 +113,15 @@ func parseSize(text string) (Size, error) {
 	v, err := OrPercent(ParseDecimal)(number)
 	switch {
 	case err != nil:
-		return Size{}, fmt.Errorf("%q is not a number of bandwidth-delay products; expected one such as 5bdp or 25%%bdp", Clip(text))
+		return Size{}, fmt.Errorf(
+			"%q is not a number of bandwidth-delay products; expected one such as 5bdp or 25%%bdp", Clip(text))
 	case v < 0 || v > maxBDP:
 		return Size{}, fmt.Errorf("%q is out of range; expected 0bdp to %dbdp", Clip(text), maxBDP)
 	}
 	return Size{BDP: v}, nil
 }
 
-// parseSizeInBytes reads an absolute size, or one for so much of the link's rate.
+// parseSizeInBytes parses an absolute size, or one in proportion to the link's rate.
 func parseSizeInBytes(text string) (Size, error) {
 	bytes, rate, per := strings.Cut(text, "/")
 	b, err := units.ParseBytes(bytes)
@@ -136,7 +138,7 @@ func parseSizeInBytes(text string) (Size, error) {
 	return s, err
 }
 
-// String writes s as it would be written in a lab file.
+// String formats s as in a lab file.
 func (s Size) String() string {
 	switch {
 	case s.BDP == 0 && s.Per != 0:
@@ -150,18 +152,18 @@ func (s Size) String() string {
 	}
 }
 
-// None says that s is nothing on every link.
+// None reports whether s is 0 on every link.
 func (s Size) None() bool { return s.Bytes == 0 && s.BDP == 0 }
 
-// Half is half of s.
+// Half returns half of s.
 func (s Size) Half() Size { return Size{Bytes: s.Bytes / 2, Per: s.Per, BDP: s.BDP / 2} }
 
-// Comparable says that which of the two is larger is the same on every link.
+// Comparable reports whether the same one of s and o is larger on every link.
 func (s Size) Comparable(o Size) bool {
 	return s.None() || o.None() || (s.BDP != 0) == (o.BDP != 0) && (s.Per != 0) == (o.Per != 0)
 }
 
-// Above says that s is larger than o, which it is comparable with.
+// Above reports whether s is larger than o. The two must be Comparable.
 func (s Size) Above(o Size) bool {
 	if s.Per != 0 && o.Per != 0 {
 		return float64(s.Bytes)/float64(s.Per) > float64(o.Bytes)/float64(o.Per)
@@ -169,7 +171,7 @@ func (s Size) Above(o Size) bool {
 	return s.BDP > o.BDP || s.Bytes > o.Bytes && o.BDP == 0
 }
 
-// On returns s on a link of a rate and a bandwidth-delay product.
+// On returns s in bytes on a link of the given rate and bandwidth-delay product.
 func (s Size) On(rate units.Bandwidth, bdp units.Bytes) units.Bytes {
 	if s.Per != 0 {
 		return units.Bytes(float64(s.Bytes) * (float64(rate) / float64(s.Per)))

@@ -6,7 +6,7 @@ import (
 	"weft/units"
 )
 
-// quantity is a value with a unit.
+// quantity is a value from lo to hi with a unit.
 func quantity[T interface {
 	~int64
 	fmt.Stringer
@@ -18,17 +18,17 @@ func quantity[T interface {
 	}, lo, hi)
 }
 
-// Time is a time.
+// Time is a time from lo to hi.
 func Time(to *units.Time, lo, hi units.Time) Of[units.Time] {
 	return quantity(to, units.ParseTime, lo, hi, units.TimePattern, "10us")
 }
 
-// Bytes is an amount of data.
+// Bytes is an amount of data from lo to hi.
 func Bytes(to *units.Bytes, lo, hi units.Bytes) Of[units.Bytes] {
 	return quantity(to, units.ParseBytes, lo, hi, units.BytesPattern, "50MB")
 }
 
-// Bandwidth is a rate.
+// Bandwidth is a rate from MinRate to MaxRate.
 func Bandwidth(to *units.Bandwidth) Of[units.Bandwidth] {
 	return quantity(to, units.ParseBandwidth, MinRate, MaxRate, units.BandwidthPattern, "100Gbps")
 }

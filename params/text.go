@@ -7,7 +7,8 @@ import (
 	"unicode"
 )
 
-// Clip shortens a word for a message and makes it safe to print.
+// Clip makes a word safe to print in a message: at most 40 characters, with U+FFFD for each that is
+// Forbidden.
 func Clip(word string) string {
 	runes := []rune(strings.Map(func(c rune) rune {
 		if Forbidden(c) {
@@ -22,20 +23,21 @@ func Clip(word string) string {
 	return string(runes)
 }
 
-// Forbidden says that c has no business in a lab file: control characters, and those that only change how
-// the text around them looks or where its lines end.
+// Forbidden reports whether c must not be in a lab file: control characters, and those that only
+// change how the text around them looks or where its lines end.
 func Forbidden(c rune) bool {
 	return unicode.IsControl(c) || unicode.Is(unicode.Cf, c) || c == '\u2028' || c == '\u2029'
 }
 
-// Names, as regular expressions: of a lab, which becomes a folder, or of a node, which becomes a host name (RFC 1123, section 2.1: 63
-// characters); and of a link: its two ends, and a number where several links join them.
+// Regular expressions of names. NamePattern is the name of a lab, which becomes a folder, or of a
+// node, which becomes a host name (RFC 1123, section 2.1: at most 63 characters). LinkPattern is
+// the name of a link: its two ends, and a number if several links join them.
 const (
 	NamePattern = `[a-z0-9][a-z0-9-]{0,62}`
 	LinkPattern = `[a-z0-9][a-z0-9-]*-[a-z0-9][a-z0-9-]*(#[0-9]+)?`
 )
 
-// NameText and LinkText are the forms of names.
+// NameText and LinkText match a whole text that is the name of a node or lab, or of a link.
 var (
 	NameText = regexp.MustCompile("^" + NamePattern + "$")
 	LinkText = regexp.MustCompile("^" + LinkPattern + "$")
@@ -53,12 +55,15 @@ func LinkName(to *string) Of[string] {
 		"%q is not the name of a link; expected its two ends such as leaf0-spine3")
 }
 
-// Matching is a text of a form, which is that of the whole text. wrong says of another text that it is not.
+// Matching is a text that matches form, which is anchored at both ends. wrong is the format of the
+// error about any other text, with one %q.
 func Matching(to *string, form *regexp.Regexp, example, expected, wrong string) Of[string] {
 	return Custom(to, func(text string) (string, error) {
 		if !form.MatchString(text) {
 			return "", fmt.Errorf(wrong, Clip(text))
 		}
 		return text, nil
-	}, same, expected, func() Form { return Form{Patterns: []string{strings.Trim(form.String(), "^$")}, Example: example} })
+	}, same, expected, func() Form {
+		return Form{Patterns: []string{strings.Trim(form.String(), "^$")}, Example: example}
+	})
 }

@@ -8,74 +8,78 @@ import (
 	"strings"
 )
 
-// Value is a kind of value, bound to where it goes.
+// Value is a kind of value, bound to the variable that the value is stored in.
 type Value interface {
-	// Set reads text and returns it as it would be written. The error says what was expected.
+	// Set parses text, stores the value and returns it as it would be written. quoted reports
+	// whether the text was in quotes in the file. The error says what was expected.
 	Set(text string, quoted bool) (shown string, err error)
-	// Expected names what belongs there, for a value that is missing.
+	// Expected names what belongs there, for the message about a missing value.
 	Expected() string
-	// Form is what the text looks like.
+	// Form describes valid texts, for the JSON Schema.
 	Form() Form
-	// Check returns an error if the value is out of range, however it got there.
+	// Check returns an error if the stored value is out of range, whatever stored it.
 	Check() error
-	// None says that the value is that of a key nobody set.
+	// None reports whether the variable has its zero value, as if the key was never set.
 	None() bool
-	// Shown is the value as it would be written.
+	// Shown returns the stored value as it would be written.
 	Shown() string
 }
 
-// Form is what the text of a value looks like: one of some words, a bare number, a text by one of some patterns.
+// Form describes the texts of a value: words, a bare number, or texts that match a pattern.
 type Form struct {
-	Words    []string
-	Number   string // "integer", "number"; "": it is no bare number
-	Least    string // of a Number
-	Most     string
-	Patterns []string
-	Example  string // of a text
-	Flag     bool   // true or false, and what YAML 1.1 has for them
-	Multiple string // of which a Number is one; "": any
-	Null     bool   // nothing is the same as true
+	Words    []string // words that are valid
+	Number   string   // "integer" or "number"; "": a bare number is invalid
+	Least    string   // minimum of a Number; "": none
+	Most     string   // maximum of a Number; "": none
+	Patterns []string // regular expressions of which a text matches one, whole
+	Example  string   // a valid text, for people
+	Flag     bool     // true and false are valid, and what YAML 1.1 has for them
+	Multiple string   // a Number is a multiple of this; "": any number
+	Null     bool     // a key without a value is valid and means true
 }
 
-// Unknown is the error of a word that is none of those that a key knows.
+// Unknown is the error of a word that a key does not know.
 type Unknown struct {
-	Word     string
-	Known    []string
-	Expected string
+	Word     string   // as it was written
+	Known    []string // the words that are valid
+	Expected string   // what was expected, in words
 }
 
 func (e *Unknown) Error() string { return e.With("") }
 
-// With is the error with a hint at what was meant.
+// With returns the message with a hint at what was probably meant, such as ` (did you mean
+// "ring"?)`.
 func (e *Unknown) With(hint string) string {
 	return fmt.Sprintf("unknown value %q%s; expected %s", Clip(e.Word), hint, e.Expected)
 }
 
-// Of is a Value of a type.
+// Of is a Value of type T. Texts of messages are functions, because most values are valid and never
+// need them.
 type Of[T comparable] struct {
-	to       *T
-	parse    func(string) (T, error)
-	show     func(T) string
-	within   func(T) bool  // nil: all that parse reads
-	bounds   func() string // what is within
-	expected func() string
-	bare     func() string // what a quoted text is not, and what was expected; nil: quotes change nothing
-	form     func() Form
-	words    []word[T]
+	to       *T                      // where the value is stored
+	parse    func(string) (T, error) // the error says what was expected
+	show     func(T) string          // the inverse of parse
+	within   func(T) bool            // reports whether a value is in range; nil: all are
+	bounds   func() string           // the range, for messages
+	expected func() string           // implements Expected
+	bare     func() string           // what a quoted text is not; nil: quotes change nothing
+	form     func() Form             // implements Form, without the words
+	words    []word[T]               // words with a value of their own; they need not be in range
 }
 
+// word is a text that stands for a value.
 type word[T any] struct {
 	text string
 	is   T
 }
 
-// Or lets a key have a word, too, which stands for a value.
+// Or accepts a word as well, which stands for the value is.
 func (v Of[T]) Or(text string, is T) Of[T] {
 	v.words = append(slices.Clone(v.words), word[T]{text, is})
 	return v
 }
 
-// Like is v where its text is said to look otherwise.
+// Like replaces the description of the text by one pattern and an example.
 func (v Of[T]) Like(pattern, example string) Of[T] {
 	v.form = always(Form{Patterns: []string{pattern}, Example: example})
 	return v
@@ -117,7 +121,8 @@ func (v Of[T]) Form() Form {
 
 // Check implements Value.
 func (v Of[T]) Check() error {
-	if v.within == nil || v.within(*v.to) || slices.ContainsFunc(v.words, func(w word[T]) bool { return w.is == *v.to }) {
+	named := func(w word[T]) bool { return w.is == *v.to }
+	if v.within == nil || v.within(*v.to) || slices.ContainsFunc(v.words, named) {
 		return nil
 	}
 	return fmt.Errorf("%v is out of range; expected %s", *v.to, v.bounds())
@@ -139,7 +144,7 @@ func (v Of[T]) Shown() string {
 	return v.show(*v.to)
 }
 
-// Even is v where the form of its text says that it is an even number.
+// Even adds to the description of the text that the number is even.
 func (v Of[T]) Even() Of[T] {
 	f := v.form()
 	f.Multiple = "2"
@@ -147,13 +152,14 @@ func (v Of[T]) Even() Of[T] {
 	return v
 }
 
-// Bare is v where a text in quotes is not what it says, but for its words.
+// Bare rejects a text in quotes, except for words: it "is not" what.
 func (v Of[T]) Bare(what string) Of[T] {
 	v.bare = always(what)
 	return v
 }
 
-// Lazy is a value whose range follows from keys before it.
+// Lazy returns a value that is made when it is used, so that its range can follow from earlier
+// keys.
 func Lazy(of func() Value) Value { return lazy(of) }
 
 type lazy func() Value
@@ -169,7 +175,7 @@ func same(text string) string { return text }
 
 func always[T any](v T) func() T { return func() T { return v } }
 
-// ranged is v with an inclusive range.
+// ranged returns v with the inclusive range from lo to hi.
 func ranged[T cmp.Ordered](v Of[T], lo, hi T) Of[T] {
 	v.within = func(x T) bool { return x >= lo && x <= hi }
 	if v.bounds == nil {
@@ -178,7 +184,7 @@ func ranged[T cmp.Ordered](v Of[T], lo, hi T) Of[T] {
 	return v
 }
 
-// Word is one of some words.
+// Word is one of the known words.
 func Word(to *string, known ...string) Of[string] {
 	expected := func() string {
 		if len(known) == 1 {
@@ -199,23 +205,26 @@ func Word(to *string, known ...string) Of[string] {
 	}
 }
 
-// Custom is a kind of value that one section alone has.
-func Custom[T comparable](to *T, parse func(string) (T, error), show func(T) string, expected string, form func() Form) Of[T] {
+// Custom is a kind of value that only one section has.
+func Custom[T comparable](
+	to *T, parse func(string) (T, error), show func(T) string, expected string, form func() Form,
+) Of[T] {
 	return Of[T]{to: to, parse: parse, show: show, expected: always(expected), form: form}
 }
 
 // Text is any text.
 func Text(to *string, expected string) Of[string] {
-	return Custom(to, func(text string) (string, error) { return text, nil }, same, expected, func() Form { return Form{} })
+	parse := func(text string) (string, error) { return text, nil }
+	return Custom(to, parse, same, expected, func() Form { return Form{} })
 }
 
-// Within is v with a range, which bounds says in words.
+// Within returns v with a range; bounds describes it for messages.
 func (v Of[T]) Within(bounds string, within func(T) bool) Of[T] {
 	v.bounds, v.within = always(bounds), within
 	return v
 }
 
-// Choice is one of two words, the second of which is true.
+// Choice is a bool that is written as one of two words: no for false, yes for true.
 func Choice(to *bool, no, yes string) Of[bool] {
 	var word string
 	words := Word(&word, no, yes)
@@ -234,7 +243,7 @@ func Choice(to *bool, no, yes string) Of[bool] {
 	}
 }
 
-// Maybe is a value that may be absent: nil. A word, unless it is "", says so.
+// Maybe is a value that may be absent, stored as nil. If word is not "", that word means absent.
 func Maybe[T comparable](to **T, word string, kind func(*T) Of[T]) Value {
 	return maybe[T]{to, word, kind}
 }
@@ -245,7 +254,8 @@ type maybe[T comparable] struct {
 	kind func(*T) Of[T]
 }
 
-// Set implements Value. A text that is wrong is there all the same.
+// Set implements Value. A text in error still stores a value, the zero value, so that the key
+// counts as present.
 func (m maybe[T]) Set(text string, quoted bool) (string, error) {
 	if m.word != "" && text == m.word {
 		*m.to = nil
@@ -286,7 +296,7 @@ func (m maybe[T]) Shown() string {
 	return m.kind(*m.to).Shown()
 }
 
-// Union is the first of some values, whose text may look like that of any of them.
+// Union acts as the first of some values, and its Form also accepts the numbers of the others.
 func Union(all ...Value) Value { return union{all[0], all} }
 
 type union struct {
@@ -309,6 +319,7 @@ func (u union) Form() Form {
 	return f
 }
 
+// number returns the number in a bound of a Form, 0 if there is none.
 func number(text string) float64 {
 	v, _ := strconv.ParseFloat(text, 64)
 	return v

@@ -30,7 +30,6 @@ func unedited() []string {
 		"labs",
 		"nodeimg/...",
 		"orchestrator/...",
-		"params",
 		"realtime",
 		"results/expect",
 		"results/junit",
