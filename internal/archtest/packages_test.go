@@ -95,6 +95,7 @@ func packages() []entry {
 		{"nodeimg/agent", "clocksync clocksync/labtime clocksync/node collectives/buffer host internal/clock internal/control internal/poller results/stats transport transport/wire units",
 			"drives a host by the machine's clock, over sockets, with real buffers"},
 		{"nodeimg/boot", "internal/control internal/mac internal/poller internal/thread units", "becomes a node as it is told over a socket"},
+		{"nodeimg/image", "internal/cleanup", "makes the image that nodes have in Docker"},
 
 		{"tc-shaping/qdisc", "units", "rates and delays of links"},
 		{"tc-shaping/ports", "fabric internal/mac tc-shaping/qdisc transport/wire units", "what a port of the fabric, with headers of the transport, is in the kernel"},
@@ -141,7 +142,7 @@ func packages() []entry {
 
 		{"orchestrator/runtime", "internal/cleanup internal/control internal/poller internal/thread nodeimg/boot units",
 			"what runtimes share: starting boot in processes, talking to them, taking them down"},
-		{"orchestrator/runtime/docker", "internal/cleanup internal/control internal/poller nodeimg/boot orchestrator/runtime",
+		{"orchestrator/runtime/docker", "internal/cleanup internal/control internal/poller nodeimg/boot nodeimg/image orchestrator/runtime",
 			"a runtime"},
 		{"orchestrator/runtime/namespace", "internal/cleanup internal/control internal/thread nodeimg/boot orchestrator/runtime units",
 			"a runtime"},

@@ -51,7 +51,7 @@ func confined() map[string]struct {
 		"github.com/containernetworking/plugins":  {[]string{"orchestrator/runtime", "orchestrator/doctor", "nodeimg/boot", "tc-shaping/probe", "internal/hostiletest"}, "the network of a thread changes where nodes and scratch namespaces are made, and nowhere else"},
 		"github.com/hashicorp/go-multierror":      {[]string{"internal/cleanup"}, "what fails in a clean-up is told in one form"},
 		"github.com/vishvananda/netlink":          {[]string{"orchestrator/runtime", "orchestrator/kernelpath", "orchestrator/doctor", "realtime", "nodeimg", "tc-shaping"}, "the kernel is configured at the edge"},
-		"github.com/docker/docker":                {[]string{"orchestrator/runtime/docker"}, "Docker is one runtime among others"},
+		"github.com/docker/docker":                {[]string{"orchestrator/runtime/docker", "nodeimg/image"}, "Docker is one runtime among others, which keeps the image of a node"},
 		"github.com/google/go-cmp":                {[]string{"internal/golden"}, "it is for tests, and panics by design"},
 		"pgregory.net/rapid":                      {nil, "it is for tests"},
 		"github.com/santhosh-tekuri/jsonschema":   {nil, "it is for tests"},

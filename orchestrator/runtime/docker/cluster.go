@@ -13,6 +13,7 @@ import (
 
 	"weft/internal/poller"
 	"weft/nodeimg/boot"
+	"weft/nodeimg/image"
 	"weft/orchestrator/runtime"
 )
 
@@ -119,7 +120,7 @@ func (c *Cluster) prepare(ctx context.Context) (err error) {
 	}
 	if err = c.engine.have(ctx, c.spec.Images); err == nil {
 		err = c.spec.Around("import image", func() (err error) {
-			c.image, err = c.engine.nodeImage(ctx, c.spec.Self)
+			c.image, err = image.Ensure(ctx, c.engine.api, c.spec.Self)
 			return err
 		})
 	}

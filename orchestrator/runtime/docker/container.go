@@ -15,6 +15,7 @@ import (
 
 	"weft/internal/poller"
 	"weft/nodeimg/boot"
+	"weft/nodeimg/image"
 	"weft/orchestrator/runtime"
 )
 
@@ -91,7 +92,7 @@ func (c *Cluster) create(ctx context.Context, name string, spec *boot.NodeSpec) 
 		Image:      c.image,
 		Entrypoint: []string{"/weft"},
 		Cmd:        args,
-		User:       nobody,
+		User:       image.User,
 		Hostname:   hostname,
 		WorkingDir: "/",
 		Env:        append([]string{"HOME=/tmp", fmt.Sprintf("%s=%d", boot.OwnerVar, owner)}, c.spec.Env...),

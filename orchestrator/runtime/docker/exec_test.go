@@ -14,6 +14,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 
 	"weft/internal/quiettest"
+	nodeimage "weft/nodeimg/image"
 	"weft/orchestrator/runtime"
 )
 
@@ -120,16 +121,11 @@ func TestPrivProgramsEnd(t *testing.T) {
 func userImage(t *testing.T, c *Cluster) string {
 	t.Helper()
 	const name = "weft-test/user:1"
-	p, err := read(node(t))
+	p, err := nodeimage.Read(node(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, err := c.engine.api.ImageImport(t.Context(), image.ImportSource{Source: bytes.NewReader(p.layer), SourceName: "-"}, name,
-		image.ImportOptions{Changes: []string{`CMD ["/weft", "die"]`}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(complaint(body), body.Close()); err != nil {
+	if err := nodeimage.Import(t.Context(), c.engine.api, p.Layer, name, `CMD ["/weft", "die"]`); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -14,9 +14,6 @@ const (
 	labelOwner = "weft.owner" // the process that launched it: see runtime.Owner
 )
 
-// labelImage is the label of images: the SHA-256 of the program inside, in hexadecimal digits.
-const labelImage = "weft.program"
-
 // ours says whether labels are those of a container that this package made, and returns its owner.
 func ours(labels map[string]string) (runtime.Owner, bool) {
 	o, ok := runtime.ParseOwner(labels[labelOwner])

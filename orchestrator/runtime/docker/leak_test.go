@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -17,10 +16,10 @@ import (
 	"time"
 
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/image"
 
 	"weft/internal/dockertest"
 	"weft/internal/quiettest"
+	"weft/nodeimg/image"
 	"weft/orchestrator/runtime"
 )
 
@@ -204,36 +203,31 @@ func TestPrivImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.api.Close()
-	p, err := read(node(t))
+	p, err := image.Read(node(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := e.nodeImage(t.Context(), node(t))
+	first, err := image.Ensure(t.Context(), e.api, node(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	if again, err := e.nodeImage(t.Context(), node(t)); err != nil || again != first {
+	if again, err := image.Ensure(t.Context(), e.api, node(t)); err != nil || again != first {
 		t.Errorf("made %s, then %s (%v)", first, again, err)
 	}
 	t.Logf("found again in %v", time.Since(start).Round(time.Millisecond))
-	forged := &program{layer: slices.Clone(p.layer), hash: p.hash}
-	forged.layer[len(forged.layer)/2] ^= 1
-	body, err := e.api.ImageImport(t.Context(), image.ImportSource{Source: bytes.NewReader(forged.layer), SourceName: "-"}, p.ref(),
-		image.ImportOptions{Changes: []string{"LABEL " + labelImage + "=" + p.hash}})
-	if err != nil {
+	forged := &image.Program{Layer: slices.Clone(p.Layer), Hash: p.Hash}
+	forged.Layer[len(forged.Layer)/2] ^= 1
+	if err := image.Import(t.Context(), e.api, forged.Layer, p.Ref(), "LABEL "+image.Label+"="+p.Hash); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(complaint(body), body.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if _, ok, err := e.find(t.Context(), p); ok || err != nil {
+	if _, ok, err := p.Find(t.Context(), e.api); ok || err != nil {
 		t.Errorf("a forged image is found (%v)", err)
 	}
-	if again, err := e.nodeImage(t.Context(), node(t)); err != nil || again == "" {
+	if again, err := image.Ensure(t.Context(), e.api, node(t)); err != nil || again == "" {
 		t.Errorf("made %s, %v", again, err)
 	}
-	if _, ok, err := e.find(t.Context(), p); !ok || err != nil {
+	if _, ok, err := p.Find(t.Context(), e.api); !ok || err != nil {
 		t.Errorf("the image that was made is not found (%v)", err)
 	}
 }
