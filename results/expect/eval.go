@@ -51,12 +51,12 @@ func (s Scope) judge(e *Expr, sum *record.Summary, out *record.Expect) {
 		}
 		got[i] = v
 	}
-	out.Got, out.Unit = got[0].natural(), unitOf(got[0].typ)
+	out.Got, out.Unit, out.Word = got[0].natural(), unitOf(got[0].typ), got[0].word
 	if len(sides) == 1 {
 		out.OK = got[0].num != 0
 	} else {
 		out.OK = compare(e.root.op, got[0], got[1])
-		if sides[1].op != "" {
+		if sides[1].op != "" && got[1].typ != aWord {
 			want := got[1].natural()
 			out.Want = &want
 		}

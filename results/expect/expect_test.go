@@ -103,6 +103,19 @@ func TestMissesSayWhy(t *testing.T) {
 	}
 }
 
+// A word that was found is kept as it is, and its number means nothing.
+func TestWordIsKept(t *testing.T) {
+	e, err := Parse("fidelity != invalid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := incast()
+	sum.Fidelity = &record.Fidelity{Verdict: "degraded"}
+	if got := e.Eval(sum, scope()); !got.OK || got.Word != "degraded" || got.Got != 0 || got.Want != nil {
+		t.Errorf("got %+v", got)
+	}
+}
+
 // What did not happen must not meet an expectation: no flow is no fast flow.
 func TestNothingMeetsNoExpectation(t *testing.T) {
 	nothing := &record.Summary{Flows: record.Flows{Count: 3, Unfinished: 3}}

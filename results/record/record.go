@@ -302,7 +302,8 @@ type Retry struct {
 type Expect struct {
 	That string  `json:"that"`
 	Got  float64 `json:"got"`            // the left side
-	Unit string  `json:"unit,omitempty"` // of Got and Want: us, B, Gb/s; bool, of which 1 is true; absent: a plain number
+	Unit string  `json:"unit,omitempty"` // of Got and Want: us, B, Gb/s; bool, of which 1 is true; absent: a plain number or a word
+	Word string  `json:"word,omitempty"` // the left side if it is a word, such as a fidelity; Got is 0 then
 
 	Want *float64 `json:"want,omitempty"` // the right side, unless the line has its number or word itself
 

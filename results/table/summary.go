@@ -251,7 +251,10 @@ func ranks(c record.Collective) string {
 
 // Got is what an expectation found, with its unit: "3.2 us", or "3.2 us, against 4 us" where the other side was computed.
 func Got(e record.Expect) string {
-	if e.Want == nil {
+	switch {
+	case e.Word != "":
+		return e.Word
+	case e.Want == nil:
 		return side(e.Got, e.Unit)
 	}
 	return side(e.Got, e.Unit) + ", against " + side(*e.Want, e.Unit)

@@ -171,3 +171,10 @@ func TestWriteErrorsAreReported(t *testing.T) {
 		}
 	}
 }
+
+// An expectation about a word prints the word.
+func TestGotOfAWord(t *testing.T) {
+	if got := Got(record.Expect{That: "fidelity == ok", Word: "ok", OK: true}); got != "ok" {
+		t.Errorf("got %q, want ok", got)
+	}
+}
