@@ -20,15 +20,17 @@ type shuttle struct {
 	in   transport.Incoming
 }
 
+// newShuttle returns two started hosts, of which a has one message of size bytes for b.
 func newShuttle(t testing.TB, kind int, size units.Bytes) *shuttle {
-	net := build(t, 2, kind, job{Spec: incast(size, 1)})
+	net := buildNetwork(t, 2, kind, job{Spec: incast(size, 1)})
 	s := &shuttle{t: t, a: net.hosts[0], b: net.hosts[1]}
 	s.a.Start(0)
 	s.b.Start(0)
 	return s
 }
 
-func (s *shuttle) packet() {
+// roundTrip carries the next data packet to b and the acknowledgements back.
+func (s *shuttle) roundTrip() {
 	for !s.a.Transmit(s.now, &s.out) {
 		at, ok := s.a.Deadline()
 		if !ok {
@@ -60,9 +62,9 @@ func TestPacketsDoNotAllocate(t *testing.T) {
 	for _, kind := range kinds {
 		s := newShuttle(t, kind, 40*units.MB)
 		for range 1000 {
-			s.packet()
+			s.roundTrip()
 		}
-		if n := testing.AllocsPerRun(5000, s.packet); n != 0 {
+		if n := testing.AllocsPerRun(5000, s.roundTrip); n != 0 {
 			t.Errorf("memory %d: %.2f allocations per packet", kind, n)
 		}
 	}
@@ -77,7 +79,7 @@ func BenchmarkPacket(b *testing.B) {
 			b.ReportAllocs()
 			b.ResetTimer()
 			for range b.N {
-				s.packet()
+				s.roundTrip()
 			}
 		})
 	}
@@ -86,7 +88,7 @@ func BenchmarkPacket(b *testing.B) {
 // What a host of a large permutation holds before anything has happened, and once its message is under way.
 func BenchmarkPermutationHost(b *testing.B) {
 	const n = 1024
-	all := plans(b, n, []job{{Spec: permutation(b, n, 2*units.MB)}})
+	all := plansOf(b, n, []job{{Spec: permutation(b, n, 2*units.MB)}})
 	measure := func() float64 {
 		runtime.GC()
 		var m runtime.MemStats
@@ -155,7 +157,7 @@ func BenchmarkJobs(b *testing.B) {
 			}
 			for b.Loop() {
 				begin := measure()
-				p := plans(b, n, all)
+				p := plansOf(b, n, all)
 				planned := measure()
 				x := symbolic.New(1)
 				hosts := make([]*Host, n)

@@ -12,8 +12,8 @@ import (
 	"weft/units"
 )
 
-// clocked is the plan of a host without items whose clock PTP keeps.
-func clocked(self transport.HostID) Plan {
+// clockedPlan returns the plan of a host without items whose clock runs PTP.
+func clockedPlan(self transport.HostID) Plan {
 	return Plan{
 		Host: self, Name: "h", Seed: 1,
 		Endpoint: transport.Config{Host: self, MTU: 4096, LineRate: 100 * units.Gbps},
@@ -25,10 +25,11 @@ func clocked(self transport.HostID) Plan {
 	}
 }
 
-// two are hosts that exchange what they send after a microsecond, until at.
-type two struct{ hosts [2]*Host }
+// hostPair is two hosts with a path of 1 us between them.
+type hostPair struct{ hosts [2]*Host }
 
-func (w *two) run(t *testing.T, until units.Time) {
+// run carries packets between the hosts until an instant.
+func (w *hostPair) run(t *testing.T, until units.Time) {
 	t.Helper()
 	var out transport.Outgoing
 	now := units.Time(0)
@@ -60,9 +61,9 @@ func (w *two) run(t *testing.T, until units.Time) {
 }
 
 func TestHostKeepsItsClockBesideItsWork(t *testing.T) {
-	var w two
+	var w hostPair
 	for i := range w.hosts {
-		h, err := New(clocked(transport.HostID(i)), nil, nil)
+		h, err := New(clockedPlan(transport.HostID(i)), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +87,7 @@ func TestHostKeepsItsClockBesideItsWork(t *testing.T) {
 }
 
 func TestStampsOfAClockReachTheHeader(t *testing.T) {
-	p := clocked(0)
+	p := clockedPlan(0)
 	p.Clock.Sync = node.None
 	h, err := New(p, nil, nil)
 	if err != nil {
@@ -101,7 +102,7 @@ func TestStampsOfAClockReachTheHeader(t *testing.T) {
 }
 
 func TestHostRefusesWhatNobodyListensTo(t *testing.T) {
-	p := clocked(0)
+	p := clockedPlan(0)
 	p.Clock, p.Until = nil, 0
 	h, err := New(p, nil, nil)
 	if err != nil {
@@ -118,7 +119,7 @@ func TestHostRefusesWhatNobodyListensTo(t *testing.T) {
 		"a bad clock":     func(p *Plan) { p.Clock.Stamp = noise.Stamp{Jitter: -1} },
 		"bad background":  func(p *Plan) { p.Background = &Background{Load: 2} },
 	} {
-		p := clocked(0)
+		p := clockedPlan(0)
 		if change(&p); p.Clock != nil {
 			if _, err := New(p, nil, nil); err == nil {
 				t.Errorf("%s is accepted", what)
@@ -128,7 +129,7 @@ func TestHostRefusesWhatNobodyListensTo(t *testing.T) {
 }
 
 func TestBackgroundHasItsLoad(t *testing.T) {
-	p := clocked(0)
+	p := clockedPlan(0)
 	p.Clock, p.Background = nil, &Background{Load: 0.5, Burst: 4, Packet: 1000, Hosts: 3}
 	h, err := New(p, nil, nil)
 	if err != nil {

@@ -22,7 +22,7 @@ func TestEveryAlgorithm(t *testing.T) {
 		for _, chunk := range []units.Bytes{0, 4096} {
 			scheduletest.Every(n, 60*units.KB, chunk, func(s schedule.Spec) {
 				for _, kind := range kinds {
-					net := build(t, n, kind, job{Spec: s, repeat: 2})
+					net := buildNetwork(t, n, kind, job{Spec: s, repeat: 2})
 					net.run(t)
 					net.verify(t, 2*n)
 					if t.Failed() {
@@ -49,7 +49,7 @@ func TestAnyCollective(t *testing.T) {
 			jobs = append(jobs, j)
 			want += s.Ranks * j.repeat
 		}
-		net := build(t, hosts, rapid.IntRange(realMemory, symbolicMemory).Draw(rt, "memory"), jobs...)
+		net := buildNetwork(t, hosts, rapid.IntRange(realMemory, symbolicMemory).Draw(rt, "memory"), jobs...)
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "losses"), 0))
 		rate := rapid.IntRange(0, 3).Draw(rt, "percent lost")
 		net.lose = func(*packet) bool { return rng.IntN(100) < rate }
@@ -73,13 +73,13 @@ func TestAnyCollective(t *testing.T) {
 
 // Credits are messages, but no flows.
 func TestCreditsAreNoFlows(t *testing.T) {
-	net := build(t, 8, symbolicMemory, job{Spec: windowed(80*units.KB, 2)})
+	net := buildNetwork(t, 8, symbolicMemory, job{Spec: windowedAllToAll(80*units.KB, 2)})
 	net.run(t)
 	net.verify(t, 8)
 	if got := net.flows(); got != 8*7 {
 		t.Errorf("%d flows, want %d", got, 8*7)
 	}
-	net = build(t, 3, symbolicMemory, job{Spec: windowed(30*units.KB, 1)})
+	net = buildNetwork(t, 3, symbolicMemory, job{Spec: windowedAllToAll(30*units.KB, 1)})
 	net.lose = func(p *packet) bool { return p.data && p.size == 4 } // no credit arrives
 	net.run(t)
 	failed := 0
@@ -103,9 +103,9 @@ func TestCreditsAreNoFlows(t *testing.T) {
 func TestComputeAndJitter(t *testing.T) {
 	const compute, jitter, repeats = 100 * units.Microsecond, 20 * units.Microsecond, 40
 	run := func() (starts []units.Time, gaps []units.Time) {
-		net := build(t, 4, symbolicMemory,
-			job{Spec: ring(4*units.KB, 0), repeat: repeats, compute: compute, jitter: jitter},
-			job{Spec: ring(4*units.KB, 0), previous: true, compute: compute})
+		net := buildNetwork(t, 4, symbolicMemory,
+			job{Spec: ringAllReduce(4*units.KB, 0), repeat: repeats, compute: compute, jitter: jitter},
+			job{Spec: ringAllReduce(4*units.KB, 0), previous: true, compute: compute})
 		net.run(t)
 		net.verify(t, 4*repeats+4)
 		for _, h := range net.hosts {
@@ -142,12 +142,12 @@ func TestComputeAndJitter(t *testing.T) {
 
 // While it computes, a host says so, and what comes early waits.
 func TestComputingHostWaits(t *testing.T) {
-	net := build(t, 2, realMemory, job{Spec: incast(80*units.KB, 1), repeat: 2})
+	net := buildNetwork(t, 2, realMemory, job{Spec: incast(80*units.KB, 1), repeat: 2})
 	late := net.hosts[1]
 	late.runs[0].item.Compute = units.Millisecond
 	for i, h := range net.hosts {
 		h.Start(0)
-		net.pump(i)
+		net.transmit(i)
 	}
 	for net.now < 3*units.Microsecond {
 		net.step(t)
@@ -167,7 +167,7 @@ func TestComputingHostWaits(t *testing.T) {
 	if d := late.Dones(); d[0].Start != units.Millisecond || d[1].Start != d[0].End+units.Millisecond {
 		t.Errorf("%+v", d)
 	}
-	p := plans(t, 2, []job{{Spec: incast(80, 1), jitter: -1}})[0]
+	p := plansOf(t, 2, []job{{Spec: incast(80, 1), jitter: -1}})[0]
 	if _, err := New(p, nil, nil); err == nil || !strings.Contains(err.Error(), "computes for") {
 		t.Error(err)
 	}
@@ -179,7 +179,7 @@ func TestAnyPlanIsData(t *testing.T) {
 		Collective: schedule.AllReduce, Algorithm: schedule.Hierarchical, Group: 2, Type: schedule.BFloat16, Op: schedule.Max,
 		Size: 1000, FarFirst: true,
 	}
-	for _, p := range plans(t, 4, []job{{Spec: s, compute: 5, jitter: 7}}) {
+	for _, p := range plansOf(t, 4, []job{{Spec: s, compute: 5, jitter: 7}}) {
 		text, err := json.Marshal(p)
 		if err != nil {
 			t.Fatal(err)

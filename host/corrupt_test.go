@@ -12,9 +12,9 @@ import (
 // A byte that the plan has wrong makes a result wrong, with real bytes and without, and the step that received it is known.
 func TestBytesThatAreWrong(t *testing.T) {
 	for _, memory := range []int{realMemory, symbolicMemory} {
-		for _, s := range []schedule.Spec{ring(64*units.KB, 4*units.KB), allToAll(64*units.KB, 0), windowed(64*units.KB, 1), permutation(t, 4, 64*units.KB)} {
+		for _, s := range []schedule.Spec{ringAllReduce(64*units.KB, 4*units.KB), allToAll(64*units.KB, 0), windowedAllToAll(64*units.KB, 1), permutation(t, 4, 64*units.KB)} {
 			t.Run(fmt.Sprintf("%d %s %s", memory, s.Collective, s.Algorithm), func(t *testing.T) {
-				net := build(t, 4, memory, job{Spec: s})
+				net := buildNetwork(t, 4, memory, job{Spec: s})
 				h := net.hosts[2]
 				h.corrupt = []units.Time{0, 1, 1000 * units.Second}
 				net.run(t)
@@ -50,7 +50,7 @@ func TestBytesThatAreWrong(t *testing.T) {
 
 // While it is at something, a host says what: for whoever finds that it is dead.
 func TestDoing(t *testing.T) {
-	net := build(t, 3, symbolicMemory, job{Spec: ring(64*units.KB, 0)})
+	net := buildNetwork(t, 3, symbolicMemory, job{Spec: ringAllReduce(64*units.KB, 0)})
 	h := net.hosts[1]
 	if got := h.Doing(); got != "" {
 		t.Errorf("before: %q", got)

@@ -16,23 +16,23 @@ func TestExpectedFlows(t *testing.T) {
 		job  job
 		want int
 	}{
-		{"ring", job{Spec: ring(80*units.KB, 4*units.KB), repeat: 2}, 1},
+		{"ring", job{Spec: ringAllReduce(80*units.KB, 4*units.KB), repeat: 2}, 1},
 		{"all-to-all", job{Spec: allToAll(80*units.KB, 0), repeat: 2}, 7},
 		{"all-to-all, 3 at once", job{Spec: allToAll(80*units.KB, 3)}, 3},
 		{"permute", job{Spec: permutation(t, 8, 80*units.KB)}, 1},
-		{"halving-doubling, a peer per step", job{Spec: algorithm("all-reduce", "halving-doubling", 80*units.KB), repeat: 2}, 1},
-		{"hierarchical", job{Spec: grouped(80*units.KB, 4)}, 1},
-		{"direct all-reduce, either half", job{Spec: algorithm("all-reduce", "direct", 80*units.KB)}, 7},
-		{"windowed all-to-all, credits aside", job{Spec: windowed(80*units.KB, 3), repeat: 2}, 3},
-		{"pairwise", job{Spec: algorithm("all-to-all", "pairwise", 80*units.KB)}, 1},
+		{"halving-doubling, a peer per step", job{Spec: collectiveOf("all-reduce", "halving-doubling", 80*units.KB), repeat: 2}, 1},
+		{"hierarchical", job{Spec: hierarchical(80*units.KB, 4)}, 1},
+		{"direct all-reduce, either half", job{Spec: collectiveOf("all-reduce", "direct", 80*units.KB)}, 7},
+		{"windowed all-to-all, credits aside", job{Spec: windowedAllToAll(80*units.KB, 3), repeat: 2}, 3},
+		{"pairwise", job{Spec: collectiveOf("all-to-all", "pairwise", 80*units.KB)}, 1},
 	} {
-		net := build(t, 8, symbolicMemory, c.job)
+		net := buildNetwork(t, 8, symbolicMemory, c.job)
 		for i, h := range net.hosts {
 			h.Start(0)
 			if got := h.expected; got != c.want {
 				t.Errorf("%s: %d flows announced at the start, want %d", c.name, got, c.want)
 			}
-			net.pump(i)
+			net.transmit(i)
 		}
 		most := 0
 		for net.step(t) {
@@ -47,27 +47,30 @@ func TestExpectedFlows(t *testing.T) {
 	}
 }
 
-func algorithm(collective, name string, size units.Bytes) schedule.Spec {
+// collectiveOf returns a collective with one of its algorithms.
+func collectiveOf(collective, name string, size units.Bytes) schedule.Spec {
 	return schedule.Spec{Collective: collective, Algorithm: name, Size: size}
 }
 
-func grouped(size units.Bytes, group int) schedule.Spec {
-	s := algorithm(schedule.AllReduce, schedule.Hierarchical, size)
+// hierarchical returns an all-reduce whose groups have the given size.
+func hierarchical(size units.Bytes, group int) schedule.Spec {
+	s := collectiveOf(schedule.AllReduce, schedule.Hierarchical, size)
 	s.Group, s.Chunk = group, 4*units.KB
 	return s
 }
 
-func windowed(size units.Bytes, parallel int) schedule.Spec {
-	s := algorithm(schedule.AllToAll, schedule.Windowed, size)
+// windowedAllToAll returns an all-to-all with the given number of concurrent messages.
+func windowedAllToAll(size units.Bytes, parallel int) schedule.Spec {
+	s := collectiveOf(schedule.AllToAll, schedule.Windowed, size)
 	s.Parallel = parallel
 	return s
 }
 
 // In a double binary tree as many flows come at once as a rank has neighbours in both trees that send to it.
 func TestExpectedFlowsOfTrees(t *testing.T) {
-	s := algorithm(schedule.AllReduce, schedule.DoubleBinaryTree, 80*units.KB)
+	s := collectiveOf(schedule.AllReduce, schedule.DoubleBinaryTree, 80*units.KB)
 	s.Chunk = 4 * units.KB
-	net := build(t, 8, symbolicMemory, job{Spec: s, repeat: 2})
+	net := buildNetwork(t, 8, symbolicMemory, job{Spec: s, repeat: 2})
 	for i, h := range net.hosts {
 		h.Start(0)
 		// Ranks 0 and 7 are the roots; all others have two children and two parents, but 2 and 5 have a neighbour
@@ -79,20 +82,21 @@ func TestExpectedFlowsOfTrees(t *testing.T) {
 		if h.expected > want || h.expected < 2 {
 			t.Errorf("rank %d: %d flows announced, want %d", i, h.expected, want)
 		}
-		net.pump(i)
+		net.transmit(i)
 	}
 	for net.step(t) {
 	}
 	net.verify(t, 8*2)
 }
 
+// repeats returns the number of repetitions, at least 1.
 func (j job) repeats() int { return max(1, j.repeat) }
 
 // A flow that comes before this host's part has begun is announced when its first packet arrives.
 func TestEarlyFlowIsExpected(t *testing.T) {
-	net := build(t, 2, symbolicMemory, job{Spec: incast(80*units.KB, 1)})
+	net := buildNetwork(t, 2, symbolicMemory, job{Spec: incast(80*units.KB, 1)})
 	net.hosts[0].Start(0)
-	net.pump(0)
+	net.transmit(0)
 	for range 20 {
 		net.step(t)
 	}
@@ -106,16 +110,18 @@ func TestEarlyFlowIsExpected(t *testing.T) {
 	net.verify(t, 2)
 }
 
-// watcher counts what the transport tells.
-type watcher struct{ acked, windows int }
+// countingObserver counts the calls of an observer.
+type countingObserver struct{ acked, windows int }
 
-func (w *watcher) Acked(units.Time, transport.ConnID, transport.Acked)               { w.acked++ }
-func (w *watcher) Window(units.Time, transport.ConnID, units.Bytes, units.Bandwidth) { w.windows++ }
+func (w *countingObserver) Acked(units.Time, transport.ConnID, transport.Acked) { w.acked++ }
+func (w *countingObserver) Window(units.Time, transport.ConnID, units.Bytes, units.Bandwidth) {
+	w.windows++
+}
 
 func TestObserver(t *testing.T) {
 	net := newNetwork(2)
-	var w watcher
-	for _, p := range plans(t, 2, []job{{Spec: permutation(t, 2, 80*units.KB)}}) {
+	var w countingObserver
+	for _, p := range plansOf(t, 2, []job{{Spec: permutation(t, 2, 80*units.KB)}}) {
 		h, err := New(p, nil, &w)
 		if err != nil {
 			t.Fatal(err)

@@ -29,7 +29,7 @@ func TestFlowLogKeepsOrder(t *testing.T) {
 
 // Records that are taken are those that there were, and are taken once.
 func TestTakeFlows(t *testing.T) {
-	net := build(t, 2, realMemory, job{Spec: incast(80*units.KB, 1), repeat: 40})
+	net := buildNetwork(t, 2, realMemory, job{Spec: incast(80*units.KB, 1), repeat: 40})
 	net.run(t)
 	h := net.hosts[0]
 	want := h.Flows()

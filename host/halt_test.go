@@ -7,8 +7,8 @@ import (
 	"weft/units"
 )
 
-// still returns a host without work that stands still at the given times.
-func still(t *testing.T, halts ...Halt) *Host {
+// haltedHost returns a host without work that stands still at the given times.
+func haltedHost(t *testing.T, halts ...Halt) *Host {
 	t.Helper()
 	h, err := New(Plan{
 		Name: "h0", Endpoint: transport.Config{MTU: 1000, LineRate: units.Gbps}, Until: 100 * units.Microsecond, Halts: halts,
@@ -29,7 +29,7 @@ func (h *Host) wantDeadline(t *testing.T, want units.Time, ok bool) {
 
 func TestHostStandsStillAndGoesOn(t *testing.T) {
 	const us = units.Microsecond
-	h := still(t, Halt{10 * us, 20 * us}, Halt{150 * us, units.Never})
+	h := haltedHost(t, Halt{10 * us, 20 * us}, Halt{150 * us, units.Never})
 	h.wantDeadline(t, 10*us, true) // it has to notice
 	h.Advance(10 * us)
 	h.wantDeadline(t, 20*us, true)
@@ -55,7 +55,7 @@ func TestHostStandsStillAndGoesOn(t *testing.T) {
 }
 
 func TestHostThatIsKilledIsDone(t *testing.T) {
-	h := still(t, Halt{10 * units.Microsecond, units.Never})
+	h := haltedHost(t, Halt{10 * units.Microsecond, units.Never})
 	if h.Done() {
 		t.Error("it is done before its time")
 	}

@@ -19,7 +19,7 @@ var kinds = []int{noMemory, realMemory, symbolicMemory}
 func TestRing(t *testing.T) {
 	for _, n := range []int{2, 3, 8, 16} {
 		for _, kind := range kinds {
-			net := build(t, n, kind, job{Spec: ring(400*units.KB, 16*units.KB), repeat: 2})
+			net := buildNetwork(t, n, kind, job{Spec: ringAllReduce(400*units.KB, 16*units.KB), repeat: 2})
 			net.run(t)
 			net.verify(t, 2*n)
 		}
@@ -30,7 +30,7 @@ func TestAllToAll(t *testing.T) {
 	for _, n := range []int{2, 5, 16} {
 		for _, kind := range kinds {
 			for _, parallel := range []int{0, 1, 3} {
-				net := build(t, n, kind, job{Spec: allToAll(400*units.KB, parallel), repeat: 3})
+				net := buildNetwork(t, n, kind, job{Spec: allToAll(400*units.KB, parallel), repeat: 3})
 				net.run(t)
 				net.verify(t, 3*n)
 			}
@@ -43,7 +43,7 @@ func TestIncastRepeats(t *testing.T) {
 	for _, kind := range kinds {
 		s := incast(100*units.KB, 2)
 		s.Chunk = 30 * units.KB
-		net := build(t, 5, kind, job{Spec: s, repeat: 4})
+		net := buildNetwork(t, 5, kind, job{Spec: s, repeat: 4})
 		net.run(t)
 		net.verify(t, 4*5)
 	}
@@ -51,7 +51,7 @@ func TestIncastRepeats(t *testing.T) {
 
 func TestPermutation(t *testing.T) {
 	for _, kind := range kinds {
-		net := build(t, 9, kind, job{Spec: permutation(t, 9, 123456), repeat: 3})
+		net := buildNetwork(t, 9, kind, job{Spec: permutation(t, 9, 123456), repeat: 3})
 		net.run(t)
 		net.verify(t, 3*9)
 	}
@@ -60,11 +60,11 @@ func TestPermutation(t *testing.T) {
 // Items share connections and overlap, wait for their time, or for the item before them.
 func TestWorkload(t *testing.T) {
 	for _, kind := range kinds {
-		net := build(t, 8, kind,
+		net := buildNetwork(t, 8, kind,
 			job{Spec: allToAll(80*units.KB, 0), repeat: 2},
-			job{Spec: ring(80*units.KB, 8*units.KB), repeat: 3},
+			job{Spec: ringAllReduce(80*units.KB, 8*units.KB), repeat: 3},
 			job{Spec: incast(20*units.KB, 0), ranks: []int{5, 1, 2}, start: 30 * units.Microsecond},
-			job{Spec: ring(4*units.KB, 0), ranks: []int{3, 2, 1, 0}, previous: true},
+			job{Spec: ringAllReduce(4*units.KB, 0), ranks: []int{3, 2, 1, 0}, previous: true},
 			job{Spec: permutation(t, 8, 40*units.KB), previous: true, start: 200 * units.Microsecond},
 		)
 		net.run(t)
@@ -97,7 +97,7 @@ func TestWorkload(t *testing.T) {
 // A collective that gives some ranks nothing to do is done at once there.
 func TestEmptyPrograms(t *testing.T) {
 	for _, kind := range kinds {
-		net := build(t, 4, kind, job{Spec: allToAll(4, 0), repeat: 100}, job{Spec: ring(8, 0), previous: true})
+		net := buildNetwork(t, 4, kind, job{Spec: allToAll(4, 0), repeat: 100}, job{Spec: ringAllReduce(8, 0), previous: true})
 		net.run(t)
 		net.verify(t, 4*100+4)
 	}
@@ -108,7 +108,7 @@ func TestLoss(t *testing.T) {
 	for _, kind := range kinds {
 		rng := rand.New(rand.NewPCG(1, uint64(kind)))
 		lost := 0
-		net := build(t, 5, kind, job{Spec: ring(200*units.KB, 8*units.KB), repeat: 2}, job{Spec: allToAll(200*units.KB, 2)})
+		net := buildNetwork(t, 5, kind, job{Spec: ringAllReduce(200*units.KB, 8*units.KB), repeat: 2}, job{Spec: allToAll(200*units.KB, 2)})
 		net.lose = func(*packet) bool {
 			if rng.IntN(50) == 0 {
 				lost++
@@ -140,7 +140,7 @@ func TestAnyWorkload(t *testing.T) {
 		for range rapid.IntRange(1, 3).Draw(rt, "jobs") {
 			size := schedule.Element * units.Bytes(rapid.IntRange(1, 5000).Draw(rt, "elements"))
 			s := []schedule.Spec{
-				ring(size, 0), allToAll(size, rapid.IntRange(0, 3).Draw(rt, "parallel")),
+				ringAllReduce(size, 0), allToAll(size, rapid.IntRange(0, 3).Draw(rt, "parallel")),
 				incast(size, rapid.IntRange(0, n-1).Draw(rt, "root")), permutation(t, n, size),
 			}[rapid.IntRange(0, 3).Draw(rt, "collective")]
 			s.Chunk = schedule.Element * units.Bytes(rapid.SampledFrom([]int{0, 0, 333, 1024}).Draw(rt, "chunk elements"))
@@ -149,7 +149,7 @@ func TestAnyWorkload(t *testing.T) {
 			jobs = append(jobs, j)
 			want += n * j.repeat
 		}
-		net := build(t, n, rapid.IntRange(realMemory, symbolicMemory).Draw(rt, "memory"), jobs...)
+		net := buildNetwork(t, n, rapid.IntRange(realMemory, symbolicMemory).Draw(rt, "memory"), jobs...)
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "losses"), 0))
 		rate := rapid.IntRange(0, 5).Draw(rt, "percent lost")
 		net.lose = func(*packet) bool { return rng.IntN(100) < rate }
@@ -158,8 +158,8 @@ func TestAnyWorkload(t *testing.T) {
 	})
 }
 
-// wrong adds up the wrong elements of all repetitions.
-func (n *network) wrong() (wrong int64) {
+// wrongElements returns the number of wrong elements in all repetitions.
+func (n *network) wrongElements() (wrong int64) {
 	for _, h := range n.hosts {
 		for _, d := range h.Dones() {
 			wrong += d.Wrong
@@ -170,8 +170,8 @@ func (n *network) wrong() (wrong int64) {
 
 // One flipped bit in one packet is found, in the result it belongs to.
 func TestCorruptionIsFound(t *testing.T) {
-	for _, s := range []schedule.Spec{ring(64*units.KB, 0), allToAll(64*units.KB, 0), incast(64*units.KB, 0), permutation(t, 4, 64*units.KB)} {
-		net := build(t, 4, realMemory, job{Spec: s})
+	for _, s := range []schedule.Spec{ringAllReduce(64*units.KB, 0), allToAll(64*units.KB, 0), incast(64*units.KB, 0), permutation(t, 4, 64*units.KB)} {
+		net := buildNetwork(t, 4, realMemory, job{Spec: s})
 		packets := 0
 		net.touch = func(p *packet) {
 			if p.data {
@@ -181,7 +181,7 @@ func TestCorruptionIsFound(t *testing.T) {
 			}
 		}
 		net.run(t)
-		if w := net.wrong(); w < 1 || w > 4 {
+		if w := net.wrongElements(); w < 1 || w > 4 {
 			t.Errorf("%s: %d wrong elements", s.Collective, w)
 		}
 		for _, h := range net.hosts {
@@ -240,7 +240,7 @@ func TestMissingContributionIsFound(t *testing.T) {
 				continue // a symbolic message can be applied once only
 			}
 			net := newNetwork(4)
-			for i, p := range plans(t, 4, []job{{Spec: ring(8*units.KB, 0)}}) {
+			for i, p := range plansOf(t, 4, []job{{Spec: ringAllReduce(8*units.KB, 0)}}) {
 				var mem Memory = x.Memory()
 				if real {
 					mem = buffer.New(1, nil)
@@ -258,7 +258,7 @@ func TestMissingContributionIsFound(t *testing.T) {
 				net.hosts = append(net.hosts, h)
 			}
 			net.run(t)
-			if net.wrong() == 0 {
+			if net.wrongElements() == 0 {
 				t.Errorf("twice %v, real %v: nobody noticed", twice, real)
 			}
 		}
@@ -268,7 +268,7 @@ func TestMissingContributionIsFound(t *testing.T) {
 // The same plan gives the same run, to the picosecond.
 func TestDeterministic(t *testing.T) {
 	records := func() (all []any) {
-		net := build(t, 6, symbolicMemory, job{Spec: allToAll(300*units.KB, 2), repeat: 2}, job{Spec: ring(100*units.KB, 4*units.KB)})
+		net := buildNetwork(t, 6, symbolicMemory, job{Spec: allToAll(300*units.KB, 2), repeat: 2}, job{Spec: ringAllReduce(100*units.KB, 4*units.KB)})
 		net.run(t)
 		for _, h := range net.hosts {
 			all = append(all, h.Flows(), h.Dones(), h.Counters())
@@ -282,7 +282,7 @@ func TestDeterministic(t *testing.T) {
 
 // A plan survives its way to a node.
 func TestPlanIsData(t *testing.T) {
-	for _, p := range plans(t, 3, []job{{Spec: ring(1000, 0)}, {Spec: permutation(t, 3, 8), previous: true}}) {
+	for _, p := range plansOf(t, 3, []job{{Spec: ringAllReduce(1000, 0)}, {Spec: permutation(t, 3, 8), previous: true}}) {
 		text, err := json.Marshal(p)
 		if err != nil {
 			t.Fatal(err)
@@ -329,9 +329,9 @@ func TestCover(t *testing.T) {
 
 // Packets need not hold whole elements.
 func TestOddPackets(t *testing.T) {
-	for _, s := range []schedule.Spec{ring(40*units.KB, 4*units.KB), allToAll(40*units.KB, 0)} {
+	for _, s := range []schedule.Spec{ringAllReduce(40*units.KB, 4*units.KB), allToAll(40*units.KB, 0)} {
 		net := newNetwork(4)
-		for _, p := range plans(t, 4, []job{{Spec: s, repeat: 2}}) {
+		for _, p := range plansOf(t, 4, []job{{Spec: s, repeat: 2}}) {
 			p.Endpoint.MTU = 1001
 			h, err := New(p, buffer.New(1, nil), nil)
 			if err != nil {

@@ -16,8 +16,8 @@ func TestQueuePairs(t *testing.T) {
 		for _, split := range []bool{false, true} {
 			for _, loss := range []int{0, 50} {
 				rng := rand.New(rand.NewPCG(7, uint64(kind)))
-				net := build(t, 5, kind,
-					job{Spec: ring(100*units.KB, 4*units.KB), repeat: 2, qps: 4, split: split},
+				net := buildNetwork(t, 5, kind,
+					job{Spec: ringAllReduce(100*units.KB, 4*units.KB), repeat: 2, qps: 4, split: split},
 					job{Spec: allToAll(200*units.KB, 2), qps: 3, split: split, previous: true},
 					job{Spec: permutation(t, 5, 123456), qps: 16, split: split},
 				)
@@ -45,7 +45,7 @@ func TestIncastOfFlows(t *testing.T) {
 	for _, kind := range kinds {
 		s := incast(40*units.KB, 1)
 		s.Flows, s.Chunk = 10, 16*units.KB
-		net := build(t, 4, kind, job{Spec: s, repeat: 2, qps: 2})
+		net := buildNetwork(t, 4, kind, job{Spec: s, repeat: 2, qps: 2})
 		root := net.hosts[1]
 		root.Start(0)
 		if got := root.expected; got != 3*10*2 {
@@ -61,11 +61,11 @@ func TestIncastOfFlows(t *testing.T) {
 
 // A message of which parts are missing is one flow that is not finished.
 func TestUnfinishedSplitMessage(t *testing.T) {
-	net := build(t, 2, noMemory, job{Spec: incast(64*units.KB, 1), qps: 4, split: true})
+	net := buildNetwork(t, 2, noMemory, job{Spec: incast(64*units.KB, 1), qps: 4, split: true})
 	net.lose = func(p *packet) bool { return p.data && net.now > 2*units.Microsecond }
 	for i, h := range net.hosts {
 		h.Start(0)
-		net.pump(i)
+		net.transmit(i)
 	}
 	for range 200 {
 		net.step(t)

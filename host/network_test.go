@@ -53,12 +53,13 @@ type network struct {
 	refused int
 }
 
+// newNetwork returns a network for n hosts, without the hosts.
 func newNetwork(n int) *network {
 	return &network{free: make([]units.Time, n), wake: make([]bool, n)}
 }
 
-// pump lets host i send what it may now.
-func (n *network) pump(i int) {
+// transmit lets host i send all it may send now.
+func (n *network) transmit(i int) {
 	var out transport.Outgoing
 	defer func() { n.wake[i] = n.free[i] > n.now }()
 	for n.free[i] <= n.now && n.hosts[i].Transmit(n.now, &out) {
@@ -73,7 +74,7 @@ func (n *network) pump(i int) {
 	}
 }
 
-// step does the next thing that happens; false: nothing will.
+// step runs the next event. It returns false if there is none.
 func (n *network) step(t testing.TB) bool {
 	next, who := units.Never, -1
 	for i, h := range n.hosts {
@@ -92,7 +93,7 @@ func (n *network) step(t testing.TB) bool {
 			n.touch(&p)
 		}
 		n.deliver(t, &p)
-		n.pump(p.dst)
+		n.transmit(p.dst)
 		return true
 	}
 	if who < 0 {
@@ -100,10 +101,11 @@ func (n *network) step(t testing.TB) bool {
 	}
 	n.now = next
 	n.hosts[who].Advance(n.now)
-	n.pump(who)
+	n.transmit(who)
 	return true
 }
 
+// deliver hands a packet to its destination.
 func (n *network) deliver(t testing.TB, p *packet) {
 	h := n.hosts[p.dst]
 	in := transport.Incoming{At: n.now, Src: transport.HostID(p.src), Header: p.header, Payload: p.size}
@@ -124,7 +126,7 @@ func (n *network) run(t testing.TB) {
 	t.Helper()
 	for i, h := range n.hosts {
 		h.Start(n.now)
-		n.pump(i)
+		n.transmit(i)
 	}
 	for steps := 0; ; steps++ {
 		done := true
@@ -166,8 +168,8 @@ type job struct {
 	split    bool
 }
 
-// plans splits jobs over n hosts. A pair of hosts has one connection for all jobs.
-func plans(t testing.TB, n int, jobs []job) []Plan {
+// plansOf splits jobs over n hosts. A pair of hosts has one connection for all jobs.
+func plansOf(t testing.TB, n int, jobs []job) []Plan {
 	t.Helper()
 	all := make([]Plan, n)
 	for h := range all {
@@ -229,12 +231,12 @@ func plans(t testing.TB, n int, jobs []job) []Plan {
 	return all
 }
 
-// build makes a network of n hosts that do the jobs.
-func build(t testing.TB, n, kind int, jobs ...job) *network {
+// buildNetwork returns a network of n hosts that run the jobs.
+func buildNetwork(t testing.TB, n, kind int, jobs ...job) *network {
 	t.Helper()
 	net := newNetwork(n)
 	x := symbolic.New(5)
-	for _, p := range plans(t, n, jobs) {
+	for _, p := range plansOf(t, n, jobs) {
 		var mem Memory
 		switch kind {
 		case realMemory:
@@ -251,18 +253,22 @@ func build(t testing.TB, n, kind int, jobs ...job) *network {
 	return net
 }
 
-func ring(size, chunk units.Bytes) schedule.Spec {
+// ringAllReduce returns an all-reduce along a ring.
+func ringAllReduce(size, chunk units.Bytes) schedule.Spec {
 	return schedule.Spec{Collective: schedule.AllReduce, Algorithm: schedule.Ring, Size: size, Chunk: chunk}
 }
 
+// allToAll returns an all-to-all with the given number of concurrent messages.
 func allToAll(size units.Bytes, parallel int) schedule.Spec {
 	return schedule.Spec{Collective: schedule.AllToAll, Algorithm: schedule.Direct, Size: size, Parallel: parallel}
 }
 
+// incast returns a collective in which all ranks send to root.
 func incast(size units.Bytes, root int) schedule.Spec {
 	return schedule.Spec{Collective: schedule.Incast, Algorithm: schedule.Direct, Size: size, Root: root}
 }
 
+// permutation returns a collective in which each rank sends to one other, drawn at random.
 func permutation(t testing.TB, n int, size units.Bytes) schedule.Spec {
 	to, err := schedule.Derangement(n, 1)
 	if err != nil {

@@ -26,7 +26,7 @@ func TestNewRefuses(t *testing.T) {
 		"carry more than 2^32 messages":    func(p *Plan) { p.Items[0].Repeat = 1 << 40 },
 		"connection 100 to rank 1 would c": func(p *Plan) { p.Items[1].Repeat = 1<<30 + 1 },
 	} {
-		p := plans(t, 3, []job{{Spec: ring(1200, 0)}, {Spec: ring(1200, 0)}})[0]
+		p := plansOf(t, 3, []job{{Spec: ringAllReduce(1200, 0)}, {Spec: ringAllReduce(1200, 0)}})[0]
 		change(&p)
 		_, err := New(p, nil, nil)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "h0") {
@@ -35,10 +35,11 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// pair is two hosts with one item from h0 to h1; change spoils h1's idea of it.
-func pair(t *testing.T, change func(p *Plan)) *network {
+// oneWayPair returns two hosts with one item from h0 to h1. change alters h1's plan, so that the
+// two disagree.
+func oneWayPair(t *testing.T, change func(p *Plan)) *network {
 	net := newNetwork(2)
-	for i, p := range plans(t, 2, []job{{Spec: incast(8*units.KB, 1), repeat: 2}}) {
+	for i, p := range plansOf(t, 2, []job{{Spec: incast(8*units.KB, 1), repeat: 2}}) {
 		if i == 1 && change != nil {
 			change(&p)
 		}
@@ -58,7 +59,7 @@ func TestMismatchFails(t *testing.T) {
 		"no step of the plan rec": func(p *Plan) { p.Items[0].Repeat = 1 },
 		"no step of the plan":     func(p *Plan) { p.Items = nil },
 	} {
-		net := pair(t, change)
+		net := oneWayPair(t, change)
 		net.run(t)
 		// A host without items is done before anything comes: go on for as long as packets do.
 		for net.hosts[1].Failed() == nil && net.step(t) {
@@ -81,7 +82,7 @@ func TestNoConnection(t *testing.T) {
 		func(p *Plan) { p.Items[0].Expect = nil },
 	} {
 		net := newNetwork(3)
-		for r, p := range plans(t, 3, []job{{Spec: ring(1200, 0)}}) {
+		for r, p := range plansOf(t, 3, []job{{Spec: ringAllReduce(1200, 0)}}) {
 			if r == 0 {
 				change(&p)
 			}
@@ -101,7 +102,7 @@ func TestNoConnection(t *testing.T) {
 // Messages handed to the machine below the transport, as a broken transport might.
 func TestArriveRefuses(t *testing.T) {
 	fresh := func() (*Host, transport.ConnID) {
-		net := pair(t, nil)
+		net := oneWayPair(t, nil)
 		h := net.hosts[1]
 		h.Start(0)
 		return h, h.in[0].conn
@@ -153,7 +154,7 @@ func TestArriveRefuses(t *testing.T) {
 
 // When the other side is gone, the run ends by name: host, peer, item, step.
 func TestConnectionFails(t *testing.T) {
-	net := build(t, 3, symbolicMemory, job{Spec: ring(30*units.KB, 0)})
+	net := buildNetwork(t, 3, symbolicMemory, job{Spec: ringAllReduce(30*units.KB, 0)})
 	net.lose = func(p *packet) bool { return p.dst == 2 && p.data }
 	net.run(t)
 	err := net.hosts[1].Failed()
@@ -193,10 +194,10 @@ func TestConnectionFails(t *testing.T) {
 
 // A stalled run says what each host waits for.
 func TestWaiting(t *testing.T) {
-	net := build(t, 3, noMemory,
-		job{Spec: ring(90*units.KB, 0)},
-		job{Spec: ring(90*units.KB, 0), previous: true},
-		job{Spec: ring(90*units.KB, 0), start: units.Second})
+	net := buildNetwork(t, 3, noMemory,
+		job{Spec: ringAllReduce(90*units.KB, 0)},
+		job{Spec: ringAllReduce(90*units.KB, 0), previous: true},
+		job{Spec: ringAllReduce(90*units.KB, 0), start: units.Second})
 	if w := net.hosts[0].Waiting(); w != "host h0: was not started" {
 		t.Errorf("%q", w)
 	}
@@ -209,7 +210,7 @@ func TestWaiting(t *testing.T) {
 	}
 	for i, h := range net.hosts {
 		h.Start(0)
-		net.pump(i)
+		net.transmit(i)
 	}
 	for net.now < 30*units.Microsecond {
 		net.step(t)

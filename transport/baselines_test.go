@@ -15,8 +15,8 @@ import (
 	"weft/units"
 )
 
-// as returns s with another transport, in its default parameters.
-func as(kind string, s transport.Spec) transport.Spec {
+// withKind returns s with another transport in its default parameters.
+func withKind(kind string, s transport.Spec) transport.Spec {
 	s.Kind = kind
 	switch kind {
 	case "roce":
@@ -32,8 +32,8 @@ func as(kind string, s transport.Spec) transport.Spec {
 // CC: the first marked packet lets a notification leave at once, ahead of its acknowledgement, and it cuts the rate
 // of its connection, of no other.
 func TestMarkBringsANotification(t *testing.T) {
-	a, b := as("roce", spec(1)), as("roce", spec(2))
-	a.CC, _ = paper()
+	a, b := withKind("roce", pc4Spec(1)), withKind("roce", pc4Spec(2))
+	a.CC, _ = dcqcnPaper()
 	b.CC = a.CC
 	s := newScript(t, a, b)
 	s.send(1, 1, 2000)
@@ -76,8 +76,8 @@ func TestMarkBringsANotification(t *testing.T) {
 	}
 }
 
-// paper is DCQCN in the paper's mode, marking from 40 kB on.
-func paper() (dcqcn.Params, func(units.Bytes) bool) {
+// dcqcnPaper returns DCQCN in the paper's mode, and a switch that marks from 40 kB on.
+func dcqcnPaper() (dcqcn.Params, func(units.Bytes) bool) {
 	return dcqcn.Params{
 		Mode: dcqcn.Paper, Clamp: dcqcn.ClampAlways, CNPInterval: 50 * us, G: 1.0 / 256, InitialAlpha: 1, AlphaInterval: 55 * us,
 		MinRate: params.Rate{Rate: 100 * units.Mbps}, RPTimer: 55 * us, ByteCounter: 10 * units.MB, F: 5, RAI: params.Rate{Rate: 40 * units.Mbps}, RHAI: params.Rate{Rate: 200 * units.Mbps},
@@ -85,7 +85,7 @@ func paper() (dcqcn.Params, func(units.Bytes) bool) {
 }
 
 func TestNotificationsThatAreRefused(t *testing.T) {
-	s := newScript(t, as("roce", spec(1)), spec(2))
+	s := newScript(t, withKind("roce", pc4Spec(1)), pc4Spec(2))
 	good := wire.CNP{Conn: 1}
 	send := func(c wire.CNP, from transport.HostID, payload units.Bytes, cut int) error {
 		header := make([]byte, wire.CNPSize)
@@ -115,9 +115,9 @@ func TestNotificationsThatAreRefused(t *testing.T) {
 
 // CC: data leaves room for one record per switch, which counts as wire bytes; the acknowledgement takes them back.
 func TestTelemetryGoesThereAndBack(t *testing.T) {
-	s := newScript(t, as("hpcc", spec(1)))
+	s := newScript(t, withKind("hpcc", pc4Spec(1)))
 	s.send(1, 1, 1000)
-	p := s.one(s.a)
+	p := s.transmitOne(s.a)
 	if got, want := p.out.N, 56+16; got != want || p.out.Size != units.Bytes(1000+want)+wire.Overhead {
 		t.Errorf("header of %d bytes, packet of %d", p.out.N, p.out.Size)
 	}
@@ -130,7 +130,7 @@ func TestTelemetryGoesThereAndBack(t *testing.T) {
 	}
 	s.now += 3 * us
 	s.deliver(s.b, p)
-	back := s.one(s.b)
+	back := s.transmitOne(s.b)
 	if got := s.ack(back); got.Room != 1 || back.out.N != 52+16 || back.out.Size != 68+wire.Overhead {
 		t.Errorf("%+v in %d bytes", got, back.out.N)
 	}
@@ -145,7 +145,7 @@ func TestTelemetryGoesThereAndBack(t *testing.T) {
 
 // Without the telemetry it asks for a controller would run blind: acknowledgements that lack it are refused.
 func TestTelemetryThatIsMissing(t *testing.T) {
-	s := newScript(t, as("hpcc", spec(1)), spec(2))
+	s := newScript(t, withKind("hpcc", pc4Spec(1)), pc4Spec(2))
 	s.send(1, 1, 1000)
 	s.send(2, 1, 1000)
 	all := s.transmit(s.a)
@@ -156,12 +156,12 @@ func TestTelemetryThatIsMissing(t *testing.T) {
 	if _, err := s.receive(s.a, &back[0]); !errors.Is(err, transport.ErrProtocol) {
 		t.Errorf("an acknowledgement without telemetry: %v", err)
 	}
-	room := forge(wire.Ack{Conn: 2, Expected: 1, SentAt: 0, Count: 1, Room: 1})
+	room := forgeAck(wire.Ack{Conn: 2, Expected: 1, SentAt: 0, Count: 1, Room: 1})
 	room.out.N += 16
 	if _, err := s.receive(s.a, &room); !errors.Is(err, transport.ErrProtocol) {
 		t.Errorf("telemetry that nobody asked for: %v", err)
 	}
-	empty := forge(wire.Ack{Conn: 1, Expected: 1, SentAt: 0, Count: 1, Room: 1})
+	empty := forgeAck(wire.Ack{Conn: 1, Expected: 1, SentAt: 0, Count: 1, Room: 1})
 	empty.out.N += 16
 	if _, err := s.receive(s.a, &empty); !errors.Is(err, transport.ErrProtocol) {
 		t.Errorf("room without a record: %v", err)
@@ -170,12 +170,12 @@ func TestTelemetryThatIsMissing(t *testing.T) {
 
 func TestPathsWithoutSwitchesHaveNoTelemetry(t *testing.T) {
 	for _, links := range []int{1, wire.MaxHops + 2} {
-		c := as("hpcc", spec(1))
+		c := withKind("hpcc", pc4Spec(1))
 		c.Forward.Rates = make([]units.Bandwidth, links)
 		for i := range c.Forward.Rates {
 			c.Forward.Rates[i] = 100 * units.Gbps
 		}
-		if err := endpoint(t, 0).Open(c); err == nil {
+		if err := newEndpoint(t, 0).Open(c); err == nil {
 			t.Errorf("hpcc on a path of %d links", links)
 		}
 	}
@@ -183,16 +183,17 @@ func TestPathsWithoutSwitchesHaveNoTelemetry(t *testing.T) {
 
 func TestOpenRefusesBadParameters(t *testing.T) {
 	for _, kind := range []string{"roce", "swift", "hpcc", "rocev3"} {
-		c := spec(1)
+		c := pc4Spec(1)
 		c.Kind = kind // its parameters are zero
-		if err := endpoint(t, 0).Open(c); err == nil {
+		if err := newEndpoint(t, 0).Open(c); err == nil {
 			t.Errorf("%s without parameters", kind)
 		}
 	}
 }
 
-// run lets n hosts of a star send size bytes each to one and returns when the last message was acknowledged.
-func run(t *testing.T, cfg testnet.Config, n int, size units.Bytes, s transport.Spec) (net *testnet.Net, last units.Time) {
+// runIncast has n hosts of a star send size bytes each to one host, and returns when the last
+// message was acknowledged.
+func runIncast(t *testing.T, cfg testnet.Config, n int, size units.Bytes, s transport.Spec) (net *testnet.Net, last units.Time) {
 	t.Helper()
 	cfg.Hosts = n + 1
 	net, err := testnet.New(cfg)
@@ -236,7 +237,7 @@ func TestOneFlow(t *testing.T) {
 		cfg := star(0)
 		cfg.INT = testnet.Apart
 		const size = 10 * units.MB
-		_, last := run(t, cfg, 1, size, as(kind, transport.Spec{}))
+		_, last := runIncast(t, cfg, 1, size, withKind(kind, transport.Spec{}))
 		over := wire.DataSize + wire.Overhead
 		if kind == "hpcc" {
 			over += wire.TelemetrySize(1)
@@ -252,12 +253,12 @@ func TestOneFlow(t *testing.T) {
 // N to 1 takes about what the line takes, with nothing lost in a buffer that holds the first windows. DCQCN with the
 // parameters of NICs is slow to win back what it gave up: scenario B2, which keeps the line full, needs pauses.
 func TestIncast(t *testing.T) {
-	_, mark := paper()
+	_, mark := dcqcnPaper()
 	for _, kind := range []string{"roce", "swift", "hpcc"} {
 		for _, where := range []testnet.Telemetry{testnet.Apart, testnet.InHeader} {
 			cfg := star(0)
 			cfg.INT, cfg.Buffer, cfg.Mark = where, 0, mark
-			net, last := run(t, cfg, 16, 5*units.MB, as(kind, transport.Spec{}))
+			net, last := runIncast(t, cfg, 16, 5*units.MB, withKind(kind, transport.Spec{}))
 			share := cfg.Line.TransmitTime(16*5*units.MB).Seconds() / last.Seconds()
 			if share < 0.75 || kind != "roce" && share < 0.88 {
 				t.Errorf("%s: %v, %.1f %% of the line", kind, last, 100*share)
@@ -285,8 +286,8 @@ func TestBoltCompatIncast(t *testing.T) {
 	done := 0
 	var last units.Time
 	for i := range 400 {
-		s := as("swift", transport.Spec{ID: transport.ConnID(i), Src: transport.HostID(1 + i%20)})
-		alter(&s, func(p *swift.Params) { p.BoltCompat = true })
+		s := withKind("swift", transport.Spec{ID: transport.ConnID(i), Src: transport.HostID(1 + i%20)})
+		changeParams(&s, func(p *swift.Params) { p.BoltCompat = true })
 		if err := net.Connect(s); err != nil {
 			t.Fatal(err)
 		}

@@ -16,6 +16,7 @@ type pair struct {
 	in   transport.Incoming
 }
 
+// newPair returns two endpoints with n PC4 connections between them.
 func newPair(t testing.TB, n int, p pc4.Params) *pair {
 	path := transport.Path{Propagation: 2 * units.Microsecond, Rates: []units.Bandwidth{100 * units.Gbps, 100 * units.Gbps}}
 	q := &pair{}
@@ -38,14 +39,15 @@ func newPair(t testing.TB, n int, p pc4.Params) *pair {
 	return q
 }
 
-// carry lets the packet in q.out arrive at to.
-func (q *pair) carry(t testing.TB, to *transport.Endpoint, from transport.HostID) {
+// deliver hands the packet in q.out to the endpoint to.
+func (q *pair) deliver(t testing.TB, to *transport.Endpoint, from transport.HostID) {
 	q.in = transport.Incoming{At: q.now, Src: from, Header: q.out.Header[:q.out.N], Payload: q.out.Payload}
 	if _, err := to.Receive(q.now, &q.in); err != nil {
 		t.Fatal(err)
 	}
 }
 
+// benchmarkPacket measures one data packet and its acknowledgement, by the number of connections.
 func benchmarkPacket(b *testing.B, conns int, p pc4.Params) {
 	q := newPair(b, conns, p)
 	for c := range conns {
@@ -63,12 +65,12 @@ func benchmarkPacket(b *testing.B, conns int, p pc4.Params) {
 			q.now = at
 		}
 		q.now += 2700 * units.Nanosecond
-		q.carry(b, q.b, 0)
+		q.deliver(b, q.b, 0)
 		if !q.b.Transmit(q.now, &q.out) {
 			b.Fatal("no acknowledgement")
 		}
 		q.now += 2000 * units.Nanosecond
-		q.carry(b, q.a, 1)
+		q.deliver(b, q.a, 1)
 	}
 	if c := q.a.Counters(); c.Retransmits > 0 || c.BadPackets > 0 {
 		b.Fatalf("%+v", c)

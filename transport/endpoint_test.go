@@ -13,7 +13,7 @@ import (
 )
 
 func TestOneMessage(t *testing.T) {
-	s := newScript(t, spec(5))
+	s := newScript(t, pc4Spec(5))
 	s.now = 10 * us
 	s.send(5, 9, 2500)
 	all := s.transmit(s.a)
@@ -78,7 +78,7 @@ func TestOneMessage(t *testing.T) {
 }
 
 func TestFinSaysThatNothingIsBehind(t *testing.T) {
-	s := newScript(t, spec(1))
+	s := newScript(t, pc4Spec(1))
 	s.send(1, 1, 1500)
 	s.send(1, 2, 800)
 	var flags []wire.Flags
@@ -91,7 +91,7 @@ func TestFinSaysThatNothingIsBehind(t *testing.T) {
 }
 
 func TestConnectionsTakeTurns(t *testing.T) {
-	s := newScript(t, spec(1), spec(2), spec(3))
+	s := newScript(t, pc4Spec(1), pc4Spec(2), pc4Spec(3))
 	for c := transport.ConnID(1); c <= 3; c++ {
 		s.send(c, 1, 3000)
 	}
@@ -105,8 +105,8 @@ func TestConnectionsTakeTurns(t *testing.T) {
 }
 
 func TestAcknowledgementsGoBeforeData(t *testing.T) {
-	s := newScript(t, spec(1))
-	back := spec(2)
+	s := newScript(t, pc4Spec(1))
+	back := pc4Spec(2)
 	back.Src, back.Dst = 1, 0
 	for _, e := range []*transport.Endpoint{s.a, s.b} {
 		if err := e.Open(back); err != nil {
@@ -117,7 +117,7 @@ func TestAcknowledgementsGoBeforeData(t *testing.T) {
 	if err := s.b.Send(s.now, 2, transport.Message{ID: 1, Size: 1000}); err != nil {
 		t.Fatal(err)
 	}
-	s.deliver(s.b, s.one(s.a))
+	s.deliver(s.b, s.transmitOne(s.a))
 	all := s.transmit(s.b)
 	if len(all) != 2 || all[0].out.Class != 0 || all[1].out.Class != 1 {
 		t.Errorf("%d packets leave, the first of class %d", len(all), all[0].out.Class)
@@ -125,8 +125,8 @@ func TestAcknowledgementsGoBeforeData(t *testing.T) {
 }
 
 func TestWindowHoldsBack(t *testing.T) {
-	c := spec(1)
-	alter(&c, func(p *pc4.Params) { p.Initial, p.InitialWindow = pc4.AtWindow, 6000 })
+	c := pc4Spec(1)
+	changeParams(&c, func(p *pc4.Params) { p.Initial, p.InitialWindow = pc4.AtWindow, 6000 })
 	s := newScript(t, c)
 	s.send(1, 1, 100_000)
 	// A packet is 1102 bytes; while less than 6000 are in flight one more may leave.
@@ -140,7 +140,7 @@ func TestWindowHoldsBack(t *testing.T) {
 	s.now = 5 * us
 	s.deliver(s.b, sent[0])
 	s.now = 10 * us
-	s.deliver(s.a, s.one(s.b))
+	s.deliver(s.a, s.transmitOne(s.b))
 	if got := s.transmit(s.a); len(got) == 0 {
 		t.Error("nothing leaves although the window opened")
 	}
@@ -148,11 +148,11 @@ func TestWindowHoldsBack(t *testing.T) {
 
 // PC4, Algorithm 2, line 14: "pacing_delay ← rtt / cwnd".
 func TestPacingSpacesPackets(t *testing.T) {
-	c := spec(1)
+	c := pc4Spec(1)
 	c.Initial = 100 * units.Mbps // 88.16 us per packet of 1102 bytes
 	s := newScript(t, c)
 	s.send(1, 1, 3000)
-	first := s.one(s.a)
+	first := s.transmitOne(s.a)
 	at, ok := s.a.Deadline()
 	if !ok || at < 100*us {
 		t.Errorf("deadline at %d ps: the window is full, only the retransmission timeout is ahead", at)
@@ -160,10 +160,10 @@ func TestPacingSpacesPackets(t *testing.T) {
 	s.now = 5 * us
 	s.deliver(s.b, first)
 	s.now = 6 * us
-	acked := s.one(s.b)
+	acked := s.transmitOne(s.b)
 	a := s.ack(acked)
 	a.BaseRate = 100 * units.Mbps
-	s.deliver(s.a, forge(a))
+	s.deliver(s.a, forgeAck(a))
 	if at, ok = s.a.Deadline(); !ok || at <= 80*us || at > 200*us {
 		t.Fatalf("deadline at %d ps, %v", at, ok)
 	}
@@ -172,16 +172,16 @@ func TestPacingSpacesPackets(t *testing.T) {
 		t.Error("left a picosecond early")
 	}
 	s.now = at
-	s.one(s.a)
+	s.transmitOne(s.a)
 }
 
 func TestExpectedFlowsShareTheLine(t *testing.T) {
-	s := newScript(t, spec(1), spec(2), spec(3))
+	s := newScript(t, pc4Spec(1), pc4Spec(2), pc4Spec(3))
 	baseRate := func(c transport.ConnID) units.Bandwidth {
 		s.send(c, 1, 10)
-		s.deliver(s.b, s.one(s.a))
+		s.deliver(s.b, s.transmitOne(s.a))
 		s.now += us
-		return s.ack(s.one(s.b)).BaseRate
+		return s.ack(s.transmitOne(s.b)).BaseRate
 	}
 	s.b.Expect(1, 1)
 	s.b.Expect(2, 1)
@@ -203,7 +203,7 @@ func TestExpectedFlowsShareTheLine(t *testing.T) {
 }
 
 func TestExpectRefusesWhatCannotBe(t *testing.T) {
-	s := newScript(t, spec(1))
+	s := newScript(t, pc4Spec(1))
 	for name, f := range map[string]func(){
 		"unknown connection":        func() { s.b.Expect(2, 1) },
 		"connection that goes away": func() { s.a.Expect(1, 1) },
@@ -222,9 +222,9 @@ func TestExpectRefusesWhatCannotBe(t *testing.T) {
 
 // PC4, section III-A: "the addition of new flows or the completion of existing flows", seen by the receiver.
 func TestObservedFlowsShareTheLine(t *testing.T) {
-	c1, c2 := spec(1), spec(2)
+	c1, c2 := pc4Spec(1), pc4Spec(2)
 	for _, c := range []*transport.Spec{&c1, &c2} {
-		alter(c, func(p *pc4.Params) { p.BaseRate = pc4.Observed })
+		changeParams(c, func(p *pc4.Params) { p.BaseRate = pc4.Observed })
 	}
 	s := newScript(t, c1, c2)
 	s.send(1, 1, 3000)
@@ -244,14 +244,14 @@ func TestObservedFlowsShareTheLine(t *testing.T) {
 		{long[2], 100 * units.Gbps},
 	} {
 		s.deliver(s.b, c.p)
-		if got := s.ack(s.one(s.b)).BaseRate; got != c.want {
+		if got := s.ack(s.transmitOne(s.b)).BaseRate; got != c.want {
 			t.Errorf("packet %d: base rate %d, want %d", i, got, c.want)
 		}
 	}
 }
 
 func TestRefusedPackets(t *testing.T) {
-	s := newScript(t, spec(1))
+	s := newScript(t, pc4Spec(1))
 	s.now = us
 	s.send(1, 1, 5000)
 	sent := s.transmit(s.a)
@@ -290,26 +290,26 @@ func TestRefusedPackets(t *testing.T) {
 		t.Errorf("%d bad packets counted, want %d", got, bad-1)
 	}
 
-	good := s.ack(s.one(s.b))
+	good := s.ack(s.transmitOne(s.b))
 	ack := func(f func(a *wire.Ack)) packet {
 		a := good
 		f(&a)
-		return forge(a)
+		return forgeAck(a)
 	}
-	foreign = forge(good)
+	foreign = forgeAck(good)
 	foreign.from = 7
 	refuse("ack from elsewhere", s.a, foreign, transport.ErrForeign)
 	refuse("ack for what was not sent", s.a, ack(func(a *wire.Ack) { a.Expected = 6 }), transport.ErrProtocol)
 	refuse("ack from before the beginning", s.a, ack(func(a *wire.Ack) { a.Expected = ^uint32(0) }), transport.ErrProtocol)
 	refuse("ack of the future", s.a, ack(func(a *wire.Ack) { a.SentAt = s.now }), transport.ErrProtocol)
-	refuse("ack at the receiver", s.b, forge(good), transport.ErrUnknownConn)
-	refuse("ack cut short", s.a, packet{from: 1, out: transport.Outgoing{Header: forge(good).out.Header, N: 51}}, wire.ErrShort)
-	s.deliver(s.a, forge(good))
+	refuse("ack at the receiver", s.b, forgeAck(good), transport.ErrUnknownConn)
+	refuse("ack cut short", s.a, packet{from: 1, out: transport.Outgoing{Header: forgeAck(good).out.Header, N: 51}}, wire.ErrShort)
+	s.deliver(s.a, forgeAck(good))
 }
 
 func TestOpenAndSendRefusals(t *testing.T) {
-	e := endpoint(t, 0)
-	if err := e.Open(spec(1)); err != nil {
+	e := newEndpoint(t, 0)
+	if err := e.Open(pc4Spec(1)); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*transport.Spec){
@@ -317,7 +317,7 @@ func TestOpenAndSendRefusals(t *testing.T) {
 		"to itself":     func(s *transport.Spec) { s.Dst = 0 },
 		"not ours":      func(s *transport.Spec) { s.Src, s.Dst = 3, 4 },
 		"unknown kind":  func(s *transport.Spec) { s.Kind = "carrier pigeon" },
-		"bad params":    func(s *transport.Spec) { alter(s, func(p *pc4.Params) { p.Beta = 2 }) },
+		"bad params":    func(s *transport.Spec) { changeParams(s, func(p *pc4.Params) { p.Beta = 2 }) },
 		"negative rto":  func(s *transport.Spec) { s.RTOMin = -1 },
 		"no links":      func(s *transport.Spec) { s.Forward.Rates = nil },
 		"dead link":     func(s *transport.Spec) { s.Reverse.Rates = []units.Bandwidth{0} },
@@ -326,7 +326,7 @@ func TestOpenAndSendRefusals(t *testing.T) {
 		"slowest link":  func(s *transport.Spec) { s.Forward.Rates = []units.Bandwidth{1} },
 		"negative plan": func(s *transport.Spec) { s.Initial = -1 },
 	} {
-		c := spec(2)
+		c := pc4Spec(2)
 		change(&c)
 		if e.Open(c) == nil {
 			t.Errorf("%s: opened", name)
@@ -345,30 +345,30 @@ func TestOpenAndSendRefusals(t *testing.T) {
 	}
 }
 
-// watcher counts what an observer is told.
-type watcher struct {
+// countingObserver counts the calls of an observer.
+type countingObserver struct {
 	acked, windows int
 	rtt, oneWay    units.Time
 	window         units.Bytes
 }
 
-func (w *watcher) Acked(_ units.Time, _ transport.ConnID, a transport.Acked) {
+func (w *countingObserver) Acked(_ units.Time, _ transport.ConnID, a transport.Acked) {
 	w.acked, w.rtt, w.oneWay = w.acked+1, a.RTT, a.OneWay
 }
 
-func (w *watcher) Window(_ units.Time, _ transport.ConnID, cwnd units.Bytes, _ units.Bandwidth) {
+func (w *countingObserver) Window(_ units.Time, _ transport.ConnID, cwnd units.Bytes, _ units.Bandwidth) {
 	w.windows, w.window = w.windows+1, cwnd
 }
 
 func TestObserver(t *testing.T) {
-	w := &watcher{}
+	w := &countingObserver{}
 	s := newScript(t)
 	var err error
 	if s.a, err = transport.New(transport.Config{Host: 0, MTU: 1000, LineRate: 100 * units.Gbps, Observer: w}); err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range []*transport.Endpoint{s.a, s.b} {
-		if err := e.Open(spec(1)); err != nil {
+		if err := e.Open(pc4Spec(1)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -376,13 +376,13 @@ func TestObserver(t *testing.T) {
 	if w.windows != 1 {
 		t.Errorf("told of %d windows at the start, want 1", w.windows)
 	}
-	p := s.one(s.a)
+	p := s.transmitOne(s.a)
 	d := s.data(p)
 	s.now = 7 * us
 	s.deliver(s.b, p)
 	s.b.Expect(1, 1)
 	s.now = 9 * us
-	s.deliver(s.a, s.one(s.b))
+	s.deliver(s.a, s.transmitOne(s.b))
 	if w.acked != 1 || w.rtt != 9*us || w.oneWay != 7*us-d.Baseline || w.windows != 1 {
 		t.Errorf("%+v", w)
 	}

@@ -30,6 +30,7 @@ func (p toyParams) Check() error {
 	return nil
 }
 
+// newToy returns a controller with a fixed window.
 func newToy(p toyParams, l cc.Link) *toy { return &toy{units.Bytes(p.Packets), l.Packet} }
 
 func (*toy) OnStart(units.Time)          {}
@@ -38,18 +39,26 @@ func (*toy) OnAck(units.Time, cc.Ack)    {}
 func (*toy) OnLoss(units.Time, cc.Loss)  {}
 func (c *toy) Window() units.Bytes       { return c.packets * c.packet }
 func (*toy) PacingRate() units.Bandwidth { return 0 }
-func toyNetwork() Path {
+
+// toyPath returns a path of one link: 100 Gb/s, 1 us.
+func toyPath() Path {
 	return Path{Propagation: units.Microsecond, Rates: []units.Bandwidth{100 * units.Gbps}}
 }
+
+// toySpec returns a connection to host 1 on toyPath.
 func toySpec(p cc.Params, k string) Spec {
-	return Spec{ID: 1, Dst: 1, Kind: k, CC: p, Forward: toyNetwork(), Reverse: toyNetwork()}
+	return Spec{ID: 1, Dst: 1, Kind: k, CC: p, Forward: toyPath(), Reverse: toyPath()}
 }
-func registered(t *testing.T, k ...kind) {
+
+// registerKinds adds transports for the rest of the test.
+func registerKinds(t *testing.T, k ...kind) {
 	was := kinds
 	kinds = append(was[:len(was):len(was)], k...)
 	t.Cleanup(func() { kinds = was })
 }
-func opened(t *testing.T, h HostID, s Spec) *Endpoint {
+
+// endpointWith returns an endpoint of host h with one connection open.
+func endpointWith(t *testing.T, h HostID, s Spec) *Endpoint {
 	t.Helper()
 	e, err := New(Config{Host: h, MTU: 1000, LineRate: 100 * units.Gbps})
 	if err == nil {
@@ -73,7 +82,7 @@ func TestLosslessTransports(t *testing.T) {
 // A congestion control is its package and a line of the table: with those it crosses to a node as JSON, and carries a message, a
 // window at a time.
 func TestOneLineRegistersACongestionControl(t *testing.T) {
-	registered(t, register("toy", "", nil, plain(newToy)))
+	registerKinds(t, register("toy", "", nil, plain(newToy)))
 	text, err := json.Marshal(toySpec(toyParams{Packets: 3}, "toy"))
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +91,7 @@ func TestOneLineRegistersACongestionControl(t *testing.T) {
 	if err := json.Unmarshal(text, &s); err != nil || s.CC != (toyParams{Packets: 3}) {
 		t.Fatalf("%v: %s came back as %+v", err, text, s)
 	}
-	a, b := opened(t, 0, s), opened(t, 1, s)
+	a, b := endpointWith(t, 0, s), endpointWith(t, 1, s)
 	if err := a.Send(0, 1, Message{ID: 7, Size: 8000}); err != nil {
 		t.Fatal(err)
 	}
@@ -90,21 +99,21 @@ func TestOneLineRegistersACongestionControl(t *testing.T) {
 	now := units.Time(0)
 	for len(rounds) < 10 {
 		now += units.Microsecond
-		sent := deliver(t, now, a, b)
+		sent := carryAll(t, now, a, b)
 		if sent == 0 {
 			break
 		}
 		rounds = append(rounds, sent)
 		now += units.Microsecond
-		deliver(t, now, b, a)
+		carryAll(t, now, b, a)
 	}
 	if len(rounds) != 3 || rounds[0] != 3 || rounds[1] != 3 || rounds[2] != 2 {
 		t.Errorf("8 packets left as %v, want windows of 3", rounds)
 	}
 }
 
-// deliver hands everything that may leave from one endpoint to the other.
-func deliver(t *testing.T, now units.Time, from, to *Endpoint) (packets int) {
+// carryAll moves every packet that may leave one endpoint to the other, and returns their number.
+func carryAll(t *testing.T, now units.Time, from, to *Endpoint) (packets int) {
 	t.Helper()
 	var out Outgoing
 	for from.Transmit(now, &out) {
@@ -118,7 +127,7 @@ func deliver(t *testing.T, now units.Time, from, to *Endpoint) (packets int) {
 
 // What a connection is set to must be its kind's, and in range; every kind reads back what it writes.
 func TestKindsRefuseWhatIsNotTheirs(t *testing.T) {
-	registered(t, register("toy", "", nil, plain(newToy)))
+	registerKinds(t, register("toy", "", nil, plain(newToy)))
 	for want, s := range map[string]Spec{
 		"toy: no packets":                toySpec(toyParams{}, "toy"),
 		"toy has parameters hpcc.Params": toySpec(hpcc.Defaults(), "toy"),

@@ -10,13 +10,14 @@ import (
 	"weft/units"
 )
 
-// rates adds up the payload that arrives per connection and interval.
+// rates counts the payload that arrives, by connection and interval.
 type rates struct {
 	every units.Time
 	bytes map[transport.ConnID]map[units.Time]units.Bytes
 }
 
-func watchRates(net *testnet.Net, every units.Time) *rates {
+// watchGoodput counts the payload that arrives in each interval.
+func watchGoodput(net *testnet.Net, every units.Time) *rates {
 	r := &rates{every: every, bytes: map[transport.ConnID]map[units.Time]units.Bytes{}}
 	net.OnData = func(now units.Time, _ *testnet.Packet, pl transport.Placement, _ error) {
 		if r.bytes[pl.Conn] == nil {
@@ -33,7 +34,8 @@ func (r *rates) gbps(c transport.ConnID, at units.Time) float64 {
 	return float64(8*n*4198/4096) / r.every.Seconds() / 1e9
 }
 
-func newStar(t *testing.T, hosts int, conns func(c *transport.Spec), senders int) *testnet.Net {
+// starOfSenders returns a star whose hosts 1 to senders have a PC4 connection to host 0 each.
+func starOfSenders(t *testing.T, hosts int, conns func(c *transport.Spec), senders int) *testnet.Net {
 	t.Helper()
 	net, err := testnet.New(star(hosts))
 	if err != nil {
@@ -49,7 +51,8 @@ func newStar(t *testing.T, hosts int, conns func(c *transport.Spec), senders int
 	return net
 }
 
-func send(t *testing.T, net *testnet.Net, at units.Time, h int, size units.Bytes) {
+// sendAt has host h send a message on its connection at an instant.
+func sendAt(t *testing.T, net *testnet.Net, at units.Time, h int, size units.Bytes) {
 	net.At(at, func() {
 		if err := net.Send(h, transport.ConnID(h), transport.Message{Size: size}); err != nil {
 			t.Error(err)
@@ -61,12 +64,12 @@ func send(t *testing.T, net *testnet.Net, at units.Time, h int, size units.Bytes
 // 1ms. PC4 immediately shared bandwidth ... and after the short flow's completion, the long flow quickly recovered its original line
 // rate". The receiver learns of the short flow from its packets.
 func TestShortFlowJoinsLongFlow(t *testing.T) {
-	net := newStar(t, 3, func(c *transport.Spec) { alter(c, func(p *pc4.Params) { p.BaseRate = pc4.Observed }) }, 2)
-	r := watchRates(net, 20*us)
+	net := starOfSenders(t, 3, func(c *transport.Spec) { changeParams(c, func(p *pc4.Params) { p.BaseRate = pc4.Observed }) }, 2)
+	r := watchGoodput(net, 20*us)
 	var fct units.Time
 	net.Events[2] = func(e transport.Event) { fct = e.At - e.Queued }
-	send(t, net, 0, 1, 50*units.MB)
-	send(t, net, units.Millisecond, 2, 5*units.MB)
+	sendAt(t, net, 0, 1, 50*units.MB)
+	sendAt(t, net, units.Millisecond, 2, 5*units.MB)
 	net.Run(units.Second)
 	if long := r.gbps(1, 980*us); long < 97 {
 		t.Errorf("alone the long flow has %.1f Gb/s", long)
@@ -91,11 +94,11 @@ func TestShortFlowJoinsLongFlow(t *testing.T) {
 // PC4, section IV-F, Fig. 10: "We added or removed a new flow every 10 milliseconds", here every millisecond:
 // five flows share fairly in every plateau.
 func TestFlowsComeAndGoFairly(t *testing.T) {
-	net := newStar(t, 6, func(c *transport.Spec) { alter(c, func(p *pc4.Params) { p.BaseRate = pc4.Observed }) }, 5)
-	r := watchRates(net, 100*us)
+	net := starOfSenders(t, 6, func(c *transport.Spec) { changeParams(c, func(p *pc4.Params) { p.BaseRate = pc4.Observed }) }, 5)
+	r := watchGoodput(net, 100*us)
 	// Flow i starts at (i-1) ms and has enough to outlive the last one's start.
 	for i := 1; i <= 5; i++ {
-		send(t, net, units.Time(i-1)*units.Millisecond, i, 40*units.MB)
+		sendAt(t, net, units.Time(i-1)*units.Millisecond, i, 40*units.MB)
 	}
 	net.Run(units.Second)
 	for n := 1; n <= 5; n++ {
@@ -127,6 +130,8 @@ func TestTargetControlsDelayWithoutBaseRate(t *testing.T) {
 	}
 }
 
+// incastWithoutBaseRate returns the utilisation of the link and the mean queueing delay of an incast
+// of 64 PC4 flows without a base rate.
 func incastWithoutBaseRate(t *testing.T, target units.Time) (utilisation float64, delay units.Time) {
 	t.Helper()
 	m := &meanRTT{}

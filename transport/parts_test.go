@@ -98,20 +98,22 @@ func TestSequenceNumbersGoRound(t *testing.T) {
 	}
 }
 
-// clockwork is a controller with a timer: every 10 us it lets one more packet out.
-type clockwork struct {
+// timerController is a congestion control with a timer: every 10 us it allows one more packet.
+type timerController struct {
 	at     units.Time
 	window units.Bytes
 }
 
-func (c *clockwork) OnStart(now units.Time)             { c.at, c.window = now+10*units.Microsecond, 1 }
-func (c *clockwork) OnSent(units.Time, cc.Sent)         {}
-func (c *clockwork) OnAck(units.Time, cc.Ack)           {}
-func (c *clockwork) OnLoss(units.Time, cc.Loss)         {}
-func (c *clockwork) Window() units.Bytes                { return c.window }
-func (c *clockwork) PacingRate() units.Bandwidth        { return 0 }
-func (c *clockwork) Deadline() (at units.Time, ok bool) { return c.at, c.at > 0 }
-func (c *clockwork) Advance(now units.Time)             { c.at, c.window = now+10*units.Microsecond, c.window+1102 }
+func (c *timerController) OnStart(now units.Time)             { c.at, c.window = now+10*units.Microsecond, 1 }
+func (c *timerController) OnSent(units.Time, cc.Sent)         {}
+func (c *timerController) OnAck(units.Time, cc.Ack)           {}
+func (c *timerController) OnLoss(units.Time, cc.Loss)         {}
+func (c *timerController) Window() units.Bytes                { return c.window }
+func (c *timerController) PacingRate() units.Bandwidth        { return 0 }
+func (c *timerController) Deadline() (at units.Time, ok bool) { return c.at, c.at > 0 }
+func (c *timerController) Advance(now units.Time) {
+	c.at, c.window = now+10*units.Microsecond, c.window+1102
+}
 
 // DCQCN, for one, raises its rate on timers: a controller may ask to be called.
 func TestControllerWithTimers(t *testing.T) {
@@ -123,7 +125,7 @@ func TestControllerWithTimers(t *testing.T) {
 	if err := e.Open(Spec{ID: 1, Dst: 1, Kind: "pc4", CC: pc4.Defaults(), Forward: path, Reverse: path}); err != nil {
 		t.Fatal(err)
 	}
-	c := &clockwork{}
+	c := &timerController{}
 	e.senders[0].ctl, e.senders[0].timed = c, c
 	if err := e.Send(0, 1, Message{Size: 5000}); err != nil {
 		t.Fatal(err)

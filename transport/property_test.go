@@ -27,6 +27,7 @@ type ledger struct {
 	acked  map[transport.ConnID]int
 }
 
+// newLedger returns an empty ledger.
 func newLedger(t fataler) *ledger {
 	return &ledger{
 		t: t, sent: map[transport.ConnID][]transport.Message{}, placed: map[transport.ConnID]units.Bytes{},
@@ -34,6 +35,7 @@ func newLedger(t fataler) *ledger {
 	}
 }
 
+// place checks that a payload is the next part of its message.
 func (l *ledger) place(pl transport.Placement) {
 	if pl.Payload == 0 {
 		return
@@ -52,6 +54,7 @@ func (l *ledger) place(pl transport.Placement) {
 	}
 }
 
+// event checks that messages are received and acknowledged in the order in which they were sent.
 func (l *ledger) event(e transport.Event) {
 	switch e.Kind {
 	case transport.MessageReceived:
@@ -74,7 +77,7 @@ func TestEveryByteOnceInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		share := func(name string) float64 { return rapid.Float64Range(0, 0.3).Draw(t, name) }
 		f := faults{loss: share("loss"), copies: share("copies"), hold: share("reorder")}
-		net, l := hostile(t, f, rapid.Uint64().Draw(t, "seed"))
+		net, l := faultyStar(t, f, rapid.Uint64().Draw(t, "seed"))
 		drawTraffic(t, net, l)
 		l.finish(net)
 	})
@@ -83,9 +86,9 @@ func TestEveryByteOnceInOrder(t *testing.T) {
 // The same at the worst of it, with messages of hundreds of packets both ways.
 func TestManyPacketsUnderHeavyLoss(t *testing.T) {
 	for seed := range uint64(5) {
-		net, l := hostile(t, faults{loss: 0.3, copies: 0.3, hold: 0.3}, seed)
+		net, l := faultyStar(t, faults{loss: 0.3, copies: 0.3, hold: 0.3}, seed)
 		for c, ends := range [][2]int{{0, 1}, {1, 0}, {2, 1}} {
-			connect(t, net, transport.ConnID(c), ends[0], ends[1], pc4.Defaults())
+			connectPC4(t, net, transport.ConnID(c), ends[0], ends[1], pc4.Defaults())
 			for i := range uint32(3) {
 				l.send(net, 0, ends[0], transport.ConnID(c), transport.Message{ID: i, Size: 150_000 + units.Bytes(i)})
 			}
@@ -94,10 +97,11 @@ func TestManyPacketsUnderHeavyLoss(t *testing.T) {
 	}
 }
 
+// faults are the probabilities that the network loses, duplicates and delays a packet.
 type faults struct{ loss, copies, hold float64 }
 
-// hostile returns a star of three hosts with such faults, and the ledger of what happens on it.
-func hostile(t fataler, x faults, seed uint64) (*testnet.Net, *ledger) {
+// faultyStar returns a star of three hosts whose links have faults, and a ledger of its messages.
+func faultyStar(t fataler, x faults, seed uint64) (*testnet.Net, *ledger) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	net, err := testnet.New(testnet.Config{
 		Hosts: 3, Line: 10 * units.Gbps, Delay: units.Microsecond, MTU: 1000, Buffer: 100 * units.KB,
@@ -128,7 +132,8 @@ func hostile(t fataler, x faults, seed uint64) (*testnet.Net, *ledger) {
 	return net, l
 }
 
-func connect(t fataler, net *testnet.Net, c transport.ConnID, src, dst int, p pc4.Params) {
+// connectPC4 opens a PC4 connection between two hosts.
+func connectPC4(t fataler, net *testnet.Net, c transport.ConnID, src, dst int, p pc4.Params) {
 	if err := net.Connect(transport.Spec{
 		ID: c, Src: transport.HostID(src), Dst: transport.HostID(dst), Kind: "pc4", CC: p,
 		RTOMin: 50 * units.Microsecond, Tries: 1000,
@@ -166,7 +171,7 @@ func drawTraffic(t *rapid.T, net *testnet.Net, l *ledger) {
 	p.BaseRate = rapid.SampledFrom([]string{pc4.Observed, pc4.Controller, pc4.Off}).Draw(t, "base rate")
 	for c := range transport.ConnID(rapid.IntRange(1, 4).Draw(t, "connections")) {
 		src, dst := int(c)%3, (int(c)+1+int(c)/3)%3
-		connect(t, net, c, src, dst, p)
+		connectPC4(t, net, c, src, dst, p)
 		at := units.Time(0)
 		for i := range uint32(rapid.IntRange(1, 4).Draw(t, "messages")) {
 			at += units.Time(rapid.Int64Range(0, int64(100*units.Microsecond)).Draw(t, "gap"))
@@ -233,6 +238,7 @@ func TestForgedPackets(t *testing.T) {
 	})
 }
 
+// forgePacket draws a packet with any fields, as broken or hostile hosts may send.
 func forgePacket(t *rapid.T, now units.Time) transport.Incoming {
 	var b [transport.MaxHeader]byte
 	in := transport.Incoming{At: now, Src: transport.HostID(rapid.IntRange(0, 2).Draw(t, "src")), CE: rapid.Bool().Draw(t, "ce")}

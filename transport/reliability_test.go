@@ -12,19 +12,19 @@ import (
 
 // InfiniBand: a receiver that sees a gap asks once for the packet it expects, and is silent until that arrives.
 func TestOneNakPerGap(t *testing.T) {
-	s := newScript(t, spec(1))
+	s := newScript(t, pc4Spec(1))
 	s.send(1, 1, 6000)
 	sent := s.transmit(s.a)
 	s.now = 5 * us
 	s.deliver(s.b, sent[0])
-	s.one(s.b)
+	s.transmitOne(s.b)
 	placed := s.deliver(s.b, sent[2], sent[3], sent[4]) // 1 is lost
 	for _, pl := range placed {
 		if pl != (transport.Placement{}) {
 			t.Errorf("out of order, yet placed: %+v", pl)
 		}
 	}
-	nak := s.one(s.b)
+	nak := s.transmitOne(s.b)
 	if a := s.ack(nak); !a.Nak || a.Expected != 1 || a.PSN != 2 {
 		t.Errorf("%+v", a)
 	}
@@ -53,7 +53,7 @@ func TestOneNakPerGap(t *testing.T) {
 
 // A gap that opens after another was filled is a new one.
 func TestNextGapIsReportedAgain(t *testing.T) {
-	s := newScript(t, spec(1))
+	s := newScript(t, pc4Spec(1))
 	s.send(1, 1, 6000)
 	sent := s.transmit(s.a)
 	s.deliver(s.b, sent[1], sent[0], sent[3])
@@ -70,7 +70,7 @@ func TestNextGapIsReportedAgain(t *testing.T) {
 
 // InfiniBand, C9-110: a duplicate is acknowledged again, for the acknowledgement may have been lost.
 func TestDuplicateIsAcknowledgedNotPlaced(t *testing.T) {
-	s := newScript(t, spec(1))
+	s := newScript(t, pc4Spec(1))
 	s.send(1, 1, 2000)
 	sent := s.transmit(s.a)
 	s.now = 5 * us
@@ -80,7 +80,7 @@ func TestDuplicateIsAcknowledgedNotPlaced(t *testing.T) {
 	if pl != (transport.Placement{}) {
 		t.Errorf("placed twice: %+v", pl)
 	}
-	if a := s.ack(s.one(s.b)); a.Nak || a.Expected != 2 {
+	if a := s.ack(s.transmitOne(s.b)); a.Nak || a.Expected != 2 {
 		t.Errorf("%+v", a)
 	}
 	s.wantEvents(s.b, transport.MessageReceived)
@@ -88,7 +88,7 @@ func TestDuplicateIsAcknowledgedNotPlaced(t *testing.T) {
 
 // What an acknowledgement says stays true after going back: packets that it covers are not sent again.
 func TestLateAckStopsResending(t *testing.T) {
-	s := newScript(t, spec(1))
+	s := newScript(t, pc4Spec(1))
 	s.send(1, 1, 4000)
 	s.send(1, 2, 3000)
 	sent := s.transmit(s.a)
@@ -117,11 +117,11 @@ func TestTimeoutFollowsPacing(t *testing.T) {
 		{4 * units.Mbps, 5 * units.Millisecond, 5 * units.Millisecond},
 		{100 * units.Mbps, 0, units.Millisecond},
 	} {
-		x := spec(1)
+		x := pc4Spec(1)
 		x.Initial, x.RTOMin = c.rate, c.floor
 		s := newScript(t, x)
 		s.send(1, 1, 500)
-		s.one(s.a)
+		s.transmitOne(s.a)
 		if at, ok := s.a.Deadline(); !ok || at != c.want {
 			t.Errorf("%v: timeout at %v, want %v", c.rate, at, c.want)
 		}
@@ -129,11 +129,11 @@ func TestTimeoutFollowsPacing(t *testing.T) {
 }
 
 func TestTimeoutBacksOffAndGivesUp(t *testing.T) {
-	c := spec(1)
+	c := pc4Spec(1)
 	c.RTOMin = 100 * us
 	s := newScript(t, c)
 	s.send(1, 1, 500)
-	s.one(s.a)
+	s.transmitOne(s.a)
 	wait := 100 * us
 	for try := range 7 {
 		at, ok := s.a.Deadline()
@@ -141,7 +141,7 @@ func TestTimeoutBacksOffAndGivesUp(t *testing.T) {
 			t.Fatalf("try %d: deadline at %d ps, want %d", try, at, s.now+wait)
 		}
 		s.now = at
-		s.one(s.a) // the transmit rule: what is due happens first
+		s.transmitOne(s.a) // the transmit rule: what is due happens first
 		wait *= 2
 	}
 	s.now, _ = s.a.Deadline()
@@ -165,16 +165,16 @@ func TestTimeoutBacksOffAndGivesUp(t *testing.T) {
 }
 
 func TestProgressResetsTheTries(t *testing.T) {
-	c := spec(1)
+	c := pc4Spec(1)
 	c.RTOMin, c.Tries = 100*us, 2
 	s := newScript(t, c)
 	for id := uint32(1); id <= 5; id++ {
 		s.send(1, id, 500)
-		s.one(s.a)
+		s.transmitOne(s.a)
 		for range 2 {
 			s.now, _ = s.a.Deadline()
 			s.a.Advance(s.now)
-			p := s.one(s.a)
+			p := s.transmitOne(s.a)
 			s.now += us
 			s.deliver(s.b, p)
 		}
@@ -185,11 +185,11 @@ func TestProgressResetsTheTries(t *testing.T) {
 
 // An acknowledgement that comes after the connection failed changes nothing.
 func TestAckAfterFailure(t *testing.T) {
-	c := spec(1)
+	c := pc4Spec(1)
 	c.Tries = 1
 	s := newScript(t, c)
 	s.send(1, 1, 500)
-	p := s.one(s.a)
+	p := s.transmitOne(s.a)
 	for range 2 {
 		s.now, _ = s.a.Deadline()
 		s.a.Advance(s.now)
@@ -197,7 +197,7 @@ func TestAckAfterFailure(t *testing.T) {
 	}
 	s.wantEvents(s.a, transport.ConnFailed)
 	s.deliver(s.b, p)
-	s.deliver(s.a, s.one(s.b))
+	s.deliver(s.a, s.transmitOne(s.b))
 	s.wantEvents(s.a)
 	if s.transmit(s.a) != nil {
 		t.Error("a failed connection sends")
@@ -206,14 +206,14 @@ func TestAckAfterFailure(t *testing.T) {
 
 // RFC 6298, section 2: a path that turns out to be slow is given more than the floor.
 func TestTimeoutFollowsTheRoundTrip(t *testing.T) {
-	c := spec(1)
+	c := pc4Spec(1)
 	c.RTOMin = 100 * us
 	s := newScript(t, c)
 	s.send(1, 1, 2000)
 	sent := s.transmit(s.a)
 	s.now = 90 * us
 	s.deliver(s.b, sent[0])
-	s.deliver(s.a, s.one(s.b))
+	s.deliver(s.a, s.transmitOne(s.b))
 	at, _ := s.a.Deadline()
 	if at == 100*us { // armed at the first timeout still: what was due then is not due any more
 		s.now = at
@@ -229,9 +229,9 @@ func TestTimeoutFollowsTheRoundTrip(t *testing.T) {
 }
 
 func TestAcknowledgementsWaitingAreBounded(t *testing.T) {
-	s := newScript(t, spec(1))
+	s := newScript(t, pc4Spec(1))
 	s.send(1, 1, 500)
-	p := s.one(s.a)
+	p := s.transmitOne(s.a)
 	for range 1<<16 + 5 {
 		s.deliver(s.b, p)
 	}

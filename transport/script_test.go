@@ -19,20 +19,22 @@ type script struct {
 	a, b *transport.Endpoint
 }
 
-// packet is one that left an endpoint.
+// packet is a packet that left an endpoint.
 type packet struct {
 	out  transport.Outgoing
 	from transport.HostID
 }
 
-func spec(id transport.ConnID) transport.Spec {
+// pc4Spec returns a PC4 connection from host 0 to host 1.
+func pc4Spec(id transport.ConnID) transport.Spec {
 	path := transport.Path{Propagation: 2 * us, Rates: []units.Bandwidth{100 * units.Gbps, 100 * units.Gbps}}
 	return transport.Spec{
 		ID: id, Src: 0, Dst: 1, SrcPort: 50000, Forward: path, Reverse: path, Kind: "pc4", CC: pc4.Defaults(), Collective: "incast",
 	}
 }
 
-func endpoint(t testing.TB, h transport.HostID) *transport.Endpoint {
+// newEndpoint returns an endpoint of host h at 100 Gb/s.
+func newEndpoint(t testing.TB, h transport.HostID) *transport.Endpoint {
 	e, err := transport.New(transport.Config{Host: h, MTU: 1000, LineRate: 100 * units.Gbps})
 	if err != nil {
 		t.Fatal(err)
@@ -40,8 +42,9 @@ func endpoint(t testing.TB, h transport.HostID) *transport.Endpoint {
 	return e
 }
 
+// newScript returns two endpoints that have the given connections open.
 func newScript(t *testing.T, specs ...transport.Spec) *script {
-	s := &script{t: t, a: endpoint(t, 0), b: endpoint(t, 1)}
+	s := &script{t: t, a: newEndpoint(t, 0), b: newEndpoint(t, 1)}
 	for _, c := range specs {
 		for _, e := range []*transport.Endpoint{s.a, s.b} {
 			if err := e.Open(c); err != nil {
@@ -52,6 +55,7 @@ func newScript(t *testing.T, specs ...transport.Spec) *script {
 	return s
 }
 
+// send queues a message at the sending endpoint.
 func (s *script) send(c transport.ConnID, id uint32, size units.Bytes) {
 	s.t.Helper()
 	if err := s.a.Send(s.now, c, transport.Message{ID: id, Tag: 70 + id, Size: size}); err != nil {
@@ -75,8 +79,8 @@ func (s *script) transmit(e *transport.Endpoint) []packet {
 	return all
 }
 
-// one returns the single packet that leaves e now.
-func (s *script) one(e *transport.Endpoint) packet {
+// transmitOne returns the single packet that may leave e now.
+func (s *script) transmitOne(e *transport.Endpoint) packet {
 	s.t.Helper()
 	all := s.transmit(e)
 	if len(all) != 1 {
@@ -98,10 +102,12 @@ func (s *script) deliver(e *transport.Endpoint, all ...packet) (placed []transpo
 	return placed
 }
 
+// receive hands one packet to e.
 func (s *script) receive(e *transport.Endpoint, p *packet) (transport.Placement, error) {
 	return e.Receive(s.now, &transport.Incoming{At: s.now, Src: p.from, Header: p.out.Header[:p.out.N], Payload: p.out.Payload})
 }
 
+// wantEvents polls all events of e and checks their kinds.
 func (s *script) wantEvents(e *transport.Endpoint, want ...transport.EventKind) []transport.Event {
 	s.t.Helper()
 	var got []transport.Event
@@ -123,6 +129,7 @@ func (s *script) wantEvents(e *transport.Endpoint, want ...transport.EventKind) 
 	return got
 }
 
+// data decodes a data packet.
 func (s *script) data(p packet) wire.Data {
 	s.t.Helper()
 	var d wire.Data
@@ -132,6 +139,7 @@ func (s *script) data(p packet) wire.Data {
 	return d
 }
 
+// ack decodes an acknowledgement.
 func (s *script) ack(p packet) wire.Ack {
 	s.t.Helper()
 	var a wire.Ack
@@ -141,8 +149,8 @@ func (s *script) ack(p packet) wire.Ack {
 	return a
 }
 
-// forge encodes an acknowledgement as host 1 would send it.
-func forge(a wire.Ack) packet {
+// forgeAck encodes an acknowledgement as host 1 would send it.
+func forgeAck(a wire.Ack) packet {
 	p := packet{from: 1}
 	p.out.N = int(wire.AckSize)
 	a.Encode(p.out.Header[:])
@@ -159,8 +167,8 @@ func (s *script) psns(all []packet) []uint32 {
 	return n
 }
 
-// alter changes the parameters of a connection.
-func alter[P cc.Params](s *transport.Spec, change func(*P)) {
+// changeParams changes the congestion control parameters of a connection.
+func changeParams[P cc.Params](s *transport.Spec, change func(*P)) {
 	p := s.CC.(P)
 	change(&p)
 	s.CC = p

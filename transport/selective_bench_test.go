@@ -20,7 +20,7 @@ func sprayPair(t testing.TB, n int) *pair {
 			t.Fatal(err)
 		}
 		for c := range n {
-			s := sprayed("strack")
+			s := sprayedSpec("strack")
 			s.ID, s.Src, s.Dst, s.Forward, s.Reverse = transport.ConnID(c), 0, 1, path, path
 			if err := (*e).Open(s); err != nil {
 				t.Fatal(err)
@@ -35,8 +35,9 @@ func sprayPair(t testing.TB, n int) *pair {
 	return q
 }
 
-// packet carries one data packet, and the acknowledgement if there is one. Every 64th is lost when lossy.
-func (q *pair) packet(t testing.TB, n int, lossy bool) {
+// roundTrip carries one data packet and its acknowledgement, if there is one. If lossy, every 64th
+// packet is lost.
+func (q *pair) roundTrip(t testing.TB, n int, lossy bool) {
 	for !q.a.Transmit(q.now, &q.out) {
 		at, ok := q.a.Deadline()
 		if !ok {
@@ -48,27 +49,29 @@ func (q *pair) packet(t testing.TB, n int, lossy bool) {
 	if lossy && n%64 == 0 {
 		return
 	}
-	q.carryAt(t, q.b, 0, q.now+4*units.Microsecond)
+	q.deliverAt(t, q.b, 0, q.now+4*units.Microsecond)
 	for q.b.Transmit(q.now+4*units.Microsecond, &q.out) {
-		q.carryAt(t, q.a, 1, q.now+8*units.Microsecond)
+		q.deliverAt(t, q.a, 1, q.now+8*units.Microsecond)
 	}
 }
 
-// carryAt is carry to an instant ahead: the wire takes its time, the pair does not wait for it.
-func (q *pair) carryAt(t testing.TB, to *transport.Endpoint, from transport.HostID, at units.Time) {
+// deliverAt hands the packet in q.out to the endpoint to at a later instant, without waiting for
+// it.
+func (q *pair) deliverAt(t testing.TB, to *transport.Endpoint, from transport.HostID, at units.Time) {
 	now := q.now
 	q.now = at
-	q.carry(t, to, from)
+	q.deliver(t, to, from)
 	q.now = now
 }
 
+// benchmarkSpray measures roundTrip, by the number of connections.
 func benchmarkSpray(b *testing.B, conns int, lossy bool) {
 	q := sprayPair(b, conns)
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
 		n++
-		q.packet(b, n, lossy)
+		q.roundTrip(b, n, lossy)
 	}
 	if c := q.a.Counters(); (c.Retransmits > 0) != lossy || c.BadPackets > 0 {
 		b.Fatalf("%+v", c)
@@ -89,7 +92,7 @@ func TestSelectiveRepeatAllocatesNothing(t *testing.T) {
 		n := 0
 		step := func() {
 			n++
-			q.packet(t, n, lossy)
+			q.roundTrip(t, n, lossy)
 		}
 		for range 20000 {
 			step()

@@ -113,6 +113,7 @@ type model struct {
 	now units.Time
 }
 
+// newModel returns a connection that has sent nothing yet.
 func newModel(t *rapid.T, s Spec) *model {
 	m := &model{t: t}
 	for h := range m.e {
@@ -176,6 +177,7 @@ func TestSelectiveRepeatCountsWhatIsThere(t *testing.T) {
 	})
 }
 
+// check compares the state of both ends with the packets that were sent and delivered.
 func (m *model) check() {
 	s, x := &m.e[0].senders[0], m.e[1].receivers[0].arrivals
 	f, t := s.flight, m.t
@@ -220,6 +222,7 @@ func (m *model) check() {
 	m.checkReceiver()
 }
 
+// checkReceiver compares the receiver's state with the packets that were delivered.
 func (m *model) checkReceiver() {
 	s, x := &m.e[0].senders[0], m.e[1].receivers[0].arrivals
 	beyond := 0

@@ -13,7 +13,7 @@ import (
 	"weft/units"
 )
 
-// book checks what arrives in any order against what was sent: every byte of every message exactly once.
+// book checks that every byte of every message arrives exactly once, in any order.
 type book struct {
 	t     fataler
 	sent  map[transport.ConnID][]transport.Message
@@ -23,6 +23,7 @@ type book struct {
 	mtu   units.Bytes
 }
 
+// newBook returns an empty book.
 func newBook(t fataler, mtu units.Bytes) *book {
 	return &book{
 		t: t, sent: map[transport.ConnID][]transport.Message{}, seen: map[transport.ConnID]map[uint32][]bool{},
@@ -91,8 +92,8 @@ func (b *book) finish(net *testnet.Net) {
 	checkQuiet(b.t, net)
 }
 
-// selective is a connection with selective repeat.
-func selective(kind string, s transport.Spec) transport.Spec {
+// selectiveRepeat returns s as a connection of a transport with selective repeat.
+func selectiveRepeat(kind string, s transport.Spec) transport.Spec {
 	s.Kind = kind
 	switch kind {
 	case "roce":
@@ -122,6 +123,7 @@ func (l *lossy) step(c transport.ConnID) {
 	l.moved[c] = l.Now
 }
 
+// newLossy returns a star of three hosts whose links have faults.
 func newLossy(t fataler, x faults, seed uint64, mtu units.Bytes) *lossy {
 	l := &lossy{
 		book: newBook(t, mtu), rng: rand.New(rand.NewPCG(seed, 0)),
@@ -139,7 +141,7 @@ func newLossy(t fataler, x faults, seed uint64, mtu units.Bytes) *lossy {
 				f.Hold = units.Time(l.rng.Int64N(int64(30 * units.Microsecond)))
 			}
 			if f.Drop {
-				l.step(connOf(p))
+				l.step(connectionOf(p))
 			}
 			return f
 		},
@@ -166,13 +168,14 @@ func newLossy(t fataler, x faults, seed uint64, mtu units.Bytes) *lossy {
 	return l
 }
 
-// connOf is the connection that a packet belongs to, in any header.
-func connOf(p *testnet.Packet) transport.ConnID {
+// connectionOf returns the connection of a packet, for any header.
+func connectionOf(p *testnet.Packet) transport.ConnID {
 	return transport.ConnID(p.Header[7]) // of few connections
 }
 
+// connect opens a connection with selective repeat between two hosts.
 func (l *lossy) connect(c transport.ConnID, src, dst int, kind string) {
-	s := selective(kind, transport.Spec{ID: c, Src: transport.HostID(src), Dst: transport.HostID(dst), Tries: 1000})
+	s := selectiveRepeat(kind, transport.Spec{ID: c, Src: transport.HostID(src), Dst: transport.HostID(dst), Tries: 1000})
 	l.rto[c] = transport.DefaultRTOMin
 	if err := l.Connect(s); err != nil {
 		l.t.Fatalf("%v", err)

@@ -60,23 +60,23 @@ func TestSegmentOfTheLowestPacket(t *testing.T) {
 	s.send(1, 1, 200_000)
 	all := s.transmit(s.a)
 	s.deliver(s.b, all[70], all[68])
-	if a := s.sack(s.one(s.b)); a.Expected != 0 || a.Base != 64 || a.Bitmap != 1<<6|1<<4 || a.OutOfOrder != 2 || a.PSN != 68 {
+	if a := s.sack(s.transmitOne(s.b)); a.Expected != 0 || a.Base != 64 || a.Bitmap != 1<<6|1<<4 || a.OutOfOrder != 2 || a.PSN != 68 {
 		t.Errorf("%+v", a)
 	}
 	s.deliver(s.b, all[80], all[3])
-	if a := s.sack(s.one(s.b)); a.Base != 0 || a.Bitmap != 1<<3 || a.OutOfOrder != 4 || a.Received != 4*full {
+	if a := s.sack(s.transmitOne(s.b)); a.Base != 0 || a.Bitmap != 1<<3 || a.OutOfOrder != 4 || a.Received != 4*full {
 		t.Errorf("%+v", a)
 	}
 	s.deliver(s.b, all[5], all[81]) // the lower one first
-	if a := s.sack(s.one(s.b)); a.Base != 0 || a.Bitmap != 1<<3|1<<5 || a.OutOfOrder != 6 || a.PSN != 81 {
+	if a := s.sack(s.transmitOne(s.b)); a.Base != 0 || a.Bitmap != 1<<3|1<<5 || a.OutOfOrder != 6 || a.PSN != 81 {
 		t.Errorf("%+v", a)
 	}
 	s.deliver(s.b, all[82], all[83]) // and nothing is left of it
-	if a := s.sack(s.one(s.b)); a.Base != 64 || a.Bitmap != 1<<4|1<<6|0xf<<16 || a.OutOfOrder != 8 {
+	if a := s.sack(s.transmitOne(s.b)); a.Base != 64 || a.Bitmap != 1<<4|1<<6|0xf<<16 || a.OutOfOrder != 8 {
 		t.Errorf("%+v", a)
 	}
 	s.deliver(s.b, all[0])
-	if a := s.sack(s.one(s.b)); a.Expected != 1 || a.Base != 1 || a.Bitmap != 1<<2|1<<4 {
+	if a := s.sack(s.transmitOne(s.b)); a.Expected != 1 || a.Base != 1 || a.Bitmap != 1<<2|1<<4 {
 		t.Errorf("%+v", a)
 	}
 }
@@ -96,13 +96,13 @@ func TestRoundTripsOfShortPackets(t *testing.T) {
 	var rtts []units.Time
 	for _, size := range []units.Bytes{1000, 1} {
 		s.send(1, uint32(size), size)
-		p := s.one(s.a)
+		p := s.transmitOne(s.a)
 		d := s.data(p)
 		start := s.now
 		s.now += d.Baseline
 		s.deliver(s.b, p)
 		s.now += 2 * us
-		s.deliver(s.a, s.one(s.b))
+		s.deliver(s.a, s.transmitOne(s.b))
 		rtts = append(rtts, seen.rtt)
 		if size == 1 && s.now-start == seen.rtt {
 			t.Error("a short packet took as long as a full one")
@@ -128,11 +128,11 @@ func TestWhichPacketsAskForAnAck(t *testing.T) {
 		t.Error(diff)
 	}
 	small := strackSpec()
-	alter(&small, func(p *strack.Params) { p.MaxCWND = 0.04 }) // 3 packets
+	changeParams(&small, func(p *strack.Params) { p.MaxCWND = 0.04 }) // 3 packets
 	if diff := cmp.Diff([]bool{false, false, true}, asks(small, 6000)); diff != "" {
 		t.Error(diff)
 	}
-	alter(&small, func(p *strack.Params) { p.MaxCWND = 0.05 }) // 4
+	changeParams(&small, func(p *strack.Params) { p.MaxCWND = 0.05 }) // 4
 	if diff := cmp.Diff([]bool{false, false, false, false}, asks(small, 6000)); diff != "" {
 		t.Error(diff)
 	}
@@ -158,7 +158,7 @@ func TestRareTurnsAskForAnAck(t *testing.T) {
 // says that they are lost too.
 func TestPacketsSentAgainAreLostAgain(t *testing.T) {
 	c := strackSpec()
-	alter(&c, func(p *strack.Params) { p.MaxCWND = 0.07 }) // 6 packets
+	changeParams(&c, func(p *strack.Params) { p.MaxCWND = 0.07 }) // 6 packets
 	c.Selective.ProbeAfter = 1000
 	s := newScript(t, c)
 	s.send(1, 1, 100_000)
@@ -175,7 +175,7 @@ func TestPacketsSentAgainAreLostAgain(t *testing.T) {
 				continue
 			}
 			arrived++
-			s.marked(s.b, p)
+			s.deliverMarked(s.b, p)
 			s.deliver(s.a, s.transmit(s.b)...)
 			next = append(next, s.transmit(s.a)...)
 		}
@@ -202,12 +202,12 @@ func TestRecoveryIsAChoiceOfRoCE(t *testing.T) {
 		{"pc4", transport.GoBackN, true}, {"pc4", transport.SelectiveRepeat, false}, {"swift", transport.SelectiveRepeat, false},
 		{"hpcc", transport.SelectiveRepeat, false},
 	} {
-		s := as(c.kind, spec(1))
+		s := withKind(c.kind, pc4Spec(1))
 		if c.kind == "strack" || c.kind == "spray" {
-			s = selective(c.kind, spec(1))
+			s = selectiveRepeat(c.kind, pc4Spec(1))
 		}
 		s.Recovery = c.recovery
-		if err := endpoint(t, 0).Open(s); (err == nil) != c.ok {
+		if err := newEndpoint(t, 0).Open(s); (err == nil) != c.ok {
 			t.Errorf("%s with %q: %v", c.kind, c.recovery, err)
 		}
 	}
@@ -220,22 +220,22 @@ func TestSelectiveSpecsThatAreRefused(t *testing.T) {
 		"threshold":            func(s *transport.Spec) { s.Selective.Threshold = -1 },
 		"probes":               func(s *transport.Spec) { s.Selective.ProbeAfter = -1 },
 		"beyond the last port": func(s *transport.Spec) { s.SrcPort = 65535 - 254 },
-		"strack: gamma":        func(s *transport.Spec) { alter(s, func(p *strack.Params) { p.Gamma = 0 }) },
+		"strack: gamma":        func(s *transport.Spec) { changeParams(s, func(p *strack.Params) { p.Gamma = 0 }) },
 		"are no power of two": func(s *transport.Spec) {
 			s.Kind = "spray"
-			alter(s, func(p *strack.Params) { p.Paths = 100 })
+			changeParams(s, func(p *strack.Params) { p.Paths = 100 })
 		},
 		"unknown recovery \"x\"": func(s *transport.Spec) { s.Recovery = "x" },
 	} {
 		c := strackSpec()
 		change(&c)
-		if err := endpoint(t, 0).Open(c); err == nil || !strings.Contains(err.Error(), name) {
+		if err := newEndpoint(t, 0).Open(c); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	last := strackSpec()
 	last.SrcPort = 65535 - 255
-	if err := endpoint(t, 0).Open(last); err != nil {
+	if err := newEndpoint(t, 0).Open(last); err != nil {
 		t.Error(err)
 	}
 }
@@ -252,9 +252,9 @@ func TestRoCERepeatsSelectively(t *testing.T) {
 			}
 			return testnet.Fault{Drop: p.Payload > 0 && n%200 == 0}
 		}
-		s := as("roce", transport.Spec{})
+		s := withKind("roce", transport.Spec{})
 		s.Recovery = recovery
-		net, _ := run(t, cfg, 1, 4096*1000, s)
+		net, _ := runIncast(t, cfg, 1, 4096*1000, s)
 		c := net.Hosts[1].Counters()
 		retransmits[recovery] = c.Retransmits
 		if recovery == transport.SelectiveRepeat && (c.Timeouts > 0 || int(c.Retransmits) != net.Dropped) {
@@ -267,7 +267,7 @@ func TestRoCERepeatsSelectively(t *testing.T) {
 }
 
 func TestSelectivePacketsThatAreRefused(t *testing.T) {
-	s := newScript(t, strackSpec(), spec(2))
+	s := newScript(t, strackSpec(), pc4Spec(2))
 	s.send(1, 1, 3500)
 	s.send(2, 1, 1000)
 	all := s.transmit(s.a)
@@ -317,7 +317,7 @@ func TestSelectivePacketsThatAreRefused(t *testing.T) {
 		{"ack with payload", s.a, loaded, transport.ErrProtocol},
 		{"ack on no connection", s.a, with(func(a *wire.Sack) { a.Conn = 9 }), transport.ErrUnknownConn},
 		{"selective ack under go-back-N", s.a, with(func(a *wire.Sack) { a.Conn = 2 }), transport.ErrProtocol},
-		{"ack of go-back-N", s.a, forge(wire.Ack{Conn: 1, SentAt: 1, Count: 1}), transport.ErrProtocol},
+		{"ack of go-back-N", s.a, forgeAck(wire.Ack{Conn: 1, SentAt: 1, Count: 1}), transport.ErrProtocol},
 		{"probe on no connection", s.b, probe(wire.Probe{Conn: 9}, 0), transport.ErrUnknownConn},
 		{"probe from a stranger", s.b, probe(wire.Probe{Conn: 1}, 7), transport.ErrForeign},
 		{"probe under go-back-N", s.b, probe(wire.Probe{Conn: 2}, 0), transport.ErrProtocol},
@@ -377,6 +377,7 @@ func TestForgedSelectivePackets(t *testing.T) {
 	})
 }
 
+// forgeSelective draws a packet of selective repeat with any fields.
 func forgeSelective(t *rapid.T, now units.Time) transport.Incoming {
 	b := make([]byte, transport.MaxHeader)
 	in := transport.Incoming{At: now, Src: transport.HostID(rapid.IntRange(0, 2).Draw(t, "src")), CE: rapid.Bool().Draw(t, "ce")}

@@ -20,12 +20,13 @@ const full = 1000 + wire.DataSize + wire.Overhead // a full packet of a script
 
 // strackSpec is a connection of a script whose receiver acknowledges every four packets, on a network with a base RTT of 8 us.
 func strackSpec() transport.Spec {
-	s := selective("strack", spec(1))
+	s := selectiveRepeat("strack", pc4Spec(1))
 	s.NetRTT = 8 * us
 	s.Selective.AckEvery = 4 * full
 	return s
 }
 
+// sack decodes a selective acknowledgement.
 func (s *script) sack(p packet) wire.Sack {
 	s.t.Helper()
 	var a wire.Sack
@@ -35,8 +36,8 @@ func (s *script) sack(p packet) wire.Sack {
 	return a
 }
 
-// marked hands packets to e that were marked on the way.
-func (s *script) marked(e *transport.Endpoint, all ...packet) {
+// deliverMarked hands packets to e with congestion experienced.
+func (s *script) deliverMarked(e *transport.Endpoint, all ...packet) {
 	s.t.Helper()
 	for i := range all {
 		if _, err := e.Receive(s.now, &transport.Incoming{
@@ -47,6 +48,7 @@ func (s *script) marked(e *transport.Endpoint, all ...packet) {
 	}
 }
 
+// wantPSNs checks the sequence numbers of data packets.
 func (s *script) wantPSNs(all []packet, want ...uint32) {
 	s.t.Helper()
 	if diff := cmp.Diff(want, s.psns(all)); diff != "" {
@@ -54,8 +56,8 @@ func (s *script) wantPSNs(all []packet, want ...uint32) {
 	}
 }
 
-// silence lets time pass until a probe leaves, and returns it.
-func (s *script) silence() packet {
+// awaitProbe advances time until a probe leaves, and returns it.
+func (s *script) awaitProbe() packet {
 	s.t.Helper()
 	at, ok := s.a.Deadline()
 	if !ok {
@@ -63,7 +65,7 @@ func (s *script) silence() packet {
 	}
 	s.now = at
 	s.a.Advance(s.now)
-	p := s.one(s.a)
+	p := s.transmitOne(s.a)
 	var q wire.Probe
 	if err := q.Decode(p.out.Header[:p.out.N]); err != nil {
 		s.t.Fatal(err)
@@ -80,7 +82,7 @@ func TestAmbiguity5PathsFollowTheWindowOfTheConnection(t *testing.T) {
 	}{{0.04, 0, 8}, {0.12, 0, 20}, {1, 0, 180}, {1, 60 * us, 8}} { // windows of 3, 10 and 90 packets, and one that shrinks to 1
 		c := strackSpec()
 		c.Selective.ProbeAfter = 1000
-		alter(&c, func(p *strack.Params) { p.MaxCWND = x.maxCWND })
+		changeParams(&c, func(p *strack.Params) { p.MaxCWND = x.maxCWND })
 		s := newScript(t, c)
 		s.send(1, 1, units.MB)
 		paths := 0 // to the last one that is used
@@ -93,7 +95,7 @@ func TestAmbiguity5PathsFollowTheWindowOfTheConnection(t *testing.T) {
 				left++
 			}
 			s.now += 3 * us
-			s.marked(s.b, all...) // every path is marked: the round goes on
+			s.deliverMarked(s.b, all...) // every path is marked: the round goes on
 			acks := s.transmit(s.b)
 			s.now += 3*us + x.late
 			s.deliver(s.a, acks...)
@@ -111,13 +113,13 @@ func TestAmbiguity9ProbeSaysOfALoss(t *testing.T) {
 		s = newScript(t, strackSpec())
 		s.send(1, 1, 3000)
 		sent = s.transmit(s.a)
-		probe := s.silence()
+		probe := s.awaitProbe()
 		if s.now != 24*us { // n = 3 network RTTs
 			t.Errorf("probe at %v", s.now)
 		}
 		s.now += 2 * us
 		s.deliver(s.b, probe)
-		answer = s.one(s.b)
+		answer = s.transmitOne(s.b)
 		if a := s.sack(answer); !a.Probe || a.Expected != 0 || a.Base != 0 {
 			t.Errorf("%+v", a)
 		}
@@ -145,14 +147,14 @@ func TestAmbiguity9ProbeSaysOfALoss(t *testing.T) {
 		s, sent, answer := lost(t)
 		s.deliver(s.b, sent[2]) // asks for an acknowledgement
 		s.now += 2 * us
-		s.deliver(s.a, s.one(s.b), answer)
+		s.deliver(s.a, s.transmitOne(s.b), answer)
 		if again := s.transmit(s.a); again != nil {
 			t.Errorf("%d packets again though others arrive", len(again))
 		}
 	})
 	t.Run("lost", func(t *testing.T) {
 		s, _, _ := lost(t)
-		if s.silence(); s.now != 48*us {
+		if s.awaitProbe(); s.now != 48*us {
 			t.Errorf("next probe at %v", s.now)
 		}
 	})
@@ -169,7 +171,7 @@ func TestAmbiguity20InOrderIsCoalesced(t *testing.T) {
 		t.Fatalf("%d acknowledgements for three packets in order", len(acks))
 	}
 	s.deliver(s.b, sent[3])
-	if a := s.sack(s.one(s.b)); a.Expected != 4 || a.Bitmap != 0 || a.OutOfOrder != 0 || a.PSN != 3 {
+	if a := s.sack(s.transmitOne(s.b)); a.Expected != 4 || a.Bitmap != 0 || a.OutOfOrder != 0 || a.PSN != 3 {
 		t.Errorf("%+v", a)
 	}
 	s.deliver(s.b, sent[5], sent[6])
@@ -177,7 +179,7 @@ func TestAmbiguity20InOrderIsCoalesced(t *testing.T) {
 		t.Fatalf("%d acknowledgements for two packets beyond a hole", len(acks))
 	}
 	s.deliver(s.b, sent[4])
-	if a := s.sack(s.one(s.b)); a.Expected != 7 || a.Received != 7*full {
+	if a := s.sack(s.transmitOne(s.b)); a.Expected != 7 || a.Received != 7*full {
 		t.Errorf("%+v", a)
 	}
 }
@@ -197,7 +199,7 @@ func TestAmbiguity21Threshold(t *testing.T) {
 	} {
 		c := strackSpec()
 		c.Selective.Threshold = x.threshold
-		alter(&c, func(p *strack.Params) { p.MaxCWND = x.maxCWND })
+		changeParams(&c, func(p *strack.Params) { p.MaxCWND = x.maxCWND })
 		s := newScript(t, c)
 		s.send(1, 1, 300_000)
 		all := s.transmit(s.a)
@@ -206,8 +208,8 @@ func TestAmbiguity21Threshold(t *testing.T) {
 		}
 		for i := 1; i <= x.want+1; i++ { // packet 0 is lost; each acknowledgement lets one more leave
 			s.now += us / 100
-			s.marked(s.b, all[i])
-			s.deliver(s.a, s.one(s.b))
+			s.deliverMarked(s.b, all[i])
+			s.deliver(s.a, s.transmitOne(s.b))
 			next := s.transmit(s.a)
 			all = append(all, next...)
 			if got := s.psns(next)[0]; (got == 0) != (i == x.want+1) {
@@ -217,6 +219,7 @@ func TestAmbiguity21Threshold(t *testing.T) {
 	}
 }
 
+// forgeSack encodes a selective acknowledgement as host 1 would send it.
 func forgeSack(a wire.Sack) packet {
 	p := packet{from: 1}
 	p.out.N = int(wire.SackSize)
@@ -229,7 +232,7 @@ func forgeSack(a wire.Sack) packet {
 func TestAmbiguity22EndOfRecovery(t *testing.T) {
 	c := strackSpec()
 	c.Selective.Threshold = 5
-	alter(&c, func(p *strack.Params) { p.MaxCWND = 0.12 }) // 10 packets
+	changeParams(&c, func(p *strack.Params) { p.MaxCWND = 0.12 }) // 10 packets
 	s := newScript(t, c)
 	s.send(1, 1, 30000)
 	all := s.transmit(s.a)
@@ -238,7 +241,7 @@ func TestAmbiguity22EndOfRecovery(t *testing.T) {
 	}
 	s.now = 3 * us
 	for i := 2; i < 8; i++ { // 0, 1, 8 and 9 are lost, or late
-		s.marked(s.b, all[i])
+		s.deliverMarked(s.b, all[i])
 	}
 	acks := s.transmit(s.b)
 	s.now = 6 * us
@@ -247,7 +250,7 @@ func TestAmbiguity22EndOfRecovery(t *testing.T) {
 	s.wantPSNs(more, 10, 11, 12, 13, 14, 15) // six have arrived: six more; six out of order are below a window of ten
 	s.now = 9 * us
 	for i := range 5 {
-		s.marked(s.b, more[i])
+		s.deliverMarked(s.b, more[i])
 	}
 	s.now = 12 * us
 	s.deliver(s.a, s.transmit(s.b)...) // 11 out of order
@@ -260,7 +263,7 @@ func TestAmbiguity22EndOfRecovery(t *testing.T) {
 	}
 	// 0 arrives, and eleven are still beyond a hole: those that fill it are on their way.
 	s.now = 15 * us
-	s.marked(s.b, again[0])
+	s.deliverMarked(s.b, again[0])
 	s.deliver(s.a, s.transmit(s.b)...)
 	s.transmit(s.a)
 	if got := s.a.Counters(); got.Retransmits != 4 || got.Recoveries != 1 {
@@ -272,12 +275,12 @@ func TestAmbiguity22EndOfRecovery(t *testing.T) {
 func TestAmbiguity22LossRightBehindARecovery(t *testing.T) {
 	c := strackSpec()
 	c.Selective.Threshold = 5
-	alter(&c, func(p *strack.Params) { p.MaxCWND = 0.12 }) // 10 packets
+	changeParams(&c, func(p *strack.Params) { p.MaxCWND = 0.12 }) // 10 packets
 	s := newScript(t, c)
 	s.send(1, 1, 60000)
 	carry := func(all ...packet) []packet { // to the receiver, its acknowledgements to the sender, and what they let leave
 		s.now += us / 10
-		s.marked(s.b, all...)
+		s.deliverMarked(s.b, all...)
 		s.deliver(s.a, s.transmit(s.b)...)
 		return s.transmit(s.a)
 	}
@@ -310,7 +313,7 @@ func TestAmbiguity23Timeout(t *testing.T) {
 		c.RTOMin, c.NetRTT, c.Selective.ProbeAfter = least, 8*us, 1000 // no probes
 		s := newScript(t, c)
 		s.send(1, 1, 500)
-		s.one(s.a)
+		s.transmitOne(s.a)
 		if at, ok := s.a.Deadline(); !ok || at != want {
 			t.Errorf("least timeout %v: timeout at %v, want %v", least, at, want)
 		}
@@ -332,7 +335,7 @@ func TestTimeoutSendsAllThatIsMissing(t *testing.T) {
 	all := s.transmit(s.a)
 	s.now = 50 * us
 	s.deliver(s.b, all[0], all[2], all[7]) // the last one asks
-	s.deliver(s.a, s.one(s.b))
+	s.deliver(s.a, s.transmitOne(s.b))
 	for s.a.Counters().Timeouts == 0 {
 		s.now, _ = s.a.Deadline()
 		s.a.Advance(s.now)
@@ -348,8 +351,8 @@ func TestAmbiguity24Coalescing(t *testing.T) {
 	if n := transport.DefaultAckEvery; n != 16384 || n > 4*(4096+wire.DataSize+wire.Overhead) || n <= 3*(4096+wire.DataSize+wire.Overhead) {
 		t.Errorf("an acknowledgement every %d bytes", n)
 	}
-	_, last := run(t, rack(1), 1, 4096*4000, sprayed("strack"))
-	net, _ := run(t, rack(1), 1, 4096*4000, sprayed("strack"))
+	_, last := runIncast(t, strackRack(1), 1, 4096*4000, sprayedSpec("strack"))
+	net, _ := runIncast(t, strackRack(1), 1, 4096*4000, sprayedSpec("strack"))
 	if c := net.Hosts[0].Counters(); c.Acks != 1000 || last == 0 {
 		t.Errorf("%d acknowledgements for 4000 packets in order", c.Acks)
 	}
@@ -370,7 +373,7 @@ func TestAmbiguity25MarksComeBeforeDelay(t *testing.T) {
 	}
 	for h := 1; h <= senders; h++ {
 		id := transport.ConnID(h)
-		if err := net.Connect(selective("strack", transport.Spec{ID: id, Src: transport.HostID(h), Dst: 0})); err != nil {
+		if err := net.Connect(selectiveRepeat("strack", transport.Spec{ID: id, Src: transport.HostID(h), Dst: 0})); err != nil {
 			t.Fatal(err)
 		}
 		net.At(0, func() {
@@ -412,12 +415,12 @@ func TestAmbiguity29MarksAreNotLost(t *testing.T) {
 	s.send(1, 1, 20000)
 	all := s.transmit(s.a)
 	s.deliver(s.b, all[0])
-	s.marked(s.b, all[1])
-	if a := s.sack(s.one(s.b)); !a.CE || a.PSN != 1 || a.Path != s.data(all[1]).Path || a.Expected != 2 {
+	s.deliverMarked(s.b, all[1])
+	if a := s.sack(s.transmitOne(s.b)); !a.CE || a.PSN != 1 || a.Path != s.data(all[1]).Path || a.Expected != 2 {
 		t.Errorf("%+v", a)
 	}
 	s.deliver(s.b, all[2:6]...)
-	if a := s.sack(s.one(s.b)); a.CE || a.PSN != 5 || a.Path != s.data(all[5]).Path || a.Expected != 6 {
+	if a := s.sack(s.transmitOne(s.b)); a.CE || a.PSN != 5 || a.Path != s.data(all[5]).Path || a.Expected != 6 {
 		t.Errorf("%+v", a)
 	}
 }
@@ -427,11 +430,11 @@ func TestAmbiguity30PathsOfPacketsSentAgain(t *testing.T) {
 	s := newScript(t, strackSpec())
 	s.send(1, 1, 3000)
 	first := s.transmit(s.a)
-	probe := s.silence()
+	probe := s.awaitProbe()
 	s.now += 2 * us
 	s.deliver(s.b, probe)
 	s.now += 2 * us
-	s.deliver(s.a, s.one(s.b))
+	s.deliver(s.a, s.transmitOne(s.b))
 	again := s.transmit(s.a)
 	twin := path.NewSTrack(256, full, 99*full)
 	for i, p := range append(append(first, probe), again...) {

@@ -11,9 +11,10 @@ import (
 	"weft/units"
 )
 
-// rack is the last hop of the paper's network (section 4): 400 Gb/s, a base RTT of 8 us, marks between a quarter and three quarters
-// of the bandwidth-delay product of 400 kB, drops beyond five.
-func rack(seed uint64) testnet.Config {
+// strackRack returns the last hop of the STrack paper's network (section 4): 400 Gb/s, a base RTT
+// of 8 us, marks between a quarter and three quarters of the bandwidth-delay product of 400 kB,
+// drops beyond five.
+func strackRack(seed uint64) testnet.Config {
 	const bdp = 400 * units.KB
 	rng := rand.New(rand.NewPCG(seed, 0))
 	return testnet.Config{
@@ -22,12 +23,14 @@ func rack(seed uint64) testnet.Config {
 	}
 }
 
-func sprayed(kind string) transport.Spec {
-	s := selective(kind, transport.Spec{})
+// sprayedSpec returns a connection of a transport that sprays packets over its paths.
+func sprayedSpec(kind string) transport.Spec {
+	s := selectiveRepeat(kind, transport.Spec{})
 	s.NetRTT = 8 * us
 	return s
 }
 
+// idealTime returns the time that n senders of size bytes each need on a fully used link.
 func idealTime(n int, size units.Bytes) units.Time {
 	packets := (size + 4095) / 4096
 	return (400 * units.Gbps).TransmitTime(units.Bytes(n) * (size + packets*(wire.DataSize+wire.Overhead)))
@@ -39,9 +42,9 @@ func TestOneSprayedFlow(t *testing.T) {
 	const size = 16 * units.MB
 	for most, share := range map[float64]float64{1: 0.97, 1.1: 0.999} {
 		for _, kind := range []string{"strack", "spray"} {
-			s := sprayed(kind)
-			alter(&s, func(p *strack.Params) { p.MaxCWND = most })
-			_, last := run(t, rack(1), 1, size, s)
+			s := sprayedSpec(kind)
+			changeParams(&s, func(p *strack.Params) { p.MaxCWND = most })
+			_, last := runIncast(t, strackRack(1), 1, size, s)
 			if got := (idealTime(1, size) + 8*us).Seconds() / last.Seconds(); got < share || got > 1.001 {
 				t.Errorf("%s with a window of %v: %v, %.4f of the line", kind, most, last, got)
 			}
@@ -54,9 +57,9 @@ func TestOneSprayedFlow(t *testing.T) {
 func TestSTrackIncast(t *testing.T) {
 	for _, n := range []int{8, 32, 128} {
 		const size = 4 * units.MB
-		cfg := rack(1)
+		cfg := strackRack(1)
 		cfg.Hosts = n + 1
-		net, done := incastOf(t, cfg, n, size, sprayed("strack"))
+		net, done := strackIncast(t, cfg, n, size, sprayedSpec("strack"))
 		early := -1
 		net.At(100*us, func() { early = net.Dropped })
 		net.Run(units.Second)
@@ -80,8 +83,8 @@ func TestSTrackIncast(t *testing.T) {
 	}
 }
 
-// incastOf lets n hosts send to one; done is when the last message was acknowledged.
-func incastOf(t *testing.T, cfg testnet.Config, n int, size units.Bytes, s transport.Spec) (net *testnet.Net, done *units.Time) {
+// strackIncast has n hosts send to one. done is when the last message was acknowledged.
+func strackIncast(t *testing.T, cfg testnet.Config, n int, size units.Bytes, s transport.Spec) (net *testnet.Net, done *units.Time) {
 	t.Helper()
 	net, err := testnet.New(cfg)
 	if err != nil {
@@ -104,10 +107,10 @@ func incastOf(t *testing.T, cfg testnet.Config, n int, size units.Bytes, s trans
 
 // Fig. 17: the flows of an incast "can achieve their fair share", and Fig. 20: the queue settles at the target of 8 us.
 func TestSTrackIncastIsFairAndSettles(t *testing.T) {
-	cfg := rack(1)
+	cfg := strackRack(1)
 	cfg.Hosts = 33
-	net, _ := incastOf(t, cfg, 32, 16*units.MB, sprayed("strack"))
-	r := watchRates(net, 500*us)
+	net, _ := strackIncast(t, cfg, 32, 16*units.MB, sprayedSpec("strack"))
+	r := watchGoodput(net, 500*us)
 	for at := units.Time(1); at < 10; at++ {
 		net.Run(at * 500 * us)
 		net.MaxQueue = 0

@@ -65,7 +65,7 @@ func trace(t *testing.T, cfg testnet.Config, every units.Time) string {
 			t.Fatal(err)
 		}
 		net.Events[h] = func(transport.Event) { done++ }
-		send(t, net, 5*every*units.Time(h/3), h, size)
+		sendAt(t, net, 5*every*units.Time(h/3), h, size)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%8s", "")

@@ -15,9 +15,9 @@ func TestTheOthersOfACrash(t *testing.T) {
 	p99 := func(down units.Time) units.Time {
 		all := &verdict{}
 		for seed := range uint64(8) {
-			l := usual()
+			l := eightNodes()
 			l.nodes, l.seed, l.load, l.change = 12, seed, 0, func(c *Config) { c.Degree, c.Pairs, c.Window = 8, 40, 10*ms }
-			w := l.make(t)
+			w := l.newWorld(t)
 			w.Every(100*ms, 330*units.Microsecond, func() {
 				for n := range clocksync.Node(l.nodes) {
 					for m := range n {
@@ -52,9 +52,9 @@ func TestTheOthersOfACrash(t *testing.T) {
 // A node that crashes and is back so soon that nobody missed it for a window is heard at once, though it counts its probes from the
 // beginning: what it was probed by and what it probes make edges of the window that it came back in.
 func TestAShortCrash(t *testing.T) {
-	l := usual()
+	l := eightNodes()
 	l.load, l.change = 0, func(c *Config) { c.Degree, c.Pairs = 4, 500 }
-	w := l.make(t)
+	w := l.newWorld(t)
 	w.Run(300 * ms) // windows of 20 ms
 	w.Crash(5)
 	w.Run(301 * ms)
@@ -64,7 +64,7 @@ func TestAShortCrash(t *testing.T) {
 	for n := range clocksync.Node(l.nodes) {
 		stale -= w.Protocol(n).Counters().Stale
 	}
-	wantWithin(t, "two windows after", settle(w, l.nodes, 341*ms, 380*ms), 100*ns)
+	wantWithin(t, "two windows after", worstDifference(w, l.nodes, 341*ms, 380*ms), 100*ns)
 	for n := range clocksync.Node(l.nodes) {
 		stale += w.Protocol(n).Counters().Stale
 	}

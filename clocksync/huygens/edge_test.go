@@ -8,19 +8,20 @@ import (
 	"weft/units"
 )
 
-func always(d units.Time) func(float64) units.Time { return func(float64) units.Time { return d } }
+// constant returns a function that adds the same delay at every instant.
+func constant(d units.Time) func(float64) units.Time { return func(float64) units.Time { return d } }
 
 // What a round trip is longer by than the shortest, less the noise of stamps, may have been in one direction: half of it is in the edge's
 // deviation.
 func TestQueuesAreInTheDeviation(t *testing.T) {
 	cfg := Default(clocksync.Setup{Jitter: ns})
-	n, f, r := known(t, &cfg)
-	cloud(n, r, 6, none, none)
+	n, f, r := idleEdge(t, &cfg)
+	addWindow(n, r, 6, noDelay, noDelay)
 	e, ok := n.fit(f, middleOf(6), units.Never, &cfg, ns)
 	if !ok || e.sigma > 2*ns {
 		t.Fatalf("idle: %+v, fitted %v", e, ok)
 	}
-	cloud(n, r, 7, always(60*ns), none)
+	addWindow(n, r, 7, constant(60*ns), noDelay)
 	e, ok = n.fit(f, middleOf(7), units.Never, &cfg, ns)
 	if want := (30*ns - 2*ns) / 2; !ok || e.sigma < want-ns || e.sigma > want+ns {
 		t.Errorf("a round trip 60 ns longer: %+v, fitted %v, want a deviation of %v", e, ok, want)
@@ -30,13 +31,13 @@ func TestQueuesAreInTheDeviation(t *testing.T) {
 // Where nineteen of twenty points queued, a tenth of them is too many to rest on.
 func TestFewPointsWhereThereAreQueues(t *testing.T) {
 	cfg := Default(clocksync.Setup{Jitter: ns})
-	n, f, r := known(t, &cfg)
-	cloud(n, r, 6, func(float64) units.Time {
+	n, f, r := idleEdge(t, &cfg)
+	addWindow(n, r, 6, func(float64) units.Time {
 		if r.IntN(20) == 0 {
 			return 0
 		}
 		return 50*ns + units.Time(r.Int64N(int64(300*ns)))
-	}, none)
+	}, noDelay)
 	e, ok := n.fit(f, middleOf(6), units.Never, &cfg, ns)
 	if !ok || max(e.beta, -e.beta) > 2*ns {
 		t.Errorf("%+v, fitted %v: off by the queues that most points met", e, ok)
@@ -89,9 +90,9 @@ func TestAnEdgeThatStepsIsBegunAnew(t *testing.T) {
 			by units.Time
 			ok bool
 		}{{cfg.StepLimit * 9 / 10, true}, {cfg.StepLimit * 11 / 10, false}} {
-			n, f, r := known(t, &cfg)
+			n, f, r := idleEdge(t, &cfg)
 			d := sign * c.by
-			cloud(n, r, 6, always(d), always(-d)) // the other clock is ahead by d
+			addWindow(n, r, 6, constant(d), constant(-d)) // the other clock is ahead by d
 			_, ok := n.fit(f, middleOf(6), units.Never, &cfg, ns)
 			if ok != c.ok || !ok && (n.fits != 0 || n.last.ok) {
 				t.Errorf("the other clock steps by %v: fitted %v, want %v; %d windows are known", d, ok, c.ok, n.fits)

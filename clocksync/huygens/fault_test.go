@@ -19,12 +19,13 @@ const (
 	ms = units.Millisecond
 )
 
-func usual() lab {
+// eightNodes returns a mesh of eight nodes with four edges each, under a load of 0.3.
+func eightNodes() lab {
 	return lab{nodes: 8, seed: 3, load: 0.3, jitter: 10 * ns, wander: 1e-8, change: func(c *Config) { c.Degree, c.Pairs = 4, 120 }}
 }
 
-// spread returns the largest difference between nodes that are up, except some.
-func spread(w *testnet.World, nodes int, except ...clocksync.Node) units.Time {
+// largestDifference returns the largest difference between nodes that are up, except some.
+func largestDifference(w *testnet.World, nodes int, except ...clocksync.Node) units.Time {
 	least, most := units.Never, -units.Never
 	for n := range clocksync.Node(nodes) {
 		skip := w.Protocol(n) == nil
@@ -38,18 +39,19 @@ func spread(w *testnet.World, nodes int, except ...clocksync.Node) units.Time {
 	return most - least
 }
 
-// settle runs until a time and returns the largest spread from then on for a while.
-func settle(w *testnet.World, nodes int, from, until units.Time, except ...clocksync.Node) units.Time {
+// worstDifference runs until a time and returns the largest difference from an instant on.
+func worstDifference(w *testnet.World, nodes int, from, until units.Time, except ...clocksync.Node) units.Time {
 	var worst units.Time
 	w.At(from, func() {})
 	w.Run(from)
 	for at := from; at <= until; at += ms {
 		w.Run(at)
-		worst = max(worst, spread(w, nodes, except...))
+		worst = max(worst, largestDifference(w, nodes, except...))
 	}
 	return worst
 }
 
+// wantWithin logs a difference of clocks and checks that it is at most a limit.
 func wantWithin(t *testing.T, what string, got, most units.Time) {
 	t.Helper()
 	t.Logf("%s: %v", what, got)
@@ -60,9 +62,9 @@ func wantWithin(t *testing.T, what string, got, most units.Time) {
 
 // The reference crashes: nobody steps, the mesh keeps its mean; and it joins again by the time of the others.
 func TestReferenceCrash(t *testing.T) {
-	l := usual()
-	w := l.make(t)
-	wantWithin(t, "before", settle(w, l.nodes, 300*ms, 320*ms), 30*ns)
+	l := eightNodes()
+	w := l.newWorld(t)
+	wantWithin(t, "before", worstDifference(w, l.nodes, 300*ms, 320*ms), 30*ns)
 	steps := make([]int64, l.nodes)
 	for n := range steps {
 		steps[n] = w.Protocol(clocksync.Node(n)).Counters().Steps
@@ -70,7 +72,7 @@ func TestReferenceCrash(t *testing.T) {
 	before := w.Time(5)
 	at := w.Now
 	w.Crash(0)
-	wantWithin(t, "without the reference", settle(w, l.nodes, 320*ms, 600*ms), 40*ns)
+	wantWithin(t, "without the reference", worstDifference(w, l.nodes, 320*ms, 600*ms), 40*ns)
 	for n := 1; n < l.nodes; n++ {
 		p := w.Protocol(clocksync.Node(n))
 		if p.Counters().Steps != steps[n] || p.Correction().State != clocksync.Locked {
@@ -81,24 +83,24 @@ func TestReferenceCrash(t *testing.T) {
 		t.Errorf("without a reference the mesh ran away by %v in %v", d, w.Now-at)
 	}
 	w.Restart(0)
-	wantWithin(t, "with the reference back", settle(w, l.nodes, 760*ms, 800*ms), 100*ns)
+	wantWithin(t, "with the reference back", worstDifference(w, l.nodes, 760*ms, 800*ms), 100*ns)
 }
 
 // A node that crashes costs the others nothing, and is back within three windows.
 func TestNodeCrash(t *testing.T) {
-	l := usual()
-	w := l.make(t)
+	l := eightNodes()
+	w := l.newWorld(t)
 	w.Run(300 * ms)
 	w.Crash(5)
-	wantWithin(t, "the others", settle(w, l.nodes, 301*ms, 400*ms), 40*ns)
+	wantWithin(t, "the others", worstDifference(w, l.nodes, 301*ms, 400*ms), 40*ns)
 	w.Restart(5)
-	wantWithin(t, "four windows after it is back", settle(w, l.nodes, 490*ms, 600*ms), 100*ns)
+	wantWithin(t, "four windows after it is back", worstDifference(w, l.nodes, 490*ms, 600*ms), 100*ns)
 }
 
 // The coordinator and its backup both crash: nodes hold over, and say so.
 func TestCoordinatorsCrash(t *testing.T) {
-	l := usual()
-	w := l.make(t)
+	l := eightNodes()
+	w := l.newWorld(t)
 	w.Run(300 * ms)
 	w.Crash(0)
 	w.Crash(1)
@@ -107,24 +109,24 @@ func TestCoordinatorsCrash(t *testing.T) {
 		if s := w.Protocol(n).Correction().State; s != clocksync.Holdover {
 			t.Errorf("node %d is %v without any coordinator", n, s)
 		}
-		if b, _ := w.Bound(n); spread(w, l.nodes)/2 > b {
-			t.Errorf("node %d: bound %v, clocks differ by %v", n, b, spread(w, l.nodes))
+		if b, _ := w.Bound(n); largestDifference(w, l.nodes)/2 > b {
+			t.Errorf("node %d: bound %v, clocks differ by %v", n, b, largestDifference(w, l.nodes))
 		}
 	}
 	w.Restart(1)
 	w.Restart(0)
-	wantWithin(t, "with both back", settle(w, l.nodes, 1200*ms, 1250*ms), 100*ns)
+	wantWithin(t, "with both back", worstDifference(w, l.nodes, 1200*ms, 1250*ms), 100*ns)
 }
 
 // A hardware clock that is stepped is noticed, and costs at most what the alarm leaves open.
 func TestClockSteps(t *testing.T) {
 	for _, node := range []clocksync.Node{0, 5} {
 		for _, by := range []units.Time{-30 * ns, 300 * ns, 5 * units.Microsecond, -ms, units.Second} {
-			l := usual()
-			w := l.make(t)
+			l := eightNodes()
+			w := l.newWorld(t)
 			w.Run(305 * ms)
 			w.Step(node, by)
-			wantWithin(t, "after a step", settle(w, l.nodes, 306*ms, 450*ms), 100*ns)
+			wantWithin(t, "after a step", worstDifference(w, l.nodes, 306*ms, 450*ms), 100*ns)
 			if w.Protocol(node).Counters().Resets != 1 {
 				t.Errorf("node %d stepped by %v: %+v", node, by, w.Protocol(node).Counters())
 			}
@@ -134,12 +136,12 @@ func TestClockSteps(t *testing.T) {
 
 // Steps that only the edges show are found by them.
 func TestStepsWithoutAlarm(t *testing.T) {
-	l := usual()
+	l := eightNodes()
 	l.change = func(c *Config) { c.Degree, c.Pairs, c.StepAlarm = 4, 120, 0 }
-	w := l.make(t)
+	w := l.newWorld(t)
 	w.Run(305 * ms)
 	w.Step(5, 50*units.Microsecond)
-	wantWithin(t, "a while after", settle(w, l.nodes, 600*ms, 650*ms), 100*ns)
+	wantWithin(t, "a while after", worstDifference(w, l.nodes, 600*ms, 650*ms), 100*ns)
 }
 
 func TestLossRepetitionAndReordering(t *testing.T) {
@@ -148,29 +150,29 @@ func TestLossRepetitionAndReordering(t *testing.T) {
 		"repeated": func(c *testnet.Config) { c.Twice = 0.3 },
 		"late":     func(c *testnet.Config) { c.Late, c.LateBy = 0.05, 300*units.Microsecond },
 	} {
-		l := usual()
+		l := eightNodes()
 		l.world = change
-		w := l.make(t)
-		wantWithin(t, name, settle(w, l.nodes, 400*ms, 600*ms), 60*ns)
+		w := l.newWorld(t)
+		wantWithin(t, name, worstDifference(w, l.nodes, 400*ms, 600*ms), 60*ns)
 		if c := w.Protocol(3).Counters(); name == "repeated" && c.Stale < 1000 || c.Malformed > 0 {
 			t.Errorf("%s: %+v, refused %v", name, c, w.Errors)
 		}
 	}
 }
 
-// fixed is a path of one delay.
-type fixed struct{ delay units.Time }
+// fixedPath is a path of one delay.
+type fixedPath struct{ delay units.Time }
 
-func (f fixed) Delay(units.Time, *clocksync.Outgoing) units.Time { return f.delay }
+func (f fixedPath) Delay(units.Time, *clocksync.Outgoing) units.Time { return f.delay }
 
 // asymmetric returns a lab whose paths are late by what extra says.
 func asymmetric(extra func(from, to clocksync.Node) units.Time) lab {
-	l := usual()
+	l := eightNodes()
 	l.jitter, l.wander = 0, 0
 	l.change = func(c *Config) { c.Degree, c.Pairs = 7, 60 }
 	l.world = func(c *testnet.Config) {
 		c.PathOf = func(from, to clocksync.Node, _ *rand.Rand) testnet.Path {
-			return fixed{units.Microsecond + extra(from, to)}
+			return fixedPath{units.Microsecond + extra(from, to)}
 		}
 	}
 	return l
@@ -184,8 +186,8 @@ func TestAsymmetry(t *testing.T) {
 			return 5 * units.Microsecond
 		}
 		return 0
-	}).make(t)
-	wantWithin(t, "one edge of 28", settle(w, 8, 300*ms, 320*ms), 10*ns)
+	}).newWorld(t)
+	wantWithin(t, "one edge of 28", worstDifference(w, 8, 300*ms, 320*ms), 10*ns)
 	if h, ok := w.Protocol(0).(*Agent).Health(); !ok || h.Nodes != 8 || h.Edges != 28 || h.Dropped != 1 {
 		t.Errorf("health %+v, want 8 nodes, 28 edges, 1 dropped", h)
 	}
@@ -197,8 +199,8 @@ func TestAsymmetry(t *testing.T) {
 			return units.Microsecond
 		}
 		return 0
-	}).make(t)
-	wantWithin(t, "the others", settle(w, 8, 300*ms, 320*ms, 3), 10*ns)
+	}).newWorld(t)
+	wantWithin(t, "the others", worstDifference(w, 8, 300*ms, 320*ms, 3), 10*ns)
 	if e := w.Time(3) - w.Time(0); max(e+500*ns, -e-500*ns) > 10*ns {
 		t.Errorf("a node with 1 us more on every way in is off by %v, want -500 ns", e)
 	}
@@ -211,8 +213,8 @@ func TestFalseticker(t *testing.T) {
 			return units.Time(to) * 3 * units.Microsecond
 		}
 		return 0
-	}).make(t)
-	wantWithin(t, "the others", settle(w, 8, 300*ms, 320*ms, 3), 20*ns)
+	}).newWorld(t)
+	wantWithin(t, "the others", worstDifference(w, 8, 300*ms, 320*ms, 3), 20*ns)
 }
 
 // A node whose clock is told wrong, by as much to everybody, is told that it is wrong by as much, and goes wrong itself. Nobody else moves,
@@ -223,14 +225,14 @@ func TestConsistentLies(t *testing.T) {
 		liars []clocksync.Node
 	}{{50 * ns, []clocksync.Node{3}}, {10 * units.Microsecond, []clocksync.Node{3}}, {-units.Second, []clocksync.Node{3}},
 		{10 * units.Microsecond, []clocksync.Node{1, 3, 4, 5, 7}}} {
-		l := usual()
-		l.change, l.load = brisk, 0
-		w := l.make(t)
+		l := eightNodes()
+		l.change, l.load = shortWindows, 0
+		w := l.newWorld(t)
 		w.Run(100 * ms)
 		for _, n := range c.liars {
 			w.Protocol(n).(*Agent).Lie(c.by)
 		}
-		wantWithin(t, "the others", settle(w, l.nodes, 101*ms, 160*ms, c.liars...), 20*ns)
+		wantWithin(t, "the others", worstDifference(w, l.nodes, 101*ms, 160*ms, c.liars...), 20*ns)
 		for n := range clocksync.Node(l.nodes) {
 			e := w.Time(n) - w.Time(0)
 			if b, _ := w.Bound(n); max(e, -e) > b && !slices.Contains(c.liars, n) {
@@ -241,12 +243,12 @@ func TestConsistentLies(t *testing.T) {
 			t.Errorf("who lied by %v is off by %v, want as much the other way", c.by, e)
 		}
 	}
-	l := usual()
-	l.change, l.load = brisk, 0
-	w := l.make(t)
+	l := eightNodes()
+	l.change, l.load = shortWindows, 0
+	w := l.newWorld(t)
 	w.Run(100 * ms)
 	w.Protocol(0).(*Agent).Lie(units.Microsecond)
-	wantWithin(t, "who follows a reference that lies", settle(w, l.nodes, 400*ms, 420*ms, 0), 30*ns)
+	wantWithin(t, "who follows a reference that lies", worstDifference(w, l.nodes, 400*ms, 420*ms, 0), 30*ns)
 	if e := w.Time(5) - w.Time(0); max(e-units.Microsecond, units.Microsecond-e) > 30*ns {
 		t.Errorf("the reference lies by 1 us, and who follows it is off by %v", e)
 	}
@@ -254,27 +256,27 @@ func TestConsistentLies(t *testing.T) {
 
 // A partition and its end.
 func TestPartition(t *testing.T) {
-	l := usual()
+	l := eightNodes()
 	l.world = func(c *testnet.Config) {
 		c.Blocked = func(from, to clocksync.Node, at units.Time) bool {
 			return (from < 4) != (to < 4) && at > 300*ms && at < 500*ms
 		}
 	}
-	w := l.make(t)
+	w := l.newWorld(t)
 	w.Run(499 * ms)
 	for n := clocksync.Node(4); n < 8; n++ {
 		if s := w.Protocol(n).Correction().State; s != clocksync.Holdover {
 			t.Errorf("cut off, node %d is %v", n, s)
 		}
 	}
-	wantWithin(t, "after the partition", settle(w, l.nodes, 800*ms, 850*ms), 100*ns)
+	wantWithin(t, "after the partition", worstDifference(w, l.nodes, 800*ms, 850*ms), 100*ns)
 }
 
 // Probes that were recorded and are sent again are counted and ignored, as are messages from whom they cannot be.
 func TestReplayAndForgery(t *testing.T) {
 	type taped struct{ m clocksync.Message }
 	var tape []taped
-	l := usual()
+	l := eightNodes()
 	l.world = func(c *testnet.Config) {
 		c.OnWire = func(at units.Time, from clocksync.Node, m *clocksync.Outgoing) {
 			if m.To == 3 && at > 100*ms && len(tape) < 500 {
@@ -282,7 +284,7 @@ func TestReplayAndForgery(t *testing.T) {
 			}
 		}
 	}
-	w := l.make(t)
+	w := l.newWorld(t)
 	w.Run(300 * ms)
 	before := w.Protocol(3).Counters()
 	for _, x := range tape {
@@ -293,19 +295,19 @@ func TestReplayAndForgery(t *testing.T) {
 		t.Errorf("%d of %d old messages were refused", got, len(tape))
 	}
 	for name, m := range map[string]clocksync.Message{
-		"wrong port":         {From: 1, Port: clocksync.EventPort, Data: samples()[0]},
-		"no such node":       {From: 70, Port: clocksync.ProbePort, Data: samples()[0]},
-		"itself":             {From: 3, Port: clocksync.ProbePort, Data: samples()[0]},
-		"report to nobody":   {From: 1, Port: clocksync.ProbePort, Data: samples()[3]},
-		"join to nobody":     {From: 1, Port: clocksync.ProbePort, Data: samples()[1]},
-		"solution of a node": {From: 6, Port: clocksync.ProbePort, Data: samples()[4]},
-		"welcome of a node":  {From: 6, Port: clocksync.ProbePort, Data: samples()[2]},
+		"wrong port":         {From: 1, Port: clocksync.EventPort, Data: sampleMessages()[0]},
+		"no such node":       {From: 70, Port: clocksync.ProbePort, Data: sampleMessages()[0]},
+		"itself":             {From: 3, Port: clocksync.ProbePort, Data: sampleMessages()[0]},
+		"report to nobody":   {From: 1, Port: clocksync.ProbePort, Data: sampleMessages()[3]},
+		"join to nobody":     {From: 1, Port: clocksync.ProbePort, Data: sampleMessages()[1]},
+		"solution of a node": {From: 6, Port: clocksync.ProbePort, Data: sampleMessages()[4]},
+		"welcome of a node":  {From: 6, Port: clocksync.ProbePort, Data: sampleMessages()[2]},
 	} {
 		if err := w.Inject(3, m); !errors.Is(err, ErrForeign) {
 			t.Errorf("%s: %v, want it refused as foreign", name, err)
 		}
 	}
-	wantWithin(t, "after all that", settle(w, l.nodes, 400*ms, 450*ms), 60*ns)
+	wantWithin(t, "after all that", worstDifference(w, l.nodes, 400*ms, 450*ms), 60*ns)
 }
 
 // Nothing that comes in makes a correction that is no line.
@@ -338,7 +340,7 @@ func TestGarbageNeverBreaksAnAgent(t *testing.T) {
 					a.Sent(now, out.ID, now.Hard)
 				}
 			default:
-				data := append([]byte(nil), samples()[r.IntN(5)]...)
+				data := append([]byte(nil), sampleMessages()[r.IntN(5)]...)
 				for range r.IntN(3) {
 					data[3+r.IntN(len(data)-3)] = byte(r.Uint32())
 				}
@@ -360,8 +362,8 @@ func TestGarbageNeverBreaksAnAgent(t *testing.T) {
 
 func TestSameSeedSameRun(t *testing.T) {
 	run := func() (out []units.Time, c clocksync.Counters) {
-		l := usual()
-		w := l.make(t)
+		l := eightNodes()
+		w := l.newWorld(t)
 		w.Every(0, ms, func() { out = append(out, w.Time(5)) })
 		w.Run(100 * ms)
 		return out, w.Protocol(5).Counters()
@@ -402,11 +404,11 @@ func TestSmallLabs(t *testing.T) {
 		nodes, coordinators int
 		reference           clocksync.Node
 	}{{2, 2, 0}, {2, 1, 1}, {3, 2, 2}, {5, 1, 3}} {
-		l := usual()
+		l := eightNodes()
 		l.nodes, l.reference = c.nodes, c.reference
 		l.change = func(cfg *Config) { cfg.Degree, cfg.Pairs, cfg.Coordinators = 10, 120, c.coordinators }
-		w := l.make(t)
-		wantWithin(t, "a small lab", settle(w, l.nodes, 300*ms, 350*ms), 40*ns)
+		w := l.newWorld(t)
+		wantWithin(t, "a small lab", worstDifference(w, l.nodes, 300*ms, 350*ms), 40*ns)
 		if k := w.Protocol(c.reference).Correction(); k.Offset != 0 || k.Rate != 0 || k.State != clocksync.Locked {
 			t.Errorf("%+v: the reference follows others: %+v", c, k)
 		}

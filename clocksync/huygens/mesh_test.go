@@ -62,8 +62,8 @@ func TestMeshIsConnectedAndRegular(t *testing.T) {
 	}
 }
 
-// graph is a mesh with errors of its edges.
-func graph(n, degree int, sigma float64, r *rand.Rand) ([]measured, []float64) {
+// noisyMesh returns a mesh and the errors of its edges.
+func noisyMesh(n, degree int, sigma float64, r *rand.Rand) ([]measured, []float64) {
 	truth := make([]float64, n)
 	for i := range truth {
 		truth[i] = r.NormFloat64() * 1e6
@@ -79,7 +79,7 @@ func graph(n, degree int, sigma float64, r *rand.Rand) ([]measured, []float64) {
 // The solution is that of the normal equations, solved by another library.
 func TestSolveAgainstGonum(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	edges, _ := graph(20, 6, 100, r)
+	edges, _ := noisyMesh(20, 6, 100, r)
 	for i := range edges {
 		edges[i].sigma = 50 + 100*r.Float64()
 	}
@@ -118,7 +118,7 @@ func TestNetworkEffectFollowsFoster(t *testing.T) {
 		edgeCount := 0
 		for seed := range uint64(20) {
 			r := rand.New(rand.NewPCG(seed, 2))
-			edges, truth := graph(64, degree, 100, r)
+			edges, truth := noisyMesh(64, degree, 100, r)
 			edgeCount = len(edges)
 			var v solver
 			a, ok := v.solve(64, edges, -1)
@@ -141,7 +141,7 @@ func TestNetworkEffectFollowsFoster(t *testing.T) {
 // Edges that do not fit are dropped, and do not bend the others.
 func TestFalseEdgesAreDropped(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
-	edges, truth := graph(32, 10, 1000, r) // 1 ns
+	edges, truth := noisyMesh(32, 10, 1000, r) // 1 ns
 	for _, i := range []int{3, 30, 57, 90, 121} {
 		edges[i].d += 5e6 * float64(1+i%3) // 5 to 15 us
 	}
@@ -176,9 +176,10 @@ func TestSolvingWhatFallsApart(t *testing.T) {
 	}
 }
 
-// liars returns a mesh in which some nodes report edges of their own that are wrong by what lie says, and claim deviations of 1 ps.
-func liars(n, degree int, lie func(e measured, k int) (float64, bool)) ([]measured, []float64) {
-	edges, truth := graph(n, degree, 500, rand.New(rand.NewPCG(9, 2)))
+// meshWithLiars returns a mesh in which some nodes report edges of their own that are wrong by what
+// lie says, and claim deviations of 1 ps.
+func meshWithLiars(n, degree int, lie func(e measured, k int) (float64, bool)) ([]measured, []float64) {
+	edges, truth := noisyMesh(n, degree, 500, rand.New(rand.NewPCG(9, 2)))
 	for i := range edges {
 		if by, lies := lie(edges[i], i); lies {
 			edges[i].d += by
@@ -197,7 +198,7 @@ func TestNodesThatLieAboutTheirEdges(t *testing.T) {
 		"two of them, in one tone": func(e measured, k int) (float64, bool) { return 5e6, e.from == 3 || e.from == 7 },
 		"one edge":                 func(e measured, k int) (float64, bool) { return 1e6, e.from == 3 && e.to > 10 },
 	} {
-		edges, truth := liars(16, 6, lie)
+		edges, truth := meshWithLiars(16, 6, lie)
 		var v solver
 		a, ok := v.solve(16, edges, 0)
 		if !ok {
@@ -213,7 +214,7 @@ func TestNodesThatLieAboutTheirEdges(t *testing.T) {
 
 // Taking edges out of the solution is the same as never having had them.
 func TestDroppingEdgesIsSolvingWithoutThem(t *testing.T) {
-	edges, _ := graph(20, 6, 100, rand.New(rand.NewPCG(5, 2)))
+	edges, _ := noisyMesh(20, 6, 100, rand.New(rand.NewPCG(5, 2)))
 	var with, without solver
 	for _, v := range []*solver{&with, &without} {
 		v.choose(20, edges, 0)
@@ -281,7 +282,7 @@ func TestInverseOfAFactor(t *testing.T) {
 
 // A window of 256 nodes has to be solved in much less than a window lasts in an emulation: 20 ms times its dilation.
 func BenchmarkSolve256(b *testing.B) {
-	edges, _ := graph(256, 10, 100, rand.New(rand.NewPCG(1, 1)))
+	edges, _ := noisyMesh(256, 10, 100, rand.New(rand.NewPCG(1, 1)))
 	var v solver
 	for b.Loop() {
 		if _, ok := v.solve(256, slices.Clone(edges), 0); !ok {
@@ -293,7 +294,7 @@ func BenchmarkSolve256(b *testing.B) {
 // The same when every ninth edge is false, by amounts that differ.
 func BenchmarkSolve256False(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
-	edges, _ := graph(256, 10, 100, r)
+	edges, _ := noisyMesh(256, 10, 100, r)
 	for i := 0; i < len(edges); i += 9 {
 		edges[i].d += 1e6 * math.Exp(3*r.NormFloat64())
 	}

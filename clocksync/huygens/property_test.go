@@ -12,10 +12,10 @@ import (
 // What is published is continuous: at no instant does synchronized time jump by more than what rounding to
 // picoseconds leaves, but where a step is counted.
 func TestPublicationIsContinuous(t *testing.T) {
-	l := usual()
+	l := eightNodes()
 	l.jitter = 100 * ns
-	l.change = brisk
-	w := l.make(t)
+	l.change = shortWindows
+	w := l.newWorld(t)
 	w.Run(100 * ms)
 	const node = 5
 	published := 0
@@ -38,8 +38,9 @@ func TestPublicationIsContinuous(t *testing.T) {
 	}
 }
 
-// cloud adds a window's points to an edge: pairs of a path of delay 1 us, with what each direction adds at an instant.
-func cloud(n *neighbour, r *rand.Rand, window int, forward, reverse func(x float64) units.Time) {
+// addWindow adds a window's points to an edge: pairs of a path of delay 1 us, with what each
+// direction adds at an instant.
+func addWindow(n *neighbour, r *rand.Rand, window int, forward, reverse func(x float64) units.Time) {
 	const width = 20 * ms
 	for range 200 {
 		for up, to := range map[bool]*[]point{true: &n.upper, false: &n.lower} {
@@ -54,14 +55,15 @@ func cloud(n *neighbour, r *rand.Rand, window int, forward, reverse func(x float
 	}
 }
 
-func none(float64) units.Time { return 0 }
+// noDelay adds no delay.
+func noDelay(float64) units.Time { return 0 }
 
-// known is an edge after six idle windows between clocks that agree.
-func known(t *testing.T, cfg *Config) (*neighbour, *fitter, *rand.Rand) {
+// idleEdge returns an edge after six idle windows between clocks that agree.
+func idleEdge(t *testing.T, cfg *Config) (*neighbour, *fitter, *rand.Rand) {
 	t.Helper()
 	n, f, r := &neighbour{node: 1, owned: true}, &fitter{}, rand.New(rand.NewPCG(1, 2))
 	for k := range 6 {
-		cloud(n, r, k, none, none)
+		addWindow(n, r, k, noDelay, noDelay)
 		if _, ok := n.fit(f, middleOf(k), units.Never, cfg, ns); !ok {
 			t.Fatalf("window %d is not fitted", k)
 		}
@@ -74,12 +76,12 @@ func middleOf(window int) units.Time { return units.Time(window)*20*ms + 10*ms }
 // A window all of whose pairs met a queue that they did not notice has a round trip that gives it away.
 func TestGateRefusesWhatQueued(t *testing.T) {
 	cfg := Default(clocksync.Setup{Jitter: ns})
-	n, f, r := known(t, &cfg)
-	cloud(n, r, 6, func(float64) units.Time { return 800 * ns }, none)
+	n, f, r := idleEdge(t, &cfg)
+	addWindow(n, r, 6, func(float64) units.Time { return 800 * ns }, noDelay)
 	if e, ok := n.fit(f, middleOf(6), units.Never, &cfg, ns); ok {
 		t.Errorf("an edge on which every probe queued for 800 ns is believed: %v", e.beta)
 	}
-	cloud(n, r, 7, none, none)
+	addWindow(n, r, 7, noDelay, noDelay)
 	if e, ok := n.fit(f, middleOf(7), units.Never, &cfg, ns); !ok || e.beta > ns || e.beta < -ns {
 		t.Errorf("the window after is %v, %v", e.beta, ok)
 	}
@@ -88,9 +90,9 @@ func TestGateRefusesWhatQueued(t *testing.T) {
 // A queue that only the beginning of a window met tilts the line. What the slope was so far keeps it.
 func TestPriorKeepsTheSlope(t *testing.T) {
 	cfg := Default(clocksync.Setup{Jitter: ns})
-	n, f, r := known(t, &cfg)
+	n, f, r := idleEdge(t, &cfg)
 	tilted := func(x float64) units.Time { return units.Time(150 * float64(ns) * (0.5 - x)) }
-	cloud(n, r, 6, tilted, none)
+	addWindow(n, r, 6, tilted, noDelay)
 	e, ok := n.fit(f, middleOf(6), units.Never, &cfg, ns)
 	if limit := cfg.SlopeTrust + 45e-9; !ok || math.Abs(e.alpha) > limit {
 		t.Errorf("the slope became %.0f ppb, want at most %.0f; fitted %v", e.alpha*1e9, limit*1e9, ok)
@@ -103,7 +105,7 @@ func TestPriorKeepsTheSlope(t *testing.T) {
 
 func (n *neighbour) upperOf(r *rand.Rand, forward func(float64) units.Time) []point {
 	n.upper = n.upper[:0]
-	cloud(n, r, 6, forward, none)
+	addWindow(n, r, 6, forward, noDelay)
 	return n.upper
 }
 

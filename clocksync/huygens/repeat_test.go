@@ -10,12 +10,12 @@ import (
 
 // With half of all messages lost reports and solutions leave three times, and no clock misses many windows.
 func TestHalfOfAllMessagesLost(t *testing.T) {
-	l := usual()
+	l := eightNodes()
 	l.load = 0
 	l.world = func(c *testnet.Config) { c.Loss = 0.5 }
-	w := l.make(t)
+	w := l.newWorld(t)
 	w.Run(100 * ms)
-	v := watch(w, l.nodes, 200*ms, ms)
+	v := watchErrors(w, l.nodes, 200*ms, ms)
 	w.Run(600 * ms)
 	v.sort()
 	if got := v.quantile(0.99); got > 50*ns || v.outside > v.checks/10000 {
@@ -31,8 +31,8 @@ func TestHalfOfAllMessagesLost(t *testing.T) {
 
 // Without loss nothing leaves twice.
 func TestNothingIsRepeatedWithoutLoss(t *testing.T) {
-	l := usual()
-	w := l.make(t)
+	l := eightNodes()
+	w := l.newWorld(t)
 	for k := range 40 {
 		w.Run(units.Time(k+1) * 10 * ms)
 		for n := range clocksync.Node(l.nodes) {
@@ -45,11 +45,11 @@ func TestNothingIsRepeatedWithoutLoss(t *testing.T) {
 
 // Where 97 of 100 questions and answers are lost on their way, one answer is enough to begin by, and its bound holds.
 func TestOneAnswerIsEnoughWhereMostAreLost(t *testing.T) {
-	l := usual()
+	l := eightNodes()
 	l.load = 0
 	l.world = func(c *testnet.Config) { c.Loss = 0.85 }
-	w := l.make(t)
-	v := watch(w, l.nodes, 0, 700*units.Microsecond)
+	w := l.newWorld(t)
+	v := watchErrors(w, l.nodes, 0, 700*units.Microsecond)
 	w.Run(100 * ms) // 500 questions, of which 11 are answered
 	for n := range clocksync.Node(l.nodes) {
 		if a := w.Protocol(n).(*Agent); !a.join.done || n > 1 && a.join.count >= joinAnswers {

@@ -9,13 +9,13 @@ import (
 	"weft/units"
 )
 
-// slow is a link that takes a while for each packet of whoever sends there.
-type slow struct {
+// slowLink is a link that takes a while for each packet of its sender.
+type slowLink struct {
 	packet units.Time
 	free   *units.Time // when the last one is through
 }
 
-func (s slow) Delay(t units.Time, _ *clocksync.Outgoing) units.Time {
+func (s slowLink) Delay(t units.Time, _ *clocksync.Outgoing) units.Time {
 	at := t + units.Microsecond
 	*s.free = max(at, *s.free) + s.packet
 	return *s.free - t
@@ -25,7 +25,7 @@ func (s slow) Delay(t units.Time, _ *clocksync.Outgoing) units.Time {
 // they queued or not, and are sent farther apart from then on. The link is busy for a third of the time with probes, one way.
 func TestASlowLink(t *testing.T) {
 	for _, node := range []clocksync.Node{0, 3} {
-		l := usual()
+		l := eightNodes()
 		l.jitter = 5 * ns
 		l.change = func(c *Config) { c.Degree, c.Pairs, c.Window = 7, 250, 10*ms }
 		l.world = func(c *testnet.Config) {
@@ -33,15 +33,15 @@ func TestASlowLink(t *testing.T) {
 			c.PathOf = func(from, to clocksync.Node, _ *rand.Rand) testnet.Path {
 				switch node {
 				case to:
-					return slow{units.Microsecond, &free}
+					return slowLink{units.Microsecond, &free}
 				case from:
-					return fixed{2 * units.Microsecond}
+					return fixedPath{2 * units.Microsecond}
 				}
-				return fixed{units.Microsecond}
+				return fixedPath{units.Microsecond}
 			}
 		}
-		w := l.make(t)
-		v := watch(w, l.nodes, 80*ms, 700*units.Microsecond)
+		w := l.newWorld(t)
+		v := watchErrors(w, l.nodes, 80*ms, 700*units.Microsecond)
 		w.Run(200 * ms)
 		v.sort()
 		t.Logf("node %d: p99 %v, bounds up to %v", node, v.quantile(0.99), v.width)
@@ -69,7 +69,7 @@ func TestGateKnowsWhatTheFilterLeftOut(t *testing.T) {
 				n.see(true, middleOf(k), units.Microsecond)
 				n.see(false, middleOf(k), -units.Microsecond)
 			}
-			cloud(n, r, k, late, none)
+			addWindow(n, r, k, late, noDelay)
 			if _, ok := n.fit(f, middleOf(k), units.Never, &cfg, ns); k > cfg.Memory && ok == faster {
 				t.Fatalf("window %d, with packets that were faster %v: fitted %v", k, faster, ok)
 			}
@@ -108,7 +108,7 @@ func TestOneWayLoadIsNoOffset(t *testing.T) {
 // How fast its clock is was never known: the others go by their mean, and their bounds grow by what two clocks may differ by.
 func TestAReferenceThatWasNeverMeasured(t *testing.T) {
 	for _, seed := range []uint64{0, 3} {
-		l := usual()
+		l := eightNodes()
 		l.seed, l.load = seed, 0
 		l.change = func(c *Config) { c.Degree, c.Pairs, c.Window = 7, 40, 10*ms }
 		l.world = func(c *testnet.Config) {
@@ -116,14 +116,14 @@ func TestAReferenceThatWasNeverMeasured(t *testing.T) {
 				return (from == 0 || to == 0) && at > 4*ms && at < 600*ms
 			}
 		}
-		w := l.make(t)
-		v := watch(w, l.nodes, 5*ms, 700*units.Microsecond)
+		w := l.newWorld(t)
+		v := watchErrors(w, l.nodes, 5*ms, 700*units.Microsecond)
 		w.Run(590 * ms)
 		v.sort()
 		if v.quantile(1) < 2*units.Microsecond {
 			t.Errorf("seed %d: the others are %v from the reference: there is nothing to be seen", seed, v.quantile(1))
 		}
-		wantWithin(t, "with the reference back", settle(w, l.nodes, 660*ms, 700*ms), 100*ns)
+		wantWithin(t, "with the reference back", worstDifference(w, l.nodes, 660*ms, 700*ms), 100*ns)
 		v.sort()
 		t.Logf("seed %d: up to %v off, bounds up to %v", seed, v.quantile(1), v.width)
 		if v.outside > 0 || v.checks < 5000 {
@@ -136,19 +136,19 @@ func TestAReferenceThatWasNeverMeasured(t *testing.T) {
 // is slow no pair of another gap than they need is tried but one of sixteen.
 func TestAGapNarrowsAgain(t *testing.T) {
 	const fast = 300 * ms
-	l := usual()
+	l := eightNodes()
 	l.jitter, l.load = 5*ns, 0
 	l.change = func(c *Config) { c.Degree, c.Pairs, c.Window = 7, 120, 10*ms }
 	l.world = func(c *testnet.Config) {
 		var free units.Time
 		c.PathOf = func(_, to clocksync.Node, _ *rand.Rand) testnet.Path {
 			if to == 3 {
-				return until{fast, slow{units.Microsecond, &free}, fixed{units.Microsecond}}
+				return pathUntil{fast, slowLink{units.Microsecond, &free}, fixedPath{units.Microsecond}}
 			}
-			return fixed{units.Microsecond}
+			return fixedPath{units.Microsecond}
 		}
 	}
-	w := l.make(t)
+	w := l.newWorld(t)
 	n := func() *neighbour { a := w.Protocol(5).(*Agent); return &a.neighbours[a.of[3]] }
 	narrow := 0
 	w.Every(60*ms, 10*ms, func() {
@@ -166,13 +166,13 @@ func TestAGapNarrowsAgain(t *testing.T) {
 	}
 }
 
-// until is one path up to an instant, and then another.
-type until struct {
+// pathUntil is one path up to an instant, and then another.
+type pathUntil struct {
 	at            units.Time
 	before, after testnet.Path
 }
 
-func (u until) Delay(t units.Time, m *clocksync.Outgoing) units.Time {
+func (u pathUntil) Delay(t units.Time, m *clocksync.Outgoing) units.Time {
 	if t < u.at {
 		return u.before.Delay(t, m)
 	}

@@ -9,16 +9,16 @@ import (
 	"weft/units"
 )
 
-// brisk is a mesh whose windows are short, so that faults are over soon.
-func brisk(c *Config) { c.Degree, c.Pairs, c.Window = 4, 40, 5*ms }
+// shortWindows configures a mesh whose windows are short, so that faults are over soon.
+func shortWindows(c *Config) { c.Degree, c.Pairs, c.Window = 4, 40, 5*ms }
 
 // However noisy stamps are, nobody takes himself for the reference, and no bound is 0 but the reference's.
 func TestNobodyElseIsTheAnchor(t *testing.T) {
 	for seed := range uint64(20) {
-		l := usual()
+		l := eightNodes()
 		l.seed, l.jitter, l.load = seed, units.Microsecond, 0
-		l.change = brisk
-		w := l.make(t)
+		l.change = shortWindows
+		w := l.newWorld(t)
 		w.Every(0, ms, func() {
 			for n := clocksync.Node(1); int(n) < l.nodes; n++ {
 				if bound, ok := w.Bound(n); ok && bound == 0 || w.Protocol(n).(*Agent).anchor {
@@ -26,7 +26,7 @@ func TestNobodyElseIsTheAnchor(t *testing.T) {
 				}
 			}
 		})
-		v := watch(w, l.nodes, 10*ms, ms)
+		v := watchErrors(w, l.nodes, 10*ms, ms)
 		w.Run(40 * ms)
 		if v.outside > 0 || v.checks == 0 {
 			t.Errorf("seed %d: %d of %d are outside of their bounds", seed, v.outside, v.checks)
@@ -38,8 +38,8 @@ func TestNobodyElseIsTheAnchor(t *testing.T) {
 // are at first, and gives way when the reference is back; also where they are windows apart.
 func TestSplitBrainHeals(t *testing.T) {
 	for _, offset := range []units.Time{10 * units.Microsecond, 300 * ms} {
-		l := usual()
-		l.change, l.load = brisk, 0
+		l := eightNodes()
+		l.change, l.load = shortWindows, 0
 		l.world = func(c *testnet.Config) {
 			c.Blocked = func(from, to clocksync.Node, at units.Time) bool { return (from == 0) != (to == 0) && at < 50*ms }
 			was := c.Oscillator
@@ -50,8 +50,8 @@ func TestSplitBrainHeals(t *testing.T) {
 			}
 		}
 		l.offset = offset
-		w := l.make(t)
-		v := watch(w, l.nodes, 20*ms, ms)
+		w := l.newWorld(t)
+		v := watchErrors(w, l.nodes, 20*ms, ms)
 		w.Run(49 * ms)
 		if a := w.Protocol(1).(*Agent); !a.anchor || !a.lone {
 			t.Errorf("node 1 does not lead: %+v", a.correction)
@@ -62,7 +62,7 @@ func TestSplitBrainHeals(t *testing.T) {
 				t.Errorf("offset %v: node %d: anchor %v, lone %v, %v", offset, n, a.anchor, a.lone, a.correction.State)
 			}
 		}
-		wantWithin(t, "healed", settle(w, l.nodes, 180*ms, 190*ms), 60*ns)
+		wantWithin(t, "healed", worstDifference(w, l.nodes, 180*ms, 190*ms), 60*ns)
 		if v.outside > 0 {
 			t.Errorf("offset %v: %d of %d are outside of their bounds", offset, v.outside, v.checks)
 		}
@@ -76,16 +76,16 @@ func TestSplitBrainHeals(t *testing.T) {
 
 // While the reference is gone bounds grow: nothing says how far the mesh's mean is from where its clock would be.
 func TestBoundsGrowWithoutTheReference(t *testing.T) {
-	l := usual()
-	l.change, l.load = brisk, 0
+	l := eightNodes()
+	l.change, l.load = shortWindows, 0
 	l.world = func(c *testnet.Config) {
 		c.Blocked = func(from, to clocksync.Node, at units.Time) bool {
 			return (from == 0) != (to == 0) && at > 100*ms && at < 300*ms
 		}
 	}
-	w := l.make(t)
+	w := l.newWorld(t)
 	w.Run(100 * ms)
-	v := watch(w, l.nodes, 100*ms, ms)
+	v := watchErrors(w, l.nodes, 100*ms, ms)
 	w.Run(130 * ms)
 	early, _ := w.Bound(5)
 	w.Run(290 * ms)
@@ -105,9 +105,9 @@ func TestBoundsGrowWithoutTheReference(t *testing.T) {
 // A node reports edges of the mesh that are its own, each once, and nothing that it claims of them weighs more than the
 // least deviation allows.
 func TestReportsOfOthersEdges(t *testing.T) {
-	l := usual()
-	l.change = brisk
-	w := l.make(t)
+	l := eightNodes()
+	l.change = shortWindows
+	w := l.newWorld(t)
 	w.Run(32 * ms)
 	c := w.Protocol(0).(*Agent).coordinator
 	mesh := Mesh(l.nodes, 4, l.seed)
@@ -140,8 +140,8 @@ func TestReportsOfOthersEdges(t *testing.T) {
 // that have just joined, some 200 ns off. The bound says so, and the next solution is not held against what that one told.
 func TestTheMeanOfThoseWhoHaveJustJoined(t *testing.T) {
 	for seed := range uint64(8) {
-		l := usual()
-		l.change, l.load, l.seed = brisk, 0, seed
+		l := eightNodes()
+		l.change, l.load, l.seed = shortWindows, 0, seed
 		l.world = func(c *testnet.Config) {
 			c.Blocked = func(from, to clocksync.Node, at units.Time) bool {
 				return from == 0 && (to == 1 || to == 5) && at > 4*ms && at < 13*ms
@@ -156,12 +156,12 @@ func TestTheMeanOfThoseWhoHaveJustJoined(t *testing.T) {
 				return o
 			}
 		}
-		w := l.make(t)
-		v := watch(w, l.nodes, 5*ms, 100*units.Microsecond)
+		w := l.newWorld(t)
+		v := watchErrors(w, l.nodes, 5*ms, 100*units.Microsecond)
 		w.Run(40 * ms)
 		if v.outside > 0 {
 			t.Errorf("seed %d: %d of %d are outside of their bounds", seed, v.outside, v.checks)
 		}
-		wantWithin(t, "with the reference", settle(w, l.nodes, 40*ms, 60*ms), 30*ns)
+		wantWithin(t, "with the reference", worstDifference(w, l.nodes, 40*ms, 60*ms), 30*ns)
 	}
 }

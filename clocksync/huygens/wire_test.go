@@ -10,7 +10,8 @@ import (
 	"weft/internal/fuzztest"
 )
 
-func samples() [][]byte {
+// sampleMessages returns one encoded message of each type.
+func sampleMessages() [][]byte {
 	var out [][]byte
 	add := func(write func([]byte) int) {
 		b := make([]byte, clocksync.MaxMessage)
@@ -31,8 +32,8 @@ func samples() [][]byte {
 	return out
 }
 
-// again decodes and encodes.
-func again(b []byte) ([]byte, error) {
+// recode decodes and encodes a message.
+func recode(b []byte) ([]byte, error) {
 	out := make([]byte, clocksync.MaxMessage)
 	k, err := peek(b)
 	if err != nil {
@@ -68,18 +69,18 @@ func again(b []byte) ([]byte, error) {
 }
 
 func TestMessagesAreReadBack(t *testing.T) {
-	for _, b := range samples() {
-		if got, err := again(b); err != nil || !bytes.Equal(got, b) {
+	for _, b := range sampleMessages() {
+		if got, err := recode(b); err != nil || !bytes.Equal(got, b) {
 			t.Errorf("%x is read as %x, %v", b, got, err)
 		}
 	}
-	if len(samples()[0]) != probeSize || probeSize != 72 {
+	if len(sampleMessages()[0]) != probeSize || probeSize != 72 {
 		t.Error("probes have another size")
 	}
 }
 
 func TestRefusedMessages(t *testing.T) {
-	s := samples()
+	s := sampleMessages()
 	probe, join, report, solution := s[0], s[1], s[3], s[4]
 	with := func(b []byte, at int, v byte) []byte {
 		c := bytes.Clone(b)
@@ -108,7 +109,7 @@ func TestRefusedMessages(t *testing.T) {
 		"short solution":       {solution[:10], ErrShort},
 		"flags of a solution":  {with(solution, 3, 2), ErrRange},
 	} {
-		if _, err := again(c.b); !errors.Is(err, c.want) {
+		if _, err := recode(c.b); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
@@ -116,15 +117,15 @@ func TestRefusedMessages(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	corpus := fuzztest.New(f)
-	for _, b := range samples() {
+	for _, b := range sampleMessages() {
 		corpus.Add(b)
 	}
 	corpus.Fuzz(func(t *testing.T, b []byte) {
-		one, err := again(b)
+		one, err := recode(b)
 		if err != nil {
 			return
 		}
-		two, err := again(one)
+		two, err := recode(one)
 		if err != nil || !reflect.DeepEqual(one, two) {
 			t.Fatalf("%x is written as %x and then as %x, %v", b, one, two, err)
 		}

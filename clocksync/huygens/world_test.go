@@ -35,7 +35,8 @@ func (l lab) config(n clocksync.Node) (clocksync.Setup, Config) {
 	return s, cfg
 }
 
-func (l lab) make(t testing.TB) *testnet.World {
+// newWorld returns the mesh as a simulated world.
+func (l lab) newWorld(t testing.TB) *testnet.World {
 	t.Helper()
 	w := testnet.Config{
 		Nodes: l.nodes, Seed: l.seed, Grid: units.Millisecond,
@@ -67,6 +68,7 @@ type verdict struct {
 	width   units.Time // largest bound
 }
 
+// quantile returns a quantile of the errors, which must be sorted.
 func (v *verdict) quantile(q float64) units.Time {
 	if len(v.errors) == 0 {
 		return units.Never
@@ -74,8 +76,9 @@ func (v *verdict) quantile(q float64) units.Time {
 	return v.errors[min(len(v.errors)-1, int(q*float64(len(v.errors))))]
 }
 
-// watch looks at all nodes that are up each interval of true time.
-func watch(w *testnet.World, nodes int, from, interval units.Time) *verdict {
+// watchErrors looks at all nodes that are up each interval of true time, and returns their errors
+// and bounds.
+func watchErrors(w *testnet.World, nodes int, from, interval units.Time) *verdict {
 	v := &verdict{}
 	w.Every(from, interval, func() {
 		var at []units.Time
@@ -112,8 +115,8 @@ func TestLoads(t *testing.T) {
 	}{{0, 120, 10 * units.Nanosecond}, {0.5, 250, 30 * units.Nanosecond}, {0.9, 500, 100 * units.Nanosecond}} {
 		l := lab{nodes: 8, seed: 3, load: c.load, jitter: 10 * units.Nanosecond, wander: 1e-8,
 			change: func(cfg *Config) { cfg.Degree, cfg.Pairs = 6, c.pairs }}
-		w := l.make(t)
-		v := watch(w, l.nodes, 300*units.Millisecond, 700*units.Microsecond)
+		w := l.newWorld(t)
+		v := watchErrors(w, l.nodes, 300*units.Millisecond, 700*units.Microsecond)
 		w.Run(500 * units.Millisecond)
 		v.sort()
 		t.Logf("load %v: p50 %v p99 %v max %v; bounds up to %v", c.load, v.quantile(0.5), v.quantile(0.99), v.quantile(1), v.width)
@@ -127,8 +130,8 @@ func TestLoads(t *testing.T) {
 func TestStampNoise(t *testing.T) {
 	for _, jitter := range []units.Time{30 * units.Nanosecond, 100 * units.Nanosecond, 300 * units.Nanosecond} {
 		l := lab{nodes: 8, seed: 4, load: 0.3, jitter: jitter, wander: 1e-8, change: func(cfg *Config) { cfg.Degree, cfg.Pairs = 6, 250 }}
-		w := l.make(t)
-		v := watch(w, l.nodes, 300*units.Millisecond, 700*units.Microsecond)
+		w := l.newWorld(t)
+		v := watchErrors(w, l.nodes, 300*units.Millisecond, 700*units.Microsecond)
 		w.Run(500 * units.Millisecond)
 		v.sort()
 		limit := units.Time(0.35*float64(jitter)) + 5*units.Nanosecond
@@ -145,7 +148,7 @@ func TestConvergence(t *testing.T) {
 	fmt.Fprintf(&text, "%4s  %7s  %9s  %16s\n", "load", "time", "spread ns", "largest bound ns")
 	for _, load := range []float64{0, 0.5} {
 		l := lab{nodes: 8, seed: 3, load: load, jitter: 10 * units.Nanosecond, wander: 1e-8, change: func(cfg *Config) { cfg.Degree, cfg.Pairs = 6, 120 }}
-		w := l.make(t)
+		w := l.newWorld(t)
 		for window := units.Time(1); window <= 16; window++ {
 			w.Run(window * 20 * units.Millisecond)
 			var bound units.Time
@@ -154,7 +157,7 @@ func TestConvergence(t *testing.T) {
 				bound = max(bound, b)
 			}
 			fmt.Fprintf(&text, "%4.1f  %7v  %9d  %16d\n", load, w.Now,
-				spread(w, l.nodes)/units.Nanosecond, bound/units.Nanosecond)
+				largestDifference(w, l.nodes)/units.Nanosecond, bound/units.Nanosecond)
 		}
 	}
 	golden.Table(t, "convergence",

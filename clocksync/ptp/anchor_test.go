@@ -28,7 +28,8 @@ type pairWorld struct {
 	seed     uint64
 }
 
-func (p pairWorld) make(t testing.TB) *testnet.World {
+// world returns a simulated master and slave.
+func (p pairWorld) world(t testing.TB) *testnet.World {
 	t.Helper()
 	return testnet.New(p.config(t, 2))
 }
@@ -63,9 +64,9 @@ func (p pairWorld) config(t testing.TB, nodes int) testnet.Config {
 	}
 }
 
-// errors runs a world, compares node 1 with node 0 once per interval, and returns the root mean
-// square and the largest error.
-func measure(w *testnet.World, interval units.Time, from, to int) (rms, worst units.Time) {
+// measureErrors runs a world, compares node 1 with node 0 once per interval, and returns the root
+// mean square and the largest error.
+func measureErrors(w *testnet.World, interval units.Time, from, to int) (rms, worst units.Time) {
 	var sum float64
 	w.Every(units.Time(from)*interval, interval, func() {
 		e := w.Time(1) - w.Time(0)
@@ -115,7 +116,7 @@ func TestAnchorTable(t *testing.T) {
 						c.Limits = servo.Limits{FirstStep: 20 * units.Microsecond, MaxRate: 900e-6}
 						c.SyncTimeout = 0
 					}}
-				gotRMS, gotMax := measure(p.make(t), interval, row.wait, samples)
+				gotRMS, gotMax := measureErrors(p.world(t), interval, row.wait, samples)
 				name := [...]string{"pi", "linreg"}[kind]
 				fmt.Fprintf(&text, "%8v  %6v  %-6s  %8.1f  %9.0f  %8.1f  %9.0f\n", interval, row.jitter, name,
 					gotRMS.Nanoseconds(), rms, gotMax.Nanoseconds(), worst)
@@ -142,9 +143,9 @@ func TestConvergence(t *testing.T) {
 	fmt.Fprintln(&text, "  state after the last")
 	for _, peer := range []bool{false, true} {
 		for _, kind := range []ServoKind{PI, LinReg} {
-			p := pair(nil)
+			p := pairOver(nil)
 			p.change = func(c *Config) { c.Servo, c.PeerDelay = kind, peer }
-			w := p.make(t)
+			w := p.world(t)
 			delay, name := "end to end", [...]string{"pi", "linreg"}[kind]
 			if peer {
 				delay = "peer"

@@ -45,7 +45,7 @@ func (w *chain) Delay(_ units.Time, m *clocksync.Outgoing) units.Time {
 // ppm. With peer they are the nodes from 2 on, and measure the links between them and to the pair.
 func bridgedWorld(t *testing.T, peer bool, n int) (*testnet.World, *chain) {
 	t.Helper()
-	p := pair(nil)
+	p := pairOver(nil)
 	p.stamp = 2 * units.Nanosecond
 	w := &chain{random: rand.New(rand.NewPCG(1, 1)), link: 500 * units.Nanosecond, held: 5 * units.Microsecond}
 	for i := range n {
@@ -53,7 +53,7 @@ func bridgedWorld(t *testing.T, peer bool, n int) (*testnet.World, *chain) {
 	}
 	if !peer {
 		p.path = func(*rand.Rand) testnet.Path { return w }
-		return p.make(t), w
+		return p.world(t), w
 	}
 	cfg := p.config(t, 2+n)
 	pairs := cfg.Oscillator

@@ -15,13 +15,15 @@ import (
 	"weft/units"
 )
 
-func queues(load float64, transparent bool) func(r *rand.Rand) testnet.Path {
+// queueingPath returns a path of two switches under load, with or without transparent clocks.
+func queueingPath(load float64, transparent bool) func(r *rand.Rand) testnet.Path {
 	return func(r *rand.Rand) testnet.Path {
 		return testnet.NewQueues(r, units.Microsecond, 2, load, transparent)
 	}
 }
 
-func pair(path func(r *rand.Rand) testnet.Path) pairWorld {
+// pairOver returns a master and a slave with common imperfections and the given path between them.
+func pairOver(path func(r *rand.Rand) testnet.Path) pairWorld {
 	return pairWorld{interval: ms, base: units.Microsecond, skew: 20e-6, offset: 300 * units.Microsecond, wander: 1e-8,
 		stamp: 10 * units.Nanosecond, path: path}
 }
@@ -30,8 +32,8 @@ func pair(path func(r *rand.Rand) testnet.Path) pairWorld {
 // them.
 func TestLoadAndTransparentClocks(t *testing.T) {
 	for _, load := range []float64{0.3, 0.5, 0.9} {
-		without, worst := measure(pair(queues(load, false)).make(t), ms, 100, 1000)
-		with, best := measure(pair(queues(load, true)).make(t), ms, 100, 1000)
+		without, worst := measureErrors(pairOver(queueingPath(load, false)).world(t), ms, 100, 1000)
+		with, best := measureErrors(pairOver(queueingPath(load, true)).world(t), ms, 100, 1000)
 		t.Logf("load %v: rms %v, max %v; with transparent clocks %v, %v", load, without, worst, with, best)
 		if without < 300*units.Nanosecond || with > 20*units.Nanosecond || best > 60*units.Nanosecond {
 			t.Errorf("load %v: rms %v without transparent clocks, %v with (max %v)", load, without, with, best)
@@ -49,7 +51,7 @@ func (o oneWay) Delay(units.Time, *clocksync.Outgoing) units.Time { return o.del
 func TestAsymmetryIsHalfAnError(t *testing.T) {
 	for _, a := range []units.Time{0, 100 * units.Nanosecond, units.Microsecond, -units.Microsecond} {
 		paths := 0
-		p := pair(func(*rand.Rand) testnet.Path { // the first path used is that of the master's Announce
+		p := pairOver(func(*rand.Rand) testnet.Path { // the first path used is that of the master's Announce
 			paths++
 			if paths == 1 {
 				return oneWay{2*units.Microsecond + a}
@@ -58,7 +60,7 @@ func TestAsymmetryIsHalfAnError(t *testing.T) {
 		})
 		p.stamp, p.wander = 0, 0
 		p.change = func(c *Config) { c.AsymmetryBound = max(a, -a) / 2 }
-		w := p.make(t)
+		w := p.world(t)
 		w.Run(300 * ms)
 		e := w.Time(1) - w.Time(0) // late by a/2
 		if d := e + a/2; max(d, -d) > units.Nanosecond {
@@ -69,7 +71,7 @@ func TestAsymmetryIsHalfAnError(t *testing.T) {
 		}
 		paths = 0
 		p.change = func(c *Config) { c.Asymmetry = a / 2 }
-		w = p.make(t)
+		w = p.world(t)
 		w.Run(300 * ms)
 		if e := w.Time(1) - w.Time(0); max(e, -e) > units.Nanosecond {
 			t.Errorf("asymmetry %v that is known: error %v", a, e)
@@ -82,9 +84,9 @@ func TestClockSteps(t *testing.T) {
 	for _, alarm := range []units.Time{0, units.Microsecond} {
 		for _, node := range []clocksync.Node{0, 1} {
 			for _, by := range []units.Time{2 * units.Microsecond, -20 * units.Microsecond, ms, -units.Second, units.Second} {
-				p := pair(nil)
+				p := pairOver(nil)
 				p.change = func(c *Config) { c.StepAlarm = alarm }
-				w := p.make(t)
+				w := p.world(t)
 				w.Run(200*ms + 300*units.Microsecond) // between two messages
 				w.Step(node, by)
 				w.Run(500 * ms)
@@ -103,7 +105,7 @@ func TestClockSteps(t *testing.T) {
 // A step is detected within an eighth of an interval, whenever the next message comes.
 func TestStepsAreSeenSoon(t *testing.T) {
 	for into := range units.Time(10) {
-		w := pair(nil).make(t)
+		w := pairOver(nil).world(t)
 		w.Run(200*ms + into*100*units.Microsecond)
 		w.Step(1, ms)
 		w.Run(w.Now + 126*units.Microsecond)
@@ -122,7 +124,7 @@ func TestLossRepetitionAndReordering(t *testing.T) {
 		"all":      func(c *testnet.Config) { c.Loss, c.Twice, c.Late, c.LateBy = 0.1, 0.1, 0.05, 1500*units.Microsecond },
 	} {
 		for _, peer := range []bool{false, true} {
-			p := pair(nil)
+			p := pairOver(nil)
 			p.change = func(c *Config) { c.PeerDelay, c.AnnounceTimeout, c.SyncTimeout, c.Filter = peer, 6, 30, servo.Least }
 			cfg := p.config(t, 2)
 			change(&cfg)
@@ -154,7 +156,7 @@ func TestLossRepetitionAndReordering(t *testing.T) {
 // kept.
 func TestOneWayLoss(t *testing.T) {
 	for _, from := range []clocksync.Node{0, 1} {
-		p := pair(nil)
+		p := pairOver(nil)
 		cfg := p.config(t, 2)
 		cfg.Blocked = func(f, _ clocksync.Node, at units.Time) bool { return f == from && at > 200*ms }
 		w := testnet.New(cfg)
@@ -176,7 +178,7 @@ func TestReplayAndForgery(t *testing.T) {
 		from clocksync.Node
 	}
 	var tape []record
-	p := pair(nil)
+	p := pairOver(nil)
 	cfg := p.config(t, 2)
 	cfg.OnWire = func(_ units.Time, from clocksync.Node, m *clocksync.Outgoing) {
 		if m.To == 1 && len(tape) < 200 {
@@ -228,8 +230,8 @@ func TestReplayAndForgery(t *testing.T) {
 // linuxptp-testsuite 13: a Follow_Up after a wrap of the sequence number is not paired with the
 // wrong Sync.
 func TestSequenceWraps(t *testing.T) {
-	p := pair(nil)
-	w := p.make(t)
+	p := pairOver(nil)
+	w := p.world(t)
 	w.Run(50 * ms)
 	w.Protocol(0).(*Clock).ports[0].syncSeq = 0xfff0
 	w.Protocol(1).(*Clock).slave.sequence.ok = false
@@ -242,8 +244,8 @@ func TestSequenceWraps(t *testing.T) {
 
 // A Follow_Up that overtakes its Sync belongs to it; one of another Sync does not.
 func TestPairing(t *testing.T) {
-	p := pair(nil)
-	w := p.make(t)
+	p := pairOver(nil)
+	w := p.world(t)
 	w.Run(100 * ms)
 	c := w.Protocol(1).(*Clock)
 	base := c.slave.sequence.last
@@ -313,7 +315,7 @@ func TestGarbageNeverBreaksAClock(t *testing.T) {
 					c.Sent(now, out.ID, now.Hard)
 				}
 			default:
-				m := draw(t, rapid.SampledFrom(types).Draw(t, "type"))
+				m := drawMessage(t, rapid.SampledFrom(types).Draw(t, "type"))
 				from := clocksync.Node(rapid.SampledFrom([]int32{0, 2}).Draw(t, "from"))
 				m.Domain, m.Source, m.LogInterval = 0, PortIdentity{IdentityOf(from), 1}, 0
 				m.Correction %= 1 << 50
@@ -340,8 +342,8 @@ func TestGarbageNeverBreaksAClock(t *testing.T) {
 
 func TestSameSeedSameRun(t *testing.T) {
 	run := func() (out []units.Time, c clocksync.Counters) {
-		p := pair(queues(0.5, false))
-		w := p.make(t)
+		p := pairOver(queueingPath(0.5, false))
+		w := p.world(t)
 		w.Every(0, ms, func() { out = append(out, w.Time(1)) })
 		w.Run(100 * ms)
 		return out, w.Protocol(1).Counters()
@@ -380,11 +382,11 @@ func TestRefusedConfigurations(t *testing.T) {
 // The published bound also holds under noise that PTP cannot filter.
 func TestBoundsHold(t *testing.T) {
 	for name, p := range map[string]pairWorld{
-		"idle": pair(nil), "half load": pair(queues(0.5, false)), "full load": pair(queues(0.9, false)), "transparent": pair(queues(0.9, true)),
+		"idle": pairOver(nil), "half load": pairOver(queueingPath(0.5, false)), "full load": pairOver(queueingPath(0.9, false)), "transparent": pairOver(queueingPath(0.9, true)),
 	} {
 		for _, kind := range []ServoKind{PI, LinReg} {
 			p.change = func(c *Config) { c.Servo = kind }
-			w := p.make(t)
+			w := p.world(t)
 			outside, checks := 0, 0
 			var widest units.Time
 			w.Every(0, 500*units.Microsecond, func() {

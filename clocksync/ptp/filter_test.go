@@ -13,24 +13,24 @@ import (
 
 // Tests of the filters, one by one: each fails without its filter.
 
-// taught is a servo that records its samples.
-type taught struct {
+// recordingServo is a servo that records its samples.
+type recordingServo struct {
 	samples  []servo.Sample
 	resets   int
 	restarts int
 }
 
-func (t *taught) Update(s servo.Sample) (float64, servo.State) {
+func (t *recordingServo) Update(s servo.Sample) (float64, servo.State) {
 	t.samples = append(t.samples, s)
 	return 0, servo.Locked
 }
-func (t *taught) Holdover() float64  { return 0 }
-func (t *taught) RateRatio() float64 { return 1 }
-func (t *taught) Reset()             { t.resets++ }
-func (t *taught) Restart()           { t.restarts++ }
+func (t *recordingServo) Holdover() float64  { return 0 }
+func (t *recordingServo) RateRatio() float64 { return 1 }
+func (t *recordingServo) Reset()             { t.resets++ }
+func (t *recordingServo) Restart()           { t.restarts++ }
 
 // follower returns a clock that has just begun to follow node 0.
-func follower(t *testing.T, change func(*Config)) (*Clock, *taught) {
+func follower(t *testing.T, change func(*Config)) (*Clock, *recordingServo) {
 	t.Helper()
 	s := clocksync.Setup{Self: 1, Nodes: 2}
 	cfg := Default(s, 0)
@@ -44,12 +44,13 @@ func follower(t *testing.T, change func(*Config)) (*Clock, *taught) {
 	c.Start(clocksync.Now{})
 	c.parent = parent{ok: true, source: PortIdentity{IdentityOf(0), 1}, peer: &c.peers[0], port: &c.ports[0], set: DataSet{Accuracy: accuracyExact}}
 	c.slave.start(0, c)
-	k := &taught{}
+	k := &recordingServo{}
 	c.servo = k
 	return c, k
 }
 
-func at(t units.Time) clocksync.Now { return clocksync.Now{Mono: t, Hard: t} }
+// atTrueTime returns an instant at which a node's clocks show true time.
+func atTrueTime(t units.Time) clocksync.Now { return clocksync.Now{Mono: t, Hard: t} }
 
 // A negative delay is not used, and a clock whose frequency is unknown takes it as 0. A delay
 // longer than that of any network is not used.
@@ -64,7 +65,7 @@ func TestImpossibleDelays(t *testing.T) {
 	} {
 		k, _ := follower(t, nil)
 		k.correction.State = c.state
-		k.addDelay(at(ms), k.parent.peer, c.delay)
+		k.addDelay(atTrueTime(ms), k.parent.peer, c.delay)
 		got, ok := k.parent.peer.delay.Value()
 		if ok != (c.want >= 0) || ok && got != c.want {
 			t.Errorf("a delay of %v, %v: %v %v", c.delay, c.state, got, ok)
@@ -90,7 +91,7 @@ func TestDelaysAroundZero(t *testing.T) {
 	const n = 4000
 	for range n {
 		d := units.Time(noise.NormFloat64() * float64(k.setup.Jitter))
-		k.addDelay(at(ms), k.parent.peer, d)
+		k.addDelay(atTrueTime(ms), k.parent.peer, d)
 		b.links[0].delay.Add(d)
 		clock, _ := filteredDelay(k.parent.peer.delay)
 		bridge, _ := b.Delay(0)
@@ -102,7 +103,7 @@ func TestDelaysAroundZero(t *testing.T) {
 	if clocks > 20 || k.counters.Filtered > 0 { // 0.4 deviations of a median of ten, 37 ns
 		t.Errorf("links of 0 are measured as %.1f ns on average, %d left aside", clocks, k.counters.Filtered)
 	}
-	k.addDelay(at(ms), k.parent.peer, -8*k.setup.Jitter-1)
+	k.addDelay(atTrueTime(ms), k.parent.peer, -8*k.setup.Jitter-1)
 	if k.counters.Filtered != 1 {
 		t.Error("what is no noise of stamps was used")
 	}
@@ -119,7 +120,7 @@ func TestAnswersArePairedBySource(t *testing.T) {
 		if m.Type.Event() {
 			port = clocksync.EventPort
 		}
-		return k.Receive(at(when), &clocksync.Message{From: 0, Port: port, Stamp: when, Data: buf[:m.Encode(buf[:])]})
+		return k.Receive(atTrueTime(when), &clocksync.Message{From: 0, Port: port, Stamp: when, Data: buf[:m.Encode(buf[:])]})
 	}
 	asked := func(when units.Time) {
 		p.sequence++
@@ -175,21 +176,21 @@ func TestDetours(t *testing.T) {
 	p, first := k.parent.peer, k.cfg.Limits.FirstStep
 	usual := units.Microsecond
 	for range 10 {
-		k.addDelay(at(ms), p, usual)
+		k.addDelay(atTrueTime(ms), p, usual)
 	}
-	k.addDelay(at(2*ms), p, usual+outlierSteps*first)
+	k.addDelay(atTrueTime(2*ms), p, usual+outlierSteps*first)
 	if p.last != usual+outlierSteps*first || k.counters.Filtered != 0 {
 		t.Errorf("a delay at the limit was left aside: %v", p.last)
 	}
-	k.addDelay(at(2*ms), p, usual)
+	k.addDelay(atTrueTime(2*ms), p, usual)
 	far := usual + outlierSteps*first + 1
 	for i := range 4 {
-		k.addDelay(at(3*ms), p, far)
+		k.addDelay(atTrueTime(3*ms), p, far)
 		if d, _ := p.delay.Value(); p.last != usual || d != usual || p.delayAt != 2*ms || k.counters.Filtered != int64(i+1) {
 			t.Fatalf("detour %d was used: %v, %d counted", i, p.last, k.counters.Filtered)
 		}
 	}
-	k.addDelay(at(4*ms), p, far)
+	k.addDelay(atTrueTime(4*ms), p, far)
 	if p.last != far || p.delayAt != 4*ms || k.counters.Filtered != 4 {
 		t.Errorf("a path that is longer five times of ten is still left aside: %v", p.last)
 	}
@@ -217,10 +218,10 @@ func TestOffsetsThatAreSpikes(t *testing.T) {
 			sign := units.Time(1 - 2*(i%2))
 			k.bound.Add(sign*c.usual, 0)
 		}
-		k.addDelay(at(ms), k.parent.peer, units.Microsecond)
+		k.addDelay(atTrueTime(ms), k.parent.peer, units.Microsecond)
 		k.slave.t1, k.slave.t2, k.slave.measured = ms, ms+units.Microsecond+c.size, true
 		k.slave.parentTimeoutAt = 1
-		k.measure(at(2 * ms))
+		k.measure(atTrueTime(2 * ms))
 		if spike := len(servo.samples) == 0; spike != c.spike || spike == k.slave.measured || spike != (k.counters.Filtered == 1) {
 			t.Errorf("%s: left aside %v, good for a delay %v, %d counted", c.name, spike, k.slave.measured, k.counters.Filtered)
 		}
@@ -232,10 +233,10 @@ func TestOffsetsThatAreSpikes(t *testing.T) {
 	for range 20 {
 		k.bound.Add(10*units.Nanosecond, 0)
 	}
-	k.addDelay(at(ms), k.parent.peer, units.Microsecond)
+	k.addDelay(atTrueTime(ms), k.parent.peer, units.Microsecond)
 	for i := range units.Time(5) {
 		k.slave.t1, k.slave.t2, k.slave.measured = i*ms, i*ms+3*units.Microsecond, true
-		k.measure(at(ms + i))
+		k.measure(atTrueTime(ms + i))
 	}
 	if len(servo.samples) != 1 || servo.samples[0].Offset != 2*units.Microsecond {
 		t.Errorf("a master that moved: %+v", servo.samples)
@@ -247,7 +248,7 @@ func TestOffsetsThatAreSpikes(t *testing.T) {
 // servo restarts once, and may step.
 func TestReferenceAfterAMasterThatKnowsNothing(t *testing.T) {
 	k, servo := follower(t, nil)
-	k.addDelay(at(ms), k.parent.peer, units.Microsecond)
+	k.addDelay(atTrueTime(ms), k.parent.peer, units.Microsecond)
 	for i, c := range []struct {
 		accuracy uint8
 		restarts int
@@ -256,7 +257,7 @@ func TestReferenceAfterAMasterThatKnowsNothing(t *testing.T) {
 		k.parent.set.Accuracy = c.accuracy
 		when := units.Time(i+2) * ms
 		k.slave.t1, k.slave.t2, k.slave.measured = when, when+units.Microsecond, true
-		k.measure(at(when))
+		k.measure(atTrueTime(when))
 		if servo.restarts != c.restarts || k.bound.Samples() != c.samples {
 			t.Errorf("sample %d: %d restarts, a bound of %d samples; want %+v", i, servo.restarts, k.bound.Samples(), c)
 		}
@@ -272,7 +273,7 @@ func TestFrequencyOutlastsAMaster(t *testing.T) {
 	p := k.parent.peer
 	p.exchange, k.slave.measured = exchange{t1: 1, sent: true}, true
 	next := foreign{peer: p, claim: claim{set: k.parent.set, sender: PortIdentity{IdentityOf(7), 1}}}
-	k.follow(at(ms), &next, &claim{set: k.cfg.DataSet})
+	k.follow(atTrueTime(ms), &next, &claim{set: k.cfg.DataSet})
 	if k.parent.source != next.claim.sender || p.exchange.sent || k.slave.measured || k.bound.Samples() != 0 {
 		t.Errorf("%+v, an exchange %+v, measured %v", k.parent, p.exchange, k.slave.measured)
 	}
@@ -286,10 +287,10 @@ func TestWeights(t *testing.T) {
 	for _, weighted := range []bool{false, true} {
 		k, servo := follower(t, func(c *Config) { c.Weighted = weighted })
 		for _, d := range []units.Time{1, 1, 4} {
-			k.addDelay(at(ms), k.parent.peer, d*units.Microsecond)
+			k.addDelay(atTrueTime(ms), k.parent.peer, d*units.Microsecond)
 		}
 		k.slave.t1, k.slave.t2 = ms, ms+units.Microsecond
-		k.measure(at(ms))
+		k.measure(atTrueTime(ms))
 		if want := map[bool]float64{false: 1, true: 0.25}[weighted]; len(servo.samples) != 1 || servo.samples[0].Weight != want {
 			t.Errorf("weighted %v: %+v, want %v", weighted, servo.samples, want)
 		}
@@ -322,7 +323,7 @@ func TestParentThatWasSetBack(t *testing.T) {
 		k.slave.request, k.slave.asked, k.slave.t3, k.slave.measured, k.slave.t1, k.slave.t2 = 7, true, ms, true, 0, units.Microsecond
 		m := Message{Type: DelayResp, Source: k.parent.source, Sequence: 7, Requesting: k.ports[0].id}
 		m.Timestamp, _ = stampOf(t4)
-		return k.onDelayResp(at(ms), k.parent.peer, &m)
+		return k.onDelayResp(atTrueTime(ms), k.parent.peer, &m)
 	}
 	k.parent.peer.lastOrigin = clockReading{ok: true, at: 10 * ms}
 	if err := answer(10*ms - k.cfg.SyncInterval); err != nil || k.parent.peer.lastOrigin.at != 10*ms || !k.slave.measured {
@@ -344,11 +345,11 @@ func TestQuestionsAreAnsweredOnce(t *testing.T) {
 		var buf [MaxSize]byte
 		m := Message{Type: typ, Source: PortIdentity{IdentityOf(0), 1}, Sequence: 40, LogInterval: noInterval}
 		in := clocksync.Message{From: 0, Port: clocksync.EventPort, Data: buf[:m.Encode(buf[:])]}
-		if err := k.Receive(at(ms), &in); err != nil {
+		if err := k.Receive(atTrueTime(ms), &in); err != nil {
 			t.Fatal(err)
 		}
 		answers := len(k.out.jobs)
-		if err := k.Receive(at(ms), &in); !errors.Is(err, ErrStale) || len(k.out.jobs) != answers || answers != 1 {
+		if err := k.Receive(atTrueTime(ms), &in); !errors.Is(err, ErrStale) || len(k.out.jobs) != answers || answers != 1 {
 			t.Errorf("type %d twice: %v, %d answers", typ, err, len(k.out.jobs))
 		}
 	}
@@ -373,7 +374,7 @@ func TestOnlyTheBridgeIsAtTheOtherEnd(t *testing.T) {
 	say := func(from clocksync.Node, m Message) error {
 		var buf [MaxSize]byte
 		m.Source = PortIdentity{IdentityOf(from), 1}
-		return k.Receive(at(ms), &clocksync.Message{From: from, Port: clocksync.EventPort, Data: buf[:m.Encode(buf[:])]})
+		return k.Receive(atTrueTime(ms), &clocksync.Message{From: from, Port: clocksync.EventPort, Data: buf[:m.Encode(buf[:])]})
 	}
 	for name, c := range map[string]struct {
 		from clocksync.Node
@@ -436,7 +437,7 @@ func TestSyncsArePadded(t *testing.T) {
 		k.send(&k.peers[0], want)
 		var out clocksync.Outgoing
 		var got Message
-		if !k.Transmit(at(ms), &out) || got.Decode(out.Data[:out.N]) != nil || got != want {
+		if !k.Transmit(atTrueTime(ms), &out) || got.Decode(out.Data[:out.N]) != nil || got != want {
 			t.Fatalf("%+v, want %+v", got, want)
 		}
 		if length := map[bool]int{false: Sync.size(), true: PDelayReq.size()}[peer]; out.N != length || int(out.Data[2])<<8|int(out.Data[3]) != length {

@@ -140,8 +140,8 @@ func TestQualificationTakesTwoAnnounces(t *testing.T) {
 	}
 }
 
-// mesh returns a world of one grandmaster, backups and slaves.
-func star(t testing.TB, nodes, backups int, change func(*testnet.Config)) *testnet.World {
+// newMesh returns a world of one grandmaster, backups and slaves.
+func newMesh(t testing.TB, nodes, backups int, change func(*testnet.Config)) *testnet.World {
 	cfg := testnet.Config{
 		Nodes: nodes, Seed: 5,
 		Oscillator: func(n clocksync.Node) testnet.Oscillator {
@@ -165,8 +165,8 @@ func star(t testing.TB, nodes, backups int, change func(*testnet.Config)) *testn
 	return testnet.New(cfg)
 }
 
-// spread returns the largest difference between the clocks of two nodes that are up.
-func spread(w *testnet.World, nodes int) units.Time {
+// largestDifference returns the largest difference between the clocks of two nodes that are up.
+func largestDifference(w *testnet.World, nodes int) units.Time {
 	var least, most units.Time
 	first := true
 	for n := range nodes {
@@ -186,9 +186,9 @@ func spread(w *testnet.World, nodes int) units.Time {
 // and once it is back all follow it again.
 func TestGrandmasterCrash(t *testing.T) {
 	const nodes = 8
-	w := star(t, nodes, 1, nil)
+	w := newMesh(t, nodes, 1, nil)
 	w.Run(100 * ms)
-	if s := spread(w, nodes); s > 150*units.Nanosecond {
+	if s := largestDifference(w, nodes); s > 150*units.Nanosecond {
 		t.Fatalf("before the crash clocks differ by %v", s)
 	}
 	steps := w.Protocol(3).Counters().Steps
@@ -196,7 +196,7 @@ func TestGrandmasterCrash(t *testing.T) {
 	var worst units.Time
 	w.Every(100*ms, 500*units.Microsecond, func() {
 		if w.Now < 198*ms {
-			worst = max(worst, spread(w, nodes))
+			worst = max(worst, largestDifference(w, nodes))
 		}
 	})
 	w.Run(115 * ms)
@@ -214,7 +214,7 @@ func TestGrandmasterCrash(t *testing.T) {
 	}
 	w.Restart(0)
 	w.Run(400 * ms)
-	if s := spread(w, nodes); s > 150*units.Nanosecond {
+	if s := largestDifference(w, nodes); s > 150*units.Nanosecond {
 		t.Errorf("with the grandmaster back clocks differ by %v", s)
 	}
 	for n := range clocksync.Node(nodes) {
@@ -227,7 +227,7 @@ func TestGrandmasterCrash(t *testing.T) {
 // Without a backup, slaves go into holdover: the state says so, and the growing bound covers the
 // error.
 func TestHoldover(t *testing.T) {
-	w := star(t, 3, 0, nil)
+	w := newMesh(t, 3, 0, nil)
 	w.Run(200 * ms)
 	before, _ := w.Bound(1)
 	w.Crash(0)
@@ -237,7 +237,7 @@ func TestHoldover(t *testing.T) {
 	if k.State != clocksync.Holdover || after <= before || w.Protocol(1).(*Clock).PortState(1) != Listening {
 		t.Errorf("100 ms without a master: %v, bound %v after %v, %v", k.State, after, before, w.Protocol(1).(*Clock).PortState(1))
 	}
-	if s := spread(w, 3); s > 2*after {
+	if s := largestDifference(w, 3); s > 2*after {
 		t.Errorf("clocks differ by %v, bounds are %v", s, after)
 	}
 }
@@ -246,7 +246,7 @@ func TestHoldover(t *testing.T) {
 func TestBoundaryChain(t *testing.T) {
 	const nodes = 7
 	for _, peer := range []bool{false, true} {
-		w := star(t, nodes, 0, func(cfg *testnet.Config) {
+		w := newMesh(t, nodes, 0, func(cfg *testnet.Config) {
 			cfg.Start = func(n clocksync.Node) clocksync.Protocol {
 				s := clocksync.Setup{Self: n, Nodes: nodes, Seed: 5}
 				c := Default(s, nodes)
@@ -269,7 +269,7 @@ func TestBoundaryChain(t *testing.T) {
 		var worst units.Time
 		outside := 0
 		w.Every(400*ms, ms, func() {
-			worst = max(worst, spread(w, nodes))
+			worst = max(worst, largestDifference(w, nodes))
 			for n := clocksync.Node(1); n < nodes; n++ {
 				e := w.Time(n) - w.Time(0)
 				if b, ok := w.Bound(n); !ok || max(e, -e) > b {
@@ -293,7 +293,7 @@ func TestBoundaryChain(t *testing.T) {
 // Three boundary clocks in a ring: one port is passive, or Announces would loop.
 func TestRingHasAPassivePort(t *testing.T) {
 	const nodes = 3
-	w := star(t, nodes, 0, func(cfg *testnet.Config) {
+	w := newMesh(t, nodes, 0, func(cfg *testnet.Config) {
 		cfg.Start = func(n clocksync.Node) clocksync.Protocol {
 			s := clocksync.Setup{Self: n, Nodes: nodes, Seed: 5}
 			c := Default(s, nodes)

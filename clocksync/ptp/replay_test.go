@@ -14,7 +14,7 @@ func TestReplayAfterSilence(t *testing.T) {
 	for _, peer := range []bool{false, true} {
 		for _, gap := range []units.Time{2 * ms, 4 * ms, 5 * ms, 12 * ms, 40 * ms, 150 * ms} {
 			var tape []clocksync.Message
-			p := pair(nil)
+			p := pairOver(nil)
 			p.change = func(c *Config) { c.PeerDelay = peer }
 			cfg := p.config(t, 2)
 			cfg.OnWire = func(at units.Time, from clocksync.Node, m *clocksync.Outgoing) {
@@ -58,9 +58,9 @@ func TestReplayAfterSilence(t *testing.T) {
 // A master that restarted counts from 0 again and is followed, and so is one whose clock is set
 // back while it sends.
 func TestTimeMayGoBackOnlyAlive(t *testing.T) {
-	p := pair(nil)
+	p := pairOver(nil)
 	p.change = func(c *Config) { c.StepAlarm = 0 }
-	w := p.make(t)
+	w := p.world(t)
 	w.Run(200 * ms)
 	w.Crash(0)
 	w.Run(204 * ms)
@@ -79,7 +79,7 @@ func TestTimeMayGoBackOnlyAlive(t *testing.T) {
 // A backup that never heard of the reference serves its own time. It and its slaves state no bound
 // until the reference is there; from then on bounds hold.
 func TestBackupThatNeverHeardTheReference(t *testing.T) {
-	p := pair(nil)
+	p := pairOver(nil)
 	cfg := p.config(t, 4)
 	cfg.Blocked = func(f, to clocksync.Node, at units.Time) bool { return (f == 0 || to == 0) && at < 150*ms }
 	w := testnet.New(cfg)
@@ -127,10 +127,10 @@ func TestAccuracyClasses(t *testing.T) {
 // after the first sample.
 func TestGoodOscillatorsConvergeAsFast(t *testing.T) {
 	for _, skew := range []float64{1e-9, 5e-9, 2e-6, 20e-6} {
-		p := pair(nil)
+		p := pairOver(nil)
 		p.skew, p.offset, p.wander = skew, 450*units.Nanosecond, 0
 		p.change = func(c *Config) { c.LimitRate(skew); c.Gains.P, c.Gains.I = 0.2, 0.02 }
-		w := p.make(t)
+		w := p.world(t)
 		w.Run(40 * ms)
 		if e := w.Time(1) - w.Time(0); max(e, -e) > 60*units.Nanosecond {
 			t.Errorf("skew %g: error %v after 40 ms", skew, e)
@@ -141,7 +141,7 @@ func TestGoodOscillatorsConvergeAsFast(t *testing.T) {
 // With half of all messages lost, time is kept less accurately and bounds hold.
 func TestHalfOfAllMessagesAreLost(t *testing.T) {
 	for _, loss := range []float64{0.2, 0.36, 0.51} {
-		p := pair(nil)
+		p := pairOver(nil)
 		p.change = func(c *Config) { c.Gains.P, c.Gains.I = 0.2, 0.02 }
 		cfg := p.config(t, 2)
 		cfg.Loss = loss
@@ -165,7 +165,7 @@ func TestHalfOfAllMessagesAreLost(t *testing.T) {
 
 // A Sync that is far too late is ignored. A master whose time has moved is followed.
 func TestSpikes(t *testing.T) {
-	p := pair(nil)
+	p := pairOver(nil)
 	p.change = func(c *Config) { c.Gains.P, c.Gains.I = 0.2, 0.02 }
 	cfg := p.config(t, 2)
 	cfg.Late, cfg.LateBy = 0.1, 20*units.Microsecond

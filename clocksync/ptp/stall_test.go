@@ -26,7 +26,7 @@ func TestAnnouncesThatGoInACircle(t *testing.T) {
 		{DataSet{Grandmaster: other, Steps: maxSteps - 1}, nil},
 	} {
 		m := Message{Type: Announce, Source: PortIdentity{other, 1}, Sequence: uint16(i), Announce: k.set}
-		if err := c.onAnnounce(at(units.Time(i)*ms), &c.peers[0], &m); !errors.Is(err, k.want) {
+		if err := c.onAnnounce(atTrueTime(units.Time(i)*ms), &c.peers[0], &m); !errors.Is(err, k.want) {
 			t.Errorf("%+v: %v, want %v", k.set, err, k.want)
 		}
 	}
@@ -43,6 +43,7 @@ type stalling struct {
 	waits       []clocksync.Message
 }
 
+// stalled reports whether the process is stalled now.
 func (s *stalling) stalled(now clocksync.Now) bool { return now.Mono >= s.from && now.Mono < s.until }
 
 func (s *stalling) Receive(now clocksync.Now, m *clocksync.Message) error {
@@ -56,6 +57,7 @@ func (s *stalling) Receive(now clocksync.Now, m *clocksync.Message) error {
 	return s.Clock.Receive(now, m)
 }
 
+// catchUp hands the protocol the messages that arrived during the stall.
 func (s *stalling) catchUp(now clocksync.Now) {
 	for _, k := range s.waits {
 		_ = s.Clock.Receive(now, &k)
@@ -86,7 +88,7 @@ func (s *stalling) Advance(now clocksync.Now) {
 // are not sent late, and its bound holds throughout, at the master and at the slave.
 func TestProcessThatStalls(t *testing.T) {
 	for who := range clocksync.Node(2) {
-		p := pair(nil)
+		p := pairOver(nil)
 		p.stamp = 5 * units.Nanosecond
 		cfg := p.config(t, 2)
 		start := cfg.Start

@@ -21,8 +21,8 @@ import (
 
 var types = []Type{Sync, DelayReq, PDelayReq, PDelayResp, FollowUp, DelayResp, PDelayRespFollowUp, Announce}
 
-// draw returns a random message of a type.
-func draw(t *rapid.T, typ Type) Message {
+// drawMessage returns a random message of a type.
+func drawMessage(t *rapid.T, typ Type) Message {
 	id := func(name string) PortIdentity {
 		return PortIdentity{ClockIdentity(rapid.Uint64().Draw(t, name)), rapid.Uint16().Draw(t, name+" port")}
 	}
@@ -43,8 +43,8 @@ func draw(t *rapid.T, typ Type) Message {
 	return m
 }
 
-// theirs returns m as facebook/time encodes it.
-func theirs(m *Message) protocol.Packet {
+// facebookPacket returns m as facebook/time encodes it.
+func facebookPacket(m *Message) protocol.Packet {
 	var stamp protocol.Timestamp
 	for i := range stamp.Seconds {
 		stamp.Seconds[i] = byte(m.Timestamp.Seconds >> (40 - 8*i))
@@ -85,10 +85,10 @@ func theirs(m *Message) protocol.Packet {
 func TestBytesAreThoseOfFacebookTime(t *testing.T) {
 	for _, typ := range types {
 		rapid.Check(t, func(t *rapid.T) {
-			m := draw(t, typ)
+			m := drawMessage(t, typ)
 			var b [MaxSize]byte
 			n := m.Encode(b[:])
-			want, err := protocol.Bytes(theirs(&m))
+			want, err := protocol.Bytes(facebookPacket(&m))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -201,7 +201,7 @@ func TestWiresharkReadsIt(t *testing.T) {
 		p := pairWorld{interval: units.Millisecond, base: units.Microsecond, skew: 1e-5, change: func(c *Config) { c.PeerDelay = peer }}
 		cfg := p.config(t, 2)
 		cfg.OnWire = func(at units.Time, from clocksync.Node, m *clocksync.Outgoing) {
-			capture(&pcap, at, from, m)
+			appendToPcap(&pcap, at, from, m)
 		}
 		testnet.New(cfg).Run(30 * units.Millisecond)
 	}
@@ -227,8 +227,8 @@ func TestWiresharkReadsIt(t *testing.T) {
 	}
 }
 
-// capture appends a message to a pcap as an IPv4 packet.
-func capture(pcap *bytes.Buffer, at units.Time, from clocksync.Node, m *clocksync.Outgoing) {
+// appendToPcap appends a message to a pcap as an IPv4 packet.
+func appendToPcap(pcap *bytes.Buffer, at units.Time, from clocksync.Node, m *clocksync.Outgoing) {
 	n := 28 + m.N
 	ip := make([]byte, n)
 	copy(ip, []byte{0x45, 0, 0, byte(n), 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, byte(from + 1), 10, 0, 0, byte(m.To + 1)})
