@@ -17,7 +17,7 @@ import (
 func ccmScheme(s *Spec, p ccm.Params) scheme {
 	planned, mode := s.Initial, s.Collective
 	sch := scheme{
-		selective: true, either: true, paths: p.Paths,
+		either: true, paths: p.Paths,
 		controller: func(l cc.Link) cc.Controller { return ccm.NewSender(p, l, planned) },
 		receiver:   meter,
 		chooser:    func(cc.Link, uint64, units.Bytes) path.Chooser { return path.NewRepath(p.Paths) },

@@ -11,6 +11,7 @@ type Facts struct {
 	Telemetry   bool // switches write into its packets
 	Coordinated bool // switches take part in its congestion management: they read a tag of its packets, choose paths and notify senders
 	NetRTT      bool // its base RTT is that of the whole network, also between hosts that are nearer
+	Selective   bool // its connections use selective repeat unless they ask for go-back-N
 	Lossless    bool // it is meant for networks that lose nothing: those with PFC
 }
 

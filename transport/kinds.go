@@ -29,9 +29,9 @@ var kinds = []kind{
 		needs(Marks, "DCQCN slows down by marks alone").lossless(),
 	register("swift", "Swift.", of[swift.Params], plain(swift.NewSender)),
 	register("hpcc", "HPCC.", of[hpcc.Params], plain(hpcc.NewSender)).telemetry().lossless(),
-	register("strack", "STrack and spray.", strackSection, strackScheme).marked().netRTT().needs(Marks, "its window and its choice of paths follow marks"),
-	register("spray", "", spraySection, sprayScheme).as("strack").marked().netRTT().needs(Marks, "its window follows marks").unless(oddPaths),
-	register("ccm", "CCM, in hosts and all switches.", ccmSection, ccmScheme).marked().coordinated().around(innerOf, insideOfCCM),
+	register("strack", "STrack and spray.", strackSection, strackScheme).selective().marked().netRTT().needs(Marks, "its window and its choice of paths follow marks"),
+	register("spray", "", spraySection, sprayScheme).as("strack").selective().marked().netRTT().needs(Marks, "its window follows marks").unless(oddPaths),
+	register("ccm", "CCM, in hosts and all switches.", ccmSection, ccmScheme).selective().marked().coordinated().around(innerOf, insideOfCCM),
 }
 
 // kind is a transport that a Spec can name.
@@ -88,6 +88,18 @@ func (k kind) telemetry() kind {
 	k.scheme = func(s *Spec) (scheme, error) {
 		sch, err := build(s)
 		sch.telemetry = true
+		return sch, err
+	}
+	return k
+}
+
+// selective has losses repaired by selective repeat, unless a connection asks for go-back-N.
+func (k kind) selective() kind {
+	build := k.scheme
+	k.facts.Selective = true
+	k.scheme = func(s *Spec) (scheme, error) {
+		sch, err := build(s)
+		sch.selective = true
 		return sch, err
 	}
 	return k
@@ -252,7 +264,7 @@ func sprayScheme(s *Spec, p strack.Params) scheme {
 		chooser: func(_ cc.Link, seed uint64, _ units.Bytes) path.Chooser {
 			return path.NewSpray(p.Paths, seed^uint64(id+1)*splitmix.Gamma)
 		},
-		selective: true, windowed: true, paths: p.Paths,
+		windowed: true, paths: p.Paths,
 		span: func(l cc.Link) uint64 { return spanWindows*uint64(strack.NewSender(p, l).MaxWindow()) + wire.SackBits },
 	}
 }

@@ -49,7 +49,7 @@ type Spec struct {
 	Initial    units.Bandwidth // base rate that the controller foresees at the start; 0: none
 	Collective string          // what the connection serves: all-reduce, all-to-all, all-gather, ... (PC4, Table I)
 
-	Recovery  string     `json:",omitempty"` // GoBackN or SelectiveRepeat; empty: what Kind has
+	Recovery  string     `json:",omitempty"` // GoBackN or SelectiveRepeat; empty: the default of Kind
 	Selective Selective  `json:",omitzero"`  // of SelectiveRepeat
 	NetRTT    units.Time `json:",omitempty"` // the longest idle round trip of the network (STrack, net_base_rtt); 0: the connection's own
 
@@ -59,9 +59,17 @@ type Spec struct {
 
 // How losses are recovered from.
 const (
-	GoBackN         = "go-back-n"        // InfiniBand's: pc4, swift, hpcc, and roce unless it is told otherwise
-	SelectiveRepeat = "selective-repeat" // STrack's: strack, spray, and roce where it is told so
+	GoBackN         = "go-back-n"        // InfiniBand's: pc4, swift, hpcc, and roce unless a lab says otherwise
+	SelectiveRepeat = "selective-repeat" // STrack's: strack, spray, and ccm unless a lab says otherwise
 )
+
+// Selects reports whether the connection uses selective repeat.
+func (s *Spec) Selects() bool {
+	if s.Recovery == "" {
+		return FactsOf(s.Kind).Selective
+	}
+	return s.Recovery == SelectiveRepeat
+}
 
 // Selective are the parameters of selective repeat. What is 0 has its default.
 type Selective struct {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"weft/orchestrator/lab"
+	"weft/transport"
 	"weft/units"
 )
 
@@ -68,6 +69,22 @@ func TestBaseRTTOfHostsThatTalk(t *testing.T) {
 	want := 4*units.Microsecond + units.Time(2*80*(dataWire(4096)+ackWire)) // two links each way, behind one switch
 	if x.BaseRTT != want {
 		t.Errorf("base RTT %d ps, want %d", x.BaseRTT, want)
+	}
+}
+
+// The round trip that is reported counts the headers that the endpoints of each transport send.
+func TestBaseRTTIsTheEndpoints(t *testing.T) {
+	for _, kind := range transport.Kinds() {
+		more := "transport: {kind: " + kind + "}\n"
+		x := build(t, star+more+"workload: [{collective: incast, ranks: [h1], root: h0, size: 64KB}]")
+		spec := x.Conns[0]
+		b, err := transport.Begin(x.Plans[spec.Src].Endpoint, spec)
+		if err != nil {
+			t.Fatalf("%s: %v", kind, err)
+		}
+		if x.BaseRTT != b.BaseRTT {
+			t.Errorf("%s: base RTT %d ps, the endpoint has %d", kind, x.BaseRTT, b.BaseRTT)
+		}
 	}
 }
 

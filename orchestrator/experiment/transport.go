@@ -32,7 +32,7 @@ const ackWire units.Bytes = wire.AckSize + wire.Overhead
 
 // replyWire is the size on the wire of what answers a data packet of a connection.
 func replyWire(s *transport.Spec) units.Bytes {
-	if s.Recovery == transport.SelectiveRepeat {
+	if s.Selects() {
 		return wire.SackSize + wire.Overhead
 	}
 	return ackWire + transport.FactsOf(s.Kind).Reply(switchesOn(s.Forward))
