@@ -34,11 +34,8 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 	if s.Flows.Count == 0 && s.Error != "" {
 		return g.write(w, st, "  ") // it never began: all else is zero
 	}
-	switch {
-	case ended(s):
-		add("flows", fmt.Sprintf("%d done of %d, %s", s.Flows.Count-s.Flows.Unfinished, s.Flows.Count, Bytes(s.Flows.Bytes)))
-	case s.Flows.Count > 0 || s.Clocks.Samples == 0:
-		add("flows", fmt.Sprintf("none done of %d", s.Flows.Count))
+	if s.Flows.Count > 0 || s.Clocks.Samples == 0 {
+		add("flows", Flows(s))
 	}
 	add("lab time", fmt.Sprintf("%s, in %s of wall time", known(s.LabTimeUS > 0, micros(s.LabTimeUS)), micros(s.WallS*1e6)))
 	n := s.Network
@@ -83,6 +80,18 @@ func Summary(w io.Writer, s *record.Summary, st Style) error {
 		}
 	}
 	return nil
+}
+
+// Flows says how many of the messages that were started were completed. Where one was not, others may have waited for it.
+func Flows(s *record.Summary) string {
+	started := fmt.Sprint(s.Flows.Count)
+	if !complete(s) {
+		started += " started"
+	}
+	if !ended(s) {
+		return "none done of " + started
+	}
+	return fmt.Sprintf("%d done of %s, %s", s.Flows.Count-s.Flows.Unfinished, started, Bytes(s.Flows.Bytes))
 }
 
 // Fidelity says how late an emulated run was and how late it may be, and what was lost that should not have been. That the processors
