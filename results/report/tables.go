@@ -16,7 +16,7 @@ func facts(s *record.Summary) [][2]string {
 	out := [][2]string{
 		{"engine", strings.TrimSpace(s.Engine + " " + s.Runtime + " " + s.Datapath)}, {"transport", s.Transport}, {"seed", strconv.FormatUint(s.Seed, 10)},
 		{"flows", table.Flows(s)},
-		{"lab time", number(s.LabTimeUS) + " us"}, {"base RTT", number(s.BaseRTTUS) + " us"},
+		{"lab time", number(s.LabTimeUS) + " us"}, {"base RTT", number(s.BaseRTTUS) + " us (longest path)"},
 		{"network", fmt.Sprintf("%d packets, %d CE marks, %d drops, %d retransmits, %d timeouts, %d pauses; largest queue %s",
 			n.Packets, n.CEMarks, n.Drops, n.Retransmits, n.Timeouts, n.Pauses, table.Bytes(n.MaxQueue))},
 	}

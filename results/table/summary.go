@@ -220,7 +220,7 @@ func distributions(s *record.Summary) *grid {
 	}
 	add("slowdown", s.Flows.Slowdown, ended(s), digits)
 	add("round trip", s.RTT, answered(s), micros)
-	g.rows[len(g.rows)-1] = append(g.rows[len(g.rows)-1], left("base "+micros(s.BaseRTTUS)))
+	g.rows[len(g.rows)-1] = append(g.rows[len(g.rows)-1], left("base "+micros(s.BaseRTTUS)+" (longest path)"))
 	add("switch queues", s.Network.QueueDelay, delivered(s), micros)
 	if q := s.Network.QueueEventDelay; q != nil {
 		add("queue events", *q, true, micros)
