@@ -15,8 +15,8 @@ const (
 	arpFixed     = 0x0001_0800_06_04 // Ethernet, IPv4, and the lengths of their addresses
 )
 
-// arpQuery returns the address that an ARP request frame asks for. ok is false for anything else: replies and
-// malformed packets.
+// arpQuery returns the address that an ARP request asks for. ok is false for replies and malformed
+// frames.
 func arpQuery(frame []byte) (target uint32, ok bool) {
 	if len(frame) < ethLen+arpLen || binary.BigEndian.Uint16(frame[arpOpAt:]) != arpRequest {
 		return 0, false
@@ -27,7 +27,8 @@ func arpQuery(frame []byte) (target uint32, ok bool) {
 	return binary.BigEndian.Uint32(frame[arpTargetIP:]), true
 }
 
-// answerARP turns an ARP request into the reply that mac is where its target is, in place, and returns it.
+// answerARP turns an ARP request in place into the reply that its target has address mac, and
+// returns it.
 func answerARP(frame []byte, mac MAC) []byte {
 	frame = frame[:ethLen+arpLen]
 	asker, target := [10]byte(frame[arpSenderMAC:]), [4]byte(frame[arpTargetIP:])

@@ -11,8 +11,8 @@ import (
 	"weft/units"
 )
 
-// serve does what the orchestrator asks for while lab time runs; captures may begin before. An error is one that ends the process; what cannot be
-// done is said in the answer.
+// serve handles a request of the orchestrator while lab time runs; captures may start before. An
+// error ends the process; what cannot be done is said in the answer.
 func (l *loop) serve(m control.Message, fds []int) error {
 	kept := false
 	defer func() {
@@ -71,7 +71,7 @@ func (l *loop) changeNow(now units.Time, c *fabric.Change) error {
 	return c.Make(now, l.net)
 }
 
-// port returns the port of a host that a request names.
+// port returns the port of the host that a request names.
 func (l *loop) port(host int) (*port, error) {
 	if host < 0 || host >= len(l.ports) {
 		return nil, fmt.Errorf("host %d of %d", host, len(l.ports))
@@ -87,14 +87,14 @@ func (l *loop) halt(h Halt) error {
 	return err
 }
 
-// plug replaces the cable of a host that was started again.
+// plug replaces the descriptor of a host that was started again.
 func (l *loop) plug(p Plug, fds []int) (kept bool, err error) {
 	port, err := l.port(p.Host)
 	if err != nil {
 		return false, err
 	}
 	if len(fds) != 1 {
-		return false, fmt.Errorf("a cable came with %d descriptors", len(fds))
+		return false, fmt.Errorf("KindPlug came with %d descriptors; expected 1", len(fds))
 	}
 	if !port.gone && !port.full {
 		if err := l.poll.Remove(port.fd); err != nil && !errors.Is(err, unix.ENOENT) {
@@ -110,22 +110,26 @@ func (l *loop) plug(p Plug, fds []int) (kept bool, err error) {
 	return true, nil
 }
 
-// state describes the network as it is.
+// state returns a snapshot of the network.
 func (l *loop) state(now units.Time) *State {
 	s := &State{
-		At: now, Network: l.net.Counters(), Ports: make([]PortState, l.net.Ports()), Hosts: make([]HostState, len(l.ports)),
+		At: now, Network: l.net.Counters(),
+		Ports: make([]PortState, l.net.Ports()), Hosts: make([]HostState, len(l.ports)),
 		Refused: l.report.Refused, Halted: l.report.Halted,
 	}
 	for i := range s.Ports {
-		line := l.net.Links().State(i)
+		link := l.net.Links().State(i)
 		s.Ports[i] = PortState{
-			Up: l.net.Links().Up(i), Rate: line.Rate, Delay: line.Delay, Loss: line.Loss, BitErrors: line.BitErrors, Disorder: l.net.Links().Disorder(i),
-			Counters: l.net.PortCounters(i),
+			Up: l.net.Links().Up(i), Rate: link.Rate, Delay: link.Delay, Loss: link.Loss, BitErrors: link.BitErrors,
+			Disorder: l.net.Links().Disorder(i), Counters: l.net.PortCounters(i),
 		}
 	}
 	l.net.Sample(now, func(port int, queued units.Bytes) { s.Ports[port].Queued = queued })
 	for h := range l.ports {
-		s.Hosts[h] = HostState{Gone: l.ports[h].gone, Down: !l.ports[h].isUp(), Halted: l.ports[h].halted, Own: l.own[h], Refusals: l.refusals[h]}
+		p := &l.ports[h]
+		s.Hosts[h] = HostState{
+			Gone: p.gone, Down: !p.isUp(), Halted: p.halted, Own: l.own[h], Refusals: l.refusals[h],
+		}
 	}
 	names := make([]string, len(l.cfg.Hosts))
 	for h := range names {

@@ -7,18 +7,18 @@ import (
 	"weft/units"
 )
 
-// bridges are the switches as peer-to-peer transparent clocks: fabric.Stations whose messages are in
-// datagrams from the switches' own addresses. Hosts measure their links in datagrams to the switch that
-// they are attached to.
+// bridges makes switches peer-to-peer transparent clocks. It implements fabric.Stations with
+// messages in datagrams that come from the switches' own addresses. Hosts measure their links in
+// datagrams to the switch that they are attached to.
 type bridges struct {
 	ptp.Bridges
 	loop *loop
-	home []int       // by host: the switch that it is attached to, or below 0
-	far  [][]Address // by switch and link: who is at the other end
-	tos  byte        // of what they send
+	home []int       // by host: the switch that it is attached to, or -1
+	far  [][]Address // by switch and link: the address at the other end
+	tos  byte        // TOS of the datagrams that switches send
 }
 
-// attachBridges has switches measure their links, where the run asks for it.
+// attachBridges makes switches measure their links, if Config.PeerDelay is set.
 func (l *loop) attachBridges() error {
 	if l.cfg.PeerDelay == 0 {
 		return nil
@@ -53,7 +53,8 @@ func (l *loop) attachBridges() error {
 	return nil
 }
 
-// toSwitch reports whether the frame of host h is for the switch that it is attached to, as a peer-to-peer transparent clock.
+// toSwitch reports whether the frame of host h is a PTP message to the switch that the host is
+// attached to.
 func (l *loop) toSwitch(h fabric.HostID, d *datagram) bool {
 	if l.bridges == nil || d.udp == 0 || d.dport != clocksync.EventPort && d.dport != clocksync.GeneralPort {
 		return false

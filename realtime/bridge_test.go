@@ -10,7 +10,8 @@ import (
 	"weft/units"
 )
 
-// bridged is two hosts and a switch that is a peer-to-peer transparent clock and measures once in a lab second, one link after the other.
+// bridged is two hosts and a switch that is a peer-to-peer transparent clock and measures once in a
+// lab second, one link after the other.
 func bridged() Config {
 	cfg := pair()
 	cfg.Stations = clocksync.EventPort
@@ -20,7 +21,7 @@ func bridged() Config {
 	}
 }
 
-// asPTP is the message in a frame, and who sent it to whom.
+// asPTP returns the PTP message in a frame, with its source and destination.
 func asPTP(t *testing.T, frame []byte) (m ptp.Message, from, to [4]byte) {
 	t.Helper()
 	d, ok := parseIPv4(frame)
@@ -43,8 +44,8 @@ func sayingTo(dst [4]byte, m ptp.Message, at units.Time) []byte {
 	return between(host(0), Address{IP: dst}, 0, udp)
 }
 
-// Switches ask hosts and answer them in datagrams from their own addresses; what they have measured is in the Syncs that pass, and
-// what is for another switch, or cut short, goes nowhere.
+// Switches ask hosts and answer them in datagrams from their own addresses; what they have measured
+// is in the Syncs that pass, and what is for another switch, or cut short, goes nowhere.
 func TestSwitchesMeasureTheirLinks(t *testing.T) {
 	cfg := bridged()
 	own := cfg.Switches[0]
@@ -116,7 +117,8 @@ func TestSwitchesNeedAddresses(t *testing.T) {
 	}
 }
 
-// A message that a transparent clock has corrected has the checksum that it would have been sent with; one without stays without.
+// A message that a transparent clock has corrected has the checksum that it would have been sent
+// with; one without stays without.
 func TestCorrectionsKeepTheChecksumRight(t *testing.T) {
 	for i := range units.Time(200) {
 		m := ptp.Message{Type: ptp.Sync, Sequence: uint16(i * 331), Correction: int64(i) * 0x1234567}

@@ -11,27 +11,28 @@ import (
 	"weft/units"
 )
 
-// Capture asks for a copy of every frame that a port begins to send, or that a host sends and receives. The copies go
-// to the socket that comes with the request, a record per message, until its other end is closed.
+// Capture requests a copy of every frame that a port starts to send, or that a host sends and
+// receives. The copies are written to the socket that comes with the request, one record per
+// message, until its other end is closed.
 type Capture struct {
 	Port int // index in Config.Network.Ports; -1: of a host
 	Host int // -1: of a port
-	Snap int // the most bytes of a frame that are copied; 0: all
+	Snap int // largest number of bytes copied of a frame; 0: all
 }
 
-// Captured is a frame that was captured, as Append writes it and ParseCaptured reads it.
+// Captured is a captured frame. Append encodes it and ParseCaptured decodes it.
 type Captured struct {
-	At      units.Time // port: when its first bit left; host: when the fabric read or wrote it
+	At      units.Time // of a port: when the first bit left; of a host: when the fabric process read or wrote it
 	Out     bool       // sent by the host or the port; otherwise delivered to the host
 	Length  int        // of the whole frame, in bytes
-	Dropped uint32     // records lost before this one, because nobody read them in time
-	Frame   []byte     // as much of it as was asked for
+	Dropped uint32     // records lost before this one, because nothing read them in time
+	Frame   []byte     // the first bytes, up to Capture.Snap
 }
 
-// capturedHeader is the length of a record without the frame.
+// capturedHeader is the length of a record without its frame.
 const capturedHeader = 8 + 4 + 4 + 1
 
-// Append appends the record to b.
+// Append appends the encoded record to b.
 func (c *Captured) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(c.At))
 	b = binary.BigEndian.AppendUint32(b, uint32(c.Length))
@@ -43,7 +44,7 @@ func (c *Captured) Append(b []byte) []byte {
 	return append(append(b, out), c.Frame...)
 }
 
-// ParseCaptured reads a record. The frame stays in b.
+// ParseCaptured decodes a record. Frame is a part of b.
 func ParseCaptured(b []byte) (Captured, error) {
 	if len(b) < capturedHeader || b[16] > 1 {
 		return Captured{}, fmt.Errorf("captured: a record of %d bytes", len(b))
@@ -58,26 +59,27 @@ func ParseCaptured(b []byte) (Captured, error) {
 	return c, nil
 }
 
-// maxCaptures is how many captures there may be at once.
+// maxCaptures is the largest number of concurrent captures.
 const maxCaptures = 64
 
-// capture is one that is under way.
+// capture is a capture in progress.
 type capture struct {
 	Capture
+	// fd is the socket for records.
 	fd      int
-	dropped uint32
+	dropped uint32 // records lost since the last one that was sent
 	record  []byte
-	over    bool
-	lost    *int64 // counts what is dropped of all captures
+	over    bool   // nothing reads it any more
+	lost    *int64 // counter of the records lost by all captures
 }
 
-// What captureHost is told of a frame.
+// Values of captureHost's parameter sent.
 const (
 	sentByHost      = true
 	deliveredToHost = false
 )
 
-// capture begins one.
+// capture starts a capture.
 func (l *loop) capture(c Capture, fds []int) (kept bool, err error) {
 	switch {
 	case len(fds) != 1:
@@ -98,7 +100,7 @@ func (l *loop) capture(c Capture, fds []int) (kept bool, err error) {
 	return true, nil
 }
 
-// captureHost copies a frame that a host has sent, or that is delivered to it.
+// captureHost copies a frame that a host has sent or that is delivered to it.
 func (l *loop) captureHost(h fabric.HostID, sent bool, frame []byte) {
 	for _, c := range l.captures {
 		if c.Host == int(h) {
@@ -107,7 +109,7 @@ func (l *loop) captureHost(h fabric.HostID, sent bool, frame []byte) {
 	}
 }
 
-// tracePort copies a packet that a port begins to send.
+// tracePort copies a packet that a port starts to send.
 func (l *loop) tracePort(at units.Time, port int, p *fabric.Packet, ecn fabric.ECN) {
 	for _, c := range l.captures {
 		if c.Port == port {
@@ -116,14 +118,16 @@ func (l *loop) tracePort(at units.Time, port int, p *fabric.Packet, ecn fabric.E
 	}
 }
 
-// copy sends a record. One for which there is no room is lost, and counted: the network does not wait.
+// copy sends a record. A record that does not fit into the socket is lost and counted: the network
+// does not wait.
 func (c *capture) copy(at units.Time, out bool, frame []byte, marked bool) {
 	if c.over {
 		return
 	}
 	r := Captured{At: at, Out: out, Length: len(frame), Dropped: c.dropped, Frame: frame[:min(len(frame), c.Snap)]}
 	c.record = r.Append(c.record[:0])
-	if copied := c.record[capturedHeader:]; marked && len(copied) >= ethLen+ipMin && copied[ipTOSAt]&3 != uint8(fabric.CE) {
+	copied := c.record[capturedHeader:]
+	if marked && len(copied) >= ethLen+ipMin && copied[ipTOSAt]&3 != uint8(fabric.CE) {
 		markCE(copied)
 	}
 	err := unix.Send(c.fd, c.record, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
@@ -138,7 +142,7 @@ func (c *capture) copy(at units.Time, out bool, frame []byte, marked bool) {
 	}
 }
 
-// forgetCaptures ends those whose other end is closed.
+// forgetCaptures ends captures whose other end is closed.
 func (l *loop) forgetCaptures() {
 	if l.captures == nil {
 		return
@@ -146,7 +150,8 @@ func (l *loop) forgetCaptures() {
 	left := l.captures[:0]
 	for _, c := range l.captures {
 		poll := []unix.PollFd{{Fd: int32(c.fd)}}
-		if n, err := unix.Poll(poll, 0); c.over || err == nil && n > 0 && poll[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0 {
+		n, err := unix.Poll(poll, 0)
+		if c.over || err == nil && n > 0 && poll[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0 {
 			unix.Close(c.fd)
 			continue
 		}

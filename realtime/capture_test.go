@@ -23,7 +23,8 @@ func FuzzCaptured(f *testing.F) {
 	})
 }
 
-// A capture that is asked for before lab time begins has the first frame; what nobody reads in time is counted.
+// A capture that is asked for before lab time begins has the first frame; what nobody reads in time
+// is counted.
 func TestCapturesBeforeTheStart(t *testing.T) {
 	l := start(t, Config{Network: pair(), Dilation: 20000, Hosts: []Address{host(0), host(1)}})
 	sockets := [2][2]int{}

@@ -9,8 +9,9 @@ import (
 	"weft/units"
 )
 
-// read takes what a host has sent, up to a burst. Reading on until there is nothing left would cost a system
-// call more than it brings when frames come one by one, so the burst follows what was there.
+// read reads the frames that a host has sent, at most a burst. To read until nothing is left would
+// cost a system call more than it gains when frames arrive one by one, so the burst adapts to what
+// was there.
 func (l *loop) read(h fabric.HostID) error {
 	port := &l.ports[h]
 	queued := l.net.NICs.Queued(h)
@@ -38,13 +39,14 @@ func (l *loop) read(h fabric.HostID) error {
 	return nil
 }
 
-// maxNICQueue is how many bytes wait in a host's modelled NIC, or for the instant at which they leave for it, before its frames are left to its kernel, whose
-// interface queue then fills: a program that sends faster than the line is held back or loses packets in its own
-// host, as on any machine. Weft's own nodes send at the line's pace and never come near.
+// maxNICQueue is the number of bytes that may wait in a host's modelled NIC, or for their departure
+// to it. Above it the host's frames are left to its kernel, whose interface queue then fills: a
+// program that sends faster than the link is held back or loses packets in its own host, as on any
+// machine. Weft's own nodes send at the rate of the link and never come near.
 const maxNICQueue = 256 * units.KB
 
-// Idle is the network's sink: the NIC of h has sent all it had. Nodes send by themselves; only a port
-// that was left alone because its NIC was full is read again.
+// Idle implements fabric.Sink. Nodes send by themselves, so there is nothing to pull; but a port
+// that was not read because its NIC was full is read again.
 func (l *loop) Idle(_ units.Time, h fabric.HostID) {
 	port := &l.ports[h]
 	if port.full && !port.gone {
@@ -53,8 +55,9 @@ func (l *loop) Idle(_ units.Time, h fabric.HostID) {
 	}
 }
 
-// unlessGone returns err, unless it is that the port's host has ended, which is the orchestrator's business: the
-// rest of the network goes on.
+// unlessGone returns err, unless it says that the port's host has ended. Then it marks the port as
+// gone and returns nil: what to do is the orchestrator's decision, and the rest of the network
+// continues.
 func (l *loop) unlessGone(h fabric.HostID, err error) error {
 	if err == nil || !isGone(err) {
 		return err
@@ -64,21 +67,21 @@ func (l *loop) unlessGone(h fabric.HostID, err error) error {
 		return nil
 	}
 	p.gone = true
-	l.tellGone(h)
+	l.reportGone(h)
 	if p.full {
-		return nil // it is not being read
+		return nil // it is not in the poller
 	}
 	return l.poll.Remove(p.fd)
 }
 
-// tellGone tells the orchestrator that a host's interface is gone or down.
-func (l *loop) tellGone(h fabric.HostID) {
-	if l.conn != nil { // in tests nobody listens
-		_ = l.conn.SendValue(KindGone, Gone{Host: int(h)}) // an orchestrator that is gone ends the loop
+// reportGone tells the orchestrator that a host's interface is gone or down.
+func (l *loop) reportGone(h fabric.HostID) {
+	if l.conn != nil { // nil in tests
+		_ = l.conn.SendValue(KindGone, Gone{Host: int(h)}) // losing the orchestrator ends the loop elsewhere
 	}
 }
 
-// packet returns a packet with room for a frame.
+// packet returns a packet with room for a frame of Config.MaxFrame bytes.
 func (l *loop) packet() *fabric.Packet {
 	p := l.net.Get()
 	if cap(p.Header) < l.cfg.MaxFrame {
@@ -87,7 +90,8 @@ func (l *loop) packet() *fabric.Packet {
 	return p
 }
 
-// take gives the frame in p, which host h has sent, to the network; or answers or drops it.
+// take handles the frame in p, which host h has sent: it gives it to the network, answers it or
+// drops it.
 func (l *loop) take(h fabric.HostID, p *fabric.Packet) {
 	frame := p.Header
 	if l.ports[h].halted {
@@ -111,7 +115,8 @@ func (l *loop) take(h fabric.HostID, p *fabric.Packet) {
 	l.net.Put(p)
 }
 
-// route gives the IPv4 packet in p to the network. It is false, and the packet counted, where it goes nowhere.
+// route gives the IPv4 packet in p to the network. If the packet cannot be carried it is counted,
+// and route returns false.
 func (l *loop) route(h fabric.HostID, p *fabric.Packet) bool {
 	refused := &l.refusals[h]
 	d, ok := parseIPv4(p.Header)
@@ -144,7 +149,7 @@ func (l *loop) route(h fabric.HostID, p *fabric.Packet) bool {
 	default:
 		l.beside[h]++
 	}
-	if d.proto != protoUDP || d.dport != wire.Port { // what agents always take is never answered
+	if d.proto != protoUDP || d.dport != wire.Port { // agents receive all of these: no ICMP error answers them
 		if q, ok := quoteOf(p.Header[ethLen:]); ok {
 			l.quotes[dst].add(q)
 		}
@@ -154,9 +159,10 @@ func (l *loop) route(h fabric.HostID, p *fabric.Packet) bool {
 	return true
 }
 
-// spoofed tells whether the frame pretends to be from somebody else: from the network, whatever it is, or to one of Weft's own
-// ports from another address than the host's. Fragments have no ports, and are put together where they arrive. Other traffic may
-// come from elsewhere: a host may forward, or bridge.
+// spoofed reports whether the frame has a false source: an address of the network, or, on a packet
+// to one of Weft's own ports, an address other than the host's. Fragments have no ports and are
+// reassembled at the receiver, so every UDP fragment must have the host's address. Other traffic
+// may come from elsewhere: a host may forward, or bridge.
 func (l *loop) spoofed(h fabric.HostID, frame []byte, d *datagram) bool {
 	if d.src == l.switchIP && l.switchIP != 0 || l.bySwitch[d.src] {
 		return true
@@ -168,12 +174,14 @@ func (l *loop) spoofed(h fabric.HostID, frame []byte, d *datagram) bool {
 	return d.src != addressOf(from.IP) || MAC(frame[macLen:2*macLen]) != from.MAC
 }
 
-// own tells whether packets to a UDP port are Weft's: of the transport, or of what keeps clocks together.
+// own reports whether packets to a UDP port are Weft's own: of the transport or of clock
+// synchronization.
 func own(port uint16) bool {
-	return port == wire.Port || port == clocksync.EventPort || port == clocksync.GeneralPort || port == clocksync.ProbePort
+	return port == wire.Port ||
+		port == clocksync.EventPort || port == clocksync.GeneralPort || port == clocksync.ProbePort
 }
 
-// fill describes the frame of d to the network.
+// fill sets the fields of p that the network reads from the frame of d.
 func fill(p *fabric.Packet, src, dst fabric.HostID, d *datagram) {
 	p.Src, p.Dst = src, dst
 	p.Size = units.Bytes(len(p.Header) + fcsLen)
@@ -187,10 +195,12 @@ func fill(p *fabric.Packet, src, dst fabric.HostID, d *datagram) {
 	}
 }
 
-// depart hands p to its host's NIC: at its departure instant if it has one and came before it, otherwise now.
+// depart hands p to its host's NIC: at its departure instant if it has one and is early, otherwise
+// now.
 //
-// A node that sends data knows when the packet leaves its NIC and wakes up a little earlier, so that being
-// woken late does not make the packet late. Before the start of lab time there is nothing else to carry.
+// A node that sends data knows when the packet leaves its NIC and wakes up a little earlier, so
+// that a late wake-up does not make the packet late. Before the start of lab time no other packet
+// is carried.
 func (l *loop) depart(now units.Time, p *fabric.Packet, c contents, d *datagram) {
 	l.fire(now)
 	at, ok := l.cut(p, c)
@@ -228,9 +238,9 @@ func (l *loop) depart(now units.Time, p *fabric.Packet, c contents, d *datagram)
 	}
 }
 
-// blames says whether a packet of host h that should have left at the instant at, and comes now, can be blamed on
-// the machine. It cannot while PFC holds the host back: what was ready before the host may send waits in its kernel,
-// and rightly comes late.
+// blames reports whether the machine is to blame for a packet of host h that should have left at
+// the instant at and arrives now. It is not while PFC holds the host back: a packet that was ready
+// before the host may send waits in the host's kernel and is rightly late.
 func (l *loop) blames(h fabric.HostID, now, at units.Time) bool {
 	port := &l.ports[h]
 	if l.holdsBack(h) {
@@ -239,7 +249,8 @@ func (l *loop) blames(h fabric.HostID, now, at units.Time) bool {
 	return at >= port.heldUntil
 }
 
-// holdsBack says whether data that host h sends now waits because of a pause, which may be over.
+// holdsBack reports whether data that host h sends now waits because of a pause, even one that has
+// ended.
 func (l *loop) holdsBack(h fabric.HostID) bool {
 	port := &l.ports[h]
 	port.heldBack = l.net.NICs.Paused(h) || port.heldBack && l.net.NICs.Queued(h) > 0
@@ -255,7 +266,7 @@ func (l *loop) inject(at units.Time, p *fabric.Packet) {
 	l.net.Inject(at, p)
 }
 
-// release injects the first held packet of h and arms for the next.
+// release injects the first held packet of h and arms the next.
 func (l *loop) release(at units.Time, h fabric.HostID) {
 	port := &l.ports[h]
 	p := port.held.pop()
@@ -267,7 +278,7 @@ func (l *loop) release(at units.Time, h fabric.HostID) {
 	l.inject(at, p)
 }
 
-// Deliver writes a frame that has arrived to its host. It is the network's sink.
+// Deliver implements fabric.Sink: it writes a frame to the host at which it has arrived.
 func (l *loop) Deliver(now units.Time, p *fabric.Packet) {
 	if note, ok := l.net.NoteOf(p); ok {
 		p.Header = l.notification(p.Header, p.Dst, &note)
@@ -299,8 +310,8 @@ func (l *loop) Deliver(now units.Time, p *fabric.Packet) {
 	l.net.Put(p)
 }
 
-// write hands a frame to a host's kernel. One that it does not take is lost, and counted unless the host has ended or has taken
-// its interface down.
+// write hands a frame to a host's kernel. A frame that the kernel does not take is lost. It is
+// counted, unless the host has ended or has taken its interface down.
 func (l *loop) write(h fabric.HostID, frame []byte) {
 	port := &l.ports[h]
 	if port.gone {
@@ -321,7 +332,7 @@ func (l *loop) write(h fabric.HostID, frame []byte) {
 	case err != nil && isDown(err):
 		if !port.down {
 			port.down = true
-			l.tellGone(h)
+			l.reportGone(h)
 		}
 		return
 	}

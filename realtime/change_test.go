@@ -72,7 +72,8 @@ func TestMakesChanges(t *testing.T) {
 	})
 }
 
-// While PFC holds a host back its packets come late by right; one that was ready afterwards does not.
+// While PFC holds a host back its packets come late by right; one that was ready afterwards does
+// not.
 func TestLatenessUnderPFCIsNotTheMachines(t *testing.T) {
 	cfg := pair()
 	cfg.Ports[0].PFC[1] = fabric.PFCConfig{On: true, Xoff: 1000, Headroom: 100_000}

@@ -8,15 +8,16 @@ import (
 	"weft/transport/wire"
 )
 
-// Coordinated congestion management in frames: the tag behind a data packet's header is read when the packet comes from its host, and
-// written when it goes to the next; in between the network has it. Notifications for hosts become datagrams from the address
-// of the switch that sends them. Those for switches stay in the network: nothing that a host sends reaches a switch, and none may
-// speak with a switch's address.
+// Coordinated congestion management (CCM) in frames. The tag behind a data packet's header is read
+// when the packet arrives from its host and written when it leaves for the next; in between the
+// network keeps it. Notifications for hosts become datagrams from the address of the switch that
+// sends them. Those for switches stay in the network: nothing that a host sends reaches a switch,
+// and no host may use a switch's address.
 
-// maxSteps bounds the steps that are told of in a run.
+// maxSteps is the largest number of steps that a run reports.
 const maxSteps = 100_000
 
-// coordinate prepares for it.
+// coordinate makes the loop report the steps of CCM, if the network has it.
 func (l *loop) coordinate() error {
 	if l.cfg.Network.CCM == nil {
 		return nil
@@ -29,10 +30,11 @@ func (l *loop) coordinate() error {
 	return nil
 }
 
-// nameSwitches notes the addresses of switches that send, for coordination or as transparent clocks.
+// nameSwitches records the addresses of switches that send, for CCM or as transparent clocks.
 func (l *loop) nameSwitches() error {
-	if n := len(l.cfg.Switches); n != len(l.cfg.Network.Switches) && (n > 0 || l.cfg.Network.CCM != nil || l.cfg.PeerDelay > 0) {
-		return fmt.Errorf("addresses of %d switches, the network has %d", n, len(l.cfg.Network.Switches))
+	n, switches := len(l.cfg.Switches), len(l.cfg.Network.Switches)
+	if n != switches && (n > 0 || l.cfg.Network.CCM != nil || l.cfg.PeerDelay > 0) {
+		return fmt.Errorf("addresses of %d switches, the network has %d", n, switches)
 	}
 	l.bySwitch = make(map[uint32]bool, len(l.cfg.Switches))
 	for s, a := range l.cfg.Switches {
@@ -44,15 +46,16 @@ func (l *loop) nameSwitches() error {
 	return nil
 }
 
-// addressOf is an address as frames are looked up by it.
+// addressOf returns an IPv4 address as the key by which frames are looked up.
 func addressOf(a [4]byte) uint32 { return binary.BigEndian.Uint32(a[:]) }
 
-// switchAddress is how switch s is known on the network.
+// switchAddress returns the addresses of switch s.
 func (l *loop) switchAddress(s int) Address {
 	a := l.cfg.Switches[s]
 	return Address{IP: a, MAC: MAC{2, 0, a[0], a[1], a[2], a[3]}}
 }
 
+// sendSteps sends the steps that were not sent yet.
 func (l *loop) sendSteps() error {
 	if len(l.steps) == 0 {
 		return nil
@@ -62,20 +65,21 @@ func (l *loop) sendSteps() error {
 	return err
 }
 
-// readTag gives the network the tag of the data packet in p.
+// readTag reads the tag of the data packet in p for the network.
 func readTag(p *fabric.Packet, c contents, d *datagram) {
 	t := c.shape.Tag(c.message(p.Header))
 	p.Tag, p.SrcPort = fabric.Tag{On: t.On, CC: t.CC, AR: t.AR}, d.sport
 }
 
-// writeTag puts the tag, as switches have left it, into the data packet in frame.
+// writeTag writes the tag, as switches have left it, into the data packet in frame.
 func (c contents) writeTag(frame []byte, t fabric.Tag) {
 	rewrite(c.datagram(frame), func(packet []byte) {
 		c.shape.SetTag(packet, wire.Coordination{On: true, CC: t.CC, AR: t.AR})
 	})
 }
 
-// frameOf is the frame of a packet on its way as it looks at present. It is good until the next.
+// frameOf returns the frame of a packet in the network as it looks now. It is valid until the next
+// call.
 func (l *loop) frameOf(p *fabric.Packet) []byte {
 	if n, ok := l.net.NoteOf(p); ok {
 		l.seen = l.notification(l.seen, p.Dst, &n)
@@ -90,7 +94,7 @@ func (l *loop) frameOf(p *fabric.Packet) []byte {
 	return l.seen
 }
 
-// notification writes the frame of a notification for a host or a switch over b.
+// notification encodes a notification for a host or a switch as a frame over b.
 func (l *loop) notification(b []byte, dst fabric.HostID, n *fabric.Note) []byte {
 	w := wire.Notice{
 		Kind: wire.NoticeKind(n.Type), Last: n.Last, SrcPort: n.SrcPort,

@@ -10,7 +10,7 @@ import (
 	"weft/units"
 )
 
-// told is two hosts and a switch that does CCM, whose line to host 1 is slow.
+// told is two hosts and a switch that does CCM, whose link to host 1 is slow.
 func told() Config {
 	cfg := pair()
 	sw := &cfg.Switches[0]
@@ -27,8 +27,9 @@ func told() Config {
 	}
 }
 
-// Tags are read from frames and written to them; a switch tells the source of an incast in a datagram from its own address; and what
-// hosts send to switches, or in their names, goes nowhere and is counted.
+// Tags are read from frames and written to them; a switch tells the source of an incast in a
+// datagram from its own address; and what hosts send to switches, or in their names, goes nowhere
+// and is counted.
 func TestCoordinationInFrames(t *testing.T) {
 	cfg := told()
 	l := start(t, cfg)
@@ -99,7 +100,8 @@ func TestTagsKeepTheChecksumRight(t *testing.T) {
 	}
 }
 
-// Captures of ports show notifications as they are, to hosts and to switches, and tags as the last switch left them.
+// Captures of ports show notifications as they are, to hosts and to switches, and tags as the last
+// switch left them.
 func TestCapturesShowCoordination(t *testing.T) {
 	cfg := told()
 	l, err := newLoop(cfg, nil)

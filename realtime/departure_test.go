@@ -23,7 +23,8 @@ func saying(port uint16, body []byte, at units.Time) []byte {
 	return between(host(0), host(1), 2, b)
 }
 
-// A stamp of an imperfect clock is no instant: the packet leaves when it says behind all that it carries, which nobody sees.
+// A stamp of an imperfect clock is no instant: the packet leaves when it says behind all that it
+// carries, which nobody sees.
 func TestDepartureIsCutOffAndKept(t *testing.T) {
 	quiettest.Check(t, 3, func() error {
 		const dilation = 20000

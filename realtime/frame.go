@@ -20,24 +20,26 @@ const (
 	protoTCP    = 6
 	protoUDP    = 17
 	protoSCTP   = 132
-	fragmentAny = 0x3fff // more-fragments flag and offset
-	fcsLen      = 4      // on the wire but not in what a TAP hands over
+	fragmentAny = 0x3fff // more-fragments flag and fragment offset
+	fcsLen      = 4      // on the wire, but not in the frames of a TAP
 )
 
 // MAC is an Ethernet address.
 type MAC [macLen]byte
 
-// datagram is what the fabric needs to know of an IPv4 frame.
+// datagram is what the fabric process needs to know of an IPv4 frame.
 type datagram struct {
 	src, dst     uint32 // addresses
 	proto        uint8
 	tos          uint8
-	sport, dport uint16 // 0 where the protocol has none, and for every fragment
-	udp          uint8  // where in the frame the header of a UDP datagram begins; 0: it is none, a fragment, or cut short
-	fragment     bool
+	sport, dport uint16 // 0 for fragments and for protocols without ports
+	// udp is the offset in the frame of the header of a UDP datagram. 0: it is no UDP datagram, a
+	// fragment, or cut short.
+	udp      uint8
+	fragment bool
 }
 
-// etherType returns the frame's type, or 0 when it is too short to have one.
+// etherType returns the frame's type, or 0 if the frame is too short to have one.
 func etherType(frame []byte) uint16 {
 	if len(frame) < ethLen {
 		return 0
@@ -45,7 +47,7 @@ func etherType(frame []byte) uint16 {
 	return binary.BigEndian.Uint16(frame[ethTypeAt:])
 }
 
-// parseIPv4 reads the headers of a frame of type IPv4. ok is false when they are malformed.
+// parseIPv4 parses the headers of a frame of type IPv4. ok is false if they are malformed.
 func parseIPv4(frame []byte) (d datagram, ok bool) {
 	if len(frame) < ethLen+ipMin {
 		return d, false
@@ -63,7 +65,7 @@ func parseIPv4(frame []byte) (d datagram, ok bool) {
 	}
 	if binary.BigEndian.Uint16(ip[6:])&fragmentAny != 0 {
 		d.fragment = true
-		return d, true // only the first fragment has ports, and all must take the same way
+		return d, true // only the first fragment has ports, and all must take the same path
 	}
 	switch d.proto {
 	case protoTCP, protoUDP, protoSCTP:
@@ -78,8 +80,8 @@ func parseIPv4(frame []byte) (d datagram, ok bool) {
 	return d, true
 }
 
-// icmpError tells whether the frame of d is an ICMP error (RFC 1122 section 3.2.2), which answers another packet. The frame must
-// have passed parseIPv4.
+// icmpError reports whether the frame of d is an ICMP error (RFC 1122, section 3.2.2), which
+// answers another packet. The frame must have passed parseIPv4.
 func icmpError(frame []byte, d *datagram) bool {
 	at := int(frame[ethLen]&0x0f) * 4
 	if d.proto != protoICMP || d.fragment || int(binary.BigEndian.Uint16(frame[ethLen+2:])) <= at {
@@ -92,8 +94,9 @@ func icmpError(frame []byte, d *datagram) bool {
 	return false
 }
 
-// class returns the fabric's priority of a datagram: 0, served first, for the precedences of network control
-// (class selectors CS6 and CS7, RFC 2474 section 4.2.2), which Weft's acknowledgements carry; 1 for the rest.
+// class returns the fabric's priority class of a datagram: 0, which is served first, for the
+// precedences of network control (class selectors CS6 and CS7, RFC 2474, section 4.2.2), which
+// Weft's acknowledgements have; 1 for all others.
 func (d datagram) class() uint8 {
 	if d.tos >= 0xc0 {
 		return 0
@@ -103,17 +106,17 @@ func (d datagram) class() uint8 {
 
 func (d datagram) ecn() fabric.ECN { return fabric.ECN(d.tos & 3) }
 
-// markCE sets congestion experienced in the IPv4 header of frame and corrects the header checksum by the
-// difference (RFC 1624, equation 3). The frame must have passed parseIPv4.
+// markCE sets CE (congestion experienced) in the IPv4 header of frame and updates the header
+// checksum incrementally (RFC 1624, equation 3). The frame must have passed parseIPv4.
 func markCE(frame []byte) {
-	old := binary.BigEndian.Uint16(frame[ethLen:]) // version, header length and TOS: one word of the sum
+	old := binary.BigEndian.Uint16(frame[ethLen:]) // version, header length and TOS: one word of the checksum
 	frame[ipTOSAt] |= uint8(fabric.CE)
 	changed := binary.BigEndian.Uint16(frame[ethLen:])
 	sum := binary.BigEndian.Uint16(frame[ipSumAt:])
 	binary.BigEndian.PutUint16(frame[ipSumAt:], updateChecksum(sum, old, changed))
 }
 
-// updateChecksum returns the checksum after one 16-bit word under it went from old to changed.
+// updateChecksum returns a checksum after one of its 16-bit words has changed from old to changed.
 // RFC 1624, equation 3: HC' = ~(~HC + ~m + m').
 func updateChecksum(sum, old, changed uint16) uint16 {
 	s := uint32(^sum) + uint32(^old) + uint32(changed)

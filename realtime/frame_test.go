@@ -58,7 +58,8 @@ func TestParseReadsTheFiveTuple(t *testing.T) {
 	}
 }
 
-// An ICMP error answers another packet; an echo request does not, and nor does what is no whole ICMP message.
+// An ICMP error answers another packet; an echo request does not, and nor does what is no whole
+// ICMP message.
 func TestICMPErrors(t *testing.T) {
 	unreachable := []byte{3, 3, 0, 0}
 	for _, c := range []struct {

@@ -16,13 +16,15 @@ import (
 	"weft/units"
 )
 
-// maxBurst is the most frames read from one port before the others have their turn.
+// maxBurst is the largest number of frames read from one port before the other ports have their
+// turn. Our own choice.
 const maxBurst = 32
 
-// loop is the engine: one goroutine that owns the network, the event queue and the descriptors.
+// loop is the fabric process: one goroutine that owns the network, the event queue and the
+// descriptors.
 type loop struct {
-	cfg   Config
-	conn  *control.Conn
+	cfg   Config        // CLOCK_MONOTONIC, replaced in tests
+	conn  *control.Conn // from CLOCK_MONOTONIC to lab time; T0 is 0 before the start
 	clock clocked
 	scale labtime.Scale
 	poll  *poller.Poller
@@ -30,40 +32,40 @@ type loop struct {
 
 	events  *eventqueue.Queue
 	net     *fabric.Network
-	held    eventqueue.ID // entity of host 0's held packets; the other hosts' follow
-	sampler eventqueue.ID
-	script  eventqueue.ID   // armed for the next of the changes
-	changes []fabric.Change // that are left
+	held    eventqueue.ID   // entity of the packets that host 0 holds until departure; those of other hosts follow
+	sampler eventqueue.ID   // entity of queue samples
+	script  eventqueue.ID   // entity of the next of changes
+	changes []fabric.Change // planned changes to come
 
 	ports    []port
 	byIP     map[uint32]fabric.HostID
-	switchIP uint32          // Config.Switch
+	switchIP uint32          // Config.Switch; 0: none
 	bySwitch map[uint32]bool // addresses of Config.Switches
 	bridges  *bridges        // nil: see Config.PeerDelay
-	steps    []fabric.Step   // not sent yet
-	seen     []byte          // frame of frameOf
-	followed int             // steps so far
-	notice   [128]byte       // frame of a notice
+	steps    []fabric.Step   // of CCM, not sent yet
+	seen     []byte          // storage of the frame that frameOf returns
+	followed int             // number of steps so far
+	notice   [128]byte       // storage of the frame that noticeFrame returns
 	refusals []Refusals      // by host
 	beside   []int64         // by host: packets carried that are neither Weft's own nor among answers
-	answers  []int64         // by host: ICMP errors carried about packets that were carried to it
-	quotes   []quotes        // by host: of the last packets to it
-	own      []int64         // by host: those that are, or pretend to be
+	answers  []int64         // by host: ICMP errors carried about packets that were carried to the host
+	quotes   []quotes        // by host: the last packets carried to it
+	own      []int64         // by host: packets carried that are, or claim to be, Weft's own
 	report   Report
 
-	samples  []Sample
-	captures []*capture // nil: nobody captures
-	beat     int64      // when to say next that the process is alive, CLOCK_MONOTONIC
-	stop     bool
-	err      error // the first that ends the loop
+	samples  []Sample   // not sent yet
+	captures []*capture // nil: none is in progress
+	beat     int64      // when to send the next KindAlive, CLOCK_MONOTONIC in ns
+	stop     bool       // the orchestrator said stop
+	err      error      // the first error; it ends the loop
 }
 
-// clocked is the clock that the loop goes by: CLOCK_MONOTONIC in nanoseconds.
+// clocked is the clock of the loop: CLOCK_MONOTONIC in nanoseconds.
 type clocked interface{ Now() int64 }
 
 func newLoop(cfg Config, conn *control.Conn) (*loop, error) {
 	if !(cfg.Dilation > 0) || math.IsInf(cfg.Dilation, 0) {
-		return nil, fmt.Errorf("dilation %g", cfg.Dilation)
+		return nil, fmt.Errorf("dilation %g; expected a finite number above 0", cfg.Dilation)
 	}
 	if len(cfg.Hosts) != cfg.Network.Hosts {
 		return nil, fmt.Errorf("addresses of %d hosts, the network has %d", len(cfg.Hosts), cfg.Network.Hosts)
@@ -128,7 +130,8 @@ func (l *loop) attach(host int, p Port) error {
 	return l.poll.Add(p.FD, int32(host))
 }
 
-// run carries frames until stop. Before the start of lab time it answers ARP and drops the rest.
+// run carries frames until the orchestrator says stop. Before the start of lab time it answers ARP
+// and drops all other frames.
 func (l *loop) run() error {
 	fd, err := l.conn.Descriptor()
 	if err != nil {
@@ -150,16 +153,18 @@ func (l *loop) run() error {
 	return l.end()
 }
 
+// fail keeps the first error, which ends the loop.
 func (l *loop) fail(err error) {
 	if l.err == nil {
 		l.err = err
 	}
 }
 
-// controlToken marks the control connection among the hosts.
+// controlToken is the poller's token of the control connection. Those of ports are the numbers of
+// hosts.
 const controlToken = -1
 
-// turn says now and then that the process is alive, waits for input and takes it.
+// turn reports every AliveEvery that the process is alive, waits for input, and handles it.
 func (l *loop) turn() error {
 	if l.scale.T0 != 0 && l.clock.Now() >= l.beat {
 		l.beat = l.clock.Now() + int64(AliveEvery)
@@ -184,7 +189,7 @@ func (l *loop) turn() error {
 	return nil
 }
 
-// obey takes a message from the orchestrator.
+// obey handles a message from the orchestrator.
 func (l *loop) obey() error {
 	m, fds, err := l.conn.Recv()
 	if err != nil {
@@ -204,10 +209,10 @@ func (l *loop) obey() error {
 		l.stop = true
 		return nil
 	}
-	return fmt.Errorf("%q was not expected", m.Kind)
+	return fmt.Errorf("unexpected message %q from the orchestrator", m.Kind)
 }
 
-// begin fixes lab time. Until t0 it is negative, and frames are still early.
+// begin starts lab time at t0. Until then lab time is negative, and frames are early.
 func (l *loop) begin(t0 int64) {
 	l.scale = labtime.Scale{T0: t0, Dilation: l.cfg.Dilation}
 	if l.cfg.Sample > 0 {
@@ -217,13 +222,14 @@ func (l *loop) begin(t0 int64) {
 	l.report.CPU = -poller.CPU()
 }
 
+// armScript arms the entity of the next planned change.
 func (l *loop) armScript() {
 	if len(l.changes) > 0 {
 		l.events.Set(l.script, l.changes[0].At)
 	}
 }
 
-// change makes the next change of the network.
+// change makes the next planned change of the network.
 func (l *loop) change(at units.Time) {
 	c := &l.changes[0]
 	l.changes = l.changes[1:]
@@ -231,7 +237,7 @@ func (l *loop) change(at units.Time) {
 	l.armScript()
 }
 
-// labNow returns the present lab time; negative before the start.
+// labNow returns the current lab time. It is negative before the start.
 func (l *loop) labNow() units.Time {
 	if l.scale.T0 == 0 {
 		return -1
@@ -239,7 +245,7 @@ func (l *loop) labNow() units.Time {
 	return l.scale.Lab(l.clock.Now())
 }
 
-// fire does everything that is due at now or before, each at its own instant.
+// fire handles every event due at now or before, each at its own instant.
 func (l *loop) fire(now units.Time) {
 	for {
 		id, at, ok := l.events.Next()
@@ -260,10 +266,10 @@ func (l *loop) fire(now units.Time) {
 	}
 }
 
-// maxSamples is how many samples are sent at once: few enough that sending them makes nothing late.
+// maxSamples is the number of samples in a message: few enough that sending them delays nothing.
 const maxSamples = 64
 
-// sample records the queues and arms the next sample.
+// sample records the length of the queues and arms the next sample.
 func (l *loop) sample(at units.Time) error {
 	l.events.Set(l.sampler, at+l.cfg.Sample)
 	l.net.Sample(at, func(port int, queued units.Bytes) {
@@ -276,6 +282,7 @@ func (l *loop) sample(at units.Time) error {
 	return l.sendSamples()
 }
 
+// sendSamples sends the samples that were not sent yet.
 func (l *loop) sendSamples() error {
 	if len(l.samples) == 0 {
 		return nil

@@ -18,9 +18,10 @@ import (
 	"weft/units"
 )
 
-// everything is a network in which the fabric does all that it can do: two hosts on a switch and one on another, two links between the
-// switches that CCM chooses among, PFC towards hosts, marks, telemetry, lines that lose, double and delay packets, and switches that
-// are transparent clocks and measure their links.
+// everything is a network in which the fabric does all that it can do: two hosts on a switch and
+// one on another, two links between the switches that CCM chooses among, PFC towards hosts, marks,
+// telemetry, links that lose, double and delay packets, and switches that are transparent clocks
+// and measure their links.
 func everything(departs bool) Config {
 	port := func(from, to fabric.NodeID) fabric.PortConfig {
 		return fabric.PortConfig{
@@ -62,7 +63,8 @@ type stopped int64
 
 func (c *stopped) Now() int64 { return int64(*c) }
 
-// tape is a host's cable: what the host has sent and the fabric has not read, and judgement on what it gets.
+// tape is a host's cable: what the host has sent and the fabric has not read, and judgement on what
+// it gets.
 type tape struct {
 	path *path
 	host fabric.HostID
@@ -90,7 +92,8 @@ func (c *tape) Write(frame []byte) (n int, again bool, err error) {
 	return len(frame), false, nil
 }
 
-// path is a fabric under fuzzing: frames of hosts in, frames to hosts out, nothing in between but the fabric itself.
+// path is a fabric under fuzzing: frames of hosts in, frames to hosts out, nothing in between but
+// the fabric itself.
 type path struct {
 	t      testing.TB
 	l      *loop
@@ -315,7 +318,8 @@ func (p *path) control() []byte {
 	return b[:wire.CNPSize]
 }
 
-// arrives judges a frame that host h gets: it is for h, from who it says, and what was sent but for what switches write.
+// arrives judges a frame that host h gets: it is for h, from who it says, and what was sent but for
+// what switches write.
 func (p *path) arrives(h fabric.HostID, frame []byte) {
 	t, to := p.t, p.l.cfg.Hosts[h]
 	if len(frame) < ethLen || MAC(frame[:macLen]) != to.MAC && etherType(frame) != typeARP {
@@ -403,7 +407,8 @@ func fixed(frame []byte, d *datagram) []byte {
 	return f
 }
 
-// Whatever hosts send, in whatever order, the fabric goes on, loses and invents nothing, and gives each host what is for it.
+// Whatever hosts send, in whatever order, the fabric goes on, loses and invents nothing, and gives
+// each host what is for it.
 func FuzzPath(f *testing.F) {
 	corpus := fuzztest.New(f)
 	fds := make([]int, 3, 4)
@@ -466,7 +471,8 @@ func (p *path) judge() {
 	}
 }
 
-// pathSeeds are scripts of bytes that look random and are the same each time: of all kinds of steps, and of some kinds alone.
+// pathSeeds are scripts of bytes that look random and are the same each time: of all kinds of
+// steps, and of some kinds alone.
 func pathSeeds() (seeds [][]byte) {
 	source := rand.New(rand.NewPCG(1, 2))
 	for i, steps := range []string{"", "", "", "", "\x00\x06", "\x00\x07\x16\x26", "\x02\x0a\x1b\x2a", "\x01\x09\x1c\x28"} {
@@ -483,7 +489,8 @@ func pathSeeds() (seeds [][]byte) {
 		}
 		seeds = append(seeds, script)
 	}
-	// Hosts 0 and 2 send tagged packets to host 1, faster than its line; and host 0 more than its NIC may hold.
+	// Hosts 0 and 2 send tagged packets to host 1, faster than its link; and host 0 more than its
+	// NIC may hold.
 	incast, flood := []byte{2}, []byte{0}
 	for i := range byte(120) {
 		packet := []byte{0x06, 2, 0xc0, 4, 0, 0, 0, i, 0, 0, 0, 0}

@@ -8,15 +8,16 @@ import (
 	"weft/units"
 )
 
-// A host whose NIC is paused is told at once, in a datagram from an address that no host has and that is taken from no
-// host. It then keeps its data; what it has sent by then waits in its modelled NIC, as little as it may send ahead and
-// as the datagram takes to be heard. Each datagram is repeated while the pause lasts, and its end once, since a kernel
-// may refuse one; hosts do not believe in a pause of which they hear nothing any more.
+// A host whose NIC is paused is told at once, by a datagram from an address that belongs to no host
+// and is accepted from no host. It then holds its data. What it sent before it learns of the pause
+// waits in its modelled NIC: at most what it may send ahead and what it sends while the datagram is
+// on its way. The datagram is repeated while the pause lasts, and once after its end, because a
+// kernel may drop one. Hosts let a pause expire if they stop hearing of it.
 
 // dataClass is the class that PFC pauses.
 const dataClass = 1
 
-// pauses is told by the network that the NIC of h obeys a pause or its end.
+// pauses handles the start of a pause at the NIC of h, or its end. The network calls it.
 func (l *loop) pauses(now units.Time, h fabric.HostID, class uint8, paused bool) {
 	if class != dataClass {
 		return
@@ -32,7 +33,7 @@ func (l *loop) pauses(now units.Time, h fabric.HostID, class uint8, paused bool)
 	l.notify(h)
 }
 
-// notify tells host h what there is to know.
+// notify sends the current notice to host h.
 func (l *loop) notify(h fabric.HostID) {
 	port := &l.ports[h]
 	port.told++
@@ -41,7 +42,7 @@ func (l *loop) notify(h fabric.HostID) {
 	l.rest.frames++
 }
 
-// remind repeats what hosts were told last.
+// remind repeats the last notices.
 func (l *loop) remind() {
 	for h := range l.ports {
 		if port := &l.ports[h]; port.repeat {
@@ -51,28 +52,29 @@ func (l *loop) remind() {
 	}
 }
 
-// noticeFrame returns the frame that tells host h what is in its port's notice. It is good until the next.
+// noticeFrame returns the frame of the notice to host h. It is valid until the next call.
 func (l *loop) noticeFrame(h fabric.HostID) []byte {
 	var message [wire.PauseSize]byte
 	l.ports[h].notice.Encode(message[:])
 	return appendDatagram(l.notice[:0], l.cfg.Switch, &l.cfg.Hosts[h], wire.Port, tosControl, message[:])
 }
 
-// tosControl is the TOS of what is served first: see datagram.class.
+// tosControl is the TOS of packets that are served first: see datagram.class.
 const tosControl = 0xc0
 
-// appendDatagram appends the frame of a UDP datagram from an address of the network, port to same port.
+// appendDatagram appends the frame of a UDP datagram from an address of the network. Source and
+// destination port are the same.
 func appendDatagram(b []byte, from [4]byte, to *Address, port uint16, tos byte, message []byte) []byte {
-	const ttl = 1 // it is for the next machine only
+	const ttl = 1 // for the next machine only
 	total := ipMin + udpLen + len(message)
 	b = append(b, to.MAC[:]...)
-	b = append(b, 2, 0, from[0], from[1], from[2], from[3]) // locally administered, and the address, as hosts' are
+	b = append(b, 2, 0, from[0], from[1], from[2], from[3]) // locally administered, then the IP address, as hosts' are
 	b = binary.BigEndian.AppendUint16(b, typeIPv4)
 	at := len(b)
 	b = append(b, 0x45, tos, byte(total>>8), byte(total), 0, 0, 0, 0, ttl, protoUDP, 0, 0)
 	b = append(b, from[:]...)
 	b = append(b, to.IP[:]...)
-	var sum uint16 = 0xffff // of zeros
+	var sum uint16 = 0xffff // the checksum of zeros
 	for i := at; i < at+ipMin; i += 2 {
 		sum = updateChecksum(sum, 0, binary.BigEndian.Uint16(b[i:]))
 	}

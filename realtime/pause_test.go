@@ -17,7 +17,7 @@ import (
 
 var network = [4]byte{10, 255, 255, 254} // where notices come from
 
-// jammed is two hosts, of which host 0 is paused by what it sends to host 1, whose line is slow.
+// jammed is two hosts, of which host 0 is paused by what it sends to host 1, whose link is slow.
 func jammed() fabric.Config {
 	cfg := pair()
 	cfg.Ports[0].PFC[dataClass] = fabric.PFCConfig{On: true, Xoff: 1000, Xon: 500, Headroom: 100_000}
@@ -41,7 +41,8 @@ func (l *lab) notice(h int) wire.Pause {
 	return p
 }
 
-// A host hears that it is paused and that it may go on; what it sent into the pause says when it really left.
+// A host hears that it is paused and that it may go on; what it sent into the pause says when it
+// really left.
 func TestTellsHostsOfPauses(t *testing.T) {
 	quiettest.Check(t, 3, func() error {
 		const dilation = 20000 // 1 us is 20 ms
@@ -143,7 +144,7 @@ func TestDropsForgedNotices(t *testing.T) {
 	}
 }
 
-// writable waits so many milliseconds for a host's socket to take another frame.
+// writable waits for a host's socket to take another frame, at most the given milliseconds.
 func (l *lab) writable(h, millis int) bool {
 	l.t.Helper()
 	fds := []unix.PollFd{{Fd: int32(l.hosts[h]), Events: unix.POLLOUT}}
@@ -158,8 +159,9 @@ func (l *lab) writable(h, millis int) bool {
 	}
 }
 
-// Whatever a host runs: while its NIC is paused its frames are read up to what the NIC holds and no further, so that its
-// socket stops being writable; when the pause ends it is again, and nothing was lost.
+// Whatever a host runs: while its NIC is paused its frames are read up to what the NIC holds and no
+// further, so that its socket stops being writable; when the pause ends it is again, and nothing
+// was lost.
 func TestPausedHostCannotWrite(t *testing.T) {
 	quiettest.Check(t, 3, func() error {
 		cfg := jammed()

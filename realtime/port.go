@@ -12,35 +12,36 @@ import (
 	"weft/units"
 )
 
-// port is where a host's frames come from and go to.
+// port is the fabric process's end of a host's link, with the state of that host's traffic.
 type port struct {
 	fd     int
-	cable  cable // what fd is, to read and write frames
+	cable  cable // fd, to read and write frames
 	kind   string
-	gone   bool // its host has ended, and its interface with it
-	down   bool // its interface was down when a frame was last written to it
-	halted bool // nothing is carried from it or to it
-	full   bool // its NIC has enough to send: nothing is read until that is gone
-	burst  int  // frames to try to read in a row: what the last reading suggests is there
-	held   ring
+	gone   bool // the host has ended, and its interface with it
+	down   bool // the interface was down when a frame was last written to it
+	halted bool // nothing is carried from the host or to it
+	full   bool // the NIC holds maxNICQueue: nothing is read until it is idle
+	burst  int  // number of frames to try to read in a row: what the last read suggests is there
+	held   ring // packets that wait for their departure instant
 
-	heldBytes units.Bytes // in held
+	heldBytes units.Bytes // sum of sizes in held
 
-	heldBack  bool       // the network keeps the host from sending
-	heldUntil units.Time // up to when it did, as far as is known
+	heldBack  bool       // a pause keeps the host from sending, or its effects do
+	heldUntil units.Time // the end of that, as far as known
 
-	told   uint32     // how often the host was told of a pause or its end
-	notice wire.Pause // the last that it was told
-	repeat bool       // it is told once more at the next beat
+	told   uint32     // number of notices of a pause or its end
+	notice wire.Pause // the last notice
+	repeat bool       // it is sent once more at the next beat
 }
 
-// cable is a host's link to the fabric. Neither call waits: again says that there is nothing to read, or no room for more.
+// cable is a host's link. Neither call blocks: again means that there is nothing to read, or no
+// room to write.
 type cable interface {
 	Read(frame []byte) (n int, again bool, err error)
 	Write(frame []byte) (n int, again bool, err error)
 }
 
-// descriptor is the cable behind a descriptor.
+// descriptor is the cable of a file descriptor.
 type descriptor int
 
 func (d descriptor) Read(frame []byte) (n int, again bool, err error) {
@@ -68,7 +69,8 @@ func (p *port) attach(from Port) error {
 	return nil
 }
 
-// preparePacketSocket makes a packet socket behave as a TAP does: it gives only what the host sent.
+// preparePacketSocket makes a packet socket behave as a TAP does: it delivers only what the host
+// sent.
 func preparePacketSocket(fd int) error {
 	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
 		return fmt.Errorf("packet socket: ignore outgoing: %w", err)
@@ -76,27 +78,30 @@ func preparePacketSocket(fd int) error {
 	return nil
 }
 
-// isGone says whether an error means that the interface at the other end is no more: a TAP has no device, a packet socket is down.
+// isGone reports whether an error means that the interface at the other end no longer exists: for a
+// TAP the device, for a packet socket that it is down.
 func isGone(err error) bool {
-	return errors.Is(err, unix.ENETDOWN) || errors.Is(err, unix.EBADFD) || errors.Is(err, unix.ENXIO) || errors.Is(err, unix.ENODEV)
+	return errors.Is(err, unix.ENETDOWN) || errors.Is(err, unix.EBADFD) ||
+		errors.Is(err, unix.ENXIO) || errors.Is(err, unix.ENODEV)
 }
 
-// isDown says whether an error means that the interface is down. It may come up again, unless its network namespace is being
-// removed, of which a TAP device is first down.
+// isDown reports whether an error means that the interface is down. It may come up again, unless
+// its network namespace is being removed: then a TAP device is first down.
 func isDown(err error) bool { return errors.Is(err, unix.EIO) }
 
-// isUp asks the kernel whether a port's interface takes frames. That of a packet socket, on the other end of a veth pair, always does.
+// isUp asks the kernel whether a port's interface takes frames. That of a packet socket, on the
+// other end of a veth pair, always does.
 func (p *port) isUp() bool {
 	if p.gone || p.kind != PortTAP {
 		return true
 	}
 	ready := []unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLOUT}}
 	n, err := unix.Poll(ready, 0)
-	return n > 0 || err != nil // what cannot be asked is believed to be up
+	return n > 0 || err != nil // an interface that cannot be asked counts as up
 }
 
-// drops returns how many frames the kernel could not queue for reading, as far as it tells: packet sockets do
-// (packet(7), PACKET_STATISTICS); for TAPs the node reads its interface's counter.
+// drops returns how many frames the kernel could not queue for reading, as far as it says: for
+// packet sockets (packet(7), PACKET_STATISTICS). For TAPs the node reads its interface's counter.
 func (p *port) drops() int64 {
 	if p.kind != PortPacket {
 		return 0
@@ -108,9 +113,9 @@ func (p *port) drops() int64 {
 	return int64(s.Drops)
 }
 
-// ring holds packets that came before their departure, first in first out.
+// ring holds packets that were read before their departure, first in first out.
 type ring struct {
-	slots   []*fabric.Packet // a power of two
+	slots   []*fabric.Packet // its length is a power of two
 	head, n int
 }
 
@@ -126,7 +131,8 @@ func (r *ring) push(p *fabric.Packet) {
 	r.n++
 }
 
-// front returns the departure of the first packet, which SentAt keeps until it is injected.
+// front returns the departure of the first packet. Packet.SentAt holds it until the packet is
+// injected.
 func (r *ring) front() (departure units.Time, ok bool) {
 	if r.n == 0 {
 		return 0, false

@@ -9,99 +9,104 @@ import (
 	"weft/units"
 )
 
-// Kinds of message between the orchestrator and the fabric process, in the order in which they are first
-// said. The orchestrator says configure, start and at last stop; the fabric process says ready, alive every
-// AliveEvery from the start, samples, steps and gone from time to time, and report.
+// Kinds of message between the orchestrator and the fabric process, in the order in which they
+// first occur. The orchestrator sends configure, start and finally stop. The fabric process sends
+// ready, alive every AliveEvery from the start, samples, steps and gone from time to time, and
+// report.
 const (
 	KindConfigure = "configure" // Config
-	KindReady     = "ready"     // nothing: every port is attached, ARP is answered; of the kernel's datapath, Ready
-	KindStart     = "start"     // Start
-	KindAlive     = "alive"     // nothing: it is not stuck
-	KindSamples   = "samples"   // []Sample
-	KindSteps     = "steps"     // []fabric.Step
-	KindGone      = "gone"      // Gone
-	KindStop      = "stop"      // nothing: stop carrying, report
-	KindReport    = "report"    // Report
+	// KindReady has no value: every port is attached and ARP is answered. With the kernel as the
+	// network it has a Ready.
+	KindReady   = "ready"
+	KindStart   = "start"   // Start
+	KindAlive   = "alive"   // nothing: the process is not stuck
+	KindSamples = "samples" // []Sample
+	KindSteps   = "steps"   // []fabric.Step
+	KindGone    = "gone"    // Gone
+	KindStop    = "stop"    // nothing: stop carrying frames, and report
+	KindReport  = "report"  // Report
 )
 
-// Kinds of request that the orchestrator may make between start and stop; a capture also between ready and start, so
-// that it has the first frame. Each is answered, in order.
+// Kinds of request that the orchestrator may make between start and stop; captures also between
+// ready and start, so that they include the first frame. Requests are answered in order.
 const (
-	KindChange  = "change"  // fabric.Change, made at once, whatever its instant; answered by did
+	KindChange  = "change"  // fabric.Change, made at once whatever its instant; answered by did
 	KindHalt    = "halt"    // Halt; answered by did
 	KindPlug    = "plug"    // Plug, with the descriptor of the host's new cable; answered by did
 	KindCapture = "capture" // Capture, with a socket for Captured records; answered by did
-	KindLook    = "look"    // nothing; answered by state
-	KindMeasure = "measure" // Measure: of the kernel's links, by probes; answered by measured
+	KindLook    = "look"    // no value; answered by state
+	KindMeasure = "measure" // Measure: measure a link of the kernel by probes; answered by found
 	KindDid     = "did"     // Did
 	KindState   = "state"   // State
 	KindFound   = "found"   // Found
 )
 
-// Did says whether what was asked for was done.
+// Did is the result of a request.
 type Did struct {
-	Error string // empty: it was
+	Error string // empty: it was done
 }
 
-// Ready is at which dilation the kernel carries packets: Config's, or one of those that it may have instead.
+// Ready is the dilation at which the kernel carries packets: Config.Dilation or one of
+// Config.Slower.
 type Ready struct {
 	Dilation float64
-	Tried    []Tried // before
+	Tried    []Tried // the dilations before it
 }
 
-// Tried is a dilation at which links are not what the lab asks for.
+// Tried is a dilation at which links were not as the lab demands.
 type Tried struct {
 	Dilation float64
-	Links    string // as in Report
+	Links    string // see Report.Links
 }
 
-// Halt stops a host, or lets it go on: while it is stopped nothing that it sends is carried, and what arrives for it
-// is lost.
+// Halt stops a host or lets it continue. While it is stopped nothing that it sends is carried, and
+// what arrives for it is lost.
 type Halt struct {
 	Host   int
 	Halted bool
 }
 
-// Measure asks what a direction of a link of the kernel's is really like.
+// Measure requests a measurement of a direction of a link of the kernel.
 type Measure struct {
 	Port int // index in Config.Network.Ports
 }
 
-// Found is what probes found of a direction. Rate and Delay are the lab's.
+// Found is what probes measured of a direction. Rate and delays are in lab time.
 type Found struct {
-	Error  string // why it could not be measured; empty: it was
-	Missed string // what is not as asked, in words; empty: everything is
-	Tries  int
-	Rate   units.Bandwidth // what was found
-	Delay  units.Time      // of a full packet on the idle line, its transmission included
-	Asked  units.Time      // the same, as the lab says
+	Error  string          // why it could not be measured; empty: it was
+	Missed string          // what is not as demanded, in words; empty: everything is
+	Tries  int             // number of measurements
+	Rate   units.Bandwidth // measured
+	Delay  units.Time      // measured, of a full packet on the idle link, with its transmission
+	Asked  units.Time      // the same delay by the lab
 	Lost   int             // probes
-	Sent   int
+	Sent   int             // probes
 }
 
-// Gone says that a host's end of its cable is gone, so that until Plug nothing is carried from it or to it; or is down, as State says then.
+// Gone says that a host's interface is gone, so that nothing is carried from it or to it until
+// Plug; or that it is down, which State then says.
 type Gone struct {
 	Host int
 }
 
-// Plug gives a host a new cable.
+// Plug gives a host a new descriptor.
 type Plug struct {
 	Host int
 	Kind string // PortTAP or PortPacket
 }
 
-// State is what the network is like at an instant.
+// State is a snapshot of the network.
 type State struct {
 	At      units.Time
 	Network fabric.Counters
-	Ports   []PortState // by their index in Config.Network.Ports
+	Ports   []PortState // by index in Config.Network.Ports
 	Hosts   []HostState
-	Waiting []string // who waits for whom: see fabric.Network.Waiting
+	Waiting []string // what keeps packets from moving: see fabric.Network.Waiting
 
 	Refused, Halted int64 // see Report
 }
 
-// PortState is what a port is like.
+// PortState is a snapshot of a port.
 type PortState struct {
 	Up        bool
 	Rate      units.Bandwidth
@@ -113,25 +118,25 @@ type PortState struct {
 	Counters  fabric.PortCounters
 }
 
-// HostState is what a host is like, as the network sees it.
+// HostState is a snapshot of a host as the network sees it.
 type HostState struct {
-	Gone   bool // its end of the cable is gone
-	Down   bool // its end of the cable is down
+	Gone   bool // its interface is gone
+	Down   bool // its interface is down
 	Halted bool
 
-	Own int64 // packets of the host to Weft's own ports that were carried, whatever was in them
+	Own int64 // packets of the host to Weft's own ports that were carried, whatever their contents
 
-	Refusals // of what it sent
+	Refusals // of its frames
 }
 
-// Refusals count the frames of one host that the network did not carry.
+// Refusals counts the frames of one host that the network did not carry.
 type Refusals struct {
-	Malformed int64 // cut short, or with a broken header of IPv4 or, to Weft's port, of UDP
+	Malformed int64 // cut short, or with a broken header: IPv4's or, to Weft's port, UDP's
 	NotRouted int64 // broadcast, multicast, unknown destinations, protocols other than IPv4 and ARP
-	Spoofed   int64 // from an address of the network's, or to Weft's ports from one that is not the host's
+	Spoofed   int64 // from an address of the network, or to Weft's ports from an address that is not the host's
 }
 
-// Add adds those of another host.
+// Add adds the counters of another host.
 func (r *Refusals) Add(o Refusals) {
 	r.Malformed += o.Malformed
 	r.NotRouted += o.NotRouted
@@ -141,75 +146,82 @@ func (r *Refusals) Add(o Refusals) {
 // AliveEvery is the real time between two messages that say that the fabric process is not stuck.
 const AliveEvery = 200 * time.Millisecond
 
-// Config is all that the fabric process must know beside its ports.
+// Config is all that the fabric process needs to know besides its ports.
 type Config struct {
 	Network  fabric.Config
-	Changes  []fabric.Change // by their instants
-	Dilation float64
-	Slower   []float64  // larger dilations, in the order in which the kernel may have them where its links are not as asked
+	Changes  []fabric.Change // in order of their instants
+	Dilation float64         // above 0; see package labtime
+	// Slower is larger dilations, in the order to try them, for a kernel whose links are not as
+	// demanded.
+	Slower   []float64
 	Hosts    []Address  // by host
 	Sample   units.Time // interval of queue samples in lab time; 0: none
-	MaxFrame int        // longest frame in bytes, Ethernet header included; 0: 10 KB
+	MaxFrame int        // longest frame in bytes with its Ethernet header; 0: 10 KB
 
-	// Switch is the address, no host's, from which hosts are told that their NIC is paused: see wire.Pause. Zero:
-	// they are not told, and what they send waits in the NIC.
+	// Switch is the address from which hosts are told that their NIC is paused (wire.Pause). It
+	// must not be a host's. Zero: hosts are not told, and what they send waits in the NIC.
 	Switch [4]byte
 
-	// Switches are the addresses, none of them a host's, from which switches send: notifications of CCM, and what measures their links. Empty:
-	// they send nothing.
+	// Switches are the addresses from which switches send notifications of CCM and measure their
+	// links. They must not be hosts'. Empty: switches send nothing.
 	Switches [][4]byte
 
 	// More says that another configure follows the report.
 	More bool
 
-	// Ahead is the longest that a data packet of Weft's transport may come before the departure instant in
-	// its header; it is held until then. What comes earlier is not believed and leaves at once.
+	// Ahead is the longest time by which a data packet of Weft's transport may be read before the
+	// departure instant in its header. It is held until that instant. A packet that is earlier than
+	// that is sent at once: its instant is not credible.
 	Ahead units.Time
 
-	// Pause is how much time may pass between two looks at the network when there is much to do: what
-	// deliveries may be late by for the sake of fewer wake-ups, in lab time. 0: as few as can be.
+	// Pause is how long the loop may go without looking at the network when there is much to do, in
+	// lab time: deliveries may be late by that much for the sake of fewer wake-ups. 0: as little as
+	// possible.
 	Pause units.Time
 
-	// Departs says that data packets and synchronization messages say when they leave behind all that they carry
-	// (wire.AppendDeparture), which is taken off, since their stamps are of imperfect clocks.
+	// Departs says that data packets and synchronization messages end with their departure instant
+	// (wire.AppendDeparture), because their stamps are of imperfect clocks. It is removed.
 	Departs bool
 
-	// Transparent has switches correct PTP's event messages for the time that they waited in them.
+	// Transparent makes switches correct PTP's event messages for the time that they waited in the
+	// switches.
 	Transparent bool
 
-	// PeerDelay has every switch measure its links once per interval, and add the delay of the link that a Sync came by as well:
-	// they are peer-to-peer transparent clocks. Network.Stations is PTP's event port, and Switches are the addresses that they
-	// send from. 0: they do not. Control has what they send served before data.
+	// PeerDelay makes every switch a peer-to-peer transparent clock: it measures its links once per
+	// interval, and adds the delay of the link by which a Sync arrived as well. Network.Stations
+	// must be PTP's event port, and Switches have the addresses. 0: off. Control sends these
+	// messages before data.
 	PeerDelay units.Time
 	Control   bool
 }
 
-// Address is how a host is known on the network.
+// Address is the name and the addresses of a host or switch.
 type Address struct {
 	Name string
 	IP   [4]byte
 	MAC  MAC
 }
 
-// Kinds of descriptor.
+// Kinds of descriptor, for Port.Kind and Plug.Kind.
 const (
-	PortTAP    = "tap"    // the character device of a TAP: frames without the packet information header
+	PortTAP    = "tap"    // the character device of a TAP: frames without packet information header
 	PortPacket = "packet" // an AF_PACKET socket bound to one end of a veth
 )
 
-// Port is the fabric's end of a host's cable.
+// Port is the fabric process's end of a host's link.
 type Port struct {
 	FD   int
 	Kind string // PortTAP or PortPacket
 }
 
-// Start says when lab time begins.
+// Start begins lab time.
 type Start struct {
 	T0 int64 // CLOCK_MONOTONIC in nanoseconds
 }
 
-// Sample is the length of one queue at one instant, and what it has marked and dropped since lab time began. Empty queues are
-// not reported; those of the kernel, which is seldom asked, are where they have marked or dropped since their last sample.
+// Sample is the length of one queue at one instant, and what the queue has marked and dropped since
+// the start of lab time. Empty queues are not reported; of the kernel's queues, which are sampled
+// seldom, those that have marked or dropped since their last sample are.
 type Sample struct {
 	At     units.Time
 	Port   int // index in Network.Ports
@@ -220,31 +232,37 @@ type Sample struct {
 
 // Report is what the fabric process knows at the end. Times are lab time.
 type Report struct {
-	Elapsed units.Time // lab time at which it stopped
+	Elapsed units.Time // lab time at the end
 	Network fabric.Counters
 	Ports   []fabric.PortCounters // by port, as in Config.Network
 
-	Delivery   *stats.Dist // how late each frame was written, against its scheduled arrival
-	Departure  *stats.Dist // how late each data packet of Weft's was read, against its departure instant
-	QueueDelay *stats.Dist // waiting in switches, per delivered data packet
+	Delivery   *stats.Dist // by how much each frame was written after its scheduled arrival
+	Departure  *stats.Dist // by how much each data packet of Weft's was read after its departure instant
+	QueueDelay *stats.Dist // time in switch queues, by delivered data packet
 
-	Refused  int64      // frames that the kernel would not take at the destination: not ordered by the model
-	Refusals []Refusals // by the host that sent them
-	Beside   []int64    // packets carried that are neither Weft's own nor among Answers, likewise
-	Answers  []int64    // ICMP errors carried about packets that were carried to the host, which its kernel had no use for, likewise
-	Early    int64      // frames before the start of lab time
-	Halted   int64      // frames that hosts which were halted sent or should have received
-	ARP      int64      // requests answered
-	Backlog  int        // the most frames read in a row from one port
+	Refused  int64      // frames that the destination's kernel did not take: losses that the model did not order
+	Refusals []Refusals // by sending host
+	// Beside is, by sending host, the packets carried that are neither Weft's own nor among
+	// Answers.
+	Beside []int64
+	// Answers is, by sending host, the ICMP errors carried about packets that had been carried to
+	// the host and that its kernel had no use for.
+	Answers []int64
+	Early   int64 // frames before the start of lab time
+	Halted  int64 // frames that halted hosts sent or should have received
+	ARP     int64 // requests answered
+	Backlog int   // largest number of frames read in a row from one port
 
-	Bridges *clocksync.Counters `json:",omitempty"` // of switches that are peer-to-peer transparent clocks; nil: none is
+	// Bridges is the counters of switches that are peer-to-peer transparent clocks; nil: there are
+	// none.
+	Bridges *clocksync.Counters `json:",omitempty"`
 
-	Uncaptured int64 // records of captures that were lost, because nobody read them in time
+	Uncaptured int64 // records of captures that were lost because nothing read them in time
 
-	MaxNIC units.Bytes // the most that was seen waiting in one host's NIC
+	MaxNIC units.Bytes // largest number of bytes seen waiting in one host's NIC
 
 	CPU       int64  // processor time used since the start, in real nanoseconds
 	Scheduler string // what the kernel granted: see poller.TakeOver
-	Links     string // what was measured of links before, as a table; empty: nothing
-	Broken    string // what conservation check of the network failed; empty: none
+	Links     string // table of what was measured of links beforehand; empty: nothing was
+	Broken    string // error of the network's conservation check; empty: none
 }

@@ -7,15 +7,17 @@ import (
 	"weft/fabric"
 )
 
-// quote is what an ICMP error repeats of the packet that it answers (RFC 792), as far as nothing on the way changes it.
+// quote is the part of a packet that an ICMP error repeats (RFC 792) and that nothing on the path
+// changes.
 type quote struct {
 	src, dst uint32
 	size, id uint16
 	proto    uint8
-	body     [8]byte // the first behind its header
+	body     [8]byte // the first bytes behind its header
 }
 
-// quoteOf is the quote of an IPv4 packet, which may be cut short behind the eighth byte of its body.
+// quoteOf returns the quote of an IPv4 packet, which may be cut short behind the eighth byte of its
+// body. ok is false if less of it is there.
 func quoteOf(packet []byte) (q quote, ok bool) {
 	if len(packet) < ipMin {
 		return q, false
@@ -32,11 +34,11 @@ func quoteOf(packet []byte) (q quote, ok bool) {
 	return q, size >= header && copy(q.body[:], packet[header:size]) == min(len(q.body), int(q.size)-header)
 }
 
-// memory is how many packets to a host are remembered, of those that it might answer. Ours: kernels answer some six a second to each
-// host at most (icmp_ratelimit), at once.
+// memory is the number of packets to a host that are remembered because the host might answer them.
+// Our own choice: kernels answer at most about six per second and host (icmp_ratelimit), at once.
 const memory = 1024
 
-// quotes are the last packets carried to a host that are nothing of Weft's transport.
+// quotes are the last packets carried to a host that do not belong to Weft's transport.
 type quotes struct {
 	ring []quote
 	next int
@@ -60,8 +62,8 @@ func (m *quotes) take(q quote) bool {
 	return i >= 0
 }
 
-// answersOne tells whether the frame of d, which host h has sent, is an ICMP error about a packet that its destination has sent to h.
-// Any other is no answer, whatever it quotes.
+// answersOne reports whether the frame of d, which host h has sent, is an ICMP error about a packet
+// that its destination has sent to h. Any other ICMP error is not an answer, whatever it quotes.
 func (l *loop) answersOne(h fabric.HostID, frame []byte, d *datagram) bool {
 	if !icmpError(frame, d) {
 		return false

@@ -14,7 +14,7 @@ func TestPausesEndOnTheGrid(t *testing.T) {
 		if end < r.woke || end > r.woke+2*r.pause {
 			t.Fatalf("a pause of %d ns at %d ends at %d", r.pause, r.woke, end)
 		}
-		if r.pause > longestGrid/2 && end%longestGrid != 0 {
+		if r.pause > maxGrid/2 && end%maxGrid != 0 {
 			t.Fatalf("a long pause ends at %d, which is not on the grid", end)
 		}
 	})

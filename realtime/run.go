@@ -7,17 +7,19 @@ import (
 	"weft/internal/poller"
 )
 
-// memoryRoom is how much the process may grow before garbage is collected: packets in flight.
+// memoryRoom is the number of bytes by which the process may grow before garbage is collected. It
+// is room for packets in flight.
 const memoryRoom = 256 << 20
 
-// Run is the fabric process: it serves the orchestrator at the other end of conn until it says stop, and
-// returns an error when anything fails before that, the orchestrator's disappearance included. There is one
-// port for each host, in order. It takes over the whole process.
+// Run is the fabric process. It serves the orchestrator at the other end of conn until that says
+// stop, and returns an error if anything fails before, including the loss of the connection. ports
+// are the hosts', in order. Run takes over the whole process: its scheduling and its garbage
+// collection.
 func Run(conn *control.Conn, ports []Port) error {
 	return serve(conn, ports, func() string { return poller.TakeOver(poller.Urgent, memoryRoom) })
 }
 
-// serve is Run; takeOver is called when everything has been set up.
+// serve implements Run. It calls takeOver when everything has been set up.
 func serve(conn *control.Conn, ports []Port, takeOver func() string) error {
 	for {
 		l, err := setUp(conn, ports)

@@ -23,8 +23,8 @@ import (
 	"weft/units"
 )
 
-// A lab is a fabric process without a process: its loop runs in a goroutine of the test, over a real control
-// connection, and its hosts are the far ends of datagram sockets that stand for TAPs.
+// A lab is a fabric process without a process: its loop runs in a goroutine of the test, over a
+// real control connection, and its hosts are the far ends of datagram sockets that stand for TAPs.
 type lab struct {
 	t     *testing.T
 	conn  *control.Conn
@@ -122,7 +122,8 @@ func (l *lab) expect(kind string, v any) {
 	}
 }
 
-// begin starts lab time and returns its scale. What was written before is early, what is written after is not.
+// begin starts lab time and returns its scale. What was written before is early, what is written
+// after is not.
 func (l *lab) begin(dilation float64) labtime.Scale {
 	l.settle()
 	l.t0 = clock.Monotonic()
@@ -225,7 +226,8 @@ func TestHoldsDataUntilItsDeparture(t *testing.T) {
 		wire := units.Bytes(len(frame) + fcsLen)
 		want := at + 2*(units.Microsecond+(10*units.Gbps).TransmitTime(wire))
 		r := l.finish()
-		// What comes on top of the schedule is lateness, of the fabric as it says, and of this test.
+		// What comes on top of the schedule is lateness, of the fabric as it says, and of this
+		// test.
 		if late := arrived - want; late < 0 || late > r.Delivery.Quantile(1)+units.Microsecond {
 			return fmt.Errorf("left at %d and arrived at %d ps, want %d and up to %d more", at, arrived, want, r.Delivery.Quantile(1))
 		}
@@ -283,8 +285,8 @@ func TestSaysThatItIsAlive(t *testing.T) {
 	l.finish()
 }
 
-// A host that sends faster than its line is not read from until its NIC has sent what it holds: nothing is lost, and
-// what waits is bounded.
+// A host that sends faster than its link is not read from until its NIC has sent what it holds:
+// nothing is lost, and what waits is bounded.
 func TestLeavesAFullNICAlone(t *testing.T) {
 	const frames = 1000
 	network := pair()
@@ -302,7 +304,8 @@ func TestLeavesAFullNICAlone(t *testing.T) {
 			t.Fatalf("frame %d has %d bytes", i, len(got))
 		}
 	}
-	// 1,000 frames of 1 KB take 80 ms at a hundredth of 10 Gb/s; a socket takes them as fast as they are written.
+	// 1,000 frames of 1 KB take 80 ms at a hundredth of 10 Gb/s; a socket takes them as fast as
+	// they are written.
 	r := l.finish()
 	if r.Network.Delivered != frames || r.Refused != 0 || r.MaxNIC > maxNICQueue+maxBurst*2*units.KB {
 		t.Errorf("%d delivered, %d refused, at most %d bytes in the NIC", r.Network.Delivered, r.Refused, r.MaxNIC)
@@ -338,8 +341,9 @@ func TestMarksAndSamplesACongestedQueue(t *testing.T) {
 		l.expect(KindSamples, &samples)
 		var r Report
 		l.expect(KindReport, &r)
-		// 500 bytes take 0.4 us on the NIC and 4 us on the slow port: one goes at once, three wait. A frame is marked
-		// when it leaves others behind: neither the first, which finds the line free, nor the last.
+		// 500 bytes take 0.4 us on the NIC and 4 us on the slow port: one goes at once, three wait.
+		// A frame is marked when it leaves others behind: neither the first, which finds the link
+		// free, nor the last.
 		if marks != 2 || r.Network.Marks != int64(marks) {
 			return fmt.Errorf("%d frames are marked, the network marked %d", marks, r.Network.Marks)
 		}
@@ -381,8 +385,8 @@ func TestAnswersARPAndCountsWhatItCannotCarry(t *testing.T) {
 	}
 }
 
-// An ICMP error is an answer if it quotes a packet that its destination has sent to its source, and once. All others are packets
-// beside the workload of whoever sends them.
+// An ICMP error is an answer if it quotes a packet that its destination has sent to its source, and
+// once. All others are packets beside the workload of whoever sends them.
 func TestForgedErrorsAreNoAnswers(t *testing.T) {
 	l := start(t, Config{Network: trio(), Dilation: 1, Hosts: []Address{host(0), host(1), host(2)}})
 	l.begin(1)
@@ -430,7 +434,8 @@ func TestForgedErrorsAreNoAnswers(t *testing.T) {
 	}
 }
 
-// To Weft's own ports, and as the network, a host speaks under its own addresses alone; what it forwards for others passes.
+// To Weft's own ports, and as the network, a host speaks under its own addresses alone; what it
+// forwards for others passes.
 func TestDropsWhatIsNotFromItsSender(t *testing.T) {
 	l := start(t, Config{Network: trio(), Dilation: 1, Hosts: []Address{host(0), host(1), host(2)}, Switch: network})
 	l.begin(1)

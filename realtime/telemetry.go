@@ -8,8 +8,8 @@ import (
 	"weft/units"
 )
 
-// What the fabric reads and writes of Weft's transport: the header behind UDP's, in which switches note their
-// telemetry. Ordinary traffic is carried as it is.
+// This file is what the fabric process reads and writes of Weft's transport: the header behind
+// UDP's, to which switches add their telemetry. Ordinary traffic is carried unchanged.
 
 // Layout of UDP (RFC 768).
 const (
@@ -18,22 +18,23 @@ const (
 	udpSumAt    = 6
 )
 
-// contents is what was found in a frame when it came, by which everything is done that is done to it later: nobody looks at
-// what a node wrote a second time. It travels in Packet.Context, so that copies of a packet have
-// it too. The zero contents are those of a frame in which nothing is changed but addresses and marks.
+// contents is what was found in a frame when it was read. Everything that is done to the frame
+// later goes by it, so that bytes a node wrote are not parsed a second time. It travels in
+// Packet.Context, so that copies of a packet have it too. The zero value is that of a frame in
+// which only addresses and marks are changed.
 type contents struct {
-	udp    uint8      // as in datagram
+	udp    uint8      // see datagram.udp
 	shape  wire.Shape // of a data packet of Weft's transport, otherwise 0
 	leaves departing
 }
 
-// departing says what is known of when a data packet of Weft's transport leaves.
+// departing is what is known of the departure of a data packet of Weft's transport.
 type departing uint8
 
 const (
-	anytime  departing = iota // its sender has not said
-	onTime                    // it leaves when its sender says
-	heldBack                  // a pause was in its way
+	anytime  departing = iota // its sender has not given an instant
+	onTime                    // it leaves at its sender's instant
+	heldBack                  // a pause has delayed it
 )
 
 // pack returns Packet.Context for c.
@@ -41,13 +42,13 @@ func (c contents) pack() int64 {
 	return int64(c.leaves) | int64(c.shape)<<8 | int64(c.udp)<<16
 }
 
-// contentsOf returns what pack was given.
+// contentsOf returns the contents that pack was called on.
 func contentsOf(p *fabric.Packet) contents {
 	return contents{leaves: departing(p.Context), shape: wire.Shape(p.Context >> 8), udp: uint8(p.Context >> 16)}
 }
 
-// datagram returns the UDP datagram in the frame, or nil where there is none. What the IPv4 header says of its end is sound
-// (parseIPv4) and changes in no way but by cut.
+// datagram returns the UDP datagram in the frame, or nil if there is none. The length in the IPv4
+// header has been checked (parseIPv4), and only loop.cut changes it.
 func (c contents) datagram(frame []byte) []byte {
 	if c.udp == 0 {
 		return nil
@@ -55,10 +56,11 @@ func (c contents) datagram(frame []byte) []byte {
 	return frame[c.udp : ethLen+int(binary.BigEndian.Uint16(frame[ethLen+2:]))]
 }
 
-// message returns what the UDP datagram in the frame carries.
+// message returns the payload of the UDP datagram in the frame, which must have one.
 func (c contents) message(frame []byte) []byte { return c.datagram(frame)[udpLen:] }
 
-// read returns what is in the frame of d. ok is false for a datagram to Weft's port that is cut short or not as long as it says.
+// read returns the contents of the frame of d. ok is false for a datagram to Weft's port that is
+// cut short or has a wrong length.
 func read(frame []byte, d *datagram) (c contents, ok bool) {
 	c.udp = d.udp
 	if d.proto != protoUDP || d.dport != wire.Port {
@@ -68,35 +70,37 @@ func read(frame []byte, d *datagram) (c contents, ok bool) {
 	if udp == nil || int(binary.BigEndian.Uint16(udp[udpLengthAt:])) != len(udp) {
 		return c, false
 	}
-	// An error is for the receiver to find, and to tell: what the fabric cannot decode it carries as it carries anything.
+	// On an error the shape is 0: the frame is carried like any other, and its receiver rejects and
+	// counts it.
 	c.shape, _ = wire.ShapeOf(udp[udpLen:])
 	return c, true
 }
 
-// note writes what switches say of themselves into the data packet in frame, which asked for it.
+// note appends what switch ports have recorded to the data packet in frame, which has INT enabled.
 func (c contents) note(frame []byte, hops []fabric.Hop) {
 	rewrite(c.datagram(frame), func(packet []byte) {
 		records := c.shape.Records(packet)
 		for _, h := range hops {
-			records.Stamp(wire.Hop{At: h.At, Sent: h.Sent, Queued: h.Queued}) // what does not fit is left out
+			records.Stamp(wire.Hop{At: h.At, Sent: h.Sent, Queued: h.Queued}) // records beyond the room are left out
 		}
 	})
 }
 
-// restamp has the data packet in frame say that it left its NIC at the given instant. The NIC is the fabric's, and a
-// sender that was told of a pause too late could not know. A stamp of an imperfect clock is as much later as the packet is
-// than its sender foresaw.
+// restamp makes the data packet in frame say that it left its NIC at the given instant. The NIC is
+// the fabric process's, and a sender that learnt of a pause too late could not know. A stamp of an
+// imperfect clock is moved by as much as the packet left after the instant that its sender foresaw.
 func (l *loop) restamp(c contents, frame []byte, at units.Time) {
 	udp := c.datagram(frame)
 	if l.cfg.Departs && cap(frame) >= len(frame)+wire.DepartureSize {
-		if foreseen, ok := wire.Departure(frame[:len(frame)+wire.DepartureSize]); ok {
+		if foreseen, ok := wire.Departure(frame[:len(frame)+wire.DepartureSize]); ok { // the same error of the clock
 			at += c.shape.SentAt(udp[udpLen:]) - foreseen // stamped late by as much
 		}
 	}
 	rewrite(udp, func(packet []byte) { c.shape.Restamp(packet, at) })
 }
 
-// cut takes off the frame in p what says when it leaves, and returns that: it stays in the memory behind the frame.
+// cut removes the departure instant from the end of the frame in p and returns it. Its bytes stay
+// in memory behind the frame. ok is false if the frame has none.
 func (l *loop) cut(p *fabric.Packet, c contents) (at units.Time, ok bool) {
 	if !l.cfg.Departs || c.udp == 0 {
 		return 0, false
@@ -114,17 +118,17 @@ func (l *loop) cut(p *fabric.Packet, c contents) (at units.Time, ok bool) {
 	binary.BigEndian.PutUint16(p.Header[ipSumAt:], updateChecksum(sum, total, total-wire.DepartureSize))
 	binary.BigEndian.PutUint16(ip[2:], total-wire.DepartureSize)
 	binary.BigEndian.PutUint16(udp[udpLengthAt:], uint16(len(udp)-wire.DepartureSize))
-	binary.BigEndian.PutUint16(udp[udpSumAt:], 0) // nodes ask for none
+	binary.BigEndian.PutUint16(udp[udpSumAt:], 0) // nodes ask for no checksum
 	p.Header = p.Header[:ethLen+int(total)-wire.DepartureSize]
 	p.Size = units.Bytes(len(p.Header) + fcsLen)
 	return at, true
 }
 
-// maxHeader is the longest header of a data packet.
+// maxHeader is the size of the longest header of a data packet, in bytes.
 var maxHeader = wire.DataSize + wire.TelemetrySize(wire.MaxHops)
 
-// rewrite has f change the transport's header in a UDP datagram, and corrects the checksum by the difference, word by
-// word, unless the sender did not want one.
+// rewrite calls f to change the transport's header in a UDP datagram. It updates the checksum
+// incrementally, word by word, unless the sender did not use one.
 func rewrite(udp []byte, f func(header []byte)) {
 	header := udp[udpLen:]
 	sum := binary.BigEndian.Uint16(udp[udpSumAt:])
@@ -133,7 +137,7 @@ func rewrite(udp []byte, f func(header []byte)) {
 		return
 	}
 	var before [256]byte
-	n := copy(before[:], header[:min(len(header), int(maxHeader))]) &^ 1 // headers are of even length
+	n := copy(before[:], header[:min(len(header), int(maxHeader))]) &^ 1 // headers have an even length
 	f(header)
 	for i := 0; i < n; i += 2 {
 		old, changed := binary.BigEndian.Uint16(before[i:]), binary.BigEndian.Uint16(header[i:])
@@ -142,7 +146,7 @@ func rewrite(udp []byte, f func(header []byte)) {
 		}
 	}
 	if sum == 0 {
-		sum = 0xffff // 0 says that there is none
+		sum = 0xffff // 0 means that there is none
 	}
 	binary.BigEndian.PutUint16(udp[udpSumAt:], sum)
 }

@@ -69,7 +69,7 @@ func checksumOfUDP(frame []byte) uint16 {
 	return onesSum(all)
 }
 
-// asking is a data packet with room for so many records and a payload.
+// asking returns a data packet with room for a number of telemetry records, and a payload.
 func asking(room uint8, payload int) []byte {
 	header := make([]byte, udpLen+int(wire.DataSize+wire.TelemetrySize(int(room)))+payload)
 	binary.BigEndian.PutUint16(header[2:], wire.Port)

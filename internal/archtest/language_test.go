@@ -30,7 +30,6 @@ func unedited() []string {
 		"labs",
 		"nodeimg/...",
 		"orchestrator/...",
-		"realtime",
 		"results/expect",
 		"results/junit",
 		"results/plot",
