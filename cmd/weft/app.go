@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"weft/orchestrator/lab"
 	"weft/orchestrator/runtime/namespace"
@@ -88,11 +90,20 @@ func (a *app) report(ctx context.Context, cmd *cobra.Command, err error) int {
 		fmt.Fprintf(a.stderr, "weft: %v\n", err)
 		return exitUsage
 	case !a.running:
-		fmt.Fprintf(a.stderr, "weft: %v\nRun '%s --help' for usage.\n", err, cmd.CommandPath())
+		fmt.Fprintf(a.stderr, "weft: %v\nRun '%s --help' for usage.\n", plainly(err), cmd.CommandPath())
 		return exitUsage
 	}
 	fmt.Fprintf(a.stderr, "%s %v\n", style(a.stderr).Bad("weft:"), err)
 	return exitFailed
+}
+
+// plainly says of a flag that takes a number what is wrong with its value, which may be the flag behind it.
+func plainly(err error) error {
+	var bad *pflag.InvalidValueError
+	if number := new(strconv.NumError); errors.As(err, &bad) && errors.As(err, &number) {
+		return fmt.Errorf("--%s %s; expected a whole number, as in --%[1]s 10", bad.GetFlag().Name, bad.GetValue())
+	}
+	return err
 }
 
 // root builds the tree of commands.

@@ -469,6 +469,8 @@ func TestSlipsOfTheCommandLine(t *testing.T) {
 	for args, want := range map[string]string{
 		"run quickstart --strict degraded": "weft: --strict degraded; a word belongs behind an equals sign: --strict=degraded\n",
 		"run quickstart --out=":            "weft: invalid argument \"\" for \"--out\" flag: expected a directory\nRun 'weft run --help' for usage.\n",
+		"results ls --last --failed":       "weft: --last --failed; expected a whole number, as in --last 10\nRun 'weft results ls --help' for usage.\n",
+		"bench --ranks many":               "weft: --ranks many; expected a whole number, as in --ranks 10\nRun 'weft bench --help' for usage.\n",
 		"inspect one --lab two":            "weft: --lab two and one; name one lab\n",
 		"destroy --all --lab two":          "weft: --all and lab two; choose one\n",
 		"link --lab two h0-h1":             "weft: expected a lab, a link, and down, up, or set and a list such as delay=5us,loss=0.1%\n",

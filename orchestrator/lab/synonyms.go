@@ -71,6 +71,7 @@ var keySynonyms = map[string][]string{
 // noKey says of keys of others that a lab has none for, what it has instead.
 var noKey = map[string]string{
 	"simtime": runEnds, "simulationtime": runEnds, "stoptime": runEnds, "simulatorstoptime": runEnds, "endtime": runEnds, "duration": runEnds,
+	"seeds": ` (several seeds are a sweep: --set 'sweep.seed=[1, 2]', or sweep: {seed: [1, 2]} in the file)`,
 }
 
 const runEnds = " (a run ends when its workload is done; clocks.for watches clocks alone for a time)"
@@ -147,6 +148,9 @@ func (s *section) knownKey(word string) string {
 	outer := !strings.Contains(s.pattern, ".") // within an inner section, a key of another is hardly meant
 	if len(meant) > 0 && outer {
 		return elsewhere(meant[0])
+	}
+	if why, ok := noKey[plain]; ok && s.path == "" {
+		return why
 	}
 	if hint := s.d.nearest(word, s.asked); hint != "" || !outer {
 		return hint

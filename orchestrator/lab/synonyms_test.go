@@ -71,6 +71,7 @@ func TestWordsOfOtherToolsAreAnswered(t *testing.T) {
 		top + "matrix: {}":                `did you mean "sweep"?`,
 		top + "metrics: {}":               `did you mean "measure"?`,
 		top + "description: x":            `did you mean "about"?`,
+		top + "seeds: [1, 2]":             `(several seeds are a sweep: --set 'sweep.seed=[1, 2]', or `,
 		top + "rng_seed: 3":               `did you mean "seed"?`,
 		top + "host_link: {rate: 1Gbps}":  "in a lab file this is topology.tiers.host",
 		top + "bandwidth: 100Gbps":        "in a lab file this is topology.link.rate",
