@@ -94,14 +94,23 @@ func TestGeneratedLabsKeepConditions(t *testing.T) {
 	}
 }
 
+// A size that has the name of a flag of every kind is set by a flag of its own.
+func TestSizesHaveFlagsOfTheirOwn(t *testing.T) {
+	for size, want := range map[string]string{"size": "ring-size", "mtu": "ring-mtu", "rate": "ring-rate", "hosts_per_leaf": "hosts-per-leaf", "k": "k"} {
+		if got := sizeFlag("ring", size); got != want {
+			t.Errorf("%s: --%s, want --%s", size, got, want)
+		}
+	}
+}
+
 // The help names every kind with its parameters.
 func TestGenerateHelp(t *testing.T) {
 	_, stdout, _ := weft(t, &fake{}, "generate", "--help")
 	for _, k := range topology.Kinds() {
 		_, after, found := strings.Cut(stdout, "\n  "+k.Name+" ")
 		for _, p := range k.Parameters() {
-			if flags := strings.SplitN(after, "\n", 3); !found || len(flags) < 2 || !strings.Contains(flags[1], flagOf(p)) {
-				t.Errorf("%s of %s is missing", flagOf(p), k.Name)
+			if flags := strings.SplitN(after, "\n", 3); !found || len(flags) < 2 || !strings.Contains(flags[1], sizeFlag(k.Name, p.Name)) {
+				t.Errorf("%s of %s is missing", sizeFlag(k.Name, p.Name), k.Name)
 			}
 		}
 	}

@@ -173,13 +173,15 @@ func packages() []entry {
 			"keeps an emulated network up, in a runtime, with a journal, and probes it"},
 
 		{"labs", "", "files"},
+		{"orchestrator/starter", "orchestrator/experiment orchestrator/lab orchestrator/topology transport",
+			"writes labs to start from, and what their transports need, which their experiments tell"},
 		{"orchestrator/labfile", "labs orchestrator/catalogue orchestrator/experiment orchestrator/lab results/expect",
 			"finds a lab, also inside the program, and checks its text, network and expectations"},
 		{"cmd/weft", "collectives/bench collectives/schedule internal/cleanup internal/control internal/regular labs " +
 			"nodeimg/agent nodeimg/boot orchestrator/benchmark orchestrator/capture orchestrator/catalogue " +
 			"orchestrator/deploy orchestrator/deploy/probe orchestrator/doctor orchestrator/emulate " +
 			"orchestrator/experiment orchestrator/lab orchestrator/labfile orchestrator/pages orchestrator/paper " +
-			"orchestrator/plan orchestrator/run orchestrator/runtime/docker orchestrator/runtime/namespace " +
+			"orchestrator/plan orchestrator/run orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/starter " +
 			"orchestrator/topology orchestrator/topology/render orchestrator/uml realtime results/expect " +
 			"results/junit results/record results/report results/schema results/store results/table transport " +
 			"transport/wire/dissector units",
