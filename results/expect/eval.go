@@ -36,8 +36,9 @@ func (e *Expr) Eval(sum *record.Summary, s Scope) record.Expect {
 	return out
 }
 
-// judge fills in how the comparison of an expression comes out.
-func (s Scope) judge(e *Expr, sum *record.Summary, out *record.Expect) {
+// judge fills in how the comparison of an expression comes out. It returns by how much the comparison holds, as a share of
+// the right side: negative for a miss, minus infinity for one that cannot be judged.
+func (s Scope) judge(e *Expr, sum *record.Summary, out *record.Expect) float64 {
 	sides := []*node{e.root}
 	if e.root.op != "name" && e.root.op != "" {
 		sides = e.root.args
@@ -47,7 +48,7 @@ func (s Scope) judge(e *Expr, sum *record.Summary, out *record.Expect) {
 		v, err := s.eval(side, sum)
 		if err != nil {
 			out.Note = err.Error()
-			return
+			return math.Inf(-1)
 		}
 		got[i] = v
 	}
@@ -67,6 +68,23 @@ func (s Scope) judge(e *Expr, sum *record.Summary, out *record.Expect) {
 		out.Note = "it is false"
 	default:
 		out.Note = fmt.Sprintf("%v is not %s %v", got[0], e.root.op, got[1])
+	}
+	return margin(e.root.op, out.OK, got)
+}
+
+// margin is by how much a comparison holds, as a share of its right side; negative for a miss.
+func margin(op string, ok bool, got [2]value) float64 {
+	by := math.Abs(got[0].num - got[1].num)
+	if got[1].num != 0 {
+		by /= math.Abs(got[1].num)
+	}
+	switch {
+	case !ok:
+		return -by
+	case op == "<" || op == "<=" || op == ">" || op == ">=" || op == "!=":
+		return by
+	default: // as equal as any other
+		return 0
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -327,7 +328,8 @@ func (x *across) pickFrom(group []int, n *node) (value, error) {
 }
 
 // Sweep evaluates an expression that compares points: once for every combination of what its selections leave open, and
-// it has to hold for each. Got is that of the first combination it misses, or else of the last.
+// it has to hold for each. Got is that of the combination with the least margin, which Note names together with how many
+// combinations meet the line.
 func (e *Expr) Sweep(points []Point) record.Expect {
 	out := record.Expect{That: e.text}
 	x, err := e.across(points)
@@ -339,21 +341,42 @@ func (e *Expr) Sweep(points []Point) record.Expect {
 		out.Note = "no point of the sweep was run"
 		return out
 	}
-	for _, g := range x.groups {
+	met, least := 0, math.Inf(1)
+	alike := true // all combinations have the same margin
+	var doubt string
+	for k, g := range x.groups {
 		s := x.in(g)
 		if err := e.Check(s); err != nil {
-			out.Note = err.Error()
-			return out
+			return record.Expect{That: e.text, Note: err.Error()}
 		}
-		out = record.Expect{That: e.text, Doubt: cmp.Or(out.Doubt, x.doubt(g))}
-		s.judge(e, nil, &out)
-		if !out.OK {
-			if len(x.groups) > 1 {
-				out.Note = x.name(g) + ": " + out.Note
-			}
-			return out
+		doubt = cmp.Or(doubt, x.doubt(g))
+		one := record.Expect{That: e.text}
+		margin := s.judge(e, nil, &one)
+		if one.OK {
+			met++
 		}
+		alike = alike && (k == 0 || margin == least)
+		if k > 0 && margin >= least {
+			continue
+		}
+		least = margin
+		if name := x.name(g); len(x.groups) > 1 && !one.OK {
+			one.Note = "worst at " + name + ": " + one.Note
+		} else if one.OK {
+			one.Note = "closest at " + name
+		}
+		out = one
 	}
+	switch of := fmt.Sprintf("%d of %d met", met, len(x.groups)); {
+	case len(x.groups) == 1 && out.OK:
+		out.Note = ""
+	case len(x.groups) == 1:
+	case out.OK && alike:
+		out.Note = of
+	default:
+		out.Note = of + "; " + out.Note
+	}
+	out.Doubt = doubt
 	return out
 }
 

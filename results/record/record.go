@@ -308,7 +308,7 @@ type Expect struct {
 	Want *float64 `json:"want,omitempty"` // the right side, unless the line has its number or word itself
 
 	OK   bool   `json:"ok"`
-	Note string `json:"note,omitempty"` // on a miss: what was found, or why nothing could be; of one that was skipped, why
+	Note string `json:"note,omitempty"` // on a miss: what was found, or why nothing could be; of one that was skipped, why; across points, how many met it and which is closest
 
 	// Skipped: the command line left no points to judge it by. It is neither met nor missed.
 	Skipped bool `json:"skipped,omitempty"`

@@ -284,7 +284,7 @@ func side(v float64, unit string) string {
 func Found(e record.Expect) string {
 	found := e.Note
 	if e.OK {
-		found = "got " + Got(e)
+		found = strings.Trim("got "+Got(e)+"; "+e.Note, "; ")
 	}
 	if e.Doubt != "" {
 		found += "; " + e.Doubt
