@@ -376,8 +376,31 @@ func (e *Expr) Sweep(points []Point) record.Expect {
 	default:
 		out.Note = of + "; " + out.Note
 	}
-	out.Doubt = doubt
+	out.Doubt = strings.Trim(x.invalid()+"; "+doubt, "; ")
 	return out
+}
+
+// invalid says how many of the selected runs have an invalid fidelity, and which is the first; "" if none has.
+func (x *across) invalid() string {
+	selected, invalid, first := 0, 0, ""
+	for _, p := range x.points {
+		picked := false
+		for n := range x.pick {
+			picked = picked || x.selects(n, p)
+		}
+		if !picked {
+			continue
+		}
+		selected++
+		if s := p.Summary; s != nil && s.Fidelity.Invalid() {
+			invalid++
+			first = cmp.Or(first, free(p.At, nil))
+		}
+	}
+	if invalid == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the fidelity of %d of its %d runs is invalid, so this shows nothing: %s", invalid, selected, first)
 }
 
 // decidable says whether retransmission timeouts can decide a name: it is about how long messages or collectives take.

@@ -106,6 +106,28 @@ func TestTimeoutsCastDoubtOnComparisons(t *testing.T) {
 	}
 }
 
+// Runs that were emulated too late cast doubt on what compares them, and the others do not.
+func TestInvalidFidelityCastsDoubtOnComparisons(t *testing.T) {
+	all := points()
+	for i := range all {
+		if all[i].At["transport.kind"] == "roce" && all[i].At["seed"] == "2" {
+			all[i].Summary.Fidelity = &record.Fidelity{Verdict: "invalid"}
+		}
+	}
+	for line, want := range map[string]string{
+		"fct.p99[transport=pc4] <= fct.p99[transport=roce]": "the fidelity of 2 of its 8 runs is invalid, so this shows nothing: seed=2 transport.kind=roce workload.0.ranks=2",
+		"mean(fct.p99[transport=pc4, seed=*]) > 1us":        "",
+	} {
+		e, err := Parse(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.Sweep(all); !got.OK || got.Doubt != want {
+			t.Errorf("%s: ok %t, %q; want %q", line, got.OK, got.Doubt, want)
+		}
+	}
+}
+
 func TestSelectionsOfValuesInBraces(t *testing.T) {
 	at := func(down string) Point {
 		return Point{At: map[string]string{"topology.down": down, "seed": "1"}, Summary: &record.Summary{Status: "ok", Flows: record.Flows{Count: 1}}}

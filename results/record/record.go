@@ -283,6 +283,9 @@ const (
 	DegradedLateness = 0.20
 )
 
+// Invalid says that a run was emulated so late, or with such losses, that its numbers show nothing.
+func (f *Fidelity) Invalid() bool { return f != nil && f.Verdict == "invalid" }
+
 // Accepted says whether a verdict is good enough for `weft run --strict`: ok, or with degraded that as well.
 func (f *Fidelity) Accepted(strict string) bool {
 	return f == nil || strict == "" || f.Verdict == "ok" || f.Verdict == strict

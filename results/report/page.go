@@ -200,6 +200,8 @@ func (r *Run) verdict() (text, class string) {
 	}
 	missed := table.Missed(s)
 	switch {
+	case s.Fidelity.Invalid():
+		return "fidelity invalid: do not use its numbers", "bad"
 	case missed > 0:
 		return fmt.Sprintf("%d of %d expectations missed", missed, len(s.Expect)), "bad"
 	case s.Fidelity != nil && s.Fidelity.Verdict != "ok":

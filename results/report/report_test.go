@@ -125,6 +125,9 @@ func TestVerdicts(t *testing.T) {
 		"fidelity degraded": func(s *record.Summary) {
 			s.Expect, s.Fidelity = nil, &record.Fidelity{Verdict: "degraded", Reasons: []string{"late by 3 us"}}
 		},
+		"fidelity invalid: do not use its numbers": func(s *record.Summary) {
+			s.Expect, s.Fidelity = s.Expect[:1], &record.Fidelity{Verdict: "invalid", Reasons: []string{"late by 30 us"}}
+		},
 		"failed: node h3 died": func(s *record.Summary) { s.Status, s.Error = "failed", "node h3 died" },
 	} {
 		if text := page(t, made(t, 1, 10*us, change)); !strings.Contains(text, want) {

@@ -94,13 +94,16 @@ func runLinks(runs []*record.Summary) [][2]string {
 }
 
 func sweepVerdict(runs []*record.Summary, across []record.Expect) (text, class string) {
-	failed, missed, expected, doubtful := 0, 0, len(across), 0
+	failed, missed, expected, doubtful, invalid := 0, 0, len(across), 0, 0
 	for _, s := range runs {
 		if s.Status != record.OK {
 			failed++
 		}
 		if s.Fidelity != nil && s.Fidelity.Verdict != "ok" {
 			doubtful++
+		}
+		if s.Fidelity.Invalid() {
+			invalid++
 		}
 		expected += len(s.Expect)
 		missed += table.Missed(s)
@@ -117,6 +120,8 @@ func sweepVerdict(runs []*record.Summary, across []record.Expect) (text, class s
 	switch {
 	case failed > 0:
 		return fmt.Sprintf("%d of %d runs failed", failed, len(runs)), "bad"
+	case invalid > 0:
+		return fmt.Sprintf("the fidelity of %d of %d runs is invalid: do not use their numbers", invalid, len(runs)), "bad"
 	case missed > 0:
 		return fmt.Sprintf("%d runs, %d of %d expectations missed", len(runs), missed, expected), "bad"
 	case doubtful > 0:

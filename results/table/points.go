@@ -55,6 +55,8 @@ func outcome(s *record.Summary) cell {
 	switch missed := Missed(s); {
 	case s.Status != record.OK:
 		return cell{text: s.Status, colour: red}
+	case s.Fidelity.Invalid():
+		return cell{text: "fidelity invalid", colour: red}
 	case missed > 0:
 		return cell{text: fmt.Sprintf("missed %d of %d", missed, len(s.Expect)), colour: red}
 	case s.Fidelity != nil && s.Fidelity.Verdict != "ok":

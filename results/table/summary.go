@@ -139,33 +139,41 @@ func Point(point map[string]any) string {
 	return strings.Join(parts, " ")
 }
 
-// verdict says in a few words how the run went.
+// verdict says in a few words how the run went. An invalid fidelity comes first, and then nothing is green or ok.
 func verdict(s *record.Summary, st Style) string {
 	if !s.Complete() {
 		return st.paint(red, s.Status)
 	}
-	var out string
+	good, ok, lead := green, "ok, ", ""
+	if s.Fidelity.Invalid() {
+		good, ok, lead = 0, "", st.paint(red, doubt(s.Fidelity)+"; do not use its numbers")+"; "
+	}
+	out := lead
 	switch {
 	case s.Status != record.OK:
-		out = st.paint(red, s.Status)
+		out += st.paint(red, s.Status)
 	case len(s.Collectives) == 0 && s.Clocks.Samples > 0:
-		out = st.paint(green, "ok") // there was no workload
+		out += st.paint(good, "ok") // there was no workload
 	default:
-		out = st.paint(green, "ok, data verified")
+		out += st.paint(good, ok+"data verified")
 	}
 	if missed := Missed(s); missed > 0 {
 		out += ", " + st.paint(red, fmt.Sprintf("%d of %d expectations missed", missed, len(s.Expect)))
 	} else if len(s.Expect) > 0 {
-		out += st.paint(green, ", every expectation met")
+		out += st.paint(good, ", every expectation met")
 	}
-	if f := s.Fidelity; f != nil && f.Verdict != "ok" {
-		doubt := "fidelity " + f.Verdict
-		if f.Advice != "" {
-			doubt += ": see advice"
-		}
-		out += ", " + st.paint(yellow, doubt)
+	if f := s.Fidelity; f != nil && f.Verdict != "ok" && !f.Invalid() {
+		out += ", " + st.paint(yellow, doubt(f))
 	}
 	return out
+}
+
+// doubt says that a fidelity is not ok.
+func doubt(f *record.Fidelity) string {
+	if f.Advice != "" {
+		return "fidelity " + f.Verdict + ": see advice"
+	}
+	return "fidelity " + f.Verdict
 }
 
 // Missed counts the expectations that were not met.
@@ -300,6 +308,8 @@ func expectations(s *record.Summary) *grid {
 	g := &grid{}
 	for _, e := range s.Expect {
 		switch {
+		case e.OK && e.Doubt != "":
+			g.row(cell{text: "met", colour: yellow}, left(e.That), left(Found(e)))
 		case e.OK:
 			g.row(cell{text: "met", colour: green}, left(e.That), left(Found(e)))
 		case e.Skipped:

@@ -71,3 +71,17 @@ func TestTimeoutsOfWhatIsCompared(t *testing.T) {
 		}
 	}
 }
+
+// An invalid run does not begin like a success.
+func TestInvalidRunsSaySoFirst(t *testing.T) {
+	s := &record.Summary{Lab: "x", Engine: "emu", Transport: "pc4", Status: record.OK, Verified: true, Expect: []record.Expect{{OK: true}},
+		Fidelity: &record.Fidelity{Verdict: "invalid", Advice: "run it slower"}}
+	got := verdict(s, Style{Colour: true})
+	if want := "\x1b[31mfidelity invalid: see advice; do not use its numbers\x1b[0m; data verified, every expectation met"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	s.Expect[0].OK = false
+	if got := Outcome(s); got != "fidelity invalid" {
+		t.Errorf("got %q", got)
+	}
+}
