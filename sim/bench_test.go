@@ -26,7 +26,8 @@ func derangement(n int, seed uint64) []int {
 	return p
 }
 
-// permutation returns a fat-tree of k-port switches whose hosts each send so many packets to another.
+// permutation returns a fat-tree of k-port switches whose hosts each send a number of packets to
+// another one.
 func permutation(k int, packets, window uint32) (fabric.Config, []*fake) {
 	p := fast
 	p.ECN = fabric.ECNConfig{On: true, Kmin: 40_000, Kmax: 120_000, Pmax: 1}
@@ -38,7 +39,8 @@ func permutation(k int, packets, window uint32) (fabric.Config, []*fake) {
 	return cfg, hosts
 }
 
-// realPermutation is the same with hosts that run the collective over PC4 and check what they receive.
+// realPermutation is the same with hosts that run the collective over PC4 and check what they
+// receive.
 func realPermutation(tb testing.TB, k int, packets uint32) (fabric.Config, []*host.Host) {
 	cfg := fatTree(k, fast)
 	to := derangement(cfg.Hosts, 1)
@@ -112,9 +114,9 @@ func TestRealHosts(t *testing.T) {
 	}
 }
 
-// The bar of the simulator: 1,024 hosts on three tiers at 100 Gb/s, a permutation of 2 MB in packets of 4 KB,
-// an acknowledgement for each. "engine" has fakes for hosts and is the engine's own share; "lossless" is the same with PFC
-// everywhere; "pc4" is all of it.
+// The bar of the simulator: 1,024 hosts on three tiers at 100 Gb/s, a permutation of 2 MB in
+// packets of 4 KB, an acknowledgement for each. "engine" has fakes for hosts and is the engine's
+// own share; "lossless" is the same with PFC everywhere; "pc4" is all of it.
 func BenchmarkPermutation(b *testing.B) {
 	const k, packets = 16, 500
 	b.Run("engine", func(b *testing.B) {

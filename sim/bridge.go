@@ -8,14 +8,14 @@ import (
 	"weft/units"
 )
 
-// bridges are the switches as peer-to-peer transparent clocks: fabric.Stations whose packets carry their
-// messages as they are. Partitions share them, and each switch is of one partition.
+// bridges makes switches peer-to-peer transparent clocks. It implements fabric.Stations with
+// packets that carry bare messages. Partitions share it; each switch belongs to one partition.
 type bridges struct {
 	ptp.Bridges
-	class uint8 // of what they send
+	class uint8 // of the packets that switches send
 }
 
-// attachBridges has switches measure their links, where the run asks for it.
+// attachBridges makes switches measure their links, if Options.PeerDelay is set.
 func (s *Sim) attachBridges(cfg *fabric.Config) error {
 	if s.opts.PeerDelay == 0 {
 		return nil
@@ -53,7 +53,7 @@ func (b *bridges) Transmit(now units.Time, s int, p *fabric.Packet) (link int, o
 	return link, ok
 }
 
-// Bridges returns what the switches did as peer-to-peer transparent clocks.
+// Bridges returns the counters of switches that are peer-to-peer transparent clocks.
 func (s *Sim) Bridges() (c clocksync.Counters) {
 	if s.bridges != nil {
 		c = s.bridges.Counters()

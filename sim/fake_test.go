@@ -9,8 +9,9 @@ import (
 	"weft/units"
 )
 
-// fake is a host with a simple windowed transport: packets of one size to one destination, an acknowledgement
-// for each, a packet whose acknowledgement does not come within a timeout is sent again.
+// fake is a host with a simple windowed transport: packets of one size to one destination, an
+// acknowledgement for each, a packet whose acknowledgement does not come within a timeout is sent
+// again.
 type fake struct {
 	id     transport.HostID
 	dst    transport.HostID
@@ -95,7 +96,7 @@ func (f *fake) Transmit(_ units.Time, out *transport.Outgoing) bool {
 		return true
 	}
 	for f.next < f.total && f.got[f.next] {
-		f.next++ // sent again, and known by now
+		f.next++ // sent again, and acknowledged since
 	}
 	if f.next >= f.total || f.next >= f.acked+f.window {
 		return false

@@ -5,8 +5,8 @@ import (
 	"weft/units"
 )
 
-// fatTree returns a 3-tier fat-tree of k-port switches with k³/4 hosts (Al-Fares, SIGCOMM 2008) whose links all
-// have the settings of p, with routes in closed form.
+// fatTree returns a 3-tier fat-tree of k-port switches with k³/4 hosts (Al-Fares, SIGCOMM 2008)
+// whose links all have the settings of p, with routes in closed form.
 func fatTree(k int, p fabric.PortConfig) fabric.Config {
 	half := k / 2
 	hosts, edges, cores := k*half*half, k*half, half*half

@@ -25,8 +25,8 @@ func lossless(cfg fabric.Config, xoff units.Bytes) fabric.Config {
 	return cfg
 }
 
-// N to 1 with windows far beyond what the buffers hold: nothing is lost, and the line is full from the first packet to the
-// last.
+// N to 1 with windows far beyond what the buffers hold: nothing is lost, and the link is full from
+// the first packet to the last.
 func TestLosslessIncast(t *testing.T) {
 	const senders, packets = 8, 200
 	p := fast
@@ -59,8 +59,8 @@ func (a attentive) TransmitControl(now units.Time, out *transport.Outgoing) bool
 	return a.n > 0 && a.Transmit(now, out)
 }
 
-// Host 1 sends into a jam and is paused; host 3 sends to host 1, a packet for each acknowledgement. Those leave during
-// the pauses if host 1 can be asked for them; otherwise host 3 waits with it.
+// Host 1 sends into a jam and is paused; host 3 sends to host 1, a packet for each acknowledgement.
+// Those leave during the pauses if host 1 can be asked for them; otherwise host 3 waits with it.
 func TestAcknowledgementsLeaveDuringPauses(t *testing.T) {
 	finished := func(ask bool) units.Time {
 		const jam = 1000
@@ -130,7 +130,7 @@ func TestTelemetryReachesTheReceiver(t *testing.T) {
 		run(t, s)
 		for i, hops := range receiver.got {
 			var want []wire.Hop
-			if room > 0 { // packets come every 0.1 µs, and the line takes 1 µs for each
+			if room > 0 { // packets come every 0.1 µs, and the link takes 1 µs for each
 				want = []wire.Hop{{At: 1100*ns + units.Time(i)*us, Sent: units.Bytes(i) * 1250, Queued: units.Bytes(i*(2-i)) * 1250}}
 			}
 			if !slices.Equal(hops, want) {
@@ -153,7 +153,8 @@ func TestOnlyDataAsksForTelemetry(t *testing.T) {
 	}
 }
 
-// roundabout is three switches in a circle with a host each, whose routes all go round the same way.
+// roundabout is three switches in a circle with a host each, whose routes all go round the same
+// way.
 func roundabout() fabric.Config {
 	cfg := fabric.Config{Hosts: 3, Switches: make([]fabric.SwitchConfig, 3)}
 	link := func(a, b fabric.NodeID) {
@@ -177,7 +178,8 @@ func roundabout() fabric.Config {
 	return lossless(cfg, 10_000)
 }
 
-// Switches that wait for each other: the run ends with who waits for whom, whether or not timers keep hosts busy.
+// Switches wait for each other: the run ends with a description of the deadlock, whether or not
+// timers keep hosts busy.
 func TestDeadlockEndsTheRun(t *testing.T) {
 	for _, rto := range []units.Time{0, 100 * us} {
 		var hosts []*fake

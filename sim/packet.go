@@ -10,7 +10,7 @@ import (
 	"weft/units"
 )
 
-// Deliver hands p to its host: a partition is the sink of its network.
+// Deliver implements fabric.Sink: it hands p to its host.
 func (s *partition) Deliver(now units.Time, p *fabric.Packet) {
 	if p.Context > 0 && now >= s.sim.opts.From {
 		s.delay.Record(p.Queued)
@@ -39,7 +39,8 @@ func (s *partition) Deliver(now units.Time, p *fabric.Packet) {
 	s.settle(now, h)
 }
 
-// telemetry puts what switches wrote into p into s.in. Rates stay here: hosts know them from the topology.
+// telemetry copies what switch ports recorded on p to s.in. Rates are left out: hosts know them
+// from the topology.
 func (s *partition) telemetry(p *fabric.Packet) {
 	hops := s.net.Telemetry(p)
 	for i, h := range hops {
@@ -48,7 +49,7 @@ func (s *partition) telemetry(p *fabric.Packet) {
 	s.in.INT = s.int[:len(hops)]
 }
 
-// notice puts into s.in what a switch has sent.
+// notice encodes a notification of a switch in s.in.
 func (s *partition) notice(p *fabric.Packet, n *fabric.Note) {
 	w := wire.Notice{
 		Kind: wire.NoticeKind(n.Type), Last: n.Last, SrcPort: n.SrcPort,
@@ -59,8 +60,8 @@ func (s *partition) notice(p *fabric.Packet, n *fabric.Note) {
 	s.in.Header = p.Header
 }
 
-// asksTelemetry tells whether a header leaves room for switches to write: a data packet's, not an acknowledgement's,
-// which carries it back.
+// asksTelemetry reports whether a header has room for telemetry: that of a data packet has, that of
+// an acknowledgement, which returns telemetry, has not.
 func asksTelemetry(header []byte) bool {
 	if len(header) < 4 || wire.Flags(header[3])&wire.Telemetry == 0 {
 		return false
@@ -69,15 +70,15 @@ func asksTelemetry(header []byte) bool {
 	return err == nil && t == wire.TypeData
 }
 
-// Idle pulls the next packet of h.
+// Idle implements fabric.Sink: it pulls the next packet of h.
 func (s *partition) Idle(now units.Time, h fabric.HostID) { s.settle(now, int(h)) }
 
-// inject sends what host h has put into s.out.
+// inject sends the packet that host h has filled in in s.out.
 func (s *partition) inject(now units.Time, h fabric.HostID) {
 	o := &s.out
 	p := s.net.Get()
 	p.Src, p.Dst = h, fabric.HostID(o.Dst)
-	if int(o.Dst) >= len(s.sim.hosts) { // the switch that the host is attached to
+	if int(o.Dst) >= len(s.sim.hosts) { // to the switch that the host is attached to
 		p.Dst = h
 	}
 	p.Size = o.Size

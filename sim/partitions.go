@@ -6,10 +6,10 @@ import (
 	"weft/units"
 )
 
-// runPartitions is run for a network in partitions. All partitions work through the same stretch of time, no longer than the least
-// delay between two of them, and then exchange what goes from one to another: conservative parallel simulation
-// (Chandy and Misra, 1979) with a common horizon. When the last host is done the partitions finish their stretch: what
-// else happens in it is counted.
+// runPartitions is run for a network in partitions. All partitions work through the same stretch of
+// time, no longer than the minimum delay between two of them, and then exchange what crosses from
+// one to another: conservative parallel simulation (Chandy and Misra, 1979) with a common horizon.
+// When the last host is done, the partitions finish their stretch; the events in it are counted.
 func (s *Sim) runPartitions(ctx context.Context) error {
 	lookahead := s.nets.Lookahead()
 	active := make([]*partition, 0, len(s.partitions))
@@ -34,7 +34,7 @@ func (s *Sim) runPartitions(ctx context.Context) error {
 			if err := s.look(next); err != nil {
 				return err
 			}
-			if len(s.actions) < actions { // they may change lines
+			if len(s.actions) < actions { // they may have changed delays
 				lookahead = s.nets.Lookahead()
 			}
 			continue
@@ -63,7 +63,7 @@ func (s *Sim) runPartitions(ctx context.Context) error {
 	return nil
 }
 
-// turn follows the work of all partitions: it returns when the next thing happens at the earliest.
+// turn follows the work of all partitions. It returns the instant of the next event.
 func (s *Sim) turn() units.Time {
 	next := units.Never
 	s.nets.Turn(func(to int, first units.Time) {
@@ -76,10 +76,10 @@ func (s *Sim) turn() units.Time {
 	return next
 }
 
-// next is when something happens in a partition at the earliest, besides what others have posted to it.
+// next returns the instant of the partition's next event, without what others have posted to it.
 func (p *partition) next() units.Time { return min(p.queue.Bound(), p.waiting) }
 
-// take takes what others have posted.
+// take takes what other partitions have posted.
 func (p *partition) take() {
 	if p.posted {
 		p.posted = false
@@ -87,7 +87,7 @@ func (p *partition) take() {
 	}
 }
 
-// work works through a stretch of time.
+// work works through a stretch of time, up to the horizon.
 func (p *partition) work(horizon units.Time) {
 	p.take()
 	for p.failure == nil {

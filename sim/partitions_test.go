@@ -30,7 +30,8 @@ func (d *diarist) Receive(now units.Time, in *transport.Incoming) (transport.Pla
 	return d.fake.Receive(now, in)
 }
 
-// pods puts each pod of a fat-tree of k-port switches into a partition, with as many core switches as remain in others.
+// pods puts each pod of a fat-tree of k-port switches into a partition, with as many core switches
+// as remain in others.
 func pods(k, cores int, cfg *fabric.Config) (partition []int32, count int) {
 	half := k / 2
 	for n := range cfg.Hosts + len(cfg.Switches) {
@@ -81,8 +82,9 @@ func delays(t *testing.T, s *Sim, cfg fabric.Config) (all []string) {
 	return all
 }
 
-// A network in partitions, worked through one after the other, in the opposite order, or at the same time, has every
-// packet arrive at the instant, with the mark and in the order in which it does in a network in one piece.
+// A network in partitions, worked through one after the other, in the opposite order, or at the
+// same time, has every packet arrive at the instant, with the mark and in the order in which it
+// does in a network in one piece.
 func TestPartsAreTheWhole(t *testing.T) {
 	const k, packets = 4, 60
 	backwards := func(n int, work func(int)) {
@@ -183,8 +185,9 @@ func TestPartsAreTheWhole(t *testing.T) {
 	}
 }
 
-// A line that becomes shorter at the very instant at which a packet starts on it is used no sooner by a network in partitions than by
-// one in one piece: what has just started is posted, and on no line yet.
+// A link that becomes shorter at the very instant at which a packet starts on it is used no sooner
+// by a network in partitions than by one in one piece: what has just started is posted, and on no
+// link yet.
 func TestPartsWhenALineChangesAsAPacketStarts(t *testing.T) {
 	const start = 18_095_200 * units.Picosecond // of the sixth packet that leaves the first switch
 	slow := fabric.PortConfig{Rate: 10 * units.Gbps, Delay: 50 * units.Microsecond, Buffer: units.MB}

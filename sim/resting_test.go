@@ -10,7 +10,8 @@ import (
 	"weft/units"
 )
 
-// ticker is a host that wakes for ever, as one does that keeps a clock, and never gets on with its work.
+// ticker is a host that wakes for ever, as one does that keeps a clock, and never gets on with its
+// work.
 type ticker struct {
 	*fake
 	next units.Time
@@ -39,7 +40,8 @@ func TestClocksDoNotHideAStall(t *testing.T) {
 	}
 }
 
-// event is a host that sends one PTP event message behind a queue of others, and one that receives it.
+// event is a host that sends one PTP event message behind a queue of others, and one that receives
+// it.
 type event struct {
 	*fake
 	send, sync int

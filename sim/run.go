@@ -11,17 +11,17 @@ import (
 	"weft/units"
 )
 
-// ErrLimit is wrapped by the error of a run that lab time passed Options.Limit in.
+// ErrLimit is wrapped by the error of a run in which lab time passed Options.Limit.
 var ErrLimit = errors.New("lab time limit reached")
 
-// StallError is a run that does not get on although hosts are not done. Nothing is left to happen: a packet was lost
-// that nobody sends again, or hosts wait for each other, or switches do. Or ports have been paused for longer than
-// Options.Stall.
+// StallError is the error of a run that makes no progress although hosts are not done. Either
+// nothing is left to happen, because a packet was lost that nothing sends again, or because hosts
+// or switches wait for each other; or ports have been paused for longer than Options.Stall.
 type StallError struct {
-	At      units.Time
+	At      units.Time // of the last event
 	Paused  units.Time // since when a port that holds packets has been paused; -1: nothing was left to happen
-	Waiting []string   // names of the hosts that are not done
-	Network []string   // who waits for whom in the network, a line each
+	Waiting []string   // names of hosts that are not done
+	Network []string   // what keeps packets from moving, see Sim.Waiting
 }
 
 func (e *StallError) Error() string {
@@ -36,7 +36,7 @@ func (e *StallError) Error() string {
 	return text
 }
 
-// some joins the first of a list.
+// some joins the first elements of a list and says how many more there are.
 func some(list []string, separator string) string {
 	const most = 8
 	if len(list) <= most {
@@ -45,12 +45,13 @@ func some(list []string, separator string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:most], separator), len(list)-most)
 }
 
-// checkEvery is how many events pass between looks at the context and the progress.
+// checkEvery is the number of events between checks of the context and reports of progress.
 const checkEvery = 4096
 
-// Run runs until every host is done, and checks that the network lost count of nothing. It returns an error
-// when a host fails, when nothing is left to happen (StallError), when lab time passes the limit (ErrLimit) or
-// when ctx is done; what the accessors return then is how far it came. Run may be called once.
+// Run runs until every host is done, and checks that the network has accounted for every packet. It
+// returns an error if a host fails, nothing is left to happen (StallError), lab time passes the
+// limit (ErrLimit), or ctx is done; the accessors then return how far the run came. Run may be
+// called once.
 func (s *Sim) Run(ctx context.Context) error {
 	if s.started {
 		return errors.New("sim: run twice")
@@ -90,10 +91,10 @@ func (s *Sim) run(ctx context.Context) error {
 	return nil
 }
 
-// horizon is up to when things may happen without a look.
+// horizon returns the last instant whose events may fire before the next look.
 func (s *Sim) horizon() units.Time { return min(s.nextLook-1, s.opts.Limit) }
 
-// fire is one event of a partition.
+// fire handles one event of a partition.
 func (p *partition) fire(now units.Time, id eventqueue.ID) {
 	p.events++
 	if id < p.timers {
@@ -115,7 +116,7 @@ func (s *Sim) start() {
 	}
 }
 
-// gather returns the failure that came first.
+// gather returns the earliest failure of all partitions.
 func (s *Sim) gather() error {
 	first := units.Never
 	for _, p := range s.partitions {
@@ -131,7 +132,7 @@ func (s *Sim) gather() error {
 	return s.failure
 }
 
-// check looks, between events, at what is outside.
+// check handles, between events, what comes from outside: the context, Options.After and Progress.
 func (s *Sim) check(ctx context.Context, now units.Time, events int64) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("sim: stopped at %.3f µs: %w", now.Microseconds(), err)
@@ -146,8 +147,9 @@ func (s *Sim) check(ctx context.Context, now units.Time, events int64) error {
 	return nil
 }
 
-// timer is host h's entity firing. A timer that the host has moved ahead since is left where it was, and moved
-// here: most are moved many times before they come.
+// timer handles the entity of host h. If the host has postponed its deadline since the entity was
+// armed, the entity is armed again here: most deadlines are postponed many times before they are
+// due.
 func (p *partition) timer(now units.Time, h int) {
 	st := &p.sim.hosts[h]
 	st.timer = units.Never
@@ -183,7 +185,8 @@ func (p *partition) settle(now units.Time, h int) {
 	p.arm(now, h)
 }
 
-// answer pulls a packet of class 0 if the NIC of host h is free for it, being paused for others.
+// answer pulls a packet of class 0 if the NIC of host h is free for that class but paused for the
+// other.
 func (p *partition) answer(now units.Time, h int) {
 	c := p.sim.controls[h]
 	if c != nil && p.net.NICs.FreeFor(fabric.HostID(h), 0) && c.TransmitControl(now, &p.out) {
@@ -191,10 +194,10 @@ func (p *partition) answer(now units.Time, h int) {
 	}
 }
 
-// maxSpins is how often a host may ask to be advanced at one instant without sending anything.
+// maxSpins is how often a host may be advanced at one instant without sending anything.
 const maxSpins = 1000
 
-// arm makes sure that host h's entity fires when its deadline comes, or before.
+// arm ensures that the entity of host h fires at its deadline or before.
 func (p *partition) arm(now units.Time, h int) {
 	st := &p.sim.hosts[h]
 	at, ok := st.host.Deadline()
@@ -204,7 +207,7 @@ func (p *partition) arm(now units.Time, h int) {
 	if at <= now {
 		if st.advanced == now {
 			if !p.net.NICs.Free(fabric.HostID(h)) {
-				return // it has been told, and waits for its NIC: Idle looks again
+				return // it was advanced and waits for its NIC: Idle settles it again
 			}
 			if st.spins > maxSpins {
 				p.fail(now, fmt.Errorf("sim: %s does not get past its deadline at %d ps, advanced %d times at %d ps",
@@ -218,6 +221,7 @@ func (p *partition) arm(now units.Time, h int) {
 	p.queue.Set(p.timers+eventqueue.ID(h), at)
 }
 
+// stall returns the StallError of the present state.
 func (s *Sim) stall(paused units.Time) error {
 	e := &StallError{Paused: paused, Network: s.Waiting()}
 	for _, p := range s.partitions {
@@ -231,20 +235,22 @@ func (s *Sim) stall(paused units.Time) error {
 	return e
 }
 
+// fail keeps the first failure of the partition.
 func (p *partition) fail(now units.Time, err error) {
 	if p.failure == nil {
 		p.failure, p.failed = err, now
 	}
 }
 
+// checkFailed fails the partition if host h has failed.
 func (p *partition) checkFailed(now units.Time, h int) {
 	if err := p.sim.hosts[h].host.Failed(); err != nil {
-		p.fail(now, fmt.Errorf("sim: %w", err)) // it names the host
+		p.fail(now, fmt.Errorf("sim: %w", err)) // the error names the host
 	}
 }
 
-// look does what is due at nextLook, now that nothing is left to happen before; next is when something is at the
-// earliest. It returns an error when there is nothing to wait for, or no time.
+// look handles what is due at nextLook, after all events before it. next is the instant of the next
+// event. It returns an error if nothing is left to happen or the limit is passed.
 func (s *Sim) look(next units.Time) error {
 	switch {
 	case next == units.Never && s.nextAction == units.Never:
@@ -276,8 +282,8 @@ func (s *Sim) look(next units.Time) error {
 	return s.gather()
 }
 
-// resting says whether all hosts rest, and rested at the last look with no progress since: between two looks packets that
-// are not paused have arrived.
+// resting reports whether all hosts rest, and rested without progress at the previous check as
+// well. In the time between two checks, packets that are not paused have arrived.
 func (s *Sim) resting() bool {
 	moved, rest := units.Bytes(0), true
 	for h := range s.hosts {
@@ -297,7 +303,7 @@ func (s *Sim) resting() bool {
 	return rest && before == moved
 }
 
-// act does the next action.
+// act makes the next action.
 func (s *Sim) act(now units.Time) {
 	a := s.actions[0]
 	s.actions = s.actions[1:]

@@ -13,10 +13,11 @@ import (
 	"weft/units"
 )
 
-// BenchmarkScale shows what an event costs as the network grows from 128 to 8,192 hosts, and what a second processor
-// brings: fat-trees of 100 Gb/s and 1 µs, packets of 4 KB with an acknowledgement each. A permutation has a flow for each
-// host; an all-to-all has one for each packet, a million at 8,192 hosts; an incast has 31 hosts send to the next.
-// Hosts are fakes: this is the engine's own share.
+// BenchmarkScale shows what an event costs as the network grows from 128 to 8,192 hosts, and what a
+// second processor brings: fat-trees of 100 Gb/s and 1 µs, packets of 4 KB with an acknowledgement
+// each. A permutation has a flow for each host; an all-to-all has one for each packet, a million at
+// 8,192 hosts; an incast has 31 hosts send to the next. Hosts are fakes: this is the engine's own
+// share.
 func BenchmarkScale(b *testing.B) {
 	for _, pattern := range []string{"permutation", "all-to-all", "incast"} {
 		for _, k := range []int{8, 16, 32} {

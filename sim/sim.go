@@ -13,97 +13,105 @@ import (
 	"weft/units"
 )
 
-// Host is what runs on a host of the network. After each call in, Transmit is asked once if the NIC is free,
-// and Deadline is read.
+// Host is what runs on a host of the network. After each call of another method, the engine calls
+// Transmit once if the NIC is free, and then Deadline.
 type Host interface {
 	// Start begins the host's work. It is called once, at lab time 0.
 	Start(now units.Time)
-	// Receive takes a packet that has arrived. The header is not kept. The placement is for drivers that move
-	// payload; here payload is virtual.
+	// Receive handles a packet that has arrived. It must not keep the header. The Placement is for
+	// drivers that move payload; here payload is virtual.
 	Receive(now units.Time, in *transport.Incoming) (transport.Placement, error)
-	// Transmit fills in the packet that leaves the NIC now, or returns false when there is none.
+	// Transmit fills in the packet that leaves the NIC now. It returns false if there is none.
 	Transmit(now units.Time, out *transport.Outgoing) bool
-	// Deadline returns when the host wants Advance; ok is false when it waits for packets only.
+	// Deadline returns the instant at which the host wants Advance. ok is false if it waits only
+	// for packets.
 	Deadline() (at units.Time, ok bool)
-	// Advance tells that a deadline has come.
+	// Advance handles a deadline.
 	Advance(now units.Time)
-	// Done tells whether the host has nothing left to do but to answer. Once true it stays true.
+	// Done reports whether the host has nothing left to do but to answer. Once true it stays true.
 	Done() bool
-	// Failed returns why the host has given up, if it has. The error names the host.
+	// Failed returns why the host has given up, or nil. The error names the host.
 	Failed() error
 }
 
-// A Controls is a Host that can be asked for packets of class 0 alone: acknowledgements and notifications. They leave
-// while its NIC is paused for data; hosts that cannot be asked are silent during a pause.
+// A Controls is a Host that can be asked for packets of class 0 alone: acknowledgements and
+// notifications. These leave while its NIC is paused for data. Other hosts are silent during a
+// pause.
 type Controls interface {
 	// TransmitControl is Transmit for packets of class 0.
 	TransmitControl(now units.Time, out *transport.Outgoing) bool
 }
 
-// A Resting is a Host that goes on by itself for ever, such as one that keeps a clock, and that tells when nothing else of it
-// has an instant at which it goes on. When all hosts rest and none gets on, the run has stalled.
+// A Resting is a Host that never stops acting by itself, for instance because it keeps a clock, and
+// that reports when nothing else of it is scheduled. If all hosts rest and none makes progress, the
+// run has stalled.
 type Resting interface {
+	// Resting reports whether nothing but such background activity of the host is scheduled.
 	Resting() bool
-	// Progress is how far the host's work is; it grows while it gets on.
+	// Progress returns how much of the host's work is done; done grows while the host makes
+	// progress.
 	Progress() (done, total units.Bytes)
 }
 
-// Action is something that happens to the network during a run: a link goes down, a line gets worse.
+// Action is a change of the network during a run: a link goes down, or gets worse.
 type Action struct {
 	At units.Time // at least 0
 	Do func(now units.Time, net *fabric.Network) error
 }
 
-// Options are what a run may do besides running. The zero value does none of it.
+// Options are the optional parts of a run. The zero value has none of them.
 type Options struct {
 	Names []string   // of the hosts, for errors; nil: they are numbered
-	Limit units.Time // the run fails when lab time passes this; 0: never
+	Limit units.Time // the run fails when lab time passes this; 0: no limit
 
-	// Stall is how long packets may wait in a port that is paused, without a resume, before the run fails: they wait
-	// for each other. It is looked at every so long. 0: never.
+	// Stall is how long packets may wait in a port that is paused before the run fails: without a
+	// resume for that long, ports wait for each other. The check runs at this interval. 0: never.
 	Stall units.Time
 
-	// Actions happen at their instants, in this order where those are equal, as long as hosts are not done. The error
-	// of one ends the run.
+	// Actions are made at their instants, in this order if those are equal, while hosts are not
+	// done. An error of one ends the run.
 	Actions []Action
 
-	// Transparent has every switch correct PTP's event messages for the time that they waited in it.
+	// Transparent makes every switch correct PTP's event messages for the time that they waited in
+	// it.
 	Transparent bool
 
-	// PeerDelay has every switch measure its links once per interval and add the delay of the link that a Sync came by as well: they
-	// are peer-to-peer transparent clocks. The network is made for it (fabric.Config.Stations is PTP's event port). 0: they do not.
+	// PeerDelay makes every switch a peer-to-peer transparent clock: it measures its links once per
+	// interval, and adds the delay of the link by which a Sync arrived. fabric.Config.Stations must
+	// be PTP's event port. 0: off.
 	PeerDelay units.Time
-	Control   bool // what they send is of class 0
+	Control   bool // these messages are of class 0
 
-	From units.Time // QueueDelay counts packets that are delivered from here on
+	From units.Time // QueueDelay has packets that are delivered from here on
 
-	// Watch is told of every event of the queue of WatchPort: see fabric.Observers.Watch.
+	// Watch is called for every event of the queue of WatchPort: see fabric.Observers.Watch.
 	WatchPort int
 	Watch     func(now units.Time, queued units.Bytes)
 
-	// Tick is called every TickEvery from that instant on, before what happens at it.
+	// Tick is called every TickEvery, first at TickEvery, before the events of that instant.
 	TickEvery units.Time
 	Tick      func(now units.Time)
 
-	// Steps is told of every step of coordinated congestion management in a partition, in order: see fabric.Observers.Follow.
+	// Steps is called for every step of CCM in a partition, in order: see fabric.Observers.Follow.
 	Steps func(partition int, s fabric.Step)
 
-	// Sample is called with every port's queue that is not empty, every SampleEvery from that instant on.
+	// Sample is called with every queue that is not empty, every SampleEvery, first at SampleEvery.
 	SampleEvery units.Time
 	Sample      func(now units.Time, port int, queued units.Bytes)
 
-	// Parts is the partition of each node, and Count how many there are: see fabric.Config.Partition. nil: one. Hosts of
-	// different partitions are called at the same time if Each does that, and share nothing that is not made for it. The
-	// results do not depend on Each.
+	// Parts is the partition of each node, and Count the number of partitions: see
+	// fabric.Config.Partition. nil: one. Hosts of different partitions are called concurrently if
+	// Each does so; they must not share anything that is not made for it. The results do not depend
+	// on Each.
 	Parts []int32
 	Count int
 
-	// Each calls work(i) for i from 0 to n-1, in any order or at the same time, and returns when all calls have. nil: one
-	// after the other.
+	// Each calls work(i) for i from 0 to n-1, in any order or concurrently, and returns when all
+	// calls have returned. nil: one after the other.
 	Each func(n int, work func(i int))
 
-	// After is called after each stretch that the partitions have worked through, in a network in one piece every few thousand
-	// events, while no host is being called.
+	// After is called while no host is being called: after each stretch of time that the partitions
+	// have worked through, and in a network in one piece every few thousand events.
 	After func()
 
 	// Progress is called about every ProgressEvery events.
@@ -111,67 +119,67 @@ type Options struct {
 	Progress      func(now units.Time, events int64)
 }
 
-// Sim is one run. Not safe for concurrent use: one goroutine owns it.
+// Sim is one run. It is not safe for concurrent use: one goroutine owns it.
 type Sim struct {
 	partitions []*partition
-	nets       *fabric.Partitions
-	net        *fabric.Network // of any partition: for what concerns all
+	nets       *fabric.Partitions // the partitions of the network
+	net        *fabric.Network    // of partition 0, for what concerns the whole network
 	hosts      []hostState
-	controls   []Controls // by host; nil: nobody can be asked for control alone
-	actions    []Action   // that are left
+	controls   []Controls // by host; nil: no host is a Controls
+	actions    []Action   // to come, in order
 	opts       Options
 
-	bridges      *bridges   // nil: see Options.PeerDelay
-	coordinated  bool       // switches read tags: see fabric.CCM
+	bridges      *bridges   // nil without Options.PeerDelay
+	coordinated  bool       // switches read coordination tags: see fabric.CCM
 	failure      error      // ends the run
-	nextLook     units.Time // the first of the next four
+	nextLook     units.Time // minimum of nextTick, nextSample, nextStall and nextAction
 	nextTick     units.Time
 	nextSample   units.Time
 	nextStall    units.Time
 	nextAction   units.Time
-	moved        units.Bytes // progress of all hosts at the last look for a stall
-	nextProgress int64
+	moved        units.Bytes // progress of all hosts at the last check for a stall; -1: they did not all rest
+	nextProgress int64       // number of events at which Options.Progress is called next
 	started      bool
 }
 
-// partition is the run of a partition of the network and of its hosts.
+// partition is the run of one partition of the network and of its hosts.
 type partition struct {
 	sim    *Sim
 	index  int
 	queue  *eventqueue.Queue
 	net    *fabric.Network
-	timers eventqueue.ID // host h's entity is timers+h
+	timers eventqueue.ID // the entity of host h is timers+h
 
-	out transport.Outgoing       // the packet being asked for
-	in  transport.Incoming       // the packet being handed over
-	int [fabric.MaxHops]wire.Hop // what it carries
+	out transport.Outgoing       // storage of the packet that a host fills in
+	in  transport.Incoming       // storage of the packet that is handed over
+	int [fabric.MaxHops]wire.Hop // storage of its telemetry
 
 	events    int64
-	working   int        // hosts that are not done
-	end       units.Time // when the last of them was
-	failure   error      // the first
-	failed    units.Time // when that was
-	delay     *stats.Dist
-	refused   int64                      // packets that Receive returned an error for
+	working   int                        // number of hosts that are not done
+	end       units.Time                 // when the last of them was done
+	failure   error                      // the first failure
+	failed    units.Time                 // when it happened
+	delay     *stats.Dist                // see Sim.QueueDelay
+	refused   int64                      // number of packets for which Receive returned an error
 	refusal   error                      // the first of these errors
-	refusedBy map[int]transport.Refusals // by host, as soon as one refuses a packet
-	posted    bool                       // others have posted something that it has not taken
-	waiting   units.Time                 // when a packet that waits for a line to another partition starts, at the earliest
-	_         [64]byte                   // what partitions write lies in different lines of the cache
+	refusedBy map[int]transport.Refusals // by host; nil until a host refuses a packet
+	posted    bool                       // others have posted something that this partition has not taken
+	waiting   units.Time                 // earliest departure of a packet that waits for a remote link
+	_         [64]byte                   // partitions write to different cache lines
 }
 
-// hostState is what the driver knows about a host.
+// hostState is what the engine knows of a host.
 type hostState struct {
 	host      Host
 	partition *partition
-	timer     units.Time // when its entity is armed for, or units.Never
-	advanced  units.Time // when Advance was called last
-	spins     int32      // how often it was called at that same instant
+	timer     units.Time // instant for which its entity is armed, or units.Never
+	advanced  units.Time // when Advance was last called
+	spins     int32      // number of calls of Advance at that instant
 	done      bool
-	_         [2]int64 // a line of the cache each
+	_         [2]int64 // one cache line each
 }
 
-// New builds a run of hosts over the network that cfg describes.
+// New builds a run of hosts over the network that cfg describes. hosts[h] is host h of cfg.
 func New[H Host](cfg fabric.Config, hosts []H, opts Options) (*Sim, error) {
 	if len(hosts) != cfg.Hosts {
 		return nil, fmt.Errorf("sim: %d hosts for a network of %d", len(hosts), cfg.Hosts)
@@ -248,11 +256,11 @@ func (s *Sim) split(cfg fabric.Config) error {
 	return s.attachBridges(&cfg)
 }
 
-// rehearse puts the actions in order.
+// rehearse checks the actions and puts them in order.
 func (s *Sim) rehearse() error {
 	for i, a := range s.actions {
 		if a.At < 0 || a.Do == nil {
-			return fmt.Errorf("sim: action %d at %d ps", i, a.At)
+			return fmt.Errorf("sim: action %d at %d ps; expected a function and an instant of at least 0", i, a.At)
 		}
 	}
 	slices.SortStableFunc(s.actions, func(a, b Action) int { return cmp.Compare(a.At, b.At) })
@@ -260,7 +268,7 @@ func (s *Sim) rehearse() error {
 	return nil
 }
 
-// schedule finds out when to look next.
+// schedule computes the instant of the next look.
 func (s *Sim) schedule() {
 	s.nextAction = units.Never
 	if len(s.actions) > 0 {
@@ -269,7 +277,8 @@ func (s *Sim) schedule() {
 	s.nextLook = min(s.nextSample, s.nextStall, s.nextTick, s.nextAction)
 }
 
-// End returns the instant at which the last host was done; while one is not, the instant reached.
+// End returns the instant at which the last host was done, or the instant reached while a host is
+// not done.
 func (s *Sim) End() units.Time {
 	var last, end units.Time
 	for _, p := range s.partitions {
@@ -281,7 +290,7 @@ func (s *Sim) End() units.Time {
 	return end
 }
 
-// working returns how many hosts are not done.
+// working returns the number of hosts that are not done.
 func (s *Sim) working() (hosts int) {
 	for _, p := range s.partitions {
 		hosts += p.working
@@ -289,7 +298,7 @@ func (s *Sim) working() (hosts int) {
 	return hosts
 }
 
-// Events returns how many events have been processed.
+// Events returns the number of events processed.
 func (s *Sim) Events() (events int64) {
 	for _, p := range s.partitions {
 		events += p.events
@@ -300,13 +309,14 @@ func (s *Sim) Events() (events int64) {
 // Counters returns the totals of the network.
 func (s *Sim) Counters() fabric.Counters { return s.net.Counters() }
 
-// PortCounters returns the counters of a port, by its index in fabric.Config.
+// PortCounters returns the counters of a port, by index in fabric.Config.Ports.
 func (s *Sim) PortCounters(port int) fabric.PortCounters { return s.net.PortCounters(port) }
 
-// Waiting says who waits for whom in the network, a line each: see fabric.Network.Waiting.
+// Waiting describes what keeps packets in the network from moving: see fabric.Network.Waiting.
 func (s *Sim) Waiting() []string { return s.net.Waiting(s.opts.Names) }
 
-// QueueDelay returns how long the data packets that were delivered waited in switches.
+// QueueDelay returns the distribution of the time that delivered data packets waited in switches,
+// in ps.
 func (s *Sim) QueueDelay() *stats.Dist {
 	all := s.partitions[0].delay
 	if len(s.partitions) > 1 {
@@ -318,7 +328,7 @@ func (s *Sim) QueueDelay() *stats.Dist {
 	return all
 }
 
-// Refused returns how many packets hosts returned an error for, and the first of the errors.
+// Refused returns the number of packets for which hosts returned an error, and the first error.
 func (s *Sim) Refused() (packets int64, first error) {
 	for _, p := range s.partitions {
 		if packets += p.refused; first == nil {
@@ -328,10 +338,10 @@ func (s *Sim) Refused() (packets int64, first error) {
 	return packets, first
 }
 
-// RefusedBy returns how many packets a host refused, by why.
+// RefusedBy returns the number of packets that a host refused, by reason.
 func (s *Sim) RefusedBy(h int) transport.Refusals { return s.hosts[h].partition.refusedBy[h] }
 
-// refuse counts that host h refused a packet.
+// refuse counts a packet that host h refused.
 func (p *partition) refuse(h int, err error) {
 	if p.refused++; p.refused == 1 {
 		p.refusal, p.refusedBy = err, map[int]transport.Refusals{}
@@ -341,7 +351,7 @@ func (p *partition) refuse(h int, err error) {
 	p.refusedBy[h] = counts
 }
 
-// name returns the name of a host for errors.
+// name returns the name of a host, for errors.
 func (s *Sim) name(h int) string {
 	if h < len(s.opts.Names) {
 		return s.opts.Names[h]

@@ -34,7 +34,7 @@ func star(hosts int, p fabric.PortConfig) fabric.Config {
 	return cfg
 }
 
-// incast is hosts 1, 2, ... that each send so many packets to host 0.
+// incast returns hosts 1, 2, ... that each send a number of packets to host 0.
 func incast(senders int, packets, window uint32) []*fake {
 	hosts := []*fake{newFake(0, 0, 0, 0)}
 	for h := range senders {
@@ -59,7 +59,8 @@ func run(t testing.TB, s *Sim) {
 	}
 }
 
-// One packet there and its acknowledgement back, over every kind of path of a fat-tree: 2, 4 and 6 links.
+// One packet there and its acknowledgement back, over every kind of path of a fat-tree: 2, 4 and 6
+// links.
 func TestRoundTripIsTheClosedForm(t *testing.T) {
 	for dst, links := range map[int]units.Time{1: 2, 2: 4, 3: 4, 4: 6, 15: 6} {
 		cfg := fatTree(4, fast)
@@ -80,8 +81,8 @@ func TestRoundTripIsTheClosedForm(t *testing.T) {
 	}
 }
 
-// A window that fills the path keeps the line full: packets leave back to back, each asked for when the one
-// before has left.
+// A window that fills the path keeps the link full: packets leave back to back, each asked for when
+// the one before has left.
 func TestOneFlowFillsTheLine(t *testing.T) {
 	hosts := []*fake{newFake(0, 1, 1000, 20), newFake(1, 0, 0, 0)}
 	s := build(t, star(2, fast), hosts, Options{})
@@ -412,8 +413,8 @@ func TestRunDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// A run that did all its work fails none the less when the network has lost count of a packet: here one on a line
-// whose arrival nobody waits for any more.
+// A run that did all its work fails none the less when the network has lost count of a packet: here
+// one on a link whose arrival nobody waits for any more.
 func TestLostCountFailsARunThatWouldBeDone(t *testing.T) {
 	for _, forget := range []bool{false, true} {
 		cfg := star(4, fast)

@@ -38,7 +38,6 @@ func unedited() []string {
 		"results/schema",
 		"results/store",
 		"results/table",
-		"sim",
 		"tc-shaping/...",
 		"transport",
 		"transport/internal/testnet",
