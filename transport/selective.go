@@ -10,7 +10,8 @@ import (
 )
 
 // Selective repeat as STrack does it (section 3.3): the receiver takes packets in any order and says which have come, the
-// sender sends again what is missing. The states of both sides are here, what endpoints do with them in arrive.go and sack.go.
+// sender sends again what is missing. The states of both sides are here. Endpoints act on them in selective_receiver.go and
+// selective_sender.go.
 
 // maxSpan is the most packets from the first that is missing to the last that was sent: what bitmaps grow to, and
 // what the count of packets out of order can say.

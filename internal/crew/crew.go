@@ -1,6 +1,6 @@
-// Package crew has a fixed number of workers do many short rounds of work: the parts of a simulated network, a
-// stretch of time of some ten microseconds to milliseconds each. Between rounds workers look for the next one for a
-// moment before they sleep, since to wake one costs as much as a short round.
+// Package crew is a pool of workers for many short rounds of parallel work. The simulator runs the
+// partitions of a network on it, in rounds of some ten microseconds to milliseconds. Between rounds
+// a worker spins for a moment before it sleeps, because waking it costs as much as a short round.
 package crew
 
 import (

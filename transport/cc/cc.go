@@ -133,7 +133,8 @@ type Receiver interface {
 	OnData(now units.Time, d Data) Feedback
 }
 
-// Link is what both halves of a connection know about its path from the topology.
+// Link is what a Controller knows from the topology: the rate of its host's NIC, and the path of
+// its connection on an idle network. A Receiver knows the rate of its host's NIC only.
 type Link struct {
 	Line     units.Bandwidth // rate of the host's own NIC
 	MTU      units.Bytes     // payload of a full packet

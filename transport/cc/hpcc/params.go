@@ -50,7 +50,7 @@ func (p *Params) Keys() []params.Key {
 // noRoom reports whether W_AI would be 0, because η leaves nothing for it.
 func (p *Params) noRoom() bool { return p.WAI == 0 && p.Eta == 1 }
 
-// Rules implements params.Section. It rejects wai: auto with an eta of 1.
+// Rules implements params.Ruled. It rejects wai: auto with an eta of 1.
 func (p *Params) Rules(r params.Rules) {
 	if r.Good("wai", "eta") && p.noRoom() {
 		r.Refuse("wai", "auto is a share of what eta leaves, which is nothing at eta 1; expected a size such as 80B")

@@ -111,7 +111,7 @@ func (p *Params) Keys() []params.Key {
 	}
 }
 
-// Rules implements params.Section. It rejects parameters that would have no effect.
+// Rules implements params.Ruled. It rejects parameters that would have no effect.
 func (p *Params) Rules(r params.Rules) {
 	if p.RTT == MeasuredRTT {
 		r.Idle("paced_below", "rtt", "with rtt: measured every window is paced; leave it out, or expected rtt: base")

@@ -174,11 +174,12 @@ const (
 
 // setRate clamps rate and sets the window and the pacing rate from it (lines 12-16).
 //
-// The window is tx_rate · rtt / 8 bytes on the wire, and cwnd is the same in packets. The endpoint
-// lets the last packet overshoot the window, so without pacing a fractional window would act as the
-// next whole number of packets. Pacing enforces the fraction. The paper paces below one packet; we
-// pace below PacedBelow packets, where rounding up would distort the rate by more than a fifth
-// (docs/adr/0010).
+// The window is tx_rate · rtt / 8 bytes on the wire. cwnd is the window in packets of link.MTU
+// bytes: its thresholds, minWindow and PacedBelow, are about data, not about our headers. unit
+// counts headers, because it is a rate on the wire. The endpoint lets the last packet overshoot
+// the window, so without pacing a fractional window would act as the next whole number of packets.
+// Pacing enforces the fraction. The paper paces below one packet; we pace below PacedBelow
+// packets, where rounding up would distort the rate by more than a fifth (docs/adr/0010).
 func (s *Sender) setRate(rate float64) {
 	rtt := s.rtt.Seconds()
 	rate = max(rate, minWindow*float64(8*s.link.MTU)/rtt, 1)

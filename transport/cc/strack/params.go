@@ -57,7 +57,7 @@ func (p *Params) Keys() []params.Key {
 	}
 }
 
-// Rules implements params.Section. It rejects parameters without effect.
+// Rules implements params.Ruled. It rejects parameters without effect.
 func (p *Params) Rules(r params.Rules) {
 	if p.MDRequiresECN && r.Off("queues.ecn") {
 		for _, key := range []string{"ewma", "gamma", "max_mdf"} {

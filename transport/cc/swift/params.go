@@ -59,7 +59,7 @@ func (p *Params) Keys() []params.Key {
 	}
 }
 
-// Rules implements params.Section. It rejects windows that contradict each other, and parameters
+// Rules implements params.Ruled. It rejects windows that contradict each other, and parameters
 // without effect.
 func (p *Params) Rules(r params.Rules) {
 	if r.Good("fs_min", "fs_max") && p.FSMin >= p.FSMax {
