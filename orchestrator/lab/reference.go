@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/invopop/jsonschema"
 
@@ -19,7 +22,7 @@ import (
 // the schema and from labs that leave everything to its default.
 func Reference() []byte {
 	root := reflected()
-	p := page{defaults: allDefaults(), notes: map[string]int{}}
+	p := page{defaults: allDefaults(), notes: map[string]string{}}
 	p.find(root)
 	p.section("", root)
 	var b strings.Builder
@@ -36,8 +39,8 @@ func Reference() []byte {
 		fmt.Fprintf(&b, "\n%s %s\n\n%s", level, h.path, h.text)
 	}
 	b.WriteString("\n")
-	for i, source := range p.sources {
-		fmt.Fprintf(&b, "[^%d]: %s\n", i+1, source)
+	for _, note := range slices.Sorted(maps.Keys(p.notes)) {
+		fmt.Fprintf(&b, "[^%s]: %s\n", note, p.notes[note])
 	}
 	return []byte(b.String())
 }
@@ -65,8 +68,7 @@ type page struct {
 	headings []heading
 	sections []part
 	defaults map[string]value
-	sources  []string
-	notes    map[string]int // number of a source, from 1
+	notes    map[string]string // sources by the names of their footnotes
 }
 
 // heading is a section of the page.
@@ -379,15 +381,27 @@ func (p *page) defaultOf(path string, required bool) string {
 		return "`" + d.text + "`"
 	case ok:
 		source := inCell(d.source)
-		if p.notes[source] == 0 {
-			p.sources = append(p.sources, source)
-			p.notes[source] = len(p.sources)
-		}
-		return fmt.Sprintf("`%s`[^%d]", d.text, p.notes[source])
+		note := noteOf(source)
+		p.notes[note] = source
+		return fmt.Sprintf("`%s`[^%s]", d.text, note)
 	case required:
 		return "required"
 	}
 	return ""
+}
+
+// longestNote is the length from which the name of a footnote is cut short.
+const longestNote = 40
+
+// noteOf names the footnote of a source by its words, so that a new source leaves the names of the others as they are.
+// Names that are cut short end in a checksum, which tells sources apart that begin alike.
+func noteOf(source string) string {
+	words := strings.FieldsFunc(strings.ToLower(source), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	name := strings.Join(words, "-")
+	if len(name) <= longestNote {
+		return name
+	}
+	return fmt.Sprintf("%s-%04x", name[:strings.LastIndexByte(name[:longestNote], '-')], uint16(crc32.ChecksumIEEE([]byte(source))))
 }
 
 // Labs that, together, leave every key with a default to it.

@@ -161,3 +161,21 @@ func TestReferenceIsShort(t *testing.T) {
 		t.Errorf("%d words; expected at most 3850", words)
 	}
 }
+
+// A footnote is of one source: those of all defaults have names of their own, which do not depend on each other.
+func TestFootnotesAreApart(t *testing.T) {
+	sources := map[string]string{}
+	for path, d := range allDefaults() {
+		if ownSource.MatchString(d.source) {
+			continue
+		}
+		note, source := noteOf(inCell(d.source)), inCell(d.source)
+		if other, ok := sources[note]; ok && other != source {
+			t.Errorf("%s: footnote %s is of %q and of %q", path, note, other, source)
+		}
+		sources[note] = source
+	}
+	if len(sources) < 40 {
+		t.Errorf("%d sources; expected at least 40", len(sources))
+	}
+}
