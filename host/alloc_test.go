@@ -11,7 +11,8 @@ import (
 	"weft/units"
 )
 
-// shuttle carries one data packet from a to b and the acknowledgements back, all within a fixed delay.
+// shuttle carries one data packet from a to b and the acknowledgements back, all within a fixed
+// delay.
 type shuttle struct {
 	t    testing.TB
 	a, b *Host
@@ -85,7 +86,8 @@ func BenchmarkPacket(b *testing.B) {
 	}
 }
 
-// What a host of a large permutation holds before anything has happened, and once its message is under way.
+// What a host of a large permutation holds before anything has happened, and once its message is
+// under way.
 func BenchmarkPermutationHost(b *testing.B) {
 	const n = 1024
 	all := plansOf(b, n, []job{{Spec: permutation(b, n, 2*units.MB)}})
@@ -118,9 +120,10 @@ func BenchmarkPermutationHost(b *testing.B) {
 	}
 }
 
-// What 64 groups of 32 ranks on 2048 hosts hold, all with 100 MiB in pieces of 128 KiB under way at once (STrack,
-// section 4.3), transport and verification included; and what 64 all-reduces over all 2048 hosts hold, one after
-// the other, before they begin and with the first under way, and all at once.
+// What 64 groups of 32 ranks on 2048 hosts hold, all with 100 MiB in pieces of 128 KiB under way at
+// once (STrack, section 4.3), transport and verification included; and what 64 all-reduces over all
+// 2048 hosts hold, one after the other, before they begin and with the first under way, and all at
+// once.
 func BenchmarkJobs(b *testing.B) {
 	const n, groups = 2048, 64
 	spec := func(algorithm string, ranks int) schedule.Spec {

@@ -10,38 +10,40 @@ import (
 	"weft/units"
 )
 
-// Background is traffic that nobody waits for, beside the items: bursts of packets to random hosts, at random instants,
-// as fast as the NIC sends them. Nothing holds it back, and what is lost is not sent again: it fills queues to a
-// known share of the line rate, as congestion control would not.
+// Background is traffic besides the items that nothing waits for: bursts of packets to random
+// hosts, at random instants, as fast as the NIC sends them. It has no congestion control and no
+// retransmission: it loads queues with a known share of the line rate, which congestion control
+// would not.
 type Background struct {
 	Load   float64     // share of the NIC's line rate, in (0, 1)
-	Burst  int         // packets of a burst
-	Packet units.Bytes // of each on the wire
-	Hosts  int         // of the lab: where it goes to, all alike
+	Burst  int         // packets in a burst
+	Packet units.Bytes // size of each on the wire
+	Hosts  int         // number of hosts of the lab, which are equally likely destinations
 }
 
-// DiscardPort is the UDP port that background traffic goes to (RFC 863).
+// DiscardPort is the UDP port to which background traffic is sent (RFC 863).
 const DiscardPort = 9
 
-// background is it being made.
+// background generates the traffic.
 type background struct {
 	is    Background
 	self  transport.HostID
 	rand  *rand.Rand
-	mean  float64 // from one burst to the next, picoseconds
-	next  units.Time
+	mean  float64    // mean time between the starts of bursts, in ps
+	next  units.Time // start of the next burst
 	queue []burst
-	turn  bool // the transport had the last packet
+	turn  bool // the transport sent the last packet
 }
 
-// burst is what is left of one.
+// burst is the rest of a burst.
 type burst struct {
 	dst  transport.HostID
 	port uint16
 	left int
 }
 
-// maxBursts bounds the bursts that wait in a host: a NIC that is paused does not send them.
+// maxBursts is the largest number of bursts that wait in a host, for instance in one with a paused
+// NIC. Further bursts are dropped. Our own choice.
 const maxBursts = 1 << 12
 
 func newBackground(p *Plan) (*background, error) {
@@ -50,7 +52,8 @@ func newBackground(p *Plan) (*background, error) {
 	case b == nil:
 		return nil, nil
 	case !(b.Load > 0 && b.Load < 1) || b.Burst < 1 || b.Packet < wire.Overhead+8 || b.Hosts < 2:
-		return nil, fmt.Errorf("background traffic of load %g in bursts of %d packets of %d bytes to %d hosts", b.Load, b.Burst, b.Packet, b.Hosts)
+		return nil, fmt.Errorf("background traffic of load %g in bursts of %d packets of %d bytes to %d hosts",
+			b.Load, b.Burst, b.Packet, b.Hosts)
 	}
 	t := p.Endpoint.LineRate.TransmitTime(units.Bytes(b.Burst) * b.Packet)
 	g := &background{
@@ -61,9 +64,10 @@ func newBackground(p *Plan) (*background, error) {
 	return g, nil
 }
 
+// wait draws the time to the next burst.
 func (g *background) wait() units.Time { return units.Time(g.rand.ExpFloat64() * g.mean) }
 
-// advance lets the bursts begin that are due by now.
+// advance begins the bursts that are due at now.
 func (g *background) advance(now units.Time) {
 	for ; g.next <= now; g.next += g.wait() {
 		dst := transport.HostID(g.rand.IntN(g.is.Hosts - 1))
@@ -77,7 +81,7 @@ func (g *background) advance(now units.Time) {
 	}
 }
 
-// transmit writes the next packet of the first burst into out.
+// transmit writes the next packet of the first burst into out. It returns false if there is none.
 func (g *background) transmit(now units.Time, out *transport.Outgoing) bool {
 	g.advance(now)
 	if len(g.queue) == 0 {

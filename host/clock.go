@@ -11,21 +11,21 @@ import (
 	"weft/units"
 )
 
-// clock is the host's clock and what keeps it, beside the transport: the two share the NIC, and the clock stamps what
-// the transport sends and receives.
+// clock is the host's clock and the protocols that synchronize it. They share the NIC with the
+// transport, and the clock stamps the packets that the transport sends and receives.
 type clock struct {
 	node *node.Node
-	seed uint64
-	out  clocksync.Outgoing
+	seed uint64             // of source ports
+	out  clocksync.Outgoing // storage of the message that is sent
 }
 
-// newClock returns the clock of a plan; nil where it shows lab time.
+// newClock returns the clock of a plan, or nil if the host's clock shows lab time.
 func newClock(p *Plan) (*clock, error) {
 	if p.Clock == nil {
 		return nil, nil
 	}
 	if p.Clock.Setup.Self != clocksync.Node(p.Host) {
-		return nil, fmt.Errorf("its clock is of node %d", p.Clock.Setup.Self)
+		return nil, fmt.Errorf("its clock is of node %d; expected %d", p.Clock.Setup.Self, p.Host)
 	}
 	n, err := node.New(*p.Clock)
 	if err != nil {
@@ -34,8 +34,8 @@ func newClock(p *Plan) (*clock, error) {
 	return &clock{node: n, seed: p.Seed}, nil
 }
 
-// stamp is what the host's clock adds to the instant at which a packet of the transport arrived. What carries a stamp of
-// another host has its one-way delay measured by it.
+// stamp returns the error of the host's clock at the arrival of a packet of the transport. A packet
+// with a stamp of another host is also used to measure its one-way delay.
 func (c *clock) stamp(in *transport.Incoming) units.Time {
 	switch t, _ := wire.Peek(in.Header); t {
 	case wire.TypeData, wire.TypeProbe:
@@ -44,7 +44,8 @@ func (c *clock) stamp(in *transport.Incoming) units.Time {
 	return c.node.Received(in.At)
 }
 
-// transmit writes the synchronization message that leaves now into out.
+// transmit writes the synchronization message that leaves now into out. It returns false if there
+// is none.
 func (c *clock) transmit(now units.Time, out *transport.Outgoing) bool {
 	if !c.node.Transmit(now, &c.out) {
 		return false
@@ -60,14 +61,14 @@ func (c *clock) transmit(now units.Time, out *transport.Outgoing) bool {
 	return true
 }
 
-// port is the source port of a message, from the dynamic range (RFC 6335, section 6): switches hash it, so that messages
-// of one flow to one node take one way.
+// port returns the source port of a message, in the dynamic range (RFC 6335, section 6). Switches
+// hash it, so that messages of one flow to one node take one path.
 func (c *clock) port(m *clocksync.Outgoing) uint16 {
 	return 49152 + uint16(splitmix.Mix(splitmix.Mix(c.seed+uint64(m.Flow))+uint64(uint32(m.To)))>>50)
 }
 
-// receiveSync takes a synchronization message. One that is refused is the business of the protocol, which counts it; here
-// only one that no plan foresees is an error.
+// receiveSync handles a synchronization message. A message that the protocol rejects is counted by
+// the protocol; here only a message to a host without a clock is an error.
 func (h *Host) receiveSync(now units.Time, in *transport.Incoming) error {
 	if h.clock == nil {
 		return fmt.Errorf("host %s: a message on port %d, where nothing listens", h.plan.Name, in.Port)
@@ -76,7 +77,8 @@ func (h *Host) receiveSync(now units.Time, in *transport.Incoming) error {
 	return nil
 }
 
-// Clock returns the truth about the host's clock up to the instant now, the end; false where it shows lab time.
+// Clock returns the truth about the host's clock up to now, the end of the run. ok is false if the
+// clock shows lab time.
 func (h *Host) Clock(now units.Time) (node.Report, bool) {
 	if h.clock == nil {
 		return node.Report{}, false
@@ -84,9 +86,9 @@ func (h *Host) Clock(now units.Time) (node.Report, bool) {
 	return h.clock.node.Report(now), true
 }
 
-// Resting says whether nothing of the host's own work has an instant at which it goes on: neither its transport nor its
-// items. What keeps its clock goes on for ever.
+// Resting reports whether nothing of the host's own work is scheduled: neither of its transport nor
+// of its items. Clock synchronization never ends and does not count.
 func (h *Host) Resting() bool {
 	_, ok := h.work()
-	return (!ok || h.halts.forGood()) && (h.passed || h.halts.forGood()) && (len(h.halts.left) == 0 || h.halts.forGood())
+	return h.halts.forGood() || !ok && h.passed && len(h.halts.left) == 0
 }

@@ -16,7 +16,8 @@ import (
 	"weft/units"
 )
 
-// Every algorithm of every collective runs over a network, with real data and without, and comes out right.
+// Every algorithm of every collective runs over a network, with real data and without, and comes
+// out right.
 func TestEveryAlgorithm(t *testing.T) {
 	for _, n := range []int{2, 6, 8} {
 		for _, chunk := range []units.Bytes{0, 4096} {

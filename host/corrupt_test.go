@@ -9,7 +9,8 @@ import (
 	"weft/units"
 )
 
-// A byte that the plan has wrong makes a result wrong, with real bytes and without, and the step that received it is known.
+// A byte that the plan has wrong makes a result wrong, with real bytes and without, and the step
+// that received it is known.
 func TestBytesThatAreWrong(t *testing.T) {
 	for _, memory := range []int{realMemory, symbolicMemory} {
 		for _, s := range []schedule.Spec{ringAllReduce(64*units.KB, 4*units.KB), allToAll(64*units.KB, 0), windowedAllToAll(64*units.KB, 1), permutation(t, 4, 64*units.KB)} {

@@ -8,8 +8,9 @@ import (
 	"weft/units"
 )
 
-// The controller announces what is about to arrive: one flow for a ring, all but oneself for an all-to-all,
-// as many as are sent at once when that is limited, and nothing when all is over (PC4, Table I).
+// The controller announces what is about to arrive: one flow for a ring, all but oneself for an
+// all-to-all, as many as are sent at once when that is limited, and nothing when all is over (PC4,
+// Table I).
 func TestExpectedFlows(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -66,15 +67,16 @@ func windowedAllToAll(size units.Bytes, parallel int) schedule.Spec {
 	return s
 }
 
-// In a double binary tree as many flows come at once as a rank has neighbours in both trees that send to it.
+// In a double binary tree as many flows come at once as a rank has neighbours in both trees that
+// send to it.
 func TestExpectedFlowsOfTrees(t *testing.T) {
 	s := collectiveOf(schedule.AllReduce, schedule.DoubleBinaryTree, 80*units.KB)
 	s.Chunk = 4 * units.KB
 	net := buildNetwork(t, 8, symbolicMemory, job{Spec: s, repeat: 2})
 	for i, h := range net.hosts {
 		h.Start(0)
-		// Ranks 0 and 7 are the roots; all others have two children and two parents, but 2 and 5 have a neighbour
-		// that is both.
+		// Ranks 0 and 7 are the roots; all others have two children and two parents, but 2 and 5
+		// have a neighbour that is both.
 		want := map[int]int{0: 2, 7: 2, 1: 3, 2: 3, 5: 3, 6: 3}[i]
 		if want == 0 {
 			want = 4

@@ -8,19 +8,20 @@ import (
 	"weft/collectives/schedule"
 )
 
-// flow is what comes by one connection in one stage of an item, in every repetition. The endpoint is told to
-// expect a flow when it is about to come, and that it is over when all its messages have come (PC4, section
-// III-C: the controller knows). Credits are no flows.
+// flow is what arrives by one connection in one stage of an item, in every repetition. The endpoint
+// is told to expect a flow when it is about to arrive, and that the flow has ended when all its
+// messages have arrived (PC4, section III-C: the controller knows). Credits are not flows.
 type flow struct {
-	use       *use
+	use       *use // item's use of the connection
 	stage     uint8
 	announced bool
-	each      uint32 // messages per repetition
-	got       uint32 // messages received so far
-	later     int32  // the flow of the same connection in a later stage; -1: none
+	each      uint32 // number of messages per repetition
+	got       uint32 // number of messages received so far
+	later     int32  // index of the flow of the same connection in a later stage; -1: none
 }
 
-// collect finds out which flows an item has, in the order of their stages and then of their first messages.
+// collect computes the flows of an item, in the order of their stages and then of their first
+// messages.
 func (h *Host) collect(i int32, w *work) error {
 	r := &h.runs[i]
 	var err error
@@ -72,8 +73,8 @@ func (w *work) flowOf(u *use, stage uint8) *flow {
 	return nil
 }
 
-// announce tells the endpoint of the flows that are about to come: of the stage under way as many as come at
-// once, in the order of the schedule, and when they are over those of the next stage.
+// announce tells the endpoint of the flows that are about to arrive: of the current stage as many
+// as arrive at once, in the order of the schedule; when these have ended, those of the next stage.
 func (h *Host) announce(i int32) {
 	r := &h.runs[i]
 	w := r.work
@@ -95,7 +96,7 @@ func (h *Host) announce(i int32) {
 	}
 }
 
-// enter begins a stage, some flows of which may have come already.
+// enter begins a stage. Some of its flows may have arrived before.
 func (w *work) enter(stage uint8) {
 	w.stage, w.now = stage, 0
 	for k := range w.flows {
@@ -118,7 +119,7 @@ func (h *Host) expect(w *work, f *flow) {
 	h.endpoint.Expect(h.in[f.use.link].conn, 1)
 }
 
-// ended takes back the announcement of a flow.
+// ended withdraws the announcement of a flow.
 func (h *Host) ended(w *work, f *flow) {
 	if !f.announced {
 		return
@@ -131,7 +132,7 @@ func (h *Host) ended(w *work, f *flow) {
 	h.endpoint.Expect(h.in[f.use.link].conn, -1)
 }
 
-// message takes in that a message of a flow, or its part on the connection, is complete.
+// message records that a message of a flow, or its part on the connection, is complete.
 func (h *Host) message(u *use, op *schedule.Op) {
 	r := &h.runs[u.run]
 	w := r.work

@@ -1,21 +1,22 @@
 package host
 
-// flowLog keeps the records of messages in parts that are full, but for the last: a slice that grows has room for half as
-// many again as there are, and is copied each time.
+// flowLog stores the records of messages in parts, of which all but the last are full. A growing
+// slice would have room for half as many records again, and would be copied each time.
 type flowLog [][]Flow
 
-// Sizes of parts, in records. The last part of each of thousands of hosts is half empty. Ours.
+// Sizes of parts, in records. The last part of each of thousands of hosts is half empty on average.
+// Our own choice.
 const (
-	firstPart = 16
-	mostPart  = 256
+	minPart = 16
+	maxPart = 256
 )
 
 func (l *flowLog) add(f Flow) {
 	last := len(*l) - 1
 	if last < 0 || len((*l)[last]) == cap((*l)[last]) {
-		size := firstPart
+		size := minPart
 		if last >= 0 {
-			size = min(2*cap((*l)[last]), mostPart)
+			size = min(2*cap((*l)[last]), maxPart)
 		}
 		*l = append(*l, make([]Flow, 0, size))
 		last++

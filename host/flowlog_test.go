@@ -22,7 +22,7 @@ func TestFlowLogKeepsOrder(t *testing.T) {
 			at++
 		}
 	}
-	if l.count() != 3000 || at != 3000 || room >= 3000+mostPart {
+	if l.count() != 3000 || at != 3000 || room >= 3000+maxPart {
 		t.Errorf("%d records, %d found, room for %d", l.count(), at, room)
 	}
 }

@@ -7,17 +7,18 @@ import (
 	"weft/units"
 )
 
-// Halt is a time in which a host stands still: it sends nothing, what arrives is lost, and its timers wait. It goes on as
-// if that time had not been, except that the world has moved. docs/adr/0065.
+// Halt is a time in which a host stands still: it sends nothing, what arrives is lost, and its
+// timers wait. Then it continues as if that time had not passed, except that the world has moved
+// on. See docs/adr/0065.
 type Halt struct {
 	At    units.Time
-	Until units.Time // units.Never: for good; the host is then done, whatever it has not done
+	Until units.Time // units.Never: for good; the host then counts as done
 }
 
-// halts is what is left of a host's halts, which do not overlap and are in order.
+// halts is the present and future halts of a host, which do not overlap and are in order.
 type halts struct {
 	left   []Halt
-	frozen bool // the first of them has begun
+	frozen bool // the first of left has begun
 }
 
 // newHalts checks the halts of a plan.
@@ -25,14 +26,15 @@ func newHalts(p *Plan) (halts, error) {
 	last := units.Time(0)
 	for _, k := range p.Halts {
 		if k.At < last || k.Until <= k.At {
-			return halts{}, fmt.Errorf("halted from %d to %d ps, after %d ps", k.At, k.Until, last)
+			return halts{}, fmt.Errorf("halted from %d to %d ps; expected an end after that, and a start from %d ps on",
+				k.At, k.Until, last)
 		}
 		last = k.Until
 	}
 	return halts{left: p.Halts}, nil
 }
 
-// standsStill says whether the host does at now, and brings halts up to that.
+// standsStill reports whether the host is halted at now, and drops the halts that have ended.
 func (k *halts) standsStill(now units.Time) bool {
 	for len(k.left) > 0 && k.left[0].Until <= now {
 		k.left, k.frozen = k.left[1:], false
@@ -43,10 +45,10 @@ func (k *halts) standsStill(now units.Time) bool {
 	return k.frozen
 }
 
-// forGood says whether the host stands still and will not go on.
+// forGood reports whether the host is halted for good.
 func (k *halts) forGood() bool { return k.frozen && k.left[0].Until == units.Never }
 
-// deadline is when a host must look again, given when it would without halts.
+// deadline returns when the host must act next, given the instant without halts.
 func (k *halts) deadline(at units.Time, ok bool) (units.Time, bool) {
 	switch {
 	case len(k.left) == 0:
@@ -61,7 +63,7 @@ func (k *halts) deadline(at units.Time, ok bool) (units.Time, bool) {
 	return at, ok
 }
 
-// lose is a packet that arrives while the host stands still.
+// lose handles a packet that arrives while the host is halted.
 func (h *Host) lose() (transport.Placement, error) {
 	h.arriving = nil
 	return transport.Placement{}, nil

@@ -9,46 +9,49 @@ import (
 	"weft/units"
 )
 
-// Host is one host of a lab. Not safe for concurrent use: one goroutine owns it.
+// Host is one host of a lab. It is not safe for concurrent use: one goroutine owns it.
 type Host struct {
-	// What every packet reads and writes comes first, in few lines of the cache.
+	// What every packet reads and writes comes first, in few cache lines.
 	halts     halts
 	endpoint  *transport.Endpoint
-	clock     *clock      // nil: the host's clock shows lab time
-	noise     *background // nil: there is none
-	arriving  *inbound    // between Receive and Placed
-	offset    units.Bytes // where in it what comes by the connection begins
-	err       error
-	bytes     Bytes        // memory, if it holds bytes
+	clock     *clock       // nil: the host's clock shows lab time
+	noise     *background  // nil: no background traffic
+	arriving  *inbound     // message of the packet between Receive and Placed
+	offset    units.Bytes  // where in arriving the part on this connection begins
+	err       error        // why the host has failed, or nil
+	bytes     Bytes        // memory, if it holds bytes, otherwise nil
 	in        []inLink     // by connection
-	done      units.Bytes  // received so far
-	corrupt   []units.Time // of the plan: that are still to come
-	nextStart units.Time   // when the next item may start
-	over      int          // items that are done
-	runs      []run
-	passed    bool // lab time has come to plan.Until
+	done      units.Bytes  // bytes received so far
+	corrupt   []units.Time // Plan.Corrupt, those to come
+	nextStart units.Time   // when the next item or repetition starts, or units.Never
+	over      int          // number of items that are done
+	runs      []run        // items, in the order of the plan
+	passed    bool         // lab time has passed Plan.Until
 	started   bool
 
 	plan   Plan
 	memory Memory    // nil: results are not verified
-	skip   []int32   // by run: the next one that does not wait for the one before it
-	first  int       // runs before it are over
+	skip   []int32   // by run: the next run that does not start after the one before it
+	first  int       // all runs before this one are over
 	out    []outLink // by connection
 
-	expected int // flows that the endpoint was told to expect
+	expected int // number of flows that the endpoint was told to expect
 
+	// flows and dones are the records of messages and repetitions.
 	flows flowLog
 	dones []Done
-	total units.Bytes // to be received
+	total units.Bytes // bytes to be received in all
 
-	spoiler Spoiler // memory, if it is one
+	spoiler Spoiler // memory, if it is a Spoiler, otherwise nil
 
+	// free is records of messages for reuse, and rooms staging buffers.
 	free  []*inbound
 	rooms [][]byte
 }
 
-// New returns the host of a plan. mem holds its buffers; nil studies the network alone and verifies nothing.
-// obs, which may be nil, watches the transport.
+// New returns the host of a plan. mem holds its buffers; with nil, only the network is studied and
+// nothing is verified. obs, which may be nil, observes the transport. New returns an error if the
+// plan contradicts itself.
 func New(p Plan, mem Memory, obs transport.Observer) (*Host, error) {
 	h := &Host{plan: p, memory: mem, nextStart: units.Never, runs: make([]run, len(p.Items)), passed: p.Until == 0}
 	if p.Endpoint.Host != p.Host {
@@ -101,7 +104,7 @@ func New(p Plan, mem Memory, obs transport.Observer) (*Host, error) {
 	return h, nil
 }
 
-// Start lets the items begin, each when its time has come.
+// Start begins the host's work: each item begins when its time has come.
 func (h *Host) Start(now units.Time) {
 	h.started = true
 	h.passed = h.plan.Until <= now
@@ -111,8 +114,8 @@ func (h *Host) Start(now units.Time) {
 	h.launch(now)
 }
 
-// Receive takes in a packet. An error means that it was refused and has changed nothing. The driver of a
-// Memory that holds bytes goes on with Place and Placed.
+// Receive handles a packet. An error means that the packet was refused and has changed nothing.
+// With a Memory that holds bytes the driver continues with Place and Placed.
 func (h *Host) Receive(now units.Time, in *transport.Incoming) (transport.Placement, error) {
 	if len(h.halts.left) > 0 && h.halts.standsStill(now) {
 		return h.lose()
@@ -135,7 +138,7 @@ func (h *Host) Receive(now units.Time, in *transport.Incoming) (transport.Placem
 		if h.arriving, h.offset, err = h.arrive(&pl); err != nil {
 			h.fail(err)
 		} else if h.bytes != nil {
-			return pl, nil // events wait until the payload is there
+			return pl, nil // events wait until the payload is in place
 		}
 		h.land(now, &pl)
 	}
@@ -143,8 +146,8 @@ func (h *Host) Receive(now units.Time, in *transport.Incoming) (transport.Placem
 	return pl, nil
 }
 
-// Place returns where the payload of a packet goes that Receive has just accepted: exactly as many bytes; nil
-// when it goes nowhere.
+// Place returns where to copy the payload of the packet that Receive has just accepted, with the
+// exact length; nil if the payload is not kept.
 func (h *Host) Place(pl transport.Placement) []byte {
 	if h.bytes == nil || h.arriving == nil || pl.Payload == 0 {
 		return nil
@@ -153,7 +156,7 @@ func (h *Host) Place(pl transport.Placement) []byte {
 	return h.arriving.data[at : at+pl.Payload]
 }
 
-// Placed says that the payload is where Place said. It does nothing when Place returned nil.
+// Placed says that the payload is where Place said. It does nothing if Place returned nil.
 func (h *Host) Placed(now units.Time, pl transport.Placement) {
 	if h.bytes == nil || h.arriving == nil || pl.Payload == 0 {
 		return
@@ -162,7 +165,7 @@ func (h *Host) Placed(now units.Time, pl transport.Placement) {
 	h.drain(now)
 }
 
-// land takes in that a packet's payload is there.
+// land records that a packet's payload is in place.
 func (h *Host) land(now units.Time, pl *transport.Placement) {
 	m := h.arriving
 	if m == nil {
@@ -177,11 +180,11 @@ func (h *Host) land(now units.Time, pl *transport.Placement) {
 		h.spoil(m, h.offset+pl.Offset+pl.Payload/2)
 	}
 	if h.bytes != nil {
-		h.take(now, m) // as it comes; not complete before the transport says so
+		h.take(now, m) // as it arrives; it is complete only when the transport says so
 	}
 }
 
-// spoil makes a byte of a message wrong that has just come. Credits have none.
+// spoil corrupts a byte of a message that has just arrived. Credits have no bytes.
 func (h *Host) spoil(m *inbound, at units.Bytes) {
 	if h.runs[m.run].work.ops[m.place.op].Credit {
 		return
@@ -194,14 +197,15 @@ func (h *Host) spoil(m *inbound, at units.Bytes) {
 	}
 }
 
-// Name returns what the plan calls the host.
+// Name returns Plan.Name.
 func (h *Host) Name() string { return h.plan.Name }
 
-// Uncorrupted returns how many bytes that the plan has wrong are not: no packet came for them.
+// Uncorrupted returns the number of planned corruptions that were never applied, because no packet
+// arrived for them.
 func (h *Host) Uncorrupted() int { return len(h.corrupt) }
 
-// Transmit writes the packet that leaves the NIC at now into out; false: nothing may leave before the next
-// call in, or Deadline.
+// Transmit writes the packet that leaves the NIC at now into out. It returns false if nothing may
+// leave before the next call of another method or Deadline.
 func (h *Host) Transmit(now units.Time, out *transport.Outgoing) bool {
 	if len(h.halts.left) > 0 && h.halts.standsStill(now) {
 		return false
@@ -228,7 +232,7 @@ func (h *Host) Transmit(now units.Time, out *transport.Outgoing) bool {
 	return ok
 }
 
-// TransmitControl is Transmit for a NIC that is told to pause data: only what is of class 0 leaves.
+// TransmitControl is Transmit for a NIC whose data class is paused: only packets of class 0 leave.
 func (h *Host) TransmitControl(now units.Time, out *transport.Outgoing) bool {
 	if len(h.halts.left) > 0 && h.halts.standsStill(now) {
 		return false
@@ -241,8 +245,8 @@ func (h *Host) TransmitControl(now units.Time, out *transport.Outgoing) bool {
 	return ok
 }
 
-// Payload returns the bytes that a data packet from Transmit carries; nil when it carries none or the memory
-// holds none. They are good until the next call in.
+// Payload returns the bytes that a data packet from Transmit carries; nil if it carries none or the
+// memory holds none. They are valid until the next call of another method.
 func (h *Host) Payload(out *transport.Outgoing) []byte {
 	if out.Payload == 0 || h.bytes == nil {
 		return nil
@@ -250,7 +254,8 @@ func (h *Host) Payload(out *transport.Outgoing) []byte {
 	l, _ := h.outTo(out.Conn)
 	i := l.find(out.Message)
 	if i < 0 {
-		panic(fmt.Sprintf("host %s: connection %d sends message %d, which is not under way", h.plan.Name, out.Conn, out.Message))
+		panic(fmt.Sprintf("host %s: connection %d sends message %d, which is not in progress",
+			h.plan.Name, out.Conn, out.Message))
 	}
 	r := &h.runs[l.sent[i].run]
 	op := &r.work.ops[l.sent[i].op]
@@ -258,7 +263,7 @@ func (h *Host) Payload(out *transport.Outgoing) []byte {
 	return h.bytes.Load(r.item.Index, op, off+out.Offset, out.Payload)
 }
 
-// Deadline returns when Advance or Transmit should be called next if nothing else happens before.
+// Deadline returns when to call Advance or Transmit next if nothing else happens before.
 func (h *Host) Deadline() (units.Time, bool) {
 	at, ok := h.work()
 	if h.clock != nil {
@@ -275,7 +280,7 @@ func (h *Host) Deadline() (units.Time, bool) {
 	return h.halts.deadline(at, ok)
 }
 
-// work is Deadline for the transport and the items.
+// work is Deadline for the transport and the items alone.
 func (h *Host) work() (units.Time, bool) {
 	at, ok := h.endpoint.Deadline()
 	if h.nextStart == units.Never || ok && at <= h.nextStart {
@@ -284,7 +289,7 @@ func (h *Host) work() (units.Time, bool) {
 	return h.nextStart, true
 }
 
-// Advance lets everything happen that is due by now.
+// Advance handles everything that is due at now.
 func (h *Host) Advance(now units.Time) {
 	if len(h.halts.left) > 0 && h.halts.standsStill(now) {
 		return
@@ -303,7 +308,7 @@ func (h *Host) Advance(now units.Time) {
 	}
 }
 
-// drain takes in what the transport has to say.
+// drain handles the events of the transport.
 func (h *Host) drain(now units.Time) {
 	for {
 		e, ok := h.endpoint.Poll()
@@ -311,7 +316,7 @@ func (h *Host) drain(now units.Time) {
 			return
 		}
 		if h.err != nil {
-			continue // a host that failed still answers, but goes no further
+			continue // a host that has failed still answers, but its items do not continue
 		}
 		switch e.Kind {
 		case transport.MessageAcked:
@@ -324,12 +329,13 @@ func (h *Host) drain(now units.Time) {
 	}
 }
 
-// acked takes in that a message was acknowledged: its send is complete.
+// acked handles the acknowledgement of a message: its send is complete.
 func (h *Host) acked(now units.Time, e *transport.Event) {
 	l, _ := h.outTo(e.Conn)
 	i := l.find(e.Message.ID)
 	if i < 0 {
-		panic(fmt.Sprintf("host %s: connection %d acknowledges message %d, which is not under way", h.plan.Name, e.Conn, e.Message.ID))
+		panic(fmt.Sprintf("host %s: connection %d acknowledges message %d, which is not in progress",
+			h.plan.Name, e.Conn, e.Message.ID))
 	}
 	m := l.sent[i]
 	l.sent = append(l.sent[:i], l.sent[i+1:]...)
@@ -348,7 +354,7 @@ func (h *Host) acked(now units.Time, e *transport.Event) {
 	h.execute(now, m.run)
 }
 
-// closed takes in that every byte of a message has come.
+// closed handles the arrival of the last byte of a message.
 func (h *Host) closed(now units.Time, e *transport.Event) {
 	l, _ := h.inFrom(e.Conn)
 	m := h.lookup(l, e.Message.Tag)
@@ -356,7 +362,7 @@ func (h *Host) closed(now units.Time, e *transport.Event) {
 		h.fail(h.messageError(l, e.Message.Tag, e.Message.Size, errIncomplete))
 		return
 	}
-	run := m.run // m may be used for another message afterwards
+	run := m.run // m may be reused for another message afterwards
 	u := useOf(l.uses, run)
 	if off, size := h.runs[run].item.part(int(u.lane), m.size); size != e.Message.Size || !m.has(off, off+size) {
 		h.fail(h.messageError(l, e.Message.Tag, e.Message.Size, errIncomplete))
@@ -367,10 +373,11 @@ func (h *Host) closed(now units.Time, e *transport.Event) {
 	h.execute(now, run)
 }
 
-// lost takes in that the transport has given up a connection.
+// lost handles a connection that the transport has given up.
 func (h *Host) lost(e *transport.Event) {
 	l, _ := h.outTo(e.Conn)
-	err := fmt.Errorf("%w: nothing new was acknowledged (retries in a row: %d, packets sent again: %d)", transport.ErrFailed, e.Tries-1, e.Resent)
+	err := fmt.Errorf("%w: nothing new was acknowledged (retries in a row: %d, packets sent again: %d)",
+		transport.ErrFailed, e.Tries-1, e.Resent)
 	if i := l.find(e.Message.ID); i >= 0 {
 		h.fail(h.opError(&h.runs[l.sent[i].run], l.sent[i].op, err))
 		return

@@ -9,30 +9,30 @@ import (
 	"weft/units"
 )
 
-// inbound is a message that is arriving, or waits for the op that receives it.
+// inbound is a message that is arriving or staged for its op.
 type inbound struct {
-	tag    uint32 // on the connection of its link
-	run    int32
+	tag    uint32 // on the connection of link
+	run    int32  // index of its item in Host.runs
 	place  place
-	link   int32 // in Host.in; of a message that is split, that of its first part
+	link   int32 // index in Host.in; of a message in parts, that of its first part
 	size   units.Bytes
-	prefix units.Bytes // every byte before it is there
-	island []span      // what is there after a gap, in order; empty when packets come in order
-	used   units.Bytes // applied to the buffer so far
-	data   []byte      // with Bytes: where payload goes, the region itself or staged
+	prefix units.Bytes // all bytes before this one have arrived
+	island []span      // bytes that have arrived after a gap, in order; empty if packets arrive in order
+	used   units.Bytes // bytes applied to the buffer so far
+	data   []byte      // with Bytes: where the payload goes, the region itself or a staging buffer
 	staged bool        // data is a staging buffer
-	parts  int         // of which the transport says that every byte is there
-	closed bool        // it says so of the whole message
+	parts  int         // number of parts that are complete for the transport
+	closed bool        // the whole message is
 
-	spoiled   bool // with a Spoiler: a byte is wrong, at spoiledAt
+	spoiled   bool // with a Spoiler: the byte at spoiledAt is wrong
 	spoiledAt units.Bytes
 }
 
-// span is bytes [from, to).
+// span is the bytes [from, to) of a message.
 type span struct{ from, to units.Bytes }
 
-// cover takes in that [from, to) is there. It returns false for bytes that are outside the message or that
-// were there before: the transport never says so.
+// cover records that [from, to) has arrived. It returns false for bytes outside the message and for
+// bytes that arrived before: the transport must not report such.
 func (m *inbound) cover(from, to units.Bytes) bool {
 	if from < m.prefix || to <= from || to > m.size {
 		return false
@@ -62,12 +62,13 @@ func (m *inbound) cover(from, to units.Bytes) bool {
 	return true
 }
 
-// has says that [from, to) is there.
+// has reports whether [from, to) has arrived.
 func (m *inbound) has(from, to units.Bytes) bool {
 	return to <= m.prefix || slices.ContainsFunc(m.island, func(s span) bool { return s.from <= from && to <= s.to })
 }
 
-// arrive finds the message that a packet belongs to, or begins it, and where in it what comes by the connection begins.
+// arrive returns the message to which a packet belongs, which it creates if necessary, and the
+// offset in it of the part that arrives by the connection.
 func (h *Host) arrive(pl *transport.Placement) (m *inbound, off units.Bytes, err error) {
 	l, _ := h.inFrom(pl.Conn)
 	if l == nil {
@@ -127,8 +128,8 @@ func (h *Host) lookup(l *inLink, tag uint32) *inbound {
 	return w.open[place{int32(repeat), w.receive(u.peer, opTag)}]
 }
 
-// admit makes the record of a message, and with Bytes finds room for it: in the buffer itself when the op
-// may start and replaces what is there, else beside it.
+// admit creates the record of a message. With Bytes it finds room for the payload: in the buffer
+// itself if the op may start and replaces what is there, else in a staging buffer.
 func (h *Host) admit(u *use, to place, tag uint32) *inbound {
 	r := &h.runs[u.run]
 	op := &r.work.ops[to.op]
@@ -153,13 +154,13 @@ func (h *Host) admit(u *use, to place, tag uint32) *inbound {
 	return m
 }
 
-// ready says whether the op of the repetition under way may start.
+// ready reports whether an op may start in the current repetition.
 func (r *run) ready(p place) bool {
 	return r.phase == running && int(p.repeat) == r.repeat && r.work.waits[p.op] == 0
 }
 
-// take applies what has come of a message to the buffer, if its op may start, and completes the op when that
-// is all. The caller goes on with execute.
+// take applies what has arrived of a message to the buffer, if its op may start, and completes the
+// op if the message is complete. The caller continues with execute.
 func (h *Host) take(now units.Time, m *inbound) {
 	r := &h.runs[m.run]
 	if !r.ready(m.place) {
@@ -179,6 +180,7 @@ func (h *Host) take(now units.Time, m *inbound) {
 	}
 }
 
+// apply hands new bytes of m to the memory. all: the message is complete.
 func (h *Host) apply(r *run, op *schedule.Op, m *inbound, all bool) error {
 	id := key(h.in[m.link].conn, m.tag)
 	switch {
@@ -207,7 +209,8 @@ func (h *Host) apply(r *run, op *schedule.Op, m *inbound, all bool) error {
 	return nil
 }
 
-// received takes in that the transport has every byte of a message, or of its part on the connection.
+// received records that the transport has every byte of a message, or of its part on the
+// connection.
 func (h *Host) received(l *inLink, u *use, m *inbound) {
 	m.parts++
 	m.closed = m.parts == h.runs[m.run].item.parts(m.size)
@@ -217,7 +220,7 @@ func (h *Host) received(l *inLink, u *use, m *inbound) {
 	h.message(u, &h.runs[m.run].work.ops[m.place.op])
 }
 
-// room returns a staging buffer.
+// room returns a staging buffer of n bytes.
 func (h *Host) room(n units.Bytes) []byte {
 	for i := len(h.rooms) - 1; i >= 0; i-- {
 		if b := h.rooms[i]; cap(b) >= int(n) {
@@ -228,7 +231,7 @@ func (h *Host) room(n units.Bytes) []byte {
 	return make([]byte, n)
 }
 
-// release returns the record of a message, and its staging buffer, for the next.
+// release keeps the record of a message and its staging buffer for reuse.
 func (h *Host) release(m *inbound) {
 	if m.staged {
 		if len(h.rooms) < maxRooms {
@@ -239,5 +242,5 @@ func (h *Host) release(m *inbound) {
 	h.free = append(h.free, m)
 }
 
-// maxRooms bounds the staging buffers that are kept for later.
+// maxRooms is the number of staging buffers that are kept for reuse.
 const maxRooms = 64

@@ -5,15 +5,15 @@ import (
 	"weft/units"
 )
 
-// The connections between two ranks are lanes: see Peer. Messages that are split are cut as NCCL cuts them over
-// queue pairs (net_ib): evenly, in multiples of 128 bytes, and the last part is what is left.
+// The connections between two ranks are lanes: see Peer. Messages in parts are cut as NCCL cuts
+// them over queue pairs (net_ib): evenly, in multiples of 128 bytes, and the last part is the rest.
 
-// partUnit is what parts are multiples of.
+// partUnit is the unit of the size of parts, in bytes.
 const partUnit units.Bytes = 128
 
 func (it *Item) qps() int { return max(1, it.QPs) }
 
-// lane returns the lane of an op's message; of a split one, that of its first part.
+// lane returns the lane of an op's message, or of its first part if messages are cut.
 func (it *Item) lane(op *schedule.Op) int {
 	first := int(op.Flow) * it.qps()
 	if it.Split {
@@ -22,7 +22,7 @@ func (it *Item) lane(op *schedule.Op) int {
 	return first + int(op.Tag)%it.qps()
 }
 
-// part returns which bytes of a message of n bytes take a lane; size is 0 when none do.
+// part returns the bytes of a message of n bytes that take a lane. size is 0 if none do.
 func (it *Item) part(lane int, n units.Bytes) (off, size units.Bytes) {
 	if !it.Split {
 		return 0, n
@@ -34,7 +34,7 @@ func (it *Item) part(lane int, n units.Bytes) (off, size units.Bytes) {
 	return off, min(each, n-off)
 }
 
-// parts returns into how many parts a message of n bytes is cut.
+// parts returns the number of parts of a message of n bytes.
 func (it *Item) parts(n units.Bytes) int {
 	if !it.Split {
 		return 1

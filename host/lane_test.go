@@ -9,8 +9,8 @@ import (
 	"weft/units"
 )
 
-// Messages spread over several connections arrive whole, one after the other or cut, with loss and without, and a
-// message that was cut is one flow.
+// Messages spread over several connections arrive whole, one after the other or cut, with loss and
+// without, and a message that was cut is one flow.
 func TestQueuePairs(t *testing.T) {
 	for _, kind := range kinds {
 		for _, split := range []bool{false, true} {
@@ -40,7 +40,8 @@ func (n *network) flows() int {
 	return flows
 }
 
-// An incast of several flows from each sender has a connection for each, and they are announced as such.
+// An incast of several flows from each sender has a connection for each, and they are announced as
+// such.
 func TestIncastOfFlows(t *testing.T) {
 	for _, kind := range kinds {
 		s := incast(40*units.KB, 1)
@@ -76,7 +77,8 @@ func TestUnfinishedSplitMessage(t *testing.T) {
 	}
 }
 
-// Parts cover a message without gaps, on the lanes of its flow, in multiples of 128 bytes but for the last.
+// Parts cover a message without gaps, on the lanes of its flow, in multiples of 128 bytes but for
+// the last.
 func TestParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		it := Item{QPs: rapid.IntRange(1, 16).Draw(t, "qps"), Split: true}

@@ -11,56 +11,56 @@ import (
 	"weft/units"
 )
 
-// use is what one item makes of a connection. Items share connections, so the tag of a message counts the
-// messages that the connection may carry: those of earlier items first, then of earlier repetitions, then the
-// op's own tag. Both ends have the same items on a connection, in the same order, and so agree on base.
-// A message's ID is its tag.
+// use is how one item uses a connection. Items share connections, so the tag of a message counts
+// all messages that the connection may carry: first those of earlier items, then those of earlier
+// repetitions, then the op's own tag. Both ends have the same items on a connection, in the same
+// order, and so agree on base. The ID of a message equals its tag.
 type use struct {
-	run  int32 // the item
-	peer int32 // rank at the other end
-	lane int32
-	link int32 // index in Host.out or Host.in
-	base uint32
+	run  int32  // index of the item in Host.runs
+	peer int32  // rank at the other end
+	lane int32  // see Peer
+	link int32  // index in Host.out or Host.in
+	base uint32 // tag of the item's first message
 
-	flow int32 // of a connection that ends here: the first in work.flows; -1: none
+	flow int32 // first element of work.flows of a connection that ends here; -1: none
 }
 
-// outLink is a connection that begins here.
+// outLink is a connection that starts here.
 type outLink struct {
 	conn transport.ConnID
 	dst  transport.HostID
-	uses []use
+	uses []use      // in order of items
 	sent []outbound // not acknowledged, in the order of sending
 }
 
-// outbound is a message that has been handed to the transport and is not acknowledged.
+// outbound is a message that was handed to the transport and is not acknowledged.
 type outbound struct {
 	id     uint32
 	run    int32
 	op     int32
 	repeat int32
-	part   int32 // of the message; 0 when it is not split
-	start  units.Time
+	part   int32      // index of the part of a message in parts, otherwise 0
+	start  units.Time // when it was handed to the transport
 }
 
 // inLink is a connection that ends here.
 type inLink struct {
 	conn transport.ConnID
 	src  transport.HostID
-	uses []use
-	last *inbound    // that a packet belonged to; nil: none that is still open
-	tag  uint32      // of last, here
-	off  units.Bytes // of last: where in it what comes here begins
-	size units.Bytes // of last: how much of it comes here
-	got  units.Bytes // of all messages
+	uses []use       // in order of items
+	last *inbound    // message of the last packet; nil: none, or it is complete
+	tag  uint32      // tag of last on this connection
+	off  units.Bytes // offset in last of the part that arrives by this connection
+	size units.Bytes // size of that part
+	got  units.Bytes // bytes of all messages that have arrived
 }
 
-// find returns the index of a message that is not acknowledged, or -1.
+// find returns the index in sent of a message that is not acknowledged, or -1.
 func (l *outLink) find(id uint32) int {
 	return slices.IndexFunc(l.sent, func(m outbound) bool { return m.id == id })
 }
 
-// outTo returns the connection that begins here and its index, or nil.
+// outTo returns the connection that starts here and its index, or nil.
 func (h *Host) outTo(c transport.ConnID) (*outLink, int32) {
 	i := sort.Search(len(h.out), func(i int) bool { return h.out[i].conn >= c })
 	if i == len(h.out) || h.out[i].conn != c {
@@ -96,7 +96,7 @@ func (h *Host) connect() error {
 	return nil
 }
 
-// enlist gives an item its part of the tags of every connection it uses.
+// enlist gives an item its range of tags on every connection that it uses.
 func (h *Host) enlist(i int32) error {
 	item := h.runs[i].item
 	for _, p := range item.Conns {
@@ -104,7 +104,8 @@ func (h *Host) enlist(i int32) error {
 		if l == nil {
 			return fmt.Errorf("connection %d to rank %d does not begin here", p.Conn, p.Rank)
 		}
-		if err := h.join(&l.uses, use{run: i, peer: int32(p.Rank), lane: int32(p.Lane), link: at, flow: -1}, l.dst); err != nil {
+		u := use{run: i, peer: int32(p.Rank), lane: int32(p.Lane), link: at, flow: -1}
+		if err := h.join(&l.uses, u, l.dst); err != nil {
 			return fmt.Errorf("connection %d to rank %d %w", p.Conn, p.Rank, err)
 		}
 	}
@@ -113,14 +114,15 @@ func (h *Host) enlist(i int32) error {
 		if l == nil {
 			return fmt.Errorf("connection %d from rank %d does not end here", p.Conn, p.Rank)
 		}
-		if err := h.join(&l.uses, use{run: i, peer: int32(p.Rank), lane: int32(p.Lane), link: at, flow: -1}, l.src); err != nil {
+		u := use{run: i, peer: int32(p.Rank), lane: int32(p.Lane), link: at, flow: -1}
+		if err := h.join(&l.uses, u, l.src); err != nil {
 			return fmt.Errorf("connection %d from rank %d %w", p.Conn, p.Rank, err)
 		}
 	}
 	return nil
 }
 
-// join adds a use to those of a connection whose other end is host.
+// join adds a use to those of a connection. host is at the other end.
 func (h *Host) join(uses *[]use, u use, host transport.HostID) error {
 	r := &h.runs[u.run]
 	if ranks := r.item.Ranks; u.peer < 0 || int(u.peer) >= len(ranks) || ranks[u.peer] != host {
@@ -142,7 +144,7 @@ func (h *Host) join(uses *[]use, u use, host transport.HostID) error {
 	return nil
 }
 
-// owner returns the use that a tag belongs to, with its repetition and the tag of the op, or nil.
+// owner returns the use to which a tag belongs, with the repetition and the tag of the op, or nil.
 func (h *Host) owner(uses []use, tag uint32) (u *use, repeat int, op uint32) {
 	i := sort.Search(len(uses), func(i int) bool { return uses[i].base > tag }) - 1
 	if i < 0 {

@@ -19,7 +19,7 @@ const (
 	mtu      = 4096
 )
 
-// packet is a packet on its way.
+// packet is a packet in flight.
 type packet struct {
 	at, seq int64
 	src     int
@@ -40,17 +40,18 @@ func (p packets) Swap(i, j int) { p[i], p[j] = p[j], p[i] }
 func (p *packets) Push(x any)   { *p = append(*p, x.(packet)) }
 func (p *packets) Pop() any     { n := len(*p) - 1; x := (*p)[n]; *p = (*p)[:n]; return x }
 
-// network joins hosts by links without queues: a NIC of lineRate each, and a fixed delay to anybody.
+// network joins hosts by links without queues: a NIC of lineRate each, and a fixed delay to
+// anybody.
 type network struct {
-	hosts   []*Host
-	now     units.Time
-	seq     int64
-	free    []units.Time // when each NIC can take the next packet
-	wake    []bool       // whether it is to be asked then
-	way     packets
-	lose    func(p *packet) bool // nil: nothing is lost
-	touch   func(p *packet)      // nil: payload arrives as it was sent
-	refused int
+	hosts    []*Host
+	now      units.Time
+	seq      int64
+	free     []units.Time // when each NIC can take the next packet
+	wake     []bool       // whether it is to be asked then
+	inFlight packets
+	lose     func(p *packet) bool // nil: nothing is lost
+	touch    func(p *packet)      // nil: payload arrives as it was sent
+	refused  int
 }
 
 // newNetwork returns a network for n hosts, without the hosts.
@@ -69,7 +70,7 @@ func (n *network) transmit(i int) {
 		p.header = append(p.header, out.Header[:out.N]...)
 		p.payload = append(p.payload, n.hosts[i].Payload(&out)...)
 		if n.lose == nil || !n.lose(&p) {
-			heap.Push(&n.way, p)
+			heap.Push(&n.inFlight, p)
 		}
 	}
 }
@@ -86,8 +87,8 @@ func (n *network) step(t testing.TB) bool {
 			next, who = at, i
 		}
 	}
-	if len(n.way) > 0 && units.Time(n.way[0].at) <= next {
-		p := heap.Pop(&n.way).(packet)
+	if len(n.inFlight) > 0 && units.Time(n.inFlight[0].at) <= next {
+		p := heap.Pop(&n.inFlight).(packet)
 		n.now = units.Time(p.at)
 		if n.touch != nil {
 			n.touch(&p)

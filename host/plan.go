@@ -10,28 +10,29 @@ import (
 	"weft/units"
 )
 
-// Plan is everything one host needs to know to take part in a run. It is plain data: the simulator hands it
-// over in memory, the orchestrator sends it to a node as JSON.
+// Plan is all that one host needs to take part in a run. It is plain data: the simulator passes it
+// in memory, the orchestrator sends it to a node as JSON.
 type Plan struct {
 	Host     transport.HostID
 	Name     string
 	Endpoint transport.Config
-	Conns    []transport.Spec // every connection that begins or ends here
-	Items    []Item           // in the order of the lab file; only those this host takes part in
-	Seed     uint64
+	Conns    []transport.Spec // every connection that starts or ends here
+	Items    []Item           // the items in which this host takes part, in the order of the lab file
+	Seed     uint64           // of draws: computation times, background traffic, source ports
 
-	Clock      *node.Config `json:",omitempty"` // of the host; nil: it shows lab time, and measures what is
+	// Clock is the host's clock. nil: it shows lab time and measures exactly.
+	Clock      *node.Config `json:",omitempty"`
 	Background *Background  `json:",omitempty"` // nil: none
-	Until      units.Time   `json:",omitempty"` // the host is not done before, whatever its items do
+	Until      units.Time   `json:",omitempty"` // the host is not done before, even if its items are
 	Halts      []Halt       `json:",omitempty"` // when it stands still, in order
 
-	// Corrupt are instants, in order: the first data packet that comes from each on has a byte that is wrong, unnoticed by the
-	// transport, as by a network card or a memory at fault.
+	// Corrupt are instants, in order. The first data packet that arrives at or after each has a
+	// wrong byte that the transport does not notice, as from a faulty network card or memory.
 	Corrupt []units.Time `json:",omitempty"`
 }
 
-// InterfaceMTU returns the MTU that the interfaces of hosts need: room for a full data packet of any plan. Where a host's clock
-// is not lab time, packets also say when they leave.
+// InterfaceMTU returns the MTU that the interfaces of hosts need: room for a full data packet of
+// any plan, with its departure instant if a host's clock is not lab time. It is at least 1500.
 func InterfaceMTU(plans []Plan) units.Bytes {
 	const ipAndUDP, least = 28, 1500
 	var payload, departure units.Bytes
@@ -46,35 +47,37 @@ func InterfaceMTU(plans []Plan) units.Bytes {
 
 // Item is one collective of the workload as one host sees it.
 type Item struct {
-	Index      int                // its number in the lab; a host has its items in this order
-	Name       string             // what messages call it; "": item and its Index
+	Index      int                // its number in the lab, by which the items of a host are sorted
+	Name       string             // in messages; "": item and its Index
 	Collective string             // one of schedule.Collectives
-	Algorithm  string             // ring, direct, ...; resolved, never "auto"
+	Algorithm  string             // ring, direct, ...; never "auto"
 	Type       schedule.Type      // of the elements; "": float32
-	Op         schedule.Reduction // "": sum
+	Op         schedule.Reduction // of the elements; "": sum
 	Ranks      []transport.HostID // host of each rank
 	Rank       int                // this host's rank
-	Root       int                // of collectives that have one: its rank
-	Size       units.Bytes        // of the buffer, in the meaning of nccl-tests
-	Chunk      units.Bytes        // pieces a message is cut into for pipelining; 0: not cut
+	Root       int                // of collectives that have one: rank of the root
+	Size       units.Bytes        // of the buffer, as nccl-tests defines it
+	Chunk      units.Bytes        // size of the pieces into which a message is cut for pipelining; 0: it is not cut
 	Flows      int                // incast: messages of Size from each sender, each on connections of its own; 0: one
-	QPs        int                // connections that the messages of a flow are spread over; 0: one
-	Split      bool               // each message is cut over all of them; otherwise each goes to the next
-	Parallel   int                // all-to-all: peers exchanged with at once; 0: all
+	QPs        int                // number of connections over which the messages of a flow are spread; 0: one
+	Split      bool               // each message is cut into parts over all of them; else each takes the next one
+	Parallel   int                // all-to-all: number of peers that are served at once; 0: all
 	Group      int                // hierarchical: ranks per group
 	FarFirst   bool               // halving-doubling: the farthest peer first
-	Shuffle    uint64             // all-to-all, direct: what each rank's order of its peers is drawn with; 0: around
-	Repeat     int                // at least 1
-	Start      units.Time         // earliest start
-	Previous   bool               // start when this host's part of the item before it is done, and not before Start
-	Compute    units.Time         // how long the host computes before each repetition
-	Jitter     units.Time         // and how much longer at most: drawn uniformly from [0, Jitter] for each rank and repetition
-	Conns      []Peer             // the connections to each peer this rank sends to
-	Expect     []Peer             // the connections from each peer this rank receives from
-	Permute    []int              // permute: rank r sends to Permute[r]
+	// Shuffle is the seed of each rank's order of its peers, for all-to-all, direct. 0: in turn
+	// from its own.
+	Shuffle  uint64
+	Repeat   int        // number of repetitions, at least 1
+	Start    units.Time // earliest start
+	Previous bool       // start when this host's part of the previous item is done, and not before Start
+	Compute  units.Time // computation time before each repetition
+	Jitter   units.Time // maximum of an additional time, drawn uniformly from [0, Jitter] for each rank and repetition
+	Conns    []Peer     // connections to the peers that this rank sends to
+	Expect   []Peer     // connections from the peers that this rank receives from
+	Permute  []int      // permute: rank r sends to Permute[r]
 }
 
-// name is what messages call the item.
+// name returns what messages call the item.
 func (it *Item) name() string {
 	if it.Name != "" {
 		return it.Name
@@ -82,46 +85,47 @@ func (it *Item) name() string {
 	return fmt.Sprintf("item %d", it.Index)
 }
 
-// Spec is the item as schedules have it.
+// Spec returns the item as package schedule describes it.
 func (it *Item) Spec() schedule.Spec {
 	return schedule.Spec{
-		Collective: it.Collective, Algorithm: it.Algorithm, Ranks: len(it.Ranks), Type: it.Type, Op: it.Op, Root: it.Root,
+		Collective: it.Collective, Algorithm: it.Algorithm, Ranks: len(it.Ranks),
+		Type: it.Type, Op: it.Op, Root: it.Root,
 		Size: it.Size, Chunk: it.Chunk, Flows: it.Flows, Parallel: it.Parallel, Group: it.Group, FarFirst: it.FarFirst,
 		Shuffle: it.Shuffle, Permute: it.Permute,
 	}
 }
 
-// Peer names a connection to or from a rank. Two ranks have QPs of them for each flow between them: connection q of
-// flow f is lane f·QPs+q.
+// Peer is a connection to or from a rank. Two ranks have Item.QPs connections for each flow between
+// them: connection q of flow f is lane f·QPs+q.
 type Peer struct {
 	Rank int
 	Lane int `json:",omitempty"`
 	Conn transport.ConnID
 }
 
-// Flow is the record of one message, from the sender's side except where said. Credits are not recorded.
+// Flow is the record of one message, as the sender sees it. Credits are not recorded.
 type Flow struct {
-	Item, Repeat int32 // there are millions of these
+	Item, Repeat int32 // int32, because there are millions of records
 	Conn         transport.ConnID
 	Message      uint32
 	Src, Dst     transport.HostID
 	Size         units.Bytes
-	Start        units.Time // handed to the transport
-	Acked        units.Time // last byte acknowledged at the sender; 0 if it never was
+	Start        units.Time // when it was handed to the transport
+	Acked        units.Time // when its last byte was acknowledged; 0: it never was
 }
 
-// Done is the record of one rank's part in one repetition of one item.
+// Done is the record of one rank's part in one repetition of an item.
 type Done struct {
 	Item, Repeat, Rank int
-	Start, End         units.Time // Start is when computing was over
+	Start, End         units.Time // Start is the end of the computation
 	Wrong              int64      // elements of the result that differ from the reference
 	Checked            int64      // elements compared
-	Blame              *Blame     `json:",omitempty"` // of wrong elements, if it is known
+	Blame              *Blame     `json:",omitempty"` // origin of wrong elements; nil: unknown or none
 }
 
-// Blame is where a result went wrong.
+// Blame is the origin of a wrong result.
 type Blame struct {
-	Off  units.Bytes // the first byte of the result that is wrong
-	Step int         // of the rank's program: that received it; -1: none did
+	Off  units.Bytes // first byte of the result that is wrong
+	Step int         // step of the rank's program that received the byte; -1: none did
 	Peer int         // rank that sent it
 }

@@ -11,17 +11,17 @@ import (
 	"weft/units"
 )
 
-// Done says whether all items are complete. The host must still be driven: others may wait for its
-// acknowledgements and for its time.
+// Done reports whether all items are complete. The driver must still serve the host: others may
+// wait for its acknowledgements and its time.
 func (h *Host) Done() bool { return h.over == len(h.runs) && h.passed || h.halts.forGood() }
 
-// Flows returns a record of every message sent, the acknowledged ones in order of acknowledgement, then those
-// that never were (Acked is 0).
+// Flows returns a record of every message sent: the acknowledged ones in order of acknowledgement,
+// then those that never were (Acked is 0).
 func (h *Host) Flows() []Flow {
 	return h.appendFlows(make([]Flow, 0, h.FlowCount()), false)
 }
 
-// FlowCount returns about how many records Flows returns, and no fewer.
+// FlowCount returns an upper bound, close to exact, of the number of records that Flows returns.
 func (h *Host) FlowCount() int {
 	n := h.flows.count()
 	for i := range h.out {
@@ -30,8 +30,9 @@ func (h *Host) FlowCount() int {
 	return n
 }
 
-// TakeFlows appends what Flows returns and forgets the records of what was acknowledged. It is for the end of a run with many
-// messages, of which there would be two copies.
+// TakeFlows appends the records that Flows returns to all, and forgets those of acknowledged
+// messages. It is for the end of a run with many messages, which would otherwise be in memory
+// twice.
 func (h *Host) TakeFlows(all []Flow) []Flow { return h.appendFlows(all, true) }
 
 func (h *Host) appendFlows(all []Flow, forget bool) []Flow {
@@ -52,8 +53,8 @@ func (h *Host) appendFlows(all []Flow, forget bool) []Flow {
 	return all
 }
 
-// reported says that there is nothing more to report of m: it is a credit, or a part of the message before it is
-// not acknowledged either, and stands for the whole message.
+// reported reports whether there is nothing to record of m: it is a credit, or an earlier part of
+// its message is not acknowledged either and stands for the whole message.
 func (h *Host) reported(m *outbound) bool {
 	r := &h.runs[m.run]
 	op := &r.work.ops[m.op]
@@ -68,7 +69,8 @@ func (h *Host) reported(m *outbound) bool {
 	return false
 }
 
-// flow is the record of a message but for its end. One that is split goes by its first connection.
+// flow returns the record of a message without its end. A message in parts is recorded with its
+// first connection.
 func (h *Host) flow(l *outLink, m *outbound) Flow {
 	r := &h.runs[m.run]
 	op := &r.work.ops[m.op]
@@ -84,23 +86,26 @@ func (h *Host) flow(l *outLink, m *outbound) Flow {
 // Dones returns a record of every repetition that is complete on this host, in order of completion.
 func (h *Host) Dones() []Done { return h.dones }
 
-// Progress returns how many bytes of all messages for this host have arrived, and how many there are.
+// Progress returns how many bytes of all messages to this host have arrived, and how many there are
+// in all.
 func (h *Host) Progress() (done, total units.Bytes) { return h.done, h.total }
 
-// Arrived calls f for every connection that ends here, with the bytes of messages that have arrived on it.
+// Arrived calls f for every connection that ends here, with the bytes of messages that have arrived
+// by it.
 func (h *Host) Arrived(f func(c transport.ConnID, bytes units.Bytes)) {
 	for i := range h.in {
 		f(h.in[i].conn, h.in[i].got)
 	}
 }
 
-// Counters returns what the endpoint did so far.
+// Counters returns the counters of the endpoint.
 func (h *Host) Counters() transport.Counters { return h.endpoint.Counters() }
 
-// TimedOut returns the retransmission timers of its connections that ran out.
+// TimedOut returns the retransmission timers of this host's connections that have expired.
 func (h *Host) TimedOut() []transport.TimedOut { return h.endpoint.TimedOut() }
 
-// Retries returns which retransmission timers of its connections run; none while the host stands still.
+// Retries returns the retransmission timers of this host's connections that are running; none while
+// the host is halted.
 func (h *Host) Retries() transport.Retries {
 	if h.halts.frozen {
 		return transport.Retries{}
@@ -111,14 +116,14 @@ func (h *Host) Retries() transport.Retries {
 // Failed returns why this host cannot complete its items, or nil.
 func (h *Host) Failed() error { return h.err }
 
-// fail ends the host's part in the run; the first reason stays.
+// fail ends the host's part in the run. The first reason is kept.
 func (h *Host) fail(err error) {
 	if h.err == nil {
 		h.err = err
 	}
 }
 
-// Reasons to fail that are found here.
+// Reasons to fail that this package finds.
 var (
 	errNoConn     = errors.New("the plan has no connection for it")
 	errNoReceive  = errors.New("no step of the plan receives it")
@@ -128,18 +133,18 @@ var (
 	errIncomplete = errors.New("the transport calls it complete, but bytes are missing")
 )
 
-// StepError is a step of a collective that could not be done.
+// StepError is a step of a collective that failed.
 type StepError struct {
 	Host       string
-	Item       int    // its Index
-	Name       string // what messages call it
+	Item       int    // Item.Index
+	Name       string // Item.Name, or item and its index
 	Collective string
-	Repeat     int
+	Repeat     int // counted from 0
 	Rank       int // of the host
-	Step       int // in the rank's program
+	Step       int // index in the rank's program
 	Kind       schedule.Kind
 	Size       units.Bytes
-	Peer       int // rank
+	Peer       int // rank at the other end
 	PeerHost   transport.HostID
 	Err        error
 }
@@ -151,7 +156,7 @@ func (e *StepError) Error() string {
 
 func (e *StepError) Unwrap() error { return e.Err }
 
-// MessageError is a message that arrived and does not fit the plan.
+// MessageError is a message that arrived and does not match the plan.
 type MessageError struct {
 	Host string
 	Conn transport.ConnID
@@ -168,26 +173,28 @@ func (e *MessageError) Error() string {
 
 func (e *MessageError) Unwrap() error { return e.Err }
 
-// opError makes the StepError of an op of the repetition under way.
+// opError returns the StepError of an op of the current repetition.
 func (h *Host) opError(r *run, op int32, err error) error {
 	o := &r.work.ops[op]
 	return &StepError{
-		Host: h.plan.Name, Item: r.item.Index, Name: r.item.name(), Collective: r.item.Collective, Repeat: r.repeat, Rank: r.item.Rank,
-		Step: int(op), Kind: o.Kind, Size: o.Len, Peer: o.Peer, PeerHost: r.item.Ranks[o.Peer], Err: err,
+		Host: h.plan.Name, Item: r.item.Index, Name: r.item.name(), Collective: r.item.Collective,
+		Repeat: r.repeat, Rank: r.item.Rank, Step: int(op), Kind: o.Kind, Size: o.Len,
+		Peer: o.Peer, PeerHost: r.item.Ranks[o.Peer], Err: err,
 	}
 }
 
-// messageError makes the MessageError of a message on a connection.
+// messageError returns the MessageError of a message on a connection.
 func (h *Host) messageError(l *inLink, tag uint32, size units.Bytes, err error) error {
 	return &MessageError{Host: h.plan.Name, Conn: l.conn, From: l.src, Tag: tag, Size: size, Err: err}
 }
 
+// itemError adds the host and the item to an error.
 func (h *Host) itemError(r *run, err error) error {
 	return fmt.Errorf("host %s: %s (%s), rank %d: %w", h.plan.Name, r.item.name(), r.item.Collective, r.item.Rank, err)
 }
 
-// Doing says in a few words what this host is at: the item that began last, and the first step of it that is not complete.
-// Empty when it is at nothing.
+// Doing describes in a few words what this host is doing: the item that began last, and its first
+// step that is not complete. It is empty if no item is running.
 func (h *Host) Doing() string {
 	for i := len(h.runs) - 1; i >= 0; i-- {
 		r := &h.runs[i]
@@ -196,14 +203,14 @@ func (h *Host) Doing() string {
 		}
 		w := r.work
 		step := slices.IndexFunc(w.waits, func(n int32) bool { return n != complete })
-		return fmt.Sprintf("%s (%s by %s), repetition %d, rank %d, step %d of %d", r.item.name(), r.item.Collective, r.item.Algorithm,
-			r.repeat, r.item.Rank, step, len(w.ops))
+		return fmt.Sprintf("%s (%s by %s), repetition %d, rank %d, step %d of %d",
+			r.item.name(), r.item.Collective, r.item.Algorithm, r.repeat, r.item.Rank, step, len(w.ops))
 	}
 	return ""
 }
 
-// Waiting says in a line what this host waits for: the item, and its first few steps that could go on if
-// something came from elsewhere. Empty when everything is done.
+// Waiting describes in a line what this host waits for: each item, and its first few steps that
+// could continue if something arrived. It is empty if everything is done.
 func (h *Host) Waiting() string {
 	switch {
 	case h.err != nil:
@@ -221,18 +228,20 @@ func (h *Host) Waiting() string {
 		case r.phase == running:
 			h.describe(&b, int32(i))
 		case r.phase == computing:
-			fmt.Fprintf(&b, " %s (%s) computes until %.3f us;", r.item.name(), r.item.Collective, r.begun.Microseconds())
+			fmt.Fprintf(&b, " %s (%s) computes until %.3f us;",
+				r.item.name(), r.item.Collective, r.begun.Microseconds())
 		case r.phase == idle && r.item.Previous && i > 0 && h.runs[i-1].phase != over:
 			fmt.Fprintf(&b, " %s (%s) starts after the one before it;", r.item.name(), r.item.Collective)
 		case r.phase == idle:
-			fmt.Fprintf(&b, " %s (%s) starts at %.3f us;", r.item.name(), r.item.Collective, r.item.Start.Microseconds())
+			fmt.Fprintf(&b, " %s (%s) starts at %.3f us;",
+				r.item.name(), r.item.Collective, r.item.Start.Microseconds())
 		}
 	}
 	return strings.TrimSuffix(b.String(), ";")
 }
 
-// Resumes returns the instant at which the host goes on by itself, whatever comes from others: it has computed, an item is
-// due, or it has stood still for long enough. ok is false if there is none.
+// Resumes returns the instant at which the host continues by itself, whatever arrives from others:
+// it has computed, an item starts, or a halt ends. ok is false if there is none.
 func (h *Host) Resumes() (at units.Time, ok bool) {
 	switch {
 	case h.halts.forGood():
@@ -243,8 +252,9 @@ func (h *Host) Resumes() (at units.Time, ok bool) {
 	return h.nextStart, h.nextStart != units.Never
 }
 
-// Awaits returns the hosts that could get this one on, in order: those that messages are to come from, and those that have
-// not acknowledged what was sent to them. It takes as long as the programs under way are.
+// Awaits returns the hosts without which this one cannot continue, in order: those that have
+// messages to send to it, and those that have not acknowledged what was sent to them. Its cost is
+// proportional to the size of the running programs.
 func (h *Host) Awaits() []transport.HostID {
 	var all []transport.HostID
 	if h.Done() {
@@ -265,9 +275,10 @@ func (h *Host) Awaits() []transport.HostID {
 	return slices.Compact(all)
 }
 
-// maxDescribed is how many steps Waiting names of each item.
+// maxDescribed is the number of steps of each item that Waiting describes.
 const maxDescribed = 3
 
+// describe writes what item i, which is running, waits for.
 func (h *Host) describe(b *strings.Builder, i int32) {
 	r := &h.runs[i]
 	w := r.work
@@ -284,13 +295,15 @@ func (h *Host) describe(b *strings.Builder, i int32) {
 			break
 		}
 		if o.Kind == schedule.Send {
-			fmt.Fprintf(b, " step %d, %d bytes sent to rank %d on host %d and not acknowledged;", k, o.Len, o.Peer, r.item.Ranks[o.Peer])
+			fmt.Fprintf(b, " step %d, %d bytes sent to rank %d on host %d and not acknowledged;",
+				k, o.Len, o.Peer, r.item.Ranks[o.Peer])
 			continue
 		}
 		var have units.Bytes
 		if m := w.open[place{int32(r.repeat), int32(k)}]; m != nil {
 			have = m.prefix
 		}
-		fmt.Fprintf(b, " step %d, %d of %d bytes from rank %d on host %d;", k, have, o.Len, o.Peer, r.item.Ranks[o.Peer])
+		fmt.Fprintf(b, " step %d, %d of %d bytes from rank %d on host %d;",
+			k, have, o.Len, o.Peer, r.item.Ranks[o.Peer])
 	}
 }

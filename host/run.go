@@ -13,73 +13,73 @@ import (
 	"weft/units"
 )
 
-// phase is how far an item has come on this host.
+// phase is the progress of an item on this host.
 type phase uint8
 
 const (
 	idle      phase = iota // not started
 	computing              // before a repetition
-	running                // a repetition is under way
-	over
+	running                // in a repetition
+	over                   // all repetitions are done
 )
 
-// run is an item on its way.
+// run is an item in progress.
 type run struct {
 	item   *Item
 	spec   schedule.Spec
-	tags   uint32 // every tag of the program is below
+	tags   uint32 // above every tag of the program
 	phase  phase
-	repeat int        // the repetition under way
-	begun  units.Time // when it began; while computing, when it will
-	work   *work      // from the first repetition, or the first early message, to the end
+	repeat int        // current repetition
+	begun  units.Time // when it began; in phase computing, when it will
+	work   *work      // from the first repetition or the first early message to the end, otherwise nil
 }
 
-// span is how many tags the item takes on each of its connections.
+// span returns the number of tags that the item takes on each of its connections.
 func (r *run) span() uint64 { return uint64(r.tags) * uint64(r.item.Repeat) }
 
-// work is the program of a rank being executed.
+// work is the program of a rank in execution.
 type work struct {
 	ops      schedule.Program
-	waits    []int32 // by op: ops before it that are not complete, or started, or complete
-	left     int     // ops that are not complete
-	next     []int32 // ops that wait for op i are next[nextAt[i]:nextAt[i+1]]
+	waits    []int32 // by op: the number of incomplete ops before it, or started, or complete
+	left     int     // number of incomplete ops
+	next     []int32 // the ops that wait for op i are next[nextAt[i]:nextAt[i+1]]
 	nextAt   []int32 // nil: no op waits for another
-	receives []int32 // the receives, by peer and tag
-	parts    []int32 // by op, of sends that are split: parts that are not acknowledged; nil: none are split
-	due      []int32 // ops that may start, first come first served, from first on
+	receives []int32 // the receives, sorted by peer and tag
+	parts    []int32 // by op, for sends in parts: parts that are not acknowledged; nil: messages are not cut
+	due      []int32 // ops that may start, in order, from index first on
 	first    int
-	open     map[place]*inbound
+	open     map[place]*inbound // messages that are arriving or staged
 
-	flows []flow // that come, by stage
-	told  int    // how many of them were looked at in this repetition
-	stage uint8  // under way
-	now   int    // flows of it that are announced
-	most  int    // how many of a stage come at once
+	flows []flow // flows to this rank, by stage
+	told  int    // number of flows considered in this repetition
+	stage uint8  // current stage
+	now   int    // number of flows of this stage that are announced
+	most  int    // maximum number of flows of a stage that arrive at once
 }
 
-// States of an op in waits, beside the number of ops before it.
+// States of an op in work.waits, besides the number of ops before it.
 const (
-	started  int32 = -1 // Send
+	started  int32 = -1 // of a send: handed to the transport
 	complete int32 = -2
 )
 
-// place is where a message goes: an op of a repetition.
+// place is the destination of a message: an op of a repetition.
 type place struct{ repeat, op int32 }
 
 func newRun(item *Item) (run, error) {
 	r := run{item: item, spec: item.Spec()}
 	switch {
 	case item.Repeat < 1:
-		return r, fmt.Errorf("repeated %d times", item.Repeat)
+		return r, fmt.Errorf("repeated %d times; expected at least once", item.Repeat)
 	case item.Compute < 0 || item.Jitter < 0:
-		return r, fmt.Errorf("computes for %v and up to %v more", item.Compute, item.Jitter)
+		return r, fmt.Errorf("computes for %v and up to %v more; expected at least 0", item.Compute, item.Jitter)
 	}
 	var err error
 	r.tags, err = schedule.TagsOf(r.spec, item.Rank)
 	return r, err
 }
 
-// prepare builds the program of an item, if it has not been built.
+// prepare builds the program of an item, unless it was built before.
 func (h *Host) prepare(i int32) error {
 	r := &h.runs[i]
 	if r.work != nil {
@@ -113,7 +113,7 @@ func (h *Host) prepare(i int32) error {
 	return nil
 }
 
-// link finds out which ops wait for which.
+// link computes which ops wait for which.
 func (w *work) link() {
 	n := 0
 	for i := range w.ops {
@@ -125,7 +125,7 @@ func (w *work) link() {
 	w.next, w.nextAt = make([]int32, n), make([]int32, len(w.ops)+2)
 	for i := range w.ops {
 		for _, a := range w.ops[i].After {
-			w.nextAt[a+2]++ // two places on, so that filling moves every beginning to where it belongs
+			w.nextAt[a+2]++ // two places on, so that the filling below moves every start to its place
 		}
 	}
 	for i := 2; i < len(w.nextAt); i++ {
@@ -147,7 +147,7 @@ func (w *work) after(op int32) []int32 {
 	return w.next[w.nextAt[op]:w.nextAt[op+1]]
 }
 
-// receive returns the op that receives from a peer under a tag, or -1.
+// receive returns the op that receives from a peer with a tag, or -1.
 func (w *work) receive(peer int32, tag uint32) int32 {
 	i, found := slices.BinarySearchFunc(w.receives, tag, func(i int32, tag uint32) int {
 		op := &w.ops[i]
@@ -198,7 +198,8 @@ func (h *Host) launch(now units.Time) {
 	}
 }
 
-// execute starts what may start of an item that is running, and the next repetition when one is done.
+// execute starts the ops of a running item that may start, and the next repetition when one is
+// done.
 func (h *Host) execute(now units.Time, i int32) {
 	r := &h.runs[i]
 	for r.phase == running && h.err == nil {
@@ -224,11 +225,12 @@ func (h *Host) execute(now units.Time, i int32) {
 	}
 }
 
-// compute lets the host compute before the next repetition of an item.
+// compute begins the computation before the next repetition of an item.
 func (h *Host) compute(now units.Time, r *run) {
 	r.phase, r.begun = computing, now+r.item.Compute
 	if r.item.Jitter > 0 {
-		x := splitmix.Mix(splitmix.Mix(splitmix.Mix(splitmix.Mix(h.plan.Seed)+uint64(r.item.Index))+uint64(r.repeat)) + uint64(r.item.Rank))
+		x := splitmix.Mix(splitmix.Mix(splitmix.Mix(h.plan.Seed)+uint64(r.item.Index)) + uint64(r.repeat))
+		x = splitmix.Mix(x + uint64(r.item.Rank))
 		late, _ := bits.Mul64(x, uint64(r.item.Jitter)+1)
 		r.begun += units.Time(late)
 	}
@@ -276,7 +278,7 @@ func (h *Host) finish(now units.Time, r *run) {
 	h.launch(now) // an item may have waited for this one
 }
 
-// blame finds out what a wrong result came from; nil: that is not known.
+// blame returns the origin of a wrong result, or nil if it is unknown.
 func (h *Host) blame(r *run) *Blame {
 	f, ok := h.memory.(Finder)
 	if !ok {
@@ -290,14 +292,14 @@ func (h *Host) blame(r *run) *Blame {
 	for i := range r.work.ops {
 		op := &r.work.ops[i]
 		if op.Kind == schedule.Recv && !op.Credit && op.Buf == schedule.Out && op.Off <= off && off < op.Off+op.Len {
-			b.Step, b.Peer = i, op.Peer // the last is what the result is from
+			b.Step, b.Peer = i, op.Peer // the last receive determines the result
 		}
 	}
 	return b
 }
 
-// start starts an op that waits for no other: a send is handed to the transport, a receive takes what has
-// come for it already.
+// start starts an op that waits for no other: a send is handed to the transport, a receive takes
+// what has already arrived for it.
 func (h *Host) start(now units.Time, i, op int32) {
 	r := &h.runs[i]
 	o := &r.work.ops[op]
@@ -320,7 +322,8 @@ func (h *Host) start(now units.Time, i, op int32) {
 			h.fail(h.opError(r, op, err))
 			return
 		}
-		l.sent = append(l.sent, outbound{id: id, run: i, op: op, repeat: int32(r.repeat), part: int32(part), start: now})
+		m := outbound{id: id, run: i, op: op, repeat: int32(r.repeat), part: int32(part), start: now}
+		l.sent = append(l.sent, m)
 		if h.memory != nil && part == 0 {
 			h.memory.Send(r.item.Index, o, key(l.conn, id))
 		}
@@ -331,8 +334,8 @@ func (h *Host) start(now units.Time, i, op int32) {
 	}
 }
 
-// complete takes in that an op is complete, and makes due what waited for it alone. The caller goes on with
-// execute.
+// complete marks an op as complete, and makes due the ops that waited for it alone. The caller
+// continues with execute.
 func (w *work) complete(op int32) {
 	w.waits[op] = complete
 	w.left--
@@ -343,7 +346,8 @@ func (w *work) complete(op int32) {
 	}
 }
 
-// departure returns a connection to a rank, and what the item makes of it; nil if there is none.
+// departure returns the connection to a rank by a lane, and the item's use of it; nil if there is
+// none.
 func (h *Host) departure(i int32, rank, lane int) (*outLink, *use) {
 	p, ok := peer(h.runs[i].item.Conns, rank, lane)
 	if !ok {
@@ -353,7 +357,7 @@ func (h *Host) departure(i int32, rank, lane int) (*outLink, *use) {
 	return l, useOf(l.uses, i)
 }
 
-// arrival returns what the item makes of a connection from a rank; nil if there is none.
+// arrival returns the item's use of the connection from a rank by a lane; nil if there is none.
 func (h *Host) arrival(i int32, rank, lane int) *use {
 	p, ok := peer(h.runs[i].item.Expect, rank, lane)
 	if !ok {
@@ -363,11 +367,12 @@ func (h *Host) arrival(i int32, rank, lane int) *use {
 	return useOf(l.uses, i)
 }
 
+// useOf returns the use of an item, which must be among uses.
 func useOf(uses []use, run int32) *use {
 	return &uses[sort.Search(len(uses), func(i int) bool { return uses[i].run >= run })]
 }
 
-// peer finds a rank and a lane in a list that is sorted by them.
+// peer returns the element of a list for a rank and a lane. The list must be sorted by them.
 func peer(list []Peer, rank, lane int) (Peer, bool) {
 	i := sort.Search(len(list), func(i int) bool {
 		return list[i].Rank > rank || list[i].Rank == rank && list[i].Lane >= lane
@@ -378,7 +383,7 @@ func peer(list []Peer, rank, lane int) (Peer, bool) {
 	return list[i], true
 }
 
-// byRank returns the list sorted by rank and lane; it leaves the plan's own alone.
+// byRank returns the list sorted by rank and lane. It does not change the list of the plan.
 func byRank(list []Peer) []Peer {
 	compare := func(a, b Peer) int { return cmp.Or(a.Rank-b.Rank, a.Lane-b.Lane) }
 	if slices.IsSortedFunc(list, compare) {
@@ -389,5 +394,5 @@ func byRank(list []Peer) []Peer {
 	return list
 }
 
-// key names a message in the whole lab.
+// key identifies a message in the whole lab.
 func key(c transport.ConnID, id uint32) uint64 { return uint64(c)<<32 | uint64(id) }

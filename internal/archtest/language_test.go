@@ -25,7 +25,6 @@ func unedited() []string {
 		"cmd/weft",
 		"collectives/buffer",
 		"e2e",
-		"host",
 		"internal/...",
 		"labs",
 		"nodeimg/...",
