@@ -28,7 +28,7 @@ type listFlags struct {
 func (a *app) resultsList(root *string) *cobra.Command {
 	var flags listFlags
 	cmd := &cobra.Command{
-		Use: "ls [LAB]", Short: "list the runs, of one lab or of all",
+		Use: "ls [LAB]", Aliases: []string{"list"}, Short: "list the runs, of one lab or of all",
 		Long: "List the runs: labs in the order of their names (s2 before s10), and of each the newest run last. settings are the values of\n" +
 			"the sweep and those of --set; slowdown is the 99th percentile, or the error of clocks where there is no workload; busbw is of\n" +
 			"the first collective. On a terminal the list goes through $PAGER (less), as git's do; PAGER=cat does without.",

@@ -183,6 +183,7 @@ func TestUsageErrorsExitWith2AndRunNothing(t *testing.T) {
 	for _, c := range []struct{ args, says string }{
 		{"explian x", "explain"},
 		{"frobnicate", `unknown command "frobnicate"`},
+		{"results frobnicate", "there are ls, show, compare, plot and export"},
 		{"run", "requires at least 1 arg"},
 		{"run --frob labs/quickstart.yaml", "unknown flag: --frob"},
 		{"run labs/nothing.yaml", "no such file"},

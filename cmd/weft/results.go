@@ -27,9 +27,16 @@ func (a *app) resultsCommand() *cobra.Command {
 	var root string
 	cmd := &cobra.Command{
 		Use:   "results",
-		Short: "read what runs left: list, show, compare, plot, export",
+		Short: "read what runs left: ls, show, compare, plot, export",
 		Long: "Read run directories. RUN is the directory of a run or of a sweep, or a lab: then its newest run, or all points of its\n" +
 			"newest sweep, is meant. docs/results.md describes every file and column.",
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return usagef("unknown command %q of weft results; there are ls, show, compare, plot and export", args[0])
+		},
 	}
 	outFlag(cmd.PersistentFlags(), &root)
 	cmd.AddCommand(a.resultsList(&root), a.resultsShow(&root), a.resultsCompare(&root), a.resultsPlot(&root), a.resultsExport(&root))
