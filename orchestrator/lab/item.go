@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"weft/collectives/schedule"
+	"weft/collectives/trace"
 	"weft/orchestrator/topology"
 	"weft/params"
 	"weft/units"
@@ -119,8 +120,12 @@ func (r *itemReader) Keys() []params.Key {
 	}
 	if r.traced {
 		for i, k := range keys {
-			if !slices.Contains([]string{"trace", "ranks", "repeat", "start"}, k.Name) {
+			switch {
+			case slices.Contains([]string{"trace", "ranks", "repeat", "start"}, k.Name):
+			case trace.HasColumn(k.Name):
 				keys[i] = k.Elsewhere("applies to a collective; those of a trace have theirs in the file")
+			default:
+				keys[i] = k.Elsewhere("applies to a collective, and those of a trace have none; leave it out")
 			}
 		}
 	}

@@ -78,6 +78,7 @@ func TestTraceProblems(t *testing.T) {
 		{"{trace: none.csv}", step, "file does not exist"},
 		{"{trace: step.csv}", "collective,size\ngossip,4B\n", `workload.0.trace: step.csv:2:1: collective is "gossip"`},
 		{"{trace: step.csv, size: 1MB}", step, "workload.0.size: applies to a collective; those of a trace have theirs in the file"},
+		{"{trace: step.csv, poisson: {every: 1us, for: 1ms}}", step, "workload.0.poisson: applies to a collective, and those of a trace have none; leave it out"},
 		{"{trace: step.csv, sise: 1MB}", step, "workload.0.sise: unknown key; expected one of trace, ranks, repeat, start"},
 		{"{trace: step.csv, ranks: 3}", step, "step.csv: collective 1 (grads): 3 ranks do not form groups of 4, 1 apart"},
 		{"{trace: step.csv, repeat: 100000}", step, "are more than 20000"},
