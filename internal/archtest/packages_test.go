@@ -170,7 +170,7 @@ func packages() []entry {
 		{"labs", "", "files"},
 		{"orchestrator/starter", "orchestrator/experiment orchestrator/lab orchestrator/topology transport",
 			"writes labs to start from, and what their transports need, which their experiments tell"},
-		{"orchestrator/labfile", "labs orchestrator/catalogue orchestrator/experiment orchestrator/lab results/expect",
+		{"orchestrator/labfile", "internal/regular labs orchestrator/catalogue orchestrator/experiment orchestrator/lab results/expect",
 			"finds a lab, also inside the program, and checks its text, network and expectations"},
 		{"cmd/weft", "collectives/bench collectives/schedule internal/cleanup internal/control internal/regular labs " +
 			"nodeimg/agent nodeimg/boot orchestrator/benchmark orchestrator/capture orchestrator/catalogue " +

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/regular"
 	library "weft/labs"
 	"weft/orchestrator/catalogue"
 	"weft/orchestrator/lab"
@@ -85,14 +86,14 @@ func (m Missing) Unwrap() error { return m.error }
 // It reads one byte more than the parser accepts, so that the parser reports files that are too
 // large.
 func readLab(name string) (_ []byte, err error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
+	f, err := regular.Open(name)
+	if errors.Is(err, regular.ErrNotRegular) {
+		why := errIrregular
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			why = unix.EISDIR
+		}
+		return nil, &fs.PathError{Op: "read", Path: name, Err: why}
 	}
-	if mode := info.Mode(); !mode.IsRegular() && !mode.IsDir() { // reading a directory is an error that says so
-		return nil, &fs.PathError{Op: "read", Path: name, Err: errIrregular}
-	}
-	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -131,21 +132,15 @@ func beside(labFile string) func(string) ([]byte, error) {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, folder.Close()) }()
-		info, err := folder.Stat(name)
-		if err == nil && !info.Mode().IsRegular() {
-			err = &fs.PathError{Op: "read", Path: name, Err: errors.New("it is not a regular file")}
-		}
-		if err == nil && info.Size() > maxTrace {
-			err = &fs.PathError{Op: "read", Path: name, Err: errors.New("it is larger than 4 MiB")}
-		}
-		if err != nil {
-			return nil, err
-		}
-		f, err := folder.Open(name)
+		f, err := regular.OpenIn(folder, name, os.O_RDONLY, 0)
 		if err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, f.Close()) }()
-		return io.ReadAll(io.LimitReader(f, maxTrace))
+		text, err := io.ReadAll(io.LimitReader(f, maxTrace+1))
+		if err == nil && len(text) > maxTrace {
+			err = &fs.PathError{Op: "read", Path: name, Err: errors.New("it is larger than 4 MiB")}
+		}
+		return text, err
 	}
 }

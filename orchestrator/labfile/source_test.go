@@ -3,7 +3,10 @@ package labfile
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // A lab reads files of its folder, and no others, wherever links lead.
@@ -24,11 +27,15 @@ func TestFilesBesideALab(t *testing.T) {
 	if err := os.Symlink("../../secret", filepath.Join(dir, "traces", "link.csv")); err != nil {
 		t.Fatal(err)
 	}
+	if err := unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	write(filepath.Join(dir, "large"), strings.Repeat("x", maxTrace+1))
 	read := beside(filepath.Join(dir, "lab.yaml"))
 	if text, err := read("traces/step.csv"); err != nil || string(text) != "here" {
 		t.Errorf("%q, %v", text, err)
 	}
-	for _, name := range []string{"traces/link.csv", "../secret", "traces", "none"} {
+	for _, name := range []string{"traces/link.csv", "../secret", "traces", "none", "pipe", "large"} {
 		if text, err := read(name); err == nil {
 			t.Errorf("%s: read %q", name, text)
 		}
