@@ -1,0 +1,47 @@
+package ports
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+
+	"weft/fabric"
+)
+
+// What the kernel's datapath does with a property of a port.
+const (
+	mapped  = "what Shape returns follows from it"
+	refused = "package lab refuses labs for the kernel's datapath that set it (kernel.go)"
+	modeled = "only what labs for the kernel's datapath cannot have follows from it"
+)
+
+// properties lists every property of a port of the fabric.
+var properties = map[reflect.Type]map[string]string{
+	reflect.TypeFor[fabric.PortConfig](): {
+		"From": mapped, "To": mapped, "Rate": mapped, "Delay": mapped, "Buffer": mapped, "ECN": mapped, "Loss": mapped,
+		"BitErrors": refused, "PFC": refused, "Disorder": mapped,
+		"Light": modeled, "Congested": modeled, "Aside": modeled, // routing by the packet and CCM, which are refused
+	},
+	reflect.TypeFor[fabric.ECNConfig](): {"Kmin": mapped, "Kmax": mapped, "Pmax": mapped, "On": mapped, "Ingress": refused},
+	reflect.TypeFor[fabric.Disorder]():  {"Reorder": mapped, "By": mapped, "Duplicate": mapped, "Jitter": mapped},
+}
+
+// A property that the modelled fabric gains must not be accepted and ignored by the kernel's datapath.
+func TestEveryPropertyOfAPortIsDecided(t *testing.T) {
+	for typ, decided := range properties {
+		fields := map[string]bool{}
+		for f := range typ.Fields() {
+			fields[f.Name] = true
+			if decided[f.Name] == "" {
+				t.Errorf("%s.%s: decide what the kernel's datapath does with it. Either Real makes a property of the link's "+
+					"queueing disciplines of it, or package lab refuses it in kernel.go; then name it here", typ, f.Name)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(decided)) {
+			if !fields[name] {
+				t.Errorf("%s has no field %s any more", typ, name)
+			}
+		}
+	}
+}
