@@ -26,7 +26,7 @@ func FuzzCaptured(f *testing.F) {
 // A capture that is asked for before lab time begins has the first frame; what nobody reads in time
 // is counted.
 func TestCapturesBeforeTheStart(t *testing.T) {
-	l := start(t, Config{Network: pair(), Dilation: 20000, Hosts: []Address{host(0), host(1)}})
+	l := startLab(t, Config{Network: twoHosts(), Dilation: 20000, Hosts: []Address{addrOf(0), addrOf(1)}})
 	sockets := [2][2]int{}
 	for i := range sockets {
 		s, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
@@ -54,7 +54,7 @@ func TestCapturesBeforeTheStart(t *testing.T) {
 	for i := range frames {
 		body := make([]byte, length)
 		body[9] = byte(i)
-		l.write(0, between(host(0), host(1), 0, body))
+		l.write(0, udpFrame(addrOf(0), addrOf(1), 0, body))
 		l.read(1)
 	}
 	report := l.finish()

@@ -12,20 +12,20 @@ import (
 	"weft/units"
 )
 
-// dataFrame is a data packet of Weft's transport from host 0 to host 1.
+// dataFrame returns a frame with a data packet from host 0 to host 1.
 func dataFrame(d wire.Data) []byte {
 	d.Flags, d.Payload, d.Size = wire.Announce, 1, 1
 	header := make([]byte, udpLen+int(wire.DataSize+wire.TelemetrySize(int(d.Room)))+1)
 	binary.BigEndian.PutUint16(header[2:], wire.Port)
 	binary.BigEndian.PutUint16(header[udpLengthAt:], uint16(len(header)))
 	d.Encode(header[udpLen:])
-	return between(host(0), host(1), 2, header)
+	return udpFrame(addrOf(0), addrOf(1), 2, header)
 }
 
 // A switch writes into packets that leave room for it, and into no others.
 func TestWritesTelemetry(t *testing.T) {
 	const dilation = 20000
-	l := start(t, Config{Network: pair(), Dilation: dilation, Hosts: []Address{host(0), host(1)}})
+	l := startLab(t, Config{Network: twoHosts(), Dilation: dilation, Hosts: []Address{addrOf(0), addrOf(1)}})
 	scale := l.begin(dilation)
 	before := scale.Lab(clock.Monotonic())
 	l.write(0, dataFrame(wire.Data{Room: 1}))
@@ -52,15 +52,15 @@ func TestMakesChanges(t *testing.T) {
 		const dilation = 20000 // 1 us is 20 ms
 		up, down := true, false
 		ports := []int{0, 2}
-		l := start(t, Config{
-			Network: pair(), Dilation: dilation, Hosts: []Address{host(0), host(1)},
+		l := startLab(t, Config{
+			Network: twoHosts(), Dilation: dilation, Hosts: []Address{addrOf(0), addrOf(1)},
 			Changes: []fabric.Change{{At: 0, Ports: ports, Up: &down}, {At: 5 * units.Microsecond, Ports: ports, Up: &up}},
 		})
 		scale := l.begin(dilation)
-		l.write(0, between(host(0), host(1), 0, make([]byte, 100))) // cut off
+		l.write(0, udpFrame(addrOf(0), addrOf(1), 0, make([]byte, 100))) // cut off
 		for scale.Lab(clock.Monotonic()) < 6*units.Microsecond {
 		}
-		frame := between(host(0), host(1), 0, make([]byte, 200))
+		frame := udpFrame(addrOf(0), addrOf(1), 0, make([]byte, 200))
 		l.write(0, frame)
 		if got := l.read(1); len(got) != len(frame) {
 			return fmt.Errorf("%d bytes came, want the second frame of %d", len(got), len(frame))
@@ -75,11 +75,11 @@ func TestMakesChanges(t *testing.T) {
 // While PFC holds a host back its packets come late by right; one that was ready afterwards does
 // not.
 func TestLatenessUnderPFCIsNotTheMachines(t *testing.T) {
-	cfg := pair()
+	cfg := twoHosts()
 	cfg.Ports[0].PFC[1] = fabric.PFCConfig{On: true, Xoff: 1000, Headroom: 100_000}
 	cfg.Ports[3].Rate = units.Gbps
 	cfg.Switches[0].Buffer.Total = units.MB
-	l, err := newLoop(Config{Network: cfg, Dilation: 1, Hosts: []Address{host(0), host(1)}}, nil)
+	l, err := newLoop(Config{Network: cfg, Dilation: 1, Hosts: []Address{addrOf(0), addrOf(1)}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,9 +10,9 @@ import (
 	"weft/units"
 )
 
-// told is two hosts and a switch that does CCM, whose link to host 1 is slow.
-func told() Config {
-	cfg := pair()
+// ccmSwitch returns two hosts and a switch that runs CCM and whose link to host 1 is slow.
+func ccmSwitch() Config {
+	cfg := twoHosts()
 	sw := &cfg.Switches[0]
 	sw.Balance, sw.Route = fabric.CCM, []int32{0, 1, -1}
 	for i := range cfg.Ports {
@@ -22,7 +22,7 @@ func told() Config {
 	cfg.Port = wire.Port
 	cfg.CCM = &fabric.CCMConfig{RTT: 10 * units.Microsecond, Every: 50 * units.Microsecond, Refresh: 250 * units.Microsecond}
 	return Config{
-		Network: cfg, Dilation: 20000, Hosts: []Address{host(0), host(1)}, Ahead: 50 * units.Microsecond,
+		Network: cfg, Dilation: 20000, Hosts: []Address{addrOf(0), addrOf(1)}, Ahead: 50 * units.Microsecond,
 		Switches: [][4]byte{{10, 128, 0, 1}},
 	}
 }
@@ -31,8 +31,8 @@ func told() Config {
 // datagram from its own address; and what hosts send to switches, or in their names, goes nowhere
 // and is counted.
 func TestCoordinationInFrames(t *testing.T) {
-	cfg := told()
-	l := start(t, cfg)
+	cfg := ccmSwitch()
+	l := startLab(t, cfg)
 	scale := l.begin(cfg.Dilation)
 	const frames = 8
 	first := scale.Lab(clock.Monotonic()) + units.Microsecond
@@ -45,7 +45,7 @@ func TestCoordinationInFrames(t *testing.T) {
 			Flags: wire.Announce, Payload: 800, Size: 800, SentAt: first + units.Time(i)*units.Microsecond,
 			Coordination: wire.Coordination{On: true, AR: wire.AskSource},
 		}).Encode(header[udpLen:])
-		frame := between(host(0), host(1), 2, header)
+		frame := udpFrame(addrOf(0), addrOf(1), 2, header)
 		sealUDP(frame)
 		l.write(0, frame)
 	}
@@ -53,8 +53,8 @@ func TestCoordinationInFrames(t *testing.T) {
 	binary.BigEndian.PutUint16(forged[2:], wire.Port)
 	binary.BigEndian.PutUint16(forged[udpLengthAt:], uint16(len(forged)))
 	(&wire.Notice{Kind: wire.NeedsCC, Src: 0, Dst: 1, SrcPort: 50001, Switch: 2, At: 1}).Encode(forged[udpLen:])
-	l.write(1, between(Address{IP: cfg.Switches[0], MAC: host(1).MAC}, host(0), 0xc0, forged)) // in the switch's name
-	l.write(1, between(host(1), Address{IP: cfg.Switches[0]}, 0xc0, forged))                   // to the switch
+	l.write(1, udpFrame(Address{IP: cfg.Switches[0], MAC: addrOf(1).MAC}, addrOf(0), 0xc0, forged)) // in the switch's name
+	l.write(1, udpFrame(addrOf(1), Address{IP: cfg.Switches[0]}, 0xc0, forged))                     // to the switch
 
 	frame := l.read(0)
 	d, ok := parseIPv4(frame)
@@ -88,9 +88,9 @@ func TestTagsKeepTheChecksumRight(t *testing.T) {
 	header := make([]byte, udpLen+int(wire.DataSize)+wire.CoordinationSize+5)
 	binary.BigEndian.PutUint16(header[2:], wire.Port)
 	(&wire.Data{Flags: wire.Announce, Payload: 5, Size: 5, Coordination: wire.Coordination{On: true}}).Encode(header[udpLen:])
-	frame := between(host(0), host(1), 2, header)
+	frame := udpFrame(addrOf(0), addrOf(1), 2, header)
 	sealUDP(frame)
-	c, _ := contentsIn(t, frame)
+	c, _ := parseFrame(t, frame)
 	c.writeTag(frame, fabric.Tag{On: true, CC: true, AR: 0x1234})
 	if got, want := tagIn(t, frame), (wire.Coordination{On: true, CC: true, AR: 0x1234}); got != want {
 		t.Errorf("tag %+v, want %+v", got, want)
@@ -103,7 +103,7 @@ func TestTagsKeepTheChecksumRight(t *testing.T) {
 // Captures of ports show notifications as they are, to hosts and to switches, and tags as the last
 // switch left them.
 func TestCapturesShowCoordination(t *testing.T) {
-	cfg := told()
+	cfg := ccmSwitch()
 	l, err := newLoop(cfg, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -120,13 +120,13 @@ func TestCapturesShowCoordination(t *testing.T) {
 	header := make([]byte, udpLen+int(wire.DataSize)+wire.CoordinationSize+5)
 	binary.BigEndian.PutUint16(header[2:], wire.Port)
 	(&wire.Data{Flags: wire.Announce, Payload: 5, Size: 5, Coordination: wire.Coordination{On: true}}).Encode(header[udpLen:])
-	frame := between(host(0), host(1), 2, header)
+	frame := udpFrame(addrOf(0), addrOf(1), 2, header)
 	sealUDP(frame)
 	var seen []byte
 	l.net.Observers.Trace(func(_ units.Time, _ int, p *fabric.Packet, _ fabric.ECN) { seen = append([]byte(nil), l.frameOf(p)...) })
 	p := l.packet()
 	p.Header = append(p.Header[:0], frame...)
-	c, d := contentsIn(t, p.Header)
+	c, d := parseFrame(t, p.Header)
 	fill(p, 0, 1, &d)
 	p.Context = c.pack()
 	readTag(p, c, &d)
@@ -143,7 +143,7 @@ func TestCoordinationIsChecked(t *testing.T) {
 		"no addresses": func(c *Config) { c.Switches = nil },
 		"a host's":     func(c *Config) { c.Switches[0] = c.Hosts[0].IP },
 	} {
-		cfg := told()
+		cfg := ccmSwitch()
 		change(&cfg)
 		if _, err := newLoop(cfg, nil); err == nil {
 			t.Errorf("%s: accepted", name)

@@ -14,13 +14,13 @@ import (
 	"weft/units"
 )
 
-// saying is a datagram to a port that says when it leaves.
-func saying(port uint16, body []byte, at units.Time) []byte {
+// datagramLeavingAt returns a datagram to a port that carries the instant of its departure.
+func datagramLeavingAt(port uint16, body []byte, at units.Time) []byte {
 	b := make([]byte, udpLen, 200)
 	b = wire.AppendDeparture(append(b, body...), at)
 	binary.BigEndian.PutUint16(b[2:], port)
 	binary.BigEndian.PutUint16(b[udpLengthAt:], uint16(len(b)))
-	return between(host(0), host(1), 2, b)
+	return udpFrame(addrOf(0), addrOf(1), 2, b)
 }
 
 // A stamp of an imperfect clock is no instant: the packet leaves when it says behind all that it
@@ -28,14 +28,14 @@ func saying(port uint16, body []byte, at units.Time) []byte {
 func TestDepartureIsCutOffAndKept(t *testing.T) {
 	quiettest.Check(t, 3, func() error {
 		const dilation = 20000
-		l := start(t, Config{
-			Network: pair(), Dilation: dilation, Hosts: []Address{host(0), host(1)}, Ahead: 10 * units.Microsecond, Departs: true,
+		l := startLab(t, Config{
+			Network: twoHosts(), Dilation: dilation, Hosts: []Address{addrOf(0), addrOf(1)}, Ahead: 10 * units.Microsecond, Departs: true,
 		})
 		scale := l.begin(dilation)
 		at := scale.Lab(clock.Monotonic()) + 5*units.Microsecond
 		header := make([]byte, wire.DataSize)
 		(&wire.Data{Flags: wire.Announce, Payload: 1, Size: 1, SentAt: at - units.Millisecond}).Encode(header)
-		l.write(0, saying(wire.Port, header, at))
+		l.write(0, datagramLeavingAt(wire.Port, header, at))
 		got := l.read(1)
 		arrived := scale.Lab(clock.Monotonic())
 		if udp := udpOf(got); !bytes.Equal(udp[udpLen:], header) || int(binary.BigEndian.Uint16(udp[udpLengthAt:])) != len(udp) {
@@ -59,9 +59,9 @@ func TestDepartureIsCutOffAndKept(t *testing.T) {
 func TestOrdinaryTrafficSaysNoDeparture(t *testing.T) {
 	l := &loop{cfg: Config{Departs: true}}
 	for name, frame := range map[string][]byte{
-		"short":   between(host(0), host(1), 2, make([]byte, udpLen)),
-		"another": between(host(0), host(1), 2, make([]byte, 200)),
-		"cut":     saying(9, nil, 5)[:ethLen+ipMin+udpLen+4],
+		"short":   udpFrame(addrOf(0), addrOf(1), 2, make([]byte, udpLen)),
+		"another": udpFrame(addrOf(0), addrOf(1), 2, make([]byte, 200)),
+		"cut":     datagramLeavingAt(9, nil, 5)[:ethLen+ipMin+udpLen+4],
 	} {
 		d, ok := parseIPv4(frame)
 		p := &fabric.Packet{Header: bytes.Clone(frame), Size: units.Bytes(len(frame))}
@@ -71,8 +71,8 @@ func TestOrdinaryTrafficSaysNoDeparture(t *testing.T) {
 			}
 		}
 	}
-	frame := saying(9, nil, 5)
-	c, _ := contentsIn(t, frame)
+	frame := datagramLeavingAt(9, nil, 5)
+	c, _ := parseFrame(t, frame)
 	p := &fabric.Packet{Header: frame, Size: units.Bytes(len(frame))}
 	if at, ok := l.cut(p, c); !ok || at != 5 || int(p.Size) != len(frame)+fcsLen-wire.DepartureSize {
 		t.Errorf("%d, %v, %d bytes left", at, ok, p.Size)
@@ -84,8 +84,8 @@ func TestLateDepartureMovesTheStamp(t *testing.T) {
 	l := &loop{cfg: Config{Departs: true}}
 	header := make([]byte, wire.DataSize)
 	(&wire.Data{Flags: wire.Announce, Payload: 1, Size: 1, SentAt: 7_000_000}).Encode(header)
-	frame := saying(wire.Port, header, 1000)
-	c, _ := contentsIn(t, frame)
+	frame := datagramLeavingAt(wire.Port, header, 1000)
+	c, _ := parseFrame(t, frame)
 	p := &fabric.Packet{Header: frame}
 	if _, ok := l.cut(p, c); !ok {
 		t.Fatal("no departure was found")
@@ -101,13 +101,13 @@ func TestLateDepartureMovesTheStamp(t *testing.T) {
 func TestTransparentClocksLeaveIdleMessagesAlone(t *testing.T) {
 	quiettest.Check(t, 3, func() error {
 		const dilation = 20000
-		l := start(t, Config{
-			Network: pair(), Dilation: dilation, Hosts: []Address{host(0), host(1)}, Ahead: 10 * units.Microsecond, Departs: true, Transparent: true,
+		l := startLab(t, Config{
+			Network: twoHosts(), Dilation: dilation, Hosts: []Address{addrOf(0), addrOf(1)}, Ahead: 10 * units.Microsecond, Departs: true, Transparent: true,
 		})
 		scale := l.begin(dilation)
 		sync := make([]byte, 44)
 		sync[1] = 2
-		l.write(0, saying(clocksync.EventPort, sync, scale.Lab(clock.Monotonic())+5*units.Microsecond))
+		l.write(0, datagramLeavingAt(clocksync.EventPort, sync, scale.Lab(clock.Monotonic())+5*units.Microsecond))
 		if got := udpOf(l.read(1))[udpLen:]; !bytes.Equal(got, sync) {
 			return fmt.Errorf("an idle path changed a Sync to %x", got)
 		}

@@ -12,7 +12,7 @@ import (
 	"weft/internal/fuzztest"
 )
 
-// ipFrame is a frame with an IPv4 header of hl bytes and a right checksum, then body.
+// ipFrame returns a frame with an IPv4 header of hl bytes and a correct checksum, then body.
 func ipFrame(tos, proto uint8, fragment uint16, src, dst uint32, hl int, body []byte) []byte {
 	f := make([]byte, ethLen+hl+len(body))
 	binary.BigEndian.PutUint16(f[ethTypeAt:], typeIPv4)
@@ -27,7 +27,8 @@ func ipFrame(tos, proto uint8, fragment uint16, src, dst uint32, hl int, body []
 	return f
 }
 
-// onesSum is the sum of RFC 1071, the slow way: the checksum of a right header makes it 0xffff.
+// onesSum returns the checksum of RFC 1071, computed the slow way. A correct header makes it
+// 0xffff.
 func onesSum(b []byte) uint16 {
 	var s uint32
 	for i := 0; i < len(b); i += 2 {

@@ -18,11 +18,11 @@ import (
 	"weft/units"
 )
 
-// everything is a network in which the fabric does all that it can do: two hosts on a switch and
+// allFeatures is a network in which the fabric does all that it can do: two hosts on a switch and
 // one on another, two links between the switches that CCM chooses among, PFC towards hosts, marks,
 // telemetry, links that lose, double and delay packets, and switches that are transparent clocks
 // and measure their links.
-func everything(departs bool) Config {
+func allFeatures(departs bool) Config {
 	port := func(from, to fabric.NodeID) fabric.PortConfig {
 		return fabric.PortConfig{
 			From: from, To: to, Rate: units.Gbps, Delay: units.Microsecond, Buffer: 20_000, Light: 1000, Congested: 2000,
@@ -52,28 +52,28 @@ func everything(departs bool) Config {
 		n.Ports[slow].Rate = units.Gbps / 20
 	}
 	return Config{
-		Network: n, Dilation: 1, Hosts: []Address{host(0), host(1), host(2)}, Switch: network, Ahead: 50 * units.Microsecond,
+		Network: n, Dilation: 1, Hosts: []Address{addrOf(0), addrOf(1), addrOf(2)}, Switch: network, Ahead: 50 * units.Microsecond,
 		Switches: [][4]byte{{10, 128, 0, 1}, {10, 128, 0, 2}}, MaxFrame: 2000,
 		Transparent: true, PeerDelay: units.Millisecond, Departs: departs,
 	}
 }
 
-// stopped is a clock that shows what it is told.
-type stopped int64
+// manualClock is a clock that the test sets.
+type manualClock int64
 
-func (c *stopped) Now() int64 { return int64(*c) }
+func (c *manualClock) Now() int64 { return int64(*c) }
 
-// tape is a host's cable: what the host has sent and the fabric has not read, and judgement on what
-// it gets.
-type tape struct {
-	path *path
+// hostPort is a host's end of its cable: frames that the fabric has not read yet, and checks of
+// what it delivers.
+type hostPort struct {
+	path *fuzzedFabric
 	host fabric.HostID
 	sent [][]byte
 	full bool // the kernel takes nothing
 	got  int
 }
 
-func (c *tape) Read(b []byte) (n int, again bool, err error) {
+func (c *hostPort) Read(b []byte) (n int, again bool, err error) {
 	if len(c.sent) == 0 {
 		return 0, true, nil
 	}
@@ -83,33 +83,33 @@ func (c *tape) Read(b []byte) (n int, again bool, err error) {
 	return n, false, nil
 }
 
-func (c *tape) Write(frame []byte) (n int, again bool, err error) {
+func (c *hostPort) Write(frame []byte) (n int, again bool, err error) {
 	if c.full {
 		return 0, true, nil
 	}
 	c.got++
-	c.path.arrives(c.host, frame)
+	c.path.checkArrival(c.host, frame)
 	return len(frame), false, nil
 }
 
-// path is a fabric under fuzzing: frames of hosts in, frames to hosts out, nothing in between but
-// the fabric itself.
-type path struct {
+// fuzzedFabric is a fabric under fuzzing: frames of hosts in, frames to hosts out, without sockets.
+type fuzzedFabric struct {
 	t      testing.TB
 	l      *loop
-	clock  stopped
-	cables []*tape
+	clock  manualClock
+	cables []*hostPort
 	sent   map[uint32][][]byte // frames by the source address and identification of IPv4
 	read   int
 	halted bool // some host ever was
 	script []byte
 }
 
-// newPath is the fabric of everything at lab time 0, with descriptors that are never readable.
-func newPath(t testing.TB, script []byte, fds []int) *path {
-	p := &path{t: t, script: script, sent: map[uint32][][]byte{}}
+// newFuzzedFabric returns the fabric of allFeatures at lab time 0, with descriptors that are never
+// readable.
+func newFuzzedFabric(t testing.TB, script []byte, fds []int) *fuzzedFabric {
+	p := &fuzzedFabric{t: t, script: script, sent: map[uint32][][]byte{}}
 	options := p.byte()
-	l, err := newLoop(everything(options&1 != 0), nil)
+	l, err := newLoop(allFeatures(options&1 != 0), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func newPath(t testing.TB, script []byte, fds []int) *path {
 		if err := l.attach(h, Port{FD: fds[h], Kind: PortTAP}); err != nil {
 			t.Fatal(err)
 		}
-		p.cables = append(p.cables, &tape{path: p, host: fabric.HostID(h)})
+		p.cables = append(p.cables, &hostPort{path: p, host: fabric.HostID(h)})
 		l.ports[h].cable = p.cables[h]
 	}
 	if options&2 != 0 {
@@ -131,8 +131,8 @@ func newPath(t testing.TB, script []byte, fds []int) *path {
 	return p
 }
 
-// byte and word take from the script, which ends in zeros.
-func (p *path) byte() byte {
+// byte returns the next byte of the script, which ends in zeros.
+func (p *fuzzedFabric) byte() byte {
 	if len(p.script) == 0 {
 		return 0
 	}
@@ -141,30 +141,31 @@ func (p *path) byte() byte {
 	return b
 }
 
-func (p *path) word() uint16 { return uint16(p.byte())<<8 | uint16(p.byte()) }
+// word returns the next two bytes of the script.
+func (p *fuzzedFabric) word() uint16 { return uint16(p.byte())<<8 | uint16(p.byte()) }
 
-// bytes are some of the script, and zeros behind them.
-func (p *path) bytes(most int) []byte {
+// bytes returns up to most bytes, the first of them from the script and then zeros.
+func (p *fuzzedFabric) bytes(most int) []byte {
 	n := min(int(p.byte()&0x3f), len(p.script), most)
 	b := append([]byte(nil), p.script[:n]...)
 	p.script = p.script[n:]
 	return append(b, make([]byte, int(p.byte())*8%(most+1-n))...)
 }
 
-// pass lets time pass.
-func (p *path) pass(d units.Time) {
-	p.clock += stopped(d.Nanoseconds())
+// advance lets time pass.
+func (p *fuzzedFabric) advance(d units.Time) {
+	p.clock += manualClock(d.Nanoseconds())
 	p.l.fire(p.l.labNow())
 }
 
 // send has host h send a frame, of which one byte may be damaged first, and the fabric read it.
-func (p *path) send(h int, frame []byte) {
+func (p *fuzzedFabric) send(h int, frame []byte) {
 	frame = append(make([]byte, 0, len(frame)+wire.DepartureSize), frame...)
 	if how := p.byte(); how > 0xd0 && len(frame) > 0 {
 		frame[int(p.word())%len(frame)] ^= p.byte()
 	}
 	if d, ok := parseIPv4(frame[:min(len(frame), p.l.cfg.MaxFrame)]); ok {
-		key := keyOf(frame, &d)
+		key := frameKey(frame, &d)
 		p.sent[key] = append(p.sent[key], frame)
 	}
 	c := p.cables[h]
@@ -176,8 +177,8 @@ func (p *path) send(h int, frame []byte) {
 	}
 }
 
-// play does what the script says, then lets everything come to rest.
-func (p *path) play() {
+// play runs the script, then waits until the fabric is idle.
+func (p *fuzzedFabric) play() {
 	l := p.l
 	for n := uint16(0); len(p.script) > 0 && n < 400; n++ {
 		op := p.byte()
@@ -195,7 +196,7 @@ func (p *path) play() {
 			binary.BigEndian.PutUint16(b, 49152+n%7)
 			binary.BigEndian.PutUint16(b[2:], port)
 			binary.BigEndian.PutUint16(b[udpLengthAt:], uint16(len(b)))
-			frame := between(from, to, tos, b)
+			frame := udpFrame(from, to, tos, b)
 			binary.BigEndian.PutUint16(frame[ethLen+4:], n+1)
 			binary.BigEndian.PutUint16(frame[ipSumAt:], 0)
 			binary.BigEndian.PutUint16(frame[ipSumAt:], ^onesSum(frame[ethLen:ethLen+ipMin]))
@@ -206,9 +207,9 @@ func (p *path) play() {
 		}
 		switch op & 0xf {
 		case 0, 1:
-			p.pass(units.Time(p.word()) * units.Nanosecond)
+			p.advance(units.Time(p.word()) * units.Nanosecond)
 		case 2:
-			p.pass(units.Time(p.byte()) * 10 * units.Microsecond)
+			p.advance(units.Time(p.byte()) * 10 * units.Microsecond)
 			l.remind()
 		case 3: // anything at all
 			p.send(h, p.bytes(l.cfg.MaxFrame+100))
@@ -259,21 +260,21 @@ func (p *path) play() {
 		l.ports[h].halted = false
 	}
 	for range 40 {
-		p.pass(units.Millisecond)
+		p.advance(units.Millisecond)
 	}
 	for h := range l.ports { // what was left in a host's own kernel while its NIC was full
 		for len(p.cables[h].sent) > 0 && !l.ports[h].full {
 			l.fail(l.read(fabric.HostID(h)))
-			p.pass(units.Millisecond)
+			p.advance(units.Millisecond)
 		}
 	}
 	for range 40 {
-		p.pass(units.Millisecond)
+		p.advance(units.Millisecond)
 	}
 }
 
-// data is a data packet of the transport with any fields.
-func (p *path) data() []byte {
+// data returns a data packet of the transport with any fields.
+func (p *fuzzedFabric) data() []byte {
 	kind, size := p.byte(), 1+units.Bytes(p.word())%1200
 	d := wire.Data{
 		Flags: wire.Flags(kind) & (wire.Fin | wire.AckNow), Conn: uint32(p.byte()), PSN: uint32(p.word()), Payload: size,
@@ -293,8 +294,8 @@ func (p *path) data() []byte {
 	return b
 }
 
-// control is any other packet of the transport, and those that only the network sends.
-func (p *path) control() []byte {
+// control returns any other packet of the transport, or one that only the network sends.
+func (p *fuzzedFabric) control() []byte {
 	b := make([]byte, 160)
 	switch p.byte() % 6 {
 	case 0:
@@ -318,9 +319,9 @@ func (p *path) control() []byte {
 	return b[:wire.CNPSize]
 }
 
-// arrives judges a frame that host h gets: it is for h, from who it says, and what was sent but for
-// what switches write.
-func (p *path) arrives(h fabric.HostID, frame []byte) {
+// checkArrival checks a frame that host h receives: its destination, its source, and that only the
+// fields which switches write have changed.
+func (p *fuzzedFabric) checkArrival(h fabric.HostID, frame []byte) {
 	t, to := p.t, p.l.cfg.Hosts[h]
 	if len(frame) < ethLen || MAC(frame[:macLen]) != to.MAC && etherType(frame) != typeARP {
 		t.Fatalf("host %d gets a frame of another: % x", h, frame)
@@ -345,21 +346,22 @@ func (p *path) arrives(h fabric.HostID, frame []byte) {
 		t.Fatalf("host %d gets a packet from %#x to port %d", h, d.src, d.dport)
 	}
 	why := "nobody sent it"
-	for _, was := range p.sent[keyOf(frame, &d)] {
-		if why = p.differs(was, frame, &d); why == "" {
+	for _, was := range p.sent[frameKey(frame, &d)] {
+		if why = p.difference(was, frame, &d); why == "" {
 			return
 		}
 	}
 	t.Fatalf("host %d gets a frame, but %s: % x", h, why, frame)
 }
 
-// keyOf finds the frames that one may have been.
-func keyOf(frame []byte, d *datagram) uint32 {
+// frameKey returns the key under which a sent frame is found again when it arrives.
+func frameKey(frame []byte, d *datagram) uint32 {
 	return d.src<<16 | uint32(binary.BigEndian.Uint16(frame[ethLen+4:]))
 }
 
-// differs says what is wrong with a frame that was sent as another, in which d is; "": nothing is.
-func (p *path) differs(was, frame []byte, d *datagram) string {
+// difference returns what is wrong with a frame that was sent as another and that d describes; ""
+// if nothing is.
+func (p *fuzzedFabric) difference(was, frame []byte, d *datagram) string {
 	before, _ := parseIPv4(was)
 	if d.tos&3 == 3 && before.tos&3 == 0 || d.tos&^3 != before.tos&^3 {
 		return fmt.Sprintf("its TOS was %#x", before.tos)
@@ -377,14 +379,14 @@ func (p *path) differs(was, frame []byte, d *datagram) string {
 	if len(was) != len(frame) && !said {
 		return fmt.Sprintf("it had %d bytes", len(was))
 	}
-	if !bytes.Equal(fixed(frame, d), fixed(was[:len(frame)], d)) {
+	if !bytes.Equal(immutablePart(frame, d), immutablePart(was[:len(frame)], d)) {
 		return fmt.Sprintf("it was % x", was)
 	}
 	return ""
 }
 
-// fixed is a frame without what the fabric may change in a frame such as d is of.
-func fixed(frame []byte, d *datagram) []byte {
+// immutablePart returns a frame without the fields that the fabric may change.
+func immutablePart(frame []byte, d *datagram) []byte {
 	f := append([]byte(nil), frame...)
 	clear(f[:macLen])
 	f[ipTOSAt] &^= 3
@@ -428,7 +430,7 @@ func FuzzPath(f *testing.F) {
 		corpus.Add(seed)
 	}
 	corpus.Fuzz(func(t *testing.T, script []byte) {
-		p := newPath(t, script, fds)
+		p := newFuzzedFabric(t, script, fds)
 		defer p.l.poll.Close()
 		p.play()
 		for record := make([]byte, 4096); ; {
@@ -440,12 +442,12 @@ func FuzzPath(f *testing.F) {
 				t.Error(err)
 			}
 		}
-		p.judge()
+		p.checkIdle()
 	})
 }
 
-// judge looks at a fabric that has come to rest.
-func (p *path) judge() {
+// checkIdle checks a fabric that has become idle.
+func (p *fuzzedFabric) checkIdle() {
 	l := p.l
 	if l.err != nil {
 		p.t.Fatalf("the fabric ended: %v", l.err)

@@ -17,17 +17,17 @@ import (
 
 var network = [4]byte{10, 255, 255, 254} // where notices come from
 
-// jammed is two hosts, of which host 0 is paused by what it sends to host 1, whose link is slow.
-func jammed() fabric.Config {
-	cfg := pair()
+// slowReceiver returns two hosts of which host 0 is paused, since the link of host 1 is slow.
+func slowReceiver() fabric.Config {
+	cfg := twoHosts()
 	cfg.Ports[0].PFC[dataClass] = fabric.PFCConfig{On: true, Xoff: 1000, Xon: 500, Headroom: 100_000}
 	cfg.Ports[3].Rate = units.Gbps
 	cfg.Switches[0].Buffer.Total = units.MB
 	return cfg
 }
 
-// notice reads a frame that host h gets, which must be a notice of the network.
-func (l *lab) notice(h int) wire.Pause {
+// readPause reads a frame of host h, which must be a pause notice of the network.
+func (l *lab) readPause(h int) wire.Pause {
 	l.t.Helper()
 	frame := l.read(h)
 	d, ok := parseIPv4(frame)
@@ -46,8 +46,8 @@ func (l *lab) notice(h int) wire.Pause {
 func TestTellsHostsOfPauses(t *testing.T) {
 	quiettest.Check(t, 3, func() error {
 		const dilation = 20000 // 1 us is 20 ms
-		l := start(t, Config{
-			Network: jammed(), Dilation: dilation, Hosts: []Address{host(0), host(1)}, Switch: network, Ahead: 50 * units.Microsecond,
+		l := startLab(t, Config{
+			Network: slowReceiver(), Dilation: dilation, Hosts: []Address{addrOf(0), addrOf(1)}, Switch: network, Ahead: 50 * units.Microsecond,
 		})
 		scale := l.begin(dilation)
 		const frames = 6
@@ -57,11 +57,11 @@ func TestTellsHostsOfPauses(t *testing.T) {
 			binary.BigEndian.PutUint16(header[2:], wire.Port)
 			binary.BigEndian.PutUint16(header[udpLengthAt:], uint16(len(header)))
 			(&wire.Data{Flags: wire.Announce, Payload: 800, Size: 800, SentAt: first + units.Time(i)*units.Microsecond}).Encode(header[udpLen:])
-			l.write(0, between(host(0), host(1), 2, header))
+			l.write(0, udpFrame(addrOf(0), addrOf(1), 2, header))
 		}
-		pause, resume := l.notice(0), l.notice(0)
+		pause, resume := l.readPause(0), l.readPause(0)
 		for pause.Held && resume.Held { // reminders
-			pause, resume = resume, l.notice(0)
+			pause, resume = resume, l.readPause(0)
 		}
 		if !pause.Held || resume.Held || pause.Host != 0 || pause.Class != dataClass || resume.Seq != pause.Seq+1 {
 			return fmt.Errorf("told %+v and %+v, want a pause and its end", pause, resume)
@@ -96,7 +96,7 @@ func TestTellsHostsOfPauses(t *testing.T) {
 
 // While a pause lasts hosts hear of it again, and once more of its end.
 func TestRemindsOfPauses(t *testing.T) {
-	l, err := newLoop(Config{Network: jammed(), Dilation: 1, Hosts: []Address{host(0), host(1)}, Switch: network}, nil)
+	l, err := newLoop(Config{Network: slowReceiver(), Dilation: 1, Hosts: []Address{addrOf(0), addrOf(1)}, Switch: network}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,28 +123,28 @@ func TestRemindsOfPauses(t *testing.T) {
 
 // No host may speak as the network, to itself or to others; and no host has its address.
 func TestDropsForgedNotices(t *testing.T) {
-	cfg := Config{Network: jammed(), Dilation: 1, Hosts: []Address{host(0), host(1)}, Switch: network}
-	l := start(t, cfg)
+	cfg := Config{Network: slowReceiver(), Dilation: 1, Hosts: []Address{addrOf(0), addrOf(1)}, Switch: network}
+	l := startLab(t, cfg)
 	l.begin(1)
 	forger := Address{IP: network}
 	body := make([]byte, udpLen+int(wire.PauseSize))
 	binary.BigEndian.PutUint16(body[2:], wire.Port)
 	(&wire.Pause{Host: 1, Seq: 99, Class: dataClass, Held: true}).Encode(body[udpLen:])
-	l.write(0, between(forger, host(1), 0xc0, body))
-	l.write(0, between(host(0), host(1), 0, []byte("this one arrives")))
+	l.write(0, udpFrame(forger, addrOf(1), 0xc0, body))
+	l.write(0, udpFrame(addrOf(0), addrOf(1), 0, []byte("this one arrives")))
 	if d, ok := parseIPv4(l.read(1)); !ok || d.src == binary.BigEndian.Uint32(network[:]) {
 		t.Error("a host was told something by another in the network's name")
 	}
 	if r := l.finish(); r.Refusals[0] != (Refusals{Spoofed: 1}) {
 		t.Errorf("refused %+v, want the forged notice", r.Refusals)
 	}
-	cfg.Switch = host(1).IP
+	cfg.Switch = addrOf(1).IP
 	if _, err := newLoop(cfg, nil); err == nil {
 		t.Error("a host may have the network's address")
 	}
 }
 
-// writable waits for a host's socket to take another frame, at most the given milliseconds.
+// writable waits up to the given milliseconds until a host's socket can take another frame.
 func (l *lab) writable(h, millis int) bool {
 	l.t.Helper()
 	fds := []unix.PollFd{{Fd: int32(l.hosts[h]), Events: unix.POLLOUT}}
@@ -164,14 +164,14 @@ func (l *lab) writable(h, millis int) bool {
 // was lost.
 func TestPausedHostCannotWrite(t *testing.T) {
 	quiettest.Check(t, 3, func() error {
-		cfg := jammed()
+		cfg := slowReceiver()
 		cfg.Ports[3].Rate = units.Mbps // a frame takes 8 ms: host 0 is paused nearly all the time
-		l := start(t, Config{Network: cfg, Dilation: 1, Hosts: []Address{host(0), host(1)}})
+		l := startLab(t, Config{Network: cfg, Dilation: 1, Hosts: []Address{addrOf(0), addrOf(1)}})
 		l.begin(1)
 		if err := unix.SetNonblock(l.hosts[0], true); err != nil {
 			t.Fatal(err)
 		}
-		frame := between(host(0), host(1), 0, make([]byte, 1000))
+		frame := udpFrame(addrOf(0), addrOf(1), 0, make([]byte, 1000))
 		written := 0
 		for l.writable(0, 100) {
 			switch _, err := unix.Write(l.hosts[0], frame); {

@@ -34,8 +34,8 @@ type lab struct {
 	alive int // how often it said that it is
 }
 
-// pair is two hosts on one link each to a switch: 10 Gb/s, 1 us.
-func pair() fabric.Config {
+// twoHosts returns two hosts on a switch: 10 Gb/s, 1 us.
+func twoHosts() fabric.Config {
 	port := func(from, to fabric.NodeID) fabric.PortConfig {
 		return fabric.PortConfig{From: from, To: to, Rate: 10 * units.Gbps, Delay: units.Microsecond, Buffer: units.MB}
 	}
@@ -48,11 +48,13 @@ func pair() fabric.Config {
 	}
 }
 
-func host(i int) Address {
+// addrOf returns the addresses of host i.
+func addrOf(i int) Address {
 	return Address{IP: [4]byte{10, 0, 0, byte(i)}, MAC: MAC{2, 0, 0, 0, 0, byte(i)}}
 }
 
-func start(t *testing.T, cfg Config) *lab {
+// startLab runs the loop of a fabric process in a goroutine until the test ends.
+func startLab(t *testing.T, cfg Config) *lab {
 	t.Helper()
 	ours, theirs, err := control.Pair()
 	if err != nil {
@@ -89,6 +91,7 @@ func start(t *testing.T, cfg Config) *lab {
 	return l
 }
 
+// send sends a control message to the fabric.
 func (l *lab) send(kind string, v any, fds ...int) {
 	l.t.Helper()
 	if err := l.conn.SendValue(kind, v, fds...); err != nil {
@@ -96,7 +99,7 @@ func (l *lab) send(kind string, v any, fds ...int) {
 	}
 }
 
-// next returns the next message that does not only say that the process is alive.
+// next returns the next message that is not only a sign of life.
 func (l *lab) next() (control.Message, error) {
 	m, _, err := l.conn.Recv()
 	for err == nil && (m.Kind == KindAlive || m.Kind == KindSteps) {
@@ -108,6 +111,7 @@ func (l *lab) next() (control.Message, error) {
 	return m, err
 }
 
+// expect receives a message of a kind and decodes it into v, unless v is nil.
 func (l *lab) expect(kind string, v any) {
 	l.t.Helper()
 	m, err := l.next()
@@ -122,8 +126,8 @@ func (l *lab) expect(kind string, v any) {
 	}
 }
 
-// begin starts lab time and returns its scale. What was written before is early, what is written
-// after is not.
+// begin starts lab time and returns its scale. Frames written before are early, those written after
+// are not.
 func (l *lab) begin(dilation float64) labtime.Scale {
 	l.settle()
 	l.t0 = clock.Monotonic()
@@ -132,7 +136,7 @@ func (l *lab) begin(dilation float64) labtime.Scale {
 	return labtime.Scale{T0: l.t0, Dilation: dilation}
 }
 
-// settle waits until what was sent and written has been read.
+// settle waits until the fabric has read all that was sent and written.
 func (l *lab) settle() {
 	l.t.Helper()
 	l.send(KindLook, nil)
@@ -141,6 +145,7 @@ func (l *lab) settle() {
 	}
 }
 
+// finish ends the fabric and returns its report.
 func (l *lab) finish() Report {
 	l.t.Helper()
 	var r Report
@@ -152,6 +157,7 @@ func (l *lab) finish() Report {
 	return r
 }
 
+// write has host h send a frame.
 func (l *lab) write(h int, frame []byte) {
 	l.t.Helper()
 	if _, err := unix.Write(l.hosts[h], frame); err != nil {
@@ -159,6 +165,7 @@ func (l *lab) write(h int, frame []byte) {
 	}
 }
 
+// read returns the next frame that host h receives.
 func (l *lab) read(h int) []byte {
 	l.t.Helper()
 	b := make([]byte, 1<<16)
@@ -172,7 +179,8 @@ func (l *lab) read(h int) []byte {
 	return b[:n]
 }
 
-func between(src, dst Address, tos uint8, body []byte) []byte {
+// udpFrame returns a frame with a UDP datagram from src to dst.
+func udpFrame(src, dst Address, tos uint8, body []byte) []byte {
 	frame := ipFrame(tos, protoUDP, 0x4000, binary.BigEndian.Uint32(src.IP[:]), binary.BigEndian.Uint32(dst.IP[:]), 20, body)
 	copy(frame[macLen:], src.MAC[:])
 	return frame
@@ -181,19 +189,19 @@ func between(src, dst Address, tos uint8, body []byte) []byte {
 func TestCarriesAFrameInLabTime(t *testing.T) {
 	quiettest.Check(t, 3, func() error {
 		const dilation = 20000 // 1 us is 20 ms
-		l := start(t, Config{Network: pair(), Dilation: dilation, Hosts: []Address{host(0), host(1)}})
-		early := between(host(0), host(1), 0, make([]byte, 100))
+		l := startLab(t, Config{Network: twoHosts(), Dilation: dilation, Hosts: []Address{addrOf(0), addrOf(1)}})
+		early := udpFrame(addrOf(0), addrOf(1), 0, make([]byte, 100))
 		l.write(0, early)
 		scale := l.begin(dilation)
 
-		frame := between(host(0), host(1), 0, make([]byte, 1000-ethLen-ipMin-fcsLen)) // 1000 bytes on the wire
+		frame := udpFrame(addrOf(0), addrOf(1), 0, make([]byte, 1000-ethLen-ipMin-fcsLen)) // 1000 bytes on the wire
 		before := clock.Monotonic()
 		l.write(0, frame)
 		got := l.read(1)
 		took := scale.LabSpan(clock.Monotonic() - before)
 		// Two links of 1 us, and 0.8 us to put 1000 bytes on each.
 		want := 3600 * units.Nanosecond
-		if mac := host(1).MAC; !slices.Equal(got[:6], mac[:]) || !slices.Equal(got[6:], frame[6:]) {
+		if mac := addrOf(1).MAC; !slices.Equal(got[:6], mac[:]) || !slices.Equal(got[6:], frame[6:]) {
 			t.Errorf("delivered % x, want its destination's MAC and the rest unchanged", got)
 		}
 		r := l.finish()
@@ -210,8 +218,8 @@ func TestCarriesAFrameInLabTime(t *testing.T) {
 func TestHoldsDataUntilItsDeparture(t *testing.T) {
 	quiettest.Check(t, 3, func() error {
 		const dilation = 20000
-		l := start(t, Config{
-			Network: pair(), Dilation: dilation, Hosts: []Address{host(0), host(1)}, Ahead: 10 * units.Microsecond,
+		l := startLab(t, Config{
+			Network: twoHosts(), Dilation: dilation, Hosts: []Address{addrOf(0), addrOf(1)}, Ahead: 10 * units.Microsecond,
 		})
 		scale := l.begin(dilation)
 		at := scale.Lab(clock.Monotonic()) + 5*units.Microsecond
@@ -219,7 +227,7 @@ func TestHoldsDataUntilItsDeparture(t *testing.T) {
 		binary.BigEndian.PutUint16(header[2:], wire.Port)
 		binary.BigEndian.PutUint16(header[udpLengthAt:], uint16(len(header)))
 		(&wire.Data{Flags: wire.Announce, Payload: 1, Size: 1, SentAt: at}).Encode(header[udpLen:])
-		frame := between(host(0), host(1), 2, header)
+		frame := udpFrame(addrOf(0), addrOf(1), 2, header)
 		l.write(0, frame)
 		l.read(1)
 		arrived := scale.Lab(clock.Monotonic())
@@ -242,14 +250,14 @@ func TestHoldsDataUntilItsDeparture(t *testing.T) {
 func TestHoldsDataThatComesBeforeTheStart(t *testing.T) {
 	quiettest.Check(t, 3, func() error {
 		const dilation = 20000
-		l := start(t, Config{
-			Network: pair(), Dilation: dilation, Hosts: []Address{host(0), host(1)}, Ahead: 10 * units.Microsecond,
+		l := startLab(t, Config{
+			Network: twoHosts(), Dilation: dilation, Hosts: []Address{addrOf(0), addrOf(1)}, Ahead: 10 * units.Microsecond,
 		})
 		header := make([]byte, udpLen+int(wire.DataSize))
 		binary.BigEndian.PutUint16(header[2:], wire.Port)
 		binary.BigEndian.PutUint16(header[udpLengthAt:], uint16(len(header)))
 		(&wire.Data{Flags: wire.Announce, Payload: 1, Size: 1}).Encode(header[udpLen:])
-		frame := between(host(0), host(1), 2, header)
+		frame := udpFrame(addrOf(0), addrOf(1), 2, header)
 		l.write(0, frame) // nobody knows yet when 0 will be
 		l.settle()
 		l.send(KindStart, Start{T0: clock.Monotonic() + int64(100*time.Millisecond)}) // 5 us
@@ -266,7 +274,7 @@ func TestHoldsDataThatComesBeforeTheStart(t *testing.T) {
 // TestSaysThatItIsAlive waits for three alive messages of a process that has nothing to carry. They
 // are AliveEvery apart: never less, and not much more on a quiet machine.
 func TestSaysThatItIsAlive(t *testing.T) {
-	l := start(t, Config{Network: pair(), Dilation: 1000, Hosts: []Address{host(0), host(1)}})
+	l := startLab(t, Config{Network: twoHosts(), Dilation: 1000, Hosts: []Address{addrOf(0), addrOf(1)}})
 	watch := quiettest.Start()
 	l.begin(1000)
 	for l.alive < 3 {
@@ -289,14 +297,14 @@ func TestSaysThatItIsAlive(t *testing.T) {
 // nothing is lost, and what waits is bounded.
 func TestLeavesAFullNICAlone(t *testing.T) {
 	const frames = 1000
-	network := pair()
+	network := twoHosts()
 	network.Ports[2].Buffer, network.Ports[3].Buffer = units.GB, units.GB
 	// The test reads late on a busy machine; the socket then holds what came.
-	l := start(t, Config{Network: network, Dilation: 100, Hosts: []Address{host(0), host(1)}})
+	l := startLab(t, Config{Network: network, Dilation: 100, Hosts: []Address{addrOf(0), addrOf(1)}})
 	l.begin(100)
 	go func() {
 		for range frames {
-			_, _ = unix.Write(l.hosts[0], between(host(0), host(1), 0, make([]byte, 1000))) // the reader notices
+			_, _ = unix.Write(l.hosts[0], udpFrame(addrOf(0), addrOf(1), 0, make([]byte, 1000))) // the reader notices
 		}
 	}()
 	for i := range frames {
@@ -315,15 +323,15 @@ func TestLeavesAFullNICAlone(t *testing.T) {
 func TestMarksAndSamplesACongestedQueue(t *testing.T) {
 	quiettest.Check(t, 3, func() error {
 		const dilation = 20000
-		network := pair()
+		network := twoHosts()
 		network.Ports[3].Rate = units.Gbps
 		network.Ports[3].ECN = fabric.ECNConfig{On: true, Kmin: 1, Kmax: 1, Pmax: 1}
-		l := start(t, Config{
-			Network: network, Dilation: dilation, Hosts: []Address{host(0), host(1)}, Sample: units.Microsecond,
+		l := startLab(t, Config{
+			Network: network, Dilation: dilation, Hosts: []Address{addrOf(0), addrOf(1)}, Sample: units.Microsecond,
 		})
 		l.begin(dilation)
 		for range 4 {
-			l.write(0, between(host(0), host(1), 2, make([]byte, 462)))
+			l.write(0, udpFrame(addrOf(0), addrOf(1), 2, make([]byte, 462)))
 		}
 		marks := 0
 		for range 4 {
@@ -359,7 +367,7 @@ func TestMarksAndSamplesACongestedQueue(t *testing.T) {
 }
 
 func TestAnswersARPAndCountsWhatItCannotCarry(t *testing.T) {
-	l := start(t, Config{Network: pair(), Dilation: 1, Hosts: []Address{host(0), host(1)}})
+	l := startLab(t, Config{Network: twoHosts(), Dilation: 1, Hosts: []Address{addrOf(0), addrOf(1)}})
 	ask := func(target byte) []byte {
 		f := make([]byte, ethLen+arpLen)
 		copy(f, []byte{255, 255, 255, 255, 255, 255, 2, 0, 0, 0, 0, 0, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 0, 10, 0, 0, 0})
@@ -371,12 +379,12 @@ func TestAnswersARPAndCountsWhatItCannotCarry(t *testing.T) {
 		t.Errorf("answer % x, want host 1's address", got)
 	}
 	l.begin(1)
-	l.write(0, ask(0))                                                           // its own: nobody may answer
-	l.write(0, ask(9))                                                           // nobody has it
-	l.write(0, between(host(0), host(9), 0, nil))                                // unknown destination
-	l.write(0, append(make([]byte, 12), 0x86, 0xdd))                             // IPv6
-	l.write(0, append(make([]byte, 12), 8, 0, 0x45))                             // cut
-	l.write(0, between(host(0), host(1), 0, []byte("this one arrives, behind"))) // in order behind the others
+	l.write(0, ask(0))                                                                // its own: nobody may answer
+	l.write(0, ask(9))                                                                // nobody has it
+	l.write(0, udpFrame(addrOf(0), addrOf(9), 0, nil))                                // unknown destination
+	l.write(0, append(make([]byte, 12), 0x86, 0xdd))                                  // IPv6
+	l.write(0, append(make([]byte, 12), 8, 0, 0x45))                                  // cut
+	l.write(0, udpFrame(addrOf(0), addrOf(1), 0, []byte("this one arrives, behind"))) // in order behind the others
 	if _, ok := parseIPv4(l.read(1)); !ok {
 		t.Error("not the frame that was sent")
 	}
@@ -388,33 +396,33 @@ func TestAnswersARPAndCountsWhatItCannotCarry(t *testing.T) {
 // An ICMP error is an answer if it quotes a packet that its destination has sent to its source, and
 // once. All others are packets beside the workload of whoever sends them.
 func TestForgedErrorsAreNoAnswers(t *testing.T) {
-	l := start(t, Config{Network: trio(), Dilation: 1, Hosts: []Address{host(0), host(1), host(2)}})
+	l := startLab(t, Config{Network: threeHosts(), Dilation: 1, Hosts: []Address{addrOf(0), addrOf(1), addrOf(2)}})
 	l.begin(1)
 	datagram := func(from, to Address, id byte) []byte {
-		f := between(from, to, 0, append([]byte{0x30, 0x39, 0, 80, 0, 12, 0, 0}, "body"...))
+		f := udpFrame(from, to, 0, append([]byte{0x30, 0x39, 0, 80, 0, 12, 0, 0}, "body"...))
 		f[ethLen+5] = id
 		return f
 	}
 	about := func(from, to Address, quoted []byte) []byte {
-		f := between(from, to, 0xc0, append([]byte{3, 3, 0, 0, 0, 0, 0, 0}, quoted...))
+		f := udpFrame(from, to, 0xc0, append([]byte{3, 3, 0, 0, 0, 0, 0, 0}, quoted...))
 		f[ethLen+9] = protoICMP
 		return f
 	}
-	asked, elsewhere := datagram(host(0), host(1), 7), datagram(host(0), host(2), 8)
+	asked, elsewhere := datagram(addrOf(0), addrOf(1), 7), datagram(addrOf(0), addrOf(2), 8)
 	for _, f := range [][]byte{asked, elsewhere} {
 		l.write(0, f)
 	}
 	l.read(1)
 	l.read(2)
 	for i, f := range [][]byte{
-		about(host(1), host(0), asked[ethLen:ethLen+ipMin+8]),           // the answer
-		about(host(1), host(0), asked[ethLen:ethLen+ipMin+8]),           // again
-		about(host(1), host(0), elsewhere[ethLen:]),                     // what was sent to another
-		about(host(1), host(0), datagram(host(0), host(1), 9)[ethLen:]), // what was never sent
-		about(host(1), host(2), asked[ethLen:]),                         // to another than who sent it
-		about(host(1), host(0), asked[ethLen:ethLen+ipMin+7]),           // cut
-		about(host(1), host(0), nil),                                    // of nothing
-		about(host(1), host(0), bytes.Repeat([]byte{0x4f}, ipMin+8)),    // a header longer than what there is
+		about(addrOf(1), addrOf(0), asked[ethLen:ethLen+ipMin+8]),               // the answer
+		about(addrOf(1), addrOf(0), asked[ethLen:ethLen+ipMin+8]),               // again
+		about(addrOf(1), addrOf(0), elsewhere[ethLen:]),                         // what was sent to another
+		about(addrOf(1), addrOf(0), datagram(addrOf(0), addrOf(1), 9)[ethLen:]), // what was never sent
+		about(addrOf(1), addrOf(2), asked[ethLen:]),                             // to another than who sent it
+		about(addrOf(1), addrOf(0), asked[ethLen:ethLen+ipMin+7]),               // cut
+		about(addrOf(1), addrOf(0), nil),                                        // of nothing
+		about(addrOf(1), addrOf(0), bytes.Repeat([]byte{0x4f}, ipMin+8)),        // a header longer than what there is
 	} {
 		l.write(1, f)
 		at := 0
@@ -423,7 +431,7 @@ func TestForgedErrorsAreNoAnswers(t *testing.T) {
 		}
 		l.read(at)
 	}
-	l.write(2, about(host(2), host(0), elsewhere[ethLen:]))
+	l.write(2, about(addrOf(2), addrOf(0), elsewhere[ethLen:]))
 	l.read(0)
 	r := l.finish()
 	if want := []int64{0, 1, 1}; !slices.Equal(r.Answers, want) {
@@ -437,22 +445,22 @@ func TestForgedErrorsAreNoAnswers(t *testing.T) {
 // To Weft's own ports, and as the network, a host speaks under its own addresses alone; what it
 // forwards for others passes.
 func TestDropsWhatIsNotFromItsSender(t *testing.T) {
-	l := start(t, Config{Network: trio(), Dilation: 1, Hosts: []Address{host(0), host(1), host(2)}, Switch: network})
+	l := startLab(t, Config{Network: threeHosts(), Dilation: 1, Hosts: []Address{addrOf(0), addrOf(1), addrOf(2)}, Switch: network})
 	l.begin(1)
 	to := func(port uint16, from Address, tail ...byte) []byte {
 		body := append(make([]byte, udpLen), tail...)
 		binary.BigEndian.PutUint16(body[2:], port)
 		binary.BigEndian.PutUint16(body[udpLengthAt:], uint16(len(body)))
-		return between(from, host(1), 0, body)
+		return udpFrame(from, addrOf(1), 0, body)
 	}
 	fragment := func(from Address) []byte {
 		f := to(wire.Port, from)
 		f[ethLen+6] = 0x20 // more follow
 		return f
 	}
-	otherMAC, other := host(0), host(2)
+	otherMAC, other := addrOf(0), addrOf(2)
 	otherMAC.MAC = other.MAC
-	other.MAC = host(0).MAC
+	other.MAC = addrOf(0).MAC
 	spoofed := int64(0)
 	for _, port := range []uint16{wire.Port, clocksync.EventPort, clocksync.GeneralPort, clocksync.ProbePort} {
 		l.write(0, to(port, other))
@@ -460,12 +468,12 @@ func TestDropsWhatIsNotFromItsSender(t *testing.T) {
 		spoofed += 2
 	}
 	l.write(0, fragment(other))
-	l.write(0, between(Address{IP: network}, host(1), 0, []byte{1}))
+	l.write(0, udpFrame(Address{IP: network}, addrOf(1), 0, []byte{1}))
 	spoofed += 2
-	short := to(wire.Port, host(0), 1)
+	short := to(wire.Port, addrOf(0), 1)
 	short[ethLen+ipMin+udpLengthAt+1]--
 	l.write(0, short)
-	passes := [][]byte{to(80, other), to(80, otherMAC), fragment(host(0)), to(wire.Port, host(0), 2)}
+	passes := [][]byte{to(80, other), to(80, otherMAC), fragment(addrOf(0)), to(wire.Port, addrOf(0), 2)}
 	for _, frame := range passes {
 		l.write(0, frame)
 	}
@@ -484,8 +492,8 @@ func TestDropsWhatIsNotFromItsSender(t *testing.T) {
 	}
 }
 
-// trio is three hosts on one link each to a switch: 10 Gb/s, 1 us.
-func trio() fabric.Config {
+// threeHosts returns three hosts on a switch: 10 Gb/s, 1 us.
+func threeHosts() fabric.Config {
 	port := func(from, to fabric.NodeID) fabric.PortConfig {
 		return fabric.PortConfig{From: from, To: to, Rate: 10 * units.Gbps, Delay: units.Microsecond, Buffer: units.MB}
 	}
@@ -499,7 +507,7 @@ func trio() fabric.Config {
 }
 
 func TestEndsWhenTheOrchestratorIsGone(t *testing.T) {
-	l := start(t, Config{Network: pair(), Dilation: 1, Hosts: []Address{host(0), host(1)}})
+	l := startLab(t, Config{Network: twoHosts(), Dilation: 1, Hosts: []Address{addrOf(0), addrOf(1)}})
 	l.begin(1)
 	l.conn.Close()
 	if err := <-l.done; !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrClosed) {
@@ -508,11 +516,11 @@ func TestEndsWhenTheOrchestratorIsGone(t *testing.T) {
 }
 
 func TestRefusesBadConfigurations(t *testing.T) {
-	good := Config{Network: pair(), Dilation: 1, Hosts: []Address{host(0), host(1)}}
+	good := Config{Network: twoHosts(), Dilation: 1, Hosts: []Address{addrOf(0), addrOf(1)}}
 	for name, change := range map[string]func(*Config){
 		"dilation":     func(c *Config) { c.Dilation = 0 },
 		"hosts":        func(c *Config) { c.Hosts = c.Hosts[:1] },
-		"same address": func(c *Config) { c.Hosts = []Address{host(1), host(1)} },
+		"same address": func(c *Config) { c.Hosts = []Address{addrOf(1), addrOf(1)} },
 		"network":      func(c *Config) { c.Network.Ports = c.Network.Ports[1:] },
 	} {
 		c := good

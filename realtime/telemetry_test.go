@@ -17,8 +17,8 @@ func udpOf(frame []byte) []byte {
 	return ip[int(ip[0]&0x0f)*4 : binary.BigEndian.Uint16(ip[2:])]
 }
 
-// contentsIn is what the fabric finds in a frame.
-func contentsIn(t testing.TB, frame []byte) (contents, datagram) {
+// parseFrame returns what the fabric finds in a frame.
+func parseFrame(t testing.TB, frame []byte) (contents, datagram) {
 	t.Helper()
 	d, ok := parseIPv4(frame)
 	if !ok {
@@ -31,17 +31,17 @@ func contentsIn(t testing.TB, frame []byte) (contents, datagram) {
 	return c, d
 }
 
-// hopsIn are the records in the data packet of a frame.
+// hopsIn returns the INT records in the data packet of a frame.
 func hopsIn(t testing.TB, frame []byte) []wire.Hop {
 	t.Helper()
-	c, _ := contentsIn(t, frame)
+	c, _ := parseFrame(t, frame)
 	return c.shape.Records(c.message(frame)).AppendHops(nil)
 }
 
-// tagIn is the coordination tag of the data packet in a frame.
+// tagIn returns the coordination tag of the data packet in a frame.
 func tagIn(t testing.TB, frame []byte) wire.Coordination {
 	t.Helper()
-	c, _ := contentsIn(t, frame)
+	c, _ := parseFrame(t, frame)
 	return c.shape.Tag(c.message(frame))
 }
 
@@ -57,7 +57,8 @@ func sealUDP(frame []byte) {
 	binary.BigEndian.PutUint16(udp[udpSumAt:], sum)
 }
 
-// checksumOfUDP is the sum under a UDP checksum, the slow way: 0xffff when it is right.
+// checksumOfUDP returns the sum that a UDP checksum covers, computed the slow way: 0xffff if it is
+// correct.
 func checksumOfUDP(frame []byte) uint16 {
 	udp := udpOf(frame)
 	pseudo := append([]byte(nil), frame[ethLen+12:ethLen+20]...)
@@ -69,22 +70,22 @@ func checksumOfUDP(frame []byte) uint16 {
 	return onesSum(all)
 }
 
-// asking returns a data packet with room for a number of telemetry records, and a payload.
-func asking(room uint8, payload int) []byte {
+// intFrame returns a data packet with room for a number of INT records and a payload.
+func intFrame(room uint8, payload int) []byte {
 	header := make([]byte, udpLen+int(wire.DataSize+wire.TelemetrySize(int(room)))+payload)
 	binary.BigEndian.PutUint16(header[2:], wire.Port)
 	(&wire.Data{Flags: wire.Announce, Payload: 1, Size: 1, Room: room}).Encode(header[udpLen:])
 	for i := range payload {
 		header[len(header)-1-i] = byte(i)
 	}
-	frame := between(host(0), host(1), 2, header)
+	frame := udpFrame(addrOf(0), addrOf(1), 2, header)
 	sealUDP(frame)
 	return frame
 }
 
 func TestNotesKeepTheChecksumRight(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		frame := asking(uint8(rapid.IntRange(1, wire.MaxHops).Draw(t, "room")), rapid.IntRange(0, 9).Draw(t, "payload"))
+		frame := intFrame(uint8(rapid.IntRange(1, wire.MaxHops).Draw(t, "room")), rapid.IntRange(0, 9).Draw(t, "payload"))
 		none := rapid.Bool().Draw(t, "without checksum")
 		if none {
 			clear(udpOf(frame)[udpSumAt:udpLen])
@@ -126,21 +127,21 @@ func TestAsksOnlyWithRoom(t *testing.T) {
 		c, ok := read(frame, &d)
 		return ok && c.shape.Asks()
 	}
-	if !asks(asking(3, 100)) {
+	if !asks(intFrame(3, 100)) {
 		t.Error("room for three does not ask")
 	}
-	if asks(asking(0, 100)) {
+	if asks(intFrame(0, 100)) {
 		t.Error("no room asks")
 	}
-	if cut := asking(3, 0); asks(between(host(0), host(1), 2, udpOf(cut)[:len(udpOf(cut))-1])) {
+	if cut := intFrame(3, 0); asks(udpFrame(addrOf(0), addrOf(1), 2, udpOf(cut)[:len(udpOf(cut))-1])) {
 		t.Error("a table that is cut short asks")
 	}
-	long := asking(3, 4)
+	long := intFrame(3, 4)
 	udpOf(long)[udpLengthAt+1]--
 	if asks(long) {
 		t.Error("a datagram that ends before its packet asks")
 	}
-	other := asking(3, 0)
+	other := intFrame(3, 0)
 	binary.BigEndian.PutUint16(udpOf(other)[2:], 80)
 	if asks(other) {
 		t.Error("another program's datagram asks")
@@ -149,9 +150,9 @@ func TestAsksOnlyWithRoom(t *testing.T) {
 
 // The switch of a lab writes what it holds behind the packet and what it sent before.
 func TestSwitchesNoteInFrames(t *testing.T) {
-	l := start(t, Config{Network: pair(), Dilation: 1000, Hosts: []Address{host(0), host(1)}})
+	l := startLab(t, Config{Network: twoHosts(), Dilation: 1000, Hosts: []Address{addrOf(0), addrOf(1)}})
 	l.begin(1000)
-	sent := asking(1, 100)
+	sent := intFrame(1, 100)
 	for range 2 {
 		l.write(0, sent)
 	}

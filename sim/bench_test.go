@@ -97,8 +97,8 @@ func pathBetween(k, a, b int) transport.Path {
 // The hosts of a permutation end it, and have received what they should.
 func TestRealHosts(t *testing.T) {
 	cfg, hosts := realPermutation(t, 4, 100)
-	s := build(t, cfg, hosts, Options{})
-	run(t, s)
+	s := newSim(t, cfg, hosts, Options{})
+	mustRun(t, s)
 	for h := range hosts {
 		for _, d := range hosts[h].Dones() {
 			if d.Wrong != 0 || d.Checked == 0 {
@@ -141,9 +141,9 @@ func benchmark[H Host](b *testing.B, packets int64, hosts func() (fabric.Config,
 		runtime.GC()
 		runtime.ReadMemStats(&before)
 		cfg, hosts := hosts()
-		s := build(b, cfg, hosts, Options{})
+		s := newSim(b, cfg, hosts, Options{})
 		began := time.Now()
-		run(b, s)
+		mustRun(b, s)
 		wall += time.Since(began)
 		runtime.ReadMemStats(&after)
 		events += s.Events()

@@ -45,6 +45,7 @@ const (
 	fakeSize    = 46 + fakeHeader + fakePayload
 )
 
+// newFake returns a host that sends packets to dst with a fixed window.
 func newFake(id, dst int, packets, window uint32) *fake {
 	return &fake{
 		id: transport.HostID(id), dst: transport.HostID(dst), total: packets, window: window,
@@ -107,6 +108,7 @@ func (f *fake) Transmit(_ units.Time, out *transport.Outgoing) bool {
 	return true
 }
 
+// write fills in a data packet.
 func (f *fake) write(out *transport.Outgoing, seq uint32) {
 	out.SrcPort = uint16(f.id)*31 + 7
 	out.N = fakeHeader

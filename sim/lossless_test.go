@@ -32,8 +32,8 @@ func TestLosslessIncast(t *testing.T) {
 	p := fast
 	p.Buffer = 10_000 // control
 	hosts := incast(senders, packets, packets)
-	s := build(t, lossless(star(senders+1, p), 50_000), hosts, Options{Stall: units.Millisecond})
-	run(t, s)
+	s := newSim(t, lossless(star(senders+1, p), 50_000), hosts, Options{Stall: units.Millisecond})
+	mustRun(t, s)
 	c := s.Counters()
 	if c.Dropped != 0 || c.Pauses == 0 || c.Delivered != 2*senders*packets {
 		t.Errorf("%+v", c)
@@ -52,10 +52,10 @@ func TestLosslessIncast(t *testing.T) {
 	}
 }
 
-// attentive is a fake that can be asked for acknowledgements alone.
-type attentive struct{ *fake }
+// ackOnRequest is a fake that can be asked for acknowledgements alone.
+type ackOnRequest struct{ *fake }
 
-func (a attentive) TransmitControl(now units.Time, out *transport.Outgoing) bool {
+func (a ackOnRequest) TransmitControl(now units.Time, out *transport.Outgoing) bool {
 	return a.n > 0 && a.Transmit(now, out)
 }
 
@@ -73,11 +73,11 @@ func TestAcknowledgementsLeaveDuringPauses(t *testing.T) {
 			f.rto = units.Second
 			hosts[i] = f
 			if ask {
-				hosts[i] = attentive{f}
+				hosts[i] = ackOnRequest{f}
 			}
 		}
-		s := build(t, cfg, hosts, Options{})
-		run(t, s)
+		s := newSim(t, cfg, hosts, Options{})
+		mustRun(t, s)
 		if c := s.Counters(); c.Dropped != 0 || c.Pauses == 0 {
 			t.Errorf("%+v", c)
 		}
@@ -126,8 +126,8 @@ func TestTelemetryReachesTheReceiver(t *testing.T) {
 		receiver.next, receiver.rto = 3, 0
 		p := fast
 		p.Rate = 10 * units.Gbps
-		s := build(t, star(2, p), []Host{sender, receiver}, Options{})
-		run(t, s)
+		s := newSim(t, star(2, p), []Host{sender, receiver}, Options{})
+		mustRun(t, s)
 		for i, hops := range receiver.got {
 			var want []wire.Hop
 			if room > 0 { // packets come every 0.1 µs, and the link takes 1 µs for each
@@ -153,9 +153,9 @@ func TestOnlyDataAsksForTelemetry(t *testing.T) {
 	}
 }
 
-// roundabout is three switches in a circle with a host each, whose routes all go round the same
-// way.
-func roundabout() fabric.Config {
+// ring returns three switches in a circle with a host each, whose routes all go round in the same
+// direction.
+func ring() fabric.Config {
 	cfg := fabric.Config{Hosts: 3, Switches: make([]fabric.SwitchConfig, 3)}
 	link := func(a, b fabric.NodeID) {
 		there, back := fast, fast
@@ -188,7 +188,7 @@ func TestDeadlockEndsTheRun(t *testing.T) {
 			f.rto = rto
 			hosts = append(hosts, f)
 		}
-		s := build(t, roundabout(), hosts, Options{Names: []string{"a", "b", "c"}, Stall: units.Millisecond, Limit: units.Second})
+		s := newSim(t, ring(), hosts, Options{Names: []string{"a", "b", "c"}, Stall: units.Millisecond, Limit: units.Second})
 		err := s.Run(context.Background())
 		var stall *StallError
 		if !errors.As(err, &stall) || len(stall.Waiting) != 3 || len(stall.Network) < 6 {
@@ -221,10 +221,10 @@ func TestActions(t *testing.T) {
 	}
 	f := newFake(0, 1, 1000, 20)
 	f.rto = 100 * us
-	s := build(t, star(2, fast), []*fake{f, newFake(1, 0, 0, 0)}, Options{Actions: []Action{
+	s := newSim(t, star(2, fast), []*fake{f, newFake(1, 0, 0, 0)}, Options{Actions: []Action{
 		{At: 70 * us, Do: cut(true)}, {At: 20 * us, Do: cut(false)}, {At: units.Second, Do: cut(false)},
 	}})
-	run(t, s)
+	mustRun(t, s)
 	if want := []units.Time{20 * us, 70 * us}; !slices.Equal(done, want) {
 		t.Errorf("at %v, want %v", done, want)
 	}
@@ -233,7 +233,7 @@ func TestActions(t *testing.T) {
 	}
 	broken := errors.New("no such port")
 	fails := func(units.Time, *fabric.Network) error { return broken }
-	s = build(t, star(2, fast), incast(1, 10, 10), Options{Actions: []Action{{At: us, Do: fails}}})
+	s = newSim(t, star(2, fast), incast(1, 10, 10), Options{Actions: []Action{{At: us, Do: fails}}})
 	if err := s.Run(context.Background()); !errors.Is(err, broken) || !strings.Contains(err.Error(), "action at 1.000 µs") {
 		t.Errorf("%v", err)
 	}

@@ -15,13 +15,13 @@ import (
 	"weft/units"
 )
 
-// diarist is a fake that writes down what it receives and when.
-type diarist struct {
+// recordingHost is a fake that records what it receives and when.
+type recordingHost struct {
 	*fake
 	diary []string
 }
 
-func (d *diarist) Receive(now units.Time, in *transport.Incoming) (transport.Placement, error) {
+func (d *recordingHost) Receive(now units.Time, in *transport.Incoming) (transport.Placement, error) {
 	if in.Port != 0 { // a switch asks: it is not answered, and what was asked tells how long that waited
 		d.diary = append(d.diary, fmt.Sprintf("%d from %d, 0 bytes: %x", now, in.Src, in.Header))
 		return transport.Placement{}, nil
@@ -30,9 +30,9 @@ func (d *diarist) Receive(now units.Time, in *transport.Incoming) (transport.Pla
 	return d.fake.Receive(now, in)
 }
 
-// pods puts each pod of a fat-tree of k-port switches into a partition, with as many core switches
-// as remain in others.
-func pods(k, cores int, cfg *fabric.Config) (partition []int32, count int) {
+// podPartitions returns a partition for each pod of a fat-tree of k-port switches, with as many
+// core switches as remain in others.
+func podPartitions(k, cores int, cfg *fabric.Config) (partition []int32, count int) {
 	half := k / 2
 	for n := range cfg.Hosts + len(cfg.Switches) {
 		s := n - cfg.Hosts
@@ -50,7 +50,8 @@ func pods(k, cores int, cfg *fabric.Config) (partition []int32, count int) {
 	return partition, k + cores
 }
 
-func balance(cfg *fabric.Config, b fabric.Balance) {
+// setBalance has all switches balance flows in one way.
+func setBalance(cfg *fabric.Config, b fabric.Balance) {
 	for s := range cfg.Switches {
 		cfg.Switches[s].Balance = b
 	}
@@ -59,8 +60,8 @@ func balance(cfg *fabric.Config, b fabric.Balance) {
 	}
 }
 
-// atOnce does all the work at the same time.
-func atOnce(n int, work func(int)) {
+// parallelWork does all the work at the same time.
+func parallelWork(n int, work func(int)) {
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() { work(i) })
@@ -68,8 +69,8 @@ func atOnce(n int, work func(int)) {
 	all.Wait()
 }
 
-// delays are those of the links between switches, as these have measured them.
-func delays(t *testing.T, s *Sim, cfg fabric.Config) (all []string) {
+// linkDelays returns the delays of links between switches, as the switches have measured them.
+func linkDelays(t *testing.T, s *Sim, cfg fabric.Config) (all []string) {
 	for k, links := range cfg.SwitchLinks() {
 		for i, l := range links {
 			d, ok := s.bridges.Bridges[k].Delay(i)
@@ -104,9 +105,9 @@ func TestPartsAreTheWhole(t *testing.T) {
 			}
 		},
 		"lossless": func(cfg *fabric.Config) { *cfg = lossless(*cfg, 20_000) },
-		"adaptive": func(cfg *fabric.Config) { balance(cfg, fabric.Adaptive) },
+		"adaptive": func(cfg *fabric.Config) { setBalance(cfg, fabric.Adaptive) },
 		"bridges":  func(cfg *fabric.Config) { cfg.Stations = clocksync.EventPort },
-		"spray":    func(cfg *fabric.Config) { balance(cfg, fabric.Spray) },
+		"spray":    func(cfg *fabric.Config) { setBalance(cfg, fabric.Spray) },
 		"slow core": func(cfg *fabric.Config) {
 			for i := range cfg.Ports {
 				if int(cfg.Ports[i].From) >= cfg.Hosts+k*k/2 {
@@ -126,7 +127,7 @@ func TestPartsAreTheWhole(t *testing.T) {
 				cfg := fatTree(k, p)
 				change(&cfg)
 				r := rand.New(rand.NewPCG(3, 4))
-				var hosts []*diarist
+				var hosts []*recordingHost
 				for h := range cfg.Hosts {
 					dst := (h + 1 + r.IntN(cfg.Hosts-1)) % cfg.Hosts
 					if h%3 == 0 {
@@ -137,7 +138,7 @@ func TestPartsAreTheWhole(t *testing.T) {
 					if h == dst {
 						f = newFake(h, 0, 0, 0)
 					}
-					hosts = append(hosts, &diarist{fake: f})
+					hosts = append(hosts, &recordingHost{fake: f})
 				}
 				opts := Options{Each: each, Actions: []Action{
 					{At: 20 * units.Microsecond, Do: func(now units.Time, net *fabric.Network) error { return links(now, net, false) }},
@@ -150,9 +151,9 @@ func TestPartsAreTheWhole(t *testing.T) {
 					opts.PeerDelay, opts.Transparent = 20*units.Microsecond, true
 				}
 				if split {
-					opts.Parts, opts.Count = pods(k, 2, &cfg)
+					opts.Parts, opts.Count = podPartitions(k, 2, &cfg)
 				}
-				s := build(t, cfg, hosts, opts)
+				s := newSim(t, cfg, hosts, opts)
 				if err := s.Run(context.Background()); err != nil {
 					t.Fatal(err)
 				}
@@ -160,7 +161,7 @@ func TestPartsAreTheWhole(t *testing.T) {
 					all = append(all, h.diary...)
 				}
 				if s.bridges != nil {
-					all = append(all, delays(t, s, cfg)...)
+					all = append(all, linkDelays(t, s, cfg)...)
 				}
 				return all, s.Counters()
 			}
@@ -168,7 +169,7 @@ func TestPartsAreTheWhole(t *testing.T) {
 			if len(want) < 16*packets || total.Marks == 0 {
 				t.Fatalf("%d lines, %+v", len(want), total)
 			}
-			for order, each := range map[string]func(int, func(int)){"forwards": nil, "backwards": backwards, "at once": atOnce} {
+			for order, each := range map[string]func(int, func(int)){"forwards": nil, "backwards": backwards, "at once": parallelWork} {
 				got, _ := diaries(true, each)
 				// The partitions finish the stretch in which the last host is done.
 				got = slices.DeleteFunc(got, func(s string) bool { return !slices.Contains(want, s) && strings.Contains(s, ", 0 bytes") })
@@ -202,14 +203,14 @@ func TestPartsWhenALineChangesAsAPacketStarts(t *testing.T) {
 		}
 		cfg.Switches[0].Groups, cfg.Switches[0].Route = [][]int32{{1}, {4}}, []int32{0, 1}
 		cfg.Switches[1].Groups, cfg.Switches[1].Route = [][]int32{{5}, {3}}, []int32{0, 1}
-		hosts := []*diarist{{fake: newFake(0, 1, 20, 20)}, {fake: newFake(1, 0, 0, 0)}}
+		hosts := []*recordingHost{{fake: newFake(0, 1, 20, 20)}, {fake: newFake(1, 0, 0, 0)}}
 		opts := Options{Actions: []Action{{At: at, Do: func(now units.Time, net *fabric.Network) error {
 			return net.Links().SetRate(now, 4, 100*units.Gbps, units.Microsecond)
 		}}}}
 		if partitions != nil {
 			opts.Parts, opts.Count = partitions, 2
 		}
-		s := build(t, cfg, hosts, opts)
+		s := newSim(t, cfg, hosts, opts)
 		if err := s.Run(context.Background()); err != nil {
 			t.Fatal(err)
 		}

@@ -10,24 +10,24 @@ import (
 	"weft/units"
 )
 
-// ticker is a host that wakes for ever, as one does that keeps a clock, and never gets on with its
-// work.
-type ticker struct {
+// tickingHost is a host that wakes for ever, as one with a clock does, and whose work never
+// progresses.
+type tickingHost struct {
 	*fake
 	next units.Time
 	rest bool
 }
 
-func (k *ticker) Deadline() (units.Time, bool)    { return k.next, true }
-func (k *ticker) Advance(now units.Time)          { k.next = now + units.Millisecond }
-func (k *ticker) Done() bool                      { return false }
-func (k *ticker) Resting() bool                   { return k.rest }
-func (k *ticker) Progress() (done, _ units.Bytes) { return 0, 0 }
+func (k *tickingHost) Deadline() (units.Time, bool)    { return k.next, true }
+func (k *tickingHost) Advance(now units.Time)          { k.next = now + units.Millisecond }
+func (k *tickingHost) Done() bool                      { return false }
+func (k *tickingHost) Resting() bool                   { return k.rest }
+func (k *tickingHost) Progress() (done, _ units.Bytes) { return 0, 0 }
 
 // A host that goes on by itself for ever hides that nothing else does; the run ends all the same.
 func TestClocksDoNotHideAStall(t *testing.T) {
 	for _, rest := range []bool{true, false} {
-		hosts := []*ticker{{fake: newFake(0, 1, 0, 1), rest: rest}, {fake: newFake(1, 0, 0, 1), rest: true}}
+		hosts := []*tickingHost{{fake: newFake(0, 1, 0, 1), rest: rest}, {fake: newFake(1, 0, 0, 1), rest: true}}
 		s, err := New(star(2, fast), hosts, Options{Stall: 10 * units.Millisecond, Limit: units.Second})
 		if err != nil {
 			t.Fatal(err)

@@ -30,6 +30,7 @@ func BenchmarkScale(b *testing.B) {
 	}
 }
 
+// benchmarkScale measures a pattern on a fat-tree of k-port switches, by the number of workers.
 func benchmarkScale(b *testing.B, pattern string, k, workers int) {
 	c := crew.New(workers)
 	defer c.Close()
@@ -40,13 +41,13 @@ func benchmarkScale(b *testing.B, pattern string, k, workers int) {
 	for b.Loop() {
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		cfg, fakes := network(pattern, k)
+		cfg, fakes := benchNetwork(pattern, k)
 		hosts = cfg.Hosts
 		opts := Options{Each: c.Each}
 		opts.Parts, opts.Count = cfg.Partition()
-		s := build(b, cfg, fakes, opts)
+		s := newSim(b, cfg, fakes, opts)
 		began, used := time.Now(), poller.CPU()
-		run(b, s)
+		mustRun(b, s)
 		wall, cpu = wall+time.Since(began), cpu+poller.CPU()-used
 		runtime.ReadMemStats(&after)
 		events += s.Events()
@@ -59,8 +60,8 @@ func benchmarkScale(b *testing.B, pattern string, k, workers int) {
 	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(hosts), "bytes/host")
 }
 
-// network returns a network and its hosts for a pattern.
-func network(pattern string, k int) (fabric.Config, []Host) {
+// benchNetwork returns a network and its hosts for a pattern.
+func benchNetwork(pattern string, k int) (fabric.Config, []Host) {
 	packets := uint32(128)
 	if k < 32 {
 		packets = 512
@@ -71,7 +72,7 @@ func network(pattern string, k int) (fabric.Config, []Host) {
 		hosts[h] = f
 		switch pattern {
 		case "all-to-all":
-			hosts[h] = &around{fake: f, hosts: cfg.Hosts}
+			hosts[h] = &nextHost{fake: f, hosts: cfg.Hosts}
 		case "incast":
 			f.dst = transport.HostID(h / 32 * 32)
 			f.window = 4
@@ -84,14 +85,14 @@ func network(pattern string, k int) (fabric.Config, []Host) {
 	return cfg, hosts
 }
 
-// around is a fake that sends each packet to the next host.
-type around struct {
+// nextHost is a fake that sends each packet to the next host.
+type nextHost struct {
 	*fake
 	hosts int
 }
 
 // Transmit is the fake's, to another host each time.
-func (a *around) Transmit(now units.Time, out *transport.Outgoing) bool {
+func (a *nextHost) Transmit(now units.Time, out *transport.Outgoing) bool {
 	a.dst = transport.HostID((int(a.id) + 1 + int(a.next)%(a.hosts-1)) % a.hosts)
 	return a.fake.Transmit(now, out)
 }

@@ -18,7 +18,7 @@ const (
 	us = units.Microsecond
 )
 
-// star is hosts around one switch; the way to each host has the settings of p.
+// star returns hosts around one switch. The links to hosts have the settings of p.
 func star(hosts int, p fabric.PortConfig) fabric.Config {
 	cfg := fabric.Config{Hosts: hosts, Switches: make([]fabric.SwitchConfig, 1)}
 	for h := range hosts {
@@ -43,7 +43,8 @@ func incast(senders int, packets, window uint32) []*fake {
 	return hosts
 }
 
-func build[H Host](t testing.TB, cfg fabric.Config, hosts []H, opts Options) *Sim {
+// newSim returns a simulation of a network and its hosts.
+func newSim[H Host](t testing.TB, cfg fabric.Config, hosts []H, opts Options) *Sim {
 	t.Helper()
 	s, err := New(cfg, hosts, opts)
 	if err != nil {
@@ -52,7 +53,8 @@ func build[H Host](t testing.TB, cfg fabric.Config, hosts []H, opts Options) *Si
 	return s
 }
 
-func run(t testing.TB, s *Sim) {
+// mustRun runs a simulation, which must succeed.
+func mustRun(t testing.TB, s *Sim) {
 	t.Helper()
 	if err := s.Run(context.Background()); err != nil {
 		t.Fatal(err)
@@ -69,8 +71,8 @@ func TestRoundTripIsTheClosedForm(t *testing.T) {
 			hosts[h] = newFake(h, 0, 0, 0)
 		}
 		hosts[0] = newFake(0, dst, 1, 1)
-		s := build(t, cfg, hosts, Options{})
-		run(t, s)
+		s := newSim(t, cfg, hosts, Options{})
+		mustRun(t, s)
 		want := links * (2*us + fast.Rate.TransmitTime(fakeSize) + fast.Rate.TransmitTime(fakeAckSize))
 		if hosts[0].finished != want || s.End() != want {
 			t.Errorf("to host %d: done at %d, run ended at %d, want %d", dst, hosts[0].finished, s.End(), want)
@@ -85,8 +87,8 @@ func TestRoundTripIsTheClosedForm(t *testing.T) {
 // the one before has left.
 func TestOneFlowFillsTheLine(t *testing.T) {
 	hosts := []*fake{newFake(0, 1, 1000, 20), newFake(1, 0, 0, 0)}
-	s := build(t, star(2, fast), hosts, Options{})
-	run(t, s)
+	s := newSim(t, star(2, fast), hosts, Options{})
+	mustRun(t, s)
 	data, ack := fast.Rate.TransmitTime(fakeSize), fast.Rate.TransmitTime(fakeAckSize)
 	if want := 1000*data + data + 2*ack + 4*us; hosts[0].finished != want {
 		t.Errorf("done at %d, want %d", hosts[0].finished, want)
@@ -99,8 +101,8 @@ func TestOneFlowFillsTheLine(t *testing.T) {
 // Both directions at once: each NIC sends data and acknowledgements, and nothing is starved.
 func TestBothDirections(t *testing.T) {
 	hosts := []*fake{newFake(0, 1, 1000, 20), newFake(1, 0, 1000, 20)}
-	s := build(t, star(2, fast), hosts, Options{})
-	run(t, s)
+	s := newSim(t, star(2, fast), hosts, Options{})
+	mustRun(t, s)
 	least := 1000 * (fast.Rate.TransmitTime(fakeSize) + fast.Rate.TransmitTime(fakeAckSize))
 	for h, f := range hosts {
 		if f.finished < least || f.finished > least+6*us {
@@ -112,8 +114,8 @@ func TestBothDirections(t *testing.T) {
 func TestIncastQueuesAndMarks(t *testing.T) {
 	p := fast
 	p.ECN = fabric.ECNConfig{On: true, Kmin: 10_000, Kmax: 30_000, Pmax: 1}
-	s := build(t, star(9, p), incast(8, 100, 4), Options{})
-	run(t, s)
+	s := newSim(t, star(9, p), incast(8, 100, 4), Options{})
+	mustRun(t, s)
 	d := s.QueueDelay()
 	// 32 packets in flight over a path that holds about 13: some 19 wait for 0.34 µs each.
 	if p50 := d.Quantile(0.5); p50 < 4*us || p50 > 9*us || d.Mean() < 4*us || d.Mean() > 9*us {
@@ -133,8 +135,8 @@ func TestLossIsRepairedByTimers(t *testing.T) {
 	p := fast
 	p.Buffer = 20_000
 	hosts := incast(8, 100, 20)
-	s := build(t, star(9, p), hosts, Options{})
-	run(t, s)
+	s := newSim(t, star(9, p), hosts, Options{})
+	mustRun(t, s)
 	c := s.Counters()
 	timeouts := 0
 	for _, f := range hosts {
@@ -166,10 +168,10 @@ func TestRunsAreEqual(t *testing.T) {
 		for i := range cfg.Ports {
 			cfg.Ports[i].Buffer = 100_000
 		}
-		s := build(t, cfg, hosts, Options{SampleEvery: us, Sample: func(_ units.Time, port int, queued units.Bytes) {
+		s := newSim(t, cfg, hosts, Options{SampleEvery: us, Sample: func(_ units.Time, port int, queued units.Bytes) {
 			r.samples = append(r.samples, units.Bytes(port), queued)
 		}})
-		run(t, s)
+		mustRun(t, s)
 		for _, f := range hosts {
 			r.finished = append(r.finished, f.finished)
 		}
@@ -189,7 +191,7 @@ func TestRunsAreEqual(t *testing.T) {
 func TestSamplesComeInStep(t *testing.T) {
 	next, calls := units.Time(0), 0
 	var most units.Bytes
-	s := build(t, star(9, fast), incast(8, 100, 4), Options{
+	s := newSim(t, star(9, fast), incast(8, 100, 4), Options{
 		SampleEvery: 3 * us,
 		Sample: func(now units.Time, port int, queued units.Bytes) {
 			if now%(3*us) != 0 || now < next || port != 1 {
@@ -200,7 +202,7 @@ func TestSamplesComeInStep(t *testing.T) {
 			calls++
 		},
 	})
-	run(t, s)
+	mustRun(t, s)
 	if want := int(s.End() / (3 * us)); calls < want-3 || calls > want {
 		t.Errorf("%d samples in %d µs", calls, s.End()/us)
 	}
@@ -211,11 +213,11 @@ func TestSamplesComeInStep(t *testing.T) {
 
 func TestProgress(t *testing.T) {
 	var at []int64
-	s := build(t, star(9, fast), incast(8, 1000, 4), Options{
+	s := newSim(t, star(9, fast), incast(8, 1000, 4), Options{
 		ProgressEvery: 10_000,
 		Progress:      func(_ units.Time, events int64) { at = append(at, events) },
 	})
-	run(t, s)
+	mustRun(t, s)
 	if want := []int64{12288, 24576, 36864}; !slices.Equal(at, want) {
 		t.Errorf("progress at %v, want %v", at, want)
 	}
@@ -230,7 +232,7 @@ func TestStall(t *testing.T) {
 		f.rto = 0 // and nobody sends it again
 	}
 	names := []string{"root"}
-	s := build(t, star(13, p), hosts, Options{Names: names})
+	s := newSim(t, star(13, p), hosts, Options{Names: names})
 	err := s.Run(context.Background())
 	var stall *StallError
 	if !errors.As(err, &stall) || len(stall.Waiting) == 0 || stall.At == 0 {
@@ -245,7 +247,7 @@ func TestStall(t *testing.T) {
 }
 
 func TestLimit(t *testing.T) {
-	s := build(t, star(9, fast), incast(8, 1000, 4), Options{Limit: 50 * us})
+	s := newSim(t, star(9, fast), incast(8, 1000, 4), Options{Limit: 50 * us})
 	if err := s.Run(context.Background()); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "50.000 µs") {
 		t.Errorf("%v", err)
 	}
@@ -256,7 +258,7 @@ func TestLimit(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := build(t, star(9, fast), incast(8, 100_000, 4), Options{
+	s := newSim(t, star(9, fast), incast(8, 100_000, 4), Options{
 		ProgressEvery: 1, Progress: func(units.Time, int64) { cancel() },
 	})
 	if err := s.Run(ctx); !errors.Is(err, context.Canceled) || s.Events() != 2*checkEvery {
@@ -274,13 +276,13 @@ func TestHostFails(t *testing.T) {
 	for _, f := range hosts {
 		f.tries = 2
 	}
-	s := build(t, star(5, p), hosts, Options{Names: []string{"a", "b", "c", "d", "e"}})
+	s := newSim(t, star(5, p), hosts, Options{Names: []string{"a", "b", "c", "d", "e"}})
 	if err := s.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "no answer from 0") {
 		t.Errorf("%v", err)
 	}
 	hosts = incast(1, 10, 10)
 	hosts[1].failed = errors.New("host 1: born broken")
-	s = build(t, star(2, fast), hosts, Options{})
+	s = newSim(t, star(2, fast), hosts, Options{})
 	if err := s.Run(context.Background()); err == nil || err.Error() != "sim: host 1: born broken" {
 		t.Errorf("%v", err)
 	}
@@ -307,7 +309,7 @@ func (o *odd) Transmit(now units.Time, out *transport.Outgoing) bool {
 func TestDeadlineThatStays(t *testing.T) {
 	o := &odd{fake: newFake(0, 1, 1, 1), deadline: func() (units.Time, bool) { return 5 * us, true }}
 	o.transmit = func(units.Time, *transport.Outgoing) bool { return false }
-	s := build(t, star(2, fast), []Host{o, newFake(1, 0, 0, 0)}, Options{})
+	s := newSim(t, star(2, fast), []Host{o, newFake(1, 0, 0, 0)}, Options{})
 	err := s.Run(context.Background())
 	if err == nil || !strings.Contains(err.Error(), "host 0 does not get past its deadline at 5000000 ps") {
 		t.Errorf("%v", err)
@@ -327,8 +329,8 @@ func TestDueWhileTheNICIsBusy(t *testing.T) {
 		asked = append(asked, now)
 		return o.fake.Transmit(now, out)
 	}
-	s := build(t, star(2, fast), []Host{o, newFake(1, 0, 0, 0)}, Options{})
-	run(t, s)
+	s := newSim(t, star(2, fast), []Host{o, newFake(1, 0, 0, 0)}, Options{})
+	mustRun(t, s)
 	busy := fast.Rate.TransmitTime(fakeSize)
 	if want := []units.Time{100 * ns}; !slices.Equal(o.advanced, want) {
 		t.Errorf("advanced at %v, want %v", o.advanced, want)
@@ -342,8 +344,8 @@ func TestDueWhileTheNICIsBusy(t *testing.T) {
 func TestTimerThatMoves(t *testing.T) {
 	f := newFake(0, 1, 100, 1)
 	f.rto = 7 * us // the round trip is 4.7 µs
-	s := build(t, star(2, fast), []*fake{f, newFake(1, 0, 0, 0)}, Options{})
-	run(t, s)
+	s := newSim(t, star(2, fast), []*fake{f, newFake(1, 0, 0, 0)}, Options{})
+	mustRun(t, s)
 	if f.timeouts != 0 || f.acked != 100 {
 		t.Errorf("%d timeouts, %d acknowledged", f.timeouts, f.acked)
 	}
@@ -365,7 +367,7 @@ func (b broken) Transmit(now units.Time, out *transport.Outgoing) bool {
 func TestRefusedPacketsAreCounted(t *testing.T) {
 	b := broken{newFake(0, 1, 4, 4)}
 	b.rto, b.tries = 20*us, 3
-	s := build(t, star(2, fast), []Host{b, newFake(1, 0, 0, 0)}, Options{})
+	s := newSim(t, star(2, fast), []Host{b, newFake(1, 0, 0, 0)}, Options{})
 	if err := s.Run(context.Background()); err == nil {
 		t.Error("done without an answer")
 	}
@@ -395,7 +397,7 @@ func TestRunDoesNotAllocate(t *testing.T) {
 	var warm, last runtime.MemStats
 	calls := 0
 	cfg, hosts := permutation(4, 3000, 30)
-	s := build(t, cfg, hosts, Options{ProgressEvery: 1, Progress: func(units.Time, int64) {
+	s := newSim(t, cfg, hosts, Options{ProgressEvery: 1, Progress: func(units.Time, int64) {
 		switch calls++; {
 		case calls == 60:
 			runtime.ReadMemStats(&warm)
@@ -403,7 +405,7 @@ func TestRunDoesNotAllocate(t *testing.T) {
 			runtime.ReadMemStats(&last)
 		}
 	}})
-	run(t, s)
+	mustRun(t, s)
 	if calls < 140 {
 		t.Fatalf("only %d events", s.Events())
 	}
@@ -431,7 +433,7 @@ func TestLostCountFailsARunThatWouldBeDone(t *testing.T) {
 			return nil
 		}
 		hosts := []*fake{newFake(0, 1, 4, 4), newFake(1, 0, 0, 0), newFake(2, 0, 0, 0), newFake(3, 0, 0, 0)}
-		s = build(t, cfg, hosts, Options{Actions: []Action{{At: us, Do: stray}}})
+		s = newSim(t, cfg, hosts, Options{Actions: []Action{{At: us, Do: stray}}})
 		err := s.Run(context.Background())
 		if hosts[0].acked != 4 {
 			t.Fatalf("%d of 4 packets acknowledged: %v", hosts[0].acked, err)

@@ -10,12 +10,12 @@ import (
 func TestTicksAndWatch(t *testing.T) {
 	var ticks []units.Time
 	events := 0
-	s := build(t, star(9, fast), incast(8, 100, 8), Options{
+	s := newSim(t, star(9, fast), incast(8, 100, 8), Options{
 		TickEvery: 10 * us, Tick: func(now units.Time) { ticks = append(ticks, now) },
 		SampleEvery: 7 * us, Sample: func(units.Time, int, units.Bytes) {},
 		WatchPort: 1, Watch: func(units.Time, units.Bytes) { events++ },
 	})
-	run(t, s)
+	mustRun(t, s)
 	for i, at := range ticks {
 		if at != units.Time(i+1)*10*us {
 			t.Fatalf("tick %d at %v", i, at)
@@ -31,9 +31,9 @@ func TestTicksAndWatch(t *testing.T) {
 
 // What was delivered before From is not in the distribution.
 func TestDelaysCountFrom(t *testing.T) {
-	all, late := build(t, star(9, fast), incast(8, 100, 8), Options{}), build(t, star(9, fast), incast(8, 100, 8), Options{From: 100 * us})
-	run(t, all)
-	run(t, late)
+	all, late := newSim(t, star(9, fast), incast(8, 100, 8), Options{}), newSim(t, star(9, fast), incast(8, 100, 8), Options{From: 100 * us})
+	mustRun(t, all)
+	mustRun(t, late)
 	if all.QueueDelay().Count() != 800 || late.QueueDelay().Count() >= 800 || late.QueueDelay().Count() == 0 {
 		t.Errorf("%d delays, %d of them late", all.QueueDelay().Count(), late.QueueDelay().Count())
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// children returns the children of a rank in tree k of a double binary tree of n.
-func dtree(n, k, rank int) (parent int, children []int) {
+// doubleTree returns the parent and the children of a rank in tree k of a double binary tree of n.
+func doubleTree(n, k, rank int) (parent int, children []int) {
 	t := newDoubleBinaryTree(Spec{Ranks: n, Size: 8})
 	return t.all[k].parent(rank), t.all[k].children(rank)
 }
@@ -14,12 +14,12 @@ func dtree(n, k, rank int) (parent int, children []int) {
 // For n = 8, tree 0: 4 is child of 0; 4 → {2, 6}; 2 → {1, 3}; 6 → {5, 7}. Tree 1 is its mirror.
 func TestDoubleBinaryTreeOfEight(t *testing.T) {
 	for rank, want := range [][]int{{4}, nil, {1, 3}, nil, {2, 6}, nil, {5, 7}, nil} {
-		if _, got := dtree(8, 0, rank); !slices.Equal(got, want) {
+		if _, got := doubleTree(8, 0, rank); !slices.Equal(got, want) {
 			t.Errorf("tree 0: children of %d are %v, want %v", rank, got, want)
 		}
 	}
 	for rank, want := range [][]int{nil, {2, 0}, nil, {5, 1}, nil, {6, 4}, nil, {3}} {
-		if _, got := dtree(8, 1, rank); !slices.Equal(got, want) {
+		if _, got := doubleTree(8, 1, rank); !slices.Equal(got, want) {
 			t.Errorf("tree 1: children of %d are %v, want %v", rank, got, want)
 		}
 	}
@@ -35,13 +35,13 @@ func TestTreesOfNCCL(t *testing.T) {
 	}
 	mirror12 := map[int][]int{11: {3}, 3: {7, 1}, 7: {9, 5}, 1: {2, 0}, 9: {10, 8}, 5: {6, 4}, 0: nil, 10: nil}
 	for rank, want := range mirror12 {
-		if _, got := dtree(12, 1, rank); !slices.Equal(got, want) {
+		if _, got := doubleTree(12, 1, rank); !slices.Equal(got, want) {
 			t.Errorf("mirror: children of %d of 12 are %v, want %v", rank, got, want)
 		}
 	}
 	shift13 := map[int][]int{1: {9}, 9: {5, 0}, 5: {3, 7}, 0: {11}, 3: {2, 4}, 7: {6, 8}, 11: {10, 12}, 12: nil}
 	for rank, want := range shift13 {
-		if _, got := dtree(13, 1, rank); !slices.Equal(got, want) {
+		if _, got := doubleTree(13, 1, rank); !slices.Equal(got, want) {
 			t.Errorf("shift: children of %d of 13 are %v, want %v", rank, got, want)
 		}
 	}
@@ -55,7 +55,7 @@ func TestDoubleBinaryTree(t *testing.T) {
 		for k := range 2 {
 			roots := 0
 			for rank := range n {
-				parent, children := dtree(n, k, rank)
+				parent, children := doubleTree(n, k, rank)
 				if len(children) > 2 {
 					t.Fatalf("n=%d tree %d: rank %d has children %v", n, k, rank, children)
 				}
@@ -63,17 +63,17 @@ func TestDoubleBinaryTree(t *testing.T) {
 					inner[rank]++
 				}
 				for _, c := range children {
-					if up, _ := dtree(n, k, c); up != rank {
+					if up, _ := doubleTree(n, k, c); up != rank {
 						t.Fatalf("n=%d tree %d: the parent of %d is %d, not %d", n, k, c, up, rank)
 					}
 				}
 				steps := 0
 				for at := rank; ; steps++ {
-					up, _ := dtree(n, k, at)
+					up, _ := doubleTree(n, k, at)
 					if up < 0 {
 						break
 					}
-					if _, down := dtree(n, k, up); !slices.Contains(down, at) || steps > 10 {
+					if _, down := doubleTree(n, k, up); !slices.Contains(down, at) || steps > 10 {
 						t.Fatalf("n=%d tree %d: %d is no child of %d, or %d has no root", n, k, at, up, rank)
 					}
 					at = up

@@ -8,8 +8,8 @@ import (
 	"weft/units"
 )
 
-// volumes returns the traffic of every rank.
-func volumes(t *testing.T, s schedule.Spec) []schedule.Traffic {
+// trafficOf returns the traffic of every rank.
+func trafficOf(t *testing.T, s schedule.Spec) []schedule.Traffic {
 	t.Helper()
 	all := make([]schedule.Traffic, s.Ranks)
 	for r := range all {
@@ -25,7 +25,7 @@ func volumes(t *testing.T, s schedule.Spec) []schedule.Traffic {
 func wantEach(t *testing.T, s schedule.Spec, messages int, bytes units.Bytes) {
 	t.Helper()
 	want := schedule.Traffic{Sends: messages, Receives: messages, Sent: bytes, Received: bytes}
-	for r, v := range volumes(t, s) {
+	for r, v := range trafficOf(t, s) {
 		if v != want {
 			t.Errorf("%s %s, rank %d of %d: %+v, want %+v", s.Collective, s.Algorithm, r, s.Ranks, v, want)
 		}
@@ -102,7 +102,7 @@ func TestFoldedHalvingDoubling(t *testing.T) {
 		s.Size = 720720 * schedule.Element * 64 // divisible by every p
 		p := 1 << (bits.Len(uint(n)) - 1)
 		log, rem := bits.Len(uint(n))-1, n-p
-		for r, v := range volumes(t, s) {
+		for r, v := range trafficOf(t, s) {
 			want := schedule.Traffic{Sends: 2 * log, Sent: units.Bytes(2*(p-1)) * s.Size / units.Bytes(p)}
 			switch {
 			case r < 2*rem && r%2 == 0:
@@ -126,7 +126,7 @@ func TestDoubleBinaryTreeVolume(t *testing.T) {
 	for n := 2; n <= 64; n++ {
 		s := spec("all-reduce", "double-binary-tree", n)
 		var all schedule.Traffic
-		for r, v := range volumes(t, s) {
+		for r, v := range trafficOf(t, s) {
 			if v.Sent > 2*size || v.Received > 2*size || v.Sent != v.Received {
 				t.Errorf("rank %d of %d: %+v", r, n, v)
 			}
@@ -166,7 +166,7 @@ func TestRootedClosedForms(t *testing.T) {
 		s := spec(c.collective, c.algorithm, n)
 		s.Root = root
 		var all traffic
-		got := volumes(t, s)
+		got := trafficOf(t, s)
 		for _, v := range got {
 			all.Sends, all.Sent = all.Sends+v.Sends, all.Sent+v.Sent
 		}

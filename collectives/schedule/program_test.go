@@ -32,7 +32,7 @@ func TestProgramsMatch(t *testing.T) {
 		open := map[message]schedule.Op{}
 		received := map[message]schedule.Op{}
 		for r := range s.Ranks {
-			p := build(t, s, r)
+			p := buildProgram(t, s, r)
 			l, err := schedule.Shape(s, r)
 			if err != nil {
 				t.Fatal(err)
@@ -112,7 +112,7 @@ func TestPeers(t *testing.T) {
 				pairs[[2]int{from, r}] += 1000
 			}
 			var used [3][]int
-			for _, op := range build(t, s, r) {
+			for _, op := range buildProgram(t, s, r) {
 				if !slices.Contains(used[op.Kind], op.Peer) {
 					used[op.Kind] = append(used[op.Kind], op.Peer)
 				}
@@ -191,7 +191,7 @@ func TestStages(t *testing.T) {
 	scheduletest.Every(16, 16*4*units.KB, 1024, func(s schedule.Spec) {
 		for r := range s.Ranks {
 			last := uint8(0)
-			for i, op := range build(t, s, r) {
+			for i, op := range buildProgram(t, s, r) {
 				if op.Kind != schedule.Recv || op.Credit {
 					continue
 				}
@@ -273,13 +273,14 @@ type flight struct {
 	completed int
 }
 
+// newFlight returns a collective of which no op has begun.
 func newFlight(t interface{ Fatal(...any) }, s schedule.Spec) *flight {
 	f := &flight{
 		receives: map[message]int{}, queue: map[[2]int][]int{},
 		out: make([]int, s.Ranks), in: make([]int, s.Ranks),
 	}
 	for r := range s.Ranks {
-		p := build(t, s, r)
+		p := buildProgram(t, s, r)
 		left, next := make([]int, len(p)), make([][]int, len(p))
 		for i, op := range p {
 			left[i] = len(op.After)
@@ -336,6 +337,7 @@ func (f *flight) arrive(k int) {
 	f.complete(pair[0], i)
 }
 
+// complete marks op i of rank r as done and begins the ops that waited for it.
 func (f *flight) complete(r, i int) {
 	f.completed++
 	for _, n := range f.next[r][i] {

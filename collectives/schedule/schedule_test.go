@@ -11,7 +11,8 @@ import (
 	"weft/units"
 )
 
-func build(t interface{ Fatal(...any) }, s schedule.Spec, rank int) schedule.Program {
+// buildProgram returns the program of a rank.
+func buildProgram(t interface{ Fatal(...any) }, s schedule.Spec, rank int) schedule.Program {
 	p, err := schedule.Build(s, rank)
 	if err != nil {
 		t.Fatal(err)
@@ -19,8 +20,8 @@ func build(t interface{ Fatal(...any) }, s schedule.Spec, rank int) schedule.Pro
 	return p
 }
 
-// print formats a program with one op per line.
-func print(p schedule.Program) string {
+// formatProgram returns a program with one op per line.
+func formatProgram(p schedule.Program) string {
 	var b strings.Builder
 	for i, op := range p {
 		fmt.Fprintf(&b, "%d: %v %d tag %d [%d,+%d)", i, op.Kind, op.Peer, op.Tag, op.Off, op.Len)
@@ -46,7 +47,7 @@ func print(p schedule.Program) string {
 // next GPU", "Make final copy from buffer to dest" (block r+1).
 func TestRingOrder(t *testing.T) {
 	s := schedule.Spec{Collective: schedule.AllReduce, Algorithm: schedule.Ring, Ranks: 3, Size: 12}
-	got := print(build(t, s, 1))
+	got := formatProgram(buildProgram(t, s, 1))
 	want := `0: send 2 tag 0 [0,+4)
 1: receive 0 tag 0 [8,+4) add
 2: send 2 tag 1 [8,+4) after [1]
@@ -64,7 +65,7 @@ func TestRingOrder(t *testing.T) {
 // A piece is forwarded once it has arrived, whatever happens to the rest of its block.
 func TestRingPipelines(t *testing.T) {
 	s := schedule.Spec{Collective: schedule.AllReduce, Algorithm: schedule.Ring, Ranks: 2, Size: 32, Chunk: 8}
-	got := print(build(t, s, 0))
+	got := formatProgram(buildProgram(t, s, 0))
 	want := `0: send 1 tag 0 [16,+8)
 1: send 1 tag 1 [24,+8)
 2: receive 1 tag 0 [0,+8) add final
@@ -81,7 +82,7 @@ func TestRingPipelines(t *testing.T) {
 
 func TestAllToAllOrder(t *testing.T) {
 	s := schedule.Spec{Collective: schedule.AllToAll, Algorithm: schedule.Direct, Ranks: 4, Size: 64, Chunk: 8, Parallel: 2}
-	got := print(build(t, s, 2)[:6])
+	got := formatProgram(buildProgram(t, s, 2)[:6])
 	want := `0: send 3 tag 0 [48,+8)
 1: send 3 tag 1 [56,+8)
 2: send 0 tag 0 [0,+8)
@@ -98,7 +99,7 @@ func TestAllToAllOrder(t *testing.T) {
 // number selects, then bit 1. A receive that replaces waits for the send of the old data.
 func TestHalvingDoublingOrder(t *testing.T) {
 	s := schedule.Spec{Collective: schedule.AllReduce, Algorithm: schedule.HalvingDoubling, Ranks: 4, Size: 32}
-	got := print(build(t, s, 2))
+	got := formatProgram(buildProgram(t, s, 2))
 	want := `0: send 3 tag 0 [16,+16)
 1: receive 3 tag 0 [0,+16) add
 2: send 0 tag 0 [0,+8) after [0 1]
@@ -112,7 +113,7 @@ func TestHalvingDoublingOrder(t *testing.T) {
 		t.Fatalf("got\n%swant\n%s", got, want)
 	}
 	s.FarFirst = true
-	if got := build(t, s, 2)[0]; got.Peer != 0 || got.Off != 0 {
+	if got := buildProgram(t, s, 2)[0]; got.Peer != 0 || got.Off != 0 {
 		t.Fatalf("far first begins with %+v", got)
 	}
 }
@@ -120,7 +121,7 @@ func TestHalvingDoublingOrder(t *testing.T) {
 // Rank 2 of 8 is an inner node of tree 0, below 4 and above 1 and 3, and a leaf of tree 1, below 1.
 func TestDoubleBinaryTreeOrder(t *testing.T) {
 	s := schedule.Spec{Collective: schedule.AllReduce, Algorithm: schedule.DoubleBinaryTree, Ranks: 8, Size: 32, Chunk: 8}
-	got := print(build(t, s, 2)[:8])
+	got := formatProgram(buildProgram(t, s, 2)[:8])
 	want := `0: receive 1 tag 0 [0,+8) add
 1: receive 3 tag 0 [0,+8) add after [0]
 2: send 4 tag 0 [0,+8) after [1]
@@ -139,7 +140,7 @@ func TestDoubleBinaryTreeOrder(t *testing.T) {
 // is acknowledged and rank 2 has sent a credit, and it sends a credit when a message has arrived.
 func TestWindowedOrder(t *testing.T) {
 	s := schedule.Spec{Collective: schedule.AllToAll, Algorithm: schedule.Windowed, Ranks: 4, Size: 16, Parallel: 1}
-	got := print(build(t, s, 0))
+	got := formatProgram(buildProgram(t, s, 0))
 	want := `0: send 1 tag 0 [4,+4)
 1: receive 2 tag 1 [16,+4) credit
 2: send 2 tag 0 [8,+4) after [0 1]
@@ -160,7 +161,7 @@ func TestWindowedOrder(t *testing.T) {
 // groups, all-gather inside.
 func TestHierarchicalOrder(t *testing.T) {
 	s := schedule.Spec{Collective: schedule.AllReduce, Algorithm: schedule.Hierarchical, Ranks: 4, Group: 2, Size: 32}
-	got := print(build(t, s, 1))
+	got := formatProgram(buildProgram(t, s, 1))
 	want := `0: send 0 tag 0 [0,+16)
 1: receive 0 tag 0 [16,+16) add
 2: send 3 tag 0 [24,+8) after [1]
@@ -179,7 +180,7 @@ func TestHierarchicalOrder(t *testing.T) {
 func TestAllToAllParallel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, w := rapid.IntRange(2, 40).Draw(t, "ranks"), rapid.IntRange(1, 12).Draw(t, "parallel")
-		p := build(t, schedule.Spec{Collective: schedule.AllToAll, Algorithm: schedule.Direct, Ranks: n, Size: 4096, Parallel: w}, 0)
+		p := buildProgram(t, schedule.Spec{Collective: schedule.AllToAll, Algorithm: schedule.Direct, Ranks: n, Size: 4096, Parallel: w}, 0)
 		done := make([]bool, len(p))
 		for range n {
 			var under []int
@@ -247,7 +248,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-func benchmark(b *testing.B, algorithm string, group int) {
+// benchmarkBuild measures building the program of one rank.
+func benchmarkBuild(b *testing.B, algorithm string, group int) {
 	s := schedule.Spec{
 		Collective: schedule.AllReduce, Algorithm: algorithm, Ranks: 32, Group: group,
 		Size: 128 * units.MiB, Chunk: 128 * units.KiB,
@@ -260,10 +262,10 @@ func benchmark(b *testing.B, algorithm string, group int) {
 	}
 }
 
-func BenchmarkBuildRing(b *testing.B)             { benchmark(b, schedule.Ring, 0) }
-func BenchmarkBuildHalvingDoubling(b *testing.B)  { benchmark(b, schedule.HalvingDoubling, 0) }
-func BenchmarkBuildDoubleBinaryTree(b *testing.B) { benchmark(b, schedule.DoubleBinaryTree, 0) }
-func BenchmarkBuildHierarchical(b *testing.B)     { benchmark(b, schedule.Hierarchical, 8) }
+func BenchmarkBuildRing(b *testing.B)             { benchmarkBuild(b, schedule.Ring, 0) }
+func BenchmarkBuildHalvingDoubling(b *testing.B)  { benchmarkBuild(b, schedule.HalvingDoubling, 0) }
+func BenchmarkBuildDoubleBinaryTree(b *testing.B) { benchmarkBuild(b, schedule.DoubleBinaryTree, 0) }
+func BenchmarkBuildHierarchical(b *testing.B)     { benchmarkBuild(b, schedule.Hierarchical, 8) }
 
 // With shuffled orders each rank still sends to every other once, orders differ between ranks, and
 // all peers may send to a rank at once.
@@ -277,7 +279,7 @@ func TestOrdersAreDrawn(t *testing.T) {
 		}
 		firsts[(sends[0]-rank+s.Ranks)%s.Ranks] = true
 		seen := map[int]bool{}
-		for i, op := range build(t, s, rank)[:7] {
+		for i, op := range buildProgram(t, s, rank)[:7] {
 			if op.Kind != schedule.Send || op.Peer != sends[i] || op.Peer == rank || seen[op.Peer] {
 				t.Errorf("rank %d: op %d is %v to %d, after %v", rank, i, op.Kind, op.Peer, seen)
 			}

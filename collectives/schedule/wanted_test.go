@@ -12,9 +12,9 @@ import (
 // This file defines collectives independently of package schedule, which is under test: it computes
 // blocks, results and messages a second time.
 
-// share returns offset and size of block b of n, in elements. If n does not divide the elements,
+// blockOf returns offset and size of block b of n, in elements. If n does not divide the elements,
 // the first blocks are longer by one.
-func share(elements, n, b int) (at, size int) {
+func blockOf(elements, n, b int) (at, size int) {
 	each, longer := elements/n, elements%n
 	if b < longer {
 		return b * (each + 1), each + 1
@@ -22,52 +22,52 @@ func share(elements, n, b int) (at, size int) {
 	return longer*(each+1) + (b-longer)*each, each
 }
 
-// wanted is a part of a result, in elements: the input of a rank from offset from, or the reduction
-// of all inputs.
-type wanted struct{ off, size, rank, from int }
+// resultPart is a part of a result, in elements: the input of a rank from offset from, or the
+// reduction of all inputs.
+type resultPart struct{ off, size, rank, from int }
 
 // results returns what each collective must leave in the output of a rank (MPI 4.1, chapter 6;
 // nccl-tests, doc/PERFORMANCE.md).
-func results(s schedule.Spec, rank int) []wanted {
+func results(s schedule.Spec, rank int) []resultPart {
 	n, all := s.Ranks, int(s.Size/s.Type.Size())
-	at, own := share(all, n, rank)
+	at, own := blockOf(all, n, rank)
 	root := rank == s.Root
-	every := func(size func(r int) (off, len, from int)) (w []wanted) {
+	every := func(size func(r int) (off, len, from int)) (w []resultPart) {
 		for r := range n {
 			off, size, from := size(r)
-			w = append(w, wanted{off, size, r, from})
+			w = append(w, resultPart{off, size, r, from})
 		}
 		return w
 	}
 	switch s.Collective {
 	case "all-reduce":
-		return []wanted{{0, all, schedule.All, 0}}
+		return []resultPart{{0, all, schedule.All, 0}}
 	case "reduce-scatter": // in position: where the block is in the whole
-		return []wanted{{at, own, schedule.All, at}}
+		return []resultPart{{at, own, schedule.All, at}}
 	case "all-gather": // of each rank its whole input
-		return every(func(r int) (int, int, int) { at, size := share(all, n, r); return at, size, 0 })
+		return every(func(r int) (int, int, int) { at, size := blockOf(all, n, r); return at, size, 0 })
 	case "all-to-all": // from each rank the block that is for this one
 		return every(func(r int) (int, int, int) { return r * own, own, at })
 	case "broadcast":
-		return []wanted{{0, all, s.Root, 0}}
+		return []resultPart{{0, all, s.Root, 0}}
 	case "scatter":
-		return []wanted{{0, own, s.Root, at}}
+		return []resultPart{{0, own, s.Root, at}}
 	case "permute":
-		return []wanted{{0, all, slices.Index(s.Permute, rank), 0}}
+		return []resultPart{{0, all, slices.Index(s.Permute, rank), 0}}
 	case "reduce":
 		if root {
-			return []wanted{{0, all, schedule.All, 0}}
+			return []resultPart{{0, all, schedule.All, 0}}
 		}
 	case "gather":
 		if root {
-			return every(func(r int) (int, int, int) { at, size := share(all, n, r); return at, size, 0 })
+			return every(func(r int) (int, int, int) { at, size := blockOf(all, n, r); return at, size, 0 })
 		}
 	case "ps":
 		switch {
 		case s.Algorithm == "pull":
-			return []wanted{{0, all, s.Root, 0}}
+			return []resultPart{{0, all, s.Root, 0}}
 		case s.Algorithm == "both" || root:
-			return []wanted{{0, all, schedule.All, 0}}
+			return []resultPart{{0, all, schedule.All, 0}}
 		}
 	case "incast":
 		if root {
@@ -84,19 +84,19 @@ func results(s schedule.Spec, rank int) []wanted {
 	return nil
 }
 
-// asked returns what Shape asks for, in elements.
-func asked(s schedule.Spec, rank int) (w []wanted, err error) {
+// shapeResults returns the results that Shape declares, in elements.
+func shapeResults(s schedule.Spec, rank int) (w []resultPart, err error) {
 	l, err := schedule.Shape(s, rank)
 	e := s.Type.Size()
 	for _, r := range l.Result {
-		w = append(w, wanted{int(r.Off / e), int(r.Len / e), r.Rank, int(r.From / e)})
+		w = append(w, resultPart{int(r.Off / e), int(r.Len / e), r.Rank, int(r.From / e)})
 	}
 	return w, err
 }
 
-// specs calls f with every algorithm of n ranks, with sizes that n divides and sizes that it does
-// not, and for up to 9 ranks with every root.
-func specs(n int, f func(schedule.Spec)) {
+// eachSpec calls f with every algorithm of n ranks, with sizes that n divides and sizes that it
+// does not, and for up to 9 ranks with every root.
+func eachSpec(n int, f func(schedule.Spec)) {
 	for _, elements := range []int{1, n - 1, n, 2*n + n/2, 3*n + 1} {
 		scheduletest.Every(n, units.Bytes(elements)*schedule.Element, 0, func(s schedule.Spec) {
 			facts, _ := schedule.About(s.Collective, s.Algorithm)
@@ -115,10 +115,10 @@ func specs(n int, f func(schedule.Spec)) {
 // verification of runs rely on it.
 func TestResultsDefineTheCollective(t *testing.T) {
 	for n := 2; n <= 64; n++ {
-		specs(n, func(s schedule.Spec) {
+		eachSpec(n, func(s schedule.Spec) {
 			for rank := range n {
-				got, err := asked(s, rank)
-				want := slices.DeleteFunc(results(s, rank), func(w wanted) bool { return w.size == 0 })
+				got, err := shapeResults(s, rank)
+				want := slices.DeleteFunc(results(s, rank), func(w resultPart) bool { return w.size == 0 })
 				if err != nil || !slices.Equal(got, want) {
 					t.Fatalf("%s by %s, %d ranks, root %d, %d bytes, rank %d: %v, %v\nwant %v", s.Collective, s.Algorithm, n, s.Root, s.Size, rank, got, err, want)
 				}
@@ -131,16 +131,16 @@ func TestResultsDefineTheCollective(t *testing.T) {
 // ones are not sent.
 type messages struct{ sent, received []int }
 
-// both adds messages of the given sizes in both directions.
-func (m *messages) both(sizes ...int) {
+// exchange adds messages of the given sizes in both directions.
+func (m *messages) exchange(sizes ...int) {
 	m.sent, m.received = append(m.sent, sizes...), append(m.received, sizes...)
 }
 
-// moves returns the messages of each algorithm by docs/collectives.md, with the exact size of every
-// block.
-func moves(s schedule.Spec, rank int) (m messages) {
+// expectedMessages returns the messages of each algorithm by docs/collectives.md, with the exact
+// size of every block.
+func expectedMessages(s schedule.Spec, rank int) (m messages) {
 	n, all := s.Ranks, int(s.Size/s.Type.Size())
-	block := func(b int) int { _, size := share(all, n, (b+n)%n); return size }
+	block := func(b int) int { _, size := blockOf(all, n, (b+n)%n); return size }
 	but := func(keep int) (sizes []int) { // all blocks but one
 		for b := range n {
 			if b != (keep+n)%n {
@@ -169,7 +169,7 @@ func moves(s schedule.Spec, rank int) (m messages) {
 	case "all-gather ring":
 		m.sent, m.received = but(rank+1), but(rank)
 	case "all-reduce direct": // a block to each, and its own to each
-		m.both(slices.Concat(but(rank), times(n-1, block(rank)))...)
+		m.exchange(slices.Concat(but(rank), times(n-1, block(rank)))...)
 	case "reduce-scatter direct", "all-to-all direct", "all-to-all pairwise":
 		m.sent, m.received = but(rank), times(n-1, block(rank))
 	case "all-gather direct":
@@ -181,26 +181,26 @@ func moves(s schedule.Spec, rank int) (m messages) {
 			m.received = append(m.received, min(1, block(rank+i)))
 		}
 	case "all-reduce halving-doubling", "reduce-scatter recursive-halving", "all-gather recursive-doubling":
-		return halves(s, rank)
+		return halvingDoubling(s, rank)
 	case "all-reduce hierarchical": // two rings: inside the group, and of the same member of all groups
 		g := s.Group
 		member, group := rank%g, rank/g
 		ringAllReduce(&m, all, g, member)
-		_, own := share(all, g, member)
+		_, own := blockOf(all, g, member)
 		ringAllReduce(&m, own, n/g, group)
 	case "all-reduce double-binary-tree": // half of the buffer along each of two trees, up and down
 		second := n - 1 - rank
 		if n%2 == 1 {
 			second = (rank - 1 + n) % n
 		}
-		above, below := binary(n, rank)
+		above, below := binaryTree(n, rank)
 		along(true, true, above, below, (all+1)/2)
-		above, below = binary(n, second)
+		above, below = binaryTree(n, second)
 		along(true, true, above, below, all/2)
 	case "broadcast chain", "reduce chain":
 		along(up, down, min(1, position), min(1, n-1-position), all)
 	case "broadcast tree", "reduce tree":
-		above, below := binary(n, position)
+		above, below := binaryTree(n, position)
 		along(up, down, above, below, all)
 	case "broadcast binomial-tree", "reduce binomial-tree": // a child for every power of two below the lowest set bit
 		below := 0
@@ -223,7 +223,7 @@ func moves(s schedule.Spec, rank int) (m messages) {
 			m.sent, m.received = m.received, m.sent
 		}
 	case "permute direct":
-		m.both(all)
+		m.exchange(all)
 	case "incast direct":
 		m.sent = times(max(1, s.Flows), all)
 		if root {
@@ -238,7 +238,7 @@ func moves(s schedule.Spec, rank int) (m messages) {
 // ringAllReduce adds the messages of a ring all-reduce of a number of elements among count ranks.
 func ringAllReduce(m *messages, elements, count, position int) {
 	for b := range count {
-		_, size := share(elements, count, b)
+		_, size := blockOf(elements, count, b)
 		for _, half := range []int{0, 1} { // first all but its own, then all but the next one's
 			if b != (position+half)%count {
 				m.sent = append(m.sent, size)
@@ -250,10 +250,10 @@ func ringAllReduce(m *messages, elements, count, position int) {
 	}
 }
 
-// binary returns the numbers of parents and children of a position in NCCL's binary tree. Odd
+// binaryTree returns the numbers of parents and children of a position in NCCL's binary tree. Odd
 // positions are leaves. Even ones have a child to the left, and one to the right if there are
 // positions.
-func binary(n, position int) (above, below int) {
+func binaryTree(n, position int) (above, below int) {
 	switch {
 	case position == 0:
 		return 0, 1
@@ -265,11 +265,11 @@ func binary(n, position int) (above, below int) {
 	return 1, 1
 }
 
-// halves returns the messages of recursive halving and doubling. Let p be the largest power of two
-// that is at most n. A rank that ends with a block has worked on the p, p/2, p/4, ... 2 blocks
-// around it; in each step it gives away the half without that block. Folded ranks send the whole
-// buffer and get it back.
-func halves(s schedule.Spec, rank int) (m messages) {
+// halvingDoubling returns the messages of recursive halving and doubling. Let p be the largest
+// power of two that is at most n. A rank that ends with a block has worked on the p, p/2, p/4, ...
+// 2 blocks around it; in each step it gives away the half without that block. Folded ranks send the
+// whole buffer and get it back.
+func halvingDoubling(s schedule.Spec, rank int) (m messages) {
 	n, all := s.Ranks, int(s.Size/s.Type.Size())
 	p, log := 1, 0
 	for 2*p <= n {
@@ -277,7 +277,7 @@ func halves(s schedule.Spec, rank int) (m messages) {
 	}
 	part := rank - (n - p)
 	if rank < 2*(n-p) {
-		if m.both(all); rank%2 == 0 {
+		if m.exchange(all); rank%2 == 0 {
 			return m
 		}
 		part = rank / 2
@@ -291,7 +291,7 @@ func halves(s schedule.Spec, rank int) (m messages) {
 	}
 	span := func(first, count int) (sum int) {
 		for b := first; b < first+count; b++ {
-			_, size := share(all, p, b)
+			_, size := blockOf(all, p, b)
 			sum += size
 		}
 		return sum
@@ -324,8 +324,8 @@ func traffic(s schedule.Spec, m messages) (v schedule.Traffic) {
 	return v
 }
 
-// programmed returns the traffic of a program.
-func programmed(p schedule.Program) (v schedule.Traffic) {
+// programTraffic returns the traffic of a program.
+func programTraffic(p schedule.Program) (v schedule.Traffic) {
 	for _, op := range p {
 		if op.Kind == schedule.Send {
 			v.Sends, v.Sent = v.Sends+1, v.Sent+op.Len
@@ -339,11 +339,11 @@ func programmed(p schedule.Program) (v schedule.Traffic) {
 // Every program has exactly the messages of its algorithm, and Volume agrees.
 func TestProgramsHaveTheirMessages(t *testing.T) {
 	for n := 2; n <= 64; n++ {
-		specs(n, func(s schedule.Spec) {
+		eachSpec(n, func(s schedule.Spec) {
 			for rank := range n {
-				want := traffic(s, moves(s, rank))
+				want := traffic(s, expectedMessages(s, rank))
 				volume, err := schedule.Volume(s, rank)
-				if got := programmed(build(t, s, rank)); err != nil || got != want || volume != want {
+				if got := programTraffic(buildProgram(t, s, rank)); err != nil || got != want || volume != want {
 					t.Fatalf("%s by %s, %d ranks, root %d, %d bytes, rank %d: %+v, volume %+v, %v\nwant %+v", s.Collective, s.Algorithm, n, s.Root, s.Size, rank, got, volume, err, want)
 				}
 			}
@@ -367,7 +367,7 @@ func TestPiecesAreWholeWhereTheyDivide(t *testing.T) {
 				return count
 			}
 			for rank := range n {
-				m := moves(s, rank)
+				m := expectedMessages(s, rank)
 				want := traffic(s, m)
 				want.Sends, want.Receives = pieces(m.sent), pieces(m.received)
 				if got, err := schedule.Volume(s, rank); err != nil || got != want {
