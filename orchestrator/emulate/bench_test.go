@@ -14,7 +14,7 @@ import (
 // second of real time, by default so many that more than 40,000 of them come through. It tells the medians of the
 // packets carried and of the worst p99 lateness, in real time, and in which share of the runs the verdict was ok.
 func BenchmarkPrivAllToAll(b *testing.B) {
-	privileged(b)
+	needRoot(b)
 	offered := 48_000.0
 	if s := os.Getenv("WEFT_OFFERED"); s != "" {
 		f, err := strconv.ParseFloat(s, 64)
@@ -37,7 +37,7 @@ func BenchmarkPrivAllToAll(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		r, rate := o.Report, o.rate()
+		r, rate := o.Report, o.packetRate()
 		rates, late = append(rates, rate), append(late, o.Fidelity.LatenessP99NS*o.dilation/1e3)
 		if o.Fidelity.Verdict == OK {
 			good++
@@ -59,8 +59,8 @@ func BenchmarkPrivAllToAll(b *testing.B) {
 	b.ReportMetric(float64(good)/float64(b.N), "ok/op")
 }
 
-// rate is how many data packets came through per second of real time.
-func (o benchOutcome) rate() float64 {
+// packetRate returns the number of data packets that arrived per second of real time.
+func (o benchOutcome) packetRate() float64 {
 	seconds := float64(o.Elapsed) / float64(units.Second) * o.dilation
 	return float64(o.Transport.DataPackets-o.Transport.Retransmits) / seconds
 }
@@ -71,7 +71,7 @@ func median(of []float64) float64 {
 }
 
 func TestPrivMeasure(t *testing.T) {
-	privileged(t)
+	needRoot(t)
 	if testing.Short() {
 		t.Skip("takes several seconds")
 	}

@@ -112,8 +112,8 @@ func TestRoundUpIsTheNextOfTwoDigits(t *testing.T) {
 	})
 }
 
-// plan is a host at 100 Gb/s with one item.
-func plan(it host.Item) host.Plan {
+// onePlan returns the plan of a host at 100 Gb/s with one item.
+func onePlan(it host.Item) host.Plan {
 	return host.Plan{Endpoint: transport.Config{MTU: 4096, LineRate: 100 * units.Gbps}, Items: []host.Item{it}}
 }
 
@@ -132,12 +132,12 @@ func TestLoad(t *testing.T) {
 		plans []host.Plan
 		want  float64
 	}{
-		{"incast is bounded by its receiver", []host.Plan{plan(send), plan(send), plan(take)}, line},
-		{"broadcast by its sender", []host.Plan{plan(send), plan(take), plan(take)}, line},
-		{"all-to-all by the sum of lines", []host.Plan{plan(both), plan(both), plan(both)}, 3 * line},
-		{"idle hosts add nothing", []host.Plan{plan(both), plan(both), {}}, 2 * line},
-		{"short messages make short packets", []host.Plan{plan(small)}, 100e9 / 8 / (100 + 56 + 46)},
-		{"and so do chunks", []host.Plan{plan(chunked)}, 100e9 / 8 / (1000 + 56 + 46)},
+		{"incast is bounded by its receiver", []host.Plan{onePlan(send), onePlan(send), onePlan(take)}, line},
+		{"broadcast by its sender", []host.Plan{onePlan(send), onePlan(take), onePlan(take)}, line},
+		{"all-to-all by the sum of lines", []host.Plan{onePlan(both), onePlan(both), onePlan(both)}, 3 * line},
+		{"idle hosts add nothing", []host.Plan{onePlan(both), onePlan(both), {}}, 2 * line},
+		{"short messages make short packets", []host.Plan{onePlan(small)}, 100e9 / 8 / (100 + 56 + 46)},
+		{"and so do chunks", []host.Plan{onePlan(chunked)}, 100e9 / 8 / (1000 + 56 + 46)},
 	} {
 		if got := Load(c.plans); math.Abs(got/c.want-1) > 1e-9 {
 			t.Errorf("%s: %.0f packets/s, want %.0f", c.name, got, c.want)

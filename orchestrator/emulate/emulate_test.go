@@ -26,27 +26,28 @@ import (
 	"weft/units"
 )
 
-func privileged(t testing.TB) {
+// needRoot skips the test without the right to make network namespaces.
+func needRoot(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root to make network namespaces")
 	}
 }
 
-// runs runs x, which must go well, and checks what must hold of every run.
-func runs(t *testing.T, x Experiment) *Outcome {
+// mustRun runs x, which must succeed, and checks the invariants of every run.
+func mustRun(t *testing.T, x Experiment) *Outcome {
 	t.Helper()
-	o, err := runsIf(t, x)
+	o, err := runChecked(t, x)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return o
 }
 
-// runsIf runs x, and checks what must hold of every run that goes well.
-func runsIf(t *testing.T, x Experiment) (*Outcome, error) {
+// runChecked runs x, and checks the invariants of every run that succeeds.
+func runChecked(t *testing.T, x Experiment) (*Outcome, error) {
 	t.Helper()
-	privileged(t)
+	needRoot(t)
 	x.Processes.Stderr = os.Stderr
 	o, err := Run(t.Context(), x)
 	if err != nil {
@@ -77,12 +78,12 @@ func runsIf(t *testing.T, x Experiment) (*Outcome, error) {
 	return o, nil
 }
 
-// punctual runs an experiment that measures time until check returns nil, a few times at most. See quiettest.Check; a run
-// whose verdict is not ok proves nothing.
-func punctual(t *testing.T, x Experiment, check func(o *Outcome) error) {
+// checkOnTime runs an experiment that measures time until check returns nil, a few times at most.
+// See quiettest.Check. A run whose verdict is not ok proves nothing.
+func checkOnTime(t *testing.T, x Experiment, check func(o *Outcome) error) {
 	t.Helper()
 	quiettest.Check(t, 4, func() error {
-		o := runs(t, x)
+		o := mustRun(t, x)
 		if err := check(o); err == nil || o.Fidelity.Verdict == OK {
 			return err
 		} else {
@@ -102,7 +103,7 @@ func TestPrivAllToAll(t *testing.T) {
 		}
 		last = p
 	}
-	o := runs(t, x)
+	o := mustRun(t, x)
 	if got, want := len(o.Flows), n*(n-1)*repeat; got != want {
 		t.Errorf("%d flows, want %d", got, want)
 	}
@@ -136,7 +137,7 @@ func TestPrivAllToAll(t *testing.T) {
 func TestPrivVeth(t *testing.T) {
 	x := allToAll(3, 10, 2, 500)
 	x.Processes.Veth = true
-	if o := runs(t, x); len(o.Dones) != 6 {
+	if o := mustRun(t, x); len(o.Dones) != 6 {
 		t.Errorf("%d dones, want 6", len(o.Dones))
 	}
 }
@@ -147,7 +148,7 @@ func TestPrivIdleDelay(t *testing.T) {
 	x := star(2, dilation)
 	x.work(host.Item{Collective: "incast", Algorithm: "direct", Root: 1, Size: benchMTU, Repeat: 400},
 		func(src, _ int) bool { return src == 0 }, 1)
-	punctual(t, x, func(o *Outcome) error {
+	checkOnTime(t, x, func(o *Outcome) error {
 		idle := starPath().Delay(benchMTU + wire.DataSize + wire.Overhead)
 		allowed := max(idle*3/100, units.Microsecond/10)
 		excess, rtt := o.OneWay.Quantile(0.5), o.RTT.Quantile(0.5)
@@ -172,8 +173,8 @@ func TestPrivOneFlow(t *testing.T) {
 	rate := func(f host.Flow) units.Bandwidth {
 		return units.Rate(packets*(benchMTU+wire.DataSize+wire.Overhead), f.Acked-f.Start-x.BaseRTT)
 	}
-	want := rate(simulated(t, x)[0])
-	punctual(t, x, func(o *Outcome) error {
+	want := rate(simulate(t, x)[0])
+	checkOnTime(t, x, func(o *Outcome) error {
 		got := rate(o.Flows[0])
 		t.Logf("%v, simulated %v, on a link of %v; round trip %v of %v", got, want, benchRate, o.RTT.Quantile(0.5), x.BaseRTT)
 		if share := float64(got) / float64(benchRate); share < 0.98 || share > 1.02 {
@@ -185,7 +186,7 @@ func TestPrivOneFlow(t *testing.T) {
 
 // The smallest labs, of one cold all-to-all that is over in 21 us, are punctual at the dilation that auto gives them.
 func TestPrivAutoIsOKForASmallLab(t *testing.T) {
-	privileged(t)
+	needRoot(t)
 	if testing.Short() {
 		t.Skip("takes several seconds")
 	}
@@ -206,7 +207,7 @@ func TestPrivAutoIsOKForASmallLab(t *testing.T) {
 	x.BaseRTT = line.Delay(benchMTU+wire.DataSize+wire.Overhead) + line.Delay(wire.AckSize+wire.Overhead)
 	x.Dilation = AutoDilation(c, Load(x.Plans), x.BaseRTT)
 	quiettest.Check(t, 3, func() error {
-		if o := runs(t, x); o.Fidelity.Verdict != OK {
+		if o := mustRun(t, x); o.Fidelity.Verdict != OK {
 			return fmt.Errorf("verdict %s (%s) at dilation %g, base round trip %v", o.Fidelity.Verdict, strings.Join(o.Fidelity.Reasons, "; "), x.Dilation, x.BaseRTT)
 		}
 		return nil
@@ -226,7 +227,7 @@ func TestPrivPing(t *testing.T) {
 			Args: []string{"ping", "-n", "-q", "-c", "10", "-i", "0.05", x.Addrs[2].String()}, Stdout: &out, Stderr: &out,
 		})
 	}
-	privileged(t)
+	needRoot(t)
 	quiettest.Check(t, 3, func() error {
 		out.Reset()
 		o, err := Run(t.Context(), x)
@@ -282,7 +283,7 @@ func TestPrivIperf(t *testing.T) {
 			}
 		}
 	}
-	privileged(t)
+	needRoot(t)
 	quiettest.Check(t, 3, func() error {
 		if _, err := Run(t.Context(), x); err != nil {
 			t.Fatalf("%v\n%s", err, out.String())
@@ -298,8 +299,9 @@ func TestPrivIperf(t *testing.T) {
 	})
 }
 
-// long is a workload that does not end by itself in the time of a test. underWay waits until some of it is done.
-func long() (x Experiment, underWay func(context.Context)) {
+// endlessWorkload returns a workload that does not end by itself in the time of a test. underWay
+// waits until some of it is done.
+func endlessWorkload() (x Experiment, underWay func(context.Context)) {
 	x = allToAll(4, 500, 1000, 5000)
 	done := make(chan struct{})
 	once := sync.OnceFunc(func() { close(done) })
@@ -317,9 +319,9 @@ func long() (x Experiment, underWay func(context.Context)) {
 }
 
 func TestPrivDeathIsReportedByName(t *testing.T) {
-	privileged(t)
+	needRoot(t)
 	for _, victim := range []string{"h2", runtime.Fabric} {
-		x, underWay := long()
+		x, underWay := endlessWorkload()
 		killed := make(chan quiettest.Stopwatch, 1)
 		x.During = func(ctx context.Context, c runtime.Cluster) error {
 			underWay(ctx)
@@ -353,9 +355,9 @@ func TestPrivDeathIsReportedByName(t *testing.T) {
 }
 
 func TestPrivSilenceIsReportedByName(t *testing.T) {
-	privileged(t)
+	needRoot(t)
 	for _, victim := range []string{"h2", runtime.Fabric} {
-		x, underWay := long()
+		x, underWay := endlessWorkload()
 		var at time.Time
 		stopped := make(chan quiettest.Stopwatch, 1)
 		x.During = func(ctx context.Context, c runtime.Cluster) error {
@@ -388,9 +390,9 @@ func TestPrivSilenceIsReportedByName(t *testing.T) {
 }
 
 func TestPrivInterruptKeepsWhatThereIs(t *testing.T) {
-	privileged(t)
+	needRoot(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	x, underWay := long()
+	x, underWay := endlessWorkload()
 	x.During = func(ctx context.Context, _ runtime.Cluster) error {
 		underWay(ctx)
 		cancel()
@@ -408,7 +410,7 @@ func TestPrivInterruptKeepsWhatThereIs(t *testing.T) {
 // A byte that is wrong, which no checksum has seen, makes results wrong: nothing is called right, and who received it in
 // which step is known.
 func TestPrivCorruptedByte(t *testing.T) {
-	privileged(t)
+	needRoot(t)
 	x := allToAll(3, 10, 1, 1000)
 	x.Plans[1].Corrupt = []units.Time{0, 1000 * units.Second}
 	o, err := Run(t.Context(), x)
@@ -435,7 +437,7 @@ func TestPrivCorruptedByte(t *testing.T) {
 
 // A network that loses everything: who waits for whom is in the error.
 func TestPrivStall(t *testing.T) {
-	privileged(t)
+	needRoot(t)
 	x := allToAll(3, 10, 1, 1000)
 	x.Stall = time.Second
 	x.Fabric.Switches[0].Route = []int32{-1, -1, -1}

@@ -16,8 +16,9 @@ import (
 	"weft/results/record"
 )
 
-// siege is how long a host attacks in a test, and how long it rests between two frames: WEFT_HOSTILE=60s for a minute without rest.
-func siege(t *testing.T) (d, rest time.Duration) {
+// attackTimes returns how long a host attacks in a test, and its pause between two frames.
+// WEFT_HOSTILE=60s attacks for a minute without pauses.
+func attackTimes(t *testing.T) (d, rest time.Duration) {
 	if text := os.Getenv("WEFT_HOSTILE"); text != "" {
 		d, err := time.ParseDuration(text)
 		if err != nil {
@@ -28,11 +29,11 @@ func siege(t *testing.T) (d, rest time.Duration) {
 	return time.Second, 100 * time.Microsecond
 }
 
-// besieged is an all-to-all of four hosts, the last of which sends whatever can be sent.
-func besieged(t *testing.T, x Experiment) *Outcome {
+// runAttacked runs an all-to-all of four hosts, the last of which sends whatever can be sent.
+func runAttacked(t *testing.T, x Experiment) *Outcome {
 	t.Helper()
 	x.During = func(ctx context.Context, c runtime.Cluster) error {
-		d, rest := siege(t)
+		d, rest := attackTimes(t)
 		attack, end := context.WithTimeout(ctx, d)
 		defer end()
 		on := hostiletest.Target{Network: [4]byte{10, 255, 255, 254}}
@@ -61,11 +62,12 @@ func besieged(t *testing.T, x Experiment) *Outcome {
 	return o
 }
 
-// tells fails the test unless the data is right and the run says what was refused, by whom and why, and is not ok.
-func tells(t *testing.T, o *Outcome, ranks int) {
+// checkRefusals checks that the data is right, and that the run reports what was refused, by whom
+// and why, and is not ok.
+func checkRefusals(t *testing.T, o *Outcome, ranks int) {
 	t.Helper()
-	arrived(t, o, ranks)
-	told(t, o,
+	checkData(t, o, ranks)
+	checkRefused(t, o,
 		record.Refused{Host: "h3", By: record.ByNetwork, Why: "malformed"},
 		record.Refused{Host: "h3", By: record.ByNetwork, Why: "without a destination"},
 		record.Refused{Host: "h3", By: record.ByNetwork, Why: "under an address that is not the host's"},
@@ -83,8 +85,8 @@ func tells(t *testing.T, o *Outcome, ranks int) {
 	}
 }
 
-// arrived fails the test unless the data of all ranks is right.
-func arrived(t *testing.T, o *Outcome, ranks int) {
+// checkData checks that the data of all ranks is right.
+func checkData(t *testing.T, o *Outcome, ranks int) {
 	t.Helper()
 	if len(o.Dones) != ranks {
 		t.Errorf("%d ranks are done, want %d", len(o.Dones), ranks)
@@ -99,8 +101,9 @@ func arrived(t *testing.T, o *Outcome, ranks int) {
 	}
 }
 
-// told fails the test unless the run tells of such packets, and of no host but h3 that the network refused packets.
-func told(t *testing.T, o *Outcome, all ...record.Refused) {
+// checkRefused checks that the run reports such packets, and that the network refused packets of no
+// host but h3.
+func checkRefused(t *testing.T, o *Outcome, all ...record.Refused) {
 	t.Helper()
 	for _, want := range all {
 		found := false
@@ -120,8 +123,8 @@ func told(t *testing.T, o *Outcome, all ...record.Refused) {
 
 // Whatever a host sends, the lab stays, the data of all is right, and the run tells.
 func TestPrivHostileNode(t *testing.T) {
-	privileged(t)
-	tells(t, besieged(t, allToAll(4, 20, 20, 1000)), 80)
+	needRoot(t)
+	checkRefusals(t, runAttacked(t, allToAll(4, 20, 20, 1000)), 80)
 }
 
 // Where the kernel carries packets, what comes under others' addresses does not cross it, and the run tells.
@@ -129,9 +132,9 @@ func TestUMLHostileNode(t *testing.T) {
 	if !underUML(t) {
 		return
 	}
-	o := besieged(t, onKernel(allToAll(4, 20, 1, 40_000)))
-	arrived(t, o, 4)
-	told(t, o,
+	o := runAttacked(t, onKernel(allToAll(4, 20, 1, 40_000)))
+	checkData(t, o, 4)
+	checkRefused(t, o,
 		record.Refused{Host: "h3", By: record.ByNetwork, Why: "without a destination"},
 		record.Refused{Host: "h3", By: record.ByNetwork, Why: "under an address that is not the host's"},
 		record.Refused{Host: "h0", By: record.ByHost, Why: "unreadable"},
@@ -143,7 +146,7 @@ func TestUMLHostileNode(t *testing.T) {
 
 // The same from a container.
 func TestPrivHostileContainer(t *testing.T) {
-	privileged(t)
+	needRoot(t)
 	host := dockertest.Host(t)
 	t.Cleanup(dockertest.Stop)
 	if _, err := docker.Probe(t.Context(), host); err != nil {
@@ -157,5 +160,5 @@ func TestPrivHostileContainer(t *testing.T) {
 	}
 	x := allToAll(4, 20, 20, 1000)
 	x.Processes = Processes{Launch: docker.Launch, Runtime: "docker", Self: weft}
-	tells(t, besieged(t, x), 80)
+	checkRefusals(t, runAttacked(t, x), 80)
 }

@@ -28,12 +28,12 @@ func onKernel(x Experiment) Experiment {
 	return x
 }
 
-// underUML says that the test runs where the kernel has everything, and was not only told how it went there.
+// underUML reports whether the test runs under User Mode Linux, whose kernel has every qdisc.
 func underUML(t *testing.T) bool { return !umltest.Outside(t) }
 
-// carried runs an experiment, whose links must be what the lab asks for unless something disturbs the machine.
-// So must be what checks ask for.
-func carried(t *testing.T, x Experiment, checks ...func(*Outcome) error) (o *Outcome) {
+// runOnKernel runs an experiment until its links are what the lab asks for and all checks pass,
+// unless something disturbs the machine.
+func runOnKernel(t *testing.T, x Experiment, checks ...func(*Outcome) error) (o *Outcome) {
 	t.Helper()
 	quiettest.Check(t, 3, func() (err error) {
 		if o, err = Run(t.Context(), x); err != nil && !strings.Contains(err.Error(), "links are not what the lab asks for") {
@@ -57,7 +57,7 @@ func TestUMLKernel(t *testing.T) {
 	const n, packets = 3, 10
 	x := onKernel(allToAll(n, packets, 1, 40_000))
 	x.SampleQueues = units.Microsecond
-	o := carried(t, x, func(o *Outcome) error {
+	o := runOnKernel(t, x, func(o *Outcome) error {
 		if o.Transport.Retransmits != 0 { // timeouts are of real time
 			return fmt.Errorf("%d retransmits", o.Transport.Retransmits)
 		}
@@ -100,8 +100,8 @@ func TestUMLKernelSamplesMarks(t *testing.T) {
 	}
 	x.Fabric.Ports[1].Rate /= 4 // a queue before the first host
 	x.SampleQueues = units.Microsecond / 2
-	carried(t, x, func(o *Outcome) error {
-		all := marksOf(t, o)
+	runOnKernel(t, x, func(o *Outcome) error {
+		all := countMarks(t, o)
 		if t.Logf("%d samples, the last of %d marks; %d in the end", len(o.Samples), all, o.Fabric.Marks); all == 0 {
 			return errors.New("no marks") // where hosts are held up there is no queue
 		}
@@ -109,8 +109,8 @@ func TestUMLKernelSamplesMarks(t *testing.T) {
 	})
 }
 
-// marksOf returns how many marks the samples end with, which must add up.
-func marksOf(t *testing.T, o *Outcome) (all int64) {
+// countMarks returns the number of marks at the end of the samples, which must add up.
+func countMarks(t *testing.T, o *Outcome) (all int64) {
 	t.Helper()
 	last := map[int]int64{}
 	for _, s := range o.Samples {
@@ -139,7 +139,7 @@ func TestUMLKernelLinkDown(t *testing.T) {
 		{At: 5 * units.Microsecond, Ports: []int{0, 1}, Up: &down},
 		{At: 12 * units.Microsecond, Ports: []int{0, 1}, Up: &up},
 	}
-	o := carried(t, x)
+	o := runOnKernel(t, x)
 	if o.Fabric.Lost == 0 || o.Transport.Retransmits == 0 || o.Fidelity.UnorderedDrops != 0 {
 		t.Errorf("%d lost on lines, %d sent again, %d lost without order", o.Fabric.Lost, o.Transport.Retransmits, o.Fidelity.UnorderedDrops)
 	}
@@ -159,7 +159,7 @@ func TestUMLKernelSlower(t *testing.T) {
 	var told realtime.Ready
 	x.Kernel.Slowed = func(r realtime.Ready) { told = r }
 	began := time.Now()
-	o := carried(t, x)
+	o := runOnKernel(t, x)
 	if len(o.Flows) != 2 || told.Dilation != 40_000 || len(told.Tried) != 2 {
 		t.Fatalf("%d flows, at %g after %+v", len(o.Flows), told.Dilation, told.Tried)
 	}

@@ -16,7 +16,8 @@ import (
 	"weft/units"
 )
 
-// twoToOne is a star in which hosts 0 and 1 send to host 2 by a transport, over lossless Ethernet.
+// twoToOne returns a star in which hosts 0 and 1 send to host 2 by a transport, over lossless
+// Ethernet.
 func twoToOne(kind string, packets int, dilation float64) Experiment {
 	x := star(3, dilation)
 	x.Fabric.Switches[0].Buffer.Total = 4 * units.MB
@@ -39,13 +40,13 @@ func twoToOne(kind string, packets int, dilation float64) Experiment {
 	return x
 }
 
-// last is when the last flow was over.
-func last(flows []host.Flow) units.Time {
+// lastEnd returns the end of the last flow.
+func lastEnd(flows []host.Flow) units.Time {
 	return slices.MaxFunc(flows, func(a, b host.Flow) int { return int(a.Acked - b.Acked) }).Acked
 }
 
-// near says whether two spans differ by less than a share of the second.
-func near(a, b units.Time, share float64) bool {
+// within reports whether two spans differ by less than a share of the second.
+func within(a, b units.Time, share float64) bool {
 	return math.Abs(float64(a-b)) <= share*float64(b)
 }
 
@@ -54,16 +55,16 @@ func near(a, b units.Time, share float64) bool {
 func TestPrivPFC(t *testing.T) {
 	const packets = 500
 	x := twoToOne("roce", packets, 4000)
-	want := last(simulated(t, x))
-	punctual(t, x, func(o *Outcome) error {
+	want := lastEnd(simulate(t, x))
+	checkOnTime(t, x, func(o *Outcome) error {
 		if o.Fabric.Pauses == 0 || o.Fabric.Dropped != 0 || o.Transport.Retransmits != 0 {
 			t.Errorf("%d pauses, %d drops, %d retransmits", o.Fabric.Pauses, o.Fabric.Dropped, o.Transport.Retransmits)
 		}
-		got := last(o.Flows)
+		got := lastEnd(o.Flows)
 		// What came by each of two lines waits, at most 100 KB and what was under way when the pause was sent.
 		most := x.BaseRTT + benchRate.TransmitTime(2*(100*units.KB+benchRate.BytesIn(2*benchDelay)+2*(benchMTU+102)))
 		t.Logf("over at %v, simulated %v; round trip %v, at most %v; NIC held %d bytes", got, want, o.RTT.Quantile(0.5), o.RTT.Quantile(1), o.Report.MaxNIC)
-		if !near(got, want, 0.02) {
+		if !within(got, want, 0.02) {
 			return fmt.Errorf("over at %v, simulated at %v", got, want)
 		}
 		if o.RTT.Quantile(0.99) > most+most/20 {
@@ -80,14 +81,14 @@ func TestPrivPFC(t *testing.T) {
 // HPCC needs what the switches write: it keeps their queues short, as it does in the simulator.
 func TestPrivTelemetry(t *testing.T) {
 	x := twoToOne("hpcc", 500, 4000)
-	want := last(simulated(t, x))
-	punctual(t, x, func(o *Outcome) error {
-		got := last(o.Flows)
+	want := lastEnd(simulate(t, x))
+	checkOnTime(t, x, func(o *Outcome) error {
+		got := lastEnd(o.Flows)
 		t.Logf("over at %v, simulated %v; round trip %v, p99 %v", got, want, o.RTT.Quantile(0.5), o.RTT.Quantile(0.99))
 		if o.Fabric.Pauses != 0 || o.Fabric.Dropped != 0 {
 			t.Errorf("%d pauses, %d drops", o.Fabric.Pauses, o.Fabric.Dropped)
 		}
-		if !near(got, want, 0.02) {
+		if !within(got, want, 0.02) {
 			return fmt.Errorf("over at %v, simulated at %v", got, want)
 		}
 		if rtt := o.RTT.Quantile(0.5); rtt > x.BaseRTT+x.BaseRTT/4 {
@@ -110,8 +111,9 @@ func TestSwitchesHaveAnAddressOfTheirOwn(t *testing.T) {
 	}
 }
 
-// roundabout makes a star of three hosts a circle of three switches, whose routes all go round the same way.
-func roundabout(x *Experiment) {
+// makeRing turns a star of three hosts into a ring of three switches whose routes all go round in
+// the same direction.
+func makeRing(x *Experiment) {
 	line := x.Fabric.Ports[0]
 	x.Fabric.Ports, x.Fabric.Switches = nil, nil
 	link := func(a, b fabric.NodeID) {
@@ -142,9 +144,9 @@ func roundabout(x *Experiment) {
 
 // Switches that wait for each other: the run ends with who waits for whom, hosts and ports.
 func TestPrivDeadlockSaysWhoWaits(t *testing.T) {
-	privileged(t)
+	needRoot(t)
 	x := star(3, 2000)
-	roundabout(&x)
+	makeRing(&x)
 	x.Stall = 2 * time.Second
 	x.work(host.Item{Collective: "permute", Algorithm: "direct", Permute: []int{2, 0, 1}, Size: 500 * benchMTU, Repeat: 1},
 		func(src, dst int) bool { return dst == (src+2)%3 }, 1)

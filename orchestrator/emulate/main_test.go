@@ -16,7 +16,7 @@ import (
 func TestMain(m *testing.M) {
 	var process func(*control.Conn) error
 	if len(os.Args) == 2 {
-		process = map[string]func(*control.Conn) error{"node": node, "fabric": fabricProcess}[os.Args[1]]
+		process = map[string]func(*control.Conn) error{"node": serveNode, "fabric": serveFabric}[os.Args[1]]
 	}
 	if process == nil {
 		umltest.Main(m)
@@ -31,7 +31,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-func node(conn *control.Conn) error {
+// serveNode is the process of a node.
+func serveNode(conn *control.Conn) error {
 	env, err := boot.Node(conn)
 	if err != nil {
 		return err
@@ -42,7 +43,8 @@ func node(conn *control.Conn) error {
 	return agent.Run(conn, env.Sockets)
 }
 
-func fabricProcess(conn *control.Conn) error {
+// serveFabric is the fabric process.
+func serveFabric(conn *control.Conn) error {
 	env, err := boot.Fabric(conn)
 	if err != nil {
 		return err

@@ -53,7 +53,7 @@ func (o *output) await(ctx context.Context, texts ...string) error {
 // TestPrivProgramsRunBesideTheWorkload checks that a host's programs run during the workload, and
 // that those that do not end by themselves end with it.
 func TestPrivProgramsRunBesideTheWorkload(t *testing.T) {
-	privileged(t)
+	needRoot(t)
 	x := star(3, 1000)
 	x.Programs = []Program{
 		{Host: 0, Command: runtime.Command{Args: []string{"sh", "-c", "echo I am $(hostname)"}}},
@@ -74,18 +74,18 @@ func TestPrivProgramsRunBesideTheWorkload(t *testing.T) {
 
 // A program that fails ends the run, by the name of its host and with its last words.
 func TestPrivAProgramThatFailsEndsTheRun(t *testing.T) {
-	privileged(t)
+	needRoot(t)
 	for want, args := range map[string][]string{
 		"the program of h1: exit status 3: no way":    {"sh", "-c", "echo no way; exit 3"},
 		"h1: stat /absent: no such file or directory": {"/absent"},
 	} {
-		x, _ := long()
+		x, _ := endlessWorkload()
 		x.Programs = []Program{{Host: 1, Command: runtime.Command{Args: args}}}
 		if _, err := Run(t.Context(), x); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, expected %q", err, want)
 		}
 	}
-	x, _ := long()
+	x, _ := endlessWorkload()
 	x.Programs = []Program{{Host: 1, Command: runtime.Command{Image: "alpine:3"}}}
 	if _, err := Run(t.Context(), x); err == nil || !strings.Contains(err.Error(), "--runtime docker") {
 		t.Errorf("got %v", err)

@@ -12,10 +12,10 @@ import (
 	"weft/units"
 )
 
-// named is a cluster whose nodes have names and nothing else.
-type named struct{ runtime.Cluster }
+// namedCluster is a cluster whose nodes have names and nothing else.
+type namedCluster struct{ runtime.Cluster }
 
-func (named) Node(i int) *runtime.Proc { return &runtime.Proc{Name: fmt.Sprintf("h%d", i)} }
+func (namedCluster) Node(i int) *runtime.Proc { return &runtime.Proc{Name: fmt.Sprintf("h%d", i)} }
 
 // A host that floods is named, and what its own send queue loses is no reason for a higher dilation; what others lose is. A host
 // whose kernel answers the flood is not named as a source of it.
@@ -36,7 +36,7 @@ func TestLossesOfAHostThatFloods(t *testing.T) {
 			[]string{"3 packets lost in send queues of h0, h1, which", "5 packets lost in send queues of h2, among"}},
 		{"no flood", [3]int64{0, 4, 0}, realtime.Report{Answers: []int64{0, 1, 0}}, true, []string{"4 packets lost in send queues of h1, which"}},
 	} {
-		r := &run{x: &Experiment{BaseRTT: 10 * units.Microsecond}, cluster: named{}, outcome: newOutcome(3)}
+		r := &run{x: &Experiment{BaseRTT: 10 * units.Microsecond}, cluster: namedCluster{}, outcome: newOutcome(3)}
 		for i, n := range c.unsent {
 			r.outcome.Results[i] = &agent.Results{Timer: stats.NewDist(), Reaction: stats.NewDist(), Unsent: n}
 		}

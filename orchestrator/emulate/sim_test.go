@@ -8,8 +8,8 @@ import (
 	"weft/units"
 )
 
-// simulated runs x in virtual time and returns its flows: what the emulation should come to.
-func simulated(t *testing.T, x Experiment) []host.Flow {
+// simulate runs x in virtual time and returns its flows, which the emulation has to match.
+func simulate(t *testing.T, x Experiment) []host.Flow {
 	t.Helper()
 	hosts := make([]*host.Host, len(x.Plans))
 	for i := range hosts {

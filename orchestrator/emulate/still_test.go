@@ -23,7 +23,7 @@ func TestPrivComputingIsNoStall(t *testing.T) {
 		x.Plans[i].Items[0].Compute = 700 * units.Microsecond // 0.7 s of real time
 	}
 	quiettest.Check(t, 3, func() error { // a machine that stands still for so long stalls the run
-		o, err := runsIf(t, x)
+		o, err := runChecked(t, x)
 		if err == nil && len(o.Dones) != 6 {
 			t.Errorf("%d dones, want 6", len(o.Dones))
 		}
@@ -33,7 +33,7 @@ func TestPrivComputingIsNoStall(t *testing.T) {
 
 // A host that the lab kills is reported when nothing but it is waited for, long before the limit of other stalls.
 func TestPrivKilledHostIsReportedAtOnce(t *testing.T) {
-	privileged(t)
+	needRoot(t)
 	x := allToAll(4, 500, 1000, 1000)
 	x.Stall = time.Minute
 	x.Plans[2].Halts = []host.Halt{{At: 300 * units.Microsecond, Until: units.Never}}
@@ -45,8 +45,8 @@ func TestPrivKilledHostIsReportedAtOnce(t *testing.T) {
 	began.AtMost(t, 20*time.Second, "the run")
 }
 
-// waiting is a run of hosts, each of which awaits others.
-func waiting(awaits ...[]transport.HostID) *run {
+// awaitingRun returns a run of hosts, each of which waits for others.
+func awaitingRun(awaits ...[]transport.HostID) *run {
 	x := star(len(awaits), 1)
 	r := &run{x: &x, nodes: make([]nodeState, len(awaits))}
 	for i, a := range awaits {
@@ -69,7 +69,7 @@ func TestBereft(t *testing.T) {
 		{"one that is done", []ids{nil, {3}, {3}, nil}, 0, []string{"h3"}},
 		{"nobody waits for it", []ids{{1}, {2}, {0}, nil}, -1, nil},
 	} {
-		r := waiting(c.awaits...)
+		r := awaitingRun(c.awaits...)
 		r.x.Plans[3].Halts = []host.Halt{{At: 5, Until: units.Never}}
 		r.nodes[3].done = true
 		if c.done >= 0 {
@@ -95,7 +95,7 @@ func TestPrivRetriesAreWaitedFor(t *testing.T) {
 		{At: 35 * units.Millisecond, Ports: []int{0, 1}, Up: &up}, // attempts are made after 31 and 63 ms; 32 ms are 1.6 s
 	}
 	quiettest.Check(t, 3, func() error {
-		o, err := runsIf(t, x)
+		o, err := runChecked(t, x)
 		if err == nil && (len(o.Dones) != 3 || o.Elapsed < 60*units.Millisecond) {
 			err = fmt.Errorf("%d dones, the last after %v; want 3, and the connections' attempt after 63 ms", len(o.Dones), o.Elapsed)
 		}
@@ -104,7 +104,7 @@ func TestPrivRetriesAreWaitedFor(t *testing.T) {
 }
 
 func TestRetries(t *testing.T) {
-	r := waiting(nil, nil)
+	r := awaitingRun(nil, nil)
 	r.nodes[0].progress.Retries = transport.Retries{Tried: 60, Due: 100}
 	if r.retries(99) {
 		t.Error("a retry is waited for that nothing has changed for")
@@ -147,7 +147,7 @@ func TestGivenUp(t *testing.T) {
 }
 
 func TestResumes(t *testing.T) {
-	r := waiting(nil, nil)
+	r := awaitingRun(nil, nil)
 	if r.resumes(0) {
 		t.Error("nothing is to come, and it is waited for")
 	}

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	}
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "node":
-		if err := node(); err != nil {
+		if err := serveNode(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -64,8 +64,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// node holds namespaces.
-func node() error {
+// serveNode is the process of a node: it holds the namespaces.
+func serveNode() error {
 	conn, err := control.Open(control.FD)
 	if err != nil {
 		return err
@@ -79,8 +79,8 @@ func node() error {
 // dilation makes the 100 Gb/s of two 50 Mb/s, which any machine keeps.
 const dilation = 2000
 
-// spec is what a runtime must start for a planned network.
-func spec(l *Lab, n *Network) runtime.Spec {
+// runtimeSpec returns what a runtime must start for a planned network.
+func runtimeSpec(l *Lab, n *Network) runtime.Spec {
 	s := runtime.Spec{Lab: "serve", Cables: n.Cables}
 	for i := range n.Switches {
 		s.Switches = append(s.Switches, boot.NodeSpec{Name: n.Switches[i].Name, Switch: true, MTU: l.MTU})
@@ -96,8 +96,8 @@ func spec(l *Lab, n *Network) runtime.Spec {
 	return s
 }
 
-// program builds what stands in for weft in containers.
-func program(t *testing.T) string {
+// buildNodeProgram builds the program that stands in for weft in containers, and returns its path.
+func buildNodeProgram(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "node")
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", path, "weft/orchestrator/runtime/docker/testdata/node")
@@ -118,7 +118,7 @@ func launch(t *testing.T, where string, s runtime.Spec) runtime.Cluster {
 		if _, err := docker.Probe(t.Context(), dockertest.Host(t)); err != nil {
 			t.Skip(err)
 		}
-		s.Self = program(t)
+		s.Self = buildNodeProgram(t)
 		c, err := docker.Launch(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)
@@ -135,24 +135,24 @@ func launch(t *testing.T, where string, s runtime.Spec) runtime.Cluster {
 	return c
 }
 
-// launched begins the network of a lab in namespaces, until the test ends.
-func launched(t *testing.T, l *Lab) *carrier {
+// launchedInNamespaces starts the network of a lab in namespaces, until the test ends.
+func launchedInNamespaces(t *testing.T, l *Lab) *carrier {
 	t.Helper()
 	n, err := Plan(l)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := launch(t, "namespace", spec(l, n))
+	c := launch(t, "namespace", runtimeSpec(l, n))
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return carrying(t, l, n, c)
+	return newCarrier(t, l, n, c)
 }
 
-// carrying has the kernel carry packets between the nodes of a cluster.
-func carrying(t *testing.T, l *Lab, n *Network, c runtime.Cluster) *carrier {
+// newCarrier has the kernel carry packets between the nodes of a cluster.
+func newCarrier(t *testing.T, l *Lab, n *Network, c runtime.Cluster) *carrier {
 	t.Helper()
 	k := &carrier{net: n, nodes: c, routes: make([]*routing, len(n.Switches))}
 	k.cfg = realtime.Config{Network: *l.Fabric, Dilation: dilation, MaxFrame: int(l.MTU + qdisc.Ethernet)}
@@ -165,7 +165,7 @@ func carrying(t *testing.T, l *Lab, n *Network, c runtime.Cluster) *carrier {
 	}
 	shape := k.shape
 	if k.kernel.Complete() != nil {
-		shape = k.rates
+		shape = k.setRates
 	}
 	if err := shape(); err != nil {
 		t.Fatal(err)
@@ -173,14 +173,14 @@ func carrying(t *testing.T, l *Lab, n *Network, c runtime.Cluster) *carrier {
 	return k
 }
 
-// rates gives every direction its rate, as kernels can that have no netem.
-func (c *carrier) rates() error {
+// setRates shapes every direction to its rate, with what kernels without netem can do.
+func (c *carrier) setRates() error {
 	if err := c.open(); err != nil {
 		return err
 	}
 	c.begins()
 	for p := range c.lines {
-		tree, err := qdisc.Plan(c.withoutLine(p), c.kernel)
+		tree, err := qdisc.Plan(c.queueOnly(p), c.kernel)
 		if err == nil {
 			err = c.reach(p)
 		}
@@ -195,8 +195,8 @@ func (c *carrier) rates() error {
 	return nil
 }
 
-// withoutLine is what a port should be where nothing is behind its queue.
-func (c *carrier) withoutLine(p int) qdisc.Direction {
+// queueOnly returns the direction that a port should be without a link behind its queue.
+func (c *carrier) queueOnly(p int) qdisc.Direction {
 	d := c.direction(p)
 	d.Wire, d.Source = false, nil
 	return d
@@ -216,7 +216,7 @@ func TestPrivForwards(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := interfaces(t)
-			c := launch(t, where, spec(l, n))
+			c := launch(t, where, runtimeSpec(l, n))
 			defer func() {
 				if err := c.Close(); err != nil {
 					t.Error(err)
@@ -225,17 +225,17 @@ func TestPrivForwards(t *testing.T) {
 					t.Errorf("interfaces before: %v; after: %v", before, after)
 				}
 			}()
-			k := carrying(t, l, n, c)
-			holds(t, c, n)
-			plain(t, c, n)
+			k := newCarrier(t, l, n, c)
+			checkSwitchState(t, c, n)
+			checkOffloads(t, c, n)
 			for from, to := range map[string]string{"h0": "10.0.0.2", "h1": "10.0.0.3", "h3": "10.0.0.1"} {
 				if out, err := run(t, c, from, "ping", "-c", "2", "-i", "0.1", "-W", "60", to); err != nil {
 					t.Errorf("ping from %s to %s: %v: %s", from, to, err, out)
 				}
 			}
-			bothWays(t, c, n)
-			rate(t, k, n.Switches[0].Ports[1].Port)
-			rate(t, k, 1) // to the first host
+			checkSpreading(t, c, n)
+			checkRate(t, k, n.Switches[0].Ports[1].Port)
+			checkRate(t, k, 1) // to the first host
 		})
 	}
 }
@@ -291,7 +291,7 @@ func TestPrivShapes(t *testing.T) {
 			p.ECN = fabric.ECNConfig{On: true, Ingress: true, Kmin: 20_000, Kmax: 60_000, Pmax: 1}
 		}
 	}
-	k := launched(t, l)
+	k := launchedInNamespaces(t, l)
 	quiettest.Check(t, 2, func() error {
 		k.findings = nil
 		err := k.verify(t.Context())
@@ -326,11 +326,11 @@ func TestUMLChanges(t *testing.T) {
 		p := &l.Fabric.Ports[i]
 		p.Rate, p.Delay = 2*units.Gbps, 10*units.Microsecond // 1 Mb/s and 20 ms
 	}
-	k := launched(t, l)
+	k := launchedInNamespaces(t, l)
 	if err := k.begin(); err != nil {
 		t.Fatal(err)
 	}
-	quiettest.Check(t, 3, func() error { return changes(t, k, l) })
+	quiettest.Check(t, 3, func() error { return checkChange(t, k, l) })
 	quiettest.Check(t, 2, func() error {
 		found := k.measure(t.Context(), changed)
 		if t.Logf("without delay: %+v", found); found.Error != "" || found.Missed != "" {
@@ -343,8 +343,9 @@ func TestUMLChanges(t *testing.T) {
 // changed is a port of the first host.
 const changed = 0
 
-// changes changes a line in all that it can be, to one without delay, and says whether packets waited all along.
-func changes(t *testing.T, k *carrier, l *Lab) error {
+// checkChange changes all properties of a link, also to one without delay, and reports whether
+// packets waited all along.
+func checkChange(t *testing.T, k *carrier, l *Lab) error {
 	const packets = 30 // some 35 ms each
 	s, r, err := k.probes(changed)
 	if err != nil {
@@ -411,12 +412,12 @@ func changes(t *testing.T, k *carrier, l *Lab) error {
 	return nil
 }
 
-// rate measures a direction and its rate, until it is as asked.
-func rate(t *testing.T, k *carrier, port int) {
+// checkRate measures a direction until its rate is the requested one.
+func checkRate(t *testing.T, k *carrier, port int) {
 	t.Helper()
 	d := k.direction(port)
 	if len(k.lines[port].tree.Far) == 0 {
-		d = k.withoutLine(port)
+		d = k.queueOnly(port)
 	}
 	quiettest.Check(t, 2, func() error {
 		found, _, err := k.insist(t.Context(), port, d)
@@ -430,8 +431,8 @@ func rate(t *testing.T, k *carrier, port int) {
 	})
 }
 
-// holds compares what the namespace of the first switch has with the plan.
-func holds(t *testing.T, c runtime.Cluster, n *Network) {
+// checkSwitchState compares the namespace of the first switch with the plan.
+func checkSwitchState(t *testing.T, c runtime.Cluster, n *Network) {
 	t.Helper()
 	sw := &n.Switches[0]
 	err := c.Switch(0).Do(func() error {
@@ -453,8 +454,8 @@ func holds(t *testing.T, c runtime.Cluster, n *Network) {
 			if err != nil || len(way) != 1 {
 				return fmt.Errorf("route to %s: %v, %w", n.Hosts[to.Host].Name, way, err)
 			}
-			if !slices.Contains(sw.Groups[to.Group], slices.IndexFunc(sw.Ports, func(p Port) bool { return nameOf(way[0].LinkIndex) == p.Interface })) {
-				t.Errorf("%s is reached by %s", n.Hosts[to.Host].Name, nameOf(way[0].LinkIndex))
+			if !slices.Contains(sw.Groups[to.Group], slices.IndexFunc(sw.Ports, func(p Port) bool { return interfaceName(way[0].LinkIndex) == p.Interface })) {
+				t.Errorf("%s is reached by %s", n.Hosts[to.Host].Name, interfaceName(way[0].LinkIndex))
 			}
 		}
 		return nil
@@ -474,8 +475,9 @@ func holds(t *testing.T, c runtime.Cluster, n *Network) {
 	}
 }
 
-// plain holds every end of every cable to single packets with their checksums filled in.
-func plain(t *testing.T, c runtime.Cluster, n *Network) {
+// checkOffloads checks that every end of every cable sends single packets with their checksums
+// filled in.
+func checkOffloads(t *testing.T, c runtime.Cluster, n *Network) {
 	t.Helper()
 	spares := []struct {
 		name string
@@ -515,7 +517,8 @@ func plain(t *testing.T, c runtime.Cluster, n *Network) {
 	}
 }
 
-func nameOf(index int) string {
+// interfaceName returns the name of the interface with an index in this namespace.
+func interfaceName(index int) string {
 	l, err := netlink.LinkByIndex(index)
 	if err != nil {
 		return err.Error()
@@ -523,8 +526,9 @@ func nameOf(index int) string {
 	return l.Attrs().Name
 }
 
-// bothWays sends packets of many flows from one rack to the other, and finds them on both links between.
-func bothWays(t *testing.T, c runtime.Cluster, n *Network) {
+// checkSpreading sends packets of many flows from one rack to the other, and checks that they
+// spread over both links between.
+func checkSpreading(t *testing.T, c runtime.Cluster, n *Network) {
 	t.Helper()
 	const flows = 200
 	carried := func() (packets [2]uint64) {
@@ -574,6 +578,7 @@ func bothWays(t *testing.T, c runtime.Cluster, n *Network) {
 	}
 }
 
+// interfaces returns the names of this namespace's interfaces.
 func interfaces(t *testing.T) (names []string) {
 	t.Helper()
 	all, err := net.Interfaces()

@@ -19,7 +19,7 @@ import (
 
 // Every process answers over its control connection, is where its labels say, and is gone when the lab is closed.
 func TestPrivLaunch(t *testing.T) {
-	c := begin(t, lab(4))
+	c := launchLab(t, lab(4))
 	if c.Nodes() != 4 || c.Node(2).Name != "h2" || c.Fabric().Name != runtime.Fabric {
 		t.Errorf("%d nodes, %q, %q", c.Nodes(), c.Node(2).Name, c.Fabric().Name)
 	}
@@ -61,7 +61,7 @@ func TestPrivLaunch(t *testing.T) {
 // A node that has gone bad reaches nothing: not its own files, no network, no privileges, not the engine, and nobody can
 // take control of it a second time.
 func TestPrivABadNodeReachesNothing(t *testing.T) {
-	c := begin(t, lab(2))
+	c := launchLab(t, lab(2))
 	for i, p := range []*runtime.Proc{c.Node(0), c.Fabric()} {
 		got := map[string]string{}
 		if err := p.Conn.Send(control.Message{Kind: "try"}); err != nil {
@@ -106,7 +106,7 @@ func TestPrivABadNodeReachesNothing(t *testing.T) {
 func TestPrivLimits(t *testing.T) {
 	spec := lab(1)
 	spec.Memory = 64 << 20
-	c := begin(t, spec)
+	c := launchLab(t, spec)
 	about, err := c.engine.api.ContainerInspect(t.Context(), c.Of(runtime.Host, 0).container)
 	if err != nil {
 		t.Fatal(err)
@@ -119,15 +119,15 @@ func TestPrivLimits(t *testing.T) {
 	if err := c.Node(0).Conn.SendValue("memory", nil); err != nil {
 		t.Fatal(err)
 	}
-	e := exit(t, c)
+	e := awaitExit(t, c)
 	if e.Name != "h0" || !strings.Contains(e.Err.State, "signal: killed") {
 		t.Errorf("got %v", e.Err)
 	}
 	t.Log(e.Err)
 }
 
-// exit waits for the end of a process.
-func exit(t *testing.T, c *Cluster) runtime.Exit {
+// awaitExit waits for the end of a process.
+func awaitExit(t *testing.T, c *Cluster) runtime.Exit {
 	t.Helper()
 	select {
 	case e := <-c.Exits():
@@ -143,7 +143,7 @@ func TestPrivExits(t *testing.T) {
 	var out buffer
 	spec := lab(3)
 	spec.Stderr = &out
-	c := begin(t, spec)
+	c := launchLab(t, spec)
 	for _, s := range []struct {
 		p          *runtime.Proc
 		kind, want string
@@ -155,7 +155,7 @@ func TestPrivExits(t *testing.T) {
 		if err := s.p.Conn.SendValue(s.kind, nil); err != nil {
 			t.Fatal(err)
 		}
-		if e := exit(t, c); e.PID != s.p.PID || !strings.HasPrefix(e.Err.Error(), s.want) {
+		if e := awaitExit(t, c); e.PID != s.p.PID || !strings.HasPrefix(e.Err.Error(), s.want) {
 			t.Errorf("got %v, expected %s", e.Err, s.want)
 		}
 	}
@@ -167,11 +167,11 @@ func TestPrivExits(t *testing.T) {
 // A node is killed and comes back with a new cable, over which it is reached again; a frozen one does not answer until
 // it goes on.
 func TestPrivKillFreezeRestart(t *testing.T) {
-	c := begin(t, lab(2))
+	c := launchLab(t, lab(2))
 	if err := c.Kill(1); err != nil {
 		t.Fatal(err)
 	}
-	if e := exit(t, c); e.Name != "h1" || !strings.Contains(e.Err.State, "killed") {
+	if e := awaitExit(t, c); e.Name != "h1" || !strings.Contains(e.Err.State, "killed") {
 		t.Errorf("got %+v", e)
 	}
 	if err := c.Kill(1); !errors.Is(err, runtime.ErrNoNode) {
@@ -209,14 +209,14 @@ func TestPrivKillFreezeRestart(t *testing.T) {
 	if err := c.Freeze(1, false); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := run(t, c, "h1", "hostname"); err != nil || out != "h1\n" {
+	if out, err := runIn(t, c, "h1", "hostname"); err != nil || out != "h1\n" {
 		t.Errorf("%q, %v", out, err)
 	}
 }
 
 // What cannot be launched is said in one sentence, and leaves nothing.
 func TestPrivLaunchFailsAsOne(t *testing.T) {
-	usable(t)
+	needEngine(t)
 	for name, s := range map[string]struct {
 		change func(*runtime.Spec)
 		want   string
@@ -242,7 +242,7 @@ func TestPrivLaunchFailsAsOne(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := lab(3)
-			spec.Self, spec.Lab = node(t), "fails"
+			spec.Self, spec.Lab = buildNode(t), "fails"
 			s.change(&spec)
 			c, err := Launch(t.Context(), spec)
 			if err == nil {
@@ -252,21 +252,21 @@ func TestPrivLaunchFailsAsOne(t *testing.T) {
 			if !strings.Contains(err.Error(), s.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v, expected %q", err, s.want)
 			}
-			nothing(t, "fails")
+			checkNoContainers(t, "fails")
 		})
 	}
 }
 
-// nothing fails the test unless no container of a lab with this name is there.
-func nothing(t *testing.T, name string) {
+// checkNoContainers fails the test if a container of a lab with this name is left.
+func checkNoContainers(t *testing.T, name string) {
 	t.Helper()
-	if left := of(t, name); len(left) > 0 {
+	if left := containersOf(t, name); len(left) > 0 {
 		t.Errorf("containers %v are left", left)
 	}
 }
 
-// of lists the containers of labs with this name.
-func of(t *testing.T, name string) (names []string) {
+// containersOf lists the containers of labs with this name.
+func containersOf(t *testing.T, name string) (names []string) {
 	t.Helper()
 	e, err := open(context.Background(), "")
 	if err != nil {
@@ -287,11 +287,11 @@ func of(t *testing.T, name string) (names []string) {
 
 // A launch that is given up ends soon, with the caller's reason, and leaves nothing; so does one that is given up later.
 func TestPrivLaunchIsGivenUp(t *testing.T) {
-	usable(t)
+	needEngine(t)
 	for _, after := range []time.Duration{20 * time.Millisecond, 200 * time.Millisecond, 600 * time.Millisecond} {
 		ctx, cancel := context.WithTimeout(t.Context(), after)
 		spec := lab(6)
-		spec.Self, spec.Lab = node(t), "given-up"
+		spec.Self, spec.Lab = buildNode(t), "given-up"
 		c, err := Launch(ctx, spec)
 		switch {
 		case err == nil:
@@ -301,15 +301,15 @@ func TestPrivLaunchIsGivenUp(t *testing.T) {
 			t.Errorf("given up after %v: %v", after, err)
 		}
 		cancel()
-		nothing(t, "given-up")
+		checkNoContainers(t, "given-up")
 	}
 }
 
 // The names that programs know hosts by, and the journal, are as in the built-in runtime.
 func TestPrivJournalAndNames(t *testing.T) {
-	usable(t)
+	needEngine(t)
 	spec := lab(2)
-	spec.Self = node(t)
+	spec.Self = buildNode(t)
 	spec.Nodes[0].Hosts = []boot.HostName{{Name: "elsewhere", Addr: spec.Nodes[1].Addr.Addr()}}
 	ops := make(chan runtime.Op, 10)
 	spec.Ahead = func(op runtime.Op) (func(error) error, error) { ops <- op; return nil, nil }
@@ -318,7 +318,7 @@ func TestPrivJournalAndNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if out, err := run(t, c.(*Cluster), "h0", "getent", "hosts", "elsewhere"); err != nil || !strings.HasPrefix(out, "10.0.0.2") {
+	if out, err := runIn(t, c.(*Cluster), "h0", "getent", "hosts", "elsewhere"); err != nil || !strings.HasPrefix(out, "10.0.0.2") {
 		t.Errorf("%q, %v", out, err)
 	}
 	close(ops)
@@ -333,11 +333,11 @@ func TestPrivJournalAndNames(t *testing.T) {
 			t.Errorf("removed twice: %v", err)
 		}
 	}
-	nothing(t, "test")
+	checkNoContainers(t, "test")
 }
 
-// run executes a command in a node and returns what it wrote.
-func run(t *testing.T, c *Cluster, name string, args ...string) (string, error) {
+// runIn runs a command in a node and returns what it wrote.
+func runIn(t *testing.T, c *Cluster, name string, args ...string) (string, error) {
 	t.Helper()
 	var out buffer
 	ctx, cancel := context.WithTimeout(t.Context(), quiettest.Patience)

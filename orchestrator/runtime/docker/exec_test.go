@@ -49,7 +49,7 @@ func awaitText(t *testing.T, out *buffer, text string) {
 
 // What a program of this machine finds in a node is what it finds in the built-in runtime.
 func TestPrivInsideANode(t *testing.T) {
-	c := begin(t, lab(2))
+	c := launchLab(t, lab(2))
 	for _, s := range []struct{ script, want string }{
 		{"hostname", "h0"},
 		{"touch /etc/weft-was-here 2>&1; touch /usr/weft-was-here 2>&1; touch /dev/shm/.. 2>&1", "Read-only file system"},
@@ -65,18 +65,18 @@ func TestPrivInsideANode(t *testing.T) {
 		{"ip neigh show 10.0.0.2", "PERMANENT"},
 		{"ls /proc/1/root 2>&1", "ermission denied"},
 	} {
-		if out, _ := run(t, c, "h0", "sh", "-c", s.script); !strings.Contains(out, s.want) {
+		if out, _ := runIn(t, c, "h0", "sh", "-c", s.script); !strings.Contains(out, s.want) {
 			t.Errorf("%s: %q, expected %q", s.script, out, s.want)
 		}
 	}
 	var exit *runtime.StatusError
-	if _, err := run(t, c, "h0", "sh", "-c", "exit 7"); !errors.As(err, &exit) || exit.Code != 7 {
+	if _, err := runIn(t, c, "h0", "sh", "-c", "exit 7"); !errors.As(err, &exit) || exit.Code != 7 {
 		t.Errorf("got %v", err)
 	}
-	if _, err := run(t, c, "h9", "true"); !errors.Is(err, runtime.ErrNoNode) || !strings.Contains(err.Error(), "h9") {
+	if _, err := runIn(t, c, "h9", "true"); !errors.Is(err, runtime.ErrNoNode) || !strings.Contains(err.Error(), "h9") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := run(t, c, "h0"); err == nil || !strings.Contains(err.Error(), "no program") {
+	if _, err := runIn(t, c, "h0"); err == nil || !strings.Contains(err.Error(), "no program") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -86,15 +86,15 @@ func TestPrivPing(t *testing.T) {
 	if _, err := exec.LookPath("ping"); err != nil {
 		t.Skip(err)
 	}
-	c := begin(t, lab(3))
-	if out, err := run(t, c, "h0", "ping", "-c2", "-i0.05", "-W60", "10.0.0.3"); err != nil {
+	c := launchLab(t, lab(3))
+	if out, err := runIn(t, c, "h0", "ping", "-c2", "-i0.05", "-W60", "10.0.0.3"); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
 }
 
 // A program ends with its node, and with whoever asked for it.
 func TestPrivProgramsEnd(t *testing.T) {
-	c := begin(t, lab(2))
+	c := launchLab(t, lab(2))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	start := quiettest.Start()
@@ -121,7 +121,7 @@ func TestPrivProgramsEnd(t *testing.T) {
 func userImage(t *testing.T, c *Cluster) string {
 	t.Helper()
 	const name = "weft-test/user:1"
-	p, err := nodeimage.Read(node(t))
+	p, err := nodeimage.Read(buildNode(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func userImage(t *testing.T, c *Cluster) string {
 
 // A program of an image shares its node's network, has its own files, and leaves nothing.
 func TestPrivProgramOfAnImage(t *testing.T) {
-	c := begin(t, lab(2))
+	c := launchLab(t, lab(2))
 	name := userImage(t, c)
 	var out buffer
 	var exit *runtime.StatusError
@@ -181,16 +181,16 @@ func TestPrivProgramOfAnImage(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	nothing(t, "test")
+	checkNoContainers(t, "test")
 }
 
 // A program of this machine is in its container's control groups: what it starts is counted there, and stopped.
 func TestPrivProgramsAreBounded(t *testing.T) {
-	c := begin(t, lab(1))
-	if out, err := run(t, c, "h0", "sh", "-c", "test ! -e /var/run/docker.sock && test ! -e /run/docker.sock && ! find /usr /etc /var /run -type s 2>/dev/null | grep ."); err != nil {
+	c := launchLab(t, lab(1))
+	if out, err := runIn(t, c, "h0", "sh", "-c", "test ! -e /var/run/docker.sock && test ! -e /run/docker.sock && ! find /usr /etc /var /run -type s 2>/dev/null | grep ."); err != nil {
 		t.Errorf("a program sees sockets of the machine: %v %s", err, out)
 	}
-	out, _ := run(t, c, "h0", "sh", "-c", "grep -c "+c.Of(runtime.Host, 0).container+" /proc/self/cgroup; id -u; "+
+	out, _ := runIn(t, c, "h0", "sh", "-c", "grep -c "+c.Of(runtime.Host, 0).container+" /proc/self/cgroup; id -u; "+
 		"i=0; while [ $i -lt 1500 ]; do sleep 61 >/dev/null 2>&1 & i=$((i+1)); done; echo started $i")
 	if strings.Contains(out, "started 1500") || !strings.Contains(out, "fork") {
 		t.Errorf("1500 programs were started: %.300s", out)

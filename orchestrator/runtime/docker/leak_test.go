@@ -39,8 +39,8 @@ func marked(mark string) (pids []string) {
 // An orchestrator that is killed at any instant, while it starts a lab or after, leaves nothing: no process, no
 // container, not even one that had only been created, and no reaper.
 func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
-	usable(t)
-	self := node(t)
+	needEngine(t)
+	self := buildNode(t)
 	seed := uint64(time.Now().UnixNano())
 	rng := rand.New(rand.NewPCG(seed, 0))
 	t.Logf("seed %d", seed)
@@ -66,14 +66,14 @@ func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
 			// Anywhere in the start-up: the instant is what the test varies.
 			time.Sleep(time.Duration(rng.Int64N(int64(time.Second))))
 		}
-		had := len(of(t, name))
+		had := len(containersOf(t, name))
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		killed := time.Now()
 		cmd.Wait()
 		quiettest.Await(t, func() error {
-			if left := append(of(t, name), marked(name)...); len(left) > 0 {
+			if left := append(containersOf(t, name), marked(name)...); len(left) > 0 {
 				return fmt.Errorf("killed with %d containers; %v are left", had, left)
 			}
 			return nil
@@ -89,13 +89,13 @@ func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
 		return nil
 	})
 	for _, name := range names {
-		nothing(t, name)
+		checkNoContainers(t, name)
 	}
 }
 
 // Containers that hang do not notice that their orchestrator is gone; the reaper does.
 func TestPrivReaperEndsWhatHangs(t *testing.T) {
-	c := launched(t, lab(2))
+	c := launchUnclosed(t, lab(2))
 	defer c.Close() // says that there is no reaper to dismiss
 	for i := range c.Nodes() {
 		if err := c.Freeze(i, true); err != nil {
@@ -107,18 +107,18 @@ func TestPrivReaperEndsWhatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	quiettest.Await(t, func() error {
-		if left := of(t, "test"); len(left) > 0 {
+		if left := containersOf(t, "test"); len(left) > 0 {
 			return fmt.Errorf("containers %v are left", left)
 		}
 		return nil
 	})
-	nothing(t, "test")
+	checkNoContainers(t, "test")
 	t.Logf("gone after %v", time.Since(start).Round(time.Millisecond))
 }
 
 // What looks like a lab's, by name or by some of the labels, is nobody's but its maker's.
 func TestPrivLookAlikesAreLeftAlone(t *testing.T) {
-	c := begin(t, lab(1))
+	c := launchLab(t, lab(1))
 	api := c.engine.api
 	full := c.labels("h0")
 	without := func(label string) map[string]string {
@@ -197,22 +197,22 @@ func TestPrivLookAlikesAreLeftAlone(t *testing.T) {
 
 // An image is used again if it is the same program, and not because it has the same name.
 func TestPrivImage(t *testing.T) {
-	usable(t)
+	needEngine(t)
 	e, err := open(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.api.Close()
-	p, err := image.Read(node(t))
+	p, err := image.Read(buildNode(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := image.Ensure(t.Context(), e.api, node(t))
+	first, err := image.Ensure(t.Context(), e.api, buildNode(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	if again, err := image.Ensure(t.Context(), e.api, node(t)); err != nil || again != first {
+	if again, err := image.Ensure(t.Context(), e.api, buildNode(t)); err != nil || again != first {
 		t.Errorf("made %s, then %s (%v)", first, again, err)
 	}
 	t.Logf("found again in %v", time.Since(start).Round(time.Millisecond))
@@ -224,7 +224,7 @@ func TestPrivImage(t *testing.T) {
 	if _, ok, err := p.Find(t.Context(), e.api); ok || err != nil {
 		t.Errorf("a forged image is found (%v)", err)
 	}
-	if again, err := image.Ensure(t.Context(), e.api, node(t)); err != nil || again == "" {
+	if again, err := image.Ensure(t.Context(), e.api, buildNode(t)); err != nil || again == "" {
 		t.Errorf("made %s, %v", again, err)
 	}
 	if _, ok, err := p.Find(t.Context(), e.api); !ok || err != nil {
@@ -232,14 +232,15 @@ func TestPrivImage(t *testing.T) {
 	}
 }
 
-// engineEnds launches a lab on an engine of the test's own, ends the engine, and waits until that is told.
-func engineEnds(t *testing.T, end func(*dockertest.Engine)) (*dockertest.Engine, *Cluster) {
+// endEngine launches a lab on an engine of the test's own, ends the engine, and waits until the
+// cluster reports that.
+func endEngine(t *testing.T, end func(*dockertest.Engine)) (*dockertest.Engine, *Cluster) {
 	t.Helper()
-	usable(t)
+	needEngine(t)
 	e := dockertest.Start(t)
 	t.Setenv("DOCKER_HOST", e.Host)
 	spec := lab(3)
-	spec.Self = node(t)
+	spec.Self = buildNode(t)
 	c, err := Launch(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
@@ -260,7 +261,7 @@ func engineEnds(t *testing.T, end func(*dockertest.Engine)) (*dockertest.Engine,
 
 // An engine that is restarted in the middle is a clear end of the lab, and nothing is left.
 func TestPrivEngineIsRestarted(t *testing.T) {
-	e, c := engineEnds(t, (*dockertest.Engine).Stop)
+	e, c := endEngine(t, (*dockertest.Engine).Stop)
 	closed := make(chan error, 1)
 	start := time.Now()
 	go func() { closed <- c.Close() }()
@@ -274,13 +275,13 @@ func TestPrivEngineIsRestarted(t *testing.T) {
 		t.Error(err)
 	}
 	t.Logf("closed in %v", time.Since(start).Round(time.Millisecond))
-	nothing(t, "test")
+	checkNoContainers(t, "test")
 }
 
 // An engine that crashes leaves its containers running. Their processes are ended without it; what the engine keeps of
 // them is removed when it is back, which the error says.
 func TestPrivEngineCrashes(t *testing.T) {
-	_, c := engineEnds(t, (*dockertest.Engine).Kill)
+	_, c := endEngine(t, (*dockertest.Engine).Kill)
 	var pids []int
 	for _, p := range c.Started() {
 		pids = append(pids, p.PID)
@@ -306,14 +307,14 @@ var _ runtime.Restarter = (*Cluster)(nil)
 
 // Clean returns when no reaper of an orchestrator that is gone is left, and ends one that hangs.
 func TestPrivCleanWaitsForReapers(t *testing.T) {
-	usable(t)
+	needEngine(t)
 	o, err := runtime.Self()
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.Start++ // a process that is no more
 	for _, hangs := range []bool{false, true} {
-		r, err := startReaper(node(t), dockertest.Address(), strings.Repeat("0", 16), o)
+		r, err := startReaper(buildNode(t), dockertest.Address(), strings.Repeat("0", 16), o)
 		if err != nil {
 			t.Fatal(err)
 		}

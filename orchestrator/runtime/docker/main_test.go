@@ -51,8 +51,8 @@ var folder struct {
 	err  error
 }
 
-// node builds the program of testdata/node, which stands in for weft, and returns its path.
-func node(t testing.TB) string {
+// buildNode builds the program of testdata/node, which stands in for weft, and returns its path.
+func buildNode(t testing.TB) string {
 	t.Helper()
 	folder.Do(func() {
 		if folder.path, folder.err = os.MkdirTemp("", "nodes-*"); folder.err != nil {
@@ -87,8 +87,8 @@ func lab(n int) runtime.Spec {
 	return s
 }
 
-// usable skips the test where there is no engine that it may use.
-func usable(t testing.TB) {
+// needEngine skips the test where there is no engine that it may use.
+func needEngine(t testing.TB) {
 	t.Helper()
 	host := dockertest.Host(t)
 	if _, err := Probe(t.Context(), host); err != nil {
@@ -96,10 +96,10 @@ func usable(t testing.TB) {
 	}
 }
 
-// begin launches a lab that ends with the test, or skips the test where that cannot be done.
-func begin(t testing.TB, spec runtime.Spec) *Cluster {
+// launchLab launches a lab that ends with the test, or skips the test where that cannot be done.
+func launchLab(t testing.TB, spec runtime.Spec) *Cluster {
 	t.Helper()
-	c := launched(t, spec)
+	c := launchUnclosed(t, spec)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)
@@ -108,12 +108,12 @@ func begin(t testing.TB, spec runtime.Spec) *Cluster {
 	return c
 }
 
-// launched starts a lab, which the test ends.
-func launched(t testing.TB, spec runtime.Spec) *Cluster {
+// launchUnclosed launches a lab that the test has to end.
+func launchUnclosed(t testing.TB, spec runtime.Spec) *Cluster {
 	t.Helper()
-	usable(t)
+	needEngine(t)
 	if spec.Self == "" {
-		spec.Self = node(t)
+		spec.Self = buildNode(t)
 	}
 	c, err := Launch(t.Context(), spec)
 	if err != nil {

@@ -30,8 +30,8 @@ func switched(n int) runtime.Spec {
 	return s
 }
 
-// hub bridges what the calling thread's namespace has, as a switch would.
-func hub() error {
+// runBridge bridges the interfaces of the calling thread's namespace, as a switch would.
+func runBridge() error {
 	if _, err := netlink.LinkByName("hub"); err != nil {
 		a := netlink.NewLinkAttrs()
 		a.Name = "hub"
@@ -63,7 +63,7 @@ func hub() error {
 // Nodes of a lab without a fabric are containers that cables join. A switch is one with as few rights as the others; a host that is
 // started again gets its cable again.
 func TestPrivSwitchedLab(t *testing.T) {
-	c := begin(t, switched(3))
+	c := launchLab(t, switched(3))
 	if c.Fabric() != nil || c.Switches() != 1 || c.Switch(0).Name != "s0" {
 		t.Fatalf("fabric %v, %d switches", c.Fabric(), c.Switches())
 	}
@@ -82,10 +82,10 @@ func TestPrivSwitchedLab(t *testing.T) {
 		!h.ReadonlyRootfs || len(h.Binds)+len(h.Mounts)+len(h.Devices) > 0 || about.Image != c.image {
 		t.Errorf("%+v", h)
 	}
-	if err := c.Switch(0).Do(hub); err != nil {
+	if err := c.Switch(0).Do(runBridge); err != nil {
 		t.Fatal(err)
 	}
-	reaches(t, c, "h0", "10.0.0.3")
+	checkReaches(t, c, "h0", "10.0.0.3")
 	if err := c.Kill(1); err != nil {
 		t.Fatal(err)
 	}
@@ -93,10 +93,10 @@ func TestPrivSwitchedLab(t *testing.T) {
 	if err != nil || link.Kind != boot.Wired || link.Index != 1 || link.FD != -1 {
 		t.Fatalf("%+v, %v", link, err)
 	}
-	if err := c.Switch(0).Do(hub); err != nil {
+	if err := c.Switch(0).Do(runBridge); err != nil {
 		t.Fatal(err)
 	}
-	reaches(t, c, "h0", "10.0.0.2")
+	checkReaches(t, c, "h0", "10.0.0.2")
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
@@ -107,7 +107,7 @@ func TestPrivSwitchedLab(t *testing.T) {
 
 // A switch that has gone bad can change nothing of its network: that is done from outside.
 func TestPrivABadSwitchReachesNothing(t *testing.T) {
-	c := begin(t, switched(1))
+	c := launchLab(t, switched(1))
 	p := c.Switch(0)
 	got := map[string]string{}
 	if err := p.Conn.Send(control.Message{Kind: "try"}); err != nil {
@@ -129,18 +129,19 @@ func TestPrivABadSwitchReachesNothing(t *testing.T) {
 
 // A cable that cannot be made fails the launch, which leaves nothing.
 func TestPrivSwitchedLabFails(t *testing.T) {
-	usable(t)
+	needEngine(t)
 	s := switched(2)
-	s.Self, s.Lab = node(t), "unplugged"
+	s.Self, s.Lab = buildNode(t), "unplugged"
 	s.Cables[1].A.Interface = "a-name-that-the-kernel-does-not-take"
 	if c, err := Launch(t.Context(), s); err == nil || !strings.Contains(err.Error(), "cable from s0 to h1") {
 		t.Errorf("got %v, %v", c, err)
 	}
-	nothing(t, "unplugged")
+	checkNoContainers(t, "unplugged")
 }
 
-// reaches fails the test if a node does not get an answer within some seconds, which a bridge's port may need until it forwards.
-func reaches(t *testing.T, c *Cluster, node, addr string) {
+// checkReaches fails the test if a node does not get an answer within some seconds, which a
+// bridge's port may need until it forwards.
+func checkReaches(t *testing.T, c *Cluster, node, addr string) {
 	t.Helper()
 	var out strings.Builder
 	if err := c.Exec(t.Context(), node, runtime.Command{Args: []string{"ping", "-c", "1", "-w", "5", addr}, Stdout: &out}); err != nil {

@@ -21,6 +21,7 @@ import (
 	"weft/orchestrator/runtime"
 )
 
+// buffer is a bytes.Buffer that several goroutines may use.
 type buffer struct {
 	mu sync.Mutex // guards b
 	b  bytes.Buffer
@@ -31,9 +32,9 @@ func (b *buffer) String() string              { b.mu.Lock(); defer b.mu.Unlock()
 
 // The bar: the hosts of a k=4 fat-tree and its fabric are up in under 1 s and down in under 0.5 s.
 func TestPrivUpAndDown(t *testing.T) {
-	privileged(t)
+	needRoot(t)
 	quiettest.Check(t, 3, func() error {
-		up, down := upAndDown(t)
+		up, down := timeLaunch(t)
 		if up > time.Second || down > 500*time.Millisecond {
 			return fmt.Errorf("up in %v (at most 1 s), down in %v (at most 0.5 s)", up, down)
 		}
@@ -41,7 +42,8 @@ func TestPrivUpAndDown(t *testing.T) {
 	})
 }
 
-func upAndDown(t *testing.T) (up, down time.Duration) {
+// timeLaunch returns how long a lab takes to start and to end.
+func timeLaunch(t *testing.T) (up, down time.Duration) {
 	t.Helper()
 	start := time.Now()
 	c, err := Launch(t.Context(), lab(16))
@@ -82,7 +84,7 @@ func TestPrivDeathIsReportedByName(t *testing.T) {
 	var out buffer
 	spec := lab(3)
 	spec.Stderr = &out
-	c := begin(t, spec)
+	c := launchLab(t, spec)
 	if err := unix.Kill(c.Node(1).PID, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +111,7 @@ func TestPrivDeathIsReportedByName(t *testing.T) {
 
 // A process that hears nothing is killed, in time.
 func TestPrivCloseDoesNotWaitForTheDeaf(t *testing.T) {
-	c := begin(t, lab(2))
+	c := launchLab(t, lab(2))
 	for _, p := range []*runtime.Proc{c.Node(1), c.Fabric()} {
 		if err := p.Conn.SendValue("hang", nil); err != nil {
 			t.Fatal(err)
@@ -129,7 +131,7 @@ func TestPrivCloseDoesNotWaitForTheDeaf(t *testing.T) {
 func TestPrivFabricIsScheduledFirst(t *testing.T) {
 	spec := lab(1)
 	spec.FabricNice, spec.Nodes[0].Nice = -5, -3
-	c := begin(t, spec)
+	c := launchLab(t, spec)
 	t.Logf("nice: fabric %d, node %d", c.Fabric().Report.Nice, c.Node(0).Report.Nice)
 	if f, n := c.Fabric().Report.Nice, c.Node(0).Report.Nice; f != 0 && f != -5 || n != 0 && n != -3 {
 		t.Errorf("nice: fabric %d, node %d", f, n)
@@ -137,7 +139,7 @@ func TestPrivFabricIsScheduledFirst(t *testing.T) {
 }
 
 func TestPrivLaunchFailsAsOne(t *testing.T) {
-	privileged(t)
+	needRoot(t)
 	for name, c := range map[string]struct {
 		change func(*runtime.Spec)
 		want   string
@@ -156,7 +158,7 @@ func TestPrivLaunchFailsAsOne(t *testing.T) {
 		"process crashes": {func(s *runtime.Spec) { s.NodeArgs = []string{"-test.run=^$", "-test.badflag"} }, "died: exit status 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := look(t)
+			before := takeTraces(t)
 			spec := lab(4)
 			c.change(&spec)
 			cluster, err := Launch(t.Context(), spec)
@@ -166,14 +168,14 @@ func TestPrivLaunchFailsAsOne(t *testing.T) {
 			if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
-			before.same(t)
+			before.check(t)
 		})
 	}
 }
 
 func TestPrivCancelAtAnyTime(t *testing.T) {
-	privileged(t)
-	before := look(t)
+	needRoot(t)
+	before := takeTraces(t)
 	for d := time.Duration(0); d < 90*time.Millisecond; d += 15 * time.Millisecond {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(d, cancel)
@@ -191,7 +193,7 @@ func TestPrivCancelAtAnyTime(t *testing.T) {
 		}
 		cancel()
 	}
-	before.same(t)
+	before.check(t)
 }
 
 // Frames go from node to node through the fabric, whichever cable was to be had, and carry real checksums:
@@ -203,24 +205,24 @@ func TestPrivTraffic(t *testing.T) {
 			for i := range spec.Nodes {
 				spec.Nodes[i].Veth = kind == boot.Packet
 			}
-			c := begin(t, spec)
+			c := launchLab(t, spec)
 			for i := range c.Nodes() {
 				if got := c.Node(i).Link; got.Kind != kind {
 					t.Skipf("%s has a cable of kind %s: %s", c.Node(i).Name, got.Kind, got.Why)
 				}
 			}
-			if out, err := run(t, c, "h0", "ping", "-c", "3", "-i", "0.01", "-s", "4100", "-M", "do", "10.0.0.2"); err != nil {
+			if out, err := runIn(t, c, "h0", "ping", "-c", "3", "-i", "0.01", "-s", "4100", "-M", "do", "10.0.0.2"); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			} else {
 				t.Log(out)
 			}
-			tcp(t, c, 20<<20)
+			sendTCP(t, c, 20<<20)
 		})
 	}
 }
 
-// tcp sends n bytes from h0 to h1.
-func tcp(t *testing.T, c *Cluster, n int64) {
+// sendTCP sends n bytes from h0 to h1.
+func sendTCP(t *testing.T, c *Cluster, n int64) {
 	t.Helper()
 	var l net.Listener
 	err := c.Node(1).Do(func() (err error) { l, err = net.Listen("tcp4", "10.0.0.2:5000"); return err })
@@ -258,6 +260,7 @@ func tcp(t *testing.T, c *Cluster, n int64) {
 	t.Logf("TCP: %.0f Mbit/s", float64(8*got)/1e6/time.Since(start).Seconds())
 }
 
+// zeros is an endless reader of zeros.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
@@ -266,7 +269,7 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 func TestPrivPrivilegesAreGone(t *testing.T) {
 	spec := lab(2)
 	spec.Agents = 1
-	c := begin(t, spec)
+	c := launchLab(t, spec)
 	for _, p := range []*runtime.Proc{c.Node(0), c.Agent(0), c.Fabric()} {
 		caps := "0000000000000000"
 		if p == c.Fabric() {
@@ -277,7 +280,7 @@ func TestPrivPrivilegesAreGone(t *testing.T) {
 			t.Fatalf("%s has threads %v, %v", p.Name, files, err)
 		}
 		for _, file := range files {
-			status := fields(t, file)
+			status := readFields(t, file)
 			for _, set := range []string{"CapEff", "CapPrm", "CapInh", "CapBnd", "CapAmb"} {
 				if status[set] != caps {
 					t.Errorf("%s: %s %s is %s, want %s", p.Name, file, set, status[set], caps)
@@ -310,8 +313,8 @@ func TestPrivPrivilegesAreGone(t *testing.T) {
 	}
 }
 
-// fields reads a file of "Key: value" lines.
-func fields(t *testing.T, file string) map[string]string {
+// readFields reads a file of "Key: value" lines.
+func readFields(t *testing.T, file string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {

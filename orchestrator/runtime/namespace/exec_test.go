@@ -13,7 +13,7 @@ import (
 
 // What a program finds in a node: the host's files to read, its own place to write, one interface, itself.
 func TestPrivInsideANode(t *testing.T) {
-	c := begin(t, lab(2))
+	c := launchLab(t, lab(2))
 	if notes := c.Node(0).Report.Notes; len(notes) > 0 {
 		t.Skipf("this machine grants less: %s", strings.Join(notes, "; "))
 	}
@@ -37,7 +37,7 @@ func TestPrivInsideANode(t *testing.T) {
 		{"mount -t tmpfs x /mnt 2>&1 || echo refused", "refused"},
 		{"cat /proc/sys/net/ipv6/conf/eth0/disable_ipv6 2>/dev/null || echo 1", "1"},
 	} {
-		if out, _ := run(t, c, "h0", "sh", "-c", s.script); !strings.Contains(out, s.want) {
+		if out, _ := runIn(t, c, "h0", "sh", "-c", s.script); !strings.Contains(out, s.want) {
 			t.Errorf("%s\n got %q\nwant %q", s.script, out, s.want)
 		}
 	}
@@ -47,53 +47,54 @@ func TestPrivInsideANode(t *testing.T) {
 		}
 	}
 	if ip, err := exec.LookPath("ip"); err == nil {
-		out, _ := run(t, c, "h0", ip, "-d", "addr", "show", "eth0")
+		out, _ := runIn(t, c, "h0", ip, "-d", "addr", "show", "eth0")
 		for _, want := range []string{"mtu 4200", "qlen 10000", "qdisc pfifo", "02:00:0a:00:00:01", "inet 10.0.0.1/16", "UP,LOWER_UP"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%q is missing in:\n%s", want, out)
 			}
 		}
-		if out, _ := run(t, c, "h0", ip, "neigh"); !strings.Contains(out, "10.0.0.2 dev eth0 lladdr 02:00:0a:00:00:02 PERMANENT") {
+		if out, _ := runIn(t, c, "h0", ip, "neigh"); !strings.Contains(out, "10.0.0.2 dev eth0 lladdr 02:00:0a:00:00:02 PERMANENT") {
 			t.Errorf("neighbours:\n%s", out)
 		}
 	}
 }
 
 func TestPrivExecFails(t *testing.T) {
-	c := begin(t, lab(1))
-	_, err := run(t, c, "h0", "sh", "-c", "exit 7")
+	c := launchLab(t, lab(1))
+	_, err := runIn(t, c, "h0", "sh", "-c", "exit 7")
 	if exit := (*runtime.StatusError)(nil); !errors.As(err, &exit) || exit.Code != 7 {
 		t.Errorf("got %v, want exit status 7", err)
 	}
-	if _, err := run(t, c, "h0", "no-such-program"); !errors.Is(err, exec.ErrNotFound) {
+	if _, err := runIn(t, c, "h0", "no-such-program"); !errors.Is(err, exec.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := run(t, c, "h9", "true"); !errors.Is(err, runtime.ErrNoNode) || !strings.Contains(err.Error(), "h9") {
+	if _, err := runIn(t, c, "h9", "true"); !errors.Is(err, runtime.ErrNoNode) || !strings.Contains(err.Error(), "h9") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := run(t, c, "h0"); err == nil {
+	if _, err := runIn(t, c, "h0"); err == nil {
 		t.Error("nothing was run without an error")
 	}
 }
 
 // A program left running in a node ends with the lab, and its orphans with it.
 func TestPrivProgramsEndWithTheNode(t *testing.T) {
-	c := begin(t, lab(1))
-	if out, err := run(t, c, "h0", "sh", "-c", "sleep 987 >/dev/null 2>&1 & (sleep 986 >/dev/null 2>&1 &) ; true"); err != nil {
+	c := launchLab(t, lab(1))
+	if out, err := runIn(t, c, "h0", "sh", "-c", "sleep 987 >/dev/null 2>&1 & (sleep 986 >/dev/null 2>&1 &) ; true"); err != nil {
 		t.Fatal(err, out)
 	}
-	if n := sleeping(t); n != 2 {
+	if n := countSleeps(t); n != 2 {
 		t.Errorf("%d programs run in the node, want 2", n)
 	}
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	if n := sleeping(t); n != 0 {
+	if n := countSleeps(t); n != 0 {
 		t.Errorf("%d programs outlived their node", n)
 	}
 }
 
-func sleeping(t *testing.T) (n int) {
+// countSleeps returns the number of running sleep programs.
+func countSleeps(t *testing.T) (n int) {
 	t.Helper()
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range files {

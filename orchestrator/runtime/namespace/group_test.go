@@ -52,15 +52,15 @@ func TestBoundingHierarchy(t *testing.T) {
 	}
 }
 
-// grouped begins a lab whose nodes are bounded, or skips the test.
-func grouped(t *testing.T, memory units.Bytes) *Cluster {
+// launchBounded launches a lab whose nodes have a memory limit, or skips the test.
+func launchBounded(t *testing.T, memory units.Bytes) *Cluster {
 	t.Helper()
 	if _, err := GroupMemory(); err != nil {
 		t.Skip(err)
 	}
 	spec := lab(2)
 	spec.Memory = memory
-	c := begin(t, spec)
+	c := launchLab(t, spec)
 	if why := c.groups.bounds(); why != nil {
 		t.Skip(why)
 	}
@@ -69,20 +69,20 @@ func grouped(t *testing.T, memory units.Bytes) *Cluster {
 
 // All programs of a node together have no more memory than the node, and the node outlives them.
 func TestPrivMemoryOfANode(t *testing.T) {
-	c := grouped(t, 100*units.MiB)
+	c := launchBounded(t, 100*units.MiB)
 	const hog = "head -c 30M /dev/zero | tail -c 30M | (sleep 1; cat) | wc -c" // tail holds all of it
-	if out, err := run(t, c, "h0", "sh", "-c", hog); err != nil || strings.TrimSpace(out) != "31457280" {
+	if out, err := runIn(t, c, "h0", "sh", "-c", hog); err != nil || strings.TrimSpace(out) != "31457280" {
 		t.Errorf("a program of 30 MB: %v, %q", err, out)
 	}
 	many := "for i in 1 2 3 4 5 6; do (" + hog + ") & done; wait"
-	out, err := run(t, c, "h0", "sh", "-c", many)
+	out, err := runIn(t, c, "h0", "sh", "-c", many)
 	if n := strings.Count(out, "31457280"); n == 6 || n == 0 {
 		t.Errorf("%d of 6 programs of 30 MB each fit into 100 MiB: %v\n%s", n, err, out)
 	}
-	if out, err := run(t, c, "h0", "echo", "alive"); err != nil || out != "alive\n" {
+	if out, err := runIn(t, c, "h0", "echo", "alive"); err != nil || out != "alive\n" {
 		t.Errorf("afterwards: %v, %q", err, out)
 	}
-	if out, err := run(t, c, "h1", "sh", "-c", hog); err != nil || strings.TrimSpace(out) != "31457280" {
+	if out, err := runIn(t, c, "h1", "sh", "-c", hog); err != nil || strings.TrimSpace(out) != "31457280" {
 		t.Errorf("another node: %v, %q", err, out)
 	}
 	select {
@@ -101,7 +101,7 @@ func TestPrivMemoryOfANode(t *testing.T) {
 
 // Groups whose owner is gone are removed; those of others, and what only looks like one, are not.
 func TestPrivCleanGroups(t *testing.T) {
-	c := grouped(t, 0)
+	c := launchBounded(t, 0)
 	self, err := runtime.Self()
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func TestPrivCleanGroups(t *testing.T) {
 
 // An orchestrator that is killed leaves groups in which nothing runs, and they are known by its name.
 func TestPrivGroupsOfTheKilled(t *testing.T) {
-	privileged(t)
+	needRoot(t)
 	if _, err := GroupMemory(); err != nil {
 		t.Skip(err)
 	}

@@ -25,7 +25,8 @@ type traces struct {
 	children   []string
 }
 
-func look(t *testing.T) traces {
+// takeTraces returns what is on the machine now.
+func takeTraces(t *testing.T) traces {
 	t.Helper()
 	var s traces
 	ifs, err := net.Interfaces()
@@ -54,10 +55,10 @@ func look(t *testing.T) traces {
 	return s
 }
 
-// same fails the test unless everything is as it was.
-func (s traces) same(t *testing.T) {
+// check fails the test unless everything is as it was.
+func (s traces) check(t *testing.T) {
 	t.Helper()
-	now := look(t)
+	now := takeTraces(t)
 	if !slices.Equal(s.interfaces, now.interfaces) {
 		t.Errorf("interfaces were %v, are %v", s.interfaces, now.interfaces)
 	}
@@ -81,9 +82,9 @@ func marked(mark string) (pids []string) {
 	return pids
 }
 
-// spacesOf returns the network namespaces of processes, other than this one. They are held until the test
+// namespacesOf returns the network namespaces of processes, other than this one. They are held until the test
 // ends: their names would else be given to new ones.
-func spacesOf(t *testing.T, pids []string) map[string]bool {
+func namespacesOf(t *testing.T, pids []string) map[string]bool {
 	t.Helper()
 	host, err := os.Readlink("/proc/thread-self/ns/net")
 	if err != nil {
@@ -116,8 +117,8 @@ func inUse(namespaces map[string]bool) (left []string) {
 
 // An orchestrator killed at any instant, while it starts a lab or after, leaves nothing.
 func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
-	privileged(t)
-	before := look(t)
+	needRoot(t)
+	before := takeTraces(t)
 	seed := uint64(time.Now().UnixNano())
 	rng := rand.New(rand.NewPCG(seed, 0))
 	t.Logf("seed %d", seed)
@@ -143,7 +144,7 @@ func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
 			time.Sleep(time.Duration(rng.Int64N(int64(60 * time.Millisecond))))
 		}
 		pids := marked(mark)
-		spaces := spacesOf(t, pids)
+		spaces := namespacesOf(t, pids)
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -165,13 +166,13 @@ func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
 	if files, err := os.ReadDir(temp); err != nil || len(files) > 0 {
 		t.Errorf("files were left: %v, %v", files, err)
 	}
-	before.same(t)
+	before.check(t)
 }
 
 // A lab that was closed leaves nothing either.
 func TestPrivCloseLeavesNothing(t *testing.T) {
-	privileged(t)
-	before := look(t)
+	needRoot(t)
+	before := takeTraces(t)
 	mark := fmt.Sprintf("mark-%d-close", os.Getpid())
 	spec := lab(4)
 	spec.NodeArgs, spec.FabricArgs = []string{"node", mark}, []string{"fabric", mark}
@@ -183,7 +184,7 @@ func TestPrivCloseLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	pids := marked(mark)
-	spaces := spacesOf(t, pids)
+	spaces := namespacesOf(t, pids)
 	if len(pids) != 5 || len(spaces) != 5 {
 		t.Errorf("processes %v in namespaces %v; want 5 in 5", pids, spaces)
 	}
@@ -196,7 +197,7 @@ func TestPrivCloseLeavesNothing(t *testing.T) {
 	if left := inUse(spaces); len(left) > 0 {
 		t.Errorf("network namespaces %v still have processes", left)
 	}
-	before.same(t)
+	before.check(t)
 }
 
 // So it is at every step of the start: before each process.
@@ -211,8 +212,8 @@ func TestPrivSwitchedLabKilledAtEveryStep(t *testing.T) {
 
 // killedAtEveryStep kills an orchestrator before each operation of a launch, of which there are so many.
 func killedAtEveryStep(t *testing.T, operations int, kind ...string) {
-	privileged(t)
-	before := look(t)
+	needRoot(t)
+	before := takeTraces(t)
 	for n := 1; ; n++ {
 		mark := fmt.Sprintf("mark-%d-step-%d", os.Getpid(), n)
 		cmd := exec.Command("/proc/self/exe", append([]string{"launch", mark, fmt.Sprint(n)}, kind...)...)
@@ -247,5 +248,5 @@ func killedAtEveryStep(t *testing.T, operations int, kind ...string) {
 	if _, err := CleanGroups(t.Context()); err != nil {
 		t.Error(err)
 	}
-	before.same(t)
+	before.check(t)
 }

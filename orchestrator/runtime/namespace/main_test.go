@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 		case "launch":
 			os.Exit(launch(os.Args[2:]))
 		case "enter":
-			os.Exit(enter(os.Args[2:]))
+			os.Exit(ordinaryUser(os.Args[2:]))
 		}
 	}
 	os.Exit(m.Run())
@@ -45,7 +45,7 @@ func process(kind string) int {
 	if err == nil && kind == "fabric" {
 		var env *boot.FabricEnv
 		if env, err = boot.Fabric(conn); err == nil {
-			carry(env.Links)
+			runHub(env.Links)
 		}
 	}
 	for err == nil {
@@ -69,8 +69,9 @@ func process(kind string) int {
 	return 1
 }
 
-// carry is a hub that knows every host: octet 5 of a hardware address is the node's number plus one.
-func carry(links []boot.Link) {
+// runHub forwards frames as a hub that knows every host: octet 5 of a hardware address is the
+// node's number plus one.
+func runHub(links []boot.Link) {
 	files := make([]*os.File, len(links))
 	for i, l := range links {
 		files[i] = os.NewFile(uintptr(l.FD), l.Node)
@@ -91,8 +92,8 @@ func carry(links []boot.Link) {
 	}
 }
 
-// fatal kills this process when the operation of a number is about to be done.
-func fatal(number string) func(runtime.Op) (func(error) error, error) {
+// killAtStep kills this process before the operation with a number.
+func killAtStep(number string) func(runtime.Op) (func(error) error, error) {
 	var left atomic.Int64
 	if n, err := strconv.Atoi(number); err == nil {
 		left.Store(int64(n))
@@ -114,7 +115,7 @@ func launch(args []string) int {
 	}
 	spec.NodeArgs, spec.FabricArgs = []string{"node", args[0]}, []string{"fabric", args[0]}
 	if len(args) > 1 {
-		spec.Ahead = fatal(args[1])
+		spec.Ahead = killAtStep(args[1])
 	}
 	c, err := Launch(context.Background(), spec)
 	if err != nil {
@@ -161,10 +162,10 @@ func switched(n int) runtime.Spec {
 	return s
 }
 
-// start launches a lab that ends with the test, or skips the test where that cannot be done.
-func begin(t *testing.T, spec runtime.Spec) *Cluster {
+// launchLab launches a lab that ends with the test, or skips the test where that cannot be done.
+func launchLab(t *testing.T, spec runtime.Spec) *Cluster {
 	t.Helper()
-	privileged(t)
+	needRoot(t)
 	c, err := Launch(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +178,8 @@ func begin(t *testing.T, spec runtime.Spec) *Cluster {
 	return c
 }
 
-func privileged(t *testing.T) {
+// needRoot skips the test without the right to make network namespaces.
+func needRoot(t *testing.T) {
 	t.Helper()
 	if NeedsUserNS() {
 		t.Skip("needs the privilege to create namespaces: run as root, or under unshare --user --map-root-user")
@@ -187,8 +189,8 @@ func privileged(t *testing.T) {
 	}
 }
 
-// run executes a command in a node and returns what it wrote.
-func run(t *testing.T, c *Cluster, node string, args ...string) (string, error) {
+// runIn runs a command in a node and returns what it wrote.
+func runIn(t *testing.T, c *Cluster, node string, args ...string) (string, error) {
 	t.Helper()
 	var out buffer
 	ctx, cancel := context.WithTimeout(t.Context(), quiettest.Patience)

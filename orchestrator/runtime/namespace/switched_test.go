@@ -13,7 +13,7 @@ import (
 // Nodes of a lab without a fabric are joined by cables, with what spares the kernel work turned off; a node that is started again
 // gets its cable again.
 func TestPrivSwitchedLab(t *testing.T) {
-	c := begin(t, switched(3))
+	c := launchLab(t, switched(3))
 	if c.Fabric() != nil || c.Switches() != 1 || c.Switch(0).Name != "s0" {
 		t.Fatalf("fabric %v, %d switches", c.Fabric(), c.Switches())
 	}
@@ -49,13 +49,13 @@ func TestPrivSwitchedLab(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, where := range []string{"h0", "s0"} {
-		out, err := run(t, c, where, "ip", "-br", "link")
+		out, err := runIn(t, c, where, "ip", "-br", "link")
 		if err != nil || !strings.Contains(out, map[string]string{"h0": "eth0", "s0": "h2"}[where]) {
 			t.Errorf("%s: %v: %s", where, err, out)
 		}
 	}
 	// A port of the bridge forwards when the kernel has noticed its carrier, which may be a second later: ping asks until it is answered.
-	if out, err := run(t, c, "h0", "ping", "-c", "1", "-w", "5", "10.0.0.3"); err != nil {
+	if out, err := runIn(t, c, "h0", "ping", "-c", "1", "-w", "5", "10.0.0.3"); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
 	if err := c.Kill(1); err != nil {
@@ -68,7 +68,7 @@ func TestPrivSwitchedLab(t *testing.T) {
 	if err := c.Switch(0).Do(hub); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := run(t, c, "h0", "ping", "-c", "1", "-w", "5", "10.0.0.2"); err != nil {
+	if out, err := runIn(t, c, "h0", "ping", "-c", "1", "-w", "5", "10.0.0.2"); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
 	if ifs, err := net.Interfaces(); err != nil {

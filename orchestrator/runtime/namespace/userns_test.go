@@ -19,9 +19,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// enter is weft as an ordinary user runs it: outside it enters a user namespace, inside it launches a lab,
-// and does as it is told.
-func enter(args []string) int {
+// ordinaryUser is weft as an ordinary user runs it: outside it enters a user namespace, inside it
+// launches a lab and follows its arguments.
+func ordinaryUser(args []string) int {
 	if NeedsUserNS() {
 		if err := Available(); err != nil {
 			fmt.Fprintln(os.Stderr, "unavailable:", err)
@@ -84,7 +84,7 @@ func asNobody(t *testing.T, args ...string) *exec.Cmd {
 
 // As an ordinary user everything is the same, and what is written belongs to the user.
 func TestPrivOrdinaryUser(t *testing.T) {
-	before := look(t)
+	before := takeTraces(t)
 	dir, err := os.MkdirTemp("", "user-of-weft")
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestPrivOrdinaryUser(t *testing.T) {
 	if pids := marked(mark); len(pids) > 0 {
 		t.Errorf("processes %v still run", pids)
 	}
-	before.same(t)
+	before.check(t)
 }
 
 // The two processes of an ordinary user's weft end as one, whether interrupted or killed.
