@@ -14,7 +14,7 @@ import (
 // weft bench emulates several sizes in one deployment, and its data is right.
 func TestPrivBench(t *testing.T) {
 	needEmulation(t)
-	d := newDesk(t)
+	d := newWorkspace(t)
 	r := d.run("bench", "--collective", "all-to-all", "--transport", "strack", "--engine", "emu", "--ranks", "4", "-b", "16K", "-e", "64K", "-f", "2",
 		"-n", "3", "--json").wantCode(0)
 	var j struct {
@@ -48,7 +48,7 @@ func TestPrivBench(t *testing.T) {
 
 // Ctrl-C keeps the sizes that were measured.
 func TestInterruptedBench(t *testing.T) {
-	d := newDesk(t)
+	d := newWorkspace(t)
 	p := d.start("bench", "--collective", "all-to-all", "--engine", "sim", "-b", "128", "-e", "1G", "-f", "1024", "-n", "20", "--set", "measure.queues=100ns")
 	if what := eventually(patience, func() string {
 		samples, _ := filepath.Glob(filepath.Join(d.dir, "runs", "bench", "*", store.QueuesFile))

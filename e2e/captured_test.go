@@ -12,8 +12,8 @@ import (
 	"weft/internal/sample"
 )
 
-// tshark returns fields of the packets of a capture that a filter lets through, a line for each.
-func (d *desk) tshark(file, filter string, names ...string) []string {
+// tshark returns fields of the packets of a capture that match a filter, one line per packet.
+func (d *workspace) tshark(file, filter string, names ...string) []string {
 	d.t.Helper()
 	out, said, err := d.dissect(file, filter, names...)
 	if err != nil {
@@ -22,8 +22,8 @@ func (d *desk) tshark(file, filter string, names ...string) []string {
 	return out
 }
 
-// dissect is tshark that may fail: it also returns what was said, and the error.
-func (d *desk) dissect(file, filter string, names ...string) (fields []string, told string, err error) {
+// dissect is tshark that may fail: it also returns standard error, and the error.
+func (d *workspace) dissect(file, filter string, names ...string) (fields []string, told string, err error) {
 	args := []string{"-n", "-r", filepath.Join(d.dir, file), "-Y", filter, "-T", "fields", "-E", "separator=|"}
 	if script := filepath.Join(d.dir, "weft.lua"); isFile(script) {
 		args = append([]string{"-X", "lua_script:" + script}, args...)
@@ -38,6 +38,7 @@ func (d *desk) dissect(file, filter string, names ...string) (fields []string, t
 	return strings.Fields(string(out)), said.String(), err
 }
 
+// isFile reports whether path is a regular file.
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
@@ -49,13 +50,13 @@ func TestPrivCapturedCoordination(t *testing.T) {
 	sample.Rotate(t, 2)
 	needEmulation(t)
 	needProgram(t, "tshark")
-	d := newDesk(t)
-	d.lab("weft.lua", d.run("schema", "dissector").wantCode(0).stdout)
-	r := d.run("run", lib(t, "ccm/example-emu.yaml"), "--engine", "emu", "--capture", "h2=h2.pcapng", "--capture", "spine0->leaf1=asks.pcapng")
+	d := newWorkspace(t)
+	d.writeLab("weft.lua", d.run("schema", "dissector").wantCode(0).stdout)
+	r := d.run("run", libraryLab(t, "ccm/example-emu.yaml"), "--engine", "emu", "--capture", "h2=h2.pcapng", "--capture", "spine0->leaf1=asks.pcapng")
 	if r.code != 0 && r.code != 3 { // on a busy machine times are others
 		r.wantCode(0)
 	}
-	r.wantWords("packets of h2 in h2.pcapng: ", "packets of spine0->leaf1 in asks.pcapng: ")
+	r.wantOnStderr("packets of h2 in h2.pcapng: ", "packets of spine0->leaf1 in asks.pcapng: ")
 	const data, fromH2 = "1", "10.0.0.3"
 	for _, line := range d.tshark("h2.pcapng", "weft.type == "+data+" && ip.src == "+fromH2, "weft.tag.cc", "weft.tag.ar") {
 		if cc, ar, _ := strings.Cut(line, "|"); cc != "0" && cc != "1" || ar == "" {
@@ -74,7 +75,7 @@ func TestPrivCapturedCoordination(t *testing.T) {
 		t.Errorf("leaf1 is asked: %v", asked)
 	}
 	for _, file := range []string{"h2.pcapng", "asks.pcapng"} {
-		d.intact(file)
+		d.checkReadable(file)
 	}
 }
 
@@ -83,8 +84,8 @@ func TestPrivCapturedPTP(t *testing.T) {
 	sample.Rotate(t, 2)
 	needEmulation(t)
 	needProgram(t, "tshark")
-	d := newDesk(t)
-	lab := d.lab("ptp.yaml", `
+	d := newWorkspace(t)
+	lab := d.writeLab("ptp.yaml", `
 weft: 1
 name: ptp
 topology: {kind: star, hosts: 2, link: {rate: 10Gbps, delay: 1us}}
@@ -105,7 +106,7 @@ clocks: {sync: ptp, ptp: {interval: 500us}}
 		t.Error("what h1 sends is not what its NIC sends")
 	}
 	for _, file := range []string{"h1.pcapng", "nic.pcapng"} {
-		d.intact(file)
+		d.checkReadable(file)
 	}
 }
 
@@ -115,8 +116,8 @@ func TestPrivCapturedPeerDelay(t *testing.T) {
 	sample.Rotate(t, 2)
 	needEmulation(t)
 	needProgram(t, "tshark")
-	d := newDesk(t)
-	lab := d.lab("peer.yaml", `
+	d := newWorkspace(t)
+	lab := d.writeLab("peer.yaml", `
 weft: 1
 name: peer
 topology: {kind: leaf-spine, leaves: 2, spines: 1, hosts_per_leaf: 1, link: {rate: 10Gbps, delay: 1us}}
@@ -129,7 +130,7 @@ clocks: {sync: ptp, transparent: peer, ptp: {interval: 500us}}
 		for _, line := range d.tshark(file, "ptp.v2.versionptp == 2", "ip.src", "ip.dst", "udp.dstport", "ptp.v2.messagetype", "ptp.v2.messagelength") {
 			count[line]++
 		}
-		d.intact(file)
+		d.checkReadable(file)
 	}
 	for _, want := range []string{
 		master + "|" + follower + "|319|0x00|54", master + "|" + follower + "|320|0x08|44",
@@ -153,12 +154,12 @@ func TestPrivCaptureOfAnInterruptedRun(t *testing.T) {
 	needProgram(t, "tshark")
 	for name, how := range map[string]syscall.Signal{"interrupted": syscall.SIGINT, "killed": syscall.SIGKILL} {
 		t.Run(name, func(t *testing.T) {
-			before := look(t)
-			d := newDesk(t)
+			before := takeTraces(t)
+			d := newWorkspace(t)
 			p, family := d.startLong("--capture", "h0=h0.pcapng")
 			p.signal(how)
 			if r := p.wait(); how == syscall.SIGINT {
-				r.wantCode(130).wantWords("packets of h0 in h0.pcapng: ")
+				r.wantCode(130).wantOnStderr("packets of h0 in h0.pcapng: ")
 			}
 			before.nothingLeft(t, family, wait)
 			got, said, err := d.dissect("h0.pcapng", "udp", "frame.number")
@@ -168,7 +169,7 @@ func TestPrivCaptureOfAnInterruptedRun(t *testing.T) {
 			if len(got) < 100 {
 				t.Errorf("%d packets", len(got))
 			}
-			d.clean("long.yaml", "runs", "h0.pcapng")
+			d.checkClean("long.yaml", "runs", "h0.pcapng")
 		})
 	}
 }
@@ -190,13 +191,13 @@ func TestPrivCaptureThatCannotBegin(t *testing.T) {
 		"many":      {many, "64 captures"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t)
-			d.lab("old.pcapng", "mine")
+			d := newWorkspace(t)
+			d.writeLab("old.pcapng", "mine")
 			if err := os.Mkdir(filepath.Join(d.dir, "many"), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			r := d.run(append([]string{"run", d.lab("long.yaml", long), "--engine", "emu", "--dilation", "1000"}, c.args...)...)
-			r.wantCode(1).wantTold(c.want)
+			r := d.run(append([]string{"run", d.writeLab("long.yaml", long), "--engine", "emu", "--dilation", "1000"}, c.args...)...)
+			r.wantCode(1).wantPrinted(c.want)
 			if left, err := os.ReadDir(filepath.Join(d.dir, "many")); err != nil || len(left) > 0 {
 				t.Errorf("left: %v, %v", left, err)
 			}
@@ -207,8 +208,9 @@ func TestPrivCaptureThatCannotBegin(t *testing.T) {
 	}
 }
 
-// intact tells of packets of a capture that Wireshark or our dissector cannot read.
-func (d *desk) intact(file string) {
+// checkReadable fails the test if a capture has packets that Wireshark or our dissector cannot
+// read.
+func (d *workspace) checkReadable(file string) {
 	d.t.Helper()
 	if bad := d.tshark(file, "_ws.malformed || _ws.lua.error", "frame.number"); len(bad) > 0 {
 		d.t.Errorf("%s: packets %v", file, bad)

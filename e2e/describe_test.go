@@ -11,7 +11,7 @@ import (
 
 // Commands that only tell: they succeed, say something, and create nothing.
 func TestReadOnlyCommands(t *testing.T) {
-	quickstart, incast := lib(t, "quickstart.yaml"), lib(t, "pc4/incast.yaml")
+	quickstart, incast := libraryLab(t, "quickstart.yaml"), libraryLab(t, "pc4/incast.yaml")
 	for _, c := range []struct {
 		args []string
 		want []string // in what is printed
@@ -40,8 +40,8 @@ func TestReadOnlyCommands(t *testing.T) {
 		{[]string{"completion", "fish"}, []string{"complete -c weft"}},
 	} {
 		t.Run(strings.ReplaceAll(strings.Join(c.args, " "), quickstart, "LAB"), func(t *testing.T) {
-			before := look(t)
-			d := newDesk(t)
+			before := takeTraces(t)
+			d := newWorkspace(t)
 			r := d.run(c.args...).wantCode(0)
 			for _, w := range c.want {
 				if !strings.Contains(r.stdout, w) {
@@ -55,15 +55,16 @@ func TestReadOnlyCommands(t *testing.T) {
 				}
 			}
 			if last == "svg" {
-				wellFormed(t, r.stdout)
+				checkXML(t, r.stdout)
 			}
 			before.nothingLeft(t, nil, wait)
-			d.clean()
+			d.checkClean()
 		})
 	}
 }
 
-func wellFormed(t *testing.T, text string) {
+// checkXML fails the test unless text is well-formed XML.
+func checkXML(t *testing.T, text string) {
 	t.Helper()
 	in := xml.NewDecoder(strings.NewReader(text))
 	for {
@@ -77,8 +78,8 @@ func wellFormed(t *testing.T, text string) {
 
 // The errors of validate are there for programs too.
 func TestValidateTellsPrograms(t *testing.T) {
-	d := newDesk(t)
-	r := d.run("validate", d.lab("lab.yaml", "weft: 1\nname: x\nx: 1\n"), "--json").wantCode(2)
+	d := newWorkspace(t)
+	r := d.run("validate", d.writeLab("lab.yaml", "weft: 1\nname: x\nx: 1\n"), "--json").wantCode(2)
 	var files []struct {
 		File     string
 		OK       bool

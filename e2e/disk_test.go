@@ -46,9 +46,9 @@ func onSmallDisk(args []string) (code int) {
 	return cmd.ProcessState.ExitCode()
 }
 
-// onDisk runs weft with a folder for runs of limited size. What is in it afterwards is where the runs of a desk
-// always are.
-func (d *desk) onDisk(size string, args ...string) result {
+// runOnDisk runs weft with a folder for runs of limited size. Its contents are afterwards where the
+// runs of a workspace always are.
+func (d *workspace) runOnDisk(size string, args ...string) result {
 	d.t.Helper()
 	disk := filepath.Join(d.temp, "disk")
 	if err := os.Mkdir(disk, 0o755); err != nil {
@@ -63,7 +63,7 @@ func (d *desk) onDisk(size string, args ...string) result {
 		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
 		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
 	}
-	p, err := d.try(cmd)
+	p, err := d.tryStart(cmd)
 	if err != nil {
 		d.t.Skipf("no small disk can be had here: %v", err)
 	}
@@ -77,9 +77,9 @@ func (d *desk) onDisk(size string, args ...string) result {
 // A disk that fills up ends the run, which says so and which file it was; what could be written is kept, and
 // that it is not all of it is written too.
 func TestPrivFullDisk(t *testing.T) {
-	d := newDesk(t)
-	r := d.onDisk("1m", "run", d.lab("long.yaml", long), "--engine", "sim", "--set", "topology.hosts=16", "--set", "measure.queues=100ns", "--set", "measure.cwnd=true")
-	r.wantCode(1).wantTold("no space left on device", ".parquet")
+	d := newWorkspace(t)
+	r := d.runOnDisk("1m", "run", d.writeLab("long.yaml", long), "--engine", "sim", "--set", "topology.hosts=16", "--set", "measure.queues=100ns", "--set", "measure.cwnd=true")
+	r.wantCode(1).wantPrinted("no space left on device", ".parquet")
 	if n := strings.Count(r.stdout, "no space left on device"); n != 1 {
 		t.Errorf("the summary says so %d times:\n%s", n, r.stdout)
 	}
@@ -105,9 +105,9 @@ func TestPrivFullDisk(t *testing.T) {
 // A disk that is full from the start is an error before anything runs, and nothing is left.
 func TestPrivNoRoomForAnything(t *testing.T) {
 	for _, size := range []string{"4k", "16k", "48k"} {
-		d := newDesk(t)
-		r := d.onDisk(size, "run", lib(t, "quickstart.yaml"), "--engine", "sim")
-		r.wantCode(1).wantWords("no space left on device")
+		d := newWorkspace(t)
+		r := d.runOnDisk(size, "run", libraryLab(t, "quickstart.yaml"), "--engine", "sim")
+		r.wantCode(1).wantOnStderr("no space left on device")
 		if runs := d.runs(); len(runs) > 0 {
 			t.Errorf("on a disk of %s there is %v", size, runs)
 		}
@@ -121,12 +121,12 @@ func TestPrivFullDiskEndsALongRun(t *testing.T) {
 			if engine == "emu" {
 				needEmulation(t)
 			}
-			before := look(t)
-			d := newDesk(t)
+			before := takeTraces(t)
+			d := newWorkspace(t)
 			began := quiettest.Start()
-			r := d.onDisk("96k", "run", d.lab("long.yaml", long), "--engine", engine, "--dilation", "1000",
+			r := d.runOnDisk("96k", "run", d.writeLab("long.yaml", long), "--engine", engine, "--dilation", "1000",
 				"--set", "workload.0.repeat=50000", "--set", "measure.queues=1us")
-			r.wantCode(1).wantTold("no space left on device", "queues.parquet")
+			r.wantCode(1).wantPrinted("no space left on device", "queues.parquet")
 			began.AtMost(t, 20*time.Second, "the run")
 			t.Logf("ended after %v", r.took.Round(time.Millisecond))
 			before.nothingLeft(t, nil, wait)
@@ -139,9 +139,9 @@ func TestFullOutputs(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip(err)
 	}
-	d := newDesk(t)
-	star := lib(t, "smoke/star.yaml")
-	d.run("run", star, "--engine", "sim", "--junit", "/dev/full").wantCode(1).wantWords("/dev/full", "no space left on device")
+	d := newWorkspace(t)
+	star := libraryLab(t, "smoke/star.yaml")
+	d.run("run", star, "--engine", "sim", "--junit", "/dev/full").wantCode(1).wantOnStderr("/dev/full", "no space left on device")
 	for _, args := range [][]string{
 		{"run", star, "--engine", "sim"},
 		{"run", star, "--engine", "sim", "--json"},
@@ -155,7 +155,7 @@ func TestFullOutputs(t *testing.T) {
 		}
 		cmd := d.command(args...)
 		cmd.Stdout = full
-		var words text
+		var words output
 		cmd.Stderr = &words
 		_ = cmd.Run()
 		full.Close()

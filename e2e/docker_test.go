@@ -25,8 +25,9 @@ func needDocker(t testing.TB) {
 	}
 }
 
-// containers says what containers of a lab there are; nothing where nobody can tell.
-func containers(t testing.TB, lab string) string {
+// describeContainers describes the containers of a lab that are left; "" if there are none, or no
+// Docker.
+func describeContainers(t testing.TB, lab string) string {
 	t.Helper()
 	if _, err := exec.LookPath("docker"); err != nil {
 		return ""
@@ -39,10 +40,10 @@ func containers(t testing.TB, lab string) string {
 	return ""
 }
 
-// noContainers fails the test unless no container of a lab is left.
-func noContainers(t testing.TB, lab string) {
+// checkNoContainers fails the test unless no container of a lab is left.
+func checkNoContainers(t testing.TB, lab string) {
 	t.Helper()
-	if what := containers(t, lab); what != "" {
+	if what := describeContainers(t, lab); what != "" {
 		t.Error(what)
 	}
 }
@@ -52,8 +53,8 @@ func TestPrivQuickstartInDocker(t *testing.T) {
 	needDocker(t)
 	var got [2]*record.Summary
 	for i, runtime := range []string{"docker", "namespace"} {
-		d := newDesk(t)
-		d.run("run", lib(t, "quickstart.yaml"), "--runtime", runtime, "--json").wantCode(0)
+		d := newWorkspace(t)
+		d.run("run", libraryLab(t, "quickstart.yaml"), "--runtime", runtime, "--json").wantCode(0)
 		_, got[i] = d.summary()
 		wantDone(t, got[i])
 		if got[i].Runtime != runtime || got[i].Engine != "emu" {
@@ -65,10 +66,10 @@ func TestPrivQuickstartInDocker(t *testing.T) {
 	if a.Flows.Count != b.Flows.Count || a.Flows.Bytes != b.Flows.Bytes || len(a.Collectives) != len(b.Collectives) {
 		t.Errorf("%d flows of %d bytes in Docker, %d of %d in namespaces", a.Flows.Count, a.Flows.Bytes, b.Flows.Count, b.Flows.Bytes)
 	}
-	noContainers(t, "quickstart")
+	checkNoContainers(t, "quickstart")
 }
 
-// switchedLab is four hosts on two switches that are nodes, with as much delay.
+// switchedLab returns a lab of four hosts on two switches that are nodes, with the given delay.
 func switchedLab(delay string) string {
 	return `weft: 1
 name: switched
@@ -86,15 +87,15 @@ func TestPrivKernelInDocker(t *testing.T) {
 	if _, err := kernelpath.Available(); err != nil {
 		t.Skip(err)
 	}
-	d := newDesk(t)
-	file := d.lab("switched.yaml", switchedLab("1us"))
+	d := newWorkspace(t)
+	file := d.writeLab("switched.yaml", switchedLab("1us"))
 	d.run("run", file, "--runtime", "docker", "--json").wantCode(0)
 	_, got := d.summary()
 	wantDone(t, got)
 	if got.Runtime != "docker" || got.Engine != "emu" {
 		t.Errorf("ran in %s", got.Runtime)
 	}
-	noContainers(t, "switched")
+	checkNoContainers(t, "switched")
 	d.run("deploy", file, "--runtime", "docker").wantCode(0)
 	t.Cleanup(func() { d.run("destroy", "switched") })
 	if r := d.run("exec", "--lab", "switched", "switch0", "--", "ip", "route").wantCode(0); !strings.Contains(r.stdout, "nhid") {
@@ -102,22 +103,22 @@ func TestPrivKernelInDocker(t *testing.T) {
 	}
 	d.run("exec", "--lab", "switched", "h0", "--", "ping", "-c", "1", "-W", "5", "h3").wantCode(0)
 	d.run("destroy", "switched").wantCode(0)
-	noContainers(t, "switched")
+	checkNoContainers(t, "switched")
 }
 
 // Where there is no engine, or not the image, the run fails with a way out; it is not simulated instead.
 func TestDockerThatIsNotThere(t *testing.T) {
 	needEmulation(t)
-	d := newDesk(t)
-	cmd := d.command("run", lib(t, "quickstart.yaml"), "--runtime", "docker")
+	d := newWorkspace(t)
+	cmd := d.command("run", libraryLab(t, "quickstart.yaml"), "--runtime", "docker")
 	cmd.Env = append(cmd.Env, "DOCKER_HOST=unix://"+filepath.Join(d.temp, "absent"))
-	r := d.begin(cmd).wait().wantCode(1)
+	r := d.startCommand(cmd).wait().wantCode(1)
 	for _, want := range []string{"no engine is there", "systemctl start docker", "--runtime namespace"} {
 		if !strings.Contains(r.stderr, want) {
 			t.Errorf("said %q, expected %q", r.stderr, want)
 		}
 	}
-	file := d.lab("sim.yaml", programs("image: \"weft-absent:1\""))
+	file := d.writeLab("sim.yaml", labWithPrograms("image: \"weft-absent:1\""))
 	if r := d.run("run", file, "--runtime", "namespace").wantCode(2); !strings.Contains(r.stderr, "sim.yaml:6:") || !strings.Contains(r.stderr, "--runtime docker") {
 		t.Errorf("said %q", r.stderr)
 	}
@@ -126,8 +127,8 @@ func TestDockerThatIsNotThere(t *testing.T) {
 	}
 }
 
-// programs is a lab of two hosts, with more of the first.
-func programs(more string) string {
+// labWithPrograms returns a lab of two hosts. more is added to the keys of the first.
+func labWithPrograms(more string) string {
 	return `weft: 1
 name: programs
 topology:
@@ -145,8 +146,8 @@ expect: [verified == true]
 // A host's program of an image runs beside the workload, in a container of its own.
 func TestPrivProgramOfAnImageInALab(t *testing.T) {
 	needDocker(t)
-	d := newDesk(t)
-	d.run("run", d.lab("a.yaml", programs(`image: "weft-absent:1"`))).wantCode(1).wantTold("docker pull weft-absent:1")
+	d := newWorkspace(t)
+	d.run("run", d.writeLab("a.yaml", labWithPrograms(`image: "weft-absent:1"`))).wantCode(1).wantPrinted("docker pull weft-absent:1")
 	const name = "weft-e2e/user:1"
 	tar := exec.Command("tar", "-C", filepath.Dir(weft), "-cf", "-", filepath.Base(weft))
 	load := exec.Command("docker", "import", "-", name)
@@ -171,16 +172,16 @@ func TestPrivProgramOfAnImageInALab(t *testing.T) {
 			t.Errorf("%v: %s", err, out)
 		}
 	})
-	d = newDesk(t)
+	d = newWorkspace(t)
 	own := "/" + filepath.Base(weft)
-	lab := d.lab("b.yaml", programs(`image: "`+name+`", run: [`+own+`, version]`))
+	lab := d.writeLab("b.yaml", labWithPrograms(`image: "`+name+`", run: [`+own+`, version]`))
 	d.run("run", lab, "--dilation", slow, "--set", "workload.0.size=8MB").wantCode(0) // some seconds: at the end the program is ended, too
 	dir, s := d.summary()
 	wantDone(t, s)
 	if text, err := os.ReadFile(filepath.Join(dir, "output.log")); err != nil || !strings.HasPrefix(string(text), "h0: weft ") || s.Runtime != "docker" {
 		t.Errorf("wrote %q, %v, in %s", text, err, s.Runtime)
 	}
-	noContainers(t, "programs")
+	checkNoContainers(t, "programs")
 }
 
 // Ctrl-C in any phase of a run ends it in order: the exit code is that of an interruption, and no container is left when the
@@ -193,9 +194,9 @@ func TestPrivInterruptedInDocker(t *testing.T) {
 		"twice while it starts": {600 * time.Millisecond, 100 * time.Millisecond}, "at once": {2 * time.Second, time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newWorkspace(t)
 			d.run("clean") // empty control groups of labs that other tests killed
-			p := d.start("run", lib(t, "quickstart.yaml"), "--runtime", "docker", "--dilation", slow)
+			p := d.start("run", libraryLab(t, "quickstart.yaml"), "--runtime", "docker", "--dilation", slow)
 			if what := eventually(patience, func() string { // before it says anything the signal may end it as it ends any program
 				if p.stderr.String() == "" && len(d.runs()) == 0 && p.running() {
 					return "it says nothing"
@@ -222,7 +223,7 @@ func TestPrivInterruptedInDocker(t *testing.T) {
 			if c.again > 0 {
 				d.run("clean").wantCode(0)
 			}
-			noContainers(t, "quickstart")
+			checkNoContainers(t, "quickstart")
 			if r := d.run("clean").wantCode(0); !strings.Contains(r.stderr, "nothing to clean") {
 				t.Errorf("clean found something: %s", r.stdout)
 			}

@@ -27,16 +27,16 @@ workload:
 // enough is how many bytes a host of the long lab has sent when some of its messages are certainly done.
 const enough = 1_000_000
 
-// startLong starts the long lab in the emulation and returns when it is under way.
-func (d *desk) startLong(more ...string) (*process, []member) {
+// startLong starts the long lab in the emulation and returns when its workload runs.
+func (d *workspace) startLong(more ...string) (*process, []member) {
 	d.t.Helper()
-	args := append([]string{"run", d.lab("long.yaml", long), "--engine", "emu", "--dilation", "1000"}, more...)
+	args := append([]string{"run", d.writeLab("long.yaml", long), "--engine", "emu", "--dilation", "1000"}, more...)
 	p := d.start(args...)
-	return p, p.midRun(4, enough)
+	return p, p.awaitMidRun(4, enough)
 }
 
-// wantPartial fails the test unless the only run at the desk kept what it had.
-func (d *desk) wantPartial(status, why string) {
+// wantPartial fails the test unless the only run in the workspace kept its partial results.
+func (d *workspace) wantPartial(status, why string) {
 	d.t.Helper()
 	dir, s := d.summary()
 	if s.Status != status || !strings.Contains(s.Error, why) {
@@ -51,8 +51,8 @@ func (d *desk) wantPartial(status, why string) {
 	}
 }
 
-// named returns the member with this name.
-func named(t *testing.T, family []member, name string) member {
+// findMember returns the process with this name.
+func findMember(t *testing.T, family []member, name string) member {
 	t.Helper()
 	for _, m := range family {
 		if m.name == name {
@@ -66,15 +66,15 @@ func named(t *testing.T, family []member, name string) member {
 // Nobody is left to clean up after kill -9, and nothing is left to be cleaned up.
 func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
 	needEmulation(t)
-	before := look(t)
-	d := newDesk(t)
+	before := takeTraces(t)
+	d := newWorkspace(t)
 	p, family := d.startLong()
 	p.signal(syscall.SIGKILL)
 	before.nothingLeft(t, family, wait)
 	if r := p.wait(); r.signal != syscall.SIGKILL {
 		t.Errorf("it ended with %+v", r)
 	}
-	d.clean("long.yaml", "runs")
+	d.checkClean("long.yaml", "runs")
 	if dirs := d.runs(); len(dirs) != 1 {
 		t.Errorf("run directories: %v", dirs)
 	} else if m, err := store.ReadManifest(dirs[0]); err != nil || m.Status != "failed" || m.Error != "the run was killed" {
@@ -85,10 +85,10 @@ func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
 // So it is at any instant of the start.
 func TestPrivKilledWhileStarting(t *testing.T) {
 	needEmulation(t)
-	before := look(t)
+	before := takeTraces(t)
 	for _, processes := range []int{1, 3, 5} {
-		d := newDesk(t)
-		p := d.start("run", d.lab("long.yaml", long), "--engine", "emu", "--dilation", "1000")
+		d := newWorkspace(t)
+		p := d.start("run", d.writeLab("long.yaml", long), "--engine", "emu", "--dilation", "1000")
 		var family []member
 		if what := eventually(patience, func() string {
 			if family = p.family(); len(family) < processes {
@@ -101,7 +101,7 @@ func TestPrivKilledWhileStarting(t *testing.T) {
 		p.signal(syscall.SIGKILL)
 		p.wait()
 		before.nothingLeft(t, family, wait)
-		d.clean("long.yaml", "runs")
+		d.checkClean("long.yaml", "runs")
 	}
 }
 
@@ -110,17 +110,17 @@ func TestPrivInterrupted(t *testing.T) {
 	needEmulation(t)
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(s.String(), func(t *testing.T) {
-			before := look(t)
-			d := newDesk(t)
+			before := takeTraces(t)
+			d := newWorkspace(t)
 			p, family := d.startLong()
 			sent := quiettest.Start()
 			p.signal(s)
 			r := p.wait().wantCode(130)
 			sent.AtMost(t, wait, "the end")
 			before.nothingLeft(t, family, wait)
-			r.wantWords("torn down")
+			r.wantOnStderr("torn down")
 			d.wantPartial("interrupted", "")
-			d.clean("long.yaml", "runs")
+			d.checkClean("long.yaml", "runs")
 		})
 	}
 }
@@ -128,8 +128,8 @@ func TestPrivInterrupted(t *testing.T) {
 // Whoever asks twice does not want to wait. Even then nothing is left.
 func TestPrivInterruptedTwice(t *testing.T) {
 	needEmulation(t)
-	before := look(t)
-	d := newDesk(t)
+	before := takeTraces(t)
+	d := newWorkspace(t)
 	p, family := d.startLong()
 	p.signal(syscall.SIGINT)
 	sent := quiettest.Start()
@@ -140,13 +140,13 @@ func TestPrivInterruptedTwice(t *testing.T) {
 		t.Errorf("exit code %d, signal %v", r.code, r.signal)
 	}
 	before.nothingLeft(t, family, wait)
-	d.clean("long.yaml", "runs")
+	d.checkClean("long.yaml", "runs")
 }
 
 // A simulation ends as an emulation does.
 func TestInterruptedSimulation(t *testing.T) {
-	d := newDesk(t)
-	p := d.start("run", d.lab("long.yaml", long), "--engine", "sim", "--set", "topology.hosts=16", "--set", "measure.queues=100ns")
+	d := newWorkspace(t)
+	p := d.start("run", d.writeLab("long.yaml", long), "--engine", "sim", "--set", "topology.hosts=16", "--set", "measure.queues=100ns")
 	if what := eventually(patience, func() string {
 		if !p.running() {
 			return ""
@@ -173,22 +173,22 @@ func TestPrivDeathInTheLab(t *testing.T) {
 	needEmulation(t)
 	for _, victim := range []string{"h2", "fabric"} {
 		t.Run(victim, func(t *testing.T) {
-			before := look(t)
-			d := newDesk(t)
+			before := takeTraces(t)
+			d := newWorkspace(t)
 			p, family := d.startLong("--json")
 			died := quiettest.Start()
-			if err := syscall.Kill(named(t, family, "weft-"+victim).pid, syscall.SIGKILL); err != nil {
+			if err := syscall.Kill(findMember(t, family, "weft-"+victim).pid, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
 			r := p.wait().wantCode(1)
 			died.AtMost(t, wait, "the end")
 			before.nothingLeft(t, family, wait)
-			r.wantWords(victim + " died: signal: killed")
+			r.wantOnStderr(victim + " died: signal: killed")
 			d.wantPartial("failed", victim+" died")
 			if s := r.summaries(); len(s) != 1 || s[0].Status != "failed" {
 				t.Errorf("--json printed %s", r.stdout)
 			}
-			d.clean("long.yaml", "runs")
+			d.checkClean("long.yaml", "runs")
 		})
 	}
 }
@@ -196,10 +196,10 @@ func TestPrivDeathInTheLab(t *testing.T) {
 // A process that does not answer any more must not hold up the end.
 func TestPrivInterruptedWithADeafNode(t *testing.T) {
 	needEmulation(t)
-	before := look(t)
-	d := newDesk(t)
+	before := takeTraces(t)
+	d := newWorkspace(t)
 	p, family := d.startLong()
-	if err := syscall.Kill(named(t, family, "weft-h1").pid, syscall.SIGSTOP); err != nil {
+	if err := syscall.Kill(findMember(t, family, "weft-h1").pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	sent := quiettest.Start()

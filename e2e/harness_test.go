@@ -21,9 +21,9 @@ import (
 // patience is how long any run may take before it is taken to hang. Runs take seconds on a quiet machine.
 const patience = 2 * time.Minute
 
-// desk is a place of its own for one use of weft: a working directory, with lab files in it and the results, and
-// a directory for temporary files.
-type desk struct {
+// workspace is the surroundings of weft in one test: a working directory with lab files and
+// results, and a directory for temporary files.
+type workspace struct {
 	t    testing.TB
 	dir  string
 	temp string
@@ -31,13 +31,14 @@ type desk struct {
 	state string // where labs that stay up are kept unless the test says where: not among those of the machine's users
 }
 
-func newDesk(t testing.TB) *desk {
+// newWorkspace returns an empty workspace that ends with the test.
+func newWorkspace(t testing.TB) *workspace {
 	t.Helper()
-	return &desk{t: t, dir: t.TempDir(), temp: t.TempDir(), state: filepath.Join(t.TempDir(), "state")}
+	return &workspace{t: t, dir: t.TempDir(), temp: t.TempDir(), state: filepath.Join(t.TempDir(), "state")}
 }
 
-// lab writes a lab file and returns its name.
-func (d *desk) lab(name, text string) string {
+// writeLab writes a lab file and returns its name.
+func (d *workspace) writeLab(name, text string) string {
 	d.t.Helper()
 	if err := os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o644); err != nil {
 		d.t.Fatal(err)
@@ -45,8 +46,8 @@ func (d *desk) lab(name, text string) string {
 	return name
 }
 
-// lib returns the absolute path of a lab file of the repository.
-func lib(t testing.TB, name string) string {
+// libraryLab returns the absolute path of a lab file of the repository.
+func libraryLab(t testing.TB, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(labs, name))
 	if err != nil {
@@ -58,8 +59,8 @@ func lib(t testing.TB, name string) string {
 	return path
 }
 
-// command prepares weft to be run at the desk.
-func (d *desk) command(args ...string) *exec.Cmd {
+// command prepares weft to run in the workspace.
+func (d *workspace) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(weft, args...)
 	cmd.Dir = d.dir
 	cmd.Env = append(os.Environ(), "TMPDIR="+d.temp, "XDG_CACHE_HOME="+cache, "WEFT_OUT=", "NO_COLOR=1")
@@ -72,29 +73,29 @@ func (d *desk) command(args ...string) *exec.Cmd {
 }
 
 // run runs weft to its end.
-func (d *desk) run(args ...string) result {
+func (d *workspace) run(args ...string) result {
 	d.t.Helper()
-	return d.begin(d.command(args...)).wait()
+	return d.startCommand(d.command(args...)).wait()
 }
 
 // start starts weft. The test waits for its end.
-func (d *desk) start(args ...string) *process {
+func (d *workspace) start(args ...string) *process {
 	d.t.Helper()
-	return d.begin(d.command(args...))
+	return d.startCommand(d.command(args...))
 }
 
-// begin starts a prepared command.
-func (d *desk) begin(cmd *exec.Cmd) *process {
+// startCommand starts a prepared command.
+func (d *workspace) startCommand(cmd *exec.Cmd) *process {
 	d.t.Helper()
-	p, err := d.try(cmd)
+	p, err := d.tryStart(cmd)
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	return p
 }
 
-// try starts a prepared command if it can be started.
-func (d *desk) try(cmd *exec.Cmd) (*process, error) {
+// tryStart starts a prepared command if it can be started.
+func (d *workspace) tryStart(cmd *exec.Cmd) (*process, error) {
 	p := &process{t: d.t, cmd: cmd, done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = &p.stdout, &p.stderr
 	p.began = time.Now()
@@ -120,7 +121,7 @@ func (d *desk) try(cmd *exec.Cmd) (*process, error) {
 type process struct {
 	t              testing.TB
 	cmd            *exec.Cmd
-	stdout, stderr text
+	stdout, stderr output
 	began          time.Time
 	done           chan struct{} // closed when it has ended; then took and err are set
 	took           time.Duration
@@ -135,7 +136,7 @@ func (p *process) signal(s syscall.Signal) {
 	}
 }
 
-// wait waits for the end.
+// wait waits for the end and returns the result.
 func (p *process) wait() result {
 	p.t.Helper()
 	select {
@@ -166,7 +167,7 @@ func (p *process) running() bool {
 	}
 }
 
-// result is how a use of weft came out.
+// result is the output and exit code of a weft.
 type result struct {
 	t              testing.TB
 	args           []string
@@ -176,7 +177,7 @@ type result struct {
 	took           time.Duration
 }
 
-// wantCode fails the test, with all that weft said, unless it ended with this exit code.
+// wantCode fails the test, with all that weft printed, unless it ended with this exit code.
 func (r result) wantCode(code int) result {
 	r.t.Helper()
 	if r.code != code {
@@ -185,8 +186,8 @@ func (r result) wantCode(code int) result {
 	return r
 }
 
-// wantWords fails the test unless standard error holds every one of the texts.
-func (r result) wantWords(words ...string) {
+// wantOnStderr fails the test unless standard error contains every one of the texts.
+func (r result) wantOnStderr(words ...string) {
 	r.t.Helper()
 	for _, w := range words {
 		if !strings.Contains(r.stderr, w) {
@@ -195,9 +196,9 @@ func (r result) wantWords(words ...string) {
 	}
 }
 
-// wantTold fails the test unless standard output or standard error, which a person sees together, holds every one of the
-// texts: the summary of a run that failed says why.
-func (r result) wantTold(words ...string) {
+// wantPrinted fails the test unless standard output or standard error, which a person sees
+// together, contains every one of the texts. The summary of a failed run says why it failed.
+func (r result) wantPrinted(words ...string) {
 	r.t.Helper()
 	for _, w := range words {
 		if !strings.Contains(r.stdout+r.stderr, w) {
@@ -222,8 +223,8 @@ func (r result) summaries() []*record.Summary {
 	return all
 }
 
-// runs lists the run directories of the desk, by name.
-func (d *desk) runs() []string {
+// runs lists the run directories of the workspace, by name.
+func (d *workspace) runs() []string {
 	d.t.Helper()
 	dirs, err := filepath.Glob(filepath.Join(d.dir, "runs", "*", "[0-9]*"))
 	if err != nil {
@@ -232,8 +233,8 @@ func (d *desk) runs() []string {
 	return dirs
 }
 
-// summary reads what the only run at the desk left, and checks that the manifest agrees.
-func (d *desk) summary() (dir string, s *record.Summary) {
+// summary reads the only run of the workspace, and checks that the manifest agrees.
+func (d *workspace) summary() (dir string, s *record.Summary) {
 	d.t.Helper()
 	dirs := d.runs()
 	if len(dirs) != 1 {
@@ -242,6 +243,7 @@ func (d *desk) summary() (dir string, s *record.Summary) {
 	return dirs[0], summaryIn(d.t, dirs[0])
 }
 
+// summaryIn reads the summary in a run directory.
 func summaryIn(t testing.TB, dir string) *record.Summary {
 	t.Helper()
 	s, err := store.ReadSummary(dir)
@@ -258,16 +260,16 @@ func summaryIn(t testing.TB, dir string) *record.Summary {
 	return s
 }
 
-// text is what a process writes, to be read meanwhile.
-type text struct {
+// output is what a process writes, to be read meanwhile.
+type output struct {
 	mu sync.Mutex // guards b
 	b  bytes.Buffer
 }
 
-func (x *text) Write(p []byte) (int, error) { x.mu.Lock(); defer x.mu.Unlock(); return x.b.Write(p) }
-func (x *text) String() string              { x.mu.Lock(); defer x.mu.Unlock(); return x.b.String() }
+func (x *output) Write(p []byte) (int, error) { x.mu.Lock(); defer x.mu.Unlock(); return x.b.Write(p) }
+func (x *output) String() string              { x.mu.Lock(); defer x.mu.Unlock(); return x.b.String() }
 
-// eventually asks again and again, for at most d, until wrong says nothing is; else it returns what is.
+// eventually calls wrong until it returns "", for at most d, and returns its last result.
 func eventually(d time.Duration, wrong func() string) string {
 	deadline := time.After(d)
 	tick := time.NewTicker(5 * time.Millisecond)

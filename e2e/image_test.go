@@ -32,11 +32,11 @@ func TestPrivImage(t *testing.T) {
 			t.Errorf("remove the image: %v\n%s", err, out)
 		}
 	})
-	d := newDesk(t)
+	d := newWorkspace(t)
 	if err := os.Chmod(d.dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	d.lab("mine.yaml", "weft: 1\nname: mine\ntopology: {kind: star, hosts: 3}\nworkload:\n  - {collective: all-reduce, size: 64KB}\nexpect: [verified == true]\n")
+	d.writeLab("mine.yaml", "weft: 1\nname: mine\ntopology: {kind: star, hosts: 3}\nworkload:\n  - {collective: all-reduce, size: 64KB}\nexpect: [verified == true]\n")
 	run := func(flags, args string) {
 		t.Helper()
 		line := strings.Fields("docker run --rm --network none -v " + d.dir + ":/work " + flags + " " + tag + " run " + args)
@@ -54,7 +54,7 @@ func TestPrivImage(t *testing.T) {
 	run(emulationFlags(t), "mine.yaml --engine emu --dilation 5000 --out /tmp/runs")
 }
 
-// emulationFlags returns the flags with which docs/ci.md has a container emulate.
+// emulationFlags returns the flags of docs/ci.md for emulation in a container.
 func emulationFlags(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../docs/ci.md")

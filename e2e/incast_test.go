@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// junit is what a CI system reads of a report.
-type junit struct {
+// junitReport is the part of a JUnit report that a CI system reads.
+type junitReport struct {
 	Tests    int `xml:"tests,attr"`
 	Failures int `xml:"failures,attr"`
 	Suites   []struct {
@@ -23,7 +23,8 @@ type junit struct {
 	} `xml:"testsuite"`
 }
 
-func (d *desk) junit(name string) (j junit) {
+// junit reads a report.
+func (d *workspace) junit(name string) (j junitReport) {
 	d.t.Helper()
 	content, err := os.ReadFile(filepath.Join(d.dir, name))
 	if err != nil {
@@ -36,7 +37,7 @@ func (d *desk) junit(name string) (j junit) {
 }
 
 // failed lists the names of the failed cases.
-func (j junit) failed() (names []string) {
+func (j junitReport) failed() (names []string) {
 	for _, s := range j.Suites {
 		for _, c := range s.Cases {
 			if c.Failure != nil {
@@ -49,8 +50,8 @@ func (j junit) failed() (names []string) {
 
 // PC4 paper, Fig. 6(a): degrees 2 to 16. Each point of the sweep is a run of its own.
 func TestIncastMeetsTheFigureOfThePaper(t *testing.T) {
-	d := newDesk(t)
-	all := d.run("run", lib(t, "pc4/incast.yaml"), "--engine", "sim", "--json", "--junit", "report.xml").wantCode(0).summaries()
+	d := newWorkspace(t)
+	all := d.run("run", libraryLab(t, "pc4/incast.yaml"), "--engine", "sim", "--json", "--junit", "report.xml").wantCode(0).summaries()
 	degrees := []float64{2, 4, 8, 16}
 	if len(all) != len(degrees) || len(d.runs()) != len(degrees) {
 		t.Fatalf("%d summaries and %d run directories, want %d", len(all), len(d.runs()), len(degrees))
@@ -65,7 +66,7 @@ func TestIncastMeetsTheFigureOfThePaper(t *testing.T) {
 	if report := d.junit("report.xml"); len(report.Suites) != len(degrees) || report.Failures != 0 || report.Tests < 4*len(degrees) {
 		t.Errorf("%+v", report)
 	}
-	d.clean("runs", "report.xml")
+	d.checkClean("runs", "report.xml")
 }
 
 const missing = `
@@ -81,8 +82,8 @@ expect:
 
 // A missed expectation is exit code 3, in the summary, in the table and in the report.
 func TestMissedExpectation(t *testing.T) {
-	d := newDesk(t)
-	r := d.run("run", d.lab("missing.yaml", missing), "--engine", "sim", "--junit", "report.xml").wantCode(3)
+	d := newWorkspace(t)
+	r := d.run("run", d.writeLab("missing.yaml", missing), "--engine", "sim", "--junit", "report.xml").wantCode(3)
 	_, s := d.summary()
 	if s.Status != "ok" || !s.Verified || len(s.Expect) != 2 || !s.Expect[0].OK || s.Expect[1].OK || s.Expect[1].Got < 1 {
 		t.Errorf("%+v", s)
@@ -98,14 +99,14 @@ func TestMissedExpectation(t *testing.T) {
 
 // --set replaces what the file says, in the run and in the manifest, and is checked like the file.
 func TestSet(t *testing.T) {
-	d := newDesk(t)
-	name := d.lab("lab.yaml", missing)
+	d := newWorkspace(t)
+	name := d.writeLab("lab.yaml", missing)
 	s := d.run("run", name, "--engine", "sim", "--json", "--set", "seed=7", "--set", "workload.0.size=32KB",
 		"--set", "workload.0.ranks=1", "--set", "expect.1=flows == 1").wantCode(0).summaries()[0]
 	if s.Seed != 7 || s.Flows.Count != 1 || s.Flows.Bytes != 32_000 {
 		t.Errorf("%+v", s)
 	}
-	d.run("run", name, "--engine", "sim", "--set", "workload.0.sizes=1KB").wantCode(2).wantWords("sizes", "size")
+	d.run("run", name, "--engine", "sim", "--set", "workload.0.sizes=1KB").wantCode(2).wantOnStderr("sizes", "size")
 	d.run("run", name, "--engine", "sim", "--set", "seed").wantCode(2)
 	if n := len(d.runs()); n != 1 {
 		t.Errorf("%d runs, want 1", n)
@@ -120,9 +121,9 @@ func TestSmokeLabsSimulated(t *testing.T) {
 	}
 	args := []string{"run", "--engine", "sim", "--json"}
 	for _, s := range smoke {
-		args = append(args, lib(t, filepath.Join("smoke", filepath.Base(s))))
+		args = append(args, libraryLab(t, filepath.Join("smoke", filepath.Base(s))))
 	}
-	d := newDesk(t)
+	d := newWorkspace(t)
 	all := d.run(args...).wantCode(0).summaries()
 	if len(all) < len(smoke) || len(all) != len(d.runs()) {
 		t.Errorf("%d labs, %d summaries, %d runs", len(smoke), len(all), len(d.runs()))

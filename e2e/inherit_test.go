@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// leaky is a directory that whoever starts weft has open, and the number under which weft would inherit it.
-func (d *desk) leaky() (dir *os.File, extra []*os.File, number string) {
+// inheritable returns an open directory, and the descriptor number under which weft would inherit
+// it.
+func (d *workspace) inheritable() (dir *os.File, extra []*os.File, number string) {
 	d.t.Helper()
 	dir, err := os.Open(d.t.TempDir())
 	if err != nil {
@@ -20,14 +21,14 @@ func (d *desk) leaky() (dir *os.File, extra []*os.File, number string) {
 
 // What the shell has open that starts weft, no node gets hold of: not the supervisor's, not a program's.
 func TestPrivNodesInheritNothing(t *testing.T) {
-	d := newDesk(t).stateful()
-	dir, extra, number := d.leaky()
-	deploy := d.command("deploy", d.lab("lab.yaml", "weft: 1\nname: star\ntopology: {kind: star, hosts: 2, link: {rate: 20Mbps, delay: 1ms}}\nengine: {dilation: 1}\n"))
+	d := newWorkspace(t).withState()
+	dir, extra, number := d.inheritable()
+	deploy := d.command("deploy", d.writeLab("lab.yaml", "weft: 1\nname: star\ntopology: {kind: star, hosts: 2, link: {rate: 20Mbps, delay: 1ms}}\nengine: {dilation: 1}\n"))
 	deploy.ExtraFiles = extra
-	d.begin(deploy).wait().wantCode(0)
+	d.startCommand(deploy).wait().wantCode(0)
 	exec := d.command("exec", "h0", "--", "/bin/sh", "-c", "ls -l /proc/self/fd; touch /proc/self/fd/"+number+"/escaped")
 	exec.ExtraFiles = extra
-	if r := d.begin(exec).wait(); r.code == 0 {
+	if r := d.startCommand(exec).wait(); r.code == 0 {
 		t.Errorf("a program reached the directory:\n%s", r.stdout)
 	}
 	if _, err := os.Lstat(filepath.Join(dir.Name(), "escaped")); err == nil {
@@ -46,11 +47,11 @@ func TestPrivNodesInheritNothing(t *testing.T) {
 // Nor do the processes of weft run, nor the programs of a lab.
 func TestPrivRunInheritsNothing(t *testing.T) {
 	needEmulation(t)
-	d := newDesk(t)
-	dir, extra, number := d.leaky()
-	run := d.command("run", d.lab("lab.yaml", programs("run: [/bin/sh, -c, 'touch /proc/self/fd/"+number+"/escaped; true']")), "--runtime", "namespace")
+	d := newWorkspace(t)
+	dir, extra, number := d.inheritable()
+	run := d.command("run", d.writeLab("lab.yaml", labWithPrograms("run: [/bin/sh, -c, 'touch /proc/self/fd/"+number+"/escaped; true']")), "--runtime", "namespace")
 	run.ExtraFiles = extra
-	d.begin(run).wait().wantCode(0)
+	d.startCommand(run).wait().wantCode(0)
 	if _, err := os.Lstat(filepath.Join(dir.Name(), "escaped")); err == nil {
 		t.Error("a program made a file outside of its node")
 	}

@@ -25,8 +25,8 @@ engine: {dilation: 1}
 func TestPrivKilledInDocker(t *testing.T) {
 	needDocker(t)
 	began := time.Now()
-	d := newDesk(t).stateful()
-	d.run("deploy", d.lab("lab.yaml", pair), "--runtime", "docker").wantCode(0) // with the image made
+	d := newWorkspace(t).withState()
+	d.run("deploy", d.writeLab("lab.yaml", pair), "--runtime", "docker").wantCode(0) // with the image made
 	d.run("destroy").wantCode(0)
 	whole := time.Since(began)
 	const instants = 8 // of which make test takes two
@@ -46,7 +46,7 @@ func TestPrivKilledInDocker(t *testing.T) {
 			d.run("destroy").wantCode(0) // what was up before the blow fell
 			if what := eventually(patience, func() string {
 				d.run("clean").wantCode(0)
-				return containers(t, "pair")
+				return describeContainers(t, "pair")
 			}); what != "" {
 				t.Fatalf("%s killed after %v: %s", victim, whole*time.Duration(i)/instants, what)
 			}
@@ -54,9 +54,9 @@ func TestPrivKilledInDocker(t *testing.T) {
 	}
 }
 
-// supervisors are the processes that supervise labs of a state directory.
+// supervisors lists the processes that supervise labs of a state directory.
 func supervisors(root string) (pids []int) {
-	for _, pid := range numbers() {
+	for _, pid := range allPIDs() {
 		args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if err == nil && strings.HasPrefix(string(args), "weft\x00supervise\x00"+root+"\x00") {
 			pids = append(pids, pid)
@@ -69,18 +69,18 @@ func supervisors(root string) (pids []int) {
 func TestPrivDeployOnAFullDisk(t *testing.T) {
 	needEmulation(t)
 	for _, size := range []string{"4k", "8k"} {
-		before := look(t)
-		d := newDesk(t)
+		before := takeTraces(t)
+		d := newWorkspace(t)
 		disk := filepath.Join(d.temp, "disk")
 		if err := os.Mkdir(disk, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		cmd := d.command("deploy", d.lab("lab.yaml", pair))
+		cmd := d.command("deploy", d.writeLab("lab.yaml", pair))
 		cmd.Env = append(cmd.Env, deploy.RootVar+"="+filepath.Join(disk, "state"))
 		cmd.Args = append([]string{"helper", smallDisk, size, disk, filepath.Join(d.dir, "kept"), weft}, cmd.Args[1:]...)
 		cmd.Path = "/proc/self/exe"
 		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWNS
-		p, err := d.try(cmd)
+		p, err := d.tryStart(cmd)
 		if err != nil {
 			t.Skipf("no small disk can be had here: %v", err)
 		}
@@ -88,7 +88,7 @@ func TestPrivDeployOnAFullDisk(t *testing.T) {
 		if r.code == helperFailed {
 			t.Skipf("no small disk can be had here: %s", r.stderr)
 		}
-		r.wantCode(1).wantWords("no space left on device")
+		r.wantCode(1).wantOnStderr("no space left on device")
 		if left, _ := filepath.Glob(filepath.Join(d.dir, "kept", "*")); len(left) > 0 {
 			t.Errorf("on a disk of %s %v is left", size, left)
 		}
@@ -99,8 +99,8 @@ func TestPrivDeployOnAFullDisk(t *testing.T) {
 // A lab is destroyed on the engine on which it was deployed, whatever engine is usual by then, also after a crash.
 func TestPrivDestroyKnowsTheEngine(t *testing.T) {
 	needDocker(t)
-	d := newDesk(t).stateful()
-	d.lab("lab.yaml", pair)
+	d := newWorkspace(t).withState()
+	d.writeLab("lab.yaml", pair)
 	for _, crash := range []bool{false, true} {
 		began := time.Now()
 		d.run("deploy", "lab.yaml", "--runtime", "docker").wantCode(0)
@@ -115,33 +115,33 @@ func TestPrivDestroyKnowsTheEngine(t *testing.T) {
 		cmd := d.command("destroy", "pair")
 		cmd.Env = append(cmd.Env, "DOCKER_HOST=")
 		began = time.Now()
-		d.begin(cmd).wait().wantCode(0)
+		d.startCommand(cmd).wait().wantCode(0)
 		t.Logf("up after %v, down after %v", up.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
-		noContainers(t, "pair")
+		checkNoContainers(t, "pair")
 	}
 }
 
 // An ordinary user deploys and destroys as root does, in a user namespace that the supervisor keeps.
 func TestPrivOrdinaryUserDeploys(t *testing.T) {
-	d, uid := userDesk(t)
+	d, uid := userWorkspace(t)
 	state := filepath.Join(d.temp, "state")
-	d.lab("lab.yaml", pair)
+	d.writeLab("lab.yaml", pair)
 	t.Setenv(deploy.RootVar, state)
-	before := look(t)
+	before := takeTraces(t)
 	d.startAs(uid, "deploy", "lab.yaml").wait().wantCode(0)
 	as := func(args ...string) result {
 		cmd := d.command(args...)
 		if uid != uint32(os.Geteuid()) {
 			cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uid, Gid: uid}
 		}
-		return d.begin(cmd).wait()
+		return d.startCommand(cmd).wait()
 	}
 	as("exec", "h0", "--", "ping", "-c1", "h1").wantCode(0)
 	as("node", "pair", "h1", "kill").wantCode(0)
 	as("node", "pair", "h1", "restart").wantCode(0)
 	as("exec", "h1", "--", "ping", "-c1", "h0").wantCode(0)
 	if uid != uint32(os.Geteuid()) {
-		d.run("inspect", "pair").wantCode(1).wantWords("belongs to user") // not even root is served by mistake
+		d.run("inspect", "pair").wantCode(1).wantOnStderr("belongs to user") // not even root is served by mistake
 	}
 	pids := supervisors(state)
 	if len(pids) != 1 {
@@ -161,7 +161,7 @@ func TestPrivOrdinaryUserDeploys(t *testing.T) {
 			t.Fatal(err)
 		}
 		if verb == "deploy" {
-			d.startAs(uid, "deploy", "lab.yaml").wait().wantCode(0).wantWords("its folder in " + state + " is gone")
+			d.startAs(uid, "deploy", "lab.yaml").wait().wantCode(0).wantOnStderr("its folder in " + state + " is gone")
 		} else {
 			as("destroy", "pair").wantCode(0)
 		}

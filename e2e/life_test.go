@@ -29,12 +29,13 @@ queues: {buffer: 200KB, ecn: off}
 engine: {dilation: 1}
 `
 
-// stateful gives the desk a state directory of its own for deployed labs, which the test empties.
-func (d *desk) stateful() *desk {
+// withState gives the workspace a state directory of its own for deployed labs, which the test
+// empties.
+func (d *workspace) withState() *workspace {
 	d.t.Helper()
 	needEmulation(d.t)
 	d.t.Setenv(deploy.RootVar, filepath.Join(d.dir, "state"))
-	before := look(d.t)
+	before := takeTraces(d.t)
 	d.t.Cleanup(func() {
 		d.run("destroy", "--all").wantCode(0)
 		before.nothingLeft(d.t, nil, wait)
@@ -42,16 +43,16 @@ func (d *desk) stateful() *desk {
 	return d
 }
 
-// deployed is a desk at which a lab is up.
-func deployed(t *testing.T, text string) *desk {
+// deployed returns a workspace with a deployed lab.
+func deployed(t *testing.T, text string) *workspace {
 	t.Helper()
-	d := newDesk(t).stateful()
-	d.run("deploy", d.lab("lab.yaml", text)).wantCode(0)
+	d := newWorkspace(t).withState()
+	d.run("deploy", d.writeLab("lab.yaml", text)).wantCode(0)
 	return d
 }
 
 // inspect reads the state of the only deployed lab.
-func (d *desk) inspect() *deploy.State {
+func (d *workspace) inspect() *deploy.State {
 	d.t.Helper()
 	s := new(deploy.State)
 	if err := json.Unmarshal([]byte(d.run("inspect", "--json").wantCode(0).stdout), s); err != nil {
@@ -75,7 +76,7 @@ func graphOf(t *testing.T, text string) *topology.Graph {
 }
 
 // roundTrip has a node of the deployed lab ping another and returns the shortest round trip.
-func (d *desk) roundTrip(from, to string) time.Duration {
+func (d *workspace) roundTrip(from, to string) time.Duration {
 	d.t.Helper()
 	r := d.run("exec", from, "--", "ping", "-n", "-q", "-c", "8", "-i", "0.05", "-s", "56", to).wantCode(0)
 	least := regexp.MustCompile(`= ([0-9.]+)/`).FindStringSubmatch(r.stdout)
@@ -89,6 +90,7 @@ func (d *desk) roundTrip(from, to string) time.Duration {
 	return time.Duration(ms * float64(time.Millisecond))
 }
 
+// needProgram skips the test where a program is not installed.
 func needProgram(t testing.TB, name string) {
 	t.Helper()
 	if _, err := exec.LookPath(name); err != nil {
@@ -115,8 +117,8 @@ func TestPrivDeployedPing(t *testing.T) {
 	}
 }
 
-// report is what the tests read of iperf3's.
-type report struct {
+// iperfReport is the part of iperf3's report that the tests read.
+type iperfReport struct {
 	Start struct {
 		MSS int `json:"tcp_mss_default"`
 	} `json:"start"`
@@ -129,7 +131,7 @@ type report struct {
 }
 
 // iperf runs a server in one node and a client in another, and returns what the client reports.
-func (d *desk) iperf(args ...string) report {
+func (d *workspace) iperf(args ...string) iperfReport {
 	d.t.Helper()
 	server := d.start("exec", "h15", "--", "iperf3", "-s", "-1", "--forceflush")
 	if what := eventually(patience, func() string {
@@ -142,7 +144,7 @@ func (d *desk) iperf(args ...string) report {
 	}
 	r := d.run(append([]string{"exec", "h0", "--", "iperf3", "-J", "-c", "h15"}, args...)...).wantCode(0)
 	server.wait()
-	var got report
+	var got iperfReport
 	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
 		d.t.Fatalf("%v\n%s", err, r.stdout)
 	}
@@ -261,7 +263,7 @@ func TestPrivDeployedLinksAndNodes(t *testing.T) {
 	d.roundTrip("h0", "h1")
 	d.run("node", "by-hand", "h1", "kill").wantCode(0)
 	unreachable("a node is killed")
-	d.run("exec", "h1", "--", "true").wantCode(deploy.CodeNode).wantWords("h1 has ended (it was killed by weft node)", "restart")
+	d.run("exec", "h1", "--", "true").wantCode(deploy.CodeNode).wantOnStderr("h1 has ended (it was killed by weft node)", "restart")
 	if n := d.inspect().Nodes[1]; n.State != "dead" || n.PID != 0 {
 		t.Errorf("a killed node: %+v", n)
 	}
@@ -308,18 +310,18 @@ func TestPrivDeployIsIdempotent(t *testing.T) {
 		t.Errorf("the lab was not replaced: %+v", s.Links[0])
 	}
 	d.run("destroy", "lab.yaml").wantCode(0)
-	d.run("destroy", "lab.yaml").wantCode(0).wantWords("not deployed")
+	d.run("destroy", "lab.yaml").wantCode(0).wantOnStderr("not deployed")
 }
 
 // Labs stand side by side, each with addresses of its own, and nobody hears of the other.
 func TestPrivLabsSideBySide(t *testing.T) {
 	needProgram(t, "ping")
-	d := newDesk(t).stateful()
+	d := newWorkspace(t).withState()
 	for i, name := range []string{"one", "two"} {
 		text := fmt.Sprintf("weft: 1\nname: %s\ntopology: {kind: star, hosts: 2, link: {rate: 10Mbps, delay: %dms}}\nengine: {dilation: 1}\n", name, 1+9*i)
-		d.run("deploy", d.lab(name+".yaml", text)).wantCode(0)
+		d.run("deploy", d.writeLab(name+".yaml", text)).wantCode(0)
 	}
-	d.run("exec", "h0", "--", "true").wantCode(2).wantWords("2 labs are deployed: one, two")
+	d.run("exec", "h0", "--", "true").wantCode(2).wantOnStderr("2 labs are deployed: one, two")
 	d.run("destroy").wantCode(2)
 	for i, name := range []string{"one", "two"} {
 		s := new(deploy.State)

@@ -29,10 +29,10 @@ func TestMain(m *testing.M) {
 		case smallDisk:
 			os.Exit(onSmallDisk(os.Args[2:]))
 		case powerless:
-			os.Exit(withoutPower(os.Args[2:]))
+			os.Exit(withoutCapabilities(os.Args[2:]))
 		}
 	}
-	code, err := build(m)
+	code, err := buildAndTest(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
@@ -41,7 +41,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func build(m *testing.M) (code int, err error) {
+// buildAndTest builds weft and runs the tests with it.
+func buildAndTest(m *testing.M) (code int, err error) {
 	dir, err := os.MkdirTemp("", "e2e-")
 	if err != nil {
 		return 0, err

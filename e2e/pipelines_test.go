@@ -21,8 +21,8 @@ import (
 // files or publishes them is left out; anything else that is not run is an error here. Each commit's sample has one of the
 // two repositories that a service may run them in, and emulates in Weft's own.
 
-// checkout is a clone of this working tree, with what is not committed yet, on the branch main.
-func checkout(t *testing.T) string {
+// cloneOfTree returns a clone of this working tree, with uncommitted changes, on the branch main.
+func cloneOfTree(t *testing.T) string {
 	t.Helper()
 	for _, tool := range []string{"git", "make", "tar"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -33,13 +33,13 @@ func checkout(t *testing.T) string {
 		t.Skip("not a clone of a repository")
 	}
 	dir := t.TempDir()
-	shell(t, "..", nil, `git ls-files -z --cached --others --exclude-standard | tar --null -T - --ignore-failed-read -cf - 2>/dev/null | tar -C "`+dir+`" -xf -`)
-	shell(t, dir, nil, "git init -q -b main; git add -A; git commit -qm clone")
+	runShell(t, "..", nil, `git ls-files -z --cached --others --exclude-standard | tar --null -T - --ignore-failed-read -cf - 2>/dev/null | tar -C "`+dir+`" -xf -`)
+	runShell(t, dir, nil, "git init -q -b main; git add -A; git commit -qm clone")
 	return dir
 }
 
-// shell runs lines as both services do, and returns what they print.
-func shell(t *testing.T, dir string, env []string, lines string) string {
+// runShell runs lines as both CI services do, and returns what they print.
+func runShell(t *testing.T, dir string, env []string, lines string) string {
 	t.Helper()
 	kept, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output() // below XDG_CACHE_HOME, otherwise
 	if err != nil {
@@ -60,8 +60,8 @@ func shell(t *testing.T, dir string, env []string, lines string) string {
 	return string(out)
 }
 
-// parsed reads a YAML file of a clone.
-func parsed(t *testing.T, file string, into any) {
+// readYAML reads a YAML file of a clone.
+func readYAML(t *testing.T, file string, into any) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err == nil {
@@ -72,7 +72,7 @@ func parsed(t *testing.T, file string, into any) {
 	}
 }
 
-// workflow is what is tested of a workflow of GitHub.
+// workflow is the part of a GitHub workflow that is tested.
 type workflow struct {
 	Env  map[string]string
 	Jobs map[string]struct {
@@ -85,8 +85,8 @@ var unrun = []string{"actions/checkout@v4", "actions/setup-go@v5", "actions/cach
 
 var expression = regexp.MustCompile(`\$\{\{(.*?)\}\}`)
 
-// evaluated replaces expressions of words, inputs, && and || in a text.
-func evaluated(t *testing.T, text string, inputs map[string]string) string {
+// evaluate replaces expressions of words, inputs, && and || in a text.
+func evaluate(t *testing.T, text string, inputs map[string]string) string {
 	t.Helper()
 	return expression.ReplaceAllStringFunc(text, func(e string) string {
 		for either := range strings.SplitSeq(strings.TrimSuffix(strings.TrimPrefix(e, "${{"), "}}"), "||") {
@@ -114,11 +114,11 @@ func evaluated(t *testing.T, text string, inputs map[string]string) string {
 	})
 }
 
-// github runs the shell lines of a job in a clone, and returns what they print.
-func github(t *testing.T, dir string, w *workflow, job string, inputs map[string]string, env ...string) string {
+// runGitHubJob runs the shell lines of a job in a clone, and returns what they print.
+func runGitHubJob(t *testing.T, dir string, w *workflow, job string, inputs map[string]string, env ...string) string {
 	t.Helper()
 	for name, value := range w.Env {
-		env = append(env, name+"="+evaluated(t, value, inputs))
+		env = append(env, name+"="+evaluate(t, value, inputs))
 	}
 	out := ""
 	for _, step := range w.Jobs[job].Steps {
@@ -127,7 +127,7 @@ func github(t *testing.T, dir string, w *workflow, job string, inputs map[string
 		case step.Run == "" || expression.MatchString(step.Run):
 			t.Fatalf("job %s: step %+v is not known to this test", job, step)
 		default:
-			out += shell(t, dir, env, step.Run)
+			out += runShell(t, dir, env, step.Run)
 		}
 	}
 	if out == "" {
@@ -136,8 +136,8 @@ func github(t *testing.T, dir string, w *workflow, job string, inputs map[string
 	return out
 }
 
-// asRoot is a PATH with a sudo, which pipelines on machines of GitHub have.
-func asRoot(t *testing.T) string {
+// pathWithSudo returns a PATH with a sudo, which GitHub's machines have.
+func pathWithSudo(t *testing.T) string {
 	t.Helper()
 	bin := t.TempDir()
 	if err := os.WriteFile(filepath.Join(bin, "sudo"), []byte("#!/bin/sh\nexec \"$@\"\n"), 0o755); err != nil {
@@ -146,8 +146,9 @@ func asRoot(t *testing.T) string {
 	return "PATH=" + bin + ":" + os.Getenv("PATH")
 }
 
-// left checks what a job leaves: a report of tests without a failure, and a summary in which all is well.
-func left(t *testing.T, dir, summary string) {
+// checkArtifacts checks the files that a job leaves: a test report without failures, and a summary
+// without problems.
+func checkArtifacts(t *testing.T, dir, summary string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "junit.xml"))
 	var junit struct {
@@ -165,18 +166,18 @@ func left(t *testing.T, dir, summary string) {
 	}
 }
 
-// A repository with labs of its own has the labs of this one here.
-func ownLabs(t *testing.T, clone string) string {
+// repositoryOfLabs returns a repository with a lab of its own, which uses weft from a clone.
+func repositoryOfLabs(t *testing.T, clone string) string {
 	t.Helper()
 	dir := t.TempDir()
-	shell(t, dir, nil, `mkdir -p labs; cp "`+clone+`"/labs/quickstart.yaml labs/first.yaml; git init -q -b main; git add -A; git commit -qm labs`)
+	runShell(t, dir, nil, `mkdir -p labs; cp "`+clone+`"/labs/quickstart.yaml labs/first.yaml; git init -q -b main; git add -A; git commit -qm labs`)
 	return dir
 }
 
 func TestPrivPipelinesOfGitHub(t *testing.T) {
-	clone := checkout(t)
+	clone := cloneOfTree(t)
 	var labs workflow
-	parsed(t, filepath.Join(clone, ".github/workflows/labs.yml"), &labs)
+	readYAML(t, filepath.Join(clone, ".github/workflows/labs.yml"), &labs)
 	me, err := user.Current()
 	if err != nil {
 		t.Fatal(err)
@@ -187,22 +188,22 @@ func TestPrivPipelinesOfGitHub(t *testing.T) {
 	}
 	for _, c := range sample.Of(t, 1,
 		repository{"Weft itself", clone, nil},
-		repository{"labs of its own", ownLabs(t, clone), map[string]string{"labs": "labs/*.yaml", "emulated": "labs/first.yaml", "weft": "here"}},
+		repository{"labs of its own", repositoryOfLabs(t, clone), map[string]string{"labs": "labs/*.yaml", "emulated": "labs/first.yaml", "weft": "here"}},
 	) {
 		t.Run(c.name, func(t *testing.T) {
 			if c.inputs != nil {
-				shell(t, c.dir, nil, `git clone -q "`+clone+`" .weft`) // its second checkout
+				runShell(t, c.dir, nil, `git clone -q "`+clone+`" .weft`) // its second checkout
 			}
 			summary := filepath.Join(t.TempDir(), "summary.md")
-			env := []string{"GITHUB_OUTPUT=" + filepath.Join(t.TempDir(), "output"), "GITHUB_STEP_SUMMARY=" + summary, "USER=" + me.Username, asRoot(t)}
-			github(t, c.dir, &labs, "simulate", c.inputs, env...)
-			left(t, c.dir, summary)
-			if again := github(t, c.dir, &labs, "simulate", c.inputs, env...); !strings.Contains(again, "runs were finished before") {
+			env := []string{"GITHUB_OUTPUT=" + filepath.Join(t.TempDir(), "output"), "GITHUB_STEP_SUMMARY=" + summary, "USER=" + me.Username, pathWithSudo(t)}
+			runGitHubJob(t, c.dir, &labs, "simulate", c.inputs, env...)
+			checkArtifacts(t, c.dir, summary)
+			if again := runGitHubJob(t, c.dir, &labs, "simulate", c.inputs, env...); !strings.Contains(again, "runs were finished before") {
 				t.Errorf("--resume makes runs again: %s", again)
 			}
 			if c.inputs == nil || sample.All() { // the same program and the same lab
 				os.Remove(summary)
-				github(t, c.dir, &labs, "emulate", c.inputs, env...)
+				runGitHubJob(t, c.dir, &labs, "emulate", c.inputs, env...)
 				if text, err := os.ReadFile(summary); err != nil || !bytes.Contains(text, []byte("| emu |")) {
 					t.Errorf("%v: %s", err, text)
 				}
@@ -215,7 +216,7 @@ func TestPrivPipelinesOfGitHub(t *testing.T) {
 }
 
 func TestPrivPipelinesOfGitLab(t *testing.T) {
-	clone := checkout(t)
+	clone := cloneOfTree(t)
 	type job struct {
 		Variables map[string]string
 		Before    []string `yaml:"before_script"`
@@ -226,14 +227,14 @@ func TestPrivPipelinesOfGitLab(t *testing.T) {
 		Weft              job `yaml:".weft"`
 		Simulate, Emulate job
 	}
-	parsed(t, filepath.Join(clone, ".ci/gitlab-labs.yml"), &all)
+	readYAML(t, filepath.Join(clone, ".ci/gitlab-labs.yml"), &all)
 	type repository struct {
 		name, dir string
 		env       []string
 	}
 	for _, c := range sample.Of(t, 1,
 		repository{"Weft itself", clone, nil},
-		repository{"labs of its own", ownLabs(t, clone), []string{"WEFT_URL=file://" + clone, "LABS=labs/*.yaml", "EMULATED=labs/first.yaml"}},
+		repository{"labs of its own", repositoryOfLabs(t, clone), []string{"WEFT_URL=file://" + clone, "LABS=labs/*.yaml", "EMULATED=labs/first.yaml"}},
 	) {
 		t.Run(c.name, func(t *testing.T) {
 			env := []string{"CI_PROJECT_DIR=" + c.dir}
@@ -251,10 +252,10 @@ func TestPrivPipelinesOfGitLab(t *testing.T) {
 					t.Fatal("a job runs nothing")
 				}
 				os.RemoveAll(filepath.Join(c.dir, ".weft")) // each job has a clone of its own
-				return shell(t, c.dir, env, strings.Join(slices.Concat(all.Weft.Before, j.Before, j.Script), "\n"))
+				return runShell(t, c.dir, env, strings.Join(slices.Concat(all.Weft.Before, j.Before, j.Script), "\n"))
 			}
 			run(all.Simulate)
-			left(t, c.dir, filepath.Join(c.dir, "summary.md"))
+			checkArtifacts(t, c.dir, filepath.Join(c.dir, "summary.md"))
 			if c.env == nil || sample.All() {
 				run(all.Emulate)
 			}
@@ -264,9 +265,9 @@ func TestPrivPipelinesOfGitLab(t *testing.T) {
 
 // What the pipelines of Weft itself run is what its other tests are: .ci/run, and a release.
 func TestPrivPipelinesOfWeft(t *testing.T) {
-	clone := checkout(t)
+	clone := cloneOfTree(t)
 	var w workflow
-	parsed(t, filepath.Join(clone, ".github/workflows/weft.yml"), &w)
+	readYAML(t, filepath.Join(clone, ".github/workflows/weft.yml"), &w)
 	var lines []string
 	for _, name := range []string{"test", "release"} {
 		for _, step := range w.Jobs[name].Steps {
@@ -283,7 +284,7 @@ func TestPrivPipelinesOfWeft(t *testing.T) {
 	var lab struct {
 		Test, Release struct{ Script []string }
 	}
-	parsed(t, filepath.Join(clone, ".gitlab-ci.yml"), &lab)
+	readYAML(t, filepath.Join(clone, ".gitlab-ci.yml"), &lab)
 	if len(lab.Test.Script) != 1 || lab.Test.Script[0] != lines[0] || len(lab.Release.Script) != 1 ||
 		strings.Replace(lab.Release.Script[0], "CI_COMMIT_TAG", "GITHUB_REF_NAME", 1) != lines[1] {
 		t.Fatalf("GitLab runs %q and %q", lab.Test.Script, lab.Release.Script)
@@ -296,7 +297,7 @@ func TestPrivPipelinesOfWeft(t *testing.T) {
 		return
 	}
 	sums := func() []byte {
-		shell(t, clone, []string{"GITHUB_REF_NAME=v1.2.3"}, lines[1])
+		runShell(t, clone, []string{"GITHUB_REF_NAME=v1.2.3"}, lines[1])
 		text, err := os.ReadFile(filepath.Join(clone, "dist/SHA256SUMS"))
 		if err != nil || bytes.Count(text, []byte("\n")) != 2 {
 			t.Fatalf("%v: %s", err, text)

@@ -33,8 +33,8 @@ workload:
 // dilation of the lab in which programs are run: its links are of 100 Mb/s, and of 1 ms.
 const dilation = 1000
 
-// inside runs a lab and, while it is up, what is to be done in its nodes.
-func inside(t *testing.T, text string, do func(ctx context.Context, c runtime.Cluster) error) *experiment.Experiment {
+// runWhileUp runs a lab and calls do while it is up.
+func runWhileUp(t *testing.T, text string, do func(ctx context.Context, c runtime.Cluster) error) *experiment.Experiment {
 	t.Helper()
 	needEmulation(t)
 	if namespace.NeedsUserNS() {
@@ -55,7 +55,7 @@ func inside(t *testing.T, text string, do func(ctx context.Context, c runtime.Cl
 	for h := range x.Plans {
 		spec.Addrs = append(spec.Addrs, topology.HostAddr(topology.NodeID(h)))
 	}
-	before := look(t)
+	before := takeTraces(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if _, err := emulate.Run(ctx, spec); err != nil {
@@ -65,8 +65,8 @@ func inside(t *testing.T, text string, do func(ctx context.Context, c runtime.Cl
 	return x
 }
 
-// program runs a program of this machine in a node and returns what it prints.
-func program(ctx context.Context, c runtime.Cluster, node string, args ...string) (string, error) {
+// runProgram runs a program of this machine in a node and returns what it prints.
+func runProgram(ctx context.Context, c runtime.Cluster, node string, args ...string) (string, error) {
 	var out bytes.Buffer
 	err := c.Exec(ctx, node, runtime.Command{Args: args, Stdout: &out, Stderr: &out})
 	if err != nil {
@@ -77,7 +77,7 @@ func program(ctx context.Context, c runtime.Cluster, node string, args ...string
 
 // ping returns the shortest of some round trips, in real time; 0 if some did not end in time.
 func ping(ctx context.Context, c runtime.Cluster, from, to topology.NodeID, size units.Bytes) (time.Duration, error) {
-	out, err := program(ctx, c, fmt.Sprintf("h%d", from), "ping", "-n", "-q", "-c", "8", "-i", "0.03",
+	out, err := runProgram(ctx, c, fmt.Sprintf("h%d", from), "ping", "-n", "-q", "-c", "8", "-i", "0.03",
 		"-s", strconv.Itoa(int(size)), "-M", "do", topology.HostAddr(to).String())
 	if err != nil {
 		return 0, err
@@ -105,7 +105,7 @@ func TestPrivPingAcrossTheFatTree(t *testing.T) {
 	}
 	echoes := []echo{{to: 1, size: 56}, {to: 2, size: 56}, {to: 15, size: 56}, {to: 15, size: 4000}}
 	quiettest.Check(t, 3, func() error {
-		x := inside(t, fatTree, func(ctx context.Context, c runtime.Cluster) (err error) {
+		x := runWhileUp(t, fatTree, func(ctx context.Context, c runtime.Cluster) (err error) {
 			for i := range echoes {
 				if echoes[i].took, err = ping(ctx, c, 0, echoes[i].to, echoes[i].size); err != nil {
 					return err
@@ -139,18 +139,18 @@ func TestPrivTCPAcrossTheFatTree(t *testing.T) {
 			} `json:"sum_received"`
 		} `json:"end"`
 	}
-	inside(t, fatTree, func(ctx context.Context, c runtime.Cluster) error {
+	runWhileUp(t, fatTree, func(ctx context.Context, c runtime.Cluster) error {
 		ctx, cancel := context.WithCancel(ctx)
 		served := make(chan error, 1)
 		go func() {
-			_, err := program(ctx, c, "h15", "iperf3", "-s")
+			_, err := runProgram(ctx, c, "h15", "iperf3", "-s")
 			served <- err
 		}()
 		defer func() { cancel(); <-served }()
 		var out string
 		var err error
 		if what := eventually(patience, func() string { // until the server listens
-			if out, err = program(ctx, c, "h0", "iperf3", "-J", "-t", "2", "-c", topology.HostAddr(15).String()); err != nil {
+			if out, err = runProgram(ctx, c, "h0", "iperf3", "-J", "-t", "2", "-c", topology.HostAddr(15).String()); err != nil {
 				return err.Error()
 			}
 			if err = json.Unmarshal([]byte(out), &report); err != nil {

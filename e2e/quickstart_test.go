@@ -30,7 +30,8 @@ func needEmulation(t testing.TB) {
 	}
 }
 
-// wantDone fails the test unless a run did all there was to do, right, and met what the lab expects.
+// wantDone fails the test unless a run finished all work with correct data and met the lab's
+// expectations.
 func wantDone(t testing.TB, s *record.Summary) {
 	t.Helper()
 	if s.Status != "ok" || !s.Verified || s.Flows.Unfinished != 0 || s.Flows.Count == 0 || s.Network.DataPackets == 0 {
@@ -51,18 +52,19 @@ func wantDone(t testing.TB, s *record.Summary) {
 	}
 }
 
-// trusted says that weft does not doubt a run. It must where the machine was kept from it by what else it does.
+// trusted reports whether weft vouches for a run. A busy machine may keep it from that.
 func trusted(s *record.Summary) bool { return s.Fidelity == nil || s.Fidelity.Verdict == "ok" }
 
-// held is the exit code after a run that is held to its fidelity: 4 by --strict, 3 by an expectation of the lab.
-func held(s *record.Summary, doubted int) int {
+// strictExitCode returns the exit code of a run that requires fidelity: doubted (4 with --strict, 3
+// with an expectation of the lab) unless weft vouches for it, else 0.
+func strictExitCode(s *record.Summary, doubted int) int {
 	if trusted(s) {
 		return 0
 	}
 	return doubted
 }
 
-// wantFidelity fails the test unless an emulated run says how far it is to be trusted. The verdict is logged.
+// wantFidelity fails the test unless an emulated run reports its fidelity. The verdict is logged.
 func wantFidelity(t testing.TB, s *record.Summary) {
 	t.Helper()
 	f := s.Fidelity
@@ -83,8 +85,8 @@ func wantFidelity(t testing.TB, s *record.Summary) {
 
 // What --json prints is what summary.json holds, with the fields of the documented interface.
 func TestQuickstartSimulated(t *testing.T) {
-	d := newDesk(t)
-	r := d.run("run", lib(t, "quickstart.yaml"), "--engine", "sim", "--json").wantCode(0)
+	d := newWorkspace(t)
+	r := d.run("run", libraryLab(t, "quickstart.yaml"), "--engine", "sim", "--json").wantCode(0)
 	printed := r.summaries()
 	dir, kept := d.summary()
 	if len(printed) != 1 {
@@ -112,15 +114,15 @@ func TestQuickstartSimulated(t *testing.T) {
 			t.Errorf("--json has no field %s", name)
 		}
 	}
-	r.wantWords("engine sim: ")
-	d.clean("runs")
+	r.wantOnStderr("engine sim: ")
+	d.checkClean("runs")
 }
 
 // The same lab, seed and version give the same bytes, and the summaries differ in wall time only.
 func TestSimulationIsReproducible(t *testing.T) {
 	simulate := func() (files map[string]string, s *record.Summary) {
-		d := newDesk(t)
-		d.run("run", lib(t, "quickstart.yaml"), "--engine", "sim", "--set", "measure.cwnd=true").wantCode(0)
+		d := newWorkspace(t)
+		d.run("run", libraryLab(t, "quickstart.yaml"), "--engine", "sim", "--set", "measure.cwnd=true").wantCode(0)
 		dir, s := d.summary()
 		s.Run, s.WallS = "", 0
 		entries, err := os.ReadDir(dir)
@@ -163,9 +165,9 @@ func TestSimulationIsReproducible(t *testing.T) {
 // Both engines do the whole workload and agree. With --strict the verdict decides the exit code.
 func TestPrivQuickstartInBothEngines(t *testing.T) {
 	needEmulation(t)
-	before := look(t)
-	d := newDesk(t)
-	r := d.run("run", lib(t, "quickstart.yaml"), "--engine", "both", "--dilation", slow, "--strict")
+	before := takeTraces(t)
+	d := newWorkspace(t)
+	r := d.run("run", libraryLab(t, "quickstart.yaml"), "--engine", "both", "--dilation", slow, "--strict")
 	dirs := d.runs()
 	if len(dirs) != 2 {
 		t.Fatalf("run directories: %v; weft said:\n%s%s", dirs, r.stdout, r.stderr)
@@ -177,7 +179,7 @@ func TestPrivQuickstartInBothEngines(t *testing.T) {
 	wantDone(t, sim)
 	wantDone(t, emu)
 	wantFidelity(t, emu)
-	r.wantCode(held(emu, 4))
+	r.wantCode(strictExitCode(emu, 4))
 	if sim.Flows.Count != emu.Flows.Count || sim.Flows.Bytes != emu.Flows.Bytes {
 		t.Errorf("flows: simulated %+v, emulated %+v", sim.Flows, emu.Flows)
 	}
@@ -196,21 +198,21 @@ func TestPrivQuickstartInBothEngines(t *testing.T) {
 		}
 	}
 	before.nothingLeft(t, nil, wait)
-	d.clean("runs")
+	d.checkClean("runs")
 }
 
 // Left to itself, weft emulates where it can, at a dilation that it found out, and says so first.
 func TestPrivAutomaticChoice(t *testing.T) {
 	needEmulation(t)
-	d := newDesk(t)
-	r := d.run("run", lib(t, "smoke/star.yaml"), "--json").wantCode(0)
+	d := newWorkspace(t)
+	r := d.run("run", libraryLab(t, "smoke/star.yaml"), "--json").wantCode(0)
 	if !strings.HasPrefix(r.stderr, "engine emu: this machine can emulate") || !strings.Contains(r.stderr, "dilation") {
 		t.Errorf("the first words are\n%s", r.stderr)
 	}
 	_, s := d.summary()
 	wantDone(t, s)
 	wantFidelity(t, s)
-	d.clean("runs")
+	d.checkClean("runs")
 }
 
 // tiny is a network whose base round trip, 0.7 us at dilation 400, is a fraction of what any machine needs to wake a process,
@@ -224,8 +226,8 @@ workload: [{collective: incast, ranks: [h1], root: h0, size: 4MB}]
 // No machine is punctual to a few microseconds. The run is done and says that it is worth nothing.
 func TestPrivStrictRefusesWhatCannotBeTrusted(t *testing.T) {
 	needEmulation(t)
-	d := newDesk(t)
-	r := d.run("run", d.lab("tiny.yaml", tiny), "--engine", "emu", "--dilation", "400", "--strict", "--json", "--junit", "report.xml").wantCode(4)
+	d := newWorkspace(t)
+	r := d.run("run", d.writeLab("tiny.yaml", tiny), "--engine", "emu", "--dilation", "400", "--strict", "--json", "--junit", "report.xml").wantCode(4)
 	_, s := d.summary()
 	if s.Status != "ok" || !s.Verified || s.Fidelity == nil || s.Fidelity.Verdict == "ok" || len(s.Fidelity.Reasons) == 0 {
 		t.Errorf("%+v, fidelity %+v; weft said:\n%s", s, s.Fidelity, r.stderr)
@@ -234,17 +236,17 @@ func TestPrivStrictRefusesWhatCannotBeTrusted(t *testing.T) {
 	if report.Failures == 0 {
 		t.Errorf("the report has no failure: %+v", report)
 	}
-	d.clean("tiny.yaml", "runs", "report.xml")
+	d.checkClean("tiny.yaml", "runs", "report.xml")
 }
 
 // Labs do not see each other, although their hosts have the same names and addresses.
 func TestPrivTwoAtOnce(t *testing.T) {
 	needEmulation(t)
-	before := look(t)
-	d := newDesk(t)
+	before := takeTraces(t)
+	d := newWorkspace(t)
 	var all []*process
 	for range 2 {
-		all = append(all, d.start("run", lib(t, "smoke/star.yaml"), "--engine", "emu", "--dilation", "20000"))
+		all = append(all, d.start("run", libraryLab(t, "smoke/star.yaml"), "--engine", "emu", "--dilation", "20000"))
 	}
 	for _, p := range all {
 		p.wait().wantCode(0)
@@ -259,5 +261,5 @@ func TestPrivTwoAtOnce(t *testing.T) {
 		wantFidelity(t, s)
 	}
 	before.nothingLeft(t, nil, wait)
-	d.clean("runs")
+	d.checkClean("runs")
 }

@@ -57,10 +57,10 @@ func TestBadInput(t *testing.T) {
 		{name: "plan", lab: good + "x: 1\n", args: []string{"plan", "lab.yaml"}, want: []string{"lab.yaml:5:1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newWorkspace(t)
 			var files []string
 			if c.lab != "" {
-				files = append(files, d.lab("lab.yaml", c.lab))
+				files = append(files, d.writeLab("lab.yaml", c.lab))
 			}
 			args := c.args
 			if args == nil {
@@ -68,25 +68,25 @@ func TestBadInput(t *testing.T) {
 			}
 			began := quiettest.Start()
 			r := d.run(args...).wantCode(2)
-			r.wantWords(c.want...)
+			r.wantOnStderr(c.want...)
 			if r.stdout != "" || len(r.stderr) > 4<<10 {
 				t.Errorf("standard output holds %q, and standard error %d bytes", r.stdout, len(r.stderr))
 			}
 			began.AtMost(t, 10*time.Second, "the refusal")
-			d.clean(files...)
+			d.checkClean(files...)
 		})
 	}
 }
 
 // What keeps runs from being written is found before anything runs.
 func TestNowhereToPutResults(t *testing.T) {
-	d := newDesk(t)
-	file := d.lab("file", "text")
+	d := newWorkspace(t)
+	file := d.writeLab("file", "text")
 	for out, code := range map[string]int{
 		file: 2, filepath.Join(file, "runs"): 2, "/proc/runs": 1, // where nothing can be created, although one may
 	} {
-		r := d.run("run", lib(t, "smoke/star.yaml"), "--engine", "sim", "--out", out).wantCode(code)
-		r.wantWords(strings.TrimSuffix(out, "/runs"))
+		r := d.run("run", libraryLab(t, "smoke/star.yaml"), "--engine", "sim", "--out", out).wantCode(code)
+		r.wantOnStderr(strings.TrimSuffix(out, "/runs"))
 	}
-	d.clean(file)
+	d.checkClean(file)
 }

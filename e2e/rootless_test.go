@@ -21,21 +21,22 @@ import (
 // nobody is the ordinary user that root becomes for these tests.
 const nobody = 65534
 
-// userDesk is a desk of an ordinary user: nobody's, or that of whoever runs the tests.
-func userDesk(t *testing.T) (d *desk, uid uint32) {
+// userWorkspace returns a workspace of an ordinary user: nobody's, or that of the user who runs the
+// tests.
+func userWorkspace(t *testing.T) (d *workspace, uid uint32) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("emulation takes seconds")
 	}
 	if uid = uint32(os.Geteuid()); uid != 0 {
-		return newDesk(t), uid
+		return newWorkspace(t), uid
 	}
 	top, err := os.MkdirTemp("", "e2e-user-") // t.TempDir is closed to others
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(top) })
-	d = &desk{t: t, dir: filepath.Join(top, "work"), temp: filepath.Join(top, "temp"), state: filepath.Join(top, "work", "state")}
+	d = &workspace{t: t, dir: filepath.Join(top, "work"), temp: filepath.Join(top, "temp"), state: filepath.Join(top, "work", "state")}
 	if err := os.Chmod(top, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -50,8 +51,8 @@ func userDesk(t *testing.T) (d *desk, uid uint32) {
 	return d, nobody
 }
 
-// startAs starts weft as that user, or skips the test where an ordinary user cannot emulate.
-func (d *desk) startAs(uid uint32, args ...string) *process {
+// startAs starts weft as a user, or skips the test where an ordinary user cannot emulate.
+func (d *workspace) startAs(uid uint32, args ...string) *process {
 	d.t.Helper()
 	cmd := d.command(args...)
 	home := filepath.Join(filepath.Dir(d.temp), "home") // where what was measured of the machine is kept
@@ -67,7 +68,7 @@ func (d *desk) startAs(uid uint32, args ...string) *process {
 	if uid != uint32(os.Geteuid()) {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uid, Gid: uid}
 	}
-	p := d.begin(cmd)
+	p := d.startCommand(cmd)
 	if what := eventually(patience, func() string {
 		if words := p.stderr.String(); strings.Contains(words, "\n") || !p.running() {
 			return ""
@@ -84,13 +85,13 @@ func (d *desk) startAs(uid uint32, args ...string) *process {
 
 // The same lab without any privilege. What is left belongs to the user.
 func TestPrivOrdinaryUser(t *testing.T) {
-	before := look(t)
-	d, uid := userDesk(t)
-	text, err := os.ReadFile(lib(t, "smoke/star.yaml"))
+	before := takeTraces(t)
+	d, uid := userWorkspace(t)
+	text, err := os.ReadFile(libraryLab(t, "smoke/star.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := d.startAs(uid, "run", d.lab("star.yaml", string(text)), "--engine", "emu", "--dilation", slow, "--json").wait().wantCode(0)
+	r := d.startAs(uid, "run", d.writeLab("star.yaml", string(text)), "--engine", "emu", "--dilation", slow, "--json").wait().wantCode(0)
 	dir, s := d.summary()
 	wantDone(t, s)
 	wantFidelity(t, s)
@@ -108,7 +109,7 @@ func TestPrivOrdinaryUser(t *testing.T) {
 		}
 	}
 	before.nothingLeft(t, nil, wait)
-	d.clean("star.yaml", "runs")
+	d.checkClean("star.yaml", "runs")
 }
 
 // An ordinary user's run ends like any other, although two processes are the orchestrator.
@@ -118,10 +119,10 @@ func TestPrivOrdinaryUserInterrupted(t *testing.T) {
 		code   int
 	}{{syscall.SIGINT, 130}, {syscall.SIGKILL, -1}} {
 		t.Run(c.signal.String(), func(t *testing.T) {
-			before := look(t)
-			d, uid := userDesk(t)
-			p := d.startAs(uid, "run", d.lab("long.yaml", long), "--engine", "emu", "--dilation", "1000")
-			family := p.midRun(4, enough)
+			before := takeTraces(t)
+			d, uid := userWorkspace(t)
+			p := d.startAs(uid, "run", d.writeLab("long.yaml", long), "--engine", "emu", "--dilation", "1000")
+			family := p.awaitMidRun(4, enough)
 			sent := quiettest.Start()
 			p.signal(c.signal)
 			p.wait().wantCode(c.code)
@@ -132,15 +133,15 @@ func TestPrivOrdinaryUserInterrupted(t *testing.T) {
 			} else if m, err := store.ReadManifest(d.runs()[0]); err != nil || m.Status != "failed" || m.Error != "the run was killed" {
 				t.Errorf("%+v, %v", m, err)
 			}
-			d.clean("long.yaml", "runs")
+			d.checkClean("long.yaml", "runs")
 		})
 	}
 }
 
 // What doctor tells an ordinary user is what holds where that user's labs run.
 func TestPrivDoctorOfAnOrdinaryUser(t *testing.T) {
-	before := look(t)
-	d, uid := userDesk(t)
+	before := takeTraces(t)
+	d, uid := userWorkspace(t)
 	r := d.startAs(uid, "doctor", "--measure=false", "--json").wait().wantCode(0)
 	var findings []struct{ Name, State, Detail string }
 	if err := json.Unmarshal([]byte(r.stdout), &findings); err != nil {
@@ -158,14 +159,15 @@ func TestPrivDoctorOfAnOrdinaryUser(t *testing.T) {
 		t.Errorf("it found next to nothing:\n%s", r.stdout)
 	}
 	before.nothingLeft(t, nil, wait)
-	d.clean()
+	d.checkClean()
 }
 
 // powerless is the first argument by which the test program knows that it is to be the helper that follows.
 const powerless = "powerless"
 
-// withoutPower becomes a program that has no capability and can get none: its arguments.
-func withoutPower(args []string) (code int) {
+// withoutCapabilities replaces this process by a program, its arguments, that has no capability and
+// can get none.
+func withoutCapabilities(args []string) (code int) {
 	runtime.LockOSThread()
 	for c := range uintptr(unix.CAP_LAST_CAP + 1) {
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) { // the kernel has fewer
@@ -179,25 +181,25 @@ func withoutPower(args []string) (code int) {
 
 // Where nothing can be emulated, weft left to itself simulates, and weft told to emulate says why it cannot.
 func TestAutomaticChoiceWithoutPower(t *testing.T) {
-	run := func(engine string) (*desk, result) {
-		d := newDesk(t)
-		cmd := d.command("run", lib(t, "smoke/star.yaml"), "--engine", engine)
+	run := func(engine string) (*workspace, result) {
+		d := newWorkspace(t)
+		cmd := d.command("run", libraryLab(t, "smoke/star.yaml"), "--engine", engine)
 		if namespace.Available() == nil {
 			cmd.Args = append([]string{"helper", powerless, weft}, cmd.Args[1:]...)
 			cmd.Path = "/proc/self/exe"
 		}
-		r := d.begin(cmd).wait()
+		r := d.startCommand(cmd).wait()
 		if r.code == helperFailed {
 			t.Skipf("this user can emulate and cannot be kept from it: %s", r.stderr)
 		}
 		return d, r
 	}
 	d, r := run("auto")
-	r.wantCode(0).wantWords("engine sim: this machine cannot emulate")
+	r.wantCode(0).wantOnStderr("engine sim: this machine cannot emulate")
 	if _, s := d.summary(); s.Engine != "sim" || s.Status != "ok" {
 		t.Errorf("%+v", s)
 	}
 	d, r = run("emu")
-	r.wantCode(1).wantWords("this machine cannot emulate", "--engine sim")
-	d.clean()
+	r.wantCode(1).wantOnStderr("this machine cannot emulate", "--engine sim")
+	d.checkClean()
 }

@@ -20,8 +20,8 @@ func TestPrivDocumentedSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newDesk(t).stateful()
-	d.lab("by-hand.yaml", fenced(t, string(text), "yaml"))
+	d := newWorkspace(t).withState()
+	d.writeLab("by-hand.yaml", fencedBlock(t, string(text), "yaml"))
 	var command string
 	var want []string
 	code := 0
@@ -40,7 +40,7 @@ func TestPrivDocumentedSession(t *testing.T) {
 			}
 		}
 	}
-	for line := range strings.Lines(fenced(t, string(text), "console")) {
+	for line := range strings.Lines(fencedBlock(t, string(text), "console")) {
 		line = strings.TrimSuffix(line, "\n")
 		if next, ok := strings.CutPrefix(line, "$ "); ok {
 			check()
@@ -52,8 +52,8 @@ func TestPrivDocumentedSession(t *testing.T) {
 	check()
 }
 
-// fenced returns the first block of a language in a text of Markdown.
-func fenced(t *testing.T, text, language string) string {
+// fencedBlock returns the first block of a language in a text of Markdown.
+func fencedBlock(t *testing.T, text, language string) string {
 	t.Helper()
 	_, after, ok := strings.Cut(text, "```"+language+"\n")
 	block, _, closed := strings.Cut(after, "```")
@@ -63,8 +63,8 @@ func fenced(t *testing.T, text, language string) string {
 	return block
 }
 
-// shell runs a line of a session as somebody would type it, and returns what appeared.
-func (d *desk) shell(line string) (out string, code int) {
+// shell runs a line of a session as a user would type it, and returns its output.
+func (d *workspace) shell(line string) (out string, code int) {
 	d.t.Helper()
 	cmd := d.command()
 	cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", line}
@@ -83,8 +83,8 @@ func BenchmarkPrivDeploy(b *testing.B) {
 			if runtime == "docker" {
 				needDocker(b)
 			}
-			d := newDesk(b).stateful()
-			d.lab("lab.yaml", byHand)
+			d := newWorkspace(b).withState()
+			d.writeLab("lab.yaml", byHand)
 			up, down := time.Hour, time.Hour
 			for range b.N {
 				up = min(up, d.run("deploy", "lab.yaml", "--runtime", runtime).wantCode(0).took)

@@ -19,10 +19,10 @@ func TestPrivSTrackOverRealSockets(t *testing.T) {
 		"emu-duplication": func(n record.Network) int64 { return n.Duplicated },
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t)
-			r := d.run("run", lib(t, filepath.Join("strack", name+".yaml")), "--engine", "emu", "--dilation", slow, "--json")
+			d := newWorkspace(t)
+			r := d.run("run", libraryLab(t, filepath.Join("strack", name+".yaml")), "--engine", "emu", "--dilation", slow, "--json")
 			_, s := d.summary()
-			r.wantCode(held(s, 3))
+			r.wantCode(strictExitCode(s, 3))
 			wantDone(t, s)
 			wantFidelity(t, s)
 			if fault(s.Network) == 0 {
@@ -36,15 +36,15 @@ func TestPrivSTrackOverRealSockets(t *testing.T) {
 // 10 % if the emulation is to be trusted.
 func TestPrivSTrackInBothEngines(t *testing.T) {
 	needEmulation(t)
-	d := newDesk(t)
-	r := d.run("run", lib(t, "strack/emu-fat-tree.yaml"), "--engine", "both", "--dilation", slow, "--json")
+	d := newWorkspace(t)
+	r := d.run("run", libraryLab(t, "strack/emu-fat-tree.yaml"), "--engine", "both", "--dilation", slow, "--json")
 	half := map[string]float64{}
 	code := 0
 	for _, dir := range d.runs() {
 		s := summaryIn(t, dir)
 		wantDone(t, s)
 		half[s.Engine] = s.Flows.FCT.P50
-		code = max(code, held(s, 3))
+		code = max(code, strictExitCode(s, 3))
 	}
 	r.wantCode(code)
 	if sim, emu := half["sim"], half["emu"]; !(sim > 0) || !(emu > 0) || code == 0 && math.Abs(emu-sim) > 0.1*sim {

@@ -9,8 +9,8 @@ import (
 // Processes that sweep one lab at the same time leave a sweep each, whose runs are theirs alone.
 func TestSweepsOfProcessesAtOnce(t *testing.T) {
 	const processes, points = 4, 3
-	d := newDesk(t)
-	d.lab("lab.yaml", "weft: 1\nname: sweep\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: permute, size: 8KB}]\nsweep: {seed: [1, 2, 3]}\n")
+	d := newWorkspace(t)
+	d.writeLab("lab.yaml", "weft: 1\nname: sweep\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: permute, size: 8KB}]\nsweep: {seed: [1, 2, 3]}\n")
 	var started []*process
 	for i := range processes {
 		started = append(started, d.start("run", "lab.yaml", "--engine", "sim", "--json", "--set", fmt.Sprintf("workload.0.size=%dKB", 10*(i+1))))

@@ -13,19 +13,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is what somebody sits at: the other side of a pseudo-terminal (pty(7)) that a weft has as its own.
+// terminal is the user's side of a pseudo-terminal (pty(7)) that a weft runs at.
 type terminal struct {
 	*process
 	t     testing.TB
 	side  *os.File     // ours
 	ours  int          // its descriptor
-	shown text         // what has appeared on it
+	shown output       // what has appeared on it
 	fd    int          // of the side that weft has, to look at its settings
 	was   unix.Termios // its settings before weft began
 }
 
-// sit starts weft at a terminal of so many rows and columns.
-func (d *desk) sit(rows, columns uint16, args ...string) *terminal {
+// startAtTerminal starts weft at a terminal of the given size.
+func (d *workspace) startAtTerminal(rows, columns uint16, args ...string) *terminal {
 	d.t.Helper()
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -77,6 +77,7 @@ func (d *desk) sit(rows, columns uint16, args ...string) *terminal {
 	return x
 }
 
+// resize changes the size of the terminal.
 func (x *terminal) resize(rows, columns uint16) {
 	x.t.Helper()
 	if err := unix.IoctlSetWinsize(x.ours, unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns}); err != nil {
@@ -84,16 +85,16 @@ func (x *terminal) resize(rows, columns uint16) {
 	}
 }
 
-// types types something.
-func (x *terminal) types(keys string) {
+// typeKeys sends keys to weft.
+func (x *terminal) typeKeys(keys string) {
 	x.t.Helper()
 	if _, err := x.side.WriteString(keys); err != nil {
 		x.t.Fatal(err)
 	}
 }
 
-// shows waits until something has appeared, and forgets what has.
-func (x *terminal) shows(want string) {
+// awaitText waits until a text has appeared, and forgets everything up to it.
+func (x *terminal) awaitText(want string) {
 	x.t.Helper()
 	if what := eventually(patience, func() string {
 		if strings.Contains(x.shown.String(), want) {
@@ -108,6 +109,7 @@ func (x *terminal) shows(want string) {
 	x.shown.mu.Unlock()
 }
 
+// settings returns the terminal's settings.
 func (x *terminal) settings() unix.Termios {
 	x.t.Helper()
 	s, err := unix.IoctlGetTermios(x.fd, unix.TCGETS)
@@ -127,15 +129,15 @@ func TestPrivShellInANode(t *testing.T) {
 			if runtime == "docker" {
 				needDocker(t)
 			}
-			d := newDesk(t).stateful()
-			d.run("deploy", d.lab("lab.yaml", byHand), "--runtime", runtime).wantCode(0)
-			x := d.sit(33, 101, "exec", "h0", "--", "sh")
-			x.types("stty size; echo PS1=$((6*7)) $(hostname)\r")
-			x.shows("33 101")
+			d := newWorkspace(t).withState()
+			d.run("deploy", d.writeLab("lab.yaml", byHand), "--runtime", runtime).wantCode(0)
+			x := d.startAtTerminal(33, 101, "exec", "h0", "--", "sh")
+			x.typeKeys("stty size; echo PS1=$((6*7)) $(hostname)\r")
+			x.awaitText("33 101")
 			x.resize(20, 80)
-			x.types("sleep 0.2; stty size\r")
-			x.shows("20 80")
-			x.types("sleep 100\r")
+			x.typeKeys("sleep 0.2; stty size\r")
+			x.awaitText("20 80")
+			x.typeKeys("sleep 100\r")
 			if what := eventually(patience, func() string {
 				if d.run("exec", "h0", "--", "pgrep", "-x", "sleep").code != 0 {
 					return "the program does not run"
@@ -144,10 +146,10 @@ func TestPrivShellInANode(t *testing.T) {
 			}); what != "" {
 				t.Fatal(what)
 			}
-			x.types(ctrlC)
-			x.types("echo still $((40+2))\r")
-			x.shows("still 42")
-			x.types("exit 7\r")
+			x.typeKeys(ctrlC)
+			x.typeKeys("echo still $((40+2))\r")
+			x.awaitText("still 42")
+			x.typeKeys("exit 7\r")
 			if r := x.wait(); r.code != 7 {
 				t.Errorf("exit code %d", r.code)
 			}
@@ -161,8 +163,8 @@ func TestPrivShellInANode(t *testing.T) {
 // Whoever closes the terminal ends what runs at it: a program in a node, and not the lab.
 func TestPrivTerminalIsClosed(t *testing.T) {
 	d := deployed(t, byHand)
-	x := d.sit(24, 80, "exec", "h0", "--", "sh")
-	x.types("sleep 4321\r")
+	x := d.startAtTerminal(24, 80, "exec", "h0", "--", "sh")
+	x.typeKeys("sleep 4321\r")
 	runs := func() bool { return d.run("exec", "h0", "--", "pgrep", "-f", "sleep 4321").code == 0 }
 	if what := eventually(patience, func() string {
 		if !runs() {
@@ -194,17 +196,17 @@ func TestPrivTerminalOfARunIsClosed(t *testing.T) {
 			if runtime == "docker" {
 				needDocker(t)
 			}
-			before := look(t)
-			d := newDesk(t).stateful()
+			before := takeTraces(t)
+			d := newWorkspace(t).withState()
 			d.run("clean") // empty control groups of labs that other tests killed
 			for _, args := range [][]string{
-				{"run", d.lab("long.yaml", long), "--engine", "emu", "--dilation", "1000", "--runtime", runtime},
-				{"deploy", d.lab("lab.yaml", byHand), "--runtime", runtime},
+				{"run", d.writeLab("long.yaml", long), "--engine", "emu", "--dilation", "1000", "--runtime", runtime},
+				{"deploy", d.writeLab("lab.yaml", byHand), "--runtime", runtime},
 			} {
 				for _, after := range []time.Duration{0, 100 * time.Millisecond, 700 * time.Millisecond} {
 					_ = os.RemoveAll(filepath.Join(d.dir, "runs"))
 					_ = os.RemoveAll(filepath.Join(d.dir, "state"))
-					x := d.sit(24, 80, args...)
+					x := d.startAtTerminal(24, 80, args...)
 					if what := eventually(time.Minute, func() string { // before it makes anything the signal may end it as it ends any program
 						for _, dir := range []string{"runs", "state"} {
 							if made, _ := os.ReadDir(filepath.Join(d.dir, dir)); len(made) > 0 {
@@ -228,8 +230,8 @@ func TestPrivTerminalOfARunIsClosed(t *testing.T) {
 				}
 			}
 			if runtime == "docker" {
-				noContainers(t, "long")
-				noContainers(t, "by-hand")
+				checkNoContainers(t, "long")
+				checkNoContainers(t, "by-hand")
 			}
 			before.nothingLeft(t, nil, wait)
 		})

@@ -21,14 +21,14 @@ func TestPrivToolsInNodes(t *testing.T) {
 			if runtime == "docker" {
 				needDocker(t)
 			}
-			d := newDesk(t).stateful()
-			d.run("deploy", d.lab("lab.yaml", byHand), "--runtime", runtime).wantCode(0)
+			d := newWorkspace(t).withState()
+			d.run("deploy", d.writeLab("lab.yaml", byHand), "--runtime", runtime).wantCode(0)
 			if s := d.inspect(); s.Runtime != runtime {
 				t.Fatalf("it runs in %s", s.Runtime)
 			}
 			for _, tool := range []struct {
 				name string
-				test func(t *testing.T, d *desk)
+				test func(t *testing.T, d *workspace)
 			}{
 				{"ping", pingsEveryHost}, {"tcpdump", seesWithTcpdump}, {"tshark", seesWithTshark}, {"iperf3", fillsTheLink},
 			} {
@@ -43,15 +43,16 @@ func TestPrivToolsInNodes(t *testing.T) {
 	}
 }
 
-func pingsEveryHost(t *testing.T, d *desk) {
+// pingsEveryHost checks that every host answers the first one's ping.
+func pingsEveryHost(t *testing.T, d *workspace) {
 	g := graphOf(t, byHand)
 	for h := 1; h < g.Hosts; h++ {
 		d.run("exec", "h0", "--", "ping", "-c1", "-W60", fmt.Sprint("h", h)).wantCode(0)
 	}
 }
 
-// background has a node ping another until the test ends.
-func (d *desk) background(from, to string) {
+// pingInBackground has a node ping another until the test ends.
+func (d *workspace) pingInBackground(from, to string) {
 	d.t.Helper()
 	p := d.start("exec", from, "--", "ping", "-i", "0.05", to)
 	if what := eventually(patience, func() string {
@@ -65,10 +66,10 @@ func (d *desk) background(from, to string) {
 }
 
 // What tcpdump writes to standard output in a node is a whole file, and nothing else.
-func seesWithTcpdump(t *testing.T, d *desk) {
-	d.background("h15", "h0")
+func seesWithTcpdump(t *testing.T, d *workspace) {
+	d.pingInBackground("h15", "h0")
 	r := d.run("exec", "h0", "--", "tcpdump", "-i", "eth0", "-c", "3", "-w", "-", "icmp").wantCode(0)
-	r.wantWords("3 packets captured")
+	r.wantOnStderr("3 packets captured")
 	file := filepath.Join(d.dir, "tcpdump.pcap")
 	if err := os.WriteFile(file, []byte(r.stdout), 0o644); err != nil {
 		t.Fatal(err)
@@ -80,8 +81,8 @@ func seesWithTcpdump(t *testing.T, d *desk) {
 }
 
 // tshark captures in a node by itself, with a program of its own.
-func seesWithTshark(t *testing.T, d *desk) {
-	d.background("h15", "h0")
+func seesWithTshark(t *testing.T, d *workspace) {
+	d.pingInBackground("h15", "h0")
 	r := d.run("exec", "h0", "--", "tshark", "-n", "-i", "eth0", "-c", "4", "-f", "icmp", "-T", "fields", "-e", "ip.src", "-e", "icmp.type")
 	if r.code != 0 && strings.Contains(r.stderr, "ermission") { // distributions keep dumpcap for a group
 		t.Skipf("tshark may not capture as an ordinary user here: %s", r.stderr)
@@ -93,22 +94,23 @@ func seesWithTshark(t *testing.T, d *desk) {
 }
 
 // What iperf3 gets through is the rate of the lab's links, less the headers of each packet.
-func fillsTheLink(t *testing.T, d *desk) {
+func fillsTheLink(t *testing.T, d *workspace) {
 	const line, ethernet = 20e6, 14 + 4
-	within(t, "TCP", 0.03, func() (got, want float64) {
+	checkRate(t, "TCP", 0.03, func() (got, want float64) {
 		tcp := d.iperf("-t", "3", "-O", "1")
 		const headers = 20 + 20 + 12 // IPv4, TCP, its timestamps
 		payload := float64(tcp.Start.MSS)
 		return tcp.End.Received.Rate, line * payload / (payload + headers + ethernet)
 	})
-	within(t, "UDP", 0.03, func() (got, want float64) {
+	checkRate(t, "UDP", 0.03, func() (got, want float64) {
 		udp := d.iperf("-u", "-b", "25M", "-l", "1200", "-t", "2")
 		return udp.End.Received.Rate, line * 1200 / (1200 + 8 + 20 + ethernet)
 	})
 }
 
-// within fails the test unless a rate, in b/s, is that of the lab but for a share. See quiettest.Check.
-func within(t *testing.T, what string, share float64, measure func() (got, want float64)) {
+// checkRate fails the test unless a rate in b/s is within a share of the lab's. See
+// quiettest.Check.
+func checkRate(t *testing.T, what string, share float64, measure func() (got, want float64)) {
 	t.Helper()
 	quiettest.Check(t, 3, func() error {
 		got, want := measure()
@@ -125,7 +127,7 @@ func TestPrivDissectorOnACapture(t *testing.T) {
 	needProgram(t, "tshark")
 	needProgram(t, "bash")
 	d := deployed(t, byHand)
-	script := d.lab("weft.lua", d.run("schema", "dissector").wantCode(0).stdout)
+	script := d.writeLab("weft.lua", d.run("schema", "dissector").wantCode(0).stdout)
 	cnp := make([]byte, wire.CNPSize)
 	(&wire.CNP{Conn: 7, PSN: 8, Path: 9}).Encode(cnp)
 	text := ""
@@ -143,7 +145,7 @@ func TestPrivDissectorOnACapture(t *testing.T) {
 	}
 	address := d.inspect().Nodes[15].Address
 	d.run("exec", "h0", "--", "bash", "-c", fmt.Sprintf("printf '%s' | dd bs=1k iflag=fullblock status=none > /dev/udp/%s/%d", text, address, wire.Port)).wantCode(0)
-	p.wait().wantCode(0).wantWords("captured") // with the question for the address, which comes first
+	p.wait().wantCode(0).wantOnStderr("captured") // with the question for the address, which comes first
 	out, err := exec.Command("tshark", "-X", "lua_script:"+filepath.Join(d.dir, script), "-r", filepath.Join(d.dir, "h0.pcapng"), "-Y", "weft",
 		"-T", "fields", "-E", "separator=|", "-e", "ip.dst", "-e", "weft.type", "-e", "weft.conn", "-e", "weft.psn", "-e", "weft.cnp.path").Output()
 	if want := address + "|4|7|8|9"; err != nil || strings.TrimSpace(string(out)) != want {

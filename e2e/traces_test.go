@@ -38,8 +38,8 @@ func stat(pid int) (parent int, began string, ok bool) {
 	return parent, fields[19], true
 }
 
-// numbers lists the processes of this machine.
-func numbers() (pids []int) {
+// allPIDs lists the processes of this machine.
+func allPIDs() (pids []int) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
 		if pid, err := strconv.Atoi(e.Name()); err == nil {
@@ -53,7 +53,7 @@ func numbers() (pids []int) {
 func (p *process) family() []member {
 	parents := map[int]int{}
 	began := map[int]string{}
-	for _, pid := range numbers() {
+	for _, pid := range allPIDs() {
 		if parent, start, ok := stat(pid); ok {
 			parents[pid], began[pid] = parent, start
 		}
@@ -82,8 +82,8 @@ func (m member) alive() bool {
 	return ok && began == m.began
 }
 
-// sent is how many bytes the node has sent over its interface.
-func (m member) sent() int {
+// sentBytes returns the number of bytes that the node has sent over its interface.
+func (m member) sentBytes() int {
 	const sentField = 8 // after eight counters of what was received: proc_net(5)
 	table, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/dev", m.pid))
 	for line := range strings.Lines(string(table)) {
@@ -97,8 +97,9 @@ func (m member) sent() int {
 	return 0
 }
 
-// midRun waits until every one of the lab's hosts has sent that many bytes, and returns all processes.
-func (p *process) midRun(hosts, bytes int) (family []member) {
+// awaitMidRun waits until every one of the lab's hosts has sent that many bytes, and returns all
+// processes.
+func (p *process) awaitMidRun(hosts, bytes int) (family []member) {
 	p.t.Helper()
 	had := map[int]int{} // bytes sent, by process, when they were looked at last
 	what := eventually(patience, func() string {
@@ -112,7 +113,7 @@ func (p *process) midRun(hosts, bytes int) (family []member) {
 				continue
 			}
 			all++
-			now := m.sent()
+			now := m.sentBytes()
 			if before := had[m.pid]; before >= bytes && now > before {
 				busy++
 			}
@@ -136,8 +137,8 @@ type traces struct {
 	files      []string // called something with weft, where programs leave files beside TMPDIR, which is the desk's own
 }
 
-// look takes stock of the machine.
-func look(t testing.TB) traces {
+// takeTraces returns the traces on the machine now.
+func takeTraces(t testing.TB) traces {
 	t.Helper()
 	var now traces
 	interfaces, err := net.Interfaces()
@@ -180,9 +181,9 @@ func (before traces) nothingLeft(t testing.TB, family []member, d time.Duration)
 				left = append(left, fmt.Sprintf("process %d (%s)", m.pid, m.name))
 			}
 		}
-		left = append(left, ours()...)
+		left = append(left, ownProcesses()...)
 		left = append(left, inUse(family)...)
-		now := look(t)
+		now := takeTraces(t)
 		left = append(left, added("interface", before.interfaces, now.interfaces)...)
 		left = append(left, added("mount", before.mounts, now.mounts)...)
 		left = append(left, added("file", before.files, now.files)...)
@@ -195,13 +196,13 @@ func (before traces) nothingLeft(t testing.TB, family []member, d time.Duration)
 	start.AtMost(t, d, fmt.Sprintf("the end of %d processes and all their traces", len(family)))
 }
 
-// ours lists the processes that run the program under test, as far as this user may know.
-func ours() (left []string) {
+// ownProcesses lists the processes that run the program under test, as far as this user may see.
+func ownProcesses() (left []string) {
 	program, err := os.Stat(weft)
 	if err != nil {
 		return []string{err.Error()}
 	}
-	for _, pid := range numbers() {
+	for _, pid := range allPIDs() {
 		if exe, err := os.Stat(fmt.Sprintf("/proc/%d/exe", pid)); err == nil && os.SameFile(exe, program) {
 			left = append(left, fmt.Sprintf("process %d runs weft", pid))
 		}
@@ -227,7 +228,7 @@ func inUse(family []member) (left []string) {
 	return left
 }
 
-// added lists what is new.
+// added lists the entries that are new.
 func added(what string, before, now []string) (left []string) {
 	for _, n := range now {
 		if !slices.Contains(before, n) {
@@ -237,8 +238,9 @@ func added(what string, before, now []string) (left []string) {
 	return left
 }
 
-// clean fails the test if weft left anything at the desk beside the given files and its results.
-func (d *desk) clean(files ...string) {
+// checkClean fails the test if weft left anything in the workspace beside the given files and its
+// results.
+func (d *workspace) checkClean(files ...string) {
 	d.t.Helper()
 	for _, dir := range []string{d.dir, d.temp} {
 		entries, err := os.ReadDir(dir)

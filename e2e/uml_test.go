@@ -12,6 +12,7 @@ import (
 	"weft/results/store"
 )
 
+// needUML skips the test where User Mode Linux cannot run.
 func needUML(t *testing.T) {
 	t.Helper()
 	if _, err := uml.Find(t.Context()); err != nil {
@@ -22,9 +23,9 @@ func needUML(t *testing.T) {
 // Under User Mode Linux a run is what it is elsewhere: its directory, its reports and its exit code are the machine's.
 func TestPrivUML(t *testing.T) {
 	needUML(t)
-	before := look(t)
-	d := newDesk(t)
-	d.lab("lab.yaml", `
+	before := takeTraces(t)
+	d := newWorkspace(t)
+	d.writeLab("lab.yaml", `
 weft: 1
 name: pair
 topology: {kind: star, hosts: 2, link: {rate: 100Gbps, delay: 1us}}
@@ -37,7 +38,7 @@ expect: [verified == true, drops == 0, flows == 1]
 	if len(all) != 1 || all[0].Engine != "emu" || !all[0].Verified || all[0].Flows.Count != 2 || len(all[0].Expect) != 3 {
 		t.Fatalf("%s%s", r.stdout, r.stderr)
 	}
-	r.wantWords("engine emu: asked for; datapath fabric, runtime namespace, dilation 500000")
+	r.wantOnStderr("engine emu: asked for; datapath fabric, runtime namespace, dilation 500000")
 	dir, s := d.summary()
 	m, err := store.ReadManifest(dir)
 	if err != nil || !strings.HasPrefix(m.Machine.Kernel, "uml ") || m.Machine.CPUs != 1 {
@@ -49,7 +50,7 @@ expect: [verified == true, drops == 0, flows == 1]
 	if text, err := os.ReadFile(filepath.Join(d.dir, "report.xml")); err != nil || !strings.Contains(string(text), "flows == 1") {
 		t.Errorf("report.xml: %q, %v", text, err)
 	}
-	d.clean("lab.yaml", "runs", "report.xml")
+	d.checkClean("lab.yaml", "runs", "report.xml")
 	before.nothingLeft(t, nil, wait)
 	t.Logf("%v, of which the run %v s", r.took.Round(time.Millisecond), s.WallS)
 }
@@ -57,9 +58,9 @@ expect: [verified == true, drops == 0, flows == 1]
 // Interrupted outside, a run ends inside, and what it has is kept.
 func TestPrivUMLInterrupted(t *testing.T) {
 	needUML(t)
-	before := look(t)
-	d := newDesk(t)
-	p := d.start("run", d.lab("long.yaml", strings.Replace(long, "hosts: 4", "hosts: 2", 1)), "--kernel", "uml", "--engine", "emu", "--dilation", "200000")
+	before := takeTraces(t)
+	d := newWorkspace(t)
+	p := d.start("run", d.writeLab("long.yaml", strings.Replace(long, "hosts: 4", "hosts: 2", 1)), "--kernel", "uml", "--engine", "emu", "--dilation", "200000")
 	if what := eventually(patience, func() string {
 		if len(d.runs()) == 0 {
 			return "no run has begun: " + p.stderr.String()
@@ -69,7 +70,7 @@ func TestPrivUMLInterrupted(t *testing.T) {
 		t.Fatal(what)
 	}
 	p.signal(syscall.SIGTERM)
-	p.wait().wantCode(130).wantWords("everything was torn down")
+	p.wait().wantCode(130).wantOnStderr("everything was torn down")
 	if _, s := d.summary(); s.Status != "interrupted" {
 		t.Errorf("status %q, error %q", s.Status, s.Error)
 	}
@@ -78,10 +79,10 @@ func TestPrivUMLInterrupted(t *testing.T) {
 
 // Without its kernel nothing is begun, and what to install is said.
 func TestUMLNotInstalled(t *testing.T) {
-	d := newDesk(t)
-	cmd := d.command("run", lib(t, "quickstart.yaml"), "--kernel", "uml")
+	d := newWorkspace(t)
+	cmd := d.command("run", libraryLab(t, "quickstart.yaml"), "--kernel", "uml")
 	cmd.Env = append(cmd.Env, "PATH="+d.temp)
-	d.begin(cmd).wait().wantCode(1).wantWords("apt-get install user-mode-linux")
+	d.startCommand(cmd).wait().wantCode(1).wantOnStderr("apt-get install user-mode-linux")
 	if dirs := d.runs(); len(dirs) > 0 {
 		t.Errorf("runs %v", dirs)
 	}
