@@ -13,6 +13,7 @@ import (
 	"weft/units"
 )
 
+// drawParams draws every parameter that the properties are about; others keep their defaults.
 func drawParams(t *rapid.T) dcqcn.Params {
 	span := func(name string, least, most units.Time) units.Time {
 		return units.Time(rapid.Int64Range(int64(least), int64(most)).Draw(t, name))
@@ -20,20 +21,20 @@ func drawParams(t *rapid.T) dcqcn.Params {
 	rate := func(name string) params.Rate {
 		return params.Rate{Rate: units.Bandwidth(rapid.Int64Range(int64(params.MinRate), 1<<40).Draw(t, name))}
 	}
-	p := dcqcn.Params{
-		Mode:        rapid.SampledFrom([]string{dcqcn.Paper, dcqcn.Mellanox}).Draw(t, "mode"),
-		Clamp:       rapid.SampledFrom([]string{dcqcn.ClampAlways, dcqcn.ClampAfterIncrease, dcqcn.ClampAfterBytes}).Draw(t, "clamp"),
-		CNPInterval: span("cnp interval", 0, units.Millisecond),
-		G:           rapid.Float64Range(1e-6, 1).Draw(t, "g"), InitialAlpha: rapid.Float64Range(1e-6, 1).Draw(t, "alpha"),
-		AlphaInterval: span("alpha interval", 100*units.Nanosecond, units.Millisecond), MinRate: rate("least"),
-		RPTimer: span("rp timer", 10*us, 10*units.Millisecond), F: rapid.IntRange(1, 10).Draw(t, "f"),
-		RAI: rate("rai"), RHAI: rate("rhai"),
-	}
+	p := dcqcn.Defaults()
+	p.Mode = rapid.SampledFrom([]string{dcqcn.Paper, dcqcn.Mellanox}).Draw(t, "mode")
+	p.Clamp = rapid.SampledFrom([]string{dcqcn.ClampAlways, dcqcn.ClampAfterIncrease, dcqcn.ClampAfterBytes}).Draw(t, "clamp")
+	p.CNPInterval = span("cnp interval", 0, units.Millisecond)
+	p.G, p.InitialAlpha = rapid.Float64Range(1e-6, 1).Draw(t, "g"), rapid.Float64Range(1e-6, 1).Draw(t, "alpha")
+	p.AlphaInterval, p.MinRate = span("alpha interval", 100*units.Nanosecond, units.Millisecond), rate("least")
+	p.RPTimer, p.F = span("rp timer", 10*us, 10*units.Millisecond), rapid.IntRange(1, 10).Draw(t, "f")
+	p.RAI, p.RHAI = rate("rai"), rate("rhai")
 	if p.Mode == dcqcn.Mellanox {
 		p.DecreaseInterval = span("decrease interval", us, units.Millisecond)
 		p.FirstRate = rapid.Float64Range(0.001, 1).Draw(t, "first rate")
 		return p
 	}
+	p.DecreaseInterval, p.FirstRate = 0, 0 // of the other mode
 	p.ByteCounter = units.Bytes(rapid.Int64Range(0, 1<<24).Draw(t, "bytes"))
 	p.AlphaFirst = rapid.Bool().Draw(t, "alpha first")
 	return p

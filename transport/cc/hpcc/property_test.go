@@ -14,12 +14,13 @@ import (
 	"weft/units"
 )
 
+// drawParams draws every parameter that the properties are about; others keep their defaults.
 func drawParams(t *rapid.T) hpcc.Params {
-	p := hpcc.Params{
-		Eta: rapid.Float64Range(0.01, 0.999).Draw(t, "eta"), MaxStage: rapid.IntRange(0, 5).Draw(t, "stages"),
-		BaseRTT: units.Time(rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(int64(10*units.Nanosecond), int64(10*units.Millisecond))).Draw(t, "T")),
-		MinRate: params.Rate{Rate: units.Bandwidth(rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(int64(params.MinRate), 1<<41)).Draw(t, "least"))},
-	}
+	p := hpcc.Defaults()
+	p.Eta, p.MaxStage = rapid.Float64Range(0.01, 0.999).Draw(t, "eta"), rapid.IntRange(0, 5).Draw(t, "stages")
+	p.BaseRTT = units.Time(rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(int64(10*units.Nanosecond), int64(10*units.Millisecond))).Draw(t, "T"))
+	p.MinRate = params.Rate{Rate: units.Bandwidth(rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(int64(params.MinRate), 1<<41)).Draw(t, "least"))}
+	p.WAI, p.Flows = 0, 0 // one of them
 	if rapid.Bool().Draw(t, "in bytes") {
 		p.WAI = units.Bytes(rapid.Int64Range(1, int64(units.GB)).Draw(t, "wai"))
 	} else {

@@ -13,18 +13,19 @@ import (
 	"weft/units"
 )
 
+// drawParams draws every parameter that the properties are about; others keep their defaults.
 func drawParams(t *rapid.T) pc4.Params {
-	return pc4.Params{
-		TargetQtime:    units.Time(rapid.Int64Range(-1, int64(80*units.Microsecond)).Draw(t, "target")),
-		AdjustInterval: rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(1.01, 10)).Draw(t, "interval"),
-		AI:             rapid.Float64Range(0, 1).Draw(t, "ai"), HAI: rapid.Float64Range(0, 1).Draw(t, "hai"),
-		Beta: rapid.Float64Range(0.01, 1).Draw(t, "beta"), MaxMDF: rapid.Float64Range(0.01, 0.99).Draw(t, "mdf"),
-		BaseRate:   rapid.SampledFrom([]string{pc4.Controller, pc4.Observed, pc4.Table, pc4.Off}).Draw(t, "source"),
-		Start:      rapid.OneOf(rapid.Just(pc4.Start{Initial: pc4.AtBaseRate}), rapid.Just(pc4.Start{Initial: pc4.AtLine}), windows()).Draw(t, "initial"),
-		RTT:        rapid.SampledFrom([]string{pc4.BaseRTT, pc4.MeasuredRTT}).Draw(t, "rtt"),
-		Epsilon:    units.Time(rapid.Int64Range(0, int64(units.Microsecond)).Draw(t, "epsilon")),
-		PacedBelow: rapid.Float64Range(1, 1000).Draw(t, "paced"),
-	}
+	p := pc4.Defaults()
+	p.TargetQtime = units.Time(rapid.Int64Range(-1, int64(80*units.Microsecond)).Draw(t, "target"))
+	p.AdjustInterval = rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(1.01, 10)).Draw(t, "interval")
+	p.AI, p.HAI = rapid.Float64Range(0, 1).Draw(t, "ai"), rapid.Float64Range(0, 1).Draw(t, "hai")
+	p.Beta, p.MaxMDF = rapid.Float64Range(0.01, 1).Draw(t, "beta"), rapid.Float64Range(0.01, 0.99).Draw(t, "mdf")
+	p.BaseRate = rapid.SampledFrom([]string{pc4.Controller, pc4.Observed, pc4.Table, pc4.Off}).Draw(t, "source")
+	p.Start = rapid.OneOf(rapid.Just(pc4.Start{Initial: pc4.AtBaseRate}), rapid.Just(pc4.Start{Initial: pc4.AtLine}), windows()).Draw(t, "initial")
+	p.RTT = rapid.SampledFrom([]string{pc4.BaseRTT, pc4.MeasuredRTT}).Draw(t, "rtt")
+	p.Epsilon = units.Time(rapid.Int64Range(0, int64(units.Microsecond)).Draw(t, "epsilon"))
+	p.PacedBelow = rapid.Float64Range(1, 1000).Draw(t, "paced")
+	return p
 }
 
 // windows returns a generator of starts with a window, over the whole range.

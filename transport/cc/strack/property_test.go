@@ -13,15 +13,16 @@ import (
 	"weft/units"
 )
 
+// drawParams draws every parameter that the properties are about; others keep their defaults.
 func drawParams(t *rapid.T) strack.Params {
-	return strack.Params{
-		Target: units.Time(rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(int64(units.Nanosecond), int64(units.Millisecond))).Draw(t, "target")),
-		High:   rapid.Float64Range(1, 10).Draw(t, "high"), EWMA: rapid.Float64Range(0.001, 1).Draw(t, "ewma"),
-		Alpha: rapid.Float64Range(0, 100).Draw(t, "alpha"), Beta: rapid.Float64Range(0, 100).Draw(t, "beta"),
-		Eta: rapid.Float64Range(0, 10).Draw(t, "eta"), Gamma: rapid.Float64Range(0.01, 1).Draw(t, "gamma"),
-		MaxMDF: rapid.Float64Range(0.01, 0.99).Draw(t, "mdf"), MaxCWND: rapid.Float64Range(0.01, 100).Draw(t, "max"),
-		MDRequiresECN: rapid.Bool().Draw(t, "ecn"), Paths: rapid.IntRange(1, 256).Draw(t, "paths"),
-	}
+	p := strack.Defaults()
+	p.Target = units.Time(rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(int64(units.Nanosecond), int64(units.Millisecond))).Draw(t, "target"))
+	p.High, p.EWMA = rapid.Float64Range(1, 10).Draw(t, "high"), rapid.Float64Range(0.001, 1).Draw(t, "ewma")
+	p.Alpha, p.Beta = rapid.Float64Range(0, 100).Draw(t, "alpha"), rapid.Float64Range(0, 100).Draw(t, "beta")
+	p.Eta, p.Gamma = rapid.Float64Range(0, 10).Draw(t, "eta"), rapid.Float64Range(0.01, 1).Draw(t, "gamma")
+	p.MaxMDF, p.MaxCWND = rapid.Float64Range(0.01, 0.99).Draw(t, "mdf"), rapid.Float64Range(0.01, 100).Draw(t, "max")
+	p.MDRequiresECN, p.Paths = rapid.Bool().Draw(t, "ecn"), rapid.IntRange(1, 256).Draw(t, "paths")
+	return p
 }
 
 // Whatever happens, the window is a number between a packet and its maximum.

@@ -13,18 +13,19 @@ import (
 	"weft/units"
 )
 
+// drawParams draws every parameter that the properties are about; others keep their defaults.
 func drawParams(t *rapid.T) swift.Params {
 	span := func(name string, least units.Time) units.Time {
 		return units.Time(rapid.Int64Range(int64(least), int64(units.Millisecond)).Draw(t, name))
 	}
-	p := swift.Params{
-		AI: rapid.Float64Range(0.001, 100).Draw(t, "ai"), Beta: rapid.Float64Range(0.01, 1).Draw(t, "beta"),
-		MaxMDF: rapid.Float64Range(0.01, 0.99).Draw(t, "mdf"), BaseTarget: span("base", units.Nanosecond), PerHop: span("hop", 0),
-		FSRange: span("range", 0), FSMin: rapid.Float64Range(0.001, 10).Draw(t, "least"),
-		MinWindow:     units.Bytes(rapid.Int64Range(1, 10000).Draw(t, "min")),
-		InitialWindow: units.Bytes(rapid.Int64Range(0, int64(units.GB)).Draw(t, "initial")),
-		RetxReset:     rapid.IntRange(1, 10).Draw(t, "reset"), BoltCompat: rapid.Bool().Draw(t, "compat"),
-	}
+	p := swift.Defaults()
+	p.AI, p.Beta = rapid.Float64Range(0.001, 100).Draw(t, "ai"), rapid.Float64Range(0.01, 1).Draw(t, "beta")
+	p.MaxMDF, p.BaseTarget, p.PerHop = rapid.Float64Range(0.01, 0.99).Draw(t, "mdf"), span("base", units.Nanosecond), span("hop", 0)
+	p.FSRange, p.FSMin = span("range", 0), rapid.Float64Range(0.001, 10).Draw(t, "least")
+	p.MinWindow = units.Bytes(rapid.Int64Range(1, 10000).Draw(t, "min"))
+	p.InitialWindow = units.Bytes(rapid.Int64Range(0, int64(units.GB)).Draw(t, "initial"))
+	p.RetxReset, p.BoltCompat = rapid.IntRange(1, 10).Draw(t, "reset"), rapid.Bool().Draw(t, "compat")
+	p.MaxWindow = 0
 	p.FSMax = p.FSMin + rapid.Float64Range(0.001, 1000).Draw(t, "more")
 	if rapid.Bool().Draw(t, "limited") {
 		p.MaxWindow = p.MinWindow + units.Bytes(rapid.Int64Range(0, int64(units.GB)-10000).Draw(t, "max"))
