@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// clocksAlone takes the workload out of a lab that was read, and what is measured and expected of it. Unless somebody says how long, the
-// run lasts as long as its synchronization needs.
+// clocksAlone removes the workload from a lab that was read, and the measurements and expectations
+// that need it. Without a length from the file or the command line, the run lasts as long as its
+// clock synchronization needs to be judged.
 func (d *decoder) clocksAlone(l *Lab) {
 	if l.Clocks.Kind().Perfect {
 		d.refuse(l, "clocks.sync", "perfect clocks leave nothing to measure; try --set clocks.sync=huygens")

@@ -6,8 +6,8 @@ import (
 	"weft/transport"
 )
 
-// A port is congested where marking begins, and light up to half of that, unless the lab says otherwise; marking is that of the
-// congestion control inside.
+// A port is congested where marking begins, and light up to half of that, unless the lab says
+// otherwise; marking is that of the congestion control inside.
 func TestCCMThresholdsFollowTheMarking(t *testing.T) {
 	for text, want := range map[string][3]string{
 		"transport: {kind: ccm}":                                          {"100KB/25Gbps", "100KB/25Gbps", "50KB/25Gbps"},

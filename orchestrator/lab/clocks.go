@@ -13,57 +13,63 @@ import (
 	"weft/units"
 )
 
-// Clocks is the clocks section: what is wrong with the hosts' clocks, and what keeps them together.
+// Clocks is the clocks section: the errors of the hosts' clocks, and the protocol that synchronizes
+// them.
 type Clocks struct {
-	Sync   string     // perfect, none, ptp, huygens
-	Preset string     // of clock.Presets
-	Offset units.Time // each clock's first offset is uniform within ±Offset
-	Skew   float64    // its frequency error within ±Skew
-	Wander float64    // and walks by so much in a second, in 1/sqrt(s)
-	Stamp  noise.Stamp
+	Sync   string      // perfect, none, ptp, huygens
+	Preset string      // of clock.Presets: the oscillator that Skew and Wander default to
+	Offset units.Time  // each clock starts with an offset drawn uniformly from ±Offset
+	Skew   float64     // each clock has a frequency error drawn uniformly from ±Skew, as a ratio
+	Wander float64     // standard deviation of the frequency's random walk after 1 s, in 1/sqrt(s)
+	Stamp  noise.Stamp // errors of timestamps
 	Noise  noise.Delay // added to measured one-way delays
 
 	Reference string // host whose clock the others follow; "": the first
-	Control   bool   // messages are served before data
+	Control   bool   // switches serve synchronization messages before data
 	Switches
-	Sample units.Time // distance of two samples of the error; 0: none
-	Limit  units.Time // clocks have converged when they stay within so much of each other
-	For    units.Time // the run lasts at least so long
-	Warmup units.Time // how long clocks are kept before the workload begins; 0: as the run sees fit, negative: not at all
+	Sample units.Time // interval between two samples of the true error; 0: none are taken
+	Limit  units.Time // clocks have converged when they stay this close to each other
+	For    units.Time // minimum duration of the run; 0: none
+
+	// Warmup is the time of synchronization before the workload begins. 0: the run chooses;
+	// negative: none.
+	Warmup units.Time
 
 	clocks.Protocols
 }
 
-// Switches are those of the network as clocks.
+// Switches says how switches take part in synchronization.
 type Switches struct {
-	Transparent bool // they correct PTP's event messages
-	PeerToPeer  bool // and by the delay of the link that they came by: of Transparent
+	Transparent bool // they add their residence time to PTP's event messages
+	PeerToPeer  bool // and also the delay of the link that a message came by; implies Transparent
 }
 
-// Kind returns the facts of what keeps clocks together.
+// Kind returns the facts of the synchronization protocol.
 func (c *Clocks) Kind() clocks.Facts { return clocks.FactsOf(clocks.Sync(c.Sync)) }
 
-// Alone is how long clocks are measured without a workload unless somebody says.
+// Alone returns how long clocks are measured without a workload, unless the lab says.
 func (c *Clocks) Alone() units.Time {
 	node := clocks.Config{Sync: clocks.Sync(c.Sync), Protocols: c.Protocols}
 	return node.Alone()
 }
 
-// Imperfect says whether a host has a clock that is not lab time, or measures with noise.
+// Imperfect reports whether a host has a clock that is not lab time, or measures with noise.
 func (c *Clocks) Imperfect() bool {
 	return !c.Kind().Perfect || c.Stamp != (noise.Stamp{}) || c.Noise != (noise.Delay{})
 }
 
-// Bounds of the clocks section. Delays of as much as two offsets fit into an acknowledgement of STrack.
+// Bounds of the clocks section. A measured delay may be wrong by two offsets, which fits into an
+// acknowledgement of STrack.
 const (
 	maxOffset = units.Second
-	maxSkew   = 0.001
-	maxWander = 0.001
+	maxSkew   = 0.001 // as a ratio: 1000 ppm
+	maxWander = 0.001 // in 1/sqrt(s)
 	maxJitter = units.Millisecond
-	maxFor    = 10_000 * units.Second // a hundred and more samples of PTP's longest usual interval, 16 s
+	maxFor    = 10_000 * units.Second // over a hundred samples at PTP's longest usual interval, 16 s
 )
 
-// Keys implements params.Section. Clocks that are perfect have no defaults; what is wrong with them is read too, so that a sweep may compare.
+// Keys implements params.Section. Perfect clocks have no defaults for their errors. Errors that are
+// written are read anyway, so that a sweep can compare perfect clocks with others.
 func (c *Clocks) Keys() []params.Key {
 	given := func(k params.Key, text, source string) params.Key {
 		return k.OrNone().Following(func() (string, string) {
@@ -83,17 +89,24 @@ func (c *Clocks) Keys() []params.Key {
 		})
 	}
 	keys := []params.Key{
-		params.New("sync", params.Word(&c.Sync, clocks.Kinds()...), "No clock errors, no synchronization, PTP or Huygens.").
+		params.New("sync", params.Word(&c.Sync, clocks.Kinds()...),
+			"No clock errors, no synchronization, PTP or Huygens.").
 			Default("perfect", "ours"),
-		given(params.New("preset", params.Word(&c.Preset, clock.Presets()...), "Oscillator class; sets skew and wander."), "server", "ours: what NICs have"),
-		given(params.New("offset", params.Deviation(&c.Offset, maxOffset), "Initial offset, uniform."), "off", "ours: clocks are right when the lab begins"),
+		given(params.New("preset", params.Word(&c.Preset, clock.Presets()...),
+			"Oscillator class; sets skew and wander."), "server", "ours: what NICs have"),
+		given(params.New("offset", params.Deviation(&c.Offset, maxOffset), "Initial offset, uniform."), "off",
+			"ours: clocks are right when the lab begins"),
 		preset(params.New("skew", params.Ratio(&c.Skew, "±", "", maxSkew, "±20ppm"), "Frequency error, uniform."),
 			func(p clock.Preset) string { return "±" + params.ShowRatio(p.Skew) }),
-		preset(params.New("wander", params.Ratio(&c.Wander, "", "/√s", maxWander, "0.01ppm/√s"), "Random walk of the frequency."),
+		preset(params.New("wander", params.Ratio(&c.Wander, "", "/√s", maxWander, "0.01ppm/√s"),
+			"Random walk of the frequency."),
 			func(p clock.Preset) string { return params.ShowRatio(p.Wander) + "/√s" }),
-		given(params.New("jitter", params.Deviation(&c.Stamp.Jitter, maxJitter), "Standard deviation of a timestamp."), "5ns", "ours: of stamps by hardware"),
-		given(params.New("granularity", params.Deviation(&c.Stamp.Quantum, maxJitter), "Timestamp resolution."), "1ns", "ours: of stamps by hardware"),
-		params.New("stalls", params.Share(&c.Stamp.Stalled, 0, 1).Or("off", 0), "Share of packets stamped late.").OrNone(),
+		given(params.New("jitter", params.Deviation(&c.Stamp.Jitter, maxJitter),
+			"Standard deviation of a timestamp."), "5ns", "ours: of stamps by hardware"),
+		given(params.New("granularity", params.Deviation(&c.Stamp.Quantum, maxJitter), "Timestamp resolution."),
+			"1ns", "ours: of stamps by hardware"),
+		params.New("stalls", params.Share(&c.Stamp.Stalled, 0, 1).Or("off", 0), "Share of packets stamped late.").
+			OrNone(),
 		params.New("stall", params.Deviation(&c.Stamp.Stall, maxJitter), "Mean lateness, exponential.").OrNone().
 			Following(func() (text, source string) {
 				if c.Stamp.Stalled > 0 {
@@ -101,33 +114,42 @@ func (c *Clocks) Keys() []params.Key {
 				}
 				return "", ""
 			}),
-		params.New("noise", delayNoise(&c.Noise), "Added to measured one-way delays: uniform, normal or exponential.").OrNone(),
-		params.New("reference", params.Text(&c.Reference, "the name of a host"), "Host the others follow; default: the first.").OrNone(),
-		given(params.New("priority", params.Choice(&c.Control, "data", "control"), "Queue sync messages with data, or ahead of it."),
+		params.New("noise", delayNoise(&c.Noise),
+			"Added to measured one-way delays: uniform, normal or exponential.").OrNone(),
+		params.New("reference", params.Text(&c.Reference, "the name of a host"),
+			"Host the others follow; default: the first.").OrNone(),
+		given(params.New("priority", params.Choice(&c.Control, "data", "control"),
+			"Queue sync messages with data, or ahead of it."),
 			"data", "ours: no switch is set up for synchronization"),
 		given(params.New("transparent", transparent(&c.Switches),
-			"Switches are transparent clocks: they report residence time. peer: they also measure link delays (ptp.delay: peer)."),
+			"Switches are transparent clocks: they report residence time. peer: they also measure link delays "+
+				"(ptp.delay: peer)."),
 			"false", "ours: most switches are not"),
 		given(params.New("sample", interval(&c.Sample), "Interval of recording true errors."), "10us", "ours"),
-		given(params.New("limit", params.Time(&c.Limit, units.Nanosecond, units.Second), "Converged when all clocks stay this close."),
+		given(params.New("limit", params.Time(&c.Limit, units.Nanosecond, units.Second),
+			"Converged when all clocks stay this close."),
 			"100ns", "PC4 paper, section III-B: what its clocks cannot tell apart"),
 		given(params.New("warmup", params.Time(&c.Warmup, units.Nanosecond, maxStart).Or("auto", 0).Or("off", -1),
-			"Synchronization before the workload; lab times count from its end. auto: eight Huygens windows, else none."),
+			"Synchronization before the workload; lab times count from its end. auto: eight Huygens windows, else "+
+				"none."),
 			"auto", "ours: eight windows of Huygens, if the lab leaves them open"),
 	}
-	protocols := c.Protocols.Keys(func() clocks.Sync { return clocks.Sync(c.Sync) }, func() { c.PTP.Bridged = c.PeerToPeer })
-	return append(append(keys, protocols...), params.New("for", params.Time(&c.For, 0, maxFor), "Minimum duration of the run.").OrNone())
+	protocols := c.Protocols.Keys(func() clocks.Sync { return clocks.Sync(c.Sync) },
+		func() { c.PTP.Bridged = c.PeerToPeer })
+	return append(append(keys, protocols...),
+		params.New("for", params.Time(&c.For, 0, maxFor), "Minimum duration of the run.").OrNone())
 }
 
-// Rules refuses clocks that a protocol cannot keep.
+// Rules rejects clocks whose frequency errors exceed what the protocol's servos can correct.
 func (c *Clocks) Rules(r params.Rules) {
 	if k := c.Kind(); k.MaxRate > 0 && c.Skew > k.MaxRate/2 {
-		r.Refuse("skew", "two clocks may differ by twice that, and %s's servos correct up to %s; expected up to ±%s, or sync: huygens",
+		r.Refuse("skew", "two clocks may differ by twice that, and %s's servos correct up to %s; expected up to "+
+			"±%s, or sync: huygens",
 			k.Title, params.ShowRatio(k.MaxRate), params.ShowRatio(k.MaxRate/2))
 	}
 }
 
-// clocks reads the section of a lab with such hosts.
+// clocks reads the section of a lab with the given hosts.
 func (d *decoder) clocks(s *section, known hosts) (c Clocks) {
 	d.hosts = known
 	r := s.read(&c)
@@ -151,7 +173,7 @@ func (d *decoder) clocks(s *section, known hosts) (c Clocks) {
 	return c
 }
 
-// aside reads a section that is for other runs of the same file.
+// aside checks the section of a protocol that this run does not use: other points of the sweep do.
 func (r *keyReader) aside(name string, of params.Section) {
 	if f := r.field(name); f.written() && r.inner(name) == nil {
 		f.d.aside++
@@ -160,11 +182,12 @@ func (r *keyReader) aside(name string, of params.Section) {
 	}
 }
 
-// follow settles who has a master, in a lab whose hosts follow a reference; "" if it is not known.
+// follow rejects the reference as a boundary clock. Beside several servers or boundary clocks there
+// are no backups of the reference. reference is "" if it is not known.
 func (r *keyReader) follow(p *clocks.PTPParams, reference string) {
 	for i, name := range p.Boundary.Hosts {
 		if name != "" && name == reference {
-			r.field("boundary").items(mostNames)[i].problem("%s is the reference, whom the others follow", name)
+			r.field("boundary").items(mostNames)[i].problem("%s is the reference, which the others follow", name)
 		}
 	}
 	if p.Servers > 1 || p.Boundary.Some() {
@@ -172,7 +195,7 @@ func (r *keyReader) follow(p *clocks.PTPParams, reference string) {
 	}
 }
 
-// transparent is true or false, or peer, which is true and more.
+// transparent is true or false, or peer, which is true for both fields.
 func transparent(to *Switches) params.Value {
 	return params.Custom(to, func(text string) (Switches, error) {
 		var s Switches
@@ -184,8 +207,8 @@ func transparent(to *Switches) params.Value {
 		func() params.Form { return params.Form{Flag: true} }).Or("peer", Switches{true, true})
 }
 
-// delayNoise is what is added to delays: uniform ±100ns, normal 100ns (a standard deviation) or exponential 100ns (a mean);
-// ±100ns alone is uniform.
+// delayNoise is off, uniform ±100ns, normal 100ns (a standard deviation) or exponential 100ns (a
+// mean). ±100ns alone is uniform.
 func delayNoise(to *noise.Delay) params.Value {
 	return params.Custom(to, func(text string) (noise.Delay, error) {
 		kind, amount, two := strings.Cut(text, " ")
@@ -195,7 +218,8 @@ func delayNoise(to *noise.Delay) params.Value {
 		t, err := units.ParseTime(strings.TrimPrefix(amount, "±"))
 		switch {
 		case !slices.Contains([]string{"uniform", "normal", "exponential"}, kind):
-			return noise.Delay{}, fmt.Errorf("%q is not understood; expected off, uniform ±100ns, normal 100ns or exponential 100ns", params.Clip(text))
+			return noise.Delay{}, fmt.Errorf("%q is not understood; expected off, uniform ±100ns, normal 100ns or "+
+				"exponential 100ns", params.Clip(text))
 		case err != nil:
 			return noise.Delay{}, err
 		case t < 0 || t > maxJitter:
@@ -207,7 +231,8 @@ func delayNoise(to *noise.Delay) params.Value {
 		}
 		return noise.Delay{Kind: noise.Kind(kind), High: t}, nil
 	}, showNoise, "off or noise such as uniform ±100ns", func() params.Form {
-		return params.Form{Patterns: []string{`((uniform|normal|exponential) )?±?` + units.TimePattern()}, Example: "uniform ±100ns"}
+		return params.Form{Patterns: []string{`((uniform|normal|exponential) )?±?` + units.TimePattern()},
+			Example: "uniform ±100ns"}
 	}).Or("off", noise.Delay{})
 }
 

@@ -18,7 +18,7 @@ func texts[T ~string](words []T) []string {
 	return out
 }
 
-// algorithmNames returns those of all collectives, each once.
+// algorithmNames returns the algorithms of all collectives, each once.
 func algorithmNames() []string {
 	var names []string
 	seen := make(map[string]bool)
@@ -33,7 +33,7 @@ func algorithmNames() []string {
 	return names
 }
 
-// collectivesWith are the collectives of which some algorithm has a fact.
+// collectivesWith returns the collectives that have an algorithm with the given fact.
 func collectivesWith(fact func(schedule.Facts) bool) (names []string) {
 	for _, c := range schedule.Collectives() {
 		for _, a := range schedule.Algorithms(c) {
@@ -46,8 +46,8 @@ func collectivesWith(fact func(schedule.Facts) bool) (names []string) {
 	return names
 }
 
-// Spec is the collective of so many ranks, the root included, as schedules have it; root is a rank. Of a permute it lacks the
-// permutation.
+// Spec returns the collective as package schedule takes it, for the given number of ranks, which
+// includes the root. The permutation of a permute is missing.
 func (it *Item) Spec(ranks, root int) schedule.Spec {
 	return schedule.Spec{
 		Collective: it.Collective, Algorithm: it.Algorithm, Ranks: ranks, Root: root, Type: it.Type, Op: it.Op,
@@ -55,7 +55,7 @@ func (it *Item) Spec(ranks, root int) schedule.Spec {
 	}
 }
 
-// element is the size of an element; of one whose type is not known, the least.
+// element returns the size of an element. If the type is not known, it is the smallest, 1 byte.
 func (it *Item) element() units.Bytes {
 	if it.Type == "" {
 		return 1
@@ -63,7 +63,7 @@ func (it *Item) element() units.Bytes {
 	return it.Type.Size()
 }
 
-// permuted is the spec of the collective, of a permute with some permutation.
+// permuted returns the spec of the collective. A permute gets an example of a permutation.
 func (it *Item) permuted(ranks int) schedule.Spec {
 	s := it.Spec(ranks, 0)
 	if schedule.Of(it.Collective).Permuted {
@@ -74,7 +74,7 @@ func (it *Item) permuted(ranks int) schedule.Spec {
 	return s
 }
 
-// messages returns how many messages a collective takes, give or take a factor of two.
+// messages returns the number of messages of a collective, within a factor of two.
 func (it *Item) messages(facts schedule.Facts, ranks int) float64 {
 	pieces := 1.0
 	if it.Chunk > 0 {

@@ -12,7 +12,8 @@ import (
 	"weft/params"
 )
 
-// tableOf are the defaults of a section that do not depend on other values, by the path of the key. A * stands for any index.
+// tableOf returns the defaults of a section that do not depend on other values, by the path of the
+// key. A * stands for any index.
 func tableOf(s params.Section) map[string]value {
 	table := map[string]value{}
 	addDeclared(table, "", s)
@@ -39,8 +40,8 @@ func addDeclared(table map[string]value, path string, s params.Section) {
 	}
 }
 
-// keyReader reads a declared section, or the items of a list in it. A lab may have thousands of both, so what was read
-// is a slice of exactly the size that is needed, and no maps.
+// keyReader reads a declared section, or the items of a list in it. A lab may have thousands of
+// both, so the keys that were read are one slice of exactly the size that is needed, and no maps.
 type keyReader struct {
 	s     *section
 	keys  []readKey // in the order in which they were read
@@ -88,14 +89,14 @@ func (r *keyReader) inner(name string) *keyReader {
 	return nil
 }
 
-// all reads a section that is declared as a whole.
+// all reads a section that is declared as a whole, and reports keys that it does not have.
 func (s *section) all(to params.Section) {
 	s.read(to)
 	s.close()
 }
 
-// read reads all keys of a section into where they go, and has it held to its rules; or only some, for those of which it has been held to
-// them already.
+// read reads the keys of a section into the fields that they are bound to, and applies its rules.
+// With only, it reads just those keys and applies no rules: they were applied before.
 func (s *section) read(to params.Section, only ...string) *keyReader {
 	if f, ok := to.(params.Foreseeing); ok {
 		f.Foresee(s.n.written)
@@ -114,6 +115,7 @@ func (s *section) read(to params.Section, only ...string) *keyReader {
 	return r
 }
 
+// last orders keys: 0 for those that are read first, 1 for the others.
 func last(k params.Key) int {
 	if k.First {
 		return 0
@@ -121,6 +123,7 @@ func last(k params.Key) int {
 	return 1
 }
 
+// read reads a key of the section.
 func (r *keyReader) read(k params.Key) {
 	if k.Refused != "" {
 		r.s.refuse(k.Name, k.Refused)
@@ -135,9 +138,10 @@ func (r *keyReader) read(k params.Key) {
 	r.take(k, k.Name, f)
 }
 
-// take reads what a key or an item of a list has.
+// take reads the value, list or section of a key or an item; an item has no name. It is called
+// again for a key that is read once more of the lab is known.
 func (r *keyReader) take(k params.Key, name string, f field) {
-	to := r.key(name) // of a key that is read once more of the lab is known
+	to := r.key(name)
 	if r.items || to == nil {
 		r.keys = append(r.keys, readKey{})
 		to = &r.keys[len(r.keys)-1]
@@ -166,7 +170,8 @@ func (r *keyReader) take(k params.Key, name string, f field) {
 		}
 	}
 	switch {
-	case k.Items != nil && (f.n != nil && f.n.kind == list || k.Value == nil && (k.Open == nil || f.n == nil || f.n.kind != mapping)):
+	case k.Items != nil && (f.n != nil && f.n.kind == list ||
+		k.Value == nil && (k.Open == nil || f.n == nil || f.n.kind != mapping)):
 		to.inner = r.list(k, f)
 		return
 	case k.Open != nil && (k.Value == nil || f.n != nil && f.n.kind == mapping):
@@ -207,7 +212,8 @@ func (r *keyReader) list(k params.Key, f field) *keyReader {
 		}
 		return nil
 	}
-	if all.Expected != "" && f.n.kind == list && (len(f.n.items) < all.Least || all.Least > 0 && len(f.n.items) > all.Most) {
+	if all.Expected != "" && f.n.kind == list &&
+		(len(f.n.items) < all.Least || all.Least > 0 && len(f.n.items) > all.Most) {
 		f.problem("expected %s", all.Expected)
 		return nil
 	}
@@ -237,10 +243,10 @@ func (r *keyReader) list(k params.Key, f field) *keyReader {
 	return inner
 }
 
-// mostNames is how many hosts a key names at most.
+// mostNames is the maximum number of hosts that a key names.
 const mostNames = 1 << 14
 
-// hosts reads a list of hosts, each of which is there once.
+// hosts reads a list of host names and reports those that appear twice.
 func (f field) hosts(known hosts) (names []string) {
 	for _, item := range f.items(mostNames) {
 		name := item.host(known)
@@ -252,13 +258,14 @@ func (f field) hosts(known hosts) (names []string) {
 	return names
 }
 
-// host reads the name of a host of the lab; "": it is reported.
+// host reads the name of a host of the lab. It returns "" if it reported a problem.
 func (f field) host(known hosts) (name string) {
 	f.value(known.name(&name, f.d))
 	return name
 }
 
-// open reads the keys of a key, or a word in their place.
+// open reads the section below a key, or a word in its place. It returns nil if there is no
+// section.
 func (r *keyReader) open(k params.Key, f field) *keyReader {
 	if f.n != nil && f.n.kind == scalar && len(k.Words) > 0 && examples[f.pattern] == "" || f.n.isOne(k.Words) {
 		var word string
@@ -276,13 +283,14 @@ func (r *keyReader) open(k params.Key, f field) *keyReader {
 	return keys
 }
 
-// isOne says that n is one of some words.
+// isOne reports whether n is one of some words.
 func (n *node) isOne(words []string) bool {
 	return n != nil && n.kind == scalar && slices.Contains(words, n.text)
 }
 
-// written is what a section has at a path, for keys that depend on what comes after them. A section has no text, and a key without
-// a value is true, as it is for the kinds of value that allow it.
+// written returns the text at a path of a section, for sections whose keys depend on it. The text
+// of a section is "". A key without a value counts as true, as it does for the kinds of value that
+// allow it.
 func (n *node) written(path string) (text string, ok bool) {
 	for _, name := range strings.Split(path, ".") {
 		if n = n.at0(name); n == nil {
@@ -295,7 +303,7 @@ func (n *node) written(path string) (text string, ok bool) {
 	return n.text, true
 }
 
-// value reads f as a value of its kind.
+// value reads f as a value of its kind, and returns it as it would be written.
 func (f field) value(v params.Value) (shown string, ok bool) {
 	if f.n != nil && f.n.null() && v.Form().Null {
 		n := *f.n
@@ -369,7 +377,8 @@ func (r *keyReader) Idle(key, because, format string, args ...any) {
 	}
 }
 
-// of is the field of a key of the section, or of a section in it.
+// of returns the field of a key of the section, or of one further down: a path such as
+// nodes.3.name.
 func (r *keyReader) of(key string) (field, bool) {
 	if key == "" {
 		return field{d: r.s.d, path: r.s.path, at: r.s.at, silent: r.s.broken}, true
@@ -386,7 +395,7 @@ func (r *keyReader) of(key string) (field, bool) {
 	return k.field, true
 }
 
-// at is the field of a key of the section, or that of a section elsewhere.
+// at returns the field of a key of the section, or of queues.ecn, which is elsewhere.
 func (r *keyReader) at(path string) field {
 	if path == "queues.ecn" {
 		return r.s.d.ecnOff
@@ -394,9 +403,11 @@ func (r *keyReader) at(path string) field {
 	return r.field(path)
 }
 
-// objectOf is the schema of a declared section.
+// objectOf returns the schema of a declared section.
 func objectOf(s params.Section) *jsonschema.Schema {
-	object := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema}
+	object := &jsonschema.Schema{
+		Type: "object", Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema,
+	}
 	if s == nil {
 		return object
 	}
@@ -414,7 +425,7 @@ func objectOf(s params.Section) *jsonschema.Schema {
 	return object
 }
 
-// keySchema is the schema of a key.
+// keySchema returns the schema of a key.
 func keySchema(k params.Key) *jsonschema.Schema {
 	var all []*jsonschema.Schema
 	if k.Value != nil {
@@ -444,7 +455,7 @@ func keySchema(k params.Key) *jsonschema.Schema {
 	return oneOf(all...)
 }
 
-// schemaOf is the schema of a value.
+// schemaOf returns the schema of a value.
 func schemaOf(f params.Form) *jsonschema.Schema {
 	var all []*jsonschema.Schema
 	if f.Null {

@@ -2,14 +2,15 @@ package lab
 
 import "weft/transport"
 
-// value is a default as it would be written, and where it is from.
+// value is a default as it would be written, and its source.
 type value struct{ text, source string }
 
-// defaults holds every default that does not depend on another value, as it would be written in a lab file, with where it is from, by the
-// path of its key, in which a * stands for any index.
+// defaults holds every default that does not depend on another value, as it would be written, with
+// its source, by the path of its key. A * stands for any index.
 var defaults = tableOf(new(file))
 
-// overlay returns the defaults that follow from other sections: how switches mark for a transport, and where CCM sees a port congested.
+// overlay returns the defaults that follow from other sections: the marking thresholds that the
+// transport asks of switches, and the queue length at which CCM considers a port congested.
 func overlay(root *node) map[string]value {
 	over := make(map[string]value)
 	own := root.at0("transport")

@@ -9,7 +9,7 @@ import (
 	"weft/params"
 )
 
-// splitPath reads a path such as workload.0.ranks.
+// splitPath splits a path such as workload.0.ranks, or returns an error if it leads nowhere.
 func splitPath(path string) ([]string, error) {
 	parts := strings.Split(path, ".")
 	if len(parts) > maxDepth {
@@ -17,20 +17,22 @@ func splitPath(path string) ([]string, error) {
 	}
 	for _, p := range parts {
 		if p == "" {
-			return nil, fmt.Errorf("%q is not a path; expected names joined by points, such as transport.kind", params.Clip(path))
+			return nil, fmt.Errorf("%q is not a path; expected names joined by dots, such as transport.kind",
+				params.Clip(path))
 		}
 	}
 	switch parts[0] {
 	case "sweep":
-		return nil, fmt.Errorf("a path cannot lead into the sweep; expected one line of it, as in --set 'sweep.seed=[1, 2]', or one value for all runs, as in --set seed=1")
+		return nil, fmt.Errorf("a path cannot lead into the sweep; expected one line of it, as in --set " +
+			"'sweep.seed=[1, 2]', or one value for all runs, as in --set seed=1")
 	case "weft":
 		return nil, fmt.Errorf("the version of the format cannot be set by a path; leave it out")
 	}
 	return parts, nil
 }
 
-// with returns n with the value at path replaced, or added where it is absent; n itself is not changed. The keys
-// that it adds come from at.
+// with returns n with the value at path replaced, or added if it is absent. It does not change n.
+// Keys that it adds have the origin at.
 func (n *node) with(path []string, value *node, at origin) (*node, error) {
 	if len(path) == 0 {
 		return value, nil
@@ -71,7 +73,7 @@ func (n *node) with(path []string, value *node, at origin) (*node, error) {
 	return &edited, nil
 }
 
-// follow returns the value at path, nil where there is none.
+// follow returns the value at path, or nil.
 func (n *node) follow(path []string) *node {
 	for _, name := range path {
 		if n = n.child(name); n == nil {
@@ -81,7 +83,7 @@ func (n *node) follow(path []string) *node {
 	return n
 }
 
-// inTheWay returns the single value that path would lead through, nil if there is none.
+// inTheWay returns the single value that blocks path, because path leads through it, or nil.
 func (n *node) inTheWay(path []string) *node {
 	for _, name := range path {
 		if n != nil && n.kind == scalar && !n.null() {
@@ -94,7 +96,7 @@ func (n *node) inTheWay(path []string) *node {
 	return nil
 }
 
-// child returns the value of a key, or the item of a list with an index.
+// child returns the value of a key, or the item of a list at an index, or nil.
 func (n *node) child(name string) *node {
 	switch {
 	case n == nil:
@@ -108,7 +110,7 @@ func (n *node) child(name string) *node {
 	return nil
 }
 
-// visit calls f with n and all that it holds.
+// visit calls f for n and all nodes below it.
 func (n *node) visit(f func(*node)) {
 	f(n)
 	for _, item := range n.items {
@@ -116,7 +118,7 @@ func (n *node) visit(f func(*node)) {
 	}
 }
 
-// without returns the mapping n less one key.
+// without returns the mapping n without one key.
 func (n *node) without(name string) *node {
 	edited := *n
 	edited.keys, edited.items = nil, nil

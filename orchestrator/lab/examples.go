@@ -1,6 +1,7 @@
 package lab
 
-// sectionExamples are what the reference shows of each section: a part of a lab, which a test completes and reads.
+// sectionExamples holds the example that the reference shows of each section. A test completes each
+// to a lab and reads it.
 var sectionExamples = map[string]string{
 	"": `weft: 1
 name: my-lab

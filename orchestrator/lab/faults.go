@@ -9,31 +9,33 @@ import (
 	"weft/units"
 )
 
+// Bounds of the faults section.
 const (
 	maxFaults = 10_000
-	maxStep   = 1000 * units.Second
+	maxStep   = 1000 * units.Second // of a clock
 )
 
-// ClockFault is something that happens to a host's clock, or to what keeps it. One of Step, Skew, Down and Lies is set.
+// ClockFault is a fault of a host's clock or of its synchronization. One of Step, Skew, Down and
+// Lies is set.
 type ClockFault struct {
 	Host string
-	Step units.Time // the hardware clock moves by so much
-	Skew float64    // the frequency changes by so much, as a ratio
-	Over units.Time // and takes so long for it
+	Step units.Time // change of the hardware clock
+	Skew float64    // change of the frequency, as a ratio
+	Over units.Time // duration of the change of frequency; 0: it is instant
 	Down bool       // synchronization does not run on the host, for Fault.For
-	Lies bool       // what the host tells others is wrong by Lie, until the next such fault
+	Lies bool       // the time that the host serves to others is wrong by Lie, until the next such fault
 	Lie  units.Time
 }
 
-// faults are what happens during the run, while they are read.
+// faults reads the faults section.
 type faults struct {
 	d     *decoder // nil: the keys are only listed
 	hosts hosts
-	at    []int // of each: its position in the file, where a hole may be before it
+	at    []int // position of each fault in the file; holes count
 	read  []faultReader
 }
 
-// key is the key of the faults.
+// key declares the section.
 func (f *faults) key() params.Key {
 	k := params.List("faults", &params.Items{
 		Most: maxFaults, Make: func(n int) { f.read = make([]faultReader, n) }, Len: func() int { return len(f.read) },
@@ -49,6 +51,7 @@ func (f *faults) key() params.Key {
 	return k
 }
 
+// all returns the faults in the order of the file.
 func (f *faults) all() (all []Fault) {
 	for i := range f.read {
 		all = append(all, f.read[i].Fault)
@@ -56,16 +59,16 @@ func (f *faults) all() (all []Fault) {
 	return all
 }
 
-// A faultReader is a fault that is being read.
+// A faultReader reads one fault.
 type faultReader struct {
 	Fault
 	d     *decoder
 	hosts hosts
 	clock ClockFault
-	sync  string
+	sync  string // the value of sync, off; it sets clock.Down
 
-	written func(key string) bool // says which keys are
-	lasts   string                // how long it lasts, as it is written
+	written func(key string) bool // reports whether the fault has a key
+	lasts   string                // the text of for
 }
 
 // Foresee implements params.Foreseeing.
@@ -77,10 +80,11 @@ func (f *faultReader) Foresee(written func(path string) (text string, ok bool)) 
 	f.lasts, _ = written("for")
 }
 
-// clockEvents are what may happen to a clock, of which one does.
+// clockEvents are the keys of what can happen to a clock. A fault has exactly one of them.
 var clockEvents = []string{"step", "skew", "sync", "lies"}
 
-// Keys implements params.Section. A fault is of a link, of a host, or of a clock, or it is a byte that is wrong.
+// Keys implements params.Section. A fault is of a link, a host or a clock, or it corrupts a byte.
+// The keys of the other sorts are Elsewhere.
 func (f *faultReader) Keys() []params.Key {
 	if f.d == nil {
 		f.written = func(string) bool { return false }
@@ -92,7 +96,7 @@ func (f *faultReader) Keys() []params.Key {
 			events++
 		}
 	}
-	// of is a key of some sort of fault. Others do not know it.
+	// of is a key of one sort of fault.
 	of := func(sort bool, what string, k params.Key) params.Key {
 		if f.d == nil || sort {
 			return k
@@ -101,7 +105,8 @@ func (f *faultReader) Keys() []params.Key {
 	}
 	link := func(k params.Key) params.Key {
 		if host && !clock && !corrupt {
-			return k.Only(func() (bool, string) { return false, "given together with host; a fault is of a link or of a host" })
+			const why = "given together with host; a fault is of a link or of a host"
+			return k.Only(func() (bool, string) { return false, why })
 		}
 		return of(!corrupt && !clock, "link", k)
 	}
@@ -112,47 +117,57 @@ func (f *faultReader) Keys() []params.Key {
 		return of(!corrupt && !clock, "host", when(k.OrNone(), host, "happens to a host; expected host: h3, say"))
 	}
 	reroute := when(params.New("reroute", span(&f.Reroute, "off"),
-		"Delay until all switches route around the link (docs/faults.md); off: only its own ends do, at once.").Default("off", "ours"),
+		"Delay until all switches route around the link (docs/faults.md); off: only its own ends do, at once.").
+		Default("off", "ours"),
 		down, "applies to a link that goes down")
 	at := params.New("link", params.LinkName(&f.Link), "Link by its ends.")
 	at.Optional = f.d == nil
-	over := params.New("over", params.Time(&f.clock.Over, 0, maxStart), "Duration of the frequency change.").Default("0s", "ours: at once")
+	over := params.New("over", params.Time(&f.clock.Over, 0, maxStart), "Duration of the frequency change.").
+		Default("0s", "ours: at once")
 	return []params.Key{
 		params.New("at", params.Time(&f.At, 0, maxStart), "When."),
 		link(at),
 		link(params.New("down", ever(&f.For), "Duration; true: until the end.").OrNone()),
 		link(params.New("rate", params.Maybe(&f.Rate, "", params.Bandwidth), "New rate.").OrNone()),
-		link(params.New("delay", params.Maybe(&f.Delay, "", func(to *units.Time) params.Of[units.Time] { return params.Time(to, 0, topology.MaxDelay) }),
+		link(params.New("delay", params.Maybe(&f.Delay, "",
+			func(to *units.Time) params.Of[units.Time] { return params.Time(to, 0, topology.MaxDelay) }),
 			"New delay.").OrNone()),
 		link(params.New("loss", params.Maybe(&f.Loss, "", params.Probability), "New loss.").OrNone()),
-		link(params.New("bit_errors", params.Maybe(&f.BitErrors, "", params.Probability), "New bit error rate.").OrNone()),
+		link(params.New("bit_errors", params.Maybe(&f.BitErrors, "", params.Probability), "New bit error rate.").
+			OrNone()),
 		link(reroute),
-		params.New("corrupt", f.hosts.name(&f.Corrupt, f.d), "Host whose next data packet gets a wrong byte, unnoticed by the transport.").
+		params.New("corrupt", f.hosts.name(&f.Corrupt, f.d),
+			"Host whose next data packet gets a wrong byte, unnoticed by the transport.").
 			OrNone().Before(),
-		of(!corrupt && !clock, "host", params.New("host", f.hosts.name(&f.Host, f.d), "Host, instead of a link.").OrNone()),
+		of(!corrupt && !clock, "host", params.New("host", f.hosts.name(&f.Host, f.d), "Host, instead of a link.").
+			OrNone()),
 		link(params.New("toward", params.Matching(&f.Toward, params.NameText, "h0", "the name of one end of the link",
 			"%q is not the name of one end of the link"), "Change only the direction to this end.").OrNone()),
-		of(!corrupt, "clock", params.New("clock", f.hosts.name(&f.clock.Host, f.d), "Host whose clock or synchronization fails.").OrNone().Before()),
+		of(!corrupt, "clock", params.New("clock", f.hosts.name(&f.clock.Host, f.d),
+			"Host whose clock or synchronization fails.").OrNone().Before()),
 		of(clock, "clock", params.New("step", shift(&f.clock.Step, "-1us"), "Clock step, such as -1us.").OrNone()),
 		of(clock, "clock", params.New("skew", signedRatio(&f.clock.Skew), "Frequency change, such as 5ppm.").OrNone()),
-		of(clock, "clock", params.New("lies", shift(&f.clock.Lie, "10us"), "Error of the time the host serves; 0s: none again.").OrNone()),
+		of(clock, "clock", params.New("lies", shift(&f.clock.Lie, "10us"),
+			"Error of the time the host serves; 0s: none again.").OrNone()),
 		of(clock, "clock", when(over, f.written("skew"), whyNot(events > 0, "applies to skew"))),
-		of(clock, "clock", params.New("sync", params.Word(&f.sync, "off"), "Synchronization stops; it restarts after for.").OrNone()),
+		of(clock, "clock", params.New("sync", params.Word(&f.sync, "off"),
+			"Synchronization stops; it restarts after for.").OrNone()),
 		f.lasting(corrupt, clock, host, down, events > 0),
 		onHost(params.New("kill", params.Flag(&f.Kill), "The host ends.")),
-		onHost(params.New("pause", params.Time(&f.For, units.Nanosecond, maxStart), "The host freezes and loses arriving packets.")),
+		onHost(params.New("pause", params.Time(&f.For, units.Nanosecond, maxStart),
+			"The host freezes and loses arriving packets.")),
 	}
 }
 
-// whyNot is why something is refused if that is not reported by something else.
-func whyNot(told bool, why string) string {
-	if told {
+// whyNot returns why, or "" if the condition fails: another error explains the problem then.
+func whyNot(explains bool, why string) string {
+	if explains {
 		return why
 	}
 	return ""
 }
 
-// lasting is the key of how long a change lasts.
+// lasting returns the key for: how long a change lasts.
 func (f *faultReader) lasting(corrupt, clock, host, down, event bool) params.Key {
 	k := params.New("for", ever(&f.For), "Duration of a changed setting; true: until the end.")
 	forever := k.Following(func() (string, string) { return "true", "ours: to the end of the run" })
@@ -187,6 +202,7 @@ func (f *faultReader) Rules(r params.Rules) {
 	}
 }
 
+// settleClock completes a fault of a clock, and rejects one with none or several events.
 func (f *faultReader) settleClock(r params.Rules) {
 	events := 0
 	for _, key := range clockEvents {
@@ -201,6 +217,7 @@ func (f *faultReader) settleClock(r params.Rules) {
 	f.Clock = &f.clock
 }
 
+// settleHost completes a fault of a host, and rejects one that does nothing or contradicts itself.
 func (f *faultReader) settleHost(r params.Rules) {
 	kill, pause := r.Written("kill"), r.Written("pause")
 	switch {
@@ -214,7 +231,7 @@ func (f *faultReader) settleHost(r params.Rules) {
 	f.Pause = pause
 }
 
-// settleLink refuses a link to which nothing happens, or what contradicts itself.
+// settleLink completes a fault of a link, and rejects one that does nothing or contradicts itself.
 func (f *faultReader) settleLink(r params.Rules) {
 	changed := ""
 	for _, key := range []string{"bit_errors", "loss", "delay", "rate"} {
@@ -224,17 +241,17 @@ func (f *faultReader) settleLink(r params.Rules) {
 	}
 	f.Down = r.Written("down")
 	if r.Written("toward") && changed == "" {
-		r.Refuse("toward", "applies to a line that changes")
+		r.Refuse("toward", "applies to a link whose rate, delay, loss or bit_errors change")
 	}
 	switch {
 	case f.Down && changed != "":
-		r.Refuse(changed, "given together with down; a link that is down has no line")
-	case !f.Down && changed == "" && r.Written("link") && !r.Misspelt(): // else what happens has another name
+		r.Refuse(changed, "given together with down; a link that is down has no rate, delay or loss")
+	case !f.Down && changed == "" && r.Written("link") && !r.Misspelt(): // a misspelt key explains it
 		r.Refuse("link", "nothing happens to it; expected down, or another rate, delay, loss or bit_errors")
 	}
 }
 
-// span is how long something lasts, or a word for 0.
+// span is a duration, or a word for 0.
 func span(to *units.Time, word string) params.Of[units.Time] {
 	var t units.Time
 	time := params.Time(&t, units.Nanosecond, maxStart)
@@ -243,12 +260,14 @@ func span(to *units.Time, word string) params.Of[units.Time] {
 			return 0, fmt.Errorf("%w, or %s", err, word)
 		}
 		return t, nil
-	}, units.Time.String, time.Expected(), func() params.Form { return params.Form{Patterns: []string{units.TimePattern()}, Example: "10us"} }).Or(word, 0)
+	}, units.Time.String, time.Expected(),
+		func() params.Form { return params.Form{Patterns: []string{units.TimePattern()}, Example: "10us"} }).Or(word, 0)
 }
 
-// ever is how long something lasts; true, or nothing, is to the end of the run, 0 here.
+// ever is a duration. true, or no value, means to the end of the run, which is stored as 0.
 func ever(to *units.Time) params.Value { return toTheEnd{span(to, "true")} }
 
+// toTheEnd is the value of ever.
 type toTheEnd struct{ params.Of[units.Time] }
 
 // Form implements params.Value.

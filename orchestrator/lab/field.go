@@ -9,22 +9,28 @@ import (
 	"weft/params"
 )
 
-// decoder reads one tree into one Lab. What it finds wrong goes to report, what it reads to sources.
+// decoder reads one tree into one Lab. Problems go to report, the origins of values to sources.
 type decoder struct {
 	report  *report
 	sources []Source
-	overlay map[string]value // defaults that go before those of the table
-	read    func(string) ([]byte, error)
-	traces  []Trace
-	kinds   map[string]bool                     // transports that runs of the file use
-	seed    uint64                              // of the lab
-	aside   int                                 // above 0: what is read is not part of this lab, and its sources are not kept
-	hosts   hosts                               // that a declared key may name
-	ecnOff  field                               // queues.ecn where it is off; without a node where switches mark
-	keys    func(pattern string, keys []string) // told the keys of every section; tests compare them with the schema
+	overlay map[string]value             // defaults that precede those of the declarations
+	read    func(string) ([]byte, error) // Options.Read
+	traces  []Trace                      // that were read
+	kinds   map[string]bool              // transports that runs of the file use
+	seed    uint64                       // of the lab
+	hosts   hosts                        // that a declared key may name
+
+	// aside is above 0 while what is read belongs to other runs of the file: it is checked, but its
+	// origins are not kept.
+	aside int
+
+	ecnOff field // queues.ecn if it is off; a field without a node if switches mark
+
+	// keys is called with the keys of every section. Tests compare them with the schema.
+	keys func(pattern string, keys []string)
 }
 
-// section is a mapping that is being read. A section that is absent reads as one without keys, so that the
+// section is a mapping that is being read. An absent section reads as one without keys, so that the
 // defaults of its fields apply.
 type section struct {
 	d       *decoder
@@ -32,20 +38,20 @@ type section struct {
 	pattern string // path with * for an index or a name that the user chose
 	n       *node  // nil: absent
 	at      origin
-	asked   []string
-	foreign []string // keys that were explained, but are not to be suggested
-	refused []string // keys that are no part of the format and have a message of their own
-	broken  bool     // it is not a mapping, which was reported: stay silent about its fields
+	asked   []string // keys that the section has
+	foreign []string // keys that have a message of their own and are never suggested
+	refused []string // keys that are no longer part of the format and have a message of their own
+	broken  bool     // the node is no mapping, which was reported: stay silent about the fields
 }
 
-// field is a value that is being read: one written, or a default.
+// field is a value that is being read: a written one or a default.
 type field struct {
 	d       *decoder
 	path    string
 	pattern string
-	index   int    // of an item in its list
-	n       *node  // nil: neither written nor a default
-	at      origin // of the value, or of the section it is missing from
+	index   int    // the position of an item in its list
+	n       *node  // nil: there is neither a written value nor a default
+	at      origin // of the value, or of the section that it is missing from
 	silent  bool   // a problem was reported that explains this one
 }
 
@@ -63,7 +69,8 @@ func (f field) open() *section {
 	return s
 }
 
-// field returns the value of a key, or its default, or a field with neither.
+// field returns the value of a key, or its default, or a field with neither. Unknown keys may be
+// answered by suggesting this one.
 func (s *section) field(name string) field {
 	if !slices.Contains(s.asked, name) {
 		s.asked = append(s.asked, name)
@@ -71,7 +78,7 @@ func (s *section) field(name string) field {
 	return s.look(name)
 }
 
-// look is field for a key that is not to be suggested to who misspelt one.
+// look is field for a key that is not suggested.
 func (s *section) look(name string) field {
 	f := field{d: s.d, path: join(s.path, name), pattern: join(s.pattern, name), at: s.at, silent: s.broken}
 	if s.n != nil {
@@ -87,7 +94,8 @@ func (s *section) look(name string) field {
 	return f
 }
 
-// refuse reports a key, if it is written, that is no part of the format: why, and what to write in its place.
+// refuse reports a written key that is no longer part of the format: why, and what to write
+// instead.
 func (s *section) refuse(name, why string) {
 	s.refused = append(s.refused, name)
 	if f := s.look(name); f.n != nil {
@@ -98,44 +106,46 @@ func (s *section) refuse(name, why string) {
 // section begins to read the section under a key.
 func (s *section) section(name string) *section { return s.field(name).open() }
 
-// close reports the keys that nothing asked for.
+// close reports the keys that the section does not have.
 func (s *section) close() {
 	if s.d.keys != nil {
 		s.d.keys(s.pattern, slices.Concat(s.asked, s.foreign))
 	}
 	for _, k := range s.unknown() {
-		s.d.report.add(k.at, join(s.path, params.Clip(k.name)), "unknown key%s; expected one of %s", s.knownKey(k.name), strings.Join(s.asked, ", "))
+		s.d.report.add(k.at, join(s.path, params.Clip(k.name)), "unknown key%s; expected one of %s",
+			s.knownKey(k.name), strings.Join(s.asked, ", "))
 	}
 }
 
-// unknown returns the keys that nothing asked for so far.
+// unknown returns the written keys that were not read so far.
 func (s *section) unknown() (keys []key) {
 	if s.n == nil {
 		return nil
 	}
 	for _, k := range s.n.keys {
-		if !slices.Contains(s.asked, k.name) && !slices.Contains(s.foreign, k.name) && !slices.Contains(s.refused, k.name) {
+		if !slices.Contains(s.asked, k.name) && !slices.Contains(s.foreign, k.name) &&
+			!slices.Contains(s.refused, k.name) {
 			keys = append(keys, k)
 		}
 	}
 	return keys
 }
 
-// written says that the file, the sweep or the command line has the value.
+// written reports whether the file, the sweep or the command line has the value.
 func (f field) written() bool { return f.n != nil && f.at.source == "" }
 
-// idle reports f, if it is written: because of another setting it would do nothing. Where a sweep goes through the values of that one, f is
-// for its other points.
+// idle reports f, if it is written, because another setting makes it have no effect. It does not
+// report if a sweep varies that other one: f is then for other points of the sweep.
 func (f field) idle(because field, format string, args ...any) {
 	if f.written() && (because.n == nil || !because.n.at.sweep) {
 		f.problem(format, args...)
 	}
 }
 
-// empty says that f is a section without keys.
+// empty reports whether f is a section without keys.
 func (f field) empty() bool { return f.n != nil && f.n.kind == mapping && len(f.n.keys) == 0 }
 
-// or returns f, or a field with a default that depends on other values.
+// or returns f, or a field with the given default if f has no value.
 func (f field) or(text, source string) field {
 	if f.n == nil && !f.silent {
 		f.at = origin{source: source, line: f.at.line, column: f.at.column, flag: f.at.flag}
@@ -144,20 +154,22 @@ func (f field) or(text, source string) field {
 	return f
 }
 
+// problem reports a problem with f, unless another one explains it.
 func (f field) problem(format string, args ...any) {
 	if !f.silent {
 		f.d.report.add(f.at, f.path, format, args...)
 	}
 }
 
-// record keeps the value for `weft explain`, as it would be written.
+// record keeps the value, as it would be written, and its origin for weft explain.
 func (f field) record(value string) {
 	if f.n != nil && f.d.aside == 0 {
-		f.d.sources = append(f.d.sources, Source{Path: f.path, Value: value, From: f.at.String(), Line: f.at.line, Column: f.at.column, Flag: f.at.flag})
+		f.d.sources = append(f.d.sources, Source{Path: f.path, Value: value, From: f.at.String(), Line: f.at.line,
+			Column: f.at.column, Flag: f.at.flag})
 	}
 }
 
-// what says what a node is, for a message.
+// what describes the kind of a node, for a message.
 func (n *node) what() string {
 	switch {
 	case n.null():
@@ -171,14 +183,15 @@ func (n *node) what() string {
 	}
 }
 
-// text returns the scalar in f. It reports a field that is missing or holds something else; expected names
+// text returns the scalar in f. It reports a field that is missing or is no scalar; expected names
 // what belongs there.
 func (f field) text(expected string) (string, bool) {
 	switch {
 	case f.n == nil:
 		f.problem("missing; expected %s", expected)
 	case f.n.several() && !f.at.sweep:
-		f.problem("is a list; expected %s. To run the lab with each of several values: --set 'sweep.%s=%s', or sweep: {%s: %s} in the file",
+		f.problem("is a list; expected %s. To run the lab with each of several values: --set 'sweep.%s=%s', or "+
+			"sweep: {%s: %s} in the file",
 			expected, f.path, params.Clip(f.n.String()), f.path, params.Clip(f.n.String()))
 	case f.n.kind != scalar || f.n.null():
 		f.problem("%s; expected %s", f.n.what(), expected)
@@ -188,12 +201,14 @@ func (f field) text(expected string) (string, bool) {
 	return "", false
 }
 
-// several says that n is a list of single values, as a sweep has them.
+// several reports whether n is a list of two or more single values, as in a sweep.
 func (n *node) several() bool {
-	return n.kind == list && len(n.items) > 1 && !slices.ContainsFunc(n.items, func(i *node) bool { return i.kind != scalar })
+	return n.kind == list && len(n.items) > 1 &&
+		!slices.ContainsFunc(n.items, func(i *node) bool { return i.kind != scalar })
 }
 
-// read reads f with parse, whose error says what was expected, and records what show makes of it.
+// read reads f with parse, whose error says what was expected, and records the value as show
+// writes it.
 func read[T any](f field, expected string, parse func(string) (T, error), show func(T) string) (T, bool) {
 	var none T
 	text, ok := f.text(expected)
@@ -209,7 +224,7 @@ func read[T any](f field, expected string, parse func(string) (T, error), show f
 	return v, true
 }
 
-// items returns the fields of a list; none if it is absent.
+// items returns the fields of a list, at most most. It returns none if f is absent or no list.
 func (f field) items(most int) []field {
 	switch {
 	case f.n == nil:
@@ -224,13 +239,14 @@ func (f field) items(most int) []field {
 	items := make([]field, 0, len(f.n.items))
 	for i, n := range f.n.items {
 		if n.kind != hole {
-			items = append(items, field{d: f.d, path: join(f.path, strconv.Itoa(i)), pattern: join(f.pattern, "*"), index: i, n: n, at: n.at})
+			items = append(items, field{d: f.d, path: join(f.path, strconv.Itoa(i)), pattern: join(f.pattern, "*"),
+				index: i, n: n, at: n.at})
 		}
 	}
 	return items
 }
 
-// positions are those of the items of a list, where holes may be between them.
+// positions returns the indices of the items of a list, skipping holes.
 func (f field) positions() (at []int) {
 	if f.n == nil || f.n.kind != list {
 		return nil

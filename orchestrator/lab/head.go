@@ -2,8 +2,8 @@ package lab
 
 import "gopkg.in/yaml.v3"
 
-// Head returns what a lab file says of itself, its name and its about, without checking anything else. They are empty where
-// the file does not have them, or is no lab.
+// Head returns the name and the about of a lab file without checking anything else. They are empty
+// if the file lacks them or is no lab.
 func Head(text []byte) (name, about string) {
 	var head struct {
 		Name  string `yaml:"name"`

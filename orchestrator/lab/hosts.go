@@ -9,13 +9,15 @@ import (
 	"weft/params"
 )
 
-// hosts is what the workload needs to know of the topology. Without a list of names they are h0, h1, ...
+// hosts is what other sections need to know about the hosts of the topology. Without a list of
+// names they are h0, h1, ...
 type hosts struct {
-	count int // 0: the topology was not understood, so nothing is known
-	names []string
-	known map[string]bool // of names
+	count int             // 0: the topology was not understood, so nothing is known
+	names []string        // in order; nil: h0, h1, ...
+	known map[string]bool // the set of names
 }
 
+// hostsOf returns the hosts of a topology.
 func hostsOf(t *topology.Spec) hosts {
 	h := hosts{count: t.HostCount()}
 	nodes, _ := t.Drawn()
@@ -32,6 +34,7 @@ func hostsOf(t *topology.Spec) hosts {
 	return h
 }
 
+// at returns the name of host i.
 func (h hosts) at(i int) string {
 	if h.names != nil {
 		return h.names[i]
@@ -39,6 +42,7 @@ func (h hosts) at(i int) string {
 	return "h" + strconv.Itoa(i)
 }
 
+// has reports whether a host has the name.
 func (h hosts) has(name string) bool {
 	if h.names != nil {
 		return h.known[name]
@@ -48,9 +52,10 @@ func (h hosts) has(name string) bool {
 	return ok && err == nil && i >= 0 && i < h.count && number == strconv.Itoa(i)
 }
 
-// hint says which hosts there are, and which is most like name.
+// hint returns the part of a message that says which hosts there are and which is most like name.
+// It is empty if the message would not be shown.
 func (h hosts) hint(d *decoder, name string) string {
-	if d.report.more { // it would not be shown
+	if d.report.more {
 		return ""
 	}
 	const enough = 1024
@@ -61,7 +66,8 @@ func (h hosts) hint(d *decoder, name string) string {
 	return fmt.Sprintf("%s; the hosts are %s to %s", d.nearest(name, all), h.at(0), h.at(h.count-1))
 }
 
-// most is how many hosts a lab may ask for. The topology limits it if it was understood.
+// most returns the maximum number of hosts that a lab may ask for: those of the topology, if it was
+// understood.
 func (h hosts) most() int {
 	if h.count == 0 {
 		return topology.MaxHosts
@@ -69,7 +75,7 @@ func (h hosts) most() int {
 	return h.count
 }
 
-// name is the name of a host that fits; d is told of others.
+// name is the name of a host that passes all checks in fits. d gives hints at unknown names.
 func (h hosts) name(to *string, d *decoder, fits ...func(name string) error) params.Value {
 	return params.Custom(to, func(text string) (string, error) {
 		if h.count > 0 && !h.has(text) {

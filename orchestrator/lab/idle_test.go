@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A parameter that is written and would do nothing is refused where it stands, with a way out; one that nobody wrote is not.
+// A parameter that is written and would do nothing is refused where it stands, with a way out; one
+// that nobody wrote is not.
 func TestIdleParametersAreRefused(t *testing.T) {
 	const roce, mtu = "transport: {kind: roce, roce: ", "\nqueues: {ecn: off}"
 	for _, c := range []struct{ text, path, says string }{

@@ -11,35 +11,35 @@ import (
 	"weft/units"
 )
 
-// pipelineChunk is what algorithms cut messages into that pass on what they receive.
+// pipelineChunk is the default chunk of algorithms that forward what they receive.
 const (
 	pipelineChunk       = "128KB"
 	pipelineChunkSource = "STrack paper, section 4.3 (NCCL_P2P_NET_CHUNKSIZE)"
 )
 
-// previous is a start that is the end of the item before.
+// previous stands for a start at the end of the item before.
 const previous units.Time = -1
 
-// An itemReader is an item of the workload that is being read: a collective, or the collectives of a trace.
+// An itemReader reads an item of the workload: a collective, or the collectives of a trace.
 type itemReader struct {
 	Item
 	d     *decoder // nil: the keys are only listed
 	hosts hosts
 
-	traced bool // it is a trace
+	traced bool // the item is a trace
 	rooted bool // a root is written
 
-	trace   string
-	facts   schedule.Facts // of the algorithm, once that is read
-	few     fewRanks
-	names   []string
-	drawn   drawnRanks
-	chosen  *Ranks // once they are read
-	poisson *poisson
-	lines   []Item // of the trace
+	trace   string         // name of the file
+	facts   schedule.Facts // of the algorithm, once it is read
+	few     fewRanks       // ranks: all, or a number
+	names   []string       // ranks: a list
+	drawn   drawnRanks     // ranks: a section
+	chosen  *Ranks         // what the three above say; nil until somebody asks
+	poisson *poisson       // nil: the item runs once
+	lines   []Item         // of the trace
 }
 
-// fewRanks are ranks that are not listed: all, or the first of the hosts.
+// fewRanks selects ranks that are not listed: all hosts, or the first ones.
 type fewRanks struct {
 	all   bool
 	first int
@@ -58,7 +58,7 @@ func (r *itemReader) Keys() []params.Key {
 		k.Optional = listed // a schema says that there is a collective or a trace
 		return k
 	}
-	// of is a key that only some algorithms have; any while it is not known which one it is.
+	// of is a key that only some algorithms have. While the algorithm is not known, all have it.
 	of := func(k params.Key, has func() bool, why func() string) params.Key {
 		return k.Only(func() (bool, string) {
 			if listed || r.Algorithm == "" || has() {
@@ -69,52 +69,69 @@ func (r *itemReader) Keys() []params.Key {
 	}
 	keys := []params.Key{
 		params.New("trace", traceFile(&r.trace),
-			"CSV file below the lab's folder whose collectives the ranks run in order; replaces collective (docs/collectives.md).").OrNone(),
+			"CSV file below the lab's folder whose collectives the ranks run in order; replaces collective "+
+				"(docs/collectives.md).").OrNone(),
 		needed(params.New("collective", params.Word(&r.Collective, schedule.Collectives()...), "What the ranks do.")),
-		params.New("algorithm", params.Lazy(func() params.Value { return algorithm{params.Word(&r.Algorithm, r.algorithms()...), r} }),
-			"auto is the collective's first: ring for all-reduce, all-gather, reduce-scatter; direct for all-to-all; chain for broadcast, reduce.").
+		params.New("algorithm", params.Lazy(func() params.Value {
+			return algorithm{params.Word(&r.Algorithm, r.algorithms()...), r}
+		}), "auto is the collective's first: ring for all-reduce, all-gather, reduce-scatter; direct for "+
+			"all-to-all; chain for broadcast, reduce.").
 			Default("auto", "ours").Following(func() (string, string) { return "auto", "auto, for " + r.Collective }).
 			Only(func() (bool, string) { return listed || r.Collective != "", "" }),
 		r.ranksKey(),
 		r.rootKey(),
-		params.New("type", params.Word((*string)(&r.Type), texts(schedule.Types())...), "Element type.").Default("float32", "nccl-tests: -d float"),
-		of(params.New("op", params.Word((*string)(&r.Op), texts(schedule.Reductions())...), "Reduction.").Default("sum", "nccl-tests: -o sum"),
-			func() bool { return r.facts.Reduces }, func() string { return "applies to collectives that reduce, not to " + r.named() }),
-		needed(params.New("size", params.Lazy(func() params.Value { return params.Bytes(&r.Size, r.element(), maxSize) }),
-			"As in nccl-tests: each rank's buffer. incast, ps: bytes per sender.")),
-		params.New("flows", params.Integer(&r.Flows, 1, maxFlows), "incast: connections per sender, each with a message.").Default("1", "ours").
+		params.New("type", params.Word((*string)(&r.Type), texts(schedule.Types())...), "Element type.").
+			Default("float32", "nccl-tests: -d float"),
+		of(params.New("op", params.Word((*string)(&r.Op), texts(schedule.Reductions())...), "Reduction.").
+			Default("sum", "nccl-tests: -o sum"),
+			func() bool { return r.facts.Reduces },
+			func() string { return "applies to collectives that reduce, not to " + r.named() }),
+		needed(params.New("size", params.Lazy(func() params.Value {
+			return params.Bytes(&r.Size, r.element(), maxSize)
+		}), "As in nccl-tests: each rank's buffer. incast, ps: bytes per sender.")),
+		params.New("flows", params.Integer(&r.Flows, 1, maxFlows),
+			"incast: connections per sender, each with a message.").Default("1", "ours").
 			Only(func() (bool, string) {
 				return listed || r.Collective == "" || schedule.Of(r.Collective).Flows,
 					"applies to " + with(func(f schedule.Facts) bool { return f.Flows }) + ", not to " + r.Collective
 			}).MayBe("1"),
-		of(params.New("parallel", params.Integer(&r.Parallel, 0, topology.MaxHosts), "all-to-all (direct, windowed): concurrent peers per rank; 0: all.").
+		of(params.New("parallel", params.Integer(&r.Parallel, 0, topology.MaxHosts),
+			"all-to-all (direct, windowed): concurrent peers per rank; 0: all.").
 			Default("0", "PC4 paper, section IV-B: all flows at once").MayBe("0"),
 			func() bool { return r.facts.Window }, func() string {
-				if limited := collectivesWith(func(f schedule.Facts) bool { return f.Window }); !slices.Contains(limited, r.Collective) {
+				limited := collectivesWith(func(f schedule.Facts) bool { return f.Window })
+				if !slices.Contains(limited, r.Collective) {
 					return "applies to " + strings.Join(limited, ", ") + ", not to " + r.Collective
 				}
 				return "applies to direct and windowed, not to " + r.Algorithm
 			}),
-		of(params.New("group", params.Integer(&r.Group, 1, topology.MaxHosts), "hierarchical: ranks per group.").OrNone(),
-			func() bool { return r.facts.Group }, func() string { return "applies to " + schedule.Hierarchical + ", not to " + r.named() }),
+		of(params.New("group", params.Integer(&r.Group, 1, topology.MaxHosts),
+			"hierarchical: ranks per group.").OrNone(), func() bool { return r.facts.Group },
+			func() string { return "applies to " + schedule.Hierarchical + ", not to " + r.named() }),
 		of(params.New("far_first", params.Flag(&r.FarFirst), "halving-doubling: start with the farthest peer.").
 			Default("false", "ours: most of the data goes to the nearest"),
-			func() bool { return r.facts.Order }, func() string { return "applies to " + schedule.HalvingDoubling + ", not to " + r.named() }),
-		of(params.New("order", params.Choice(&r.Shuffled, "around", "random"), "all-to-all (direct): peers in ring order, or shuffled per rank.").
+			func() bool { return r.facts.Order },
+			func() string { return "applies to " + schedule.HalvingDoubling + ", not to " + r.named() }),
+		of(params.New("order", params.Choice(&r.Shuffled, "around", "random"),
+			"all-to-all (direct): peers in ring order, or shuffled per rank.").
 			Default("around", "STrack paper, section 4.3: to the next rank first, and around"),
-			func() bool { return r.facts.Shuffle }, func() string { return "applies to all-to-all by " + schedule.Direct + ", not to " + r.named() }),
-		params.New("chunk", params.Lazy(func() params.Value { return params.Bytes(&r.Chunk, r.element(), maxSize).Or("off", 0) }),
-			"Pieces that messages are cut into.").Following(func() (string, string) {
+			func() bool { return r.facts.Shuffle },
+			func() string { return "applies to all-to-all by " + schedule.Direct + ", not to " + r.named() }),
+		params.New("chunk", params.Lazy(func() params.Value {
+			return params.Bytes(&r.Chunk, r.element(), maxSize).Or("off", 0)
+		}), "Pieces that messages are cut into.").Following(func() (string, string) {
 			if r.facts.Pipelined {
 				return pipelineChunk, pipelineChunkSource
 			}
 			return "off", "ours: nobody passes on pieces of what it receives"
 		}),
 		params.New("repeat", params.Integer(&r.Repeat, 1, maxRepeat), "Repetitions.").Default("1", "ours"),
-		params.New("start", params.Time(&r.Start, 0, maxStart).Or("previous", previous), "Absolute, or when a rank finished the item before.").
+		params.New("start", params.Time(&r.Start, 0, maxStart).Or("previous", previous),
+			"Absolute, or when a rank finished the item before.").Default("0s", "ours"),
+		params.New("compute", params.Time(&r.Compute, 0, maxStart), "Computation before each repetition.").
 			Default("0s", "ours"),
-		params.New("compute", params.Time(&r.Compute, 0, maxStart), "Computation before each repetition.").Default("0s", "ours"),
-		params.New("jitter", params.Time(&r.Jitter, 0, maxStart), "Extra computation, uniform from 0, per rank and repetition.").Default("0s", "ours"),
+		params.New("jitter", params.Time(&r.Jitter, 0, maxStart),
+			"Extra computation, uniform from 0, per rank and repetition.").Default("0s", "ours"),
 		params.Sub("poisson", func() params.Section { r.poisson = new(poisson); return r.poisson },
 			"Repeat as a Poisson process, with random ranks redrawn; measured and verified.").OrNone(),
 	}
@@ -132,7 +149,8 @@ func (r *itemReader) Keys() []params.Key {
 	return keys
 }
 
-// algorithms are those that the collective has; of all collectives where it is not known.
+// algorithms returns auto and the algorithms of the collective, or those of all collectives if it
+// is not known.
 func (r *itemReader) algorithms() []string {
 	all := schedule.Algorithms(r.Collective)
 	if r.Collective == "" {
@@ -141,7 +159,7 @@ func (r *itemReader) algorithms() []string {
 	return append([]string{"auto"}, all...)
 }
 
-// algorithm is one of those that the collective has; auto is the first.
+// algorithm is an algorithm of the collective; auto is its first.
 type algorithm struct {
 	params.Of[string]
 	of *itemReader
@@ -159,10 +177,10 @@ func (a algorithm) Set(text string, quoted bool) (string, error) {
 	return shown, err
 }
 
-// with are the collectives of which some algorithm has a fact.
+// with lists the collectives that have an algorithm with the given fact.
 func with(fact func(schedule.Facts) bool) string { return strings.Join(collectivesWith(fact), ", ") }
 
-// named is what a problem calls a collective: by its algorithm as well where it has several.
+// named returns the name of the collective for a message, with its algorithm if it has several.
 func (it *Item) named() string {
 	if len(schedule.Algorithms(it.Collective)) > 1 {
 		return it.Collective + " by " + it.Algorithm
@@ -199,10 +217,13 @@ func (r *itemReader) Rules(rules params.Rules) {
 	r.checkPoisson(rules)
 }
 
-// checkSizes refuses sizes that do not divide into elements, or ranks into groups. A size is in the meaning of nccl-tests: what each
-// rank's buffer holds. For an incast and a parameter server it is what each sender sends. It is a whole number of elements, at least one
-// for each rank where ranks share the buffer out; schedules divide the elements evenly and give the first blocks one more, so that none
-// is lost.
+// checkSizes rejects sizes that do not divide into elements, and ranks that do not divide into
+// groups.
+//
+// A size means what it means in nccl-tests: the buffer of each rank. For an incast and a parameter
+// server it is what each sender sends. It is a whole number of elements, with at least one for each
+// rank if ranks share the buffer. Schedules divide the elements evenly and give the first blocks
+// one more, so that none is lost.
 func (r *itemReader) checkSizes(rules params.Rules, ranks int) {
 	element, size := r.element(), r.Size
 	switch least := element * units.Bytes(max(1, ranks)); {
@@ -212,7 +233,8 @@ func (r *itemReader) checkSizes(rules params.Rules, ranks int) {
 			max(element, size-size%element), size-size%element+element)
 		r.Size = 0
 	case r.Type != "" && r.facts.Blocks && size < least:
-		rules.Refuse("size", "%v is less than an element of %d bytes for each of %d ranks; expected at least %v", size, element, ranks, least)
+		rules.Refuse("size", "%v is less than an element of %d bytes for each of %d ranks; expected at least %v",
+			size, element, ranks, least)
 		r.Size = 0
 	}
 	if r.facts.Windowed && r.Parallel == 0 && rules.Good("parallel") {
@@ -225,13 +247,14 @@ func (r *itemReader) checkSizes(rules params.Rules, ranks int) {
 		rules.Refuse("group", "groups of %d do not divide %d ranks", r.Group, ranks)
 	}
 	if chunk := r.Chunk; chunk%element != 0 {
-		rules.Refuse("chunk", "%v is not a whole number of elements of %d bytes; expected %v", chunk, element, chunk-chunk%element+element)
+		rules.Refuse("chunk", "%v is not a whole number of elements of %d bytes; expected %v", chunk, element,
+			chunk-chunk%element+element)
 		r.Chunk = 0
 	}
 }
 
-// checkSchedule refuses what the algorithm cannot do, and a collective of so many messages that no machine could hold its
-// schedule.
+// checkSchedule rejects what the algorithm cannot do, and a collective with more messages than any
+// machine could hold the schedule of.
 func (r *itemReader) checkSchedule(rules params.Rules, ranks int) {
 	it, facts := &r.Item, r.facts
 	if it.RootApart() {
@@ -241,7 +264,7 @@ func (r *itemReader) checkSchedule(rules params.Rules, ranks int) {
 		return // reported, or not known
 	}
 	if facts.PowerOfTwo && ranks&(ranks-1) != 0 {
-		rules.Refuse("ranks", "%s takes a power of two of ranks; %d are none", it.Algorithm, ranks)
+		rules.Refuse("ranks", "%s needs a power of two of ranks, not %d", it.Algorithm, ranks)
 		return
 	}
 	if facts.Group && (it.Group == 0 || ranks%it.Group != 0) || facts.Windowed && it.Parallel == 0 {
@@ -251,7 +274,7 @@ func (r *itemReader) checkSchedule(rules params.Rules, ranks int) {
 	whole.Chunk = 0
 	all, uncut := it.messages(facts, ranks), whole.messages(facts, ranks)
 	if _, err := schedule.Tags(it.permuted(ranks)); err != nil {
-		all = max(all, maxMessages+1) // to one peer, more than schedules number
+		all = max(all, maxMessages+1) // more to one peer than schedules can number
 	}
 	if all <= maxMessages {
 		return
@@ -259,12 +282,13 @@ func (r *itemReader) checkSchedule(rules params.Rules, ranks int) {
 	if it.RootApart() {
 		ranks--
 	}
-	key, way := "ranks", "fewer ranks"
+	key, instead := "ranks", "fewer ranks"
 	switch {
 	case all > uncut:
-		key, way = "chunk", "larger chunks"
+		key, instead = "chunk", "larger chunks"
 	case it.Flows > 1:
-		key, way = "flows", "fewer flows"
+		key, instead = "flows", "fewer flows"
 	}
-	rules.Refuse(key, "%s of %v at %d ranks takes %.0f messages, more than %d; expected %s", it.Collective, it.Size, ranks, all, maxMessages, way)
+	rules.Refuse(key, "%s of %v at %d ranks takes %.0f messages, more than %d; expected %s", it.Collective, it.Size,
+		ranks, all, maxMessages, instead)
 }

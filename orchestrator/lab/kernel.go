@@ -14,7 +14,8 @@ import (
 // kernel is the datapath of the machine's own kernel.
 const kernel = "kernel"
 
-// checkKernel reports what a lab asks for and the kernel's datapath cannot do, by the name of the setting, with a way out.
+// checkKernel reports what a lab asks for and the kernel datapath cannot do, at the setting, with
+// an alternative.
 func (d *decoder) checkKernel(l *Lab) {
 	if l.Engine.Datapath != kernel {
 		return
@@ -27,7 +28,8 @@ func (d *decoder) checkKernel(l *Lab) {
 	}
 	d.kernelMarks(l, refuse)
 	if l.Queues.PFC != nil {
-		refuse("queues.pfc", "loses what finds a queue full: Linux has no priority flow control between interfaces; expected off")
+		refuse("queues.pfc", "loses what finds a queue full: Linux has no priority flow control between interfaces; "+
+			"expected off")
 	}
 	if l.Queues.Shared != nil && l.Queues.PFC == nil { // which needs it
 		refuse("queues.shared", "has a buffer for each port, not one for all; expected queues.buffer")
@@ -40,7 +42,8 @@ func (d *decoder) checkKernel(l *Lab) {
 		refuse("transport.kind", "writes no telemetry into packets, which %s needs; expected another transport", kind)
 	}
 	if facts.Coordinated {
-		refuse("transport.kind", "has no switches that take part in congestion management, which %s needs; expected another transport", kind)
+		refuse("transport.kind", "has no switches that take part in congestion management, which %s needs; expected "+
+			"another transport", kind)
 	}
 	if l.Clocks.Transparent {
 		refuse("clocks.transparent", "corrects no messages of PTP; expected false")
@@ -51,7 +54,8 @@ func (d *decoder) checkKernel(l *Lab) {
 	d.kernelLines(l, refuse)
 }
 
-// kernelMarks reports queues that mark as the kernel's do not, of the lab and of links that have their own.
+// kernelMarks reports queues that mark in another place than the kernel's do, of the lab and of
+// links with queues of their own.
 func (d *decoder) kernelMarks(l *Lab, refuse func(path, format string, args ...any)) {
 	marks := func(path string, q *queues.Queues) {
 		if q != nil && q.ECN != nil && !q.ECN.Ingress {
@@ -73,11 +77,12 @@ func (d *decoder) kernelMarks(l *Lab, refuse func(path, format string, args ...a
 	}
 }
 
-// kernelLines reports what lines of the kernel's datapath cannot be.
+// kernelLines reports properties of links that the kernel datapath cannot have.
 func (d *decoder) kernelLines(l *Lab, refuse func(path, format string, args ...any)) {
 	spec := func(path string, s topology.LinkSpec) {
 		if s.BitErrors > 0 {
-			refuse(path+".bit_errors", "would deliver packets with wrong bits, which the modelled line loses; expected loss")
+			refuse(path+".bit_errors", "would deliver packets with wrong bits, which the modelled line loses; "+
+				"expected loss")
 		}
 		if s.Jitter > 0 && s.Reorder > 0 {
 			refuse(path+".jitter", "has one distribution of delays for a line (sch_netem); expected jitter or reorder")
@@ -86,19 +91,22 @@ func (d *decoder) kernelLines(l *Lab, refuse func(path, format string, args ...a
 	t := &l.Topology
 	spec("topology.link", t.Link)
 	for _, tier := range slices.Sorted(maps.Keys(t.Tiers)) {
-		if s := t.Tiers[tier]; s.BitErrors != t.Link.BitErrors || s.Jitter != t.Link.Jitter || s.Reorder != t.Link.Reorder {
+		if s := t.Tiers[tier]; s.BitErrors != t.Link.BitErrors || s.Jitter != t.Link.Jitter ||
+			s.Reorder != t.Link.Reorder {
 			spec("topology.tiers."+tier, s)
 		}
 	}
 	_, links := t.Drawn()
 	for i := range links {
-		if s := links[i].LinkSpec; s.BitErrors != t.Link.BitErrors || s.Jitter != t.Link.Jitter || s.Reorder != t.Link.Reorder {
+		if s := links[i].LinkSpec; s.BitErrors != t.Link.BitErrors || s.Jitter != t.Link.Jitter ||
+			s.Reorder != t.Link.Reorder {
 			spec(fmt.Sprintf("topology.links.%d", i), s)
 		}
 	}
 	for i := range l.Faults {
 		if e := l.Faults[i].BitErrors; e != nil && *e > 0 {
-			refuse(fmt.Sprintf("faults.%d.bit_errors", i), "would deliver packets with wrong bits, which the modelled line loses; expected loss")
+			refuse(fmt.Sprintf("faults.%d.bit_errors", i),
+				"would deliver packets with wrong bits, which the modelled line loses; expected loss")
 		}
 	}
 }

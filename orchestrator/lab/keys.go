@@ -8,7 +8,7 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// Key is a key of the format.
+// Key is a key of the format, for completion.
 type Key struct {
 	Path    string   // with * for an index or a name
 	About   string   // what it means
@@ -16,7 +16,8 @@ type Key struct {
 	Section bool     // it may have keys of its own
 }
 
-// Keys lists all keys of the format from its schema, those of outer sections first. The list is shared: do not change it.
+// Keys lists all keys of the format from its schema, those of outer sections first. The list is
+// shared: do not change it.
 func Keys() []Key { return keys() }
 
 var keys = sync.OnceValue(func() (all []Key) {
@@ -36,12 +37,12 @@ var keys = sync.OnceValue(func() (all []Key) {
 	return all
 })
 
-// nests says whether a value may be a section, or a list of sections.
+// nests reports whether a value may be a section or a list of sections.
 func nests(s *jsonschema.Schema) bool {
 	return s.Properties != nil || s.Items != nil && nests(s.Items) || slices.ContainsFunc(s.OneOf, nests)
 }
 
-// wordsOf returns the words that a value may be.
+// wordsOf returns the words that are valid for a value.
 func wordsOf(s *jsonschema.Schema) (words []string) {
 	for _, v := range s.Enum {
 		if word, ok := v.(string); ok {
@@ -57,7 +58,7 @@ func wordsOf(s *jsonschema.Schema) (words []string) {
 	return words
 }
 
-// Values returns the words that the value at a path may be.
+// Values returns the words that are valid for the value at a path.
 func Values(path string) []string {
 	for _, k := range Keys() {
 		if matches(k.Path, path) {

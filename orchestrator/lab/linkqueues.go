@@ -7,8 +7,8 @@ import (
 	"weft/fabric/queues"
 )
 
-// linkQueues reads what tiers and links of a custom topology override of l.Queues. The sections are those of the
-// topology and of the queues.
+// linkQueues reads what tiers, and links of a custom topology, override of l.Queues. network and
+// lab are the sections of the topology and of the queues.
 func (d *decoder) linkQueues(network, lab *section, l *Lab) {
 	t := &l.Topology
 	tiers := network.field("tiers")
@@ -27,31 +27,33 @@ func (d *decoder) linkQueues(network, lab *section, l *Lab) {
 	}
 }
 
-// override reads the queues of one link or tier, nil if it has none of its own. The keys that it leaves out are as in
-// the lab's section, so it is read as that section with the link's keys in their places.
+// override reads the queues of one link or tier. It returns nil if there are none. Keys that are
+// left out are as in the lab's section, so it reads that section with the link's keys in place of
+// its own.
 func (d *decoder) override(f field, lab *node, l *Lab) *queues.Queues {
 	if f.n == nil {
 		return nil
 	}
-	d.report.told = places(d.report.found)
-	defer func() { d.report.told = nil }()
+	d.report.mute = places(d.report.found)
+	defer func() { d.report.mute = nil }()
 	own := f.open()
 	for _, k := range new(queues.OfLink).Keys() {
 		if k.Refused != "" {
 			own.refuse(k.Name, k.Refused)
 		}
 	}
-	if own.n.at0("pfc").at0("xoff") != nil { // which takes the place of what dynamic thresholds have
+	if own.n.at0("pfc").at0("xoff") != nil { // a fixed threshold, to which xon_offset does not apply
 		lab = lab.except("pfc", "xon_offset")
 	}
 	q := l.Queues
 	merged := &section{d: d, path: f.path, pattern: "queues", at: f.at, n: over(lab, f.n), broken: own.broken}
 	read := func(key string) *keyReader { return merged.read(&q, key) }
 	if b := own.field("buffer"); b.n != nil && q.Shared != nil {
-		b.problem("the ports of a switch share its memory (queues.shared); leave it out, or queues.shared and queues.pfc")
+		b.problem("the ports of a switch share its memory (queues.shared); leave it out, or queues.shared and " +
+			"queues.pfc")
 	} else if b.n != nil {
 		alone := *merged
-		alone.n = f.n.without("pfc").without("shared") // which are refused or read below
+		alone.n = f.n.without("pfc").without("shared") // reported or read below
 		alone.read(&q, "buffer").holds(q.Buffer, l.Topology.MTU)
 	}
 	if own.field("ecn").n != nil {
@@ -63,9 +65,11 @@ func (d *decoder) override(f field, lab *node, l *Lab) *queues.Queues {
 	switch p := own.field("pfc"); {
 	case p.n == nil:
 	case q.PFC == nil:
-		p.problem("a class is paused in the whole network or nowhere, and queues.pfc is off; expected queues.pfc: on, or no pfc here")
+		p.problem("a class is paused in the whole network or nowhere, and queues.pfc is off; expected queues.pfc: " +
+			"on, or no pfc here")
 	case p.n.kind != mapping:
-		p.problem("a class is paused in the whole network or nowhere; expected thresholds of this link such as {xoff: 200KB}")
+		p.problem("a class is paused in the whole network or nowhere; expected thresholds of this link such as " +
+			"{xoff: 200KB}")
 	default:
 		read("pfc")
 	}
@@ -73,8 +77,8 @@ func (d *decoder) override(f field, lab *node, l *Lab) *queues.Queues {
 	return &q
 }
 
-// over returns mapping n with the keys of own in the place of its own, section by section. Where own turns a section
-// on that n has the keys of, those of n remain.
+// over returns mapping n with the keys of own in place of its own, section by section. If own turns
+// a section on whose keys n has, those keys remain.
 func over(n, own *node) *node {
 	switch {
 	case n == nil || n.kind != mapping:
@@ -96,7 +100,7 @@ func over(n, own *node) *node {
 	return &merged
 }
 
-// except returns mapping n less one key of one of its sections.
+// except returns mapping n without one key of one of its sections.
 func (n *node) except(name, key string) *node {
 	inner := n.at0(name)
 	if inner.at0(key) == nil {
@@ -108,7 +112,8 @@ func (n *node) except(name, key string) *node {
 	return &edited
 }
 
-// QueuesOf returns the queues of the switch ports of a link, by the tier and the number that the topology gives it.
+// QueuesOf returns the queues of the switch ports of a link, which the topology gives a tier and a
+// number.
 func (l *Lab) QueuesOf(tier string, link int) *queues.Queues {
 	own := l.Topology.Tiers[tier].Queues
 	if _, links := l.Topology.Drawn(); links != nil {
@@ -120,8 +125,8 @@ func (l *Lab) QueuesOf(tier string, link int) *queues.Queues {
 	return own
 }
 
-// QueuesPath returns the path of the value that a key of the section queues, such as "ecn.kmin", has for such a link: in
-// the section of the link or tier if it was written there.
+// QueuesPath returns the path of the value that a key of the section queues, such as "ecn.kmin",
+// has for such a link: a path in the section of the link or tier if it is written there.
 func (l *Lab) QueuesPath(tier string, link int, key string) string {
 	own := fmt.Sprintf("topology.tiers.%s.queues.%s", tier, key)
 	if _, links := l.Topology.Drawn(); links != nil {

@@ -21,11 +21,11 @@ const (
 // Measure is the measure section.
 type Measure struct {
 	Queues units.Time // sampling interval of queue lengths; 0: off
-	Rates  units.Time // sampling interval of what connections carry; 0: off
-	From   units.Time // distributions and rates of the summary count from here
-	Events string     // port such as switch0->h0 whose queue is followed event by event; "": none
-	CWND   bool
-	Acks   bool // every acknowledgement is recorded
+	Rates  units.Time // sampling interval of the throughput of connections; 0: off
+	From   units.Time // distributions and rates of the summary leave out what was before
+	Events string     // port such as switch0->h0 whose queue is recorded event by event; "": none
+	CWND   bool       // every change of a congestion window is recorded
+	Acks   bool       // every acknowledgement is recorded
 }
 
 // Keys implements params.Section.
@@ -35,26 +35,32 @@ func (m *Measure) Keys() []params.Key {
 		params.New("rates", interval(&m.Rates), "Sampling interval of throughput.").Default("off", "ours"),
 		params.New("queue_events", port(&m.Events), "Port to record event by event.").Default("off", "ours"),
 		params.New("cwnd", params.Flag(&m.CWND), "Record window changes.").Default("false", "ours"),
-		params.New("acks", params.Flag(&m.Acks), "Record every acknowledgement: RTT and mark.").Default("false", "ours"),
-		params.New("from", params.Time(&m.From, 0, maxFor), "Summary statistics start here; earlier is warm-up.").Default("0s", "ours"),
+		params.New("acks", params.Flag(&m.Acks), "Record every acknowledgement: RTT and mark.").
+			Default("false", "ours"),
+		params.New("from", params.Time(&m.From, 0, maxFor), "Summary statistics start here; earlier is warm-up.").
+			Default("0s", "ours"),
 	}
 }
 
+// measure reads the section.
 func (d *decoder) measure(s *section) (m Measure) {
 	s.read(&m)
-	s.refuse("packets", "no longer a key; `weft run LAB --engine emu --capture HOST=FILE` writes the packets of a run, and `weft capture` those of a deployed lab")
+	s.refuse("packets", "no longer a key; `weft run LAB --engine emu --capture HOST=FILE` writes the packets of a "+
+		"run, and `weft capture` those of a deployed lab")
 	s.close()
 	return m
 }
 
-// portText is the form of a port's name: the switch whose queue it is, and the node it leads to.
+// portText matches the name of a port: the switch that has the queue, and the node that the port
+// leads to.
 var portText = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*->[a-z0-9][a-z0-9-]*$`)
 
 // port is the name of a port, or off.
 func port(to *string) params.Value {
 	return params.Custom(to, func(text string) (string, error) {
 		if !portText.MatchString(text) {
-			return "", fmt.Errorf("%q is not the name of a port; expected one such as switch0->h0, or off", params.Clip(text))
+			return "", fmt.Errorf("%q is not the name of a port; expected one such as switch0->h0, or off",
+				params.Clip(text))
 		}
 		return text, nil
 	}, func(v string) string { return v }, "the name of a port such as switch0->h0", func() params.Form {
@@ -67,14 +73,16 @@ func interval(to *units.Time) params.Value {
 	return params.Time(to, minInterval, maxInterval).Or("off", 0)
 }
 
-// expect keeps the expectations as text: package results/expect knows their language. One with a condition, such as
-// "drops == 0 when transport.kind == roce", is kept without it if it holds for this lab, and left out otherwise.
+// expect reads the expectations and keeps them as text: package results/expect knows their
+// language. One with a condition, such as "drops == 0 when transport.kind == roce", is kept without
+// the condition if that holds for this lab, and dropped otherwise.
 func (d *decoder) expect(f field) []Expectation {
 	var expect []Expectation
 	for _, item := range f.items(maxExpect) {
 		text, ok := read(item, "an expectation such as verified == true", func(text string) (string, error) {
 			if strings.TrimSpace(text) == "" || strings.Contains(text, "\n") {
-				return "", fmt.Errorf("%q is not one line of text; expected an expectation such as verified == true", params.Clip(text))
+				return "", fmt.Errorf("%q is not one line of text; expected an expectation such as verified == true",
+					params.Clip(text))
 			}
 			return text, nil
 		}, func(v string) string { return v })
@@ -83,15 +91,16 @@ func (d *decoder) expect(f field) []Expectation {
 		}
 		text, condition, conditional := strings.Cut(text, " when ")
 		if !conditional || item.holds(condition) {
-			expect = append(expect, Expectation{Text: strings.TrimSpace(text), Index: item.index, Line: item.at.line, Column: item.at.column})
+			expect = append(expect, Expectation{Text: strings.TrimSpace(text), Index: item.index, Line: item.at.line,
+				Column: item.at.column})
 		}
 	}
 	return expect
 }
 
-// holds reports whether settings of the lab that were read before are, or with != are not, what a condition says. Its
-// parts are joined by "and"; what follows one that does not hold is not looked at, so that it may be about a setting
-// that only some runs have.
+// holds reports whether a condition on settings that were read before is true. Its parts compare
+// with == or != and are joined by "and". Parts after the first false one are not evaluated, so they
+// may be about settings that only some runs have.
 func (f field) holds(condition string) bool {
 	for part := range strings.SplitSeq(condition, " and ") {
 		if !f.holdsPart(part) {
@@ -101,6 +110,7 @@ func (f field) holds(condition string) bool {
 	return true
 }
 
+// holdsPart is holds for one part.
 func (f field) holdsPart(condition string) bool {
 	op := "=="
 	path, want, ok := strings.Cut(condition, op)
@@ -110,7 +120,8 @@ func (f field) holdsPart(condition string) bool {
 	}
 	path, want = strings.TrimSpace(path), strings.TrimSpace(want)
 	if !ok || path == "" || want == "" {
-		f.problem("%q is not a condition; expected a setting and a value such as transport.kind == roce", params.Clip(condition))
+		f.problem("%q is not a condition; expected a setting and a value such as transport.kind == roce",
+			params.Clip(condition))
 		return false
 	}
 	for _, s := range f.d.sources {
@@ -118,15 +129,19 @@ func (f field) holdsPart(condition string) bool {
 			return sameValue(s.Value, want) == (op == "==")
 		}
 	}
-	f.problem("the condition is about %q, which is no setting of this lab; `weft explain` lists them", params.Clip(path))
+	f.problem("the condition is about %q, which is no setting of this lab; `weft explain` lists them",
+		params.Clip(path))
 	return false
 }
 
-// sameValue reports whether two texts are one value, also where they write a quantity differently: 0s and 0ns, 50% and 0.5.
+// sameValue reports whether two texts are the same value, even if they write a quantity
+// differently: 0s and 0ns, 50% and 0.5.
 func sameValue(a, b string) bool {
-	return a == b || sameAs(units.ParseTime, a, b) || sameAs(units.ParseBytes, a, b) || sameAs(units.ParseBandwidth, a, b) || sameAs(params.OrPercent(parseNumber), a, b)
+	return a == b || sameAs(units.ParseTime, a, b) || sameAs(units.ParseBytes, a, b) ||
+		sameAs(units.ParseBandwidth, a, b) || sameAs(params.OrPercent(parseNumber), a, b)
 }
 
+// sameAs reports whether parse reads the same value from both texts.
 func sameAs[T comparable](parse func(string) (T, error), a, b string) bool {
 	x, err := parse(a)
 	if err != nil {
@@ -143,18 +158,22 @@ type Engine struct {
 	Kind     string  // auto, sim, emu, both
 	Runtime  string  // auto, namespace, docker
 	Datapath string  // auto, fabric, kernel
-	Dilation float64 // 0: auto
+	Dilation float64 // slowdown of emulation; 0: auto
 }
 
 // Keys implements params.Section.
 func (e *Engine) Keys() []params.Key {
 	return []params.Key{
-		params.New("kind", params.Word(&e.Kind, "auto", "sim", "emu", "both"), "auto: emulate if the machine can.").Default("auto", "ours"),
-		params.New("runtime", params.Word(&e.Runtime, "auto", "namespace", "docker"), "Nodes are processes in namespaces, or Docker containers.").
+		params.New("kind", params.Word(&e.Kind, "auto", "sim", "emu", "both"), "auto: emulate if the machine can.").
 			Default("auto", "ours"),
-		params.New("datapath", params.Word(&e.Datapath, "auto", "fabric", kernel), "fabric: one process models all switches. kernel: Linux forwards, shaped by tc.").
+		params.New("runtime", params.Word(&e.Runtime, "auto", "namespace", "docker"),
+			"Nodes are processes in namespaces, or Docker containers.").
 			Default("auto", "ours"),
-		params.New("dilation", params.Decimal(&e.Dilation, 1, maxDilation).Or("auto", 0), "Slowdown of emulation; auto: the least the machine can carry.").
+		params.New("datapath", params.Word(&e.Datapath, "auto", "fabric", kernel),
+			"fabric: one process models all switches. kernel: Linux forwards, shaped by tc.").
+			Default("auto", "ours"),
+		params.New("dilation", params.Decimal(&e.Dilation, 1, maxDilation).Or("auto", 0),
+			"Slowdown of emulation; auto: the least the machine can carry.").
 			Default("auto", "ours"),
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"weft/internal/nearest"
 )
 
-// nearest suggests the candidate most like word, or nothing when none is close: at most a third of the
-// letters may differ, and one always may.
+// nearest returns a hint at the candidate most like word, or "" if none is close: at most a third
+// of the letters may differ, and one always may.
 func (d *decoder) nearest(word string, candidates []string) string {
-	const enough = 1024 // candidates looked at
+	const enough = 1024 // candidates compared
 	if d.report.full() || len(word) > 64 {
 		return ""
 	}

@@ -12,22 +12,25 @@ import (
 
 // Options is what the command line says about a lab.
 type Options struct {
-	// Set replaces values: each is path=value, such as workload.0.ranks=4, the value as in a lab file. A path
-	// of the sweep is taken out of the sweep. A path such as sweep.seed, with a list, is a line of the sweep.
+	// Set replaces values. Each is path=value, such as workload.0.ranks=4, with the value as in a
+	// lab file. A path of the sweep is removed from the sweep. A path such as sweep.seed, with a
+	// list, sets a line of the sweep.
 	Set []string
 
-	// Engine replaces the keys of the engine section; "" leaves one alone.
+	// Engine replaces keys of the engine section; "" keeps what the file says.
 	Engine EngineOptions
 
-	// Retry is the dilation of another try of a run, --retry-dilation, in place of that of every point; "": there is none.
+	// Retry is the dilation of another attempt at a run (--retry-dilation), instead of that of
+	// every point; "": there is none.
 	Retry string
 
-	// ClocksAlone leaves out the workload, and what is measured and expected of it. Span replaces clocks.for then; "" leaves it alone.
+	// ClocksAlone removes the workload, and what is measured and expected of it.
 	ClocksAlone bool
-	Span        string
+	// Span replaces clocks.for if ClocksAlone is set; "" keeps what the file says.
+	Span string
 
-	// Read returns the text of a file that a lab names, by its path below the lab file's folder. An error is reported
-	// where the lab names it. Nil: no file can be named.
+	// Read returns the text of a file that a lab names, by its path below the lab file's folder. An
+	// error is reported where the lab names the file. Nil: a lab cannot name files.
 	Read func(name string) ([]byte, error)
 }
 
@@ -36,16 +39,17 @@ type EngineOptions struct {
 	Kind, Runtime, Datapath, Dilation string
 }
 
-// Parse reads the lab file text, called file in problems, and returns its labs: one, or one for each point of
-// its sweep in the order of the file, the last path of the sweep moving fastest. It opens nothing but through
-// Options.Read, and is a function of its arguments.
+// Parse reads the text of a lab file and returns its labs: one, or one for each point of its sweep,
+// in the order of the file with the last path of the sweep changing fastest. file is the name that
+// problems mention. The result follows from the arguments alone; Parse reads other files only
+// through Options.Read.
 //
-// A lab that is wrong in any way is an error of type Problems, which holds everything that is wrong.
+// The error is of type Problems and holds everything that is wrong.
 func Parse(file string, text []byte, opts Options) ([]*Lab, error) {
 	return parse(file, text, opts, nil)
 }
 
-// parse is Parse that tells keys, unless nil, what each section asked for.
+// parse is Parse, and calls keys, unless nil, with the keys of each section.
 func parse(file string, text []byte, opts Options, keys func(pattern string, keys []string)) ([]*Lab, error) {
 	r := newReport(file)
 	sets := opts.overrides(r)
@@ -116,7 +120,7 @@ func decode(r *report, root *node, sets []override, opts Options, keys func(stri
 	return labs
 }
 
-// lab reads a whole tree.
+// lab reads a whole tree. The order of sections matters: each may depend on those before it.
 func (d *decoder) lab(name string, root *node, values map[string]any) *Lab {
 	s := field{d: d, n: root, at: root.at}.open()
 	l := &Lab{File: name, Point: values, sections: map[string]origin{"": root.at}}
@@ -144,7 +148,8 @@ func (d *decoder) lab(name string, root *node, values map[string]any) *Lab {
 	}
 	l.Transport = d.transport(s.section("transport"))
 	if kind := l.Transport.Kind; transport.FactsOf(kind).Coordinated && len(d.kinds) == 1 {
-		s.section("queues").field("routing").idle(field{}, "the switches of %s choose paths by the packet, whatever this says; leave it out", kind)
+		s.section("queues").field("routing").
+			idle(field{}, "the switches of %s choose paths by the packet, whatever this says; leave it out", kind)
 	}
 	work := &workload{d: d, hosts: hostsOf(&l.Topology), at: s.field("workload").positions()}
 	r.take(work.key(), "workload", s.field("workload"))
@@ -179,7 +184,7 @@ type override struct {
 	at    origin
 }
 
-// overrides reads the options. What is wrong with one is reported under its flag.
+// overrides reads the options. Problems are reported under the flag that they are from.
 func (o Options) overrides(r *report) []override {
 	var sets []override
 	for _, set := range o.Set {
@@ -189,7 +194,7 @@ func (o Options) overrides(r *report) []override {
 			r.add(at, "", "no value; expected path=value such as seed=2")
 			continue
 		}
-		names := []string{"sweep", strings.TrimPrefix(path, "sweep.")} // a line of the sweep, whose name may have points
+		names := []string{"sweep", strings.TrimPrefix(path, "sweep.")} // a line of the sweep, whose name has dots
 		if !strings.HasPrefix(path, "sweep.") {
 			var err error
 			if names, err = splitPath(path); err != nil {
@@ -223,6 +228,7 @@ func setting(flag, text string, path ...string) override {
 	return override{path, &node{text: text, plain: true, at: at}, at}
 }
 
+// apply returns root with the value set. It reports a path that leads nowhere.
 func (o override) apply(r *report, root *node) *node {
 	edited, err := root.with(o.path, o.value, o.at)
 	if err != nil {
@@ -232,13 +238,14 @@ func (o override) apply(r *report, root *node) *node {
 	return edited
 }
 
-// Written says that the file, its sweep or the command line has a value, by its path.
+// Written reports whether the file, its sweep or the command line has the value at a path.
 func (l *Lab) Written(path string) bool {
-	return slices.ContainsFunc(l.Sources, func(s Source) bool { return s.Path == path && !strings.HasPrefix(s.From, "default: ") })
+	return slices.ContainsFunc(l.Sources,
+		func(s Source) bool { return s.Path == path && !strings.HasPrefix(s.From, "default: ") })
 }
 
-// Errorf returns a Problem with the value at path, for what a later stage finds wrong: it is reported where the
-// value, or what holds it, was written.
+// Errorf returns a Problem with the value at path, for what a later stage finds wrong: it is
+// reported where the value, or what holds it, was written.
 func (l *Lab) Errorf(path, format string, args ...any) error {
 	return l.problem(path, fmt.Sprintf(format, args...))
 }
@@ -246,7 +253,8 @@ func (l *Lab) Errorf(path, format string, args ...any) error {
 func (l *Lab) problem(path, message string) Problem {
 	p := Problem{File: l.File, Path: path, Message: message}
 	for at := path; ; {
-		i := slices.IndexFunc(l.Sources, func(s Source) bool { return s.Path == at || strings.HasPrefix(s.Path, at+".") })
+		i := slices.IndexFunc(l.Sources,
+			func(s Source) bool { return s.Path == at || strings.HasPrefix(s.Path, at+".") })
 		if i >= 0 {
 			p.Line, p.Column, p.Flag = l.Sources[i].Line, l.Sources[i].Column, l.Sources[i].Flag
 			return p

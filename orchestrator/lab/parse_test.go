@@ -48,8 +48,9 @@ func TestBadLabs(t *testing.T) {
 	}
 }
 
-// What every good file means, value by value with its origin, is in the golden file beside it. A section that is
-// exactly what minimal.yaml comes to is one line there, so that a new key changes few of these files.
+// What every good file means, value by value with its origin, is in the golden file beside it. A
+// section that is exactly what minimal.yaml comes to is one line there, so that a new key changes
+// few of these files.
 func TestGoodLabs(t *testing.T) {
 	text, err := os.ReadFile("testdata/good/minimal.yaml")
 	if err != nil {
@@ -240,8 +241,8 @@ func TestSetProblems(t *testing.T) {
 		`--dilation 0.1: engine.dilation: "0.1" is out of range; expected 1 to 1000000000`,
 		`--engine sym: engine.kind: unknown value "sym" (did you mean "sim"?); expected one of auto, sim, emu, both`,
 		`--runtime podman: engine.runtime: unknown value "podman"; expected one of auto, namespace, docker`,
-		`--set =1: "" is not a path; expected names joined by points, such as transport.kind`,
-		`--set a..b=1: "a..b" is not a path; expected names joined by points, such as transport.kind`,
+		`--set =1: "" is not a path; expected names joined by dots, such as transport.kind`,
+		`--set a..b=1: "a..b" is not a path; expected names joined by dots, such as transport.kind`,
 		`--set a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.…: the path "a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.…" is longer than 16 names`,
 		`--set seed: no value; expected path=value such as seed=2`,
 		`--set seed.x=1: seed.x: "two" stands where x would be`,
@@ -269,7 +270,8 @@ func TestListsHintAtSweeps(t *testing.T) {
 	)
 }
 
-// The command line sets lines of the sweep: another list in place of the file's, or one more; a single value besides still ends it.
+// The command line sets lines of the sweep: another list in place of the file's, or one more; a
+// single value besides still ends it.
 func TestSetSweep(t *testing.T) {
 	const swept = star + "sweep:\n  seed: [1, 2, 3, 4]\n  'transport.kind, workload.0.size': [[pc4, 1MB], [roce, 2MB]]\n"
 	points := func(sets ...string) string {
@@ -301,8 +303,8 @@ func TestSetSweep(t *testing.T) {
 		`--set sweep.transport.kind=[swift, hpcc]: sweep.transport.kind: it is swept together with others; expected all of them, as in --set 'sweep.transport.kind, workload.0.size=...'`)
 }
 
-// A value that every point of the sweep replaces is checked too; what only another base value would make of it is not. A sweep
-// through a value that is wrong itself is no second problem.
+// A value that every point of the sweep replaces is checked too; what only another base value would
+// make of it is not. A sweep through a value that is wrong itself is no second problem.
 func TestSweptBaseValues(t *testing.T) {
 	swept := "sweep:\n  transport.kind: [pc4, roce]\n  workload.0.size: [1MB, 2MB]\n"
 	wantProblems(t, strings.Replace(star, "size: ", "size: x", 1)+"transport: {kind: nonsense}\n"+swept, Options{},
@@ -313,7 +315,8 @@ func TestSweptBaseValues(t *testing.T) {
 	mustParse(t, star+"queues: {routing: ecmp, light: 10KB}\nsweep: {\"queues.routing, queues.light\": [[adaptive, 20KB], [adaptive, 10KB]]}\n", Options{})
 }
 
-// The values of a line of the sweep whose path a single value blocks are checked as if the section were there.
+// The values of a line of the sweep whose path a single value blocks are checked as if the section
+// were there.
 func TestSweptValuesOfBlockedPaths(t *testing.T) {
 	section := func(was string) string {
 		return `lab.yaml:6:12: transport: is the single value "` + was + `"; expected a section of keys: transport: {kind: pc4}`
@@ -433,7 +436,8 @@ func TestHostCount(t *testing.T) {
 	}
 }
 
-// Whatever the text, Parse returns labs or problems, each with a place and in order, and does so twice alike.
+// Whatever the text, Parse returns labs or problems, each with a place and in order, and does so
+// twice alike.
 func FuzzParse(f *testing.F) {
 	corpus := fuzztest.New(f)
 	for _, pattern := range []string{"testdata/good/*.yaml", "testdata/bad/*.yaml"} {

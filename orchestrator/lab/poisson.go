@@ -7,13 +7,13 @@ import (
 	"weft/units"
 )
 
-// maxArrivals is how often one item may arrive. Ours: each is a collective of its own.
+// maxArrivals is the maximum number of arrivals of one item. Ours: each is a collective of its own.
 const maxArrivals = 20_000
 
 // poisson is a Poisson process of arrivals.
 type poisson struct {
-	every units.Time // mean time between two
-	span  units.Time // how long it lasts
+	every units.Time // mean time between two arrivals
+	span  units.Time // duration of the process
 }
 
 // Keys implements params.Section.
@@ -24,7 +24,7 @@ func (p *poisson) Keys() []params.Key {
 	}
 }
 
-// checkPoisson refuses arrivals that are too many, or that something else contradicts.
+// checkPoisson rejects too many arrivals, and arrivals that contradict another key.
 func (r *itemReader) checkPoisson(rules params.Rules) {
 	p := r.poisson
 	if p == nil {
@@ -36,7 +36,8 @@ func (r *itemReader) checkPoisson(rules params.Rules) {
 		ok = false
 	}
 	if ok && p.span/p.every >= maxArrivals {
-		refuse("poisson.for", "about %d arrivals, one every %v; expected fewer than %d", p.span/p.every, p.every, maxArrivals)
+		refuse("poisson.for", "about %d arrivals, one every %v; expected fewer than %d", p.span/p.every, p.every,
+			maxArrivals)
 	}
 	if r.Previous {
 		refuse("poisson", "given together with start: previous; expected a time at which the first may arrive")
@@ -52,7 +53,8 @@ func (r *itemReader) checkPoisson(rules params.Rules) {
 	}
 }
 
-// arrivals returns an item for each arrival, at least one: the times between them are drawn by the seed.
+// arrivals returns an item for each arrival, at least one. The times between them follow from the
+// seed and the item's index.
 func (p *poisson) arrivals(it Item, seed uint64) []Item {
 	r := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15*uint64(it.Index+1)))
 	var all []Item

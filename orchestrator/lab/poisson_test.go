@@ -35,7 +35,8 @@ func TestPoissonArrivals(t *testing.T) {
 	}
 }
 
-// The seed decides: the same seed gives the same instants, and every item of a workload has its own.
+// The seed decides: the same seed gives the same instants, and every item of a workload has its
+// own.
 func TestPoissonIsDrawnBySeed(t *testing.T) {
 	p := poisson{every: units.Microsecond, span: units.Millisecond}
 	first := p.arrivals(Item{}, 1)

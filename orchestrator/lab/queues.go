@@ -6,10 +6,11 @@ import (
 	"weft/units"
 )
 
-// packetRoom is what the headers of a packet may add to its payload (package transport: 160 bytes of its own;
-// UDP 8, IPv4 20, Ethernet 14 and 4).
+// packetRoom is the largest size of the headers that a packet adds to its payload: 160 bytes of
+// package transport, UDP 8, IPv4 20, Ethernet 14 and 4.
 const packetRoom = 160 + 8 + 20 + 14 + 4
 
+// queues reads the section.
 func (d *decoder) queues(s *section, mtu units.Bytes) (q queues.Queues) {
 	r := s.read(&q)
 	r.holds(q.Buffer, mtu)
@@ -20,9 +21,10 @@ func (d *decoder) queues(s *section, mtu units.Bytes) (q queues.Queues) {
 	return q
 }
 
-// holds refuses a buffer of a port that holds no packet.
+// holds rejects a buffer of a port that is smaller than a packet.
 func (r *keyReader) holds(b params.Size, mtu units.Bytes) {
 	if b.Bytes != 0 && b.Per == 0 && b.Bytes < mtu+packetRoom {
-		r.Refuse("buffer", "%v holds no packet of %d bytes and its headers; expected at least %v", b, mtu, mtu+packetRoom)
+		r.Refuse("buffer", "%v holds no packet of %d bytes and its headers; expected at least %v", b, mtu,
+			mtu+packetRoom)
 	}
 }

@@ -7,10 +7,11 @@ import (
 	"weft/params"
 )
 
-// whichRanks says what may say which hosts take part.
+// whichRanks describes the values of ranks.
 const whichRanks = "all, a number of hosts, a list of hosts such as [h0, h3], {random: 8}, or {groups: 64, size: 32}"
 
-// ranksKey is which hosts take part: all, the first so many, a list of names, or so many at random.
+// ranksKey declares ranks: all, a number (the first hosts), a list of names, or a section that
+// draws them.
 func (r *itemReader) ranksKey() params.Key {
 	most := r.hosts.most()
 	few := params.Custom(&r.few, func(text string) (fewRanks, error) {
@@ -22,15 +23,18 @@ func (r *itemReader) ranksKey() params.Key {
 		return n, err
 	}, func(n fewRanks) string { return fmt.Sprint(n.first) }, whichRanks, params.Integer(nil, 1, most).Form).
 		Bare(fmt.Sprintf("a whole number; expected a whole number from 1 to %d", most)).Or("all", fewRanks{all: true})
-	names := params.ItemsOf(&r.names, topology.MaxHosts, func(name *string) params.Key { return params.One(r.hosts.name(name, r.d)) })
+	names := params.ItemsOf(&r.names, topology.MaxHosts,
+		func(name *string) params.Key { return params.One(r.hosts.name(name, r.d)) })
 	names.Whole = true
-	k := params.New("ranks", few, "all, the first N, a list in rank order, or drawn. incast, ps: the senders.").Default("all", "ours").
+	k := params.New("ranks", few, "all, the first N, a list in rank order, or drawn. incast, ps: the senders.").
+		Default("all", "ours").
 		Or(func() params.Section { r.drawn = drawnRanks{hosts: r.hosts}; return &r.drawn })
 	k.Items = names
 	return k
 }
 
-// ranks returns the ranks that were read. The key ranks is read before all that ask for them, so they are made once.
+// ranks returns the ranks that were read. The key ranks is read before all keys that depend on it,
+// so the result is worked out once.
 func (r *itemReader) ranks() Ranks {
 	if r.chosen != nil {
 		return *r.chosen
@@ -48,27 +52,31 @@ func (r *itemReader) ranks() Ranks {
 	return all
 }
 
-// settleRanks refuses a list of ranks that is none, and ranks that leave no host for a root apart from them. In the place of a host that is reported it has "": which one is meant is not known.
+// settleRanks rejects an empty list, a host that is listed twice, and ranks that leave no host for
+// a root apart from them. A host that was reported is "" in the list, because nobody knows which
+// one is meant.
 func (r *itemReader) settleRanks(rules params.Rules) {
 	if r.names != nil && len(r.names) == 0 {
 		rules.Refuse("ranks", "an empty list; expected at least one host")
 	}
 	if r.Algorithm != "" && r.RootApart() && r.hosts.count > 0 && r.full() {
-		rules.Refuse("ranks", "all %d hosts are senders; expected one to be left as the root, or ranks: all", r.hosts.count)
+		rules.Refuse("ranks", "all %d hosts are senders; expected one to be left as the root, or ranks: all",
+			r.hosts.count)
 	}
 	for i, name := range r.Ranks.Names {
 		if name == "" && r.names[i] != "" {
-			rules.Refuse(fmt.Sprintf("ranks.%d", i), "%q is there twice; expected each host once", params.Clip(r.names[i]))
+			rules.Refuse(fmt.Sprintf("ranks.%d", i), "%q is there twice; expected each host once",
+				params.Clip(r.names[i]))
 		}
 	}
 }
 
-// drawnRanks are so many ranks, or groups of a size.
+// drawnRanks is a number of ranks drawn at random, or groups of them.
 type drawnRanks struct {
-	Random, Groups int
+	Random, Groups int // ranks, of each group if there are groups; the number of groups
 	hosts          hosts
 
-	random, groups, size bool // are written
+	random, groups, size bool // whether the key is written
 }
 
 // Foresee implements params.Foreseeing.
@@ -88,7 +96,8 @@ func (d *drawnRanks) Keys() []params.Key {
 		random.Only(func() (bool, string) { return !d.groups, "given together with groups; expected one of them" }),
 		params.New("groups", params.Integer(&d.Groups, 1, most), "Disjoint groups that each run the item.").OrNone(),
 		size.Only(func() (bool, string) {
-			return d.groups, "the size of groups, but there are none; expected such as {groups: 64, size: 32}, or {random: 8}"
+			return d.groups, "the size of groups, but there are none; expected such as {groups: 64, size: 32}, or " +
+				"{random: 8}"
 		}),
 	}
 }
@@ -96,25 +105,29 @@ func (d *drawnRanks) Keys() []params.Key {
 // Rules implements params.Ruled.
 func (d *drawnRanks) Rules(r params.Rules) {
 	if n := d.hosts.count; n != 0 && d.Groups*d.Random > n {
-		r.Refuse("groups", "%d groups of %d are %d ranks; the lab has %d hosts", d.Groups, d.Random, d.Groups*d.Random, n)
+		r.Refuse("groups", "%d groups of %d are %d ranks; the lab has %d hosts", d.Groups, d.Random,
+			d.Groups*d.Random, n)
 		d.Groups, d.Random = 0, 0
 	}
 }
 
-// checkGroups refuses groups of what has a host of its own: it would be that of all of them.
+// checkGroups rejects groups of a collective with a host of its own, since all groups would share
+// that host.
 func (r *itemReader) checkGroups(rules params.Rules) {
 	if r.Ranks.Groups == 0 {
 		return
 	}
 	if r.RootApart() {
-		rules.Refuse("ranks", "groups of %s would share one receiver; expected an item of the workload for each of them", r.Collective)
+		rules.Refuse("ranks", "groups of %s would share one receiver; expected an item of the workload for each of "+
+			"them", r.Collective)
 	}
 	if r.rooted {
-		rules.Refuse("root", "one host cannot be in all groups; expected it to be left out: the first rank of each group")
+		rules.Refuse("root", "one host cannot be in all groups; expected it to be left out: the first rank of each "+
+			"group")
 	}
 }
 
-// count is how many hosts r selects of n, 0 if that is not known.
+// count returns the number of hosts that r selects out of n, or 0 if it is not known.
 func (r Ranks) count(n int) int {
 	switch {
 	case r.All:
@@ -127,7 +140,8 @@ func (r Ranks) count(n int) int {
 	return r.First
 }
 
-// members returns the hosts that r certainly selects besides the root of an incast. It holds "" if not all of them are known.
+// members returns the hosts that r is known to select, besides the root of an incast. It contains
+// "" if some are not known.
 func (r Ranks) members(hosts hosts) map[string]bool {
 	members := make(map[string]bool)
 	if r.count(1) == 0 {
@@ -142,13 +156,14 @@ func (r Ranks) members(hosts hosts) map[string]bool {
 	return members
 }
 
-// rootKey is the host that a collective is about. Of an incast and a parameter server it is not among the ranks: unless it is written, it
-// is the first host that is none. Of others it is, and the first of them.
+// rootKey declares root. The root of an incast or a parameter server is not among the ranks, and
+// defaults to the first host that is none. That of others is one of the ranks, and defaults to the
+// first.
 func (r *itemReader) rootKey() params.Key {
 	fits := func(root string) error {
 		ranks := r.ranks()
 		switch members := ranks.members(r.hosts); {
-		case r.Algorithm == "": // whether it is among the ranks cannot be judged
+		case r.Algorithm == "": // unknown whether the root is one of the ranks
 		case r.RootApart() && members[root] && !r.full():
 			return fmt.Errorf("%q is also one of the ranks, which are the senders; expected another host", root)
 		case !r.RootApart() && ranks.Random == 0 && !ranks.All && !members[root] && !members[""]:
@@ -157,23 +172,25 @@ func (r *itemReader) rootKey() params.Key {
 		return nil
 	}
 	return params.New("root", r.hosts.name(&r.Root, r.d, fits),
-		"broadcast, reduce, gather, scatter: default the first rank. incast, ps: the receiver, default the first non-rank.").OrNone().
+		"broadcast, reduce, gather, scatter: default the first rank. incast, ps: the receiver, default the first "+
+			"non-rank.").OrNone().
 		Following(r.usualRoot).
 		Only(func() (bool, string) {
 			if r.Algorithm != "" && !r.facts.Rooted {
-				return false, "applies to collectives that have one, such as broadcast and incast, not to " + r.Collective
+				return false, "applies to collectives that have one, such as broadcast and incast, not to " +
+					r.Collective
 			}
 			return r.d == nil || r.hosts.count > 0, ""
 		})
 }
 
-// full says that all hosts are ranks, so that none is left for a root apart from them.
+// full reports whether all hosts are ranks, so that none is left for a root apart from them.
 func (r *itemReader) full() bool {
 	ranks := r.ranks()
 	return !ranks.All && ranks.count(r.hosts.count) == r.hosts.count
 }
 
-// usualRoot is the root of a collective whose lab names none; "": it is known once the ranks are drawn.
+// usualRoot returns the default root, or "" if it is only known once the ranks are drawn.
 func (r *itemReader) usualRoot() (root, source string) {
 	ranks := r.ranks()
 	switch {

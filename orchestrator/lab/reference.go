@@ -18,8 +18,9 @@ import (
 	"weft/units"
 )
 
-// Reference returns the reference of the lab file as Markdown: every key with its type, default, source and meaning, from
-// the schema and from labs that leave everything to its default.
+// Reference returns the reference of the lab file as Markdown: every key with its type, default,
+// source and meaning. It takes them from the schema and from labs that leave everything at its
+// default.
 func Reference() []byte {
 	root := reflected()
 	p := page{defaults: allDefaults(), notes: map[string]string{}}
@@ -63,12 +64,12 @@ A quantity has its unit. A default without a footnote is Weft's own; ` + "`weft 
 |flag|` + "`true`, `false`" + `|
 `
 
-// page is the reference under way.
+// page is the reference while it is written.
 type page struct {
 	headings []heading
-	sections []part
-	defaults map[string]value
-	notes    map[string]string // sources by the names of their footnotes
+	sections []part            // all sections, those nearest to the top first
+	defaults map[string]value  // by the path of the key
+	notes    map[string]string // the source of each footnote, by its name
 }
 
 // heading is a section of the page.
@@ -76,13 +77,14 @@ type heading struct{ path, text string }
 
 func (h heading) nested() bool { return strings.Contains(h.path, ".") }
 
-// part is a section of the file that the page describes once, by where it is first.
+// part is a section of the file. The page describes equal sections once, at the first path.
 type part struct {
 	path string
 	keys map[string]string // fingerprint of each key's schema
 }
 
-// find lists all sections, those nearest to the top first, so that the same keys further down refer to them.
+// find lists all sections, those nearest to the top first, so that equal sections further down
+// refer to them.
 func (p *page) find(root *jsonschema.Schema) {
 	type found struct {
 		path   string
@@ -104,7 +106,8 @@ func (p *page) find(root *jsonschema.Schema) {
 	}
 }
 
-// inside is the path of a section in another. All tiers have the same keys.
+// inside returns the path of a section in another. All tiers have the same keys, so they share a
+// path.
 func inside(path, key string) string {
 	if path == "topology.tiers" {
 		key = "NAME"
@@ -112,7 +115,8 @@ func inside(path, key string) string {
 	return join(path, key)
 }
 
-// section adds the table of a section's keys, and then the sections inside it that are not described elsewhere.
+// section adds the table of a section's keys, and then the sections below it that are not described
+// elsewhere.
 func (p *page) section(path string, s *jsonschema.Schema) {
 	at := len(p.headings)
 	p.headings = append(p.headings, heading{path: cmp.Or(path, topTitle)})
@@ -157,11 +161,12 @@ func (p *page) section(path string, s *jsonschema.Schema) {
 	p.headings[at].text = b.String()
 }
 
-// row is a row of a table.
+// row formats a row of a table.
 func row(cells ...string) string { return "|" + strings.Join(cells, "|") + "|\n" }
 
-// twin returns the section that says of its key of the same name what is to be said of a key: the one that its description names, or
-// the first transport's, if type, default and meaning are the same; "" if there is none.
+// twin returns the section whose key of the same name needs the same explanation, or "": the
+// section that the description names ("As queues.buffer."), or the first transport if type, default
+// and meaning are the same.
 func (p *page) twin(path string, s *jsonschema.Schema) string {
 	_, name := parentOf(path)
 	if other, ok := strings.CutPrefix(strings.TrimSuffix(s.Description, "."), "As "); ok {
@@ -182,12 +187,12 @@ func (p *page) twin(path string, s *jsonschema.Schema) string {
 	return ""
 }
 
-// described says that the page has a section already.
+// described reports whether the page has a section already.
 func (p *page) described(path string) bool {
 	return slices.ContainsFunc(p.headings, func(h heading) bool { return h.path == path })
 }
 
-// alone describes what has no keys of its own.
+// alone describes a list or section without keys of its own.
 func (p *page) alone(path string, s *jsonschema.Schema) string {
 	text := fmt.Sprintf("%s\n\n```yaml\n%s```\n", s.Description, sectionExamples[path])
 	if path == "expect" {
@@ -197,7 +202,7 @@ func (p *page) alone(path string, s *jsonschema.Schema) string {
 	return text
 }
 
-// pattern is a path of the schema as defaults have it: items of lists and tiers by *.
+// pattern returns a path of the schema as the table of defaults has it: with * for items of lists.
 func pattern(path string) string {
 	for _, list := range []string{"topology.nodes", "topology.links", "workload", "faults"} {
 		if rest, ok := strings.CutPrefix(path, list+"."); ok {
@@ -207,12 +212,12 @@ func pattern(path string) string {
 	return path
 }
 
-// anchor is how Markdown names a heading.
+// anchor returns the anchor that Markdown gives a heading.
 func anchor(title string) string {
 	return strings.NewReplacer(".", "", " ", "-").Replace(strings.ToLower(title))
 }
 
-// index lists what is on the page.
+// index writes the list of sections.
 func (p *page) index(b *strings.Builder) {
 	b.WriteString("- [Types](#types)")
 	for _, h := range p.headings {
@@ -226,7 +231,7 @@ func (p *page) index(b *strings.Builder) {
 	b.WriteString("\n")
 }
 
-// objects are the sections that a value may be, or that it is a list of.
+// objects returns the sections that a value may be or be a list of.
 func objects(s *jsonschema.Schema) (all []*jsonschema.Schema) {
 	if s.Properties != nil && s.Properties.Len() > 0 {
 		all = append(all, s)
@@ -240,7 +245,8 @@ func objects(s *jsonschema.Schema) (all []*jsonschema.Schema) {
 	return all
 }
 
-// fingerprints tell keys apart, whatever is said of them.
+// fingerprints returns the fingerprint of each key. It covers all that a key allows, so keys with
+// the same one are equal.
 func fingerprints(s *jsonschema.Schema) map[string]string {
 	keys := make(map[string]string)
 	for k := s.Properties.Oldest(); k != nil; k = k.Next() {
@@ -249,6 +255,7 @@ func fingerprints(s *jsonschema.Schema) map[string]string {
 	return keys
 }
 
+// fingerprint returns the schema of a key as JSON.
 func fingerprint(s *jsonschema.Schema) string {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -257,7 +264,7 @@ func fingerprint(s *jsonschema.Schema) string {
 	return string(text)
 }
 
-// alike returns the section that the page describes for all with the same keys, nil if there is none.
+// alike returns the section that stands for all with the same keys, or nil.
 func (p *page) alike(s *jsonschema.Schema) *part {
 	keys := fingerprints(s)
 	for i := range p.sections {
@@ -268,7 +275,7 @@ func (p *page) alike(s *jsonschema.Schema) *part {
 	return nil
 }
 
-// within returns a section all of whose keys, more than three, are among those of s, which has others too.
+// within returns a section with more than three keys, all of which s has besides others, or nil.
 func (p *page) within(s *jsonschema.Schema, path string) *part {
 	keys := fingerprints(s)
 	for i := range p.sections {
@@ -279,6 +286,7 @@ func (p *page) within(s *jsonschema.Schema, path string) *part {
 	return nil
 }
 
+// contains reports whether all has every entry of some.
 func contains(all, some map[string]string) bool {
 	for k, v := range some {
 		if all[k] != v {
@@ -288,10 +296,10 @@ func contains(all, some map[string]string) bool {
 	return true
 }
 
-// wordsFirst finds the words that a pattern of values begins with, such as auto and off.
+// wordsFirst matches the words that a pattern begins with, such as auto and off.
 var wordsFirst = regexp.MustCompile(`^\^\(((?:[a-z-]+\|)*)`)
 
-// kindOf says in a few words what a value may be, in those of typesText.
+// kindOf returns the type of a value in the words of typesText.
 func kindOf(s *jsonschema.Schema) string {
 	switch {
 	case len(s.Enum) > 0:
@@ -317,7 +325,7 @@ func kindOf(s *jsonschema.Schema) string {
 	return map[string]string{"integer": "integer", "number": "number", "boolean": "flag", "string": "text"}[s.Type]
 }
 
-// quantityOf names the type of a value that has a pattern.
+// quantityOf returns the type of a value that has a pattern.
 func quantityOf(s *jsonschema.Schema) string {
 	has := func(part string) bool { return strings.Contains(s.Pattern, part) }
 	switch {
@@ -349,8 +357,8 @@ func quoted(values []any) string {
 	return strings.Join(words, ", ")
 }
 
-// alternatives are the kinds that a value may be of, each once. A number or a percentage is a share; a boolean and the
-// words for it are a flag.
+// alternatives lists the types that a value may have, each once. A number or a percentage is a
+// share; a boolean and the words for it are a flag.
 func alternatives(all []*jsonschema.Schema) string {
 	var kinds []string
 	for _, s := range all {
@@ -370,10 +378,10 @@ func alternatives(all []*jsonschema.Schema) string {
 	return strings.Join(kinds, ", ")
 }
 
-// ownSource is what begins the source of a default that is Weft's own.
+// ownSource matches the source of a default that is Weft's own.
 var ownSource = regexp.MustCompile(`^ours\b`)
 
-// defaultOf is a key's default, with a footnote for its source.
+// defaultOf returns a key's default, with a footnote for its source.
 func (p *page) defaultOf(path string, required bool) string {
 	d, ok := p.defaults[path]
 	switch {
@@ -390,26 +398,29 @@ func (p *page) defaultOf(path string, required bool) string {
 	return ""
 }
 
-// longestNote is the length from which the name of a footnote is cut short.
+// longestNote is the maximum length of a footnote's name, in bytes, without a checksum.
 const longestNote = 40
 
-// noteOf names the footnote of a source by its words, so that a new source leaves the names of the others as they are.
-// Names that are cut short end in a checksum, which tells sources apart that begin alike.
+// noteOf names the footnote of a source by its words, so that a new source does not rename the
+// others. A long name is cut and ends in a checksum, which distinguishes sources that begin alike.
 func noteOf(source string) string {
-	words := strings.FieldsFunc(strings.ToLower(source), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	words := strings.FieldsFunc(strings.ToLower(source),
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	name := strings.Join(words, "-")
 	if len(name) <= longestNote {
 		return name
 	}
-	return fmt.Sprintf("%s-%04x", name[:strings.LastIndexByte(name[:longestNote], '-')], uint16(crc32.ChecksumIEEE([]byte(source))))
+	return fmt.Sprintf("%s-%04x", name[:strings.LastIndexByte(name[:longestNote], '-')],
+		uint16(crc32.ChecksumIEEE([]byte(source))))
 }
 
-// Labs that, together, leave every key with a default to it.
+// bareLabs are labs that together leave every key with a default at it.
 var bareLabs = func() (all []string) {
 	const net = "weft: 1\nname: lab\ntopology: {kind: leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 2}\n"
 	for _, rest := range []string{
 		"clocks: {sync: ptp}\ntransport: {kind: roce}", "clocks: {sync: huygens}\ntransport: {kind: ccm}",
-		"clocks: {sync: none}\ntransport: {kind: roce, roce: {preset: paper}}", "queues: {shared: {total: 32MB}, pfc: on}",
+		"clocks: {sync: none}\ntransport: {kind: roce, roce: {preset: paper}}",
+		"queues: {shared: {total: 32MB}, pfc: on}",
 		"background: {load: 10%}",
 	} {
 		all = append(all, net+rest+"\n")
@@ -417,10 +428,10 @@ var bareLabs = func() (all []string) {
 	return all
 }()
 
-// dependent are keys whose default is another in each lab; what they mean says which.
+// dependent are keys whose default differs from lab to lab. Their descriptions explain it.
 var dependent = []string{"topology.oversubscription", "workload.*.root", "workload.*.chunk"}
 
-// allDefaults is the table of defaults, and those that the code has beside it.
+// allDefaults returns the table of defaults, with those that only code knows.
 func allDefaults() map[string]value {
 	all := make(map[string]value)
 	for _, text := range bareLabs {
@@ -442,7 +453,8 @@ func allDefaults() map[string]value {
 	return all
 }
 
-// namesText is a table of the names of expectations by what they are. Names that differ in their last part are one.
+// namesText returns a table of the names that expectations may use, by their kind. Names that
+// differ only in their last part share an entry.
 func namesText() string {
 	var b strings.Builder
 	b.WriteString(row("is", "names") + row("---", "---"))
@@ -461,13 +473,14 @@ func namesText() string {
 	return b.String()
 }
 
-// folded writes a.x and a.y as a.{x,y}. The names are sorted.
+// folded writes a.x and a.y as a.{x,y}. The names must be sorted.
 func folded(names []string) (all []string) {
 	for i := 0; i < len(names); {
 		cut := strings.LastIndexByte(names[i], '.') + 1
 		last := []string{names[i][cut:]}
 		j := i + 1
-		for cut > 0 && j < len(names) && strings.LastIndexByte(names[j], '.')+1 == cut && names[j][:cut] == names[i][:cut] {
+		for cut > 0 && j < len(names) && strings.LastIndexByte(names[j], '.')+1 == cut &&
+			names[j][:cut] == names[i][:cut] {
 			last = append(last, names[j][cut:])
 			j++
 		}
@@ -481,5 +494,5 @@ func folded(names []string) (all []string) {
 	return all
 }
 
-// inCell is text as a cell of a table has it.
+// inCell escapes text for a cell of a table.
 func inCell(s string) string { return strings.NewReplacer("|", "\\|", "\n", " ").Replace(s) }

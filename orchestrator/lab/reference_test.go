@@ -162,7 +162,8 @@ func TestReferenceIsShort(t *testing.T) {
 	}
 }
 
-// A footnote is of one source: those of all defaults have names of their own, which do not depend on each other.
+// A footnote is of one source: those of all defaults have names of their own, which do not depend
+// on each other.
 func TestFootnotesAreApart(t *testing.T) {
 	sources := map[string]string{}
 	for path, d := range allDefaults() {

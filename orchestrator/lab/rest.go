@@ -8,19 +8,22 @@ import (
 	"weft/params"
 )
 
-// Rest is what remains of a file that Parse refused, so that later stages can say what else is wrong with it.
+// Rest is the part of a file with problems that is still sound, so that later stages can report
+// what else is wrong with it.
 type Rest struct {
-	Labs []*Lab // without everything that a problem is about; nil if nothing remains that could be judged
+	Labs []*Lab // without all values that have a problem; nil if nothing is left to judge
 
-	// Network says that the shape of the network is known. Without it, only names in expectations can be judged.
+	// Network reports whether the shape of the network is known. If not, only names in expectations
+	// can be judged.
 	Network bool
 
-	gone []string // paths of what was taken out
+	gone []string // paths of the values that were removed
 }
 
-// RestOf takes out of a file what the problems that Parse found are about, until Parse finds nothing more.
+// RestOf removes the values that the problems found are about from a file, until Parse finds no
+// more.
 func RestOf(file string, text []byte, opts Options, found Problems) Rest {
-	const rounds = 8 // each takes out what holds a value that the round before took out
+	const rounds = 8 // removing a value may make what holds it a problem of the next round
 	if len(found) > maxProblems {
 		return Rest{}
 	}
@@ -56,7 +59,7 @@ func RestOf(file string, text []byte, opts Options, found Problems) Rest {
 	return Rest{}
 }
 
-// standIns adds what a lab cannot be without and what changes nothing else.
+// standIns adds the keys that a lab needs and that change nothing else: weft and name.
 func standIns(root *node, found Problems) *node {
 	for _, p := range found {
 		if p.Path == "name" || p.Path == "weft" {
@@ -67,13 +70,13 @@ func standIns(root *node, found Problems) *node {
 	return root
 }
 
-// cutter takes out of a tree what is at certain places.
+// cutter removes what is at certain places from a tree.
 type cutter struct {
 	at   map[place]bool
-	gone map[string]bool // paths of what it has taken out
+	gone map[string]bool // paths of what it removed
 }
 
-// cut returns n, at a path, without what is to go; nil if that is all of it.
+// cut returns n, which is at path, without what is at the places; nil if n itself is.
 func (c *cutter) cut(n *node, path string) *node {
 	if c.at[n.at.place()] && n.at != (origin{}) {
 		c.gone[path] = true
@@ -82,7 +85,8 @@ func (c *cutter) cut(n *node, path string) *node {
 	return c.inside(n, path)
 }
 
-// inside returns n without those of its values that are to go. Items of lists leave a hole, so that those behind it keep their numbers.
+// inside returns n without the values that are at the places. Items of lists leave a hole, so that
+// those after them keep their index.
 func (c *cutter) inside(n *node, path string) *node {
 	if len(n.items) == 0 {
 		return n
@@ -109,14 +113,16 @@ func (c *cutter) inside(n *node, path string) *node {
 	return &edited
 }
 
-// shapes says that the hosts and links of a network follow from the value at a path.
+// shapes reports whether the hosts and links of a network depend on the value at a path.
 func shapes(path string) bool {
 	section, rest, _ := strings.Cut(path, ".")
 	key, _, _ := strings.Cut(rest, ".")
-	return section == "topology" && !slices.Contains([]string{"link", "tiers", "mtu", "oversubscription", "routes", "detours"}, key)
+	others := []string{"link", "tiers", "mtu", "oversubscription", "routes", "detours"}
+	return section == "topology" && !slices.Contains(others, key)
 }
 
-// follows says which sections what is wrong with the values of one may follow from, beside its own.
+// follows lists, for each section, the other sections that a problem with its values may follow
+// from.
 var follows = map[string][]string{
 	"queues":     {"topology", "transport"},
 	"clocks":     {"topology", "faults"},
@@ -129,11 +135,12 @@ var follows = map[string][]string{
 	"engine":     {"topology", "queues", "clocks", "background", "transport", "workload", "faults", "measure"},
 }
 
-// Sound says that a problem of a later stage is none of what was taken out.
+// Sound reports whether a problem of a later stage is real, and does not just follow from what was
+// removed.
 func (r *Rest) Sound(p Problem) bool {
 	section, rest, _ := strings.Cut(p.Path, ".")
 	if p.Path == "" {
-		section = "engine" // it may be of anything
+		section = "engine" // it may follow from anything
 	}
 	_, key := parentOf(p.Path)
 	names := section == "faults" && slices.Contains([]string{"link", "host", "toward"}, key) || section == "measure"
@@ -150,7 +157,7 @@ func (r *Rest) Sound(p Problem) bool {
 	return true
 }
 
-// Has says that the value at a path of the file was not taken out, nor what it is in or holds.
+// Has reports whether the value at a path of the file is still there, with all that it holds.
 func (r *Rest) Has(path string) bool {
 	return !slices.ContainsFunc(r.gone, func(gone string) bool {
 		return gone == path || strings.HasPrefix(path, gone+".") || strings.HasPrefix(gone, path+".")

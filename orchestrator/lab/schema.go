@@ -8,8 +8,8 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// Schema returns the JSON Schema (draft 2020-12) of the lab file, indented, for editors to complete and check
-// with. It ends in a newline.
+// Schema returns the JSON Schema (draft 2020-12) of the lab file, indented and with a final
+// newline. Editors complete and check with it.
 func Schema() []byte {
 	s := reflected()
 	s.Title = "Weft lab"
@@ -22,7 +22,7 @@ func Schema() []byte {
 	return append(text, '\n')
 }
 
-// reflected is the schema of the format, without its title and defaults.
+// reflected returns the schema of the format, without its title and defaults.
 func reflected() *jsonschema.Schema {
 	s := objectOf(new(file))
 	s.Version = jsonschema.Version
@@ -30,13 +30,16 @@ func reflected() *jsonschema.Schema {
 	of := func(key string) *jsonschema.Schema { return s.Properties.Value(key) }
 	of("weft").Enum = []any{1}
 	of("weft").Minimum, of("weft").Maximum = "", ""
-	of("workload").Items.AnyOf = []*jsonschema.Schema{{Required: []string{"collective", "size"}}, {Required: []string{"trace"}}}
+	of("workload").Items.AnyOf = []*jsonschema.Schema{
+		{Required: []string{"collective", "size"}},
+		{Required: []string{"trace"}},
+	}
 	of("sweep").AdditionalProperties = &jsonschema.Schema{Type: "array", MinItems: new(uint64(1)), UniqueItems: true}
 	of("sweep").Properties = nil
 	return s
 }
 
-// walk visits every key, sections before what is in them, in the order of the schema.
+// walk visits every key in the order of the schema, a section before its keys.
 func walk(s *jsonschema.Schema, path string, visit func(path string, p *jsonschema.Schema, required bool)) {
 	if s.Items != nil {
 		walk(s.Items, join(path, "*"), visit)
@@ -61,7 +64,7 @@ func walk(s *jsonschema.Schema, path string, visit func(path string, p *jsonsche
 	}
 }
 
-// matches compares a path with one in which * stands for any part.
+// matches reports whether path matches a pattern, in which * stands for any part.
 func matches(pattern, path string) bool {
 	a, b := strings.Split(pattern, "."), strings.Split(path, ".")
 	if len(a) != len(b) {
@@ -95,7 +98,7 @@ func addDefaults(s *jsonschema.Schema, pattern string) {
 	}
 }
 
-// matching is a text of one of the patterns given, whole.
+// matching is a text that one of the patterns matches as a whole.
 func matching(example string, patterns ...string) *jsonschema.Schema {
 	return &jsonschema.Schema{
 		Type:     "string",
@@ -104,7 +107,7 @@ func matching(example string, patterns ...string) *jsonschema.Schema {
 	}
 }
 
-// words is one of the words given.
+// words is one of the given words.
 func words(w ...string) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "string"}
 	for _, word := range w {
@@ -115,7 +118,7 @@ func words(w ...string) *jsonschema.Schema {
 
 func oneOf(s ...*jsonschema.Schema) *jsonschema.Schema { return &jsonschema.Schema{OneOf: s} }
 
-// anything of a YAML kind.
+// anything is any value of a JSON type.
 func anything(kind string) *jsonschema.Schema { return &jsonschema.Schema{Type: kind} }
 
 func inRange(kind, least, most string) *jsonschema.Schema {

@@ -118,7 +118,8 @@ func sorted(set map[string]bool) []string {
 	return keys
 }
 
-// schemaKeys returns the properties at a pattern; a * stands for the items of a list or any property.
+// schemaKeys returns the properties at a pattern; a * stands for the items of a list or any
+// property.
 func schemaKeys(doc map[string]any, pattern string) []string {
 	all := []map[string]any{doc}
 	for _, name := range splitPattern(pattern) {

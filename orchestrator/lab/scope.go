@@ -2,7 +2,8 @@ package lab
 
 import "weft/results/expect"
 
-// Scope returns what the lab's expectations may refer to besides the summary: its settings and its workload.
+// Scope returns what the lab's expectations may refer to besides the summary: its settings and the
+// number of its rows.
 func (l *Lab) Scope() expect.Scope {
 	settings := make(map[string]string, len(l.Sources))
 	for _, s := range l.Sources {

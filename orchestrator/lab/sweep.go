@@ -14,24 +14,26 @@ const (
 	maxWork   = 2_000_000 // points times values of the file: seconds, and hundreds of megabytes
 )
 
-// axis is one line of the sweep section: the values that a path takes in turn, or several paths together.
+// axis is one line of the sweep section: a path and its values, or several paths that change
+// together.
 type axis struct {
 	key    key
-	names  []string // of the paths, as they are written
-	paths  [][]string
-	values [][]*node // of each point of the axis: a value for each path
+	names  []string   // the paths as they are written
+	paths  [][]string // the paths, split
+	values [][]*node  // for each point of the axis, a value for each path
 }
 
-// blocked is a line of the sweep whose path leads through a single value. It is a problem unless that value is one itself, as
-// transport: pc4 is where a section belongs.
+// blocked is a line of the sweep whose path leads through a single value. That is a problem, unless
+// the single value is one itself, such as transport: pc4 in place of a section.
 type blocked struct {
-	by            place
+	by            place // of the single value
 	at            origin
-	path, message string
+	path, message string // of the problem, if it is one
 	axis          axis
 }
 
-// sweep takes the sweep section out of root and returns its axes, less those that the command line sets.
+// sweep removes the sweep section from root and returns its axes, without those that the command
+// line sets.
 func sweep(r *report, root *node, sets []override) (*node, []axis, []blocked) {
 	if root.kind != mapping || root.get("sweep") == nil {
 		return root, nil, nil
@@ -70,7 +72,8 @@ func sweep(r *report, root *node, sets []override) (*node, []axis, []blocked) {
 	return root, axes, all
 }
 
-// setSweep has the command line's lines of the sweep replace those of the same name, or come behind all, and returns the other overrides.
+// setSweep applies the command line's lines of the sweep: each replaces the line of the same name
+// or is added at the end. It returns the other overrides.
 func setSweep(r *report, root *node, sets []override) (*node, []override) {
 	var rest []override
 	for _, s := range sets {
@@ -80,9 +83,12 @@ func setSweep(r *report, root *node, sets []override) (*node, []override) {
 		}
 		if old := root.get("sweep"); old != nil && old.kind == mapping {
 			for _, k := range old.keys {
-				shared := slices.ContainsFunc(pathsOf(k.name), func(name string) bool { return slices.Contains(pathsOf(s.path[1]), name) })
+				shared := slices.ContainsFunc(pathsOf(k.name),
+					func(name string) bool { return slices.Contains(pathsOf(s.path[1]), name) })
 				if k.name != s.path[1] && shared {
-					r.add(s.at, "sweep."+params.Clip(s.path[1]), "it is swept together with others; expected all of them, as in --set 'sweep.%s=...'", params.Clip(k.name))
+					r.add(s.at, "sweep."+params.Clip(s.path[1]),
+						"it is swept together with others; expected all of them, as in --set 'sweep.%s=...'",
+						params.Clip(k.name))
 				}
 			}
 		}
@@ -91,7 +97,8 @@ func setSweep(r *report, root *node, sets []override) (*node, []override) {
 	return root, rest
 }
 
-// readAxis reads a line: "seed: [1, 2]", or "transport.kind, topology.mtu: [[roce, 4096], [hpcc, 1000]]".
+// readAxis reads a line: "seed: [1, 2]", or "transport.kind, topology.mtu: [[roce, 4096], [hpcc,
+// 1000]]".
 func readAxis(r *report, root *node, k key, n *node) (axis, *blocked, bool) {
 	where := "sweep." + params.Clip(k.name)
 	a := axis{key: k, names: pathsOf(k.name)}
@@ -142,7 +149,7 @@ func pathsOf(key string) []string {
 	return names
 }
 
-// emptyOr says what a node is that should be a list of values.
+// emptyOr describes a node that should be a list of values.
 func emptyOr(n *node) string {
 	if n.kind == list {
 		return "an empty list"
@@ -150,7 +157,7 @@ func emptyOr(n *node) string {
 	return n.what()
 }
 
-// distinct reports a value that is there twice: two runs of the same lab would tell nothing.
+// distinct reports a value that is listed twice, because two equal runs show nothing.
 func distinct(r *report, where string, n *node) bool {
 	seen := make(map[string]bool)
 	for _, v := range n.items {
@@ -164,8 +171,8 @@ func distinct(r *report, where string, n *node) bool {
 	return true
 }
 
-// pin takes out of a what the command line sets. Of several paths together those points are left that have the value
-// which it sets; none where no point has it.
+// pin removes what the command line sets from a. If several paths change together, the points
+// remain that have the set value; that may be none.
 func (a *axis) pin(sets []override) {
 	for i, path := range a.paths {
 		for _, s := range sets {
@@ -194,7 +201,7 @@ func (n *node) swept() *node {
 	return &marked
 }
 
-// count is how many values n holds, itself included.
+// count returns the number of values in n, itself included.
 func (n *node) count() int {
 	total := 1
 	for _, item := range n.items {
@@ -206,8 +213,8 @@ func (n *node) count() int {
 // point is one combination of the values of the axes: an index into each.
 type point []int
 
-// points lists every combination in the order of the file, the last axis moving fastest. Without axes it is
-// the one empty point.
+// points lists all combinations in the order of the file, with the last axis changing fastest.
+// Without axes there is one empty point.
 func points(axes []axis) []point {
 	all := []point{{}}
 	for _, a := range axes {
@@ -229,7 +236,7 @@ func (p point) apply(r *report, root *node, axes []axis) (*node, map[string]any)
 		for k, v := range a.values[p[i]] {
 			values[a.names[k]] = v.value()
 			edited, err := root.with(a.paths[k], v, a.key.at)
-			if err != nil { // an axis before this one changed what it goes through
+			if err != nil { // an earlier axis replaced what the path leads through
 				r.add(a.key.at, "sweep."+params.Clip(a.key.name), "%v", err)
 				continue
 			}
@@ -239,8 +246,9 @@ func (p point) apply(r *report, root *node, axes []axis) (*node, map[string]any)
 	return root, values
 }
 
-// replaced reports what is wrong with a value of the file that every point of a sweep replaces. What is wrong only beside some other
-// value is not: the problem must be there with all the file's own values, and with the first point's in the place of the others.
+// replaced reports what is wrong with a value of the file that every point of a sweep replaces. A
+// problem that depends on another value does not count: it must occur both with all values of the
+// file, and with the first point's values in place of the others.
 func replaced(r *report, root *node, axes []axis, read func(*report, *node)) {
 	if len(axes) == 0 {
 		return
@@ -259,7 +267,7 @@ func replaced(r *report, root *node, axes []axis, read func(*report, *node)) {
 				continue
 			}
 			tree, err := first.with(path, old, a.key.at)
-			if err != nil { // another axis replaced what it is in
+			if err != nil { // another axis replaced what holds it
 				continue
 			}
 			if own == nil {
@@ -272,8 +280,9 @@ func replaced(r *report, root *node, axes []axis, read func(*report, *node)) {
 	}
 }
 
-// check reports what is wrong with the values of a blocked line, read in a lab that has the section in the place of the single
-// value. What is wrong elsewhere in that lab is not reported: it may follow from there being no such section.
+// check reports what is wrong with the values of a blocked line. It reads them in a lab that has a
+// section in place of the single value. Problems elsewhere in that lab are dropped: they may follow
+// from there being no such section.
 func (b *blocked) check(r *report, root *node, read func(*report, *node)) {
 	tree := root
 	for _, path := range b.axis.paths {
@@ -296,8 +305,8 @@ func (b *blocked) check(r *report, root *node, read func(*report, *node)) {
 	}
 }
 
-// opened returns n with the section in the place of a single value that path leads through: transport: {kind: pc4} for
-// transport: pc4. It is nil where no section is meant by the value.
+// opened returns n with a section in place of a single value that path leads through: transport:
+// {kind: pc4} for transport: pc4. It returns nil if the value cannot mean a section.
 func (n *node) opened(path []string) *node {
 	pattern := ""
 	for i, name := range path[:len(path)-1] {
@@ -325,7 +334,7 @@ func (n *node) opened(path []string) *node {
 	return n
 }
 
-// value is n as a bool, int64, float64 or string.
+// value returns n as a bool, int64, float64 or string.
 func (n *node) value() any {
 	if n.kind == scalar && n.plain {
 		if n.text == "true" || n.text == "false" {

@@ -15,12 +15,12 @@ import (
 
 // Bounds of traces.
 const (
-	maxTraceItems = 20_000  // collectives that the traces of a lab become, each group of ranks and each repetition counted
-	maxTraceParts = 1 << 20 // parts of ranks in them
+	maxTraceItems = 20_000  // collectives of all traces of a lab, counting each group of ranks and repetition
+	maxTraceParts = 1 << 20 // ranks of these collectives
 	maxTraceFile  = 255     // bytes of its name
 )
 
-// Trace is a file that the lab names: what a training step asks of the network.
+// Trace is a file of collectives that the lab names, such as those of a training step.
 type Trace struct {
 	File string // as the lab names it: relative to the lab file
 	Text []byte
@@ -29,17 +29,17 @@ type Trace struct {
 // Line is a collective of a trace, for one of the groups that its ranks form.
 type Line struct {
 	Trace   string // the file, as the lab names it
-	Number  int    // of the collectives in it, from 1
-	Name    string // as the trace calls it; "": it does not
+	Number  int    // position of the collective in the file, from 1
+	Name    string // the trace's name for the collective; "": none
 	Step    int    // repetition of the whole trace, from 0
-	Group   int    // of its ranks, from 0
-	Groups  int    // how many groups there are
+	Group   int    // the group of ranks, from 0
+	Groups  int    // the number of groups
 	Members []int  // the group, as positions in the Ranks of the item
-	Root    int    // of collectives that have one: its rank in the group
-	Shift   int    // of a permute: rank r sends to r + Shift, around
+	Root    int    // rank of the root in the group, for collectives with a root
+	Shift   int    // of a permute: rank r sends to rank r + Shift, modulo the group's size
 }
 
-// readTrace reads the collectives of an item that is a trace, one after the other.
+// readTrace reads the collectives of an item that is a trace, in order.
 func (r *itemReader) readTrace(rules params.Rules) {
 	if r.trace == "" {
 		return // reported
@@ -64,12 +64,14 @@ func (r *itemReader) readTrace(rules params.Rules) {
 		return
 	}
 	if len(lines)*steps*max(1, base.Ranks.Groups) > maxTraceItems {
-		rules.Refuse("repeat", "%d collectives, %d times, for %d groups of ranks are more than %d; expected fewer", len(lines), steps, max(1, base.Ranks.Groups), maxTraceItems)
+		rules.Refuse("repeat", "%d collectives, %d times, for %d groups of ranks are more than %d; expected fewer",
+			len(lines), steps, max(1, base.Ranks.Groups), maxTraceItems)
 		return
 	}
 	for i := range lines {
 		if i > 0 && !lines[i].Previous && (steps > 1 || base.Previous) {
-			rules.Refuse("repeat", "collective %d of %s starts at an instant of its own; expected a trace without any, or repeat: 1 and a start that is a time", i+1, r.trace)
+			rules.Refuse("repeat", "collective %d of %s starts at an instant of its own; expected a trace without "+
+				"any, or repeat: 1 and a start that is a time", i+1, r.trace)
 			break
 		}
 	}
@@ -78,11 +80,12 @@ func (r *itemReader) readTrace(rules params.Rules) {
 	refuse(err)
 }
 
-// traceFile is the name of a trace. It is relative to the lab file and stays in its folder.
+// traceFile is the name of a trace: a path relative to the lab file that stays in its folder.
 func traceFile(to *string) params.Value {
 	const expected = "a file below the lab file's folder, such as traces/step.csv"
 	return params.Custom(to, func(name string) (string, error) {
-		if len(name) > maxTraceFile || !filepath.IsLocal(name) || strings.Contains(name, `\`) || strings.ContainsFunc(name, unprintable) || filepath.ToSlash(filepath.Clean(name)) != name {
+		if len(name) > maxTraceFile || !filepath.IsLocal(name) || strings.Contains(name, `\`) ||
+			strings.ContainsFunc(name, unprintable) || filepath.ToSlash(filepath.Clean(name)) != name {
 			return "", fmt.Errorf("%q; expected %s", params.Clip(name), expected)
 		}
 		return name, nil
@@ -107,7 +110,7 @@ func (d *decoder) readTrace(name string) ([]trace.Item, error) {
 	return lines, err
 }
 
-// keepTrace notes a trace of the lab, once.
+// keepTrace adds a trace to those of the lab, once.
 func (d *decoder) keepTrace(t Trace) {
 	for i := range d.traces {
 		if d.traces[i].File == t.File {
@@ -121,14 +124,16 @@ func (d *decoder) keepTrace(t Trace) {
 type expansion struct {
 	base  Item
 	file  string
-	ranks int // of each group of the base
-	steps int
+	ranks int // ranks of each group of the base
+	steps int // repetitions of the trace
 }
 
-// items returns every collective of every step, for every group of ranks, in the order in which hosts do them.
+// items returns every collective of every step, for every group of ranks, in the order in which
+// hosts run them.
 func (t *expansion) items(lines []trace.Item) ([]Item, error) {
 	if parts := len(lines) * t.steps * max(1, t.base.Ranks.Groups) * t.ranks; parts > maxTraceParts {
-		return nil, fmt.Errorf("%s becomes %d parts of ranks, each repetition counted; expected at most %d", t.file, parts, maxTraceParts)
+		return nil, fmt.Errorf("%s becomes %d parts of ranks, each repetition counted; expected at most %d", t.file,
+			parts, maxTraceParts)
 	}
 	perStep := make([][]Item, len(lines))
 	total := 0
@@ -144,7 +149,8 @@ func (t *expansion) items(lines []trace.Item) ([]Item, error) {
 		return nil, errors.Join(errs...)
 	}
 	if total > maxTraceItems {
-		return nil, fmt.Errorf("%s becomes %d collectives, each group of ranks and each repetition counted; expected at most %d", t.file, total, maxTraceItems)
+		return nil, fmt.Errorf("%s becomes %d collectives, each group of ranks and each repetition counted; "+
+			"expected at most %d", t.file, total, maxTraceItems)
 	}
 	all := make([]Item, 0, total)
 	for job := range max(1, t.base.Ranks.Groups) {
@@ -165,7 +171,7 @@ func (t *expansion) items(lines []trace.Item) ([]Item, error) {
 	return all, nil
 }
 
-// line returns a collective of the trace for each of the groups that the ranks form.
+// line returns one item of the trace for each of the groups that its ranks form.
 func (t *expansion) line(l *trace.Item, at int) ([]Item, error) {
 	groups, err := l.Groups(t.ranks)
 	if err != nil {
@@ -193,7 +199,8 @@ func (t *expansion) line(l *trace.Item, at int) ([]Item, error) {
 		it.Start += l.Start
 	}
 	if least := it.Type.Size() * units.Bytes(spec.Ranks); facts.Shared && l.Size < least {
-		return nil, fmt.Errorf("%v is less than an element for each of %d ranks; expected at least %v", l.Size, spec.Ranks, least)
+		return nil, fmt.Errorf("%v is less than an element for each of %d ranks; expected at least %v", l.Size,
+			spec.Ranks, least)
 	}
 	if n := it.messages(facts, spec.Ranks); n > maxMessages {
 		return nil, fmt.Errorf("it takes %.0f messages, more than %d", n, maxMessages)
@@ -202,13 +209,14 @@ func (t *expansion) line(l *trace.Item, at int) ([]Item, error) {
 	for g := range groups {
 		items[g] = it
 		items[g].Line = &Line{
-			Trace: t.file, Number: at + 1, Name: l.Name, Group: g, Groups: len(groups), Members: groups[g], Root: l.Root, Shift: l.Shift,
+			Trace: t.file, Number: at + 1, Name: l.Name, Group: g, Groups: len(groups), Members: groups[g],
+			Root: l.Root, Shift: l.Shift,
 		}
 	}
 	return items, nil
 }
 
-// called is a name as a message has it.
+// called returns a name in parentheses for a message, or "".
 func called(name string) string {
 	if name == "" {
 		return ""

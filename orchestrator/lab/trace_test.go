@@ -28,7 +28,8 @@ moe,all-to-all,1MB,,,2,4,
 next,permute,1KB,,,,,-1
 `
 
-// A trace becomes an item for every group of ranks of every collective of every step, in the order of hosts.
+// A trace becomes an item for every group of ranks of every collective of every step, in the order
+// of hosts.
 func TestTraceBecomesItems(t *testing.T) {
 	labs, err := Parse("lab.yaml", []byte(traced+"workload: [{collective: broadcast, size: 1KB}, {trace: a/step.csv, ranks: [h7, h6, h5, h4, h3, h2, h1, h0], repeat: 2, start: previous}, {collective: gather, size: 1KB}]"),
 		reading(map[string]string{"a/step.csv": step}))

@@ -9,14 +9,15 @@ import (
 
 // Transport is the transport section.
 type Transport struct {
-	Kind    string // of transport.Kinds
-	Section transport.Section
+	Kind    string            // of transport.Kinds
+	Section transport.Section // the parameters of that transport
 }
 
 // Keys implements params.Section.
 func (t *Transport) Keys() []params.Key {
 	keys := []params.Key{
-		params.New("kind", params.Word(&t.Kind, transport.Kinds()...), "Parameters of a transport that no run uses are refused.").Default("pc4", "ours"),
+		params.New("kind", params.Word(&t.Kind, transport.Kinds()...),
+			"Parameters of a transport that no run uses are refused.").Default("pc4", "ours"),
 	}
 	for _, name := range transport.Kinds() {
 		if own, path, about := transport.Named(name); path == name {
@@ -29,15 +30,15 @@ func (t *Transport) Keys() []params.Key {
 // TransportKinds returns the names of every registered transport.
 func TransportKinds() []string { return transport.Kinds() }
 
-// transportSection says where the parameters of a transport are.
+// transportSection returns the key of the section with the parameters of a transport.
 func transportSection(kind string) string {
 	_, path, _ := transport.Named(kind)
 	return path
 }
 
-// transport reads the section of the lab's transport. Those of others are there for other runs of the same file,
-// which a sweep or the command line gives another transport: they are held to the same rules, but set nothing here,
-// and one that no run has a use for is refused.
+// transport reads the section of the lab's transport. The sections of other transports are for
+// other runs of the same file, which get another transport from a sweep or the command line. They
+// are checked by the same rules but set nothing here. One that no run uses is a problem.
 func (d *decoder) transport(s *section) Transport {
 	var t Transport
 	s.read(&t)
@@ -60,7 +61,8 @@ func (d *decoder) transport(s *section) Transport {
 			continue
 		}
 		if t.Kind != "" && !used[kind] && !f.empty() {
-			f.problem("no run of this lab uses the transport %s; leave it out, or have it used by transport.kind or a sweep of that", kind)
+			f.problem("no run of this lab uses the transport %s; leave it out, or have it used by transport.kind or "+
+				"a sweep of that", kind)
 		}
 		d.aside++
 		f.open().all(own)
@@ -70,8 +72,8 @@ func (d *decoder) transport(s *section) Transport {
 	return t
 }
 
-// transportKindsOf returns the transports that the runs of a lab file use: what it says itself, what its sweep goes
-// through, and what the command line asks for.
+// transportKindsOf returns the transports that the runs of a lab file use: that of the file, those
+// of its sweep, and those of the command line.
 func transportKindsOf(root *node, sets []override) map[string]bool {
 	kinds := make(map[string]bool)
 	add := func(n *node) {

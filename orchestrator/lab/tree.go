@@ -15,24 +15,24 @@ import (
 	"weft/params"
 )
 
-// MaxText is how many bytes a lab file has at most.
+// MaxText is the maximum size of a lab file in bytes.
 const MaxText = 1 << 20
 
 // Bounds on what is read at all, so that a hostile file costs no more than a large one.
 const (
-	maxDepth  = 16      // nesting; the format needs 5
+	maxDepth  = 16      // levels of nesting; the format needs 5
 	maxValues = 100_000 // keys, items and scalars; a custom topology of 10,000 nodes and links needs 80,000
 )
 
-// origin says where a value came from.
+// origin is where a value came from.
 type origin struct {
-	line, column int    // in the file; 0 when it did not come from there
-	flag         string // the command-line flag, "" when it did not come from there
-	sweep        bool   // a value of the sweep section
-	source       string // of a default
+	line, column int    // position in the file, from 1; 0: the value is not from there
+	flag         string // the command-line flag; "": the value is not from there
+	sweep        bool   // the value is from the sweep section
+	source       string // the source of a default; "": the value is written
 }
 
-// String is the From of a Source.
+// String formats the origin as Source.From.
 func (o origin) String() string {
 	switch {
 	case o.source != "":
@@ -55,21 +55,24 @@ const (
 	hole // where an item of a list was taken out
 )
 
-// node is a value of the file. Nodes are never changed once they are built: sweep points share them.
+// node is a value of the file. A node never changes once it is built, because sweep points share
+// nodes.
 type node struct {
 	kind  kind
 	at    origin
-	text  string // scalar
-	plain bool   // scalar: not quoted
-	items []*node
-	keys  []key // mapping: of items, in order
+	text  string  // scalar
+	plain bool    // scalar: not quoted
+	items []*node // list, mapping: the values
+	keys  []key   // mapping: the keys of items, in order
 }
 
+// key is a key of a mapping.
 type key struct {
 	name string
 	at   origin
 }
 
+// get returns the value of a key of a mapping, or nil.
 func (n *node) get(name string) *node {
 	for i, k := range n.keys {
 		if k.name == name {
@@ -79,12 +82,12 @@ func (n *node) get(name string) *node {
 	return nil
 }
 
-// null says that n is written but holds nothing.
+// null reports whether n is written but holds nothing.
 func (n *node) null() bool {
 	return n.kind == scalar && n.plain && (n.text == "" || n.text == "~" || strings.EqualFold(n.text, "null"))
 }
 
-// String writes n on one line, as flow YAML where that needs no quotes.
+// String formats n on one line, as flow YAML without quotes.
 func (n *node) String() string {
 	parts := make([]string, len(n.items))
 	for i, item := range n.items {
@@ -103,7 +106,8 @@ func (n *node) String() string {
 	}
 }
 
-// load reads text as one YAML document into a tree, or reports why it cannot. Positions start at at.
+// load reads text as one YAML document into a tree. If it cannot, it reports why and returns nil.
+// at maps a position in the text to an origin.
 func load(r *report, text []byte, at func(line, column int) origin) *node {
 	if len(text) > MaxText {
 		r.add(at(1, 1), "", "more than 1 MiB; a lab file has at most that")
@@ -139,7 +143,7 @@ func load(r *report, text []byte, at func(line, column int) origin) *node {
 	return root
 }
 
-// decodeYAML is Decode with a panic of the YAML library, should hostile text find one, turned into an error.
+// decodeYAML calls Decode. If hostile text makes the YAML library panic, it returns an error.
 func decodeYAML(decoder *yaml.Decoder, into *yaml.Node) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -149,7 +153,7 @@ func decodeYAML(decoder *yaml.Decoder, into *yaml.Node) (err error) {
 	return decoder.Decode(into)
 }
 
-// badText finds the first byte that is not UTF-8 and the first control character.
+// badText finds the first byte that is not UTF-8 or the first control character.
 func badText(text []byte) (line, column int, problem string) {
 	line, column = 1, 1
 	for len(text) > 0 {
@@ -170,7 +174,7 @@ func badText(text []byte) (line, column int, problem string) {
 // fromParser matches errors of the library's parser, as opposed to its scanner.
 var fromParser = regexp.MustCompile("^did not find expected (<|node content|'-'|key|',')")
 
-// reportSyntax reports an error of the YAML library, which knows the line at best.
+// reportSyntax reports an error of the YAML library, which knows at most the line.
 func reportSyntax(r *report, text []byte, at func(line, column int) origin, err error) {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 0
@@ -194,13 +198,13 @@ func reportSyntax(r *report, text []byte, at func(line, column int) origin, err 
 	r.add(at(max(line, 1), 1), "", "not valid YAML: %s", message)
 }
 
-// builder turns YAML nodes into nodes and refuses what a lab file has no use for.
+// builder turns YAML nodes into nodes, and rejects what a lab file has no use for.
 type builder struct {
 	report  *report
 	at      func(line, column int) origin
-	values  int
+	values  int  // the number of values so far
 	aliased bool // an alias was reported
-	broken  bool // something was left out that later problems could follow from
+	broken  bool // something is missing that would cause further problems
 }
 
 // refuse reports what cannot be read at all.
@@ -210,6 +214,7 @@ func (b *builder) refuse(n *node, path, format string, args ...any) *node {
 	return n
 }
 
+// build returns the node of y.
 func (b *builder) build(y *yaml.Node, path string, depth int) *node {
 	n := &node{at: b.at(y.Line, y.Column)}
 	b.values++
@@ -236,7 +241,8 @@ func (b *builder) build(y *yaml.Node, path string, depth int) *node {
 			n.items = append(n.items, b.build(item, join(path, strconv.Itoa(i)), depth+1))
 		}
 	default:
-		n.text, n.plain = y.Value, y.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
+		const quoted = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+		n.text, n.plain = y.Value, y.Style&quoted == 0
 		if i := strings.IndexFunc(n.text, func(c rune) bool { return c != '\n' && params.Forbidden(c) }); i >= 0 {
 			c, _ := utf8.DecodeRuneInString(n.text[i:])
 			b.report.add(n.at, path, "the control character %U", c)
@@ -245,6 +251,7 @@ func (b *builder) build(y *yaml.Node, path string, depth int) *node {
 	return n
 }
 
+// mapping fills in the keys and values of a mapping.
 func (b *builder) mapping(n *node, y *yaml.Node, path string, depth int) {
 	first := make(map[string]int, len(y.Content)/2) // line of each key
 	for i := 0; i+1 < len(y.Content); i += 2 {
@@ -267,6 +274,7 @@ func (b *builder) mapping(n *node, y *yaml.Node, path string, depth int) {
 	}
 }
 
+// join appends a name to a path.
 func join(path, name string) string {
 	if path == "" {
 		return name
@@ -274,7 +282,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// at0 returns the value of a key, nil where there is none.
+// at0 returns the value of a key, or nil. n may be nil or no mapping.
 func (n *node) at0(name string) *node {
 	if n == nil || n.kind != mapping {
 		return nil
@@ -282,7 +290,7 @@ func (n *node) at0(name string) *node {
 	return n.get(name)
 }
 
-// textOr returns the text of a scalar, or another.
+// textOr returns the text of a scalar, or the given text if n is none.
 func (n *node) textOr(text string) string {
 	if n == nil || n.kind != scalar || n.null() {
 		return text

@@ -16,15 +16,15 @@ const (
 	maxMessages = 1 << 26 // of one repetition of one collective, over all ranks: an all-to-all of 8192
 )
 
-// workload is what hosts do, while it is read.
+// workload reads the workload section.
 type workload struct {
 	d     *decoder // nil: the keys are only listed
 	hosts hosts
-	at    []int // of each item: its position in the file, where a hole may be before it
+	at    []int // position of each item in the file; holes count
 	items []itemReader
 }
 
-// key is the key of the workload.
+// key declares the section.
 func (w *workload) key() params.Key {
 	return params.List("workload", &params.Items{
 		Most: maxItems, Make: func(n int) { w.items = make([]itemReader, n) }, Len: func() int { return len(w.items) },
@@ -38,7 +38,7 @@ func (w *workload) key() params.Key {
 	}, "Collectives; they run concurrently unless start says otherwise.")
 }
 
-// all are the items: one for each collective of a trace, each arrival and each group of ranks.
+// all returns the items: one for each collective of a trace, each arrival and each group of ranks.
 func (w *workload) all() (items []Item) {
 	rows := 0
 	for i := range w.items {
@@ -63,7 +63,7 @@ func (w *workload) all() (items []Item) {
 	return items
 }
 
-// rowsOf is how many rows the summary of a workload has.
+// rowsOf returns the number of rows of a workload's summary.
 func rowsOf(items []Item) int {
 	rows := 0
 	for i := range items {
@@ -72,7 +72,7 @@ func rowsOf(items []Item) int {
 	return rows
 }
 
-// RootApart says that the root is another host than the ranks, which are those that send to it.
+// RootApart reports whether the root is a host besides the ranks, which send to it.
 func (it *Item) RootApart() bool {
 	return schedule.Of(it.Collective).RootApart
 }
