@@ -83,6 +83,7 @@ type Results struct {
 	Uncorrupted int   // bytes that the plan has wrong and that are not: no packet came for them
 	Dropped     int64 // datagrams that the socket had no room for
 	Unsent      int64 // packets and frames that the kernel did not take
+	Opened      int64 // sockets opened while packets waited for them
 	CPU         int64 // processor time used since the start, in real nanoseconds
 	Scheduler   string
 

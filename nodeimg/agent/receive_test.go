@@ -129,20 +129,41 @@ func TestSendersAreBounded(t *testing.T) {
 	}
 }
 
-// Opening a socket takes longer than sending a packet, so all paths have theirs before the run, if they are not too many. Replies
-// take the first path.
+// Opening a socket takes longer than sending a packet, so as many paths as fit have theirs before the run. Replies take the first
+// path.
 func TestPathsAhead(t *testing.T) {
 	spray := transport.Spec{Src: 1, Dst: 0, Kind: "spray", CC: strack.Params{Paths: 256}}
 	back := spray
 	back.Src, back.Dst = 0, 1
-	for conns, want := range map[int]bool{0: true, 15: true, 16: false} {
+	for conns, want := range map[int]int{0: 1, 15: 256, 16: 255, 100: 39, 5000: 1} {
 		p := host.Plan{Host: 1}
 		for range conns {
 			p.Conns = append(p.Conns, spray, back)
 		}
-		if got := allPathsAhead(&p, maxSockets); got != want {
-			t.Errorf("%d connections each way: %t", conns, got)
+		if got := pathsAhead(&p, maxSockets); got != want {
+			t.Errorf("%d connections each way: %d paths, want %d", conns, got, want)
 		}
+	}
+}
+
+// Sockets that nothing was sent from make room before any other.
+func TestSendersCloseUnusedSocketsFirst(t *testing.T) {
+	s := newSenders(loopback, [][4]byte{loopback})
+	defer s.close()
+	s.most = 3
+	if err := s.prepare([]way{{port: 50020}, {port: 50021}, {port: 50022}}); err != nil {
+		t.Fatal(err)
+	}
+	for i, port := range []uint16{50020, 50030, 50031, 50020} {
+		if taken, err := s.send(&transport.Outgoing{SrcPort: port, Class: 1, N: 1}, nil, nil); err != nil || !taken {
+			t.Fatalf("packet %d: taken %v, %v", i, taken, err)
+		}
+		if n := len(s.sockets) + len(s.spare); n > 3 {
+			t.Errorf("%d sockets after packet %d", n, i)
+		}
+	}
+	if s.missed != 2 || len(s.spare) != 0 {
+		t.Errorf("%d sockets opened late, want 2; %d to spare", s.missed, len(s.spare))
 	}
 }
 

@@ -210,7 +210,7 @@ func newNode(cfg Config, conn *control.Conn, sockets []int, k *keeper, most int,
 // openAhead opens the sockets that the node will send from.
 func (n *node) openAhead(peers [][4]byte) error {
 	plan, ways := n.plan, map[way]bool{}
-	every := allPathsAhead(plan, n.loop.out.most)
+	paths := pathsAhead(plan, n.loop.out.most)
 	for i := range plan.Conns {
 		c := &plan.Conns[i]
 		peer := c.Dst
@@ -221,8 +221,8 @@ func (n *node) openAhead(peers [][4]byte) error {
 			return fmt.Errorf("connection %d is with host %d of %d", c.ID, peer, len(peers))
 		}
 		ahead := 1
-		if every && c.Src == plan.Host {
-			ahead = c.Paths()
+		if c.Src == plan.Host {
+			ahead = min(paths, c.Paths())
 		}
 		for path := range ahead {
 			ways[way{dst: peer, port: c.SrcPort + uint16(path)}] = true
@@ -310,7 +310,7 @@ func (n *node) results() *Results {
 	r.TimedOut = n.host.TimedOut()
 	r.RTT, r.OneWay, r.Windows = n.observer.rtt, n.observer.oneWay, n.observer.windows
 	r.Steps = n.observer.steps
-	r.Dropped = n.loop.in.drops()
+	r.Dropped, r.Opened = n.loop.in.drops(), n.loop.out.missed
 	r.Uncorrupted = n.host.Uncorrupted()
 	for _, s := range n.loop.sync {
 		r.Dropped += s.drops()
@@ -341,16 +341,18 @@ func interfaceDrops() (n int64) {
 	return n
 }
 
-// allPathsAhead says whether the sockets of all paths of a node's connections are to be opened before the run: unless they are
-// more than it keeps.
-func allPathsAhead(plan *host.Plan, most int) bool {
-	all := 0
+// pathsAhead returns how many paths of each connection get their sockets before the run: all if they fit among most, and
+// otherwise an equal share. Replies take the first path.
+func pathsAhead(plan *host.Plan, most int) int {
+	paths, sends := 1, 0
 	for i := range plan.Conns {
-		if c := &plan.Conns[i]; c.Src == plan.Host {
-			all += c.Paths()
-		} else {
-			all++
+		if c := &plan.Conns[i]; c.Src == plan.Host && c.Paths() > 1 {
+			paths = max(paths, c.Paths())
+			sends++
 		}
 	}
-	return all <= most
+	if sends == 0 {
+		return 1
+	}
+	return min(paths, max(1, (most-len(plan.Conns)+sends)/sends))
 }

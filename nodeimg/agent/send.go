@@ -42,6 +42,7 @@ type senders struct {
 	most    int         // sockets
 	keeper  *keeper     // opens them; nil: this process does
 	spare   map[way]int // opened before they were needed, without TOS
+	missed  int64       // sockets opened when a packet needed them
 }
 
 // maxSockets is how many sockets a node sends from. Beyond, the one opened first makes room: a connection that sprays has up to
@@ -139,8 +140,15 @@ func (s *senders) sendTo(fd int, w way, parts []unix.Iovec) unix.Errno {
 	return errno
 }
 
-// keep notes a new socket, and closes the oldest when there are too many.
+// keep notes a new socket. When there are too many it closes one that was never used, or else the oldest.
 func (s *senders) keep(w way, fd int) {
+	for unused, spare := range s.spare {
+		if len(s.opened)+len(s.spare) < s.most {
+			break
+		}
+		unix.Close(spare)
+		delete(s.spare, unused)
+	}
 	if len(s.opened) < s.most {
 		s.opened = append(s.opened, w)
 	} else {
@@ -200,6 +208,7 @@ func (s *senders) get(w way) (fd int, err error) {
 	bare := way{dst: w.dst, port: w.port, to: w.to}
 	fd, ok := s.spare[bare]
 	if !ok {
+		s.missed++
 		return s.open(w)
 	}
 	delete(s.spare, bare)

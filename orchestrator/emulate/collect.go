@@ -166,6 +166,26 @@ func (r *run) judge() {
 	}
 	o.Refused, e.disturbed = r.refused()
 	o.Fidelity = judge(e)
+	if o.Fidelity.Verdict != OK {
+		o.Fidelity.Reasons = append(o.Fidelity.Reasons, tooFewSockets(o.Results)...)
+	}
+}
+
+// tooFewSockets says that nodes opened sockets while packets waited, if that happened to more than one data packet in a hundred,
+// as many as the verdict looks at. It takes as long as several packets, and is why such nodes are late.
+func tooFewSockets(nodes []*agent.Results) []string {
+	var opened, packets int64
+	for _, n := range nodes {
+		if n != nil {
+			opened += n.Opened
+			packets += n.Counters.DataPackets
+		}
+	}
+	if opened*100 <= packets {
+		return nil
+	}
+	return []string{fmt.Sprintf("nodes opened a socket for %d of %d data packets, which makes them late: the transport takes more source ports "+
+		"than this process may open files; raise that limit (ulimit -n), or give the transport fewer paths", opened, packets)}
 }
 
 // unsent is what the send queues of some nodes lost.

@@ -57,3 +57,19 @@ func TestLossesOfAHostThatFloods(t *testing.T) {
 		}
 	}
 }
+
+// A run that is not ok says when nodes had to open sockets for their packets.
+func TestSocketsOpenedLateAreAReason(t *testing.T) {
+	for opened, want := range map[int64]bool{0: false, 10: false, 11: true} {
+		r := &run{x: &Experiment{BaseRTT: 10 * units.Microsecond}, cluster: namedCluster{}, outcome: newOutcome(3)}
+		for i := range r.outcome.Results {
+			r.outcome.Results[i] = &agent.Results{Timer: stats.NewDist(), Reaction: stats.NewDist()}
+		}
+		r.outcome.Results[1].Opened, r.outcome.Results[1].Unsent, r.outcome.Results[2].Counters.DataPackets = opened, 1, 1000
+		r.outcome.Report = &realtime.Report{}
+		r.judge()
+		if got := strings.Contains(strings.Join(r.outcome.Fidelity.Reasons, "\n"), "a socket for 11 of 1000 data packets"); got != want {
+			t.Errorf("%d opened: %q", opened, r.outcome.Fidelity.Reasons)
+		}
+	}
+}
