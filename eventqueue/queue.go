@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"weft/internal/splitmix"
 	"weft/units"
 )
 
@@ -390,7 +391,7 @@ func (q *Queue) order(first int32) {
 
 // tie orders entities that are due at the same instant.
 func tie(at units.Time, id int32) uint32 {
-	x := uint64(at) ^ uint64(id)*0x9e3779b97f4a7c15
+	x := uint64(at) ^ uint64(id)*splitmix.Gamma
 	x = (x ^ x>>32) * 0xd6e8feb86659fd93
 	x = (x ^ x>>32) * 0xd6e8feb86659fd93
 	return uint32(x >> 32)

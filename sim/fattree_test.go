@@ -2,6 +2,7 @@ package sim
 
 import (
 	"weft/fabric"
+	"weft/internal/splitmix"
 	"weft/units"
 )
 
@@ -12,7 +13,7 @@ func fatTree(k int, p fabric.PortConfig) fabric.Config {
 	hosts, edges, cores := k*half*half, k*half, half*half
 	cfg := fabric.Config{Seed: 1, Hosts: hosts, Switches: make([]fabric.SwitchConfig, 2*edges+cores)}
 	for s := range cfg.Switches {
-		cfg.Switches[s].Seed = uint64(s) * 0x9e3779b97f4a7c15
+		cfg.Switches[s].Seed = uint64(s) * splitmix.Gamma
 	}
 	port := func(from, to int) int32 {
 		p.From, p.To = fabric.NodeID(from), fabric.NodeID(to)

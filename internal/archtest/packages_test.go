@@ -21,7 +21,8 @@ type entry struct {
 func packages() []entry {
 	return []entry{
 		{"units", "", "what everything shares: time, bytes, rates"},
-		{"eventqueue", "units", "instants are lab time"},
+		{"internal/splitmix", "", "hashes and random numbers"},
+		{"eventqueue", "internal/splitmix units", "instants are lab time; a hash orders those at one instant"},
 		{"params", "units", "values of keys have units"},
 
 		{"internal/archtest", "", "its tests read source and the tables of kinds"},
@@ -39,7 +40,6 @@ func packages() []entry {
 		{"internal/quiettest", "internal/thread", "measures time in tests, on a thread of its own"},
 		{"internal/regular", "", "opens files, whatever is in them"},
 		{"internal/sample", "", "chooses cases of tests"},
-		{"internal/splitmix", "", "hashes and random numbers"},
 		{"internal/testenv", "", "the environment of tests"},
 
 		{"fabric", "eventqueue internal/splitmix units", "a machine of events; ECMP hashes and lossy links draw numbers"},
@@ -80,7 +80,7 @@ func packages() []entry {
 			"executes programs over an endpoint, with the host's clock"},
 
 		{"results/record", "units", "shapes of results, with units in the names of fields"},
-		{"results/stats", "results/record units", "fills distributions of a record"},
+		{"results/stats", "internal/splitmix results/record units", "fills distributions of a record"},
 
 		{"sim", "clocksync clocksync/node clocksync/ptp eventqueue fabric results/stats transport transport/wire units",
 			"carries packets over the fabric in the order of events; switches hold PTP clocks; delays become distributions"},
@@ -109,7 +109,7 @@ func packages() []entry {
 
 		{"orchestrator/topology", "fabric/queues params units", "has the shapes of network with their keys; makes a graph of a section"},
 		{"orchestrator/lab", "clocksync/clock clocksync/node clocksync/noise collectives/schedule collectives/trace fabric/queues " +
-			"internal/nearest orchestrator/topology params results/expect transport units",
+			"internal/nearest internal/splitmix orchestrator/topology params results/expect transport units",
 			"collects the keys that the core declares; checks expectations; suggests names"},
 		{"orchestrator/benchmark", "collectives/bench collectives/schedule collectives/trace orchestrator/topology results/plot results/record units",
 			"writes labs of collectives; reads their records into tables and a chart"},
@@ -119,7 +119,7 @@ func packages() []entry {
 		{"orchestrator/capture", "orchestrator/pcapng realtime", "writes what the fabric process copies"},
 		{"orchestrator/topology/render", "orchestrator/topology units", "draws a graph"},
 		{"orchestrator/experiment", "clocksync clocksync/clock clocksync/node clocksync/noise collectives/buffer collectives/schedule " +
-			"fabric fabric/queues host orchestrator/lab orchestrator/topology params results/record " +
+			"fabric fabric/queues host internal/splitmix orchestrator/lab orchestrator/topology params results/record " +
 			"tc-shaping/ports tc-shaping/qdisc transport transport/cc transport/wire units",
 			"a lab's network and what each host does on it, worked out and checked; no engine, so that any machine can ask what a lab comes to"},
 		{"orchestrator/summary", "clocksync clocksync/metrics clocksync/node collectives/bench collectives/schedule fabric host " +

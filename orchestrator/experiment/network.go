@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"weft/fabric"
+	"weft/internal/splitmix"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 	"weft/transport"
@@ -98,7 +99,7 @@ func (m *memory) coordinate(cfg *fabric.Config) {
 
 // switchSeed keeps the ECMP hashes of switches independent, so that tiers do not polarise.
 func switchSeed(seed uint64, s int) uint64 {
-	return (seed+0x9e3779b97f4a7c15)*0xbf58476d1ce4e5b9 ^ uint64(s+1)*0x94d049bb133111eb
+	return (seed+splitmix.Gamma)*0xbf58476d1ce4e5b9 ^ uint64(s+1)*0x94d049bb133111eb
 }
 
 // NICRate is the line rate of a host's NIC.

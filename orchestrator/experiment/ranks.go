@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"weft/collectives/schedule"
+	"weft/internal/splitmix"
 	"weft/orchestrator/lab"
 	"weft/transport"
 )
@@ -70,7 +71,7 @@ func (x *compiler) chosen(it *lab.Item, root transport.HostID) ([]transport.Host
 			return nil, 0, fmt.Errorf("ranks: %w", err)
 		}
 	case it.Ranks.Random > 0:
-		r := rand.New(rand.NewPCG(x.Lab.Seed, itemSeed(x.Lab.Seed, it.Index)+uint64(it.Arrival)*0x9e3779b97f4a7c15))
+		r := rand.New(rand.NewPCG(x.Lab.Seed, itemSeed(x.Lab.Seed, it.Index)+uint64(it.Arrival)*splitmix.Gamma))
 		for _, h := range r.Perm(x.Graph.Hosts)[it.Ranks.Group*it.Ranks.Random:] {
 			if len(ranks) < it.Ranks.Random && (transport.HostID(h) != root || !it.RootApart()) {
 				ranks = append(ranks, transport.HostID(h))

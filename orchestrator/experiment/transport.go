@@ -5,6 +5,7 @@ import (
 
 	"weft/collectives/schedule"
 	"weft/host"
+	"weft/internal/splitmix"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 	"weft/transport"
@@ -113,7 +114,7 @@ func moreThanOne(it *host.Item) (bool, error) {
 // sourcePort spreads connections over the dynamic port range (RFC 6335, section 6): it is the entropy that
 // ECMP hashes. Every path has a port; it is the first.
 func sourcePort(seed uint64, id transport.ConnID, paths int) uint16 {
-	r := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15^uint64(id)))
+	r := rand.New(rand.NewPCG(seed, splitmix.Gamma^uint64(id)))
 	return uint16(49152 + r.IntN(16384-(paths-1)))
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"weft/collectives/schedule"
 	"weft/host"
+	"weft/internal/splitmix"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
 	"weft/transport"
@@ -142,7 +143,7 @@ func (x *compiler) connect(src, dst transport.HostID, lane int, it *lab.Item, in
 
 // itemSeed is the seed of the random choices of one item of the workload.
 func itemSeed(seed uint64, index int) uint64 {
-	return (seed+1)*0xd1342543de82ef95 ^ uint64(index+1)*0x9e3779b97f4a7c15
+	return (seed+1)*0xd1342543de82ef95 ^ uint64(index+1)*splitmix.Gamma
 }
 
 // Item returns an item of the workload, by its position.

@@ -3,6 +3,7 @@ package lab
 import (
 	"math/rand/v2"
 
+	"weft/internal/splitmix"
 	"weft/params"
 	"weft/units"
 )
@@ -56,7 +57,7 @@ func (r *itemReader) checkPoisson(rules params.Rules) {
 // arrivals returns an item for each arrival, at least one. The times between them follow from the
 // seed and the item's index.
 func (p *poisson) arrivals(it Item, seed uint64) []Item {
-	r := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15*uint64(it.Index+1)))
+	r := rand.New(rand.NewPCG(seed, splitmix.Gamma*uint64(it.Index+1)))
 	var all []Item
 	at := units.Time(0)
 	for {

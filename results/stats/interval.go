@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"weft/internal/splitmix"
 )
 
 // Interval is an estimate and its 95 % confidence interval.
@@ -57,7 +59,7 @@ func Bootstrap(values []float64, statistic func(sorted []float64) float64) Inter
 		return out
 	}
 	draws := min(n, maxDraws)
-	r := rand.New(rand.NewPCG(uint64(n), 0x9e3779b97f4a7c15))
+	r := rand.New(rand.NewPCG(uint64(n), splitmix.Gamma))
 	drawn := make([]float64, draws)
 	results := make([]float64, resamples)
 	for i := range results {
