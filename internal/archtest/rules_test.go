@@ -105,6 +105,9 @@ func checkCalls(s *source) []string {
 		case "Sleep":
 			if pure(s.pkg) {
 				complain(n, "uses time.Sleep: nothing in the core waits, and a test that sleeps is slow or flaky; wait on an event")
+			} else if s.test() && !s.commented(n) {
+				complain(n, "sleeps and does not say why: wait on an event, with synctest or with quiettest.Await; "+
+					"else give the reason in a comment on the line or above it")
 			}
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -36,6 +37,15 @@ func forTests(pkg string) bool {
 func (s *source) at(n ast.Node) string {
 	p := s.lines.Position(n.Pos())
 	return fmt.Sprintf("%s:%d", s.name, p.Line)
+}
+
+// commented reports whether there is a comment on the line of a node or on the line above it.
+func (s *source) commented(n ast.Node) bool {
+	line := s.lines.Position(n.Pos()).Line
+	return slices.ContainsFunc(s.tree.Comments, func(c *ast.CommentGroup) bool {
+		end := s.lines.Position(c.End()).Line
+		return end == line || end == line-1
+	})
 }
 
 // imports lists what the file imports, by the name under which the file knows it where that is given or is the

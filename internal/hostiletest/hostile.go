@@ -58,7 +58,7 @@ func attack(ctx context.Context, on Target, every time.Duration, seed uint64) (s
 			return sent, err
 		}
 		if every > 0 {
-			time.Sleep(every)
+			time.Sleep(every) // the rate of the attack
 		}
 	}
 	return sent, nil

@@ -37,6 +37,7 @@ const poll = 2 * time.Millisecond
 // send the test no event.
 func Await(t testing.TB, look func() error) {
 	t.Helper()
+	// This is the one place where tests poll: there is no event to wait on.
 	for deadline := time.Now().Add(Patience); ; time.Sleep(poll) {
 		err := look()
 		if err == nil {
