@@ -27,7 +27,7 @@
 //
 // Times are lab time in picoseconds, sizes are bytes. The package reads no clock and does no I/O.
 //
-// Start reading at plan.go, then Host.Receive in host.go, launch and execute in run.go, and
+// Start reading at plan.go, then Host.Receive in host.go, startItems and runOps in run.go, and
 // inbound.go. flow.go announces flows to the receiver of a congestion control; lane.go spreads
 // messages over connections; halt.go, clock.go and background.go are what their names say.
 package host

@@ -8,10 +8,11 @@ import (
 	"weft/collectives/schedule"
 )
 
-// flow is what arrives by one connection in one stage of an item, in every repetition. The endpoint
-// is told to expect a flow when it is about to arrive, and that the flow has ended when all its
-// messages have arrived (PC4, section III-C: the controller knows). Credits are not flows.
-type flow struct {
+// inflow is what arrives by one connection in one stage of an item, in every repetition. The
+// endpoint is told to expect a flow when it is about to arrive, and that the flow has ended when
+// all its messages have arrived (PC4, section III-C: the controller knows). Credits are not
+// flows.
+type inflow struct {
 	use       *use // item's use of the connection
 	stage     uint8
 	announced bool
@@ -25,10 +26,10 @@ type flow struct {
 func (h *Host) collect(i int32, w *work) error {
 	r := &h.runs[i]
 	var err error
-	if w.most, err = schedule.Inflow(r.spec, r.item.Rank); err != nil {
+	if w.atOnce, err = schedule.Inflow(r.spec, r.item.Rank); err != nil {
 		return err
 	}
-	w.most *= r.item.qps()
+	w.atOnce *= r.item.qps()
 	for k := range w.ops {
 		op := &w.ops[k]
 		if op.Kind != schedule.Recv {
@@ -45,14 +46,14 @@ func (h *Host) collect(i int32, w *work) error {
 			}
 			f := w.flowOf(u, op.Stage)
 			if f == nil {
-				w.flows = append(w.flows, flow{use: u, stage: op.Stage, later: u.flow})
+				w.flows = append(w.flows, inflow{use: u, stage: op.Stage, later: u.flow})
 				u.flow = int32(len(w.flows) - 1)
 				f = &w.flows[u.flow]
 			}
 			f.each++
 		}
 	}
-	slices.SortStableFunc(w.flows, func(a, b flow) int { return cmp.Compare(a.stage, b.stage) })
+	slices.SortStableFunc(w.flows, func(a, b inflow) int { return cmp.Compare(a.stage, b.stage) })
 	for k := range w.flows {
 		w.flows[k].use.flow = -1
 	}
@@ -64,7 +65,7 @@ func (h *Host) collect(i int32, w *work) error {
 }
 
 // flowOf returns the flow of a connection in a stage, or nil.
-func (w *work) flowOf(u *use, stage uint8) *flow {
+func (w *work) flowOf(u *use, stage uint8) *inflow {
 	for k := u.flow; k >= 0; k = w.flows[k].later {
 		if f := &w.flows[k]; f.stage == stage {
 			return f
@@ -84,12 +85,12 @@ func (h *Host) announce(i int32) {
 			continue
 		}
 		if f.stage != w.stage {
-			if w.now > 0 {
+			if w.announced > 0 {
 				return
 			}
 			w.enter(f.stage)
 		}
-		if w.now >= w.most && !f.announced {
+		if w.announced >= w.atOnce && !f.announced {
 			return
 		}
 		h.expect(w, f)
@@ -98,36 +99,36 @@ func (h *Host) announce(i int32) {
 
 // enter begins a stage. Some of its flows may have arrived before.
 func (w *work) enter(stage uint8) {
-	w.stage, w.now = stage, 0
+	w.stage, w.announced = stage, 0
 	for k := range w.flows {
 		if f := &w.flows[k]; f.stage == stage && f.announced {
-			w.now++
+			w.announced++
 		}
 	}
 }
 
 // expect announces one flow.
-func (h *Host) expect(w *work, f *flow) {
+func (h *Host) expect(w *work, f *inflow) {
 	if f.announced {
 		return
 	}
 	f.announced = true
 	h.expected++
 	if f.stage == w.stage {
-		w.now++
+		w.announced++
 	}
 	h.endpoint.Expect(h.in[f.use.link].conn, 1)
 }
 
 // ended withdraws the announcement of a flow.
-func (h *Host) ended(w *work, f *flow) {
+func (h *Host) ended(w *work, f *inflow) {
 	if !f.announced {
 		return
 	}
 	f.announced = false
 	h.expected--
 	if f.stage == w.stage {
-		w.now--
+		w.announced--
 	}
 	h.endpoint.Expect(h.in[f.use.link].conn, -1)
 }

@@ -111,7 +111,7 @@ func (h *Host) Start(now units.Time) {
 	if h.clock != nil {
 		h.clock.node.Start(now)
 	}
-	h.launch(now)
+	h.startItems(now)
 }
 
 // Receive handles a packet. An error means that the packet was refused and has changed nothing.
@@ -304,7 +304,7 @@ func (h *Host) Advance(now units.Time) {
 	h.endpoint.Advance(now)
 	h.drain(now)
 	if h.started && h.nextStart <= now && h.err == nil {
-		h.launch(now)
+		h.startItems(now)
 	}
 }
 
@@ -351,7 +351,7 @@ func (h *Host) acked(now units.Time, e *transport.Event) {
 		h.flows.add(f)
 	}
 	w.complete(m.op)
-	h.execute(now, m.run)
+	h.runOps(now, m.run)
 }
 
 // closed handles the arrival of the last byte of a message.
@@ -370,7 +370,7 @@ func (h *Host) closed(now units.Time, e *transport.Event) {
 	}
 	h.received(l, u, m)
 	h.take(now, m)
-	h.execute(now, run)
+	h.runOps(now, run)
 }
 
 // lost handles a connection that the transport has given up.

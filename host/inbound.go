@@ -87,7 +87,7 @@ func (h *Host) arrive(pl *transport.Placement) (m *inbound, off units.Bytes, err
 	if r.phase == over || repeat < r.repeat {
 		return refuse(errTwice)
 	}
-	if err := h.prepare(u.run); err != nil {
+	if err := h.buildProgram(u.run); err != nil {
 		return nil, 0, h.itemError(r, err)
 	}
 	w := r.work
@@ -160,7 +160,7 @@ func (r *run) ready(p place) bool {
 }
 
 // take applies what has arrived of a message to the buffer, if its op may start, and completes the
-// op if the message is complete. The caller continues with execute.
+// op if the message is complete. The caller continues with runOps.
 func (h *Host) take(now units.Time, m *inbound) {
 	r := &h.runs[m.run]
 	if !r.ready(m.place) {

@@ -50,11 +50,11 @@ type work struct {
 	first    int
 	open     map[place]*inbound // messages that are arriving or staged
 
-	flows []flow // flows to this rank, by stage
-	told  int    // number of flows considered in this repetition
-	stage uint8  // current stage
-	now   int    // number of flows of this stage that are announced
-	most  int    // maximum number of flows of a stage that arrive at once
+	flows     []inflow // flows to this rank, by stage
+	told      int      // number of flows considered in this repetition
+	stage     uint8    // current stage
+	announced int      // number of flows of this stage that are announced
+	atOnce    int      // maximum number of flows of a stage that arrive at once
 }
 
 // States of an op in work.waits, besides the number of ops before it.
@@ -79,8 +79,8 @@ func newRun(item *Item) (run, error) {
 	return r, err
 }
 
-// prepare builds the program of an item, unless it was built before.
-func (h *Host) prepare(i int32) error {
+// buildProgram builds the program of an item, unless it was built before.
+func (h *Host) buildProgram(i int32) error {
 	r := &h.runs[i]
 	if r.work != nil {
 		return nil
@@ -162,8 +162,8 @@ func (w *work) receive(peer int32, tag uint32) int32 {
 	return w.receives[i]
 }
 
-// launch begins the items whose time has come.
-func (h *Host) launch(now units.Time) {
+// startItems starts the items whose time has come.
+func (h *Host) startItems(now units.Time) {
 	h.nextStart = units.Never
 	for h.first < len(h.runs) && h.runs[h.first].phase == over {
 		h.first++
@@ -188,26 +188,26 @@ func (h *Host) launch(now units.Time) {
 			h.nextStart = min(h.nextStart, r.begun)
 			continue
 		}
-		if err := h.prepare(int32(i)); err != nil {
+		if err := h.buildProgram(int32(i)); err != nil {
 			h.fail(h.itemError(r, err))
 			return
 		}
 		r.phase = running
-		h.begin(now, int32(i))
-		h.execute(now, int32(i))
+		h.startRepetition(now, int32(i))
+		h.runOps(now, int32(i))
 	}
 }
 
-// execute starts the ops of a running item that may start, and the next repetition when one is
+// runOps starts the ops of a running item that may start, and the next repetition when one is
 // done.
-func (h *Host) execute(now units.Time, i int32) {
+func (h *Host) runOps(now units.Time, i int32) {
 	r := &h.runs[i]
 	for r.phase == running && h.err == nil {
 		w := r.work
 		for w.first < len(w.due) && h.err == nil {
 			op := w.due[w.first]
 			w.first++
-			h.start(now, i, op)
+			h.startOp(now, i, op)
 		}
 		w.due, w.first = w.due[:0], 0
 		if w.left > 0 || h.err != nil {
@@ -221,7 +221,7 @@ func (h *Host) execute(now units.Time, i int32) {
 			return
 		}
 		r.phase = running
-		h.begin(now, i)
+		h.startRepetition(now, i)
 	}
 }
 
@@ -236,8 +236,8 @@ func (h *Host) compute(now units.Time, r *run) {
 	}
 }
 
-// begin begins a repetition.
-func (h *Host) begin(now units.Time, i int32) {
+// startRepetition starts the next repetition of an item.
+func (h *Host) startRepetition(now units.Time, i int32) {
 	r := &h.runs[i]
 	w := r.work
 	r.begun, w.left, w.told = now, len(w.ops), 0
@@ -275,7 +275,7 @@ func (h *Host) finish(now units.Time, r *run) {
 	}
 	r.phase, r.work = over, nil
 	h.over++
-	h.launch(now) // an item may have waited for this one
+	h.startItems(now) // an item may have waited for this one
 }
 
 // blame returns the origin of a wrong result, or nil if it is unknown.
@@ -298,9 +298,9 @@ func (h *Host) blame(r *run) *Blame {
 	return b
 }
 
-// start starts an op that waits for no other: a send is handed to the transport, a receive takes
+// startOp starts an op that waits for no other: a send is handed to the transport, a receive takes
 // what has already arrived for it.
-func (h *Host) start(now units.Time, i, op int32) {
+func (h *Host) startOp(now units.Time, i, op int32) {
 	r := &h.runs[i]
 	o := &r.work.ops[op]
 	if o.Kind == schedule.Recv {
@@ -335,7 +335,7 @@ func (h *Host) start(now units.Time, i, op int32) {
 }
 
 // complete marks an op as complete, and makes due the ops that waited for it alone. The caller
-// continues with execute.
+// continues with runOps.
 func (w *work) complete(op int32) {
 	w.waits[op] = complete
 	w.left--
