@@ -311,10 +311,14 @@ func (w *watcher) progress(j *job, p orchestrate.Progress) {
 	case w.width > 1 || p.Total <= 0:
 	case p.Phase == orchestrate.Measuring:
 		w.pace.Set(p.Phase, p.Phase, int64(p.Done), int64(p.Total))
+	case total == 1 && j.retry != nil: // another task, so that the share does not run backwards
+		w.pace.Set(j.retry.Of, j.lab.Name+" "+p.Phase+" once more", int64(p.Done), int64(p.Total))
 	case total == 1:
 		w.pace.Set(j.lab.Name, j.lab.Name+" "+p.Phase, int64(p.Done), int64(p.Total))
+	case j.retry != nil: // the first try has told the whole share of this run
+		w.pace.Set("runs", fmt.Sprintf("%d of %d runs done, one running once more", w.count, total), int64(w.count+1)*steps-1, int64(total)*steps)
 	default:
-		w.pace.Set("runs", fmt.Sprintf("%d of %d runs done", w.count, total), int64(w.count)*steps+int64(float64(steps)*float64(p.Done)/float64(p.Total)), int64(total)*steps)
+		w.pace.Set("runs", fmt.Sprintf("%d of %d runs done", w.count, total), int64(w.count)*steps+min(int64(float64(steps)*float64(p.Done)/float64(p.Total)), steps-1), int64(total)*steps)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weft/orchestrator/experiment"
+	"weft/orchestrator/lab"
 	orchestrate "weft/orchestrator/run"
 	"weft/results/record"
 	"weft/results/table"
@@ -124,6 +125,40 @@ func TestProgressWithoutATerminal(t *testing.T) {
 	for _, want := range []string{"0 of 5 runs done: 10 %, 1m30s left\n", "1 of 5 runs done: 20 %, 1m20s left\n", "4 of 5 runs done: 90 %, 10s left\n"} {
 		if !strings.Contains(stderr, want) {
 			t.Errorf("no %q in\n%s", want, stderr)
+		}
+	}
+}
+
+// The share that is told of runs never falls, also where one of them is made once more; a single run that is made once more is
+// another task.
+func TestShareNeverFalls(t *testing.T) {
+	again := &job{lab: &lab.Lab{Name: "star"}, retry: &record.Retry{Of: "runs/star/1"}}
+	first := &job{lab: again.lab}
+	for runs, want := range map[int]string{
+		1: "star running: 50 %, 1m0s left\nstar running once more: 50 %, 1m0s left\n",
+		2: "0 of 2 runs done: 25 %, 3m0s left\n0 of 2 runs done: 49 %, 2m0s left\n" +
+			"0 of 2 runs done, one running once more: 49 %, 3m0s left\n0 of 2 runs done, one running once more: 49 %, 4m0s left\n" +
+			"1 of 2 runs done: 75 %, 1m40s left\n1 of 2 runs done: 99 %, 1s left\n",
+	} {
+		var out strings.Builder
+		h := &hands{time.Unix(1e9, 0)}
+		w := &watcher{pace: table.NewPace(&out, false, false, h.now), outcomes: make([]outcome, runs), width: 1}
+		one := func(j *job) {
+			for done := range 3 {
+				w.progress(j, orchestrate.Progress{Phase: "running", Done: units.Bytes(done), Total: 2})
+				if done < 2 {
+					h.pass(time.Minute)
+				}
+			}
+		}
+		one(first)
+		one(again)
+		if runs > 1 {
+			w.finished(0, outcome{done: true})
+			one(first)
+		}
+		if out.String() != want {
+			t.Errorf("%d runs: got\n%swant\n%s", runs, out.String(), want)
 		}
 	}
 }

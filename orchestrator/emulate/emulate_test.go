@@ -98,6 +98,9 @@ func TestPrivAllToAll(t *testing.T) {
 	x.SampleQueues, x.Windows = 2*units.Microsecond, true
 	var last Progress
 	x.Progress = func(p Progress) {
+		if want := units.Bytes(n * (n - 1) * packets * repeat * benchMTU); p.Total != want {
+			t.Errorf("%d bytes in all at %+v, want %d", p.Total, p, want)
+		}
 		if p.Done < last.Done || p.Total < last.Total {
 			t.Errorf("progress goes back from %+v to %+v", last, p)
 		}

@@ -96,6 +96,9 @@ func drive(ctx context.Context, cluster runtime.Cluster, crew *crew, network *ke
 		outcome: newOutcome(cluster.Nodes()),
 	}
 	r.outcome.Warnings = bootNotes(cluster, carrier)
+	for i := range x.Plans {
+		r.nodes[i].progress.Total = received(&x.Plans[i])
+	}
 	err = r.configure(ctx)
 	if err == nil {
 		r.favour()
@@ -174,7 +177,7 @@ func (p *peerState) lose(why error) {
 // nodeState is what is known of a node.
 type nodeState struct {
 	peerState
-	progress agent.Progress
+	progress agent.Progress // the last one that it sent; before any, Total is that of its plan
 	done     bool
 }
 

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"time"
 
+	"weft/collectives/schedule"
 	"weft/fabric"
+	"weft/host"
 	"weft/internal/control"
 	"weft/nodeimg/agent"
 	"weft/orchestrator/runtime"
 	"weft/realtime"
 	"weft/transport"
+	"weft/units"
 )
 
 // hostError is that a host cannot go on, in its own words.
@@ -284,6 +287,18 @@ func (r *run) state(peer int) *peerState {
 	return &r.nodes[peer].peerState
 }
 
+// received returns the number of bytes that a host receives in all repetitions of its items. A node rejects an item
+// that cannot be laid out, so such an item counts nothing here.
+func received(p *host.Plan) (total units.Bytes) {
+	for i := range p.Items {
+		if v, err := schedule.Volume(p.Items[i].Spec(), p.Items[i].Rank); err == nil {
+			total += v.Received * units.Bytes(p.Items[i].Repeat)
+		}
+	}
+	return total
+}
+
+// tellProgress reports the share of the whole lab. The total covers nodes that have not said anything yet, so it does not grow.
 func (r *run) tellProgress() {
 	if r.x.Progress == nil {
 		return

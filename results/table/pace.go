@@ -67,7 +67,7 @@ func (p *Pace) Set(what, label string, done, total int64) {
 	}
 	if since := now.Sub(p.said); share < 1 && since >= lineAfter && (share-p.share >= lineShare || since >= lineEvery) {
 		p.said, p.share = now, share
-		fmt.Fprintf(p.words, "%s: %.0f %%%s\n", label, 100*share, left)
+		fmt.Fprintf(p.words, "%s: %d %%%s\n", label, int(100*float64(done)/float64(total)), left) // 100 is not told of 99.9
 	}
 }
 
