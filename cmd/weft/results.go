@@ -217,7 +217,7 @@ func (a *app) compare(base, changed report.Side, tolerance float64, flags compar
 	if text := table.Timeouts(table.Side{Name: "A", Runs: base.Summaries()}, table.Side{Name: "B", Runs: changed.Summaries()}); text != "" && !flags.json {
 		fmt.Fprintln(a.stderr, "warning: "+text)
 	}
-	words := []string{report.FewSeeds(d, gate)}
+	words := []string{report.Settings(base, changed), report.FewSeeds(d, gate)}
 	if !gate {
 		words = append(words, report.SingleSeeds(d))
 	}

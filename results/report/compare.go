@@ -390,9 +390,9 @@ func (d *Difference) By() string {
 	return fmt.Sprintf("%+.1f %%", 100*d.Change)
 }
 
-// interval writes a mean and half the width of its interval.
+// interval writes a mean and half the width of its interval, unless that is no more than what rounding leaves.
 func interval(i stats.Interval) string {
-	if i.Low == i.High {
+	if i.High-i.Low <= 1e-12*math.Abs(i.Mean) {
 		return number(i.Mean)
 	}
 	return fmt.Sprintf("%s ±%s", number(i.Mean), number((i.High-i.Low)/2))

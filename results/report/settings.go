@@ -1,0 +1,81 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// settingsShown is how many settings that differ are named.
+const settingsShown = 8
+
+// Settings names the settings that differ between two sides, each with its values on both; "" where none does. Where any
+// was written in a lab file or on the command line, the defaults that differ are only counted. The seed, the name and the
+// description of a lab are not part of it.
+func Settings(a, b Side) string {
+	va, vb := a.settings(), b.settings()
+	var written, derived []string
+	paths := maps.Clone(va)
+	maps.Copy(paths, vb)
+	for path := range paths {
+		x, y := va[path], vb[path]
+		if path == "seed" || path == "name" || path == "about" || x.text() == y.text() {
+			continue
+		}
+		text := fmt.Sprintf("%s %s / %s", path, x.text(), y.text())
+		if x.written || y.written {
+			written = append(written, text)
+		} else {
+			derived = append(derived, text)
+		}
+	}
+	shown, more := written, len(derived)
+	if len(written) == 0 {
+		shown, more = derived, 0
+	}
+	if len(shown) == 0 {
+		return ""
+	}
+	slices.Sort(shown)
+	most := min(len(shown), settingsShown)
+	text := "settings that differ (A / B): " + strings.Join(shown[:most], "; ")
+	if left := len(shown) - most; left > 0 {
+		text += fmt.Sprintf("; and %d more", left)
+	}
+	if more > 0 {
+		text += fmt.Sprintf("; and %d defaults", more)
+	}
+	return text
+}
+
+// settingValues is what a side's runs have for one setting.
+type settingValues struct {
+	values  []string
+	written bool // by the lab file or the command line
+}
+
+func (v settingValues) text() string {
+	slices.Sort(v.values)
+	return cmp.Or(strings.Join(v.values, ", "), "-")
+}
+
+// settings collects the values of each setting over the runs of a side.
+func (s Side) settings() map[string]settingValues {
+	all := map[string]settingValues{}
+	for _, r := range s {
+		if r.Manifest == nil {
+			continue
+		}
+		for _, one := range r.Manifest.Settings {
+			v := all[one.Path]
+			if !slices.Contains(v.values, one.Value) {
+				v.values = append(v.values, one.Value)
+			}
+			v.written = v.written || strings.HasPrefix(one.From, "line ") || strings.HasPrefix(one.From, "command line")
+			all[one.Path] = v
+		}
+	}
+	return all
+}

@@ -1,0 +1,46 @@
+package report
+
+import (
+	"fmt"
+	"testing"
+
+	"weft/results/record"
+	"weft/results/stats"
+)
+
+func TestSettingsThatDiffer(t *testing.T) {
+	run := func(settings ...record.Setting) *Run { return &Run{Manifest: &record.Manifest{Settings: settings}} }
+	setting := func(path, value, from string) record.Setting {
+		return record.Setting{Path: path, Value: value, From: from}
+	}
+	kind := func(k string, seed string) *Run {
+		return run(setting("transport.kind", k, "line 3"), setting("seed", seed, "line 4"), setting("transport."+k+".x", "1", "default: ours"))
+	}
+	var many []record.Setting
+	for i := range 10 {
+		many = append(many, setting(fmt.Sprintf("p%d", i), "1", "line 1"))
+	}
+	for _, c := range []struct {
+		name string
+		a, b Side
+		want string
+	}{
+		{"seeds alone", Side{kind("pc4", "1")}, Side{kind("pc4", "2")}, ""},
+		{"written", Side{kind("pc4", "1")}, Side{kind("roce", "1")}, "settings that differ (A / B): transport.kind pc4 / roce; and 2 defaults"},
+		{"sweeps", Side{kind("pc4", "1"), kind("roce", "1")}, Side{kind("roce", "1"), kind("pc4", "1")}, ""},
+		{"defaults", Side{run(setting("a", "1", "default: ours"))}, Side{run(setting("a", "2", "default: ours"))}, "settings that differ (A / B): a 1 / 2"},
+		{"many", Side{run(many...)}, Side{run()},
+			"settings that differ (A / B): p0 1 / -; p1 1 / -; p2 1 / -; p3 1 / -; p4 1 / -; p5 1 / -; p6 1 / -; p7 1 / -; and 2 more"},
+	} {
+		if got := Settings(c.a, c.b); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// What rounding leaves of a width is no width.
+func TestIntervalOfEqualNumbers(t *testing.T) {
+	if got := interval(stats.Interval{Mean: 5.2, Low: 5.2 - 4.4e-16, High: 5.2 + 4.4e-16}); got != "5.2" {
+		t.Errorf("got %s", got)
+	}
+}
