@@ -10,7 +10,7 @@ import (
 	"weft/units"
 )
 
-// steps has the network's steps kept, with their instants.
+// steps records the network's steps with their instants.
 func steps(n *world) *[]Step {
 	var all []Step
 	n.net.Observers.Follow(func(s Step) { all = append(all, s) })
@@ -26,14 +26,14 @@ func instants(all []Step, what StepKind) (at []units.Time) {
 	return at
 }
 
-// key is that of a flow in the tables of switches.
+// key returns the key of a flow in the tables of switches.
 func key(src, dst HostID, port uint16) uint64 {
 	return uint64(uint32(splitmix.Mix(FlowHash(src, dst, port, 4793))))<<32 | uint64(uint32(dst))
 }
 
-// A queue that is short for less than a round trip releases nobody. When it is short for longer,
-// the release comes at a known instant: the switch looks twice in a round trip from when it has
-// told the first source, and must find the port light for one.
+// A queue that is short for less than a round trip releases no flow. When it is short for longer,
+// the release is at a known instant: the switch looks twice per round trip from when it has told
+// the first source, and must find the port light for one round trip.
 func TestReleaseTakesARoundTripOfLight(t *testing.T) {
 	n, _ := coordinated(t, funnel(1, PortConfig{Rate: units.Gbps, Delay: us, Buffer: mB}), nil)
 	all := steps(n)
@@ -71,7 +71,8 @@ func TestReleaseTakesARoundTripOfLight(t *testing.T) {
 	}
 }
 
-// What a switch knows of an incast whose flows have gone silent expires, although the queue stands.
+// What a switch knows of an incast expires when its flows have gone silent, even if the queue
+// stands.
 func TestIncastExpires(t *testing.T) {
 	n, _ := coordinated(t, funnel(1, PortConfig{Rate: units.Gbps, Delay: us, Buffer: mB}), nil)
 	all := steps(n)
@@ -103,7 +104,7 @@ func TestIncastExpires(t *testing.T) {
 	}
 }
 
-// A port that a flow was asked away from is good again after a round trip.
+// A flow may return to a port that it was asked to avoid after a round trip.
 func TestExclusionLastsARoundTrip(t *testing.T) {
 	n, _ := coordinated(t, diamond(), nil)
 	all := steps(n)
@@ -153,7 +154,7 @@ func TestExclusionHolds(t *testing.T) {
 	}
 }
 
-// What switches keep of 10,000 flows is bounded, and gone when they have been silent for
+// The state of switches for 10,000 flows is bounded, and is gone when they have been silent for
 // FlowExpiry.
 func TestIncastOfTenThousandFlows(t *testing.T) {
 	n, _ := coordinated(t, funnel(10, PortConfig{Rate: units.Gbps, Delay: us, Buffer: units.GB}), nil)
@@ -199,7 +200,7 @@ func TestIncastOfTenThousandFlows(t *testing.T) {
 	}
 }
 
-// Whatever tags hosts write, switches whose queues are full do not fail, ask nobody who does not
+// Whatever tags hosts write, switches with full queues do not fail, ask no switch that does not
 // exist, and lose no packet.
 func FuzzTags(f *testing.F) {
 	corpus := fuzztest.New(f)

@@ -9,7 +9,7 @@ import (
 	"weft/units"
 )
 
-// coordinated returns a network that does CCM, with routes to switches too, and what it does, as
+// coordinated returns a network with CCM and with routes to switches, and a log of its steps as
 // lines.
 func coordinated(t *testing.T, w *wiring, change func(*Config)) (*world, *[]string) {
 	t.Helper()
@@ -93,8 +93,8 @@ func count(lines []string, line string) (n int) {
 	return n
 }
 
-// Where several ports are light the AR indicator is the switch; where one is, it is left (section
-// 6.3.5).
+// If several ports are light, the AR indicator names the switch; if one is, the indicator stays
+// (section 6.3.5).
 func TestARIndicatorNamesTheLastSwitchWithAChoice(t *testing.T) {
 	n, lines := coordinated(t, diamond(), nil)
 	n.send(0, 0, 1, 1000, 7, tagged(Tag{On: true, AR: ARSource}, 7))
@@ -114,8 +114,8 @@ func TestARIndicatorNamesTheLastSwitchWithAChoice(t *testing.T) {
 // jam fills the queue of a port with packets of its own that nobody drains.
 func jam(n *world, port int32) { n.net.ports[port].held = 1 << 1 }
 
-// Switch 1, whose only way on is full, asks switch 0, which the tag names, for another path: the
-// flow goes by switch 2.
+// Switch 1, whose only output port is full, asks switch 0, which the tag names, for another path:
+// the flow moves to switch 2.
 func TestUpstreamIsAskedForAnotherPath(t *testing.T) {
 	n, lines := coordinated(t, diamond(), nil)
 	flow := uint16(1)
@@ -137,8 +137,8 @@ func TestUpstreamIsAskedForAnotherPath(t *testing.T) {
 	}
 }
 
-// Where nobody upstream has a choice the packet is marked, and the source told that it is to obey
-// the mark; not when strict.
+// If no switch upstream has a choice, the packet is marked and the source is told to obey the mark;
+// with Strict it is not told.
 func TestLastResort(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		w := chain(2)
@@ -168,8 +168,8 @@ func TestLastResort(t *testing.T) {
 	}
 }
 
-// Two flows meet at switch 1: one of them is asked to go another way, and the one that stays is
-// not, though the queue that the other left stands.
+// Two flows meet at switch 1. One of them is asked to take another path. The one that stays is not,
+// although the queue that the other left stands.
 func TestOneOfTwoFlowsIsAsked(t *testing.T) {
 	w := diamond()
 	n, lines := coordinated(t, w, func(c *Config) {
@@ -200,9 +200,9 @@ func TestOneOfTwoFlowsIsAsked(t *testing.T) {
 	}
 }
 
-// At the last hop congestion is incast: sources are told, not more often than they may be; packets
-// of those that have heard are marked, no others; when the queue has been light for a round trip
-// the flows are released, once.
+// At the last hop congestion is incast. Sources are told, at most once per CCMConfig.Every. Packets
+// of flows whose source has been told are marked, others are not. When the queue has been light for
+// a round trip, the flows are released, once.
 func TestIncastIsToldAndReleased(t *testing.T) {
 	n, lines := coordinated(t, funnel(4, PortConfig{Rate: 100 * units.Gbps, Delay: us, Buffer: mB}), nil)
 	for i := range 40 {
@@ -232,7 +232,7 @@ func TestIncastIsToldAndReleased(t *testing.T) {
 	}
 }
 
-// An incast that lasts is told again, and one whose flows have gone silent is forgotten.
+// The source of a lasting incast is told again, and one whose flows have gone silent is forgotten.
 func TestIncastIsRefreshedAndForgotten(t *testing.T) {
 	slow := PortConfig{Rate: units.Gbps, Delay: us, Buffer: mB}
 	n, lines := coordinated(t, funnel(1, slow), nil)
@@ -265,7 +265,7 @@ func TestLostNotifications(t *testing.T) {
 	}
 }
 
-// CCM is everybody's or nobody's.
+// Either all switches have CCM or none.
 func TestCCMIsChecked(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"a switch without":   func(c *Config) { c.Switches[0].Balance = Adaptive },
@@ -284,8 +284,8 @@ func TestCCMIsChecked(t *testing.T) {
 	}
 }
 
-// A flow stays on its port while that is light, and moves when it is not and another is (avoiding
-// path switching that is not needed).
+// A flow stays on its port while that is light, and moves when it is not and another one is: no
+// path switching without need.
 func TestAFlowStaysWhileItsPortIsLight(t *testing.T) {
 	n, lines := coordinated(t, diamond(), nil)
 	for i := range 20 {
@@ -310,8 +310,8 @@ func TestAFlowStaysWhileItsPortIsLight(t *testing.T) {
 	}
 }
 
-// A tag is written by whoever sends the packet: an AR indicator that names nobody, or from a host a
-// switch, is taken for none and counted.
+// A host may write any tag. An AR indicator that names no switch, or names one before the first
+// switch, counts as none.
 func TestAnIndicatorThatNamesNobodyIsNone(t *testing.T) {
 	n, lines := coordinated(t, diamond(), nil)
 	for port := range n.net.ports {
@@ -337,8 +337,8 @@ func TestAnIndicatorThatNamesNobodyIsNone(t *testing.T) {
 	}
 }
 
-// Where asking upstream does not help, because all paths there are as full, packets are marked
-// before they are dropped.
+// If asking upstream does not help, because all paths there are as full, packets are marked before
+// they are dropped.
 func TestFullPathsEverywhereAreTheLastResort(t *testing.T) {
 	n, lines := coordinated(t, diamond(), func(c *Config) {
 		for i := range c.Ports {

@@ -29,7 +29,8 @@ func disturbedChain(t *testing.T, seed uint64, d Disorder, packets int) *world {
 	return n
 }
 
-// As many packets come late, and twice, as should; a copy is like its packet and comes with it.
+// The shares of packets that arrive late and twice are right; a copy equals its packet and arrives
+// with it.
 func TestDisorderIsAsOftenAsItSays(t *testing.T) {
 	const packets = 20_000
 	d := Disorder{Reorder: 0.2, By: 10 * units.Microsecond, Duplicate: 0.1}
@@ -65,7 +66,7 @@ func TestDisorderIsAsOftenAsItSays(t *testing.T) {
 	near("overtaken", int64(overtaken), d.Reorder*0.875) // a packet that is less than 1 us late is not, nor one whose followers are later still
 }
 
-// What happens on a disorderly link is a function of the seed, and leaves losses alone.
+// Disorder is a function of the seed, and does not change losses.
 func TestDisorderIsSeeded(t *testing.T) {
 	d := Disorder{Reorder: 0.2, By: 10 * units.Microsecond, Duplicate: 0.1}
 	a, b, c := disturbedChain(t, 1, d, 500).numbers(), disturbedChain(t, 1, d, 500).numbers(), disturbedChain(t, 2, d, 500).numbers()
@@ -77,8 +78,8 @@ func TestDisorderIsSeeded(t *testing.T) {
 	}
 }
 
-// A link may come to deliver late and twice, and come to order again, if its network was made for
-// that; what is under way then goes by what was so when it was sent.
+// Disorder may be turned on and off if the network was built for that; packets in flight keep the
+// setting with which they were sent.
 func TestSetDisorder(t *testing.T) {
 	w := chain(1)
 	w.Disturbable = true
@@ -130,7 +131,7 @@ func TestSetDisorder(t *testing.T) {
 	}
 }
 
-// A link that goes down takes along what it would have delivered late.
+// A link that goes down cuts off the packets that it would have delivered late.
 func TestDownCutsLatePackets(t *testing.T) {
 	w := chain(1)
 	w.Ports[2].Disorder = Disorder{Reorder: 1, By: units.Millisecond}
@@ -150,7 +151,7 @@ func TestDownCutsLatePackets(t *testing.T) {
 	}
 }
 
-// Telemetry of a copy is that of its packet, and is its own.
+// The telemetry of a copy equals that of its packet, and is separate from it.
 func TestCopiesHaveTelemetryOfTheirOwn(t *testing.T) {
 	w := chain(2)
 	w.Ports[2].Disorder = Disorder{Duplicate: 1} // between the two switches
@@ -164,8 +165,8 @@ func TestCopiesHaveTelemetryOfTheirOwn(t *testing.T) {
 	}
 }
 
-// The header of a copy is that of its packet, on the packet's own room and beyond it, and a packet
-// that comes again from the pool has none of the last.
+// The header of a copy equals that of its packet, in the packet's own room and beyond it. A packet
+// that is reused from the pool has none of its previous header.
 func TestCopiesHaveTheHeader(t *testing.T) {
 	w := chain(2)
 	w.Ports[2].Disorder = Disorder{Duplicate: 1}

@@ -7,7 +7,7 @@ import (
 	"weft/units"
 )
 
-// noting runs n and keeps what each packet carried when it arrived.
+// noting runs n and records the telemetry of each packet on arrival.
 type noting struct {
 	*world
 	hops [][]Hop
@@ -46,8 +46,8 @@ func TestTelemetryOfAQueue(t *testing.T) {
 	}
 }
 
-// Each switch on the way notes, in order; NICs do not; both classes count as queued; what did not
-// ask carries nothing.
+// Each switch on the path records, in order; NICs do not. Both classes count as queued. A packet
+// without INT carries no records.
 func TestTelemetryOfAPath(t *testing.T) {
 	w := chain(3)
 	w.Ports[2].Rate = 40 * units.Gbps
@@ -68,8 +68,8 @@ func TestTelemetryOfAPath(t *testing.T) {
 	}
 }
 
-// A packet has room for eight; a packet of the pool starts again without any; and none of it is
-// allocated twice.
+// A packet has room for eight records, a packet from the pool starts again without any, and their
+// storage is allocated once.
 func TestTelemetryHasRoomForEight(t *testing.T) {
 	n := newNoting(t, chain(10).route())
 	for i := range 2 {
@@ -102,7 +102,7 @@ func TestTelemetryHasRoomForEight(t *testing.T) {
 	}
 }
 
-// What is paused waits too, and is told.
+// Packets of a paused class count as queued.
 func TestTelemetryTellsOfPausedPackets(t *testing.T) {
 	n := newNoting(t, chain(1).route())
 	n.send(0, 0, 1, 1000, 0)

@@ -22,7 +22,7 @@ func diamond() *wiring {
 	return w
 }
 
-// What is on a link and what waits for it goes with the link; the rest arrives.
+// Packets on a link and those that wait for it are cut off with the link; the others arrive.
 func TestLinkDownCutsOff(t *testing.T) {
 	n := newWorld(t, funnel(1, PortConfig{Rate: 10 * units.Gbps, Delay: us, Buffer: mB}).route())
 	for i := range 10 {
@@ -52,7 +52,7 @@ func TestLinkDownCutsOff(t *testing.T) {
 	n.check()
 }
 
-// A switch takes a dead port out of its groups at once, also for what is on its way to the switch;
+// A switch takes a dead port out of its groups at once, also for packets in flight to the switch,
 // and back in.
 func TestECMPExcludesDeadPorts(t *testing.T) {
 	n := newWorld(t, diamond().route())
@@ -88,8 +88,8 @@ func TestECMPExcludesDeadPorts(t *testing.T) {
 	}
 }
 
-// Knowledge is local: a switch whose neighbour has lost its path sends there still, until it is
-// given other routes.
+// Knowledge is local: a switch whose neighbour has lost its path still sends to it until it gets
+// other routes.
 func TestReroute(t *testing.T) {
 	w := diamond()
 	n := newWorld(t, w.route())
@@ -117,7 +117,7 @@ func TestReroute(t *testing.T) {
 	if got := send(200 * us); got != 40 {
 		t.Errorf("%d arrived", got)
 	}
-	// New tables do not bring ports back that are down, and what is under way follows them.
+	// New tables do not bring back ports that are down, and packets in flight follow the tables.
 	n.send(400*us, 0, 1, 1000, 0)
 	n.run(400*us + 100*ns)
 	n.net.Links().SetUp(400*us+100*ns, false, 2, 3)
@@ -139,7 +139,7 @@ func TestReroute(t *testing.T) {
 	}
 }
 
-// A NIC that is down is not free; its host is asked again when it is up.
+// A NIC that is down is not free; its host is asked again when the NIC is up.
 func TestNICDown(t *testing.T) {
 	n := newWorld(t, chain(1).route())
 	n.send(0, 0, 1, 1250, 0)
@@ -165,8 +165,8 @@ func TestNICDown(t *testing.T) {
 	}
 }
 
-// A link that goes down ends the pauses of its port; if it comes up while the far end still wants
-// one, it begins with it. What waits at the far end is not lost, and memory is given back.
+// A link that goes down ends the pauses of its port. If it comes up while the far end still has the
+// class paused, it starts paused. What waits at the far end is not lost, and memory is given back.
 func TestPauseAcrossAFlap(t *testing.T) {
 	w := funnel(1, PortConfig{Rate: units.Gbps, Buffer: mB}) // a packet takes 10 µs
 	w.protect(PFCConfig{Xoff: 5000, Xon: 2500, Headroom: 27_500})
@@ -203,7 +203,7 @@ func TestPauseAcrossAFlap(t *testing.T) {
 	}
 }
 
-// Frames on their way die with the link, and so does what waits on the account of others.
+// Frames in flight are lost with the link, and so are packets that wait on the account of others.
 func TestCutOffPacketsGiveMemoryBack(t *testing.T) {
 	w := funnel(2, PortConfig{Rate: units.Gbps, Buffer: mB})
 	w.protect(PFCConfig{Xoff: 5000, Xon: 2500, Headroom: 27_500})
@@ -225,7 +225,8 @@ func TestCutOffPacketsGiveMemoryBack(t *testing.T) {
 	}
 }
 
-// A link that changes its rate or its delay does so for what starts then, and nothing overtakes.
+// A link that changes its rate or its delay does so for the packets that start then, and nothing
+// overtakes.
 func TestSetLine(t *testing.T) {
 	n := newWorld(t, funnel(1, PortConfig{Rate: 10 * units.Gbps, Delay: 10 * us, Buffer: mB}).route())
 	for i := range 6 {

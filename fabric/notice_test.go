@@ -13,8 +13,8 @@ type ends struct{ n *Network }
 func (e ends) Deliver(_ units.Time, p *Packet) { e.n.Put(p) }
 func (e ends) Idle(units.Time, HostID)         {}
 
-// A NIC that a switch pauses says so at the instant it obeys, and when it goes on; in between it is
-// known how long it would take to send what waits. A link that goes down ends the pause.
+// A NIC reports a pause at the instant it obeys it, and its end. In between it is known how long
+// the NIC would take to send what waits. A link that goes down ends the pause.
 func TestTellsOfPausesOfNICs(t *testing.T) {
 	line := func(from, to NodeID, rate units.Bandwidth) PortConfig {
 		return PortConfig{From: from, To: to, Rate: rate, Delay: units.Microsecond}

@@ -90,7 +90,7 @@ func TestPartitionWithoutTiers(t *testing.T) {
 	}
 }
 
-// What Split cannot do it refuses.
+// Split rejects what it cannot do.
 func TestSplitRefuses(t *testing.T) {
 	cfg := leafSpine(16, 16, 8)
 	part, parts := cfg.Partition()

@@ -8,7 +8,7 @@ import (
 	"weft/units"
 )
 
-// Path knows the ports that a packet passes, which Trace sees, with all links up and with some
+// Path returns the ports that a packet passes, as Trace sees them, with all links up and with some
 // down.
 func TestWayIsWhatPacketsTake(t *testing.T) {
 	w := wire(4, 5) // two leaves of two hosts, three spines
@@ -55,8 +55,8 @@ func TestWayIsWhatPacketsTake(t *testing.T) {
 	}
 }
 
-// Where switches choose by the packet, Reach follows every choice, and tells what cuts some of the
-// packets off.
+// If switches choose a port for each packet, Reach follows every choice, and returns what cuts some
+// of the packets off.
 func TestReachOfChoicesByPacket(t *testing.T) {
 	w := wire(4, 4) // two leaves of two hosts, two spines
 	for h := range 4 {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawUpDown returns a network in which every shortest way goes up, then down: a random tree,
+// drawUpDown returns a network in which every shortest path goes up, then down: a random tree,
 // leaves and spines, or three tiers. Links differ in rate and delay.
 func drawUpDown(t *rapid.T) *wiring {
 	settings := func(w *wiring) {
@@ -132,9 +132,9 @@ func (w *world) pull(seed uint64, hosts, packets int) {
 	}
 }
 
-// Under PFC with the headroom of the rule nothing is ever dropped, nothing waits for ever where
-// ways go up and down, and at the end nothing is left: no memory used, nobody paused. Conservation
-// holds after every event.
+// Under PFC with the headroom of the rule nothing is ever dropped, nothing waits for ever if paths
+// go up and down, and at the end nothing is left: no memory is used and no port is paused.
+// Conservation holds after every event.
 func TestLosslessUpDown(t *testing.T) {
 	paused := int64(0)
 	rapid.Check(t, func(rt *rapid.T) {

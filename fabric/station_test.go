@@ -9,7 +9,7 @@ import (
 
 const stationPort = 319
 
-// heard is something that a station was told.
+// heard is a call of a station.
 type heard struct {
 	at      units.Time
 	s, link int
@@ -17,11 +17,11 @@ type heard struct {
 	queued  units.Time
 }
 
-// sent is something that a station is to send.
+// sent is a packet that a station is to send.
 type sent struct{ s, link, number int }
 
-// posts are stations of a test: they tell of all that they are told, send what they are given, and
-// act every so often.
+// posts are stations for tests: they record their calls, send what they are given, and act at
+// intervals.
 type posts struct {
 	net   *Network
 	heard []heard
@@ -65,7 +65,7 @@ func (p *posts) Advance(now units.Time, s int) {
 	p.next[s] = now + p.every
 }
 
-// withStations is a chain of two switches whose stations are at work.
+// withStations returns a chain of two switches with stations attached.
 func withStations(t *testing.T, p *posts) *world {
 	cfg := chain(2).route()
 	cfg.Stations = stationPort
@@ -86,8 +86,8 @@ func TestSwitchLinks(t *testing.T) {
 	}
 }
 
-// A packet that a host sends to itself is for the switch that it is attached to, and goes no
-// further; it says how long it waited.
+// A packet that a host sends to itself is for the switch that the host is attached to. It goes no
+// further, and Queued says how long it waited.
 func TestStationsReceiveWhatIsLocal(t *testing.T) {
 	p := &posts{}
 	w := withStations(t, p)
@@ -99,8 +99,8 @@ func TestStationsReceiveWhatIsLocal(t *testing.T) {
 	}
 }
 
-// Packets to the port of stations are shown to those of every switch on the way, which may change
-// them; others are not.
+// Packets to the port of stations are shown to every station on the path, which may change them;
+// other packets are not.
 func TestStationsSeePacketsPass(t *testing.T) {
 	p := &posts{}
 	w := withStations(t, p)
@@ -123,8 +123,8 @@ func TestStationsSeePacketsPass(t *testing.T) {
 	}
 }
 
-// What a station sends goes to whoever is at the other end, behind what waits there already, and
-// says how long it waited.
+// What a station sends goes to the node at the other end, behind what waits there already, and
+// Queued says how long it waited.
 func TestStationsSend(t *testing.T) {
 	p := &posts{out: []sent{{0, 0, 7}, {1, 0, 8}, {1, 1, 9}}}
 	w := withStations(t, p)
@@ -152,7 +152,7 @@ func TestStationsSend(t *testing.T) {
 	}
 }
 
-// Stations act by themselves, when they said that they would; a link that is down takes nothing.
+// Stations act at their deadlines; a link that is down takes no packet.
 func TestStationsAct(t *testing.T) {
 	p := &posts{next: []units.Time{5, 7}, every: units.Microsecond}
 	w := withStations(t, p)
@@ -169,7 +169,7 @@ func TestStationsAct(t *testing.T) {
 	}
 }
 
-// Copies that links make of a packet are for the same port.
+// Copies that links make of a packet have the same UDP port.
 func TestCopiesKeepTheirPort(t *testing.T) {
 	cfg := chain(1)
 	for i := range cfg.Ports {
@@ -188,8 +188,8 @@ func TestCopiesKeepTheirPort(t *testing.T) {
 	}
 }
 
-// A packet for the station of a network without one at work, or that nobody attached, ends at the
-// switch.
+// A packet for a station ends at the switch in a network without stations, or before any are
+// attached.
 func TestStationsThatAreNotThere(t *testing.T) {
 	cfg := chain(1).route()
 	cfg.Stations = stationPort
