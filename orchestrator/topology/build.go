@@ -8,10 +8,11 @@ import (
 	"weft/units"
 )
 
-// Build makes the graph that t describes, with its routes. The error of a section that no network can be made
-// of names the setting, its value and what would be right; all errors in a custom list come joined.
+// Build makes the graph that t describes, with its routes. If t describes no network, the error
+// names the setting, its value and what would be right; all errors in a custom list are joined.
 //
-// Every host has exactly one link that is up, to a switch. Hosts that cannot reach each other are an error.
+// Every host has exactly one link that is up, to a switch. Hosts that cannot reach each other are
+// an error.
 func Build(t Spec) (*Graph, error) {
 	b := &builder{t: t, g: &Graph{
 		reference: t.MTU,
@@ -34,7 +35,8 @@ type builder struct {
 	errs []error
 }
 
-// finish removes the links that are down, checks that what is left is one network, and computes its routes.
+// finish removes the links that are down, checks that the rest is one network, and computes its
+// routes.
 func (b *builder) finish() error {
 	g := b.g
 	for _, name := range b.t.Down {
@@ -67,6 +69,7 @@ func (b *builder) finish() error {
 	return nil
 }
 
+// checkLink adds the errors of a link.
 func (b *builder) checkLink(l *Link) {
 	if l.Rate <= 0 {
 		b.fail("link %s: rate %v: want more than 0", l.Name, l.Rate)
@@ -76,7 +79,7 @@ func (b *builder) checkLink(l *Link) {
 	}
 }
 
-// connect fills Adjacent, all lists cut from one array.
+// connect fills Adjacent. All lists are cut from one array.
 func (b *builder) connect() {
 	g := b.g
 	degree := make([]int32, len(g.Nodes))
@@ -102,7 +105,7 @@ func (b *builder) connect() {
 	}
 }
 
-// node adds a node and returns its number. A name already taken is an error.
+// node adds a node and returns its number. A name that is already taken is an error.
 func (b *builder) node(name string, kind Kind, tier string) NodeID {
 	g := b.g
 	id := NodeID(len(g.Nodes))
@@ -148,17 +151,19 @@ func (b *builder) link(from, to NodeID, tier string, s LinkSpec) {
 	id := LinkID(len(g.Links))
 	g.links[name] = id
 	g.Links = append(g.Links, Link{
-		ID: id, A: from, B: to, Name: name, Tier: tier, Rate: s.Rate, Delay: s.Delay, Loss: s.Loss, BitErrors: s.BitErrors,
+		ID: id, A: from, B: to, Name: name, Tier: tier, Rate: s.Rate, Delay: s.Delay, Loss: s.Loss,
+		BitErrors: s.BitErrors,
 		Duplicate: s.Duplicate, Reorder: s.Reorder, ReorderBy: s.ReorderBy, Jitter: s.Jitter,
 	})
 }
 
+// fail adds an error.
 func (b *builder) fail(format string, args ...any) {
 	b.errs = append(b.errs, fmt.Errorf(format, args...))
 }
 
-// tier returns the settings of the links of a tier: its own if the lab gives any, else the default. A rate of
-// 0 in the tier's own means that only its delay was given.
+// tier returns the settings of the links of a tier: its own if the lab gives any, otherwise the
+// default. A rate of 0 in its own settings means that only others were given.
 func (b *builder) tier(name string) LinkSpec {
 	s, ok := b.t.Tiers[name]
 	if !ok {
@@ -170,14 +175,15 @@ func (b *builder) tier(name string) LinkSpec {
 	return s
 }
 
-// Limits on the size of a graph. Ours: they refuse a slip of the pen before it takes the machine's memory, and
-// allow every network up to MaxHosts that a fat-tree or a leaf-spine of usual proportions makes.
+// Limits on the size of a graph. Ours: they catch a slip of the pen before it takes the machine's
+// memory, and allow every network up to MaxHosts that a fat-tree or a leaf-spine of usual
+// proportions makes.
 const (
 	maxSwitches = 1 << 15
 	maxLinks    = 1 << 20
 )
 
-// checkSize refuses a graph that is too large, or that has no pair of hosts, before it is made.
+// checkSize returns an error if a graph would be too large or have no pair of hosts.
 func checkSize(hosts, switches, links int64) error {
 	switch {
 	case hosts < 2:
@@ -192,7 +198,7 @@ func checkSize(hosts, switches, links int64) error {
 	return nil
 }
 
-// attach finds the one switch of every host.
+// attach finds the switch of every host.
 func (g *Graph) attach() error {
 	r := &Routes{
 		hosts:  g.Hosts,
@@ -222,7 +228,7 @@ func (g *Graph) attach() error {
 	return nil
 }
 
-// checkReach fails when two hosts cannot reach each other.
+// checkReach returns an error if two hosts cannot reach each other.
 func (g *Graph) checkReach() error {
 	seen := make([]bool, len(g.Nodes))
 	queue := []NodeID{g.routes.homes[0]}
@@ -245,17 +251,19 @@ func (g *Graph) checkReach() error {
 	return nil
 }
 
-// unreachable is the error of a host that host 0, or when it is host 0 itself host 1, cannot reach.
+// unreachable returns the error of a host that host 0 cannot reach; for host 0 itself, that of host
+// 1.
 func (g *Graph) unreachable(h NodeID) error {
 	a, b := NodeID(0), h
 	if h == 0 {
 		b = 1
 	}
-	return fmt.Errorf("hosts %s and %s cannot reach each other over links that are up", g.Nodes[a].Name, g.Nodes[b].Name)
+	return fmt.Errorf("hosts %s and %s cannot reach each other over links that are up", g.Nodes[a].Name,
+		g.Nodes[b].Name)
 }
 
-// rateOver divides the bandwidth of hosts links of rate r over n uplinks, oversub times less, to the nearest
-// bit per second.
+// rateOver returns the rate of each of n uplinks, to the nearest bit per second, if hosts links of
+// rate r offer oversub times what the uplinks carry.
 func rateOver(hosts int, r units.Bandwidth, n int, oversub float64) units.Bandwidth {
 	return units.Bandwidth(float64(hosts)*float64(r)/(float64(n)*oversub) + 0.5)
 }

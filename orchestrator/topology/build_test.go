@@ -30,8 +30,9 @@ func star(hosts int) topology.Spec {
 	return topology.Spec{Kind: "star", Shape: &topology.Star{Size: hosts}, Link: wire, MTU: 4096}
 }
 
-// custom reads "h0-s0 s0-s1@3us h1-s1": links, with a delay where it is not that of wire. Nodes whose name
-// begins with s are switches; they are listed as they first appear, after the names in also.
+// custom reads "h0-s0 s0-s1@3us h1-s1": links, with a delay where it is not that of wire. Nodes
+// whose name begins with s are switches; they are listed as they first appear, after the names in
+// also.
 func custom(links string, also ...string) topology.Spec {
 	t := new(topology.Custom)
 	seen := map[string]bool{}
@@ -184,7 +185,8 @@ func TestDumbbellHasOneBottleneck(t *testing.T) {
 	if got := names(g, g.Path(0, 2)); got != "h0-switch0 h2-switch0" {
 		t.Errorf("path h0 to h2: %s", got)
 	}
-	// 2 × (1 + 7 + 1) us; a 1250-byte packet takes 100 ns at 100 Gb/s and 1 us at 10 Gb/s, an ack of 125 a tenth.
+	// 2 × (1 + 7 + 1) us; a 1250-byte packet takes 100 ns at 100 Gb/s and 1 us at 10 Gb/s, an ack
+	// of 125 a tenth.
 	want := 18*units.Microsecond + 1200*units.Nanosecond + 120*units.Nanosecond
 	if got := g.PairRTT(0, 5, 1250, 125); got != want {
 		t.Errorf("RTT of h0 and h5 %v, want %v", got, want)
@@ -220,7 +222,8 @@ func TestDownLinksCarryNothing(t *testing.T) {
 	if got := names(g, g.Adjacent[id(t, g, "spine3")]); got != "leaf1-spine3" {
 		t.Errorf("spine3 has %s", got)
 	}
-	// spine3 cannot reach leaf0 directly; its way leads back down over leaf1, and nothing is ever sent there.
+	// spine3 cannot reach leaf0 directly; its way leads back down over leaf1, and nothing is ever
+	// sent there.
 	if got := names(g, g.Routes().NextHops(id(t, g, "spine3"), 0)); got != "leaf1-spine3" {
 		t.Errorf("spine3 towards h0: %s", got)
 	}
@@ -236,7 +239,8 @@ func TestSwitchWithoutLinksHasNoRoutes(t *testing.T) {
 }
 
 func TestCustomTakesTheFewestHopsThenTheSmallestDelay(t *testing.T) {
-	// Three ways from s0 to s4: over s1 (2 us), over s2 (8 us), over s3 and s5 (0.3 us, but a hop more).
+	// Three ways from s0 to s4: over s1 (2 us), over s2 (8 us), over s3 and s5 (0.3 us, but a hop
+	// more).
 	g := build(t, custom("h0-s0 s0-s2@4us s2-s4@4us s0-s1 s1-s4 s0-s3@100ns s3-s5@100ns s5-s4@100ns s4-h1"))
 	if got := names(g, g.Routes().NextHops(id(t, g, "s0"), id(t, g, "h1"))); got != "s0-s2 s0-s1" {
 		t.Errorf("s0 towards h1: %s", got)

@@ -11,8 +11,8 @@ import (
 type Clos struct {
 	Racks          int // computing racks
 	SwitchingRacks int
-	Leaves, Spines int // switches of layers 1 and 2 of a computing rack
-	Cores          int // switches of layer 4 of a switching rack
+	Leaves, Spines int // switches of layers 1 and 2 per computing rack
+	Cores          int // switches of layer 4 per switching rack
 	RacksPerPod    int // computing racks that share their switches of layer 3
 	HostsPerLeaf   int
 }
@@ -21,11 +21,13 @@ type Clos struct {
 func (t *Clos) Keys() []params.Key {
 	return []params.Key{
 		params.New("racks", params.Integer(&t.Racks, 1, maxTierSwitches), "computing racks (hosts, layers 1 and 2)"),
-		params.New("switching_racks", params.Integer(&t.SwitchingRacks, 1, maxTierSwitches), "switching racks (layers 3 and 4)"),
+		params.New("switching_racks", params.Integer(&t.SwitchingRacks, 1, maxTierSwitches),
+			"switching racks (layers 3 and 4)"),
 		params.New("leaves", params.Integer(&t.Leaves, 1, maxTierSwitches), "layer-1 switches per computing rack"),
 		params.New("spines", params.Integer(&t.Spines, 1, maxTierSwitches), "layer-2 switches per computing rack"),
 		params.New("cores", params.Integer(&t.Cores, 1, maxTierSwitches), "layer-4 switches per switching rack"),
-		params.New("racks_per_pod", params.Integer(&t.RacksPerPod, 1, maxTierSwitches), "computing racks that share layer-3 switches").
+		params.New("racks_per_pod", params.Integer(&t.RacksPerPod, 1, maxTierSwitches),
+			"computing racks that share layer-3 switches").
 			Default("1", "ours: so that paths between any two computing racks use layer 4 (CCM draft, Figure 1)"),
 		params.New("hosts_per_leaf", params.Integer(&t.HostsPerLeaf, 1, MaxHosts), "hosts per leaf"),
 	}
@@ -41,17 +43,21 @@ func (t *Clos) Rules(r params.Rules) {
 // Hosts implements Shape.
 func (t *Clos) Hosts() int { return t.Racks * t.Leaves * t.HostsPerLeaf }
 
-// build makes the fat-tree of four layers in computing and switching racks of draft-lyu-rtgwg-coordinated-cm, Figure 1. In a computing
-// rack all of layer 1, l1-rack-number, is joined to all of layer 2; in a switching rack all of layer 3 to all of layer 4.
-// Switch j of layer 2 of every computing rack is joined to one of layer 3 in every switching rack. The draft does not say which:
-// here it is l3-rack-j for the first racks_per_pod computing racks, and so many further for each pod that follows. So
-// racks of a pod reach each other by layer 3, and others by layer 4.
+// build makes the fat-tree of four layers in computing and switching racks of
+// draft-lyu-rtgwg-coordinated-cm, Figure 1. In a computing rack all of layer 1, l1-rack-number, is
+// joined to all of layer 2; in a switching rack all of layer 3 to all of layer 4. Switch j of layer
+// 2 of every computing rack is joined to one switch of layer 3 in every switching rack. The draft
+// does not say which. Here pods of racks_per_pod computing racks share their switches of layer 3:
+// those of the first pod are l3-rack-j, and each further pod has the next ones. So the racks of a
+// pod reach each other by layer 3, and other racks by layer 4.
 func (t *Clos) build(b *builder) error {
-	b.g.Title = fmt.Sprintf("clos, %d computing racks of %d hosts, %d switching racks", t.Racks, t.Leaves*t.HostsPerLeaf, t.SwitchingRacks)
-	third := t.Racks / t.RacksPerPod * t.Spines // of a switching rack
+	b.g.Title = fmt.Sprintf("clos, %d computing racks of %d hosts, %d switching racks", t.Racks,
+		t.Leaves*t.HostsPerLeaf, t.SwitchingRacks)
+	third := t.Racks / t.RacksPerPod * t.Spines // switches of layer 3 per switching rack
 	n := int64(t.Racks) * int64(t.Leaves) * int64(t.HostsPerLeaf)
 	switches := int64(t.Racks)*int64(t.Leaves+t.Spines) + int64(t.SwitchingRacks)*int64(third+t.Cores)
-	links := n + int64(t.Racks)*int64(t.Leaves)*int64(t.Spines) + int64(t.Racks)*int64(t.Spines)*int64(t.SwitchingRacks) +
+	links := n + int64(t.Racks)*int64(t.Leaves)*int64(t.Spines) +
+		int64(t.Racks)*int64(t.Spines)*int64(t.SwitchingRacks) +
 		int64(t.SwitchingRacks)*int64(third)*int64(t.Cores)
 	if err := checkSize(n, switches, links); err != nil {
 		return err
@@ -76,8 +82,8 @@ func (t *Clos) build(b *builder) error {
 	return nil
 }
 
-// numbered adds racks times n switches named prefix-rack-number, both from 1, and returns the first: those of a rack follow
-// each other. group is what a rack is called before its number.
+// numbered adds racks times n switches named prefix-rack-number, both numbers from 1, rack by rack,
+// and returns the first. group is the word before the number of a rack.
 func (b *builder) numbered(prefix, group string, racks, n int) NodeID {
 	first := NodeID(len(b.g.Nodes))
 	for r := range racks {
@@ -89,7 +95,7 @@ func (b *builder) numbered(prefix, group string, racks, n int) NodeID {
 	return first
 }
 
-// bipartite joins, in each of so many racks, all of one layer to all of the next.
+// bipartite joins, in each rack, all switches of one layer to all of the next.
 func (b *builder) bipartite(low, high NodeID, racks, lows, highs int, tier string) {
 	for r := range racks {
 		for i := range lows {

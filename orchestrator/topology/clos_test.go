@@ -53,7 +53,7 @@ func dragonfly() topology.Spec {
 	return topology.Spec{Kind: "dragonfly-plus", Shape: &topology.DragonflyPlus{Groups: 4, Leaves: 2, Spines: 2, HostsPerLeaf: 2}}
 }
 
-// Between groups there are as many shortest ways as spines; detours lead by any third group.
+// Between groups there are as many shortest paths as spines; detours lead by any third group.
 func TestDragonflyPlus(t *testing.T) {
 	d := dragonfly()
 	d.Shape.(*topology.DragonflyPlus).Detours = true
@@ -94,8 +94,9 @@ func TestTorus(t *testing.T) {
 	}
 }
 
-// Where PFC holds packets back, a circle of channels that wait for each other is a deadlock: trees and their like have none, a torus
-// and detours do, and routes that go up and down have none anywhere.
+// Where PFC holds packets back, a circle of channels that wait for each other is a deadlock: trees
+// and their like have none, a torus and detours do, and routes that go up and down have none
+// anywhere.
 func TestCircles(t *testing.T) {
 	torus := topology.Spec{Kind: "torus", Shape: &topology.Torus{Dimensions: []int{4, 4}, HostsPerSwitch: 1}}
 	detours := dragonfly()
@@ -146,11 +147,11 @@ func TestUpDownRoutes(t *testing.T) {
 		a := topology.NodeID(rapid.IntRange(0, g.Hosts-1).Draw(t, "a"))
 		b := topology.NodeID(rapid.IntRange(0, g.Hosts-1).Draw(t, "b"))
 		for at, hops := g.Home(a), 0; at != g.Home(b); hops++ {
-			ways := g.Routes().NextHops(at, b)
-			if len(ways) == 0 || hops > len(g.Nodes) {
-				t.Fatalf("%d ways from %s to %s after %d hops", len(ways), g.Nodes[at].Name, g.Nodes[b].Name, hops)
+			paths := g.Routes().NextHops(at, b)
+			if len(paths) == 0 || hops > len(g.Nodes) {
+				t.Fatalf("%d paths from %s to %s after %d hops", len(paths), g.Nodes[at].Name, g.Nodes[b].Name, hops)
 			}
-			at = g.Links[rapid.SampledFrom(ways).Draw(t, "way")].Other(at)
+			at = g.Links[rapid.SampledFrom(paths).Draw(t, "way")].Other(at)
 		}
 	})
 }

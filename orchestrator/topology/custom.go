@@ -15,17 +15,18 @@ type Custom struct {
 	Nodes []CustomNode
 	Links []CustomLink
 
-	net *Spec // whose link is the default of all; nil: none
+	net *Spec // its Link is the default of all links; nil: there is none
 }
 
 // CustomNode is a node of a custom topology.
 type CustomNode struct {
 	Name   string
 	Switch bool
-	// Run is a program of the host and its arguments, and Image the container image that holds it; empty: it is one of
-	// the machine. Both empty: the host runs its part of the workload and nothing else.
+	// Image is the container image with the program of the host; "": the program is the machine's.
 	Image string
-	Run   []string
+	// Run is the program and its arguments. If Run and Image are empty, the host runs its part of
+	// the workload and nothing else.
+	Run []string
 }
 
 // CustomLink is a link of a custom topology, between two nodes by name.
@@ -45,15 +46,20 @@ const (
 func (t *Custom) Keys() []params.Key {
 	link := &customLink{net: t.net}
 	return []params.Key{
-		params.List("nodes", params.ItemsOf(&t.Nodes, maxNodes, func(n *CustomNode) params.Key { return params.Each(n) }).
-			AtLeast(0, "a list of nodes such as {name: h0} and {name: s0, switch: true}"), "hosts and switches").Before(),
-		params.List("links", params.ItemsOf(&t.Links, maxLinks, func(l *CustomLink) params.Key { link.to = l; return params.Each(link) }).
+		params.List("nodes", params.ItemsOf(&t.Nodes, maxNodes,
+			func(n *CustomNode) params.Key { return params.Each(n) }).
+			AtLeast(0, "a list of nodes such as {name: h0} and {name: s0, switch: true}"), "hosts and switches").
+			Before(),
+		params.List("links", params.ItemsOf(&t.Links, maxLinks,
+			func(l *CustomLink) params.Key { link.to = l; return params.Each(link) }).
 			AtLeast(0, "a list of links such as {between: [h0, s0]}"), "links between nodes").Before(),
 	}
 }
 
-// imageText is the form of an image's name: registry, path, tag and digest, of which all but the path may be missing.
-var imageText = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._:-]*(/[a-zA-Z0-9][a-zA-Z0-9._-]*)*(:[a-zA-Z0-9._-]+)?(@sha256:[0-9a-f]{64})?$`)
+// imageText matches the name of an image: registry, path, tag and digest, of which only the path is
+// required.
+var imageText = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._:-]*(/[a-zA-Z0-9][a-zA-Z0-9._-]*)*` +
+	`(:[a-zA-Z0-9._-]+)?(@sha256:[0-9a-f]{64})?$`)
 
 // Keys implements params.Section.
 func (n *CustomNode) Keys() []params.Key {
@@ -65,7 +71,8 @@ func (n *CustomNode) Keys() []params.Key {
 	}
 	argument := func(text string) (string, error) {
 		if len(text) > maxArgument || strings.ContainsRune(text, 0) {
-			return "", fmt.Errorf("%q is no argument; expected at most %d bytes without a zero", params.Clip(text), maxArgument)
+			return "", fmt.Errorf("%q is no argument; expected at most %d bytes without a zero", params.Clip(text),
+				maxArgument)
 		}
 		return text, nil
 	}
@@ -73,7 +80,8 @@ func (n *CustomNode) Keys() []params.Key {
 	return []params.Key{
 		params.New("name", params.Name(&n.Name), "Unique."),
 		params.New("switch", params.Flag(&n.Switch), "A switch, not a host.").Default("false", "ours"),
-		params.New("image", params.Custom(&n.Image, image, show, "an image such as alpine:3", form), "Container image of the host (--runtime docker).").OrNone(),
+		params.New("image", params.Custom(&n.Image, image, show, "an image such as alpine:3", form),
+			"Container image of the host (--runtime docker).").OrNone(),
 		params.List("run", params.ItemsOf(&n.Run, maxArguments, func(arg *string) params.Key {
 			return params.One(params.Custom(arg, argument, show, "an argument", form))
 		}), "Program and arguments the host runs in emulation; default: the image's."),
@@ -90,8 +98,9 @@ func (n *CustomNode) Rules(r params.Rules) {
 	}
 }
 
-// customLink reads the links of a custom topology, one after another, with one list of keys. A lab may have thousands of
-// links, and to declare the keys anew for each of them takes a third of the time that reading takes.
+// customLink reads the links of a custom topology, one after another, with one list of keys. A lab
+// may have thousands of links, and declaring the keys anew for each takes a third of the time of
+// reading them.
 type customLink struct {
 	net  *Spec
 	keys []params.Key
@@ -108,7 +117,8 @@ func (l *customLink) Keys() []params.Key {
 	}
 	if l.keys == nil {
 		l.keys = append([]params.Key{
-			params.List("between", params.ItemsOf(&l.ends, 2, func(name *string) params.Key { return params.One(params.Name(name)) }).
+			params.List("between", params.ItemsOf(&l.ends, 2,
+				func(name *string) params.Key { return params.One(params.Name(name)) }).
 				AtLeast(2, "the names of two nodes such as [h0, s0]"), "Two node names."),
 		}, l.link.own(link, true)...)
 	}
@@ -139,7 +149,7 @@ func (t *Custom) Hosts() (hosts int) {
 	return hosts
 }
 
-// settle refuses what the parts of the network contradict each other in.
+// settle rejects nodes and links that contradict each other.
 func (t *Custom) settle(s *Spec, r params.Rules) {
 	if len(t.Nodes) > 0 && t.Hosts() == 0 {
 		refuseHosts(r, s.Kind, 0)
@@ -149,7 +159,8 @@ func (t *Custom) settle(s *Spec, r params.Rules) {
 	for i, n := range t.Nodes {
 		names[i] = n.Name
 		if at, twice := nodes[n.Name]; twice && n.Name != "" {
-			r.Refuse(fmt.Sprintf("nodes.%d.name", i), "%q is also the name of node %d; expected a name of its own", n.Name, at)
+			r.Refuse(fmt.Sprintf("nodes.%d.name", i), "%q is also the name of node %d; expected a name of its own",
+				n.Name, at)
 		} else {
 			nodes[n.Name] = i
 		}
@@ -157,7 +168,7 @@ func (t *Custom) settle(s *Spec, r params.Rules) {
 	known := make(map[string]int) // link by its name, either end first
 	for i, l := range t.Links {
 		if l.A == "" || l.B == "" {
-			continue // reported
+			continue // reported already
 		}
 		a, okA := nodes[l.A]
 		b, okB := nodes[l.B]
@@ -172,7 +183,7 @@ func (t *Custom) settle(s *Spec, r params.Rules) {
 		case !t.Nodes[a].Switch && !t.Nodes[b].Switch:
 			r.Refuse(between, "joins two hosts; expected a switch at one end")
 		}
-		number := "" // parallel links have numbers from the second on
+		number := "" // of parallel links, from the second on
 		for n := 2; hasKey(known, l.A+"-"+l.B+number); n++ {
 			number = "#" + strconv.Itoa(n)
 		}
@@ -181,13 +192,15 @@ func (t *Custom) settle(s *Spec, r params.Rules) {
 	t.checkUp(s, r, known)
 }
 
-// checkUp refuses names of links that are down and do not exist, and a host that has not one link left.
+// checkUp rejects unknown names of links that are down, and a host unless it has exactly one link
+// that is up.
 func (t *Custom) checkUp(s *Spec, r params.Rules, known map[string]int) {
 	isDown := make(map[int]bool)
 	for i, name := range s.Down {
 		link, ok := known[name]
 		if !ok && name != "" {
-			r.Refuse(fmt.Sprintf("down.%d", i), "no link is named %q; a link is named after its ends, such as h0-s0", params.Clip(name))
+			r.Refuse(fmt.Sprintf("down.%d", i), "no link is named %q; a link is named after its ends, such as h0-s0",
+				params.Clip(name))
 		}
 		isDown[link] = isDown[link] || ok
 	}
@@ -200,7 +213,8 @@ func (t *Custom) checkUp(s *Spec, r params.Rules, known map[string]int) {
 	}
 	for i, n := range t.Nodes {
 		if !n.Switch && n.Name != "" && up[n.Name] != 1 {
-			r.Refuse(fmt.Sprintf("nodes.%d", i), "host %s has %d links that are not down; expected exactly one", n.Name, up[n.Name])
+			r.Refuse(fmt.Sprintf("nodes.%d", i), "host %s has %d links that are not down; expected exactly one",
+				n.Name, up[n.Name])
 		}
 	}
 }
@@ -210,7 +224,7 @@ func hasKey[K comparable, V any](m map[K]V, k K) bool {
 	return ok
 }
 
-// parameters are of a row of switches with hosts, to be edited.
+// parameters are those of an example to be edited: a row of switches with hosts.
 func (t *Custom) parameters() []Parameter {
 	return []Parameter{
 		{"switches", "2", "switches in a row, each linked to the next, to be edited"},
@@ -218,8 +232,8 @@ func (t *Custom) parameters() []Parameter {
 	}
 }
 
-// build takes nodes and links as the lab lists them: hosts in their order, then switches in theirs. A link
-// runs from its host to its switch, and between switches as it is written.
+// build adds nodes and links as the lab lists them: hosts in their order, then switches in theirs.
+// A link runs from its host to its switch, and between switches as it is written.
 func (t *Custom) build(b *builder) error {
 	hosts := t.Hosts()
 	b.g.Title = fmt.Sprintf("custom, %d hosts, %d switches", hosts, len(t.Nodes)-hosts)
@@ -245,6 +259,7 @@ func (t *Custom) build(b *builder) error {
 	return nil
 }
 
+// customLink adds a link of a custom topology.
 func (b *builder) customLink(l CustomLink) {
 	from, okA := b.g.nodes[l.A]
 	to, okB := b.g.nodes[l.B]
@@ -260,7 +275,7 @@ func (b *builder) customLink(l CustomLink) {
 		return
 	}
 	if _, ok := b.g.links[l.B+"-"+l.A]; ok {
-		from, to = to, from // parallel to one that is there: run the same way
+		from, to = to, from // parallel to an earlier link: take the same direction
 	}
 	a, z := b.g.Nodes[from].Kind, b.g.Nodes[to].Kind
 	if a == Switch && z == Host {
@@ -276,7 +291,7 @@ func (b *builder) customLink(l CustomLink) {
 	b.link(from, to, tier, l.LinkSpec)
 }
 
-// sketch writes a custom topology: a row of switches with hosts, every node and link by its name.
+// sketch writes the example: a row of switches with hosts, every node and link by its name.
 func (t *Custom) sketch(value func(string) string) (string, error) {
 	var n [2]int
 	for i, name := range []string{"switches", "hosts_per_switch"} {
@@ -298,5 +313,6 @@ func (t *Custom) sketch(value func(string) string) (string, error) {
 			fmt.Fprintf(&links, "    - {between: [s%d, s%d]}\n", s-1, s)
 		}
 	}
-	return "  nodes:\n" + nodes.String() + "  links: # each may have a rate, a delay and a loss of its own\n" + links.String(), nil
+	return "  nodes:\n" + nodes.String() + "  links: # each may have a rate, a delay and a loss of its own\n" +
+		links.String(), nil
 }

@@ -1,7 +1,7 @@
 package topology
 
-// Deadlock returns the Circle of a network under PFC. It is nil for kinds that say in their registration why they need no search, which
-// takes a minute in a fat-tree of 8192 hosts.
+// Deadlock returns the Circle of a network under PFC. It returns nil without a search for kinds
+// whose registration gives a reason: the search takes a minute in a fat-tree of 8192 hosts.
 func (g *Graph) Deadlock() []int {
 	if !g.searched {
 		return nil
@@ -9,24 +9,25 @@ func (g *Graph) Deadlock() []int {
 	return g.Circle()
 }
 
-// Circle returns links, by the ports that send on them (Port), which packets on the routes of the graph could wait for in a circle:
-// those of the first wait for room on the second, and so on, and those of the last for the first. It is nil where there is none, so
-// that PFC cannot deadlock (Dally and Seitz, 1987: a cycle in the graph of dependencies between channels). Only ways that
-// hosts use count, and all that a switch may choose.
+// Circle returns links, by the ports that send on them (Port), that packets on the routes of the
+// graph could wait for in a circle: packets on each wait for room on the next, and those on the
+// last for the first. It returns nil if there is none, so that PFC cannot deadlock (Dally and
+// Seitz, 1987: a cycle in the graph of dependencies between channels). Only paths that hosts use
+// count, but all that a switch may choose.
 func (g *Graph) Circle() []int {
 	after := g.dependencies()
-	state := make([]uint8, g.Ports()) // 1: on the present way, 2: known to be in no circle
-	var way []int
+	state := make([]uint8, g.Ports()) // 1: on the current path, 2: known to be in no circle
+	var path []int
 	var walk func(p int) []int
 	walk = func(p int) []int {
 		state[p] = 1
-		way = append(way, p)
+		path = append(path, p)
 		for _, q := range after[p] {
 			switch state[q] {
 			case 1:
-				for i := range way {
-					if way[i] == q {
-						return way[i:]
+				for i := range path {
+					if path[i] == q {
+						return path[i:]
 					}
 				}
 			case 0:
@@ -35,7 +36,7 @@ func (g *Graph) Circle() []int {
 				}
 			}
 		}
-		way = way[:len(way)-1]
+		path = path[:len(path)-1]
 		state[p] = 2
 		return nil
 	}
@@ -49,7 +50,8 @@ func (g *Graph) Circle() []int {
 	return nil
 }
 
-// dependencies lists, for each port, those that packets which it sent may have to wait for at the next switch.
+// dependencies lists, for each port, the ports that a packet it sent may have to wait for at the
+// next switch.
 func (g *Graph) dependencies() [][]int {
 	after := make([][]int, g.Ports())
 	known := map[[2]int]bool{}
@@ -73,12 +75,12 @@ func (g *Graph) dependencies() [][]int {
 		}
 		for ; len(queue) > 0; queue = queue[1:] {
 			at := queue[0]
-			for _, l := range r.ways(i, int(at)-g.Hosts, true) {
+			for _, l := range r.choices(i, int(at)-g.Hosts, true) {
 				to := g.Links[l].Other(at)
 				if to == home {
 					continue
 				}
-				for _, m := range r.ways(i, int(to)-g.Hosts, !g.aside(l)) {
+				for _, m := range r.choices(i, int(to)-g.Hosts, !g.aside(l)) {
 					add(g.Port(l, at), g.Port(m, to))
 				}
 				if !reached[int(to)-g.Hosts] {
@@ -91,8 +93,9 @@ func (g *Graph) dependencies() [][]int {
 	return after
 }
 
-// ways are the links by which a switch, counted from 0, may send towards a home; with the detours.
-func (r *Routes) ways(home, sw int, detours bool) []LinkID {
+// choices returns the links on which a switch, counted from 0, may send towards a home, with
+// detours if asked for.
+func (r *Routes) choices(home, sw int, detours bool) []LinkID {
 	i := home*r.switches + sw
 	group := r.groups[sw][r.via[i]]
 	if !detours || r.asides == nil || r.asides[i] < 0 {

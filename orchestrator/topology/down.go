@@ -11,19 +11,20 @@ import (
 	"weft/params"
 )
 
-// drawing are links that a lab has drawn to be absent.
+// drawing is the section topology.down: links drawn at random to be absent.
 type drawing struct {
 	of            *Spec
-	links, leaves int
+	links, leaves int // the number of links, and of the leaves that lose them
 }
 
-// leavesText is how many leaves lose links.
+// leavesText matches the number of leaves that lose links.
 var leavesText = regexp.MustCompile(`^[0-9]+ leaves$`)
 
 // Keys implements params.Section.
 func (d *drawing) Keys() []params.Key {
 	random := params.New("random", params.Integer(&d.links, 1, maxLinks), "Leaf-spine links to remove.")
-	among := params.New("among", params.Custom(&d.leaves, d.parse, func(n int) string { return strconv.Itoa(n) + " leaves" },
+	among := params.New("among", params.Custom(&d.leaves, d.parse,
+		func(n int) string { return strconv.Itoa(n) + " leaves" },
 		"a number of leaves such as 16 leaves", func() params.Form {
 			return params.Form{Patterns: []string{strings.Trim(leavesText.String(), "^$")}, Example: "16 leaves"}
 		}), "Leaves that lose equally many; default: all.").OrNone()
@@ -31,7 +32,8 @@ func (d *drawing) Keys() []params.Key {
 		return []params.Key{random, among}
 	}
 	if _, ok := d.of.Shape.(uplinked); !ok {
-		why := fmt.Sprintf("links are drawn in kind %s, not in %s; expected a list of links such as [edge0-agg1]", strings.Join(drawable(), ", "), d.of.Kind)
+		why := fmt.Sprintf("links are drawn in kind %s, not in %s; expected a list of links such as [edge0-agg1]",
+			strings.Join(drawable(), ", "), d.of.Kind)
 		random = random.Only(func() (bool, string) { return false, why })
 		among = among.Only(func() (bool, string) { return false, "" })
 	} else if n := d.most(); n > 0 {
@@ -43,7 +45,7 @@ func (d *drawing) Keys() []params.Key {
 // uplinked is a Shape with links between leaves and spines that may be drawn.
 type uplinked interface{ uplinks() (leaves, each int) }
 
-// drawable are the kinds with such links.
+// drawable returns the kinds that are uplinked.
 func drawable() (names []string) {
 	for _, k := range kinds {
 		if _, ok := k.new().(uplinked); ok {
@@ -53,12 +55,13 @@ func drawable() (names []string) {
 	return slices.Clip(names)
 }
 
-// most is how many leaves there are.
+// most returns the number of leaves.
 func (d *drawing) most() int {
 	leaves, _ := d.of.Shape.(uplinked).uplinks()
 	return leaves
 }
 
+// parse parses a number of leaves.
 func (d *drawing) parse(text string) (int, error) {
 	count, _, _ := strings.Cut(text, " ")
 	leaves, err := strconv.Atoi(count)
@@ -68,7 +71,8 @@ func (d *drawing) parse(text string) (int, error) {
 	return leaves, nil
 }
 
-// Rules draws links between leaves and spines with the seed of the lab: first the leaves that lose some, then as many for each of them.
+// Rules draws the links between leaves and spines with the seed of the lab: first the leaves that
+// lose links, then the same number of links for each of them.
 func (d *drawing) Rules(r params.Rules) {
 	shape, ok := d.of.Shape.(uplinked)
 	if !ok || d.links == 0 || d.leaves == 0 {
@@ -77,9 +81,11 @@ func (d *drawing) Rules(r params.Rules) {
 	all, spines := shape.uplinks()
 	switch each := d.links / d.leaves; {
 	case d.links%d.leaves != 0:
-		r.Refuse("random", "%d links are not the same number for each of %d leaves; expected a multiple of %d", d.links, d.leaves, d.leaves)
+		r.Refuse("random", "%d links are not the same number for each of %d leaves; expected a multiple of %d",
+			d.links, d.leaves, d.leaves)
 	case each >= spines:
-		r.Refuse("random", "%d links of each of %d leaves leave none of its %d; expected at most %d", each, d.leaves, spines, (spines-1)*d.leaves)
+		r.Refuse("random", "%d links of each of %d leaves leave none of its %d; expected at most %d", each, d.leaves,
+			spines, (spines-1)*d.leaves)
 	default:
 		random := rand.New(rand.NewPCG(d.of.seed, 0x2545f4914f6cdd1d))
 		for _, leaf := range random.Perm(all)[:d.leaves] {

@@ -9,9 +9,9 @@ import (
 // DragonflyPlus has the sizes of a dragonfly-plus.
 type DragonflyPlus struct {
 	Groups         int
-	Leaves, Spines int // of a group
+	Leaves, Spines int // per group
 	HostsPerLeaf   int
-	Detours        bool // switches that choose by the packet may go by a third group
+	Detours        bool // switches that choose per packet may detour through a third group
 }
 
 // Keys implements Shape.
@@ -21,7 +21,8 @@ func (t *DragonflyPlus) Keys() []params.Key {
 		params.New("leaves", params.Integer(&t.Leaves, 1, maxTierSwitches), "leaves per group"),
 		params.New("spines", params.Integer(&t.Spines, 1, maxTierSwitches), "spines per group"),
 		params.New("hosts_per_leaf", params.Integer(&t.HostsPerLeaf, 1, MaxHosts), "hosts per leaf"),
-		params.New("detours", params.Flag(&t.Detours), "per-packet routing may detour through a third group when no shortest path is light").
+		params.New("detours", params.Flag(&t.Detours),
+			"per-packet routing may detour through a third group when no shortest path is light").
 			Default("false", "ours"),
 	}
 }
@@ -31,10 +32,12 @@ func (t *DragonflyPlus) detours() bool { return t.Detours }
 // Hosts implements Shape.
 func (t *DragonflyPlus) Hosts() int { return t.Groups * t.Leaves * t.HostsPerLeaf }
 
-// build makes Dragonfly+ (Shpiner et al., HiPINEB 2017): groups of leaves and spines, all joined within a group, and spine j of
-// each group to spine j of every other.
+// build makes Dragonfly+ (Shpiner et al., HiPINEB 2017): groups of leaves and spines. Within a
+// group each leaf is joined to each spine; between groups, spine j of each to spine j of every
+// other.
 func (t *DragonflyPlus) build(b *builder) error {
-	b.g.Title = fmt.Sprintf("dragonfly-plus, %d groups of %d leaves of %d hosts, %d spines", t.Groups, t.Leaves, t.HostsPerLeaf, t.Spines)
+	b.g.Title = fmt.Sprintf("dragonfly-plus, %d groups of %d leaves of %d hosts, %d spines", t.Groups, t.Leaves,
+		t.HostsPerLeaf, t.Spines)
 	n := int64(t.Groups) * int64(t.Leaves) * int64(t.HostsPerLeaf)
 	links := n + int64(t.Groups)*int64(t.Leaves)*int64(t.Spines) + int64(t.Spines)*int64(t.Groups)*int64(t.Groups-1)/2
 	if err := checkSize(n, int64(t.Groups)*int64(t.Leaves+t.Spines), links); err != nil {

@@ -17,10 +17,11 @@ func (t *Dumbbell) Keys() []params.Key {
 // Hosts implements Shape.
 func (t *Dumbbell) Hosts() int { return 2 * t.Side }
 
-// Fit has half of the hosts on each side.
+// Fit puts half of the hosts on each side.
 func (t *Dumbbell) Fit(hosts int) { t.Side = (hosts + 1) / 2 }
 
-// build has two switches with the same number of hosts each, joined by one link of tier core: h0 and on at switch0, the rest at switch1.
+// build makes two switches with the same number of hosts each, joined by one link of tier core. The
+// first half of the hosts is at switch0.
 func (t *Dumbbell) build(b *builder) error {
 	n := t.Side
 	b.g.Title = fmt.Sprintf("dumbbell, %d hosts on each side", n)

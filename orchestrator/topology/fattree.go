@@ -6,7 +6,7 @@ import (
 	"weft/params"
 )
 
-// FatTree has the size of a fat-tree.
+// FatTree has the size of a fat-tree: K is the number of ports of a switch, and of pods.
 type FatTree struct{ K int }
 
 // Keys implements Shape.
@@ -25,16 +25,16 @@ func (t *FatTree) Rules(r params.Rules) {
 // Hosts implements Shape.
 func (t *FatTree) Hosts() int { return t.K * t.K * t.K / 4 }
 
-// Fit has the smallest tree for so many hosts.
+// Fit sets the size to the smallest tree with at least the given number of hosts.
 func (t *FatTree) Fit(hosts int) {
 	for t.K = 2; t.Hosts() < hosts; {
 		t.K += 2
 	}
 }
 
-// build makes the k-ary fat-tree of Al-Fares, Loukissas and Vahdat (SIGCOMM 2008, section 3.1): k pods of k/2
-// edge and k/2 aggregation switches, (k/2)^2 core switches, k/2 hosts per edge switch. Aggregation switch j of
-// every pod is joined to the cores j*k/2 to (j+1)*k/2 - 1.
+// build makes the k-ary fat-tree of Al-Fares, Loukissas and Vahdat (SIGCOMM 2008, section 3.1): k
+// pods of k/2 edge and k/2 aggregation switches, (k/2)^2 core switches, k/2 hosts per edge switch.
+// Aggregation switch j of every pod is joined to the cores j*k/2 to (j+1)*k/2 - 1.
 func (t *FatTree) build(b *builder) error {
 	k := t.K
 	b.g.Title = fmt.Sprintf("fat-tree, k=%d", k)

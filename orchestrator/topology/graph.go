@@ -7,8 +7,8 @@ import (
 	"weft/units"
 )
 
-// NodeID numbers the nodes of a graph from 0: hosts first, in order, then switches. A host's NodeID is its
-// HostID in packages fabric and transport.
+// NodeID numbers the nodes of a graph from 0: hosts first, in order, then switches. The NodeID of a
+// host is its HostID in packages fabric and transport.
 type NodeID int32
 
 // Kind tells hosts from switches.
@@ -39,8 +39,8 @@ type Node struct {
 	Tier string // host, edge, agg, core, leaf, spine, switch
 	Addr string // IPv4 address of a host, 10.x.y.z; empty for switches
 
-	// Group is where a switch of a clos or dragonfly-plus stands: "computing rack 1", "switching rack 2", "group 3". Hosts
-	// stand where their switch does.
+	// Group is the rack or group of a switch of a clos or dragonfly-plus: "computing rack 1",
+	// "switching rack 2", "group 3". Hosts are in that of their switch.
 	Group string
 }
 
@@ -51,15 +51,15 @@ type LinkID int32
 type Link struct {
 	ID              LinkID
 	A, B            NodeID // A is the end nearer to the hosts; between equals, the one named first
-	Name            string // "edge0-agg1": the names of A and B; a second link between the two is "edge0-agg1#2"
-	Tier            string // the name its settings go by: host, edge, core, leaf; switch between switches of a custom topology
+	Name            string // "edge0-agg1": the names of A and B; a second link between them is "edge0-agg1#2"
+	Tier            string // of its settings: host, edge, core, leaf ...; switch in a custom topology
 	Rate            units.Bandwidth
-	Delay           units.Time // propagation, one way
+	Delay           units.Time // one-way propagation
 	Loss, BitErrors float64    // shares of packets and of bits that are corrupted
-	Duplicate       float64    // share of the packets that come twice
-	Reorder         float64    // share of the packets that come late, by at most ReorderBy
+	Duplicate       float64    // share of packets delivered twice
+	Reorder         float64    // share of packets delivered late, by at most ReorderBy
 	ReorderBy       units.Time
-	Jitter          units.Time // mean of an exponential delay of every packet besides
+	Jitter          units.Time // mean of an additional, exponential delay of every packet
 	Down            bool       // absent from the start: no route uses it
 }
 
@@ -71,34 +71,35 @@ func (l *Link) Other(n NodeID) NodeID {
 	return l.A
 }
 
-// Graph is an immutable network: what a lab's topology section means. Build makes it; safe for concurrent use.
+// Graph is an immutable network, as a lab's topology section describes it. Build makes it; it is
+// safe for concurrent use.
 type Graph struct {
 	Title string // "fat-tree, k=4"
 	Hosts int    // nodes [0, Hosts) are hosts
 	Nodes []Node
 	Links []Link
-	Grid  []int // of a torus: switches along each dimension, the last moving fastest; nil for others
+	Grid  []int // of a torus: switches along each dimension, the last changing fastest; nil for others
 
-	// Adjacent lists, per node, the links it has that are not down, by LinkID.
+	// Adjacent lists the links of each node that are not down, by LinkID.
 	Adjacent [][]LinkID
 
 	reference units.Bytes // packet size that decides between equally short paths
 	nodes     map[string]NodeID
 	links     map[string]LinkID
 	routes    *Routes
-	searched  bool // by Deadlock
+	searched  bool // Deadlock searches the graph: its kind gives no reason not to
 }
 
-// Switches is the number of switches: nodes [Hosts, Hosts+Switches()).
+// Switches returns the number of switches: nodes [Hosts, Hosts+Switches()).
 func (g *Graph) Switches() int { return len(g.Nodes) - g.Hosts }
 
-// NodeNamed finds a node by its name.
+// NodeNamed returns the node with a name.
 func (g *Graph) NodeNamed(name string) (NodeID, bool) {
 	id, ok := g.nodes[name]
 	return id, ok
 }
 
-// LinkNamed finds a link by its name, whichever end is written first.
+// LinkNamed returns the link with a name, whichever end is written first.
 func (g *Graph) LinkNamed(name string) (LinkID, bool) {
 	if id, ok := g.links[name]; ok {
 		return id, true
@@ -118,10 +119,12 @@ func (g *Graph) LinkNamed(name string) (LinkID, bool) {
 	return 0, false
 }
 
-// Ports is the number of transmitting ends in the network: two for every link, absent ones included.
+// Ports returns the number of transmitting ends in the network: two for every link, absent ones
+// included.
 func (g *Graph) Ports() int { return 2 * len(g.Links) }
 
-// Port numbers the transmitting end of link l at node from: 2l at A, 2l+1 at B. from must be an end of l.
+// Port numbers the transmitting end of link l at node from: 2l at A, 2l+1 at B. from must be an end
+// of l.
 func (g *Graph) Port(l LinkID, from NodeID) int {
 	if g.Links[l].A == from {
 		return 2 * int(l)
@@ -129,8 +132,8 @@ func (g *Graph) Port(l LinkID, from NodeID) int {
 	return 2*int(l) + 1
 }
 
-// Uplink is the one link a host has.
+// Uplink returns the one link of a host.
 func (g *Graph) Uplink(h NodeID) LinkID { return g.routes.uplink[h] }
 
-// Home is the switch a host is attached to.
+// Home returns the switch that a host is attached to.
 func (g *Graph) Home(h NodeID) NodeID { return g.routes.homes[g.routes.home[h]] }

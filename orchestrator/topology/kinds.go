@@ -8,42 +8,49 @@ import (
 	"weft/params"
 )
 
-// kinds is where every shape of network is registered, a line each, in the order in which they are listed for people: its name, what it
-// is, the sizes to start from, and its tiers of links, each with what it joins. What else there is to know of a shape are its methods,
-// beside its generator. free says of the few that need no search why packets of their networks never wait for each other in a circle
+// kinds registers every shape of network, a line each, in the order in which people see them: its
+// name, what it is, the sizes to start from, and its tiers of links, each with what it joins.
+// Everything else about a shape is a method beside its generator. free gives the reason why packets
+// of a network never wait for each other in a circle, for the few kinds that need no search
 // (Deadlock).
 var kinds = []Registration{
 	register("fat-tree", "a three-tier Clos network of k-port switches", FatTree{K: 4},
-		Tier{"host", hostLinks}, Tier{"edge", "edge to aggregation"}, Tier{"core", "aggregation to core"}).free(upAndDown),
-	register("leaf-spine", "every leaf switch connects to every spine switch", LeafSpine{Leaves: 4, Spines: 2, HostsPerLeaf: 4},
+		Tier{"host", hostLinks}, Tier{"edge", "edge to aggregation"}, Tier{"core", "aggregation to core"}).
+		free(upAndDown),
+	register("leaf-spine", "every leaf switch connects to every spine switch",
+		LeafSpine{Leaves: 4, Spines: 2, HostsPerLeaf: 4},
 		Tier{"host", hostLinks}, Tier{"leaf", "leaf to spine"}).free(upAndDown),
 	register("clos", "four layers of switches in computing and switching racks", Clos{2, 2, 2, 2, 2, 0, 2},
 		Tier{"host", hostLinks}, Tier{"l1", "layers 1 to 2"}, Tier{"l2", "layers 2 to 3"}, Tier{"l3", "layers 3 to 4"}),
-	register("dragonfly-plus", "groups of leaves and spines, all connected to each other", DragonflyPlus{3, 2, 2, 2, false},
+	register("dragonfly-plus", "groups of leaves and spines, all connected to each other",
+		DragonflyPlus{3, 2, 2, 2, false},
 		Tier{"host", hostLinks}, Tier{"leaf", "leaf to spine"}, Tier{"global", "between groups"}),
 	register("torus", "a grid of switches that wraps around in every dimension", Torus{[]int{4, 4}, 1},
 		Tier{"host", hostLinks}, Tier{"switch", "between switches"}),
-	register("dumbbell", "two switches with hosts, joined by one link", Dumbbell{4}, Tier{"host", hostLinks}, Tier{"core", "middle link"}).free(upAndDown),
+	register("dumbbell", "two switches with hosts, joined by one link", Dumbbell{4}, Tier{"host", hostLinks},
+		Tier{"core", "middle link"}).free(upAndDown),
 	register("star", "one switch with hosts", Star{8}, Tier{"host", hostLinks}).free(upAndDown),
 	register("custom", "nodes and links by name", Custom{}),
 }
 
 const (
 	hostLinks = "host links"
-	// upAndDown is why trees are not searched. Links that are down may bend their paths, which is what some experiments are about.
+	// upAndDown is why trees are not searched. Links that are down may bend their paths, which is
+	// the subject of some experiments.
 	upAndDown = "shortest paths go up and then down"
 )
 
-// Shape is a shape of network with its sizes, which are keys of the topology section. A shape may also have
+// Shape is a shape of network with its sizes, which are keys of the topology section. A shape may
+// also have
 //
-//	Rules(params.Rules)          of several of its sizes
-//	Fit(hosts int)               the sizes of a network of at least so many hosts, for weft bench
-//	detours() bool               switches that choose by the packet may go by a longer way
+//	Rules(params.Rules)          rules about several of its sizes
+//	Fit(hosts int)               sets the sizes to at least that many hosts, for weft bench
+//	detours() bool               switches that choose per packet may take a longer path
 //	rated() string               the tier whose rate follows from the sizes
-//	uplinks() (n, each int)      leaves and the links of each to spines, which a lab may have drawn to be down
+//	uplinks() (n, each int)      leaves and their links to spines, which may be drawn as down
 type Shape interface {
 	params.Section
-	Hosts() int // 0: a size is not known
+	Hosts() int // the number of hosts; 0: a size is not known
 	build(*builder) error
 }
 
@@ -55,11 +62,12 @@ type Registration struct {
 	Name, About string
 
 	tiers  []Tier
-	new    func() Shape // without sizes
-	start  func() Shape // with sizes to start from
+	new    func() Shape // returns one without sizes
+	start  func() Shape // returns one with sizes to start from
 	reason string       // why its networks are not searched for a circle; "": they are
 }
 
+// register returns the registration of a shape of type T.
 func register[T any, S interface {
 	*T
 	Shape
@@ -70,6 +78,7 @@ func register[T any, S interface {
 	}
 }
 
+// free records why networks of the kind need no search for a circle.
 func (k Registration) free(reason string) Registration {
 	k.reason = reason
 	return k
@@ -78,6 +87,7 @@ func (k Registration) free(reason string) Registration {
 // Kinds returns every registered shape of network.
 func Kinds() []Registration { return slices.Clone(kinds) }
 
+// kindNamed returns the kind with a name.
 func kindNamed(name string) (Registration, bool) {
 	i := slices.IndexFunc(kinds, func(k Registration) bool { return k.Name == name })
 	if i < 0 {
@@ -86,6 +96,7 @@ func kindNamed(name string) (Registration, bool) {
 	return kinds[i], true
 }
 
+// names returns the names of all kinds.
 func names() (all []string) {
 	for _, k := range kinds {
 		all = append(all, k.Name)
@@ -93,11 +104,11 @@ func names() (all []string) {
 	return all
 }
 
-// A Parameter is a size of a network: Value is the one to start from. Without one the key is left out of a lab file, so that its default
-// applies. A list is written with commas.
+// A Parameter is a size of a network. Value is the one to start from; without one, a lab file
+// leaves the key out, so that its default applies. A list is written with commas.
 type Parameter struct{ Name, Value, About string }
 
-// Parameters are the sizes of a network of this kind.
+// Parameters returns the sizes of a network of this kind.
 func (k Registration) Parameters() (all []Parameter) {
 	start := k.start()
 	if s, ok := start.(interface{ parameters() []Parameter }); ok {
@@ -109,8 +120,8 @@ func (k Registration) Parameters() (all []Parameter) {
 	return all
 }
 
-// Sketch returns the lines of a lab file's topology section that describe a network of this kind, from the values of its parameters.
-// Only the reader of a lab says whether the values are right.
+// Sketch returns the lines of a lab file's topology section that describe a network of this kind,
+// from the values of its parameters. It does not check the values: the reader of a lab does.
 func (k Registration) Sketch(value func(parameter string) string) (string, error) {
 	start := k.start()
 	if s, ok := start.(interface {
@@ -131,7 +142,8 @@ func (k Registration) Sketch(value func(parameter string) string) (string, error
 	return b.String(), nil
 }
 
-// Fit returns the sizes of a network of at least so many hosts, as a lab writes them; ok is false for a kind that makes none.
+// Fit returns the sizes of a network of at least the given number of hosts, as a lab writes them.
+// ok is false for a kind that cannot.
 func (k Registration) Fit(hosts int) (text string, ok bool) {
 	s := k.new()
 	f, ok := s.(interface{ Fit(hosts int) })
@@ -148,7 +160,8 @@ func (k Registration) Fit(hosts int) (text string, ok bool) {
 	return strings.Join(sizes, ", "), true
 }
 
-// sizes are the keys of the sizes of all kinds: those of this one, and then those of others, which it refuses.
+// sizes returns the keys of the sizes of all kinds: those of this one, and then those of others,
+// which it rejects.
 func (s *Spec) sizes() (all []params.Key) {
 	if s.Shape != nil {
 		all = s.Shape.Keys()
@@ -177,13 +190,15 @@ func (s *Spec) sizes() (all []params.Key) {
 		if s.Shape == nil {
 			*k = merged(values[k.Name], owners[k.Name]).Elsewhere("")
 		} else {
-			*k = k.Elsewhere(fmt.Sprintf("applies to kind %s, not to %s", strings.Join(owners[k.Name], " and "), s.Kind))
+			*k = k.Elsewhere(fmt.Sprintf("applies to kind %s, not to %s", strings.Join(owners[k.Name], " and "),
+				s.Kind))
 		}
 	}
 	return all
 }
 
-// merged is a key that several kinds have: its values are those of any of them, and it says what it means to each.
+// merged returns a key that several kinds have. It accepts the values of any of them and explains
+// its meaning for each.
 func merged(keys []params.Key, owners []string) params.Key {
 	k := keys[0]
 	if k.Value != nil {
@@ -201,7 +216,8 @@ func merged(keys []params.Key, owners []string) params.Key {
 	return k
 }
 
-// describe says what something means to kinds, those to which it means the same together.
+// describe explains what something means for kinds. Kinds for which it means the same are listed
+// together.
 func describe(kinds, abouts []string) string {
 	var meanings []string
 	of := map[string][]string{}
@@ -217,7 +233,7 @@ func describe(kinds, abouts []string) string {
 	return strings.Join(meanings, " ")
 }
 
-// tiers is the key of the tiers of the kind; of all kinds where it is not known.
+// tiers returns the key of the tiers of the kind, or of all kinds if it is not known.
 func (s *Spec) tiers() params.Key {
 	key := params.Sub("tiers", func() params.Section { return &ownTiers{s} }, "Overrides link for one tier.").OrNone()
 	if k, ok := kindNamed(s.Kind); s.Shape != nil && ok && len(k.tiers) == 0 {
@@ -228,7 +244,7 @@ func (s *Spec) tiers() params.Key {
 	return key
 }
 
-// OwnTiers are the names of Tiers, in the order of the registration.
+// OwnTiers returns the names in Tiers, in the order of the registration.
 func (s *Spec) OwnTiers() (names []string) {
 	k, _ := kindNamed(s.Kind)
 	for _, t := range k.tiers {
@@ -239,7 +255,7 @@ func (s *Spec) OwnTiers() (names []string) {
 	return names
 }
 
-// ownTiers are the tiers that a lab gives settings of their own.
+// ownTiers is the section of the tiers with settings of their own.
 type ownTiers struct{ of *Spec }
 
 // Keys implements params.Section.
@@ -251,10 +267,12 @@ func (t *ownTiers) Keys() (all []params.Key) {
 		}
 		for _, tier := range k.tiers {
 			if owners[tier.Name] == nil {
-				all = append(all, params.Sub(tier.Name, func() params.Section { return &ownTier{t.of, tier.Name, LinkSpec{}} }, "").
+				all = append(all, params.Sub(tier.Name,
+					func() params.Section { return &ownTier{t.of, tier.Name, LinkSpec{}} }, "").
 					Same("topology.tiers.*").OrNone())
 			}
-			owners[tier.Name], abouts[tier.Name] = append(owners[tier.Name], k.Name), append(abouts[tier.Name], tier.About)
+			owners[tier.Name], abouts[tier.Name] = append(owners[tier.Name], k.Name),
+				append(abouts[tier.Name], tier.About)
 		}
 	}
 	for i := range all {
@@ -266,7 +284,7 @@ func (t *ownTiers) Keys() (all []params.Key) {
 	return all
 }
 
-// ownTier is a tier that a lab gives settings of its own.
+// ownTier is one tier with settings of its own.
 type ownTier struct {
 	of   *Spec
 	name string
@@ -284,12 +302,13 @@ func (t *ownTier) Rules(params.Rules) {
 	t.of.Tiers[t.name] = t.link
 }
 
-// rated says that the rate of a tier follows from the sizes, unless the lab says it.
+// rated reports whether the rate of a tier follows from the sizes, unless the lab writes it.
 func (s *Spec) rated(tier string) bool {
 	r, ok := s.Shape.(interface{ rated() string })
 	return ok && r.rated() == tier
 }
 
+// generate adds the nodes and links of the kind.
 func (b *builder) generate() error {
 	k, ok := kindNamed(b.t.Kind)
 	if !ok || b.t.Shape == nil {

@@ -7,7 +7,8 @@ import (
 	"weft/units"
 )
 
-// A kind that is not searched for circles has none: the claim of its registration, at several sizes.
+// A kind that is not searched for circles has none: the claim of its registration, at several
+// sizes.
 func TestKindsThatAreNotSearchedHaveNoCircle(t *testing.T) {
 	sizes := map[string][]Shape{
 		"fat-tree":   {&FatTree{2}, &FatTree{4}, &FatTree{6}},
@@ -51,7 +52,8 @@ func (r *ring) build(b *builder) error {
 	return nil
 }
 
-// A kind is searched unless its registration gives a reason, so that a new one cannot miss it; so is what somebody draws by hand.
+// A kind is searched unless its registration gives a reason, so that a new one cannot miss it; so
+// is what somebody draws by hand.
 func TestNewKindsAreSearched(t *testing.T) {
 	defer func(before []Registration) { kinds = before }(kinds)
 	kinds = append(kinds, register("ring", "a ring", ring{5}))

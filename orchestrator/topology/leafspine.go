@@ -12,9 +12,9 @@ import (
 // LeafSpine has the sizes of a leaf-spine.
 type LeafSpine struct {
 	Leaves, Spines, HostsPerLeaf int
-	Oversubscription             float64 // host bandwidth : uplink bandwidth per leaf, of the uplinks as they are
+	Oversubscription             float64 // host bandwidth : actual uplink bandwidth, per leaf
 
-	net *Spec // whose links decide what follows from what; nil: none
+	net *Spec // its links decide whether rates or Oversubscription follow; nil: none
 }
 
 // Keys implements Shape.
@@ -24,7 +24,8 @@ func (t *LeafSpine) Keys() []params.Key {
 		params.New("spines", params.Integer(&t.Spines, 1, maxTierSwitches), "spine switches"),
 		params.New("hosts_per_leaf", params.Integer(&t.HostsPerLeaf, 1, MaxHosts), "hosts per leaf"),
 		params.New("oversubscription", params.Decimal(&t.Oversubscription, 0.01, 1000),
-			"host to uplink bandwidth of a leaf; sets the uplink rate unless tiers.leaf.rate does; unwritten, it follows from a written link.rate").
+			"host to uplink bandwidth of a leaf; sets the uplink rate unless tiers.leaf.rate does; unwritten, it "+
+				"follows from a written link.rate").
 			Default("1", "STrack paper, section 4.1: full bisection").MayBe("1").Follows(t.follows),
 	}
 }
@@ -37,13 +38,14 @@ func (t *LeafSpine) uplinks() (leaves, each int) { return t.Leaves, t.Spines }
 // Hosts implements Shape.
 func (t *LeafSpine) Hosts() int { return t.Leaves * t.HostsPerLeaf }
 
-// Fit has leaves of eight hosts.
+// Fit sets the sizes to leaves of eight hosts and eight spines.
 func (t *LeafSpine) Fit(hosts int) {
 	const perLeaf = 8
 	t.Leaves, t.Spines, t.HostsPerLeaf = max(2, (hosts+perLeaf-1)/perLeaf), perLeaf, perLeaf
 }
 
-// uplinkRate is the rate that the lab writes for uplinks, and where; 0: it follows from the oversubscription.
+// uplinkRate returns the rate of uplinks that the lab writes, and its path. It returns 0 if the
+// rate follows from the oversubscription.
 func (t *LeafSpine) uplinkRate() (rate units.Bandwidth, from string) {
 	switch {
 	case t.net == nil || t.HostsPerLeaf == 0 || t.Spines == 0 || t.hostRate() == 0 || t.net.Link.Rate == 0: // reported
@@ -56,6 +58,7 @@ func (t *LeafSpine) uplinkRate() (rate units.Bandwidth, from string) {
 	return 0, ""
 }
 
+// hostRate returns the rate of host links.
 func (t *LeafSpine) hostRate() units.Bandwidth {
 	if tier, ok := t.net.Tiers["host"]; ok {
 		return tier.Rate
@@ -63,11 +66,12 @@ func (t *LeafSpine) hostRate() units.Bandwidth {
 	return t.net.Link.Rate
 }
 
+// ratio returns the oversubscription with uplinks of a rate.
 func (t *LeafSpine) ratio(uplink units.Bandwidth) float64 {
 	return float64(t.HostsPerLeaf) * float64(t.hostRate()) / (float64(t.Spines) * float64(uplink))
 }
 
-// follows is the oversubscription of a lab that writes the rate of uplinks instead.
+// follows returns the oversubscription of a lab that writes the rate of uplinks instead.
 func (t *LeafSpine) follows() (text, source string) {
 	rate, from := t.uplinkRate()
 	if rate == 0 {
@@ -76,9 +80,9 @@ func (t *LeafSpine) follows() (text, source string) {
 	return showRatio(t.ratio(rate)), "follows from " + from
 }
 
-// Rules settles the rate of a leaf's uplinks and the oversubscription, each of which follows from the other. What is written decides,
-// the more specific key first: tiers.leaf.rate, then oversubscription, then link.rate. Full bisection is for labs that write none of
-// them.
+// Rules settles the rate of a leaf's uplinks and the oversubscription, each of which follows from
+// the other. A written key decides, the more specific first: tiers.leaf.rate, then
+// oversubscription, then link.rate. If none is written, there is full bisection.
 func (t *LeafSpine) Rules(r params.Rules) {
 	const key = "oversubscription"
 	rate, from := t.uplinkRate()
@@ -87,8 +91,10 @@ func (t *LeafSpine) Rules(r params.Rules) {
 	}
 	leaf, own := t.net.Tiers["leaf"]
 	if leaf.Rate == 0 && r.Written(key) {
-		if host, link := t.hostRate(), t.net.Link.Rate; r.Good(key) && host != link && !near(t.Oversubscription, t.ratio(link)) {
-			r.Refuse(key, "%s sets the uplinks, and tiers.host.rate the links of hosts, so that topology.link.rate, %v, would be the rate of no link; expected %s, or leave one of the three out",
+		if host, link := t.hostRate(), t.net.Link.Rate; r.Good(key) && host != link &&
+			!near(t.Oversubscription, t.ratio(link)) {
+			r.Refuse(key, "%s sets the uplinks, and tiers.host.rate the links of hosts, so that topology.link.rate, "+
+				"%v, would be the rate of no link; expected %s, or leave one of the three out",
 				params.ShowDecimal(t.Oversubscription), link, showRatio(t.ratio(link)))
 		}
 		return
@@ -103,15 +109,17 @@ func (t *LeafSpine) Rules(r params.Rules) {
 	written := t.Oversubscription
 	t.Oversubscription = t.ratio(rate)
 	if r.Written(key) && r.Good(key) && !near(written, t.Oversubscription) {
-		r.Refuse(key, "%s contradicts %s, %v: %d hosts of %v and %d uplinks of a leaf make %s; expected that, or leave one of the two out",
-			params.ShowDecimal(written), from, rate, t.HostsPerLeaf, t.hostRate(), t.Spines, showRatio(t.Oversubscription))
+		r.Refuse(key, "%s contradicts %s, %v: %d hosts of %v and %d uplinks of a leaf make %s; expected that, or "+
+			"leave one of the two out",
+			params.ShowDecimal(written), from, rate, t.HostsPerLeaf, t.hostRate(), t.Spines,
+			showRatio(t.Oversubscription))
 	}
 }
 
-// near says that two ratios are the same but for the digits that somebody left out.
+// near reports whether two ratios are the same but for digits that somebody left out.
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-3*math.Max(a, b) }
 
-// showRatio writes a ratio that was computed.
+// showRatio formats a ratio that was computed.
 func showRatio(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
 
 // build joins every leaf to every spine. Unless the tier "leaf" gives a rate, an uplink has

@@ -7,10 +7,11 @@ import (
 	"weft/units"
 )
 
-// Path returns the links from host a to host b of one shortest path, always the same: among the paths with
-// the fewest hops, the one with the smallest delay for a packet of the lab's MTU, and among those the one with
-// the lowest LinkIDs from the end whose switch has the lowest host. The path from b to a is the same in
-// reverse. Where tiers are uniform all shortest paths have equal delays and rates. a equal to b has no path.
+// Path returns the links from host a to host b of one shortest path, always the same one: among the
+// paths with the fewest hops, the one with the smallest delay for a packet of the lab's MTU, and
+// among those the one with the lowest LinkIDs, seen from the end whose switch has the lowest host.
+// The path from b to a is its reverse. Where tiers are uniform, all shortest paths have equal
+// delays and rates. If a equals b, there is no path.
 func (g *Graph) Path(a, b NodeID) []LinkID {
 	if a == b {
 		return nil
@@ -42,7 +43,7 @@ func (g *Graph) between(hops []LinkID, from, to int) []LinkID {
 	return hops
 }
 
-// Propagation is the sum of the delays of the links of a path.
+// Propagation returns the sum of the delays of the links of a path.
 func (g *Graph) Propagation(hops []LinkID) units.Time {
 	var t units.Time
 	for _, l := range hops {
@@ -51,7 +52,7 @@ func (g *Graph) Propagation(hops []LinkID) units.Time {
 	return t
 }
 
-// Rates lists the rates of the links of a path.
+// Rates returns the rates of the links of a path.
 func (g *Graph) Rates(hops []LinkID) []units.Bandwidth {
 	rates := make([]units.Bandwidth, len(hops))
 	for i, l := range hops {
@@ -60,8 +61,8 @@ func (g *Graph) Rates(hops []LinkID) []units.Bandwidth {
 	return rates
 }
 
-// Delay is how long a packet of size bytes on the wire takes over an idle path: every link's delay, and the
-// time the packet occupies each link, since switches store and forward.
+// Delay returns the time that a packet of size bytes on the wire takes over an idle path: every
+// link's delay, and the time the packet occupies each link, because switches store and forward.
 func (g *Graph) Delay(hops []LinkID, size units.Bytes) units.Time {
 	var t units.Time
 	for _, l := range hops {
@@ -70,14 +71,14 @@ func (g *Graph) Delay(hops []LinkID, size units.Bytes) units.Time {
 	return t
 }
 
-// PairRTT is the idle round trip between hosts a and b along Path: a data packet there, an ack back. Sizes
-// are bytes on the wire. It is the same from b to a.
+// PairRTT returns the idle round-trip time between hosts a and b along Path: a data packet there,
+// an acknowledgement back. Sizes are bytes on the wire. It is the same from b to a.
 func (g *Graph) PairRTT(a, b NodeID, data, ack units.Bytes) units.Time {
 	hops := g.Path(a, b)
 	return g.Delay(hops, data) + g.Delay(hops, ack)
 }
 
-// BaseRTT is the base RTT of the network: the longest PairRTT of all pairs of hosts.
+// BaseRTT returns the base RTT of the network: the longest PairRTT of all pairs of hosts.
 func (g *Graph) BaseRTT(data, ack units.Bytes) units.Time {
 	r := g.routes
 	cost := make([]units.Time, len(g.Links)) // there and back
@@ -117,7 +118,7 @@ func (g *Graph) BaseRTT(data, ack units.Bytes) units.Time {
 	return longest
 }
 
-// Paths is the number of equal-cost shortest paths from host a to host b, at most math.MaxInt.
+// Paths returns the number of equal-cost shortest paths from host a to host b, at most math.MaxInt.
 func (g *Graph) Paths(a, b NodeID) int {
 	if a == b {
 		return 0
@@ -125,7 +126,8 @@ func (g *Graph) Paths(a, b NodeID) int {
 	return g.countTo(int(g.routes.home[b]), make([]int, g.Switches()), g.Home(a))
 }
 
-// countTo counts the paths from switch n to a home. known holds the counts found so far by switch, 0: none.
+// countTo counts the paths from switch n to a home. known holds the counts found so far, by switch;
+// 0: none.
 func (g *Graph) countTo(home int, known []int, n NodeID) int {
 	r := g.routes
 	if n == r.homes[home] {
@@ -148,11 +150,11 @@ func (g *Graph) countTo(home int, known []int, n NodeID) int {
 // Extent describes how far hosts are from each other.
 type Extent struct {
 	Hops        int        // links of the longest of the shortest paths
-	Paths       int        // most equal-cost paths between two hosts
-	Propagation units.Time // largest sum of link delays along a Path
+	Paths       int        // the maximum number of equal-cost paths between two hosts
+	Propagation units.Time // the maximum sum of link delays along a Path
 }
 
-// Extent looks at every pair of switches that have hosts.
+// Extent compares all pairs of switches that have hosts.
 func (g *Graph) Extent() Extent {
 	x := Extent{Propagation: g.BaseRTT(0, 0) / 2}
 	r := g.routes

@@ -13,7 +13,8 @@ import (
 	"weft/units"
 )
 
-// anyTopology draws a section of any kind, customs included: a tree of switches with some links added.
+// anyTopology draws a section of any kind, customs included: a tree of switches with some links
+// added.
 func anyTopology() *rapid.Generator[topology.Spec] {
 	return rapid.Custom(func(t *rapid.T) topology.Spec {
 		switch rapid.IntRange(0, 4).Draw(t, "kind") {

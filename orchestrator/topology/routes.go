@@ -7,9 +7,10 @@ import (
 	"weft/units"
 )
 
-// Routes holds, for every switch and every destination host, the links on which a packet may leave to reach
-// the host in the fewest hops. Links that lead to the same destinations form a group, and a switch has each
-// group once. The tables are computed once per switch that has hosts, its hosts sharing them.
+// Routes holds, for every switch and destination host, the links on which a packet may leave to
+// reach the host in the fewest hops. Links that lead to the same destinations form a group, and a
+// switch has each group once. The tables are computed once for each switch with hosts; its hosts
+// share them.
 type Routes struct {
 	hosts    int
 	switches int
@@ -19,18 +20,18 @@ type Routes struct {
 
 	groups    [][][]LinkID // per switch, from 0
 	hostGroup []int32      // per host: its group at its home
-	via       []int32      // [home][switch]: group towards the home; -1 at the home itself and where no way leads
-	next      []LinkID     // [home][switch]: link of the path of smallest delay; -1 likewise
-	asides    []int32      // [home][switch]: group of detours, -1: none; nil: nowhere any
+	via       []int32      // [home][switch]: group towards the home; -1 at the home itself and without a path
+	next      []LinkID     // [home][switch]: link of the path of smallest delay; -1 as in via
+	asides    []int32      // [home][switch]: group of detours; -1: none; nil: the graph has none
 }
 
 // Routes returns every equal-cost shortest route of the graph, computed by Build.
 func (g *Graph) Routes() *Routes { return g.routes }
 
-// Groups lists the groups of switch sw: sets of links, each by LinkID. Not to be modified.
+// Groups returns the groups of switch sw: sets of links, each by LinkID. Do not modify them.
 func (r *Routes) Groups(sw NodeID) [][]LinkID { return r.groups[int(sw)-r.hosts] }
 
-// Group returns the index in Groups(sw) of the group towards host; -1 when no way leads there.
+// Group returns the index in Groups(sw) of the group towards host, or -1 if no path leads there.
 func (r *Routes) Group(sw, host NodeID) int32 {
 	home := r.home[host]
 	if r.homes[home] == sw {
@@ -48,8 +49,8 @@ func (r *Routes) Row(sw NodeID) []int32 {
 	return row
 }
 
-// ToSwitches returns for each switch a row like Row's, of the groups towards every switch; -1 for the switch itself and where
-// no way leads. It adds groups: they must be read after it.
+// ToSwitches returns for each switch a row like Row's, of the groups towards every switch; -1 for
+// the switch itself and without a path. It adds groups, so read Groups after it.
 func (g *Graph) ToSwitches() [][]int32 {
 	r := g.routes
 	n := r.switches
@@ -71,8 +72,9 @@ func (g *Graph) ToSwitches() [][]int32 {
 	return rows
 }
 
-// Asides is Row of the detours of a switch; nil where the graph has none. A detour leads to a switch that is as far from the host as this one; only
-// what comes from a link that is no detour itself may take it.
+// Asides is Row for the detours of a switch; nil if the graph has none. A detour leads to a switch
+// that is as far from the host as this one. Only packets that arrived on a link that is no detour
+// itself may take it.
 func (r *Routes) Asides(sw NodeID) []int32 {
 	if r.asides == nil {
 		return nil
@@ -84,18 +86,18 @@ func (r *Routes) Asides(sw NodeID) []int32 {
 	return row
 }
 
-// aside says whether link l is one that detours use: what comes from it may take no other.
+// aside reports whether detours use link l. A packet that arrives on it may take no other detour.
 func (g *Graph) aside(l LinkID) bool { return g.Links[l].Tier == "global" }
 
-// Aside says whether what arrives by a link may take a detour no more.
+// Aside reports whether a packet that arrives on a link may no longer take a detour.
 func (g *Graph) Aside(l LinkID) bool { return g.routes.asides != nil && g.aside(l) }
 
-// detour finds the ways of a dragonfly-plus by a third group: from a spine over a global link to one that is as far from the
-// destination.
+// detour finds the detours of a dragonfly-plus through a third group: from a spine over a global
+// link to one that is as far from the destination.
 func (g *Graph) detour() {
 	r := g.routes
 	s := newSearch(g)
-	for sw := range r.groups { // so that groups that are there already are found again
+	for sw := range r.groups { // so that existing groups are found again
 		for i, links := range r.groups[sw] {
 			s.group = append(s.group[:0], links...)
 			s.learn(int32(sw), int32(i))
@@ -119,7 +121,7 @@ func (g *Graph) detour() {
 	}
 }
 
-// learn notes that s.group is group i of switch n.
+// learn records that s.group is group i of switch n.
 func (s *search) learn(n, i int32) {
 	h := s.hash()
 	for {
@@ -131,7 +133,7 @@ func (s *search) learn(n, i int32) {
 	s.known[n][h] = i
 }
 
-// NextHops returns the links on which sw may send towards host; nil when no way leads there.
+// NextHops returns the links on which sw may send towards host, or nil if no path leads there.
 func (r *Routes) NextHops(sw, host NodeID) []LinkID {
 	i := r.Group(sw, host)
 	if i < 0 {
@@ -140,14 +142,15 @@ func (r *Routes) NextHops(sw, host NodeID) []LinkID {
 	return r.Groups(sw)[i]
 }
 
-// maxTable bounds the entries of the route tables, maxWork the links looked at to fill them. Ours: a fat-tree
-// with k=64 needs 1e7 and 4e8.
+// maxTable bounds the entries of the route tables, maxWork the links examined to fill them. Ours: a
+// fat-tree with k=64 needs 1e7 and 4e8.
 const (
 	maxTable = 1 << 25
 	maxWork  = 1 << 29
 )
 
-// route fills the tables of g.routes, which knows where the hosts are: with the shortest ways, or with ways up and down.
+// route fills the tables of g.routes, which knows where the hosts are, with shortest paths or with
+// up-down paths.
 func (g *Graph) route(upDown bool) error {
 	r := g.routes
 	r.switches = g.Switches()
@@ -169,7 +172,7 @@ func (g *Graph) route(upDown bool) error {
 	return nil
 }
 
-// ownRoutes makes empty tables, with the way from each switch to its own hosts.
+// ownRoutes makes empty tables, with the routes from each switch to its own hosts.
 func (g *Graph) ownRoutes() {
 	r := g.routes
 	r.groups = make([][][]LinkID, r.switches)
@@ -183,7 +186,8 @@ func (g *Graph) ownRoutes() {
 	r.next = make([]LinkID, len(r.homes)*r.switches)
 }
 
-// search walks the switches of a graph outwards from one of them, breadth first. Its storage is reused.
+// search walks the switches of a graph outwards from one of them, breadth first. It reuses its
+// storage.
 type search struct {
 	r     *Routes
 	start []int32 // edges of switch s are [start[s], start[s+1])
@@ -191,12 +195,13 @@ type search struct {
 	dist  []int32      // hops to the home; -1: not seen yet
 	best  []units.Time // smallest delay among the shortest paths to the home
 	queue []int32
-	group []LinkID // of the switch being looked at
-	known []map[uint64]int32
-	rank  []int32 // place of each switch from the root; routes that go up and down
-	last  []int32 // per switch, the group found last: the next home's is often the same
+	group []LinkID           // of the current switch
+	known []map[uint64]int32 // per switch: groups by their hash
+	rank  []int32            // position of each switch from the root, for up-down routes
+	last  []int32            // per switch: the group found last, since the next home's is often the same
 }
 
+// edge is a link from one switch to another.
 type edge struct {
 	to   int32
 	link LinkID
@@ -256,6 +261,7 @@ func (s *search) from(home int, via []int32, next []LinkID) {
 	}
 }
 
+// hash returns a hash of s.group.
 func (s *search) hash() uint64 {
 	h := uint64(14695981039346656037) // FNV-1a
 	for _, l := range s.group {
@@ -271,7 +277,7 @@ func (s *search) intern(n int32) int32 {
 		return i
 	}
 	h := s.hash()
-	for { // a different group with the same hash moves on to the next number
+	for { // a different group with the same hash takes the next number
 		i, ok := s.known[n][h]
 		if !ok {
 			break

@@ -41,8 +41,8 @@ func hopsTo(g *topology.Graph, h topology.NodeID) []int {
 	return dist
 }
 
-// TestRoutesAreAllShortest checks every switch and host: the group holds exactly the links whose other end is
-// one hop nearer, and holds each once.
+// TestRoutesAreAllShortest checks every switch and host: the group holds exactly the links whose
+// other end is one hop nearer, and holds each once.
 func TestRoutesAreAllShortest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g, err := topology.Build(anyTopology().Draw(t, "topology"))
@@ -84,8 +84,8 @@ func TestRoutesAreAllShortest(t *testing.T) {
 	})
 }
 
-// TestPathsFollowRoutes walks representative paths: each step is one of the routes, the way back is the way
-// there reversed, and no shortest path has less delay for a packet of the MTU.
+// TestPathsFollowRoutes walks representative paths: each step is one of the routes, the way back is
+// the way there reversed, and no shortest path has less delay for a packet of the MTU.
 func TestPathsFollowRoutes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		top := anyTopology().Draw(t, "topology")
@@ -176,8 +176,8 @@ func TestBaseRTTIsTheLongest(t *testing.T) {
 }
 
 func TestNearestAndFarthestRTT(t *testing.T) {
-	// PC4, section IV-A: 1 us per link gives a base RTT of 4 us within a rack, 8 us across two tiers, before
-	// the time packets occupy the links.
+	// PC4, section IV-A: 1 us per link gives a base RTT of 4 us within a rack, 8 us across two
+	// tiers, before the time packets occupy the links.
 	g := build(t, leafSpine(4, 4, 4))
 	if got := g.PairRTT(0, 1, 0, 0); got != 4*units.Microsecond {
 		t.Errorf("within a rack %v, want 4us", got)
@@ -187,7 +187,8 @@ func TestNearestAndFarthestRTT(t *testing.T) {
 	}
 }
 
-// TestLargeNetworks holds the bar: 8,192 hosts with all their routes in under 2 s, in tens of megabytes.
+// TestLargeNetworks holds the bar: 8,192 hosts with all their routes in under 2 s, in tens of
+// megabytes.
 func TestLargeNetworks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("large networks")

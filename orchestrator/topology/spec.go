@@ -17,36 +17,37 @@ type Spec struct {
 
 	Link LinkSpec // default of every link
 
-	// Tiers holds the tiers that the lab gives a value of their own, by name. What the lab leaves open is from Link, but for a rate
-	// that follows from the sizes: that is 0 here, or there is no such tier.
+	// Tiers holds the tiers that the lab gives settings of their own, by name. Keys that the lab
+	// leaves out are from Link, except a rate that follows from the sizes: it is 0, or the tier is
+	// missing.
 	Tiers map[string]LinkSpec
 	MTU   units.Bytes // payload bytes per packet
 	Down  []string    // names of links that do not exist from the start
 
-	seed     uint64 // of what is drawn
+	seed     uint64 // of links that are drawn to be down
 	linkRate bool   // link.rate is written
 }
 
-// Seeded is a Spec to be read whose random links follow from a seed.
+// Seeded returns a Spec to be read, whose random links follow from a seed.
 func Seeded(seed uint64) Spec { return Spec{seed: seed} }
 
-// LinkSpec is what a link is made of, in each direction.
+// LinkSpec is the properties of a link, for each direction.
 type LinkSpec struct {
 	Rate      units.Bandwidth
-	Delay     units.Time
-	Loss      float64 // share of the packets that are corrupted, drawn for each
-	BitErrors float64 // share of the bits that are; a packet is lost by one of them
-	Duplicate float64 // share of the packets that come twice
-	Reorder   float64 // share of the packets that come late, by at most ReorderBy
+	Delay     units.Time // one-way propagation
+	Loss      float64    // share of packets that are corrupted, drawn for each
+	BitErrors float64    // share of bits that are corrupted; one loses the packet
+	Duplicate float64    // share of packets delivered twice
+	Reorder   float64    // share of packets delivered late, by at most ReorderBy
 	ReorderBy units.Time
-	Jitter    units.Time // mean of an exponential delay of every packet besides
+	Jitter    units.Time // mean of an additional, exponential delay of every packet
 
-	// Queues are those of the link's switch ports where the link or its tier overrides the lab's; nil: they are the lab's.
-	// Shared, Routing and Light are always the lab's.
+	// Queues are those of the link's switch ports if the link or its tier overrides the lab's; nil:
+	// they are the lab's. Shared, Routing and Light are always the lab's.
 	Queues *queues.Queues
 }
 
-// Bounds. Ours: they refuse a slip of the pen before it takes the machine's memory.
+// Bounds. Ours: they catch a slip of the pen before it takes the machine's memory.
 const (
 	maxTierSwitches = 4096 // leaves of a rack, spines, racks
 	minMTU          = 64
@@ -61,11 +62,15 @@ const (
 func (l *LinkSpec) Keys() []params.Key {
 	return []params.Key{
 		params.New("rate", params.Bandwidth(&l.Rate), "Per direction.").Default("100Gbps", "PC4 paper, section IV"),
-		params.New("delay", params.Time(&l.Delay, 0, MaxDelay), "One-way propagation.").Default("1us", "PC4 paper, section IV"),
+		params.New("delay", params.Time(&l.Delay, 0, MaxDelay), "One-way propagation.").
+			Default("1us", "PC4 paper, section IV"),
 		params.New("loss", params.Probability(&l.Loss), "Random packet loss, per direction.").Default("0", "ours"),
-		params.New("bit_errors", params.Probability(&l.BitErrors), "Bit error rate; one error loses the packet.").Default("0", "ours"),
-		params.New("duplicate", params.Probability(&l.Duplicate), "Packets delivered twice; not with PFC.").Default("0", "ours"),
-		params.New("reorder", params.Probability(&l.Reorder), "Packets delivered late; not with PFC.").Default("0", "ours"),
+		params.New("bit_errors", params.Probability(&l.BitErrors), "Bit error rate; one error loses the packet.").
+			Default("0", "ours"),
+		params.New("duplicate", params.Probability(&l.Duplicate), "Packets delivered twice; not with PFC.").
+			Default("0", "ours"),
+		params.New("reorder", params.Probability(&l.Reorder), "Packets delivered late; not with PFC.").
+			Default("0", "ours"),
 		params.New("reorder_by", params.Time(&l.ReorderBy, units.Nanosecond, MaxDelay), "Maximum lateness, uniform.").
 			Default("10us", "ours: a queue of one round trip in the networks of the papers"),
 		params.New("jitter", params.Deviation(&l.Jitter, maxJitter).Like(units.TimePattern(), "10us"),
@@ -73,13 +78,15 @@ func (l *LinkSpec) Keys() []params.Key {
 	}
 }
 
-// inherit makes l what a link or tier is that leaves everything open: topology.link, less its rate.
+// inherit sets l to the properties of a link or tier without keys: those of topology.link, except
+// the rate.
 func (l *LinkSpec) inherit(link LinkSpec) {
 	*l = link
 	l.Rate = 0
 }
 
-// own are the keys of a link or tier, which has from topology.link what it leaves open; of the rate only where it is rated.
+// own returns the keys of a link or tier. Those that it leaves out are from topology.link; the rate
+// only if rated.
 func (l *LinkSpec) own(link LinkSpec, rated bool) []params.Key {
 	l.inherit(link)
 	keys := l.Keys()
@@ -113,35 +120,43 @@ func (s *Spec) Keys() []params.Key {
 	}
 	keys = append(keys,
 		params.New("routes", params.Choice(&s.UpDown, "shortest", "up-down"),
-			"All shortest paths, or paths that never go up after down, which cannot deadlock under PFC.").Default("shortest", "ours"),
+			"All shortest paths, or paths that never go up after down, which cannot deadlock under PFC.").
+			Default("shortest", "ours"),
 		params.Sub("link", func() params.Section { return defaultLink{&s.Link} }, "Default of every link.").Before(),
 		s.tiers().Before(),
 		params.New("mtu", payload(&s.MTU), "Payload bytes per packet.").Default("4096", "STrack paper, section 4.1"),
-		params.List("down", params.ItemsOf(&s.Down, maxDown, func(name *string) params.Key { return params.One(params.LinkName(name)) }),
-			"Links absent from the start: by name, or drawn at random (leaf-spine).").Or(func() params.Section { return &drawing{of: s} }),
+		params.List("down", params.ItemsOf(&s.Down, maxDown,
+			func(name *string) params.Key { return params.One(params.LinkName(name)) }),
+			"Links absent from the start: by name, or drawn at random (leaf-spine).").
+			Or(func() params.Section { return &drawing{of: s} }),
 	)
 	return append(keys, lists...)
 }
 
-// defaultLink is topology.link.
+// defaultLink is the section topology.link.
 type defaultLink struct{ *LinkSpec }
 
 // Keys implements params.Section.
 func (l defaultLink) Keys() []params.Key {
 	return append(l.LinkSpec.Keys(), params.Refusal("queues",
-		"the section queues is about every link already; expected them there, or in a tier or a link of a custom topology"))
+		"the section queues is about every link already; expected them there, or in a tier or a link of a custom "+
+			"topology"))
 }
 
-// payload is the MTU, the one size that may be a bare number: it is a count of bytes everywhere.
+// payload is the MTU, the one size that may be a bare number, because it is a number of bytes
+// everywhere.
 func payload(to *units.Bytes) params.Value {
 	return params.Custom(to, func(text string) (units.Bytes, error) {
 		if params.Digits(text) {
 			text += "B"
 		}
 		return units.ParseBytes(text)
-	}, func(b units.Bytes) string { return strconv.FormatInt(int64(b), 10) }, "payload bytes per packet such as 4096", func() params.Form {
-		return params.Form{Number: "integer", Least: strconv.Itoa(minMTU), Most: strconv.Itoa(maxMTU), Patterns: []string{units.BytesPattern()}, Example: "50MB"}
-	}).Within(fmt.Sprintf("%d to %d", minMTU, maxMTU), func(b units.Bytes) bool { return b >= minMTU && b <= maxMTU })
+	}, func(b units.Bytes) string { return strconv.FormatInt(int64(b), 10) }, "payload bytes per packet such as 4096",
+		func() params.Form {
+			return params.Form{Number: "integer", Least: strconv.Itoa(minMTU), Most: strconv.Itoa(maxMTU),
+				Patterns: []string{units.BytesPattern()}, Example: "50MB"}
+		}).Within(fmt.Sprintf("%d to %d", minMTU, maxMTU),
+		func(b units.Bytes) bool { return b >= minMTU && b <= maxMTU })
 }
 
 // Foresee implements params.Foreseeing: sizes and tiers are those of the kind.
@@ -180,17 +195,18 @@ func (s *Spec) Rules(r params.Rules) {
 		}
 		seen[name] = true
 	}
-	s.seed, s.linkRate = 0, false // the lab that was read is what it says
+	s.seed, s.linkRate = 0, false // only for reading: equal sections give equal Specs
 	if l, ok := s.Shape.(interface{ within(*Spec) }); ok {
 		l.within(nil)
 	}
 }
 
+// refuseHosts rejects a number of hosts.
 func refuseHosts(r params.Rules, kind string, n int) {
 	r.Refuse("kind", "the number of hosts of this %s is %d; expected 2 to %d", kind, n, MaxHosts)
 }
 
-// HostCount is how many hosts the network has, 0 if its size is not known.
+// HostCount returns the number of hosts, 0 if a size is not known.
 func (s *Spec) HostCount() int {
 	if s.Shape == nil {
 		return 0
@@ -198,18 +214,19 @@ func (s *Spec) HostCount() int {
 	return s.Shape.Hosts()
 }
 
-// Detours says that switches that choose by the packet may go by a longer way.
+// Detours reports whether switches that choose per packet may take a longer path.
 func (s *Spec) Detours() bool {
 	d, ok := s.Shape.(interface{ detours() bool })
 	return ok && d.detours()
 }
 
-// Oversubscribed says that the rate of a tier follows from the sizes.
+// Oversubscribed reports whether the rate of a tier follows from the sizes.
 func (s *Spec) Oversubscribed(tier string) bool {
 	return s.rated(tier) && s.Tiers[tier].Rate == 0
 }
 
-// Drawn are the nodes and links of a network that a lab lists one by one; none of a network that a generator makes.
+// Drawn returns the nodes and links of a network that a lab lists one by one; none if a generator
+// makes it.
 func (s *Spec) Drawn() (nodes []CustomNode, links []CustomLink) {
 	if c, ok := s.Shape.(interface {
 		drawn() ([]CustomNode, []CustomLink)

@@ -17,10 +17,10 @@ func (t *Star) Keys() []params.Key {
 // Hosts implements Shape.
 func (t *Star) Hosts() int { return t.Size }
 
-// Fit has so many hosts.
+// Fit sets the size to the given number of hosts.
 func (t *Star) Fit(hosts int) { t.Size = hosts }
 
-// build has one switch.
+// build joins all hosts to one switch.
 func (t *Star) build(b *builder) error {
 	n := t.Size
 	b.g.Title = fmt.Sprintf("star, %d hosts", n)

@@ -5,17 +5,20 @@ import (
 	"net/netip"
 )
 
-// A Subnet is the address plan of a lab. The zero value is that of a lab by itself, 10.0.0.0/8, and holds MaxHosts hosts.
-// Subnet n, from 1 to MaxSubnets, is 10.n.0.0/16, one of a machine's side by side, and holds SubnetHosts.
+// A Subnet is the address plan of a lab. The zero value is that of a lab by itself, 10.0.0.0/8, and
+// holds MaxHosts hosts. Subnet n, from 1 to MaxSubnets, is 10.n.0.0/16, for labs side by side on
+// one machine, and holds SubnetHosts.
 type Subnet int
 
-// MaxSubnets is how many subnets of 10/8 there are beside 10.0/16, from which labs by themselves take addresses.
+// MaxSubnets is the number of subnets of 10/8 besides 10.0/16, where the addresses of a lab by
+// itself begin.
 const MaxSubnets = 255
 
-// SubnetHosts is how many hosts subnet 1 and on hold; as many switches have addresses in its upper half.
+// SubnetHosts is the number of hosts that subnet 1 and on hold. As many switches have addresses in
+// the upper half.
 const SubnetHosts = 128 * hostsPerByte
 
-// Prefix is the one subnet that all hosts share.
+// Prefix returns the subnet that all hosts share.
 func (s Subnet) Prefix() netip.Prefix {
 	if s == 0 {
 		return netip.PrefixFrom(netip.AddrFrom4([4]byte{10}), PrefixLen)
@@ -23,10 +26,12 @@ func (s Subnet) Prefix() netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, s.octet()}), 16)
 }
 
-// HostAddr is the address of host h: 10.n.0.1 for h0 of subnet n. See topology.HostAddr. h must be in the subnet.
+// HostAddr returns the address of host h: 10.n.0.1 for h0 of subnet n. It panics unless h is in the
+// subnet.
 func (s Subnet) HostAddr(h NodeID) netip.Addr { return s.within(HostAddr(h), int(h), 0) }
 
-// SwitchAddr is the address of switch i, counted from 0: 10.n.128.1 and on. See topology.SwitchAddr.
+// SwitchAddr returns the address of switch i, counted from 0: 10.n.128.1 and on in subnet n. It
+// panics unless i is in the subnet.
 func (s Subnet) SwitchAddr(i int) netip.Addr {
 	if s == 0 {
 		return SwitchAddr(i)
@@ -53,8 +58,8 @@ func (s Subnet) octet() byte {
 	return byte(s)
 }
 
-// Number gives the hosts of a graph their addresses in a subnet. Whoever built the graph calls it, before anybody else
-// has it.
+// Number gives the hosts of a graph their addresses in a subnet. Whoever built the graph calls it,
+// before anybody else has the graph.
 func (g *Graph) Number(s Subnet) {
 	for h := range NodeID(g.Hosts) {
 		g.Nodes[h].Addr = s.HostAddr(h).String()

@@ -17,9 +17,12 @@ type Torus struct {
 // Keys implements Shape.
 func (t *Torus) Keys() []params.Key {
 	return []params.Key{
-		params.List("dimensions", params.ItemsOf(&t.Dimensions, 3, func(n *int) params.Key { return params.One(params.Integer(n, 2, 64)) }).
-			AtLeast(2, "how many switches there are along two or three dimensions, such as [4, 4]"), "switches along each dimension"),
-		params.New("hosts_per_switch", params.Integer(&t.HostsPerSwitch, 1, MaxHosts), "hosts per switch").Default("1", "ours"),
+		params.List("dimensions", params.ItemsOf(&t.Dimensions, 3,
+			func(n *int) params.Key { return params.One(params.Integer(n, 2, 64)) }).
+			AtLeast(2, "how many switches there are along two or three dimensions, such as [4, 4]"),
+			"switches along each dimension"),
+		params.New("hosts_per_switch", params.Integer(&t.HostsPerSwitch, 1, MaxHosts), "hosts per switch").
+			Default("1", "ours"),
 	}
 }
 
@@ -35,7 +38,8 @@ func (t *Torus) Hosts() int {
 	return hosts
 }
 
-// build has its switches at the points of a grid whose rows are rings: t0-0 or t0-0-0 and on. A ring of two is one link.
+// build puts switches on the points of a grid in which every row is a ring, named t0-0 or t0-0-0
+// and on. A ring of two switches is one link.
 func (t *Torus) build(b *builder) error {
 	switches, text := 1, ""
 	for _, d := range t.Dimensions {
@@ -79,7 +83,7 @@ func (t *Torus) build(b *builder) error {
 	return nil
 }
 
-// point is the place of switch s in a grid; the last dimension moves fastest. index is the switch at a place.
+// point returns the coordinates of switch s in a grid. The last one changes fastest.
 func point(s int, dimensions []int) []int {
 	at := make([]int, len(dimensions))
 	for d := len(dimensions) - 1; d >= 0; d-- {
@@ -89,6 +93,7 @@ func point(s int, dimensions []int) []int {
 	return at
 }
 
+// index returns the switch at coordinates of a grid: the inverse of point.
 func index(at, dimensions []int) (s int) {
 	for d, x := range at {
 		s = s*dimensions[d] + x

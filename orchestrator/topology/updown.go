@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// ranks is the place of each switch in the order from the root: a link goes up to the lower one.
+// ranks returns the position of each switch in the order from the root. A link goes up to its end
+// with the lower rank. The root is the switch whose farthest switch is nearest.
 func (s *search) ranks() []int32 {
 	n := len(s.dist)
 	root, least := int32(0), int32(n)
@@ -28,7 +29,7 @@ func (s *search) ranks() []int32 {
 	return rank
 }
 
-// distances fills dist with hops from a switch. What cannot be reached is at -1.
+// distances fills dist with hops from a switch, -1 for those that cannot be reached.
 func (s *search) distances(from int32) {
 	for i := range s.dist {
 		s.dist[i] = -1
@@ -46,22 +47,25 @@ func (s *search) distances(from int32) {
 	}
 }
 
-// upDown fills the tables towards home, a switch counted from 0, with ways that go up and then down a tree, never up again (up*/down*:
-// Schroeder et al., Autonet, 1991): so waiting for room never goes in a circle, whatever the network (Dally and Seitz, 1987). An end of a
-// link is up if it is nearer to the root, the switch from which the farthest is nearest, or as near and has the lower number. Where a
-// way down to the host exists packets take the shortest of those, and otherwise the shortest way to such a switch: what has
-// begun to go down has a way down from there on, so a switch need not know where a packet comes from.
+// upDown fills the tables towards home, a switch counted from 0, with paths that go up and then
+// down a tree, and never up again (up*/down*: Schroeder et al., Autonet, 1991). So packets never
+// wait for room in a circle, whatever the network (Dally and Seitz, 1987). The end of a link that
+// is nearer to the root is up; between equals, the one with the lower number.
+//
+// If a path exists that only goes down, packets take the shortest of those, and otherwise the
+// shortest path to a switch that has one. A packet that has begun to go down can go on down to its
+// host, so a switch need not know where a packet comes from.
 func (s *search) upDown(home int, via []int32, next []LinkID) {
 	const far = 1 << 30
 	n := len(s.dist)
-	down, dist := make([]int32, n), s.dist // hops by ways that only go down, and in all
+	down, dist := make([]int32, n), s.dist // hops on paths that only go down, and on all
 	order := make([]int32, n)              // from the root
 	for i, place := range s.rank {
 		order[place] = int32(i)
 		down[i], via[i], next[i] = far, -1, -1
 	}
 	down[home], s.best[home] = 0, 0
-	for place := n - 1; place >= 0; place-- { // a way down goes to higher ranks
+	for place := n - 1; place >= 0; place-- { // down is towards higher ranks
 		i := order[place]
 		for _, e := range s.edges[s.start[i]:s.start[i+1]] {
 			if s.rank[e.to] > s.rank[i] {
@@ -89,7 +93,7 @@ func (s *search) upDown(home int, via []int32, next []LinkID) {
 			take(i, func(e edge) bool { return s.rank[e.to] > s.rank[i] && down[e.to] == down[i]-1 })
 		}
 	}
-	for place := range n { // a way up goes to lower ranks
+	for place := range n { // up is towards lower ranks
 		i := order[place]
 		if dist[i] = down[i]; down[i] < far {
 			continue
