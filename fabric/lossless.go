@@ -27,22 +27,6 @@ const (
 	RuleECN
 )
 
-// String returns the name of the rule.
-func (r LosslessRule) String() string {
-	switch r {
-	case RuleCovered:
-		return "covered"
-	case RuleHeadroom:
-		return "headroom"
-	case RuleMemory:
-		return "memory"
-	case RuleECN:
-		return "ecn"
-	default:
-		return fmt.Sprintf("rule %d", uint8(r))
-	}
-}
-
 // LosslessFault is a rule that a configuration breaks.
 type LosslessFault struct {
 	Rule   LosslessRule

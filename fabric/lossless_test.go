@@ -122,14 +122,6 @@ func unprotect(w *wiring) {
 	}
 }
 
-func TestRulesHaveNames(t *testing.T) {
-	for r, want := range map[LosslessRule]string{RuleCovered: "covered", RuleHeadroom: "headroom", RuleMemory: "memory", RuleECN: "ecn", 9: "rule 9"} {
-		if r.String() != want {
-			t.Errorf("%d is %s", r, r)
-		}
-	}
-}
-
 // What a network with PFC cannot mean is refused.
 func TestPFCConfigErrors(t *testing.T) {
 	for want, change := range map[string]func(*wiring){

@@ -5,7 +5,6 @@
 //	Time       picosecond           10us
 //	Bytes      byte                 4KiB, 50MB
 //	Bandwidth  bit per second       100Gbps
-//	PPB        part per billion     20ppm
 //	float64    ratio                25%
 //
 // The one idea is exactness. Every quantity but a ratio is an int64 in a unit fine enough that no

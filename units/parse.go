@@ -38,15 +38,7 @@ var (
 		"gbit": {"Gbps"}, "GbE": {"Gbps"},
 		"T": {"Tbps"}, "tbps": {"Tbps"}, "Tb": {"Tbps"}, "Tb/s": {"Tbps"}, "Tbit/s": {"Tbps"},
 	}}
-	ppbText = quantity{"a frequency error", "20ppm", "1 ppb", []unit{{"ppb", 1}, {"ppm", int64(PPM)}}, nil}
 )
-
-// PPB is a relative frequency error in parts per billion: a clock that is fast by 1 PPB gains 1 ns
-// per second.
-type PPB int64
-
-// PPM is one part per million.
-const PPM PPB = 1000
 
 // ParseTime parses a time: a decimal number followed by ps, ns, us (or µs), ms or s. It is exact: a
 // fraction of a picosecond, a missing unit and a value outside ±106 days are errors.
@@ -96,20 +88,6 @@ func ParseBandwidth(text string) (Bandwidth, error) {
 // String formats b exactly, in the largest unit that leaves it at least 1: "100Gbps", "2.5Gbps".
 // ParseBandwidth reads it back.
 func (b Bandwidth) String() string { return bandwidthText.format(int64(b)) }
-
-// ParsePPB parses a frequency error: a decimal number followed by ppm or ppb.
-func ParsePPB(text string) (PPB, error) {
-	v, err := ppbText.parse(text)
-	return PPB(v), err
-}
-
-// String formats p exactly: "20ppm", "999ppb". ParsePPB reads it back.
-func (p PPB) String() string {
-	if p == 0 {
-		return "0ppm"
-	}
-	return ppbText.format(int64(p))
-}
 
 // ParsePercent parses a percentage and returns the float64 nearest to the ratio: "0.5%" is 0.005.
 // Percentages exist in text only; code computes with ratios.
@@ -165,6 +143,3 @@ func BytesPattern() string { return bytesText.pattern() }
 
 // BandwidthPattern is like TimePattern, for ParseBandwidth.
 func BandwidthPattern() string { return bandwidthText.pattern() }
-
-// PPBPattern is like TimePattern, for ParsePPB.
-func PPBPattern() string { return ppbText.pattern() }

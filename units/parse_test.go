@@ -46,11 +46,6 @@ func TestParseOthers(t *testing.T) {
 			t.Errorf("ParseBandwidth(%q) = %d, %v; want %d", text, int64(got), err, int64(want))
 		}
 	}
-	for text, want := range map[string]PPB{"20ppm": 20_000, "0.01ppm": 10, "-3ppb": -3, "0ppm": 0} {
-		if got, err := ParsePPB(text); err != nil || got != want {
-			t.Errorf("ParsePPB(%q) = %d, %v; want %d", text, int64(got), err, int64(want))
-		}
-	}
 	for text, want := range map[string]float64{"0.5%": 0.005, "25%": 0.25, "0%": 0, "100%": 1, "0.1%": 0.001, "7%": 0.07} {
 		if got, err := ParsePercent(text); err != nil || got != want {
 			t.Errorf("ParsePercent(%q) = %v, %v; want %v", text, got, err, want)
@@ -64,7 +59,6 @@ func TestParseErrors(t *testing.T) {
 		"time":    func(s string) error { _, err := ParseTime(s); return err },
 		"bytes":   func(s string) error { _, err := ParseBytes(s); return err },
 		"rate":    func(s string) error { _, err := ParseBandwidth(s); return err },
-		"ppb":     func(s string) error { _, err := ParsePPB(s); return err },
 		"percent": func(s string) error { _, err := ParsePercent(s); return err },
 	}
 	for _, c := range []struct{ kind, text, want string }{
@@ -88,7 +82,6 @@ func TestParseErrors(t *testing.T) {
 		{"rate", "2.5gbps", `"2.5gbps" has the unknown unit "gbps" (did you mean 2.5Gbps?); expected a rate such as 100Gbps`},
 		{"time", "1 usec", `"1 usec" has the unknown unit " usec" (did you mean 1us?); expected a time such as 10us`},
 		{"rate", "100GBps", `"100GBps" has the unknown unit "GBps" (known: bps, kbps, Mbps, Gbps, Tbps); expected a rate such as 100Gbps`},
-		{"ppb", "20", `"20" has no unit; expected a frequency error such as 20ppm`},
 		{"percent", "0.5", `"0.5" has no unit; expected a percentage such as 25%`},
 		{"percent", "25%bdp", `"25%bdp" has the unknown unit "%bdp"; expected a percentage such as 25%`},
 		{"percent", "%", `"%" does not begin with a decimal number; expected a percentage such as 25%`},
@@ -110,7 +103,6 @@ func TestFormat(t *testing.T) {
 		{Bytes(0).String(), "0B"}, {Bytes(4096).String(), "4KiB"}, {Bytes(9000).String(), "9KB"}, {Bytes(1500).String(), "1.5KB"},
 		{(128 * KB).String(), "128KB"}, {(3 * MiB).String(), "3MiB"}, {(2 * GiB).String(), "2GiB"}, {Bytes(4097).String(), "4.097KB"},
 		{Bandwidth(0).String(), "0bps"}, {(100 * Gbps).String(), "100Gbps"}, {(2500 * Mbps).String(), "2.5Gbps"}, {Bandwidth(999).String(), "999bps"},
-		{PPB(0).String(), "0ppm"}, {PPB(999).String(), "999ppb"}, {(20 * PPM).String(), "20ppm"}, {PPB(1500).String(), "1.5ppm"},
 		{FormatPercent(0.005), "0.5%"}, {FormatPercent(0.25), "25%"}, {FormatPercent(0), "0%"}, {FormatPercent(1), "100%"},
 		{FormatPercent(12), "1200%"}, {FormatPercent(-0.07), "-7%"}, {FormatPercent(1e-9), "0.0000001%"},
 	} {
@@ -131,7 +123,7 @@ func TestParseOfFormatIsIdentity(t *testing.T) {
 		}
 		return v << rapid.IntRange(0, 10).Draw(t, "twos")
 	}))
-	patterns := []*regexp.Regexp{anchored(TimePattern()), anchored(BytesPattern()), anchored(BandwidthPattern()), anchored(PPBPattern())}
+	patterns := []*regexp.Regexp{anchored(TimePattern()), anchored(BytesPattern()), anchored(BandwidthPattern())}
 	rapid.Check(t, func(t *rapid.T) {
 		v := value.Draw(t, "v")
 		if got, err := ParseTime(Time(v).String()); err != nil || got != Time(v) {
@@ -143,13 +135,10 @@ func TestParseOfFormatIsIdentity(t *testing.T) {
 		if got, err := ParseBandwidth(Bandwidth(v).String()); err != nil || got != Bandwidth(v) {
 			t.Fatalf("bandwidth %d: %q reads as %d, %v", v, Bandwidth(v), int64(got), err)
 		}
-		if got, err := ParsePPB(PPB(v).String()); err != nil || got != PPB(v) {
-			t.Fatalf("ppb %d: %q reads as %d, %v", v, PPB(v), int64(got), err)
-		}
 		if v < 0 {
 			return
 		}
-		for i, text := range []string{Time(v).String(), Bytes(v).String(), Bandwidth(v).String(), PPB(v).String()} {
+		for i, text := range []string{Time(v).String(), Bytes(v).String(), Bandwidth(v).String()} {
 			if !patterns[i].MatchString(text) {
 				t.Fatalf("%q does not match %v", text, patterns[i])
 			}
@@ -192,7 +181,6 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("%q: %v reads back as %v, %v", s, v, again, err)
 			}
 		}
-		_, _ = ParsePPB(s)
 		_, _ = ParsePercent(s)
 	})
 }

@@ -1,7 +1,7 @@
 // Package metrics measures clocks: the stability of one clock against true time, and the
 // differences between many.
 //
-//	Series        ADEV, OADEV, MDEV, TDEV and MTIE of the time errors of one clock
+//	Series        OADEV, MDEV, TDEV and MTIE of the time errors of one clock
 //	Compare       the largest difference between two nodes, and whether their bounds cover it
 //	Convergence   since when all differences are within a limit
 //	Classes       limits of ITU-T G.8273.2, for comparison
@@ -18,30 +18,14 @@ type Series struct {
 	Tau0 float64 // interval, above 0, in the same unit
 }
 
-// FromFrequency returns the time errors that result from fractional frequency errors, each the mean
-// over an interval tau0.
-func FromFrequency(y []float64, tau0 float64) Series {
-	x := make([]float64, len(y)+1)
-	for i, f := range y {
-		x[i+1] = x[i] + float64(f*tau0)
-	}
-	return Series{X: x, Tau0: tau0}
-}
-
-// ADEV returns the Allan deviation at tau = m tau0 from intervals that do not overlap. It is NaN if
+// OADEV returns the overlapping Allan deviation at tau = m tau0, from all intervals. It is NaN if
 // there are too few.
-func (s Series) ADEV(m int) float64 { return s.allan(m, m) }
-
-// OADEV returns the overlapping Allan deviation at tau = m tau0, from all intervals.
-func (s Series) OADEV(m int) float64 { return s.allan(m, 1) }
-
-// allan returns the Allan deviation from intervals that begin stride samples apart.
-func (s Series) allan(m, stride int) float64 {
+func (s Series) OADEV(m int) float64 {
 	if m < 1 {
 		return math.NaN()
 	}
 	sum, n := 0.0, 0
-	for i := 0; i+2*m < len(s.X); i += stride {
+	for i := 0; i+2*m < len(s.X); i++ {
 		d := s.X[i+2*m] - 2*s.X[i+m] + s.X[i]
 		sum += float64(d * d)
 		n++

@@ -134,17 +134,6 @@ func (g Gains) Stable() bool { return g.P > 0 && g.P < 2 && g.I > 0 && 2*g.P+g.I
 // DefaultGains are what linuxptp uses at one sample per second.
 func DefaultGains() Gains { return Gains{P: 0.7, I: 0.3} }
 
-// Scaled returns the gains that linuxptp (pi.c, hardware stamps) uses with an interval between samples:
-// kp = min(0.7 T^-0.3, 0.7/T), ki = min(0.3 T^0.4, 0.3/T). They fall with the interval: at 1 ms kp T is 0.0056.
-// They are here to compare with; DefaultGains do not depend on the interval.
-func Scaled(interval units.Time) Gains {
-	t := interval.Seconds()
-	return Gains{
-		P: min(0.7*math.Pow(t, -0.3), 0.7/t) * t,
-		I: min(0.3*math.Pow(t, 0.4), 0.3/t) * t,
-	}
-}
-
 // Tuned returns gains near the optimum for a jitter of the measured offsets and a random walk of the frequency
 // (wander, per square root of a second), by the rule of linuxptp-testsuite 17 made free of scale: with
 // J = jitter / (wander T^1.5), P = min(0.7, 1.5/sqrt J) and I = min(0.3, 1.2/J). Without wander, or with an unknown

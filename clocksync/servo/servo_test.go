@@ -111,17 +111,6 @@ func TestServosSurviveSteps(t *testing.T) {
 	}
 }
 
-func TestScaledGainsAreLinuxptps(t *testing.T) {
-	g := Scaled(units.Second)
-	if g != DefaultGains() {
-		t.Errorf("at 1 s: %v, want %v", g, DefaultGains())
-	}
-	g = Scaled(units.Millisecond)
-	if math.Abs(g.P-0.00556) > 1e-5 || math.Abs(g.I-18.9e-6) > 1e-7 { // kp = 5.56/s, ki = 0.0189/s
-		t.Errorf("at 1 ms: %+v, want P 0.00556 and I 18.9e-6", g)
-	}
-}
-
 // The table of linuxptp-testsuite 17 (wander 1e-9, T = 1 s), and the same at 1 ms with wander times 10^4.5.
 func TestTunedGainsFollowTheTable(t *testing.T) {
 	for _, c := range []struct {

@@ -19,11 +19,6 @@ type Sizes struct {
 	Factor     int64
 }
 
-// DefaultSizes returns the default of nccl-tests: only 32 MiB.
-func DefaultSizes() Sizes {
-	return Sizes{Begin: 32 * units.MiB, End: 32 * units.MiB, Step: units.MiB, Factor: 1}
-}
-
 // maxSizes is the largest number of sizes of a benchmark.
 const maxSizes = 10_000
 

@@ -156,7 +156,7 @@ func TestSizes(t *testing.T) {
 		want []units.Bytes
 		err  string
 	}{
-		{DefaultSizes(), []units.Bytes{32 * units.MiB}, ""},
+		{Sizes{Begin: 32 * units.MiB, End: 32 * units.MiB, Step: units.MiB, Factor: 1}, []units.Bytes{32 * units.MiB}, ""},
 		{Sizes{Begin: 8, End: 100, Factor: 2}, []units.Bytes{8, 16, 32, 64}, ""},
 		{Sizes{Begin: 8, End: 64, Factor: 2}, []units.Bytes{8, 16, 32, 64}, ""},
 		{Sizes{Begin: 8, End: 512, Factor: 8}, []units.Bytes{8, 64, 512}, ""},
