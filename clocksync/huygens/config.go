@@ -6,57 +6,34 @@ import (
 	"math"
 
 	"weft/clocksync"
+	"weft/params"
 	"weft/units"
 )
 
-// Config is how nodes probe and what they make of it. It is the same at every node.
+// Config is how nodes probe and what they make of it. It is the same at every node. Params.Config
+// makes it.
 type Config struct {
-	Degree  int        // neighbours of each node in the mesh
-	Window  units.Time // after which the edges are solved
-	Pairs   int        // coded probes per window, edge and direction
-	Spacing units.Time // of the two packets of a pair
-	Epsilon units.Time // change of a pair's gap from which on it is impure
+	Params
 
-	Share      float64    // of the points that a fit rests on, of those that are left
-	FewShare   float64    // the same, of a few points: of those, fewer are pure
-	Few        int        // points below which FewShare counts
-	Least      int        // points per direction without which an edge is not fitted
-	SlopeTrust float64    // how far a slope may lie from what the last windows say, once there are enough; relative
-	MaxSkew    float64    // how far two clocks' rates may differ at all, relative
-	Sigma      units.Time // least standard deviation of an edge: no weight is larger
-
-	Coordinators int // nodes that solve, from the reference on: at most 2
-	// Memory is how many windows a slope has to be known for before it is trusted.
-	Memory int
-	// StepLimit is the change that makes a clock step, instead of being slewed into over the next window.
-	StepLimit units.Time
-	// StepAlarm is the change of the hardware clock against the monotonic one that is taken for a step of it; 0: none is. One
-	// oscillator drives both, so that nothing else changes them.
-	StepAlarm      units.Time
-	AsymmetryBound units.Time // see ptp.Config
+	FewShare float64    // Share of a few points, of which fewer are pure
+	Few      int        // the number of points below which FewShare counts
+	Least    int        // points per direction without which an edge is not fitted
+	MaxSkew  float64    // the largest difference of two clocks' rates; relative
+	Sigma    units.Time // the smallest standard deviation of an edge: it bounds weights
+	Memory   int        // the number of windows that a slope must be known for before it is trusted
+	// StepAlarm is the change of the hardware clock against the monotonic clock that counts as a
+	// step of the hardware clock; 0: none does. One oscillator drives both.
+	StepAlarm units.Time
 }
 
 // maxParts bounds the messages of one report.
 const maxParts = 64
 
-// Default returns what the design proposes, for a window of 20 ms of lab time: ten neighbours, 500 pairs 200 ns
-// apart, fits that rest on a tenth of the points, slopes within 50 ppb of what the last windows say.
+// Default returns the default configuration of a node.
 func Default(s clocksync.Setup) Config {
-	skew := s.Skew
-	if skew <= 0 {
-		skew = 100e-6
-	}
-	epsilon := max(50*units.Nanosecond, 4*s.Jitter, 4*s.Quantum/3) // a gap changes by less than a quantum
-	return Config{
-		Degree: 10, Window: 20 * units.Millisecond, Pairs: 500,
-		// The gap has to be longer than what the filter can see, and short, so that the pair meets one state of a queue:
-		// at 90 % load in bursts, 1 us leaves a quarter of the pairs that 200 ns does.
-		Spacing: max(200*units.Nanosecond, 3*epsilon), Epsilon: epsilon,
-		Share: 0.1, FewShare: 0.02, Few: 100, Least: 20,
-		SlopeTrust: 50e-9, MaxSkew: min(1e-3, 2.2*skew), Sigma: units.Nanosecond / 2,
-		Coordinators: 2, Memory: 4,
-		StepLimit: 10 * units.Microsecond, StepAlarm: units.Nanosecond,
-	}
+	var p Params
+	params.SetDefaults(&p)
+	return p.Config(s)
 }
 
 // Check returns everything that is wrong with a configuration, joined.

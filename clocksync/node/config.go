@@ -5,6 +5,7 @@ import (
 
 	"weft/clocksync"
 	"weft/clocksync/clock"
+	"weft/clocksync/huygens"
 	"weft/clocksync/noise"
 	"weft/params"
 	"weft/units"
@@ -38,8 +39,8 @@ const (
 
 // Protocols are the parameters of protocols; those of Sync count.
 type Protocols struct {
-	PTP     PTPParams     `json:",omitzero"`
-	Huygens HuygensParams `json:",omitzero"`
+	PTP     PTPParams      `json:",omitzero"`
+	Huygens huygens.Params `json:",omitzero"`
 }
 
 // Keys are the sections of a lab that have them, by the names of the protocols. begin is called before one is read.

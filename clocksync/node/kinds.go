@@ -26,17 +26,24 @@ var kinds = []kind{
 		section: func(p *Protocols) params.Section { return &p.PTP },
 	},
 	{
-		name: Huygens, facts: Facts{Title: "Huygens", Windows: true},
+		name: Huygens, facts: Facts{Title: "Huygens", WarmUp: huygens.WarmUp},
 		ports: []uint16{clocksync.ProbePort},
 		build: func(c *Config) (clocksync.Protocol, error) {
-			return huygens.New(c.Setup, c.Huygens.config(c.Setup))
+			return huygens.New(c.Setup, c.Huygens.Config(c.Setup))
 		},
-		check:  func(c *Config) error { h := c.Huygens.config(c.Setup); return h.Check(c.Setup) },
-		rate:   func(c *Config) float64 { return c.Huygens.rate(c.Setup) },
-		probes: func(c *Config) units.Bandwidth { return c.Huygens.probes(c.Setup) },
-		alone:  func(c *Config) units.Time { return 10 * c.Huygens.window() },
+		check: func(c *Config) error { h := c.Huygens.Config(c.Setup); return h.Check(c.Setup) },
+		rate:  func(c *Config) float64 { h := c.Huygens.Config(c.Setup); return h.Rate(c.Setup.Nodes) },
+		probes: func(c *Config) units.Bandwidth {
+			h := c.Huygens.Config(c.Setup)
+			return units.Bandwidth(8 * float64(SizeOf(huygens.ProbeSize)) * h.Probes(c.Setup.Nodes))
+		},
+		alone: func(c *Config) units.Time { h := c.Huygens.Config(c.Setup); return 10 * h.Window },
 
 		section: func(p *Protocols) params.Section { return &p.Huygens },
+		fit:     func(p *Protocols, length, rtt units.Time) units.Time { return p.Huygens.Fit(length, rtt) },
+		chosen: func(p *Protocols) []Chosen {
+			return []Chosen{{"window", p.Huygens.Window, "the length of the run"}, {"pairs", p.Huygens.Pairs, "the window"}}
+		},
 	},
 }
 
@@ -52,6 +59,9 @@ type kind struct {
 	probes  func(*Config) units.Bandwidth             // what they take of a node's link, each way; nil: little
 	section func(*Protocols) params.Section           // its keys; nil: it has none
 
+	fit    func(p *Protocols, length, rtt units.Time) (warm units.Time) // see Protocols.Fit; nil: nothing follows from the run
+	chosen func(*Protocols) []Chosen                                    // what fit chooses
+
 	alone func(*Config) units.Time // how long it takes to show what it does; nil: usualAlone
 }
 
@@ -60,7 +70,7 @@ type Facts struct {
 	Title   string  // as it is written in a sentence
 	Perfect bool    // clocks are right; there is nothing to measure and nothing that fails
 	Talks   bool    // nodes send messages: a protocol keeps clocks together
-	Windows bool    // it solves in windows of HuygensParams, which a run chooses where a lab leaves them open
+	WarmUp  string  // how long a workload waits for it where a lab leaves that open; "": it does not
 	MaxRate float64 // the greatest difference of frequencies that it corrects; 0: any
 	Bridged uint16  // UDP port of messages that peer-to-peer transparent clocks take part in; 0: none
 }
@@ -102,6 +112,41 @@ func Ports(s Sync) []uint16 {
 		return nil
 	}
 	return k.ports
+}
+
+// Chosen is a parameter that follows from a run where a lab leaves it open.
+type Chosen struct {
+	Key   string
+	Value any
+	From  string // what it follows from
+}
+
+// Fit chooses what a lab leaves open of the parameters of s, for a run of the given length (0: unknown) in a network with the given
+// base RTT. It returns how long a workload waits for clocks that are kept so; 0: it need not, or the lab chose for itself.
+func (p *Protocols) Fit(s Sync, length, rtt units.Time) (warm units.Time) {
+	if k, err := of(s); err == nil && k.fit != nil {
+		return k.fit(p, length, rtt)
+	}
+	return 0
+}
+
+// Chosen lists the parameters of s that Fit chooses.
+func (p *Protocols) Chosen(s Sync) []Chosen {
+	if k, err := of(s); err == nil && k.chosen != nil {
+		return k.chosen(p)
+	}
+	return nil
+}
+
+// WarmUps says how long a workload waits for clocks, where a lab leaves that open.
+func WarmUps() string {
+	text := ""
+	for i := range kinds {
+		if w := kinds[i].facts.WarmUp; w != "" {
+			text += w + ", "
+		}
+	}
+	return text + "else none"
 }
 
 // protocol returns the node's side of what keeps its clock; nil where nothing does.

@@ -7,7 +7,9 @@ import (
 
 	"weft/clocksync"
 	"weft/clocksync/clock"
+	"weft/clocksync/huygens"
 	"weft/clocksync/noise"
+	"weft/params"
 	"weft/units"
 )
 
@@ -229,12 +231,15 @@ func TestNoiseIsOfMeasuredDelaysAlone(t *testing.T) {
 }
 
 func TestEveryKindOfSyncStarts(t *testing.T) {
+	var mesh huygens.Params
+	params.SetDefaults(&mesh)
+	mesh.Degree, mesh.Pairs = 2, 10
 	for _, sync := range []Sync{None, PTP, Huygens} {
 		for self := range clocksync.Node(3) {
 			cfg := Config{
 				Clock: clock.Config{Grid: units.Millisecond, Skew: 1e-5}, Sync: sync, Setup: clocksync.Setup{Self: self, Nodes: 3, Seed: 1, Skew: 1e-5},
 				Protocols: Protocols{PTP: PTPParams{Interval: units.Millisecond, Announce: units.Millisecond, Filter: "least", Servo: "linreg", Step: -1, Backups: -1},
-					Huygens: HuygensParams{Degree: 2, Pairs: 10, Epsilon: 60 * units.Nanosecond, Step: units.Microsecond}},
+					Huygens: mesh},
 			}
 			if err := cfg.CheckParams(); err != nil {
 				t.Error(err)

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"weft/clocksync"
-	"weft/clocksync/huygens"
 	"weft/clocksync/ptp"
 	"weft/clocksync/servo"
 	"weft/params"
@@ -230,84 +229,6 @@ func (p *PTPParams) domain(s clocksync.Setup, rank int) (clocksync.Setup, ptp.Co
 		return s.Self == s.Reference && (int(n)-int(all)+s.Nodes)%s.Nodes < p.Servers
 	})
 	return s, cfg
-}
-
-// HuygensParams are the parameters of Huygens that a lab may set. What is 0 is as huygens.Default has it.
-type HuygensParams struct {
-	Degree       int        // neighbours of each node in the mesh
-	Window       units.Time // after which the mesh is solved
-	Pairs        int        // coded probes per window, edge and direction
-	Spacing      units.Time // of the two packets of a pair
-	Epsilon      units.Time // change of a pair's gap from which on it is impure
-	Share        float64    // of the points that a fit rests on
-	Prior        float64    // how far a slope may lie from what the last windows say
-	Coordinators int        // nodes that solve, from the reference on
-	Step         units.Time // a change above this is a step; negative: none is
-	Bound        units.Time // half of the most by which the two ways of a path may differ
-}
-
-// Keys implements params.Section.
-func (p *HuygensParams) Keys() []params.Key {
-	const stamp = units.Millisecond // the most that a stamp is wrong by
-	return []params.Key{
-		params.New("degree", params.Integer(&p.Degree, 1, 1000), "Neighbours of each host in the probe mesh.").Default("10", "Huygens: 10 to 20"),
-		params.New("window", params.Time(&p.Window, 10*units.Microsecond, 100*units.Second).Or("auto", 0), "Interval of solving the mesh.").
-			Default("auto", "ours: a third of the run, at most 20 ms: Huygens' 2 s, as short as a lab"),
-		params.New("pairs", params.Integer(&p.Pairs, 1, 1<<16).Or("auto", 0), "Coded probes per window, neighbour pair and direction.").
-			Default("auto", "ours: 25 per ms, at least 32"),
-		params.New("spacing", params.Time(&p.Spacing, units.Nanosecond, stamp).Or("auto", 0), "Between the two packets of a coded probe.").
-			Default("auto", "ours: 200 ns, or three times filter"),
-		params.New("filter", params.Time(&p.Epsilon, units.Nanosecond, stamp).Or("auto", 0), "Discard probes whose spacing changed this much.").
-			Default("auto", "ours: 50 ns, or four times jitter"),
-		params.New("share", params.Share(&p.Share, 0.001, 1), "Share of remaining probes that the fit uses.").Default("10%", "ours"),
-		params.New("prior", params.Ratio(&p.Prior, "±", "", 0.001, "50ppb"), "Largest frequency change from earlier windows.").Default("50ppb", "ours"),
-		params.New("coordinators", params.Integer(&p.Coordinators, 1, 2), "Hosts that solve the mesh, from the reference on.").
-			Default("2", "ours: the reference and one in its place"),
-		params.New("step", params.Time(&p.Step, units.Nanosecond, 1000*units.Second).Or("off", -1), "Larger changes are stepped, others slewed.").
-			Default("10us", "ours"),
-		params.New("asymmetry", params.Deviation(&p.Bound, stamp), "As clocks.ptp.asymmetry.").Default("off", "ours"),
-	}
-}
-
-// config is the configuration of a node's agent.
-func (p *HuygensParams) config(s clocksync.Setup) huygens.Config {
-	cfg := huygens.Default(s)
-	cfg.Degree = cmp.Or(p.Degree, cfg.Degree)
-	cfg.Window = cmp.Or(p.Window, cfg.Window)
-	cfg.Pairs = cmp.Or(p.Pairs, cfg.Pairs)
-	if p.Epsilon > 0 {
-		cfg.Epsilon = p.Epsilon
-		cfg.Spacing = max(cfg.Spacing, 3*p.Epsilon)
-	}
-	cfg.Spacing = cmp.Or(p.Spacing, cfg.Spacing)
-	cfg.Share = cmp.Or(p.Share, cfg.Share)
-	cfg.FewShare = min(cfg.FewShare, cfg.Share)
-	cfg.SlopeTrust = cmp.Or(p.Prior, cfg.SlopeTrust)
-	cfg.Coordinators = cmp.Or(p.Coordinators, cfg.Coordinators)
-	switch {
-	case p.Step > 0:
-		cfg.StepLimit = p.Step
-	case p.Step < 0:
-		cfg.StepLimit = 0
-	}
-	cfg.AsymmetryBound = p.Bound
-	return cfg
-}
-
-// window is the window of the mesh, where the lab leaves it open the usual one of a short run.
-func (p *HuygensParams) window() units.Time { return cmp.Or(p.Window, 20*units.Millisecond) }
-
-// rate is how many messages per second a node sends, about.
-func (p *HuygensParams) rate(s clocksync.Setup) float64 {
-	h := p.config(s)
-	return 2 * float64(h.Pairs*min(h.Degree, s.Nodes-1)) / h.Window.Seconds()
-}
-
-// probes is what probes take of a node's link, each way.
-func (p *HuygensParams) probes(s clocksync.Setup) units.Bandwidth {
-	h := p.config(s)
-	edges := min(max(h.Degree, 2), s.Nodes-1)
-	return units.Bandwidth(8 * float64(SizeOf(huygens.ProbeSize)) * float64(2*h.Pairs*edges) / h.Window.Seconds())
 }
 
 // rate is how many messages per second a node sends, about.

@@ -20,15 +20,15 @@ import (
 
 // Clocks are what a lab leaves open of its hosts' clocks.
 type Clocks struct {
-	Huygens node.HuygensParams // the lab's, with a window and pairs that suit the length of the run
-	Warmup  units.Time         // for how long clocks are kept before the workload begins
+	node.Protocols            // the lab's, with what follows from the run
+	Warmup         units.Time // for how long clocks are kept before the workload begins
 }
 
 // addClocks gives every host its clock, where the lab's are not perfect. Unless the experiment is sound so far it only looks for
 // errors that do not follow from others.
 func (x *compiler) addClocks(sound bool) error {
 	c := &x.Lab.Clocks
-	x.Clocks.Huygens = c.Huygens
+	x.Clocks.Protocols = c.Protocols
 	for h := range x.Plans {
 		x.Plans[h].Until = c.For
 		if b := x.Lab.Background; b.Load > 0 && len(x.Plans) > 1 {
@@ -47,17 +47,16 @@ func (x *compiler) addClocks(sound bool) error {
 	if !sound {
 		return errors.Join(errs...)
 	}
-	x.warmUp(x.rhythm())
+	x.warmUp(x.Clocks.Fit(node.Sync(c.Sync), x.length(), x.BaseRTT))
 	for h := range x.Plans {
 		x.Plans[h].Clock = &node.Config{
 			Clock: x.oscillator(h, reference), Stamp: c.Stamp, Delay: c.Noise,
-			Sync: node.Sync(c.Sync), Control: c.Control, Sample: c.Sample, Protocols: c.Protocols,
+			Sync: node.Sync(c.Sync), Control: c.Control, Sample: c.Sample, Protocols: x.Clocks.Protocols,
 			Setup: clocksync.Setup{
 				Self: clocksync.Node(h), Nodes: len(x.Plans), Reference: reference, Seed: x.Lab.Seed,
 				Jitter: c.Stamp.Jitter, Quantum: c.Stamp.Quantum, Skew: c.Skew + warmed, Offset: max(c.Offset, 1),
 			},
 		}
-		x.Plans[h].Clock.Huygens = x.Clocks.Huygens
 		if places != nil {
 			x.Plans[h].Clock.PTP.Place = &places[h]
 		}

@@ -167,9 +167,12 @@ func (e *effective) clocks(x *Experiment) {
 	if x.Plans[0].Clock == nil {
 		return
 	}
-	if h := &x.Clocks.Huygens; e.lab.Clocks.Kind().Windows {
-		e.add("clocks.huygens.window", Short(h.Window).String(), "unless it is written, from the length of the run; "+e.origin("clocks.huygens.window"))
-		e.add("clocks.huygens.pairs", fmt.Sprint(h.Pairs), "unless it is written, from the window; "+e.origin("clocks.huygens.pairs"))
+	for _, c := range x.Clocks.Chosen(x.Plans[0].Clock.Sync) {
+		if t, ok := c.Value.(units.Time); ok {
+			c.Value = Short(t)
+		}
+		path := "clocks." + e.lab.Clocks.Sync + "." + c.Key
+		e.add(path, fmt.Sprint(c.Value), "unless it is written, from "+c.From+"; "+e.origin(path))
 	}
 	if len(x.Items) > 0 {
 		e.add("clocks.warmup", Short(x.Clocks.Warmup).String(), "before the workload begins; "+e.origin("clocks.warmup"))

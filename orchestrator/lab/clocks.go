@@ -130,9 +130,8 @@ func (c *Clocks) Keys() []params.Key {
 			"Converged when all clocks stay this close."),
 			"100ns", "PC4 paper, section III-B: what its clocks cannot tell apart"),
 		given(params.New("warmup", params.Time(&c.Warmup, units.Nanosecond, maxStart).Or("auto", 0).Or("off", -1),
-			"Synchronization before the workload; lab times count from its end. auto: eight Huygens windows, else "+
-				"none."),
-			"auto", "ours: eight windows of Huygens, if the lab leaves them open"),
+			"Synchronization before the workload; lab times count from its end. auto: "+clocks.WarmUps()+"."),
+			"auto", "ours: "+clocks.WarmUps()),
 	}
 	protocols := c.Protocols.Keys(func() clocks.Sync { return clocks.Sync(c.Sync) },
 		func() { c.PTP.Bridged = c.PeerToPeer })
