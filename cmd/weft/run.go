@@ -145,6 +145,9 @@ func (a *app) run(ctx context.Context, names []string, flags runFlags) error {
 	}
 	collectUsually := collectLate()
 	files, err := flags.lab.load(names)
+	if err != nil && flags.kernel == "host" {
+		return orchestrate.WithMachine(ctx, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"weft/fabric/queues"
 	"weft/orchestrator/topology"
@@ -14,6 +15,12 @@ import (
 // kernel is the datapath of the machine's own kernel.
 const kernel = "kernel"
 
+// onKernel begins the messages of what the kernel datapath cannot do.
+const onKernel = "datapath " + kernel + " "
+
+// OfKernel reports whether the problem is that the kernel datapath cannot do something.
+func (p Problem) OfKernel() bool { return strings.HasPrefix(p.Message, onKernel) }
+
 // checkKernel reports what a lab asks for and the kernel datapath cannot do, at the setting, with
 // an alternative.
 func (d *decoder) checkKernel(l *Lab) {
@@ -22,7 +29,7 @@ func (d *decoder) checkKernel(l *Lab) {
 	}
 	refuse := func(path, format string, args ...any) {
 		var p Problem
-		if errors.As(l.Errorf(path, "datapath kernel "+format+", or datapath fabric", args...), &p) {
+		if errors.As(l.Errorf(path, onKernel+format+", or datapath fabric", args...), &p) {
 			d.report.add(origin{line: p.Line, column: p.Column, flag: p.Flag}, p.Path, "%s", p.Message)
 		}
 	}

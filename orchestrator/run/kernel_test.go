@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -205,5 +206,25 @@ func TestSlowed(t *testing.T) {
 	got := slowed(realtime.Ready{Dilation: 400, Tried: []realtime.Tried{{Dilation: 100}, {Dilation: 200}}})
 	if want := "at 100, at 200 links were not what the lab asks for"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// What no kernel can do and what this machine's kernel lacks are told at once; a lab that is wrong in another way is not a matter of kernels.
+func TestReasonsOfDatapathAreToldTogether(t *testing.T) {
+	const text = "weft: 1\nname: lab\ntopology: {kind: star, hosts: 4}\nengine: {datapath: kernel}\n"
+	for more, of := range map[string]bool{"queues: {ecn: {mark: egress}}\n": true, "queues: {ecn: off}\nseed: x\n": false} {
+		_, err := lab.Parse("lab.yaml", []byte(text+more), lab.Options{})
+		var before, after lab.Problems
+		if !errors.As(err, &before) {
+			t.Fatalf("%q: %v", more, err)
+		}
+		want := len(before)
+		_, lacks := kernelpath.Available()
+		if of && errors.Is(lacks, qdisc.ErrRefused) {
+			want++
+		}
+		if got := WithMachine(t.Context(), err); !errors.As(got, &after) || len(after) != want {
+			t.Errorf("%q: %d problems, want %d:\n%v", more, len(after), want, got)
+		}
 	}
 }

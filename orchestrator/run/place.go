@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"weft/orchestrator/emulate"
 	"weft/orchestrator/experiment"
@@ -32,12 +33,36 @@ func places(ctx context.Context, l *lab.Lab) (place, error) {
 	p.datapath = "fabric"
 	if err == nil && l.Engine.Datapath == experiment.OnKernel {
 		p.datapath = experiment.OnKernel
-		p.kernel, err = kernelpath.Available()
-		if err != nil && uml.Inside() == "" {
-			err = fmt.Errorf("%w; %s", err, uml.Offer(ctx))
-		}
+		p.kernel, err = ownKernel(ctx)
 	}
 	return p, err
+}
+
+// ownKernel returns what this machine's kernel can do as a datapath, or an error with a way out.
+func ownKernel(ctx context.Context) (qdisc.Capabilities, error) {
+	c, err := kernelpath.Available()
+	if err != nil && uml.Inside() == "" {
+		err = fmt.Errorf("%w; %s", err, uml.Offer(ctx))
+	}
+	return c, err
+}
+
+// WithMachine adds what this machine's kernel lacks to the problems of a lab that asks datapath kernel for what no kernel can do, so that
+// both are told at once. It returns other errors as they are.
+func WithMachine(ctx context.Context, err error) error {
+	var all lab.Problems
+	if !errors.As(err, &all) {
+		return err
+	}
+	i := slices.IndexFunc(all, lab.Problem.OfKernel)
+	if i < 0 {
+		return err
+	}
+	_, lacks := ownKernel(ctx)
+	if !errors.Is(lacks, qdisc.ErrRefused) { // it lacks nothing, or it cannot be asked
+		return err
+	}
+	return append(slices.Clone(all), lab.Problem{File: all[i].File, Path: "engine.datapath", Message: lacks.Error()})
 }
 
 // The runtimes that nodes can live in.
