@@ -40,13 +40,13 @@ func (c *coordination) choose(n *Network, now units.Time, s int, from int32, w c
 		if light > 0 && !n.balancing.light(n, now, f.port, e.Class) {
 			f.port = best
 		}
-		c.took(n, now, s, f.port, light, e)
+		c.reportTook(n, now, s, f.port, light, e)
 	}
 	switch {
 	case light > 0 && (f.port == f.away || !n.balancing.light(n, now, f.port, e.Class)):
 		c.move(n, now, s, f, best, e)
 	case light == 0 && n.ports[f.port].depth(n, now, e.Class) > c.congestion[f.port]:
-		c.nowhere(n, now, s, from, f, e)
+		c.noLightPath(n, now, s, from, f, e)
 		return f.port
 	}
 	f.stuck = units.Never // it has moved, stays on a light port, or stays on one that is not congested
@@ -73,8 +73,8 @@ func (c *coordination) move(n *Network, now units.Time, s int, f *flowEntry, por
 	n.Observers.step(Step{At: now, Switch: n.switchID(s), What: Moved, Src: e.Src, Dst: e.Dst, Port: port})
 }
 
-// took reports the port of a flow that is new here.
-func (c *coordination) took(n *Network, now units.Time, s int, port int32, light int, e *Packet) {
+// reportTook reports the port of a flow that is new here.
+func (c *coordination) reportTook(n *Network, now units.Time, s int, port int32, light int, e *Packet) {
 	if n.Observers.follow == nil {
 		return
 	}
@@ -85,11 +85,11 @@ func (c *coordination) took(n *Network, now units.Time, s int, port int32, light
 	n.Observers.follow(Step{At: now, Switch: n.switchID(s), What: what, Src: e.Src, Dst: e.Dst, Port: port})
 }
 
-// nowhere handles a packet for which no path is light here: it asks upstream for another path. The
-// packet may be marked in two cases: nothing upstream can be asked and that has been so for a round
-// trip; or, although something was asked, the queue has grown to where every packet is marked
+// noLightPath handles a packet for which no path is light here: it asks upstream for another path.
+// The packet may be marked in two cases: nothing upstream can be asked and that has been so for a
+// round trip; or, although something was asked, the queue has grown to where every packet is marked
 // (Kmax), so no path upstream was any better.
-func (c *coordination) nowhere(n *Network, now units.Time, s int, from int32, f *flowEntry, e *Packet) {
+func (c *coordination) noLightPath(n *Network, now units.Time, s int, from int32, f *flowEntry, e *Packet) {
 	t := &e.Tag
 	src := e.Src
 	if t.AR != ARNone {
@@ -229,9 +229,9 @@ func oldest(flows []incastFlow) int {
 	return least
 }
 
-// attend looks after the flows that a switch has reported as incast. It runs twice per round trip
-// while there are any.
-func (c *coordination) attend(n *Network, now units.Time, s int) {
+// checkIncast looks after the flows that a switch has reported as incast. It runs twice per round
+// trip while there are any.
+func (c *coordination) checkIncast(n *Network, now units.Time, s int) {
 	w := &c.switches[s]
 	for k := 0; k < len(w.ports); {
 		port, in := w.ports[k], w.incast[k]

@@ -167,7 +167,7 @@ func (l *ledger) lose(port int32, e *Packet) {
 func (l *ledger) cut(port int32, e *Packet) {
 	t := &l.cold[port]
 	t.cut++
-	if t.down { // otherwise see blameDown
+	if t.down { // otherwise see blameLastDown
 		t.cutBy[len(t.cutBy)-1]++
 	}
 	l.total.Cut++
@@ -175,9 +175,9 @@ func (l *ledger) cut(port int32, e *Packet) {
 	l.Put(e)
 }
 
-// blameDown attributes a packet for which switch s has no port left to the port of s that went down
-// last.
-func (l *ledger) blameDown(s NodeID) {
+// blameLastDown attributes a packet for which switch s has no port left to the port of s that went
+// down last.
+func (l *ledger) blameLastDown(s NodeID) {
 	for i := len(*l.downs) - 1; i >= 0; i-- {
 		if t := &l.cold[(*l.downs)[i]]; t.from == s {
 			t.cutBy[len(t.cutBy)-1]++

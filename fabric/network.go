@@ -174,7 +174,7 @@ func (n *Network) fireOther(now units.Time, entity int32) {
 	case frameEnd:
 		n.pfc.apply(n, now, i)
 	case ccmTimer:
-		n.ccm.attend(n, now, int(i))
+		n.ccm.checkIncast(n, now, int(i))
 	case stationTimer:
 		n.stations.programs.Advance(now, int(i))
 		n.stations.serve(n, now, int(i))
@@ -217,7 +217,7 @@ func (n *Network) forward(now units.Time, from int32, e *Packet) {
 	case e.next == terminates:
 		n.ccm.receive(n, now, n.switchAt(NodeID(e.Dst)), e)
 	case e.next == unroutable:
-		n.blameDown(n.ports[from].to)
+		n.blameLastDown(n.ports[from].to)
 		n.cut(from, e)
 	case e.Hops > maxHops:
 		n.drop(e)

@@ -83,7 +83,7 @@ func New(p Plan, mem Memory, obs transport.Observer) (*Host, error) {
 		h.runs[i], err = newRun(&item)
 		r := &h.runs[i]
 		if err == nil {
-			err = h.enlist(int32(i))
+			err = h.assignTags(int32(i))
 		}
 		var v schedule.Traffic
 		if err == nil {
@@ -324,7 +324,7 @@ func (h *Host) drain(now units.Time) {
 		case transport.MessageReceived:
 			h.closed(now, &e)
 		case transport.ConnFailed:
-			h.lost(&e)
+			h.connFailed(&e)
 		}
 	}
 }
@@ -373,8 +373,8 @@ func (h *Host) closed(now units.Time, e *transport.Event) {
 	h.runOps(now, run)
 }
 
-// lost handles a connection that the transport has given up.
-func (h *Host) lost(e *transport.Event) {
+// connFailed handles a connection that the transport has given up.
+func (h *Host) connFailed(e *transport.Event) {
 	l, _ := h.outTo(e.Conn)
 	err := fmt.Errorf("%w: nothing new was acknowledged (retries in a row: %d, packets sent again: %d)",
 		transport.ErrFailed, e.Tries-1, e.Resent)

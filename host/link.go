@@ -96,8 +96,8 @@ func (h *Host) connect() error {
 	return nil
 }
 
-// enlist gives an item its range of tags on every connection that it uses.
-func (h *Host) enlist(i int32) error {
+// assignTags gives an item its range of tags on every connection that it uses.
+func (h *Host) assignTags(i int32) error {
 	item := h.runs[i].item
 	for _, p := range item.Conns {
 		l, at := h.outTo(p.Conn)

@@ -144,7 +144,7 @@ func (l *loop) route(h fabric.HostID, p *fabric.Packet) bool {
 	switch {
 	case d.proto == protoUDP && own(d.dport):
 		l.own[h]++
-	case l.answersOne(h, p.Header, &d):
+	case l.isICMPAnswer(h, p.Header, &d):
 		l.answers[h]++
 	default:
 		l.beside[h]++

@@ -169,7 +169,7 @@ func (l *loop) turn() error {
 	if l.scale.T0 != 0 && l.clock.Now() >= l.beat {
 		l.beat = l.clock.Now() + int64(AliveEvery)
 		l.fail(l.conn.SendValue(KindAlive, nil))
-		l.remind()
+		l.repeatNotices()
 		l.forgetCaptures()
 	}
 	if err := l.wait(); err != nil {
@@ -177,7 +177,7 @@ func (l *loop) turn() error {
 	}
 	for _, h := range l.poll.Ready {
 		if h == controlToken {
-			if err := l.obey(); err != nil {
+			if err := l.handle(); err != nil {
 				return err
 			}
 			continue
@@ -189,8 +189,8 @@ func (l *loop) turn() error {
 	return nil
 }
 
-// obey handles a message from the orchestrator.
-func (l *loop) obey() error {
+// handle reads a message from the orchestrator and does what it says.
+func (l *loop) handle() error {
 	m, fds, err := l.conn.Recv()
 	if err != nil {
 		return fmt.Errorf("the orchestrator is gone: %w", err)

@@ -210,7 +210,7 @@ func (p *fuzzedFabric) play() {
 			p.advance(units.Time(p.word()) * units.Nanosecond)
 		case 2:
 			p.advance(units.Time(p.byte()) * 10 * units.Microsecond)
-			l.remind()
+			l.repeatNotices()
 		case 3: // anything at all
 			p.send(h, p.bytes(l.cfg.MaxFrame+100))
 		case 4: // any IPv4 packet

@@ -42,8 +42,8 @@ func (l *loop) notify(h fabric.HostID) {
 	l.rest.frames++
 }
 
-// remind repeats the last notices.
-func (l *loop) remind() {
+// repeatNotices repeats the last notices.
+func (l *loop) repeatNotices() {
 	for h := range l.ports {
 		if port := &l.ports[h]; port.repeat {
 			port.repeat = port.notice.Held

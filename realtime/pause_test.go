@@ -107,7 +107,7 @@ func TestRemindsOfPauses(t *testing.T) {
 		t.Helper()
 		l.pauses(0, 0, dataClass, paused)
 		for _, n := range want {
-			l.remind()
+			l.repeatNotices()
 			if l.ports[0].told != n {
 				t.Errorf("told %d times, want %d", l.ports[0].told, n)
 			}

@@ -62,9 +62,10 @@ func (m *quotes) take(q quote) bool {
 	return i >= 0
 }
 
-// answersOne reports whether the frame of d, which host h has sent, is an ICMP error about a packet
-// that its destination has sent to h. Any other ICMP error is not an answer, whatever it quotes.
-func (l *loop) answersOne(h fabric.HostID, frame []byte, d *datagram) bool {
+// isICMPAnswer reports whether the frame of d, which host h has sent, is an ICMP error about a
+// packet that its destination has sent to h. Any other ICMP error is not an answer, whatever it
+// quotes.
+func (l *loop) isICMPAnswer(h fabric.HostID, frame []byte, d *datagram) bool {
 	if !icmpError(frame, d) {
 		return false
 	}

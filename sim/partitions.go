@@ -50,7 +50,7 @@ func (s *Sim) runPartitions(ctx context.Context) error {
 		if s.opts.After != nil {
 			s.opts.After()
 		}
-		if err := s.gather(); err != nil {
+		if err := s.firstFailure(); err != nil {
 			return err
 		}
 		if events := s.Events(); events >= checked+checkEvery {

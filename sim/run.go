@@ -63,7 +63,7 @@ func (s *Sim) Run(ctx context.Context) error {
 
 func (s *Sim) run(ctx context.Context) error {
 	s.start()
-	if err := s.gather(); err != nil {
+	if err := s.firstFailure(); err != nil {
 		return err
 	}
 	if len(s.partitions) > 1 {
@@ -116,8 +116,8 @@ func (s *Sim) start() {
 	}
 }
 
-// gather returns the earliest failure of all partitions.
-func (s *Sim) gather() error {
+// firstFailure returns the earliest failure of all partitions.
+func (s *Sim) firstFailure() error {
 	first := units.Never
 	for _, p := range s.partitions {
 		if s.failure == nil && p.failure != nil && p.failed < first {
@@ -279,7 +279,7 @@ func (s *Sim) look(next units.Time) error {
 		s.act(now)
 	}
 	s.schedule()
-	return s.gather()
+	return s.firstFailure()
 }
 
 // resting reports whether all hosts rest, and rested without progress at the previous check as

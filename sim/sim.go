@@ -225,7 +225,7 @@ func New[H Host](cfg fabric.Config, hosts []H, opts Options) (*Sim, error) {
 			s.controls[h] = c
 		}
 	}
-	if err := s.rehearse(); err != nil {
+	if err := s.sortActions(); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -256,8 +256,8 @@ func (s *Sim) split(cfg fabric.Config) error {
 	return s.attachBridges(&cfg)
 }
 
-// rehearse checks the actions and puts them in order.
-func (s *Sim) rehearse() error {
+// sortActions checks the actions and puts them in order.
+func (s *Sim) sortActions() error {
 	for i, a := range s.actions {
 		if a.At < 0 || a.Do == nil {
 			return fmt.Errorf("sim: action %d at %d ps; expected a function and an instant of at least 0", i, a.At)
