@@ -91,9 +91,9 @@ func (n audit) checkArmed(o *port) error {
 	case o.is(nic) && n.NICs.busy[o.host(n.Network)]&linkBusy == 0:
 		return fmt.Errorf("the NIC sends nothing of %d packets that wait", o.waiting)
 	case o.is(nic):
-	case o.link != within && !slices.Contains(n.exchange.backlog, o.index):
+	case o.farEnd != within && !slices.Contains(n.exchange.backlog, o.index):
 		return fmt.Errorf("%d packets wait for a remote link and are not in the backlog", o.waiting)
-	case !o.is(accounted) && o.link == within && flight.empty():
+	case !o.is(accounted) && o.farEnd == within && flight.empty():
 		return fmt.Errorf("%d packets wait for an empty link", o.waiting)
 	case o.is(accounted):
 		if at, armed := n.events.At(n.entities.of(portFree, int(o.index))); !armed || at > max(o.freeAt, now) {

@@ -26,7 +26,8 @@
 //
 // Words used here: a port is one direction of a link, with the queue at its start. Its far end is
 // the node that it leads to. A switch that accounts for its memory has a shared buffer or PFC; its
-// ports are accounted. A switch that balances chooses a port for each packet.
+// ports are accounted. A switch that balances chooses a port for each packet. In the code o is a
+// port (an output), and e a packet in one of its queues or on its link.
 //
 // Start reading at Network, then Inject, Fire, arrive and join in network.go, and port.go. Each
 // mechanism is a file: buffer.go and pfc.go, routing.go, adaptive.go, ccm.go, loss.go and

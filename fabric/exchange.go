@@ -13,13 +13,13 @@ type exchange struct {
 	backlog  []int32     // ports of remote links in which packets wait
 }
 
-// link is where the link of a port leads.
-type link uint8
+// farEnd is where the link of a port leads.
+type farEnd uint8
 
 const (
-	within     link = iota // to a node of the same partition
-	remote                 // to another partition
-	backlogged             // to another partition, and the port is in the backlog
+	within     farEnd = iota // to a node of the same partition
+	remote                   // to another partition
+	backlogged               // to another partition, and the port is in the backlog
 )
 
 // posted is a packet on the link of a port, and the node at its far end.
@@ -78,8 +78,8 @@ func (x *exchange) postFrame(i int32, f frame) {
 // remember adds a port with a remote link and waiting packets to the backlog. Otherwise nothing
 // would look at it, because the arrivals of its link fire in another partition.
 func (x *exchange) remember(o *port) {
-	if o.link == remote {
-		o.link = backlogged
+	if o.farEnd == remote {
+		o.farEnd = backlogged
 		x.backlog = append(x.backlog, o.index)
 	}
 }
@@ -125,7 +125,7 @@ func (x *exchange) flush(n *Network, horizon units.Time) (next units.Time) {
 			o.advance(n, horizon)
 		}
 		if o.waiting == 0 {
-			o.link = remote
+			o.farEnd = remote
 			continue
 		}
 		rest = append(rest, i)

@@ -58,7 +58,7 @@ func (o *port) goDown(n *Network, now units.Time) {
 	for !flight.empty() {
 		n.cut(o.index, flight.pop())
 	}
-	if o.link != within {
+	if o.farEnd != within {
 		n.exchange.unpost(n, o)
 	}
 	if n.late != nil {

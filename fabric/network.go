@@ -257,7 +257,7 @@ func (n *Network) join(now units.Time, from int32, e *Packet) {
 		o.mark(n, e)
 	}
 	o.wait(now, e)
-	if o.link != within {
+	if o.farEnd != within {
 		n.exchange.remember(o)
 	}
 	if i == n.Observers.watched {

@@ -38,7 +38,7 @@ type Packet struct {
 	Size     units.Bytes // bytes on the wire, with all headers and the frame check sequence; at least 1
 	Queued   units.Time  // total time spent waiting in the queues of switches
 
-	Dst     HostID // equal to Src: for the station of the switch that this host is attached to (Stations)
+	Dst     HostID // where it goes; if it is Src, to the station of the switch that Src is attached to (Stations)
 	flow    uint32 // the part of FlowHash that ECMP hashes
 	next    step   // on a link: what happens at its far end
 	ingress int32  // in a queue of a switch that accounts for its memory: the port it arrived by

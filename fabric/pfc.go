@@ -180,7 +180,7 @@ func (f *flowControl) admit(n *Network, now units.Time, o *port, from int32, e *
 	if o.index == n.Observers.watched {
 		n.Observers.watch(now, o.queued())
 	}
-	if o.link != within {
+	if o.farEnd != within {
 		n.exchange.remember(o)
 	}
 	o.armTransmitter(n)

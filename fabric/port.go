@@ -29,8 +29,8 @@ type port struct {
 	to      NodeID      // node at the far end
 	perByte int32       // transmission time of a byte in ps; 0: not a whole number or too large, ask line
 	held    uint8       // bit mask of paused classes
-	kind    kind        // bit mask of properties
-	link    link        // which partition the far end is in
+	traits  traits      // bit mask of properties
+	farEnd  farEnd      // which partition the far end is in
 
 	classes  [Classes]class
 	maxQueue units.Bytes // largest number of bytes that waited
@@ -46,23 +46,23 @@ type port struct {
 	_    [5]uint64
 }
 
-// kind is a bit mask of the properties of a port.
-type kind uint8
+// traits is a bit mask of the properties of a port.
+type traits uint8
 
 const (
-	nic       kind = 1 << iota
-	accounted      // of a switch that accounts for its memory; see pfc.go
-	marksLate      // marks packets that leave its queue
-	marksSoon      // marks packets that join its queue
-	faulty         // its link corrupts, delays or duplicates packets
+	nic       traits = 1 << iota
+	accounted        // of a switch that accounts for its memory; see pfc.go
+	marksLate        // marks packets that leave its queue
+	marksSoon        // marks packets that join its queue
+	faulty           // its link corrupts, delays or duplicates packets
 )
 
-func (o *port) is(k kind) bool { return o.kind&k != 0 }
+func (o *port) is(t traits) bool { return o.traits&t != 0 }
 
 // set sets or clears a property of the port.
-func (o *port) set(k kind, on bool) {
-	if o.kind &^= k; on {
-		o.kind |= k
+func (o *port) set(t traits, on bool) {
+	if o.traits &^= t; on {
+		o.traits |= t
 	}
 }
 
@@ -191,7 +191,7 @@ func (o *port) transmit(n *Network, i int32, start units.Time, e *Packet) {
 	if o.is(faulty) {
 		e.next = o.errors.step(e.Size)
 	}
-	if o.link != within { // the far partition looks up the next step
+	if o.farEnd != within { // the far partition looks up the next step
 		n.exchange.post(i, o, e)
 		return
 	}
@@ -283,7 +283,7 @@ func (o *port) armArrival(n *Network) {
 // inFlight returns the packets on the link of a port, and the network of the partition that fires
 // when they arrive.
 func (o *port) inFlight(n *Network) (*list, *Network) {
-	if o.link == within {
+	if o.farEnd == within {
 		return &o.flight, n.of(o.index)
 	}
 	all := n.exchange.all
@@ -298,7 +298,7 @@ func (o *port) lastArrival(n *Network) (at units.Time, ok bool) {
 	if !flight.empty() {
 		at, ok = flight.last.at, true
 	}
-	if o.link != within { // a packet that has just started is not with the far partition yet
+	if o.farEnd != within { // a packet that has just started is not with the far partition yet
 		if posted, started := n.exchange.lastPosted(o); started {
 			at, ok = max(at, posted), true
 		}

@@ -69,7 +69,7 @@ func Split(cfg Config, partition []int32, queues []*eventqueue.Queue, sinks []Si
 			p.arrival[i] = arrivals[to]
 			p.remote[i/64] |= 1 << (i % 64)
 			arrivals[to]++
-			whole.ports[i].link = remote
+			whole.ports[i].farEnd = remote
 		}
 	}
 	shared := newStore(true)
@@ -120,7 +120,7 @@ func (p *Partitions) Lookahead() units.Time {
 	least := units.Never
 	ports := p.all[0].ports
 	for i := range ports {
-		if o := &ports[i]; o.link != within {
+		if o := &ports[i]; o.farEnd != within {
 			least = min(least, o.delay)
 		}
 	}
