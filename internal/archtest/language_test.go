@@ -45,7 +45,6 @@ func unedited() []string {
 		"orchestrator/run",
 		"orchestrator/runtime/...",
 		"orchestrator/starter",
-		"orchestrator/summary",
 		"orchestrator/topology/render",
 		"orchestrator/uml",
 		"results/expect",

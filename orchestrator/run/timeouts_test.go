@@ -12,7 +12,7 @@ func TestTimeoutsThatDecideTheTailAreTold(t *testing.T) {
 	const cut = "workload: [{collective: incast, ranks: 2, size: 1MB}]\nfaults: [{at: 20us, link: h1-switch0, down: 30us}]\n"
 	for _, c := range []struct{ transport, want string }{
 		{"{kind: swift}", "1 timeout decides the p99 flow completion time, "},
-		{"{kind: pc4, pc4: {rto_min: 3ms}}", "the least timeout is 3ms (pc4, transport.pc4.rto_min: 3ms)"},
+		{"{kind: pc4, pc4: {rto_min: 3ms}}", "the minimum timeout is 3ms (pc4, transport.pc4.rto_min: 3ms)"},
 	} {
 		s, err := simulateIn(t, t.TempDir(), star+"transport: "+c.transport+"\n"+cut)
 		if err != nil {

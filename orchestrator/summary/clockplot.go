@@ -11,7 +11,8 @@ import (
 	"weft/units"
 )
 
-// ClockPlot draws how far the hosts' clocks were from each other over time, as SVG; nil where nothing is known of that.
+// ClockPlot draws the distance between the hosts' clocks over time, as SVG. It returns nil if
+// clocks are perfect or were not sampled.
 func ClockPlot(x *experiment.Experiment, o *Outcome) ([]byte, error) {
 	if len(o.Clocks) == 0 || x.Lab.Clocks.Kind().Perfect {
 		return nil, nil
@@ -28,8 +29,8 @@ func ClockPlot(x *experiment.Experiment, o *Outcome) ([]byte, error) {
 	return svg, nil
 }
 
-// clockChart is the worst and the median distance of two hosts, and what hosts state, on a logarithmic axis: what is less
-// than a picosecond is drawn as one.
+// clockChart shows the worst and the median distance of two hosts, and the bounds that hosts state,
+// on a logarithmic axis. Values below a picosecond are drawn as one.
 func clockChart(x *experiment.Experiment, o *Outcome, grid int) plot.Chart {
 	at := make([]metrics.Reading, len(o.Clocks))
 	t := make([]float64, grid)
@@ -53,12 +54,14 @@ func clockChart(x *experiment.Experiment, o *Outcome, grid int) plot.Chart {
 		stated = stated || len(bounds) > 0
 	}
 	c := plot.Chart{
-		Title:   fmt.Sprintf("%s: clocks kept by %s", x.Lab.Name, x.Lab.Clocks.Sync),
-		Caption: "True time between two hosts' synchronized clocks, over all pairs; what hosts state is the bound of their own error.",
-		X:       plot.Axis{Label: "lab time", Unit: "ms"},
-		Y:       plot.Axis{Label: "error", Unit: "ns", Scale: plot.Log10},
+		Title: fmt.Sprintf("%s: clocks kept by %s", x.Lab.Name, x.Lab.Clocks.Sync),
+		Caption: "True time between two hosts' synchronized clocks, over all pairs; what hosts state is the bound " +
+			"of their own error.",
+		X: plot.Axis{Label: "lab time", Unit: "ms"},
+		Y: plot.Axis{Label: "error", Unit: "ns", Scale: plot.Log10},
 		Series: []plot.Series{
-			plot.Thin(plot.Series{Name: "worst pair", X: t, Y: worst}), plot.Thin(plot.Series{Name: "median pair", X: t, Y: median}),
+			plot.Thin(plot.Series{Name: "worst pair", X: t, Y: worst}),
+			plot.Thin(plot.Series{Name: "median pair", X: t, Y: median}),
 		},
 		Marks: []plot.Mark{{Name: "limit", At: x.Lab.Clocks.Limit.Nanoseconds(), On: plot.OnY}},
 	}
@@ -68,9 +71,10 @@ func clockChart(x *experiment.Experiment, o *Outcome, grid int) plot.Chart {
 	return c
 }
 
+// drawn returns a time in nanoseconds, at least a picosecond, for the logarithmic axis.
 func drawn(t units.Time) float64 { return max(t, 1).Nanoseconds() }
 
-// middle is the median; 0 of none. It sorts what it is given.
+// middle returns the median, or 0 without values. It sorts its argument.
 func middle(all []units.Time) units.Time {
 	if len(all) == 0 {
 		return 0

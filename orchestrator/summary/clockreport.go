@@ -3,6 +3,7 @@ package summary
 import (
 	"fmt"
 	"math"
+
 	"weft/clocksync"
 	"weft/clocksync/metrics"
 	"weft/clocksync/node"
@@ -14,11 +15,11 @@ import (
 	"weft/units"
 )
 
-// finer is what errors are multiplied by in a distribution, which keeps half a nanosecond: good clocks are closer. What is
-// more than two seconds counts as two.
+// finer is the factor on errors in a distribution, which resolves half a nanosecond: good clocks
+// are closer than that. Errors above two seconds count as two.
 const finer = 512
 
-// clocksOf sums up what is known of the hosts' clocks.
+// clocksOf sums up the errors of the hosts' clocks, and the cost of synchronization.
 func clocksOf(x *experiment.Experiment, o *Outcome) record.Clocks {
 	c := &x.Lab.Clocks
 	s := record.Clocks{Sync: c.Sync}
@@ -83,7 +84,8 @@ func clocksOf(x *experiment.Experiment, o *Outcome) record.Clocks {
 	return s
 }
 
-// unsynchronized is a warning of a run in which the protocol corrected no clock; empty where it did, or there is none.
+// unsynchronized returns a warning about a run in which the protocol never corrected some clocks,
+// or "".
 func unsynchronized(x *experiment.Experiment, o *Outcome) string {
 	c := &x.Lab.Clocks
 	if !c.Kind().Talks || len(o.Clocks) == 0 || c.Sample == 0 {
@@ -92,7 +94,8 @@ func unsynchronized(x *experiment.Experiment, o *Outcome) string {
 	corrected, never := 0, 0
 	for h := range o.Clocks {
 		switch {
-		case clocksync.Node(h) == x.Plans[h].Clock.Setup.Reference || c.PTP.Servers > 1 && c.PTP.Server(x.Plans[h].Clock.Setup) >= 0:
+		case clocksync.Node(h) == x.Plans[h].Clock.Setup.Reference || c.PTP.Servers > 1 &&
+			c.PTP.Server(x.Plans[h].Clock.Setup) >= 0:
 		case o.Clocks[h].Counters.Updates > 0:
 			corrected++
 		default:
@@ -105,19 +108,22 @@ func unsynchronized(x *experiment.Experiment, o *Outcome) string {
 	case corrected > 0:
 		return fmt.Sprintf("%s never corrected the clocks of %d of %d hosts", c.Sync, never, never+corrected)
 	}
-	return fmt.Sprintf("%s corrected no clock before the run ended; clocks.for makes it longer, a shorter clocks.huygens.window or clocks.ptp.interval makes it "+
+	return fmt.Sprintf("%s corrected no clock before the run ended; clocks.for makes it longer, a shorter "+
+		"clocks.huygens.window or clocks.ptp.interval makes it "+
 		"faster, if that is still longer than a round trip of a link", c.Sync)
 }
 
-// leastCoverage is the share of bounds that hold below which a run says that they do not. Ours.
-const leastCoverage = 0.95
+// minCoverage is the share of bounds that must hold to avoid a warning. Ours.
+const minCoverage = 0.95
 
-// unbounded is a warning of a run whose clocks were wrong by more than they said, which no clock can see by itself; empty without.
+// unbounded returns a warning about a run whose clocks were wrong by more than their bounds, or "".
+// No clock can notice that by itself.
 func unbounded(c *record.Clocks, drops int64) string {
-	if c.Coverage == nil || *c.Coverage >= leastCoverage {
+	if c.Coverage == nil || *c.Coverage >= minCoverage {
 		return ""
 	}
-	text := fmt.Sprintf("the bounds that clocks stated held for %.3g %% of pairs alone: a path took longer one way than back, without "+
+	text := fmt.Sprintf("the bounds that clocks stated held for %.3g %% of pairs alone: a path took longer one way "+
+		"than back, without "+
 		"clocks.*.asymmetry, or was never free of a queue", math.Floor(1000**c.Coverage)/10)
 	if drops > 0 {
 		text += fmt.Sprintf(" (%d packets were dropped; fewer clocks.huygens.pairs load a slow link less)", drops)
@@ -125,7 +131,8 @@ func unbounded(c *record.Clocks, drops int64) string {
 	return text
 }
 
-// undecided is a warning of a run in which hosts found no majority among their servers of time; empty without.
+// undecided returns a warning about a run in which hosts found no majority among their time
+// servers, or "".
 func undecided(o *Outcome) string {
 	hosts := 0
 	for h := range o.Clocks {
@@ -136,10 +143,11 @@ func undecided(o *Outcome) string {
 	if hosts == 0 {
 		return ""
 	}
-	return fmt.Sprintf("servers of time contradicted each other and left no majority: %d hosts refused them all and went on alone", hosts)
+	return fmt.Sprintf("servers of time contradicted each other and left no majority: %d hosts refused them all and "+
+		"went on alone", hosts)
 }
 
-// account adds up what synchronization did and cost.
+// account adds up the counters and the traffic of synchronization.
 func account(x *experiment.Experiment, o *Outcome, s *record.Clocks) {
 	var total clocksync.Counters
 	var capacity float64 // bytes that all NICs could have sent
@@ -163,7 +171,8 @@ func account(x *experiment.Experiment, o *Outcome, s *record.Clocks) {
 	s.Falsetickers, s.NoMajority = total.Falsetickers, total.NoMajority
 }
 
-// shortest is how many samples every host has: those of an emulated run end each when its node was told to stop.
+// shortest returns the number of samples that every host has. Those of an emulated run end when the
+// node was told to stop.
 func shortest(clocks []node.Report) int {
 	n := len(clocks[0].Samples)
 	for i := range clocks {
@@ -172,4 +181,5 @@ func shortest(clocks []node.Report) int {
 	return n
 }
 
+// magnitude returns the absolute value of t.
 func magnitude(t units.Time) units.Time { return max(t, -t) }

@@ -12,12 +12,13 @@ import (
 	"weft/units"
 )
 
-// FaultRows describes the lab's faults for those who read the run.
+// FaultRows describes the lab's faults for readers of the run.
 func FaultRows(x *experiment.Experiment) []record.Fault {
 	var rows []record.Fault
 	for i := range x.Faults.All {
 		f := &x.Faults.All[i]
-		row := record.Fault{Path: fmt.Sprintf("faults.%d", i), Host: f.Host, What: WhatHappens(f), FromUS: f.At.Microseconds()}
+		row := record.Fault{Path: fmt.Sprintf("faults.%d", i), Host: f.Host, What: WhatHappens(f),
+			FromUS: f.At.Microseconds()}
 		switch {
 		case f.Corrupt != "":
 			row.Host, row.Once = f.Corrupt, true
@@ -38,7 +39,9 @@ func FaultRows(x *experiment.Experiment) []record.Fault {
 	return rows
 }
 
-// CutRows is rows, of the lab's faults, with what each cut off. Links go down in the order of their faults, which do not overlap.
+// CutRows returns rows, those of the lab's faults, with the number of packets that each fault cut
+// off. cutBy holds them by port, for each time that its link was down. The faults of a link do not
+// overlap, so its n-th time down is its n-th fault by time.
 func CutRows(x *experiment.Experiment, rows []record.Fault, cutBy [][]int64) []record.Fault {
 	rows = slices.Clone(rows)
 	var downs []int
@@ -48,7 +51,7 @@ func CutRows(x *experiment.Experiment, rows []record.Fault, cutBy [][]int64) []r
 		}
 	}
 	slices.SortStableFunc(downs, func(a, b int) int { return cmp.Compare(x.Faults.All[a].At, x.Faults.All[b].At) })
-	before := map[string]int{} // by link: how often it was down
+	before := map[string]int{} // by link: the number of earlier times down
 	for _, i := range downs {
 		nth := before[rows[i].Link]
 		before[rows[i].Link]++
@@ -62,7 +65,7 @@ func CutRows(x *experiment.Experiment, rows []record.Fault, cutBy [][]int64) []r
 	return rows
 }
 
-// Unreached warns of the faults that were to begin after the end of a run; empty: there are none.
+// Unreached returns a warning about the faults that were to begin after the end of a run, or "".
 func Unreached(x *experiment.Experiment, end units.Time) string {
 	var named []string
 	more := 0
@@ -88,7 +91,7 @@ func Unreached(x *experiment.Experiment, end units.Time) string {
 	return named[0] + " never happened: the run ended before"
 }
 
-// MaxNamed is how many things a sentence names one by one. Ours.
+// MaxNamed is the maximum number of things that a sentence names one by one. Ours.
 const MaxNamed = 6
 
 // WhatHappens names a fault in a few words: "down", "killed", "loss 5%, delay 10us".

@@ -24,7 +24,8 @@ func TestFaultRows(t *testing.T) {
 	}
 }
 
-// What was cut off belongs to the fault that had the link down then, whatever the order of the faults in the lab.
+// What was cut off belongs to the fault that had the link down then, whatever the order of the
+// faults in the lab.
 func TestCutRows(t *testing.T) {
 	x := build(t, strings.Replace(faultyLab, "FAULT", "{at: 9us, link: leaf0-spine1, down: 1us}, {at: 1us, link: h3-leaf1, loss: 5%, for: 500ns}, {at: 1us, link: spine1-leaf0, down: 1us}, {at: 2us, link: h3-leaf1, down: 1us}", 1))
 	id, ok := x.Graph.LinkNamed("leaf0-spine1")

@@ -18,37 +18,37 @@ import (
 	"weft/units"
 )
 
-// Outcome is what an engine brings back, before it is put into words.
+// Outcome is what an engine measured in a run.
 type Outcome struct {
-	Flows     []host.Flow
-	Dones     []host.Done
-	RTT       *stats.Dist
+	Flows     []host.Flow      // messages, in any order
+	Dones     []host.Done      // results of ranks, one for each repetition, in any order
+	RTT       *stats.Dist      // of every acknowledged data packet
 	Queued    record.Quantiles // queueing delay of delivered data packets, in microseconds
 	Delays    *stats.Dist      // the same as a distribution; nil: not measured
 	Transport transport.Counters
-	TimedOut  []transport.TimedOut
+	TimedOut  []transport.TimedOut // every timeout
 	Fabric    fabric.Counters
-	CutBy     [][]int64 // by port: packets cut off each time that it was down; nil: not known
-	SimEvents int64
-	Events    *stats.Dist   // of the queue that is followed event by event; nil: none is
-	After     *record.After // nil: the lab does not say from when on
-	Rates     *record.Rates // nil: not measured, or at no time were all connections open
-	Plateaus  []record.Plateau
-	Heard     *record.Acks // nil: not measured
-	Paused    units.Time
+	CutBy     [][]int64          // by port: packets cut off each time that it was down; nil: not known
+	SimEvents int64              // events of the simulator
+	Events    *stats.Dist        // delays at the port that is recorded event by event; nil: there is none
+	After     *record.After      // network counters from measure.from on; nil: the lab does not set it
+	Rates     *record.Rates      // nil: not measured, or at no time were all connections open
+	Plateaus  []record.Plateau   // nil: not measured, or there are none
+	Heard     *record.Acks       // acknowledgements one by one; nil: not measured
+	Paused    units.Time         // time that PFC paused ports, added up
 	Elapsed   units.Time         // lab time reached
 	Clocks    []node.Report      // by host; nil: clocks are perfect
 	Bridges   clocksync.Counters // of switches that are peer-to-peer transparent clocks
 	Ended     units.Time         // when the last host was done
-	Fidelity  *record.Fidelity
-	Diary     *Diary // of coordination; nil: there is none
+	Fidelity  *record.Fidelity   // of an emulated run; nil: simulated
+	Diary     *Diary             // of coordinated congestion management; nil: there is none
 	Warnings  []string
-	Refused   []record.Refused
-	Beside    int64   // packets carried that are no part of the workload
-	Dilation  float64 // that it came to have; 0: the engine's
+	Refused   []record.Refused // packets that hosts or the network refused
+	Beside    int64            // packets carried that are no part of the workload
+	Dilation  float64          // the dilation that the run ended with; 0: the engine's
 }
 
-// Summarize fills the measured part of a summary.
+// Summarize fills in the measured part of a summary. It sorts the rows of o.
 func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 	sortOutcome(x, o)
 	s.BaseRTTUS = x.BaseRTT.Microseconds()
@@ -63,7 +63,8 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 		Retransmits: o.Transport.Retransmits, Timeouts: o.Transport.Timeouts,
 		Lost: o.Fabric.Lost, Cut: o.Fabric.Cut, Pauses: o.Fabric.Pauses, PausedUS: o.Paused.Microseconds(),
 		After: o.After, Duplicated: o.Fabric.Duplicated, Late: o.Fabric.Late,
-		Reordered: o.Transport.Reordered + o.Transport.OutOfOrder, Switched: o.Fabric.PathSwitches + o.Transport.Repaths, CCM: coordination(x, o),
+		Reordered: o.Transport.Reordered + o.Transport.OutOfOrder,
+		Switched:  o.Fabric.PathSwitches + o.Transport.Repaths, CCM: coordination(x, o),
 		QueueDelay: o.Queued, MaxQueue: int64(o.Fabric.MaxQueue),
 	}
 	s.Refused, s.Network.Beside = o.Refused, o.Beside
@@ -105,7 +106,7 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 	s.Warnings = append(s.Warnings, wrong(x, o.Dones)...)
 }
 
-// refusal says what was refused.
+// refusal returns the warning about packets that were refused.
 func refusal(r *record.Refused) string {
 	if r.By == record.ByNetwork {
 		return fmt.Sprintf("the network refused %d packets of %s: %s", r.Packets, r.Host, r.Why)
@@ -113,17 +114,18 @@ func refusal(r *record.Refused) string {
 	return fmt.Sprintf("%s refused %d packets: %s", r.Host, r.Packets, r.Why)
 }
 
-// sortOutcome puts the rows in an order that no engine's scheduling can change.
+// sortOutcome sorts the rows, so that no engine's scheduling shows in their order.
 func sortOutcome(x *experiment.Experiment, o *Outcome) {
 	slices.SortFunc(o.Flows, func(a, b host.Flow) int {
-		return cmpSeq(int64(a.Conn), int64(b.Conn), int64(a.Repeat), int64(b.Repeat), int64(a.Message), int64(b.Message))
+		return cmpSeq(int64(a.Conn), int64(b.Conn), int64(a.Repeat), int64(b.Repeat), int64(a.Message),
+			int64(b.Message))
 	})
 	slices.SortFunc(o.Dones, func(a, b host.Done) int {
 		return cmpSeq(int64(a.Item), int64(b.Item), int64(a.Repeat), int64(b.Repeat), int64(a.Rank), int64(b.Rank))
 	})
 }
 
-// cmpSeq compares pairs of numbers, the first pair that differs deciding.
+// cmpSeq compares pairs of numbers; the first pair that differs decides.
 func cmpSeq(pairs ...int64) int {
 	for i := 0; i < len(pairs); i += 2 {
 		switch {
@@ -138,9 +140,13 @@ func cmpSeq(pairs ...int64) int {
 
 // checks counts the results of ranks, one for each rank and repetition.
 type checks struct {
-	due, wrong, unchecked, missing int
+	due       int // results that there should be
+	wrong     int // results with wrong elements
+	unchecked int // results that were not compared in full
+	missing   int
 }
 
+// checksOf counts the results of a run.
 func checksOf(x *experiment.Experiment, dones []host.Done) checks {
 	var c checks
 	for i := range x.Plans {
@@ -160,14 +166,14 @@ func checksOf(x *experiment.Experiment, dones []host.Done) checks {
 	return c
 }
 
-// verified says whether every rank finished every repetition with a result that was checked, all of it, and is right. Without a
-// workload nothing is wrong.
+// verified reports whether every rank finished every repetition with a result that was compared in
+// full and is right. Without a workload, nothing is wrong.
 func verified(x *experiment.Experiment, dones []host.Done) bool {
 	c := checksOf(x, dones)
 	return c.wrong == 0 && c.unchecked == 0 && c.missing == 0 && (c.due > 0 || len(x.Items) == 0)
 }
 
-// Settle is the status of a run that went to its end without an error, and why it is not ok.
+// Settle returns the status of a run that ended without an error, and why it is not ok.
 func Settle(x *experiment.Experiment, dones []host.Done, flows *record.Flows) (status, why string) {
 	c := checksOf(x, dones)
 	var reasons []string
@@ -190,10 +196,10 @@ func Settle(x *experiment.Experiment, dones []host.Done, flows *record.Flows) (s
 	return cmp.Or(status, record.OK), strings.Join(reasons, "; ")
 }
 
-// maxWrong is how many wrong results are told one by one.
+// maxWrong is the maximum number of wrong results that warnings name.
 const maxWrong = 8
 
-// wrong says which ranks have wrong results, and where those came from.
+// wrong returns a warning for each rank with a wrong result, with where the wrong data came from.
 func wrong(x *experiment.Experiment, dones []host.Done) []string {
 	var lines []string
 	n := 0
@@ -205,14 +211,16 @@ func wrong(x *experiment.Experiment, dones []host.Done) []string {
 			continue
 		}
 		it := x.Item(d.Item)
-		line := fmt.Sprintf("wrong: %s (%s by %s), repetition %d, rank %d on %s: %d of %d elements", it.Name, it.Collective, it.Algorithm,
+		line := fmt.Sprintf("wrong: %s (%s by %s), repetition %d, rank %d on %s: %d of %d elements", it.Name,
+			it.Collective, it.Algorithm,
 			d.Repeat, d.Rank, x.Graph.Nodes[it.Ranks[d.Rank]].Name, d.Wrong, max(d.Wrong, d.Checked))
 		switch b := d.Blame; {
 		case b == nil:
 		case b.Step < 0:
 			line += fmt.Sprintf(", the first at byte %d of the result, which nobody sent", b.Off)
 		default:
-			line += fmt.Sprintf(", the first at byte %d of the result: step %d received it from rank %d on %s", b.Off, b.Step, b.Peer,
+			line += fmt.Sprintf(", the first at byte %d of the result: step %d received it from rank %d on %s", b.Off,
+				b.Step, b.Peer,
 				x.Graph.Nodes[it.Ranks[b.Peer]].Name)
 		}
 		lines = append(lines, line)
@@ -223,6 +231,7 @@ func wrong(x *experiment.Experiment, dones []host.Done) []string {
 	return lines
 }
 
+// flowsOf sums up the messages.
 func flowsOf(x *experiment.Experiment, flows []host.Flow) record.Flows {
 	f := record.Flows{Count: int64(len(flows))}
 	fct, slowdown := make([]units.Time, 0, len(flows)), make([]float64, 0, len(flows))
@@ -241,15 +250,18 @@ func flowsOf(x *experiment.Experiment, flows []host.Flow) record.Flows {
 	return f
 }
 
-// coordination counts what was done for coordinated congestion management, when the lab has it.
+// coordination returns the counters of coordinated congestion management, or nil if the lab has
+// none.
 func coordination(x *experiment.Experiment, o *Outcome) *record.CCM {
 	if x.Fabric.CCM == nil {
 		return nil
 	}
 	c := &o.Fabric.CCM
 	out := &record.CCM{
-		NeedsCC: c.Notes[fabric.NeedsCC], Released: c.Notes[fabric.Released], NeedsPath: c.Notes[fabric.NeedsPath], Lost: c.Notes[0],
-		Heeded: o.Transport.Notices, Refused: o.Transport.Refused, Ignored: c.Ignored, BadTags: c.BadTags, Repaths: o.Transport.Repaths,
+		NeedsCC: c.Notes[fabric.NeedsCC], Released: c.Notes[fabric.Released], NeedsPath: c.Notes[fabric.NeedsPath],
+		Lost:   c.Notes[0],
+		Heeded: o.Transport.Notices, Refused: o.Transport.Refused, Ignored: c.Ignored, BadTags: c.BadTags,
+		Repaths:    o.Transport.Repaths,
 		LastResort: c.LastResort, Forgotten: c.Forgotten, MostFlows: c.MostFlows,
 	}
 	if o.Diary != nil {
@@ -258,7 +270,7 @@ func coordination(x *experiment.Experiment, o *Outcome) *record.CCM {
 	return out
 }
 
-// Parts are the rows of what ranks did.
+// Parts returns the rows of what ranks did.
 func Parts(x *experiment.Experiment, o *Outcome) []record.Part {
 	parts := make([]record.Part, len(o.Dones))
 	for i, d := range o.Dones {
@@ -271,5 +283,5 @@ func Parts(x *experiment.Experiment, o *Outcome) []record.Part {
 	return parts
 }
 
-// NewOutcome is an outcome with nothing in it yet.
+// NewOutcome returns an Outcome without measurements.
 func NewOutcome() *Outcome { return &Outcome{RTT: stats.NewDist()} }

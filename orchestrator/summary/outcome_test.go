@@ -7,7 +7,8 @@ import (
 	"weft/results/record"
 )
 
-// A run is verified when every rank finished every repetition, every result was compared, and nothing differs.
+// A run is verified when every rank finished every repetition, every result was compared, and
+// nothing differs.
 func TestVerified(t *testing.T) {
 	x := build(t, star+"workload: [{collective: incast, ranks: 2, size: 1MB, repeat: 2}]") // two senders, h2 receives
 	good := func() []host.Done {
@@ -40,7 +41,8 @@ func TestVerified(t *testing.T) {
 	}
 }
 
-// A run that ends without an error may still lack messages or results; its status says so, the worst first.
+// A run that ends without an error may still lack messages or results; its status says so, the
+// worst first.
 func TestStatusOfARunThatEnded(t *testing.T) {
 	x := build(t, eight+"workload: [{collective: all-reduce, ranks: 2, size: 1kB}]")
 	whole := func() []host.Done {

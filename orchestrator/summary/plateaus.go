@@ -12,11 +12,13 @@ import (
 	"weft/units"
 )
 
-// mostPlateaus is of how many plateaus a summary tells. Ours: a run in which connections come and go more often has no plateaus.
-const mostPlateaus = 64
+// maxPlateaus is the maximum number of plateaus of a run. Ours: if connections come and go more
+// often, there are none.
+const maxPlateaus = 64
 
-// Plateaus are the times between two changes of which connections are open: from a first message's start, or a last one's end, to
-// the next. There are none where connections come and go too often, or never two at different instants.
+// Plateaus returns the times in which the set of open connections stays the same: from the start of
+// a first message, or the end of a last one, to the next. There are none if connections come and go
+// too often, or never at two different instants.
 func (r *Rates) Plateaus(flows []host.Flow) []record.Plateau {
 	open, over := lives(flows)
 	changes := map[units.Time]bool{}
@@ -24,7 +26,7 @@ func (r *Rates) Plateaus(flows []host.Flow) []record.Plateau {
 		changes[begin], changes[over[c]] = true, true
 	}
 	at := slices.Sorted(maps.Keys(changes))
-	if len(at) < 3 || len(at) > mostPlateaus+1 {
+	if len(at) < 3 || len(at) > maxPlateaus+1 {
 		return nil
 	}
 	var out []record.Plateau
@@ -43,8 +45,9 @@ func (r *Rates) Plateaus(flows []host.Flow) []record.Plateau {
 	return out
 }
 
-// plateau sums up the whole sampling intervals between two instants. A connection that ends has stopped arriving a round trip before
-// its last acknowledgement, so that the last base RTT is left out. ok is false where fewer than four intervals remain.
+// plateau sums up the whole sampling intervals between two instants. Data of a connection stops
+// arriving a round trip before its last acknowledgement, so the last base RTT is left out. ok is
+// false if fewer than four intervals remain.
 func (r *Rates) plateau(from, until units.Time, conns []transport.ConnID) (p record.Plateau, ok bool) {
 	begin := (from + r.Every - 1) / r.Every * r.Every
 	end := (min(until, r.lastTick()) - r.Rtt) / r.Every * r.Every
@@ -56,7 +59,8 @@ func (r *Rates) plateau(from, until units.Time, conns []transport.ConnID) (p rec
 	for i := range carried {
 		carried[i] = make([]units.Bytes, n)
 	}
-	first, _ := slices.BinarySearchFunc(r.Rows, begin+1, func(row record.Rate, at units.Time) int { return cmp.Compare(row.At, at) })
+	first, _ := slices.BinarySearchFunc(r.Rows, begin+1,
+		func(row record.Rate, at units.Time) int { return cmp.Compare(row.At, at) })
 	for _, row := range r.Rows[first:] {
 		if row.At > end {
 			break
@@ -80,9 +84,10 @@ func (r *Rates) plateau(from, until units.Time, conns []transport.ConnID) (p rec
 	}, true
 }
 
-// settles is the first interval at which a few intervals together are fair and carry what the plateau does: four, since what arrives is
-// whole packets; a Jain's index of 0.99, which is 45 to 55 of two connections, as PC4's fairness is judged; 95 % of the throughput.
-// Where there is none it is the number of intervals. Ours.
+// settles returns the first interval from which a few intervals together are fair and carry what
+// the plateau does. A few is four, because what arrives is whole packets. Fair is a Jain's index of
+// 0.99, which is 45 to 55 for two connections, as PC4's fairness is judged. Full is 95 % of the
+// throughput. If there is none, it returns the number of intervals. Ours.
 func settles(carried [][]units.Bytes, total units.Bytes) int {
 	const few, fair, full = 4, 0.99, 0.95
 	n := len(carried[0])

@@ -28,7 +28,8 @@ func message(c transport.ConnID, start, acked units.Time) host.Flow {
 	return host.Flow{Conn: c, Start: start, Acked: acked}
 }
 
-// A flow is alone, another joins and is even with it after one interval, and the first has the line back after another.
+// A flow is alone, another joins and is even with it after one interval, and the first has the line
+// back after another.
 func TestPlateaus(t *testing.T) {
 	r := samples(
 		[]int{100, 100, 100, 100, 100, 100, 90, 50, 50, 50, 50, 50, 60, 100, 100, 100, 100, 100, 100},

@@ -7,16 +7,16 @@ import (
 	"weft/units"
 )
 
-// Rates are samples of what connections carry.
+// Rates are samples of the throughput of connections.
 type Rates struct {
-	Every units.Time
-	Rtt   units.Time // of the idle network
-	Conns int        // of the experiment
-	Rows  []record.Rate
+	Every units.Time    // sampling interval
+	Rtt   units.Time    // base RTT of the network
+	Conns int           // connections of the experiment
+	Rows  []record.Rate // samples, by time
 }
 
-// Summary sums up the samples of the time from a given instant on in which every connection was open, by the flows of
-// the run; nil when there is no such time.
+// Summary sums up the samples of the time in which every connection was open, from the given
+// instant on. flows are those of the run. It returns nil if there is no such time.
 func (r *Rates) Summary(from units.Time, flows []host.Flow) *record.Rates {
 	begin, end := window(from, flows)
 	begin = (begin + r.Every - 1) / r.Every * r.Every
@@ -48,7 +48,7 @@ func (r *Rates) Summary(from units.Time, flows []host.Flow) *record.Rates {
 	return out
 }
 
-// lastTick is the last instant at which something was seen to have arrived.
+// lastTick returns the instant of the last sample.
 func (r *Rates) lastTick() units.Time {
 	if len(r.Rows) == 0 {
 		return 0
@@ -56,7 +56,8 @@ func (r *Rates) lastTick() units.Time {
 	return r.Rows[len(r.Rows)-1].At
 }
 
-// window is the time in which every connection was open: from its first message's start to its last one's end.
+// window returns the time in which every connection was open: from the start of its first message
+// to the end of its last one.
 func window(from units.Time, flows []host.Flow) (begin, end units.Time) {
 	starts, ends := lives(flows)
 	begin, end = from, units.Never
@@ -66,7 +67,8 @@ func window(from units.Time, flows []host.Flow) (begin, end units.Time) {
 	return begin, end
 }
 
-// lives are when connections had their first message and were done with their last.
+// lives returns when each connection started its first message and when its last one was
+// acknowledged; units.Never if it was not.
 func lives(flows []host.Flow) (open, over map[transport.ConnID]units.Time) {
 	open, over = map[transport.ConnID]units.Time{}, map[transport.ConnID]units.Time{}
 	for _, f := range flows {

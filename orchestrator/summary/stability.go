@@ -9,20 +9,23 @@ import (
 	"weft/units"
 )
 
-// An averaging time is a power of ten of the samples' distance, as long as the span that is measured has more than four of it.
+// Averaging times are the sampling interval times powers of longer, as long as the measured span
+// has more than minTaus of them.
 const (
-	longer    = 10
-	leastTaus = 4
+	longer  = 10
+	minTaus = 4
 )
 
-// stability is that of the hosts' clocks against the reference, the worst host's at each averaging time, from an instant on;
-// nil where nothing can be said. A host whose protocol was down meanwhile is left out: nothing kept its clock.
+// stability returns the stability of the hosts' clocks against the reference from an instant on:
+// that of the worst host at each averaging time. It returns nil if there are too few samples or no
+// host to measure. A host whose protocol was down in that time is left out, because nothing kept
+// its clock.
 func stability(clocks []node.Report, reference, grid int, since units.Time) *record.Stability {
 	first := 0
 	for first < grid && clocks[0].Samples[first].At < since {
 		first++
 	}
-	if grid-first <= leastTaus {
+	if grid-first <= minTaus {
 		return nil
 	}
 	span := func(h int) []node.Sample { return clocks[h].Samples[first:grid] }
@@ -52,9 +55,9 @@ func stability(clocks []node.Report, reference, grid int, since units.Time) *rec
 	return s
 }
 
-// widen takes a host's clock, in nanoseconds, into the worst of all.
+// widen includes a host's clock, in nanoseconds, in the worst of all.
 func widen(s *record.Stability, x metrics.Series) {
-	for i, m := 0, 1; leastTaus*m < len(x.X); i, m = i+1, m*longer {
+	for i, m := 0, 1; minTaus*m < len(x.X); i, m = i+1, m*longer {
 		if i == len(s.At) {
 			s.At = append(s.At, record.Averaged{TauUS: float64(m) * x.Tau0 / 1e3})
 		}
@@ -66,6 +69,7 @@ func widen(s *record.Stability, x metrics.Series) {
 	}
 }
 
+// wasDown reports whether the protocol of a host was down at a sample.
 func wasDown(samples []node.Sample) bool {
 	for i := range samples {
 		if samples[i].Down {
@@ -75,7 +79,7 @@ func wasDown(samples []node.Sample) bool {
 	return false
 }
 
-// classes are the limits to read the numbers beside.
+// classes returns the limits that reports show beside the measured values.
 func classes() (of []record.Class) {
 	for _, c := range metrics.Classes {
 		of = append(of, record.Class{Name: c.Name, MaxTE: c.MaxTE.Nanoseconds(), Constant: c.Constant.Nanoseconds(),

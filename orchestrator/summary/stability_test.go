@@ -8,7 +8,8 @@ import (
 	"weft/units"
 )
 
-// clocksOff are the reports of clocks that are off by so much, sampled every 10 us: the first is the reference.
+// clocksOff are the reports of clocks that are off by so much, sampled every 10 us: the first is
+// the reference.
 func clocksOff(n int, off ...func(k int) units.Time) []node.Report {
 	reports := make([]node.Report, len(off))
 	for h, f := range off {
@@ -28,7 +29,8 @@ func TestStabilityIsOfTheWorstHostAgainstTheReference(t *testing.T) {
 	if s == nil || s.Hosts != 2 || s.MaxTE != 90 || s.Constant != 40 || len(s.At) != 2 || len(s.Classes) != 3 {
 		t.Fatalf("%+v", s)
 	}
-	// Second differences of 0, 8, 0 are 16: ADEV is 16/sqrt(2)/tau. A constant drift has none, and the larger MTIE over ten.
+	// Second differences of 0, 8, 0 are 16: ADEV is 16/sqrt(2)/tau. A constant drift has none, and
+	// the larger MTIE over ten.
 	one, ten := s.At[0], s.At[1]
 	if want := 16 / math.Sqrt2 / 10_000; one.TauUS != 10 || math.Abs(one.ADEV-want) > 1e-9 || math.Abs(one.MDEV-want) > 1e-9 || one.MTIE != 8 {
 		t.Errorf("over 10 us: %+v, want ADEV %g", one, want)

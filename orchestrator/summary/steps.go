@@ -13,33 +13,34 @@ import (
 	"weft/units"
 )
 
-// What is kept of the steps of coordinated congestion management. Ours.
+// Bounds of what is kept of the steps of coordinated congestion management. Ours.
 const (
-	mostSteps = 200     // that read differently, in the summary
-	mostLines = 100_000 // in events.jsonl
+	maxSteps = 200     // different sentences in the summary
+	maxLines = 100_000 // lines in events.jsonl
 )
 
-// Step is something that a switch or, with source, a host did.
+// Step is one step of coordinated congestion management, by a switch or a source host.
 type Step struct {
-	At     units.Time
-	Source bool
+	At     units.Time // of a source's step
+	Source bool       // a host did it; otherwise Fabric says what a switch did
 	Conn   transport.ConnID
-	Cc     bool // source: packets carry the CC indicator from now on
+	Cc     bool // source: packets carry the CC indicator from now on; false: no longer
 	Moved  bool // source: the connection takes another source port
 	Fabric fabric.Step
 }
 
-// Diary puts steps into words, keeps some and writes all.
+// Diary puts steps into words. It counts equal sentences for the summary and writes all events.
 type Diary struct {
 	x      *experiment.Experiment
 	write  func(record.Event) error
-	known  map[string]int // sentences, by where they are in kept
+	known  map[string]int // index in kept of each sentence
 	kept   []record.Step
-	unkept int64
-	lines  int
+	unkept int64 // steps whose sentence kept has no room for
+	lines  int   // events so far, including those beyond maxLines
 }
 
-// NewDiary returns nil where nothing is coordinated.
+// NewDiary returns a Diary that writes events with write, or nil if the lab has no coordinated
+// congestion management.
 func NewDiary(x *experiment.Experiment, write func(record.Event) error) *Diary {
 	if x.Fabric.CCM == nil {
 		return nil
@@ -47,7 +48,8 @@ func NewDiary(x *experiment.Experiment, write func(record.Event) error) *Diary {
 	return &Diary{x: x, write: write, known: map[string]int{}}
 }
 
-// Add keeps steps, which come after all that were added before, and says whether they could be written.
+// Add adds steps, which must be later than all that were added before. It returns the error of
+// write.
 func (d *Diary) Add(steps []Step) error {
 	lines := make([]record.Event, len(steps))
 	for i := range steps {
@@ -58,7 +60,7 @@ func (d *Diary) Add(steps []Step) error {
 	})
 	for _, e := range lines {
 		d.count(e)
-		if d.lines++; d.lines > mostLines {
+		if d.lines++; d.lines > maxLines {
 			continue
 		}
 		if err := d.write(e); err != nil {
@@ -73,7 +75,7 @@ func (d *Diary) count(e record.Event) {
 	text, at := e.Where+" "+e.Detail, e.At.Microseconds()
 	i, ok := d.known[text]
 	switch {
-	case !ok && len(d.kept) == mostSteps:
+	case !ok && len(d.kept) == maxSteps:
 		d.unkept++
 		return
 	case !ok:
@@ -85,18 +87,18 @@ func (d *Diary) count(e record.Event) {
 	d.kept[i].LastUS = at
 }
 
-// End says how many lines there would have been more.
+// End writes the number of events that were left out, if any. d may be nil.
 func (d *Diary) End(at units.Time) error {
-	if d == nil || d.lines <= mostLines {
+	if d == nil || d.lines <= maxLines {
 		return nil
 	}
-	return d.write(record.Event{At: at, Kind: stepKind, Detail: fmt.Sprintf("and %d steps more", d.lines-mostLines)})
+	return d.write(record.Event{At: at, Kind: stepKind, Detail: fmt.Sprintf("and %d steps more", d.lines-maxLines)})
 }
 
 // stepKind is the kind of event of a step.
 const stepKind = "ccm"
 
-// event is a step in words.
+// event puts a step into words.
 func (d *Diary) event(s *Step) record.Event {
 	name := func(n topology.NodeID) string { return d.x.Graph.Nodes[n].Name }
 	e := record.Event{At: s.At, Kind: stepKind}

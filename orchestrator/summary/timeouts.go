@@ -11,11 +11,13 @@ import (
 	"weft/units"
 )
 
-// decisive is the share of its time that a message has to wait for timeouts for them to have decided it. Ours.
+// decisive is the share of its time that a message must wait for timeouts before they count as
+// decisive. Ours.
 const decisive = 0.1
 
-// tail returns what timeouts are of the messages that are not faster than the 99th percentile, given in microseconds; nil where
-// they are less than a tenth of the time of each. A timeout that several messages of a connection wait for counts once.
+// tail returns what timeouts contribute to the slowest messages, those that take at least p99, the
+// 99th percentile in microseconds. It returns nil if they are less than a tenth of the time of
+// each. A timeout that several messages of a connection wait for counts once. It sorts o.TimedOut.
 func tail(x *experiment.Experiment, o *Outcome, p99 float64) *record.Tail {
 	if len(o.TimedOut) == 0 || p99 == 0 {
 		return nil
@@ -56,17 +58,20 @@ func tail(x *experiment.Experiment, o *Outcome, p99 float64) *record.Tail {
 	return &t
 }
 
-// decided says that timeouts decide the tail of a run, and which timeout that is.
+// decided returns the warning that timeouts decide the tail of a run, and names the key of their
+// minimum.
 func decided(x *experiment.Experiment, s *record.Summary) string {
 	took := units.Time(s.Flows.FCT.P99 * float64(units.Microsecond))
 	waited := units.Time(s.Tail.WaitedUS * float64(units.Microsecond))
 	path := x.RTOKey
 	value, _ := x.Lab.Scope().Setting(path)
-	return fmt.Sprintf("%s %s the p99 flow completion time, %s: %s of a message's time are waiting; the least timeout is %s (%s, %s: %s)",
-		counted(s.Tail.Timeouts, "timeout"), verb(s.Tail.Timeouts, "decides", "decide"), experiment.Short(took), experiment.Short(waited), experiment.Short(x.RTOMin), s.Transport, path, value)
+	return fmt.Sprintf("%s %s the p99 flow completion time, %s: %s of a message's time are waiting; the minimum "+
+		"timeout is %s (%s, %s: %s)",
+		counted(s.Tail.Timeouts, "timeout"), verb(s.Tail.Timeouts, "decides", "decide"), experiment.Short(took),
+		experiment.Short(waited), experiment.Short(x.RTOMin), s.Transport, path, value)
 }
 
-// counted is a number of things.
+// counted returns a number of things in words.
 func counted(n int64, one string) string {
 	if n == 1 {
 		return "1 " + one
@@ -74,6 +79,7 @@ func counted(n int64, one string) string {
 	return fmt.Sprintf("%d %ss", n, one)
 }
 
+// verb returns the form of a verb for n things.
 func verb(n int64, one, many string) string {
 	if n == 1 {
 		return one

@@ -10,8 +10,9 @@ import (
 	"weft/units"
 )
 
-// collectivesOf sums up every row of the workload: an item of the lab file, or a collective of a trace. Groups of ranks
-// and arrivals count together: the time is that of the slowest. The steps of a trace are repetitions.
+// collectivesOf sums up every row of the workload: an item of the lab file, or a collective of a
+// trace. Groups of ranks and arrivals count together, with the time of the slowest. The steps of a
+// trace are repetitions.
 func collectivesOf(x *experiment.Experiment, dones []host.Done) []record.Collective {
 	rows := make([]row, x.Lab.Rows())
 	for i := range x.Items {
@@ -40,10 +41,10 @@ func collectivesOf(x *experiment.Experiment, dones []host.Done) []record.Collect
 	return out
 }
 
-// row is a row of the summary: what is known of each step.
+// row is a row of the summary, by steps of a trace.
 type row struct{ steps []record.Collective }
 
-// add takes in what a group of ranks did in a step.
+// add adds what a group of ranks did in a step.
 func (r *row) add(step int, c *record.Collective) {
 	for len(r.steps) <= step {
 		r.steps = append(r.steps, record.Collective{})
@@ -55,7 +56,7 @@ func (r *row) add(step int, c *record.Collective) {
 	}
 }
 
-// sum is the mean over the steps that every group finished.
+// sum returns the mean over the steps that every group finished.
 func (r *row) sum() record.Collective {
 	all := r.steps[0]
 	if len(r.steps) == 1 {
@@ -83,7 +84,7 @@ func (r *row) sum() record.Collective {
 	return all
 }
 
-// join adds a group to those of an item before it. What one group did not finish was not finished.
+// join adds a group to those of the same item. If one group did not finish, the item did not.
 func join(all, c *record.Collective) {
 	all.Wrong += c.Wrong
 	all.Checked += c.Checked
@@ -95,9 +96,10 @@ func join(all, c *record.Collective) {
 	}
 }
 
-// collectiveOf sums up one item by what its ranks did: its time is from the first rank's start to the last rank's end,
-// the mean over its repetitions that every rank finished. So a bandwidth is never more than there was; a rank that
-// starts early (start: previous, with no part in the item before) and waits for the others counts.
+// collectiveOf sums up one item. Its time is from the first rank's start to the last rank's end,
+// the mean over the repetitions that every rank finished. So a bandwidth is never more than the
+// network had: a rank that starts early (start: previous, without a part in the item before) and
+// waits for the others counts.
 func collectiveOf(it *host.Item, dones []host.Done) record.Collective {
 	c := record.Collective{
 		Name: it.Collective, Algorithm: it.Algorithm, Ranks: len(it.Ranks), Bytes: int64(it.Size), Repeat: it.Repeat,
