@@ -98,6 +98,7 @@ func (a *app) resultsShow(root *string) *cobra.Command {
 // compareFlags are the flags of weft results compare.
 type compareFlags struct {
 	json, all bool
+	by        string
 	failIf    string
 	tolerance string
 }
@@ -105,8 +106,9 @@ type compareFlags struct {
 func (a *app) resultsCompare(root *string) *cobra.Command {
 	var flags compareFlags
 	cmd := &cobra.Command{
-		Use: "compare BASE NEW", Short: "say what differs between two runs or sweeps beyond noise, and by how much",
-		Long: "Compare two runs, two sweeps point by point, or two directories of runs, the newest runs of each lab in both. Where both\n" +
+		Use: "compare {BASE NEW | SWEEP --by SETTING}", Short: "say what differs between two runs or sweeps beyond noise, and by how much",
+		Long: "Compare two runs, two sweeps point by point, or two directories of runs, the newest runs of each lab in both. With --by, compare\n" +
+			"two halves of one sweep, such as two transports over the same seeds. Where both\n" +
 			"have several seeds, a difference is held against chance by the Mann-Whitney U test (it takes four seeds on each side to see\n" +
 			"any, and more among many numbers), and one run against several by Student's t. Of single runs, means and percentiles of flows are held against a bootstrap\n" +
 			"over the flows; anything else of simulations is exact, and of emulations nothing is known. A difference counts if its p,\n" +
@@ -119,17 +121,26 @@ func (a *app) resultsCompare(root *string) *cobra.Command {
 			"retransmits and pauses, less of bandwidth; of CE marks neither is.\n\n" +
 			"Exit codes: 0 compared; 2 the command line is wrong; 3 something is worse.",
 		Example: "  weft results compare runs/pc4-incast/20260101T000000-1 runs/pc4-incast/20260102T000000-1\n" +
-			"  weft results compare before after --json\n  weft results compare runs-main runs-branch --fail-if worse --tolerance 2%",
-		Args: cobra.ExactArgs(2),
+			"  weft results compare before after --json\n  weft results compare runs-main runs-branch --fail-if worse --tolerance 2%\n" +
+			"  weft results compare mine --by transport.kind=roce,pc4",
+		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			tolerance, err := flags.read(cmd.Flags().Changed("tolerance"))
 			if err != nil {
 				return err
 			}
+			if want := 2 - min(1, len(flags.by)); len(args) != want {
+				return usagef("compare takes BASE and NEW, or one SWEEP and --by SETTING; %s given", plural(len(args), "name"))
+			}
 			var sides [2]report.Side
 			for i, name := range args {
 				if sides[i], err = sideNamed(*root, name); err != nil {
 					return err
+				}
+			}
+			if flags.by != "" {
+				if sides[0], sides[1], err = sides[0].By(flags.by); err != nil {
+					return usagef("--by: %v", err)
 				}
 			}
 			return a.compare(sides[0], sides[1], tolerance, flags)
@@ -138,6 +149,7 @@ func (a *app) resultsCompare(root *string) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&flags.json, "json", false, "print JSON")
 	f.BoolVar(&flags.all, "all", false, "also show what does not differ")
+	f.StringVar(&flags.by, "by", "", "compare two halves of one sweep by a setting that it sweeps: transport.kind, or transport.kind=roce,pc4")
 	f.StringVar(&flags.failIf, "fail-if", "", "worse: exit with 3 if a number of NEW is worse than BASE's")
 	f.StringVar(&flags.tolerance, "tolerance", "1%", "with --fail-if, by how much a number may be worse: a percentage")
 	completeWords(cmd, "fail-if", []string{report.Worse})

@@ -371,11 +371,18 @@ func TestTutorialsLab(t *testing.T) {
 	if !ok {
 		t.Fatal("no lab in the tutorial")
 	}
-	_, code, stdout, stderr := simulateSweep(t, example)
-	if code != exitOK || strings.Count(stdout, " ok\n") != 6 || !strings.Contains(stderr, "all points: ") {
+	root, code, stdout, stderr := simulateSweep(t, example)
+	if code != exitOK || strings.Count(stdout, " ok\n") != 8 || !strings.Contains(stderr, "all points: ") || strings.Contains(stderr, "warning") {
 		t.Errorf("code %d: %s%s", code, stdout, stderr)
 	}
-	if _, code, stdout, _ := simulateSweep(t, strings.Replace(example, "0.5 * rtt", "0.05 * rtt", 1)); code != exitMissed || !strings.Contains(stdout, "0 of 3 met; worst at seed=") {
+	got := results(t, exitOK, "--out", root, "compare", "mine", "--by", "transport.kind=roce,pc4")
+	if !strings.Contains(got, "settings that differ (A / B): transport.kind roce / pc4; and ") || !strings.Contains(got, "0.029") || strings.Contains(got, "four at least") {
+		t.Errorf("compared: %s", got)
+	}
+	results(t, exitUsage, "--out", root, "compare", "mine", "--by", "colour")
+	results(t, exitUsage, "--out", root, "compare", "mine")
+	results(t, exitUsage, "--out", root, "compare", "mine", "mine", "--by", "transport")
+	if _, code, stdout, _ := simulateSweep(t, strings.Replace(example, "0.5 * rtt", "0.05 * rtt", 1)); code != exitMissed || !strings.Contains(stdout, "0 of 4 met; worst at seed=") {
 		t.Errorf("with 0.05: code %d: %s", code, stdout)
 	}
 }

@@ -53,7 +53,7 @@ func Settings(a, b Side) string {
 // settingValues is what a side's runs have for one setting.
 type settingValues struct {
 	values  []string
-	written bool // by the lab file or the command line
+	written bool // by the lab file, its sweep or the command line
 }
 
 func (v settingValues) text() string {
@@ -73,7 +73,7 @@ func (s Side) settings() map[string]settingValues {
 			if !slices.Contains(v.values, one.Value) {
 				v.values = append(v.values, one.Value)
 			}
-			v.written = v.written || strings.HasPrefix(one.From, "line ") || strings.HasPrefix(one.From, "command line")
+			v.written = v.written || !strings.HasPrefix(one.From, "default")
 			all[one.Path] = v
 		}
 	}
