@@ -15,13 +15,9 @@ import (
 	"weft/collectives/schedule"
 	"weft/internal/regular"
 	"weft/orchestrator/benchmark"
-	"weft/orchestrator/experiment"
 	"weft/orchestrator/lab"
 	"weft/orchestrator/labfile"
-	"weft/results/record"
 	"weft/results/store"
-	"weft/transport"
-	"weft/units"
 )
 
 // benchFlags are the flags of weft bench.
@@ -161,31 +157,21 @@ func (f *benchFlags) cases(began time.Time) ([]benchCase, error) {
 	for i := range measured {
 		for _, transport := range f.transports {
 			c := benchCase{Result: benchmark.Result{Of: &measured[i], Transport: transport, Network: network}}
-			csv, lossless := []byte(c.Of.Trace()), f.lossless(transport)
-			opts := lab.Options{
-				Set: slices.Concat(c.Of.Settings(transport, fmt.Sprint(f.request.Ranks)), lossless, f.set), Engine: f.engine,
-				Read: func(name string) ([]byte, error) {
-					if name != benchmark.TraceFile {
-						return nil, fmt.Errorf("%s: a benchmark has files of its own", name)
-					}
-					return csv, nil
-				},
+			var lossless []string
+			if f.labFile == "" {
+				lossless = benchmark.Lossless(transport)
 			}
-			labs, err := lab.Parse(network, text, opts)
-			if err != nil {
+			labs, err := c.Of.Labs(network, text, lab.Options{Set: slices.Concat(lossless, f.set), Engine: f.engine}, transport, f.request.Ranks)
+			switch {
+			case err != nil:
 				return nil, err
-			}
-			if len(labs) > 1 {
+			case len(labs) > 1:
 				return nil, usagef("%s sweeps over %s; choose one with --set", network, plural(len(labs), "run"))
-			}
-			if problems := experiment.Check(labs); len(problems) > 0 {
-				return nil, problems
-			}
-			c.Link, c.Notes = labs[0].Topology.Link.Rate, benchNotes(labs[0], lossless)
-			c.job = job{lab: labs[0], text: text, engine: labs[0].Engine.Kind}
-			if c.job.engine == "both" {
+			case labs[0].Engine.Kind == "both":
 				return nil, usagef("%s is for both engines; choose with --engine", network)
 			}
+			c.Link, c.Notes = labs[0].Topology.Link.Rate, benchmark.Notes(labs[0], lossless)
+			c.job = job{lab: labs[0], text: text, engine: labs[0].Engine.Kind}
 			cases = append(cases, c)
 		}
 	}
@@ -198,53 +184,6 @@ func (f *benchFlags) cases(began time.Time) ([]benchCase, error) {
 		cases[i].job = jobs[i]
 	}
 	return cases, nil
-}
-
-// lossless returns the settings that make a built-in network lossless for transports that need it.
-func (f *benchFlags) lossless(kind string) []string {
-	if f.labFile == "" && transport.FactsOf(kind).Lossless {
-		return []string{"queues.pfc=on"}
-	}
-	return nil
-}
-
-// mostUnacked is the share of a window that receivers may leave unacknowledged before a lone flow waits for them. Ours: on a
-// star, whose round trip is 5 us, 28 % cost STrack a quarter of its link; on a leaf-spine network 15 % cost nothing.
-const mostUnacked = 0.2
-
-// benchNotes says of a lab what else than congestion control sets its transport apart: settings of a network without loss that others
-// do not have, and acknowledgements so rare that windows wait for them.
-func benchNotes(l *lab.Lab, lossless []string) (notes []string) {
-	kind := l.Transport.Kind
-	path := "transport." + kind + ".ack_every"
-	written := ""
-	for _, s := range l.Sources {
-		if slices.Contains(lossless, s.Path+"="+s.Value) {
-			notes = append(notes, fmt.Sprintf("%s: %s, since %s is meant for networks without loss; tables without this line are of one that may lose packets",
-				s.Path, s.Value, kind))
-		}
-		if s.Path == path {
-			written = s.Value
-		}
-	}
-	every, err := units.ParseBytes(written)
-	if err != nil {
-		return notes
-	}
-	effective, err := experiment.Effective(l)
-	if err != nil {
-		return notes // the run itself says what is wrong
-	}
-	at := slices.IndexFunc(effective, func(s record.Setting) bool { return s.Path == "transport.first_window" })
-	if at < 0 {
-		return notes
-	}
-	window, err := units.ParseBytes(effective[at].Value)
-	if err != nil || float64(every) <= mostUnacked*float64(window) {
-		return notes
-	}
-	return append(notes, fmt.Sprintf("%s is acknowledged every %s of a window of %s, for which a lone flow waits; smaller with --set %s=%s",
-		kind, written, window, path, l.Topology.MTU))
 }
 
 // network returns the lab file that describes the network, and its name. It fills in ranks and

@@ -111,8 +111,6 @@ func packages() []entry {
 		{"orchestrator/lab", "clocksync/clock clocksync/node clocksync/noise collectives/schedule collectives/trace fabric/queues " +
 			"internal/nearest internal/splitmix orchestrator/topology params results/expect transport units",
 			"collects the keys that the core declares; checks expectations; suggests names"},
-		{"orchestrator/benchmark", "collectives/bench collectives/schedule collectives/trace orchestrator/topology results/plot results/record units",
-			"writes labs of collectives; reads their records into tables and a chart"},
 		{"orchestrator/catalogue", "internal/nearest orchestrator/lab", "reads names of labs; suggests them"},
 		{"orchestrator/paper", "results/expect", "claims are expectations"},
 		{"orchestrator/pcapng", "units", "frames have times"},
@@ -168,6 +166,9 @@ func packages() []entry {
 			"keeps an emulated network up, in a runtime, with a journal, and probes it"},
 
 		{"labs", "", "files"},
+		{"orchestrator/benchmark", "collectives/bench collectives/schedule collectives/trace orchestrator/experiment orchestrator/lab orchestrator/topology " +
+			"results/plot results/record transport units",
+			"writes labs of collectives and reads them as every lab is; reads their records into tables and a chart"},
 		{"orchestrator/starter", "orchestrator/experiment orchestrator/lab orchestrator/topology transport",
 			"writes labs to start from, and what their transports need, which their experiments tell"},
 		{"orchestrator/labfile", "internal/regular labs orchestrator/catalogue orchestrator/experiment orchestrator/lab results/expect",
@@ -178,7 +179,7 @@ func packages() []entry {
 			"orchestrator/experiment orchestrator/lab orchestrator/labfile orchestrator/pages orchestrator/paper " +
 			"orchestrator/plan orchestrator/run orchestrator/runtime/docker orchestrator/runtime/namespace orchestrator/starter " +
 			"orchestrator/topology orchestrator/topology/render orchestrator/uml realtime results/expect " +
-			"results/junit results/record results/report results/schema results/store results/table transport " +
+			"results/junit results/record results/report results/schema results/store results/table " +
 			"transport/wire/dissector units",
 			"commands: each asks the package that it is about"},
 		{"e2e", "", "its tests run the program"},

@@ -8,6 +8,7 @@ import (
 	"weft/collectives/bench"
 	"weft/collectives/schedule"
 	"weft/collectives/trace"
+	"weft/orchestrator/lab"
 	"weft/results/record"
 	"weft/units"
 )
@@ -162,8 +163,31 @@ func TestNetworks(t *testing.T) {
 	if _, err := Network("ring", 9); err == nil || !strings.Contains(err.Error(), "is not one of star") {
 		t.Errorf("error %v", err)
 	}
-	m := Measured{Collective: "gather", Algorithm: "direct"}
-	if m.Title() != "gather" || len(m.Settings("pc4", "8")) != 3 {
-		t.Errorf("%s %v", m.Title(), m.Settings("pc4", "8"))
+	if m := (&Measured{Collective: "gather", Algorithm: "direct"}); m.Title() != "gather" {
+		t.Errorf("%s", m.Title())
+	}
+}
+
+// A lab of a benchmark runs the trace in place of what the network's lab runs and expects.
+func TestLabs(t *testing.T) {
+	q := request()
+	all, err := q.Measure()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "weft: 1\nname: own\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: permute, size: 1MB}]\nexpect: [drops == 7]\n"
+	labs, err := all[0].Labs("own", []byte(text), lab.Options{Set: Lossless("roce")}, "roce", 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := labs[0]
+	if len(labs) != 1 || len(l.Workload) == 0 || l.Workload[0].Collective != schedule.AllReduce || len(l.Expect) != 0 || l.Transport.Kind != "roce" || l.Queues.PFC == nil {
+		t.Errorf("%d labs, %d items over %s, %d expectations", len(labs), len(l.Workload), l.Transport.Kind, len(l.Expect))
+	}
+	if _, err := all[0].Labs("own", []byte(text), lab.Options{}, "pc4", 5); err == nil {
+		t.Error("five ranks of four hosts")
+	}
+	if Lossless("pc4") != nil {
+		t.Error("pc4 needs no lossless network")
 	}
 }

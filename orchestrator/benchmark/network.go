@@ -6,11 +6,14 @@ import (
 	"strings"
 
 	"weft/collectives/schedule"
+	"weft/orchestrator/experiment"
+	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
+	"weft/transport"
 )
 
-// TraceFile is the name under which a lab of this package names its trace.
-const TraceFile = "bench.csv"
+// traceFile is the name under which a lab of this package names its trace.
+const traceFile = "bench.csv"
 
 // Topologies are the kinds of network that Network makes, the simplest first.
 func Topologies() []string {
@@ -34,13 +37,37 @@ func Network(kind string, hosts int) (string, error) {
 	return "", fmt.Errorf("topology %q is not one of %s", kind, strings.Join(Topologies(), ", "))
 }
 
-// Settings are what makes a lab a benchmark: paths and values, to be set in it.
-func (m *Measured) Settings(transport, ranks string) []string {
-	return []string{
-		"workload=[{trace: " + TraceFile + ", ranks: " + ranks + "}]",
+// Labs reads and checks the labs that measure m over a transport, on the network of a lab file, whose
+// own workload and expectations go.
+func (m *Measured) Labs(name string, text []byte, opts lab.Options, transport string, ranks int) ([]*lab.Lab, error) {
+	csv := []byte(m.Trace())
+	opts.Set = append([]string{
+		fmt.Sprintf("workload=[{trace: %s, ranks: %d}]", traceFile, ranks),
 		"expect=[]",
 		"transport.kind=" + transport,
+	}, opts.Set...)
+	opts.Read = func(name string) ([]byte, error) {
+		if name != traceFile {
+			return nil, fmt.Errorf("%s: a benchmark has files of its own", name)
+		}
+		return csv, nil
 	}
+	labs, err := lab.Parse(name, text, opts)
+	if err != nil {
+		return nil, err
+	}
+	if problems := experiment.Check(labs); len(problems) > 0 {
+		return nil, problems
+	}
+	return labs, nil
+}
+
+// Lossless returns the settings that make a network lossless for transports that need it.
+func Lossless(kind string) []string {
+	if transport.FactsOf(kind).Lossless {
+		return []string{"queues.pfc=on"}
+	}
+	return nil
 }
 
 // Title says what is measured, in a line.
