@@ -33,12 +33,13 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	if script := os.Getenv(outerVar); script != "" {
-		os.Exit(outer(script))
+		os.Exit(runKernel(script))
 	}
 	os.Exit(m.Run())
 }
 
-func outer(script string) int {
+// runKernel runs a script in a kernel, as a process of its own.
+func runKernel(script string) int {
 	k, err := Find(context.Background())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -57,8 +58,8 @@ func outer(script string) int {
 
 const testMemory = 256 * units.MiB
 
-// installed is the kernel that is installed here, or skips the test.
-func installed(t *testing.T) *Kernel {
+// findKernel returns the kernel that is installed here, or skips the test.
+func findKernel(t *testing.T) *Kernel {
 	t.Helper()
 	if quiettest.Race {
 		t.Skip("the race detector maps more memory than User Mode Linux has")
@@ -70,11 +71,11 @@ func installed(t *testing.T) *Kernel {
 	return k
 }
 
-// shell is a script to run.
-func shell(t *testing.T, script string, args ...string) (c Command, stdout, stderr *bytes.Buffer) {
+// shellCommand returns a command that runs a script, and its outputs.
+func shellCommand(t *testing.T, script string, args ...string) (c Command, stdout, stderr *bytes.Buffer) {
 	stdout, stderr = new(bytes.Buffer), new(bytes.Buffer)
 	return Command{
-		Kernel: installed(t), Path: "/bin/sh", Args: append([]string{"sh", "-c", script, "sh"}, args...), Env: os.Environ(),
+		Kernel: findKernel(t), Path: "/bin/sh", Args: append([]string{"sh", "-c", script, "sh"}, args...), Env: os.Environ(),
 		Stdout: stdout, Stderr: stderr, Memory: testMemory,
 	}, stdout, stderr
 }
@@ -83,7 +84,7 @@ func shell(t *testing.T, script string, args ...string) (c Command, stdout, stde
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	odd := []string{"two words", "", `"quoted" 'and' \`, "line\nend", "\xff\x80 not UTF-8", "ünï", "--", "-x"}
-	c, stdout, stderr := shell(t, `printf '%s|' "$@" "$ODD" "$PWD"; echo words >&2; echo kept > file; exit 7`, odd...)
+	c, stdout, stderr := shellCommand(t, `printf '%s|' "$@" "$ODD" "$PWD"; echo words >&2; echo kept > file; exit 7`, odd...)
 	c.Dir = dir
 	c.Env = append(c.Env, "ODD=a=b \xfe\n;")
 	code, err := Run(t.Context(), c)
@@ -107,7 +108,7 @@ func TestMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, stdout, _ := shell(t, `
+	c, stdout, _ := shellCommand(t, `
 		[ "$(id -u)" = 0 ] && [ $$ != 1 ] || echo user
 		[ -e /dev/net/tun ] || echo TAP
 		[ -d /sys/class/net/lo ] && [ "$(cat /sys/class/net/lo/flags)" = 0x9 ] || echo loopback
@@ -135,10 +136,10 @@ func TestMachine(t *testing.T) {
 // Output is neither lost nor changed, however much there is, nor is what the program's last children write.
 func TestOutput(t *testing.T) {
 	const size = 20 << 20
-	c, _, stderr := shell(t, `head -c 20971520 /dev/urandom > data; sha256sum < data >&2; cat data; rm data`)
+	c, _, stderr := shellCommand(t, `head -c 20971520 /dev/urandom > data; sha256sum < data >&2; cat data; rm data`)
 	c.Dir = t.TempDir()
 	sum := sha256.New()
-	n := &count{to: sum}
+	n := &countingWriter{to: sum}
 	c.Stdout = n
 	begin := time.Now()
 	if code, err := Run(t.Context(), c); code != 0 || err != nil {
@@ -150,19 +151,20 @@ func TestOutput(t *testing.T) {
 	t.Logf("%d bytes with boot in %v", size, time.Since(begin))
 }
 
-type count struct {
+// countingWriter counts the bytes that it passes on.
+type countingWriter struct {
 	to io.Writer
 	n  int
 }
 
-func (c *count) Write(p []byte) (int, error) {
+func (c *countingWriter) Write(p []byte) (int, error) {
 	c.n += len(p)
 	return c.to.Write(p)
 }
 
 // A program that a signal ends is told from one that exits, and one that cannot be started from one that fails.
 func TestEnds(t *testing.T) {
-	c, _, _ := shell(t, `kill -SEGV $$`)
+	c, _, _ := shellCommand(t, `kill -SEGV $$`)
 	if code, err := Run(t.Context(), c); code != 128+int(unix.SIGSEGV) || err != nil {
 		t.Errorf("a crash: %d, %v", code, err)
 	}
@@ -175,7 +177,7 @@ func TestEnds(t *testing.T) {
 // An interrupted program comes to its own end, and what it wrote is there. Children that it leaves do not keep it.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	c, _, stderr := shell(t, `sleep 1000 & trap 'echo partial > result; exit 130' INT; echo ready; while :; do sleep 0.1; done`)
+	c, _, stderr := shellCommand(t, `sleep 1000 & trap 'echo partial > result; exit 130' INT; echo ready; while :; do sleep 0.1; done`)
 	c.Dir = t.TempDir()
 	c.Stdout = writerFunc(func(p []byte) (int, error) { cancel(); return len(p), nil })
 	code, err := Run(ctx, c)
@@ -195,7 +197,7 @@ func TestInterruptedBoot(t *testing.T) {
 	for _, after := range []time.Duration{0, 20 * time.Millisecond, 500 * time.Millisecond} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(after, func() { cancel(why) })
-		c, _, _ := shell(t, `sleep 1000`)
+		c, _, _ := shellCommand(t, `sleep 1000`)
 		begin := quiettest.Start()
 		if code, err := Run(ctx, c); !errors.Is(err, why) && (err != nil || code != 130) { // 130: the program ran already, and the signal ended it
 			t.Errorf("after %v: exit code %d, %v", after, code, err)
@@ -206,14 +208,15 @@ func TestInterruptedBoot(t *testing.T) {
 
 // Killed at any time, the process outside leaves neither processes nor files.
 func TestKilled(t *testing.T) {
-	installed(t)
+	findKernel(t)
 	for _, bare := range []string{"", "1"} {
-		killed(t, "", bare)
-		killed(t, "ready", bare)
+		checkKilled(t, "", bare)
+		checkKilled(t, "ready", bare)
 	}
 }
 
-func killed(t *testing.T, after, bare string) {
+// checkKilled kills a process that runs a kernel, and checks that nothing is left.
+func checkKilled(t *testing.T, after, bare string) {
 	tmp := t.TempDir()
 	before := sharedMemory(t)
 	cmd := exec.Command("/proc/self/exe")
@@ -225,14 +228,18 @@ func killed(t *testing.T, after, bare string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	var family []int
 	if after == "ready" {
 		if _, err := io.ReadFull(out, make([]byte, len("ready"))); err != nil {
 			t.Fatal(err)
 		}
+		family = descendants(cmd.Process.Pid)
 	} else {
-		await(t, "a kernel", func() bool { return len(below(cmd.Process.Pid)) > 1 })
+		await(t, "a kernel", func() bool {
+			family = descendants(cmd.Process.Pid) // some end while the kernel starts: one look only
+			return len(family) > 1
+		})
 	}
-	family := below(cmd.Process.Pid)
 	if len(family) < 2 {
 		t.Errorf("after %q: only processes %v: no kernel?", after, family)
 	}
@@ -242,7 +249,7 @@ func killed(t *testing.T, after, bare string) {
 	_ = cmd.Wait()
 	await(t, "the end of all", func() bool {
 		for _, pid := range family {
-			if unix.Kill(pid, 0) == nil && !zombie(pid) {
+			if unix.Kill(pid, 0) == nil && !isZombie(pid) {
 				return false
 			}
 		}
@@ -267,8 +274,8 @@ func await(t *testing.T, what string, done func() bool) {
 	})
 }
 
-// below lists all descendants of a process.
-func below(pid int) []int {
+// descendants lists all descendants of a process.
+func descendants(pid int) []int {
 	var all []int
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, f := range tasks {
@@ -276,17 +283,19 @@ func below(pid int) []int {
 		for _, child := range strings.Fields(string(text)) {
 			var c int
 			fmt.Sscan(child, &c)
-			all = append(append(all, c), below(c)...)
+			all = append(append(all, c), descendants(c)...)
 		}
 	}
 	return all
 }
 
-func zombie(pid int) bool {
+// isZombie reports whether a process has ended and waits for its parent.
+func isZombie(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || strings.Contains(string(text), ") Z ")
 }
 
+// sharedMemory lists the files of /dev/shm.
 func sharedMemory(t *testing.T) string {
 	files, err := filepath.Glob("/dev/shm/vm_file*")
 	if err != nil {
@@ -295,8 +304,8 @@ func sharedMemory(t *testing.T) string {
 	return strings.Join(files, " ")
 }
 
-// fake makes a program that is to be a kernel.
-func fake(t *testing.T, script string) *Kernel {
+// fakeKernel returns a program that pretends to be a kernel.
+func fakeKernel(t *testing.T, script string) *Kernel {
 	path := filepath.Join(t.TempDir(), "linux.uml")
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
 		t.Fatal(err)
@@ -312,7 +321,7 @@ func TestUnbootable(t *testing.T) {
 		{"echo 'tty says garbage' >&3; sleep 1000", "something else than frames", ""},
 		{"yes | head -c 100000", "exit status 0", "y\ny"},
 	} {
-		c := Command{Kernel: fake(t, k.script), Path: "/bin/true", Memory: testMemory, Boot: 10 * time.Second}
+		c := Command{Kernel: fakeKernel(t, k.script), Path: "/bin/true", Memory: testMemory, Boot: 10 * time.Second}
 		if strings.Contains(k.says, "2s") {
 			c.Boot = 2 * time.Second
 		}
@@ -327,7 +336,7 @@ func TestUnbootable(t *testing.T) {
 
 // A kernel that falls silent or dies under the program is told as such.
 func TestPanics(t *testing.T) {
-	c, _, _ := shell(t, `echo c > /proc/sysrq-trigger; sleep 1000`)
+	c, _, _ := shellCommand(t, `echo c > /proc/sysrq-trigger; sleep 1000`)
 	if code, err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "sysrq triggered crash") {
 		t.Errorf("%d, %v", code, err)
 	}
@@ -348,7 +357,7 @@ func TestFind(t *testing.T) {
 		"printf ''":         "is no release",
 		"echo one; echo tw": "is no release",
 	} {
-		if _, err := At(t.Context(), fake(t, script).Path); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := At(t.Context(), fakeKernel(t, script).Path); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", script, err, says)
 		}
 	}
@@ -356,7 +365,7 @@ func TestFind(t *testing.T) {
 
 // Without modules the kernel runs, and without those that it should have it says which.
 func TestModulesGone(t *testing.T) {
-	c, _, _ := shell(t, "exit 0")
+	c, _, _ := shellCommand(t, "exit 0")
 	k := *c.Kernel
 	k.Modules = t.TempDir()
 	c.Kernel = &k
@@ -373,7 +382,7 @@ func TestModulesGone(t *testing.T) {
 
 // Without namespaces all is the same.
 func TestUnisolated(t *testing.T) {
-	c, stdout, _ := shell(t, `echo here; sleep 1000 & exit 5`)
+	c, stdout, _ := shellCommand(t, `echo here; sleep 1000 & exit 5`)
 	c.bare = true
 	code, err := Run(t.Context(), c)
 	if code != 5 || err != nil || stdout.String() != "here\n" {
@@ -384,7 +393,7 @@ func TestUnisolated(t *testing.T) {
 // So it is for a user who owns nothing, with namespaces of his own and without, by a program whose path has a space and a byte that
 // is one to the kernel.
 func TestOrdinaryUser(t *testing.T) {
-	installed(t)
+	findKernel(t)
 	if os.Geteuid() != 0 {
 		t.Skip("all these tests are an ordinary user's")
 	}
@@ -420,7 +429,7 @@ func TestOrdinaryUser(t *testing.T) {
 
 // The kernel goes before ordinary programs, with all that it starts, where this user may have that.
 func TestGoesFirst(t *testing.T) {
-	c, _, _ := shell(t, "true")
+	c, _, _ := shellCommand(t, "true")
 	m, err := start(&c, true)
 	if err != nil {
 		t.Fatal(err)
