@@ -10,8 +10,9 @@ import (
 	"weft/units"
 )
 
-// chain is a world of four nodes of which 1 and 2 are boundary clocks: 0 <- 1 <- 2 <- 3.
-func chain(t *testing.T, params PTPParams) *testnet.World {
+// boundaryChain returns a world of four nodes of which 1 and 2 are boundary clocks: 0 <- 1 <- 2 <-
+// 3.
+func boundaryChain(t *testing.T, params PTPParams) *testnet.World {
 	t.Helper()
 	return testnet.New(testnet.Config{
 		Nodes: 4, Seed: 5,
@@ -22,7 +23,7 @@ func chain(t *testing.T, params PTPParams) *testnet.World {
 			return testnet.Oscillator{Offset: units.Time(n) * 100 * us, Skew: float64(n) * 5e-6, Wander: 1e-9, Jitter: 5 * units.Nanosecond}
 		},
 		Start: func(n clocksync.Node) clocksync.Protocol {
-			p, err := linked(params, n).clock(clocksync.Setup{Self: n, Nodes: 4, Seed: 9, Skew: 20e-6, Jitter: 5 * units.Nanosecond})
+			p, err := chainParams(params, n).clock(clocksync.Setup{Self: n, Nodes: 4, Seed: 9, Skew: 20e-6, Jitter: 5 * units.Nanosecond})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -31,8 +32,8 @@ func chain(t *testing.T, params PTPParams) *testnet.World {
 	})
 }
 
-// linked is params of node n of a chain of four.
-func linked(params PTPParams, n clocksync.Node) *PTPParams {
+// chainParams returns the parameters of node n of a chain of four.
+func chainParams(params PTPParams, n clocksync.Node) *PTPParams {
 	params.Place = &Place{Master: max(0, n-1)}
 	if n < 3 {
 		params.Place.Followers = []clocksync.Node{n + 1}
@@ -41,7 +42,8 @@ func linked(params PTPParams, n clocksync.Node) *PTPParams {
 	return &params
 }
 
-func worstOf(w *testnet.World) (worst units.Time) {
+// worstError returns the largest error of a node against node 0.
+func worstError(w *testnet.World) (worst units.Time) {
 	for n := range clocksync.Node(4) {
 		e := w.Time(n) - w.Time(0)
 		worst = max(worst, e, -e)
@@ -51,10 +53,10 @@ func worstOf(w *testnet.World) (worst units.Time) {
 
 func TestAChainOfBoundaryClocksKeepsTime(t *testing.T) {
 	for name, params := range map[string]PTPParams{"end to end": {Interval: ms}, "peer": {Interval: ms, PeerDelay: true}} {
-		w := chain(t, params)
+		w := boundaryChain(t, params)
 		worst, outside := units.Time(0), 0
 		w.Every(150*ms, 100*us, func() {
-			worst = max(worst, worstOf(w))
+			worst = max(worst, worstError(w))
 			for n := range clocksync.Node(4) {
 				e := w.Time(n) - w.Time(0)
 				if b, ok := w.Bound(n); !ok || max(e, -e) > b {
@@ -71,7 +73,7 @@ func TestAChainOfBoundaryClocksKeepsTime(t *testing.T) {
 
 // Who is behind a boundary clock that has crashed goes on by its frequency, says so, and is taken up again.
 func TestABoundaryClockCrashes(t *testing.T) {
-	w := chain(t, PTPParams{Interval: ms})
+	w := boundaryChain(t, PTPParams{Interval: ms})
 	w.Run(150 * ms)
 	w.Crash(1)
 	w.Run(200 * ms)
@@ -82,7 +84,7 @@ func TestABoundaryClockCrashes(t *testing.T) {
 	}
 	w.Restart(1)
 	w.Run(400 * ms)
-	if worst := worstOf(w); worst > 150*units.Nanosecond || w.Protocol(3).Correction().State != clocksync.Locked {
+	if worst := worstError(w); worst > 150*units.Nanosecond || w.Protocol(3).Correction().State != clocksync.Locked {
 		t.Errorf("after the restart: up to %v off, %v", worst, w.Protocol(3).Correction().State)
 	}
 }

@@ -81,6 +81,7 @@ type pair struct {
 	now   units.Time
 }
 
+// newPair returns a node that follows another over a wire.
 func newPair(t *testing.T, change func(*Config)) *pair {
 	p := &pair{t: t}
 	for i := range p.nodes {
@@ -106,7 +107,7 @@ func newPair(t *testing.T, change func(*Config)) *pair {
 	return p
 }
 
-// run lets time pass until at; a message takes delay.
+// run advances time to an instant. A message takes delay.
 func (p *pair) run(at units.Time) {
 	var out clocksync.Outgoing
 	for {
@@ -129,7 +130,8 @@ func (p *pair) run(at units.Time) {
 	}
 }
 
-func (p *pair) last(i int) Sample {
+// lastSample returns the last sample of a node.
+func (p *pair) lastSample(i int) Sample {
 	r := p.nodes[i].Report(p.now)
 	return r.Samples[len(r.Samples)-1]
 }
@@ -137,11 +139,11 @@ func (p *pair) last(i int) Sample {
 func TestNodeFollowsAndKnowsTheTruth(t *testing.T) {
 	p := newPair(t, nil)
 	p.run(500 * units.Microsecond)
-	if s := p.last(1); s.Error != 5*units.Microsecond || s.State != clocksync.Free || s.Bound != 0 {
+	if s := p.lastSample(1); s.Error != 5*units.Microsecond || s.State != clocksync.Free || s.Bound != 0 {
 		t.Errorf("at first %+v, want its offset of 5 us and no bound", s)
 	}
 	p.run(10 * units.Millisecond)
-	s := p.last(1)
+	s := p.lastSample(1)
 	if s.State != clocksync.Locked || math.Abs(float64(s.Error)) > float64(25*units.Nanosecond) || s.Bound < s.Error {
 		t.Errorf("after ten exchanges %+v, want the 20 ns that 20 ppm make in a millisecond, within the bound", s)
 	}
@@ -162,7 +164,7 @@ func TestCrashedNodeHoldsAndComesBack(t *testing.T) {
 		c.Outages = []Outage{{At: 5 * units.Millisecond, For: 20 * units.Millisecond}, {At: 40 * units.Millisecond}}
 	})
 	p.run(24 * units.Millisecond)
-	s := p.last(1)
+	s := p.lastSample(1)
 	if !s.Down || s.State != clocksync.Holdover || s.Error < 300*units.Nanosecond || s.Bound < s.Error {
 		t.Errorf("while it is down %+v, want 20 ppm of 19 ms and a bound that grew", s)
 	}
@@ -170,11 +172,11 @@ func TestCrashedNodeHoldsAndComesBack(t *testing.T) {
 		t.Errorf("it takes a message: %v", err)
 	}
 	p.run(30 * units.Millisecond)
-	if s := p.last(1); s.Down || s.State != clocksync.Locked || s.Error > 25*units.Nanosecond {
+	if s := p.lastSample(1); s.Down || s.State != clocksync.Locked || s.Error > 25*units.Nanosecond {
 		t.Errorf("when it is back %+v", s)
 	}
 	p.run(60 * units.Millisecond)
-	if s := p.last(1); !s.Down || s.Error < 300*units.Nanosecond {
+	if s := p.lastSample(1); !s.Down || s.Error < 300*units.Nanosecond {
 		t.Errorf("gone for good, %+v", s)
 	}
 	if r := p.nodes[1].Report(p.now); r.Counters.Sent < 15 || r.Rejected == 0 {
@@ -192,7 +194,7 @@ func TestStepIsSeenByStampsAlone(t *testing.T) {
 		t.Errorf("the clock stepped, and stamps are %d ps off", e)
 	}
 	p.run(12 * units.Millisecond)
-	if s := p.last(1); s.Error > 25*units.Nanosecond || s.Error < -25*units.Nanosecond {
+	if s := p.lastSample(1); s.Error > 25*units.Nanosecond || s.Error < -25*units.Nanosecond {
 		t.Errorf("an exchange later %+v: timers did not step, and it should be right again", s)
 	}
 }
@@ -279,22 +281,22 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// fixed is a protocol that publishes one line.
-type fixed struct{ line clocksync.Correction }
+// fixedCorrection is a protocol that publishes one correction.
+type fixedCorrection struct{ line clocksync.Correction }
 
-func (*fixed) Start(clocksync.Now)                              {}
-func (*fixed) Receive(clocksync.Now, *clocksync.Message) error  { return nil }
-func (*fixed) Transmit(clocksync.Now, *clocksync.Outgoing) bool { return false }
-func (*fixed) Sent(clocksync.Now, uint32, units.Time)           {}
-func (*fixed) Deadline() (units.Time, bool)                     { return 0, false }
-func (*fixed) Advance(clocksync.Now)                            {}
-func (f *fixed) Correction() clocksync.Correction               { return f.line }
-func (*fixed) Counters() clocksync.Counters                     { return clocksync.Counters{} }
+func (*fixedCorrection) Start(clocksync.Now)                              {}
+func (*fixedCorrection) Receive(clocksync.Now, *clocksync.Message) error  { return nil }
+func (*fixedCorrection) Transmit(clocksync.Now, *clocksync.Outgoing) bool { return false }
+func (*fixedCorrection) Sent(clocksync.Now, uint32, units.Time)           {}
+func (*fixedCorrection) Deadline() (units.Time, bool)                     { return 0, false }
+func (*fixedCorrection) Advance(clocksync.Now)                            {}
+func (f *fixedCorrection) Correction() clocksync.Correction               { return f.line }
+func (*fixedCorrection) Counters() clocksync.Counters                     { return clocksync.Counters{} }
 
 // A process that crashes while its line corrects an offset leaves the frequency behind, not the slew: nobody would end it.
 func TestACrashEndsASlew(t *testing.T) {
 	n, err := newNode(Config{Clock: clock.Config{Grid: ms}, Outages: []Outage{{At: ms}}}, func() (clocksync.Protocol, error) {
-		return &fixed{clocksync.Correction{Rate: 110e-6, Slew: 100e-6, State: clocksync.Locked, Bound: 50}}, nil
+		return &fixedCorrection{clocksync.Correction{Rate: 110e-6, Slew: 100e-6, State: clocksync.Locked, Bound: 50}}, nil
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -15,8 +15,9 @@ const (
 	client = 5 // the first node that is no server
 )
 
-// servers is a world of five servers of time and two clients, in which some servers lie from an instant on.
-func servers(t *testing.T, from units.Time, lies ...units.Time) *testnet.World {
+// timeServers returns a world of five time servers and two clients, in which some servers lie from
+// an instant on.
+func timeServers(t *testing.T, from units.Time, lies ...units.Time) *testnet.World {
 	t.Helper()
 	params := PTPParams{Servers: 5, Interval: ms}
 	w := testnet.New(testnet.Config{
@@ -46,8 +47,9 @@ func servers(t *testing.T, from units.Time, lies ...units.Time) *testnet.World {
 	return w
 }
 
-// largest runs the world and returns the largest error of a client, after it had time to settle.
-func largest(w *testnet.World, until units.Time) (worst units.Time) {
+// largestError runs the world and returns the largest error of a client, after it had time to
+// settle.
+func largestError(w *testnet.World, until units.Time) (worst units.Time) {
 	w.Every(50*ms, 100*us, func() {
 		for n := clocksync.Node(client); n < 7; n++ {
 			e := w.Time(n) - w.Time(0) // server 0 keeps its own time right, whatever it tells
@@ -62,8 +64,8 @@ func largest(w *testnet.World, until units.Time) (worst units.Time) {
 func TestTwoOfFiveServersMayLie(t *testing.T) {
 	for _, from := range []units.Time{0, 80 * ms} {
 		for _, lies := range [][]units.Time{nil, {10 * us}, {-3 * us}, {units.Second}, {10 * us, 10 * us}, {-10 * us, 2 * us}, {500 * units.Nanosecond, 400 * us}} {
-			w := servers(t, from, lies...)
-			worst := largest(w, 200*ms)
+			w := timeServers(t, from, lies...)
+			worst := largestError(w, 200*ms)
 			for n := clocksync.Node(client); n < 7; n++ {
 				p := w.Protocol(n)
 				c := p.Counters()
@@ -82,14 +84,14 @@ func TestTwoOfFiveServersMayLie(t *testing.T) {
 // goes on by itself, and says so.
 func TestThreeOfFiveServersAreRefused(t *testing.T) {
 	for _, lies := range [][]units.Time{{10 * us, -10 * us, 30 * us}, {10 * us, -10 * us, 30 * us, 50 * us}, {3 * us, -2 * us, 5 * us}, {2 * us, 4 * us, 6 * us, 8 * us}} {
-		w := servers(t, 0, lies...)
+		w := timeServers(t, 0, lies...)
 		w.Run(200 * ms)
 		p := w.Protocol(client)
 		if c := p.Counters(); p.Correction().State != clocksync.Free || c.NoMajority == 0 || c.Updates != 0 {
 			t.Errorf("lies %v from the start: %v, %+v", lies, p.Correction().State, c)
 		}
-		w = servers(t, 80*ms, lies...)
-		worst := largest(w, 300*ms)
+		w = timeServers(t, 80*ms, lies...)
+		worst := largestError(w, 300*ms)
 		p = w.Protocol(client)
 		e := w.Time(client) - w.Time(0)
 		bound, _ := w.Bound(client)
@@ -102,7 +104,7 @@ func TestThreeOfFiveServersAreRefused(t *testing.T) {
 
 // Servers that fall silent are no liars, and the rest are a majority as long as they are more than half of all.
 func TestServersFallSilent(t *testing.T) {
-	w := servers(t, 0)
+	w := timeServers(t, 0)
 	for k := range clocksync.Node(3) {
 		w.At(units.Time(80+40*k)*ms, func() { w.Crash(k) })
 	}
@@ -120,7 +122,7 @@ func TestServersFallSilent(t *testing.T) {
 
 // A step of the clock that stamps is taken out of what is published, for all servers at once.
 func TestVoterSeesSteps(t *testing.T) {
-	w := servers(t, 0)
+	w := timeServers(t, 0)
 	w.Run(100 * ms)
 	w.Step(client, 3*ms)
 	w.Run(101 * ms)

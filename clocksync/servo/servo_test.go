@@ -23,7 +23,7 @@ type plant struct {
 	line   clocksync.Correction
 }
 
-// step lets an interval pass and returns what is measured at its end.
+// step lets an interval pass and returns the measurement at its end.
 func (p *plant) step(interval units.Time) Sample {
 	p.skew += p.wander * math.Sqrt(interval.Seconds()) * p.r.NormFloat64()
 	p.ref += interval
@@ -33,7 +33,7 @@ func (p *plant) step(interval units.Time) Sample {
 	return Sample{Local: p.local, Sync: sync, Offset: sync - p.ref + noise}
 }
 
-// apply does with the line what the servo says.
+// apply corrects the clock as the servo requires.
 func (p *plant) apply(s Sample, rate float64, st State) {
 	if st == Unlocked {
 		return
@@ -45,9 +45,11 @@ func (p *plant) apply(s Sample, rate float64, st State) {
 	}
 }
 
-func (p *plant) err() units.Time { return p.line.At(p.local) - p.ref }
+// clockError returns the error of the corrected clock.
+func (p *plant) clockError() units.Time { return p.line.At(p.local) - p.ref }
 
-func servos(t *testing.T, interval units.Time) map[string]Servo {
+// allServos returns a servo of each kind.
+func allServos(t *testing.T, interval units.Time) map[string]Servo {
 	t.Helper()
 	pi, err := NewPI(PIConfig{Interval: interval, Gains: DefaultGains(), Limits: DefaultLimits()})
 	if err != nil {
@@ -63,7 +65,7 @@ func servos(t *testing.T, interval units.Time) map[string]Servo {
 // Gains are normalised: what happens from sample to sample is the same at 1 s and at 1 ms.
 func TestServosSettleAtAnyInterval(t *testing.T) {
 	for _, interval := range []units.Time{units.Second, units.Millisecond, 100 * units.Microsecond} {
-		for name, s := range servos(t, interval) {
+		for name, s := range allServos(t, interval) {
 			p := &plant{r: rand.New(rand.NewPCG(1, 2)), skew: 100e-6, line: clocksync.Correction{Offset: 100 * units.Millisecond}, jitter: 10 * units.Nanosecond}
 			jumps := 0
 			var worst units.Time
@@ -75,7 +77,7 @@ func TestServosSettleAtAnyInterval(t *testing.T) {
 				}
 				p.apply(x, rate, st)
 				if i >= 40 {
-					worst = max(worst, p.err(), -p.err())
+					worst = max(worst, p.clockError(), -p.clockError())
 				}
 			}
 			if jumps != 1 || worst > 60*units.Nanosecond {
@@ -91,7 +93,7 @@ func TestServosSettleAtAnyInterval(t *testing.T) {
 // A servo that was thrown off by a step of a clock starts again and steps.
 func TestServosSurviveSteps(t *testing.T) {
 	for _, by := range []units.Time{units.Microsecond * 20, -units.Millisecond, units.Second, -units.Second} {
-		for name, s := range servos(t, units.Millisecond) {
+		for name, s := range allServos(t, units.Millisecond) {
 			p := &plant{r: rand.New(rand.NewPCG(1, 2)), skew: -20e-6}
 			for i := range 300 {
 				if i == 100 {
@@ -103,7 +105,7 @@ func TestServosSurviveSteps(t *testing.T) {
 				x := p.step(units.Millisecond)
 				rate, st := s.Update(x)
 				p.apply(x, rate, st)
-				if e := max(p.err(), -p.err()); (i == 99 || i == 160 || i == 299) && e > 10*units.Nanosecond {
+				if e := max(p.clockError(), -p.clockError()); (i == 99 || i == 160 || i == 299) && e > 10*units.Nanosecond {
 					t.Errorf("%s, step %v: error %v at sample %d", name, by, e, i)
 				}
 			}
@@ -178,7 +180,7 @@ func TestGearAveragesFromTheStart(t *testing.T) {
 				rate, st := pi.Update(x)
 				p.apply(x, rate, st)
 			}
-			e := p.err().Nanoseconds()
+			e := p.clockError().Nanoseconds()
 			if gear {
 				geared += e * e / 50
 			} else {
@@ -364,7 +366,7 @@ func TestGearKeepsTheFrequencyOfAnOffset(t *testing.T) {
 				far = max(far, math.Abs(pi.Holdover()+skew))
 			}
 		}
-		if e := p.err(); far > 0.5e-6 || max(e, -e) > 5*units.Nanosecond {
+		if e := p.clockError(); far > 0.5e-6 || max(e, -e) > 5*units.Nanosecond {
 			t.Errorf("every %d ms: the frequency was wrong by up to %.3g, and the clock is off by %v", missing, far, e)
 		}
 		pi.Restart()
@@ -381,7 +383,7 @@ func TestGearKeepsTheFrequencyOfAnOffset(t *testing.T) {
 
 // The bound holds for the noise it was made of, and grows with age.
 func TestBoundCoversAndGrows(t *testing.T) {
-	for name, s := range servos(t, units.Millisecond) {
+	for name, s := range allServos(t, units.Millisecond) {
 		p := &plant{r: rand.New(rand.NewPCG(5, 6)), skew: 20e-6, wander: 1e-7, jitter: 50 * units.Nanosecond}
 		var b Bound
 		outside, n := 0, 0
@@ -397,7 +399,7 @@ func TestBoundCoversAndGrows(t *testing.T) {
 			}
 			if w, _, ok := b.Last(8); ok && i > 200 {
 				n++
-				if e := p.err(); max(e, -e) > w {
+				if e := p.clockError(); max(e, -e) > w {
 					outside++
 				}
 			}

@@ -16,21 +16,23 @@ import (
 	"weft/units"
 )
 
-// besieged is a script to which notifications of switches come; an endpoint with a flow from host 0 to host 1 judges them.
-type besieged struct {
+// attackedHost is a scripted machine that receives notifications of switches. An endpoint with a
+// flow from host 0 to host 1 judges them.
+type attackedHost struct {
 	*script
 	endpoint *transport.Endpoint
 }
 
-func (b *besieged) Receive(now units.Time, in *transport.Incoming) (transport.Placement, error) {
+func (b *attackedHost) Receive(now units.Time, in *transport.Incoming) (transport.Placement, error) {
 	if t, _ := wire.Peek(in.Header); t == wire.TypeData {
 		return b.script.Receive(now, in)
 	}
 	return b.endpoint.Receive(now, in)
 }
 
-// judge returns the endpoint of host 0 of four, with a flow from its port 50000 to host 1; nodes from 4 on are switches.
-func judge(t *testing.T) *transport.Endpoint {
+// newJudge returns the endpoint of host 0 of four, with a flow from its port 50000 to host 1. Nodes
+// from 4 on are switches.
+func newJudge(t *testing.T) *transport.Endpoint {
 	t.Helper()
 	d := dcqcn.Defaults()
 	e, err := transport.New(transport.Config{Host: 0, MTU: 1000, LineRate: units.Gbps, Switches: 4})
@@ -47,9 +49,9 @@ func judge(t *testing.T) *transport.Endpoint {
 	return e
 }
 
-// flood sends one notification that is true, then forged ones of each kind over the loopback interface until stop, one every so
-// often, and tells how many of them there were.
-func flood(t *testing.T, every time.Duration, stop <-chan struct{}) (forged int64) {
+// sendForged sends one genuine notification, then forged ones of each kind over the loopback
+// interface until stop, and returns the number of forged ones.
+func sendForged(t *testing.T, every time.Duration, stop <-chan struct{}) (forged int64) {
 	to := &unix.SockaddrInet4{Addr: loopback, Port: wire.Port}
 	from := func(last byte) int {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
@@ -111,18 +113,18 @@ func TestFloodOfForgedNotices(t *testing.T) {
 	const packets, dilation = 50, 2000 // a packet's 8 us are 16 ms
 	run := func(every time.Duration) (last units.Time, c transport.Counters, bad, forged int64) {
 		t.Run("", func(t *testing.T) {
-			m := &besieged{script: &script{t: t, at: make([]units.Time, packets)}, endpoint: judge(t)}
+			m := &attackedHost{script: &script{t: t, at: make([]units.Time, packets)}, endpoint: newJudge(t)}
 			m.finished = func() bool { return m.received == packets }
 			stop, done := make(chan struct{}), make(chan struct{})
 			go func() {
 				defer close(done)
 				if every > 0 {
-					forged = flood(t, every, stop)
+					forged = sendForged(t, every, stop)
 				}
 			}()
 			halt := sync.OnceFunc(func() { close(stop); <-done })
 			defer halt()
-			l := driveOf(t, m, map[uint32]transport.HostID{0x7f000001: 0, 0x7f000002: 4, 0x7f000003: 2}, dilation, 2*units.Microsecond)
+			l := runLoopOf(t, m, map[uint32]transport.HostID{0x7f000001: 0, 0x7f000002: 4, 0x7f000003: 2}, dilation, 2*units.Microsecond)
 			halt()
 			last, c, bad = m.departed[packets-1], m.endpoint.Counters(), l.results.Refused.Total()
 		})

@@ -24,16 +24,17 @@ type script struct {
 	finished func() bool
 }
 
-func (s *script) tell(now units.Time) {
+// advance checks that time does not go back.
+func (s *script) advance(now units.Time) {
 	if now < s.last {
 		s.t.Errorf("told %d ps after %d", now, s.last)
 	}
 	s.last = now
 }
 
-func (s *script) Start(now units.Time) { s.tell(now) }
+func (s *script) Start(now units.Time) { s.advance(now) }
 func (s *script) Receive(now units.Time, in *transport.Incoming) (transport.Placement, error) {
-	s.tell(now)
+	s.advance(now)
 	if in.At > now {
 		s.t.Errorf("a packet of %d ps at %d", in.At, now)
 	}
@@ -48,9 +49,9 @@ func (s *script) Place(pl transport.Placement) []byte {
 	s.placed = make([]byte, pl.Payload)
 	return s.placed
 }
-func (s *script) Placed(now units.Time, _ transport.Placement) { s.tell(now) }
+func (s *script) Placed(now units.Time, _ transport.Placement) { s.advance(now) }
 func (s *script) Transmit(now units.Time, out *transport.Outgoing) bool {
-	s.tell(now)
+	s.advance(now)
 	if len(s.at) == 0 || s.at[0] > now {
 		return false
 	}
@@ -64,7 +65,7 @@ func (s *script) Transmit(now units.Time, out *transport.Outgoing) bool {
 	return true
 }
 func (s *script) TransmitControl(now units.Time, _ *transport.Outgoing) bool {
-	s.tell(now)
+	s.advance(now)
 	s.controls++
 	return false
 }
@@ -75,20 +76,20 @@ func (s *script) Deadline() (units.Time, bool) {
 	}
 	return s.at[0], true
 }
-func (s *script) Advance(now units.Time) { s.tell(now) }
+func (s *script) Advance(now units.Time) { s.advance(now) }
 func (s *script) Done() bool             { return s.finished() }
 
-// drive runs a loop over the loopback interface, to its own port, until the machine has finished.
-func drive(t *testing.T, m *script, dilation float64, ahead units.Time) *loop {
+// runLoop runs a loop over the loopback interface, to its own port, until the machine has finished.
+func runLoop(t *testing.T, m *script, dilation float64, ahead units.Time) *loop {
 	t.Helper()
-	return driveOf(t, m, map[uint32]transport.HostID{0x7f000001: 0}, dilation, ahead)
+	return runLoopOf(t, m, map[uint32]transport.HostID{0x7f000001: 0}, dilation, ahead)
 }
 
-// driveOf is drive for any machine, to which packets come from several addresses.
-func driveOf(t *testing.T, m machine, hosts map[uint32]transport.HostID, dilation float64, ahead units.Time) *loop {
+// runLoopOf is runLoop for any machine, with packets from several addresses.
+func runLoopOf(t *testing.T, m machine, hosts map[uint32]transport.HostID, dilation float64, ahead units.Time) *loop {
 	t.Helper()
 	socket := listenSocket(t, wire.Port)
-	in, err := newReceiver(socket, trayOf(2048))
+	in, err := newReceiver(socket, newTray(2048))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +125,7 @@ func TestLoopSendsEarlyAndSaysWhenPacketsLeave(t *testing.T) {
 	m := &script{t: t, at: []units.Time{0, 0, 0, 100 * us, 101 * us}}
 	m.finished = func() bool { return m.received == 5 }
 	// At dilation 500 a packet's 8 us are 4 ms, and the loop may be 1 ms early: time enough for a busy machine.
-	l := drive(t, m, 500, 2*us)
+	l := runLoop(t, m, 500, 2*us)
 	want := []units.Time{0, 8 * us, 16 * us, 100 * us, 108 * us}
 	for i, at := range m.departed { // a busy machine makes packets late, never early, and keeps them apart
 		if at < want[i] || i > 0 && at-m.departed[i-1] < 8*us {
@@ -143,7 +144,7 @@ func TestLoopSendsEarlyAndSaysWhenPacketsLeave(t *testing.T) {
 func TestLoopCountsWhatItCannotUse(t *testing.T) {
 	m := &script{t: t}
 	m.finished = func() bool { return true }
-	l := drive(t, m, 1, 0)
+	l := runLoop(t, m, 1, 0)
 	ack := make([]byte, wire.AckSize)
 	(&wire.Ack{Count: 1}).Encode(ack)
 	for _, d := range []datagram{

@@ -9,7 +9,8 @@ import (
 	"weft/units"
 )
 
-func notice(p wire.Pause) []byte {
+// encodePause encodes a pause notice.
+func encodePause(p wire.Pause) []byte {
 	b := make([]byte, wire.PauseSize)
 	p.Encode(b)
 	return b
@@ -52,22 +53,22 @@ func TestLoopRefusesForgedPauses(t *testing.T) {
 	l := loop{clock: clock.NewClock(), network: 0x0afffffe, self: 3}
 	l.results.Reaction = stats.NewDist()
 	good := wire.Pause{Host: 3, Seq: 1, Class: 1, Held: true}
-	other, damaged := good, notice(good)
+	other, damaged := good, encodePause(good)
 	other.Host = 4
 	damaged[20] ^= 1
 	for i, d := range []datagram{
-		{data: notice(good), from: 0x0a000001},
-		{data: notice(good), from: 0},
-		{data: notice(other), from: l.network},
+		{data: encodePause(good), from: 0x0a000001},
+		{data: encodePause(good), from: 0},
+		{data: encodePause(other), from: l.network},
 		{data: damaged, from: l.network},
-		{data: notice(good)[:20], from: l.network},
+		{data: encodePause(good)[:20], from: l.network},
 		{data: nil, from: l.network},
 	} {
 		if l.take(d); l.nic.held(l.clock.Now()) || l.results.Refused.Total() != int64(i+1) {
 			t.Errorf("datagram %d: held %v, %d bad", i, l.nic.held(l.clock.Now()), l.results.Refused.Total())
 		}
 	}
-	if l.take(datagram{data: notice(good), from: l.network}); !l.nic.held(l.clock.Now()) || l.results.Refused.Total() != 6 {
+	if l.take(datagram{data: encodePause(good), from: l.network}); !l.nic.held(l.clock.Now()) || l.results.Refused.Total() != 6 {
 		t.Error("a sound pause is not heeded")
 	}
 }
@@ -78,12 +79,12 @@ func TestLoopHoldsDataDuringAPause(t *testing.T) {
 	m := &script{t: t, at: []units.Time{0}}
 	l := loop{machine: m, clock: clock.NewClock(), network: 1, nic: nic{line: units.NewLine(units.Gbps)}}
 	l.results.Timer, l.results.Reaction = stats.NewDist(), stats.NewDist()
-	l.take(datagram{data: notice(wire.Pause{Seq: 1, Class: 1, Held: true}), from: 1})
+	l.take(datagram{data: encodePause(wire.Pause{Seq: 1, Class: 1, Held: true}), from: 1})
 	l.pump(1000)
 	if m.controls != 1 || len(m.departed) != 0 {
 		t.Errorf("asked %d times for control packets, %d of data left", m.controls, len(m.departed))
 	}
-	l.take(datagram{data: notice(wire.Pause{Seq: 2, Class: 1, At: 1500, Clears: 9000}), from: 1})
+	l.take(datagram{data: encodePause(wire.Pause{Seq: 2, Class: 1, At: 1500, Clears: 9000}), from: 1})
 	if l.pump(2000); len(m.departed) != 0 || l.due != 9000 {
 		t.Errorf("%d left, the next is due at %d, want none before what the card holds has left", len(m.departed), l.due)
 	}

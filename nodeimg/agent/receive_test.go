@@ -32,7 +32,7 @@ func listenSocket(t *testing.T, port int) int {
 }
 
 func TestSendAndReceive(t *testing.T) {
-	r, err := newReceiver(listenSocket(t, wire.Port), trayOf(1<<20))
+	r, err := newReceiver(listenSocket(t, wire.Port), newTray(1<<20))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestSendAndReceive(t *testing.T) {
 }
 
 func TestSenderTakesAPreparedSocketForItsFirstWay(t *testing.T) {
-	r, err := newReceiver(listenSocket(t, wire.Port), trayOf(2048))
+	r, err := newReceiver(listenSocket(t, wire.Port), newTray(2048))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestSenderTakesAPreparedSocketForItsFirstWay(t *testing.T) {
 
 // A connection that sprays has a port for every path; the node's sockets stay bounded, and every packet leaves.
 func TestSendersAreBounded(t *testing.T) {
-	r, err := newReceiver(listenSocket(t, wire.Port), trayOf(2048))
+	r, err := newReceiver(listenSocket(t, wire.Port), newTray(2048))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestDropsAreCounted(t *testing.T) {
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 1); err != nil { // the kernel rounds it up
 		t.Fatal(err)
 	}
-	r, err := newReceiver(fd, trayOf(2048))
+	r, err := newReceiver(fd, newTray(2048))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,8 +237,8 @@ func TestNICKeepsTheLineBusyAndNoMore(t *testing.T) {
 	give(40, 40) // late: the line was idle from 34 us
 }
 
-// trayOf is a tray for datagrams of up to size bytes.
-func trayOf(size int) *tray {
+// newTray returns a tray for datagrams of up to size bytes.
+func newTray(size int) *tray {
 	t := new(tray)
 	t.fit(size)
 	return t

@@ -8,7 +8,7 @@ import (
 
 // BenchmarkBuild makes a graph with its routes.
 func BenchmarkBuild(b *testing.B) {
-	for _, c := range large() {
+	for _, c := range largeSpecs() {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -22,7 +22,7 @@ func BenchmarkBuild(b *testing.B) {
 
 // BenchmarkRows fills the tables of every switch, a row of all hosts each.
 func BenchmarkRows(b *testing.B) {
-	for _, c := range large() {
+	for _, c := range largeSpecs() {
 		g := build(b, c.t)
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -37,7 +37,7 @@ func BenchmarkRows(b *testing.B) {
 
 // BenchmarkBaseRTT finds the most distant pair.
 func BenchmarkBaseRTT(b *testing.B) {
-	for _, c := range large() {
+	for _, c := range largeSpecs() {
 		g := build(b, c.t)
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
@@ -49,7 +49,7 @@ func BenchmarkBaseRTT(b *testing.B) {
 
 // BenchmarkPath walks from the first host to the last.
 func BenchmarkPath(b *testing.B) {
-	for _, c := range large() {
+	for _, c := range largeSpecs() {
 		g := build(b, c.t)
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -14,18 +14,22 @@ import (
 // wire is the link of most tests: 100 Gb/s, 1 us.
 var wire = topology.LinkSpec{Rate: 100 * units.Gbps, Delay: units.Microsecond}
 
+// fatTree returns a fat-tree of k-port switches.
 func fatTree(k int) topology.Spec {
 	return topology.Spec{Kind: "fat-tree", Shape: &topology.FatTree{K: k}, Link: wire, MTU: 4096}
 }
 
+// leafSpine returns a leaf-spine network.
 func leafSpine(leaves, spines, hostsPerLeaf int) topology.Spec {
 	return topology.Spec{Kind: "leaf-spine", Shape: &topology.LeafSpine{Leaves: leaves, Spines: spines, HostsPerLeaf: hostsPerLeaf, Oversubscription: 1}, Link: wire, MTU: 4096}
 }
 
+// dumbbell returns a dumbbell.
 func dumbbell(hosts int) topology.Spec {
 	return topology.Spec{Kind: "dumbbell", Shape: &topology.Dumbbell{Side: hosts}, Link: wire, MTU: 4096}
 }
 
+// star returns a star.
 func star(hosts int) topology.Spec {
 	return topology.Spec{Kind: "star", Shape: &topology.Star{Size: hosts}, Link: wire, MTU: 4096}
 }
@@ -59,19 +63,22 @@ func custom(links string, also ...string) topology.Spec {
 	return topology.Spec{Kind: "custom", Shape: t, Link: wire, MTU: 4096}
 }
 
-type named struct {
+// namedSpec is a topology with a name for subtests.
+type namedSpec struct {
 	name string
 	t    topology.Spec
 }
 
-func large() []named {
-	return []named{
+// largeSpecs returns topologies with at least a thousand hosts.
+func largeSpecs() []namedSpec {
+	return []namedSpec{
 		{"fat-tree-1024", fatTree(16)},
 		{"leaf-spine-8192", leafSpine(128, 64, 64)},
 		{"fat-tree-8192", fatTree(32)},
 	}
 }
 
+// build builds a topology that must be valid.
 func build(tb testing.TB, t topology.Spec) *topology.Graph {
 	tb.Helper()
 	g, err := topology.Build(t)
@@ -81,8 +88,8 @@ func build(tb testing.TB, t topology.Spec) *topology.Graph {
 	return g
 }
 
-// id finds a node that must be there.
-func id(tb testing.TB, g *topology.Graph, name string) topology.NodeID {
+// nodeID returns the number of a node that must be there.
+func nodeID(tb testing.TB, g *topology.Graph, name string) topology.NodeID {
 	tb.Helper()
 	n, ok := g.NodeNamed(name)
 	if !ok {
@@ -91,8 +98,8 @@ func id(tb testing.TB, g *topology.Graph, name string) topology.NodeID {
 	return n
 }
 
-// names spells a list of links.
-func names(g *topology.Graph, links []topology.LinkID) string {
+// linkNames returns the names of links, in their order.
+func linkNames(g *topology.Graph, links []topology.LinkID) string {
 	var s []string
 	for _, l := range links {
 		s = append(s, g.Links[l].Name)
@@ -116,13 +123,13 @@ func TestFatTreeOfFour(t *testing.T) {
 	if _, ok := g.LinkNamed("agg0-core2"); ok {
 		t.Error("agg0-core2 is there; agg0 belongs to cores 0 and 1")
 	}
-	if got := names(g, g.Path(0, 15)); got != "h0-edge0 edge0-agg0 agg0-core0 agg6-core0 edge7-agg6 h15-edge7" {
+	if got := linkNames(g, g.Path(0, 15)); got != "h0-edge0 edge0-agg0 agg0-core0 agg6-core0 edge7-agg6 h15-edge7" {
 		t.Errorf("path h0 to h15: %s", got)
 	}
-	if got := names(g, g.Routes().NextHops(id(t, g, "edge0"), 15)); got != "edge0-agg0 edge0-agg1" {
+	if got := linkNames(g, g.Routes().NextHops(nodeID(t, g, "edge0"), 15)); got != "edge0-agg0 edge0-agg1" {
 		t.Errorf("edge0 towards h15: %s", got)
 	}
-	if got := names(g, g.Routes().NextHops(id(t, g, "core3"), 15)); got != "agg7-core3" {
+	if got := linkNames(g, g.Routes().NextHops(nodeID(t, g, "core3"), 15)); got != "agg7-core3" {
 		t.Errorf("core3 towards h15: %s", got)
 	}
 	if a := g.Nodes[15].Addr; a != "10.0.0.16" {
@@ -179,10 +186,10 @@ func TestDumbbellHasOneBottleneck(t *testing.T) {
 	top := dumbbell(3)
 	top.Tiers = map[string]topology.LinkSpec{"core": {Rate: 10 * units.Gbps, Delay: 7 * units.Microsecond}}
 	g := build(t, top)
-	if got := names(g, g.Path(2, 3)); got != "h2-switch0 switch0-switch1 h3-switch1" {
+	if got := linkNames(g, g.Path(2, 3)); got != "h2-switch0 switch0-switch1 h3-switch1" {
 		t.Errorf("path h2 to h3: %s", got)
 	}
-	if got := names(g, g.Path(0, 2)); got != "h0-switch0 h2-switch0" {
+	if got := linkNames(g, g.Path(0, 2)); got != "h0-switch0 h2-switch0" {
 		t.Errorf("path h0 to h2: %s", got)
 	}
 	// 2 × (1 + 7 + 1) us; a 1250-byte packet takes 100 ns at 100 Gb/s and 1 us at 10 Gb/s, an ack
@@ -213,18 +220,18 @@ func TestDownLinksCarryNothing(t *testing.T) {
 	top := leafSpine(2, 4, 2)
 	top.Down = []string{"leaf0-spine3", "spine1-leaf1"} // either end first
 	g := build(t, top)
-	if got := names(g, g.Routes().NextHops(id(t, g, "leaf0"), 3)); got != "leaf0-spine0 leaf0-spine2" {
+	if got := linkNames(g, g.Routes().NextHops(nodeID(t, g, "leaf0"), 3)); got != "leaf0-spine0 leaf0-spine2" {
 		t.Errorf("leaf0 towards h3: %s", got)
 	}
 	if got := g.Paths(0, 3); got != 2 {
 		t.Errorf("%d paths, want 2", got)
 	}
-	if got := names(g, g.Adjacent[id(t, g, "spine3")]); got != "leaf1-spine3" {
+	if got := linkNames(g, g.Adjacent[nodeID(t, g, "spine3")]); got != "leaf1-spine3" {
 		t.Errorf("spine3 has %s", got)
 	}
 	// spine3 cannot reach leaf0 directly; its way leads back down over leaf1, and nothing is ever
 	// sent there.
-	if got := names(g, g.Routes().NextHops(id(t, g, "spine3"), 0)); got != "leaf1-spine3" {
+	if got := linkNames(g, g.Routes().NextHops(nodeID(t, g, "spine3"), 0)); got != "leaf1-spine3" {
 		t.Errorf("spine3 towards h0: %s", got)
 	}
 }
@@ -233,8 +240,8 @@ func TestSwitchWithoutLinksHasNoRoutes(t *testing.T) {
 	top := leafSpine(2, 2, 1)
 	top.Down = []string{"leaf0-spine1", "leaf1-spine1"}
 	g := build(t, top)
-	if hops := g.Routes().NextHops(id(t, g, "spine1"), 0); hops != nil {
-		t.Errorf("spine1 routes to h0 over %s", names(g, hops))
+	if hops := g.Routes().NextHops(nodeID(t, g, "spine1"), 0); hops != nil {
+		t.Errorf("spine1 routes to h0 over %s", linkNames(g, hops))
 	}
 }
 
@@ -242,24 +249,24 @@ func TestCustomTakesTheFewestHopsThenTheSmallestDelay(t *testing.T) {
 	// Three ways from s0 to s4: over s1 (2 us), over s2 (8 us), over s3 and s5 (0.3 us, but a hop
 	// more).
 	g := build(t, custom("h0-s0 s0-s2@4us s2-s4@4us s0-s1 s1-s4 s0-s3@100ns s3-s5@100ns s5-s4@100ns s4-h1"))
-	if got := names(g, g.Routes().NextHops(id(t, g, "s0"), id(t, g, "h1"))); got != "s0-s2 s0-s1" {
+	if got := linkNames(g, g.Routes().NextHops(nodeID(t, g, "s0"), nodeID(t, g, "h1"))); got != "s0-s2 s0-s1" {
 		t.Errorf("s0 towards h1: %s", got)
 	}
-	if got := names(g, g.Path(0, 1)); got != "h0-s0 s0-s1 s1-s4 h1-s4" {
+	if got := linkNames(g, g.Path(0, 1)); got != "h0-s0 s0-s1 s1-s4 h1-s4" {
 		t.Errorf("path %s", got)
 	}
-	if got := names(g, g.Path(1, 0)); got != "h1-s4 s1-s4 s0-s1 h0-s0" {
+	if got := linkNames(g, g.Path(1, 0)); got != "h1-s4 s1-s4 s0-s1 h0-s0" {
 		t.Errorf("path back %s", got)
 	}
 	if got := g.Path(1, 1); got != nil {
-		t.Errorf("path from h1 to itself: %s", names(g, got))
+		t.Errorf("path from h1 to itself: %s", linkNames(g, got))
 	}
 }
 
 func TestParallelLinks(t *testing.T) {
 	top := custom("h0-s0 s0-s1 s1-s0 s0-s1 s1-h1") // the second is written the other way round
 	g := build(t, top)
-	if got := names(g, g.Routes().NextHops(id(t, g, "s0"), id(t, g, "h1"))); got != "s0-s1 s0-s1#2 s0-s1#3" {
+	if got := linkNames(g, g.Routes().NextHops(nodeID(t, g, "s0"), nodeID(t, g, "h1"))); got != "s0-s1 s0-s1#2 s0-s1#3" {
 		t.Errorf("s0 towards h1: %s", got)
 	}
 	if got := g.Paths(0, 1); got != 3 {
@@ -267,7 +274,7 @@ func TestParallelLinks(t *testing.T) {
 	}
 	top.Down = []string{"s1-s0#2", "s0-s1"}
 	g = build(t, top)
-	if got := names(g, g.Path(0, 1)); got != "h0-s0 s0-s1#3 h1-s1" {
+	if got := linkNames(g, g.Path(0, 1)); got != "h0-s0 s0-s1#3 h1-s1" {
 		t.Errorf("path %s", got)
 	}
 }

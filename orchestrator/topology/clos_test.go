@@ -13,7 +13,8 @@ import (
 
 var line = topology.LinkSpec{Rate: 100 * units.Gbps, Delay: units.Microsecond}
 
-func mustBuild(t *testing.T, l topology.Spec) *topology.Graph {
+// buildOnLine builds a topology whose links are all line.
+func buildOnLine(t *testing.T, l topology.Spec) *topology.Graph {
 	t.Helper()
 	l.Link, l.MTU = line, 4096
 	g, err := topology.Build(l)
@@ -29,7 +30,7 @@ func figure1() topology.Spec {
 
 // The links of the example in section 7 of the CCM draft, by the names of its Figure 1.
 func TestClosIsFigure1(t *testing.T) {
-	g := mustBuild(t, figure1())
+	g := buildOnLine(t, figure1())
 	if g.Hosts != 8 || g.Switches() != 2*4+2*(4+2) {
 		t.Fatalf("%d hosts, %d switches", g.Hosts, g.Switches())
 	}
@@ -44,7 +45,7 @@ func TestClosIsFigure1(t *testing.T) {
 	}
 	pods := figure1()
 	pods.Shape.(*topology.Clos).RacksPerPod = 2
-	if g := mustBuild(t, pods); len(g.Path(0, 7)) != 6 {
+	if g := buildOnLine(t, pods); len(g.Path(0, 7)) != 6 {
 		t.Errorf("racks of a pod: %d links", len(g.Path(0, 7)))
 	}
 }
@@ -57,7 +58,7 @@ func dragonfly() topology.Spec {
 func TestDragonflyPlus(t *testing.T) {
 	d := dragonfly()
 	d.Shape.(*topology.DragonflyPlus).Detours = true
-	g := mustBuild(t, d)
+	g := buildOnLine(t, d)
 	if g.Hosts != 16 || g.Switches() != 16 || len(g.Path(0, 15)) != 5 || g.Paths(0, 15) != 2 {
 		t.Errorf("%d hosts, %d switches, %d links, %d paths", g.Hosts, g.Switches(), len(g.Path(0, 15)), g.Paths(0, 15))
 	}
@@ -74,13 +75,13 @@ func TestDragonflyPlus(t *testing.T) {
 	if r.Asides(leaf)[15] != -1 || r.Asides(spine)[0] != -1 {
 		t.Error("a detour from a leaf, or within the group")
 	}
-	if g := mustBuild(t, dragonfly()); g.Routes().Asides(spine) != nil {
+	if g := buildOnLine(t, dragonfly()); g.Routes().Asides(spine) != nil {
 		t.Error("detours that were not asked for")
 	}
 }
 
 func TestTorus(t *testing.T) {
-	g := mustBuild(t, topology.Spec{Kind: "torus", Shape: &topology.Torus{Dimensions: []int{4, 4}, HostsPerSwitch: 1}})
+	g := buildOnLine(t, topology.Spec{Kind: "torus", Shape: &topology.Torus{Dimensions: []int{4, 4}, HostsPerSwitch: 1}})
 	if g.Hosts != 16 || len(g.Links) != 16+32 || g.Paths(0, 5) != 2 || len(g.Path(0, 10)) != 6 {
 		t.Errorf("%d hosts, %d links, %d paths, %d links on one", g.Hosts, len(g.Links), g.Paths(0, 5), len(g.Path(0, 10)))
 	}
@@ -89,7 +90,7 @@ func TestTorus(t *testing.T) {
 			t.Errorf("no link %s", name)
 		}
 	}
-	if g := mustBuild(t, topology.Spec{Kind: "torus", Shape: &topology.Torus{Dimensions: []int{2, 3, 4}, HostsPerSwitch: 2}}); g.Hosts != 48 || len(g.Links) != 48+12+24+24 {
+	if g := buildOnLine(t, topology.Spec{Kind: "torus", Shape: &topology.Torus{Dimensions: []int{2, 3, 4}, HostsPerSwitch: 2}}); g.Hosts != 48 || len(g.Links) != 48+12+24+24 {
 		t.Errorf("3D: %d hosts, %d links", g.Hosts, len(g.Links))
 	}
 }
@@ -115,7 +116,7 @@ func TestCircles(t *testing.T) {
 		"torus, up and down": {tree, false},
 		"3D torus, the same": {topology.Spec{Kind: "torus", Shape: &topology.Torus{Dimensions: []int{3, 3, 3}, HostsPerSwitch: 1}, UpDown: true}, false},
 	} {
-		g := mustBuild(t, c.t)
+		g := buildOnLine(t, c.t)
 		circle := g.Circle()
 		if (circle != nil) != c.circle {
 			t.Errorf("%s: %v", name, circle)

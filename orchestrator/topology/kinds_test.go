@@ -42,6 +42,8 @@ func (r *ring) Keys() []params.Key {
 	return []params.Key{params.New("size", params.Integer(&r.Size, 3, 100), "switches")}
 }
 func (r *ring) Hosts() int { return r.Size }
+
+// build implements the kind.
 func (r *ring) build(b *builder) error {
 	b.g.Title = "ring"
 	hosts, ring := b.many(r.Size, "h", Host, "host"), b.many(r.Size, "s", Switch, "switch")

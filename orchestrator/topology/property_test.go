@@ -13,7 +13,7 @@ import (
 	"weft/units"
 )
 
-// anyTopology draws a section of any kind, customs included: a tree of switches with some links
+// anyTopology draws a section of any kind, also a custom one: a tree of switches with some links
 // added.
 func anyTopology() *rapid.Generator[topology.Spec] {
 	return rapid.Custom(func(t *rapid.T) topology.Spec {
@@ -33,6 +33,7 @@ func anyTopology() *rapid.Generator[topology.Spec] {
 	})
 }
 
+// anyCustom draws a custom topology.
 func anyCustom(t *rapid.T) topology.Spec {
 	top := new(topology.Custom)
 	spec := func() topology.LinkSpec {

@@ -14,7 +14,8 @@ import (
 	"weft/units"
 )
 
-// hopsTo counts, the plain way, the links from every node to host h. Hosts do not forward.
+// hopsTo returns the number of links from every node to host h, by breadth-first search. Hosts do
+// not forward.
 func hopsTo(g *topology.Graph, h topology.NodeID) []int {
 	dist := make([]int, len(g.Nodes))
 	for i := range dist {
@@ -64,7 +65,7 @@ func TestRoutesAreAllShortest(t *testing.T) {
 					}
 				}
 				if got := r.NextHops(s, h); !slices.Equal(got, want) {
-					t.Fatalf("%s towards %s: %s, want %s", g.Nodes[s].Name, g.Nodes[h].Name, names(g, got), names(g, want))
+					t.Fatalf("%s towards %s: %s, want %s", g.Nodes[s].Name, g.Nodes[h].Name, linkNames(g, got), linkNames(g, want))
 				}
 				if r.Row(s)[h] != r.Group(s, h) {
 					t.Fatalf("row and group of %s differ", g.Nodes[s].Name)
@@ -76,7 +77,7 @@ func TestRoutesAreAllShortest(t *testing.T) {
 			for i, a := range groups {
 				for _, b := range groups[:i] {
 					if slices.Equal(a, b) {
-						t.Fatalf("%s has the group %s twice", g.Nodes[s].Name, names(g, a))
+						t.Fatalf("%s has the group %s twice", g.Nodes[s].Name, linkNames(g, a))
 					}
 				}
 			}
@@ -103,21 +104,21 @@ func TestPathsFollowRoutes(t *testing.T) {
 			at := g.Links[hops[0]].Other(a)
 			for _, l := range hops[1:] {
 				if !slices.Contains(g.Routes().NextHops(at, b), l) {
-					t.Fatalf("path %s: %s is no route to %s", names(g, hops), g.Links[l].Name, g.Nodes[b].Name)
+					t.Fatalf("path %s: %s is no route to %s", linkNames(g, hops), g.Links[l].Name, g.Nodes[b].Name)
 				}
 				at = g.Links[l].Other(at)
 			}
 			if at != b {
-				t.Fatalf("path %s ends at %s", names(g, hops), g.Nodes[at].Name)
+				t.Fatalf("path %s ends at %s", linkNames(g, hops), g.Nodes[at].Name)
 			}
 			back := g.Path(b, a)
 			slices.Reverse(back)
 			if !slices.Equal(hops, back) {
-				t.Fatalf("there %s, back reversed %s", names(g, hops), names(g, back))
+				t.Fatalf("there %s, back reversed %s", linkNames(g, hops), linkNames(g, back))
 			}
-			if got, want := g.Delay(hops, top.MTU), fastest(g, g.Home(a), b, top.MTU)+
+			if got, want := g.Delay(hops, top.MTU), fastestPath(g, g.Home(a), b, top.MTU)+
 				g.Links[hops[0]].Delay+g.Links[hops[0]].Rate.TransmitTime(top.MTU); got != want {
-				t.Fatalf("path %s takes %v; %v is possible", names(g, hops), got, want)
+				t.Fatalf("path %s takes %v; %v is possible", linkNames(g, hops), got, want)
 			}
 			p := transport.Path{Propagation: g.Propagation(hops), Rates: g.Rates(hops)}
 			if p.Delay(1500) != g.Delay(hops, 1500) {
@@ -127,13 +128,13 @@ func TestPathsFollowRoutes(t *testing.T) {
 	})
 }
 
-// fastest tries every route from switch s to host h.
-func fastest(g *topology.Graph, s, h topology.NodeID, size units.Bytes) units.Time {
+// fastestPath returns the shortest transfer time from switch s to host h over all paths.
+func fastestPath(g *topology.Graph, s, h topology.NodeID, size units.Bytes) units.Time {
 	least := units.Never
 	for _, l := range g.Routes().NextHops(s, h) {
 		d := g.Links[l].Delay + g.Links[l].Rate.TransmitTime(size)
 		if m := g.Links[l].Other(s); m != h {
-			d += fastest(g, m, h, size)
+			d += fastestPath(g, m, h, size)
 		}
 		least = min(least, d)
 	}
@@ -193,7 +194,7 @@ func TestLargeNetworks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("large networks")
 	}
-	for _, c := range large() {
+	for _, c := range largeSpecs() {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)

@@ -53,7 +53,7 @@ func TestAcksAndJobs(t *testing.T) {
 
 // Charts of connections name their hosts, and the number as well where several have the same.
 func TestConnectionsHaveNames(t *testing.T) {
-	r, err := Load(made(t, 1, 10*us, nil))
+	r, err := Load(writeRun(t, 1, 10*us, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 	"weft/internal/quiettest"
 )
 
-// ask evaluates JavaScript in the page.
-func ask[T any](ctx context.Context, t *testing.T, script string) T {
+// evaluate runs JavaScript in the page and returns its value.
+func evaluate[T any](ctx context.Context, t *testing.T, script string) T {
 	t.Helper()
 	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](script))
 	if err != nil {
@@ -22,8 +22,8 @@ func ask[T any](ctx context.Context, t *testing.T, script string) T {
 	return v
 }
 
-// browser is the path of a Chromium; without one the test is skipped with the reason.
-func browser(t *testing.T) string {
+// chromium returns the path of a Chromium, or skips the test with the reason.
+func chromium(t *testing.T) string {
 	t.Helper()
 	for _, path := range []string{"/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"} {
 		if _, err := os.Stat(path); err == nil {
@@ -36,9 +36,9 @@ func browser(t *testing.T) string {
 
 // The report in a real browser: nothing is fetched, nothing overflows a phone, everything is printed.
 func TestReportInChromium(t *testing.T) {
-	path := browser(t)
+	path := chromium(t)
 	file := filepath.Join(t.TempDir(), "report.html")
-	if err := os.WriteFile(file, []byte(page(t, made(t, 1, 10*us, nil))), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(renderPage(t, writeRun(t, 1, 10*us, nil))), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), quiettest.Patience)
@@ -52,12 +52,12 @@ func TestReportInChromium(t *testing.T) {
 	if err := chromedp.Do(ctx, chromedp.EmulateViewport(360, 740, chromedp.EmulateMobile), chromedp.Navigate("file://"+file)); err != nil {
 		t.Fatal(err)
 	}
-	verdict := ask[string](ctx, t, `document.querySelector(".verdict").innerText`)
-	figures := ask[int](ctx, t, `document.querySelectorAll("figure").length`)
-	width := ask[int](ctx, t, `document.documentElement.scrollWidth`)
-	images := ask[int](ctx, t, `[...document.images].filter(i => i.complete && i.naturalWidth > 0).length`)
-	tall := ask[float64](ctx, t, `Math.min(...[...document.querySelectorAll("figure svg")].map(s => s.getBoundingClientRect().height))`)
-	fetched := ask[[]string](ctx, t, `performance.getEntriesByType("resource").map(r => r.name).filter(n => !n.startsWith("data:"))`)
+	verdict := evaluate[string](ctx, t, `document.querySelector(".verdict").innerText`)
+	figures := evaluate[int](ctx, t, `document.querySelectorAll("figure").length`)
+	width := evaluate[int](ctx, t, `document.documentElement.scrollWidth`)
+	images := evaluate[int](ctx, t, `[...document.images].filter(i => i.complete && i.naturalWidth > 0).length`)
+	tall := evaluate[float64](ctx, t, `Math.min(...[...document.querySelectorAll("figure svg")].map(s => s.getBoundingClientRect().height))`)
+	fetched := evaluate[[]string](ctx, t, `performance.getEntriesByType("resource").map(r => r.name).filter(n => !n.startsWith("data:"))`)
 	pdf, err := chromedp.Run(ctx, chromedp.PrintToPDF())
 	if err != nil {
 		t.Fatal(err)

@@ -9,10 +9,10 @@ import (
 	"weft/results/record"
 )
 
-// faulty is a run that two faults of a link and one of a host ended.
-func faulty(t *testing.T) *Run {
+// faultyRun returns a run in which two link faults and one host fault ended.
+func faultyRun(t *testing.T) *Run {
 	t.Helper()
-	r, err := Load(made(t, 1, us, func(s *record.Summary) {
+	r, err := Load(writeRun(t, 1, us, func(s *record.Summary) {
 		s.Status, s.Error = "failed", "link a-b is down from 50us to the end of the run\n  to survive it: faults.0.down shorter"
 		s.Network.Cut, s.Network.Lost = 161, 3
 	}))
@@ -30,7 +30,7 @@ func faulty(t *testing.T) *Run {
 
 // Why a run failed, what it lost and its faults are in the report: once in words, and where time is drawn.
 func TestReportShowsFaults(t *testing.T) {
-	r := faulty(t)
+	r := faultyRun(t)
 	p, err := r.Page(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestReportShowsFaults(t *testing.T) {
 
 // Of many faults some are marked, and the others counted.
 func TestManyFaultsAreCounted(t *testing.T) {
-	r := faulty(t)
+	r := faultyRun(t)
 	r.Manifest.Faults = nil
 	for i := range 300 {
 		r.Manifest.Faults = append(r.Manifest.Faults, record.Fault{Host: "h" + string(rune('a'+i%20)), What: "paused", FromUS: 1, UntilUS: 2})

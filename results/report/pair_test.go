@@ -9,8 +9,9 @@ import (
 	"weft/results/record"
 )
 
-// simulated is a simulation of a point with one flow that took so many microseconds; none: it failed.
-func simulated(transport string, seed uint64, fct float64) *Run {
+// simulatedRun returns a simulation with one flow of the given completion time in microseconds. It
+// failed if that is 0.
+func simulatedRun(transport string, seed uint64, fct float64) *Run {
 	at := map[string]any{"transport.kind": transport, "seed": seed}
 	s := &record.Summary{Lab: "x", Engine: "sim", Transport: transport, Seed: seed, Point: at, Status: "failed"}
 	if fct > 0 {
@@ -21,18 +22,18 @@ func simulated(transport string, seed uint64, fct float64) *Run {
 	return &Run{Manifest: &record.Manifest{Lab: "x", Seed: seed, Point: at, Status: s.Status}, Summary: s}
 }
 
-// simulations is simulations of a transport, of seeds 1 and on.
-func simulations(transport string, fcts ...float64) Side {
+// simulatedSide returns simulations of a transport, with seeds from 1 on.
+func simulatedSide(transport string, fcts ...float64) Side {
 	var out Side
 	for i, fct := range fcts {
-		out = append(out, simulated(transport, uint64(i+1), fct))
+		out = append(out, simulatedRun(transport, uint64(i+1), fct))
 	}
 	return out
 }
 
 // Runs of a point are matched by seed, whatever became of the others.
 func TestRunsAreComparedSeedBySeed(t *testing.T) {
-	later := simulations("pc4", 0, 0, 30, 40, 50)[2:] // seeds 3 to 5
+	later := simulatedSide("pc4", 0, 0, 30, 40, 50)[2:] // seeds 3 to 5
 	for _, c := range []struct {
 		name         string
 		a, b         Side
@@ -41,19 +42,19 @@ func TestRunsAreComparedSeedBySeed(t *testing.T) {
 		missing      string
 		incomparable bool
 	}{
-		{name: "all ended", a: simulations("pc4", 1, 2), b: simulations("pc4", 3, 4), seedsA: []uint64{1, 2}, seedsB: []uint64{1, 2}},
-		{name: "two failed", a: simulations("pc4", 1, 2, 3, 4), b: simulations("pc4", 0, 5, 0, 6), seedsA: []uint64{2, 4}, seedsB: []uint64{2, 4},
+		{name: "all ended", a: simulatedSide("pc4", 1, 2), b: simulatedSide("pc4", 3, 4), seedsA: []uint64{1, 2}, seedsB: []uint64{1, 2}},
+		{name: "two failed", a: simulatedSide("pc4", 1, 2, 3, 4), b: simulatedSide("pc4", 0, 5, 0, 6), seedsA: []uint64{2, 4}, seedsB: []uint64{2, 4},
 			missing: "transport.kind=pc4 seed=1: failed; transport.kind=pc4 seed=3: failed"},
-		{name: "failed on both sides", a: simulations("pc4", 0, 2, 3), b: simulations("pc4", 4, 5, 0), seedsA: []uint64{2}, seedsB: []uint64{2}, missing: "transport.kind=pc4 seed=3: failed"},
-		{name: "one was not run", a: simulations("pc4", 1, 2, 3), b: simulations("pc4", 4, 5), seedsA: []uint64{1, 2}, seedsB: []uint64{1, 2}, missing: "transport.kind=pc4 seed=3: not run"},
-		{name: "more seeds", a: simulations("pc4", 1, 2), b: simulations("pc4", 4, 5, 6), seedsA: []uint64{1, 2}, seedsB: []uint64{1, 2}},
-		{name: "one against several", a: simulations("pc4", 1), b: simulations("pc4", 4, 5, 6), seedsA: []uint64{1}, seedsB: []uint64{1, 2, 3}},
-		{name: "other seeds", a: simulations("pc4", 1, 2), b: later, seedsA: []uint64{1, 2}, seedsB: []uint64{3, 4, 5}},
-		{name: "in any order", a: Side{simulated("pc4", 2, 1), simulated("pc4", 1, 1)}, b: simulations("pc4", 4, 5), seedsA: []uint64{1, 2}, seedsB: []uint64{1, 2}},
-		{name: "all failed", a: simulations("pc4", 1, 2), b: simulations("pc4", 0, 0), missing: "transport.kind=pc4 seed=1: failed; transport.kind=pc4 seed=2: failed", incomparable: true},
-		{name: "two points of other names", a: simulations("pc4", 1, 2), b: simulations("roce", 3, 0), seedsA: []uint64{1}, seedsB: []uint64{1},
+		{name: "failed on both sides", a: simulatedSide("pc4", 0, 2, 3), b: simulatedSide("pc4", 4, 5, 0), seedsA: []uint64{2}, seedsB: []uint64{2}, missing: "transport.kind=pc4 seed=3: failed"},
+		{name: "one was not run", a: simulatedSide("pc4", 1, 2, 3), b: simulatedSide("pc4", 4, 5), seedsA: []uint64{1, 2}, seedsB: []uint64{1, 2}, missing: "transport.kind=pc4 seed=3: not run"},
+		{name: "more seeds", a: simulatedSide("pc4", 1, 2), b: simulatedSide("pc4", 4, 5, 6), seedsA: []uint64{1, 2}, seedsB: []uint64{1, 2}},
+		{name: "one against several", a: simulatedSide("pc4", 1), b: simulatedSide("pc4", 4, 5, 6), seedsA: []uint64{1}, seedsB: []uint64{1, 2, 3}},
+		{name: "other seeds", a: simulatedSide("pc4", 1, 2), b: later, seedsA: []uint64{1, 2}, seedsB: []uint64{3, 4, 5}},
+		{name: "in any order", a: Side{simulatedRun("pc4", 2, 1), simulatedRun("pc4", 1, 1)}, b: simulatedSide("pc4", 4, 5), seedsA: []uint64{1, 2}, seedsB: []uint64{1, 2}},
+		{name: "all failed", a: simulatedSide("pc4", 1, 2), b: simulatedSide("pc4", 0, 0), missing: "transport.kind=pc4 seed=1: failed; transport.kind=pc4 seed=2: failed", incomparable: true},
+		{name: "two points of other names", a: simulatedSide("pc4", 1, 2), b: simulatedSide("roce", 3, 0), seedsA: []uint64{1}, seedsB: []uint64{1},
 			missing: "transport.kind=pc4 : transport.kind=roce seed=2: failed"},
-		{name: "its own point failed", a: simulations("pc4", 1), b: append(simulations("pc4", 0), simulations("roce", 3)...), missing: "transport.kind=pc4 seed=1: failed", incomparable: true},
+		{name: "its own point failed", a: simulatedSide("pc4", 1), b: append(simulatedSide("pc4", 0), simulatedSide("roce", 3)...), missing: "transport.kind=pc4 seed=1: failed", incomparable: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := strings.Join(Missing(c.a, c.b), "; "); got != c.missing {
@@ -89,11 +90,11 @@ func TestGateIsExactAtAnyNumberOfSeeds(t *testing.T) {
 		for i := range seeds {
 			for _, transport := range []string{"pc4", "roce", "strack"} {
 				fct := 30 + float64(i)
-				a = append(a, simulated(transport, uint64(i+1), fct))
+				a = append(a, simulatedRun(transport, uint64(i+1), fct))
 				if transport == "strack" {
 					fct *= 4
 				}
-				b = append(b, simulated(transport, uint64(i+1), fct))
+				b = append(b, simulatedRun(transport, uint64(i+1), fct))
 			}
 		}
 		d, err := Compare(a, b)
@@ -124,7 +125,7 @@ func TestGateIsExactAtAnyNumberOfSeeds(t *testing.T) {
 
 // What differs little, in few numbers, is no reason to ask for more seeds.
 func TestEnoughSeeds(t *testing.T) {
-	d, err := Compare(simulations("pc4", 30, 31, 32, 33), simulations("pc4", 31, 30, 33, 32.5))
+	d, err := Compare(simulatedSide("pc4", 30, 31, 32, 33), simulatedSide("pc4", 31, 30, 33, 32.5))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +155,7 @@ func TestSweepAgainHasItsDilation(t *testing.T) {
 // The simulations and the emulations of one directory (--engine both) are never taken together; as two sides they can be compared.
 func TestEnginesAreComparedApart(t *testing.T) {
 	run := func(engine string, fct float64) *Run {
-		r := simulated("pc4", 1, fct)
+		r := simulatedRun("pc4", 1, fct)
 		r.Summary.Engine, r.Manifest = engine, &record.Manifest{Lab: "x", Engine: engine}
 		if engine == "emu" {
 			r.Summary.Fidelity = &record.Fidelity{Verdict: "ok"}

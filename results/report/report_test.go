@@ -25,8 +25,9 @@ const us = units.Microsecond
 
 var newYear = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// made is a run directory with something of everything; change, if not nil, has the last word on its summary.
-func made(t testing.TB, seed uint64, fct units.Time, change func(*record.Summary)) string {
+// writeRun writes a run directory with a bit of everything, and returns it. change, if not nil,
+// alters its summary.
+func writeRun(t testing.TB, seed uint64, fct units.Time, change func(*record.Summary)) string {
 	t.Helper()
 	r, err := store.Open(store.Options{
 		Root: t.TempDir(), Now: newYear, LabText: []byte("weft: 1\nname: x # <script>alert(1)</script>\n"),
@@ -77,7 +78,8 @@ func made(t testing.TB, seed uint64, fct units.Time, change func(*record.Summary
 	return r.Dir()
 }
 
-func page(t testing.TB, dir string) string {
+// renderPage returns the report of a run directory.
+func renderPage(t testing.TB, dir string) string {
 	t.Helper()
 	r, err := Load(dir)
 	if err != nil {
@@ -95,7 +97,7 @@ func page(t testing.TB, dir string) string {
 }
 
 func TestReportHasEverything(t *testing.T) {
-	text := page(t, made(t, 1, 10*us, nil))
+	text := renderPage(t, writeRun(t, 1, 10*us, nil))
 	for _, want := range []string{
 		"1 of 2 expectations missed", "drops == 0 &lt;b&gt;", "200 is not == 1", "Flow completion times", "Queues over time", "Throughput of connections",
 		"Congestion windows", "Errors of clocks", "Time in switch queues", "data:image/svg+xml;base64,", "&lt;script&gt;", "How to run it again",
@@ -130,7 +132,7 @@ func TestVerdicts(t *testing.T) {
 		},
 		"failed: node h3 died": func(s *record.Summary) { s.Status, s.Error = "failed", "node h3 died" },
 	} {
-		if text := page(t, made(t, 1, 10*us, change)); !strings.Contains(text, want) {
+		if text := renderPage(t, writeRun(t, 1, 10*us, change)); !strings.Contains(text, want) {
 			t.Errorf("no %q", want)
 		}
 	}
@@ -145,7 +147,7 @@ func TestReportOfAKilledRun(t *testing.T) {
 	if err := r.Abandon(newYear, errors.New("node h3 died")); err != nil {
 		t.Fatal(err)
 	}
-	if text := page(t, r.Dir()); !strings.Contains(text, "node h3 died") || !strings.Contains(text, "--dilation 2000") {
+	if text := renderPage(t, r.Dir()); !strings.Contains(text, "node h3 died") || !strings.Contains(text, "--dilation 2000") {
 		t.Error(text)
 	}
 	if _, err := Load(t.TempDir()); err == nil {
@@ -155,7 +157,7 @@ func TestReportOfAKilledRun(t *testing.T) {
 
 func TestSameRunSameFigures(t *testing.T) {
 	draw := func() string {
-		r, err := Load(made(t, 1, 10*us, nil))
+		r, err := Load(writeRun(t, 1, 10*us, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,12 +187,12 @@ func TestSameRunSameFigures(t *testing.T) {
 	}
 }
 
-// side is runs of seeds 1 to n.
-func side(t *testing.T, n int, fct units.Time) Side {
+// loadedSide returns n runs with seeds from 1 on.
+func loadedSide(t *testing.T, n int, fct units.Time) Side {
 	t.Helper()
 	var out Side
 	for seed := range n {
-		r, err := Load(made(t, uint64(seed+1), fct+units.Time(seed)*us/5, nil))
+		r, err := Load(writeRun(t, uint64(seed+1), fct+units.Time(seed)*us/5, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +201,8 @@ func side(t *testing.T, n int, fct units.Time) Side {
 	return out
 }
 
-func differing(all []Difference) string {
+// differingMetrics returns the names of the metrics that differ.
+func differingMetrics(all []Difference) string {
 	var out []string
 	for _, d := range all {
 		if d.Beyond {
@@ -215,18 +218,18 @@ func TestCompare(t *testing.T) {
 		a, b Side
 		want string
 	}{
-		{"seeds, equal", side(t, 5, 10*us), side(t, 5, 10*us), ""},
-		{"seeds, apart", side(t, 5, 10*us), side(t, 5, 40*us), "flow completion, mean; flow completion, p99"},
-		{"too few seeds to tell", side(t, 3, 10*us), side(t, 3, 40*us), ""},
-		{"one and several", side(t, 1, 40*us), side(t, 4, 10*us), "flow completion, mean; flow completion, p99"},
-		{"one run, little apart", side(t, 1, 10*us), side(t, 1, 11*us), ""},
-		{"one run, far apart", side(t, 1, 10*us), side(t, 1, 400*us), "flow completion, mean; flow completion, p99; slowdown, p99"},
+		{"seeds, equal", loadedSide(t, 5, 10*us), loadedSide(t, 5, 10*us), ""},
+		{"seeds, apart", loadedSide(t, 5, 10*us), loadedSide(t, 5, 40*us), "flow completion, mean; flow completion, p99"},
+		{"too few seeds to tell", loadedSide(t, 3, 10*us), loadedSide(t, 3, 40*us), ""},
+		{"one and several", loadedSide(t, 1, 40*us), loadedSide(t, 4, 10*us), "flow completion, mean; flow completion, p99"},
+		{"one run, little apart", loadedSide(t, 1, 10*us), loadedSide(t, 1, 11*us), ""},
+		{"one run, far apart", loadedSide(t, 1, 10*us), loadedSide(t, 1, 400*us), "flow completion, mean; flow completion, p99; slowdown, p99"},
 	} {
 		d, err := Compare(c.a, c.b)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := differing(d); got != c.want {
+		if got := differingMetrics(d); got != c.want {
 			t.Errorf("%s: %s; want %s", c.name, got, c.want)
 		}
 		for _, row := range d { // what is printed is what decided
@@ -249,7 +252,7 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%s: table %v", c.name, table)
 		}
 	}
-	if _, err := Compare(side(t, 1, us), Side{{Summary: nil}}); err == nil {
+	if _, err := Compare(loadedSide(t, 1, us), Side{{Summary: nil}}); err == nil {
 		t.Error("nothing was compared, and no error")
 	}
 }
@@ -367,16 +370,16 @@ func BenchmarkReportOfTenMillionFlows(b *testing.B) {
 	runtime.GC()
 	for b.Loop() {
 		start := time.Now()
-		if text := page(b, r.Dir()); !strings.Contains(text, "Flow completion times") {
+		if text := renderPage(b, r.Dir()); !strings.Contains(text, "Flow completion times") {
 			b.Fatal("no chart")
 		}
 		b.ReportMetric(time.Since(start).Seconds(), "report-s")
 	}
-	b.ReportMetric(peak()/1e6, "peak-MB")
+	b.ReportMetric(peakMemory()/1e6, "peak-MB")
 }
 
-// peak is the most memory that this process has had resident, in bytes.
-func peak() float64 {
+// peakMemory returns the peak resident memory of this process, in bytes.
+func peakMemory() float64 {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return math.NaN()

@@ -19,8 +19,8 @@ import (
 	"weft/results/record"
 )
 
-// bare is the directory of a run that was killed before it had any data.
-func bare(t testing.TB) string {
+// emptyRun returns the directory of a run that was killed before it had any data.
+func emptyRun(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := writeJSON(filepath.Join(dir, ManifestFile), record.Manifest{Format: Format, Status: record.Running}); err != nil {
@@ -31,7 +31,7 @@ func bare(t testing.TB) string {
 
 // What is whole but beside no manifest is of no run.
 func TestDataWithoutAManifest(t *testing.T) {
-	dir, _, _ := three(t)
+	dir, _, _ := threeGroups(t)
 	if err := os.Remove(filepath.Join(dir, ManifestFile)); err != nil {
 		t.Fatal(err)
 	}
@@ -46,10 +46,11 @@ func TestDataWithoutAManifest(t *testing.T) {
 	}
 }
 
-// three writes queues.parquet with three groups and returns the file and where each of its footers ends.
-func three(t testing.TB) (dir string, content []byte, ends []int) {
+// threeGroups writes queues.parquet with three row groups, and returns the directory, the file and
+// the end of each of its footers.
+func threeGroups(t testing.TB) (dir string, content []byte, ends []int) {
 	t.Helper()
-	dir = bare(t)
+	dir = emptyRun(t)
 	q, err := createTable[queueRow](dir, QueuesFile, false)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +76,7 @@ func three(t testing.TB) (dir string, content []byte, ends []int) {
 
 // However many bytes reached the disk: all groups whose footer did, and never anything else.
 func TestCutFilesKeepTheirGroups(t *testing.T) {
-	dir, content, ends := three(t)
+	dir, content, ends := threeGroups(t)
 	for cut := range len(content) + 1 {
 		if cut%53 > 0 && !slices.ContainsFunc(ends, func(end int) bool { return cut >= end-1 && cut <= end+1 }) {
 			continue
@@ -90,7 +91,7 @@ func TestCutFilesKeepTheirGroups(t *testing.T) {
 			}
 		}
 		if want > 0 {
-			if got := ports(t, dir); len(got) != want {
+			if got := readPorts(t, dir); len(got) != want {
 				t.Fatalf("cut at %d: %v, want %d rows", cut, got, want)
 			}
 			continue
@@ -103,7 +104,7 @@ func TestCutFilesKeepTheirGroups(t *testing.T) {
 
 // A byte that is not what was written is told, or was of no meaning; the rows are never wrong.
 func TestDamageIsTold(t *testing.T) {
-	dir, content, _ := three(t)
+	dir, content, _ := threeGroups(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		bad := bytes.Clone(content)
 		for range rapid.IntRange(1, 4).Draw(rt, "bytes") {
@@ -127,7 +128,7 @@ func TestDamageIsTold(t *testing.T) {
 
 // A file that is nothing but beginnings of footers is given up at once.
 func TestNothingButMagic(t *testing.T) {
-	dir := bare(t)
+	dir := emptyRun(t)
 	for _, text := range []string{"PAR1", "WFT1\x00\x00\x00\x00\x10\x00\x00\x00PAR1"} {
 		if err := os.WriteFile(filepath.Join(dir, QueuesFile), []byte(strings.Repeat(text, 3<<20/len(text))), 0o644); err != nil {
 			t.Fatal(err)
@@ -142,7 +143,7 @@ func TestNothingButMagic(t *testing.T) {
 
 func FuzzScan(f *testing.F) {
 	corpus := fuzztest.New(f)
-	_, content, _ := three(f)
+	_, content, _ := threeGroups(f)
 	corpus.Add(content)
 	corpus.Add([]byte("PAR1PAR1"))
 	dir := f.TempDir()
@@ -165,14 +166,14 @@ func TestNewerAndOlderRunsAreRefused(t *testing.T) {
 		{SummaryFile, `"drops": 17`, `"drops": 16`, "changed or damaged after the run"},
 		{SummaryFile, `"drops": 17`, `"drops": "x`, "it is damaged"},
 	} {
-		r := open(t, t.TempDir())
+		r := createRun(t, t.TempDir())
 		if err := r.Finish(newYear, &record.Summary{Status: "ok", Network: record.Network{Drops: 17}}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := ReadSummary(r.Dir()); err != nil {
 			t.Fatal(err)
 		}
-		text := read(t, r, c.file)
+		text := readFile(t, r, c.file)
 		if err := os.WriteFile(filepath.Join(r.Dir(), c.file), []byte(strings.Replace(text, c.old, c.replacement, 1)), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +181,7 @@ func TestNewerAndOlderRunsAreRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %s", c.replacement, err, c.want)
 		}
 	}
-	r := open(t, t.TempDir())
+	r := createRun(t, t.TempDir())
 	if _, err := ReadSummary(r.Dir()); !errors.Is(err, ErrNoSummary) || !strings.Contains(err.Error(), "still running") {
 		t.Errorf("of a run under way: %v", err)
 	}
@@ -219,7 +220,7 @@ func TestSameRowsSameBytes(t *testing.T) {
 
 // An emulation that is killed keeps all but its last second.
 func TestLiveFilesAreFlushedByTheClock(t *testing.T) {
-	dir := bare(t)
+	dir := emptyRun(t)
 	q, err := createTable[queueRow](dir, QueuesFile, true)
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +230,7 @@ func TestLiveFilesAreFlushedByTheClock(t *testing.T) {
 	if err := q.add(queueRow{Time: 1, Port: "a->b", Queued: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if got := ports(t, dir); len(got) != 1 {
+	if got := readPorts(t, dir); len(got) != 1 {
 		t.Errorf("on the disk: %v", got)
 	}
 }
@@ -237,7 +238,7 @@ func TestLiveFilesAreFlushedByTheClock(t *testing.T) {
 // BenchmarkFlows writes and reads ten million flows.
 func BenchmarkFlows(b *testing.B) {
 	for range b.N {
-		dir := bare(b)
+		dir := emptyRun(b)
 		t, err := createTable[flowRow](dir, FlowsFile, false)
 		if err != nil {
 			b.Fatal(err)
@@ -265,8 +266,8 @@ func BenchmarkFlows(b *testing.B) {
 }
 
 func TestNumbers(t *testing.T) {
-	r := open(t, t.TempDir())
-	fill(t, r)
+	r := createRun(t, t.TempDir())
+	writeAll(t, r)
 	if err := r.Finish(newYear, &record.Summary{Status: "ok"}); err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +316,7 @@ func TestColumnsAreDocumented(t *testing.T) {
 	}
 }
 
-// lineAt is the line that holds a byte.
+// lineAt returns the line that contains a byte.
 func lineAt(s string, at int) string {
 	from := strings.LastIndexByte(s[:at], '\n') + 1
 	line, _, _ := strings.Cut(s[from:], "\n")
@@ -324,12 +325,12 @@ func lineAt(s string, at int) string {
 
 // What a run left and is gone, or has grown beyond what can be read, is told at once.
 func TestFilesThatAreGoneOrGrew(t *testing.T) {
-	dir, content, _ := three(t)
+	dir, content, _ := threeGroups(t)
 	m := record.Manifest{Format: Format, Status: "ok", Files: []record.File{{Name: QueuesFile, Bytes: int64(len(content)), Sum: checksum(content)}, {Name: SummaryFile, Bytes: 2}}}
 	if err := writeJSON(filepath.Join(dir, ManifestFile), m); err != nil {
 		t.Fatal(err)
 	}
-	if got := ports(t, dir); len(got) != 3 {
+	if got := readPorts(t, dir); len(got) != 3 {
 		t.Fatal(got)
 	}
 	scan := func() error { return Scan(dir, QueuesFile, func([]queueRow) error { return nil }) }

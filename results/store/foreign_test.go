@@ -14,8 +14,8 @@ import (
 	"weft/results/record"
 )
 
-// listed writes a manifest that names the files of a directory as they are now.
-func listed(t *testing.T, dir string, names ...string) {
+// writeManifest writes a manifest that lists the files of a directory as they are now.
+func writeManifest(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	m := record.Manifest{Format: Format, Status: "ok"}
 	for _, name := range names {
@@ -32,8 +32,8 @@ func listed(t *testing.T, dir string, names ...string) {
 
 // A data file that is whole, but another run's, is told by all that read one.
 func TestAnotherRunsFileIsRefused(t *testing.T) {
-	dir, content, ends := three(t)
-	listed(t, dir, QueuesFile)
+	dir, content, ends := threeGroups(t)
+	writeManifest(t, dir, QueuesFile)
 	if err := Scan(dir, QueuesFile, func([]queueRow) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestAnotherRunsFileIsRefused(t *testing.T) {
 	}
 }
 
-// wantForeign checks that queues.parquet is read by nobody.
+// wantForeign checks that no reader accepts queues.parquet.
 func wantForeign(t *testing.T, dir, text string) {
 	t.Helper()
 	_, numbers := Numbers(dir, QueuesFile, "time_ps")
@@ -66,8 +66,8 @@ func wantForeign(t *testing.T, dir, text string) {
 
 // A pipe that nobody writes to, and a device, are refused at once: as data, manifest, summary and lab.
 func TestPipesAndDevicesAreRefused(t *testing.T) {
-	dir, _, _ := three(t)
-	listed(t, dir, QueuesFile)
+	dir, _, _ := threeGroups(t)
+	writeManifest(t, dir, QueuesFile)
 	replace := func(name string) {
 		file := filepath.Join(dir, name)
 		_ = os.Remove(file)
@@ -103,7 +103,7 @@ func TestPipesAndDevicesAreRefused(t *testing.T) {
 
 // Export holds the format of the run against its own, as all other readers do.
 func TestExportRefusesNewerRuns(t *testing.T) {
-	dir, _, _ := three(t)
+	dir, _, _ := threeGroups(t)
 	if err := writeJSON(filepath.Join(dir, ManifestFile), record.Manifest{Format: Format + 1, Status: "ok"}); err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,8 @@ const us = units.Microsecond
 
 var newYear = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func open(t *testing.T, root string) *Run {
+// createRun creates a run below root.
+func createRun(t *testing.T, root string) *Run {
 	t.Helper()
 	r, err := Open(Options{Root: root, Now: newYear, Manifest: record.Manifest{Lab: "pc4-incast", Seed: 7}, LabText: []byte("weft: 1\n")})
 	if err != nil {
@@ -36,7 +37,8 @@ func open(t *testing.T, root string) *Run {
 	return r
 }
 
-func read(t *testing.T, r *Run, name string) string {
+// readFile returns the text of a file of a run.
+func readFile(t *testing.T, r *Run, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(r.Dir(), name))
 	if err != nil {
@@ -45,7 +47,8 @@ func read(t *testing.T, r *Run, name string) string {
 	return string(b)
 }
 
-func fill(t *testing.T, r *Run) {
+// writeAll writes rows to every file of a run.
+func writeAll(t *testing.T, r *Run) {
 	t.Helper()
 	d := stats.NewDist()
 	d.Record(4 * us)
@@ -70,8 +73,8 @@ func fill(t *testing.T, r *Run) {
 }
 
 func TestDataFiles(t *testing.T) {
-	r := open(t, t.TempDir())
-	fill(t, r)
+	r := createRun(t, t.TempDir())
+	writeAll(t, r)
 	if err := r.Finish(newYear.Add(time.Second), &record.Summary{Status: "ok"}); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +101,7 @@ func TestDataFiles(t *testing.T) {
 		EventsFile: `{"time_us":1.000000,"event":"node died","where":"h3","detail":"killed"}` + "\n",
 		LabFile:    "weft: 1\n",
 	} {
-		if diff := cmp.Diff(want, read(t, r, name)); diff != "" {
+		if diff := cmp.Diff(want, readFile(t, r, name)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
@@ -118,7 +121,7 @@ func TestDataFiles(t *testing.T) {
 }
 
 func TestManifestFollowsTheRun(t *testing.T) {
-	r := open(t, t.TempDir())
+	r := createRun(t, t.TempDir())
 	want := func(status string) *record.Manifest {
 		t.Helper()
 		m, err := ReadManifest(r.Dir())
@@ -148,7 +151,7 @@ func TestManifestFollowsTheRun(t *testing.T) {
 	if m := want("interrupted"); m.Ended != "2026-01-01T00:01:00Z" || m.Error != "by the user" {
 		t.Errorf("got %+v", m)
 	}
-	if text := read(t, r, SummaryFile); !strings.Contains(text, `"drops <= 1 * flows"`) {
+	if text := readFile(t, r, SummaryFile); !strings.Contains(text, `"drops <= 1 * flows"`) {
 		t.Errorf("an expectation cannot be read: %s", text)
 	}
 	back, err := ReadSummary(r.Dir())
@@ -222,7 +225,7 @@ func TestOuterProcess(t *testing.T) {
 	if p := self(); p.PID != 1<<30 || p.Boot != own().Boot || !gone(p) {
 		t.Errorf("%+v", p)
 	}
-	r := open(t, t.TempDir())
+	r := createRun(t, t.TempDir())
 	if m, err := ReadManifest(r.Dir()); err != nil || m.Status != "failed" {
 		t.Errorf("%+v, %v", m, err)
 	}
@@ -308,8 +311,8 @@ func TestRootIsCheckedAndNotCreated(t *testing.T) {
 }
 
 func TestAbandonedRunIsMarkedFailedAndKeepsItsData(t *testing.T) {
-	r := open(t, t.TempDir())
-	fill(t, r)
+	r := createRun(t, t.TempDir())
+	writeAll(t, r)
 	if err := r.Abandon(newYear, errors.New("node h3 died")); err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +323,7 @@ func TestAbandonedRunIsMarkedFailedAndKeepsItsData(t *testing.T) {
 	if m.Status != "failed" || m.Error != "node h3 died" {
 		t.Errorf("got %q, %q", m.Status, m.Error)
 	}
-	if got := ports(t, r.Dir()); len(got) != 1 || got[0] != "edge0->h1" {
+	if got := readPorts(t, r.Dir()); len(got) != 1 || got[0] != "edge0->h1" {
 		t.Errorf("%s holds %q", QueuesFile, got)
 	}
 }
@@ -373,8 +376,8 @@ func TestPlaceThatCannotBeWritten(t *testing.T) {
 
 // A full disk is seen at the latest when the files are closed; /dev/full is one.
 func TestFullDiskFailsTheRun(t *testing.T) {
-	r := open(t, t.TempDir())
-	fill(t, r)
+	r := createRun(t, t.TempDir())
+	writeAll(t, r)
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Skipf("no /dev/full: %v", err)
@@ -406,7 +409,7 @@ func TestFullDiskFailsTheRun(t *testing.T) {
 }
 
 func TestVanishedDirectory(t *testing.T) {
-	r := open(t, t.TempDir())
+	r := createRun(t, t.TempDir())
 	if err := os.RemoveAll(r.Dir()); err != nil {
 		t.Fatal(err)
 	}
@@ -431,8 +434,8 @@ func TestMicrosAreExact(t *testing.T) {
 	}
 }
 
-// ports reads the ports of queues.parquet.
-func ports(t interface {
+// readPorts reads the ports of queues.parquet.
+func readPorts(t interface {
 	Helper()
 	Fatal(...any)
 }, dir string) []string {

@@ -39,11 +39,11 @@ func TestUMLContract(t *testing.T) {
 	l := newLink(t, d)
 	examine := func(d qdisc.Direction) *measure.Found {
 		found, err := measure.Examine(t.Context(), l.sender, l.receiver, d)
-		l.must(err)
+		l.noError(err)
 		t.Logf("%+v", found)
 		return found
 	}
-	l.check(func() error {
+	l.measureUntil(func() error {
 		if found := examine(d); !found.OK() {
 			return fmt.Errorf("broken: %+v", found)
 		}
@@ -54,9 +54,9 @@ func TestUMLContract(t *testing.T) {
 		wrong := d
 		wrong.RED = &red
 		tree, err := qdisc.Plan(wrong, qdisc.Full())
-		l.must(err)
-		l.must(l.Apply(tree))
-		l.check(func() error {
+		l.noError(err)
+		l.noError(l.Apply(tree))
+		l.measureUntil(func() error {
 			found := examine(d)
 			for range attempts {
 				if again := examine(d); !found.OK() {
@@ -72,11 +72,11 @@ func TestUMLContract(t *testing.T) {
 			return nil
 		})
 	}
-	l.must(l.Apply(l.tree))
+	l.noError(l.Apply(l.tree))
 
 	other := d
 	other.Rate, other.Delay, other.Loss = 5*units.Mbps, 10*time.Millisecond, 0.5
-	l.check(func() error {
+	l.measureUntil(func() error {
 		broken := map[string]bool{}
 		for _, f := range examine(other).Findings {
 			broken[f.What] = !f.OK
@@ -94,9 +94,9 @@ func TestUMLContract(t *testing.T) {
 func TestPrivContract(t *testing.T) {
 	d := qdisc.Direction{Rate: 50 * units.Mbps, Limit: units.MB, Lateness: quiettest.Gap}
 	l := newLink(t, d)
-	l.check(func() error {
+	l.measureUntil(func() error {
 		found, err := measure.Examine(t.Context(), l.sender, l.receiver, d)
-		l.must(err)
+		l.noError(err)
 		if t.Logf("%+v", found); !found.OK() {
 			return fmt.Errorf("broken: %+v", found)
 		}

@@ -10,8 +10,9 @@ import (
 	"weft/units"
 )
 
-// A link of 8 Mb/s and 5 ms as arithmetic: packets of 1,000 bytes, all sent at once, every third marked, the last lost.
-func perfect() []measure.Packet {
+// idealTrain returns the packets of a link of 8 Mb/s and 5 ms, computed: packets of 1,000 bytes,
+// all sent at once, every third marked, one copied twice, the last lost.
+func idealTrain() []measure.Packet {
 	p := make([]measure.Packet, 100)
 	for i := range p {
 		p[i] = measure.Packet{Sent: 1e9, Arrived: 1e9 + 5e6 + int64(i+1)*1e6, Marked: i%3 == 0}
@@ -22,7 +23,7 @@ func perfect() []measure.Packet {
 }
 
 func TestEvaluationOfAPerfectLink(t *testing.T) {
-	p := perfect()
+	p := idealTrain()
 	if got := measure.Rate(p, 10, 1000); got != 8*units.Mbps {
 		t.Errorf("rate %v, want 8Mbps", got)
 	}
@@ -32,7 +33,7 @@ func TestEvaluationOfAPerfectLink(t *testing.T) {
 	if got := measure.Delay(p, 0.5); got != 55*time.Millisecond {
 		t.Errorf("median delay %v, want 55ms", got)
 	}
-	if lost, copies, marks := measure.Lost(p), copies(p), marks(p); lost != 1 || copies != 2 || marks != 33 {
+	if lost, copies, marks := measure.Lost(p), countCopies(p), countMarks(p); lost != 1 || copies != 2 || marks != 33 {
 		t.Errorf("%d lost, %d copies, %d marks; want 1, 2, 33", lost, copies, marks)
 	}
 	for i, s := range measure.Queues(p, 6*time.Millisecond, 1000) {
@@ -63,14 +64,14 @@ func TestEvaluationOfNothing(t *testing.T) {
 	if r, d := measure.Rate(lost, 0, 1000), measure.Delay(lost, 0.5); r != 0 || d != 0 || len(measure.Queues(lost, 0, 1)) != 0 {
 		t.Errorf("packets that never came have a rate of %v and a delay of %v", r, d)
 	}
-	if r := measure.Rate(perfect(), 1000, 1000); r != 0 {
+	if r := measure.Rate(idealTrain(), 1000, 1000); r != 0 {
 		t.Errorf("no packets have a rate of %v", r)
 	}
 	same := []measure.Packet{{Arrived: 1}, {Arrived: 1}, {Arrived: 1}}
 	if r := measure.Rate(same, 0, 1000); r != 0 {
 		t.Errorf("packets at one instant have a rate of %v", r)
 	}
-	if m, w := share(nil, nil); m != 0 || w != 0 {
+	if m, w := markedShare(nil, nil); m != 0 || w != 0 {
 		t.Error("no samples have a share")
 	}
 }
@@ -90,7 +91,7 @@ func TestOnsetSeparates(t *testing.T) {
 	if got := onset(s[20:30]); got != 20_000 {
 		t.Errorf("onset where all are marked at %v, want the shortest queue seen", got)
 	}
-	marked, want := share(s[20:30], func(q units.Bytes) float64 { return float64(q) / 100_000 })
+	marked, want := markedShare(s[20:30], func(q units.Bytes) float64 { return float64(q) / 100_000 })
 	if marked != 1 || math.Abs(want-0.245) > 1e-9 {
 		t.Errorf("share %g, expected %g; want 1 and 0.245", marked, want)
 	}

@@ -12,9 +12,9 @@ import (
 
 const kb = units.KB
 
-// ramp is a queue that grows packet by packet to a length and stays there a while, marked as red says: by sch_red's choice (red.h), of one
-// stage.
-func ramp(random *rand.Rand, red qdisc.RED, to units.Bytes) (out []Sample) {
+// rampSamples returns samples of a queue that grows packet by packet to a length and stays there a
+// while, with the marks of sch_red (red.h) in one stage.
+func rampSamples(random *rand.Rand, red qdisc.RED, to units.Bytes) (out []Sample) {
 	tree, err := qdisc.Plan(qdisc.Direction{Rate: units.Mbps, Limit: units.MB, RED: &red}, qdisc.Full())
 	if err != nil {
 		panic(err)
@@ -73,7 +73,7 @@ func TestJudge(t *testing.T) {
 		off := 0
 		var all share
 		for i := range 6 {
-			m := judge(ramp(random, c.made, 180*kb), &c.asked, kb)
+			m := judge(rampSamples(random, c.made, 180*kb), &c.asked, kb)
 			if (m.early > 0) != c.early || (m.missing > 0) != c.missing {
 				t.Errorf("%s: %d too early, %d missing", c.name, m.early, m.missing)
 			}
@@ -94,7 +94,7 @@ func TestJudge(t *testing.T) {
 func TestMarksOfAQueueThatWasNotFilled(t *testing.T) {
 	red := qdisc.RED{Min: 60 * kb, Max: 150 * kb, Pmax: 0.2, ECN: true}
 	x := exam{d: qdisc.Direction{RED: &red, MTU: 986}, size: 986}
-	x.marks(ramp(rand.New(rand.NewPCG(1, 2)), red, 40*kb), red.Max)
+	x.marks(rampSamples(rand.New(rand.NewPCG(1, 2)), red, 40*kb), red.Max)
 	if f := x.found.Findings[0]; f.OK || !strings.Contains(f.Measured, "no more than") {
 		t.Errorf("%+v", f)
 	}

@@ -31,10 +31,10 @@ type link struct {
 	receiver *measure.Receiver
 }
 
-// newLink makes one, or skips the test where this kernel lacks what d needs.
+// newLink returns a link shaped as d, or skips the test where this kernel lacks what d needs.
 func newLink(t *testing.T, d qdisc.Direction) *link {
 	t.Helper()
-	l := bare(t)
+	l := newBareLink(t)
 	kernel, err := probe.Probe()
 	if err != nil {
 		t.Skip(err)
@@ -57,8 +57,8 @@ func newLink(t *testing.T, d qdisc.Direction) *link {
 	return l
 }
 
-// bare makes a link that nothing shapes.
-func bare(t *testing.T) *link {
+// newBareLink returns a link without shaping.
+func newBareLink(t *testing.T) *link {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("not root: no network namespaces")
@@ -67,69 +67,73 @@ func bare(t *testing.T) *link {
 	runtime.LockOSThread()
 	l := &link{t: t}
 	var far int
-	l.must(unix.Unshare(unix.CLONE_NEWNET))
+	l.noError(unix.Unshare(unix.CLONE_NEWNET))
 	far, err := unix.Open(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	l.must(err)
+	l.noError(err)
 	t.Cleanup(func() { _ = unix.Close(far) })
-	l.must(unix.Unshare(unix.CLONE_NEWNET))
+	l.noError(unix.Unshare(unix.CLONE_NEWNET))
 
 	a := netlink.NewLinkAttrs()
 	a.Name, a.HardwareAddr = "near", net.HardwareAddr{2, 0, 0, 0, 0, 1}
-	l.must(netlink.LinkAdd(&netlink.Veth{
+	l.noError(netlink.LinkAdd(&netlink.Veth{
 		LinkAttrs: a, PeerName: "far", PeerHardwareAddr: net.HardwareAddr{2, 0, 0, 0, 0, 2}, PeerNamespace: netlink.NsFd(far),
 	}))
-	l.Near = l.end("near", 1, 2)
+	l.Near = l.setUpEnd("near", 1, 2)
 	l.sender, err = measure.NewSender(netip.MustParseAddrPort("10.9.0.2:7"))
-	l.must(err)
+	l.noError(err)
 	t.Cleanup(func() { _ = l.sender.Close() })
 
-	l.must(unix.Setns(far, unix.CLONE_NEWNET))
-	l.Far = l.end("far", 2, 1)
+	l.noError(unix.Setns(far, unix.CLONE_NEWNET))
+	l.Far = l.setUpEnd("far", 2, 1)
 	l.receiver, err = measure.NewReceiver(netip.MustParseAddrPort("10.9.0.2:7"))
-	l.must(err)
+	l.noError(err)
 	t.Cleanup(func() { _ = l.receiver.Close() })
 	return l
 }
 
-func (l *link) must(err error) {
+// noError ends the test on an error.
+func (l *link) noError(err error) {
 	l.t.Helper()
 	if err != nil {
 		l.t.Fatal(err)
 	}
 }
 
-// end gives a device of this namespace an address, and the other's as a neighbour, so that nobody asks.
-func (l *link) end(name string, own, other byte) tcnl.End {
+// setUpEnd gives a device of this namespace an address, and adds the other end as a permanent
+// neighbour, so that no ARP is sent.
+func (l *link) setUpEnd(name string, own, other byte) tcnl.End {
 	l.t.Helper()
 	dev, err := netlink.LinkByName(name)
-	l.must(err)
+	l.noError(err)
 	_ = os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/disable_ipv6", []byte("1"), 0) // no router solicitations among probes
-	l.must(netlink.AddrAdd(dev, &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(10, 9, 0, own), Mask: net.CIDRMask(24, 32)}}))
-	l.must(netlink.LinkSetUp(dev))
-	l.must(netlink.NeighAdd(&netlink.Neigh{
+	l.noError(netlink.AddrAdd(dev, &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(10, 9, 0, own), Mask: net.CIDRMask(24, 32)}}))
+	l.noError(netlink.LinkSetUp(dev))
+	l.noError(netlink.NeighAdd(&netlink.Neigh{
 		LinkIndex: dev.Attrs().Index, State: netlink.NUD_PERMANENT, IP: net.IPv4(10, 9, 0, other), HardwareAddr: net.HardwareAddr{2, 0, 0, 0, 0, other},
 	}))
 	conn, err := tcnl.Open()
-	l.must(err)
+	l.noError(err)
 	l.t.Cleanup(conn.Close)
 	e, err := conn.End(name)
-	l.must(err)
+	l.noError(err)
 	return e
 }
 
-func (l *link) run(t measure.Train) []measure.Packet {
+// send sends a train of packets and returns what became of them.
+func (l *link) send(t measure.Train) []measure.Packet {
 	l.t.Helper()
 	if t.Wait == 0 {
 		t.Wait = 2 * time.Second
 	}
 	packets, err := measure.Run(l.t.Context(), l.sender, l.receiver, t)
-	l.must(err)
+	l.noError(err)
 	return packets
 }
 
+// statistics reads the counters of the link's qdiscs.
 func (l *link) statistics() qdisc.Statistics {
 	l.t.Helper()
 	s, err := l.Statistics(l.tree)
-	l.must(err)
+	l.noError(err)
 	return s
 }

@@ -9,8 +9,8 @@ import (
 	"weft/internal/fuzztest"
 )
 
-// control is what the kernel sends with a packet.
-func control(level, kind int32, data []byte) []byte {
+// controlMessage returns a control message as the kernel sends it with a packet.
+func controlMessage(level, kind int32, data []byte) []byte {
 	b := make([]byte, unix.CmsgSpace(len(data)))
 	binary.NativeEndian.PutUint64(b, uint64(unix.CmsgLen(len(data))))
 	binary.NativeEndian.PutUint32(b[8:], uint32(level))
@@ -21,7 +21,7 @@ func control(level, kind int32, data []byte) []byte {
 
 func TestParse(t *testing.T) {
 	stamp := binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, 2), 7)
-	c := append(control(unix.SOL_SOCKET, unix.SCM_TIMESTAMPNS, stamp), control(unix.IPPROTO_IP, unix.IP_TOS, []byte{3})...)
+	c := append(controlMessage(unix.SOL_SOCKET, unix.SCM_TIMESTAMPNS, stamp), controlMessage(unix.IPPROTO_IP, unix.IP_TOS, []byte{3})...)
 	payload := []byte{0x77, 0x65, 0x66, 0x74, 0, 0, 0, 5, 0, 0, 0, 6}
 	if a, ok := parse(payload, c); !ok || a != (arrival{train: 5, seq: 6, at: 2_000_000_007, ce: true}) {
 		t.Errorf("%+v, %v", a, ok)
@@ -39,8 +39,8 @@ func TestParse(t *testing.T) {
 
 func FuzzParseProbe(f *testing.F) {
 	corpus := fuzztest.New(f)
-	corpus.Add([]byte("weft12345678"), control(unix.SOL_SOCKET, unix.SCM_TIMESTAMPNS, make([]byte, 16)))
-	corpus.Add([]byte("weft12345678"), control(unix.IPPROTO_IP, unix.IP_TOS, nil))
+	corpus.Add([]byte("weft12345678"), controlMessage(unix.SOL_SOCKET, unix.SCM_TIMESTAMPNS, make([]byte, 16)))
+	corpus.Add([]byte("weft12345678"), controlMessage(unix.IPPROTO_IP, unix.IP_TOS, nil))
 	corpus.Fuzz(func(t *testing.T, payload, control []byte) {
 		if a, ok := parse(payload, control); ok && a.at == 0 {
 			t.Error("a probe without a time")

@@ -8,8 +8,8 @@ import (
 	"weft/units"
 )
 
-// copies returns how many packets came beyond the first time.
-func copies(packets []measure.Packet) int {
+// countCopies returns the number of packets that arrived beyond the first copy.
+func countCopies(packets []measure.Packet) int {
 	n := 0
 	for _, p := range packets {
 		n += p.Copies
@@ -17,8 +17,8 @@ func copies(packets []measure.Packet) int {
 	return n
 }
 
-// marks returns how many packets came marked.
-func marks(packets []measure.Packet) int {
+// countMarks returns the number of packets that arrived marked.
+func countMarks(packets []measure.Packet) int {
 	n := 0
 	for _, p := range packets {
 		if p.Marked {
@@ -28,8 +28,9 @@ func marks(packets []measure.Packet) int {
 	return n
 }
 
-// share returns the share of the samples that are marked, and that which expected(queue) says on average.
-func share(samples []measure.Sample, expected func(units.Bytes) float64) (marked, want float64) {
+// markedShare returns the share of the samples that are marked, and the share that expected(queue)
+// predicts.
+func markedShare(samples []measure.Sample, expected func(units.Bytes) float64) (marked, want float64) {
 	for _, s := range samples {
 		if s.Marked {
 			marked++

@@ -24,9 +24,9 @@ const (
 // attempts is how often something is measured until it is right.
 const attempts = 5
 
-// check measures until the result is right. A link whose bucket allows for quiettest.Gap keeps its rate unless something
-// disturbs the machine.
-func (l *link) check(measure func() error) {
+// measureUntil measures until the result is right. A link whose bucket allows for quiettest.Gap
+// keeps its rate unless something disturbs the machine.
+func (l *link) measureUntil(measure func() error) {
 	l.t.Helper()
 	quiettest.Check(l.t, attempts, measure)
 }
@@ -53,8 +53,8 @@ func TestPrivRate(t *testing.T) {
 // wantRate sends a train that fills the link: within 2 %.
 func (l *link) wantRate(asked units.Bandwidth) {
 	l.t.Helper()
-	l.check(func() error {
-		got := measure.Rate(l.run(measure.Train{Count: 300, Size: packet, Wait: 5 * time.Second}), 60, wire)
+	l.measureUntil(func() error {
+		got := measure.Rate(l.send(measure.Train{Count: 300, Size: packet, Wait: 5 * time.Second}), 60, wire)
 		l.t.Logf("rate: asked for %v, measured %v", asked, got)
 		if math.Abs(float64(got)/float64(asked)-1) > 0.02 {
 			return fmt.Errorf("rate: asked for %v, measured %v: more than 2 %% off", asked, got)
@@ -66,8 +66,8 @@ func (l *link) wantRate(asked units.Bandwidth) {
 // wantDelay sends packets that meet no queue: their median within 3 % + 50 us.
 func (l *link) wantDelay(asked time.Duration) {
 	l.t.Helper()
-	l.check(func() error {
-		got := measure.Delay(l.run(measure.Train{Count: 50, Size: packet, Gap: 15 * time.Millisecond}), 0.5)
+	l.measureUntil(func() error {
+		got := measure.Delay(l.send(measure.Train{Count: 50, Size: packet, Gap: 15 * time.Millisecond}), 0.5)
 		l.t.Logf("one-way delay: asked for %v, measured %v", asked, got)
 		if (got - asked).Abs() > asked*3/100+50*time.Microsecond {
 			return fmt.Errorf("one-way delay: asked for %v, measured %v: more than 3 %% + 50 us off", asked, got)
@@ -83,8 +83,8 @@ func TestUMLMarksBeginAtKmin(t *testing.T) {
 	}
 	const rate, delay, kmin = units.Mbps, 2 * time.Millisecond, 20_000
 	l := newLink(t, qdisc.Direction{Rate: rate, Delay: delay, Limit: units.MB, RED: &qdisc.RED{Min: kmin, Max: kmin, Pmax: 1, ECN: true}})
-	l.check(func() error {
-		packets := l.run(measure.Train{Count: 50, Size: packet})
+	l.measureUntil(func() error {
+		packets := l.send(measure.Train{Count: 50, Size: packet})
 		onset := onset(measure.Queues(packets, delay+rate.TransmitTime(wire).Duration(), wire))
 		t.Logf("onset: asked for %d bytes, measured %d", kmin, onset)
 		if onset < kmin-wire || onset > kmin+wire {
@@ -106,23 +106,23 @@ func TestUMLMarksFollowTheLine(t *testing.T) {
 			RED: &qdisc.RED{Min: kmin, Max: kmax, Pmax: pmax, ECN: true}})
 		line := func(q units.Bytes) float64 { return pmax * float64(q-kmin) / (kmax - kmin) }
 		for _, level := range []units.Bytes{30_000, 40_000, 50_000} {
-			l.follows(level, rate, delay, line)
+			l.checkMarkingAt(level, rate, delay, line)
 		}
 	}
 }
 
-// follows keeps the queue at a level and compares the share marked with the line at the queues that packets found, of 400 that
+// checkMarkingAt keeps the queue at a level and compares the share marked with the line at the queues that packets found, of 400 that
 // found it within 8 packets of the level: when the machine stalls, it moves. Of 400 the share has a standard deviation of 2.5 points, of
 // which two stages leave half a point: where these are not enough to tell, up to 2,400 are counted, all of them.
-func (l *link) follows(level units.Bytes, rate units.Bandwidth, delay time.Duration, line func(units.Bytes) float64) {
+func (l *link) checkMarkingAt(level units.Bytes, rate units.Bandwidth, delay time.Duration, line func(units.Bytes) float64) {
 	l.t.Helper()
 	bucket := l.tree.Near[0].Options.(qdisc.TBF).Burst
 	burst := int((level + bucket) / wire)
 	idle := delay + rate.TransmitTime(bucket).Duration() // what the bucket let pass at once waits on the line
-	l.check(func() error {
+	l.measureUntil(func() error {
 		var samples []measure.Sample
 		for range 8 {
-			packets := l.run(measure.Train{Count: burst + 300, Size: packet, Burst: burst, Gap: rate.TransmitTime(wire).Duration()})
+			packets := l.send(measure.Train{Count: burst + 300, Size: packet, Burst: burst, Gap: rate.TransmitTime(wire).Duration()})
 			for _, s := range measure.Queues(packets, idle, wire)[burst:] {
 				if s.Queue >= level-8*wire && s.Queue <= level+8*wire {
 					samples = append(samples, s)
@@ -131,12 +131,12 @@ func (l *link) follows(level units.Bytes, rate units.Bandwidth, delay time.Durat
 			if n := len(samples); n >= 2400 {
 				break
 			} else if n >= 400 {
-				if got, want := share(samples, line); math.Abs(got-want) <= 0.05 {
+				if got, want := markedShare(samples, line); math.Abs(got-want) <= 0.05 {
 					break
 				}
 			}
 		}
-		got, want := share(samples, line)
+		got, want := markedShare(samples, line)
 		l.t.Logf("queue kept at %d bytes: share of %d packets marked %.3f, line %.3f", level, len(samples), got, want)
 		if len(samples) < 400 || math.Abs(got-want) > 0.05 {
 			return fmt.Errorf("queue kept at %d bytes: of %d packets (400 wanted) %.3f marked, line %.3f: more than 5 points off, or too few",
@@ -155,8 +155,8 @@ func TestUMLREDDoesNotCountWhatIsInFlight(t *testing.T) {
 	l := newLink(t, qdisc.Direction{Rate: rate, Delay: delay, Limit: units.MB, Lateness: quiettest.Gap,
 		RED: &qdisc.RED{Min: kmin, Max: 2 * kmin, Pmax: 1, ECN: true}})
 	paced := measure.Train{Count: 600, Size: packet, Gap: 2500 * time.Microsecond}
-	l.check(func() error {
-		marks := marks(l.run(paced))
+	l.measureUntil(func() error {
+		marks := countMarks(l.send(paced))
 		t.Logf("delay behind the queue, %d bytes in flight, Kmin %d: %d of %d marked", rate.BytesIn(units.FromDuration(delay))*4/5, kmin, marks, paced.Count)
 		if marks > 0 {
 			return fmt.Errorf("%d packets of a link that is not full were marked", marks)
@@ -168,9 +168,9 @@ func TestUMLREDDoesNotCountWhatIsInFlight(t *testing.T) {
 	below := l.tree
 	below.Near, below.Far = append([]qdisc.Qdisc(nil), below.Near...), nil
 	below.Near[2].Options = qdisc.Netem{Latency: delay, Limit: 10_000}
-	l.must(l.Apply(below))
-	l.check(func() error {
-		marks := marks(l.run(paced))
+	l.noError(l.Apply(below))
+	l.measureUntil(func() error {
+		marks := countMarks(l.send(paced))
 		t.Logf("delay below RED: %d of %d marked", marks, paced.Count)
 		if marks < paced.Count/2 {
 			return fmt.Errorf("with netem below RED %d of %d were marked: then the measurement shows nothing", marks, paced.Count)
@@ -186,9 +186,9 @@ func TestUMLLossAndCopies(t *testing.T) {
 	for _, p := range []float64{0.01, 0.1} {
 		l := newLink(t, qdisc.Direction{Delay: time.Millisecond, Loss: p})
 		l.wantShare("loss", p, measure.Lost)
-		l.wantShare("duplicate", 0, copies)
+		l.wantShare("duplicate", 0, countCopies)
 		l = newLink(t, qdisc.Direction{Delay: time.Millisecond, Duplicate: p})
-		l.wantShare("duplicate", p, copies)
+		l.wantShare("duplicate", p, countCopies)
 		l.wantShare("loss", 0, measure.Lost)
 	}
 }
@@ -196,9 +196,9 @@ func TestUMLLossAndCopies(t *testing.T) {
 // wantShare is within 3 standard deviations of a binomial.
 func (l *link) wantShare(what string, p float64, count func([]measure.Packet) int) {
 	l.t.Helper()
-	l.check(func() error {
+	l.measureUntil(func() error {
 		const n = 2000
-		got := count(l.run(measure.Train{Count: n, Size: 100, Gap: 200 * time.Microsecond, Wait: 200 * time.Millisecond}))
+		got := count(l.send(measure.Train{Count: n, Size: 100, Gap: 200 * time.Microsecond, Wait: 200 * time.Millisecond}))
 		sigma := math.Sqrt(n * p * (1 - p))
 		l.t.Logf("%s: asked for %g of %d, %d +- %.1f; counted %d", what, p, n, int(n*p), sigma, got)
 		if math.Abs(float64(got)-n*p) > 3*sigma {
@@ -216,8 +216,8 @@ func TestUMLJitterAndLatePackets(t *testing.T) {
 	const delay, mean = 5 * time.Millisecond, 40 * time.Millisecond
 	l := newLink(t, qdisc.Direction{Delay: delay, Jitter: mean})
 	train := measure.Train{Count: 1500, Size: 100, Gap: time.Millisecond, Wait: time.Second}
-	l.check(func() error {
-		p := l.run(train)
+	l.measureUntil(func() error {
+		p := l.send(train)
 		for _, q := range []float64{0.25, 0.5, 0.9} {
 			want := delay + time.Duration(-math.Log(1-q)*float64(mean))
 			if got := measure.Delay(p, q); math.Abs(float64(got)/float64(want)-1) > 0.15 {
@@ -227,11 +227,11 @@ func TestUMLJitterAndLatePackets(t *testing.T) {
 		return nil
 	})
 	l = newLink(t, qdisc.Direction{Delay: delay, Reorder: 0.2, ReorderBy: 10 * mean})
-	l.check(func() error {
-		if got := measure.Delay(l.run(train), 0.78); got > 3*delay {
+	l.measureUntil(func() error {
+		if got := measure.Delay(l.send(train), 0.78); got > 3*delay {
 			return fmt.Errorf("78 %% of the packets take up to %v; only 20 %% are to be later than %v", got, delay)
 		}
-		if got, want := measure.Delay(l.run(train), 0.9), delay+5*mean; math.Abs(float64(got)/float64(want)-1) > 0.2 {
+		if got, want := measure.Delay(l.send(train), 0.9), delay+5*mean; math.Abs(float64(got)/float64(want)-1) > 0.2 {
 			return fmt.Errorf("quantile 0.9 of the delay is %v; the middle of the late ones is at %v", got, want)
 		}
 		return nil
@@ -250,20 +250,21 @@ func TestUMLChangeKeepsTheQueue(t *testing.T) {
 	fast.RED = &qdisc.RED{Min: 20_000, Max: 30_000, Pmax: 0.2, ECN: true}
 	l := newLink(t, slow)
 	next, err := qdisc.Plan(fast, qdisc.Full())
-	l.must(err)
-	l.check(func() error {
-		l.must(l.Apply(l.tree))
-		return l.keeps(next)
+	l.noError(err)
+	l.measureUntil(func() error {
+		l.noError(l.Apply(l.tree))
+		return l.checkChange(next)
 	})
 	other, err := qdisc.Plan(qdisc.Direction{Rate: units.Mbps, Limit: 100_000}, qdisc.Full())
-	l.must(err)
+	l.noError(err)
 	if err := l.Change(next, other); !errors.Is(err, tcnl.ErrRebuild) {
 		t.Errorf("a change to another shape: %v, want %v", err, tcnl.ErrRebuild)
 	}
 }
 
-// keeps changes the link to next while packets wait, and says whether they wait no more.
-func (l *link) keeps(next qdisc.Tree) error {
+// checkChange changes the link to next while packets wait, and reports whether the queue has
+// drained.
+func (l *link) checkChange(next qdisc.Tree) error {
 	sent := l.statistics().Packets
 	done := make(chan []measure.Packet)
 	go func() { // 100 packets take 2 s at the old rate and 0.2 s at the new one
@@ -277,11 +278,11 @@ func (l *link) keeps(next qdisc.Tree) error {
 	for before.Packets+before.Waiting < sent+100 && l.t.Context().Err() == nil {
 		before = l.statistics()
 	}
-	l.must(l.Change(l.tree, next))
+	l.noError(l.Change(l.tree, next))
 	after, err := l.Statistics(next)
-	l.must(err)
+	l.noError(err)
 	got, err := l.Read()
-	l.must(err)
+	l.noError(err)
 	for _, diff := range qdisc.Compare(next, got) {
 		l.t.Error(diff)
 	}
@@ -301,16 +302,16 @@ func TestUMLStatistics(t *testing.T) {
 	for _, pmax := range []float64{0.3, 1} {
 		l := newLink(t, qdisc.Direction{Rate: units.Mbps, Delay: time.Millisecond, Limit: 40_000,
 			RED: &qdisc.RED{Min: 10_000, Max: 30_000, Pmax: pmax, ECN: true}})
-		l.check(l.counts)
+		l.measureUntil(l.checkCounters)
 	}
 }
 
-// counts sends more than the queue holds, and compares the counters with what came.
-func (l *link) counts() error {
+// checkCounters sends more than the queue holds, and compares the counters with what arrived.
+func (l *link) checkCounters() error {
 	zero := l.statistics()
-	packets := l.run(measure.Train{Count: 80, Size: packet})
+	packets := l.send(measure.Train{Count: 80, Size: packet})
 	s := l.statistics()
-	marks, lost := uint64(marks(packets)), uint64(measure.Lost(packets))
+	marks, lost := uint64(countMarks(packets)), uint64(measure.Lost(packets))
 	l.t.Logf("80 sent: %d marked, %d lost; counters %+v", marks, lost, s)
 	if s.Packets-zero.Packets != 80-lost || s.Arrived-zero.Arrived != 80-lost || s.Drops-zero.Drops != lost ||
 		s.Sent-zero.Sent != units.Bytes(80-lost)*wire || s.Backlog != 0 || s.InFlight != 0 || s.Lost != zero.Lost {
@@ -320,7 +321,7 @@ func (l *link) counts() error {
 		return fmt.Errorf("the queue was not full: %+v, before %+v", s, zero)
 	}
 	queues, err := l.Near.Conn.Queues()
-	l.must(err)
+	l.noError(err)
 	if q := queues[l.Near.Device]; q != (tcnl.Queue{Marks: s.Marks, Drops: s.Drops}) {
 		l.t.Errorf("read with all others: %+v; alone %+v", q, s)
 	}
