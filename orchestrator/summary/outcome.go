@@ -55,6 +55,7 @@ func Summarize(x *experiment.Experiment, o *Outcome, s *record.Summary) {
 	s.Flows = flowsOf(x, o.Flows)
 	s.RTT = o.RTT.Describe(units.Microsecond)
 	s.Collectives = collectivesOf(x, o.Dones)
+	completionByItem(x, o.Flows, s.Collectives)
 	s.Fidelity, s.Warnings = o.Fidelity, append(s.Warnings, o.Warnings...)
 	s.Events, s.Rates, s.Plateaus, s.Acks = o.SimEvents, o.Rates, o.Plateaus, o.Heard
 	s.Network = record.Network{
@@ -248,6 +249,27 @@ func flowsOf(x *experiment.Experiment, flows []host.Flow) record.Flows {
 	f.FCT = stats.Describe(fct, float64(units.Microsecond))
 	f.Slowdown = stats.Describe(slowdown, 1)
 	return f
+}
+
+// completionByItem describes the flow completion times of each row of the workload, if it has
+// several. The distribution of all flows is mostly that of the row with the most messages.
+func completionByItem(x *experiment.Experiment, flows []host.Flow, rows []record.Collective) {
+	if len(rows) < 2 {
+		return
+	}
+	took := make([][]units.Time, len(rows))
+	for _, f := range flows {
+		if f.Acked > 0 {
+			row := x.Lab.Workload[f.Item].Row
+			took[row] = append(took[row], f.Acked-f.Start)
+		}
+	}
+	for i := range rows {
+		if len(took[i]) > 0 {
+			q := stats.Describe(took[i], float64(units.Microsecond))
+			rows[i].FCT = &q
+		}
+	}
 }
 
 // coordination returns the counters of coordinated congestion management, or nil if the lab has

@@ -1,10 +1,13 @@
 package summary
 
 import (
+	"strings"
 	"testing"
+
 	"weft/collectives/schedule"
 	"weft/host"
 	"weft/results/record"
+	"weft/units"
 )
 
 // A run is verified when every rank finished every repetition, every result was compared, and
@@ -70,6 +73,23 @@ func TestStatusOfARunThatEnded(t *testing.T) {
 		}
 		if status, why := Settle(x, dones, &record.Flows{Count: 8, Unfinished: c.unfinished}); status != c.status || why != c.why {
 			t.Errorf("%s: %s; want %s: %s", status, why, c.status, c.why)
+		}
+	}
+}
+
+// Each of several items has the completion times of those of its messages that were completed. One
+// item has none: they are those of the run.
+func TestCompletionByItem(t *testing.T) {
+	const one = "{collective: all-reduce, ranks: 2, size: 1kB}"
+	flows := []host.Flow{{Acked: 1 * units.Microsecond}, {Acked: 3 * units.Microsecond}, {Item: 1, Acked: 10 * units.Microsecond}, {Item: 1}, {Item: 2}}
+	for items, want := range map[int][]float64{1: {0}, 3: {2, 10, 0}} {
+		x := build(t, eight+"workload: ["+strings.Repeat(one+", ", items-1)+one+"]")
+		rows := make([]record.Collective, items)
+		completionByItem(x, flows, rows)
+		for i, mean := range want {
+			if got := rows[i].FCT; mean == 0 && got != nil || mean > 0 && (got == nil || got.Mean != mean) {
+				t.Errorf("%d items: item %d has %+v, want a mean of %g us", items, i, got, mean)
+			}
 		}
 	}
 }

@@ -108,6 +108,8 @@ type Collective struct {
 	BusBWGbps float64 `json:"busbw_gbps"`
 	Wrong     int64   `json:"wrong"`
 	Checked   int64   `json:"checked"`
+
+	FCT *Quantiles `json:"fct_us,omitempty"` // of its messages; absent: it is the only item, or none of them was completed
 }
 
 // Network counts what the fabric saw.

@@ -52,6 +52,9 @@ func distributions(s *record.Summary) Table {
 			name += fmt.Sprintf(" (%d of %d flows)", s.Flows.Count-s.Flows.Unfinished, s.Flows.Count)
 		}
 		add(name, s.Flows.FCT, "us")
+		for _, c := range table.Completions(s) {
+			add("of "+c.Name, *c.FCT, "us")
+		}
 		add("slowdown", s.Flows.Slowdown, "")
 	}
 	if s.RTT.Max > 0 {

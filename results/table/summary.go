@@ -226,6 +226,11 @@ func distributions(s *record.Summary) *grid {
 	if ended(s) && s.Flows.Unfinished > 0 {
 		g.rows[len(g.rows)-1] = append(g.rows[len(g.rows)-1], left(done(s)+" flows"))
 	}
+	if all := Completions(s); len(all) <= mostCompletions {
+		for _, c := range all {
+			add("  of "+c.Name, *c.FCT, true, micros)
+		}
+	}
 	add("slowdown", s.Flows.Slowdown, ended(s), digits)
 	add("round trip", s.RTT, answered(s), micros)
 	g.rows[len(g.rows)-1] = append(g.rows[len(g.rows)-1], left("base "+micros(s.BaseRTTUS)+" (longest path)"))
@@ -234,6 +239,28 @@ func distributions(s *record.Summary) *grid {
 		add("queue events", *q, true, micros)
 	}
 	return g
+}
+
+// mostCompletions is the number of items up to which each has its flow completion times in the terminal; the report has them all.
+const mostCompletions = 8
+
+// Completions returns the items of the workload that have flow completion times of their own, named apart: those of one name by what
+// expectations call them.
+func Completions(s *record.Summary) (all []record.Collective) {
+	names := map[string]int{}
+	for _, c := range s.Collectives {
+		names[cmp.Or(c.Label, c.Name)]++
+	}
+	for i, c := range s.Collectives {
+		c.Name = cmp.Or(c.Label, c.Name)
+		if names[c.Name] > 1 {
+			c.Name += fmt.Sprintf(" (collective.%d)", i)
+		}
+		if c.FCT != nil {
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
 // collectives is the grid of the workload's items, nil without any.

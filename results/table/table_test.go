@@ -178,3 +178,20 @@ func TestGotOfAWord(t *testing.T) {
 		t.Errorf("got %q, want ok", got)
 	}
 }
+
+// Several items have their flow completion times below those of all, told apart where they have one name.
+func TestCompletionsByItem(t *testing.T) {
+	s := simulated()
+	for i := range s.Collectives {
+		s.Collectives[i].Name, s.Collectives[i].FCT = "all-reduce", &record.Quantiles{Mean: 1, P50: 2, P99: 3, Max: float64(4 + i)}
+	}
+	var out strings.Builder
+	if err := Summary(&out, s, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"  of all-reduce (collective.0) 1us 2us 3us 4us", "  of all-reduce (collective.1) 1us 2us 3us 5us"} {
+		if !strings.Contains(strings.Join(strings.Fields(out.String()), " "), strings.TrimSpace(want)) {
+			t.Errorf("no line %d, %q, in\n%s", i, want, out.String())
+		}
+	}
+}
