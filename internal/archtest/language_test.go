@@ -34,7 +34,6 @@ func unedited() []string {
 		"orchestrator/deploy/...",
 		"orchestrator/doctor",
 		"orchestrator/emulate",
-		"orchestrator/experiment",
 		"orchestrator/failure",
 		"orchestrator/kernelpath",
 		"orchestrator/labfile",

@@ -10,8 +10,9 @@ import (
 	"weft/orchestrator/topology"
 )
 
-// places is where each host is in the tree of boundary clocks; nil where the lab has none. Each boundary clock follows the
-// nearest of the reference and those before it, every other host the nearest of all. Near is by links; of several the first.
+// places returns the position of each host in the tree of boundary clocks, or nil if the lab has
+// none. Each boundary clock follows the nearest of the reference and the boundary clocks before it;
+// every other host follows the nearest of all. Distance is in links; ties go to the first.
 func (x *compiler) places(reference clocksync.Node) ([]node.Place, error) {
 	b := &x.Lab.Clocks.PTP.Boundary
 	if !b.Some() {
@@ -21,7 +22,8 @@ func (x *compiler) places(reference clocksync.Node) ([]node.Place, error) {
 	if b.Edge {
 		masters = append(masters, x.edge(masters[0])...)
 		if len(masters) == 1 {
-			return nil, x.Lab.Errorf("clocks.ptp.boundary", "all hosts are behind the reference's switch; expected off, or a topology of several switches with hosts")
+			return nil, x.Lab.Errorf("clocks.ptp.boundary", "all hosts are behind the reference's switch; expected "+
+				"off, or a topology of several switches with hosts")
 		}
 	}
 	for _, name := range b.Hosts {
@@ -44,13 +46,14 @@ func (x *compiler) places(reference clocksync.Node) ([]node.Place, error) {
 	for i, name := range b.Hosts {
 		if len(places[masters[i+1]].Followers) == 0 {
 			errs = append(errs, x.Lab.Errorf(fmt.Sprintf("clocks.ptp.boundary.%d", i),
-				"no host is nearer to %s than to the reference or a boundary clock before it; expected a host behind another switch", name))
+				"no host is nearer to %s than to the reference or a boundary clock before it; expected a host "+
+					"behind another switch", name))
 		}
 	}
 	return places, errors.Join(errs...)
 }
 
-// edge returns the first host behind every switch but that of the reference.
+// edge returns the first host at every switch, except the reference's.
 func (x *compiler) edge(reference topology.NodeID) (first []topology.NodeID) {
 	seen := map[topology.NodeID]bool{x.Graph.Home(reference): true}
 	for h := range topology.NodeID(x.Graph.Hosts) {
@@ -62,7 +65,8 @@ func (x *compiler) edge(reference topology.NodeID) (first []topology.NodeID) {
 	return first
 }
 
-// nearest returns whom of several, of whom there is at least one, the fewest links lead to from host h; the first of several.
+// nearest returns the candidate with the fewest links from h; ties go to the first. There must be
+// at least one.
 func (x *compiler) nearest(h topology.NodeID, of []topology.NodeID) topology.NodeID {
 	return slices.MinFunc(of, func(a, b topology.NodeID) int {
 		return len(x.Graph.Path(h, a)) - len(x.Graph.Path(h, b))

@@ -20,7 +20,7 @@ func planned(t *testing.T, topology, clocks string) (*Experiment, error) {
 	return Build(labs[0])
 }
 
-// tree is whom each host asks for the time.
+// tree returns the host that each host follows.
 func tree(x *Experiment) string {
 	var masters []string
 	for h := range x.Plans {
@@ -72,7 +72,8 @@ func TestBoundaryClocksThatCannotBe(t *testing.T) {
 	}
 }
 
-// Switches that measure their links listen for events, and each host asks the one that it is attached to.
+// Switches that measure their links listen for events, and each host asks the one that it is
+// attached to.
 func TestSwitchesThatMeasureTheirLinks(t *testing.T) {
 	x, err := planned(t, leaves, "  transparent: peer\n  ptp: {boundary: edge}\n")
 	if err != nil {

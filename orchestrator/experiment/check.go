@@ -13,10 +13,11 @@ import (
 	"weft/units"
 )
 
-// Check reports what is wrong with labs that only building them shows: hosts that cannot reach each other, links
-// that do not exist, queues that hold no packet, parameters that no connection would use, what the engine asked for cannot do. All that
-// running a lab would refuse on any machine is refused here. The points of a sweep share most of what they are, so
-// a network is built once for the points that have it in common, and a problem is reported once.
+// Check reports what is wrong with labs that only building them shows: hosts that cannot reach each
+// other, links that do not exist, queues that hold no packet, parameters that no connection would
+// use, and what the requested engine cannot do. Everything for which any machine would reject a run
+// is reported here. The points of a sweep share most of their values, so a network is built once
+// for the points that share it, and a problem is reported once.
 func Check(labs []*lab.Lab) lab.Problems {
 	var out lab.Problems
 	seen := map[lab.Problem]bool{}
@@ -41,7 +42,7 @@ func Check(labs []*lab.Lab) lab.Problems {
 	return out
 }
 
-// check is Check of one lab on its network. Without anything to run, a lab is one to be deployed.
+// check is Check for one lab on its network. A lab without anything to run is one to deploy.
 func check(l *lab.Lab, g *topology.Graph) error {
 	if Runnable(l) != nil {
 		_, _, err := checkNetwork(l, g)
@@ -59,14 +60,14 @@ func check(l *lab.Lab, g *topology.Graph) error {
 	}
 	if kind == "emu" || kind == "both" || AsksForEmulation(l) {
 		errs = append(errs, large, onlySimulated(l))
-		if err == nil && large == nil { // else how many ranks there will be is not known
+		if err == nil && large == nil { // otherwise the number of ranks is unknown
 			errs = append(errs, x.summable())
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// causes are the errors that were joined into one.
+// causes returns the errors that were joined into one.
 func causes(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	switch {
@@ -82,7 +83,7 @@ func causes(err error) []error {
 	return all
 }
 
-// Problems are those that an error about a lab consists of.
+// Problems returns the problems in an error about a lab.
 func Problems(l *lab.Lab, err error) (all lab.Problems) {
 	for _, err := range causes(err) {
 		var many lab.Problems
@@ -99,10 +100,11 @@ func Problems(l *lab.Lab, err error) (all lab.Problems) {
 	return all
 }
 
-// Runnable reports, as a lab.Problem, a lab that is sound but has nothing to run.
+// Runnable returns a lab.Problem if a lab is sound but has nothing to run.
 func Runnable(l *lab.Lab) error {
 	if len(l.Workload) == 0 && l.Clocks.For == 0 {
-		return l.Errorf("workload", "nothing to run; add a collective, such as {collective: all-to-all, size: 4MB}, or clocks.for to watch the clocks for a time. weft deploy brings the network up as it is")
+		return l.Errorf("workload", "nothing to run; add a collective, such as {collective: all-to-all, size: 4MB}, "+
+			"or clocks.for to watch the clocks for a time. weft deploy brings the network up as it is")
 	}
 	return nil
 }
@@ -116,15 +118,18 @@ func NetworkOf(l *lab.Lab) (*topology.Graph, error) {
 	return g, nil
 }
 
-// checkNetwork refuses networks that nothing can be run on, for every reason that does not follow from another. It returns the
-// configuration of the fabric, without routes. slow says that packets take longer than they can carry, from which else may follow.
+// checkNetwork rejects networks that cannot run anything, with every reason that does not follow
+// from another. It returns the configuration of the fabric, without routes. slow reports that
+// packets take longer than they can carry, so that other problems may follow.
 func checkNetwork(l *lab.Lab, g *topology.Graph) (cfg fabric.Config, slow bool, err error) {
 	m := newMemory(l, g)
 	cfg = m.fabric(l)
 	small := m.checkRoom(l)
 	const longest = wire.MaxPayload + wire.DataSize + wire.Overhead // whatever the MTU: headers have one range
 	if rtt := g.BaseRTT(longest, ackWire); rtt > wire.MaxBaseline/2 {
-		return cfg, true, errors.Join(small, l.Errorf("topology.link", "a packet of %d bytes and its acknowledgement take %s on an idle path, more than the %s that packets can carry; make links faster or shorter",
+		return cfg, true, errors.Join(small, l.Errorf("topology.link", "a packet of %d bytes and its "+
+			"acknowledgement take %s on an idle path, more than the %s that packets can carry; make links faster or "+
+			"shorter",
 			longest, rtt, wire.MaxBaseline/2))
 	}
 	errs := []error{small, m.checkThresholds(l)}
@@ -149,11 +154,12 @@ func checkOrder(l *lab.Lab, g *topology.Graph) error {
 	if n := len(names) - 1; n > 0 {
 		more = fmt.Sprintf(" (and %d more like it)", n)
 	}
-	return l.Errorf("queues.pfc", "link %s%s delivers packets late or twice, and a switch cannot keep memory for those; leave one of them out: pfc, or duplicate, reorder and jitter",
+	return l.Errorf("queues.pfc", "link %s%s delivers packets late or twice, and a switch cannot keep memory for "+
+		"those; leave one of them out: pfc, or duplicate, reorder and jitter",
 		names[0], more)
 }
 
-// room is how much the queue of a link holds at switch sw.
+// room returns the capacity of the queue of a link at switch sw.
 func (m *memory) room(k *topology.Link, sw topology.NodeID) units.Bytes {
 	if q := m.at(k); q.Shared == nil {
 		return m.on(q.Buffer, k.Rate)
@@ -161,7 +167,8 @@ func (m *memory) room(k *topology.Link, sw topology.NodeID) units.Bytes {
 	return m.of(sw).Total
 }
 
-// least is how much it has to hold: a packet, and where ports share memory, one for each of them.
+// least returns the minimum capacity: a packet, or, if ports share memory, a packet for each of
+// them.
 func (m *memory) least(sw topology.NodeID) units.Bytes {
 	if m.queues.Shared == nil {
 		return m.packet
@@ -169,7 +176,8 @@ func (m *memory) least(sw topology.NodeID) units.Bytes {
 	return units.Bytes(m.ports[sw]) * m.packet
 }
 
-// once keeps the first problem of each value of the lab: links and switches that have it in common are alike.
+// once keeps the first problem of each value of the lab, because links and switches that share it
+// are alike.
 type once struct {
 	lab  *lab.Lab
 	told map[string]bool // by path
@@ -183,8 +191,8 @@ func (o *once) add(path, format string, args ...any) {
 	}
 }
 
-// checkRoom refuses a buffer that cannot hold a packet, and a switch that cannot hold one for each of its ports: every packet that
-// has to wait would be dropped.
+// checkRoom rejects a buffer that holds no packet, and a switch that cannot hold one for each of
+// its ports: every packet that has to wait would be dropped.
 func (m *memory) checkRoom(l *lab.Lab) error {
 	found := once{lab: l, told: map[string]bool{}}
 	for i := range m.g.Links {
@@ -194,10 +202,12 @@ func (m *memory) checkRoom(l *lab.Lab) error {
 			switch q := m.at(k); {
 			case int(sw) < m.g.Hosts || room >= least:
 			case q.Shared == nil:
-				found.add(m.path(k, "buffer"), "%s is %d bytes on link %s, less than one packet of %d bytes on the wire; make it larger",
+				found.add(m.path(k, "buffer"),
+					"%s is %d bytes on link %s, less than one packet of %d bytes on the wire; make it larger",
 					q.Buffer, room, k.Name, m.packet)
 			default:
-				found.add("queues.shared.total", "%s is %d bytes in switch %s, less than one packet of %d bytes on the wire for each of its %d ports; make it larger",
+				found.add("queues.shared.total", "%s is %d bytes in switch %s, less than one packet of %d bytes on "+
+					"the wire for each of its %d ports; make it larger",
 					q.Shared.Total, room, m.g.Nodes[sw].Name, m.packet, m.ports[sw])
 			}
 		}

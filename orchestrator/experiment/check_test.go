@@ -10,7 +10,8 @@ import (
 	"weft/orchestrator/lab"
 )
 
-// A lab that cannot be lossless, or whose parameters nothing would use, is refused with the numbers, where it says so.
+// A lab that cannot be lossless, or whose parameters nothing would use, is refused with the
+// numbers, where it says so.
 func TestRefusals(t *testing.T) {
 	work := "\nworkload: [{collective: incast, size: 1MB}]"
 	wantProblem(t, star+"queues: {pfc: {headroom: 20KB}}"+work, "lab.yaml:5:26: queues.pfc.headroom", "cannot be lossless", "switch0 has a headroom of 20KB for what h0 still sends", "two packets of 4.198KB", "at least 33.396KB", "and 4 more")
@@ -30,7 +31,7 @@ func TestRefusals(t *testing.T) {
 func TestWaysOutOfLossyPFC(t *testing.T) {
 	work := "\nworkload: [{collective: incast, size: 1MB}]"
 	number := regexp.MustCompile(`(?:at least|below|above) ([0-9.]+[KMG]?B)`)
-	for name, c := range map[string]struct{ refused, way string }{
+	for name, c := range map[string]struct{ refused, instead string }{
 		"headroom": {"queues: {pfc: {headroom: 20KB}}", "queues: {pfc: {headroom: %s}}"},
 		"auto":     {"queues: {pfc: {headroom: 20KB}}", "queues: {pfc: {headroom: auto}} # %s"},
 		"memory":   {"queues: {pfc: on, shared: {total: 100KB}}", "queues: {pfc: on, shared: {total: %s}}"},
@@ -46,9 +47,9 @@ func TestWaysOutOfLossyPFC(t *testing.T) {
 		for _, m := range number.FindAllStringSubmatch(err.Error(), -1) {
 			numbers = append(numbers, m[1])
 		}
-		way := strings.Split(fmt.Sprintf(c.way, numbers...), "%!(EXTRA")[0]
-		if _, err := Build(parse(t, star+way+work)); err != nil {
-			t.Errorf("%s: with %s: %v", name, way, err)
+		instead := strings.Split(fmt.Sprintf(c.instead, numbers...), "%!(EXTRA")[0]
+		if _, err := Build(parse(t, star+instead+work)); err != nil {
+			t.Errorf("%s: with %s: %v", name, instead, err)
 		}
 	}
 }

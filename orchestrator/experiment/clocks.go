@@ -18,21 +18,22 @@ import (
 	"weft/units"
 )
 
-// Clocks are what a lab leaves open of its hosts' clocks.
+// Clocks is what follows from the run for the hosts' clocks.
 type Clocks struct {
 	node.Protocols            // the lab's, with what follows from the run
-	Warmup         units.Time // for how long clocks are kept before the workload begins
+	Warmup         units.Time // time of synchronization before the workload begins
 }
 
-// addClocks gives every host its clock, where the lab's are not perfect. Unless the experiment is sound so far it only looks for
-// errors that do not follow from others.
+// addClocks gives every host its clock, unless the lab's are perfect. If the experiment is not
+// sound so far, it only looks for errors that do not follow from others.
 func (x *compiler) addClocks(sound bool) error {
 	c := &x.Lab.Clocks
 	x.Clocks.Protocols = c.Protocols
 	for h := range x.Plans {
 		x.Plans[h].Until = c.For
 		if b := x.Lab.Background; b.Load > 0 && len(x.Plans) > 1 {
-			x.Plans[h].Background = &host.Background{Load: b.Load, Burst: b.Burst, Packet: b.Packet, Hosts: len(x.Plans)}
+			x.Plans[h].Background = &host.Background{Load: b.Load, Burst: b.Burst, Packet: b.Packet,
+				Hosts: len(x.Plans)}
 		}
 	}
 	errs := []error{x.faultsOfClocks()}
@@ -74,8 +75,8 @@ func (x *compiler) addClocks(sound bool) error {
 	return errors.Join(append(errs, x.probesFit())...)
 }
 
-// probesFit refuses probes of Huygens that a host's link cannot carry: they would wait for each other for ever, and tell nothing of that
-// host's clock. A fault that is over some time may slow a link down to less.
+// probesFit rejects probes of Huygens that exceed the rate of a host's link: they would queue
+// without end and measure nothing. A fault that ends may slow a link down to less.
 func (x *compiler) probesFit() error {
 	const wayOut = "expected fewer clocks.huygens.pairs or neighbours (degree), or a longer window"
 	var errs []error
@@ -83,18 +84,20 @@ func (x *compiler) probesFit() error {
 		need := x.Plans[h].Clock.Probes()
 		link := x.Graph.Uplink(topology.NodeID(h))
 		if rate := x.Graph.Links[link].Rate; need >= rate {
-			return x.Lab.Errorf("clocks.huygens", "probes take %v of the link of %s, which carries %v; %s", need, x.Graph.Nodes[h].Name, rate, wayOut)
+			return x.Lab.Errorf("clocks.huygens", "probes take %v of the link of %s, which carries %v; %s", need,
+				x.Graph.Nodes[h].Name, rate, wayOut)
 		}
 		for _, f := range x.Lab.Faults {
 			if at, ok := x.Graph.LinkNamed(f.Link); ok && at == link && f.Rate != nil && f.For == 0 && need >= *f.Rate {
-				errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "rate"), "probes of Huygens take %v of the link of %s; %s", need, x.Graph.Nodes[h].Name, wayOut))
+				errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "rate"),
+					"probes of Huygens take %v of the link of %s; %s", need, x.Graph.Nodes[h].Name, wayOut))
 			}
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// upset puts what faults do to the clock of host h into its plan.
+// upset adds the faults of the clock of host h to its plan.
 func (x *compiler) upset(h int) {
 	c := x.Plans[h].Clock
 	for _, f := range x.Faults.All {
@@ -116,23 +119,26 @@ func (x *compiler) upset(h int) {
 	slices.SortFunc(c.Clock.Steps, func(a, b clock.Step) int { return cmp.Compare(a.At, b.At) })
 }
 
-// faultsOfClocks refuses faults of clocks where there are none to be upset.
+// faultsOfClocks rejects faults of clocks if the lab's are perfect, and lies if no protocol
+// exchanges the time.
 func (x *compiler) faultsOfClocks() error {
 	kind := x.Lab.Clocks.Kind()
 	var errs []error
 	for _, f := range x.Lab.Faults {
 		if f.Clock != nil && kind.Perfect {
-			errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "clock"), "perfect clocks have no faults; expected clocks.sync: none, ptp or huygens"))
+			errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "clock"),
+				"perfect clocks have no faults; expected clocks.sync: none, ptp or huygens"))
 		}
 		if f.Clock != nil && f.Clock.Lies && !kind.Perfect && !kind.Talks {
-			errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "lies"), "nobody tells anybody the time where clocks.sync is none; expected ptp or huygens"))
+			errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "lies"),
+				"nobody tells anybody the time where clocks.sync is none; expected ptp or huygens"))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// warmed returns by how much faults change the frequency of a clock at most: an oscillator is as wrong as that as well. PTP refuses
-// what its servos cannot correct, between a clock and the reference.
+// warmed returns the largest change of frequency that faults cause, on top of Clocks.Skew. It
+// rejects a change that the servos of PTP cannot correct between a clock and the reference.
 func (x *compiler) warmed(reference clocksync.Node) (most float64, err error) {
 	order := make([]int, len(x.Lab.Faults))
 	for i := range order {
@@ -141,7 +147,7 @@ func (x *compiler) warmed(reference clocksync.Node) (most float64, err error) {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(x.Lab.Faults[a].At, x.Lab.Faults[b].At) })
 	leads := x.Graph.Nodes[reference].Name
 	changed := make(map[string]float64) // by host
-	var lead, others float64            // what the reference's is changed by at most, and any other's
+	var lead, others float64            // the largest change of the reference, and of any other
 	for _, i := range order {
 		k := x.Lab.Faults[i].Clock
 		if k == nil || k.Skew == 0 {
@@ -155,14 +161,15 @@ func (x *compiler) warmed(reference clocksync.Node) (most float64, err error) {
 		}
 		sync := x.Lab.Clocks.Kind()
 		if apart := 2*x.Lab.Clocks.Skew + lead + others; sync.MaxRate > 0 && apart > sync.MaxRate {
-			return 0, x.Lab.Errorf(FaultPath(x.Lab.Faults[i].Index, "skew"), "two clocks may differ by %s then, and %s's servos correct up to %s; expected less, or sync: huygens",
+			return 0, x.Lab.Errorf(FaultPath(x.Lab.Faults[i].Index, "skew"),
+				"two clocks may differ by %s then, and %s's servos correct up to %s; expected less, or sync: huygens",
 				params.ShowRatio(math.Round(1e9*apart)/1e9), sync.Title, params.ShowRatio(sync.MaxRate))
 		}
 	}
 	return max(lead, others), nil
 }
 
-// reference is the host whose clock the others follow.
+// reference returns the host whose clock the others follow.
 func (x *compiler) reference() clocksync.Node {
 	h, ok := x.Graph.NodeNamed(x.Lab.Clocks.Reference) // a host, as the lab has checked
 	if !ok {
@@ -171,18 +178,19 @@ func (x *compiler) reference() clocksync.Node {
 	return clocksync.Node(h)
 }
 
-// Cells of the grid on which a clock's frequency is constant. A wander of 1 ppm/sqrt(s) makes less than a picosecond within
-// one, and a run of a second has ten thousand. Ours.
+// Cells of the grid on which a clock's frequency is constant. A wander of 1 ppm/sqrt(s) makes less
+// than a picosecond within one, and a run of a second has ten thousand. Ours.
 const (
-	cell      = 100 * units.Microsecond
-	mostCells = 100_000 // of a run that says how long it lasts: longer ones have wider cells
+	cell     = 100 * units.Microsecond
+	maxCells = 100_000 // of a run with clocks.for: longer ones have wider cells
 )
 
-// oscillator draws the clock of host h: what is wrong with one does not depend on how many hosts there are. Where several
-// servers of time are voted over, theirs are right: each has a source of its own, such as a receiver of satellites.
+// oscillator draws the clock of host h. Its errors do not depend on the number of hosts. If hosts
+// vote over several time servers, the servers' clocks are right: each has a source of its own, such
+// as a GNSS receiver.
 func (x *compiler) oscillator(h int, reference clocksync.Node) clock.Config {
 	c := &x.Lab.Clocks
-	cfg := clock.Config{Grid: max(cell, c.For/mostCells), Seed: noise.Seed(x.Lab.Seed, h, "wander")}
+	cfg := clock.Config{Grid: max(cell, c.For/maxCells), Seed: noise.Seed(x.Lab.Seed, h, "wander")}
 	self := clocksync.Setup{Self: clocksync.Node(h), Nodes: len(x.Plans), Reference: reference}
 	if c.Kind().Perfect || c.PTP.Servers > 1 && c.PTP.Server(self) >= 0 {
 		return cfg

@@ -2,8 +2,8 @@ package experiment
 
 import "testing"
 
-// Where switches choose by the packet, as many packets may overtake one as two round trips and a queue hold, before it counts as lost;
-// where they do not, STrack's number of them.
+// Where switches choose by the packet, as many packets may overtake one as two round trips and a
+// queue hold, before it counts as lost; where they do not, STrack's number of them.
 func TestOvertakingIsNoLossWhereSwitchesChoose(t *testing.T) {
 	const head = "weft: 1\nname: lab\ntopology: {kind: star, hosts: 4}\nworkload: [{collective: permute, size: 1MB}]\n"
 	for text, want := range map[string][2]int{

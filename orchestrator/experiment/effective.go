@@ -12,8 +12,9 @@ import (
 	"weft/units"
 )
 
-// Effective returns what the settings of a lab come to: rates and delays of each tier, thresholds in bytes, timeouts in time, the
-// first window and rate of connections, each with what it follows from. Nothing of it is measured.
+// Effective returns the resulting values of a lab's settings: rates and delays of each tier,
+// thresholds in bytes, timeouts in time, the first window and rate of connections, each with its
+// origin. Nothing of it is measured.
 func Effective(l *lab.Lab) ([]record.Setting, error) {
 	g, err := NetworkOf(l)
 	if err != nil {
@@ -36,7 +37,7 @@ func Effective(l *lab.Lab) ([]record.Setting, error) {
 	return e.all, nil
 }
 
-// effective gathers them.
+// effective collects the settings.
 type effective struct {
 	lab *lab.Lab
 	g   *topology.Graph
@@ -48,7 +49,8 @@ func (e *effective) add(path, value, from string) {
 	e.all = append(e.all, record.Setting{Path: path, Value: value, From: from})
 }
 
-// origin is a setting of the lab as it is written, and where it is from: "queues.ecn.kmin: 25%bdp (line 3)".
+// origin returns a setting as the lab writes it and where it is from: "queues.ecn.kmin: 25%bdp
+// (line 3)".
 func (e *effective) origin(path string) string {
 	for _, s := range e.lab.Sources {
 		if s.Path == path {
@@ -58,7 +60,7 @@ func (e *effective) origin(path string) string {
 	return path
 }
 
-// either is the origin of the first path that the lab has a value for.
+// either returns the origin of the first path that the lab has a value for.
 func (e *effective) either(paths ...string) string {
 	for _, path := range paths {
 		if slices.ContainsFunc(e.lab.Sources, func(s lab.Source) bool { return s.Path == path }) {
@@ -68,7 +70,7 @@ func (e *effective) either(paths ...string) string {
 	return paths[len(paths)-1]
 }
 
-// tiers lists the tiers of the links in the order in which the network has them.
+// tiers returns the tiers of the links in the order of the network.
 func (e *effective) tiers() (names []string, of map[string][]*topology.Link) {
 	of = make(map[string][]*topology.Link)
 	for i := range e.g.Links {
@@ -81,13 +83,14 @@ func (e *effective) tiers() (names []string, of map[string][]*topology.Link) {
 	return names, of
 }
 
-// links are the rates and delays of every tier, and what follows from them.
+// links adds the rates and delays of every tier, and what follows from them.
 func (e *effective) links() {
 	names, of := e.tiers()
 	_, drawn := e.lab.Topology.Drawn() // each with a rate of its own
 	for _, tier := range names {
 		at, count := "links."+tier+".", fmt.Sprintf("%d links; ", len(of[tier]))
-		rate, delay := e.either("topology.tiers."+tier+".rate", "topology.link.rate"), e.either("topology.tiers."+tier+".delay", "topology.link.delay")
+		rate, delay := e.either("topology.tiers."+tier+".rate", "topology.link.rate"),
+			e.either("topology.tiers."+tier+".delay", "topology.link.delay")
 		if e.lab.Topology.Oversubscribed(tier) {
 			rate = "follows from " + e.origin("topology.oversubscription")
 		}
@@ -96,12 +99,15 @@ func (e *effective) links() {
 		}
 		e.add(at+"rate", spread(of[tier], func(k *topology.Link) units.Bandwidth { return k.Rate }), count+rate)
 		e.add(at+"delay", spread(of[tier], func(k *topology.Link) units.Time { return k.Delay }), delay)
-		e.add(at+"bdp", spread(of[tier], func(k *topology.Link) units.Bytes { return k.Rate.BytesIn(e.m.rtt) }), "rate times the base RTT of the network")
+		e.add(at+"bdp", spread(of[tier], func(k *topology.Link) units.Bytes { return k.Rate.BytesIn(e.m.rtt) }),
+			"rate times the base RTT of the network")
 	}
-	e.add("base_rtt", Short(e.m.rtt).String(), fmt.Sprintf("the longest of the network: a packet of %v there and an acknowledgement of %v back, idle", dataWire(e.lab.Topology.MTU), ackWire))
+	e.add("base_rtt", Short(e.m.rtt).String(),
+		fmt.Sprintf("the longest of the network: a packet of %v there and an acknowledgement of %v back, idle",
+			dataWire(e.lab.Topology.MTU), ackWire))
 }
 
-// queues are buffers and thresholds of the switch ports of every tier, in bytes.
+// queues adds the buffers and thresholds of the switch ports of every tier, in bytes.
 func (e *effective) queues() {
 	names, of := e.tiers()
 	cfg := e.m.fabric(e.lab)
@@ -128,8 +134,10 @@ func (e *effective) queues() {
 		add("ecn.kmin", func(p int) units.Bytes { return cfg.Ports[p].ECN.Kmin })
 		add("ecn.kmax", func(p int) units.Bytes { return cfg.Ports[p].ECN.Kmax })
 		if e.m.coord != nil {
-			e.add(at+"light", spread(ports, func(p int) units.Bytes { return cfg.Ports[p].Light }), e.origin("transport.ccm.light"))
-			e.add(at+"congested", spread(ports, func(p int) units.Bytes { return cfg.Ports[p].Congested }), e.origin("transport.ccm.congested"))
+			e.add(at+"light", spread(ports, func(p int) units.Bytes { return cfg.Ports[p].Light }),
+				e.origin("transport.ccm.light"))
+			e.add(at+"congested", spread(ports, func(p int) units.Bytes { return cfg.Ports[p].Congested }),
+				e.origin("transport.ccm.congested"))
 		} else {
 			add("light", func(p int) units.Bytes { return cfg.Ports[p].Light })
 		}
@@ -150,7 +158,8 @@ func (e *effective) queues() {
 		add("pfc.reserve", func(p int) units.Bytes { return cfg.Ports[p].PFC[dataClass].Reserve })
 		add("pfc.headroom", func(p int) units.Bytes { return cfg.Ports[p].PFC[dataClass].Headroom })
 		if alpha := cfg.Ports[into[0]].PFC[dataClass].Alpha; alpha > 0 {
-			e.add(at+"pfc.alpha", fmt.Sprintf("%g", alpha), "for the rate of the port; "+e.origin("queues.shared.alpha"))
+			e.add(at+"pfc.alpha", fmt.Sprintf("%g", alpha),
+				"for the rate of the port; "+e.origin("queues.shared.alpha"))
 		}
 	}
 	var memory []units.Bytes
@@ -162,7 +171,8 @@ func (e *effective) queues() {
 	}
 }
 
-// clocks are the rhythm that a run chooses for the synchronization, and how long the workload waits for it.
+// clocks adds the intervals that a run chooses for synchronization, and how long the workload waits
+// for it.
 func (e *effective) clocks(x *Experiment) {
 	if x.Plans[0].Clock == nil {
 		return
@@ -175,7 +185,8 @@ func (e *effective) clocks(x *Experiment) {
 		e.add(path, fmt.Sprint(c.Value), "unless it is written, from "+c.From+"; "+e.origin(path))
 	}
 	if len(x.Items) > 0 {
-		e.add("clocks.warmup", Short(x.Clocks.Warmup).String(), "before the workload begins; "+e.origin("clocks.warmup"))
+		e.add("clocks.warmup", Short(x.Clocks.Warmup).String(),
+			"before the workload begins; "+e.origin("clocks.warmup"))
 	}
 	if x.Clocks.Warmup == 0 {
 		return
@@ -191,10 +202,10 @@ func (e *effective) clocks(x *Experiment) {
 	}
 }
 
-// kept is how many connections are looked at: those of a large all-to-all are alike.
+// kept is the maximum number of connections examined: those of a large all-to-all are alike.
 const kept = 4096
 
-// transport is what connections begin with, and what their parameters came to.
+// transport adds the values that connections begin with, and the results of their parameters.
 func (e *effective) transport(x *Experiment) error {
 	var begins []transport.Beginning
 	seen := make(map[string]bool)
@@ -217,11 +228,18 @@ func (e *effective) transport(x *Experiment) error {
 	}
 	at := settingsOf(&e.lab.Transport) + "."
 	conns := fmt.Sprintf("%d connections; ", len(x.Conns))
-	e.add("transport.base_rtt", spread(begins, func(b transport.Beginning) units.Time { return Short(b.BaseRTT) }), conns+"of their paths")
-	e.add("transport.packet", spread(begins, func(b transport.Beginning) units.Bytes { return b.Packet }), "a full packet on the wire; "+e.origin("topology.mtu"))
-	e.add("transport.first_window", spread(begins, func(b transport.Beginning) limit[units.Bytes] { return limit[units.Bytes]{b.Window, "unlimited"} }), "of "+e.lab.Transport.Kind)
-	e.add("transport.first_rate", spread(begins, func(b transport.Beginning) limit[units.Bandwidth] { return limit[units.Bandwidth]{b.Rate, "unpaced"} }), "of "+e.lab.Transport.Kind)
-	e.add(at+"rto_min", spread(begins, func(b transport.Beginning) units.Time { return Short(b.RTO) }), e.timeout(x, at+"rto_min"))
+	e.add("transport.base_rtt", spread(begins, func(b transport.Beginning) units.Time { return Short(b.BaseRTT) }),
+		conns+"of their paths")
+	e.add("transport.packet", spread(begins, func(b transport.Beginning) units.Bytes { return b.Packet }),
+		"a full packet on the wire; "+e.origin("topology.mtu"))
+	e.add("transport.first_window", spread(begins,
+		func(b transport.Beginning) limit[units.Bytes] { return limit[units.Bytes]{b.Window, "unlimited"} }),
+		"of "+e.lab.Transport.Kind)
+	e.add("transport.first_rate", spread(begins,
+		func(b transport.Beginning) limit[units.Bandwidth] { return limit[units.Bandwidth]{b.Rate, "unpaced"} }),
+		"of "+e.lab.Transport.Kind)
+	e.add(at+"rto_min", spread(begins, func(b transport.Beginning) units.Time { return Short(b.RTO) }),
+		e.timeout(x, at+"rto_min"))
 	for i, v := range begins[0].Values {
 		value := v.Value
 		for _, b := range begins[1:] {
@@ -235,7 +253,7 @@ func (e *effective) transport(x *Experiment) error {
 	return nil
 }
 
-// timeout says where the least retransmission timeout comes from.
+// timeout returns the origin of the minimum retransmission timeout.
 func (e *effective) timeout(x *Experiment, path string) string {
 	value, _ := e.lab.Scope().Setting(path)
 	if source := transport.RTOSource(value); source != "" {
@@ -248,10 +266,11 @@ func (e *effective) timeout(x *Experiment, path string) string {
 	for i := range x.Conns[:min(len(x.Conns), kept)] {
 		wait = max(wait, x.Drain(&x.Conns[i]))
 	}
-	return fmt.Sprintf("4 base RTTs and at most %v of queueing, at least %v; %s", Short(wait), transport.DefaultRTOMin, e.origin(path))
+	return fmt.Sprintf("4 base RTTs and at most %v of queueing, at least %v; %s", Short(wait),
+		transport.DefaultRTOMin, e.origin(path))
 }
 
-// dilation is how much slower an emulation is, where it is known before the machine is measured.
+// dilation adds the slowdown of an emulation, if it is known before the machine is measured.
 func (e *effective) dilation() {
 	switch l := e.lab; {
 	case l.Engine.Kind == "sim":
@@ -259,11 +278,12 @@ func (e *effective) dilation() {
 	case l.Engine.Dilation > 0:
 		e.add("engine.dilation", fmt.Sprintf("%g", l.Engine.Dilation), e.origin("engine.dilation"))
 	default:
-		e.add("engine.dilation", "unknown", "an emulation takes the least that the machine carries, once that is measured; "+e.origin("engine.dilation"))
+		e.add("engine.dilation", "unknown", "an emulation takes the least that the machine carries, once that is "+
+			"measured; "+e.origin("engine.dilation"))
 	}
 }
 
-// limit is a value of which 0 has a name.
+// limit is a value for which 0 has a name.
 type limit[T interface {
 	~int64
 	String() string
@@ -279,7 +299,7 @@ func (l limit[T]) String() string {
 	return l.value.String()
 }
 
-// spread writes what a value is over all of a list: one, or a few in the order of the list.
+// spread formats a value over all of a list: one text, or a few in the order of the list.
 func spread[E any, V interface {
 	comparable
 	String() string
@@ -303,7 +323,7 @@ func spread[E any, V interface {
 	return strings.Join(found, ", ")
 }
 
-// Short is t to three digits.
+// Short returns t rounded to three digits.
 func Short(t units.Time) units.Time {
 	unit := units.Time(1)
 	for t/unit >= 1000 {

@@ -12,15 +12,15 @@ import (
 	"weft/tc-shaping/qdisc"
 )
 
-// maxAutoHosts is how many hosts `auto` emulates at most: beyond, processes rather than packets fill the machine.
-// Ours.
+// maxAutoHosts is the maximum number of hosts that `auto` emulates. Beyond it, processes rather
+// than packets fill the machine. Ours.
 const maxAutoHosts = 128
 
-// maxHosts is how many hosts are emulated even when asked for: each is a process of some megabytes with a network of
-// its own. Ours.
+// maxHosts is the maximum number of hosts that are emulated on request. Each is a process of some
+// megabytes with a network of its own. Ours.
 const maxHosts = 1024
 
-// Simulable refuses what only emulation does.
+// Simulable returns an error if a lab needs what only emulation has.
 func Simulable(l *lab.Lab) error {
 	if at := ProgramPath(l); at != "" {
 		return l.Errorf(at, "the simulator's hosts run no programs; --engine emu runs this lab")
@@ -28,8 +28,8 @@ func Simulable(l *lab.Lab) error {
 	return nil
 }
 
-// SimulatedUnasked is why a lab that leaves the engine open is simulated on any machine; "": it is not. One that asks for what only
-// emulation has is refused instead.
+// SimulatedUnasked returns why a lab that leaves the engine open is simulated on any machine, or ""
+// if it is not. For a lab that asks for what only emulation has, it returns an error instead.
 func (x *Experiment) SimulatedUnasked() (why string, err error) {
 	err = x.Emulable()
 	switch {
@@ -38,36 +38,39 @@ func (x *Experiment) SimulatedUnasked() (why string, err error) {
 	case err != nil:
 		return fmt.Sprintf("the emulation cannot run this lab: %v", Problems(x.Lab, err)[0]), nil
 	case x.Graph.Hosts > maxAutoHosts:
-		return fmt.Sprintf("%d hosts are more than the %d that are emulated unless asked for", x.Graph.Hosts, maxAutoHosts), nil
+		return fmt.Sprintf("%d hosts are more than the %d that are emulated unless asked for", x.Graph.Hosts,
+			maxAutoHosts), nil
 	}
 	return "", nil
 }
 
-// Fits refuses more hosts than are emulated, by run as by deploy.
+// Fits returns an error if there are more hosts than run and deploy emulate.
 func Fits(l *lab.Lab, g *topology.Graph) error {
 	if n := g.Hosts; n > maxHosts {
-		return l.Errorf("topology", "%d hosts are more than the %d that can be emulated on one machine; --engine sim runs them", n, maxHosts)
+		return l.Errorf("topology", "%d hosts are more than the %d that can be emulated on one machine; --engine "+
+			"sim runs them", n, maxHosts)
 	}
 	return nil
 }
 
-// Emulable refuses what only the simulator does, by the setting that asks for it.
+// Emulable returns an error for each setting that only the simulator supports.
 func (x *Experiment) Emulable() error { return errors.Join(x.summable(), onlySimulated(x.Lab)) }
 
-// summable refuses collectives of more ranks than emulated hosts reduce without rounding.
+// summable rejects collectives of more ranks than emulated hosts reduce without rounding.
 func (x *Experiment) summable() error {
 	l := x.Lab
 	found := once{lab: l, told: map[string]bool{}}
 	for i := range l.Workload {
 		if most, n := buffer.MostRanks(l.Workload[i].Spec(0, 0)), len(x.Item(i).Ranks); n > most {
-			found.add(fmt.Sprintf("workload.%d.ranks", l.Workload[i].Index), "emulated hosts reduce %s exactly for at most %d ranks, not for %d; --engine sim runs this lab",
+			found.add(fmt.Sprintf("workload.%d.ranks", l.Workload[i].Index),
+				"emulated hosts reduce %s exactly for at most %d ranks, not for %d; --engine sim runs this lab",
 				l.Workload[i].Type, most, n)
 		}
 	}
 	return errors.Join(found.errs...)
 }
 
-// onlySimulated refuses the settings of a lab that the simulator alone heeds.
+// onlySimulated rejects the settings that only the simulator supports.
 func onlySimulated(l *lab.Lab) error {
 	var errs []error
 	for _, c := range []struct {
@@ -78,16 +81,18 @@ func onlySimulated(l *lab.Lab) error {
 		{l.Measure.Rates > 0, "measure.rates", "rates are measured"},
 		{l.Measure.Acks, "measure.acks", "acknowledgements are recorded one by one"},
 		{l.Measure.Events != "", "measure.queue_events", "queues are followed event by event"},
-		{l.Measure.From > 0 && len(l.Workload) > 0, "measure.from", "there is a warm-up"}, // errors of clocks may count from an instant on
+		// Without a workload, measure.from is about errors of clocks, which emulation measures too.
+		{l.Measure.From > 0 && len(l.Workload) > 0, "measure.from", "there is a warm-up"},
 	} {
 		if c.set {
-			errs = append(errs, l.Errorf(c.path, "%s in the simulator alone so far; --engine sim runs this lab", c.what))
+			errs = append(errs, l.Errorf(c.path, "%s in the simulator alone so far; --engine sim runs this lab",
+				c.what))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// checkKernel refuses what no kernel can be at the dilation that the lab asks for.
+// checkKernel rejects what no kernel can do at the dilation of the lab.
 func (x *Experiment) checkKernel() error {
 	d := x.Lab.Engine.Dilation
 	if x.Lab.Engine.Datapath != OnKernel || x.Lab.Engine.Kind == "sim" || d == 0 {
@@ -96,9 +101,11 @@ func (x *Experiment) checkKernel() error {
 	return x.Honoured(d, qdisc.Full())
 }
 
-// Honoured refuses what a kernel cannot be at a dilation, by the setting of the lab.
+// Honoured returns an error at the lab's setting if a kernel cannot model the network at a
+// dilation.
 func (x *Experiment) Honoured(d float64, kernel qdisc.Capabilities) error {
-	port, err := ports.Check(&x.Fabric, ports.Sources(x.Addrs()), x.Faults.Changes, d, host.InterfaceMTU(x.Plans), kernel)
+	port, err := ports.Check(&x.Fabric, ports.Sources(x.Addrs()), x.Faults.Changes, d, host.InterfaceMTU(x.Plans),
+		kernel)
 	if err == nil {
 		return nil
 	}
@@ -108,13 +115,13 @@ func (x *Experiment) Honoured(d float64, kernel qdisc.Capabilities) error {
 // OnKernel is the datapath of the machine's kernel.
 const OnKernel = "kernel"
 
-// AsksForEmulation says that the lab asks for what only emulation has: this runtime or datapath and no other, or programs in hosts.
-// Simulating it instead would not be what was asked.
+// AsksForEmulation reports whether the lab asks for what only emulation has: a certain runtime or
+// datapath, or programs in hosts. A simulation would not be what was asked for.
 func AsksForEmulation(l *lab.Lab) bool {
 	return l.Engine.Runtime == "docker" || l.Engine.Datapath == OnKernel || ProgramPath(l) != ""
 }
 
-// ProgramPath is where the lab's first program is written; empty: it has none.
+// ProgramPath returns the path of the lab's first program, or "".
 func ProgramPath(l *lab.Lab) string {
 	nodes, _ := l.Topology.Drawn()
 	for i, n := range nodes {
@@ -128,7 +135,7 @@ func ProgramPath(l *lab.Lab) string {
 	return ""
 }
 
-// ImagePath is where the lab's first image is written; empty: it has none.
+// ImagePath returns the path of the lab's first image, or "".
 func ImagePath(l *lab.Lab) string {
 	nodes, _ := l.Topology.Drawn()
 	for i, n := range nodes {

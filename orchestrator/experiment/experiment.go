@@ -9,8 +9,8 @@ import (
 	"weft/transport"
 )
 
-// Experiment is a lab made concrete: the network and what every host does on it. It is pure data, the same for every engine, and
-// nothing changes it once it is made.
+// Experiment is a lab made concrete: the network and what every host does on it. It is pure data,
+// the same for every engine, and nothing changes it once it is made.
 type Experiment struct {
 	Lab *lab.Lab // as it was checked; what it leaves open is worked out in the parts
 
@@ -38,14 +38,15 @@ func BuildOn(l *lab.Lab, g *topology.Graph) (*Experiment, error) {
 	return made(compile(l, g, purpose{workload: true}))
 }
 
-// SketchOn makes all of the experiment of a lab whose network is g that checks look at, but neither connections nor what each rank
-// does: those of a large all-to-all take seconds and hundreds of megabytes.
+// SketchOn makes the part of an experiment that checks examine, without connections and without
+// what each rank does: those of a large all-to-all take seconds and hundreds of megabytes. g is the
+// lab's network.
 func SketchOn(l *lab.Lab, g *topology.Graph) (*Experiment, error) {
 	return made(compile(l, g, purpose{workload: true, sketch: true}))
 }
 
-// Stand makes the experiment of a lab that is to stay up in a subnet, for programs of its users: one without the lab's workload
-// and faults.
+// Stand makes the experiment of a lab that stays up in a subnet for programs of its users: without
+// the lab's workload and faults.
 func Stand(l *lab.Lab, subnet topology.Subnet) (*Experiment, error) {
 	if l.Engine.Kind == "sim" {
 		return nil, l.Errorf("engine.kind", "the simulator deploys nothing; --engine emu deploys this lab")
@@ -60,7 +61,7 @@ func Stand(l *lab.Lab, subnet topology.Subnet) (*Experiment, error) {
 	return made(compile(l, g, purpose{subnet: subnet}))
 }
 
-// purpose is what an experiment is made for.
+// purpose is what an experiment is for.
 type purpose struct {
 	workload bool // the lab's workload and faults; without, its network stands and links may change by hand
 	sketch   bool // it is only to be checked
@@ -76,7 +77,7 @@ type compiler struct {
 	shared map[wireKey]transport.ConnID // of traces
 }
 
-// compile makes an experiment. What is wrong is told at once, but for what follows from something else that is.
+// compile makes an experiment. It returns all errors at once, except those that follow from others.
 func compile(l *lab.Lab, g *topology.Graph, p purpose) (*compiler, error) {
 	if p.workload {
 		if err := Runnable(l); err != nil {
@@ -110,7 +111,7 @@ func compile(l *lab.Lab, g *topology.Graph, p purpose) (*compiler, error) {
 	return x, nil
 }
 
-// made returns what a compiler has made.
+// made returns the experiment of a compiler.
 func made(x *compiler, err error) (*Experiment, error) {
 	if err != nil {
 		return nil, err
@@ -118,8 +119,9 @@ func made(x *compiler, err error) (*Experiment, error) {
 	return x.Experiment, nil
 }
 
-// addJob adds what a run has and a network that stands does not: the workload, the clocks that it begins by, and faults. Where
-// packets are slow, which is reported, what follows from connections is not known.
+// addJob adds what a run has and a standing network does not: the workload, the clocks that it
+// begins by, and faults. slow is that of checkNetwork: what follows from connections is then
+// unknown.
 func (x *compiler) addJob(slow bool) error {
 	x.Faults.All = x.Lab.Faults
 	failed := x.addWorkload()

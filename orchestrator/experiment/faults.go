@@ -13,14 +13,14 @@ import (
 	"weft/units"
 )
 
-// Outage is a fault with its link found.
+// Outage is a fault of a link that was found in the network.
 type Outage struct {
 	lab.Fault
 	link  topology.LinkID
 	Index int // in the lab
 }
 
-// Until is when the fault is over.
+// Until returns when the fault is over.
 func (o *Outage) Until() units.Time {
 	if o.For == 0 {
 		return units.Never
@@ -28,20 +28,20 @@ func (o *Outage) Until() units.Time {
 	return o.At + o.For
 }
 
-// Faults are what goes wrong in a run.
+// Faults is what goes wrong in a run.
 type Faults struct {
 	All     []lab.Fault     // those of the lab in its order, at the lab time of the run: after the clocks' warm-up
 	Changes []fabric.Change // what they make of the network, by their instants
 }
 
-// addFaults gives hosts their faults, and works out what the others make of the network.
+// addFaults gives hosts their faults, and works out how the others change the network.
 func (x *compiler) addFaults() error {
 	changes, err := x.changes()
 	x.Faults.Changes = changes
 	return errors.Join(x.corrupt(), x.addHalts(), err)
 }
 
-// changes are what the lab's faults make of the network, and when.
+// changes returns the changes of the network that faults cause, with their instants.
 func (x *compiler) changes() ([]fabric.Change, error) {
 	outages, err := x.Outages()
 	if err != nil {
@@ -62,7 +62,8 @@ func (x *compiler) changes() ([]fabric.Change, error) {
 	return all, err
 }
 
-// Outages finds the links of the faults. Two faults of one link may not overlap: which of them would count?
+// Outages finds the links of the faults. Two faults of one link must not overlap, because it is
+// undefined which of them holds.
 func (x *Experiment) Outages() ([]Outage, error) {
 	var all []Outage
 	var errs []error
@@ -73,21 +74,26 @@ faults:
 		}
 		link, ok := x.Graph.LinkNamed(f.Link)
 		if !ok {
-			errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "link"), "no link is named %q; `weft graph` draws the links", f.Link))
+			errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "link"),
+				"no link is named %q; `weft graph` draws the links", f.Link))
 			continue faults
 		}
 		if x.Graph.Links[link].Down {
-			errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "link"), "%s does not exist from the start (topology.down)", f.Link))
+			errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "link"),
+				"%s does not exist from the start (topology.down)", f.Link))
 			continue faults
 		}
-		if k := &x.Graph.Links[link]; f.Toward != "" && f.Toward != x.Graph.Nodes[k.A].Name && f.Toward != x.Graph.Nodes[k.B].Name {
-			errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "toward"), "%s is no end of %s; expected %s or %s", f.Toward, f.Link, x.Graph.Nodes[k.A].Name, x.Graph.Nodes[k.B].Name))
+		if k := &x.Graph.Links[link]; f.Toward != "" && f.Toward != x.Graph.Nodes[k.A].Name &&
+			f.Toward != x.Graph.Nodes[k.B].Name {
+			errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "toward"), "%s is no end of %s; expected %s or %s",
+				f.Toward, f.Link, x.Graph.Nodes[k.A].Name, x.Graph.Nodes[k.B].Name))
 			continue faults
 		}
 		o := Outage{Fault: f, link: link, Index: f.Index}
 		for k := range all {
 			if b := &all[k]; b.link == link && b.At < o.Until() && o.At < b.Until() {
-				errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "at"), "overlaps with fault %d of the same link", b.Index))
+				errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "at"), "overlaps with fault %d of the same link",
+					b.Index))
 				continue faults
 			}
 		}
@@ -96,7 +102,7 @@ faults:
 	return all, errors.Join(errs...)
 }
 
-// corrupt tells hosts of the bytes that are to be wrong.
+// corrupt gives hosts the bytes that they corrupt.
 func (x *compiler) corrupt() error {
 	for _, f := range x.Faults.All {
 		if f.Corrupt == "" {
@@ -113,7 +119,8 @@ func (x *compiler) corrupt() error {
 	return nil
 }
 
-// LineChanges returns how a fault begins and ends, for both directions of the link.
+// LineChanges returns the changes at the start and the end of a fault, for both directions of the
+// link.
 func (x *Experiment) LineChanges(o *Outage) (begin, end fabric.Change) {
 	ports := []int{2 * int(o.link), 2*int(o.link) + 1}
 	begin, end = fabric.Change{At: o.At, Ports: ports}, fabric.Change{At: o.Until(), Ports: ports}
@@ -137,7 +144,7 @@ func (x *Experiment) LineChanges(o *Outage) (begin, end fabric.Change) {
 	return begin, end
 }
 
-// reroutes are the instants at which all switches take into account that links went down or came up.
+// reroutes returns the changes at which all switches learn that links went down or came up.
 func (x *compiler) reroutes(outages []Outage) ([]fabric.Change, error) {
 	type turn struct {
 		at   units.Time
@@ -167,7 +174,8 @@ func (x *compiler) reroutes(outages []Outage) ([]fabric.Change, error) {
 	return all, nil
 }
 
-// Tables are how switches choose ports when links are missing besides those that do not exist from the start.
+// Tables returns how switches choose ports if links are missing besides those that do not exist
+// from the start.
 func (x *Experiment) Tables(missing map[topology.LinkID]bool) ([]fabric.SwitchConfig, error) {
 	t := x.Lab.Topology
 	t.Down = slices.Clone(t.Down)
@@ -182,13 +190,14 @@ func (x *Experiment) Tables(missing map[topology.LinkID]bool) ([]fabric.SwitchCo
 	}
 	if x.Lab.Queues.PFC != nil {
 		if text := circleOf(g); text != "" {
-			return nil, fmt.Errorf("with queues.pfc the switches %s could then wait for each other in a circle for ever", text)
+			return nil, fmt.Errorf("with queues.pfc the switches %s could then wait for each other in a circle for "+
+				"ever", text)
 		}
 	}
 	return switches(x.Lab, g, g.Routes()), nil
 }
 
-// addHalts gives hosts the faults that the lab has of them.
+// addHalts gives hosts the faults that end or freeze them.
 func (x *compiler) addHalts() error {
 	var errs []error
 halts:
@@ -198,7 +207,8 @@ halts:
 		}
 		id, ok := x.Graph.NodeNamed(f.Host)
 		if !ok || int(id) >= x.Graph.Hosts {
-			errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "host"), "no host is named %q; `weft graph` draws them", f.Host))
+			errs = append(errs, x.Lab.Errorf(FaultPath(f.Index, "host"),
+				"no host is named %q; `weft graph` draws them", f.Host))
 			continue halts
 		}
 		k := host.Halt{At: f.At, Until: units.Never}
@@ -218,5 +228,5 @@ halts:
 	return errors.Join(errs...)
 }
 
-// FaultPath is the path of a fault's setting in the lab.
+// FaultPath returns the path of a fault's setting in the lab.
 func FaultPath(i int, key string) string { return fmt.Sprintf("faults.%d.%s", i, key) }

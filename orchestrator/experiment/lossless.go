@@ -13,9 +13,10 @@ import (
 	"weft/units"
 )
 
-// checkLossless refuses PFC that would lose packets, or would hide congestion from who is to react to it, with the
-// numbers and with some that do: the first fault of each kind, since ports and switches are mostly alike. roomy is false where
-// it is reported that some switch has too little memory for anything.
+// checkLossless rejects PFC that would lose packets, or would hide congestion from the sender that
+// must react to it, with the numbers and with values that work. It reports the first fault of each
+// kind, since ports and switches are mostly alike. roomy is false if it was reported that some
+// switch has too little memory for anything.
 func (m *memory) checkLossless(l *lab.Lab, cfg *fabric.Config, roomy bool) error {
 	faults := map[fabric.LosslessRule][]fabric.LosslessFault{}
 	declared := *cfg
@@ -33,7 +34,8 @@ func (m *memory) checkLossless(l *lab.Lab, cfg *fabric.Config, roomy bool) error
 	}
 	k := losslessText{l, m.g, &declared}
 	var found lab.Problems
-	for _, rule := range []fabric.LosslessRule{fabric.RuleCovered, fabric.RuleHeadroom, fabric.RuleMemory, fabric.RuleECN} {
+	for _, rule := range []fabric.LosslessRule{fabric.RuleCovered, fabric.RuleHeadroom, fabric.RuleMemory,
+		fabric.RuleECN} {
 		same := faults[rule]
 		if len(same) == 0 {
 			continue
@@ -42,9 +44,10 @@ func (m *memory) checkLossless(l *lab.Lab, cfg *fabric.Config, roomy bool) error
 		if n := len(same) - 1; n > 0 {
 			more = fmt.Sprintf(" (and %d more like it)", n)
 		}
-		what, way := k.say(same)
+		what, instead := k.say(same)
 		var p lab.Problem
-		if errors.As(l.Errorf(faultyKey(l, m.g, &same[0]), "this network cannot be lossless: %s%s; %s", what, more, way), &p) {
+		if errors.As(l.Errorf(faultyKey(l, m.g, &same[0]), "this network cannot be lossless: %s%s; %s", what, more,
+			instead), &p) {
 			found = append(found, p)
 		}
 	}
@@ -54,7 +57,7 @@ func (m *memory) checkLossless(l *lab.Lab, cfg *fabric.Config, roomy bool) error
 	return found
 }
 
-// faultyKey is the path of the value that a rule is broken by.
+// faultyKey returns the path of the value that breaks a rule.
 func faultyKey(l *lab.Lab, g *topology.Graph, f *fabric.LosslessFault) string {
 	of := func(port int, key string) string {
 		return l.QueuesPath(g.Links[port/2].Tier, port/2, key)
@@ -71,7 +74,8 @@ func faultyKey(l *lab.Lab, g *topology.Graph, f *fabric.LosslessFault) string {
 	}
 }
 
-// checkCircles refuses PFC where what packets wait for can go in a circle, so that nothing would ever move again.
+// checkCircles rejects PFC on a network whose packets could wait for each other in a circle, so
+// that nothing would ever move again.
 func checkCircles(l *lab.Lab, g *topology.Graph) error {
 	if l.Queues.PFC == nil {
 		return nil
@@ -80,12 +84,13 @@ func checkCircles(l *lab.Lab, g *topology.Graph) error {
 	if text == "" {
 		return nil
 	}
-	way := "routes: up-down"
+	instead := "routes: up-down"
 	if l.Topology.Detours() {
-		way = "detours: false, or routes: up-down"
+		instead = "detours: false, or routes: up-down"
 	}
-	return l.Errorf("queues.pfc", "the switches %s could wait for each other in a circle for ever (the routes of this %s have one, and there are no virtual channels); expected off, or in topology %s",
-		text, l.Topology.Kind, way)
+	return l.Errorf("queues.pfc", "the switches %s could wait for each other in a circle for ever (the routes of "+
+		"this %s have one, and there are no virtual channels); expected off, or in topology %s",
+		text, l.Topology.Kind, instead)
 }
 
 // circleOf names the switches that could wait for each other in a circle; "" if none could.
@@ -103,14 +108,15 @@ func circleOf(g *topology.Graph) string {
 	return strings.TrimSuffix(text, ", ")
 }
 
-// line is what decides how much of a port is on its way to a switch that has paused it.
+// line decides how much of a port's data is in flight to a switch that has paused it.
 type line struct {
 	rate  units.Bandwidth
-	delay units.Time // of packets; the fabric has a pause take as long to reach who sends them
+	delay units.Time // of packets; a pause takes as long to reach the sender
 }
 
-// worstLines are the greatest rate of each port and the greatest delay that the network or a fault of the lab gives it.
-// They need not come together: what left at one rate may be on its way when a fault stretches the line.
+// worstLines returns the highest rate of each port and the longest delay that the network or a
+// fault of the lab gives it. They need not coincide: what left at one rate may be in flight when a
+// fault lengthens the delay.
 func worstLines(l *lab.Lab, g *topology.Graph) []line {
 	lines := make([]line, g.Ports())
 	for i := range lines {
@@ -139,7 +145,7 @@ func worstLines(l *lab.Lab, g *topology.Graph) []line {
 	return lines
 }
 
-// atWorst is cfg with such lines.
+// atWorst returns cfg with the given lines.
 func atWorst(cfg *fabric.Config, lines []line) fabric.Config {
 	c := *cfg
 	c.Ports = slices.Clone(cfg.Ports)
@@ -149,15 +155,16 @@ func atWorst(cfg *fabric.Config, lines []line) fabric.Config {
 	return c
 }
 
-// losslessText puts faults into the lab's words.
+// losslessText describes faults of losslessness in terms of the lab.
 type losslessText struct {
 	lab *lab.Lab
 	g   *topology.Graph
 	cfg *fabric.Config
 }
 
-// say says what is wrong, by the first of faults of one rule, and a way out for all of them.
-func (k *losslessText) say(faults []fabric.LosslessFault) (what, way string) {
+// say describes what is wrong, by the first of the faults of one rule, and what would be right for
+// all of them.
+func (k *losslessText) say(faults []fabric.LosslessFault) (what, instead string) {
 	f := &faults[0]
 	sw := k.g.Nodes[f.Switch].Name
 	switch f.Rule {
@@ -171,8 +178,10 @@ func (k *losslessText) say(faults []fabric.LosslessFault) (what, way string) {
 		if p.Rate != base.Rate || p.Delay != base.Delay {
 			when = " while the faults of this lab last"
 		}
-		return fmt.Sprintf("%s has a headroom of %v for what %s still sends when it is paused, which can be %v%s: what %v brings in %v there and %v back, and %v until it heeds, and two packets of %v",
-				sw, f.Have, k.name(p.From), f.Need, when, p.Rate, p.Delay, p.Delay, p.PFC[f.Class].Response, largest(k.lab)),
+		return fmt.Sprintf("%s has a headroom of %v for what %s still sends when it is paused, which can be %v%s: "+
+				"what %v brings in %v there and %v back, and %v until it heeds, and two packets of %v",
+				sw, f.Have, k.name(p.From), f.Need, when, p.Rate, p.Delay, p.Delay, p.PFC[f.Class].Response,
+				largest(k.lab)),
 			fmt.Sprintf("expected auto, or at least %v", need)
 	case fabric.RuleMemory:
 		need := units.Bytes(0)
@@ -180,20 +189,22 @@ func (k *losslessText) say(faults []fabric.LosslessFault) (what, way string) {
 			need = max(need, k.total(&faults[i]))
 		}
 		return fmt.Sprintf("the headrooms and reserves of %s take %v, and it has %v", sw, f.Need, f.Have),
-			fmt.Sprintf("expected at least %v, so that each port can hold two packets more and is paused behind its Kmin, or a smaller queues.pfc.headroom where it is above what is on its way", need)
+			fmt.Sprintf("expected at least %v, so that each port can hold two packets more and is paused behind its "+
+				"Kmin, or a smaller queues.pfc.headroom where it is above what is on its way", need)
 	case fabric.RuleECN:
 		least, total := f.Have, units.Bytes(0)
 		for i := range faults {
 			least, total = min(least, faults[i].Have), max(total, k.total(&faults[i]))
 		}
-		way = fmt.Sprintf("expected kmin below %v, or ecn: off", least)
+		instead = fmt.Sprintf("expected kmin below %v, or ecn: off", least)
 		if k.cfg.Ports[f.Port].PFC[f.Class].Alpha > 0 {
-			way += fmt.Sprintf(", or queues.shared.total of at least %v", total)
+			instead += fmt.Sprintf(", or queues.shared.total of at least %v", total)
 		} else {
-			way += fmt.Sprintf(", or queues.pfc.xoff above %v with memory for it", f.Need)
+			instead += fmt.Sprintf(", or queues.pfc.xoff above %v with memory for it", f.Need)
 		}
-		return fmt.Sprintf("%s marks when more than %v (kmin) wait, but pauses a port such as that of %s when %v of it wait, so that nobody would ever be told to slow down",
-			sw, f.Need, k.name(k.cfg.Ports[f.Port].From), f.Have), way
+		return fmt.Sprintf("%s marks when more than %v (kmin) wait, but pauses a port such as that of %s when %v of "+
+			"it wait, so that nobody would ever be told to slow down",
+			sw, f.Need, k.name(k.cfg.Ports[f.Port].From), f.Have), instead
 	default:
 		return f.Error(), "expected all or none of its ports protected"
 	}
@@ -201,8 +212,8 @@ func (k *losslessText) say(faults []fabric.LosslessFault) (what, way string) {
 
 func (k *losslessText) name(n fabric.NodeID) string { return k.g.Nodes[n].Name }
 
-// total is how much memory the switch of a fault needs for all that is set apart, and for every queue to mark before a port that
-// feeds it is paused. It is rounded up to three digits.
+// total returns the memory that the switch of a fault needs for all reserves and headrooms, and for
+// every queue to mark before a port that feeds it is paused. It is rounded up to three digits.
 func (k *losslessText) total(f *fabric.LosslessFault) units.Bytes {
 	apart, shared, ports := units.Bytes(0), 0.0, 0
 	for i := range k.cfg.Ports {

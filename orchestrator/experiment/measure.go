@@ -11,7 +11,7 @@ type Measure struct {
 	Watched int        // port whose queue is followed event by event, -1 for none
 }
 
-// addMeasure finds what is to be measured.
+// addMeasure resolves what is measured.
 func (x *compiler) addMeasure() (err error) {
 	m := &x.Measure
 	if m.From = x.Lab.Measure.From; m.From > 0 {
@@ -24,7 +24,7 @@ func (x *compiler) addMeasure() (err error) {
 	return err
 }
 
-// watchedPort is the port that measure.queue_events names, -1 for none.
+// watchedPort returns the port that measure.queue_events names, or -1.
 func (x *compiler) watchedPort() (int, error) {
 	name := x.Lab.Measure.Events
 	if name == "" {
@@ -35,9 +35,11 @@ func (x *compiler) watchedPort() (int, error) {
 			continue
 		}
 		if int(x.Fabric.Ports[i].From) < x.Graph.Hosts {
-			return 0, x.Lab.Errorf("measure.queue_events", "%s is a host's; expected a switch's, such as switch0->h0", name)
+			return 0, x.Lab.Errorf("measure.queue_events", "%s is a host's; expected a switch's, such as switch0->h0",
+				name)
 		}
 		return i, nil
 	}
-	return 0, x.Lab.Errorf("measure.queue_events", "no port is named %q; expected a switch and a node that a link joins, such as switch0->h0", name)
+	return 0, x.Lab.Errorf("measure.queue_events",
+		"no port is named %q; expected a switch and a node that a link joins, such as switch0->h0", name)
 }

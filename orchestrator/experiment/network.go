@@ -21,9 +21,10 @@ type Network struct {
 	Subnet topology.Subnet // of its addresses
 }
 
-// fabric describes the network's ports and queues to the modelled fabric; addRoutes adds the routes, which are most of a
-// large network's configuration. Port 2l is link l from A to B, port 2l+1 the way back. A size that the lab gives in BDPs is
-// of the port's rate and the base RTT of the network.
+// fabric describes the network's ports and queues for the modelled fabric. addRoutes adds the
+// routes, which are most of a large network's configuration. Port 2l is link l from A to B, port
+// 2l+1 the opposite direction. A size in BDPs is of the port's rate and the base RTT of the
+// network.
 func (m *memory) fabric(l *lab.Lab) fabric.Config {
 	g := m.g
 	cfg := fabric.Config{Seed: l.Seed, Hosts: g.Hosts, Ports: make([]fabric.PortConfig, 0, g.Ports())}
@@ -43,7 +44,7 @@ func (m *memory) fabric(l *lab.Lab) fabric.Config {
 	return cfg
 }
 
-// addRoutes says how the switches of cfg choose ports.
+// addRoutes adds to cfg how switches choose ports.
 func addRoutes(cfg *fabric.Config, l *lab.Lab, g *topology.Graph) {
 	for s, routed := range switches(l, g, g.Routes()) {
 		routed.Buffer = cfg.Switches[s].Buffer
@@ -55,7 +56,7 @@ func addRoutes(cfg *fabric.Config, l *lab.Lab, g *topology.Graph) {
 	}
 }
 
-// switches are how each switch chooses ports by the routes given.
+// switches returns how each switch chooses ports by the given routes.
 func switches(l *lab.Lab, g *topology.Graph, routes *topology.Routes) []fabric.SwitchConfig {
 	var all []fabric.SwitchConfig
 	var further [][]int32 // notifications are sent to switches
@@ -64,7 +65,8 @@ func switches(l *lab.Lab, g *topology.Graph, routes *topology.Routes) []fabric.S
 	}
 	for s := range g.Switches() {
 		id := topology.NodeID(g.Hosts + s)
-		sw := fabric.SwitchConfig{Name: g.Nodes[id].Name, Seed: switchSeed(l.Seed, s), Balance: balance(l), Route: routes.Row(id)}
+		sw := fabric.SwitchConfig{Name: g.Nodes[id].Name, Seed: switchSeed(l.Seed, s), Balance: balance(l),
+			Route: routes.Row(id)}
 		if further != nil {
 			sw.Route = append(sw.Route, further[s]...)
 		}
@@ -81,7 +83,7 @@ func switches(l *lab.Lab, g *topology.Graph, routes *topology.Routes) []fabric.S
 	return all
 }
 
-// balance is how switches choose among equal paths.
+// balance returns how switches choose among equal paths.
 func balance(l *lab.Lab) fabric.Balance {
 	if transport.FactsOf(l.Transport.Kind).Coordinated {
 		return fabric.CCM
@@ -89,7 +91,7 @@ func balance(l *lab.Lab) fabric.Balance {
 	return l.Queues.Balance()
 }
 
-// coordinate says what switches need for coordinated congestion management.
+// coordinate adds what switches need for coordinated congestion management.
 func (m *memory) coordinate(cfg *fabric.Config) {
 	if c := m.coord; c != nil {
 		cfg.Port = wire.Port
@@ -97,23 +99,24 @@ func (m *memory) coordinate(cfg *fabric.Config) {
 	}
 }
 
-// switchSeed keeps the ECMP hashes of switches independent, so that tiers do not polarise.
+// switchSeed returns the seed of a switch's ECMP hash. Independent hashes keep tiers from
+// polarising.
 func switchSeed(seed uint64, s int) uint64 {
 	return (seed+splitmix.Gamma)*0xbf58476d1ce4e5b9 ^ uint64(s+1)*0x94d049bb133111eb
 }
 
-// NICRate is the line rate of a host's NIC.
+// NICRate returns the line rate of a host's NIC.
 func (n *Network) NICRate(h topology.NodeID) units.Bandwidth {
 	return n.Graph.Links[n.Graph.Uplink(h)].Rate
 }
 
-// path is what the transport knows about the idle way from one host to another.
+// path returns what the transport knows about the idle path from one host to another.
 func (n *Network) path(src, dst transport.HostID) transport.Path {
 	hops := n.Graph.Path(topology.NodeID(src), topology.NodeID(dst))
 	return transport.Path{Propagation: n.Graph.Propagation(hops), Rates: n.Graph.Rates(hops)}
 }
 
-// Addrs are the addresses of the hosts.
+// Addrs returns the addresses of the hosts.
 func (n *Network) Addrs() []netip.Addr {
 	all := make([]netip.Addr, n.Graph.Hosts)
 	for h := range all {
@@ -122,7 +125,8 @@ func (n *Network) Addrs() []netip.Addr {
 	return all
 }
 
-// PortNames names the fabric's ports: "edge0->agg1" is the queue at edge0 towards agg1.
+// PortNames returns the names of the fabric's ports: "edge0->agg1" is the queue at edge0 towards
+// agg1.
 func (n *Network) PortNames() []string {
 	names := make([]string, len(n.Fabric.Ports))
 	for i, p := range n.Fabric.Ports {

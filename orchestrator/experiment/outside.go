@@ -15,11 +15,12 @@ import (
 	"weft/units"
 )
 
-// Outside returns what a lab does not have and its transport takes for granted, each as a problem with its place. Such a lab runs,
-// and its numbers say little about the transport.
+// Outside returns what a lab lacks and its transport assumes, each as a problem with its position.
+// Such a lab runs, and its numbers say little about the transport.
 func Outside(l *lab.Lab) lab.Problems { return new(lastNetwork).outside(l) }
 
-// OutsideOf is Outside of the points of a sweep, with the links that stay down unknown to most switches; each problem once.
+// OutsideOf is Outside for the points of a sweep, with the links that stay down unknown to most
+// switches. It returns each problem once.
 func OutsideOf(labs []*lab.Lab) lab.Problems {
 	var all lab.Problems
 	seen := map[lab.Problem]bool{}
@@ -35,13 +36,14 @@ func OutsideOf(labs []*lab.Lab) lab.Problems {
 	return all
 }
 
-// lastNetwork keeps the network of the last lab, which the points of a sweep mostly have in common.
+// lastNetwork keeps the network of the last lab, which most points of a sweep share.
 type lastNetwork struct {
 	of *topology.Spec
 	g  *topology.Graph // nil: there is none that could be built
 }
 
-// graph returns the network of a lab; nil when it cannot be built, which building the experiment reports.
+// graph returns the network of a lab, or nil if it cannot be built. Building the experiment reports
+// why.
 func (n *lastNetwork) graph(l *lab.Lab) *topology.Graph {
 	if n.of == nil || !reflect.DeepEqual(*n.of, l.Topology) {
 		n.of = &l.Topology
@@ -50,8 +52,8 @@ func (n *lastNetwork) graph(l *lab.Lab) *topology.Graph {
 	return n.g
 }
 
-// cut returns the links that stay down although other paths would do and no switch but those at their ends learns of it. A run that
-// does not survive it says so itself.
+// cut returns the links that stay down although other paths exist and only the switches at their
+// ends learn of it. A run that does not survive it says so itself.
 func (n *lastNetwork) cut(l *lab.Lab) (all lab.Problems) {
 	g := n.graph(l)
 	if g == nil || len(l.Workload) == 0 || balance(l).PerPacket() {
@@ -67,8 +69,10 @@ func (n *lastNetwork) cut(l *lab.Lab) (all lab.Problems) {
 			continue // nothing leads around it
 		}
 		var p lab.Problem
-		if errors.As(l.Errorf(FaultPath(f.Index, "down"), "%s stays down, and only the switches at its ends route around it: what others send over it is cut off, "+
-			"and connections may never finish; expected faults.%d.reroute: 100us, say, or a time for down", f.Link, f.Index), &p) {
+		if errors.As(l.Errorf(FaultPath(f.Index, "down"),
+			"%s stays down, and only the switches at its ends route around it: what others send over it is cut off, "+
+				"and connections may never finish; expected faults.%d.reroute: 100us, say, or a time for down", f.Link,
+			f.Index), &p) {
 			all = append(all, p)
 		}
 	}
@@ -102,14 +106,15 @@ func (n *lastNetwork) outside(l *lab.Lab) lab.Problems {
 		case need.Selective:
 			what += fmt.Sprintf(", or transport.%s.recovery: selective-repeat", l.Transport.Kind)
 		}
-		p := problemAt(l, path, fmt.Sprintf("%s is outside its conditions: %s, and %s", l.Transport.Kind, need.Why, what))
+		p := problemAt(l, path, fmt.Sprintf("%s is outside its conditions: %s, and %s", l.Transport.Kind, need.Why,
+			what))
 		all = append(all, p)
 	}
 	return all
 }
 
-// problemAt returns a problem with the value at path: where that or its section was written, and where neither was, with the
-// transport whose condition it is.
+// problemAt returns a problem with the value at path. Its position is that of the value or its
+// section, or else that of the transport whose condition it is.
 func problemAt(l *lab.Lab, path, message string) lab.Problem {
 	at := func(path string) (p lab.Problem) {
 		errors.As(l.Errorf(path, "%s", message), &p)
@@ -123,7 +128,8 @@ func problemAt(l *lab.Lab, path, message string) lab.Problem {
 	return p
 }
 
-// unmet returns the setting because of which a lab does not meet a condition, with what is so and a way out; no path where it does.
+// unmet returns the setting that violates a condition of the transport, with the reason and an
+// alternative. path is "" if the lab meets the condition.
 func (n *lastNetwork) unmet(l *lab.Lab, c transport.Condition) (path, what string) {
 	switch c {
 	case transport.Lossless:
@@ -134,7 +140,8 @@ func (n *lastNetwork) unmet(l *lab.Lab, c transport.Condition) (path, what strin
 		return n.unmarked(l)
 	case transport.SyncedClocks:
 		if k := &l.Clocks; !k.Kind().Perfect && !k.Kind().Talks && (k.Offset != 0 || k.Skew != 0 || k.Wander != 0) {
-			return "clocks.sync", "nothing keeps the hosts' clocks together; expected clocks.sync: perfect, ptp or huygens"
+			return "clocks.sync", "nothing keeps the hosts' clocks together; expected clocks.sync: perfect, ptp or " +
+				"huygens"
 		}
 	case transport.InOrder:
 		return overtaken(l)
@@ -142,7 +149,8 @@ func (n *lastNetwork) unmet(l *lab.Lab, c transport.Condition) (path, what strin
 	return "", ""
 }
 
-// unmarked returns why no packet of a lab's network is ever marked, or not all packets of a queue however long it is.
+// unmarked returns why no packet of a lab's network is ever marked, or not all packets of a long
+// queue.
 func (n *lastNetwork) unmarked(l *lab.Lab) (path, what string) {
 	g := n.graph(l)
 	if g == nil {
@@ -161,16 +169,18 @@ func (n *lastNetwork) unmarked(l *lab.Lab) (path, what string) {
 		return "queues.ecn", "no switch marks any packet; expected queues.ecn: on"
 	}
 	if path, most := m.unreached("ecn.kmin", func(e *queues.ECN) params.Size { return e.Kmin }); path != "" {
-		return path, fmt.Sprintf("no queue becomes as long as kmin, %v, so that nothing is marked; expected a smaller kmin, a larger buffer or queues.pfc: on", most)
+		return path, fmt.Sprintf("no queue becomes as long as kmin, %v, so that nothing is marked; expected a "+
+			"smaller kmin, a larger buffer or queues.pfc: on", most)
 	}
 	if path, most := m.unreached("ecn.kmax", func(e *queues.ECN) params.Size { return e.Kmax }); path != "" {
-		return path, fmt.Sprintf("no queue becomes as long as kmax, %v: queues drop packets before they mark every one; expected a smaller kmax, a larger buffer or queues.pfc: on", most)
+		return path, fmt.Sprintf("no queue becomes as long as kmax, %v: queues drop packets before they mark every "+
+			"one; expected a smaller kmax, a larger buffer or queues.pfc: on", most)
 	}
 	return "", ""
 }
 
-// unreached returns where the lab has a threshold of marking that no queue becomes as long as, and the largest value that it has; no
-// path if some queue does.
+// unreached returns the path of a marking threshold that no queue reaches, and its largest value;
+// no path if some queue reaches it.
 func (m *memory) unreached(key string, threshold func(*queues.ECN) params.Size) (path string, most units.Bytes) {
 	for _, long := range m.reached(threshold) {
 		if long {
@@ -190,9 +200,11 @@ func (m *memory) unreached(key string, threshold func(*queues.ECN) params.Size) 
 func overtaken(l *lab.Lab) (path, what string) {
 	if balance(l).PerPacket() {
 		if transport.FactsOf(l.Transport.Kind).Coordinated {
-			return "transport." + l.Transport.Kind + ".recovery", "its switches move flows to other paths; expected another congestion control inside"
+			return "transport." + l.Transport.Kind + ".recovery",
+				"its switches move flows to other paths; expected another congestion control inside"
 		}
-		return "queues.routing", fmt.Sprintf("with %s packets overtake each other; expected queues.routing: ecmp", l.Queues.Routing)
+		return "queues.routing", fmt.Sprintf("with %s packets overtake each other; expected queues.routing: ecmp",
+			l.Queues.Routing)
 	}
 	late := func(path string, s topology.LinkSpec) (string, string) {
 		switch {

@@ -8,7 +8,8 @@ import (
 	"weft/orchestrator/lab"
 )
 
-// A lab that lacks what its transport takes for granted is told so with a place and a way out; one that has it is not.
+// A lab that lacks what its transport takes for granted is told so with a place and a way out; one
+// that has it is not.
 func TestTransportsOutsideTheirConditions(t *testing.T) {
 	const pfc = ": queues.pfc: roce is outside its conditions: it recovers by go-back-N, which sends a window again for a packet that is lost or late, " +
 		"and queues drop packets without PFC; expected queues.pfc: on, or transport.roce.recovery: selective-repeat"
@@ -59,7 +60,8 @@ func TestTransportsOutsideTheirConditions(t *testing.T) {
 	}
 }
 
-// A condition that a default does not meet is reported with the transport whose condition it is, or with the section beside the default.
+// A condition that a default does not meet is reported with the transport whose condition it is, or
+// with the section beside the default.
 func TestConditionsHavePlaces(t *testing.T) {
 	for text, want := range map[string]string{
 		"transport: {kind: roce}":                                   "lab.yaml:5:19: queues.ecn.kmin: ",
@@ -80,7 +82,8 @@ func TestConditionsHavePlaces(t *testing.T) {
 	}
 }
 
-// A link that stays down and is never routed around is told before a run fails of it, where there is a way around.
+// A link that stays down and is never routed around is told before a run fails of it, where there
+// is a way around.
 func TestLinksThatStayDownAreTold(t *testing.T) {
 	const tree = "weft: 1\nname: lab\ntopology: {kind: fat-tree, k: 4}\n"
 	for text, want := range map[string]string{

@@ -13,8 +13,9 @@ import (
 	"weft/units"
 )
 
-// checkTransport refuses parameters of the transport that would do nothing on the lines of this network, and paths that it cannot use.
-// What is wrong whatever the network is refused when the lab is read.
+// checkTransport rejects parameters of the transport that have no effect at the rates of this
+// network, and paths that it cannot use. What is wrong on any network is rejected when the lab is
+// read.
 func (x *compiler) checkTransport() error {
 	path, section := "transport."+x.Lab.Transport.Kind+".", x.Lab.Transport.Section
 	if key, inside := transport.InsideOf(section); key != "" {
@@ -23,29 +24,34 @@ func (x *compiler) checkTransport() error {
 	return errors.Join(x.checkQPs(), x.checkTelemetry(), x.checkTimeout(), x.checkRates(path, section))
 }
 
-// checkTimeout refuses a retransmission timeout that somebody wrote and no connection would have: none is below four base RTTs.
+// checkTimeout rejects a written retransmission timeout that no connection would have: none is
+// below four base RTTs.
 func (x *compiler) checkTimeout() error {
 	own := x.Lab.Transport.Section.Retries()
 	path := x.RTOKey
 	if own.RTOMin == 0 || own.RTORTTs > 0 || own.RTOMin >= 4*x.BaseRTT || !x.reach.some() || !x.Lab.Written(path) {
 		return nil
 	}
-	return x.Lab.Errorf(path, "%v is below four base RTTs of this network, %v, and no timeout is; expected at least that, or auto", own.RTOMin, 4*x.BaseRTT)
+	return x.Lab.Errorf(path, "%v is below four base RTTs of this network, %v, and no timeout is; expected at least "+
+		"that, or auto", own.RTOMin, 4*x.BaseRTT)
 }
 
-// checkTelemetry refuses paths across more switches than packets have room for.
+// checkTelemetry rejects paths across more switches than packets have room for.
 func (x *compiler) checkTelemetry() error {
 	if !transport.FactsOf(x.Lab.Transport.Kind).Telemetry {
 		return nil
 	}
 	if far := &x.reach; far.switches > wire.MaxHops {
-		return x.Lab.Errorf("transport.kind", "%s has what switches say of themselves written into packets, which have room for %d of them; from %s to %s there are %d. "+
-			"Expected a smaller network, or another transport", x.Lab.Transport.Kind, wire.MaxHops, x.Graph.Nodes[far.src].Name, x.Graph.Nodes[far.dst].Name, far.switches)
+		return x.Lab.Errorf("transport.kind", "%s has what switches say of themselves written into packets, which "+
+			"have room for %d of them; from %s to %s there are %d. "+
+			"Expected a smaller network, or another transport", x.Lab.Transport.Kind, wire.MaxHops,
+			x.Graph.Nodes[far.src].Name, x.Graph.Nodes[far.dst].Name, far.switches)
 	}
 	return nil
 }
 
-// checkRates refuses, of the values that somebody wrote, rates above the line and windows that no connection ever has.
+// checkRates rejects written rates above the line rate and written windows that no connection ever
+// has.
 func (x *compiler) checkRates(path string, section transport.Section) error {
 	p, ok := section.Control().(cc.Fitted)
 	if !ok || !x.reach.some() {
@@ -58,13 +64,14 @@ func (x *compiler) checkRates(path string, section transport.Section) error {
 	return x.Lab.Errorf(path+key, "%s", why)
 }
 
-// marking says of the ECN settings of links without PFC whether some queue that they are for can be long enough to be marked.
+// marking reports for the ECN settings of links without PFC whether some of their queues can be
+// long enough to be marked.
 func (m *memory) marking() map[*queues.ECN]bool {
 	return m.reached(func(e *queues.ECN) params.Size { return e.Kmin })
 }
 
-// reached says of the ECN settings of links without PFC whether some queue that they are for can be longer than a threshold. With
-// PFC a rule of losslessness says so.
+// reached reports for the ECN settings of links without PFC whether some of their queues can exceed
+// a threshold. With PFC, a rule of losslessness covers this.
 func (m *memory) reached(threshold func(*queues.ECN) params.Size) map[*queues.ECN]bool {
 	marks := map[*queues.ECN]bool{}
 	for i := range m.g.Links {
@@ -78,13 +85,14 @@ func (m *memory) reached(threshold func(*queues.ECN) params.Size) map[*queues.EC
 				continue
 			}
 			room := m.room(k, sw)
-			marks[q.ECN] = marks[q.ECN] || m.on(threshold(q.ECN), k.Rate) < room || room < m.least(sw) // which is reported
+			tooSmall := room < m.least(sw) // which is reported
+			marks[q.ECN] = marks[q.ECN] || m.on(threshold(q.ECN), k.Rate) < room || tooSmall
 		}
 	}
 	return marks
 }
 
-// checkThresholds refuses thresholds of switches that nothing can reach: the queues end before.
+// checkThresholds rejects thresholds of switches that no queue can reach.
 func (m *memory) checkThresholds(l *lab.Lab) error {
 	apart := make([]units.Bytes, len(m.g.Nodes)) // by switch: reserves and headrooms
 	if l.Queues.PFC != nil {
@@ -110,7 +118,8 @@ func (m *memory) checkThresholds(l *lab.Lab) error {
 				continue
 			}
 			if left, xoff := room-apart[sw], m.on(*f.Xoff, k.Rate); left > 0 && xoff > left {
-				found.add(m.path(k, "pfc.xoff"), "%v is more than what %s has to share, %v (%v less %v of reserves and headrooms); expected at most that, or more memory",
+				found.add(m.path(k, "pfc.xoff"), "%v is more than what %s has to share, %v (%v less %v of reserves "+
+					"and headrooms); expected at most that, or more memory",
 					xoff, m.g.Nodes[sw].Name, left, room, apart[sw])
 			}
 		}
@@ -122,7 +131,8 @@ func (m *memory) checkThresholds(l *lab.Lab) error {
 			continue
 		}
 		if kmin := m.path(k, "ecn.kmin"); l.Written(kmin) {
-			found.add(kmin, "%v is at least what any queue that it is for holds: nothing would be marked; expected less, or ecn: off", e.Kmin)
+			found.add(kmin, "%v is at least what any queue that it is for holds: nothing would be marked; expected "+
+				"less, or ecn: off", e.Kmin)
 		}
 	}
 	return errors.Join(found.errs...)

@@ -26,7 +26,8 @@ func TestIdleOnTheseLines(t *testing.T) {
 	}
 }
 
-// All that a run would refuse, validation refuses: also in one point of a sweep, before any point runs, and for the engine asked for.
+// All that a run would refuse, validation refuses: also in one point of a sweep, before any point
+// runs, and for the engine asked for.
 func TestCheckBuilds(t *testing.T) {
 	nodes, links := "{name: h0}, {name: h1}", "{between: [h0, s0]}, {between: [h1, s9]}"
 	for i := range 10 {

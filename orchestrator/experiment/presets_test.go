@@ -7,7 +7,8 @@ import (
 	"weft/units"
 )
 
-// Every preset is a row of its source (the rates at 100 Gb/s, and at 25 where they scale), and good at every rate.
+// Every preset is a row of its source (the rates at 100 Gb/s, and at 25 where they scale), and good
+// at every rate.
 func TestPresetsAreThoseOfTheirSources(t *testing.T) {
 	const us, mbps, kb = units.Microsecond, units.Mbps, units.KB
 	for name, want := range map[string]struct {

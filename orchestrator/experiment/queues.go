@@ -11,11 +11,11 @@ import (
 	"weft/units"
 )
 
-// dataClass is the class of data packets, the one that PFC pauses. Acknowledgements and congestion notifications are
-// in class 0, ahead of it, and are never paused.
+// dataClass is the class of data packets, the one that PFC pauses. Acknowledgements and congestion
+// notifications are in class 0, ahead of it, and are never paused.
 const dataClass = 1
 
-// memory resolves what a lab says of queues for the ports and switches of a network.
+// memory resolves the queue settings of a lab for the ports and switches of a network.
 type memory struct {
 	lab    *lab.Lab
 	queues *queues.Queues          // of the lab; links may override them
@@ -54,7 +54,7 @@ func newMemory(l *lab.Lab, g *topology.Graph) *memory {
 	return m
 }
 
-// largest is the largest packet of a lab on the wire.
+// largest returns the size of the largest packet of a lab on the wire.
 func largest(l *lab.Lab) units.Bytes {
 	return dataWire(l.Topology.MTU) + transport.FactsOf(l.Transport.Kind).Data(wire.MaxHops)
 }
@@ -64,23 +64,24 @@ func (m *memory) at(k *topology.Link) *queues.Queues {
 	return m.lab.QueuesOf(k.Tier, int(k.ID))
 }
 
-// path is where the lab says what a key of the section queues is for a link, such as ecn.kmin.
+// path returns where the lab sets a key of the section queues for a link, such as ecn.kmin.
 func (m *memory) path(k *topology.Link, key string) string {
 	return m.lab.QueuesPath(k.Tier, int(k.ID), key)
 }
 
-// on is a size on a link of a rate.
+// on returns a size on a link of the given rate.
 func (m *memory) on(s params.Size, rate units.Bandwidth) units.Bytes {
 	return s.On(rate, rate.BytesIn(m.rtt))
 }
 
-// port is the end of link k at node from, and the way to the other. The NIC of a host neither drops nor marks, but
-// it can be told to pause.
+// port returns the configuration of the end of link k at node from, towards the other end. The NIC
+// of a host neither drops nor marks, but it can be paused.
 func (m *memory) port(id topology.LinkID, from topology.NodeID) fabric.PortConfig {
 	k := &m.g.Links[id]
 	to := k.Other(from)
 	p := fabric.PortConfig{
-		From: fabric.NodeID(from), To: fabric.NodeID(to), Rate: k.Rate, Delay: k.Delay, Loss: k.Loss, BitErrors: k.BitErrors,
+		From: fabric.NodeID(from), To: fabric.NodeID(to), Rate: k.Rate, Delay: k.Delay, Loss: k.Loss,
+		BitErrors: k.BitErrors,
 	}
 	if k.Duplicate > 0 || k.Reorder > 0 || k.Jitter > 0 {
 		p.Disorder = fabric.Disorder{Reorder: k.Reorder, By: k.ReorderBy, Duplicate: k.Duplicate, Jitter: k.Jitter}
@@ -105,7 +106,7 @@ func (m *memory) port(id topology.LinkID, from topology.NodeID) fabric.PortConfi
 	return p
 }
 
-// paths is what a port of a switch has for choosing paths by the packet.
+// paths adds what a port of a switch needs to choose paths per packet.
 func (m *memory) paths(p *fabric.PortConfig) {
 	switch {
 	case m.coord != nil:
@@ -115,7 +116,8 @@ func (m *memory) paths(p *fabric.PortConfig) {
 	}
 }
 
-// flowControl is when a switch has the far end of link k pause by the thresholds f. The line is at worst what is given.
+// flowControl returns when a switch pauses the far end of link k, by the thresholds f and the worst
+// case of the line.
 func (m *memory) flowControl(f *queues.PFC, k *topology.Link, worst line) fabric.PFCConfig {
 	c := fabric.PFCConfig{On: true, Reserve: f.Reserve, Response: f.Response}
 	if f.Headroom != nil {
@@ -136,7 +138,7 @@ func (m *memory) flowControl(f *queues.PFC, k *topology.Link, worst line) fabric
 	return c
 }
 
-// of is the memory of a switch. One that is given in proportion to a rate follows the fastest port.
+// of returns the memory of a switch. A size in proportion to a rate follows the fastest port.
 func (m *memory) of(sw topology.NodeID) fabric.BufferConfig {
 	s := m.queues.Shared
 	if s == nil {

@@ -26,8 +26,8 @@ transport: {kind: roce}
 workload: [{collective: incast, ranks: 2, root: h2, size: 1MB}]
 `
 
-// A link of a custom topology overrides what it names and has the rest from the section queues, in the modelled switches and in
-// the kernel's.
+// A link of a custom topology overrides what it names and has the rest from the section queues, in
+// the modelled switches and in the kernel's.
 func TestQueuesOfLinksOverrideKeyByKey(t *testing.T) {
 	x := build(t, ownQueues)
 	got, limits := map[string]fabric.PortConfig{}, map[string]units.Bytes{}

@@ -11,7 +11,7 @@ import (
 	"weft/transport"
 )
 
-// ranksOf resolves the hosts of an item; root is the rank that it is about, -1 for others.
+// ranksOf resolves the hosts of an item. root is the rank of its root, or -1.
 func (x *compiler) ranksOf(it *lab.Item) ([]transport.HostID, int, error) {
 	if it.Line != nil {
 		return x.lineRanks(it)
@@ -44,7 +44,8 @@ func (x *compiler) ranksOf(it *lab.Item) ([]transport.HostID, int, error) {
 	return nil, 0, fmt.Errorf("root: %s is none of the ranks that were drawn", it.Root)
 }
 
-// withRoot appends the receiver of an incast, or a parameter server, to its senders, as the last rank.
+// withRoot appends the receiver of an incast, or a parameter server, to its senders, as the last
+// rank.
 func withRoot(senders []transport.HostID, root transport.HostID, hosts int) ([]transport.HostID, int, error) {
 	used := make(map[transport.HostID]bool, len(senders))
 	for _, h := range senders {
@@ -56,7 +57,8 @@ func withRoot(senders []transport.HostID, root transport.HostID, hosts int) ([]t
 		}
 	}
 	if root < 0 || used[root] {
-		return nil, 0, fmt.Errorf("%d senders need one more host as their receiver; the lab has %d hosts", len(senders), hosts)
+		return nil, 0, fmt.Errorf("%d senders need one more host as their receiver; the lab has %d hosts",
+			len(senders), hosts)
 	}
 	return append(senders, root), len(senders), nil
 }
@@ -90,7 +92,7 @@ func (x *compiler) chosen(it *lab.Item, root transport.HostID) ([]transport.Host
 	return ranks, root, nil
 }
 
-// lineRanks resolves the hosts of a collective of a trace: a group of those that the trace is for.
+// lineRanks resolves the hosts of a collective of a trace: a group of the trace's ranks.
 func (x *compiler) lineRanks(it *lab.Item) ([]transport.HostID, int, error) {
 	plain := *it
 	plain.Collective = schedule.AllReduce // the ranks of a trace are those of what has no root
@@ -109,7 +111,7 @@ func (x *compiler) lineRanks(it *lab.Item) ([]transport.HostID, int, error) {
 	return ranks, it.Line.Root, err
 }
 
-// itemName is what messages call an item.
+// itemName returns the name of an item in messages.
 func itemName(it *lab.Item) string {
 	name := fmt.Sprintf("item %d", it.Index)
 	if it.Ranks.Groups > 0 {

@@ -9,7 +9,8 @@ import (
 	"weft/units"
 )
 
-// The rank that a collective is about is the host that the lab names, its first rank, or one that was drawn.
+// The rank that a collective is about is the host that the lab names, its first rank, or one that
+// was drawn.
 func TestRoots(t *testing.T) {
 	for item, want := range map[string]int{
 		"{collective: broadcast, ranks: [h3, h1, h6], root: h6, size: 1KB}": 6,
@@ -97,7 +98,8 @@ func TestRandomRanksLeaveTheRootOut(t *testing.T) {
 	}
 }
 
-// PC4, Table I, read to the letter: line/(n-1) for an all-to-all of n, however many peers a rank serves at once; also inside CCM.
+// PC4, Table I, read to the letter: line/(n-1) for an all-to-all of n, however many peers a rank
+// serves at once; also inside CCM.
 func TestBaseRatesOfTheTable(t *testing.T) {
 	const item = "workload: [{collective: all-to-all, parallel: 2, size: 1MB}]\n"
 	for transport, flows := range map[string]units.Bandwidth{

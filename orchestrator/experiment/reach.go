@@ -6,8 +6,9 @@ import (
 	"weft/units"
 )
 
-// reach is how far the connections of an experiment go: what its checks ask of all of them. Hosts that are attached to
-// the same switch by equal links are alike, so a pair of such groups of hosts is looked at once.
+// reach summarizes how far the connections of an experiment go, for the checks that concern all of
+// them. Hosts attached to the same switch by equal links are alike, so each pair of such groups is
+// examined once.
 type reach struct {
 	graph *topology.Graph
 	alike []int32    // by host: its group
@@ -16,7 +17,8 @@ type reach struct {
 	rtt  units.Time  // longest idle round trip of a full packet and what answers it
 	bdp  units.Bytes // largest bandwidth-delay product of a path, in whole packets
 	slow transport.HostID
-	// slowest is the rate of the slowest link of a host that sends, slow. 0: there is no connection.
+	// slowest is the rate of the slowest link of a host that sends, slow. 0: there is no
+	// connection.
 	slowest units.Bandwidth
 
 	switches int // on the longest path, which is from src to dst
@@ -25,10 +27,10 @@ type reach struct {
 
 func newReach(g *topology.Graph) reach { return reach{graph: g} }
 
-// some says that there are connections.
+// some reports whether there are connections.
 func (r *reach) some() bool { return r.slowest != 0 }
 
-// note takes a connection into account, of a lab with packets of so much payload.
+// note includes a connection of a lab with the given payload per packet.
 func (r *reach) note(s *transport.Spec, mtu units.Bytes) {
 	packet, line := dataWire(mtu), s.Forward.Rates[0]
 	rtt := s.Forward.Delay(packet+beside(s)) + s.Reverse.Delay(replyWire(s))
@@ -42,7 +44,7 @@ func (r *reach) note(s *transport.Spec, mtu units.Bytes) {
 	}
 }
 
-// unseen says that no pair of hosts like these has been asked for before.
+// unseen reports whether no pair of hosts like these was asked for before.
 func (r *reach) unseen(src, dst transport.HostID) bool {
 	if r.alike == nil {
 		r.group()

@@ -51,8 +51,8 @@ func TestASketchReachesAsFarAsTheExperiment(t *testing.T) {
 	}
 }
 
-// BenchmarkCheck shows what `weft validate` costs beyond reading a lab, in the largest labs there are: all-to-alls of 64
-// groups over nine points, and permutations of 8192 hosts over 42.
+// BenchmarkCheck shows what `weft validate` costs beyond reading a lab, in the largest labs there
+// are: all-to-alls of 64 groups over nine points, and permutations of 8192 hosts over 42.
 func BenchmarkCheck(b *testing.B) {
 	for name, file := range map[string]string{
 		"all-to-all":  "../../labs/strack/s10-alltoall.yaml",

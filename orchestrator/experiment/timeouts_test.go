@@ -10,7 +10,8 @@ import (
 	"weft/units"
 )
 
-// Every transport has the same least retransmission timeout unless its lab says otherwise: no comparison is decided by a default.
+// Every transport has the same least retransmission timeout unless its lab says otherwise: no
+// comparison is decided by a default.
 func TestTransportsTimeOutAlike(t *testing.T) {
 	for network, want := range map[string][2]units.Time{ // between
 		"queues: {buffer: 5bdp}\n":                    {units.Millisecond, units.Millisecond},
@@ -34,7 +35,8 @@ func TestTransportsTimeOutAlike(t *testing.T) {
 	}
 }
 
-// A lab may give any transport what others use, by name; one that is shorter than any connection has is refused.
+// A lab may give any transport what others use, by name; one that is shorter than any connection
+// has is refused.
 func TestTimeoutsByName(t *testing.T) {
 	for _, kind := range []string{"pc4", "roce", "swift", "hpcc", "strack", "ccm: {inner: swift}"} {
 		section := func(value string) string {

@@ -17,11 +17,11 @@ import (
 type Transport struct {
 	Conns []transport.Spec // by ConnID
 
-	// BaseRTT is the longest idle round trip among hosts that talk to each other: a full data packet there,
-	// its acknowledgement back, store and forward.
+	// BaseRTT is the longest idle round trip among hosts that talk to each other: a full data
+	// packet there, its acknowledgement back, store and forward.
 	BaseRTT units.Time
 
-	RTOMin units.Time // the longest of the connections' least retransmission timeouts; 0: there is no connection
+	RTOMin units.Time // the longest minimum retransmission timeout of a connection; 0: there is none
 	RTOKey string     // the setting that it comes from
 }
 
@@ -31,7 +31,7 @@ func dataWire(payload units.Bytes) units.Bytes { return payload + wire.DataSize 
 // ackWire is the size on the wire of an acknowledgement without telemetry.
 const ackWire units.Bytes = wire.AckSize + wire.Overhead
 
-// replyWire is the size on the wire of what answers a data packet of a connection.
+// replyWire returns the size on the wire of the reply to a data packet of a connection.
 func replyWire(s *transport.Spec) units.Bytes {
 	if s.Selects() {
 		return wire.SackSize + wire.Overhead
@@ -39,15 +39,16 @@ func replyWire(s *transport.Spec) units.Bytes {
 	return ackWire + transport.FactsOf(s.Kind).Reply(switchesOn(s.Forward))
 }
 
-// beside is what lies behind the headers of a connection's data packets.
+// beside returns the size of what follows the headers of a connection's data packets: tags and
+// telemetry.
 func beside(s *transport.Spec) units.Bytes {
 	return transport.FactsOf(s.Kind).Data(switchesOn(s.Forward))
 }
 
-// switchesOn is how many switches a path crosses.
+// switchesOn returns the number of switches on a path.
 func switchesOn(p transport.Path) int { return len(p.Rates) - 1 }
 
-// tune sets what connections have of the network as a whole, and hands them to their hosts.
+// tune sets what connections get from the network as a whole, and gives them to their hosts.
 func (x *compiler) tune() {
 	net := x.Graph.BaseRTT(dataWire(x.Lab.Topology.MTU), ackWire)
 	base := x.BaseRTT
@@ -71,14 +72,15 @@ func (x *compiler) tune() {
 	}
 }
 
-// manyPaths says whether packets of one connection take several paths: switches choose them, or the source takes another port (PLB).
+// manyPaths reports whether packets of one connection take several paths, because switches choose
+// them or the source changes its port (PLB).
 func manyPaths(l *lab.Lab) bool {
 	return balance(l).PerPacket() || transport.Repaths(l.Transport.Section)
 }
 
-// overtaking is how many packets of a connection may overtake one of it, where it takes several paths, before that is
-// thought lost: what is sent in two round trips, and while a queue empties that switches move flows away from
-// (docs/adr/0091, 11).
+// overtaking returns how many packets of a connection may overtake one that takes another path
+// before it counts as lost: what is sent in two round trips, and while a queue empties that
+// switches move flows away from (docs/adr/0091, 11).
 func (x *compiler) overtaking(s *transport.Spec, net units.Time) int {
 	line := s.Forward.Rates[0]
 	size := line.BytesIn(2 * net)
@@ -90,7 +92,8 @@ func (x *compiler) overtaking(s *transport.Spec, net units.Time) int {
 	return int(size / dataWire(x.Lab.Topology.MTU))
 }
 
-// checkQPs refuses queue pairs that nothing would go over: messages take turns, and no connection has a second.
+// checkQPs rejects queue pairs that no message would use: messages take turns, and no connection
+// has a second.
 func (x *compiler) checkQPs() error {
 	qps, whole := transport.QueuePairs(x.Lab.Transport.Section)
 	if qps <= 1 || whole {
@@ -101,28 +104,32 @@ func (x *compiler) checkQPs() error {
 			return err
 		}
 	}
-	return x.Lab.Errorf("transport.roce.split", "round-robin has messages take turns, but no connection of this workload carries a second: "+
-		"%d queue pairs would not be used; split: messages cuts each message over all, and chunk makes more messages", qps)
+	return x.Lab.Errorf("transport.roce.split",
+		"round-robin has messages take turns, but no connection of this workload carries a second: "+
+			"%d queue pairs would not be used; split: messages cuts each message over all, "+
+			"and chunk makes more messages",
+		qps)
 }
 
-// moreThanOne tells whether a rank sends more than one message on some connection.
+// moreThanOne reports whether a rank sends more than one message on some connection.
 func moreThanOne(it *host.Item) (bool, error) {
 	tags, err := schedule.Tags(it.Spec())
 	return int(tags) > max(1, it.Flows), err
 }
 
-// sourcePort spreads connections over the dynamic port range (RFC 6335, section 6): it is the entropy that
-// ECMP hashes. Every path has a port; it is the first.
+// sourcePort spreads connections over the dynamic port range (RFC 6335, section 6): the port is the
+// entropy that ECMP hashes. Every path has a port; it is the first.
 func sourcePort(seed uint64, id transport.ConnID, paths int) uint16 {
 	r := rand.New(rand.NewPCG(seed, splitmix.Gamma^uint64(id)))
 	return uint16(49152 + r.IntN(16384-(paths-1)))
 }
 
-// paths is over how many a connection of a transport sends.
+// paths returns the number of paths that a connection of a transport sends on.
 func paths(t *lab.Transport) int { return transport.PathsOf(t.Section.Control()) }
 
-// plannedRates are the rates, by rank, that a controller which knows the collective would start connections to it at: its line
-// rate shared among the flows that come to it at once (PC4, Table I); with base_rate: table among all that come to it.
+// plannedRates returns, by rank, the rate at which a controller that knows the collective would
+// start connections to it: its line rate, shared among the flows that arrive there at once (PC4,
+// Table I); with base_rate: table, among all that arrive there.
 func (x *compiler) plannedRates(it *host.Item) ([]units.Bandwidth, error) {
 	rates, spec := make([]units.Bandwidth, len(it.Ranks)), it.Spec()
 	if x.ratesByTable() {
@@ -141,14 +148,16 @@ func (x *compiler) plannedRates(it *host.Item) ([]units.Bandwidth, error) {
 	return rates, nil
 }
 
-// ratesByTable tells whether base rates are those of Table I, also while fewer flows are active than a collective has.
+// ratesByTable reports whether base rates are those of Table I even while fewer flows are active
+// than a collective has.
 func (x *compiler) ratesByTable() bool {
 	_, section := transport.InsideOf(x.Lab.Transport.Section)
 	p, ok := section.Control().(interface{ RatesByTable() bool })
 	return ok && p.RatesByTable()
 }
 
-// settingsOf is the path of the section that a transport's congestion control has its parameters from.
+// settingsOf returns the path of the section with the parameters of a transport's congestion
+// control.
 func settingsOf(t *lab.Transport) string {
 	_, path, _ := transport.Named(t.Kind)
 	if key, _ := transport.InsideOf(t.Section); key != "" {
@@ -157,7 +166,7 @@ func settingsOf(t *lab.Transport) string {
 	return "transport." + path
 }
 
-// between is a connection between two hosts, as every item of the workload has it.
+// between returns a connection between two hosts, as every item of the workload has it.
 func (x *compiler) between(src, dst transport.HostID) transport.Spec {
 	s := transport.Spec{Src: src, Dst: dst, Forward: x.path(src, dst), Reverse: x.path(dst, src)}
 	s.Kind = x.Lab.Transport.Kind
@@ -165,9 +174,10 @@ func (x *compiler) between(src, dst transport.HostID) transport.Spec {
 	return s
 }
 
-// Drain is how long a data packet of a connection can wait in the switches of the network at most: as long as the
-// fullest queues on its path take to empty. Where PFC holds packets back, what waits ahead of a packet may be
-// anywhere in the network, and leaves it at the rate of the slowest link of the path.
+// Drain returns how long a data packet of a connection can wait in the switches of the network at
+// most: the time that the fullest queues on its path take to empty. If PFC holds packets back, what
+// waits ahead of a packet may be anywhere in the network, and leaves it at the rate of the slowest
+// link of the path.
 func (x *Experiment) Drain(s *transport.Spec) units.Time {
 	slowest := s.Forward.Rates[0]
 	for _, r := range s.Forward.Rates {
@@ -196,12 +206,13 @@ func (x *Experiment) Drain(s *transport.Spec) units.Time {
 	return t
 }
 
-// Ideal is the completion time of a message of size bytes alone on the idle network: from its first bit leaving
-// the sender to the acknowledgement of its last packet, every packet sent back to back. It is the denominator
-// of FCT slowdown (PC4, section IV-A, footnote 1). A message that is split over queue pairs counts as if it were not:
-// it may have a few more packets that are not full.
+// Ideal is the completion time of a message of size bytes alone on the idle network: from its first
+// bit leaving the sender to the acknowledgement of its last packet, every packet sent back to back.
+// It is the denominator of FCT slowdown (PC4, section IV-A, footnote 1). A message that is split
+// over queue pairs counts as if it were not: it may have a few more packets that are not full.
 //
-// Store and forward: the last packet trails the first by the time its predecessors occupy the slowest link.
+// Store and forward: the last packet trails the first by the time its predecessors occupy the
+// slowest link.
 func (x *Experiment) Ideal(c transport.ConnID, size units.Bytes) units.Time {
 	s := &x.Conns[c]
 	mtu := x.Lab.Topology.MTU
@@ -220,7 +231,7 @@ func (x *Experiment) Ideal(c transport.ConnID, size units.Bytes) units.Time {
 		slowest.TransmitTime(dataWire(last)+more) + back
 }
 
-// Switches is over how many switches the longest ways between hosts lead.
+// Switches returns the number of switches on the longest path between hosts.
 func (t *Transport) Switches() int {
 	most := 1
 	for i := range t.Conns {

@@ -8,7 +8,8 @@ import (
 	"weft/units"
 )
 
-// The rate of a leaf's uplinks is the one that is written, by the most specific key; only what nobody wrote is derived.
+// The rate of a leaf's uplinks is the one that is written, by the most specific key; only what
+// nobody wrote is derived.
 func TestUplinksAreAsWritten(t *testing.T) {
 	const head = "weft: 1\nname: uplinks\ntopology:\n  kind: leaf-spine\n  leaves: 2\n  spines: 2\n  hosts_per_leaf: 1\n"
 	for _, c := range []struct {

@@ -6,8 +6,9 @@ import (
 	"weft/units"
 )
 
-// warmUp lets clocks be kept for a while before the workload begins, as those of a cluster are before a job: what the lab says
-// of instants counts from then on. A workload that begins late needs less of it, and clocks alone need none.
+// warmUp delays the workload so that clocks can synchronize before it begins, as those of a cluster
+// have before a job. Instants of the lab count from then on. A workload that begins late needs less
+// delay, and clocks alone need none.
 func (x *compiler) warmUp(auto units.Time) {
 	by := x.Lab.Clocks.Warmup
 	if len(x.Items) == 0 || by < 0 {

@@ -13,12 +13,12 @@ import (
 	"weft/units"
 )
 
-// Workload is what hosts are to do together.
+// Workload is what hosts do together.
 type Workload struct {
 	Items []host.Item // by position in the lab's workload, as any rank has them: without a rank's own connections
 }
 
-// begins is when the first item begins; ok is false without any.
+// begins returns when the first item begins; ok is false without items.
 func (w *Workload) begins() (first units.Time, ok bool) {
 	first = units.Never
 	for i := range w.Items {
@@ -47,9 +47,11 @@ func (x *compiler) addItem(index int) error {
 		return err
 	}
 	base := host.Item{
-		Index: index, Name: itemName(it), Collective: it.Collective, Algorithm: it.Algorithm, Type: it.Type, Op: it.Op, Ranks: ranks, Root: root,
-		Size: it.Size, Chunk: it.Chunk, Parallel: it.Parallel, Group: it.Group, FarFirst: it.FarFirst, Repeat: it.Repeat,
-		Start: it.Start, Previous: it.Previous, Flows: it.Flows, Compute: it.Compute, Jitter: it.Jitter,
+		Index: index, Name: itemName(it), Collective: it.Collective, Algorithm: it.Algorithm, Type: it.Type,
+		Op: it.Op, Ranks: ranks, Root: root,
+		Size: it.Size, Chunk: it.Chunk, Parallel: it.Parallel, Group: it.Group, FarFirst: it.FarFirst,
+		Repeat: it.Repeat,
+		Start:  it.Start, Previous: it.Previous, Flows: it.Flows, Compute: it.Compute, Jitter: it.Jitter,
 	}
 	base.QPs, base.Split = transport.QueuePairs(x.Lab.Transport.Section)
 	if it.Shuffled {
@@ -91,7 +93,7 @@ func (x *compiler) addItem(index int) error {
 	return nil
 }
 
-// sendsTo is whom a rank of a collective sends to. Ranks are gone through in order.
+// sendsTo returns the ranks that a rank of a collective sends to. Call it for the ranks in order.
 func sendsTo(s *schedule.Spec, r int) ([]int, error) {
 	if checkedBefore(s, r) {
 		return s.Permute[r : r+1], nil
@@ -100,11 +102,12 @@ func sendsTo(s *schedule.Spec, r int) ([]int, error) {
 	return sends, err
 }
 
-// checkedBefore says that rank 0 has had the whole permutation of s checked, which in each of 8192 ranks took most of the time that it takes
-// to build an experiment. Each rank of one sends to one, and has one that sends to it.
+// checkedBefore reports whether rank 0 has had the whole permutation of s checked. Checking it
+// again in each of 8192 ranks took most of the time of building an experiment. Each rank of a
+// permutation sends to one rank and receives from one.
 func checkedBefore(s *schedule.Spec, r int) bool { return schedule.Of(s.Collective).Permuted && r > 0 }
 
-// permutation is who sends to whom in a permute; nil in others.
+// permutation returns the destination of each rank in a permute; nil in other collectives.
 func (x *compiler) permutation(it *lab.Item, index, ranks int) ([]int, error) {
 	switch {
 	case !schedule.Of(it.Collective).Permuted:
@@ -115,7 +118,8 @@ func (x *compiler) permutation(it *lab.Item, index, ranks int) ([]int, error) {
 	return schedule.Derangement(ranks, itemSeed(x.Lab.Seed, index))
 }
 
-// wireKey is what tells the connections of a trace apart. Its collectives share them, as those of a communicator do.
+// wireKey identifies a connection of a trace. The collectives of a trace share connections, as
+// those of a communicator do.
 type wireKey struct {
 	trace      int // position in the lab file's workload
 	src, dst   transport.HostID
@@ -123,16 +127,19 @@ type wireKey struct {
 	collective string // PC4's receivers have rules for each
 }
 
-// connect returns a connection between two hosts for an item: a new one, but for collectives of a trace, whose
-// connections stay for those after it. initial is the rate that a controller would start it at.
-func (x *compiler) connect(src, dst transport.HostID, lane int, it *lab.Item, initial units.Bandwidth) transport.ConnID {
+// connect returns a connection between two hosts for an item. It is a new one, except that
+// collectives of a trace reuse those of earlier ones. initial is the rate at which a controller
+// would start it.
+func (x *compiler) connect(src, dst transport.HostID, lane int, it *lab.Item,
+	initial units.Bandwidth) transport.ConnID {
 	key := wireKey{it.Index, src, dst, lane, it.Collective}
 	if id, ok := x.shared[key]; ok && it.Line != nil {
 		return id
 	}
 	id := transport.ConnID(len(x.Conns))
 	s := x.between(src, dst)
-	s.ID, s.SrcPort, s.Collective, s.Initial = id, sourcePort(x.Lab.Seed, id, paths(&x.Lab.Transport)), it.Collective, initial
+	s.ID, s.SrcPort, s.Collective, s.Initial = id, sourcePort(x.Lab.Seed, id, paths(&x.Lab.Transport)), it.Collective,
+		initial
 	x.Conns = append(x.Conns, s)
 	x.reach.note(&s, x.Lab.Topology.MTU)
 	if it.Line != nil {
@@ -141,7 +148,7 @@ func (x *compiler) connect(src, dst transport.HostID, lane int, it *lab.Item, in
 	return id
 }
 
-// itemSeed is the seed of the random choices of one item of the workload.
+// itemSeed returns the seed of the random choices of one item of the workload.
 func itemSeed(seed uint64, index int) uint64 {
 	return (seed+1)*0xd1342543de82ef95 ^ uint64(index+1)*splitmix.Gamma
 }
@@ -149,7 +156,7 @@ func itemSeed(seed uint64, index int) uint64 {
 // Item returns an item of the workload, by its position.
 func (w *Workload) Item(index int) *host.Item { return &w.Items[index] }
 
-// sketchItem notes the connections of an item, and keeps none.
+// sketchItem includes the connections of an item in the reach, and keeps none.
 func (x *compiler) sketchItem(spec *schedule.Spec, ranks []transport.HostID) error {
 	for r := range ranks {
 		sends, err := sendsTo(spec, r)
@@ -166,8 +173,8 @@ func (x *compiler) sketchItem(spec *schedule.Spec, ranks []transport.HostID) err
 	return nil
 }
 
-// length is how long the run lasts, roughly and at least: every repetition of an item takes as long as sending its buffer.
-// 0: the lab does not say.
+// length returns a rough lower bound of the run's duration: every repetition of an item takes as
+// long as sending its buffer. 0: the lab does not say.
 func (x *compiler) length() units.Time {
 	var end, last units.Time
 	for i := range x.Items {
