@@ -153,7 +153,7 @@ func TestMissesAcrossPointsCount(t *testing.T) {
 	folder := t.TempDir()
 	junit, summary := filepath.Join(folder, "j.xml"), filepath.Join(folder, "s.md")
 	_, code, stdout, _ := simulateSweep(t, sweepLab+"  - fct.p99[transport=pc4] <= 0.1 * fct.p99[transport=roce]\n", "--junit", junit, "--summary", summary)
-	if code != exitMissed || !strings.Contains(stdout, "seed=1 workload.0.ranks=2: ") {
+	if code != exitMissed || !strings.Contains(stdout, "0 of 4 met; worst at seed=1 workload.0.ranks=4: ") {
 		t.Errorf("code %d: %s", code, stdout)
 	}
 	for _, file := range []string{junit, summary} {
