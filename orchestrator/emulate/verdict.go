@@ -120,7 +120,7 @@ func Advice(f *record.Fidelity, dilation float64, retries bool) string {
 	case OK:
 		return ""
 	case Degraded:
-		use, slower = "use it for what is much larger than a round trip, such as bandwidth, and not for tails or queues", "for these run it slower"
+		use, slower = "do not use it for tails, queues or completion times", "for these run it slower"
 	default:
 		use, slower = "do not use these times", "run it slower"
 	}

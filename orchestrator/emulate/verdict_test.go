@@ -56,11 +56,11 @@ func TestVerdict(t *testing.T) {
 func TestAdvice(t *testing.T) {
 	for want, f := range map[string]record.Fidelity{
 		"": {Verdict: OK, LatenessP99NS: 400, BaseRTTNS: 10_000},
-		"use it for what is much larger than a round trip, such as bandwidth, and not for tails or queues; for these run it slower: " +
+		"do not use it for tails, queues or completion times; for these run it slower: " +
 			"--dilation 500, or --retry-dilation, which does so by itself": {Verdict: Degraded, LatenessP99NS: 1500, BaseRTTNS: 10_000},
 		"do not use these times; run it slower: --dilation 200, or --retry-dilation, which does so by itself": {Verdict: Invalid, UnorderedDrops: 3},
 		"do not use these times; what is said above is why, and a higher dilation does not help":              {Verdict: Invalid, LatenessP99NS: 400, BaseRTTNS: 10_000},
-		"use it for what is much larger than a round trip, such as bandwidth, and not for tails or queues; what is said above is why, and a " +
+		"do not use it for tails, queues or completion times; what is said above is why, and a " +
 			"higher dilation does not help": {Verdict: Degraded, UnorderedDrops: 67618, ForeignDrops: 67618},
 	} {
 		if got := Advice(&f, 100, false); got != want {
