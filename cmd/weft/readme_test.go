@@ -1,12 +1,15 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"weft/orchestrator/lab"
 	"weft/orchestrator/topology"
@@ -67,5 +70,34 @@ func TestLinksInDocsResolve(t *testing.T) {
 	}
 	if found < 50 {
 		t.Errorf("only %d links in %d pages", found, len(pages))
+	}
+}
+
+// The README shows what the demo prints, line by line: an emulation's line of fidelity beside what a simulation prints, with the same
+// numbers of what does not depend on time.
+func TestREADMEShowsTheDemo(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if code := run(t.Context(), []string{"run", "labs/quickstart.yaml", "--engine", "sim", "-q", "--out", t.TempDir()}, &out, io.Discard); code != exitOK {
+		t.Fatalf("exit code %d", code)
+	}
+	_, sample, _ := strings.Cut(string(text), "\n    quickstart  ")
+	sample, _, _ = strings.Cut(sample, "The run's directory")
+	measured := regexp.MustCompile(`[0-9.]+(ns|us|ms|s|KB|Gbps)\b|[0-9]+\.[0-9]+`)
+	lines := func(text string) (all []string) {
+		for line := range strings.Lines(text) {
+			words := strings.Fields(measured.ReplaceAllString(line, "N"))
+			if len(words) > 0 && words[0] != "run" && words[0] != "fidelity" {
+				all = append(all, strings.Join(words, " "))
+			}
+		}
+		return all
+	}
+	shown := lines(regexp.MustCompile(`emu \(.*?\)`).ReplaceAllString("quickstart  "+sample, "sim"))
+	if diff := cmp.Diff(lines(out.String()), shown); diff != "" {
+		t.Errorf("the README (+) shows other lines than the demo (-):\n%s", diff)
 	}
 }
