@@ -113,7 +113,7 @@ func (a *app) root() *cobra.Command {
 		Short: "weave AI-cluster networks out of one YAML file",
 		Long: "Weft builds the network that a lab file describes, runs collectives over it with a chosen transport,\n" +
 			"checks the data, and reports in the units of the lab. The same lab runs emulated, with real sockets in\n" +
-			"containers, and simulated.",
+			"network namespaces or Docker containers, and simulated.",
 		Version:           versionText(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
