@@ -93,7 +93,9 @@ func (p *Params) Keys() []params.Key {
 			Default("2%", noValue),
 		params.New("hai", params.Percent(&p.HAI, "the base rate"),
 			"Additive increase without queueing, of the base rate.").Default("4%", noValue),
-		params.New("beta", params.Share(&p.Beta, 0.001, 1), "Multiplicative decrease factor.").Default("0.4", noValue),
+		params.New("beta", params.Share(&p.Beta, 0.001, 1),
+			"Decrease: rate × (1 - beta (q - target_qtime) / (q + idle delay)); q: one-way queueing delay.").
+			Default("0.4", noValue),
 		params.New("max_mdf", params.Share(&p.MaxMDF, 0.001, 0.999), "Maximum decrease.").
 			Default("0.5", "ours: as in Swift; the PC4 paper gives no value"),
 		params.New("paced_below", params.Decimal(&p.PacedBelow, 1, 1000), "Pace windows of fewer packets.").

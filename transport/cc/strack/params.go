@@ -44,7 +44,8 @@ func (p *Params) Keys() []params.Key {
 		params.New("beta", params.Decimal(&p.Beta, 0, most), "Increase on unmarked delay (likewise).").
 			Default("5", table),
 		params.New("eta", params.Decimal(&p.Eta, 0, most), "Fairness increase (likewise).").Default("0.15", table),
-		params.New("gamma", params.Share(&p.Gamma, 0.001, 1), "Multiplicative decrease factor.").Default("0.8", table),
+		params.New("gamma", params.Share(&p.Gamma, 0.001, 1),
+			"Decrease: window × (1 - gamma (d - target) / d); d: average queueing delay.").Default("0.8", table),
 		params.New("max_mdf", params.Share(&p.MaxMDF, 0.001, 0.999), "Maximum decrease.").
 			Default("0.5", "STrack paper, Algorithm 4, line 15"),
 		params.New("max_cwnd", params.Decimal(&p.MaxCWND, 0.01, most), "Maximum and initial window, in network BDPs.").

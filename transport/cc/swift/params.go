@@ -34,7 +34,8 @@ func (p *Params) Keys() []params.Key {
 	const most = 1_000_000 // packets of a window
 	return []params.Key{
 		params.New("ai", params.Decimal(&p.AI, 0.001, 1000), "Packets added per RTT.").Default("1", bolt),
-		params.New("beta", params.Share(&p.Beta, 0.001, 1), "Multiplicative decrease factor.").Default("0.8", bolt),
+		params.New("beta", params.Share(&p.Beta, 0.001, 1),
+			"Decrease: window × (1 - beta (RTT - target) / RTT).").Default("0.8", bolt),
 		params.New("max_mdf", params.Share(&p.MaxMDF, 0.001, 0.999), "Maximum decrease.").Default("0.5", bolt),
 		params.New("base_target", params.Time(&p.BaseTarget, units.Nanosecond, maxDelay), "Target delay without hops.").
 			Default("10us", bolt),
