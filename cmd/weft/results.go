@@ -69,6 +69,9 @@ func (a *app) resultsShow(root *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if _, err := os.Stat(args[0]); err != nil && len(dirs) == 1 && filepath.Base(dirs[0]) != filepath.Base(args[0]) && !asJSON {
+				fmt.Fprintf(a.stderr, "%s: the newest run; `weft results ls` lists all\n", args[0])
+			}
 			var runs []*record.Summary
 			for _, dir := range dirs {
 				s, err := store.ReadSummary(dir)
