@@ -87,6 +87,12 @@ type Setup struct {
 	Quantum units.Time
 	Skew    float64
 	Offset  units.Time
+
+	// Place is the node's place in a tree of boundary clocks; nil: there is no tree.
+	Place *Place
+	// Bridge is the switch at the other end of the node's link if it is a peer-to-peer transparent
+	// clock, and 0 otherwise. Switches are numbered from Nodes.
+	Bridge Node
 }
 
 // Counters count the events of a protocol at a node.

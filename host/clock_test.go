@@ -7,6 +7,7 @@ import (
 	oscillator "weft/clocksync/clock"
 	"weft/clocksync/node"
 	"weft/clocksync/noise"
+	"weft/params"
 	"weft/transport"
 	"weft/transport/wire"
 	"weft/units"
@@ -14,11 +15,13 @@ import (
 
 // clockedPlan returns the plan of a host without items whose clock runs PTP.
 func clockedPlan(self transport.HostID) Plan {
+	var protocols node.Protocols
+	params.SetDefaults(&protocols.PTP)
 	return Plan{
 		Host: self, Name: "h", Seed: 1,
 		Endpoint: transport.Config{Host: self, MTU: 4096, LineRate: 100 * units.Gbps},
 		Clock: &node.Config{
-			Clock: oscillator.Config{Grid: units.Millisecond, Offset: units.Microsecond}, Sync: node.PTP, Sample: units.Millisecond,
+			Clock: oscillator.Config{Grid: units.Millisecond, Offset: units.Microsecond}, Sync: node.PTP, Protocols: protocols, Sample: units.Millisecond,
 			Setup: clocksync.Setup{Self: clocksync.Node(self), Nodes: 2, Seed: 1},
 		},
 		Until: 20 * units.Millisecond,

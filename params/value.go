@@ -243,6 +243,21 @@ func Choice(to *bool, no, yes string) Of[bool] {
 	}
 }
 
+// Option is one of the known words, stored as its position among them.
+func Option[T ~uint8](to *T, known ...string) Of[T] {
+	var word string
+	words := Word(&word, known...)
+	return Of[T]{
+		to: to, expected: words.expected, form: words.form, bounds: words.bounds,
+		parse: func(text string) (T, error) {
+			_, err := words.parse(text)
+			return T(max(0, slices.Index(known, text))), err
+		},
+		show:   func(v T) string { return known[v] },
+		within: func(v T) bool { return int(v) < len(known) },
+	}
+}
+
 // Maybe is a value that may be absent, stored as nil. If word is not "", that word means absent.
 func Maybe[T comparable](to **T, word string, kind func(*T) Of[T]) Value {
 	return maybe[T]{to, word, kind}

@@ -7,6 +7,7 @@ import (
 	"weft/clocksync/clock"
 	"weft/clocksync/huygens"
 	"weft/clocksync/noise"
+	"weft/clocksync/ptp"
 	"weft/params"
 	"weft/units"
 )
@@ -39,17 +40,18 @@ const (
 
 // Protocols are the parameters of protocols; those of Sync count.
 type Protocols struct {
-	PTP     PTPParams      `json:",omitzero"`
+	PTP     ptp.Params     `json:",omitzero"`
 	Huygens huygens.Params `json:",omitzero"`
 }
 
-// Keys are the sections of a lab that have them, by the names of the protocols. begin is called before one is read.
-func (p *Protocols) Keys(sync func() Sync, begin func()) (all []params.Key) {
+// Keys are the sections of a lab that have them, by the names of the protocols. peer says whether switches are peer-to-peer
+// transparent clocks.
+func (p *Protocols) Keys(sync func() Sync, peer func() bool) (all []params.Key) {
 	for _, k := range kinds {
 		if k.section == nil {
 			continue
 		}
-		all = append(all, params.Sub(string(k.name), func() params.Section { begin(); return k.section(p) }, k.facts.Title+".").
+		all = append(all, params.Sub(string(k.name), func() params.Section { return k.section(p, peer()) }, k.facts.Title+".").
 			Only(func() (bool, string) { return sync() == k.name, "" }))
 	}
 	return all

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"errors"
 	"fmt"
 
 	"weft/clocksync"
@@ -16,17 +15,23 @@ var kinds = []kind{
 	{name: Perfect, facts: Facts{Perfect: true}},
 	{name: None},
 	{
-		name: PTP, facts: Facts{Title: "PTP", MaxRate: servo.DefaultLimits().MaxRate, Bridged: clocksync.EventPort},
+		name: PTP, facts: Facts{Title: "PTP", MaxRate: servo.DefaultLimits().MaxRate, Bridged: clocksync.EventPort, Pace: "interval"},
 		ports: []uint16{clocksync.EventPort, clocksync.GeneralPort},
-		build: func(c *Config) (clocksync.Protocol, error) { return c.PTP.clock(c.Setup) },
-		check: func(c *Config) error { return c.PTP.check(c.Setup) },
-		rate:  func(c *Config) float64 { return c.PTP.rate(c.Setup) },
+		build: func(c *Config) (clocksync.Protocol, error) { return c.PTP.Clock(c.Setup) },
+		check: func(c *Config) error { return c.PTP.Check(c.Setup) },
+		rate:  func(c *Config) float64 { return c.PTP.Rate(c.Setup) },
 		alone: func(c *Config) units.Time { return 100 * c.PTP.Interval },
 
-		section: func(p *Protocols) params.Section { return &p.PTP },
+		section: func(p *Protocols, peer bool) params.Section {
+			p.PTP.Bridged = peer
+			return &p.PTP
+		},
+		serves:   func(p *Protocols, s clocksync.Setup) bool { return p.PTP.Serves(s) },
+		boundary: func(p *Protocols) clocksync.Boundary { return p.PTP.Boundary },
+		link:     func(p *Protocols) units.Time { return p.PTP.Interval },
 	},
 	{
-		name: Huygens, facts: Facts{Title: "Huygens", WarmUp: huygens.WarmUp},
+		name: Huygens, facts: Facts{Title: "Huygens", WarmUp: huygens.WarmUp, Pace: "window", Load: "pairs"},
 		ports: []uint16{clocksync.ProbePort},
 		build: func(c *Config) (clocksync.Protocol, error) {
 			return huygens.New(c.Setup, c.Huygens.Config(c.Setup))
@@ -39,7 +44,7 @@ var kinds = []kind{
 		},
 		alone: func(c *Config) units.Time { h := c.Huygens.Config(c.Setup); return 10 * h.Window },
 
-		section: func(p *Protocols) params.Section { return &p.Huygens },
+		section: func(p *Protocols, _ bool) params.Section { return &p.Huygens },
 		fit:     func(p *Protocols, length, rtt units.Time) units.Time { return p.Huygens.Fit(length, rtt) },
 		chosen: func(p *Protocols) []Chosen {
 			return []Chosen{{"window", p.Huygens.Window, "the length of the run"}, {"pairs", p.Huygens.Pairs, "the window"}}
@@ -53,14 +58,18 @@ type kind struct {
 	facts Facts
 	ports []uint16 // UDP ports that its messages come to
 
-	build   func(*Config) (clocksync.Protocol, error) // nil: nothing keeps clocks together
-	check   func(*Config) error                       // of its parameters; nil: it has none
-	rate    func(*Config) float64                     // messages per second that a node sends, about; nil: few
-	probes  func(*Config) units.Bandwidth             // what they take of a node's link, each way; nil: little
-	section func(*Protocols) params.Section           // its keys; nil: it has none
+	build   func(*Config) (clocksync.Protocol, error)    // nil: nothing keeps clocks together
+	check   func(*Config) error                          // of its parameters; nil: it has none
+	rate    func(*Config) float64                        // messages per second that a node sends, about; nil: few
+	probes  func(*Config) units.Bandwidth                // what they take of a node's link, each way; nil: little
+	section func(_ *Protocols, peer bool) params.Section // its keys, where switches are peer-to-peer transparent clocks or not; nil: it has none
 
 	fit    func(p *Protocols, length, rtt units.Time) (warm units.Time) // see Protocols.Fit; nil: nothing follows from the run
 	chosen func(*Protocols) []Chosen                                    // what fit chooses
+
+	serves   func(*Protocols, clocksync.Setup) bool // see Protocols.Serves; nil: no node does
+	boundary func(*Protocols) clocksync.Boundary    // see Protocols.Boundary; nil: none
+	link     func(*Protocols) units.Time            // see Protocols.LinkInterval; nil: switches take no part
 
 	alone func(*Config) units.Time // how long it takes to show what it does; nil: usualAlone
 }
@@ -71,6 +80,8 @@ type Facts struct {
 	Perfect bool    // clocks are right; there is nothing to measure and nothing that fails
 	Talks   bool    // nodes send messages: a protocol keeps clocks together
 	WarmUp  string  // how long a workload waits for it where a lab leaves that open; "": it does not
+	Pace    string  // its key whose smaller value makes it measure more often; "": none
+	Load    string  // its key whose smaller value makes it send less; "": none
 	MaxRate float64 // the greatest difference of frequencies that it corrects; 0: any
 	Bridged uint16  // UDP port of messages that peer-to-peer transparent clocks take part in; 0: none
 }
@@ -138,6 +149,28 @@ func (p *Protocols) Chosen(s Sync) []Chosen {
 	return nil
 }
 
+// Serves reports whether a node is one of several servers under s, each with a source of time of its own.
+func (p *Protocols) Serves(s Sync, node clocksync.Setup) bool {
+	k, err := of(s)
+	return err == nil && k.serves != nil && k.serves(p, node)
+}
+
+// Boundary returns the boundary clocks under s, which its key boundary names.
+func (p *Protocols) Boundary(s Sync) (b clocksync.Boundary) {
+	if k, err := of(s); err == nil && k.boundary != nil {
+		b = k.boundary(p)
+	}
+	return b
+}
+
+// LinkInterval is the interval at which peer-to-peer transparent clocks measure links under s; 0 without.
+func (p *Protocols) LinkInterval(s Sync) units.Time {
+	if k, err := of(s); err == nil && k.link != nil {
+		return k.link(p)
+	}
+	return 0
+}
+
 // WarmUps says how long a workload waits for clocks, where a lab leaves that open.
 func WarmUps() string {
 	text := ""
@@ -191,14 +224,4 @@ func (c *Config) Alone() units.Time {
 		return k.alone(c)
 	}
 	return usualAlone
-}
-
-// check returns what PTP cannot work with at a node.
-func (p *PTPParams) check(s clocksync.Setup) error {
-	var err error
-	if n := p.Servers; n > 1 && n >= s.Nodes {
-		err = fmt.Errorf("%d servers of time among %d nodes leave none to follow them", n, s.Nodes)
-	}
-	cfg := p.config(s)
-	return errors.Join(err, cfg.Check(s))
 }

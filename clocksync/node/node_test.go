@@ -9,6 +9,8 @@ import (
 	"weft/clocksync/clock"
 	"weft/clocksync/huygens"
 	"weft/clocksync/noise"
+	"weft/clocksync/ptp"
+	"weft/clocksync/servo"
 	"weft/params"
 	"weft/units"
 )
@@ -236,11 +238,14 @@ func TestEveryKindOfSyncStarts(t *testing.T) {
 	var mesh huygens.Params
 	params.SetDefaults(&mesh)
 	mesh.Degree, mesh.Pairs = 2, 10
+	var pairs ptp.Params
+	params.SetDefaults(&pairs)
+	pairs.AnnounceInterval, pairs.Filter, pairs.Servo, pairs.Limits.Step, pairs.Backups = units.Millisecond, servo.Least, ptp.LinReg, 0, 0
 	for _, sync := range []Sync{None, PTP, Huygens} {
 		for self := range clocksync.Node(3) {
 			cfg := Config{
 				Clock: clock.Config{Grid: units.Millisecond, Skew: 1e-5}, Sync: sync, Setup: clocksync.Setup{Self: self, Nodes: 3, Seed: 1, Skew: 1e-5},
-				Protocols: Protocols{PTP: PTPParams{Interval: units.Millisecond, Announce: units.Millisecond, Filter: "least", Servo: "linreg", Step: -1, Backups: -1},
+				Protocols: Protocols{PTP: pairs,
 					Huygens: mesh},
 			}
 			if err := cfg.CheckParams(); err != nil {
@@ -295,14 +300,14 @@ func (*fixedCorrection) Counters() clocksync.Counters                     { retu
 
 // A process that crashes while its line corrects an offset leaves the frequency behind, not the slew: nobody would end it.
 func TestACrashEndsASlew(t *testing.T) {
-	n, err := newNode(Config{Clock: clock.Config{Grid: ms}, Outages: []Outage{{At: ms}}}, func() (clocksync.Protocol, error) {
+	n, err := newNode(Config{Clock: clock.Config{Grid: units.Millisecond}, Outages: []Outage{{At: units.Millisecond}}}, func() (clocksync.Protocol, error) {
 		return &fixedCorrection{clocksync.Correction{Rate: 110e-6, Slew: 100e-6, State: clocksync.Locked, Bound: 50}}, nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	n.Start(0)
-	n.Advance(ms)
+	n.Advance(units.Millisecond)
 	if k := n.correction; k.Rate < 9.9e-6 || k.Rate > 10.1e-6 || k.Slew != 0 || k.State != clocksync.Holdover {
 		t.Errorf("left behind: %+v", k)
 	}

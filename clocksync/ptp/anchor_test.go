@@ -51,7 +51,7 @@ func (p pairWorld) config(t testing.TB, nodes int) testnet.Config {
 		Start: func(n clocksync.Node) clocksync.Protocol {
 			s := clocksync.Setup{Self: n, Nodes: nodes, Seed: p.seed + 7}
 			cfg := Default(s, 0)
-			cfg.SyncInterval, cfg.DelayInterval, cfg.AnnounceInterval = p.interval, p.interval, 2*p.interval
+			cfg.Interval, cfg.AnnounceInterval = p.interval, 2*p.interval
 			if p.change != nil {
 				p.change(&cfg)
 			}

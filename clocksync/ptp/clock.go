@@ -118,7 +118,7 @@ func (c *Clock) Start(now clocksync.Now) {
 	for i := range c.ports {
 		c.listen(now, &c.ports[i])
 	}
-	c.eachMeasured(func(p *peer) { p.requestAt = now.Mono + c.randomDelay(c.cfg.DelayInterval) })
+	c.eachMeasured(func(p *peer) { p.requestAt = now.Mono + c.randomDelay(c.cfg.Interval) })
 	c.decideStates(now)
 }
 
@@ -248,7 +248,7 @@ func (c *Clock) Sent(now clocksync.Now, id uint32, stamp units.Time) {
 	m := Message{Domain: j.message.Domain, Source: j.message.Source, Sequence: j.message.Sequence}
 	switch j.message.Type {
 	case Sync:
-		m.Type, m.LogInterval = FollowUp, logInterval(c.cfg.SyncInterval)
+		m.Type, m.LogInterval = FollowUp, logInterval(c.cfg.Interval)
 		at += c.lie
 	case DelayReq:
 		c.slave.requested(m.Sequence, at)
@@ -333,7 +333,7 @@ func (c *Clock) watch(now clocksync.Now) {
 	if c.cfg.StepAlarm == 0 {
 		return
 	}
-	c.watchAt = now.Mono + max(1, c.cfg.SyncInterval/watchesPerInterval)
+	c.watchAt = now.Mono + max(1, c.cfg.Interval/watchesPerInterval)
 	step := now.Hard - now.Mono - c.hardMinusMono
 	if step <= c.cfg.StepAlarm && step >= -c.cfg.StepAlarm {
 		return

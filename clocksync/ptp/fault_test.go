@@ -358,7 +358,7 @@ func TestSameSeedSameRun(t *testing.T) {
 func TestRefusedConfigurations(t *testing.T) {
 	s := clocksync.Setup{Self: 1, Nodes: 3}
 	for name, change := range map[string]func(*Config, *clocksync.Setup){
-		"no interval":      func(c *Config, _ *clocksync.Setup) { c.SyncInterval = 0 },
+		"no interval":      func(c *Config, _ *clocksync.Setup) { c.Interval = 0 },
 		"long interval":    func(c *Config, _ *clocksync.Setup) { c.AnnounceInterval = units.Never },
 		"no such node":     func(_ *Config, s *clocksync.Setup) { s.Self = 3 },
 		"announce timeout": func(c *Config, _ *clocksync.Setup) { c.AnnounceTimeout = 1 },

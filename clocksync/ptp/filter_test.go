@@ -326,7 +326,7 @@ func TestParentThatWasSetBack(t *testing.T) {
 		return k.onDelayResp(atTrueTime(ms), k.parent.peer, &m)
 	}
 	k.parent.peer.lastOrigin = clockReading{ok: true, at: 10 * ms}
-	if err := answer(10*ms - k.cfg.SyncInterval); err != nil || k.parent.peer.lastOrigin.at != 10*ms || !k.slave.measured {
+	if err := answer(10*ms - k.cfg.Interval); err != nil || k.parent.peer.lastOrigin.at != 10*ms || !k.slave.measured {
 		t.Errorf("an answer of about now: %v, %+v", err, k.parent.peer.lastOrigin)
 	}
 	if err := answer(2 * ms); err != nil || k.parent.peer.lastOrigin.at != 2*ms || k.slave.measured {

@@ -122,7 +122,7 @@ func (c *Clock) advancePeer(now clocksync.Now, p *peer) {
 	if now.Mono < p.requestAt {
 		return
 	}
-	p.requestAt = now.Mono + c.randomDelay(2*c.cfg.DelayInterval)
+	p.requestAt = now.Mono + c.randomDelay(2*c.cfg.Interval)
 	p.sequence++
 	p.exchange = exchange{}
 	c.send(p, Message{
@@ -136,7 +136,7 @@ func (c *Clock) onPeerRequest(now clocksync.Now, from *peer, m *Message, stamp u
 	if !c.cfg.PeerDelay || c.link != nil && from != c.link { // only the bridge is at the other end
 		return ErrForeign
 	}
-	if !from.requests.accept(now.Mono, m.Sequence, 8*c.cfg.DelayInterval) {
+	if !from.requests.accept(now.Mono, m.Sequence, 8*c.cfg.Interval) {
 		return ErrStale
 	}
 	answer := Message{

@@ -321,10 +321,10 @@ func (c *Clock) advancePort(now clocksync.Now, p *port) {
 	if now.Mono >= p.syncAt {
 		for i := range p.peers {
 			c.send(&p.peers[i], Message{Type: Sync, Flags: FlagTwoStep, Source: p.id, Sequence: p.syncSeq,
-				LogInterval: logInterval(c.cfg.SyncInterval)})
+				LogInterval: logInterval(c.cfg.Interval)})
 		}
 		p.syncSeq++
-		p.syncAt = after(now.Mono, p.syncAt, c.cfg.SyncInterval)
+		p.syncAt = after(now.Mono, p.syncAt, c.cfg.Interval)
 	}
 }
 

@@ -68,7 +68,7 @@ func (s *slave) start(now units.Time, c *Clock) {
 	*s = slave{request: s.request}
 	s.rearm(now, c)
 	if !c.cfg.PeerDelay {
-		s.requestAt = now + c.randomDelay(2*c.cfg.DelayInterval)
+		s.requestAt = now + c.randomDelay(2*c.cfg.Interval)
 		c.parent.peer.delay.Reset()
 		c.parent.peer.delayAt = now // nothing is measured yet, but the timeout begins now
 	}
@@ -76,7 +76,7 @@ func (s *slave) start(now units.Time, c *Clock) {
 
 // rearm restarts the timers that end without a measurement.
 func (s *slave) rearm(now units.Time, c *Clock) {
-	s.holdoverAt = now + holdoverAfter*c.cfg.SyncInterval
+	s.holdoverAt = now + holdoverAfter*c.cfg.Interval
 	if c.cfg.SyncTimeout > 0 {
 		s.parentTimeoutAt = now + c.measurementTimeout()
 	}
@@ -88,7 +88,7 @@ func (c *Clock) measurementTimeout() units.Time {
 	if c.cfg.SyncTimeout == 0 {
 		return units.Never
 	}
-	return units.Time(c.cfg.SyncTimeout) * max(c.cfg.SyncInterval, 2*c.cfg.DelayInterval)
+	return units.Time(c.cfg.SyncTimeout) * 2 * c.cfg.Interval
 }
 
 // stop ends following. All timers are off.
@@ -118,7 +118,7 @@ func (c *Clock) onSync(now clocksync.Now, from *peer, m *Message, stamp units.Ti
 	}
 	s := &c.slave
 	last := s.sequence
-	if !s.sequence.accept(now.Mono, m.Sequence, holdoverAfter*c.cfg.SyncInterval) {
+	if !s.sequence.accept(now.Mono, m.Sequence, holdoverAfter*c.cfg.Interval) {
 		return ErrStale
 	}
 	if last.ok && int16(m.Sequence-last.last) <= 0 { // the master restarted: the Follow_Up is from before
@@ -289,7 +289,7 @@ func (c *Clock) steer(now clocksync.Now, offset units.Time, rate float64, state 
 	}
 	k := c.correction.Rebase(now.Hard)
 	k.Rate = rate
-	c.slave.slewEndAt = now.Mono + c.cfg.SyncInterval + c.cfg.SyncInterval/4
+	c.slave.slewEndAt = now.Mono + c.cfg.Interval + c.cfg.Interval/4
 	if state == servo.Jump {
 		k.Offset -= offset
 		if k.State != clocksync.Free { // its error is at most the old bound and the step
@@ -390,7 +390,7 @@ func (c *Clock) askDelay(now clocksync.Now) {
 	}
 	s.retryAt = 0
 	if due {
-		s.requestAt = now.Mono + c.randomDelay(2*c.cfg.DelayInterval)
+		s.requestAt = now.Mono + c.randomDelay(2*c.cfg.Interval)
 		s.retries = 0
 	} else {
 		s.retries++
@@ -399,8 +399,8 @@ func (c *Clock) askDelay(now clocksync.Now) {
 	s.asked = false
 	p := c.parent.peer
 	c.send(p, Message{Type: DelayReq, Source: c.parent.port.id, Sequence: s.request, LogInterval: noInterval})
-	if delay, ok := filteredDelay(p.delay); ok && s.retries < maxRetries && 4*delay < c.cfg.DelayInterval/4 {
-		s.retryAt = now.Mono + c.cfg.DelayInterval/4
+	if delay, ok := filteredDelay(p.delay); ok && s.retries < maxRetries && 4*delay < c.cfg.Interval/4 {
+		s.retryAt = now.Mono + c.cfg.Interval/4
 	}
 }
 
@@ -421,11 +421,11 @@ func (c *Clock) onDelayReq(now clocksync.Now, from *peer, m *Message, stamp unit
 	if p.state != Master || c.cfg.PeerDelay {
 		return ErrForeign
 	}
-	if !from.requests.accept(now.Mono, m.Sequence, 8*c.cfg.DelayInterval) {
+	if !from.requests.accept(now.Mono, m.Sequence, 8*c.cfg.Interval) {
 		return ErrStale
 	}
 	answer := Message{
-		Type: DelayResp, Source: p.id, Sequence: m.Sequence, LogInterval: logInterval(c.cfg.DelayInterval),
+		Type: DelayResp, Source: p.id, Sequence: m.Sequence, LogInterval: logInterval(c.cfg.Interval),
 		Requesting: m.Source,
 	}
 	var rest int64
@@ -451,7 +451,7 @@ func (c *Clock) onDelayResp(now clocksync.Now, from *peer, m *Message) error {
 	s.asked, s.retryAt = false, 0
 	// The answer to an open request is fresh, so an early t4 means that the parent's clock was set
 	// back.
-	if last := &from.lastOrigin; last.ok && t4+c.cfg.SyncInterval < last.at {
+	if last := &from.lastOrigin; last.ok && t4+c.cfg.Interval < last.at {
 		last.at = t4
 		s.measured = false
 	}

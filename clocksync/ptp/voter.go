@@ -68,10 +68,6 @@ type VoterConfig struct {
 	Agree units.Time
 }
 
-// DefaultAgree is the default of VoterConfig.Agree. It is our choice: the time that the transports
-// here cannot resolve (PC4 paper, section III-B).
-const DefaultAgree = 100 * units.Nanosecond
-
 // MostServers is the largest number of servers.
 const MostServers = 16
 
@@ -293,8 +289,8 @@ func (v *Voter) follow(now clocksync.Now, estimates []estimate) {
 		v.slewEnd, gap = units.Never, 0
 	} else {
 		most := cfg.Limits.MaxRate
-		k.Rate += max(-most, min(most, float64(gap)/float64(cfg.SyncInterval)))
-		v.slewEnd = now.Mono + cfg.SyncInterval
+		k.Rate += max(-most, min(most, float64(gap)/float64(cfg.Interval)))
+		v.slewEnd = now.Mono + cfg.Interval
 	}
 	// More than half of all sources are within this distance, so at least one honest one is.
 	k.Bound = bounds[len(v.sources)/2] + abs(gap)

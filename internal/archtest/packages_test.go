@@ -108,7 +108,7 @@ func packages() []entry {
 			"draws what is stored and says what was expected"},
 
 		{"orchestrator/topology", "fabric/queues params units", "has the shapes of network with their keys; makes a graph of a section"},
-		{"orchestrator/lab", "clocksync/clock clocksync/node clocksync/noise collectives/schedule collectives/trace fabric/queues " +
+		{"orchestrator/lab", "clocksync clocksync/clock clocksync/node clocksync/noise collectives/schedule collectives/trace fabric/queues " +
 			"internal/nearest internal/splitmix orchestrator/topology params results/expect transport units",
 			"collects the keys that the core declares; checks expectations; suggests names"},
 		{"orchestrator/catalogue", "internal/nearest orchestrator/lab", "reads names of labs; suggests them"},

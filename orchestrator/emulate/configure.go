@@ -155,7 +155,7 @@ func (x *Experiment) neighbours(i int) (peers []boot.Peer) {
 		for h := range x.Plans {
 			add(transport.HostID(h))
 		}
-		if s := int(c.PTP.Bridge) - len(x.Plans); s >= 0 {
+		if s := int(c.Setup.Bridge) - len(x.Plans); s >= 0 {
 			peers = append(peers, boot.Peer{Addr: x.Switches[s], MAC: boot.MACOf(x.Switches[s])})
 		}
 	}

@@ -6,15 +6,14 @@ import (
 	"slices"
 
 	"weft/clocksync"
-	"weft/clocksync/node"
 	"weft/orchestrator/topology"
 )
 
 // places returns the position of each host in the tree of boundary clocks, or nil if the lab has
 // none. Each boundary clock follows the nearest of the reference and the boundary clocks before it;
 // every other host follows the nearest of all. Distance is in links; ties go to the first.
-func (x *compiler) places(reference clocksync.Node) ([]node.Place, error) {
-	b := &x.Lab.Clocks.PTP.Boundary
+func (x *compiler) places(reference clocksync.Node) ([]clocksync.Place, error) {
+	b, path := x.Lab.Clocks.Boundary(), "clocks."+x.Lab.Clocks.Sync+".boundary"
 	if !b.Some() {
 		return nil, nil
 	}
@@ -22,7 +21,7 @@ func (x *compiler) places(reference clocksync.Node) ([]node.Place, error) {
 	if b.Edge {
 		masters = append(masters, x.edge(masters[0])...)
 		if len(masters) == 1 {
-			return nil, x.Lab.Errorf("clocks.ptp.boundary", "all hosts are behind the reference's switch; expected "+
+			return nil, x.Lab.Errorf(path, "all hosts are behind the reference's switch; expected "+
 				"off, or a topology of several switches with hosts")
 		}
 	}
@@ -30,7 +29,7 @@ func (x *compiler) places(reference clocksync.Node) ([]node.Place, error) {
 		host, _ := x.Graph.NodeNamed(name) // other hosts than the reference, as the lab has checked
 		masters = append(masters, host)
 	}
-	places := make([]node.Place, x.Graph.Hosts)
+	places := make([]clocksync.Place, x.Graph.Hosts)
 	for h := range topology.NodeID(x.Graph.Hosts) {
 		before := masters
 		if i := slices.Index(masters, h); i >= 0 {
@@ -45,7 +44,7 @@ func (x *compiler) places(reference clocksync.Node) ([]node.Place, error) {
 	var errs []error
 	for i, name := range b.Hosts {
 		if len(places[masters[i+1]].Followers) == 0 {
-			errs = append(errs, x.Lab.Errorf(fmt.Sprintf("clocks.ptp.boundary.%d", i),
+			errs = append(errs, x.Lab.Errorf(fmt.Sprintf("%s.%d", path, i),
 				"no host is nearer to %s than to the reference or a boundary clock before it; expected a host "+
 					"behind another switch", name))
 		}

@@ -24,7 +24,7 @@ func planned(t *testing.T, topology, clocks string) (*Experiment, error) {
 func tree(x *Experiment) string {
 	var masters []string
 	for h := range x.Plans {
-		masters = append(masters, fmt.Sprint(x.Plans[h].Clock.PTP.Place.Master))
+		masters = append(masters, fmt.Sprint(x.Plans[h].Clock.Setup.Place.Master))
 	}
 	return strings.Join(masters, " ")
 }
@@ -45,7 +45,7 @@ func TestHostsFollowTheNearestBoundaryClock(t *testing.T) {
 		}
 	}
 	x, err := planned(t, leaves, "  ptp: {boundary: off}\n")
-	if err != nil || x.Plans[0].Clock.PTP.Place != nil {
+	if err != nil || x.Plans[0].Clock.Setup.Place != nil {
 		t.Errorf("without boundary clocks there is a tree: %v", err)
 	}
 }
@@ -83,8 +83,8 @@ func TestSwitchesThatMeasureTheirLinks(t *testing.T) {
 		t.Errorf("stations at port %d", x.Fabric.Stations)
 	}
 	for h, want := range []clocksync.Node{9, 9, 9, 10, 10, 10, 11, 11, 11} {
-		if p := &x.Plans[h].Clock.PTP; p.Bridge != want || !p.PeerDelay {
-			t.Errorf("host %d measures the link to %d", h, p.Bridge)
+		if c := x.Plans[h].Clock; c.Setup.Bridge != want || !c.PTP.PeerDelay {
+			t.Errorf("host %d measures the link to %d", h, c.Setup.Bridge)
 		}
 	}
 }

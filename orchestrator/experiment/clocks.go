@@ -59,10 +59,10 @@ func (x *compiler) addClocks(sound bool) error {
 			},
 		}
 		if places != nil {
-			x.Plans[h].Clock.PTP.Place = &places[h]
+			x.Plans[h].Clock.Setup.Place = &places[h]
 		}
 		if c.PeerToPeer && c.Kind().Bridged != 0 {
-			x.Plans[h].Clock.PTP.Bridge = clocksync.Node(x.Graph.Home(topology.NodeID(h)))
+			x.Plans[h].Clock.Setup.Bridge = clocksync.Node(x.Graph.Home(topology.NodeID(h)))
 		}
 		x.upset(h)
 		if bad := causes(x.Plans[h].Clock.CheckParams()); len(bad) > 0 {
@@ -192,7 +192,7 @@ func (x *compiler) oscillator(h int, reference clocksync.Node) clock.Config {
 	c := &x.Lab.Clocks
 	cfg := clock.Config{Grid: max(cell, c.For/maxCells), Seed: noise.Seed(x.Lab.Seed, h, "wander")}
 	self := clocksync.Setup{Self: clocksync.Node(h), Nodes: len(x.Plans), Reference: reference}
-	if c.Kind().Perfect || c.PTP.Servers > 1 && c.PTP.Server(self) >= 0 {
+	if c.Kind().Perfect || c.Serves(self) {
 		return cfg
 	}
 	seed := noise.Seed(x.Lab.Seed, h, "oscillator")

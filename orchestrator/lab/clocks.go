@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weft/clocksync"
 	"weft/clocksync/clock"
 	clocks "weft/clocksync/node"
 	"weft/clocksync/noise"
@@ -44,12 +45,23 @@ type Switches struct {
 	PeerToPeer  bool // and also the delay of the link that a message came by; implies Transparent
 }
 
+func (c *Clocks) sync() clocks.Sync { return clocks.Sync(c.Sync) }
+
 // Kind returns the facts of the synchronization protocol.
-func (c *Clocks) Kind() clocks.Facts { return clocks.FactsOf(clocks.Sync(c.Sync)) }
+func (c *Clocks) Kind() clocks.Facts { return clocks.FactsOf(c.sync()) }
+
+// Boundary returns the boundary clocks.
+func (c *Clocks) Boundary() clocksync.Boundary { return c.Protocols.Boundary(c.sync()) }
+
+// Serves reports whether a host is one of several servers with a source of time of its own.
+func (c *Clocks) Serves(host clocksync.Setup) bool { return c.Protocols.Serves(c.sync(), host) }
+
+// LinkInterval is the interval at which switches measure links as peer-to-peer transparent clocks.
+func (c *Clocks) LinkInterval() units.Time { return c.Protocols.LinkInterval(c.sync()) }
 
 // Alone returns how long clocks are measured without a workload, unless the lab says.
 func (c *Clocks) Alone() units.Time {
-	node := clocks.Config{Sync: clocks.Sync(c.Sync), Protocols: c.Protocols}
+	node := clocks.Config{Sync: c.sync(), Protocols: c.Protocols}
 	return node.Alone()
 }
 
@@ -133,8 +145,7 @@ func (c *Clocks) Keys() []params.Key {
 			"Synchronization before the workload; lab times count from its end. auto: "+clocks.WarmUps()+"."),
 			"auto", "ours: "+clocks.WarmUps()),
 	}
-	protocols := c.Protocols.Keys(func() clocks.Sync { return clocks.Sync(c.Sync) },
-		func() { c.PTP.Bridged = c.PeerToPeer })
+	protocols := c.Protocols.Keys(c.sync, func() bool { return c.PeerToPeer })
 	return append(append(keys, protocols...),
 		params.New("for", params.Time(&c.For, 0, maxFor), "Minimum duration of the run.").OrNone())
 }
@@ -160,12 +171,12 @@ func (d *decoder) clocks(s *section, known hosts) (c Clocks) {
 		f.problem("no host is named %q%s", params.Clip(reference), known.hint(d, reference))
 		c.Reference, reference = "", ""
 	}
-	if ptp := r.inner("ptp"); ptp != nil {
-		ptp.follow(&c.PTP, reference)
+	if of := r.inner(c.Sync); of != nil {
+		of.follow(c.Boundary(), reference)
 	}
 	d.hosts = hosts{}
 	other := new(clocks.Protocols)
-	for _, k := range other.Keys(nil, func() { other.PTP.Bridged = c.PeerToPeer }) {
+	for _, k := range other.Keys(nil, func() bool { return c.PeerToPeer }) {
 		r.aside(k.Name, k.Open())
 	}
 	s.close()
@@ -181,16 +192,12 @@ func (r *keyReader) aside(name string, of params.Section) {
 	}
 }
 
-// follow rejects the reference as a boundary clock. Beside several servers or boundary clocks there
-// are no backups of the reference. reference is "" if it is not known.
-func (r *keyReader) follow(p *clocks.PTPParams, reference string) {
-	for i, name := range p.Boundary.Hosts {
+// follow rejects the reference as a boundary clock. reference is "" if it is not known.
+func (r *keyReader) follow(b clocksync.Boundary, reference string) {
+	for i, name := range b.Hosts {
 		if name != "" && name == reference {
 			r.field("boundary").items(mostNames)[i].problem("%s is the reference, which the others follow", name)
 		}
-	}
-	if p.Servers > 1 || p.Boundary.Some() {
-		p.Backups = -1
 	}
 }
 

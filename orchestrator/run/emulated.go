@@ -178,7 +178,7 @@ func emulation(x *experiment.Experiment, dilation float64, p emulate.Processes) 
 		}
 	}
 	if x.Fabric.Stations != 0 {
-		spec.PeerDelay, spec.Control = x.Lab.Clocks.PTP.Interval, x.Lab.Clocks.Control
+		spec.PeerDelay, spec.Control = x.Lab.Clocks.LinkInterval(), x.Lab.Clocks.Control
 	}
 	if x.Fabric.CCM != nil || x.Fabric.Stations != 0 {
 		for s := range x.Fabric.Switches {

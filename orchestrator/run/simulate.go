@@ -37,7 +37,7 @@ func stall(x *experiment.Experiment) units.Time {
 func simOptions(x *experiment.Experiment) sim.Options {
 	opts := sim.Options{Transparent: x.Lab.Clocks.Transparent, Stall: stall(x)}
 	if x.Fabric.Stations != 0 {
-		opts.PeerDelay, opts.Control = x.Lab.Clocks.PTP.Interval, x.Lab.Clocks.Control
+		opts.PeerDelay, opts.Control = x.Lab.Clocks.LinkInterval(), x.Lab.Clocks.Control
 	}
 	for i := range x.Faults.Changes {
 		opts.Actions = append(opts.Actions, sim.Action{At: x.Faults.Changes[i].At, Do: x.Faults.Changes[i].Make})

@@ -94,8 +94,7 @@ func unsynchronized(x *experiment.Experiment, o *Outcome) string {
 	corrected, never := 0, 0
 	for h := range o.Clocks {
 		switch {
-		case clocksync.Node(h) == x.Plans[h].Clock.Setup.Reference || c.PTP.Servers > 1 &&
-			c.PTP.Server(x.Plans[h].Clock.Setup) >= 0:
+		case clocksync.Node(h) == x.Plans[h].Clock.Setup.Reference || c.Serves(x.Plans[h].Clock.Setup):
 		case o.Clocks[h].Counters.Updates > 0:
 			corrected++
 		default:
@@ -108,9 +107,12 @@ func unsynchronized(x *experiment.Experiment, o *Outcome) string {
 	case corrected > 0:
 		return fmt.Sprintf("%s never corrected the clocks of %d of %d hosts", c.Sync, never, never+corrected)
 	}
-	return fmt.Sprintf("%s corrected no clock before the run ended; clocks.for makes it longer, a shorter "+
-		"clocks.huygens.window or clocks.ptp.interval makes it "+
-		"faster, if that is still longer than a round trip of a link", c.Sync)
+	text := c.Sync + " corrected no clock before the run ended; clocks.for makes it longer"
+	if pace := c.Kind().Pace; pace != "" {
+		text += fmt.Sprintf(", a shorter clocks.%s.%s makes it faster, if that is still longer than a round trip "+
+			"of a link", c.Sync, pace)
+	}
+	return text
 }
 
 // minCoverage is the share of bounds that must hold to avoid a warning. Ours.

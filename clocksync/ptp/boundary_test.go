@@ -1,4 +1,4 @@
-package node
+package ptp
 
 import (
 	"math/rand/v2"
@@ -10,9 +10,9 @@ import (
 	"weft/units"
 )
 
-// boundaryChain returns a world of four nodes of which 1 and 2 are boundary clocks: 0 <- 1 <- 2 <-
-// 3.
-func boundaryChain(t *testing.T, params PTPParams) *testnet.World {
+// boundaryChain returns a world of four nodes of which 1 and 2 are boundary clocks:
+// 0 <- 1 <- 2 <- 3.
+func boundaryChain(t *testing.T, peer bool) *testnet.World {
 	t.Helper()
 	return testnet.New(testnet.Config{
 		Nodes: 4, Seed: 5,
@@ -23,23 +23,19 @@ func boundaryChain(t *testing.T, params PTPParams) *testnet.World {
 			return testnet.Oscillator{Offset: units.Time(n) * 100 * us, Skew: float64(n) * 5e-6, Wander: 1e-9, Jitter: 5 * units.Nanosecond}
 		},
 		Start: func(n clocksync.Node) clocksync.Protocol {
-			p, err := chainParams(params, n).clock(clocksync.Setup{Self: n, Nodes: 4, Seed: 9, Skew: 20e-6, Jitter: 5 * units.Nanosecond})
+			p := defaults()
+			p.PeerDelay = peer
+			place := &clocksync.Place{Master: max(0, n-1)}
+			if n < 3 {
+				place.Followers = []clocksync.Node{n + 1}
+			}
+			c, err := p.Clock(clocksync.Setup{Self: n, Nodes: 4, Seed: 9, Skew: 20e-6, Jitter: 5 * units.Nanosecond, Place: place})
 			if err != nil {
 				t.Fatal(err)
 			}
-			return p
+			return c
 		},
 	})
-}
-
-// chainParams returns the parameters of node n of a chain of four.
-func chainParams(params PTPParams, n clocksync.Node) *PTPParams {
-	params.Place = &Place{Master: max(0, n-1)}
-	if n < 3 {
-		params.Place.Followers = []clocksync.Node{n + 1}
-	}
-	params.Backups = -1
-	return &params
 }
 
 // worstError returns the largest error of a node against node 0.
@@ -52,8 +48,8 @@ func worstError(w *testnet.World) (worst units.Time) {
 }
 
 func TestAChainOfBoundaryClocksKeepsTime(t *testing.T) {
-	for name, params := range map[string]PTPParams{"end to end": {Interval: ms}, "peer": {Interval: ms, PeerDelay: true}} {
-		w := boundaryChain(t, params)
+	for name, peer := range map[string]bool{"end to end": false, "peer": true} {
+		w := boundaryChain(t, peer)
 		worst, outside := units.Time(0), 0
 		w.Every(150*ms, 100*us, func() {
 			worst = max(worst, worstError(w))
@@ -71,9 +67,9 @@ func TestAChainOfBoundaryClocksKeepsTime(t *testing.T) {
 	}
 }
 
-// Who is behind a boundary clock that has crashed goes on by its frequency, says so, and is taken up again.
+// A node behind a crashed boundary clock goes on by its frequency, says so, and is taken up again.
 func TestABoundaryClockCrashes(t *testing.T) {
-	w := boundaryChain(t, PTPParams{Interval: ms})
+	w := boundaryChain(t, false)
 	w.Run(150 * ms)
 	w.Crash(1)
 	w.Run(200 * ms)
@@ -90,22 +86,21 @@ func TestABoundaryClockCrashes(t *testing.T) {
 }
 
 func TestPortsOfBoundaryClocks(t *testing.T) {
-	s := clocksync.Setup{Self: 1, Nodes: 4, Skew: 20e-6}
-	p := PTPParams{Place: &Place{Master: 0, Followers: []clocksync.Node{2, 3}}}
-	cfg := p.config(s)
+	s := clocksync.Setup{Self: 1, Nodes: 4, Skew: 20e-6, Place: &clocksync.Place{Master: 0, Followers: []clocksync.Node{2, 3}}}
+	p := defaults()
+	cfg := p.Config(s)
 	if cfg.SlaveOnly || len(cfg.Ports) != 2 || !slices.Equal(cfg.Ports[0], []clocksync.Node{0}) || !slices.Equal(cfg.Ports[1], []clocksync.Node{2, 3}) {
 		t.Errorf("a boundary clock: %v, slave only %v", cfg.Ports, cfg.SlaveOnly)
 	}
-	c := Config{Sync: PTP, Protocols: Protocols{PTP: p}, Setup: s}
-	if r := c.Rate(); r != 7000 { // a Delay_Req, and three messages for each follower
+	if r := p.Rate(s); r != 7000 { // a Delay_Req, and three messages for each follower
 		t.Errorf("%v messages per second", r)
 	}
-	p.Place = &Place{Master: 1, Followers: []clocksync.Node{0}}
-	if cfg = p.config(s); cfg.SlaveOnly || len(cfg.Ports) != 1 {
+	s.Place = &clocksync.Place{Master: 1, Followers: []clocksync.Node{0}}
+	if cfg = p.Config(s); cfg.SlaveOnly || len(cfg.Ports) != 1 {
 		t.Errorf("the reference: %v, slave only %v", cfg.Ports, cfg.SlaveOnly)
 	}
-	p.Place = &Place{}
-	if cfg = p.config(s); !cfg.SlaveOnly || len(cfg.Ports) != 1 {
+	s.Place = &clocksync.Place{}
+	if cfg = p.Config(s); !cfg.SlaveOnly || len(cfg.Ports) != 1 {
 		t.Errorf("a host at the end: %v, slave only %v", cfg.Ports, cfg.SlaveOnly)
 	}
 }

@@ -1,4 +1,4 @@
-package node
+package ptp
 
 import (
 	"math/rand/v2"
@@ -11,7 +11,6 @@ import (
 
 const (
 	us     = units.Microsecond
-	ms     = units.Millisecond
 	client = 5 // the first node that is no server
 )
 
@@ -19,7 +18,8 @@ const (
 // an instant on.
 func timeServers(t *testing.T, from units.Time, lies ...units.Time) *testnet.World {
 	t.Helper()
-	params := PTPParams{Servers: 5, Interval: ms}
+	p := defaults()
+	p.Servers, p.Agree = 5, 100*units.Nanosecond
 	w := testnet.New(testnet.Config{
 		Nodes: 7, Seed: 3,
 		Path: func(r *rand.Rand) testnet.Path {
@@ -32,16 +32,16 @@ func timeServers(t *testing.T, from units.Time, lies ...units.Time) *testnet.Wor
 			return testnet.Oscillator{Offset: units.Time(n) * 100 * us, Skew: 20e-6, Wander: 1e-9, Jitter: 5 * units.Nanosecond}
 		},
 		Start: func(n clocksync.Node) clocksync.Protocol {
-			p, err := params.clock(clocksync.Setup{Self: n, Nodes: 7, Seed: 9, Skew: 20e-6, Jitter: 5 * units.Nanosecond})
+			c, err := p.Clock(clocksync.Setup{Self: n, Nodes: 7, Seed: 9, Skew: 20e-6, Jitter: 5 * units.Nanosecond})
 			if err != nil {
 				t.Fatal(err)
 			}
-			return p
+			return c
 		},
 	})
 	w.At(from, func() {
 		for i, by := range lies {
-			w.Protocol(clocksync.Node(i)).(liar).Lie(by)
+			w.Protocol(clocksync.Node(i)).(interface{ Lie(units.Time) }).Lie(by)
 		}
 	})
 	return w
@@ -60,7 +60,8 @@ func largestError(w *testnet.World, until units.Time) (worst units.Time) {
 	return worst
 }
 
-// One or two of five servers may lie, by little or by much, from the start or later, together or against each other.
+// One or two of five servers may lie, by little or by much, from the start or later,
+// together or against each other.
 func TestTwoOfFiveServersMayLie(t *testing.T) {
 	for _, from := range []units.Time{0, 80 * ms} {
 		for _, lies := range [][]units.Time{nil, {10 * us}, {-3 * us}, {units.Second}, {10 * us, 10 * us}, {-10 * us, 2 * us}, {500 * units.Nanosecond, 400 * us}} {
@@ -80,8 +81,8 @@ func TestTwoOfFiveServersMayLie(t *testing.T) {
 	}
 }
 
-// Three or four that contradict each other leave no majority: a clock that has none yet stays as it is, and one that had
-// goes on by itself, and says so.
+// Three or four that contradict each other leave no majority: a clock that has none yet
+// stays as it is, and one that had goes on by itself, and says so.
 func TestThreeOfFiveServersAreRefused(t *testing.T) {
 	for _, lies := range [][]units.Time{{10 * us, -10 * us, 30 * us}, {10 * us, -10 * us, 30 * us, 50 * us}, {3 * us, -2 * us, 5 * us}, {2 * us, 4 * us, 6 * us, 8 * us}} {
 		w := timeServers(t, 0, lies...)
@@ -102,7 +103,8 @@ func TestThreeOfFiveServersAreRefused(t *testing.T) {
 	}
 }
 
-// Servers that fall silent are no liars, and the rest are a majority as long as they are more than half of all.
+// Servers that fall silent are no liars, and the rest are a majority as long as they are
+// more than half of all.
 func TestServersFallSilent(t *testing.T) {
 	w := timeServers(t, 0)
 	for k := range clocksync.Node(3) {
