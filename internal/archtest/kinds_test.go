@@ -48,6 +48,11 @@ func others() map[string]string {
 		"cmd/weft both":                "engine.kind: a simulation and an emulation; of the parameter server, push and pull",
 		"orchestrator/run both":        "engine.kind",
 		"orchestrator/experiment both": "engine.kind",
+		"fabric ccm":                   "fabric.CCM, a way to balance that a lab does not name",
+		"orchestrator/deploy none":     "deploy.ActionNone",
+		"orchestrator/starter none":    "starter.NoWork",
+		"transport/cc/pc4 all-to-all":  "a mode of the paper's Algorithm 1",
+		"transport/cc/pc4 all-gather":  "the same",
 		"cmd/weft none":                "deploy.ActionNone",
 		"orchestrator/lab tree":        "a key of the table of synonyms, which is of what people type and not of kinds",
 		"orchestrator/lab ecmp":        "the same table",
@@ -118,11 +123,24 @@ func checkKinds(s *source, constants map[string]string) (bad []comparison) {
 		return nil
 	}
 	imports := s.imports()
-	name := func(e ast.Expr) (string, bool) {
+	var name func(e ast.Expr) (string, bool)
+	name = func(e ast.Expr) (string, bool) {
 		switch e := e.(type) {
 		case *ast.CallExpr: // a conversion, such as node.Sync("ptp")
 			if len(e.Args) == 1 {
 				return literal(e.Args[0])
+			}
+		case *ast.Ident: // a constant of the function, of the file, or of another file of the package
+			if e.Obj == nil {
+				text, ok := constants["weft/"+s.pkg+"."+e.Name]
+				return text, ok
+			}
+			if v, ok := e.Obj.Decl.(*ast.ValueSpec); ok && e.Obj.Kind == ast.Con {
+				for i := range min(len(v.Names), len(v.Values)) {
+					if v.Names[i].Name == e.Name {
+						return name(v.Values[i])
+					}
+				}
 			}
 		case *ast.SelectorExpr:
 			if x, ok := e.X.(*ast.Ident); ok && x.Obj == nil {
@@ -138,7 +156,13 @@ func checkKinds(s *source, constants map[string]string) (bad []comparison) {
 			if !ok {
 				continue
 			}
-			for _, r := range registrations() {
+			all := registrations()
+			if _, constant := e.(*ast.Ident); constant && slices.ContainsFunc(all, func(r registered) bool {
+				return slices.Contains(r.names, word) && below(s.pkg, r.own...)
+			}) {
+				continue // its own kind, which is called as one of another sort is, such as fabric.CCM
+			}
+			for _, r := range all {
 				if slices.Contains(r.names, word) && !below(s.pkg, r.own...) {
 					bad = append(bad, comparison{word, fmt.Sprintf("%s tells %s by its name, %q: what others need to know of one stands in its registration, so that a new one needs "+
 						"no change elsewhere; ask %s", s.at(at), r.what, word, r.facts)})
@@ -164,6 +188,18 @@ func checkKinds(s *source, constants map[string]string) (bad []comparison) {
 		case *ast.BinaryExpr:
 			if n.Op == token.EQL || n.Op == token.NEQ {
 				told(n, n.X, n.Y)
+			}
+		case *ast.IndexExpr:
+			told(n, n.Index)
+		case *ast.CallExpr:
+			sel, ok := n.Fun.(*ast.SelectorExpr)
+			if !ok || len(n.Args) == 0 || !slices.Contains([]string{"Contains", "Index"}, sel.Sel.Name) {
+				break
+			}
+			if x, ok := sel.X.(*ast.Ident); ok && imports[x.Name] == "slices" {
+				if all, ok := n.Args[0].(*ast.CompositeLit); ok {
+					told(n, all.Elts...)
+				}
 			}
 		case *ast.CaseClause:
 			told(n, n.List...)
@@ -195,7 +231,7 @@ func ofOneTransport(path, name string) bool {
 
 // The rule is shown files that break it and some that do not.
 func TestKindsRuleBites(t *testing.T) {
-	constants := map[string]string{"weft/collectives/schedule.Incast": "incast", "weft/clocksync/node.PTP": "ptp", "weft/fabric.Adaptive": "adaptive"}
+	constants := map[string]string{"weft/collectives/schedule.Incast": "incast", "weft/clocksync/node.PTP": "ptp", "weft/fabric.Adaptive": "adaptive", "weft/orchestrator/run.elsewhere": "ptp"}
 	for _, c := range []struct{ name, text, says string }{
 		{"orchestrator/run/x.go", `package x; func f(kind string) bool { return kind == "ccm" }`, "transport.FactsOf"},
 		{"orchestrator/run/x.go", `package x; func f(kind string) bool { switch kind { case "torus", "x": return true }; return false }`, "a topology"},
@@ -206,6 +242,12 @@ func TestKindsRuleBites(t *testing.T) {
 		{"orchestrator/run/x.go", `package x; import "weft/transport"; func f(s transport.Section) bool { _, ok := s.(*transport.CCM); return ok }`, "transport.CoordinationOf"},
 		{"orchestrator/run/x.go", `package x; import "weft/transport/cc/pc4"; func f(s any) { switch s.(type) { case pc4.Params: } }`, "cc.Fitted"},
 		{"orchestrator/run/x.go", `package x; import "weft/fabric"; func f(b fabric.Balance) bool { return b == fabric.Adaptive }`, "fabric.Balance"},
+		{"orchestrator/run/x.go", `package x; func f(kind string) bool { const k = "ccm"; return kind == k }`, "transport.FactsOf"},
+		{"orchestrator/run/x.go", `package x; func f(kind string) bool { return kind == k }; const k = "torus"`, "a topology"},
+		{"orchestrator/run/x.go", `package x; func f(kind string) bool { return kind == elsewhere }`, "node.FactsOf"},
+		{"sim/x.go", `package x; func f(m map[string]int) int { return m["ptp"] }`, "node.FactsOf"},
+		{"sim/x.go", `package x; import "slices"; func f(kind string) bool { return slices.Contains([]string{"x", "pc4"}, kind) }`, "a transport"},
+		{"sim/x.go", `package x; func f(all []int) int { const ptp = 3; return all[ptp] }`, ""},
 		{"orchestrator/run/x.go", `package x; func f(kind string) string { return "star" + kind }`, ""},
 		{"orchestrator/run/x_test.go", `package x; func f(kind string) bool { return kind == "ccm" }`, ""},
 		{"transport/x.go", `package x; func f(kind string) bool { return kind == "ccm" }`, ""},
