@@ -20,6 +20,7 @@ type Params struct {
 	SlopeTrust   float64    // how far a slope may lie from earlier windows once there are enough; relative
 	Coordinators int        // nodes that solve, from the reference on: at most 2
 	// StepLimit is the change above which a clock steps; a smaller one is slewed over the next window.
+	// units.Never: it never steps.
 	StepLimit units.Time
 	// AsymmetryBound is half of the largest difference between the two directions of a path.
 	AsymmetryBound units.Time
@@ -71,7 +72,7 @@ func (p *Params) Keys() []params.Key {
 			"Largest frequency change from earlier windows.").Default("50ppb", "ours"),
 		params.New("coordinators", params.Integer(&p.Coordinators, 1, 2), "Hosts that solve the mesh, from the reference on.").
 			Default("2", "ours: the reference and one in its place"),
-		params.New("step", params.Time(&p.StepLimit, units.Nanosecond, 1000*units.Second).Or("off", 0),
+		params.New("step", params.Time(&p.StepLimit, units.Nanosecond, 1000*units.Second).Or("off", units.Never),
 			"Larger changes are stepped, others slewed.").Default("10us", "ours"),
 		params.New("asymmetry", params.Deviation(&p.AsymmetryBound, stamp), "As clocks.ptp.asymmetry.").Default("off", "ours"),
 	}

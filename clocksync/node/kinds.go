@@ -31,7 +31,7 @@ var kinds = []kind{
 		link:     func(p *Protocols) units.Time { return p.PTP.Interval },
 	},
 	{
-		name: Huygens, facts: Facts{Title: "Huygens", WarmUp: huygens.WarmUp, Pace: "window", Load: "pairs"},
+		name: Huygens, facts: Facts{Title: "Huygens", WarmUp: huygens.WarmUp, Pace: "window"},
 		ports: []uint16{clocksync.ProbePort},
 		build: func(c *Config) (clocksync.Protocol, error) {
 			return huygens.New(c.Setup, c.Huygens.Config(c.Setup))
@@ -81,7 +81,6 @@ type Facts struct {
 	Talks   bool    // nodes send messages: a protocol keeps clocks together
 	WarmUp  string  // how long a workload waits for it where a lab leaves that open; "": it does not
 	Pace    string  // its key whose smaller value makes it measure more often; "": none
-	Load    string  // its key whose smaller value makes it send less; "": none
 	MaxRate float64 // the greatest difference of frequencies that it corrects; 0: any
 	Bridged uint16  // UDP port of messages that peer-to-peer transparent clocks take part in; 0: none
 }
