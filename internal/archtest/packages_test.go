@@ -120,6 +120,7 @@ func packages() []entry {
 			"fabric fabric/queues host internal/splitmix orchestrator/lab orchestrator/topology params results/record " +
 			"tc-shaping/ports tc-shaping/qdisc transport transport/cc transport/wire units",
 			"a lab's network and what each host does on it, worked out and checked; no engine, so that any machine can ask what a lab comes to"},
+		{"orchestrator/experiment/experimenttest", "orchestrator/experiment orchestrator/lab", "makes experiments from the text of labs"},
 		{"orchestrator/summary", "clocksync clocksync/metrics clocksync/node collectives/bench collectives/schedule fabric host " +
 			"orchestrator/experiment orchestrator/lab orchestrator/topology results/plot results/record " +
 			"results/stats transport transport/wire units",

@@ -8,16 +8,6 @@ import (
 	"weft/results/record"
 )
 
-// faultyLab is hosts that exchange data over two tiers of switches, with a fault.
-const faultyLab = `
-weft: 1
-name: faulty
-topology: {kind: leaf-spine, leaves: 2, spines: 2, hosts_per_leaf: 3, link: {rate: 100Gbps, delay: 1us}}
-workload: [{collective: all-to-all, size: 1MB}]
-transport: {kind: pc4}
-faults: [FAULT]
-`
-
 // faultyRun simulates it, with settings of the command line.
 func faultyRun(t *testing.T, fault string, set ...string) *record.Summary {
 	t.Helper()

@@ -9,34 +9,14 @@ import (
 	"testing"
 
 	"weft/orchestrator/experiment"
+	"weft/orchestrator/experiment/experimenttest"
 	"weft/orchestrator/lab"
 	"weft/results/record"
 )
 
-const star = `
-weft: 1
-name: lone
-topology: {kind: star, hosts: 5, link: {rate: 100Gbps, delay: 1us}, mtu: 4096}
-`
+const star, faultyLab = experimenttest.Star, experimenttest.FaultyLab
 
-// parse returns the only point of a lab.
-func parse(t *testing.T, text string) *lab.Lab {
-	t.Helper()
-	labs, err := lab.Parse("lab.yaml", []byte(text), lab.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return labs[0]
-}
-
-func build(t *testing.T, text string) *experiment.Experiment {
-	t.Helper()
-	x, err := experiment.Build(parse(t, text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return x
-}
+var parse, build = experimenttest.Parse, experimenttest.Build
 
 // runLab makes the experiment of a lab and runs it.
 func runLab(ctx context.Context, l *lab.Lab, o Options) (*record.Summary, error) {
