@@ -12,8 +12,9 @@ import (
 // A data packet carries a coordination tag. If its flow is known to cause incast (CC), switches
 // leave it on its path and mark it. Otherwise they look for a path that is light, which is the
 // draft's word for uncongested: here or, by a notification, at the upstream switch that the tag
-// names. Only if there is none do they mark the packet. The switch before the destination tells
-// sources which of their flows cause incast, and when that is over.
+// names. Only if there is none do they mark the packet. The switch before the destination marks
+// every packet while its port is congested, and tells sources which of their flows cause incast,
+// and when that is over.
 //
 // The draft leaves thresholds, timers and encodings open. They are in PortConfig.Light and
 // Congested, CCMConfig, and package wire.

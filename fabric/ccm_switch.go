@@ -16,6 +16,12 @@ func (c *coordination) choose(n *Network, now units.Time, s int, from int32, w c
 	f := n.balancing.switches[s].flows.find(now, flowKey(e))
 	t.mark = t.CC
 	if n.isHost(n.ports[ports[0]].to) {
+		// Congestion here is incast (section 6.3.1, lines 342-345 of the text), and the switch
+		// performs congestion control on it (section 6.3.4, line 372): mark decides, when the
+		// packet leaves, whether or not it carries the CC indicator yet. A source without the
+		// indicator ignores the mark (section 6.4, lines 429-430), but the notification arrives
+		// before the mark.
+		t.mark = true
 		c.lastHop(n, now, s, from, ports[0], e)
 		return ports[0]
 	}
