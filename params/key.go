@@ -227,6 +227,15 @@ func SetDefaults(s Section) {
 	}
 }
 
+// Defaults returns a T whose every key has its default. *T must be a Section.
+func Defaults[T any, S interface {
+	*T
+	Section
+}]() (v T) {
+	SetDefaults(S(&v))
+	return v
+}
+
 // Standard returns the default of a key and its source, or "" if the key has none or does not
 // apply.
 func (k Key) Standard() (text, source string) {

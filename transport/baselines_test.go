@@ -20,11 +20,11 @@ func withKind(kind string, s transport.Spec) transport.Spec {
 	s.Kind = kind
 	switch kind {
 	case "roce":
-		s.CC = dcqcn.Defaults()
+		s.CC = params.Defaults[dcqcn.Params]()
 	case "swift":
-		s.CC = swift.Defaults()
+		s.CC = params.Defaults[swift.Params]()
 	case "hpcc":
-		s.CC = hpcc.Defaults()
+		s.CC = params.Defaults[hpcc.Params]()
 	}
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"weft/params"
 	"weft/transport/cc/ccm"
 	"weft/transport/cc/dcqcn"
 	"weft/transport/wire"
@@ -32,7 +33,7 @@ func (w *pathObserver) Coordinated(_ units.Time, _ ConnID, cc bool, moved bool) 
 func coordinatedSender(t *testing.T, paths int) (*Endpoint, *pathObserver) {
 	t.Helper()
 	w := &pathObserver{}
-	d := dcqcn.Defaults()
+	d := params.Defaults[dcqcn.Params]()
 	e, err := New(Config{Host: 0, MTU: 1000, LineRate: 100 * units.Gbps, Switches: 4, Observer: w})
 	if err == nil {
 		s := toySpec(ccm.Params{DCQCN: &d, Timeout: units.Millisecond, Paths: paths}, "ccm")

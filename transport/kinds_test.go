@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/params"
 	"weft/transport/cc"
 	"weft/transport/cc/ccm"
 	"weft/transport/cc/dcqcn"
@@ -130,7 +131,7 @@ func TestKindsRefuseWhatIsNotTheirs(t *testing.T) {
 	registerKinds(t, register("toy", "", nil, plain(newToy)))
 	for want, s := range map[string]Spec{
 		"toy: no packets":                toySpec(toyParams{}, "toy"),
-		"toy has parameters hpcc.Params": toySpec(hpcc.Defaults(), "toy"),
+		"toy has parameters hpcc.Params": toySpec(params.Defaults[hpcc.Params](), "toy"),
 		"hpcc has parameters <nil>":      toySpec(nil, "hpcc"),
 		`unknown kind "tcp"`:             toySpec(toyParams{Packets: 1}, "tcp"),
 	} {
@@ -154,8 +155,8 @@ func TestKindsRefuseWhatIsNotTheirs(t *testing.T) {
 
 // A transport says at its registration what it takes for granted; what follows from its recovery goes away with it.
 func TestNeedsOfTransports(t *testing.T) {
-	d, c := dcqcn.Defaults(), func(p ccm.Params) ccm.Params { p.Timeout, p.Paths = units.Millisecond, 1; return p }
-	pc, sw := pc4.Defaults(), swift.Defaults()
+	d, c := params.Defaults[dcqcn.Params](), func(p ccm.Params) ccm.Params { p.Timeout, p.Paths = units.Millisecond, 1; return p }
+	pc, sw := pc4.Defaults(), params.Defaults[swift.Params]()
 	for _, x := range []struct {
 		kind, recovery string
 		p              cc.Params
@@ -165,9 +166,9 @@ func TestNeedsOfTransports(t *testing.T) {
 		{"roce", "", d, []Condition{Marks, Lossless, InOrder}},
 		{"roce", SelectiveRepeat, d, []Condition{Marks}},
 		{"swift", "", sw, []Condition{InOrder}},
-		{"hpcc", "", hpcc.Defaults(), []Condition{Lossless, InOrder}},
-		{"strack", "", strack.Defaults(), []Condition{Marks}},
-		{"spray", "", strack.Defaults(), []Condition{Marks}},
+		{"hpcc", "", params.Defaults[hpcc.Params](), []Condition{Lossless, InOrder}},
+		{"strack", "", params.Defaults[strack.Params](), []Condition{Marks}},
+		{"spray", "", params.Defaults[strack.Params](), []Condition{Marks}},
 		{"ccm", SelectiveRepeat, c(ccm.Params{DCQCN: &d}), []Condition{Marks}},
 		{"ccm", GoBackN, c(ccm.Params{DCQCN: &d}), []Condition{Marks, Lossless, InOrder}},
 		{"ccm", SelectiveRepeat, c(ccm.Params{Swift: &sw}), nil},

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"weft/params"
 	"weft/transport/cc/strack"
 	"weft/transport/path"
 	"weft/units"
@@ -93,7 +94,7 @@ func TestBitmapAgreesWithAMap(t *testing.T) {
 
 func strackSpec(paths int) Spec {
 	path := Path{Propagation: 3 * units.Microsecond, Rates: []units.Bandwidth{100 * units.Gbps, 100 * units.Gbps}}
-	p := strack.Defaults()
+	p := params.Defaults[strack.Params]()
 	p.Paths = paths
 	s := Spec{ID: 1, Src: 0, Dst: 1, SrcPort: 50000, Forward: path, Reverse: path, Kind: "strack", CC: p}
 	return s

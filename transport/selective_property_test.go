@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"weft/params"
 	"weft/transport"
 	"weft/transport/cc/dcqcn"
 	"weft/transport/cc/strack"
@@ -97,9 +98,9 @@ func selectiveRepeat(kind string, s transport.Spec) transport.Spec {
 	s.Kind = kind
 	switch kind {
 	case "roce":
-		s.CC, s.Recovery = dcqcn.Defaults(), transport.SelectiveRepeat
+		s.CC, s.Recovery = params.Defaults[dcqcn.Params](), transport.SelectiveRepeat
 	default:
-		s.CC = strack.Defaults()
+		s.CC = params.Defaults[strack.Params]()
 	}
 	return s
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/quiettest"
+	"weft/params"
 	"weft/transport"
 	"weft/transport/cc/ccm"
 	"weft/transport/cc/dcqcn"
@@ -34,7 +35,7 @@ func (b *attackedHost) Receive(now units.Time, in *transport.Incoming) (transpor
 // from 4 on are switches.
 func newJudge(t *testing.T) *transport.Endpoint {
 	t.Helper()
-	d := dcqcn.Defaults()
+	d := params.Defaults[dcqcn.Params]()
 	e, err := transport.New(transport.Config{Host: 0, MTU: 1000, LineRate: units.Gbps, Switches: 4})
 	if err == nil {
 		way := transport.Path{Propagation: units.Microsecond, Rates: []units.Bandwidth{units.Gbps}}

@@ -12,6 +12,7 @@ import (
 	"weft/host"
 	"weft/internal/quiettest"
 	"weft/internal/umltest"
+	"weft/params"
 	"weft/realtime"
 	"weft/transport/cc/dcqcn"
 	"weft/units"
@@ -90,7 +91,7 @@ func TestUMLKernelSamplesMarks(t *testing.T) {
 	x = onKernel(x)
 	for h := range x.Plans {
 		for i := range x.Plans[h].Conns { // PC4's packets are not marked
-			x.Plans[h].Conns[i].Kind, x.Plans[h].Conns[i].CC = "roce", dcqcn.Defaults()
+			x.Plans[h].Conns[i].Kind, x.Plans[h].Conns[i].CC = "roce", params.Defaults[dcqcn.Params]()
 		}
 	}
 	for i := range x.Fabric.Ports {

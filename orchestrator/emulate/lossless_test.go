@@ -11,6 +11,7 @@ import (
 
 	"weft/fabric"
 	"weft/host"
+	"weft/params"
 	"weft/transport/cc/dcqcn"
 	"weft/transport/cc/hpcc"
 	"weft/units"
@@ -31,9 +32,9 @@ func twoToOne(kind string, packets int, dilation float64) Experiment {
 	for h := range x.Plans {
 		for i := range x.Plans[h].Conns {
 			c := &x.Plans[h].Conns[i]
-			c.Kind, c.CC = kind, dcqcn.Defaults()
+			c.Kind, c.CC = kind, params.Defaults[dcqcn.Params]()
 			if kind == "hpcc" {
-				c.CC = hpcc.Defaults()
+				c.CC = params.Defaults[hpcc.Params]()
 			}
 		}
 	}
@@ -153,7 +154,7 @@ func TestPrivDeadlockSaysWhoWaits(t *testing.T) {
 	for h := range x.Plans {
 		for i := range x.Plans[h].Conns {
 			c := &x.Plans[h].Conns[i]
-			c.Kind, c.CC, c.RTOMin = "roce", dcqcn.Defaults(), units.Second
+			c.Kind, c.CC, c.RTOMin = "roce", params.Defaults[dcqcn.Params](), units.Second
 		}
 	}
 	_, err := Run(t.Context(), x)

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"weft/params"
 	"weft/transport/cc"
 	"weft/transport/cc/dcqcn"
 	"weft/transport/cc/pc4"
@@ -20,8 +21,8 @@ var link = cc.Link{
 	Line: 100 * units.Gbps, MTU: 4096, Packet: 4202, Baseline: 4 * us, BaseRTT: 8 * us, NetRTT: 8 * us, Hops: 4,
 }
 
-func params() Params {
-	d := dcqcn.Defaults()
+func innerParams() Params {
+	d := params.Defaults[dcqcn.Params]()
 	return Params{DCQCN: &d, Timeout: units.Millisecond, Paths: 1}
 }
 
@@ -43,7 +44,7 @@ func cnp(s *Sender, now units.Time) {
 // A CNP changes nothing while the CC indicator is not set, and cuts the rate while it is (section
 // 6.4).
 func TestSignalsArePassedWhileIndicated(t *testing.T) {
-	s := NewSender(params(), link, link.Line)
+	s := NewSender(innerParams(), link, link.Line)
 	s.OnStart(0)
 	line := s.PacingRate()
 	cnp(s, 100*us)
@@ -65,7 +66,7 @@ func TestSignalsArePassedWhileIndicated(t *testing.T) {
 
 // The indicator ends by itself when nothing confirms it: the release may have been lost.
 func TestIndicatorTimesOut(t *testing.T) {
-	s := NewSender(params(), link, link.Line)
+	s := NewSender(innerParams(), link, link.Line)
 	s.OnStart(0)
 	tell(t, s, 100*us, cc.NeedsCC, false)
 	tell(t, s, 600*us, cc.NeedsCC, false)
@@ -85,7 +86,7 @@ func TestIndicatorTimesOut(t *testing.T) {
 // Where no path is light the marks count although the flow causes no incast, for a time, and
 // packets do not say that it does.
 func TestLastResortPassesSignals(t *testing.T) {
-	s := NewSender(params(), link, link.Line)
+	s := NewSender(innerParams(), link, link.Line)
 	s.OnStart(0)
 	line := s.PacingRate()
 	tell(t, s, 100*us, cc.NeedsCC, true)
@@ -105,7 +106,7 @@ func TestLastResortPassesSignals(t *testing.T) {
 
 // Notices that were heard before, are too old or from the future are refused and change nothing.
 func TestReplays(t *testing.T) {
-	s := NewSender(params(), link, link.Line)
+	s := NewSender(innerParams(), link, link.Line)
 	now := 10 * units.Millisecond
 	first := cc.Notice{Kind: cc.NeedsCC, From: 20, At: now - us}
 	if err := s.OnNotice(now, first); err != nil {
@@ -140,7 +141,7 @@ func TestReplays(t *testing.T) {
 
 // What one switch said stays heard when others have pushed it out of memory.
 func TestReplayOfAForgottenSwitch(t *testing.T) {
-	s := NewSender(params(), link, link.Line)
+	s := NewSender(innerParams(), link, link.Line)
 	now := 10 * units.Millisecond
 	told := cc.Notice{Kind: cc.NeedsCC, From: 20, At: now - 20*us}
 	if err := s.OnNotice(now, told); err != nil {
@@ -161,7 +162,7 @@ func TestReplayOfAForgottenSwitch(t *testing.T) {
 
 // While signals are not active, a delay-based congestion control sees no delay.
 func TestDelayIsHeldBack(t *testing.T) {
-	w := swift.Defaults()
+	w := params.Defaults[swift.Params]()
 	p := pc4.Defaults()
 	for name, q := range map[string]Params{"swift": {Swift: &w, Timeout: units.Millisecond, Paths: 1}, "pc4": {PC4: &p, Timeout: units.Millisecond, Paths: 1}} {
 		run := func(indicated bool) units.Bytes {
@@ -190,7 +191,7 @@ func TestDelayIsHeldBack(t *testing.T) {
 // and an indicator ends.
 func TestAnyNotices(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := NewSender(params(), link, link.Line)
+		s := NewSender(innerParams(), link, link.Line)
 		s.OnStart(0)
 		now := units.Time(0)
 		for range rapid.IntRange(1, 100).Draw(t, "steps") {
@@ -231,10 +232,10 @@ func TestAnyNotices(t *testing.T) {
 }
 
 func TestParams(t *testing.T) {
-	if err := params().Check(); err != nil || params().SourcePorts() != 1 {
+	if err := innerParams().Check(); err != nil || innerParams().SourcePorts() != 1 {
 		t.Fatal(err)
 	}
-	w := swift.Defaults()
+	w := params.Defaults[swift.Params]()
 	for want, change := range map[string]func(*Params){
 		"0 congestion controls": func(p *Params) { p.DCQCN = nil },
 		"2 congestion controls": func(p *Params) { p.Swift = &w },
@@ -242,7 +243,7 @@ func TestParams(t *testing.T) {
 		"paths":                 func(p *Params) { p.Paths = 257 },
 		"dcqcn":                 func(p *Params) { d := *p.DCQCN; d.G = 2; p.DCQCN = &d },
 	} {
-		p := params()
+		p := innerParams()
 		change(&p)
 		if err := p.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)

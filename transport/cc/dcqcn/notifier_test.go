@@ -3,6 +3,7 @@ package dcqcn_test
 import (
 	"testing"
 
+	"weft/params"
 	"weft/transport/cc"
 	"weft/transport/cc/dcqcn"
 	"weft/units"
@@ -16,7 +17,7 @@ type packetAt struct {
 
 func notify(t *testing.T, interval units.Time, packets []packetAt) {
 	t.Helper()
-	p := dcqcn.Defaults()
+	p := params.Defaults[dcqcn.Params]()
 	p.CNPInterval = interval
 	n := dcqcn.NewNotifier(p)
 	for _, x := range packets {
@@ -48,7 +49,7 @@ func TestNoIntervalAnswersEveryMark(t *testing.T) {
 
 // Each connection has an interval of its own.
 func TestNotifiersAreIndependent(t *testing.T) {
-	p := dcqcn.Defaults()
+	p := params.Defaults[dcqcn.Params]()
 	a, b := dcqcn.NewNotifier(p), dcqcn.NewNotifier(p)
 	if !a.OnData(0, cc.Data{Marked: true}).CNP || !b.OnData(0, cc.Data{Marked: true}).CNP {
 		t.Error("the first mark of each must be answered")

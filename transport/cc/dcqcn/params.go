@@ -132,15 +132,6 @@ func (p *Params) in(mode string) func() (bool, string) {
 	}
 }
 
-// Defaults returns those of NICs (NVIDIA DOCA, DCQCN parameters): DCE_TCP_G 1019 of 1024,
-// INITIAL_ALPHA_VALUE 1023 of 1024, DCE_TCP_RTT, RATE_REDUCE_MONITOR_PERIOD, RPG_TIME_RESET,
-// RPG_THRESHOLD, RPG_AI_RATE, RPG_HAI_RATE, RPG_MIN_RATE, RATE_TO_SET_ON_FIRST_CNP 0 (off),
-// CLAMP_TGT_RATE 0, CLAMP_TGT_RATE_AFTER_TIME_INC 1, MIN_TIME_BETWEEN_CNPS 4.
-func Defaults() (p Params) {
-	params.SetDefaults(&p)
-	return p
-}
-
 // Exceeds implements cc.Fitted: a minimum rate above a line rate is an error.
 func (p Params) Exceeds(host string, line units.Bandwidth, _ units.Bytes) (key, why string) {
 	if p.MinRate.At(line) > line {

@@ -5,11 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"weft/params"
 	"weft/transport/cc/dcqcn"
 )
 
 func TestCheckNamesWhatIsWrong(t *testing.T) {
-	if err := dcqcn.Defaults().Check(); err != nil {
+	if err := params.Defaults[dcqcn.Params]().Check(); err != nil {
 		t.Error(err)
 	}
 	for name, change := range map[string]func(*dcqcn.Params){
@@ -29,7 +30,7 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		"byte_counter":      func(p *dcqcn.Params) { p.ByteCounter = 1 },
 		"alpha":             func(p *dcqcn.Params) { p.AlphaFirst = true },
 	} {
-		p := dcqcn.Defaults()
+		p := params.Defaults[dcqcn.Params]()
 		change(&p)
 		if err := p.Check(); err == nil || !strings.Contains(err.Error(), strings.Fields(name)[0]) {
 			t.Errorf("%s: %v", name, err)

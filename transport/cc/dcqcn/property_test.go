@@ -21,7 +21,7 @@ func drawParams(t *rapid.T) dcqcn.Params {
 	rate := func(name string) params.Rate {
 		return params.Rate{Rate: units.Bandwidth(rapid.Int64Range(int64(params.MinRate), 1<<40).Draw(t, name))}
 	}
-	p := dcqcn.Defaults()
+	p := params.Defaults[dcqcn.Params]()
 	p.Mode = rapid.SampledFrom([]string{dcqcn.Paper, dcqcn.Mellanox}).Draw(t, "mode")
 	p.Clamp = rapid.SampledFrom([]string{dcqcn.ClampAlways, dcqcn.ClampAfterIncrease, dcqcn.ClampAfterBytes}).Draw(t, "clamp")
 	p.CNPInterval = span("cnp interval", 0, units.Millisecond)

@@ -28,7 +28,7 @@ func set(t *testing.T, name string) dcqcn.Params {
 	paper, nvidia := dcqcn.Params{
 		Mode: dcqcn.Paper, Clamp: dcqcn.ClampAlways, CNPInterval: 50 * us, G: 1.0 / 256, InitialAlpha: 1, AlphaInterval: 55 * us,
 		MinRate: rate(100 * units.Mbps), RPTimer: 55 * us, ByteCounter: 10 * units.MB, F: 5, RAI: rate(40 * units.Mbps), RHAI: rate(200 * units.Mbps),
-	}, dcqcn.Defaults()
+	}, params.Defaults[dcqcn.Params]()
 	mellanox := nvidia
 	mellanox.CNPInterval, mellanox.G, mellanox.InitialAlpha, mellanox.MinRate = 0, 1.0/256, 1, rate(units.Gbps)
 	mellanox.RAI, mellanox.RHAI = rate(20*units.Mbps), rate(200*units.Mbps)

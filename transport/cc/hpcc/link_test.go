@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"weft/internal/golden"
+	"weft/params"
 	"weft/transport/cc"
 	"weft/transport/cc/cctest"
 	"weft/transport/cc/hpcc"
@@ -21,7 +22,7 @@ func flows(p hpcc.Params, b cctest.Bottleneck, at ...units.Time) []*cctest.Flow 
 
 // One flow, joined by a second after 100 us: who sends what, every 20 us.
 func TestTrace(t *testing.T) {
-	p := hpcc.Defaults()
+	p := params.Defaults[hpcc.Params]()
 	p.Flows = 2
 	b := bottleneck()
 	golden.Table(t, "two-flows", "HPCC: a flow on a link of 100 Gb/s, joined by a second after 100 us.",
@@ -31,7 +32,7 @@ func TestTrace(t *testing.T) {
 // Scenario B4: two flows: U goes to 0.95, the queue stays below one bandwidth-delay product after
 // the first round trip, each has 47.5 Gb/s.
 func TestTwoFlows(t *testing.T) {
-	p := hpcc.Defaults()
+	p := params.Defaults[hpcc.Params]()
 	p.Flows = 10
 	b := bottleneck()
 	n := cctest.NewNet(b, flows(p, b, 0, 3*us)...)
@@ -55,7 +56,7 @@ func TestTwoFlows(t *testing.T) {
 // Scenario B4: the queue of a 16 to 1 incast drains in a few round trips after the first burst, and
 // then stays small.
 func TestIncastDrains(t *testing.T) {
-	p := hpcc.Defaults()
+	p := params.Defaults[hpcc.Params]()
 	b := bottleneck()
 	n := cctest.NewNet(b, flows(p, b, make([]units.Time, 16)...)...)
 	n.Run(10 * us)
@@ -83,7 +84,7 @@ func TestManyFlowsDoNotOverrunTheLine(t *testing.T) {
 }
 
 func manyFlows(t *testing.T, least units.Bandwidth) {
-	p := hpcc.Defaults()
+	p := params.Defaults[hpcc.Params]()
 	p.Flows, p.MinRate.Rate = 200, least
 	b := bottleneck()
 	n := cctest.NewNet(b, flows(p, b, make([]units.Time, 200)...)...)

@@ -57,12 +57,6 @@ func (p *Params) Rules(r params.Rules) {
 	}
 }
 
-// Defaults returns the parameters of the authors, with our flows.
-func Defaults() (p Params) {
-	params.SetDefaults(&p)
-	return p
-}
-
 // Exceeds implements cc.Fitted: a minimum rate above a line rate is an error.
 func (p Params) Exceeds(host string, line units.Bandwidth, _ units.Bytes) (key, why string) {
 	if p.MinRate.At(line) > line {

@@ -16,7 +16,7 @@ import (
 
 // drawParams draws every parameter that the properties are about; others keep their defaults.
 func drawParams(t *rapid.T) hpcc.Params {
-	p := hpcc.Defaults()
+	p := params.Defaults[hpcc.Params]()
 	p.Eta, p.MaxStage = rapid.Float64Range(0.01, 0.999).Draw(t, "eta"), rapid.IntRange(0, 5).Draw(t, "stages")
 	p.BaseRTT = units.Time(rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(int64(10*units.Nanosecond), int64(10*units.Millisecond))).Draw(t, "T"))
 	p.MinRate = params.Rate{Rate: units.Bandwidth(rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(int64(params.MinRate), 1<<41)).Draw(t, "least"))}

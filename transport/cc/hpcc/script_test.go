@@ -32,7 +32,7 @@ type script struct {
 
 // fixed are parameters with a W_AI of 100 bytes and no least rate.
 func fixed() hpcc.Params {
-	p := hpcc.Defaults()
+	p := params.Defaults[hpcc.Params]()
 	p.WAI, p.Flows, p.MinRate = 100, 0, params.Rate{}
 	return p
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/params"
 	"weft/transport/cc"
 	"weft/transport/cc/hpcc"
 	"weft/units"
@@ -234,7 +235,7 @@ func TestLeastRate(t *testing.T) {
 
 // "W_AI = Winit·(1−η)/N".
 func TestAdditiveIncreaseRule(t *testing.T) {
-	p := hpcc.Defaults()
+	p := params.Defaults[hpcc.Params]()
 	p.Flows = 2
 	p.MaxStage = 100
 	c := newScript(t, p)
@@ -270,7 +271,7 @@ func TestLossLeavesTheWindowAlone(t *testing.T) {
 }
 
 func TestCheckNamesWhatIsWrong(t *testing.T) {
-	if err := hpcc.Defaults().Check(); err != nil {
+	if err := params.Defaults[hpcc.Params]().Check(); err != nil {
 		t.Error(err)
 	}
 	for name, change := range map[string]func(*hpcc.Params){
@@ -283,7 +284,7 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		"t: -1ps":    func(p *hpcc.Params) { p.BaseRTT = -1 },
 		"min_rate":   func(p *hpcc.Params) { p.MinRate.Rate = -1 },
 	} {
-		p := hpcc.Defaults()
+		p := params.Defaults[hpcc.Params]()
 		change(&p)
 		if err := p.Check(); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)

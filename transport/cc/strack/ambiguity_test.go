@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"weft/params"
 	"weft/transport/cc"
 	"weft/transport/cc/strack"
 	"weft/units"
@@ -126,7 +127,7 @@ func TestAmbiguity13High(t *testing.T) {
 	if grows(3) || !grows(2) {
 		t.Errorf("at 2.5 targets: grows %v with three, %v with two", grows(3), grows(2))
 	}
-	if high := strack.Defaults().High; high != 3 {
+	if high := params.Defaults[strack.Params]().High; high != 3 {
 		t.Errorf("%v targets by default", high)
 	}
 }
@@ -259,7 +260,7 @@ func TestAmbiguity26DecreaseOncePerOwnRTT(t *testing.T) {
 // 27: η is no decrease and no timer: it comes with acknowledgements, marked or not, and starts no
 // wait for the next decrease.
 func TestAmbiguity27FairnessIsAckClocked(t *testing.T) {
-	c := newScript(t, strack.Defaults(), 400*gbps)
+	c := newScript(t, params.Defaults[strack.Params](), 400*gbps)
 	c.shrink(40)
 	w := c.s.CWND()
 	c.wait(base + 1)

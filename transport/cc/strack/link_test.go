@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"weft/internal/golden"
+	"weft/params"
 	"weft/transport/cc/cctest"
 	"weft/transport/cc/strack"
 	"weft/units"
@@ -25,7 +26,7 @@ func flows(b cctest.Bottleneck, starts ...units.Time) []*cctest.Flow {
 	l.NetRTT = 8 * us
 	var all []*cctest.Flow
 	for _, at := range starts {
-		all = append(all, &cctest.Flow{Controller: strack.NewSender(strack.Defaults(), l), Start: at})
+		all = append(all, &cctest.Flow{Controller: strack.NewSender(params.Defaults[strack.Params](), l), Start: at})
 	}
 	return all
 }

@@ -68,12 +68,6 @@ func (p *Params) Rules(r params.Rules) {
 	}
 }
 
-// Defaults returns the recommended values of Table 1.
-func Defaults() (p Params) {
-	params.SetDefaults(&p)
-	return p
-}
-
 // Check returns an error that names the first parameter out of range, or nil.
 func (p Params) Check() error { return params.Check("strack", &p) }
 

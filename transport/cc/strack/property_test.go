@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"weft/params"
 	"weft/transport/cc"
 	"weft/transport/cc/cctest"
 	"weft/transport/cc/strack"
@@ -15,7 +16,7 @@ import (
 
 // drawParams draws every parameter that the properties are about; others keep their defaults.
 func drawParams(t *rapid.T) strack.Params {
-	p := strack.Defaults()
+	p := params.Defaults[strack.Params]()
 	p.Target = units.Time(rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(int64(units.Nanosecond), int64(units.Millisecond))).Draw(t, "target"))
 	p.High, p.EWMA = rapid.Float64Range(1, 10).Draw(t, "high"), rapid.Float64Range(0.001, 1).Draw(t, "ewma")
 	p.Alpha, p.Beta = rapid.Float64Range(0, 100).Draw(t, "alpha"), rapid.Float64Range(0, 100).Draw(t, "beta")

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"weft/params"
 	"weft/transport/cc"
 	"weft/transport/cc/strack"
 	"weft/units"
@@ -39,7 +40,7 @@ func newScript(t *testing.T, p strack.Params, line units.Bandwidth) *script {
 
 // steady are the defaults without what is added for fairness, which would blur the rest.
 func steady() strack.Params {
-	p := strack.Defaults()
+	p := params.Defaults[strack.Params]()
 	p.Eta = 0
 	return p
 }

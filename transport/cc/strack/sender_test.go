@@ -3,6 +3,7 @@ package strack_test
 import (
 	"testing"
 
+	"weft/params"
 	"weft/transport/cc"
 	"weft/transport/cc/strack"
 	"weft/units"
@@ -116,7 +117,7 @@ func TestAchievedAboveAnEighthIsCutByDelay(t *testing.T) {
 // "To ensure fast convergence of fairness, we periodically add a constant small increase": at the
 // clock of acknowledgements.
 func TestFairnessIsAddedOncePerRoundTrip(t *testing.T) {
-	c := newScript(t, strack.Defaults(), 400*gbps)
+	c := newScript(t, params.Defaults[strack.Params](), 400*gbps)
 	c.shrink(40)
 	c.calm()
 	w := c.s.CWND()
@@ -176,7 +177,7 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		func(p *strack.Params) { p.Gamma = 0 }, func(p *strack.Params) { p.MaxMDF = 1 }, func(p *strack.Params) { p.MaxCWND = 0 },
 		func(p *strack.Params) { p.Paths = 0 }, func(p *strack.Params) { p.Paths = 257 },
 	} {
-		p := strack.Defaults()
+		p := params.Defaults[strack.Params]()
 		if err := p.Check(); err != nil {
 			t.Fatal(err)
 		}

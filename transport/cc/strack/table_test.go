@@ -3,6 +3,7 @@ package strack_test
 import (
 	"testing"
 
+	"weft/params"
 	"weft/transport/cc"
 	"weft/transport/cc/strack"
 	"weft/units"
@@ -27,7 +28,7 @@ func TestTable1Scales(t *testing.T) {
 	} {
 		l := cc.Link{Line: c.line, Packet: 4000, BaseRTT: c.rtt, NetRTT: c.rtt}
 		one := func(delay units.Time, wait units.Time) float64 {
-			p := strack.Defaults()
+			p := params.Defaults[strack.Params]()
 			p.MaxCWND = 10
 			s := strack.NewSender(p, l)
 			for i := range units.Time(6) { // away from the maximum
@@ -41,7 +42,7 @@ func TestTable1Scales(t *testing.T) {
 			}
 			return (s.CWND() - w) * w
 		}
-		near(t, c.line.String()+": greatest window", strack.NewSender(strack.Defaults(), l).MaxWindow()*4000, float64(c.bdp), 1e-6)
+		near(t, c.line.String()+": greatest window", strack.NewSender(params.Defaults[strack.Params](), l).MaxWindow()*4000, float64(c.bdp), 1e-6)
 		near(t, c.line.String()+": gain at no delay", one(0, 0), c.gain, c.withinGain)
 		near(t, c.line.String()+": alpha", one(c.rtt-us, 0), c.perMicrosecond, c.sure)
 		near(t, c.line.String()+": beta", one(3*c.rtt+1, 0), c.beta, c.sure)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"weft/internal/golden"
+	"weft/params"
 	"weft/transport/cc"
 	"weft/transport/cc/cctest"
 	"weft/transport/cc/swift"
@@ -22,7 +23,7 @@ func flows(p swift.Params, b cctest.Bottleneck, at ...units.Time) []*cctest.Flow
 
 // One flow, joined by a second after 100 us: who sends what, every 50 us.
 func TestTrace(t *testing.T) {
-	p := swift.Defaults()
+	p := params.Defaults[swift.Params]()
 	b := bottleneck()
 	const title = "Swift, %s: a flow on a link of 100 Gb/s, joined by a second after 100 us."
 	golden.Table(t, "paper", fmt.Sprintf(title, "the paper's parameters"),
@@ -38,7 +39,7 @@ func TestTrace(t *testing.T) {
 func TestDelayStaysAtTheTarget(t *testing.T) {
 	var last units.Time
 	for _, n := range []int{8, 20, 50, 100, 200} {
-		p := swift.Defaults()
+		p := params.Defaults[swift.Params]()
 		if n > 50 {
 			p.AI = 0.1
 		}

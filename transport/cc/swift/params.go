@@ -89,12 +89,6 @@ func (p *Params) Rules(r params.Rules) {
 	}
 }
 
-// Defaults returns the parameters of Bolt's simulations of 100 Gb/s links.
-func Defaults() (p Params) {
-	params.SetDefaults(&p)
-	return p
-}
-
 // Exceeds implements cc.Fitted: an initial window above the bandwidth-delay product is an error,
 // unless MaxWindow is set.
 func (p Params) Exceeds(_ string, _ units.Bandwidth, bdp units.Bytes) (key, why string) {

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"weft/params"
 	"weft/transport/cc"
 	"weft/transport/cc/cctest"
 	"weft/transport/cc/swift"
@@ -18,7 +19,7 @@ func drawParams(t *rapid.T) swift.Params {
 	span := func(name string, least units.Time) units.Time {
 		return units.Time(rapid.Int64Range(int64(least), int64(units.Millisecond)).Draw(t, name))
 	}
-	p := swift.Defaults()
+	p := params.Defaults[swift.Params]()
 	p.AI, p.Beta = rapid.Float64Range(0.001, 100).Draw(t, "ai"), rapid.Float64Range(0.01, 1).Draw(t, "beta")
 	p.MaxMDF, p.BaseTarget, p.PerHop = rapid.Float64Range(0.01, 0.99).Draw(t, "mdf"), span("base", units.Nanosecond), span("hop", 0)
 	p.FSRange, p.FSMin = span("range", 0), rapid.Float64Range(0.001, 10).Draw(t, "least")

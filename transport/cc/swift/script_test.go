@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"weft/params"
 	"weft/transport/cc"
 	"weft/transport/cc/swift"
 	"weft/units"
@@ -21,7 +22,7 @@ func path() cc.Link {
 
 // simple are parameters with round numbers: without flow scaling the target of two hops is 12 us.
 func simple() swift.Params {
-	p := swift.Defaults()
+	p := params.Defaults[swift.Params]()
 	p.FSRange = 0
 	return p
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/params"
 	"weft/transport/cc"
 	"weft/transport/cc/swift"
 	"weft/units"
@@ -172,7 +173,7 @@ func TestWindowOutlivesAPause(t *testing.T) {
 }
 
 func TestCheckNamesWhatIsWrong(t *testing.T) {
-	if err := swift.Defaults().Check(); err != nil {
+	if err := params.Defaults[swift.Params]().Check(); err != nil {
 		t.Error(err)
 	}
 	for name, change := range map[string]func(*swift.Params){
@@ -188,7 +189,7 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		"initial_window":    func(p *swift.Params) { p.InitialWindow = -1 },
 		"retx_reset":        func(p *swift.Params) { p.RetxReset = 0 },
 	} {
-		p := swift.Defaults()
+		p := params.Defaults[swift.Params]()
 		change(&p)
 		if err := p.Check(); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"weft/params"
 	"weft/transport/cc/swift"
 	"weft/units"
 )
@@ -17,16 +18,16 @@ func scaled(t *testing.T, p swift.Params, packets float64) units.Time {
 
 // Section 3.5: "α = fs_range/(1/√fs_min − 1/√fs_max), β = −α/√fs_max", clamped to [0, fs_range].
 func TestFlowScaling(t *testing.T) {
-	htsim := swift.Defaults() // csg-htsim's range of windows
+	htsim := params.Defaults[swift.Params]() // csg-htsim's range of windows
 	htsim.FSMax = 100
 	for _, c := range []struct {
 		p       swift.Params
 		packets float64
 		want    units.Time // ns
 	}{
-		{swift.Defaults(), 0.05, 100000}, {swift.Defaults(), 0.1, 100000}, {swift.Defaults(), 1, 30244},
-		{swift.Defaults(), 4, 14114}, {swift.Defaults(), 10, 8185}, {swift.Defaults(), 64, 2016},
-		{swift.Defaults(), 100, 1210}, {swift.Defaults(), 256, 0}, {swift.Defaults(), 900, 0},
+		{params.Defaults[swift.Params](), 0.05, 100000}, {params.Defaults[swift.Params](), 0.1, 100000}, {params.Defaults[swift.Params](), 1, 30244},
+		{params.Defaults[swift.Params](), 4, 14114}, {params.Defaults[swift.Params](), 10, 8185}, {params.Defaults[swift.Params](), 64, 2016},
+		{params.Defaults[swift.Params](), 100, 1210}, {params.Defaults[swift.Params](), 256, 0}, {params.Defaults[swift.Params](), 900, 0},
 		{htsim, 1, 29390}, {htsim, 10, 7061}, {htsim, 64, 816},
 	} {
 		if got := scaled(t, c.p, c.packets); math.Abs(got.Nanoseconds()-float64(c.want)) > 1 {
@@ -37,10 +38,10 @@ func TestFlowScaling(t *testing.T) {
 
 // Bolt's simulator subtracts a β that is negative already: 2·|β| too much at every window, 4.03 us.
 func TestBoltCompatTarget(t *testing.T) {
-	p := swift.Defaults()
+	p := params.Defaults[swift.Params]()
 	p.BoltCompat = true
 	for _, packets := range []float64{1, 4, 10, 64, 256} {
-		got := scaled(t, p, packets) - scaled(t, swift.Defaults(), packets)
+		got := scaled(t, p, packets) - scaled(t, params.Defaults[swift.Params](), packets)
 		if math.Abs(got.Nanoseconds()-4032) > 1 {
 			t.Errorf("%v packets: %v above the paper's target, want 4.032 us", packets, got)
 		}
@@ -53,7 +54,7 @@ func TestBoltCompatTarget(t *testing.T) {
 // csg-htsim takes the root of an integer quotient: windows of 1.9 packets would get the target of
 // 1.
 func TestFlowScalingSeesFractionsOfAPacket(t *testing.T) {
-	if a, b := scaled(t, swift.Defaults(), 1), scaled(t, swift.Defaults(), 1.9); a-b < 5*us {
+	if a, b := scaled(t, params.Defaults[swift.Params](), 1), scaled(t, params.Defaults[swift.Params](), 1.9); a-b < 5*us {
 		t.Errorf("the target falls by %v from 1 to 1.9 packets", a-b)
 	}
 }
