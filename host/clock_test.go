@@ -99,8 +99,8 @@ func TestStampsOfAClockReachTheHeader(t *testing.T) {
 	h.Start(0)
 	in := transport.Incoming{At: 5, Header: make([]byte, wire.DataSize)}
 	_, _ = h.Receive(5, &in) // no connection has it
-	if in.Shift != units.Microsecond {
-		t.Errorf("a packet is stamped %d ps off, want the clock's offset", in.Shift)
+	if in.ClockOffset != units.Microsecond {
+		t.Errorf("a packet is stamped %d ps off, want the clock's offset", in.ClockOffset)
 	}
 }
 

@@ -127,7 +127,7 @@ func (h *Host) Receive(now units.Time, in *transport.Incoming) (transport.Placem
 		return transport.Placement{}, h.receiveSync(now, in)
 	}
 	if h.clock != nil {
-		in.Shift = h.clock.stamp(in)
+		in.ClockOffset = h.clock.stamp(in)
 	}
 	pl, err := h.endpoint.Receive(now, in)
 	if err != nil {
@@ -214,7 +214,7 @@ func (h *Host) Transmit(now units.Time, out *transport.Outgoing) bool {
 		if h.clock.transmit(now, out) {
 			return true
 		}
-		h.endpoint.SetShift(h.clock.node.Sent(now))
+		h.endpoint.SetClockOffset(h.clock.node.Sent(now))
 	}
 	if h.noise != nil && h.noise.turn {
 		h.noise.turn = false

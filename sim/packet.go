@@ -16,7 +16,7 @@ func (s *partition) Deliver(now units.Time, p *fabric.Packet) {
 		s.delay.Record(p.Queued)
 	}
 	h := int(p.Dst)
-	s.in.At, s.in.Shift, s.in.Port = now, 0, p.Port
+	s.in.At, s.in.ClockOffset, s.in.Port = now, 0, p.Port
 	s.in.Src = transport.HostID(p.Src)
 	s.in.Header = p.Header
 	s.in.Payload = units.Bytes(p.Context)

@@ -29,8 +29,8 @@ func withKind(kind string, s transport.Spec) transport.Spec {
 	return s
 }
 
-// CC: the first marked packet lets a notification leave at once, ahead of its acknowledgement, and it cuts the rate
-// of its connection, of no other.
+// CC: the first marked packet lets a notification leave at once, ahead of its acknowledgement, and
+// it cuts the rate of its connection, of no other.
 func TestMarkBringsANotification(t *testing.T) {
 	a, b := withKind("roce", pc4Spec(1)), withKind("roce", pc4Spec(2))
 	a.CC, _ = dcqcnPaper()
@@ -113,7 +113,8 @@ func TestNotificationsThatAreRefused(t *testing.T) {
 	}
 }
 
-// CC: data leaves room for one record per switch, which counts as wire bytes; the acknowledgement takes them back.
+// CC: data leaves room for one record per switch, which counts as wire bytes; the acknowledgement
+// takes them back.
 func TestTelemetryGoesThereAndBack(t *testing.T) {
 	s := newScript(t, withKind("hpcc", pc4Spec(1)))
 	s.send(1, 1, 1000)
@@ -143,7 +144,8 @@ func TestTelemetryGoesThereAndBack(t *testing.T) {
 	s.wantEvents(s.a, transport.MessageAcked)
 }
 
-// Without the telemetry it asks for a controller would run blind: acknowledgements that lack it are refused.
+// A controller that asks for telemetry cannot work without it: acknowledgements that lack it are
+// rejected.
 func TestTelemetryThatIsMissing(t *testing.T) {
 	s := newScript(t, withKind("hpcc", pc4Spec(1)), pc4Spec(2))
 	s.send(1, 1, 1000)
@@ -250,8 +252,9 @@ func TestOneFlow(t *testing.T) {
 	}
 }
 
-// N to 1 takes about what the line takes, with nothing lost in a buffer that holds the first windows. DCQCN with the
-// parameters of NICs is slow to win back what it gave up: scenario B2, which keeps the line full, needs pauses.
+// An N-to-1 incast takes about as long as the line needs, without losses in a buffer that holds the
+// first windows. DCQCN with the parameters of NICs recovers its rate slowly: scenario B2, which
+// keeps the line full, needs pauses.
 func TestIncast(t *testing.T) {
 	_, mark := dcqcnPaper()
 	for _, kind := range []string{"roce", "swift", "hpcc"} {
@@ -274,8 +277,8 @@ func TestIncast(t *testing.T) {
 	}
 }
 
-// Bolt's Swift, which waits instead of pacing: in a burst of 400 flows from 20 hosts, windows fall far below a packet, and every
-// wait ends.
+// Bolt's Swift, which waits instead of pacing: in a burst of 400 flows from 20 hosts, windows fall
+// far below a packet, and every wait ends.
 func TestBoltCompatIncast(t *testing.T) {
 	cfg := star(21)
 	cfg.Buffer = 0

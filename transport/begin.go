@@ -7,17 +7,18 @@ import (
 	"weft/units"
 )
 
-// Beginning is what a connection starts with, and what its parameters came to on its path.
+// Beginning is the state of a sender at the start, with its parameters resolved for its path.
 type Beginning struct {
 	BaseRTT units.Time
-	Packet  units.Bytes     // a full one on the wire
+	Packet  units.Bytes     // a full packet on the wire
 	Window  units.Bytes     // 0: unlimited
 	Rate    units.Bandwidth // 0: unpaced
-	RTO     units.Time      // least retransmission timeout
-	Values  []cc.Value
+	RTO     units.Time      // minimum retransmission timeout
+	Values  []cc.Value      // further resolved parameters, see cc.Resolved
 }
 
-// Begin returns how the connection that a Spec describes begins at its sender.
+// Begin returns the state in which the sender of a connection starts. It returns an error if cfg or
+// s is invalid.
 func Begin(cfg Config, s Spec) (Beginning, error) {
 	err := cfg.check()
 	if err == nil {
@@ -33,7 +34,8 @@ func Begin(cfg Config, s Spec) (Beginning, error) {
 	n := newSender(cfg, &s, sch)
 	n.start(0)
 	b := Beginning{
-		BaseRTT: n.rto.baseRTT, Packet: n.mtu + n.perPacket, Window: n.ctl.Window(), Rate: n.ctl.PacingRate(), RTO: n.rto.floor,
+		BaseRTT: n.rto.baseRTT, Packet: n.mtu + n.perPacket, Window: n.ctl.Window(), Rate: n.ctl.PacingRate(),
+		RTO: n.rto.floor,
 	}
 	if b.Window > math.MaxInt64/4 {
 		b.Window = 0

@@ -77,7 +77,8 @@ func benchmarkPacket(b *testing.B, conns int, p pc4.Params) {
 	}
 }
 
-// One data packet through Transmit and Receive, and its acknowledgement through Transmit and Receive.
+// One data packet through Transmit and Receive, and its acknowledgement through Transmit and
+// Receive.
 func BenchmarkPacket1(b *testing.B)    { benchmarkPacket(b, 1, pc4.Defaults()) }
 func BenchmarkPacket16(b *testing.B)   { benchmarkPacket(b, 16, pc4.Defaults()) }
 func BenchmarkPacket4096(b *testing.B) { benchmarkPacket(b, 4096, pc4.Defaults()) }

@@ -12,8 +12,9 @@ import (
 	"weft/units"
 )
 
-// ccmScheme is coordinated congestion management: a congestion control that is held back, and a receiver that
-// takes packets as they come, or, to show what that is worth, go-back-N.
+// ccmScheme is coordinated congestion management: a congestion control whose reaction CCM holds
+// back while switches can route around congestion. Packets then arrive out of order, so selective
+// repeat is the default; go-back-N shows the cost without it.
 func ccmScheme(s *Spec, p ccm.Params) scheme {
 	planned, mode := s.Initial, s.Collective
 	sch := scheme{
@@ -33,7 +34,7 @@ func ccmScheme(s *Spec, p ccm.Params) scheme {
 	return sch
 }
 
-// tag returns what a data packet of s says to switches (section 6.1).
+// tag returns the coordination tag of a data packet, for switches (CCM draft, section 6.1).
 func (s *sender) tag() wire.Coordination {
 	if s.coordinated == nil {
 		return wire.Coordination{}
@@ -45,30 +46,32 @@ func (s *sender) tag() wire.Coordination {
 	return t
 }
 
-// name has notices about a connection find its sender, whichever source port it uses.
-func (e *Endpoint) name(s *Spec, sender int32) {
+// indexFlows registers the flows of a connection, one per source port, so that notices find the
+// sender.
+func (e *Endpoint) indexFlows(s *Spec, sender int32) {
 	if e.flows == nil {
-		e.flows = map[flow]int32{}
+		e.flows = map[flowKey]int32{}
 	}
 	for p := range s.Paths() {
-		e.flows[flow{s.Dst, s.SrcPort + uint16(p)}] = sender
+		e.flows[flowKey{s.Dst, s.SrcPort + uint16(p)}] = sender
 	}
 }
 
-// flow is what a notice names a flow by.
-type flow struct {
+// flowKey identifies a flow in a notice; its source is this host.
+type flowKey struct {
 	dst  HostID
 	port uint16
 }
 
-// receiveNotice is what a source does with a switch's notification (section 6.4). One that is not from that switch's address, or
-// about a flow that does not begin here, or a replay, is refused.
+// receiveNotice handles a switch's notification at the source (CCM draft, section 6.4). It rejects
+// notices that do not come from that switch's address, that are about a flow of another host, or
+// that are replayed.
 func (e *Endpoint) receiveNotice(now units.Time, in *Incoming) error {
 	var n wire.Notice
 	if err := n.Decode(in.Header); err != nil {
 		return err
 	}
-	i, ok := e.flows[flow{HostID(n.Dst), n.SrcPort}]
+	i, ok := e.flows[flowKey{HostID(n.Dst), n.SrcPort}]
 	switch {
 	case int64(in.Src) != int64(n.Switch) || e.cfg.Switches == 0 || in.Src < e.cfg.Switches:
 		return fmt.Errorf("notice of switch %d from %d: %w", n.Switch, in.Src, ErrForeign)
@@ -93,13 +96,15 @@ func (e *Endpoint) receiveNotice(now units.Time, in *Incoming) error {
 	return nil
 }
 
-// CoordinationObserver is an Observer that is also told of what coordinated congestion management does at a source.
+// CoordinationObserver is an Observer that also receives what coordinated congestion management
+// does at a source.
 type CoordinationObserver interface {
-	// Coordinated is told when packets begin (cc) or cease to carry the CC indicator, or when the connection takes another
-	// source port (moved).
+	// Coordinated is called when packets begin (cc) or cease to carry the CC indicator, and when
+	// the connection changes to another source port (moved).
 	Coordinated(now units.Time, c ConnID, cc, moved bool)
 }
 
+// coordination reports a change to an observer that wants it.
 func (e *Endpoint) coordination(now units.Time, s *sender, cc, moved bool) {
 	if o, ok := e.cfg.Observer.(CoordinationObserver); ok {
 		o.Coordinated(now, s.id, cc, moved)

@@ -66,8 +66,9 @@ func sendTagged(t *testing.T, e *Endpoint, now units.Time) (wire.Coordination, u
 	return wire.PeekCoordination(out.Header[:out.N]), out.SrcPort
 }
 
-// Section 6.4: type 1 sets the CC indicator, type 2 unsets it, type 3 has the source take another path, each for that flow.
-func TestSourceHeedsNotifications(t *testing.T) {
+// CCM draft, section 6.4: type 1 sets the CC indicator of that flow, type 2 clears it, type 3 moves
+// it to another path.
+func TestSourceHandlesNotifications(t *testing.T) {
 	e, w := coordinatedSender(t, 4)
 	us := units.Microsecond
 	if tag, port := sendTagged(t, e, us); !tag.On || tag.CC || tag.AR != wire.AskSource || port != 50000 {
@@ -96,7 +97,7 @@ func TestSourceHeedsNotifications(t *testing.T) {
 	}
 }
 
-// A source that has one path says that nobody upstream can choose (section 6.1).
+// A source with one path signals that nothing upstream can choose (CCM draft, section 6.1).
 func TestOnePathIsNoARPoint(t *testing.T) {
 	e, _ := coordinatedSender(t, 1)
 	if tag, _ := sendTagged(t, e, 1); tag.AR != 0 || !tag.On {
@@ -104,7 +105,8 @@ func TestOnePathIsNoARPoint(t *testing.T) {
 	}
 }
 
-// Notices that no switch has sent, about flows that are not here, heard before or damaged are refused and counted, and change nothing.
+// Notices that are forged, replayed, damaged or about flows of other hosts are rejected and
+// counted, and change nothing.
 func TestForgedNoticesAreRefused(t *testing.T) {
 	e, w := coordinatedSender(t, 4)
 	us := units.Microsecond

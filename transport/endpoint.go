@@ -2,6 +2,7 @@ package transport
 
 import (
 	"fmt"
+	"reflect"
 
 	"weft/transport/cc"
 	"weft/transport/path"
@@ -9,42 +10,43 @@ import (
 	"weft/units"
 )
 
-// Endpoint is the transport of one host: the halves of its connections, in a round of those that may send.
+// Endpoint is the transport of one host: the halves of its connections that lie there. Senders that
+// may send take turns.
 type Endpoint struct {
-	// What every packet reads and writes comes first, in few lines of the cache.
-	senders   []sender
-	receivers []receiver
-	sent      int32 // index in senders of the connection that was asked for last
-	received  int32 // likewise in receivers
-	round     round
-	timers    timers // by sender
-	replies   fifo[reply]
-	expected  int // connections that the controller says are arriving or about to
-	observed  int // connections that are arriving by what their packets say
-	events    fifo[Event]
-	shift     units.Time // see SetShift
+	// The fields of every packet come first, so that they share cache lines.
+	senders     []sender
+	receivers   []receiver
+	sent        int32       // index of the sender that was looked up last
+	received    int32       // index of the receiver that was looked up last
+	round       round       // senders that may send
+	timers      timers      // by index of sender
+	replies     fifo[reply] // acknowledgements and notifications that wait for the NIC
+	expected    int         // receivers with announced flows; see Expect
+	observed    int         // receivers with an unfinished flow, according to its packets
+	events      fifo[Event] // for Poll
+	clockOffset units.Time  // see SetClockOffset
 
 	cfg      Config
 	counters Counters
-	conns    map[ConnID]int32 // index in senders, or ^index in receivers
-	flows    map[flow]int32   // of senders whose packets have a coordination tag
-	timedOut []TimedOut
-	records  fifo[records]   // for those of the replies that have room for telemetry
-	sacks    fifo[wire.Sack] // the replies that are selective acknowledgements
+	conns    map[ConnID]int32  // index in senders, or ^index in receivers
+	flows    map[flowKey]int32 // senders whose packets have a coordination tag
+	timedOut []TimedOut        // the first maxTimedOut
+	records  fifo[records]     // telemetry of the replies that have room for it, in order
+	sacks    fifo[wire.Sack]   // the replies that are selective acknowledgements, in order
 }
 
-// Counters count what an endpoint did since it was made.
+// Counters count the packets and events of an endpoint since New.
 type Counters struct {
-	DataPackets int64 // sent, those sent again included
-	DataBytes   int64 // their payload
+	DataPackets int64 // sent, retransmissions included
+	DataBytes   int64 // payload of DataPackets
 	Retransmits int64 // data packets sent again
 	Timeouts    int64
-	Recoveries  int64 // times that packets were given up as lost under selective repeat
+	Recoveries  int64 // rounds of recovery under selective repeat
 	Probes      int64 // sent
 	Acks        int64 // sent, NAKs included
 	Naks        int64 // sent
 	CNPs        int64 // congestion notifications sent
-	Received    int64 // data packets that arrived, whatever became of them
+	Received    int64 // data packets that arrived, including those dropped later
 	Delivered   int64 // payload bytes placed
 	OutOfOrder  int64 // data packets dropped because an earlier one was missing
 	Reordered   int64 // data packets placed although an earlier one was missing
@@ -52,16 +54,24 @@ type Counters struct {
 	AcksIn      int64 // acknowledgements that arrived, NAKs included
 	CNPsIn      int64 // congestion notifications that arrived
 	ProbesIn    int64 // probes that arrived
-	BadPackets  int64 // refused: malformed, unknown connection, wrong host, impossible numbers
-	AckDrops    int64 // acknowledgements dropped because too many were waiting
-	Failed      int64 // connections given up
-	Notices     int64 // of switches, heeded
-	Refused     int64 // notices of switches that were not: forged, replayed, about unknown flows; among BadPackets
-	Repaths     int64 // changes of the source port: that switches asked for, or after congested rounds (PLB)
+	BadPackets  int64 // rejected: malformed, unknown connection, wrong host, impossible numbers
+	AckDrops    int64 // acknowledgements dropped because maxReplies were waiting
+	Failed      int64 // connections whose retries are exhausted
+	Notices     int64 // accepted notices of switches
+	Refused     int64 // rejected notices of switches: forged, replayed, unknown flow; part of BadPackets
+	Repaths     int64 // changes of the source port: requested by switches, or after congested rounds (PLB)
 }
 
-// maxReplies bounds the acknowledgements that wait. A NIC that sends at all sends them faster than full packets
-// arrive; the bound is for a driver that does not.
+// Add adds the counters of another endpoint.
+func (c *Counters) Add(o Counters) {
+	sum, from := reflect.ValueOf(c).Elem(), reflect.ValueOf(o)
+	for i := range sum.NumField() {
+		sum.Field(i).SetInt(sum.Field(i).Int() + from.Field(i).Int())
+	}
+}
+
+// maxReplies bounds the acknowledgements that wait. A NIC sends them faster than full packets
+// arrive; the bound guards against a driver that never drains Transmit. Ours.
 const maxReplies = 1 << 16
 
 // New returns an endpoint without connections.
@@ -72,7 +82,8 @@ func New(cfg Config) (*Endpoint, error) {
 	return &Endpoint{cfg: cfg, conns: make(map[ConnID]int32), round: newRound()}, nil
 }
 
-// Open adds the half of a connection that lies at this host.
+// Open adds the half of a connection that lies at this host. It returns an error if the Spec is
+// invalid or its ID is in use.
 func (e *Endpoint) Open(s Spec) error {
 	if err := s.check(e.cfg.Host); err != nil {
 		return err
@@ -85,7 +96,8 @@ func (e *Endpoint) Open(s Spec) error {
 		return err
 	}
 	if switches := len(s.Forward.Rates) - 1; sch.telemetry && (switches < 1 || switches > wire.MaxHops) {
-		return fmt.Errorf("transport: connection %d: %s needs telemetry of 1 to %d switches, the path has %d", s.ID, s.Kind, wire.MaxHops, switches)
+		return fmt.Errorf("transport: connection %d: %s needs telemetry of 1 to %d switches, the path has %d", s.ID,
+			s.Kind, wire.MaxHops, switches)
 	}
 	if s.Dst == e.cfg.Host {
 		e.conns[s.ID] = ^int32(len(e.receivers))
@@ -98,20 +110,21 @@ func (e *Endpoint) Open(s Spec) error {
 	}
 	e.conns[s.ID] = int32(len(e.senders))
 	if sch.tagged {
-		e.name(&s, int32(len(e.senders)))
+		e.indexFlows(&s, int32(len(e.senders)))
 	}
 	e.senders = append(e.senders, newSender(e.cfg, &s, sch))
 	e.timers.add()
 	return nil
 }
 
+// newSender returns the sending half of a connection, with its controller, paths and timers.
 func newSender(cfg Config, s *Spec, sch scheme) sender {
 	echo := newEcho(s.Forward, sch.telemetry)
-	beside := perPacket + echo.size()
+	overhead := perPacket + echo.size()
 	if sch.tagged {
-		beside += wire.CoordinationSize
+		overhead += wire.CoordinationSize
 	}
-	packet := cfg.MTU + beside
+	packet := cfg.MTU + overhead
 	l := cc.Link{
 		Line: cfg.LineRate, MTU: cfg.MTU, Packet: packet, Baseline: s.Forward.Delay(packet), Hops: len(s.Forward.Rates),
 	}
@@ -125,8 +138,9 @@ func newSender(cfg Config, s *Spec, sch scheme) sender {
 		l.NetRTT = l.BaseRTT
 	}
 	n := sender{
-		id: s.ID, dst: s.Dst, srcPort: s.SrcPort, ect: sch.ect, spaced: sch.spaced, mtu: cfg.MTU, forward: s.Forward, full: l.Baseline,
-		ctl: sch.controller(l), echo: echo, perPacket: beside, paths: sch.paths,
+		id: s.ID, dst: s.Dst, srcPort: s.SrcPort, ect: sch.ect, spaced: sch.spaced, mtu: cfg.MTU, forward: s.Forward,
+		full: l.Baseline,
+		ctl:  sch.controller(l), echo: echo, perPacket: overhead, paths: sch.paths,
 		rto: newRTO(s, l),
 	}
 	n.chooser = sch.chooser(l, cfg.Seed, n.ctl.Window())
@@ -141,7 +155,8 @@ func newSender(cfg Config, s *Spec, sch scheme) sender {
 	return n
 }
 
-// sender returns the connection that begins here. Most packets are of the one that was asked for last.
+// sender returns the sending half of a connection and its index. Most packets belong to the
+// connection that was looked up last, so that one is tried first.
 func (e *Endpoint) sender(c ConnID) (int32, *sender, error) {
 	if i := e.sent; int(i) < len(e.senders) && e.senders[i].id == c {
 		return i, &e.senders[i], nil
@@ -154,7 +169,7 @@ func (e *Endpoint) sender(c ConnID) (int32, *sender, error) {
 	return i, &e.senders[i], nil
 }
 
-// receiver returns the connection that ends here, likewise.
+// receiver returns the receiving half of a connection.
 func (e *Endpoint) receiver(c ConnID) (*receiver, error) {
 	if i := e.received; int(i) < len(e.receivers) && e.receivers[i].id == c {
 		return &e.receivers[i], nil
@@ -167,7 +182,8 @@ func (e *Endpoint) receiver(c ConnID) (*receiver, error) {
 	return &e.receivers[^i], nil
 }
 
-// Send queues a message on a connection that begins here.
+// Send queues a message on a connection from this host. It returns ErrUnknownConn, ErrFailed, or an
+// error for an empty message.
 func (e *Endpoint) Send(now units.Time, c ConnID, m Message) error {
 	i, s, err := e.sender(c)
 	switch {
@@ -187,9 +203,10 @@ func (e *Endpoint) Send(now units.Time, c ConnID, m Message) error {
 	return nil
 }
 
-// Expect is what the controller knows of connection c, which ends here: so many more flows are about to
-// arrive on it, or, negative, are over. A connection counts once however many it carries, and a
-// connection that is unknown or has none left to end is a broken invariant of the caller.
+// Expect announces flows that are about to arrive on connection c, or ends announced ones if flows
+// is negative. Receivers learn the number of connections with announced flows (PC4 divides the line
+// by it); a connection counts once. Expect panics if c does not end here or more flows end than
+// were announced: the caller has broken its own accounting.
 func (e *Endpoint) Expect(c ConnID, flows int) {
 	r, err := e.receiver(c)
 	if err != nil {
@@ -208,8 +225,8 @@ func (e *Endpoint) Expect(c ConnID, flows int) {
 	}
 }
 
-// Receive takes in a packet. Placement says where its payload belongs. An error means that the packet was
-// refused and changed nothing but Counters.BadPackets.
+// Receive handles a packet and returns where its payload belongs. An error means that the packet
+// was rejected and changed nothing but Counters.BadPackets.
 func (e *Endpoint) Receive(now units.Time, in *Incoming) (Placement, error) {
 	t, err := wire.Peek(in.Header)
 	var pl Placement
@@ -236,8 +253,9 @@ func (e *Endpoint) Receive(now units.Time, in *Incoming) (Placement, error) {
 	return pl, err
 }
 
-// Transmit writes the packet that leaves now into out, acknowledgements first, then data of the connections that
-// may send, in turn. It returns false when nothing may leave before the next call in or Deadline.
+// Transmit writes the packet that leaves now into out: acknowledgements first, then data of the
+// connections that may send, in turn. It returns false if nothing may leave before the next call or
+// Deadline.
 func (e *Endpoint) Transmit(now units.Time, out *Outgoing) bool {
 	if at, ok := e.timers.next(); ok && at <= now {
 		e.Advance(now)
@@ -254,13 +272,13 @@ func (e *Endpoint) Transmit(now units.Time, out *Outgoing) bool {
 		s := &e.senders[i]
 		if s.flight != nil && s.flight.probing {
 			e.counters.Probes++
-			s.probe(now, e.shift, out)
+			s.probe(now, e.clockOffset, out)
 			e.schedule(i, now)
 			return true
 		}
 		if s.maySend() && s.paceAt() <= now {
 			e.counters.DataPackets++
-			if s.send(now, e.shift, out) {
+			if s.send(now, e.clockOffset, out) {
 				e.counters.Retransmits++
 			}
 			e.counters.DataBytes += int64(out.Payload)
@@ -271,21 +289,22 @@ func (e *Endpoint) Transmit(now units.Time, out *Outgoing) bool {
 	}
 }
 
-// SetShift says what the host's clock will show beyond the instants that Transmit is told: packets are stamped by it.
-// Everything else that an endpoint does goes by the instants themselves.
-func (e *Endpoint) SetShift(shift units.Time) { e.shift = shift }
+// SetClockOffset sets the offset of the host's clock from the lab time that Transmit gets. Only the
+// time stamps of packets use it.
+func (e *Endpoint) SetClockOffset(offset units.Time) { e.clockOffset = offset }
 
-// roundTrip returns how long ago, by the host's clock, a packet was stamped that the packet in acknowledges. A clock that is
-// not lab time may have been set in between; what is impossible then counts as least, and sample is false.
-func (e *Endpoint) roundTrip(in *Incoming, stamp, least units.Time) (rtt units.Time, sample bool) {
-	rtt = in.At + in.Shift - stamp
+// roundTrip returns the round trip of the packet with the given time stamp, which in acknowledges.
+// A clock that is not lab time may have stepped in between: an impossible round trip then becomes
+// baseRTT, and sample is false.
+func (e *Endpoint) roundTrip(in *Incoming, stamp, baseRTT units.Time) (rtt units.Time, sample bool) {
+	rtt = in.At + in.ClockOffset - stamp
 	if rtt <= 0 && e.cfg.OwnClock {
-		return least, false
+		return baseRTT, false
 	}
 	return rtt, true
 }
 
-// TransmitControl is Transmit for a NIC that is told to pause data: only what is of class 0 leaves.
+// TransmitControl is Transmit for a NIC whose data class is paused (PFC): only class 0 leaves.
 func (e *Endpoint) TransmitControl(now units.Time, out *Outgoing) bool {
 	if at, ok := e.timers.next(); ok && at <= now {
 		e.Advance(now)
@@ -297,6 +316,7 @@ func (e *Endpoint) TransmitControl(now units.Time, out *Outgoing) bool {
 	return true
 }
 
+// transmitReply writes the first reply into out. There must be one.
 func (e *Endpoint) transmitReply(out *Outgoing) {
 	r := e.replies.at(0)
 	out.Dst, out.SrcPort, out.DstPort, out.ECT, out.Class = r.dst, r.srcPort, 0, false, 0
@@ -329,10 +349,11 @@ func (e *Endpoint) transmitReply(out *Outgoing) {
 	e.replies.pop()
 }
 
-// Deadline returns when Advance or Transmit should be called next if nothing else happens before.
+// Deadline returns the time by which Advance or Transmit must be called. ok is false if no timer
+// runs.
 func (e *Endpoint) Deadline() (units.Time, bool) { return e.timers.next() }
 
-// Advance lets everything happen that is due by now.
+// Advance fires every timer that is due at now.
 func (e *Endpoint) Advance(now units.Time) {
 	for {
 		at, ok := e.timers.next()
@@ -358,7 +379,7 @@ func (e *Endpoint) Advance(now units.Time) {
 	}
 }
 
-// Poll returns the next event that the application has not heard of.
+// Poll returns the next event, or false if there is none.
 func (e *Endpoint) Poll() (Event, bool) {
 	if e.events.len() == 0 {
 		return Event{}, false
@@ -366,7 +387,7 @@ func (e *Endpoint) Poll() (Event, bool) {
 	return e.events.pop(), true
 }
 
-// Counters returns what the endpoint did so far.
+// Counters returns the counters of the endpoint.
 func (e *Endpoint) Counters() Counters {
 	c := e.counters
 	for i := range e.senders {
@@ -377,12 +398,14 @@ func (e *Endpoint) Counters() Counters {
 	return c
 }
 
-// TimedOut returns the first retransmission timers that ran out; Counters.Timeouts counts all.
+// TimedOut returns the first retransmission timers that expired, at most maxTimedOut.
+// Counters.Timeouts counts all.
 func (e *Endpoint) TimedOut() []TimedOut { return e.timedOut }
 
-// schedule puts sender i into the round if it may send, and arms its timer for whatever comes first: the end
-// of its pacing wait, its retransmission timeout, its controller's deadline. The timer may be armed too
-// early, never too late: a timeout that moves with every acknowledgement is not worth moving the timer for.
+// schedule puts sender i into the round if it may send, and arms its timer for the earliest of its
+// pacing, its retransmission timeout and its controller's deadline. A timer may fire early, never
+// late: a timeout moves with every acknowledgement, and moving the heap's entry each time is not
+// worth it.
 func (e *Endpoint) schedule(i int32, now units.Time) {
 	s := &e.senders[i]
 	at, armed := units.Never, false
@@ -415,6 +438,7 @@ func (e *Endpoint) schedule(i int32, now units.Time) {
 	}
 }
 
+// observe reports to the Observer what has changed at a sender since the last call.
 func (e *Endpoint) observe(now units.Time, s *sender) {
 	if e.cfg.Observer == nil {
 		return

@@ -220,7 +220,8 @@ func TestExpectRefusesWhatCannotBe(t *testing.T) {
 	}
 }
 
-// PC4, section III-A: "the addition of new flows or the completion of existing flows", seen by the receiver.
+// PC4, section III-A: "the addition of new flows or the completion of existing flows", seen by the
+// receiver.
 func TestObservedFlowsShareTheLine(t *testing.T) {
 	c1, c2 := pc4Spec(1), pc4Spec(2)
 	for _, c := range []*transport.Spec{&c1, &c2} {
@@ -336,11 +337,11 @@ func TestOpenAndSendRefusals(t *testing.T) {
 		t.Errorf("unknown connection: %v", err)
 	}
 	if err := e.Send(0, 1, transport.Message{Size: 0}); err == nil {
-		t.Error("a message of nothing was taken")
+		t.Error("an empty message was accepted")
 	}
 	for _, c := range []transport.Config{{MTU: 0, LineRate: 1}, {MTU: 70000, LineRate: 1}, {MTU: 1000}} {
 		if _, err := transport.New(c); err == nil {
-			t.Errorf("%+v was taken", c)
+			t.Errorf("%+v was accepted", c)
 		}
 	}
 }

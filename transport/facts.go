@@ -6,16 +6,17 @@ import (
 	"weft/units"
 )
 
-// Facts are what the rest of Weft needs to know about a transport. They stand in its registration, so that nothing else compares names.
+// Facts are what the rest of Weft needs to know about a transport. They are part of its
+// registration, so that no other package compares names.
 type Facts struct {
-	Telemetry   bool // switches write into its packets
-	Coordinated bool // switches take part in its congestion management: they read a tag of its packets, choose paths and notify senders
-	NetRTT      bool // its base RTT is that of the whole network, also between hosts that are nearer
-	Selective   bool // its connections use selective repeat unless they ask for go-back-N
-	Lossless    bool // it is meant for networks that lose nothing: those with PFC
+	Telemetry   bool // switches write telemetry into its packets (INT)
+	Coordinated bool // switches read a tag of its packets, choose paths and notify senders (CCM)
+	NetRTT      bool // its base RTT is the longest of the network, for every connection
+	Selective   bool // its default recovery is selective repeat
+	Lossless    bool // it is meant for lossless networks: those with PFC
 }
 
-// FactsOf returns the facts of a transport; none for an unknown name.
+// FactsOf returns the facts of a transport; the zero value for an unknown name.
 func FactsOf(name string) Facts {
 	k, err := kindOf(name)
 	if err != nil {
@@ -24,7 +25,8 @@ func FactsOf(name string) Facts {
 	return k.facts
 }
 
-// Data returns what data packets have behind their headers when they cross a number of switches.
+// Data returns the bytes that data packets carry after their headers on a path across that many
+// switches.
 func (f Facts) Data(switches int) units.Bytes {
 	if f.Coordinated {
 		return wire.CoordinationSize
@@ -32,7 +34,7 @@ func (f Facts) Data(switches int) units.Bytes {
 	return f.Reply(switches)
 }
 
-// Reply returns what acknowledgements bring back of what switches wrote.
+// Reply returns the bytes of telemetry in an acknowledgement on a path across that many switches.
 func (f Facts) Reply(switches int) units.Bytes {
 	if f.Telemetry {
 		return wire.TelemetrySize(switches)
@@ -40,15 +42,14 @@ func (f Facts) Reply(switches int) units.Bytes {
 	return 0
 }
 
-// Marking is how switches mark for a transport in labs that do not say.
+// Marking is a transport's default for ECN marking at switches.
 type Marking struct {
 	Kmin, Kmax, Pmax string // as a lab writes them
-	Source           string
+	Source           string // where they come from
 }
 
-// MarkingOf returns how switches mark for a transport in labs that do not say; ok is false where the transport has no values of its own. written
-// returns the text of a key
-// of its section, such as "preset", if the lab writes it.
+// MarkingOf returns a transport's default for ECN marking. ok is false if the transport has none.
+// written returns the text of a key of its section, such as "preset", if the lab sets it.
 func MarkingOf(name string, written func(key string) (text string, ok bool)) (m Marking, ok bool) {
 	k, err := kindOf(name)
 	switch {
@@ -63,23 +64,23 @@ func MarkingOf(name string, written func(key string) (text string, ok bool)) (m 
 	return k.marks(written), true
 }
 
-// marking adds how switches mark for a transport.
+// marking adds the default for ECN marking.
 func (k kind) marking(of func(written func(key string) (text string, ok bool)) Marking) kind {
 	k.marks = of
 	return k
 }
 
-// markingOfPreset is how switches mark for a preset of DCQCN.
+// markingOfPreset returns the default of a preset of DCQCN.
 func markingOfPreset(written func(string) (string, bool)) Marking {
 	name, _ := written("preset")
 	p := dcqcn.PresetOf(name).Marking()
 	return Marking{p.ECN[0], p.ECN[1], p.ECN[2], p.Source}
 }
 
-// insideOfCCM names the congestion control inside ccm.
+// insideOfCCM returns the name of the congestion control inside ccm.
 func insideOfCCM(written func(string) (string, bool)) string {
 	if name, _ := written("inner"); name != "" {
 		return name
 	}
-	return usualInner
+	return defaultInner
 }

@@ -14,7 +14,7 @@ func (f *fifo[T]) at(i int) *T { return &f.buf[(f.head+i)&(len(f.buf)-1)] }
 
 func (f *fifo[T]) push(v T) { *f.add() = v }
 
-// add appends an element and returns it, to be filled in: it holds what an earlier one left.
+// add appends an element and returns it. The caller must set every field: it holds an old element.
 func (f *fifo[T]) add() *T {
 	if f.n == len(f.buf) {
 		f.grow()
@@ -28,7 +28,7 @@ func (f *fifo[T]) pop() T {
 	v := f.buf[f.head]
 	f.head = (f.head + 1) & (len(f.buf) - 1)
 	if f.n--; f.n == 0 {
-		f.head = 0 // stay in the part of the storage that was used last
+		f.head = 0 // the start of the storage is in the cache
 	}
 	return v
 }
@@ -41,5 +41,5 @@ func (f *fifo[T]) grow() {
 	f.buf, f.head = buf, 0
 }
 
-// drop empties the queue and gives its storage back.
+// drop empties the queue and frees its storage.
 func (f *fifo[T]) drop() { *f = fifo[T]{} }

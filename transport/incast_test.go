@@ -17,7 +17,8 @@ import (
 
 var scan = flag.Bool("scan", false, "print the parameter scans behind docs/adr/0010 and 0011 (minutes)")
 
-// star is PC4's testbed within a rack (section IV): 100 Gb/s, 1 us per link, so a base RTT of 4 us and what the packets take.
+// star is PC4's testbed within a rack (section IV): 100 Gb/s, 1 us per link, so a base RTT of 4 us
+// and what the packets take.
 func star(hosts int) testnet.Config {
 	return testnet.Config{
 		Hosts: hosts, Line: 100 * units.Gbps, Delay: units.Microsecond, MTU: 4096, Buffer: 300 * units.KB,
@@ -37,14 +38,16 @@ func (m *meanRTT) Acked(_ units.Time, _ transport.ConnID, a transport.Acked) {
 
 func (m *meanRTT) Window(units.Time, transport.ConnID, units.Bytes, units.Bandwidth) {}
 
-// incastResult is what an incast comes down to. Slowdowns are divided by the degree: 1 is a fair share of the line.
+// incastResult are the measurements of an incast. Slowdowns are divided by the degree: 1 is a fair
+// share of the line.
 type incastResult struct {
 	excess         float64 // mean RTT over base RTT + target, minus 1
 	min, mean, max float64 // FCT slowdown / degree
 	dropped        int
 }
 
-// incast lets n hosts of a star send size bytes each to one, starting at instants drawn from [0, jitter].
+// incast lets n hosts of a star send size bytes each to one, starting at instants drawn from [0,
+// jitter].
 func incast(t testing.TB, cfg testnet.Config, n int, size units.Bytes, p pc4.Params, jitter units.Time, seed uint64) incastResult {
 	t.Helper()
 	m := &meanRTT{}
@@ -89,9 +92,9 @@ func incast(t testing.TB, cfg testnet.Config, n int, size units.Bytes, p pc4.Par
 	return r
 }
 
-// PC4, section IV-A: "PC4's RTT and system throughput does not vary with the degree of congestion", "average
-// RTT close to the base RTT" (base and target, as section III-C defines the target), "FCT slowdown approximating the number of
-// incast flows" (Fig. 6(a), degrees 2 to 16).
+// PC4, section IV-A: "PC4's RTT and system throughput does not vary with the degree of congestion",
+// "average RTT close to the base RTT" (base and target, as section III-C defines the target), "FCT
+// slowdown approximating the number of incast flows" (Fig. 6(a), degrees 2 to 16).
 func TestIncastOfEveryDegreeKeepsRTTAndShare(t *testing.T) {
 	for _, n := range []int{2, 3, 4, 6, 8, 10, 12, 16} {
 		for seed, jitter := range []units.Time{0, 5 * units.Microsecond} {
@@ -157,8 +160,8 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// manyToOne is the incast of PC4's Table II: 50 hosts with 100 flows of 500 KB each. It returns the 99th percentile of flow completion
-// times; 205 ms is what the line allows.
+// manyToOne is the incast of PC4's Table II: 50 hosts with 100 flows of 500 KB each. It returns the
+// 99th percentile of flow completion times; 205 ms is what the line allows.
 func manyToOne(t testing.TB, p pc4.Params) units.Time {
 	cfg := star(51)
 	cfg.Buffer = 320 * units.MB

@@ -18,41 +18,48 @@ import (
 	"weft/units"
 )
 
-// kinds is where every transport is registered, a line each: its name, what it is, what a lab says of its connections, and what it puts
-// into the endpoint. A window or a rate alone, over one path and go-back-N, is plain; telemetry asks switches for what they write into
-// packets, marked lets them mark packets (ECN), coordinated has them take part, marking is how they mark unless a lab says so. netRTT is the
-// base RTT of the whole network. needs, lossless and around say under which conditions the transport does what its
-// authors describe.
+// kinds registers every transport, a line each: its name, a title, its section in a lab, and its
+// scheme for the endpoint. A plain transport is a window or a rate over one path with go-back-N.
+// telemetry, marked and coordinated say what switches do with its packets, marking is its default
+// for ECN, netRTT gives it the base RTT of the whole network. needs, lossless and around list the
+// conditions under which the transport does what its authors describe.
 var kinds = []kind{
 	register("pc4", "PC4.", of[pc4.Params], pc4Scheme).needs(SyncedClocks, "its receivers steer by one-way delays"),
 	register("roce", "RoCEv2 with DCQCN.", roceSection, roceScheme).marked().marking(markingOfPreset).
 		needs(Marks, "DCQCN slows down by marks alone").lossless(),
 	register("swift", "Swift.", of[swift.Params], plain(swift.NewSender)),
 	register("hpcc", "HPCC.", of[hpcc.Params], plain(hpcc.NewSender)).telemetry().lossless(),
-	register("strack", "STrack and spray.", strackSection, strackScheme).selective().marked().netRTT().needs(Marks, "its window and its choice of paths follow marks"),
-	register("spray", "", spraySection, sprayScheme).as("strack").selective().marked().netRTT().needs(Marks, "its window follows marks").unless(oddPaths),
-	register("ccm", "CCM, in hosts and all switches.", ccmSection, ccmScheme).selective().marked().coordinated().around(innerOf, insideOfCCM),
+	register("strack", "STrack and spray.", strackSection, strackScheme).selective().marked().netRTT().
+		needs(Marks, "its window and its choice of paths follow marks"),
+	register("spray", "", spraySection, sprayScheme).as("strack").selective().marked().netRTT().
+		needs(Marks, "its window follows marks").unless(checkPathCount),
+	register("ccm", "CCM, in hosts and all switches.", ccmSection, ccmScheme).selective().marked().coordinated().
+		around(innerOf, insideOfCCM),
 }
 
-// kind is a transport that a Spec can name.
+// kind is a registered transport.
 type kind struct {
 	name   string
-	about  string
-	in     string // the section of a lab that has its parameters
-	own    func() Section
+	about  string         // title, for the reference of the lab file
+	in     string         // name of the lab's section that has its parameters
+	own    func() Section // makes that section
 	scheme func(*Spec) (scheme, error)
-	decode func(data []byte) (cc.Params, error)
+	decode func(data []byte) (cc.Params, error) // reads its parameters from JSON
 	facts  Facts
-	marks  func(written func(key string) (text string, ok bool)) Marking // nil: it has no values of its own
-	wants  []Need                                                        // but for those that follow from its recovery
+	wants  []Need // its conditions, without those of its recovery
 
-	inner  func(cc.Params) (kind string, p cc.Params)                   // nil: it holds no other
-	inside func(written func(key string) (text string, ok bool)) string // names it
+	// marks returns its default for ECN marking; nil: it has none. written is as in MarkingOf.
+	marks func(written func(key string) (text string, ok bool)) Marking
+
+	// inner returns the transport inside this one, by parameters, and inside its name, by the keys
+	// that a lab sets; nil: there is none.
+	inner  func(cc.Params) (kind string, p cc.Params)
+	inside func(written func(key string) (text string, ok bool)) string
 }
 
-// register names a transport whose parameters are P.
+// register returns a transport whose parameters have type P.
 func register[P cc.Params](name, about string, section func() Section, build func(*Spec, P) scheme) kind {
-	good := new(atomic.Pointer[P]) // the parameters that were checked last: most connections of a network have the same
+	good := new(atomic.Pointer[P]) // the parameters checked last: most connections of a lab share them
 	return kind{
 		name: name, about: about, in: name, own: section,
 		scheme: func(s *Spec) (scheme, error) {
@@ -76,59 +83,45 @@ func register[P cc.Params](name, about string, section func() Section, build fun
 	}
 }
 
-// as has a transport's parameters in the section of another.
+// as puts the parameters of a transport into the section of another.
 func (k kind) as(other string) kind {
 	k.in = other
 	return k
 }
 
+// with has set change the scheme of every connection.
+func (k kind) with(set func(*scheme)) kind {
+	build := k.scheme
+	k.scheme = func(s *Spec) (scheme, error) {
+		sch, err := build(s)
+		set(&sch)
+		return sch, err
+	}
+	return k
+}
+
+// telemetry has data packets leave room for what switches write.
 func (k kind) telemetry() kind {
-	build := k.scheme
 	k.facts.Telemetry = true
-	k.scheme = func(s *Spec) (scheme, error) {
-		sch, err := build(s)
-		sch.telemetry = true
-		return sch, err
-	}
-	return k
+	return k.with(func(s *scheme) { s.telemetry = true })
 }
 
-// selective has losses repaired by selective repeat, unless a connection asks for go-back-N.
+// selective makes selective repeat the default recovery.
 func (k kind) selective() kind {
-	build := k.scheme
 	k.facts.Selective = true
-	k.scheme = func(s *Spec) (scheme, error) {
-		sch, err := build(s)
-		sch.selective = true
-		return sch, err
-	}
-	return k
+	return k.with(func(s *scheme) { s.selective = true })
 }
 
-// marked has packets that switches may mark.
-func (k kind) marked() kind {
-	build := k.scheme
-	k.scheme = func(s *Spec) (scheme, error) {
-		sch, err := build(s)
-		sch.ect = true
-		return sch, err
-	}
-	return k
-}
+// marked makes packets ECN-capable.
+func (k kind) marked() kind { return k.with(func(s *scheme) { s.ect = true }) }
 
-// coordinated has packets with a tag for the switches that take part.
+// coordinated puts a tag into data packets, for switches that take part.
 func (k kind) coordinated() kind {
-	build := k.scheme
 	k.facts.Coordinated = true
-	k.scheme = func(s *Spec) (scheme, error) {
-		sch, err := build(s)
-		sch.tagged = true
-		return sch, err
-	}
-	return k
+	return k.with(func(s *scheme) { s.tagged = true })
 }
 
-// netRTT has the base RTT of the whole network.
+// netRTT uses the base RTT of the whole network for every connection.
 func (k kind) netRTT() kind {
 	k.facts.NetRTT = true
 	return k
@@ -157,7 +150,7 @@ func plain[P any, C cc.Controller](sender func(P, cc.Link) C) func(*Spec, P) sch
 	}
 }
 
-// Kinds lists the names of all transports.
+// Kinds returns the names of all transports.
 func Kinds() []string {
 	names := make([]string, len(kinds))
 	for i := range kinds {
@@ -166,8 +159,9 @@ func Kinds() []string {
 	return names
 }
 
-// Named returns the section of a transport of a name, its path in a lab below transport, and what the transport is.
-func Named(name string) (s Section, path, about string) {
+// SectionOf returns a new section of the named transport, the section's path in a lab below
+// transport, and the transport's title. The section is nil for an unknown name.
+func SectionOf(name string) (s Section, path, about string) {
 	k, err := kindOf(name)
 	if err != nil {
 		return nil, name, ""
@@ -175,6 +169,7 @@ func Named(name string) (s Section, path, about string) {
 	return k.own(), k.in, k.about
 }
 
+// kindOf returns a registered transport, or an error for an unknown name.
 func kindOf(name string) (*kind, error) {
 	for i := range kinds {
 		if kinds[i].name == name {
@@ -184,13 +179,14 @@ func kindOf(name string) (*kind, error) {
 	return nil, fmt.Errorf("unknown kind %q", name)
 }
 
-// Pathed are parameters of a transport whose connections have several paths, each a source port.
+// Pathed is implemented by parameters of transports with several paths per connection, each a
+// source port.
 type Pathed interface{ SourcePorts() int }
 
-// Paths is how many source ports the connection's sender uses, from SrcPort on.
+// Paths returns the number of source ports of the connection's sender, from SrcPort.
 func (s *Spec) Paths() int { return PathsOf(s.CC) }
 
-// PathsOf is how many source ports a connection with these parameters uses.
+// PathsOf returns the number of source ports of a connection with these parameters.
 func PathsOf(p cc.Params) int {
 	if p, ok := p.(Pathed); ok {
 		return p.SourcePorts()
@@ -198,7 +194,7 @@ func PathsOf(p cc.Params) int {
 	return 1
 }
 
-// UnmarshalJSON reads what json.Marshal writes of a Spec.
+// UnmarshalJSON implements json.Unmarshaler. Kind decides the type of CC.
 func (s *Spec) UnmarshalJSON(data []byte) error {
 	type bare Spec
 	in := struct {
@@ -218,6 +214,7 @@ func (s *Spec) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// pc4Scheme is PC4: rates from the receiver, and timeouts that allow for pacing.
 func pc4Scheme(s *Spec, p pc4.Params) scheme {
 	planned, mode := s.Initial, s.Collective
 	return scheme{
@@ -269,23 +266,25 @@ func sprayScheme(s *Spec, p strack.Params) scheme {
 	}
 }
 
-// spanWindows is how many windows of packets may follow one that is missing. A loss shows after one window (section 3.3.2), and
-// is repaired in another.
+// spanWindows is the number of windows that may follow a missing packet. A loss shows after one
+// window (STrack, section 3.3.2), and its repair takes another; the rest is our margin.
 const spanWindows = 4
 
-// oddPaths holds paths that are taken in turn to a power of two: they are an index, XORed.
-func oddPaths(s *Spec) error {
+// checkPathCount returns an error unless the number of paths is a power of two: spray XORs an
+// index.
+func checkPathCount(s *Spec) error {
 	if n := s.Paths(); n&(n-1) != 0 {
-		return fmt.Errorf("strack: %d paths are no power of two", n)
+		return fmt.Errorf("strack: %d paths are not a power of two", n)
 	}
 	return nil
 }
 
+// onePath returns the chooser of transports with one path.
 func onePath(cc.Link, uint64, units.Bytes) path.Chooser { return path.ECMP{} }
 
 func meter(units.Bandwidth) cc.Receiver { return oneWay{} }
 
-// oneWay is the receiver of schemes that ask nothing of theirs: it measures, for whoever watches.
+// oneWay is the receiver of transports without one. It measures one-way delays for the records.
 type oneWay struct{}
 
 func (oneWay) OnData(_ units.Time, d cc.Data) cc.Feedback {

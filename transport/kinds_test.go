@@ -71,7 +71,7 @@ func endpointWith(t *testing.T, h HostID, s Spec) *Endpoint {
 	return e
 }
 
-// Who is meant for a lossless network says so where it is registered.
+// Transports for lossless networks have the fact in their registration.
 func TestLosslessTransports(t *testing.T) {
 	for name, want := range map[string]bool{"roce": true, "hpcc": true, "swift": false, "pc4": false, "strack": false, "gossip": false} {
 		if got := FactsOf(name).Lossless; got != want {
@@ -80,8 +80,8 @@ func TestLosslessTransports(t *testing.T) {
 	}
 }
 
-// A congestion control is its package and a line of the table: with those it crosses to a node as JSON, and carries a message, a
-// window at a time.
+// A congestion control is its package and a line of the table: with those it crosses to a node as
+// JSON, and carries a message, a window at a time.
 func TestOneLineRegistersACongestionControl(t *testing.T) {
 	registerKinds(t, register("toy", "", nil, plain(newToy)))
 	text, err := json.Marshal(toySpec(toyParams{Packets: 3}, "toy"))
@@ -126,7 +126,7 @@ func carryAll(t *testing.T, now units.Time, from, to *Endpoint) (packets int) {
 	return packets
 }
 
-// What a connection is set to must be its kind's, and in range; every kind reads back what it writes.
+// Parameters must be of the connection's kind and in range; every kind decodes what it encodes.
 func TestKindsRefuseWhatIsNotTheirs(t *testing.T) {
 	registerKinds(t, register("toy", "", nil, plain(newToy)))
 	for want, s := range map[string]Spec{
@@ -153,7 +153,8 @@ func TestKindsRefuseWhatIsNotTheirs(t *testing.T) {
 	}
 }
 
-// A transport says at its registration what it takes for granted; what follows from its recovery goes away with it.
+// The conditions of a transport are in its registration; those of go-back-N go away with selective
+// repeat.
 func TestNeedsOfTransports(t *testing.T) {
 	d, c := params.Defaults[dcqcn.Params](), func(p ccm.Params) ccm.Params { p.Timeout, p.Paths = units.Millisecond, 1; return p }
 	pc, sw := pc4.Defaults(), params.Defaults[swift.Params]()

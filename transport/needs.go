@@ -7,30 +7,30 @@ import (
 	"weft/transport/cc/ccm"
 )
 
-// Condition is something that a transport takes for granted of the network or of its hosts.
+// Condition is an assumption of a transport about the network or its hosts.
 type Condition uint8
 
 // Conditions.
 const (
-	// Lossless networks drop nothing: they have PFC. It is a condition of go-back-N.
+	// Lossless means that the network drops nothing: it has PFC.
 	Lossless Condition = iota + 1
-	// Marks are what switches put on packets when queues are long (ECN).
+	// Marks means that switches mark packets when queues are long (ECN).
 	Marks
-	// SyncedClocks are clocks of hosts that agree, so that one-way delays can be measured.
+	// SyncedClocks means that the clocks of hosts agree, so that one-way delays can be measured.
 	SyncedClocks
-	// InOrder networks deliver the packets of a connection in the order in which they were sent.
+	// InOrder means that the packets of a connection arrive in the order in which they were sent.
 	InOrder
 )
 
-// Need is a condition under which a transport does what its authors describe. Outside of it the transport works, and says
-// little about itself.
+// Need is a condition under which a transport does what its authors describe. Without it the
+// transport works, but its results say little about it.
 type Need struct {
 	Condition Condition
-	Why       string // what of the transport rests on the condition, as a clause
-	Selective bool   // the transport does without if it recovers by selective repeat
+	Why       string // the reason, as a clause
+	Selective bool   // selective repeat does not need it
 }
 
-// goBackN says why go-back-N takes a condition for granted.
+// goBackN is why go-back-N needs a condition.
 const goBackN = "it recovers by go-back-N, which sends a window again for a packet that is lost or late"
 
 // needs adds a condition of a transport.
@@ -39,19 +39,20 @@ func (k kind) needs(c Condition, why string) kind {
 	return k
 }
 
-// lossless says that the transport is meant for a network that loses nothing.
+// lossless adds the condition that the network loses nothing.
 func (k kind) lossless() kind {
 	k.facts.Lossless = true
 	return k.needs(Lossless, goBackN)
 }
 
-// around says that the transport holds another one, whose conditions it has.
-func (k kind) around(inner func(cc.Params) (kind string, p cc.Params), inside func(written func(key string) (text string, ok bool)) string) kind {
+// around makes the transport hold another one, whose conditions it inherits.
+func (k kind) around(inner func(cc.Params) (kind string, p cc.Params),
+	inside func(written func(key string) (text string, ok bool)) string) kind {
 	k.inner, k.inside = inner, inside
 	return k
 }
 
-// innerOf is the congestion control inside ccm.
+// innerOf returns the congestion control inside ccm and its parameters.
 func innerOf(p cc.Params) (string, cc.Params) {
 	switch c := p.(ccm.Params); {
 	case c.DCQCN != nil:
@@ -63,7 +64,8 @@ func innerOf(p cc.Params) (string, cc.Params) {
 	}
 }
 
-// NeedsOf returns the conditions of a transport with its parameters and recovery, which is empty for the transport's own.
+// NeedsOf returns the conditions of a transport with the given parameters and recovery. An empty
+// recovery is the transport's default.
 func NeedsOf(name string, p cc.Params, recovery string) ([]Need, error) {
 	sch, err := newScheme(&Spec{Kind: name, CC: p, Recovery: recovery})
 	if err != nil {

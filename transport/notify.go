@@ -8,7 +8,8 @@ import (
 	"weft/units"
 )
 
-// queueCNP lets a congestion notification leave for the sender of a data packet, ahead of its acknowledgement.
+// queueCNP queues a congestion notification for the sender of data packet d. It precedes the
+// packet's acknowledgement.
 func (e *Endpoint) queueCNP(r *receiver, d *wire.Data) {
 	if e.replies.len() >= maxReplies {
 		e.counters.AckDrops++
@@ -19,7 +20,7 @@ func (e *Endpoint) queueCNP(r *receiver, d *wire.Data) {
 	w.ack = wire.Ack{Conn: d.Conn, PSN: d.PSN, Path: d.Path}
 }
 
-// receiveCNP is what the sending half does with a congestion notification.
+// receiveCNP handles a congestion notification at the sending half.
 func (e *Endpoint) receiveCNP(now units.Time, in *Incoming) error {
 	var c wire.CNP
 	if err := c.Decode(in.Header); err != nil {

@@ -60,9 +60,10 @@ func sendAt(t *testing.T, net *testnet.Net, at units.Time, h int, size units.Byt
 	})
 }
 
-// PC4, section IV-A, Fig. 6(b): "a long-lived flow sent at line rate and a 5MB short flow joining the same path after
-// 1ms. PC4 immediately shared bandwidth ... and after the short flow's completion, the long flow quickly recovered its original line
-// rate". The receiver learns of the short flow from its packets.
+// PC4, section IV-A, Fig. 6(b): "a long-lived flow sent at line rate and a 5MB short flow joining
+// the same path after 1ms. PC4 immediately shared bandwidth ... and after the short flow's
+// completion, the long flow quickly recovered its original line rate". The receiver learns of the
+// short flow from its packets.
 func TestShortFlowJoinsLongFlow(t *testing.T) {
 	net := starOfSenders(t, 3, func(c *transport.Spec) { changeParams(c, func(p *pc4.Params) { p.BaseRate = pc4.Observed }) }, 2)
 	r := watchGoodput(net, 20*us)
@@ -91,8 +92,8 @@ func TestShortFlowJoinsLongFlow(t *testing.T) {
 	}
 }
 
-// PC4, section IV-F, Fig. 10: "We added or removed a new flow every 10 milliseconds", here every millisecond:
-// five flows share fairly in every plateau.
+// PC4, section IV-F, Fig. 10: "We added or removed a new flow every 10 milliseconds", here every
+// millisecond: five flows share fairly in every plateau.
 func TestFlowsComeAndGoFairly(t *testing.T) {
 	net := starOfSenders(t, 6, func(c *transport.Spec) { changeParams(c, func(p *pc4.Params) { p.BaseRate = pc4.Observed }) }, 5)
 	r := watchGoodput(net, 100*us)
@@ -114,9 +115,9 @@ func TestFlowsComeAndGoFairly(t *testing.T) {
 	}
 }
 
-// PC4, section IV-C, Fig. 8: 8 senders with 8 flows each, no base rate: "the actual one-way delay closely matched
-// the target qtime", and at a target of 0 "lower bandwidth utilization". Flows of 1 MB instead of 100 KB: what is
-// measured is the steady state, not the first window.
+// PC4, section IV-C, Fig. 8: 8 senders with 8 flows each, no base rate: "the actual one-way delay
+// closely matched the target qtime", and at a target of 0 "lower bandwidth utilization". Flows of 1
+// MB instead of 100 KB: what is measured is the steady state, not the first window.
 func TestTargetControlsDelayWithoutBaseRate(t *testing.T) {
 	_, delay := incastWithoutBaseRate(t, 0)
 	if delay > 2*us {
@@ -130,8 +131,8 @@ func TestTargetControlsDelayWithoutBaseRate(t *testing.T) {
 	}
 }
 
-// incastWithoutBaseRate returns the utilisation of the link and the mean queueing delay of an incast
-// of 64 PC4 flows without a base rate.
+// incastWithoutBaseRate returns the utilisation of the link and the mean queueing delay of an
+// incast of 64 PC4 flows without a base rate.
 func incastWithoutBaseRate(t *testing.T, target units.Time) (utilisation float64, delay units.Time) {
 	t.Helper()
 	m := &meanRTT{}

@@ -38,7 +38,7 @@ func TestFIFOKeepsOrder(t *testing.T) {
 	})
 }
 
-// The timers against a slice that is searched.
+// The timers behave like a slice that is searched.
 func TestTimersAgreeWithASlice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const n = 20
@@ -72,21 +72,22 @@ func TestTimersAgreeWithASlice(t *testing.T) {
 	})
 }
 
-// Sequence numbers are 32 bits on the wire and go round after 17 TB in full packets; both sides count on.
+// Sequence numbers are 32 bits on the wire and wrap after 17 TB of full packets; both sides keep
+// counting.
 func TestSequenceNumbersGoRound(t *testing.T) {
 	const near = 1<<32 - 3
 	r := receiveOrder{expected: near}
 	s := sendOrder{acked: near, next: near, high: near}
 	for i := range uint64(6) {
 		s.sent(10)
-		if v := r.judge(uint32(near + i)); v != inOrder {
+		if v := r.classify(uint32(near + i)); v != inOrder {
 			t.Fatalf("packet %d: verdict %d", near+i, v)
 		}
 		r.take()
-		if v := r.judge(uint32(near + i)); v != duplicate {
+		if v := r.classify(uint32(near + i)); v != duplicate {
 			t.Fatalf("packet %d again: verdict %d", near+i, v)
 		}
-		if v := r.judge(uint32(near + i + 2)); v != gap {
+		if v := r.classify(uint32(near + i + 2)); v != gap {
 			t.Fatalf("packet %d too early: verdict %d", near+i+2, v)
 		}
 		if psn, ok := s.expand(uint32(r.expected)); !ok || psn != near+i+1 {

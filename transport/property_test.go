@@ -18,7 +18,8 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-// ledger checks what arrives against what was sent: every byte of every message exactly once and in order.
+// ledger checks what arrives against what was sent: every byte of every message exactly once and in
+// order.
 type ledger struct {
 	t      fataler
 	sent   map[transport.ConnID][]transport.Message
@@ -72,7 +73,8 @@ func (l *ledger) event(e transport.Event) {
 	}
 }
 
-// Whatever the network loses, doubles and reorders, up to 30 % each: every byte exactly once, in order, and an end.
+// Whatever the network loses, duplicates and reorders, up to 30 % each: every byte arrives exactly
+// once and in order, and the run ends.
 func TestEveryByteOnceInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		share := func(name string) float64 { return rapid.Float64Range(0, 0.3).Draw(t, name) }
@@ -83,7 +85,7 @@ func TestEveryByteOnceInOrder(t *testing.T) {
 	})
 }
 
-// The same at the worst of it, with messages of hundreds of packets both ways.
+// The same at the highest fault rates, with messages of hundreds of packets in both directions.
 func TestManyPacketsUnderHeavyLoss(t *testing.T) {
 	for seed := range uint64(5) {
 		net, l := faultyStar(t, faults{loss: 0.3, copies: 0.3, hold: 0.3}, seed)
@@ -180,7 +182,7 @@ func drawTraffic(t *rapid.T, net *testnet.Net, l *ledger) {
 	}
 }
 
-// checkQuiet wants nothing to be pending and the books to balance.
+// checkQuiet checks that nothing is pending and that the network conserved its packets.
 func checkQuiet(t fataler, net *testnet.Net) {
 	if err := net.CheckConservation(); err != nil {
 		t.Fatalf("%v", err)
@@ -199,8 +201,8 @@ func checkQuiet(t fataler, net *testnet.Net) {
 	}
 }
 
-// Packets that nobody sent, with every field at will, harm nothing but what they claim to acknowledge: no panic, and
-// what is refused is counted.
+// Forged packets with arbitrary fields affect only the data that they claim to acknowledge: no
+// panic, and every rejected packet is counted.
 func TestForgedPackets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		path := transport.Path{Propagation: 2 * us, Rates: []units.Bandwidth{units.Gbps}}

@@ -9,7 +9,8 @@ import (
 	"weft/units"
 )
 
-// receiveData is what the receiving half does with a data packet.
+// receiveData handles a data packet at the receiving half: checks common to both kinds of recovery,
+// then go-back-N. Selective repeat continues in receiveSelective.
 func (e *Endpoint) receiveData(now units.Time, in *Incoming) (Placement, error) {
 	var d wire.Data
 	if err := d.Decode(in.Header); err != nil {
@@ -22,14 +23,16 @@ func (e *Endpoint) receiveData(now units.Time, in *Incoming) (Placement, error) 
 	case in.Src != r.src:
 		return Placement{}, fmt.Errorf("data on connection %d from host %d: %w", d.Conn, in.Src, ErrForeign)
 	case in.payload(d.Len()) != d.Payload:
-		return Placement{}, fmt.Errorf("data on connection %d: %d bytes of payload instead of %d: %w", d.Conn, in.payload(d.Len()), d.Payload, ErrProtocol)
+		return Placement{}, fmt.Errorf("data on connection %d: %d bytes of payload instead of %d: %w", d.Conn,
+			in.payload(d.Len()), d.Payload, ErrProtocol)
 	}
 	if r.arrivals != nil {
 		return e.receiveSelective(now, r, &d, in)
 	}
-	v := r.order.judge(d.PSN)
+	v := r.order.classify(d.PSN)
 	if v == inOrder && !r.fits(&d) {
-		return Placement{}, fmt.Errorf("data on connection %d: message %d does not continue at %d: %w", d.Conn, d.Message, d.Offset, ErrProtocol)
+		return Placement{}, fmt.Errorf("data on connection %d: message %d does not continue at %d: %w", d.Conn,
+			d.Message, d.Offset, ErrProtocol)
 	}
 	e.counters.Received++
 	if v != duplicate && !r.active {
@@ -37,7 +40,7 @@ func (e *Endpoint) receiveData(now units.Time, in *Incoming) (Placement, error) 
 		e.observed++
 	}
 	f := r.feedback.OnData(now, cc.Data{
-		At: in.At + in.Shift, SentAt: d.SentAt, Baseline: d.Baseline, Marked: in.CE,
+		At: in.At + in.ClockOffset, SentAt: d.SentAt, Baseline: d.Baseline, Marked: in.CE,
 		Size:     d.Payload + perPacket + wire.TelemetrySize(int(d.Room)),
 		Expected: e.expected, Observed: e.observed,
 	})
@@ -58,7 +61,7 @@ func (e *Endpoint) receiveData(now units.Time, in *Incoming) (Placement, error) 
 		return Placement{}, nil
 	}
 	if e.replies.len() >= maxReplies {
-		e.counters.AckDrops++ // a later one says the same and more
+		e.counters.AckDrops++ // a later one is cumulative
 		return pl, nil
 	}
 	w := e.replies.add()
@@ -73,7 +76,7 @@ func (e *Endpoint) receiveData(now units.Time, in *Incoming) (Placement, error) 
 	return pl, nil
 }
 
-// accept takes an in-order packet.
+// accept handles an in-order packet under go-back-N.
 func (e *Endpoint) accept(now units.Time, r *receiver, d *wire.Data) Placement {
 	if r.take(d) {
 		e.events.push(Event{Kind: MessageReceived, Conn: r.id, Message: r.message, At: now})
@@ -88,7 +91,7 @@ func (e *Endpoint) accept(now units.Time, r *receiver, d *wire.Data) Placement {
 	}
 }
 
-// receiveAck is what the sending half does with an acknowledgement.
+// receiveAck handles an acknowledgement under go-back-N at the sending half.
 func (e *Endpoint) receiveAck(now units.Time, in *Incoming) error {
 	var a wire.Ack
 	if err := a.Decode(in.Header); err != nil {
@@ -140,23 +143,24 @@ func (e *Endpoint) receiveAck(now units.Time, in *Incoming) error {
 	return nil
 }
 
-// progress takes in that all packets before psn have arrived.
+// progress records that all packets before psn have arrived, and restarts the retransmission timer.
 func (e *Endpoint) progress(now units.Time, s *sender, psn uint64) {
 	s.advance(psn, func(m *sending) {
-		e.events.push(Event{Kind: MessageAcked, Conn: s.id, Message: m.Message, At: now, Queued: m.at, Resent: s.resent})
+		e.events.push(Event{Kind: MessageAcked, Conn: s.id, Message: m.Message, At: now, Queued: m.at,
+			Resent: s.resent})
 	})
 	s.rto.tries = 0
-	s.rto.restart(now, s.patience())
+	s.rto.restart(now, s.pacingTimeout())
 }
 
-// lose gives up what is in flight as lost.
+// lose declares everything in flight lost under go-back-N, and tells the controller.
 func (e *Endpoint) lose(now units.Time, s *sender, k cc.LossKind) {
 	size := s.back()
 	s.ctl.OnLoss(now, cc.Loss{Kind: k, Size: size, Try: s.rto.tries})
 	e.observe(now, s)
 }
 
-// timeout is what happens when nothing new was acknowledged for a whole retransmission timeout.
+// timeout handles a retransmission timeout: nothing new was acknowledged for that long.
 func (e *Endpoint) timeout(now units.Time, s *sender) {
 	e.counters.Timeouts++
 	if len(e.timedOut) < maxTimedOut {
@@ -167,18 +171,20 @@ func (e *Endpoint) timeout(now units.Time, s *sender) {
 		return
 	}
 	if s.flight != nil {
-		s.rto.restart(now, s.patience())
+		s.rto.restart(now, s.pacingTimeout())
 		e.recover(now, s, s.order.next, cc.Timeout)
 		return
 	}
 	e.lose(now, s, cc.Timeout)
 }
 
-// fail gives the connection up: tail losses end in an event, never in silence.
+// fail gives up the connection. The application gets ConnFailed, so that even the loss of the last
+// packets is not silent.
 func (e *Endpoint) fail(now units.Time, s *sender) {
 	e.counters.Failed++
 	m := s.messages.at(0)
-	e.events.push(Event{Kind: ConnFailed, Conn: s.id, Message: m.Message, At: now, Queued: m.at, Resent: s.resent, Tries: s.rto.tries})
+	e.events.push(Event{Kind: ConnFailed, Conn: s.id, Message: m.Message, At: now, Queued: m.at, Resent: s.resent,
+		Tries: s.rto.tries})
 	s.failed = true
 	if s.flight != nil {
 		s.flight.probing = false

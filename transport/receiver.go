@@ -15,15 +15,15 @@ type receiver struct {
 
 	order    receiveOrder
 	arrivals *arrivals // selective repeat; nil: go-back-N
-	expected int       // flows that the controller announced and that are not over
-	active   bool      // by what the packets say, a flow is arriving; a sender that dies in mid-message leaves it set
+	expected int       // announced flows that have not ended; see Endpoint.Expect
+	active   bool      // packets of a flow have arrived, but not its last; stays set if the sender dies
 
-	// The message that is arriving; arrived is 0 between messages.
+	// The message that is arriving, and its bytes so far; arrived is 0 between messages.
 	message Message
 	arrived units.Bytes
 }
 
-// fits says whether an in-order packet continues where the last one ended.
+// fits reports whether an in-order packet continues where the last one ended.
 func (r *receiver) fits(d *wire.Data) bool {
 	if r.arrived == 0 {
 		return d.Offset == 0
@@ -31,7 +31,7 @@ func (r *receiver) fits(d *wire.Data) bool {
 	return d.Offset == r.arrived && d.Message == r.message.ID && d.Size == r.message.Size && d.Tag == r.message.Tag
 }
 
-// take accepts an in-order packet that fits and says whether the message is complete.
+// take accepts an in-order packet that fits and reports whether the message is complete.
 func (r *receiver) take(d *wire.Data) (complete bool) {
 	r.order.take()
 	r.message = Message{ID: d.Message, Tag: d.Tag, Size: d.Size}
@@ -43,14 +43,15 @@ func (r *receiver) take(d *wire.Data) (complete bool) {
 	return true
 }
 
-// reply is a packet that waits to leave for the sender of data.
+// reply is a packet that waits to leave to the sender of data.
 type reply struct {
-	ack     wire.Ack // what replyAck says; of a replyCNP, what the packet was
+	ack     wire.Ack // the acknowledgement; of a replyCNP, only the data packet's Conn, PSN and Path
 	kind    replyKind
 	dst     HostID
 	srcPort uint16
 }
 
+// replyKind is the type of a reply.
 type replyKind uint8
 
 const (

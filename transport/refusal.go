@@ -6,23 +6,25 @@ import (
 	"weft/transport/cc/ccm"
 )
 
-// Refusal is why a packet that reached a host was refused.
+// Refusal is why a host rejected a packet.
 type Refusal uint8
 
-// Refusals, from what is known least of the packet to most.
+// Reasons, in the order of the checks.
 const (
-	Stranger   Refusal = iota // from an address that nobody of the lab has
-	Unreadable                // no packet of the transport, or one that says what none can say
-	Foreign                   // of a connection that does not exist, or is not with its sender
-	Impossible                // it contradicts what has been sent and received: made up, or far too late
-	refusals
+	Stranger   Refusal = iota // the source address is not in the lab
+	Unreadable                // it is not a packet of the transport, or a field is out of range
+	Foreign                   // its connection does not exist, or has another peer
+	Impossible                // it contradicts the connection's state: forged, replayed or far too late
+	refusals                  // number of reasons
 )
 
+// String returns the reason as in tables of results.
 func (r Refusal) String() string {
-	return [refusals]string{"from strangers", "unreadable", "of no connection with their sender", "impossible in their connection"}[min(r, refusals-1)]
+	return [refusals]string{"from strangers", "unreadable", "of no connection with their sender",
+		"impossible in their connection"}[min(r, refusals-1)]
 }
 
-// RefusalOf returns what an error of Receive means.
+// RefusalOf returns the reason in an error of Receive.
 func RefusalOf(err error) Refusal {
 	switch {
 	case errors.Is(err, ErrForeign) || errors.Is(err, ErrUnknownConn):
@@ -33,10 +35,10 @@ func RefusalOf(err error) Refusal {
 	return Unreadable
 }
 
-// Refusals count the packets that one host refused, by why.
+// Refusals count the packets that a host rejected, by reason.
 type Refusals [refusals]int64
 
-// Total returns all of them.
+// Total returns the sum over all reasons.
 func (r Refusals) Total() (n int64) {
 	for _, k := range r {
 		n += k

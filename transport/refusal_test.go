@@ -10,7 +10,7 @@ import (
 	"weft/transport/wire"
 )
 
-// Every error of Receive is told as one of a few reasons.
+// Every error of Receive has one of a few reasons.
 func TestReasonsOfRefusals(t *testing.T) {
 	for err, want := range map[error]transport.Refusal{
 		wire.ErrCheck: transport.Unreadable, errors.New("anything else"): transport.Unreadable, transport.ErrUnknownConn: transport.Foreign,

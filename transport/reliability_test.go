@@ -10,7 +10,8 @@ import (
 	"weft/units"
 )
 
-// InfiniBand: a receiver that sees a gap asks once for the packet it expects, and is silent until that arrives.
+// InfiniBand: a receiver that sees a gap asks once for the packet it expects, and is silent until
+// that arrives.
 func TestOneNakPerGap(t *testing.T) {
 	s := newScript(t, pc4Spec(1))
 	s.send(1, 1, 6000)
@@ -68,7 +69,8 @@ func TestNextGapIsReportedAgain(t *testing.T) {
 	}
 }
 
-// InfiniBand, C9-110: a duplicate is acknowledged again, for the acknowledgement may have been lost.
+// InfiniBand, C9-110: a duplicate is acknowledged again, for the acknowledgement may have been
+// lost.
 func TestDuplicateIsAcknowledgedNotPlaced(t *testing.T) {
 	s := newScript(t, pc4Spec(1))
 	s.send(1, 1, 2000)
@@ -86,7 +88,8 @@ func TestDuplicateIsAcknowledgedNotPlaced(t *testing.T) {
 	s.wantEvents(s.b, transport.MessageReceived)
 }
 
-// What an acknowledgement says stays true after going back: packets that it covers are not sent again.
+// What an acknowledgement says stays true after going back: packets that it covers are not sent
+// again.
 func TestLateAckStopsResending(t *testing.T) {
 	s := newScript(t, pc4Spec(1))
 	s.send(1, 1, 4000)
@@ -104,8 +107,9 @@ func TestLateAckStopsResending(t *testing.T) {
 	}
 }
 
-// A flow of PC4 that sends a packet per 2.2 ms waits for its acknowledgement twice as long, whatever its floor of 1 ms: the packets of
-// flows paced alike may all wait in one queue. Others have no such rule, and PC4 neither where the floor is longer.
+// A flow of PC4 that sends a packet per 2.2 ms waits for its acknowledgement twice as long,
+// whatever its floor of 1 ms: the packets of flows paced alike may all wait in one queue. Others
+// have no such rule, and PC4 neither where the floor is longer.
 func TestTimeoutFollowsPacing(t *testing.T) {
 	for _, c := range []struct {
 		rate  units.Bandwidth

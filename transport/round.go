@@ -1,13 +1,14 @@
 package transport
 
-// round is the queue of senders that may send, linked through sender.next. Each sends one packet in its turn.
+// round is the queue of senders that may send, linked through sender.next. Each sends one packet
+// per turn.
 type round struct {
-	head, tail int32 // -1: empty
+	head, tail int32 // indices of senders; -1: empty
 }
 
 func newRound() round { return round{head: -1, tail: -1} }
 
-// push puts sender i last. It must not be in the round.
+// push appends sender i, which must not be in the round.
 func (r *round) push(all []sender, i int32) {
 	all[i].ready, all[i].next = true, -1
 	if r.tail < 0 {
@@ -18,7 +19,7 @@ func (r *round) push(all []sender, i int32) {
 	r.tail = i
 }
 
-// pop takes the first sender out.
+// pop removes and returns the first sender; ok is false if there is none.
 func (r *round) pop(all []sender) (i int32, ok bool) {
 	i = r.head
 	if i < 0 {

@@ -7,20 +7,20 @@ import (
 	"weft/units"
 )
 
-// rto is the retransmission timer of a connection: RFC 6298's estimate with a floor, doubled on each timeout
-// in a row.
+// rto is the retransmission timer of a connection: the estimate of RFC 6298 with a minimum, doubled
+// on each timeout in a row.
 type rto struct {
-	floor    units.Time
+	floor    units.Time // minimum
 	baseRTT  units.Time // of the idle path
-	srtt     units.Time // 0: no sample yet
-	rttvar   units.Time
-	tries    int // timeouts since something new was acknowledged
+	srtt     units.Time // smoothed RTT; 0: no sample yet
+	rttvar   units.Time // mean deviation of the RTT
+	tries    int        // timeouts since something new was acknowledged
 	maxTries int
-	at       units.Time // when it runs out, while anything is in flight
-	wait     units.Time // how long it was set for
+	at       units.Time // when it expires, while anything is in flight
+	wait     units.Time // for how long it was set
 }
 
-// newRTO returns the timer of a connection.
+// newRTO returns the timer of a connection. Its minimum is at least four base RTTs; ours.
 func newRTO(s *Spec, l cc.Link) rto {
 	r := rto{baseRTT: l.BaseRTT, floor: max(cmp.Or(s.RTOMin, DefaultRTOMin), 4*l.BaseRTT), maxTries: s.Tries}
 	if s.Tries == 0 {
@@ -29,8 +29,8 @@ func newRTO(s *Spec, l cc.Link) rto {
 	return r
 }
 
-// sample takes in a round-trip time (RFC 6298, section 2, with α = 1/8 and β = 1/4). Every acknowledgement
-// echoes its packet's own stamp, so that packets sent again give samples as good as any.
+// sample adds a round-trip time to the estimate (RFC 6298, section 2, with α = 1/8 and β = 1/4).
+// Retransmissions count too: every acknowledgement echoes the time stamp of its own packet.
 func (r *rto) sample(rtt units.Time) {
 	rtt = min(rtt, maxRTT)
 	if r.srtt == 0 {
@@ -45,26 +45,27 @@ func (r *rto) sample(rtt units.Time) {
 	r.srtt += (rtt - r.srtt) / 8
 }
 
-// restart lets the timer run from now, at least for a time that the pacing asks for.
-func (r *rto) restart(now, least units.Time) {
-	r.wait = max(r.floor, r.srtt+4*r.rttvar, least) << min(r.tries, maxDoublings)
+// restart sets the timer, for at least minWait before doubling.
+func (r *rto) restart(now, minWait units.Time) {
+	r.wait = max(r.floor, r.srtt+4*r.rttvar, minWait) << min(r.tries, maxDoublings)
 	r.at = now + r.wait
 }
 
-// TimedOut is a retransmission timer that ran out.
+// TimedOut is a retransmission timer that expired.
 type TimedOut struct {
 	Conn   ConnID
 	At     units.Time
-	Waited units.Time // without an acknowledgement of anything new
+	Waited units.Time // time without an acknowledgement of anything new
 }
 
-// maxTimedOut is how many of them an endpoint remembers, the first.
+// maxTimedOut is the number of expired timers that an endpoint remembers.
 const maxTimedOut = 4096
 
-// patience is how long an acknowledgement may be waited for at the pacing rate, where the transport says that it counts: twice the time
-// between packets. Flows that are paced alike may all have a packet in one queue, which takes one such time to empty; and
-// before the next one is over nothing could be sent again anyhow (docs/adr/0032).
-func (s *sender) patience() units.Time {
+// pacingTimeout returns the minimum timeout at the pacing rate: twice the time between packets, or
+// 0 for transports that do not ask for it. Flows paced alike may all have a packet in one queue,
+// which takes one such time to drain; and a retransmission could not leave before the next one is
+// over (docs/adr/0032).
+func (s *sender) pacingTimeout() units.Time {
 	if !s.spaced {
 		return 0
 	}
@@ -72,31 +73,33 @@ func (s *sender) patience() units.Time {
 	if rate == 0 {
 		return 0
 	}
-	return min(2*rate.TransmitTime(s.mtu+s.perPacket), maxPatience)
+	return min(2*rate.TransmitTime(s.mtu+s.perPacket), maxPacingTimeout)
 }
 
-// maxPatience keeps a timeout within reach whatever the rate; ours.
-const maxPatience = units.Second
+// maxPacingTimeout bounds pacingTimeout, so that a very low rate does not postpone timeouts for
+// ever. Ours.
+const maxPacingTimeout = units.Second
 
-// maxRTT is the longest round trip that counts as one; a stamp that says more has gone wrong.
+// maxRTT bounds a sample: a longer round trip is an error of a time stamp. Ours.
 const maxRTT = 100 * units.Second
 
-// maxDoublings bounds the timeout of connections that may try more often than that.
+// maxDoublings bounds the exponential backoff of connections with more retries than that. Ours.
 const maxDoublings = 10
 
-// expire notes a timeout; it returns false when it was one too many.
+// expire counts a timeout; it returns false if the retries are exhausted.
 func (r *rto) expire() bool {
 	r.tries++
 	return r.tries <= r.maxTries
 }
 
-// Retries describes the retransmission timers that run at an endpoint. The zero value: none does.
+// Retries describes the running retransmission timers of an endpoint. The zero value means that
+// none runs.
 type Retries struct {
-	Tried units.Time // when the first of them was set: each connection has sent something again, or got an answer, since
-	Due   units.Time // when the last of them runs out
+	Tried units.Time // when the first was set: since then every connection has retried or had an answer
+	Due   units.Time // when the last expires
 }
 
-// Retries returns which retransmission timers run. It looks at every connection that the endpoint sends on.
+// Retries returns the running retransmission timers. It visits every sender.
 func (e *Endpoint) Retries() Retries {
 	r := Retries{Tried: units.Never}
 	for i := range e.senders {
@@ -110,8 +113,9 @@ func (e *Endpoint) Retries() Retries {
 	return r
 }
 
-// Patience says how long a connection waits before it gives up: whole is from the last acknowledgement of something new to the
-// end, of which last comes after its last attempt. It is at least as long as that; round trips or pacing may make it longer.
+// Patience returns how long a connection waits before it fails: whole is the time from the last
+// acknowledgement of something new, of which last follows the last attempt. These are minima: long
+// round trips or pacing extend them.
 func Patience(cfg Config, s Spec) (whole, last units.Time, err error) {
 	sch, err := newScheme(&s)
 	if err != nil {

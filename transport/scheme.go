@@ -9,24 +9,24 @@ import (
 	"weft/units"
 )
 
-// A scheme is what a kind of transport puts into the endpoint.
+// A scheme is what makes a transport differ from others in the endpoint.
 type scheme struct {
 	ect        bool // packets are ECN-capable
-	tagged     bool // packets have a coordination tag
-	telemetry  bool // packets leave room for what switches write
+	tagged     bool // data packets have a coordination tag
+	telemetry  bool // data packets leave room for telemetry
 	controller func(l cc.Link) cc.Controller
 	receiver   func(line units.Bandwidth) cc.Receiver
 	chooser    func(l cc.Link, seed uint64, window units.Bytes) path.Chooser
 
-	selective bool                   // losses are recovered from by selective repeat
-	either    bool                   // go-back-N and selective repeat both do
-	windowed  bool                   // packets overtake each other by as much as the window
-	paths     int                    // source ports from the first on; 0: one
+	selective bool                   // recovery is selective repeat
+	either    bool                   // both go-back-N and selective repeat are supported
+	windowed  bool                   // reordering of up to a window is no sign of a loss
+	paths     int                    // number of source ports; 0: one
 	spaced    bool                   // a retransmission timeout is at least twice the time between paced packets
-	span      func(l cc.Link) uint64 // most packets from the first that is missing to the last sent; selective repeat
+	span      func(l cc.Link) uint64 // selective repeat: max. packets from the first missing to the last sent
 }
 
-// newScheme makes the scheme of a connection.
+// newScheme returns the scheme of a connection.
 func newScheme(s *Spec) (scheme, error) {
 	var sch scheme
 	k, err := kindOf(s.Kind)
@@ -37,7 +37,8 @@ func newScheme(s *Spec) (scheme, error) {
 		err = sch.recover(s.Recovery, s.Kind)
 	}
 	if last := int(s.SrcPort) + sch.paths - 1; err == nil && last > math.MaxUint16 {
-		err = fmt.Errorf("%d paths from source port %d on end beyond the last port", sch.paths, s.SrcPort)
+		err = fmt.Errorf("%d paths from source port %d end beyond the last port, %d", sch.paths, s.SrcPort,
+			math.MaxUint16)
 	}
 	if err != nil {
 		return scheme{}, fmt.Errorf("transport: connection %d: %w", s.ID, err)
@@ -45,7 +46,7 @@ func newScheme(s *Spec) (scheme, error) {
 	return sch, nil
 }
 
-// recover takes the kind of recovery that a connection asks for.
+// recover sets the requested recovery; empty keeps the default.
 func (sch *scheme) recover(recovery, kind string) error {
 	selective := sch.selective
 	switch recovery {

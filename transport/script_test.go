@@ -12,7 +12,8 @@ import (
 
 const us = units.Microsecond
 
-// script drives the sending endpoint of host 0 and the receiving endpoint of host 1. Packets are carried by hand.
+// script drives the sending endpoint of host 0 and the receiving endpoint of host 1. Packets are
+// carried by hand.
 type script struct {
 	t    *testing.T
 	now  units.Time

@@ -13,25 +13,27 @@ import (
 	"weft/units"
 )
 
-// Section is what a lab says of the connections of a transport: the parameters of its congestion control, and what else it can be told.
+// Section is a transport's section of a lab file: the parameters of its congestion control, and the
+// other keys of its connections.
 type Section interface {
 	params.Section
-	Control() cc.Params // of its congestion control
+	Control() cc.Params // parameters of the congestion control
 	Retries() Timeouts
-	Set(*Spec) // makes a connection of it
+	Set(*Spec) // sets up a connection with the section's values
 }
 
-// Coordination is what switches are told that take part in congestion management.
+// Coordination configures the switches for coordinated congestion management (CCM).
 type Coordination struct {
-	Congested params.Size // a port is congested above here
-	Light     params.Size // and light up to here
-	Every     units.Time
-	Refresh   units.Time
-	Strict    bool
-	Loss      float64 // of notifications
+	Congested params.Size // a port whose queue is longer is congested
+	Light     params.Size // a port whose queue is not longer is light (the draft's word)
+	Every     units.Time  // minimum between two notices about a flow
+	Refresh   units.Time  // interval of reminders until the release
+	Strict    bool        // as the draft: no notice about marks if no light path exists
+	Loss      float64     // share of notices lost on purpose, 0 to 1
 }
 
-// CoordinationOf is what switches are told that take part in a transport's congestion management; nil: they do not.
+// CoordinationOf returns the configuration of switches that take part in a transport's congestion
+// management; nil: they do not.
 func CoordinationOf(s Section) *Coordination {
 	if c, ok := s.(interface{ coordination() *Coordination }); ok {
 		return c.coordination()
@@ -39,8 +41,8 @@ func CoordinationOf(s Section) *Coordination {
 	return nil
 }
 
-// InsideOf returns the section of the congestion control inside another, and its key in the section of that one; s itself and "" where
-// there is none inside.
+// InsideOf returns the section of the congestion control inside another and its key there; s and ""
+// if there is none inside.
 func InsideOf(s Section) (key string, inside Section) {
 	if c, ok := s.(interface{ inside() (string, Section) }); ok {
 		return c.inside()
@@ -48,7 +50,8 @@ func InsideOf(s Section) (key string, inside Section) {
 	return "", s
 }
 
-// QueuePairs are those of each connection; whole: messages are cut over all of them. 0: the transport has none.
+// QueuePairs returns the queue pairs per connection, 0 if the transport has none. If whole is true,
+// each message is split over all of them.
 func QueuePairs(s Section) (n int, whole bool) {
 	if q, ok := s.(interface{ queuePairs() (int, bool) }); ok {
 		return q.queuePairs()
@@ -56,13 +59,14 @@ func QueuePairs(s Section) (n int, whole bool) {
 	return 0, false
 }
 
-// Repaths says that sources take another path by themselves.
+// Repaths reports whether sources change paths by themselves.
 func Repaths(s Section) bool {
 	r, ok := s.Control().(interface{ Repaths() bool })
 	return ok && r.Repaths()
 }
 
-// of is the section of a transport whose congestion control has parameters P, and that has no others.
+// of returns the section of a transport without keys besides those of its congestion control, whose
+// parameters are P.
 func of[P cc.Params, D declared[P]]() Section { return new(plainSection[P, D]) }
 
 func roceSection() Section { return new(RoCE) }
@@ -73,13 +77,13 @@ func strackSection() Section { return new(STrack) }
 
 func spraySection() Section { return &STrack{InTurn: true} }
 
-// declared are parameters whose keys are declared.
+// declared is a pointer to parameters P that declares their keys.
 type declared[P cc.Params] interface {
 	*P
 	params.Section
 }
 
-// plainSection is the section of a transport that has nothing of its own but the parameters of its congestion control.
+// plainSection is the section that of returns.
 type plainSection[P cc.Params, D declared[P]] struct {
 	Params P
 	Timeouts
@@ -106,35 +110,41 @@ func (s *plainSection[P, D]) Set(c *Spec) { c.CC, c.RTOMin, c.Tries = s.Params, 
 // Retries implements Section.
 func (t Timeouts) Retries() Timeouts { return t }
 
-// RoCE is the section of RoCEv2: DCQCN, its queue pairs, and what it recovers from losses by.
+// RoCE is the section of RoCEv2: DCQCN, queue pairs and recovery.
 type RoCE struct {
 	Params   dcqcn.Params
-	QPs      int    // queue pairs of a connection, each with a source port, a sequence and a rate of its own
-	Split    string // messages: each is cut over all queue pairs; round-robin: each goes to the next
-	Recovery string
+	QPs      int    // queue pairs per connection, each with its own source port, sequence and rate
+	Split    string // messages: split each over all queue pairs; round-robin: send each on the next
+	Recovery string // GoBackN, SelectiveRepeat
 	Timeouts
 }
 
 // Keys implements params.Section.
 func (s *RoCE) Keys() []params.Key {
 	return slices.Concat(s.Params.Keys(), []params.Key{
-		params.New("qps", params.Integer(&s.QPs, 1, 16), "Queue pairs per connection, each with its own source port, sequence and rate.").
+		params.New("qps", params.Integer(&s.QPs, 1, 16),
+			"Queue pairs per connection, each with its own source port, sequence and rate.").
 			Default("1", "NCCL: NCCL_IB_QPS_PER_CONNECTION"),
-		params.New("split", params.Word(&s.Split, "messages", "round-robin"), "Split messages over all queue pairs, or rotate.").
+		params.New("split", params.Word(&s.Split, "messages", "round-robin"),
+			"Split messages over all queue pairs, or rotate.").
 			Default("round-robin", "NCCL: NCCL_IB_SPLIT_DATA_ON_QPS, off"),
-		params.New("recovery", params.Word(&s.Recovery, GoBackN, SelectiveRepeat), "Loss recovery.").Default(GoBackN, "RoCEv2"),
+		params.New("recovery", params.Word(&s.Recovery, GoBackN, SelectiveRepeat), "Loss recovery.").
+			Default(GoBackN, "RoCEv2"),
 		s.Params.Repathing(),
 	}, s.Timeouts.Keys())
 }
 
-// Rules refuses what would do nothing. In a network that marks nothing no notification would ever come, and senders stay at line rate.
+// Rules rejects keys without effect. Without marks there are no notifications, and senders stay at
+// line rate.
 func (s *RoCE) Rules(r params.Rules) {
 	if s.QPs == 1 {
 		r.Idle("split", "qps", "there is one queue pair, and nothing to split; expected qps above 1, or leave it out")
 	}
 	if r.Off("queues.ecn") {
 		for _, k := range append(s.Params.Keys(), s.Params.Repathing()) {
-			r.Idle(k.Name, "queues.ecn", "queues.ecn is off, so that nothing is marked and DCQCN never acts; leave it out, or expected queues.ecn: on")
+			r.Idle(k.Name, "queues.ecn",
+				"queues.ecn is off, so that nothing is marked and DCQCN never acts; "+
+					"leave it out, or expected queues.ecn: on")
 		}
 	}
 }
@@ -149,12 +159,12 @@ func (s *RoCE) Set(c *Spec) {
 	c.CC, c.Recovery, c.RTOMin, c.Tries = s.Params, s.Recovery, s.RTOMin, s.Tries
 }
 
-// STrack is the section of STrack and of spray: its window and paths, and its recovery.
+// STrack is the section of STrack and of spray: window, paths and recovery.
 type STrack struct {
 	Params strack.Params
 	Selective
 	Timeouts
-	InTurn bool // its paths are
+	InTurn bool // paths are taken in turn (spray)
 }
 
 // Keys implements params.Section.
@@ -162,7 +172,7 @@ func (s *STrack) Keys() []params.Key {
 	return slices.Concat(s.Params.Keys(), s.Selective.Keys(), s.Timeouts.Keys())
 }
 
-// Rules refuses what would do nothing, and paths that cannot be taken in turn.
+// Rules rejects keys without effect, and a number of paths that spray cannot take in turn.
 func (s *STrack) Rules(r params.Rules) {
 	s.Params.Rules(r)
 	if n := s.Params.Paths; s.InTurn && n&(n-1) != 0 {
@@ -178,58 +188,67 @@ func (s *STrack) Set(c *Spec) {
 	c.CC, c.Selective, c.RTOMin, c.Tries = s.Params, s.Selective, s.RTOMin, s.Tries
 }
 
-// Keys implements params.Section.
+// Keys returns the keys of selective repeat.
 func (s *Selective) Keys() []params.Key {
 	return []params.Key{
 		params.New("ack_every", params.Bytes(&s.AckEvery, 1, units.GB), "Bytes per acknowledgement.").
 			Default("16KiB", "ours: four packets of 4 KiB, as in UEC; the STrack paper leaves it open"),
-		params.New("threshold", params.Integer(&s.Threshold, 1, 10_000), "Reordered packets before a loss is inferred.").
+		params.New("threshold", params.Integer(&s.Threshold, 1, 10_000),
+			"Reordered packets before a loss is inferred.").
 			Default("5", "STrack paper, section 3.3.2"),
-		params.New("probe_after", params.Decimal(&s.ProbeAfter, 0.1, 1000), "Base RTTs without acknowledgement before a probe.").
+		params.New("probe_after", params.Decimal(&s.ProbeAfter, 0.1, 1000),
+			"Base RTTs without acknowledgement before a probe.").
 			Default("3", "STrack paper, section 3.3.2"),
 	}
 }
 
-// CCM is the section of coordinated congestion management: of source hosts, and of the switches, which all do it.
+// CCM is the section of coordinated congestion management, for source hosts and all switches.
 type CCM struct {
-	Inner    string // the congestion control inside
+	Inner    string // name of the congestion control inside, of which one section below applies
 	RoCE     RoCE
 	Swift    plainSection[swift.Params, *swift.Params]
 	PC4      plainSection[pc4.Params, *pc4.Params]
-	Recovery string
-	Timeout  units.Time
-	Paths    int // source ports that a source may change between
+	Recovery string     // GoBackN, SelectiveRepeat
+	Timeout  units.Time // validity of an incast notice at its source
+	Paths    int        // source ports that a source may change between
 	Coordination
 }
 
-// usualInner is the congestion control inside unless a lab names another.
-const usualInner = "roce"
+// defaultInner is the default congestion control inside ccm.
+const defaultInner = "roce"
 
-// Keys implements params.Section. The section of the congestion control inside has the keys and defaults that it has as a transport of its own.
+// Keys implements params.Section. The section of the congestion control inside has the keys and
+// defaults that it has as a transport of its own.
 func (s *CCM) Keys() []params.Key {
 	const most, tick = 10 * units.Second, 100 * units.Nanosecond
 	inside := func(name string, section params.Section, about string) params.Key {
-		return params.Sub(name, func() params.Section { return section }, about).Same("transport." + name).Only(func() (bool, string) {
+		applies := func() (bool, string) {
 			if s.Inner == "" {
 				return false, "" // reported
 			}
-			return s.Inner == name, "the congestion control inside is " + s.Inner + "; leave it out, or expected inner: " + name
-		})
+			return s.Inner == name, "the congestion control inside is " + s.Inner +
+				"; leave it out, or expected inner: " + name
+		}
+		return params.Sub(name, func() params.Section { return section }, about).
+			Same("transport." + name).Only(applies)
 	}
 	return []params.Key{
-		params.New("inner", params.Word(&s.Inner, "roce", "swift", "pc4"), "Congestion control that CCM coordinates with adaptive routing.").
-			Default(usualInner, "ours: the CCM draft leaves it open; DCQCN is its example"),
+		params.New("inner", params.Word(&s.Inner, "roce", "swift", "pc4"),
+			"Congestion control that CCM coordinates with adaptive routing.").
+			Default(defaultInner, "ours: the CCM draft leaves it open; DCQCN is its example"),
 		inside("roce", &s.RoCE, "Inner DCQCN."),
 		inside("swift", &s.Swift, "Inner Swift."),
 		inside("pc4", &s.PC4, "Inner PC4."),
-		params.New("recovery", params.Word(&s.Recovery, GoBackN, SelectiveRepeat), "Loss recovery; go-back-n takes every path change for a loss.").
+		params.New("recovery", params.Word(&s.Recovery, GoBackN, SelectiveRepeat),
+			"Loss recovery; go-back-n takes every path change for a loss.").
 			Following(func() (text, source string) {
 				if s.Inner == "pc4" {
 					return GoBackN, "ours: selective acknowledgements do not carry the rates that PC4's receivers allot"
 				}
 				return "", ""
 			}).Default(SelectiveRepeat, "ours: packets of a flow overtake each other when it takes another path"),
-		params.New("timeout", params.Time(&s.Timeout, units.Microsecond, most), "How long an incast notification stays valid.").
+		params.New("timeout", params.Time(&s.Timeout, units.Microsecond, most),
+			"How long an incast notification stays valid.").
 			Default("1ms", "ours: the CCM draft does not say what heals a lost notification"),
 		params.New("paths", params.Integer(&s.Paths, 1, 256), "Source ports to switch between; 1: never asked to.").
 			Default("1", "ours: hosts have one card, and switches choose"),
@@ -237,26 +256,31 @@ func (s *CCM) Keys() []params.Key {
 			Default("25%bdp", "ours: where queues.ecn begins to mark"),
 		params.New("light", params.Amount(&s.Light), "A port is light while at most this waits.").
 			Following(func() (text, source string) { return s.Congested.Half().String(), "ours: half of congested" }),
-		params.New("notify_every", params.Time(&s.Every, tick, most), "Minimum between incast notifications of a flow.").
+		params.New("notify_every", params.Time(&s.Every, tick, most),
+			"Minimum between incast notifications of a flow.").
 			Default("50us", "ours: as often as a NIC sends CNPs for a flow"),
 		params.New("refresh", params.Time(&s.Refresh, tick, most), "Interval of reminders until release.").
 			Default("250us", "ours: a quarter of the default timeout"),
-		params.New("strict", params.Flag(&s.Strict), "Follow the draft: send no notice about marks for lack of a light path.").
+		params.New("strict", params.Flag(&s.Strict),
+			"Follow the draft: send no notice about marks for lack of a light path.").
 			Default("false", "ours: see docs/adr/0091"),
-		params.New("notification_loss", params.Share(&s.Loss, 0, 1), "Notifications lost on purpose.").Default("0", "ours"),
+		params.New("notification_loss", params.Share(&s.Loss, 0, 1), "Notifications lost on purpose.").
+			Default("0", "ours"),
 	}
 }
 
-// Rules refuses what contradicts itself, and what of the congestion control inside is the business of CCM.
+// Rules rejects contradictions, and keys of the congestion control inside that CCM decides itself.
 func (s *CCM) Rules(r params.Rules) {
 	if s.Inner == "roce" && s.RoCE.Params.Repath > 0 {
-		r.Refuse("roce.repath", "the switches choose paths, and ask the source for another one by themselves; expected off")
+		r.Refuse("roce.repath",
+			"the switches choose paths, and ask the source for another one by themselves; expected off")
 	}
 	for _, key := range []string{"qps", "split", "recovery"} {
 		r.Idle("roce."+key, "", "the transport around DCQCN has paths and a recovery of its own; leave it out")
 	}
 	if s.Inner == "pc4" && s.Recovery == SelectiveRepeat {
-		r.Refuse("recovery", "selective acknowledgements do not carry the rates that PC4's receivers allot; expected go-back-n")
+		r.Refuse("recovery",
+			"selective acknowledgements do not carry the rates that PC4's receivers allot; expected go-back-n")
 	}
 	if r.Good("light", "congested") && s.Light.Comparable(s.Congested) && s.Light.Above(s.Congested) {
 		r.Refuse("light", "%v is above congested, %v", s.Light, s.Congested)
@@ -268,6 +292,7 @@ func (s *CCM) Rules(r params.Rules) {
 
 func (s *CCM) coordination() *Coordination { return &s.Coordination }
 
+// inside returns the name and the section of the congestion control inside.
 func (s *CCM) inside() (string, Section) {
 	switch s.Inner {
 	case "swift":

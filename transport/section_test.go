@@ -6,7 +6,8 @@ import (
 	"weft/params"
 )
 
-// A connection that is told nothing recovers as a lab does by default, and what a section says is what the connection has.
+// A connection that is told nothing recovers as a lab does by default, and what a section says is
+// what the connection has.
 func TestSectionsHaveTheDefaultsOfAConnection(t *testing.T) {
 	var s Selective
 	params.SetDefaults(&s)
@@ -14,7 +15,7 @@ func TestSectionsHaveTheDefaultsOfAConnection(t *testing.T) {
 		t.Errorf("selective repeat: %+v, want %+v", s, want)
 	}
 	for _, kind := range Kinds() {
-		section, path, _ := Named(kind)
+		section, path, _ := SectionOf(kind)
 		params.SetDefaults(section)
 		if key, inside := InsideOf(section); key != "" {
 			params.SetDefaults(inside)

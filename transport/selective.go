@@ -9,41 +9,43 @@ import (
 	"weft/units"
 )
 
-// Selective repeat as STrack does it (section 3.3): the receiver takes packets in any order and says which have come, the
-// sender sends again what is missing. The states of both sides are here. Endpoints act on them in selective_receiver.go and
-// selective_sender.go.
+// Selective repeat as in STrack (section 3.3): the receiver accepts packets in any order and
+// reports which have arrived; the sender retransmits the missing ones. The states of both sides are
+// here. Endpoints act on them in selective_receiver.go and selective_sender.go.
 
-// maxSpan is the most packets from the first that is missing to the last that was sent: what bitmaps grow to, and
-// what the count of packets out of order can say.
+// maxSpan is the maximum number of packets from the first missing one to the last sent. It bounds
+// the bitmaps and the 16 bits of the out-of-order count in acknowledgements.
 const maxSpan = 1 << 15
 
-// arrivals is the receiving side.
+// arrivals is the state of a receiving half. Sizes are bytes on the wire.
 type arrivals struct {
 	expected   uint64      // EPSN: all packets before it have arrived
-	have       bitmap      // packets beyond expected that have arrived
-	top        uint64      // the packet behind the last one in have
-	outOfOrder int         // how many they are
-	bytes      units.Bytes // on the wire, of all packets that have arrived, duplicates excluded
-	since      units.Bytes // of them, since the last acknowledgement
-	lowest     uint64      // packet that has come since then; none: noPacket
-	every      units.Bytes // after so many bytes there is an acknowledgement
-	fin        uint64      // the packet behind the last one that said it was the last
-	open       []partial   // messages that are arriving
+	have       bitmap      // packets after expected that have arrived
+	top        uint64      // 1 + the last packet in have
+	outOfOrder int         // number of packets in have
+	bytes      units.Bytes // size of all packets that have arrived, without duplicates
+	since      units.Bytes // part of bytes since the last acknowledgement
+	lowest     uint64      // lowest packet that arrived since then; noPacket: none
+	every      units.Bytes // an acknowledgement is due after this many bytes
+	fin        uint64      // 1 + the last packet with the Fin flag
+	open       []partial   // incomplete messages
 }
 
+// noPacket is the value of arrivals.lowest without packets.
 const noPacket uint64 = math.MaxUint64
 
-// partial is a message some of whose packets have arrived.
+// partial is an incomplete message.
 type partial struct {
 	Message
-	first uint64 // packet
-	left  units.Bytes
+	first uint64      // number of its first packet
+	left  units.Bytes // payload that is missing
 }
 
 func newArrivals(s *Spec) *arrivals {
 	return &arrivals{every: s.Selective.ackEvery(), lowest: noPacket}
 }
 
+// ackEvery returns AckEvery or its default.
 func (s Selective) ackEvery() units.Bytes {
 	if s.AckEvery == 0 {
 		return DefaultAckEvery
@@ -51,20 +53,20 @@ func (s Selective) ackEvery() units.Bytes {
 	return s.AckEvery
 }
 
-// expand returns the packet number whose low 32 bits are psn, nearest to expected; ok is false when no sender would have sent
-// it yet.
+// expand returns the packet number nearest to expected whose low 32 bits are psn. ok is false if no
+// sender could have sent it yet.
 func (x *arrivals) expand(psn uint32) (n uint64, ok bool) {
 	at := int64(x.expected) + int64(int32(psn-uint32(x.expected)))
 	return uint64(at), at >= 0 && uint64(at) < x.expected+maxSpan
 }
 
-// fresh says whether packet psn has not arrived before.
+// fresh reports whether packet psn has not arrived before.
 func (x *arrivals) fresh(psn uint64) bool {
 	return psn >= x.expected && (psn >= x.top || !x.have.has(psn))
 }
 
-// fits says whether a packet that is fresh belongs where it says: messages take as many packets as they need, and what was
-// heard of one before stays true.
+// fits reports whether a fresh packet is consistent: with the division of its message into packets,
+// and with earlier packets of that message.
 func (x *arrivals) fits(psn uint64, d *wire.Data, mtu units.Bytes) bool {
 	k := uint64(d.Offset / mtu)
 	if d.Offset%mtu != 0 || d.Payload != min(mtu, d.Size-d.Offset) || k > psn || d.Room > 0 {
@@ -84,8 +86,8 @@ func (x *arrivals) find(first uint64) int {
 	return -1
 }
 
-// take accepts a fresh packet of so many bytes on the wire. filled says that it was the expected one and others waited behind
-// it.
+// take accepts a fresh packet of the given size. filled is true if it was the expected one and
+// closed a gap.
 func (x *arrivals) take(psn uint64, size units.Bytes) (filled bool) {
 	x.bytes += size
 	x.since += size
@@ -106,7 +108,8 @@ func (x *arrivals) take(psn uint64, size units.Bytes) (filled bool) {
 	return true
 }
 
-// place takes in that the payload of a fresh packet, the k-th of its message, is there and says whether the message is complete.
+// place records the payload of a fresh packet, the k-th of its message, and reports whether the
+// message is complete.
 func (x *arrivals) place(psn, k uint64, d *wire.Data) (complete bool) {
 	if d.Payload == d.Size {
 		return true
@@ -114,7 +117,8 @@ func (x *arrivals) place(psn, k uint64, d *wire.Data) (complete bool) {
 	i := x.find(psn - k)
 	if i < 0 {
 		i = len(x.open)
-		x.open = append(x.open, partial{Message: Message{ID: d.Message, Tag: d.Tag, Size: d.Size}, first: psn - k, left: d.Size})
+		x.open = append(x.open, partial{Message: Message{ID: d.Message, Tag: d.Tag, Size: d.Size}, first: psn - k,
+			left: d.Size})
 	}
 	p := &x.open[i]
 	if p.left -= d.Payload; p.left > 0 {
@@ -126,8 +130,9 @@ func (x *arrivals) place(psn, k uint64, d *wire.Data) (complete bool) {
 	return true
 }
 
-// segment returns which bits an acknowledgement carries: the bitmap from the expected packet on is cut into
-// segments, and it is the one that holds packet psn ("the lowest PSN since the last SACK").
+// segment returns the part of the bitmap that an acknowledgement carries. The bitmap from the
+// expected packet is divided into segments, and the one that holds packet psn is returned (STrack:
+// "the lowest PSN since the last SACK").
 func (x *arrivals) segment(psn uint64) (base, mask uint64) {
 	base = x.expected
 	if psn > base && psn != noPacket {
@@ -139,41 +144,44 @@ func (x *arrivals) segment(psn uint64) (base, mask uint64) {
 	return base, x.have.get(base)
 }
 
-// flight is the sending side beside sendOrder, whose next is the first packet that was never sent and whose acked is EPSN.
+// flight is the state of a sending half beside sendOrder, whose next is the first packet that was
+// never sent and whose acked is EPSN. Sizes are bytes on the wire.
 type flight struct {
-	arrived bitmap // packets from acked on that have arrived, as far as acknowledgements have said
-	lost    bitmap // packets claimed lost that wait to be sent again
-	waiting int    // how many they are
-	least   uint64 // none of them is before
+	arrived    bitmap // packets from acked that have arrived, by the acknowledgements so far
+	lost       bitmap // packets claimed lost that wait for retransmission
+	waiting    int    // number of packets in lost
+	lowestLost uint64 // no packet in lost is before it
 
-	sent     units.Bytes // bytes_sent: on the wire, each time a packet leaves
-	received units.Bytes // bytes_recvd: what the receiver says has arrived, duplicates excluded
-	claimed  units.Bytes // bytes_claimed_retransmit: each time a packet is claimed lost
+	sent     units.Bytes // bytes_sent: counts every transmission
+	received units.Bytes // bytes_recvd: reported by the receiver, without duplicates
+	claimed  units.Bytes // bytes_claimed_retransmit: counts every time that a packet is claimed lost
 
-	highest uint64      // the packet behind the last one that is known to have arrived
+	highest uint64      // 1 + the last packet that is known to have arrived
 	until   uint64      // recovery lasts until all packets before it have arrived; 0: none
-	mark    units.Bytes // when more has arrived, packets that were sent again are lost again; while some wait, unknown
-	span    uint64      // most packets from acked to next
+	mark    units.Bytes // if received exceeds it, retransmissions were lost; MaxInt64 while some still wait
+	span    uint64      // max. packets from acked to next
 
-	every     units.Bytes // after so many bytes the receiver acknowledges unasked
-	threshold int         // least packets out of order that say of a loss
-	windowed  bool        // a window of packets out of order does; else the threshold alone
+	every     units.Bytes // the receiver acknowledges after this many bytes
+	threshold int         // min. packets out of order that indicate a loss
+	windowed  bool        // it takes a window of packets out of order, at least threshold
 
-	left       units.Time // when a packet left last, or a busy period began
+	left       units.Time // when the last packet left, or the busy period began
 	netRTT     units.Time
 	baseRTT    units.Time
-	probeAfter units.Time // of silence
-	probeAt    units.Time // while anything is in flight
+	probeAfter units.Time // a probe leaves after this long without an acknowledgement
+	probeAt    units.Time // when the next probe is due, while anything is in flight
 	probing    bool       // a probe waits to leave
-	probeDue   units.Time // the last probe: when it was due at the receiver
-	probeNext  uint64     // the first packet that had not been sent before it
-	others     int        // acknowledgements since it left
+	probeDue   units.Time // when the last probe was to arrive at the receiver; identifies its answer
+	probeNext  uint64     // the first packet that was not sent before the last probe
+	others     int        // acknowledgements since the last probe
 }
 
+// newFlight returns the state of a sending half before its first packet.
 func newFlight(s *Spec, l cc.Link, sch scheme) *flight {
 	f := &flight{
-		span: min(sch.span(l), maxSpan), every: s.Selective.ackEvery(), threshold: s.Selective.Threshold, windowed: sch.windowed,
-		netRTT: l.NetRTT, baseRTT: l.BaseRTT, probeDue: minTime,
+		span: min(sch.span(l), maxSpan), every: s.Selective.ackEvery(), threshold: s.Selective.Threshold,
+		windowed: sch.windowed,
+		netRTT:   l.NetRTT, baseRTT: l.BaseRTT, probeDue: minTime,
 	}
 	if f.threshold == 0 {
 		f.threshold = DefaultThreshold
@@ -186,29 +194,31 @@ func newFlight(s *Spec, l cc.Link, sch scheme) *flight {
 	return f
 }
 
-// inFlight is what is on its way by STrack's equations 1 and 2. Packets that have arrived and were claimed lost before the
-// sender heard count twice until it does; that is no reason to be below nothing.
+// inFlight returns the bytes in flight (STrack, equations 1 and 2). Packets that arrived but were
+// claimed lost before their acknowledgement came are subtracted twice for a while, hence the
+// minimum of 0.
 func (f *flight) inFlight() units.Bytes { return max(f.sent-f.received-f.claimed, 0) }
 
-// recovering says whether a recovery is under way.
+// recovering reports whether a recovery is under way.
 func (f *flight) recovering(acked uint64) bool { return acked < f.until }
 
-// firstLost returns the first packet that waits to be sent again. There is one.
+// firstLost returns the first packet that waits for retransmission. There must be one.
 func (f *flight) firstLost() uint64 {
 	for {
-		if w := f.lost.get(f.least); w != 0 {
-			f.least += uint64(bits.TrailingZeros64(w))
-			return f.least
+		if w := f.lost.get(f.lowestLost); w != 0 {
+			f.lowestLost += uint64(bits.TrailingZeros64(w))
+			return f.lowestLost
 		}
-		f.least += 64
+		f.lowestLost += 64
 	}
 }
 
-// resend notes that packet psn leaves again, of so many bytes. When the last one has left, mark is set beyond what is in flight and
-// what overtaking explains: a window later all that was sent again should have arrived (section 3.3.2: "the process continues").
-func (f *flight) resend(psn uint64, size, overtaking units.Bytes) {
+// resend records the retransmission of packet psn. The last one sets mark beyond the bytes in
+// flight and the tolerated reordering: a window later all retransmissions should have arrived
+// (STrack, section 3.3.2: "the process continues").
+func (f *flight) resend(psn uint64, size, reorderBound units.Bytes) {
 	f.lost.clear(psn)
 	f.waiting--
 	f.sent += size
-	f.mark = f.received + f.inFlight() + overtaking
+	f.mark = f.received + f.inFlight() + reorderBound
 }

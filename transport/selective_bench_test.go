@@ -7,7 +7,8 @@ import (
 	"weft/units"
 )
 
-// sprayPair is two endpoints with n connections of strack between them at 400 Gb/s and 8 us, each with an endless message.
+// sprayPair is two endpoints with n connections of strack between them at 400 Gb/s and 8 us, each
+// with an endless message.
 func sprayPair(t testing.TB, n int) *pair {
 	path := transport.Path{
 		Propagation: 3700 * units.Nanosecond,

@@ -166,8 +166,9 @@ func (m *model) step(id uint32) {
 	}
 }
 
-// What both sides count agrees with what they know packet by packet, whatever happens: what is in flight is never negative and is
-// what has not arrived as far as the sender has heard, the window stays in its bounds, and no state grows beyond the span.
+// What both sides count agrees with what they know packet by packet, whatever happens: what is in
+// flight is never negative and is what has not arrived as far as the sender has heard, the window
+// stays in its bounds, and no state grows beyond the span.
 func TestSelectiveRepeatCountsWhatIsThere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(t, strackSpec(256))
@@ -207,8 +208,9 @@ func (m *model) check() {
 	if got, want := f.sent-f.claimed, s.order.nextBytes-waits; got != want || count != f.waiting {
 		t.Fatalf("sent without claims %d, want %d; %d wait, want %d", got, want, f.waiting, count)
 	}
-	// What is in flight is what has not arrived and does not wait to leave again. What the sender has not heard of counts as well;
-	// what it takes for lost though it has arrived does not, until it hears which packets have.
+	// What is in flight is what has not arrived and does not wait to leave again. What the sender
+	// has not heard of counts as well; what it takes for lost though it has arrived does not, until
+	// it hears which packets have.
 	if in, want := f.inFlight(), max(missing+x.bytes-f.received-early, 0); in != want {
 		t.Fatalf("%d bytes in flight, want %d: %d have not arrived, %d have unheard of, %d are taken for lost", in, want, missing,
 			x.bytes-f.received, early)
@@ -241,8 +243,8 @@ func (m *model) checkReceiver() {
 	}
 }
 
-// What STrack keeps per connection, beside what every connection has: bitmaps over the packets in flight and over the paths, and
-// no queues or timers per path.
+// What STrack keeps per connection, beside what every connection has: bitmaps over the packets in
+// flight and over the paths, and no queues or timers per path.
 func TestStateSizePerConnection(t *testing.T) {
 	m := lossyWindow(t)
 	s, x := &m.e[0].senders[0], m.e[1].receivers[0].arrivals

@@ -105,8 +105,8 @@ func selectiveRepeat(kind string, s transport.Spec) transport.Spec {
 	return s
 }
 
-// lossy is a star with faults for selective repeat, and the book of what happens on it. Each packet has a path of its own, so that
-// half of them overtake others anyway.
+// lossy is a star with faults for selective repeat, and the book of what happens on it. Each packet
+// has a path of its own, so that half of them overtake others anyway.
 type lossy struct {
 	*testnet.Net
 	*book
@@ -189,8 +189,8 @@ func (l *lossy) queue(at units.Time, src int, c transport.ConnID, m transport.Me
 	l.send(l.Net, at, src, c, m)
 }
 
-// close runs to the end and holds stalls to three timeouts: longer than that no connection waits that has something to do while
-// the network loses nothing of it.
+// close runs to the end and checks that no stall exceeds three timeouts: a connection with
+// something to do waits no longer unless the network loses its packets.
 func (l *lossy) close() {
 	l.finish(l.Net)
 	for c, stall := range l.stall {
@@ -200,8 +200,8 @@ func (l *lossy) close() {
 	}
 }
 
-// Whatever the network loses, doubles and reorders, up to 30 % each: every byte exactly once, an end, and no stall above three
-// timeouts.
+// Whatever the network loses, duplicates and reorders, up to 30 % each: every byte arrives exactly
+// once, the run ends, and no stall exceeds three timeouts.
 func TestSelectiveRepeatDeliversEveryByteOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		share := func(name string) float64 { return rapid.Float64Range(0, 0.3).Draw(t, name) }
@@ -220,7 +220,7 @@ func TestSelectiveRepeatDeliversEveryByteOnce(t *testing.T) {
 	})
 }
 
-// The same at the worst of it, with messages of hundreds of packets both ways.
+// The same at the highest fault rates, with messages of hundreds of packets in both directions.
 func TestSelectiveRepeatUnderHeavyLoss(t *testing.T) {
 	for _, kind := range []string{"strack", "spray", "roce"} {
 		for seed := range uint64(5) {

@@ -8,15 +8,17 @@ import (
 	"weft/units"
 )
 
-// What the receiving half does under selective repeat.
+// The receiving half under selective repeat.
 
-// receiveSelective takes a data packet of a connection, checked as far as receiveData does for both kinds of recovery.
+// receiveSelective handles a data packet after the checks that receiveData makes for both kinds of
+// recovery.
 func (e *Endpoint) receiveSelective(now units.Time, r *receiver, d *wire.Data, in *Incoming) (Placement, error) {
 	x := r.arrivals
 	psn, ok := x.expand(d.PSN)
 	fresh := ok && x.fresh(psn)
 	if !ok || fresh && !x.fits(psn, d, e.cfg.MTU) {
-		return Placement{}, fmt.Errorf("data on connection %d: packet %d of message %d at %d: %w", d.Conn, d.PSN, d.Message, d.Offset, ErrProtocol)
+		return Placement{}, fmt.Errorf("data on connection %d: packet %d of message %d at %d: %w", d.Conn, d.PSN,
+			d.Message, d.Offset, ErrProtocol)
 	}
 	e.counters.Received++
 	if fresh && !r.active {
@@ -25,7 +27,8 @@ func (e *Endpoint) receiveSelective(now units.Time, r *receiver, d *wire.Data, i
 	}
 	size := d.Payload + perPacket
 	f := r.feedback.OnData(now, cc.Data{
-		At: in.At + in.Shift, SentAt: d.SentAt, Baseline: d.Baseline, Marked: in.CE, Size: size, Expected: e.expected, Observed: e.observed,
+		At: in.At + in.ClockOffset, SentAt: d.SentAt, Baseline: d.Baseline, Marked: in.CE, Size: size,
+		Expected: e.expected, Observed: e.observed,
 	})
 	if f.CNP {
 		e.queueCNP(r, d)
@@ -40,7 +43,7 @@ func (e *Endpoint) receiveSelective(now units.Time, r *receiver, d *wire.Data, i
 		pl = e.place(now, r, psn, d)
 	} else {
 		e.counters.Duplicates++
-		due = true // the sender does not know
+		due = true // the sender does not know that it has arrived
 	}
 	x.lowest = min(x.lowest, psn)
 	if due || x.since >= x.every {
@@ -51,7 +54,7 @@ func (e *Endpoint) receiveSelective(now units.Time, r *receiver, d *wire.Data, i
 	return pl, nil
 }
 
-// place puts the payload of a fresh packet where it belongs, whatever is missing before it.
+// place returns where the payload of a fresh packet belongs, even if earlier packets are missing.
 func (e *Endpoint) place(now units.Time, r *receiver, psn uint64, d *wire.Data) Placement {
 	x := r.arrivals
 	if x.place(psn, uint64(d.Offset/e.cfg.MTU), d) {
@@ -72,7 +75,8 @@ func (e *Endpoint) place(now units.Time, r *receiver, psn uint64, d *wire.Data) 
 	}
 }
 
-// queueSack lets an acknowledgement leave with the segment that holds packet psn. a says what caused it.
+// queueSack queues an acknowledgement with the segment that holds packet psn. The caller has filled
+// in what caused it.
 func (e *Endpoint) queueSack(r *receiver, psn uint64, a *wire.Sack) {
 	if e.replies.len() >= maxReplies {
 		e.counters.AckDrops++
@@ -90,7 +94,7 @@ func (e *Endpoint) queueSack(r *receiver, psn uint64, a *wire.Sack) {
 	}
 }
 
-// receiveProbe answers a probe at once (section 3.3.2).
+// receiveProbe answers a probe at once (STrack, section 3.3.2).
 func (e *Endpoint) receiveProbe(in *Incoming) error {
 	var p wire.Probe
 	if err := p.Decode(in.Header); err != nil {
@@ -111,7 +115,8 @@ func (e *Endpoint) receiveProbe(in *Incoming) error {
 	}
 	e.counters.ProbesIn++
 	e.queueSack(r, psn, &wire.Sack{
-		CE: in.CE, Probe: true, PSN: p.PSN, Due: p.SentAt + p.Baseline, OneWay: in.At + in.Shift - p.SentAt - p.Baseline, Path: p.Path,
+		CE: in.CE, Probe: true, PSN: p.PSN, Due: p.SentAt + p.Baseline,
+		OneWay: in.At + in.ClockOffset - p.SentAt - p.Baseline, Path: p.Path,
 	})
 	return nil
 }

@@ -11,16 +11,20 @@ import (
 	"weft/units"
 )
 
-// What the sending half does under selective repeat: inflight accounting, and three ways to notice a loss (section 3.3.2).
+// The sending half under selective repeat: bytes in flight, and three detectors of losses (STrack,
+// section 3.3.2).
 //
 //	          more than a window out of order, or
 //	          a probe came back alone, or a timeout
-//	 sending ──────────────────────────────────────► recovering: what is missing up to the highest packet that
-//	    ▲                                                 │       arrived (probe, timeout: that was sent) leaves again,
-//	    └─────────────────────────────────────────────────┘       as far as the window goes, before what is new
+//	 sending ───────────────────────────────────────► recovering
+//	    ▲                                                 │
+//	    └─────────────────────────────────────────────────┘
 //	          all of it has arrived
+//
+// A recovery claims the missing packets up to the highest one that arrived (probe, timeout: that
+// was sent), and retransmits them before new ones, within the window.
 
-// outstanding says that something was sent and not acknowledged.
+// outstanding reports whether something was sent and not acknowledged.
 func (s *sender) outstanding() bool {
 	if s.flight == nil {
 		return s.order.inFlight() > 0
@@ -28,7 +32,7 @@ func (s *sender) outstanding() bool {
 	return s.order.acked < s.order.next && !s.failed
 }
 
-// inFlight is what counts against the window.
+// inFlight returns the bytes on the wire that count against the window.
 func (s *sender) inFlight() units.Bytes {
 	if s.flight == nil {
 		return s.order.inFlight()
@@ -43,7 +47,7 @@ func (s *sender) maySelect() bool {
 		!s.failed && f.inFlight() < s.ctl.Window()
 }
 
-// find returns the message that packet psn is in, which is not acknowledged.
+// find returns the message of packet psn, which is not acknowledged.
 func (s *sender) find(psn uint64) *sending {
 	lo, hi := 0, s.messages.len()
 	for hi-lo > 1 {
@@ -56,26 +60,27 @@ func (s *sender) find(psn uint64) *sending {
 	return s.messages.at(lo)
 }
 
-// wireSize is the size on the wire of packet psn, which is not acknowledged.
+// wireSize returns the size on the wire of packet psn, which is not acknowledged.
 func (s *sender) wireSize(psn uint64) units.Bytes {
 	m := s.find(psn)
 	return min(s.mtu, m.Size-units.Bytes(psn-m.first)*s.mtu) + s.perPacket
 }
 
-// overtaking is how many bytes out of order are no sign of a loss: "the maximum of the current congestion window's worth of
-// packet number and min_threshold".
-func (s *sender) overtaking() units.Bytes {
-	least := units.Bytes(s.flight.threshold) * (s.mtu + s.perPacket)
+// reorderBound returns the bytes out of order that are no sign of a loss (STrack, section 3.3.2:
+// "the maximum of the current congestion window's worth of packet number and min_threshold").
+func (s *sender) reorderBound() units.Bytes {
+	minimum := units.Bytes(s.flight.threshold) * (s.mtu + s.perPacket)
 	if !s.flight.windowed {
-		return least // one path, and no window to go by
+		return minimum // one path, without a window
 	}
-	return max(s.ctl.Window(), least)
+	return max(s.ctl.Window(), minimum)
 }
 
-// asks says whether a packet of so many bytes asks for an acknowledgement as it leaves, a while after the one before: when
-// nothing else may leave and less is in flight than the receiver waits for, or when that would take until a probe, since
-// the NIC serves many connections or the rate is low.
-func (s *sender) asks(more bool, size units.Bytes, since units.Time) bool {
+// wantsAck reports whether a packet that leaves requests an acknowledgement: if nothing else may
+// leave and less is in flight than the receiver waits for, or if waiting for that much would take
+// until a probe, because the NIC serves many connections or the rate is low. since is the time
+// since the packet before.
+func (s *sender) wantsAck(more bool, size units.Bytes, since units.Time) bool {
 	f := s.flight
 	if !more {
 		return true
@@ -86,11 +91,11 @@ func (s *sender) asks(more bool, size units.Bytes, since units.Time) bool {
 	return float64(since)*float64(f.every) > float64(f.probeAfter)*float64(size)
 }
 
-// noteSent takes in that packet psn left, of so many bytes, and says whether it asks for an acknowledgement.
-func (s *sender) noteSent(now units.Time, psn uint64, size units.Bytes, again bool) (asks bool) {
+// recordSent records that packet psn left, and reports whether it requests an acknowledgement.
+func (s *sender) recordSent(now units.Time, psn uint64, size units.Bytes, again bool) (wantsAck bool) {
 	f := s.flight
 	if again {
-		f.resend(psn, size, s.overtaking())
+		f.resend(psn, size, s.reorderBound())
 	} else {
 		if !s.outstanding() {
 			f.probeAt = now + f.probeAfter
@@ -105,11 +110,11 @@ func (s *sender) noteSent(now units.Time, psn uint64, size units.Bytes, again bo
 	}
 	since := now - f.left
 	f.left = now
-	return s.asks(f.waiting > 0 || next < s.queued && next-s.order.acked < f.span, size, since)
+	return s.wantsAck(f.waiting > 0 || next < s.queued && next-s.order.acked < f.span, size, since)
 }
 
-// pass takes in that all packets before psn have arrived.
-func (s *sender) pass(psn uint64) {
+// advanceFlight records that all packets before psn have arrived.
+func (s *sender) advanceFlight(psn uint64) {
 	f := s.flight
 	for f.waiting > 0 {
 		n := f.firstLost()
@@ -119,14 +124,14 @@ func (s *sender) pass(psn uint64) {
 		s.unclaim(n)
 	}
 	f.arrived.drop(s.order.acked, psn)
-	f.least = max(f.least, psn)
+	f.lowestLost = max(f.lowestLost, psn)
 	f.highest = max(f.highest, psn)
 }
 
-// note takes in which packets from base on have arrived.
-func (s *sender) note(base, mask uint64) {
+// markArrived records that packet base+i has arrived for every bit i of mask.
+func (s *sender) markArrived(base, mask uint64) {
 	f := s.flight
-	if base < s.order.acked { // an acknowledgement that was overtaken
+	if base < s.order.acked { // a later acknowledgement overtook this one
 		if s.order.acked-base >= 64 {
 			return
 		}
@@ -147,7 +152,8 @@ func (s *sender) note(base, mask uint64) {
 	}
 }
 
-// claim gives all packets before until up as lost that have not arrived and do not wait already. It returns their size.
+// claim declares lost all packets before until that have not arrived and do not wait already. It
+// returns their size.
 func (s *sender) claim(until uint64) (size units.Bytes) {
 	f := s.flight
 	for n := s.order.acked; n < until; n += 64 {
@@ -161,19 +167,19 @@ func (s *sender) claim(until uint64) (size units.Bytes) {
 			size += s.wireSize(n + uint64(bits.TrailingZeros64(fresh)))
 		}
 	}
-	f.least = s.order.acked
+	f.lowestLost = s.order.acked
 	f.claimed += size
 	return size
 }
 
-// unclaim takes back that packet psn is lost: it arrived before it was sent again.
+// unclaim withdraws the claim that packet psn is lost: it arrived before its retransmission left.
 func (s *sender) unclaim(psn uint64) {
 	s.flight.lost.clear(psn)
 	s.flight.waiting--
 	s.flight.claimed -= s.wireSize(psn)
 }
 
-// receiveSack is what the sending half does with a selective acknowledgement (Algorithm 1).
+// receiveSack handles a selective acknowledgement at the sending half (STrack, Algorithm 1).
 func (e *Endpoint) receiveSack(now units.Time, in *Incoming) error {
 	var a wire.Sack
 	if err := a.Decode(in.Header); err != nil {
@@ -204,10 +210,10 @@ func (e *Endpoint) receiveSack(now units.Time, in *Incoming) error {
 		s.rto.sample(rtt)
 	}
 	if expected > s.order.acked {
-		s.pass(expected) // its messages are still there
+		s.advanceFlight(expected) // its messages are still there
 		e.progress(now, s, expected)
 	}
-	s.note(base, a.Bitmap)
+	s.markArrived(base, a.Bitmap)
 	f.received = max(f.received, a.Received, s.order.ackedBytes)
 	f.probeAt, f.probing = now+f.probeAfter, false
 	size, full := f.received-before, s.mtu+s.perPacket
@@ -225,29 +231,30 @@ func (e *Endpoint) receiveSack(now units.Time, in *Incoming) error {
 	return nil
 }
 
-// detect looks for losses in what an acknowledgement says.
+// detect looks for losses after an acknowledgement.
 func (e *Endpoint) detect(now units.Time, s *sender, a *wire.Sack, expected uint64, rtt units.Time) {
 	f := s.flight
 	answer := a.Probe && a.Due == f.probeDue
 	switch {
 	case answer && f.others == 0 && rtt-f.baseRTT < 2*f.netRTT: // Algorithm 1, line 10
 		e.recover(now, s, f.probeNext, cc.Probed)
-	case expected < s.order.acked: // was overtaken by another
+	case expected < s.order.acked: // a later acknowledgement overtook it
 	case f.recovering(s.order.acked):
 		if f.waiting == 0 && f.received > f.mark {
 			e.recover(now, s, f.highest, cc.Gap)
 		}
-	case units.Bytes(a.OutOfOrder)*(s.mtu+s.perPacket) > s.overtaking():
+	case units.Bytes(a.OutOfOrder)*(s.mtu+s.perPacket) > s.reorderBound():
 		e.recover(now, s, f.highest, cc.Gap)
 	}
 	if answer {
-		f.probeDue = minTime // a copy of it says nothing
+		f.probeDue = minTime // ignore copies of it
 	} else {
 		f.others++
 	}
 }
 
-// recover begins a recovery, or another round of one: what is missing before packet until leaves again.
+// recover begins a recovery, or another round of one: the missing packets before until are to leave
+// again.
 func (e *Endpoint) recover(now units.Time, s *sender, until uint64, k cc.LossKind) {
 	f := s.flight
 	size := s.claim(until)
@@ -262,14 +269,16 @@ func (e *Endpoint) recover(now units.Time, s *sender, until uint64, k cc.LossKin
 }
 
 // probe writes a probe into out.
-func (s *sender) probe(now, shift units.Time, out *Outgoing) {
+func (s *sender) probe(now, clockOffset units.Time, out *Outgoing) {
 	f := s.flight
 	const size = wire.ProbeSize + wire.Overhead
 	p := wire.Probe{
-		Conn: uint32(s.id), PSN: uint32(s.order.acked), SentAt: now + shift, Baseline: s.forward.Delay(size), Path: s.chooser.Choose(now),
+		Conn: uint32(s.id), PSN: uint32(s.order.acked), SentAt: now + clockOffset, Baseline: s.forward.Delay(size),
+		Path: s.chooser.Choose(now),
 	}
 	p.Encode(out.Header[:])
-	out.Dst, out.SrcPort, out.DstPort, out.ECT, out.Class = s.dst, s.srcPort+p.Path, 0, s.ect, 1 // where data queues, it queues
+	// in the queue of the data
+	out.Dst, out.SrcPort, out.DstPort, out.ECT, out.Class = s.dst, s.srcPort+p.Path, 0, s.ect, 1
 	out.Size, out.N = size, wire.ProbeSize
 	out.Conn, out.Message, out.Offset, out.Payload = s.id, 0, 0, 0
 	f.probing, f.probeAt = false, now+f.probeAfter

@@ -15,8 +15,8 @@ import (
 	"weft/units"
 )
 
-// Payload goes straight to its place in the message, whatever is missing before it; a message is there when its last packet is,
-// whatever is missing of an earlier one.
+// Payload goes straight to its place in the message, whatever is missing before it; a message is
+// there when its last packet is, whatever is missing of an earlier one.
 func TestOutOfOrderIsPlaced(t *testing.T) {
 	s := newScript(t, strackSpec())
 	s.send(1, 1, 2500)
@@ -51,8 +51,8 @@ func TestOutOfOrderIsPlaced(t *testing.T) {
 	}
 }
 
-// "The next SACK is sent with the bitmap segment that is associated with that lowest PSN" of those that came since the last one:
-// segments are counted from the expected packet on.
+// "The next SACK is sent with the bitmap segment that is associated with that lowest PSN" of those
+// that came since the last one: segments are counted from the expected packet on.
 func TestSegmentOfTheLowestPacket(t *testing.T) {
 	c := strackSpec()
 	c.Selective.AckEvery = 2 * full
@@ -81,7 +81,8 @@ func TestSegmentOfTheLowestPacket(t *testing.T) {
 	}
 }
 
-// Short packets and probes measure the round trip of full ones: they are on the way for less, which is no news of queues.
+// Short packets and probes measure the round trip of full ones: they are on the way for less, which
+// is no news of queues.
 func TestRoundTripsOfShortPackets(t *testing.T) {
 	seen := &lastWindow{}
 	e, err := transport.New(transport.Config{Host: 0, MTU: 1000, LineRate: 100 * units.Gbps, Observer: seen})
@@ -113,8 +114,8 @@ func TestRoundTripsOfShortPackets(t *testing.T) {
 	}
 }
 
-// While more may leave and more than the receiver waits for is on its way, packets do not ask; the last one does, and the one
-// that fills a small window.
+// Packets do not request acknowledgements while more may leave and more than the receiver waits for
+// is in flight; the last packet does, and the one that fills a small window.
 func TestWhichPacketsAskForAnAck(t *testing.T) {
 	asks := func(c transport.Spec, size units.Bytes) (all []bool) {
 		s := newScript(t, c)
@@ -138,7 +139,8 @@ func TestWhichPacketsAskForAnAck(t *testing.T) {
 	}
 }
 
-// A connection whose turn at the NIC comes rarely asks every time: four packets would take until a probe.
+// A connection whose turn at the NIC comes rarely asks every time: four packets would take until a
+// probe.
 func TestRareTurnsAskForAnAck(t *testing.T) {
 	s := newScript(t, strackSpec()) // an acknowledgement every four packets, a probe after 24 us
 	s.send(1, 1, 100_000)
@@ -154,8 +156,8 @@ func TestRareTurnsAskForAnAck(t *testing.T) {
 	}
 }
 
-// A packet that is sent again, is lost again, and again by packets behind it: a window that overtakes those that were sent again
-// says that they are lost too.
+// A retransmission is lost, too: when a window of packets has overtaken it, it is claimed lost
+// again.
 func TestPacketsSentAgainAreLostAgain(t *testing.T) {
 	c := strackSpec()
 	changeParams(&c, func(p *strack.Params) { p.MaxCWND = 0.07 }) // 6 packets
@@ -191,7 +193,7 @@ func TestPacketsSentAgainAreLostAgain(t *testing.T) {
 	}
 }
 
-// RoCE takes either kind of recovery, the others the one that they are made for.
+// RoCE works with both kinds of recovery, the others only with their own.
 func TestRecoveryIsAChoiceOfRoCE(t *testing.T) {
 	for _, c := range []struct {
 		kind, recovery string
@@ -221,7 +223,7 @@ func TestSelectiveSpecsThatAreRefused(t *testing.T) {
 		"probes":               func(s *transport.Spec) { s.Selective.ProbeAfter = -1 },
 		"beyond the last port": func(s *transport.Spec) { s.SrcPort = 65535 - 254 },
 		"strack: gamma":        func(s *transport.Spec) { changeParams(s, func(p *strack.Params) { p.Gamma = 0 }) },
-		"are no power of two": func(s *transport.Spec) {
+		"are not a power of two": func(s *transport.Spec) {
 			s.Kind = "spray"
 			changeParams(s, func(p *strack.Params) { p.Paths = 100 })
 		},
@@ -240,7 +242,8 @@ func TestSelectiveSpecsThatAreRefused(t *testing.T) {
 	}
 }
 
-// RoCE with selective repeat under loss: what is missing leaves again, not all behind it, and a lost tail is found without a timeout.
+// RoCE with selective repeat under loss: what is missing leaves again, not all behind it, and a
+// lost tail is found without a timeout.
 func TestRoCERepeatsSelectively(t *testing.T) {
 	retransmits := map[string]int64{}
 	for _, recovery := range []string{transport.GoBackN, transport.SelectiveRepeat} {
@@ -339,7 +342,8 @@ func TestSelectivePacketsThatAreRefused(t *testing.T) {
 	}
 }
 
-// Packets that nobody sent, with every field at will, harm nothing but what they claim: no panic, and what is refused is counted.
+// Forged packets with arbitrary fields affect only the data that they claim: no panic, and every
+// rejected packet is counted.
 func TestForgedSelectivePackets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e, err := transport.New(transport.Config{MTU: 1000, LineRate: 100 * units.Gbps})

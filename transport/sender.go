@@ -7,62 +7,64 @@ import (
 	"weft/units"
 )
 
-// perPacket is what every data packet has on the wire besides its payload and telemetry.
+// perPacket is the overhead of every data packet on the wire, without telemetry and tag.
 const perPacket = wire.DataSize + wire.Overhead
 
 // sender is the sending half of a connection.
 type sender struct {
-	// What every packet and every acknowledgement read comes first, in few lines of the cache.
+	// The fields that every packet and every acknowledgement read come first, so that they share
+	// cache lines.
 	id        ConnID
 	dst       HostID
 	srcPort   uint16
 	ect       bool
-	ready     bool // in the endpoint's round
-	failed    bool
+	ready     bool  // in the endpoint's round
+	failed    bool  // retries are exhausted
 	spaced    bool  // timeouts follow the pacing rate
-	sawCC     bool  // what an observer knows of its indicator
-	next      int32 // behind it in the round
+	sawCC     bool  // the CC indicator that the observer saw last
+	next      int32 // next sender in the round
 	ctl       cc.Controller
 	order     sendOrder
-	queued    uint64  // the packet after the last one queued
+	queued    uint64  // 1 + the last packet of all messages
 	flight    *flight // selective repeat; nil: go-back-N
-	echo      *echo   // nil: no telemetry
+	echo      *echo   // telemetry; nil: none
 	chooser   path.Chooser
 	timed     cc.Timed // ctl, or nil
 	held      cc.Held  // ctl, or nil
 	mtu       units.Bytes
-	perPacket units.Bytes // what every data packet has on the wire besides its payload
+	perPacket units.Bytes // overhead of every data packet on the wire
 
 	// Pacing: the last packet occupies [paced, paced + pacedSize at the pacing rate].
 	paced     units.Time
-	pacedSize units.Bytes // 0: nothing left yet
+	pacedSize units.Bytes // 0: nothing has left yet
 
 	coordinated cc.Coordinated // ctl, or nil
-	sawWindow   units.Bytes    // what the observer was told last
+	sawWindow   units.Bytes    // the window that the observer saw last
 	sawRate     units.Bandwidth
 	rto         rto
 
 	messages fifo[sending] // from the one that holds packet order.acked
-	cursor   int           // which of them holds packet order.next
-	offset   units.Bytes   // of packet order.next in it
-	bytes    units.Bytes   // on the wire, of all packets queued so far
+	cursor   int           // index of the message that holds packet order.next
+	offset   units.Bytes   // of packet order.next in that message
+	bytes    units.Bytes   // size on the wire of all packets queued so far
 
 	full    units.Time // delay of a full packet on the idle path
 	forward Path
-	resent  int
-	paths   int // source ports
+	resent  int // retransmissions
+	paths   int // number of source ports
 }
 
-// sending is a message on its way.
+// sending is a message that is not completely acknowledged.
 type sending struct {
 	Message
-	first   uint64      // packet
-	packets uint64      // it takes
-	before  units.Bytes // on the wire, of all packets before it
-	at      units.Time  // Send was called
+	first   uint64      // number of its first packet
+	packets uint64      // number of packets
+	before  units.Bytes // size on the wire of all packets before it
+	at      units.Time  // when Send was called
 }
 
-// wireBefore is the size on the wire of all packets before psn, which is in the message or just behind it.
+// wireBefore returns the size on the wire of all packets before psn, which is in the message or the
+// first after it.
 func (m *sending) wireBefore(psn uint64, s *sender) units.Bytes {
 	k := units.Bytes(psn - m.first)
 	return m.before + min(k*s.mtu, m.Size) + k*s.perPacket
@@ -76,10 +78,10 @@ func (s *sender) queue(now units.Time, m Message) {
 	s.bytes += m.Size + units.Bytes(n)*s.perPacket
 }
 
-// idle says that everything queued was acknowledged.
+// idle reports whether everything queued was acknowledged.
 func (s *sender) idle() bool { return s.order.acked == s.queued }
 
-// maySend says that there is a packet and the window lets it go; pacing may still hold it back.
+// maySend reports whether there is a packet and room in the window; pacing may still hold it back.
 func (s *sender) maySend() bool {
 	if s.flight != nil {
 		return s.maySelect()
@@ -87,7 +89,7 @@ func (s *sender) maySend() bool {
 	return s.order.next < s.queued && !s.failed && s.order.inFlight() < s.ctl.Window()
 }
 
-// start begins a busy period: the controller starts anew, and pacing does not make up for the pause.
+// start begins a busy period: the controller restarts, and pacing does not make up for idle time.
 func (s *sender) start(now units.Time) {
 	s.ctl.OnStart(now)
 	if s.flight != nil {
@@ -98,8 +100,8 @@ func (s *sender) start(now units.Time) {
 	}
 }
 
-// paceAt returns the earliest instant at which pacing lets the next packet leave; units.Time's least value
-// when it does not hold it.
+// paceAt returns the earliest instant at which pacing lets the next packet leave; minTime if it
+// does not hold it back.
 func (s *sender) paceAt() units.Time {
 	at := minTime
 	if rate := s.ctl.PacingRate(); rate > 0 && s.pacedSize > 0 {
@@ -111,10 +113,12 @@ func (s *sender) paceAt() units.Time {
 	return at
 }
 
+// minTime is before every instant.
 const minTime units.Time = -1 << 63
 
-// pace notes that a packet of size leaves now. A packet that the NIC held up may be made up for by the next
-// one, so that a paced connection gets its rate on a busy NIC; no more than one, so that there are no bursts.
+// pace records that a packet of the given size leaves now. The next packet may make up for one that
+// the NIC delayed, so that a paced connection gets its rate on a busy NIC; only for one, so that
+// there are no bursts. Ours.
 func (s *sender) pace(now units.Time, size units.Bytes) {
 	start := now
 	if rate := s.ctl.PacingRate(); rate > 0 && s.pacedSize > 0 {
@@ -123,8 +127,9 @@ func (s *sender) pace(now units.Time, size units.Bytes) {
 	s.paced, s.pacedSize = start, size
 }
 
-// send writes the next packet into out, stamped with now and shift. The caller has checked maySend and paceAt.
-func (s *sender) send(now, shift units.Time, out *Outgoing) (resent bool) {
+// send writes the next packet into out, with the time stamp now + clockOffset. The caller has
+// checked maySend and paceAt. resent is true for a retransmission.
+func (s *sender) send(now, clockOffset units.Time, out *Outgoing) (resent bool) {
 	m, psn, offset := s.messages.at(s.cursor), s.order.next, s.offset
 	again := s.flight != nil && s.flight.waiting > 0
 	if again {
@@ -140,7 +145,8 @@ func (s *sender) send(now, shift units.Time, out *Outgoing) (resent bool) {
 	}
 	d := wire.Data{
 		Conn: uint32(s.id), PSN: uint32(psn), Payload: payload, Message: m.ID, Tag: m.Tag, Offset: offset, Size: m.Size,
-		SentAt: now + shift, Baseline: baseline, Path: s.chooser.Choose(now), Room: s.echo.slots(), Coordination: s.tag(),
+		SentAt: now + clockOffset, Baseline: baseline, Path: s.chooser.Choose(now), Room: s.echo.slots(),
+		Coordination: s.tag(),
 	}
 	if offset == 0 {
 		d.Flags |= wire.Announce
@@ -149,7 +155,7 @@ func (s *sender) send(now, shift units.Time, out *Outgoing) (resent bool) {
 		d.Flags |= wire.Fin
 	}
 	first := !s.outstanding()
-	if s.flight != nil && s.noteSent(now, psn, size, again) {
+	if s.flight != nil && s.recordSent(now, psn, size, again) {
 		d.Flags |= wire.AckNow
 	}
 	d.Encode(out.Header[:])
@@ -169,14 +175,15 @@ func (s *sender) send(now, shift units.Time, out *Outgoing) (resent bool) {
 		s.resent++
 	}
 	if first {
-		s.rto.restart(now, s.patience())
+		s.rto.restart(now, s.pacingTimeout())
 	}
 	s.pace(now, size)
 	s.ctl.OnSent(now, cc.Sent{Size: size, InFlight: s.inFlight(), Resent: resent})
 	return resent
 }
 
-// advance takes in that all packets before psn have arrived and hands over each message that is complete.
+// advance records that all packets before psn have arrived, and calls complete for each message
+// that this completes.
 func (s *sender) advance(psn uint64, complete func(*sending)) {
 	bytes := s.order.ackedBytes
 	behind := s.order.next < psn
@@ -197,7 +204,7 @@ func (s *sender) advance(psn uint64, complete func(*sending)) {
 	}
 }
 
-// back gives up everything in flight as lost and returns its size on the wire.
+// back declares everything in flight lost and returns its size on the wire.
 func (s *sender) back() units.Bytes {
 	lost := s.order.inFlight()
 	s.order.back()
@@ -205,7 +212,7 @@ func (s *sender) back() units.Bytes {
 	return lost
 }
 
-// rewind points at packet order.next, which is in the first message.
+// rewind moves cursor and offset to packet order.next, which is in the first message.
 func (s *sender) rewind() {
 	s.cursor, s.offset = 0, 0
 	if s.messages.len() > 0 {

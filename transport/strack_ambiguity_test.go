@@ -13,12 +13,13 @@ import (
 	"weft/units"
 )
 
-// Where STrack's paper is ambiguous or contradicts itself, one test each, numbered as in docs/adr/0040. Those on windows are in package
-// cc/strack, those on paths in package path.
+// Where STrack's paper is ambiguous or contradicts itself, one test each, numbered as in
+// docs/adr/0040. Those on windows are in package cc/strack, those on paths in package path.
 
 const full = 1000 + wire.DataSize + wire.Overhead // a full packet of a script
 
-// strackSpec is a connection of a script whose receiver acknowledges every four packets, on a network with a base RTT of 8 us.
+// strackSpec is a connection of a script whose receiver acknowledges every four packets, on a
+// network with a base RTT of 8 us.
 func strackSpec() transport.Spec {
 	s := selectiveRepeat("strack", pc4Spec(1))
 	s.NetRTT = 8 * us
@@ -106,8 +107,8 @@ func TestAmbiguity5PathsFollowTheWindowOfTheConnection(t *testing.T) {
 	}
 }
 
-// 9: the probe's "delay" is its queueing delay, and "achievedBDP == 0" that nothing else was acknowledged since it left,
-// which needs a count of its own.
+// 9: the probe's "delay" is its queueing delay, and "achievedBDP == 0" that nothing else was
+// acknowledged since it left, which needs a count of its own.
 func TestAmbiguity9ProbeSaysOfALoss(t *testing.T) {
 	lost := func(t *testing.T) (s *script, sent []packet, answer packet) {
 		s = newScript(t, strackSpec())
@@ -160,8 +161,8 @@ func TestAmbiguity9ProbeSaysOfALoss(t *testing.T) {
 	})
 }
 
-// 20: "a packet with current expected PSN is received" would end coalescing where all is in order: only one that fills a hole is
-// acknowledged at once.
+// 20: "a packet with current expected PSN is received" would end coalescing where all is in order:
+// only one that fills a hole is acknowledged at once.
 func TestAmbiguity20InOrderIsCoalesced(t *testing.T) {
 	s := newScript(t, strackSpec())
 	s.send(1, 1, 20000)
@@ -184,7 +185,8 @@ func TestAmbiguity20InOrderIsCoalesced(t *testing.T) {
 	}
 }
 
-// 21: a loss is inferred when more packets are out of order than the larger of the window in packets and 5, or what is set.
+// 21: a loss is inferred when more packets are out of order than the larger of the window in
+// packets and 5, or what is set.
 func TestAmbiguity21Threshold(t *testing.T) {
 	for _, x := range []struct {
 		maxCWND         float64 // of 8 us at 100 Gb/s, in packets of 1102 bytes
@@ -227,8 +229,8 @@ func forgeSack(a wire.Sack) packet {
 	return p
 }
 
-// 22: a recovery is over when all up to the highest packet that had arrived at its beginning has: what was sent beyond is not
-// claimed lost.
+// 22: a recovery is over when all up to the highest packet that had arrived at its beginning has:
+// what was sent beyond is not claimed lost.
 func TestAmbiguity22EndOfRecovery(t *testing.T) {
 	c := strackSpec()
 	c.Selective.Threshold = 5
@@ -271,7 +273,8 @@ func TestAmbiguity22EndOfRecovery(t *testing.T) {
 	}
 }
 
-// When the recovery is over, the next loss shows as the first did, though the packet had left before the recovery began.
+// When the recovery is over, the next loss shows as the first did, though the packet had left
+// before the recovery began.
 func TestAmbiguity22LossRightBehindARecovery(t *testing.T) {
 	c := strackSpec()
 	c.Selective.Threshold = 5
@@ -306,7 +309,8 @@ func TestAmbiguity22LossRightBehindARecovery(t *testing.T) {
 	}
 }
 
-// 23: the timeout is what the connection is told, as of any transport; labs know it as strack (package orchestrator/run).
+// 23: the timeout is what the connection is told, as of any transport; labs know it as strack
+// (package orchestrator/run).
 func TestAmbiguity23Timeout(t *testing.T) {
 	for least, want := range map[units.Time]units.Time{0: units.Millisecond, 100 * us: 100 * us, 400 * us: 400 * us} {
 		c := strackSpec()
@@ -325,8 +329,8 @@ func TestAmbiguity23Timeout(t *testing.T) {
 	}
 }
 
-// The timer is one per connection and restarts "whenever a higher EPSN is received"; when it runs out "all the unackowledged packets
-// are declared lost".
+// The timer is one per connection and restarts "whenever a higher EPSN is received"; when it runs
+// out "all the unackowledged packets are declared lost".
 func TestTimeoutSendsAllThatIsMissing(t *testing.T) {
 	c := strackSpec()
 	c.Selective.ProbeAfter = 1000
@@ -358,8 +362,9 @@ func TestAmbiguity24Coalescing(t *testing.T) {
 	}
 }
 
-// 25: between Kmin and Kmax the probability rises linearly to 1, and the queue behind the packet that leaves decides: so the mark of
-// the first packet of an incast comes with a round trip that shows no queue yet (Fig. 4).
+// 25: between Kmin and Kmax the probability rises linearly to 1, and the queue behind the packet
+// that leaves decides: so the mark of the first packet of an incast comes with a round trip that
+// shows no queue yet (Fig. 4).
 func TestAmbiguity25MarksComeBeforeDelay(t *testing.T) {
 	const senders = 4
 	first := &firstAck{}
@@ -408,8 +413,8 @@ func (f *firstAck) Acked(_ units.Time, _ transport.ConnID, a transport.Acked) {
 
 func (f *firstAck) Window(units.Time, transport.ConnID, units.Bytes, units.Bandwidth) {}
 
-// 29: the mark of an acknowledgement is that of the packet that caused it; a marked packet causes one at once, or its mark would be
-// lost.
+// 29: the mark of an acknowledgement is that of the packet that caused it; a marked packet causes
+// one at once, or its mark would be lost.
 func TestAmbiguity29MarksAreNotLost(t *testing.T) {
 	s := newScript(t, strackSpec())
 	s.send(1, 1, 20000)
@@ -448,8 +453,9 @@ func TestAmbiguity30PathsOfPacketsSentAgain(t *testing.T) {
 	}
 }
 
-// 31: Fig. 16's "7500us (worth of 37.5MB switch queue depth)" cannot be at 400 Gb/s: 37.5 MB are 750 us, and 7500 us are 375 MB, more
-// than the 256 MB of the largest switch. Fig. 17 and 18 show 8 of the 32 flows. "6666X" is 6x, "27.427.4" is 27.4.
+// 31: Fig. 16's "7500us (worth of 37.5MB switch queue depth)" cannot be at 400 Gb/s: 37.5 MB are
+// 750 us, and 7500 us are 375 MB, more than the 256 MB of the largest switch. Fig. 17 and 18 show 8
+// of the 32 flows. "6666X" is 6x, "27.427.4" is 27.4.
 func TestAmbiguity31QueueOfFigure16(t *testing.T) {
 	line := 400 * units.Gbps
 	if d := line.TransmitTime(37_500 * units.KB); d != 750*us {
@@ -460,9 +466,9 @@ func TestAmbiguity31QueueOfFigure16(t *testing.T) {
 	}
 }
 
-// 32: the size of the collectives of Fig. 21 to 28 is not stated. An all-to-all of 32 ranks that takes 8.5 ms at 4:1 moves some 106 to
-// 110 MB per rank before headers: 31 of 32 parts leave, and all but 31 of the 2047 other NICs' worth of them the rack
-// (64 NICs), over a quarter of the line.
+// 32: the size of the collectives of Fig. 21 to 28 is not stated. An all-to-all of 32 ranks that
+// takes 8.5 ms at 4:1 moves some 106 to 110 MB per rank before headers: 31 of 32 parts leave, and
+// all but 31 of the 2047 other NICs' worth of them the rack (64 NICs), over a quarter of the line.
 func TestAmbiguity32SizeOfCollectives(t *testing.T) {
 	const share = 31.0 / 32 * (1984.0 / 2047) * 4
 	perRank := 8.5e-3 * 50e9 / share

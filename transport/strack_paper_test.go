@@ -36,8 +36,8 @@ func idealTime(n int, size units.Bytes) units.Time {
 	return (400 * units.Gbps).TransmitTime(units.Bytes(n) * (size + packets*(wire.DataSize+wire.Overhead)))
 }
 
-// Scenario B1 with a window: one flow has the line but for what coalescing costs, three packets of a window of 95; with a tenth more
-// window, all of it.
+// Scenario B1 with a window: one flow has the line but for what coalescing costs, three packets of
+// a window of 95; with a tenth more window, all of it.
 func TestOneSprayedFlow(t *testing.T) {
 	const size = 16 * units.MB
 	for most, share := range map[float64]float64{1: 0.97, 1.1: 0.999} {
@@ -52,8 +52,8 @@ func TestOneSprayedFlow(t *testing.T) {
 	}
 }
 
-// Fig. 16 to 20, 8, 32 and 128 to 1: done as soon as the line allows, packets are dropped "at the first RTT" and what its queue
-// lasts, not after.
+// Fig. 16 to 20, 8, 32 and 128 to 1: done as soon as the line allows, packets are dropped "at the
+// first RTT" and what its queue lasts, not after.
 func TestSTrackIncast(t *testing.T) {
 	for _, n := range []int{8, 32, 128} {
 		const size = 4 * units.MB
@@ -105,7 +105,8 @@ func strackIncast(t *testing.T, cfg testnet.Config, n int, size units.Bytes, s t
 	return net, done
 }
 
-// Fig. 17: the flows of an incast "can achieve their fair share", and Fig. 20: the queue settles at the target of 8 us.
+// Fig. 17: the flows of an incast "can achieve their fair share", and Fig. 20: the queue settles at
+// the target of 8 us.
 func TestSTrackIncastIsFairAndSettles(t *testing.T) {
 	cfg := strackRack(1)
 	cfg.Hosts = 33

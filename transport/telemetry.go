@@ -8,17 +8,19 @@ import (
 	"weft/units"
 )
 
-// In-band telemetry on its way: switches write it into a data packet, the receiver puts it into the acknowledgement, the
-// sender hands it to its controller. The sender leaves room for one record per switch of the path.
+// In-band telemetry (INT): switches write records into a data packet, the receiver copies them into
+// the acknowledgement, and the sender hands them to its controller. The sender leaves room for one
+// record per switch of the path.
 
-// records are what switches wrote into one packet.
+// records are the records that switches wrote into one packet.
 type records struct {
 	n    int
 	hops [wire.MaxHops]wire.Hop
 }
 
-// queueTelemetry keeps what switches wrote into a data packet, for the acknowledgement that is queued next, and
-// returns how many they were. A network hands it over apart from the header or has written into the header itself.
+// queueTelemetry keeps the records of a data packet for the acknowledgement that is queued next,
+// and returns their number. The network hands them over in Incoming.INT or has written them into
+// the header.
 func (e *Endpoint) queueTelemetry(in *Incoming, inside wire.Records) uint8 {
 	w := e.records.add()
 	if len(in.INT) > 0 {
@@ -29,7 +31,7 @@ func (e *Endpoint) queueTelemetry(in *Incoming, inside wire.Records) uint8 {
 	return uint8(w.n)
 }
 
-// writeTelemetry puts the first records that wait into the acknowledgement that leaves.
+// writeTelemetry moves the first queued records into the acknowledgement that leaves.
 func (e *Endpoint) writeTelemetry(ack wire.Records) {
 	w := e.records.at(0)
 	for _, h := range w.hops[:w.n] {
@@ -38,23 +40,23 @@ func (e *Endpoint) writeTelemetry(ack wire.Records) {
 	e.records.pop()
 }
 
-// echo is what a sender knows of the ports on its path.
+// echo is a sender's state of the ports on its path. A nil echo means no telemetry.
 type echo struct {
 	path Path
-	room uint8                  // switches on it; 0: no telemetry is asked for
-	last [wire.MaxHops]wire.Hop // counted on from the first, beyond what a record can say
-	told [wire.MaxHops]cc.Hop   // for the controller
+	room uint8                  // number of switches on the path
+	last [wire.MaxHops]wire.Hop // last records, with counters unwrapped
+	told [wire.MaxHops]cc.Hop   // what read returned last
 }
 
-// newEcho returns the sender's side of telemetry on a path; it is nil where none is asked for.
-func newEcho(p Path, asked bool) *echo {
-	if !asked {
+// newEcho returns the sender's side of telemetry on a path, or nil if telemetry is not wanted.
+func newEcho(p Path, wanted bool) *echo {
+	if !wanted {
 		return nil
 	}
 	return &echo{path: p, room: uint8(len(p.Rates) - 1)}
 }
 
-// size is what telemetry adds to a header of the connection.
+// size returns the bytes that telemetry adds to a header.
 func (t *echo) size() units.Bytes {
 	if t == nil {
 		return 0
@@ -62,7 +64,7 @@ func (t *echo) size() units.Bytes {
 	return wire.TelemetrySize(int(t.room))
 }
 
-// slots is the room that data packets leave.
+// slots returns the number of records that data packets leave room for.
 func (t *echo) slots() uint8 {
 	if t == nil {
 		return 0
@@ -70,8 +72,8 @@ func (t *echo) slots() uint8 {
 	return t.room
 }
 
-// read returns what an acknowledgement with room for n records tells the controller. Every switch must have written: a controller
-// that asks for telemetry would run blind without it.
+// read returns the telemetry of an acknowledgement with room for n records. It is an error if a
+// switch has not written: a controller that asks for telemetry cannot work without it.
 func (t *echo) read(inside wire.Records, n uint8) ([]cc.Hop, error) {
 	if n != t.slots() {
 		return nil, fmt.Errorf("telemetry of %d switches on a path across %d: %w", n, t.slots(), ErrProtocol)

@@ -2,9 +2,10 @@ package transport
 
 import "weft/units"
 
-// timers holds at most one instant for each of a set of entities, numbered from 0, in a 4-ary heap that knows
-// where each one is. An endpoint has few: a queue made for a whole network (package eventqueue) would be larger
-// than the endpoint. Entities due at the same instant fire in order of number.
+// timers holds at most one instant for each of a set of entities, numbered from 0, in an indexed
+// 4-ary heap. An endpoint has few: a queue for a whole network (package eventqueue) would be larger
+// than the endpoint. Entities due at the same instant fire in the order of their numbers, so that a
+// run is deterministic.
 type timers struct {
 	heap []timer
 	pos  []int32 // by entity: index in heap, or -1
@@ -17,7 +18,7 @@ type timer struct {
 
 func (t timer) before(u timer) bool { return t.at < u.at || t.at == u.at && t.id < u.id }
 
-// add makes room for one more entity.
+// add adds an entity, disarmed.
 func (q *timers) add() { q.pos = append(q.pos, -1) }
 
 // next returns the earliest instant.
@@ -28,7 +29,7 @@ func (q *timers) next() (units.Time, bool) {
 	return q.heap[0].at, true
 }
 
-// at returns the instant at which id is armed.
+// at returns the instant for which id is armed; ok is false if it is not.
 func (q *timers) at(id int32) (units.Time, bool) {
 	if p := q.pos[id]; p >= 0 {
 		return q.heap[p].at, true
@@ -36,7 +37,7 @@ func (q *timers) at(id int32) (units.Time, bool) {
 	return 0, false
 }
 
-// set arms id, or moves it.
+// set arms id for an instant, or moves it there.
 func (q *timers) set(id int32, at units.Time) {
 	t := timer{at, id}
 	p := q.pos[id]
@@ -70,7 +71,7 @@ func (q *timers) clear(id int32) {
 	}
 }
 
-// up puts t into the hole at p or nearer to the root.
+// up places t at p or nearer to the root, where p is a free slot.
 func (q *timers) up(p int, t timer) {
 	for p > 0 {
 		parent := (p - 1) / 4
@@ -83,23 +84,23 @@ func (q *timers) up(p int, t timer) {
 	q.put(p, t)
 }
 
-// down puts t into the hole at p or further from the root.
+// down places t at p or farther from the root, where p is a free slot.
 func (q *timers) down(p int, t timer) {
 	for {
-		least := 4*p + 1
-		if least >= len(q.heap) {
+		smallest := 4*p + 1
+		if smallest >= len(q.heap) {
 			break
 		}
-		for c := least + 1; c < min(4*p+5, len(q.heap)); c++ {
-			if q.heap[c].before(q.heap[least]) {
-				least = c
+		for c := smallest + 1; c < min(4*p+5, len(q.heap)); c++ {
+			if q.heap[c].before(q.heap[smallest]) {
+				smallest = c
 			}
 		}
-		if !q.heap[least].before(t) {
+		if !q.heap[smallest].before(t) {
 			break
 		}
-		q.put(p, q.heap[least])
-		p = least
+		q.put(p, q.heap[smallest])
+		p = smallest
 	}
 	q.put(p, t)
 }

@@ -55,9 +55,6 @@ func unedited() []string {
 		"results/store",
 		"results/table",
 		"tc-shaping/...",
-		"transport",
-		"transport/internal/testnet",
-		"transport/wire/dissector",
 	}
 }
 

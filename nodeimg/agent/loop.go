@@ -243,7 +243,7 @@ func (l *loop) take(d datagram) {
 	at := l.arrival(d)
 	in := &l.incoming
 	in.At, in.Src, in.Port, in.Header, in.CE = at, src, 0, d.data, d.tos&3 == 3
-	in.Payload = transport.Behind
+	in.Payload = transport.PayloadInHeader
 	now := l.tell(l.now)
 	pl, err := l.machine.Receive(now, in)
 	if err != nil {

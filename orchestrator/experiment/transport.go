@@ -159,7 +159,7 @@ func (x *compiler) ratesByTable() bool {
 // settingsOf returns the path of the section with the parameters of a transport's congestion
 // control.
 func settingsOf(t *lab.Transport) string {
-	_, path, _ := transport.Named(t.Kind)
+	_, path, _ := transport.SectionOf(t.Kind)
 	if key, _ := transport.InsideOf(t.Section); key != "" {
 		path += "." + key
 	}

@@ -148,7 +148,7 @@ func wantProblems(t *testing.T, text string, opts Options, want ...string) {
 
 // pc4Defaults is the section of PC4 that a lab leaves to its defaults.
 func pc4Defaults() transport.Section {
-	s, _, _ := transport.Named("pc4")
+	s, _, _ := transport.SectionOf("pc4")
 	params.SetDefaults(s)
 	return s
 }

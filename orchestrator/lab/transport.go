@@ -20,7 +20,7 @@ func (t *Transport) Keys() []params.Key {
 			"Parameters of a transport that no run uses are refused.").Default("pc4", "ours"),
 	}
 	for _, name := range transport.Kinds() {
-		if own, path, about := transport.Named(name); path == name {
+		if own, path, about := transport.SectionOf(name); path == name {
 			keys = append(keys, params.Sub(name, func() params.Section { return own }, about).OnceKnown())
 		}
 	}
@@ -32,7 +32,7 @@ func TransportKinds() []string { return transport.Kinds() }
 
 // transportSection returns the key of the section with the parameters of a transport.
 func transportSection(kind string) string {
-	_, path, _ := transport.Named(kind)
+	_, path, _ := transport.SectionOf(kind)
 	return path
 }
 
@@ -47,13 +47,13 @@ func (d *decoder) transport(s *section) Transport {
 		used[transportSection(kind)] = true
 	}
 	for _, kind := range transport.Kinds() {
-		own, path, _ := transport.Named(kind)
+		own, path, _ := transport.SectionOf(kind)
 		if kind != path {
 			continue
 		}
 		f := s.field(kind)
 		if kind == transportSection(t.Kind) {
-			t.Section, _, _ = transport.Named(t.Kind)
+			t.Section, _, _ = transport.SectionOf(t.Kind)
 			f.open().all(t.Section)
 			continue
 		}

@@ -41,8 +41,8 @@ func presets() []Preset {
 	scaled := [3]string{"100KB/25Gbps", "400KB/25Gbps", "0.2"}
 	doc := map[string]string{"rp_timer": "900us", "rai": "50Mbps", "rhai": "100Mbps", "min_rate": "100Mbps"}
 	return []Preset{
-		// In DOCA: MIN_TIME_BETWEEN_CNPS 4, DCE_TCP_G 1019 of 1024 (1 - g), INITIAL_ALPHA_VALUE 1023
-		// of 1024, RPG_MIN_RATE, RPG_AI_RATE, RPG_HAI_RATE, CLAMP_TGT_RATE 0,
+		// In DOCA: MIN_TIME_BETWEEN_CNPS 4, DCE_TCP_G 1019 of 1024 (1 - g), INITIAL_ALPHA_VALUE
+		// 1023 of 1024, RPG_MIN_RATE, RPG_AI_RATE, RPG_HAI_RATE, CLAMP_TGT_RATE 0,
 		// CLAMP_TGT_RATE_AFTER_TIME_INC 1.
 		{Name: "nvidia", Source: "NVIDIA DOCA, DCQCN parameters; mlxconfig defaults of ConnectX NICs",
 			values: mellanoxNIC(map[string]string{

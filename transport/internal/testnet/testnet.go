@@ -1,7 +1,13 @@
-// Package testnet is the smallest network on which transport endpoints can be tried: hosts on the ports of one
-// switch, exact in time, with a hook that loses, doubles or holds up packets. It checks conservation at the end.
+// Package testnet is a minimal network for tests of transport endpoints: hosts on the ports of one
+// switch, exact in time, with a hook that drops, duplicates or delays packets. Package fabric is
+// the real model; this one is small enough to be obviously right.
 //
-// It is for tests only; package fabric is the real model.
+// A test makes a Net with New, opens connections with Connect, queues messages with Send or At, and
+// calls Run until it returns false. Events and OnData are its hooks. A run is a function of Config
+// and of the calls.
+//
+// The switch serves class 0 before class 1, marks with Config.Mark when a packet leaves, and writes
+// telemetry if Config.INT says so. CheckConservation finds every packet again at the end.
 package testnet
 
 import (
@@ -21,15 +27,15 @@ type Config struct {
 	MTU      units.Bytes
 	Buffer   units.Bytes // per switch port; 0: without limit
 	Observer func(host int) transport.Observer
-	Fault    func(now units.Time, p *Packet) Fault // nil: none; asked once per packet at the switch
-	Mark     func(queued units.Bytes) bool         // nil: never; asked of the queue that a packet leaves behind
+	Fault    func(now units.Time, p *Packet) Fault // called once per packet at the switch; nil: none
+	Mark     func(queued units.Bytes) bool         // whether to mark, by the queue behind a packet; nil: never
 	INT      Telemetry
 }
 
-// Telemetry says what the switch does with room for it.
+// Telemetry is how the switch hands over telemetry.
 type Telemetry uint8
 
-// Where telemetry goes.
+// Kinds of Telemetry.
 const (
 	None     Telemetry = iota
 	Apart              // handed over beside the header, as the simulator does
@@ -39,8 +45,8 @@ const (
 // Fault is what happens to a packet in the switch.
 type Fault struct {
 	Drop   bool
-	Copies int        // further copies
-	Hold   units.Time // it joins its queue so much later
+	Copies int        // number of additional copies
+	Hold   units.Time // delay before it joins its queue
 }
 
 // Packet is a packet in the network.
@@ -70,16 +76,19 @@ type Net struct {
 	nicFree []units.Time
 	nicBusy []bool
 	ports   []port
-	wake    []units.Time // by host: the wake-up that is in the queue
+	wake    []units.Time // by host: the deadline in the event queue; -1: none
 
+	// Packets that left a host, reached one, were dropped, and were added by Fault.Copies.
 	Injected, Delivered, Dropped, Copied int
 	MaxQueue                             units.Bytes
 }
 
+// port is an output of the switch.
+// port is an output of the switch.
 type port struct {
 	busy   bool
-	queued units.Bytes
-	sent   units.Bytes
+	queued units.Bytes // waiting, without the packet that is being sent
+	sent   units.Bytes // since the start, for telemetry
 	class  [2][]*Packet
 }
 
@@ -107,8 +116,9 @@ func (q *events) Pop() any {
 // New returns the network; its hosts have no connections yet.
 func New(cfg Config) (*Net, error) {
 	n := &Net{
-		cfg: cfg, nicFree: make([]units.Time, cfg.Hosts), nicBusy: make([]bool, cfg.Hosts), ports: make([]port, cfg.Hosts),
-		wake: make([]units.Time, cfg.Hosts), Events: make([]func(transport.Event), cfg.Hosts),
+		cfg: cfg, nicFree: make([]units.Time, cfg.Hosts), nicBusy: make([]bool, cfg.Hosts),
+		ports: make([]port, cfg.Hosts),
+		wake:  make([]units.Time, cfg.Hosts), Events: make([]func(transport.Event), cfg.Hosts),
 		Paths: transport.Path{Propagation: 2 * cfg.Delay, Rates: []units.Bandwidth{cfg.Line, cfg.Line}},
 	}
 	for h := range cfg.Hosts {
@@ -137,7 +147,7 @@ func (n *Net) Connect(s transport.Spec) error {
 	return nil
 }
 
-// At calls do at an instant that has not passed.
+// At calls do at an instant in the future.
 func (n *Net) At(at units.Time, do func()) {
 	n.seq++
 	heap.Push(&n.queue, event{at, n.seq, do})
@@ -150,7 +160,7 @@ func (n *Net) Send(h int, c transport.ConnID, m transport.Message) error {
 	return err
 }
 
-// Run lets everything happen that is due up to the instant until. It returns false when nothing is left.
+// Run processes the events up to the instant until. It returns false if none is left.
 func (n *Net) Run(until units.Time) bool {
 	for len(n.queue) > 0 {
 		if n.queue[0].at > until {
@@ -164,7 +174,7 @@ func (n *Net) Run(until units.Time) bool {
 	return false
 }
 
-// kick lets host h send if its NIC is free, hands over its events and keeps its next deadline.
+// kick lets host h send if its NIC is free, delivers its events and schedules its next deadline.
 func (n *Net) kick(h int) {
 	e := n.Hosts[h]
 	var out transport.Outgoing
@@ -197,6 +207,8 @@ func (n *Net) kick(h int) {
 	}
 }
 
+// inject sends a packet from host h to the switch.
+// inject sends a packet from host h to the switch.
 func (n *Net) inject(h int, out *transport.Outgoing) {
 	n.Injected++
 	p := &Packet{
@@ -209,7 +221,7 @@ func (n *Net) inject(h int, out *transport.Outgoing) {
 	n.At(end+n.cfg.Delay, func() { n.arrive(p) })
 }
 
-// arrive is a packet's arrival at the switch.
+// arrive handles a packet at the switch: faults, then its queue.
 func (n *Net) arrive(p *Packet) {
 	var f Fault
 	if n.cfg.Fault != nil {
@@ -231,6 +243,8 @@ func (n *Net) arrive(p *Packet) {
 	n.join(p)
 }
 
+// join puts a packet onto its output link or into the queue, or drops it if the buffer is full.
+// join puts a packet onto its output link or into the queue, or drops it if the buffer is full.
 func (n *Net) join(p *Packet) {
 	t := &n.ports[p.Dst]
 	if n.cfg.Buffer > 0 && t.queued+p.Size > n.cfg.Buffer {
@@ -247,6 +261,8 @@ func (n *Net) join(p *Packet) {
 	t.class[p.Class] = append(t.class[p.Class], p)
 }
 
+// transmit sends a packet out of a port that is free.
+// transmit sends a packet out of a port that is free.
 func (n *Net) transmit(t *port, p *Packet) {
 	t.busy = true
 	p.Waited = n.Now - p.joined
@@ -265,6 +281,8 @@ func (n *Net) transmit(t *port, p *Packet) {
 	n.At(end+n.cfg.Delay, func() { n.deliver(p) })
 }
 
+// freed sends the next packet when a port becomes free.
+// freed sends the next packet when a port becomes free.
 func (n *Net) freed(t *port) {
 	t.busy = false
 	for c := range t.class {
@@ -277,6 +295,8 @@ func (n *Net) freed(t *port) {
 	}
 }
 
+// deliver hands a packet to its host.
+// deliver hands a packet to its host.
 func (n *Net) deliver(p *Packet) {
 	n.Delivered++
 	pl, err := n.Hosts[p.Dst].Receive(n.Now, &transport.Incoming{
@@ -288,8 +308,8 @@ func (n *Net) deliver(p *Packet) {
 	n.kick(p.Dst)
 }
 
-// CheckConservation returns an error unless every packet sent, or copied, was delivered or dropped or is queued;
-// call it when Run returned false, when nothing is on a link.
+// CheckConservation returns an error unless every packet sent or copied was delivered, dropped, or
+// is queued. Call it after Run has returned false: then no packet is on a link.
 func (n *Net) CheckConservation() error {
 	queued := 0
 	for i := range n.ports {

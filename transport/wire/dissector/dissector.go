@@ -1,5 +1,5 @@
-// Package dissector writes a program for Wireshark that understands the headers of Weft's transport: a dissector in
-// Lua, made from the layout in package wire. It is what `weft schema dissector` prints.
+// Package dissector generates a Wireshark dissector for the headers of Weft's transport, in Lua,
+// from the layout in package wire. `weft schema dissector` prints it.
 package dissector
 
 import (
@@ -29,15 +29,15 @@ f.type = ProtoField.uint8("weft.type", "Type", base.DEC, {`)
 	}
 	for _, h := range wire.Layout() {
 		for _, p := range h.Flags {
-			fmt.Fprintf(&b, "f.%s_%s = ProtoField.bool(\"weft.%s.%s\", %q, 8, nil, 0x%02x)\n", h.Name, p.Name, h.Name, p.Name, p.Label, uint8(p.Bit))
+			fmt.Fprintf(&b, "f.%s_%s = ProtoField.bool(\"weft.%s.%s\", %q, 8, nil, 0x%02x)\n", h.Name, p.Name, h.Name,
+				p.Name, p.Label, uint8(p.Bit))
 		}
 		for _, p := range h.Fields {
 			declare(&b, "weft."+h.Name, p)
 		}
 	}
 	table := wire.TelemetryTable()
-	b.WriteString("f.hop_room = ProtoField.uint8(\"weft.hop.room\", \"Records that fit\")\nf.hop_count = ProtoField.uint8(\"weft.hop.count\", \"Records written\")\n")
-	b.WriteString("f.hop_at = ProtoField.uint64(\"weft.hop.at\", \"At (ns)\")\nf.hop_sent = ProtoField.uint64(\"weft.hop.sent\", \"Sent before (bytes)\")\nf.hop_queued = ProtoField.uint64(\"weft.hop.queued\", \"Held behind it (bytes)\")\n")
+	b.WriteString(hopFields)
 	for _, p := range wire.Shim() {
 		declare(&b, "weft.tag", p)
 	}
@@ -45,10 +45,10 @@ f.type = ProtoField.uint8("weft.type", "Type", base.DEC, {`)
 	for _, h := range wire.Layout() {
 		layout(&b, h)
 	}
-	fmt.Fprintf(&b, telemetry, table.Prefix, table.Record, table.Fields[0].Size, table.Fields[1].At, table.Fields[1].Size, table.SentUnit,
+	fmt.Fprintf(&b, telemetry, table.Prefix, table.Record, table.Fields[0].Size, table.Fields[1].At,
+		table.Fields[1].Size, table.SentUnit,
 		table.Fields[2].At, table.Fields[2].Size, table.QueuedUnit)
-	b.WriteString("\n-- shim shows the coordination tag behind a header.\nlocal function shim(tree, buf, at)\n")
-	fmt.Fprintf(&b, "  if buf:len() < at + %[1]d then return at end\n  local tag = tree:add(buf(at, %[1]d), \"Coordination tag\")\n", wire.CoordinationSize)
+	fmt.Fprintf(&b, shim, wire.CoordinationSize)
 	for _, p := range wire.Shim() {
 		fmt.Fprintf(&b, "  tag:add(f.tag_%s, buf(at + %d, %d))\n", p.Name, p.At, p.Size)
 	}
@@ -57,12 +57,12 @@ f.type = ProtoField.uint8("weft.type", "Type", base.DEC, {`)
 	return []byte(b.String())
 }
 
-// identifier is what a field is called in Lua.
+// identifier returns the name of a field in Lua.
 func identifier(scope string, f wire.Field) string {
 	return strings.ReplaceAll(strings.TrimPrefix(scope+"."+f.Name, "weft."), ".", "_")
 }
 
-// declare writes the declaration of a field.
+// declare writes the declaration of a ProtoField, of the type that its size and kind ask for.
 func declare(b *strings.Builder, scope string, f wire.Field) {
 	kind, format := map[int]string{1: "uint8", 2: "uint16", 3: "uint24", 4: "uint32"}[f.Size], ""
 	if kind == "" {
@@ -81,9 +81,10 @@ func declare(b *strings.Builder, scope string, f wire.Field) {
 	fmt.Fprintf(b, "f.%s = ProtoField.%s(\"%s.%s\", %q%s)\n", identifier(scope, f), kind, scope, f.Name, label, format)
 }
 
-// layout writes how a type of packet is shown.
+// layout writes the function that shows the fields of a type of packet.
 func layout(b *strings.Builder, h wire.Header) {
-	fmt.Fprintf(b, "headers[%d] = { name = %q, size = %d, telemetry = %v, show = function(tree, buf, flags)\n", h.Type, h.Name, h.Size, hasTelemetry(h))
+	fmt.Fprintf(b, "headers[%d] = { name = %q, size = %d, telemetry = %v, show = function(tree, buf, flags)\n",
+		h.Type, h.Name, h.Size, hasTelemetry(h))
 	for _, p := range h.Flags {
 		fmt.Fprintf(b, "  flags:add(f.%s_%s, buf(3, 1))\n", h.Name, p.Name)
 	}
@@ -99,6 +100,8 @@ func layout(b *strings.Builder, h wire.Header) {
 	b.WriteString("end }\n")
 }
 
+// hasTelemetry reports whether packets with this header may carry telemetry records.
+// hasTelemetry reports whether packets with this header may carry telemetry records.
 func hasTelemetry(h wire.Header) bool {
 	for _, f := range h.Flags {
 		if f.Bit == wire.Telemetry {
@@ -108,8 +111,20 @@ func hasTelemetry(h wire.Header) bool {
 	return false
 }
 
-// Parts of the program that depend on nothing, or on the numbers that are filled in.
+// Parts of the dissector. Those with verbs get sizes and positions.
 const (
+	hopFields = `f.hop_room = ProtoField.uint8("weft.hop.room", "Records that fit")
+f.hop_count = ProtoField.uint8("weft.hop.count", "Records written")
+f.hop_at = ProtoField.uint64("weft.hop.at", "At (ns)")
+f.hop_sent = ProtoField.uint64("weft.hop.sent", "Sent before (bytes)")
+f.hop_queued = ProtoField.uint64("weft.hop.queued", "Held behind it (bytes)")
+`
+	shim = `
+-- shim shows the coordination tag behind a header.
+local function shim(tree, buf, at)
+  if buf:len() < at + %[1]d then return at end
+  local tag = tree:add(buf(at, %[1]d), "Coordination tag")
+`
 	help = `
 -- number reads an unsigned number of 5 to 7 bytes.
 local function number(buf, at, size)
