@@ -41,6 +41,16 @@ const (
 	MeasuredRTT = "measured"
 )
 
+// What Algorithm 2 does with a one-way delay below zero, which clocks that disagree report, for
+// Params.NegativeDelay.
+const (
+	// NegativeZero takes it as no queueing, so that the rate grows by hai.
+	NegativeZero = "zero"
+	// NegativeLiteral takes it as printed: lines 21 and 23 do not match, so lines 26 and 27
+	// multiply the rate by more than 1.
+	NegativeLiteral = "literal"
+)
+
 // Scaled as Params.TargetQtime scales the target with the baseline and the number of flows
 // (section III-C).
 const Scaled units.Time = -1
@@ -71,6 +81,8 @@ type Params struct {
 	// Epsilon is the largest one-way delay that counts as no queueing, because the clocks cannot
 	// tell it from zero.
 	Epsilon units.Time
+	// NegativeDelay is NegativeZero or NegativeLiteral.
+	NegativeDelay string
 }
 
 // Start is the state of a connection before its first acknowledgement.
@@ -110,6 +122,9 @@ func (p *Params) Keys() []params.Key {
 		params.New("epsilon", params.Time(&p.Epsilon, 0, units.Millisecond),
 			"One-way delays up to this count as zero.").
 			Default("100ns", "PC4 paper, section III-B: what the clocks cannot tell apart"),
+		params.New("negative_delay", params.Word(&p.NegativeDelay, NegativeZero, NegativeLiteral),
+			"One-way delays below -epsilon: like zero, or as Algorithm 2 prints it, where they multiply the rate.").
+			Default(NegativeZero, "ours, docs/adr/0155: the PC4 paper does not discuss them"),
 	}
 }
 
@@ -124,7 +139,7 @@ func (p *Params) Rules(r params.Rules) {
 			"leave it out, or expected a longer target_qtime", p.TargetQtime, p.Epsilon)
 	}
 	if r.Good("adjust_interval") && p.AdjustInterval == 0 {
-		for _, key := range []string{"target_qtime", "ai", "hai", "beta", "epsilon"} {
+		for _, key := range []string{"target_qtime", "ai", "hai", "beta", "epsilon", "negative_delay"} {
 			r.Idle(key, "adjust_interval",
 				"is about adjusting rates, and adjust_interval is off; leave it out, or expected adjust_interval: 2rtt")
 		}

@@ -25,6 +25,7 @@ const minWindow = 0.0001
 //	d = 0        rate + hai
 //	d < target   rate + ai
 //	d ≥ target   rate · max(1 - max_mdf, 1 - β (d - target) / (d + baseline))
+//	d < 0        as 0; with NegativeLiteral as d ≥ target, which makes the rate grow
 //
 // OnStart returns to start. Only txRate decides; cwnd, window and pacing follow from it in setRate.
 type Sender struct {
@@ -35,7 +36,7 @@ type Sender struct {
 	lastAdjust   units.Time      // t_last_adjust
 
 	rtt    units.Time      // rtt of line 12: the base RTT, or the last measured one
-	delay  units.Time      // one-way queueing delay of the last ACK, 0 up to epsilon
+	delay  units.Time      // one-way queueing delay of the last ACK, 0 within epsilon; see literal
 	cwnd   float64         // window in packets
 	window units.Bytes     // cwnd in bytes, rounded up
 	pacing units.Bandwidth // pacing rate, 0 if unpaced
@@ -44,6 +45,7 @@ type Sender struct {
 	interval   units.Time // Params.AdjustInterval in lab time, 0 if the rate is never adjusted
 	pacedBelow float64    // Params.PacedBelow
 	measured   bool       // whether Params.RTT is MeasuredRTT
+	literal    bool       // whether Params.NegativeDelay is NegativeLiteral
 
 	link    cc.Link
 	params  Params
@@ -56,6 +58,7 @@ func NewSender(p Params, l cc.Link, planned units.Bandwidth) *Sender {
 	s := &Sender{
 		params: p, link: l, planned: planned,
 		epsilon: p.Epsilon, pacedBelow: p.PacedBelow, measured: p.RTT == MeasuredRTT,
+		literal:  p.NegativeDelay == NegativeLiteral,
 		interval: units.Time(p.AdjustInterval * float64(l.BaseRTT)),
 	}
 	s.OnStart(0)
@@ -90,7 +93,7 @@ func (s *Sender) OnSent(units.Time, cc.Sent) {}
 // otherwise the rate is adjusted if the interval is over.
 func (s *Sender) OnAck(now units.Time, a cc.Ack) {
 	s.delay = a.OneWay
-	if s.delay <= s.epsilon {
+	if s.delay <= s.epsilon && (!s.literal || s.delay >= -s.epsilon) {
 		s.delay = 0
 	}
 	if s.measured {
@@ -126,15 +129,18 @@ func (s *Sender) OnLoss(_ units.Time, l cc.Loss) {
 	s.setRate(s.txRate * (1 - s.params.MaxMDF)) // line 18 cuts cwnd, which is proportional
 }
 
-// computeRate returns the adjusted rate in bits per second (COMPUTE_RATE, lines 20-29). A float64()
-// around a product keeps the compiler from fusing it with the sum that follows: a fused operation
-// rounds differently, and results would depend on the machine.
+// computeRate returns the adjusted rate in bits per second (COMPUTE_RATE, lines 20-29). A negative
+// delay matches neither line 21 nor line 23, so lines 26 and 27 raise the rate; at -baseline, where
+// they divide by zero, to the line rate.
+//
+// A float64() around a product keeps the compiler from fusing it with the sum that follows: a fused
+// operation rounds differently, and results would depend on the machine.
 func (s *Sender) computeRate() float64 {
 	target := s.target()
 	switch {
 	case s.delay == 0: // line 21
 		return s.txRate + float64(s.params.HAI*s.unit())
-	case s.delay < target: // line 23
+	case 0 < s.delay && s.delay < target: // line 23
 		return s.txRate + float64(s.params.AI*s.unit())
 	default: // lines 26-27
 		over := float64(s.delay-target) / float64(s.delay+s.link.Baseline)
@@ -214,7 +220,7 @@ func (s *Sender) pacingRTT() units.Time {
 	if s.measured {
 		return s.rtt
 	}
-	queue := min(s.delay, s.target(), s.rtt)
+	queue := max(0, min(s.delay, s.target(), s.rtt))
 	return s.rtt + units.Time(float64(queue)*min(s.cwnd, 1))
 }
 

@@ -193,6 +193,28 @@ func TestDelayWithinClockErrorIsZero(t *testing.T) {
 	c.wantRate(11 * gbps)
 }
 
+// Algorithm 2 to the letter: a negative delay matches neither line 21 nor line 23, so lines 26-27
+// multiply the rate by 1 - β · (delay - target) / (delay + baseline), which is above 1.
+func TestNegativeDelayToTheLetter(t *testing.T) {
+	p := simple()
+	p.NegativeDelay = pc4.NegativeLiteral
+	for _, e := range []struct {
+		delay units.Time
+		want  units.Bandwidth
+	}{
+		{-us, 26 * gbps},                      // 1 + 0.8·2/1
+		{-2 * us, 100 * gbps},                 // the baseline is 2 us: a division by zero, up to the line rate
+		{-4 * us, 5 * gbps},                   // 1 - 0.8·5/2 is below 1 - max_mdf
+		{-100 * units.Nanosecond, 12 * gbps},  // within epsilon that is no delay: line 21
+		{100*units.Nanosecond + 1, 11 * gbps}, // line 23
+		{3 * us, 6800 * units.Mbps},           // lines 26-27
+	} {
+		c := settled(t, p)
+		c.ack(10*gbps, e.delay)
+		c.wantRate(e.want)
+	}
+}
+
 // Section IV-C: "setting the target qtime to 0 ... even minimal queuing triggered a multiplicative
 // decrease".
 func TestTargetOfZero(t *testing.T) {
