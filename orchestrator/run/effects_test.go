@@ -71,6 +71,7 @@ var effects = map[string]map[string]effect{
 		"beta": in("0.1", "0.9", "transport.pc4.base_rate=off"), "max_mdf": in("0.05", "0.5", "transport.pc4.base_rate=off", "transport.pc4.beta=1", "transport.pc4.initial=line"), "paced_below": in("1", "8"),
 		"base_rate": in("controller", "off"), "initial": in("base-rate", "line"), "rtt": in("base", "measured", "transport.pc4.initial=line"),
 		"rto_min": in("200us", "3ms", lossy), "tries": in("1", "7", cut), "epsilon": in("0s", "50us"),
+		"negative_delay": in("zero", "literal", "clocks.noise=±2us"),
 	},
 	"strack": strackEffects(), "spray": strackEffects(),
 	"queues": {
