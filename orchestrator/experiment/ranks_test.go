@@ -137,6 +137,40 @@ func TestPlannedBaseRatesFillTheLine(t *testing.T) {
 	}
 }
 
+// PC4, section II-A: "each host is aware of all incoming and outgoing traffic". Flows of another
+// item that arrive when an item begins share the line, those that are over or to come do not. At
+// 100 Gb/s 10 MB take 0.8 ms.
+func TestPlannedRatesAreSharedAcrossItems(t *testing.T) {
+	const first = "{collective: incast, ranks: [h1], root: h0, size: 10MB}, "
+	for second, flows := range map[string][]units.Bandwidth{
+		"{collective: incast, ranks: [h2], root: h0, size: 10MB}":                  {2, 2},
+		"{collective: incast, ranks: [h2, h3], root: h0, size: 10MB}":              {3, 3, 3},
+		"{collective: incast, ranks: [h2], root: h0, size: 10MB, start: 790us}":    {1, 2},
+		"{collective: incast, ranks: [h2], root: h0, size: 10MB, start: 810us}":    {1, 1},
+		"{collective: incast, ranks: [h1], root: h0, size: 10MB, start: previous}": {1, 1},
+		"{collective: incast, ranks: [h2], root: h3, size: 10MB}":                  {1, 1},
+		"{collective: incast, ranks: [h0], root: h3, size: 10MB}":                  {1, 1},
+		"{collective: incast, ranks: [h2], root: h0, size: 10MB, start: 400us}, " +
+			"{collective: incast, ranks: [h3], root: h0, size: 10MB, start: 1100us}": {1, 2, 3},
+		"{collective: incast, ranks: [h2], root: h0, size: 2MB, start: 400us}, " +
+			"{collective: incast, ranks: [h3], root: h0, size: 2MB, start: 750us}": {1, 2, 2},
+	} {
+		x := build(t, star+"transport: {kind: pc4}\nworkload: ["+first+second+"]")
+		for i, s := range x.Conns {
+			if want := 100 * units.Gbps / flows[i]; s.Initial != want {
+				t.Errorf("%s: connection %d starts at %v, want %v", second, i, s.Initial, want)
+			}
+		}
+	}
+	for _, source := range []string{"table", "observed", "off"} {
+		x := build(t, star+"transport: {kind: pc4, pc4: {base_rate: "+source+"}}\nworkload: ["+first+
+			"{collective: incast, ranks: [h2], root: h0, size: 10MB}]")
+		if got := x.Conns[1].Initial; got != 100*units.Gbps {
+			t.Errorf("with base_rate: %s a connection starts at %v", source, got)
+		}
+	}
+}
+
 func TestItemNames(t *testing.T) {
 	l := &lab.Item{Index: 2, Ranks: lab.Ranks{Groups: 2, Group: 1}, Line: &lab.Line{Step: 1, Number: 4, Name: "grads", Groups: 2, Group: 1}}
 	if got, want := itemName(l), "item 2, group 1, step 1, collective 4 (grads), its group 1"; got != want {

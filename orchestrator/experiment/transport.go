@@ -127,35 +127,6 @@ func sourcePort(seed uint64, id transport.ConnID, paths int) uint16 {
 // paths returns the number of paths that a connection of a transport sends on.
 func paths(t *lab.Transport) int { return transport.PathsOf(t.Section.Control()) }
 
-// plannedRates returns, by rank, the rate at which a controller that knows the collective would
-// start connections to it: its line rate, shared among the flows that arrive there at once (PC4,
-// Table I); with base_rate: table, among all that arrive there.
-func (x *compiler) plannedRates(it *host.Item) ([]units.Bandwidth, error) {
-	rates, spec := make([]units.Bandwidth, len(it.Ranks)), it.Spec()
-	if x.ratesByTable() {
-		spec.Parallel = len(it.Ranks) // nobody waits for its turn
-	}
-	for r, h := range it.Ranks {
-		n := 1
-		if !checkedBefore(&spec, r) {
-			var err error
-			if n, err = schedule.Inflow(spec, r); err != nil {
-				return nil, err
-			}
-		}
-		rates[r] = x.NICRate(topology.NodeID(h)) / units.Bandwidth(max(1, n)*max(1, it.QPs))
-	}
-	return rates, nil
-}
-
-// ratesByTable reports whether base rates are those of Table I even while fewer flows are active
-// than a collective has.
-func (x *compiler) ratesByTable() bool {
-	_, section := transport.InsideOf(x.Lab.Transport.Section)
-	p, ok := section.Control().(interface{ RatesByTable() bool })
-	return ok && p.RatesByTable()
-}
-
 // settingsOf returns the path of the section with the parameters of a transport's congestion
 // control.
 func settingsOf(t *lab.Transport) string {

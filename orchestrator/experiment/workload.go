@@ -36,6 +36,9 @@ func (x *compiler) addWorkload() error {
 			errs = append(errs, x.Lab.Errorf(fmt.Sprintf("workload.%d", x.Lab.Workload[i].Index), "%v", err))
 		}
 	}
+	if len(errs) == 0 && !x.sketch {
+		errs = append(errs, x.planAcross())
+	}
 	return errors.Join(errs...)
 }
 
