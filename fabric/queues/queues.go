@@ -104,7 +104,10 @@ func (q *Queues) Rules(r params.Rules) {
 
 // Shared is one packet memory for all ports of a switch.
 type Shared struct {
-	Total params.Size // if relative to a rate: to that of the switch's fastest port
+	Total params.Size // per switch
+
+	// Per is what a Total in proportion to a rate follows: PerPort or PerSwitch.
+	Per string
 
 	// Alpha is the dynamic threshold, a multiple of the free memory. Without PFC it bounds a queue;
 	// with PFC it bounds what waits of the packets that arrived by a port before that port is
@@ -114,11 +117,20 @@ type Shared struct {
 	dynamic, pfc bool
 }
 
+// What a shared memory in proportion to a rate follows, for Shared.Per.
+const (
+	PerPort   = "port"   // the rate of the switch's fastest port
+	PerSwitch = "switch" // the rates of all its ports together
+)
+
 // Keys implements params.Section.
 func (m *Shared) Keys() []params.Key {
 	return []params.Key{
-		params.New("total", params.Amount(&m.Total), "Per switch; a proportional size follows the fastest port.").
+		params.New("total", params.Amount(&m.Total), "Per switch; per says what a proportional size follows.").
 			Default("16MB/50Gbps", "alibaba-edu/High-Precision-Congestion-Control, run.py: 32 MB at 100 Gb/s"),
+		params.New("per", params.Word(&m.Per, PerPort, PerSwitch),
+			"What a proportional total follows: the fastest port of a switch, or all its ports together.").
+			Default(PerPort, "ours; the STrack paper has switch, section 4.1"),
 		params.New("alpha", alpha(&m.Alpha), "Dynamic threshold, a multiple of the free memory: of a queue, "+
 			"or with PFC of what waits from one port before it is paused.").
 			Following(func() (text, source string) {
@@ -137,6 +149,10 @@ func (m *Shared) Keys() []params.Key {
 func (m *Shared) Rules(r params.Rules) {
 	if r.Good("total") && m.Total.None() {
 		r.Refuse("total", "%v is no memory", m.Total)
+	}
+	if r.Good("total") && m.Total.Per == 0 {
+		r.Idle("per", "total", "is for a total in proportion to a rate, and %v is not; leave it out, "+
+			"or expected a total such as 5MB/1Tbps", m.Total)
 	}
 }
 

@@ -27,6 +27,7 @@ type memory struct {
 	ports  []int             // by node
 	worst  []line            // by port: what it takes to lose nothing
 	fast   []units.Bandwidth // by node: the fastest of its ports
+	all    []units.Bandwidth // by node: its ports together
 }
 
 func newMemory(l *lab.Lab, g *topology.Graph) *memory {
@@ -36,11 +37,13 @@ func newMemory(l *lab.Lab, g *topology.Graph) *memory {
 	}
 	m.coord = transport.CoordinationOf(l.Transport.Section)
 	m.ports, m.fast = make([]int, len(g.Nodes)), make([]units.Bandwidth, len(g.Nodes))
+	m.all = make([]units.Bandwidth, len(g.Nodes))
 	for i := range g.Links { // those that are down too: a fault may let them come up
 		k := &g.Links[i]
 		for _, n := range []topology.NodeID{k.A, k.B} {
 			m.ports[n]++
 			m.fast[n] = max(m.fast[n], k.Rate)
+			m.all[n] += k.Rate
 		}
 	}
 	if l.Queues.PFC != nil {
@@ -138,13 +141,17 @@ func (m *memory) flowControl(f *queues.PFC, k *topology.Link, worst line) fabric
 	return c
 }
 
-// of returns the memory of a switch. A size in proportion to a rate follows the fastest port.
+// of returns the memory of a switch.
 func (m *memory) of(sw topology.NodeID) fabric.BufferConfig {
 	s := m.queues.Shared
 	if s == nil {
 		return fabric.BufferConfig{}
 	}
-	b := fabric.BufferConfig{Total: m.on(s.Total, m.fast[sw])}
+	rate := m.fast[sw]
+	if s.Per == queues.PerSwitch {
+		rate = m.all[sw]
+	}
+	b := fabric.BufferConfig{Total: m.on(s.Total, rate)}
 	if m.queues.PFC == nil {
 		b.Alpha = s.Alpha
 	}

@@ -85,3 +85,20 @@ func TestThresholdsOfLinks(t *testing.T) {
 	wantProblem(t, plain, "lab.yaml:7:46: topology.tiers.core.queues.ecn.kmin", "nothing would be marked")
 	wantProblem(t, strings.Replace(plain, "5MB, ecn: {kmin: 5MB, kmax: 9MB}", "3%bdp", 1), "topology.tiers.core.queues.buffer", "less than one packet")
 }
+
+// STrack, section 4.1: a memory of 256 MB for 51.2 Tb/s, in proportion for switches of other
+// radices. Here 16 hosts and 4 uplinks of 400 Gb/s are 8 Tb/s, and 2 downlinks 0.8.
+func TestMemoryFollowsTheRatesOfAllPorts(t *testing.T) {
+	const text = "weft: 1\nname: x\ntopology: {kind: leaf-spine, leaves: 2, spines: 4, hosts_per_leaf: 16, oversubscription: 4, link: {rate: 400Gbps}}\n" +
+		"transport: {kind: strack}\nworkload: [{collective: permute, size: 1MB}]\n"
+	for per, want := range map[string][2]units.Bytes{
+		"switch": {40 * units.MB, 4 * units.MB},
+		"port":   {2 * units.MB, 2 * units.MB},
+	} {
+		x := build(t, text+"queues: {shared: {total: 5MB/1Tbps, per: "+per+"}}\n")
+		leaf, spine := x.Fabric.Switches[0].Buffer.Total, x.Fabric.Switches[2].Buffer.Total
+		if leaf != want[0] || spine != want[1] {
+			t.Errorf("per %s: %v in a leaf and %v in a spine, want %v and %v", per, leaf, spine, want[0], want[1])
+		}
+	}
+}

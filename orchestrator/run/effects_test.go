@@ -83,6 +83,7 @@ var effects = map[string]map[string]effect{
 		"ecn.mark":       in("egress", "ingress", "transport.kind=strack"),
 		"shared":         in("off", "{total: 100KB}", "queues={ecn: off}", "transport.pc4.initial=line"),
 		"shared.total":   in("100KB", "2MB", shared, "transport.pc4.initial=line"),
+		"shared.per":     in("port", "switch", "queues={ecn: off, shared: {total: 100KB/100Gbps}}", "transport.pc4.initial=line"),
 		"shared.alpha":   in("1/16", "8", shared, "transport.pc4.initial=line"),
 		"pfc":            in("off", "on", "queues={ecn: off, shared: {total: 300KB}}", "transport.pc4.initial=line"),
 		"pfc.xoff":       in("20KB", "200KB", paused, "transport.pc4.initial=line"),
