@@ -9,66 +9,66 @@ import (
 	"weft/units"
 )
 
-// Agent is one node. It is a clocksync.Protocol.
+// Agent is the protocol of one node. It implements clocksync.Protocol.
 type Agent struct {
 	setup  clocksync.Setup
 	cfg    Config
 	random *rand.Rand
-	noise  units.Time // standard deviation of a stamp, by jitter and by quanta
+	noise  units.Time // standard deviation of a stamp, by jitter and quantization
 
 	neighbours []neighbour
 	of         []int32 // by node: index in neighbours, or -1
 	fitter     fitter
 
-	out       []letter // messages that are no probes, in order
-	head      int
-	probes    []int32 // neighbours whose probe waits for the NIC, in order
-	probeAt   int
+	out       []letter   // queue of messages other than probes
+	head      int        // index of the first message in out
+	probes    []int32    // queue of neighbours whose probe waits for the NIC
+	probeAt   int        // index of the first neighbour in probes
 	nextProbe units.Time // the earliest pairAt
 	pending   pendingProbe
-	nextID    uint32
+	nextID    uint32 // of the last message
 
 	again   repeats
-	arrived int // probes since the last window was reported
+	arrived int // probes since the last report
 
 	join    joining
-	window  uint32     // that is being probed
+	window  uint32     // the current window
 	closeAt units.Time // when it is reported, by the monotonic clock
-	x0      units.Time // of the window reported last
-	told    uint32     // that window
-	toldOK  bool
+	x0      units.Time // middle of the window reported last, by the hardware clock
+	told    uint32     // the window reported last
+	toldOK  bool       // x0 and told are valid
 
-	coordinator *coordinator // nil: this node is none
-	heard       [2]uint32    // window of the last solution of each coordinator
-	heardOK     [2]bool
-	applied     uint32
-	appliedOK   bool
-	missed      int // windows without a solution
+	coordinator *coordinator // nil: this node is not a coordinator
+	heard       [2]uint32    // by coordinator: window of its last solution
+	heardOK     [2]bool      // heard is valid
+	applied     uint32       // window of the solution applied last
+	appliedOK   bool         // applied is valid
+	missed      int          // windows since the last solution
 
 	track      track
-	anchor     bool       // synchronized time is this node's
-	lone       bool       // synchronized time is not the reference's: that was never heard of
-	yielded    bool       // it was the anchor in the reference's place, until that was there
-	adrift     units.Time // how far synchronized time was from the reference's at most
-	adriftAt   units.Time // then, by the monotonic clock
-	off        units.Time // how far its line was from the reference's at most, when that was last there
-	away       float64    // and how fast it may go away from there
+	anchor     bool       // the cluster follows this node's clock
+	lone       bool       // the cluster's time is not the reference's, which this node never knew
+	yielded    bool       // it was the anchor until the reference came back
+	adrift     units.Time // bound of the distance of the cluster's time from the reference's, at adriftAt
+	adriftAt   units.Time // by the monotonic clock
+	off        units.Time // bound of this node's line when it last followed the reference's time
+	away       float64    // growth of off since then
 	correction clocksync.Correction
 	apart      units.Time // hardware clock minus monotonic clock
-	epoch      uint8      // counts steps of the hardware clock, modulo 4: neighbours forget what was before
+	epoch      uint8      // counts steps of the hardware clock, modulo 4: neighbours drop older stamps
 	lie        units.Time // see Lie
 	counters   clocksync.Counters
 }
 
-// letter is a message to a node.
+// letter is a queued message.
 type letter struct {
 	to  clocksync.Node
-	n   int
+	n   int // length
 	b   [clocksync.MaxMessage]byte
-	now bool // a join or welcome, whose last time is that of departure
+	now bool // a join or welcome: the time of departure is written when it leaves
 }
 
-// pendingProbe is a probe that left and whose stamp has not been told.
+// pendingProbe is a probe that has left and whose stamp is not known yet.
 type pendingProbe struct {
 	neighbour int32
 	sequence  uint32
@@ -78,7 +78,7 @@ type pendingProbe struct {
 
 var _ clocksync.Protocol = (*Agent)(nil)
 
-// New returns an agent. The error says what is wrong with the configuration.
+// New returns an agent, or the errors of Config.Check.
 func New(s clocksync.Setup, cfg Config) (*Agent, error) {
 	if err := cfg.Check(s); err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func New(s clocksync.Setup, cfg Config) (*Agent, error) {
 	return a, nil
 }
 
-// rank returns which coordinator a node is, or -1.
+// rank returns the rank of a coordinator, from 0, or -1 for another node.
 func (a *Agent) rank(n clocksync.Node) int {
 	r := (int(n) - int(a.setup.Reference) + a.setup.Nodes) % a.setup.Nodes
 	if r >= min(a.cfg.Coordinators, a.setup.Nodes) {
@@ -119,7 +119,7 @@ func (a *Agent) rank(n clocksync.Node) int {
 	return r
 }
 
-// coordinatorOf returns the node of a rank.
+// coordinatorOf returns the coordinator of a rank.
 func (a *Agent) coordinatorOf(rank int) clocksync.Node {
 	return clocksync.Node((int(a.setup.Reference) + rank) % a.setup.Nodes)
 }
@@ -147,6 +147,7 @@ func (a *Agent) Receive(now clocksync.Now, in *clocksync.Message) error {
 	return err
 }
 
+// receive handles a message by its kind.
 func (a *Agent) receive(now clocksync.Now, in *clocksync.Message) error {
 	if in.Port != clocksync.ProbePort || in.From < 0 || int(in.From) >= len(a.of) || in.From == a.setup.Self {
 		return ErrForeign
@@ -173,11 +174,12 @@ func (a *Agent) receive(now clocksync.Now, in *clocksync.Message) error {
 	return ErrMagic
 }
 
-// silence is after how many pairs that did not come a neighbour that counts from its beginning was restarted, which takes longer: it
-// asks for the time first. What is on its way for so long is no probe of worth.
+// silence is the number of missing pairs after which a low sequence number means that the neighbour
+// was restarted. A restart takes longer, since a node asks for the time first; and a probe that was
+// in flight for that long is useless. Ours.
 const silence = 8
 
-// onProbe notes the stamp of a probe and learns what it tells.
+// onProbe records the stamp of a probe and the stamps that it carries.
 func (a *Agent) onProbe(now clocksync.Now, in *clocksync.Message) error {
 	if a.of[in.From] < 0 {
 		return ErrForeign
@@ -190,7 +192,7 @@ func (a *Agent) onProbe(now clocksync.Now, in *clocksync.Message) error {
 	if n.received.begun {
 		switch ahead := int32(p.sequence - n.received.last); {
 		case ahead < -ringSize/2 && now.Mono-n.heard > silence*a.cfg.Window/units.Time(a.cfg.Pairs):
-			n.forget() // after such a silence it is a neighbour that was restarted, and counts from its beginning
+			n.forget() // the neighbour was restarted
 		case ahead < -ringSize/2:
 			return ErrStale
 		case ahead > 0 && p.epoch != n.epoch:
@@ -212,7 +214,8 @@ func (a *Agent) onProbe(now clocksync.Now, in *clocksync.Message) error {
 	return nil
 }
 
-// Transmit implements clocksync.Protocol.
+// Transmit implements clocksync.Protocol. Probes leave after other messages: those are few, and
+// windows wait for them.
 func (a *Agent) Transmit(now clocksync.Now, out *clocksync.Outgoing) bool {
 	a.watch(now)
 	a.nextID++
@@ -244,7 +247,9 @@ func (a *Agent) Transmit(now clocksync.Now, out *clocksync.Outgoing) bool {
 	return true
 }
 
-// sendProbe writes the next probe to a neighbour and arms the one after.
+// sendProbe writes the next probe to a neighbour and schedules the one after. Each pair leaves at a
+// random time within its slot, a window divided by the number of pairs, so that pairs of different
+// nodes do not stay in step.
 func (a *Agent) sendProbe(now clocksync.Now, i int32, out *clocksync.Outgoing) {
 	n := &a.neighbours[i]
 	n.queued = false
@@ -284,7 +289,8 @@ func (a *Agent) Sent(now clocksync.Now, id uint32, stamp units.Time) {
 	a.neighbours[p.neighbour].sent.note(p.sequence, p.index, stamp)
 }
 
-// post queues a message; beyond what a node can have to say, it is lost as it could be on the way.
+// post queues a message. If the queue is longer than a node can need, the message is dropped, as
+// the network might do.
 func (a *Agent) post(to clocksync.Node, now bool, write func(b []byte) int) {
 	if len(a.out)-a.head > 4*a.setup.Nodes+64 {
 		return
@@ -297,7 +303,9 @@ func (a *Agent) post(to clocksync.Node, now bool, write func(b []byte) int) {
 	l.n = write(l.b[:])
 }
 
-// Deadline implements clocksync.Protocol.
+// Deadline implements clocksync.Protocol. It is the earliest timer: the next probe, the end of the
+// window, the next question while joining, the end of a slew, a repetition, or the coordinator's
+// solution.
 func (a *Agent) Deadline() (units.Time, bool) {
 	at := min(a.nextProbe, a.closeAt, a.join.at, a.track.slewEnd, a.again.at)
 	if a.coordinator != nil {
@@ -332,7 +340,7 @@ func (a *Agent) Advance(now clocksync.Now) {
 	}
 }
 
-// queueProbes queues the probes that are due and finds when the next one is.
+// queueProbes queues the probes that are due and finds the time of the next one.
 func (a *Agent) queueProbes(now clocksync.Now) {
 	a.nextProbe = units.Never
 	for i := range a.neighbours {
@@ -352,14 +360,14 @@ func (a *Agent) queueProbes(now clocksync.Now) {
 // Correction implements clocksync.Protocol.
 func (a *Agent) Correction() clocksync.Correction { return a.correction }
 
-// Lie makes what the node tells others of its clock wrong by so much, all of it alike: stamps, and the edges that it computes. It
-// keeps the right ones itself.
+// Lie falsifies everything that the node tells others of its clock by the same amount: stamps, and
+// the edges that it computes. It keeps the right values itself. It is the fault of a falseticker.
 func (a *Agent) Lie(by units.Time) { a.lie = by }
 
 // Counters implements clocksync.Protocol.
 func (a *Agent) Counters() clocksync.Counters { return a.counters }
 
-// publish replaces the correction, unless it is no line that can be used.
+// publish replaces the correction, unless the new one is unusable.
 func (a *Agent) publish(k clocksync.Correction) {
 	if k.Check() != nil {
 		a.counters.Filtered++
@@ -369,8 +377,9 @@ func (a *Agent) publish(k clocksync.Correction) {
 	a.counters.Updates++
 }
 
-// watch notices steps of the hardware clock, which the monotonic one does not share: synchronized time goes on as if
-// there had been none, as exactly as the alarm says, and what was measured against the clock before is thrown away.
+// watch detects steps of the hardware clock by the monotonic clock, which has none. Synchronized
+// time continues as if there had been no step, within StepAlarm, and measurements against the old
+// clock are discarded.
 func (a *Agent) watch(now clocksync.Now) {
 	step := now.Hard - now.Mono - a.apart
 	if a.cfg.StepAlarm == 0 || step <= a.cfg.StepAlarm && step >= -a.cfg.StepAlarm {

@@ -5,26 +5,28 @@ import "weft/units"
 // gap is one coded pair: the stamps of its two packets at one end.
 type gap struct {
 	sequence uint32
-	at       [2]units.Time
-	have     [2]bool
-	used     bool // it has become points
-	told     bool // the other end has told how far apart it arrived
+	at       [2]units.Time // stamps of the two packets
+	have     [2]bool       // the stamp is known
+	used     bool          // its points were taken for the fit
+	told     bool          // the other end has reported its gap there
 }
 
+// complete reports whether both stamps are known.
 func (g *gap) complete() bool { return g.have[0] && g.have[1] }
 
-// ringSize is how many pairs are remembered, each way: what is still on its way, and what was told back.
+// ringSize is the number of pairs that are remembered in each direction: enough for those in flight
+// and those that are reported back.
 const ringSize = 64
 
-// pairs is the last pairs of one direction at one end.
+// pairs are the last pairs of one direction at one end.
 type pairs struct {
 	ring  [ringSize]gap
-	last  uint32 // highest sequence number that was completed
-	begun bool
+	last  uint32 // highest sequence number of a complete pair
+	begun bool   // last is valid
 }
 
-// note keeps the stamp of packet index (0 or 1) of a pair. It returns false for one that was noted already, or is older
-// than what is remembered.
+// note records the stamp of packet index (0 or 1) of a pair. It returns false for a duplicate, and
+// for a pair that is too old.
 func (p *pairs) note(sequence uint32, index uint8, at units.Time) bool {
 	g := &p.ring[sequence%ringSize]
 	if g.sequence != sequence || !g.have[0] && !g.have[1] {
@@ -43,7 +45,7 @@ func (p *pairs) note(sequence uint32, index uint8, at units.Time) bool {
 	return true
 }
 
-// find returns a pair that is complete and has not been used, or nil.
+// find returns a complete pair that has not been used, or nil.
 func (p *pairs) find(sequence uint32) *gap {
 	g := &p.ring[sequence%ringSize]
 	if g.sequence != sequence || !g.complete() || g.used {
@@ -52,7 +54,8 @@ func (p *pairs) find(sequence uint32) *gap {
 	return g
 }
 
-// recent appends the complete pairs among the n newest, skipping the first few; at most room of them.
+// recent appends the newest complete pairs, without the first skip of them, until the slice has
+// room of them.
 func (p *pairs) recent(to []told, skip, room int) []told {
 	if !p.begun {
 		return to
@@ -76,11 +79,11 @@ func (p *pairs) recent(to []told, skip, room int) []told {
 	return to
 }
 
-// forget drops everything, as after a step of the clock.
+// forget drops all pairs, as after a step of the clock.
 func (p *pairs) forget() { *p = pairs{} }
 
-// pure is the filter of coded probes: a pair whose gap is the same at both ends has met no queue, or one that was the
-// same for both.
+// pure is the filter of coded probes (Huygens, section 3): a pair whose gap is the same at both
+// ends met no queue, or the same one twice.
 func pure(sent, received [2]units.Time, epsilon units.Time) bool {
 	change := received[1] - received[0] - (sent[1] - sent[0])
 	return change < epsilon && change > -epsilon

@@ -7,45 +7,46 @@ import (
 	"weft/units"
 )
 
-// coordinator collects the reports of a window and solves them. It remembers nothing from one window to the next, so
-// another one can take over at any time.
+// coordinator collects the reports of a window and solves them. It keeps no state between windows,
+// so that the other coordinator can take over at any time.
 type coordinator struct {
-	window  uint32 // that is collected
-	solveAt units.Time
-	nodes   []reported
-	edges   []measuredEdge
-	owned   map[Edge]int // edges of the mesh: each is reported by its owner
-	had     []bool       // by that number: it was reported
-	least   units.Time   // standard deviation of an edge that counts
+	window  uint32         // the window that is collected
+	solveAt units.Time     // when it is solved, by the monotonic clock
+	nodes   []reported     // by node
+	edges   []measuredEdge // reported so far
+	owned   map[Edge]int   // number of each edge of the mesh, which its owner reports
+	had     []bool         // by that number: it was reported
+	least   units.Time     // minimum standard deviation of an edge
 	solver  solver
 	last    Health
 }
 
-// reported is what a node reported of itself.
+// reported is what a node reported of itself. Its fields are those of report.
 type reported struct {
-	ok     bool
-	parts  uint64 // of its report that came
+	ok     bool   // a report has come
+	parts  uint64 // bitmap of the parts that have come
 	anchor bool
 	lone   bool
 	x0     units.Time
 	rate   float64
 }
 
+// measuredEdge is a reported edge with its owner.
 type measuredEdge struct {
 	from clocksync.Node
 	edgeFit
 }
 
-// Health says how well the edges of a window agreed.
+// Health is how well the edges of a window agreed.
 type Health struct {
-	Window  uint32  // counted from 2^31, which begins at time 0
-	Nodes   int     // that could be solved: those connected to the anchor, or the most that are
-	Edges   int     // reported
-	Dropped int     // of these, since they did not fit
-	Chi2    float64 // squared standardized residuals per degree of freedom: about 1, or the bounds of edges are wrong
+	Window  uint32  // window 2^31 begins at time 0
+	Nodes   int     // solved nodes: those connected to the anchor, or the largest component
+	Edges   int     // reported edges
+	Dropped int     // outliers among them
+	Chi2    float64 // squared standardized residuals per degree of freedom: about 1 if sigmas are right
 }
 
-// Health returns that of the last window; ok is false at a node that solves none.
+// Health returns the health of the last window; ok is false unless the node is a coordinator.
 func (a *Agent) Health() (h Health, ok bool) {
 	if a.coordinator == nil {
 		return Health{}, false
@@ -53,8 +54,10 @@ func (a *Agent) Health() (h Health, ok bool) {
 	return a.coordinator.last, true
 }
 
+// newCoordinator returns a coordinator of a mesh. No edge gets a standard deviation below least.
 func newCoordinator(nodes int, mesh []Edge, least units.Time) *coordinator {
-	c := &coordinator{nodes: make([]reported, nodes), owned: make(map[Edge]int, len(mesh)), had: make([]bool, len(mesh)), least: least, solveAt: units.Never}
+	c := &coordinator{nodes: make([]reported, nodes), owned: make(map[Edge]int, len(mesh)),
+		had: make([]bool, len(mesh)), least: least, solveAt: units.Never}
 	for i, e := range mesh {
 		c.owned[e] = i
 	}
@@ -69,7 +72,7 @@ func (c *coordinator) begin(w uint32) {
 	clear(c.had)
 }
 
-// take keeps a report. It returns false for one that came already or is of another window.
+// take keeps a report. It returns false for a duplicate, and for one of another window.
 func (c *coordinator) take(from clocksync.Node, r *report) bool {
 	n := &c.nodes[from]
 	if r.window != c.window || n.parts>>r.part&1 == 1 || n.ok && (n.x0 != r.x0 || n.rate != r.rate) {
@@ -89,8 +92,8 @@ func (c *coordinator) take(from clocksync.Node, r *report) bool {
 	return true
 }
 
-// onReport takes a report. A node reports edges that are its own, and no others: what it says of them is held against
-// the edges that the rest of the mesh reports.
+// onReport handles a report. A node may report only the edges that it owns; the edges of other
+// nodes then expose false ones.
 func (a *Agent) onReport(now clocksync.Now, in *clocksync.Message) error {
 	if a.coordinator == nil {
 		return ErrForeign
@@ -113,7 +116,9 @@ func (a *Agent) onReport(now clocksync.Now, in *clocksync.Message) error {
 	return nil
 }
 
-// solve makes the edges of the window agree and tells every node what that says of it.
+// solve solves the window and sends every node its error. Without an anchor in the solved component
+// the nodes follow their mean, but only if no reference is known: then they are lone, or bound how
+// far they have drifted from the reference's time.
 func (a *Agent) solve(now clocksync.Now) {
 	c := a.coordinator
 	edges := c.measured()
@@ -131,7 +136,7 @@ func (a *Agent) solve(now clocksync.Now) {
 	c.begin(max(window+1, uint32((a.correction.At(now.Hard)-a.cfg.Window/solveAfter)/a.cfg.Window+windowBase)))
 	a.armSolve(now)
 	tied := ok && anchor >= 0 && result.in[anchor]
-	if !ok || !tied && (a.anchor || a.yielded) { // what is not connected to the reference is not for who knows that it is there
+	if !ok || !tied && (a.anchor || a.yielded) { // there is a reference, and it is not connected to these nodes
 		return
 	}
 	lone, adrift := a.lone, a.doubt(now)
@@ -144,7 +149,8 @@ func (a *Agent) solve(now clocksync.Now) {
 		if !result.in[i] {
 			continue
 		}
-		s := solution{window: window, lone: lone, adrift: adrift, err: units.Time(math.Round(result.x[i])), skew: result.s[i], sigma: units.Time(math.Ceil(scale * result.sigma[i]))}
+		s := solution{window: window, lone: lone, adrift: adrift, err: units.Time(math.Round(result.x[i])),
+			skew: result.s[i], sigma: units.Time(math.Ceil(scale * result.sigma[i]))}
 		if to := clocksync.Node(i); to != a.setup.Self {
 			a.post(to, false, s.encode)
 			a.again.keep(now, to, a.cfg.Window, s.encode)
@@ -154,7 +160,7 @@ func (a *Agent) solve(now clocksync.Now) {
 	}
 }
 
-// anchor returns the node whose line the others are held against, or -1.
+// anchor returns the node that the others follow, or -1.
 func (c *coordinator) anchor(a *Agent) (node int) {
 	node = -1
 	for rank := min(a.cfg.Coordinators, a.setup.Nodes) - 1; rank >= 0; rank-- {
@@ -165,8 +171,8 @@ func (c *coordinator) anchor(a *Agent) (node int) {
 	return node
 }
 
-// measured returns the edges whose both ends have reported, as errors of the lines by which the nodes go: node j's less
-// node i's.
+// measured returns the edges with reports of both ends, as the error of the line of node j minus
+// that of node i, where a line is the time that a node follows.
 func (c *coordinator) measured() []measured {
 	var edges []measured
 	for _, e := range c.edges {

@@ -8,8 +8,8 @@ import (
 	"weft/units"
 )
 
-// A node that crashes and comes back changes the 99th percentile of the others' errors by at most a tenth, over the draws of some seeds,
-// while it is down and while it comes back.
+// A node that crashes and comes back changes the 99th percentile of the others' errors by at most a
+// tenth, over the draws of some seeds, while it is down and while it comes back.
 func TestTheOthersOfACrash(t *testing.T) {
 	const crashed = 5
 	p99 := func(down units.Time) units.Time {
@@ -49,8 +49,8 @@ func TestTheOthersOfACrash(t *testing.T) {
 	}
 }
 
-// A node that crashes and is back so soon that nobody missed it for a window is heard at once, though it counts its probes from the
-// beginning: what it was probed by and what it probes make edges of the window that it came back in.
+// A node that crashes and is back within a window is heard at once, although its sequence numbers
+// start again: the window in which it came back has its edges.
 func TestAShortCrash(t *testing.T) {
 	l := eightNodes()
 	l.load, l.change = 0, func(c *Config) { c.Degree, c.Pairs = 4, 500 }

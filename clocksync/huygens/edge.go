@@ -9,48 +9,49 @@ import (
 	"weft/units"
 )
 
-// neighbour is the other end of an edge.
+// neighbour is the state of an edge at one of its ends.
 type neighbour struct {
-	node  clocksync.Node
-	owned bool // the edge is computed here
+	node  clocksync.Node // the other end
+	owned bool           // this node computes the edge
 
 	pairAt   units.Time // when the next probe leaves, by the monotonic clock
-	slot     units.Time // when the slot of its pair began
+	slot     units.Time // when the time slot of its pair began
 	second   bool       // it is the second of its pair
-	sequence uint32
-	queued   bool // it waits for the NIC
+	sequence uint32     // of its pair
+	queued   bool       // it waits for the NIC
 
-	spacing units.Time // of the two packets of a pair
+	spacing units.Time // between the two packets of a pair
 	apart   dispersion // of the pairs of this window
 	trial   trial
 
 	sent, received pairs
-	heard          units.Time // when a probe of it was taken last, by the monotonic clock
-	epoch          uint8      // of its clock
+	heard          units.Time // arrival of the last probe, by the monotonic clock
+	epoch          uint8      // of the neighbour's clock, from its probes
 
-	// Of an edge that is computed here.
-	upper, lower []point
+	// Only for an owned edge.
+	upper, lower []point // forward and reverse points for the next fit
 	slopes       servo.Regression
-	fits         int // since the slope was forgotten
-	halves       [rememberedHalves]units.Time
-	nhalves      int
-	shorter      units.Time // half of a round trip that was too short to be believed at once; 0: none
+	fits         int                          // since the slope was reset
+	halves       [rememberedHalves]units.Time // half of the shortest round trip of each window; a ring
+	nhalves      int                          // number of windows in halves so far
+	shorter      units.Time                   // half of a round trip too short to be believed at once; 0: none
 	last         fitState
 	all          extremes // of this window's points, pure or not
-	ours, theirs habit    // gap of the pairs that leave here, and there
+	ours, theirs habit    // usual gaps of the pairs that leave here, and there
 }
 
-// habit is the gap by which most pairs leave. The stamps of a pair that has it vouch for each other: one that was late by itself
-// would have made the gap another one.
+// habit is the gap at departure of most pairs. The stamps of a pair with that gap confirm each
+// other: if one of them were late, the gap would differ.
 type habit struct {
 	gap   units.Time
 	votes int
 }
 
-// maxVotes bounds for how long a gap counts that is seen no longer.
+// maxVotes bounds how long a gap counts after it was seen last, in pairs.
 const maxVotes = 16
 
-// vouches tells whether a pair left by the usual gap, which it is a vote for or against (Boyer and Moore, MJRTY, 1991).
+// vouches votes for or against the usual gap, and reports whether a pair left with it (Boyer and
+// Moore, MJRTY, 1991).
 func (u *habit) vouches(gap, tolerance units.Time) bool {
 	if d := gap - u.gap; d <= tolerance && d >= -tolerance {
 		u.votes = min(u.votes+1, maxVotes)
@@ -62,23 +63,27 @@ func (u *habit) vouches(gap, tolerance units.Time) bool {
 	return false
 }
 
-// dispersion is what pairs came to on their way.
+// dispersion is how the path changes the gaps of pairs, over a window.
 type dispersion struct {
-	pairs   int
-	gap     units.Time // the least when they arrived
-	stretch units.Time // the least by which one was longer then than when it left
+	pairs   int        // number of pairs
+	gap     units.Time // smallest gap at arrival
+	stretch units.Time // smallest increase of a gap
 }
 
-// trial is what pairs came to that were sent closer together than the others, where those were widened.
-type trial struct{ windows, kept int }
+// trial counts the trials of a neighbour whose gap was widened: pairs with a narrower gap, to find
+// out whether that is enough again.
+type trial struct {
+	windows int // since the count began
+	kept    int // trials whose gap did not grow
+}
 
 const (
-	trialEvery   = 16 // one of so many pairs is a trial
-	trialWindows = 8  // after which trials are counted anew
-	trialsKept   = 4  // of these, which have to keep their gap: more than stamps that were late make look so
+	trialEvery   = 16 // one of this many pairs is a trial
+	trialWindows = 8  // after this many windows the count begins again
+	trialsKept   = 4  // trials to keep their gap before it is narrowed: late stamps alone cause fewer
 )
 
-// gap is how far apart the packets of a pair leave.
+// gap returns the time between the two packets of a pair at departure.
 func (n *neighbour) gap(sequence uint32, cfg *Config) units.Time {
 	if n.tries(sequence, cfg) {
 		return n.narrower(cfg)
@@ -86,15 +91,15 @@ func (n *neighbour) gap(sequence uint32, cfg *Config) units.Time {
 	return n.spacing
 }
 
-// tries tells whether a pair is a trial.
+// tries reports whether a pair is a trial.
 func (n *neighbour) tries(sequence uint32, cfg *Config) bool {
 	return n.spacing > cfg.Spacing && sequence%trialEvery == 0
 }
 
-// narrower is the gap of trials.
+// narrower returns the gap of trials.
 func (n *neighbour) narrower(cfg *Config) units.Time { return max(cfg.Spacing, n.spacing/2) }
 
-// disperse notes what the other end tells of pairs that were sent to it.
+// disperse records how the gaps of sent pairs arrived, as a probe reports them.
 func (n *neighbour) disperse(p *probe, cfg *Config) {
 	for _, t := range p.received[:p.nrecv] {
 		g := n.sent.find(t.sequence)
@@ -117,9 +122,9 @@ func (n *neighbour) disperse(p *probe, cfg *Config) {
 	}
 }
 
-// adapt makes the gap of pairs longer where not one of a window kept it: the second packet waits for the first at a link that takes
-// longer for a packet than the gap is, and the filter would leave nothing but pairs that queued. It makes a gap that is longer than
-// configured shorter again when pairs keep half of it.
+// adapt widens the gap of pairs if none kept it in a window: on a slow link the second packet waits
+// for the first, and the filter would drop every pair. It narrows a widened gap again if the trials
+// keep theirs.
 func (n *neighbour) adapt(cfg *Config) {
 	if n.apart.pairs >= cfg.Least && n.apart.stretch >= cfg.Epsilon {
 		n.spacing = max(n.spacing, min(n.apart.gap+2*cfg.Epsilon, maxApart/4, cfg.Window/units.Time(cfg.Pairs)/4))
@@ -135,19 +140,20 @@ func (n *neighbour) adapt(cfg *Config) {
 	}
 }
 
-// extremes are the lowest of the forward points and the highest of the reverse ones, against the line so far.
+// extremes are the lowest forward point and the highest reverse one, relative to the last line.
 type extremes struct {
 	upper, lower     units.Time
 	haveUp, haveDown bool
 }
 
-// half is half of the least round trip; ok is false where it is not known.
+// half returns half of the shortest round trip; ok is false if it is not known.
 func (e *extremes) half() (h units.Time, ok bool) {
 	return (e.upper - e.lower) / 2, e.haveUp && e.haveDown
 }
 
-// see notes a point, of a pair that may have queued: a packet that the filter leaves out for its fellow's sake may be the fastest. It must
-// not be one whose stamp of departure was late, which looks faster than any can be.
+// see updates the extremes by a point of a pair that may be impure: the fastest packet may belong
+// to a pair that the filter drops because of the other packet. Its stamp of departure must not be
+// late, which would make it look faster than possible.
 func (n *neighbour) see(forward bool, x, y units.Time) {
 	if !n.last.ok {
 		return
@@ -162,33 +168,35 @@ func (n *neighbour) see(forward bool, x, y units.Time) {
 	}
 }
 
-// fitState is what the fits so far say of an edge.
+// fitState is the line of an edge through its last fits.
 type fitState struct {
 	fit   servo.Fit
-	sigma units.Time // of the last offset
-	ok    bool
+	sigma units.Time // standard deviation of the last offset
+	ok    bool       // fit is valid
 }
 
-// deviation is the standard deviation of a slope through the offsets of that many windows.
+// deviation returns the standard deviation of the slope through the offsets of the fit's windows.
 func (s *fitState) deviation(window units.Time) float64 {
 	n := float64(s.fit.Points)
 	return float64(s.sigma) / float64(window) * math.Sqrt(12/(n*n*n))
 }
 
-// rememberedHalves is how many windows the least round trip is looked for in: a path that became longer for good is
-// believed after that many.
+// rememberedHalves is the number of windows over which the shortest round trip is searched: a path
+// that became longer for good is believed after that many. Ours.
 const rememberedHalves = 32
 
-// maxPoints bounds the points of a direction in memory, as a multiple of what a window has.
+// maxPoints bounds the points of a direction in memory, as a multiple of those of a window.
 const maxPoints = 3
 
-// keep takes a pair of ours (forward) or of theirs that is known at both ends, if it is pure. y is how far the other clock seems ahead.
-func (n *neighbour) keep(forward bool, own, other [2]units.Time, cfg *Config, jitter units.Time, c *clocksync.Counters) {
+// keep keeps the points of a pair with stamps of both ends, if it is pure. forward is true for
+// pairs that this node sent. The y of a point is how far the other clock seems ahead.
+func (n *neighbour) keep(forward bool, own, other [2]units.Time, cfg *Config, jitter units.Time,
+	c *clocksync.Counters) {
 	to, sent, by := &n.upper, own, &n.ours
 	if !forward {
 		to, sent, by = &n.lower, other, &n.theirs
 	}
-	if by.vouches(sent[1]-sent[0], 6*jitter+2*cfg.Sigma) { // a gap has the noise of two stamps, and so has the usual one
+	if by.vouches(sent[1]-sent[0], 6*jitter+2*cfg.Sigma) { // both gaps have the noise of two stamps
 		for i := range own {
 			n.see(forward, own[i], other[i]-own[i])
 		}
@@ -206,7 +214,8 @@ func (n *neighbour) keep(forward bool, own, other [2]units.Time, cfg *Config, ji
 	}
 }
 
-// take learns what a probe tells: pairs of ours that have arrived there, and stamps of theirs that we have received.
+// take keeps the pairs that a probe completes: ours that arrived there, and theirs that arrived
+// here.
 func (n *neighbour) take(p *probe, cfg *Config, jitter units.Time, c *clocksync.Counters) {
 	for _, t := range p.received[:p.nrecv] {
 		if g := n.sent.find(t.sequence); g != nil {
@@ -222,7 +231,8 @@ func (n *neighbour) take(p *probe, cfg *Config, jitter units.Time, c *clocksync.
 	}
 }
 
-// cut splits points into those up to a reading of the own clock and those after.
+// cut splits points into those up to a reading of the own clock and those after it. It reorders
+// them.
 func cut(p []point, until units.Time) (before, after []point) {
 	n := 0
 	for i := range p {
@@ -234,13 +244,13 @@ func cut(p []point, until units.Time) (before, after []point) {
 	return p[:n], p[n:]
 }
 
-// fit computes the edge at the end of a window, for the reading x0 of the own clock. ok is false when too little is
-// known, or what is known met a queue.
+// fit computes the edge at the end of a window, for the reading x0 of the own clock. ok is false if
+// there are too few points, or if all met queues.
 func (n *neighbour) fit(f *fitter, x0, until units.Time, cfg *Config, jitter units.Time) (e edgeFit, ok bool) {
 	upper, later := cut(n.upper, until)
 	lower, laterLow := cut(n.lower, until)
 	points := min(len(upper), len(lower))
-	if points < cfg.Least { // with the next window's there may be enough
+	if points < cfg.Least { // with those of the next window there may be enough
 		n.upper = forgetBefore(n.upper, until-patience*cfg.Window)
 		n.lower = forgetBefore(n.lower, until-patience*cfg.Window)
 		return edgeFit{}, false
@@ -255,7 +265,7 @@ func (n *neighbour) fit(f *fitter, x0, until units.Time, cfg *Config, jitter uni
 		low, high = max(low, n.last.fit.Slope-trust), min(high, n.last.fit.Slope+trust)
 	}
 	few, many := cfg.shares(points, jitter)
-	on := func(k int) line { // as large a share of the larger cloud
+	on := func(k int) line { // the same share of the larger cloud
 		return f.fit(upper, lower, k*len(upper)/points, k*len(lower)/points, x0, low, high)
 	}
 	l, rest := on(many), many
@@ -273,22 +283,23 @@ func (n *neighbour) fit(f *fitter, x0, until units.Time, cfg *Config, jitter uni
 		was := n.last.fit
 		expected := was.Base + units.Time(was.Above+was.Slope*float64(x0-was.At))
 		if d := l.beta - expected; n.fits >= cfg.Memory && (d > cfg.StepLimit || d < -cfg.StepLimit) {
-			n.forget() // one of the clocks was stepped, or the path is another one
+			n.forget() // one of the clocks was stepped, or the path changed
 			return edgeFit{}, false
 		}
 	}
 	n.last.fit, n.last.ok = n.slopes.Add(x0, l.beta, 1)
 	n.fits++
 	sigma := max(cfg.Sigma, l.sigma, units.Time(float64(jitter)/math.Sqrt(float64(rest))))
-	// A round trip that is longer than the shortest met queues, nobody knows in which direction: the offset is off by up to half of
-	// that, either way. What the noise of stamps makes of the shortest is no queue.
+	// A round trip that is longer than the shortest met queues, in an unknown direction: the offset
+	// may be off by half of the excess, up or down. Excess within the noise of stamps is no queue.
 	queued := float64(max(0, excess-2*jitter)) / 2
 	sigma = units.Time(math.Hypot(float64(sigma), queued))
 	n.last.sigma = sigma
-	return edgeFit{to: n.node, points: uint16(min(points, math.MaxUint16)), beta: l.beta, alpha: l.alpha, sigma: sigma}, true
+	return edgeFit{to: n.node, points: uint16(min(points, math.MaxUint16)), beta: l.beta, alpha: l.alpha,
+		sigma: sigma}, true
 }
 
-// patience is how many windows points may wait for others.
+// patience is the number of windows that points are kept until there are enough.
 const patience = 4
 
 // forgetBefore drops the points before a reading of the own clock.
@@ -297,8 +308,9 @@ func forgetBefore(p []point, x units.Time) []point {
 	return p[:copy(p, after)]
 }
 
-// gate returns by how much half a round trip is longer than the shortest of late, or of any packets of this window, and whether that
-// is so little that the edge can be used: if not, both directions met queues. The offset may be off by as much.
+// gate returns the excess of half a round trip over the shortest of recent windows, or of any
+// packets of this window. ok is false if the excess is too large: then both directions met queues,
+// and the offset may be off by that much.
 func (n *neighbour) gate(half units.Time, cfg *Config, jitter units.Time) (excess units.Time, ok bool) {
 	least := half
 	if h, ok := n.all.half(); ok && n.fits >= cfg.Memory {
@@ -309,7 +321,7 @@ func (n *neighbour) gate(half units.Time, cfg *Config, jitter units.Time) (exces
 	}
 	most := 4*jitter + cfg.Epsilon
 	if n.nhalves > 0 && half < n.shortest()-most && max(half-n.shorter, n.shorter-half) > most {
-		n.shorter = half // what one window alone shows of a shorter path may be a clock that was set, or told wrong, in its midst
+		n.shorter = half // a shorter path in one window alone may be a clock that was set in its middle
 		return 0, false
 	}
 	n.shorter = 0
@@ -319,12 +331,12 @@ func (n *neighbour) gate(half units.Time, cfg *Config, jitter units.Time) (exces
 	return excess, excess <= most
 }
 
-// shortest returns the least half of a round trip of late.
+// shortest returns half of the shortest round trip of the remembered windows.
 func (n *neighbour) shortest() units.Time {
 	return slices.Min(n.halves[:min(n.nhalves, rememberedHalves)])
 }
 
-// forget throws away what was measured of the edge.
+// forget discards all measurements of the edge.
 func (n *neighbour) forget() {
 	n.sent.forget()
 	n.received.forget()

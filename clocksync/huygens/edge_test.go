@@ -11,8 +11,8 @@ import (
 // constant returns a function that adds the same delay at every instant.
 func constant(d units.Time) func(float64) units.Time { return func(float64) units.Time { return d } }
 
-// What a round trip is longer by than the shortest, less the noise of stamps, may have been in one direction: half of it is in the edge's
-// deviation.
+// The excess of a round trip over the shortest, without the noise of stamps, may be in one
+// direction: half of it is in the edge's deviation.
 func TestQueuesAreInTheDeviation(t *testing.T) {
 	cfg := Default(clocksync.Setup{Jitter: ns})
 	n, f, r := idleEdge(t, &cfg)
@@ -28,7 +28,7 @@ func TestQueuesAreInTheDeviation(t *testing.T) {
 	}
 }
 
-// Where nineteen of twenty points queued, a tenth of them is too many to rest on.
+// If nineteen of twenty points queued, a tenth of them is too many for a fit.
 func TestFewPointsWhereThereAreQueues(t *testing.T) {
 	cfg := Default(clocksync.Setup{Jitter: ns})
 	n, f, r := idleEdge(t, &cfg)
@@ -44,7 +44,8 @@ func TestFewPointsWhereThereAreQueues(t *testing.T) {
 	}
 }
 
-// An edge of too few points is not fitted; they wait for those of the next windows, and no longer than that.
+// An edge with too few points is not fitted; the points wait for those of the next windows, but
+// only for a few.
 func TestTooFewPointsWait(t *testing.T) {
 	cfg := Default(clocksync.Setup{Jitter: ns})
 	add := func(n *neighbour, k, count int) {
@@ -81,8 +82,8 @@ func TestTooFewPointsWait(t *testing.T) {
 	}
 }
 
-// An offset that changed by more than clocks do is that of another clock or path: the edge is begun anew. One that changed by less is
-// believed.
+// An offset that changes more than a clock can means that a clock was stepped or the path changed:
+// the edge starts again. A smaller change is believed.
 func TestAnEdgeThatStepsIsBegunAnew(t *testing.T) {
 	cfg := Default(clocksync.Setup{Jitter: ns})
 	for _, sign := range []units.Time{1, -1} {
@@ -101,7 +102,7 @@ func TestAnEdgeThatStepsIsBegunAnew(t *testing.T) {
 	}
 }
 
-// A line that is to move by more than the limit steps; by less it is slewed, over a window.
+// A change of the line above the limit is stepped; a smaller one is slewed over a window.
 func TestStepOrSlew(t *testing.T) {
 	s := clocksync.Setup{Self: 1, Nodes: 4, Seed: 1}
 	for _, sign := range []units.Time{1, -1} {

@@ -60,7 +60,8 @@ func wantWithin(t *testing.T, what string, got, most units.Time) {
 	}
 }
 
-// The reference crashes: nobody steps, the mesh keeps its mean; and it joins again by the time of the others.
+// When the reference crashes no clock steps and the mesh keeps its mean; afterwards the reference
+// joins with the time of the others.
 func TestReferenceCrash(t *testing.T) {
 	l := eightNodes()
 	w := l.newWorld(t)
@@ -118,7 +119,7 @@ func TestCoordinatorsCrash(t *testing.T) {
 	wantWithin(t, "with both back", worstDifference(w, l.nodes, 1200*ms, 1250*ms), 100*ns)
 }
 
-// A hardware clock that is stepped is noticed, and costs at most what the alarm leaves open.
+// A step of a hardware clock is detected, and causes an error of at most the alarm's threshold.
 func TestClockSteps(t *testing.T) {
 	for _, node := range []clocksync.Node{0, 5} {
 		for _, by := range []units.Time{-30 * ns, 300 * ns, 5 * units.Microsecond, -ms, units.Second} {
@@ -134,7 +135,7 @@ func TestClockSteps(t *testing.T) {
 	}
 }
 
-// Steps that only the edges show are found by them.
+// Steps that the monotonic clock does not show are found by the edges.
 func TestStepsWithoutAlarm(t *testing.T) {
 	l := eightNodes()
 	l.change = func(c *Config) { c.Degree, c.Pairs, c.StepAlarm = 4, 120, 0 }
@@ -160,12 +161,12 @@ func TestLossRepetitionAndReordering(t *testing.T) {
 	}
 }
 
-// fixedPath is a path of one delay.
+// fixedPath is a path with a constant delay.
 type fixedPath struct{ delay units.Time }
 
 func (f fixedPath) Delay(units.Time, *clocksync.Outgoing) units.Time { return f.delay }
 
-// asymmetric returns a lab whose paths are late by what extra says.
+// asymmetric returns a lab whose paths have extra delays.
 func asymmetric(extra func(from, to clocksync.Node) units.Time) lab {
 	l := eightNodes()
 	l.jitter, l.wander = 0, 0
@@ -178,8 +179,8 @@ func asymmetric(extra func(from, to clocksync.Node) units.Time) lab {
 	return l
 }
 
-// One edge whose ways differ does not fit the loops, and is dropped. A node whose ways all differ fits, and is wrong by
-// half of the difference: no loop sees a gradient.
+// One asymmetric edge contradicts the loops, and is dropped. A node whose edges are all equally
+// asymmetric fits, and is wrong by half of the difference: no loop shows a gradient.
 func TestAsymmetry(t *testing.T) {
 	w := asymmetric(func(from, to clocksync.Node) units.Time {
 		if from == 3 && to == 4 {
@@ -206,7 +207,8 @@ func TestAsymmetry(t *testing.T) {
 	}
 }
 
-// A node that tells everybody another time harms itself: its edges do not fit, those of the others do.
+// A node that reports a different time to every other harms only itself: its edges do not fit,
+// those of the others do.
 func TestFalseticker(t *testing.T) {
 	w := asymmetric(func(from, to clocksync.Node) units.Time {
 		if from == 3 {
@@ -217,8 +219,9 @@ func TestFalseticker(t *testing.T) {
 	wantWithin(t, "the others", worstDifference(w, 8, 300*ms, 320*ms, 3), 20*ns)
 }
 
-// A node whose clock is told wrong, by as much to everybody, is told that it is wrong by as much, and goes wrong itself. Nobody else moves,
-// and nobody else's bound fails, whatever the lie is and as many lie as do. The reference is believed (docs/adr/0125).
+// A node that lies by the same amount to all others gets a solution that is wrong by that amount,
+// and follows it. No other node moves, and no other bound fails, whatever the lie and the number of
+// liars. The reference is believed (docs/adr/0125).
 func TestConsistentLies(t *testing.T) {
 	for _, c := range []struct {
 		by    units.Time
@@ -272,7 +275,7 @@ func TestPartition(t *testing.T) {
 	wantWithin(t, "after the partition", worstDifference(w, l.nodes, 800*ms, 850*ms), 100*ns)
 }
 
-// Probes that were recorded and are sent again are counted and ignored, as are messages from whom they cannot be.
+// Replayed probes are counted and ignored, as are messages from nodes that may not send them.
 func TestReplayAndForgery(t *testing.T) {
 	type taped struct{ m clocksync.Message }
 	var tape []taped
@@ -310,7 +313,7 @@ func TestReplayAndForgery(t *testing.T) {
 	wantWithin(t, "after all that", worstDifference(w, l.nodes, 400*ms, 450*ms), 60*ns)
 }
 
-// Nothing that comes in makes a correction that is no line.
+// No message makes the correction invalid.
 func TestGarbageNeverBreaksAnAgent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := clocksync.Setup{Self: clocksync.Node(rapid.IntRange(0, 3).Draw(t, "self")), Nodes: 4, Seed: 1, Jitter: 10 * ns}

@@ -6,51 +6,58 @@ import (
 	"weft/units"
 )
 
-// The line between two clouds of points. delta(x), how far the other clock is ahead when the own one shows x, lies below
-// every forward probe (arrival there less departure here: delta + delay) and above every reverse one (departure there
-// less arrival here: delta - delay). A support vector machine takes the line with the widest margin to both. Measured
-// vertically, and with a soft margin of penalties 1/(2k) and 1/(2l) per point that is crossed, it is the linear program
+// The line between two clouds of points. Let delta(x) be how far the other clock is ahead when the
+// own one shows x. It is below every forward point u (arrival there minus departure here: delta +
+// delay) and above every reverse point v (departure there minus arrival here: delta - delay). A
+// support vector machine finds the line with the widest margin m to both clouds. With the margin
+// measured vertically, and penalties of 1/(2k) and 1/(2l) for points within it, that is the linear
+// program
 //
-//	max m - sum xi / 2k - sum eta / 2l: u_i >= alpha x_i + beta + m - xi_i, v_j <= alpha x_j + beta - m + eta_j, xi, eta >= 0
+//	maximise    m - sum xi / 2k - sum eta / 2l
+//	subject to  u_i >= alpha x_i + beta + m - xi_i,  xi >= 0
+//	            v_j <= alpha x_j + beta - m + eta_j, eta >= 0
 //
-// whose solution needs no solver: alpha maximises the concave
+// Its solution needs no solver: alpha maximises the concave function
 //
 //	g(alpha) = 1/2 (mean of the k smallest u - alpha x  -  mean of the l largest v - alpha x)
 //
-// and beta is half the sum of the two means there; g is the margin: half of a round trip. With k = l = 1 the margin is hard:
-// the narrowest gap between the hulls. Larger ones trade the tails of queues against the noise of stamps. That noise moves the k
-// smallest of n points by what k/n is: k and l are the same share of their clouds, so that both move alike.
+// and beta is half the sum of the two means there; g is the margin: half of a round trip. With k =
+// l = 1 the margin is hard: the narrowest gap between the hulls. Larger k and l average the noise
+// of stamps, but include more queueing. The noise shifts the mean of the k smallest of n points by
+// an amount that depends on k/n, so k and l are the same share of their clouds: both shift alike.
 
-// point is a probe that passed the filter: x by the own clock, y how far the other one seems to be ahead.
+// point is a probe that passed the filter: x by the own clock, y how far the other one seems ahead.
 type point struct {
 	x, y units.Time
 }
 
-// line is what a fit found: delta = beta + alpha (x - x0).
+// line is a fitted line: delta = beta + alpha (x - x0).
 type line struct {
 	alpha float64
 	beta  units.Time // at x0
-	half  units.Time // half of the least round trip
-	sigma units.Time // standard deviation of beta that the spread of the points suggests
+	half  units.Time // half of the shortest round trip
+	sigma units.Time // standard deviation of beta, from the spread of the points
 }
 
-// relative is a point as the fit computes with it: relative to a point nearby.
+// relative is a point relative to a nearby one, in ps, and its residual r = y - alpha x.
 type relative struct{ x, y, r float64 }
 
-// fitter keeps the memory of fits.
+// fitter keeps the buffers of fits.
 type fitter struct {
 	upper, lower []relative
 }
 
-// resolution is how exactly the slope is searched for: what it moves the line by at the ends of the points, in ps.
+// resolution is the accuracy of the slope, as the shift of the line at the ends of the points, in
+// ps.
 const resolution = 0.02
 
-// fit returns the line between forward points (upper) and reverse ones (lower) with k of those and l of these to rest on; its
-// slope lies in [low, high]. Both clouds must have as many points, and k and l are at least 1.
+// fit returns the line between forward points (upper) and reverse ones (lower), which uses k of the
+// former and l of the latter, at least 1 and at most all. Its slope is in [low, high], found by
+// bisection of the derivative of g.
 func (f *fitter) fit(upper, lower []point, k, l int, x0 units.Time, low, high float64) line {
 	base := upper[0].y
 	f.upper = place(f.upper[:0], upper, x0, base, 1)
-	f.lower = place(f.lower[:0], lower, x0, base, -1) // mirrored, so that the largest are the smallest
+	f.lower = place(f.lower[:0], lower, x0, base, -1) // mirrored: the largest become the smallest
 	span := 1.0
 	for _, p := range f.upper {
 		span = max(span, math.Abs(p.x))
@@ -61,7 +68,7 @@ func (f *fitter) fit(upper, lower []point, k, l int, x0 units.Time, low, high fl
 	for (high-low)*span > resolution {
 		alpha := low + (high-low)/2
 		up, down := lowest(f.upper, k, alpha), lowest(f.lower, l, alpha)
-		// The derivative of g: lower points are mirrored, so that their x has its sign changed too.
+		// The derivative of g. Lower points are mirrored, so their x has the opposite sign.
 		if -down.x-up.x > 0 {
 			low = alpha
 		} else {
@@ -86,10 +93,10 @@ func place(to []relative, points []point, x0, base units.Time, sign float64) []r
 	return to
 }
 
-// rest is what the k points that a line rests on have in common.
+// rest are the statistics of the k points that a line rests on.
 type rest struct {
 	x, y float64 // means of x, and of y - alpha x
-	v    float64 // variance of the latter
+	v    float64 // variance of y - alpha x
 }
 
 // lowest returns the means over the k points with the smallest y - alpha x.
@@ -141,4 +148,5 @@ func selectLeast(p []relative, k int) {
 	}
 }
 
+// middle returns the median of three numbers.
 func middle(a, b, c float64) float64 { return max(min(a, b), min(max(a, b), c)) }

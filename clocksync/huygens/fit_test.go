@@ -13,7 +13,8 @@ import (
 	"weft/units"
 )
 
-// program returns the optimum of the soft-margin problem as a linear program: max m - 1/(2k) and 1/(2kl) sums of violations.
+// program returns the optimum of the soft-margin problem as a linear program: max m - 1/(2k) and
+// 1/(2kl) sums of violations.
 func program(t *rapid.T, upper, lower []relative, k, kl int) float64 {
 	n, l := len(upper), len(lower)
 	vars := 6 + 2*(n+l) + 2 // alpha, beta, m as differences; violations; slacks; slacks of the limits of alpha

@@ -11,10 +11,12 @@ type Edge struct {
 	Owner, Peer clocksync.Node
 }
 
-// Mesh returns the edges of a connected mesh of nodes, in which each node has degree neighbours, at least two: all others
-// when there are no more. Where both numbers are odd one node has one less, since every edge has two ends. It is a function of its
-// arguments, so that every node knows the same mesh: a ring through all nodes in random order, chords of that ring, and then the ends of
-// random pairs of chords exchanged, which leaves every degree as it is. Each node owns half of its edges, or one more or less.
+// Mesh returns the edges of a connected mesh in which each node has degree neighbours, at least two
+// and at most all others. If nodes and degree are both odd, one node has one neighbour less, since
+// every edge has two ends. Mesh is a function of its arguments, so that every node computes the
+// same one: a ring through all nodes in random order, chords of that ring, and then random
+// exchanges of the ends of two chords, which keep every degree. Each node owns half of its edges,
+// plus or minus one.
 func Mesh(nodes, degree int, seed uint64) []Edge {
 	if nodes < 2 {
 		return nil
@@ -39,7 +41,7 @@ func Mesh(nodes, degree int, seed uint64) []Edge {
 	return m.edges
 }
 
-// complete is the mesh of all pairs; each node owns about half of its edges.
+// complete returns the mesh of all pairs; each node owns about half of its edges.
 func complete(nodes int) []Edge {
 	var edges []Edge
 	for a := range nodes {
@@ -54,30 +56,34 @@ func complete(nodes int) []Edge {
 	return edges
 }
 
+// mesher is a mesh in construction.
 type mesher struct {
 	nodes int
-	order []int // of the ring
-	taken []bool
-	edges []Edge
+	order []int  // nodes around the ring
+	taken []bool // by both ends: there is an edge
+	edges []Edge // the ring first, then the chords
 }
 
-// chord adds the edge from place i of the ring to the one span further.
+// chord adds the edge from position i of the ring to the position span further.
 func (m *mesher) chord(i, span int) {
 	e := Edge{clocksync.Node(m.order[i]), clocksync.Node(m.order[(i+span)%m.nodes])}
 	m.take(e, true)
 	m.edges = append(m.edges, e)
 }
 
+// take sets whether there is an edge between two nodes.
 func (m *mesher) take(e Edge, taken bool) {
 	m.taken[int(e.Owner)*m.nodes+int(e.Peer)], m.taken[int(e.Peer)*m.nodes+int(e.Owner)] = taken, taken
 }
 
+// has reports whether there is an edge between two nodes, in either direction.
 func (m *mesher) has(e Edge) bool { return m.taken[int(e.Owner)*m.nodes+int(e.Peer)] }
 
-// exchanges is how often each chord is tried to be exchanged for another, on average.
+// exchanges is the mean number of attempted exchanges per chord. Ours.
 const exchanges = 10
 
-// mix exchanges the peers of random pairs of chords, unless that would repeat an edge. The ring stays.
+// mix exchanges the peers of random pairs of chords, unless that would duplicate an edge. The ring
+// stays, so that the mesh is connected.
 func (m *mesher) mix(r *rand.Rand) {
 	chords := m.edges[m.nodes:]
 	if len(chords) < 2 {

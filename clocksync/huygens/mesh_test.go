@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Every node has the degree that was asked for, one of them one less where no such mesh exists, owns half of its edges, and
-// reaches every other.
+// Every node has the requested degree (one node one less if no such mesh exists), owns half of its
+// edges, and reaches every other.
 func TestMeshIsConnectedAndRegular(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 90).Draw(t, "nodes")
@@ -76,7 +76,7 @@ func noisyMesh(n, degree int, sigma float64, r *rand.Rand) ([]measured, []float6
 	return edges, truth
 }
 
-// The solution is that of the normal equations, solved by another library.
+// The solution is that of the normal equations, as another library solves them.
 func TestSolveAgainstGonum(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	edges, _ := noisyMesh(20, 6, 100, r)
@@ -111,7 +111,8 @@ func TestSolveAgainstGonum(t *testing.T) {
 	}
 }
 
-// Foster's law: over all edges the mean squared error falls to (M-1)/E of what it was; around any loop it is 0.
+// Foster's law: over all edges the mean squared error falls to (M-1)/E of what it was; around any
+// loop it is 0.
 func TestNetworkEffectFollowsFoster(t *testing.T) {
 	for _, degree := range []int{4, 10, 20} {
 		var before, after float64
@@ -138,7 +139,7 @@ func TestNetworkEffectFollowsFoster(t *testing.T) {
 	}
 }
 
-// Edges that do not fit are dropped, and do not bend the others.
+// Outliers are dropped, and do not shift the solution.
 func TestFalseEdgesAreDropped(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
 	edges, truth := noisyMesh(32, 10, 1000, r) // 1 ns
@@ -176,8 +177,8 @@ func TestSolvingWhatFallsApart(t *testing.T) {
 	}
 }
 
-// meshWithLiars returns a mesh in which some nodes report edges of their own that are wrong by what
-// lie says, and claim deviations of 1 ps.
+// meshWithLiars returns a mesh in which some nodes falsify their own edges by lie, and claim
+// deviations of 1 ps.
 func meshWithLiars(n, degree int, lie func(e measured, k int) (float64, bool)) ([]measured, []float64) {
 	edges, truth := noisyMesh(n, degree, 500, rand.New(rand.NewPCG(9, 2)))
 	for i := range edges {
@@ -189,7 +190,7 @@ func meshWithLiars(n, degree int, lie func(e measured, k int) (float64, bool)) (
 	return edges, truth
 }
 
-// What nodes lie about in their reports, and with whatever certainty, costs the others next to nothing.
+// Lies in reports hardly affect other nodes, whatever certainty the liars claim.
 func TestNodesThatLieAboutTheirEdges(t *testing.T) {
 	for name, lie := range map[string]func(e measured, k int) (float64, bool){
 		"by microseconds":          func(e measured, k int) (float64, bool) { return 5e6 * float64(e.to%3+1), e.from == 3 },
@@ -212,7 +213,7 @@ func TestNodesThatLieAboutTheirEdges(t *testing.T) {
 	}
 }
 
-// Taking edges out of the solution is the same as never having had them.
+// Dropping edges from the solution gives the same result as solving without them.
 func TestDroppingEdgesIsSolvingWithoutThem(t *testing.T) {
 	edges, _ := noisyMesh(20, 6, 100, rand.New(rand.NewPCG(5, 2)))
 	var with, without solver
@@ -238,7 +239,7 @@ func TestDroppingEdgesIsSolvingWithoutThem(t *testing.T) {
 	}
 }
 
-// M, the inverse of the factor, makes the identity of the matrix.
+// With M, the inverse of the factor, M N M^T is the identity.
 func TestInverseOfAFactor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 40).Draw(t, "n")
@@ -280,7 +281,8 @@ func TestInverseOfAFactor(t *testing.T) {
 	})
 }
 
-// A window of 256 nodes has to be solved in much less than a window lasts in an emulation: 20 ms times its dilation.
+// A window of 256 nodes has to be solved in much less than a window lasts in an emulation: 20 ms
+// times its dilation.
 func BenchmarkSolve256(b *testing.B) {
 	edges, _ := noisyMesh(256, 10, 100, rand.New(rand.NewPCG(1, 1)))
 	var v solver
@@ -291,7 +293,7 @@ func BenchmarkSolve256(b *testing.B) {
 	}
 }
 
-// The same when every ninth edge is false, by amounts that differ.
+// The same with every ninth edge false, by different amounts.
 func BenchmarkSolve256False(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	edges, _ := noisyMesh(256, 10, 100, r)

@@ -5,30 +5,33 @@ import (
 	"slices"
 )
 
-// normal is the normal equations of the mesh: the Laplacian N = sum of w b b^T over edges, with w = 1/sigma^2 and b = 1 at the one end and -1
-// at the other, and the mean of all nodes as gauge. N = L L^T (Cholesky), and all that is asked of its inverse is asked of M, the inverse of L:
-// N^-1 = M^T M. An edge that is dropped changes the inverse by rank one (Sherman and Morrison), which is kept beside it.
+// normal is the normal equations of the mesh. Their matrix is the Laplacian N, the sum of w b b^T
+// over the edges, with w = 1/sigma^2 and b = 1 at one end and -1 at the other; the mean of all
+// nodes is the gauge. With N = L L^T (Cholesky) and M the inverse of L, N^-1 = M^T M. Dropping an
+// edge changes the inverse by a matrix of rank one (Sherman and Morrison), which is kept apart.
 //
-// Sizes are squares of nodes and products of edges and nodes, but for L and M: a sixth of the cube of the nodes each.
+// Work and memory are of order nodes^2 and edges times nodes, except for L and M, which take
+// nodes^3/6 multiplications each.
 type normal struct {
-	n int
-	// w has L below the diagonal and the transpose of M above it; their diagonals are each other's inverse, and M's is there. So
-	// column j of M is w[j*n+j : j*n+n].
+	n int // number of nodes
+	// w has L below the diagonal and the transpose of M above it. Their diagonals are each other's
+	// inverse; that of M is stored. So column j of M is w[j*n+j : j*n+n].
 	w       []float64
-	free    []float64 // by edge: what its residual has of its variance, relative: 1 less its share in what connects its ends
-	x       []float64 // the solution of what is not dropped
-	changes []change
-	spare   [][]float64
-	z       []float64
+	free    []float64   // by edge: variance of its residual relative to its own; 0: nothing else connects its ends
+	x       []float64   // the solution without the dropped edges
+	changes []change    // of the dropped edges
+	spare   [][]float64 // vectors for reuse
+	z       []float64   // the result of difference
 }
 
-// change is what an edge that was dropped adds to the inverse: scale far far^T.
+// change is the update of the inverse for a dropped edge: scale far far^T.
 type change struct {
 	far   []float64
 	scale float64
 }
 
-// factor builds the equations of the edges whose ends have an index, for n nodes. It returns false if they are not definite.
+// factor builds and factorizes the equations of n nodes, from the edges whose ends have an index.
+// It returns false if the matrix is not positive definite.
 func (v *normal) factor(n int, edges []measured, index []int) bool {
 	v.n = n
 	v.w = slices.Grow(v.w[:0], n*n)[:n*n]
@@ -58,7 +61,7 @@ func (v *normal) factor(n int, edges []measured, index []int) bool {
 	return true
 }
 
-// begin solves for x, and finds how much freedom each edge has, before any is dropped.
+// begin computes x and free, before any edge is dropped.
 func (v *normal) begin(edges []measured, index []int) {
 	for _, c := range v.changes {
 		v.spare = append(v.spare, c.far)
@@ -77,7 +80,7 @@ func (v *normal) begin(edges []measured, index []int) {
 	v.x = v.solution(v.x, edges, index, func(e *measured) float64 { return e.d })
 }
 
-// difference returns M b, from the first element that is not 0: of column "to" of M and column "from".
+// difference returns M b without its leading zeros: the difference of columns to and from of M.
 func (v *normal) difference(from, to int) []float64 {
 	n, first := v.n, min(from, to)
 	v.z = slices.Grow(v.z[:0], n)[:n-first]
@@ -87,7 +90,7 @@ func (v *normal) difference(from, to int) []float64 {
 	return v.z
 }
 
-// solution returns N^-1 r, where r sums what of w b over the edges: the first factor times r, then the second.
+// solution returns N^-1 r = M^T (M r), where r is the sum of w of(e) b over the edges.
 func (v *normal) solution(x []float64, edges []measured, index []int, of func(*measured) float64) []float64 {
 	n := v.n
 	r := make([]float64, n)
@@ -112,12 +115,12 @@ func (v *normal) solution(x []float64, edges []measured, index []int, of func(*m
 	return x
 }
 
-// misfit is how far an edge is from what the others say, and itself.
+// misfit returns the residual of an edge: the solution's difference of its ends minus its own.
 func (v *normal) misfit(e *measured, index []int) float64 {
 	return v.x[index[e.to]] - v.x[index[e.from]] - e.d
 }
 
-// drop takes edge i out. Something else has to connect its ends.
+// drop removes edge i. Other edges must connect its ends.
 func (v *normal) drop(i int, edges []measured, index []int) {
 	e, n := &edges[i], v.n
 	f, t := index[e.from], index[e.to]
@@ -147,7 +150,8 @@ func (v *normal) drop(i int, edges []measured, index []int) {
 	}
 }
 
-// offsets solves for offsets and rates and moves them to the gauge. It is of the factor alone: nothing may have been dropped since.
+// offsets writes the solution for offsets and rates to a, relative to the anchor, or to the mean if
+// anchor is -1. No edge may have been dropped since factor.
 func (v *normal) offsets(a *answer, edges []measured, index []int, anchor int) {
 	n, ref := v.n, -1
 	if anchor >= 0 {
@@ -170,7 +174,8 @@ func (v *normal) offsets(a *answer, edges []measured, index []int, anchor int) {
 	}
 }
 
-// cholesky replaces the lower half of a symmetric matrix by its factor. It returns false if it is not positive definite.
+// cholesky replaces the lower triangle of a symmetric matrix by its Cholesky factor. It returns
+// false if the matrix is not positive definite.
 func cholesky(a []float64, n int) bool {
 	for j := range n {
 		row := a[j*n : j*n+j]
@@ -187,7 +192,8 @@ func cholesky(a []float64, n int) bool {
 	return true
 }
 
-// invert writes the transpose of the inverse of a factor above it, and over its diagonal.
+// invert writes the transpose of the inverse of a lower triangular factor into the upper triangle,
+// and replaces the diagonal by its inverse.
 func invert(a []float64, n int) {
 	for i := range n {
 		d := 1 / a[i*n+i]
@@ -198,7 +204,9 @@ func invert(a []float64, n int) {
 	}
 }
 
-// dot returns the product of two vectors, the second of which may be longer: four sums at once, since each waits for itself.
+// dot returns the dot product of two vectors; the second may be longer. Four independent sums hide
+// the latency of the additions. The conversions prevent fused operations, so that results are the
+// same on every machine.
 func dot(a, b []float64) float64 {
 	b = b[:len(a)]
 	var s, t, u, v float64
@@ -215,7 +223,7 @@ func dot(a, b []float64) float64 {
 	return (s + t) + (u + v)
 }
 
-// axpy adds a multiple of x to y, as far as x goes.
+// axpy adds a*x to y, over the length of x.
 func axpy(y []float64, a float64, x []float64) {
 	y = y[:len(x)]
 	for i, v := range x {

@@ -12,36 +12,39 @@ import (
 // Params are the parameters of Huygens that a lab sets.
 type Params struct {
 	Degree       int        // neighbours of each node in the mesh
-	Window       units.Time // after which the edges are solved; 0: see Fit
+	Window       units.Time // interval of solving the mesh; 0: see Fit
 	Pairs        int        // coded probes per window, edge and direction; 0: see Fit
-	Spacing      units.Time // of the two packets of a pair; 0: see Config
-	Epsilon      units.Time // change of a pair's gap from which on it is impure; 0: see Config
-	Share        float64    // of the points that are left, the share that a fit rests on
-	SlopeTrust   float64    // how far a slope may lie from earlier windows once there are enough; relative
-	Coordinators int        // nodes that solve, from the reference on: at most 2
-	// StepLimit is the change above which a clock steps; a smaller one is slewed over the next window.
-	// units.Never: it never steps.
+	Spacing      units.Time // between the two packets of a pair; 0: see Config
+	Epsilon      units.Time // a pair whose gap changes by less is pure; 0: see Config
+	Share        float64    // share of the pure points that a fit uses
+	SlopeTrust   float64    // largest change of a slope from earlier windows, once it is trusted; relative
+	Coordinators int        // number of nodes that solve the mesh, from the reference on
+	// StepLimit is the change above which a clock steps; a smaller one is slewed over the next
+	// window. units.Never: it never steps.
 	StepLimit units.Time
 	// AsymmetryBound is half of the largest difference between the two directions of a path.
 	AsymmetryBound units.Time
 }
 
+// maxDegree is the number of edges that a node can report.
+const maxDegree = maxParts * perReport
+
 // Windows of a run that leaves them open. Our choices.
 const (
 	usualWindow  = 20 * units.Millisecond // Huygens' 2 s, as short as a lab; a longer one filters more
 	usualPairs   = 25                     // per ms
-	leastPairs   = 32                     // a fit needs 20 points per direction, 2 of a whole pair, and half may meet queues
-	leastWindows = 3                      // in a run; shorter windows see only queues if the run begins under load
+	leastPairs   = 32                     // a fit needs 20 points per direction, 2 per pair; half may meet queues
+	leastWindows = 3                      // per run; shorter windows see only queues if the run begins under load
 	leastRounds  = 10                     // base RTTs; the reports of a window travel in a tenth of it
 	warmWindows  = 8                      // before a workload; joining takes up to two, a line needs four
 )
 
-// WarmUp says how long a workload waits for clocks in windows that a run chose.
+// WarmUp is how long a workload waits for clocks if the lab leaves the window open.
 var WarmUp = fmt.Sprintf("%d Huygens windows", warmWindows)
 
 // Spacing and filter that are left open.
 const (
-	// The gap of a pair must exceed what the filter can see. It must also be short, so that both
+	// leastSpacing must exceed what the filter can see. It must also be short, so that both
 	// packets meet the same queue: at 90 % load in bursts, 1 us leaves a quarter of the pairs that
 	// 200 ns leaves.
 	leastSpacing = 200 * units.Nanosecond
@@ -52,11 +55,12 @@ const (
 func (p *Params) Keys() []params.Key {
 	const stamp = units.Millisecond // the largest error of a timestamp
 	return []params.Key{
-		params.New("degree", params.Integer(&p.Degree, 1, 1000), "Neighbours of each host in the probe mesh.").
+		params.New("degree", params.Integer(&p.Degree, 1, maxDegree), "Neighbours of each host in the probe mesh.").
 			Default("10", "Huygens: 10 to 20"),
 		params.New("window", params.Time(&p.Window, 10*units.Microsecond, 100*units.Second).Or("auto", 0),
 			"Interval of solving the mesh.").
-			Default("auto", fmt.Sprintf("ours: 1/%d of the run, at most %v: Huygens' 2 s, as short as a lab", leastWindows, usualWindow)),
+			Default("auto", fmt.Sprintf("ours: 1/%d of the run, at most %v: Huygens' 2 s, as short as a lab",
+				leastWindows, usualWindow)),
 		params.New("pairs", params.Integer(&p.Pairs, 1, 1<<16).Or("auto", 0),
 			"Coded probes per window, neighbour pair and direction.").
 			Default("auto", fmt.Sprintf("ours: %d per ms, at least %d", usualPairs, leastPairs)),
@@ -70,11 +74,13 @@ func (p *Params) Keys() []params.Key {
 			Default("10%", "ours"),
 		params.New("prior", params.Ratio(&p.SlopeTrust, "±", "", 0.001, "50ppb"),
 			"Largest frequency change from earlier windows.").Default("50ppb", "ours"),
-		params.New("coordinators", params.Integer(&p.Coordinators, 1, 2), "Hosts that solve the mesh, from the reference on.").
+		params.New("coordinators", params.Integer(&p.Coordinators, 1, 2),
+			"Hosts that solve the mesh, from the reference on.").
 			Default("2", "ours: the reference and one in its place"),
 		params.New("step", params.Time(&p.StepLimit, units.Nanosecond, 1000*units.Second).Or("off", units.Never),
 			"Larger changes are stepped, others slewed.").Default("10us", "ours"),
-		params.New("asymmetry", params.Deviation(&p.AsymmetryBound, stamp), "As clocks.ptp.asymmetry.").Default("off", "ours"),
+		params.New("asymmetry", params.Deviation(&p.AsymmetryBound, stamp), "As clocks.ptp.asymmetry.").
+			Default("off", "ours"),
 	}
 }
 
@@ -96,8 +102,8 @@ func (p *Params) Fit(length, rtt units.Time) (warm units.Time) {
 	return warm
 }
 
-// Config returns the configuration of a node. What is still open is chosen for its hardware, and
-// for a run of unknown length.
+// Config returns the configuration of a node. Parameters that are still open are chosen for its
+// hardware, and for a run of unknown length.
 func (p Params) Config(s clocksync.Setup) Config {
 	p.Fit(0, 0)
 	epsilon := max(leastEpsilon, 4*s.Jitter, 4*s.Quantum/3) // a gap changes by less than a quantum
@@ -114,12 +120,13 @@ func (p Params) Config(s clocksync.Setup) Config {
 	}
 }
 
-// Rate is about how many messages per second a node of so many sends.
+// Rate returns about how many messages per second a node sends, in a lab with that many nodes.
 func (c *Config) Rate(nodes int) float64 {
 	return 2 * float64(c.Pairs*min(c.Degree, nodes-1)) / c.Window.Seconds()
 }
 
-// Probes is how many probes per second a node of so many sends at most, and as many come.
+// Probes returns the maximum number of probes per second that a node sends, in a lab with that many
+// nodes. It receives as many.
 func (c *Config) Probes(nodes int) float64 {
 	return float64(2*c.Pairs*min(max(c.Degree, 2), nodes-1)) / c.Window.Seconds()
 }

@@ -9,8 +9,8 @@ import (
 	"weft/units"
 )
 
-// What is published is continuous: at no instant does synchronized time jump by more than what rounding to
-// picoseconds leaves, but where a step is counted.
+// Synchronized time is continuous: it never jumps by more than rounding to picoseconds, except
+// where a step is counted.
 func TestPublicationIsContinuous(t *testing.T) {
 	l := eightNodes()
 	l.jitter = 100 * ns
@@ -73,7 +73,7 @@ func idleEdge(t *testing.T, cfg *Config) (*neighbour, *fitter, *rand.Rand) {
 
 func middleOf(window int) units.Time { return units.Time(window)*20*ms + 10*ms }
 
-// A window all of whose pairs met a queue that they did not notice has a round trip that gives it away.
+// If all pairs of a window met the same queue, the filter passes them, but the round trip shows it.
 func TestGateRefusesWhatQueued(t *testing.T) {
 	cfg := Default(clocksync.Setup{Jitter: ns})
 	n, f, r := idleEdge(t, &cfg)
@@ -87,7 +87,8 @@ func TestGateRefusesWhatQueued(t *testing.T) {
 	}
 }
 
-// A queue that only the beginning of a window met tilts the line. What the slope was so far keeps it.
+// A queue at the beginning of a window only would tilt the line. The slope of earlier windows
+// prevents that.
 func TestPriorKeepsTheSlope(t *testing.T) {
 	cfg := Default(clocksync.Setup{Jitter: ns})
 	n, f, r := idleEdge(t, &cfg)
@@ -111,8 +112,8 @@ func (n *neighbour) upperOf(r *rand.Rand, forward func(float64) units.Time) []po
 
 func (n *neighbour) lowerOf(*rand.Rand) []point { return n.lower }
 
-// A bound is four deviations of what results found a line to be wrong by, and little more: not less, and not
-// so wide that it says nothing.
+// A bound is four deviations of the errors that results found, and little more: not smaller, and
+// not uselessly wide.
 func TestBoundFollowsWhatWasFound(t *testing.T) {
 	for _, deviation := range []units.Time{ns, 30 * ns} {
 		s := clocksync.Setup{Self: 3, Nodes: 8, Skew: 15e-6, Jitter: 5 * ns}

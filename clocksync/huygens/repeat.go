@@ -5,27 +5,29 @@ import (
 	"weft/units"
 )
 
-// repeats are reports or solutions that leave again, since messages seem to be lost: whoever has had one counts the others as
-// stale. Nothing acknowledges them, since a window is over before an acknowledgement would help.
+// repeats are reports or solutions that are sent again because the network loses messages. A
+// receiver counts duplicates as stale. Nothing is acknowledged: the window would be over before an
+// acknowledgement could help.
 type repeats struct {
 	letters []letter
 	at      units.Time // when they leave again, by the monotonic clock; Never: not
-	left    int        // how often
-	lossy   bool
+	left    int        // number of repetitions left
+	lossy   bool       // messages are lost
 }
 
+// Our choices.
 const (
-	repeatTimes = 2          // after the first time. With half of all messages lost an eighth of the reports are
-	repeatAfter = 32         // a 32nd of the window: the last is there before windows are solved
-	lossyShare  = 15.0 / 16. // of the probes that are expected, below which messages are taken to be lost
+	repeatTimes = 2          // repetitions: if half of all messages are lost, an eighth of the reports are
+	repeatAfter = 32         // interval, as a divisor of the window: the last comes before windows are solved
+	lossyShare  = 15.0 / 16. // share of the expected probes below which messages are lost
 )
 
-// begin forgets what was to be repeated.
+// begin drops the messages, for the next window.
 func (r *repeats) begin(lossy bool) {
 	*r = repeats{letters: r.letters[:0], at: units.Never, lossy: lossy}
 }
 
-// keep has a message repeated, if messages are lost.
+// keep schedules repetitions of a message, if messages are lost.
 func (r *repeats) keep(now clocksync.Now, to clocksync.Node, window units.Time, write func(b []byte) int) {
 	if !r.lossy {
 		return
@@ -36,7 +38,7 @@ func (r *repeats) keep(now clocksync.Now, to clocksync.Node, window units.Time, 
 	r.at, r.left = now.Mono+window/repeatAfter, repeatTimes
 }
 
-// repeat sends them once more.
+// repeat sends the kept messages again.
 func (a *Agent) repeat(now clocksync.Now) {
 	r := &a.again
 	for i := range r.letters {
@@ -49,7 +51,7 @@ func (a *Agent) repeat(now clocksync.Now) {
 	}
 }
 
-// lossy says whether fewer probes came in a whole window than were to, and counts anew.
+// lossy reports whether too few probes arrived in the last window, and restarts the count.
 func (a *Agent) lossy() bool {
 	expected := float64(2 * a.cfg.Pairs * len(a.neighbours))
 	few := a.toldOK && float64(a.arrived) < lossyShare*expected

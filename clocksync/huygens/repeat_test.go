@@ -8,7 +8,8 @@ import (
 	"weft/units"
 )
 
-// With half of all messages lost reports and solutions leave three times, and no clock misses many windows.
+// With half of all messages lost reports and solutions leave three times, and no clock misses many
+// windows.
 func TestHalfOfAllMessagesLost(t *testing.T) {
 	l := eightNodes()
 	l.load = 0
@@ -43,7 +44,7 @@ func TestNothingIsRepeatedWithoutLoss(t *testing.T) {
 	}
 }
 
-// Where 97 of 100 questions and answers are lost on their way, one answer is enough to begin by, and its bound holds.
+// If 97 of 100 questions and answers are lost, a node joins with one answer, and its bound holds.
 func TestOneAnswerIsEnoughWhereMostAreLost(t *testing.T) {
 	l := eightNodes()
 	l.load = 0

@@ -21,8 +21,9 @@ func (s slowLink) Delay(t units.Time, _ *clocksync.Outgoing) units.Time {
 	return *s.free - t
 }
 
-// The reference, or another node, is behind a link that takes 1 us for a probe, five gaps of a pair: pairs arrive stretched whether
-// they queued or not, and are sent farther apart from then on. The link is busy for a third of the time with probes, one way.
+// The reference, or another node, is behind a link that takes 1 us per probe, five gaps of a pair:
+// pairs arrive stretched whether they queued or not, and are sent farther apart from then on.
+// Probes keep one direction of the link busy for a third of the time.
 func TestASlowLink(t *testing.T) {
 	for _, node := range []clocksync.Node{0, 3} {
 		l := eightNodes()
@@ -57,8 +58,8 @@ func TestASlowLink(t *testing.T) {
 	}
 }
 
-// All pairs that pass the filter have met the same queue ever since, so that no round trip was ever shorter. One packet that did not, of a
-// pair that was left out, gives them away.
+// All pairs that pass the filter have met the same queue from the start, so that no round trip was
+// ever shorter. One packet that did not, of a pair that was dropped, shows it.
 func TestGateKnowsWhatTheFilterLeftOut(t *testing.T) {
 	cfg := Default(clocksync.Setup{Jitter: ns})
 	late := func(float64) units.Time { return 800 * ns }
@@ -77,8 +78,8 @@ func TestGateKnowsWhatTheFilterLeftOut(t *testing.T) {
 	}
 }
 
-// Where one direction keeps more of its points than the other, both rest on the same share of them, so that the noise of stamps moves
-// both alike.
+// If one direction keeps more of its points than the other, the fit uses the same share of both, so
+// that the noise of stamps shifts both alike.
 func TestOneWayLoadIsNoOffset(t *testing.T) {
 	const jitter = 20 * ns
 	cfg := Default(clocksync.Setup{Jitter: jitter})
@@ -104,8 +105,9 @@ func TestOneWayLoadIsNoOffset(t *testing.T) {
 	}
 }
 
-// The reference is there when the others begin, and can tell nobody anything from then on, as behind a link that is slower than its probes.
-// How fast its clock is was never known: the others go by their mean, and their bounds grow by what two clocks may differ by.
+// The reference is there when the others begin, and is cut off from then on, as behind a link that
+// is slower than its probes. Its rate was never measured: the others follow their mean, and their
+// bounds grow by the largest difference of two clocks.
 func TestAReferenceThatWasNeverMeasured(t *testing.T) {
 	for _, seed := range []uint64{0, 3} {
 		l := eightNodes()
@@ -132,8 +134,8 @@ func TestAReferenceThatWasNeverMeasured(t *testing.T) {
 	}
 }
 
-// A link that was slow for a while has made pairs farther apart; when it is fast they are as close as ever after some windows, and while it
-// is slow no pair of another gap than they need is tried but one of sixteen.
+// A link that is slow for a while widens the gap of pairs; when it is fast again the gap narrows
+// after some windows. While it is slow, only one pair of sixteen tries a narrower gap.
 func TestAGapNarrowsAgain(t *testing.T) {
 	const fast = 300 * ms
 	l := eightNodes()

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// measured is an edge as the coordinator sees it: x[to] - x[from] was measured as d, and as s for the rates, with a
-// standard deviation of d.
+// measured is an edge for the solver: d is the measured x[to] - x[from] in ps, with standard
+// deviation sigma, and s that of the rates, as logarithms.
 type measured struct {
 	from, to int
 	d, s     float64
@@ -14,40 +14,40 @@ type measured struct {
 	dropped  bool
 }
 
-// answer is what a solution says of each node.
+// answer is the solution, by node.
 type answer struct {
-	x, s    []float64 // errors of the offsets and of the rates
+	x, s    []float64 // errors of the offsets, in ps, and of the rates
 	sigma   []float64 // standard deviation of x
-	in      []bool    // the node is in the part of the mesh that was solved
+	in      []bool    // the node is in the component that was solved
 	health  float64   // sum of squared standardized residuals per degree of freedom
-	dropped int
+	dropped int       // number of dropped edges
 }
 
-// outlier is the standardized residual beyond which an edge is dropped; rounds bounds how often that is done.
+// Limits of the solver. Our choices.
 const (
-	outlier = 4
-	rounds  = 25
-	// bridge is what an edge's residual leaves of its variance, relative, below which nothing else connects its ends: it
-	// cannot be held against anything.
+	outlier = 4  // standardized residual above which an edge is dropped
+	rounds  = 25 // maximum number of rounds of dropping
+	// bridge is the smallest normal.free of an edge that other edges can check: below it, nothing
+	// else connects its ends.
 	bridge = 1e-3
-	// lightest is how small a standard deviation of an edge counts, as a share of the median of all: what one node claims
-	// of its own edges gives it no more than 16 times the weight of others.
+	// lightest is the smallest standard deviation of an edge, as a share of the median: a node that
+	// claims high accuracy for its edges gives them at most 16 times the weight of others.
 	lightest = 0.25
 )
 
-// solver makes edges agree (network effect): x minimises the weighted sum of squares of x[to] - x[from] - d, which is
-// what the least change of the edges around all loops comes to. Edges whose residual is far out of proportion are
-// dropped, the worst first (normal.go).
+// solver makes edges agree (Huygens' network effect): x minimises the weighted sum of the squares
+// of x[to] - x[from] - d, which is the smallest correction of the edges that closes all loops.
+// Outliers are dropped, the worst first (normal.go).
 type solver struct {
 	normal
-	index []int // of each node among those that are solved, or -1
-	sizes []float64
-	far   []int // edges that a round drops
+	index []int     // by node: its number among the solved nodes, or -1
+	sizes []float64 // scratch: sigmas or residuals
+	far   []int     // scratch: the edges that a round drops
 }
 
-// solve returns the errors of n nodes such that those of the anchor are 0; without one (-1) their mean is. A node most of
-// whose edges had to be dropped is told nothing: which of them are right, nobody knows. ok is false when no two nodes are
-// connected.
+// solve returns the errors of n nodes, relative to the anchor, or to their mean if anchor is -1. A
+// node with most of its edges dropped is left out: nobody knows which of its edges are right. ok is
+// false if no two nodes are connected.
 func (v *solver) solve(n int, edges []measured, anchor int) (a answer, ok bool) {
 	a = answer{x: make([]float64, n), s: make([]float64, n), sigma: make([]float64, n), in: make([]bool, n)}
 	v.level(edges)
@@ -63,7 +63,8 @@ func (v *solver) solve(n int, edges []measured, anchor int) (a answer, ok bool) 
 	}
 	if a.dropped > 0 {
 		v.distrust(&a, edges, anchor)
-		if m = v.choose(n, edges, anchor); m < 2 || !v.factor(m, edges) { // once more from the edges, without what changes rounded
+		// again from the edges, without the rounding errors of updates
+		if m = v.choose(n, edges, anchor); m < 2 || !v.factor(m, edges) {
 			return a, false
 		}
 	}
@@ -71,7 +72,7 @@ func (v *solver) solve(n int, edges []measured, anchor int) (a answer, ok bool) 
 	return a, true
 }
 
-// level keeps edges that claim to be far better than the median from outweighing all others.
+// level raises the sigmas of edges that claim to be far better than the median; see lightest.
 func (v *solver) level(edges []measured) {
 	v.sizes = v.sizes[:0]
 	for i := range edges {
@@ -87,7 +88,7 @@ func (v *solver) level(edges []measured) {
 	}
 }
 
-// distrust drops what is left of the edges of nodes most of whose edges were dropped, other than the anchor.
+// distrust drops all edges of nodes that lost more than half of them, except the anchor.
 func (v *solver) distrust(a *answer, edges []measured, anchor int) {
 	kept, gone := make([]int, len(a.x)), make([]int, len(a.x))
 	for i := range edges {
@@ -112,7 +113,8 @@ func (v *solver) distrust(a *answer, edges []measured, anchor int) {
 	}
 }
 
-// choose numbers the nodes of the component that the anchor is in, or of the largest, and returns how many they are.
+// choose numbers the nodes of the anchor's component, or of the largest one, and returns their
+// count.
 func (v *solver) choose(n int, edges []measured, anchor int) int {
 	root := make([]int, n)
 	for i := range root {
@@ -155,11 +157,11 @@ func (v *solver) choose(n int, edges []measured, anchor int) int {
 	return m
 }
 
-// factor sets the normal equations up for the edges between the m nodes that were chosen.
+// factor sets up the normal equations for the edges between the m chosen nodes.
 func (v *solver) factor(m int, edges []measured) bool { return v.normal.factor(m, edges, v.index) }
 
-// reject drops the edges whose residual is out of proportion, the worst first, and reports whether there were any. The
-// residuals are held against their own median, since the standard deviations of edges are estimates.
+// reject drops the worst outliers and reports whether there were any. Residuals are compared with
+// their own median, since the standard deviations of edges are only estimates.
 func (v *solver) reject(a *answer, edges []measured) bool {
 	v.sizes = v.sizes[:0]
 	var chi float64
@@ -188,7 +190,7 @@ func (v *solver) reject(a *answer, edges []measured) bool {
 	}
 	found := false
 	for _, i := range v.far {
-		if v.free[i] >= bridge { // something else connects its ends, still
+		if v.free[i] >= bridge { // other edges still connect its ends
 			v.drop(i, edges, v.index)
 			a.dropped++
 			found = true
@@ -197,10 +199,11 @@ func (v *solver) reject(a *answer, edges []measured) bool {
 	return found
 }
 
-// normalMedian is the median size of what is normally distributed, in standard deviations.
+// normalMedian is the median of the absolute value of a normal distribution, in standard
+// deviations.
 const normalMedian = 0.6745
 
-// residual is the standardized residual of edge i; 0 of one that nothing else can be held against.
+// residual returns the standardized residual of edge i; 0 if no other edges can check it.
 func (v *solver) residual(i int, e *measured) float64 {
 	if v.free[i] < bridge {
 		return 0

@@ -8,8 +8,8 @@ import (
 	"weft/units"
 )
 
-// Probes whose stamp of departure was late look faster than any can be. The filter leaves their pairs out, and they must not be held
-// against those that passed: edges are fitted window after window, and none of it counts as a queue.
+// Probes with a late stamp of departure look faster than possible. The filter drops their pairs,
+// and they must not make the pairs that pass look queued: every window's edge is fitted.
 func TestLateStampsAreNoShorterPath(t *testing.T) {
 	cfg := Default(clocksync.Setup{})
 	for _, share := range []float64{0.001, 0.01} {

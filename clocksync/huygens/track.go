@@ -8,29 +8,30 @@ import (
 	"weft/units"
 )
 
-// track is the line that a node believes in, and what it publishes on the way to it.
+// track is the line through a node's results. The published correction is slewed toward it.
 type track struct {
-	target  clocksync.Correction // From, Offset and Rate only
-	points  servo.Regression
+	target  clocksync.Correction // the line; From, Offset and Rate only
+	points  servo.Regression     // synchronized time minus hardware clock, one point per result
 	bound   servo.Bound
-	initial units.Time // bound until results have told more
-	results int        // so far
-	fitted  int        // of which the target is a line through; 0: it goes by the last one alone
-	off     units.Time // by how much the last one found it wrong
-	slewEnd units.Time // by the monotonic clock, when what is published has reached the target; Never: it has
+	initial units.Time // bound before the first results
+	results int        // number of results
+	fitted  int        // number of results in the line; 0: it follows the last one alone
+	off     units.Time // size of the last error
+	slewEnd units.Time // when the slew reaches the target, by the monotonic clock; Never: it has
 }
 
-// warmUp is how many results a line needs to be one.
+// warmUp is the number of results before the errors count for the bound.
 const warmUp = 4
 
-// before returns the reading of the hardware clock at which the target shows a synchronized time.
+// before returns the reading of the hardware clock at which the target shows the time sync.
 func (t *track) before(sync units.Time) units.Time {
 	c := t.target
 	d := sync - c.At(c.From)
 	return c.From + d - units.Time(math.Round(float64(d)*(c.Rate/(1+c.Rate))))
 }
 
-// correct takes a result: at the reading x0, the target was ahead by err, and its rate wrong by skew.
+// correct applies a result: at the reading x0 the target was ahead by err, and its rate too high by
+// skew.
 func (t *track) correct(x0, err units.Time, skew float64) {
 	truth := t.target.At(x0) - err
 	rate := (1+t.target.Rate)*math.Exp(-skew) - 1
@@ -45,13 +46,14 @@ func (t *track) correct(x0, err units.Time, skew float64) {
 		t.target = next
 	}
 	t.off = max(err, -err)
-	if t.results++; t.results > warmUp { // the first ones say how wrong it was, not how wrong it will be
+	if t.results++; t.results > warmUp { // the first errors are those of the start
 		t.bound.Add(err, t.target.Rate)
 	}
 }
 
-// slope is how wrong the target's rate may be when its results are off by up to bound and that of a window by sigma: the
-// deviation of a regression's slope, of n points a window apart, or of the slope within one window, four times.
+// slope returns a bound of the error of the target's rate. For a line through n results, with
+// errors up to bound, it is the deviation of a regression's slope through n points a window apart;
+// for a single result, four times the deviation of the slope within a window, from sigma.
 func (t *track) slope(bound, sigma, window units.Time) float64 {
 	if n := float64(t.fitted); n > 0 {
 		return float64(bound) / float64(window) * math.Sqrt(12/(n*n*n))
@@ -59,20 +61,20 @@ func (t *track) slope(bound, sigma, window units.Time) float64 {
 	return 4 * float64(sigma) / float64(window) * math.Sqrt(12)
 }
 
-// drift is how fast the bound grows, once there are results enough to tell.
+// drift returns the growth of the bound; ok is false before there are enough results.
 func (t *track) drift() (d float64, ok bool) {
 	_, d, ok = t.bound.Last(leastResults)
 	return d, ok
 }
 
-// step moves everything by a step of the hardware clock.
+// step moves the target by a step of the hardware clock, and restarts.
 func (t *track) step(by units.Time) {
 	t.target.From += by
 	t.target.Offset -= by
 	t.restart()
 }
 
-// restart forgets what results have told.
+// restart forgets all results.
 func (t *track) restart() {
 	t.points.Reset()
 	t.bound.Reset()

@@ -12,7 +12,7 @@ import (
 // shortWindows configures a mesh whose windows are short, so that faults are over soon.
 func shortWindows(c *Config) { c.Degree, c.Pairs, c.Window = 4, 40, 5*ms }
 
-// However noisy stamps are, nobody takes himself for the reference, and no bound is 0 but the reference's.
+// However noisy stamps are, no other node leads, and only the reference's bound is 0.
 func TestNobodyElseIsTheAnchor(t *testing.T) {
 	for seed := range uint64(20) {
 		l := eightNodes()
@@ -34,8 +34,9 @@ func TestNobodyElseIsTheAnchor(t *testing.T) {
 	}
 }
 
-// The reference is cut off when the others begin. One of them leads in its place, says that it may be wrong by all that clocks
-// are at first, and gives way when the reference is back; also where they are windows apart.
+// The reference is cut off when the others begin. One of them leads in its place, with a bound of
+// the initial offset of clocks, and yields when the reference is back, even if they are windows
+// apart.
 func TestSplitBrainHeals(t *testing.T) {
 	for _, offset := range []units.Time{10 * units.Microsecond, 300 * ms} {
 		l := eightNodes()
@@ -74,7 +75,8 @@ func TestSplitBrainHeals(t *testing.T) {
 	}
 }
 
-// While the reference is gone bounds grow: nothing says how far the mesh's mean is from where its clock would be.
+// While the reference is gone bounds grow: nothing measures how far the mesh's mean is from its
+// clock.
 func TestBoundsGrowWithoutTheReference(t *testing.T) {
 	l := eightNodes()
 	l.change, l.load = shortWindows, 0
@@ -102,8 +104,8 @@ func TestBoundsGrowWithoutTheReference(t *testing.T) {
 	}
 }
 
-// A node reports edges of the mesh that are its own, each once, and nothing that it claims of them weighs more than the
-// least deviation allows.
+// A node can report only its own edges, each once, and no claim gives an edge more weight than the
+// minimum deviation allows.
 func TestReportsOfOthersEdges(t *testing.T) {
 	l := eightNodes()
 	l.change = shortWindows
@@ -136,8 +138,9 @@ func TestReportsOfOthersEdges(t *testing.T) {
 	}
 }
 
-// The reference's first report is lost to the second coordinator, and its solution to another node, who takes the second's: the mean of nodes
-// that have just joined, some 200 ns off. The bound says so, and the next solution is not held against what that one told.
+// The second coordinator misses the reference's first report, and a node misses the reference's
+// solution and applies the second's: the mean of nodes that have just joined, about 200 ns off. The
+// bound covers that, and the next solution restarts the line.
 func TestTheMeanOfThoseWhoHaveJustJoined(t *testing.T) {
 	for seed := range uint64(8) {
 		l := eightNodes()

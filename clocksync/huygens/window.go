@@ -5,42 +5,45 @@ import (
 	"weft/units"
 )
 
-// joining is how a node learns roughly what time it is, so that its windows are those of the others.
+// joining is the state of a node that asks the coordinators for the time, so that its windows match
+// those of the others.
 type joining struct {
-	at     units.Time // of the next question, by the monotonic clock; Never: none
+	at     units.Time // when the next question leaves, by the monotonic clock; Never: none
 	number uint32     // of the last question
-	asked  units.Time // when it left, by the hardware clock
-	open   bool       // it is not answered
-	tries  int
+	asked  units.Time // when that left, by the hardware clock
+	open   bool       // that has no answer yet
+	tries  int        // number of questions
 	best   units.Time // round trip of the best answer
-	offset units.Time // that it says: synchronized time minus the hardware clock
-	adrift units.Time // how far that may be from the reference's
-	lone   bool       // the answers are of a node that never knew the reference's time
-	count  int        // answers
+	offset units.Time // from that answer: synchronized time minus hardware clock
+	adrift units.Time // from that answer: bound of the distance from the reference's time
+	lone   bool       // the answers are from a node that never knew the reference's time
+	count  int        // number of answers
 	done   bool
 }
 
+// Our choices.
 const (
-	joinEvery   = 200 * units.Microsecond
-	joinAnswers = 8  // the one with the shortest round trip counts
-	joinEnough  = 64 // questions after which one answer is enough: most are lost
-	joinTries   = 16 // questions without any answer, after which a coordinator begins by itself; the second waits longer
-	maxRound    = units.Second
-	maxNoise    = 10 * units.Microsecond // of a stamp
+	joinEvery   = 200 * units.Microsecond // interval of questions
+	joinAnswers = 8                       // enough answers; the one with the shortest round trip counts
+	joinEnough  = 64                      // questions after which one answer is enough: most are lost
+	joinTries   = 16                      // unanswered questions after which the first coordinator leads
+	maxRound    = units.Second            // largest valid round trip
+	maxNoise    = 10 * units.Microsecond  // largest noise of a stamp
 )
 
-// startJoining begins to ask.
+// startJoining begins to ask for the time.
 func (a *Agent) startJoining(now clocksync.Now) {
 	a.join = joining{at: now.Mono, number: a.join.number}
 }
 
-// advanceJoin asks once more, or ends asking.
+// advanceJoin sends the next question, or ends joining. A coordinator without answers leads; the
+// second one waits four times as long for the first.
 func (a *Agent) advanceJoin(now clocksync.Now) {
 	j := &a.join
 	rank := a.rank(a.setup.Self)
 	alone := j.count == 0 && j.tries >= joinTries<<(2*max(rank, 0)) || a.cfg.Coordinators == 1
 	if rank >= 0 && alone && (a.correction.State == clocksync.Free || a.yielded) {
-		a.lead(now, rank) // nobody is there
+		a.lead(now, rank)
 		return
 	}
 	if j.count > 0 && j.tries >= joinEnough {
@@ -59,7 +62,7 @@ func (a *Agent) advanceJoin(now clocksync.Now) {
 	j.at = now.Mono + min(joinEvery, a.cfg.Window/joinAnswers)
 }
 
-// stampNow writes the time of departure to a join or welcome that leaves.
+// stampNow writes the time of departure into a join or welcome that leaves.
 func (a *Agent) stampNow(now clocksync.Now, l *letter) {
 	var m times
 	if m.decode(l.b[:l.n]) != nil {
@@ -76,7 +79,7 @@ func (a *Agent) stampNow(now clocksync.Now, l *letter) {
 	m.encode(l.b[:])
 }
 
-// onJoin answers what time it is.
+// onJoin answers a question for the time.
 func (a *Agent) onJoin(_ clocksync.Now, in *clocksync.Message) error {
 	if a.coordinator == nil {
 		return ErrForeign
@@ -85,12 +88,13 @@ func (a *Agent) onJoin(_ clocksync.Now, in *clocksync.Message) error {
 	if err := m.decode(in.Data); err != nil {
 		return err
 	}
-	answer := times{kind: kindWelcome, joined: a.join.done, lone: a.lone, number: m.number, t: [4]units.Time{m.t[0], a.correction.At(in.Stamp)}}
+	answer := times{kind: kindWelcome, joined: a.join.done, lone: a.lone, number: m.number,
+		t: [4]units.Time{m.t[0], a.correction.At(in.Stamp)}}
 	a.post(in.From, true, answer.encode)
 	return nil
 }
 
-// onWelcome takes an answer.
+// onWelcome handles an answer.
 func (a *Agent) onWelcome(now clocksync.Now, in *clocksync.Message) error {
 	if a.rank(in.From) < 0 {
 		return ErrForeign
@@ -105,7 +109,8 @@ func (a *Agent) onWelcome(now clocksync.Now, in *clocksync.Message) error {
 	}
 	j.open = false
 	if !m.joined || m.lone {
-		if a.rank(a.setup.Self) == 0 && a.correction.State == clocksync.Free { // the other coordinator does not know the reference's time either
+		// this node is the reference, and the other coordinator does not know its time
+		if a.rank(a.setup.Self) == 0 && a.correction.State == clocksync.Free {
 			a.lead(now, 0)
 			return nil
 		}
@@ -120,7 +125,7 @@ func (a *Agent) onWelcome(now clocksync.Now, in *clocksync.Message) error {
 	}
 	switch {
 	case m.lone && !j.lone && j.count > 0:
-		return nil // who knows the reference's time has answered
+		return nil // a node that knows the reference's time has answered before
 	case j.lone && !m.lone:
 		j.count = 0
 	}
@@ -137,14 +142,15 @@ func (a *Agent) onWelcome(now clocksync.Now, in *clocksync.Message) error {
 	return nil
 }
 
-// joined begins by the best of the answers.
+// joined ends joining with the best of the answers.
 func (a *Agent) joined(now clocksync.Now) {
 	j := &a.join
-	// The least of eight round trips is too short by the noise of four stamps, some 1.5 deviations of their sum; so is the
-	// offset wrong by half of that sum, here four deviations of it. Each stamp is up to a quantum early.
+	// The shortest of eight round trips is too short by the noise of four stamps, about 1.5
+	// deviations of their sum. The offset is wrong by up to half of that sum, here four deviations
+	// of it. Each stamp is up to a quantum early.
 	bound := j.best/2 + 8*a.setup.Jitter + a.setup.Quantum
 	k := clocksync.Correction{From: now.Hard, Offset: j.offset}
-	if a.correction.State != clocksync.Free { // it lost the others, and perhaps its time is as good as theirs
+	if a.correction.State != clocksync.Free { // it lost the others, but its own time may be as good as theirs
 		k.Rate = a.correction.Rate
 		d := k.At(now.Hard) - a.correction.At(now.Hard)
 		if own := a.correction.BoundAt(now.Hard); own <= bound+j.adrift && max(d, -d) <= bound+own+j.adrift {
@@ -154,14 +160,15 @@ func (a *Agent) joined(now clocksync.Now) {
 	a.anchor, a.yielded, a.lone, a.adrift, a.adriftAt = false, false, j.lone, j.adrift, now.Mono
 	k.Bound, k.Drift = bound+a.cfg.AsymmetryBound+a.adrift, 2*a.cfg.MaxSkew
 	a.off = bound
-	if a.correction.State == clocksync.Free { // whoever lost the others knows its rate
+	if a.correction.State == clocksync.Free { // otherwise it knows its rate better
 		a.away = k.Drift
 	}
 	a.begin(now, k, bound)
 }
 
-// lead begins as the node whose time is the cluster's. Only the reference's is the one that was asked for: a node in its
-// place cannot know how far it is from that, but for what clocks are off by at first.
+// lead makes this node the anchor. If it is not the reference, the only thing it knows of its
+// distance from the reference's time is the initial offset of clocks (Setup.Offset), and the growth
+// since.
 func (a *Agent) lead(now clocksync.Now, rank int) {
 	k := a.correction.Rebase(now.Hard)
 	a.anchor, a.yielded, a.lone, a.adrift, a.adriftAt = true, false, rank != 0, 0, now.Mono
@@ -176,10 +183,10 @@ func (a *Agent) lead(now clocksync.Now, rank int) {
 	a.begin(now, k, 0)
 }
 
-// unknown is how far a clock may be off that nobody has set.
+// unknown bounds the offset of a clock if Setup.Offset does not. Ours.
 const unknown = units.Second
 
-// yield ends leading in the reference's place: the reference is there. From now on this node follows it.
+// yield ends leading in place of the reference, which is back. From now on this node follows it.
 func (a *Agent) yield(now clocksync.Now) {
 	if !a.anchor || !a.lone {
 		return
@@ -192,8 +199,8 @@ func (a *Agent) yield(now clocksync.Now) {
 	a.publish(k)
 }
 
-// doubt is how far the cluster's time, as this node knows it, may be from the reference's: as far as its own line while that is there, and
-// what its rate was not known better than from when it is gone.
+// doubt returns a bound of the distance of this node's time from the reference's. It is that of the
+// node's line while the reference is there, and grows with the error of its rate afterwards.
 func (a *Agent) doubt(now clocksync.Now) units.Time {
 	if a.anchor && !a.lone {
 		return 0
@@ -206,13 +213,13 @@ func (a *Agent) doubt(now clocksync.Now) units.Time {
 		drift = 2 * a.cfg.MaxSkew
 	}
 	d := units.Time(drift * float64(max(0, now.Mono-a.adriftAt)))
-	if a.adrift == 0 { // it has followed the reference's own time so far
+	if a.adrift == 0 { // it followed the reference's own time until adriftAt
 		d += a.off
 	}
 	return a.adrift + d
 }
 
-// begin starts probing by a first line, which is off by up to initial.
+// begin starts windows and probes with a first line, whose error is at most initial.
 func (a *Agent) begin(now clocksync.Now, k clocksync.Correction, initial units.Time) {
 	a.join.done, a.join.at, a.join.open = true, units.Never, false
 	a.missed = 0
@@ -221,7 +228,8 @@ func (a *Agent) begin(now clocksync.Now, k clocksync.Correction, initial units.T
 	}
 	k.State = clocksync.Locked
 	a.publish(k)
-	a.track = track{target: clocksync.Correction{From: k.From, Offset: k.Offset, Rate: k.Rate}, initial: initial, slewEnd: units.Never}
+	a.track = track{target: clocksync.Correction{From: k.From, Offset: k.Offset, Rate: k.Rate}, initial: initial,
+		slewEnd: units.Never}
 	a.window = uint32(k.At(now.Hard)/a.cfg.Window) + windowBase
 	a.armWindow(now)
 	slot := a.cfg.Window / units.Time(a.cfg.Pairs)
@@ -237,35 +245,38 @@ func (a *Agent) begin(now clocksync.Now, k clocksync.Correction, initial units.T
 	}
 }
 
-// windowBase is the number of the window that begins at time 0: clocks may show less.
+// windowBase is the number of the window that begins at time 0: clocks may show negative times.
 const windowBase = 1 << 31
 
-// windowStart returns when a window begins, in synchronized time.
+// windowStart returns the beginning of a window, in synchronized time.
 func (a *Agent) windowStart(w uint32) units.Time {
 	return units.Time(int64(w)-windowBase) * a.cfg.Window
 }
 
-// monoAt returns when the monotonic clock will show that synchronized time is t.
+// monoAt returns the reading of the monotonic clock at the synchronized time t, which is in the
+// future. It neglects the difference of their rates.
 func (a *Agent) monoAt(now clocksync.Now, t units.Time) units.Time {
-	return now.Mono + max(1, t-a.correction.At(now.Hard)) // rates differ by too little to matter
+	return now.Mono + max(1, t-a.correction.At(now.Hard))
 }
 
+// armWindow sets the timer for the report of the current window.
 func (a *Agent) armWindow(now clocksync.Now) {
 	a.closeAt = a.monoAt(now, a.windowStart(a.window+1)+a.cfg.Window/reportAfter)
 }
 
+// armSolve sets the coordinator's timer for the solution of its window.
 func (a *Agent) armSolve(now clocksync.Now) {
 	a.coordinator.solveAt = a.monoAt(now, a.windowStart(a.coordinator.window+1)+a.cfg.Window/solveAfter)
 }
 
-// Windows without a solution.
+// Windows without a solution after which a node changes its state. Ours.
 const (
 	holdoverAfter   = 3
-	loneRejoinAfter = 4 // of a node that followed one in the reference's place: that one may have found the reference
+	loneRejoinAfter = 4 // a lone node joins again sooner: its anchor may have found the reference
 	rejoinAfter     = 16
 )
 
-// closeWindow fits the edges of the window that is over and reports them.
+// closeWindow fits the owned edges of the last window and reports them.
 func (a *Agent) closeWindow(now clocksync.Now) {
 	w := a.window
 	middle := a.windowStart(w) + a.cfg.Window/2
@@ -281,7 +292,7 @@ func (a *Agent) closeWindow(now clocksync.Now) {
 	}
 	if !a.anchor && (a.missed == rejoinAfter || a.lone && a.missed == loneRejoinAfter) {
 		a.counters.Lost++
-		a.startJoining(now) // goes on probing with the time it has
+		a.startJoining(now) // probing continues meanwhile
 	}
 	var fits []edgeFit
 	for i := range a.neighbours {
@@ -317,7 +328,7 @@ func (a *Agent) closeWindow(now clocksync.Now) {
 	}
 }
 
-// onSolution takes a result of a coordinator.
+// onSolution handles a result from a coordinator.
 func (a *Agent) onSolution(now clocksync.Now, in *clocksync.Message) error {
 	rank := a.rank(in.From)
 	if rank < 0 {
@@ -330,7 +341,8 @@ func (a *Agent) onSolution(now clocksync.Now, in *clocksync.Message) error {
 	return a.apply(now, rank, &s)
 }
 
-// apply corrects the line by a solution. That of the first coordinator counts as long as it is there.
+// apply corrects the line by a solution. Solutions of the second coordinator count only while the
+// first is silent.
 func (a *Agent) apply(now clocksync.Now, rank int, s *solution) error {
 	if !a.toldOK || s.window != a.told || a.heardOK[rank] && a.heard[rank] == s.window {
 		return ErrStale
@@ -352,7 +364,7 @@ func (a *Agent) apply(now clocksync.Now, rank int, s *solution) error {
 		return nil
 	}
 	other := a.adrift > 0 && s.adrift == 0 && max(s.err, -s.err) > apart*s.sigma
-	if a.lone && !s.lone || other { // what the line was wrong by so far was against another time
+	if a.lone && !s.lone || other { // the errors so far were relative to another time
 		a.track.restart()
 	}
 	a.yielded, a.lone, a.adrift, a.adriftAt = a.yielded && s.lone, s.lone, s.adrift, now.Mono
@@ -361,10 +373,12 @@ func (a *Agent) apply(now clocksync.Now, rank int, s *solution) error {
 	return nil
 }
 
-// apart is by how many deviations the reference's time has to differ from that of the others, when it is back, to be another one.
+// apart is the number of deviations by which the time of a reference that is back must differ from
+// the cluster's to restart the line. Ours.
 const apart = 8
 
-// follow publishes the way to the target: a slew that ends a window later, or a step when that is far.
+// follow publishes a correction toward the target: a slew that ends a window later, or a step above
+// StepLimit.
 func (a *Agent) follow(now clocksync.Now, sigma units.Time) {
 	k := a.correction.Rebase(now.Hard)
 	k.Rate, k.Slew = a.track.target.Rate, 0
@@ -384,26 +398,27 @@ func (a *Agent) follow(now clocksync.Now, sigma units.Time) {
 		bound, drift = a.early(sigma), leastDrift
 	}
 	bound = max(bound, 4*sigma)
-	if a.track.results > 1 { // what it was wrong by it may be wrong by again
+	if a.track.results > 1 { // an error may occur again
 		bound = max(bound, a.track.off)
 	}
-	drift = max(drift, a.track.slope(bound, sigma, a.cfg.Window)) // counts when the next results do not come
+	drift = max(drift, a.track.slope(bound, sigma, a.cfg.Window)) // matters if the next results are lost
 	drift = max(drift, leastDrift)
 	if a.adrift == 0 {
 		a.off, a.away = bound, drift
 	}
 	k.Bound, k.Drift = bound+max(gap, -gap)+a.cfg.AsymmetryBound+a.adrift, drift
-	if a.adrift > 0 { // of this line, and of what it is held against
+	if a.adrift > 0 { // this line drifts, and so does the time that it follows
 		k.Drift += max(drift, a.away)
 	}
 	k.State = clocksync.Locked
 	a.publish(k)
 }
 
-// early is the bound while there are too few results to tell how wrong a line usually is when the next one comes. After the
-// first, all that is known is how exactly the mesh fixes a line in the middle of a window, with what its edges contradict each other
-// by: sigma. It is used up to two windows and a half later, where an error of its slope (sqrt(12) sigma over a window) has
-// grown to some nine times that. From the second on what they were wrong by counts too.
+// early returns the bound while there are too few results for servo.Bound. After the first result
+// only sigma is known: the deviation of the line in the middle of a window, scaled by how much the
+// edges contradict each other. The line is used until two and a half windows later, where an error
+// of its slope (sqrt(12) sigma over a window) has grown to about nine sigma. From the second result
+// on the last error counts, too.
 func (a *Agent) early(sigma units.Time) units.Time {
 	t := &a.track
 	if t.results < 1 || sigma <= 0 {
@@ -419,8 +434,8 @@ func (a *Agent) early(sigma units.Time) units.Time {
 // earlyGrowth is sqrt(1 + 12 * 2.5^2).
 const earlyGrowth = 9
 
-// leastResults is how many results after the first ones it takes to state a bound of their own.
+// leastResults is the number of results, after warmUp, that servo.Bound needs. Ours.
 const leastResults = 3
 
-// leastDrift is the least growth of a bound: what a rate is not known better than.
+// leastDrift is the minimum growth of a bound: no rate is known better. Ours.
 const leastDrift = 20e-9

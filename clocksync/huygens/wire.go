@@ -15,13 +15,29 @@ type kind uint8
 // Kinds of message.
 const (
 	kindProbe    kind = 1 // one packet of a coded pair
-	kindJoin     kind = 2 // asks a coordinator what time it is, roughly
-	kindWelcome  kind = 3 // answers
+	kindJoin     kind = 2 // asks a coordinator for the approximate time
+	kindWelcome  kind = 3 // answers a join
 	kindReport   kind = 4 // a node's edges, to a coordinator
-	kindSolution kind = 5 // how wrong a node is, from a coordinator
+	kindSolution kind = 5 // a node's error, from a coordinator
 )
 
-// Layout.
+// Layout of messages. Numbers are big-endian, times are 8 bytes of ps, rates 4 bytes of ppt. All
+// messages begin with the same head:
+//
+//	0  magic
+//	1  version
+//	2  kind
+//	3  probe: index, count of sent, count of received, epoch (2 bits each); otherwise flags
+//	4  sequence number of the pair, number of the question, or window (4 bytes)
+//
+// After the head:
+//
+//	probe     two sent and two received pairs: sequence (4), time of the first packet (8), gap (4)
+//	join      four times, of which the first is used
+//	welcome   four times
+//	report    x0 (8), rate (4), part (1), number of edges (1); then for each edge:
+//	          peer (2), points (2), beta (8), alpha (4), sigma (4)
+//	solution  err (8), skew (4), sigma (4), adrift (8)
 const (
 	magic      = 'H'
 	version    = 2
@@ -31,14 +47,14 @@ const (
 	timesSize  = headSize + 4*8
 	reportHead = headSize + 14
 	edgeSize   = 20
-	// perReport is how many edges a report has room for.
+	// perReport is the number of edges that fit into one part of a report.
 	perReport    = (clocksync.MaxMessage - reportHead) / edgeSize
 	solutionSize = headSize + 24
 
-	// ProbeSize is a probe without what carries it, in bytes.
+	// ProbeSize is the size of a probe in bytes, without the headers below it.
 	ProbeSize = probeSize
 
-	perProbe = 2 // pairs of each direction that a probe tells of
+	perProbe = 2 // number of pairs of each direction that a probe carries
 
 	maxApart = units.Time(math.MaxInt32) // of the two packets of a pair: 2 ms
 	maxTime  = units.Time(1) << 60       // of a clock: 13 days
@@ -50,71 +66,75 @@ var (
 	ErrMagic   = errors.New("huygens: not a message of this protocol, or of another version")
 	ErrRange   = errors.New("huygens: field out of range")
 	ErrForeign = errors.New("huygens: message from a node that may not send it")
-	ErrStale   = errors.New("huygens: message comes twice, too late, or answers nothing that was asked")
+	ErrStale   = errors.New("huygens: message is a duplicate, too late, or answers no open question")
 )
 
-// told is a pair as a probe tells of it.
+// told is a pair in a probe.
 type told struct {
 	sequence uint32
-	at       units.Time // of the first packet
-	apart    units.Time // of the second from the first
+	at       units.Time // stamp of the first packet
+	apart    units.Time // stamp of the second packet minus at
 }
 
 // stamps returns the stamps of both packets.
 func (t told) stamps() [2]units.Time { return [2]units.Time{t.at, t.at + t.apart} }
 
-// probe is one packet of a pair. Both directions have probes of one size, so that they take the same time on a line.
+// probe is one packet of a pair. All probes have the same size, so that they take the same time on
+// a link in both directions.
 type probe struct {
-	index    uint8 // 0 or 1
-	epoch    uint8 // 0 to 3: how often the sender's clock was stepped
+	index    uint8 // 0 or 1: first or second of the pair
+	epoch    uint8 // number of steps of the sender's clock, modulo 4
 	sequence uint32
-	sent     [perProbe]told // earlier pairs of the sender; sequence 0 and at 0: none
-	received [perProbe]told // pairs that the sender has received
-	nsent    int
-	nrecv    int
+	sent     [perProbe]told // earlier pairs of the sender, by its stamps
+	received [perProbe]told // pairs that the sender has received, by its stamps
+	nsent    int            // number of pairs in sent
+	nrecv    int            // number of pairs in received
 }
 
 // times is a join or a welcome.
 type times struct {
 	kind   kind
-	joined bool // the sender of a welcome knows the time; otherwise the times say nothing
-	lone   bool // but not the reference's
-	number uint32
-	t      [4]units.Time // join: departure. welcome: that, arrival and departure in synchronized time, and how far that may be from the reference's
+	joined bool   // welcome: the sender knows the time; otherwise t is meaningless
+	lone   bool   // welcome: that time is not the reference's
+	number uint32 // of the question
+	// t of a join is its departure. t of a welcome is that again, the arrival of the join and the
+	// departure of the welcome in synchronized time, and the bound of that from the reference's
+	// time.
+	t [4]units.Time
 }
 
-// report is what a node tells a coordinator at the end of a window.
+// report is a part of what a node reports to a coordinator at the end of a window.
 type report struct {
 	window uint32
-	part   uint8      // of the report; the last has last set
-	anchor bool       // the node may be the anchor
-	lone   bool       // but its time is not the reference's
-	x0     units.Time // reading of its clock at which it thought it was the middle of the window
-	rate   float64    // of the line by which it thought so
-	edges  []edgeFit  // at most perReport
-	room   [perReport]edgeFit
+	part   uint8              // number of the part, from 0
+	anchor bool               // the node can be the anchor
+	lone   bool               // its time is not the reference's
+	x0     units.Time         // hardware clock of the node in the middle of the window, by its line
+	rate   float64            // rate of that line
+	edges  []edgeFit          // at most perReport
+	room   [perReport]edgeFit // storage for decoded edges
 }
 
-// edgeFit is one edge: the other clock is ahead by beta at x0, and gains alpha.
+// edgeFit is the fit of one edge: the other clock is ahead by beta at x0, and gains alpha.
 type edgeFit struct {
 	to     clocksync.Node
-	points uint16
-	beta   units.Time
-	alpha  float64
-	sigma  units.Time
+	points uint16     // number of points of the fit
+	beta   units.Time // in ps
+	alpha  float64    // relative
+	sigma  units.Time // standard deviation of beta
 }
 
-// solution is what a coordinator tells a node.
+// solution is a node's error in a window, from a coordinator.
 type solution struct {
 	window uint32
-	lone   bool       // of time that is not the reference's
-	err    units.Time // synchronized time that the node had at x0, less what it was
-	skew   float64    // error of its rate
-	sigma  units.Time
-	adrift units.Time // how far the cluster's time may be from the reference's
+	lone   bool       // the cluster's time is not the reference's
+	err    units.Time // the node's time at x0 minus the cluster's
+	skew   float64    // the same for its rate
+	sigma  units.Time // standard deviation of err
+	adrift units.Time // bound of the cluster's time from the reference's
 }
 
-// flags packs up to two of them into the index of a head.
+// flags packs two flags into the index of a head.
 func flags(first, second bool) (f uint8) {
 	if first {
 		f = 1
@@ -125,6 +145,7 @@ func flags(first, second bool) (f uint8) {
 	return f
 }
 
+// putHead writes the head of a message.
 func putHead(b []byte, k kind, index uint8, number uint32) {
 	b[0], b[1], b[2], b[3] = magic, version, byte(k), index
 	binary.BigEndian.PutUint32(b[4:], number)
@@ -143,7 +164,7 @@ func peek(b []byte) (kind, error) {
 
 func putTime(b []byte, t units.Time) { binary.BigEndian.PutUint64(b, uint64(t)) }
 
-// readTime returns a time and whether a clock can show it.
+// readTime returns a time, and whether it is in the range of a clock.
 func readTime(b []byte) (units.Time, bool) {
 	t := units.Time(binary.BigEndian.Uint64(b))
 	return t, t < maxTime && t > -maxTime
@@ -152,7 +173,7 @@ func readTime(b []byte) (units.Time, bool) {
 // ppt is the unit of rates in messages: 10^-12.
 const ppt = 1e-12
 
-// putRate writes a rate, which lies within +-0.002.
+// putRate writes a rate, clamped to ±0.002.
 func putRate(b []byte, rate float64) {
 	v := math.Round(max(-math.MaxInt32, min(math.MaxInt32, rate/ppt)))
 	binary.BigEndian.PutUint32(b, uint32(int32(v)))
@@ -160,9 +181,13 @@ func putRate(b []byte, rate float64) {
 
 func readRate(b []byte) float64 { return float64(int32(binary.BigEndian.Uint32(b))) * ppt }
 
+// putSigma writes a standard deviation, clamped to 32 bits of ps.
 func putSigma(b []byte, t units.Time) {
 	binary.BigEndian.PutUint32(b, uint32(max(0, min(math.MaxUint32, t))))
 }
+
+// The encoders return the length of the message that they write into b, which has room for
+// clocksync.MaxMessage bytes. The decoders check lengths and ranges.
 
 func (p *probe) encode(b []byte) int {
 	b = b[:probeSize]
@@ -195,7 +220,8 @@ func (p *probe) decode(b []byte) error {
 	if len(b) != probeSize {
 		return ErrShort
 	}
-	*p = probe{index: b[3] & 3, sequence: binary.BigEndian.Uint32(b[4:]), nsent: int(b[3] >> 2 & 3), nrecv: int(b[3] >> 4 & 3), epoch: b[3] >> 6}
+	*p = probe{index: b[3] & 3, sequence: binary.BigEndian.Uint32(b[4:]), nsent: int(b[3] >> 2 & 3),
+		nrecv: int(b[3] >> 4 & 3), epoch: b[3] >> 6}
 	if p.index > 1 || p.nsent > perProbe || p.nrecv > perProbe {
 		return ErrRange
 	}

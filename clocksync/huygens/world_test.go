@@ -60,7 +60,7 @@ func (l lab) newWorld(t testing.TB) *testnet.World {
 	return testnet.New(w)
 }
 
-// verdict is what a run showed from a true time on.
+// verdict are the errors of a run from a true time on.
 type verdict struct {
 	errors  []units.Time // of all pairs, absolute, sorted
 	outside int          // of a bound, against node 0
@@ -76,7 +76,7 @@ func (v *verdict) quantile(q float64) units.Time {
 	return v.errors[min(len(v.errors)-1, int(q*float64(len(v.errors))))]
 }
 
-// watchErrors looks at all nodes that are up each interval of true time, and returns their errors
+// watchErrors samples all nodes that are up, at an interval of true time, and returns their errors
 // and bounds.
 func watchErrors(w *testnet.World, nodes int, from, interval units.Time) *verdict {
 	v := &verdict{}
@@ -106,7 +106,7 @@ func watchErrors(w *testnet.World, nodes int, from, interval units.Time) *verdic
 
 func (v *verdict) sort() *verdict { slices.Sort(v.errors); return v }
 
-// The more load, the fewer probes meet empty queues; the bound that each node states holds all the same.
+// The more load, the fewer probes meet empty queues; the published bounds hold nevertheless.
 func TestLoads(t *testing.T) {
 	for _, c := range []struct {
 		load  float64

@@ -18,7 +18,6 @@ import (
 // package that moves takes its entry along.
 func unedited() []string {
 	return []string{
-		"clocksync/huygens",
 		"clocksync/internal/testnet",
 		"clocksync/node",
 		"clocksync/servo",
