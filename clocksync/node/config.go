@@ -12,58 +12,61 @@ import (
 	"weft/units"
 )
 
-// Config is the clocks of a host as plain data.
+// Config configures the clocks of a host.
 type Config struct {
 	Clock clock.Config
-	Stamp noise.Stamp // of every packet that is sent or received
-	Delay noise.Delay // added to every one-way delay that is measured here (PC4, Fig. 9)
+	Stamp noise.Stamp // errors of the stamps of packets sent and received
+	Delay noise.Delay // added to one-way delays measured here (PC4, Fig. 9)
 
 	Sync  Sync
 	Setup clocksync.Setup
 	Protocols
-	Control bool       // messages are served before data, as acknowledgements are
+	Control bool       // messages are served before data, like acknowledgements
 	Outages []Outage   // of the protocol's process, in order
-	Lies    []Lie      `json:",omitempty"` // in order: what the node tells others is wrong
-	Sample  units.Time // distance of two samples of the error, the first at 0; 0: none are taken
+	Lies    []Lie      `json:",omitempty"` // falsified time in the node's messages, in order
+	Sample  units.Time // interval of the samples of the error, the first at 0; 0: none
 }
 
-// Sync is what keeps clocks together.
+// Sync is a kind of synchronization.
 type Sync string
 
 // Kinds of Sync.
 const (
 	Perfect Sync = "perfect" // clocks show lab time
-	None    Sync = "none"    // nothing does
+	None    Sync = "none"    // clocks are imperfect and not synchronized
 	PTP     Sync = "ptp"
 	Huygens Sync = "huygens"
 )
 
-// Protocols are the parameters of protocols; those of Sync count.
+// Protocols are the parameters of protocols. Only those of the chosen Sync apply.
 type Protocols struct {
 	PTP     ptp.Params     `json:",omitzero"`
 	Huygens huygens.Params `json:",omitzero"`
 }
 
-// Keys are the sections of a lab that have them, by the names of the protocols. peer says whether switches are peer-to-peer
-// transparent clocks.
+// Keys returns a subsection per protocol. sync returns the chosen one; peer reports whether
+// switches are peer-to-peer transparent clocks.
 func (p *Protocols) Keys(sync func() Sync, peer func() bool) (all []params.Key) {
 	for _, k := range kinds {
 		if k.section == nil {
 			continue
 		}
-		all = append(all, params.Sub(string(k.name), func() params.Section { return k.section(p, peer()) }, k.facts.Title+".").
+		all = append(all, params.Sub(string(k.name), func() params.Section { return k.section(p, peer()) },
+			k.facts.Title+".").
 			Only(func() (bool, string) { return sync() == k.name, "" }))
 	}
 	return all
 }
 
-// Outage is a time in which a node's protocol does not run: its process has crashed, or was never started. It comes
-// back knowing nothing.
-type Outage struct{ At, For units.Time } // For 0: for ever
+// Outage is a period without a node's protocol: its process has crashed, or was never started. It
+// comes back without any state. For is its length; 0 means for ever.
+type Outage struct{ At, For units.Time }
 
-// Lie is what a falseticker adds to the time that it tells others, from At until the next one. Its own clock is as good as ever.
+// Lie is the amount that a falseticker adds to the time in its messages, from At until the next
+// Lie. Its own clock is not affected.
 type Lie struct{ At, By units.Time }
 
+// check returns the first thing wrong with c, except for the parameters of the protocol.
 func (c *Config) check() error {
 	if err := c.Stamp.Check(); err != nil {
 		return err
@@ -82,7 +85,7 @@ func (c *Config) check() error {
 	end := units.Time(-1)
 	for i, o := range c.Outages {
 		if o.At <= end || o.For < 0 {
-			return fmt.Errorf("node: outage %d at %d for %d ps begins before the last one is over", i, o.At, o.For)
+			return fmt.Errorf("node: outage %d at %d for %d ps begins before the last one ends", i, o.At, o.For)
 		}
 		end = o.At + o.For
 		if o.For == 0 {
@@ -96,16 +99,16 @@ func (c *Config) check() error {
 type Sample struct {
 	At    units.Time
 	Error units.Time // synchronized time less true time
-	Bound units.Time // what the node says that it is within, of the cluster's time
+	Bound units.Time // published bound of the difference from the cluster's time
 	State clocksync.State
 	Down  bool // the protocol's process does not run
 }
 
-// Report is what a node knows at the end.
+// Report is the result of a node.
 type Report struct {
 	Samples  []Sample
 	Counters clocksync.Counters
 	Packets  int64       // messages sent
-	Wire     units.Bytes // that they took on the wire
-	Rejected int64       // messages that were refused, or came while the process did not run
+	Wire     units.Bytes // size of Packets on the wire
+	Rejected int64       // messages that the protocol rejected, or that came while it did not run
 }

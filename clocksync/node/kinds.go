@@ -10,12 +10,13 @@ import (
 	"weft/units"
 )
 
-// kinds is where everything that can keep clocks together is registered: what others need to know about it, and its parts.
+// kinds registers every kind of synchronization: the facts about it, and its functions.
 var kinds = []kind{
 	{name: Perfect, facts: Facts{Perfect: true}},
 	{name: None},
 	{
-		name: PTP, facts: Facts{Title: "PTP", MaxRate: servo.DefaultLimits().MaxRate, Bridged: clocksync.EventPort, Pace: "interval"},
+		name: PTP, facts: Facts{Title: "PTP", MaxRate: servo.DefaultLimits().MaxRate, Bridged: clocksync.EventPort,
+			Pace: "interval"},
 		ports: []uint16{clocksync.EventPort, clocksync.GeneralPort},
 		build: func(c *Config) (clocksync.Protocol, error) { return c.PTP.Clock(c.Setup) },
 		check: func(c *Config) error { return c.PTP.Check(c.Setup) },
@@ -47,7 +48,8 @@ var kinds = []kind{
 		section: func(p *Protocols, _ bool) params.Section { return &p.Huygens },
 		fit:     func(p *Protocols, length, rtt units.Time) units.Time { return p.Huygens.Fit(length, rtt) },
 		chosen: func(p *Protocols) []Chosen {
-			return []Chosen{{"window", p.Huygens.Window, "the length of the run"}, {"pairs", p.Huygens.Pairs, "the window"}}
+			return []Chosen{{"window", p.Huygens.Window, "the length of the run"},
+				{"pairs", p.Huygens.Pairs, "the window"}}
 		},
 	},
 }
@@ -58,34 +60,37 @@ type kind struct {
 	facts Facts
 	ports []uint16 // UDP ports that its messages come to
 
-	build   func(*Config) (clocksync.Protocol, error)    // nil: nothing keeps clocks together
-	check   func(*Config) error                          // of its parameters; nil: it has none
-	rate    func(*Config) float64                        // messages per second that a node sends, about; nil: few
-	probes  func(*Config) units.Bandwidth                // what they take of a node's link, each way; nil: little
-	section func(_ *Protocols, peer bool) params.Section // its keys, where switches are peer-to-peer transparent clocks or not; nil: it has none
+	// Functions that are nil have the meaning after the semicolon.
+	build   func(*Config) (clocksync.Protocol, error)    // makes a node's protocol; none
+	check   func(*Config) error                          // checks its parameters; there are none
+	rate    func(*Config) float64                        // approximate messages per second of a node; few
+	probes  func(*Config) units.Bandwidth                // rate of probes on a node's link, per direction; little
+	section func(_ *Protocols, peer bool) params.Section // its keys; none. peer is as in Protocols.Keys
 
-	fit    func(p *Protocols, length, rtt units.Time) (warm units.Time) // see Protocols.Fit; nil: nothing follows from the run
-	chosen func(*Protocols) []Chosen                                    // what fit chooses
+	// fit is Protocols.Fit, and chosen returns its choices; nothing is chosen.
+	fit    func(p *Protocols, length, rtt units.Time) (warm units.Time)
+	chosen func(*Protocols) []Chosen
 
-	serves   func(*Protocols, clocksync.Setup) bool // see Protocols.Serves; nil: no node does
-	boundary func(*Protocols) clocksync.Boundary    // see Protocols.Boundary; nil: none
-	link     func(*Protocols) units.Time            // see Protocols.LinkInterval; nil: switches take no part
+	serves   func(*Protocols, clocksync.Setup) bool // Protocols.Serves; false
+	boundary func(*Protocols) clocksync.Boundary    // Protocols.Boundary; none
+	link     func(*Protocols) units.Time            // Protocols.LinkInterval; 0
 
-	alone func(*Config) units.Time // how long it takes to show what it does; nil: usualAlone
+	alone func(*Config) units.Time // Config.Alone; usualAlone
 }
 
-// Facts are what the rest of Weft needs to know about a kind of synchronization, so that nothing else compares names.
+// Facts are what the rest of Weft needs to know about a kind of synchronization, so that no other
+// package compares names.
 type Facts struct {
-	Title   string  // as it is written in a sentence
-	Perfect bool    // clocks are right; there is nothing to measure and nothing that fails
-	Talks   bool    // nodes send messages: a protocol keeps clocks together
-	WarmUp  string  // how long a workload waits for it where a lab leaves that open; "": it does not
-	Pace    string  // its key whose smaller value makes it measure more often; "": none
-	MaxRate float64 // the greatest difference of frequencies that it corrects; 0: any
-	Bridged uint16  // UDP port of messages that peer-to-peer transparent clocks take part in; 0: none
+	Title   string  // its name in a sentence
+	Perfect bool    // clocks are right: there is nothing to measure, and nothing fails
+	Talks   bool    // nodes send messages
+	WarmUp  string  // default wait of a workload for synchronized clocks; "": none
+	Pace    string  // key with the interval of its measurements; "": none
+	MaxRate float64 // largest difference of frequencies that it corrects, relative; 0: any
+	Bridged uint16  // UDP port of messages that peer-to-peer transparent clocks change; 0: none
 }
 
-// Kinds lists everything that can keep clocks together.
+// Kinds returns the names of all kinds of synchronization.
 func Kinds() []string {
 	names := make([]string, len(kinds))
 	for i := range kinds {
@@ -94,17 +99,17 @@ func Kinds() []string {
 	return names
 }
 
-// of returns a kind; perfect clocks where there is no name.
+// of returns a kind; an empty name means perfect clocks.
 func of(s Sync) (*kind, error) {
 	for i := range kinds {
 		if kinds[i].name == s || s == "" {
 			return &kinds[i], nil
 		}
 	}
-	return nil, fmt.Errorf("no protocol is called %q", s)
+	return nil, fmt.Errorf("unknown kind of synchronization %q", s)
 }
 
-// FactsOf returns the facts of a kind; none for an unknown name.
+// FactsOf returns the facts of a kind; the zero value for an unknown name.
 func FactsOf(s Sync) Facts {
 	k, err := of(s)
 	if err != nil {
@@ -115,7 +120,7 @@ func FactsOf(s Sync) Facts {
 	return f
 }
 
-// Ports are the UDP ports that messages of a kind of synchronization come to.
+// Ports returns the UDP ports of a kind's messages.
 func Ports(s Sync) []uint16 {
 	k, err := of(s)
 	if err != nil {
@@ -124,15 +129,16 @@ func Ports(s Sync) []uint16 {
 	return k.ports
 }
 
-// Chosen is a parameter that follows from a run where a lab leaves it open.
+// Chosen is a parameter that the lab leaves open and Fit chooses.
 type Chosen struct {
 	Key   string
 	Value any
-	From  string // what it follows from
+	From  string // what the choice depends on
 }
 
-// Fit chooses what a lab leaves open of the parameters of s, for a run of the given length (0: unknown) in a network with the given
-// base RTT. It returns how long a workload waits for clocks that are kept so; 0: it need not, or the lab chose for itself.
+// Fit chooses the open parameters of s, for a run of the given length (0: unknown) in a network
+// with the given base RTT. It returns how long a workload must wait for clocks with chosen
+// parameters; 0: it need not, or the lab sets the parameters.
 func (p *Protocols) Fit(s Sync, length, rtt units.Time) (warm units.Time) {
 	if k, err := of(s); err == nil && k.fit != nil {
 		return k.fit(p, length, rtt)
@@ -140,7 +146,7 @@ func (p *Protocols) Fit(s Sync, length, rtt units.Time) (warm units.Time) {
 	return 0
 }
 
-// Chosen lists the parameters of s that Fit chooses.
+// Chosen returns the parameters of s that Fit chooses.
 func (p *Protocols) Chosen(s Sync) []Chosen {
 	if k, err := of(s); err == nil && k.chosen != nil {
 		return k.chosen(p)
@@ -148,13 +154,14 @@ func (p *Protocols) Chosen(s Sync) []Chosen {
 	return nil
 }
 
-// Serves reports whether a node is one of several servers under s, each with a source of time of its own.
+// Serves reports whether a node is one of several servers under s, each with its own source of
+// time.
 func (p *Protocols) Serves(s Sync, node clocksync.Setup) bool {
 	k, err := of(s)
 	return err == nil && k.serves != nil && k.serves(p, node)
 }
 
-// Boundary returns the boundary clocks under s, which its key boundary names.
+// Boundary returns the boundary clocks under s, from the key boundary.
 func (p *Protocols) Boundary(s Sync) (b clocksync.Boundary) {
 	if k, err := of(s); err == nil && k.boundary != nil {
 		b = k.boundary(p)
@@ -162,7 +169,8 @@ func (p *Protocols) Boundary(s Sync) (b clocksync.Boundary) {
 	return b
 }
 
-// LinkInterval is the interval at which peer-to-peer transparent clocks measure links under s; 0 without.
+// LinkInterval returns the interval at which peer-to-peer transparent clocks measure links under s;
+// 0 if switches take no part.
 func (p *Protocols) LinkInterval(s Sync) units.Time {
 	if k, err := of(s); err == nil && k.link != nil {
 		return k.link(p)
@@ -170,7 +178,7 @@ func (p *Protocols) LinkInterval(s Sync) units.Time {
 	return 0
 }
 
-// WarmUps says how long a workload waits for clocks, where a lab leaves that open.
+// WarmUps describes the default wait of a workload for clocks, for the reference of the lab file.
 func WarmUps() string {
 	text := ""
 	for i := range kinds {
@@ -181,7 +189,7 @@ func WarmUps() string {
 	return text + "else none"
 }
 
-// protocol returns the node's side of what keeps its clock; nil where nothing does.
+// protocol returns a new protocol for the node; nil if Sync has none.
 func (c *Config) protocol() (clocksync.Protocol, error) {
 	k, err := of(c.Sync)
 	if err != nil || k.build == nil {
@@ -190,7 +198,7 @@ func (c *Config) protocol() (clocksync.Protocol, error) {
 	return k.build(c)
 }
 
-// CheckParams returns every parameter that the protocol cannot work with at a node of so many, joined.
+// CheckParams returns all errors of the protocol's parameters for this node, joined.
 func (c *Config) CheckParams() error {
 	if k, err := of(c.Sync); err == nil && k.check != nil {
 		return k.check(c)
@@ -198,7 +206,7 @@ func (c *Config) CheckParams() error {
 	return nil
 }
 
-// Rate is how many messages per second of true time a node sends, about.
+// Rate returns about how many messages the node sends per second of true time.
 func (c *Config) Rate() float64 {
 	if k, err := of(c.Sync); err == nil && k.rate != nil && c.Setup.Nodes > 1 {
 		return k.rate(c)
@@ -206,7 +214,7 @@ func (c *Config) Rate() float64 {
 	return 0
 }
 
-// Probes is what probes take of a node's link, each way; 0 without.
+// Probes returns the rate of probes on the node's link, in each direction; 0 without probes.
 func (c *Config) Probes() units.Bandwidth {
 	if k, err := of(c.Sync); err == nil && k.probes != nil {
 		return k.probes(c)
@@ -214,10 +222,11 @@ func (c *Config) Probes() units.Bandwidth {
 	return 0
 }
 
-// usualAlone is how long clocks are watched that nothing keeps together.
+// usualAlone is the value of Config.Alone without a protocol. Ours.
 const usualAlone = 100 * units.Millisecond
 
-// Alone is how long clocks are measured without a workload unless somebody says.
+// Alone returns the default duration of a run without a workload: long enough to show what Sync
+// does.
 func (c *Config) Alone() units.Time {
 	if k, err := of(c.Sync); err == nil && k.alone != nil {
 		return k.alone(c)

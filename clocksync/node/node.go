@@ -11,40 +11,42 @@ import (
 	"weft/units"
 )
 
-// Node is the clocks of one host. Not safe for concurrent use. The instants that it is told never decrease.
+// Node is the clocks of one host. It is not safe for concurrent use. The instants in its calls
+// never decrease.
 type Node struct {
 	cfg   Config
-	build func() (clocksync.Protocol, error)
+	build func() (clocksync.Protocol, error) // for each start of the process
 	clock *clock.Clock
 
-	event stamps // of messages of the protocol
-	data  stamps // of packets of the transport
-	delay *noise.Generator
+	event stamps           // for messages of the protocol
+	data  stamps           // for packets of the transport
+	delay *noise.Generator // noise of measured one-way delays
 
 	protocol   clocksync.Protocol // nil: none, or its process does not run
 	correction clocksync.Correction
-	outage     int        // the next, or the one that is on
-	down       bool       // it is on
-	lie        int        // how many of the lies have begun
-	woken      units.Time // monotonic deadline for which wake was found
-	wake       units.Time // true instant, or earlier
-	armed      bool       // woken and wake are of the protocol's present deadline
+	outage     int        // index of the current outage, or of the next one
+	down       bool       // an outage is on
+	lie        int        // number of lies that have begun
+	woken      units.Time // the protocol's deadline, by the monotonic clock
+	wake       units.Time // true time of woken, or earlier
+	armed      bool       // woken and wake are up to date
 
 	next   units.Time // when the next sample is due
 	report Report
 }
 
-// stamps are the sources of stamps for one purpose.
+// stamps generates the stamps for one purpose.
 type stamps struct{ sent, received *noise.Stamper }
 
-// ErrDown is returned for a message that comes while the protocol's process does not run, or where there is none.
+// ErrDown is the error for a message that arrives while no protocol runs.
 var ErrDown = errors.New("node: no synchronization runs here")
 
-// New returns the clocks of a host.
+// New returns the clocks of a host. It returns an error if the configuration is invalid.
 func New(cfg Config) (*Node, error) {
 	return newNode(cfg, func() (clocksync.Protocol, error) { return cfg.protocol() })
 }
 
+// newNode is New with another source of protocols.
 func newNode(cfg Config, build func() (clocksync.Protocol, error)) (*Node, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -69,12 +71,12 @@ func newNode(cfg Config, build func() (clocksync.Protocol, error)) (*Node, error
 	return n, nil
 }
 
-// now is what the clocks show at true time t.
+// now returns the readings of the clocks at true time t.
 func (n *Node) now(t units.Time) clocksync.Now {
 	return clocksync.Now{Mono: n.clock.Mono(t), Hard: n.clock.Hard(t)}
 }
 
-// Start begins, at true time t.
+// Start starts the protocol at true time t.
 func (n *Node) Start(t units.Time) {
 	if n.protocol != nil {
 		n.protocol.Start(n.now(t))
@@ -83,8 +85,8 @@ func (n *Node) Start(t units.Time) {
 	n.turn(t)
 }
 
-// learn takes the correction that the protocol publishes. One that has never been synchronized does not replace what was
-// known before the process crashed.
+// learn takes over the protocol's correction. After a crash the old correction stays until the new
+// process is synchronized.
 func (n *Node) learn() {
 	n.armed = false
 	c := n.protocol.Correction()
@@ -100,14 +102,14 @@ func (n *Node) learn() {
 // A liar is a protocol that can be made to tell others a wrong time.
 type liar interface{ Lie(by units.Time) }
 
-// pretend makes the protocol tell what it is to tell now.
+// pretend tells the protocol its current lie.
 func (n *Node) pretend() {
 	if l, ok := n.protocol.(liar); ok && n.lie > 0 {
 		l.Lie(n.cfg.Lies[n.lie-1].By)
 	}
 }
 
-// turn ends and begins outages and lies that are due by t.
+// turn begins and ends the outages and lies that are due by t.
 func (n *Node) turn(t units.Time) {
 	for ; n.lie < len(n.cfg.Lies) && n.cfg.Lies[n.lie].At <= t; n.lie++ {
 		defer n.pretend()
@@ -128,6 +130,7 @@ func (n *Node) turn(t units.Time) {
 	}
 }
 
+// crash removes the protocol. The correction continues in holdover.
 func (n *Node) crash(t units.Time) {
 	n.sample(t)
 	if n.protocol == nil {
@@ -136,15 +139,16 @@ func (n *Node) crash(t units.Time) {
 	n.report.Counters.Add(n.protocol.Counters())
 	n.protocol, n.armed = nil, false
 	n.correction = n.correction.Hold(n.clock.Hard(t))
-	if n.cfg.Setup.Self == n.cfg.Setup.Reference { // others go on without it, and it cannot know how fast
+	if n.cfg.Setup.Self == n.cfg.Setup.Reference { // the others continue at an unknown rate
 		n.correction.Drift += 2 * n.cfg.Setup.Skew
 	}
 }
 
+// restart starts a new protocol without state.
 func (n *Node) restart(t units.Time) {
 	n.sample(t)
 	p, err := n.build()
-	if err != nil || p == nil { // it was built before, of the same parts
+	if err != nil || p == nil { // impossible: the same configuration was built before
 		return
 	}
 	n.protocol = p
@@ -153,8 +157,8 @@ func (n *Node) restart(t units.Time) {
 	n.learn()
 }
 
-// Receive takes a message that arrived at true time at, not after t. Data is not kept. An error means that it was
-// refused.
+// Receive handles a message at true time t that arrived at true time at, not after t. Data is not
+// kept. An error means that the message was rejected.
 func (n *Node) Receive(t, at units.Time, from clocksync.Node, port uint16, data []byte) error {
 	n.before(t)
 	if n.protocol == nil {
@@ -170,7 +174,7 @@ func (n *Node) Receive(t, at units.Time, from clocksync.Node, port uint16, data 
 	return err
 }
 
-// before does what is due before something happens at t.
+// before takes the samples and begins or ends the faults that are due by t.
 func (n *Node) before(t units.Time) {
 	n.sample(t)
 	n.turn(t)
@@ -198,16 +202,17 @@ func (n *Node) Transmit(t units.Time, out *clocksync.Outgoing) bool {
 // leastFrame is the shortest Ethernet frame, with its check sequence (IEEE 802.3).
 const leastFrame units.Bytes = 64
 
-// Size is what a message takes on the wire.
+// Size returns the size of a message on the wire.
 func Size(out *clocksync.Outgoing) units.Bytes { return SizeOf(out.N) }
 
-// SizeOf is what a message of n bytes takes on the wire.
+// SizeOf returns the size on the wire of a message of n bytes.
 func SizeOf(n int) units.Bytes { return max(leastFrame, wire.Overhead+units.Bytes(n)) }
 
-// Control says whether messages are served before data.
+// Control reports whether messages are served before data.
 func (n *Node) Control() bool { return n.cfg.Control }
 
-// Deadline returns when Advance is wanted, in true time, or earlier.
+// Deadline returns the true time at which Advance must be called, or an earlier one; ok is false if
+// nothing is due.
 func (n *Node) Deadline() (t units.Time, ok bool) {
 	t = units.Never
 	if n.lie < len(n.cfg.Lies) {
@@ -228,7 +233,8 @@ func (n *Node) Deadline() (t units.Time, ok bool) {
 	return t, t != units.Never
 }
 
-// waken is when the protocol's deadline comes.
+// waken returns the true time of the protocol's deadline, or an earlier one: the clock cannot
+// predict its own wander.
 func (n *Node) waken() units.Time {
 	if !n.armed {
 		n.armed = true
@@ -243,7 +249,7 @@ func (n *Node) waken() units.Time {
 	return n.wake
 }
 
-// Advance lets happen what is due by true time t.
+// Advance handles everything that is due by true time t.
 func (n *Node) Advance(t units.Time) {
 	n.before(t)
 	if n.protocol == nil || n.waken() > t {
@@ -254,20 +260,20 @@ func (n *Node) Advance(t units.Time) {
 		n.learn()
 		return
 	}
-	n.wake = n.clock.When(n.woken) // it was too far off to say when
+	n.wake = n.clock.When(n.woken) // the prediction was too early
 }
 
-// Sent returns what a packet's stamp adds to true time when it leaves at t.
+// Sent returns the error of the stamp of a packet that leaves at true time t.
 func (n *Node) Sent(t units.Time) units.Time {
 	return n.correction.At(n.data.sent.Sent(n.clock.Hard(t))) - t
 }
 
-// Received returns what a packet's stamp adds to true time when it arrives at t.
+// Received returns the error of the stamp of a packet that arrives at true time t.
 func (n *Node) Received(t units.Time) units.Time {
 	return n.correction.At(n.data.received.Received(n.clock.Hard(t))) - t
 }
 
-// Measured is Received for a packet whose one-way delay is measured by it: with the noise that the lab adds.
+// Measured is Received for a packet whose one-way delay is measured: with the noise of the lab.
 func (n *Node) Measured(t units.Time) units.Time { return n.Received(t) + n.delay.Next() }
 
 // sample takes the samples that are due by t.
@@ -277,7 +283,7 @@ func (n *Node) sample(t units.Time) {
 	}
 }
 
-// look is the truth at true time t.
+// look returns the sample at true time t.
 func (n *Node) look(t units.Time) Sample {
 	hard := n.clock.Hard(t)
 	s := Sample{At: t, Error: n.correction.At(hard) - t, State: n.correction.State, Down: n.down}
@@ -287,7 +293,7 @@ func (n *Node) look(t units.Time) Sample {
 	return s
 }
 
-// Report takes the samples that are due by true time t, the end, and returns what is known.
+// Report ends the node at true time t and returns its result.
 func (n *Node) Report(t units.Time) Report {
 	n.sample(t)
 	r := n.report

@@ -15,7 +15,7 @@ import (
 	"weft/units"
 )
 
-// echo is the simplest protocol: the reference answers, the others ask every interval and step to what it says.
+// echo is a minimal protocol: the others ask the reference every interval, and step to its answer.
 type echo struct {
 	self  clocksync.Setup
 	every units.Time
@@ -298,7 +298,8 @@ func (*fixedCorrection) Advance(clocksync.Now)                            {}
 func (f *fixedCorrection) Correction() clocksync.Correction               { return f.line }
 func (*fixedCorrection) Counters() clocksync.Counters                     { return clocksync.Counters{} }
 
-// A process that crashes while its line corrects an offset leaves the frequency behind, not the slew: nobody would end it.
+// When a process crashes during a slew, the correction keeps the frequency without the slew, which
+// nothing would end.
 func TestACrashEndsASlew(t *testing.T) {
 	n, err := newNode(Config{Clock: clock.Config{Grid: units.Millisecond}, Outages: []Outage{{At: units.Millisecond}}}, func() (clocksync.Protocol, error) {
 		return &fixedCorrection{clocksync.Correction{Rate: 110e-6, Slew: 100e-6, State: clocksync.Locked, Bound: 50}}, nil

@@ -7,29 +7,32 @@ import (
 	"weft/units"
 )
 
-// Bound says how far a synchronized clock may be off, from what its servo saw, in the form of fbclock's window of
-// uncertainty: with m = |mean| + spread of the offsets over the last samples it is mean(m) + 4 sd(m), and grows
-// from the last sample on by 1.5 times the mean change of the rate, for each second. Spread is one standard deviation
-// at fbclock, which adds the accuracy that the grandmaster claims; here nothing is added, and it is four standard
-// deviations or the largest deviation.
+// Bound estimates how far a synchronized clock may be off from the samples of its servo, in the
+// form of fbclock's window of uncertainty. With m = |mean| + spread of the offsets over the last
+// samples it is mean(m) + 4 sd(m), and it grows after the last sample by 1.5 times the mean change
+// of the rate, per second. In fbclock spread is one standard deviation, and the accuracy that the
+// grandmaster claims is added; here nothing is added, and spread is four standard deviations or the
+// largest deviation.
 //
-// It bounds what can be seen. A path that is longer one way than the other by a shifts both the clock and what is
-// measured by a/2; whoever knows a bound on that has to add it.
+// It covers only errors that offsets show. Directions of a path whose delays differ by a shift both
+// the clock and the measured offset by a/2; a caller that knows a bound of a adds half of it.
 type Bound struct {
-	offsets, spreads, changes ring
-	rates                     ring
-	rate                      float64
-	rated                     bool
+	offsets ring    // measured offsets, in ps
+	spreads ring    // m at each sample
+	changes ring    // sizes of the changes of the rate
+	rates   ring    // rates after each sample
+	rate    float64 // the last rate
+	rated   bool    // rate is valid
 }
 
-// boundWindow is how many samples a Bound looks back. With less than boundFew the spread of a few says little, and
-// the bound is wider in proportion.
+// boundWindow is the number of samples that a Bound remembers. With fewer than boundFew the spread
+// is uncertain, and the bound is wider in proportion. Ours.
 const (
 	boundWindow = 100
 	boundFew    = 8
 )
 
-// Add takes an offset that was measured, and the rate that followed.
+// Add adds a measured offset, and the rate that the servo chose then.
 func (b *Bound) Add(offset units.Time, rate float64) {
 	b.offsets.add(float64(offset))
 	mean, sd := b.offsets.moments()
@@ -41,13 +44,13 @@ func (b *Bound) Add(offset units.Time, rate float64) {
 	b.rate, b.rated = rate, true
 }
 
-// steadyWindow is over how many rates at most a frequency is taken that is to last. Ours: what one sample adds to a
-// servo's frequency is noise, and more than so many milliseconds ago a warming oscillator had another.
+// steadyWindow is the maximum number of rates that Steady averages. Ours: a single rate is noisy,
+// and a warming oscillator had another frequency more than 16 samples ago.
 const steadyWindow = 16
 
-// Steady returns the frequency to go on with when no more samples come, and its standard deviation: of the last rates, no
-// more than half of them, so that a servo that has just begun is taken by what it knows now. A frequency that
-// changes evenly is off by at most 1.8 of these. Zeros when there are no samples.
+// Steady returns the frequency to keep when samples cease, and its standard deviation. It averages
+// the last rates, but at most half of all, so that the start of a servo does not count. A frequency
+// that changes linearly is off by at most 1.8 of these deviations. Without samples both are 0.
 func (b *Bound) Steady() (rate, sd float64) {
 	n := min(steadyWindow, (b.rates.n+1)/2)
 	if n == 0 {
@@ -64,8 +67,8 @@ func (b *Bound) Steady() (rate, sd float64) {
 	return rate, math.Sqrt(sd / float64(n))
 }
 
-// Last returns the bound at the last sample and its growth per second. ok is false while less than least samples
-// have come, or none.
+// Last returns the bound at the last sample and its growth per second. ok is false with fewer than
+// least samples, or none.
 func (b *Bound) Last(least int) (w units.Time, drift float64, ok bool) {
 	if b.spreads.n < max(1, least) {
 		return 0, 0, false
@@ -76,8 +79,8 @@ func (b *Bound) Last(least int) (w units.Time, drift float64, ok bool) {
 	return units.Time(math.Ceil(clampFloat(few * (mean + 4*sd)))), 1.5 * change, true
 }
 
-// Typical is what offsets usually are within, whatever a few of the last were: four standard deviations, by the median of
-// their sizes. 0 when there are none.
+// Typical returns a bound of usual offsets that ignores outliers: four standard deviations,
+// estimated by the median of their sizes. Without offsets it is 0.
 func (b *Bound) Typical() units.Time {
 	var sizes [boundWindow]float64
 	n := b.offsets.n
@@ -91,32 +94,34 @@ func (b *Bound) Typical() units.Time {
 	return units.Time(math.Ceil(clampFloat(4 * sizes[n/2] / normalMedian)))
 }
 
-// normalMedian is the median size of what is normally distributed, in standard deviations.
+// normalMedian is the median of the absolute value of a normal distribution, in standard
+// deviations.
 const normalMedian = 0.6745
 
-// Samples returns how many offsets it looks back to.
+// Samples returns the number of remembered offsets.
 func (b *Bound) Samples() int { return b.offsets.n }
 
-// Reset forgets all samples, as after a step.
+// Reset drops all samples, as after a step.
 func (b *Bound) Reset() { *b = Bound{} }
 
-// ring is the last boundWindow numbers.
+// ring holds the last boundWindow numbers.
 type ring struct {
 	v    [boundWindow]float64
-	n    int
-	next int
+	n    int // count of numbers
+	next int // index of the next one
 }
 
+// add adds a number, in place of the oldest if the ring is full.
 func (r *ring) add(x float64) {
 	r.v[r.next] = x
 	r.next = (r.next + 1) % boundWindow
 	r.n = min(r.n+1, boundWindow)
 }
 
-// last returns the number that came i before the last.
+// last returns the number that was added i before the last one.
 func (r *ring) last(i int) float64 { return r.v[(r.next-1-i+2*boundWindow)%boundWindow] }
 
-// moments returns mean and standard deviation; zeros when there is nothing.
+// moments returns mean and standard deviation, or zeros if the ring is empty.
 func (r *ring) moments() (mean, sd float64) {
 	if r.n == 0 {
 		return 0, 0

@@ -7,36 +7,36 @@ import (
 	"weft/units"
 )
 
-// FilterKind is how a Filter sums up the last values.
+// FilterKind is how a Filter combines the last values.
 type FilterKind uint8
 
 // Kinds of filter.
 const (
-	Median FilterKind = iota // moving median: what linuxptp uses for the path delay, over 10
+	Median FilterKind = iota // moving median: linuxptp's default for the path delay, over 10
 	Mean                     // moving mean
-	Least                    // moving minimum: the least delayed of the last exchanges
+	Least                    // moving minimum: the exchange with the least queueing
 )
 
-// Filter sums up the last values of a measured delay.
+// Filter smooths a measured delay over its last values.
 type Filter struct {
 	kind   FilterKind
-	ring   []units.Time // in the order of arrival
-	sorted []units.Time
-	next   int
+	ring   []units.Time // values in the order of arrival
+	sorted []units.Time // the same values, in ascending order
+	next   int          // index in ring of the oldest value, if it is full
 }
 
 // NewFilter returns a filter over the last n values; n is at least 1.
 func NewFilter(kind FilterKind, n int) (*Filter, error) {
 	if kind > Least {
-		return nil, fmt.Errorf("servo: no filter has the number %d", kind)
+		return nil, fmt.Errorf("servo: unknown kind of filter %d", kind)
 	}
 	if n < 1 || n > 1<<16 {
-		return nil, fmt.Errorf("servo: a filter over %d values: it takes 1 to 65536", n)
+		return nil, fmt.Errorf("servo: filter over %d values; expected 1 to 65536", n)
 	}
 	return &Filter{kind: kind, ring: make([]units.Time, 0, n), sorted: make([]units.Time, 0, n)}, nil
 }
 
-// Add takes a value and returns the sum-up of the last ones.
+// Add adds a value and returns the filtered one.
 func (f *Filter) Add(v units.Time) units.Time {
 	if len(f.ring) < cap(f.ring) {
 		f.ring = append(f.ring, v)
@@ -53,7 +53,7 @@ func (f *Filter) Add(v units.Time) units.Time {
 	return out
 }
 
-// Value returns the sum-up; ok is false when there is no value yet.
+// Value returns the filtered value; ok is false without values.
 func (f *Filter) Value() (v units.Time, ok bool) {
 	n := len(f.sorted)
 	if n == 0 {
@@ -76,5 +76,5 @@ func (f *Filter) Value() (v units.Time, ok bool) {
 	return low + (high-low)/2, true
 }
 
-// Reset forgets all values.
+// Reset drops all values.
 func (f *Filter) Reset() { f.ring, f.sorted, f.next = f.ring[:0], f.sorted[:0], 0 }

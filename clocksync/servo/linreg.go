@@ -8,19 +8,18 @@ import (
 	"weft/units"
 )
 
-// LinReg is a servo by linear regression after linuxptp's (linreg.c). It fits the reference as a function of the
-// uncorrected local clock over the last 4, 8, 16, 32 and 64 samples, keeps for each size how well it has
-// predicted the next sample, and takes the largest size that predicts nearly as well as the best: many samples when
-// the jitter dominates, few when the frequency wanders.
+// LinReg is a servo by linear regression after linuxptp's (linreg.c). It fits the reference as a
+// function of the uncorrected local clock with a Regression, which adapts its size to noise and
+// wander.
 type LinReg struct {
 	cfg    LinRegConfig
 	points Regression
-	drift  float64 // of the reference against the local clock, from the chosen fit
-	rate   float64 // last returned
-	known  bool    // drift has been measured
-	began  bool    // last is valid
-	last   units.Time
-	steps  bool // the first decision has been made
+	drift  float64    // rate of the reference against the local clock, from the last fit
+	rate   float64    // returned last
+	known  bool       // drift is valid
+	began  bool       // last is valid
+	last   units.Time // reading of the last sample
+	steps  bool       // the first decision has been made
 }
 
 // LinRegConfig configures a LinReg.
@@ -46,7 +45,7 @@ func (l *LinReg) Update(s Sample) (float64, State) {
 		l.Reset()
 	}
 	l.last, l.began = s.Local, true
-	if l.known && l.cfg.Limits.exceeds(s.Offset, false) { // a clock was stepped: what came before is of another line
+	if l.known && l.cfg.Limits.exceeds(s.Offset, false) { // a clock was stepped: earlier samples are useless
 		l.Reset()
 		l.last, l.began = s.Local, true
 	}
@@ -64,14 +63,14 @@ func (l *LinReg) Update(s Sample) (float64, State) {
 		return l.rate, Jump
 	}
 	spread := 1.0
-	if size := bits.Len(uint(f.Points)) - 1; size > 4 { // the power of two of the size: longer memories correct more slowly
+	if size := bits.Len(uint(f.Points)) - 1; size > 4 { // log2 of the size: longer fits correct more slowly
 		spread = float64(size / 2)
 	}
 	l.rate, _ = l.cfg.Limits.clamp(f.Slope - offset/float64(l.cfg.Interval)/spread)
 	return l.rate, Locked
 }
 
-// clampFloat keeps a float within what a Time holds.
+// clampFloat limits a float to the range of units.Time.
 func clampFloat(x float64) float64 { return max(-1e18, min(1e18, x)) }
 
 // Holdover implements Servo.

@@ -6,47 +6,49 @@ import (
 	"weft/units"
 )
 
-// PI is a proportional-integral servo after linuxptp's (pi.c): the frequency is first measured from two samples,
-// then steered. What differs: gains are normalised, and so is the wait before the first measurement, which is
-// counted in samples instead of seconds.
+// PI is a proportional-integral servo after linuxptp's (pi.c): it measures the frequency from two
+// samples, then steers it. Unlike linuxptp's, gains are normalised, and so is the wait before the
+// measurement: it is counted in samples, not seconds.
 type PI struct {
 	cfg     PIConfig
-	first   *Sample // of the two that measure the frequency; nil: none
-	held    Sample
+	first   *Sample    // first of the two samples that measure the frequency; nil: none
+	held    Sample     // storage of first
 	last    units.Time // reading of the last sample
 	started bool       // last is valid
 	running bool       // the frequency has been measured
 	stepped bool       // the first decision has been made
 	count   int        // samples since running, for the gear
-	drift   float64    // integral: what the rate is when there is no offset
-	residue float64    // what is left of the offset that the first decision did not step over, with a gear
+	drift   float64    // the integral: the rate without an offset
+	residue float64    // rest of an initial offset that was not stepped, in ps; only with Gear
 }
 
 // PIConfig configures a PI servo.
 type PIConfig struct {
-	Interval units.Time // between samples, above 0: a mean will do
+	Interval units.Time // mean interval of samples, above 0
 	Gains    Gains      // in steady state
-	// Gear begins, after each start, with the gains of a regression over all samples so far, and goes over to Gains
-	// as those fall below: noise is averaged from the first sample on, and nothing has to be forgotten slowly. An offset at the
-	// start that is too small for a step is slewed away, and not taken for a frequency.
+	// Gear begins, after each start, with the gains of a regression over all samples so far, until
+	// they fall below Gains. So noise is averaged from the first sample, and the error of the start
+	// is forgotten quickly. An initial offset too small for a step is slewed away, and does not
+	// count as an error of the frequency.
 	Gear   bool
 	Limits Limits
 }
 
-// startup is the wait before the frequency is measured, as a share of 1/I samples: linuxptp's 0.016/ki seconds,
-// at most startupMax.
+// startup is the wait before the frequency is measured, as a share of 1/I samples, at most
+// startupMax (linuxptp: 0.016/ki seconds).
 const (
 	startup    = 0.016
 	startupMax = 1000
 )
 
-// NewPI returns a servo. The error says which value is out of range.
+// NewPI returns a servo, or an error that names the first value out of range.
 func NewPI(cfg PIConfig) (*PI, error) {
 	switch {
 	case cfg.Interval <= 0:
 		return nil, fmt.Errorf("servo: interval %v is not above 0", cfg.Interval)
 	case !cfg.Gains.Stable():
-		return nil, fmt.Errorf("servo: gains %v are not stable: 0 < P < 2, I > 0 and 2P + I < 4 must hold", cfg.Gains)
+		return nil, fmt.Errorf("servo: gains P %v and I %v are not stable: 0 < P < 2, I > 0 and 2P + I < 4 must hold",
+			cfg.Gains.P, cfg.Gains.I)
 	}
 	if err := cfg.Limits.Check(); err != nil {
 		return nil, err
@@ -74,7 +76,8 @@ func (p *PI) Update(s Sample) (float64, State) {
 	p.count++
 	interval := float64(p.cfg.Interval)
 	share := float64(s.Offset) * s.weight() / interval
-	integral := g.I * (share - p.residue*s.weight()/interval) / missed // an offset that grew for longer says less of the frequency
+	// An offset that grew over several intervals says less about the frequency.
+	integral := g.I * (share - p.residue*s.weight()/interval) / missed
 	rate, inside := p.cfg.Limits.clamp(p.drift - integral - g.P*share)
 	if inside { // anti-windup
 		p.drift = p.cfg.Limits.frequency(p.drift - integral)
@@ -83,14 +86,14 @@ func (p *PI) Update(s Sample) (float64, State) {
 	return rate, Locked
 }
 
-// slewed takes off the residue what is corrected of an offset until the next sample.
+// slewed reduces the residue by the share of the offset that is corrected until the next sample.
 func (p *PI) slewed(offset units.Time, by float64) {
 	if offset != 0 {
 		p.residue *= 1 - max(0, min(1, by/float64(offset)))
 	}
 }
 
-// measure waits for two samples that lie far enough apart to tell the frequency.
+// measure waits for two samples that are far enough apart, and measures the frequency by them.
 func (p *PI) measure(s Sample) (float64, State) {
 	if p.first == nil {
 		p.hold(s)
@@ -108,14 +111,15 @@ func (p *PI) measure(s Sample) (float64, State) {
 	if jump {
 		return p.drift, Jump
 	}
-	if p.cfg.Gear { // a line through all samples begins where it may: where it does says nothing of its slope
+	if p.cfg.Gear { // the initial offset says nothing about the slope of a line through all samples
 		p.residue = float64(s.Offset)
 	}
 	return p.drift, Locked
 }
 
-// gains returns those of the next sample. In gear they are what a line through n samples, the two that measured the
-// frequency included, gives to the last: P = 2(2n-1)/(n(n+1)) and I = 6/(n(n+1)), but no more than the default.
+// gains returns the gains for the next sample. With Gear they are the weights that a regression
+// line through n samples gives to the last one, P = 2(2n-1)/(n(n+1)) and I = 6/(n(n+1)), but at
+// most the default. n includes the two samples that measured the frequency.
 func (p *PI) gains() Gains {
 	if !p.cfg.Gear {
 		return p.cfg.Gains
@@ -128,6 +132,7 @@ func (p *PI) gains() Gains {
 	}
 }
 
+// hold makes s the first of the two samples that measure the frequency.
 func (p *PI) hold(s Sample) {
 	p.held = s
 	p.first = &p.held

@@ -13,33 +13,36 @@ const (
 	mostPoint = smallest << (sizes - 1)
 )
 
-// smoothing is the weight of a new prediction error in the running mean of a size; the first firstErrors are
-// averaged instead. tolerance is how much worse than the best a larger size may be and still be taken.
+// smoothing is the weight of a new prediction error in the running mean of a size; the first
+// firstErrors are averaged instead. tolerance is the factor by which the error of a larger size may
+// exceed the smallest one. All are linuxptp's (linreg.c).
 const (
 	smoothing   = 0.02
 	firstErrors = 10
 	tolerance   = 1.05
 )
 
-// Regression fits an offset as a line over the local clock: over the last 4, 8, 16, 32 and 64 points. It keeps for
-// each size how well it has predicted the next point, and gives the line of the largest size that predicts nearly as
-// well as the best: many points when noise dominates, few when the frequency wanders.
+// Regression fits an offset as a line over the local clock, over the last 4, 8, 16, 32 and 64
+// points. For each size it tracks the error of predicting the next point, and it returns the line
+// of the largest size that predicts nearly as well as the best: many points if noise dominates, few
+// if the frequency wanders.
 type Regression struct {
-	points [mostPoint]point // ring
-	n      int              // points so far, at most mostPoint
-	next   int
-	fits   [sizes]fit
+	points [mostPoint]point // a ring
+	n      int              // number of points, at most mostPoint
+	next   int              // index of the next point
+	fits   [sizes]fit       // by size
 }
 
 // Fit is a line: the offset is Base + Above picoseconds at the reading At, and grows by Slope.
 type Fit struct {
 	At     units.Time
 	Base   units.Time
-	Above  float64
-	Slope  float64
-	Points int
+	Above  float64 // in ps; apart from Base, to keep fractions
+	Slope  float64 // relative
+	Points int     // number of points of the fit
 }
 
+// point is a measured offset at a reading of the local clock.
 type point struct {
 	local  units.Time
 	offset units.Time
@@ -49,13 +52,13 @@ type point struct {
 // fit is the regression of one size.
 type fit struct {
 	Fit
-	err  float64 // running mean of the prediction error
-	errs int
-	ok   bool
+	err  float64 // running mean of the prediction error, in ps
+	errs int     // number of prediction errors
+	ok   bool    // Fit is valid
 }
 
-// Add takes a point and returns the line to use, which begins at the point. ok is false while there are fewer than 4
-// points or all have one reading. The weight is above 0.
+// Add adds a point with a weight above 0, and returns the line to use, which begins at the point.
+// ok is false with fewer than 4 points, or if all have the same reading.
 func (r *Regression) Add(local, offset units.Time, weight float64) (f Fit, ok bool) {
 	p := point{local: local, offset: offset, weight: weight}
 	r.judge(p)
@@ -69,10 +72,10 @@ func (r *Regression) Add(local, offset units.Time, weight float64) (f Fit, ok bo
 	return r.fits[k].Fit, true
 }
 
-// Reset forgets all points.
+// Reset drops all points.
 func (r *Regression) Reset() { *r = Regression{} }
 
-// judge holds what each size predicted against the point that came.
+// judge updates the prediction error of each size by a new point.
 func (r *Regression) judge(p point) {
 	for i := range r.fits {
 		f := &r.fits[i]
@@ -89,7 +92,7 @@ func (r *Regression) judge(p point) {
 	}
 }
 
-// choose fits every size that there are points for and returns the index of the one to use, or -1.
+// choose fits every size with enough points, and returns the index of the one to use, or -1.
 func (r *Regression) choose() int {
 	for i := range r.fits {
 		if size := smallest << i; r.n >= size {
@@ -114,8 +117,8 @@ func (r *Regression) choose() int {
 	return best
 }
 
-// solve fits the last size points by weighted least squares. Sums are relative to the last point, so that they keep
-// picoseconds.
+// solve fits the last size points by weighted least squares. Sums are relative to the last point,
+// so that floats keep picoseconds.
 func (r *Regression) solve(f *fit, size int) {
 	last := &r.points[(r.next+mostPoint-1)%mostPoint]
 	var sw, sx, sy float64

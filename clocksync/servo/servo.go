@@ -9,23 +9,23 @@ import (
 
 // Sample is one measurement.
 type Sample struct {
-	Local  units.Time // reading of the hardware clock when it was made
+	Local  units.Time // reading of the hardware clock
 	Sync   units.Time // synchronized time of this node at that reading
 	Offset units.Time // Sync minus the time of the reference
-	Weight float64    // how far to trust it, in (0, 1]; anything else counts as 1
+	Weight float64    // trust, in (0, 1]; other values count as 1
 }
 
-// State says what a servo made of a sample.
+// State is a servo's decision about a sample.
 type State uint8
 
 // States.
 const (
-	Unlocked State = iota // it knows too little: the line stays as it is
-	Jump                  // the line steps by minus the offset of the sample and takes the rate
+	Unlocked State = iota // too few samples: the line stays as it is
+	Jump                  // the line steps by minus the offset of the sample, and takes the rate
 	Locked                // the line takes the rate
 )
 
-// String names the state.
+// String returns the name of the state.
 func (s State) String() string {
 	switch s {
 	case Unlocked:
@@ -38,41 +38,42 @@ func (s State) String() string {
 	return fmt.Sprintf("State(%d)", uint8(s))
 }
 
-// Servo decides on the rate of a line. It is not safe for concurrent use.
+// Servo decides the rate of a line. It is not safe for concurrent use.
 type Servo interface {
-	// Update takes a sample and returns the rate for the line. A sample whose reading does not lie after that of
-	// the last one is of a clock that was stepped: it is the first of a new start.
+	// Update returns the rate for the line after a sample. A reading that is not after the last one
+	// means that the clock was stepped: the servo starts again with that sample.
 	Update(s Sample) (rate float64, st State)
-	// Holdover is the rate to keep when samples cease: that of the reference, without what was correcting an offset.
+	// Holdover returns the rate to keep when samples cease: that of the reference, without the
+	// correction of an offset.
 	Holdover() float64
-	// RateRatio is how many seconds of the reference pass in a second of the synchronized clock, as far as the
-	// servo knows: 1 otherwise.
+	// RateRatio returns the rate of the reference relative to the synchronized clock, or 1 if it is
+	// unknown.
 	RateRatio() float64
-	// Reset forgets everything but the rate.
+	// Reset drops everything except the rate.
 	Reset()
-	// Restart does as Reset, and the next decision is the first again: of a reference that has nothing to do with the last one.
+	// Restart is Reset for another reference: the next decision is again the first.
 	Restart()
 }
 
-// Limits say when a clock is stepped and how fast it may be made to run.
+// Limits bound the steps and the rates of a clock.
 type Limits struct {
 	// FirstStep is the offset above which the first decision steps the clock; 0: never.
 	FirstStep units.Time
-	// Step is the offset above which a later sample makes the servo start again, and step; 0: never.
+	// Step is the offset above which a later sample restarts the servo, which then steps; 0: never.
 	Step units.Time
-	// MaxRate bounds the rate, either way; above 0.
+	// MaxRate bounds the size of the rate; above 0.
 	MaxRate float64
-	// MaxDrift bounds the part of it that is the oscillator's error; 0: as MaxRate.
+	// MaxDrift bounds the part of the rate that corrects the oscillator's error; 0: MaxRate.
 	MaxDrift float64
 }
 
-// DefaultLimits step above 1 us first and above 10 us later, and correct up to 500 ppm: ours, for lab time. Those
-// of PTP programs for real time are 20 us, never, and 900,000 ppm.
+// DefaultLimits returns limits for lab time: a first step above 1 us, later ones above 10 us, rates
+// of up to 500 ppm. Ours; those of linuxptp for real time are 20 us, never, and 900,000 ppm.
 func DefaultLimits() Limits {
 	return Limits{FirstStep: units.Microsecond, Step: 10 * units.Microsecond, MaxRate: 500e-6}
 }
 
-// Check returns what is wrong with l.
+// Check returns the first thing wrong with l, or nil.
 func (l Limits) Check() error {
 	switch {
 	case l.FirstStep < 0:
@@ -87,13 +88,13 @@ func (l Limits) Check() error {
 	return nil
 }
 
-// exceeds says whether an offset is worth a step: against the first threshold before the first decision.
+// exceeds reports whether an offset is to be stepped. first is true for the first decision.
 func (l Limits) exceeds(offset units.Time, first bool) bool {
 	size := max(offset, -offset)
 	return first && l.FirstStep > 0 && size > l.FirstStep || l.Step > 0 && size > l.Step
 }
 
-// clamp keeps a rate within the limits and says whether it was.
+// clamp limits a rate, and reports whether it was within the limits.
 func (l Limits) clamp(rate float64) (float64, bool) {
 	switch {
 	case rate > l.MaxRate:
@@ -104,7 +105,7 @@ func (l Limits) clamp(rate float64) (float64, bool) {
 	return rate, true
 }
 
-// frequency keeps an estimate of the oscillator's error within the limits.
+// frequency limits an estimate of the oscillator's error.
 func (l Limits) frequency(drift float64) float64 {
 	if l.MaxDrift > 0 {
 		l.MaxRate = min(l.MaxRate, l.MaxDrift)
@@ -121,24 +122,24 @@ func (s *Sample) weight() float64 {
 	return 1
 }
 
-// Gains are the shares of an offset that are corrected until the next sample: P at once, I as a lasting change of
-// the rate. With T between samples they are kp T and ki T.
+// Gains are the shares of an offset that are corrected until the next sample: P for that sample
+// only, I as a lasting change of the rate. With an interval T they are kp T and ki T.
 type Gains struct {
 	P, I float64
 }
 
-// Stable reports whether a loop with these gains settles: the roots of z^2 - (2-P-I) z + (1-P) lie within the
-// unit circle.
+// Stable reports whether a loop with these gains settles: the roots of z^2 - (2-P-I) z + (1-P) are
+// within the unit circle.
 func (g Gains) Stable() bool { return g.P > 0 && g.P < 2 && g.I > 0 && 2*g.P+g.I < 4 }
 
-// DefaultGains are what linuxptp uses at one sample per second.
+// DefaultGains returns linuxptp's gains at one sample per second.
 func DefaultGains() Gains { return Gains{P: 0.7, I: 0.3} }
 
-// Tuned returns gains near the optimum for a jitter of the measured offsets and a random walk of the frequency
-// (wander, per square root of a second), by the rule of linuxptp-testsuite 17 made free of scale: with
-// J = jitter / (wander T^1.5), P = min(0.7, 1.5/sqrt J) and I = min(0.3, 1.2/J). Without wander, or with an unknown
-// one, give the smallest that is plausible: gains only go to 0 with it. Values that are not above 0 give
-// DefaultGains.
+// Tuned returns gains near the optimum for a jitter of the measured offsets and a random walk of
+// the frequency (wander, per square root of a second), by the rule of linuxptp-testsuite 17 made
+// free of scale: with J = jitter / (wander T^1.5), P = min(0.7, 1.5/sqrt J) and I = min(0.3,
+// 1.2/J). Without wander, or with an unknown one, give the smallest that is plausible: gains only
+// go to 0 with it. Values that are not above 0 give DefaultGains.
 func Tuned(jitter units.Time, wander float64, interval units.Time) Gains {
 	g := DefaultGains()
 	if jitter <= 0 || !(wander > 0) || interval <= 0 {

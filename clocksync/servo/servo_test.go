@@ -12,7 +12,8 @@ import (
 	"weft/units"
 )
 
-// plant is a clock that a servo steers: skew and wander against the reference, and noise on what is measured.
+// plant is a clock that a servo steers: skew and wander against the reference, and noise on what is
+// measured.
 type plant struct {
 	r      *rand.Rand
 	skew   float64
@@ -113,7 +114,8 @@ func TestServosSurviveSteps(t *testing.T) {
 	}
 }
 
-// The table of linuxptp-testsuite 17 (wander 1e-9, T = 1 s), and the same at 1 ms with wander times 10^4.5.
+// The table of linuxptp-testsuite 17 (wander 1e-9, T = 1 s), and the same at 1 ms with wander times
+// 10^4.5.
 func TestTunedGainsFollowTheTable(t *testing.T) {
 	for _, c := range []struct {
 		jitter units.Time
@@ -165,7 +167,8 @@ func TestNoiseGainOfP(t *testing.T) {
 	}
 }
 
-// In gear the noise of the first samples is averaged: after n samples it is passed on as by a regression over them.
+// In gear the noise of the first samples is averaged: after n samples it is passed on as by a
+// regression over them.
 func TestGearAveragesFromTheStart(t *testing.T) {
 	var plain, geared float64
 	for seed := range uint64(50) {
@@ -264,7 +267,8 @@ func TestRefusedConfigurations(t *testing.T) {
 	}
 }
 
-// Whatever comes in, rates stay finite and within the limit, and filters return what lies among their values.
+// Whatever comes in, rates stay finite and within the limit, and filters return what lies among
+// their values.
 func TestServosNeverLoseTheirNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limits := Limits{FirstStep: units.Time(rapid.Int64Range(0, 1e9).Draw(t, "first")), Step: units.Time(rapid.Int64Range(0, 1e12).Draw(t, "step")), MaxRate: 500e-6}
@@ -341,10 +345,11 @@ func TestFiltersAgainstSorting(t *testing.T) {
 	})
 }
 
-// An offset at the start that is too small for a step says nothing of the frequency: with a gear it is slewed away and the frequency, known from
-// two samples, stays. After Restart the first decision steps as the first one did.
+// An offset at the start that is too small for a step says nothing of the frequency: with a gear it
+// is slewed away and the frequency, known from two samples, stays. After Restart the first decision
+// steps as the first one did.
 func TestGearKeepsTheFrequencyOfAnOffset(t *testing.T) {
-	for _, missing := range []int{1, 4} { // samples come every so many intervals
+	for _, missing := range []int{1, 4} { // intervals between samples
 		pi, err := NewPI(PIConfig{Interval: units.Millisecond, Gains: Gains{P: 0.2, I: 0.02}, Gear: true, Limits: DefaultLimits()})
 		if err != nil {
 			t.Fatal(err)

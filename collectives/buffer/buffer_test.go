@@ -12,8 +12,8 @@ import (
 	"weft/units"
 )
 
-// run executes a collective on one memory per rank, messages in memory, and lets spoil change each message
-// on its way. It returns the wrong and the checked elements of all ranks.
+// run executes a collective with one memory per rank. spoil may change each message. It returns the
+// numbers of wrong and checked elements of all ranks.
 func run(t interface{ Fatal(...any) }, s schedule.Spec, repeat int, ranks []*Memory, spoil func(to int, op *schedule.Op, data []byte)) (wrong, checked int64) {
 	type message struct {
 		from, to int
@@ -73,14 +73,14 @@ func run(t interface{ Fatal(...any) }, s schedule.Spec, repeat int, ranks []*Mem
 	return wrong, checked
 }
 
-// receive applies a message in one of the ways that a host may: whole, in two parts, or placed directly.
-func receive(t interface{ Fatal(...any) }, m *Memory, item int, op *schedule.Op, data []byte, way int) {
+// receive applies a message like a host, by variant: as a whole, in two parts, or placed directly.
+func receive(t interface{ Fatal(...any) }, m *Memory, item int, op *schedule.Op, data []byte, variant int) {
 	half := op.Len / 8 * 4 // between elements of either size
 	var err error
 	switch {
-	case way%3 == 0:
+	case variant%3 == 0:
 		err = m.Apply(item, op, 0, 0, op.Len, data)
-	case way%3 == 1 && !op.Reduce:
+	case variant%3 == 1 && !op.Reduce:
 		place := m.Place(item, op)
 		copy(place, data[:half])
 		err = m.Apply(item, op, 0, 0, half, nil)
@@ -112,7 +112,7 @@ func anySpec(t *rapid.T) schedule.Spec {
 	return scheduletest.Any(t, scheduletest.Bounds{Ranks: 9, Elements: 20000, Chunks: []int{0, 100, 4096, 5000}})
 }
 
-// elements is how long all results are together.
+// elements returns the number of elements of all results.
 func elements(t interface{ Fatal(...any) }, s schedule.Spec) (n int64) {
 	for r := range s.Ranks {
 		l, err := schedule.Shape(s, r)
@@ -139,8 +139,8 @@ func TestResultsAreRight(t *testing.T) {
 	})
 }
 
-// One wrong byte anywhere, a contribution missing, doubled, or from the wrong place: never unnoticed in a sum, a
-// product or a copy.
+// A sum, a product or a copy with a wrong byte, or with a missing, duplicate or misplaced
+// contribution, never goes unnoticed.
 func TestSpoiltDataIsNoticed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := anySpec(t)
@@ -196,7 +196,7 @@ func program(t interface{ Fatal(...any) }, s schedule.Spec, rank int) schedule.P
 	return p
 }
 
-// In a maximum or minimum, data that is missing is noticed wherever it would have counted: one element in n.
+// In a maximum or minimum, missing data shows in the elements that it decides: one in n.
 func TestMissingExtremesAreNoticed(t *testing.T) {
 	const n, elements = 8, 4000
 	for _, kind := range schedule.Types() {
@@ -227,7 +227,7 @@ func collect(m []*Memory) (all [][]Mistake) {
 	return all
 }
 
-// The result of the repetition before is not taken for this one's.
+// The result of an earlier repetition is not accepted.
 func TestStaleResultIsNoticed(t *testing.T) {
 	s := schedule.Spec{Collective: schedule.Permute, Algorithm: schedule.Direct, Ranks: 2, Size: 4096, Permute: []int{1, 0}}
 	m := memories(2, 1)
@@ -296,7 +296,7 @@ func TestReductionsAreExact(t *testing.T) {
 	}
 }
 
-// No value is neutral in a sum or a product, and none is infinite or no number.
+// No value is neutral in a sum or a product, and none is infinite or NaN.
 func TestNoValueIsNeutral(t *testing.T) {
 	for _, kind := range schedule.Types() {
 		for _, op := range schedule.Reductions() {

@@ -7,27 +7,28 @@ import (
 	"weft/internal/splitmix"
 )
 
-// drawn is what the values are taken from: of each slot, the input, and what the window that begins there reduces to.
+// drawn are the tables behind Values. table[i] is the input of slot i; results[i] is the reduction
+// of the n slots from i on, cyclically, for n ranks.
 type drawn struct {
 	kind           schedule.Type
 	table, results [slots]uint32
 }
 
-// What the tables hold. A window of n neighbours, around, is what n ranks have for one element; results[i] is
-// the reduction of the window that begins at i, the same in any order:
+// draw fills the tables for a collective, so that reductions are the same in any order:
 //
-//	sum   float32   whole numbers from 1 to 4095: sums over up to 4096 ranks stay below 2^24
-//	      bfloat16  whole numbers from 1 on, so small that sums stay at or below 256: for at most 256 ranks
+//	sum   float32   integers from 1 to 4095: sums over up to 4096 ranks are below 2^24
+//	      bfloat16  positive integers, so small that sums are at most 256: for at most 256 ranks
 //	      int32     any number but 0, modulo 2^32
-//	prod  floats    −2^e, e so often 0 that products of any part of a window are neither too large nor too small
+//	prod  floats    −2^e, with e mostly 0, so that partial products neither overflow nor underflow
 //	      int32     any odd number but 1, modulo 2^32
 //	max   all       any number
-//	min
+//	min   all       any number
 //	none  bfloat16  any number
 //
-// So a contribution to a sum or product that is missing or comes twice always shows: no value is neutral, and
-// any odd number of them too few or too many changes at least the sign of a product. In a maximum a missing
-// one shows in the elements where it is the largest, one in n, and one that comes twice never does.
+// A missing or duplicate contribution to a sum or product always shows: no value is neutral, and an
+// odd number of missing or additional factors changes at least the sign of a product. A missing
+// contribution to a maximum shows in the elements where it is the largest, one in n; a duplicate
+// one never does.
 func (d *drawn) draw(key uint64, s *schedule.Spec, reduces bool) {
 	next := func() uint64 { return splitmix.Step(&key) }
 	n := s.Ranks
@@ -56,11 +57,12 @@ func (d *drawn) draw(key uint64, s *schedule.Spec, reduces bool) {
 	}
 }
 
-// maxSumBFloat16 is how many ranks can have a bfloat16 each that is a whole number, and their sum be exact: a
-// bfloat16 has 8 significant bits.
+// maxSumBFloat16 is the largest number of ranks for exact sums of positive integers in bfloat16,
+// which has 8 significant bits.
 const maxSumBFloat16 = 256
 
-// slide sets the results, a reduction being given by what adding one value and taking away another does.
+// slide computes the results with a sliding window: step adds one value to a reduction and removes
+// another.
 func (d *drawn) slide(n int, neutral uint32, step func(r, in, out uint32) uint32) {
 	r := neutral
 	for i := range n {
@@ -72,8 +74,8 @@ func (d *drawn) slide(n int, neutral uint32, step func(r, in, out uint32) uint32
 	}
 }
 
-// sparse returns how to choose numbers so that those in a window of n add up to budget at most: one in every
-// is from 0 to most, all others are 0.
+// sparse returns how to choose numbers whose sum over any n neighbours is at most budget: every
+// every-th number is from 0 to most, all others are 0.
 func sparse(n, budget int) (every, most int) {
 	for every = 1; every <= slots; every++ {
 		if most = budget / (n/every + 2); most > 0 { // the table need not be a multiple of every
@@ -83,7 +85,8 @@ func sparse(n, budget int) (every, most int) {
 	return every, most
 }
 
-// drawSums fills the tables for float32. It is what most runs need, each repetition of an item again.
+// drawSums fills the tables for sums of float32. Most runs need it, for each repetition of an item,
+// so it avoids the indirection of slide.
 func (d *drawn) drawSums(key uint64, n int) {
 	for i := range d.table {
 		d.table[i] = math.Float32bits(float32(1 + splitmix.Step(&key)%(slots-1)))
@@ -98,7 +101,7 @@ func (d *drawn) drawSums(key uint64, n int) {
 	}
 }
 
-// drawSmallSums fills the tables for bfloat16.
+// drawSmallSums fills the tables for sums of bfloat16.
 func (d *drawn) drawSmallSums(next func() uint64, n int) {
 	every, most := sparse(n, maxSumBFloat16-n)
 	var x [slots]int
@@ -119,7 +122,7 @@ func (d *drawn) drawSmallSums(next func() uint64, n int) {
 	}
 }
 
-// drawProducts fills the tables with negative powers of two.
+// drawProducts fills the tables with negative powers of two, for products of floats.
 func (d *drawn) drawProducts(next func() uint64, n int, kind schedule.Type) {
 	const budget = 120 // normal exponents of both types go from −126 to 127
 	every, most := sparse(n, budget)
@@ -140,7 +143,7 @@ func (d *drawn) drawProducts(next func() uint64, n int, kind schedule.Type) {
 	}
 }
 
-// anything returns any number of a type that is neither 0 nor infinite.
+// anything returns a random number of a type that is neither 0 nor infinite.
 func anything(kind schedule.Type, x uint64) uint32 {
 	switch kind {
 	case schedule.Int32:
@@ -158,7 +161,7 @@ func (d *drawn) extremes(n int, smallest bool) {
 		sign = -1
 	}
 	rank := func(i int) float64 { return sign * number(d.kind, d.table[i%slots]) }
-	var queue [2 * slots]int // positions in the window that no later one beats, the largest first
+	var queue [2 * slots]int // positions in the window with no larger value after them, the largest first
 	first, end := 0, 0
 	for i := range slots + n - 1 {
 		for end > first && rank(queue[end-1]) <= rank(i) {
@@ -175,16 +178,16 @@ func (d *drawn) extremes(n int, smallest bool) {
 	}
 }
 
-// inverse returns what an odd number is to be multiplied by to give 1 modulo 2^32.
+// inverse returns the inverse of an odd number modulo 2^32.
 func inverse(x uint32) uint32 {
-	y := x // right in the last 3 bits, and in twice as many after each step (Newton)
+	y := x // correct in the last 3 bits; each Newton step doubles that
 	for range 4 {
 		y *= 2 - x*y
 	}
 	return y
 }
 
-// number returns the value of a stored element, and code its inverse, for values that the type has.
+// number returns the value of a stored element.
 func number(kind schedule.Type, bits uint32) float64 {
 	switch kind {
 	case schedule.Int32:
@@ -195,6 +198,7 @@ func number(kind schedule.Type, bits uint32) float64 {
 	return float64(math.Float32frombits(bits))
 }
 
+// code returns the stored element of a value, which the type can represent.
 func code(kind schedule.Type, x float64) uint32 {
 	if kind == schedule.BFloat16 {
 		return toBFloat16(float32(x))

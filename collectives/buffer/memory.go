@@ -8,29 +8,30 @@ import (
 	"weft/units"
 )
 
-// Memory is the buffers of one host, for each item that is running. It implements host.Bytes.
+// Memory is the buffers of one host, for each running item. It implements host.Bytes.
 type Memory struct {
 	seed     uint64
 	shelf    *Shelf
-	items    map[int]*item
-	spare    [][]byte     // of items that are over
-	made     func([]byte) // see Made
-	ahead    units.Bytes  // how much more may be touched when it is made: see Ahead
-	mistakes []Mistake
+	items    map[int]*item // by index of the item
+	spare    [][]byte      // buffers of closed items
+	made     func([]byte)  // see Made
+	ahead    units.Bytes   // bytes that may still be touched in advance: see Ahead
+	mistakes []Mistake     // the first maxMistakes
 }
 
-// Mistake is an element of a result that is not what it should be.
+// Mistake is a wrong element of a result.
 type Mistake struct {
 	Item, Repeat, Rank int
-	Element            int64 // of the result
+	Element            int64 // index in the result
 	Got, Want          float64
 }
 
-// maxMistakes is how many mistakes are kept; all are counted.
+// maxMistakes is the number of mistakes that are kept; all are counted.
 const maxMistakes = 8
 
-// New returns a memory without buffers. The seed is the lab's: all hosts must have the same. Memories that one goroutine uses may
-// share a shelf, where what all of them compare with then lies once; nil: the memory has its own.
+// New returns a memory without buffers. The seed is that of the lab, the same on all hosts.
+// Memories of one goroutine may share a shelf, so that the values of an item are stored once; nil:
+// the memory gets its own.
 func New(seed uint64, s *Shelf) *Memory {
 	if s == nil {
 		s = new(Shelf)
@@ -43,16 +44,17 @@ type item struct {
 	index, repeat, rank int
 	values              *Values
 	layout              schedule.Layout
-	buffers             [2]store // by schedule.Buf
-	element             units.Bytes
-	reduces             bool // the collective does
-	reduce              func(dst, src []byte)
-	wrong, checked      int64       // elements
-	first               units.Bytes // of the output: the first that is wrong; -1: none is
+	buffers             [2]store              // by schedule.Buf
+	element             units.Bytes           // size of an element
+	reduces             bool                  // the collective reduces
+	reduce              func(dst, src []byte) // its reduction
+	wrong, checked      int64                 // numbers of elements
+	first               units.Bytes           // offset of the first wrong element of the output; -1: none
 }
 
-// Begin readies the buffers of an item for a repetition: the rank's input, and an output that starts as the
-// layout says.
+// Begin prepares the buffers of an item for a repetition: the rank's input, and an output with the
+// initial contents of the layout. It returns an error for a collective with more ranks than real
+// data supports.
 func (m *Memory) Begin(index, repeat, rank int, s schedule.Spec) error {
 	it := m.items[index]
 	if it == nil {
@@ -65,9 +67,10 @@ func (m *Memory) Begin(index, repeat, rank int, s schedule.Spec) error {
 			return err
 		}
 		if most := maxRanks(&s, facts.Reduces); s.Ranks > most {
-			return fmt.Errorf("%d ranks: real data is reduced exactly for at most %d", s.Ranks, most)
+			return fmt.Errorf("%d ranks: reductions of real data are exact for at most %d", s.Ranks, most)
 		}
-		it = &item{index: index, layout: l, element: s.Type.Size(), reduces: facts.Reduces, reduce: reducer(s.Type, s.Op)}
+		it = &item{index: index, layout: l, element: s.Type.Size(), reduces: facts.Reduces,
+			reduce: reducer(s.Type, s.Op)}
 		if l.In > 0 {
 			it.buffers[schedule.In] = newStore(m.room(l.In), []schedule.Copy{{Len: l.In}}, it.element)
 		}
@@ -83,11 +86,11 @@ func (m *Memory) Begin(index, repeat, rank int, s schedule.Spec) error {
 	return nil
 }
 
-// Send is told that op was handed to the transport. The bytes are read when packets leave.
+// Send implements host.Bytes. It does nothing: bytes are read when packets leave.
 func (m *Memory) Send(int, *schedule.Op, uint64) {}
 
-// Load returns n bytes from off on of the region that op sends. They stay as they are until the send is
-// complete.
+// Load returns n bytes from offset off of the region that op sends. They do not change until the
+// send is complete.
 func (m *Memory) Load(index int, op *schedule.Op, off, n units.Bytes) []byte {
 	it := m.items[index]
 	s, at := &it.buffers[op.Buf], op.Off+off
@@ -95,7 +98,8 @@ func (m *Memory) Load(index int, op *schedule.Op, off, n units.Bytes) []byte {
 	return s.data[at : at+n]
 }
 
-// Place returns the region that op, which replaces, receives into: payload may be copied there right away.
+// Place returns the region that op, which does not reduce, receives into, so that payload can be
+// copied there directly.
 func (m *Memory) Place(index int, op *schedule.Op) []byte {
 	it := m.items[index]
 	s := &it.buffers[op.Buf]
@@ -103,9 +107,9 @@ func (m *Memory) Place(index int, op *schedule.Op) []byte {
 	return s.data[op.Off : op.Off+op.Len]
 }
 
-// Apply puts bytes [from, to) of the message that op receives into its region, adding or replacing as it
-// says, and verifies them if op is final. data is nil when they were placed there already. from and to are
-// multiples of an element.
+// Apply applies bytes [from, to) of the message that op receives: it reduces them into the region
+// or replaces it, and verifies the result if op is final. data is nil if the bytes are in the
+// region of Place already. from and to are multiples of an element.
 func (m *Memory) Apply(index int, op *schedule.Op, _ uint64, from, to units.Bytes, data []byte) error {
 	it := m.items[index]
 	s := &it.buffers[op.Buf]
@@ -124,14 +128,14 @@ func (m *Memory) Apply(index int, op *schedule.Op, _ uint64, from, to units.Byte
 	return nil
 }
 
-// End returns how many elements of the result were compared and how many are wrong. Elements that no final
-// receive wrote and that are not the rank's own are wrong.
+// End returns the numbers of wrong and of compared elements of the result. Elements count as wrong
+// if no final receive wrote them and they are not the rank's own.
 func (m *Memory) End(index int) (wrong, checked int64) {
 	it := m.items[index]
 	var total int64
 	for _, w := range it.layout.Result {
 		total += int64(w.Len / it.element)
-		if w.Rank == it.rank { // a local copy that nothing else writes to
+		if w.Rank == it.rank { // a local copy, which no receive writes
 			it.buffers[schedule.Out].touch(w.Off, w.Off+w.Len, it.values, it.rank)
 			m.verify(it, w.Off, w.Off+w.Len)
 		}
@@ -139,15 +143,15 @@ func (m *Memory) End(index int) (wrong, checked int64) {
 	return it.wrong + max(0, total-it.checked), it.checked
 }
 
-// Wrong returns the first byte of the output that is not what the result should be, of those that were compared in the
-// repetition that End ended; false: none is.
+// Wrong returns the offset of the first wrong element of the output, among those compared in the
+// repetition that End ended; ok is false if there is none.
 func (m *Memory) Wrong(index int) (off units.Bytes, ok bool) {
 	it := m.items[index]
 	return it.first, it.first >= 0
 }
 
-// Close ends the use of an item's buffers. They are kept for the next item: clearing new ones would hold up
-// the host, and what is left in them cannot pass for a result.
+// Close releases an item's buffers. They are kept for the next item: clearing new ones would delay
+// the host, and old contents cannot pass for a result.
 func (m *Memory) Close(index int) {
 	for _, s := range m.items[index].buffers {
 		if cap(s.data) > 0 {
@@ -158,7 +162,7 @@ func (m *Memory) Close(index int) {
 	delete(m.items, index)
 }
 
-// room returns n bytes that hold anything.
+// room returns a buffer of n bytes with arbitrary contents.
 func (m *Memory) room(n units.Bytes) []byte {
 	best := -1
 	for i, b := range m.spare {
@@ -180,11 +184,11 @@ func (m *Memory) room(n units.Bytes) []byte {
 	return b[:n]
 }
 
-// Made has f called with each buffer that is made from now on, before anything is in it.
+// Made makes the memory call f with each new buffer, before its first use.
 func (m *Memory) Made(f func([]byte)) { m.made = f }
 
-// Ahead has every page of the buffers that are made from now on touched when they are made, up to so many bytes of them
-// together, so that the machine has the memory before the first packet comes for it: getting a page takes as long
+// Ahead makes the memory touch every page of new buffers at once, up to most bytes in total, so
+// that the machine provides the memory before the first packet needs it: a page fault takes as long
 // as handling a packet. 0 ends that.
 func (m *Memory) Ahead(most units.Bytes) { m.ahead = most }
 
@@ -198,7 +202,7 @@ func (m *Memory) bring(b []byte) {
 	}
 }
 
-// Mistakes returns the first few wrong elements.
+// Mistakes returns the first wrong elements, at most maxMistakes.
 func (m *Memory) Mistakes() []Mistake { return m.mistakes }
 
 // verify compares bytes [from, to) of the output with the result.

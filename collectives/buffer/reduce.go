@@ -6,8 +6,8 @@ import (
 	"weft/collectives/schedule"
 )
 
-// reducer returns what reduces src into dst, element by element. They have the same length, a multiple of an
-// element.
+// reducer returns the function that reduces src into dst, element by element. They have the same
+// length, a multiple of an element.
 func reducer(kind schedule.Type, op schedule.Reduction) func(dst, src []byte) {
 	switch kind {
 	case schedule.Int32:
@@ -41,7 +41,7 @@ func add(dst, src []byte) {
 	}
 }
 
-// scalar is a reduction of two numbers.
+// scalar returns the reduction of two numbers.
 func scalar(op schedule.Reduction) func(a, b float32) float32 {
 	switch op {
 	case schedule.Prod:
@@ -54,7 +54,7 @@ func scalar(op schedule.Reduction) func(a, b float32) float32 {
 	return func(a, b float32) float32 { return a + b }
 }
 
-// reduceInt32 reduces int32 elements; sums and products are modulo 2^32.
+// reduceInt32 returns the reduction of int32 elements; sums and products are modulo 2^32.
 func reduceInt32(op schedule.Reduction) func(dst, src []byte) {
 	f := func(a, b int32) int32 { return a + b }
 	switch op {
@@ -73,11 +73,11 @@ func reduceInt32(op schedule.Reduction) func(dst, src []byte) {
 	}
 }
 
-// toBFloat16 rounds to the nearest bfloat16, to even in the middle. x is a number.
+// toBFloat16 rounds to the nearest bfloat16, ties to even. x is not NaN.
 func toBFloat16(x float32) uint32 {
 	bits := math.Float32bits(x)
 	return (bits + 0x7fff + bits>>16&1) >> 16
 }
 
-// fromBFloat16 returns the number that a bfloat16 stands for.
+// fromBFloat16 returns the value of a bfloat16.
 func fromBFloat16(bits uint32) float32 { return math.Float32frombits(bits << 16) }

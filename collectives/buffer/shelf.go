@@ -2,14 +2,14 @@ package buffer
 
 import "weft/collectives/schedule"
 
-// A Shelf holds the values that memories use, which are the same for all ranks: 32 KB for each repetition of an item that some
-// host is in. The zero value is empty. It belongs to one goroutine.
+// A Shelf holds the values in use by memories. They are the same for all ranks, 32 KB per
+// repetition of an item. The zero value is empty. It belongs to one goroutine.
 type Shelf struct {
 	used  map[volume]*lent
-	spare []*Values
+	spare []*Values // for reuse
 }
 
-// volume is what values depend on.
+// volume is the key of values: everything that they depend on.
 type volume struct {
 	seed         uint64
 	item, repeat int
@@ -19,13 +19,13 @@ type volume struct {
 	reduces      bool
 }
 
-// lent are values that some memories use.
+// lent are values in use, with a reference count.
 type lent struct {
 	values *Values
 	users  int
 }
 
-// take returns the values of a repetition. They are for reading, until put.
+// take returns the values of a repetition, to be read only, until put.
 func (s *Shelf) take(seed uint64, item, repeat int, spec *schedule.Spec, reduces bool) *Values {
 	key := volume{seed, item, repeat, spec.Ranks, spec.Type, spec.Op, reduces}
 	if l := s.used[key]; l != nil {
@@ -45,7 +45,7 @@ func (s *Shelf) take(seed uint64, item, repeat int, spec *schedule.Spec, reduces
 	return v
 }
 
-// put ends a use of values that were taken; nil: of none.
+// put ends a use of values; nil is ignored.
 func (s *Shelf) put(v *Values) {
 	if v == nil {
 		return

@@ -5,18 +5,19 @@ import (
 	"weft/units"
 )
 
-// page is how much of an input is written at once, when it is first touched.
+// page is the unit in which inputs are written when they are first touched.
 const page units.Bytes = 16 * units.KiB
 
 // store is one buffer of a rank. Its bytes are undefined until touched or claimed.
 type store struct {
 	data  []byte
-	local []schedule.Copy // parts that start as parts of the input
-	ready []bool          // pages that hold what they should
+	local []schedule.Copy // regions that start as parts of the input
+	ready []bool          // by page: it holds its input or later data
 
-	element units.Bytes
+	element units.Bytes // size of an element
 }
 
+// newStore returns a buffer in data, which may hold anything.
 func newStore(data []byte, local []schedule.Copy, element units.Bytes) store {
 	s := store{data: data, local: local, element: element}
 	if len(local) > 0 {
@@ -25,7 +26,7 @@ func newStore(data []byte, local []schedule.Copy, element units.Bytes) store {
 	return s
 }
 
-// touch makes sure that [from, to) holds its input before it is read or added to.
+// touch makes sure that [from, to) holds its input before it is read or reduced into.
 func (s *store) touch(from, to units.Bytes, v *Values, rank int) {
 	if s.ready == nil || from >= to {
 		return
@@ -38,7 +39,7 @@ func (s *store) touch(from, to units.Bytes, v *Values, rank int) {
 	}
 }
 
-// claim says that [from, to) is about to be replaced: pages that are replaced whole need no input.
+// claim prepares [from, to) for being replaced: pages that are replaced as a whole need no input.
 func (s *store) claim(from, to units.Bytes, v *Values, rank int) {
 	if s.ready == nil || from >= to {
 		return
@@ -55,7 +56,7 @@ func (s *store) claim(from, to units.Bytes, v *Values, rank int) {
 	}
 }
 
-// fill writes the input parts of [from, to).
+// fill writes the input into its regions within [from, to).
 func (s *store) fill(from, to units.Bytes, v *Values, rank int) {
 	for _, c := range s.local {
 		a, b := max(from, c.Off), min(to, c.Off+c.Len)

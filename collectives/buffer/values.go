@@ -8,32 +8,33 @@ import (
 	"weft/internal/splitmix"
 )
 
-// Values are the inputs of all ranks in one repetition of an item, and what they reduce to.
+// Values are the inputs of all ranks in one repetition of an item, and their reductions.
 //
-// Element i of rank r is table[(slot(i)+r) mod 4096], where the table holds random values. So the reduction over n ranks
-// depends on slot(i) alone and is looked up too. What the table holds depends on type and reduction (draw.go): reductions
-// are exact, in any order, and as many mistakes as possible show.
+// Element i of rank r is table[(slot(i)+r) mod 4096], where the table holds random values. So the
+// reduction over n ranks depends on slot(i) only, and is in a table, too. The contents depend on
+// type and reduction (draw.go): reductions are exact in any order, and mistakes are as visible as
+// possible.
 //
-// Elements follow each other in strips. The slot of a strip's first is a hash, and each that follows is stride slots behind,
-// so that no two elements of a strip are the same unless their ranks are 127 apart. The tables are kept in that order: a
-// strip is copied, and compared, as one piece. An element that is from another rank or place shows but for one in as many as
-// there are values.
+// Buffers consist of strips of consecutive elements. The slot of a strip's first element is a hash;
+// each next element is stride slots later, so that no two elements of a strip are the same unless
+// their ranks are 127 apart. The tables are stored in that order: a strip is copied and compared as
+// one piece. A misplaced element goes unnoticed only if it has the same value by chance.
 type Values struct {
-	salt    uint64
-	size    int // of an element, bytes
+	salt    uint64 // of the hash of strips
+	size    int    // of an element, bytes
 	kind    schedule.Type
 	inputs  laid
 	results laid
-	volume  volume // on its Shelf
+	volume  volume // key on its Shelf
 }
 
-// laid is a table as its elements follow each other in buffers, the first of them again behind its end: element k is that of slot
-// k·stride mod 4096.
+// laid is a table in the order of buffers: element k is that of slot k·stride mod 4096. The first
+// strip is repeated at the end.
 type laid [(slots + strip) * 4]byte
 
-// slots is the length of the tables, and MaxRanks how many ranks can share them; strip is how many elements are one piece. Of all
-// strides 127 keeps the elements of a strip farthest apart; back is its inverse modulo 4096, how far neighbouring slots are from
-// each other in a laid table.
+// slots is the length of the tables, MaxRanks the number of ranks that can share them, and strip
+// the number of elements of a piece. Of all strides 127 keeps the elements of a strip farthest
+// apart; back is its inverse modulo 4096: the distance of neighbouring slots in a laid table.
 const (
 	slots    = 1 << slotBits
 	slotBits = 12
@@ -43,7 +44,8 @@ const (
 	back     = 3967
 )
 
-// reset makes v the values of one repetition of an item, which may reduce them.
+// reset makes v the values of one repetition of an item. reduces says whether the collective
+// reduces.
 func (v *Values) reset(seed uint64, item, repeat int, s *schedule.Spec, reduces bool) {
 	key := splitmix.Mix(splitmix.Mix(splitmix.Mix(seed)+uint64(item)) + uint64(repeat))
 	v.salt = splitmix.Mix(key + 1)
@@ -54,7 +56,7 @@ func (v *Values) reset(seed uint64, item, repeat int, s *schedule.Spec, reduces 
 	v.lay(&v.results, &d.results)
 }
 
-// lay sets a table in the order of stride.
+// lay stores a table in the order of buffers.
 func (v *Values) lay(to *laid, table *[slots]uint32) {
 	for k := range slots + strip {
 		x := table[k*stride%slots]
@@ -66,8 +68,8 @@ func (v *Values) lay(to *laid, table *[slots]uint32) {
 	}
 }
 
-// piece returns the strip that has an element, from that element on: of a rank's input, or the reduction of all. Neighbours and
-// blocks must not look alike: hence a full hash.
+// piece returns a strip from an element to its end: of a rank's input, or of the reduction of all.
+// A full hash of the strip's number keeps neighbouring strips and blocks from looking alike.
 func (v *Values) piece(rank int, element uint64) []byte {
 	at := splitmix.Mix(element/strip+v.salt) >> (64 - slotBits)
 	table := &v.results
@@ -77,7 +79,7 @@ func (v *Values) piece(rank int, element uint64) []byte {
 	return table[int(at+element%strip)*v.size : int(at+strip)*v.size]
 }
 
-// fill writes the input of a rank from the given element on. It is what a packet costs its sender in this package.
+// fill writes the input of a rank from the given element on. Each packet costs its sender one fill.
 func (v *Values) fill(dst []byte, rank int, element uint64) {
 	dst = dst[:len(dst)-len(dst)%v.size]
 	for len(dst) > 0 {
@@ -86,8 +88,8 @@ func (v *Values) fill(dst []byte, rank int, element uint64) {
 	}
 }
 
-// compare returns how many elements of got differ from the input of a rank, or the reduction of all, from the
-// given element on, and where the first is (-1: none).
+// compare returns the number of elements of got that differ from the input of a rank, or from the
+// reduction of all, from the given element on, and the index of the first (-1: none).
 func (v *Values) compare(got []byte, rank int, element uint64) (wrong int64, first int) {
 	first = -1
 	for done := 0; len(got) >= v.size; {
@@ -108,7 +110,7 @@ func (v *Values) compare(got []byte, rank int, element uint64) (wrong int64, fir
 	return wrong, first
 }
 
-// at returns one value, for messages.
+// at returns the value of one element, for messages.
 func (v *Values) at(rank int, element uint64) float64 { return v.stored(v.piece(rank, element)) }
 
 // stored returns the element that b begins with, for messages.
@@ -125,7 +127,7 @@ func get16(b []byte) uint32    { return uint32(binary.LittleEndian.Uint16(b)) }
 func put32(b []byte, x uint32) { binary.LittleEndian.PutUint32(b, x) }
 func put16(b []byte, x uint32) { binary.LittleEndian.PutUint16(b, uint16(x)) }
 
-// maxRanks is how many ranks can take part.
+// maxRanks returns the largest number of ranks with exact reductions.
 func maxRanks(s *schedule.Spec, reduces bool) int {
 	if reduces && s.Type == schedule.BFloat16 && sums(s) {
 		return maxSumBFloat16
@@ -133,11 +135,12 @@ func maxRanks(s *schedule.Spec, reduces bool) int {
 	return MaxRanks
 }
 
-// MostRanks is how many ranks of a collective can hold real data that reduces exactly.
+// MostRanks returns the largest number of ranks for which real data of a collective reduces
+// exactly.
 func MostRanks(s schedule.Spec) int {
 	facts, err := schedule.About(s.Collective, s.Algorithm)
 	return maxRanks(&s, err == nil && facts.Reduces)
 }
 
-// sums says whether the reduction is a sum.
+// sums reports whether the reduction is a sum.
 func sums(s *schedule.Spec) bool { return s.Op == "" || s.Op == schedule.Sum }

@@ -18,11 +18,7 @@ import (
 // package that moves takes its entry along.
 func unedited() []string {
 	return []string{
-		"clocksync/internal/testnet",
-		"clocksync/node",
-		"clocksync/servo",
 		"cmd/weft",
-		"collectives/buffer",
 		"e2e",
 		"internal/...",
 		"labs",

@@ -1,6 +1,13 @@
-// Package testnet runs clocksync protocols against imperfect clocks over a small model of a network, for tests: one
-// true time that no protocol sees, nodes with oscillators that err, and paths that delay, lose, repeat and reorder.
-// A run is a function of its Config.
+// Package testnet runs clocksync protocols with imperfect clocks over a small model of a network,
+// for tests. There is one true time, which no protocol sees; each node has an oscillator with
+// errors, and each ordered pair of nodes a path that delays, loses, duplicates and reorders
+// messages.
+//
+// A test makes a World with New, which starts a protocol per node, schedules checks and faults with
+// At and Every, and calls Run. Time and Bound are a node's synchronized time and its claim about
+// it; true time is World.Now. Crash, Restart, Step and Inject are faults.
+//
+// A run is a function of its Config. World is in world.go, paths are in path.go, clocks here.
 package testnet
 
 import (
@@ -11,26 +18,28 @@ import (
 	"weft/units"
 )
 
-// Oscillator says how a node's clock errs.
+// Oscillator is the errors of a node's clock.
 type Oscillator struct {
 	Offset units.Time // of the hardware clock at the start
-	Skew   float64    // relative
+	Skew   float64    // initial error of the frequency, relative
 	Wander float64    // random walk of the frequency, relative per square root of a second
 	Jitter units.Time // standard deviation of a stamp
 }
 
-// clock is an oscillator at work: its phase is kept at the points of a grid, and is a line between them.
+// clock is a running oscillator. Its phase is computed at the points of a grid, and interpolated
+// linearly between them.
 type clock struct {
 	osc    Oscillator
 	grid   units.Time
 	random *rand.Rand
 	rate   float64
-	phase  []units.Time // of the monotonic clock against true time, at multiples of grid
+	phase  []units.Time // monotonic clock minus true time, at multiples of grid
 	hard   units.Time   // hardware clock minus monotonic clock
 }
 
 func newClock(o Oscillator, grid units.Time, seed uint64) *clock {
-	return &clock{osc: o, grid: grid, random: rand.New(rand.NewPCG(seed, 1)), rate: o.Skew, phase: []units.Time{0}, hard: o.Offset}
+	return &clock{osc: o, grid: grid, random: rand.New(rand.NewPCG(seed, 1)), rate: o.Skew, phase: []units.Time{0},
+		hard: o.Offset}
 }
 
 // mono returns the monotonic clock at a true time, which is not negative.
@@ -56,11 +65,13 @@ func (c *clock) when(m, after units.Time) units.Time {
 	return t
 }
 
+// now returns the readings of both clocks at a true time.
 func (c *clock) now(t units.Time) clocksync.Now {
 	m := c.mono(t)
 	return clocksync.Now{Mono: m, Hard: m + c.hard}
 }
 
+// stamp returns a noisy time stamp of the hardware clock at a true time.
 func (c *clock) stamp(t units.Time) units.Time {
 	return c.mono(t) + c.hard + units.Time(math.Round(float64(c.osc.Jitter)*c.random.NormFloat64()))
 }

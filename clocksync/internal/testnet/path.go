@@ -7,7 +7,7 @@ import (
 	"weft/units"
 )
 
-// Jittery is a path whose delays do not depend on each other: Base plus an exponential part of mean Jitter, as in
+// Jittery is a path with independent delays: Base plus an exponential part of mean Jitter, as in
 // clknetsim.
 type Jittery struct {
 	Base, Jitter units.Time
@@ -19,28 +19,29 @@ func (j *Jittery) Delay(units.Time, *clocksync.Outgoing) units.Time {
 	return j.Base + units.Time(float64(j.Jitter)*j.Random.ExpFloat64())
 }
 
-// Queues is a path of hops with FIFO queues that other traffic fills in bursts, so that the delays of messages that
-// follow each other closely are alike. With Transparent every hop is a transparent clock with a resolution of a ps.
+// Queues is a path of hops with FIFO queues that other traffic fills in bursts, so that messages in
+// quick succession have similar delays. With Transparent every hop is a transparent clock with a
+// resolution of 1 ps.
 type Queues struct {
 	Base        units.Time // without queues
 	Hops        []Queue
 	Transparent bool
 }
 
-// Queue is one hop: an output at 100 Gb/s that bursts of 16 packets of 1 kB come to.
+// Queue is one hop: an output at 100 Gb/s with bursts of 16 packets of 1 kB.
 type Queue struct {
-	Load   float64
+	Load   float64 // share of the rate that the bursts take, 0 to 1
 	Random *rand.Rand
-	at     units.Time // of the last look
-	work   units.Time // what waits then
-	next   units.Time // burst, relative to at
-	begun  bool
+	at     units.Time // true time of the state below
+	work   units.Time // time to drain the queue at that instant
+	next   units.Time // time until the next burst, from at
+	begun  bool       // the state is valid
 }
 
 // burst is the time that a burst occupies a hop: 16 kB at 100 Gb/s.
 const burst = 1280 * units.Nanosecond
 
-// NewQueues returns a path of n hops with a load.
+// NewQueues returns a path of n hops with the same load.
 func NewQueues(r *rand.Rand, base units.Time, n int, load float64, transparent bool) *Queues {
 	q := &Queues{Base: base, Transparent: transparent}
 	for range n {
@@ -65,7 +66,7 @@ func (q *Queues) Delay(t units.Time, m *clocksync.Outgoing) units.Time {
 // service is the time that a message occupies a hop: 126 bytes at 100 Gb/s.
 const service = 10 * units.Nanosecond
 
-// wait returns how long a message that comes at t waits.
+// wait returns how long a message that arrives at t waits in the queue.
 func (q *Queue) wait(t units.Time) units.Time {
 	if q.Load <= 0 {
 		return 0

@@ -8,62 +8,65 @@ import (
 	"weft/units"
 )
 
-// Config is a world.
+// Config configures a world.
 type Config struct {
 	Nodes      int
 	Seed       uint64
 	Grid       units.Time // of the clocks; 0: 100 us
 	Oscillator func(n clocksync.Node) Oscillator
-	Start      func(n clocksync.Node) clocksync.Protocol
-	Path       func(r *rand.Rand) Path // makes the path of each ordered pair of nodes
-	// PathOf makes the path of an ordered pair in place of Path, which does not know whom it connects.
+	Start      func(n clocksync.Node) clocksync.Protocol // makes the protocol of a node
+	Path       func(r *rand.Rand) Path                   // makes the path of each ordered pair of nodes
+	// PathOf replaces Path if the path depends on its ends.
 	PathOf  func(from, to clocksync.Node, r *rand.Rand) Path
 	Gap     units.Time // between messages of one NIC; 0: 10 ns
-	Loss    float64    // of each message
+	Loss    float64    // share of messages that are lost
 	Twice   float64    // share of messages that arrive twice
-	Late    float64    // share of messages that are overtaken: they take LateBy longer
+	Late    float64    // share of messages that take LateBy longer, so that others overtake them
 	LateBy  units.Time
-	Blocked func(from, to clocksync.Node, t units.Time) bool // nil: never
+	Blocked func(from, to clocksync.Node, t units.Time) bool // whether a message is lost; nil: never
 	OnWire  func(t units.Time, from clocksync.Node, m *clocksync.Outgoing)
 }
 
-// Path says how long a message that leaves at t is on its way. Calls come with increasing t. It may change the
-// message, as a transparent clock does.
+// Path is the path between two nodes. Delay returns the delay of a message that leaves at t; calls
+// have increasing t. It may change the message, as a transparent clock does.
 type Path interface {
 	Delay(t units.Time, m *clocksync.Outgoing) units.Time
 }
 
-// World is a run.
+// World is a network of nodes in virtual time.
 type World struct {
 	cfg    Config
 	Now    units.Time // true time
 	random *rand.Rand
 	nodes  []node
-	paths  map[[2]clocksync.Node]Path // looked up, never ranged over
+	paths  map[[2]clocksync.Node]Path // never ranged over: the order would be random
 	events events
-	count  uint64
+	count  uint64              // number of events so far
 	spare  *clocksync.Outgoing // for the next message
-	Errors map[string]int      // of Receive, by text
+	Errors map[string]int      // number of errors of Receive, by text
 }
 
+// node is a node of a World.
 type node struct {
 	clock    *clock
-	protocol clocksync.Protocol
-	life     int        // of the protocol: events of a former life are void
-	free     units.Time // when the NIC is
-	armed    units.Time // deadline that the timer is set for
-	timer    uint64     // number of the timer event that counts
+	protocol clocksync.Protocol // nil: crashed
+	life     int                // number of starts and crashes: events of an earlier life are void
+	free     units.Time         // when the NIC becomes free
+	armed    units.Time         // the deadline for which the timer is set
+	timer    uint64             // number of the valid timer event
 }
 
+// event is a function to call, or a message to deliver.
 type event struct {
 	at      units.Time
-	number  uint64
+	number  uint64 // decides ties
 	do      func()
 	to      clocksync.Node
-	message *clocksync.Outgoing // nil: do
+	message *clocksync.Outgoing // nil: call do
 	from    clocksync.Node
 }
 
+// events is a heap of events.
 type events []*event
 
 func (e events) Len() int { return len(e) }
@@ -79,7 +82,7 @@ func (e *events) Pop() any {
 	return x
 }
 
-// New makes a world and starts its nodes.
+// New returns a world whose nodes have started.
 func New(cfg Config) *World {
 	if cfg.Grid == 0 {
 		cfg.Grid = 100 * units.Microsecond
@@ -87,8 +90,9 @@ func New(cfg Config) *World {
 	if cfg.Gap == 0 {
 		cfg.Gap = 10 * units.Nanosecond
 	}
-	w := &World{cfg: cfg, random: rand.New(rand.NewPCG(cfg.Seed, 2)), paths: map[[2]clocksync.Node]Path{}, Errors: map[string]int{},
-		nodes: make([]node, cfg.Nodes), spare: new(clocksync.Outgoing)}
+	w := &World{cfg: cfg, random: rand.New(rand.NewPCG(cfg.Seed, 2)), paths: map[[2]clocksync.Node]Path{},
+		Errors: map[string]int{},
+		nodes:  make([]node, cfg.Nodes), spare: new(clocksync.Outgoing)}
 	for i := range w.nodes {
 		n := clocksync.Node(i)
 		w.nodes[i].clock = newClock(cfg.Oscillator(n), cfg.Grid, cfg.Seed*1000+uint64(i))
@@ -99,13 +103,13 @@ func New(cfg Config) *World {
 	return w
 }
 
-// At has f done at a true time.
+// At calls f at a true time.
 func (w *World) At(t units.Time, f func()) {
 	w.count++
 	heap.Push(&w.events, &event{at: t, number: w.count, do: f})
 }
 
-// Every has f done at each multiple of an interval from a true time on.
+// Every calls f at a true time, and then at every interval.
 func (w *World) Every(from, interval units.Time, f func()) {
 	w.At(from, func() {
 		f()
@@ -113,7 +117,7 @@ func (w *World) Every(from, interval units.Time, f func()) {
 	})
 }
 
-// Run runs until a true time.
+// Run processes the events up to a true time.
 func (w *World) Run(until units.Time) {
 	for len(w.events) > 0 && w.events[0].at <= until {
 		e := heap.Pop(&w.events).(*event)
@@ -127,13 +131,13 @@ func (w *World) Run(until units.Time) {
 	w.Now = until
 }
 
-// Crash takes a node's protocol away; Restart gives it a new one.
+// Crash removes a node's protocol; Restart gives it a new one.
 func (w *World) Crash(n clocksync.Node) {
 	w.nodes[n].protocol = nil
 	w.nodes[n].life++
 }
 
-// Restart starts a protocol at a node.
+// Restart starts a new protocol at a node.
 func (w *World) Restart(n clocksync.Node) {
 	x := &w.nodes[n]
 	x.life++
@@ -143,7 +147,7 @@ func (w *World) Restart(n clocksync.Node) {
 	w.pump(n)
 }
 
-// Step makes a hardware clock jump.
+// Step steps a hardware clock.
 func (w *World) Step(n clocksync.Node, by units.Time) { w.nodes[n].clock.hard += by }
 
 // Protocol returns a node's protocol, nil while it is down.
@@ -155,7 +159,7 @@ func (w *World) Time(n clocksync.Node) units.Time {
 	return x.protocol.Correction().At(x.clock.now(w.Now).Hard)
 }
 
-// Bound returns the bound that a node publishes now; ok is false while it is free.
+// Bound returns the bound that a node publishes now; ok is false if it is in state clocksync.Free.
 func (w *World) Bound(n clocksync.Node) (bound units.Time, ok bool) {
 	x := &w.nodes[n]
 	c := x.protocol.Correction()
@@ -171,7 +175,7 @@ func (w *World) Inject(to clocksync.Node, m clocksync.Message) error {
 	return err
 }
 
-// pump lets a node send what it wants and arms its timer.
+// pump lets a node send, and sets its timer.
 func (w *World) pump(n clocksync.Node) {
 	x := &w.nodes[n]
 	if x.protocol == nil {
@@ -212,7 +216,7 @@ func (w *World) pump(n clocksync.Node) {
 	}
 }
 
-// later pumps a node, if it is still the same life of it.
+// later pumps a node at a true time, unless it has crashed or restarted until then.
 func (w *World) later(n clocksync.Node, t units.Time) {
 	life := w.nodes[n].life
 	w.At(t, func() {
@@ -222,7 +226,7 @@ func (w *World) later(n clocksync.Node, t units.Time) {
 	})
 }
 
-// send puts a message on its way.
+// send puts a message on its path, with the faults of Config.
 func (w *World) send(from clocksync.Node, m *clocksync.Outgoing) {
 	if w.cfg.OnWire != nil {
 		w.cfg.OnWire(w.Now, from, m)
@@ -254,12 +258,14 @@ func (w *World) send(from clocksync.Node, m *clocksync.Outgoing) {
 	}
 }
 
+// deliver hands a message to its receiver, if that is up.
 func (w *World) deliver(e *event) {
 	x := &w.nodes[e.to]
 	if x.protocol == nil {
 		return
 	}
-	m := clocksync.Message{From: e.from, Port: e.message.Port, Stamp: x.clock.stamp(w.Now), Data: e.message.Data[:e.message.N]}
+	m := clocksync.Message{From: e.from, Port: e.message.Port, Stamp: x.clock.stamp(w.Now),
+		Data: e.message.Data[:e.message.N]}
 	if err := x.protocol.Receive(x.clock.now(w.Now), &m); err != nil {
 		w.Errors[err.Error()]++
 	}
