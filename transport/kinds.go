@@ -247,7 +247,7 @@ func roceScheme(_ *Spec, p dcqcn.Params) scheme {
 func strackScheme(s *Spec, p strack.Params) scheme {
 	sch := sprayScheme(s, p)
 	sch.chooser = func(l cc.Link, _ uint64, window units.Bytes) path.Chooser {
-		return path.NewSTrack(p.Paths, l.Packet, window)
+		return path.NewSTrack(p.Paths, l.Packet, window, p.FreshPaths)
 	}
 	return sch
 }

@@ -83,10 +83,10 @@ func (q *Queues) Keys() []params.Key {
 		params.Sub("pfc", func() params.Section { q.PFC = new(PFC); return q.PFC },
 			"Priority flow control of the data class.", "on", "off").Default("off", "ours"),
 		params.New("routing", params.Word(&q.Routing, Routings()...),
-			"Choice among equal paths: per flow, per packet at random, or per packet by queue length.").
+			"Choice among equal paths: per flow, or per packet at random or by queue length.").
 			Default("ecmp", "ours"),
 		params.New("light", params.Amount(&q.Light),
-			"adaptive: a port is light while at most this waits; a flow stays on its port while it is light.").
+			"adaptive: a port is light up to this queue; flows stay on light ports.").
 			Default("12.5%bdp", "ours: half of the default kmin").
 			Only(func() (bool, string) {
 				return q.Balance().ByLight(),
@@ -126,13 +126,13 @@ const (
 // Keys implements params.Section.
 func (m *Shared) Keys() []params.Key {
 	return []params.Key{
-		params.New("total", params.Amount(&m.Total), "Per switch; per says what a proportional size follows.").
+		params.New("total", params.Amount(&m.Total), "Per switch.").
 			Default("16MB/50Gbps", "alibaba-edu/High-Precision-Congestion-Control, run.py: 32 MB at 100 Gb/s"),
 		params.New("per", params.Word(&m.Per, PerPort, PerSwitch),
-			"What a proportional total follows: the fastest port of a switch, or all its ports together.").
-			Default(PerPort, "ours; the STrack paper has switch, section 4.1"),
+			"What a proportional total follows: the fastest port, or all together.").
+			Default(PerPort, "ours"),
 		params.New("alpha", alpha(&m.Alpha), "Dynamic threshold, a multiple of the free memory: of a queue, "+
-			"or with PFC of what waits from one port before it is paused.").
+			"or with PFC of what waits from a port.").
 			Following(func() (text, source string) {
 				if m.pfc {
 					return "1/8", "alibaba-edu/High-Precision-Congestion-Control, switch-mmu.cc: shift 3"

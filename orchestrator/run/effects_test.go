@@ -73,7 +73,7 @@ var effects = map[string]map[string]effect{
 		"rto_min": in("200us", "3ms", lossy), "tries": in("1", "7", cut), "epsilon": in("0s", "50us"),
 		"negative_delay": in("zero", "literal", "clocks.noise=±2us"),
 	},
-	"strack": strackEffects(), "spray": strackEffects(),
+	"strack": adaptiveEffects(), "spray": strackEffects(),
 	"queues": {
 		"buffer":         in("20KB", "2MB", "queues.ecn=off", "transport.pc4.initial=line"),
 		"ecn":            in("off", "on", "transport.kind=strack", "queues={buffer: 2MB}"),
@@ -95,6 +95,12 @@ var effects = map[string]map[string]effect{
 		"routing":        in("ecmp", "spray", forks, across, "transport.kind=strack"),
 		"light":          in("1KB", "200KB", "queues.routing=adaptive", forks, across, "transport.kind=strack"),
 	},
+}
+
+func adaptiveEffects() map[string]effect {
+	all := strackEffects()
+	all["fresh_paths"] = in("true", "false", forks, across)
+	return all
 }
 
 func strackEffects() map[string]effect {

@@ -14,6 +14,7 @@ type STrack struct {
 	limit  int                   // max_paths
 	rr     int                   // the path chosen last
 	next   int                   // next_path_id: a path that just returned no mark, -1 if none
+	fresh  bool                  // lines 12 to 14 do not apply: no packet takes next
 }
 
 const (
@@ -22,10 +23,12 @@ const (
 )
 
 // NewSTrack returns a chooser over at most limit paths, 1 to 256. packet is the size of a full
-// packet on the wire, and window the initial window.
-func NewSTrack(limit int, packet, window units.Bytes) *STrack {
+// packet on the wire, and window the initial window. As printed, the packet after an unmarked
+// acknowledgement takes its path, and round robin continues from there (line 13), so that a flow
+// cycles over the paths of its first window. With fresh each packet takes the next unmarked path.
+func NewSTrack(limit int, packet, window units.Bytes, fresh bool) *STrack {
 	// Line 12 compares with "> 0" and so never reuses path 0. Here -1 means none.
-	return &STrack{packet: packet, window: window, limit: limit, next: -1}
+	return &STrack{packet: packet, window: window, limit: limit, next: -1, fresh: fresh}
 }
 
 // OnFeedback is UPDATE_ECN_BITMAP.
@@ -47,7 +50,7 @@ func (s *STrack) OnFeedback(_ units.Time, f Feedback) {
 // Choose is CHOOSE_PATH. Bits are cleared by being skipped, not by time: each packet clears the
 // first set bit that it meets, which also ends the search after at most one round.
 func (s *STrack) Choose(units.Time) uint16 {
-	if s.next >= 0 {
+	if !s.fresh && s.next >= 0 {
 		s.rr, s.next = s.next, -1 // line 13: round robin continues from there
 		return uint16(s.rr)
 	}

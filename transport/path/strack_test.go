@@ -19,7 +19,7 @@ type script struct {
 }
 
 func newScript(t testing.TB, limit int, packets units.Bytes) *script {
-	return &script{t, path.NewSTrack(limit, packet, packets*packet), packets * packet}
+	return &script{t, path.NewSTrack(limit, packet, packets*packet, false), packets * packet}
 }
 
 func (c *script) ack(p uint16, marked bool) {
@@ -86,6 +86,28 @@ func TestAmbiguity3RoundGoesOnFromThere(t *testing.T) {
 	c.want(77, 78, 79)
 }
 
+// As printed, acknowledgements keep a flow on the paths of its first window. With fresh paths it
+// goes on to the others.
+func TestLine13KeepsToTheFirstWindow(t *testing.T) {
+	for _, fresh := range []bool{false, true} {
+		s := path.NewSTrack(256, packet, 100*packet, fresh)
+		seen := map[uint16]bool{}
+		var flying []uint16
+		for range 2000 { // 20 packets in flight
+			if len(flying) == 20 {
+				s.OnFeedback(0, path.Feedback{Path: flying[0], Window: 100 * packet})
+				flying = flying[1:]
+			}
+			p := s.Choose(0)
+			seen[p] = true
+			flying = append(flying, p)
+		}
+		if !fresh && len(seen) != 20 || fresh && len(seen) != 200 {
+			t.Errorf("fresh %t: %d paths", fresh, len(seen))
+		}
+	}
+}
+
 // Ambiguity 4: if every bit is set the search ends: it clears the first bit, and finds it after one
 // round.
 func TestAmbiguity4AllPathsMarked(t *testing.T) {
@@ -124,7 +146,7 @@ func TestAmbiguity5PathsFollowTheWindow(t *testing.T) {
 
 // Ambiguity 6: the introduction lets bits fade "after one or two RTTs"; Algorithm 3 has no timer.
 func TestAmbiguity6NoTimer(t *testing.T) {
-	s := path.NewSTrack(256, packet, 4*packet)
+	s := path.NewSTrack(256, packet, 4*packet, false)
 	s.OnFeedback(0, path.Feedback{Path: 1, Marked: true, Window: 4 * packet})
 	if got := s.Choose(1000 * units.Second); got != 2 {
 		t.Errorf("path %d after a long time, want 2", got)
@@ -136,7 +158,7 @@ func TestAmbiguity6NoTimer(t *testing.T) {
 func TestChoicesAreSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 256).Draw(t, "limit")
-		s := path.NewSTrack(limit, packet, packet)
+		s := path.NewSTrack(limit, packet, packet, false)
 		paths := min(8, limit)
 		for range rapid.IntRange(1, 400).Draw(t, "steps") {
 			if rapid.Bool().Draw(t, "ack") {

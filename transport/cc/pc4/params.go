@@ -123,8 +123,8 @@ func (p *Params) Keys() []params.Key {
 			"One-way delays up to this count as zero.").
 			Default("100ns", "PC4 paper, section III-B: what the clocks cannot tell apart"),
 		params.New("negative_delay", params.Word(&p.NegativeDelay, NegativeZero, NegativeLiteral),
-			"One-way delays below -epsilon: like zero, or as Algorithm 2 prints it, where they multiply the rate.").
-			Default(NegativeZero, "ours, docs/adr/0155: the PC4 paper does not discuss them"),
+			"One-way delays below -epsilon: as zero, or as printed.").
+			Default(NegativeZero, "ours, docs/adr/0155"),
 	}
 }
 

@@ -24,6 +24,10 @@ type Params struct {
 	// Algorithm 4 as printed.
 	MDRequiresECN bool
 
+	// FreshPaths sends each packet on the next unmarked path. Algorithm 3 sends the packet after an
+	// unmarked acknowledgement on the same path again (lines 12 to 14).
+	FreshPaths bool
+
 	// Paths is the number of paths to spray over, 1 to MaxPaths. It is a power of two if paths are
 	// chosen obliviously.
 	Paths int
