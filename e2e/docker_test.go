@@ -113,7 +113,7 @@ func TestDockerThatIsNotThere(t *testing.T) {
 	cmd := d.command("run", libraryLab(t, "quickstart.yaml"), "--runtime", "docker")
 	cmd.Env = append(cmd.Env, "DOCKER_HOST=unix://"+filepath.Join(d.temp, "absent"))
 	r := d.startCommand(cmd).wait().wantCode(1)
-	for _, want := range []string{"no engine is there", "systemctl start docker", "--runtime namespace"} {
+	for _, want := range []string{"there is no engine", "systemctl start docker", "--runtime namespace"} {
 		if !strings.Contains(r.stderr, want) {
 			t.Errorf("said %q, expected %q", r.stderr, want)
 		}

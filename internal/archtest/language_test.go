@@ -37,7 +37,6 @@ func unedited() []string {
 		"orchestrator/pcapng",
 		"orchestrator/plan",
 		"orchestrator/run",
-		"orchestrator/runtime/...",
 		"orchestrator/starter",
 		"orchestrator/topology/render",
 		"orchestrator/uml",

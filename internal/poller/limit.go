@@ -71,11 +71,11 @@ func threads(pid int) (tids []int, err error) {
 	return tids, nil
 }
 
-// Calm takes real-time scheduling away from every thread of another process that is about to be killed. Where others have
+// DropRealTime takes real-time scheduling away from every thread of another process that is about to be killed. Where others have
 // real-time scheduling too and do not sleep, such a process would get no turn to end in: SIGKILL stays pending for as long.
 // As an ordinary one, and the first of those where that may be, it shares in what the kernel keeps for them (sched(7)). A
 // process that has ended is calm.
-func Calm(pid int) error {
+func DropRealTime(pid int) error {
 	const passes = 3 // a thread that is not calm yet may start another
 	for range passes {
 		tids, err := threads(pid)

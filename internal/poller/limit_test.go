@@ -111,7 +111,7 @@ func begin(t *testing.T, role string) (cmd *exec.Cmd, said string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = Calm(cmd.Process.Pid)
+		_ = DropRealTime(cmd.Process.Pid)
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
@@ -122,8 +122,8 @@ func begin(t *testing.T, role string) (cmd *exec.Cmd, said string) {
 	return cmd, strings.TrimSpace(said)
 }
 
-// A process with real-time scheduling that is killed while another keeps the processor to itself does not end. Calm makes it.
-func TestPrivCalm(t *testing.T) {
+// A process with real-time scheduling that is killed while another keeps the processor to itself does not end. DropRealTime makes it end.
+func TestPrivDropRealTime(t *testing.T) {
 	if runtime.NumCPU() < 2 {
 		t.Skip("one processor, which this test needs itself")
 	}
@@ -153,7 +153,7 @@ func TestPrivCalm(t *testing.T) {
 	if ended(200 * time.Millisecond) {
 		t.Skip("this kernel lets it end without")
 	}
-	if err := Calm(victim.Process.Pid); err != nil {
+	if err := DropRealTime(victim.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
 	if ended(spinTime/2) && time.Since(start) < spinTime {

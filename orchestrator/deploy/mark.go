@@ -69,7 +69,7 @@ func awaitEnd(pid int, limit time.Duration) error {
 		return nil // it has ended
 	}
 	defer unix.Close(fd)
-	if len(runtime.Running([]int{fd}, limit)) > 0 {
+	if len(runtime.AwaitExit([]int{fd}, limit)) > 0 {
 		return fmt.Errorf("process %d does not end", pid)
 	}
 	return nil

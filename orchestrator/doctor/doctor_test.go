@@ -110,7 +110,7 @@ func TestPacketRateFails(t *testing.T) {
 func TestDocker(t *testing.T) {
 	absent := "unix://" + filepath.Join(t.TempDir(), "absent")
 	for host, want := range map[string]string{
-		absent:                 "no engine is there (dial unix " + strings.TrimPrefix(absent, "unix://") + ": connect: no such file or directory)",
+		absent:                 "there is no engine (dial unix " + strings.TrimPrefix(absent, "unix://") + ": connect: no such file or directory)",
 		"tcp://192.0.2.1:2375": "DOCKER_HOST is tcp://192.0.2.1:2375, but nodes are wired from this machine",
 	} {
 		got := containers(host).run(t.Context())

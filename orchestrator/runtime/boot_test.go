@@ -9,8 +9,8 @@ import (
 	"weft/nodeimg/boot"
 )
 
-// The first failure is the one that is told, and the others are woken.
-func TestBootTellsTheFirstFailure(t *testing.T) {
+// The first error is returned, and the other steps are woken.
+func TestBootReturnsTheFirstError(t *testing.T) {
 	woken := make(chan struct{})
 	var once sync.Once
 	b := Boot{HangUp: func() { once.Do(func() { close(woken) }) }}
@@ -23,7 +23,8 @@ func TestBootTellsTheFirstFailure(t *testing.T) {
 	}
 }
 
-// Hosts and switches are there before cables, cables before what hosts do with them, and nothing follows a failure.
+// Processes come before cables, cables before the rest of the hosts' boot, and nothing follows a
+// failure.
 func TestSwitchedLabsBootInOrder(t *testing.T) {
 	spec := Spec{Switches: make([]boot.NodeSpec, 1), Nodes: make([]boot.NodeSpec, 2)}
 	for fails, want := range map[string][]string{

@@ -14,55 +14,57 @@ import (
 	"weft/nodeimg/boot"
 )
 
-// A Launch starts every process of a lab, waits until all are configured and connected, and returns. When it fails,
-// or ctx ends meanwhile, nothing is left. When ctx ends later, the cluster is closed.
+// A Launch starts every process of a lab, waits until all are configured and connected, and
+// returns. If it fails or ctx ends meanwhile, it leaves nothing. If ctx ends later, the cluster is
+// closed.
 type Launch func(ctx context.Context, spec Spec) (Cluster, error)
 
-// A Cluster is a running lab. Its methods may be called from several goroutines.
+// A Cluster is a running lab. Its methods are safe for concurrent use.
 type Cluster interface {
-	// Nodes is the number of hosts, and Node the process of the host with this number.
+	// Nodes returns the number of hosts, and Node the process of host i.
 	Nodes() int
 	Node(i int) *Proc
-	// Switches is the number of switches that are nodes, and Switch the process of the one with this number.
+	// Switches returns the number of switches that are nodes, and Switch the process of switch i.
 	Switches() int
 	Switch(i int) *Proc
-	// Fabric is the fabric's process; nil if switches are nodes.
+	// Fabric returns the fabric's process, or nil if switches are nodes.
 	Fabric() *Proc
-	// Agents is the number of processes that may drive nodes, and Agent one of them: see Spec.Agents.
+	// Agents returns the number of processes that may drive nodes, and Agent one of them; see
+	// Spec.Agents.
 	Agents() int
 	Agent(i int) *Proc
-	// Exits reports each process that ends before Close, at once. It is closed by Close.
+	// Exits returns a channel that reports each process that ends before Close. Close closes it.
 	Exits() <-chan Exit
-	// Bound says in words what memory the nodes may use, and what keeps them to it.
+	// Bound describes, for people, the nodes' memory limit and what enforces it.
 	Bound() string
-	// Exec runs a program inside a node and waits for it. It ends with the node, or with ctx. An exit status other
-	// than 0 is a *StatusError. Where the node has ended, before the program could run or while it ran, the error is
-	// the node's *ExitError.
+	// Exec runs a program inside a node and waits for it. The program ends with the node and with
+	// ctx. An exit status other than 0 is a *StatusError. If the node has ended, before the program
+	// could run or while it ran, the error is the node's *ExitError.
 	Exec(ctx context.Context, node string, command Command) error
-	// Close ends every process and returns when all are gone. It may be called at any time, and again, with the same
-	// result. An error means that something could not be ended.
+	// Close ends every process and returns when all are gone. It may be called at any time; later
+	// calls return the same result. An error means that something could not be ended.
 	Close() error
 }
 
 // Proc is one process of a running lab.
 type Proc struct {
 	Name   string
-	PID    int           // in the PID namespace of the caller of Launch
-	Conn   *control.Conn // the caller's from the return of Launch to Close
-	Link   boot.Link     // of a node: its cable; FD is not valid here
-	Report boot.Report   // how its boot went
+	PID    int           // in the PID namespace of Launch's caller
+	Conn   *control.Conn // belongs to the caller between Launch and Close
+	Link   boot.Link     // a node's cable; FD is not valid here
+	Report boot.Report   // result of its boot
 }
 
-// Process returns p. With it, a type that embeds a Proc is closer to a Member.
+// Process returns p. It makes a type that embeds a Proc almost a Member.
 func (p *Proc) Process() *Proc { return p }
 
-// Do calls f on a thread that is in the network namespace of p, and in no other. f must not start goroutines
-// that rely on it.
+// Do calls f on a thread in the network namespace of p. f must not rely on goroutines that it
+// starts: they run elsewhere.
 func (p *Proc) Do(f func() error) error {
 	return ns.WithNetNSPath(p.network(), func(ns.NetNS) error { return f() })
 }
 
-// network is the path of the process's network namespace.
+// network returns the path of the process's network namespace.
 func (p *Proc) network() string { return fmt.Sprintf("/proc/%d/ns/net", p.PID) }
 
 // Exit is the unexpected end of a process.
@@ -72,7 +74,7 @@ type Exit struct {
 	Err  *ExitError
 }
 
-// ExitError says how a process of a lab ended, and what it last said.
+// ExitError describes how a process of a lab ended, with the end of its output.
 type ExitError struct {
 	Name   string
 	State  string // "exit status 1", "signal: killed"
@@ -81,7 +83,7 @@ type ExitError struct {
 
 func (e *ExitError) Error() string { return fmt.Sprintf("%s died: %s", e.Name, e.How()) }
 
-// How says how the process ended, without its name.
+// How returns how the process ended, without its name.
 func (e *ExitError) How() string {
 	if e.Stderr == "" {
 		return e.State
@@ -91,44 +93,45 @@ func (e *ExitError) How() string {
 
 // Command is a program to be run inside a node.
 type Command struct {
-	// Image is the container image that holds the program; empty: it is a program of this machine. Only Docker's
-	// runtime knows images.
+	// Image is the container image with the program; empty: a program of this machine. Only
+	// Docker's runtime supports images.
 	Image string
-	// Args are the program, by path or by name in PATH, and its arguments. With an image they replace its command,
-	// and may be empty if it has one.
+	// Args are the program, as a path or a name in PATH, and its arguments. They replace the
+	// command of an image, and may be empty if the image has one.
 	Args           []string
-	Env            []string // added to an environment that is otherwise made new
-	Dir            string   // empty: /tmp, which is the node's own, or what the image says
+	Env            []string // added to Environment
+	Dir            string   // empty: the node's own /tmp, or the image's
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// TTY says that Stdin, a file, is a terminal that is to be the program's own: what is typed there as Ctrl-C is for
-	// the program, which is the first of a session.
+	// TTY makes Stdin, a terminal, the controlling terminal of the program in a session of its own:
+	// Ctrl-C then reaches the program.
 	TTY bool
 }
 
-// A Restarter is a cluster whose nodes can be ended and started again. The end of a node that Kill ended is still
-// among the Exits.
+// A Restarter is a cluster whose nodes can be killed and restarted. Exits also reports a node that
+// Kill ended.
 type Restarter interface {
-	// Kill ends a node at once, with all that runs in it.
+	// Kill kills a node with everything that runs in it.
 	Kill(i int) error
-	// Freeze stops every process of a node, or lets them go on.
+	// Freeze stops every process of a node, or continues them.
 	Freeze(i int, frozen bool) error
-	// Restart starts a node again that has ended, with a new cable, whose other end is Link.FD, the caller's.
+	// Restart starts a node again that has ended, with a new cable. Its other end is Link.FD, which
+	// the caller owns.
 	Restart(ctx context.Context, i int) (boot.Link, error)
 }
 
-// ErrNoNode is returned for a node that the lab does not have, or that cannot be changed since it is not running.
+// ErrNoNode is returned for a node that the lab does not have or that is not running.
 var ErrNoNode = errors.New("no such node is running")
 
-// StatusError is a program in a node that ended with an exit status other than 0.
+// StatusError reports a program in a node that ended with an exit status other than 0.
 type StatusError struct {
-	Code int    // 1 to 255; 128 and the signal's number if a signal ended it
+	Code int    // 1 to 255; 128 plus the signal's number if a signal ended it
 	Text string // "exit status 1", "signal: killed"
 }
 
 func (e *StatusError) Error() string { return e.Text }
 
-// Status returns err as a *StatusError if it says how a program ended, and else as it is.
+// Status converts an *exec.ExitError into a *StatusError. It returns other errors unchanged.
 func Status(err error) error {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {

@@ -1,10 +1,17 @@
-// Package runtime is what the ways to start a lab's processes have in common: what a lab is made of, and how one that
-// runs looks to whoever drives it. The built-in runtime is package namespace below it, Docker Engine is package docker.
+// Package runtime defines what a lab's processes are, and contains what the two runtimes that start
+// them share. Package namespace below it is the built-in runtime, package docker uses Docker
+// Engine.
 //
-// In comes a Spec: the nodes by their numbers, and the program they run. Out comes a Cluster: a process for every node
-// and one for the fabric, each with a control connection (package control) and a cable between the two, as package
-// boot describes it. Nothing outlives the process that launched it, however that ends.
+// In goes a Spec: the nodes by number, and the program that they run. Out comes a Cluster: a
+// process for every node and one for the fabric, each with a control connection (package control),
+// and a cable from every node to the fabric as package boot describes it. If the machine's kernel
+// switches the lab, switches are nodes as well, cables join nodes, and there is no fabric process.
 //
-// The package holds types, what depends on nothing but a process's number, the order in which a lab boots, and Members: what the
-// clusters of both runtimes have in common. It starts no process.
+// The package itself starts no process. It has the types (spec.go, cluster.go), the order in which
+// a lab boots (boot.go), Members, the bookkeeping that both runtimes' clusters embed (members.go),
+// Inside, which runs a program in a node (inside.go), and functions on a PID alone: Owner, Kill,
+// Processes.
+//
+// The invariant of both runtimes: nothing outlives the process that launched a lab, however that
+// process ends. Start reading with Spec and Cluster.
 package runtime

@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// exiting is the flag of a process that has begun to end: PF_EXITING in field 9 of proc_pid_stat(5).
+// exiting is the flag PF_EXITING in field 9 of proc_pid_stat(5): the process has begun to exit.
 const exiting = 0x4
 
-// Ending says whether a process has begun to end, or has ended. A node's process sets the flag before the kernel ends
-// whatever else runs in the node, so it is set by the time that anybody sees a program end with its node.
+// Ending reports whether a process has begun to exit, or is gone. The kernel sets the flag on a
+// node's process before it kills the rest of the node, so whoever sees a program end with its node
+// sees the flag as well.
 func (p *Proc) Ending() bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID))
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Freeze stops every process of a node, or lets them go on.
+// Freeze stops every process of a node, or continues them.
 func (p *Proc) Freeze(frozen bool) error {
 	if err := freeze(p.PID, frozen); err != nil {
 		return fmt.Errorf("%s: %w", p.Name, err)
@@ -15,38 +15,38 @@ func (p *Proc) Freeze(frozen bool) error {
 	return nil
 }
 
-// freeze stops every process in the PID namespace of a process, or lets them go on.
+// freeze stops every process in the PID namespace of a process, or continues them.
 func freeze(init int, frozen bool) error {
 	signal := unix.SIGCONT
 	if frozen {
 		signal = unix.SIGSTOP
 	}
-	// A process may start another while they are being stopped: until nobody new is found, all are.
+	// A process may fork while others are being stopped, so repeat until no new one is found.
 	done := map[int]bool{}
 	for {
-		pids, err := inside(init)
+		pids, err := processesInside(init)
 		if err != nil {
 			return err
 		}
-		news := false
+		found := false
 		for _, pid := range pids {
 			if done[pid] {
 				continue
 			}
-			done[pid], news = true, true
+			done[pid], found = true, true
 			if err := unix.Kill(pid, signal); err != nil && !errors.Is(err, unix.ESRCH) {
 				return fmt.Errorf("process %d: %w", pid, err)
 			}
 		}
-		if !news {
+		if !found {
 			return nil
 		}
 	}
 }
 
-// inside lists the processes in the PID namespace of a process. Those of nodes have none below: they may not make
-// namespaces.
-func inside(pid int) ([]int, error) {
+// processesInside returns the processes in the PID namespace of a process. Nodes cannot create
+// nested namespaces.
+func processesInside(pid int) ([]int, error) {
 	space, err := namespace(pid, "pid")
 	if err != nil {
 		return nil, err

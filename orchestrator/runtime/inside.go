@@ -19,28 +19,29 @@ import (
 	"weft/units"
 )
 
-// Bounds of what runs in one node. Ours: a node itself takes some megabytes and a dozen threads.
+// Limits of what runs in one node. Our own choice: a node itself takes some megabytes and a dozen
+// threads.
 const (
 	DefaultMemory = 2 * units.GiB
 	MaxProcesses  = 512
 )
 
-// Inside is a node that a program of this machine is to run in.
+// Inside is a node in which a program of this machine shall run.
 type Inside struct {
 	PID    int          // of the node's first process
 	Enter  func() error // moves the calling thread into the node
 	Hidden []string     // boot.NodeSpec.Hidden
-	Memory units.Bytes  // most data of one process; 0: DefaultMemory
-	Groups []*os.File   // cgroup.procs of the control groups that the program is to be in; Run closes them
+	Memory units.Bytes  // data limit of one process; 0: DefaultMemory
+	Groups []*os.File   // cgroup.procs files of the program's control groups; Run closes them
 }
 
-// Run runs a program of this machine in a node and waits for it. The program is a user of its own, with no capability
-// but those to use the node's network as it likes, and sees besides what every node has of the machine's files the
-// folder it lies in.
+// Run runs a program of this machine in a node and waits for it. The program runs as a user of its
+// own, with no capabilities but those for the node's network. It sees the machine's files that
+// every node sees, and in addition the folder with the program.
 //
-// No parent-death signal is set: a process whose parent lies outside its PID namespace cannot tell whether
-// the parent is alive, and Go would take it for dead. The program ends with the init of the namespace, which
-// has the signal.
+// Run sets no parent-death signal: a process whose parent is outside its PID namespace sees parent
+// 0, which Go takes for a parent that has died. The program ends with the init process of the
+// namespace, which has the signal.
 func (n *Inside) Run(ctx context.Context, command Command) error {
 	defer func() {
 		for _, f := range n.Groups {
@@ -48,18 +49,18 @@ func (n *Inside) Run(ctx context.Context, command Command) error {
 		}
 	}()
 	if len(command.Args) == 0 {
-		return errors.New("no program was named")
+		return errors.New("no program to run: the command is empty")
 	}
 	result := make(chan error, 1)
 	thread.Own(func() { result <- n.run(ctx, &command) })
 	return <-result
 }
 
-// run runs the program from the calling thread, which stays in the node.
+// run runs the program on the calling thread, which stays in the node.
 func (n *Inside) run(ctx context.Context, command *Command) error {
 	p := boot.Program{User: boot.ProgramUser(n.PID), Processes: MaxProcesses, Memory: cmp.Or(n.Memory, DefaultMemory)}
 	if !boot.HasUser(p.User) {
-		p.Processes = 0 // those of the whole lab would be counted
+		p.Processes = 0 // the limit would count the whole lab's processes
 	}
 	shown, err := boot.Show(command.Args[0], n.Hidden)
 	if err != nil {
@@ -77,7 +78,7 @@ func (n *Inside) run(ctx context.Context, command *Command) error {
 		if path, err = exec.LookPath(path); err != nil {
 			return err
 		}
-	} else if _, err := os.Stat(path); err != nil && !strings.HasPrefix(path, "/proc/") { // which is the program's own, not this thread's
+	} else if _, err := os.Stat(path); err != nil && !strings.HasPrefix(path, "/proc/") { // /proc is the program's
 		return err
 	}
 	p.Path = path
@@ -89,7 +90,7 @@ func (n *Inside) run(ctx context.Context, command *Command) error {
 		return err
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = command.Stdin, command.Stdout, command.Stderr
-	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) } // so that tcpdump writes out what it has
+	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) } // tcpdump then flushes its file
 	cmd.WaitDelay = time.Second
 	if command.TTY {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
@@ -97,20 +98,22 @@ func (n *Inside) run(ctx context.Context, command *Command) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	expend(cmd.Process.Pid)
+	raiseOOMScore(cmd.Process.Pid)
 	return Status(cmd.Wait())
 }
 
-// mostExpendable is above what nodes are: where a node is out of memory a program in it goes first. oom_score_adj, of -1000 to 1000.
-const mostExpendable = 900
+// programOOMScore is the oom_score_adj (-1000 to 1000) of programs in nodes. It is above the nodes'
+// own, so that the kernel kills programs first.
+const programOOMScore = 900
 
-// expend makes a program the first to go when memory is short. The calling thread sees the node's /proc, in which nothing can be
-// written; others see the machine's.
-func expend(pid int) {
+// raiseOOMScore gives a program programOOMScore. It uses another thread, since the calling one sees
+// the node's read-only /proc.
+func raiseOOMScore(pid int) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte(strconv.Itoa(mostExpendable)), 0) // it may have ended
+		// an error means that it has ended
+		_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte(strconv.Itoa(programOOMScore)), 0)
 	}()
 	<-done
 }

@@ -10,46 +10,49 @@ import (
 	"weft/internal/poller"
 )
 
-// Kill kills a process that is held by a descriptor (pidfd_open(2)). Real-time scheduling is taken from it before, so that it
-// gets a turn to end in whatever else runs in real time, and afterwards, should it have taken that meanwhile.
+// Kill kills a process held by a descriptor (pidfd_open(2)). It removes the process's real-time
+// scheduling before, so that the process can exit on a processor that others occupy in real time,
+// and again afterwards in case the process set it meanwhile.
 func Kill(pid, pidfd int) error {
-	if err := calm(pid, pidfd); err != nil {
+	if err := dropRealTime(pid, pidfd); err != nil {
 		return err
 	}
 	if err := unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("end process %d: %w", pid, err)
+		return fmt.Errorf("kill process %d: %w", pid, err)
 	}
-	return calm(pid, pidfd)
+	return dropRealTime(pid, pidfd)
 }
 
-// calm takes real-time scheduling from a process unless it has ended: its number may be another's then.
-func calm(pid, pidfd int) error {
+// dropRealTime removes real-time scheduling from a process, unless it has ended: the PID may be
+// reused then.
+func dropRealTime(pid, pidfd int) error {
 	if err := unix.PidfdSendSignal(pidfd, 0, nil, 0); err != nil {
 		return nil
 	}
-	return poller.Calm(pid)
+	return poller.DropRealTime(pid)
 }
 
-// Calm takes real-time scheduling from every process of a container, given its first, before the engine kills them.
-func Calm(init int) error {
+// DropRealTime removes real-time scheduling from every process of a container, given the PID of its
+// first, before the engine kills them.
+func DropRealTime(init int) error {
 	if SameNamespace(init, "pid") {
-		return nil // its number is another's by now, which is in no container
+		return nil // the PID was reused outside of containers
 	}
-	pids, err := inside(init)
+	pids, err := processesInside(init)
 	if err != nil {
 		return nil // it has ended
 	}
 	for _, pid := range pids {
-		if err := poller.Calm(pid); err != nil {
+		if err := poller.DropRealTime(pid); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Running waits until all processes have ended, but no longer than d, and returns those descriptors (pidfd_open(2)) whose
-// processes have not.
-func Running(pidfds []int, d time.Duration) []int {
+// AwaitExit waits until all processes have exited, at most for d. It returns the descriptors
+// (pidfd_open(2)) of those that have not.
+func AwaitExit(pidfds []int, d time.Duration) []int {
 	deadline := time.Now().Add(d)
 	for len(pidfds) > 0 {
 		fds := make([]unix.PollFd, len(pidfds))

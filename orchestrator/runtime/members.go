@@ -16,35 +16,35 @@ import (
 	"weft/nodeimg/boot"
 )
 
-// A Member is a process of a lab as its runtime knows it.
+// A Member is a process of a lab as its runtime represents it.
 type Member interface {
 	comparable
 	Process() *Proc
-	Ended() <-chan struct{} // closed when it has ended
-	Exit() *ExitError       // how it ended; it must have
-	Kill() error            // ends it, and waits until it has ended
+	Ended() <-chan struct{} // returns a channel that is closed when the process has ended
+	Exit() *ExitError       // returns how it ended; it must have ended
+	Kill() error            // kills it and waits until it has ended
 }
 
-// Members are the processes of a lab, and the part of a Cluster that is the same in every runtime. P is the runtime's own type of a
-// process. A node that was started again is another process with the same name.
+// Members are the processes of a lab, and the part of a Cluster that both runtimes share. P is the
+// runtime's own process type. A node that was restarted is a new P with the same name.
 type Members[P Member] struct {
 	exits chan Exit
 	over  chan struct{} // closed by HangUp
-	close func() error  // ends the lab, once
+	close func() error  // ends the lab; runs once
 
 	mu      sync.Mutex // guards what follows
 	of      [Agent + 1][]P
 	started []P
 	closing bool
-	forget  func() bool // the context of Launch
+	forget  func() bool // stops watching the context of Launch
 }
 
-// Role is what a process is in a lab.
+// Role is a process's role in a lab.
 type Role int
 
-// The roles, in each of which processes have numbers from 0.
+// Roles. The processes of each role are numbered from 0.
 const (
-	Carrier Role = iota // of packets: the fabric's process
+	Carrier Role = iota // carries packets: the fabric's process
 	Host
 	Switch
 	Agent // drives hosts
@@ -58,19 +58,19 @@ func NewMembers[P Member](s *Spec) *Members[P] {
 	}
 	all := carriers + len(s.Nodes) + len(s.Switches) + s.Agents
 	return &Members[P]{
-		exits: make(chan Exit, all+1), over: make(chan struct{}), // also an engine's
+		exits: make(chan Exit, all+1), over: make(chan struct{}), // + 1 for an engine
 		of: [...][]P{make([]P, carriers), make([]P, len(s.Nodes)), make([]P, len(s.Switches)), make([]P, s.Agents)},
 	}
 }
 
-// ErrClosing is returned for what is not done any more.
+// ErrClosing is returned by operations on a lab that is being closed.
 var ErrClosing = errors.New("the lab is being closed")
 
-// lastWords is how long a process whose connection broke may take to have ended. Ours.
-const lastWords = time.Second
+// exitWait is the time limit for a process whose connection broke to have exited. Our own choice.
+const exitWait = time.Second
 
-// Launch has start start a lab, and end end it: at Close, and at once if start fails or when ctx ends. The first failure ends the wait
-// of other steps.
+// Launch calls start to start a lab, and arranges for end to end it: in Close, and at once if start
+// fails or ctx ends. The first failing step ends the waits of the others.
 func (m *Members[P]) Launch(ctx context.Context, start func(*Boot) error, end func() error) error {
 	m.close = sync.OnceValue(end)
 	stop := context.AfterFunc(ctx, m.HangUp)
@@ -85,16 +85,18 @@ func (m *Members[P]) Launch(ctx context.Context, start func(*Boot) error, end fu
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.forget = context.AfterFunc(ctx, func() { _ = m.Close() }) // whoever calls Close is told
+	m.forget = context.AfterFunc(ctx, func() { _ = m.Close() }) // Close returns the error again
 	return nil
 }
 
-// Close ends every process and returns when all are gone. Connections are closed first, at which processes end by themselves; whichever
-// has not within the grace period is killed. It may be called at any time, and again, with the same result. An error means that something
+// Close ends every process and returns when all are gone. It closes the connections first,
+// whereupon processes end by themselves, and kills those that have not after the grace period. It
+// may be called at any time; later calls return the same result. An error means that something
 // could not be ended or removed.
 func (m *Members[P]) Close() error { return m.close() }
 
-// Start has f start a process, unless the lab is being closed. Meanwhile nobody closes it.
+// Start calls f to start a process, unless the lab is being closed. The lab cannot be closed
+// meanwhile.
 func (m *Members[P]) Start(f func() (P, error)) (p P, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -107,7 +109,7 @@ func (m *Members[P]) Start(f func() (P, error)) (p P, err error) {
 	return p, err
 }
 
-// Connect makes a connection that of a process, unless the lab is being closed.
+// Connect sets the connection of a process, unless the lab is being closed.
 func (m *Members[P]) Connect(p P, conn *control.Conn) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -119,7 +121,8 @@ func (m *Members[P]) Connect(p P, conn *control.Conn) error {
 	return nil
 }
 
-// HangUp closes every control connection, which wakes whoever waits on one, here and in the processes. Nothing is started afterwards.
+// HangUp closes every control connection, which wakes everyone who waits on one, here and in the
+// processes. No process can be started afterwards.
 func (m *Members[P]) HangUp() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -137,21 +140,22 @@ func (m *Members[P]) HangUp() {
 	}
 }
 
-// Closing says whether the lab is being closed.
+// Closing reports whether the lab is being closed.
 func (m *Members[P]) Closing() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.closing
 }
 
-// Started returns the processes that were started, in their order.
+// Started returns the processes in the order in which they were started.
 func (m *Members[P]) Started() []P {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.started)
 }
 
-// Failed names the process that err is about. If its connection broke, how the process ended says more.
+// Failed adds the name of the process to err. If err is a broken connection, Failed returns how the
+// process ended instead.
 func (m *Members[P]) Failed(p P, err error) error {
 	if err == nil {
 		return nil
@@ -160,13 +164,13 @@ func (m *Members[P]) Failed(p P, err error) error {
 		select {
 		case <-p.Ended():
 			return p.Exit()
-		case <-time.After(lastWords):
+		case <-time.After(exitWait):
 		}
 	}
 	return fmt.Errorf("%s: %w", p.Process().Name, err)
 }
 
-// Boot hands a process what it is to become, and waits until it is that.
+// Boot sends a process its spec and waits until it is up.
 func (m *Members[P]) Boot(p P, spec any) error {
 	if err := p.Process().Conn.SendValue(boot.KindBoot, spec); err != nil {
 		return m.Failed(p, err)
@@ -174,7 +178,7 @@ func (m *Members[P]) Boot(p P, spec any) error {
 	return m.Up(p)
 }
 
-// Up waits until a process is what it was to become. Its report adds to what was noted before.
+// Up waits until a process is up. The notes of its report are added to those in Report.
 func (m *Members[P]) Up(p P) error {
 	report := &p.Process().Report
 	notes := report.Notes
@@ -183,21 +187,21 @@ func (m *Members[P]) Up(p P) error {
 	return m.Failed(p, err)
 }
 
-// Set makes a process the one with a role and a number, and Of returns that; the zero P: it has not been set.
+// Set makes p the process with a role and a number.
 func (m *Members[P]) Set(role Role, i int, p P) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.of[role][i] = p
 }
 
-// Of returns the process with a role and a number.
+// Of returns the process with a role and a number, or the zero P if Set has not been called.
 func (m *Members[P]) Of(role Role, i int) P {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.of[role][i]
 }
 
-// Named returns the process of a node or a switch, whether it has ended or not; the zero P: there is none.
+// Named returns the process of a node or switch, running or not, or the zero P if there is none.
 func (m *Members[P]) Named(name string) (none P) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -212,7 +216,7 @@ func (m *Members[P]) Named(name string) (none P) {
 	return none
 }
 
-// Find returns the process with a name that was started last and has not ended, whether it has booted or not; nil: there is none.
+// Find returns the latest process with a name if it has not ended, booted or not; else nil.
 func (m *Members[P]) Find(name string) *Proc {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -227,7 +231,7 @@ func (m *Members[P]) Find(name string) *Proc {
 	return nil
 }
 
-// ended says whether a process has ended.
+// ended reports whether a process has ended.
 func ended[P Member](p P) bool {
 	select {
 	case <-p.Ended():
@@ -237,7 +241,7 @@ func ended[P Member](p P) bool {
 	}
 }
 
-// Alive returns the process of a host that has not ended.
+// Alive returns the process of a host, or an error if it has ended.
 func (m *Members[P]) Alive(i int) (P, error) {
 	p := m.Of(Host, i)
 	if m.Closing() || ended(p) {
@@ -246,7 +250,7 @@ func (m *Members[P]) Alive(i int) (P, error) {
 	return p, nil
 }
 
-// Dead returns the process of a host that has ended, for another to take its place.
+// Dead returns the process of a host that has ended, or an error if it is running.
 func (m *Members[P]) Dead(i int) (P, error) {
 	p, err := m.Alive(i)
 	if err == nil {
@@ -255,7 +259,7 @@ func (m *Members[P]) Dead(i int) (P, error) {
 	return p, nil
 }
 
-// Kill ends a host at once, with all that runs in it: its process is the first of its PID namespace.
+// Kill kills a host with everything that runs in it: its process is the first of its PID namespace.
 func (m *Members[P]) Kill(i int) error {
 	p, err := m.Alive(i)
 	if err != nil {
@@ -267,7 +271,7 @@ func (m *Members[P]) Kill(i int) error {
 	return nil
 }
 
-// Freeze stops every process of a host, or lets them go on.
+// Freeze stops every process of a host, or continues them.
 func (m *Members[P]) Freeze(i int, frozen bool) error {
 	p, err := m.Alive(i)
 	if err != nil {
@@ -276,19 +280,19 @@ func (m *Members[P]) Freeze(i int, frozen bool) error {
 	return p.Process().Freeze(frozen)
 }
 
-// Nodes is the number of hosts, and Node the process of one.
+// Nodes returns the number of hosts, and Node the process of one.
 func (m *Members[P]) Nodes() int       { return len(m.of[Host]) }
 func (m *Members[P]) Node(i int) *Proc { return m.Of(Host, i).Process() }
 
-// Switches is the number of switches that are nodes, and Switch the process of one.
+// Switches returns the number of switches that are nodes, and Switch the process of one.
 func (m *Members[P]) Switches() int      { return len(m.of[Switch]) }
 func (m *Members[P]) Switch(i int) *Proc { return m.Of(Switch, i).Process() }
 
-// Agents is the number of processes that may drive nodes, and Agent one of them.
+// Agents returns the number of processes that may drive nodes, and Agent one of them.
 func (m *Members[P]) Agents() int       { return len(m.of[Agent]) }
 func (m *Members[P]) Agent(i int) *Proc { return m.Of(Agent, i).Process() }
 
-// Fabric returns the fabric's process; nil if switches are nodes.
+// Fabric returns the fabric's process, or nil if switches are nodes.
 func (m *Members[P]) Fabric() *Proc {
 	var none P
 	if len(m.of[Carrier]) == 0 || m.Of(Carrier, 0) == none {
@@ -297,8 +301,9 @@ func (m *Members[P]) Fabric() *Proc {
 	return m.Of(Carrier, 0).Process()
 }
 
-// Tell reports the end of a process, or of what all depend on, unless it was asked for. There is room for one of each.
-func (m *Members[P]) Tell(e Exit) {
+// Report reports the unexpected end of a process, or of the engine, on Exits. The channel has room
+// for one report of each.
+func (m *Members[P]) Report(e Exit) {
 	if m.Closing() {
 		return
 	}
@@ -308,8 +313,8 @@ func (m *Members[P]) Tell(e Exit) {
 	}
 }
 
-// Silence closes what Exits returned. Nobody may tell anything afterwards.
-func (m *Members[P]) Silence() { close(m.exits) }
+// CloseExits closes the channel of Exits. Report must not be called afterwards.
+func (m *Members[P]) CloseExits() { close(m.exits) }
 
-// Exits reports each process that ends before Close, at once. It is closed by Close.
+// Exits returns a channel that reports each process that ends before Close. Close closes it.
 func (m *Members[P]) Exits() <-chan Exit { return m.exits }

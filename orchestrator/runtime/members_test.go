@@ -11,7 +11,7 @@ import (
 	"weft/nodeimg/boot"
 )
 
-// member is a process that ends when it is told to.
+// member is a process that ends when Kill is called.
 type member struct {
 	Proc
 	ended chan struct{}
@@ -21,8 +21,8 @@ func (p *member) Ended() <-chan struct{} { return p.ended }
 func (p *member) Exit() *ExitError       { return &ExitError{Name: p.Name, State: "it was told to"} }
 func (p *member) Kill() error            { close(p.ended); return nil }
 
-// family is a lab of two hosts, and a way to start a process of it.
-func family(t *testing.T) (m *Members[*member], start func(name string) *member) {
+// newMembers returns a lab of two hosts, and a function that starts a process of it.
+func newMembers(t *testing.T) (m *Members[*member], start func(name string) *member) {
 	t.Helper()
 	m = NewMembers[*member](&Spec{Nodes: make([]boot.NodeSpec, 2)})
 	return m, func(name string) *member {
@@ -42,9 +42,10 @@ func family(t *testing.T) (m *Members[*member], start func(name string) *member)
 	}
 }
 
-// A host that is started again is another process: found as soon as it was started, and the host's once it is said to be.
-func TestMembersOfTwoLives(t *testing.T) {
-	m, start := family(t)
+// A host that is restarted is a new process: Find returns it once it was started, Named and Node
+// once Set was called.
+func TestMembersAfterRestart(t *testing.T) {
+	m, start := newMembers(t)
 	defer m.HangUp()
 	first := start("h0")
 	m.Set(Host, 0, first)
@@ -73,9 +74,10 @@ func TestMembersOfTwoLives(t *testing.T) {
 	}
 }
 
-// A broken connection is told as the end of its process, anything else by its name.
-func TestMembersSayHowOneFailed(t *testing.T) {
-	m, start := family(t)
+// A broken connection is reported as the end of its process, any other error with the process's
+// name.
+func TestMembersNameTheFailedProcess(t *testing.T) {
+	m, start := newMembers(t)
 	defer m.HangUp()
 	p := start("h0")
 	close(p.ended)
@@ -91,15 +93,15 @@ func TestMembersSayHowOneFailed(t *testing.T) {
 	}
 }
 
-// Once the lab is being closed nothing is started, found or told.
-func TestMembersThatAreClosed(t *testing.T) {
-	m, start := family(t)
+// Once the lab is being closed, nothing is started, found or reported.
+func TestMembersAfterHangUp(t *testing.T) {
+	m, start := newMembers(t)
 	p := start("h0")
 	m.Set(Host, 0, p)
-	m.Tell(Exit{Name: "h0"})
+	m.Report(Exit{Name: "h0"})
 	m.HangUp()
 	m.HangUp()
-	m.Tell(Exit{Name: "h1"})
+	m.Report(Exit{Name: "h1"})
 	if err := p.Conn.SendValue("anything", nil); err == nil {
 		t.Error("its connection is open")
 	}
@@ -109,7 +111,7 @@ func TestMembersThatAreClosed(t *testing.T) {
 	if _, err := m.Alive(0); !errors.Is(err, ErrNoNode) || m.Find("h0") != nil || m.Named("h0") != nil {
 		t.Errorf("it is alive: %v", err)
 	}
-	m.Silence()
+	m.CloseExits()
 	var told []string
 	for e := range m.Exits() {
 		told = append(told, e.Name)
@@ -119,7 +121,8 @@ func TestMembersThatAreClosed(t *testing.T) {
 	}
 }
 
-// A launch that fails ends the lab, and says why; one that is interrupted says that; and a lab ends with the context of its launch.
+// A launch that fails ends the lab and returns its error, one that is cancelled the context's; and
+// a lab ends with the context of its launch.
 func TestMembersAreLaunched(t *testing.T) {
 	cause := errors.New("no memory")
 	for name, c := range map[string]struct {
@@ -129,7 +132,7 @@ func TestMembersAreLaunched(t *testing.T) {
 	}{
 		"well": {}, "fails": {boot: cause, want: cause}, "interrupted": {boot: cause, interrupt: true, want: context.Canceled},
 	} {
-		m, _ := family(t)
+		m, _ := newMembers(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		err := m.Launch(ctx, func(*Boot) error {

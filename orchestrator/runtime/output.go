@@ -8,20 +8,20 @@ import (
 	"sync"
 )
 
-// maxTail is how much of a process's last words is kept, in bytes.
+// maxTail is the number of bytes of a process's output that a Tail keeps.
 const maxTail = 8 << 10
 
-// Tail is a writer that keeps the end of what is written to it, at most 8 KiB, and passes whole lines on.
+// Tail is a writer that keeps the last 8 KiB written to it, and passes whole lines on.
 type Tail struct {
 	name string
 	tee  *Lines
 
 	mu   sync.Mutex // guards what follows
 	text []byte
-	line []byte // not ended yet
+	line []byte // the unfinished last line
 }
 
-// NewTail returns the tail of the process with this name. tee may be nil.
+// NewTail returns the tail of a process's output. tee may be nil.
 func NewTail(name string, tee *Lines) *Tail { return &Tail{name: name, tee: tee} }
 
 func (t *Tail) Write(p []byte) (int, error) {
@@ -48,20 +48,20 @@ func (t *Tail) Write(p []byte) (int, error) {
 	}
 }
 
-// String returns what is kept, without spaces around it.
+// String returns the kept text without surrounding white space.
 func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return strings.TrimSpace(string(t.text))
 }
 
-// Lines is a writer shared by all processes of a lab, line by line.
+// Lines is a writer that all processes of a lab share, line by line.
 type Lines struct {
 	mu sync.Mutex // guards w
 	w  io.Writer
 }
 
-// NewLines returns the shared form of w; nil for nil.
+// NewLines returns a Lines that writes to w, or nil if w is nil.
 func NewLines(w io.Writer) *Lines {
 	if w == nil {
 		return nil

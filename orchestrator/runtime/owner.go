@@ -9,28 +9,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Owner is a process of this machine that no later one is mistaken for.
+// Owner identifies a process of this machine uniquely, even after its PID was reused.
 type Owner struct {
 	UID, PID int
-	Start    uint64 // when the process began, in clock ticks since the boot: proc_pid_stat(5)
-	Space    uint64 // the PID namespace in which PID is its number: the inode of /proc/PID/ns/pid, namespaces(7)
-	Boot     string // which boot of the machine
+	Start    uint64 // start time in clock ticks since the boot: proc_pid_stat(5)
+	Space    uint64 // PID namespace of PID: the inode of /proc/PID/ns/pid, namespaces(7)
+	Boot     string // ID of the machine's boot
 }
 
-// Self is the owner that this process is.
+// Self returns this process as an owner.
 func Self() (Owner, error) { return ownerAt("self", os.Getpid()) }
 
-// OwnerOf is the owner that a process of this user and this PID namespace is.
+// OwnerOf returns a process of this user and this PID namespace as an owner.
 func OwnerOf(pid int) (Owner, error) { return ownerAt(strconv.Itoa(pid), pid) }
 
-// ownerAt is the owner that a process is, by its name in /proc and its number.
+// ownerAt returns the owner for a process, by its name in /proc and its PID.
 func ownerAt(proc string, pid int) (Owner, error) {
 	o := Owner{UID: os.Geteuid(), PID: pid}
 	var err error
-	if o.Start, err = startOf(proc); err != nil {
+	if o.Start, err = startTime(proc); err != nil {
 		return Owner{}, err
 	}
-	if o.Space, err = pidSpace(); err != nil {
+	if o.Space, err = pidNamespace(); err != nil {
 		return Owner{}, err
 	}
 	o.Boot, err = bootID()
@@ -41,7 +41,8 @@ func (o Owner) String() string {
 	return fmt.Sprintf("%d.%d.%d.%d.%s", o.UID, o.PID, o.Start, o.Space, o.Boot)
 }
 
-// Is says whether both are the same process. User namespaces number users differently, so those are not compared.
+// Is reports whether both are the same process. It ignores users, whose numbers differ between user
+// namespaces.
 func (o Owner) Is(p Owner) bool {
 	o.UID = p.UID
 	return o == p
@@ -67,8 +68,8 @@ func ParseOwner(text string) (o Owner, ok bool) {
 	return o, o.UID >= 0 && o.PID > 0 && o.String() == text
 }
 
-// Alive says whether the process still runs. What cannot be read does not count as dead, and nor does a process of another
-// PID namespace, in which this one cannot look.
+// Alive reports whether the process still runs. It returns true if that cannot be read, or if the
+// process is in another PID namespace.
 func (o Owner) Alive() bool {
 	boot, err := bootID()
 	if err != nil {
@@ -77,13 +78,13 @@ func (o Owner) Alive() bool {
 	if boot != o.Boot {
 		return false
 	}
-	if space, err := pidSpace(); err != nil || space != o.Space {
+	if space, err := pidNamespace(); err != nil || space != o.Space {
 		return true
 	}
 	if seen, err := os.Readlink("/proc/self"); err != nil || seen != strconv.Itoa(os.Getpid()) {
-		return true // /proc is that of another namespace
+		return true // /proc belongs to another namespace
 	}
-	start, err := startOf(strconv.Itoa(o.PID))
+	start, err := startTime(strconv.Itoa(o.PID))
 	if os.IsNotExist(err) {
 		return false
 	}
@@ -95,8 +96,8 @@ func bootID() (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// pidSpace identifies the PID namespace of this process.
-func pidSpace() (uint64, error) {
+// pidNamespace returns the inode of this process's PID namespace.
+func pidNamespace() (uint64, error) {
 	var s unix.Stat_t
 	if err := unix.Stat("/proc/self/ns/pid", &s); err != nil {
 		return 0, fmt.Errorf("PID namespace: %w", err)
@@ -104,8 +105,9 @@ func pidSpace() (uint64, error) {
 	return s.Ino, nil
 }
 
-// startOf reads field 22 of /proc/PID/stat: proc_pid_stat(5). The second field, the name, may hold anything.
-func startOf(pid string) (uint64, error) {
+// startTime reads field 22 of /proc/PID/stat, proc_pid_stat(5). Field 2, the name, may contain any
+// byte.
+func startTime(pid string) (uint64, error) {
 	file := "/proc/" + pid + "/stat"
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -115,13 +117,14 @@ func startOf(pid string) (uint64, error) {
 	if len(f) < 20 {
 		return 0, fmt.Errorf("%s: cannot read %q", file, text)
 	}
-	if f[0] == "Z" || f[0] == "X" { // it has ended, and nobody has asked how
+	if f[0] == "Z" || f[0] == "X" { // it has ended but was not waited for
 		return 0, os.ErrNotExist
 	}
 	return strconv.ParseUint(f[19], 10, 64)
 }
 
-// OwnerIn returns the owner that a variable of a process's environment names, which only its user may read.
+// OwnerIn returns the owner named by a variable in a process's environment. Only the process's user
+// may read that.
 func OwnerIn(pid int, variable string) (Owner, bool) {
 	text, ok := Variable(pid, variable)
 	if !ok {

@@ -6,7 +6,8 @@ import (
 	"weft/internal/fuzztest"
 )
 
-// An owner is read back as it was written, is alive while it runs, and is nobody else.
+// An owner survives formatting and parsing, is alive while its process runs, and differs from every
+// other.
 func TestOwner(t *testing.T) {
 	o, err := Self()
 	if err != nil {
@@ -22,7 +23,7 @@ func TestOwner(t *testing.T) {
 			t.Errorf("%v is alive", dead)
 		}
 	}
-	far := Owner{o.UID, 1 << 22, o.Start, o.Space + 1, o.Boot} // nobody here knows whether it runs
+	far := Owner{o.UID, 1 << 22, o.Start, o.Space + 1, o.Boot} // cannot be judged from here
 	if !far.Alive() {
 		t.Errorf("%v, of another PID namespace, is dead", far)
 	}

@@ -9,8 +9,9 @@ import (
 	"weft/nodeimg/boot"
 )
 
-// Plug makes cables between nodes, whose processes find returns by their names: all there are, or those of one node. A pair is
-// made where its ends belong, so that nothing of it is ever seen elsewhere, and is gone with either.
+// Plug creates cables between nodes, whose processes find returns by name. cables may be all of a
+// lab, or those of one node. Each veth pair is created inside the namespaces of its ends, so it is
+// never visible elsewhere and is gone with either node.
 func Plug(cables []boot.Cable, find func(node string) *Proc) error {
 	byNode := map[string][]*boot.Cable{}
 	for i := range cables {
@@ -36,10 +37,10 @@ func Plug(cables []boot.Cable, find func(node string) *Proc) error {
 	}
 	group.Wait()
 	close(errs)
-	return <-errs // the first, if there is one
+	return <-errs // the first error, if any
 }
 
-// plug makes one cable from the network of a to that of b.
+// plug creates one cable from the network namespace of a to that of b.
 func plug(a *Proc, c *boot.Cable, b *Proc) error {
 	if b == nil {
 		return fmt.Errorf("%s: %w", c.B.Node, ErrNoNode)
@@ -58,7 +59,7 @@ func plug(a *Proc, c *boot.Cable, b *Proc) error {
 	return nil
 }
 
-// CablesOf are the cables of one node.
+// CablesOf returns the cables of one node.
 func (s *Spec) CablesOf(node string) (own []boot.Cable) {
 	for _, c := range s.Cables {
 		if c.A.Node == node || c.B.Node == node {

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Processes returns the numbers of those processes for which is returns true.
+// Processes returns the PIDs for which is returns true.
 func Processes(is func(pid int) bool) (pids []int) {
-	files, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is a good one
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is valid
 	for _, f := range files {
 		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f))); err == nil && is(pid) {
 			pids = append(pids, pid)
@@ -21,7 +21,8 @@ func Processes(is func(pid int) bool) (pids []int) {
 	return pids
 }
 
-// Arguments returns those of a process, with its name; nil where it has none, or has ended.
+// Arguments returns the arguments of a process, with its name first, or nil if it has none or has
+// ended.
 func Arguments(pid int) []string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil || len(text) == 0 {
@@ -30,8 +31,8 @@ func Arguments(pid int) []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
 }
 
-// Variable returns a variable of a process's environment. That of a process that has ended, or that this user may not look
-// at, has none.
+// Variable returns a variable of a process's environment. ok is false if the process has ended or
+// this user may not read its environment.
 func Variable(pid int, name string) (value string, ok bool) {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
@@ -45,7 +46,7 @@ func Variable(pid int, name string) (value string, ok bool) {
 	return "", false
 }
 
-// EffectiveUser returns the effective user of a process, as this process's user namespace numbers users.
+// EffectiveUser returns the effective user ID of a process, as seen from this user namespace.
 func EffectiveUser(pid int) (int, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -59,7 +60,8 @@ func EffectiveUser(pid int) (int, error) {
 	return 0, fmt.Errorf("process %d has no user", pid)
 }
 
-// SameNamespace says whether a process is in the namespace of a kind ("pid", "user") that this one is in.
+// SameNamespace reports whether a process is in the same namespace of a kind ("pid", "user") as
+// this one.
 func SameNamespace(pid int, kind string) bool {
 	ours, err := namespace("self", kind)
 	if err != nil {
@@ -69,13 +71,13 @@ func SameNamespace(pid int, kind string) bool {
 	return err == nil && theirs == ours
 }
 
-// namespace names the one of a kind that a process is in: "self", or one by its number.
+// namespace returns the identity of a process's namespace. process is "self" or a PID.
 func namespace(process any, kind string) (string, error) {
 	return os.Readlink(fmt.Sprintf("/proc/%v/ns/%s", process, kind))
 }
 
-// KillIf kills a process for which is still returns true once the process is held: until then its number may become another's.
-// One that has ended is no error.
+// KillIf kills a process if is still returns true once the process is held by a descriptor, after
+// which its PID cannot be reused. A process that has ended is not an error.
 func KillIf(pid int, is func(pid int) bool) error {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

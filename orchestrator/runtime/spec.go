@@ -13,66 +13,74 @@ import (
 	"weft/units"
 )
 
-// Fabric is the name of the fabric's process among the nodes'.
+// Fabric is the name of the fabric's process.
 const Fabric = "fabric"
 
-// Spec is a lab to be started.
+// Spec describes a lab to be started.
 type Spec struct {
-	Lab   string          // its name, for messages and labels
+	Lab   string          // the lab's name, for messages and labels
 	Nodes []boot.NodeSpec // the hosts, by HostID
 
-	// Switches are nodes too, of a lab that the machine's kernel switches: it has no fabric process, and Cables join its
-	// nodes by their names. The hosts of one are wired (boot.NodeSpec.Wired).
+	// Switches are the switches that are nodes, if the machine's kernel switches the lab. Such a
+	// lab has no fabric process; Cables join its nodes by name, and its hosts are wired
+	// (boot.NodeSpec.Wired).
 	Switches []boot.NodeSpec
 	Cables   []boot.Cable
 
-	// Images are those that commands in this lab will name. A runtime that does not have one refuses the lab.
+	// Images are the container images that commands in this lab need. The launch fails if one is
+	// missing.
 	Images []string
 
-	// Self is the program to run as every process; empty means this one. NodeArgs and FabricArgs are its
-	// arguments, "node" and "fabric" when nil. Env is added to an environment that is otherwise made new.
+	// Self is the program that every process runs; empty: this one. NodeArgs and FabricArgs are its
+	// arguments; nil: "node" and "fabric". Env is added to Environment.
 	Self                 string
 	NodeArgs, FabricArgs []string
 	Env                  []string
 
-	// Agents is how many processes are to be started besides that are no nodes, and may drive some (agent.KindAdopt). A runtime
-	// may start none.
+	// Agents is the number of additional processes that are not nodes but may drive some
+	// (agent.KindAdopt). A runtime may start none.
 	Agents int
 
-	// Memory is the most that one process may use, where the runtime can bound it; 0: 2 GiB.
+	// Memory is the memory limit of a node, or of each process if the runtime cannot limit nodes;
+	// 0: DefaultMemory.
 	Memory units.Bytes
 
-	// FabricNice is the scheduling priority that the fabric's process asks for, as boot.FabricSpec.Nice.
+	// FabricNice is the nice value of the fabric's process; see boot.FabricSpec.Nice.
 	FabricNice int
 
-	// Stderr receives, line by line and headed by the name, what the processes write to standard output and
-	// standard error. It may be nil: the last of it is in the error of a process that dies either way.
+	// Stderr receives the standard output and standard error of all processes, line by line with
+	// the process's name in front. It may be nil; the error of a process that dies has the end of
+	// its output in any case.
 	Stderr io.Writer
 
-	// Ahead is told of every operation of Launch before it is done, with what undoes it when whoever launched the lab
-	// is gone: a journal. What it returns, unless that is nil, is called when the operation was done. An error stops the
-	// launch. It may be called from several goroutines, and be nil.
+	// Ahead is called before every operation of Launch, so that a journal can undo the operation if
+	// the launcher is killed. The function that it returns is called once the operation was carried
+	// out. An error stops the launch. Ahead must be safe for concurrent use. It may be nil, and
+	// return nil.
 	Ahead func(Op) (done func(error) error, err error)
 
-	// Step is told before and after every step of starting and ending the lab, for tests that end the process there. It
-	// may be called from several goroutines, and be nil.
+	// Step is called before and after every step of starting and ending the lab, for tests that
+	// kill the process there. It must be safe for concurrent use, and may be nil.
 	Step func(step string)
 
-	// Grace is how long processes may take to end by themselves once their connection is closed, before
-	// they are killed; 0 means what the runtime deems enough.
+	// Grace is the time limit for processes to end by themselves once their connection is closed,
+	// before they are killed; 0: the runtime's default.
 	Grace time.Duration
 }
 
-// ThisProgram is its path, however its file was renamed, replaced or deleted since it was started, and in nodes too.
+// ThisProgram is the path of the running program, even if its file was renamed, replaced or
+// deleted, and also inside nodes.
 const ThisProgram = "/proc/self/exe"
 
-// Environment is what a process of a lab sees of this one's: nothing that could change what it does.
+// Environment returns the environment of a lab's processes. It has nothing from this process that
+// could change what they do.
 func Environment() []string {
-	return []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "TMPDIR=/tmp", "LANG=C.UTF-8"}
+	return []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "TMPDIR=/tmp",
+		"LANG=C.UTF-8"}
 }
 
-// Prepare checks a spec, fills in what it leaves open, and returns who launches it and where its processes' output goes; nil: nobody
-// listens. Grace is how long processes may take to end by themselves.
+// Prepare checks a spec and fills in defaults. It returns this process as the lab's owner, and the
+// writer for its processes' output, which may be nil. grace is the default of Spec.Grace.
 func (s *Spec) Prepare(grace time.Duration) (owner Owner, out *Lines, err error) {
 	if err = control.KeepDescriptors(); err == nil {
 		err = s.check()
@@ -86,54 +94,55 @@ func (s *Spec) Prepare(grace time.Duration) (owner Owner, out *Lines, err error)
 	return owner, NewLines(s.Stderr), err
 }
 
-// check reports what no runtime can start.
+// check returns an error for a spec that no runtime can start.
 func (s *Spec) check() error {
 	if len(s.Nodes) == 0 {
-		return errors.New("a lab without nodes")
+		return errors.New("the lab has no nodes")
 	}
 	seen := map[string]bool{Fabric: true}
 	for _, n := range slices.Concat(s.Nodes, s.Switches) {
 		if seen[n.Name] {
-			return fmt.Errorf("two processes would be called %q", n.Name)
+			return fmt.Errorf("two processes have the name %q", n.Name)
 		}
 		seen[n.Name] = true
 	}
 	for _, c := range s.Cables {
 		for _, end := range []boot.CableEnd{c.A, c.B} {
 			if !seen[end.Node] || end.Node == Fabric {
-				return fmt.Errorf("a cable leads to %q, which is no node", end.Node)
+				return fmt.Errorf("a cable leads to %q, which is not a node of the lab", end.Node)
 			}
 		}
 	}
 	for i := range s.Agents {
 		if seen[AgentsName(i)] {
-			return fmt.Errorf("two processes would be called %q", AgentsName(i))
+			return fmt.Errorf("two processes have the name %q", AgentsName(i))
 		}
 	}
 	return nil
 }
 
-// AgentsName is the name of a process that drives nodes.
+// AgentsName returns the name of a process that drives nodes.
 func AgentsName(i int) string { return fmt.Sprintf("agents%d", i) }
 
-// Switched says that the machine's kernel switches the lab: it has no fabric process.
+// Switched reports whether the machine's kernel switches the lab, which then has no fabric process.
 func (s *Spec) Switched() bool { return len(s.Switches) > 0 }
 
-// Op is an operation of a launch, and its undo. It is plain data, so that another process can undo it.
+// Op is an operation of a launch together with its undo. It is plain data, so that another process
+// can undo it.
 type Op struct {
 	Do   string // in words: "start node h0"
-	Kind string // of what it makes: Process, Container, Group
-	Name string // what undoes it knows it by: the name of the process in the lab, the name of a container, the path of a group
+	Kind string // what it makes: Process, Container or Group
+	Name string // identifies that for the undo: name of the process or container, path of the group
 }
 
-// Kinds of what operations make.
+// Kinds of things that operations make.
 const (
-	Process   = "process"   // ends with its orchestrator by itself
-	Container = "container" // stays until it is removed
-	Group     = "group"     // a control group with those of nodes in it, by its path: stays, empty, until it is removed
+	Process   = "process"   // ends with its launcher by itself
+	Container = "container" // exists until it is removed
+	Group     = "group"     // a control group with those of nodes in it: exists, empty, until it is removed
 )
 
-// Do tells Ahead, if there is one, of an operation, and does it.
+// Do calls Ahead, if there is one, and then carries out the operation.
 func (s *Spec) Do(op Op, f func() error) error {
 	var done func(error) error
 	if s.Ahead != nil {
@@ -149,7 +158,7 @@ func (s *Spec) Do(op Op, f func() error) error {
 	return err
 }
 
-// Around does a step, and tells Step before and after.
+// Around carries out a step and calls Step before and after it.
 func (s *Spec) Around(step string, f func() error) error {
 	if s.Step == nil {
 		return f()

@@ -114,7 +114,7 @@ func beStage(text string) int {
 	select {
 	case code = <-ended:
 	case <-gone:
-		_ = poller.Calm(cmd.Process.Pid) // it is about to be killed, and may wait for a turn to end in
+		_ = poller.DropRealTime(cmd.Process.Pid) // it is about to be killed, and may wait for a turn to end in
 	}
 	if !s.Isolated {
 		killChildren()

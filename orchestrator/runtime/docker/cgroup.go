@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// cgroups is where control groups are mounted: systemd's and every engine's place.
+// cgroups is where systemd and every engine mount control groups.
 const cgroups = "/sys/fs/cgroup"
 
-// groups opens cgroup.procs of every control group of a container that differs from this process's, so that what is
-// started in the node is bounded as the container is. The caller closes them.
+// groups opens cgroup.procs of every control group that the container has of its own, so that
+// programs in the node are limited like the container. The caller closes them.
 func (p *proc) groups() (files []*os.File, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", p.PID))
 	if err != nil {
@@ -45,7 +45,8 @@ func (p *proc) groups() (files []*os.File, err error) {
 	return files, nil
 }
 
-// hierarchies are the folders in which the groups of these controllers may be; none are those of the unified hierarchy.
+// hierarchies returns the folders in which the groups of these controllers may be. No controllers
+// means the unified hierarchy.
 func hierarchies(controllers string) []string {
 	if controllers == "" {
 		return []string{"", "unified"}

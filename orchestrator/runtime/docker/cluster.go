@@ -17,38 +17,38 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// How long to wait for what should take no time at all. Ours.
+// Time limits of operations that normally take milliseconds. Our own choice.
 const (
-	defaultGrace = time.Second            // for processes to end by themselves once nobody controls them
+	defaultGrace = time.Second            // for processes to exit once their connection is closed
 	bootTime     = 15 * time.Second       // for a process that was started to accept control
-	exitTime     = 100 * time.Millisecond // from a process's loss of its namespaces to its end
-	readTime     = 50 * time.Millisecond  // for what a process wrote at its end to be read
+	exitTime     = 100 * time.Millisecond // from the loss of a process's namespaces to its exit
+	readTime     = 50 * time.Millisecond  // for reading a process's last output
 	removeTime   = 20 * time.Second       // for the engine to remove containers that have ended
 )
 
-// errEnded is why a process that has just been started cannot be found.
-var errEnded = errors.New("it ended at once")
+// errEnded means that a process that was just started cannot be found.
+var errEnded = errors.New("it ended right after its start")
 
-// proc is one process of the lab, and the container that it is the first of.
+// proc is one process of the lab, the first of its container.
 type proc struct {
 	runtime.Proc
-	spec      *boot.NodeSpec // nil: the fabric's
+	spec      *boot.NodeSpec // nil for the fabric
 	container string         // its ID
-	pidfd     int            // held until all is over, so that the number means no other process
+	pidfd     int            // open until the lab is closed, so that PID is not reused
 	tail      *runtime.Tail
-	begun     chan struct{} // closed when PID and pidfd are valid, or never will be: it may have ended meanwhile
-	read      chan struct{} // closed when nothing more is to come for tail
+	begun     chan struct{} // closed when PID and pidfd are set, or when starting it failed
+	read      chan struct{} // closed at the end of its output
 
-	died  chan struct{} // closed when the container ended; then state is valid
+	died  chan struct{} // closed when the container has ended; then state is valid
 	gone  chan struct{} // closed when the engine has removed it
 	state string
 	oom   bool
 }
 
-// Ended is closed when the engine has said that the container ended.
+// Ended returns a channel that is closed when the engine has reported the container's end.
 func (p *proc) Ended() <-chan struct{} { return p.died }
 
-// Kill ends the process, and returns when the engine has noticed.
+// Kill kills the process and returns when the engine has noticed.
 func (p *proc) Kill() error {
 	if err := runtime.Kill(p.PID, p.pidfd); err != nil {
 		return err
@@ -56,31 +56,32 @@ func (p *proc) Kill() error {
 	return p.await(p.died, "has not noticed its end")
 }
 
-// Cluster is a running lab: a runtime.Cluster.
+// Cluster is a running lab; it implements runtime.Cluster and runtime.Restarter.
 type Cluster struct {
 	*runtime.Members[*proc]
 	spec   runtime.Spec
 	engine *engine
 	owner  runtime.Owner
-	id     string // of this launch: labelRun
-	image  string // of nodes, by its ID
+	id     string // of this launch, the value of labelRun
+	image  string // ID of the nodes' image
 	out    *runtime.Lines
 	reaper *reaper
-	slots  chan struct{} // taken by what the engine is asked to start at once
+	slots  chan struct{} // limits the containers that are started at once
 
-	plugged chan struct{} // closed when the fabric takes cables, or never will
+	plugged chan struct{} // closed when the fabric accepts cables, or has failed
 
-	mu   sync.Mutex // guards what the engine has said: this, and of each process
-	lost error      // its events ended: why
+	mu   sync.Mutex // guards lost, and the state and oom of each process
+	lost error      // why the engine's events ended
 
-	life  context.Context // of requests and of the listener
+	life  context.Context // of requests and the event listener
 	end   context.CancelFunc
 	watch sync.WaitGroup
 }
 
-// Launch starts every process of the lab in a container of its own, waits until all are configured and connected, and
-// returns. When it fails, or ctx ends meanwhile, nothing is left. When ctx ends later, the cluster is closed. It is a
-// runtime.Launch; the engine is that of DOCKER_HOST, or at the usual place.
+// Launch starts every process of the lab in a container of its own, waits until all are configured
+// and connected, and returns. If it fails or ctx ends meanwhile, it leaves nothing. If ctx ends
+// later, the cluster is closed. It is a runtime.Launch. The engine is that of DOCKER_HOST or the
+// default one.
 func Launch(ctx context.Context, spec runtime.Spec) (runtime.Cluster, error) {
 	c, err := launch(ctx, spec)
 	if err != nil {
@@ -105,9 +106,9 @@ func launch(ctx context.Context, spec runtime.Spec) (*Cluster, error) {
 	return c, nil
 }
 
-// prepare does all that leaves nothing behind but an image.
+// prepare does everything that leaves at most an image behind.
 func (c *Cluster) prepare(ctx context.Context) (err error) {
-	if err := privileged(); err != nil {
+	if err := checkPrivileges(); err != nil {
 		return err
 	}
 	var id [8]byte
@@ -118,7 +119,7 @@ func (c *Cluster) prepare(ctx context.Context) (err error) {
 	if c.engine, err = open(ctx, ""); err != nil {
 		return err
 	}
-	if err = c.engine.have(ctx, c.spec.Images); err == nil {
+	if err = c.engine.checkImages(ctx, c.spec.Images); err == nil {
 		err = c.spec.Around("import image", func() (err error) {
 			c.image, err = image.Ensure(ctx, c.engine.api, c.spec.Self)
 			return err
@@ -145,7 +146,7 @@ func (c *Cluster) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// boot brings all processes up, side by side.
+// boot brings up all processes concurrently.
 func (c *Cluster) boot(b *runtime.Boot) error {
 	if c.spec.Switched() {
 		return c.bootSwitched(b)
@@ -160,7 +161,7 @@ func (c *Cluster) boot(b *runtime.Boot) error {
 	return c.Up(c.Of(runtime.Carrier, 0))
 }
 
-// bootFabric starts the fabric's process, to which nodes then bring their cables.
+// bootFabric boots the fabric's process. Nodes then add their cables to it.
 func (c *Cluster) bootFabric() error {
 	defer close(c.plugged)
 	spec := boot.FabricSpec{Links: c.Nodes(), Nice: c.spec.FabricNice}
@@ -168,15 +169,15 @@ func (c *Cluster) bootFabric() error {
 	if err != nil {
 		return err
 	}
-	if err := c.take(p, spec, spec.Nice); err != nil {
+	if err := c.takeControl(p, spec, spec.Nice); err != nil {
 		return c.failed(p, err)
 	}
-	poller.Prefer(p.PID, poller.Urgent) // what is refused shows in the fidelity verdict, if it matters
+	poller.Prefer(p.PID, poller.Urgent) // a failure shows in the fidelity verdict, if it matters
 	c.Set(runtime.Carrier, 0, p)
 	return nil
 }
 
-// bootNode takes one node through its boot, and its cable to the fabric.
+// bootNode boots one node and connects its cable to the fabric.
 func (c *Cluster) bootNode(i int) error {
 	p, cable, err := c.startNode(i)
 	if err != nil {
@@ -191,7 +192,7 @@ func (c *Cluster) bootNode(i int) error {
 	return c.failed(fabric, fabric.Conn.SendValue(boot.KindLinks, []boot.Link{p.Link}, cable))
 }
 
-// startNode takes one node through its boot, and returns the other end of its cable.
+// startNode boots one node and returns the other end of its cable.
 func (c *Cluster) startNode(i int) (p *proc, cable int, err error) {
 	spec := &c.spec.Nodes[i]
 	if p, err = c.start(spec.Name, spec); err != nil {
@@ -202,7 +203,7 @@ func (c *Cluster) startNode(i int) (p *proc, cable int, err error) {
 			p.discard()
 		}
 	}()
-	if err = c.take(p, spec, spec.Nice); err != nil {
+	if err = c.takeControl(p, spec, spec.Nice); err != nil {
 		return p, -1, c.failed(p, err)
 	}
 	cable = p.Link.FD
@@ -215,7 +216,8 @@ func (c *Cluster) startNode(i int) (p *proc, cable int, err error) {
 	return p, cable, nil
 }
 
-// failed names the process that err is about. How it ended says more, and a busy engine is late to say that.
+// failed adds the name of the process to err. If the process has just ended it waits for the
+// engine, which may be slow, to report how.
 func (c *Cluster) failed(p *proc, err error) error {
 	if errors.Is(err, errEnded) {
 		select {

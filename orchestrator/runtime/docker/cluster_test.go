@@ -17,7 +17,8 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// Every process answers over its control connection, is where its labels say, and is gone when the lab is closed.
+// Every process answers over its control connection, runs where its labels say, and is gone when
+// the lab is closed.
 func TestPrivLaunch(t *testing.T) {
 	c := launchLab(t, lab(4))
 	if c.Nodes() != 4 || c.Node(2).Name != "h2" || c.Fabric().Name != runtime.Fabric {
@@ -32,19 +33,19 @@ func TestPrivLaunch(t *testing.T) {
 			t.Errorf("got %d, %v", back, err)
 		}
 	}
-	all, err := c.engine.mine(t.Context(), c.id)
+	all, err := c.engine.list(t.Context(), c.id)
 	if err != nil || len(all) != 5 {
 		t.Fatalf("%d containers, %v", len(all), err)
 	}
 	for _, a := range all {
-		if o, ok := ours(a.Labels); !ok || o != c.owner || a.Labels[labelLab] != "test" || !strings.Contains(nameOf(a), a.Labels[labelNode]) {
+		if o, ok := ownerFromLabels(a.Labels); !ok || o != c.owner || a.Labels[labelLab] != "test" || !strings.Contains(nameOf(a), a.Labels[labelNode]) {
 			t.Errorf("container %s is labelled %v", nameOf(a), a.Labels)
 		}
 	}
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	if all, err := c.engine.mine(context.Background(), c.id); len(all) > 0 {
+	if all, err := c.engine.list(context.Background(), c.id); len(all) > 0 {
 		t.Errorf("containers %v are left (%v)", all, err)
 	}
 	if _, open := <-c.Exits(); open {
@@ -58,9 +59,9 @@ func TestPrivLaunch(t *testing.T) {
 	}
 }
 
-// A node that has gone bad reaches nothing: not its own files, no network, no privileges, not the engine, and nobody can
-// take control of it a second time.
-func TestPrivABadNodeReachesNothing(t *testing.T) {
+// A malicious node reaches nothing: not its own files, no network, no privileges, not the engine.
+// Nobody can take control of it a second time.
+func TestPrivBadNodeIsConfined(t *testing.T) {
 	c := launchLab(t, lab(2))
 	for i, p := range []*runtime.Proc{c.Node(0), c.Fabric()} {
 		got := map[string]string{}
@@ -102,7 +103,7 @@ func TestPrivABadNodeReachesNothing(t *testing.T) {
 	}
 }
 
-// The engine was told to bound what a container takes.
+// The engine limits a container's memory and processes.
 func TestPrivLimits(t *testing.T) {
 	spec := lab(1)
 	spec.Memory = 64 << 20
@@ -138,7 +139,7 @@ func awaitExit(t *testing.T, c *Cluster) runtime.Exit {
 	}
 }
 
-// The end of a process is told with what it said last.
+// The end of a process is reported with the end of its output.
 func TestPrivExits(t *testing.T) {
 	var out buffer
 	spec := lab(3)
@@ -160,12 +161,12 @@ func TestPrivExits(t *testing.T) {
 		}
 	}
 	if !strings.Contains(out.String(), "h1: told to\n") {
-		t.Errorf("heard %q", out.String())
+		t.Errorf("copied %q", out.String())
 	}
 }
 
-// A node is killed and comes back with a new cable, over which it is reached again; a frozen one does not answer until
-// it goes on.
+// A node that is killed and restarted gets a new cable, over which it is reachable again. A frozen
+// node does not answer until it is continued.
 func TestPrivKillFreezeRestart(t *testing.T) {
 	c := launchLab(t, lab(2))
 	if err := c.Kill(1); err != nil {
@@ -214,8 +215,8 @@ func TestPrivKillFreezeRestart(t *testing.T) {
 	}
 }
 
-// What cannot be launched is said in one sentence, and leaves nothing.
-func TestPrivLaunchFailsAsOne(t *testing.T) {
+// A launch that fails returns one clear error and leaves nothing.
+func TestPrivFailedLaunchLeavesNothing(t *testing.T) {
 	needEngine(t)
 	for name, s := range map[string]struct {
 		change func(*runtime.Spec)
@@ -273,7 +274,7 @@ func containersOf(t *testing.T, name string) (names []string) {
 		t.Fatal(err)
 	}
 	defer e.api.Close()
-	all, err := e.mine(context.Background(), "")
+	all, err := e.list(context.Background(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,8 +286,9 @@ func containersOf(t *testing.T, name string) (names []string) {
 	return names
 }
 
-// A launch that is given up ends soon, with the caller's reason, and leaves nothing; so does one that is given up later.
-func TestPrivLaunchIsGivenUp(t *testing.T) {
+// A cancelled launch ends soon, with the context's error, and leaves nothing, whenever it is
+// cancelled.
+func TestPrivLaunchIsCancelled(t *testing.T) {
 	needEngine(t)
 	for _, after := range []time.Duration{20 * time.Millisecond, 200 * time.Millisecond, 600 * time.Millisecond} {
 		ctx, cancel := context.WithTimeout(t.Context(), after)
@@ -305,7 +307,7 @@ func TestPrivLaunchIsGivenUp(t *testing.T) {
 	}
 }
 
-// The names that programs know hosts by, and the journal, are as in the built-in runtime.
+// Host names and the journal are the same as in the built-in runtime.
 func TestPrivJournalAndNames(t *testing.T) {
 	needEngine(t)
 	spec := lab(2)

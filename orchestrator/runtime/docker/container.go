@@ -19,34 +19,36 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// tmpSize bounds what a container writes.
+// tmpSize limits what a container can write.
 const tmpSize = "size=64m"
 
-// expendable makes a process one of the first to go when the machine is out of memory: oom_score_adj, of -1000 to 1000.
-const expendable = 500
+// containerOOMScore is the oom_score_adj (-1000 to 1000) of a lab's processes: the kernel kills
+// them early if the machine is out of memory.
+const containerOOMScore = 500
 
-// labels are those of one container of this lab.
+// labels returns the labels of one container of this lab.
 func (c *Cluster) labels(name string) map[string]string {
 	return map[string]string{labelLab: c.spec.Lab, labelRun: c.id, labelNode: name, labelOwner: c.owner.String()}
 }
 
-// Bound says what memory the nodes of a lab may use, in words.
+// Bound describes the nodes' memory limit for people.
 func (c *Cluster) Bound() string {
 	return fmt.Sprintf("%v per node, by the engine", cmp.Or(c.spec.Memory, runtime.DefaultMemory))
 }
 
-// foreign is what a container's name may not contain.
+// foreign matches what a container's name may not contain.
 var foreign = regexp.MustCompile(`[^a-zA-Z0-9_.-]+`)
 
-// containerName names a container for people; its labels are what counts.
+// containerName returns a container's name, which is for people only: Weft finds containers by
+// their labels.
 func (c *Cluster) containerName(name string) string {
 	clean := func(s string) string { s = foreign.ReplaceAllString(s, "-"); return s[:min(len(s), 40)] }
 	return fmt.Sprintf("weft-%s-%s-%s", clean(c.spec.Lab), c.id[:6], clean(name))
 }
 
-// host is what every container of a lab is bound to: no network, no privileges, nothing to write to but memory. It
-// removes itself when it ends.
-func (c *Cluster) host() *container.HostConfig {
+// hostConfig returns the restrictions of every container of a lab: no network, no privileges, only
+// memory to write to. The container removes itself when it ends.
+func (c *Cluster) hostConfig() *container.HostConfig {
 	const realTime = int64(poller.RealTimeLimit / time.Microsecond)
 	memory := int64(cmp.Or(c.spec.Memory, runtime.DefaultMemory))
 	processes := int64(runtime.MaxProcesses)
@@ -59,19 +61,20 @@ func (c *Cluster) host() *container.HostConfig {
 		Tmpfs:          map[string]string{"/tmp": "rw,nosuid,nodev,mode=1777," + tmpSize},
 		LogConfig:      container.LogConfig{Type: "none"},
 		IpcMode:        "private",
-		OomScoreAdj:    expendable,
+		OomScoreAdj:    containerOOMScore,
 		Resources: container.Resources{
 			Memory: memory, MemorySwap: memory, PidsLimit: &processes,
-			// Lower limits need no privilege; the engine may itself lack the one to raise them.
+			// Only lower limits: the engine may lack the privilege to raise them.
 			Ulimits: []*container.Ulimit{{Name: "core"}, {Name: "rttime", Soft: realTime, Hard: realTime}},
 		},
 	}
 }
 
-// create creates the container of a node or of the fabric, and returns its ID and what the engine did not grant.
+// create creates the container of a node or of the fabric (spec is nil). It returns the ID and the
+// engine's warnings.
 func (c *Cluster) create(ctx context.Context, name string, spec *boot.NodeSpec) (id string, notes []string, err error) {
 	args, hostname := c.spec.FabricArgs, name
-	host := c.host()
+	host := c.hostConfig()
 	if spec != nil {
 		args, hostname = c.spec.NodeArgs, cmp.Or(spec.Hostname, spec.Name)
 		for _, h := range spec.Hosts {
@@ -86,7 +89,7 @@ func (c *Cluster) create(ctx context.Context, name string, spec *boot.NodeSpec) 
 	as := c.containerName(name)
 	owner := os.Geteuid()
 	if c.engine.remapped {
-		owner = overflow // in the container's user namespace we are nobody
+		owner = overflowUser // the container's user namespace does not have this user
 	}
 	config := &container.Config{
 		Image:      c.image,
@@ -116,12 +119,16 @@ func (c *Cluster) create(ctx context.Context, name string, spec *boot.NodeSpec) 
 	return made.ID, notes, nil
 }
 
-// overflow is how the kernel shows users that a user namespace does not have: user_namespaces(7).
-const overflow = 65534
+// overflowUser is the ID that the kernel shows for users that a user namespace does not have:
+// user_namespaces(7).
+const overflowUser = 65534
 
-// begin starts a container and returns the number of its first process, and a descriptor of it.
-func (c *Cluster) begin(ctx context.Context, id string) (pid, pidfd int, err error) {
-	err = c.spec.Around("start container", func() error { return c.engine.api.ContainerStart(ctx, id, container.StartOptions{}) })
+// startContainer starts a container and returns its first process: the PID and an open descriptor.
+func (c *Cluster) startContainer(ctx context.Context, id string) (pid, pidfd int, err error) {
+	err = c.spec.Around("start container", func() error {
+		return c.engine.api.ContainerStart(ctx, id,
+			container.StartOptions{})
+	})
 	if err != nil {
 		return 0, -1, fmt.Errorf("start container: %w", err)
 	}
@@ -136,15 +143,16 @@ func (c *Cluster) begin(ctx context.Context, id string) (pid, pidfd int, err err
 	if pidfd, err = unix.PidfdOpen(pid, 0); err != nil {
 		return 0, -1, fmt.Errorf("%w (process %d: %w)", errEnded, pid, err)
 	}
-	if err := belongs(pid, id); err != nil {
+	if err := checkInContainer(pid, id); err != nil {
 		unix.Close(pidfd)
 		return 0, -1, err
 	}
 	return pid, pidfd, nil
 }
 
-// belongs makes sure that a process is in a container, by its control group, which it cannot choose.
-func belongs(pid int, id string) error {
+// checkInContainer checks that a process is in a container by its control group, which the process
+// cannot choose.
+func checkInContainer(pid int, id string) error {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if os.IsNotExist(err) {
 		return errEnded
@@ -153,13 +161,14 @@ func belongs(pid int, id string) error {
 		return err
 	}
 	if !strings.Contains(string(text), id) {
-		return fmt.Errorf("process %d is not that of container %.12s: does the engine run in another PID namespace?", pid, id)
+		return fmt.Errorf("process %d is not in container %.12s: does the engine run in another PID namespace?", pid,
+			id)
 	}
 	return nil
 }
 
-// state says in words how a container's first process ended.
-func state(code string, starved bool) string {
+// exitState describes how a container's first process ended.
+func exitState(code string, outOfMemory bool) string {
 	var n int
 	if _, err := fmt.Sscan(code, &n); err != nil {
 		return "unknown"
@@ -171,20 +180,21 @@ func state(code string, starved bool) string {
 			what = "signal: killed"
 		}
 	}
-	if starved {
+	if outOfMemory {
 		what += " (out of memory)"
 	}
 	return what
 }
 
-// termStatus is how a Go program ends that is told to and is the first of its PID namespace, where signals do not kill.
+// termStatus is how a Go program that is the first of its PID namespace exits on SIGTERM, which
+// cannot kill it.
 const termStatus = "exit status 2"
 
-// Exit makes an error of how a container ended.
+// Exit returns how the container ended.
 func (p *proc) Exit() *runtime.ExitError {
 	e := &runtime.ExitError{Name: p.Name, State: p.state, Stderr: p.tail.String()}
 	if e.State == termStatus && e.Stderr == "" {
-		e.State += " without a word: told to end, as when the engine is stopped"
+		e.State += " without output: terminated, as when the engine is stopped"
 	}
 	return e
 }

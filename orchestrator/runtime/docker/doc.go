@@ -1,20 +1,23 @@
-// Package docker is the runtime that puts the processes of a lab, one per host and one for the fabric or, where the
-// machine's kernel switches, one per switch, into containers of a Docker Engine on this machine.
+// Package docker is the runtime that puts the processes of a lab into containers of a Docker Engine
+// on this machine: one per host and one for the fabric or, if the machine's kernel switches the
+// lab, one per switch.
 //
-//	cluster, err := docker.Launch(ctx, spec) // a runtime.Cluster, as of the built-in runtime
-//	err = docker.Probe(ctx, "")              // whether it can be had here, or why not
-//	names, err := docker.Clean(ctx, "")      // what killed orchestrators left
+//	cluster, err := docker.Launch(ctx, spec) // a runtime.Cluster
+//	err = docker.Probe(ctx, "")              // why the engine cannot be used, if so
+//	names, err := docker.Clean(ctx, "")      // removes what killed launchers left
 //
-// The image holds this program and nothing else; it is made from the running binary when the engine does not have it.
-// Containers have no network of the engine's, no capabilities, a read-only root, and bounds on memory and processes.
-// Their interface is made in their network namespace from outside, as are their sockets, which they are handed. So they
-// need no privileges, and the orchestrator needs those of root.
+// The image has this program and nothing else; it is made from the running binary if the engine
+// does not have it. Containers have no network from the engine, no capabilities, a read-only root,
+// and limits of memory and processes. Their interfaces and sockets are made in their network
+// namespaces from outside and handed to them. So containers need no privileges, but the launcher
+// needs to be root.
 //
-// Control is a connection over an abstract socket in the container's own network namespace (docs/adr/0060): there is no
-// file, and nobody but root can get there.
+// The control connection is an abstract socket in the container's own network namespace
+// (docs/adr/0060): there is no file, and only root can reach it.
 //
-// Nothing outlives the process that called Launch, however that ends: agents end when their connection does, the engine
-// removes containers that ended, and a second process removes what remains, such as containers that had not been started
-// or that hang (see Reap). Every object carries labels with its lab, run, node and owner; what does not carry all of
-// them is never touched.
+// Nothing outlives the process that called Launch, however it ends: agents exit when their
+// connection closes, the engine removes containers that have ended, and a second process, the
+// reaper (see Reap), removes the rest, such as containers that were never started or that hang.
+// Every object carries labels with its lab, run, node and owner; objects without all of them are
+// never touched. Start reading in cluster.go; sweep.go has the removal.
 package docker

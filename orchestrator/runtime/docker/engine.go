@@ -16,32 +16,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// defaultHost is where an engine listens unless it was told otherwise.
+// defaultHost is the address of an engine by default.
 const defaultHost = "unix:///var/run/docker.sock"
 
-// answerTime is how long an engine may take to say who it is. Ours.
+// answerTime is the time limit for an engine to answer. Our own choice.
 const answerTime = 5 * time.Second
 
-// ErrUnusable is returned where there is no engine that a lab could run on. The text says why, and what to do.
+// ErrUnusable is returned if no engine here can run labs. The text says why and what to do.
 var ErrUnusable = errors.New("no Docker for labs here")
 
 // engine is a Docker Engine on this machine.
 type engine struct {
 	api  *client.Client
 	host string
-	// remapped: containers have a user namespace, in which the users of this machine do not exist.
+	// remapped means that containers have a user namespace without this machine's users.
 	remapped bool
 	about    string // version and drivers, for people
 }
 
-// HostVar names the environment variable that says where the engine is.
+// HostVar is the environment variable with the engine's address.
 const HostVar = client.EnvOverrideHost
 
-// open connects to the engine at host, a unix:// address; empty means DOCKER_HOST, or the usual place. It makes sure
-// that the engine is one for this package.
+// open connects to the engine at host, a unix:// address; empty: DOCKER_HOST or the default one. It
+// checks that this package can use the engine.
 func open(ctx context.Context, host string) (*engine, error) {
 	host = cmp.Or(host, os.Getenv(client.EnvOverrideHost), defaultHost)
-	if err := reach(ctx, host); err != nil {
+	if err := checkSocket(ctx, host); err != nil {
 		return nil, err
 	}
 	api, err := client.NewClientWithOpts(client.WithHost(host), client.WithAPIVersionNegotiation())
@@ -49,18 +49,19 @@ func open(ctx context.Context, host string) (*engine, error) {
 		return nil, fmt.Errorf("%w: %s: %w", ErrUnusable, host, err)
 	}
 	e := &engine{api: api, host: host}
-	if err := e.ask(ctx); err != nil {
+	if err := e.identify(ctx); err != nil {
 		api.Close()
 		return nil, err
 	}
 	return e, nil
 }
 
-// reach tries the engine's socket, whose errors say more than those of a request over it.
-func reach(ctx context.Context, host string) error {
+// checkSocket connects to the engine's socket, since its errors say more than those of a request.
+func checkSocket(ctx context.Context, host string) error {
 	u, err := url.Parse(host)
 	if err != nil || u.Scheme != "unix" {
-		return fmt.Errorf("%w: DOCKER_HOST is %s, but nodes are wired from this machine: the engine must be here, at a unix:// address; unset DOCKER_HOST, or use --runtime namespace", ErrUnusable, host)
+		return fmt.Errorf("%w: DOCKER_HOST is %s, but nodes are wired from this machine: the engine must be here, "+
+			"at a unix:// address; unset DOCKER_HOST, or use --runtime namespace", ErrUnusable, host)
 	}
 	var d net.Dialer
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
@@ -72,20 +73,23 @@ func reach(ctx context.Context, host string) error {
 	case errors.Is(err, unix.EACCES):
 		return fmt.Errorf("%w: %w; run as root", ErrUnusable, err)
 	case errors.Is(err, unix.ENOENT):
-		return fmt.Errorf("%w: no engine is there (%w); install and start one (apt-get install docker.io, systemctl start docker), or use --runtime namespace", ErrUnusable, err)
+		return fmt.Errorf("%w: there is no engine (%w); install and start one (apt-get install docker.io, systemctl "+
+			"start docker), or use --runtime namespace", ErrUnusable, err)
 	case errors.Is(err, unix.ECONNREFUSED):
-		return fmt.Errorf("%w: no engine is running (%w); start it (systemctl start docker), or use --runtime namespace", ErrUnusable, err)
+		return fmt.Errorf("%w: no engine is running (%w); start it (systemctl start docker), or use --runtime "+
+			"namespace", ErrUnusable, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnusable, err)
 }
 
-// ask learns who the engine is, and refuses those whose containers cannot be wired.
-func (e *engine) ask(ctx context.Context) error {
+// identify asks the engine for its version and settings, and returns an error if its containers
+// cannot be wired.
+func (e *engine) identify(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	info, err := e.api.Info(ctx)
 	if err != nil {
-		return fmt.Errorf("%w: the engine at %s does not say who it is: %w", ErrUnusable, e.host, err)
+		return fmt.Errorf("%w: the engine at %s does not answer: %w", ErrUnusable, e.host, err)
 	}
 	has := func(option string) bool {
 		return slices.ContainsFunc(info.SecurityOptions, func(o string) bool { return strings.HasPrefix(o, option) })
@@ -94,14 +98,16 @@ func (e *engine) ask(ctx context.Context) error {
 	case info.OSType != "linux":
 		return fmt.Errorf("%w: the engine at %s runs %s containers, not Linux ones", ErrUnusable, e.host, info.OSType)
 	case has("name=rootless"):
-		return fmt.Errorf("%w: the engine at %s is rootless, and keeps its containers out of reach of this machine's network tools; --runtime namespace needs no root either", ErrUnusable, e.host)
+		return fmt.Errorf("%w: the engine at %s is rootless, and keeps its containers out of reach of this "+
+			"machine's network tools; --runtime namespace needs no root either", ErrUnusable, e.host)
 	}
 	e.remapped = has("name=userns")
-	e.about = fmt.Sprintf("%s (API %s, %s, cgroup v%s) at %s", info.ServerVersion, e.api.ClientVersion(), info.Driver, cmp.Or(info.CgroupVersion, "1"), e.host)
+	e.about = fmt.Sprintf("%s (API %s, %s, cgroup v%s) at %s", info.ServerVersion, e.api.ClientVersion(),
+		info.Driver, cmp.Or(info.CgroupVersion, "1"), e.host)
 	return nil
 }
 
-// alive says whether the engine still answers.
+// alive returns an error unless the engine answers.
 func (e *engine) alive(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
@@ -109,20 +115,23 @@ func (e *engine) alive(ctx context.Context) error {
 	return err
 }
 
-// Probe tries whether a lab could be launched on the engine at host (empty: DOCKER_HOST, or the usual place). It returns
-// the engine's version and drivers, or why it cannot be used and what to do.
+// Probe checks whether a lab could be launched on the engine at host (empty: DOCKER_HOST or the
+// default one). It returns the engine's version and drivers, or why it cannot be used and what to
+// do.
 func Probe(ctx context.Context, host string) (about string, err error) {
 	e, err := open(ctx, host)
 	if err != nil {
 		return "", err
 	}
 	defer e.api.Close()
-	return e.about, privileged()
+	return e.about, checkPrivileges()
 }
 
-// privileged says whether this process may enter the network namespaces of containers.
-func privileged() error {
-	const needs = "containers are wired by netlink, which only root may: run as root, or use --runtime namespace, which needs no root"
+// checkPrivileges returns an error unless this process may enter the network namespaces of
+// containers.
+func checkPrivileges() error {
+	const needs = "containers are wired by netlink, which only root may: run as root, or use --runtime namespace, " +
+		"which needs no root"
 	if text, err := os.ReadFile("/proc/self/uid_map"); err == nil {
 		// The first user namespace maps every user to itself: user_namespaces(7).
 		if f := strings.Fields(string(text)); len(f) == 3 && f[2] != "4294967295" {
@@ -134,7 +143,8 @@ func privileged() error {
 	if err := unix.Capget(&header, &have[0]); err != nil {
 		return fmt.Errorf("%w: capabilities: %w", ErrUnusable, err)
 	}
-	for c, name := range map[uint]string{unix.CAP_SYS_ADMIN: "CAP_SYS_ADMIN", unix.CAP_NET_ADMIN: "CAP_NET_ADMIN", unix.CAP_SYS_PTRACE: "CAP_SYS_PTRACE"} {
+	for c, name := range map[uint]string{unix.CAP_SYS_ADMIN: "CAP_SYS_ADMIN", unix.CAP_NET_ADMIN: "CAP_NET_ADMIN",
+		unix.CAP_SYS_PTRACE: "CAP_SYS_PTRACE"} {
 		if have[c/32].Effective&(1<<(c%32)) == 0 {
 			return fmt.Errorf("%w: this process lacks %s; %s", ErrUnusable, name, needs)
 		}

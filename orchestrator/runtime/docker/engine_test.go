@@ -12,8 +12,8 @@ import (
 	"weft/internal/dockertest"
 )
 
-// Whatever is wrong with an engine is said in one sentence, with a way out.
-func TestOpenSaysWhatIsWrong(t *testing.T) {
+// Each failure to use an engine is explained in one sentence that says what to do.
+func TestOpenExplainsFailures(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	l, err := net.Listen("unix", path("dead"))
@@ -45,9 +45,9 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	serve("rootless", `{"OSType": "linux", "SecurityOptions": ["name=seccomp,profile=default", "name=rootless"]}`)
 	serve("remapped", `{"OSType": "linux", "ServerVersion": "20.10", "Driver": "overlay2", "SecurityOptions": ["name=userns"]}`)
 	for host, want := range map[string]string{
-		"unix://" + path("absent"):   "no engine is there",
+		"unix://" + path("absent"):   "there is no engine",
 		"unix://" + path("dead"):     "no engine is running",
-		"unix://" + path("ill"):      "does not say who it is",
+		"unix://" + path("ill"):      "does not answer",
 		"unix://" + path("windows"):  "windows containers",
 		"unix://" + path("rootless"): "--runtime namespace needs no root",
 		"tcp://192.0.2.1:2375":       "unset DOCKER_HOST",
@@ -82,16 +82,16 @@ func TestState(t *testing.T) {
 	for code, want := range map[string]string{
 		"0": "exit status 0", "2": "exit status 2", "137": "signal: killed", "139": "signal: SIGSEGV", "": "unknown", "x": "unknown", "255": "exit status 255",
 	} {
-		if got := state(code, false); got != want {
+		if got := exitState(code, false); got != want {
 			t.Errorf("%q is %q, expected %q", code, got, want)
 		}
 	}
-	if got := state("137", true); got != "signal: killed (out of memory)" {
+	if got := exitState("137", true); got != "signal: killed (out of memory)" {
 		t.Error(got)
 	}
 }
 
-// A reaper that was dismissed, or told nonsense, touches nothing.
+// A reaper that was dismissed or got invalid input touches nothing.
 func TestReap(t *testing.T) {
 	if err := Reap(t.Context(), strings.NewReader(done), "unix:///absent", "0123456789abcdef"); err != nil {
 		t.Error(err)

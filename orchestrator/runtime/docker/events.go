@@ -13,7 +13,7 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// listen begins to follow what becomes of the containers of this launch, until c.end.
+// listen follows the engine's events about this launch's containers until c.end.
 func (c *Cluster) listen() error {
 	what := filters.NewArgs(
 		filters.Arg("type", string(events.ContainerEventType)),
@@ -22,7 +22,7 @@ func (c *Cluster) listen() error {
 		filters.Arg("event", string(events.ActionDie)),
 		filters.Arg("event", string(events.ActionDestroy)),
 	)
-	news, broken := c.engine.api.Events(c.life, events.ListOptions{Filters: what})
+	messages, broken := c.engine.api.Events(c.life, events.ListOptions{Filters: what})
 	select {
 	case err := <-broken:
 		return fmt.Errorf("follow the engine's events: %w", err)
@@ -31,10 +31,10 @@ func (c *Cluster) listen() error {
 	c.watch.Go(func() {
 		for {
 			select {
-			case m := <-news:
-				c.note(m)
+			case m := <-messages:
+				c.handle(m)
 			case err := <-broken:
-				c.lose(err)
+				c.recordLost(err)
 				return
 			}
 		}
@@ -42,12 +42,12 @@ func (c *Cluster) listen() error {
 	return nil
 }
 
-// note takes in one event.
-func (c *Cluster) note(m events.Message) {
+// handle handles one event.
+func (c *Cluster) handle(m events.Message) {
 	all := c.Started()
 	i := slices.IndexFunc(all, func(p *proc) bool { return p.container == m.Actor.ID })
 	if i < 0 {
-		return // a program's: Exec follows it
+		return // a program's container: Exec follows it
 	}
 	p := all[i]
 	c.mu.Lock()
@@ -59,12 +59,12 @@ func (c *Cluster) note(m events.Message) {
 		if isClosed(p.died) {
 			return
 		}
-		p.state = state(m.Actor.Attributes["exitCode"], p.oom)
+		p.state = exitState(m.Actor.Attributes["exitCode"], p.oom)
 		close(p.died)
 		c.watch.Go(func() {
 			<-p.begun
-			p.words()
-			c.Tell(runtime.Exit{Name: p.Name, PID: p.PID, Err: p.Exit()})
+			p.awaitOutput()
+			c.Report(runtime.Exit{Name: p.Name, PID: p.PID, Err: p.Exit()})
 		})
 	case events.ActionDestroy:
 		if !isClosed(p.gone) {
@@ -73,18 +73,18 @@ func (c *Cluster) note(m events.Message) {
 	}
 }
 
-// words waits until what a process that has ended wrote has been read. One that ended before it was told where to write says
-// nothing.
-func (p *proc) words() {
+// awaitOutput waits until the output of an ended process has been read. A process that ended before
+// it got its output pipe has none.
+func (p *proc) awaitOutput() {
 	select {
 	case <-p.read:
 	case <-time.After(readTime):
 	}
 }
 
-// lose notes that the engine says nothing more. Unless that was asked for, the lab can no longer be trusted to be
-// what it was: an engine that ends takes its containers with it, now or when it begins again.
-func (c *Cluster) lose(why error) {
+// recordLost reports the lab as broken because the engine's events have ended: an engine that stops
+// takes its containers with it, now or when it starts again.
+func (c *Cluster) recordLost(why error) {
 	if c.life.Err() != nil {
 		return
 	}
@@ -94,7 +94,8 @@ func (c *Cluster) lose(why error) {
 	c.mu.Lock()
 	c.lost = why
 	c.mu.Unlock()
-	c.Tell(runtime.Exit{Name: "docker", Err: &runtime.ExitError{Name: "the Docker engine at " + c.engine.host, State: why.Error()}})
+	c.Report(runtime.Exit{Name: "docker", Err: &runtime.ExitError{Name: "the Docker engine at " + c.engine.host,
+		State: why.Error()}})
 }
 
 func isClosed(c chan struct{}) bool {

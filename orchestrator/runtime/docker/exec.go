@@ -16,10 +16,11 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// Exec runs a program inside a node and waits for it. A program of this machine runs in the namespaces of the node in
-// the container's control groups, with this machine's programs to read, as in the built-in runtime: see runtime.Inside. A program of an image runs in a container of its own that shares the node's network and PID
-// namespace, with the same capabilities and a read-only root. Either ends with the node, or with ctx: see
-// runtime.Cluster.
+// Exec runs a program inside a node and waits for it. A program of this machine runs in the
+// namespaces of the node and the container's control groups, with this machine's files to read, as
+// in the built-in runtime; see runtime.Inside. A program of an image runs in a container of its own
+// that shares the node's network and PID namespaces, with the same capabilities and a read-only
+// root. Either ends with the node and with ctx; see runtime.Cluster.
 func (c *Cluster) Exec(ctx context.Context, node string, command runtime.Command) error {
 	p := c.Named(node)
 	if p == nil {
@@ -33,7 +34,7 @@ func (c *Cluster) Exec(ctx context.Context, node string, command runtime.Command
 		err = c.execHere(ctx, p, command)
 	}
 	if err != nil && ctx.Err() == nil && (p.ended() || p.Ending()) {
-		return p.last()
+		return p.exitError()
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", node, err)
@@ -41,15 +42,16 @@ func (c *Cluster) Exec(ctx context.Context, node string, command runtime.Command
 	return nil
 }
 
-// ended says whether the process is no more.
-func (p *proc) ended() bool { return len(runtime.Running([]int{p.pidfd}, 0)) == 0 }
+// ended reports whether the process has exited.
+func (p *proc) ended() bool { return len(runtime.AwaitExit([]int{p.pidfd}, 0)) == 0 }
 
-// last returns how a process ended that has begun to. A busy engine is late to say.
-func (p *proc) last() error {
+// exitError returns how a process ended that has begun to exit. It waits for the engine, which may
+// be slow, to report that.
+func (p *proc) exitError() error {
 	if err := p.await(p.died, "has not noticed its end"); err != nil {
 		return &runtime.ExitError{Name: p.Name, State: err.Error()}
 	}
-	p.words()
+	p.awaitOutput()
 	return p.Exit()
 }
 
@@ -63,8 +65,9 @@ func (c *Cluster) execHere(ctx context.Context, p *proc, command runtime.Command
 	return inside.Run(ctx, command)
 }
 
-// enter moves the calling thread into every namespace of p but the mount namespace: the node's holds no programs. It
-// gets a view of this machine's files instead, with the node's /proc.
+// enter moves the calling thread into every namespace of p except the mount namespace, since the
+// node's has no programs. The thread gets a view of this machine's files instead, with the node's
+// /proc.
 func (p *proc) enter() error {
 	if p.ended() {
 		return runtime.ErrNoNode
@@ -96,29 +99,32 @@ func (p *proc) enter() error {
 	return boot.View(&spec, proc)
 }
 
-// execImage runs a program of an image beside the node.
+// execImage runs a program of an image in a container beside the node.
 func (c *Cluster) execImage(ctx context.Context, p *proc, command runtime.Command) error {
 	if command.TTY {
-		return fmt.Errorf("a program of an image has no terminal; docker exec -it %s gives one", c.containerName(p.Name))
+		return fmt.Errorf("a program of an image cannot have a terminal; use docker exec -it %s instead",
+			c.containerName(p.Name))
 	}
-	if err := c.engine.have(ctx, []string{command.Image}); err != nil {
+	if err := c.engine.checkImages(ctx, []string{command.Image}); err != nil {
 		return err
 	}
-	host := c.host()
+	host := c.hostConfig()
 	host.NetworkMode = container.NetworkMode("container:" + p.container)
-	host.PidMode = container.PidMode("container:" + p.container) // so that it ends with the node
+	host.PidMode = container.PidMode("container:" + p.container) // it ends with the node
 	host.CapAdd = []string{"NET_RAW", "NET_ADMIN", "NET_BIND_SERVICE"}
 	host.Tmpfs["/run"] = host.Tmpfs["/tmp"]
 	config := &container.Config{
 		Image: command.Image, Cmd: command.Args, Env: command.Env, WorkingDir: command.Dir, Labels: c.labels(p.Name),
-		AttachStdin: command.Stdin != nil, OpenStdin: command.Stdin != nil, StdinOnce: true, AttachStdout: true, AttachStderr: true,
+		AttachStdin: command.Stdin != nil, OpenStdin: command.Stdin != nil, StdinOnce: true, AttachStdout: true,
+		AttachStderr: true,
 	}
 	made, err := c.engine.api.ContainerCreate(ctx, config, host, &network.NetworkingConfig{}, nil, "")
 	if err != nil {
 		return fmt.Errorf("create container of %s: %w", command.Image, err)
 	}
 	defer c.discard(made.ID)
-	streams, err := c.engine.api.ContainerAttach(ctx, made.ID, container.AttachOptions{Stream: true, Stdin: command.Stdin != nil, Stdout: true, Stderr: true})
+	streams, err := c.engine.api.ContainerAttach(ctx, made.ID,
+		container.AttachOptions{Stream: true, Stdin: command.Stdin != nil, Stdout: true, Stderr: true})
 	if err != nil {
 		return fmt.Errorf("attach to %s: %w", command.Image, err)
 	}
@@ -127,25 +133,26 @@ func (c *Cluster) execImage(ctx context.Context, p *proc, command runtime.Comman
 	if err := c.engine.api.ContainerStart(ctx, made.ID, container.StartOptions{}); err != nil {
 		return fmt.Errorf("start %s: %w", command.Image, err)
 	}
-	heard := copyStreams(streams, command)
+	copied := copyStreams(streams, command)
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case err := <-failed:
 		return fmt.Errorf("wait for %s: %w", command.Image, err)
 	case r := <-over:
-		<-heard
+		<-copied
 		switch {
 		case r.Error != nil:
 			return errors.New(r.Error.Message)
 		case r.StatusCode != 0:
-			return &runtime.StatusError{Code: int(r.StatusCode), Text: state(fmt.Sprint(r.StatusCode), false)}
+			return &runtime.StatusError{Code: int(r.StatusCode), Text: exitState(fmt.Sprint(r.StatusCode), false)}
 		}
 		return nil
 	}
 }
 
-// copyStreams connects a program with whoever runs it. The channel is closed at the end of its output.
+// copyStreams connects a program's streams with those of the command. The channel is closed at the
+// end of the output.
 func copyStreams(streams types.HijackedResponse, command runtime.Command) <-chan struct{} {
 	if command.Stdin != nil {
 		go func() {
@@ -153,9 +160,9 @@ func copyStreams(streams types.HijackedResponse, command runtime.Command) <-chan
 			_ = streams.CloseWrite()
 		}()
 	}
-	heard := make(chan struct{})
+	copied := make(chan struct{})
 	go func() {
-		defer close(heard)
+		defer close(copied)
 		out, errs := command.Stdout, command.Stderr
 		if out == nil {
 			out = io.Discard
@@ -165,17 +172,18 @@ func copyStreams(streams types.HijackedResponse, command runtime.Command) <-chan
 		}
 		_, _ = stdcopy.StdCopy(out, errs, streams.Reader)
 	}()
-	return heard
+	return copied
 }
 
-// discard removes a container, and returns when it is gone.
+// discard removes a container and returns when it is gone.
 func (c *Cluster) discard(id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.life), removeTime)
 	defer cancel()
 	over, failed := c.engine.api.ContainerWait(ctx, id, container.WaitConditionRemoved)
-	_ = c.engine.api.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true}) // it may be gone
+	// it may be gone
+	_ = c.engine.api.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
 	select {
 	case <-over:
-	case <-failed: // it is gone, or Close sees to it
+	case <-failed: // it is gone, or Close removes it
 	}
 }

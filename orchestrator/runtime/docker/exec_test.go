@@ -47,7 +47,7 @@ func awaitText(t *testing.T, out *buffer, text string) {
 	})
 }
 
-// What a program of this machine finds in a node is what it finds in the built-in runtime.
+// A program of this machine finds the same in a node as in the built-in runtime.
 func TestPrivInsideANode(t *testing.T) {
 	c := launchLab(t, lab(2))
 	for _, s := range []struct{ script, want string }{
@@ -92,7 +92,7 @@ func TestPrivPing(t *testing.T) {
 	}
 }
 
-// A program ends with its node, and with whoever asked for it.
+// A program ends with its node and with its caller's context.
 func TestPrivProgramsEnd(t *testing.T) {
 	c := launchLab(t, lab(2))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -117,7 +117,7 @@ func TestPrivProgramsEnd(t *testing.T) {
 	}
 }
 
-// userImage imports an image as a user would make it: other files, another user, a command.
+// userImage imports an image like a user's: other files, another user, a command.
 func userImage(t *testing.T, c *Cluster) string {
 	t.Helper()
 	const name = "weft-test/user:1"
@@ -184,7 +184,8 @@ func TestPrivProgramOfAnImage(t *testing.T) {
 	checkNoContainers(t, "test")
 }
 
-// A program of this machine is in its container's control groups: what it starts is counted there, and stopped.
+// A program of this machine is in its container's control groups, which count and limit its
+// processes.
 func TestPrivProgramsAreBounded(t *testing.T) {
 	c := launchLab(t, lab(1))
 	if out, err := runIn(t, c, "h0", "sh", "-c", "test ! -e /var/run/docker.sock && test ! -e /run/docker.sock && ! find /usr /etc /var /run -type s 2>/dev/null | grep ."); err != nil {

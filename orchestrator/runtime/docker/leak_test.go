@@ -36,8 +36,8 @@ func marked(mark string) (pids []string) {
 	return pids
 }
 
-// An orchestrator that is killed at any instant, while it starts a lab or after, leaves nothing: no process, no
-// container, not even one that had only been created, and no reaper.
+// An orchestrator killed at any instant, while it starts a lab or later, leaves nothing: no
+// process, no container, not even a created one, and no reaper.
 func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
 	needEngine(t)
 	self := buildNode(t)
@@ -80,8 +80,8 @@ func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
 		})
 		t.Logf("killed with %2d containers: all gone after %v", had, time.Since(killed).Round(10*time.Millisecond))
 	}
-	// The engine may still do what an orchestrator asked for before it was killed. The reapers stay for that; what comes
-	// after them would stay.
+	// The engine may still do what an orchestrator asked for before it was killed. The reapers stay
+	// for that; what comes after them would stay.
 	quiettest.Await(t, func() error {
 		if left := marked("weft\x00reap\x00" + dockertest.Address()); len(left) > 0 {
 			return fmt.Errorf("reapers %v are left", left)
@@ -93,8 +93,8 @@ func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
 	}
 }
 
-// Containers that hang do not notice that their orchestrator is gone; the reaper does.
-func TestPrivReaperEndsWhatHangs(t *testing.T) {
+// Containers that hang do not notice that their orchestrator is gone; the reaper removes them.
+func TestPrivReaperRemovesHungContainers(t *testing.T) {
 	c := launchUnclosed(t, lab(2))
 	defer c.Close() // says that there is no reaper to dismiss
 	for i := range c.Nodes() {
@@ -103,7 +103,7 @@ func TestPrivReaperEndsWhatHangs(t *testing.T) {
 		}
 	}
 	start := time.Now()
-	if err := c.reaper.line.Close(); err != nil { // as the kernel does for a process that ends
+	if err := c.reaper.stdin.Close(); err != nil { // as the kernel does for a process that ends
 		t.Fatal(err)
 	}
 	quiettest.Await(t, func() error {
@@ -116,8 +116,8 @@ func TestPrivReaperEndsWhatHangs(t *testing.T) {
 	t.Logf("gone after %v", time.Since(start).Round(time.Millisecond))
 }
 
-// What looks like a lab's, by name or by some of the labels, is nobody's but its maker's.
-func TestPrivLookAlikesAreLeftAlone(t *testing.T) {
+// Clean removes neither containers with a similar name nor those with only some of the labels.
+func TestPrivLookalikesAreLeftAlone(t *testing.T) {
 	c := launchLab(t, lab(1))
 	api := c.engine.api
 	full := c.labels("h0")
@@ -164,7 +164,7 @@ func TestPrivLookAlikesAreLeftAlone(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// A lab of a process that is no more, and one of this process.
+	// One lab of a process that is gone, and one of this process.
 	dead := with(labelOwner, runtime.Owner{UID: 0, PID: os.Getpid(), Start: 1, Space: c.owner.Space, Boot: c.owner.Boot}.String())
 	made, err := api.ContainerCreate(t.Context(), &container.Config{Image: c.image, Labels: dead}, &container.HostConfig{NetworkMode: "none"}, nil, nil, "weft-dead")
 	if err != nil {
@@ -195,7 +195,7 @@ func TestPrivLookAlikesAreLeftAlone(t *testing.T) {
 	}
 }
 
-// An image is used again if it is the same program, and not because it has the same name.
+// An image is reused if it has the same program, not because it has the same name.
 func TestPrivImage(t *testing.T) {
 	needEngine(t)
 	e, err := open(t.Context(), "")
@@ -259,14 +259,14 @@ func endEngine(t *testing.T, end func(*dockertest.Engine)) (*dockertest.Engine, 
 	}
 }
 
-// An engine that is restarted in the middle is a clear end of the lab, and nothing is left.
+// If the engine is restarted, the lab ends with a clear error, and nothing is left.
 func TestPrivEngineIsRestarted(t *testing.T) {
 	e, c := endEngine(t, (*dockertest.Engine).Stop)
 	closed := make(chan error, 1)
 	start := time.Now()
 	go func() { closed <- c.Close() }()
-	// Close has to meet the missing engine before it is back. Nothing outside sees that it does; where it comes too late,
-	// the test is easier than it should be, and passes.
+	// Close has to meet the missing engine before it is back. Nothing outside sees that it does;
+	// where it comes too late, the test is easier than it should be, and passes.
 	time.Sleep(200 * time.Millisecond)
 	if err := e.Restart(); err != nil {
 		t.Fatal(err)
@@ -278,8 +278,8 @@ func TestPrivEngineIsRestarted(t *testing.T) {
 	checkNoContainers(t, "test")
 }
 
-// An engine that crashes leaves its containers running. Their processes are ended without it; what the engine keeps of
-// them is removed when it is back, which the error says.
+// An engine that crashes leaves its containers running. Their processes are ended without it; the
+// containers are removed when it is back, as the error says.
 func TestPrivEngineCrashes(t *testing.T) {
 	_, c := endEngine(t, (*dockertest.Engine).Kill)
 	var pids []int
@@ -305,7 +305,7 @@ func TestPrivEngineCrashes(t *testing.T) {
 var _ runtime.Cluster = (*Cluster)(nil)
 var _ runtime.Restarter = (*Cluster)(nil)
 
-// Clean returns when no reaper of an orchestrator that is gone is left, and ends one that hangs.
+// Clean returns once no orphaned reaper is left, and kills one that hangs.
 func TestPrivCleanWaitsForReapers(t *testing.T) {
 	needEngine(t)
 	o, err := runtime.Self()
@@ -323,7 +323,7 @@ func TestPrivCleanWaitsForReapers(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := r.line.Close(); err != nil { // as the kernel does for a process that ends
+		if err := r.stdin.Close(); err != nil { // as the kernel does for a process that ends
 			t.Fatal(err)
 		}
 		over := make(chan error, 1)

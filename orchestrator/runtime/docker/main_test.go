@@ -16,7 +16,7 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// TestMain is also an orchestrator that is to be killed.
+// The test program is also an orchestrator that is killed.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == "launch" {
 		os.Exit(orchestrate(os.Args[2], os.Args[3]))
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// orchestrate starts a lab, says so, and waits to be killed.
+// orchestrate starts a lab, reports that, and waits to be killed.
 func orchestrate(self, name string) int {
 	spec := lab(8)
 	spec.Self, spec.Lab = self, name
@@ -70,7 +70,7 @@ func buildNode(t testing.TB) string {
 	return filepath.Join(folder.path, "node")
 }
 
-// lab returns n nodes that know each other.
+// lab returns n nodes that know each other's names.
 func lab(n int) runtime.Spec {
 	s := runtime.Spec{Lab: "test", Nodes: make([]boot.NodeSpec, n)}
 	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}) }
@@ -87,7 +87,7 @@ func lab(n int) runtime.Spec {
 	return s
 }
 
-// needEngine skips the test where there is no engine that it may use.
+// needEngine skips the test unless an engine is available.
 func needEngine(t testing.TB) {
 	t.Helper()
 	host := dockertest.Host(t)
@@ -96,7 +96,7 @@ func needEngine(t testing.TB) {
 	}
 }
 
-// launchLab launches a lab that ends with the test, or skips the test where that cannot be done.
+// launchLab launches a lab until the end of the test, or skips the test if that is impossible.
 func launchLab(t testing.TB, spec runtime.Spec) *Cluster {
 	t.Helper()
 	c := launchUnclosed(t, spec)
@@ -108,7 +108,7 @@ func launchLab(t testing.TB, spec runtime.Spec) *Cluster {
 	return c
 }
 
-// launchUnclosed launches a lab that the test has to end.
+// launchUnclosed launches a lab that the test has to close.
 func launchUnclosed(t testing.TB, spec runtime.Spec) *Cluster {
 	t.Helper()
 	needEngine(t)

@@ -8,15 +8,16 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// ownerVar is set in the environment of a reaper to the process whose end it waits for.
+// ownerVar is the environment variable that names a reaper's owner: the process whose end it waits
+// for.
 const ownerVar = "WEFT_OWNER"
 
-// orphanTime is how long a reaper whose owner is gone may take before it is ended. Ours: it stays for settledTime after
-// the last container, in case the engine was still asked for one.
+// orphanTime is the time limit for an orphaned reaper before it is killed. Our own choice: a reaper
+// stays for settledTime after the last container, in case the engine still creates one.
 const orphanTime = 2 * settledTime
 
-// endReapers returns when no reaper is left on the engine at host whose owner is gone, and says whether there was one. One
-// that does not end by itself is killed.
+// endReapers waits until no orphaned reaper is left on the engine at host, and kills those that do
+// not exit. waited reports whether there was one.
 func endReapers(ctx context.Context, host string, dead func(runtime.Owner) bool) (waited bool, err error) {
 	deadline := time.Now().Add(orphanTime)
 	for {
@@ -34,7 +35,7 @@ func endReapers(ctx context.Context, host string, dead func(runtime.Owner) bool)
 			}
 		}
 		if time.Since(deadline) > removeTime {
-			return true, fmt.Errorf("reapers %v do not end", left)
+			return true, fmt.Errorf("reaper %d still runs %v after it was killed", left[0], removeTime)
 		}
 		select {
 		case <-ctx.Done():
@@ -44,12 +45,12 @@ func endReapers(ctx context.Context, host string, dead func(runtime.Owner) bool)
 	}
 }
 
-// orphans are the reapers on the engine at host whose owner is gone.
+// orphans returns the reapers on the engine at host whose owner is dead.
 func orphans(host string, dead func(runtime.Owner) bool) (pids []int) {
 	return runtime.Processes(func(pid int) bool { return isOrphan(pid, host, dead) })
 }
 
-// isOrphan says whether a process is such a reaper: by its arguments, and by its environment, which nobody else sees.
+// isOrphan reports whether a process is such a reaper, by its arguments and its environment.
 func isOrphan(pid int, host string, dead func(runtime.Owner) bool) bool {
 	args := runtime.Arguments(pid)
 	if len(args) != 4 || args[0] != "weft" || args[1] != "reap" || args[2] != host || !isRun(args[3]) {

@@ -13,12 +13,13 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// atOnce is how many containers the engine is asked to create and start side by side. Starting one is mostly waiting
-// for the kernel and for the processes that the engine starts in turn, so more than there are processors. Ours.
+// atOnce returns the number of containers that the engine is asked to start at once. It is larger
+// than the number of processors, since a start mostly waits for the kernel and for other processes.
+// Our own choice.
 func atOnce() int { return 4 * goruntime.NumCPU() }
 
-// start creates and starts the container of one process, unless the cluster is being closed. spec is nil for the
-// fabric's.
+// start creates and starts the container of one process, unless the cluster is being closed. spec
+// is nil for the fabric.
 func (c *Cluster) start(name string, spec *boot.NodeSpec) (*proc, error) {
 	c.slots <- struct{}{}
 	defer func() { <-c.slots }()
@@ -36,7 +37,7 @@ func (c *Cluster) start(name string, spec *boot.NodeSpec) (*proc, error) {
 	if _, err = c.Start(func() (*proc, error) { return p, nil }); err != nil {
 		return nil, err // Close removes it
 	}
-	pid, pidfd, err := c.begin(c.life, p.container)
+	pid, pidfd, err := c.startContainer(c.life, p.container)
 	p.PID, p.pidfd = pid, pidfd
 	close(p.begun)
 	if err != nil {
@@ -45,9 +46,9 @@ func (c *Cluster) start(name string, spec *boot.NodeSpec) (*proc, error) {
 	return p, nil
 }
 
-// take wires a process if it is a node, takes control of it unless that was done, and hands it what it needs: beside its spec,
-// where its output goes and the sockets that were opened for it.
-func (c *Cluster) take(p *proc, spec any, nice int) error {
+// takeControl wires a process if it is a node, connects to it if dial was not called before, and
+// sends its spec with the pipe for its output and the sockets that were opened for it.
+func (c *Cluster) takeControl(p *proc, spec any, nice int) error {
 	fds := make([]int, 1, 2)
 	err := p.Do(func() error {
 		if p.spec != nil {
@@ -71,9 +72,9 @@ func (c *Cluster) take(p *proc, spec any, nice int) error {
 		}
 	}()
 	if err != nil {
-		return p.gonePerhaps(err)
+		return p.orEnded(err)
 	}
-	freeTurns(p.PID)
+	allowRealTime(p.PID)
 	if _, err := boot.Renice(p.PID, nice); err != nil {
 		return err
 	}
@@ -86,16 +87,17 @@ func (c *Cluster) take(p *proc, spec any, nice int) error {
 	return c.spec.Around("boot "+p.Name, func() error { return p.Conn.SendValue(boot.KindBoot, spec, fds...) })
 }
 
-// gonePerhaps is what went wrong with a process that was to be reached: that it has ended, if it has. One that ends loses its
-// namespaces before it can be seen to have ended.
-func (p *proc) gonePerhaps(err error) error {
-	if err != nil && len(runtime.Running([]int{p.pidfd}, exitTime)) == 0 {
+// orEnded returns errEnded instead of err if the process has exited. A process loses its namespaces
+// before its exit can be seen.
+func (p *proc) orEnded(err error) error {
+	if err != nil && len(runtime.AwaitExit([]int{p.pidfd}, exitTime)) == 0 {
 		return errEnded
 	}
 	return err
 }
 
-// dial takes control of a process, unless that was done. The calling thread is in its network namespace.
+// dial connects to a process unless that was done before. The calling thread is in the process's
+// network namespace.
 func (c *Cluster) dial(p *proc) error {
 	if p.Conn != nil {
 		return nil
@@ -111,7 +113,7 @@ func (c *Cluster) dial(p *proc) error {
 	})
 }
 
-// listen returns a file whose writer p.tail hears, until all copies of it are closed.
+// listen returns the write end of a pipe that p.tail reads until all copies are closed.
 func (p *proc) listen() (theirs *os.File, err error) {
 	ours, theirs, err := os.Pipe()
 	if err != nil {
@@ -120,7 +122,7 @@ func (p *proc) listen() (theirs *os.File, err error) {
 	go func() {
 		defer close(p.read)
 		defer ours.Close()
-		_, _ = ours.WriteTo(p.tail) // its end is that of the process
+		_, _ = ours.WriteTo(p.tail) // the pipe ends with the process
 	}()
 	return theirs, nil
 }

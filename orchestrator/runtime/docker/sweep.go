@@ -18,36 +18,39 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// How a reaper goes about its work. Ours.
+// Intervals of a reaper. Our own choice.
 const (
 	sweepEvery  = 100 * time.Millisecond
-	settledTime = 2 * time.Second // nothing new in so long: what the engine was asked for has been done
-	reapTime    = 2 * time.Minute // for an engine that does not answer to be back
+	settledTime = 2 * time.Second // without a new container for this time, the engine is done
+	reapTime    = 2 * time.Minute // time limit for an engine that does not answer
 )
 
-// mine lists the containers that carry all of this package's labels, of one launch or with an empty run of all.
-func (e *engine) mine(ctx context.Context, run string) ([]container.Summary, error) {
+// list returns the containers with all labels of this package: those of one launch or, if run is
+// empty, all.
+func (e *engine) list(ctx context.Context, run string) ([]container.Summary, error) {
 	label := labelRun
 	if run != "" {
 		label += "=" + run
 	}
-	all, err := e.api.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
+	all, err := e.api.ContainerList(ctx, container.ListOptions{All: true,
+		Filters: filters.NewArgs(filters.Arg("label", label))})
 	if err != nil {
 		return nil, fmt.Errorf("list containers: %w", err)
 	}
 	var mine []container.Summary
 	for _, c := range all {
-		if _, ok := ours(c.Labels); ok {
+		if _, ok := ownerFromLabels(c.Labels); ok {
 			mine = append(mine, c)
 		}
 	}
 	return mine, nil
 }
 
-// sweep removes every container of a launch, and returns when none is left. empty says that there should be none.
+// sweep removes every container of a launch and returns when none is left. empty means that none is
+// expected, so the first pass only looks.
 func (e *engine) sweep(ctx context.Context, run string, empty bool) error {
 	for {
-		left, err := e.mine(ctx, run)
+		left, err := e.list(ctx, run)
 		if err != nil || len(left) == 0 {
 			return err
 		}
@@ -71,8 +74,9 @@ func (e *engine) remove(ctx context.Context, all []container.Summary) error {
 	group.SetLimit(atOnce())
 	for _, c := range all {
 		group.Go(func() error {
-			if about, err := e.api.ContainerInspect(ctx, c.ID); err == nil && about.State != nil && about.State.Pid > 0 {
-				_ = runtime.Calm(about.State.Pid) // or its processes may get no turn to end in; removing tells what is wrong
+			if about, err := e.api.ContainerInspect(ctx, c.ID); err == nil && about.State != nil &&
+				about.State.Pid > 0 {
+				_ = runtime.DropRealTime(about.State.Pid) // else its processes may never run to exit
 			}
 			err := e.api.ContainerRemove(ctx, c.ID, container.RemoveOptions{Force: true, RemoveVolumes: true})
 			if err != nil && !errdefs.IsNotFound(err) && !removing(err) {
@@ -84,7 +88,7 @@ func (e *engine) remove(ctx context.Context, all []container.Summary) error {
 	return group.Wait()
 }
 
-// removing says whether an error is that the container is being removed already.
+// removing reports whether an error is that the container is being removed already.
 func removing(err error) bool { return strings.Contains(err.Error(), "already in progress") }
 
 func nameOf(c container.Summary) string {
@@ -94,9 +98,9 @@ func nameOf(c container.Summary) string {
 	return strings.TrimPrefix(c.Names[0], "/")
 }
 
-// Clean removes the containers of labs whose orchestrators are gone, on the engine at host (empty: DOCKER_HOST, or the
-// usual place), and returns their names. What does not carry all labels of this package, or belongs to a process that
-// still runs, is left alone.
+// Clean removes the containers of labs whose launchers are gone, on the engine at host (empty:
+// DOCKER_HOST or the default one), and returns their names. Containers without all labels of this
+// package, and those of a process that still runs, are left alone.
 func Clean(ctx context.Context, host string) (names []string, err error) {
 	return clean(ctx, host, func(o runtime.Owner) bool { return !o.Alive() })
 }
@@ -113,7 +117,7 @@ func clean(ctx context.Context, host string, dead func(runtime.Owner) bool) (nam
 		return nil, err
 	}
 	defer e.api.Close()
-	all, err := e.mine(ctx, "")
+	all, err := e.list(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -125,18 +129,19 @@ func clean(ctx context.Context, host string, dead func(runtime.Owner) bool) (nam
 	if err != nil || !waited {
 		return names, err
 	}
-	if all, err = e.mine(ctx, ""); err != nil { // they waited for what the engine had still been asked for
+	if all, err = e.list(ctx, ""); err != nil { // the engine may have created more meanwhile
 		return names, err
 	}
 	late, err := e.removeDead(ctx, all, dead)
 	return append(names, late...), err
 }
 
-// removeDead removes those containers whose owner is gone, and returns their names.
-func (e *engine) removeDead(ctx context.Context, all []container.Summary, dead func(runtime.Owner) bool) (names []string, err error) {
+// removeDead removes the containers of dead owners and returns their names.
+func (e *engine) removeDead(ctx context.Context, all []container.Summary,
+	dead func(runtime.Owner) bool) (names []string, err error) {
 	var left []container.Summary
 	for _, c := range all {
-		if o, _ := ours(c.Labels); dead(o) {
+		if o, _ := ownerFromLabels(c.Labels); dead(o) {
 			left = append(left, c)
 			names = append(names, nameOf(c))
 		}
@@ -144,11 +149,13 @@ func (e *engine) removeDead(ctx context.Context, all []container.Summary, dead f
 	return names, e.remove(ctx, left)
 }
 
-// Remove removes the container with this name on the engine at host, as of Clean, if there is one and it carries all labels
-// of this package, and returns when it is gone. It is the undo of a runtime.Op of kind Container.
+// Remove removes the container with a name on the engine at host, if there is one and it carries
+// all labels of this package, and returns when it is gone. It undoes a runtime.Op of kind
+// Container.
 func Remove(ctx context.Context, host, name string) error { return RemoveOf(ctx, host, "", name) }
 
-// RemoveOf is Remove for what names a container but is not to be believed: one of another lab is left alone. Empty: of any.
+// RemoveOf is Remove for a name from an untrusted source: containers of other labs are left alone.
+// An empty lab matches any.
 func RemoveOf(ctx context.Context, host, lab, name string) error {
 	e, err := open(ctx, host)
 	if err != nil {
@@ -163,13 +170,13 @@ func RemoveOf(ctx context.Context, host, lab, name string) error {
 		return fmt.Errorf("container %s: %w", name, err)
 	}
 	if about.Config == nil || strings.TrimPrefix(about.Name, "/") != name {
-		return nil // the name was taken for the beginning of an ID
+		return nil // the engine took the name for a prefix of an ID
 	}
-	if _, ok := ours(about.Config.Labels); !ok || lab != "" && about.Config.Labels[labelLab] != lab {
+	if _, ok := ownerFromLabels(about.Config.Labels); !ok || lab != "" && about.Config.Labels[labelLab] != lab {
 		return nil
 	}
 	if about.State != nil && about.State.Pid > 0 {
-		_ = runtime.Calm(about.State.Pid)
+		_ = runtime.DropRealTime(about.State.Pid)
 	}
 	over, failed := e.api.ContainerWait(ctx, about.ID, container.WaitConditionRemoved)
 	err = e.api.ContainerRemove(ctx, about.ID, container.RemoveOptions{Force: true, RemoveVolumes: true})
@@ -186,11 +193,11 @@ func RemoveOf(ctx context.Context, host, lab, name string) error {
 	return nil
 }
 
-// A reaper is a second process, which does nothing until this one ends, however that happens, and then removes the
-// containers of one launch.
+// A reaper is a second process that waits for the end of this one, and then removes the containers
+// of one launch.
 type reaper struct {
-	cmd  *exec.Cmd
-	line io.WriteCloser
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
 }
 
 // startReaper starts the program at self as "weft reap".
@@ -204,7 +211,7 @@ func startReaper(self, host, run string, o runtime.Owner) (*reaper, error) {
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}}
 	var err error
-	if r.line, err = r.cmd.StdinPipe(); err != nil {
+	if r.stdin, err = r.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
 	if err := r.cmd.Start(); err != nil {
@@ -213,26 +220,26 @@ func startReaper(self, host, run string, o runtime.Owner) (*reaper, error) {
 	return r, nil
 }
 
-// done is what a reaper reads when there is nothing for it to do.
+// done is what a reaper reads if there is nothing to remove.
 const done = "done"
 
-// dismiss ends the reaper: all is gone.
+// dismiss ends the reaper: everything is removed already.
 func (r *reaper) dismiss() error {
-	_, err := io.WriteString(r.line, done)
-	if err := cleanup.Join(err, r.line.Close(), r.cmd.Wait()); err != nil {
+	_, err := io.WriteString(r.stdin, done)
+	if err := cleanup.Join(err, r.stdin.Close(), r.cmd.Wait()); err != nil {
 		return fmt.Errorf("reaper: %w", err)
 	}
 	return nil
 }
 
-// Reap is the process "weft reap": it reads from line until the process that launched a lab dismisses it or is gone,
-// and then removes the lab's containers on the engine at host. An engine that does not answer is asked again for two
-// minutes.
-func Reap(ctx context.Context, line io.Reader, host, run string) error {
+// Reap is the process "weft reap". It reads from input until its owner dismisses it or is gone, and
+// then removes the lab's containers on the engine at host. It retries for two minutes if the engine
+// does not answer.
+func Reap(ctx context.Context, input io.Reader, host, run string) error {
 	if !isRun(run) {
-		return fmt.Errorf("%q is not a run", run)
+		return fmt.Errorf("%q is not the ID of a run", run)
 	}
-	said, err := io.ReadAll(io.LimitReader(line, int64(len(done))))
+	said, err := io.ReadAll(io.LimitReader(input, int64(len(done))))
 	if err == nil && string(said) == done {
 		return nil
 	}
@@ -253,14 +260,14 @@ func Reap(ctx context.Context, line io.Reader, host, run string) error {
 	return nil
 }
 
-// reap removes what there is, and says whether there was anything.
+// reap removes the containers of a run and reports whether there were any.
 func reap(ctx context.Context, host, run string) (bool, error) {
 	e, err := open(ctx, host)
 	if err != nil {
 		return false, err
 	}
 	defer e.api.Close()
-	left, err := e.mine(ctx, run)
+	left, err := e.list(ctx, run)
 	if err != nil || len(left) == 0 {
 		return false, err
 	}

@@ -5,9 +5,8 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// bootSwitched brings up a lab whose switches are nodes.
-//
-// A switch is a container as a host is, of the same image and with no capability: its namespace is configured from outside, and its
+// bootSwitched brings up a lab whose switches are nodes. A switch is a container like a host, with
+// the same image and without capabilities: its namespace is configured from outside, and its
 // process only waits.
 func (c *Cluster) bootSwitched(b *runtime.Boot) error {
 	return b.Switched(&c.spec, runtime.Switched{
@@ -24,7 +23,7 @@ func (c *Cluster) bootSwitched(b *runtime.Boot) error {
 	})
 }
 
-// bootSwitch takes one switch through its boot.
+// bootSwitch boots one switch.
 func (c *Cluster) bootSwitch(i int) error {
 	spec := &c.spec.Switches[i]
 	p, err := c.start(spec.Name, spec)
@@ -32,13 +31,13 @@ func (c *Cluster) bootSwitch(i int) error {
 		return err
 	}
 	c.Set(runtime.Switch, i, p)
-	if err := c.take(p, spec, spec.Nice); err != nil {
+	if err := c.takeControl(p, spec, spec.Nice); err != nil {
 		return c.failed(p, err)
 	}
 	return c.Up(p)
 }
 
-// startWired starts a host and takes control of it, so that it waits for its cable for as long as that takes.
+// startWired starts a host and connects to it. The host then waits for its cable.
 func (c *Cluster) startWired(i int) (*proc, error) {
 	spec := &c.spec.Nodes[i]
 	p, err := c.start(spec.Name, spec)
@@ -46,13 +45,13 @@ func (c *Cluster) startWired(i int) (*proc, error) {
 		return nil, err
 	}
 	err = p.Do(func() error { return c.dial(p) })
-	return p, c.failed(p, p.gonePerhaps(err))
+	return p, c.failed(p, p.orEnded(err))
 }
 
-// wireUp has a host that has its cable boot.
+// wireUp continues the boot of a host that has its cable.
 func (c *Cluster) wireUp(i int, p *proc) error {
 	spec := &c.spec.Nodes[i]
-	if err := c.take(p, spec, spec.Nice); err != nil {
+	if err := c.takeControl(p, spec, spec.Nice); err != nil {
 		return c.failed(p, err)
 	}
 	p.Link.Index = i
@@ -79,5 +78,5 @@ func (c *Cluster) restartWired(i int) (boot.Link, error) {
 	return p.Link, nil
 }
 
-// discard ends a process that could not become what it was to be.
+// discard kills a process whose boot failed.
 func (p *proc) discard() { _ = runtime.Kill(p.PID, p.pidfd) }

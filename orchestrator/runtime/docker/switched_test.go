@@ -13,7 +13,7 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// switched returns n nodes on one switch that is a node, too.
+// switched returns n nodes on one switch, which is a node as well.
 func switched(n int) runtime.Spec {
 	s := lab(n)
 	s.Switches = []boot.NodeSpec{{Name: "s0", Switch: true}}
@@ -60,8 +60,8 @@ func runBridge() error {
 	return netlink.LinkSetUp(master)
 }
 
-// Nodes of a lab without a fabric are containers that cables join. A switch is one with as few rights as the others; a host that is
-// started again gets its cable again.
+// In a lab without a fabric, cables join the nodes' containers. A switch has as few privileges as a
+// host; a restarted host gets its cable again.
 func TestPrivSwitchedLab(t *testing.T) {
 	c := launchLab(t, switched(3))
 	if c.Fabric() != nil || c.Switches() != 1 || c.Switch(0).Name != "s0" {
@@ -70,7 +70,7 @@ func TestPrivSwitchedLab(t *testing.T) {
 	if l := c.Node(1).Link; l.Kind != boot.Wired || l.Index != 1 {
 		t.Errorf("cable %+v", l)
 	}
-	all, err := c.engine.mine(t.Context(), c.id)
+	all, err := c.engine.list(t.Context(), c.id)
 	if err != nil || len(all) != 4 {
 		t.Errorf("%d containers, %v", len(all), err)
 	}
@@ -100,13 +100,13 @@ func TestPrivSwitchedLab(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	if all, err := c.engine.mine(context.Background(), c.id); len(all) > 0 {
+	if all, err := c.engine.list(context.Background(), c.id); len(all) > 0 {
 		t.Errorf("containers %v are left (%v)", all, err)
 	}
 }
 
-// A switch that has gone bad can change nothing of its network: that is done from outside.
-func TestPrivABadSwitchReachesNothing(t *testing.T) {
+// A malicious switch cannot change its network: that is configured from outside.
+func TestPrivBadSwitchIsConfined(t *testing.T) {
 	c := launchLab(t, switched(1))
 	p := c.Switch(0)
 	got := map[string]string{}
@@ -127,7 +127,7 @@ func TestPrivABadSwitchReachesNothing(t *testing.T) {
 	}
 }
 
-// A cable that cannot be made fails the launch, which leaves nothing.
+// A cable that cannot be created fails the launch, which leaves nothing.
 func TestPrivSwitchedLabFails(t *testing.T) {
 	needEngine(t)
 	s := switched(2)

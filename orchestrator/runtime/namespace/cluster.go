@@ -14,25 +14,26 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// How long to wait for what should take no time at all. Ours.
+// Time limits of operations that normally take milliseconds. Our own choice.
 const (
-	defaultGrace = 100 * time.Millisecond // for processes to end by themselves
-	killTime     = 3 * time.Second        // for killed ones to be gone: the kernel takes down their namespaces
+	defaultGrace = 100 * time.Millisecond // for processes to exit by themselves
+	killTime     = 3 * time.Second        // for killed processes to be gone with their namespaces
 )
 
-// Cluster is a running lab: a runtime.Cluster.
+// Cluster is a running lab; it implements runtime.Cluster and runtime.Restarter.
 type Cluster struct {
 	*runtime.Members[*proc]
 	spec   runtime.Spec
 	spawn  *spawner
 	groups *groups
-	out    *runtime.Lines // nil: nobody listens
+	out    *runtime.Lines // may be nil
 
 	watch sync.WaitGroup // one for each started process
 }
 
-// Launch starts every process of the lab, waits until all are configured and connected, and returns. When it
-// fails, or ctx ends meanwhile, nothing is left. When ctx ends later, the cluster is closed.
+// Launch starts every process of the lab, waits until all are configured and connected, and
+// returns. If it fails or ctx ends meanwhile, it leaves nothing. If ctx ends later, the cluster is
+// closed.
 func Launch(ctx context.Context, spec runtime.Spec) (*Cluster, error) {
 	launcher, out, err := spec.Prepare(defaultGrace)
 	if err == nil && NeedsUserNS() {
@@ -55,7 +56,7 @@ func Launch(ctx context.Context, spec runtime.Spec) (*Cluster, error) {
 	return c, nil
 }
 
-// boot brings all processes up, side by side.
+// boot brings up all processes concurrently.
 func (c *Cluster) boot(b *runtime.Boot) error {
 	if c.spec.Switched() {
 		return c.bootSwitched(b)
@@ -79,7 +80,7 @@ func (c *Cluster) boot(b *runtime.Boot) error {
 	return b.Wait()
 }
 
-// startNode starts one node and takes it as far as its cable, whose descriptors it returns.
+// startNode starts one node and boots it up to its cable, whose descriptors it returns.
 func (c *Cluster) startNode(i int) (p *proc, fds []int, err error) {
 	if p, err = c.start(c.spec.Nodes[i].Name, c.spec.NodeArgs, "node"); err != nil {
 		return nil, nil, err
@@ -93,7 +94,7 @@ func (c *Cluster) startNode(i int) (p *proc, fds []int, err error) {
 	return p, fds, c.Failed(p, err)
 }
 
-// bootNode takes one node through its boot, and its cable to the fabric.
+// bootNode boots one node and connects its cable to the fabric.
 func (c *Cluster) bootNode(i int) error {
 	p, fds, err := c.startNode(i)
 	if err != nil {
@@ -110,7 +111,7 @@ func (c *Cluster) bootNode(i int) error {
 	return c.Up(p)
 }
 
-// bootAgents takes one process that drives nodes through its boot.
+// bootAgents boots one process that drives nodes.
 func (c *Cluster) bootAgents(i int) error {
 	p, err := c.start(runtime.AgentsName(i), c.spec.NodeArgs, "node")
 	if err != nil {
@@ -120,7 +121,7 @@ func (c *Cluster) bootAgents(i int) error {
 	return c.Boot(p, boot.NodeSpec{Name: p.Name, Agents: true, Nice: c.spec.Nodes[0].Nice})
 }
 
-// node is what a process is to become.
+// node returns the boot spec of a node's process.
 func (c *Cluster) node(i int, p *proc) boot.NodeSpec {
 	spec := c.spec.Nodes[i]
 	if user := boot.ProgramUser(p.PID); boot.HasUser(user) {
@@ -146,19 +147,19 @@ func (c *Cluster) start(name string, args []string, command string) (p *proc, er
 		return nil, err
 	}
 	if name != runtime.Fabric {
-		c.groups.enter(name, p.PID) // before it is told what to become
+		c.groups.enter(name, p.PID) // before it gets its spec
 	}
 	return p, nil
 }
 
-// startHere does so on the spawner's thread.
+// startHere is start on the spawner's thread.
 func (c *Cluster) startHere(name string, args []string) (*proc, error) {
 	return c.Start(func() (*proc, error) {
 		p, err := start(&c.spec, name, args, c.out)
 		if err == nil {
 			c.watch.Go(func() {
 				<-p.done
-				c.Tell(runtime.Exit{Name: p.Name, PID: p.PID, Err: p.Exit()})
+				c.Report(runtime.Exit{Name: p.Name, PID: p.PID, Err: p.Exit()})
 			})
 		}
 		return p, err
@@ -171,14 +172,14 @@ func (c *Cluster) close() error {
 	var all cleanup.Errors
 	var left []*proc
 	_ = c.spec.Around("end processes", func() error {
-		left = ended(c.Started(), c.spec.Grace)
+		left = awaitExits(c.Started(), c.spec.Grace)
 		for _, p := range left {
-			_ = p.kill() // one that cannot be killed is told below
+			_ = p.kill() // reported below
 		}
 		return nil
 	})
-	for _, p := range ended(left, killTime) {
-		all.Add(fmt.Errorf("%s (process %d) does not end, %v after it was killed", p.Name, p.PID, killTime))
+	for _, p := range awaitExits(left, killTime) {
+		all.Add(fmt.Errorf("%s (process %d) still runs %v after it was killed", p.Name, p.PID, killTime))
 	}
 	c.spawn.stop()
 	if all.Err() == nil && c.groups != nil {
@@ -189,7 +190,7 @@ func (c *Cluster) close() error {
 	}
 	if all.Err() == nil {
 		c.watch.Wait()
-		c.Silence()
+		c.CloseExits()
 	}
 	return all.Err()
 }

@@ -30,7 +30,7 @@ type buffer struct {
 func (b *buffer) Write(p []byte) (int, error) { b.mu.Lock(); defer b.mu.Unlock(); return b.b.Write(p) }
 func (b *buffer) String() string              { b.mu.Lock(); defer b.mu.Unlock(); return b.b.String() }
 
-// The bar: the hosts of a k=4 fat-tree and its fabric are up in under 1 s and down in under 0.5 s.
+// The hosts of a k=4 fat-tree and its fabric are up in under 1 s and down in under 0.5 s.
 func TestPrivUpAndDown(t *testing.T) {
 	needRoot(t)
 	quiettest.Check(t, 3, func() error {
@@ -109,8 +109,8 @@ func TestPrivDeathIsReportedByName(t *testing.T) {
 	}
 }
 
-// A process that hears nothing is killed, in time.
-func TestPrivCloseDoesNotWaitForTheDeaf(t *testing.T) {
+// Close kills a process that does not react to the end of its connection, in time.
+func TestPrivCloseKillsUnresponsiveProcesses(t *testing.T) {
 	c := launchLab(t, lab(2))
 	for _, p := range []*runtime.Proc{c.Node(1), c.Fabric()} {
 		if err := p.Conn.SendValue("hang", nil); err != nil {
@@ -127,7 +127,7 @@ func TestPrivCloseDoesNotWaitForTheDeaf(t *testing.T) {
 	watch.AtMost(t, killTime, "the end")
 }
 
-// The kernel lets the fabric run before others, where this machine grants it, although it runs as nobody.
+// The fabric has real-time scheduling if this machine grants it, although it runs as nobody.
 func TestPrivFabricIsScheduledFirst(t *testing.T) {
 	spec := lab(1)
 	spec.FabricNice, spec.Nodes[0].Nice = -5, -3
@@ -138,14 +138,14 @@ func TestPrivFabricIsScheduledFirst(t *testing.T) {
 	}
 }
 
-func TestPrivLaunchFailsAsOne(t *testing.T) {
+func TestPrivFailedLaunchLeavesNothing(t *testing.T) {
 	needRoot(t)
 	for name, c := range map[string]struct {
 		change func(*runtime.Spec)
 		want   string
 	}{
 		"no nodes":        {func(s *runtime.Spec) { s.Nodes = nil }, "without nodes"},
-		"same name":       {func(s *runtime.Spec) { s.Nodes[2].Name = "h1" }, `two processes would be called "h1"`},
+		"same name":       {func(s *runtime.Spec) { s.Nodes[2].Name = "h1" }, `two processes have the name "h1"`},
 		"fabric's name":   {func(s *runtime.Spec) { s.Nodes[2].Name = runtime.Fabric }, `"fabric"`},
 		"bad MTU":         {func(s *runtime.Spec) { s.Nodes[2].MTU = 7 }, "h2: boot node: MTU 7 is outside"},
 		"bad MAC":         {func(s *runtime.Spec) { s.Nodes[2].MAC = boot.MAC{1} }, "not a unicast address"},
@@ -196,8 +196,8 @@ func TestPrivCancelAtAnyTime(t *testing.T) {
 	before.check(t)
 }
 
-// Frames go from node to node through the fabric, whichever cable was to be had, and carry real checksums:
-// the receiver's kernel checks them.
+// Frames go from node to node through the fabric, over TAP and veth alike, with real checksums that
+// the receiver's kernel verifies.
 func TestPrivTraffic(t *testing.T) {
 	for _, kind := range []boot.LinkKind{boot.TAP, boot.Packet} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -265,7 +265,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// What a node's process has given away, it has in no thread.
+// Every thread of a node's process has dropped its privileges.
 func TestPrivPrivilegesAreGone(t *testing.T) {
 	spec := lab(2)
 	spec.Agents = 1

@@ -9,18 +9,19 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// Exec runs a program in all namespaces of a node and waits for it: see runtime.Cluster and runtime.Inside.
+// Exec runs a program in all namespaces of a node and waits for it; see runtime.Cluster and
+// runtime.Inside.
 func (c *Cluster) Exec(ctx context.Context, node string, command runtime.Command) error {
 	p := c.Named(node)
 	switch {
 	case p == nil:
 		return fmt.Errorf("%s: %w", node, runtime.ErrNoNode)
 	case command.Image != "":
-		return fmt.Errorf("%s: the built-in runtime knows no images such as %s; --runtime docker does", node, command.Image)
+		return fmt.Errorf("%s: the built-in runtime cannot run image %s; use --runtime docker", node, command.Image)
 	}
 	err := c.exec(ctx, p, command)
 	if err != nil && ctx.Err() == nil && p.ending() {
-		return p.last()
+		return p.exitError()
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", node, err)
@@ -38,25 +39,25 @@ func (c *Cluster) exec(ctx context.Context, p *proc, command runtime.Command) er
 	return inside.Run(ctx, command)
 }
 
-// ending says whether the process has begun to end, or has ended.
+// ending reports whether the process has begun to exit, or has exited.
 func (p *proc) ending() bool {
 	select {
-	case <-p.done: // its number may be another's
+	case <-p.done: // its PID may be reused
 		return true
 	default:
 		return p.Ending()
 	}
 }
 
-// last returns how a process ended that has begun to.
-func (p *proc) last() error {
-	if left := ended([]*proc{p}, killTime); len(left) > 0 {
-		return &runtime.ExitError{Name: p.Name, State: fmt.Sprintf("its process has not ended within %v", killTime)}
+// exitError returns how a process ended that has begun to exit.
+func (p *proc) exitError() error {
+	if left := awaitExits([]*proc{p}, killTime); len(left) > 0 {
+		return &runtime.ExitError{Name: p.Name, State: fmt.Sprintf("its process has not exited within %v", killTime)}
 	}
 	return p.Exit()
 }
 
-// hidden are the directories that a node must not see.
+// hidden returns the directories that a node must not see.
 func (c *Cluster) hidden(node string) []string {
 	for i := range c.spec.Nodes {
 		if c.spec.Nodes[i].Name == node {
@@ -66,7 +67,8 @@ func (c *Cluster) hidden(node string) []string {
 	return nil
 }
 
-// enter moves the calling thread into every namespace of p; its children are born in the PID namespace.
+// enter moves the calling thread into every namespace of p. Its children start in the PID
+// namespace.
 func (p *proc) enter() error {
 	fd, err := unix.PidfdOpen(p.PID, 0)
 	if err != nil {
@@ -74,13 +76,13 @@ func (p *proc) enter() error {
 	}
 	defer unix.Close(fd)
 	select {
-	case <-p.done: // else the process was still ours when the descriptor was opened, not another with its number
+	case <-p.done: // if not, the PID was not reused when the descriptor was opened
 		return runtime.ErrNoNode
 	default:
 	}
 	if err := unix.Unshare(unix.CLONE_FS); err != nil { // root and working directory are shared by all threads
 		return err
 	}
-	// All at once, or none: Linux 5.8.
+	// Enters all or none: Linux 5.8.
 	return unix.Setns(fd, unix.CLONE_NEWNET|unix.CLONE_NEWNS|unix.CLONE_NEWPID|unix.CLONE_NEWUTS|unix.CLONE_NEWIPC)
 }

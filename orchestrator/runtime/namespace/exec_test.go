@@ -11,7 +11,8 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// What a program finds in a node: the host's files to read, its own place to write, one interface, itself.
+// A program finds in a node the host's files to read, a folder of its own to write to, one
+// interface, and only the node's processes.
 func TestPrivInsideANode(t *testing.T) {
 	c := launchLab(t, lab(2))
 	if notes := c.Node(0).Report.Notes; len(notes) > 0 {
@@ -76,7 +77,7 @@ func TestPrivExecFails(t *testing.T) {
 	}
 }
 
-// A program left running in a node ends with the lab, and its orphans with it.
+// A program left running in a node ends with the lab, and its children with it.
 func TestPrivProgramsEndWithTheNode(t *testing.T) {
 	c := launchLab(t, lab(1))
 	if out, err := runIn(t, c, "h0", "sh", "-c", "sleep 987 >/dev/null 2>&1 & (sleep 986 >/dev/null 2>&1 &) ; true"); err != nil {

@@ -24,35 +24,35 @@ import (
 	"weft/units"
 )
 
-// groups are the control groups of one launch: one in which nothing runs, by whose name its owner is known, and in that one
-// for each node, with all that runs in it.
+// groups are the control groups of one launch: an empty one whose name identifies the owner, and
+// below it one for each node with everything that runs in it.
 type groups struct {
 	hierarchy
-	dir    string // empty: there are none
-	why    error  // then
+	dir    string // empty if there are none
+	why    error  // why nodes are not limited, or nil
 	memory units.Bytes
-	nodes  int // that a process with the agents of several drives, at most
+	nodes  int // maximum number of nodes that one process of agents drives
 	agents []string
 
 	mu sync.Mutex     // guards what follows
-	of map[string]int // the group of a node, by the node's name
+	of map[string]int // number of a node's group, by the node's name
 }
 
-// groupPrefix begins the name of a launch's group. The name of its owner and eight digits by chance follow.
+// groupPrefix begins the name of a launch's group. The owner and eight random digits follow.
 const groupPrefix = "weft-"
 
-// groupOwner returns the owner of a launch's group by the name of that.
+// groupOwner returns the owner in the name of a launch's group.
 func groupOwner(name string) (runtime.Owner, bool) {
 	text, weft := strings.CutPrefix(name, groupPrefix)
-	text, chance, two := strings.Cut(text, "_")
-	if !weft || !two || len(chance) != 8 || strings.Trim(chance, "0123456789abcdef") != "" {
+	text, chance, found := strings.Cut(text, "_")
+	if !weft || !found || len(chance) != 8 || strings.Trim(chance, "0123456789abcdef") != "" {
 		return runtime.Owner{}, false
 	}
 	return runtime.ParseOwner(text)
 }
 
-// makeGroups makes the group of a launch where that can be, and is told of in time by the journal; elsewhere each process is
-// bounded, but not all of a node together.
+// makeGroups creates the group of a launch if this process may. Otherwise every process is limited
+// by itself, but not a node as a whole.
 func makeGroups(spec *runtime.Spec) (*groups, error) {
 	g := &groups{memory: cmp.Or(spec.Memory, runtime.DefaultMemory), of: map[string]int{}}
 	for i := range spec.Agents {
@@ -63,7 +63,7 @@ func makeGroups(spec *runtime.Spec) (*groups, error) {
 	if err != nil {
 		return nil, err
 	}
-	if g.hierarchy, g.why = bounding(); g.why != nil {
+	if g.hierarchy, g.why = findHierarchy(); g.why != nil {
 		return g, nil
 	}
 	var chance [4]byte
@@ -76,15 +76,15 @@ func makeGroups(spec *runtime.Spec) (*groups, error) {
 		g.dir = dir
 		if g.version == 2 {
 			g.why = set(dir, "cgroup.subtree_control", "+memory")
-			_ = set(dir, "cgroup.subtree_control", "+pids") // not handed on: processes are counted otherwise
+			_ = set(dir, "cgroup.subtree_control", "+pids") // optional: processes are limited otherwise as well
 		}
 		return nil
 	})
 	return g, err
 }
 
-// enter puts a process that has just been started into the group of a node, by the node's name. What the machine refuses is
-// kept for bound: the lab is as good without.
+// enter moves a process that was just started into the group of a node. An error is kept for Bound:
+// the lab works without the limit.
 func (g *groups) enter(node string, pid int) {
 	if g.dir == "" {
 		return
@@ -100,7 +100,7 @@ func (g *groups) enter(node string, pid int) {
 	}
 }
 
-// group is that of a node, made when it is first asked for.
+// group returns the folder of a node's group and creates it the first time.
 func (g *groups) group(node string) (string, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -120,23 +120,24 @@ func (g *groups) group(node string) (string, error) {
 	if slices.Contains(g.agents, node) {
 		memory *= units.Bytes(g.nodes)
 	}
-	most := strconv.FormatInt(int64(memory), 10)
+	limit := strconv.FormatInt(int64(memory), 10)
 	if g.version == 1 {
-		if err := set(dir, "memory.limit_in_bytes", most); err != nil {
+		if err := set(dir, "memory.limit_in_bytes", limit); err != nil {
 			return "", err
 		}
-		return dir, unless(fs.ErrNotExist, set(dir, "memory.memsw.limit_in_bytes", most)) // swap is not counted here
+		// absent if swap is not counted
+		return dir, ignore(fs.ErrNotExist, set(dir, "memory.memsw.limit_in_bytes", limit))
 	}
-	if err := set(dir, "memory.max", most); err != nil {
+	if err := set(dir, "memory.max", limit); err != nil {
 		return "", err
 	}
 	return dir, errors.Join(
-		unless(fs.ErrNotExist, set(dir, "memory.swap.max", "0")),
-		unless(fs.ErrNotExist, set(dir, "pids.max", strconv.Itoa(runtime.MaxProcesses))))
+		ignore(fs.ErrNotExist, set(dir, "memory.swap.max", "0")),
+		ignore(fs.ErrNotExist, set(dir, "pids.max", strconv.Itoa(runtime.MaxProcesses))))
 }
 
-// unless is err, or nil where it is one that is expected.
-func unless(expected, err error) error {
+// ignore returns err, or nil if it is the expected one.
+func ignore(expected, err error) error {
 	if errors.Is(err, expected) {
 		return nil
 	}
@@ -153,9 +154,10 @@ func set(dir, name, value string) error {
 	return cleanup.Join(err, f.Close())
 }
 
-// procs is what a program that is to run in a node writes itself to; nil: nothing bounds the node.
+// procs returns cgroup.procs of a node's group, for a program that shall run in the node, or nil if
+// the node is not limited.
 func (g *groups) procs(node string) ([]*os.File, error) {
-	if g.bounds() != nil {
+	if g.whyUnbounded() != nil {
 		return nil, nil
 	}
 	dir, err := g.group(node)
@@ -169,14 +171,14 @@ func (g *groups) procs(node string) ([]*os.File, error) {
 	return []*os.File{f}, nil
 }
 
-// bounds says why nodes are not bounded; nil: they are.
-func (g *groups) bounds() error {
+// whyUnbounded returns why nodes are not limited, or nil if they are.
+func (g *groups) whyUnbounded() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.why
 }
 
-// remove removes the groups, of which nothing is used any more.
+// remove removes the groups. Their processes have ended.
 func (g *groups) remove(ctx context.Context) error {
 	if g.dir == "" {
 		return nil
@@ -184,12 +186,13 @@ func (g *groups) remove(ctx context.Context) error {
 	return RemoveGroup(ctx, g.dir)
 }
 
-// busyTime is how long a group may say that it is busy once its processes have ended. Ours.
+// busyTime is the time limit for a group to be removable after its processes have ended. Our own
+// choice.
 const busyTime = 2 * time.Second
 
-// RemoveGroup removes the group of a launch, and those in it, if it is there. It is the undo of a runtime.Op of kind Group.
-// What has another name, or lies elsewhere than among control groups, is left alone; so is, with an error, a group in which
-// something runs: groups are only removed when they are empty.
+// RemoveGroup removes the group of a launch and those in it, if it exists. It undoes a runtime.Op
+// of kind Group. Paths with another form of name or outside the control group file systems are left
+// alone. A group in which something runs is an error: only empty groups can be removed.
 func RemoveGroup(ctx context.Context, dir string) error {
 	if _, ok := groupOwner(filepath.Base(dir)); !ok || !filepath.IsAbs(dir) || filepath.Clean(dir) != dir {
 		return nil
@@ -220,7 +223,7 @@ func RemoveGroup(ctx context.Context, dir string) error {
 	return removeEmpty(ctx, dir, deadline)
 }
 
-// removeEmpty removes a group, and waits for those that have ended to be gone from it.
+// removeEmpty removes a group. It waits until its ended processes are gone from it.
 func removeEmpty(ctx context.Context, dir string, deadline time.Time) error {
 	for {
 		err := unix.Rmdir(dir)
@@ -238,7 +241,8 @@ func removeEmpty(ctx context.Context, dir string, deadline time.Time) error {
 	}
 }
 
-// CleanGroups removes the groups of launches whose owner is gone, wherever in the hierarchy, and returns their names.
+// CleanGroups removes the groups of launches whose owner is gone, anywhere in the hierarchy, and
+// returns their paths.
 func CleanGroups(ctx context.Context) (names []string, err error) {
 	return cleanGroups(ctx, func(o runtime.Owner) bool { return !o.Alive() })
 }
@@ -263,13 +267,13 @@ func cleanGroups(ctx context.Context, dead func(runtime.Owner) bool) (names []st
 		}
 		err := filepath.WalkDir(f[4], func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.IsDir() {
-				return nil // it has gone meanwhile, or is not for us to see
+				return nil // gone meanwhile, or not readable
 			}
 			o, ok := groupOwner(d.Name())
 			if !ok {
 				return nil
 			}
-			if mine(d) && dead(o) {
+			if isOurGroup(d) && dead(o) {
 				if err := RemoveGroup(ctx, path); err != nil {
 					all.Add(err)
 				} else {
@@ -285,20 +289,20 @@ func cleanGroups(ctx context.Context, dead func(runtime.Owner) bool) (names []st
 	return names, all.Err()
 }
 
-// mine reports whether a directory belongs to this user. A name does not tell: in a user namespace of their own, anybody is
-// user 0.
-func mine(d fs.DirEntry) bool {
+// isOurGroup reports whether a directory belongs to this user. The name is no proof: anyone can be
+// user 0 in a user namespace.
+func isOurGroup(d fs.DirEntry) bool {
 	info, err := d.Info()
 	if err != nil {
-		return false // it has gone meanwhile
+		return false // gone meanwhile
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Geteuid()
 }
 
-// Bound says what memory the nodes of a lab may use, in words.
+// Bound describes the nodes' memory limit for people.
 func (c *Cluster) Bound() string {
-	if why := c.groups.bounds(); why != nil {
+	if why := c.groups.whyUnbounded(); why != nil {
 		return fmt.Sprintf("%v per process, not per node: %v", c.groups.memory, why)
 	}
 	return fmt.Sprintf("%v per node, by control groups (version %d)", c.groups.memory, c.groups.version)

@@ -12,15 +12,16 @@ import (
 	"weft/units"
 )
 
-// A launch's groups are made below the process's own in version 1, and below the nearest that hands memory on in version 2.
+// A launch's groups are below the process's own in version 1, and below the nearest ancestor with
+// the memory controller in version 2.
 func TestBoundingHierarchy(t *testing.T) {
-	two := t.TempDir()
-	own := filepath.Join(two, "user.slice/user@1000.service/app.slice/shell.scope")
+	unified := t.TempDir()
+	own := filepath.Join(unified, "user.slice/user@1000.service/app.slice/shell.scope")
 	if err := os.MkdirAll(own, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for dir, controllers := range map[string]string{"user.slice": "cpu memory pids", "user.slice/user@1000.service": "memory pids", "user.slice/user@1000.service/app.slice": "pids"} {
-		if err := os.WriteFile(filepath.Join(two, dir, "cgroup.subtree_control"), []byte(controllers+"\n"), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(unified, dir, "cgroup.subtree_control"), []byte(controllers+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -29,7 +30,7 @@ func TestBoundingHierarchy(t *testing.T) {
 		t.Fatal(err)
 	}
 	mount1 := "30 20 0:26 / /elsewhere rw - cgroup cgroup rw,cpu\n31 20 0:27 / " + one + " rw shared:9 - cgroup cgroup rw,memory\n"
-	mount2 := "32 20 0:28 / " + two + " rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
+	mount2 := "32 20 0:28 / " + unified + " rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
 	inside := "31 20 0:27 /job " + one + " rw - cgroup cgroup rw,memory\n" // a container's view
 	for _, c := range []struct {
 		what, groups, mounts string
@@ -38,14 +39,14 @@ func TestBoundingHierarchy(t *testing.T) {
 	}{
 		{"version 1", "4:memory:/job/7\n1:cpu:/\n0::/\n", mount1 + mount2, hierarchy{1, filepath.Join(one, "job/7")}, ""},
 		{"version 1 in a container", "4:memory:/job\n", inside, hierarchy{1, one}, ""},
-		{"version 2", "0::/user.slice/user@1000.service/app.slice/shell.scope\n", mount2, hierarchy{2, filepath.Join(two, "user.slice/user@1000.service")}, ""},
-		{"nobody hands memory on", "0::/user.slice\n", mount2, hierarchy{}, "no group above this process hands memory on"},
-		{"the root of version 2", "0::/\n", mount2, hierarchy{}, "no group above this process hands memory on"},
+		{"version 2", "0::/user.slice/user@1000.service/app.slice/shell.scope\n", mount2, hierarchy{2, filepath.Join(unified, "user.slice/user@1000.service")}, ""},
+		{"no memory controller", "0::/user.slice\n", mount2, hierarchy{}, "no control group above this process enables the memory controller for its children"},
+		{"the root of version 2", "0::/\n", mount2, hierarchy{}, "no control group above this process enables the memory controller for its children"},
 		{"a group outside of the namespace", "4:memory:/../other\n", mount1, hierarchy{}, "no hierarchy"},
 		{"nothing is mounted", "0::/\n", "", hierarchy{}, "no hierarchy"},
 		{"nonsense", "x\n", "x\n- y\n", hierarchy{}, "no hierarchy"},
 	} {
-		got, err := boundingIn(c.groups, c.mounts)
+		got, err := parseHierarchy(c.groups, c.mounts)
 		if c.err == "" && (err != nil || got != c.want) || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%s: %+v, %v; want %+v %s", c.what, got, err, c.want, c.err)
 		}
@@ -61,13 +62,13 @@ func launchBounded(t *testing.T, memory units.Bytes) *Cluster {
 	spec := lab(2)
 	spec.Memory = memory
 	c := launchLab(t, spec)
-	if why := c.groups.bounds(); why != nil {
+	if why := c.groups.whyUnbounded(); why != nil {
 		t.Skip(why)
 	}
 	return c
 }
 
-// All programs of a node together have no more memory than the node, and the node outlives them.
+// The programs of a node together have no more memory than the node, and the node survives them.
 func TestPrivMemoryOfANode(t *testing.T) {
 	c := launchBounded(t, 100*units.MiB)
 	const hog = "head -c 30M /dev/zero | tail -c 30M | (sleep 1; cat) | wc -c" // tail holds all of it
@@ -99,7 +100,7 @@ func TestPrivMemoryOfANode(t *testing.T) {
 	}
 }
 
-// Groups whose owner is gone are removed; those of others, and what only looks like one, are not.
+// Groups whose owner is gone are removed; those of others, and similar folders, are not.
 func TestPrivCleanGroups(t *testing.T) {
 	c := launchBounded(t, 0)
 	self, err := runtime.Self()
@@ -153,8 +154,8 @@ func TestPrivCleanGroups(t *testing.T) {
 	}
 }
 
-// An orchestrator that is killed leaves groups in which nothing runs, and they are known by its name.
-func TestPrivGroupsOfTheKilled(t *testing.T) {
+// An orchestrator that is killed leaves empty groups, which its name in theirs identifies.
+func TestPrivGroupsAfterAKill(t *testing.T) {
 	needRoot(t)
 	if _, err := GroupMemory(); err != nil {
 		t.Skip(err)

@@ -12,15 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hierarchy is where control groups that bound memory can be made: cgroups(7).
+// hierarchy is where control groups with a memory limit can be created: cgroups(7).
 type hierarchy struct {
 	version int    // 1 or 2
-	parent  string // the group below which they are made
+	parent  string // the group below which they are created
 }
 
-// bounding finds the hierarchy in which this process may bound memory. Version 1 has groups below that of this process.
-// Version 2 wants no processes beside groups, so they are made below the nearest group above that hands memory on.
-func bounding() (hierarchy, error) {
+// findHierarchy finds the hierarchy in which this process may limit memory. In version 1 that is
+// below the group of this process. In version 2 a group with processes cannot have groups that
+// limit memory, so it is below the nearest ancestor that enables the memory controller for its
+// children.
+func findHierarchy() (hierarchy, error) {
 	text, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return hierarchy{}, err
@@ -29,12 +31,12 @@ func bounding() (hierarchy, error) {
 	if err != nil {
 		return hierarchy{}, err
 	}
-	return boundingIn(string(text), string(mounts))
+	return parseHierarchy(string(text), string(mounts))
 }
 
-// boundingIn does so by what the kernel says of the process's groups, and of mounts.
-func boundingIn(groups, mounts string) (hierarchy, error) {
-	path, two := "", ""
+// parseHierarchy is findHierarchy for the contents of /proc/self/cgroup and mountinfo.
+func parseHierarchy(groups, mounts string) (hierarchy, error) {
+	path, unified := "", ""
 	for line := range strings.Lines(groups) {
 		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		switch {
@@ -42,11 +44,11 @@ func boundingIn(groups, mounts string) (hierarchy, error) {
 		case slices.Contains(strings.Split(f[1], ","), "memory"):
 			path = f[2]
 		case f[0] == "0":
-			two = f[2]
+			unified = f[2]
 		}
 	}
 	if path != "" {
-		_, own, err := place(mounts, path, func(kind, options string) bool {
+		_, own, err := findMount(mounts, path, func(kind, options string) bool {
 			return kind == "cgroup" && slices.Contains(strings.Split(options, ","), "memory")
 		})
 		if err == nil {
@@ -54,14 +56,15 @@ func boundingIn(groups, mounts string) (hierarchy, error) {
 		}
 		return hierarchy{1, own}, err
 	}
-	root, own, err := place(mounts, two, func(kind, _ string) bool { return kind == "cgroup2" })
+	root, own, err := findMount(mounts, unified, func(kind, _ string) bool { return kind == "cgroup2" })
 	if err != nil {
 		return hierarchy{}, err
 	}
-	refused := errors.New("no group above this process hands memory on")
+	refused := errors.New("no control group above this process enables the memory controller for its children")
 	for dir := own; dir != root; {
 		dir = filepath.Dir(dir)
-		if text, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control")); err != nil || !slices.Contains(strings.Fields(string(text)), "memory") {
+		if text, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control")); err != nil ||
+			!slices.Contains(strings.Fields(string(text)), "memory") {
 			continue
 		}
 		if refused = writable(dir); refused == nil {
@@ -71,8 +74,9 @@ func boundingIn(groups, mounts string) (hierarchy, error) {
 	return hierarchy{}, refused
 }
 
-// place finds the mount of a hierarchy, and in it the group that the kernel calls path.
-func place(mounts, path string, is func(kind, options string) bool) (root, group string, err error) {
+// findMount returns the mount point of a hierarchy and the path in it of the group that the kernel
+// calls path.
+func findMount(mounts, path string, is func(kind, options string) bool) (root, group string, err error) {
 	for line := range strings.Lines(mounts) {
 		before, after, _ := strings.Cut(line, " - ")
 		f, g := strings.Fields(before), strings.Fields(after)
@@ -80,15 +84,16 @@ func place(mounts, path string, is func(kind, options string) bool) (root, group
 			continue
 		}
 		below, err := filepath.Rel(f[3], path)
-		if err != nil || below == ".." || strings.HasPrefix(below, "../") || strings.HasPrefix(path, "/..") { // seen from a namespace of groups
+		// outside of this cgroup namespace
+		if err != nil || below == ".." || strings.HasPrefix(below, "../") || strings.HasPrefix(path, "/..") {
 			continue
 		}
 		return f[4], filepath.Join(f[4], below), nil
 	}
-	return "", "", errors.New("no hierarchy of control groups with memory is mounted")
+	return "", "", errors.New("no control group hierarchy with the memory controller is mounted")
 }
 
-// writable says why this process may not make groups below a group.
+// writable returns an error unless this process may create groups below dir.
 func writable(dir string) error {
 	if err := unix.Access(dir, unix.W_OK); err != nil {
 		return &fs.PathError{Op: "make control groups in", Path: dir, Err: err}
@@ -96,10 +101,10 @@ func writable(dir string) error {
 	return nil
 }
 
-// GroupMemory says how the built-in runtime bounds the memory of nodes here, or why it cannot bound more than that of each
-// process.
+// GroupMemory describes how the built-in runtime limits the memory of nodes here. The error is why
+// it can only limit that of each process.
 func GroupMemory() (how string, err error) {
-	h, err := bounding()
+	h, err := findHierarchy()
 	if err != nil {
 		return "", err
 	}

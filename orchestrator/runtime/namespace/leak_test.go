@@ -17,8 +17,8 @@ import (
 	"weft/internal/quiettest"
 )
 
-// traces is everything that a lab could leave on a machine. Others may use the machine meanwhile, so
-// processes count only if they are ours: by their parent, or by a mark in their arguments.
+// traces is everything that a lab could leave on a machine. Others may use the machine meanwhile,
+// so processes count only if they are ours: by their parent, or by a mark in their arguments.
 type traces struct {
 	interfaces []string
 	mounts     string
@@ -82,8 +82,8 @@ func marked(mark string) (pids []string) {
 	return pids
 }
 
-// namespacesOf returns the network namespaces of processes, other than this one. They are held until the test
-// ends: their names would else be given to new ones.
+// namespacesOf returns the network namespaces of processes, other than this one. They are held open
+// until the test ends, so that their inode numbers are not reused.
 func namespacesOf(t *testing.T, pids []string) map[string]bool {
 	t.Helper()
 	host, err := os.Readlink("/proc/thread-self/ns/net")
@@ -115,7 +115,7 @@ func inUse(namespaces map[string]bool) (left []string) {
 	return left
 }
 
-// An orchestrator killed at any instant, while it starts a lab or after, leaves nothing.
+// An orchestrator killed at any instant, while it starts a lab or later, leaves nothing.
 func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
 	needRoot(t)
 	before := takeTraces(t)
@@ -169,7 +169,7 @@ func TestPrivKilledOrchestratorLeavesNothing(t *testing.T) {
 	before.check(t)
 }
 
-// A lab that was closed leaves nothing either.
+// A closed lab leaves nothing.
 func TestPrivCloseLeavesNothing(t *testing.T) {
 	needRoot(t)
 	before := takeTraces(t)
@@ -200,17 +200,17 @@ func TestPrivCloseLeavesNothing(t *testing.T) {
 	before.check(t)
 }
 
-// So it is at every step of the start: before each process.
+// The same holds at every step of the start: before each process.
 func TestPrivKilledAtEveryStep(t *testing.T) {
 	killedAtEveryStep(t, 1+8)
 }
 
-// And at every step of a lab whose switches are nodes.
+// The same holds at every step of a lab whose switches are nodes.
 func TestPrivSwitchedLabKilledAtEveryStep(t *testing.T) {
 	killedAtEveryStep(t, 1+4+1, "switched") // and its cables
 }
 
-// killedAtEveryStep kills an orchestrator before each operation of a launch, of which there are so many.
+// killedAtEveryStep kills an orchestrator before each of the operations of a launch.
 func killedAtEveryStep(t *testing.T, operations int, kind ...string) {
 	needRoot(t)
 	before := takeTraces(t)

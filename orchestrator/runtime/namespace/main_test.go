@@ -19,8 +19,8 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// The test program stands in for weft: it is run again as every process of a lab, and as an orchestrator that
-// is to be killed.
+// The test program stands in for weft: it also runs as every process of a lab, and as an
+// orchestrator that is killed.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// process is the simplest thing that can live in a namespace. A node sends every message back; the fabric
-// also carries frames.
+// process is the simplest process of a lab. A node sends every message back; the fabric also
+// forwards frames.
 func process(kind string) int {
 	conn, err := control.Open(control.FD)
 	if err == nil && kind == "node" {
@@ -107,7 +107,7 @@ func killAtStep(number string) func(runtime.Op) (func(error) error, error) {
 	}
 }
 
-// launch is an orchestrator: it starts a lab, says so, and waits to be killed.
+// launch is an orchestrator: it starts a lab, reports that, and waits to be killed.
 func launch(args []string) int {
 	spec := lab(8)
 	if len(args) > 2 {
@@ -128,7 +128,7 @@ func launch(args []string) int {
 	return 0
 }
 
-// lab returns n nodes that know each other.
+// lab returns n nodes that know each other's names.
 func lab(n int) runtime.Spec {
 	s := runtime.Spec{Lab: "test", Nodes: make([]boot.NodeSpec, n)}
 	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}) }
@@ -145,7 +145,7 @@ func lab(n int) runtime.Spec {
 	return s
 }
 
-// switched returns n nodes on one switch that is a node, too.
+// switched returns n nodes on one switch, which is a node as well.
 func switched(n int) runtime.Spec {
 	s := lab(n)
 	s.Switches = []boot.NodeSpec{{Name: "s0", Switch: true}}
@@ -162,7 +162,7 @@ func switched(n int) runtime.Spec {
 	return s
 }
 
-// launchLab launches a lab that ends with the test, or skips the test where that cannot be done.
+// launchLab launches a lab until the end of the test, or skips the test if that is impossible.
 func launchLab(t *testing.T, spec runtime.Spec) *Cluster {
 	t.Helper()
 	needRoot(t)
@@ -178,7 +178,7 @@ func launchLab(t *testing.T, spec runtime.Spec) *Cluster {
 	return c
 }
 
-// needRoot skips the test without the right to make network namespaces.
+// needRoot skips the test without the right to create network namespaces.
 func needRoot(t *testing.T) {
 	t.Helper()
 	if NeedsUserNS() {

@@ -10,14 +10,16 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// launcherVar is set in the environment of every process of a lab to the process that launched it: see runtime.Owner.
+// launcherVar is the environment variable of every process of a lab that names its launcher, a
+// runtime.Owner.
 const launcherVar = "WEFT_LAUNCHER"
 
-// orphanTime is how long orphans that were killed may take to be gone: the kernel takes down their namespaces.
+// orphanTime is the time limit for killed orphans to be gone with their namespaces.
 const orphanTime = 10 * time.Second
 
-// CleanProcesses ends processes of labs whose launcher is gone, and returns their names. The kernel kills those when the
-// launcher ends, so what is found has had no turn to end in, or is about to.
+// CleanProcesses ends processes of labs whose launcher is gone, and returns their names. The kernel
+// has killed them already when the launcher ended: the remaining ones have not run since, or are
+// about to exit.
 func CleanProcesses(ctx context.Context) (names []string, err error) {
 	found := map[int]bool{}
 	for deadline := time.Now().Add(orphanTime); ; {
@@ -36,7 +38,8 @@ func CleanProcesses(ctx context.Context) (names []string, err error) {
 			}
 		}
 		if time.Now().After(deadline) {
-			return names, fmt.Errorf("process %d of a lab whose launcher is gone does not end, %v after it was killed", left[0], orphanTime)
+			return names, fmt.Errorf("process %d of a lab whose launcher is gone still runs %v after it was killed",
+				left[0], orphanTime)
 		}
 		select {
 		case <-ctx.Done():
@@ -46,15 +49,15 @@ func CleanProcesses(ctx context.Context) (names []string, err error) {
 	}
 }
 
-// orphans are the processes of this user's labs whose launcher is gone.
+// orphans returns the processes of this user's labs whose launcher is gone.
 func orphans() (pids []int) {
 	return runtime.Processes(isOrphan)
 }
 
-// isOrphan says whether a process is one: by its arguments, its user, and its environment, which nobody else sees.
+// isOrphan reports whether a process is one, by its arguments, its user and its environment.
 func isOrphan(pid int) bool {
 	args := runtime.Arguments(pid)
-	if len(args) != 2 || args[0] != "weft" || args[1] != "node" && args[1] != "fabric" || !ours(pid) {
+	if len(args) != 2 || args[0] != "weft" || args[1] != "node" && args[1] != "fabric" || !isOurs(pid) {
 		return false
 	}
 	o, ok := runtime.OwnerIn(pid, launcherVar)
@@ -64,8 +67,8 @@ func isOrphan(pid int) bool {
 // nobody is the user that processes of root's labs become.
 const nobody = 65534
 
-// ours says whether a process is of this user, or of nobody where this user is root.
-func ours(pid int) bool {
+// isOurs reports whether a process belongs to this user, or to nobody if this user is root.
+func isOurs(pid int) bool {
 	user, err := runtime.EffectiveUser(pid)
 	if err != nil || user == os.Geteuid() {
 		return err == nil
@@ -73,7 +76,8 @@ func ours(pid int) bool {
 	return user == nobody && os.Geteuid() == 0 && runtime.SameNamespace(pid, "user")
 }
 
-// killOrphan ends a process if it is such a one once it is held, and returns its name.
+// killOrphan kills a process if it still is an orphan once it is held by a descriptor, and returns
+// its name.
 func killOrphan(pid int) (name string, err error) {
 	err = runtime.KillIf(pid, func(pid int) bool {
 		comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))

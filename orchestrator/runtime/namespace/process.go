@@ -14,8 +14,8 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// A spawner starts processes from one thread, which lives until stop. A parent-death signal is tied to the
-// thread that started the child, and the Go runtime ends threads as it likes, but not one that is locked.
+// A spawner starts processes from one thread, which lives until stop. A parent-death signal is sent
+// when the thread that started the child ends. The Go runtime may end any thread but a locked one.
 type spawner struct {
 	work chan func()
 }
@@ -37,7 +37,7 @@ func (s *spawner) do(f func()) {
 	<-done
 }
 
-// stop ends the thread, and with it every process it started that still runs.
+// stop ends the thread, and with it every process that it started and that still runs.
 func (s *spawner) stop() { close(s.work) }
 
 // proc is one process of the lab.
@@ -45,7 +45,7 @@ type proc struct {
 	runtime.Proc
 	cmd  *exec.Cmd
 	tail *runtime.Tail
-	done chan struct{} // closed when it has ended and was waited for
+	done chan struct{} // closed when it has exited and was waited for
 }
 
 // start starts a process of the lab in new namespaces. It must be called on the spawner's thread.
@@ -83,7 +83,7 @@ func start(spec *runtime.Spec, name string, args []string, out *runtime.Lines) (
 	return p, nil
 }
 
-// kill kills the process. One that has ended is no error.
+// kill kills the process. If it has exited already, that is not an error.
 func (p *proc) kill() (err error) {
 	held := p.cmd.Process.WithHandle(func(pidfd uintptr) { err = runtime.Kill(p.PID, int(pidfd)) })
 	if errors.Is(held, os.ErrProcessDone) {
@@ -92,7 +92,7 @@ func (p *proc) kill() (err error) {
 	return cleanup.Join(held, err)
 }
 
-// Kill kills the process, and waits until it has ended.
+// Kill kills the process and waits until it has exited.
 func (p *proc) Kill() error {
 	if err := p.kill(); err != nil {
 		return err
@@ -101,10 +101,10 @@ func (p *proc) Kill() error {
 	return nil
 }
 
-// Ended is closed when the process has ended and was waited for.
+// Ended returns a channel that is closed when the process has exited and was waited for.
 func (p *proc) Ended() <-chan struct{} { return p.done }
 
-// Exit returns how the process ended. It must have.
+// Exit returns how the process ended. The process must have ended.
 func (p *proc) Exit() *runtime.ExitError {
 	e := &runtime.ExitError{Name: p.Name, State: "unknown", Stderr: p.tail.String()}
 	if s := p.cmd.ProcessState; s != nil {
@@ -113,8 +113,8 @@ func (p *proc) Exit() *runtime.ExitError {
 	return e
 }
 
-// ended waits until all have ended, but no longer than d, and returns those that have not.
-func ended(ps []*proc, d time.Duration) []*proc {
+// awaitExits waits until all processes have exited, at most for d. It returns those that have not.
+func awaitExits(ps []*proc, d time.Duration) []*proc {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	late := false

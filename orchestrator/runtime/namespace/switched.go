@@ -15,12 +15,12 @@ func (c *Cluster) bootSwitched(b *runtime.Boot) error {
 			_, _, err := c.startNode(i)
 			return err
 		},
-		WireUp: func(i int) error { return c.plugged(c.Of(runtime.Host, i)) },
+		WireUp: func(i int) error { return c.bootPlugged(c.Of(runtime.Host, i)) },
 		Find:   c.Find,
 	})
 }
 
-// bootSwitch takes one switch through its boot.
+// bootSwitch boots one switch.
 func (c *Cluster) bootSwitch(i int) error {
 	spec := &c.spec.Switches[i]
 	p, err := c.start(spec.Name, c.spec.NodeArgs, "node")
@@ -31,15 +31,15 @@ func (c *Cluster) bootSwitch(i int) error {
 	return c.Boot(p, spec)
 }
 
-// plugged tells a node that its cable is there, and waits until it is up.
-func (c *Cluster) plugged(p *proc) error {
+// bootPlugged continues the boot of a node whose cable is plugged in, and waits until it is up.
+func (c *Cluster) bootPlugged(p *proc) error {
 	if err := p.Conn.SendValue(boot.KindPlugged, nil); err != nil {
 		return c.Failed(p, err)
 	}
 	return c.Up(p)
 }
 
-// replug makes the cables of a node again that was started again, and waits until it is up.
+// replug creates the cables of a restarted node and waits until it is up.
 func (c *Cluster) replug(ctx context.Context, p *proc) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -47,5 +47,5 @@ func (c *Cluster) replug(ctx context.Context, p *proc) error {
 	if err := runtime.Plug(c.spec.CablesOf(p.Name), c.Find); err != nil {
 		return err
 	}
-	return c.plugged(p)
+	return c.bootPlugged(p)
 }

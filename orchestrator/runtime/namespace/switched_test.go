@@ -10,8 +10,8 @@ import (
 	"weft/nodeimg/boot"
 )
 
-// Nodes of a lab without a fabric are joined by cables, with what spares the kernel work turned off; a node that is started again
-// gets its cable again.
+// In a lab without a fabric, cables join the nodes, with offloads turned off; a restarted node gets
+// its cable again.
 func TestPrivSwitchedLab(t *testing.T) {
 	c := launchLab(t, switched(3))
 	if c.Fabric() != nil || c.Switches() != 1 || c.Switch(0).Name != "s0" {
@@ -54,7 +54,8 @@ func TestPrivSwitchedLab(t *testing.T) {
 			t.Errorf("%s: %v: %s", where, err, out)
 		}
 	}
-	// A port of the bridge forwards when the kernel has noticed its carrier, which may be a second later: ping asks until it is answered.
+	// A port of the bridge forwards when the kernel has noticed its carrier, which may be a second
+	// later: ping asks until it is answered.
 	if out, err := runIn(t, c, "h0", "ping", "-c", "1", "-w", "5", "10.0.0.3"); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
@@ -86,7 +87,7 @@ func TestCablesLeadToNodes(t *testing.T) {
 	for _, bad := range []string{"h7", "fabric", ""} {
 		s := switched(2)
 		s.Cables[1].B.Node = bad
-		if _, _, err := s.Prepare(defaultGrace); err == nil || !strings.Contains(err.Error(), "which is no node") {
+		if _, _, err := s.Prepare(defaultGrace); err == nil || !strings.Contains(err.Error(), "which is not a node") {
 			t.Errorf("a cable to %q: %v", bad, err)
 		}
 	}

@@ -17,13 +17,15 @@ import (
 // enteredVar is set in the environment of a program that Enter started.
 const enteredVar = "WEFT_USERNS"
 
-// namespaces are those that every process of a lab has of its own.
-const namespaces = syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC
+// namespaces are the kinds that every process of a lab has of its own.
+const namespaces = syscall.CLONE_NEWNET | syscall.CLONE_NEWNS |
+	syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC
 
-// ErrNeedsUserNS is returned by Launch where NeedsUserNS holds.
-var ErrNeedsUserNS = errors.New("this process may not create namespaces, and has not entered a user namespace where it may")
+// ErrNeedsUserNS is returned by Launch if NeedsUserNS is true.
+var ErrNeedsUserNS = errors.New("this process may not create namespaces, and has not entered a user namespace where " +
+	"it may")
 
-// NeedsUserNS reports whether this process may not create namespaces as it is, so that it must Enter a user
+// NeedsUserNS reports whether this process may not create namespaces and must Enter a user
 // namespace before it can Launch.
 func NeedsUserNS() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
@@ -39,17 +41,18 @@ func NeedsUserNS() bool {
 	return false
 }
 
-// Available tries whether this process can Launch, after Enter if it needs to. The error says why not.
+// Available checks whether this process can Launch, after Enter if it needs to. The error says why
+// not.
 func Available() error {
 	attr := &syscall.SysProcAttr{Cloneflags: namespaces}
 	if NeedsUserNS() {
 		if os.Getenv(enteredVar) != "" {
-			return errPowerless
+			return errNoPrivileges
 		}
 		attr = userAttr()
-		attr.Unshareflags = namespaces // by the child, with what the user namespace gave it
+		attr.Unshareflags = namespaces // done by the child, with the user namespace's capabilities
 	}
-	// The child gets as far as the exec of what cannot exist, and nothing of it remains.
+	// The child gets as far as its exec, which fails since the program does not exist.
 	_, err := os.StartProcess("/proc/self/absent", []string{"weft"}, &os.ProcAttr{Sys: attr})
 	switch {
 	case errors.Is(err, unix.ENOENT):
@@ -57,19 +60,23 @@ func Available() error {
 	case err == nil:
 		return errors.New("a program that does not exist was started")
 	case errors.Is(err, unix.ENOSPC):
-		return fmt.Errorf("namespaces are used up, or forbidden by /proc/sys/user/max_*_namespaces: %w", errors.Unwrap(err))
+		return fmt.Errorf("namespaces are used up, or forbidden by /proc/sys/user/max_*_namespaces: %w",
+			errors.Unwrap(err))
 	case NeedsUserNS():
-		return fmt.Errorf("user namespaces: %w (run as root, or see kernel.unprivileged_userns_clone and kernel.apparmor_restrict_unprivileged_userns)", errors.Unwrap(err))
+		return fmt.Errorf("user namespaces: %w (run as root, or see kernel.unprivileged_userns_clone and "+
+			"kernel.apparmor_restrict_unprivileged_userns)", errors.Unwrap(err))
 	}
 	return fmt.Errorf("namespaces: %w", errors.Unwrap(err))
 }
 
-var errPowerless = errors.New("the user namespace grants no privileges; is kernel.apparmor_restrict_unprivileged_userns set?")
+var errNoPrivileges = errors.New("the user namespace grants no privileges; is " +
+	"kernel.apparmor_restrict_unprivileged_userns set?")
 
-// userAttr asks for a user namespace in which this user is root, and nobody else exists.
+// userAttr returns the attributes of a user namespace in which this user is root and no other user
+// exists.
 func userAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
-		// With mounts of its own, that follow the machine's, the files of programs can be shown in nodes.
+		// A mount namespace that follows the machine's mounts lets nodes see files of programs.
 		Cloneflags:                 syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
 		UidMappings:                []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}},
 		GidMappings:                []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}},
@@ -77,16 +84,17 @@ func userAttr() *syscall.SysProcAttr {
 	}
 }
 
-// Enter runs this program again, with the given arguments, as root of a new user namespace, and returns its
-// exit code: 128 and the signal's number if a signal ended it. Standard output and error, the working
-// directory and all files are the same, and files it creates belong to this user. It dies when this process
-// does. Signals that ask a program to end are passed on; the terminal's reach only this process.
-// Standard input is passed on unless it is a terminal.
+// Enter runs this program again with other arguments as root of a new user namespace, and returns
+// its exit code: 128 plus the signal's number if a signal ended it. Standard output and error, the
+// working directory and all files are the same, and the files it creates belong to this user. It
+// dies when this process does. Enter passes on signals that ask a program to end, and standard
+// input unless it is a terminal; the terminal's signals only reach this process.
 //
-// The user namespace, and a mount namespace that belongs to it, are all that is new: Launch makes the others for each process of the lab.
+// Only the user namespace and a mount namespace that belongs to it are new: Launch creates the
+// others for each process of a lab.
 func Enter(args []string) (code int, err error) {
 	if os.Getenv(enteredVar) != "" {
-		return 0, errPowerless
+		return 0, errNoPrivileges
 	}
 	runtime.LockOSThread() // the parent-death signal is this thread's
 	defer runtime.UnlockOSThread()
@@ -117,7 +125,7 @@ func Enter(args []string) (code int, err error) {
 		for {
 			select {
 			case s := <-signals:
-				_ = cmd.Process.Signal(s) // it may just have ended
+				_ = cmd.Process.Signal(s) // an error means that it has exited
 			case <-done:
 				return
 			}

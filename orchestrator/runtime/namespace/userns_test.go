@@ -20,7 +20,7 @@ import (
 )
 
 // ordinaryUser is weft as an ordinary user runs it: outside it enters a user namespace, inside it
-// launches a lab and follows its arguments.
+// launches a lab and does what its arguments say.
 func ordinaryUser(args []string) int {
 	if NeedsUserNS() {
 		if err := Available(); err != nil {
@@ -82,7 +82,7 @@ func asNobody(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// As an ordinary user everything is the same, and what is written belongs to the user.
+// An ordinary user gets the same lab, and owns the files it writes.
 func TestPrivOrdinaryUser(t *testing.T) {
 	before := takeTraces(t)
 	dir, err := os.MkdirTemp("", "user-of-weft")
@@ -122,7 +122,7 @@ func TestPrivOrdinaryUser(t *testing.T) {
 	before.check(t)
 }
 
-// The two processes of an ordinary user's weft end as one, whether interrupted or killed.
+// The two processes of an ordinary user's weft end together, whether interrupted or killed.
 func TestPrivOrdinaryUserInterrupted(t *testing.T) {
 	for _, s := range []struct {
 		signal syscall.Signal

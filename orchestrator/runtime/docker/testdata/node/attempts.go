@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attempts is what a node that has gone bad might try, and what came of it.
+// attempts tries what a malicious node might try, and returns the results.
 func attempts() json.RawMessage {
 	got := map[string]string{}
 	note := func(what string, err error) {
@@ -42,7 +42,8 @@ func attempts() json.RawMessage {
 	note("control again", err)
 	if status, err := os.ReadFile("/proc/self/status"); err == nil {
 		for line := range strings.Lines(string(status)) {
-			if name, value, ok := strings.Cut(line, ":"); ok && (strings.HasPrefix(name, "Cap") || name == "NoNewPrivs" || name == "Seccomp" || name == "Uid") {
+			if name, value, ok := strings.Cut(line, ":"); ok &&
+				(strings.HasPrefix(name, "Cap") || name == "NoNewPrivs" || name == "Seccomp" || name == "Uid") {
 				got[name] = strings.Join(strings.Fields(value), " ")
 			}
 		}

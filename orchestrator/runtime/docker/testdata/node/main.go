@@ -1,5 +1,5 @@
-// Command node stands in for weft in the containers of tests: a node sends every message back, the fabric carries
-// frames too, and a few messages make either misbehave.
+// Command node stands in for weft in the containers of tests. A node sends every message back, the
+// fabric carries frames as well, and some messages make either misbehave.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 	"weft/orchestrator/runtime/docker"
 )
 
-// held is memory that a node was asked to use up.
+// held is memory that a node was asked to use.
 var held [][]byte
 
 func main() {
@@ -88,7 +88,8 @@ func run(args []string) error {
 	}
 }
 
-// carry is a hub that knows every host: octet 5 of a hardware address is the node's number plus one.
+// carry forwards frames as a hub that knows every host: octet 5 of a hardware address is the node's
+// number plus one.
 func carry(links []boot.Link) {
 	files := make([]*os.File, len(links))
 	for i, l := range links {

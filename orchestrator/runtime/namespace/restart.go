@@ -10,8 +10,8 @@ import (
 	"weft/orchestrator/runtime"
 )
 
-// Restart starts a node again that has ended. The other end of its new cable is Link.FD, the caller's; where switches are nodes
-// it is -1.
+// Restart starts a node again that has ended. The other end of its new cable is Link.FD, which the
+// caller owns; it is -1 if switches are nodes.
 func (c *Cluster) Restart(ctx context.Context, i int) (boot.Link, error) {
 	if _, err := c.Dead(i); err != nil {
 		return boot.Link{}, err
@@ -24,14 +24,14 @@ func (c *Cluster) Restart(ctx context.Context, i int) (boot.Link, error) {
 	defer stop()
 	link, err := c.reboot(ctx, p, i)
 	if err != nil {
-		_ = p.kill() // what it could not become it need not be
+		_ = p.kill()
 		return boot.Link{}, c.Failed(p, err)
 	}
 	c.Set(runtime.Host, i, p)
 	return link, nil
 }
 
-// reboot takes a node that was started again through its boot.
+// reboot boots a node that was started again.
 func (c *Cluster) reboot(ctx context.Context, p *proc, i int) (boot.Link, error) {
 	if err := p.Conn.SendValue(boot.KindBoot, c.node(i, p)); err != nil {
 		return boot.Link{}, err

@@ -8,18 +8,19 @@ import (
 	"weft/nodeimg/boot"
 )
 
-// await waits for something that the engine says of p.
+// await waits for an event that the engine reports about p. otherwise says in an error what the
+// engine has not done.
 func (p *proc) await(event <-chan struct{}, otherwise string) error {
 	select {
 	case <-event:
 		return nil
 	case <-time.After(removeTime):
-		return fmt.Errorf("the engine %s, %v later", otherwise, removeTime)
+		return fmt.Errorf("the engine %s within %v", otherwise, removeTime)
 	}
 }
 
-// Restart starts a node again that has ended, in a new container of the same name. The other end of its new cable is
-// Link.FD, the caller's; where switches are nodes it is -1.
+// Restart starts a node again that has ended, in a new container of the same name. The other end of
+// its new cable is Link.FD, which the caller owns; it is -1 if switches are nodes.
 func (c *Cluster) Restart(ctx context.Context, i int) (boot.Link, error) {
 	old, err := c.Dead(i)
 	if err != nil {
